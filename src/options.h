@@ -1,0 +1,107 @@
+/*
+ * options.h
+ *		The options of a load: one table (options.c) from JSON to BulkOptions.
+ */
+#ifndef PGBULK_OPTIONS_H
+#define PGBULK_OPTIONS_H
+
+#include "postgres.h"
+
+#include "nodes/pg_list.h"
+#include "utils/jsonb.h"
+
+typedef enum BulkFormat
+{
+	BULK_CSV,
+	BULK_TEXT,
+	BULK_BINARY
+} BulkFormat;
+
+typedef enum BulkHeader
+{
+	BULK_HEADER_SKIP,			/* false, true or n: header_lines to skip */
+	BULK_HEADER_MATCH,			/* names must be those of the columns, in order */
+	BULK_HEADER_MAP				/* names say which columns the file has */
+} BulkHeader;
+
+typedef enum BulkOnError
+{
+	BULK_ON_ERROR_STOP,
+	BULK_ON_ERROR_IGNORE,
+	BULK_ON_ERROR_SET_NULL
+} BulkOnError;
+
+typedef enum BulkMissing
+{
+	BULK_MISSING_ERROR,
+	BULK_MISSING_NULL,
+	BULK_MISSING_DEFAULT
+} BulkMissing;
+
+typedef enum BulkVerbosity
+{
+	BULK_VERBOSITY_SILENT,
+	BULK_VERBOSITY_DEFAULT,
+	BULK_VERBOSITY_VERBOSE
+} BulkVerbosity;
+
+typedef enum BulkWriterChoice
+{
+	BULK_WRITER_AUTO,
+	BULK_WRITER_BUFFERED
+} BulkWriterChoice;
+
+/* A set of columns by name, or all of them ("*"). */
+typedef struct BulkColumnSet
+{
+	bool		all;
+	List	   *names;			/* of char *; NIL where all or none */
+} BulkColumnSet;
+
+typedef struct BulkOptions
+{
+	/* format */
+	BulkFormat	format;
+	char		delimiter;
+	char		quote;
+	char		escape;
+	List	   *nulls;			/* of char *: every string that means NULL */
+	char	   *default_marker; /* NULL: none */
+	int			encoding;		/* of the files; pg_enc, never -1 */
+	BulkColumnSet force_null;
+	BulkColumnSet force_not_null;
+	BulkHeader	header;
+	int			header_lines;
+	bool		has_columns;	/* columns given; else all but generated ones */
+	List	   *columns;		/* of char *; a NULL element skips a file column */
+	int64		skip;			/* data rows to pass over after the header */
+	int64		limit;			/* data rows to read; -1: no limit */
+	/* forgiving input */
+	bool		ignore_extra;	/* extra_columns = ignore */
+	BulkMissing missing;
+	/* rows */
+	char	   *where;			/* SQL text; NULL: none */
+	/* bad rows */
+	BulkOnError on_error;
+	int64		reject_limit;	/* rows; -1: no limit */
+	double		reject_percent; /* of the rows read; < 0: no limit */
+	char	   *reject_table;	/* as written; NULL: none */
+	char	   *reject_file;	/* absolute path; NULL: none */
+	BulkVerbosity log_verbosity;
+	/* how */
+	BulkWriterChoice writer;
+	bool		truncate;
+	bool		freeze;
+	bool		analyze;
+} BulkOptions;
+
+/*
+ * Reads and checks all options, allocated in the current memory context.
+ * json may be NULL (all defaults).  Errors: 22023 for an unknown key (with
+ * the keys there are, and a hint where one is near), a wrong type, a value
+ * out of range (with the valid ones), or options that exclude each other;
+ * the primary message names the key.
+ */
+extern BulkOptions *options_parse(Jsonb *json);
+
+#endif							/* PGBULK_OPTIONS_H */

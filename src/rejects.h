@@ -1,0 +1,98 @@
+/*
+ * rejects.h
+ *		Where bad rows go: counters, reject table, reject file, notices.
+ *
+ * The only room that knows what becomes of a bad row.  Under on_error = stop
+ * rejects_add raises the error instead.
+ */
+#ifndef PGBULK_REJECTS_H
+#define PGBULK_REJECTS_H
+
+#include "postgres.h"
+
+#include "options.h"
+#include "utils/jsonb.h"
+#include "utils/rel.h"
+
+typedef enum RejectReason
+{
+	REJECT_SYNTAX,
+	REJECT_ENCODING,
+	REJECT_VALUE,
+	REJECT_CONSTRAINT,
+	REJECT_FOREIGN_KEY,
+	REJECT_DUPLICATE,
+	REJECT_REPLACED
+} RejectReason;
+#define REJECT_NREASONS (REJECT_REPLACED + 1)
+
+/* One bad row.  Pointers need to live only during rejects_add. */
+typedef struct Reject
+{
+	RejectReason reason;
+	int			sqlstate;		/* MAKE_SQLSTATE code */
+	const char *message;		/* primary message, database encoding */
+	const char *column;			/* column name, or NULL */
+	const char *value;			/* field's text as read, or NULL */
+	const char *file;			/* path */
+	int64		line;			/* of the row's first byte, from 1 */
+	int64		offset;			/* of the row's first byte in the file, from 0 */
+	const char *raw;			/* the row's bytes as they stand in the file, */
+	size_t		raw_len;		/* line end excluded */
+	size_t		raw_full_len;	/* line end included */
+} Reject;
+
+typedef struct RejectStream RejectStream;
+
+/*
+ * Opens what options name.  Call after the target is open and locked and
+ * before anything is read.  target_name is for the reject table's column;
+ * file_encoding is that of raw; inputs are the paths being read (a reject
+ * file must be none of them).  Memory: a context of its own below the
+ * current one, flat however many rows are rejected.
+ *
+ * Errors: 42501 without pg_write_server_files for reject_file, or without
+ * INSERT on an existing reject_table (or CREATE on its schema); 42P16 /
+ * 42804 for a reject table of another shape; the file system's.
+ */
+extern RejectStream *rejects_open(const BulkOptions *options, Relation target,
+								  const char *target_name, int64 load_id,
+								  List *inputs);
+
+/* The header line(s) of an input file, line ends included: a reject file starts with them. */
+extern void rejects_header(RejectStream *rejects, const char *raw, size_t len);
+
+/* Whether bad rows are set aside (on_error is not stop). */
+extern bool rejects_accepting(const RejectStream *rejects);
+
+/*
+ * Takes a bad row.  Raises the reject_limit error where it is one too many
+ * (22P02's class as COPY: ERRCODE_INVALID_TEXT_REPRESENTATION, DETAIL with
+ * the first rejects).  Must not be called under on_error = stop.
+ */
+extern void rejects_add(RejectStream *rejects, const Reject *reject);
+
+/* on_error = set_null: a value of this column was made NULL. */
+extern void rejects_set_null(RejectStream *rejects, const char *column,
+							 const char *value, const char *file, int64 line);
+
+/*
+ * Writes what rejects_add has buffered to the reject table.  The load calls
+ * it after each window (about 1 MB of input), when no subtransaction of its
+ * own is open; rejects_add itself only buffers, and appends to the file.
+ */
+extern void rejects_flush(RejectStream *rejects);
+
+extern int64 rejects_count(const RejectStream *rejects, RejectReason reason);
+extern int64 rejects_total(const RejectStream *rejects);	/* rows_rejected: all but duplicate, replaced */
+
+/*
+ * End of the load: what is buffered goes to the table and the file, the
+ * percent limit is judged against rows_read, NOTICEs are sent.
+ */
+extern void rejects_close(RejectStream *rejects, int64 rows_read);
+
+/* For details: pushes keys "rejects" (counts by reason, first rejects) and "values_set_null". */
+extern void rejects_details(const RejectStream *rejects, JsonbParseState **state);
+
+#endif							/* PGBULK_REJECTS_H */

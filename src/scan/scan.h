@@ -1,0 +1,211 @@
+/*
+ * scan.h
+ *		Bytes of a csv or text file to rows and fields, as spans.
+ *
+ * This folder is pure C: no server header, no allocation, no I/O, no abort.
+ * The caller owns every buffer and every array; errors are data (ScanFault).
+ *
+ * A scan looks at a window: bytes that begin at the first byte of a row.
+ * Nothing crosses from one window to the next but the kind of line end
+ * (ScanEol): a row that is not whole in its window is left for the next
+ * one, which then begins with it.  Price: the last row of a window is
+ * looked at twice.
+ *
+ * Every window must be followed by SCAN_PADDING readable bytes; what they
+ * hold does not matter.
+ *
+ * The rules are those of COPY FROM of PostgreSQL 18 (CopyReadLineText,
+ * CopyReadAttributesCSV and CopyReadAttributesText in copyfromparse.c).
+ */
+#ifndef PGBULK_SCAN_H
+#define PGBULK_SCAN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define SCAN_PADDING 64
+
+/* Longest window: offsets are 32 bits and a field's length has 30. */
+#define SCAN_MAX_WINDOW 0x7fffff00u
+#define SCAN_MAX_FIELD 0x3fffffffu
+
+typedef enum ScanFormat
+{
+	SCAN_CSV,
+	SCAN_TEXT
+} ScanFormat;
+
+typedef struct ScanDialect
+{
+	ScanFormat	format;
+	char		delimiter;
+	char		quote;			/* csv only */
+	char		escape;			/* csv only; same as quote by default */
+} ScanDialect;
+
+/* The kind of line end; the first one in a file decides for the rest. */
+typedef enum ScanEol
+{
+	SCAN_EOL_UNKNOWN,
+	SCAN_EOL_NL,
+	SCAN_EOL_CR,
+	SCAN_EOL_CRNL
+} ScanEol;
+
+/* What is wrong with a row, before anyone looks at its values. */
+typedef enum ScanFault
+{
+	SCAN_FAULT_NONE,
+	SCAN_FAULT_UNTERMINATED_QUOTE,	/* end of file inside quotes */
+	SCAN_FAULT_CARRIAGE_RETURN, /* unquoted CR in a file of another kind */
+	SCAN_FAULT_NEWLINE,			/* unquoted LF in a file of another kind */
+	SCAN_FAULT_MARKER_NOT_ALONE,	/* text: \. with company on its line */
+	SCAN_FAULT_MARKER_NEWLINE,	/* text: \. before another kind of line end */
+	SCAN_FAULT_FIELD_TOO_LONG	/* a field of SCAN_MAX_FIELD bytes or more */
+} ScanFault;
+
+/*
+ * One field.  For a csv field that is quoted as a whole and needs no other
+ * work the span is what stands between the quotes, ready to use.
+ */
+typedef struct ScanField
+{
+	uint32_t	start;			/* offset in the window */
+	uint32_t	length:30;
+	uint32_t	quoted:1;		/* csv: quotes seen, so never a null marker */
+	uint32_t	escaped:1;		/* needs scan_unquote or scan_unescape */
+} ScanField;
+
+typedef struct ScanRow
+{
+	uint32_t	start;			/* offset of the first byte */
+	uint32_t	end;			/* offset after the last byte, line end excluded */
+	uint32_t	next;			/* offset after the line end */
+	uint32_t	line;			/* line ends between window start and row start */
+	uint32_t	first_field;	/* index in the fields array */
+	uint32_t	nfields;
+	uint8_t		fault;			/* ScanFault */
+	bool		multiline;		/* csv: a line end inside quotes */
+	bool		lax;			/* csv: a quote opened or closed within a field */
+} ScanRow;
+
+typedef enum ScanStatus
+{
+	SCAN_MORE,					/* rest of the window is an unfinished row */
+	SCAN_FULL,					/* arrays full; scan on from consumed */
+	SCAN_END,					/* at_eof and everything consumed */
+	SCAN_MARKER					/* text: end-of-copy marker; rest is no data */
+} ScanStatus;
+
+typedef struct ScanResult
+{
+	uint32_t	nrows;
+	uint32_t	nfields;
+	uint32_t	consumed;		/* offset after the last whole row (or marker) */
+	uint32_t	lines;			/* line ends in the consumed bytes */
+	ScanStatus	status;
+} ScanResult;
+
+/*
+ * Finds the rows of a window and their fields.
+ *
+ * eol is read and, at the first line end of a file, written.  at_eof says
+ * that no byte follows the window in its file: the last row then needs no
+ * line end.  An empty line is a row with one empty field.
+ *
+ * SCAN_FULL with nrows = 0 means that one row has more than max_fields
+ * fields; the caller comes again with more room.
+ *
+ * Foreign line ends: outside quotes LF always ends a row, and is a fault of
+ * it where the file's kind is CR or CRNL; CR ends a row only in a file of
+ * kind CR (or as CR LF in CRNL), and elsewhere is a fault of the row it
+ * stands in.  In a file of kind CR, a LF after a CR so is an empty faulty row.
+ */
+extern void scan_rows(const ScanDialect *dialect, ScanEol *eol,
+					  const char *window, uint32_t length, bool at_eof,
+					  ScanRow *rows, uint32_t max_rows,
+					  ScanField *fields, uint32_t max_fields,
+					  ScanResult *result);
+
+/*
+ * Text of an escaped csv field: takes quotes away, resolves escapes.  dst
+ * has room for len bytes and may be src.  Returns the length.
+ */
+extern size_t scan_unquote(const ScanDialect *dialect,
+						   const char *src, size_t len, char *dst);
+
+/*
+ * Text of an escaped text-format field: backslash sequences (\b \f \n \r \t
+ * \v, \ooo, \xhh, any other character itself).  dst has room for len bytes
+ * and may be src.  *high is set where an octal or hex sequence made a byte
+ * with the high bit or a zero byte: the caller then must check the encoding.
+ * Returns the length.
+ */
+extern size_t scan_unescape(const char *src, size_t len, char *dst, bool *high);
+
+typedef enum ScanRecovery
+{
+	SCAN_RESUME,				/* *resume is where rows parse again */
+	SCAN_NO_RESUME,				/* nowhere inside the row */
+	SCAN_UNDECIDED				/* needs bytes after the window */
+} ScanRecovery;
+
+/*
+ * Where reading goes on after a row that broken quoting has spoiled.
+ *
+ * row_start and row_end bound the bytes the broken row swallowed.  Looks at
+ * each later line start among them for a record that is well-formed in the
+ * strict sense of RFC 4180 (quotes only around whole fields, doubled or
+ * escaped inside) and has nfields fields (0: any number above one, or one
+ * nonempty field).  The first such line is *resume.
+ */
+extern ScanRecovery scan_recover(const ScanDialect *dialect, ScanEol eol,
+								 const char *window, uint32_t length,
+								 bool at_eof, uint32_t row_start,
+								 uint32_t row_end, uint32_t nfields,
+								 uint32_t *resume);
+
+/*
+ * For file encodings whose multibyte characters contain ASCII bytes (SJIS,
+ * BIG5, GBK, UHC, GB18030, JOHAB, SHIFT_JIS_2004): writes to shape the
+ * window with the trailing bytes of each character made 0x80, so that a
+ * scan of shape finds only real delimiters; offsets are those of the window.
+ * mblen tells a character's length from its first byte (or first two).  A
+ * trailing byte below 0x30 ends the character early: it cannot be valid.
+ */
+extern void scan_shape(const char *window, uint32_t length,
+					   int (*mblen) (const unsigned char *), char *shape);
+
+/* Whether all bytes are below 0x80. */
+extern bool scan_is_ascii(const char *s, size_t len);
+
+/* -- what the CPU-specific files provide (classify*.c) -- */
+
+/* Where five bytes of interest stand in a block of 64 bytes; bit i = byte i. */
+typedef struct ScanMasks
+{
+	uint64_t	delimiter;
+	uint64_t	special;		/* quote (csv) or backslash (text) */
+	uint64_t	escape;			/* csv with escape <> quote, else 0 */
+	uint64_t	newline;		/* LF */
+	uint64_t	carriage;		/* CR */
+} ScanMasks;
+
+typedef struct ScanKernel
+{
+	const char *name;			/* "avx2", "sse2", "neon", "portable" */
+	bool		(*supported) (void);
+	/* masks of nblocks blocks of 64 bytes each */
+	void		(*classify) (const char *data, uint32_t nblocks,
+							 const ScanDialect *dialect, ScanMasks *masks);
+} ScanKernel;
+
+/* Kernels compiled in, fastest first; ends with a NULL. */
+extern const ScanKernel *const scan_kernels[];
+
+/* The kernel scan_rows uses: the first supported one, or what was set. */
+extern const ScanKernel *scan_kernel(void);
+extern void scan_kernel_set(const ScanKernel *kernel);	/* for tests */
+
+#endif							/* PGBULK_SCAN_H */

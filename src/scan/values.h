@@ -1,0 +1,102 @@
+/*
+ * values.h
+ *		Text to values of the common types, without a server.
+ *
+ * Each function either gives exactly what the type's input function of
+ * PostgreSQL 15 to 19 would give (VALUE_OK), or says VALUE_ASK: the caller
+ * then asks the server's own input function.  VALUE_BAD_SYNTAX and
+ * VALUE_BAD_RANGE are given only where every supported server surely refuses
+ * the text, with "invalid input syntax for type" (22P02) or "value ... is
+ * out of range for type" (22003, or 22008 for dates and times).
+ * When in doubt: VALUE_ASK.  It costs time, never correctness.
+ *
+ * Input is s[0 .. len), not terminated, already unquoted; at least 8 bytes
+ * before s and 16 after s + len are readable.
+ */
+#ifndef PGBULK_VALUES_H
+#define PGBULK_VALUES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+typedef enum ValueResult
+{
+	VALUE_OK,
+	VALUE_ASK,
+	VALUE_BAD_SYNTAX,
+	VALUE_BAD_RANGE
+} ValueResult;
+
+extern ValueResult value_int2(const char *s, size_t len, int16_t *out);
+extern ValueResult value_int4(const char *s, size_t len, int32_t *out);
+extern ValueResult value_int8(const char *s, size_t len, int64_t *out);
+extern ValueResult value_oid(const char *s, size_t len, uint32_t *out);
+extern ValueResult value_float4(const char *s, size_t len, float *out);
+extern ValueResult value_float8(const char *s, size_t len, double *out);
+extern ValueResult value_bool(const char *s, size_t len, bool *out);
+
+/* Days since 2000-01-01 (type date). */
+extern ValueResult value_date(const char *s, size_t len, int32_t *out);
+
+typedef enum ValueZone
+{
+	VALUE_ZONE_NONE,			/* text has no zone */
+	VALUE_ZONE_OFFSET,			/* numeric: *offset seconds east of UTC */
+	VALUE_ZONE_Z				/* the letter Z (UTC unless configured away) */
+} ValueZone;
+
+/* A date and time of day, its zone as written. */
+typedef struct ValueTime
+{
+	int32_t		days;			/* since 2000-01-01, local */
+	int64_t		usec;			/* of the day, local, 0 .. 86399999999 */
+	int			year,
+				month,
+				day,
+				hour,
+				minute,
+				second,
+				fraction;		/* microseconds */
+	ValueZone	zone;
+	int32_t		offset;			/* seconds east of UTC for VALUE_ZONE_OFFSET */
+} ValueTime;
+
+/* "YYYY-MM-DD[ T]HH:MM[:SS[.f{1,6}]][zone]" or a date alone. */
+extern ValueResult value_timestamp(const char *s, size_t len, ValueTime *out);
+
+/* "HH:MM[:SS[.f{1,6}]]": microseconds of the day (type time). */
+extern ValueResult value_time(const char *s, size_t len, int64_t *out);
+
+extern ValueResult value_uuid(const char *s, size_t len, uint8_t out[16]);
+
+/* Digits '0' and '1', first digit in the high bit; out has (len + 7) / 8 bytes. */
+extern ValueResult value_bits(const char *s, size_t len, uint8_t *out);
+
+/* "\x" and hex digits; out has room for len / 2 bytes, *outlen tells. */
+extern ValueResult value_bytea_hex(const char *s, size_t len, uint8_t *out,
+								   size_t *outlen);
+
+/*
+ * A decimal number in base 10000, as numeric.c stores it: leading and
+ * trailing zero digits stripped, value = sum digits[i] * 10000^(weight - i).
+ * Zero has ndigits = 0 and weight = 0 and is never negative.
+ */
+#define VALUE_NUMERIC_DIGITS 64
+typedef struct ValueNumeric
+{
+	bool		negative;
+	int			weight;
+	int			dscale;			/* decimal digits after the point, as written */
+	int			ndigits;
+	int			int_digits;		/* significant decimal digits before the point */
+	int16_t		digits[VALUE_NUMERIC_DIGITS];
+} ValueNumeric;
+
+/* Plain and exponent notation; ASK for NaN, infinity, or too many digits. */
+extern ValueResult value_numeric(const char *s, size_t len, ValueNumeric *out);
+
+/* Characters in valid UTF-8 text. */
+extern size_t value_utf8_length(const char *s, size_t len);
+
+#endif							/* PGBULK_VALUES_H */
