@@ -1,0 +1,115 @@
+/*
+ * compat.h
+ *		The only file that knows that PostgreSQL has versions (15 to 19).
+ *
+ * Everything else is written for the newest server; what an older one says
+ * differently is translated here, under the newer name where there is one.
+ */
+#ifndef PGBULK_COMPAT_H
+#define PGBULK_COMPAT_H
+
+#include "postgres.h"
+
+#include "executor/executor.h"
+#include "nodes/execnodes.h"
+#include "parser/parse_node.h"
+#include "parser/parse_relation.h"
+#include "utils/rel.h"
+#include "utils/varlena.h"
+
+#if PG_VERSION_NUM < 150000 || PG_VERSION_NUM >= 200000
+#error "pgbulk is for PostgreSQL 15 to 19"
+#endif
+
+/* Soft errors of input functions: from 16 on; 15 can only throw. */
+#if PG_VERSION_NUM >= 160000
+#include "nodes/miscnodes.h"
+#define COMPAT_SOFT_ERRORS 1
+#endif
+
+/* Relation files: RelFileNode became RelFileLocator in 16. */
+#if PG_VERSION_NUM < 160000
+#define rd_firstRelfilelocatorSubid rd_firstRelfilenodeSubid
+#define rd_newRelfilelocatorSubid rd_newRelfilenodeSubid
+#endif
+
+/* From 16 on, permissions are checked on RTEPermissionInfo. */
+#if PG_VERSION_NUM >= 160000
+#define COMPAT_INSERTED_COLS(nsitem) ((nsitem)->p_perminfo->insertedCols)
+#define COMPAT_REQUIRED_PERMS(nsitem) ((nsitem)->p_perminfo->requiredPerms)
+#define compat_check_permissions(pstate, nsitem) \
+	ExecCheckPermissions((pstate)->p_rtable, list_make1((nsitem)->p_perminfo), true)
+#else
+#define COMPAT_INSERTED_COLS(nsitem) ((nsitem)->p_rte->insertedCols)
+#define COMPAT_REQUIRED_PERMS(nsitem) ((nsitem)->p_rte->requiredPerms)
+#define compat_check_permissions(pstate, nsitem) \
+	ExecCheckRTPerms((pstate)->p_rtable, true)
+#endif
+
+static inline void
+compat_init_range_table(EState *estate, ParseState *pstate)
+{
+#if PG_VERSION_NUM >= 180000
+	ExecInitRangeTable(estate, pstate->p_rtable, pstate->p_rteperminfos,
+					   bms_make_singleton(1));
+#elif PG_VERSION_NUM >= 160000
+	ExecInitRangeTable(estate, pstate->p_rtable, pstate->p_rteperminfos);
+#else
+	ExecInitRangeTable(estate, pstate->p_rtable);
+#endif
+}
+
+static inline void
+compat_check_valid_result_rel(ResultRelInfo *rri)
+{
+#if PG_VERSION_NUM >= 180000
+	CheckValidResultRel(rri, CMD_INSERT, ONCONFLICT_NONE, NIL);
+#else
+	CheckValidResultRel(rri, CMD_INSERT);
+#endif
+}
+
+static inline List *
+compat_insert_index_tuples(ResultRelInfo *rri, TupleTableSlot *slot,
+						   EState *estate)
+{
+#if PG_VERSION_NUM >= 190000
+	return ExecInsertIndexTuples(rri, estate, 0, slot, NIL, NULL);
+#elif PG_VERSION_NUM >= 160000
+	return ExecInsertIndexTuples(rri, slot, estate, false, false, NULL, NIL,
+								 false);
+#else
+	return ExecInsertIndexTuples(rri, slot, estate, false, false, NULL, NIL);
+#endif
+}
+
+/* The map from a routed row's root to its leaf; NULL where none is needed. */
+static inline TupleConversionMap *
+compat_root_to_child_map(ResultRelInfo *rri, EState *estate)
+{
+#if PG_VERSION_NUM >= 160000
+	return ExecGetRootToChildMap(rri, estate);
+#else
+	return rri->ri_RootToPartitionMap;
+#endif
+}
+
+/* 18: constraints that are not enforced, and virtual generated columns. */
+#if PG_VERSION_NUM >= 180000
+#include "rewrite/rewriteHandler.h"
+#define COMPAT_VIRTUAL_COLUMNS 1
+#define COMPAT_CHECK_ENFORCED(check) ((check)->ccenforced)
+#define compat_expand_generated(node, rel) \
+	expand_generated_columns_in_expr((node), (rel), 1)
+#else
+#define COMPAT_CHECK_ENFORCED(check) true
+#define compat_expand_generated(node, rel) (node)
+#endif
+
+#if PG_VERSION_NUM >= 160000
+#define compat_qualified_name_list(string) stringToQualifiedNameList((string), NULL)
+#else
+#define compat_qualified_name_list(string) stringToQualifiedNameList(string)
+#endif
+
+#endif							/* PGBULK_COMPAT_H */
