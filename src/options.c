@@ -1,0 +1,703 @@
+/*
+ * options.c
+ *		The options of a load: one table, from JSON to BulkOptions.
+ *
+ * A new option is a field of BulkOptions, its default in default_options, a
+ * line of option_table and, where other options matter to it, a check at the
+ * end.  All errors here are ERRCODE_INVALID_PARAMETER_VALUE (22023) and name
+ * the option.
+ */
+#include "options.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+
+#include "mb/pg_wchar.h"
+#include "utils/numeric.h"
+#include "utils/varlena.h"
+
+/* Values are shown in messages up to this many bytes. */
+#define SHOWN_LENGTH 100
+
+/* Which formats an option is for: a set of bits, one for each BulkFormat. */
+#define FOR(format) (1 << (format))
+#define FOR_CSV		FOR(BULK_CSV)
+#define FOR_LINES	(FOR(BULK_CSV) | FOR(BULK_TEXT))
+#define FOR_ALL		(FOR_LINES | FOR(BULK_BINARY))
+
+typedef struct OptionDef OptionDef;
+
+struct OptionDef
+{
+	const char *name;
+	int			formats;
+	void		(*set) (const OptionDef *def, JsonbValue *value,
+						BulkOptions *options);
+	size_t		offset;			/* of the field in BulkOptions */
+	const char *expects;		/* "must be ..."; NULL: one of the choices */
+	const char *const *choices; /* its words, ended by NULL */
+};
+
+/* Words of the enums of options.h, found by their value. */
+static const char *const format_names[] = {
+	[BULK_CSV] = "csv", [BULK_TEXT] = "text", [BULK_BINARY] = "binary", NULL
+};
+static const char *const header_names[] = {"match", "map", NULL};
+static const char *const extra_names[] = {
+	[false] = "error", [true] = "ignore", NULL
+};
+static const char *const missing_names[] = {
+	[BULK_MISSING_ERROR] = "error", [BULK_MISSING_NULL] = "null",
+	[BULK_MISSING_DEFAULT] = "default", NULL
+};
+static const char *const on_error_names[] = {
+	[BULK_ON_ERROR_STOP] = "stop", [BULK_ON_ERROR_IGNORE] = "ignore",
+	[BULK_ON_ERROR_SET_NULL] = "set_null", NULL
+};
+static const char *const verbosity_names[] = {
+	[BULK_VERBOSITY_SILENT] = "silent", [BULK_VERBOSITY_DEFAULT] = "default",
+	[BULK_VERBOSITY_VERBOSE] = "verbose", NULL
+};
+static const char *const writer_names[] = {
+	[BULK_WRITER_AUTO] = "auto", [BULK_WRITER_BUFFERED] = "buffered", NULL
+};
+
+/* What is not here is zero; the rest depends on the format, see set_dialect. */
+static const BulkOptions default_options = {
+	.format = BULK_CSV,
+	.encoding = -1,
+	.header = BULK_HEADER_SKIP,
+	.limit = -1,
+	.missing = BULK_MISSING_ERROR,
+	.on_error = BULK_ON_ERROR_STOP,
+	.reject_limit = -1,
+	.reject_percent = -1,
+	.log_verbosity = BULK_VERBOSITY_DEFAULT,
+	.writer = BULK_WRITER_AUTO
+};
+
+
+/*
+ * Words for messages
+ */
+
+static char *
+clip_text(char *text)
+{
+	int			len = strlen(text);
+
+	if (len <= SHOWN_LENGTH)
+		return text;
+	return psprintf("%.*s...", pg_mbcliplen(text, len, SHOWN_LENGTH), text);
+}
+
+/* A value as JSON text. */
+static char *
+show_value(JsonbValue *value)
+{
+	Jsonb	   *json = JsonbValueToJsonb(value);
+
+	return clip_text(JsonbToCString(NULL, &json->root, VARSIZE(json)));
+}
+
+/* "a", "b", "c" */
+static char *
+quote_names(const char *const *names)
+{
+	StringInfoData text;
+
+	initStringInfo(&text);
+	for (int i = 0; names[i] != NULL; i++)
+		appendStringInfo(&text, "%s\"%s\"", i > 0 ? ", " : "", names[i]);
+	return text.data;
+}
+
+/* The name that the user may have meant, or NULL. */
+static const char *
+find_near(const char *const *names, const char *given)
+{
+	char	   *lower = pstrdup(given);
+	int			len = strlen(lower);
+	int			best = Min(4, len / 2 + 1);
+	const char *found = NULL;
+
+	if (len > NAMEDATALEN)
+		return NULL;
+	for (char *c = lower; *c != '\0'; c++)
+		*c = pg_ascii_tolower((unsigned char) *c);
+	for (int i = 0; names[i] != NULL; i++)
+	{
+		int			distance;
+
+		/* An abbreviation is as good as one wrong letter. */
+		if (len >= 3 && strncmp(names[i], lower, len) == 0)
+			distance = 1;
+		else
+			distance = varstr_levenshtein_less_equal(lower, len, names[i],
+													 strlen(names[i]),
+													 1, 1, 1, best, true);
+		if (distance < best)
+		{
+			best = distance;
+			found = names[i];
+		}
+	}
+	return found;
+}
+
+/* Raises the error for a value of the wrong type, or out of range. */
+static void
+refuse_value(const OptionDef *def, JsonbValue *value)
+{
+	const char *near = NULL;
+
+	if (value->type == jbvString && def->choices != NULL)
+		near = find_near(def->choices, pnstrdup(value->val.string.val,
+												value->val.string.len));
+	ereport(ERROR,
+			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+			 def->expects != NULL ?
+			 errmsg("option \"%s\" must be %s", def->name, def->expects) :
+			 errmsg("option \"%s\" must be one of %s", def->name,
+					quote_names(def->choices)),
+			 errdetail("The value given is %s.", show_value(value)),
+			 near != NULL ? errhint("Did you mean \"%s\"?", near) : 0));
+}
+
+/* Raises the error for a key that is no option. */
+static void
+refuse_key(const char *const *names, char *key)
+{
+	const char *near = find_near(names, key);
+
+	ereport(ERROR,
+			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+			 errmsg("unrecognized option \"%s\"", clip_text(key)),
+			 errdetail("Valid options are %s.", quote_names(names)),
+			 near != NULL ? errhint("Did you mean \"%s\"?", near) : 0));
+}
+
+
+/*
+ * Reading JSON values
+ */
+
+static char *
+get_string(const OptionDef *def, JsonbValue *value)
+{
+	if (value->type != jbvString)
+		refuse_value(def, value);
+	return pnstrdup(value->val.string.val, value->val.string.len);
+}
+
+/* Whether value is a whole number from 0 to max. */
+static bool
+read_count(JsonbValue *value, int64 max, int64 *count)
+{
+	char	   *text;
+	long long	number;
+
+	if (value->type != jbvNumeric)
+		return false;
+
+	/* Without trailing zeros, so that 1.0 and 1e3 are whole numbers. */
+	text = numeric_normalize(value->val.numeric);
+	if (text[strspn(text, "0123456789")] != '\0')
+		return false;
+	errno = 0;
+	number = strtoll(text, NULL, 10);
+	if (errno != 0 || number > max)
+		return false;
+	*count = number;
+	return true;
+}
+
+/* Whether value is text such as "2.5%", of at most 100 %. */
+static bool
+read_percent(JsonbValue *value, double *percent)
+{
+	char	   *text;
+	char	   *end;
+
+	if (value->type != jbvString)
+		return false;
+	text = pnstrdup(value->val.string.val, value->val.string.len);
+	if (text[0] < '0' || text[0] > '9')
+		return false;
+	if (strcmp(text + strspn(text, "0123456789."), "%") != 0)
+		return false;
+	*percent = strtod(text, &end);
+	return *end == '%' && *percent <= 100;
+}
+
+/* Index of a word among the choices; case does not matter, as in COPY. */
+static int
+find_choice(const OptionDef *def, JsonbValue *value)
+{
+	char	   *word;
+
+	if (value->type != jbvString)
+		return -1;
+	word = pnstrdup(value->val.string.val, value->val.string.len);
+	for (int i = 0; def->choices[i] != NULL; i++)
+		if (pg_strcasecmp(def->choices[i], word) == 0)
+			return i;
+	return -1;
+}
+
+static int
+get_choice(const OptionDef *def, JsonbValue *value)
+{
+	int			choice = find_choice(def, value);
+
+	if (choice < 0)
+	{
+		char	   *word;
+		const char *near;
+
+		if (value->type != jbvString)
+			refuse_value(def, value);
+		word = pnstrdup(value->val.string.val, value->val.string.len);
+		near = find_near(def->choices, word);
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("value \"%s\" is not valid for option \"%s\"",
+						clip_text(word), def->name),
+				 errdetail("Valid values are %s.", quote_names(def->choices)),
+				 near != NULL ? errhint("Did you mean \"%s\"?", near) : 0));
+	}
+	return choice;
+}
+
+/* Strings of an array; a null element, where allowed, is a NULL pointer. */
+static List *
+get_strings(const OptionDef *def, JsonbValue *value, bool allow_null)
+{
+	List	   *strings = NIL;
+	JsonbIterator *iterator;
+	JsonbIteratorToken token;
+	JsonbValue	element;
+
+	if (value->type != jbvBinary || !JsonContainerIsArray(value->val.binary.data))
+		refuse_value(def, value);
+	iterator = JsonbIteratorInit(value->val.binary.data);
+	while ((token = JsonbIteratorNext(&iterator, &element, true)) != WJB_DONE)
+	{
+		if (token != WJB_ELEM)
+			continue;
+		if (element.type == jbvString)
+			strings = lappend(strings, pnstrdup(element.val.string.val,
+												element.val.string.len));
+		else if (element.type == jbvNull && allow_null)
+			strings = lappend(strings, NULL);
+		else
+			refuse_value(def, value);
+	}
+	return strings;
+}
+
+
+/*
+ * Setters
+ */
+
+/* What csv, text and binary files look like unless told otherwise. */
+static void
+set_dialect(BulkOptions *options)
+{
+	options->delimiter = options->quote = options->escape = '\0';
+	options->nulls = NIL;
+	switch (options->format)
+	{
+		case BULK_CSV:
+			options->delimiter = ',';
+			options->quote = options->escape = '"';
+			options->nulls = list_make1(pstrdup(""));
+			break;
+		case BULK_TEXT:
+			options->delimiter = '\t';
+			options->nulls = list_make1(pstrdup("\\N"));
+			break;
+		case BULK_BINARY:
+			break;
+	}
+}
+
+#define FIELD(type) ((type *) ((char *) options + def->offset))
+
+static void
+set_bool(const OptionDef *def, JsonbValue *value, BulkOptions *options)
+{
+	if (value->type != jbvBool)
+		refuse_value(def, value);
+	*FIELD(bool) = value->val.boolean;
+}
+
+static void
+set_count(const OptionDef *def, JsonbValue *value, BulkOptions *options)
+{
+	if (!read_count(value, PG_INT64_MAX, FIELD(int64)))
+		refuse_value(def, value);
+}
+
+static void
+set_string(const OptionDef *def, JsonbValue *value, BulkOptions *options)
+{
+	*FIELD(char *) = get_string(def, value);
+}
+
+static void
+set_choice(const OptionDef *def, JsonbValue *value, BulkOptions *options)
+{
+	*FIELD(int) = get_choice(def, value);
+}
+
+static void
+set_format(const OptionDef *def, JsonbValue *value, BulkOptions *options)
+{
+	options->format = get_choice(def, value);
+	set_dialect(options);
+}
+
+static void
+set_extra_columns(const OptionDef *def, JsonbValue *value, BulkOptions *options)
+{
+	options->ignore_extra = get_choice(def, value);
+}
+
+static void
+set_character(const OptionDef *def, JsonbValue *value, BulkOptions *options)
+{
+	char	   *text = get_string(def, value);
+
+	if (strlen(text) != 1 || text[0] == '\r' || text[0] == '\n')
+		refuse_value(def, value);
+	*FIELD(char) = text[0];
+}
+
+static void
+set_quote(const OptionDef *def, JsonbValue *value, BulkOptions *options)
+{
+	set_character(def, value, options);
+	options->escape = options->quote;	/* escape itself comes later */
+}
+
+static void
+set_marker(const OptionDef *def, JsonbValue *value, BulkOptions *options)
+{
+	char	   *text = get_string(def, value);
+
+	if (strpbrk(text, "\r\n") != NULL)
+		refuse_value(def, value);
+	*FIELD(char *) = text;
+}
+
+static void
+set_nulls(const OptionDef *def, JsonbValue *value, BulkOptions *options)
+{
+	ListCell   *cell;
+
+	if (value->type == jbvString)
+		options->nulls = list_make1(get_string(def, value));
+	else
+		options->nulls = get_strings(def, value, false);
+	foreach(cell, options->nulls)
+		if (strpbrk(lfirst(cell), "\r\n") != NULL)
+			refuse_value(def, value);
+}
+
+static void
+set_encoding(const OptionDef *def, JsonbValue *value, BulkOptions *options)
+{
+	options->encoding = pg_char_to_encoding(get_string(def, value));
+	if (options->encoding < 0)
+		refuse_value(def, value);
+}
+
+static void
+set_header(const OptionDef *def, JsonbValue *value, BulkOptions *options)
+{
+	int			choice = find_choice(def, value);
+	int64		lines;
+
+	options->header_lines = 1;
+	if (choice >= 0)
+		options->header = choice == 0 ? BULK_HEADER_MATCH : BULK_HEADER_MAP;
+	else if (value->type == jbvBool)
+		options->header_lines = value->val.boolean;
+	else if (read_count(value, INT_MAX, &lines))
+		options->header_lines = (int) lines;
+	else
+		refuse_value(def, value);
+}
+
+static void
+set_columns(const OptionDef *def, JsonbValue *value, BulkOptions *options)
+{
+	options->has_columns = true;
+	options->columns = get_strings(def, value, true);
+	if (options->columns == NIL)
+		refuse_value(def, value);
+}
+
+static void
+set_column_set(const OptionDef *def, JsonbValue *value, BulkOptions *options)
+{
+	BulkColumnSet *set = FIELD(BulkColumnSet);
+
+	if (value->type != jbvString)
+		set->names = get_strings(def, value, false);
+	else if (strcmp(get_string(def, value), "*") == 0)
+		set->all = true;
+	else
+		refuse_value(def, value);
+}
+
+static void
+set_reject_limit(const OptionDef *def, JsonbValue *value, BulkOptions *options)
+{
+	if (!read_count(value, PG_INT64_MAX, &options->reject_limit) &&
+		!read_percent(value, &options->reject_percent))
+		refuse_value(def, value);
+}
+
+static void
+set_path(const OptionDef *def, JsonbValue *value, BulkOptions *options)
+{
+	char	   *path = get_string(def, value);
+
+	if (!is_absolute_path(path))
+		refuse_value(def, value);
+	*FIELD(char *) = path;
+}
+
+#undef FIELD
+
+
+/*
+ * The table.  Options are set in this order, whatever the order in the JSON:
+ * format comes first, as it changes defaults, and quote before escape.
+ */
+
+#define AT(field) offsetof(BulkOptions, field)
+#define BOOLEAN "true or false"
+#define CHARACTER "a single one-byte character, not a line end"
+#define COLUMN_SET "an array of column names, or \"*\""
+#define COUNT "an integer from 0 to 9223372036854775807"
+#define STRING "a string"
+
+static const OptionDef option_table[] = {
+	{"format", FOR_ALL, set_format, AT(format), NULL, format_names},
+	{"delimiter", FOR_LINES, set_character, AT(delimiter), CHARACTER},
+	{"quote", FOR_CSV, set_quote, AT(quote), CHARACTER},
+	{"escape", FOR_CSV, set_character, AT(escape), CHARACTER},
+	{"null", FOR_LINES, set_nulls, AT(nulls),
+	"a string or an array of strings, without line ends"},
+	{"default", FOR_LINES, set_marker, AT(default_marker),
+	"a string without line ends"},
+	{"encoding", FOR_ALL, set_encoding, AT(encoding),
+	"the name of an encoding"},
+	{"force_null", FOR_CSV, set_column_set, AT(force_null), COLUMN_SET},
+	{"force_not_null", FOR_CSV, set_column_set, AT(force_not_null), COLUMN_SET},
+	{"header", FOR_ALL, set_header, AT(header),
+		"true, false, an integer from 0 to 2147483647, \"match\" or \"map\"",
+	header_names},
+	{"columns", FOR_ALL, set_columns, AT(columns),
+	"a non-empty array of column names and nulls"},
+	{"skip", FOR_ALL, set_count, AT(skip), COUNT},
+	{"limit", FOR_ALL, set_count, AT(limit), COUNT},
+	{"extra_columns", FOR_ALL, set_extra_columns, AT(ignore_extra), NULL,
+	extra_names},
+	{"missing_columns", FOR_ALL, set_choice, AT(missing), NULL, missing_names},
+	{"where", FOR_ALL, set_string, AT(where), STRING},
+	{"on_error", FOR_ALL, set_choice, AT(on_error), NULL, on_error_names},
+	{"reject_limit", FOR_ALL, set_reject_limit, AT(reject_limit),
+	COUNT ", or a percentage from \"0%\" to \"100%\""},
+	{"reject_table", FOR_ALL, set_string, AT(reject_table), STRING},
+	{"reject_file", FOR_ALL, set_path, AT(reject_file), "an absolute path"},
+	{"log_verbosity", FOR_ALL, set_choice, AT(log_verbosity), NULL,
+	verbosity_names},
+	{"writer", FOR_ALL, set_choice, AT(writer), NULL, writer_names},
+	{"truncate", FOR_ALL, set_bool, AT(truncate), BOOLEAN},
+	{"freeze", FOR_ALL, set_bool, AT(freeze), BOOLEAN},
+	{"analyze", FOR_ALL, set_bool, AT(analyze), BOOLEAN}
+};
+
+
+/*
+ * Checks across options
+ */
+
+static void
+check_keys(Jsonb *json)
+{
+	const char *names[lengthof(option_table) + 1];
+	JsonbIterator *iterator = JsonbIteratorInit(&json->root);
+	JsonbIteratorToken token;
+	JsonbValue	key;
+
+	for (int i = 0; i < lengthof(option_table); i++)
+		names[i] = option_table[i].name;
+	names[lengthof(option_table)] = NULL;
+
+	while ((token = JsonbIteratorNext(&iterator, &key, true)) != WJB_DONE)
+	{
+		char	   *text;
+		int			i = 0;
+
+		if (token != WJB_KEY)
+			continue;
+		text = pnstrdup(key.val.string.val, key.val.string.len);
+		while (names[i] != NULL && strcmp(names[i], text) != 0)
+			i++;
+		if (names[i] == NULL)
+			refuse_key(names, text);
+	}
+}
+
+static void
+check_format(const OptionDef *def, BulkFormat format)
+{
+	if ((def->formats & FOR(format)) == 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 def->formats == FOR_CSV ?
+				 errmsg("option \"%s\" requires \"format\" to be \"csv\"",
+						def->name) :
+				 errmsg("option \"%s\" requires \"format\" to be \"csv\" or \"text\"",
+						def->name)));
+}
+
+/* A string that stands for a whole value must not look like two, or quoted. */
+static void
+check_marker(const BulkOptions *options, const char *name, const char *marker)
+{
+	if (strchr(marker, options->delimiter) != NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("option \"%s\" must not contain the delimiter", name)));
+	if (options->format == BULK_CSV && strchr(marker, options->quote) != NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("option \"%s\" must not contain the quote character",
+						name)));
+}
+
+/*
+ * Rows are found in the bytes of the file, so a character beyond ASCII means
+ * something only where the file is encoded as the database is.
+ */
+static void
+check_character(const BulkOptions *options, const char *name, char character)
+{
+	if (IS_HIGHBIT_SET(character) && options->encoding != GetDatabaseEncoding())
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("option \"%s\" must be an ASCII character where \"encoding\" is not the database encoding",
+						name)));
+}
+
+static void
+check_dialect(const BulkOptions *options)
+{
+	ListCell   *cell;
+
+	if (options->format == BULK_TEXT &&
+		strchr("\\.abcdefghijklmnopqrstuvwxyz0123456789",
+			   options->delimiter) != NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("option \"delimiter\" cannot be \"%c\" in format \"text\"",
+						options->delimiter)));
+	if (options->format == BULK_CSV && options->delimiter == options->quote)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("options \"delimiter\" and \"quote\" must be different")));
+	check_character(options, "delimiter", options->delimiter);
+	check_character(options, "quote", options->quote);
+	check_character(options, "escape", options->escape);
+
+	foreach(cell, options->nulls)
+		check_marker(options, "null", lfirst(cell));
+	if (options->default_marker == NULL)
+		return;
+	check_marker(options, "default", options->default_marker);
+	foreach(cell, options->nulls)
+		if (strcmp(lfirst(cell), options->default_marker) == 0)
+			ereport(ERROR,
+					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+					 errmsg("options \"null\" and \"default\" must be different")));
+}
+
+static void
+check_header(const BulkOptions *options)
+{
+	if (options->format == BULK_BINARY && options->header_lines > 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("option \"header\" requires \"format\" to be \"csv\" or \"text\"")));
+	if (options->header == BULK_HEADER_MAP && options->has_columns)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("option \"columns\" cannot be used with \"header\" set to \"map\""),
+				 errdetail("With \"map\" the header of the file names the columns.")));
+}
+
+/* Options that tell where bad rows go need bad rows that go anywhere. */
+static void
+check_rejects(const BulkOptions *options)
+{
+	const char *name = NULL;
+
+	if (options->on_error != BULK_ON_ERROR_STOP)
+		return;
+	if (options->reject_limit >= 0 || options->reject_percent >= 0)
+		name = "reject_limit";
+	else if (options->reject_table != NULL)
+		name = "reject_table";
+	else if (options->reject_file != NULL)
+		name = "reject_file";
+	if (name != NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("option \"%s\" requires \"on_error\" to be \"ignore\" or \"set_null\"",
+						name)));
+}
+
+BulkOptions *
+options_parse(Jsonb *json)
+{
+	BulkOptions *options = palloc(sizeof(BulkOptions));
+
+	*options = default_options;
+	set_dialect(options);
+	if (json != NULL)
+	{
+		if (!JB_ROOT_IS_OBJECT(json))
+			ereport(ERROR,
+					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+					 errmsg("options must be a JSON object"),
+					 errhint("Write them as in '{\"header\": true}'.")));
+		check_keys(json);
+		for (int i = 0; i < lengthof(option_table); i++)
+		{
+			const OptionDef *def = &option_table[i];
+			JsonbValue *value;
+
+			value = getKeyJsonValueFromContainer(&json->root, def->name,
+												 strlen(def->name), NULL);
+			if (value == NULL || value->type == jbvNull)
+				continue;
+			check_format(def, options->format);
+			def->set(def, value, options);
+		}
+	}
+	if (options->encoding < 0)
+		options->encoding = pg_get_client_encoding();
+	if (options->format != BULK_BINARY)
+		check_dialect(options);
+	check_header(options);
+	check_rejects(options);
+	return options;
+}
