@@ -1,18 +1,44 @@
+# pgbulk: a PGXS extension.
+#
+#   make && make install && make installcheck      PG_CONFIG=... chooses the server
+#   make unit                                      tests of src/scan, without a server
+#   make dist                                      pgbulk-VERSION.zip, as PGXN takes it
+#
+# The version stands in pgbulk.control alone.
+
+srcdir ?= .
 EXTENSION = pgbulk
-EXTVERSION = $(shell sed -n "s/^default_version *= *'\(.*\)'/\1/p" $(srcdir)/pgbulk.control)
+EXTVERSION := $(shell sed -n "s/^default_version *= *'\(.*\)'/\1/p" $(srcdir)/pgbulk.control)
 MODULE_big = pgbulk
-DATA = pgbulk--1.0.sql
+DATA = pgbulk--$(EXTVERSION).sql $(wildcard pgbulk--*--*.sql)
 PGFILEDESC = "pgbulk - bulk loader"
 
 # Every room; a new file needs no line here.
-srcdir ?= .
 OBJS = $(patsubst %.c,%.o,$(sort $(wildcard src/*.c src/*/*.c)))
+OWN_FILES = $(wildcard src/*.h src/*/*.h) Makefile pgbulk.control
 
 PG_CPPFLAGS = -I$(srcdir)/src -DPGBULK_VERSION=\"$(EXTVERSION)\"
 PG_CFLAGS = -Wall -Wextra -Wno-unused-parameter -Wno-sign-compare -Wno-missing-field-initializers
 
 REGRESS = $(sort $(patsubst sql/%.sql,%,$(wildcard sql/*.sql)))
+REGRESS_OPTS = --load-extension=$(EXTENSION)
+ISOLATION = $(sort $(patsubst test/isolation/specs/%.spec,%,$(wildcard test/isolation/specs/*.spec)))
+ISOLATION_OPTS = --inputdir=test/isolation --load-extension=$(EXTENSION)
 
 PG_CONFIG ?= pg_config
 PGXS := $(shell $(PG_CONFIG) --pgxs)
 include $(PGXS)
+
+# Servers built without --enable-depend do not follow headers.
+$(OBJS) $(OBJS:.o=.bc): $(OWN_FILES)
+
+.PHONY: unit dist
+unit:
+	$(MAKE) -C test/unit check
+
+META.json: META.json.in pgbulk.control
+	sed 's/@VERSION@/$(EXTVERSION)/g' $< > $@
+
+dist: META.json
+	git archive --format=zip --prefix=pgbulk-$(EXTVERSION)/ --add-file=META.json \
+		-o pgbulk-$(EXTVERSION).zip HEAD

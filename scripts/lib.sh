@@ -1,0 +1,270 @@
+# Sourced by the scripts beside it: packages, servers, the build, and a
+# throwaway cluster.  Everything a script makes lies in $WORK, which goes when
+# the script ends, or in $CACHE, which git ignores.
+
+set -euo pipefail
+umask 022
+
+ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd -P)
+ME=${0##*/}
+JOBS=$(nproc 2>/dev/null || echo 2)
+OLDEST_SERVER=15
+KEEP=no
+
+say() { printf '%s\n' "$*"; }
+die() { printf '%s: %s\n' "$ME" "$*" >&2; exit 1; }
+
+# Prints the comment at the head of the calling script, as its help.
+usage() { sed -n '2,/^[^#]/{s/^# \{0,1\}//p;}' "$0"; }
+
+# ---------------------------------------------------------------- packages
+
+MISSING=()
+
+# need TEST PACKAGE...: notes the packages where the shell test TEST fails.
+need() {
+	local test=$1
+	shift
+	eval "$test" >/dev/null 2>&1 || MISSING+=("$@")
+}
+
+root_command() {
+	if [ "$(id -u)" = 0 ]; then
+		"$@"
+	elif command -v sudo >/dev/null && { sudo -n true 2>/dev/null || [ -t 0 ]; }; then
+		sudo "$@"
+	else
+		return 1
+	fi
+}
+
+APT_FRESH=no
+apt_refresh() {
+	[ $APT_FRESH = yes ] && return
+	APT_FRESH=yes
+	root_command apt-get update -q >"$WORK/apt.log" 2>&1 || true
+}
+
+# Installs what need() noted, or says what to install and ends the script.
+install_missing() {
+	[ ${#MISSING[@]} = 0 ] && return
+	local command="apt-get install -y ${MISSING[*]}"
+
+	command -v apt-get >/dev/null ||
+		die "please install what Debian calls: ${MISSING[*]}"
+	apt_refresh
+	say "installing: ${MISSING[*]}"
+	root_command env DEBIAN_FRONTEND=noninteractive $command >>"$WORK/apt.log" 2>&1 || {
+		tail -n 5 "$WORK/apt.log" >&2 2>/dev/null || true
+		die "cannot install packages here; as root run: $command"
+	}
+	MISSING=()
+}
+
+# ----------------------------------------------------------------- servers
+
+server_major() { "$1" --version | sed 's/^PostgreSQL \([0-9]*\).*/\1/'; }
+
+# A server to build for and to run: new enough, with its headers and program.
+server_usable() {
+	[ -x "$1" ] && [ -f "$("$1" --pgxs)" ] && [ -x "$("$1" --bindir)/initdb" ] &&
+		[ "$(server_major "$1")" -ge $OLDEST_SERVER ]
+}
+
+# Every usable pg_config, the newest first.
+servers_found() {
+	local c
+	for c in /usr/lib/postgresql/*/bin/pg_config /usr/pgsql-*/bin/pg_config \
+		"$(command -v pg_config || true)"; do
+		server_usable "$c" && echo "$(server_major "$c") $("$c" --bindir)/pg_config"
+	done | sort -rnu | cut -d' ' -f2
+}
+
+# Sets PG_CONFIG: the caller's, else the newest found, else the distribution's
+# after installing it.
+server_find() {
+	if [ -n "${PG_CONFIG:-}" ]; then
+		PG_CONFIG=$(command -v "$PG_CONFIG") || die "PG_CONFIG is not a program"
+		server_usable "$PG_CONFIG" || die \
+			"$PG_CONFIG: need PostgreSQL $OLDEST_SERVER or newer, with its server and its development files"
+		return
+	fi
+	PG_CONFIG=$(servers_found | head -n 1)
+	[ -n "$PG_CONFIG" ] && return
+
+	local major
+	command -v apt-get >/dev/null || die "no PostgreSQL $OLDEST_SERVER or newer found; set PG_CONFIG"
+	apt_refresh
+	major=$(apt-cache depends postgresql 2>/dev/null |
+		sed -n 's/.*Depends: postgresql-\([0-9]\{1,\}\)$/\1/p' | head -n 1)
+	[ "${major:-0}" -ge $OLDEST_SERVER ] || die \
+		"this system packages PostgreSQL '${major:-none}', pgbulk needs $OLDEST_SERVER; set PG_CONFIG"
+	MISSING+=("postgresql-$major" "postgresql-server-dev-$major")
+	install_missing
+	PG_CONFIG=$(servers_found | head -n 1)
+	[ -n "$PG_CONFIG" ] || die "PostgreSQL $major is installed, yet no usable pg_config was found"
+}
+
+# server_use PG_CONFIG: what follows builds for and runs this server.
+server_use() {
+	PG_CONFIG=$1
+	PGBIN=$("$PG_CONFIG" --bindir)
+	PGMAJOR=$(server_major "$PG_CONFIG")
+	PATH=$PGBIN:$BASE_PATH
+}
+BASE_PATH=$PATH
+
+# ------------------------------------------------------------ places, users
+
+# The server does not run as root.
+if [ "$(id -u)" != 0 ]; then
+	SERVER_USER=
+elif id postgres >/dev/null 2>&1; then
+	SERVER_USER=postgres
+else
+	SERVER_USER=nobody
+fi
+
+as_server() {
+	if [ -z "$SERVER_USER" ]; then
+		"$@"
+	else
+		(cd "$WORK" && HOME=$WORK TMPDIR=$WORK/tmp setpriv --reuid="$SERVER_USER" \
+			--regid="$(id -g "$SERVER_USER")" --init-groups -- "$@")
+	fi
+}
+
+# The system's Python, which the server's user can run; a user's own may lie in
+# a home folder.
+PYTHON=/usr/bin/python3
+[ -x $PYTHON ] || PYTHON=python3
+
+# Installing the server brings its user along.
+server_user_refresh() {
+	if [ "$SERVER_USER" = nobody ] && id postgres >/dev/null 2>&1; then
+		SERVER_USER=postgres
+	fi
+	own "$WORK"
+}
+
+own() { [ -z "$SERVER_USER" ] || chown -R "$SERVER_USER" "$@"; }
+
+work_begin() {
+	WORK=$(mktemp -d "${TMPDIR:-/tmp}/pgbulk.XXXXXX")
+	# a socket's path has 107 bytes
+	if [ ${#WORK} -gt 80 ]; then
+		rmdir "$WORK"
+		WORK=$(mktemp -d /tmp/pgbulk.XXXXXX)
+	fi
+	chmod 755 "$WORK"
+	mkdir "$WORK/tmp" "$WORK/socket"
+	own "$WORK"
+	trap work_end EXIT
+	trap 'exit 130' INT
+	trap 'exit 143' TERM
+}
+
+work_end() {
+	local rc=$?
+	trap - EXIT
+	if [ $KEEP = no ]; then
+		cluster_stop immediate
+		cd /
+		rm -rf "$WORK"
+	fi
+	exit $rc
+}
+
+# Sets CACHE, kept between runs: .build in the checkout, where the server's
+# user can read it.
+cache_begin() {
+	CACHE=${PGBULK_CACHE:-$ROOT/.build}
+	if ! mkdir -p "$CACHE" 2>/dev/null || ! as_server test -x "$CACHE" || [ ! -w "$CACHE" ]; then
+		CACHE=/var/tmp/pgbulk-$(id -u)
+		mkdir -p "$CACHE"
+	fi
+}
+
+# ------------------------------------------------------------------- build
+
+# tree_copy DIR: the sources into DIR; objects that DIR has already stay, so
+# that make builds what changed.
+tree_copy() {
+	mkdir -p "$1"
+	find "$1" -type f ! -name '*.o' ! -name '*.so' -delete
+	tar -C "$ROOT" -cf - --exclude=./.git --exclude=./.build --exclude=./bench/out --exclude='*.o' \
+		--exclude='*.so' --exclude='*.bc' --exclude=./results . | tar -C "$1" --no-same-owner -xf -
+}
+
+# pgxs DIR ARGUMENT...: make in DIR for the server in use.  The bitcode is for
+# the server's JIT only and takes as long as the code.
+pgxs() {
+	local dir=$1
+	shift
+	make -s -C "$dir" PG_CONFIG="$PG_CONFIG" with_llvm=no "$@"
+}
+
+# stage_install DIR: installs the build in DIR beside the server rather than in
+# it, where the server can look elsewhere; $WORK/stage.conf tells it so.
+stage_install() {
+	local share lib
+	share=$("$PG_CONFIG" --sharedir)
+	lib=$("$PG_CONFIG" --pkglibdir)
+	rm -rf "$WORK/stage"
+	if [ "$PGMAJOR" -ge 18 ]; then
+		pgxs "$1" install DESTDIR="$WORK/stage"
+		cat >"$WORK/stage.conf" <<-EOF
+			extension_control_path = '$WORK/stage$share:\$system'
+			dynamic_library_path = '$WORK/stage$lib:\$libdir'
+		EOF
+	elif grep -q extension_destdir "$PGBIN/postgres"; then
+		pgxs "$1" install DESTDIR="$WORK/stage"
+		echo "extension_destdir = '$WORK/stage'" >"$WORK/stage.conf"
+	elif [ -w "$share/extension" ] && [ -w "$lib" ]; then
+		say "note: this server finds extensions only in its own folders: installing into $lib"
+		pgxs "$1" install
+		: >"$WORK/stage.conf"
+	else
+		die "this server finds extensions only in its own folders; as root run: make install PG_CONFIG=$PG_CONFIG"
+	fi
+}
+
+# ----------------------------------------------------------------- cluster
+
+# cluster_start [SETTING...]: a new cluster in $WORK on a Unix socket only.
+cluster_start() {
+	local locale=C.UTF-8
+	if locale -a 2>/dev/null | grep -qi '^en_US\.utf-\?8$'; then
+		locale=en_US.UTF-8
+	fi
+	CLUSTER=$WORK/data
+	as_server "$PGBIN/initdb" -D "$CLUSTER" -U postgres -A trust -k -E UTF8 --locale=$locale \
+		--no-sync >"$WORK/initdb.log" 2>&1 || { cat "$WORK/initdb.log" >&2; die "initdb failed"; }
+	{
+		echo "listen_addresses = ''"
+		echo "unix_socket_directories = '$WORK/socket'"
+		echo "log_line_prefix = '%m [%p] %q%d %e '"
+		cat "$WORK/stage.conf"
+		printf '%s\n' "$@"
+	} >>"$CLUSTER/postgresql.conf"
+	unset PGSERVICE PGPASSWORD PGOPTIONS PGCLIENTENCODING PGDATA
+	export PGHOST=$WORK/socket PGPORT=5432 PGUSER=postgres PGDATABASE=postgres PATH
+	as_server "$PGBIN/pg_ctl" -D "$CLUSTER" -l "$WORK/server.log" -w start >"$WORK/pg_ctl.log" 2>&1 ||
+		{ tail -n 20 "$WORK/server.log" >&2; die "the server did not start"; }
+}
+
+cluster_running() {
+	[ -n "${CLUSTER:-}" ] && [ -f "$CLUSTER/postmaster.pid" ]
+}
+
+# cluster_stop [MODE]
+cluster_stop() {
+	cluster_running || return 0
+	as_server "$PGBIN/pg_ctl" -D "$CLUSTER" -m "${1:-fast}" -w stop >/dev/null 2>&1 || true
+}
+
+cluster_drop() {
+	cluster_stop
+	rm -rf "${CLUSTER:?}" "$WORK/server.log"
+	CLUSTER=
+}
