@@ -1,0 +1,682 @@
+/*
+ * convert.c
+ *		Fields to values: null markers, defaults, input functions.
+ */
+#include "postgres.h"
+
+#include "commands/copy.h"
+#include "compat.h"
+#include "miscadmin.h"
+#include "optimizer/optimizer.h"
+#include "rewrite/rewriteHandler.h"
+#include "row/convert.h"
+#include "utils/builtins.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+#include "utils/timestamp.h"
+
+#define ROW_ARENA_BLOCK (64 * 1024)
+#define SCRATCH_SIZE 8192
+
+bool
+convert_fail(RowError *err, RejectReason reason, int sqlstate,
+			 const Column *column, const char *value, const char *format,...)
+{
+	StringInfoData message;
+	va_list		args;
+	int			needed;
+
+	initStringInfo(&message);
+	for (;;)
+	{
+		va_start(args, format);
+		needed = appendStringInfoVA(&message, format, args);
+		va_end(args);
+		if (needed == 0)
+			break;
+		enlargeStringInfo(&message, needed);
+	}
+
+	if (err == NULL)
+		ereport(ERROR,
+				(errcode(sqlstate), errmsg_internal("%s", message.data)));
+
+	err->reason = reason;
+	err->sqlstate = sqlstate;
+	err->message = message.data;
+	err->column = column ? column->name : NULL;
+	err->value = value;
+	return false;
+}
+
+/* ---- opening ---- */
+
+/* Marks the columns that force_null or force_not_null name. */
+static void
+set_forced(Converter *conv, const BulkColumnSet *set, Size flag,
+		   const char *option)
+{
+	ListCell   *lc;
+
+	if (set->all)
+		for (int i = 0; i < conv->ncolumns; i++)
+			*(bool *) ((char *) &conv->columns[i] + flag) = true;
+
+	foreach(lc, set->names)
+	{
+		const char *name = lfirst(lc);
+		AttrNumber	attnum = target_find_column(conv->target, name);
+		bool		found = false;
+
+		if (attnum == InvalidAttrNumber)
+			ereport(ERROR,
+					(errcode(ERRCODE_UNDEFINED_COLUMN),
+					 errmsg("column \"%s\" of relation \"%s\" does not exist",
+							name, target_name(conv->target))));
+		for (int i = 0; i < conv->ncolumns; i++)
+			if (conv->columns[i].attnum == attnum)
+			{
+				*(bool *) ((char *) &conv->columns[i] + flag) = true;
+				found = true;
+			}
+		if (!found)
+			ereport(ERROR,
+					(errcode(ERRCODE_INVALID_COLUMN_REFERENCE),
+					 errmsg("option \"%s\" names column \"%s\", which is not loaded",
+							option, name)));
+	}
+}
+
+/* A column's default, ready to run; NULL where it has none. */
+static ExprState *
+prepare_default(Converter *conv, AttrNumber attnum, bool *is_volatile)
+{
+	Expr	   *expr = (Expr *) build_column_default(conv->target->rel, attnum);
+
+	if (expr == NULL)
+		return NULL;
+	expr = expression_planner(expr);
+	/* nextval takes no notice of rollback and looks at no table */
+	*is_volatile = contain_volatile_functions_not_nextval((Node *) expr);
+	conv->volatile_defaults |= *is_volatile;
+	return ExecInitExpr(expr, NULL);
+}
+
+static void
+open_column(Converter *conv, Column *column, AttrNumber attnum)
+{
+	const BulkOptions *options = conv->options;
+	Form_pg_attribute att;
+	Oid			function;
+
+	memset(column, 0, sizeof(*column));
+	column->attnum = attnum;
+	if (attnum == InvalidAttrNumber)
+		return;
+
+	att = TupleDescAttr(RelationGetDescr(conv->target->rel), attnum - 1);
+	column->name = NameStr(att->attname);
+	column->type = att->atttypid;
+	column->typmod = att->atttypmod;
+	column->pack = att->attlen == -1 && att->attstorage != TYPSTORAGE_PLAIN;
+
+	if (options->format == BULK_BINARY)
+		getTypeBinaryInputInfo(att->atttypid, &function, &column->ioparam);
+	else
+	{
+		getTypeInputInfo(att->atttypid, &function, &column->ioparam);
+		convert_choose(conv, column);
+	}
+	fmgr_info(function, &column->input);
+	column->null_input = !column->input.fn_strict;
+
+	if (options->default_marker != NULL ||
+		options->missing == BULK_MISSING_DEFAULT)
+		column->default_expr = prepare_default(conv, attnum,
+											   &column->default_volatile);
+}
+
+/* Defaults of the columns that the file does not give. */
+static void
+open_defaults(Converter *conv)
+{
+	TupleDesc	desc = RelationGetDescr(conv->target->rel);
+	bool	   *given = palloc0(sizeof(bool) * Max(desc->natts, 1));
+
+	for (int i = 0; i < conv->ncolumns; i++)
+		if (conv->columns[i].attnum != InvalidAttrNumber)
+			given[conv->columns[i].attnum - 1] = true;
+
+	conv->defaults = palloc(sizeof(Default) * Max(desc->natts, 1));
+	for (int i = 0; i < desc->natts; i++)
+	{
+		Form_pg_attribute att = TupleDescAttr(desc, i);
+		Default    *def = &conv->defaults[conv->ndefaults];
+
+		if (given[i] || att->attisdropped || att->attgenerated)
+			continue;
+		def->attnum = att->attnum;
+		def->expr = prepare_default(conv, att->attnum, &def->is_volatile);
+		if (def->expr != NULL)
+			conv->ndefaults++;
+	}
+	pfree(given);
+}
+
+Converter *
+convert_open(const BulkOptions *options, const Target *target, Guard *guard,
+			 EState *estate)
+{
+	Converter  *conv = palloc0(sizeof(Converter));
+
+	conv->options = options;
+	conv->target = target;
+	conv->guard = guard;
+	conv->econtext = GetPerTupleExprContext(estate);
+	conv->dialect.format = options->format == BULK_TEXT ? SCAN_TEXT : SCAN_CSV;
+	conv->dialect.delimiter = options->delimiter;
+	conv->dialect.quote = options->quote;
+	conv->dialect.escape = options->escape;
+	if (options->format != BULK_BINARY)
+		encoding_open(&conv->encoding, options->encoding);
+	conv->natts = RelationGetNumberOfAttributes(target->rel);
+
+	conv->ncolumns = target->nfields;
+	conv->columns = palloc(sizeof(Column) * Max(conv->ncolumns, 1));
+	for (int i = 0; i < conv->ncolumns; i++)
+		open_column(conv, &conv->columns[i], target->attnums[i]);
+	open_defaults(conv);
+	set_forced(conv, &options->force_null, offsetof(Column, force_null),
+			   "force_null");
+	set_forced(conv, &options->force_not_null,
+			   offsetof(Column, force_not_null), "force_not_null");
+
+#ifdef COMPAT_SOFT_ERRORS
+	if (guard->enabled)
+	{
+		ErrorSaveContext *escontext = makeNode(ErrorSaveContext);
+
+		escontext->details_wanted = true;
+		conv->escontext = (Node *) escontext;
+	}
+#endif
+
+	arena_init(&conv->arena, CurrentMemoryContext, ROW_ARENA_BLOCK);
+	conv->scratch_size = SCRATCH_SIZE;
+	conv->scratch = palloc(conv->scratch_size);
+	conv->asking = -1;
+	conv->nulled = palloc0(sizeof(bool) * Max(conv->ncolumns, 1));
+	conv->nulled_text = palloc0(sizeof(char *) * Max(conv->ncolumns, 1));
+	return conv;
+}
+
+/* ---- one field ---- */
+
+static void
+scratch_reserve(Converter *conv, Size size)
+{
+	if (size <= conv->scratch_size)
+		return;
+	conv->scratch_size = Max(size, Min(conv->scratch_size * 2, MaxAllocHugeSize));
+	conv->scratch = repalloc_huge(conv->scratch, conv->scratch_size);
+}
+
+/* Whether a field needs no conversion of its encoding. */
+static inline bool
+is_plain_ascii(const char *s, uint32 len)
+{
+	return scan_is_ascii(s, len) && memchr(s, 0, len) == NULL;
+}
+
+const char *
+convert_field_text(Converter *conv, const char *data, const ScanField *field,
+				   uint32 *len, RowError *err)
+{
+	const char *s = data + field->start;
+
+	*len = field->length;
+	if (conv->encoding.transcode && !is_plain_ascii(s, *len))
+	{
+		int			n;
+
+		scratch_reserve(conv, (Size) *len * MAX_CONVERSION_GROWTH + 32);
+		n = encoding_convert(&conv->encoding, s, *len, conv->scratch, err);
+		if (n < 0)
+			return NULL;
+		s = conv->scratch;
+		*len = n;
+	}
+
+	if (field->escaped)
+	{
+		bool		high = false;
+
+		scratch_reserve(conv, (Size) *len + 32);
+		if (s != data + field->start)
+			s = conv->scratch;	/* it may have moved */
+		if (conv->dialect.format == SCAN_CSV)
+			*len = scan_unquote(&conv->dialect, s, *len, conv->scratch);
+		else
+			*len = scan_unescape(s, *len, conv->scratch, &high);
+		s = conv->scratch;
+
+		if (high)
+		{
+			Encoding	check = {.verify = GetDatabaseEncoding()};
+			uint32		valid = encoding_valid_prefix(&check, s, *len);
+
+			if (valid < *len)
+			{
+				encoding_report(&check, s + valid, *len - valid, err);
+				return NULL;
+			}
+		}
+	}
+	return s;
+}
+
+static inline bool
+equals(const char *s, uint32 len, const char *text)
+{
+	return strncmp(text, s, len) == 0 && text[len] == '\0';
+}
+
+static bool
+is_null_marker(const Converter *conv, const char *s, uint32 len)
+{
+	ListCell   *lc;
+
+	foreach(lc, conv->options->nulls)
+	{
+		const char *marker = lfirst(lc);
+
+		if (len == 0 ? marker[0] == '\0' :
+			(marker[0] == s[0] && equals(s, len, marker)))
+			return true;
+	}
+	return false;
+}
+
+/* The text as a C string: in scratch, unless it is there already. */
+static char *
+terminate(Converter *conv, const char *s, uint32 len)
+{
+	bool		in_scratch = s == conv->scratch;
+
+	scratch_reserve(conv, (Size) len + 1);
+	if (!in_scratch)
+		memcpy(conv->scratch, s, len);
+	conv->scratch[len] = '\0';
+	return conv->scratch;
+}
+
+/* The error of an input function, copied for the reject. */
+static bool
+server_error(RowError *err, const Column *column, const char *text,
+			 const ErrorData *edata)
+{
+	return convert_fail(err, REJECT_VALUE, edata->sqlerrcode, column,
+						text ? pstrdup(text) : NULL, "%s", edata->message);
+}
+
+/* Asks the type's input function; text is NULL for a null. */
+static bool
+ask_server(Converter *conv, int index, char *text, Datum *value, RowError *err)
+{
+	Column	   *column = &conv->columns[index];
+
+	conv->asking = index;
+	conv->asking_text = text;
+	guard_open(conv->guard);
+#ifdef COMPAT_SOFT_ERRORS
+	if (conv->escontext != NULL)
+	{
+		ErrorSaveContext *escontext = (ErrorSaveContext *) conv->escontext;
+
+		if (!InputFunctionCallSafe(&column->input, text, column->ioparam,
+								   column->typmod, conv->escontext, value))
+		{
+			escontext->error_occurred = false;
+			conv->asking = -1;
+			return server_error(err, column, text, escontext->error_data);
+		}
+	}
+	else
+#endif
+		*value = InputFunctionCall(&column->input, text, column->ioparam,
+								   column->typmod);
+	conv->asking = -1;
+	return true;
+}
+
+/* A value that surely is bad: the words of the server, without asking it. */
+static bool
+surely_bad(Converter *conv, const Column *column, ValueResult result,
+		   const char *text, RowError *err)
+{
+	bool		is_time = column->type == DATEOID || column->type == TIMEOID ||
+		column->type == TIMESTAMPOID || column->type == TIMESTAMPTZOID;
+
+	text = pstrdup(text);
+	if (result == VALUE_BAD_SYNTAX)
+		return convert_fail(err, REJECT_VALUE,
+							is_time ? ERRCODE_INVALID_DATETIME_FORMAT :
+							ERRCODE_INVALID_TEXT_REPRESENTATION,
+							column, text,
+							"invalid input syntax for type %s: \"%s\"",
+							column->type_name, text);
+	if (is_time)
+		return convert_fail(err, REJECT_VALUE,
+							ERRCODE_DATETIME_FIELD_OVERFLOW, column, text,
+							"date/time field value out of range: \"%s\"", text);
+	return convert_fail(err, REJECT_VALUE, ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE,
+						column, text, "value \"%s\" is out of range for type %s",
+						text, column->type_name);
+}
+
+/* A field's value is bad and set_null forgives it. */
+static bool
+null_instead(Converter *conv, int index, const char *text, Datum *value,
+			 bool *isnull, RowError *err)
+{
+	if (!conv->nulled[index])
+	{
+		conv->nulled[index] = true;
+		conv->nulled_text[index] = pstrdup(text ? text : "");
+		conv->nnulled++;
+	}
+	*isnull = true;
+	*value = (Datum) 0;
+	if (conv->columns[index].null_input)
+		return ask_server(conv, index, NULL, value, err);
+	return true;
+}
+
+/* A field whose text the column's fast converter (if any) has not taken. */
+static bool
+convert_slowly(Converter *conv, int index, ValueResult result, const char *s,
+			   uint32 len, Datum *value, bool *isnull, RowError *err)
+{
+	Column	   *column = &conv->columns[index];
+	char	   *text = terminate(conv, s, len);
+
+	if (result != VALUE_ASK && err != NULL)
+		surely_bad(conv, column, result, text, err);
+	else if (ask_server(conv, index, text, value, err))
+		return true;
+
+	if (conv->options->on_error != BULK_ON_ERROR_SET_NULL)
+		return false;
+	return null_instead(conv, index, text, value, isnull, err);
+}
+
+/* The DEFAULT of a column that the file gives, for this row. */
+static bool
+use_default(Converter *conv, Column *column, const char *missing_message,
+			Datum *value, bool *isnull, RowError *err)
+{
+	if (column->default_expr == NULL && missing_message != NULL)
+		return convert_fail(err, REJECT_SYNTAX, ERRCODE_BAD_COPY_FILE_FORMAT,
+							column, conv->options->default_marker,
+							"%s", missing_message);
+	if (column->default_expr == NULL)
+		return true;			/* without a default it is null */
+
+	guard_open(conv->guard);
+	*value = ExecEvalExpr(column->default_expr, conv->econtext, isnull);
+	if (column->default_volatile)
+		guard_close(conv->guard);
+	return true;
+}
+
+static inline bool
+convert_field(Converter *conv, int index, const char *data,
+			  const ScanField *field, Datum *value, bool *isnull,
+			  RowError *err)
+{
+	Column	   *column = &conv->columns[index];
+	const char *s = data + field->start;
+	uint32		len = field->length;
+	ValueResult result = VALUE_ASK;
+
+	*isnull = false;
+
+	if (unlikely(conv->nulled[index]))
+		return null_instead(conv, index, NULL, value, isnull, err);
+
+	if (!field->quoted && !column->force_not_null && is_null_marker(conv, s, len))
+		goto null;
+	if (conv->options->default_marker && !field->quoted &&
+		equals(s, len, conv->options->default_marker))
+		return use_default(conv, column, "unexpected default marker in input",
+						   value, isnull, err);
+
+	if (field->escaped || conv->encoding.transcode)
+	{
+		s = convert_field_text(conv, data, field, &len, err);
+		if (s == NULL)
+			return false;
+	}
+	if (unlikely(column->force_null) && field->quoted &&
+		is_null_marker(conv, s, len))
+		goto null;
+
+	if (column->convert != NULL)
+	{
+		result = column->convert(conv, column, s, len, value);
+		if (likely(result == VALUE_OK))
+			return true;
+	}
+	return convert_slowly(conv, index, result, s, len, value, isnull, err);
+
+null:
+	*isnull = true;
+	*value = (Datum) 0;
+	if (unlikely(column->null_input))
+		return ask_server(conv, index, NULL, value, err);
+	return true;
+}
+
+/* ---- one row ---- */
+
+void
+convert_window(Converter *conv, const char *data, uint32 len)
+{
+	conv->window_length = len;
+	conv->valid = len;
+	if (!conv->encoding.transcode)
+		conv->valid = encoding_valid_prefix(&conv->encoding, data, len);
+}
+
+void
+convert_next(Converter *conv)
+{
+	arena_reset(&conv->arena);
+	conv->asking = -1;
+	if (conv->nnulled > 0)
+	{
+		memset(conv->nulled, 0, sizeof(bool) * conv->ncolumns);
+		conv->nnulled = 0;
+	}
+}
+
+bool
+convert_null_asked(Converter *conv)
+{
+	int			index = conv->asking;
+
+	if (index < 0 || conv->asking_text == NULL || conv->nulled[index])
+		return false;
+	conv->nulled[index] = true;
+	conv->nulled_text[index] = pstrdup(conv->asking_text);
+	conv->nnulled++;
+	return true;
+}
+
+/* What the scan has found wrong with the row. */
+static bool
+report_fault(const ScanRow *row, ScanFormat format, RowError *err)
+{
+	const char *message;
+
+	switch ((ScanFault) row->fault)
+	{
+		case SCAN_FAULT_UNTERMINATED_QUOTE:
+			message = "unterminated CSV quoted field";
+			break;
+		case SCAN_FAULT_CARRIAGE_RETURN:
+			message = format == SCAN_CSV ?
+				"unquoted carriage return found in data" :
+				"literal carriage return found in data";
+			break;
+		case SCAN_FAULT_NEWLINE:
+			message = format == SCAN_CSV ?
+				"unquoted newline found in data" :
+				"literal newline found in data";
+			break;
+		case SCAN_FAULT_MARKER_NOT_ALONE:
+			message = "end-of-copy marker is not alone on its line";
+			break;
+		case SCAN_FAULT_MARKER_NEWLINE:
+			message = "end-of-copy marker does not match previous newline style";
+			break;
+		default:
+			message = "field is too long";
+			break;
+	}
+	return convert_fail(err, REJECT_SYNTAX, ERRCODE_BAD_COPY_FILE_FORMAT, NULL,
+						NULL, "%s", message);
+}
+
+/* A row beyond the bytes that are known to be valid text. */
+static bool
+check_encoding(Converter *conv, const char *data, const ScanRow *row,
+			   RowError *err)
+{
+	const Encoding *encoding = &conv->encoding;
+	uint32		len = row->end - row->start;
+	uint32		valid = encoding_valid_prefix(encoding, data + row->start, len);
+
+	if (valid == len)
+		return true;
+
+	/* know about the rows after this one again */
+	if (row->next > conv->valid)
+		conv->valid = row->next +
+			encoding_valid_prefix(encoding, data + row->next,
+								  conv->window_length - row->next);
+	encoding_report(encoding, data + row->start + valid, len - valid, err);
+	return false;
+}
+
+bool
+convert_count_fields(Converter *conv, const ScanRow *row, uint32 *nfields,
+					 RowError *err)
+{
+	*nfields = row->nfields;
+
+	/* a table without columns wants empty lines */
+	if (conv->ncolumns == 0 && *nfields == 1 && row->start == row->end)
+		*nfields = 0;
+
+	if (*nfields > conv->ncolumns && !conv->options->ignore_extra)
+		return convert_fail(err, REJECT_SYNTAX, ERRCODE_BAD_COPY_FILE_FORMAT,
+							NULL, NULL, "extra data after last expected column");
+
+	if (*nfields < conv->ncolumns &&
+		conv->options->missing == BULK_MISSING_ERROR)
+	{
+		const Column *column = &conv->columns[*nfields];
+
+		if (column->name == NULL)
+			return convert_fail(err, REJECT_SYNTAX, ERRCODE_BAD_COPY_FILE_FORMAT,
+								NULL, NULL, "missing data for field %u",
+								*nfields + 1);
+		return convert_fail(err, REJECT_SYNTAX, ERRCODE_BAD_COPY_FILE_FORMAT,
+							column, NULL, "missing data for column \"%s\"",
+							column->name);
+	}
+	return true;
+}
+
+/* Columns of the list that the row is too short for. */
+static bool
+fill_missing(Converter *conv, int first, Datum *values, bool *nulls,
+			 RowError *err)
+{
+	for (int i = first; i < conv->ncolumns; i++)
+	{
+		Column	   *column = &conv->columns[i];
+
+		if (column->attnum == InvalidAttrNumber)
+			continue;
+		if (column->default_expr != NULL)
+			use_default(conv, column, NULL, &values[column->attnum - 1],
+						&nulls[column->attnum - 1], err);
+		else if (column->null_input &&
+				 !ask_server(conv, i, NULL, &values[column->attnum - 1], err))
+			return false;
+	}
+	return true;
+}
+
+bool
+convert_defaults(Converter *conv, Datum *values, bool *nulls)
+{
+	for (int i = 0; i < conv->ndefaults; i++)
+	{
+		Default    *def = &conv->defaults[i];
+		int			m = def->attnum - 1;
+
+		guard_open(conv->guard);
+		values[m] = ExecEvalExpr(def->expr, conv->econtext, &nulls[m]);
+		if (def->is_volatile)
+			guard_close(conv->guard);
+	}
+	return true;
+}
+
+bool
+convert_row(Converter *conv, const char *data, const ScanRow *row,
+			const ScanField *fields, Datum *values, bool *nulls, RowError *err)
+{
+	uint32		nfields;
+	MemoryContext context;
+	bool		ok = true;
+
+	context = MemoryContextSwitchTo(conv->econtext->ecxt_per_tuple_memory);
+
+	memset(nulls, true, sizeof(bool) * conv->natts);
+	if (row->fault != SCAN_FAULT_NONE)
+		ok = report_fault(row, conv->dialect.format, err);
+	else if (row->end > conv->valid && !conv->encoding.transcode &&
+			 !check_encoding(conv, data, row, err))
+		ok = false;
+	else
+		ok = convert_count_fields(conv, row, &nfields, err);
+
+	if (ok)
+	{
+		uint32		n = Min(nfields, conv->ncolumns);
+
+		fields += row->first_field;
+		for (uint32 i = 0; ok && i < n; i++)
+		{
+			AttrNumber	attnum = conv->columns[i].attnum;
+			uint32		len;
+
+			if (likely(attnum != InvalidAttrNumber))
+				ok = convert_field(conv, i, data, &fields[i],
+								   &values[attnum - 1], &nulls[attnum - 1], err);
+			else if (conv->encoding.transcode)
+				ok = convert_field_text(conv, data, &fields[i], &len, err) != NULL;
+		}
+		if (ok && n < conv->ncolumns)
+			ok = fill_missing(conv, n, values, nulls, err);
+		if (ok && conv->ndefaults > 0)
+			ok = convert_defaults(conv, values, nulls);
+	}
+
+	MemoryContextSwitchTo(context);
+	return ok;
+}

@@ -1,0 +1,151 @@
+/*
+ * convert.h
+ *		Fields of a row to the values of its columns.
+ *
+ * Common types have a fast converter (types.c) that gives exactly what the
+ * type's input function would, or declines; then the input function decides.
+ * Values live in a per-row arena and in the per-tuple memory context of the
+ * executor state, until the next row.
+ *
+ * Rules of NULL, DEFAULT and quoting are NextCopyFrom's (copyfromparse.c).
+ */
+#ifndef PGBULK_CONVERT_H
+#define PGBULK_CONVERT_H
+
+#include "postgres.h"
+
+#include "executor/executor.h"
+#include "options.h"
+#include "row/arena.h"
+#include "row/encoding.h"
+#include "row/guard.h"
+#include "row/row_error.h"
+#include "scan/scan.h"
+#include "scan/values.h"
+#include "target.h"
+
+typedef struct Converter Converter;
+typedef struct Column Column;
+
+/*
+ * Text s[0 .. len) to a value of column's type.  VALUE_OK: *out is what the
+ * server's input function would give; else as values.h says.
+ */
+typedef ValueResult (*ConvertFunction) (Converter *conv, const Column *column,
+										const char *s, uint32 len, Datum *out);
+
+struct Column
+{
+	AttrNumber	attnum;			/* 0: the field is not loaded */
+	const char *name;
+	Oid			type;
+	int32		typmod;
+	bool		pack;			/* varlena values may have short headers */
+	bool		force_null;
+	bool		force_not_null;
+	bool		null_input;		/* input function wants to see NULLs (domains) */
+	ConvertFunction convert;	/* NULL: only the server knows the type */
+	const char *type_name;		/* as messages name it; where convert is set */
+	FmgrInfo	input;			/* input function; binary: receive function */
+	Oid			ioparam;
+	ExprState  *default_expr;	/* for the default marker, or a missing field */
+	bool		default_volatile;
+};
+
+typedef struct Default
+{
+	AttrNumber	attnum;
+	ExprState  *expr;
+	bool		is_volatile;
+} Default;
+
+struct Converter
+{
+	/* for one file and its columns */
+	const BulkOptions *options;
+	const Target *target;
+	Guard	   *guard;
+	ExprContext *econtext;		/* the writer's per-tuple context */
+	ScanDialect dialect;
+	Encoding	encoding;
+	int			natts;
+	int			ncolumns;
+	Column	   *columns;
+	int			ndefaults;		/* columns that the file does not have */
+	Default    *defaults;
+	bool		volatile_defaults;	/* other than nextval: rows go one by one */
+	bool		z_is_utc;		/* zone letter Z has its usual meaning */
+	Node	   *escontext;		/* catches soft errors */
+
+	/* for one window */
+	uint32		window_length;
+	uint32		valid;			/* bytes known to be valid text */
+
+	/* for one row */
+	Arena		arena;
+	char	   *scratch;		/* unescaped or terminated text of one field */
+	Size		scratch_size;
+	int			asking;			/* column whose input function runs, or -1 */
+	const char *asking_text;
+	bool	   *nulled;			/* set_null: fields to make NULL, by position */
+	int			nnulled;
+	char	  **nulled_text;
+};
+
+/*
+ * Prepares for a file's columns (target->attnums).  Memory: the current
+ * context.  Errors: 42883 for an encoding without conversion; 0A000 for a
+ * type without the needed input function; 42703 as COPY for force_null and
+ * force_not_null columns that are not loaded.
+ */
+extern Converter *convert_open(const BulkOptions *options, const Target *target,
+							   Guard *guard, EState *estate);
+
+/* A new window: finds out how far its first len bytes are valid text. */
+extern void convert_window(Converter *conv, const char *data, uint32 len);
+
+/*
+ * A row's values and nulls (natts of each), defaults included.  data is the
+ * window that row and fields point into.  False: err says why (see
+ * row_error.h for err = NULL).
+ */
+extern bool convert_row(Converter *conv, const char *data, const ScanRow *row,
+						const ScanField *fields, Datum *values, bool *nulls,
+						RowError *err);
+
+/* A field's text, unquoted and in the database encoding, or NULL if it cannot be had. */
+extern const char *convert_field_text(Converter *conv, const char *data,
+									  const ScanField *field, uint32 *len,
+									  RowError *err);
+
+/*
+ * After an error caught in an input function under set_null: has that field
+ * made NULL in the next convert_row of the same row.  False where the error
+ * did not come from an input function.
+ */
+extern bool convert_null_asked(Converter *conv);
+
+/* Forgets about the row; the next one begins. */
+extern void convert_next(Converter *conv);
+
+/* A varlena value with room for len bytes of data, at *data. */
+extern Datum convert_varlena(Converter *conv, const Column *column, Size len,
+							 char **data);
+
+/* Sets column->convert and type_name where the type has a fast converter (types.c). */
+extern void convert_choose(Converter *conv, Column *column);
+
+/* Binary format (binary.c). */
+extern bool convert_binary_row(Converter *conv, const char *data,
+							   const ScanRow *row, const ScanField *fields,
+							   Datum *values, bool *nulls, RowError *err);
+
+/* Shared with binary.c. */
+extern bool convert_defaults(Converter *conv, Datum *values, bool *nulls);
+extern bool convert_count_fields(Converter *conv, const ScanRow *row,
+								 uint32 *nfields, RowError *err);
+extern bool convert_fail(RowError *err, RejectReason reason, int sqlstate,
+						 const Column *column, const char *value,
+						 const char *format,...) pg_attribute_printf(6, 7);
+
+#endif							/* PGBULK_CONVERT_H */

@@ -1,0 +1,173 @@
+/*
+ * encoding.c
+ *		Checking and converting text; see encoding.h.
+ */
+#include "postgres.h"
+
+#include "catalog/namespace.h"
+#include "row/encoding.h"
+
+#define VERIFY_STEP 0x40000000
+
+/*
+ * Encodings that only clients use: their characters may contain ASCII bytes.
+ * pg_encoding_mblen wants two bytes of GB18030, and the window's padding
+ * always has them.
+ */
+#define SHAPE_MBLEN(name, pg_enc) \
+	static int name(const unsigned char *s) \
+	{ \
+		return pg_encoding_mblen((pg_enc), (const char *) s); \
+	}
+
+SHAPE_MBLEN(mblen_sjis, PG_SJIS)
+SHAPE_MBLEN(mblen_big5, PG_BIG5)
+SHAPE_MBLEN(mblen_gbk, PG_GBK)
+SHAPE_MBLEN(mblen_uhc, PG_UHC)
+SHAPE_MBLEN(mblen_gb18030, PG_GB18030)
+SHAPE_MBLEN(mblen_johab, PG_JOHAB)
+SHAPE_MBLEN(mblen_shift_jis_2004, PG_SHIFT_JIS_2004)
+
+static int (*shape_mblen(int encoding)) (const unsigned char *)
+{
+	switch (encoding)
+	{
+		case PG_SJIS:
+			return mblen_sjis;
+		case PG_BIG5:
+			return mblen_big5;
+		case PG_GBK:
+			return mblen_gbk;
+		case PG_UHC:
+			return mblen_uhc;
+		case PG_GB18030:
+			return mblen_gb18030;
+		case PG_JOHAB:
+			return mblen_johab;
+		case PG_SHIFT_JIS_2004:
+			return mblen_shift_jis_2004;
+		default:
+			return NULL;
+	}
+}
+
+void
+encoding_open(Encoding *encoding, int file)
+{
+	Oid			procedure;
+
+	memset(encoding, 0, sizeof(*encoding));
+	encoding->file = file;
+	encoding->database = GetDatabaseEncoding();
+	encoding->verify = encoding->database;
+	if (file == encoding->database || file == PG_SQL_ASCII ||
+		encoding->database == PG_SQL_ASCII)
+		return;
+
+	procedure = FindDefaultConversionProc(file, encoding->database);
+	if (!OidIsValid(procedure))
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_FUNCTION),
+				 errmsg("default conversion function for encoding \"%s\" to \"%s\" does not exist",
+						pg_encoding_to_char(file),
+						pg_encoding_to_char(encoding->database))));
+	fmgr_info(procedure, &encoding->procedure);
+	encoding->transcode = true;
+	encoding->verify = file;
+	encoding->shape_mblen = shape_mblen(file);
+}
+
+uint32
+encoding_valid_prefix(const Encoding *encoding, const char *s, uint32 len)
+{
+	uint32		done = 0;
+
+	/* the server's function counts in ints; a step may cut a character */
+	while (done < len)
+	{
+		bool		last = len - done <= VERIFY_STEP;
+		int			step = last ? len - done : VERIFY_STEP;
+		int			n = pg_encoding_verifymbstr(encoding->verify, s + done, step);
+
+		done += n;
+		if (n < step && (last || step - n >= MAX_MULTIBYTE_CHAR_LEN))
+			break;
+	}
+	return done;
+}
+
+/* "0xe2 0x82" for a message. */
+static char *
+bytes_text(const char *s, int len)
+{
+	char	   *text = palloc(5 * Max(len, 1) + 1);
+	char	   *p = text;
+
+	*p = '\0';
+	for (int i = 0; i < len; i++)
+		p += sprintf(p, "%s0x%02x", i > 0 ? " " : "", (unsigned char) s[i]);
+	return text;
+}
+
+void
+encoding_report(const Encoding *encoding, const char *s, uint32 len,
+				RowError *err)
+{
+	int			bounded = Min(len, 16);
+	int			n;
+
+	if (err == NULL)
+		report_invalid_encoding(encoding->verify, s, bounded);
+
+	n = pg_encoding_mblen_or_incomplete(encoding->verify, s, bounded);
+	n = Min(n, Min(bounded, 8));
+	err->reason = REJECT_ENCODING;
+	err->sqlstate = ERRCODE_CHARACTER_NOT_IN_REPERTOIRE;
+	err->message = psprintf("invalid byte sequence for encoding \"%s\": %s",
+							pg_encoding_to_char(encoding->verify),
+							bytes_text(s, n));
+	err->column = err->value = NULL;
+}
+
+int
+encoding_convert(Encoding *encoding, const char *s, uint32 len, char *dst,
+				 RowError *err)
+{
+	int			done;
+	const char *bad;
+	int			n;
+
+	if (len > ENCODING_MAX_LENGTH)
+		ereport(ERROR,
+				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
+				 errmsg("field of %u bytes is too long for encoding conversion",
+						len)));
+
+	done = DatumGetInt32(FunctionCall6(&encoding->procedure,
+									   Int32GetDatum(encoding->file),
+									   Int32GetDatum(encoding->database),
+									   CStringGetDatum(s),
+									   CStringGetDatum(dst),
+									   Int32GetDatum(len),
+									   BoolGetDatum(err != NULL)));
+	if (done == len)
+		return strlen(dst);
+
+	bad = s + done;
+	if (pg_encoding_verifymbchar(encoding->file, bad, len - done) <= 0)
+	{
+		encoding_report(encoding, bad, len - done, err);
+		return -1;
+	}
+
+	n = Min(pg_encoding_mblen_or_incomplete(encoding->file, bad, len - done),
+			(int) (len - done));
+	err->reason = REJECT_ENCODING;
+	err->sqlstate = ERRCODE_UNTRANSLATABLE_CHARACTER;
+	err->message = psprintf("character with byte sequence %s in encoding \"%s\" has no equivalent in encoding \"%s\"",
+							bytes_text(bad, n),
+							pg_encoding_to_char(encoding->file),
+							pg_encoding_to_char(encoding->database));
+	err->column = err->value = NULL;
+	return -1;
+}

@@ -1,0 +1,86 @@
+/*
+ * guard.c
+ *		The subtransaction behind guard.h.
+ */
+#include "postgres.h"
+
+#include "access/xact.h"
+#include "row/guard.h"
+#include "utils/memutils.h"
+
+void
+guard_open_slow(Guard *guard)
+{
+	guard->context = CurrentMemoryContext;
+	guard->owner = CurrentResourceOwner;
+	BeginInternalSubTransaction(NULL);
+	MemoryContextSwitchTo(guard->context);
+	guard->open = true;
+}
+
+void
+guard_close_slow(Guard *guard)
+{
+	MemoryContext current = CurrentMemoryContext;
+
+	ReleaseCurrentSubTransaction();
+	MemoryContextSwitchTo(current);
+	CurrentResourceOwner = guard->owner;
+	guard->open = false;
+}
+
+/* Whether an error tells about the row and not about the server. */
+static bool
+is_about_data(int sqlerrcode)
+{
+	switch (ERRCODE_TO_CATEGORY(sqlerrcode))
+	{
+		case MAKE_SQLSTATE('2', '5', '0', '0', '0'):	/* transaction state */
+		case MAKE_SQLSTATE('4', '0', '0', '0', '0'):	/* rollback, deadlock */
+		case MAKE_SQLSTATE('5', '3', '0', '0', '0'):	/* resources */
+		case MAKE_SQLSTATE('5', '7', '0', '0', '0'):	/* cancel, shutdown */
+		case MAKE_SQLSTATE('5', '8', '0', '0', '0'):	/* I/O */
+		case MAKE_SQLSTATE('F', '0', '0', '0', '0'):	/* configuration file */
+		case MAKE_SQLSTATE('X', 'X', '0', '0', '0'):	/* internal */
+			return false;
+		default:
+			return true;
+	}
+}
+
+ErrorData *
+guard_run(Guard *guard, void (*body) (void *arg), void *arg)
+{
+	MemoryContext context = CurrentMemoryContext;
+	ErrorData  *volatile edata = NULL;
+
+	if (!guard->enabled)
+	{
+		body(arg);
+		return NULL;
+	}
+
+	PG_TRY();
+	{
+		body(arg);
+	}
+	PG_CATCH();
+	{
+		if (!guard->open)
+			PG_RE_THROW();
+
+		MemoryContextSwitchTo(context);
+		edata = CopyErrorData();
+		if (!is_about_data(edata->sqlerrcode))
+			PG_RE_THROW();
+
+		FlushErrorState();
+		RollbackAndReleaseCurrentSubTransaction();
+		MemoryContextSwitchTo(context);
+		CurrentResourceOwner = guard->owner;
+		guard->open = false;
+	}
+	PG_END_TRY();
+
+	return edata;
+}

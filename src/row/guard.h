@@ -1,0 +1,57 @@
+/*
+ * guard.h
+ *		Errors thrown by others' code while rows are set aside, not fatal.
+ *
+ * Input functions without soft errors (all of them on 15), defaults, checks
+ * and the where clause can throw.  Under on_error = ignore or set_null such
+ * code runs inside an internal subtransaction, the guard.  It is opened when
+ * first needed and closed before anything is written to a table, so that it
+ * spans a batch of rows, not each: price about 2 microseconds a batch, and
+ * about 10 for each error caught.
+ *
+ * Trap: what guarded code wrote to the database is lost when a later row
+ * under the same guard fails.  So volatile expressions get a guard of their
+ * own (close it right after them), and triggers run with the guard closed.
+ */
+#ifndef PGBULK_GUARD_H
+#define PGBULK_GUARD_H
+
+#include "postgres.h"
+
+#include "utils/resowner.h"
+
+typedef struct Guard
+{
+	bool		enabled;		/* off: errors go where they always go */
+	bool		open;
+	MemoryContext context;		/* what was current outside */
+	ResourceOwner owner;
+} Guard;
+
+extern void guard_open_slow(Guard *guard);
+extern void guard_close_slow(Guard *guard);
+
+static inline void
+guard_open(Guard *guard)
+{
+	if (guard->enabled && !guard->open)
+		guard_open_slow(guard);
+}
+
+static inline void
+guard_close(Guard *guard)
+{
+	if (guard->open)
+		guard_close_slow(guard);
+}
+
+/*
+ * Calls body(arg).  Returns NULL when it came to its end, or the error that
+ * was thrown under an open guard (copied into the current context), after
+ * the guard's subtransaction has been rolled back.  Errors that are not
+ * about data (cancel, out of memory, I/O, serialization, internal) and those
+ * thrown with the guard closed are thrown on.
+ */
+extern ErrorData *guard_run(Guard *guard, void (*body) (void *arg), void *arg);
+
+#endif							/* PGBULK_GUARD_H */

@@ -1,0 +1,26 @@
+/*
+ * row_error.h
+ *		What is wrong with a row, as data.
+ *
+ * A function that judges a row takes a RowError pointer.  Where it is NULL
+ * (on_error = stop) it raises the error the way the server would; else it
+ * fills the struct and returns false, and no error is raised where that can
+ * be told beforehand.
+ */
+#ifndef PGBULK_ROW_ERROR_H
+#define PGBULK_ROW_ERROR_H
+
+#include "postgres.h"
+
+#include "rejects.h"
+
+typedef struct RowError
+{
+	RejectReason reason;
+	int			sqlstate;
+	const char *message;		/* lives until the next row */
+	const char *column;			/* name, or NULL */
+	const char *value;			/* the field's text, or NULL */
+} RowError;
+
+#endif							/* PGBULK_ROW_ERROR_H */

@@ -1,0 +1,443 @@
+/*
+ * types.c
+ *		Fast converters: the common types from text, without their input
+ *		functions.
+ *
+ * Each gives exactly the datum that the input function would, typmod
+ * included, or declines.  Parsing is scan/values.c's; here is only what
+ * makes a Datum of it.
+ */
+#include "postgres.h"
+
+#include "catalog/pg_type.h"
+#include "mb/pg_wchar.h"
+#include "row/convert.h"
+#include "utils/builtins.h"
+#include "utils/date.h"
+#include "utils/datetime.h"
+#include "utils/timestamp.h"
+#include "utils/uuid.h"
+#include "utils/varbit.h"
+
+#define SHORT_DATA_MAX (VARATT_SHORT_MAX - VARHDRSZ_SHORT)
+
+Datum
+convert_varlena(Converter *conv, const Column *column, Size len, char **data)
+{
+	char	   *p = arena_alloc(&conv->arena, len + VARHDRSZ);
+
+	if (len <= SHORT_DATA_MAX && column->pack)
+	{
+		SET_VARSIZE_SHORT(p, len + VARHDRSZ_SHORT);
+		*data = p + VARHDRSZ_SHORT;
+	}
+	else
+	{
+		SET_VARSIZE(p, len + VARHDRSZ);
+		*data = p + VARHDRSZ;
+	}
+	return PointerGetDatum(p);
+}
+
+/* ---- numbers ---- */
+
+static ValueResult
+convert_int2(Converter *conv, const Column *column, const char *s, uint32 len,
+			 Datum *out)
+{
+	int16		value = 0;
+	ValueResult result = value_int2(s, len, &value);
+
+	*out = Int16GetDatum(value);
+	return result;
+}
+
+static ValueResult
+convert_int4(Converter *conv, const Column *column, const char *s, uint32 len,
+			 Datum *out)
+{
+	int32		value = 0;
+	ValueResult result = value_int4(s, len, &value);
+
+	*out = Int32GetDatum(value);
+	return result;
+}
+
+static ValueResult
+convert_int8(Converter *conv, const Column *column, const char *s, uint32 len,
+			 Datum *out)
+{
+	int64_t		value = 0;
+	ValueResult result = value_int8(s, len, &value);
+
+	*out = Int64GetDatum(value);
+	return result;
+}
+
+static ValueResult
+convert_oid(Converter *conv, const Column *column, const char *s, uint32 len,
+			Datum *out)
+{
+	uint32_t	value = 0;
+	ValueResult result = value_oid(s, len, &value);
+
+	*out = ObjectIdGetDatum(value);
+	return result;
+}
+
+static ValueResult
+convert_float4(Converter *conv, const Column *column, const char *s, uint32 len,
+			   Datum *out)
+{
+	float		value = 0;
+	ValueResult result = value_float4(s, len, &value);
+
+	*out = Float4GetDatum(value);
+	return result;
+}
+
+static ValueResult
+convert_float8(Converter *conv, const Column *column, const char *s, uint32 len,
+			   Datum *out)
+{
+	double		value = 0;
+	ValueResult result = value_float8(s, len, &value);
+
+	*out = Float8GetDatum(value);
+	return result;
+}
+
+static ValueResult
+convert_bool(Converter *conv, const Column *column, const char *s, uint32 len,
+			 Datum *out)
+{
+	bool		value = false;
+	ValueResult result = value_bool(s, len, &value);
+
+	*out = BoolGetDatum(value);
+	return result;
+}
+
+/*
+ * The stored form of numeric, from utils/adt/numeric.c: a two-byte header
+ * with sign, display scale and weight (the short form), then base-10000
+ * digits.  What does not fit the short form is left to numeric_in.
+ */
+#define NUMERIC_SHORT 0x8000
+#define NUMERIC_SHORT_NEGATIVE 0x2000
+#define NUMERIC_SHORT_DSCALE_SHIFT 7
+#define NUMERIC_SHORT_DSCALE_MAX 0x3F
+#define NUMERIC_SHORT_WEIGHT_SIGN 0x0040
+#define NUMERIC_SHORT_WEIGHT_MASK 0x003F
+#define NUMERIC_SHORT_WEIGHT_MAX 63
+#define NUMERIC_SHORT_WEIGHT_MIN (-64)
+
+/* Whether numeric(precision, scale) takes the number without rounding it. */
+static bool
+fit_numeric(ValueNumeric *number, int32 typmod)
+{
+	int			precision;
+	int			scale;
+
+	if (typmod < (int32) VARHDRSZ)
+		return true;
+	precision = ((typmod - VARHDRSZ) >> 16) & 0xffff;
+	scale = (((typmod - VARHDRSZ) & 0x7ff) ^ 1024) - 1024;
+
+	if (scale < 0 || number->dscale > scale ||
+		number->int_digits > precision - scale)
+		return false;
+	number->dscale = scale;
+	return true;
+}
+
+static ValueResult
+convert_numeric(Converter *conv, const Column *column, const char *s,
+				uint32 len, Datum *out)
+{
+	ValueNumeric number;
+	ValueResult result = value_numeric(s, len, &number);
+	uint16		header;
+	char	   *data;
+
+	if (result != VALUE_OK)
+		return result;
+	if (!fit_numeric(&number, column->typmod) ||
+		number.dscale > NUMERIC_SHORT_DSCALE_MAX ||
+		number.weight > NUMERIC_SHORT_WEIGHT_MAX ||
+		number.weight < NUMERIC_SHORT_WEIGHT_MIN)
+		return VALUE_ASK;
+
+	header = NUMERIC_SHORT |
+		(number.negative ? NUMERIC_SHORT_NEGATIVE : 0) |
+		(number.dscale << NUMERIC_SHORT_DSCALE_SHIFT) |
+		(number.weight < 0 ? NUMERIC_SHORT_WEIGHT_SIGN : 0) |
+		(number.weight & NUMERIC_SHORT_WEIGHT_MASK);
+	*out = convert_varlena(conv, column,
+						   sizeof(uint16) + number.ndigits * sizeof(int16),
+						   &data);
+	memcpy(data, &header, sizeof(uint16));
+	memcpy(data + sizeof(uint16), number.digits, number.ndigits * sizeof(int16));
+	return VALUE_OK;
+}
+
+/* ---- character strings ---- */
+
+static ValueResult
+convert_text(Converter *conv, const Column *column, const char *s, uint32 len,
+			 Datum *out)
+{
+	char	   *data;
+
+	*out = convert_varlena(conv, column, len, &data);
+	memcpy(data, s, len);
+	return VALUE_OK;
+}
+
+static inline Size
+count_characters(const char *s, uint32 len)
+{
+	if (GetDatabaseEncoding() == PG_UTF8)
+		return value_utf8_length(s, len);
+	if (pg_database_encoding_max_length() == 1)
+		return len;
+	return pg_mbstrlen_with_len(s, len);
+}
+
+/* Too long is the server's to judge: spaces may be cut off, or it may be an error. */
+static ValueResult
+convert_varchar(Converter *conv, const Column *column, const char *s,
+				uint32 len, Datum *out)
+{
+	int32		limit = column->typmod - VARHDRSZ;
+
+	if (column->typmod >= (int32) VARHDRSZ && len > limit &&
+		count_characters(s, len) > limit)
+		return VALUE_ASK;
+	return convert_text(conv, column, s, len, out);
+}
+
+static ValueResult
+convert_bpchar(Converter *conv, const Column *column, const char *s, uint32 len,
+			   Datum *out)
+{
+	Size		characters;
+	Size		limit;
+	char	   *data;
+
+	if (column->typmod < (int32) VARHDRSZ)
+		return convert_text(conv, column, s, len, out);
+
+	limit = column->typmod - VARHDRSZ;
+	characters = count_characters(s, len);
+	if (characters > limit)
+		return VALUE_ASK;
+	*out = convert_varlena(conv, column, len + (limit - characters), &data);
+	memcpy(data, s, len);
+	memset(data + len, ' ', limit - characters);
+	return VALUE_OK;
+}
+
+/* ---- dates and times ---- */
+
+static ValueResult
+convert_date(Converter *conv, const Column *column, const char *s, uint32 len,
+			 Datum *out)
+{
+	int32		value = 0;
+	ValueResult result = value_date(s, len, &value);
+
+	*out = DateADTGetDatum(value);
+	return result;
+}
+
+/* Whether a time with this fraction of a second needs no rounding. */
+static inline bool
+keeps_fraction(const Column *column, int64 usec)
+{
+	return column->typmod < 0 || column->typmod >= MAX_TIMESTAMP_PRECISION ||
+		usec % USECS_PER_SEC == 0;
+}
+
+static ValueResult
+convert_time(Converter *conv, const Column *column, const char *s, uint32 len,
+			 Datum *out)
+{
+	int64_t		value = 0;
+	ValueResult result = value_time(s, len, &value);
+
+	if (result == VALUE_OK && !keeps_fraction(column, value))
+		return VALUE_ASK;
+	*out = TimeADTGetDatum(value);
+	return result;
+}
+
+static ValueResult
+convert_timestamp(Converter *conv, const Column *column, const char *s,
+				  uint32 len, Datum *out)
+{
+	ValueTime	time;
+	ValueResult result = value_timestamp(s, len, &time);
+
+	if (result != VALUE_OK)
+		return result;
+	if (time.zone != VALUE_ZONE_NONE || !keeps_fraction(column, time.usec))
+		return VALUE_ASK;
+	*out = TimestampGetDatum(time.days * USECS_PER_DAY + time.usec);
+	return VALUE_OK;
+}
+
+static ValueResult
+convert_timestamptz(Converter *conv, const Column *column, const char *s,
+					uint32 len, Datum *out)
+{
+	ValueTime	time;
+	ValueResult result = value_timestamp(s, len, &time);
+	int64		offset = 0;		/* seconds east of UTC */
+
+	if (result != VALUE_OK)
+		return result;
+	if (!keeps_fraction(column, time.usec))
+		return VALUE_ASK;
+
+	switch (time.zone)
+	{
+		case VALUE_ZONE_OFFSET:
+			offset = time.offset;
+			break;
+		case VALUE_ZONE_Z:
+			if (!conv->z_is_utc)
+				return VALUE_ASK;
+			break;
+		case VALUE_ZONE_NONE:
+			{
+				struct pg_tm tm = {
+					.tm_year = time.year,
+					.tm_mon = time.month,
+					.tm_mday = time.day,
+					.tm_hour = time.hour,
+					.tm_min = time.minute,
+					.tm_sec = time.second,
+				};
+
+				offset = -DetermineTimeZoneOffset(&tm, session_timezone);
+			}
+			break;
+	}
+	*out = TimestampTzGetDatum(time.days * USECS_PER_DAY + time.usec -
+							   offset * USECS_PER_SEC);
+	return VALUE_OK;
+}
+
+/* What the server makes of "...Z" depends on timezone_abbreviations: try it. */
+static bool
+z_means_utc(void)
+{
+	static const char *const with_z = "2000-01-01 00:00:00Z";
+	volatile bool same = false;
+	MemoryContext context = CurrentMemoryContext;
+
+	PG_TRY();
+	{
+		Datum		value;
+
+		value = DirectFunctionCall3(timestamptz_in, CStringGetDatum(with_z),
+									ObjectIdGetDatum(InvalidOid),
+									Int32GetDatum(-1));
+		same = DatumGetTimestampTz(value) == 0;
+	}
+	PG_CATCH();
+	{
+		MemoryContextSwitchTo(context);
+		FlushErrorState();
+	}
+	PG_END_TRY();
+	return same;
+}
+
+/* ---- other types ---- */
+
+static ValueResult
+convert_uuid(Converter *conv, const Column *column, const char *s, uint32 len,
+			 Datum *out)
+{
+	pg_uuid_t  *uuid = arena_alloc(&conv->arena, sizeof(pg_uuid_t));
+
+	*out = UUIDPGetDatum(uuid);
+	return value_uuid(s, len, uuid->data);
+}
+
+/* bit(n) wants n digits exactly, bit varying(n) at most n. */
+static ValueResult
+convert_bits(Converter *conv, const Column *column, const char *s, uint32 len,
+			 Datum *out)
+{
+	int32		bits = len;
+	char	   *data;
+
+	if (len > VARBITMAXLEN ||
+		(column->typmod > 0 && (column->type == BITOID ? len != column->typmod :
+								len > column->typmod)))
+		return VALUE_ASK;
+	*out = convert_varlena(conv, column, sizeof(int32) + (len + 7) / 8, &data);
+	memcpy(data, &bits, sizeof(int32));
+	return value_bits(s, len, (uint8_t *) data + sizeof(int32));
+}
+
+static ValueResult
+convert_bytea(Converter *conv, const Column *column, const char *s, uint32 len,
+			  Datum *out)
+{
+	char	   *data;
+	size_t		outlen;
+
+	if (len < 2)
+		return VALUE_ASK;
+	/* the form with exactly (len - 2) / 2 bytes is the only one taken */
+	*out = convert_varlena(conv, column, (len - 2) / 2, &data);
+	return value_bytea_hex(s, len, (uint8_t *) data, &outlen);
+}
+
+/* ---- the table ---- */
+
+static const struct
+{
+	Oid			type;
+	ConvertFunction convert;
+	const char *name;			/* as the input function's messages have it */
+}			converters[] =
+{
+	{INT2OID, convert_int2, "smallint"},
+	{INT4OID, convert_int4, "integer"},
+	{INT8OID, convert_int8, "bigint"},
+	{OIDOID, convert_oid, "oid"},
+	{FLOAT4OID, convert_float4, "real"},
+	{FLOAT8OID, convert_float8, "double precision"},
+	{NUMERICOID, convert_numeric, "numeric"},
+	{BOOLOID, convert_bool, "boolean"},
+	{TEXTOID, convert_text, "text"},
+	{VARCHAROID, convert_varchar, "character varying"},
+	{BPCHAROID, convert_bpchar, "character"},
+	{DATEOID, convert_date, "date"},
+	{TIMEOID, convert_time, "time"},
+	{TIMESTAMPOID, convert_timestamp, "timestamp"},
+	{TIMESTAMPTZOID, convert_timestamptz, "timestamp with time zone"},
+	{UUIDOID, convert_uuid, "uuid"},
+	{BITOID, convert_bits, "bit"},
+	{VARBITOID, convert_bits, "bit varying"},
+	{BYTEAOID, convert_bytea, "bytea"},
+};
+
+void
+convert_choose(Converter *conv, Column *column)
+{
+	for (int i = 0; i < lengthof(converters); i++)
+		if (converters[i].type == column->type)
+		{
+			column->convert = converters[i].convert;
+			column->type_name = converters[i].name;
+		}
+
+	if (column->type == TIMESTAMPTZOID)
+		conv->z_is_utc = z_means_utc();
+}

@@ -1,0 +1,339 @@
+/*
+ * target.c
+ *		The table: what may be loaded into it, and by whom.
+ *
+ * Rules and wording follow DoCopy and CopyGetAttnums of copy.c and CopyFrom
+ * of copyfrom.c (PostgreSQL 18).
+ */
+#include "postgres.h"
+
+#include "access/table.h"
+#include "access/xact.h"
+#include "catalog/catalog.h"
+#include "catalog/namespace.h"
+#include "catalog/pg_authid.h"
+#include "commands/tablecmds.h"
+#include "commands/trigger.h"
+#include "compat.h"
+#include "miscadmin.h"
+#include "nodes/makefuncs.h"
+#include "optimizer/optimizer.h"
+#include "optimizer/prep.h"
+#include "parser/parse_coerce.h"
+#include "parser/parse_collate.h"
+#include "parser/parse_expr.h"
+#include "parser/parser.h"
+#include "target.h"
+#include "utils/acl.h"
+#include "utils/builtins.h"
+#include "utils/lsyscache.h"
+#include "utils/portal.h"
+#include "utils/rls.h"
+#include "utils/snapmgr.h"
+
+/* Tables, partitioned tables, and views whose trigger takes the rows. */
+static void
+check_kind(Relation rel)
+{
+	const char *name = RelationGetRelationName(rel);
+
+	if (IsSystemRelation(rel))
+		ereport(ERROR,
+				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+				 errmsg("permission denied: \"%s\" is a system catalog", name)));
+
+	switch (rel->rd_rel->relkind)
+	{
+		case RELKIND_RELATION:
+		case RELKIND_PARTITIONED_TABLE:
+			return;
+		case RELKIND_VIEW:
+			if (rel->trigdesc && rel->trigdesc->trig_insert_instead_row)
+				return;
+			ereport(ERROR,
+					(errcode(ERRCODE_WRONG_OBJECT_TYPE),
+					 errmsg("cannot load into view \"%s\"", name),
+					 errhint("To enable loading into a view, provide an INSTEAD OF INSERT trigger.")));
+		case RELKIND_FOREIGN_TABLE:
+			ereport(ERROR,
+					(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+					 errmsg("cannot load into foreign table \"%s\"", name),
+					 errhint("Load into a plain table, then use INSERT ... SELECT.")));
+		case RELKIND_MATVIEW:
+			ereport(ERROR,
+					(errcode(ERRCODE_WRONG_OBJECT_TYPE),
+					 errmsg("cannot load into materialized view \"%s\"", name)));
+		case RELKIND_SEQUENCE:
+			ereport(ERROR,
+					(errcode(ERRCODE_WRONG_OBJECT_TYPE),
+					 errmsg("cannot load into sequence \"%s\"", name)));
+		default:
+			ereport(ERROR,
+					(errcode(ERRCODE_WRONG_OBJECT_TYPE),
+					 errmsg("cannot load into non-table relation \"%s\"", name)));
+	}
+}
+
+/* TRUNCATE ONLY target, with all that the command does and checks. */
+static void
+truncate_target(Relation rel)
+{
+	TruncateStmt *stmt = makeNode(TruncateStmt);
+	RangeVar   *name;
+
+	name = makeRangeVar(get_namespace_name(RelationGetNamespace(rel)),
+						pstrdup(RelationGetRelationName(rel)), -1);
+	name->inh = rel->rd_rel->relkind == RELKIND_PARTITIONED_TABLE;
+	stmt->relations = list_make1(name);
+	stmt->restart_seqs = false;
+	stmt->behavior = DROP_RESTRICT;
+	ExecuteTruncate(stmt);
+	CommandCounterIncrement();
+}
+
+/*
+ * Frozen rows are seen by everyone at once: only where nobody could have
+ * seen the table otherwise, as COPY FREEZE has it.
+ */
+static void
+check_freeze(Relation rel)
+{
+	if (rel->rd_rel->relkind != RELKIND_RELATION)
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("option \"freeze\" is for plain tables only"),
+				 errdetail("\"%s\" is not a plain table.",
+						   RelationGetRelationName(rel))));
+
+	/* the one snapshot that is tolerated is that of the calling query */
+	InvalidateCatalogSnapshot();
+	if (!ThereAreNoPriorRegisteredSnapshots() || !ThereAreNoReadyPortals())
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_TRANSACTION_STATE),
+				 errmsg("cannot load with \"freeze\" because of prior transaction activity"),
+				 errhint("Call bulk_load directly, with no open cursor or enclosing query.")));
+
+	if (rel->rd_createSubid != GetCurrentSubTransactionId() &&
+		rel->rd_newRelfilelocatorSubid != GetCurrentSubTransactionId())
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("cannot load with \"freeze\" because the table was not created or truncated in the current subtransaction"),
+				 errhint("Set option \"truncate\" too, or create the table in the same transaction.")));
+
+	/* the calling query must not read the table: it would see the rows */
+	CheckTableNotInUse(rel, "bulk_load with \"freeze\"");
+}
+
+/* The parse tree of a bare SQL expression. */
+static Node *
+parse_expression(const char *text)
+{
+	List	   *parsed = raw_parser(text, RAW_PARSE_PLPGSQL_EXPR);
+	SelectStmt *select = castNode(SelectStmt, linitial_node(RawStmt, parsed)->stmt);
+	ResTarget  *column;
+
+	if (list_length(select->targetList) != 1 || select->distinctClause != NIL ||
+		select->fromClause != NIL || select->whereClause != NULL ||
+		select->groupClause != NIL || select->havingClause != NULL ||
+		select->windowClause != NIL || select->sortClause != NIL ||
+		select->limitOffset != NULL || select->limitCount != NULL ||
+		select->lockingClause != NIL || select->op != SETOP_NONE)
+		ereport(ERROR,
+				(errcode(ERRCODE_SYNTAX_ERROR),
+				 errmsg("option \"where\" must be one boolean expression")));
+
+	column = linitial_node(ResTarget, select->targetList);
+	if (column->name != NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_SYNTAX_ERROR),
+				 errmsg("option \"where\" must be one boolean expression")));
+	return column->val;
+}
+
+/* Stored generated columns do not have their values yet when it is asked. */
+static void
+check_where_columns(Relation rel, Node *where)
+{
+	Bitmapset  *attrs = NULL;
+	int			i = -1;
+	bool		whole_row;
+
+	pull_varattnos(where, 1, &attrs);
+	whole_row = bms_is_member(0 - FirstLowInvalidHeapAttributeNumber, attrs);
+
+	for (i = 0; i < RelationGetNumberOfAttributes(rel); i++)
+	{
+		Form_pg_attribute att = TupleDescAttr(RelationGetDescr(rel), i);
+
+		if (att->attgenerated &&
+			(whole_row ||
+			 bms_is_member(att->attnum - FirstLowInvalidHeapAttributeNumber, attrs)))
+			ereport(ERROR,
+					(errcode(ERRCODE_INVALID_COLUMN_REFERENCE),
+					 errmsg("generated columns are not supported in option \"where\""),
+					 errdetail("Column \"%s\" is a generated column.",
+							   NameStr(att->attname))));
+	}
+}
+
+static List *
+transform_where(Target *target, const char *text)
+{
+	ParseState *pstate = target->pstate;
+	Node	   *where;
+
+	pstate->p_sourcetext = text;
+	addNSItemToQuery(pstate, target->nsitem, false, true, true);
+
+	where = transformExpr(pstate, parse_expression(text), EXPR_KIND_COPY_WHERE);
+	where = coerce_to_boolean(pstate, where, "WHERE");
+	assign_expr_collations(pstate, where);
+	check_where_columns(target->rel, where);
+
+	where = eval_const_expressions(NULL, where);
+	where = (Node *) canonicalize_qual((Expr *) where, false);
+	return make_ands_implicit((Expr *) where);
+}
+
+AttrNumber
+target_find_column(const Target *target, const char *name)
+{
+	TupleDesc	desc = RelationGetDescr(target->rel);
+
+	for (int i = 0; i < desc->natts; i++)
+	{
+		Form_pg_attribute att = TupleDescAttr(desc, i);
+
+		if (!att->attisdropped && namestrcmp(&att->attname, name) == 0)
+			return att->attnum;
+	}
+	return InvalidAttrNumber;
+}
+
+/* Adds a column to the list; raises what is wrong with it. */
+static void
+add_column(Target *target, const char *name)
+{
+	AttrNumber	attnum = InvalidAttrNumber;
+
+	if (name != NULL)
+	{
+		attnum = target_find_column(target, name);
+		if (attnum == InvalidAttrNumber)
+			ereport(ERROR,
+					(errcode(ERRCODE_UNDEFINED_COLUMN),
+					 errmsg("column \"%s\" of relation \"%s\" does not exist",
+							name, RelationGetRelationName(target->rel))));
+		if (TupleDescAttr(RelationGetDescr(target->rel), attnum - 1)->attgenerated)
+			ereport(ERROR,
+					(errcode(ERRCODE_INVALID_COLUMN_REFERENCE),
+					 errmsg("column \"%s\" is a generated column", name),
+					 errdetail("Generated columns cannot be loaded.")));
+		for (int i = 0; i < target->nfields; i++)
+			if (target->attnums[i] == attnum)
+				ereport(ERROR,
+						(errcode(ERRCODE_DUPLICATE_COLUMN),
+						 errmsg("column \"%s\" specified more than once", name)));
+	}
+	target->attnums[target->nfields++] = attnum;
+}
+
+/* INSERT on the columns that the file gives. */
+static void
+check_privileges(Target *target)
+{
+	Bitmapset  *inserted = NULL;
+
+	for (int i = 0; i < target->nfields; i++)
+		if (target->attnums[i] != InvalidAttrNumber)
+			inserted = bms_add_member(inserted,
+									  target->attnums[i] - FirstLowInvalidHeapAttributeNumber);
+	COMPAT_REQUIRED_PERMS(target->nsitem) = ACL_INSERT;
+	COMPAT_INSERTED_COLS(target->nsitem) = inserted;
+	compat_check_permissions(target->pstate, target->nsitem);
+}
+
+void
+target_set_columns(Target *target, List *names)
+{
+	ListCell   *lc;
+
+	target->nfields = 0;
+	target->attnums = palloc(sizeof(AttrNumber) * Max(list_length(names), 1));
+	foreach(lc, names)
+		add_column(target, lfirst(lc));
+	check_privileges(target);
+}
+
+/* Without a column list: all that can be loaded. */
+static void
+set_all_columns(Target *target)
+{
+	TupleDesc	desc = RelationGetDescr(target->rel);
+
+	target->nfields = 0;
+	target->attnums = palloc(sizeof(AttrNumber) * Max(desc->natts, 1));
+	for (int i = 0; i < desc->natts; i++)
+	{
+		Form_pg_attribute att = TupleDescAttr(desc, i);
+
+		if (!att->attisdropped && !att->attgenerated)
+			target->attnums[target->nfields++] = att->attnum;
+	}
+	check_privileges(target);
+}
+
+Target *
+target_open(Oid relid, const BulkOptions *options)
+{
+	Target	   *target = palloc0(sizeof(Target));
+	Relation	rel = try_table_open(relid, RowExclusiveLock);
+
+	if (rel == NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_TABLE),
+				 errmsg("relation with OID %u does not exist", relid)));
+
+	check_kind(rel);
+	target->rel = rel;
+	target->pstate = make_parsestate(NULL);
+	target->nsitem = addRangeTableEntryForRelation(target->pstate, rel,
+												   RowExclusiveLock,
+												   NULL, false, false);
+	if (options->where)
+		target->where = transform_where(target, options->where);
+
+	if (options->has_columns)
+		target_set_columns(target, options->columns);
+	else
+		set_all_columns(target);
+
+	if (check_enable_rls(relid, InvalidOid, false) == RLS_ENABLED)
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("bulk_load is not supported with row-level security"),
+				 errhint("Use INSERT statements instead.")));
+
+	if (XactReadOnly && !rel->rd_islocaltemp)
+		PreventCommandIfReadOnly("bulk_load");
+
+	if (options->truncate)
+		truncate_target(rel);
+	if (options->freeze)
+		check_freeze(rel);
+
+	return target;
+}
+
+const char *
+target_name(const Target *target)
+{
+	return RelationGetRelationName(target->rel);
+}
+
+void
+target_close(Target *target)
+{
+	/* the lock stays until the end of the transaction */
+	table_close(target->rel, NoLock);
+}

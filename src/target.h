@@ -1,0 +1,52 @@
+/*
+ * target.h
+ *		The table a load goes to: opened, locked, checked, its columns resolved.
+ */
+#ifndef PGBULK_TARGET_H
+#define PGBULK_TARGET_H
+
+#include "postgres.h"
+
+#include "options.h"
+#include "parser/parse_node.h"
+#include "utils/rel.h"
+
+typedef struct Target
+{
+	Relation	rel;
+	ParseState *pstate;			/* its range table: the target alone */
+	ParseNamespaceItem *nsitem;
+	List	   *where;			/* implicitly ANDed qual, or NIL */
+
+	/* the file's columns, in file order */
+	int			nfields;
+	AttrNumber *attnums;		/* 0: field is not loaded */
+} Target;
+
+/*
+ * Opens relid with the lock of a COPY (ROW EXCLUSIVE) and checks what can be
+ * checked before the file is looked at: kind, system catalog, read-only
+ * transaction, INSERT privilege on the columns loaded, row-level security,
+ * the where clause.  With truncate the table is emptied here.
+ *
+ * Errors: as COPY's; 42809 for what is no table, 42501 for privileges and
+ * system catalogs, 0A000 for row-level security and foreign tables, 42703,
+ * 42701 and 42P10 for the columns, 55000 / 25000 for freeze.
+ */
+extern Target *target_open(Oid relid, const BulkOptions *options);
+
+/*
+ * header = map: the columns are those that the header names (char *, or NULL
+ * for a field to pass over).  Errors as target_open's for columns.
+ */
+extern void target_set_columns(Target *target, List *names);
+
+/* The table's name as an error message shows it. */
+extern const char *target_name(const Target *target);
+
+/* 1-based number of a live, writable column, or 0. */
+extern AttrNumber target_find_column(const Target *target, const char *name);
+
+extern void target_close(Target *target);
+
+#endif							/* PGBULK_TARGET_H */
