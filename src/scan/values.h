@@ -7,7 +7,9 @@
  * then asks the server's own input function.  VALUE_BAD_SYNTAX and
  * VALUE_BAD_RANGE are given only where every supported server surely refuses
  * the text, with "invalid input syntax for type" (22P02) or "value ... is
- * out of range for type" (22003, or 22008 for dates and times).
+ * out of range for type" (22003).  For dates and times these are "invalid
+ * input syntax for type" (22007) and "date/time field value out of range"
+ * (22008).
  * When in doubt: VALUE_ASK.  It costs time, never correctness.
  *
  * Input is s[0 .. len), not terminated, already unquoted; at least 8 bytes
@@ -62,7 +64,13 @@ typedef struct ValueTime
 	int32_t		offset;			/* seconds east of UTC for VALUE_ZONE_OFFSET */
 } ValueTime;
 
-/* "YYYY-MM-DD[ T]HH:MM[:SS[.f{1,6}]][zone]" or a date alone. */
+/*
+ * "YYYY-MM-DD[ T]HH:MM[:SS[.f{1,6}]][zone]" or a date alone.  The zone may
+ * follow a blank: Z, +HH, +HHMM, +HH:MM or +HH:MM:SS, or the same with a
+ * minus.  As in ISO 8601, plus is east: UTC is the local time less offset.
+ * Without a zone the local time is the session's; for timestamp without time
+ * zone the server ignores a numeric one.
+ */
 extern ValueResult value_timestamp(const char *s, size_t len, ValueTime *out);
 
 /* "HH:MM[:SS[.f{1,6}]]": microseconds of the day (type time). */
