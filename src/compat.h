@@ -14,6 +14,8 @@
 #include "nodes/execnodes.h"
 #include "parser/parse_node.h"
 #include "parser/parse_relation.h"
+#include "utils/jsonb.h"
+#include "utils/regproc.h"
 #include "utils/rel.h"
 #include "utils/varlena.h"
 
@@ -111,5 +113,24 @@ compat_root_to_child_map(ResultRelInfo *rri, EState *estate)
 #else
 #define compat_qualified_name_list(string) stringToQualifiedNameList(string)
 #endif
+
+/* A Jsonb under construction.  Start from zeroes; the last push gives it. */
+#if PG_VERSION_NUM >= 190000
+typedef JsonbInState CompatJsonb;
+#else
+typedef JsonbParseState *CompatJsonb;
+#endif
+
+static inline JsonbValue *
+compat_push_jsonb(CompatJsonb *state, JsonbIteratorToken token,
+				  JsonbValue *value)
+{
+#if PG_VERSION_NUM >= 190000
+	pushJsonbValue(state, token, value);
+	return state->result;
+#else
+	return pushJsonbValue(state, token, value);
+#endif
+}
 
 #endif							/* PGBULK_COMPAT_H */

@@ -10,8 +10,8 @@
 
 #include "postgres.h"
 
+#include "compat.h"
 #include "options.h"
-#include "utils/jsonb.h"
 #include "utils/rel.h"
 
 typedef enum RejectReason
@@ -79,7 +79,10 @@ extern void rejects_set_null(RejectStream *rejects, const char *column,
 /*
  * Writes what rejects_add has buffered to the reject table.  The load calls
  * it after each window (about 1 MB of input), when no subtransaction of its
- * own is open; rejects_add itself only buffers, and appends to the file.
+ * own is open; small amounts stay buffered until rejects_close.  rejects_add
+ * appends to the file and else only buffers, unless a window is so full of
+ * bad rows that 8 MB are waiting and the subtransaction is that of
+ * rejects_open.
  */
 extern void rejects_flush(RejectStream *rejects);
 
@@ -92,7 +95,12 @@ extern int64 rejects_total(const RejectStream *rejects);	/* rows_rejected: all b
  */
 extern void rejects_close(RejectStream *rejects, int64 rows_read);
 
-/* For details: pushes keys "rejects" (counts by reason, first rejects) and "values_set_null". */
-extern void rejects_details(const RejectStream *rejects, JsonbParseState **state);
+/*
+ * For details: pushes into an open object the keys "rejects" (counts by
+ * reason, and "first": up to ten rejects) and "values_set_null" (counts by
+ * column), each only where there is something to tell.  Works after
+ * rejects_close too.
+ */
+extern void rejects_details(const RejectStream *rejects, CompatJsonb *state);
 
 #endif							/* PGBULK_REJECTS_H */

@@ -1,0 +1,85 @@
+\echo Use "CREATE EXTENSION pgbulk" to load this file. \quit
+
+-- Operators and functions get exactly their argument types here, so that
+-- nothing in the extension's schema can be a better match than pg_catalog's.
+--
+-- The parameters are those of src/progress.c: param18 the phase, param19 the
+-- start, param15 the end of reading, param20 the magic number.
+CREATE VIEW bulk_load_progress AS
+SELECT s.pid,
+       s.datname,
+       s.relid,
+       s.relation,
+       s.phase,
+       (r.done * 100.0)::numeric(5,1) AS percent,
+       repeat(b.full_block, b.blocks) || repeat(b.empty_block, 20 - b.blocks) AS bar,
+       s.bytes_processed,
+       s.bytes_total,
+       s.rows_loaded,
+       s.rows_rejected,
+       s.rows_filtered,
+       CASE WHEN r.seconds_reading > 0.0 THEN
+         ((s.rows_loaded + s.rows_rejected + s.rows_filtered)::numeric / r.seconds_reading)::bigint
+       END AS rows_per_second,
+       s.now - s.started AS elapsed,
+       CASE WHEN s.phase = 'reading' AND r.done > 0.0 THEN
+         make_interval(secs => (r.seconds_reading * (1.0 - r.done) / r.done)::double precision)
+       END AS eta
+FROM (
+  SELECT p.pid,
+         d.datname,
+         p.relid,
+         CASE WHEN d.datname = current_database() THEN p.relid::regclass::text END AS relation,
+         CASE p.param18
+           WHEN 0::bigint THEN 'starting'
+           WHEN 1::bigint THEN 'reading'
+           WHEN 2::bigint THEN 'indexes'
+           WHEN 3::bigint THEN 'constraints'
+           WHEN 4::bigint THEN 'analyzing'
+           WHEN 5::bigint THEN 'finishing'
+         END AS phase,
+         p.param1 AS bytes_processed,
+         nullif(p.param2, 0::bigint) AS bytes_total,
+         p.param3 AS rows_loaded,
+         p.param14 AS rows_rejected,
+         p.param4 AS rows_filtered,
+         timestamptz '2000-01-01 00:00:00+00'
+           + make_interval(secs => p.param19::double precision / 1000000::double precision) AS started,
+         CASE WHEN p.param15 > 0::bigint THEN
+           timestamptz '2000-01-01 00:00:00+00'
+             + make_interval(secs => p.param15::double precision / 1000000::double precision)
+         END AS read_end,
+         clock_timestamp() AS now
+  FROM pg_stat_get_progress_info('COPY') p
+       LEFT JOIN pg_database d ON d.oid = p.datid
+  WHERE p.param20 = 123589335805035
+) s
+CROSS JOIN LATERAL (
+  SELECT least(s.bytes_processed::numeric / s.bytes_total::numeric, 1.0) AS done,
+         extract(epoch FROM coalesce(s.read_end, s.now) - s.started) AS seconds_reading
+) r
+CROSS JOIN LATERAL (
+  SELECT floor(r.done * 20.0)::integer AS blocks,
+         -- from bytes, so that this file loads in a database of any encoding
+         CASE WHEN getdatabaseencoding() = 'UTF8'::name THEN convert_from('\xe29688'::bytea, 'UTF8') ELSE '#' END AS full_block,
+         CASE WHEN getdatabaseencoding() = 'UTF8'::name THEN convert_from('\xe29691'::bytea, 'UTF8') ELSE '-' END AS empty_block
+) b;
+
+COMMENT ON VIEW bulk_load_progress IS 'loads that are running now, one row each';
+COMMENT ON COLUMN bulk_load_progress.pid IS 'process that runs the load';
+COMMENT ON COLUMN bulk_load_progress.datname IS 'its database';
+COMMENT ON COLUMN bulk_load_progress.relid IS 'OID of the table that is loaded';
+COMMENT ON COLUMN bulk_load_progress.relation IS 'its name, if it is a table of the current database';
+COMMENT ON COLUMN bulk_load_progress.phase IS 'starting, reading, indexes, constraints, analyzing or finishing';
+COMMENT ON COLUMN bulk_load_progress.percent IS 'share of the files read so far; null if their size is not known';
+COMMENT ON COLUMN bulk_load_progress.bar IS 'the same as a bar of 20 characters';
+COMMENT ON COLUMN bulk_load_progress.bytes_processed IS 'bytes read so far';
+COMMENT ON COLUMN bulk_load_progress.bytes_total IS 'size of all files; null if it is not known';
+COMMENT ON COLUMN bulk_load_progress.rows_loaded IS 'rows put into the table so far';
+COMMENT ON COLUMN bulk_load_progress.rows_rejected IS 'bad rows set aside so far';
+COMMENT ON COLUMN bulk_load_progress.rows_filtered IS 'rows excluded by where or by a trigger so far';
+COMMENT ON COLUMN bulk_load_progress.rows_per_second IS 'rows read per second, on average';
+COMMENT ON COLUMN bulk_load_progress.elapsed IS 'time since the load began';
+COMMENT ON COLUMN bulk_load_progress.eta IS 'time until all is read, at the speed so far; null in later phases';
+
+GRANT SELECT ON bulk_load_progress TO PUBLIC;

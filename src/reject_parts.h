@@ -1,0 +1,83 @@
+/*
+ * reject_parts.h
+ *		What the reject stream is made of: table, file, summary.
+ *
+ * Private to rejects.c and its parts.  A Reject that arrives here has a file
+ * name that is valid text in the database encoding.
+ */
+#ifndef PGBULK_REJECT_PARTS_H
+#define PGBULK_REJECT_PARTS_H
+
+#include "postgres.h"
+
+#include "compat.h"
+#include "lib/stringinfo.h"
+#include "options.h"
+#include "rejects.h"
+
+/* -- the reject table (reject_table.c) -- */
+
+typedef struct RejectTable RejectTable;
+
+/*
+ * Opens or creates the table that options name, in the current memory
+ * context.  binary: raw is never text.  Errors: see rejects_open.
+ */
+extern RejectTable *reject_table_open(const BulkOptions *options,
+									  Relation target, const char *target_name,
+									  int64 load_id);
+
+/* Copies a reject into the buffer. */
+extern void reject_table_put(RejectTable *table, const Reject *reject);
+
+/* Bytes that are waiting in the buffer. */
+extern Size reject_table_buffered(const RejectTable *table);
+
+/* Writes the buffer to the table, whatever it holds. */
+extern void reject_table_flush(RejectTable *table);
+extern void reject_table_close(RejectTable *table);
+
+/* -- the reject file and its log (reject_file.c) -- */
+
+typedef struct RejectFile RejectFile;
+
+extern RejectFile *reject_file_open(const BulkOptions *options, List *inputs);
+extern void reject_file_header(RejectFile *file, const char *raw, size_t len);
+extern void reject_file_put(RejectFile *file, const Reject *reject);
+extern void reject_file_flush(RejectFile *file);
+extern void reject_file_close(RejectFile *file);
+
+/* -- counts, kinds, examples (reject_summary.c) -- */
+
+typedef struct RejectSummary RejectSummary;
+
+extern RejectSummary *reject_summary_create(void);
+extern void reject_summary_add(RejectSummary *summary, const Reject *reject);
+extern void reject_summary_set_null(RejectSummary *summary, const char *column,
+									const char *value, const char *file,
+									int64 line);
+extern int64 reject_summary_count(const RejectSummary *summary,
+								  RejectReason reason);
+
+/* All but duplicate and replaced. */
+extern int64 reject_summary_rejected(const RejectSummary *summary);
+
+/* The first five rejects, a line each, for an error's DETAIL. */
+extern char *reject_summary_first(const RejectSummary *summary);
+
+/* The closing NOTICEs. */
+extern void reject_summary_report(const RejectSummary *summary);
+extern void reject_summary_details(const RejectSummary *summary,
+								   CompatJsonb *state);
+
+/* -- words they share (reject_summary.c) -- */
+
+extern const char *const reject_reason_names[REJECT_NREASONS];
+
+/* The text, or its first max bytes (whole characters) and "...". */
+extern char *reject_clip(const char *text, int max);
+
+/* SQLSTATE as text; dst has room for 6 bytes. */
+extern void reject_sqlstate(int sqlstate, char *dst);
+
+#endif							/* PGBULK_REJECT_PARTS_H */

@@ -1,0 +1,549 @@
+/*
+ * reject_summary.c
+ *		Counts, kinds and examples of bad rows, and what is said of them.
+ *
+ * Rejects of one reason, SQLSTATE and column are one kind; without a column
+ * the message, up to what it says about the value, must be the same too.
+ * The number of kinds is bounded, and so is the memory.
+ */
+#include "postgres.h"
+
+#include "common/hashfn.h"
+#include "mb/pg_wchar.h"
+#include "utils/builtins.h"
+#include "utils/hsearch.h"
+#include "utils/memutils.h"
+#include "utils/numeric.h"
+
+#include "reject_parts.h"
+
+/* Examples kept; bytes of their texts kept, and shown. */
+#define FIRST_KEPT 10
+#define FIRST_SHOWN 5
+#define KEPT_BYTES 1000
+#define SHOWN_BYTES 200
+#define SHOWN_VALUE 100
+
+/* Kinds reported; kinds up to which messages are told apart. */
+#define KINDS_SHOWN 10
+#define KINDS_BY_MESSAGE 1000
+
+const char *const reject_reason_names[REJECT_NREASONS] = {
+	[REJECT_SYNTAX] = "syntax",
+	[REJECT_ENCODING] = "encoding",
+	[REJECT_VALUE] = "value",
+	[REJECT_CONSTRAINT] = "constraint",
+	[REJECT_FOREIGN_KEY] = "foreign_key",
+	[REJECT_DUPLICATE] = "duplicate",
+	[REJECT_REPLACED] = "replaced"
+};
+
+/* In a kind's key: not a reject at all, but a value set to null. */
+#define SET_NULL REJECT_NREASONS
+
+typedef struct KindKey
+{
+	int			reason;			/* RejectReason, or SET_NULL */
+	int			sqlstate;
+	uint32		message_hash;	/* 0 where there is a column */
+	char		column[NAMEDATALEN];	/* "": none */
+} KindKey;
+
+/* A reject's texts, copied and clipped. */
+typedef struct Example
+{
+	char	   *file;
+	int64		line;
+	RejectReason reason;
+	char	   *column;			/* or NULL */
+	char	   *message;		/* or NULL */
+	char	   *value;			/* or NULL */
+} Example;
+
+typedef struct Kind
+{
+	KindKey		key;			/* dynahash wants it first */
+	int64		count;
+	int64		number;			/* order of appearance */
+	Example		example;
+} Kind;
+
+struct RejectSummary
+{
+	MemoryContext context;
+	int64		counts[REJECT_NREASONS];
+	int64		set_null;
+	Example		first[FIRST_KEPT];
+	int			nfirst;
+	HTAB	   *kinds;
+	Kind	   *latest;			/* likely the next one too */
+};
+
+/* -- words -- */
+
+char *
+reject_clip(const char *text, int max)
+{
+	size_t		len = strlen(text);
+
+	if (len <= max)
+		return pstrdup(text);
+	return psprintf("%.*s...", pg_mbcliplen(text, Min(len, max + MAX_MULTIBYTE_CHAR_LEN), max),
+					text);
+}
+
+void
+reject_sqlstate(int sqlstate, char *dst)
+{
+	for (int i = 0; i < 5; i++)
+	{
+		dst[i] = PGUNSIXBIT(sqlstate);
+		sqlstate >>= 6;
+	}
+	dst[5] = '\0';
+}
+
+/* -- collecting -- */
+
+RejectSummary *
+reject_summary_create(void)
+{
+	RejectSummary *summary = palloc0(sizeof(RejectSummary));
+	HASHCTL		control = {0};
+
+	summary->context = CurrentMemoryContext;
+	control.keysize = sizeof(KindKey);
+	control.entrysize = sizeof(Kind);
+	control.hcxt = CurrentMemoryContext;
+	summary->kinds = hash_create("pgbulk kinds of rejects", 32, &control,
+								 HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
+	return summary;
+}
+
+static void
+keep_example(RejectSummary *summary, Example *example, const Reject *reject)
+{
+	MemoryContext caller = MemoryContextSwitchTo(summary->context);
+
+	example->file = pstrdup(reject->file);
+	example->line = reject->line;
+	example->reason = reject->reason;
+	example->column = reject->column ? pstrdup(reject->column) : NULL;
+	example->message = reject->message ? reject_clip(reject->message, KEPT_BYTES) : NULL;
+	example->value = reject->value ? reject_clip(reject->value, KEPT_BYTES) : NULL;
+	MemoryContextSwitchTo(caller);
+}
+
+/*
+ * What tells messages without a column apart: all up to ": ", after which a
+ * message quotes the input, and only while there are not too many kinds.
+ */
+static uint32
+message_hash(const RejectSummary *summary, const char *message)
+{
+	const char *end = strstr(message, ": ");
+
+	if (hash_get_num_entries(summary->kinds) >= KINDS_BY_MESSAGE)
+		return 0;
+	return hash_bytes((const unsigned char *) message,
+					  end != NULL ? end - message : strlen(message));
+}
+
+static void
+count_kind(RejectSummary *summary, int reason, const Reject *reject)
+{
+	KindKey		key = {0};
+	Kind	   *kind;
+	bool		found;
+
+	key.reason = reason;
+	key.sqlstate = reject->sqlstate;
+	if (reject->column != NULL)
+		strlcpy(key.column, reject->column, sizeof(key.column));
+	else
+		key.message_hash = message_hash(summary, reject->message);
+
+	if (summary->latest != NULL &&
+		memcmp(&summary->latest->key, &key, sizeof(key)) == 0)
+	{
+		summary->latest->count++;
+		return;
+	}
+	kind = hash_search(summary->kinds, &key, HASH_ENTER, &found);
+	if (!found)
+	{
+		kind->count = 0;
+		kind->number = hash_get_num_entries(summary->kinds);
+		keep_example(summary, &kind->example, reject);
+	}
+	kind->count++;
+	summary->latest = kind;
+}
+
+void
+reject_summary_add(RejectSummary *summary, const Reject *reject)
+{
+	summary->counts[reject->reason]++;
+	if (summary->nfirst < FIRST_KEPT)
+		keep_example(summary, &summary->first[summary->nfirst++], reject);
+	count_kind(summary, reject->reason, reject);
+}
+
+void
+reject_summary_set_null(RejectSummary *summary, const char *column,
+						const char *value, const char *file, int64 line)
+{
+	Reject		reject = {0};
+
+	reject.column = column;
+	reject.value = value;
+	reject.file = file;
+	reject.line = line;
+	summary->set_null++;
+	count_kind(summary, SET_NULL, &reject);
+}
+
+int64
+reject_summary_count(const RejectSummary *summary, RejectReason reason)
+{
+	return summary->counts[reason];
+}
+
+int64
+reject_summary_rejected(const RejectSummary *summary)
+{
+	int64		total = 0;
+
+	for (int i = 0; i < REJECT_NREASONS; i++)
+		if (i != REJECT_DUPLICATE && i != REJECT_REPLACED)
+			total += summary->counts[i];
+	return total;
+}
+
+char *
+reject_summary_first(const RejectSummary *summary)
+{
+	StringInfoData text;
+
+	initStringInfo(&text);
+	for (int i = 0; i < Min(summary->nfirst, FIRST_SHOWN); i++)
+	{
+		const Example *example = &summary->first[i];
+
+		appendStringInfo(&text, "%sfile \"%s\", line %lld", i == 0 ? "" : "\n",
+						 example->file, (long long) example->line);
+		if (example->column != NULL)
+			appendStringInfo(&text, ", column %s", example->column);
+		appendStringInfo(&text, ": %s",
+						 reject_clip(example->message, SHOWN_BYTES));
+	}
+	return text.data;
+}
+
+/* -- closing NOTICEs -- */
+
+/* Most frequent first, else as they appeared. */
+static int
+compare_kinds(const ListCell *a, const ListCell *b)
+{
+	const Kind *x = lfirst(a);
+	const Kind *y = lfirst(b);
+
+	if (x->count != y->count)
+		return x->count > y->count ? -1 : 1;
+	return x->number < y->number ? -1 : 1;
+}
+
+static List *
+sorted_kinds(const RejectSummary *summary, bool set_null)
+{
+	HASH_SEQ_STATUS scan;
+	Kind	   *kind;
+	List	   *kinds = NIL;
+
+	hash_seq_init(&scan, summary->kinds);
+	while ((kind = hash_seq_search(&scan)) != NULL)
+	{
+		if (kind->key.reason == REJECT_DUPLICATE ||
+			kind->key.reason == REJECT_REPLACED)
+			continue;
+		if ((kind->key.reason == SET_NULL) == set_null)
+			kinds = lappend(kinds, kind);
+	}
+	list_sort(kinds, compare_kinds);
+	return kinds;
+}
+
+static bool
+starts_with(const char *text, const char *prefix)
+{
+	return strncmp(text, prefix, strlen(prefix)) == 0;
+}
+
+/* Whether the value is what people write for "nothing". */
+static bool
+looks_null(const char *value)
+{
+	static const char *const words[] = {
+		"", "-", "--", "NULL", "null", "\\N", "N/A", "n/a", "NA", "#N/A", "None", "nil", "?"
+	};
+
+	for (int i = 0; i < lengthof(words); i++)
+		if (strcmp(value, words[i]) == 0)
+			return true;
+	return false;
+}
+
+static int
+hint_for_syntax(const char *message)
+{
+	if (starts_with(message, "extra data"))
+		return errhint("The option \"extra_columns\" can have them ignored.");
+	if (starts_with(message, "missing data"))
+		return errhint("The option \"missing_columns\" can have them filled; check \"delimiter\" if every row is short.");
+	if (strstr(message, "quote") != NULL)
+		return errhint("Check the options \"quote\" and \"escape\".");
+	if (strstr(message, "carriage return") != NULL ||
+		strstr(message, "newline") != NULL)
+		return errhint("Give all lines of the file the same line end.");
+	return 0;
+}
+
+/* Names the option or setting that would mend a kind, if there is one. */
+static int
+hint_for_kind(const Kind *kind)
+{
+	const Example *example = &kind->example;
+
+	if (kind->key.reason == REJECT_SYNTAX)
+		return hint_for_syntax(example->message);
+	if (kind->key.reason == REJECT_ENCODING)
+		return errhint("Check the option \"encoding\".");
+	if (kind->key.reason != REJECT_VALUE || example->value == NULL)
+		return 0;
+	if (example->value[0] == '\0')
+		return errhint("If an empty value stands for null, use the option \"null\" or \"force_null\".");
+	if (looks_null(example->value))
+		return errhint("If \"%s\" stands for null, add it to the option \"null\".",
+					   example->value);
+	if (kind->key.sqlstate == ERRCODE_INVALID_DATETIME_FORMAT ||
+		kind->key.sqlstate == ERRCODE_DATETIME_FIELD_OVERFLOW)
+		return errhint("If day, month and year come in another order, set \"DateStyle\".");
+	return 0;
+}
+
+/*
+ * The kind in words: the example's message without its value, the column if
+ * the message does not name it, and where the example is.
+ */
+static char *
+describe_kind(const Kind *kind)
+{
+	const Example *example = &kind->example;
+	const char *message = example->message;
+	size_t		len = strlen(message);
+	StringInfoData text;
+
+	initStringInfo(&text);
+	if (example->value != NULL)
+	{
+		char	   *tail = psprintf(": \"%s\"", example->value);
+		size_t		tail_len = strlen(tail);
+
+		if (tail_len <= len && strcmp(message + len - tail_len, tail) == 0)
+			len -= tail_len;
+		pfree(tail);
+	}
+	appendBinaryStringInfo(&text, message, len);
+	if (text.len > SHOWN_BYTES)
+	{
+		char	   *clipped = reject_clip(text.data, SHOWN_BYTES);
+
+		resetStringInfo(&text);
+		appendStringInfoString(&text, clipped);
+	}
+
+	if (example->column != NULL)
+	{
+		char	   *quoted = psprintf("\"%s\"", example->column);
+
+		if (strstr(text.data, quoted) == NULL)
+			appendStringInfo(&text, " in column %s", quoted);
+	}
+	appendStringInfo(&text, ", for example at file \"%s\", line %lld",
+					 example->file, (long long) example->line);
+	if (example->value != NULL)
+		appendStringInfo(&text, ": \"%s\"",
+						 reject_clip(example->value, SHOWN_VALUE));
+	return text.data;
+}
+
+static void
+report_kinds(const RejectSummary *summary)
+{
+	List	   *kinds = sorted_kinds(summary, false);
+	int			left = list_length(kinds) - KINDS_SHOWN;
+
+	for (int i = 0; i < Min(list_length(kinds), KINDS_SHOWN); i++)
+	{
+		const Kind *kind = list_nth(kinds, i);
+
+		ereport(NOTICE,
+				(errmsg_plural("%lld row: %s", "%lld rows: %s",
+							   (unsigned long) kind->count,
+							   (long long) kind->count, describe_kind(kind)),
+				 hint_for_kind(kind)));
+	}
+	if (left > 0)
+		ereport(NOTICE,
+				(errmsg_plural("and %d more kind", "and %d more kinds",
+							   left, left)));
+}
+
+static void
+report_set_null(const RejectSummary *summary)
+{
+	List	   *kinds = sorted_kinds(summary, true);
+	int			left = list_length(kinds) - KINDS_SHOWN;
+
+	ereport(NOTICE,
+			(errmsg_plural("%lld value was set to null",
+						   "%lld values were set to null",
+						   (unsigned long) summary->set_null,
+						   (long long) summary->set_null)));
+	for (int i = 0; i < Min(list_length(kinds), KINDS_SHOWN); i++)
+	{
+		const Kind *kind = list_nth(kinds, i);
+		const Example *example = &kind->example;
+
+		ereport(NOTICE,
+				(errmsg_plural("%lld value in column \"%s\", for example at file \"%s\", line %lld: \"%s\"",
+							   "%lld values in column \"%s\", for example at file \"%s\", line %lld: \"%s\"",
+							   (unsigned long) kind->count,
+							   (long long) kind->count, example->column,
+							   example->file, (long long) example->line,
+							   reject_clip(example->value, SHOWN_VALUE)),
+				 looks_null(example->value) && example->value[0] != '\0' ?
+				 errhint("If \"%s\" stands for null, add it to the option \"null\".",
+						 example->value) : 0));
+	}
+	if (left > 0)
+		ereport(NOTICE,
+				(errmsg_plural("and %d more column", "and %d more columns",
+							   left, left)));
+}
+
+void
+reject_summary_report(const RejectSummary *summary)
+{
+	int64		rejected = reject_summary_rejected(summary);
+	int64		duplicates = summary->counts[REJECT_DUPLICATE];
+	int64		replaced = summary->counts[REJECT_REPLACED];
+
+	if (rejected > 0)
+	{
+		ereport(NOTICE,
+				(errmsg_plural("%lld row was rejected",
+							   "%lld rows were rejected",
+							   (unsigned long) rejected,
+							   (long long) rejected)));
+		report_kinds(summary);
+	}
+	if (duplicates > 0)
+		ereport(NOTICE,
+				(errmsg_plural("%lld row was set aside as a duplicate",
+							   "%lld rows were set aside as duplicates",
+							   (unsigned long) duplicates,
+							   (long long) duplicates)));
+	if (replaced > 0)
+		ereport(NOTICE,
+				(errmsg_plural("%lld row was replaced",
+							   "%lld rows were replaced",
+							   (unsigned long) replaced,
+							   (long long) replaced)));
+	if (summary->set_null > 0)
+		report_set_null(summary);
+}
+
+/* -- details -- */
+
+static void
+push_string(CompatJsonb *state, JsonbIteratorToken token, const char *text)
+{
+	JsonbValue	value;
+
+	value.type = jbvString;
+	value.val.string.val = unconstify(char *, text);
+	value.val.string.len = strlen(text);
+	compat_push_jsonb(state, token, &value);
+}
+
+static void
+push_member(CompatJsonb *state, const char *key, const char *text)
+{
+	if (text == NULL)
+		return;
+	push_string(state, WJB_KEY, key);
+	push_string(state, WJB_VALUE, text);
+}
+
+static void
+push_number(CompatJsonb *state, const char *key, int64 number)
+{
+	JsonbValue	value;
+
+	push_string(state, WJB_KEY, key);
+	value.type = jbvNumeric;
+	value.val.numeric = int64_to_numeric(number);
+	compat_push_jsonb(state, WJB_VALUE, &value);
+}
+
+static void
+push_first(const RejectSummary *summary, CompatJsonb *state)
+{
+	push_string(state, WJB_KEY, "first");
+	compat_push_jsonb(state, WJB_BEGIN_ARRAY, NULL);
+	for (int i = 0; i < summary->nfirst; i++)
+	{
+		const Example *example = &summary->first[i];
+
+		compat_push_jsonb(state, WJB_BEGIN_OBJECT, NULL);
+		push_member(state, "file", example->file);
+		push_number(state, "line", example->line);
+		push_member(state, "column", example->column);
+		push_member(state, "reason", reject_reason_names[example->reason]);
+		push_member(state, "message", example->message);
+		push_member(state, "value", example->value);
+		compat_push_jsonb(state, WJB_END_OBJECT, NULL);
+	}
+	compat_push_jsonb(state, WJB_END_ARRAY, NULL);
+}
+
+void
+reject_summary_details(const RejectSummary *summary, CompatJsonb *state)
+{
+	ListCell   *lc;
+
+	if (summary->nfirst > 0)
+	{
+		push_string(state, WJB_KEY, "rejects");
+		compat_push_jsonb(state, WJB_BEGIN_OBJECT, NULL);
+		for (int i = 0; i < REJECT_NREASONS; i++)
+			if (summary->counts[i] > 0)
+				push_number(state, reject_reason_names[i], summary->counts[i]);
+		push_first(summary, state);
+		compat_push_jsonb(state, WJB_END_OBJECT, NULL);
+	}
+	if (summary->set_null > 0)
+	{
+		push_string(state, WJB_KEY, "values_set_null");
+		compat_push_jsonb(state, WJB_BEGIN_OBJECT, NULL);
+		foreach(lc, sorted_kinds(summary, true))
+		{
+			const Kind *kind = lfirst(lc);
+
+			push_number(state, kind->example.column, kind->count);
+		}
+		compat_push_jsonb(state, WJB_END_OBJECT, NULL);
+	}
+}

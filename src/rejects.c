@@ -1,0 +1,281 @@
+/*
+ * rejects.c
+ *		Where bad rows go: the stream that feeds table, file, log and notices.
+ *
+ * A stream hands each bad row to its parts (reject_parts.h) and judges the
+ * limits.  All that it holds lives in one memory context, in relations and
+ * in files of the server's fd layer, so that an abort needs no help.
+ */
+#include "postgres.h"
+
+#include "access/xact.h"
+#include "mb/pg_wchar.h"
+#include "miscadmin.h"
+#include "utils/memutils.h"
+
+#include "reject_parts.h"
+#include "rejects.h"
+
+/* What may wait in the table's buffer: until the next flush, and at all. */
+#define REJECTS_ENOUGH ((Size) 1024 * 1024)
+#define REJECTS_TOO_MUCH ((Size) 8 * 1024 * 1024)
+
+/* Bytes of a value that a NOTICE shows, as COPY. */
+#define NOTICE_VALUE 100
+
+struct RejectStream
+{
+	const BulkOptions *options;
+	MemoryContext context;
+	SubTransactionId subxact;	/* that of rejects_open */
+	RejectSummary *summary;
+	RejectTable *table;			/* NULL: none */
+	RejectFile *file;			/* NULL: none */
+
+	/* the input file that bad rows last came from, as given and as text */
+	char	   *file_given;
+	const char *file_text;
+};
+
+RejectStream *
+rejects_open(const BulkOptions *options, Relation target,
+			 const char *target_name, int64 load_id, List *inputs)
+{
+	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext,
+												  "pgbulk rejects",
+												  ALLOCSET_DEFAULT_SIZES);
+	MemoryContext caller = MemoryContextSwitchTo(context);
+	RejectStream *rejects = palloc0(sizeof(RejectStream));
+
+	rejects->options = options;
+	rejects->context = context;
+	rejects->subxact = GetCurrentSubTransactionId();
+	rejects->summary = reject_summary_create();
+
+	/* The table first: a load without the right to it makes no file. */
+	if (options->reject_table != NULL)
+		rejects->table = reject_table_open(options, target, target_name,
+										   load_id);
+	if (options->reject_file != NULL)
+		rejects->file = reject_file_open(options, inputs);
+
+	MemoryContextSwitchTo(caller);
+	return rejects;
+}
+
+void
+rejects_header(RejectStream *rejects, const char *raw, size_t len)
+{
+	if (rejects->file != NULL)
+		reject_file_header(rejects->file, raw, len);
+}
+
+bool
+rejects_accepting(const RejectStream *rejects)
+{
+	return rejects->options->on_error != BULK_ON_ERROR_STOP;
+}
+
+/*
+ * A path as text of the database encoding.  Names of files are bytes: what a
+ * glob finds may be no text at all, and must not get into a table as such.
+ */
+static char *
+path_as_text(const char *path)
+{
+	StringInfoData text;
+
+	if (pg_verifymbstr(path, strlen(path), true))
+		return pstrdup(path);
+
+	initStringInfo(&text);
+	for (const char *p = path; *p != '\0'; p++)
+	{
+		if (IS_HIGHBIT_SET(*p))
+			appendStringInfo(&text, "\\x%02x", (unsigned char) *p);
+		else
+			appendStringInfoChar(&text, *p);
+	}
+	return text.data;
+}
+
+static const char *
+rejects_file_text(RejectStream *rejects, const char *file)
+{
+	if (rejects->file_given == NULL || strcmp(rejects->file_given, file) != 0)
+	{
+		MemoryContext caller = MemoryContextSwitchTo(rejects->context);
+
+		/* Few files: what the one before took is not worth giving back. */
+		rejects->file_given = pstrdup(file);
+		rejects->file_text = path_as_text(file);
+		MemoryContextSwitchTo(caller);
+	}
+	return rejects->file_text;
+}
+
+/* DETAIL and HINT that both limits share. */
+static int
+detail_of_limit(const RejectStream *rejects)
+{
+	errdetail("First rejects:\n%s", reject_summary_first(rejects->summary));
+	if (rejects->file != NULL)
+		errhint("All of them stand in \"%s\"; mend them there, or raise \"reject_limit\".",
+				rejects->options->reject_file);
+	else
+		errhint("Mend the rows, raise \"reject_limit\", or name a \"reject_file\", which survives the rollback.");
+	return 0;
+}
+
+static void
+check_row_limit(RejectStream *rejects)
+{
+	int64		limit = rejects->options->reject_limit;
+
+	if (limit < 0 || reject_summary_rejected(rejects->summary) <= limit)
+		return;
+
+	if (rejects->file != NULL)
+		reject_file_flush(rejects->file);
+	ereport(ERROR,
+			(errcode(ERRCODE_INVALID_TEXT_REPRESENTATION),
+			 errmsg("skipped more than reject_limit (%lld) bad rows",
+					(long long) limit),
+			 detail_of_limit(rejects)));
+}
+
+static void
+check_percent_limit(RejectStream *rejects, int64 rows_read)
+{
+	double		percent = rejects->options->reject_percent;
+	int64		rejected = reject_summary_rejected(rejects->summary);
+
+	if (percent < 0 || (double) rejected * 100.0 <= percent * (double) rows_read)
+		return;
+
+	if (rejects->file != NULL)
+		reject_file_flush(rejects->file);
+	ereport(ERROR,
+			(errcode(ERRCODE_INVALID_TEXT_REPRESENTATION),
+			 errmsg("skipped more than reject_limit (%g%%) bad rows: %lld of %lld",
+					percent, (long long) rejected, (long long) rows_read),
+			 detail_of_limit(rejects)));
+}
+
+static void
+tell_reject(const Reject *reject)
+{
+	char	   *message = reject_clip(reject->message, 2 * NOTICE_VALUE);
+
+	if (reject->column != NULL)
+		ereport(NOTICE,
+				(errmsg("skipping row at file \"%s\", line %lld, column \"%s\": %s",
+						reject->file, (long long) reject->line,
+						reject->column, message)));
+	else
+		ereport(NOTICE,
+				(errmsg("skipping row at file \"%s\", line %lld: %s",
+						reject->file, (long long) reject->line, message)));
+	pfree(message);
+}
+
+void
+rejects_add(RejectStream *rejects, const Reject *given)
+{
+	Reject		reject = *given;
+
+	Assert(rejects_accepting(rejects) ||
+		   reject.reason == REJECT_DUPLICATE ||
+		   reject.reason == REJECT_REPLACED);
+
+	reject.file = rejects_file_text(rejects, given->file);
+	reject_summary_add(rejects->summary, &reject);
+	if (rejects->file != NULL)
+		reject_file_put(rejects->file, &reject);
+	if (rejects->options->log_verbosity == BULK_VERBOSITY_VERBOSE)
+		tell_reject(&reject);
+	check_row_limit(rejects);
+
+	if (rejects->table != NULL)
+	{
+		reject_table_put(rejects->table, &reject);
+
+		/*
+		 * In a subtransaction that may be rolled back the rows would go with
+		 * it, so there they have to wait.
+		 */
+		if (reject_table_buffered(rejects->table) > REJECTS_TOO_MUCH &&
+			GetCurrentSubTransactionId() == rejects->subxact)
+			reject_table_flush(rejects->table);
+	}
+}
+
+void
+rejects_set_null(RejectStream *rejects, const char *column, const char *value,
+				 const char *file, int64 line)
+{
+	const char *text = rejects_file_text(rejects, file);
+
+	/* The binary format has no text to show. */
+	if (value == NULL)
+		value = "";
+
+	reject_summary_set_null(rejects->summary, column, value, text, line);
+	if (rejects->options->log_verbosity == BULK_VERBOSITY_VERBOSE)
+	{
+		char	   *clipped = reject_clip(value, NOTICE_VALUE);
+
+		ereport(NOTICE,
+				(errmsg("setting value to null at file \"%s\", line %lld, column \"%s\": \"%s\"",
+						text, (long long) line, column, clipped)));
+		pfree(clipped);
+	}
+}
+
+void
+rejects_flush(RejectStream *rejects)
+{
+	if (rejects->file != NULL)
+		reject_file_flush(rejects->file);
+	if (rejects->table != NULL &&
+		reject_table_buffered(rejects->table) > REJECTS_ENOUGH)
+		reject_table_flush(rejects->table);
+}
+
+int64
+rejects_count(const RejectStream *rejects, RejectReason reason)
+{
+	return reject_summary_count(rejects->summary, reason);
+}
+
+int64
+rejects_total(const RejectStream *rejects)
+{
+	return reject_summary_rejected(rejects->summary);
+}
+
+void
+rejects_close(RejectStream *rejects, int64 rows_read)
+{
+	check_percent_limit(rejects, rows_read);
+
+	if (rejects->table != NULL)
+	{
+		reject_table_flush(rejects->table);
+		reject_table_close(rejects->table);
+		rejects->table = NULL;
+	}
+	if (rejects->file != NULL)
+	{
+		reject_file_close(rejects->file);
+		rejects->file = NULL;
+	}
+	if (rejects->options->log_verbosity != BULK_VERBOSITY_SILENT)
+		reject_summary_report(rejects->summary);
+}
+
+void
+rejects_details(const RejectStream *rejects, CompatJsonb *state)
+{
+	reject_summary_details(rejects->summary, state);
+}
