@@ -96,6 +96,15 @@ compat_root_to_child_map(ResultRelInfo *rri, EState *estate)
 #endif
 }
 
+/* The map of columns by name between two tables; NULL where none is needed. */
+#if PG_VERSION_NUM >= 160000
+#define compat_attrmap_if_needed(from, to) \
+	build_attrmap_by_name_if_req((from), (to), false)
+#else
+#define compat_attrmap_if_needed(from, to) \
+	build_attrmap_by_name_if_req((from), (to))
+#endif
+
 /* 18: constraints that are not enforced, and virtual generated columns. */
 #if PG_VERSION_NUM >= 180000
 #include "rewrite/rewriteHandler.h"

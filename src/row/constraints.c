@@ -1,0 +1,197 @@
+/*
+ * constraints.c
+ *		See constraints.h.  What is tested follows ExecConstraints and
+ *		ExecRelCheck of execMain.c (PostgreSQL 18).
+ */
+#include "postgres.h"
+
+#include "compat.h"
+#include "optimizer/optimizer.h"
+#include "row/constraints.h"
+
+typedef struct Check
+{
+	const char *name;
+	ExprState  *expr;
+	bool		is_volatile;
+} Check;
+
+struct Constraints
+{
+	ResultRelInfo *rri;
+	EState	   *estate;
+	int			nnotnull;
+	AttrNumber *notnull;
+	List	   *virtual_notnull;	/* attnums, integer list */
+	int			nchecks;
+	Check	   *checks;
+};
+
+static void
+add_notnull(Constraints *constraints, Form_pg_attribute att)
+{
+	if (!att->attnotnull || att->attisdropped)
+		return;
+#ifdef COMPAT_VIRTUAL_COLUMNS
+	if (att->attgenerated == ATTRIBUTE_GENERATED_VIRTUAL)
+	{
+		constraints->virtual_notnull =
+			lappend_int(constraints->virtual_notnull, att->attnum);
+		return;
+	}
+#endif
+	constraints->notnull[constraints->nnotnull++] = att->attnum;
+}
+
+static void
+add_check(Constraints *constraints, Relation rel, ConstrCheck *source)
+{
+	Check	   *check = &constraints->checks[constraints->nchecks];
+	Node	   *expr;
+
+	if (!COMPAT_CHECK_ENFORCED(source))
+		return;
+	expr = stringToNode(source->ccbin);
+	expr = compat_expand_generated(expr, rel);
+	check->name = pstrdup(source->ccname);
+	check->expr = ExecPrepareExpr((Expr *) expr, constraints->estate);
+	check->is_volatile = contain_volatile_functions(expr);
+	constraints->nchecks++;
+}
+
+Constraints *
+constraints_open(ResultRelInfo *rri, EState *estate)
+{
+	Relation	rel = rri->ri_RelationDesc;
+	TupleDesc	desc = RelationGetDescr(rel);
+	TupleConstr *constr = desc->constr;
+	Constraints *constraints;
+	MemoryContext context;
+
+	if (constr == NULL)
+		return NULL;
+	if (constr->num_check != rel->rd_rel->relchecks)
+		elog(ERROR, "%d pg_constraint record(s) missing for relation \"%s\"",
+			 rel->rd_rel->relchecks - constr->num_check,
+			 RelationGetRelationName(rel));
+
+	context = MemoryContextSwitchTo(estate->es_query_cxt);
+	constraints = palloc0(sizeof(Constraints));
+	constraints->rri = rri;
+	constraints->estate = estate;
+	constraints->notnull = palloc(sizeof(AttrNumber) * Max(desc->natts, 1));
+	if (constr->has_not_null)
+		for (int i = 0; i < desc->natts; i++)
+			add_notnull(constraints, TupleDescAttr(desc, i));
+
+	constraints->checks = palloc(sizeof(Check) * Max(constr->num_check, 1));
+	for (int i = 0; i < constr->num_check; i++)
+		add_check(constraints, rel, &constr->check[i]);
+	MemoryContextSwitchTo(context);
+
+	if (constraints->nnotnull == 0 && constraints->nchecks == 0 &&
+		constraints->virtual_notnull == NIL)
+		return NULL;
+	return constraints;
+}
+
+/* The server's own error for a row that has failed a test here. */
+static bool
+raise(Constraints *constraints, TupleTableSlot *slot)
+{
+	ExecConstraints(constraints->rri, slot, constraints->estate);
+	elog(ERROR, "row failed a constraint that the server does not find violated");
+	return false;
+}
+
+static bool
+fail_notnull(Constraints *constraints, TupleTableSlot *slot, AttrNumber attnum,
+			 RowError *err)
+{
+	Relation	rel = constraints->rri->ri_RelationDesc;
+	const char *name;
+
+	if (err == NULL)
+		return raise(constraints, slot);
+	name = NameStr(TupleDescAttr(RelationGetDescr(rel), attnum - 1)->attname);
+	err->reason = REJECT_CONSTRAINT;
+	err->sqlstate = ERRCODE_NOT_NULL_VIOLATION;
+	err->message = psprintf("null value in column \"%s\" of relation \"%s\" violates not-null constraint",
+							name, RelationGetRelationName(rel));
+	err->column = name;
+	err->value = NULL;
+	return false;
+}
+
+static bool
+fail_check(Constraints *constraints, TupleTableSlot *slot, const Check *check,
+		   RowError *err)
+{
+	if (err == NULL)
+		return raise(constraints, slot);
+	err->reason = REJECT_CONSTRAINT;
+	err->sqlstate = ERRCODE_CHECK_VIOLATION;
+	err->message = psprintf("new row for relation \"%s\" violates check constraint \"%s\"",
+							RelationGetRelationName(constraints->rri->ri_RelationDesc),
+							check->name);
+	err->column = err->value = NULL;
+	return false;
+}
+
+bool
+constraints_check(Constraints *constraints, TupleTableSlot *slot, Guard *guard,
+				  RowError *err)
+{
+	ExprContext *econtext;
+
+	for (int i = 0; i < constraints->nnotnull; i++)
+		if (slot_attisnull(slot, constraints->notnull[i]))
+			return fail_notnull(constraints, slot, constraints->notnull[i], err);
+
+#ifdef COMPAT_VIRTUAL_COLUMNS
+	if (constraints->virtual_notnull != NIL)
+	{
+		AttrNumber	attnum;
+
+		guard_open(guard);
+		attnum = ExecRelGenVirtualNotNull(constraints->rri, slot,
+										  constraints->estate,
+										  constraints->virtual_notnull);
+		if (attnum != InvalidAttrNumber)
+			return fail_notnull(constraints, slot, attnum, err);
+	}
+#endif
+
+	if (constraints->nchecks == 0)
+		return true;
+	econtext = GetPerTupleExprContext(constraints->estate);
+	econtext->ecxt_scantuple = slot;
+	for (int i = 0; i < constraints->nchecks; i++)
+	{
+		Check	   *check = &constraints->checks[i];
+		bool		ok;
+
+		guard_open(guard);
+		ok = ExecCheck(check->expr, econtext);
+		if (check->is_volatile)
+			guard_close(guard);
+		if (!ok)
+			return fail_check(constraints, slot, check, err);
+	}
+	return true;
+}
+
+bool
+constraints_check_bounds(ResultRelInfo *rri, TupleTableSlot *slot,
+						 EState *estate, RowError *err)
+{
+	if (ExecPartitionCheck(rri, slot, estate, err == NULL))
+		return true;
+
+	err->reason = REJECT_CONSTRAINT;
+	err->sqlstate = ERRCODE_CHECK_VIOLATION;
+	err->message = psprintf("new row for relation \"%s\" violates partition constraint",
+							RelationGetRelationName(rri->ri_RelationDesc));
+	err->column = err->value = NULL;
+	return false;
+}

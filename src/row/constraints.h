@@ -1,0 +1,32 @@
+/*
+ * constraints.h
+ *		NOT NULL and CHECK, told beforehand.
+ *
+ * ExecConstraints can only throw, and a throw can only be survived at the
+ * price of a subtransaction.  So the same tests are made here first, with
+ * the same expressions; only where an error is wanted ExecConstraints is
+ * called to raise it in its own words.
+ */
+#ifndef PGBULK_CONSTRAINTS_H
+#define PGBULK_CONSTRAINTS_H
+
+#include "postgres.h"
+
+#include "executor/executor.h"
+#include "row/guard.h"
+#include "row/row_error.h"
+
+typedef struct Constraints Constraints;
+
+/* NULL where the table has none.  Memory: the executor state's. */
+extern Constraints *constraints_open(ResultRelInfo *rri, EState *estate);
+
+/* Whether slot may enter the table; see row_error.h for err. */
+extern bool constraints_check(Constraints *constraints, TupleTableSlot *slot,
+							  Guard *guard, RowError *err);
+
+/* The same for the table's partition bounds, when a row was not routed there. */
+extern bool constraints_check_bounds(ResultRelInfo *rri, TupleTableSlot *slot,
+									 EState *estate, RowError *err);
+
+#endif							/* PGBULK_CONSTRAINTS_H */

@@ -1,0 +1,233 @@
+/*
+ * route.c
+ *		Partition lookup without an error; see route.h.
+ *
+ * The search in a table's bounds is the server's (partbounds.h); its use
+ * follows get_partition_for_tuple of execPartition.c.
+ */
+#include "postgres.h"
+
+#include "access/table.h"
+#include "access/tupconvert.h"
+#include "compat.h"
+#include "partitioning/partbounds.h"
+#include "partitioning/partdesc.h"
+#include "row/route.h"
+#include "utils/lsyscache.h"
+#include "utils/partcache.h"
+
+/* A partitioned table of the tree. */
+typedef struct Level
+{
+	Relation	rel;
+	PartitionKey key;
+	PartitionDesc desc;
+	List	   *exprs;			/* ExprStates of the key's expressions */
+	AttrMap    *map;			/* from the root's columns, NULL if the same */
+	TupleTableSlot *slot;		/* a row in this table's form, with map */
+	struct Level **children;	/* by partition; NULL: leaf or not yet opened */
+} Level;
+
+struct Router
+{
+	EState	   *estate;
+	Guard	   *guard;
+	Level	   *root;
+	List	   *levels;			/* those that were opened here */
+};
+
+static Level *
+open_level(Router *router, Relation rel, Relation root)
+{
+	EState	   *estate = router->estate;
+	MemoryContext context = MemoryContextSwitchTo(estate->es_query_cxt);
+	Level	   *level = palloc0(sizeof(Level));
+
+	level->rel = rel;
+	level->key = RelationGetPartitionKey(rel);
+	level->desc = RelationGetPartitionDesc(rel, true);
+	level->exprs = ExecPrepareExprList(level->key->partexprs, estate);
+	level->children = palloc0(sizeof(Level *) * Max(level->desc->nparts, 1));
+	if (rel != root)
+	{
+		level->map = compat_attrmap_if_needed(RelationGetDescr(root),
+											  RelationGetDescr(rel));
+		if (level->map != NULL)
+			level->slot = MakeTupleTableSlot(RelationGetDescr(rel),
+											 &TTSOpsVirtual);
+	}
+	MemoryContextSwitchTo(context);
+	return level;
+}
+
+Router *
+route_open(Relation root, EState *estate, Guard *guard)
+{
+	Router	   *router = MemoryContextAllocZero(estate->es_query_cxt,
+												sizeof(Router));
+
+	router->estate = estate;
+	router->guard = guard;
+	router->root = open_level(router, root, root);
+	return router;
+}
+
+void
+route_close(Router *router)
+{
+	ListCell   *lc;
+
+	foreach(lc, router->levels)
+	{
+		Level	   *level = lfirst(lc);
+
+		if (level->slot)
+			ExecDropSingleTupleTableSlot(level->slot);
+		table_close(level->rel, NoLock);
+	}
+}
+
+/* The subpartitioned table at index, opened for as long as the load goes. */
+static Level *
+child_level(Router *router, Level *level, int index)
+{
+	Level	   *child = level->children[index];
+	ResourceOwner owner = CurrentResourceOwner;
+	MemoryContext context;
+
+	if (child != NULL)
+		return child;
+
+	/* it must outlive the guard's subtransaction */
+	if (router->guard->open)
+		CurrentResourceOwner = router->guard->owner;
+	child = open_level(router,
+					   table_open(level->desc->oids[index], RowExclusiveLock),
+					   router->root->rel);
+	CurrentResourceOwner = owner;
+
+	context = MemoryContextSwitchTo(router->estate->es_query_cxt);
+	router->levels = lappend(router->levels, child);
+	MemoryContextSwitchTo(context);
+	level->children[index] = child;
+	return child;
+}
+
+/* The values of the partition key in a row of the level's form. */
+static void
+key_values(Router *router, Level *level, TupleTableSlot *slot, Datum *values,
+		   bool *isnull)
+{
+	ExprContext *econtext = GetPerTupleExprContext(router->estate);
+	ListCell   *expr = list_head(level->exprs);
+
+	econtext->ecxt_scantuple = slot;
+	for (int i = 0; i < level->key->partnatts; i++)
+	{
+		AttrNumber	attnum = level->key->partattrs[i];
+
+		if (attnum != 0)
+			values[i] = slot_getattr(slot, attnum, &isnull[i]);
+		else
+		{
+			guard_open(router->guard);
+			values[i] = ExecEvalExprSwitchContext(lfirst(expr), econtext,
+												  &isnull[i]);
+			expr = lnext(level->exprs, expr);
+		}
+	}
+}
+
+/* Index of the partition for a key, or -1. */
+static int
+find_partition(Level *level, Datum *values, bool *isnull)
+{
+	PartitionKey key = level->key;
+	PartitionBoundInfo bounds = level->desc->boundinfo;
+	int			found = -1;
+	bool		equal = false;
+
+	if (level->desc->nparts == 0)
+		return -1;
+
+	switch (key->strategy)
+	{
+		case PARTITION_STRATEGY_HASH:
+			return bounds->indexes[compute_partition_hash_value(key->partnatts,
+																key->partsupfunc,
+																key->partcollation,
+																values, isnull) %
+								   bounds->nindexes];
+
+		case PARTITION_STRATEGY_LIST:
+			if (isnull[0])
+				found = bounds->null_index;
+			else
+			{
+				int			at = partition_list_bsearch(key->partsupfunc,
+														key->partcollation,
+														bounds, values[0],
+														&equal);
+
+				if (at >= 0 && equal)
+					found = bounds->indexes[at];
+			}
+			break;
+
+		case PARTITION_STRATEGY_RANGE:
+			{
+				bool		has_null = false;
+
+				for (int i = 0; i < key->partnatts; i++)
+					has_null |= isnull[i];
+				if (!has_null)
+				{
+					int			at = partition_range_datum_bsearch(key->partsupfunc,
+																   key->partcollation,
+																   bounds,
+																   key->partnatts,
+																   values,
+																   &equal);
+
+					found = bounds->indexes[at + 1];
+				}
+				break;
+			}
+	}
+	return found >= 0 ? found : bounds->default_index;
+}
+
+static bool
+fail_route(Level *level, RowError *err)
+{
+	err->reason = REJECT_CONSTRAINT;
+	err->sqlstate = ERRCODE_CHECK_VIOLATION;
+	err->message = psprintf("no partition of relation \"%s\" found for row",
+							RelationGetRelationName(level->rel));
+	err->column = err->value = NULL;
+	return false;
+}
+
+bool
+route_exists(Router *router, TupleTableSlot *slot, RowError *err)
+{
+	Level	   *level = router->root;
+
+	for (;;)
+	{
+		Datum		values[PARTITION_MAX_KEYS];
+		bool		isnull[PARTITION_MAX_KEYS];
+		TupleTableSlot *row = slot;
+		int			index;
+
+		if (level->map != NULL)
+			row = execute_attr_map_slot(level->map, slot, level->slot);
+		key_values(router, level, row, values, isnull);
+		index = find_partition(level, values, isnull);
+		if (index < 0)
+			return fail_route(level, err);
+		if (level->desc->is_leaf[index])
+			return true;
+		level = child_level(router, level, index);
+	}
+}

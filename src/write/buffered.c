@@ -1,0 +1,391 @@
+/*
+ * buffered.c
+ *		The writer for every kind of table, with the outcome of COPY.
+ *
+ * The order in which a row is routed, shown to triggers, completed, checked
+ * and stored is that of CopyFrom (copyfrom.c, PostgreSQL 18), and so are the
+ * conditions under which rows may wait in batches.
+ *
+ * Leaves of a partitioned target keep their batches until the window ends,
+ * so that scattered rows still go in together.  Those that nothing was
+ * routed to for a while give back their slots and buffer pins.
+ */
+#include "postgres.h"
+
+#include "access/xact.h"
+#include "commands/trigger.h"
+#include "compat.h"
+#include "executor/execPartition.h"
+#include "executor/nodeModifyTable.h"
+#include "miscadmin.h"
+#include "row/route.h"
+#include "utils/memutils.h"
+#include "utils/rel.h"
+#include "write/leaf.h"
+
+/* Leaves that keep slots and a buffer pin beyond the end of a window. */
+#define MAX_WARM_LEAVES 32
+
+typedef struct BufferedWriter
+{
+	Writer		base;
+	LeafContext context;
+	Guard	   *guard;
+	ResultRelInfo *root;
+	ModifyTableState *mtstate;
+	PartitionTupleRouting *proute;	/* NULL: not partitioned */
+	Router	   *router;			/* NULL: a missing partition is an error */
+	bool		batches;		/* leaves may batch, as far as the root goes */
+	Leaf	   *leaf;			/* the only one, or the latest */
+	List	   *leaves;			/* all, for the close */
+	List	   *waiting;		/* those with rows in their batches */
+} BufferedWriter;
+
+/* The batch hangs where COPY hangs its own on a result relation. */
+static inline Leaf *
+get_leaf(ResultRelInfo *rri)
+{
+	return (Leaf *) rri->ri_CopyMultiInsertBuffer;
+}
+
+static Leaf *
+add_leaf(BufferedWriter *writer, ResultRelInfo *rri)
+{
+	MemoryContext old;
+	Leaf	   *leaf;
+
+	if (rri->ri_FdwRoutine != NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("cannot load into foreign partition \"%s\"",
+						RelationGetRelationName(rri->ri_RelationDesc))));
+
+	leaf = leaf_open(&writer->context, rri, writer->batches);
+	rri->ri_CopyMultiInsertBuffer = (struct CopyMultiInsertBuffer *) leaf;
+	old = MemoryContextSwitchTo(writer->base.estate->es_query_cxt);
+	writer->leaves = lappend(writer->leaves, leaf);
+	MemoryContextSwitchTo(old);
+	return leaf;
+}
+
+/* ---- flush ---- */
+
+static void
+flush_all(BufferedWriter *writer)
+{
+	ListCell   *lc;
+
+	if (writer->proute == NULL)
+	{
+		if (writer->leaf->nrows > 0)
+			leaf_flush(&writer->context, writer->leaf);
+	}
+	else
+	{
+		bool		many = list_length(writer->waiting) > MAX_WARM_LEAVES;
+
+		foreach(lc, writer->waiting)
+		{
+			Leaf	   *leaf = lfirst(lc);
+
+			leaf_flush(&writer->context, leaf);
+			if (many)
+				leaf_rest(leaf);
+		}
+		list_free(writer->waiting);
+		writer->waiting = NIL;
+	}
+	arena_reset(&writer->context.arena);
+}
+
+static void
+buffered_flush(Writer *base)
+{
+	flush_all((BufferedWriter *) base);
+	base->current_row = -1;
+}
+
+/* ---- put ---- */
+
+/* The leaf for a row of a partitioned target; NULL: err says there is none. */
+static Leaf *
+find_leaf(BufferedWriter *writer, TupleTableSlot *slot, RowError *err)
+{
+	EState	   *estate = writer->base.estate;
+	ResourceOwner owner = CurrentResourceOwner;
+	ResultRelInfo *rri;
+	Leaf	   *leaf;
+
+	if (writer->router != NULL)
+	{
+		if (writer->root->ri_RelationDesc->rd_rel->relispartition &&
+			!constraints_check_bounds(writer->root, slot, estate, err))
+			return NULL;
+		if (!route_exists(writer->router, slot, err))
+			return NULL;
+	}
+
+	/* what is opened now must outlive the guard's subtransaction */
+	if (writer->guard->open)
+		CurrentResourceOwner = writer->guard->owner;
+	rri = ExecFindPartition(writer->mtstate, writer->root, writer->proute,
+							slot, estate);
+	leaf = get_leaf(rri);
+	if (leaf == NULL)
+		leaf = add_leaf(writer, rri);
+	CurrentResourceOwner = owner;
+	return leaf;
+}
+
+/*
+ * Another leaf than before.  Batches must not hold back rows that a trigger
+ * of this one may look for.
+ */
+static void
+switch_leaf(BufferedWriter *writer, Leaf *leaf)
+{
+	if (!leaf->batches && writer->waiting != NIL)
+	{
+		guard_close(writer->guard);
+		flush_all(writer);
+	}
+	writer->leaf = leaf;
+}
+
+/*
+ * What comes between routing and storing: triggers, generated columns,
+ * constraints.
+ */
+static WriterVerdict
+complete_row(BufferedWriter *writer, Leaf *leaf, TupleTableSlot *slot,
+			 RowError *err)
+{
+	EState	   *estate = writer->base.estate;
+
+	if (leaf->before_row)
+	{
+		guard_close(writer->guard);
+		if (!ExecBRInsertTriggers(estate, leaf->rri, slot))
+			return WRITER_FILTERED;
+	}
+
+	if (leaf->generated)
+	{
+		guard_open(writer->guard);
+		ExecComputeStoredGenerated(leaf->rri, estate, slot, CMD_INSERT);
+	}
+	if (leaf->constraints != NULL &&
+		!constraints_check(leaf->constraints, slot, writer->guard, err))
+		return WRITER_BAD;
+
+	if (leaf->rri->ri_RelationDesc->rd_rel->relispartition &&
+		(writer->proute == NULL || leaf->before_row) &&
+		!constraints_check_bounds(leaf->rri, slot, estate, err))
+		return WRITER_BAD;
+
+	return WRITER_TAKEN;
+}
+
+static void
+store_row(BufferedWriter *writer, Leaf *leaf, TupleTableSlot *slot,
+		  uint32 number)
+{
+	if (!leaf->batches || writer->base.one_by_one)
+	{
+		guard_close(writer->guard);
+		leaf_insert(&writer->context, leaf, slot);
+		return;
+	}
+
+	if (writer->proute != NULL && leaf->nrows == 0)
+	{
+		MemoryContext old;
+
+		old = MemoryContextSwitchTo(writer->base.estate->es_query_cxt);
+		writer->waiting = lappend(writer->waiting, leaf);
+		MemoryContextSwitchTo(old);
+	}
+	leaf_put(&writer->context, leaf, slot, number);
+	if (leaf_is_full(leaf))
+	{
+		guard_close(writer->guard);
+		if (writer->proute == NULL)
+			flush_all(writer);
+		else
+		{
+			leaf_flush(&writer->context, leaf);
+			writer->waiting = list_delete_ptr(writer->waiting, leaf);
+			if (writer->waiting == NIL)
+				arena_reset(&writer->context.arena);
+		}
+	}
+}
+
+static WriterVerdict
+buffered_put(Writer *base, uint32 number, RowError *err)
+{
+	BufferedWriter *writer = (BufferedWriter *) base;
+	TupleTableSlot *slot = base->slot;
+	Leaf	   *leaf = writer->leaf;
+	WriterVerdict verdict;
+
+	base->current_row = number;
+
+	if (writer->proute != NULL)
+	{
+		leaf = find_leaf(writer, slot, err);
+		if (leaf == NULL)
+			return WRITER_BAD;
+		if (leaf != writer->leaf)
+			switch_leaf(writer, leaf);
+
+		/* without BEFORE triggers the row as it came is what to capture */
+		if (writer->context.transition_capture != NULL)
+			writer->context.transition_capture->tcs_original_insert_tuple =
+				leaf->before_row ? NULL : slot;
+		if (leaf->map != NULL)
+			slot = execute_attr_map_slot(leaf->map->attrMap, slot,
+										 leaf->rri->ri_PartitionTupleSlot);
+		slot->tts_tableOid = RelationGetRelid(leaf->rri->ri_RelationDesc);
+	}
+
+	if (unlikely(leaf->instead_row))
+	{
+		guard_close(writer->guard);
+		return ExecIRInsertTriggers(base->estate, leaf->rri, slot) ?
+			WRITER_TAKEN : WRITER_FILTERED;
+	}
+
+	verdict = complete_row(writer, leaf, slot, err);
+	if (verdict == WRITER_TAKEN)
+		store_row(writer, leaf, slot, number);
+	return verdict;
+}
+
+/* ---- open and close ---- */
+
+static void
+buffered_close(Writer *base)
+{
+	BufferedWriter *writer = (BufferedWriter *) base;
+	EState	   *estate = base->estate;
+	ListCell   *lc;
+
+	flush_all(writer);
+	base->current_row = -1;
+	foreach(lc, writer->leaves)
+		leaf_close(&writer->context, lfirst(lc));
+
+	ExecASInsertTriggers(estate, writer->root,
+						 writer->context.transition_capture);
+	AfterTriggerEndQuery(estate);
+
+	ExecDropSingleTupleTableSlot(base->slot);
+	if (writer->router)
+		route_close(writer->router);
+	ExecResetTupleTable(estate->es_tupleTable, false);
+	if (writer->proute)
+		ExecCleanupTupleRouting(writer->mtstate, writer->proute);
+	ExecCloseResultRelations(estate);
+	ExecCloseRangeTableRelations(estate);
+	FreeExecutorState(estate);
+}
+
+static const WriterRoutine buffered_routine = {
+	.name = "buffered",
+	.put = buffered_put,
+	.flush = buffered_flush,
+	.close = buffered_close,
+};
+
+/* TABLE_INSERT_* for the target. */
+static int
+insert_options(Relation rel, const BulkOptions *options)
+{
+	int			result = 0;
+
+	/* nothing to find in the free space map of a new file */
+	if (RELKIND_HAS_STORAGE(rel->rd_rel->relkind) &&
+		(rel->rd_createSubid != InvalidSubTransactionId ||
+		 rel->rd_firstRelfilelocatorSubid != InvalidSubTransactionId))
+		result |= TABLE_INSERT_SKIP_FSM;
+	if (options->freeze)
+		result |= TABLE_INSERT_FROZEN;
+	return result;
+}
+
+static void
+open_executor(BufferedWriter *writer, Target *target)
+{
+	EState	   *estate = CreateExecutorState();
+	ResultRelInfo *root;
+	ModifyTableState *mtstate;
+
+	writer->base.estate = estate;
+	estate->es_output_cid = writer->context.cid;
+	compat_init_range_table(estate, target->pstate);
+	root = makeNode(ResultRelInfo);
+	ExecInitResultRelation(estate, root, 1);
+	compat_check_valid_result_rel(root);
+	ExecOpenIndices(root, false);
+
+	mtstate = makeNode(ModifyTableState);
+	mtstate->ps.plan = NULL;
+	mtstate->ps.state = estate;
+	mtstate->operation = CMD_INSERT;
+	mtstate->mt_nrels = 1;
+	mtstate->resultRelInfo = root;
+	mtstate->rootResultRelInfo = root;
+
+	AfterTriggerBeginQuery();
+	writer->context.transition_capture = mtstate->mt_transition_capture =
+		MakeTransitionCaptureState(target->rel->trigdesc,
+								   RelationGetRelid(target->rel), CMD_INSERT);
+	writer->root = root;
+	writer->mtstate = mtstate;
+	if (target->rel->rd_rel->relkind == RELKIND_PARTITIONED_TABLE)
+		writer->proute = ExecSetupPartitionTupleRouting(estate, target->rel);
+}
+
+Writer *
+buffered_open(Target *target, const BulkOptions *options, Guard *guard)
+{
+	BufferedWriter *writer = palloc0(sizeof(BufferedWriter));
+	TriggerDesc *triggers = target->rel->trigdesc;
+	EState	   *estate;
+
+	writer->base.routine = &buffered_routine;
+	writer->base.current_row = -1;
+	writer->guard = guard;
+	writer->context.writer = &writer->base;
+	writer->context.cid = GetCurrentCommandId(true);
+	writer->context.insert_options = insert_options(target->rel, options);
+	open_executor(writer, target);
+	estate = writer->base.estate;
+
+	writer->base.slot = MakeSingleTupleTableSlot(RelationGetDescr(target->rel),
+												 &TTSOpsVirtual);
+	arena_init(&writer->context.arena, estate->es_query_cxt,
+			   4 * LEAF_BATCH_BYTES);
+	writer->context.batch_context =
+		AllocSetContextCreate(estate->es_query_cxt, "bulk_load batch",
+							  ALLOCSET_DEFAULT_SIZES);
+
+	/*
+	 * Rows wait unless a trigger on the target might look for them; those of
+	 * a partition are looked at when the leaf is opened.  A partitioned
+	 * target's transition tables want each row's original, one at a time.
+	 */
+	writer->batches = triggers == NULL ||
+		(!triggers->trig_insert_before_row &&
+		 !triggers->trig_insert_instead_row &&
+		 !(writer->proute && triggers->trig_insert_new_table));
+
+	if (writer->proute == NULL)
+		writer->leaf = add_leaf(writer, writer->root);
+	else if (guard->enabled)
+		writer->router = route_open(target->rel, estate, guard);
+
+	ExecBSInsertTriggers(estate, writer->root);
+	return &writer->base;
+}

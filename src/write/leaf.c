@@ -1,0 +1,222 @@
+/*
+ * leaf.c
+ *		Batches of rows into one table; see leaf.h.
+ */
+#include "postgres.h"
+
+#include "commands/trigger.h"
+#include "compat.h"
+#include "utils/memutils.h"
+#include "write/leaf.h"
+
+Leaf *
+leaf_open(LeafContext *context, ResultRelInfo *rri, bool batches)
+{
+	EState	   *estate = context->writer->estate;
+	MemoryContext old = MemoryContextSwitchTo(estate->es_query_cxt);
+	Relation	rel = rri->ri_RelationDesc;
+	TriggerDesc *triggers = rri->ri_TrigDesc;
+	Leaf	   *leaf = palloc0(sizeof(Leaf));
+
+	leaf->rri = rri;
+	leaf->constraints = constraints_open(rri, estate);
+	leaf->map = compat_root_to_child_map(rri, estate);
+	leaf->generated = rel->rd_att->constr &&
+		rel->rd_att->constr->has_generated_stored;
+	if (triggers != NULL)
+	{
+		leaf->before_row = triggers->trig_insert_before_row;
+		leaf->instead_row = triggers->trig_insert_instead_row;
+		leaf->after_row = triggers->trig_insert_after_row ||
+			triggers->trig_insert_new_table;
+	}
+	leaf->batches = batches && !leaf->before_row && !leaf->instead_row;
+
+	/* other access methods may borrow the heap's routines: they count as heap */
+	if (rel->rd_tableam == GetHeapamTableAmRoutine())
+		leaf->former = tuple_former(RelationGetDescr(rel));
+	MemoryContextSwitchTo(old);
+	return leaf;
+}
+
+/* The arrays of a leaf that gets its first row. */
+static void
+leaf_prepare(LeafContext *context, Leaf *leaf)
+{
+	MemoryContext old;
+
+	old = MemoryContextSwitchTo(context->writer->estate->es_query_cxt);
+	if (leaf->tuples == NULL)
+	{
+		leaf->tuples = palloc(sizeof(HeapTuple) * LEAF_BATCH_ROWS);
+		leaf->numbers = palloc(sizeof(uint32) * LEAF_BATCH_ROWS);
+		leaf->slots = palloc0(sizeof(TupleTableSlot *) * LEAF_BATCH_ROWS);
+	}
+	leaf->bistate = GetBulkInsertState();
+	MemoryContextSwitchTo(old);
+}
+
+static TupleTableSlot *
+leaf_slot(LeafContext *context, Leaf *leaf, int index)
+{
+	if (index >= leaf->nslots)
+	{
+		MemoryContext old;
+		Relation	rel = leaf->rri->ri_RelationDesc;
+
+		old = MemoryContextSwitchTo(context->writer->estate->es_query_cxt);
+		leaf->slots[index] = leaf->former != NULL ?
+			MakeSingleTupleTableSlot(RelationGetDescr(rel), &TTSOpsHeapTuple) :
+			table_slot_create(rel, NULL);
+		leaf->nslots = index + 1;
+		MemoryContextSwitchTo(old);
+	}
+	return leaf->slots[index];
+}
+
+void
+leaf_put(LeafContext *context, Leaf *leaf, TupleTableSlot *slot, uint32 number)
+{
+	if (unlikely(leaf->bistate == NULL))
+		leaf_prepare(context, leaf);
+
+	if (leaf->former != NULL)
+	{
+		HeapTuple	tuple = tuple_form(leaf->former, slot->tts_values,
+									   slot->tts_isnull, &context->arena);
+
+		leaf->tuples[leaf->nrows] = tuple;
+		leaf->nbytes += tuple->t_len;
+	}
+	else
+	{
+		TupleTableSlot *own = leaf_slot(context, leaf, leaf->nrows);
+
+		ExecCopySlot(own, slot);
+		ExecMaterializeSlot(own);
+		leaf->nbytes += LEAF_BATCH_BYTES / LEAF_BATCH_ROWS;
+	}
+	leaf->numbers[leaf->nrows++] = number;
+}
+
+/*
+ * Lends the batch's tuples to slots.  They count as the slots' own, so that
+ * nobody copies them; leaf_unlend must come before the slots are cleared.
+ */
+static void
+leaf_lend(LeafContext *context, Leaf *leaf)
+{
+	for (int i = 0; i < leaf->nrows; i++)
+	{
+		TupleTableSlot *slot = leaf_slot(context, leaf, i);
+
+		ExecStoreHeapTuple(leaf->tuples[i], slot, true);
+		slot->tts_tableOid = RelationGetRelid(leaf->rri->ri_RelationDesc);
+	}
+}
+
+static void
+leaf_unlend(Leaf *leaf)
+{
+	for (int i = 0; i < leaf->nrows; i++)
+	{
+		/* TOAST may have put a tuple of its own in the place of ours */
+		if (leaf->former != NULL &&
+			((HeapTupleTableSlot *) leaf->slots[i])->tuple == leaf->tuples[i])
+			leaf->slots[i]->tts_flags &= ~TTS_FLAG_SHOULDFREE;
+		ExecClearTuple(leaf->slots[i]);
+	}
+}
+
+/* Index entries and AFTER ROW triggers of a row that is in the table. */
+static void
+leaf_follow_up(LeafContext *context, Leaf *leaf, TupleTableSlot *slot)
+{
+	EState	   *estate = context->writer->estate;
+	List	   *recheck = NIL;
+
+	if (leaf->rri->ri_NumIndices > 0)
+		recheck = compat_insert_index_tuples(leaf->rri, slot, estate);
+	if (leaf->after_row || recheck != NIL)
+		ExecARInsertTriggers(estate, leaf->rri, slot, recheck,
+							 context->transition_capture);
+	list_free(recheck);
+}
+
+void
+leaf_flush(LeafContext *context, Leaf *leaf)
+{
+	Writer	   *writer = context->writer;
+	EState	   *estate = writer->estate;
+	MemoryContext old;
+
+	if (leaf->nrows == 0)
+		return;
+
+	if (leaf->former != NULL)
+		leaf_lend(context, leaf);
+
+	writer->current_row = -1;
+	old = MemoryContextSwitchTo(context->batch_context);
+	table_multi_insert(leaf->rri->ri_RelationDesc, leaf->slots, leaf->nrows,
+					   context->cid, context->insert_options, leaf->bistate);
+	MemoryContextSwitchTo(old);
+	MemoryContextReset(context->batch_context);
+
+	if (leaf->rri->ri_NumIndices > 0 || leaf->after_row)
+		for (int i = 0; i < leaf->nrows; i++)
+		{
+			writer->current_row = leaf->numbers[i];
+			leaf_follow_up(context, leaf, leaf->slots[i]);
+			ResetPerTupleExprContext(estate);
+		}
+
+	leaf_unlend(leaf);
+	leaf->nrows = 0;
+	leaf->nbytes = 0;
+}
+
+void
+leaf_insert(LeafContext *context, Leaf *leaf, TupleTableSlot *slot)
+{
+	if (leaf->bistate == NULL)
+		leaf_prepare(context, leaf);
+
+	/* an access method of its own wants a slot of its own */
+	if (leaf->former == NULL)
+	{
+		TupleTableSlot *own = leaf_slot(context, leaf, 0);
+
+		ExecCopySlot(own, slot);
+		slot = own;
+	}
+	slot->tts_tableOid = RelationGetRelid(leaf->rri->ri_RelationDesc);
+
+	table_tuple_insert(leaf->rri->ri_RelationDesc, slot, context->cid,
+					   context->insert_options, leaf->bistate);
+	leaf_follow_up(context, leaf, slot);
+	if (leaf->former == NULL)
+		ExecClearTuple(slot);
+}
+
+void
+leaf_rest(Leaf *leaf)
+{
+	Assert(leaf->nrows == 0);
+
+	for (int i = 0; i < leaf->nslots; i++)
+		ExecDropSingleTupleTableSlot(leaf->slots[i]);
+	leaf->nslots = 0;
+	if (leaf->bistate != NULL)
+		FreeBulkInsertState(leaf->bistate);
+	leaf->bistate = NULL;
+}
+
+void
+leaf_close(LeafContext *context, Leaf *leaf)
+{
+	leaf_rest(leaf);
+	if (leaf->rri->ri_RelationDesc->rd_tableam != NULL)
+		table_finish_bulk_insert(leaf->rri->ri_RelationDesc,
+								 context->insert_options);
+}

@@ -1,0 +1,62 @@
+/*
+ * writer.h
+ *		Rows to tables: what every writer offers the load.
+ *
+ * A writer is a const struct of callbacks.  The load fills writer->slot with
+ * a row in the target's form and calls put; the writer routes it, fires
+ * triggers, computes generated columns, checks constraints and takes the
+ * row.  Rows may wait in batches until flush, which the load calls before
+ * it lets go of a window: row numbers given to put stay good that long.
+ */
+#ifndef PGBULK_WRITER_H
+#define PGBULK_WRITER_H
+
+#include "postgres.h"
+
+#include "executor/executor.h"
+#include "options.h"
+#include "row/guard.h"
+#include "row/row_error.h"
+#include "target.h"
+
+typedef struct Writer Writer;
+
+typedef enum WriterVerdict
+{
+	WRITER_TAKEN,
+	WRITER_FILTERED,			/* a trigger has suppressed the row */
+	WRITER_BAD					/* err says why */
+} WriterVerdict;
+
+typedef struct WriterRoutine
+{
+	const char *name;			/* as the result row shows it */
+
+	/* Takes the row in writer->slot; number is its place in the window. */
+	WriterVerdict (*put) (Writer *writer, uint32 number, RowError *err);
+
+	/* Everything taken so far is in its table. */
+	void		(*flush) (Writer *writer);
+
+	/* Fires what fires at the end of a statement, and lets go of everything. */
+	void		(*close) (Writer *writer);
+} WriterRoutine;
+
+struct Writer
+{
+	const WriterRoutine *routine;
+	EState	   *estate;
+	TupleTableSlot *slot;		/* virtual, in the target's form */
+	bool		one_by_one;		/* no batches: an expression may look at the table */
+	int64		current_row;	/* number of the row worked on, -1: none (for CONTEXT) */
+};
+
+/*
+ * The writer for ordinary use: COPY's own way, table_multi_insert with a
+ * bulk-insert state, for every kind of table.  Fires BEFORE STATEMENT
+ * triggers.
+ */
+extern Writer *buffered_open(Target *target, const BulkOptions *options,
+							 Guard *guard);
+
+#endif							/* PGBULK_WRITER_H */
