@@ -224,6 +224,19 @@ append_sanitized(StringInfo line, const char *text)
 	appendBinaryStringInfo(line, run, p - run);
 }
 
+/* Whether the column would be news after the message. */
+static bool
+tells_column(const Reject *reject)
+{
+	const char *found;
+
+	if (reject->column == NULL || reject->value != NULL)
+		return reject->column != NULL;
+	found = strstr(reject->message, reject->column);
+	return found == NULL || found == reject->message || found[-1] != '"' ||
+		found[strlen(reject->column)] != '"';
+}
+
 /* Texts near the limit of a string do not fit into one with others. */
 static bool
 fits_log(const Reject *reject)
@@ -249,7 +262,7 @@ log_reject(RejectFile *file, const Reject *reject)
 	appendBinaryStringInfo(line, ": ", 2);
 	append_sanitized(line, fits ? reject->message :
 					 reject_clip(reject->message, 1000));
-	if (reject->column != NULL)
+	if (tells_column(reject))
 	{
 		appendStringInfoString(line, " (column \"");
 		append_sanitized(line, reject->column);

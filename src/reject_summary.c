@@ -66,6 +66,7 @@ typedef struct Kind
 	int64		count;
 	int64		number;			/* order of appearance */
 	Example		example;
+	char	   *null_word;		/* a value that looks like a null, or NULL */
 } Kind;
 
 struct RejectSummary
@@ -104,6 +105,21 @@ reject_sqlstate(int sqlstate, char *dst)
 }
 
 /* -- collecting -- */
+
+/* Whether the value is what people write for "nothing". */
+static bool
+looks_null(const char *value)
+{
+	static const char *const words[] = {
+		"", "-", "--", "?", "NULL", "null", "\\N", "N/A", "n/a", "NA", "#N/A",
+		"None", "nil"
+	};
+
+	for (int i = 0; i < lengthof(words); i++)
+		if (strcmp(value, words[i]) == 0)
+			return true;
+	return false;
+}
 
 RejectSummary *
 reject_summary_create(void)
@@ -165,19 +181,23 @@ count_kind(RejectSummary *summary, int reason, const Reject *reject)
 
 	if (summary->latest != NULL &&
 		memcmp(&summary->latest->key, &key, sizeof(key)) == 0)
+		kind = summary->latest;
+	else
 	{
-		summary->latest->count++;
-		return;
-	}
-	kind = hash_search(summary->kinds, &key, HASH_ENTER, &found);
-	if (!found)
-	{
-		kind->count = 0;
-		kind->number = hash_get_num_entries(summary->kinds);
-		keep_example(summary, &kind->example, reject);
+		kind = hash_search(summary->kinds, &key, HASH_ENTER, &found);
+		if (!found)
+		{
+			kind->count = 0;
+			kind->number = hash_get_num_entries(summary->kinds);
+			kind->null_word = NULL;
+			keep_example(summary, &kind->example, reject);
+		}
+		summary->latest = kind;
 	}
 	kind->count++;
-	summary->latest = kind;
+	if (kind->null_word == NULL && reject->value != NULL &&
+		looks_null(reject->value))
+		kind->null_word = MemoryContextStrdup(summary->context, reject->value);
 }
 
 void
@@ -280,20 +300,6 @@ starts_with(const char *text, const char *prefix)
 	return strncmp(text, prefix, strlen(prefix)) == 0;
 }
 
-/* Whether the value is what people write for "nothing". */
-static bool
-looks_null(const char *value)
-{
-	static const char *const words[] = {
-		"", "-", "--", "NULL", "null", "\\N", "N/A", "n/a", "NA", "#N/A", "None", "nil", "?"
-	};
-
-	for (int i = 0; i < lengthof(words); i++)
-		if (strcmp(value, words[i]) == 0)
-			return true;
-	return false;
-}
-
 static int
 hint_for_syntax(const char *message)
 {
@@ -319,13 +325,13 @@ hint_for_kind(const Kind *kind)
 		return hint_for_syntax(example->message);
 	if (kind->key.reason == REJECT_ENCODING)
 		return errhint("Check the option \"encoding\".");
-	if (kind->key.reason != REJECT_VALUE || example->value == NULL)
+	if (kind->key.reason != REJECT_VALUE && kind->key.reason != SET_NULL)
 		return 0;
-	if (example->value[0] == '\0')
+	if (kind->null_word != NULL && kind->null_word[0] == '\0')
 		return errhint("If an empty value stands for null, use the option \"null\" or \"force_null\".");
-	if (looks_null(example->value))
+	if (kind->null_word != NULL)
 		return errhint("If \"%s\" stands for null, add it to the option \"null\".",
-					   example->value);
+					   kind->null_word);
 	if (kind->key.sqlstate == ERRCODE_INVALID_DATETIME_FORMAT ||
 		kind->key.sqlstate == ERRCODE_DATETIME_FIELD_OVERFLOW)
 		return errhint("If day, month and year come in another order, set \"DateStyle\".");
@@ -423,9 +429,7 @@ report_set_null(const RejectSummary *summary)
 							   (long long) kind->count, example->column,
 							   example->file, (long long) example->line,
 							   reject_clip(example->value, SHOWN_VALUE)),
-				 looks_null(example->value) && example->value[0] != '\0' ?
-				 errhint("If \"%s\" stands for null, add it to the option \"null\".",
-						 example->value) : 0));
+				 hint_for_kind(kind)));
 	}
 	if (left > 0)
 		ereport(NOTICE,

@@ -59,21 +59,22 @@ static const struct
 	const char *name;
 	Oid			type;
 	Oid			array_type;
-	const char *type_name;
+	const char *internal_name;	/* of the type, in pg_catalog */
+	const char *type_name;		/* as messages show it */
 }			columns[NCOLUMNS] = {
-	[COLUMN_LOAD_ID] = {"load_id", INT8OID, InvalidOid, "bigint"},
-	[COLUMN_TARGET] = {"target", TEXTOID, InvalidOid, "text"},
-	[COLUMN_LOADED_AT] = {"loaded_at", TIMESTAMPTZOID, InvalidOid, "timestamp with time zone"},
-	[COLUMN_FILE] = {"file", TEXTOID, TEXTARRAYOID, "text"},
-	[COLUMN_LINE_NUMBER] = {"line_number", INT8OID, INT8ARRAYOID, "bigint"},
-	[COLUMN_BYTE_OFFSET] = {"byte_offset", INT8OID, INT8ARRAYOID, "bigint"},
-	[COLUMN_REASON] = {"reason", TEXTOID, TEXTARRAYOID, "text"},
-	[COLUMN_COLUMN_NAME] = {"column_name", TEXTOID, TEXTARRAYOID, "text"},
-	[COLUMN_FIELD_VALUE] = {"field_value", TEXTOID, TEXTARRAYOID, "text"},
-	[COLUMN_SQLSTATE] = {"sqlstate", TEXTOID, TEXTARRAYOID, "text"},
-	[COLUMN_MESSAGE] = {"message", TEXTOID, TEXTARRAYOID, "text"},
-	[COLUMN_RAW_LINE] = {"raw_line", TEXTOID, TEXTARRAYOID, "text"},
-	[COLUMN_RAW_BYTES] = {"raw_bytes", BYTEAOID, BYTEAARRAYOID, "bytea"}
+	[COLUMN_LOAD_ID] = {"load_id", INT8OID, InvalidOid, "int8", "bigint"},
+	[COLUMN_TARGET] = {"target", TEXTOID, InvalidOid, "text", "text"},
+	[COLUMN_LOADED_AT] = {"loaded_at", TIMESTAMPTZOID, InvalidOid, "timestamptz", "timestamp with time zone"},
+	[COLUMN_FILE] = {"file", TEXTOID, TEXTARRAYOID, "text", "text"},
+	[COLUMN_LINE_NUMBER] = {"line_number", INT8OID, INT8ARRAYOID, "int8", "bigint"},
+	[COLUMN_BYTE_OFFSET] = {"byte_offset", INT8OID, INT8ARRAYOID, "int8", "bigint"},
+	[COLUMN_REASON] = {"reason", TEXTOID, TEXTARRAYOID, "text", "text"},
+	[COLUMN_COLUMN_NAME] = {"column_name", TEXTOID, TEXTARRAYOID, "text", "text"},
+	[COLUMN_FIELD_VALUE] = {"field_value", TEXTOID, TEXTARRAYOID, "text", "text"},
+	[COLUMN_SQLSTATE] = {"sqlstate", TEXTOID, TEXTARRAYOID, "text", "text"},
+	[COLUMN_MESSAGE] = {"message", TEXTOID, TEXTARRAYOID, "text", "text"},
+	[COLUMN_RAW_LINE] = {"raw_line", TEXTOID, TEXTARRAYOID, "text", "text"},
+	[COLUMN_RAW_BYTES] = {"raw_bytes", BYTEAOID, BYTEAARRAYOID, "bytea", "bytea"}
 };
 
 /* One buffered row. */
@@ -150,9 +151,15 @@ check_before_lock(const RangeVar *name, Oid relid, Oid old_relid, void *arg)
 }
 
 static void
-create_table(const RangeVar *name)
+create_table(RangeVar *name)
 {
 	StringInfoData sql;
+	Oid			existing;
+
+	/* Says what is wrong with the schema without showing our statement. */
+	RangeVarGetAndCheckCreationNamespace(name, NoLock, &existing);
+	if (OidIsValid(existing))
+		return;
 
 	initStringInfo(&sql);
 	appendStringInfo(&sql, "CREATE TABLE %s (",
@@ -160,9 +167,7 @@ create_table(const RangeVar *name)
 	for (int i = 0; i < NCOLUMNS; i++)
 		appendStringInfo(&sql, "%s%s pg_catalog.%s", i == 0 ? "" : ", ",
 						 quote_identifier(columns[i].name),
-						 columns[i].type == TIMESTAMPTZOID ? "timestamptz" :
-						 columns[i].type == INT8OID ? "int8" :
-						 columns[i].type_name);
+						 columns[i].internal_name);
 	appendStringInfoChar(&sql, ')');
 
 	SPI_connect();
@@ -282,16 +287,14 @@ make_insert(RejectTable *table)
 	SPIPlanPtr	plan;
 
 	initStringInfo(&sql);
-	appendStringInfo(&sql, "INSERT INTO %s (",
+	appendStringInfo(&sql, "INSERT INTO %s SELECT ",
 					 quote_qualified_identifier(get_namespace_name(RelationGetNamespace(table->rel)),
 												RelationGetRelationName(table->rel)));
-	for (int i = 0; i < NCOLUMNS; i++)
-		appendStringInfo(&sql, "%s%s", i == 0 ? "" : ", ",
-						 quote_identifier(columns[i].name));
-	appendStringInfoString(&sql, ") SELECT $1, $2, $3, r.* FROM ROWS FROM (");
+	for (int i = 0; i < FIRST_ARRAY; i++)
+		appendStringInfo(&sql, "$%d, ", i + 1);
+	appendStringInfoString(&sql, "r.* FROM unnest(");
 	for (int i = FIRST_ARRAY; i < NCOLUMNS; i++)
-		appendStringInfo(&sql, "%spg_catalog.unnest($%d)",
-						 i == FIRST_ARRAY ? "" : ", ", i + 1);
+		appendStringInfo(&sql, "%s$%d", i == FIRST_ARRAY ? "" : ", ", i + 1);
 	appendStringInfoString(&sql, ") r");
 
 	for (int i = 0; i < NCOLUMNS; i++)

@@ -34,7 +34,7 @@ struct RejectStream
 
 	/* the input file that bad rows last came from, as given and as text */
 	char	   *file_given;
-	const char *file_text;
+	char	   *file_text;
 };
 
 RejectStream *
@@ -106,7 +106,11 @@ rejects_file_text(RejectStream *rejects, const char *file)
 	{
 		MemoryContext caller = MemoryContextSwitchTo(rejects->context);
 
-		/* Few files: what the one before took is not worth giving back. */
+		if (rejects->file_given != NULL)
+		{
+			pfree(rejects->file_given);
+			pfree(rejects->file_text);
+		}
 		rejects->file_given = pstrdup(file);
 		rejects->file_text = path_as_text(file);
 		MemoryContextSwitchTo(caller);
@@ -120,7 +124,7 @@ detail_of_limit(const RejectStream *rejects)
 {
 	errdetail("First rejects:\n%s", reject_summary_first(rejects->summary));
 	if (rejects->file != NULL)
-		errhint("All of them stand in \"%s\"; mend them there, or raise \"reject_limit\".",
+		errhint("Those found so far are in \"%s\"; mend the rows, or raise \"reject_limit\".",
 				rejects->options->reject_file);
 	else
 		errhint("Mend the rows, raise \"reject_limit\", or name a \"reject_file\", which survives the rollback.");
