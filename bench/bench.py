@@ -1,0 +1,174 @@
+"""Measures COPY and bulk_load in turn; called by scripts/bench, which starts the server.
+
+Times are the server's answer times as psql sees them on a Unix socket.  Each
+measurement follows TRUNCATE and CHECKPOINT.
+"""
+import argparse
+import collections
+import csv
+import json
+import os
+import statistics
+import subprocess
+import sys
+import time
+
+import datasets
+
+
+def psql(*statements):
+    r = subprocess.run(["psql", "-XqAt", "-v", "ON_ERROR_STOP=1"], input="".join(s + "\n" for s in statements),
+                       capture_output=True, text=True)
+    if r.returncode:
+        raise RuntimeError(r.stderr.strip())
+    return r.stdout
+
+
+def literal(s):
+    return "E'" + s.replace("\\", "\\\\").replace("'", "''") + "'"
+
+
+def timed(sql):
+    """seconds of one statement on an empty table and a quiet server"""
+    out = psql("TRUNCATE target;", "CHECKPOINT;", "\\timing on", sql + ";")
+    return float(out.rsplit("Time: ", 1)[1].split(" ms")[0]) / 1000
+
+
+def bulk_load(path, options):
+    return f"SELECT FROM bulk_load('target', {literal(path)}, {literal(json.dumps(options))}::jsonb)"
+
+
+def pg_bulkload(writer):
+    """a rival's statement for the votes, where it is installed"""
+    def sql(path):
+        return (f"SELECT FROM pgbulkload.pg_bulkload(ARRAY['TYPE=CSV', 'INPUT=' || {literal(path)}, "
+                f"'OUTPUT=public.target', 'WRITER={writer}', 'LOGFILE={os.path.dirname(path)}/pg_bulkload.log'])")
+    return sql
+
+
+def duckdb_parse(path):
+    """seconds of DuckDB, one thread, for reading the votes and keeping nothing; None where it is missing"""
+    try:
+        import duckdb
+    except ImportError:
+        return None
+    db = duckdb.connect(config={"threads": 1})
+    start = time.perf_counter()
+    db.execute("SELECT count(username), count(link), count(score) FROM read_csv(?, header = false, delim = ',', "
+               "columns = {'username': 'VARCHAR', 'link': 'VARCHAR', 'score': 'INTEGER'})", [path]).fetchall()
+    return time.perf_counter() - start
+
+
+class Bench:
+    def __init__(self, args):
+        self.args = args
+        self.server = psql("SHOW server_version;").split()[0]
+        self.runs = []                      # (data set, method, round, seconds, rows, bytes)
+        self.version = psql("SELECT extversion FROM pg_extension WHERE extname = 'pgbulk';").strip()
+
+    def table(self, columns):
+        psql("DROP TABLE IF EXISTS target;", f"CREATE TABLE target ({columns});")
+
+    def digest(self):
+        return psql("SELECT count(*), sum(hashtextextended(t::text, 0)::numeric) FROM target t;").strip()
+
+    def rounds(self, name, methods, rows, size, same):
+        """methods: name -> statement; each once to warm up, then all in turn; same: they must load the same"""
+        digests = {}
+        for method, sql in list(methods.items()):
+            try:
+                timed(sql)
+            except RuntimeError as e:
+                print(f"{name}: {method} does not run here: {e}", file=sys.stderr)
+                del methods[method]
+                continue
+            digests[method] = self.digest()
+        if same and len(set(digests.values())) > 1:
+            sys.exit(f"{name}: the tables differ: {digests}")
+        for n in range(1, self.args.rounds + 1):
+            for method, sql in methods.items():
+                self.runs.append((name, method, n, timed(sql), rows, size))
+            print(f"{name}: round {n} of {self.args.rounds}", file=sys.stderr)
+
+    def data_set(self, d):
+        path, rows = d.file(self.args.data, self.args.percent)
+        size = os.path.getsize(path)
+        methods = {"COPY": f"COPY target FROM {literal(path)} ({d.copy_options})", "bulk_load": bulk_load(path, d.options)}
+        if d.name == "votes" and psql("SELECT 1 FROM pg_available_extensions WHERE name = 'pg_bulkload';"):
+            psql("CREATE EXTENSION IF NOT EXISTS pg_bulkload;")
+            for writer in ("DIRECT", "BUFFERED"):
+                methods[f"pg_bulkload {writer}"] = pg_bulkload(writer)(path)
+        self.table(d.columns)
+        self.rounds(d.name, methods, rows, size, same=True)
+        if d.name == "votes":
+            for n in range(1, self.args.rounds + 1):
+                seconds = duckdb_parse(path)
+                if seconds is None:
+                    print("no duckdb: its parse-only line is left out", file=sys.stderr)
+                    break
+                self.runs.append((d.name, "DuckDB, parsing only", n, seconds, rows, size))
+
+    def bad_rows(self):
+        d = datasets.SPOILED
+        path, rows = d.file(self.args.data, self.args.percent)
+        clean, _ = datasets.ALL[0].file(self.args.data, self.args.percent)
+        self.table(d.columns)
+        ignore = {"on_error": "ignore", "log_verbosity": "silent"}
+        psql(bulk_load(path, {**ignore, "reject_table": "rejects"}) + ";")
+        print("bad rows: %s of %d set aside" % (psql("SELECT count(*) FROM rejects;").strip(), rows), file=sys.stderr)
+        self.rounds("votes, 1 % bad", {
+            "clean file": bulk_load(clean, {}),
+            "clean file, on_error = ignore": bulk_load(clean, ignore),
+            "on_error = ignore": bulk_load(path, ignore),
+            "on_error = ignore, reject_table": bulk_load(path, {**ignore, "reject_table": "rejects"}),
+        }, rows, os.path.getsize(path), same=False)
+
+    def report(self):
+        times = collections.OrderedDict()
+        for name, method, _, seconds, rows, size in self.runs:
+            times.setdefault(name, (rows, size, collections.OrderedDict()))[2].setdefault(method, []).append(seconds)
+        print(f"\npgbulk {self.version}, PostgreSQL {self.server}, {os.cpu_count()} cores; "
+              f"median of {self.args.rounds} runs, seconds\n")
+        print("| data | rows | MB | method | median | min | max | times the first |")
+        print("|---|--:|--:|---|--:|--:|--:|--:|")
+        for name, (rows, size, methods) in times.items():
+            base = statistics.median(next(iter(methods.values())))
+            for method, t in methods.items():
+                m = statistics.median(t)
+                print(f"| {name} | {rows} | {size / 1e6:.0f} | {method} | {m:.3f} | {min(t):.3f} | {max(t):.3f} | {base / m:.2f} |")
+
+    def write(self):
+        os.makedirs(self.args.out, exist_ok=True)
+        with open(os.path.join(self.args.out, "results.csv"), "w", newline="") as f:
+            w = csv.writer(f, lineterminator="\n")
+            w.writerow(["server", "pgbulk", "cores", "data", "method", "round", "seconds", "rows", "bytes"])
+            for name, method, n, seconds, rows, size in self.runs:
+                w.writerow([self.server, self.version, os.cpu_count(), name, method, n, f"{seconds:.4f}", rows, size])
+
+
+def main():
+    p = argparse.ArgumentParser()
+    p.add_argument("--data", required=True)
+    p.add_argument("--out", required=True)
+    p.add_argument("--percent", type=int, default=100)
+    p.add_argument("--rounds", type=int, default=5)
+    p.add_argument("--only", default="")
+    args = p.parse_args()
+    wanted = [w for w in args.only.split(",") if w]
+    known = [d.name for d in datasets.ALL] + ["bad"]
+    for w in wanted:
+        if w not in known:
+            sys.exit(f"no data set \"{w}\"; there are: {', '.join(known)}")
+    psql("CREATE EXTENSION IF NOT EXISTS pgbulk;")
+    b = Bench(args)
+    for d in datasets.ALL:
+        if not wanted or d.name in wanted:
+            b.data_set(d)
+    if not wanted or "bad" in wanted:
+        b.bad_rows()
+    b.write()
+    b.report()
+
+
+if __name__ == "__main__":
+    main()

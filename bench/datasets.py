@@ -1,0 +1,115 @@
+"""The benchmark's data sets: table, file, and how COPY and bulk_load are told of it.
+
+Files are the same on every machine (seeded), made once and kept in the cache.
+"""
+import datetime
+import json
+import os
+import random
+
+BATCH = 50_000
+
+
+def votes(rnd, rows):
+    """username (32 k distinct, few of them busy), link (2 M distinct), score"""
+    syllables = [c + v for c in "bdfgklmnprst" for v in "aeiou"]
+    users = ["".join(rnd.choices(syllables, k=rnd.choice((3, 4, 4, 5)))) + str(rnd.randrange(10, 2000))
+             for _ in range(32_000)]
+    digits = "0123456789abcdefghijklmnopqrstuvwxyz"
+    links = ["t3_" + "".join(rnd.choices(digits, k=5)) for _ in range(2_050_000)]
+    for first in range(0, rows, BATCH):
+        n = min(BATCH, rows - first)
+        names = [users[int(32_000 * rnd.random() ** 3)] for _ in range(n)]
+        scores = rnd.choices(("1", "-1"), (7, 3), k=n)
+        yield "".join(map("%s,%s,%s\n".__mod__, zip(names, rnd.choices(links, k=n), scores)))
+
+
+def spoiled(rnd, rows):
+    """votes with every hundredth row bad: no number, a column missing, one too many, out of range"""
+    kinds = (lambda f: f"{f[0]},{f[1]},n/a", lambda f: f"{f[0]},{f[1]}",
+             lambda f: ",".join(f) + ",x", lambda f: f"{f[0]},{f[1]},9999999999")
+    for n, part in enumerate(votes(rnd, rows)):
+        lines = part.split("\n")
+        for i in range(99, len(lines) - 1, 100):
+            lines[i] = kinds[i // 100 % len(kinds)](lines[i].split(","))
+        yield "\n".join(lines)
+
+
+EXTRACT = (["int"] * 8 + ["bigint"] * 3 + ["numeric(12,2)"] * 6 + ["date"] * 3 + ["timestamp"] +
+           ["boolean"] * 2 + ["text"] * 6)
+
+
+def extract(rnd, rows):
+    """29 columns as an ERP system exports them, tab-separated; a tenth of the values is an empty NULL"""
+    day = datetime.date(2005, 1, 1)
+    days = [str(day + datetime.timedelta(d)) for d in range(7000)]
+    words = ["".join(rnd.choices("abcdefghijklmnopqrstuvwxyzäöü", k=rnd.randrange(3, 11))) for _ in range(5000)]
+    phrases = [" ".join(rnd.choices(words, k=k)) for k in (1, 1, 2, 3) for _ in range(10_000)]
+    make = {
+        "int": lambda k: map(str, rnd.choices(range(1_000_000), k=k)),
+        "bigint": lambda k: map(str, rnd.choices(range(10 ** 12, 10 ** 13, 7919), k=k)),
+        "numeric(12,2)": lambda k: ["%d.%02d" % divmod(int(rnd.expovariate(1e-5)), 100) for _ in range(k)],
+        "date": lambda k: rnd.choices(days, k=k),
+        "timestamp": lambda k: ["%s %02d:%02d:%02d" % (d, s // 3600, s // 60 % 60, s % 60)
+                                for d, s in zip(rnd.choices(days, k=k), rnd.choices(range(86_400), k=k))],
+        "boolean": lambda k: rnd.choices("tf", k=k),
+        "text": lambda k: rnd.choices(phrases, k=k),
+    }
+    for first in range(0, rows, BATCH):
+        n = min(BATCH, rows - first)
+        columns = [map(str, range(first, first + n))]
+        for kind in EXTRACT[1:]:
+            absent = rnd.choices((True, False), (1, 9), k=n)
+            columns.append("" if a else v for a, v in zip(absent, make[kind](n)))
+        yield "".join("\t".join(row) + "\n" for row in zip(*columns))
+
+
+def events(rnd, rows):
+    """id, time, and a JSON document of 0.5 to 5 kB"""
+    words = ["".join(rnd.choices("abcdefghijklmnopqrstuvwxyz", k=rnd.randrange(3, 10))) for _ in range(2000)]
+
+    def item():
+        return json.dumps({"sku": rnd.randrange(10 ** 8), "name": " ".join(rnd.choices(words, k=4)),
+                           "price": round(rnd.random() * 900, 2), "tags": rnd.choices(words, k=3),
+                           "stock": {"in": rnd.random() < .8, "place": rnd.choice(words)}})
+
+    items = [item() for _ in range(5000)]
+    start = datetime.datetime(2026, 1, 1)
+    for i in range(rows):
+        parts = ", ".join(rnd.choices(items, k=rnd.randrange(3, 31)))
+        doc = '{"session": "%032x", "user": "%s", "items": [%s]}' % (rnd.getrandbits(128), rnd.choice(words), parts)
+        yield '%d,%s+00,"%s"\n' % (i, start + datetime.timedelta(seconds=i), doc.replace('"', '""'))
+
+
+def narrow(rnd, rows):
+    """one column of random ints"""
+    for first in range(0, rows, BATCH):
+        yield "".join("%d\n" % rnd.randrange(-2 ** 31, 2 ** 31) for _ in range(min(BATCH, rows - first)))
+
+
+class DataSet:
+    def __init__(self, make, rows, columns, tab=False):
+        self.name, self.make, self.rows, self.columns = make.__name__, make, rows, columns
+        self.copy_options = "FORMAT csv" + (", DELIMITER E'\\t'" if tab else "")
+        self.options = {"delimiter": "\t"} if tab else {}
+
+    def file(self, folder, percent):
+        """-> path and number of rows; makes the file where it is missing"""
+        rows = max(self.rows * percent // 100, 1000)
+        path = os.path.join(folder, f"{self.name}-{rows}.csv")
+        if not os.path.exists(path):
+            os.makedirs(folder, exist_ok=True)
+            with open(path + ".new", "w", encoding="utf-8", newline="") as out:
+                out.writelines(self.make(random.Random(self.name), rows))
+            os.rename(path + ".new", path)
+        return path, rows
+
+
+VOTES = "username text, link text, score int"
+ALL = [
+    DataSet(votes, 7_500_000, VOTES),
+    DataSet(extract, 1_000_000, ", ".join(f"c{i} {kind}" for i, kind in enumerate(EXTRACT, 1)), tab=True),
+    DataSet(events, 200_000, "id bigint, at timestamptz, doc jsonb"),
+    DataSet(narrow, 10_000_000, "n int"),
+]
+SPOILED = DataSet(spoiled, 7_500_000, VOTES)
