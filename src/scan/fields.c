@@ -1,0 +1,275 @@
+/*
+ * fields.c
+ *		The text of fields: quotes and escapes resolved.
+ *
+ * Long stretches without a byte of interest are moved by words of eight
+ * bytes.  When source and destination are one buffer the two run apart as
+ * escapes fall away; between one and seven bytes apart a word would
+ * overwrite what is not yet read, so bytes go one by one there.
+ */
+#include "scan.h"
+
+#include <string.h>
+
+#define EACH_BYTE(b) (UINT64_C(0x0101010101010101) * (uint8_t) (b))
+#define HIGH_BITS EACH_BYTE(0x80)
+
+static inline uint64_t
+load_word(const char *s)
+{
+	uint64_t	word;
+
+	memcpy(&word, s, sizeof(word));
+	return word;
+}
+
+/* Not zero if a byte of word is zero; exact up to the first such byte. */
+static inline uint64_t
+zero_bytes(uint64_t word)
+{
+	return (word - EACH_BYTE(1)) & ~word & HIGH_BITS;
+}
+
+/* How many bytes of a word in memory come before the first marked one. */
+static inline size_t
+bytes_before(uint64_t marks)
+{
+#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+	/* here zero_bytes may mark bytes before a real one: leave them to others */
+	return 0;
+#else
+	return (size_t) __builtin_ctzll(marks) / 8;
+#endif
+}
+
+/*
+ * Moves bytes from *src to *dst until one that is a or b, or the end.
+ */
+static inline void
+copy_until(const char **src, const char *end, char **dst, uint64_t a,
+		   uint64_t b)
+{
+	const char *from = *src;
+	char	   *to = *dst;
+	uintptr_t	apart = (uintptr_t) from - (uintptr_t) to;
+
+	if (apart == 0 || apart >= sizeof(uint64_t))
+	{
+		while (end - from >= (ptrdiff_t) sizeof(uint64_t))
+		{
+			uint64_t	word = load_word(from);
+			uint64_t	marks = zero_bytes(word ^ a) | zero_bytes(word ^ b);
+
+			memcpy(to, &word, sizeof(word));
+			if (marks != 0)
+			{
+				from += bytes_before(marks);
+				to += bytes_before(marks);
+				break;
+			}
+			from += sizeof(word);
+			to += sizeof(word);
+		}
+	}
+	while (from < end && *from != (char) a && *from != (char) b)
+		*to++ = *from++;
+	*src = from;
+	*dst = to;
+}
+
+size_t
+scan_unquote(const ScanDialect *dialect, const char *src, size_t len, char *dst)
+{
+	const char	quote = dialect->quote;
+	const char	escape = dialect->escape;
+	const uint64_t quotes = EACH_BYTE(quote);
+	const uint64_t escapes = EACH_BYTE(escape);
+	const char *end = src + len;
+	char	   *to = dst;
+
+	for (;;)
+	{
+		/* outside quotes */
+		copy_until(&src, end, &to, quotes, quotes);
+		if (src == end)
+			break;
+		src++;
+
+		/* inside; a quote that is never closed takes the rest */
+		for (;;)
+		{
+			copy_until(&src, end, &to, quotes, escapes);
+			if (src == end)
+				break;
+			if (*src == escape && src + 1 < end &&
+				(src[1] == escape || src[1] == quote))
+			{
+				*to++ = src[1];
+				src += 2;
+				continue;
+			}
+			if (*src == quote)
+			{
+				src++;
+				break;
+			}
+			*to++ = *src++;
+		}
+	}
+	return (size_t) (to - dst);
+}
+
+/* Value of a hexadecimal digit, or -1. */
+static inline int
+hex_digit(char c)
+{
+	if (c >= '0' && c <= '9')
+		return c - '0';
+	if (c >= 'a' && c <= 'f')
+		return c - 'a' + 10;
+	if (c >= 'A' && c <= 'F')
+		return c - 'A' + 10;
+	return -1;
+}
+
+static inline bool
+is_octal(char c)
+{
+	return c >= '0' && c <= '7';
+}
+
+/*
+ * The byte that a backslash and what is at *src stand for; *src moves on.
+ */
+static char
+unescape_one(const char **src, const char *end, bool *high)
+{
+	const char *s = *src;
+	char		c = *s++;
+	int			value;
+
+	switch (c)
+	{
+		case '0':
+		case '1':
+		case '2':
+		case '3':
+		case '4':
+		case '5':
+		case '6':
+		case '7':
+			value = c - '0';
+			for (int i = 0; i < 2 && s < end && is_octal(*s); i++)
+				value = value * 8 + (*s++ - '0');
+			c = (char) (value & 0xff);
+			if (c == '\0' || (c & 0x80))
+				*high = true;
+			break;
+		case 'x':
+			if (s < end && hex_digit(*s) >= 0)
+			{
+				value = hex_digit(*s++);
+				if (s < end && hex_digit(*s) >= 0)
+					value = value * 16 + hex_digit(*s++);
+				c = (char) value;
+				if (c == '\0' || (c & 0x80))
+					*high = true;
+			}
+			break;
+		case 'b':
+			c = '\b';
+			break;
+		case 'f':
+			c = '\f';
+			break;
+		case 'n':
+			c = '\n';
+			break;
+		case 'r':
+			c = '\r';
+			break;
+		case 't':
+			c = '\t';
+			break;
+		case 'v':
+			c = '\v';
+			break;
+	}
+	*src = s;
+	return c;
+}
+
+size_t
+scan_unescape(const char *src, size_t len, char *dst, bool *high)
+{
+	const uint64_t backslashes = EACH_BYTE('\\');
+	const char *end = src + len;
+	char	   *to = dst;
+
+	*high = false;
+	for (;;)
+	{
+		copy_until(&src, end, &to, backslashes, backslashes);
+		if (src == end)
+			break;
+		src++;
+		if (src == end)
+			break;
+		*to++ = unescape_one(&src, end, high);
+	}
+	return (size_t) (to - dst);
+}
+
+void
+scan_shape(const char *window, uint32_t length,
+		   int (*mblen) (const unsigned char *), char *shape)
+{
+	uint32_t	i = 0;
+
+	while (i < length)
+	{
+		int			len;
+
+		while (length - i >= sizeof(uint64_t))
+		{
+			uint64_t	word = load_word(window + i);
+
+			if (word & HIGH_BITS)
+				break;
+			memcpy(shape + i, &word, sizeof(word));
+			i += sizeof(word);
+		}
+		while (i < length && !(window[i] & 0x80))
+		{
+			shape[i] = window[i];
+			i++;
+		}
+		if (i == length)
+			break;
+
+		len = mblen((const unsigned char *) window + i);
+		shape[i] = window[i];
+		i++;
+		while (--len > 0 && i < length && (unsigned char) window[i] >= 0x30)
+			shape[i++] = (char) 0x80;
+	}
+}
+
+bool
+scan_is_ascii(const char *s, size_t len)
+{
+	uint64_t	high = 0;
+	size_t		i = 0;
+
+	while (len - i >= 4 * sizeof(uint64_t))
+	{
+		high = load_word(s + i) | load_word(s + i + 8) |
+			load_word(s + i + 16) | load_word(s + i + 24);
+		if (high & HIGH_BITS)
+			return false;
+		i += 4 * sizeof(uint64_t);
+	}
+	for (high = 0; i < len; i++)
+		high |= (unsigned char) s[i];
+	return (high & 0x80) == 0;
+}
