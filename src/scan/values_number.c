@@ -103,13 +103,24 @@ decimal_short(const char *s, size_t n, Decimal *out)
 	return swar_all_digits(head) && swar_all_digits(tail);
 }
 
+/* The first byte from s on that is no digit, or end. */
+static inline const char *
+skip_digits(const char *s, const char *end)
+{
+	while (end - s >= 8 && swar_all_digits(swar_load(s)))
+		s += 8;
+	while (s < end && ascii_is_digit(*s))
+		s++;
+	return s;
+}
+
 /* Where the parts of a number stand in its text. */
 typedef struct DecimalParts
 {
 	bool		negative;
 	const char *whole;			/* digits before the point */
 	size_t		nwhole;
-	const char *fraction;		/* digits after it */
+	const char *fraction;		/* digits after it; NULL without a point */
 	size_t		nfraction;
 	int			exponent;		/* as written after the e */
 } DecimalParts;
@@ -133,14 +144,12 @@ decimal_parts(const char *s, size_t len, DecimalParts *out)
 		return VALUE_BAD_SYNTAX;
 
 	out->whole = s;
-	while (s < end && ascii_is_digit(*s))
-		s++;
+	s = skip_digits(s, end);
 	out->nwhole = (size_t) (s - out->whole);
 	if (s < end && *s == '.')
 	{
 		out->fraction = ++s;
-		while (s < end && ascii_is_digit(*s))
-			s++;
+		s = skip_digits(s, end);
 		out->nfraction = (size_t) (s - out->fraction);
 	}
 	if (out->nwhole + out->nfraction == 0)
@@ -185,33 +194,51 @@ decimal_parts(const char *s, size_t len, DecimalParts *out)
 	return VALUE_BAD_SYNTAX;
 }
 
-/* A number of up to 19 significant digits; more is VALUE_ASK. */
+/* Cuts zeros before the first significant digit, wherever that stands. */
+static void
+skip_zeros(DecimalParts *parts)
+{
+	while (parts->nwhole > 0 && *parts->whole == '0')
+	{
+		parts->whole++;
+		parts->nwhole--;
+	}
+	if (parts->nwhole > 0)
+		return;
+	while (parts->nfraction > 0 && *parts->fraction == '0')
+	{
+		parts->fraction++;
+		parts->nfraction--;
+		parts->exponent--;
+	}
+}
+
+/* A number of up to 19 significant digits, for floats; more is VALUE_ASK. */
 static ValueResult
 decimal_long(const char *s, size_t len, Decimal *out)
 {
 	DecimalParts parts;
 	ValueResult result = decimal_parts(s, len, &parts);
-	int			digits = 0;
+	uint64_t	fraction = 0;
 
 	if (result != VALUE_OK)
 		return result;
 	if (parts.nfraction > EXPONENT_LIMIT)
 		return VALUE_ASK;
 	out->negative = parts.negative;
-	out->mantissa = 0;
-	for (size_t i = 0; i < parts.nwhole + parts.nfraction; i++)
-	{
-		char		c = i < parts.nwhole ? parts.whole[i] :
-			parts.fraction[i - parts.nwhole];
-
-		if (digits == 0 && c == '0')
-			continue;
-		if (++digits > 19)
-			return VALUE_ASK;
-		out->mantissa = out->mantissa * 10 + (uint64_t) (c - '0');
-	}
 	out->scale = (int) parts.nfraction;
 	out->exponent = parts.exponent - out->scale;
+	out->mantissa = 0;
+	skip_zeros(&parts);
+	if (parts.nwhole + parts.nfraction > 19)
+		return VALUE_ASK;
+	if (parts.nwhole > 0)
+		(void) swar_fold_digits(parts.whole, parts.nwhole, &out->mantissa);
+	if (parts.nfraction > 0)
+	{
+		(void) swar_fold_digits(parts.fraction, parts.nfraction, &fraction);
+		out->mantissa = out->mantissa * power_of_10[parts.nfraction] + fraction;
+	}
 	return VALUE_OK;
 }
 
@@ -390,46 +417,51 @@ numeric_finish(ValueNumeric *out)
 }
 
 /*
- * Any number of digits that fits: each decimal digit that is not a leading
- * zero is added to the base-10000 digit its place falls into.
+ * Any number of digits that fits: they are copied together behind as many
+ * zeros as put the point between two groups of four.
  */
 static ValueResult
 numeric_long(const char *s, size_t len, ValueNumeric *out)
 {
+	char		text[VALUE_NUMERIC_DIGITS * 4 + 8];
 	DecimalParts parts;
 	ValueResult result = decimal_parts(s, len, &parts);
-	int			place;			/* power of ten of the digit at hand */
+	size_t		total;
+	size_t		lead;			/* zeros before the first digit */
+	int			place;			/* power of ten of the first digit */
 	int			dscale;
 
 	if (result != VALUE_OK)
 		return result;
-	if (parts.nwhole > EXPONENT_LIMIT || parts.nfraction > EXPONENT_LIMIT)
+	if (parts.nfraction > EXPONENT_LIMIT)
 		return VALUE_ASK;
 	dscale = (int) parts.nfraction - parts.exponent;
 	out->negative = parts.negative;
 	out->dscale = dscale > 0 ? dscale : 0;
-	out->weight = 0;
-	out->ndigits = 0;
+	skip_zeros(&parts);
+	total = parts.nwhole + parts.nfraction;
+	if (total > VALUE_NUMERIC_DIGITS * 4 - 3)
+		return VALUE_ASK;
 
+	/* floor division: all places lie above -4 * EXPONENT_LIMIT */
 	place = (int) parts.nwhole - 1 + parts.exponent;
-	for (size_t i = 0; i < parts.nwhole + parts.nfraction; i++, place--)
-	{
-		static const int16_t unit[4] = {1, 10, 100, 1000};
-		int			digit = (i < parts.nwhole ? parts.whole[i] :
-							 parts.fraction[i - parts.nwhole]) - '0';
-		int			group;		/* floor(place / 4), kept positive */
+	out->weight = (place + 4 * EXPONENT_LIMIT) / 4 - EXPONENT_LIMIT;
+	lead = (size_t) (out->weight * 4 + 3 - place);
+	out->ndigits = (int) (lead + total + 3) / 4;
 
-		if (digit == 0)
-			continue;
-		group = (place + 4 * EXPONENT_LIMIT) / 4 - EXPONENT_LIMIT;
-		if (out->ndigits == 0)
-			out->weight = group;
-		if (out->weight - group >= VALUE_NUMERIC_DIGITS)
-			return VALUE_ASK;
-		while (out->ndigits <= out->weight - group)
-			out->digits[out->ndigits++] = 0;
-		out->digits[out->weight - group] += (int16_t)
-			(digit * unit[place - group * 4]);
+	memset(text, '0', 4);
+	if (parts.nwhole > 0)
+		memcpy(text + lead, parts.whole, parts.nwhole);
+	if (parts.nfraction > 0)
+		memcpy(text + lead + parts.nwhole, parts.fraction, parts.nfraction);
+	memset(text + lead + total, '0', 4);
+	for (int i = 0; i < out->ndigits; i++)
+	{
+		const char *group = text + i * 4;
+
+		out->digits[i] = (int16_t) ((group[0] - '0') * 1000 +
+									(group[1] - '0') * 100 +
+									(group[2] - '0') * 10 + (group[3] - '0'));
 	}
 	numeric_finish(out);
 	return VALUE_OK;
@@ -441,9 +473,8 @@ value_numeric(const char *s, size_t len, ValueNumeric *out)
 	bool		negative = len > 0 && *s == '-';
 	Decimal		decimal;
 	uint64_t	rest;
-	unsigned	align;
-	int			groups = 0;
-	int16_t		reversed[5];
+	unsigned	align;			/* zeros to append */
+	int			after;			/* groups after the point */
 
 	if (UNLIKELY(len - negative - 1 >= SHORT_TEXT ||
 				 !decimal_short(s + negative, len - negative, &decimal)))
@@ -452,18 +483,36 @@ value_numeric(const char *s, size_t len, ValueNumeric *out)
 	/* at most 16 digits, and 3 more to align the point: fits 64 bits */
 	align = (unsigned) -decimal.scale & 3;
 	rest = decimal.mantissa * power_of_10[align];
-	do
-	{
-		reversed[groups++] = (int16_t) (rest % 10000);
-		rest /= 10000;
-	} while (rest != 0);
-
+	after = (decimal.scale + (int) align) / 4;
 	out->negative = negative;
 	out->dscale = decimal.scale;
-	out->weight = groups - 1 - (decimal.scale + (int) align) / 4;
-	out->ndigits = groups;
-	for (int i = 0; i < groups; i++)
-		out->digits[i] = reversed[groups - 1 - i];
+
+	if (LIKELY(rest < 100000000))
+	{
+		/* one or two groups, which of them is not worth a branch */
+		unsigned	high = (unsigned) rest / 10000;
+		unsigned	low = (unsigned) rest % 10000;
+
+		out->digits[0] = (int16_t) (high != 0 ? high : low);
+		out->digits[1] = (int16_t) low;
+		out->weight = (high != 0) - after;
+		out->ndigits = (high != 0) + (low != 0);
+	}
+	else
+	{
+		int16_t		reversed[5];
+		int			groups = 0;
+
+		do
+		{
+			reversed[groups++] = (int16_t) (rest % 10000);
+			rest /= 10000;
+		} while (rest != 0);
+		for (int i = 0; i < groups; i++)
+			out->digits[i] = reversed[groups - 1 - i];
+		out->weight = groups - 1 - after;
+		out->ndigits = groups;
+	}
 	numeric_finish(out);
 	return VALUE_OK;
 }
