@@ -81,7 +81,7 @@ extern ValueResult value_uuid(const char *s, size_t len, uint8_t out[16]);
 /* Digits '0' and '1', first digit in the high bit; out has (len + 7) / 8 bytes. */
 extern ValueResult value_bits(const char *s, size_t len, uint8_t *out);
 
-/* "\x" and hex digits; out has room for len / 2 bytes, *outlen tells. */
+/* "\x" and hex digits; out has room for len / 2 - 1 bytes; *outlen is set where OK. */
 extern ValueResult value_bytea_hex(const char *s, size_t len, uint8_t *out,
 								   size_t *outlen);
 
