@@ -83,3 +83,48 @@ COMMENT ON COLUMN bulk_load_progress.elapsed IS 'time since the load began';
 COMMENT ON COLUMN bulk_load_progress.eta IS 'time until all is read, at the speed so far; null in later phases';
 
 GRANT SELECT ON bulk_load_progress TO PUBLIC;
+
+CREATE SEQUENCE bulk_load_id;
+COMMENT ON SEQUENCE bulk_load_id IS 'numbers of loads, as in the load_id of reject tables';
+
+CREATE FUNCTION bulk_load(
+  target regclass,
+  path text,
+  options jsonb DEFAULT '{}',
+  OUT rows_loaded bigint,
+  OUT rows_rejected bigint,
+  OUT rows_duplicate bigint,
+  OUT rows_replaced bigint,
+  OUT rows_filtered bigint,
+  OUT rows_read bigint,
+  OUT bytes_read bigint,
+  OUT writer text,
+  OUT workers integer,
+  OUT elapsed interval,
+  OUT details jsonb)
+RETURNS record
+AS 'MODULE_PATHNAME', 'bulk_load'
+LANGUAGE C VOLATILE PARALLEL UNSAFE;
+COMMENT ON FUNCTION bulk_load(regclass, text, jsonb) IS
+  'loads a file on the server, or all files that a pattern matches, into a table';
+
+CREATE FUNCTION bulk_load(
+  target regclass,
+  paths text[],
+  options jsonb DEFAULT '{}',
+  OUT rows_loaded bigint,
+  OUT rows_rejected bigint,
+  OUT rows_duplicate bigint,
+  OUT rows_replaced bigint,
+  OUT rows_filtered bigint,
+  OUT rows_read bigint,
+  OUT bytes_read bigint,
+  OUT writer text,
+  OUT workers integer,
+  OUT elapsed interval,
+  OUT details jsonb)
+RETURNS record
+AS 'MODULE_PATHNAME', 'bulk_load_files'
+LANGUAGE C VOLATILE PARALLEL UNSAFE;
+COMMENT ON FUNCTION bulk_load(regclass, text[], jsonb) IS
+  'loads several files on the server into a table, in the order given';

@@ -89,6 +89,8 @@ compat_insert_index_tuples(ResultRelInfo *rri, TupleTableSlot *slot,
 static inline TupleConversionMap *
 compat_root_to_child_map(ResultRelInfo *rri, EState *estate)
 {
+	if (rri->ri_RootResultRelInfo == NULL)
+		return NULL;
 #if PG_VERSION_NUM >= 160000
 	return ExecGetRootToChildMap(rri, estate);
 #else
@@ -121,6 +123,11 @@ compat_root_to_child_map(ResultRelInfo *rri, EState *estate)
 #define compat_qualified_name_list(string) stringToQualifiedNameList((string), NULL)
 #else
 #define compat_qualified_name_list(string) stringToQualifiedNameList(string)
+#endif
+
+#if PG_VERSION_NUM < 160000
+#define deconstruct_array_builtin(array, type, elements, nulls, count) \
+	deconstruct_array((array), (type), -1, false, TYPALIGN_INT, (elements), (nulls), (count))
 #endif
 
 /* A Jsonb under construction.  Start from zeroes; the last push gives it. */

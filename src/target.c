@@ -46,27 +46,30 @@ check_kind(Relation rel)
 	{
 		case RELKIND_RELATION:
 		case RELKIND_PARTITIONED_TABLE:
-			return;
+			break;
 		case RELKIND_VIEW:
-			if (rel->trigdesc && rel->trigdesc->trig_insert_instead_row)
-				return;
-			ereport(ERROR,
-					(errcode(ERRCODE_WRONG_OBJECT_TYPE),
-					 errmsg("cannot load into view \"%s\"", name),
-					 errhint("To enable loading into a view, provide an INSTEAD OF INSERT trigger.")));
+			if (rel->trigdesc == NULL || !rel->trigdesc->trig_insert_instead_row)
+				ereport(ERROR,
+						(errcode(ERRCODE_WRONG_OBJECT_TYPE),
+						 errmsg("cannot load into view \"%s\"", name),
+						 errhint("To enable loading into a view, provide an INSTEAD OF INSERT trigger.")));
+			break;
 		case RELKIND_FOREIGN_TABLE:
 			ereport(ERROR,
 					(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 					 errmsg("cannot load into foreign table \"%s\"", name),
 					 errhint("Load into a plain table, then use INSERT ... SELECT.")));
+			break;
 		case RELKIND_MATVIEW:
 			ereport(ERROR,
 					(errcode(ERRCODE_WRONG_OBJECT_TYPE),
 					 errmsg("cannot load into materialized view \"%s\"", name)));
+			break;
 		case RELKIND_SEQUENCE:
 			ereport(ERROR,
 					(errcode(ERRCODE_WRONG_OBJECT_TYPE),
 					 errmsg("cannot load into sequence \"%s\"", name)));
+			break;
 		default:
 			ereport(ERROR,
 					(errcode(ERRCODE_WRONG_OBJECT_TYPE),

@@ -297,6 +297,13 @@ is_null_marker(const Converter *conv, const char *s, uint32 len)
 	return false;
 }
 
+bool
+convert_is_null(const Converter *conv, const char *data, const ScanField *field)
+{
+	return !field->quoted &&
+		is_null_marker(conv, data + field->start, field->length);
+}
+
 /* The text as a C string: in scratch, unless it is there already. */
 static char *
 terminate(Converter *conv, const char *s, uint32 len)
@@ -374,17 +381,22 @@ surely_bad(Converter *conv, const Column *column, ValueResult result,
 						text, column->type_name);
 }
 
-/* A field's value is bad and set_null forgives it. */
-static bool
-null_instead(Converter *conv, int index, const char *text, Datum *value,
-			 bool *isnull, RowError *err)
+/* set_null: a field to be made NULL, in this row. */
+void
+convert_mark_nulled(Converter *conv, int index, const char *text)
 {
-	if (!conv->nulled[index])
-	{
-		conv->nulled[index] = true;
-		conv->nulled_text[index] = pstrdup(text ? text : "");
-		conv->nnulled++;
-	}
+	if (conv->nulled[index])
+		return;
+	conv->nulled[index] = true;
+	conv->nulled_text[index] = pstrdup(text);
+	conv->nnulled++;
+}
+
+/* The NULL that stands for a bad value. */
+static bool
+null_instead(Converter *conv, int index, Datum *value, bool *isnull,
+			 RowError *err)
+{
 	*isnull = true;
 	*value = (Datum) 0;
 	if (conv->columns[index].null_input)
@@ -407,7 +419,8 @@ convert_slowly(Converter *conv, int index, ValueResult result, const char *s,
 
 	if (conv->options->on_error != BULK_ON_ERROR_SET_NULL)
 		return false;
-	return null_instead(conv, index, text, value, isnull, err);
+	convert_mark_nulled(conv, index, text);
+	return null_instead(conv, index, value, isnull, err);
 }
 
 /* The DEFAULT of a column that the file gives, for this row. */
@@ -442,9 +455,9 @@ convert_field(Converter *conv, int index, const char *data,
 	*isnull = false;
 
 	if (unlikely(conv->nulled[index]))
-		return null_instead(conv, index, NULL, value, isnull, err);
+		return null_instead(conv, index, value, isnull, err);
 
-	if (!field->quoted && !column->force_not_null && is_null_marker(conv, s, len))
+	if (!column->force_not_null && convert_is_null(conv, data, field))
 		goto null;
 	if (conv->options->default_marker && !field->quoted &&
 		equals(s, len, conv->options->default_marker))
@@ -507,16 +520,14 @@ convert_null_asked(Converter *conv)
 
 	if (index < 0 || conv->asking_text == NULL || conv->nulled[index])
 		return false;
-	conv->nulled[index] = true;
-	conv->nulled_text[index] = pstrdup(conv->asking_text);
-	conv->nnulled++;
+	convert_mark_nulled(conv, index, conv->asking_text);
 	return true;
 }
 
-/* What the scan has found wrong with the row. */
-static bool
-report_fault(const ScanRow *row, ScanFormat format, RowError *err)
+bool
+convert_fault(const Converter *conv, const ScanRow *row, RowError *err)
 {
+	ScanFormat	format = conv->dialect.format;
 	const char *message;
 
 	switch ((ScanFault) row->fault)
@@ -569,9 +580,9 @@ check_encoding(Converter *conv, const char *data, const ScanRow *row,
 	return false;
 }
 
-bool
-convert_count_fields(Converter *conv, const ScanRow *row, uint32 *nfields,
-					 RowError *err)
+static bool
+count_fields(Converter *conv, const ScanRow *row, uint32 *nfields,
+			 RowError *err)
 {
 	*nfields = row->nfields;
 
@@ -599,10 +610,9 @@ convert_count_fields(Converter *conv, const ScanRow *row, uint32 *nfields,
 	return true;
 }
 
-/* Columns of the list that the row is too short for. */
-static bool
-fill_missing(Converter *conv, int first, Datum *values, bool *nulls,
-			 RowError *err)
+bool
+convert_missing(Converter *conv, int first, Datum *values, bool *nulls,
+				RowError *err)
 {
 	for (int i = first; i < conv->ncolumns; i++)
 	{
@@ -620,7 +630,7 @@ fill_missing(Converter *conv, int first, Datum *values, bool *nulls,
 	return true;
 }
 
-bool
+void
 convert_defaults(Converter *conv, Datum *values, bool *nulls)
 {
 	for (int i = 0; i < conv->ndefaults; i++)
@@ -633,27 +643,26 @@ convert_defaults(Converter *conv, Datum *values, bool *nulls)
 		if (def->is_volatile)
 			guard_close(conv->guard);
 	}
-	return true;
 }
 
 bool
 convert_row(Converter *conv, const char *data, const ScanRow *row,
 			const ScanField *fields, Datum *values, bool *nulls, RowError *err)
 {
-	uint32		nfields;
+	uint32		nfields = 0;
 	MemoryContext context;
-	bool		ok = true;
+	bool		ok;
 
 	context = MemoryContextSwitchTo(conv->econtext->ecxt_per_tuple_memory);
 
 	memset(nulls, true, sizeof(bool) * conv->natts);
 	if (row->fault != SCAN_FAULT_NONE)
-		ok = report_fault(row, conv->dialect.format, err);
+		ok = convert_fault(conv, row, err);
 	else if (row->end > conv->valid && !conv->encoding.transcode &&
 			 !check_encoding(conv, data, row, err))
 		ok = false;
 	else
-		ok = convert_count_fields(conv, row, &nfields, err);
+		ok = count_fields(conv, row, &nfields, err);
 
 	if (ok)
 	{
@@ -672,9 +681,9 @@ convert_row(Converter *conv, const char *data, const ScanRow *row,
 				ok = convert_field_text(conv, data, &fields[i], &len, err) != NULL;
 		}
 		if (ok && n < conv->ncolumns)
-			ok = fill_missing(conv, n, values, nulls, err);
+			ok = convert_missing(conv, n, values, nulls, err);
 		if (ok && conv->ndefaults > 0)
-			ok = convert_defaults(conv, values, nulls);
+			convert_defaults(conv, values, nulls);
 	}
 
 	MemoryContextSwitchTo(context);

@@ -118,12 +118,22 @@ extern const char *convert_field_text(Converter *conv, const char *data,
 									  const ScanField *field, uint32 *len,
 									  RowError *err);
 
+/* Whether a field is a null marker as it stands. */
+extern bool convert_is_null(const Converter *conv, const char *data,
+							const ScanField *field);
+
+/* Says what the scan has found wrong with a row; always false. */
+extern bool convert_fault(const Converter *conv, const ScanRow *row,
+						  RowError *err);
+
 /*
  * After an error caught in an input function under set_null: has that field
  * made NULL in the next convert_row of the same row.  False where the error
  * did not come from an input function.
  */
 extern bool convert_null_asked(Converter *conv);
+
+extern void convert_mark_nulled(Converter *conv, int index, const char *text);
 
 /* Forgets about the row; the next one begins. */
 extern void convert_next(Converter *conv);
@@ -140,10 +150,16 @@ extern bool convert_binary_row(Converter *conv, const char *data,
 							   const ScanRow *row, const ScanField *fields,
 							   Datum *values, bool *nulls, RowError *err);
 
-/* Shared with binary.c. */
-extern bool convert_defaults(Converter *conv, Datum *values, bool *nulls);
-extern bool convert_count_fields(Converter *conv, const ScanRow *row,
-								 uint32 *nfields, RowError *err);
+/* -- shared by convert.c and binary.c -- */
+
+/* Columns that the file does not have. */
+extern void convert_defaults(Converter *conv, Datum *values, bool *nulls);
+
+/* Columns of the list, from the first on, that a row is too short for. */
+extern bool convert_missing(Converter *conv, int first, Datum *values,
+							bool *nulls, RowError *err);
+
+/* Fills err, or raises it where err is NULL; always false. */
 extern bool convert_fail(RowError *err, RejectReason reason, int sqlstate,
 						 const Column *column, const char *value,
 						 const char *format,...) pg_attribute_printf(6, 7);

@@ -62,7 +62,9 @@ typedef enum ScanFault
 	SCAN_FAULT_NEWLINE,			/* unquoted LF in a file of another kind */
 	SCAN_FAULT_MARKER_NOT_ALONE,	/* text: \. with company on its line */
 	SCAN_FAULT_MARKER_NEWLINE,	/* text: \. before another kind of line end */
-	SCAN_FAULT_FIELD_TOO_LONG	/* a field of SCAN_MAX_FIELD bytes or more */
+	SCAN_FAULT_FIELD_TOO_LONG,	/* a field of SCAN_MAX_FIELD bytes or more */
+	SCAN_FAULT_TRUNCATED,		/* binary: end of file within a row */
+	SCAN_FAULT_FIELD_SIZE		/* binary: a field length below -1 or too large */
 } ScanFault;
 
 /*
@@ -179,6 +181,27 @@ extern void scan_shape(const char *window, uint32_t length,
 
 /* Whether all bytes are below 0x80. */
 extern bool scan_is_ascii(const char *s, size_t len);
+
+/* A field of the binary format that is NULL. */
+#define SCAN_FIELD_IS_NULL(field) ((field)->quoted)
+
+/*
+ * The same for PostgreSQL's binary format, after its header: each row a
+ * 16-bit field count, each field a 32-bit length (-1: NULL) and its bytes,
+ * in network byte order; a field count of -1 ends the data (SCAN_MARKER).
+ * After a fault there is no telling where the next row begins: the faulty
+ * row is the last one.  row->line is the row's number in the window.
+ */
+extern void scan_binary(const char *window, uint32_t length, bool at_eof,
+						ScanRow *rows, uint32_t max_rows,
+						ScanField *fields, uint32_t max_fields,
+						ScanResult *result);
+
+/*
+ * Length of the binary format's file header (signature, flags, extension),
+ * once it is all in the window; 0 where more is needed; -1 where it is wrong.
+ */
+extern int64_t scan_binary_header(const char *window, uint32_t length);
 
 /* -- what the CPU-specific files provide (classify*.c) -- */
 

@@ -101,7 +101,7 @@ leaf_put(LeafContext *context, Leaf *leaf, TupleTableSlot *slot, uint32 number)
 
 /*
  * Lends the batch's tuples to slots.  They count as the slots' own, so that
- * nobody copies them; leaf_unlend must come before the slots are cleared.
+ * nobody copies them; leaf_clear takes them back.
  */
 static void
 leaf_lend(LeafContext *context, Leaf *leaf)
@@ -116,13 +116,11 @@ leaf_lend(LeafContext *context, Leaf *leaf)
 }
 
 static void
-leaf_unlend(Leaf *leaf)
+leaf_clear(Leaf *leaf)
 {
 	for (int i = 0; i < leaf->nrows; i++)
 	{
-		/* TOAST may have put a tuple of its own in the place of ours */
-		if (leaf->former != NULL &&
-			((HeapTupleTableSlot *) leaf->slots[i])->tuple == leaf->tuples[i])
+		if (leaf->former != NULL)
 			leaf->slots[i]->tts_flags &= ~TTS_FLAG_SHOULDFREE;
 		ExecClearTuple(leaf->slots[i]);
 	}
@@ -171,7 +169,7 @@ leaf_flush(LeafContext *context, Leaf *leaf)
 			ResetPerTupleExprContext(estate);
 		}
 
-	leaf_unlend(leaf);
+	leaf_clear(leaf);
 	leaf->nrows = 0;
 	leaf->nbytes = 0;
 }

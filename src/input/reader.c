@@ -1,0 +1,294 @@
+/*
+ * reader.c
+ *		Windows to batches of rows; see reader.h.
+ */
+#include "postgres.h"
+
+#include "input/reader.h"
+#include "miscadmin.h"
+#include "utils/memutils.h"
+
+#define INITIAL_ROWS (64 * 1024)
+#define INITIAL_FIELDS (256 * 1024)
+
+static const char byte_order_mark[3] = "\xef\xbb\xbf";
+
+Reader *
+reader_open(Source *source, const BulkOptions *options)
+{
+	Reader	   *reader = palloc0(sizeof(Reader));
+
+	reader->source = source;
+	reader->context = CurrentMemoryContext;
+	reader->binary = options->format == BULK_BINARY;
+	reader->utf8 = !reader->binary && options->encoding == PG_UTF8;
+	reader->dialect.format = options->format == BULK_TEXT ? SCAN_TEXT : SCAN_CSV;
+	reader->dialect.delimiter = options->delimiter;
+	reader->dialect.quote = options->quote;
+	reader->dialect.escape = options->escape;
+	if (!reader->binary)
+	{
+		Encoding	encoding;
+
+		encoding_open(&encoding, options->encoding);
+		reader->shape_mblen = encoding.shape_mblen;
+	}
+
+	reader->max_rows = INITIAL_ROWS;
+	reader->rows = palloc(sizeof(ScanRow) * reader->max_rows);
+	reader->max_fields = INITIAL_FIELDS;
+	reader->fields = palloc(sizeof(ScanField) * reader->max_fields);
+	return reader;
+}
+
+/* Moves the window behind the batches that have been read. */
+static void
+advance(Reader *reader)
+{
+	window_fill(reader->source, reader->done, reader->done_lines);
+	reader->done = reader->done_lines = 0;
+}
+
+static void
+skip_binary_header(Reader *reader)
+{
+	const Window *window = &reader->source->window;
+	int64		size;
+
+	for (;;)
+	{
+		size = scan_binary_header(window->data, window->length);
+		if (size != 0 || window->at_eof)
+			break;
+		window_fill(reader->source, 0, 0);
+	}
+	if (size <= 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_BAD_COPY_FILE_FORMAT),
+				 errmsg("file \"%s\" is not in PostgreSQL's binary format",
+						reader->source->path),
+				 errdetail(size < 0 ? "Its header is not that of COPY's binary format." :
+						   "It ends within the header.")));
+	reader->done = size;
+}
+
+bool
+reader_next_file(Reader *reader)
+{
+	const Window *window = &reader->source->window;
+
+	reader->eol = SCAN_EOL_UNKNOWN;
+	reader->ended = false;
+	reader->trailing = 0;
+	memset(&reader->result, 0, sizeof(reader->result));
+	reader->result.status = SCAN_FULL;
+	reader->done = reader->done_lines = 0;
+
+	if (!source_next(reader->source))
+		return false;
+	window_fill(reader->source, 0, 0);
+	if (reader->binary)
+		skip_binary_header(reader);
+	else if (reader->utf8 && window->length >= sizeof(byte_order_mark) &&
+			 memcmp(window->data, byte_order_mark, sizeof(byte_order_mark)) == 0)
+		reader->done = sizeof(byte_order_mark);
+	return true;
+}
+
+/* What is scanned: the window's bytes, or their shape. */
+static const char *
+scan_input(Reader *reader)
+{
+	const Window *window = &reader->source->window;
+	uint32		length = window->length - reader->done;
+	Size		needed = (Size) length + SCAN_PADDING;
+
+	if (reader->shape_mblen == NULL)
+		return window->data + reader->done;
+
+	if (needed > reader->shape_size)
+	{
+		if (reader->shape != NULL)
+			pfree(reader->shape);
+		reader->shape_size = (Size) window->capacity + SCAN_PADDING;
+		reader->shape = MemoryContextAllocHuge(reader->context,
+											   reader->shape_size);
+		memset(reader->shape, 0, reader->shape_size);
+	}
+	scan_shape(window->data + reader->done, length, reader->shape_mblen,
+			   reader->shape);
+	return reader->shape;
+}
+
+static void
+scan(Reader *reader, uint32 max_rows)
+{
+	const Window *window = &reader->source->window;
+	uint32		length = window->length - reader->done;
+
+	max_rows = Min(max_rows, reader->max_rows);
+	reader->data = window->data + reader->done;
+	reader->offset = window->offset + reader->done;
+	reader->line = window->line + reader->done_lines;
+	if (reader->binary)
+		scan_binary(reader->data, length, window->at_eof,
+					reader->rows, max_rows, reader->fields,
+					reader->max_fields, &reader->result);
+	else
+		scan_rows(&reader->dialect, &reader->eol, scan_input(reader), length,
+				  window->at_eof, reader->rows, max_rows, reader->fields,
+				  reader->max_fields, &reader->result);
+	reader->done += reader->result.consumed;
+	reader->done_lines += reader->result.lines;
+}
+
+/* A row with more fields than there is room for. */
+static void
+grow_fields(Reader *reader)
+{
+	Size		size;
+
+	reader->max_fields *= 2;
+	size = sizeof(ScanField) * (Size) reader->max_fields;
+	pfree(reader->fields);
+	reader->fields = MemoryContextAllocHuge(reader->context, size);
+}
+
+/* The unfinished row at the end of the largest window, as a broken row. */
+static void
+break_off(Reader *reader)
+{
+	const Window *window = &reader->source->window;
+	ScanRow    *row = &reader->rows[0];
+
+	memset(row, 0, sizeof(*row));
+	row->end = row->next = window->length;
+	row->fault = SCAN_FAULT_UNTERMINATED_QUOTE;
+	row->multiline = row->lax = true;
+	reader->data = window->data;
+	reader->offset = window->offset;
+	reader->line = window->line;
+	reader->result.nrows = 1;
+	reader->result.status = SCAN_FULL;
+	reader->done = window->length;
+}
+
+bool
+reader_rows(Reader *reader, uint32 max_rows, bool forgiving)
+{
+	const Window *window = &reader->source->window;
+
+	for (;;)
+	{
+		CHECK_FOR_INTERRUPTS();
+
+		switch (reader->result.status)
+		{
+			case SCAN_END:
+				return false;
+			case SCAN_MARKER:
+				reader->ended = true;
+				reader->trailing = reader->source->size -
+					(window->offset + reader->done);
+				return false;
+			case SCAN_FULL:
+				break;
+			case SCAN_MORE:
+				if (forgiving && reader->done == 0 && !reader->binary &&
+					window->length >= SCAN_MAX_WINDOW)
+				{
+					break_off(reader);
+					return true;
+				}
+				advance(reader);
+				break;
+		}
+
+		scan(reader, max_rows);
+		if (reader->result.nrows > 0)
+			return true;
+		if (reader->result.status == SCAN_FULL)
+			grow_fields(reader);
+	}
+}
+
+/* Line ends of the file's kind in [from, to) of the batch's bytes. */
+static uint32
+count_lines(const Reader *reader, uint32 from, uint32 to)
+{
+	char		eol = reader->eol == SCAN_EOL_CR ? '\r' : '\n';
+	uint32		count = 0;
+
+	while (from < to)
+	{
+		const char *p = memchr(reader->data + from, eol, to - from);
+
+		if (p == NULL)
+			break;
+		count++;
+		from = p + 1 - reader->data;
+	}
+	return count;
+}
+
+ReaderRecovery
+reader_recover(Reader *reader, uint32 index, int nfields)
+{
+	const Window *window = &reader->source->window;
+	ScanRow    *row = &reader->rows[index];
+	uint32		length = window->data + window->length - reader->data;
+	const char *bytes = reader->shape_mblen ? reader->shape : reader->data;
+	uint32		resume = 0;
+	ReaderRecovery recovery = READER_RECOVERED;
+
+	switch (scan_recover(&reader->dialect, reader->eol, bytes, length,
+						 window->at_eof, row->start, row->end, nfields,
+						 &resume))
+	{
+		case SCAN_NO_RESUME:
+			return READER_NOTHING;
+		case SCAN_UNDECIDED:
+			/* at the largest window there is no reading on */
+			if (row->start == 0 && window->length >= SCAN_MAX_WINDOW)
+				return READER_NOTHING;
+			recovery = READER_AGAIN;
+			resume = row->start;
+			break;
+		case SCAN_RESUME:
+			row->next = resume;
+			break;
+	}
+
+	/* the batch ends here, and so do what it consumed and its lines */
+	reader->done = reader->data + resume - window->data;
+	reader->done_lines = reader->line - window->line + row->line +
+		count_lines(reader, row->start, resume);
+	if (recovery == READER_RECOVERED)
+	{
+		row->end = resume;
+		while (row->end > row->start &&
+			   (reader->data[row->end - 1] == '\n' ||
+				reader->data[row->end - 1] == '\r'))
+			row->end--;
+		reader->result.nrows = index + 1;
+		reader->result.status = SCAN_FULL;
+	}
+	else
+	{
+		reader->result.nrows = index;
+		reader->result.status = SCAN_MORE;
+	}
+	return recovery;
+}
+
+int64
+reader_line(const Reader *reader, uint32 index)
+{
+	return reader->line + reader->rows[index].line;
+}
+
+int64
+reader_offset(const Reader *reader, uint32 index)
+{
+	return reader->offset + reader->rows[index].start;
+}

@@ -1,0 +1,158 @@
+/*
+ * pgbulk.c
+ *		The front door: settings and SQL-callable functions.
+ */
+#include "postgres.h"
+
+#include "access/htup_details.h"
+#include "access/xact.h"
+#include "catalog/namespace.h"
+#include "catalog/pg_type.h"
+#include "commands/sequence.h"
+#include "compat.h"
+#include "fmgr.h"
+#include "funcapi.h"
+#include "input/source.h"
+#include "load.h"
+#include "scan/scan.h"
+#include "utils/array.h"
+#include "utils/builtins.h"
+#include "utils/guc.h"
+#include "utils/lsyscache.h"
+
+#ifdef PG_MODULE_MAGIC_EXT
+PG_MODULE_MAGIC_EXT(.name = "pgbulk",.version = PGBULK_VERSION);
+#else
+PG_MODULE_MAGIC;
+#endif
+
+PG_FUNCTION_INFO_V1(bulk_load);
+PG_FUNCTION_INFO_V1(bulk_load_files);
+
+void		_PG_init(void);
+
+void
+_PG_init(void)
+{
+	DefineCustomIntVariable("pgbulk.chunk_size",
+							"Bytes of a file that are read and loaded at a time.",
+							"Small values are for tests: rows and fields then cross chunk borders.",
+							&load_chunk_size,
+							1024 * 1024, 16, 1024 * 1024 * 1024,
+							PGC_USERSET,
+							GUC_UNIT_BYTE | GUC_NOT_IN_SAMPLE,
+							NULL, NULL, NULL);
+	MarkGUCPrefixReserved("pgbulk");
+}
+
+/*
+ * A number for a load, from the sequence beside the function.  A read-only
+ * transaction, in which temporary tables can be loaded, has none.
+ */
+static int64
+next_load_id(Oid function)
+{
+	Oid			sequence;
+
+	if (XactReadOnly)
+		return 0;
+	sequence = get_relname_relid("bulk_load_id", get_func_namespace(function));
+	if (!OidIsValid(sequence))
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_TABLE),
+				 errmsg("sequence \"bulk_load_id\" of extension \"pgbulk\" does not exist")));
+	return nextval_internal(sequence, false);
+}
+
+/* The result row. */
+static Datum
+form_result(FunctionCallInfo fcinfo, const LoadResult *result)
+{
+	TupleDesc	desc;
+	Datum		values[11];
+	bool		nulls[11] = {0};
+	Interval   *elapsed = palloc0(sizeof(Interval));
+	int			i = 0;
+
+	if (get_call_result_type(fcinfo, NULL, &desc) != TYPEFUNC_COMPOSITE)
+		elog(ERROR, "return type must be a row type");
+
+	elapsed->time = result->finished - result->started;
+	values[i++] = Int64GetDatum(result->rows_loaded);
+	values[i++] = Int64GetDatum(result->rows_rejected);
+	values[i++] = Int64GetDatum(result->rows_duplicate);
+	values[i++] = Int64GetDatum(result->rows_replaced);
+	values[i++] = Int64GetDatum(result->rows_filtered);
+	values[i++] = Int64GetDatum(result->rows_read);
+	values[i++] = Int64GetDatum(result->bytes_read);
+	values[i++] = CStringGetTextDatum(result->writer);
+	values[i++] = Int32GetDatum(result->workers);
+	values[i++] = IntervalPGetDatum(elapsed);
+	values[i++] = JsonbPGetDatum(result->details);
+	Assert(i == lengthof(values) && desc->natts == lengthof(values));
+
+	return HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(desc), values, nulls));
+}
+
+static Datum
+load(FunctionCallInfo fcinfo, List *paths)
+{
+	Jsonb	   *json = PG_ARGISNULL(2) ? NULL : PG_GETARG_JSONB_P(2);
+	BulkOptions *options = options_parse(json);
+	List	   *files = NIL;
+	LoadResult	result;
+	ListCell   *lc;
+
+	foreach(lc, paths)
+		files = list_concat(files, source_expand(lfirst(lc)));
+
+	load_run(PG_GETARG_OID(0), files, options,
+			 next_load_id(fcinfo->flinfo->fn_oid), &result);
+	return form_result(fcinfo, &result);
+}
+
+static void
+check_not_null(FunctionCallInfo fcinfo, int arg, const char *name)
+{
+	if (PG_ARGISNULL(arg))
+		ereport(ERROR,
+				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+				 errmsg("%s must not be null", name)));
+}
+
+/* bulk_load(target regclass, path text, options jsonb) */
+Datum
+bulk_load(PG_FUNCTION_ARGS)
+{
+	check_not_null(fcinfo, 0, "target");
+	check_not_null(fcinfo, 1, "path");
+	return load(fcinfo, list_make1(text_to_cstring(PG_GETARG_TEXT_PP(1))));
+}
+
+/* bulk_load(target regclass, paths text[], options jsonb) */
+Datum
+bulk_load_files(PG_FUNCTION_ARGS)
+{
+	List	   *paths = NIL;
+	Datum	   *elements;
+	bool	   *nulls;
+	int			n;
+
+	check_not_null(fcinfo, 0, "target");
+	check_not_null(fcinfo, 1, "paths");
+	deconstruct_array_builtin(PG_GETARG_ARRAYTYPE_P(1), TEXTOID, &elements,
+							  &nulls, &n);
+	for (int i = 0; i < n; i++)
+	{
+		if (nulls[i])
+			ereport(ERROR,
+					(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+					 errmsg("path must not be null")));
+		paths = lappend(paths, TextDatumGetCString(elements[i]));
+	}
+	if (paths == NIL)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("paths must not be empty")));
+	return load(fcinfo, paths);
+}

@@ -1,0 +1,88 @@
+/*
+ * result.c
+ *		What a load tells about itself beyond its counters.
+ */
+#include "postgres.h"
+
+#include "compat.h"
+#include "executor/instrument.h"
+#include "result.h"
+#include "utils/builtins.h"
+#include "utils/numeric.h"
+
+static void
+push_key(CompatJsonb *state, const char *key)
+{
+	JsonbValue	value;
+
+	value.type = jbvString;
+	value.val.string.val = unconstify(char *, key);
+	value.val.string.len = strlen(key);
+	compat_push_jsonb(state, WJB_KEY, &value);
+}
+
+static void
+push_numeric(CompatJsonb *state, const char *key, Numeric number)
+{
+	JsonbValue	value;
+
+	push_key(state, key);
+	value.type = jbvNumeric;
+	value.val.numeric = number;
+	compat_push_jsonb(state, WJB_VALUE, &value);
+}
+
+/* Seconds between two moments, to the microsecond. */
+static void
+push_seconds(CompatJsonb *state, const char *key, instr_time from,
+			 instr_time to)
+{
+	INSTR_TIME_SUBTRACT(to, from);
+	push_numeric(state, key,
+				 int64_div_fast_to_numeric(INSTR_TIME_GET_MICROSEC(to), 6));
+}
+
+static void
+push_files(CompatJsonb *state, List *paths)
+{
+	ListCell   *lc;
+
+	push_key(state, "files");
+	compat_push_jsonb(state, WJB_BEGIN_ARRAY, NULL);
+	foreach(lc, paths)
+	{
+		JsonbValue	value;
+
+		value.type = jbvString;
+		value.val.string.val = lfirst(lc);
+		value.val.string.len = strlen(lfirst(lc));
+		compat_push_jsonb(state, WJB_ELEM, &value);
+	}
+	compat_push_jsonb(state, WJB_END_ARRAY, NULL);
+}
+
+Jsonb *
+result_details(const LoadResult *result, const LoadTimes *times, List *paths,
+			   const RejectStream *rejects)
+{
+	CompatJsonb state;
+	JsonbValue *object;
+
+	memset(&state, 0, sizeof(state));
+	compat_push_jsonb(&state, WJB_BEGIN_OBJECT, NULL);
+	push_numeric(&state, "load_id", int64_to_numeric(result->load_id));
+
+	push_key(&state, "seconds");
+	compat_push_jsonb(&state, WJB_BEGIN_OBJECT, NULL);
+	push_seconds(&state, "open", times->start, times->reading);
+	push_seconds(&state, "load", times->reading, times->ending);
+	push_seconds(&state, "constraints", times->ending, times->done);
+	compat_push_jsonb(&state, WJB_END_OBJECT, NULL);
+
+	push_files(&state, paths);
+	push_numeric(&state, "wal_bytes",
+				 int64_to_numeric(pgWalUsage.wal_bytes - times->wal_before));
+	rejects_details(rejects, &state);
+	object = compat_push_jsonb(&state, WJB_END_OBJECT, NULL);
+	return JsonbValueToJsonb(object);
+}

@@ -1,0 +1,113 @@
+/*
+ * binary.c
+ *		Fields of the binary format to values, by the types' receive
+ *		functions.
+ *
+ * Receive functions know no soft errors on any server version, so under
+ * on_error = ignore they always run under the guard.
+ */
+#include "postgres.h"
+
+#include "row/convert.h"
+
+/* A field's value; its type's receive function must read all of it. */
+static bool
+receive_field(Converter *conv, int index, const char *data,
+			  const ScanField *field, Datum *value, bool *isnull,
+			  RowError *err)
+{
+	Column	   *column = &conv->columns[index];
+	StringInfoData buf;
+
+	*isnull = SCAN_FIELD_IS_NULL(field) || conv->nulled[index];
+	if (*isnull && !column->null_input)
+	{
+		*value = (Datum) 0;
+		return true;
+	}
+
+	conv->asking = index;
+	conv->asking_text = *isnull ? NULL : "";
+	guard_open(conv->guard);
+	if (*isnull)
+	{
+		*value = ReceiveFunctionCall(&column->input, NULL, column->ioparam,
+									 column->typmod);
+		conv->asking = -1;
+		return true;
+	}
+
+	/* receive functions may rely on a terminator that is not data */
+	initStringInfo(&buf);
+	appendBinaryStringInfo(&buf, data + field->start, field->length);
+	*value = ReceiveFunctionCall(&column->input, &buf, column->ioparam,
+								 column->typmod);
+	conv->asking = -1;
+	if (buf.cursor == buf.len)
+		return true;
+
+	if (err != NULL && conv->options->on_error == BULK_ON_ERROR_SET_NULL)
+	{
+		convert_mark_nulled(conv, index, "");
+		return receive_field(conv, index, data, field, value, isnull, err);
+	}
+	return convert_fail(err, REJECT_VALUE,
+						ERRCODE_INVALID_BINARY_REPRESENTATION, column, NULL,
+						"incorrect binary data format");
+}
+
+static bool
+receive_fields(Converter *conv, const char *data, const ScanRow *row,
+			   const ScanField *fields, Datum *values, bool *nulls,
+			   RowError *err)
+{
+	uint32		n = Min(row->nfields, conv->ncolumns);
+
+	for (uint32 i = 0; i < n; i++)
+	{
+		AttrNumber	attnum = conv->columns[i].attnum;
+
+		if (attnum != InvalidAttrNumber &&
+			!receive_field(conv, i, data, &fields[row->first_field + i],
+						   &values[attnum - 1], &nulls[attnum - 1], err))
+			return false;
+	}
+	if (n < conv->ncolumns &&
+		!convert_missing(conv, n, values, nulls, err))
+		return false;
+	if (conv->ndefaults > 0)
+		convert_defaults(conv, values, nulls);
+	return true;
+}
+
+bool
+convert_binary_row(Converter *conv, const char *data, const ScanRow *row,
+				   const ScanField *fields, Datum *values, bool *nulls,
+				   RowError *err)
+{
+	MemoryContext context;
+	bool		ok;
+
+	/* there is no telling where the next row begins: an error, always */
+	if (row->fault == SCAN_FAULT_TRUNCATED)
+		ereport(ERROR,
+				(errcode(ERRCODE_BAD_COPY_FILE_FORMAT),
+				 errmsg("unexpected end of file")));
+	if (row->fault != SCAN_FAULT_NONE)
+		ereport(ERROR,
+				(errcode(ERRCODE_BAD_COPY_FILE_FORMAT),
+				 errmsg("invalid field size")));
+
+	if ((row->nfields > conv->ncolumns && !conv->options->ignore_extra) ||
+		(row->nfields < conv->ncolumns &&
+		 conv->options->missing == BULK_MISSING_ERROR))
+		return convert_fail(err, REJECT_SYNTAX, ERRCODE_BAD_COPY_FILE_FORMAT,
+							NULL, NULL, "row field count is %u, expected %d",
+							row->nfields, conv->ncolumns);
+
+	context = MemoryContextSwitchTo(conv->econtext->ecxt_per_tuple_memory);
+	memset(nulls, true, sizeof(bool) * conv->natts);
+	ok = receive_fields(conv, data, row, fields, values, nulls, err);
+	MemoryContextSwitchTo(context);
+	return ok;
+}
