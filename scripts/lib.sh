@@ -40,24 +40,23 @@ root_command() {
 
 APT_FRESH=no
 apt_refresh() {
-	[ $APT_FRESH = yes ] && return
+	[ $APT_FRESH = no ] || return 0
 	APT_FRESH=yes
 	root_command apt-get update -q >"$WORK/apt.log" 2>&1 || true
 }
 
 # Installs what need() noted, or says what to install and ends the script.
 install_missing() {
-	[ ${#MISSING[@]} = 0 ] && return
+	[ ${#MISSING[@]} -gt 0 ] || return 0
 	local command="apt-get install -y ${MISSING[*]}"
 
 	command -v apt-get >/dev/null ||
 		die "please install what Debian calls: ${MISSING[*]}"
-	apt_refresh
+	root_command true || die "packages are missing; as root run: $command"
 	say "installing: ${MISSING[*]}"
-	root_command env DEBIAN_FRONTEND=noninteractive $command >>"$WORK/apt.log" 2>&1 || {
-		tail -n 5 "$WORK/apt.log" >&2 2>/dev/null || true
-		die "cannot install packages here; as root run: $command"
-	}
+	apt_refresh
+	root_command env DEBIAN_FRONTEND=noninteractive $command >>"$WORK/apt.log" 2>&1 ||
+		{ tail -n 5 "$WORK/apt.log" >&2; die "this failed: $command"; }
 	MISSING=()
 }
 
@@ -76,33 +75,50 @@ servers_found() {
 	local c
 	for c in /usr/lib/postgresql/*/bin/pg_config /usr/pgsql-*/bin/pg_config \
 		"$(command -v pg_config || true)"; do
-		server_usable "$c" && echo "$(server_major "$c") $("$c" --bindir)/pg_config"
+		if server_usable "$c"; then
+			echo "$(server_major "$c") $("$c" --bindir)/pg_config"
+		fi
 	done | sort -rnu | cut -d' ' -f2
 }
 
-# Sets PG_CONFIG: the caller's, else the newest found, else the distribution's
-# after installing it.
+# Notes the distribution's server for install_missing() where there is none.
+server_need() {
+	local major
+	if [ -n "${PG_CONFIG:-}" ] || [ -n "$(servers_found)" ]; then
+		return
+	fi
+	command -v apt-get >/dev/null || die "no PostgreSQL $OLDEST_SERVER or newer found; set PG_CONFIG"
+	apt_refresh
+	major=$(apt-cache depends postgresql 2>/dev/null |
+		sed -n 's/.*Depends: postgresql-\([0-9]\{1,\}\)$/\1/p' | head -n 1)
+	if [ -z "$major" ]; then
+		MISSING+=(postgresql postgresql-server-dev-all)
+	elif [ "$major" -ge $OLDEST_SERVER ]; then
+		MISSING+=("postgresql-$major" "postgresql-server-dev-$major")
+	else
+		die "this system packages PostgreSQL $major, pgbulk needs $OLDEST_SERVER; set PG_CONFIG"
+	fi
+}
+
+# Sets PG_CONFIG: the caller's, else the newest found.
 server_find() {
 	if [ -n "${PG_CONFIG:-}" ]; then
 		PG_CONFIG=$(command -v "$PG_CONFIG") || die "PG_CONFIG is not a program"
 		server_usable "$PG_CONFIG" || die \
 			"$PG_CONFIG: need PostgreSQL $OLDEST_SERVER or newer, with its server and its development files"
-		return
+	else
+		PG_CONFIG=$(servers_found | head -n 1)
+		[ -n "$PG_CONFIG" ] || die "no usable PostgreSQL $OLDEST_SERVER or newer; set PG_CONFIG"
 	fi
-	PG_CONFIG=$(servers_found | head -n 1)
-	[ -n "$PG_CONFIG" ] && return
+}
 
-	local major
-	command -v apt-get >/dev/null || die "no PostgreSQL $OLDEST_SERVER or newer found; set PG_CONFIG"
-	apt_refresh
-	major=$(apt-cache depends postgresql 2>/dev/null |
-		sed -n 's/.*Depends: postgresql-\([0-9]\{1,\}\)$/\1/p' | head -n 1)
-	[ "${major:-0}" -ge $OLDEST_SERVER ] || die \
-		"this system packages PostgreSQL '${major:-none}', pgbulk needs $OLDEST_SERVER; set PG_CONFIG"
-	MISSING+=("postgresql-$major" "postgresql-server-dev-$major")
+# What every script needs: a compiler and a server.
+prepare() {
+	need 'command -v gcc && command -v make' gcc make libc6-dev
+	server_need
 	install_missing
-	PG_CONFIG=$(servers_found | head -n 1)
-	[ -n "$PG_CONFIG" ] || die "PostgreSQL $major is installed, yet no usable pg_config was found"
+	server_find
+	server_user_refresh
 }
 
 # server_use PG_CONFIG: what follows builds for and runs this server.
