@@ -581,32 +581,30 @@ check_encoding(Converter *conv, const char *data, const ScanRow *row,
 }
 
 static bool
-count_fields(Converter *conv, const ScanRow *row, uint32 *nfields,
-			 RowError *err)
+too_many_fields(const Converter *conv, uint32 nfields, RowError *err)
 {
-	*nfields = row->nfields;
+	if (nfields <= conv->ncolumns || conv->options->ignore_extra)
+		return false;
+	convert_fail(err, REJECT_SYNTAX, ERRCODE_BAD_COPY_FILE_FORMAT, NULL, NULL,
+				 "extra data after last expected column");
+	return true;
+}
 
-	/* a table without columns wants empty lines */
-	if (conv->ncolumns == 0 && *nfields == 1 && row->start == row->end)
-		*nfields = 0;
+static bool
+too_few_fields(const Converter *conv, uint32 nfields, RowError *err)
+{
+	const Column *column;
 
-	if (*nfields > conv->ncolumns && !conv->options->ignore_extra)
-		return convert_fail(err, REJECT_SYNTAX, ERRCODE_BAD_COPY_FILE_FORMAT,
-							NULL, NULL, "extra data after last expected column");
-
-	if (*nfields < conv->ncolumns &&
-		conv->options->missing == BULK_MISSING_ERROR)
-	{
-		const Column *column = &conv->columns[*nfields];
-
-		if (column->name == NULL)
-			return convert_fail(err, REJECT_SYNTAX, ERRCODE_BAD_COPY_FILE_FORMAT,
-								NULL, NULL, "missing data for field %u",
-								*nfields + 1);
-		return convert_fail(err, REJECT_SYNTAX, ERRCODE_BAD_COPY_FILE_FORMAT,
-							column, NULL, "missing data for column \"%s\"",
-							column->name);
-	}
+	if (nfields >= conv->ncolumns ||
+		conv->options->missing != BULK_MISSING_ERROR)
+		return false;
+	column = &conv->columns[nfields];
+	if (column->name == NULL)
+		convert_fail(err, REJECT_SYNTAX, ERRCODE_BAD_COPY_FILE_FORMAT, NULL,
+					 NULL, "missing data for field %u", nfields + 1);
+	else
+		convert_fail(err, REJECT_SYNTAX, ERRCODE_BAD_COPY_FILE_FORMAT, column,
+					 NULL, "missing data for column \"%s\"", column->name);
 	return true;
 }
 
@@ -645,46 +643,69 @@ convert_defaults(Converter *conv, Datum *values, bool *nulls)
 	}
 }
 
+/*
+ * The values of a sound row.  As in COPY, that a row is too short shows only
+ * after the fields it has; for a reject the count says more than a value.
+ */
+static bool
+convert_fields(Converter *conv, const char *data, const ScanRow *row,
+			   const ScanField *fields, Datum *values, bool *nulls,
+			   RowError *err)
+{
+	uint32		nfields = row->nfields;
+	uint32		n;
+
+	/* a table without columns wants empty lines */
+	if (conv->ncolumns == 0 && nfields == 1 && row->start == row->end)
+		nfields = 0;
+	if (too_many_fields(conv, nfields, err) ||
+		(err != NULL && too_few_fields(conv, nfields, err)))
+		return false;
+
+	n = Min(nfields, conv->ncolumns);
+	for (uint32 i = 0; i < n; i++)
+	{
+		AttrNumber	attnum = conv->columns[i].attnum;
+		uint32		len;
+
+		if (likely(attnum != InvalidAttrNumber))
+		{
+			if (!convert_field(conv, i, data, &fields[i], &values[attnum - 1],
+							   &nulls[attnum - 1], err))
+				return false;
+		}
+		else if (conv->encoding.transcode &&
+				 convert_field_text(conv, data, &fields[i], &len, err) == NULL)
+			return false;
+	}
+
+	if (n < conv->ncolumns &&
+		(too_few_fields(conv, n, err) ||
+		 !convert_missing(conv, n, values, nulls, err)))
+		return false;
+	if (conv->ndefaults > 0)
+		convert_defaults(conv, values, nulls);
+	return true;
+}
+
 bool
 convert_row(Converter *conv, const char *data, const ScanRow *row,
 			const ScanField *fields, Datum *values, bool *nulls, RowError *err)
 {
-	uint32		nfields = 0;
 	MemoryContext context;
 	bool		ok;
 
 	context = MemoryContextSwitchTo(conv->econtext->ecxt_per_tuple_memory);
-
 	memset(nulls, true, sizeof(bool) * conv->natts);
+
 	if (row->fault != SCAN_FAULT_NONE)
 		ok = convert_fault(conv, row, err);
 	else if (row->end > conv->valid && !conv->encoding.transcode &&
 			 !check_encoding(conv, data, row, err))
 		ok = false;
 	else
-		ok = count_fields(conv, row, &nfields, err);
-
-	if (ok)
-	{
-		uint32		n = Min(nfields, conv->ncolumns);
-
-		fields += row->first_field;
-		for (uint32 i = 0; ok && i < n; i++)
-		{
-			AttrNumber	attnum = conv->columns[i].attnum;
-			uint32		len;
-
-			if (likely(attnum != InvalidAttrNumber))
-				ok = convert_field(conv, i, data, &fields[i],
-								   &values[attnum - 1], &nulls[attnum - 1], err);
-			else if (conv->encoding.transcode)
-				ok = convert_field_text(conv, data, &fields[i], &len, err) != NULL;
-		}
-		if (ok && n < conv->ncolumns)
-			ok = convert_missing(conv, n, values, nulls, err);
-		if (ok && conv->ndefaults > 0)
-			convert_defaults(conv, values, nulls);
-	}
+		ok = convert_fields(conv, data, row, fields + row->first_field,
+							values, nulls, err);
 
 	MemoryContextSwitchTo(context);
 	return ok;
