@@ -21,6 +21,9 @@ arena_use(Arena *arena, ArenaBlock *block)
 	arena->current = block;
 	arena->next = BLOCK_DATA(block);
 	arena->end = arena->next + block->size;
+	arena->start = NULL;
+	if (block == arena->first && block->size == arena->block_size)
+		arena->start = arena->next;
 }
 
 void
@@ -68,7 +71,7 @@ arena_alloc_slow(Arena *arena, Size size)
 }
 
 void
-arena_reset(Arena *arena)
+arena_reset_slow(Arena *arena)
 {
 	ArenaBlock **link = &arena->first;
 
@@ -90,6 +93,6 @@ arena_reset(Arena *arena)
 	else
 	{
 		arena->current = NULL;
-		arena->next = arena->end = NULL;
+		arena->next = arena->end = arena->start = NULL;
 	}
 }

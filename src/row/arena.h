@@ -19,6 +19,7 @@ typedef struct Arena
 {
 	char	   *next;			/* free bytes of the current block: */
 	char	   *end;			/* [next, end) */
+	char	   *start;			/* first byte of a usual first block, if current, else NULL */
 	ArenaBlock *current;
 	ArenaBlock *first;
 	Size		block_size;
@@ -26,7 +27,19 @@ typedef struct Arena
 } Arena;
 
 extern void arena_init(Arena *arena, MemoryContext context, Size block_size);
-extern void arena_reset(Arena *arena);
+
+/* arena_reset's way out when more than one usual block was used. */
+extern void arena_reset_slow(Arena *arena);
+
+/* Gives back everything. */
+static inline void
+arena_reset(Arena *arena)
+{
+	if (likely(arena->start != NULL))
+		arena->next = arena->start;
+	else
+		arena_reset_slow(arena);
+}
 
 /* arena_alloc's way out when the current block is full. */
 extern void *arena_alloc_slow(Arena *arena, Size size);

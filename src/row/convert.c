@@ -136,6 +136,20 @@ open_column(Converter *conv, Column *column, AttrNumber attnum)
 											   &column->default_volatile);
 }
 
+static void
+open_nulls(Converter *conv)
+{
+	const List *nulls = conv->options->nulls;
+	ListCell   *lc;
+
+	conv->nulls = palloc(sizeof(NullMarker) * Max(list_length(nulls), 1));
+	foreach(lc, nulls)
+	{
+		conv->nulls[conv->nnulls].text = lfirst(lc);
+		conv->nulls[conv->nnulls++].length = strlen(lfirst(lc));
+	}
+}
+
 /* Defaults of the columns that the file does not give. */
 static void
 open_defaults(Converter *conv)
@@ -186,6 +200,7 @@ convert_open(const BulkOptions *options, const Target *target, Guard *guard,
 	for (int i = 0; i < conv->ncolumns; i++)
 		open_column(conv, &conv->columns[i], target->attnums[i]);
 	open_defaults(conv);
+	open_nulls(conv);
 	set_forced(conv, &options->force_null, offsetof(Column, force_null),
 			   "force_null");
 	set_forced(conv, &options->force_not_null,
@@ -281,17 +296,14 @@ equals(const char *s, uint32 len, const char *text)
 	return strncmp(text, s, len) == 0 && text[len] == '\0';
 }
 
-static bool
+static inline bool
 is_null_marker(const Converter *conv, const char *s, uint32 len)
 {
-	ListCell   *lc;
-
-	foreach(lc, conv->options->nulls)
+	for (int i = 0; i < conv->nnulls; i++)
 	{
-		const char *marker = lfirst(lc);
+		const NullMarker *marker = &conv->nulls[i];
 
-		if (len == 0 ? marker[0] == '\0' :
-			(marker[0] == s[0] && equals(s, len, marker)))
+		if (len == marker->length && memcmp(s, marker->text, len) == 0)
 			return true;
 	}
 	return false;

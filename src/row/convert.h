@@ -52,6 +52,12 @@ struct Column
 	bool		default_volatile;
 };
 
+typedef struct NullMarker
+{
+	const char *text;
+	uint32		length;
+} NullMarker;
+
 typedef struct Default
 {
 	AttrNumber	attnum;
@@ -68,6 +74,8 @@ struct Converter
 	ExprContext *econtext;		/* the writer's per-tuple context */
 	ScanDialect dialect;
 	Encoding	encoding;
+	int			nnulls;
+	NullMarker *nulls;
 	int			natts;
 	int			ncolumns;
 	Column	   *columns;
