@@ -77,10 +77,15 @@ check_kind(Relation rel)
 	}
 }
 
-/* TRUNCATE ONLY target, with all that the command does and checks. */
+/*
+ * TRUNCATE ONLY target, with all that the command does and checks.  The
+ * command wants the table open nowhere else, so it is closed meanwhile.
+ */
 static void
-truncate_target(Relation rel)
+truncate_target(Target *target)
 {
+	Relation	rel = target->rel;
+	Oid			relid = RelationGetRelid(rel);
 	TruncateStmt *stmt = makeNode(TruncateStmt);
 	RangeVar   *name;
 
@@ -90,8 +95,10 @@ truncate_target(Relation rel)
 	stmt->relations = list_make1(name);
 	stmt->restart_seqs = false;
 	stmt->behavior = DROP_RESTRICT;
+	table_close(rel, NoLock);
 	ExecuteTruncate(stmt);
 	CommandCounterIncrement();
+	target->rel = table_open(relid, NoLock);
 }
 
 /*
@@ -321,9 +328,9 @@ target_open(Oid relid, const BulkOptions *options)
 		PreventCommandIfReadOnly("bulk_load");
 
 	if (options->truncate)
-		truncate_target(rel);
+		truncate_target(target);
 	if (options->freeze)
-		check_freeze(rel);
+		check_freeze(target->rel);
 
 	return target;
 }
