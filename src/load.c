@@ -516,8 +516,10 @@ check_trailing(Load *load)
 				(errcode(ERRCODE_BAD_COPY_FILE_FORMAT),
 				 errmsg("received data after the end marker")));
 	ereport(NOTICE,
-			(errmsg("file \"%s\" has %lld bytes after its end-of-copy marker, which were not read",
-					load->source->path, (long long) reader->trailing)));
+			(errmsg_plural("file \"%s\" has %lld byte after its end-of-copy marker, which was not read",
+						   "file \"%s\" has %lld bytes after its end-of-copy marker, which were not read",
+						   (unsigned long) reader->trailing,
+						   load->source->path, (long long) reader->trailing)));
 }
 
 static void
