@@ -1,0 +1,213 @@
+# What the tests beside this share: a server with the extension, files to
+# load, sessions that run while others look on, and a look at the server's log.
+
+package PgBulk;
+
+use strict;
+use warnings;
+
+use Exporter 'import';
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+use Time::HiRes qw(sleep time);
+
+our @EXPORT = qw(bulk_server data_file data_dir check_log check_tables
+  wait_for percent_of);
+
+my $folder;
+
+# Where the files to load lie; it goes when the test ends.
+sub data_dir
+{
+	$folder = PostgreSQL::Test::Utils::tempdir() unless defined $folder;
+	return $folder;
+}
+
+# bulk_server(NAME, SETTING...): a running server with checksums and pgbulk.
+sub bulk_server
+{
+	my ($name, @settings) = @_;
+	my $node = PostgreSQL::Test::Cluster->new($name);
+
+	$node->init(extra => ['--data-checksums']);
+	$node->append_conf('postgresql.conf', join("\n",
+			"log_line_prefix = '%m [%p] %q%a %e '",
+			'log_statement = none',
+			'max_connections = 20',
+			'autovacuum = off',
+			@settings));
+	$node->start;
+	$node->safe_psql('postgres', 'CREATE EXTENSION pgbulk');
+	return $node;
+}
+
+# data_file(NAME, BYTES, BLOCK, HEAD): a file of at least BYTES bytes, which is
+# HEAD and then BLOCK again and again.  BLOCK as a code reference is called
+# with the number of the block.
+sub data_file
+{
+	my ($name, $bytes, $block, $head) = @_;
+	my $path = data_dir() . "/$name";
+	my ($size, $n) = (0, 0);
+
+	open(my $file, '>:raw', $path) or die "$path: $!";
+	if (defined $head)
+	{
+		print $file $head;
+		$size = length $head;
+	}
+	while ($size < $bytes)
+	{
+		my $text = ref $block ? $block->($n++) : $block;
+
+		print $file $text;
+		$size += length $text;
+	}
+	close($file) or die "$path: $!";
+	return $path;
+}
+
+sub percent_of
+{
+	my ($part, $whole) = @_;
+	return $whole ? 100 * $part / $whole : 0;
+}
+
+# wait_for(WHAT, TEST): calls TEST until it returns something true, and
+# returns that; ends the test after a while.
+sub wait_for
+{
+	my ($what, $test) = @_;
+	my $end = time + $PostgreSQL::Test::Utils::timeout_default;
+
+	while (time < $end)
+	{
+		my $result = $test->();
+
+		return $result if $result;
+		sleep 0.01;
+	}
+	die "timed out waiting for $what";
+}
+
+# The log has nothing that a load must not cause: no crash, leak, internal
+# error or warning.  What matches EXCEPT is meant to be there, and so are
+# sessions that end with the server.
+sub check_log
+{
+	my ($node, $except) = @_;
+	my @lines = grep {
+		/PANIC:|FATAL:|WARNING:|TRAP:|leak|still referenced|terminated by signal| XX[0-9A-Z]{3} /
+	} split /\n/, slurp_file($node->logfile);
+
+	@lines = grep { !/ 57P0[13] FATAL:  (?:terminating connection|the database system is)/ } @lines;
+	@lines = grep { !/$except/ } @lines if defined $except;
+	is(join("\n", @lines), '', 'nothing bad in the log of ' . $node->name);
+}
+
+# The tables and indexes of all databases, and then the files, are sound.
+# Stops the server.
+sub check_tables
+{
+	my ($node) = @_;
+
+	$node->command_ok([ 'pg_amcheck', '--all', '--install-missing', '--heapallindexed' ],
+		'pg_amcheck finds nothing');
+	$node->stop;
+	$node->command_ok([ 'pg_checksums', '--check', '-D', $node->data_dir ],
+		'checksums are right');
+}
+
+# A session of its own: psql, to which statements are sent without waiting.
+package PgBulk::Session;
+
+use strict;
+use warnings;
+
+use IPC::Run;
+use PostgreSQL::Test::Utils;
+use Time::HiRes qw(time);
+
+sub new
+{
+	my ($class, $node, $dbname) = @_;
+	my $self = bless { in => '', out => '', err => '', sent => 0 }, $class;
+
+	$self->{run} = IPC::Run::start(
+		[
+			$node->installed_command('psql'), '-XAtq',
+			'-d', $node->connstr($dbname // 'postgres'),
+			'-v', 'ON_ERROR_STOP=0', '-v', 'VERBOSITY=verbose', '-f', '-'
+		],
+		'<', \$self->{in}, '>', \$self->{out}, '2>', \$self->{err});
+	$self->{pid} = $self->ask('SELECT pg_backend_pid()');
+	return $self;
+}
+
+# Sends statements and returns at once.
+sub send
+{
+	my ($self, $sql) = @_;
+	my $end = 'end of ' . ++$self->{sent};
+
+	$self->{in} .= "$sql;\n\\echo $end\n\\warn $end\n";
+	$self->{run}->pump_nb while length $self->{in};
+}
+
+# Whether what was sent is done.
+sub done
+{
+	my ($self) = @_;
+	my $end = "end of $self->{sent}\n";
+
+	$self->{run}->pump_nb;
+	return 1 unless $self->{run}->pumpable;
+	return index($self->{out}, $end) >= 0 && index($self->{err}, $end) >= 0;
+}
+
+# Waits for it.  Returns what came on standard output, and sets error to what
+# came on standard error and took to the seconds of waiting.
+sub wait
+{
+	my ($self) = @_;
+	my $start = time;
+	my $limit = $start + 2 * $PostgreSQL::Test::Utils::timeout_default;
+	my $out;
+
+	while (!$self->done)
+	{
+		die "timed out waiting for a session" if time > $limit;
+		select undef, undef, undef, 0.002;
+	}
+	$self->{took} = time - $start;
+	($out = $self->{out}) =~ s/\n?end of \d+\n//;
+	($self->{error} = $self->{err}) =~ s/^end of \d+\n//m;
+	$self->{out} = $self->{err} = '';
+	return $out;
+}
+
+sub ask
+{
+	my ($self, $sql) = @_;
+
+	$self->send($sql);
+	return $self->wait;
+}
+
+# SQLSTATE of the last statement's error, or ''.
+sub sqlstate
+{
+	my ($self) = @_;
+	return $self->{error} =~ /(?:ERROR|FATAL):  (\w{5}):/ ? $1 : '';
+}
+
+sub close
+{
+	my ($self) = @_;
+
+	$self->{in} .= "\\q\n";
+	eval { $self->{run}->finish; };
+}
+
+1;
