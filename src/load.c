@@ -136,6 +136,9 @@ error_callback(void *arg)
 		if (conv->asking_text == NULL)
 			errcontext("bulk_load of %s, file \"%s\", line %lld, column %s: null input",
 					   name, path, (long long) line, column);
+		else if (convert_asked_text(conv) == NULL)
+			errcontext("bulk_load of %s, file \"%s\", line %lld, column %s",
+					   name, path, (long long) line, column);
 		else
 			errcontext("bulk_load of %s, file \"%s\", line %lld, column %s: \"%s\"",
 					   name, path, (long long) line, column,
@@ -218,10 +221,15 @@ caught_error(Load *load, ErrorData *edata)
 	}
 
 	error->column = conv->asking >= 0 ? conv->columns[conv->asking].name : edata->column_name;
-	error->value = conv->asking >= 0 ? conv->asking_text : NULL;
-	error->reason = conv->asking < 0 &&
-		ERRCODE_TO_CATEGORY(edata->sqlerrcode) == ERRCODE_INTEGRITY_CONSTRAINT_VIOLATION ?
-		REJECT_CONSTRAINT : REJECT_VALUE;
+	error->value = conv->asking >= 0 ? convert_asked_text(conv) : NULL;
+	if (edata->sqlerrcode == ERRCODE_CHARACTER_NOT_IN_REPERTOIRE ||
+		edata->sqlerrcode == ERRCODE_UNTRANSLATABLE_CHARACTER)
+		error->reason = REJECT_ENCODING;
+	else if (conv->asking < 0 &&
+			 ERRCODE_TO_CATEGORY(edata->sqlerrcode) == ERRCODE_INTEGRITY_CONSTRAINT_VIOLATION)
+		error->reason = REJECT_CONSTRAINT;
+	else
+		error->reason = REJECT_VALUE;
 	error->sqlstate = edata->sqlerrcode;
 	error->message = edata->message;
 	bad_row(load);

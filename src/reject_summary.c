@@ -421,14 +421,16 @@ report_set_null(const RejectSummary *summary)
 	{
 		const Kind *kind = list_nth(kinds, i);
 		const Example *example = &kind->example;
+		const char *shown = "";
 
+		if (example->value != NULL)
+			shown = psprintf(": \"%s\"", reject_clip(example->value, SHOWN_VALUE));
 		ereport(NOTICE,
-				(errmsg_plural("%lld value in column \"%s\", for example at file \"%s\", line %lld: \"%s\"",
-							   "%lld values in column \"%s\", for example at file \"%s\", line %lld: \"%s\"",
+				(errmsg_plural("%lld value in column \"%s\", for example at file \"%s\", line %lld%s",
+							   "%lld values in column \"%s\", for example at file \"%s\", line %lld%s",
 							   (unsigned long) kind->count,
 							   (long long) kind->count, example->column,
-							   example->file, (long long) example->line,
-							   reject_clip(example->value, SHOWN_VALUE)),
+							   example->file, (long long) example->line, shown),
 				 hint_for_kind(kind)));
 	}
 	if (left > 0)

@@ -220,12 +220,14 @@ rejects_set_null(RejectStream *rejects, const char *column, const char *value,
 {
 	const char *text = rejects_file_text(rejects, file);
 
-	/* The binary format has no text to show. */
-	if (value == NULL)
-		value = "";
-
 	reject_summary_set_null(rejects->summary, column, value, text, line);
-	if (rejects->options->log_verbosity == BULK_VERBOSITY_VERBOSE)
+	if (rejects->options->log_verbosity != BULK_VERBOSITY_VERBOSE)
+		return;
+	if (value == NULL)
+		ereport(NOTICE,
+				(errmsg("setting value to null at file \"%s\", line %lld, column \"%s\"",
+						text, (long long) line, column)));
+	else
 	{
 		char	   *clipped = reject_clip(value, NOTICE_VALUE);
 

@@ -42,18 +42,23 @@ receive_field(Converter *conv, int index, const char *data,
 	appendBinaryStringInfo(&buf, data + field->start, field->length);
 	*value = ReceiveFunctionCall(&column->input, &buf, column->ioparam,
 								 column->typmod);
-	conv->asking = -1;
 	if (buf.cursor == buf.len)
+	{
+		conv->asking = -1;
 		return true;
+	}
 
 	if (err != NULL && conv->options->on_error == BULK_ON_ERROR_SET_NULL)
 	{
-		convert_mark_nulled(conv, index, "");
+		convert_mark_nulled(conv, index, NULL);
 		return receive_field(conv, index, data, field, value, isnull, err);
 	}
-	return convert_fail(err, REJECT_VALUE,
-						ERRCODE_INVALID_BINARY_REPRESENTATION, column, NULL,
-						"incorrect binary data format");
+
+	/* an error that is raised here is still about the field */
+	convert_fail(err, REJECT_VALUE, ERRCODE_INVALID_BINARY_REPRESENTATION,
+				 column, NULL, "incorrect binary data format");
+	conv->asking = -1;
+	return false;
 }
 
 static bool
@@ -88,7 +93,9 @@ convert_binary_row(Converter *conv, const char *data, const ScanRow *row,
 	MemoryContext context;
 	bool		ok;
 
-	/* there is no telling where the next row begins: an error, always */
+	/* no telling where the next row begins: an error that nobody catches */
+	if (row->fault != SCAN_FAULT_NONE)
+		guard_close(conv->guard);
 	if (row->fault == SCAN_FAULT_TRUNCATED)
 		ereport(ERROR,
 				(errcode(ERRCODE_BAD_COPY_FILE_FORMAT),

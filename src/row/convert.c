@@ -393,14 +393,14 @@ surely_bad(Converter *conv, const Column *column, ValueResult result,
 						text, column->type_name);
 }
 
-/* set_null: a field to be made NULL, in this row. */
+/* set_null: a field to be made NULL, in this row.  Binary fields have no text. */
 void
 convert_mark_nulled(Converter *conv, int index, const char *text)
 {
 	if (conv->nulled[index])
 		return;
 	conv->nulled[index] = true;
-	conv->nulled_text[index] = pstrdup(text);
+	conv->nulled_text[index] = text ? pstrdup(text) : NULL;
 	conv->nnulled++;
 }
 
@@ -525,6 +525,12 @@ convert_next(Converter *conv)
 	}
 }
 
+const char *
+convert_asked_text(const Converter *conv)
+{
+	return conv->options->format == BULK_BINARY ? NULL : conv->asking_text;
+}
+
 bool
 convert_null_asked(Converter *conv)
 {
@@ -532,7 +538,7 @@ convert_null_asked(Converter *conv)
 
 	if (index < 0 || conv->asking_text == NULL || conv->nulled[index])
 		return false;
-	convert_mark_nulled(conv, index, conv->asking_text);
+	convert_mark_nulled(conv, index, convert_asked_text(conv));
 	return true;
 }
 

@@ -134,6 +134,9 @@ extern bool convert_is_null(const Converter *conv, const char *data,
 extern bool convert_fault(const Converter *conv, const ScanRow *row,
 						  RowError *err);
 
+/* What the input function that has thrown was given, if it was text. */
+extern const char *convert_asked_text(const Converter *conv);
+
 /*
  * After an error caught in an input function under set_null: has that field
  * made NULL in the next convert_row of the same row.  False where the error
