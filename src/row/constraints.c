@@ -95,6 +95,13 @@ constraints_open(ResultRelInfo *rri, EState *estate)
 	return constraints;
 }
 
+/* Messages go with their row: there may be millions. */
+static MemoryContext
+enter_row_memory(EState *estate)
+{
+	return MemoryContextSwitchTo(GetPerTupleMemoryContext(estate));
+}
+
 /* The server's own error for a row that has failed a test here. */
 static bool
 raise(Constraints *constraints, TupleTableSlot *slot)
@@ -109,10 +116,12 @@ fail_notnull(Constraints *constraints, TupleTableSlot *slot, AttrNumber attnum,
 			 RowError *err)
 {
 	Relation	rel = constraints->rri->ri_RelationDesc;
+	MemoryContext context;
 	const char *name;
 
 	if (err == NULL)
 		return raise(constraints, slot);
+	context = enter_row_memory(constraints->estate);
 	name = NameStr(TupleDescAttr(RelationGetDescr(rel), attnum - 1)->attname);
 	err->reason = REJECT_CONSTRAINT;
 	err->sqlstate = ERRCODE_NOT_NULL_VIOLATION;
@@ -120,6 +129,7 @@ fail_notnull(Constraints *constraints, TupleTableSlot *slot, AttrNumber attnum,
 							name, RelationGetRelationName(rel));
 	err->column = name;
 	err->value = NULL;
+	MemoryContextSwitchTo(context);
 	return false;
 }
 
@@ -127,14 +137,18 @@ static bool
 fail_check(Constraints *constraints, TupleTableSlot *slot, const Check *check,
 		   RowError *err)
 {
+	MemoryContext context;
+
 	if (err == NULL)
 		return raise(constraints, slot);
+	context = enter_row_memory(constraints->estate);
 	err->reason = REJECT_CONSTRAINT;
 	err->sqlstate = ERRCODE_CHECK_VIOLATION;
 	err->message = psprintf("new row for relation \"%s\" violates check constraint \"%s\"",
 							RelationGetRelationName(constraints->rri->ri_RelationDesc),
 							check->name);
 	err->column = err->value = NULL;
+	MemoryContextSwitchTo(context);
 	return false;
 }
 
@@ -185,13 +199,17 @@ bool
 constraints_check_bounds(ResultRelInfo *rri, TupleTableSlot *slot,
 						 EState *estate, RowError *err)
 {
+	MemoryContext context;
+
 	if (ExecPartitionCheck(rri, slot, estate, err == NULL))
 		return true;
 
+	context = enter_row_memory(estate);
 	err->reason = REJECT_CONSTRAINT;
 	err->sqlstate = ERRCODE_CHECK_VIOLATION;
 	err->message = psprintf("new row for relation \"%s\" violates partition constraint",
 							RelationGetRelationName(rri->ri_RelationDesc));
 	err->column = err->value = NULL;
+	MemoryContextSwitchTo(context);
 	return false;
 }

@@ -197,7 +197,7 @@ find_partition(Level *level, Datum *values, bool *isnull)
 	return found >= 0 ? found : bounds->default_index;
 }
 
-static bool
+static void
 fail_route(Level *level, RowError *err)
 {
 	err->reason = REJECT_CONSTRAINT;
@@ -205,29 +205,32 @@ fail_route(Level *level, RowError *err)
 	err->message = psprintf("no partition of relation \"%s\" found for row",
 							RelationGetRelationName(level->rel));
 	err->column = err->value = NULL;
-	return false;
 }
 
 bool
 route_exists(Router *router, TupleTableSlot *slot, RowError *err)
 {
+	EState	   *estate = router->estate;
+	MemoryContext context = MemoryContextSwitchTo(GetPerTupleMemoryContext(estate));
 	Level	   *level = router->root;
+	int			index;
 
 	for (;;)
 	{
 		Datum		values[PARTITION_MAX_KEYS];
 		bool		isnull[PARTITION_MAX_KEYS];
 		TupleTableSlot *row = slot;
-		int			index;
 
 		if (level->map != NULL)
 			row = execute_attr_map_slot(level->map, slot, level->slot);
 		key_values(router, level, row, values, isnull);
 		index = find_partition(level, values, isnull);
-		if (index < 0)
-			return fail_route(level, err);
-		if (level->desc->is_leaf[index])
-			return true;
+		if (index < 0 || level->desc->is_leaf[index])
+			break;
 		level = child_level(router, level, index);
 	}
+	if (index < 0)
+		fail_route(level, err);
+	MemoryContextSwitchTo(context);
+	return index >= 0;
 }
