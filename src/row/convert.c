@@ -296,26 +296,6 @@ equals(const char *s, uint32 len, const char *text)
 	return strncmp(text, s, len) == 0 && text[len] == '\0';
 }
 
-static inline bool
-is_null_marker(const Converter *conv, const char *s, uint32 len)
-{
-	for (int i = 0; i < conv->nnulls; i++)
-	{
-		const NullMarker *marker = &conv->nulls[i];
-
-		if (len == marker->length && memcmp(s, marker->text, len) == 0)
-			return true;
-	}
-	return false;
-}
-
-bool
-convert_is_null(const Converter *conv, const char *data, const ScanField *field)
-{
-	return !field->quoted &&
-		is_null_marker(conv, data + field->start, field->length);
-}
-
 /* The text as a C string: in scratch, unless it is there already. */
 static char *
 terminate(Converter *conv, const char *s, uint32 len)
@@ -483,7 +463,7 @@ convert_field(Converter *conv, int index, const char *data,
 			return false;
 	}
 	if (unlikely(column->force_null) && field->quoted &&
-		is_null_marker(conv, s, len))
+		convert_is_null_marker(conv, s, len))
 		goto null;
 
 	if (column->convert != NULL)

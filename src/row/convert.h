@@ -100,6 +100,27 @@ struct Converter
 	char	  **nulled_text;
 };
 
+static inline bool
+convert_is_null_marker(const Converter *conv, const char *s, uint32 len)
+{
+	for (int i = 0; i < conv->nnulls; i++)
+	{
+		const NullMarker *marker = &conv->nulls[i];
+
+		if (len == marker->length && memcmp(s, marker->text, len) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* Whether a field is a null marker as it stands. */
+static inline bool
+convert_is_null(const Converter *conv, const char *data, const ScanField *field)
+{
+	return !field->quoted &&
+		convert_is_null_marker(conv, data + field->start, field->length);
+}
+
 /*
  * Prepares for a file's columns (target->attnums).  Memory: the current
  * context.  Errors: 42883 for an encoding without conversion; 0A000 for a
@@ -125,10 +146,6 @@ extern bool convert_row(Converter *conv, const char *data, const ScanRow *row,
 extern const char *convert_field_text(Converter *conv, const char *data,
 									  const ScanField *field, uint32 *len,
 									  RowError *err);
-
-/* Whether a field is a null marker as it stands. */
-extern bool convert_is_null(const Converter *conv, const char *data,
-							const ScanField *field);
 
 /* Says what the scan has found wrong with a row; always false. */
 extern bool convert_fault(const Converter *conv, const ScanRow *row,
