@@ -16,6 +16,8 @@
  */
 #include "scan.h"
 
+#include <string.h>
+
 #include "bits.h"
 #include "kernels.h"
 
@@ -69,55 +71,71 @@ typedef struct Scan
 
 /* -- the regular road -- */
 
+SCAN_INLINE void
+field_store(ScanField *field, uint32_t start, uint32_t length, uint32_t quoted,
+			uint32_t escaped)
+{
+#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+	/* bit fields go by halves; this is one store */
+	uint64_t	whole = start |
+		(uint64_t) (length | quoted << 30 | escaped << 31) << 32;
+
+	memcpy(field, &whole, sizeof(whole));
+#else
+	*field = (ScanField) {
+		.start = start, .length = length, .quoted = quoted, .escaped = escaped
+	};
+#endif
+}
+
+/* Writes the field that ends at the lowest bit of *ends and takes that away. */
+SCAN_INLINE uint32_t
+plain_field(ScanField *field, uint32_t base, uint32_t start, uint64_t *ends)
+{
+	/* the highest bit stands in where no bit is left */
+	uint32_t	end = base + (uint32_t) __builtin_ctzll(*ends | UINT64_C(1) << 63);
+
+	field_store(field, start, end - start, 0, 0);
+	*ends &= *ends - 1;
+	return end + 1;
+}
+
+/* Fields that end at the bits of ends and need no work. */
+SCAN_INLINE void
+plain_fields(ScanField *field, uint32_t base, uint32_t start, uint64_t ends)
+{
+	while (ends != 0)
+	{
+		start = plain_field(field, base, start, &ends);
+		start = plain_field(field + 1, base, start, &ends);
+		start = plain_field(field + 2, base, start, &ends);
+		start = plain_field(field + 3, base, start, &ends);
+		field += FIELD_STEP;
+	}
+}
+
 /*
  * Fields that end at the bits of ends.  Those whose end is in quoted lose
  * the quote on either side; those that contain a bit of backslash, or the
- * first one if met says so, are escaped.  Returns the start of the next.
+ * first one if met says so, are escaped.
  */
-SCAN_INLINE uint32_t
-regular_fields(ScanField *field, uint32_t base, uint32_t start, uint64_t ends,
-			   uint64_t quoted, uint64_t backslash, bool met)
+SCAN_INLINE void
+marked_fields(ScanField *field, uint32_t base, uint32_t start, uint64_t ends,
+			  uint64_t quoted, uint64_t backslash, bool met)
 {
-	uint32_t	next = start;
-	uint64_t	last = ends;
-
-	if (quoted == 0 && backslash == 0 && !met)
+	while (ends != 0)
 	{
-		while (ends != 0)
-		{
-			for (int i = 0; i < FIELD_STEP; i++)
-			{
-				uint32_t	end = base + lowest_bit(ends);
+		uint32_t	place = lowest_bit(ends);
+		uint64_t	through = ends ^ (ends - 1);
+		uint32_t	quote = (quoted >> place) & 1;
 
-				*field++ = (ScanField) {.start = start, .length = end - start};
-				start = end + 1;
-				ends &= ends - 1;
-			}
-		}
+		field_store(field++, start + quote, base + place - start - 2 * quote,
+					quote, met || (backslash & through) != 0);
+		met = false;
+		backslash &= ~through;
+		start = base + place + 1;
+		ends &= ends - 1;
 	}
-	else
-	{
-		while (ends != 0)
-		{
-			uint32_t	place = lowest_bit(ends);
-			uint64_t	through = ends ^ (ends - 1);
-			uint32_t	quote = (quoted >> place) & 1;
-
-			*field++ = (ScanField) {
-				.start = start + quote,
-				.length = base + place - start - 2 * quote,
-				.quoted = quote,
-				.escaped = met || (backslash & through) != 0
-			};
-			met = false;
-			backslash &= ~through;
-			start = base + place + 1;
-			ends &= ends - 1;
-		}
-	}
-	if (last != 0)
-		next = base + 64 - (uint32_t) __builtin_clzll(last);
-	return next;
 }
 
 /* Where rows end; false where a line end is not of the file's kind. */
@@ -158,6 +176,13 @@ marker_bits(const char *block, uint64_t acting, uint32_t readable)
 	return found;
 }
 
+/* Whether a field in progress has met a backslash after a block. */
+SCAN_INLINE bool
+still_met(bool met, uint64_t ends, uint64_t backslash)
+{
+	return ends == 0 ? met || backslash != 0 : backslash > ends;
+}
+
 /*
  * Takes blocks as long as they are regular, there is room, and at least one
  * byte of the window follows.  Returns how many of nblocks it took.
@@ -168,15 +193,13 @@ regular_blocks(Scan *scan, const ScanMasks *masks, uint32_t nblocks,
 {
 	const ScanEol eol = scan->eol;
 	const uint32_t eol_extra = eol == SCAN_EOL_CRNL ? 1 : 0;
+	const uint32_t line_offset = scan->lines - scan->nrows;
 	ScanField  *const fields = scan->fields;
 	ScanRow    *row = scan->rows + scan->nrows;
-	uint32_t	nrows = scan->nrows;
 	uint32_t	nfields = scan->nfields;
 	uint32_t	first_field = scan->first_field;
 	uint32_t	row_start = scan->row_start;
 	uint32_t	field_start = scan->field_start;
-	uint32_t	row_line = scan->row_line;
-	uint32_t	line = scan->lines;
 	bool		met = !csv && scan->field_met != 0;
 	Carry		carry = scan->carry;
 	uint32_t	block;
@@ -200,51 +223,53 @@ regular_blocks(Scan *scan, const ScanMasks *masks, uint32_t nblocks,
 			(!csv && marker_bits(scan->window + base, bits.escape, 65) != 0) ||
 			base - field_start >= SCAN_MAX_FIELD - 64 ||
 			scan->max_fields - nfields < 64 + FIELD_STEP ||
-			scan->max_rows - nrows < 64)
+			scan->rows + scan->max_rows - row < 64)
 			break;
 
 		ends = bits.delimiter | row_ends;
 		if (csv)
 			quoted = (bits.delimiter & bits.closed) |
 				(row_ends & (eol_extra ? bits.closed_twice : bits.closed));
-		field_start = regular_fields(fields + nfields, base, field_start, ends,
-									 quoted, bits.backslash, met);
-		if (!csv && (met || bits.backslash != 0))
-			met = (ends == 0 && met) ||
-				(bits.backslash != 0 &&
-				 64 - __builtin_clzll(bits.backslash) > (int) (field_start - base));
+		if (csv ? quoted == 0 : !met && bits.backslash == 0)
+			plain_fields(fields + nfields, base, field_start, ends);
+		else
+			marked_fields(fields + nfields, base, field_start, ends,
+						  quoted, bits.backslash, met);
+		if (!csv)
+			met = still_met(met, ends, bits.backslash);
+		if (ends != 0)
+			field_start = base + 64 - (uint32_t) __builtin_clzll(ends);
 
-		for (uint64_t rest = row_ends; rest != 0; rest &= rest - 1)
+		for (; row_ends != 0; row_ends &= row_ends - 1)
 		{
-			uint32_t	end = base + lowest_bit(rest);
-			uint32_t	last = nfields + count_bits(ends & (rest ^ (rest - 1)));
+			uint32_t	end = base + (uint32_t) __builtin_ctzll(row_ends);
+			uint32_t	last = nfields +
+				count_bits(ends & (row_ends ^ (row_ends - 1)));
 
 			if (eol_extra)
 				fields[last - 1].length--;
-			*row++ = (ScanRow) {
+			*row = (ScanRow) {
 				.start = row_start,
 				.end = end - eol_extra,
 				.next = end + 1,
-				.line = row_line,
+				.line = (uint32_t) (row - scan->rows) + line_offset,
 				.first_field = first_field,
 				.nfields = last - first_field
 			};
-			row_line = ++line;
+			row++;
 			row_start = end + 1;
 			first_field = last;
-			nrows++;
 		}
 		nfields += count_bits(ends);
 		carry = next;
 	}
 
-	scan->nrows = nrows;
+	scan->nrows = (uint32_t) (row - scan->rows);
 	scan->nfields = nfields;
 	scan->first_field = first_field;
 	scan->row_start = row_start;
-	scan->row_line = row_line;
+	scan->row_line = scan->lines = scan->nrows + line_offset;
 	scan->field_start = field_start;
-	scan->lines = line;
 	if (!csv)
 		scan->field_met = met ? FIELD_ESCAPE : 0;
 	scan->carry = carry;
@@ -586,6 +611,7 @@ scan_is_regular(const Scan *scan, bool csv)
 {
 	return scan->eol != SCAN_EOL_UNKNOWN && scan->fault == SCAN_FAULT_NONE &&
 		!scan->multiline && !scan->lax && !scan->has_marker &&
+		scan->row_line == scan->lines &&
 		(!csv || scan->field_met == 0);
 }
 
