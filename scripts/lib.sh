@@ -278,9 +278,3 @@ cluster_stop() {
 	cluster_running || return 0
 	as_server "$PGBIN/pg_ctl" -D "$CLUSTER" -m "${1:-fast}" -w stop >/dev/null 2>&1 || true
 }
-
-cluster_drop() {
-	cluster_stop
-	rm -rf "${CLUSTER:?}" "$WORK/server.log"
-	CLUSTER=
-}
