@@ -266,12 +266,25 @@ report_nulled(Load *load)
 							 reader_line(load->reader, load->next));
 }
 
-/* Passes over rows at the start; true if the row is one of them. */
+/*
+ * Passes over rows at the start; true if the row is one of them.  One that a
+ * quote has made swallow the rest of the file must not take that along.
+ */
 static bool
 skip_row(Load *load)
 {
+	const ScanRow *row = &load->reader->rows[load->next];
+
 	if (load->skip_left == 0)
 		return false;
+	if (row->fault == SCAN_FAULT_UNTERMINATED_QUOTE)
+	{
+		if (load->err == NULL)
+			convert_fault(load->conv, row, NULL);
+		if (reader_recover(load->reader, load->next,
+						   load->conv->ncolumns) == READER_AGAIN)
+			return true;
+	}
 	load->skip_left--;
 	load->next++;
 	return true;
@@ -438,11 +451,13 @@ map_header(Load *load, const ScanRow *row)
 	{
 		char	   *name = header_name(load, &load->reader->fields[row->first_field + i]);
 
-		if (name == NULL)
+		if (name == NULL && !load->options->ignore_extra)
 			ereport(ERROR,
 					(errcode(ERRCODE_BAD_COPY_FILE_FORMAT),
-					 errmsg("header line field %d has no name", i + 1)));
-		if (target_find_column(load->target, name) == InvalidAttrNumber)
+					 errmsg("header line field %d has no name", i + 1),
+					 errhint("To pass over such columns, set option \"extra_columns\" to \"ignore\".")));
+		if (name != NULL &&
+			target_find_column(load->target, name) == InvalidAttrNumber)
 		{
 			if (!load->options->ignore_extra)
 				ereport(ERROR,
@@ -562,6 +577,22 @@ load_files(Load *load)
 
 /* ---- begin and end ---- */
 
+/*
+ * Has the converter opened for nothing but its errors, before a file is.
+ * With header = map the columns are not known yet.
+ */
+static void
+check_columns(Load *load)
+{
+	MemoryContext context = MemoryContextSwitchTo(load->file_context);
+
+	if (load->options->header != BULK_HEADER_MAP)
+		convert_open(load->options, load->target, &load->guard,
+					 load->writer->estate);
+	MemoryContextSwitchTo(context);
+	MemoryContextReset(load->file_context);
+}
+
 static void
 load_begin(Load *load, Oid relid, List *paths)
 {
@@ -592,6 +623,7 @@ load_begin(Load *load, Oid relid, List *paths)
 
 	load->writer = buffered_open(load->target, options, &load->guard);
 	load->result->writer = load->writer->routine->name;
+	check_columns(load);
 	if (load->target->where != NIL)
 	{
 		load->where = ExecInitQual(load->target->where, NULL);

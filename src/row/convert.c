@@ -421,9 +421,15 @@ use_default(Converter *conv, Column *column, const char *missing_message,
 			Datum *value, bool *isnull, RowError *err)
 {
 	if (column->default_expr == NULL && missing_message != NULL)
-		return convert_fail(err, REJECT_SYNTAX, ERRCODE_BAD_COPY_FILE_FORMAT,
-							column, conv->options->default_marker,
-							"%s", missing_message);
+	{
+		conv->asking = column - conv->columns;	/* for the context */
+		conv->asking_text = conv->options->default_marker;
+		convert_fail(err, REJECT_SYNTAX, ERRCODE_BAD_COPY_FILE_FORMAT,
+					 column, conv->options->default_marker,
+					 "%s", missing_message);
+		conv->asking = -1;
+		return false;
+	}
 	if (column->default_expr == NULL)
 		return true;			/* without a default it is null */
 
@@ -616,7 +622,9 @@ convert_missing(Converter *conv, int first, Datum *values, bool *nulls,
 
 		if (column->attnum == InvalidAttrNumber)
 			continue;
-		if (column->default_expr != NULL)
+		/* there may be one for the sake of the default marker */
+		if (column->default_expr != NULL &&
+			conv->options->missing == BULK_MISSING_DEFAULT)
 			use_default(conv, column, NULL, &values[column->attnum - 1],
 						&nulls[column->attnum - 1], err);
 		else if (column->null_input &&
