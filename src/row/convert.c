@@ -309,6 +309,7 @@ terminate(Converter *conv, const char *s, uint32 len)
 	return conv->scratch;
 }
 
+#ifdef COMPAT_SOFT_ERRORS
 /* The error of an input function, copied for the reject. */
 static bool
 server_error(RowError *err, const Column *column, const char *text,
@@ -317,6 +318,7 @@ server_error(RowError *err, const Column *column, const char *text,
 	return convert_fail(err, REJECT_VALUE, edata->sqlerrcode, column,
 						text ? pstrdup(text) : NULL, "%s", edata->message);
 }
+#endif
 
 /* Asks the type's input function; text is NULL for a null. */
 static bool
