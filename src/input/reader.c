@@ -10,6 +10,7 @@
 
 #define INITIAL_ROWS (64 * 1024)
 #define INITIAL_FIELDS (256 * 1024)
+#define RECOVERY_ROWS 32		/* in the first batch after a broken quote */
 
 static const char byte_order_mark[3] = "\xef\xbb\xbf";
 
@@ -34,7 +35,7 @@ reader_open(Source *source, const BulkOptions *options)
 		reader->shape_mblen = encoding.shape_mblen;
 	}
 
-	reader->max_rows = INITIAL_ROWS;
+	reader->max_rows = reader->batch_rows = INITIAL_ROWS;
 	reader->rows = palloc(sizeof(ScanRow) * reader->max_rows);
 	reader->max_fields = INITIAL_FIELDS;
 	reader->fields = palloc(sizeof(ScanField) * reader->max_fields);
@@ -126,7 +127,7 @@ scan(Reader *reader, uint32 max_rows)
 	const Window *window = &reader->source->window;
 	uint32		length = window->length - reader->done;
 
-	max_rows = Min(max_rows, reader->max_rows);
+	max_rows = Min(max_rows, reader->batch_rows);
 	reader->data = window->data + reader->done;
 	reader->offset = window->offset + reader->done;
 	reader->line = window->line + reader->done_lines;
@@ -205,6 +206,7 @@ reader_rows(Reader *reader, uint32 max_rows, bool forgiving)
 		}
 
 		scan(reader, max_rows);
+		reader->batch_rows = Min(reader->batch_rows * 4, reader->max_rows);
 		if (reader->result.nrows > 0)
 			return true;
 		if (reader->result.status == SCAN_FULL)
@@ -272,6 +274,9 @@ reader_recover(Reader *reader, uint32 index, int nfields)
 			row->end--;
 		reader->result.nrows = index + 1;
 		reader->result.status = SCAN_FULL;
+
+		/* where one quote is broken others are: do not scan far in vain */
+		reader->batch_rows = RECOVERY_ROWS;
 	}
 	else
 	{

@@ -36,6 +36,7 @@ typedef struct Reader
 	int64		line;			/* of data[0], from 1; binary: row number */
 	ScanRow    *rows;
 	uint32		max_rows;
+	uint32		batch_rows;		/* rows to look for at a time; few after a recovery */
 	ScanField  *fields;
 	uint32		max_fields;
 	ScanResult	result;
