@@ -30,6 +30,9 @@ leaf_open(LeafContext *context, ResultRelInfo *rri, bool batches)
 		leaf->after_row = triggers->trig_insert_after_row ||
 			triggers->trig_insert_new_table;
 	}
+	/* a partitioned target's transition tables want the rows of every leaf */
+	if (context->transition_capture != NULL)
+		leaf->after_row = true;
 	leaf->batches = batches && !leaf->before_row && !leaf->instead_row;
 
 	/* other access methods may borrow the heap's routines: they count as heap */
