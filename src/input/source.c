@@ -140,6 +140,7 @@ source_close(Source *source)
 	if (source->fd >= 0)
 		CloseTransientFile(source->fd);
 	source->fd = -1;
+	source->path = NULL;
 }
 
 bool

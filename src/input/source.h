@@ -34,7 +34,7 @@ typedef struct Source
 	int64		bytes_done;		/* read so far */
 	/* the open file */
 	int			current;		/* index in paths, -1 before the first */
-	const char *path;
+	const char *path;			/* NULL: none is open */
 	int			fd;
 	int64		size;			/* when it was opened */
 	int64		bytes_read;
