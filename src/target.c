@@ -7,9 +7,11 @@
  */
 #include "postgres.h"
 
+#include "access/sysattr.h"
 #include "access/table.h"
 #include "access/xact.h"
 #include "catalog/catalog.h"
+#include "catalog/heap.h"
 #include "catalog/namespace.h"
 #include "catalog/pg_authid.h"
 #include "commands/tablecmds.h"
@@ -152,26 +154,40 @@ parse_expression(const char *text)
 				(errcode(ERRCODE_SYNTAX_ERROR),
 				 errmsg("option \"where\" must be one boolean expression")));
 
+	/* an expression has no name, and a bare star is none */
 	column = linitial_node(ResTarget, select->targetList);
-	if (column->name != NULL)
+	if (column->name != NULL ||
+		(IsA(column->val, ColumnRef) &&
+		 IsA(linitial(((ColumnRef *) column->val)->fields), A_Star)))
 		ereport(ERROR,
 				(errcode(ERRCODE_SYNTAX_ERROR),
 				 errmsg("option \"where\" must be one boolean expression")));
 	return column->val;
 }
 
-/* Stored generated columns do not have their values yet when it is asked. */
+/*
+ * Stored generated columns do not have their values yet when it is asked,
+ * nor have system columns, but for tableoid.
+ */
 static void
 check_where_columns(Relation rel, Node *where)
 {
 	Bitmapset  *attrs = NULL;
-	int			i = -1;
 	bool		whole_row;
 
 	pull_varattnos(where, 1, &attrs);
 	whole_row = bms_is_member(0 - FirstLowInvalidHeapAttributeNumber, attrs);
 
-	for (i = 0; i < RelationGetNumberOfAttributes(rel); i++)
+	for (AttrNumber attnum = SelfItemPointerAttributeNumber;
+		 attnum > TableOidAttributeNumber; attnum--)
+		if (bms_is_member(attnum - FirstLowInvalidHeapAttributeNumber, attrs))
+			ereport(ERROR,
+					(errcode(ERRCODE_INVALID_COLUMN_REFERENCE),
+					 errmsg("system columns are not supported in option \"where\""),
+					 errdetail("Column \"%s\" is a system column.",
+							   NameStr(SystemAttributeDefinition(attnum)->attname))));
+
+	for (int i = 0; i < RelationGetNumberOfAttributes(rel); i++)
 	{
 		Form_pg_attribute att = TupleDescAttr(RelationGetDescr(rel), i);
 
@@ -186,12 +202,33 @@ check_where_columns(Relation rel, Node *where)
 	}
 }
 
+/* A place in the expression is none in the statement that called. */
+static void
+where_error_callback(void *arg)
+{
+	int			position = geterrposition();
+
+	if (position > 0)
+	{
+		errposition(0);
+		internalerrposition(position);
+		internalerrquery(arg);
+	}
+	errcontext("option \"where\" of bulk_load");
+}
+
 static List *
 transform_where(Target *target, const char *text)
 {
 	ParseState *pstate = target->pstate;
+	ErrorContextCallback callback = {
+		.previous = error_context_stack,
+		.callback = where_error_callback,
+		.arg = unconstify(char *, text)
+	};
 	Node	   *where;
 
+	error_context_stack = &callback;
 	pstate->p_sourcetext = text;
 	addNSItemToQuery(pstate, target->nsitem, false, true, true);
 
@@ -202,6 +239,7 @@ transform_where(Target *target, const char *text)
 
 	where = eval_const_expressions(NULL, where);
 	where = (Node *) canonicalize_qual((Expr *) where, false);
+	error_context_stack = callback.previous;
 	return make_ands_implicit((Expr *) where);
 }
 
@@ -248,7 +286,10 @@ add_column(Target *target, const char *name)
 	target->attnums[target->nfields++] = attnum;
 }
 
-/* INSERT on the columns that the file gives. */
+/*
+ * INSERT on the columns that the file gives; and SELECT on those that option
+ * where names, which its transformation has asked for.
+ */
 static void
 check_privileges(Target *target)
 {
@@ -258,7 +299,6 @@ check_privileges(Target *target)
 		if (target->attnums[i] != InvalidAttrNumber)
 			inserted = bms_add_member(inserted,
 									  target->attnums[i] - FirstLowInvalidHeapAttributeNumber);
-	COMPAT_REQUIRED_PERMS(target->nsitem) = ACL_INSERT;
 	COMPAT_INSERTED_COLS(target->nsitem) = inserted;
 	compat_check_permissions(target->pstate, target->nsitem);
 }
@@ -310,6 +350,7 @@ target_open(Oid relid, const BulkOptions *options)
 	target->nsitem = addRangeTableEntryForRelation(target->pstate, rel,
 												   RowExclusiveLock,
 												   NULL, false, false);
+	COMPAT_REQUIRED_PERMS(target->nsitem) = ACL_INSERT;
 	if (options->where)
 		target->where = transform_where(target, options->where);
 
