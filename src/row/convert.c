@@ -534,6 +534,7 @@ bool
 convert_fault(const Converter *conv, const ScanRow *row, RowError *err)
 {
 	ScanFormat	format = conv->dialect.format;
+	int			sqlstate = ERRCODE_BAD_COPY_FILE_FORMAT;
 	const char *message;
 
 	switch ((ScanFault) row->fault)
@@ -558,11 +559,13 @@ convert_fault(const Converter *conv, const ScanRow *row, RowError *err)
 			message = "end-of-copy marker does not match previous newline style";
 			break;
 		default:
-			message = "field is too long";
+			/* sound, but more than a value can be */
+			sqlstate = ERRCODE_PROGRAM_LIMIT_EXCEEDED;
+			message = "field is longer than 1 GB";
 			break;
 	}
-	return convert_fail(err, REJECT_SYNTAX, ERRCODE_BAD_COPY_FILE_FORMAT, NULL,
-						NULL, "%s", message);
+	return convert_fail(err, REJECT_SYNTAX, sqlstate, NULL, NULL, "%s",
+						message);
 }
 
 /* A row beyond the bytes that are known to be valid text. */
