@@ -308,6 +308,16 @@ load_row(Load *load)
 			load->limit_left--;
 		load->counted = true;
 		convert_next(load->conv);
+		if (writer->former != NULL &&
+			writer->routine->put_fields(writer, reader->data,
+										&reader->rows[load->next],
+										reader->fields, load->next))
+		{
+			result->rows_loaded++;
+			load->next++;
+			load->counted = false;
+			return;
+		}
 	}
 
 	ResetPerTupleExprContext(writer->estate);
@@ -524,6 +534,9 @@ open_converter(Load *load)
 							  load->writer->estate);
 	load->writer->one_by_one = load->conv->volatile_defaults ||
 		load->where_volatile;
+	load->writer->former = NULL;
+	if (load->writer->plain && load->where == NULL)
+		load->writer->former = form_open(load->conv);
 }
 
 /* What follows the end marker was not read: that must not go unsaid. */

@@ -307,11 +307,11 @@ hint_for_syntax(const char *message)
 		return errhint("The option \"extra_columns\" can have them ignored.");
 	if (starts_with(message, "missing data"))
 		return errhint("The option \"missing_columns\" can have them filled; check \"delimiter\" if every row is short.");
-	if (strstr(message, "quote") != NULL)
-		return errhint("Check the options \"quote\" and \"escape\".");
 	if (strstr(message, "carriage return") != NULL ||
 		strstr(message, "newline") != NULL)
 		return errhint("Give all lines of the file the same line end.");
+	if (strstr(message, "quote") != NULL)
+		return errhint("Check the options \"quote\" and \"escape\".");
 	return 0;
 }
 

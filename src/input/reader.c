@@ -258,6 +258,9 @@ reader_recover(Reader *reader, uint32 index, int nfields)
 			break;
 		case SCAN_RESUME:
 			row->next = resume;
+			if (reader->eol == SCAN_EOL_UNKNOWN &&
+				reader->data[resume - 1] == '\r')
+				reader->eol = SCAN_EOL_CR;
 			break;
 	}
 

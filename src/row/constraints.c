@@ -102,6 +102,13 @@ enter_row_memory(EState *estate)
 	return MemoryContextSwitchTo(GetPerTupleMemoryContext(estate));
 }
 
+bool
+constraints_only_notnull(const Constraints *constraints)
+{
+	return constraints == NULL ||
+		(constraints->nchecks == 0 && constraints->virtual_notnull == NIL);
+}
+
 /* The server's own error for a row that has failed a test here. */
 static bool
 raise(Constraints *constraints, TupleTableSlot *slot)

@@ -7,16 +7,8 @@
  */
 #include "postgres.h"
 
-#include "access/htup_details.h"
 #include "row/tuple.h"
-
-typedef struct TupleColumn
-{
-	int16		length;			/* -1: varlena */
-	bool		byval;
-	bool		pack;			/* may get a short header */
-	uint8		align;			/* bytes: 1, 2, 4 or 8 */
-} TupleColumn;
+#include "row/tuple_put.h"
 
 struct TupleFormer
 {
@@ -43,6 +35,15 @@ alignment_bytes(char align)
 	}
 }
 
+void
+tuple_column(TupleColumn *column, Form_pg_attribute att)
+{
+	column->length = att->attlen;
+	column->byval = att->attbyval;
+	column->align = alignment_bytes(att->attalign);
+	column->pack = att->attlen == -1 && att->attstorage != TYPSTORAGE_PLAIN;
+}
+
 TupleFormer *
 tuple_former(TupleDesc desc)
 {
@@ -52,18 +53,14 @@ tuple_former(TupleDesc desc)
 					 sizeof(TupleColumn) * desc->natts);
 	former->desc = desc;
 	former->natts = desc->natts;
-	former->fixed = HEAPTUPLESIZE +
-		MAXALIGN(SizeofHeapTupleHeader + BITMAPLEN(desc->natts));
+	former->fixed = HEAPTUPLESIZE + tuple_header_size(desc->natts, true);
 
 	for (int i = 0; i < desc->natts; i++)
 	{
 		Form_pg_attribute att = TupleDescAttr(desc, i);
 		TupleColumn *column = &former->columns[i];
 
-		column->length = att->attlen;
-		column->byval = att->attbyval;
-		column->align = alignment_bytes(att->attalign);
-		column->pack = att->attlen == -1 && att->attstorage != TYPSTORAGE_PLAIN;
+		tuple_column(column, att);
 		former->fixed += (column->align - 1) + Max(att->attlen, 0);
 		if (att->attlen < -1)
 			former->general = true;
@@ -95,66 +92,6 @@ tuple_bound(const TupleFormer *former, const Datum *values, const bool *nulls,
 	return bound;
 }
 
-static inline char *
-align_zeroed(char *p, uint8 align)
-{
-	char	   *aligned = (char *) TYPEALIGN(align, (uintptr_t) p);
-
-	while (p < aligned)
-		*p++ = 0;
-	return p;
-}
-
-static inline char *
-put_varlena(char *p, const TupleColumn *column, Datum datum)
-{
-	struct varlena *value = (struct varlena *) DatumGetPointer(datum);
-	Size		size;
-
-	if (VARATT_IS_SHORT(value))
-		size = VARSIZE_SHORT(value);
-	else if (column->pack && VARATT_CAN_MAKE_SHORT(value))
-	{
-		size = VARATT_CONVERTED_SHORT_SIZE(value);
-		SET_VARSIZE_SHORT(p, size);
-		memcpy(p + 1, VARDATA(value), size - 1);
-		return p + size;
-	}
-	else
-	{
-		p = align_zeroed(p, column->align);
-		size = VARSIZE(value);
-	}
-	memcpy(p, value, size);
-	return p + size;
-}
-
-static inline char *
-put_fixed(char *p, const TupleColumn *column, Datum datum)
-{
-	p = align_zeroed(p, column->align);
-	if (!column->byval)
-		memcpy(p, DatumGetPointer(datum), column->length);
-	else
-		switch (column->length)
-		{
-			case 1:
-				*(int8 *) p = DatumGetChar(datum);
-				break;
-			case 2:
-				*(int16 *) p = DatumGetInt16(datum);
-				break;
-			case 4:
-				*(int32 *) p = DatumGetInt32(datum);
-				break;
-			default:
-				Assert(column->length == sizeof(Datum));
-				*(Datum *) p = datum;
-				break;
-		}
-	return p + column->length;
-}
-
 /* What expanded objects and toast pointers need, or cstring columns. */
 static HeapTuple
 form_generally(const TupleFormer *former, const Datum *values,
@@ -162,10 +99,11 @@ form_generally(const TupleFormer *former, const Datum *values,
 {
 	HeapTuple	formed = heap_form_tuple(former->desc, (Datum *) values,
 										 (bool *) nulls);
-	HeapTuple	tuple = arena_alloc(arena, HEAPTUPLESIZE + formed->t_len);
+	char	   *start = arena_alloc(arena, HEAPTUPLESIZE + formed->t_len);
+	HeapTuple	tuple;
 
-	memcpy(tuple, formed, HEAPTUPLESIZE + formed->t_len);
-	tuple->t_data = (HeapTupleHeader) ((char *) tuple + HEAPTUPLESIZE);
+	memcpy(start + HEAPTUPLESIZE, formed->t_data, formed->t_len);
+	tuple = tuple_finish(start, formed->t_len);
 	heap_freetuple(formed);
 	return tuple;
 }
@@ -174,29 +112,19 @@ HeapTuple
 tuple_form(const TupleFormer *former, const Datum *values, const bool *nulls,
 		   Arena *arena)
 {
-	HeapTuple	tuple;
 	HeapTupleHeader header;
 	bool		hasnull;
 	Size		bound = tuple_bound(former, values, nulls, &hasnull);
-	Size		hoff;
+	Size		hoff = tuple_header_size(former->natts, hasnull);
+	char	   *start;
 	char	   *p;
 
 	if (bound == 0 || former->general)
 		return form_generally(former, values, nulls, arena);
 
-	tuple = arena_alloc(arena, bound);
-	header = (HeapTupleHeader) ((char *) tuple + HEAPTUPLESIZE);
-	hoff = SizeofHeapTupleHeader;
-	if (hasnull)
-		hoff += BITMAPLEN(former->natts);
-	hoff = MAXALIGN(hoff);
-	memset(header, 0, hoff);
-
-	header->t_hoff = hoff;
-	HeapTupleHeaderSetNatts(header, former->natts);
-	ItemPointerSetInvalid(&header->t_ctid);
-	if (hasnull)
-		header->t_infomask |= HEAP_HASNULL;
+	start = arena_alloc(arena, bound);
+	header = (HeapTupleHeader) (start + HEAPTUPLESIZE);
+	tuple_init_header(header, former->natts, hoff, hasnull);
 
 	p = (char *) header + hoff;
 	for (int i = 0; i < former->natts; i++)
@@ -212,16 +140,12 @@ tuple_form(const TupleFormer *former, const Datum *values, const bool *nulls,
 		if (column->length == -1)
 		{
 			header->t_infomask |= HEAP_HASVARWIDTH;
-			p = put_varlena(p, column, values[i]);
+			p = tuple_put_varlena(p, column, values[i]);
 		}
 		else
-			p = put_fixed(p, column, values[i]);
+			p = tuple_put_fixed(p, column, values[i]);
 	}
 
-	tuple->t_len = p - (char *) header;
-	ItemPointerSetInvalid(&tuple->t_self);
-	tuple->t_tableOid = InvalidOid;
-	tuple->t_data = header;
-	arena_trim(arena, tuple, HEAPTUPLESIZE + tuple->t_len);
-	return tuple;
+	arena_trim(arena, start, p - start);
+	return tuple_finish(start, p - (char *) header);
 }

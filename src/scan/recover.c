@@ -138,10 +138,14 @@ scan_recover(const ScanDialect *dialect, ScanEol eol,
 			 uint32_t row_end, uint32_t nfields,
 			 uint32_t *resume)
 {
-	const char	line_end = eol == SCAN_EOL_CR ? '\r' : '\n';
 	const char *limit = window + length;
 	const char *stop = window + row_end;
 	const char *s = window + row_start;
+	char		line_end = eol == SCAN_EOL_CR ? '\r' : '\n';
+
+	/* the first row has swallowed the line end that tells the file's kind */
+	if (eol == SCAN_EOL_UNKNOWN && memchr(s, '\n', (size_t) (stop - s)) == NULL)
+		line_end = '\r';
 
 	while ((s = memchr(s, line_end, (size_t) (stop - s))) != NULL)
 	{

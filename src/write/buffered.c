@@ -262,6 +262,26 @@ buffered_put(Writer *base, uint32 number, RowError *err)
 	return verdict;
 }
 
+static bool
+buffered_put_fields(Writer *base, const char *data, const ScanRow *row,
+					const ScanField *fields, uint32 number)
+{
+	BufferedWriter *writer = (BufferedWriter *) base;
+	Leaf	   *leaf = writer->leaf;
+	HeapTuple	tuple = form_row(base->former, data, row, fields,
+								 &writer->context.arena);
+
+	if (tuple == NULL)
+		return false;
+	leaf_put_tuple(&writer->context, leaf, tuple, number);
+	if (leaf_is_full(leaf))
+	{
+		guard_close(writer->guard);
+		flush_all(writer);
+	}
+	return true;
+}
+
 /* ---- open and close ---- */
 
 static void
@@ -294,6 +314,7 @@ buffered_close(Writer *base)
 static const WriterRoutine buffered_routine = {
 	.name = "buffered",
 	.put = buffered_put,
+	.put_fields = buffered_put_fields,
 	.flush = buffered_flush,
 	.close = buffered_close,
 };
@@ -382,7 +403,14 @@ buffered_open(Target *target, const BulkOptions *options, Guard *guard)
 		 !(writer->proute && triggers->trig_insert_new_table));
 
 	if (writer->proute == NULL)
-		writer->leaf = add_leaf(writer, writer->root);
+	{
+		Leaf	   *leaf = add_leaf(writer, writer->root);
+
+		writer->leaf = leaf;
+		writer->base.plain = leaf->batches && leaf->former != NULL &&
+			!leaf->generated && constraints_only_notnull(leaf->constraints) &&
+			!target->rel->rd_rel->relispartition;
+	}
 	else if (guard->enabled)
 		writer->router = route_open(target->rel, estate, guard);
 

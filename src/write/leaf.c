@@ -78,27 +78,35 @@ leaf_slot(LeafContext *context, Leaf *leaf, int index)
 }
 
 void
-leaf_put(LeafContext *context, Leaf *leaf, TupleTableSlot *slot, uint32 number)
+leaf_put_tuple(LeafContext *context, Leaf *leaf, HeapTuple tuple, uint32 number)
 {
 	if (unlikely(leaf->bistate == NULL))
 		leaf_prepare(context, leaf);
+	leaf->tuples[leaf->nrows] = tuple;
+	leaf->nbytes += tuple->t_len;
+	leaf->numbers[leaf->nrows++] = number;
+}
+
+void
+leaf_put(LeafContext *context, Leaf *leaf, TupleTableSlot *slot, uint32 number)
+{
+	TupleTableSlot *own;
 
 	if (leaf->former != NULL)
 	{
-		HeapTuple	tuple = tuple_form(leaf->former, slot->tts_values,
-									   slot->tts_isnull, &context->arena);
-
-		leaf->tuples[leaf->nrows] = tuple;
-		leaf->nbytes += tuple->t_len;
+		leaf_put_tuple(context, leaf,
+					   tuple_form(leaf->former, slot->tts_values,
+								  slot->tts_isnull, &context->arena),
+					   number);
+		return;
 	}
-	else
-	{
-		TupleTableSlot *own = leaf_slot(context, leaf, leaf->nrows);
 
-		ExecCopySlot(own, slot);
-		ExecMaterializeSlot(own);
-		leaf->nbytes += LEAF_BATCH_BYTES / LEAF_BATCH_ROWS;
-	}
+	if (leaf->bistate == NULL)
+		leaf_prepare(context, leaf);
+	own = leaf_slot(context, leaf, leaf->nrows);
+	ExecCopySlot(own, slot);
+	ExecMaterializeSlot(own);
+	leaf->nbytes += LEAF_BATCH_BYTES / LEAF_BATCH_ROWS;
 	leaf->numbers[leaf->nrows++] = number;
 }
 

@@ -63,6 +63,10 @@ extern Leaf *leaf_open(LeafContext *context, ResultRelInfo *rri, bool batches);
 extern void leaf_put(LeafContext *context, Leaf *leaf, TupleTableSlot *slot,
 					 uint32 number);
 
+/* Takes a tuple that lies in the context's arena. */
+extern void leaf_put_tuple(LeafContext *context, Leaf *leaf, HeapTuple tuple,
+						   uint32 number);
+
 static inline bool
 leaf_is_full(const Leaf *leaf)
 {

@@ -15,6 +15,7 @@
 
 #include "executor/executor.h"
 #include "options.h"
+#include "row/form.h"
 #include "row/guard.h"
 #include "row/row_error.h"
 #include "target.h"
@@ -35,6 +36,14 @@ typedef struct WriterRoutine
 	/* Takes the row in writer->slot; number is its place in the window. */
 	WriterVerdict (*put) (Writer *writer, uint32 number, RowError *err);
 
+	/*
+	 * Takes a row past the slot, formed straight from its fields.  Only with
+	 * writer->former; false where the row must go the long way, by put.
+	 */
+	bool		(*put_fields) (Writer *writer, const char *data,
+							   const ScanRow *row, const ScanField *fields,
+							   uint32 number);
+
 	/* Everything taken so far is in its table. */
 	void		(*flush) (Writer *writer);
 
@@ -47,7 +56,9 @@ struct Writer
 	const WriterRoutine *routine;
 	EState	   *estate;
 	TupleTableSlot *slot;		/* virtual, in the target's form */
+	bool		plain;			/* rows need no more than to be stored */
 	bool		one_by_one;		/* no batches: an expression may look at the table */
+	RowFormer  *former;			/* for put_fields; NULL: not to be called */
 	int64		current_row;	/* number of the row worked on, -1: none (for CONTEXT) */
 };
 

@@ -1,0 +1,35 @@
+/*
+ * form.h
+ *		Fields straight to a heap tuple, where nothing needs the values between.
+ *
+ * The short road of a load whose rows only have to be converted: no where,
+ * no defaults, no checks beyond NOT NULL, every column of a type with a fast
+ * converter.  A row for which anything at all is out of the ordinary (a bad
+ * value, an escaped field, a converter that declines, a null where none may
+ * be) is left to the long road, which judges it from the beginning.  So this
+ * room knows no errors.
+ */
+#ifndef PGBULK_FORM_H
+#define PGBULK_FORM_H
+
+#include "postgres.h"
+
+#include "access/htup.h"
+#include "row/arena.h"
+#include "row/convert.h"
+
+typedef struct RowFormer RowFormer;
+
+/*
+ * NULL where the columns need the long road.  The table may have no
+ * constraints but NOT NULL and no generated columns: that is for the caller
+ * to know.  Memory: the current context.
+ */
+extern RowFormer *form_open(Converter *conv);
+
+/* The row's tuple, in arena; NULL: take the long road. */
+extern HeapTuple form_row(RowFormer *former, const char *data,
+						  const ScanRow *row, const ScanField *fields,
+						  Arena *arena);
+
+#endif							/* PGBULK_FORM_H */
