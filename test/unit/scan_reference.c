@@ -344,7 +344,7 @@ feed_scan(const ScanDialect *d, const char *data, size_t len, Feed feed,
 		/* padding that would do harm if it were looked at */
 		memcpy(window, data + base, have);
 		for (size_t i = 0; i < SCAN_PADDING; i++)
-			window[have + i] = "\n\".\\,\r"[i % 6];
+			window[have + i] = "\n\".\\,\r"[(i + have) % 6];
 		scan_rows(d, &found->eol, window, (uint32_t) have, at_eof, rows,
 				  feed.max_rows, fields, feed.max_fields, &result);
 		free(window);
