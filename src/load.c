@@ -492,6 +492,13 @@ check_header_row(Load *load, const ScanRow *row)
 	convert_window(conv, data, load->reader->result.consumed);
 	if (row->fault != SCAN_FAULT_NONE)
 		convert_fault(conv, row, NULL);
+	if (conv->encoding.transcode)
+	{
+		ScanField	line = {.start = row->start, .length = row->end - row->start};
+		uint32		len;
+
+		(void) convert_field_text(conv, data, &line, &len, NULL);
+	}
 	if (row->end > conv->valid)
 		encoding_report(&conv->encoding, data + conv->valid,
 						row->end - conv->valid, NULL);
