@@ -6,6 +6,7 @@
 
 #include "catalog/namespace.h"
 #include "row/encoding.h"
+#include "scan/scan.h"
 
 #define VERIFY_STEP 0x40000000
 
@@ -129,6 +130,20 @@ encoding_report(const Encoding *encoding, const char *s, uint32 len,
 	err->column = err->value = NULL;
 }
 
+static int
+report_too_long(RowError *err)
+{
+	if (err == NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
+				 errmsg("field is too long for encoding conversion")));
+	err->reason = REJECT_SYNTAX;
+	err->sqlstate = ERRCODE_PROGRAM_LIMIT_EXCEEDED;
+	err->message = "field is too long for encoding conversion";
+	err->column = err->value = NULL;
+	return -1;
+}
+
 int
 encoding_convert(Encoding *encoding, const char *s, uint32 len, char *dst,
 				 RowError *err)
@@ -138,10 +153,7 @@ encoding_convert(Encoding *encoding, const char *s, uint32 len, char *dst,
 	int			n;
 
 	if (len > ENCODING_MAX_LENGTH)
-		ereport(ERROR,
-				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
-				 errmsg("field of %u bytes is too long for encoding conversion",
-						len)));
+		return report_too_long(err);
 
 	done = DatumGetInt32(FunctionCall6(&encoding->procedure,
 									   Int32GetDatum(encoding->file),
@@ -151,7 +163,11 @@ encoding_convert(Encoding *encoding, const char *s, uint32 len, char *dst,
 									   Int32GetDatum(len),
 									   BoolGetDatum(err != NULL)));
 	if (done == len)
-		return strlen(dst);
+	{
+		size_t		length = strlen(dst);
+
+		return length < SCAN_MAX_FIELD ? (int) length : report_too_long(err);
+	}
 
 	bad = s + done;
 	if (pg_encoding_verifymbchar(encoding->file, bad, len - done) <= 0)

@@ -40,7 +40,8 @@ extern uint32 encoding_valid_prefix(const Encoding *encoding, const char *s,
 /*
  * Converts len bytes of s to dst (terminated; room for
  * len * MAX_CONVERSION_GROWTH + 1 bytes).  Returns the length, or -1 with
- * err filled; err = NULL: raises 22021 or 22P05 as the server does.
+ * err filled; err = NULL: raises 22021 or 22P05 as the server does, or 54000
+ * where the text or its conversion is too long for a value.
  */
 extern int encoding_convert(Encoding *encoding, const char *s, uint32 len,
 							char *dst, RowError *err);

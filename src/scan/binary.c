@@ -81,7 +81,7 @@ scan_fields(const char *window, uint32_t length, uint32_t *p, int count,
 			fields[i].quoted = 1;
 			continue;
 		}
-		if (size > SCAN_MAX_FIELD)
+		if (size >= SCAN_MAX_FIELD)
 			return ROW_BAD_SIZE;
 		if (length - *p < size)
 			return ROW_UNFINISHED;

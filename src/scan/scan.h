@@ -26,9 +26,12 @@
 
 #define SCAN_PADDING 64
 
-/* Longest window: offsets are 32 bits and a field's length has 30. */
+/*
+ * Longest window: offsets are 32 bits.  A field's length has 30 bits, and so
+ * has that of a value in the server, with its four bytes of length.
+ */
 #define SCAN_MAX_WINDOW 0x7fffff00u
-#define SCAN_MAX_FIELD 0x3fffffffu
+#define SCAN_MAX_FIELD 0x3ffffffcu
 
 typedef enum ScanFormat
 {
