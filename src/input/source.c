@@ -21,10 +21,23 @@
 
 #define WINDOW_FRONT 16			/* readable bytes before the window */
 
+/* Before anything is said about files: even their names are no one's business. */
+static void
+check_privilege(void)
+{
+	if (!has_privs_of_role(GetUserId(), ROLE_PG_READ_SERVER_FILES))
+		ereport(ERROR,
+				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+				 errmsg("permission denied to load from a file"),
+				 errdetail("Only roles with privileges of the \"%s\" role may load from a file.",
+						   "pg_read_server_files"),
+				 errhint("psql's \\copy command works for anyone.")));
+}
+
 List *
 source_expand(const char *path)
 {
-	List	   *paths = NIL;
+	List	   *volatile paths = NIL;
 	glob_t		found;
 	int			rc;
 
@@ -34,6 +47,7 @@ source_expand(const char *path)
 				 errmsg("relative path not allowed: \"%s\"", path),
 				 errhint("Give the absolute path of a file on the server.")));
 
+	check_privilege();
 	if (strpbrk(path, "*?[") == NULL || access(path, F_OK) == 0)
 		return list_make1(pstrdup(path));
 
@@ -109,14 +123,7 @@ source_open(List *paths, Size window_size)
 	Source	   *source = palloc0(sizeof(Source));
 	ListCell   *lc;
 
-	if (!has_privs_of_role(GetUserId(), ROLE_PG_READ_SERVER_FILES))
-		ereport(ERROR,
-				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
-				 errmsg("permission denied to load from a file"),
-				 errdetail("Only roles with privileges of the \"%s\" role may load from a file.",
-						   "pg_read_server_files"),
-				 errhint("psql's \\copy command works for anyone.")));
-
+	check_privilege();
 	foreach(lc, paths)
 	{
 		int64		size;

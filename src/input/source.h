@@ -46,7 +46,8 @@ typedef struct Source
  * [) all that match, sorted by name.  Returns a List of char * in the
  * current context.
  *
- * Errors: 22023 for a relative path; 58P01 for a glob without a match.
+ * Errors: 22023 for a relative path; 42501 without pg_read_server_files;
+ * 58P01 for a glob without a match.
  */
 extern List *source_expand(const char *path);
 
