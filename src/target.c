@@ -288,14 +288,15 @@ add_column(Target *target, const char *name)
 
 /*
  * INSERT on the columns that the file gives; and SELECT on those that option
- * where names, which its transformation has asked for.
+ * where names, which its transformation has asked for.  Without any field:
+ * INSERT on some column.
  */
 static void
-check_privileges(Target *target)
+check_privileges(Target *target, int nfields)
 {
 	Bitmapset  *inserted = NULL;
 
-	for (int i = 0; i < target->nfields; i++)
+	for (int i = 0; i < nfields; i++)
 		if (target->attnums[i] != InvalidAttrNumber)
 			inserted = bms_add_member(inserted,
 									  target->attnums[i] - FirstLowInvalidHeapAttributeNumber);
@@ -312,12 +313,15 @@ target_set_columns(Target *target, List *names)
 	target->attnums = palloc(sizeof(AttrNumber) * Max(list_length(names), 1));
 	foreach(lc, names)
 		add_column(target, lfirst(lc));
-	check_privileges(target);
+	check_privileges(target, target->nfields);
 }
 
-/* Without a column list: all that can be loaded. */
+/*
+ * Without a column list: all that can be loaded.  Which of them a header maps
+ * is not known yet; until then the right to any will do.
+ */
 static void
-set_all_columns(Target *target)
+set_all_columns(Target *target, bool mapped)
 {
 	TupleDesc	desc = RelationGetDescr(target->rel);
 
@@ -330,7 +334,7 @@ set_all_columns(Target *target)
 		if (!att->attisdropped && !att->attgenerated)
 			target->attnums[target->nfields++] = att->attnum;
 	}
-	check_privileges(target);
+	check_privileges(target, mapped ? 0 : target->nfields);
 }
 
 Target *
@@ -357,7 +361,7 @@ target_open(Oid relid, const BulkOptions *options)
 	if (options->has_columns)
 		target_set_columns(target, options->columns);
 	else
-		set_all_columns(target);
+		set_all_columns(target, options->header == BULK_HEADER_MAP);
 
 	if (check_enable_rls(relid, InvalidOid, false) == RLS_ENABLED)
 		ereport(ERROR,
