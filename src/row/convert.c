@@ -4,6 +4,7 @@
  */
 #include "postgres.h"
 
+#include "catalog/namespace.h"
 #include "commands/copy.h"
 #include "compat.h"
 #include "miscadmin.h"
@@ -136,8 +137,36 @@ open_column(Converter *conv, Column *column, AttrNumber attnum)
 											   &column->default_volatile);
 }
 
+/*
+ * A marker as the file has it; NULL if its encoding cannot express it, so
+ * that it never occurs.
+ */
+static const char *
+marker_in_file(const Converter *conv, const char *text)
+{
+	const Encoding *encoding = &conv->encoding;
+	int			len = strlen(text);
+	Oid			procedure;
+	unsigned char *raw;
+
+	if (!encoding->transcode || scan_is_ascii(text, len))
+		return text;
+	procedure = FindDefaultConversionProc(encoding->database, encoding->file);
+	if (!OidIsValid(procedure))
+		return NULL;
+	raw = palloc(len * MAX_CONVERSION_GROWTH + 1);
+	if (pg_do_encoding_conversion_buf(procedure, encoding->database,
+									  encoding->file,
+									  (unsigned char *) unconstify(char *, text),
+									  len, raw,
+									  len * MAX_CONVERSION_GROWTH + 1,
+									  true) != len)
+		return NULL;
+	return (const char *) raw;
+}
+
 static void
-open_nulls(Converter *conv)
+open_markers(Converter *conv)
 {
 	const List *nulls = conv->options->nulls;
 	ListCell   *lc;
@@ -145,9 +174,16 @@ open_nulls(Converter *conv)
 	conv->nulls = palloc(sizeof(NullMarker) * Max(list_length(nulls), 1));
 	foreach(lc, nulls)
 	{
-		conv->nulls[conv->nnulls].text = lfirst(lc);
-		conv->nulls[conv->nnulls++].length = strlen(lfirst(lc));
+		const char *text = marker_in_file(conv, lfirst(lc));
+
+		if (text != NULL)
+		{
+			conv->nulls[conv->nnulls].text = text;
+			conv->nulls[conv->nnulls++].length = strlen(text);
+		}
 	}
+	if (conv->options->default_marker != NULL)
+		conv->default_marker = marker_in_file(conv, conv->options->default_marker);
 }
 
 /* Defaults of the columns that the file does not give. */
@@ -200,7 +236,7 @@ convert_open(const BulkOptions *options, const Target *target, Guard *guard,
 	for (int i = 0; i < conv->ncolumns; i++)
 		open_column(conv, &conv->columns[i], target->attnums[i]);
 	open_defaults(conv);
-	open_nulls(conv);
+	open_markers(conv);
 	set_forced(conv, &options->force_null, offsetof(Column, force_null),
 			   "force_null");
 	set_forced(conv, &options->force_not_null,
@@ -442,6 +478,18 @@ use_default(Converter *conv, Column *column, const char *missing_message,
 	return true;
 }
 
+/* Whether a text in the database encoding is a null marker. */
+static bool
+is_null_text(const Converter *conv, const char *s, uint32 len)
+{
+	ListCell   *lc;
+
+	foreach(lc, conv->options->nulls)
+		if (equals(s, len, lfirst(lc)))
+			return true;
+	return false;
+}
+
 static inline bool
 convert_field(Converter *conv, int index, const char *data,
 			  const ScanField *field, Datum *value, bool *isnull,
@@ -459,8 +507,8 @@ convert_field(Converter *conv, int index, const char *data,
 
 	if (!column->force_not_null && convert_is_null(conv, data, field))
 		goto null;
-	if (conv->options->default_marker && !field->quoted &&
-		equals(s, len, conv->options->default_marker))
+	if (conv->default_marker != NULL && !field->quoted &&
+		equals(s, len, conv->default_marker))
 		return use_default(conv, column, "unexpected default marker in input",
 						   value, isnull, err);
 
@@ -471,7 +519,7 @@ convert_field(Converter *conv, int index, const char *data,
 			return false;
 	}
 	if (unlikely(column->force_null) && field->quoted &&
-		convert_is_null_marker(conv, s, len))
+		is_null_text(conv, s, len))
 		goto null;
 
 	if (column->convert != NULL)

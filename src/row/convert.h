@@ -75,7 +75,8 @@ struct Converter
 	ScanDialect dialect;
 	Encoding	encoding;
 	int			nnulls;
-	NullMarker *nulls;
+	NullMarker *nulls;			/* as the file has them */
+	const char *default_marker; /* likewise; NULL: none */
 	int			natts;
 	int			ncolumns;
 	Column	   *columns;
