@@ -57,9 +57,9 @@ BEGIN
 	END LOOP;
 END $$;
 SELECT * FROM pg_temp.bad('UTF8', '\xe9', '\xc3', '\xc0af', '\xeda080', '\xf8888080', '\xe4b8', '\x00', '\xefbfbf', '\xf09f9880');
-SELECT * FROM pg_temp.bad('LATIN1', '\x80', '\xe9');
+SELECT * FROM pg_temp.bad('LATIN1', '\x00', '\x80', '\xe9');
 SELECT * FROM pg_temp.bad('WIN1252', '\x81', '\x80');
-SELECT * FROM pg_temp.bad('SJIS', '\x8120', '\xff', '\x85a9', '\x955c');
+SELECT * FROM pg_temp.bad('SJIS', '\x8120', '\xff', '\x85a9', '\x955c', '\x00');
 SELECT * FROM pg_temp.bad('GBK', '\xff', '\x8120', '\xa2a1', '\xd55c');
 SELECT * FROM pg_temp.bad('EUC_JP', '\xb0', '\x8fb0', '\xb0a1');
 SELECT * FROM pg_temp.bad('BIG5', '\x81', '\xa55c');

@@ -170,7 +170,9 @@ encoding_convert(Encoding *encoding, const char *s, uint32 len, char *dst,
 	}
 
 	bad = s + done;
-	if (pg_encoding_verifymbchar(encoding->file, bad, len - done) <= 0)
+	/* a zero byte passes as a character there, but never as text */
+	if (*bad == '\0' ||
+		pg_encoding_verifymbchar(encoding->file, bad, len - done) <= 0)
 	{
 		encoding_report(encoding, bad, len - done, err);
 		return -1;
