@@ -180,7 +180,10 @@ reject_row(Load *load)
 		.raw_full_len = row->next - row->start,
 	};
 
+	/* too many bad rows are no bad row */
+	load->guard.strict = true;
 	rejects_add(load->rejects, &reject);
+	load->guard.strict = false;
 }
 
 /*

@@ -71,14 +71,15 @@ guard_run(Guard *guard, void (*body) (void *arg), void *arg)
 
 		MemoryContextSwitchTo(context);
 		edata = CopyErrorData();
-		if (!is_about_data(edata->sqlerrcode))
-			PG_RE_THROW();
-
 		FlushErrorState();
+
+		/* also where the error goes on: nobody else ends the subtransaction */
 		RollbackAndReleaseCurrentSubTransaction();
 		MemoryContextSwitchTo(context);
 		CurrentResourceOwner = guard->owner;
 		guard->open = false;
+		if (guard->strict || !is_about_data(edata->sqlerrcode))
+			ReThrowError(edata);
 	}
 	PG_END_TRY();
 

@@ -24,6 +24,7 @@ typedef struct Guard
 {
 	bool		enabled;		/* off: errors go where they always go */
 	bool		open;
+	bool		strict;			/* what is thrown now is not the row's fault */
 	MemoryContext context;		/* what was current outside */
 	ResourceOwner owner;
 } Guard;
@@ -49,8 +50,8 @@ guard_close(Guard *guard)
  * Calls body(arg).  Returns NULL when it came to its end, or the error that
  * was thrown under an open guard (copied into the current context), after
  * the guard's subtransaction has been rolled back.  Errors that are not
- * about data (cancel, out of memory, I/O, serialization, internal) and those
- * thrown with the guard closed are thrown on.
+ * about data (cancel, out of memory, I/O, serialization, internal), all while
+ * strict is set, and those thrown with the guard closed are thrown on.
  */
 extern ErrorData *guard_run(Guard *guard, void (*body) (void *arg), void *arg);
 
