@@ -20,6 +20,7 @@
 #include "utils/wait_event.h"
 
 #define WINDOW_FRONT 16			/* readable bytes before the window */
+#define READ_MOST (32 * 1024 * 1024)	/* at a time: a read cannot be cancelled */
 
 /* Before anything is said about files: even their names are no one's business. */
 static void
@@ -236,7 +237,7 @@ window_fill(Source *source, uint32 consumed, uint32 lines)
 
 		pgstat_report_wait_start(WAIT_EVENT_COPY_FILE_READ);
 		n = read(source->fd, window->data + window->length,
-				 window->capacity - window->length);
+				 Min(window->capacity - window->length, READ_MOST));
 		pgstat_report_wait_end();
 
 		if (n < 0 && errno == EINTR)
