@@ -131,7 +131,7 @@ class Table:
                 column.not_null = True
                 self.constraints.append("EXCLUDE (%s WITH =)" % ident(column.name))
             elif kind == 3:
-                self.after.append("CREATE UNIQUE INDEX ON @ ((%s + 1)) WHERE %s > 2" % (ident(column.name), ident(column.name)))
+                self.after.append("CREATE UNIQUE INDEX ON @ ((%s / 2)) WHERE %s > 2" % (ident(column.name), ident(column.name)))
             else:
                 column.clauses = " UNIQUE"
             self.columns.append(column)
