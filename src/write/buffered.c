@@ -7,8 +7,8 @@
  * conditions under which rows may wait in batches.
  *
  * Leaves of a partitioned target keep their batches until the window ends,
- * so that scattered rows still go in together.  Those that nothing was
- * routed to for a while give back their slots and buffer pins.
+ * so that scattered rows still go in together.  Only the latest few keep
+ * slots and a buffer pin.
  */
 #include "postgres.h"
 
@@ -23,7 +23,7 @@
 #include "utils/rel.h"
 #include "write/leaf.h"
 
-/* Leaves that keep slots and a buffer pin beyond the end of a window. */
+/* Leaves that keep slots and a buffer pin after they were written to. */
 #define MAX_WARM_LEAVES 32
 
 typedef struct BufferedWriter
@@ -39,6 +39,7 @@ typedef struct BufferedWriter
 	Leaf	   *leaf;			/* the only one, or the latest */
 	List	   *leaves;			/* all, for the close */
 	List	   *waiting;		/* those with rows in their batches */
+	List	   *warm;			/* those flushed last, oldest first */
 } BufferedWriter;
 
 /* The batch hangs where COPY hangs its own on a result relation. */
@@ -70,6 +71,32 @@ add_leaf(BufferedWriter *writer, ResultRelInfo *rri)
 
 /* ---- flush ---- */
 
+/*
+ * A leaf of many was written to: it keeps its slots and its buffer pin, and
+ * the one that had its turn longest ago gives back its own.
+ */
+static void
+keep_warm(BufferedWriter *writer, Leaf *leaf)
+{
+	MemoryContext old;
+
+	if (writer->proute == NULL || (writer->warm != NIL && llast(writer->warm) == leaf))
+		return;
+	old = MemoryContextSwitchTo(writer->base.estate->es_query_cxt);
+	writer->warm = lappend(list_delete_ptr(writer->warm, leaf), leaf);
+	MemoryContextSwitchTo(old);
+
+	if (list_length(writer->warm) > MAX_WARM_LEAVES)
+	{
+		Leaf	   *oldest = linitial(writer->warm);
+
+		/* with rows waiting again it will have its turn */
+		if (oldest->nrows == 0)
+			leaf_rest(oldest);
+		writer->warm = list_delete_first(writer->warm);
+	}
+}
+
 static void
 flush_all(BufferedWriter *writer)
 {
@@ -82,15 +109,12 @@ flush_all(BufferedWriter *writer)
 	}
 	else
 	{
-		bool		many = list_length(writer->waiting) > MAX_WARM_LEAVES;
-
 		foreach(lc, writer->waiting)
 		{
 			Leaf	   *leaf = lfirst(lc);
 
 			leaf_flush(&writer->context, leaf);
-			if (many)
-				leaf_rest(leaf);
+			keep_warm(writer, leaf);
 		}
 		list_free(writer->waiting);
 		writer->waiting = NIL;
@@ -125,14 +149,19 @@ find_leaf(BufferedWriter *writer, TupleTableSlot *slot, RowError *err)
 			return NULL;
 	}
 
-	/* what is opened now must outlive the guard's subtransaction */
+	/*
+	 * What is opened now must outlive the guard's subtransaction, and what is
+	 * wrong with a partition is not the row's fault.
+	 */
 	if (writer->guard->open)
 		CurrentResourceOwner = writer->guard->owner;
+	writer->guard->work = GUARD_OWN_WORK;
 	rri = ExecFindPartition(writer->mtstate, writer->root, writer->proute,
 							slot, estate);
 	leaf = get_leaf(rri);
 	if (leaf == NULL)
 		leaf = add_leaf(writer, rri);
+	writer->guard->work = GUARD_EXPRESSION;
 	CurrentResourceOwner = owner;
 	return leaf;
 }
@@ -194,6 +223,7 @@ store_row(BufferedWriter *writer, Leaf *leaf, TupleTableSlot *slot,
 	{
 		guard_close(writer->guard);
 		leaf_insert(&writer->context, leaf, slot);
+		keep_warm(writer, leaf);
 		return;
 	}
 
@@ -214,6 +244,7 @@ store_row(BufferedWriter *writer, Leaf *leaf, TupleTableSlot *slot,
 		else
 		{
 			leaf_flush(&writer->context, leaf);
+			keep_warm(writer, leaf);
 			writer->waiting = list_delete_ptr(writer->waiting, leaf);
 			if (writer->waiting == NIL)
 				arena_reset(&writer->context.arena);
@@ -379,6 +410,7 @@ buffered_open(Target *target, const BulkOptions *options, Guard *guard)
 	writer->base.current_row = -1;
 	writer->guard = guard;
 	writer->context.writer = &writer->base;
+	writer->context.guard = guard;
 	writer->context.cid = GetCurrentCommandId(true);
 	writer->context.insert_options = insert_options(target->rel, options);
 	open_executor(writer, target);

@@ -9,6 +9,8 @@
 #include "utils/memutils.h"
 #include "write/leaf.h"
 
+#define LEAF_FIRST_ROWS 16		/* of a batch that may stay small */
+
 Leaf *
 leaf_open(LeafContext *context, ResultRelInfo *rri, bool batches)
 {
@@ -42,19 +44,35 @@ leaf_open(LeafContext *context, ResultRelInfo *rri, bool batches)
 	return leaf;
 }
 
-/* The arrays of a leaf that gets its first row. */
+/* Room for one more row in the batch. */
 static void
-leaf_prepare(LeafContext *context, Leaf *leaf)
+leaf_reserve(LeafContext *context, Leaf *leaf)
+{
+	MemoryContext cxt = context->writer->estate->es_query_cxt;
+	int			old = leaf->capacity;
+
+	if (old == 0)
+	{
+		leaf->capacity = LEAF_FIRST_ROWS;
+		leaf->tuples = MemoryContextAlloc(cxt, sizeof(HeapTuple) * leaf->capacity);
+		leaf->numbers = MemoryContextAlloc(cxt, sizeof(uint32) * leaf->capacity);
+		leaf->slots = MemoryContextAlloc(cxt, sizeof(TupleTableSlot *) * leaf->capacity);
+		return;
+	}
+	leaf->capacity = Min(old * 4, LEAF_BATCH_ROWS);
+	leaf->tuples = repalloc(leaf->tuples, sizeof(HeapTuple) * leaf->capacity);
+	leaf->numbers = repalloc(leaf->numbers, sizeof(uint32) * leaf->capacity);
+	leaf->slots = repalloc(leaf->slots, sizeof(TupleTableSlot *) * leaf->capacity);
+}
+
+static void
+leaf_begin_bulk(LeafContext *context, Leaf *leaf)
 {
 	MemoryContext old;
 
+	if (leaf->bistate != NULL)
+		return;
 	old = MemoryContextSwitchTo(context->writer->estate->es_query_cxt);
-	if (leaf->tuples == NULL)
-	{
-		leaf->tuples = palloc(sizeof(HeapTuple) * LEAF_BATCH_ROWS);
-		leaf->numbers = palloc(sizeof(uint32) * LEAF_BATCH_ROWS);
-		leaf->slots = palloc0(sizeof(TupleTableSlot *) * LEAF_BATCH_ROWS);
-	}
 	leaf->bistate = GetBulkInsertState();
 	MemoryContextSwitchTo(old);
 }
@@ -65,14 +83,19 @@ leaf_slot(LeafContext *context, Leaf *leaf, int index)
 	if (index >= leaf->nslots)
 	{
 		MemoryContext old;
+		ResourceOwner owner = CurrentResourceOwner;
 		Relation	rel = leaf->rri->ri_RelationDesc;
 
+		/* a slot pins its descriptor, and outlives the guard's subtransaction */
+		if (context->guard->open)
+			CurrentResourceOwner = context->guard->owner;
 		old = MemoryContextSwitchTo(context->writer->estate->es_query_cxt);
 		leaf->slots[index] = leaf->former != NULL ?
 			MakeSingleTupleTableSlot(RelationGetDescr(rel), &TTSOpsHeapTuple) :
 			table_slot_create(rel, NULL);
 		leaf->nslots = index + 1;
 		MemoryContextSwitchTo(old);
+		CurrentResourceOwner = owner;
 	}
 	return leaf->slots[index];
 }
@@ -80,8 +103,8 @@ leaf_slot(LeafContext *context, Leaf *leaf, int index)
 void
 leaf_put_tuple(LeafContext *context, Leaf *leaf, HeapTuple tuple, uint32 number)
 {
-	if (unlikely(leaf->bistate == NULL))
-		leaf_prepare(context, leaf);
+	if (unlikely(leaf->nrows == leaf->capacity))
+		leaf_reserve(context, leaf);
 	leaf->tuples[leaf->nrows] = tuple;
 	leaf->nbytes += tuple->t_len;
 	leaf->numbers[leaf->nrows++] = number;
@@ -101,8 +124,8 @@ leaf_put(LeafContext *context, Leaf *leaf, TupleTableSlot *slot, uint32 number)
 		return;
 	}
 
-	if (leaf->bistate == NULL)
-		leaf_prepare(context, leaf);
+	if (leaf->nrows == leaf->capacity)
+		leaf_reserve(context, leaf);
 	own = leaf_slot(context, leaf, leaf->nrows);
 	ExecCopySlot(own, slot);
 	ExecMaterializeSlot(own);
@@ -162,6 +185,7 @@ leaf_flush(LeafContext *context, Leaf *leaf)
 	if (leaf->nrows == 0)
 		return;
 
+	leaf_begin_bulk(context, leaf);
 	if (leaf->former != NULL)
 		leaf_lend(context, leaf);
 
@@ -188,13 +212,16 @@ leaf_flush(LeafContext *context, Leaf *leaf)
 void
 leaf_insert(LeafContext *context, Leaf *leaf, TupleTableSlot *slot)
 {
-	if (leaf->bistate == NULL)
-		leaf_prepare(context, leaf);
+	leaf_begin_bulk(context, leaf);
 
 	/* an access method of its own wants a slot of its own */
 	if (leaf->former == NULL)
 	{
-		TupleTableSlot *own = leaf_slot(context, leaf, 0);
+		TupleTableSlot *own;
+
+		if (leaf->capacity == 0)
+			leaf_reserve(context, leaf);
+		own = leaf_slot(context, leaf, 0);
 
 		ExecCopySlot(own, slot);
 		slot = own;
@@ -216,6 +243,13 @@ leaf_rest(Leaf *leaf)
 	for (int i = 0; i < leaf->nslots; i++)
 		ExecDropSingleTupleTableSlot(leaf->slots[i]);
 	leaf->nslots = 0;
+	if (leaf->capacity > 0)
+	{
+		pfree(leaf->tuples);
+		pfree(leaf->numbers);
+		pfree(leaf->slots);
+		leaf->capacity = 0;
+	}
 	if (leaf->bistate != NULL)
 		FreeBulkInsertState(leaf->bistate);
 	leaf->bistate = NULL;

@@ -37,6 +37,7 @@ typedef struct Leaf
 
 	/* the batch */
 	int			nrows;
+	int			capacity;		/* of the arrays */
 	Size		nbytes;
 	HeapTuple  *tuples;			/* with former */
 	uint32	   *numbers;		/* the rows' places in the window */
@@ -49,6 +50,7 @@ typedef struct Leaf
 typedef struct LeafContext
 {
 	Writer	   *writer;
+	Guard	   *guard;
 	CommandId	cid;
 	int			insert_options;	/* TABLE_INSERT_* */
 	Arena		arena;			/* tuples of all batches */
@@ -79,7 +81,7 @@ extern void leaf_flush(LeafContext *context, Leaf *leaf);
 /* Writes one row, past the (empty) batch. */
 extern void leaf_insert(LeafContext *context, Leaf *leaf, TupleTableSlot *slot);
 
-/* Gives back what a leaf that is out of use holds: slots, the buffer pin. */
+/* Gives back what a leaf without rows holds: arrays, slots, the buffer pin. */
 extern void leaf_rest(Leaf *leaf);
 
 /* rest, and the end of the bulk insert. */
