@@ -243,6 +243,8 @@ check_table(RejectTable *table, Relation target)
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 				 errmsg("cannot access temporary tables of other sessions")));
+	if (XactReadOnly && !rel->rd_islocaltemp)
+		PreventCommandIfReadOnly("bulk_load");
 	if (check_enable_rls(RelationGetRelid(rel), InvalidOid, false) == RLS_ENABLED)
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),

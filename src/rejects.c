@@ -15,6 +15,7 @@
 
 #include "reject_parts.h"
 #include "rejects.h"
+#include "row/encoding.h"
 
 /* What may wait in the table's buffer: until the next flush, and at all. */
 #define REJECTS_ENOUGH ((Size) 1024 * 1024)
@@ -76,29 +77,6 @@ rejects_accepting(const RejectStream *rejects)
 	return rejects->options->on_error != BULK_ON_ERROR_STOP;
 }
 
-/*
- * A path as text of the database encoding.  Names of files are bytes: what a
- * glob finds may be no text at all, and must not get into a table as such.
- */
-static char *
-path_as_text(const char *path)
-{
-	StringInfoData text;
-
-	if (pg_verifymbstr(path, strlen(path), true))
-		return pstrdup(path);
-
-	initStringInfo(&text);
-	for (const char *p = path; *p != '\0'; p++)
-	{
-		if (IS_HIGHBIT_SET(*p))
-			appendStringInfo(&text, "\\x%02x", (unsigned char) *p);
-		else
-			appendStringInfoChar(&text, *p);
-	}
-	return text.data;
-}
-
 static const char *
 rejects_file_text(RejectStream *rejects, const char *file)
 {
@@ -112,7 +90,7 @@ rejects_file_text(RejectStream *rejects, const char *file)
 			pfree(rejects->file_text);
 		}
 		rejects->file_given = pstrdup(file);
-		rejects->file_text = path_as_text(file);
+		rejects->file_text = encoding_path_text(file);
 		MemoryContextSwitchTo(caller);
 	}
 	return rejects->file_text;

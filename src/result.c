@@ -7,6 +7,7 @@
 #include "compat.h"
 #include "executor/instrument.h"
 #include "result.h"
+#include "row/encoding.h"
 #include "utils/builtins.h"
 #include "utils/numeric.h"
 
@@ -52,10 +53,11 @@ push_files(CompatJsonb *state, List *paths)
 	foreach(lc, paths)
 	{
 		JsonbValue	value;
+		char	   *path = encoding_path_text(lfirst(lc));
 
 		value.type = jbvString;
-		value.val.string.val = lfirst(lc);
-		value.val.string.len = strlen(lfirst(lc));
+		value.val.string.val = path;
+		value.val.string.len = strlen(path);
 		compat_push_jsonb(state, WJB_ELEM, &value);
 	}
 	compat_push_jsonb(state, WJB_END_ARRAY, NULL);

@@ -307,13 +307,17 @@ check_privileges(Target *target, int nfields)
 void
 target_set_columns(Target *target, List *names)
 {
+	MemoryContext context = MemoryContextSwitchTo(GetMemoryChunkContext(target));
 	ListCell   *lc;
 
+	if (target->attnums != NULL)
+		pfree(target->attnums);
 	target->nfields = 0;
 	target->attnums = palloc(sizeof(AttrNumber) * Max(list_length(names), 1));
 	foreach(lc, names)
 		add_column(target, lfirst(lc));
 	check_privileges(target, target->nfields);
+	MemoryContextSwitchTo(context);
 }
 
 /*
@@ -341,7 +345,8 @@ Target *
 target_open(Oid relid, const BulkOptions *options)
 {
 	Target	   *target = palloc0(sizeof(Target));
-	Relation	rel = try_table_open(relid, RowExclusiveLock);
+	LOCKMODE	lockmode = options->truncate ? AccessExclusiveLock : RowExclusiveLock;
+	Relation	rel = try_table_open(relid, lockmode);
 
 	if (rel == NULL)
 		ereport(ERROR,
@@ -352,8 +357,7 @@ target_open(Oid relid, const BulkOptions *options)
 	target->rel = rel;
 	target->pstate = make_parsestate(NULL);
 	target->nsitem = addRangeTableEntryForRelation(target->pstate, rel,
-												   RowExclusiveLock,
-												   NULL, false, false);
+												   lockmode, NULL, false, false);
 	COMPAT_REQUIRED_PERMS(target->nsitem) = ACL_INSERT;
 	if (options->where)
 		target->where = transform_where(target, options->where);
@@ -369,7 +373,8 @@ target_open(Oid relid, const BulkOptions *options)
 				 errmsg("bulk_load is not supported with row-level security"),
 				 errhint("Use INSERT statements instead.")));
 
-	if (XactReadOnly && !rel->rd_islocaltemp)
+	/* TRUNCATE is refused for temporary tables, too */
+	if (XactReadOnly && (!rel->rd_islocaltemp || options->truncate))
 		PreventCommandIfReadOnly("bulk_load");
 
 	if (options->truncate)

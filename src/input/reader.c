@@ -155,23 +155,56 @@ grow_fields(Reader *reader)
 	reader->fields = MemoryContextAllocHuge(reader->context, size);
 }
 
-/* The unfinished row at the end of the largest window, as a broken row. */
+/* Line ends of the file's kind in [from, to) of the batch's bytes. */
+static uint32
+count_lines(const Reader *reader, uint32 from, uint32 to)
+{
+	char		eol = reader->eol == SCAN_EOL_CR ? '\r' : '\n';
+	uint32		count = 0;
+
+	while (from < to)
+	{
+		const char *p = memchr(reader->data + from, eol, to - from);
+
+		if (p == NULL)
+			break;
+		count++;
+		from = p + 1 - reader->data;
+	}
+	return count;
+}
+
+/*
+ * The unfinished row that fills the largest window, as a broken row of all
+ * its whole lines.
+ */
 static void
 break_off(Reader *reader)
 {
 	const Window *window = &reader->source->window;
 	ScanRow    *row = &reader->rows[0];
+	char		eol = reader->eol == SCAN_EOL_CR ? '\r' : '\n';
+	uint32		end = window->length;
+
+	while (end > 0 && window->data[end - 1] != eol)
+		end--;
+	if (end == 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
+				 errmsg("line is longer than 2 GB")));
 
 	memset(row, 0, sizeof(*row));
-	row->end = row->next = window->length;
+	row->end = row->next = end;
 	row->fault = SCAN_FAULT_UNTERMINATED_QUOTE;
 	row->multiline = row->lax = true;
 	reader->data = window->data;
 	reader->offset = window->offset;
 	reader->line = window->line;
 	reader->result.nrows = 1;
+	reader->result.consumed = end;
 	reader->result.status = SCAN_FULL;
-	reader->done = window->length;
+	reader->done = end;
+	reader->done_lines = count_lines(reader, 0, end);
 }
 
 bool
@@ -212,25 +245,6 @@ reader_rows(Reader *reader, uint32 max_rows, bool forgiving)
 		if (reader->result.status == SCAN_FULL)
 			grow_fields(reader);
 	}
-}
-
-/* Line ends of the file's kind in [from, to) of the batch's bytes. */
-static uint32
-count_lines(const Reader *reader, uint32 from, uint32 to)
-{
-	char		eol = reader->eol == SCAN_EOL_CR ? '\r' : '\n';
-	uint32		count = 0;
-
-	while (from < to)
-	{
-		const char *p = memchr(reader->data + from, eol, to - from);
-
-		if (p == NULL)
-			break;
-		count++;
-		from = p + 1 - reader->data;
-	}
-	return count;
 }
 
 ReaderRecovery

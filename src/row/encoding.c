@@ -5,6 +5,7 @@
 #include "postgres.h"
 
 #include "catalog/namespace.h"
+#include "lib/stringinfo.h"
 #include "row/encoding.h"
 #include "scan/scan.h"
 
@@ -122,12 +123,12 @@ encoding_report(const Encoding *encoding, const char *s, uint32 len,
 
 	n = pg_encoding_mblen_or_incomplete(encoding->verify, s, bounded);
 	n = Min(n, Min(bounded, 8));
+	memset(err, 0, sizeof(*err));
 	err->reason = REJECT_ENCODING;
 	err->sqlstate = ERRCODE_CHARACTER_NOT_IN_REPERTOIRE;
 	err->message = psprintf("invalid byte sequence for encoding \"%s\": %s",
 							pg_encoding_to_char(encoding->verify),
 							bytes_text(s, n));
-	err->column = err->value = NULL;
 }
 
 static int
@@ -137,10 +138,10 @@ report_too_long(RowError *err)
 		ereport(ERROR,
 				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
 				 errmsg("field is too long for encoding conversion")));
+	memset(err, 0, sizeof(*err));
 	err->reason = REJECT_SYNTAX;
 	err->sqlstate = ERRCODE_PROGRAM_LIMIT_EXCEEDED;
 	err->message = "field is too long for encoding conversion";
-	err->column = err->value = NULL;
 	return -1;
 }
 
@@ -180,12 +181,31 @@ encoding_convert(Encoding *encoding, const char *s, uint32 len, char *dst,
 
 	n = Min(pg_encoding_mblen_or_incomplete(encoding->file, bad, len - done),
 			(int) (len - done));
+	memset(err, 0, sizeof(*err));
 	err->reason = REJECT_ENCODING;
 	err->sqlstate = ERRCODE_UNTRANSLATABLE_CHARACTER;
 	err->message = psprintf("character with byte sequence %s in encoding \"%s\" has no equivalent in encoding \"%s\"",
 							bytes_text(bad, n),
 							pg_encoding_to_char(encoding->file),
 							pg_encoding_to_char(encoding->database));
-	err->column = err->value = NULL;
 	return -1;
+}
+
+char *
+encoding_path_text(const char *path)
+{
+	StringInfoData text;
+
+	if (pg_verifymbstr(path, strlen(path), true))
+		return pstrdup(path);
+
+	initStringInfo(&text);
+	for (const char *p = path; *p != '\0'; p++)
+	{
+		if (IS_HIGHBIT_SET(*p))
+			appendStringInfo(&text, "\\x%02x", (unsigned char) *p);
+		else
+			appendStringInfoChar(&text, *p);
+	}
+	return text.data;
 }

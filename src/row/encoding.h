@@ -50,4 +50,11 @@ extern int encoding_convert(Encoding *encoding, const char *s, uint32 len,
 extern void encoding_report(const Encoding *encoding, const char *s,
 							uint32 len, RowError *err);
 
+/*
+ * A path as text of the database encoding.  Names of files are bytes: what a
+ * glob finds may be no text at all, and must not get into a table or a
+ * message as such.
+ */
+extern char *encoding_path_text(const char *path);
+
 #endif							/* PGBULK_ENCODING_H */
