@@ -57,6 +57,7 @@ typedef struct Load
 	ConvertRow	convert_row;
 	int64		skip_left;
 	int64		limit_left;		/* -1: no limit */
+	StringInfoData first_header;	/* of the first file, with header = map */
 	ErrorContextCallback callback;
 
 	/* for one file */
@@ -110,18 +111,19 @@ error_callback(void *arg)
 	const char *name = target_name(load->target);
 	const Converter *conv = load->conv;
 	uint32		index = load->next;
-	const char *path = load->source->path;
+	const char *path;
 	int64		line;
 
 	/* what the writer does with an earlier row of the batch */
 	if (load->writer != NULL && load->writer->current_row >= 0)
 		index = load->writer->current_row;
 
-	if (path == NULL)
+	if (load->source->path == NULL)
 	{
 		errcontext("bulk_load of %s", name);
 		return;
 	}
+	path = encoding_path_text(load->source->path);
 	if (index >= load->reader->result.nrows)
 	{
 		errcontext("bulk_load of %s, file \"%s\"", name, path);
@@ -159,6 +161,23 @@ error_callback(void *arg)
 
 /* ---- bad rows ---- */
 
+/* Bytes of the row without a line end that a broken quote has swallowed. */
+static Size
+row_length(const char *data, const ScanRow *row)
+{
+	Size		len = row->end - row->start;
+	const char *p = data + row->start;
+
+	if (row->fault == SCAN_FAULT_UNTERMINATED_QUOTE)
+	{
+		if (len > 0 && p[len - 1] == '\n')
+			len--;
+		if (len > 0 && p[len - 1] == '\r')
+			len--;
+	}
+	return len;
+}
+
 /* Gives the bad row to the reject stream. */
 static void
 reject_row(Load *load)
@@ -176,14 +195,14 @@ reject_row(Load *load)
 		.line = reader_line(reader, load->next),
 		.offset = reader_offset(reader, load->next),
 		.raw = reader->data + row->start,
-		.raw_len = row->end - row->start,
+		.raw_len = row_length(reader->data, row),
 		.raw_full_len = row->next - row->start,
 	};
 
 	/* too many bad rows are no bad row */
-	load->guard.strict = true;
+	load->guard.work = GUARD_OWN_WORK;
 	rejects_add(load->rejects, &reject);
-	load->guard.strict = false;
+	load->guard.work = GUARD_EXPRESSION;
 }
 
 /*
@@ -197,7 +216,7 @@ bad_row(Load *load)
 	const ScanRow *row = &reader->rows[load->next];
 
 	if (row->fault == SCAN_FAULT_UNTERMINATED_QUOTE ||
-		(row->multiline && row->lax))
+		(row->multiline && (row->lax || load->error.swallowed)))
 	{
 		if (reader_recover(reader, load->next,
 						   load->conv->ncolumns) == READER_AGAIN)
@@ -223,13 +242,15 @@ caught_error(Load *load, ErrorData *edata)
 		return;
 	}
 
+	memset(error, 0, sizeof(*error));
 	error->column = conv->asking >= 0 ? conv->columns[conv->asking].name : edata->column_name;
+	error->swallowed = conv->asking >= 0 &&
+		convert_is_swallowed(&conv->columns[conv->asking], conv->asking_text);
 	error->value = conv->asking >= 0 ? convert_asked_text(conv) : NULL;
 	if (edata->sqlerrcode == ERRCODE_CHARACTER_NOT_IN_REPERTOIRE ||
 		edata->sqlerrcode == ERRCODE_UNTRANSLATABLE_CHARACTER)
 		error->reason = REJECT_ENCODING;
-	else if (conv->asking < 0 &&
-			 ERRCODE_TO_CATEGORY(edata->sqlerrcode) == ERRCODE_INTEGRITY_CONSTRAINT_VIOLATION)
+	else if (ERRCODE_TO_CATEGORY(edata->sqlerrcode) == ERRCODE_INTEGRITY_CONSTRAINT_VIOLATION)
 		error->reason = REJECT_CONSTRAINT;
 	else
 		error->reason = REJECT_VALUE;
@@ -267,6 +288,13 @@ report_nulled(Load *load)
 			rejects_set_null(load->rejects, conv->columns[i].name,
 							 conv->nulled_text[i], load->source->path,
 							 reader_line(load->reader, load->next));
+}
+
+/* Option limit is reached, and no row is waiting to come again. */
+static inline bool
+is_finished(const Load *load)
+{
+	return load->limit_left == 0 && !load->counted;
 }
 
 /*
@@ -366,7 +394,7 @@ load_rows(void *arg)
 {
 	Load	   *load = arg;
 
-	while (load->next < load->reader->result.nrows && load->limit_left != 0)
+	while (load->next < load->reader->result.nrows && !is_finished(load))
 	{
 		CHECK_FOR_INTERRUPTS();
 		load_row(load);
@@ -382,7 +410,7 @@ load_batch(Load *load)
 		convert_window(load->conv, reader->data, reader->result.consumed);
 
 	load->next = 0;
-	while (load->next < reader->result.nrows && load->limit_left != 0)
+	while (load->next < reader->result.nrows && !is_finished(load))
 	{
 		ErrorData  *edata = guard_run(&load->guard, load_rows, load);
 
@@ -507,6 +535,28 @@ check_header_row(Load *load, const ScanRow *row)
 						row->end - conv->valid, NULL);
 }
 
+/*
+ * The reject file begins as the input files do.  With header = map it can
+ * hold the rows of several files only where their columns are the same.
+ */
+static void
+keep_header(Load *load, const char *raw, Size len)
+{
+	StringInfo	first = &load->first_header;
+
+	rejects_header(load->rejects, raw, len);
+	if (load->options->header != BULK_HEADER_MAP ||
+		load->options->reject_file == NULL)
+		return;
+	if (load->source->current == 0)
+		appendBinaryStringInfo(first, raw, len);
+	else if (len != first->len || memcmp(raw, first->data, len) != 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("option \"reject_file\" cannot take rows of files with different header lines"),
+				 errhint("Load the files one by one, or use option \"reject_table\".")));
+}
+
 static void
 read_header(Load *load)
 {
@@ -514,7 +564,9 @@ read_header(Load *load)
 	Reader	   *reader = load->reader;
 	int			lines = options->header == BULK_HEADER_SKIP ?
 		options->header_lines : 1;
+	StringInfoData raw;
 
+	initStringInfo(&raw);
 	for (int i = 0; i < lines; i++)
 	{
 		const ScanRow *row = NULL;
@@ -524,8 +576,8 @@ read_header(Load *load)
 			row = &reader->rows[0];
 			load->next = 0;
 			check_header_row(load, row);
-			rejects_header(load->rejects, reader->data + row->start,
-						   row->next - row->start);
+			appendBinaryStringInfo(&raw, reader->data + row->start,
+								   row->next - row->start);
 		}
 		if (options->header == BULK_HEADER_MATCH)
 			match_header(load, row);
@@ -533,6 +585,7 @@ read_header(Load *load)
 			map_header(load, row);
 		load->next = PG_UINT32_MAX;
 	}
+	keep_header(load, raw.data, raw.len);
 }
 
 /* ---- files ---- */
@@ -545,7 +598,7 @@ open_converter(Load *load)
 	load->writer->one_by_one = load->conv->volatile_defaults ||
 		load->where_volatile;
 	load->writer->former = NULL;
-	if (load->writer->plain && load->where == NULL)
+	if (load->writer->plain && !load->writer->one_by_one && load->where == NULL)
 		load->writer->former = form_open(load->conv);
 }
 
@@ -574,13 +627,16 @@ load_one_file(Load *load)
 	MemoryContext context = MemoryContextSwitchTo(load->file_context);
 
 	open_converter(load);
+	if (load->reader->binary)
+		rejects_header(load->rejects, load->source->window.data,
+					   load->reader->done);
 	if (load->options->header != BULK_HEADER_SKIP ||
 		load->options->header_lines > 0)
 		read_header(load);
 	if (load->options->header == BULK_HEADER_MAP)
 		open_converter(load);
 
-	while (load->limit_left != 0 &&
+	while (!is_finished(load) &&
 		   reader_rows(load->reader, load->reader->max_rows, load->guard.enabled))
 		load_batch(load);
 
@@ -593,7 +649,7 @@ load_one_file(Load *load)
 static void
 load_files(Load *load)
 {
-	while (load->limit_left != 0 && reader_next_file(load->reader))
+	while (!is_finished(load) && reader_next_file(load->reader))
 		load_one_file(load);
 	source_close(load->source);
 }
@@ -643,6 +699,7 @@ load_begin(Load *load, Oid relid, List *paths)
 	load->skip_left = options->skip;
 	load->limit_left = options->limit;
 	load->next = PG_UINT32_MAX;
+	initStringInfo(&load->first_header);
 
 	load->writer = buffered_open(load->target, options, &load->guard);
 	load->result->writer = load->writer->routine->name;

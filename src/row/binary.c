@@ -17,7 +17,7 @@ receive_field(Converter *conv, int index, const char *data,
 			  RowError *err)
 {
 	Column	   *column = &conv->columns[index];
-	StringInfoData buf;
+	StringInfo	buf = &conv->message;
 
 	*isnull = SCAN_FIELD_IS_NULL(field) || conv->nulled[index];
 	if (*isnull && !column->null_input)
@@ -26,25 +26,23 @@ receive_field(Converter *conv, int index, const char *data,
 		return true;
 	}
 
-	conv->asking = index;
-	conv->asking_text = *isnull ? NULL : "";
-	guard_open(conv->guard);
+	convert_begin_asking(conv, index, *isnull ? NULL : "");
 	if (*isnull)
 	{
 		*value = ReceiveFunctionCall(&column->input, NULL, column->ioparam,
 									 column->typmod);
-		conv->asking = -1;
+		convert_end_asking(conv);
 		return true;
 	}
 
 	/* receive functions may rely on a terminator that is not data */
-	initStringInfo(&buf);
-	appendBinaryStringInfo(&buf, data + field->start, field->length);
-	*value = ReceiveFunctionCall(&column->input, &buf, column->ioparam,
+	resetStringInfo(buf);
+	appendBinaryStringInfo(buf, data + field->start, field->length);
+	*value = ReceiveFunctionCall(&column->input, buf, column->ioparam,
 								 column->typmod);
-	if (buf.cursor == buf.len)
+	if (buf->cursor == buf->len)
 	{
-		conv->asking = -1;
+		convert_end_asking(conv);
 		return true;
 	}
 
@@ -57,7 +55,7 @@ receive_field(Converter *conv, int index, const char *data,
 	/* an error that is raised here is still about the field */
 	convert_fail(err, REJECT_VALUE, ERRCODE_INVALID_BINARY_REPRESENTATION,
 				 column, NULL, "incorrect binary data format");
-	conv->asking = -1;
+	convert_end_asking(conv);
 	return false;
 }
 

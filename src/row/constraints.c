@@ -130,12 +130,12 @@ fail_notnull(Constraints *constraints, TupleTableSlot *slot, AttrNumber attnum,
 		return raise(constraints, slot);
 	context = enter_row_memory(constraints->estate);
 	name = NameStr(TupleDescAttr(RelationGetDescr(rel), attnum - 1)->attname);
+	memset(err, 0, sizeof(*err));
 	err->reason = REJECT_CONSTRAINT;
 	err->sqlstate = ERRCODE_NOT_NULL_VIOLATION;
 	err->message = psprintf("null value in column \"%s\" of relation \"%s\" violates not-null constraint",
 							name, RelationGetRelationName(rel));
 	err->column = name;
-	err->value = NULL;
 	MemoryContextSwitchTo(context);
 	return false;
 }
@@ -149,12 +149,12 @@ fail_check(Constraints *constraints, TupleTableSlot *slot, const Check *check,
 	if (err == NULL)
 		return raise(constraints, slot);
 	context = enter_row_memory(constraints->estate);
+	memset(err, 0, sizeof(*err));
 	err->reason = REJECT_CONSTRAINT;
 	err->sqlstate = ERRCODE_CHECK_VIOLATION;
 	err->message = psprintf("new row for relation \"%s\" violates check constraint \"%s\"",
 							RelationGetRelationName(constraints->rri->ri_RelationDesc),
 							check->name);
-	err->column = err->value = NULL;
 	MemoryContextSwitchTo(context);
 	return false;
 }
@@ -212,11 +212,11 @@ constraints_check_bounds(ResultRelInfo *rri, TupleTableSlot *slot,
 		return true;
 
 	context = enter_row_memory(estate);
+	memset(err, 0, sizeof(*err));
 	err->reason = REJECT_CONSTRAINT;
 	err->sqlstate = ERRCODE_CHECK_VIOLATION;
 	err->message = psprintf("new row for relation \"%s\" violates partition constraint",
 							RelationGetRelationName(rri->ri_RelationDesc));
-	err->column = err->value = NULL;
 	MemoryContextSwitchTo(context);
 	return false;
 }

@@ -8,13 +8,16 @@
 #include "commands/copy.h"
 #include "compat.h"
 #include "miscadmin.h"
+#include "nodes/makefuncs.h"
 #include "optimizer/optimizer.h"
+#include "parser/parse_coerce.h"
 #include "rewrite/rewriteHandler.h"
 #include "row/convert.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/timestamp.h"
+#include "utils/typcache.h"
 
 #define ROW_ARENA_BLOCK (64 * 1024)
 #define SCRATCH_SIZE 8192
@@ -42,6 +45,7 @@ convert_fail(RowError *err, RejectReason reason, int sqlstate,
 		ereport(ERROR,
 				(errcode(sqlstate), errmsg_internal("%s", message.data)));
 
+	memset(err, 0, sizeof(*err));
 	err->reason = reason;
 	err->sqlstate = sqlstate;
 	err->message = message.data;
@@ -101,6 +105,27 @@ prepare_default(Converter *conv, AttrNumber attnum, bool *is_volatile)
 	*is_volatile = contain_volatile_functions_not_nextval((Node *) expr);
 	conv->volatile_defaults |= *is_volatile;
 	return ExecInitExpr(expr, NULL);
+}
+
+/*
+ * A NULL that a domain's constraints have agreed to, for a column that has no
+ * default; NULL where the type has no constraints to ask.  (COPY does not
+ * ask them, and lets NULLs into domains that are NOT NULL.)
+ */
+static ExprState *
+prepare_domain_null(Form_pg_attribute att)
+{
+	int32		typmod = att->atttypmod;
+	Oid			base;
+	Node	   *expr;
+
+	if (!DomainHasConstraints(att->atttypid))
+		return NULL;
+	base = getBaseTypeAndTypmod(att->atttypid, &typmod);
+	expr = (Node *) makeNullConst(base, typmod, get_typcollation(base));
+	expr = coerce_to_domain(expr, base, typmod, att->atttypid,
+							COERCION_IMPLICIT, COERCE_IMPLICIT_CAST, -1, false);
+	return ExecInitExpr(expression_planner((Expr *) expr), NULL);
 }
 
 static void
@@ -207,6 +232,8 @@ open_defaults(Converter *conv)
 			continue;
 		def->attnum = att->attnum;
 		def->expr = prepare_default(conv, att->attnum, &def->is_volatile);
+		if (def->expr == NULL)
+			def->expr = prepare_domain_null(att);
 		if (def->expr != NULL)
 			conv->ndefaults++;
 	}
@@ -255,6 +282,7 @@ convert_open(const BulkOptions *options, const Target *target, Guard *guard,
 	arena_init(&conv->arena, CurrentMemoryContext, ROW_ARENA_BLOCK);
 	conv->scratch_size = SCRATCH_SIZE;
 	conv->scratch = palloc(conv->scratch_size);
+	initStringInfo(&conv->message);
 	conv->asking = -1;
 	conv->nulled = palloc0(sizeof(bool) * Max(conv->ncolumns, 1));
 	conv->nulled_text = palloc0(sizeof(char *) * Max(conv->ncolumns, 1));
@@ -346,15 +374,53 @@ terminate(Converter *conv, const char *s, uint32 len)
 }
 
 #ifdef COMPAT_SOFT_ERRORS
+bool
+convert_is_swallowed(const Column *column, const char *text)
+{
+	switch (column->type)
+	{
+		case TEXTOID:
+		case VARCHAROID:
+		case BPCHAROID:
+			return false;
+		default:
+			return column->convert != NULL && text != NULL &&
+				strpbrk(text, "\r\n") != NULL;
+	}
+}
+
 /* The error of an input function, copied for the reject. */
 static bool
 server_error(RowError *err, const Column *column, const char *text,
 			 const ErrorData *edata)
 {
-	return convert_fail(err, REJECT_VALUE, edata->sqlerrcode, column,
-						text ? pstrdup(text) : NULL, "%s", edata->message);
+	RejectReason reason = REJECT_VALUE;
+
+	/* a domain's */
+	if (ERRCODE_TO_CATEGORY(edata->sqlerrcode) == ERRCODE_INTEGRITY_CONSTRAINT_VIOLATION)
+		reason = REJECT_CONSTRAINT;
+	convert_fail(err, reason, edata->sqlerrcode, column,
+				 text ? pstrdup(text) : NULL, "%s", edata->message);
+	err->swallowed = convert_is_swallowed(column, text);
+	return false;
 }
 #endif
+
+void
+convert_begin_asking(Converter *conv, int index, const char *text)
+{
+	conv->asking = index;
+	conv->asking_text = text;
+	conv->guard->work = GUARD_INPUT;
+	guard_open(conv->guard);
+}
+
+void
+convert_end_asking(Converter *conv)
+{
+	conv->asking = -1;
+	conv->guard->work = GUARD_EXPRESSION;
+}
 
 /* Asks the type's input function; text is NULL for a null. */
 static bool
@@ -362,9 +428,7 @@ ask_server(Converter *conv, int index, char *text, Datum *value, RowError *err)
 {
 	Column	   *column = &conv->columns[index];
 
-	conv->asking = index;
-	conv->asking_text = text;
-	guard_open(conv->guard);
+	convert_begin_asking(conv, index, text);
 #ifdef COMPAT_SOFT_ERRORS
 	if (conv->escontext != NULL)
 	{
@@ -374,7 +438,7 @@ ask_server(Converter *conv, int index, char *text, Datum *value, RowError *err)
 								   column->typmod, conv->escontext, value))
 		{
 			escontext->error_occurred = false;
-			conv->asking = -1;
+			convert_end_asking(conv);
 			return server_error(err, column, text, escontext->error_data);
 		}
 	}
@@ -382,7 +446,7 @@ ask_server(Converter *conv, int index, char *text, Datum *value, RowError *err)
 #endif
 		*value = InputFunctionCall(&column->input, text, column->ioparam,
 								   column->typmod);
-	conv->asking = -1;
+	convert_end_asking(conv);
 	return true;
 }
 
@@ -418,8 +482,16 @@ convert_mark_nulled(Converter *conv, int index, const char *text)
 	if (conv->nulled[index])
 		return;
 	conv->nulled[index] = true;
-	conv->nulled_text[index] = text ? pstrdup(text) : NULL;
+	conv->nulled_text[index] = NULL;
 	conv->nnulled++;
+
+	/* the arena lives as long as the row, however often it comes again */
+	if (text != NULL)
+	{
+		Size		size = strlen(text) + 1;
+
+		conv->nulled_text[index] = memcpy(arena_alloc(&conv->arena, size), text, size);
+	}
 }
 
 /* The NULL that stands for a bad value. */
@@ -443,7 +515,10 @@ convert_slowly(Converter *conv, int index, ValueResult result, const char *s,
 	char	   *text = terminate(conv, s, len);
 
 	if (result != VALUE_ASK && err != NULL)
+	{
 		surely_bad(conv, column, result, text, err);
+		err->swallowed = convert_is_swallowed(column, text);
+	}
 	else if (ask_server(conv, index, text, value, err))
 		return true;
 
@@ -575,6 +650,7 @@ convert_null_asked(Converter *conv)
 	if (index < 0 || conv->asking_text == NULL || conv->nulled[index])
 		return false;
 	convert_mark_nulled(conv, index, convert_asked_text(conv));
+	conv->asking = -1;
 	return true;
 }
 

@@ -92,6 +92,7 @@ struct Converter
 
 	/* for one row */
 	Arena		arena;
+	StringInfoData message;		/* binary: one field, for its receive function */
 	char	   *scratch;		/* unescaped or terminated text of one field */
 	Size		scratch_size;
 	int			asking;			/* column whose input function runs, or -1 */
@@ -156,6 +157,12 @@ extern bool convert_fault(const Converter *conv, const ScanRow *row,
 extern const char *convert_asked_text(const Converter *conv);
 
 /*
+ * Whether a field that its type refuses has a line end that no value of the
+ * type (a number, a date) can have: quotes then are out of order.
+ */
+extern bool convert_is_swallowed(const Column *column, const char *text);
+
+/*
  * After an error caught in an input function under set_null: has that field
  * made NULL in the next convert_row of the same row.  False where the error
  * did not come from an input function.
@@ -180,6 +187,13 @@ extern bool convert_binary_row(Converter *conv, const char *data,
 							   Datum *values, bool *nulls, RowError *err);
 
 /* -- shared by convert.c and binary.c -- */
+
+/*
+ * Around the call of a column's input function: for CONTEXT, and for the
+ * guard, which is opened.  text is NULL for a null.
+ */
+extern void convert_begin_asking(Converter *conv, int index, const char *text);
+extern void convert_end_asking(Converter *conv);
 
 /* Columns that the file does not have. */
 extern void convert_defaults(Converter *conv, Datum *values, bool *nulls);

@@ -211,7 +211,7 @@ put_other(RowFormer *former, const FormColumn *form, char *p, Size *spare,
 	do { \
 		type		value; \
 		if (unlikely(parse(s, len, &value) != VALUE_OK)) \
-			return NULL; \
+			goto long_road; \
 		p = tuple_align(p, sizeof(type)); \
 		*(type *) p = value; \
 		p += sizeof(type); \
@@ -260,7 +260,7 @@ form_row(RowFormer *former, const char *data, const ScanRow *row,
 		{
 			case FORM_TEXT:
 				if (unlikely(len > form->max_length))
-					return NULL;
+					goto long_road;
 				p = put_text(p, form, s, len);
 				haswidth = true;
 				break;
@@ -276,7 +276,7 @@ form_row(RowFormer *former, const char *data, const ScanRow *row,
 			default:
 				p = put_other(former, form, p, &spare, s, len);
 				if (p == NULL)
-					return NULL;
+					goto long_road;
 				haswidth |= form->store.length == -1;
 				break;
 		}
@@ -286,4 +286,8 @@ form_row(RowFormer *former, const char *data, const ScanRow *row,
 		header->t_infomask |= HEAP_HASVARWIDTH;
 	arena_trim(arena, start, p - start);
 	return tuple_finish(start, p - (char *) header);
+
+long_road:
+	arena_trim(arena, start, 0);
+	return NULL;
 }

@@ -29,20 +29,38 @@ guard_close_slow(Guard *guard)
 	guard->open = false;
 }
 
-/* Whether an error tells about the row and not about the server. */
+/* Whether an error tells about the row and not about the server or the code. */
 static bool
-is_about_data(int sqlerrcode)
+is_about_data(int sqlerrcode, GuardWork work)
 {
+	if (work == GUARD_OWN_WORK || sqlerrcode == ERRCODE_SEQUENCE_GENERATOR_LIMIT_EXCEEDED)
+		return false;
+
 	switch (ERRCODE_TO_CATEGORY(sqlerrcode))
 	{
 		case MAKE_SQLSTATE('2', '5', '0', '0', '0'):	/* transaction state */
+		case MAKE_SQLSTATE('2', '8', '0', '0', '0'):	/* authorization */
 		case MAKE_SQLSTATE('4', '0', '0', '0', '0'):	/* rollback, deadlock */
 		case MAKE_SQLSTATE('5', '3', '0', '0', '0'):	/* resources */
+		case MAKE_SQLSTATE('5', '5', '0', '0', '0'):	/* object state, locks */
 		case MAKE_SQLSTATE('5', '7', '0', '0', '0'):	/* cancel, shutdown */
 		case MAKE_SQLSTATE('5', '8', '0', '0', '0'):	/* I/O */
 		case MAKE_SQLSTATE('F', '0', '0', '0', '0'):	/* configuration file */
 		case MAKE_SQLSTATE('X', 'X', '0', '0', '0'):	/* internal */
 			return false;
+
+			/*
+			 * A value may name what does not exist (regclass, say) or break
+			 * the protocol (receive functions); an expression that does is at
+			 * fault itself.
+			 */
+		case MAKE_SQLSTATE('0', '8', '0', '0', '0'):	/* protocol */
+		case MAKE_SQLSTATE('0', 'A', '0', '0', '0'):	/* not supported */
+		case MAKE_SQLSTATE('3', 'D', '0', '0', '0'):	/* catalog name */
+		case MAKE_SQLSTATE('3', 'F', '0', '0', '0'):	/* schema name */
+		case MAKE_SQLSTATE('4', '2', '0', '0', '0'):	/* names, privileges */
+			return work == GUARD_INPUT && sqlerrcode != ERRCODE_INSUFFICIENT_PRIVILEGE;
+
 		default:
 			return true;
 	}
@@ -66,6 +84,8 @@ guard_run(Guard *guard, void (*body) (void *arg), void *arg)
 	}
 	PG_CATCH();
 	{
+		GuardWork	work;
+
 		if (!guard->open)
 			PG_RE_THROW();
 
@@ -78,7 +98,9 @@ guard_run(Guard *guard, void (*body) (void *arg), void *arg)
 		MemoryContextSwitchTo(context);
 		CurrentResourceOwner = guard->owner;
 		guard->open = false;
-		if (guard->strict || !is_about_data(edata->sqlerrcode))
+		work = guard->work;
+		guard->work = GUARD_EXPRESSION;
+		if (!is_about_data(edata->sqlerrcode, work))
 			ReThrowError(edata);
 	}
 	PG_END_TRY();

@@ -20,11 +20,19 @@
 
 #include "utils/resowner.h"
 
+/* What runs: it tells whose fault an error is. */
+typedef enum GuardWork
+{
+	GUARD_EXPRESSION,			/* a default, a check, the where clause */
+	GUARD_INPUT,				/* the input function of a type */
+	GUARD_OWN_WORK				/* nothing of the row's: errors are thrown on */
+} GuardWork;
+
 typedef struct Guard
 {
 	bool		enabled;		/* off: errors go where they always go */
 	bool		open;
-	bool		strict;			/* what is thrown now is not the row's fault */
+	GuardWork	work;
 	MemoryContext context;		/* what was current outside */
 	ResourceOwner owner;
 } Guard;
@@ -50,8 +58,9 @@ guard_close(Guard *guard)
  * Calls body(arg).  Returns NULL when it came to its end, or the error that
  * was thrown under an open guard (copied into the current context), after
  * the guard's subtransaction has been rolled back.  Errors that are not
- * about data (cancel, out of memory, I/O, serialization, internal), all while
- * strict is set, and those thrown with the guard closed are thrown on.
+ * about data (cancel, locks, out of memory, I/O, serialization, internal, what
+ * an expression's author got wrong) and those thrown with the guard closed
+ * are thrown on.
  */
 extern ErrorData *guard_run(Guard *guard, void (*body) (void *arg), void *arg);
 

@@ -9,6 +9,7 @@
 
 #include "access/table.h"
 #include "access/tupconvert.h"
+#include "access/xact.h"
 #include "compat.h"
 #include "partitioning/partbounds.h"
 #include "partitioning/partdesc.h"
@@ -45,7 +46,7 @@ open_level(Router *router, Relation rel, Relation root)
 
 	level->rel = rel;
 	level->key = RelationGetPartitionKey(rel);
-	level->desc = RelationGetPartitionDesc(rel, true);
+	level->desc = RelationGetPartitionDesc(rel, !IsolationUsesXactSnapshot());
 	level->exprs = ExecPrepareExprList(level->key->partexprs, estate);
 	level->children = palloc0(sizeof(Level *) * Max(level->desc->nparts, 1));
 	if (rel != root)
@@ -200,11 +201,11 @@ find_partition(Level *level, Datum *values, bool *isnull)
 static void
 fail_route(Level *level, RowError *err)
 {
+	memset(err, 0, sizeof(*err));
 	err->reason = REJECT_CONSTRAINT;
 	err->sqlstate = ERRCODE_CHECK_VIOLATION;
 	err->message = psprintf("no partition of relation \"%s\" found for row",
 							RelationGetRelationName(level->rel));
-	err->column = err->value = NULL;
 }
 
 bool

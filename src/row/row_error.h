@@ -21,6 +21,7 @@ typedef struct RowError
 	const char *message;		/* lives until the next row */
 	const char *column;			/* name, or NULL */
 	const char *value;			/* the field's text, or NULL */
+	bool		swallowed;		/* a line end where none can be: a quote is broken */
 } RowError;
 
 #endif							/* PGBULK_ROW_ERROR_H */
