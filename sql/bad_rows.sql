@@ -60,7 +60,7 @@ BEGIN
 		SELECT format('%s/%s', rows_loaded, rows_rejected) INTO ignored
 		FROM bulk_load('bad_rows_type', file, '{"on_error": "ignore", "reject_table": "pg_temp.bad_rows_rejects", "log_verbosity": "silent"}');
 		SELECT r.field_value, r.sqlstate, r.message INTO field_value, sqlstate, message FROM pg_temp.bad_rows_rejects r
-		WHERE line_number = 2 AND column_name = 'v' AND reason = 'value' AND raw_line = format('2,"%s"', bad);
+		WHERE line_number = 2 AND column_name = 'v' AND reason IN ('value', 'constraint') AND raw_line = format('2,"%s"', bad);
 		TRUNCATE bad_rows_type, pg_temp.bad_rows_rejects;
 		SELECT format('%s/%s', rows_loaded, rows_rejected) INTO nulled FROM bulk_load('bad_rows_type', file, '{"on_error": "set_null", "log_verbosity": "silent"}');
 		ASSERT (SELECT array_agg(n ORDER BY n) = '{2,3}' FROM bad_rows_type WHERE v IS NULL);
