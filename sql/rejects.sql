@@ -174,13 +174,13 @@ SELECT rows_rejected FROM bulk_load('numbers', :'in2', '{"on_error": "ignore", "
 SELECT raw_line, octet_length(raw_line), raw_bytes FROM rejected ORDER BY line_number;
 
 -- a last line without a line end gets that of the others
-COPY (SELECT 1) TO PROGRAM 'printf "n\r\nx\r\n1\r\ny" > pgbulk_rejects_in2.csv';
+COPY (SELECT 1) TO PROGRAM 'cat > pgbulk_rejects_gone; printf "n\r\nx\r\n1\r\ny" > pgbulk_rejects_in2.csv';
 SELECT rows_loaded, rows_rejected FROM bulk_load('numbers', :'in2', jsonb_build_object('header', true, 'on_error', 'ignore',
 	'log_verbosity', 'silent', 'reject_file', :'out'));
 SELECT encode(pg_read_binary_file(:'out'), 'escape');
 
 -- one header for several files; lines keep their own file
-COPY (SELECT 1) TO PROGRAM 'printf "n\nx\n1\n" > pgbulk_rejects_in2.csv; printf "n\n2\ny\n" > pgbulk_rejects_in3.csv';
+COPY (SELECT 1) TO PROGRAM 'cat > pgbulk_rejects_gone; printf "n\nx\n1\n" > pgbulk_rejects_in2.csv; printf "n\n2\ny\n" > pgbulk_rejects_in3.csv';
 TRUNCATE rejected;
 SELECT rows_loaded, rows_rejected FROM bulk_load('numbers', :'dir' || 'in[23].csv', jsonb_build_object('header', true, 'on_error', 'ignore',
 	'log_verbosity', 'silent', 'reject_file', :'out', 'reject_table', 'rejected'));
