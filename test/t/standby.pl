@@ -1,0 +1,135 @@
+# A standby and a subscriber get what a load writes.
+
+use strict;
+use warnings;
+
+use FindBin;
+use lib $FindBin::RealBin;
+use PgBulk;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my $primary = PostgreSQL::Test::Cluster->new('primary');
+$primary->init(allows_streaming => 'logical', extra => ['--data-checksums']);
+$primary->append_conf('postgresql.conf',
+	"log_line_prefix = '%m [%p] %q%a %e '\nlog_statement = none\nautovacuum = off\nshared_buffers = 16MB\nmax_wal_size = 1GB\n");
+$primary->start;
+$primary->safe_psql('postgres', 'CREATE EXTENSION pgbulk; CREATE EXTENSION amcheck');
+$primary->backup('base');
+
+my $standby = PostgreSQL::Test::Cluster->new('standby');
+$standby->init_from_backup($primary, 'base', has_streaming => 1);
+$standby->start;
+
+my $subscriber = PostgreSQL::Test::Cluster->new('subscriber');
+$subscriber->init;
+$subscriber->append_conf('postgresql.conf',
+	"log_line_prefix = '%m [%p] %q%a %e '\nlog_statement = none\nautovacuum = off\n"
+	  . "shared_buffers = 16MB\nmax_wal_size = 1GB\nwal_level = replica\n");
+$subscriber->start;
+
+my $tables = q{
+	CREATE TABLE plain (i int, s text);
+	CREATE TABLE keyed (i int PRIMARY KEY, s text UNIQUE, n numeric, j jsonb);
+	CREATE TABLE parts (i int, s text) PARTITION BY RANGE (i);
+	CREATE TABLE parts_0 PARTITION OF parts FOR VALUES FROM (MINVALUE) TO (10000);
+	CREATE TABLE parts_1 PARTITION OF parts FOR VALUES FROM (10000) TO (MAXVALUE);
+	CREATE TABLE wide (i int, s text);
+	ALTER TABLE wide ALTER s SET STORAGE EXTERNAL;};
+my $rejected = q{
+	CREATE TABLE rejected (load_id bigint, target text, loaded_at timestamptz, file text, line_number bigint,
+		byte_offset bigint, reason text, column_name text, field_value text, sqlstate text, message text,
+		raw_line text, raw_bytes bytea);};
+
+$primary->safe_psql('postgres', "$tables $rejected
+	CREATE INDEX ON plain (i); CREATE INDEX ON plain USING hash (s); CREATE INDEX ON parts (s);
+	CREATE INDEX ON keyed USING gin (j); CREATE INDEX ON keyed USING brin (i);
+	CREATE PUBLICATION all_of_it FOR ALL TABLES WITH (publish_via_partition_root = true)");
+$subscriber->safe_psql('postgres', "$tables $rejected CREATE SUBSCRIPTION sub CONNECTION '"
+	  . $primary->connstr . ' dbname=postgres' . "' PUBLICATION all_of_it");
+$subscriber->wait_for_subscription_sync($primary, 'sub');
+
+my %file = (
+	plain => data_file('plain.csv', 1, join('', map { "$_,text of row $_\n" } 1 .. 50000)),
+	keyed => data_file('keyed.csv', 1, join('', map { qq($_,key $_,$_.5,"{""a"": $_}"\n) } 1 .. 10000)),
+	parts => data_file('parts.csv', 1, join('', map { "$_,text of row $_\n" } 1 .. 20000)),
+	wide => data_file('wide.csv', 1, join('', map { "$_," . "wide $_ " x 3000 . "\n" } 1 .. 100)),
+	bad => data_file('bad.csv', 1, join('', map { ($_ % 10 ? '' : 'x') . "$_,text of row $_\n" } 1 .. 10000)));
+
+sub everything
+{
+	my ($node) = @_;
+	return join("\n", map {
+		"$_: " . $node->safe_psql('postgres', "SET timezone = 'UTC';
+			SELECT count(*), md5(coalesce(string_agg(t::text, '' ORDER BY t::text COLLATE \"C\"), '')) FROM $_ t")
+	} qw(plain keyed parts wide rejected));
+}
+
+sub same_everywhere
+{
+	my ($when, $sum) = @_;
+	my $expected = everything($primary);
+
+	is($sum, $primary->safe_psql('postgres', 'SELECT count(*) FROM plain'), "$when: the primary has them")
+	  if defined $sum;
+	$primary->wait_for_catchup($standby, 'replay', $primary->lsn('insert'));
+	is(everything($standby), $expected, "$when: so has the standby");
+	$primary->wait_for_catchup('sub');
+	is(everything($subscriber), $expected, "$when: so has the subscriber");
+}
+
+my $quiet = '"log_verbosity": "silent"';
+
+$primary->safe_psql('postgres', "SELECT bulk_load('$_', '$file{$_}')") foreach qw(plain keyed parts wide);
+same_everywhere('loads', 50000);
+$primary->safe_psql('postgres', qq{SELECT bulk_load('plain', '$file{bad}', '{"on_error": "ignore", $quiet, "reject_table": "rejected"}')});
+same_everywhere('rejects', 59000);
+
+# what is rolled back, wholly or below a savepoint, goes nowhere
+$primary->safe_psql('postgres', "BEGIN; SELECT bulk_load('plain', '$file{plain}'); ROLLBACK;
+	BEGIN; SELECT bulk_load('plain', '$file{parts}'); SAVEPOINT s; SELECT bulk_load('plain', '$file{plain}');
+	ROLLBACK TO s; SELECT bulk_load('parts', '$file{parts}'); COMMIT");
+same_everywhere('rollbacks', 79000);
+
+# options that empty the table first; ON_ERROR under the guard
+$primary->safe_psql('postgres', qq{SELECT bulk_load('plain', '$file{parts}', '{"truncate": true, "freeze": true, "analyze": true}')});
+same_everywhere('truncate and freeze', 20000);
+$primary->safe_psql('postgres', qq{
+	CREATE FUNCTION refuse(i int) RETURNS bool LANGUAGE plpgsql AS
+	'BEGIN IF i % 100 = 0 THEN RAISE EXCEPTION ''no''; END IF; RETURN true; END';
+	ALTER TABLE plain ADD CHECK (refuse(i)) NOT VALID;
+	SELECT bulk_load('plain', '$file{parts}', '{"on_error": "ignore", $quiet, "reject_table": "rejected"}')});
+same_everywhere('errors caught', 39800);
+
+# a change of the table in the same transaction
+$primary->safe_psql('postgres', "BEGIN; ALTER TABLE wide ADD extra int DEFAULT 7; ALTER TABLE wide DROP extra;
+	SELECT bulk_load('wide', '$file{wide}'); COMMIT");
+same_everywhere('a changed table');
+
+# the indexes of the standby
+is($standby->safe_psql('postgres', q{
+		SELECT count(bt_index_check(c.oid, true)) > 0 FROM pg_class c JOIN pg_am a ON a.oid = c.relam
+		WHERE a.amname = 'btree' AND c.relkind = 'i' AND c.relpersistence = 'p' AND c.relname !~ '^pg_'}),
+	't', 'the btrees of the standby are whole');
+is($standby->safe_psql('postgres', q{
+		SET enable_seqscan = off;
+		SELECT (SELECT count(*) FROM plain WHERE i = 4711), (SELECT count(*) FROM plain WHERE s = 'text of row 4711'),
+			(SELECT count(*) FROM keyed WHERE j @> '{"a": 4711}'), (SELECT count(*) FROM keyed WHERE i BETWEEN 10 AND 20),
+			(SELECT i FROM keyed WHERE s = 'key 4711'), (SELECT count(*) FROM parts WHERE s = 'text of row 15000')}),
+	'2|2|1|11|4711|2', 'and its indexes find the rows');
+is($standby->safe_psql('postgres', q{SELECT count(*) FROM verify_heapam('plain')}), '0', 'its heap is sound');
+
+# A load on the standby is refused, and it can load after its promotion.
+my ($rc, $out, $err) = $standby->psql('postgres', "SELECT bulk_load('plain', '$file{plain}')");
+like($err, qr/read-only transaction|during recovery/, 'a standby takes no load');
+$standby->promote;
+$standby->safe_psql('postgres', "SELECT bulk_load('parts', '$file{parts}')");
+is($standby->safe_psql('postgres', 'SELECT count(*) FROM parts'), '60000', 'a promoted standby does');
+
+check_log($primary);
+check_log($standby, qr/57P03|08006|could not receive data from WAL stream|terminating walreceiver/);
+check_log($subscriber);
+$subscriber->stop;
+check_tables($_) foreach $standby, $primary;
+done_testing();
