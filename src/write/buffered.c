@@ -378,7 +378,6 @@ open_executor(BufferedWriter *writer, Target *target)
 	compat_init_range_table(estate, target->pstate);
 	root = makeNode(ResultRelInfo);
 	ExecInitResultRelation(estate, root, 1);
-	compat_check_valid_result_rel(root);
 	ExecOpenIndices(root, false);
 
 	mtstate = makeNode(ModifyTableState);
@@ -423,6 +422,7 @@ buffered_open(Target *target, const BulkOptions *options, Guard *guard)
 	writer->context.batch_context =
 		AllocSetContextCreate(estate->es_query_cxt, "bulk_load batch",
 							  ALLOCSET_DEFAULT_SIZES);
+	writer->context.flush_econtext = CreateExprContext(estate);
 
 	/*
 	 * Rows wait unless a trigger on the target might look for them; those of

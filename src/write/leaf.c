@@ -180,6 +180,7 @@ leaf_flush(LeafContext *context, Leaf *leaf)
 {
 	Writer	   *writer = context->writer;
 	EState	   *estate = writer->estate;
+	ExprContext *next_row = GetPerTupleExprContext(estate);
 	MemoryContext old;
 
 	if (leaf->nrows == 0)
@@ -196,13 +197,16 @@ leaf_flush(LeafContext *context, Leaf *leaf)
 	MemoryContextSwitchTo(old);
 	MemoryContextReset(context->batch_context);
 
+	/* the row that made room for itself still has its values in its context */
+	estate->es_per_tuple_exprcontext = context->flush_econtext;
 	if (leaf->rri->ri_NumIndices > 0 || leaf->after_row)
 		for (int i = 0; i < leaf->nrows; i++)
 		{
 			writer->current_row = leaf->numbers[i];
 			leaf_follow_up(context, leaf, leaf->slots[i]);
-			ResetPerTupleExprContext(estate);
+			ResetExprContext(context->flush_econtext);
 		}
+	estate->es_per_tuple_exprcontext = next_row;
 
 	leaf_clear(leaf);
 	leaf->nrows = 0;

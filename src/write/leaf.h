@@ -55,6 +55,7 @@ typedef struct LeafContext
 	int			insert_options;	/* TABLE_INSERT_* */
 	Arena		arena;			/* tuples of all batches */
 	MemoryContext batch_context;	/* what table_multi_insert leaks */
+	ExprContext *flush_econtext;	/* what a flush evaluates, row by row */
 	struct TransitionCaptureState *transition_capture;
 } LeafContext;
 
