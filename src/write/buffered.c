@@ -175,8 +175,11 @@ switch_leaf(BufferedWriter *writer, Leaf *leaf)
 {
 	if (!leaf->batches && writer->waiting != NIL)
 	{
+		int64		current_row = writer->base.current_row;
+
 		guard_close(writer->guard);
 		flush_all(writer);
+		writer->base.current_row = current_row;
 	}
 	writer->leaf = leaf;
 }
