@@ -373,7 +373,6 @@ terminate(Converter *conv, const char *s, uint32 len)
 	return conv->scratch;
 }
 
-#ifdef COMPAT_SOFT_ERRORS
 bool
 convert_is_swallowed(const Column *column, const char *text)
 {
@@ -389,6 +388,7 @@ convert_is_swallowed(const Column *column, const char *text)
 	}
 }
 
+#ifdef COMPAT_SOFT_ERRORS
 /* The error of an input function, copied for the reject. */
 static bool
 server_error(RowError *err, const Column *column, const char *text,
