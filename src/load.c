@@ -402,6 +402,14 @@ load_rows(void *arg)
 }
 
 static void
+show_progress(Load *load)
+{
+	progress_update(&load->progress, load->source->bytes_done,
+					load->result->rows_loaded, load->result->rows_filtered,
+					rejects_total(load->rejects));
+}
+
+static void
 load_batch(Load *load)
 {
 	Reader	   *reader = load->reader;
@@ -416,14 +424,16 @@ load_batch(Load *load)
 
 		load->writer->current_row = -1;
 		if (edata != NULL)
+		{
+			/* the end of a subtransaction hides it */
+			show_progress(load);
 			caught_error(load, edata);
+		}
 	}
 	guard_close(&load->guard);
 	load->writer->routine->flush(load->writer);
 	rejects_flush(load->rejects);
-	progress_update(&load->progress, load->source->bytes_done,
-					load->result->rows_loaded, load->result->rows_filtered,
-					rejects_total(load->rejects));
+	show_progress(load);
 	load->next = PG_UINT32_MAX;
 }
 
