@@ -80,11 +80,10 @@ source_expand(const char *path)
 	return paths;
 }
 
-/* Opens a regular file; its size goes to *size. */
+/* Opens a regular file; *st tells about it. */
 static int
-open_file(const char *path, int64 *size)
+open_file(const char *path, struct stat *st)
 {
-	struct stat st;
 	int			fd;
 
 	/* not to wait for a writer, should it be a FIFO */
@@ -99,22 +98,21 @@ open_file(const char *path, int64 *size)
 				 (save_errno == ENOENT || save_errno == EACCES) ?
 				 errhint("The PostgreSQL server process reads the file: it must lie on the server and be readable by the server's user.") : 0));
 	}
-	if (fstat(fd, &st) != 0)
+	if (fstat(fd, st) != 0)
 		ereport(ERROR,
 				(errcode_for_file_access(),
 				 errmsg("could not stat file \"%s\": %m", path)));
-	if (S_ISDIR(st.st_mode))
+	if (S_ISDIR(st->st_mode))
 		ereport(ERROR,
 				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
 				 errmsg("\"%s\" is a directory", path),
 				 errhint("To load all files of a directory, use a pattern such as \"%s/*\".",
 						 path)));
-	if (!S_ISREG(st.st_mode))
+	if (!S_ISREG(st->st_mode))
 		ereport(ERROR,
 				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
 				 errmsg("\"%s\" is not a regular file", path)));
 
-	*size = st.st_size;
 	return fd;
 }
 
@@ -127,10 +125,10 @@ source_open(List *paths, Size window_size)
 	check_privilege();
 	foreach(lc, paths)
 	{
-		int64		size;
+		struct stat st;
 
-		CloseTransientFile(open_file(lfirst(lc), &size));
-		source->bytes_total += size;
+		CloseTransientFile(open_file(lfirst(lc), &st));
+		source->bytes_total += st.st_size;
 	}
 
 	source->paths = paths;
@@ -155,13 +153,16 @@ bool
 source_next(Source *source)
 {
 	Window	   *window = &source->window;
+	struct stat st;
 
 	source_close(source);
 	if (++source->current >= list_length(source->paths))
 		return false;
 
 	source->path = list_nth(source->paths, source->current);
-	source->fd = open_file(source->path, &source->size);
+	source->fd = open_file(source->path, &st);
+	source->size = st.st_size;
+	source->modified = st.st_mtim;
 #if defined(POSIX_FADV_SEQUENTIAL)
 	(void) posix_fadvise(source->fd, 0, 0, POSIX_FADV_SEQUENTIAL);
 #endif
@@ -193,7 +194,7 @@ window_grow(Source *source)
 	window->capacity = capacity;
 }
 
-/* The end of the file must be where it was when the file was opened. */
+/* At its end the file must be the one that was opened. */
 static void
 check_unchanged(Source *source)
 {
@@ -211,6 +212,13 @@ check_unchanged(Source *source)
 						   (long long) source->size,
 						   (long long) source->bytes_read,
 						   (long long) st.st_size),
+				 errhint("Load the file again when nobody writes to it.")));
+	if (st.st_mtim.tv_sec != source->modified.tv_sec ||
+		st.st_mtim.tv_nsec != source->modified.tv_nsec)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("file \"%s\" changed while it was read", source->path),
+				 errdetail("It has as many bytes as when it was opened, but it was written to."),
 				 errhint("Load the file again when nobody writes to it.")));
 }
 

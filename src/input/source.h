@@ -7,13 +7,16 @@
  * row to the front and reads on behind it; a row that is longer than the
  * window makes the window grow.
  *
- * A file whose size changes while it is read ends the load: what was read
- * is neither the old file nor the new one.
+ * A file that is written to while it is read ends the load: what was read is
+ * neither the old file nor the new one.  A file that another takes the place
+ * of, or that is deleted, is read to its end.
  */
 #ifndef PGBULK_SOURCE_H
 #define PGBULK_SOURCE_H
 
 #include "postgres.h"
+
+#include <time.h>
 
 #include "nodes/pg_list.h"
 
@@ -37,6 +40,7 @@ typedef struct Source
 	const char *path;			/* NULL: none is open */
 	int			fd;
 	int64		size;			/* when it was opened */
+	struct timespec modified;	/* the same */
 	int64		bytes_read;
 	Window		window;
 } Source;
