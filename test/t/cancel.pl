@@ -51,7 +51,7 @@ $node->safe_psql('postgres', q{
 	RETURN i;
 	END$$;
 	CREATE TABLE analyzed (i int, s text);
-	CREATE STATISTICS ON (when_analyzed(i)), s FROM analyzed;
+	CREATE STATISTICS slow_one ON (when_analyzed(i)), s FROM analyzed;
 	CREATE TABLE parts (i int, s text) PARTITION BY HASH (i);
 	CREATE TABLE parts_0 PARTITION OF parts FOR VALUES WITH (modulus 2, remainder 0);
 	CREATE TABLE parts_1 PARTITION OF parts FOR VALUES WITH (modulus 2, remainder 1)});

@@ -166,7 +166,7 @@ $node->safe_psql('postgres', q{
 	END IF;
 	RETURN i;
 	END$$;
-	CREATE STATISTICS ON (when_analyzed(i)), s FROM late});
+	CREATE STATISTICS slow_one ON (when_analyzed(i)), s FROM late});
 my $few = data_file('few.csv', 1, join('', map { "$_,$_\n" } 1 .. 10));
 hold(1, 2);
 $session->send("SELECT rows_loaded FROM bulk_load('late', '$few', '{\"analyze\": true}')");
