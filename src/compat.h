@@ -61,16 +61,6 @@ compat_init_range_table(EState *estate, ParseState *pstate)
 #endif
 }
 
-static inline void
-compat_check_valid_result_rel(ResultRelInfo *rri)
-{
-#if PG_VERSION_NUM >= 180000
-	CheckValidResultRel(rri, CMD_INSERT, ONCONFLICT_NONE, NIL);
-#else
-	CheckValidResultRel(rri, CMD_INSERT);
-#endif
-}
-
 static inline List *
 compat_insert_index_tuples(ResultRelInfo *rri, TupleTableSlot *slot,
 						   EState *estate)
@@ -105,6 +95,12 @@ compat_root_to_child_map(ResultRelInfo *rri, EState *estate)
 #else
 #define compat_attrmap_if_needed(from, to) \
 	build_attrmap_by_name_if_req((from), (to))
+#endif
+
+#if PG_VERSION_NUM >= 190000
+#define compat_domain_has_constraints(type) DomainHasConstraints((type), NULL)
+#else
+#define compat_domain_has_constraints(type) DomainHasConstraints(type)
 #endif
 
 /* 18: constraints that are not enforced, and virtual generated columns. */

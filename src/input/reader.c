@@ -12,7 +12,7 @@
 #define INITIAL_FIELDS (256 * 1024)
 #define RECOVERY_ROWS 32		/* in the first batch after a broken quote */
 
-static const char byte_order_mark[3] = "\xef\xbb\xbf";
+static const char byte_order_mark[] = {'\xef', '\xbb', '\xbf'};
 
 Reader *
 reader_open(Source *source, const BulkOptions *options)

@@ -5,6 +5,7 @@
 #include "postgres.h"
 
 #include "catalog/namespace.h"
+#include "catalog/pg_type.h"
 #include "commands/copy.h"
 #include "compat.h"
 #include "miscadmin.h"
@@ -119,7 +120,7 @@ prepare_domain_null(Form_pg_attribute att)
 	Oid			base;
 	Node	   *expr;
 
-	if (!DomainHasConstraints(att->atttypid))
+	if (!compat_domain_has_constraints(att->atttypid))
 		return NULL;
 	base = getBaseTypeAndTypmod(att->atttypid, &typmod);
 	expr = (Node *) makeNullConst(base, typmod, get_typcollation(base));

@@ -121,7 +121,7 @@ encoding_report(const Encoding *encoding, const char *s, uint32 len,
 	if (err == NULL)
 		report_invalid_encoding(encoding->verify, s, bounded);
 
-	n = pg_encoding_mblen_or_incomplete(encoding->verify, s, bounded);
+	n = pg_encoding_mblen(encoding->verify, s);
 	n = Min(n, Min(bounded, 8));
 	memset(err, 0, sizeof(*err));
 	err->reason = REJECT_ENCODING;
@@ -179,7 +179,7 @@ encoding_convert(Encoding *encoding, const char *s, uint32 len, char *dst,
 		return -1;
 	}
 
-	n = Min(pg_encoding_mblen_or_incomplete(encoding->file, bad, len - done),
+	n = Min(pg_encoding_mblen(encoding->file, bad),
 			(int) (len - done));
 	memset(err, 0, sizeof(*err));
 	err->reason = REJECT_ENCODING;

@@ -35,7 +35,7 @@ extern uint32 encoding_valid_prefix(const Encoding *encoding, const char *s,
 									uint32 len);
 
 /* Longest text that encoding_convert takes. */
-#define ENCODING_MAX_LENGTH ((INT_MAX - 1) / MAX_CONVERSION_GROWTH - 1)
+#define ENCODING_MAX_LENGTH ((PG_INT32_MAX - 1) / MAX_CONVERSION_GROWTH - 1)
 
 /*
  * Converts len bytes of s to dst (terminated; room for

@@ -54,8 +54,8 @@ open_level(Router *router, Relation rel, Relation root)
 		level->map = compat_attrmap_if_needed(RelationGetDescr(root),
 											  RelationGetDescr(rel));
 		if (level->map != NULL)
-			level->slot = MakeTupleTableSlot(RelationGetDescr(rel),
-											 &TTSOpsVirtual);
+			level->slot = MakeSingleTupleTableSlot(RelationGetDescr(rel),
+												   &TTSOpsVirtual);
 	}
 	MemoryContextSwitchTo(context);
 	return level;
