@@ -16,6 +16,7 @@ my $folder = data_dir();
 my $node = bulk_server('cancel', 'shared_buffers = 64MB', 'max_wal_size = 2GB', 'jit = off');
 my $session = PgBulk::Session->new($node);
 my $pid = $session->{pid};
+my $watch = PgBulk::Session->new($node);
 
 # How long a cancelled statement may go on.
 my $limit = 1;
@@ -23,7 +24,8 @@ my $limit = 1;
 $node->safe_psql('postgres', q{
 	CREATE TABLE knob (slow bool);
 	CREATE TABLE plain (i int, s text);
-	CREATE TABLE indexed (i int PRIMARY KEY, s text);
+	CREATE TABLE indexed (i int, s text);
+	CREATE INDEX ON indexed (i);
 	CREATE INDEX ON indexed (s);
 
 	-- slow in a function that sleeps, and in one that does not
@@ -56,22 +58,22 @@ $node->safe_psql('postgres', q{
 	CREATE TABLE parts_0 PARTITION OF parts FOR VALUES WITH (modulus 2, remainder 0);
 	CREATE TABLE parts_1 PARTITION OF parts FOR VALUES WITH (modulus 2, remainder 1)});
 
-my $rows = join('', map { "$_,some text\n" } 1 .. 50000);
-my $small = data_file('small.csv', 1, join('', map { "$_,some text\n" } 1 .. 2000));
-my $n = 0;
-my $large = data_file('large.csv', 300 * $MB, sub {
-	my $base = 50000 * shift;
-	return join('', map { $base + $_ . ",some text\n" } 1 .. 50000);
-});
-my $bad = data_file('bad.csv', 60 * $MB, join('', map { "x$_,some text\n" } 1 .. 50000));
-my $mixed = data_file('mixed.csv', 100 * $MB, join('', map { ($_ % 2 ? '' : 'x') . "$_,some text\n" } 1 .. 50000));
-my $quote = data_file('quote.csv', 600 * $MB, "some text\n" x 100000, '1,"');
-my $open_quotes = data_file('quotes.csv', 50 * $MB, "1,\"some text\n" . "2,some text\n" x 10);
+# A file so many times that no load gets to its end.
+sub many { return 'ARRAY[' . join(',', ("'$_[0]'") x 200) . ']'; }
+
+sub lines { my ($format) = @_; return join('', map { sprintf($format, $_) } 1 .. 50000); }
+
+my $small = "'" . data_file('small.csv', 1, join('', map { "$_,some text\n" } 1 .. 2000)) . "'";
+my $large = many(data_file('large.csv', 15 * $MB, lines("%d,some text\n")));
+my $bad = many(data_file('bad.csv', 15 * $MB, lines("x%d,some text\n")));
+my $mixed = many(data_file('mixed.csv', 15 * $MB, lines("%d,some text\n") . lines("x%d,some text\n")));
+my $quotes = many(data_file('quotes.csv', 15 * $MB, "1,\"some text\n" . "2,some text\n" x 10));
+my $quote = "'" . data_file('quote.csv', 600 * $MB, "some text\n" x 100000, '1,"') . "'";
 
 # The session is as if nothing had been, but for an error of this SQLSTATE.
 sub is_over
 {
-	my ($name, $table, $path) = @_;
+	my ($name, $table) = @_;
 
 	is($session->sqlstate, '57014', "$name: it says so") or diag $session->{error};
 	is($session->ask("SELECT count(*) FROM $table"), '0', "$name: nothing is loaded");
@@ -82,36 +84,37 @@ sub is_over
 	my @open = grep { defined && /^\Q$folder\E/ } map { readlink } glob "/proc/$pid/fd/*";
 	is("@open", '', "$name: no file is open");
 	is($session->ask("SELECT count(*) FROM pg_stat_progress_copy"), '0', "$name: no progress is left");
-	is($session->ask("BEGIN; SELECT rows_loaded FROM bulk_load('plain', '$small'); ROLLBACK"), '2000',
+	is($session->ask("BEGIN; SELECT rows_loaded FROM bulk_load('plain', $small); ROLLBACK"), '2000',
 		"$name: the next load works");
 }
 
 # Cancels a load after a while, once more the other way.
 sub cancels
 {
-	my ($name, $table, $path, $options, $when) = @_;
-	my $sql = "SELECT bulk_load('$table', '$path', '$options')";
+	my ($name, $table, $path, $options, $when, $pause) = @_;
+	my $sql = "SELECT bulk_load('$table', $path, '$options')";
 
 	# by pg_cancel_backend, when the load is there where it shall be
 	$session->send($sql);
-	wait_for("$name", sub {
-		$session->done and die "$name: the load was done too early: $session->{err}";
-		$when ? $node->safe_psql('postgres', $when) eq 't' : $node->safe_psql('postgres',
-			"SELECT bytes_processed > 0 FROM bulk_load_progress WHERE pid = $pid") eq 't';
+	$when //= "SELECT bytes_processed > 0 FROM bulk_load_progress WHERE pid = $pid";
+	$pause //= 0.3;
+	wait_for($name, sub {
+		die "$name: the load was done too early: $session->{err}" if $session->done;
+		return $watch->ask($when) eq 't';
 	});
-	sleep 0.2;
+	sleep $pause;
 	my $start = time;
-	$node->safe_psql('postgres', "SELECT pg_cancel_backend($pid)");
+	$watch->ask("SELECT pg_cancel_backend($pid)");
 	$session->wait;
 	my $took = time - $start;
 	note sprintf('%s: ended %.2f s after pg_cancel_backend', $name, $took);
 	cmp_ok($took, '<', $limit, "$name: ends soon");
-	is_over($name, $table, $path);
+	is_over($name, $table);
 
 	# by a timeout, wherever the load is then
 	$start = time;
-	$session->ask("SET statement_timeout = '700ms'; $sql; SET statement_timeout = 0");
-	$took = time - $start - 0.7;
+	$session->ask("SET statement_timeout = '${pause}s'; $sql; SET statement_timeout = 0");
+	$took = time - $start - $pause;
 	note sprintf('%s: ended %.2f s after the timeout', $name, $took);
 	cmp_ok($took, '<', $limit, "$name: statement_timeout ends it soon");
 	is($session->sqlstate, '57014', "$name: it says so");
@@ -138,11 +141,11 @@ cancels('rejects to a table', 'plain', $bad, qq({$ignore, "reject_table": "rejec
 cancels('rejects to a file', 'plain', $bad, qq({$ignore, "reject_file": "$folder/rejects"}));
 cancels('every second row a reject', 'plain', $mixed, qq({$ignore, "reject_table": "rejected", "reject_file": "$folder/rejects"}));
 cancels('set_null', 'plain', $bad, '{"on_error": "set_null", "log_verbosity": "silent"}');
-cancels('quotes that spoil rows', 'plain', $open_quotes, "{$ignore}");
+cancels('quotes that spoil rows', 'plain', $quotes, "{$ignore}");
 cancels('a quote that is not closed', 'plain', $quote, '{}',
-	"SELECT bytes_total > 0 FROM bulk_load_progress WHERE pid = $pid");
+	"SELECT bytes_total > 0 FROM bulk_load_progress WHERE pid = $pid", 0.1);
 cancels('a quote that is not closed, under on_error', 'plain', $quote, "{$ignore}",
-	"SELECT bytes_total > 0 FROM bulk_load_progress WHERE pid = $pid");
+	"SELECT bytes_total > 0 FROM bulk_load_progress WHERE pid = $pid", 0.1);
 cancels('an AFTER trigger', 'held_after', $small, '{}',
 	"SELECT wait_event = 'PgSleep' FROM pg_stat_activity WHERE pid = $pid");
 cancels('analyzing', 'analyzed', $small, '{"analyze": true}',
@@ -151,7 +154,7 @@ cancels('analyzing', 'analyzed', $small, '{"analyze": true}',
 # Waiting for a lock, and for the end of another's transaction on a key.
 my $other = PgBulk::Session->new($node);
 $other->ask('BEGIN; LOCK TABLE plain');
-$session->send("SELECT bulk_load('plain', '$small')");
+$session->send("SELECT bulk_load('plain', $small)");
 wait_for('a lock', sub {
 	$node->safe_psql('postgres', "SELECT count(*) FROM pg_locks WHERE pid = $pid AND NOT granted") > 0;
 });
@@ -160,16 +163,16 @@ $node->safe_psql('postgres', "SELECT pg_cancel_backend($pid)");
 $session->wait;
 cmp_ok(time - $start, '<', $limit, 'waiting for a lock: ends soon');
 $other->ask('ROLLBACK');
-is_over('waiting for a lock', 'plain', $small);
+is_over('waiting for a lock', 'plain');
 
 # In a block: an error as any other, below a savepoint too.
 is($session->ask("BEGIN; INSERT INTO plain VALUES (0, 'mine'); SAVEPOINT s;
-	SET LOCAL statement_timeout = '300ms'; SELECT bulk_load('plain', '$large'); ROLLBACK TO s;
-	SELECT rows_loaded FROM bulk_load('plain', '$small'); SELECT count(*) FROM plain; ROLLBACK"),
+	SET LOCAL statement_timeout = '300ms'; SELECT bulk_load('plain', $large); ROLLBACK TO s;
+	SELECT rows_loaded FROM bulk_load('plain', $small); SELECT count(*) FROM plain; ROLLBACK"),
 	"2000\n2001", 'after ROLLBACK TO a savepoint the load can be done again');
 
 # The end of the session.
-$session->send("SELECT bulk_load('plain', '$large')");
+$session->send("SELECT bulk_load('plain', $large)");
 sleep 0.3;
 $start = time;
 $node->safe_psql('postgres', "SELECT pg_terminate_backend($pid)");
@@ -180,6 +183,7 @@ is($node->safe_psql('postgres', "SELECT count(*) FROM pg_locks WHERE pid = $pid"
 
 $session->close;
 $other->close;
+$watch->close;
 check_log($node);
 $node->stop;
 done_testing();
