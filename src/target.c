@@ -362,7 +362,8 @@ target_open(Oid relid, const BulkOptions *options)
 	target->rel = rel;
 	target->pstate = make_parsestate(NULL);
 	target->nsitem = addRangeTableEntryForRelation(target->pstate, rel,
-												   lockmode, NULL, false, false);
+												   RowExclusiveLock, NULL,
+												   false, false);
 	COMPAT_REQUIRED_PERMS(target->nsitem) = ACL_INSERT;
 	if (options->where)
 		target->where = transform_where(target, options->where);
