@@ -203,13 +203,23 @@ cache_begin() {
 
 # ------------------------------------------------------------------- build
 
-# tree_copy DIR: the sources into DIR; objects that DIR has already stay, so
-# that make builds what changed.
+# tree_copy DIR: the sources into DIR.  Objects that DIR has stay, and so do the
+# times of files that did not change: make builds what did, even where a file
+# changed while it was built from an older copy.
 tree_copy() {
-	mkdir -p "$1"
-	find "$1" -type f ! -name '*.o' ! -name '*.so' -delete
-	tar -C "$ROOT" -cf - --exclude=./.git --exclude=./.build --exclude=./bench/out --exclude='*.o' \
-		--exclude='*.so' --exclude='*.bc' --exclude=./results . | tar -C "$1" --no-same-owner -xf -
+	local new=$1.new f
+	rm -rf "$new"
+	mkdir -p "$1" "$new"
+	tar -C "$ROOT" -cf - --exclude=./.git --exclude=./.build --exclude=./bench/out --exclude=./results --exclude='*.o' \
+		--exclude='*.so' --exclude='*.bc' . | tar -C "$new" --no-same-owner -xmf -
+	(cd "$1" && find . -type f) | while IFS= read -r f; do
+		case $f in
+			*.o | *.so) [ ! -d "$new/${f%/*}" ] || mv "$1/$f" "$new/$f" ;;
+			*) ! cmp -s "$1/$f" "$new/$f" || mv "$1/$f" "$new/$f" ;;
+		esac
+	done
+	rm -rf "$1"
+	mv "$new" "$1"
 }
 
 # pgxs DIR ARGUMENT...: make in DIR for the server in use.  The bitcode is for
