@@ -25,6 +25,7 @@
 #include "parser/parse_collate.h"
 #include "parser/parse_expr.h"
 #include "parser/parser.h"
+#include "storage/lmgr.h"
 #include "target.h"
 #include "utils/acl.h"
 #include "utils/builtins.h"
@@ -359,6 +360,9 @@ target_open(Oid relid, const BulkOptions *options)
 				 errmsg("relation with OID %u does not exist", relid)));
 
 	check_kind(rel);
+	/* a query's range table has this lock, and the executor looks for it */
+	if (options->truncate)
+		LockRelationOid(relid, RowExclusiveLock);
 	target->rel = rel;
 	target->pstate = make_parsestate(NULL);
 	target->nsitem = addRangeTableEntryForRelation(target->pstate, rel,
