@@ -13,6 +13,7 @@
 #include "catalog/catalog.h"
 #include "catalog/heap.h"
 #include "catalog/namespace.h"
+#include "catalog/objectaddress.h"
 #include "catalog/pg_authid.h"
 #include "commands/tablecmds.h"
 #include "commands/trigger.h"
@@ -347,11 +348,31 @@ set_all_columns(Target *target, bool mapped)
 	check_privileges(target, mapped ? 0 : target->nfields);
 }
 
+/*
+ * The strongest lock that the load will want, at once: to ask for more later
+ * is to invite a deadlock.  Nobody may hold up others' use of a table to
+ * which they have no right.
+ */
+static LOCKMODE
+lock_mode(Oid relid, const BulkOptions *options)
+{
+	AclResult	allowed;
+
+	if (!options->truncate)
+		return RowExclusiveLock;
+
+	allowed = pg_class_aclcheck(relid, GetUserId(), ACL_TRUNCATE);
+	if (allowed != ACLCHECK_OK && get_rel_name(relid) != NULL)
+		aclcheck_error(allowed, get_relkind_objtype(get_rel_relkind(relid)),
+					   get_rel_name(relid));
+	return AccessExclusiveLock;
+}
+
 Target *
 target_open(Oid relid, const BulkOptions *options)
 {
 	Target	   *target = palloc0(sizeof(Target));
-	LOCKMODE	lockmode = options->truncate ? AccessExclusiveLock : RowExclusiveLock;
+	LOCKMODE	lockmode = lock_mode(relid, options);
 	Relation	rel = try_table_open(relid, lockmode);
 
 	if (rel == NULL)
