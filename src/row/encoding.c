@@ -62,9 +62,14 @@ encoding_open(Encoding *encoding, int file)
 	encoding->file = file;
 	encoding->database = GetDatabaseEncoding();
 	encoding->verify = encoding->database;
-	if (file == encoding->database || file == PG_SQL_ASCII ||
-		encoding->database == PG_SQL_ASCII)
+	if (file == encoding->database || file == PG_SQL_ASCII)
 		return;
+	if (encoding->database == PG_SQL_ASCII)
+	{
+		/* kept as it is, but it must be what it is said to be */
+		encoding->verify = file;
+		return;
+	}
 
 	procedure = FindDefaultConversionProc(file, encoding->database);
 	if (!OidIsValid(procedure))
