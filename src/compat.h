@@ -14,6 +14,8 @@
 #include "nodes/execnodes.h"
 #include "parser/parse_node.h"
 #include "parser/parse_relation.h"
+#include "storage/bufmgr.h"
+#include "storage/lmgr.h"
 #include "utils/jsonb.h"
 #include "utils/regproc.h"
 #include "utils/rel.h"
@@ -120,6 +122,45 @@ compat_root_to_child_map(ResultRelInfo *rri, EState *estate)
 #else
 #define compat_qualified_name_list(string) stringToQualifiedNameList(string)
 #endif
+
+/*
+ * Pins up to n new blocks at the end of a table, unlocked and zeroed.
+ * Returns how many; never 0.
+ */
+static inline uint32
+compat_extend(Relation rel, BufferAccessStrategy strategy, uint32 n,
+			  Buffer *buffers)
+{
+#if PG_VERSION_NUM >= 160000
+	uint32		extended = 0;
+
+	ExtendBufferedRelBy(BMR_REL(rel), MAIN_FORKNUM, strategy, 0, n, buffers,
+						&extended);
+	return extended;
+#else
+	bool		shared = !RELATION_IS_LOCAL(rel);
+
+	if (shared)
+		LockRelationForExtension(rel, ExclusiveLock);
+	for (uint32 i = 0; i < n; i++)
+		buffers[i] = ReadBufferExtended(rel, MAIN_FORKNUM, P_NEW, RBM_NORMAL,
+										strategy);
+	if (shared)
+		UnlockRelationForExtension(rel, ExclusiveLock);
+	return n;
+#endif
+}
+
+/* A ring of buffers for bulk writes; 15 has only the usual 16 MB. */
+static inline BufferAccessStrategy
+compat_bulkwrite_strategy(int size_kb)
+{
+#if PG_VERSION_NUM >= 160000
+	return GetAccessStrategyWithSize(BAS_BULKWRITE, size_kb);
+#else
+	return GetAccessStrategy(BAS_BULKWRITE);
+#endif
+}
 
 #if PG_VERSION_NUM < 160000
 #define deconstruct_array_builtin(array, type, elements, nulls, count) \

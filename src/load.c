@@ -682,6 +682,27 @@ check_columns(Load *load)
 	MemoryContextReset(load->file_context);
 }
 
+/* The writer that options ask for. */
+static Writer *
+open_writer(Load *load)
+{
+	const BulkOptions *options = load->options;
+	const char *refusal;
+
+	if (options->writer != BULK_WRITER_DIRECT)
+		return buffered_open(load->target, options, &load->guard);
+
+	refusal = direct_refusal(load->target->rel, options);
+	if (refusal != NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("writer \"direct\" cannot load into \"%s\"",
+						target_name(load->target)),
+				 errdetail("The reason is that %s.", refusal),
+				 errhint("Use writer \"buffered\", or leave the choice to \"auto\".")));
+	return direct_open(load->target, options, &load->guard);
+}
+
 static void
 load_begin(Load *load, Oid relid, List *paths)
 {
@@ -711,7 +732,7 @@ load_begin(Load *load, Oid relid, List *paths)
 	load->next = PG_UINT32_MAX;
 	initStringInfo(&load->first_header);
 
-	load->writer = buffered_open(load->target, options, &load->guard);
+	load->writer = open_writer(load);
 	load->result->writer = load->writer->routine->name;
 	check_columns(load);
 	if (load->target->where != NIL)

@@ -60,7 +60,8 @@ static const char *const verbosity_names[] = {
 	[BULK_VERBOSITY_VERBOSE] = "verbose", NULL
 };
 static const char *const writer_names[] = {
-	[BULK_WRITER_AUTO] = "auto", [BULK_WRITER_BUFFERED] = "buffered", NULL
+	[BULK_WRITER_AUTO] = "auto", [BULK_WRITER_BUFFERED] = "buffered",
+	[BULK_WRITER_DIRECT] = "direct", NULL
 };
 
 /* What is not here is zero; the rest depends on the format, see set_dialect. */

@@ -48,7 +48,8 @@ typedef enum BulkVerbosity
 typedef enum BulkWriterChoice
 {
 	BULK_WRITER_AUTO,
-	BULK_WRITER_BUFFERED
+	BULK_WRITER_BUFFERED,
+	BULK_WRITER_DIRECT
 } BulkWriterChoice;
 
 /* A set of columns by name, or all of them ("*"). */

@@ -356,16 +356,19 @@ set_all_columns(Target *target, bool mapped)
 static LOCKMODE
 lock_mode(Oid relid, const BulkOptions *options)
 {
+	bool		direct = options->writer == BULK_WRITER_DIRECT;
 	AclResult	allowed;
 
-	if (!options->truncate)
+	if (!options->truncate && !direct)
 		return RowExclusiveLock;
 
-	allowed = pg_class_aclcheck(relid, GetUserId(), ACL_TRUNCATE);
+	/* what TRUNCATE and LOCK TABLE ask for */
+	allowed = pg_class_aclcheck(relid, GetUserId(), options->truncate ? ACL_TRUNCATE :
+								ACL_UPDATE | ACL_DELETE | ACL_TRUNCATE);
 	if (allowed != ACLCHECK_OK && get_rel_name(relid) != NULL)
 		aclcheck_error(allowed, get_relkind_objtype(get_rel_relkind(relid)),
 					   get_rel_name(relid));
-	return AccessExclusiveLock;
+	return options->truncate ? AccessExclusiveLock : ShareRowExclusiveLock;
 }
 
 Target *
@@ -382,7 +385,7 @@ target_open(Oid relid, const BulkOptions *options)
 
 	check_kind(rel);
 	/* a query's range table has this lock, and the executor looks for it */
-	if (options->truncate)
+	if (lockmode != RowExclusiveLock)
 		LockRelationOid(relid, RowExclusiveLock);
 	target->rel = rel;
 	target->pstate = make_parsestate(NULL);

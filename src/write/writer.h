@@ -70,4 +70,15 @@ struct Writer
 extern Writer *buffered_open(Target *target, const BulkOptions *options,
 							 Guard *guard);
 
+/*
+ * The writer for plain heap tables, under a lock that keeps other writers
+ * out: whole pages at the end of the table.  Only where direct_refusal says
+ * nothing.
+ */
+extern Writer *direct_open(Target *target, const BulkOptions *options,
+						   Guard *guard);
+
+/* Why the direct writer cannot serve a table ("it has indexes"), or NULL. */
+extern const char *direct_refusal(Relation rel, const BulkOptions *options);
+
 #endif							/* PGBULK_WRITER_H */

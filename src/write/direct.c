@@ -1,0 +1,210 @@
+/*
+ * direct.c
+ *		The writer for plain heap tables: whole pages at a time.
+ *
+ * Rows are checked as the buffered writer checks them, formed, put into
+ * private pages and placed at the end of the table (pages.h).  The table is
+ * locked against other writers; readers go on.  What needs each row in the
+ * table at once, or looks at it from outside, is not for this writer: see
+ * direct_refusal.
+ */
+#include "postgres.h"
+
+#include "access/heapam.h"
+#include "access/heaptoast.h"
+#include "access/tableam.h"
+#include "access/xact.h"
+#include "commands/trigger.h"
+#include "compat.h"
+#include "executor/nodeModifyTable.h"
+#include "pgstat.h"
+#include "row/constraints.h"
+#include "row/tuple.h"
+#include "utils/memutils.h"
+#include "write/pages.h"
+#include "write/writer.h"
+
+#define ROW_ARENA_BLOCK (64 * 1024)
+
+typedef struct DirectWriter
+{
+	Writer		base;
+	Guard	   *guard;
+	ResultRelInfo *rri;
+	Constraints *constraints;	/* NULL: none */
+	bool		generated;
+	bool		partition;		/* the target is one, with bounds to check */
+	TupleFormer *former;
+	Arena		arena;			/* one row's tuple */
+	MemoryContext toast_context;
+	PageBatch  *batch;
+	int64		placed;			/* rows, for statistics */
+} DirectWriter;
+
+const char *
+direct_refusal(Relation rel, const BulkOptions *options)
+{
+	TriggerDesc *triggers = rel->trigdesc;
+
+	if (rel->rd_rel->relkind != RELKIND_RELATION)
+		return "it is not a plain table";
+	if (rel->rd_tableam != GetHeapamTableAmRoutine())
+		return "its access method is not heap";
+	if (triggers != NULL &&
+		(triggers->trig_insert_before_row || triggers->trig_insert_after_row ||
+		 triggers->trig_insert_instead_row || triggers->trig_insert_new_table))
+		return "it has triggers or foreign keys that see each row";
+	if (rel->rd_rel->relhasindex && RelationGetIndexList(rel) != NIL)
+		return "it has indexes";
+	if (options->freeze)
+		return "option \"freeze\" is set";
+	return NULL;
+}
+
+/* The tuple with its wide values moved to the TOAST table. */
+static HeapTuple
+toast_tuple(DirectWriter *writer, HeapTuple tuple)
+{
+	MemoryContext old;
+
+	guard_close(writer->guard);
+	MemoryContextReset(writer->toast_context);
+	old = MemoryContextSwitchTo(writer->toast_context);
+	tuple = heap_toast_insert_or_update(writer->rri->ri_RelationDesc, tuple,
+										NULL, 0);
+	MemoryContextSwitchTo(old);
+	if (tuple->t_len > MaxHeapTupleSize)
+		ereport(ERROR,
+				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
+				 errmsg("row is too big: size %zu, maximum size %zu",
+						(Size) tuple->t_len, MaxHeapTupleSize)));
+	return tuple;
+}
+
+/* Puts a tuple that lies in the arena into a page. */
+static void
+store_tuple(DirectWriter *writer, HeapTuple tuple)
+{
+	if (unlikely(HeapTupleHasExternal(tuple) ||
+				 tuple->t_len > TOAST_TUPLE_THRESHOLD))
+		tuple = toast_tuple(writer, tuple);
+	if (unlikely(!pages_put(writer->batch, tuple)))
+	{
+		guard_close(writer->guard);
+		pages_place(writer->batch);
+		pages_put(writer->batch, tuple);
+	}
+	writer->placed++;
+	arena_reset(&writer->arena);
+}
+
+static WriterVerdict
+direct_put(Writer *base, uint32 number, RowError *err)
+{
+	DirectWriter *writer = (DirectWriter *) base;
+	TupleTableSlot *slot = base->slot;
+
+	base->current_row = number;
+	if (writer->generated)
+	{
+		guard_open(writer->guard);
+		ExecComputeStoredGenerated(writer->rri, base->estate, slot, CMD_INSERT);
+	}
+	if (writer->constraints != NULL &&
+		!constraints_check(writer->constraints, slot, writer->guard, err))
+		return WRITER_BAD;
+	if (writer->partition &&
+		!constraints_check_bounds(writer->rri, slot, base->estate, err))
+		return WRITER_BAD;
+
+	store_tuple(writer, tuple_form(writer->former, slot->tts_values,
+								   slot->tts_isnull, &writer->arena));
+	return WRITER_TAKEN;
+}
+
+static bool
+direct_put_fields(Writer *base, const char *data, const ScanRow *row,
+				  const ScanField *fields, uint32 number)
+{
+	DirectWriter *writer = (DirectWriter *) base;
+	HeapTuple	tuple = form_row(base->former, data, row, fields,
+								 &writer->arena);
+
+	if (tuple == NULL)
+		return false;
+	base->current_row = number;
+	store_tuple(writer, tuple);
+	base->current_row = -1;
+	return true;
+}
+
+/* Full pages are placed as they come; the last one waits for more rows. */
+static void
+direct_flush(Writer *base)
+{
+	base->current_row = -1;
+}
+
+static void
+direct_close(Writer *base)
+{
+	DirectWriter *writer = (DirectWriter *) base;
+	EState	   *estate = base->estate;
+
+	pages_place(writer->batch);
+	pages_close(writer->batch);
+	pgstat_count_heap_insert(writer->rri->ri_RelationDesc, writer->placed);
+
+	ExecASInsertTriggers(estate, writer->rri, NULL);
+	AfterTriggerEndQuery(estate);
+	ExecDropSingleTupleTableSlot(base->slot);
+	ExecResetTupleTable(estate->es_tupleTable, false);
+	ExecCloseResultRelations(estate);
+	ExecCloseRangeTableRelations(estate);
+	FreeExecutorState(estate);
+}
+
+static const WriterRoutine direct_routine = {
+	.name = "direct",
+	.put = direct_put,
+	.put_fields = direct_put_fields,
+	.flush = direct_flush,
+	.close = direct_close,
+};
+
+Writer *
+direct_open(Target *target, const BulkOptions *options, Guard *guard)
+{
+	DirectWriter *writer = palloc0(sizeof(DirectWriter));
+	Relation	rel = target->rel;
+	EState	   *estate = CreateExecutorState();
+
+	writer->base.routine = &direct_routine;
+	writer->base.estate = estate;
+	writer->base.current_row = -1;
+	writer->base.slot = MakeSingleTupleTableSlot(RelationGetDescr(rel),
+												 &TTSOpsVirtual);
+	writer->guard = guard;
+
+	estate->es_output_cid = GetCurrentCommandId(true);
+	compat_init_range_table(estate, target->pstate);
+	writer->rri = makeNode(ResultRelInfo);
+	ExecInitResultRelation(estate, writer->rri, 1);
+
+	writer->constraints = constraints_open(writer->rri, estate);
+	writer->generated = rel->rd_att->constr &&
+		rel->rd_att->constr->has_generated_stored;
+	writer->partition = rel->rd_rel->relispartition;
+	writer->former = tuple_former(RelationGetDescr(rel));
+	writer->base.plain = !writer->generated && !writer->partition &&
+		constraints_only_notnull(writer->constraints);
+	arena_init(&writer->arena, CurrentMemoryContext, ROW_ARENA_BLOCK);
+	writer->toast_context = AllocSetContextCreate(CurrentMemoryContext,
+												  "bulk_load toast",
+												  ALLOCSET_DEFAULT_SIZES);
+
+	AfterTriggerBeginQuery();
+	ExecBSInsertTriggers(estate, writer->rri);
+	writer->batch = pages_open(rel, estate->es_output_cid);
+	return &writer->base;
+}
