@@ -1,6 +1,6 @@
 # After a crash a load is there whole or not at all.
 #
-# PGBULK_TEST_CRASHES=n does that many crashes; else 10.
+# PGBULK_TEST_CRASHES=n does that many crashes; else 12.
 
 use strict;
 use warnings;
@@ -13,7 +13,7 @@ use Test::More;
 use Time::HiRes qw(sleep time);
 
 my $MB = 1024 * 1024;
-my $crashes = $ENV{PGBULK_TEST_CRASHES} // 10;
+my $crashes = $ENV{PGBULK_TEST_CRASHES} // 12;
 my $seed = $ENV{PGBULK_TEST_SEED} // time % 1000000;
 srand $seed;
 note "PGBULK_TEST_SEED=$seed";
@@ -52,7 +52,10 @@ my @loads = (
 	[ "BEGIN; SELECT bulk_load('plain', '$few'); SELECT bulk_load('plain', '$path'); COMMIT", 'plain', 5000 + $row ],
 	[ qq(SELECT bulk_load('plain', '$bad', '{"on_error": "ignore", "reject_table": "rejected", "log_verbosity": "silent"}')),
 		'plain', 0.9 * 5000 * (-s $bad) / length(slurp_file($bad) =~ /\A(.*?\nx5000,[^\n]*\n)/s ? $1 : die) ],
-	[ "BEGIN; TRUNCATE plain; SELECT bulk_load('plain', '$path'); COMMIT", 'plain', $row - 100, 'truncates' ]);
+	[ "BEGIN; TRUNCATE plain; SELECT bulk_load('plain', '$path'); COMMIT", 'plain', $row - 100, 'truncates' ],
+	[ qq(SELECT bulk_load('plain', '$path', '{"writer": "direct"}')), 'plain', $row ],
+	[ qq(BEGIN; SELECT bulk_load('plain', '$few', '{"writer": "direct"}'); SAVEPOINT s; )
+	  . qq(SELECT bulk_load('plain', '$path', '{"writer": "direct"}'); COMMIT), 'plain', 5000 + $row ]);
 
 my %before = map { $_ => 100 } qw(plain indexed parts);
 
@@ -121,7 +124,7 @@ foreach my $n (1 .. $crashes)
 # A crash right after the commit.
 foreach my $n (1 .. 2)
 {
-	foreach my $load (@loads[ 0 .. 2 ])
+	foreach my $load (@loads[ 0 .. 2, 6 ])
 	{
 		my $expected = $load->[2] + count($load->[1]);
 
@@ -157,7 +160,7 @@ foreach my $threshold ('0', '1GB')
 		CREATE TABLE fresh (i int PRIMARY KEY, s text);
 		SELECT bulk_load('fresh', '$few');
 		TRUNCATE emptied;
-		SELECT bulk_load('emptied', '$path');
+		SELECT bulk_load('emptied', '$path', '{\"writer\": \"direct\"}');
 		COMMIT");
 	my $bytes = $node->safe_psql('postgres', "SELECT pg_current_wal_insert_lsn() - '$wal'::pg_lsn");
 	cmp_ok($bytes, '<', 2 * $MB, "wal_level = minimal writes little WAL: $bytes bytes") if $threshold eq '0';

@@ -36,7 +36,8 @@ my $tables = q{
 	CREATE TABLE parts_0 PARTITION OF parts FOR VALUES FROM (MINVALUE) TO (10000);
 	CREATE TABLE parts_1 PARTITION OF parts FOR VALUES FROM (10000) TO (MAXVALUE);
 	CREATE TABLE wide (i int, s text);
-	ALTER TABLE wide ALTER s SET STORAGE EXTERNAL;};
+	ALTER TABLE wide ALTER s SET STORAGE EXTERNAL;
+	CREATE TABLE straight (LIKE wide INCLUDING STORAGE);};
 my $rejected = q{
 	CREATE TABLE rejected (load_id bigint, target text, loaded_at timestamptz, file text, line_number bigint,
 		byte_offset bigint, reason text, column_name text, field_value text, sqlstate text, message text,
@@ -63,7 +64,7 @@ sub everything
 	return join("\n", map {
 		"$_: " . $node->safe_psql('postgres', "SET timezone = 'UTC';
 			SELECT count(*), md5(coalesce(string_agg(t::text, '' ORDER BY t::text COLLATE \"C\"), '')) FROM $_ t")
-	} qw(plain keyed parts wide rejected));
+	} qw(plain keyed parts wide straight rejected));
 }
 
 sub same_everywhere
@@ -85,6 +86,15 @@ $primary->safe_psql('postgres', "SELECT bulk_load('$_', '$file{$_}')") foreach q
 same_everywhere('loads', 50000);
 $primary->safe_psql('postgres', qq{SELECT bulk_load('plain', '$file{bad}', '{"on_error": "ignore", $quiet, "reject_table": "rejected"}')});
 same_everywhere('rejects', 59000);
+
+# whole pages, wide values, what a savepoint takes back
+my $direct = '"writer": "direct"';
+$primary->safe_psql('postgres', qq{SELECT bulk_load('straight', '$file{plain}', '{$direct}');
+	SELECT bulk_load('straight', '$file{wide}', '{$direct}');
+	BEGIN; SELECT bulk_load('straight', '$file{parts}', '{$direct}'); SAVEPOINT s; SELECT bulk_load('straight', '$file{plain}', '{$direct}');
+	ROLLBACK TO s; SELECT bulk_load('straight', '$file{bad}', '{$direct, "on_error": "ignore", $quiet}'); COMMIT});
+is($primary->safe_psql('postgres', 'SELECT count(*) FROM straight'), 50000 + 100 + 20000 + 9000, 'direct: the primary has them');
+same_everywhere('direct');
 
 # what is rolled back, wholly or below a savepoint, goes nowhere
 $primary->safe_psql('postgres', "BEGIN; SELECT bulk_load('plain', '$file{plain}'); ROLLBACK;
@@ -118,7 +128,8 @@ is($standby->safe_psql('postgres', q{
 			(SELECT count(*) FROM keyed WHERE j @> '{"a": 4711}'), (SELECT count(*) FROM keyed WHERE i BETWEEN 10 AND 20),
 			(SELECT i FROM keyed WHERE s = 'key 4711'), (SELECT count(*) FROM parts WHERE s = 'text of row 15000')}),
 	'2|2|1|11|4711|2', 'and its indexes find the rows');
-is($standby->safe_psql('postgres', q{SELECT count(*) FROM verify_heapam('plain')}), '0', 'its heap is sound');
+is($standby->safe_psql('postgres', qq{SELECT count(*) FROM verify_heapam('$_')}), '0', "its heap is sound: $_")
+  foreach qw(plain straight);
 
 # A load on the standby is refused, and it can load after its promotion.
 my ($rc, $out, $err) = $standby->psql('postgres', "SELECT bulk_load('plain', '$file{plain}')");
