@@ -238,7 +238,6 @@ caught_error(Load *load, ErrorData *edata)
 		convert_null_asked(conv))
 	{
 		/* the same row again, with a NULL there */
-		FreeErrorData(edata);
 		return;
 	}
 
@@ -257,7 +256,6 @@ caught_error(Load *load, ErrorData *edata)
 	error->sqlstate = edata->sqlerrcode;
 	error->message = edata->message;
 	bad_row(load);
-	FreeErrorData(edata);
 }
 
 /* ---- good rows ---- */
@@ -722,7 +720,8 @@ load_begin(Load *load, Oid relid, List *paths)
 								 load->result->load_id, paths);
 	progress_begin(&load->progress, relid, load->source->bytes_total, false);
 
-	load->guard.enabled = rejects_accepting(load->rejects);
+	if (rejects_accepting(load->rejects))
+		guard_enable(&load->guard);
 	load->err = load->guard.enabled ? &load->error : NULL;
 	load->reader = reader_open(load->source, options);
 	load->convert_row = options->format == BULK_BINARY ?

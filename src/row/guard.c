@@ -9,6 +9,15 @@
 #include "utils/memutils.h"
 
 void
+guard_enable(Guard *guard)
+{
+	guard->enabled = true;
+	guard->errors = AllocSetContextCreate(CurrentMemoryContext,
+										  "bulk_load errors",
+										  ALLOCSET_SMALL_SIZES);
+}
+
+void
 guard_open_slow(Guard *guard)
 {
 	guard->context = CurrentMemoryContext;
@@ -89,7 +98,9 @@ guard_run(Guard *guard, void (*body) (void *arg), void *arg)
 		if (!guard->open)
 			PG_RE_THROW();
 
-		MemoryContextSwitchTo(context);
+		/* FreeErrorData would leave some of it */
+		MemoryContextReset(guard->errors);
+		MemoryContextSwitchTo(guard->errors);
 		edata = CopyErrorData();
 		FlushErrorState();
 

@@ -33,9 +33,13 @@ typedef struct Guard
 	bool		enabled;		/* off: errors go where they always go */
 	bool		open;
 	GuardWork	work;
+	MemoryContext errors;		/* holds the error caught last */
 	MemoryContext context;		/* what was current outside */
 	ResourceOwner owner;
 } Guard;
+
+/* Memory: a context of its own below the current one. */
+extern void guard_enable(Guard *guard);
 
 extern void guard_open_slow(Guard *guard);
 extern void guard_close_slow(Guard *guard);
@@ -56,8 +60,8 @@ guard_close(Guard *guard)
 
 /*
  * Calls body(arg).  Returns NULL when it came to its end, or the error that
- * was thrown under an open guard (copied into the current context), after
- * the guard's subtransaction has been rolled back.  Errors that are not
+ * was thrown under an open guard (good until the next one), after the guard's
+ * subtransaction has been rolled back.  Errors that are not
  * about data (cancel, locks, out of memory, I/O, serialization, internal, what
  * an expression's author got wrong) and those thrown with the guard closed
  * are thrown on.
