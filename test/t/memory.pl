@@ -97,7 +97,7 @@ check('bad rows of every kind, set_null, reject file',
 check('rows that a function refuses by an error',
 	'CREATE TABLE t (i int, s text);
 	 CREATE OR REPLACE FUNCTION refuse(i int) RETURNS bool LANGUAGE plpgsql AS
-	 $$BEGIN IF i % 500 = 0 THEN RAISE EXCEPTION \'no\'; END IF; RETURN true; END$$;
+	 $$BEGIN IF i % 10 = 0 THEN RAISE EXCEPTION \'no\'; END IF; RETURN true; END$$;
 	 ALTER TABLE t ADD CHECK (refuse(i))',
 	qq({$quiet, "on_error": "ignore", "reject_table": "rejected"}),
 	join('', map { "$_,$word\n" } 1 .. 20000), size => $large / 3);
