@@ -7,8 +7,9 @@ Three kinds of case:
   file with the same options.  Both must succeed, with the same rows in the
   same order and the same bits, the same count, the same entries in the log
   that triggers keep; or both fail, with the same SQLSTATE.  The same again
-  with a small pgbulk.chunk_size, and, where COPY succeeds, with on_error =
-  ignore (of bulk_load; of COPY too, from 17 on).
+  with a small pgbulk.chunk_size, with the direct writer where it takes the
+  table, and, where COPY succeeds, with on_error = ignore (of bulk_load; of
+  COPY too, from 17 on).
 - sift: a plain table and a file of odd values, good and bad.  bulk_load with
   on_error = ignore says which rows are bad.  COPY must load the file without
   them to the same table, and refuse each of them with the SQLSTATE that the
@@ -61,11 +62,18 @@ FILES = {"UTF8": ["UTF8", "LATIN1", "WIN1252", "WIN1251", "SJIS", "BIG5", "GBK",
 # in a corrupted binary file, where a wrong length makes faults of all kinds.
 ANY_TIME = {"23505", "23P01", "23503", "22021", "22P05"}
 
-# Where COPY loads nothing of what the file may have had, and bulk_load says
-# so: a binary file that ends in one byte has been cut short, and a header
-# line with an open quote has swallowed the file.
+# Where bulk_load is stricter, by intent.  COPY loads nothing of what the file
+# may have had, and does not say so: a binary file that ends in one byte has
+# been cut short, and a header line with an open quote has swallowed the file.
+# COPY lets NULL into a column that is not loaded, whatever its domain says.
 CUT_SHORT = "unexpected end of file"
 OPEN_HEADER = "unterminated CSV quoted field"
+DOMAIN_NULL = re.compile("domain .* does not allow null values")
+STRICTER = "bulk_load is stricter: "
+# In a row with two faults COPY finds this one before bad values.
+DEFAULT_MARKER = "unexpected default marker in COPY data"
+# A writer asked for by name may refuse.
+NO_WRITER = re.compile('writer "direct" cannot load into')
 
 # What every database has.
 PERMANENT = copy_values.SCHEMA + copy_tables.FUNCTIONS + "CREATE ACCESS METHOD heap2 TYPE TABLE HANDLER heap_tableam_handler;\n"
@@ -252,19 +260,27 @@ def split_log(data):
     return [row[10:] for row in split_rows(data)]
 
 
+def is_stricter(case, copy, message):
+    """Whether this is a file that COPY should not load."""
+    if case.kind == "binary" and message == CUT_SHORT:
+        return True
+    if case.options.get("header") is True and set(copy.counts) == {"0"} and message == OPEN_HEADER:
+        return True
+    return case.columns is not None and DOMAIN_NULL.match(message) is not None
+
+
 def compare(case, copy, bulk, more):
     """What is wrong; None if nothing is.  Second: what is worth a note."""
     if copy.problem or bulk.problem:
         return copy.problem or bulk.problem, None
     if copy.failed() != bulk.failed():
-        stricter = {"binary": CUT_SHORT, "load": OPEN_HEADER if case.options.get("header") is True and set(copy.counts) == {"0"} else None}
-        if not copy.failed() and bulk.messages[0] == stricter.get(case.kind):
-            return None, bulk.messages[0]
+        if not copy.failed() and is_stricter(case, copy, bulk.messages[0]):
+            return None, STRICTER + bulk.messages[0]
         return "COPY: %s %s; bulk_load%s: %s %s" % (" ".join(copy.states), " | ".join(copy.messages if copy.failed() else []), more,
                                                    " ".join(bulk.states), " | ".join(bulk.messages if bulk.failed() else [])), None
     if copy.states != bulk.states:
         text = "SQLSTATE: COPY %s (%s), bulk_load%s %s (%s)" % (" ".join(copy.states), " | ".join(copy.messages), more, " ".join(bulk.states), " | ".join(bulk.messages))
-        if case.corrupt_seed is not None or ANY_TIME & set(copy.states + bulk.states):
+        if case.corrupt_seed is not None or DEFAULT_MARKER in copy.messages or ANY_TIME & set(copy.states + bulk.states):
             return None, text
         return text, None
     if copy.dumps != bulk.dumps and same_but_for_pages(copy.dumps, bulk.dumps):
@@ -431,7 +447,7 @@ def make_load(rng, version, database):
             if given and rng.random() < 0.15:
                 everything = version >= 17 and rng.random() < 0.3
                 case.options[name] = "*" if everything else sorted(set(rng.sample(given, rng.randint(1, len(given)))))
-    if table.kind == "plain" and case.transaction and rng.random() < 0.2:
+    if table.kind == "plain" and case.transaction and not case.twice and rng.random() < 0.2:
         case.options["freeze"] = True
     if rng.random() < 0.12:
         case.spoil_seed = rng.random()
@@ -498,6 +514,7 @@ def make_case(seed, number, version):
     case = make(rng, version, database)
     case.chunks = [None, rng.choice(CHUNKS)]
     case.ignore = rng.random() < 0.5
+    case.direct = rng.random() < 0.5
     return case
 
 
@@ -614,14 +631,18 @@ class Runner:
         runs = [({}, chunk) for chunk in case.chunks]
         if case.ignore and not copy.failed():
             runs.append(({"on_error": "ignore"}, random.Random(len(case.rows)).choice(case.chunks)))
+        if case.direct:
+            runs.append(({"writer": "direct"}, case.chunks[0]))
         notes = []
         for more, chunk in runs:
             said = ("".join(" %s=%s" % pair for pair in more.items())) + (" chunk_size=%d" % chunk if chunk else "")
             bulk = self.side(case, case.bulk_sql(self.path, more), [AMCHECK % (self.schema, self.schema)] if self.amcheck and not copy.failed() else (), chunk)
+            if "writer" in more and NO_WRITER.match(bulk.messages[0] if bulk.messages else ""):
+                continue
             wrong, note = compare(case, copy, bulk, said)
-            if note in (CUT_SHORT, OPEN_HEADER):
+            if note and note.startswith(STRICTER):
                 return [], [note]
-            if not wrong and more and bulk.rejected:
+            if not wrong and "on_error" in more and bulk.rejected:
                 wrong = "rejects%s what COPY loads: %d rows" % (said, bulk.rejected)
             wrong = wrong or "; ".join(line for line in bulk.other if line.startswith("amcheck"))
             if wrong:
@@ -650,7 +671,8 @@ class Runner:
     def sift(self, case):
         path = self.write(case.data())
         query = ["SELECT 'reject', byte_offset, sqlstate, split_part(message, E'\\n', 1) FROM rejected ORDER BY byte_offset;"]
-        bulk = self.side(case, case.bulk_sql(path, {"on_error": "ignore", "reject_table": "rejected"}), query, chunk=case.chunks[1])
+        more = dict({"on_error": "ignore", "reject_table": "rejected"}, **({"writer": "direct"} if case.direct else {}))
+        bulk = self.side(case, case.bulk_sql(path, more), query, chunk=case.chunks[1])
         if bulk.problem or bulk.failed():
             return ["sifting failed: %s %s" % (bulk.problem or "", " ".join(bulk.states + bulk.messages))], []
         rejects = {}
