@@ -185,7 +185,7 @@ def json(rng, depth=0):
     if kind == 1:
         return rng.choice(["0", "-1", "1.50", "1e5", str(rng.randint(-10 ** 12, 10 ** 12)), "123456789012345678901234567890"])
     if kind < 6:
-        return '"%s"' % rng.choice([letters(rng, 0, 8), "\\u00e9", "a\\nb", "\\\"", "\\\\", "", "\\/"])
+        return '"%s"' % rng.choice([letters(rng, 0, 8), "\\u0041", "a\\nb", "\\\"", "\\\\", "", "\\/"])
     if kind < 8:
         return "{%s}" % rng.choice(["", " "]).join(["", ", ".join('"%s": %s' % (letters(rng, 0, 3, "abc"), json(rng, depth + 1))
                                                                for _ in range(rng.randint(0, 3)))])
@@ -194,7 +194,7 @@ def json(rng, depth=0):
 
 def edge_json(rng):
     return rng.choice([json(rng), json(rng), values.mutate(rng, json(rng)), rng.choice(
-        ['{"a":1,"a":2}', '"\\u0000"', '"\\ud83d\\ude00"', '"\\ud83d"', "01", "1.", ".5", "NaN", "{'a':1}", "[1,]", "{", "", " ", '"a\tb"', '"\n"',
+        ['{"a":1,"a":2}', '"\\u00e9"', '"\\u0000"', '"\\ud83d\\ude00"', '"\\ud83d"', "01", "1.", ".5", "NaN", "{'a':1}", "[1,]", "{", "", " ", '"a\tb"', '"\n"',
          "1e1000", '{"a"}', "[[[[[[[[]]]]]]]]", "nul", "\u00e9", "1 2", '"\\x"'])])
 
 
