@@ -9,6 +9,7 @@
 #include "access/htup_details.h"
 #include "access/xact.h"
 #include "access/xloginsert.h"
+#include "catalog/catalog.h"
 #include "compat.h"
 #include "miscadmin.h"
 #include "storage/bufmgr.h"
@@ -97,7 +98,7 @@ pages_put(PageBatch *batch, HeapTuple tuple)
 	if (page == NULL)
 		return false;
 	stamp_tuple(batch, tuple->t_data);
-	if (PageAddItem(page, (Item) tuple->t_data, tuple->t_len,
+	if (PageAddItem(page, (char *) tuple->t_data, tuple->t_len,
 					InvalidOffsetNumber, false, true) == InvalidOffsetNumber)
 		elog(ERROR, "tuple of %u bytes does not fit a page", tuple->t_len);
 	return true;
