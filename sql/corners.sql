@@ -103,6 +103,11 @@ SELECT rows_loaded, rows_rejected FROM bulk_load('corners_domain', '/proc/self/c
 SELECT rows_loaded, rows_rejected FROM bulk_load('corners_int', pg_temp.put('pairs', E'1,1\n2,"5\n3,3\n4,4\n5,6"\n6,6\n'),
 	'{"on_error": "ignore", "log_verbosity": "silent"}');
 TABLE corners_int;
+-- where any line would be a row, none of its lines is taken for one
+CREATE TABLE corners_one (a int);
+SELECT rows_loaded, rows_rejected FROM bulk_load('corners_one', pg_temp.put('one', E'1\n"x\n5\n"\n2\n'),
+	'{"on_error": "ignore", "log_verbosity": "silent"}');
+TABLE corners_one;
 -- around text they can: the row is rejected as a whole
 CREATE TABLE corners_text (a int, b text);
 SELECT rows_loaded, rows_rejected FROM bulk_load('corners_text', pg_temp.put('pairs', E'1,1\nzwei,"5\n3,3\n4,4\n5,6"\n6,6\n'),
@@ -122,7 +127,7 @@ ROLLBACK TO s;
 SELECT bulk_load('corners_temp', '/proc/self/cwd/pgbulk_corners_temp', '{"truncate": true}');
 ROLLBACK;
 
-DROP TABLE corners, corners_type, corners_wide, corners_json, corners_check, corners_domain, corners_int, corners_text, corners_rejects;
+DROP TABLE corners, corners_one, corners_type, corners_wide, corners_json, corners_check, corners_domain, corners_int, corners_text, corners_rejects;
 DROP SEQUENCE corners_short;
 DROP DOMAIN corners_needed;
 COPY (SELECT 1) TO PROGRAM 'cat > pgbulk_corners_gone; rm -f pgbulk_corners_*';

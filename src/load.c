@@ -206,6 +206,16 @@ reject_row(Load *load)
 }
 
 /*
+ * A value with a line end that its type cannot have tells of a broken quote;
+ * but where rows have one field only, anything may look like a row.
+ */
+static inline bool
+is_swallowing(const Load *load)
+{
+	return load->error.swallowed && load->conv->ncolumns > 1;
+}
+
+/*
  * The row was found bad and load->error says why.  If quotes have spoiled it
  * there may be good rows among what it swallowed.
  */
@@ -216,7 +226,7 @@ bad_row(Load *load)
 	const ScanRow *row = &reader->rows[load->next];
 
 	if (row->fault == SCAN_FAULT_UNTERMINATED_QUOTE ||
-		(row->multiline && (row->lax || load->error.swallowed)))
+		(row->multiline && (row->lax || is_swallowing(load))))
 	{
 		if (reader_recover(reader, load->next,
 						   load->conv->ncolumns) == READER_AGAIN)
@@ -233,6 +243,7 @@ caught_error(Load *load, ErrorData *edata)
 {
 	RowError   *error = &load->error;
 	Converter  *conv = load->conv;
+	const Column *column = conv->asking >= 0 ? &conv->columns[conv->asking] : NULL;
 
 	if (load->options->on_error == BULK_ON_ERROR_SET_NULL &&
 		convert_null_asked(conv))
@@ -242,10 +253,14 @@ caught_error(Load *load, ErrorData *edata)
 	}
 
 	memset(error, 0, sizeof(*error));
-	error->column = conv->asking >= 0 ? conv->columns[conv->asking].name : edata->column_name;
-	error->swallowed = conv->asking >= 0 &&
-		convert_is_swallowed(&conv->columns[conv->asking], conv->asking_text);
-	error->value = conv->asking >= 0 ? convert_asked_text(conv) : NULL;
+	error->column = edata->column_name;
+	if (column != NULL)
+	{
+		error->column = column->name;
+		error->value = convert_asked_text(conv);
+		error->swallowed = convert_is_swallowed(column, conv->asking_text);
+		convert_end_asking(conv);
+	}
 	if (edata->sqlerrcode == ERRCODE_CHARACTER_NOT_IN_REPERTOIRE ||
 		edata->sqlerrcode == ERRCODE_UNTRANSLATABLE_CHARACTER)
 		error->reason = REJECT_ENCODING;
