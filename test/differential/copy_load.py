@@ -581,7 +581,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--cases", type=int, default=2000, help="how many at most")
     parser.add_argument("--seconds", type=int, default=150, help="start no case after these")
-    parser.add_argument("--seed", default=str(random.SystemRandom().randrange(10 ** 9)))
+    parser.add_argument("--seed", default="1")
     parser.add_argument("--case", type=int, help="this one only")
     parser.add_argument("--jobs", type=int, default=min(4, os.cpu_count() or 1))
     parser.add_argument("--keep", help="folder for what failing cases need")
