@@ -172,7 +172,12 @@ place_page(PageBatch *batch, Page source, Buffer buffer)
 	memcpy(page, source, BLCKSZ);
 	MarkBufferDirty(buffer);
 	if (batch->logged)
-		PageSetLSN(page, log_page(batch, buffer, page));
+	{
+		/* on 15 PageSetLSN is a macro that evaluates its argument twice */
+		XLogRecPtr	lsn = log_page(batch, buffer, page);
+
+		PageSetLSN(page, lsn);
+	}
 	END_CRIT_SECTION();
 	UnlockReleaseBuffer(buffer);
 }
