@@ -6,6 +6,7 @@
 #include "postgres.h"
 
 #include "compat.h"
+#include "executor/nodeModifyTable.h"
 #include "optimizer/optimizer.h"
 #include "row/constraints.h"
 
@@ -219,4 +220,19 @@ constraints_check_bounds(ResultRelInfo *rri, TupleTableSlot *slot,
 							RelationGetRelationName(rri->ri_RelationDesc));
 	MemoryContextSwitchTo(context);
 	return false;
+}
+
+bool
+constraints_complete(ResultRelInfo *rri, Constraints *constraints,
+					 bool generated, bool bounds, TupleTableSlot *slot,
+					 EState *estate, Guard *guard, RowError *err)
+{
+	if (generated)
+	{
+		guard_open(guard);
+		ExecComputeStoredGenerated(rri, estate, slot, CMD_INSERT);
+	}
+	if (constraints != NULL && !constraints_check(constraints, slot, guard, err))
+		return false;
+	return !bounds || constraints_check_bounds(rri, slot, estate, err);
 }

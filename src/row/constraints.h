@@ -32,4 +32,14 @@ extern bool constraints_check(Constraints *constraints, TupleTableSlot *slot,
 extern bool constraints_check_bounds(ResultRelInfo *rri, TupleTableSlot *slot,
 									 EState *estate, RowError *err);
 
+/*
+ * What every writer does with a row before it is stored: computes stored
+ * generated columns, then checks all of the above.  bounds: the row was not
+ * routed to the table, or a trigger may have changed it since.
+ */
+extern bool constraints_complete(ResultRelInfo *rri, Constraints *constraints,
+								 bool generated, bool bounds,
+								 TupleTableSlot *slot, EState *estate,
+								 Guard *guard, RowError *err);
+
 #endif							/* PGBULK_CONSTRAINTS_H */

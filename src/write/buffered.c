@@ -17,7 +17,6 @@
 #include "commands/trigger.h"
 #include "compat.h"
 #include "executor/execPartition.h"
-#include "executor/nodeModifyTable.h"
 #include "miscadmin.h"
 #include "row/route.h"
 #include "utils/memutils.h"
@@ -194,6 +193,7 @@ complete_row(BufferedWriter *writer, Leaf *leaf, TupleTableSlot *slot,
 			 RowError *err)
 {
 	EState	   *estate = writer->base.estate;
+	bool		bounds;
 
 	if (leaf->before_row)
 	{
@@ -202,21 +202,11 @@ complete_row(BufferedWriter *writer, Leaf *leaf, TupleTableSlot *slot,
 			return WRITER_FILTERED;
 	}
 
-	if (leaf->generated)
-	{
-		guard_open(writer->guard);
-		ExecComputeStoredGenerated(leaf->rri, estate, slot, CMD_INSERT);
-	}
-	if (leaf->constraints != NULL &&
-		!constraints_check(leaf->constraints, slot, writer->guard, err))
-		return WRITER_BAD;
-
-	if (leaf->rri->ri_RelationDesc->rd_rel->relispartition &&
-		(writer->proute == NULL || leaf->before_row) &&
-		!constraints_check_bounds(leaf->rri, slot, estate, err))
-		return WRITER_BAD;
-
-	return WRITER_TAKEN;
+	bounds = leaf->rri->ri_RelationDesc->rd_rel->relispartition &&
+		(writer->proute == NULL || leaf->before_row);
+	return constraints_complete(leaf->rri, leaf->constraints, leaf->generated,
+								bounds, slot, estate, writer->guard, err) ?
+		WRITER_TAKEN : WRITER_BAD;
 }
 
 static void

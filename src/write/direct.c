@@ -16,7 +16,6 @@
 #include "access/xact.h"
 #include "commands/trigger.h"
 #include "compat.h"
-#include "executor/nodeModifyTable.h"
 #include "pgstat.h"
 #include "row/constraints.h"
 #include "row/tuple.h"
@@ -105,16 +104,9 @@ direct_put(Writer *base, uint32 number, RowError *err)
 	TupleTableSlot *slot = base->slot;
 
 	base->current_row = number;
-	if (writer->generated)
-	{
-		guard_open(writer->guard);
-		ExecComputeStoredGenerated(writer->rri, base->estate, slot, CMD_INSERT);
-	}
-	if (writer->constraints != NULL &&
-		!constraints_check(writer->constraints, slot, writer->guard, err))
-		return WRITER_BAD;
-	if (writer->partition &&
-		!constraints_check_bounds(writer->rri, slot, base->estate, err))
+	if (!constraints_complete(writer->rri, writer->constraints,
+							  writer->generated, writer->partition, slot,
+							  base->estate, writer->guard, err))
 		return WRITER_BAD;
 
 	store_tuple(writer, tuple_form(writer->former, slot->tts_values,
