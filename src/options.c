@@ -702,3 +702,16 @@ options_parse(Jsonb *json)
 	check_rejects(options);
 	return options;
 }
+
+ScanDialect
+options_dialect(const BulkOptions *options)
+{
+	ScanDialect dialect = {
+		.format = options->format == BULK_TEXT ? SCAN_TEXT : SCAN_CSV,
+		.delimiter = options->delimiter,
+		.quote = options->quote,
+		.escape = options->escape,
+	};
+
+	return dialect;
+}

@@ -8,6 +8,7 @@
 #include "postgres.h"
 
 #include "nodes/pg_list.h"
+#include "scan/scan.h"
 #include "utils/jsonb.h"
 
 typedef enum BulkFormat
@@ -104,5 +105,8 @@ typedef struct BulkOptions
  * the primary message names the key.
  */
 extern BulkOptions *options_parse(Jsonb *json);
+
+/* What the scanner has to know of the options, for csv and text. */
+extern ScanDialect options_dialect(const BulkOptions *options);
 
 #endif							/* PGBULK_OPTIONS_H */

@@ -23,10 +23,7 @@ reader_open(Source *source, const BulkOptions *options)
 	reader->context = CurrentMemoryContext;
 	reader->binary = options->format == BULK_BINARY;
 	reader->utf8 = !reader->binary && options->encoding == PG_UTF8;
-	reader->dialect.format = options->format == BULK_TEXT ? SCAN_TEXT : SCAN_CSV;
-	reader->dialect.delimiter = options->delimiter;
-	reader->dialect.quote = options->quote;
-	reader->dialect.escape = options->escape;
+	reader->dialect = options_dialect(options);
 	if (!reader->binary)
 	{
 		Encoding	encoding;

@@ -251,10 +251,7 @@ convert_open(const BulkOptions *options, const Target *target, Guard *guard,
 	conv->target = target;
 	conv->guard = guard;
 	conv->econtext = GetPerTupleExprContext(estate);
-	conv->dialect.format = options->format == BULK_TEXT ? SCAN_TEXT : SCAN_CSV;
-	conv->dialect.delimiter = options->delimiter;
-	conv->dialect.quote = options->quote;
-	conv->dialect.escape = options->escape;
+	conv->dialect = options_dialect(options);
 	if (options->format != BULK_BINARY)
 		encoding_open(&conv->encoding, options->encoding);
 	conv->natts = RelationGetNumberOfAttributes(target->rel);
