@@ -56,8 +56,6 @@ extern void reject_summary_add(RejectSummary *summary, const Reject *reject);
 extern void reject_summary_set_null(RejectSummary *summary, const char *column,
 									const char *value, const char *file,
 									int64 line);
-extern int64 reject_summary_count(const RejectSummary *summary,
-								  RejectReason reason);
 
 /* All but duplicate and replaced. */
 extern int64 reject_summary_rejected(const RejectSummary *summary);

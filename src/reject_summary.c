@@ -224,12 +224,6 @@ reject_summary_set_null(RejectSummary *summary, const char *column,
 }
 
 int64
-reject_summary_count(const RejectSummary *summary, RejectReason reason)
-{
-	return summary->counts[reason];
-}
-
-int64
 reject_summary_rejected(const RejectSummary *summary)
 {
 	int64		total = 0;

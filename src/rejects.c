@@ -227,12 +227,6 @@ rejects_flush(RejectStream *rejects)
 }
 
 int64
-rejects_count(const RejectStream *rejects, RejectReason reason)
-{
-	return reject_summary_count(rejects->summary, reason);
-}
-
-int64
 rejects_total(const RejectStream *rejects)
 {
 	return reject_summary_rejected(rejects->summary);

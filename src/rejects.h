@@ -87,7 +87,6 @@ extern void rejects_set_null(RejectStream *rejects, const char *column,
  */
 extern void rejects_flush(RejectStream *rejects);
 
-extern int64 rejects_count(const RejectStream *rejects, RejectReason reason);
 extern int64 rejects_total(const RejectStream *rejects);	/* rows_rejected: all but duplicate, replaced */
 
 /*
