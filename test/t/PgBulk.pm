@@ -13,7 +13,10 @@ use Test::More;
 use Time::HiRes qw(sleep time);
 
 our @EXPORT = qw(bulk_server data_file data_dir check_log check_tables
-  wait_for percent_of);
+  wait_for percent_of @WORKERS direct has_extension is_sound kill_server);
+
+# With how many parallel workers a test of the direct writer is done.
+our @WORKERS = (0);
 
 my $folder;
 
@@ -40,6 +43,22 @@ sub bulk_server
 	$node->start;
 	$node->safe_psql('postgres', 'CREATE EXTENSION pgbulk');
 	return $node;
+}
+
+# direct(WORKERS, MORE): options, as JSON, of a load by the direct writer.
+sub direct
+{
+	my ($workers, $more) = @_;
+
+	return '{' . join(', ', '"writer": "direct"',
+		@WORKERS > 1 ? qq("workers": $workers) : (), $more // ()) . '}';
+}
+
+sub has_extension
+{
+	my ($node, $name) = @_;
+	return $node->safe_psql('postgres',
+		"SELECT count(*) FROM pg_available_extensions WHERE name = '$name'") eq '1';
 }
 
 # data_file(NAME, BYTES, BLOCK, HEAD): a file of at least BYTES bytes, which is
@@ -104,6 +123,37 @@ sub check_log
 	@lines = grep { !/ 57P0[13] FATAL:  (?:terminating connection|the database system is)/ } @lines;
 	@lines = grep { !/$except/ } @lines if defined $except;
 	is(join("\n", @lines), '', 'nothing bad in the log of ' . $node->name);
+}
+
+# The heap of a table is as it should be, its TOAST table too.
+sub is_sound
+{
+	my ($node, $table, $name) = @_;
+	is($node->safe_psql('postgres', qq{
+		SELECT v.* FROM pg_class c, verify_heapam(c.oid) v WHERE c.oid = '$table'::regclass
+		UNION ALL
+		SELECT v.* FROM pg_class c, verify_heapam(c.reltoastrelid) v WHERE c.oid = '$table'::regclass AND c.reltoastrelid <> 0}),
+		'', $name);
+}
+
+# The server's processes end at once, none with a last word to another.  What
+# they had written is still in the system's cache.
+sub kill_server
+{
+	my ($node) = @_;
+	my $file = $node->data_dir . '/postmaster.pid';
+	my ($postmaster) = slurp_file($file) =~ /^(\d+)/;
+	my ($parent, $state) = (qr/^\d+ \(.*\) \S $postmaster /s, qr/^\d+ \(.*\) ([^Z]) /s);
+	my $stat = sub { open(my $f, '<', "/proc/$_[0]/stat") or return ''; return join('', <$f>); };
+
+	kill 'STOP', $postmaster;
+	my @pids = grep { $stat->($_) =~ $parent } map { m,/proc/(\d+), } glob '/proc/[0-9]*';
+	kill 'KILL', @pids;
+	$node->kill9;
+	wait_for('the end of all processes', sub { !grep { $stat->($_) =~ $state } $postmaster, @pids });
+
+	# one whose parent does not care is taken for alive
+	unlink $file if kill 0, $postmaster;
 }
 
 # The tables and indexes of all databases, and then the files, are sound.
