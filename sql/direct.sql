@@ -85,7 +85,6 @@ SELECT bulk_load('direct_index', '/proc/self/cwd/pgbulk_direct_in', '{"writer": 
 SELECT bulk_load('direct_fk', '/proc/self/cwd/pgbulk_direct_in', '{"writer": "direct"}');
 SELECT bulk_load('direct_trigger', '/proc/self/cwd/pgbulk_direct_in', '{"writer": "direct"}');
 SELECT bulk_load('direct_part', '/proc/self/cwd/pgbulk_direct_in', '{"writer": "direct"}');
-SELECT bulk_load('direct_new', '/proc/self/cwd/pgbulk_direct_in', '{"writer": "direct", "truncate": true, "freeze": true}');
 -- the lock is for those who might change what is there
 CREATE ROLE direct_role;
 GRANT pg_read_server_files TO direct_role;

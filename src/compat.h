@@ -10,6 +10,7 @@
 
 #include "postgres.h"
 
+#include "commands/sequence.h"
 #include "executor/executor.h"
 #include "nodes/execnodes.h"
 #include "parser/parse_node.h"
@@ -36,6 +37,21 @@
 #define rd_firstRelfilelocatorSubid rd_firstRelfilenodeSubid
 #define rd_newRelfilelocatorSubid rd_newRelfilenodeSubid
 #endif
+
+/* What a sequence's WAL record begins with. */
+#if PG_VERSION_NUM >= 190000
+#include "commands/sequence_xlog.h"
+#endif
+
+static inline void
+compat_seq_rec(xl_seq_rec *record, Relation sequence)
+{
+#if PG_VERSION_NUM >= 160000
+	record->locator = sequence->rd_locator;
+#else
+	record->node = sequence->rd_node;
+#endif
+}
 
 /* From 16 on, permissions are checked on RTEPermissionInfo. */
 #if PG_VERSION_NUM >= 160000
@@ -138,18 +154,33 @@ compat_extend(Relation rel, BufferAccessStrategy strategy, uint32 n,
 						&extended);
 	return extended;
 #else
-	bool		shared = !RELATION_IS_LOCAL(rel);
-
-	if (shared)
-		LockRelationForExtension(rel, ExclusiveLock);
+	LockRelationForExtension(rel, ExclusiveLock);
 	for (uint32 i = 0; i < n; i++)
 		buffers[i] = ReadBufferExtended(rel, MAIN_FORKNUM, P_NEW, RBM_NORMAL,
 										strategy);
-	if (shared)
-		UnlockRelationForExtension(rel, ExclusiveLock);
+	UnlockRelationForExtension(rel, ExclusiveLock);
 	return n;
 #endif
 }
+
+/*
+ * The visibility map's bits for a page whose tuples are all frozen; the page
+ * is locked and says so itself, map is the pinned page of the map.  19 wants
+ * this to be one WAL record with the page's own.
+ */
+#if PG_VERSION_NUM < 190000
+#define COMPAT_SET_ALL_FROZEN 1
+#include "access/visibilitymap.h"
+
+static inline void
+compat_set_all_frozen(Relation rel, BlockNumber block, Buffer buffer,
+					  Buffer map)
+{
+	visibilitymap_set(rel, block, buffer, InvalidXLogRecPtr, map,
+					  InvalidTransactionId,
+					  VISIBILITYMAP_ALL_VISIBLE | VISIBILITYMAP_ALL_FROZEN);
+}
+#endif
 
 /* A ring of buffers for bulk writes; 15 has only the usual 16 MB. */
 static inline BufferAccessStrategy

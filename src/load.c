@@ -352,16 +352,6 @@ load_row(Load *load)
 			load->limit_left--;
 		load->counted = true;
 		convert_next(load->conv);
-		if (writer->former != NULL &&
-			writer->routine->put_fields(writer, reader->data,
-										&reader->rows[load->next],
-										reader->fields, load->next))
-		{
-			result->rows_loaded++;
-			load->next++;
-			load->counted = false;
-			return;
-		}
 	}
 
 	ResetPerTupleExprContext(writer->estate);
@@ -401,6 +391,28 @@ load_row(Load *load)
 	load->counted = false;
 }
 
+/* Several rows that need no more than to be stored; false: there is none. */
+static bool
+take_short_road(Load *load)
+{
+	Reader	   *reader = load->reader;
+	Writer	   *writer = load->writer;
+	int64		n = reader->result.nrows - load->next;
+
+	if (writer->former == NULL || load->counted || load->skip_left > 0)
+		return false;
+	if (load->limit_left >= 0)
+		n = Min(n, load->limit_left);
+	n = writer->routine->put_rows(writer, reader->data, reader->rows,
+								  reader->fields, load->next, n);
+	load->result->rows_read += n;
+	load->result->rows_loaded += n;
+	if (load->limit_left > 0)
+		load->limit_left -= n;
+	load->next += n;
+	return n > 0;
+}
+
 /* The rows of a batch, until one throws. */
 static void
 load_rows(void *arg)
@@ -410,7 +422,8 @@ load_rows(void *arg)
 	while (load->next < load->reader->result.nrows && !is_finished(load))
 	{
 		CHECK_FOR_INTERRUPTS();
-		load_row(load);
+		if (!take_short_road(load))
+			load_row(load);
 	}
 }
 
@@ -622,7 +635,7 @@ open_converter(Load *load)
 		load->where_volatile;
 	load->writer->former = NULL;
 	if (load->writer->plain && !load->writer->one_by_one && load->where == NULL)
-		load->writer->former = form_open(load->conv);
+		load->writer->former = form_open(load->conv, load->writer->model);
 }
 
 /* What follows the end marker was not read: that must not go unsaid. */

@@ -42,9 +42,22 @@ struct RowFormer
 	int			natts;
 	Size		fixed;			/* room for header, fixed-length columns, alignment */
 	Size		spare;			/* room for varlenas beyond the length of their text */
-	uint8	   *bits;			/* the row's null bitmap */
+	uint32		null_length;	/* of the only null marker; else ANY_LENGTH */
+	int			nwords;			/* of these masks, bit i is attribute i: */
+	uint64	   *present;		/* the row's attributes that are not null */
+	uint64	   *all;
+	uint64	   *notnull;
+	HeapTupleHeader whole;		/* what a row without nulls begins with */
+	Size		hoff;			/* its length */
+	HeapTupleHeader holed;		/* a row with nulls, but for its bitmap */
+	Size		hoff_holed;
 	FormColumn	columns[FLEXIBLE_ARRAY_MEMBER];
 };
+
+#define ANY_LENGTH PG_UINT32_MAX
+
+#define WORD(i) ((i) >> 6)
+#define BIT(i) (UINT64_C(1) << ((i) & 63))
 
 static FormKind
 choose_kind(const Column *column)
@@ -81,11 +94,39 @@ set_field(FormColumn *form, const Column *column, int field)
 	return true;
 }
 
+/* The header of a row, as far as it is the same for all rows of its sort. */
+static HeapTupleHeader
+make_header(int natts, Size hoff, bool hasnull, const HeapTupleHeaderData *model)
+{
+	HeapTupleHeader header = palloc(hoff);
+
+	tuple_init_header(header, natts, hoff, hasnull);
+	if (model != NULL)
+	{
+		header->t_choice = model->t_choice;
+		header->t_infomask |= model->t_infomask;
+		header->t_infomask2 |= model->t_infomask2;
+	}
+	return header;
+}
+
+static void
+make_headers(RowFormer *former, bool haswidth, const HeapTupleHeaderData *model)
+{
+	former->hoff = tuple_header_size(former->natts, false);
+	former->whole = make_header(former->natts, former->hoff, false, model);
+	if (haswidth)
+		former->whole->t_infomask |= HEAP_HASVARWIDTH;
+	former->hoff_holed = tuple_header_size(former->natts, true);
+	former->holed = make_header(former->natts, former->hoff_holed, true, model);
+}
+
 RowFormer *
-form_open(Converter *conv)
+form_open(Converter *conv, const HeapTupleHeaderData *model)
 {
 	TupleDesc	desc = RelationGetDescr(conv->target->rel);
 	RowFormer  *former;
+	bool		haswidth = false;
 
 	if (conv->options->format == BULK_BINARY || conv->encoding.transcode ||
 		conv->options->default_marker != NULL || conv->ndefaults > 0)
@@ -95,16 +136,23 @@ form_open(Converter *conv)
 					 sizeof(FormColumn) * desc->natts);
 	former->conv = conv;
 	former->natts = desc->natts;
-	former->bits = palloc(BITMAPLEN(desc->natts) + 1);
+	former->null_length = conv->nnulls == 1 ? conv->nulls[0].length : ANY_LENGTH;
+	former->nwords = WORD(desc->natts) + 1;
+	former->present = palloc0(sizeof(uint64) * former->nwords);
+	former->all = palloc0(sizeof(uint64) * former->nwords);
+	former->notnull = palloc0(sizeof(uint64) * former->nwords);
 	former->fixed = HEAPTUPLESIZE + tuple_header_size(desc->natts, true) +
-		OVERCOPY;
+		OVERCOPY + sizeof(uint64);
 	for (int i = 0; i < desc->natts; i++)
 	{
 		Form_pg_attribute att = TupleDescAttr(desc, i);
 		FormColumn *form = &former->columns[i];
 
 		tuple_column(&form->store, att);
-		form->notnull = att->attnotnull;
+		former->all[WORD(i)] |= BIT(i);
+		if (att->attnotnull)
+			former->notnull[WORD(i)] |= BIT(i);
+		haswidth |= att->attlen < 0;
 		former->fixed += (form->store.align - 1) + VARHDRSZ + Max(att->attlen, 0);
 	}
 
@@ -117,22 +165,25 @@ form_open(Converter *conv)
 			return NULL;
 	}
 	former->spare = VARLENA_SPARE * (Size) former->natts;
+	make_headers(former, haswidth, model);
 	return former;
 }
 
 /*
- * Finds out which columns are null and notes it in former->bits.  False: the
- * row is for the long road.
+ * Notes in former->present which columns are not null.  False: the row is for
+ * the long road.
  */
 static inline bool
-find_nulls(RowFormer *former, const char *data, const ScanField *fields,
-		   bool *hasnull)
+find_present(RowFormer *former, const char *data, const ScanField *fields)
 {
 	const Converter *conv = former->conv;
-	bool		any = false;
+	const uint32 null_length = former->null_length;
+	const int	natts = former->natts;
+	bool		escaped = false;
+	uint64		missing = 0;
+	uint64		word = 0;
 
-	memset(former->bits, 0, BITMAPLEN(former->natts));
-	for (int i = 0; i < former->natts; i++)
+	for (int i = 0; i < natts; i++)
 	{
 		const FormColumn *form = &former->columns[i];
 
@@ -140,27 +191,49 @@ find_nulls(RowFormer *former, const char *data, const ScanField *fields,
 		{
 			const ScanField *field = &fields[form->field];
 
-			if (!convert_is_null(conv, data, field))
+			if ((field->length != null_length && null_length != ANY_LENGTH) ||
+				!convert_is_null(conv, data, field))
 			{
-				if (unlikely(field->escaped))
-					return false;
-				former->bits[i >> 3] |= 1 << (i & 7);
-				continue;
+				word |= BIT(i);
+				escaped |= field->escaped;
 			}
 		}
-		if (unlikely(form->notnull))
-			return false;
-		any = true;
+		if (((i + 1) & 63) == 0)
+		{
+			former->present[WORD(i)] = word;
+			missing |= former->notnull[WORD(i)] & ~word;
+			word = 0;
+		}
 	}
-	*hasnull = any;
-	return true;
+	former->present[WORD(natts)] = word;
+	missing |= former->notnull[WORD(natts)] & ~word;
+	return !escaped && missing == 0;
+}
+
+static inline bool
+has_nulls(const RowFormer *former)
+{
+	if (likely(former->nwords == 1))
+		return former->present[0] != former->all[0];
+	return memcmp(former->present, former->all,
+				  sizeof(uint64) * former->nwords) != 0;
+}
+
+/* The null bitmap as it stands in a tuple's header. */
+static inline void
+put_bitmap(const RowFormer *former, bits8 *bits)
+{
+	int			nbytes = BITMAPLEN(former->natts);
+
+	for (int i = 0; i < nbytes; i++)
+		bits[i] = (bits8) (former->present[i / 8] >> (i % 8 * 8));
 }
 
 /* Sources are readable for 64 bytes beyond, targets have OVERCOPY to spare. */
 static inline void
 copy_bytes(char *to, const char *from, uint32 len)
 {
-	if (len <= OVERCOPY)
+	if (likely(len <= OVERCOPY))
 		memcpy(to, from, OVERCOPY);
 	else
 		memcpy(to, from, len);
@@ -211,48 +284,46 @@ put_other(RowFormer *former, const FormColumn *form, char *p, Size *spare,
 	do { \
 		type		value; \
 		if (unlikely(parse(s, len, &value) != VALUE_OK)) \
-			goto long_road; \
+			return 0; \
 		p = tuple_align(p, sizeof(type)); \
 		*(type *) p = value; \
 		p += sizeof(type); \
 	} while (0)
 
-HeapTuple
-form_row(RowFormer *former, const char *data, const ScanRow *row,
-		 const ScanField *fields, Arena *arena)
+/*
+ * The row's tuple, from its header on, at to, where there is room for it.
+ * Returns its length; 0: the long road.
+ */
+static inline Size
+form_tuple(RowFormer *former, const char *data, const ScanField *fields,
+		   Size spare, char *to)
 {
-	Size		length = row->end - row->start;
-	Size		spare = former->spare + length;
-	bool		hasnull;
+	const bool	hasnull = has_nulls(former);
+	const int	natts = former->natts;
 	bool		haswidth = false;
-	HeapTupleHeader header;
-	char	   *start;
 	char	   *p;
-	Size		hoff;
 
-	fields += row->first_field;
-	if (unlikely(row->fault != SCAN_FAULT_NONE) ||
-		unlikely(row->end > former->conv->valid) ||
-		unlikely(row->nfields != former->conv->ncolumns) ||
-		!find_nulls(former, data, fields, &hasnull))
-		return NULL;
-
-	/* the texts of the row take no more than its length */
-	start = arena_alloc(arena, former->fixed + spare + length);
-	header = (HeapTupleHeader) (start + HEAPTUPLESIZE);
-	hoff = tuple_header_size(former->natts, hasnull);
-	tuple_init_header(header, former->natts, hoff, hasnull);
 	if (hasnull)
-		memcpy(header->t_bits, former->bits, BITMAPLEN(former->natts));
+	{
+		memcpy(to, former->holed, former->hoff_holed);
+		put_bitmap(former, ((HeapTupleHeader) to)->t_bits);
+		p = to + former->hoff_holed;
+	}
+	else
+	{
+		/* a constant length for what nearly every row has */
+		Assert(former->hoff == MAXALIGN(SizeofHeapTupleHeader));
+		memcpy(to, former->whole, MAXALIGN(SizeofHeapTupleHeader));
+		p = to + MAXALIGN(SizeofHeapTupleHeader);
+	}
 
-	p = (char *) header + hoff;
-	for (int i = 0; i < former->natts; i++)
+	for (int i = 0; i < natts; i++)
 	{
 		const FormColumn *form = &former->columns[i];
 		const char *s;
 		uint32		len;
 
-		if (hasnull && !(former->bits[i >> 3] & (1 << (i & 7))))
+		if (hasnull && !(former->present[WORD(i)] & BIT(i)))
 			continue;
 		s = data + fields[form->field].start;
 		len = fields[form->field].length;
@@ -260,7 +331,7 @@ form_row(RowFormer *former, const char *data, const ScanRow *row,
 		{
 			case FORM_TEXT:
 				if (unlikely(len > form->max_length))
-					goto long_road;
+					return 0;
 				p = put_text(p, form, s, len);
 				haswidth = true;
 				break;
@@ -276,18 +347,47 @@ form_row(RowFormer *former, const char *data, const ScanRow *row,
 			default:
 				p = put_other(former, form, p, &spare, s, len);
 				if (p == NULL)
-					goto long_road;
+					return 0;
 				haswidth |= form->store.length == -1;
 				break;
 		}
 	}
 
-	if (haswidth)
-		header->t_infomask |= HEAP_HASVARWIDTH;
-	arena_trim(arena, start, p - start);
-	return tuple_finish(start, p - (char *) header);
+	if (hasnull && haswidth)
+		((HeapTupleHeader) to)->t_infomask |= HEAP_HASVARWIDTH;
+	memset(p, 0, sizeof(uint64));
+	return p - to;
+}
 
-long_road:
-	arena_trim(arena, start, 0);
-	return NULL;
+uint32
+form_rows(RowFormer *former, const char *data, const ScanRow *rows, uint32 n,
+		  const ScanField *fields, Arena *arena, HeapTuple *tuples)
+{
+	const uint32 valid = former->conv->valid;
+	const int	ncolumns = former->conv->ncolumns;
+	uint32		done;
+
+	for (done = 0; done < n; done++)
+	{
+		const ScanRow *row = &rows[done];
+		const ScanField *first = fields + row->first_field;
+		Size		length = row->end - row->start;
+		Size		spare = former->spare + length;
+		char	   *start;
+		Size		len;
+
+		if (unlikely(row->fault != SCAN_FAULT_NONE || row->end > valid ||
+					 row->nfields != ncolumns) ||
+			!find_present(former, data, first))
+			break;
+
+		/* the texts of the row take no more than its length */
+		start = arena_alloc(arena, former->fixed + spare + length);
+		len = form_tuple(former, data, first, spare, start + HEAPTUPLESIZE);
+		arena_trim(arena, start, len == 0 ? 0 : HEAPTUPLESIZE + len);
+		if (unlikely(len == 0))
+			break;
+		tuples[done] = tuple_finish(start, len);
+	}
+	return done;
 }

@@ -14,7 +14,7 @@
 
 #include "postgres.h"
 
-#include "access/htup.h"
+#include "access/htup_details.h"
 #include "row/arena.h"
 #include "row/convert.h"
 
@@ -23,13 +23,19 @@ typedef struct RowFormer RowFormer;
 /*
  * NULL where the columns need the long road.  The table may have no
  * constraints but NOT NULL and no generated columns: that is for the caller
- * to know.  Memory: the current context.
+ * to know.  model, if not NULL, is a tuple header whose transaction fields and
+ * flags every tuple gets.  Memory: the current context.
  */
-extern RowFormer *form_open(Converter *conv);
+extern RowFormer *form_open(Converter *conv, const HeapTupleHeaderData *model);
 
-/* The row's tuple, in arena; NULL: take the long road. */
-extern HeapTuple form_row(RowFormer *former, const char *data,
-						  const ScanRow *row, const ScanField *fields,
-						  Arena *arena);
+/*
+ * Tuples of the first rows of n, in arena.  Each is followed by zeroes up to
+ * its MAXALIGNed length.  Returns how many there are: the next row, if there
+ * is one, must take the long road.
+ */
+extern uint32 form_rows(RowFormer *former, const char *data,
+						const ScanRow *rows, uint32 n,
+						const ScanField *fields, Arena *arena,
+						HeapTuple *tuples);
 
 #endif							/* PGBULK_FORM_H */

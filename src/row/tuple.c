@@ -53,7 +53,8 @@ tuple_former(TupleDesc desc)
 					 sizeof(TupleColumn) * desc->natts);
 	former->desc = desc;
 	former->natts = desc->natts;
-	former->fixed = HEAPTUPLESIZE + tuple_header_size(desc->natts, true);
+	former->fixed = HEAPTUPLESIZE + tuple_header_size(desc->natts, true) +
+		sizeof(uint64);
 
 	for (int i = 0; i < desc->natts; i++)
 	{

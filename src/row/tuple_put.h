@@ -23,14 +23,12 @@ typedef struct TupleColumn
 
 extern void tuple_column(TupleColumn *column, Form_pg_attribute att);
 
+/* Writes up to 8 zero bytes from p on, of which those that align stay. */
 static inline char *
 tuple_align(char *p, uint8 align)
 {
-	char	   *aligned = (char *) TYPEALIGN(align, (uintptr_t) p);
-
-	while (p < aligned)
-		*p++ = 0;
-	return p;
+	memset(p, 0, sizeof(uint64));
+	return (char *) TYPEALIGN(align, (uintptr_t) p);
 }
 
 /* Room is the caller's care; returns where the next value goes. */

@@ -287,24 +287,29 @@ buffered_put(Writer *base, uint32 number, RowError *err)
 	return verdict;
 }
 
-static bool
-buffered_put_fields(Writer *base, const char *data, const ScanRow *row,
-					const ScanField *fields, uint32 number)
+static uint32
+buffered_put_rows(Writer *base, const char *data, const ScanRow *rows,
+				  const ScanField *fields, uint32 first, uint32 n)
 {
 	BufferedWriter *writer = (BufferedWriter *) base;
 	Leaf	   *leaf = writer->leaf;
-	HeapTuple	tuple = form_row(base->former, data, row, fields,
-								 &writer->context.arena);
+	HeapTuple	tuples[WRITER_ROWS];
 
-	if (tuple == NULL)
-		return false;
-	leaf_put_tuple(&writer->context, leaf, tuple, number);
-	if (leaf_is_full(leaf))
+	n = Min(n, Min(WRITER_ROWS, LEAF_BATCH_ROWS - leaf->nrows));
+	n = form_rows(base->former, data, rows + first, n, fields,
+				  &writer->context.arena, tuples);
+	for (uint32 i = 0; i < n; i++)
 	{
+		leaf_put_tuple(&writer->context, leaf, tuples[i], first + i);
+		if (!leaf_is_full(leaf))
+			continue;
 		guard_close(writer->guard);
-		flush_all(writer);
+		if (i + 1 < n)
+			leaf_flush(&writer->context, leaf);
+		else
+			flush_all(writer);
 	}
-	return true;
+	return n;
 }
 
 /* ---- open and close ---- */
@@ -339,7 +344,7 @@ buffered_close(Writer *base)
 static const WriterRoutine buffered_routine = {
 	.name = "buffered",
 	.put = buffered_put,
-	.put_fields = buffered_put_fields,
+	.put_rows = buffered_put_rows,
 	.flush = buffered_flush,
 	.close = buffered_close,
 };

@@ -37,6 +37,7 @@ typedef struct DirectWriter
 	Arena		arena;			/* one row's tuple */
 	MemoryContext toast_context;
 	PageBatch  *batch;
+	HeapTupleHeader model;
 	int64		placed;			/* rows, for statistics */
 } DirectWriter;
 
@@ -55,8 +56,10 @@ direct_refusal(Relation rel, const BulkOptions *options)
 		return "it has triggers or foreign keys that see each row";
 	if (rel->rd_rel->relhasindex && RelationGetIndexList(rel) != NIL)
 		return "it has indexes";
+#ifndef COMPAT_SET_ALL_FROZEN
 	if (options->freeze)
 		return "option \"freeze\" is set";
+#endif
 	return NULL;
 }
 
@@ -80,7 +83,7 @@ toast_tuple(DirectWriter *writer, HeapTuple tuple)
 	return tuple;
 }
 
-/* Puts a tuple that lies in the arena into a page. */
+/* Puts a tuple into a page. */
 static void
 store_tuple(DirectWriter *writer, HeapTuple tuple)
 {
@@ -94,7 +97,6 @@ store_tuple(DirectWriter *writer, HeapTuple tuple)
 		pages_put(writer->batch, tuple);
 	}
 	writer->placed++;
-	arena_reset(&writer->arena);
 }
 
 static WriterVerdict
@@ -111,23 +113,36 @@ direct_put(Writer *base, uint32 number, RowError *err)
 
 	store_tuple(writer, tuple_form(writer->former, slot->tts_values,
 								   slot->tts_isnull, &writer->arena));
+	arena_reset(&writer->arena);
 	return WRITER_TAKEN;
 }
 
-static bool
-direct_put_fields(Writer *base, const char *data, const ScanRow *row,
-				  const ScanField *fields, uint32 number)
+static uint32
+direct_put_rows(Writer *base, const char *data, const ScanRow *rows,
+				const ScanField *fields, uint32 first, uint32 n)
 {
 	DirectWriter *writer = (DirectWriter *) base;
-	HeapTuple	tuple = form_row(base->former, data, row, fields,
-								 &writer->arena);
+	HeapTuple	tuples[WRITER_ROWS];
 
-	if (tuple == NULL)
-		return false;
-	base->current_row = number;
-	store_tuple(writer, tuple);
-	base->current_row = -1;
-	return true;
+	n = form_rows(base->former, data, rows + first, Min(n, WRITER_ROWS),
+				  fields, &writer->arena, tuples);
+	for (uint32 i = 0; i < n; i++)
+	{
+		HeapTuple	tuple = tuples[i];
+
+		/* formed with the stamp of the batch, from base->model */
+		if (likely(tuple->t_len <= TOAST_TUPLE_THRESHOLD &&
+				   pages_add(writer->batch, (char *) tuple->t_data, tuple->t_len)))
+		{
+			writer->placed++;
+			continue;
+		}
+		base->current_row = first + i;
+		store_tuple(writer, tuple);
+		base->current_row = -1;
+	}
+	arena_reset(&writer->arena);
+	return n;
 }
 
 /* Full pages are placed as they come; the last one waits for more rows. */
@@ -159,7 +174,7 @@ direct_close(Writer *base)
 static const WriterRoutine direct_routine = {
 	.name = "direct",
 	.put = direct_put,
-	.put_fields = direct_put_fields,
+	.put_rows = direct_put_rows,
 	.flush = direct_flush,
 	.close = direct_close,
 };
@@ -170,6 +185,7 @@ direct_open(Target *target, const BulkOptions *options, Guard *guard)
 	DirectWriter *writer = palloc0(sizeof(DirectWriter));
 	Relation	rel = target->rel;
 	EState	   *estate = CreateExecutorState();
+	PageStamp	stamp;
 
 	writer->base.routine = &direct_routine;
 	writer->base.estate = estate;
@@ -197,6 +213,14 @@ direct_open(Target *target, const BulkOptions *options, Guard *guard)
 
 	AfterTriggerBeginQuery();
 	ExecBSInsertTriggers(estate, writer->rri);
-	writer->batch = pages_open(rel, estate->es_output_cid);
+	stamp = (PageStamp) {
+		.xid = GetCurrentTransactionId(),
+		.cid = estate->es_output_cid,
+		.frozen = options->freeze
+	};
+	writer->batch = pages_open(rel, stamp, PAGES_BATCH);
+	writer->model = palloc0(SizeofHeapTupleHeader);
+	pages_stamp(&stamp, writer->model);
+	writer->base.model = writer->model;
 	return &writer->base;
 }

@@ -6,14 +6,13 @@
 
 #include "access/heapam.h"
 #include "access/heapam_xlog.h"
-#include "access/htup_details.h"
+#include "access/visibilitymap.h"
 #include "access/xact.h"
 #include "access/xloginsert.h"
 #include "catalog/catalog.h"
 #include "compat.h"
 #include "miscadmin.h"
 #include "storage/bufmgr.h"
-#include "storage/bufpage.h"
 #include "storage/predicate.h"
 #include "write/pages.h"
 
@@ -21,20 +20,23 @@
 #define RING_SIZE_KB (128 * 1024)
 
 PageBatch *
-pages_open(Relation rel, CommandId cid)
+pages_open(Relation rel, PageStamp stamp, int capacity)
 {
 	PageBatch  *batch = palloc0(sizeof(PageBatch));
 
 	batch->rel = rel;
-	batch->xid = GetCurrentTransactionId();
-	batch->cid = cid;
+	batch->stamp = stamp;
 	batch->reserve = RelationGetTargetPageFreeSpace(rel, HEAP_DEFAULT_FILLFACTOR);
 	batch->logged = RelationNeedsWAL(rel);
 	batch->decoded = RelationIsLogicallyLogged(rel);
 	if (!RelationUsesLocalBuffers(rel))
 		batch->strategy = compat_bulkwrite_strategy(RING_SIZE_KB);
-	batch->pages = palloc(PAGES_BATCH * BLCKSZ);
+	batch->capacity = capacity;
+	batch->pages = palloc((Size) capacity * BLCKSZ);
+	batch->blocks = palloc(capacity * sizeof(BlockNumber));
+	batch->buffers = palloc(capacity * sizeof(Buffer));
 	batch->record = palloc(BLCKSZ);
+	batch->map = InvalidBuffer;
 	return batch;
 }
 
@@ -42,11 +44,28 @@ void
 pages_close(PageBatch *batch)
 {
 	Assert(batch->npages == 0);
+	if (BufferIsValid(batch->map))
+		ReleaseBuffer(batch->map);
 	if (batch->strategy != NULL)
 		FreeAccessStrategy(batch->strategy);
 	pfree(batch->record);
+	pfree(batch->buffers);
+	pfree(batch->blocks);
 	pfree(batch->pages);
 	pfree(batch);
+}
+
+void
+pages_stamp(const PageStamp *stamp, HeapTupleHeader header)
+{
+	header->t_infomask &= ~HEAP_XACT_MASK;
+	header->t_infomask2 &= ~HEAP2_XACT_MASK;
+	header->t_infomask |= HEAP_XMAX_INVALID;
+	HeapTupleHeaderSetXmin(header, stamp->xid);
+	if (stamp->frozen)
+		HeapTupleHeaderSetXminFrozen(header);
+	HeapTupleHeaderSetCmin(header, stamp->cid);
+	HeapTupleHeaderSetXmax(header, 0);
 }
 
 static inline Page
@@ -55,52 +74,38 @@ get_page(PageBatch *batch, int index)
 	return (Page) (batch->pages + (Size) index * BLCKSZ);
 }
 
-/* What a tuple that is about to be inserted says of its transaction. */
-static inline void
-stamp_tuple(const PageBatch *batch, HeapTupleHeader header)
+/* Notes in the page's header what it holds. */
+static void
+close_page(PageBatch *batch)
 {
-	header->t_infomask &= ~HEAP_XACT_MASK;
-	header->t_infomask2 &= ~HEAP2_XACT_MASK;
-	header->t_infomask |= HEAP_XMAX_INVALID;
-	HeapTupleHeaderSetXmin(header, batch->xid);
-	HeapTupleHeaderSetCmin(header, batch->cid);
-	HeapTupleHeaderSetXmax(header, 0);
-}
+	PageHeader	header = (PageHeader) batch->page;
 
-/*
- * The page for a tuple of len bytes; begins a new one where the last is full.
- * NULL when that would be one too many.
- */
-static inline Page
-page_for(PageBatch *batch, Size len)
-{
-	Page		page;
-
-	if (batch->npages > 0)
-	{
-		page = get_page(batch, batch->npages - 1);
-		if (PageGetHeapFreeSpace(page) >= MAXALIGN(len) + batch->reserve ||
-			PageGetMaxOffsetNumber(page) == 0)
-			return page;
-		if (batch->npages == PAGES_BATCH)
-			return NULL;
-	}
-	page = get_page(batch, batch->npages++);
-	PageInit(page, BLCKSZ, 0);
-	return page;
+	if (header == NULL)
+		return;
+	header->pd_lower = batch->lower;
+	header->pd_upper = batch->upper;
+	batch->page = NULL;
+	batch->lower = batch->upper = 0;
 }
 
 bool
-pages_put(PageBatch *batch, HeapTuple tuple)
+pages_next(PageBatch *batch, Size len)
 {
-	Page		page = page_for(batch, tuple->t_len);
+	Size		size = MAXALIGN(len);
 
-	if (page == NULL)
+	/* an empty page takes any tuple, whatever the fill factor says */
+	if (batch->page != NULL && batch->lower == SizeOfPageHeaderData)
+		return true;
+	if (batch->npages == batch->capacity)
 		return false;
-	stamp_tuple(batch, tuple->t_data);
-	if (PageAddItem(page, (char *) tuple->t_data, tuple->t_len,
-					InvalidOffsetNumber, false, true) == InvalidOffsetNumber)
-		elog(ERROR, "tuple of %u bytes does not fit a page", tuple->t_len);
+
+	close_page(batch);
+	batch->page = (char *) get_page(batch, batch->npages++);
+	PageInit((Page) batch->page, BLCKSZ, 0);
+	batch->lower = SizeOfPageHeaderData;
+	batch->upper = BLCKSZ;
+	if (size > BLCKSZ - SizeOfPageHeaderData - sizeof(ItemIdData))
+		elog(ERROR, "tuple of %zu bytes does not fit a page", len);
 	return true;
 }
 
@@ -119,17 +124,23 @@ set_ctids(Page page, BlockNumber block)
 	}
 }
 
-/* Logs a page that is in its buffer, in a critical section. */
+/*
+ * Logs a page that is in its buffer, in a critical section.  What is said to
+ * be the last of a multi-insert has logical decoding forget the TOASTed values
+ * that it has seen, so it must be the last page of the batch.
+ */
 static XLogRecPtr
-log_page(PageBatch *batch, Buffer buffer, Page page)
+log_page(PageBatch *batch, Buffer buffer, Page page, bool is_last)
 {
 	OffsetNumber last = PageGetMaxOffsetNumber(page);
 	xl_heap_multi_insert head;
 	char	   *p = batch->record;
 	int			flags = REGBUF_STANDARD | REGBUF_WILL_INIT;
 
-	head.flags = XLH_INSERT_LAST_IN_MULTI;
+	head.flags = is_last ? XLH_INSERT_LAST_IN_MULTI : 0;
 	head.ntuples = last;
+	if (batch->stamp.frozen)
+		head.flags |= XLH_INSERT_ALL_FROZEN_SET;
 	if (batch->decoded)
 	{
 		head.flags |= XLH_INSERT_CONTAINS_NEW_TUPLE;
@@ -162,11 +173,19 @@ log_page(PageBatch *batch, Buffer buffer, Page page)
 
 /* Copies a page into its new, pinned buffer. */
 static void
-place_page(PageBatch *batch, Page source, Buffer buffer)
+write_page(PageBatch *batch, int index)
 {
+	Buffer		buffer = batch->buffers[index];
+	BlockNumber block = batch->blocks[index];
+	Page		source = get_page(batch, index);
 	Page		page = BufferGetPage(buffer);
 
-	set_ctids(source, BufferGetBlockNumber(buffer));
+	set_ctids(source, block);
+	if (batch->stamp.frozen)
+	{
+		PageSetAllVisible(source);
+		visibilitymap_pin(batch->rel, block, &batch->map);
+	}
 	LockBuffer(buffer, BUFFER_LOCK_EXCLUSIVE);
 	START_CRIT_SECTION();
 	memcpy(page, source, BLCKSZ);
@@ -174,35 +193,71 @@ place_page(PageBatch *batch, Page source, Buffer buffer)
 	if (batch->logged)
 	{
 		/* on 15 PageSetLSN is a macro that evaluates its argument twice */
-		XLogRecPtr	lsn = log_page(batch, buffer, page);
+		XLogRecPtr	lsn = log_page(batch, buffer, page,
+										 index == batch->npages - 1);
 
 		PageSetLSN(page, lsn);
 	}
 	END_CRIT_SECTION();
+	if (batch->stamp.frozen)
+		compat_set_all_frozen(batch->rel, block, buffer, batch->map);
 	UnlockReleaseBuffer(buffer);
+}
+
+static void
+write_until(PageBatch *batch, int end)
+{
+	for (; batch->nwritten < end; batch->nwritten++)
+		write_page(batch, batch->nwritten);
+}
+
+void
+pages_reserve(PageBatch *batch)
+{
+	int			reserved = 0;
+
+	close_page(batch);
+	if (batch->npages == 0)
+		return;
+
+	Assert(GetCurrentTransactionIdIfAny() == batch->stamp.xid);
+	CheckForSerializableConflictIn(batch->rel, NULL, InvalidBlockNumber);
+	while (reserved < batch->npages)
+	{
+		uint32		extended;
+
+		CHECK_FOR_INTERRUPTS();
+		write_until(batch, reserved);
+		extended = compat_extend(batch->rel, batch->strategy,
+								 batch->npages - reserved,
+								 &batch->buffers[reserved]);
+		for (uint32 i = 0; i < extended; i++, reserved++)
+			batch->blocks[reserved] = BufferGetBlockNumber(batch->buffers[reserved]);
+	}
+}
+
+void
+pages_write(PageBatch *batch)
+{
+	if (batch->npages == 0)
+		return;
+	write_until(batch, batch->npages);
+	CheckForSerializableConflictIn(batch->rel, NULL, InvalidBlockNumber);
+	batch->npages = batch->nwritten = 0;
 }
 
 void
 pages_place(PageBatch *batch)
 {
-	Buffer		buffers[PAGES_BATCH];
-	int			done = 0;
+	pages_reserve(batch);
+	pages_write(batch);
+}
 
-	if (batch->npages == 0)
-		return;
-
-	Assert(GetCurrentTransactionIdIfAny() == batch->xid);
-	CheckForSerializableConflictIn(batch->rel, NULL, InvalidBlockNumber);
-	while (done < batch->npages)
-	{
-		uint32		extended = compat_extend(batch->rel, batch->strategy,
-											 batch->npages - done, buffers);
-
-		CHECK_FOR_INTERRUPTS();
-		for (uint32 i = 0; i < extended; i++)
-			place_page(batch, get_page(batch, done + i), buffers[i]);
-		done += extended;
-	}
-	CheckForSerializableConflictIn(batch->rel, NULL, InvalidBlockNumber);
+void
+pages_discard(PageBatch *batch)
+{
+	Assert(batch->nwritten == 0);
+	batch->page = NULL;
+	batch->lower = batch->upper = 0;
 	batch->npages = 0;
 }

@@ -9,10 +9,11 @@
  * full-page images) is what logical decoding reads.
  *
  * Assumption: nobody else inserts into the table meanwhile (SHARE ROW
- * EXCLUSIVE lock).  Price: the free space that the table had is not used.
- * Trap: everything goes through shared buffers, for others can read the
- * table; pages written past them could be hidden by zero pages that a
- * reader has cached, or be lost to a checkpoint in between.
+ * EXCLUSIVE lock), but for the workers of the same load.  Price: the free
+ * space that the table had is not used.  Trap: everything goes through
+ * shared buffers, for others can read the table; pages written past them
+ * could be hidden by zero pages that a reader has cached, or be lost to a
+ * checkpoint in between.
  *
  * What a tuple's header holds is heap_prepare_insert's doing, and the WAL
  * record is heap_multi_insert's (heapam.c, PostgreSQL 18).
@@ -22,42 +23,133 @@
 
 #include "postgres.h"
 
-#include "access/htup.h"
+#include "access/htup_details.h"
 #include "storage/buf.h"
+#include "storage/bufpage.h"
 #include "utils/rel.h"
 
 /* Blocks that a table is extended by: fewer cost time, more do not save any. */
 #define PAGES_BATCH 64
 
+/* How the rows of a load become visible, and to whom. */
+typedef struct PageStamp
+{
+	TransactionId xid;
+	CommandId	cid;
+	bool		frozen;			/* to everyone, at once */
+} PageStamp;
+
 typedef struct PageBatch
 {
 	Relation	rel;
-	TransactionId xid;
-	CommandId	cid;
-	Size		reserve;		/* bytes to leave free in a page (fillfactor) */
+	PageStamp	stamp;
 	bool		logged;
 	bool		decoded;		/* WAL must carry the tuples for logical decoding */
 	BufferAccessStrategy strategy;
-	char	   *pages;			/* PAGES_BATCH of them */
-	int			npages;			/* begun; all but the last are full */
+	Size		reserve;		/* bytes to leave free in a page (fillfactor) */
 	char	   *record;			/* room for a page's WAL record */
+
+	/* the private pages */
+	char	   *pages;
+	int			capacity;
+	int			npages;			/* begun; all but the last are full */
+	BlockNumber *blocks;		/* where pages_reserve has put them */
+
+	/* the page being filled; its header has these only when it is closed */
+	char	   *page;
+	uint32		lower;
+	uint32		upper;
+
+	/* reserved, not yet written */
+	Buffer	   *buffers;
+	int			nwritten;		/* pages that are in the table already */
+	Buffer		map;			/* of the visibility map, pinned, or invalid */
 } PageBatch;
 
-/* Assigns a transaction id.  Memory: the current context. */
-extern PageBatch *pages_open(Relation rel, CommandId cid);
+/*
+ * capacity: pages to hold at most.  In a parallel worker stamp.xid must be
+ * the transaction id that it shares with its leader.  Memory: the current
+ * context.
+ */
+extern PageBatch *pages_open(Relation rel, PageStamp stamp, int capacity);
+
+/* What a new tuple's header says, but for its attributes' flags. */
+extern void pages_stamp(const PageStamp *stamp, HeapTupleHeader header);
+
+/* pages_add's way out where the page is full; false: so is the batch. */
+extern bool pages_next(PageBatch *batch, Size len);
 
 /*
- * Puts a tuple, whose header is finished here; it must fit a page.  False:
- * the batch is full and must be placed first.
+ * Puts a tuple of len bytes, stamped.  tuple is aligned, and zeroes follow it
+ * up to MAXALIGN(len).  False: the batch is full and must be placed first.
  */
-extern bool pages_put(PageBatch *batch, HeapTuple tuple);
+static inline bool
+pages_add(PageBatch *batch, const char *tuple, Size len)
+{
+	Size		size = MAXALIGN(len);
+	uint64	   *to;
+	const uint64 *from = (const uint64 *) tuple;
+
+	if (unlikely(batch->lower + sizeof(ItemIdData) + size + batch->reserve > batch->upper) &&
+		!pages_next(batch, len))
+		return false;
+
+	batch->upper -= size;
+	ItemIdSetNormal((ItemId) (batch->page + batch->lower), batch->upper, len);
+	batch->lower += sizeof(ItemIdData);
+	to = (uint64 *) (batch->page + batch->upper);
+	do
+	{
+		*to++ = *from++;
+		size -= sizeof(uint64);
+	} while (size > 0);
+	return true;
+}
+
+/* The same for any tuple: it is stamped here, and what follows it is not looked at. */
+static inline bool
+pages_put(PageBatch *batch, HeapTuple tuple)
+{
+	Size		len = tuple->t_len;
+
+	pages_stamp(&batch->stamp, tuple->t_data);
+	if (!pages_add(batch, (char *) tuple->t_data, len))
+		return false;
+	memset(batch->page + batch->upper + len, 0, MAXALIGN(len) - len);
+	return true;
+}
+
+/* Number of the page (in batch->blocks) and the offset of the tuple put last. */
+static inline int
+pages_last_page(const PageBatch *batch)
+{
+	return batch->npages - 1;
+}
+
+static inline OffsetNumber
+pages_last_offset(const PageBatch *batch)
+{
+	return (batch->lower - SizeOfPageHeaderData) / sizeof(ItemIdData);
+}
 
 /*
- * Places all pages, the last one as full as it is.  Not within a
- * subtransaction of the one that opened the batch: the WAL records would
- * bear the wrong transaction id.
+ * Extends the table by the pages of the batch, which get their block numbers
+ * here and are written by pages_write.  What cannot be pinned at once is
+ * written here.  Of several processes, one at a time.
+ *
+ * Neither this nor pages_write within a subtransaction of the one that opened
+ * the batch: the WAL records would bear the wrong transaction id.
  */
+extern void pages_reserve(PageBatch *batch);
+
+/* Writes what is reserved; the batch is empty then. */
+extern void pages_write(PageBatch *batch);
+
+/* Both. */
 extern void pages_place(PageBatch *batch);
+
+/* Forgets what was put and is not reserved. */
+extern void pages_discard(PageBatch *batch);
 
 extern void pages_close(PageBatch *batch);
 

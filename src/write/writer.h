@@ -13,6 +13,7 @@
 
 #include "postgres.h"
 
+#include "access/htup_details.h"
 #include "executor/executor.h"
 #include "options.h"
 #include "row/form.h"
@@ -21,6 +22,9 @@
 #include "target.h"
 
 typedef struct Writer Writer;
+
+/* Rows that a writer forms at a time. */
+#define WRITER_ROWS 128
 
 typedef enum WriterVerdict
 {
@@ -37,12 +41,13 @@ typedef struct WriterRoutine
 	WriterVerdict (*put) (Writer *writer, uint32 number, RowError *err);
 
 	/*
-	 * Takes a row past the slot, formed straight from its fields.  Only with
-	 * writer->former; false where the row must go the long way, by put.
+	 * Takes rows [first, first + n) past the slot, formed straight from their
+	 * fields.  Only with writer->former.  Returns how many it took: the next
+	 * one, if there is one, must go the long way, by put.
 	 */
-	bool		(*put_fields) (Writer *writer, const char *data,
-							   const ScanRow *row, const ScanField *fields,
-							   uint32 number);
+	uint32		(*put_rows) (Writer *writer, const char *data,
+							 const ScanRow *rows, const ScanField *fields,
+							 uint32 first, uint32 n);
 
 	/* Everything taken so far is in its table. */
 	void		(*flush) (Writer *writer);
@@ -58,7 +63,8 @@ struct Writer
 	TupleTableSlot *slot;		/* virtual, in the target's form */
 	bool		plain;			/* rows need no more than to be stored */
 	bool		one_by_one;		/* no batches: an expression may look at the table */
-	RowFormer  *former;			/* for put_fields; NULL: not to be called */
+	const HeapTupleHeaderData *model;	/* for form_open */
+	RowFormer  *former;			/* for put_rows; NULL: not to be called */
 	int64		current_row;	/* number of the row worked on, -1: none (for CONTEXT) */
 };
 
