@@ -142,18 +142,19 @@ sub kill_server
 {
 	my ($node) = @_;
 	my $file = $node->data_dir . '/postmaster.pid';
-	my ($postmaster) = slurp_file($file) =~ /^(\d+)/;
-	my ($parent, $state) = (qr/^\d+ \(.*\) \S $postmaster /s, qr/^\d+ \(.*\) ([^Z]) /s);
-	my $stat = sub { open(my $f, '<', "/proc/$_[0]/stat") or return ''; return join('', <$f>); };
+	my ($postmaster, undef, undef, $port, $socket) = split /\n/, slurp_file($file);
+	my ($child, $alive) = (qr/^\d+ \(.*\) \S $postmaster /s, qr/^\d+ \(.*\) [^Z] /s);
+	my $stat = sub { open(my $f, '<', "/proc/$_[0]/stat") or return ''; return <$f> // ''; };
 
 	kill 'STOP', $postmaster;
-	my @pids = grep { $stat->($_) =~ $parent } map { m,/proc/(\d+), } glob '/proc/[0-9]*';
+	my @pids = grep { $stat->($_) =~ $child } map { m,/proc/(\d+), } glob '/proc/[0-9]*';
 	kill 'KILL', @pids;
 	$node->kill9;
-	wait_for('the end of all processes', sub { !grep { $stat->($_) =~ $state } $postmaster, @pids });
+	wait_for('the end of all processes', sub { !grep { $stat->($_) =~ $alive } $postmaster, @pids });
 
-	# one whose parent does not care is taken for alive
-	unlink $file if kill 0, $postmaster;
+	# the next server takes this one for alive as long as its parent, which may
+	# not care, has not noticed
+	unlink $file, "$socket/.s.PGSQL.$port.lock" if kill 0, $postmaster;
 }
 
 # The tables and indexes of all databases, and then the files, are sound.

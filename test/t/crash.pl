@@ -1,4 +1,5 @@
-# After a crash a load is there whole or not at all.
+# After a crash a load is there whole or not at all.  The direct writer is in
+# direct_crash.pl.
 #
 # PGBULK_TEST_CRASHES=n does that many crashes; else 12.
 
@@ -52,10 +53,7 @@ my @loads = (
 	[ "BEGIN; SELECT bulk_load('plain', '$few'); SELECT bulk_load('plain', '$path'); COMMIT", 'plain', 5000 + $row ],
 	[ qq(SELECT bulk_load('plain', '$bad', '{"on_error": "ignore", "reject_table": "rejected", "log_verbosity": "silent"}')),
 		'plain', 0.9 * 5000 * (-s $bad) / length(slurp_file($bad) =~ /\A(.*?\nx5000,[^\n]*\n)/s ? $1 : die) ],
-	[ "BEGIN; TRUNCATE plain; SELECT bulk_load('plain', '$path'); COMMIT", 'plain', $row - 100, 'truncates' ],
-	[ qq(SELECT bulk_load('plain', '$path', '{"writer": "direct"}')), 'plain', $row ],
-	[ qq(BEGIN; SELECT bulk_load('plain', '$few', '{"writer": "direct"}'); SAVEPOINT s; )
-	  . qq(SELECT bulk_load('plain', '$path', '{"writer": "direct"}'); COMMIT), 'plain', 5000 + $row ]);
+	[ "BEGIN; TRUNCATE plain; SELECT bulk_load('plain', '$path'); COMMIT", 'plain', $row - 100, 'truncates' ]);
 
 my %before = map { $_ => 100 } qw(plain indexed parts);
 
@@ -124,7 +122,7 @@ foreach my $n (1 .. $crashes)
 # A crash right after the commit.
 foreach my $n (1 .. 2)
 {
-	foreach my $load (@loads[ 0 .. 2, 6 ])
+	foreach my $load (@loads[ 0 .. 2 ])
 	{
 		my $expected = $load->[2] + count($load->[1]);
 
@@ -160,7 +158,7 @@ foreach my $threshold ('0', '1GB')
 		CREATE TABLE fresh (i int PRIMARY KEY, s text);
 		SELECT bulk_load('fresh', '$few');
 		TRUNCATE emptied;
-		SELECT bulk_load('emptied', '$path', '{\"writer\": \"direct\"}');
+		SELECT bulk_load('emptied', '$path');
 		COMMIT");
 	my $bytes = $node->safe_psql('postgres', "SELECT pg_current_wal_insert_lsn() - '$wal'::pg_lsn");
 	cmp_ok($bytes, '<', 2 * $MB, "wal_level = minimal writes little WAL: $bytes bytes") if $threshold eq '0';
