@@ -20,6 +20,11 @@ guard_enable(Guard *guard)
 void
 guard_open_slow(Guard *guard)
 {
+	if (guard->forbidden)
+	{
+		guard->refused = true;
+		elog(ERROR, "no subtransaction is possible now");
+	}
 	guard->context = CurrentMemoryContext;
 	guard->owner = CurrentResourceOwner;
 	BeginInternalSubTransaction(NULL);
@@ -81,6 +86,7 @@ guard_run(Guard *guard, void (*body) (void *arg), void *arg)
 	MemoryContext context = CurrentMemoryContext;
 	ErrorData  *volatile edata = NULL;
 
+	guard->refused = false;
 	if (!guard->enabled)
 	{
 		body(arg);
@@ -95,6 +101,14 @@ guard_run(Guard *guard, void (*body) (void *arg), void *arg)
 	{
 		GuardWork	work;
 
+		if (guard->refused)
+		{
+			/* nothing but our own code has run since, so nothing is to undo */
+			MemoryContextSwitchTo(context);
+			FlushErrorState();
+			guard->work = GUARD_EXPRESSION;
+			return NULL;
+		}
 		if (!guard->open)
 			PG_RE_THROW();
 

@@ -31,6 +31,8 @@ typedef enum GuardWork
 typedef struct Guard
 {
 	bool		enabled;		/* off: errors go where they always go */
+	bool		forbidden;		/* there can be no subtransaction now */
+	bool		refused;		/* one was wanted all the same */
 	bool		open;
 	GuardWork	work;
 	MemoryContext errors;		/* holds the error caught last */
@@ -65,6 +67,10 @@ guard_close(Guard *guard)
  * about data (cancel, locks, out of memory, I/O, serialization, internal, what
  * an expression's author got wrong) and those thrown with the guard closed
  * are thrown on.
+ *
+ * Where subtransactions are forbidden (before 17, while parallel workers are
+ * about), what wants the guard open ends the body before it has run others'
+ * code; guard->refused then says so, and NULL is returned.
  */
 extern ErrorData *guard_run(Guard *guard, void (*body) (void *arg), void *arg);
 

@@ -1,0 +1,418 @@
+/*
+ * batch.c
+ *		See batch.h.
+ *
+ * Under on_error = stop a bad row raises its error where it is found.  Else
+ * the functions that judge rows fill batch->error, and what others' code
+ * throws is caught by the guard; both ways end in reject_row.
+ */
+#include "postgres.h"
+
+#include "batch.h"
+#include "mb/pg_wchar.h"
+#include "miscadmin.h"
+#include "row/encoding.h"
+
+#define MAX_CONTEXT_TEXT 100	/* bytes of a value or line shown in CONTEXT */
+
+/* ---- where in the file an error was ---- */
+
+/* At most MAX_CONTEXT_TEXT bytes of text, for a message. */
+static char *
+clip(const char *text, Size len)
+{
+	StringInfoData buf;
+	int			shown = pg_mbcliplen(text, Min(len, 2 * MAX_CONTEXT_TEXT),
+									 MAX_CONTEXT_TEXT);
+
+	initStringInfo(&buf);
+	appendBinaryStringInfo(&buf, text, shown);
+	if (shown < len)
+		appendStringInfoString(&buf, "...");
+	return buf.data;
+}
+
+/* The row's bytes, if they can be shown as text. */
+static char *
+row_text(Batch *batch, const ScanRow *row)
+{
+	const char *raw = batch->reader->data + row->start;
+	Size		len = Min(row->end - row->start, 4 * MAX_CONTEXT_TEXT);
+
+	if (batch->reader->binary || batch->conv == NULL ||
+		batch->conv->encoding.transcode)
+		return NULL;
+	len = encoding_valid_prefix(&batch->conv->encoding, raw, len);
+	return clip(raw, len);
+}
+
+void
+batch_error_context(void *arg)
+{
+	Batch	   *batch = arg;
+	const char *name = target_name(batch->target);
+	const Source *source = batch->reader ? batch->reader->source : NULL;
+	const Converter *conv = batch->conv;
+	uint32		index = batch->next;
+	const char *path;
+	int64		line;
+
+	/* what the writer does with an earlier row of the batch */
+	if (batch->writer != NULL && batch->writer->current_row >= 0)
+		index = batch->writer->current_row;
+
+	if (batch->telling != NULL)
+	{
+		errcontext("bulk_load of %s, file \"%s\", line %lld", name,
+				   encoding_path_text(batch->telling->file),
+				   (long long) batch->telling->line);
+		return;
+	}
+	if (source == NULL || source->path == NULL)
+	{
+		errcontext("bulk_load of %s", name);
+		return;
+	}
+	path = encoding_path_text(source->path);
+	if (index >= batch->reader->result.nrows)
+	{
+		errcontext("bulk_load of %s, file \"%s\"", name, path);
+		return;
+	}
+
+	line = reader_line(batch->reader, index);
+	if (conv != NULL && conv->asking >= 0)
+	{
+		const char *column = conv->columns[conv->asking].name;
+
+		if (conv->asking_text == NULL)
+			errcontext("bulk_load of %s, file \"%s\", line %lld, column %s: null input",
+					   name, path, (long long) line, column);
+		else if (convert_asked_text(conv) == NULL)
+			errcontext("bulk_load of %s, file \"%s\", line %lld, column %s",
+					   name, path, (long long) line, column);
+		else
+			errcontext("bulk_load of %s, file \"%s\", line %lld, column %s: \"%s\"",
+					   name, path, (long long) line, column,
+					   clip(conv->asking_text, strlen(conv->asking_text)));
+	}
+	else
+	{
+		char	   *text = row_text(batch, &batch->reader->rows[index]);
+
+		if (text != NULL)
+			errcontext("bulk_load of %s, file \"%s\", line %lld: \"%s\"",
+					   name, path, (long long) line, text);
+		else
+			errcontext("bulk_load of %s, file \"%s\", line %lld",
+					   name, path, (long long) line);
+	}
+}
+
+/* ---- bad rows ---- */
+
+/* Bytes of the row without a line end that a broken quote has swallowed. */
+static Size
+row_length(const char *data, const ScanRow *row)
+{
+	Size		len = row->end - row->start;
+	const char *p = data + row->start;
+
+	if (row->fault == SCAN_FAULT_UNTERMINATED_QUOTE)
+	{
+		if (len > 0 && p[len - 1] == '\n')
+			len--;
+		if (len > 0 && p[len - 1] == '\r')
+			len--;
+	}
+	return len;
+}
+
+/* Gives the bad row to the reject stream. */
+static void
+reject_row(Batch *batch)
+{
+	Reader	   *reader = batch->reader;
+	const ScanRow *row = &reader->rows[batch->next];
+	const RowError *error = &batch->error;
+	Reject		reject = {
+		.reason = error->reason,
+		.sqlstate = error->sqlstate,
+		.message = error->message,
+		.column = error->column,
+		.value = error->value,
+		.file = reader->source->path,
+		.line = reader_line(reader, batch->next),
+		.offset = reader_offset(reader, batch->next),
+		.raw = reader->data + row->start,
+		.raw_len = row_length(reader->data, row),
+		.raw_full_len = row->next - row->start,
+	};
+
+	/* too many bad rows are no bad row */
+	batch->guard->work = GUARD_OWN_WORK;
+	batch->sink->reject(batch->sink_arg, &reject);
+	batch->guard->work = GUARD_EXPRESSION;
+}
+
+/*
+ * A value with a line end that its type cannot have tells of a broken quote;
+ * but where rows have one field only, anything may look like a row.
+ */
+static inline bool
+is_swallowing(const Batch *batch)
+{
+	return batch->error.swallowed && batch->conv->ncolumns > 1;
+}
+
+/* Leaves the row, and all that follow, to whoever has more means. */
+static void
+yield_row(Batch *batch)
+{
+	batch->yielded = true;
+	convert_end_asking(batch->conv);
+	if (batch->counted)
+		batch->rows_read--;
+	batch->counted = false;
+}
+
+/*
+ * The row was found bad and batch->error says why.  If quotes have spoiled it
+ * there may be good rows among what it swallowed.
+ */
+static void
+bad_row(Batch *batch)
+{
+	Reader	   *reader = batch->reader;
+	const ScanRow *row = &reader->rows[batch->next];
+	bool		spoiled = row->fault == SCAN_FAULT_UNTERMINATED_QUOTE ||
+		(row->multiline && (row->lax || is_swallowing(batch)));
+
+	if (batch->limited && (spoiled || batch->options->on_error == BULK_ON_ERROR_STOP))
+	{
+		yield_row(batch);
+		return;
+	}
+	if (spoiled && reader_recover(reader, batch->next,
+								  batch->conv->ncolumns) == READER_AGAIN)
+		return;
+	reject_row(batch);
+	batch->next++;
+	batch->counted = false;
+}
+
+/* An error was thrown under the guard. */
+static void
+caught_error(Batch *batch, ErrorData *edata)
+{
+	RowError   *error = &batch->error;
+	Converter  *conv = batch->conv;
+	const Column *column = conv->asking >= 0 ? &conv->columns[conv->asking] : NULL;
+
+	if (batch->options->on_error == BULK_ON_ERROR_SET_NULL &&
+		convert_null_asked(conv))
+	{
+		/* the same row again, with a NULL there */
+		return;
+	}
+
+	memset(error, 0, sizeof(*error));
+	error->column = edata->column_name;
+	if (column != NULL)
+	{
+		error->column = column->name;
+		error->value = convert_asked_text(conv);
+		error->swallowed = convert_is_swallowed(column, conv->asking_text);
+		convert_end_asking(conv);
+	}
+	if (edata->sqlerrcode == ERRCODE_CHARACTER_NOT_IN_REPERTOIRE ||
+		edata->sqlerrcode == ERRCODE_UNTRANSLATABLE_CHARACTER)
+		error->reason = REJECT_ENCODING;
+	else if (ERRCODE_TO_CATEGORY(edata->sqlerrcode) == ERRCODE_INTEGRITY_CONSTRAINT_VIOLATION)
+		error->reason = REJECT_CONSTRAINT;
+	else
+		error->reason = REJECT_VALUE;
+	error->sqlstate = edata->sqlerrcode;
+	error->message = edata->message;
+	bad_row(batch);
+}
+
+/* ---- good rows ---- */
+
+/* Whether the row passes option where. */
+static bool
+passes_where(Batch *batch)
+{
+	ExprContext *econtext = GetPerTupleExprContext(batch->writer->estate);
+	bool		passes;
+
+	econtext->ecxt_scantuple = batch->writer->slot;
+	guard_open(batch->guard);
+	passes = ExecQual(batch->where, econtext);
+	if (batch->where_volatile)
+		guard_close(batch->guard);
+	return passes;
+}
+
+/* The values that set_null has made NULL, of a row that got in. */
+static void
+report_nulled(Batch *batch)
+{
+	Converter  *conv = batch->conv;
+
+	for (int i = 0; i < conv->ncolumns; i++)
+		if (conv->nulled[i])
+			batch->sink->nulled(batch->sink_arg, conv->columns[i].name,
+								conv->nulled_text[i],
+								batch->reader->source->path,
+								reader_line(batch->reader, batch->next));
+}
+
+bool
+batch_finished(const Batch *batch)
+{
+	return batch->yielded || (batch->limit_left == 0 && !batch->counted);
+}
+
+/*
+ * Passes over rows at the start; true if the row is one of them.  One that a
+ * quote has made swallow the rest of the file must not take that along.
+ */
+static bool
+skip_row(Batch *batch)
+{
+	const ScanRow *row = &batch->reader->rows[batch->next];
+
+	if (batch->skip_left == 0)
+		return false;
+	if (row->fault == SCAN_FAULT_UNTERMINATED_QUOTE)
+	{
+		if (batch->err == NULL)
+			convert_fault(batch->conv, row, NULL);
+		if (reader_recover(batch->reader, batch->next,
+						   batch->conv->ncolumns) == READER_AGAIN)
+			return true;
+	}
+	batch->skip_left--;
+	batch->next++;
+	return true;
+}
+
+/* One row, from text to the writer. */
+static void
+take_row(Batch *batch)
+{
+	Reader	   *reader = batch->reader;
+	Writer	   *writer = batch->writer;
+	TupleTableSlot *slot = writer->slot;
+
+	if (!batch->counted)
+	{
+		if (unlikely(skip_row(batch)))
+			return;
+		batch->rows_read++;
+		if (batch->limit_left > 0)
+			batch->limit_left--;
+		batch->counted = true;
+		convert_next(batch->conv);
+	}
+
+	ResetPerTupleExprContext(writer->estate);
+	ExecClearTuple(slot);
+	if (!batch->convert_row(batch->conv, reader->data,
+						   &reader->rows[batch->next], reader->fields,
+						   slot->tts_values, slot->tts_isnull, batch->err))
+	{
+		bad_row(batch);
+		return;
+	}
+	ExecStoreVirtualTuple(slot);
+	slot->tts_tableOid = RelationGetRelid(batch->target->rel);
+
+	if (batch->where != NULL && !passes_where(batch))
+		batch->rows_filtered++;
+	else
+	{
+		switch (writer->routine->put(writer, batch->next, batch->err))
+		{
+			case WRITER_TAKEN:
+				batch->rows_loaded++;
+				if (unlikely(batch->conv->nnulled > 0))
+					report_nulled(batch);
+				break;
+			case WRITER_FILTERED:
+				batch->rows_filtered++;
+				break;
+			case WRITER_BAD:
+				bad_row(batch);
+				writer->current_row = -1;
+				return;
+		}
+		writer->current_row = -1;
+	}
+	batch->next++;
+	batch->counted = false;
+}
+
+/* Several rows that need no more than to be stored; false: there is none. */
+static bool
+take_short_road(Batch *batch)
+{
+	Reader	   *reader = batch->reader;
+	Writer	   *writer = batch->writer;
+	int64		n = reader->result.nrows - batch->next;
+
+	if (writer->former == NULL || batch->counted || batch->skip_left > 0)
+		return false;
+	if (batch->limit_left >= 0)
+		n = Min(n, batch->limit_left);
+	n = writer->routine->put_rows(writer, reader->data, reader->rows,
+								  reader->fields, batch->next, n);
+	batch->rows_read += n;
+	batch->rows_loaded += n;
+	if (batch->limit_left > 0)
+		batch->limit_left -= n;
+	batch->next += n;
+	return n > 0;
+}
+
+/* The rows of a batch, until one throws. */
+static void
+run_rows(void *arg)
+{
+	Batch	   *batch = arg;
+
+	while (batch->next < batch->reader->result.nrows && !batch_finished(batch))
+	{
+		CHECK_FOR_INTERRUPTS();
+		if (!take_short_road(batch))
+			take_row(batch);
+	}
+}
+
+void
+batch_run(Batch *batch)
+{
+	Reader	   *reader = batch->reader;
+
+	if (!reader->binary)
+		convert_window(batch->conv, reader->data, reader->result.consumed);
+
+	batch->next = 0;
+	while (batch->next < reader->result.nrows && !batch_finished(batch))
+	{
+		ErrorData  *edata = guard_run(batch->guard, run_rows, batch);
+
+		batch->writer->current_row = -1;
+		if (batch->guard->refused)
+			yield_row(batch);
+		else if (edata != NULL)
+		{
+			if (batch->sink->caught != NULL)
+				batch->sink->caught(batch->sink_arg);
+			caught_error(batch, edata);
+		}
+	}
+	guard_close(batch->guard);
+	batch->writer->routine->flush(batch->writer);
+}

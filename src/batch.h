@@ -1,0 +1,88 @@
+/*
+ * batch.h
+ *		The rows of a batch, from text to the writer.
+ *
+ * The loop that the backend and its workers have in common: each row is
+ * converted, filtered and given to the writer; what is bad goes to the sink.
+ * When batch_run returns the writer has flushed, so that whatever points into
+ * the window is done with.
+ *
+ * A limited batch belongs to several processes that load side by side: what
+ * is more than ordinary (an error to raise, a broken quote to look behind, a
+ * subtransaction where there can be none) it leaves alone, row and all that
+ * follow, and says so by `yielded`.
+ */
+#ifndef PGBULK_BATCH_H
+#define PGBULK_BATCH_H
+
+#include "postgres.h"
+
+#include "input/reader.h"
+#include "options.h"
+#include "rejects.h"
+#include "row/convert.h"
+#include "row/guard.h"
+#include "target.h"
+#include "write/writer.h"
+
+/* What becomes of bad rows. */
+typedef struct BatchSink
+{
+	void		(*reject) (void *arg, const Reject *reject);
+	/* on_error = set_null: this value of a row that got in was made NULL */
+	void		(*nulled) (void *arg, const char *column, const char *value,
+						   const char *file, int64 line);
+	/* a subtransaction was rolled back; may be NULL */
+	void		(*caught) (void *arg);
+} BatchSink;
+
+typedef bool (*ConvertRow) (Converter *conv, const char *data,
+							const ScanRow *row, const ScanField *fields,
+							Datum *values, bool *nulls, RowError *err);
+
+typedef struct Batch
+{
+	/* for the whole load */
+	const BulkOptions *options;
+	Target	   *target;
+	Reader	   *reader;
+	Writer	   *writer;
+	Guard	   *guard;
+	const BatchSink *sink;
+	void	   *sink_arg;
+	ExprState  *where;
+	bool		where_volatile;
+	ConvertRow	convert_row;
+	bool		limited;
+	int64		skip_left;
+	int64		limit_left;		/* -1: no limit */
+
+	/* counted so far */
+	int64		rows_read;
+	int64		rows_loaded;
+	int64		rows_filtered;
+
+	/* for one file */
+	Converter  *conv;
+
+	/* for one batch */
+	uint32		next;			/* row to deal with next; PG_UINT32_MAX: none */
+	bool		yielded;		/* the rest, from next on, is for someone else */
+
+	/* for one row */
+	bool		counted;		/* in rows_read; it may come again */
+	RowError	error;
+	RowError   *err;			/* &error, or NULL to have errors raised */
+	const Reject *telling;		/* what CONTEXT is about, if not a row of the batch */
+} Batch;
+
+/* The rows of the reader's batch, until the end, the limit or a yield. */
+extern void batch_run(Batch *batch);
+
+/* Option limit is reached, or the batch has yielded. */
+extern bool batch_finished(const Batch *batch);
+
+/* An error context callback: file, line, column, value. */
+extern void batch_error_context(void *arg);
+
+#endif							/* PGBULK_BATCH_H */
