@@ -11,7 +11,6 @@
 #include "postgres.h"
 
 #include "access/heapam.h"
-#include "access/heaptoast.h"
 #include "access/tableam.h"
 #include "access/xact.h"
 #include "commands/trigger.h"
@@ -19,8 +18,8 @@
 #include "pgstat.h"
 #include "row/constraints.h"
 #include "row/tuple.h"
-#include "utils/memutils.h"
 #include "write/pages.h"
+#include "write/toast.h"
 #include "write/writer.h"
 
 #define ROW_ARENA_BLOCK (64 * 1024)
@@ -35,7 +34,7 @@ typedef struct DirectWriter
 	bool		partition;		/* the target is one, with bounds to check */
 	TupleFormer *former;
 	Arena		arena;			/* one row's tuple */
-	MemoryContext toast_context;
+	Toaster    *toaster;
 	PageBatch  *batch;
 	HeapTupleHeader model;
 	int64		placed;			/* rows, for statistics */
@@ -63,39 +62,43 @@ direct_refusal(Relation rel, const BulkOptions *options)
 	return NULL;
 }
 
-/* The tuple with its wide values moved to the TOAST table. */
-static HeapTuple
-toast_tuple(DirectWriter *writer, HeapTuple tuple)
+/* Places the rows of the batch, and before them the chunks that they refer to. */
+static void
+place_rows(DirectWriter *writer)
 {
-	MemoryContext old;
+	guard_close(writer->guard);
+	toast_flush(writer->toaster);
+	pages_place(writer->batch);
+}
+
+/*
+ * The tuple with its wide values moved to the TOAST table.  If the table is
+ * decoded, the row must go into the batch that is placed with its chunks.
+ */
+static HeapTuple
+shrink_tuple(DirectWriter *writer, HeapTuple tuple)
+{
+	Size		bound = HeapTupleHasExternal(tuple) ? MaxHeapTupleSize : tuple->t_len;
 
 	guard_close(writer->guard);
-	MemoryContextReset(writer->toast_context);
-	old = MemoryContextSwitchTo(writer->toast_context);
-	tuple = heap_toast_insert_or_update(writer->rri->ri_RelationDesc, tuple,
-										NULL, 0);
-	MemoryContextSwitchTo(old);
-	if (tuple->t_len > MaxHeapTupleSize)
-		ereport(ERROR,
-				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
-				 errmsg("row is too big: size %zu, maximum size %zu",
-						(Size) tuple->t_len, MaxHeapTupleSize)));
-	return tuple;
+	if (writer->batch->decoded && !pages_have_room(writer->batch, bound))
+		place_rows(writer);
+	return toast_shrink(writer->toaster, tuple);
 }
 
 /* Puts a tuple into a page. */
 static void
 store_tuple(DirectWriter *writer, HeapTuple tuple)
 {
-	if (unlikely(HeapTupleHasExternal(tuple) ||
-				 tuple->t_len > TOAST_TUPLE_THRESHOLD))
-		tuple = toast_tuple(writer, tuple);
+	if (!toast_unneeded(tuple))
+		tuple = shrink_tuple(writer, tuple);
 	if (unlikely(!pages_put(writer->batch, tuple)))
 	{
-		guard_close(writer->guard);
-		pages_place(writer->batch);
+		place_rows(writer);
 		pages_put(writer->batch, tuple);
 	}
+	if (unlikely(toast_is_full(writer->toaster)))
+		place_rows(writer);
 	writer->placed++;
 }
 
@@ -158,7 +161,8 @@ direct_close(Writer *base)
 	DirectWriter *writer = (DirectWriter *) base;
 	EState	   *estate = base->estate;
 
-	pages_place(writer->batch);
+	place_rows(writer);
+	toast_close(writer->toaster);
 	pages_close(writer->batch);
 	pgstat_count_heap_insert(writer->rri->ri_RelationDesc, writer->placed);
 
@@ -207,9 +211,6 @@ direct_open(Target *target, const BulkOptions *options, Guard *guard)
 	writer->base.plain = !writer->generated && !writer->partition &&
 		constraints_only_notnull(writer->constraints);
 	arena_init(&writer->arena, CurrentMemoryContext, ROW_ARENA_BLOCK);
-	writer->toast_context = AllocSetContextCreate(CurrentMemoryContext,
-												  "bulk_load toast",
-												  ALLOCSET_DEFAULT_SIZES);
 
 	AfterTriggerBeginQuery();
 	ExecBSInsertTriggers(estate, writer->rri);
@@ -219,6 +220,7 @@ direct_open(Target *target, const BulkOptions *options, Guard *guard)
 		.frozen = options->freeze
 	};
 	writer->batch = pages_open(rel, stamp, PAGES_BATCH);
+	writer->toaster = toast_open(rel, stamp);
 	writer->model = palloc0(SizeofHeapTupleHeader);
 	pages_stamp(&stamp, writer->model);
 	writer->base.model = writer->model;

@@ -29,6 +29,7 @@ pages_open(Relation rel, PageStamp stamp, int capacity)
 	batch->reserve = RelationGetTargetPageFreeSpace(rel, HEAP_DEFAULT_FILLFACTOR);
 	batch->logged = RelationNeedsWAL(rel);
 	batch->decoded = RelationIsLogicallyLogged(rel);
+	batch->tuplewise = batch->decoded && IsToastRelation(rel);
 	if (!RelationUsesLocalBuffers(rel))
 		batch->strategy = compat_bulkwrite_strategy(RING_SIZE_KB);
 	batch->capacity = capacity;
@@ -109,6 +110,36 @@ pages_next(PageBatch *batch, Size len)
 	return true;
 }
 
+OffsetNumber
+pages_add_before(PageBatch *batch, int page, const char *tuple, Size len)
+{
+	PageHeader	header = (PageHeader) get_page(batch, page);
+	Size		size = MAXALIGN(len);
+
+	Assert(page < batch->npages - 1);
+	Assert(header->pd_lower + sizeof(ItemIdData) + size <= header->pd_upper);
+	header->pd_upper -= size;
+	ItemIdSetNormal((ItemId) ((char *) header + header->pd_lower),
+					header->pd_upper, len);
+	header->pd_lower += sizeof(ItemIdData);
+	memcpy((char *) header + header->pd_upper, tuple, size);
+	return PageGetMaxOffsetNumber((Page) header);
+}
+
+void
+pages_grow(PageBatch *batch)
+{
+	Size		filling = batch->page - batch->pages;
+	int			capacity = 2 * batch->capacity;
+
+	batch->pages = repalloc_huge(batch->pages, (Size) capacity * BLCKSZ);
+	batch->blocks = repalloc_huge(batch->blocks, capacity * sizeof(BlockNumber));
+	batch->buffers = repalloc_huge(batch->buffers, capacity * sizeof(Buffer));
+	if (batch->page != NULL)
+		batch->page = batch->pages + filling;
+	batch->capacity = capacity;
+}
+
 /* Each tuple points at itself, now that its block is known. */
 static void
 set_ctids(Page page, BlockNumber block)
@@ -171,6 +202,50 @@ log_page(PageBatch *batch, Buffer buffer, Page page, bool is_last)
 	return XLogInsert(RM_HEAP2_ID, XLOG_HEAP2_MULTI_INSERT | XLOG_HEAP_INIT_PAGE);
 }
 
+/*
+ * The same for a page of a TOAST table.  Logical decoding must not take the
+ * changes seen so far for complete while the row that these chunks belong to
+ * is still to come, and only a record of a single tuple can say so.  Should a
+ * checkpoint begin in between, the next record holds the whole page as it is:
+ * so the page grows with the records.
+ */
+static void
+log_tuples(Buffer buffer, Page page)
+{
+	OffsetNumber last = PageGetMaxOffsetNumber(page);
+
+	for (OffsetNumber offset = FirstOffsetNumber; offset <= last; offset++)
+	{
+		ItemId		id = PageGetItemId(page, offset);
+		HeapTupleHeader header = (HeapTupleHeader) PageGetItem(page, id);
+		bool		first = offset == FirstOffsetNumber;
+		xl_heap_insert insert;
+		xl_heap_header tuple;
+		XLogRecPtr	lsn;
+
+		((PageHeader) page)->pd_lower = (char *) (id + 1) - (char *) page;
+		((PageHeader) page)->pd_upper = ItemIdGetOffset(id);
+
+		insert.offnum = offset;
+		insert.flags = XLH_INSERT_CONTAINS_NEW_TUPLE | XLH_INSERT_ON_TOAST_RELATION;
+		tuple.t_infomask2 = header->t_infomask2;
+		tuple.t_infomask = header->t_infomask;
+		tuple.t_hoff = header->t_hoff;
+
+		XLogBeginInsert();
+		XLogRegisterData((char *) &insert, SizeOfHeapInsert);
+		XLogRegisterBuffer(0, buffer, REGBUF_STANDARD | REGBUF_KEEP_DATA |
+						   (first ? REGBUF_WILL_INIT : 0));
+		XLogRegisterBufData(0, (char *) &tuple, SizeOfHeapHeader);
+		XLogRegisterBufData(0, (char *) header + SizeofHeapTupleHeader,
+							ItemIdGetLength(id) - SizeofHeapTupleHeader);
+		XLogSetRecordFlags(XLOG_INCLUDE_ORIGIN);
+		lsn = XLogInsert(RM_HEAP_ID,
+						 XLOG_HEAP_INSERT | (first ? XLOG_HEAP_INIT_PAGE : 0));
+		PageSetLSN(page, lsn);
+	}
+}
+
 /* Copies a page into its new, pinned buffer. */
 static void
 write_page(PageBatch *batch, int index)
@@ -190,7 +265,9 @@ write_page(PageBatch *batch, int index)
 	START_CRIT_SECTION();
 	memcpy(page, source, BLCKSZ);
 	MarkBufferDirty(buffer);
-	if (batch->logged)
+	if (batch->tuplewise)
+		log_tuples(buffer, page);
+	else if (batch->logged)
 	{
 		/* on 15 PageSetLSN is a macro that evaluates its argument twice */
 		XLogRecPtr	lsn = log_page(batch, buffer, page,
@@ -229,7 +306,7 @@ pages_reserve(PageBatch *batch)
 		CHECK_FOR_INTERRUPTS();
 		write_until(batch, reserved);
 		extended = compat_extend(batch->rel, batch->strategy,
-								 batch->npages - reserved,
+								 Min(batch->npages - reserved, PAGES_BATCH),
 								 &batch->buffers[reserved]);
 		for (uint32 i = 0; i < extended; i++, reserved++)
 			batch->blocks[reserved] = BufferGetBlockNumber(batch->buffers[reserved]);

@@ -6,7 +6,8 @@
  * full, the table is extended by as many blocks at once, and each page is
  * copied into its buffer and logged under the buffer's lock, as one
  * multi-insert record that initialises its page.  That form of WAL (and not
- * full-page images) is what logical decoding reads.
+ * full-page images) is what logical decoding reads.  For the chunks of a TOAST
+ * table it wants a record for each tuple, and gets it.
  *
  * Assumption: nobody else inserts into the table meanwhile (SHARE ROW
  * EXCLUSIVE lock), but for the workers of the same load.  Price: the free
@@ -45,6 +46,7 @@ typedef struct PageBatch
 	PageStamp	stamp;
 	bool		logged;
 	bool		decoded;		/* WAL must carry the tuples for logical decoding */
+	bool		tuplewise;		/* a WAL record for each tuple */
 	BufferAccessStrategy strategy;
 	Size		reserve;		/* bytes to leave free in a page (fillfactor) */
 	char	   *record;			/* room for a page's WAL record */
@@ -118,6 +120,25 @@ pages_put(PageBatch *batch, HeapTuple tuple)
 	memset(batch->page + batch->upper + len, 0, MAXALIGN(len) - len);
 	return true;
 }
+
+/* Whether pages_put would take a tuple of len bytes. */
+static inline bool
+pages_have_room(const PageBatch *batch, Size len)
+{
+	return batch->npages < batch->capacity ||
+		batch->lower == SizeOfPageHeaderData ||
+		batch->lower + sizeof(ItemIdData) + MAXALIGN(len) + batch->reserve <= batch->upper;
+}
+
+/*
+ * Puts a tuple as pages_add does, but into a page before the last one, which
+ * must have room for it.  Returns its offset.
+ */
+extern OffsetNumber pages_add_before(PageBatch *batch, int page,
+									 const char *tuple, Size len);
+
+/* Doubles the capacity: what may not be placed yet must stay in memory. */
+extern void pages_grow(PageBatch *batch);
 
 /* Number of the page (in batch->blocks) and the offset of the tuple put last. */
 static inline int

@@ -1,0 +1,515 @@
+/*
+ * toast.c
+ *		See toast.h.
+ */
+#include "postgres.h"
+
+#include "access/detoast.h"
+#include "access/genam.h"
+#include "access/table.h"
+#include "access/toast_helper.h"
+#include "access/toast_internals.h"
+#include "access/transam.h"
+#include "catalog/catalog.h"
+#include "compat.h"
+#include "miscadmin.h"
+#include "pgstat.h"
+#include "utils/memutils.h"
+#include "utils/snapmgr.h"
+#include "write/toast.h"
+
+/* Pages of a decoded table's chunks after which its rows are placed. */
+#define DECODED_PAGES 1024
+
+/* What a row's work needs at first: more than most rows do. */
+#define ROW_CONTEXT_SIZE (64 * 1024)
+
+/* The columns of a TOAST table, as they lie in a tuple. */
+typedef struct Chunk
+{
+	Oid			id;
+	int32		seq;
+	int32		length;			/* a varlena's */
+	char		data[TOAST_MAX_CHUNK_SIZE];
+} Chunk;
+
+#define CHUNK_SIZE(bytes) (offsetof(Chunk, data) + (bytes))
+
+/* An index entry to be. */
+typedef struct ChunkEntry
+{
+	Oid			id;
+	int32		seq;
+	uint32		page;			/* in the batch */
+	OffsetNumber offset;
+} ChunkEntry;
+
+struct Toaster
+{
+	Relation	rel;
+	PageStamp	stamp;
+	MemoryContext context;
+
+	/* one row's work */
+	MemoryContext row_context;
+	ToastTupleContext row;
+	Size		header_size;
+
+	/* the TOAST table: open once a value is moved */
+	Relation	table;
+	Relation   *indexes;
+	int			nindexes;
+	int			valid_index;
+	Oid			greatest_id;	/* of all in the table, but for other workers' */
+	char	   *tuple;			/* a chunk's: its header, */
+	Chunk	   *chunk;			/* and what follows it */
+	Size		chunk_hoff;
+
+	/* not yet placed */
+	PageBatch  *batch;			/* NULL: none yet */
+	uint16		room[PAGES_BATCH];	/* in its pages before the last, if not decoded */
+	ChunkEntry *entries;		/* in key order, but for a turn of the counter of OIDs */
+	int64		nentries;
+	int64		max_entries;
+};
+
+Toaster *
+toast_open(Relation rel, PageStamp stamp)
+{
+	Toaster    *toaster = palloc0(sizeof(Toaster));
+	int			natts = RelationGetNumberOfAttributes(rel);
+
+	toaster->rel = rel;
+	toaster->stamp = stamp;
+	toaster->context = CurrentMemoryContext;
+	toaster->row_context = AllocSetContextCreate(CurrentMemoryContext,
+												 "bulk_load wide row",
+												 0, ROW_CONTEXT_SIZE,
+												 ALLOCSET_DEFAULT_MAXSIZE);
+	toaster->row.ttc_rel = rel;
+	toaster->row.ttc_values = palloc(natts * sizeof(Datum));
+	toaster->row.ttc_isnull = palloc(natts * sizeof(bool));
+	toaster->row.ttc_attr = palloc(natts * sizeof(ToastAttrInfo));
+	return toaster;
+}
+
+/* The greatest id that any tuple in a TOAST table has, dead or alive. */
+static Oid
+find_greatest_id(Relation table, Relation index)
+{
+	SysScanDesc scan = systable_beginscan_ordered(table, index, SnapshotAny,
+												  0, NULL);
+	HeapTuple	tuple = systable_getnext_ordered(scan, BackwardScanDirection);
+	Oid			id = InvalidOid;
+
+	if (HeapTupleIsValid(tuple))
+	{
+		bool		isnull;
+
+		id = DatumGetObjectId(fastgetattr(tuple, 1, RelationGetDescr(table),
+										  &isnull));
+	}
+	systable_endscan_ordered(scan);
+	return id;
+}
+
+/* A chunk's tuple, but for the chunk. */
+static void
+prepare_chunk(Toaster *toaster)
+{
+	Chunk		empty;
+	Datum		values[3] = {0, 0, PointerGetDatum(&empty.length)};
+	bool		nulls[3] = {false, false, false};
+	HeapTuple	model;
+
+	SET_VARSIZE(&empty.length, VARHDRSZ);
+	model = heap_form_tuple(RelationGetDescr(toaster->table), values, nulls);
+	toaster->chunk_hoff = model->t_data->t_hoff;
+	if (model->t_len != toaster->chunk_hoff + CHUNK_SIZE(0))
+		elog(ERROR, "unexpected columns of TOAST table %u",
+			 RelationGetRelid(toaster->table));
+	pages_stamp(&toaster->stamp, model->t_data);
+
+	toaster->tuple = palloc0(MAXALIGN(toaster->chunk_hoff + sizeof(Chunk)));
+	memcpy(toaster->tuple, model->t_data, model->t_len);
+	toaster->chunk = (Chunk *) (toaster->tuple + toaster->chunk_hoff);
+	heap_freetuple(model);
+}
+
+static void
+open_table(Toaster *toaster)
+{
+	MemoryContext old = MemoryContextSwitchTo(toaster->context);
+
+	toaster->table = table_open(toaster->rel->rd_rel->reltoastrelid,
+								RowExclusiveLock);
+	toaster->valid_index = toast_open_indexes(toaster->table, RowExclusiveLock,
+											  &toaster->indexes,
+											  &toaster->nindexes);
+	toaster->greatest_id =
+		find_greatest_id(toaster->table,
+						 toaster->indexes[toaster->valid_index]);
+	prepare_chunk(toaster);
+	toaster->max_entries = 4 * PAGES_BATCH;
+	toaster->entries = palloc(toaster->max_entries * sizeof(ChunkEntry));
+	MemoryContextSwitchTo(old);
+}
+
+/*
+ * An id that no tuple of the TOAST table has.  It need not be looked for in
+ * the index while it is greater than all there: so, until the counter of OIDs
+ * has come round.  Another worker's id is another one all the same, and the
+ * index, being unique, has the last word.
+ */
+static Oid
+new_id(Toaster *toaster)
+{
+	Oid			id = GetNewObjectId();
+
+	if (unlikely(id <= toaster->greatest_id))
+		id = GetNewOidWithIndex(toaster->table,
+								RelationGetRelid(toaster->indexes[toaster->valid_index]),
+								1);
+	toaster->greatest_id = Max(toaster->greatest_id, id);
+	return id;
+}
+
+/* Room for a chunk of a batch that is full. */
+static void
+make_room(Toaster *toaster)
+{
+	if (toaster->batch != NULL && !toaster->batch->decoded)
+		toast_flush(toaster);
+	else if (toaster->batch != NULL)
+		pages_grow(toaster->batch);
+	else
+	{
+		MemoryContext old = MemoryContextSwitchTo(toaster->context);
+
+		toaster->batch = pages_open(toaster->table, toaster->stamp, PAGES_BATCH);
+		MemoryContextSwitchTo(old);
+	}
+}
+
+/* The page before the last with the least room that will do, or -1. */
+static int
+find_room(const Toaster *toaster, Size needed)
+{
+	int			last = pages_last_page(toaster->batch);
+	int			best = -1;
+
+	for (int i = 0; i < last; i++)
+		if (toaster->room[i] >= needed &&
+			(best < 0 || toaster->room[i] < toaster->room[best]))
+			best = i;
+	return best;
+}
+
+/*
+ * Puts a value's last chunk where a page has room that no whole chunk can
+ * take.  Without that a TOAST table would be larger than COPY's, which has the
+ * free space map.  Logical decoding wants the chunks in order, though.
+ */
+static bool
+fill_gap(Toaster *toaster, Size len, ChunkEntry *entry)
+{
+	Size		needed = MAXALIGN(len) + sizeof(ItemIdData);
+	int			page;
+
+	if (toaster->batch == NULL || toaster->batch->decoded)
+		return false;
+	page = find_room(toaster, needed);
+	if (page < 0)
+		return false;
+	entry->offset = pages_add_before(toaster->batch, page, toaster->tuple, len);
+	entry->page = page;
+	toaster->room[page] -= needed;
+	return true;
+}
+
+/* Puts a chunk behind all others. */
+static void
+append_chunk(Toaster *toaster, Size len, ChunkEntry *entry)
+{
+	PageBatch  *batch;
+
+	while (toaster->batch == NULL ||
+		   !pages_add(toaster->batch, toaster->tuple, len))
+		make_room(toaster);
+	batch = toaster->batch;
+	entry->page = pages_last_page(batch);
+	entry->offset = pages_last_offset(batch);
+	if (!batch->decoded)
+		toaster->room[entry->page] = batch->upper - batch->lower;
+}
+
+/* The next entry, in key order. */
+static ChunkEntry *
+next_entry(Toaster *toaster)
+{
+	if (toaster->nentries == toaster->max_entries)
+	{
+		toaster->max_entries *= 2;
+		toaster->entries = repalloc_huge(toaster->entries,
+										 toaster->max_entries * sizeof(ChunkEntry));
+	}
+	return &toaster->entries[toaster->nentries];
+}
+
+/* Puts toaster->chunk, with so many bytes of data. */
+static void
+put_chunk(Toaster *toaster, int32 bytes)
+{
+	Size		len = toaster->chunk_hoff + CHUNK_SIZE(bytes);
+	ChunkEntry	entry = {.id = toaster->chunk->id,.seq = toaster->chunk->seq};
+
+	SET_VARSIZE(&toaster->chunk->length, bytes + VARHDRSZ);
+	memset(toaster->tuple + len, 0, MAXALIGN(len) - len);
+	if (bytes == TOAST_MAX_CHUNK_SIZE || !fill_gap(toaster, len, &entry))
+		append_chunk(toaster, len, &entry);
+	*next_entry(toaster) = entry;
+	toaster->nentries++;
+}
+
+/* Puts a value into the TOAST table.  Returns what refers to it. */
+static Datum
+move_out(Toaster *toaster, struct varlena *value)
+{
+	struct varatt_external pointer;
+	struct varlena *result;
+	const char *data;
+	int32		size;
+
+	if (toaster->table == NULL)
+		open_table(toaster);
+
+	data = VARDATA_ANY(value);
+	size = VARSIZE_ANY_EXHDR(value);
+	if (VARATT_IS_COMPRESSED(value))
+	{
+		pointer.va_rawsize = VARDATA_COMPRESSED_GET_EXTSIZE(value) + VARHDRSZ;
+		VARATT_EXTERNAL_SET_SIZE_AND_COMPRESS_METHOD(pointer, size,
+													 VARDATA_COMPRESSED_GET_COMPRESS_METHOD(value));
+	}
+	else
+	{
+		pointer.va_rawsize = size + VARHDRSZ;
+		pointer.va_extinfo = size;
+	}
+	pointer.va_valueid = new_id(toaster);
+	pointer.va_toastrelid = RelationGetRelid(toaster->table);
+
+	toaster->chunk->id = pointer.va_valueid;
+	toaster->chunk->seq = 0;
+	while (size > 0)
+	{
+		int32		part = Min(size, TOAST_MAX_CHUNK_SIZE);
+
+		CHECK_FOR_INTERRUPTS();
+		memcpy(toaster->chunk->data, data, part);
+		put_chunk(toaster, part);
+		toaster->chunk->seq++;
+		data += part;
+		size -= part;
+	}
+
+	result = palloc(TOAST_POINTER_SIZE);
+	SET_VARTAG_EXTERNAL(result, VARTAG_ONDISK);
+	memcpy(VARDATA_EXTERNAL(result), &pointer, sizeof(pointer));
+	return PointerGetDatum(result);
+}
+
+static bool
+row_exceeds(Toaster *toaster, Size target)
+{
+	return heap_compute_data_size(RelationGetDescr(toaster->rel),
+								  toaster->row.ttc_values,
+								  toaster->row.ttc_isnull) > target;
+}
+
+static void
+move_attribute(Toaster *toaster, int i)
+{
+	ToastTupleContext *row = &toaster->row;
+
+	row->ttc_values[i] = move_out(toaster,
+								  (struct varlena *) DatumGetPointer(row->ttc_values[i]));
+	row->ttc_attr[i].tai_colflags |= TOASTCOL_IGNORE;
+	row->ttc_flags |= TOAST_NEEDS_CHANGE;
+}
+
+/*
+ * Compresses the widest values until the row is as small as wanted.  Values
+ * of storage EXTERNAL take part, uncompressed: what is wider alone than the
+ * row should be is moved out at once.
+ */
+static void
+compress_values(Toaster *toaster, bool storage_main, Size target)
+{
+	ToastTupleContext *row = &toaster->row;
+	TupleDesc	desc = RelationGetDescr(toaster->rel);
+	int			i;
+
+	while (row_exceeds(toaster, target) &&
+		   (i = toast_tuple_find_biggest_attribute(row, true, storage_main)) >= 0)
+	{
+		if (TupleDescAttr(desc, i)->attstorage == TYPSTORAGE_EXTERNAL)
+			row->ttc_attr[i].tai_colflags |= TOASTCOL_INCOMPRESSIBLE;
+		else
+			toast_tuple_try_compression(row, i);
+
+		if (!storage_main && row->ttc_attr[i].tai_size > target &&
+			OidIsValid(toaster->rel->rd_rel->reltoastrelid))
+			move_attribute(toaster, i);
+	}
+}
+
+/* Moves the widest values out until the row is as small as wanted. */
+static void
+move_values(Toaster *toaster, bool storage_main, Size target)
+{
+	int			i;
+
+	if (!OidIsValid(toaster->rel->rd_rel->reltoastrelid))
+		return;
+	while (row_exceeds(toaster, target) &&
+		   (i = toast_tuple_find_biggest_attribute(&toaster->row, false,
+												   storage_main)) >= 0)
+		move_attribute(toaster, i);
+}
+
+/* The row's values as a tuple with the old one's header. */
+static HeapTuple
+form_tuple(Toaster *toaster, HeapTuple old, Size hoff)
+{
+	TupleDesc	desc = RelationGetDescr(toaster->rel);
+	ToastTupleContext *row = &toaster->row;
+	Size		size = heap_compute_data_size(desc, row->ttc_values, row->ttc_isnull);
+	HeapTuple	tuple = palloc0(HEAPTUPLESIZE + hoff + size);
+	HeapTupleHeader header = (HeapTupleHeader) ((char *) tuple + HEAPTUPLESIZE);
+
+	*tuple = *old;
+	tuple->t_len = hoff + size;
+	tuple->t_data = header;
+	memcpy(header, old->t_data, SizeofHeapTupleHeader);
+	HeapTupleHeaderSetNatts(header, desc->natts);
+	header->t_hoff = hoff;
+	heap_fill_tuple(desc, row->ttc_values, row->ttc_isnull,
+					(char *) header + hoff, size, &header->t_infomask,
+					row->ttc_flags & TOAST_HAS_NULLS ? header->t_bits : NULL);
+	return tuple;
+}
+
+HeapTuple
+toast_shrink(Toaster *toaster, HeapTuple tuple)
+{
+	ToastTupleContext *row = &toaster->row;
+	TupleDesc	desc = RelationGetDescr(toaster->rel);
+	MemoryContext old;
+	Size		hoff = SizeofHeapTupleHeader;
+	Size		target;
+
+	MemoryContextReset(toaster->row_context);
+	old = MemoryContextSwitchTo(toaster->row_context);
+	heap_deform_tuple(tuple, desc, row->ttc_values, row->ttc_isnull);
+	toast_tuple_init(row);
+
+	if (row->ttc_flags & TOAST_HAS_NULLS)
+		hoff += BITMAPLEN(desc->natts);
+	hoff = MAXALIGN(hoff);
+	target = RelationGetToastTupleTarget(toaster->rel, TOAST_TUPLE_TARGET) - hoff;
+
+	compress_values(toaster, false, target);
+	move_values(toaster, false, target);
+	compress_values(toaster, true, target);
+	/* storage MAIN: moved out only where the row would not fit a page */
+	move_values(toaster, true, TOAST_TUPLE_TARGET_MAIN - hoff);
+
+	if (row->ttc_flags & TOAST_NEEDS_CHANGE)
+		tuple = form_tuple(toaster, tuple, hoff);
+	MemoryContextSwitchTo(old);
+
+	if (tuple->t_len > MaxHeapTupleSize)
+		ereport(ERROR,
+				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
+				 errmsg("row is too big: size %zu, maximum size %zu",
+						(Size) tuple->t_len, MaxHeapTupleSize)));
+	return tuple;
+}
+
+bool
+toast_is_full(const Toaster *toaster)
+{
+	return toaster->batch != NULL && toaster->batch->decoded &&
+		toaster->batch->npages >= DECODED_PAGES;
+}
+
+static void
+insert_entry(Toaster *toaster, const ChunkEntry *entry)
+{
+	Datum		values[2] = {ObjectIdGetDatum(entry->id), Int32GetDatum(entry->seq)};
+	bool		nulls[2] = {false, false};
+	ItemPointerData tid;
+
+	ItemPointerSet(&tid, toaster->batch->blocks[entry->page], entry->offset);
+	for (int i = 0; i < toaster->nindexes; i++)
+	{
+		Relation	index = toaster->indexes[i];
+
+		if (index->rd_index->indisready)
+			index_insert(index, values, nulls, &tid, toaster->table,
+						 index->rd_index->indisunique ? UNIQUE_CHECK_YES : UNIQUE_CHECK_NO,
+						 false, NULL);
+	}
+}
+
+void
+toast_flush(Toaster *toaster)
+{
+	if (toaster->nentries == 0)
+		return;
+
+	pages_place(toaster->batch);
+	for (int64 i = 0; i < toaster->nentries; i++)
+	{
+		CHECK_FOR_INTERRUPTS();
+		insert_entry(toaster, &toaster->entries[i]);
+	}
+	pgstat_count_heap_insert(toaster->table, toaster->nentries);
+	toast_discard(toaster);
+}
+
+void
+toast_discard(Toaster *toaster)
+{
+	toaster->nentries = 0;
+	if (toaster->batch == NULL)
+		return;
+	pages_discard(toaster->batch);
+	if (toaster->batch->capacity > DECODED_PAGES)
+	{
+		pages_close(toaster->batch);
+		toaster->batch = NULL;
+	}
+}
+
+void
+toast_close(Toaster *toaster)
+{
+	Assert(toaster->nentries == 0);
+	if (toaster->batch != NULL)
+		pages_close(toaster->batch);
+	if (toaster->table != NULL)
+	{
+		/* the locks stay, as after any insert */
+		toast_close_indexes(toaster->indexes, toaster->nindexes, NoLock);
+		table_close(toaster->table, NoLock);
+		pfree(toaster->entries);
+		pfree(toaster->tuple);
+	}
+	MemoryContextDelete(toaster->row_context);
+	pfree(toaster->row.ttc_values);
+	pfree(toaster->row.ttc_isnull);
+	pfree(toaster->row.ttc_attr);
+	pfree(toaster);
+}
