@@ -11,9 +11,45 @@
 #include "batch.h"
 #include "mb/pg_wchar.h"
 #include "miscadmin.h"
+#include "optimizer/optimizer.h"
 #include "row/encoding.h"
 
 #define MAX_CONTEXT_TEXT 100	/* bytes of a value or line shown in CONTEXT */
+
+/* ---- preparation ---- */
+
+void
+batch_open_columns(Batch *batch)
+{
+	Writer	   *writer = batch->writer;
+
+	batch->conv = convert_open(batch->options, batch->target, batch->guard,
+							   writer->estate);
+	writer->one_by_one = batch->conv->volatile_defaults || batch->where_volatile;
+	writer->former = NULL;
+	if (writer->plain && !writer->one_by_one && batch->where == NULL)
+		writer->former = form_open(batch->conv, writer->model);
+}
+
+void
+batch_open_where(Batch *batch)
+{
+	List	   *where = batch->target->where;
+
+	if (where == NIL)
+		return;
+	batch->where = ExecInitQual(where, NULL);
+	batch->where_volatile = contain_volatile_functions((Node *) where);
+}
+
+bool
+batch_gives(const Batch *batch, AttrNumber attnum)
+{
+	for (int i = 0; i < batch->target->nfields; i++)
+		if (batch->target->attnums[i] == attnum)
+			return true;
+	return false;
+}
 
 /* ---- where in the file an error was ---- */
 

@@ -76,6 +76,18 @@ typedef struct Batch
 	const Reject *telling;		/* what CONTEXT is about, if not a row of the batch */
 } Batch;
 
+/*
+ * Prepares for the columns of the target as they are now.  Memory: the current
+ * context.  Errors as convert_open.
+ */
+extern void batch_open_columns(Batch *batch);
+
+/* Prepares option where. */
+extern void batch_open_where(Batch *batch);
+
+/* Whether the file has a column. */
+extern bool batch_gives(const Batch *batch, AttrNumber attnum);
+
 /* The rows of the reader's batch, until the end, the limit or a yield. */
 extern void batch_run(Batch *batch);
 

@@ -32,6 +32,11 @@
 #define COMPAT_SOFT_ERRORS 1
 #endif
 
+/* Internal subtransactions while parallel workers are about: from 17 on. */
+#if PG_VERSION_NUM >= 170000
+#define COMPAT_PARALLEL_SUBTRANSACTIONS 1
+#endif
+
 /* Relation files: RelFileNode became RelFileLocator in 16. */
 #if PG_VERSION_NUM < 160000
 #define rd_firstRelfilelocatorSubid rd_firstRelfilenodeSubid

@@ -17,9 +17,9 @@
 #include "load.h"
 #include "mb/pg_wchar.h"
 #include "miscadmin.h"
-#include "optimizer/optimizer.h"
 #include "progress.h"
 #include "result.h"
+#include "share.h"
 #include "row/convert.h"
 #include "row/guard.h"
 #include "target.h"
@@ -48,7 +48,18 @@ typedef struct Load
 
 	/* for one file */
 	MemoryContext file_context;
+	const char *share_refusal;	/* why it is loaded without workers, or NULL */
+	int			batches_alone;	/* to load before workers are tried (again) */
+	int			patience;		/* how many the next time */
+	struct
+	{
+		int64		loaded;
+		int64		filtered;
+	}			rows_alone;		/* before the workers at work now */
 } Load;
+
+/* Workers that did so many chunks were worth their start. */
+#define ENOUGH_CHUNKS 64
 
 /* ---- what becomes of bad rows ---- */
 
@@ -257,18 +268,6 @@ read_header(Load *load)
 
 /* ---- files ---- */
 
-static void
-open_converter(Load *load)
-{
-	load->batch.conv = convert_open(load->options, load->target, &load->guard,
-							  load->writer->estate);
-	load->writer->one_by_one = load->batch.conv->volatile_defaults ||
-		load->batch.where_volatile;
-	load->writer->former = NULL;
-	if (load->writer->plain && !load->writer->one_by_one && load->batch.where == NULL)
-		load->writer->former = form_open(load->batch.conv, load->writer->model);
-}
-
 /* What follows the end marker was not read: that must not go unsaid. */
 static void
 check_trailing(Load *load)
@@ -288,12 +287,75 @@ check_trailing(Load *load)
 						   load->source->path, (long long) reader->trailing)));
 }
 
+/* ---- with workers ---- */
+
+static void
+show_shared_progress(void *arg, int64 offset, int64 loaded, int64 filtered)
+{
+	Load	   *load = arg;
+
+	progress_update(&load->progress,
+					load->source->bytes_done - load->source->bytes_read + offset,
+					load->rows_alone.loaded + loaded,
+					load->rows_alone.filtered + filtered,
+					rejects_total(load->rejects));
+}
+
+/*
+ * Has workers help from here on, if that pays.  Where the work soon comes back
+ * because of a row that workers cannot deal with, they are left alone for a
+ * while, twice as long each time.
+ */
+static void
+load_side_by_side(Load *load)
+{
+	ShareLeader leader = {
+		.batch = &load->batch,
+		.source = load->source,
+		.rejects = load->rejects,
+		.chunk_size = load_chunk_size,
+		.show = show_shared_progress,
+		.arg = load
+	};
+	int64		offset;
+	int64		line;
+	int			workers;
+	ShareResult result;
+
+	if (load->share_refusal != NULL || load->batch.skip_left > 0 ||
+		load->reader->eol == SCAN_EOL_UNKNOWN || load->batches_alone-- > 0 ||
+		IsSubxactTopXidLogPending())
+		return;
+	reader_place(load->reader, &offset, &line);
+	workers = share_workers(&load->batch, load->source->size - offset,
+							load_chunk_size);
+	if (workers == 0)
+	{
+		load->batches_alone = INT_MAX;
+		return;
+	}
+
+	load->rows_alone.loaded = load->batch.rows_loaded;
+	load->rows_alone.filtered = load->batch.rows_filtered;
+	result = share_lead(&leader, workers);
+	load->result->workers = Max(load->result->workers, result.workers);
+	if (result.workers == 0)
+	{
+		load->share_refusal = "no background worker was free";
+		return;
+	}
+	if (result.chunks >= ENOUGH_CHUNKS)
+		load->patience = 1;
+	load->batches_alone = load->patience;
+	load->patience = Min(load->patience * 2, INT_MAX / 2);
+}
+
 static void
 load_one_file(Load *load)
 {
 	MemoryContext context = MemoryContextSwitchTo(load->file_context);
 
-	open_converter(load);
+	batch_open_columns(&load->batch);
 	if (load->reader->binary)
 		rejects_header(load->rejects, load->source->window.data,
 					   load->reader->done);
@@ -301,11 +363,17 @@ load_one_file(Load *load)
 		load->options->header_lines > 0)
 		read_header(load);
 	if (load->options->header == BULK_HEADER_MAP)
-		open_converter(load);
+		batch_open_columns(&load->batch);
 
+	load->share_refusal = share_refusal(&load->batch, load->rejects);
+	load->batches_alone = 0;
+	load->patience = 1;
 	while (!batch_finished(&load->batch) &&
 		   reader_rows(load->reader, load->reader->max_rows, load->guard.enabled))
+	{
 		load_batch(load);
+		load_side_by_side(load);
+	}
 
 	check_trailing(load);
 	load->batch.conv = NULL;
@@ -402,12 +470,7 @@ load_begin(Load *load, Oid relid, List *paths)
 	load->writer = load->batch.writer = open_writer(load);
 	load->result->writer = load->writer->routine->name;
 	check_columns(load);
-	if (load->target->where != NIL)
-	{
-		load->batch.where = ExecInitQual(load->target->where, NULL);
-		load->batch.where_volatile =
-			contain_volatile_functions((Node *) load->target->where);
-	}
+	batch_open_where(&load->batch);
 }
 
 /* ANALYZE of the loaded table. */
@@ -432,7 +495,7 @@ load_end(Load *load)
 	LoadResult *result = load->result;
 
 	progress_phase(&load->progress, BULK_PHASE_CONSTRAINTS);
-	load->writer->routine->close(load->writer);
+	load->writer->routine->close(load->writer, load->batch.rows_loaded);
 	load->writer = load->batch.writer = NULL;
 	result->bytes_read = load->source->bytes_done;
 	result->rows_read = load->batch.rows_read;

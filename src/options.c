@@ -14,6 +14,7 @@
 #include <stdlib.h>
 
 #include "mb/pg_wchar.h"
+#include "postmaster/bgworker_internals.h"
 #include "utils/numeric.h"
 #include "utils/varlena.h"
 
@@ -64,6 +65,8 @@ static const char *const writer_names[] = {
 	[BULK_WRITER_DIRECT] = "direct", NULL
 };
 
+static const char *const workers_names[] = {"auto", NULL};
+
 /* What is not here is zero; the rest depends on the format, see set_dialect. */
 static const BulkOptions default_options = {
 	.format = BULK_CSV,
@@ -75,7 +78,8 @@ static const BulkOptions default_options = {
 	.reject_limit = -1,
 	.reject_percent = -1,
 	.log_verbosity = BULK_VERBOSITY_DEFAULT,
-	.writer = BULK_WRITER_AUTO
+	.writer = BULK_WRITER_AUTO,
+	.workers = -1
 };
 
 
@@ -434,6 +438,19 @@ set_header(const OptionDef *def, JsonbValue *value, BulkOptions *options)
 }
 
 static void
+set_workers(const OptionDef *def, JsonbValue *value, BulkOptions *options)
+{
+	int64		count;
+
+	if (find_choice(def, value) == 0)
+		options->workers = -1;
+	else if (read_count(value, MAX_PARALLEL_WORKER_LIMIT, &count))
+		options->workers = (int) count;
+	else
+		refuse_value(def, value);
+}
+
+static void
 set_columns(const OptionDef *def, JsonbValue *value, BulkOptions *options)
 {
 	options->has_columns = true;
@@ -520,6 +537,8 @@ static const OptionDef option_table[] = {
 	{"log_verbosity", FOR_ALL, set_choice, AT(log_verbosity), NULL,
 	verbosity_names},
 	{"writer", FOR_ALL, set_choice, AT(writer), NULL, writer_names},
+	{"workers", FOR_ALL, set_workers, AT(workers),
+	"\"auto\" or an integer from 0 to 1024", workers_names},
 	{"truncate", FOR_ALL, set_bool, AT(truncate), BOOLEAN},
 	{"freeze", FOR_ALL, set_bool, AT(freeze), BOOLEAN},
 	{"analyze", FOR_ALL, set_bool, AT(analyze), BOOLEAN}
@@ -700,6 +719,7 @@ options_parse(Jsonb *json)
 		check_dialect(options);
 	check_header(options);
 	check_rejects(options);
+	options->json = json;
 	return options;
 }
 

@@ -92,9 +92,12 @@ typedef struct BulkOptions
 	BulkVerbosity log_verbosity;
 	/* how */
 	BulkWriterChoice writer;
+	int			workers;		/* -1: auto */
 	bool		truncate;
 	bool		freeze;
 	bool		analyze;
+	/* as they were given, for workers to read again; may be NULL */
+	Jsonb	   *json;
 } BulkOptions;
 
 /*

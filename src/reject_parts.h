@@ -31,6 +31,9 @@ extern RejectTable *reject_table_open(const BulkOptions *options,
 extern void reject_table_put(RejectTable *table, const Reject *reject);
 
 /* Bytes that are waiting in the buffer. */
+/* Whether its rows can be written while parallel workers are about. */
+extern bool reject_table_parallel_safe(const RejectTable *table);
+
 extern Size reject_table_buffered(const RejectTable *table);
 
 /* Writes the buffer to the table, whatever it holds. */

@@ -521,6 +521,12 @@ reject_table_put(RejectTable *table, const Reject *reject)
 	table->buffered += sizeof(RejectRow) + size;
 }
 
+bool
+reject_table_parallel_safe(const RejectTable *table)
+{
+	return table->plain;
+}
+
 Size
 reject_table_buffered(const RejectTable *table)
 {

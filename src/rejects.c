@@ -77,6 +77,12 @@ rejects_accepting(const RejectStream *rejects)
 	return rejects->options->on_error != BULK_ON_ERROR_STOP;
 }
 
+bool
+rejects_parallel_safe(const RejectStream *rejects)
+{
+	return rejects->table == NULL || reject_table_parallel_safe(rejects->table);
+}
+
 static const char *
 rejects_file_text(RejectStream *rejects, const char *file)
 {

@@ -66,6 +66,9 @@ extern void rejects_header(RejectStream *rejects, const char *raw, size_t len);
 /* Whether bad rows are set aside (on_error is not stop). */
 extern bool rejects_accepting(const RejectStream *rejects);
 
+/* Whether rejects_add and rejects_flush may be called in parallel mode. */
+extern bool rejects_parallel_safe(const RejectStream *rejects);
+
 /*
  * Takes a bad row.  Raises the reject_limit error where it is one too many
  * (22P02's class as COPY: ERRCODE_INVALID_TEXT_REPRESENTATION, DETAIL with

@@ -371,6 +371,16 @@ lock_mode(Oid relid, const BulkOptions *options)
 	return options->truncate ? AccessExclusiveLock : ShareRowExclusiveLock;
 }
 
+static void
+make_range_table(Target *target)
+{
+	target->pstate = make_parsestate(NULL);
+	target->nsitem = addRangeTableEntryForRelation(target->pstate, target->rel,
+												   RowExclusiveLock, NULL,
+												   false, false);
+	COMPAT_REQUIRED_PERMS(target->nsitem) = ACL_INSERT;
+}
+
 Target *
 target_open(Oid relid, const BulkOptions *options)
 {
@@ -388,11 +398,7 @@ target_open(Oid relid, const BulkOptions *options)
 	if (lockmode != RowExclusiveLock)
 		LockRelationOid(relid, RowExclusiveLock);
 	target->rel = rel;
-	target->pstate = make_parsestate(NULL);
-	target->nsitem = addRangeTableEntryForRelation(target->pstate, rel,
-												   RowExclusiveLock, NULL,
-												   false, false);
-	COMPAT_REQUIRED_PERMS(target->nsitem) = ACL_INSERT;
+	make_range_table(target);
 	if (options->where)
 		target->where = transform_where(target, options->where);
 
@@ -416,6 +422,22 @@ target_open(Oid relid, const BulkOptions *options)
 	if (options->freeze)
 		check_freeze(target->rel);
 
+	return target;
+}
+
+Target *
+target_join(Oid relid, const BulkOptions *options, const AttrNumber *attnums,
+			int nfields)
+{
+	Target	   *target = palloc0(sizeof(Target));
+
+	target->rel = table_open(relid, RowExclusiveLock);
+	make_range_table(target);
+	if (options->where)
+		target->where = transform_where(target, options->where);
+	target->nfields = nfields;
+	target->attnums = palloc(sizeof(AttrNumber) * Max(nfields, 1));
+	memcpy(target->attnums, attnums, sizeof(AttrNumber) * nfields);
 	return target;
 }
 

@@ -93,6 +93,43 @@ reader_next_file(Reader *reader)
 	return true;
 }
 
+void
+reader_take_chunk(Reader *reader, ScanEol eol)
+{
+	reader->chunked = true;
+	reader->eol = eol;
+	reader->ended = false;
+	reader->done = reader->done_lines = 0;
+	memset(&reader->result, 0, sizeof(reader->result));
+	reader->result.status = SCAN_FULL;
+}
+
+void
+reader_place(const Reader *reader, int64 *offset, int64 *line)
+{
+	const Window *window = &reader->source->window;
+
+	*offset = window->offset + reader->done;
+	*line = window->line + reader->done_lines;
+	if (reader->result.status == SCAN_MARKER)
+	{
+		/* it stands alone on the last line */
+		*offset = reader->result.nrows == 0 ? reader->offset :
+			reader->offset + reader->rows[reader->result.nrows - 1].next;
+		*line -= 1;
+	}
+}
+
+void
+reader_seek(Reader *reader, int64 offset, int64 line)
+{
+	source_seek(reader->source, offset, line);
+	reader->chunked = false;
+	reader->done = reader->done_lines = 0;
+	memset(&reader->result, 0, sizeof(reader->result));
+	reader->result.status = SCAN_MORE;
+}
+
 /* What is scanned: the window's bytes, or their shape. */
 static const char *
 scan_input(Reader *reader)
@@ -225,6 +262,8 @@ reader_rows(Reader *reader, uint32 max_rows, bool forgiving)
 			case SCAN_FULL:
 				break;
 			case SCAN_MORE:
+				if (reader->chunked)
+					return false;
 				if (forgiving && reader->done == 0 && !reader->binary &&
 					window->length >= SCAN_MAX_WINDOW)
 				{

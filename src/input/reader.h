@@ -26,6 +26,7 @@ typedef struct Reader
 	MemoryContext context;
 
 	/* the open file */
+	bool		chunked;		/* what the window holds is all there is to read */
 	ScanEol		eol;
 	bool		ended;			/* an end marker was read */
 	int64		trailing;		/* bytes after it */
@@ -63,6 +64,21 @@ extern bool reader_next_file(Reader *reader);
  * a fault instead of raising an error.
  */
 extern bool reader_rows(Reader *reader, uint32 max_rows, bool forgiving);
+
+/*
+ * For chunks of a file (chunks.h): the batches to come are those of the
+ * source's window as it is.  Where they end, reader_rows says false.
+ */
+extern void reader_take_chunk(Reader *reader, ScanEol eol);
+
+/*
+ * Where the reader stands: at the first row that no batch has had, or at an
+ * end-of-copy marker.
+ */
+extern void reader_place(const Reader *reader, int64 *offset, int64 *line);
+
+/* Reads on there, in the open file. */
+extern void reader_seek(Reader *reader, int64 offset, int64 line);
 
 typedef enum ReaderRecovery
 {

@@ -116,6 +116,14 @@ open_file(const char *path, struct stat *st)
 	return fd;
 }
 
+static void
+init_window(Window *window, Size size)
+{
+	window->capacity = size;
+	window->data = WINDOW_FRONT +
+		(char *) palloc0(WINDOW_FRONT + size + SCAN_PADDING);
+}
+
 Source *
 source_open(List *paths, Size window_size)
 {
@@ -134,9 +142,27 @@ source_open(List *paths, Size window_size)
 	source->paths = paths;
 	source->current = -1;
 	source->fd = -1;
-	source->window.capacity = window_size;
-	source->window.data = WINDOW_FRONT +
-		(char *) palloc0(WINDOW_FRONT + window_size + SCAN_PADDING);
+	init_window(&source->window, window_size);
+	return source;
+}
+
+Source *
+source_share(const Source *open, Size window_size)
+{
+	Source	   *source = palloc0(sizeof(Source));
+	struct stat st;
+
+	source->fd = open_file(open->path, &st);
+	if (st.st_dev != open->device || st.st_ino != open->inode)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("file \"%s\" changed while it was read", open->path),
+				 errdetail("There is another file of that name now."),
+				 errhint("Load the file again when nobody writes to it.")));
+	source->path = open->path;
+	source->size = open->size;
+	source->modified = open->modified;
+	init_window(&source->window, window_size);
 	return source;
 }
 
@@ -163,6 +189,8 @@ source_next(Source *source)
 	source->fd = open_file(source->path, &st);
 	source->size = st.st_size;
 	source->modified = st.st_mtim;
+	source->device = st.st_dev;
+	source->inode = st.st_ino;
 #if defined(POSIX_FADV_SEQUENTIAL)
 	(void) posix_fadvise(source->fd, 0, 0, POSIX_FADV_SEQUENTIAL);
 #endif
@@ -172,6 +200,23 @@ source_next(Source *source)
 	window->offset = 0;
 	window->line = 1;
 	return true;
+}
+
+void
+source_seek(Source *source, int64 offset, int64 line)
+{
+	Window	   *window = &source->window;
+
+	if (lseek(source->fd, offset, SEEK_SET) != offset)
+		ereport(ERROR,
+				(errcode_for_file_access(),
+				 errmsg("could not seek in file \"%s\": %m", source->path)));
+	source->bytes_done += offset - source->bytes_read;
+	source->bytes_read = offset;
+	window->length = 0;
+	window->at_eof = false;
+	window->offset = offset;
+	window->line = line;
 }
 
 /* Makes room for a row that fills the whole window. */

@@ -18,6 +18,9 @@
 
 #include <time.h>
 
+#include <sys/types.h>
+#include <time.h>
+
 #include "nodes/pg_list.h"
 
 typedef struct Window
@@ -41,6 +44,8 @@ typedef struct Source
 	int			fd;
 	int64		size;			/* when it was opened */
 	struct timespec modified;	/* the same */
+	dev_t		device;			/* the same */
+	ino_t		inode;			/* the same */
 	int64		bytes_read;
 	Window		window;
 } Source;
@@ -76,6 +81,16 @@ extern bool source_next(Source *source);
  * the file system's.
  */
 extern void window_fill(Source *source, uint32 consumed, uint32 lines);
+
+/* Reading goes on at offset of the open file, in that line; the window is empty. */
+extern void source_seek(Source *source, int64 offset, int64 line);
+
+/*
+ * A source of the one file that `open` has open, for another process: which
+ * must find the same file under the same name.  window_size as in source_open.
+ * Error: 55000 where it does not.
+ */
+extern Source *source_share(const Source *open, Size window_size);
 
 extern void source_close(Source *source);
 

@@ -30,4 +30,17 @@ dialect_has_escape(const ScanDialect *dialect)
 	return dialect->format == SCAN_CSV && dialect->escape != dialect->quote;
 }
 
+/* Forgets what was found after the first n bytes of a block. */
+static inline void
+scan_mask_tail(ScanMasks *masks, uint32_t n)
+{
+	uint64_t	valid = (UINT64_C(1) << n) - 1;
+
+	masks->delimiter &= valid;
+	masks->special &= valid;
+	masks->escape &= valid;
+	masks->newline &= valid;
+	masks->carriage &= valid;
+}
+
 #endif							/* PGBULK_KERNELS_H */

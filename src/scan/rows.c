@@ -713,16 +713,7 @@ scan_rows(const ScanDialect *dialect, ScanEol *eol,
 			nblocks = BATCH_BLOCKS;
 		kernel->classify(window + base, nblocks, dialect, masks);
 		if (nblocks * 64 > length - base)
-		{
-			uint64_t	valid = (UINT64_C(1) << (length - base) % 64) - 1;
-			ScanMasks  *last = &masks[nblocks - 1];
-
-			last->delimiter &= valid;
-			last->special &= valid;
-			last->escape &= valid;
-			last->newline &= valid;
-			last->carriage &= valid;
-		}
+			scan_mask_tail(&masks[nblocks - 1], (length - base) % 64);
 		batch(&scan, masks, nblocks, base);
 	}
 	if (!scan.stopped)

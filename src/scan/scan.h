@@ -133,6 +133,22 @@ extern void scan_rows(const ScanDialect *dialect, ScanEol *eol,
 					  ScanField *fields, uint32_t max_fields,
 					  ScanResult *result);
 
+/* The rows of a window without looking into them. */
+typedef struct ScanBorder
+{
+	uint32_t	end;			/* offset after the last row that ends here, or 0 */
+	uint32_t	rows;			/* row ends before it */
+	uint32_t	lines;			/* line ends before it */
+} ScanBorder;
+
+/*
+ * Where a window that begins with a row can be cut, by quotes and escapes
+ * alone.  eol is known.  Takes no notice of an end-of-copy marker.
+ */
+extern void scan_border(const ScanDialect *dialect, ScanEol eol,
+						const char *window, uint32_t length,
+						ScanBorder *border);
+
 /*
  * Text of an escaped csv field: takes quotes away, resolves escapes.  dst
  * has room for len bytes and may be src.  Returns the length.

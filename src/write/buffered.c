@@ -315,7 +315,7 @@ buffered_put_rows(Writer *base, const char *data, const ScanRow *rows,
 /* ---- open and close ---- */
 
 static void
-buffered_close(Writer *base)
+buffered_close(Writer *base, int64 nrows)
 {
 	BufferedWriter *writer = (BufferedWriter *) base;
 	EState	   *estate = base->estate;

@@ -37,7 +37,9 @@ typedef struct DirectWriter
 	Toaster    *toaster;
 	PageBatch  *batch;
 	HeapTupleHeader model;
-	int64		placed;			/* rows, for statistics */
+	bool		worker;
+	bool		(*may_place) (void *arg);	/* between hold and let_go */
+	void	   *may_place_arg;
 } DirectWriter;
 
 const char *
@@ -62,11 +64,21 @@ direct_refusal(Relation rel, const BulkOptions *options)
 	return NULL;
 }
 
-/* Places the rows of the batch, and before them the chunks that they refer to. */
+/*
+ * Places the rows of the batch, and before them the chunks that they refer to.
+ * Beside other processes that takes one's turn; rows that do not count any
+ * more are forgotten.
+ */
 static void
 place_rows(DirectWriter *writer)
 {
 	guard_close(writer->guard);
+	if (writer->may_place != NULL && !writer->may_place(writer->may_place_arg))
+	{
+		toast_discard(writer->toaster);
+		pages_discard(writer->batch);
+		return;
+	}
 	toast_flush(writer->toaster);
 	pages_place(writer->batch);
 }
@@ -99,7 +111,6 @@ store_tuple(DirectWriter *writer, HeapTuple tuple)
 	}
 	if (unlikely(toast_is_full(writer->toaster)))
 		place_rows(writer);
-	writer->placed++;
 }
 
 static WriterVerdict
@@ -136,10 +147,7 @@ direct_put_rows(Writer *base, const char *data, const ScanRow *rows,
 		/* formed with the stamp of the batch, from base->model */
 		if (likely(tuple->t_len <= TOAST_TUPLE_THRESHOLD &&
 				   pages_add(writer->batch, (char *) tuple->t_data, tuple->t_len)))
-		{
-			writer->placed++;
 			continue;
-		}
 		base->current_row = first + i;
 		store_tuple(writer, tuple);
 		base->current_row = -1;
@@ -156,7 +164,7 @@ direct_flush(Writer *base)
 }
 
 static void
-direct_close(Writer *base)
+direct_close(Writer *base, int64 nrows)
 {
 	DirectWriter *writer = (DirectWriter *) base;
 	EState	   *estate = base->estate;
@@ -164,15 +172,80 @@ direct_close(Writer *base)
 	place_rows(writer);
 	toast_close(writer->toaster);
 	pages_close(writer->batch);
-	pgstat_count_heap_insert(writer->rri->ri_RelationDesc, writer->placed);
-
-	ExecASInsertTriggers(estate, writer->rri, NULL);
-	AfterTriggerEndQuery(estate);
+	if (!writer->worker)
+	{
+		pgstat_count_heap_insert(writer->rri->ri_RelationDesc, nrows);
+		ExecASInsertTriggers(estate, writer->rri, NULL);
+		AfterTriggerEndQuery(estate);
+	}
 	ExecDropSingleTupleTableSlot(base->slot);
 	ExecResetTupleTable(estate->es_tupleTable, false);
 	ExecCloseResultRelations(estate);
 	ExecCloseRangeTableRelations(estate);
 	FreeExecutorState(estate);
+}
+
+/* ---- side by side with others ---- */
+
+static void
+direct_hold(Writer *base, bool (*may_place) (void *arg), void *arg)
+{
+	DirectWriter *writer = (DirectWriter *) base;
+
+	place_rows(writer);
+	pages_resize(writer->batch, PAGES_HELD);
+	writer->may_place = may_place;
+	writer->may_place_arg = arg;
+}
+
+static void
+direct_let_go(Writer *base)
+{
+	DirectWriter *writer = (DirectWriter *) base;
+
+	writer->may_place = NULL;
+	pages_resize(writer->batch, PAGES_BATCH);
+}
+
+/*
+ * Logical decoding forgets TOASTed values at the end of each batch of rows;
+ * others' must not come between a value and its row.
+ */
+static bool
+direct_settles_in_turn(Writer *base)
+{
+	DirectWriter *writer = (DirectWriter *) base;
+
+	return writer->batch->decoded &&
+		OidIsValid(writer->rri->ri_RelationDesc->rd_rel->reltoastrelid);
+}
+
+static void
+direct_reserve(Writer *base)
+{
+	DirectWriter *writer = (DirectWriter *) base;
+
+	if (direct_settles_in_turn(base))
+		toast_flush(writer->toaster);
+	pages_reserve(writer->batch);
+}
+
+static void
+direct_settle(Writer *base)
+{
+	DirectWriter *writer = (DirectWriter *) base;
+
+	toast_flush(writer->toaster);
+	pages_write(writer->batch);
+}
+
+static void
+direct_discard(Writer *base)
+{
+	DirectWriter *writer = (DirectWriter *) base;
+
+	toast_discard(writer->toaster);
+	pages_discard(writer->batch);
 }
 
 static const WriterRoutine direct_routine = {
@@ -181,15 +254,20 @@ static const WriterRoutine direct_routine = {
 	.put_rows = direct_put_rows,
 	.flush = direct_flush,
 	.close = direct_close,
+	.hold = direct_hold,
+	.let_go = direct_let_go,
+	.reserve = direct_reserve,
+	.settle = direct_settle,
+	.settles_in_turn = direct_settles_in_turn,
+	.discard = direct_discard
 };
 
-Writer *
-direct_open(Target *target, const BulkOptions *options, Guard *guard)
+static DirectWriter *
+open_writer(Target *target, const PageStamp *stamp, Guard *guard)
 {
 	DirectWriter *writer = palloc0(sizeof(DirectWriter));
 	Relation	rel = target->rel;
 	EState	   *estate = CreateExecutorState();
-	PageStamp	stamp;
 
 	writer->base.routine = &direct_routine;
 	writer->base.estate = estate;
@@ -198,7 +276,7 @@ direct_open(Target *target, const BulkOptions *options, Guard *guard)
 												 &TTSOpsVirtual);
 	writer->guard = guard;
 
-	estate->es_output_cid = GetCurrentCommandId(true);
+	estate->es_output_cid = stamp->cid;
 	compat_init_range_table(estate, target->pstate);
 	writer->rri = makeNode(ResultRelInfo);
 	ExecInitResultRelation(estate, writer->rri, 1);
@@ -212,17 +290,40 @@ direct_open(Target *target, const BulkOptions *options, Guard *guard)
 		constraints_only_notnull(writer->constraints);
 	arena_init(&writer->arena, CurrentMemoryContext, ROW_ARENA_BLOCK);
 
-	AfterTriggerBeginQuery();
-	ExecBSInsertTriggers(estate, writer->rri);
-	stamp = (PageStamp) {
+	writer->batch = pages_open(rel, *stamp, PAGES_BATCH);
+	writer->toaster = toast_open(rel, *stamp);
+	writer->model = palloc0(SizeofHeapTupleHeader);
+	pages_stamp(stamp, writer->model);
+	writer->base.model = writer->model;
+	return writer;
+}
+
+Writer *
+direct_open(Target *target, const BulkOptions *options, Guard *guard)
+{
+	PageStamp	stamp = {
 		.xid = GetCurrentTransactionId(),
-		.cid = estate->es_output_cid,
+		.cid = GetCurrentCommandId(true),
 		.frozen = options->freeze
 	};
-	writer->batch = pages_open(rel, stamp, PAGES_BATCH);
-	writer->toaster = toast_open(rel, stamp);
-	writer->model = palloc0(SizeofHeapTupleHeader);
-	pages_stamp(&stamp, writer->model);
-	writer->base.model = writer->model;
+	DirectWriter *writer = open_writer(target, &stamp, guard);
+
+	AfterTriggerBeginQuery();
+	ExecBSInsertTriggers(writer->base.estate, writer->rri);
 	return &writer->base;
+}
+
+Writer *
+direct_join(Target *target, const PageStamp *stamp, Guard *guard)
+{
+	DirectWriter *writer = open_writer(target, stamp, guard);
+
+	writer->worker = true;
+	return &writer->base;
+}
+
+PageStamp
+direct_stamp(const Writer *base)
+{
+	return ((const DirectWriter *) base)->batch->stamp;
 }

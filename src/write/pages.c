@@ -19,6 +19,24 @@
 /* COPY's ring of 16 MB makes a load wait for its own dirty pages. */
 #define RING_SIZE_KB (128 * 1024)
 
+static void
+alloc_pages(PageBatch *batch, int capacity)
+{
+	batch->capacity = capacity;
+	batch->pages = palloc((Size) capacity * BLCKSZ);
+	batch->blocks = palloc(capacity * sizeof(BlockNumber));
+	batch->buffers = palloc(capacity * sizeof(Buffer));
+}
+
+static void
+free_pages(PageBatch *batch)
+{
+	Assert(batch->npages == 0);
+	pfree(batch->buffers);
+	pfree(batch->blocks);
+	pfree(batch->pages);
+}
+
 PageBatch *
 pages_open(Relation rel, PageStamp stamp, int capacity)
 {
@@ -32,10 +50,7 @@ pages_open(Relation rel, PageStamp stamp, int capacity)
 	batch->tuplewise = batch->decoded && IsToastRelation(rel);
 	if (!RelationUsesLocalBuffers(rel))
 		batch->strategy = compat_bulkwrite_strategy(RING_SIZE_KB);
-	batch->capacity = capacity;
-	batch->pages = palloc((Size) capacity * BLCKSZ);
-	batch->blocks = palloc(capacity * sizeof(BlockNumber));
-	batch->buffers = palloc(capacity * sizeof(Buffer));
+	alloc_pages(batch, capacity);
 	batch->record = palloc(BLCKSZ);
 	batch->map = InvalidBuffer;
 	return batch;
@@ -44,16 +59,23 @@ pages_open(Relation rel, PageStamp stamp, int capacity)
 void
 pages_close(PageBatch *batch)
 {
-	Assert(batch->npages == 0);
 	if (BufferIsValid(batch->map))
 		ReleaseBuffer(batch->map);
 	if (batch->strategy != NULL)
 		FreeAccessStrategy(batch->strategy);
+	free_pages(batch);
 	pfree(batch->record);
-	pfree(batch->buffers);
-	pfree(batch->blocks);
-	pfree(batch->pages);
 	pfree(batch);
+}
+
+void
+pages_resize(PageBatch *batch, int capacity)
+{
+	MemoryContext old = MemoryContextSwitchTo(GetMemoryChunkContext(batch));
+
+	free_pages(batch);
+	alloc_pages(batch, capacity);
+	MemoryContextSwitchTo(old);
 }
 
 void

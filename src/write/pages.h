@@ -32,6 +32,9 @@
 /* Blocks that a table is extended by: fewer cost time, more do not save any. */
 #define PAGES_BATCH 64
 
+/* Pages that a process keeps while others write, too. */
+#define PAGES_HELD 256
+
 /* How the rows of a load become visible, and to whom. */
 typedef struct PageStamp
 {
@@ -74,6 +77,9 @@ typedef struct PageBatch
  * context.
  */
 extern PageBatch *pages_open(Relation rel, PageStamp stamp, int capacity);
+
+/* Another capacity, for an empty batch. */
+extern void pages_resize(PageBatch *batch, int capacity);
 
 /* What a new tuple's header says, but for its attributes' flags. */
 extern void pages_stamp(const PageStamp *stamp, HeapTupleHeader header);

@@ -20,6 +20,7 @@
 #include "row/guard.h"
 #include "row/row_error.h"
 #include "target.h"
+#include "write/pages.h"
 
 typedef struct Writer Writer;
 
@@ -52,8 +53,32 @@ typedef struct WriterRoutine
 	/* Everything taken so far is in its table. */
 	void		(*flush) (Writer *writer);
 
-	/* Fires what fires at the end of a statement, and lets go of everything. */
-	void		(*close) (Writer *writer);
+	/*
+	 * Fires what fires at the end of a statement, and lets go of everything.
+	 * nrows: how many rows are in the table because of this load.
+	 */
+	void		(*close) (Writer *writer, int64 nrows);
+
+	/*
+	 * For processes that write side by side (parallel.h); NULL: this writer
+	 * cannot.  Between hold and let_go rows stay with the writer, whose memory
+	 * is limited: when it is full it calls may_place(arg), which waits for the
+	 * process's turn and says whether the rows still count.
+	 */
+	void		(*hold) (Writer *writer, bool (*may_place) (void *arg), void *arg);
+	void		(*let_go) (Writer *writer);
+
+	/* In one's turn: the rows get their places in the table. */
+	void		(*reserve) (Writer *writer);
+
+	/* Afterwards, or still in one's turn: they are written there. */
+	void		(*settle) (Writer *writer);
+
+	/* Whether settle must come in one's turn, too. */
+	bool		(*settles_in_turn) (Writer *writer);
+
+	/* Instead: the rows are forgotten. */
+	void		(*discard) (Writer *writer);
 } WriterRoutine;
 
 struct Writer
@@ -83,6 +108,16 @@ extern Writer *buffered_open(Target *target, const BulkOptions *options,
  */
 extern Writer *direct_open(Target *target, const BulkOptions *options,
 						   Guard *guard);
+
+/*
+ * The same in a parallel worker, which shares the leader's transaction; stamp
+ * is the leader's.  No statement triggers are fired.
+ */
+extern Writer *direct_join(Target *target, const PageStamp *stamp,
+						   Guard *guard);
+
+/* What direct_join needs to know of the leader's writer. */
+extern PageStamp direct_stamp(const Writer *writer);
 
 /* Why the direct writer cannot serve a table ("it has indexes"), or NULL. */
 extern const char *direct_refusal(Relation rel, const BulkOptions *options);

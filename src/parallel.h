@@ -1,0 +1,89 @@
+/*
+ * parallel.h
+ *		Several processes that load one file side by side.
+ *
+ * The leader and its workers share a cursor over the file (chunks.h).  Each
+ * process takes a chunk and with it a ticket; it forms the chunk's rows alone,
+ * then waits for its turn, which comes in the order of the tickets.  What must
+ * be in input order is done in one's turn: giving out block numbers, handing
+ * bad rows to the leader, counting.  So the table has the order of the file,
+ * and whatever happens to a row happens after all that came before it.
+ *
+ * A process that meets what it cannot do stops the work at that row, in its
+ * turn: later chunks are void, and the leader goes on alone from there.
+ *
+ * This room hands out chunks and turns; it knows no format and no table.
+ */
+#ifndef PGBULK_PARALLEL_H
+#define PGBULK_PARALLEL_H
+
+#include "postgres.h"
+
+#include "access/parallel.h"
+#include "input/chunks.h"
+#include "lib/stringinfo.h"
+#include "port/atomics.h"
+#include "storage/condition_variable.h"
+
+/* Bytes that may be on their way to the leader. */
+#define PIPE_SIZE (1024 * 1024)
+
+/* In shared memory. */
+typedef struct Parallel
+{
+	ConditionVariable changed;	/* any of what follows */
+
+	/* only for who has set reading */
+	pg_atomic_uint32 reading;
+	ChunkCursor cursor;
+	uint64		tickets;		/* given out */
+
+	/* only for who holds the ticket */
+	pg_atomic_uint64 turn;
+	bool		stopped;
+	int64		stop_offset;	/* where the leader goes on */
+	int64		stop_line;
+	int64		rows_read;
+	int64		rows_loaded;
+	int64		rows_filtered;
+
+	/* from workers to the leader, in their turns */
+	pg_atomic_uint64 sent;
+	pg_atomic_uint64 received;
+	pg_atomic_uint64 wal_bytes;
+	char		pipe[PIPE_SIZE];
+} Parallel;
+
+extern void parallel_init(Parallel *parallel, const ChunkCursor *cursor);
+
+/*
+ * The next chunk, read into the source's window, and its ticket.  False where
+ * there is none.  *rows as chunk_read says.
+ */
+extern bool parallel_take(Parallel *parallel, Source *source,
+						  const ScanDialect *dialect, uint64 *ticket,
+						  uint32 *rows);
+
+/* How many tickets there were, once parallel_take has said that there is no more. */
+extern uint64 parallel_tickets(Parallel *parallel);
+
+/*
+ * Waits for the ticket's turn; calls idle(arg), unless NULL, whenever something
+ * has changed meanwhile.  False: the work was stopped before, the chunk is void.
+ */
+extern bool parallel_await(Parallel *parallel, uint64 ticket,
+						   void (*idle) (void *arg), void *arg);
+
+/* In one's turn: nobody is to go on behind this place. */
+extern void parallel_stop(Parallel *parallel, int64 offset, int64 line);
+
+/* Ends one's turn. */
+extern void parallel_pass(Parallel *parallel, uint64 ticket);
+
+/* A worker, in its turn: bytes for the leader; waits while there is no room. */
+extern void parallel_send(Parallel *parallel, const char *data, Size len);
+
+/* The leader: appends what has been sent. */
+extern void parallel_receive(Parallel *parallel, StringInfo to);
+
+#endif							/* PGBULK_PARALLEL_H */

@@ -1,0 +1,142 @@
+/*
+ * reject_queue.c
+ *		See reject_queue.h.
+ *
+ * An entry is a fixed part and the strings that it announces, one behind the
+ * other, each with a zero byte after it.
+ */
+#include "postgres.h"
+
+#include "reject_queue.h"
+
+typedef struct QueueEntry
+{
+	uint64		size;			/* of the entry, this part included */
+	bool		is_null;		/* of reject_queue_set_null; else a bad row */
+	bool		has_column;
+	bool		has_value;
+	RejectReason reason;
+	int			sqlstate;
+	int64		line;
+	int64		offset;
+	uint64		raw_len;
+	uint64		raw_full_len;
+} QueueEntry;
+
+static void
+add_string(StringInfo queue, const char *text)
+{
+	if (text != NULL)
+		appendBinaryStringInfo(queue, text, strlen(text) + 1);
+}
+
+/* The entry's strings are there: its size is known now. */
+static void
+finish_entry(StringInfo queue, int start)
+{
+	uint64		size = queue->len - start;
+
+	memcpy(queue->data + start + offsetof(QueueEntry, size), &size, sizeof(size));
+}
+
+void
+reject_queue_add(StringInfo queue, const Reject *reject)
+{
+	int			start = queue->len;
+	QueueEntry	entry = {
+		.has_column = reject->column != NULL,
+		.has_value = reject->value != NULL,
+		.reason = reject->reason,
+		.sqlstate = reject->sqlstate,
+		.line = reject->line,
+		.offset = reject->offset,
+		.raw_len = reject->raw_len,
+		.raw_full_len = reject->raw_full_len
+	};
+
+	appendBinaryStringInfo(queue, (char *) &entry, sizeof(entry));
+	add_string(queue, reject->message);
+	add_string(queue, reject->column);
+	add_string(queue, reject->value);
+	appendBinaryStringInfo(queue, reject->raw, reject->raw_full_len);
+	finish_entry(queue, start);
+}
+
+void
+reject_queue_set_null(StringInfo queue, const char *column, const char *value,
+					  int64 line)
+{
+	int			start = queue->len;
+	QueueEntry	entry = {
+		.is_null = true,
+		.has_column = true,
+		.has_value = value != NULL,
+		.line = line
+	};
+
+	appendBinaryStringInfo(queue, (char *) &entry, sizeof(entry));
+	add_string(queue, column);
+	add_string(queue, value);
+	finish_entry(queue, start);
+}
+
+static const char *
+take_string(const char **p, bool has)
+{
+	const char *text = *p;
+
+	if (!has)
+		return NULL;
+	*p += strlen(text) + 1;
+	return text;
+}
+
+static void
+take_entry(const QueueEntry *entry, const char *p, const char *file,
+		   RejectStream *rejects, const Reject **telling)
+{
+	Reject		reject = {
+		.reason = entry->reason,
+		.sqlstate = entry->sqlstate,
+		.file = file,
+		.line = entry->line,
+		.offset = entry->offset,
+		.raw_len = entry->raw_len,
+		.raw_full_len = entry->raw_full_len
+	};
+
+	reject.message = take_string(&p, !entry->is_null);
+	reject.column = take_string(&p, entry->has_column);
+	reject.value = take_string(&p, entry->has_value);
+	reject.raw = p;
+	*telling = &reject;
+	if (entry->is_null)
+		rejects_set_null(rejects, reject.column, reject.value, file,
+						 reject.line);
+	else
+		rejects_add(rejects, &reject);
+	*telling = NULL;
+}
+
+void
+reject_queue_drain(StringInfo queue, const char *file, RejectStream *rejects,
+				   const Reject **telling)
+{
+	int			done = 0;
+	QueueEntry	entry;
+
+	while (queue->len - done >= sizeof(entry))
+	{
+		memcpy(&entry, queue->data + done, sizeof(entry));
+		if (queue->len - done < entry.size)
+			break;
+		take_entry(&entry, queue->data + done + sizeof(entry), file, rejects,
+				   telling);
+		done += entry.size;
+	}
+	if (done > 0)
+	{
+		memmove(queue->data, queue->data + done, queue->len - done);
+		queue->len -= done;
+	}
+}

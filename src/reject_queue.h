@@ -1,0 +1,29 @@
+/*
+ * reject_queue.h
+ *		Bad rows on their way from a worker to the reject stream.
+ *
+ * Workers may write to no table but the target, and what they find must come
+ * to the stream in the order of the input.  So they put it into a buffer, and
+ * the leader takes it out when the rows before are done with.
+ */
+#ifndef PGBULK_REJECT_QUEUE_H
+#define PGBULK_REJECT_QUEUE_H
+
+#include "postgres.h"
+
+#include "lib/stringinfo.h"
+#include "rejects.h"
+
+extern void reject_queue_add(StringInfo queue, const Reject *reject);
+extern void reject_queue_set_null(StringInfo queue, const char *column,
+								  const char *value, int64 line);
+
+/*
+ * Gives what is whole in the queue to the stream and drops it there.  file
+ * is the path that the rows are from.  *telling is set to the bad row while
+ * the stream deals with it.
+ */
+extern void reject_queue_drain(StringInfo queue, const char *file,
+							   RejectStream *rejects, const Reject **telling);
+
+#endif							/* PGBULK_REJECT_QUEUE_H */

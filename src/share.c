@@ -1,0 +1,577 @@
+/*
+ * share.c
+ *		See share.h.
+ */
+#include "postgres.h"
+
+#include <unistd.h>
+
+#include "access/htup_details.h"
+#include "access/parallel.h"
+#include "access/xact.h"
+#include "catalog/partition.h"
+#include "catalog/pg_proc.h"
+#include "executor/instrument.h"
+#include "input/chunks.h"
+#include "miscadmin.h"
+#include "nodes/makefuncs.h"
+#include "optimizer/clauses.h"
+#include "optimizer/paths.h"
+#include "parallel.h"
+#include "reject_queue.h"
+#include "rewrite/rewriteHandler.h"
+#include "share.h"
+#include "storage/shm_toc.h"
+#include "utils/jsonb.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+#include "utils/partcache.h"
+
+#define KEY_SHARED UINT64CONST(1)
+#define KEY_PARALLEL UINT64CONST(2)
+#define KEY_PATH UINT64CONST(3)
+#define KEY_OPTIONS UINT64CONST(4)
+#define KEY_ATTNUMS UINT64CONST(5)
+#define KEY_BUFFER_USAGE UINT64CONST(6)
+#define KEY_WAL_USAGE UINT64CONST(7)
+
+/* A worker starts for no less than this many chunks. */
+#define CHUNKS_PER_WORKER 4
+
+/* What the server takes as its unit for large tables, too. */
+#define BYTES_FOR_FIRST_WORKER (8 * 1024 * 1024)
+
+/* What workers must know, in shared memory. */
+typedef struct Shared
+{
+	Oid			relid;
+	PageStamp	stamp;
+	int			nfields;
+	Source		source;			/* which file is meant; no pointer of it counts */
+	Size		chunk_size;
+	ScanEol		eol;
+	int			encoding;		/* of the file: a worker has none of its client's */
+	bool		guarded;
+} Shared;
+
+/* One process's part. */
+typedef struct Share
+{
+	Parallel   *parallel;
+	Batch	   *batch;
+	ScanDialect dialect;
+	ScanEol		eol;
+	uint64		ticket;
+	bool		has_turn;
+	StringInfoData queue;		/* bad rows of the chunk in hand */
+
+	/* the leader's */
+	const ShareLeader *leader;	/* NULL in a worker */
+	StringInfoData received;	/* bad rows of earlier chunks */
+} Share;
+
+/* ---- the chunks ---- */
+
+static void
+queue_reject(void *arg, const Reject *reject)
+{
+	Share	   *share = arg;
+
+	reject_queue_add(&share->queue, reject);
+}
+
+static void
+queue_nulled(void *arg, const char *column, const char *value,
+			 const char *file, int64 line)
+{
+	Share	   *share = arg;
+
+	reject_queue_set_null(&share->queue, column, value, line);
+}
+
+static const BatchSink queue_sink = {
+	.reject = queue_reject,
+	.nulled = queue_nulled
+};
+
+/* The leader: what workers have sent goes where it belongs. */
+static void
+receive_rejects(void *arg)
+{
+	Share	   *share = arg;
+	const ShareLeader *leader = share->leader;
+
+	parallel_receive(share->parallel, &share->received);
+	reject_queue_drain(&share->received, leader->source->path,
+					   leader->rejects, &share->batch->telling);
+}
+
+/* Waits for the turn of the chunk in hand; false: the chunk is void. */
+static bool
+await_turn(void *arg)
+{
+	Share	   *share = arg;
+
+	if (share->has_turn)
+		return !share->parallel->stopped;
+	share->has_turn = true;
+	return parallel_await(share->parallel, share->ticket,
+						  share->leader ? receive_rejects : NULL, share);
+}
+
+/* In one's turn: bad rows of the chunk, after all earlier ones. */
+static void
+hand_over_rejects(Share *share)
+{
+	const ShareLeader *leader = share->leader;
+
+	if (leader == NULL)
+		parallel_send(share->parallel, share->queue.data, share->queue.len);
+	else
+	{
+		receive_rejects(share);
+		Assert(share->received.len == 0);
+		reject_queue_drain(&share->queue, leader->source->path,
+						   leader->rejects, &share->batch->telling);
+		rejects_flush(leader->rejects);
+	}
+	resetStringInfo(&share->queue);
+}
+
+/* Whether the chunk was not done to its end, and where not. */
+static bool
+find_stop(const Batch *batch, int64 *offset, int64 *line)
+{
+	const Reader *reader = batch->reader;
+	const Window *window = &reader->source->window;
+
+	if (batch->yielded)
+	{
+		*offset = reader_offset(reader, batch->next);
+		*line = reader_line(reader, batch->next);
+		return true;
+	}
+	reader_place(reader, offset, line);
+	return *offset != window->offset + window->length;
+}
+
+/* What must be in input order; then the rows are written. */
+static void
+commit_chunk(Share *share)
+{
+	Parallel   *parallel = share->parallel;
+	Batch	   *batch = share->batch;
+	Writer	   *writer = batch->writer;
+	bool		in_turn = writer->routine->settles_in_turn(writer);
+	int64		offset;
+	int64		line;
+
+	if (!await_turn(share))
+	{
+		parallel_pass(parallel, share->ticket);
+		writer->routine->discard(writer);
+		resetStringInfo(&share->queue);
+		return;
+	}
+	writer->routine->reserve(writer);
+	if (in_turn)
+		writer->routine->settle(writer);
+	hand_over_rejects(share);
+	parallel->rows_read += batch->rows_read;
+	parallel->rows_loaded += batch->rows_loaded;
+	parallel->rows_filtered += batch->rows_filtered;
+	if (find_stop(batch, &offset, &line))
+		parallel_stop(parallel, offset, line);
+	parallel_pass(parallel, share->ticket);
+	if (!in_turn)
+		writer->routine->settle(writer);
+}
+
+static void
+load_chunk(Share *share)
+{
+	Batch	   *batch = share->batch;
+	Reader	   *reader = batch->reader;
+
+	share->has_turn = false;
+	batch->rows_read = batch->rows_loaded = batch->rows_filtered = 0;
+	batch->yielded = false;
+	reader_take_chunk(reader, share->eol);
+	while (!batch->yielded && reader_rows(reader, reader->max_rows, false))
+		batch_run(batch);
+	commit_chunk(share);
+	batch->next = PG_UINT32_MAX;
+}
+
+static void
+load_chunks(Share *share)
+{
+	Batch	   *batch = share->batch;
+	Writer	   *writer = batch->writer;
+	uint32		rows;
+
+	writer->routine->hold(writer, await_turn, share);
+	while (parallel_take(share->parallel, batch->reader->source,
+						 &share->dialect, &share->ticket, &rows))
+	{
+		load_chunk(share);
+		if (share->leader != NULL)
+			share->leader->show(share->leader->arg,
+								share->parallel->cursor.offset,
+								share->parallel->rows_loaded,
+								share->parallel->rows_filtered);
+	}
+	writer->routine->let_go(writer);
+}
+
+/* ---- who may have workers ---- */
+
+/* Whether expressions may be evaluated in a worker. */
+static bool
+are_parallel_safe(List *expressions)
+{
+	Query	   *query = makeNode(Query);
+	ListCell   *lc;
+
+	query->commandType = CMD_SELECT;
+	foreach(lc, expressions)
+		query->targetList = lappend(query->targetList,
+									makeTargetEntry(lfirst(lc),
+													list_length(query->targetList) + 1,
+													NULL, false));
+	return max_parallel_hazard(query) == PROPARALLEL_SAFE;
+}
+
+/* All that may have to be evaluated for a row. */
+static List *
+collect_expressions(const Batch *batch)
+{
+	Relation	rel = batch->target->rel;
+	TupleDesc	desc = RelationGetDescr(rel);
+	TupleConstr *constr = desc->constr;
+	List	   *expressions = list_copy(batch->target->where);
+
+	if (constr == NULL)
+		return expressions;
+	for (int i = 0; i < constr->num_check; i++)
+		expressions = lappend(expressions, stringToNode(constr->check[i].ccbin));
+	for (int i = 0; i < desc->natts; i++)
+	{
+		Form_pg_attribute att = TupleDescAttr(desc, i);
+		Node	   *expression = att->attisdropped ? NULL :
+			build_column_default(rel, i + 1);
+
+		if (expression != NULL && (att->attgenerated || !batch_gives(batch, i + 1)))
+			expressions = lappend(expressions, expression);
+	}
+	if (rel->rd_rel->relispartition)
+		expressions = list_concat(expressions, RelationGetPartitionQual(rel));
+	return expressions;
+}
+
+static bool
+are_types_parallel_safe(const Converter *conv)
+{
+	for (int i = 0; i < conv->ncolumns; i++)
+	{
+		const Column *column = &conv->columns[i];
+
+		if (column->attnum == InvalidAttrNumber)
+			continue;
+		if (func_parallel(column->input.fn_oid) != PROPARALLEL_SAFE ||
+			(get_typtype(column->type) == TYPTYPE_DOMAIN &&
+			 compat_domain_has_constraints(column->type)))
+			return false;
+	}
+	return true;
+}
+
+const char *
+share_refusal(const Batch *batch, const RejectStream *rejects)
+{
+	const BulkOptions *options = batch->options;
+	Relation	rel = batch->target->rel;
+
+	if (batch->writer->routine->hold == NULL)
+		return "the writer is not direct";
+	if (RelationUsesLocalBuffers(rel))
+		return "the table is temporary";
+	if (options->format == BULK_BINARY)
+		return "the format is binary";
+	if (batch->reader->shape_mblen != NULL)
+		return "in the encoding of the file a character may contain a delimiter";
+	if (options->limit >= 0)
+		return "option \"limit\" is set";
+	if (batch->writer->one_by_one)
+		return "a volatile expression is evaluated for each row";
+	if (rejects_accepting(rejects) && !rejects_parallel_safe(rejects))
+		return "the reject table has triggers or indexes";
+	if (batch->conv->sequences != NIL)
+		return "a column takes its values from a sequence";
+	if (!are_types_parallel_safe(batch->conv))
+		return "the type of a column is not parallel safe";
+	if (!are_parallel_safe(collect_expressions(batch)))
+		return "an expression is not parallel safe";
+	return NULL;
+}
+
+int
+share_workers(const Batch *batch, int64 bytes, Size chunk_size)
+{
+	int			workers = batch->options->workers;
+	int64		chunks = bytes / chunk_size / CHUNKS_PER_WORKER;
+
+	if (workers < 0)
+	{
+		int			most = RelationGetParallelWorkers(batch->target->rel,
+													  max_parallel_maintenance_workers);
+		long		cpus = sysconf(_SC_NPROCESSORS_ONLN);
+
+		/* one more for each three times as much, as plans have it */
+		workers = 0;
+		for (int64 step = BYTES_FOR_FIRST_WORKER; bytes >= step && workers < most; step *= 3)
+			workers++;
+		if (cpus > 0)
+			workers = Min(workers, cpus - 1);
+	}
+	return Min(workers, chunks);
+}
+
+/* ---- the leader ---- */
+
+static void *
+put_copy(shm_toc *toc, uint64 key, const void *from, Size size)
+{
+	void	   *to = shm_toc_allocate(toc, size);
+
+	memcpy(to, from, size);
+	shm_toc_insert(toc, key, to);
+	return to;
+}
+
+static void
+estimate(shm_toc_estimator *estimator, Size size)
+{
+	shm_toc_estimate_chunk(estimator, size);
+	shm_toc_estimate_keys(estimator, 1);
+}
+
+/* Starts workers; NULL where there is none. */
+static ParallelContext *
+start_workers(const ShareLeader *leader, int nworkers, Shared *shared,
+			  const ChunkCursor *cursor, Parallel **parallel)
+{
+	Batch	   *batch = leader->batch;
+	const Jsonb *json = batch->options->json;
+	const char *path = leader->source->path;
+	Size		path_size = strlen(path) + 1;
+	Size		attnums_size = sizeof(AttrNumber) * batch->target->nfields;
+	ParallelContext *pcxt;
+
+	pcxt = CreateParallelContext("pgbulk", "share_worker_main", nworkers);
+	estimate(&pcxt->estimator, sizeof(Shared));
+	estimate(&pcxt->estimator, sizeof(Parallel));
+	estimate(&pcxt->estimator, path_size);
+	estimate(&pcxt->estimator, json ? VARSIZE(json) : 0);
+	estimate(&pcxt->estimator, attnums_size);
+	estimate(&pcxt->estimator, mul_size(sizeof(BufferUsage), nworkers));
+	estimate(&pcxt->estimator, mul_size(sizeof(WalUsage), nworkers));
+	InitializeParallelDSM(pcxt);
+	if (pcxt->seg == NULL)
+	{
+		DestroyParallelContext(pcxt);
+		return NULL;
+	}
+
+	put_copy(pcxt->toc, KEY_SHARED, shared, sizeof(Shared));
+	*parallel = shm_toc_allocate(pcxt->toc, sizeof(Parallel));
+	parallel_init(*parallel, cursor);
+	shm_toc_insert(pcxt->toc, KEY_PARALLEL, *parallel);
+	put_copy(pcxt->toc, KEY_PATH, path, path_size);
+	if (json != NULL)
+		put_copy(pcxt->toc, KEY_OPTIONS, json, VARSIZE(json));
+	put_copy(pcxt->toc, KEY_ATTNUMS, batch->target->attnums, attnums_size);
+	shm_toc_insert(pcxt->toc, KEY_BUFFER_USAGE,
+				   shm_toc_allocate(pcxt->toc, mul_size(sizeof(BufferUsage), nworkers)));
+	shm_toc_insert(pcxt->toc, KEY_WAL_USAGE,
+				   shm_toc_allocate(pcxt->toc, mul_size(sizeof(WalUsage), nworkers)));
+
+	LaunchParallelWorkers(pcxt);
+	if (pcxt->nworkers_launched == 0)
+	{
+		WaitForParallelWorkersToFinish(pcxt);
+		DestroyParallelContext(pcxt);
+		return NULL;
+	}
+	return pcxt;
+}
+
+static void
+finish_workers(ParallelContext *pcxt)
+{
+	BufferUsage *buffer_usage = shm_toc_lookup(pcxt->toc, KEY_BUFFER_USAGE, false);
+	WalUsage   *wal_usage = shm_toc_lookup(pcxt->toc, KEY_WAL_USAGE, false);
+
+	WaitForParallelWorkersToFinish(pcxt);
+	for (int i = 0; i < pcxt->nworkers_launched; i++)
+		InstrAccumParallelQuery(&buffer_usage[i], &wal_usage[i]);
+	DestroyParallelContext(pcxt);
+}
+
+/*
+ * What a batch is while several processes load: bad rows wait for their turn,
+ * and errors are for the backend alone, in the order of the rows.
+ */
+static void
+limit_batch(Batch *batch, Share *share)
+{
+	Guard	   *guard = batch->guard;
+
+	batch->limited = true;
+	batch->sink = &queue_sink;
+	batch->sink_arg = share;
+	batch->err = &batch->error;
+#ifdef COMPAT_PARALLEL_SUBTRANSACTIONS
+	if (!guard->enabled)
+		guard_enable(guard);
+#else
+	guard->forbidden = guard->enabled;
+#endif
+}
+
+static void
+lead_chunks(const ShareLeader *leader, Parallel *parallel, ScanEol eol)
+{
+	Batch	   *batch = leader->batch;
+	Batch		alone = *batch;
+	Guard		guard = *batch->guard;
+	Source	   *source = source_share(leader->source, leader->chunk_size);
+	Share		share = {
+		.parallel = parallel,
+		.batch = batch,
+		.dialect = options_dialect(batch->options),
+		.eol = eol,
+		.leader = leader
+	};
+
+	initStringInfo(&share.queue);
+	initStringInfo(&share.received);
+	batch->reader = reader_open(source, batch->options);
+	limit_batch(batch, &share);
+	load_chunks(&share);
+
+	/* until everyone else is done with the last of theirs */
+	parallel_await(parallel, parallel_tickets(parallel), receive_rejects, &share);
+	receive_rejects(&share);
+
+	source_close(source);
+	*batch->guard = guard;
+	*batch = alone;
+}
+
+ShareResult
+share_lead(const ShareLeader *leader, int nworkers)
+{
+	Batch	   *batch = leader->batch;
+	ShareResult result = {0};
+	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext,
+												  "bulk_load side by side",
+												  ALLOCSET_DEFAULT_SIZES);
+	MemoryContext caller = MemoryContextSwitchTo(context);
+	ChunkCursor cursor = {.eol = batch->reader->eol};
+	Shared		shared = {
+		.relid = RelationGetRelid(batch->target->rel),
+		.stamp = direct_stamp(batch->writer),
+		.nfields = batch->target->nfields,
+		.source = *leader->source,
+		.chunk_size = leader->chunk_size,
+		.eol = batch->reader->eol,
+		.encoding = batch->options->encoding,
+		.guarded = batch->guard->enabled
+	};
+	ParallelContext *pcxt;
+	Parallel   *parallel;
+
+	reader_place(batch->reader, &cursor.offset, &cursor.line);
+	EnterParallelMode();
+	pcxt = start_workers(leader, nworkers, &shared, &cursor, &parallel);
+	if (pcxt != NULL)
+	{
+		int64		offset;
+		int64		line;
+
+		result.workers = pcxt->nworkers_launched;
+		lead_chunks(leader, parallel, cursor.eol);
+		result.chunks = parallel->tickets;
+		batch->rows_read += parallel->rows_read;
+		batch->rows_loaded += parallel->rows_loaded;
+		batch->rows_filtered += parallel->rows_filtered;
+		offset = parallel->stopped ? parallel->stop_offset : parallel->cursor.offset;
+		line = parallel->stopped ? parallel->stop_line : parallel->cursor.line;
+		finish_workers(pcxt);
+		reader_seek(batch->reader, offset, line);
+	}
+	ExitParallelMode();
+	MemoryContextSwitchTo(caller);
+	MemoryContextDelete(context);
+	return result;
+}
+
+/* ---- a worker ---- */
+
+PGDLLEXPORT void share_worker_main(dsm_segment *segment, shm_toc *toc);
+
+void
+share_worker_main(dsm_segment *segment, shm_toc *toc)
+{
+	Shared	   *shared = shm_toc_lookup(toc, KEY_SHARED, false);
+	Parallel   *parallel = shm_toc_lookup(toc, KEY_PARALLEL, false);
+	BufferUsage *buffer_usage = shm_toc_lookup(toc, KEY_BUFFER_USAGE, false);
+	WalUsage   *wal_usage = shm_toc_lookup(toc, KEY_WAL_USAGE, false);
+	BulkOptions *options = options_parse(shm_toc_lookup(toc, KEY_OPTIONS, true));
+	Guard		guard = {0};
+	Batch		batch = {
+		.options = options,
+		.guard = &guard,
+		.convert_row = convert_row,
+		.limit_left = -1,
+		.next = PG_UINT32_MAX
+	};
+	Share		share = {
+		.parallel = parallel,
+		.batch = &batch,
+		.dialect = options_dialect(options),
+		.eol = shared->eol
+	};
+	ErrorContextCallback callback = {
+		.callback = batch_error_context,
+		.arg = &batch,
+		.previous = error_context_stack
+	};
+	Source		file = shared->source;
+
+	options->encoding = shared->encoding;
+	InstrStartParallelQuery();
+	initStringInfo(&share.queue);
+	batch.target = target_join(shared->relid, options,
+							   shm_toc_lookup(toc, KEY_ATTNUMS, false),
+							   shared->nfields);
+	error_context_stack = &callback;
+	file.path = shm_toc_lookup(toc, KEY_PATH, false);
+	batch.reader = reader_open(source_share(&file, shared->chunk_size), options);
+	batch.writer = direct_join(batch.target, &shared->stamp, &guard);
+	batch_open_where(&batch);
+	batch_open_columns(&batch);
+	if (shared->guarded)
+		guard_enable(&guard);
+	limit_batch(&batch, &share);
+
+	load_chunks(&share);
+
+	source_close(batch.reader->source);
+	batch.writer->routine->close(batch.writer, 0);
+	target_close(batch.target);
+	error_context_stack = callback.previous;
+	InstrEndParallelQuery(&buffer_usage[ParallelWorkerNumber],
+						  &wal_usage[ParallelWorkerNumber]);
+}

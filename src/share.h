@@ -1,0 +1,52 @@
+/*
+ * share.h
+ *		A file loaded by the backend and its workers side by side.
+ *
+ * Each process runs the same loop over chunks (parallel.h) with the same
+ * batch code; the leader also gives the workers' bad rows to the reject
+ * stream.  Here is what a worker must know of the load, and who may have one.
+ */
+#ifndef PGBULK_SHARE_H
+#define PGBULK_SHARE_H
+
+#include "postgres.h"
+
+#include "batch.h"
+
+/* What the leader brings along beside its batch. */
+typedef struct ShareLeader
+{
+	Batch	   *batch;
+	Source	   *source;			/* has the file open */
+	RejectStream *rejects;
+	Size		chunk_size;
+	/* for progress: how far the file is read, and what has been counted */
+	void		(*show) (void *arg, int64 offset, int64 loaded, int64 filtered);
+	void	   *arg;
+} ShareLeader;
+
+/* What came of it. */
+typedef struct ShareResult
+{
+	int			workers;		/* that took part */
+	uint64		chunks;
+} ShareResult;
+
+/*
+ * Why workers cannot help with this load ("it is a temporary table"), or
+ * NULL.  For the columns of the batch's converter.
+ */
+extern const char *share_refusal(const Batch *batch,
+								 const RejectStream *rejects);
+
+/* How many workers option workers and the server's settings want for so many bytes. */
+extern int	share_workers(const Batch *batch, int64 bytes, Size chunk_size);
+
+/*
+ * Loads on from where the batch's reader stands, with up to nworkers workers,
+ * until the end of the file or a row that wants the backend alone; the reader
+ * then stands there.  With no worker to be had nothing is done.
+ */
+extern ShareResult share_lead(const ShareLeader *leader, int nworkers);
+
+#endif							/* PGBULK_SHARE_H */
