@@ -7,6 +7,7 @@
 #include "catalog/namespace.h"
 #include "catalog/pg_type.h"
 #include "commands/copy.h"
+#include "commands/trigger.h"
 #include "compat.h"
 #include "miscadmin.h"
 #include "nodes/makefuncs.h"
@@ -95,7 +96,8 @@ set_forced(Converter *conv, const BulkColumnSet *set, Size flag,
 
 /* A column's default, ready to run; NULL where it has none. */
 static ExprState *
-prepare_default(Converter *conv, AttrNumber attnum, bool *is_volatile)
+prepare_default(Converter *conv, AttrNumber attnum, bool *is_volatile,
+				SequenceDefault *sequence)
 {
 	Expr	   *expr = (Expr *) build_column_default(conv->target->rel, attnum);
 
@@ -105,6 +107,8 @@ prepare_default(Converter *conv, AttrNumber attnum, bool *is_volatile)
 	/* nextval takes no notice of rollback and looks at no table */
 	*is_volatile = contain_volatile_functions_not_nextval((Node *) expr);
 	conv->volatile_defaults |= *is_volatile;
+	if (!sequence_recognize(expr, &conv->sequences, sequence))
+		conv->watched |= sequence_is_watched((Node *) expr);
 	return ExecInitExpr(expr, NULL);
 }
 
@@ -160,7 +164,8 @@ open_column(Converter *conv, Column *column, AttrNumber attnum)
 	if (options->default_marker != NULL ||
 		options->missing == BULK_MISSING_DEFAULT)
 		column->default_expr = prepare_default(conv, attnum,
-											   &column->default_volatile);
+											   &column->default_volatile,
+											   &column->sequence);
 }
 
 /*
@@ -231,14 +236,42 @@ open_defaults(Converter *conv)
 
 		if (given[i] || att->attisdropped || att->attgenerated)
 			continue;
+		memset(def, 0, sizeof(*def));
 		def->attnum = att->attnum;
-		def->expr = prepare_default(conv, att->attnum, &def->is_volatile);
+		def->expr = prepare_default(conv, att->attnum, &def->is_volatile,
+									&def->sequence);
 		if (def->expr == NULL)
 			def->expr = prepare_domain_null(att);
 		if (def->expr != NULL)
 			conv->ndefaults++;
 	}
 	pfree(given);
+}
+
+/*
+ * Where something runs between the rows that may ask for currval, every row's
+ * value must come from nextval, as in COPY.
+ */
+static void
+open_sequences(Converter *conv)
+{
+	const Target *target = conv->target;
+	TriggerDesc *triggers = target->rel->trigdesc;
+
+	if (triggers != NULL && (triggers->trig_insert_before_row ||
+							 triggers->trig_insert_instead_row))
+		conv->watched = true;
+	if (conv->watched || sequence_is_watched((Node *) target->where))
+	{
+		for (int i = 0; i < conv->ncolumns; i++)
+			conv->columns[i].sequence.range = NULL;
+		for (int i = 0; i < conv->ndefaults; i++)
+			conv->defaults[i].sequence.range = NULL;
+	}
+
+	for (int i = 0; i < conv->ndefaults; i++)
+		if (conv->defaults[i].sequence.range != NULL)
+			conv->defaults[i].sequence.range->columns++;
 }
 
 Converter *
@@ -261,6 +294,7 @@ convert_open(const BulkOptions *options, const Target *target, Guard *guard,
 	for (int i = 0; i < conv->ncolumns; i++)
 		open_column(conv, &conv->columns[i], target->attnums[i]);
 	open_defaults(conv);
+	open_sequences(conv);
 	open_markers(conv);
 	set_forced(conv, &options->force_null, offsetof(Column, force_null),
 			   "force_null");
@@ -544,6 +578,12 @@ use_default(Converter *conv, Column *column, const char *missing_message,
 	if (column->default_expr == NULL)
 		return true;			/* without a default it is null */
 
+	if (column->sequence.range != NULL)
+	{
+		*value = sequence_default(&column->sequence, conv->guard);
+		*isnull = false;
+		return true;
+	}
 	guard_open(conv->guard);
 	*value = ExecEvalExpr(column->default_expr, conv->econtext, isnull);
 	if (column->default_volatile)
@@ -612,6 +652,19 @@ null:
 }
 
 /* ---- one row ---- */
+
+void
+convert_expect(Converter *conv, uint32 nrows)
+{
+	ListCell   *lc;
+
+	foreach(lc, conv->sequences)
+	{
+		SequenceRange *range = lfirst(lc);
+
+		sequence_expect(range, (int64) nrows * range->columns);
+	}
+}
 
 void
 convert_window(Converter *conv, const char *data, uint32 len)
@@ -769,6 +822,12 @@ convert_defaults(Converter *conv, Datum *values, bool *nulls)
 		Default    *def = &conv->defaults[i];
 		int			m = def->attnum - 1;
 
+		if (def->sequence.range != NULL)
+		{
+			values[m] = sequence_default(&def->sequence, conv->guard);
+			nulls[m] = false;
+			continue;
+		}
 		guard_open(conv->guard);
 		values[m] = ExecEvalExpr(def->expr, conv->econtext, &nulls[m]);
 		if (def->is_volatile)

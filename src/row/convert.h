@@ -20,6 +20,7 @@
 #include "row/encoding.h"
 #include "row/guard.h"
 #include "row/row_error.h"
+#include "row/sequence.h"
 #include "scan/scan.h"
 #include "scan/values.h"
 #include "target.h"
@@ -50,6 +51,7 @@ struct Column
 	Oid			ioparam;
 	ExprState  *default_expr;	/* for the default marker, or a missing field */
 	bool		default_volatile;
+	SequenceDefault sequence;	/* where it only asks one */
 };
 
 typedef struct NullMarker
@@ -63,6 +65,7 @@ typedef struct Default
 	AttrNumber	attnum;
 	ExprState  *expr;
 	bool		is_volatile;
+	SequenceDefault sequence;	/* where expr only asks one */
 } Default;
 
 struct Converter
@@ -83,6 +86,8 @@ struct Converter
 	int			ndefaults;		/* columns that the file does not have */
 	Default    *defaults;
 	bool		volatile_defaults;	/* other than nextval: rows go one by one */
+	List	   *sequences;		/* SequenceRange */
+	bool		watched;		/* each row must have its nextval */
 	bool		z_is_utc;		/* zone letter Z has its usual meaning */
 	Node	   *escontext;		/* catches soft errors */
 
@@ -131,6 +136,12 @@ convert_is_null(const Converter *conv, const char *data, const ScanField *field)
  */
 extern Converter *convert_open(const BulkOptions *options, const Target *target,
 							   Guard *guard, EState *estate);
+
+/*
+ * Says how many rows come next, at most: as many values are taken from
+ * sequences at once.
+ */
+extern void convert_expect(Converter *conv, uint32 nrows);
 
 /* A new window: finds out how far its first len bytes are valid text. */
 extern void convert_window(Converter *conv, const char *data, uint32 len);

@@ -1,0 +1,375 @@
+/*
+ * sequence.c
+ *		Ranges of sequences, and the defaults that take values from them.
+ */
+#include "postgres.h"
+
+#include "access/relation.h"
+#include "access/xact.h"
+#include "access/xloginsert.h"
+#include "catalog/pg_proc.h"
+#include "catalog/pg_sequence.h"
+#include "commands/sequence.h"
+#include "compat.h"
+#include "miscadmin.h"
+#include "nodes/nodeFuncs.h"
+#include "row/sequence.h"
+#include "utils/acl.h"
+#include "utils/builtins.h"
+#include "utils/fmgroids.h"
+#include "utils/fmgrprotos.h"
+#include "utils/lsyscache.h"
+#include "utils/syscache.h"
+
+/*
+ * Where nobody knows how many values are needed: a part of those taken so
+ * far, so that little is lost at the end of a small load, and no more than
+ * nextval loses in a crash.
+ */
+#define UNEXPECTED_SHARE 8
+#define MAX_UNEXPECTED 32
+
+SequenceRange *
+sequence_open(Oid relid, bool check_privileges)
+{
+	SequenceRange *range = palloc0(sizeof(SequenceRange));
+
+	range->relid = relid;
+	range->check_privileges = check_privileges;
+	return range;
+}
+
+/* ---- reserving ---- */
+
+/*
+ * The sequence, checked as nextval checks it.  Its lock belongs to the whole
+ * transaction, or a guard's end would let go of it.
+ */
+static Relation
+open_relation(SequenceRange *range)
+{
+	Relation	rel;
+
+	if (!range->locked)
+	{
+		ResourceOwner owner = CurrentResourceOwner;
+
+		CurrentResourceOwner = TopTransactionResourceOwner;
+		LockRelationOid(range->relid, RowExclusiveLock);
+		CurrentResourceOwner = owner;
+		range->locked = true;
+	}
+
+	rel = relation_open(range->relid, NoLock);
+	if (rel->rd_rel->relkind != RELKIND_SEQUENCE)
+		ereport(ERROR,
+				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
+				 errmsg("\"%s\" is not a sequence",
+						RelationGetRelationName(rel))));
+	if (range->check_privileges &&
+		pg_class_aclcheck(range->relid, GetUserId(),
+						  ACL_USAGE | ACL_UPDATE) != ACLCHECK_OK)
+		ereport(ERROR,
+				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+				 errmsg("permission denied for sequence %s",
+						RelationGetRelationName(rel))));
+	if (!rel->rd_islocaltemp)
+		PreventCommandIfReadOnly("nextval()");
+	return rel;
+}
+
+static FormData_pg_sequence
+read_parameters(Oid relid)
+{
+	HeapTuple	tuple = SearchSysCache1(SEQRELID, ObjectIdGetDatum(relid));
+	FormData_pg_sequence parameters;
+
+	if (!HeapTupleIsValid(tuple))
+		elog(ERROR, "cache lookup failed for sequence %u", relid);
+	parameters = *(Form_pg_sequence) GETSTRUCT(tuple);
+	ReleaseSysCache(tuple);
+	return parameters;
+}
+
+/* The sequence's one tuple, in its page, locked in this mode. */
+static HeapTupleHeader
+lock_page(Relation rel, int mode, Buffer *buffer)
+{
+	Page		page;
+	ItemId		item;
+
+	*buffer = ReadBuffer(rel, 0);
+	LockBuffer(*buffer, mode);
+	page = BufferGetPage(*buffer);
+	item = PageGetItemId(page, FirstOffsetNumber);
+	if (PageGetMaxOffsetNumber(page) != FirstOffsetNumber ||
+		!ItemIdIsNormal(item))
+		elog(ERROR, "sequence \"%s\" has no tuple",
+			 RelationGetRelationName(rel));
+	return (HeapTupleHeader) PageGetItem(page, item);
+}
+
+static inline Form_pg_sequence_data
+tuple_data(HeapTupleHeader tuple)
+{
+	return (Form_pg_sequence_data) ((char *) tuple + tuple->t_hoff);
+}
+
+/* How many steps can be made from value without passing the limit. */
+static uint64
+count_steps(const FormData_pg_sequence *parameters, int64 value)
+{
+	uint64		increment = parameters->seqincrement;
+
+	if (parameters->seqincrement > 0)
+		return value >= parameters->seqmax ? 0 :
+			((uint64) parameters->seqmax - (uint64) value) / increment;
+	return value <= parameters->seqmin ? 0 :
+		((uint64) value - (uint64) parameters->seqmin) / -increment;
+}
+
+/* The value after the last one that was given out. */
+static int64
+first_value(Relation rel, const FormData_pg_sequence *parameters,
+			const FormData_pg_sequence_data *data)
+{
+	bool		ascending = parameters->seqincrement > 0;
+
+	if (!data->is_called)
+		return data->last_value;
+	if (count_steps(parameters, data->last_value) > 0)
+		return data->last_value + parameters->seqincrement;
+	if (!parameters->seqcycle)
+		ereport(ERROR,
+				(errcode(ERRCODE_SEQUENCE_GENERATOR_LIMIT_EXCEEDED),
+				 ascending ?
+				 errmsg("nextval: reached maximum value of sequence \"%s\" (%lld)",
+						RelationGetRelationName(rel),
+						(long long) parameters->seqmax) :
+				 errmsg("nextval: reached minimum value of sequence \"%s\" (%lld)",
+						RelationGetRelationName(rel),
+						(long long) parameters->seqmin)));
+	return ascending ? parameters->seqmin : parameters->seqmax;
+}
+
+/*
+ * The sequence stands at last from now on, after a crash too: unlike nextval
+ * we log no values ahead.
+ */
+static void
+advance(Relation rel, Buffer buffer, HeapTupleHeader tuple, int64 last)
+{
+	Form_pg_sequence_data data = tuple_data(tuple);
+	Page		page = BufferGetPage(buffer);
+	Size		length = ItemIdGetLength(PageGetItemId(page, FirstOffsetNumber));
+
+	START_CRIT_SECTION();
+	MarkBufferDirty(buffer);
+	data->last_value = last;
+	data->is_called = true;
+	data->log_cnt = 0;
+
+	if (RelationNeedsWAL(rel))
+	{
+		xl_seq_rec	record;
+		XLogRecPtr	lsn;
+
+		compat_seq_rec(&record, rel);
+		XLogBeginInsert();
+		XLogRegisterBuffer(0, buffer, REGBUF_WILL_INIT);
+		XLogRegisterData((char *) &record, sizeof(record));
+		XLogRegisterData((char *) tuple, length);
+		lsn = XLogInsert(RM_SEQ_ID, XLOG_SEQ_LOG);
+		PageSetLSN(page, lsn);
+	}
+	END_CRIT_SECTION();
+}
+
+int64
+sequence_reserve(SequenceRange *range, int64 wanted, int64 *first)
+{
+	Relation	rel = open_relation(range);
+	FormData_pg_sequence parameters = read_parameters(range->relid);
+	uint64		steps;
+	Buffer		buffer;
+	HeapTupleHeader tuple;
+
+	/* with an xid the commit waits for the WAL */
+	if (RelationNeedsWAL(rel))
+		(void) GetTopTransactionId();
+
+	tuple = lock_page(rel, BUFFER_LOCK_EXCLUSIVE, &buffer);
+	*first = first_value(rel, &parameters, tuple_data(tuple));
+	steps = Min(count_steps(&parameters, *first), (uint64) wanted - 1);
+	range->increment = parameters.seqincrement;
+	advance(rel, buffer, tuple,
+			*first + (int64) (steps * (uint64) range->increment));
+	UnlockReleaseBuffer(buffer);
+
+	relation_close(rel, NoLock);
+	return (int64) steps + 1;
+}
+
+/* ---- one value ---- */
+
+/*
+ * Whether the session has no values left, given the one that nextval has just
+ * told: surely so if nobody has taken any after it.  With others about that
+ * may never be seen; then some calls must do.
+ */
+static bool
+is_drained(SequenceRange *range, int64 value)
+{
+	Relation	rel;
+	Buffer		buffer;
+	bool		last;
+
+	if (range->cache == 0)
+		range->cache = read_parameters(range->relid).seqcache;
+	if (range->cache == 1)
+		return true;
+
+	rel = open_relation(range);
+	last = tuple_data(lock_page(rel, BUFFER_LOCK_SHARE, &buffer))->last_value == value;
+	UnlockReleaseBuffer(buffer);
+	relation_close(rel, NoLock);
+
+	if (last || ++range->cached_calls / 2 >= range->cache)
+	{
+		range->cached_calls = 0;
+		return true;
+	}
+	return false;
+}
+
+int64
+sequence_next_slow(SequenceRange *range)
+{
+	bool		in_session = !IsInParallelMode();
+	int64		wanted = range->expected;
+
+	if (wanted == 0)
+		wanted = Min(range->taken / UNEXPECTED_SHARE, MAX_UNEXPECTED);
+
+	if (in_session && (!range->begun || !range->drained || wanted <= 1))
+	{
+		int64		value = nextval_internal(range->relid,
+											 range->check_privileges);
+
+		range->begun = true;
+		range->drained = is_drained(range, value);
+		range->expected = Max(range->expected - 1, 0);
+		range->taken++;
+		return value;
+	}
+
+	/* the last one expected comes from nextval */
+	if (in_session && range->expected > 0)
+		wanted--;
+	range->left = sequence_reserve(range, Max(wanted, 1), &range->next);
+	range->expected = Max(range->expected - range->left, 0);
+	range->taken += range->left;
+	return sequence_next(range);
+}
+
+/* ---- defaults ---- */
+
+static SequenceRange *
+find_range(List **ranges, Oid relid, bool check_privileges)
+{
+	SequenceRange *range;
+	ListCell   *lc;
+
+	foreach(lc, *ranges)
+	{
+		range = lfirst(lc);
+		if (range->relid == relid && range->check_privileges == check_privileges)
+			return range;
+	}
+	range = sequence_open(relid, check_privileges);
+	*ranges = lappend(*ranges, range);
+	return range;
+}
+
+bool
+sequence_recognize(Expr *expr, List **ranges, SequenceDefault *def)
+{
+	memset(def, 0, sizeof(*def));
+	def->type = INT8OID;
+
+	if (IsA(expr, NextValueExpr))
+	{
+		NextValueExpr *next = (NextValueExpr *) expr;
+
+		def->type = next->typeId;
+		def->range = find_range(ranges, next->seqid, false);
+		return true;
+	}
+
+	if (IsA(expr, FuncExpr))
+	{
+		FuncExpr   *cast = (FuncExpr *) expr;
+
+		if (cast->funcid == F_INT4_INT8 || cast->funcid == F_INT2_INT8)
+		{
+			def->type = cast->funcresulttype;
+			def->cast = cast->funcid == F_INT4_INT8 ? int84 : int82;
+			expr = linitial(cast->args);
+		}
+	}
+	if (IsA(expr, FuncExpr) && ((FuncExpr *) expr)->funcid == F_NEXTVAL)
+	{
+		Node	   *sequence = linitial(((FuncExpr *) expr)->args);
+
+		if (IsA(sequence, Const) && !((Const *) sequence)->constisnull)
+		{
+			Oid			relid = DatumGetObjectId(((Const *) sequence)->constvalue);
+
+			def->range = find_range(ranges, relid, true);
+			return true;
+		}
+	}
+	return false;
+}
+
+static bool
+is_watching_function(Oid function, void *context)
+{
+	switch (function)
+	{
+		case F_NEXTVAL:
+		case F_CURRVAL:
+		case F_LASTVAL:
+		case F_SETVAL_REGCLASS_INT8:
+		case F_SETVAL_REGCLASS_INT8_BOOL:
+			return true;
+		default:
+			return function >= FirstNormalObjectId &&
+				func_volatile(function) == PROVOLATILE_VOLATILE;
+	}
+}
+
+static bool
+is_watched_walker(Node *node, void *context)
+{
+	if (node == NULL)
+		return false;
+	return check_functions_in_node(node, is_watching_function, context) ||
+		expression_tree_walker(node, is_watched_walker, context);
+}
+
+bool
+sequence_is_watched(Node *expr)
+{
+	return is_watched_walker(expr, NULL);
+}
+
+Datum
+sequence_cast(const SequenceDefault *def, int64 value, Guard *guard)
+{
+	if (def->cast == NULL)
+		return def->type == INT4OID ? Int32GetDatum((int32) value) :
+			Int16GetDatum((int16) value);
+	guard_open(guard);
+	return DirectFunctionCall1(def->cast, Int64GetDatum(value));
+}
