@@ -8,8 +8,8 @@ Three kinds of case:
   same order and the same bits, the same count, the same entries in the log
   that triggers keep; or both fail, with the same SQLSTATE.  The same again
   with a small pgbulk.chunk_size, with the direct writer where it takes the
-  table, and, where COPY succeeds, with on_error = ignore (of bulk_load; of
-  COPY too, from 17 on).
+  table, alone and with workers, in large and small chunks, and, where COPY
+  succeeds, with on_error = ignore (of bulk_load; of COPY too, from 17 on).
 - sift: a plain table and a file of odd values, good and bad.  bulk_load with
   on_error = ignore says which rows are bad.  COPY must load the file without
   them to the same table, and refuse each of them with the SQLSTATE that the
@@ -246,6 +246,7 @@ class Runner:
     def __init__(self, number, folder, version, databases, amcheck):
         self.amcheck = amcheck
         self.loaded = 0				# cases that COPY loads
+        self.direct = 0				# loads by the direct writer
         self.folder = os.path.join(folder, "job%d" % number)
         os.mkdir(self.folder)
         os.chmod(self.folder, 0o777)
@@ -323,14 +324,14 @@ class Runner:
         runs = [({}, chunk) for chunk in case.chunks]
         if case.ignore and not copy.failed():
             runs.append(({"on_error": "ignore"}, random.Random(len(case.rows)).choice(case.chunks)))
-        if case.direct:
-            runs.append(({"writer": "direct"}, case.chunks[0]))
+        runs += case.direct
         notes = []
         for more, chunk in runs:
             said = ("".join(" %s=%s" % pair for pair in more.items())) + (" chunk_size=%d" % chunk if chunk else "")
             bulk = self.side(case, case.bulk_sql(self.path, more), [AMCHECK % (self.schema, self.schema)] if self.amcheck and not copy.failed() else (), chunk)
             if "writer" in more and NO_WRITER.match(bulk.messages[0] if bulk.messages else ""):
                 continue
+            self.direct += "writer" in more and not bulk.failed()
             wrong, note = compare(case, copy, bulk, said)
             if note and note.startswith(STRICTER):
                 return [], [note]
@@ -363,8 +364,9 @@ class Runner:
     def sift(self, case):
         path = self.write(case.data())
         query = ["SELECT 'reject', byte_offset, sqlstate, split_part(message, E'\\n', 1) FROM rejected ORDER BY byte_offset;"]
-        more = dict({"on_error": "ignore", "reject_table": "rejected"}, **({"writer": "direct"} if case.direct else {}))
-        bulk = self.side(case, case.bulk_sql(path, more), query, chunk=case.chunks[1])
+        direct, chunk = case.direct[-1] if case.direct else ({}, case.chunks[1])
+        more = dict({"on_error": "ignore", "reject_table": "rejected"}, **direct)
+        bulk = self.side(case, case.bulk_sql(path, more), query, chunk=chunk)
         if bulk.problem or bulk.failed():
             return ["sifting failed: %s %s" % (bulk.problem or "", " ".join(bulk.states + bulk.messages))], []
         rejects = {}
@@ -433,7 +435,7 @@ class Runner:
             file.write(case.data())
         os.chmod(path, 0o644)
         more = {"on_error": "ignore", "reject_table": "rejected"} if case.kind == "sift" else {}
-        script = ["-- in a database with encoding %s and prelude.sql; the chunk sizes tried: %s" % (case.database, case.chunks)]
+        script = ["-- in a database with encoding %s and prelude.sql; the chunk sizes tried: %s; with the direct writer: %s" % (case.database, case.chunks, case.direct)]
         for side, load in (("COPY", case.copy_sql(path)), ("bulk_load", case.bulk_sql(path, more).replace(" \\gset", ";"))):
             script += ["\\echo ==== " + side] + case.prepare_sql("reproduction") + ["SELECT setseed(0.25);"]
             if side != "COPY":
@@ -470,6 +472,7 @@ class Run:
         self.passed = 0
         self.skipped = 0
         self.loaded = 0
+        self.direct = 0
         self.failures = []
         self.notes = {}
         self.until = time.monotonic() + options.seconds
@@ -550,6 +553,7 @@ class Run:
                     self.notes.setdefault(re.sub(r"[\"'].*", "", note)[:60], []).append((number, note))
 
         self.loaded += runner.loaded
+        self.direct += runner.direct
         for session in runner.sessions.values():
             session.close()
 
@@ -572,8 +576,8 @@ class Run:
                 print("note, %d times: %s" % (len(notes), kind))
                 for number, note in notes[:self.options.verbose]:
                     print("    case %d: %s" % (number, note))
-        print("seed %s, server %d: %d cases, %d of them skipped; COPY loads %d; %d notes" % (
-            self.options.seed, self.version, self.next, self.skipped, self.loaded, sum(map(len, self.notes.values()))))
+        print("seed %s, server %d: %d cases, %d of them skipped; COPY loads %d, the direct writer %d times; %d notes" % (
+            self.options.seed, self.version, self.next, self.skipped, self.loaded, self.direct, sum(map(len, self.notes.values()))))
         print("%d passed, %d failed" % (self.passed, len(self.failures)))
 
 
