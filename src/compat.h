@@ -170,22 +170,32 @@ compat_extend(Relation rel, BufferAccessStrategy strategy, uint32 n,
 }
 
 /*
- * The visibility map's bits for a page whose tuples are all frozen; the page
- * is locked and says so itself, map is the pinned page of the map.  19 wants
- * this to be one WAL record with the page's own.
+ * The visibility map's bits for a new page whose tuples are all frozen; map is
+ * the pinned page of the map.  Before 19 the map is set and logged by itself,
+ * when the page is done but still locked (compat_frozen_after); from then on
+ * it changes with the page, in the same critical section and WAL record.
  */
-#if PG_VERSION_NUM < 190000
-#define COMPAT_SET_ALL_FROZEN 1
 #include "access/visibilitymap.h"
+#include "access/xloginsert.h"
 
-static inline void
-compat_set_all_frozen(Relation rel, BlockNumber block, Buffer buffer,
-					  Buffer map)
-{
-	visibilitymap_set(rel, block, buffer, InvalidXLogRecPtr, map,
-					  InvalidTransactionId,
-					  VISIBILITYMAP_ALL_VISIBLE | VISIBILITYMAP_ALL_FROZEN);
-}
+#define COMPAT_ALL_FROZEN (VISIBILITYMAP_ALL_VISIBLE | VISIBILITYMAP_ALL_FROZEN)
+
+#if PG_VERSION_NUM >= 190000
+#define compat_frozen_before(map) LockBuffer((map), BUFFER_LOCK_EXCLUSIVE)
+#define compat_frozen_set(rel, block, map) \
+	visibilitymap_set((block), (map), COMPAT_ALL_FROZEN, (rel)->rd_locator)
+#define compat_frozen_register(map) XLogRegisterBuffer(1, (map), 0)
+#define compat_frozen_logged(map, lsn) PageSetLSN(BufferGetPage(map), (lsn))
+#define compat_frozen_after(rel, block, buffer, map) \
+	LockBuffer((map), BUFFER_LOCK_UNLOCK)
+#else
+#define compat_frozen_before(map) ((void) 0)
+#define compat_frozen_set(rel, block, map) ((void) 0)
+#define compat_frozen_register(map) ((void) 0)
+#define compat_frozen_logged(map, lsn) ((void) 0)
+#define compat_frozen_after(rel, block, buffer, map) \
+	visibilitymap_set((rel), (block), (buffer), InvalidXLogRecPtr, (map), \
+					  InvalidTransactionId, COMPAT_ALL_FROZEN)
 #endif
 
 /* A ring of buffers for bulk writes; 15 has only the usual 16 MB. */

@@ -221,12 +221,12 @@ has_nulls(const RowFormer *former)
 
 /* The null bitmap as it stands in a tuple's header. */
 static inline void
-put_bitmap(const RowFormer *former, bits8 *bits)
+put_bitmap(const RowFormer *former, uint8 *bits)
 {
 	int			nbytes = BITMAPLEN(former->natts);
 
 	for (int i = 0; i < nbytes; i++)
-		bits[i] = (bits8) (former->present[i / 8] >> (i % 8 * 8));
+		bits[i] = (uint8) (former->present[i / 8] >> (i % 8 * 8));
 }
 
 /* Sources are readable for 64 bytes beyond, targets have OVERCOPY to spare. */

@@ -57,10 +57,6 @@ direct_refusal(Relation rel, const BulkOptions *options)
 		return "it has triggers or foreign keys that see each row";
 	if (rel->rd_rel->relhasindex && RelationGetIndexList(rel) != NIL)
 		return "it has indexes";
-#ifndef COMPAT_SET_ALL_FROZEN
-	if (options->freeze)
-		return "option \"freeze\" is set";
-#endif
 	return NULL;
 }
 

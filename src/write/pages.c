@@ -219,6 +219,8 @@ log_page(PageBatch *batch, Buffer buffer, Page page, bool is_last)
 	XLogBeginInsert();
 	XLogRegisterData((char *) &head, SizeOfHeapMultiInsert);
 	XLogRegisterBuffer(0, buffer, flags);
+	if (batch->stamp.frozen)
+		compat_frozen_register(batch->map);
 	XLogRegisterBufData(0, batch->record, p - batch->record);
 	XLogSetRecordFlags(XLOG_INCLUDE_ORIGIN);
 	return XLogInsert(RM_HEAP2_ID, XLOG_HEAP2_MULTI_INSERT | XLOG_HEAP_INIT_PAGE);
@@ -277,16 +279,22 @@ write_page(PageBatch *batch, int index)
 	Page		source = get_page(batch, index);
 	Page		page = BufferGetPage(buffer);
 
+	bool		all_frozen = batch->stamp.frozen && !batch->tuplewise;
+
 	set_ctids(source, block);
-	if (batch->stamp.frozen)
+	if (all_frozen)
 	{
 		PageSetAllVisible(source);
 		visibilitymap_pin(batch->rel, block, &batch->map);
 	}
 	LockBuffer(buffer, BUFFER_LOCK_EXCLUSIVE);
+	if (all_frozen)
+		compat_frozen_before(batch->map);
 	START_CRIT_SECTION();
 	memcpy(page, source, BLCKSZ);
 	MarkBufferDirty(buffer);
+	if (all_frozen)
+		compat_frozen_set(batch->rel, block, batch->map);
 	if (batch->tuplewise)
 		log_tuples(buffer, page);
 	else if (batch->logged)
@@ -296,10 +304,12 @@ write_page(PageBatch *batch, int index)
 										 index == batch->npages - 1);
 
 		PageSetLSN(page, lsn);
+		if (all_frozen)
+			compat_frozen_logged(batch->map, lsn);
 	}
 	END_CRIT_SECTION();
-	if (batch->stamp.frozen)
-		compat_set_all_frozen(batch->rel, block, buffer, batch->map);
+	if (all_frozen)
+		compat_frozen_after(batch->rel, block, buffer, batch->map);
 	UnlockReleaseBuffer(buffer);
 }
 
