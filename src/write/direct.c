@@ -190,6 +190,7 @@ direct_hold(Writer *base, bool (*may_place) (void *arg), void *arg)
 
 	place_rows(writer);
 	pages_resize(writer->batch, PAGES_HELD);
+	toast_hold(writer->toaster, true);
 	writer->may_place = may_place;
 	writer->may_place_arg = arg;
 }
@@ -201,6 +202,7 @@ direct_let_go(Writer *base)
 
 	writer->may_place = NULL;
 	pages_resize(writer->batch, PAGES_BATCH);
+	toast_hold(writer->toaster, false);
 }
 
 /*

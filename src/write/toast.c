@@ -18,8 +18,11 @@
 #include "utils/snapmgr.h"
 #include "write/toast.h"
 
-/* Pages of a decoded table's chunks after which its rows are placed. */
-#define DECODED_PAGES 1024
+/* Pages of chunks held after which it is time to place their rows. */
+#define HELD_PAGES 1024
+
+/* Pages whose gaps the last chunks of values may fill. */
+#define GAP_PAGES 64
 
 /* What a row's work needs at first: more than most rows do. */
 #define ROW_CONTEXT_SIZE (64 * 1024)
@@ -48,6 +51,8 @@ struct Toaster
 {
 	Relation	rel;
 	PageStamp	stamp;
+	bool		decoded;
+	bool		hold;			/* nothing is placed but by toast_flush */
 	MemoryContext context;
 
 	/* one row's work */
@@ -67,7 +72,7 @@ struct Toaster
 
 	/* not yet placed */
 	PageBatch  *batch;			/* NULL: none yet */
-	uint16		room[PAGES_BATCH];	/* in its pages before the last, if not decoded */
+	uint16	   *room;			/* in its pages before the last */
 	ChunkEntry *entries;		/* in key order, but for a turn of the counter of OIDs */
 	int64		nentries;
 	int64		max_entries;
@@ -81,6 +86,7 @@ toast_open(Relation rel, PageStamp stamp)
 
 	toaster->rel = rel;
 	toaster->stamp = stamp;
+	toaster->decoded = toaster->hold = RelationIsLogicallyLogged(rel);
 	toaster->context = CurrentMemoryContext;
 	toaster->row_context = AllocSetContextCreate(CurrentMemoryContext,
 												 "bulk_load wide row",
@@ -91,6 +97,12 @@ toast_open(Relation rel, PageStamp stamp)
 	toaster->row.ttc_isnull = palloc(natts * sizeof(bool));
 	toaster->row.ttc_attr = palloc(natts * sizeof(ToastAttrInfo));
 	return toaster;
+}
+
+void
+toast_hold(Toaster *toaster, bool hold)
+{
+	toaster->hold = hold || toaster->decoded;
 }
 
 /* The greatest id that any tuple in a TOAST table has, dead or alive. */
@@ -178,27 +190,32 @@ new_id(Toaster *toaster)
 static void
 make_room(Toaster *toaster)
 {
-	if (toaster->batch != NULL && !toaster->batch->decoded)
-		toast_flush(toaster);
-	else if (toaster->batch != NULL)
-		pages_grow(toaster->batch);
-	else
+	if (toaster->batch == NULL)
 	{
 		MemoryContext old = MemoryContextSwitchTo(toaster->context);
 
 		toaster->batch = pages_open(toaster->table, toaster->stamp, PAGES_BATCH);
+		toaster->room = palloc(PAGES_BATCH * sizeof(uint16));
 		MemoryContextSwitchTo(old);
 	}
+	else if (toaster->hold)
+	{
+		pages_grow(toaster->batch);
+		toaster->room = repalloc_huge(toaster->room,
+									  toaster->batch->capacity * sizeof(uint16));
+	}
+	else
+		toast_flush(toaster);
 }
 
-/* The page before the last with the least room that will do, or -1. */
+/* The page, not the last, with the least room that will do; -1: none. */
 static int
 find_room(const Toaster *toaster, Size needed)
 {
 	int			last = pages_last_page(toaster->batch);
 	int			best = -1;
 
-	for (int i = 0; i < last; i++)
+	for (int i = Max(0, last - GAP_PAGES); i < last; i++)
 		if (toaster->room[i] >= needed &&
 			(best < 0 || toaster->room[i] < toaster->room[best]))
 			best = i;
@@ -216,7 +233,7 @@ fill_gap(Toaster *toaster, Size len, ChunkEntry *entry)
 	Size		needed = MAXALIGN(len) + sizeof(ItemIdData);
 	int			page;
 
-	if (toaster->batch == NULL || toaster->batch->decoded)
+	if (toaster->batch == NULL || toaster->decoded)
 		return false;
 	page = find_room(toaster, needed);
 	if (page < 0)
@@ -239,8 +256,7 @@ append_chunk(Toaster *toaster, Size len, ChunkEntry *entry)
 	batch = toaster->batch;
 	entry->page = pages_last_page(batch);
 	entry->offset = pages_last_offset(batch);
-	if (!batch->decoded)
-		toaster->room[entry->page] = batch->upper - batch->lower;
+	toaster->room[entry->page] = batch->upper - batch->lower;
 }
 
 /* The next entry, in key order. */
@@ -433,15 +449,15 @@ toast_shrink(Toaster *toaster, HeapTuple tuple)
 		ereport(ERROR,
 				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
 				 errmsg("row is too big: size %zu, maximum size %zu",
-						(Size) tuple->t_len, MaxHeapTupleSize)));
+						(Size) MAXALIGN(tuple->t_len), MaxHeapTupleSize)));
 	return tuple;
 }
 
 bool
 toast_is_full(const Toaster *toaster)
 {
-	return toaster->batch != NULL && toaster->batch->decoded &&
-		toaster->batch->npages >= DECODED_PAGES;
+	return toaster->hold && toaster->batch != NULL &&
+		toaster->batch->npages >= HELD_PAGES;
 }
 
 static void
@@ -479,6 +495,16 @@ toast_flush(Toaster *toaster)
 	toast_discard(toaster);
 }
 
+static void
+close_batch(Toaster *toaster)
+{
+	if (toaster->batch == NULL)
+		return;
+	pages_close(toaster->batch);
+	pfree(toaster->room);
+	toaster->batch = NULL;
+}
+
 void
 toast_discard(Toaster *toaster)
 {
@@ -486,19 +512,16 @@ toast_discard(Toaster *toaster)
 	if (toaster->batch == NULL)
 		return;
 	pages_discard(toaster->batch);
-	if (toaster->batch->capacity > DECODED_PAGES)
-	{
-		pages_close(toaster->batch);
-		toaster->batch = NULL;
-	}
+	/* what a single huge row has needed */
+	if (toaster->batch->capacity > HELD_PAGES)
+		close_batch(toaster);
 }
 
 void
 toast_close(Toaster *toaster)
 {
 	Assert(toaster->nentries == 0);
-	if (toaster->batch != NULL)
-		pages_close(toaster->batch);
+	close_batch(toaster);
 	if (toaster->table != NULL)
 	{
 		/* the locks stay, as after any insert */

@@ -18,7 +18,9 @@
  * the batch, all of them and no others, and right after them the batch.
  * Between the two nobody, nor another worker, may log changes of the same
  * transaction.  toast_is_full says when it is time.  Where the table is not
- * decoded, chunks are placed as pages fill, and the order does not matter.
+ * decoded, chunks are placed as pages fill, and the order does not matter;
+ * unless the caller may yet forget rows: then it must ask for the same
+ * (toast_hold), for chunks without a row are never found by VACUUM.
  */
 #ifndef PGBULK_TOAST_H
 #define PGBULK_TOAST_H
@@ -52,13 +54,16 @@ extern Toaster *toast_open(Relation rel, PageStamp stamp);
  */
 extern HeapTuple toast_shrink(Toaster *toaster, HeapTuple tuple);
 
-/* Of a decoded table: enough chunks wait, it is time to place the rows. */
+/* Chunks stay private until toast_flush, as those of a decoded table do. */
+extern void toast_hold(Toaster *toaster, bool hold);
+
+/* So many chunks are held that it is time to place the rows. */
 extern bool toast_is_full(const Toaster *toaster);
 
 /* All chunks and their index entries are in the TOAST table. */
 extern void toast_flush(Toaster *toaster);
 
-/* Forgets the chunks that are not yet placed; their rows must not be either. */
+/* Forgets the chunks that are held; their rows must not be placed either. */
 extern void toast_discard(Toaster *toaster);
 
 extern void toast_close(Toaster *toaster);
