@@ -42,6 +42,7 @@ class Case:
         self.any_order = False		# of the log
         self.settled = True			# a skipped row changes nothing for the others
         self.counted = True			# COPY counts what a trigger leaves out
+        self.bare = False			# the direct writer takes the table
         self.spoil_seed = None
         self.corrupt_seed = None
 
@@ -192,7 +193,8 @@ def choose_where(rng, table):
 
 def table_case(rng, kind, version, database):
     case = Case(kind, database)
-    table = Table(rng, version, ascii_names=database != "UTF8")
+    case.bare = rng.random() < 0.3
+    table = Table(rng, version, ascii_names=database != "UTF8", bare=case.bare)
     if rng.random() < 0.15:
         case.where = choose_where(rng, table)
     case.setup = table.setup("rows_now" in (case.where or ""))
@@ -289,7 +291,7 @@ def make_case(seed, number, version):
     case = make(rng, version, database)
     case.chunks = [None, rng.choice(CHUNKS)]
     case.ignore = rng.random() < 0.5
-    case.direct = direct_runs(rng) if rng.random() < 0.5 else []
+    case.direct = direct_runs(rng) if case.bare or rng.random() < 0.5 else []
     return case
 
 

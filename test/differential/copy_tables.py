@@ -63,11 +63,14 @@ CREATE FUNCTION rows_now() RETURNS int LANGUAGE plpgsql VOLATILE AS $$
 
 
 class Table:
-    def __init__(self, rng, version, ascii_names=True):
+    def __init__(self, rng, version, ascii_names=True, bare=False):
+        """bare: nothing looks at each row once it is in the table."""
         self.rng = rng
         self.version = version
+        self.bare = bare
         self.name = rng.choice(["t", "t", "Load Into"])
-        self.kind = rng.choice(["plain"] * 5 + ["unlogged", "temp", "list", "range", "hash", "sub", "parent", "child", "view", "heap2"])
+        self.kind = rng.choice(["plain"] * 5 + ["unlogged", "temp", "parent", "child"]) if bare else rng.choice(
+            ["plain"] * 5 + ["unlogged", "temp", "list", "range", "hash", "sub", "parent", "child", "view", "heap2"])
         self.partitioned = self.kind in ("list", "range", "hash", "sub")
         self.constraints = []
         self.after = []				# SQL once the table is there
@@ -114,7 +117,10 @@ class Table:
     def add_features(self, names):
         rng = self.rng
         number = None
-        if rng.random() < 0.35:
+        if self.bare:
+            number = self.integer(names.pop(), lambda rng, row: str(row))
+            self.columns.append(number)
+        elif rng.random() < 0.35:
             column = self.integer(names.pop(), lambda rng, row: str(row * 3 if rng.random() < 0.97 else row))
             kind = rng.randrange(5)
             self.has_key = True
@@ -136,7 +142,7 @@ class Table:
                 column.clauses = " UNIQUE"
             self.columns.append(column)
             number = column
-        if rng.random() < 0.2 and self.kind != "temp":
+        if rng.random() < 0.2 and self.kind != "temp" and not self.bare:
             column = self.integer(names.pop(), lambda rng, row: str(rng.randint(0, 18) if rng.random() < 0.99 else 19))
             self.deferred |= rng.random() < 0.4
             column.clauses = " REFERENCES referenced" + (" DEFERRABLE INITIALLY DEFERRED" if self.deferred else "")
@@ -162,7 +168,7 @@ class Table:
         if number and rng.random() < 0.3:
             self.constraints.append("CONSTRAINT small CHECK (%s < 100)" % ident(number.name))
         for column in self.columns:
-            if rng.random() < 0.1 and column.stored and column.type.key:
+            if rng.random() < 0.1 and column.stored and column.type.key and not self.bare:
                 method = rng.choice(["btree", "btree", "hash"])
                 self.after.append("CREATE INDEX ON @ USING %s (%s)" % (method, ident(column.name)))
 
@@ -175,8 +181,8 @@ class Table:
             return
         self.logs = True
         for n in range(rng.randint(1, 3)):
-            timing = rng.choice(["BEFORE INSERT ON @ FOR EACH ROW", "AFTER INSERT ON @ FOR EACH ROW", "BEFORE INSERT ON @ FOR EACH STATEMENT",
-                                 "AFTER INSERT ON @ FOR EACH STATEMENT", "transition"])
+            timing = rng.choice(["BEFORE INSERT ON @ FOR EACH STATEMENT", "AFTER INSERT ON @ FOR EACH STATEMENT"] + [
+                "BEFORE INSERT ON @ FOR EACH ROW", "AFTER INSERT ON @ FOR EACH ROW", "transition"] * (not self.bare))
             function = rng.choice(["log_it()", "log_it()", "count_it(@)"])
             if timing.startswith("BEFORE") and timing.endswith("ROW"):
                 function = rng.choice([function, "skip_it()"])
