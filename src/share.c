@@ -4,6 +4,7 @@
  */
 #include "postgres.h"
 
+#include <dlfcn.h>
 #include <unistd.h>
 
 #include "access/htup_details.h"
@@ -51,7 +52,6 @@ typedef struct Shared
 	Size		chunk_size;
 	ScanEol		eol;
 	int			encoding;		/* of the file: a worker has none of its client's */
-	bool		guarded;
 } Shared;
 
 /* One process's part. */
@@ -356,6 +356,21 @@ estimate(shm_toc_estimator *estimator, Size size)
 	shm_toc_estimate_keys(estimator, 1);
 }
 
+PGDLLEXPORT void share_worker_main(dsm_segment *segment, shm_toc *toc);
+
+/*
+ * This library's path: by its name alone a worker may find another one, as
+ * Debian's setting extension_destdir is not for names.
+ */
+static const char *
+library_path(void)
+{
+	Dl_info		info;
+
+	return dladdr((void *) share_worker_main, &info) != 0 ?
+		info.dli_fname : "pgbulk";
+}
+
 /* Starts workers; NULL where there is none. */
 static ParallelContext *
 start_workers(const ShareLeader *leader, int nworkers, Shared *shared,
@@ -368,7 +383,7 @@ start_workers(const ShareLeader *leader, int nworkers, Shared *shared,
 	Size		attnums_size = sizeof(AttrNumber) * batch->target->nfields;
 	ParallelContext *pcxt;
 
-	pcxt = CreateParallelContext("pgbulk", "share_worker_main", nworkers);
+	pcxt = CreateParallelContext(library_path(), "share_worker_main", nworkers);
 	estimate(&pcxt->estimator, sizeof(Shared));
 	estimate(&pcxt->estimator, sizeof(Parallel));
 	estimate(&pcxt->estimator, path_size);
@@ -431,11 +446,10 @@ limit_batch(Batch *batch, Share *share)
 	batch->sink = &queue_sink;
 	batch->sink_arg = share;
 	batch->err = &batch->error;
-#ifdef COMPAT_PARALLEL_SUBTRANSACTIONS
 	if (!guard->enabled)
 		guard_enable(guard);
-#else
-	guard->forbidden = guard->enabled;
+#ifndef COMPAT_PARALLEL_SUBTRANSACTIONS
+	guard->forbidden = true;
 #endif
 }
 
@@ -486,13 +500,18 @@ share_lead(const ShareLeader *leader, int nworkers)
 		.source = *leader->source,
 		.chunk_size = leader->chunk_size,
 		.eol = batch->reader->eol,
-		.encoding = batch->options->encoding,
-		.guarded = batch->guard->enabled
+		.encoding = batch->options->encoding
 	};
 	ParallelContext *pcxt;
 	Parallel   *parallel;
 
 	reader_place(batch->reader, &cursor.offset, &cursor.line);
+
+	/*
+	 * In parallel mode no command can begin, but the end of a subtransaction
+	 * begins one if the current one's number has been used.
+	 */
+	CommandCounterIncrement();
 	EnterParallelMode();
 	pcxt = start_workers(leader, nworkers, &shared, &cursor, &parallel);
 	if (pcxt != NULL)
@@ -518,8 +537,6 @@ share_lead(const ShareLeader *leader, int nworkers)
 }
 
 /* ---- a worker ---- */
-
-PGDLLEXPORT void share_worker_main(dsm_segment *segment, shm_toc *toc);
 
 void
 share_worker_main(dsm_segment *segment, shm_toc *toc)
@@ -560,11 +577,9 @@ share_worker_main(dsm_segment *segment, shm_toc *toc)
 	file.path = shm_toc_lookup(toc, KEY_PATH, false);
 	batch.reader = reader_open(source_share(&file, shared->chunk_size), options);
 	batch.writer = direct_join(batch.target, &shared->stamp, &guard);
+	limit_batch(&batch, &share);
 	batch_open_where(&batch);
 	batch_open_columns(&batch);
-	if (shared->guarded)
-		guard_enable(&guard);
-	limit_batch(&batch, &share);
 
 	load_chunks(&share);
 
