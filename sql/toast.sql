@@ -28,7 +28,7 @@ BEGIN
 			coalesce((SELECT option_value FROM pg_class, pg_options_to_table(reloptions) WHERE oid = t::regclass AND option_name = 'toast_tuple_target'), '2032'));
 	END IF;
 	EXECUTE format('COPY %I FROM %L WITH (FORMAT csv)', t || '_copy', file);
-	SELECT rows_loaded INTO loaded FROM bulk_load(t::regclass, file, '{"writer": "direct"}');
+	SELECT rows_loaded INTO loaded FROM bulk_load(t::regclass, file, '{"writer": "direct", "workers": 0}');
 	SELECT count(*) INTO differ FROM (SELECT * FROM pg_temp.rows(t) EXCEPT ALL SELECT * FROM pg_temp.rows(t || '_copy')) x;
 	SELECT count(*) INTO moved FROM pg_temp.chunks(t);
 	SELECT count(*) INTO moved_differ FROM

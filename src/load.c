@@ -17,8 +17,10 @@
 #include "load.h"
 #include "mb/pg_wchar.h"
 #include "miscadmin.h"
+#include "optimizer/optimizer.h"
 #include "progress.h"
 #include "result.h"
+#include "rewrite/rewriteHandler.h"
 #include "share.h"
 #include "row/convert.h"
 #include "row/guard.h"
@@ -28,7 +30,7 @@
 #include "utils/memutils.h"
 #include "write/writer.h"
 
-int			load_chunk_size = 1024 * 1024;
+int			load_chunk_size = 256 * 1024;
 
 typedef struct Load
 {
@@ -342,6 +344,7 @@ load_side_by_side(Load *load)
 	if (result.workers == 0)
 	{
 		load->share_refusal = "no background worker was free";
+		load->result->no_workers = load->share_refusal;
 		return;
 	}
 	if (result.chunks >= ENOUGH_CHUNKS)
@@ -366,6 +369,7 @@ load_one_file(Load *load)
 		batch_open_columns(&load->batch);
 
 	load->share_refusal = share_refusal(&load->batch, load->rejects);
+	load->result->no_workers = load->share_refusal;
 	load->batches_alone = 0;
 	load->patience = 1;
 	while (!batch_finished(&load->batch) &&
@@ -407,17 +411,54 @@ check_columns(Load *load)
 	MemoryContextReset(load->file_context);
 }
 
-/* The writer that options ask for. */
+/*
+ * Whether an expression of the load may look at the table, and so must find
+ * each row there before the next one comes.  With header = map any column may
+ * turn out to be missing.
+ */
+static bool
+has_volatile_expression(Load *load)
+{
+	const BulkOptions *options = load->options;
+	Relation	rel = load->target->rel;
+	bool		any = options->header == BULK_HEADER_MAP ||
+		options->default_marker != NULL ||
+		options->missing == BULK_MISSING_DEFAULT;
+
+	if (contain_volatile_functions((Node *) load->target->where))
+		return true;
+	for (int i = 0; i < RelationGetNumberOfAttributes(rel); i++)
+	{
+		Form_pg_attribute att = TupleDescAttr(RelationGetDescr(rel), i);
+
+		if (!att->attisdropped && att->atthasdef && !att->attgenerated &&
+			(any || !batch_gives(&load->batch, i + 1)) &&
+			contain_volatile_functions_not_nextval(build_column_default(rel, i + 1)))
+			return true;
+	}
+	return false;
+}
+
+/* The writer that options ask for, or that serves best. */
 static Writer *
 open_writer(Load *load)
 {
 	const BulkOptions *options = load->options;
-	const char *refusal;
+	const char *refusal = NULL;
 
-	if (options->writer != BULK_WRITER_DIRECT)
+	if (options->writer != BULK_WRITER_BUFFERED)
+	{
+		refusal = direct_refusal(load->target->rel, options);
+		if (refusal == NULL && has_volatile_expression(load))
+			refusal = "a volatile expression may look at it";
+	}
+	if (options->writer == BULK_WRITER_AUTO && refusal == NULL)
+		refusal = target_try_lock(load->target);
+	load->result->not_direct = refusal;
+
+	if (options->writer == BULK_WRITER_BUFFERED ||
+		(options->writer == BULK_WRITER_AUTO && refusal != NULL))
 		return buffered_open(load->target, options, &load->guard);
-
-	refusal = direct_refusal(load->target->rel, options);
 	if (refusal != NULL)
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),

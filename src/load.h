@@ -24,6 +24,8 @@ typedef struct LoadResult
 	int64		bytes_read;
 	const char *writer;
 	int			workers;
+	const char *not_direct;		/* why the writer is not, or NULL */
+	const char *no_workers;		/* why they could not help, or NULL */
 	TimestampTz started;
 	TimestampTz finished;
 	Jsonb	   *details;

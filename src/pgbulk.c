@@ -38,7 +38,7 @@ _PG_init(void)
 							"Bytes of a file that are read and loaded at a time.",
 							"Small values are for tests: rows and fields then cross chunk borders.",
 							&load_chunk_size,
-							1024 * 1024, 16, 256 * 1024 * 1024,
+							256 * 1024, 16, 256 * 1024 * 1024,
 							PGC_USERSET,
 							GUC_UNIT_BYTE | GUC_NOT_IN_SAMPLE,
 							NULL, NULL, NULL);

@@ -33,6 +33,18 @@ push_numeric(CompatJsonb *state, const char *key, Numeric number)
 	compat_push_jsonb(state, WJB_VALUE, &value);
 }
 
+static void
+push_string(CompatJsonb *state, const char *key, const char *string)
+{
+	JsonbValue	value;
+
+	push_key(state, key);
+	value.type = jbvString;
+	value.val.string.val = unconstify(char *, string);
+	value.val.string.len = strlen(string);
+	compat_push_jsonb(state, WJB_VALUE, &value);
+}
+
 /* Seconds between two moments, to the microsecond. */
 static void
 push_seconds(CompatJsonb *state, const char *key, instr_time from,
@@ -84,6 +96,10 @@ result_details(const LoadResult *result, const LoadTimes *times, List *paths,
 	push_files(&state, paths);
 	push_numeric(&state, "wal_bytes",
 				 int64_to_numeric(pgWalUsage.wal_bytes - times->wal_before));
+	if (result->not_direct != NULL)
+		push_string(&state, "not_direct", result->not_direct);
+	else if (result->no_workers != NULL && result->workers == 0)
+		push_string(&state, "no_workers", result->no_workers);
 	rejects_details(rejects, &state);
 	object = compat_push_jsonb(&state, WJB_END_OBJECT, NULL);
 	return JsonbValueToJsonb(object);

@@ -26,6 +26,7 @@
 #include "parser/parse_collate.h"
 #include "parser/parse_expr.h"
 #include "parser/parser.h"
+#include "storage/bufmgr.h"
 #include "storage/lmgr.h"
 #include "target.h"
 #include "utils/acl.h"
@@ -34,6 +35,9 @@
 #include "utils/portal.h"
 #include "utils/rls.h"
 #include "utils/snapmgr.h"
+
+/* Any of these lets LOCK TABLE keep writers out. */
+#define LOCK_PRIVILEGES (ACL_UPDATE | ACL_DELETE | ACL_TRUNCATE)
 
 /* Tables, partitioned tables, and views whose trigger takes the rows. */
 static void
@@ -364,7 +368,7 @@ lock_mode(Oid relid, const BulkOptions *options)
 
 	/* what TRUNCATE and LOCK TABLE ask for */
 	allowed = pg_class_aclcheck(relid, GetUserId(), options->truncate ? ACL_TRUNCATE :
-								ACL_UPDATE | ACL_DELETE | ACL_TRUNCATE);
+								LOCK_PRIVILEGES);
 	if (allowed != ACLCHECK_OK && get_rel_name(relid) != NULL)
 		aclcheck_error(allowed, get_relkind_objtype(get_rel_relkind(relid)),
 					   get_rel_name(relid));
@@ -439,6 +443,31 @@ target_join(Oid relid, const BulkOptions *options, const AttrNumber *attnums,
 	target->attnums = palloc(sizeof(AttrNumber) * Max(nfields, 1));
 	memcpy(target->attnums, attnums, sizeof(AttrNumber) * nfields);
 	return target;
+}
+
+const char *
+target_try_lock(Target *target)
+{
+	Relation	rel = target->rel;
+	Oid			relid = RelationGetRelid(rel);
+
+	if (!RELATION_IS_LOCAL(rel) && rel->rd_newRelfilelocatorSubid == InvalidSubTransactionId)
+	{
+		/* not to lock for nothing */
+		if (RelationGetNumberOfBlocks(rel) > 0)
+			return "it is not empty";
+		if (pg_class_aclcheck(relid, GetUserId(), LOCK_PRIVILEGES) != ACLCHECK_OK)
+			return "the right to lock it is lacking";
+	}
+	if (!ConditionalLockRelationOid(relid, ShareRowExclusiveLock))
+		return "others use it";
+	if (!RELATION_IS_LOCAL(rel) && rel->rd_newRelfilelocatorSubid == InvalidSubTransactionId &&
+		RelationGetNumberOfBlocks(rel) > 0)
+	{
+		UnlockRelationOid(relid, ShareRowExclusiveLock);
+		return "it is not empty";
+	}
+	return NULL;
 }
 
 const char *

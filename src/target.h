@@ -48,6 +48,13 @@ extern Target *target_join(Oid relid, const BulkOptions *options,
  */
 extern void target_set_columns(Target *target, List *names);
 
+/*
+ * For writer auto: locks the table against other writers if that takes no
+ * waiting and the table has nothing that they could have written.  NULL, or
+ * why not ("it is not empty").
+ */
+extern const char *target_try_lock(Target *target);
+
 /* The table's name as an error message shows it. */
 extern const char *target_name(const Target *target);
 
