@@ -68,18 +68,33 @@ clip(const char *text, Size len)
 	return buf.data;
 }
 
-/* The row's bytes, if they can be shown as text. */
+/* A row's bytes, if they can be shown as text. */
 static char *
-row_text(Batch *batch, const ScanRow *row)
+row_text(Batch *batch, const char *raw, Size len)
 {
-	const char *raw = batch->reader->data + row->start;
-	Size		len = Min(row->end - row->start, 4 * MAX_CONTEXT_TEXT);
-
+	len = Min(len, BATCH_SHOWN_BYTES);
 	if (batch->reader->binary || batch->conv == NULL ||
 		batch->conv->encoding.transcode)
 		return NULL;
 	len = encoding_valid_prefix(&batch->conv->encoding, raw, len);
 	return clip(raw, len);
+}
+
+/* A line of CONTEXT for a row as a whole. */
+static void
+add_row_context(Batch *batch, const char *file, int64 line, const char *raw,
+				Size len)
+{
+	const char *name = target_name(batch->target);
+	const char *path = encoding_path_text(file);
+	char	   *text = row_text(batch, raw, len);
+
+	if (text != NULL)
+		errcontext("bulk_load of %s, file \"%s\", line %lld: \"%s\"",
+				   name, path, (long long) line, text);
+	else
+		errcontext("bulk_load of %s, file \"%s\", line %lld",
+				   name, path, (long long) line);
 }
 
 void
@@ -99,9 +114,8 @@ batch_error_context(void *arg)
 
 	if (batch->telling != NULL)
 	{
-		errcontext("bulk_load of %s, file \"%s\", line %lld", name,
-				   encoding_path_text(batch->telling->file),
-				   (long long) batch->telling->line);
+		add_row_context(batch, batch->telling->file, batch->telling->line,
+						batch->telling->raw, batch->telling->raw_len);
 		return;
 	}
 	if (source == NULL || source->path == NULL)
@@ -134,14 +148,11 @@ batch_error_context(void *arg)
 	}
 	else
 	{
-		char	   *text = row_text(batch, &batch->reader->rows[index]);
+		const ScanRow *row = &batch->reader->rows[index];
 
-		if (text != NULL)
-			errcontext("bulk_load of %s, file \"%s\", line %lld: \"%s\"",
-					   name, path, (long long) line, text);
-		else
-			errcontext("bulk_load of %s, file \"%s\", line %lld",
-					   name, path, (long long) line);
+		add_row_context(batch, source->path, line,
+						batch->reader->data + row->start,
+						row->end - row->start);
 	}
 }
 
@@ -433,6 +444,9 @@ batch_run(Batch *batch)
 
 	if (!reader->binary)
 		convert_window(batch->conv, reader->data, reader->result.consumed);
+	if (!batch->limited)
+		convert_expect(batch->conv, batch->limit_left < 0 ? reader->result.nrows :
+					   Min(reader->result.nrows, batch->limit_left));
 
 	batch->next = 0;
 	while (batch->next < reader->result.nrows && !batch_finished(batch))

@@ -50,9 +50,9 @@ typedef struct Load
 
 	/* for one file */
 	MemoryContext file_context;
-	const char *share_refusal;	/* why it is loaded without workers, or NULL */
+	bool		alone;			/* without workers, from here to its end */
 	int			batches_alone;	/* to load before workers are tried (again) */
-	int			patience;		/* how many the next time */
+	int			patience;		/* how many the next time; 0: not yet tried */
 	struct
 	{
 		int64		loaded;
@@ -321,21 +321,28 @@ load_side_by_side(Load *load)
 	};
 	int64		offset;
 	int64		line;
+	int64		left;
 	int			workers;
+	const char *refusal;
 	ShareResult result;
 
-	if (load->share_refusal != NULL || load->batch.skip_left > 0 ||
+	if (load->alone || load->batch.skip_left > 0 ||
 		load->reader->eol == SCAN_EOL_UNKNOWN || load->batches_alone-- > 0 ||
 		IsSubxactTopXidLogPending())
 		return;
 	reader_place(load->reader, &offset, &line);
-	workers = share_workers(&load->batch, load->source->size - offset,
-							load_chunk_size);
-	if (workers == 0)
+	left = load->source->size - offset;
+	workers = share_workers(&load->batch, left, load_chunk_size);
+	load->alone = workers == 0;
+	if (workers > 0 && load->patience == 0)
 	{
-		load->batches_alone = INT_MAX;
-		return;
+		load->patience = 1;
+		refusal = share_refusal(&load->batch, load->rejects, left);
+		load->alone = refusal != NULL;
+		load->result->no_workers = refusal;
 	}
+	if (load->alone)
+		return;
 
 	load->rows_alone.loaded = load->batch.rows_loaded;
 	load->rows_alone.filtered = load->batch.rows_filtered;
@@ -343,8 +350,8 @@ load_side_by_side(Load *load)
 	load->result->workers = Max(load->result->workers, result.workers);
 	if (result.workers == 0)
 	{
-		load->share_refusal = "no background worker was free";
-		load->result->no_workers = load->share_refusal;
+		load->alone = true;
+		load->result->no_workers = "no background worker was free";
 		return;
 	}
 	if (result.chunks >= ENOUGH_CHUNKS)
@@ -368,10 +375,8 @@ load_one_file(Load *load)
 	if (load->options->header == BULK_HEADER_MAP)
 		batch_open_columns(&load->batch);
 
-	load->share_refusal = share_refusal(&load->batch, load->rejects);
-	load->result->no_workers = load->share_refusal;
-	load->batches_alone = 0;
-	load->patience = 1;
+	load->alone = false;
+	load->batches_alone = load->patience = 0;
 	while (!batch_finished(&load->batch) &&
 		   reader_rows(load->reader, load->reader->max_rows, load->guard.enabled))
 	{

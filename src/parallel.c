@@ -62,15 +62,19 @@ end_reading(Parallel *parallel)
 
 bool
 parallel_take(Parallel *parallel, Source *source, const ScanDialect *dialect,
-			  uint64 *ticket, uint32 *rows)
+			  uint64 *ticket, void (*prepare) (void *arg, uint32 rows), void *arg)
 {
+	uint32		rows;
 	bool		found;
 
 	CHECK_FOR_INTERRUPTS();
 	begin_reading(parallel);
-	found = chunk_read(source, dialect, &parallel->cursor, rows);
+	found = chunk_read(source, dialect, &parallel->cursor, &rows);
 	if (found)
+	{
 		*ticket = parallel->tickets++;
+		prepare(arg, rows);
+	}
 	end_reading(parallel);
 	return found;
 }

@@ -58,11 +58,12 @@ extern void parallel_init(Parallel *parallel, const ChunkCursor *cursor);
 
 /*
  * The next chunk, read into the source's window, and its ticket.  False where
- * there is none.  *rows as chunk_read says.
+ * there is none.  prepare(arg, rows) is called before anyone else can take the
+ * chunk after it; rows are the row ends that the chunk has.
  */
 extern bool parallel_take(Parallel *parallel, Source *source,
 						  const ScanDialect *dialect, uint64 *ticket,
-						  uint32 *rows);
+						  void (*prepare) (void *arg, uint32 rows), void *arg);
 
 /* How many tickets there were, once parallel_take has said that there is no more. */
 extern uint64 parallel_tickets(Parallel *parallel);

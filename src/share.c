@@ -85,8 +85,12 @@ queue_nulled(void *arg, const char *column, const char *value,
 			 const char *file, int64 line)
 {
 	Share	   *share = arg;
+	const Batch *batch = share->batch;
+	const ScanRow *row = &batch->reader->rows[batch->next];
 
-	reject_queue_set_null(&share->queue, column, value, line);
+	reject_queue_set_null(&share->queue, column, value, line,
+						  batch->reader->data + row->start,
+						  Min(row->end - row->start, BATCH_SHOWN_BYTES));
 }
 
 static const BatchSink queue_sink = {
@@ -203,16 +207,24 @@ load_chunk(Share *share)
 	batch->next = PG_UINT32_MAX;
 }
 
+/* Values of sequences go to the rows in the order of the file. */
+static void
+prepare_rows(void *arg, uint32 rows)
+{
+	Share	   *share = arg;
+
+	convert_reserve(share->batch->conv, rows);
+}
+
 static void
 load_chunks(Share *share)
 {
 	Batch	   *batch = share->batch;
 	Writer	   *writer = batch->writer;
-	uint32		rows;
 
 	writer->routine->hold(writer, await_turn, share);
 	while (parallel_take(share->parallel, batch->reader->source,
-						 &share->dialect, &share->ticket, &rows))
+						 &share->dialect, &share->ticket, prepare_rows, share))
 	{
 		load_chunk(share);
 		if (share->leader != NULL)
@@ -250,6 +262,8 @@ collect_expressions(const Batch *batch)
 	TupleDesc	desc = RelationGetDescr(rel);
 	TupleConstr *constr = desc->constr;
 	List	   *expressions = list_copy(batch->target->where);
+	bool		any = batch->options->default_marker != NULL ||
+		batch->options->missing == BULK_MISSING_DEFAULT;
 
 	if (constr == NULL)
 		return expressions;
@@ -261,7 +275,8 @@ collect_expressions(const Batch *batch)
 		Node	   *expression = att->attisdropped ? NULL :
 			build_column_default(rel, i + 1);
 
-		if (expression != NULL && (att->attgenerated || !batch_gives(batch, i + 1)))
+		if (expression != NULL && !convert_takes_sequence(batch->conv, i + 1) &&
+			(any || att->attgenerated || !batch_gives(batch, i + 1)))
 			expressions = lappend(expressions, expression);
 	}
 	if (rel->rd_rel->relispartition)
@@ -287,10 +302,11 @@ are_types_parallel_safe(const Converter *conv)
 }
 
 const char *
-share_refusal(const Batch *batch, const RejectStream *rejects)
+share_refusal(const Batch *batch, const RejectStream *rejects, int64 bytes)
 {
 	const BulkOptions *options = batch->options;
 	Relation	rel = batch->target->rel;
+	int64		rows = bytes / Max(batch->conv->ncolumns, 1) + 1;	/* at most */
 
 	if (batch->writer->routine->hold == NULL)
 		return "the writer is not direct";
@@ -306,8 +322,8 @@ share_refusal(const Batch *batch, const RejectStream *rejects)
 		return "a volatile expression is evaluated for each row";
 	if (rejects_accepting(rejects) && !rejects_parallel_safe(rejects))
 		return "the reject table has triggers or indexes";
-	if (batch->conv->sequences != NIL)
-		return "a column takes its values from a sequence";
+	if (!convert_sequences_last(batch->conv, rows))
+		return "a sequence is temporary or might come to its end";
 	if (!are_types_parallel_safe(batch->conv))
 		return "the type of a column is not parallel safe";
 	if (!are_parallel_safe(collect_expressions(batch)))
@@ -478,6 +494,7 @@ lead_chunks(const ShareLeader *leader, Parallel *parallel, ScanEol eol)
 	parallel_await(parallel, parallel_tickets(parallel), receive_rejects, &share);
 	receive_rejects(&share);
 
+	convert_reserve(batch->conv, 0);
 	source_close(source);
 	*batch->guard = guard;
 	*batch = alone;

@@ -34,10 +34,10 @@ typedef struct ShareResult
 
 /*
  * Why workers cannot help with this load ("it is a temporary table"), or
- * NULL.  For the columns of the batch's converter.
+ * NULL.  For the columns of the batch's converter and a file of so many bytes.
  */
 extern const char *share_refusal(const Batch *batch,
-								 const RejectStream *rejects);
+								 const RejectStream *rejects, int64 bytes);
 
 /* How many workers option workers and the server's settings want for so many bytes. */
 extern int	share_workers(const Batch *batch, int64 bytes, Size chunk_size);

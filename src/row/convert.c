@@ -880,6 +880,54 @@ convert_fields(Converter *conv, const char *data, const ScanRow *row,
 	return true;
 }
 
+void
+convert_reserve(Converter *conv, int64 n)
+{
+	ListCell   *lc;
+
+	foreach(lc, conv->sequences)
+	{
+		SequenceRange *range = lfirst(lc);
+		int64		wanted = n * range->columns;
+
+		range->left = 0;
+		if (wanted == 0)
+			continue;
+		range->left = sequence_reserve(range, wanted, &range->next);
+		if (range->left < wanted)
+			ereport(ERROR,
+					(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+					 errmsg("sequence \"%s\" was used up by others",
+							get_rel_name(range->relid)),
+					 errhint("Load with option \"workers\" set to 0.")));
+	}
+}
+
+bool
+convert_sequences_last(Converter *conv, int64 n)
+{
+	ListCell   *lc;
+
+	foreach(lc, conv->sequences)
+	{
+		SequenceRange *range = lfirst(lc);
+
+		if (get_rel_persistence(range->relid) == RELPERSISTENCE_TEMP ||
+			!sequence_has(range, n * range->columns))
+			return false;
+	}
+	return true;
+}
+
+bool
+convert_takes_sequence(const Converter *conv, AttrNumber attnum)
+{
+	for (int i = 0; i < conv->ndefaults; i++)
+		if (conv->defaults[i].attnum == attnum)
+			return conv->defaults[i].sequence.range != NULL;
+	return false;
+}
+
 bool
 convert_row(Converter *conv, const char *data, const ScanRow *row,
 			const ScanField *fields, Datum *values, bool *nulls, RowError *err)

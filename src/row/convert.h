@@ -206,6 +206,19 @@ extern bool convert_binary_row(Converter *conv, const char *data,
 extern void convert_begin_asking(Converter *conv, int index, const char *text);
 extern void convert_end_asking(Converter *conv);
 
+/*
+ * For rows that workers share: takes values of sequences for n rows, for all
+ * columns that the file does not have, at once; what was left is given up.  Error: 55000 where others
+ * have used a sequence up since convert_sequences_last.
+ */
+extern void convert_reserve(Converter *conv, int64 n);
+
+/* Whether the sequences will do for n rows, and may be asked by a worker. */
+extern bool convert_sequences_last(Converter *conv, int64 n);
+
+/* Whether a column that the file does not have only takes values of a sequence. */
+extern bool convert_takes_sequence(const Converter *conv, AttrNumber attnum);
+
 /* Columns that the file does not have. */
 extern void convert_defaults(Converter *conv, Datum *values, bool *nulls);
 

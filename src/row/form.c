@@ -22,7 +22,8 @@ typedef enum FormKind
 	FORM_INT2,
 	FORM_INT4,
 	FORM_INT8,
-	FORM_OTHER					/* through the column's converter */
+	FORM_OTHER,					/* through the column's converter */
+	FORM_SEQUENCE				/* not in the file: the next value of a sequence */
 } FormKind;
 
 /* One column of the table. */
@@ -34,6 +35,7 @@ typedef struct FormColumn
 	int			field;			/* its place in the file */
 	uint32		max_length;		/* text: bytes that surely fit the type */
 	const Column *column;
+	const SequenceDefault *sequence;
 } FormColumn;
 
 struct RowFormer
@@ -129,7 +131,7 @@ form_open(Converter *conv, const HeapTupleHeaderData *model)
 	bool		haswidth = false;
 
 	if (conv->options->format == BULK_BINARY || conv->encoding.transcode ||
-		conv->options->default_marker != NULL || conv->ndefaults > 0)
+		conv->options->default_marker != NULL)
 		return NULL;
 
 	former = palloc0(offsetof(RowFormer, columns) +
@@ -164,6 +166,16 @@ form_open(Converter *conv, const HeapTupleHeaderData *model)
 			!set_field(&former->columns[column->attnum - 1], column, i))
 			return NULL;
 	}
+	for (int i = 0; i < conv->ndefaults; i++)
+	{
+		const Default *def = &conv->defaults[i];
+		FormColumn *form = &former->columns[def->attnum - 1];
+
+		if (def->sequence.range == NULL)
+			return NULL;
+		form->kind = FORM_SEQUENCE;
+		form->sequence = &def->sequence;
+	}
 	former->spare = VARLENA_SPARE * (Size) former->natts;
 	make_headers(former, haswidth, model);
 	return former;
@@ -187,7 +199,9 @@ find_present(RowFormer *former, const char *data, const ScanField *fields)
 	{
 		const FormColumn *form = &former->columns[i];
 
-		if (form->kind != FORM_NULL)
+		if (form->kind == FORM_SEQUENCE)
+			word |= BIT(i);
+		else if (form->kind != FORM_NULL)
 		{
 			const ScanField *field = &fields[form->field];
 
@@ -280,11 +294,37 @@ put_other(RowFormer *former, const FormColumn *form, char *p, Size *spare,
 	return tuple_put_varlena(p, &form->store, value);
 }
 
+/*
+ * The next value of a sequence, where there is one in stock and it fits the
+ * column; NULL: the long road.
+ */
+static char *
+put_next_value(char *p, const FormColumn *form)
+{
+	SequenceRange *range = form->sequence->range;
+	int64		value = range->next;
+
+	if (range->left == 0 ||
+		(form->store.length == sizeof(int32) && value != (int32) value) ||
+		(form->store.length == sizeof(int16) && value != (int16) value))
+		return NULL;
+	return tuple_put_fixed(p, &form->store, sequence_default(form->sequence, NULL));
+}
+
+/* Takes back the values that the columns before natts have taken. */
+static void
+return_values(const RowFormer *former, int natts)
+{
+	for (int i = 0; i < natts; i++)
+		if (former->columns[i].kind == FORM_SEQUENCE)
+			sequence_return(former->columns[i].sequence->range);
+}
+
 #define PUT_INTEGER(type, parse) \
 	do { \
 		type		value; \
 		if (unlikely(parse(s, len, &value) != VALUE_OK)) \
-			return 0; \
+			goto long_road; \
 		p = tuple_align(p, sizeof(type)); \
 		*(type *) p = value; \
 		p += sizeof(type); \
@@ -301,6 +341,7 @@ form_tuple(RowFormer *former, const char *data, const ScanField *fields,
 	const bool	hasnull = has_nulls(former);
 	const int	natts = former->natts;
 	bool		haswidth = false;
+	int			i;
 	char	   *p;
 
 	if (hasnull)
@@ -317,7 +358,7 @@ form_tuple(RowFormer *former, const char *data, const ScanField *fields,
 		p = to + MAXALIGN(SizeofHeapTupleHeader);
 	}
 
-	for (int i = 0; i < natts; i++)
+	for (i = 0; i < natts; i++)
 	{
 		const FormColumn *form = &former->columns[i];
 		const char *s;
@@ -331,7 +372,7 @@ form_tuple(RowFormer *former, const char *data, const ScanField *fields,
 		{
 			case FORM_TEXT:
 				if (unlikely(len > form->max_length))
-					return 0;
+					goto long_road;
 				p = put_text(p, form, s, len);
 				haswidth = true;
 				break;
@@ -344,10 +385,15 @@ form_tuple(RowFormer *former, const char *data, const ScanField *fields,
 			case FORM_INT8:
 				PUT_INTEGER(int64_t, value_int8);
 				break;
+			case FORM_SEQUENCE:
+				p = put_next_value(p, form);
+				if (unlikely(p == NULL))
+					goto long_road;
+				break;
 			default:
 				p = put_other(former, form, p, &spare, s, len);
-				if (p == NULL)
-					return 0;
+				if (unlikely(p == NULL))
+					goto long_road;
 				haswidth |= form->store.length == -1;
 				break;
 		}
@@ -357,6 +403,11 @@ form_tuple(RowFormer *former, const char *data, const ScanField *fields,
 		((HeapTupleHeader) to)->t_infomask |= HEAP_HASVARWIDTH;
 	memset(p, 0, sizeof(uint64));
 	return p - to;
+
+long_road:
+	if (former->conv->ndefaults > 0)
+		return_values(former, i);
+	return 0;
 }
 
 uint32

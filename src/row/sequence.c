@@ -211,6 +211,20 @@ sequence_reserve(SequenceRange *range, int64 wanted, int64 *first)
 	return (int64) steps + 1;
 }
 
+bool
+sequence_has(SequenceRange *range, int64 wanted)
+{
+	Relation	rel = open_relation(range);
+	FormData_pg_sequence parameters = read_parameters(range->relid);
+	Buffer		buffer;
+	int64		last;
+
+	last = tuple_data(lock_page(rel, BUFFER_LOCK_SHARE, &buffer))->last_value;
+	UnlockReleaseBuffer(buffer);
+	relation_close(rel, NoLock);
+	return count_steps(&parameters, last) >= (uint64) wanted;
+}
+
 /* ---- one value ---- */
 
 /*

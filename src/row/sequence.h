@@ -71,6 +71,17 @@ sequence_next(SequenceRange *range)
 	return value;
 }
 
+/* The value that was taken last is not needed after all. */
+static inline void
+sequence_return(SequenceRange *range)
+{
+	range->next = (int64) ((uint64) range->next - (uint64) range->increment);
+	range->left++;
+}
+
+/* Whether so many values are sure to come one after the other, but for others' calls. */
+extern bool sequence_has(SequenceRange *range, int64 wanted);
+
 /* Says that n values will be asked for: no more than these are reserved. */
 static inline void
 sequence_expect(SequenceRange *range, int64 n)
