@@ -25,6 +25,9 @@
 #include "target.h"
 #include "write/writer.h"
 
+/* More of a row is not looked at for CONTEXT. */
+#define BATCH_SHOWN_BYTES 400
+
 /* What becomes of bad rows. */
 typedef struct BatchSink
 {

@@ -64,19 +64,21 @@ reject_queue_add(StringInfo queue, const Reject *reject)
 
 void
 reject_queue_set_null(StringInfo queue, const char *column, const char *value,
-					  int64 line)
+					  int64 line, const char *raw, Size raw_len)
 {
 	int			start = queue->len;
 	QueueEntry	entry = {
 		.is_null = true,
 		.has_column = true,
 		.has_value = value != NULL,
-		.line = line
+		.line = line,
+		.raw_len = raw_len
 	};
 
 	appendBinaryStringInfo(queue, (char *) &entry, sizeof(entry));
 	add_string(queue, column);
 	add_string(queue, value);
+	appendBinaryStringInfo(queue, raw, raw_len);
 	finish_entry(queue, start);
 }
 

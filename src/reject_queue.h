@@ -16,7 +16,8 @@
 
 extern void reject_queue_add(StringInfo queue, const Reject *reject);
 extern void reject_queue_set_null(StringInfo queue, const char *column,
-								  const char *value, int64 line);
+								  const char *value, int64 line,
+								  const char *raw, Size raw_len);
 
 /*
  * Gives what is whole in the queue to the stream and drops it there.  file
