@@ -8,6 +8,7 @@
 #include "row/form.h"
 #include "row/tuple_put.h"
 #include "scan/values.h"
+#include "scan/values_int.h"
 
 /* Copies of up to 32 bytes may write that many, for speed. */
 #define OVERCOPY 32
@@ -53,6 +54,7 @@ struct RowFormer
 	Size		hoff;			/* its length */
 	HeapTupleHeader holed;		/* a row with nulls, but for its bitmap */
 	Size		hoff_holed;
+	bool		expect_nulls;	/* the row before had some */
 	FormColumn	columns[FLEXIBLE_ARRAY_MEMBER];
 };
 
@@ -123,6 +125,16 @@ make_headers(RowFormer *former, bool haswidth, const HeapTupleHeaderData *model)
 	former->holed = make_header(former->natts, former->hoff_holed, true, model);
 }
 
+/* Whether a row can be known to have no nulls by the length of its fields. */
+static bool
+has_whole_rows(const RowFormer *former)
+{
+	for (int i = 0; i < former->natts; i++)
+		if (former->columns[i].kind == FORM_NULL)
+			return false;
+	return former->null_length != ANY_LENGTH;
+}
+
 RowFormer *
 form_open(Converter *conv, const HeapTupleHeaderData *model)
 {
@@ -176,6 +188,7 @@ form_open(Converter *conv, const HeapTupleHeaderData *model)
 		form->kind = FORM_SEQUENCE;
 		form->sequence = &def->sequence;
 	}
+	former->expect_nulls = !has_whole_rows(former);
 	former->spare = VARLENA_SPARE * (Size) former->natts;
 	make_headers(former, haswidth, model);
 	return former;
@@ -247,10 +260,9 @@ put_bitmap(const RowFormer *former, uint8 *bits)
 static inline void
 copy_bytes(char *to, const char *from, uint32 len)
 {
-	if (likely(len <= OVERCOPY))
-		memcpy(to, from, OVERCOPY);
-	else
-		memcpy(to, from, len);
+	memcpy(to, from, OVERCOPY);
+	if (unlikely(len > OVERCOPY))
+		memcpy(to + OVERCOPY, from + OVERCOPY, len - OVERCOPY);
 }
 
 static inline char *
@@ -320,30 +332,75 @@ return_values(const RowFormer *former, int natts)
 			sequence_return(former->columns[i].sequence->range);
 }
 
+/* As tuple_align, for a power of two that is known when this is compiled. */
+#define PUT_FIXED(type, value) \
+	do { \
+		p = tuple_align(p, sizeof(type)); \
+		*(type *) p = (value); \
+		p += sizeof(type); \
+	} while (0)
+
 #define PUT_INTEGER(type, parse) \
 	do { \
+		int32_t		small; \
 		type		value; \
-		if (unlikely(parse(s, len, &value) != VALUE_OK)) \
+		if (likely(value_short_int(s, len, &small) && small == (type) small)) \
+			PUT_FIXED(type, (type) small); \
+		else if (parse(s, len, &value) == VALUE_OK) \
+			PUT_FIXED(type, value); \
+		else \
 			goto long_road; \
-		p = tuple_align(p, sizeof(type)); \
-		*(type *) p = value; \
-		p += sizeof(type); \
+	} while (0)
+
+/* One value, at p; goes to long_road where it cannot be had here. */
+#define PUT_VALUE() \
+	do { \
+		switch (form->kind) \
+		{ \
+			case FORM_TEXT: \
+				if (unlikely(len > form->max_length)) \
+					goto long_road; \
+				p = put_text(p, form, s, len); \
+				break; \
+			case FORM_INT2: \
+				PUT_INTEGER(int16_t, value_int2); \
+				break; \
+			case FORM_INT4: \
+				PUT_INTEGER(int32_t, value_int4); \
+				break; \
+			case FORM_INT8: \
+				PUT_INTEGER(int64_t, value_int8); \
+				break; \
+			case FORM_SEQUENCE: \
+				p = put_next_value(p, form); \
+				if (unlikely(p == NULL)) \
+					goto long_road; \
+				break; \
+			default: \
+				p = put_other(former, form, p, &spare, s, len); \
+				if (unlikely(p == NULL)) \
+					goto long_road; \
+				break; \
+		} \
 	} while (0)
 
 /*
  * The row's tuple, from its header on, at to, where there is room for it.
- * Returns its length; 0: the long road.
+ * Returns its length; 0: the long road.  This one is for any row.
  */
-static inline Size
+static Size
 form_tuple(RowFormer *former, const char *data, const ScanField *fields,
 		   Size spare, char *to)
 {
-	const bool	hasnull = has_nulls(former);
 	const int	natts = former->natts;
-	bool		haswidth = false;
-	int			i;
+	bool		hasnull;
 	char	   *p;
+	int			i = 0;
 
+	if (!find_present(former, data, fields))
+		return 0;
+	hasnull = has_nulls(former);
+	former->expect_nulls = hasnull || former->null_length == ANY_LENGTH;
 	if (hasnull)
 	{
 		memcpy(to, former->holed, former->hoff_holed);
@@ -352,55 +409,59 @@ form_tuple(RowFormer *former, const char *data, const ScanField *fields,
 	}
 	else
 	{
-		/* a constant length for what nearly every row has */
-		Assert(former->hoff == MAXALIGN(SizeofHeapTupleHeader));
-		memcpy(to, former->whole, MAXALIGN(SizeofHeapTupleHeader));
-		p = to + MAXALIGN(SizeofHeapTupleHeader);
+		memcpy(to, former->whole, former->hoff);
+		p = to + former->hoff;
 	}
+
+	for (; i < natts; i++)
+	{
+		const FormColumn *form = &former->columns[i];
+		const char *s = data + fields[form->field].start;
+		uint32		len = fields[form->field].length;
+
+		if (!(former->present[WORD(i)] & BIT(i)))
+			continue;
+		if (form->store.length == -1)
+			((HeapTupleHeader) to)->t_infomask |= HEAP_HASVARWIDTH;
+		PUT_VALUE();
+	}
+	memset(p, 0, sizeof(uint64));
+	return p - to;
+
+long_road:
+	if (former->conv->ndefaults > 0)
+		return_values(former, i);
+	return 0;
+}
+
+/*
+ * The same for a row that is expected to have no nulls, in one pass; 0 also
+ * where there may be one.
+ */
+static inline Size
+form_whole_tuple(RowFormer *former, const char *data, const ScanField *fields,
+				 Size spare, char *to)
+{
+	const int	natts = former->natts;
+	const uint32 null_length = former->null_length;
+	char	   *p = to + MAXALIGN(SizeofHeapTupleHeader);
+	int			i;
+
+	/* a constant length is copied at once */
+	Assert(former->hoff == MAXALIGN(SizeofHeapTupleHeader));
+	memcpy(to, former->whole, MAXALIGN(SizeofHeapTupleHeader));
 
 	for (i = 0; i < natts; i++)
 	{
 		const FormColumn *form = &former->columns[i];
-		const char *s;
-		uint32		len;
+		ScanField	field = fields[form->field];
+		const char *s = data + field.start;
+		uint32		len = field.length;
 
-		if (hasnull && !(former->present[WORD(i)] & BIT(i)))
-			continue;
-		s = data + fields[form->field].start;
-		len = fields[form->field].length;
-		switch (form->kind)
-		{
-			case FORM_TEXT:
-				if (unlikely(len > form->max_length))
-					goto long_road;
-				p = put_text(p, form, s, len);
-				haswidth = true;
-				break;
-			case FORM_INT2:
-				PUT_INTEGER(int16_t, value_int2);
-				break;
-			case FORM_INT4:
-				PUT_INTEGER(int32_t, value_int4);
-				break;
-			case FORM_INT8:
-				PUT_INTEGER(int64_t, value_int8);
-				break;
-			case FORM_SEQUENCE:
-				p = put_next_value(p, form);
-				if (unlikely(p == NULL))
-					goto long_road;
-				break;
-			default:
-				p = put_other(former, form, p, &spare, s, len);
-				if (unlikely(p == NULL))
-					goto long_road;
-				haswidth |= form->store.length == -1;
-				break;
-		}
+		if (unlikely(len == null_length || field.escaped))
+			goto long_road;
+		PUT_VALUE();
 	}
-
-	if (hasnull && haswidth)
-		((HeapTupleHeader) to)->t_infomask |= HEAP_HASVARWIDTH;
 	memset(p, 0, sizeof(uint64));
 	return p - to;
 
@@ -428,13 +489,15 @@ form_rows(RowFormer *former, const char *data, const ScanRow *rows, uint32 n,
 		Size		len;
 
 		if (unlikely(row->fault != SCAN_FAULT_NONE || row->end > valid ||
-					 row->nfields != ncolumns) ||
-			!find_present(former, data, first))
+					 row->nfields != ncolumns))
 			break;
 
 		/* the texts of the row take no more than its length */
 		start = arena_alloc(arena, former->fixed + spare + length);
-		len = form_tuple(former, data, first, spare, start + HEAPTUPLESIZE);
+		len = former->expect_nulls ? 0 :
+			form_whole_tuple(former, data, first, spare, start + HEAPTUPLESIZE);
+		if (len == 0)
+			len = form_tuple(former, data, first, spare, start + HEAPTUPLESIZE);
 		arena_trim(arena, start, len == 0 ? 0 : HEAPTUPLESIZE + len);
 		if (unlikely(len == 0))
 			break;

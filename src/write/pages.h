@@ -95,8 +95,7 @@ static inline bool
 pages_add(PageBatch *batch, const char *tuple, Size len)
 {
 	Size		size = MAXALIGN(len);
-	uint64	   *to;
-	const uint64 *from = (const uint64 *) tuple;
+	char	   *to;
 
 	if (unlikely(batch->lower + sizeof(ItemIdData) + size + batch->reserve > batch->upper) &&
 		!pages_next(batch, len))
@@ -105,12 +104,21 @@ pages_add(PageBatch *batch, const char *tuple, Size len)
 	batch->upper -= size;
 	ItemIdSetNormal((ItemId) (batch->page + batch->lower), batch->upper, len);
 	batch->lower += sizeof(ItemIdData);
-	to = (uint64 *) (batch->page + batch->upper);
-	do
+	to = batch->page + batch->upper;
+
+	/* two copies that overlap take the place of a loop */
+	if (size <= 32)
 	{
-		*to++ = *from++;
-		size -= sizeof(uint64);
-	} while (size > 0);
+		memcpy(to, tuple, 16);
+		memcpy(to + size - 16, tuple + size - 16, 16);
+	}
+	else if (size <= 64)
+	{
+		memcpy(to, tuple, 32);
+		memcpy(to + size - 32, tuple + size - 32, 32);
+	}
+	else
+		memcpy(to, tuple, size);
 	return true;
 }
 
