@@ -12,16 +12,14 @@
  */
 #include "postgres.h"
 
-#include "access/tupconvert.h"
 #include "access/xact.h"
 #include "commands/trigger.h"
 #include "compat.h"
-#include "executor/execPartition.h"
 #include "miscadmin.h"
-#include "row/route.h"
 #include "utils/memutils.h"
 #include "utils/rel.h"
 #include "write/leaf.h"
+#include "write/partitions.h"
 
 /* Leaves that keep slots and a buffer pin after they were written to. */
 #define MAX_WARM_LEAVES 32
@@ -32,9 +30,7 @@ typedef struct BufferedWriter
 	LeafContext context;
 	Guard	   *guard;
 	ResultRelInfo *root;
-	ModifyTableState *mtstate;
-	PartitionTupleRouting *proute;	/* NULL: not partitioned */
-	Router	   *router;			/* NULL: a missing partition is an error */
+	Partitions *partitions;		/* NULL: not partitioned */
 	bool		batches;		/* leaves may batch, as far as the root goes */
 	Leaf	   *leaf;			/* the only one, or the latest */
 	List	   *leaves;			/* all, for the close */
@@ -42,16 +38,10 @@ typedef struct BufferedWriter
 	List	   *warm;			/* those flushed last, oldest first */
 } BufferedWriter;
 
-/* The batch hangs where COPY hangs its own on a result relation. */
-static inline Leaf *
-get_leaf(ResultRelInfo *rri)
+static void *
+add_leaf(void *arg, ResultRelInfo *rri)
 {
-	return (Leaf *) rri->ri_CopyMultiInsertBuffer;
-}
-
-static Leaf *
-add_leaf(BufferedWriter *writer, ResultRelInfo *rri)
-{
+	BufferedWriter *writer = arg;
 	MemoryContext old;
 	Leaf	   *leaf;
 
@@ -62,7 +52,6 @@ add_leaf(BufferedWriter *writer, ResultRelInfo *rri)
 						RelationGetRelationName(rri->ri_RelationDesc))));
 
 	leaf = leaf_open(&writer->context, rri, writer->batches);
-	rri->ri_CopyMultiInsertBuffer = (struct CopyMultiInsertBuffer *) leaf;
 	old = MemoryContextSwitchTo(writer->base.estate->es_query_cxt);
 	writer->leaves = lappend(writer->leaves, leaf);
 	MemoryContextSwitchTo(old);
@@ -80,7 +69,7 @@ keep_warm(BufferedWriter *writer, Leaf *leaf)
 {
 	MemoryContext old;
 
-	if (writer->proute == NULL || (writer->warm != NIL && llast(writer->warm) == leaf))
+	if (writer->partitions == NULL || (writer->warm != NIL && llast(writer->warm) == leaf))
 		return;
 	old = MemoryContextSwitchTo(writer->base.estate->es_query_cxt);
 	writer->warm = lappend(list_delete_ptr(writer->warm, leaf), leaf);
@@ -102,7 +91,7 @@ flush_all(BufferedWriter *writer)
 {
 	ListCell   *lc;
 
-	if (writer->proute == NULL)
+	if (writer->partitions == NULL)
 	{
 		if (writer->leaf->nrows > 0)
 			leaf_flush(&writer->context, writer->leaf);
@@ -130,41 +119,6 @@ buffered_flush(Writer *base)
 }
 
 /* ---- put ---- */
-
-/* The leaf for a row of a partitioned target; NULL: err says there is none. */
-static Leaf *
-find_leaf(BufferedWriter *writer, TupleTableSlot *slot, RowError *err)
-{
-	EState	   *estate = writer->base.estate;
-	ResourceOwner owner = CurrentResourceOwner;
-	ResultRelInfo *rri;
-	Leaf	   *leaf;
-
-	if (writer->router != NULL)
-	{
-		if (writer->root->ri_RelationDesc->rd_rel->relispartition &&
-			!constraints_check_bounds(writer->root, slot, estate, err))
-			return NULL;
-		if (!route_exists(writer->router, slot, err))
-			return NULL;
-	}
-
-	/*
-	 * What is opened now must outlive the guard's subtransaction, and what is
-	 * wrong with a partition is not the row's fault.
-	 */
-	if (writer->guard->open)
-		CurrentResourceOwner = writer->guard->owner;
-	writer->guard->work = GUARD_OWN_WORK;
-	rri = ExecFindPartition(writer->mtstate, writer->root, writer->proute,
-							slot, estate);
-	leaf = get_leaf(rri);
-	if (leaf == NULL)
-		leaf = add_leaf(writer, rri);
-	writer->guard->work = GUARD_EXPRESSION;
-	CurrentResourceOwner = owner;
-	return leaf;
-}
 
 /*
  * Another leaf than before.  Batches must not hold back rows that a trigger
@@ -203,7 +157,7 @@ complete_row(BufferedWriter *writer, Leaf *leaf, TupleTableSlot *slot,
 	}
 
 	bounds = leaf->rri->ri_RelationDesc->rd_rel->relispartition &&
-		(writer->proute == NULL || leaf->before_row);
+		(writer->partitions == NULL || leaf->before_row);
 	return constraints_complete(leaf->rri, leaf->constraints, leaf->generated,
 								bounds, slot, estate, writer->guard, err) ?
 		WRITER_TAKEN : WRITER_BAD;
@@ -221,7 +175,7 @@ store_row(BufferedWriter *writer, Leaf *leaf, TupleTableSlot *slot,
 		return;
 	}
 
-	if (writer->proute != NULL && leaf->nrows == 0)
+	if (writer->partitions != NULL && leaf->nrows == 0)
 	{
 		MemoryContext old;
 
@@ -233,7 +187,7 @@ store_row(BufferedWriter *writer, Leaf *leaf, TupleTableSlot *slot,
 	if (leaf_is_full(leaf))
 	{
 		guard_close(writer->guard);
-		if (writer->proute == NULL)
+		if (writer->partitions == NULL)
 			flush_all(writer);
 		else
 		{
@@ -256,9 +210,9 @@ buffered_put(Writer *base, uint32 number, RowError *err)
 
 	base->current_row = number;
 
-	if (writer->proute != NULL)
+	if (writer->partitions != NULL)
 	{
-		leaf = find_leaf(writer, slot, err);
+		leaf = partitions_find(writer->partitions, slot, err);
 		if (leaf == NULL)
 			return WRITER_BAD;
 		if (leaf != writer->leaf)
@@ -268,10 +222,7 @@ buffered_put(Writer *base, uint32 number, RowError *err)
 		if (writer->context.transition_capture != NULL)
 			writer->context.transition_capture->tcs_original_insert_tuple =
 				leaf->before_row ? NULL : slot;
-		if (leaf->map != NULL)
-			slot = execute_attr_map_slot(leaf->map->attrMap, slot,
-										 leaf->rri->ri_PartitionTupleSlot);
-		slot->tts_tableOid = RelationGetRelid(leaf->rri->ri_RelationDesc);
+		slot = partitions_map(leaf->rri, leaf->map, slot);
 	}
 
 	if (unlikely(leaf->instead_row))
@@ -331,11 +282,9 @@ buffered_close(Writer *base, int64 nrows)
 	AfterTriggerEndQuery(estate);
 
 	ExecDropSingleTupleTableSlot(base->slot);
-	if (writer->router)
-		route_close(writer->router);
 	ExecResetTupleTable(estate->es_tupleTable, false);
-	if (writer->proute)
-		ExecCleanupTupleRouting(writer->mtstate, writer->proute);
+	if (writer->partitions)
+		partitions_close(writer->partitions);
 	ExecCloseResultRelations(estate);
 	ExecCloseRangeTableRelations(estate);
 	FreeExecutorState(estate);
@@ -370,7 +319,6 @@ open_executor(BufferedWriter *writer, Target *target)
 {
 	EState	   *estate = CreateExecutorState();
 	ResultRelInfo *root;
-	ModifyTableState *mtstate;
 
 	writer->base.estate = estate;
 	estate->es_output_cid = writer->context.cid;
@@ -379,22 +327,15 @@ open_executor(BufferedWriter *writer, Target *target)
 	ExecInitResultRelation(estate, root, 1);
 	ExecOpenIndices(root, false);
 
-	mtstate = makeNode(ModifyTableState);
-	mtstate->ps.plan = NULL;
-	mtstate->ps.state = estate;
-	mtstate->operation = CMD_INSERT;
-	mtstate->mt_nrels = 1;
-	mtstate->resultRelInfo = root;
-	mtstate->rootResultRelInfo = root;
-
 	AfterTriggerBeginQuery();
-	writer->context.transition_capture = mtstate->mt_transition_capture =
+	writer->context.transition_capture =
 		MakeTransitionCaptureState(target->rel->trigdesc,
 								   RelationGetRelid(target->rel), CMD_INSERT);
 	writer->root = root;
-	writer->mtstate = mtstate;
 	if (target->rel->rd_rel->relkind == RELKIND_PARTITIONED_TABLE)
-		writer->proute = ExecSetupPartitionTupleRouting(estate, target->rel);
+		writer->partitions =
+			partitions_open(estate, root, writer->context.transition_capture,
+							writer->guard, add_leaf, writer);
 }
 
 Writer *
@@ -431,9 +372,9 @@ buffered_open(Target *target, const BulkOptions *options, Guard *guard)
 	writer->batches = triggers == NULL ||
 		(!triggers->trig_insert_before_row &&
 		 !triggers->trig_insert_instead_row &&
-		 !(writer->proute && triggers->trig_insert_new_table));
+		 !(writer->partitions && triggers->trig_insert_new_table));
 
-	if (writer->proute == NULL)
+	if (writer->partitions == NULL)
 	{
 		Leaf	   *leaf = add_leaf(writer, writer->root);
 
@@ -442,8 +383,6 @@ buffered_open(Target *target, const BulkOptions *options, Guard *guard)
 			!leaf->generated && constraints_only_notnull(leaf->constraints) &&
 			!target->rel->rd_rel->relispartition;
 	}
-	else if (guard->enabled)
-		writer->router = route_open(target->rel, estate, guard);
 
 	ExecBSInsertTriggers(estate, writer->root);
 	return &writer->base;

@@ -1,0 +1,102 @@
+/*
+ * partitions.c
+ *		See partitions.h.
+ */
+#include "postgres.h"
+
+#include "commands/trigger.h"
+#include "executor/execPartition.h"
+#include "executor/executor.h"
+#include "row/constraints.h"
+#include "row/route.h"
+#include "write/partitions.h"
+
+struct Partitions
+{
+	EState	   *estate;
+	Guard	   *guard;
+	ResultRelInfo *root;
+	ModifyTableState *mtstate;
+	PartitionTupleRouting *proute;
+	Router	   *router;			/* NULL: a missing partition is an error */
+	OpenLeaf	open_leaf;
+	void	   *arg;
+};
+
+Partitions *
+partitions_open(EState *estate, ResultRelInfo *root,
+				struct TransitionCaptureState *capture, Guard *guard,
+				OpenLeaf open_leaf, void *arg)
+{
+	MemoryContext old = MemoryContextSwitchTo(estate->es_query_cxt);
+	Partitions *partitions = palloc0(sizeof(Partitions));
+	ModifyTableState *mtstate = makeNode(ModifyTableState);
+
+	mtstate->ps.state = estate;
+	mtstate->operation = CMD_INSERT;
+	mtstate->mt_nrels = 1;
+	mtstate->resultRelInfo = root;
+	mtstate->rootResultRelInfo = root;
+	mtstate->mt_transition_capture = capture;
+
+	partitions->estate = estate;
+	partitions->guard = guard;
+	partitions->root = root;
+	partitions->mtstate = mtstate;
+	partitions->open_leaf = open_leaf;
+	partitions->arg = arg;
+	partitions->proute = ExecSetupPartitionTupleRouting(estate,
+														root->ri_RelationDesc);
+	if (guard->enabled)
+		partitions->router = route_open(root->ri_RelationDesc, estate, guard);
+	MemoryContextSwitchTo(old);
+	return partitions;
+}
+
+/* What is wrong with the row, if it has no partition; told without an error. */
+static bool
+has_partition(Partitions *partitions, TupleTableSlot *slot, RowError *err)
+{
+	ResultRelInfo *root = partitions->root;
+
+	if (root->ri_RelationDesc->rd_rel->relispartition &&
+		!constraints_check_bounds(root, slot, partitions->estate, err))
+		return false;
+	return route_exists(partitions->router, slot, err);
+}
+
+void *
+partitions_find(Partitions *partitions, TupleTableSlot *slot, RowError *err)
+{
+	Guard	   *guard = partitions->guard;
+	ResourceOwner owner = CurrentResourceOwner;
+	ResultRelInfo *rri;
+
+	if (partitions->router != NULL && !has_partition(partitions, slot, err))
+		return NULL;
+
+	/*
+	 * What is opened now must outlive the guard's subtransaction, and what is
+	 * wrong with a partition is not the row's fault.
+	 */
+	if (guard->open)
+		CurrentResourceOwner = guard->owner;
+	guard->work = GUARD_OWN_WORK;
+	rri = ExecFindPartition(partitions->mtstate, partitions->root,
+							partitions->proute, slot, partitions->estate);
+	/* a writer's own hangs where COPY's does */
+	if (unlikely(rri->ri_CopyMultiInsertBuffer == NULL))
+		rri->ri_CopyMultiInsertBuffer =
+			partitions->open_leaf(partitions->arg, rri);
+	guard->work = GUARD_EXPRESSION;
+	CurrentResourceOwner = owner;
+	return rri->ri_CopyMultiInsertBuffer;
+}
+
+void
+partitions_close(Partitions *partitions)
+{
+	if (partitions->router != NULL)
+		route_close(partitions->router);
+	ExecCleanupTupleRouting(partitions->mtstate, partitions->proute);
+}
