@@ -26,6 +26,7 @@ parallel_init(Parallel *parallel, const ChunkCursor *cursor)
 	pg_atomic_init_u64(&parallel->received, 0);
 	pg_atomic_init_u64(&parallel->wal_bytes, 0);
 	parallel->cursor = *cursor;
+	parallel->tickets = PARALLEL_FIRST_TICKET + 1;
 }
 
 static bool

@@ -28,6 +28,12 @@
 /* Bytes that may be on their way to the leader. */
 #define PIPE_SIZE (1024 * 1024)
 
+/*
+ * The leader's, from the start, for what it has in hand from before: nobody's
+ * turn comes until it has passed this one.
+ */
+#define PARALLEL_FIRST_TICKET 0
+
 /* In shared memory. */
 typedef struct Parallel
 {

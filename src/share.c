@@ -223,6 +223,8 @@ load_chunks(Share *share)
 	Writer	   *writer = batch->writer;
 
 	writer->routine->hold(writer, await_turn, share);
+	if (share->leader != NULL)
+		parallel_pass(share->parallel, PARALLEL_FIRST_TICKET);
 	while (parallel_take(share->parallel, batch->reader->source,
 						 &share->dialect, &share->ticket, prepare_rows, share))
 	{
@@ -538,7 +540,7 @@ share_lead(const ShareLeader *leader, int nworkers)
 
 		result.workers = pcxt->nworkers_launched;
 		lead_chunks(leader, parallel, cursor.eol);
-		result.chunks = parallel->tickets;
+		result.chunks = parallel->tickets - 1;
 		batch->rows_read += parallel->rows_read;
 		batch->rows_loaded += parallel->rows_loaded;
 		batch->rows_filtered += parallel->rows_filtered;
