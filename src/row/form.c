@@ -342,7 +342,7 @@ return_values(const RowFormer *former, int natts)
 
 #define PUT_INTEGER(type, parse) \
 	do { \
-		int32_t		small; \
+		int64_t		small; \
 		type		value; \
 		if (likely(value_short_int(s, len, &small) && small == (type) small)) \
 			PUT_FIXED(type, (type) small); \

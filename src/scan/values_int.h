@@ -8,23 +8,34 @@
 #include "scan/values_swar.h"
 
 /*
- * The number s[0 .. len) if it is a minus sign, perhaps, and 1 to 8 digits;
+ * The number s[0 .. len) if it is a minus sign, perhaps, and 1 to 16 digits;
  * false where it is anything else, and value_int2, 4 and 8 must judge.
  */
 static inline bool
-value_short_int(const char *s, size_t len, int32_t *out)
+value_short_int(const char *s, size_t len, int64_t *out)
 {
-	int32_t		negative = *s == '-';
+	int64_t		negative = *s == '-';
 	size_t		n = len - (size_t) negative;
-	uint64_t	word;
-	int32_t		value;
+	uint64_t	head = SWAR_ZEROS;
+	uint64_t	tail;
+	int64_t		value;
 
-	if (UNLIKELY(n - 1 >= 8))
+	s += negative;
+	if (LIKELY(n - 1 < 8))
+	{
+		tail = swar_pad(swar_load(s), n);
+		value = swar_fold(tail);
+	}
+	else if (n - 9 < 8)
+	{
+		head = swar_pad(swar_load(s), n - 8);
+		tail = swar_load(s + n - 8);
+		value = (int64_t) swar_fold(head) * 100000000 + swar_fold(tail);
+	}
+	else
 		return false;
-	word = swar_pad(swar_load(s + negative), n);
-	value = (int32_t) swar_fold(word);
 	*out = (value ^ -negative) + negative;
-	return swar_all_digits(word);
+	return swar_all_digits(tail) && swar_all_digits(head);
 }
 
 #endif							/* PGBULK_VALUES_INT_H */
