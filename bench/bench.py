@@ -5,7 +5,9 @@ measurement follows TRUNCATE and CHECKPOINT.
 """
 import argparse
 import collections
+import contextlib
 import csv
+import importlib.util
 import json
 import os
 import statistics
@@ -46,17 +48,36 @@ def pg_bulkload(writer):
     return sql
 
 
-def duckdb_parse(path):
-    """seconds of DuckDB, one thread, for reading the votes and keeping nothing; None where it is missing"""
-    try:
-        import duckdb
-    except ImportError:
-        return None
+DUCKDB_VOTES = ("read_csv({}, header = false, delim = ',', "
+                "columns = {{'username': 'VARCHAR', 'link': 'VARCHAR', 'score': 'INTEGER'}})")
+
+
+def duckdb_parse(path, folder):
+    """seconds of DuckDB, one thread, for reading the votes and keeping nothing"""
+    import duckdb
     db = duckdb.connect(config={"threads": 1})
     start = time.perf_counter()
-    db.execute("SELECT count(username), count(link), count(score) FROM read_csv(?, header = false, delim = ',', "
-               "columns = {'username': 'VARCHAR', 'link': 'VARCHAR', 'score': 'INTEGER'})", [path]).fetchall()
+    db.execute(f"SELECT count(username), count(link), count(score) FROM {DUCKDB_VOTES.format('?')}", [path]).fetchall()
     return time.perf_counter() - start
+
+
+def duckdb_table(path, folder):
+    """seconds of DuckDB, two threads, for making a table of the votes in a file of its own"""
+    import duckdb
+    name = os.path.join(folder, "votes.duckdb")
+    with contextlib.suppress(FileNotFoundError):
+        os.remove(name)
+    db = duckdb.connect(name, config={"threads": 2})
+    start = time.perf_counter()
+    db.execute(f"CREATE TABLE votes AS FROM {DUCKDB_VOTES.format(literal(path)[1:])}")
+    db.execute("CHECKPOINT")
+    seconds = time.perf_counter() - start
+    db.close()
+    os.remove(name)
+    return seconds
+
+
+DUCKDB = {"DuckDB, CREATE TABLE, 2 threads": duckdb_table, "DuckDB, parsing only": duckdb_parse}
 
 
 class Bench:
@@ -66,8 +87,8 @@ class Bench:
         self.runs = []                      # (data set, method, round, seconds, rows, bytes)
         self.version = psql("SELECT extversion FROM pg_extension WHERE extname = 'pgbulk';").strip()
 
-    def table(self, columns):
-        psql("DROP TABLE IF EXISTS target;", f"CREATE TABLE target ({columns});")
+    def table(self, columns, kind=""):
+        psql("DROP TABLE IF EXISTS target;", f"CREATE {kind} TABLE target ({columns});")
 
     def digest(self):
         return psql("SELECT count(*), sum(hashtextextended(t::text, 0)::numeric) FROM target t;").strip()
@@ -93,7 +114,12 @@ class Bench:
     def data_set(self, d):
         path, rows = d.file(self.args.data, self.args.percent)
         size = os.path.getsize(path)
-        methods = {"COPY": f"COPY target FROM {literal(path)} ({d.copy_options})", "bulk_load": bulk_load(path, d.options)}
+        methods = {
+            "COPY": f"COPY target FROM {literal(path)} ({d.copy_options})",
+            "bulk_load": bulk_load(path, {**d.options, "workers": 1}),
+            "bulk_load, no worker": bulk_load(path, {**d.options, "workers": 0}),
+            "bulk_load, buffered": bulk_load(path, {**d.options, "writer": "buffered"}),
+        }
         if d.name == "votes" and psql("SELECT 1 FROM pg_available_extensions WHERE name = 'pg_bulkload';"):
             psql("CREATE EXTENSION IF NOT EXISTS pg_bulkload;")
             for writer in ("DIRECT", "BUFFERED"):
@@ -101,12 +127,18 @@ class Bench:
         self.table(d.columns)
         self.rounds(d.name, methods, rows, size, same=True)
         if d.name == "votes":
-            for n in range(1, self.args.rounds + 1):
-                seconds = duckdb_parse(path)
-                if seconds is None:
-                    print("no duckdb: its parse-only line is left out", file=sys.stderr)
-                    break
-                self.runs.append((d.name, "DuckDB, parsing only", n, seconds, rows, size))
+            self.duckdb(d.name, path, rows, size)
+            self.table(d.columns, "UNLOGGED")
+            del methods["bulk_load, buffered"]
+            self.rounds("votes, unlogged", {m: sql for m, sql in methods.items() if "pg_bulkload" not in m}, rows, size, same=True)
+
+    def duckdb(self, name, path, rows, size):
+        if importlib.util.find_spec("duckdb") is None:
+            print("no duckdb: its lines are left out", file=sys.stderr)
+            return
+        for n in range(1, self.args.rounds + 1):
+            for method, seconds in DUCKDB.items():
+                self.runs.append((name, method, n, seconds(path, self.args.data), rows, size))
 
     def bad_rows(self):
         d = datasets.SPOILED
