@@ -21,6 +21,15 @@
 /* Pages of chunks held after which it is time to place their rows. */
 #define HELD_PAGES 1024
 
+/*
+ * Chunks of a decoded table after which it is.  Logical decoding takes a row
+ * with all chunks before it as one piece.  One of more than 4096 changes that
+ * has been spilled to disk it streams in several runs, and at the end has
+ * forgotten, at least up to PostgreSQL 18, that it has streamed anything of
+ * the subtransaction: if that is rolled back, nobody tells the subscriber.
+ */
+#define DECODED_CHUNKS 1000
+
 /* Pages whose gaps the last chunks of values may fill. */
 #define GAP_PAGES 64
 
@@ -456,6 +465,8 @@ toast_shrink(Toaster *toaster, HeapTuple tuple)
 bool
 toast_is_full(const Toaster *toaster)
 {
+	if (toaster->decoded)
+		return toaster->nentries >= DECODED_CHUNKS;
 	return toaster->hold && toaster->batch != NULL &&
 		toaster->batch->npages >= HELD_PAGES;
 }
