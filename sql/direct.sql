@@ -80,11 +80,9 @@ CREATE TABLE direct_fk (a int REFERENCES direct_index);
 CREATE TABLE direct_trigger (a int);
 CREATE FUNCTION direct_f() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN new; END';
 CREATE TRIGGER t BEFORE INSERT ON direct_trigger FOR EACH ROW EXECUTE FUNCTION direct_f();
-CREATE TABLE direct_part (a int) PARTITION BY LIST (a);
 SELECT bulk_load('direct_index', '/proc/self/cwd/pgbulk_direct_in', '{"writer": "direct"}');
 SELECT bulk_load('direct_fk', '/proc/self/cwd/pgbulk_direct_in', '{"writer": "direct"}');
 SELECT bulk_load('direct_trigger', '/proc/self/cwd/pgbulk_direct_in', '{"writer": "direct"}');
-SELECT bulk_load('direct_part', '/proc/self/cwd/pgbulk_direct_in', '{"writer": "direct"}');
 -- the lock is for those who might change what is there
 CREATE ROLE direct_role;
 GRANT pg_read_server_files TO direct_role;
@@ -98,7 +96,7 @@ SET ROLE direct_role;
 SELECT rows_loaded FROM bulk_load('direct_t', '/proc/self/cwd/pgbulk_direct_in', '{"writer": "direct", "limit": 1}');
 RESET ROLE;
 
-DROP TABLE direct_copy, direct_t, direct_wide, direct_more, direct_json, direct_unlogged, direct_new, direct_fk, direct_index, direct_trigger, direct_part;
+DROP TABLE direct_copy, direct_t, direct_wide, direct_more, direct_json, direct_unlogged, direct_new, direct_fk, direct_index, direct_trigger;
 DROP FUNCTION direct_f;
 DROP SEQUENCE direct_s;
 DROP DOMAIN direct_even;

@@ -458,7 +458,13 @@ open_writer(Load *load)
 			refusal = "a volatile expression may look at it";
 	}
 	if (options->writer == BULK_WRITER_AUTO && refusal == NULL)
-		refusal = target_try_lock(load->target);
+		refusal = target_try_lock(load->target, options);
+	if (options->writer != BULK_WRITER_BUFFERED && refusal == NULL)
+	{
+		refusal = direct_partition_refusal(load->target->rel);
+		if (refusal != NULL)
+			target_give_back(load->target);
+	}
 	load->result->not_direct = refusal;
 
 	if (options->writer == BULK_WRITER_BUFFERED ||

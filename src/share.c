@@ -310,6 +310,8 @@ share_refusal(const Batch *batch, const RejectStream *rejects, int64 bytes)
 	Relation	rel = batch->target->rel;
 	int64		rows = bytes / Max(batch->conv->ncolumns, 1) + 1;	/* at most */
 
+	if (rel->rd_rel->relkind == RELKIND_PARTITIONED_TABLE)
+		return "the table is partitioned";
 	if (batch->writer->routine->hold == NULL)
 		return "the writer is not direct";
 	if (RelationUsesLocalBuffers(rel))

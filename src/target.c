@@ -15,6 +15,7 @@
 #include "catalog/namespace.h"
 #include "catalog/objectaddress.h"
 #include "catalog/pg_authid.h"
+#include "catalog/pg_inherits.h"
 #include "commands/tablecmds.h"
 #include "commands/trigger.h"
 #include "compat.h"
@@ -28,6 +29,7 @@
 #include "parser/parser.h"
 #include "storage/bufmgr.h"
 #include "storage/lmgr.h"
+#include "storage/lock.h"
 #include "target.h"
 #include "utils/acl.h"
 #include "utils/builtins.h"
@@ -38,6 +40,13 @@
 
 /* Any of these lets LOCK TABLE keep writers out. */
 #define LOCK_PRIVILEGES (ACL_UPDATE | ACL_DELETE | ACL_TRUNCATE)
+
+/*
+ * Locks on partitions that writer auto takes at most, for each of
+ * max_locks_per_transaction: a small part of the room for locks, which COPY
+ * takes only for partitions that get rows.
+ */
+#define AUTO_LOCKS 16
 
 /* Tables, partitioned tables, and views whose trigger takes the rows. */
 static void
@@ -398,6 +407,10 @@ target_open(Oid relid, const BulkOptions *options)
 				 errmsg("relation with OID %u does not exist", relid)));
 
 	check_kind(rel);
+	/* in the order of TRUNCATE and LOCK TABLE, and by the same right */
+	if (lockmode == ShareRowExclusiveLock &&
+		rel->rd_rel->relkind == RELKIND_PARTITIONED_TABLE)
+		(void) find_all_inheritors(relid, lockmode, NULL);
 	/* a query's range table has this lock, and the executor looks for it */
 	if (lockmode != RowExclusiveLock)
 		LockRelationOid(relid, RowExclusiveLock);
@@ -445,29 +458,94 @@ target_join(Oid relid, const BulkOptions *options, const AttrNumber *attnums,
 	return target;
 }
 
-const char *
-target_try_lock(Target *target)
+/* Whether a table has what others may have written. */
+static bool
+is_written(Relation rel)
 {
-	Relation	rel = target->rel;
-	Oid			relid = RelationGetRelid(rel);
+	return RELKIND_HAS_STORAGE(rel->rd_rel->relkind) &&
+		!RELATION_IS_LOCAL(rel) &&
+		rel->rd_newRelfilelocatorSubid == InvalidSubTransactionId &&
+		RelationGetNumberOfBlocks(rel) > 0;
+}
 
-	if (!RELATION_IS_LOCAL(rel) && rel->rd_newRelfilelocatorSubid == InvalidSubTransactionId)
-	{
-		/* not to lock for nothing */
-		if (RelationGetNumberOfBlocks(rel) > 0)
-			return "it is not empty";
-		if (pg_class_aclcheck(relid, GetUserId(), LOCK_PRIVILEGES) != ACLCHECK_OK)
-			return "the right to lock it is lacking";
-	}
+/* Locks one table and has a look at it. */
+static const char *
+try_lock_one(Target *target, Oid relid)
+{
+	Relation	rel;
+	const char *refusal = NULL;
+
 	if (!ConditionalLockRelationOid(relid, ShareRowExclusiveLock))
 		return "others use it";
-	if (!RELATION_IS_LOCAL(rel) && rel->rd_newRelfilelocatorSubid == InvalidSubTransactionId &&
-		RelationGetNumberOfBlocks(rel) > 0)
+	target->locked = lappend_oid(target->locked, relid);
+	rel = try_table_open(relid, NoLock);
+	if (rel == NULL)
+		return "others use it";
+	if (is_written(rel))
+		refusal = "it is not empty";
+	table_close(rel, NoLock);
+	return refusal;
+}
+
+/* The target is locked: now its partitions, on all levels. */
+static const char *
+try_lock_partitions(Target *target, const BulkOptions *options)
+{
+	Oid			relid = RelationGetRelid(target->rel);
+	List	   *relids = find_all_inheritors(relid, NoLock, NULL);
+	ListCell   *lc;
+
+	/* what is new or truncated is locked already */
+	if (!options->truncate && !RELATION_IS_LOCAL(target->rel) &&
+		list_length(relids) > AUTO_LOCKS * max_locks_per_xact)
+		return "it has too many partitions to lock them unasked";
+	foreach(lc, relids)
 	{
-		UnlockRelationOid(relid, ShareRowExclusiveLock);
-		return "it is not empty";
+		const char *refusal = NULL;
+
+		CHECK_FOR_INTERRUPTS();
+		if (lfirst_oid(lc) != relid)
+			refusal = try_lock_one(target, lfirst_oid(lc));
+		if (refusal != NULL)
+			return refusal;
 	}
-	return NULL;
+	/* a partition of a partition may have come before that was locked */
+	return equal(relids, find_all_inheritors(relid, NoLock, NULL)) ? NULL :
+		"others use it";
+}
+
+void
+target_give_back(Target *target)
+{
+	ListCell   *lc;
+
+	foreach(lc, target->locked)
+		UnlockRelationOid(lfirst_oid(lc), ShareRowExclusiveLock);
+	list_free(target->locked);
+	target->locked = NIL;
+}
+
+const char *
+target_try_lock(Target *target, const BulkOptions *options)
+{
+	Relation	rel = target->rel;
+	const char *refusal;
+
+	/* not to lock for nothing */
+	if (is_written(rel))
+		return "it is not empty";
+	if (!RELATION_IS_LOCAL(rel) &&
+		rel->rd_newRelfilelocatorSubid == InvalidSubTransactionId &&
+		pg_class_aclcheck(RelationGetRelid(rel), GetUserId(),
+						  LOCK_PRIVILEGES) != ACLCHECK_OK)
+		return "the right to lock it is lacking";
+
+	refusal = try_lock_one(target, RelationGetRelid(rel));
+	if (refusal == NULL && rel->rd_rel->relkind == RELKIND_PARTITIONED_TABLE)
+		refusal = try_lock_partitions(target, options);
+	if (refusal != NULL)
+		target_give_back(target);
+	return refusal;
 }
 
 const char *

@@ -21,10 +21,13 @@ typedef struct Target
 	/* the file's columns, in file order */
 	int			nfields;
 	AttrNumber *attnums;		/* 0: field is not loaded */
+
+	List	   *locked;			/* by target_try_lock: OIDs */
 } Target;
 
 /*
- * Opens relid with the lock of a COPY (ROW EXCLUSIVE) and checks what can be
+ * Opens relid with the lock of a COPY (ROW EXCLUSIVE), or with the one that
+ * truncate or the direct writer want of it and its partitions, and checks what can be
  * checked before the file is looked at: kind, system catalog, read-only
  * transaction, INSERT privilege on the columns loaded, row-level security,
  * the where clause.  With truncate the table is emptied here.
@@ -49,11 +52,14 @@ extern Target *target_join(Oid relid, const BulkOptions *options,
 extern void target_set_columns(Target *target, List *names);
 
 /*
- * For writer auto: locks the table against other writers if that takes no
- * waiting and the table has nothing that they could have written.  NULL, or
- * why not ("it is not empty").
+ * For writer auto: locks the table, with its partitions, against other writers
+ * if that takes no waiting and there is nothing that they could have written.
+ * NULL, or why not ("it is not empty").
  */
-extern const char *target_try_lock(Target *target);
+extern const char *target_try_lock(Target *target, const BulkOptions *options);
+
+/* Gives these locks back: nothing was done under them. */
+extern void target_give_back(Target *target);
 
 /* The table's name as an error message shows it. */
 extern const char *target_name(const Target *target);

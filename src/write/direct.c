@@ -1,6 +1,7 @@
 /*
  * direct.c
- *		The writer for plain heap tables: whole pages at a time.
+ *		The writer for plain heap tables: whole pages at a time.  For partitioned
+ *		ones see direct_parts.c.
  *
  * Rows are checked as the buffered writer checks them, formed, put into
  * private pages and placed at the end of the table (pages.h).  The table is
@@ -11,16 +12,15 @@
 #include "postgres.h"
 
 #include "access/heapam.h"
+#include "access/table.h"
 #include "access/tableam.h"
 #include "access/xact.h"
+#include "catalog/pg_inherits.h"
 #include "commands/trigger.h"
 #include "compat.h"
+#include "miscadmin.h"
 #include "pgstat.h"
-#include "row/constraints.h"
-#include "row/tuple.h"
-#include "write/pages.h"
-#include "write/toast.h"
-#include "write/writer.h"
+#include "write/direct.h"
 
 #define ROW_ARENA_BLOCK (64 * 1024)
 
@@ -28,37 +28,81 @@ typedef struct DirectWriter
 {
 	Writer		base;
 	Guard	   *guard;
-	ResultRelInfo *rri;
-	Constraints *constraints;	/* NULL: none */
-	bool		generated;
+	DirectTable table;
 	bool		partition;		/* the target is one, with bounds to check */
-	TupleFormer *former;
 	Arena		arena;			/* one row's tuple */
-	Toaster    *toaster;
-	PageBatch  *batch;
+	TupleSink	sink;
 	HeapTupleHeader model;
 	bool		worker;
 	bool		(*may_place) (void *arg);	/* between hold and let_go */
 	void	   *may_place_arg;
 } DirectWriter;
 
-const char *
-direct_refusal(Relation rel, const BulkOptions *options)
-{
-	TriggerDesc *triggers = rel->trigdesc;
+/* ---- which tables ---- */
 
-	if (rel->rd_rel->relkind != RELKIND_RELATION)
-		return "it is not a plain table";
-	if (rel->rd_tableam != GetHeapamTableAmRoutine())
-		return "its access method is not heap";
+/* What a row would meet beside the table. */
+static const char *
+trigger_fault(const TriggerDesc *triggers)
+{
 	if (triggers != NULL &&
 		(triggers->trig_insert_before_row || triggers->trig_insert_after_row ||
 		 triggers->trig_insert_instead_row || triggers->trig_insert_new_table))
-		return "it has triggers or foreign keys that see each row";
-	if (rel->rd_rel->relhasindex && RelationGetIndexList(rel) != NIL)
-		return "it has indexes";
+		return "has triggers or foreign keys that see each row";
 	return NULL;
 }
+
+const char *
+direct_table_fault(Relation rel)
+{
+	const char *fault = trigger_fault(rel->trigdesc);
+
+	if (rel->rd_rel->relkind == RELKIND_FOREIGN_TABLE)
+		return "is a foreign table";
+	if (rel->rd_rel->relkind != RELKIND_RELATION)
+		return "is not a plain table";
+	if (rel->rd_tableam != GetHeapamTableAmRoutine())
+		return "has an access method other than heap";
+	if (fault == NULL && rel->rd_rel->relhasindex && RelationGetIndexList(rel) != NIL)
+		fault = "has indexes";
+	return fault;
+}
+
+const char *
+direct_refusal(Relation rel, const BulkOptions *options)
+{
+	const char *fault = rel->rd_rel->relkind == RELKIND_PARTITIONED_TABLE ?
+		trigger_fault(rel->trigdesc) : direct_table_fault(rel);
+
+	return fault == NULL ? NULL : psprintf("it %s", fault);
+}
+
+const char *
+direct_partition_refusal(Relation rel)
+{
+	const char *refusal = NULL;
+	ListCell   *lc;
+
+	if (rel->rd_rel->relkind != RELKIND_PARTITIONED_TABLE)
+		return NULL;
+	foreach(lc, find_all_inheritors(RelationGetRelid(rel), NoLock, NULL))
+	{
+		Relation	part = table_open(lfirst_oid(lc), NoLock);
+		const char *fault = NULL;
+
+		CHECK_FOR_INTERRUPTS();
+		if (part->rd_rel->relkind != RELKIND_PARTITIONED_TABLE)
+			fault = direct_table_fault(part);
+		if (fault != NULL)
+			refusal = psprintf("partition \"%s\" %s",
+							   RelationGetRelationName(part), fault);
+		table_close(part, NoLock);
+		if (refusal != NULL)
+			break;
+	}
+	return refusal;
+}
+
+/* ---- put ---- */
 
 /*
  * Places the rows of the batch, and before them the chunks that they refer to.
@@ -66,17 +110,19 @@ direct_refusal(Relation rel, const BulkOptions *options)
  * more are forgotten.
  */
 static void
-place_rows(DirectWriter *writer)
+place_rows(void *arg)
 {
+	DirectWriter *writer = arg;
+
 	guard_close(writer->guard);
 	if (writer->may_place != NULL && !writer->may_place(writer->may_place_arg))
 	{
-		toast_discard(writer->toaster);
-		pages_discard(writer->batch);
+		toast_discard(writer->sink.toaster);
+		pages_discard(writer->sink.batch);
 		return;
 	}
-	toast_flush(writer->toaster);
-	pages_place(writer->batch);
+	toast_flush(writer->sink.toaster);
+	pages_place(writer->sink.batch);
 }
 
 /*
@@ -84,29 +130,28 @@ place_rows(DirectWriter *writer)
  * decoded, the row must go into the batch that is placed with its chunks.
  */
 static HeapTuple
-shrink_tuple(DirectWriter *writer, HeapTuple tuple)
+shrink_tuple(TupleSink *sink, HeapTuple tuple)
 {
 	Size		bound = HeapTupleHasExternal(tuple) ? MaxHeapTupleSize : tuple->t_len;
 
-	guard_close(writer->guard);
-	if (writer->batch->decoded && !pages_have_room(writer->batch, bound))
-		place_rows(writer);
-	return toast_shrink(writer->toaster, tuple);
+	guard_close(sink->guard);
+	if (sink->batch->decoded && !pages_have_room(sink->batch, bound))
+		sink->place(sink->arg);
+	return toast_shrink(sink->toaster, tuple);
 }
 
-/* Puts a tuple into a page. */
-static void
-store_tuple(DirectWriter *writer, HeapTuple tuple)
+void
+sink_put_slow(TupleSink *sink, HeapTuple tuple)
 {
 	if (!toast_unneeded(tuple))
-		tuple = shrink_tuple(writer, tuple);
-	if (unlikely(!pages_put(writer->batch, tuple)))
+		tuple = shrink_tuple(sink, tuple);
+	if (!pages_put(sink->batch, tuple))
 	{
-		place_rows(writer);
-		pages_put(writer->batch, tuple);
+		sink->place(sink->arg);
+		pages_put(sink->batch, tuple);
 	}
-	if (unlikely(toast_is_full(writer->toaster)))
-		place_rows(writer);
+	if (sink->toaster != NULL && toast_is_full(sink->toaster))
+		sink->place(sink->arg);
 }
 
 static WriterVerdict
@@ -116,13 +161,13 @@ direct_put(Writer *base, uint32 number, RowError *err)
 	TupleTableSlot *slot = base->slot;
 
 	base->current_row = number;
-	if (!constraints_complete(writer->rri, writer->constraints,
-							  writer->generated, writer->partition, slot,
+	if (!constraints_complete(writer->table.rri, writer->table.constraints,
+							  writer->table.generated, writer->partition, slot,
 							  base->estate, writer->guard, err))
 		return WRITER_BAD;
 
-	store_tuple(writer, tuple_form(writer->former, slot->tts_values,
-								   slot->tts_isnull, &writer->arena));
+	sink_put(&writer->sink, tuple_form(writer->table.former, slot->tts_values,
+									   slot->tts_isnull, &writer->arena));
 	arena_reset(&writer->arena);
 	return WRITER_TAKEN;
 }
@@ -142,10 +187,10 @@ direct_put_rows(Writer *base, const char *data, const ScanRow *rows,
 
 		/* formed with the stamp of the batch, from base->model */
 		if (likely(tuple->t_len <= TOAST_TUPLE_THRESHOLD &&
-				   pages_add(writer->batch, (char *) tuple->t_data, tuple->t_len)))
+				   pages_add(writer->sink.batch, (char *) tuple->t_data, tuple->t_len)))
 			continue;
 		base->current_row = first + i;
-		store_tuple(writer, tuple);
+		sink_put(&writer->sink, tuple);
 		base->current_row = -1;
 	}
 	arena_reset(&writer->arena);
@@ -159,26 +204,37 @@ direct_flush(Writer *base)
 	base->current_row = -1;
 }
 
+void
+direct_fire_after(Writer *writer, ResultRelInfo *root)
+{
+	ExecASInsertTriggers(writer->estate, root, NULL);
+	AfterTriggerEndQuery(writer->estate);
+}
+
+void
+direct_end(Writer *writer)
+{
+	ExecCloseResultRelations(writer->estate);
+	ExecCloseRangeTableRelations(writer->estate);
+	FreeExecutorState(writer->estate);
+}
+
 static void
 direct_close(Writer *base, int64 nrows)
 {
 	DirectWriter *writer = (DirectWriter *) base;
-	EState	   *estate = base->estate;
 
 	place_rows(writer);
-	toast_close(writer->toaster);
-	pages_close(writer->batch);
+	toast_close(writer->sink.toaster);
+	pages_close(writer->sink.batch);
 	if (!writer->worker)
 	{
-		pgstat_count_heap_insert(writer->rri->ri_RelationDesc, nrows);
-		ExecASInsertTriggers(estate, writer->rri, NULL);
-		AfterTriggerEndQuery(estate);
+		pgstat_count_heap_insert(writer->table.rri->ri_RelationDesc, nrows);
+		direct_fire_after(base, writer->table.rri);
 	}
 	ExecDropSingleTupleTableSlot(base->slot);
-	ExecResetTupleTable(estate->es_tupleTable, false);
-	ExecCloseResultRelations(estate);
-	ExecCloseRangeTableRelations(estate);
-	FreeExecutorState(estate);
+	ExecResetTupleTable(base->estate->es_tupleTable, false);
+	direct_end(base);
 }
 
 /* ---- side by side with others ---- */
@@ -189,8 +245,8 @@ direct_hold(Writer *base, bool (*may_place) (void *arg), void *arg)
 	DirectWriter *writer = (DirectWriter *) base;
 
 	place_rows(writer);
-	pages_resize(writer->batch, PAGES_HELD);
-	toast_hold(writer->toaster, true);
+	pages_resize(writer->sink.batch, PAGES_HELD);
+	toast_hold(writer->sink.toaster, true);
 	writer->may_place = may_place;
 	writer->may_place_arg = arg;
 }
@@ -201,8 +257,8 @@ direct_let_go(Writer *base)
 	DirectWriter *writer = (DirectWriter *) base;
 
 	writer->may_place = NULL;
-	pages_resize(writer->batch, PAGES_BATCH);
-	toast_hold(writer->toaster, false);
+	pages_resize(writer->sink.batch, PAGES_BATCH);
+	toast_hold(writer->sink.toaster, false);
 }
 
 /*
@@ -214,8 +270,8 @@ direct_settles_in_turn(Writer *base)
 {
 	DirectWriter *writer = (DirectWriter *) base;
 
-	return writer->batch->decoded &&
-		OidIsValid(writer->rri->ri_RelationDesc->rd_rel->reltoastrelid);
+	return writer->sink.batch->decoded &&
+		OidIsValid(writer->table.rri->ri_RelationDesc->rd_rel->reltoastrelid);
 }
 
 static void
@@ -224,8 +280,8 @@ direct_reserve(Writer *base)
 	DirectWriter *writer = (DirectWriter *) base;
 
 	if (direct_settles_in_turn(base))
-		toast_flush(writer->toaster);
-	pages_reserve(writer->batch);
+		toast_flush(writer->sink.toaster);
+	pages_reserve(writer->sink.batch);
 }
 
 static void
@@ -233,8 +289,8 @@ direct_settle(Writer *base)
 {
 	DirectWriter *writer = (DirectWriter *) base;
 
-	toast_flush(writer->toaster);
-	pages_write(writer->batch);
+	toast_flush(writer->sink.toaster);
+	pages_write(writer->sink.batch);
 }
 
 static void
@@ -242,8 +298,8 @@ direct_discard(Writer *base)
 {
 	DirectWriter *writer = (DirectWriter *) base;
 
-	toast_discard(writer->toaster);
-	pages_discard(writer->batch);
+	toast_discard(writer->sink.toaster);
+	pages_discard(writer->sink.batch);
 }
 
 static const WriterRoutine direct_routine = {
@@ -260,36 +316,59 @@ static const WriterRoutine direct_routine = {
 	.discard = direct_discard
 };
 
+ResultRelInfo *
+direct_begin(Writer *writer, Target *target, CommandId cid)
+{
+	EState	   *estate = CreateExecutorState();
+	ResultRelInfo *rri = makeNode(ResultRelInfo);
+
+	writer->estate = estate;
+	writer->current_row = -1;
+	writer->slot = MakeSingleTupleTableSlot(RelationGetDescr(target->rel),
+											&TTSOpsVirtual);
+	estate->es_output_cid = cid;
+	compat_init_range_table(estate, target->pstate);
+	ExecInitResultRelation(estate, rri, 1);
+	return rri;
+}
+
+void
+direct_table_open(DirectTable *table, ResultRelInfo *rri, EState *estate)
+{
+	MemoryContext old = MemoryContextSwitchTo(estate->es_query_cxt);
+	TupleDesc	desc = RelationGetDescr(rri->ri_RelationDesc);
+
+	table->rri = rri;
+	table->constraints = constraints_open(rri, estate);
+	table->generated = desc->constr && desc->constr->has_generated_stored;
+	table->former = tuple_former(desc);
+	table->map = compat_root_to_child_map(rri, estate);
+	MemoryContextSwitchTo(old);
+}
+
 static DirectWriter *
 open_writer(Target *target, const PageStamp *stamp, Guard *guard)
 {
 	DirectWriter *writer = palloc0(sizeof(DirectWriter));
+	DirectTable *table = &writer->table;
 	Relation	rel = target->rel;
-	EState	   *estate = CreateExecutorState();
+	ResultRelInfo *rri = direct_begin(&writer->base, target, stamp->cid);
 
 	writer->base.routine = &direct_routine;
-	writer->base.estate = estate;
-	writer->base.current_row = -1;
-	writer->base.slot = MakeSingleTupleTableSlot(RelationGetDescr(rel),
-												 &TTSOpsVirtual);
 	writer->guard = guard;
-
-	estate->es_output_cid = stamp->cid;
-	compat_init_range_table(estate, target->pstate);
-	writer->rri = makeNode(ResultRelInfo);
-	ExecInitResultRelation(estate, writer->rri, 1);
-
-	writer->constraints = constraints_open(writer->rri, estate);
-	writer->generated = rel->rd_att->constr &&
-		rel->rd_att->constr->has_generated_stored;
+	direct_table_open(table, rri, writer->base.estate);
 	writer->partition = rel->rd_rel->relispartition;
-	writer->former = tuple_former(RelationGetDescr(rel));
-	writer->base.plain = !writer->generated && !writer->partition &&
-		constraints_only_notnull(writer->constraints);
+	writer->base.plain = !table->generated && !writer->partition &&
+		constraints_only_notnull(table->constraints);
 	arena_init(&writer->arena, CurrentMemoryContext, ROW_ARENA_BLOCK);
 
-	writer->batch = pages_open(rel, *stamp, PAGES_BATCH);
-	writer->toaster = toast_open(rel, *stamp);
+	writer->sink = (TupleSink) {
+		.batch = pages_open(rel, *stamp, PAGES_BATCH),
+		.toaster = toast_open(rel, *stamp),
+		.guard = guard,
+		.place = place_rows,
+		.arg = writer
+	};
 	writer->model = palloc0(SizeofHeapTupleHeader);
 	pages_stamp(stamp, writer->model);
 	writer->base.model = writer->model;
@@ -304,10 +383,13 @@ direct_open(Target *target, const BulkOptions *options, Guard *guard)
 		.cid = GetCurrentCommandId(true),
 		.frozen = options->freeze
 	};
-	DirectWriter *writer = open_writer(target, &stamp, guard);
+	DirectWriter *writer;
 
+	if (target->rel->rd_rel->relkind == RELKIND_PARTITIONED_TABLE)
+		return direct_parts_open(target, &stamp, guard);
+	writer = open_writer(target, &stamp, guard);
 	AfterTriggerBeginQuery();
-	ExecBSInsertTriggers(writer->base.estate, writer->rri);
+	ExecBSInsertTriggers(writer->base.estate, writer->table.rri);
 	return &writer->base;
 }
 
@@ -323,5 +405,5 @@ direct_join(Target *target, const PageStamp *stamp, Guard *guard)
 PageStamp
 direct_stamp(const Writer *base)
 {
-	return ((const DirectWriter *) base)->batch->stamp;
+	return ((const DirectWriter *) base)->sink.batch->stamp;
 }

@@ -42,25 +42,48 @@ pages_open(Relation rel, PageStamp stamp, int capacity)
 {
 	PageBatch  *batch = palloc0(sizeof(PageBatch));
 
-	batch->rel = rel;
 	batch->stamp = stamp;
+	alloc_pages(batch, capacity);
+	batch->record = palloc(BLCKSZ);
+	batch->map = InvalidBuffer;
+	if (rel != NULL)
+		pages_turn(batch, rel, NULL);
+	return batch;
+}
+
+/* Gives back the pinned page of the visibility map. */
+static void
+release_map(PageBatch *batch)
+{
+	if (BufferIsValid(batch->map))
+		ReleaseBuffer(batch->map);
+	batch->map = InvalidBuffer;
+}
+
+void
+pages_turn(PageBatch *batch, Relation rel, PageTail *tail)
+{
+	Assert(batch->npages == 0);
+	release_map(batch);
+	batch->rel = rel;
+	batch->tail = tail;
 	batch->reserve = RelationGetTargetPageFreeSpace(rel, HEAP_DEFAULT_FILLFACTOR);
 	batch->logged = RelationNeedsWAL(rel);
 	batch->decoded = RelationIsLogicallyLogged(rel);
 	batch->tuplewise = batch->decoded && IsToastRelation(rel);
-	if (!RelationUsesLocalBuffers(rel))
+	if (batch->strategy == NULL && !RelationUsesLocalBuffers(rel))
+	{
+		MemoryContext old = MemoryContextSwitchTo(GetMemoryChunkContext(batch));
+
 		batch->strategy = compat_bulkwrite_strategy(RING_SIZE_KB);
-	alloc_pages(batch, capacity);
-	batch->record = palloc(BLCKSZ);
-	batch->map = InvalidBuffer;
-	return batch;
+		MemoryContextSwitchTo(old);
+	}
 }
 
 void
 pages_close(PageBatch *batch)
 {
-	if (BufferIsValid(batch->map))
-		ReleaseBuffer(batch->map);
+	release_map(batch);
 	if (batch->strategy != NULL)
 		FreeAccessStrategy(batch->strategy);
 	free_pages(batch);
@@ -111,6 +134,25 @@ close_page(PageBatch *batch)
 	batch->lower = batch->upper = 0;
 }
 
+/*
+ * Begins the batch with the tail's page, if a tuple of that size fits there.
+ * Of the private page only what is new will be looked at.
+ */
+static bool
+continue_tail(PageBatch *batch, Size size)
+{
+	const PageTail *tail = batch->tail;
+
+	batch->continued = tail != NULL && tail->lower > 0 &&
+		tail->lower + sizeof(ItemIdData) + size + batch->reserve <= tail->upper;
+	if (!batch->continued)
+		return false;
+	batch->page = (char *) get_page(batch, batch->npages++);
+	batch->lower = tail->lower;
+	batch->upper = tail->upper;
+	return true;
+}
+
 bool
 pages_next(PageBatch *batch, Size len)
 {
@@ -121,6 +163,8 @@ pages_next(PageBatch *batch, Size len)
 		return true;
 	if (batch->npages == batch->capacity)
 		return false;
+	if (batch->npages == 0 && continue_tail(batch, size))
+		return true;
 
 	close_page(batch);
 	batch->page = (char *) get_page(batch, batch->npages++);
@@ -162,13 +206,22 @@ pages_grow(PageBatch *batch)
 	batch->capacity = capacity;
 }
 
+/* The first tuple of a page that is not in the table yet. */
+static inline OffsetNumber
+first_offset(const PageBatch *batch, int index)
+{
+	if (index > 0 || !batch->continued)
+		return FirstOffsetNumber;
+	return (batch->tail->lower - SizeOfPageHeaderData) / sizeof(ItemIdData) + 1;
+}
+
 /* Each tuple points at itself, now that its block is known. */
 static void
-set_ctids(Page page, BlockNumber block)
+set_ctids(Page page, OffsetNumber first, BlockNumber block)
 {
 	OffsetNumber last = PageGetMaxOffsetNumber(page);
 
-	for (OffsetNumber offset = FirstOffsetNumber; offset <= last; offset++)
+	for (OffsetNumber offset = first; offset <= last; offset++)
 	{
 		HeapTupleHeader header;
 
@@ -178,20 +231,24 @@ set_ctids(Page page, BlockNumber block)
 }
 
 /*
- * Logs a page that is in its buffer, in a critical section.  What is said to
+ * Logs a page that is in its buffer, from tuple first on, in a critical
+ * section.  What is said to
  * be the last of a multi-insert has logical decoding forget the TOASTed values
  * that it has seen, so it must be the last page of the batch.
  */
 static XLogRecPtr
-log_page(PageBatch *batch, Buffer buffer, Page page, bool is_last)
+log_page(PageBatch *batch, Buffer buffer, Page page, OffsetNumber first,
+		 bool is_last)
 {
 	OffsetNumber last = PageGetMaxOffsetNumber(page);
+	OffsetNumber offsets[MaxHeapTuplesPerPage];
+	bool		is_new = first == FirstOffsetNumber;
 	xl_heap_multi_insert head;
 	char	   *p = batch->record;
-	int			flags = REGBUF_STANDARD | REGBUF_WILL_INIT;
+	int			flags = REGBUF_STANDARD | (is_new ? REGBUF_WILL_INIT : 0);
 
 	head.flags = is_last ? XLH_INSERT_LAST_IN_MULTI : 0;
-	head.ntuples = last;
+	head.ntuples = last - first + 1;
 	if (batch->stamp.frozen)
 		head.flags |= XLH_INSERT_ALL_FROZEN_SET;
 	if (batch->decoded)
@@ -200,7 +257,7 @@ log_page(PageBatch *batch, Buffer buffer, Page page, bool is_last)
 		flags |= REGBUF_KEEP_DATA;
 	}
 
-	for (OffsetNumber offset = FirstOffsetNumber; offset <= last; offset++)
+	for (OffsetNumber offset = first; offset <= last; offset++)
 	{
 		ItemId		id = PageGetItemId(page, offset);
 		HeapTupleHeader header = (HeapTupleHeader) PageGetItem(page, id);
@@ -214,16 +271,20 @@ log_page(PageBatch *batch, Buffer buffer, Page page, bool is_last)
 		p = (char *) item + SizeOfMultiInsertTuple;
 		memcpy(p, (char *) header + SizeofHeapTupleHeader, len);
 		p += len;
+		offsets[offset - first] = offset;
 	}
 
 	XLogBeginInsert();
 	XLogRegisterData((char *) &head, SizeOfHeapMultiInsert);
+	if (!is_new)
+		XLogRegisterData((char *) offsets, head.ntuples * sizeof(OffsetNumber));
 	XLogRegisterBuffer(0, buffer, flags);
 	if (batch->stamp.frozen)
 		compat_frozen_register(batch->map);
 	XLogRegisterBufData(0, batch->record, p - batch->record);
 	XLogSetRecordFlags(XLOG_INCLUDE_ORIGIN);
-	return XLogInsert(RM_HEAP2_ID, XLOG_HEAP2_MULTI_INSERT | XLOG_HEAP_INIT_PAGE);
+	return XLogInsert(RM_HEAP2_ID, XLOG_HEAP2_MULTI_INSERT |
+					  (is_new ? XLOG_HEAP_INIT_PAGE : 0));
 }
 
 /*
@@ -234,15 +295,15 @@ log_page(PageBatch *batch, Buffer buffer, Page page, bool is_last)
  * so the page grows with the records.
  */
 static void
-log_tuples(Buffer buffer, Page page)
+log_tuples(Buffer buffer, Page page, OffsetNumber first)
 {
 	OffsetNumber last = PageGetMaxOffsetNumber(page);
 
-	for (OffsetNumber offset = FirstOffsetNumber; offset <= last; offset++)
+	for (OffsetNumber offset = first; offset <= last; offset++)
 	{
 		ItemId		id = PageGetItemId(page, offset);
 		HeapTupleHeader header = (HeapTupleHeader) PageGetItem(page, id);
-		bool		first = offset == FirstOffsetNumber;
+		bool		is_new = offset == FirstOffsetNumber;
 		xl_heap_insert insert;
 		xl_heap_header tuple;
 		XLogRecPtr	lsn;
@@ -259,18 +320,46 @@ log_tuples(Buffer buffer, Page page)
 		XLogBeginInsert();
 		XLogRegisterData((char *) &insert, SizeOfHeapInsert);
 		XLogRegisterBuffer(0, buffer, REGBUF_STANDARD | REGBUF_KEEP_DATA |
-						   (first ? REGBUF_WILL_INIT : 0));
+						   (is_new ? REGBUF_WILL_INIT : 0));
 		XLogRegisterBufData(0, (char *) &tuple, SizeOfHeapHeader);
 		XLogRegisterBufData(0, (char *) header + SizeofHeapTupleHeader,
 							ItemIdGetLength(id) - SizeofHeapTupleHeader);
 		XLogSetRecordFlags(XLOG_INCLUDE_ORIGIN);
 		lsn = XLogInsert(RM_HEAP_ID,
-						 XLOG_HEAP_INSERT | (first ? XLOG_HEAP_INIT_PAGE : 0));
+						 XLOG_HEAP_INSERT | (is_new ? XLOG_HEAP_INIT_PAGE : 0));
 		PageSetLSN(page, lsn);
 	}
 }
 
-/* Copies a page into its new, pinned buffer. */
+/*
+ * Copies into the table's page what the private one has beyond the tail.
+ * Nobody has changed the page since: all tuples there are this load's.
+ */
+static void
+copy_continued(const PageTail *tail, const char *source, char *page)
+{
+	const PageHeaderData *from = (const PageHeaderData *) source;
+	PageHeader	to = (PageHeader) page;
+
+	memcpy(page + tail->lower, source + tail->lower, from->pd_lower - tail->lower);
+	memcpy(page + from->pd_upper, source + from->pd_upper, tail->upper - from->pd_upper);
+	to->pd_lower = from->pd_lower;
+	to->pd_upper = from->pd_upper;
+}
+
+/* Before the critical section: that the tail is as it was left. */
+static void
+check_tail(PageBatch *batch, const char *page)
+{
+	const PageHeaderData *header = (const PageHeaderData *) page;
+
+	if (header->pd_lower != batch->tail->lower ||
+		header->pd_upper != batch->tail->upper)
+		elog(ERROR, "page %u of \"%s\" has changed while it was being filled",
+			 batch->tail->block, RelationGetRelationName(batch->rel));
+}
+
+/* Copies a page into its pinned buffer: a new one, or the tail's. */
 static void
 write_page(PageBatch *batch, int index)
 {
@@ -278,29 +367,35 @@ write_page(PageBatch *batch, int index)
 	BlockNumber block = batch->blocks[index];
 	Page		source = get_page(batch, index);
 	Page		page = BufferGetPage(buffer);
-
+	OffsetNumber first = first_offset(batch, index);
+	bool		continued = index == 0 && batch->continued;
 	bool		all_frozen = batch->stamp.frozen && !batch->tuplewise;
 
-	set_ctids(source, block);
+	set_ctids(source, first, block);
 	if (all_frozen)
 	{
 		PageSetAllVisible(source);
 		visibilitymap_pin(batch->rel, block, &batch->map);
 	}
 	LockBuffer(buffer, BUFFER_LOCK_EXCLUSIVE);
+	if (continued)
+		check_tail(batch, page);
 	if (all_frozen)
 		compat_frozen_before(batch->map);
 	START_CRIT_SECTION();
-	memcpy(page, source, BLCKSZ);
+	if (continued)
+		copy_continued(batch->tail, source, page);
+	else
+		memcpy(page, source, BLCKSZ);
 	MarkBufferDirty(buffer);
 	if (all_frozen)
 		compat_frozen_set(batch->rel, block, batch->map);
 	if (batch->tuplewise)
-		log_tuples(buffer, page);
+		log_tuples(buffer, page, first);
 	else if (batch->logged)
 	{
 		/* on 15 PageSetLSN is a macro that evaluates its argument twice */
-		XLogRecPtr	lsn = log_page(batch, buffer, page,
+		XLogRecPtr	lsn = log_page(batch, buffer, page, first,
 										 index == batch->npages - 1);
 
 		PageSetLSN(page, lsn);
@@ -331,6 +426,14 @@ pages_reserve(PageBatch *batch)
 
 	Assert(GetCurrentTransactionIdIfAny() == batch->stamp.xid);
 	CheckForSerializableConflictIn(batch->rel, NULL, InvalidBlockNumber);
+	if (batch->continued)
+	{
+		batch->blocks[0] = batch->tail->block;
+		batch->buffers[0] = ReadBufferExtended(batch->rel, MAIN_FORKNUM,
+											   batch->tail->block, RBM_NORMAL,
+											   batch->strategy);
+		reserved = 1;
+	}
 	while (reserved < batch->npages)
 	{
 		uint32		extended;
@@ -345,14 +448,29 @@ pages_reserve(PageBatch *batch)
 	}
 }
 
+/* Notes where the last page's room is. */
+static void
+keep_tail(PageBatch *batch)
+{
+	int			last = batch->npages - 1;
+	PageHeader	header = (PageHeader) get_page(batch, last);
+
+	batch->tail->block = batch->blocks[last];
+	batch->tail->lower = header->pd_lower;
+	batch->tail->upper = header->pd_upper;
+}
+
 void
 pages_write(PageBatch *batch)
 {
 	if (batch->npages == 0)
 		return;
 	write_until(batch, batch->npages);
+	if (batch->tail != NULL)
+		keep_tail(batch);
 	CheckForSerializableConflictIn(batch->rel, NULL, InvalidBlockNumber);
 	batch->npages = batch->nwritten = 0;
+	batch->continued = false;
 }
 
 void
@@ -369,4 +487,5 @@ pages_discard(PageBatch *batch)
 	batch->page = NULL;
 	batch->lower = batch->upper = 0;
 	batch->npages = 0;
+	batch->continued = false;
 }

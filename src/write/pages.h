@@ -16,6 +16,10 @@
  * could be hidden by zero pages that a reader has cached, or be lost to a
  * checkpoint in between.
  *
+ * One batch may serve many tables in turn (pages_turn).  So that many turns do
+ * not leave as many pages partly filled, a table's tail is gone on with: the
+ * private page has its new tuples where the table's page has room for them.
+ *
  * What a tuple's header holds is heap_prepare_insert's doing, and the WAL
  * record is heap_multi_insert's (heapam.c, PostgreSQL 18).
  */
@@ -43,9 +47,20 @@ typedef struct PageStamp
 	bool		frozen;			/* to everyone, at once */
 } PageStamp;
 
+/*
+ * The page of a table that rows were put into last; what is in use is below
+ * lower and from upper on.  Zeroes: there is none.
+ */
+typedef struct PageTail
+{
+	BlockNumber block;
+	LocationIndex lower;
+	LocationIndex upper;
+} PageTail;
+
 typedef struct PageBatch
 {
-	Relation	rel;
+	Relation	rel;			/* NULL: not yet turned to one */
 	PageStamp	stamp;
 	bool		logged;
 	bool		decoded;		/* WAL must carry the tuples for logical decoding */
@@ -58,6 +73,8 @@ typedef struct PageBatch
 	char	   *pages;
 	int			capacity;
 	int			npages;			/* begun; all but the last are full */
+	PageTail   *tail;			/* NULL: each batch begins a new page */
+	bool		continued;		/* the first page is the tail */
 	BlockNumber *blocks;		/* where pages_reserve has put them */
 
 	/* the page being filled; its header has these only when it is closed */
@@ -72,11 +89,18 @@ typedef struct PageBatch
 } PageBatch;
 
 /*
- * capacity: pages to hold at most.  In a parallel worker stamp.xid must be
+ * rel may be NULL: pages_turn comes first.  capacity: pages to hold at most.  In a parallel worker stamp.xid must be
  * the transaction id that it shares with its leader.  Memory: the current
  * context.
  */
 extern PageBatch *pages_open(Relation rel, PageStamp stamp, int capacity);
+
+/*
+ * From here on pages are those of rel, the first one, if it has room, that of
+ * tail, where the caller keeps what the next turn to rel must know.  The batch
+ * is empty.  All tables of a batch are temporary, or none is.
+ */
+extern void pages_turn(PageBatch *batch, Relation rel, PageTail *tail);
 
 /* Another capacity, for an empty batch. */
 extern void pages_resize(PageBatch *batch, int capacity);

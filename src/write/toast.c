@@ -81,6 +81,8 @@ struct Toaster
 
 	/* not yet placed */
 	PageBatch  *batch;			/* NULL: none yet */
+	PageBatch  *lent;			/* by the caller; NULL: one's own is made */
+	PageTail   *tail;			/* the caller's */
 	uint16	   *room;			/* in its pages before the last */
 	ChunkEntry *entries;		/* in key order, but for a turn of the counter of OIDs */
 	int64		nentries;
@@ -112,6 +114,13 @@ void
 toast_hold(Toaster *toaster, bool hold)
 {
 	toaster->hold = hold || toaster->decoded;
+}
+
+void
+toast_borrow(Toaster *toaster, PageBatch *batch, PageTail *tail)
+{
+	toaster->lent = batch;
+	toaster->tail = tail;
 }
 
 /* The greatest id that any tuple in a TOAST table has, dead or alive. */
@@ -195,18 +204,26 @@ new_id(Toaster *toaster)
 	return id;
 }
 
+static void
+open_batch(Toaster *toaster)
+{
+	MemoryContext old = MemoryContextSwitchTo(toaster->context);
+
+	toaster->batch = toaster->lent;
+	if (toaster->lent != NULL)
+		pages_turn(toaster->lent, toaster->table, toaster->tail);
+	else
+		toaster->batch = pages_open(toaster->table, toaster->stamp, PAGES_BATCH);
+	toaster->room = palloc(toaster->batch->capacity * sizeof(uint16));
+	MemoryContextSwitchTo(old);
+}
+
 /* Room for a chunk of a batch that is full. */
 static void
 make_room(Toaster *toaster)
 {
 	if (toaster->batch == NULL)
-	{
-		MemoryContext old = MemoryContextSwitchTo(toaster->context);
-
-		toaster->batch = pages_open(toaster->table, toaster->stamp, PAGES_BATCH);
-		toaster->room = palloc(PAGES_BATCH * sizeof(uint16));
-		MemoryContextSwitchTo(old);
-	}
+		open_batch(toaster);
 	else if (toaster->hold)
 	{
 		pages_grow(toaster->batch);
@@ -511,7 +528,10 @@ close_batch(Toaster *toaster)
 {
 	if (toaster->batch == NULL)
 		return;
-	pages_close(toaster->batch);
+	if (toaster->batch != toaster->lent)
+		pages_close(toaster->batch);
+	else if (toaster->lent->capacity > PAGES_BATCH)
+		pages_resize(toaster->lent, PAGES_BATCH);
 	pfree(toaster->room);
 	toaster->batch = NULL;
 }

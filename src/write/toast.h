@@ -48,6 +48,13 @@ toast_unneeded(HeapTuple tuple)
 extern Toaster *toast_open(Relation rel, PageStamp stamp);
 
 /*
+ * Chunks go into batch, the caller's, on from tail, which it keeps for the
+ * table's next toaster.  Before the first row; no other table may use the
+ * batch until toast_close.
+ */
+extern void toast_borrow(Toaster *toaster, PageBatch *batch, PageTail *tail);
+
+/*
  * The row as it is to be stored; its header is not stamped.  It lives until
  * the next call.  Like toast_flush not within a subtransaction of the
  * caller's: it opens the TOAST table and may place pages.

@@ -102,8 +102,9 @@ extern Writer *buffered_open(Target *target, const BulkOptions *options,
 							 Guard *guard);
 
 /*
- * The writer for plain heap tables, under a lock that keeps other writers
- * out: whole pages at the end of the table.  Only where direct_refusal says
+ * The writer for plain heap tables, and partitioned ones whose leaves are
+ * that, under a lock that keeps other writers out: whole pages at the end of
+ * the table.  Only where direct_refusal and direct_partition_refusal say
  * nothing.
  */
 extern Writer *direct_open(Target *target, const BulkOptions *options,
@@ -119,7 +120,13 @@ extern Writer *direct_join(Target *target, const PageStamp *stamp,
 /* What direct_join needs to know of the leader's writer. */
 extern PageStamp direct_stamp(const Writer *writer);
 
-/* Why the direct writer cannot serve a table ("it has indexes"), or NULL. */
+/*
+ * Why the direct writer cannot serve a table ("it has indexes"), or NULL.
+ * Partitions are not looked at: that is for when they are locked.
+ */
 extern const char *direct_refusal(Relation rel, const BulkOptions *options);
+
+/* The same for the partitions ("partition \"x\" has indexes"), all locked. */
+extern const char *direct_partition_refusal(Relation rel);
 
 #endif							/* PGBULK_WRITER_H */

@@ -1,0 +1,72 @@
+/*
+ * direct.h
+ *		What the direct writers of plain and of partitioned tables share.
+ *
+ * Private to the two (direct.c, direct_parts.c); others see writer.h.
+ */
+#ifndef PGBULK_DIRECT_H
+#define PGBULK_DIRECT_H
+
+#include "postgres.h"
+
+#include "access/tupconvert.h"
+#include "row/constraints.h"
+#include "row/tuple.h"
+#include "write/pages.h"
+#include "write/toast.h"
+#include "write/writer.h"
+
+/* A heap table that takes rows. */
+typedef struct DirectTable
+{
+	ResultRelInfo *rri;
+	Constraints *constraints;	/* NULL: none */
+	TupleFormer *former;
+	TupleConversionMap *map;	/* from the target's form, or NULL */
+	bool		generated;		/* has stored generated columns */
+} DirectTable;
+
+/* Where tuples become pages. */
+typedef struct TupleSink
+{
+	PageBatch  *batch;
+	Toaster    *toaster;		/* NULL: no wide rows will come */
+	Guard	   *guard;
+	void		(*place) (void *arg);	/* the batch, and the chunks before it */
+	void	   *arg;
+} TupleSink;
+
+/* What every direct writer has; returns the target's result relation. */
+extern ResultRelInfo *direct_begin(Writer *writer, Target *target,
+								   CommandId cid);
+
+/* AFTER STATEMENT triggers and what else waits for the statement's end. */
+extern void direct_fire_after(Writer *writer, ResultRelInfo *root);
+
+/* Lets go of all that direct_begin has made, but for the slots. */
+extern void direct_end(Writer *writer);
+
+/* Memory: the executor state's. */
+extern void direct_table_open(DirectTable *table, ResultRelInfo *rri,
+							  EState *estate);
+
+/* What a table has that keeps the direct writer away ("has indexes"), or NULL. */
+extern const char *direct_table_fault(Relation rel);
+
+/* The way out of sink_put for wide rows and full pages. */
+extern void sink_put_slow(TupleSink *sink, HeapTuple tuple);
+
+/* Puts a tuple into a page. */
+static inline void
+sink_put(TupleSink *sink, HeapTuple tuple)
+{
+	if (unlikely(!toast_unneeded(tuple)) ||
+		unlikely(!pages_put(sink->batch, tuple)))
+		sink_put_slow(sink, tuple);
+}
+
+/* The writer of partitioned tables. */
+extern Writer *direct_parts_open(Target *target, const PageStamp *stamp,
+								 Guard *guard);
+
+#endif							/* PGBULK_DIRECT_H */
