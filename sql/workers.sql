@@ -1,0 +1,86 @@
+--
+-- Parallel workers: the outcome of one process.
+--
+\set file '/proc/self/cwd/pgbulk_workers_in'
+CREATE TABLE workers_t (a int, b text, c numeric);
+COPY (SELECT i, repeat('x', i % 40) || CASE WHEN i % 7 = 0 THEN E',"\n' ELSE '' END, i / 8.0 FROM generate_series(1, 20000) i)
+	TO '/proc/self/cwd/pgbulk_workers_in' WITH (FORMAT csv);
+SET pgbulk.chunk_size = 4096;
+CREATE FUNCTION pg_temp.load(t regclass, options jsonb) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+	r record;
+BEGIN
+	SELECT * INTO r FROM bulk_load(t, '/proc/self/cwd/pgbulk_workers_in', options);
+	RETURN format('%s read, %s loaded, %s rejected, %s filtered, %s%s%s', r.rows_read, r.rows_loaded, r.rows_rejected, r.rows_filtered, r.writer,
+		CASE WHEN r.workers > 0 THEN ' with workers' ELSE ' alone' END, coalesce(': ' || (r.details ->> 'no_workers'), ''));
+END $$;
+
+-- rows in the order of the file
+SELECT pg_temp.load('workers_t', '{"workers": 2}');
+CREATE TABLE workers_copy (LIKE workers_t);
+COPY workers_copy FROM :'file' WITH (FORMAT csv);
+SELECT count(*) FROM (SELECT a, b, c FROM workers_t EXCEPT ALL SELECT a, b, c FROM workers_copy) x;
+SELECT count(*), bool_and(ordered) FROM (SELECT a > lag(a, 1, 0) OVER (ORDER BY ctid) AS ordered FROM workers_t) x;
+TRUNCATE workers_t;
+SELECT pg_temp.load('workers_t', '{"workers": 2, "where": "a % 3 = 0"}');
+SELECT count(*), sum(a), bool_and(ordered) FROM (SELECT a, a > lag(a, 1, 0) OVER (ORDER BY ctid) AS ordered FROM workers_t) x;
+TRUNCATE workers_t;
+SELECT pg_temp.load('workers_t', '{"workers": 0}');
+DROP TABLE workers_t;
+
+-- constraints, generated columns, sequences
+CREATE TABLE workers_t (id serial, a int CHECK (a <> 500), b text NOT NULL, c numeric, d int GENERATED ALWAYS AS (a * 2) STORED);
+\set VERBOSITY terse
+SELECT pg_temp.load('workers_t', '{"workers": 2, "columns": ["a", "b", "c"]}');
+\set VERBOSITY default
+TRUNCATE workers_t;
+SELECT pg_temp.load('workers_t', '{"workers": 2, "columns": ["a", "b", "c"], "on_error": "ignore", "null": "xxx", "log_verbosity": "silent"}');
+SELECT count(*), sum(a), sum(d), bool_and(ordered), bool_and(a NOT IN (500, 3, 43)) FROM (SELECT *, a > lag(a, 1, 0) OVER (ORDER BY ctid) AND id > lag(id, 1, 0) OVER (ORDER BY ctid) AS ordered FROM workers_t) x;
+DROP TABLE workers_t;
+
+-- bad rows in their order, and limits
+CREATE TABLE workers_t (a int, b varchar(38), c numeric);
+SELECT pg_temp.load('workers_t', '{"workers": 2, "on_error": "ignore", "reject_table": "workers_rejects", "log_verbosity": "silent"}');
+SELECT count(*), bool_and(ordered), min(line_number), max(line_number), min(reason), min(message) FROM
+	(SELECT *, line_number > lag(line_number, 1, 0::bigint) OVER (ORDER BY ctid) AS ordered FROM workers_rejects) x;
+TRUNCATE workers_t;
+\set VERBOSITY terse
+SELECT pg_temp.load('workers_t', '{"workers": 2}');
+SELECT pg_temp.load('workers_t', '{"workers": 2, "on_error": "ignore", "reject_limit": 7, "log_verbosity": "silent"}');
+\set VERBOSITY default
+SELECT count(*) FROM workers_t;
+DROP TABLE workers_t, workers_rejects;
+
+-- below a savepoint, and rolled back
+CREATE TABLE workers_t (a int, b text, c numeric);
+BEGIN;
+SAVEPOINT s;
+SELECT pg_temp.load('workers_t', '{"workers": 2}');
+ROLLBACK TO s;
+SELECT count(*) FROM workers_t;
+SELECT pg_temp.load('workers_t', '{"workers": 2, "writer": "direct"}');
+COMMIT;
+SELECT count(*) FROM workers_t;
+
+-- what workers cannot help with
+SELECT pg_temp.load('workers_t', '{"workers": 2, "writer": "buffered"}');
+TRUNCATE workers_t;
+SELECT pg_temp.load('workers_t', '{"workers": 2, "limit": 30000}');
+TRUNCATE workers_t;
+CREATE FUNCTION workers_unsafe(int) RETURNS boolean LANGUAGE plpgsql IMMUTABLE PARALLEL UNSAFE AS 'BEGIN RETURN true; END';
+SELECT pg_temp.load('workers_t', '{"workers": 2, "where": "workers_unsafe(a)"}');
+ALTER TABLE workers_t ADD CHECK (workers_unsafe(a));
+TRUNCATE workers_t;
+SELECT pg_temp.load('workers_t', '{"workers": 2}');
+CREATE TEMP TABLE workers_temp (a int, b text, c numeric);
+SELECT pg_temp.load('workers_temp', '{"workers": 2}');
+CREATE TABLE workers_short (id smallserial, a int, b text, c numeric);
+ALTER SEQUENCE workers_short_id_seq MAXVALUE 20500;
+SELECT pg_temp.load('workers_short', '{"workers": 2, "columns": ["a", "b", "c"]}');
+SET max_parallel_workers = 0;
+CREATE TABLE workers_none (a int, b text, c numeric);
+SELECT pg_temp.load('workers_none', '{"workers": 2}');
+RESET max_parallel_workers;
+RESET pgbulk.chunk_size;
+DROP TABLE workers_t, workers_copy, workers_temp, workers_short, workers_none;
+DROP FUNCTION workers_unsafe;
