@@ -17,7 +17,7 @@ from copy_tables import Column, Table, ident, literal
 DATABASES = ["UTF8", "LATIN1", "EUC_JP", "SQL_ASCII"]
 CHUNKS = [16, 17, 64, 1000]
 # How many parallel workers direct loads have; as in test/t/PgBulk.pm.
-WORKERS = [0]
+WORKERS = [0, 2]
 FILES = {"UTF8": ["UTF8", "LATIN1", "WIN1252", "WIN1251", "SJIS", "BIG5", "GBK", "GB18030", "EUC_JP", "UHC", "EUC_KR", "JOHAB", "SHIFT_JIS_2004", "SQL_ASCII"],
          "LATIN1": ["LATIN1", "UTF8"], "EUC_JP": ["EUC_JP", "SJIS", "UTF8"], "SQL_ASCII": ["SQL_ASCII", "UTF8", "LATIN1", "SJIS"]}
 
@@ -298,7 +298,7 @@ def make_case(seed, number, version):
 def direct_runs(rng):
     """Options and chunk size of each: alone in large chunks, else in small ones."""
     runs = [(0, None)] + [(workers, rng.choice(CHUNKS + [rng.randint(16, 300)])) for workers in WORKERS]
-    return [(dict({"writer": "direct"}, **({"workers": workers} if len(WORKERS) > 1 else {})), chunk) for workers, chunk in runs]
+    return [({"writer": "direct", "workers": workers}, chunk) for workers, chunk in runs]
 
 
 def applies(case, version):

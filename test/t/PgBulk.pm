@@ -16,7 +16,7 @@ our @EXPORT = qw(bulk_server data_file data_dir check_log check_tables
   wait_for percent_of @WORKERS direct has_extension is_sound kill_server);
 
 # With how many parallel workers a test of the direct writer is done.
-our @WORKERS = (0);
+our @WORKERS = (0, 2);
 
 my $folder;
 
@@ -50,8 +50,7 @@ sub direct
 {
 	my ($workers, $more) = @_;
 
-	return '{' . join(', ', '"writer": "direct"',
-		@WORKERS > 1 ? qq("workers": $workers) : (), $more // ()) . '}';
+	return '{' . join(', ', '"writer": "direct"', qq("workers": $workers), $more // ()) . '}';
 }
 
 sub has_extension
@@ -112,7 +111,7 @@ sub wait_for
 
 # The log has nothing that a load must not cause: no crash, leak, internal
 # error or warning.  What matches EXCEPT is meant to be there, and so are
-# sessions that end with the server.
+# sessions that end with the server and workers that end with their session.
 sub check_log
 {
 	my ($node, $except) = @_;
@@ -120,7 +119,8 @@ sub check_log
 		/PANIC:|FATAL:|WARNING:|TRAP:|leak|still referenced|terminated by signal| XX[0-9A-Z]{3} /
 	} split /\n/, slurp_file($node->logfile);
 
-	@lines = grep { !/ 57P0[13] FATAL:  (?:terminating connection|the database system is)/ } @lines;
+	@lines = grep { !/ 57P0[13] FATAL:  (?:terminating connection|the database system is)/
+		  && !/ FATAL:  terminating background worker "parallel worker"/ } @lines;
 	@lines = grep { !/$except/ } @lines if defined $except;
 	is(join("\n", @lines), '', 'nothing bad in the log of ' . $node->name);
 }

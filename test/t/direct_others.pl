@@ -263,7 +263,7 @@ sub cancels
 	# a worker that ends takes the load with it, one way or the other
 	$load->send(bulk_load('slow', $small, $workers));
 	sleep 0.1;
-	$watch->ask("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE backend_type = 'parallel worker'");
+	$watch->ask("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE backend_type = 'parallel worker' LIMIT 1");
 	$load->wait;
 	my $lost = $load->sqlstate;
 

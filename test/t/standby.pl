@@ -38,7 +38,9 @@ my $tables = q{
 	CREATE TABLE wide (i int, s text);
 	ALTER TABLE wide ALTER s SET STORAGE EXTERNAL;
 	CREATE TABLE straight (LIKE wide INCLUDING STORAGE);
-	CREATE TABLE squeezed (i int, s text);};
+	CREATE TABLE squeezed (i int, s text);
+	CREATE TABLE tall (i int, inside text, outside text);
+	ALTER TABLE tall ALTER inside SET STORAGE plain, ALTER outside SET STORAGE external;};
 my $rejected = q{
 	CREATE TABLE rejected (load_id bigint, target text, loaded_at timestamptz, file text, line_number bigint,
 		byte_offset bigint, reason text, column_name text, field_value text, sqlstate text, message text,
@@ -57,6 +59,8 @@ my %file = (
 	keyed => data_file('keyed.csv', 1, join('', map { qq($_,key $_,$_.5,"{""a"": $_}"\n) } 1 .. 10000)),
 	parts => data_file('parts.csv', 1, join('', map { "$_,text of row $_\n" } 1 .. 20000)),
 	wide => data_file('wide.csv', 1, join('', map { "$_," . "wide $_ " x 3000 . "\n" } 1 .. 100)),
+	# values out of line of rows in more pages than the direct writer places at once
+	tall => data_file('tall.csv', 1200 * 1024, sub { "$_[0]," . 'i' x 1900 . ",$_[0]" . 'o' x 2100 . "\n" }),
 	bad => data_file('bad.csv', 1, join('', map { ($_ % 10 ? '' : 'x') . "$_,text of row $_\n" } 1 .. 10000)));
 
 sub everything
@@ -65,7 +69,7 @@ sub everything
 	return join("\n", map {
 		"$_: " . $node->safe_psql('postgres', "SET timezone = 'UTC';
 			SELECT count(*), md5(coalesce(string_agg(t::text, '' ORDER BY t::text COLLATE \"C\"), '')) FROM $_ t")
-	} qw(plain keyed parts wide straight squeezed rejected));
+	} qw(plain keyed parts wide straight squeezed tall rejected));
 }
 
 sub same_everywhere
@@ -115,7 +119,9 @@ foreach my $workers (@WORKERS)
 			'BEGIN; TRUNCATE squeezed;',
 			$load->('squeezed', $file{plain}),
 			$load->('squeezed', $file{wide}),
-			'COMMIT;'));
+			'COMMIT;',
+			'SET pgbulk.chunk_size = 60000;',
+			$load->('tall', $file{tall})));
 	$expected += 50000 + 100 + 20000 + 9000;
 	is($primary->safe_psql('postgres', 'SELECT (SELECT count(*) FROM straight), (SELECT count(*) FROM squeezed)'),
 		"$expected|50100", "direct, $workers workers: the primary has them");
@@ -154,7 +160,7 @@ is($standby->safe_psql('postgres', q{
 			(SELECT count(*) FROM keyed WHERE j @> '{"a": 4711}'), (SELECT count(*) FROM keyed WHERE i BETWEEN 10 AND 20),
 			(SELECT i FROM keyed WHERE s = 'key 4711'), (SELECT count(*) FROM parts WHERE s = 'text of row 15000')}),
 	'2|2|1|11|4711|2', 'and its indexes find the rows');
-is_sound($standby, $_, "its heap is sound: $_") foreach qw(plain wide straight squeezed);
+is_sound($standby, $_, "its heap is sound: $_") foreach qw(plain wide straight squeezed tall);
 
 # A load on the standby is refused, and it can load after its promotion.
 my ($rc, $out, $err) = $standby->psql('postgres', "SELECT bulk_load('plain', '$file{plain}')");
