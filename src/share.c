@@ -39,6 +39,9 @@
 /* A worker starts for no less than this many chunks. */
 #define CHUNKS_PER_WORKER 4
 
+/* Bytes of a chunk's bad rows that may wait for its turn. */
+#define QUEUE_MOST (1024 * 1024)
+
 /* What the server takes as its unit for large tables, too. */
 #define BYTES_FOR_FIRST_WORKER (8 * 1024 * 1024)
 
@@ -71,32 +74,6 @@ typedef struct Share
 } Share;
 
 /* ---- the chunks ---- */
-
-static void
-queue_reject(void *arg, const Reject *reject)
-{
-	Share	   *share = arg;
-
-	reject_queue_add(&share->queue, reject);
-}
-
-static void
-queue_nulled(void *arg, const char *column, const char *value,
-			 const char *file, int64 line)
-{
-	Share	   *share = arg;
-	const Batch *batch = share->batch;
-	const ScanRow *row = &batch->reader->rows[batch->next];
-
-	reject_queue_set_null(&share->queue, column, value, line,
-						  batch->reader->data + row->start,
-						  Min(row->end - row->start, BATCH_SHOWN_BYTES));
-}
-
-static const BatchSink queue_sink = {
-	.reject = queue_reject,
-	.nulled = queue_nulled
-};
 
 /* The leader: what workers have sent goes where it belongs. */
 static void
@@ -141,6 +118,47 @@ hand_over_rejects(Share *share)
 	}
 	resetStringInfo(&share->queue);
 }
+
+/* Bad rows that are too many to wait for the chunk's end. */
+static void
+bound_queue(Share *share)
+{
+	if (share->queue.len < QUEUE_MOST)
+		return;
+	guard_close(share->batch->guard);
+	if (await_turn(share))
+		hand_over_rejects(share);
+	else
+		resetStringInfo(&share->queue);
+}
+
+static void
+queue_reject(void *arg, const Reject *reject)
+{
+	Share	   *share = arg;
+
+	reject_queue_add(&share->queue, reject);
+	bound_queue(share);
+}
+
+static void
+queue_nulled(void *arg, const char *column, const char *value,
+			 const char *file, int64 line)
+{
+	Share	   *share = arg;
+	const Batch *batch = share->batch;
+	const ScanRow *row = &batch->reader->rows[batch->next];
+
+	reject_queue_set_null(&share->queue, column, value, line,
+						  batch->reader->data + row->start,
+						  Min(row->end - row->start, BATCH_SHOWN_BYTES));
+	bound_queue(share);
+}
+
+static const BatchSink queue_sink = {
+	.reject = queue_reject,
+	.nulled = queue_nulled
+};
 
 /* Whether the chunk was not done to its end, and where not. */
 static bool
