@@ -220,6 +220,6 @@ is_sound_with_toast($primary, 'crashed', 'a crash right after');
 
 check_log($primary, qr/terminated by signal 9|not properly shut down|terminating connection because of crash|terminating connection due to unexpected postmaster|08006/);
 check_log($standby, qr/57P03|08006|could not receive data from WAL stream|terminating walreceiver/);
-check_log($subscriber, qr/08006/);
+check_log($subscriber, qr/08006|terminating logical replication/);
 check_tables($primary);
 done_testing();
