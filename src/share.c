@@ -544,6 +544,11 @@ share_lead(const ShareLeader *leader, int nworkers)
 	ParallelContext *pcxt;
 	Parallel   *parallel;
 
+	/* a row that comes again is counted by whoever has it then */
+	if (batch->counted)
+		batch->rows_read--;
+	batch->counted = false;
+
 	reader_place(batch->reader, &cursor.offset, &cursor.line);
 
 	/*
