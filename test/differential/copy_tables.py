@@ -69,7 +69,7 @@ class Table:
         self.version = version
         self.bare = bare
         self.name = rng.choice(["t", "t", "Load Into"])
-        self.kind = rng.choice(["plain"] * 5 + ["unlogged", "temp", "parent", "child"]) if bare else rng.choice(
+        self.kind = rng.choice(["plain"] * 5 + ["unlogged", "temp", "parent", "child", "list", "range", "hash", "sub"]) if bare else rng.choice(
             ["plain"] * 5 + ["unlogged", "temp", "list", "range", "hash", "sub", "parent", "child", "view", "heap2"])
         self.partitioned = self.kind in ("list", "range", "hash", "sub")
         self.constraints = []
