@@ -160,6 +160,8 @@ compat_extend(Relation rel, BufferAccessStrategy strategy, uint32 n,
 						&extended);
 	return extended;
 #else
+	/* 15 does not look after itself: others need buffers, too */
+	n = Min(n, Max(NBuffers / 16, 1));
 	LockRelationForExtension(rel, ExclusiveLock);
 	for (uint32 i = 0; i < n; i++)
 		buffers[i] = ReadBufferExtended(rel, MAIN_FORKNUM, P_NEW, RBM_NORMAL,

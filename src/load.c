@@ -99,9 +99,17 @@ static const BatchSink load_sink = {
 };
 
 static void
+count_rows(Load *load, int64 nrows)
+{
+	if (load->writer->routine->count != NULL)
+		load->writer->routine->count(load->writer, nrows);
+}
+
+static void
 load_batch(Load *load)
 {
 	batch_run(&load->batch);
+	count_rows(load, load->batch.rows_loaded);
 	rejects_flush(load->rejects);
 	show_progress(load);
 	load->batch.next = PG_UINT32_MAX;
@@ -296,6 +304,7 @@ show_shared_progress(void *arg, int64 offset, int64 loaded, int64 filtered)
 {
 	Load	   *load = arg;
 
+	count_rows(load, load->rows_alone.loaded + loaded);
 	progress_update(&load->progress,
 					load->source->bytes_done - load->source->bytes_read + offset,
 					load->rows_alone.loaded + loaded,
@@ -347,6 +356,7 @@ load_side_by_side(Load *load)
 	load->rows_alone.loaded = load->batch.rows_loaded;
 	load->rows_alone.filtered = load->batch.rows_filtered;
 	result = share_lead(&leader, workers);
+	count_rows(load, load->batch.rows_loaded);
 	load->result->workers = Max(load->result->workers, result.workers);
 	if (result.workers == 0)
 	{
@@ -547,7 +557,7 @@ load_end(Load *load)
 	LoadResult *result = load->result;
 
 	progress_phase(&load->progress, BULK_PHASE_CONSTRAINTS);
-	load->writer->routine->close(load->writer, load->batch.rows_loaded);
+	load->writer->routine->close(load->writer);
 	load->writer = load->batch.writer = NULL;
 	result->bytes_read = load->source->bytes_done;
 	result->rows_read = load->batch.rows_read;

@@ -42,6 +42,13 @@
 /* Bytes of a chunk's bad rows that may wait for its turn. */
 #define QUEUE_MOST (1024 * 1024)
 
+/*
+ * The last page of a chunk is not full.  Where a chunk has so few, the next
+ * ones are made larger, up to so many times.
+ */
+#define ENOUGH_PAGES 48
+#define CHUNK_GROWTH 16
+
 /* What the server takes as its unit for large tables, too. */
 #define BYTES_FOR_FIRST_WORKER (8 * 1024 * 1024)
 
@@ -55,6 +62,7 @@ typedef struct Shared
 	Size		chunk_size;
 	ScanEol		eol;
 	int			encoding;		/* of the file: a worker has none of its client's */
+	int			processes;		/* at most */
 } Shared;
 
 /* One process's part. */
@@ -64,8 +72,11 @@ typedef struct Share
 	Batch	   *batch;
 	ScanDialect dialect;
 	ScanEol		eol;
+	int			processes;
+	uint32		largest_chunk;
 	uint64		ticket;
 	bool		has_turn;
+	bool		few_pages;		/* the chunk in hand has filled */
 	StringInfoData queue;		/* bad rows of the chunk in hand */
 
 	/* the leader's */
@@ -195,7 +206,7 @@ commit_chunk(Share *share)
 		resetStringInfo(&share->queue);
 		return;
 	}
-	writer->routine->reserve(writer);
+	share->few_pages = writer->routine->reserve(writer) < ENOUGH_PAGES;
 	if (in_turn)
 		writer->routine->settle(writer);
 	hand_over_rejects(share);
@@ -239,14 +250,18 @@ load_chunks(Share *share)
 {
 	Batch	   *batch = share->batch;
 	Writer	   *writer = batch->writer;
+	Source	   *source = batch->reader->source;
 
-	writer->routine->hold(writer, await_turn, share);
+	share->largest_chunk = Min(CHUNK_MAX, source->window.capacity * CHUNK_GROWTH);
+	writer->routine->hold(writer, share->processes, await_turn, share);
 	if (share->leader != NULL)
 		parallel_pass(share->parallel, PARALLEL_FIRST_TICKET);
 	while (parallel_take(share->parallel, batch->reader->source,
 						 &share->dialect, &share->ticket, prepare_rows, share))
 	{
 		load_chunk(share);
+		if (share->few_pages && source->window.capacity < share->largest_chunk)
+			source_grow(source);
 		if (share->leader != NULL)
 			share->leader->show(share->leader->arg,
 								share->parallel->cursor.offset,
@@ -492,7 +507,7 @@ limit_batch(Batch *batch, Share *share)
 }
 
 static void
-lead_chunks(const ShareLeader *leader, Parallel *parallel, ScanEol eol)
+lead_chunks(const ShareLeader *leader, Parallel *parallel, const Shared *shared)
 {
 	Batch	   *batch = leader->batch;
 	Batch		alone = *batch;
@@ -501,8 +516,9 @@ lead_chunks(const ShareLeader *leader, Parallel *parallel, ScanEol eol)
 	Share		share = {
 		.parallel = parallel,
 		.batch = batch,
+		.processes = shared->processes,
 		.dialect = options_dialect(batch->options),
-		.eol = eol,
+		.eol = shared->eol,
 		.leader = leader
 	};
 
@@ -539,7 +555,8 @@ share_lead(const ShareLeader *leader, int nworkers)
 		.source = *leader->source,
 		.chunk_size = leader->chunk_size,
 		.eol = batch->reader->eol,
-		.encoding = batch->options->encoding
+		.encoding = batch->options->encoding,
+		.processes = nworkers + 1
 	};
 	ParallelContext *pcxt;
 	Parallel   *parallel;
@@ -564,7 +581,7 @@ share_lead(const ShareLeader *leader, int nworkers)
 		int64		line;
 
 		result.workers = pcxt->nworkers_launched;
-		lead_chunks(leader, parallel, cursor.eol);
+		lead_chunks(leader, parallel, &shared);
 		result.chunks = parallel->tickets - 1;
 		batch->rows_read += parallel->rows_read;
 		batch->rows_loaded += parallel->rows_loaded;
@@ -601,6 +618,7 @@ share_worker_main(dsm_segment *segment, shm_toc *toc)
 	Share		share = {
 		.parallel = parallel,
 		.batch = &batch,
+		.processes = shared->processes,
 		.dialect = options_dialect(options),
 		.eol = shared->eol
 	};
@@ -628,7 +646,7 @@ share_worker_main(dsm_segment *segment, shm_toc *toc)
 	load_chunks(&share);
 
 	source_close(batch.reader->source);
-	batch.writer->routine->close(batch.writer, 0);
+	batch.writer->routine->close(batch.writer);
 	target_close(batch.target);
 	error_context_stack = callback.previous;
 	InstrEndParallelQuery(&buffer_usage[ParallelWorkerNumber],

@@ -219,9 +219,8 @@ source_seek(Source *source, int64 offset, int64 line)
 	window->line = line;
 }
 
-/* Makes room for a row that fills the whole window. */
-static void
-window_grow(Source *source)
+void
+source_grow(Source *source)
 {
 	Window	   *window = &source->window;
 	Size		capacity = Min((Size) window->capacity * 2, SCAN_MAX_WINDOW);
@@ -280,7 +279,7 @@ window_fill(Source *source, uint32 consumed, uint32 lines)
 	if (consumed > 0)
 		memmove(window->data, window->data + consumed, window->length);
 	else if (window->length == window->capacity)
-		window_grow(source);
+		source_grow(source);
 
 	while (!window->at_eof && window->length < window->capacity)
 	{

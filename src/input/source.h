@@ -82,6 +82,9 @@ extern bool source_next(Source *source);
  */
 extern void window_fill(Source *source, uint32 consumed, uint32 lines);
 
+/* The window becomes twice as large, while it is empty or not.  Error: 54000 at 2 GB. */
+extern void source_grow(Source *source);
+
 /* Reading goes on at offset of the open file, in that line; the window is empty. */
 extern void source_seek(Source *source, int64 offset, int64 line);
 

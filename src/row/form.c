@@ -503,5 +503,8 @@ form_rows(RowFormer *former, const char *data, const ScanRow *rows, uint32 n,
 			break;
 		tuples[done] = tuple_finish(start, len);
 	}
+
+	/* what converters have made is in the tuples now */
+	convert_next(former->conv);
 	return done;
 }

@@ -266,7 +266,7 @@ buffered_put_rows(Writer *base, const char *data, const ScanRow *rows,
 /* ---- open and close ---- */
 
 static void
-buffered_close(Writer *base, int64 nrows)
+buffered_close(Writer *base)
 {
 	BufferedWriter *writer = (BufferedWriter *) base;
 	EState	   *estate = base->estate;

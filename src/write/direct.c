@@ -34,6 +34,7 @@ typedef struct DirectWriter
 	TupleSink	sink;
 	HeapTupleHeader model;
 	bool		worker;
+	int64		counted;		/* rows, in statistics */
 	bool		(*may_place) (void *arg);	/* between hold and let_go */
 	void	   *may_place_arg;
 } DirectWriter;
@@ -219,8 +220,19 @@ direct_end(Writer *writer)
 	FreeExecutorState(writer->estate);
 }
 
+/* What is counted now are dead rows should the load fail. */
 static void
-direct_close(Writer *base, int64 nrows)
+direct_count(Writer *base, int64 nrows)
+{
+	DirectWriter *writer = (DirectWriter *) base;
+
+	pgstat_count_heap_insert(writer->table.rri->ri_RelationDesc,
+							 nrows - writer->counted);
+	writer->counted = nrows;
+}
+
+static void
+direct_close(Writer *base)
 {
 	DirectWriter *writer = (DirectWriter *) base;
 
@@ -228,10 +240,7 @@ direct_close(Writer *base, int64 nrows)
 	toast_close(writer->sink.toaster);
 	pages_close(writer->sink.batch);
 	if (!writer->worker)
-	{
-		pgstat_count_heap_insert(writer->table.rri->ri_RelationDesc, nrows);
 		direct_fire_after(base, writer->table.rri);
-	}
 	ExecDropSingleTupleTableSlot(base->slot);
 	ExecResetTupleTable(base->estate->es_tupleTable, false);
 	direct_end(base);
@@ -240,13 +249,14 @@ direct_close(Writer *base, int64 nrows)
 /* ---- side by side with others ---- */
 
 static void
-direct_hold(Writer *base, bool (*may_place) (void *arg), void *arg)
+direct_hold(Writer *base, int processes, bool (*may_place) (void *arg), void *arg)
 {
 	DirectWriter *writer = (DirectWriter *) base;
 
 	place_rows(writer);
 	pages_resize(writer->sink.batch, PAGES_HELD);
-	toast_hold(writer->sink.toaster, true);
+	pages_share_ring(writer->sink.batch, processes);
+	toast_hold(writer->sink.toaster, true, processes);
 	writer->may_place = may_place;
 	writer->may_place_arg = arg;
 }
@@ -258,7 +268,8 @@ direct_let_go(Writer *base)
 
 	writer->may_place = NULL;
 	pages_resize(writer->sink.batch, PAGES_BATCH);
-	toast_hold(writer->sink.toaster, false);
+	pages_share_ring(writer->sink.batch, 1);
+	toast_hold(writer->sink.toaster, false, 1);
 }
 
 /*
@@ -274,7 +285,7 @@ direct_settles_in_turn(Writer *base)
 		OidIsValid(writer->table.rri->ri_RelationDesc->rd_rel->reltoastrelid);
 }
 
-static void
+static int
 direct_reserve(Writer *base)
 {
 	DirectWriter *writer = (DirectWriter *) base;
@@ -282,6 +293,7 @@ direct_reserve(Writer *base)
 	if (direct_settles_in_turn(base))
 		toast_flush(writer->sink.toaster);
 	pages_reserve(writer->sink.batch);
+	return writer->sink.batch->npages;
 }
 
 static void
@@ -307,6 +319,7 @@ static const WriterRoutine direct_routine = {
 	.put = direct_put,
 	.put_rows = direct_put_rows,
 	.flush = direct_flush,
+	.count = direct_count,
 	.close = direct_close,
 	.hold = direct_hold,
 	.let_go = direct_let_go,

@@ -239,7 +239,7 @@ parts_flush(Writer *base)
 /* ---- open and close ---- */
 
 static void
-parts_close(Writer *base, int64 nrows)
+parts_close(Writer *base)
 {
 	PartsWriter *writer = (PartsWriter *) base;
 

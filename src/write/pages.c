@@ -60,6 +60,15 @@ release_map(PageBatch *batch)
 	batch->map = InvalidBuffer;
 }
 
+/* As much as the server would let one ring have, and this batch's share of it. */
+static int
+ring_size_kb(const PageBatch *batch)
+{
+	int			most = Min(RING_SIZE_KB, NBuffers / 8 * (BLCKSZ / 1024));
+
+	return Max(most / Max(batch->shares, 1), 2 * PAGES_BATCH * (BLCKSZ / 1024));
+}
+
 void
 pages_turn(PageBatch *batch, Relation rel, PageTail *tail)
 {
@@ -75,9 +84,23 @@ pages_turn(PageBatch *batch, Relation rel, PageTail *tail)
 	{
 		MemoryContext old = MemoryContextSwitchTo(GetMemoryChunkContext(batch));
 
-		batch->strategy = compat_bulkwrite_strategy(RING_SIZE_KB);
+		batch->strategy = compat_bulkwrite_strategy(ring_size_kb(batch));
 		MemoryContextSwitchTo(old);
 	}
+}
+
+void
+pages_share_ring(PageBatch *batch, int shares)
+{
+	MemoryContext old = MemoryContextSwitchTo(GetMemoryChunkContext(batch));
+
+	batch->shares = shares;
+	if (batch->strategy != NULL)
+	{
+		FreeAccessStrategy(batch->strategy);
+		batch->strategy = compat_bulkwrite_strategy(ring_size_kb(batch));
+	}
+	MemoryContextSwitchTo(old);
 }
 
 void

@@ -66,6 +66,7 @@ typedef struct PageBatch
 	bool		decoded;		/* WAL must carry the tuples for logical decoding */
 	bool		tuplewise;		/* a WAL record for each tuple */
 	BufferAccessStrategy strategy;
+	int			shares;			/* of the ring of buffers, this batch's being one */
 	Size		reserve;		/* bytes to leave free in a page (fillfactor) */
 	char	   *record;			/* room for a page's WAL record */
 
@@ -101,6 +102,9 @@ extern PageBatch *pages_open(Relation rel, PageStamp stamp, int capacity);
  * is empty.  All tables of a batch are temporary, or none is.
  */
 extern void pages_turn(PageBatch *batch, Relation rel, PageTail *tail);
+
+/* The batch is one of so many that share what may be taken of the buffers. */
+extern void pages_share_ring(PageBatch *batch, int shares);
 
 /* Another capacity, for an empty batch. */
 extern void pages_resize(PageBatch *batch, int capacity);

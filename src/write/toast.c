@@ -36,6 +36,9 @@
 /* What a row's work needs at first: more than most rows do. */
 #define ROW_CONTEXT_SIZE (64 * 1024)
 
+/* Chunks get such a part of the buffers that a batch of rows may take. */
+#define RING_PART 4
+
 /* The columns of a TOAST table, as they lie in a tuple. */
 typedef struct Chunk
 {
@@ -62,6 +65,7 @@ struct Toaster
 	PageStamp	stamp;
 	bool		decoded;
 	bool		hold;			/* nothing is placed but by toast_flush */
+	int			shares;			/* of the ring of buffers */
 	MemoryContext context;
 
 	/* one row's work */
@@ -98,6 +102,7 @@ toast_open(Relation rel, PageStamp stamp)
 	toaster->rel = rel;
 	toaster->stamp = stamp;
 	toaster->decoded = toaster->hold = RelationIsLogicallyLogged(rel);
+	toaster->shares = RING_PART;
 	toaster->context = CurrentMemoryContext;
 	toaster->row_context = AllocSetContextCreate(CurrentMemoryContext,
 												 "bulk_load wide row",
@@ -111,9 +116,12 @@ toast_open(Relation rel, PageStamp stamp)
 }
 
 void
-toast_hold(Toaster *toaster, bool hold)
+toast_hold(Toaster *toaster, bool hold, int processes)
 {
 	toaster->hold = hold || toaster->decoded;
+	toaster->shares = processes * RING_PART;
+	if (toaster->batch != NULL && toaster->batch != toaster->lent)
+		pages_share_ring(toaster->batch, toaster->shares);
 }
 
 void
@@ -213,7 +221,10 @@ open_batch(Toaster *toaster)
 	if (toaster->lent != NULL)
 		pages_turn(toaster->lent, toaster->table, toaster->tail);
 	else
+	{
 		toaster->batch = pages_open(toaster->table, toaster->stamp, PAGES_BATCH);
+		pages_share_ring(toaster->batch, toaster->shares);
+	}
 	toaster->room = palloc(toaster->batch->capacity * sizeof(uint16));
 	MemoryContextSwitchTo(old);
 }

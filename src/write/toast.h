@@ -62,7 +62,7 @@ extern void toast_borrow(Toaster *toaster, PageBatch *batch, PageTail *tail);
 extern HeapTuple toast_shrink(Toaster *toaster, HeapTuple tuple);
 
 /* Chunks stay private until toast_flush, as those of a decoded table do. */
-extern void toast_hold(Toaster *toaster, bool hold);
+extern void toast_hold(Toaster *toaster, bool hold, int processes);
 
 /* So many chunks are held that it is time to place the rows. */
 extern bool toast_is_full(const Toaster *toaster);

@@ -54,10 +54,14 @@ typedef struct WriterRoutine
 	void		(*flush) (Writer *writer);
 
 	/*
-	 * Fires what fires at the end of a statement, and lets go of everything.
-	 * nrows: how many rows are in the table because of this load.
+	 * For the server's statistics, time and again: so many rows are in the
+	 * table because of this load, whichever process has put them there.  NULL:
+	 * the writer counts by itself.
 	 */
-	void		(*close) (Writer *writer, int64 nrows);
+	void		(*count) (Writer *writer, int64 nrows);
+
+	/* Fires what fires at the end of a statement, and lets go of everything. */
+	void		(*close) (Writer *writer);
 
 	/*
 	 * For processes that write side by side (parallel.h); NULL: this writer
@@ -65,11 +69,12 @@ typedef struct WriterRoutine
 	 * is limited: when it is full it calls may_place(arg), which waits for the
 	 * process's turn and says whether the rows still count.
 	 */
-	void		(*hold) (Writer *writer, bool (*may_place) (void *arg), void *arg);
+	void		(*hold) (Writer *writer, int processes,
+						 bool (*may_place) (void *arg), void *arg);
 	void		(*let_go) (Writer *writer);
 
-	/* In one's turn: the rows get their places in the table. */
-	void		(*reserve) (Writer *writer);
+	/* In one's turn: the rows get their places in the table, on so many new pages. */
+	int			(*reserve) (Writer *writer);
 
 	/* Afterwards, or still in one's turn: they are written there. */
 	void		(*settle) (Writer *writer);

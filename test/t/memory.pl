@@ -72,11 +72,13 @@ sub check
 	cmp_ok($large - $small, '<', $slack, "$name: same peak whatever the file's size");
 }
 
-my $quiet = '"log_verbosity": "silent"';
+my $quiet = q("log_verbosity": "silent", "workers": 0);
 my $plain = 'CREATE TABLE t (i int, s text)';
 my $word = 'some text - not long';
 
 check('csv', $plain, "{$quiet}", join('', map { qq($_,"$word"\n) } 1 .. 20000));
+check('csv, with a worker', $plain, '{"log_verbosity": "silent", "workers": 1}',
+	join('', map { qq($_,"$word"\n) } 1 .. 20000));
 check('text', $plain, qq({$quiet, "format": "text"}), join('', map { "$_\t$word\\n\n" } 1 .. 20000));
 check('1 % bad rows, reject table', $plain,
 	qq({$quiet, "on_error": "ignore", "reject_table": "rejected"}),
