@@ -86,6 +86,19 @@ typedef struct Share
 
 /* ---- the chunks ---- */
 
+/* The leader's progress, which the end of a subtransaction takes away. */
+static void
+show_progress(void *arg)
+{
+	Share	   *share = arg;
+	const ShareLeader *leader = share->leader;
+
+	if (leader != NULL)
+		leader->show(leader->arg, share->parallel->cursor.offset,
+					 share->parallel->rows_loaded,
+					 share->parallel->rows_filtered);
+}
+
 /* The leader: what workers have sent goes where it belongs. */
 static void
 receive_rejects(void *arg)
@@ -107,6 +120,7 @@ await_turn(void *arg)
 	if (share->has_turn)
 		return !share->parallel->stopped;
 	share->has_turn = true;
+	show_progress(share);
 	return parallel_await(share->parallel, share->ticket,
 						  share->leader ? receive_rejects : NULL, share);
 }
@@ -168,7 +182,8 @@ queue_nulled(void *arg, const char *column, const char *value,
 
 static const BatchSink queue_sink = {
 	.reject = queue_reject,
-	.nulled = queue_nulled
+	.nulled = queue_nulled,
+	.caught = show_progress
 };
 
 /* Whether the chunk was not done to its end, and where not. */
@@ -262,11 +277,7 @@ load_chunks(Share *share)
 		load_chunk(share);
 		if (share->few_pages && source->window.capacity < share->largest_chunk)
 			source_grow(source);
-		if (share->leader != NULL)
-			share->leader->show(share->leader->arg,
-								share->parallel->cursor.offset,
-								share->parallel->rows_loaded,
-								share->parallel->rows_filtered);
+		show_progress(share);
 	}
 	writer->routine->let_go(writer);
 }
@@ -567,12 +578,6 @@ share_lead(const ShareLeader *leader, int nworkers)
 	batch->counted = false;
 
 	reader_place(batch->reader, &cursor.offset, &cursor.line);
-
-	/*
-	 * In parallel mode no command can begin, but the end of a subtransaction
-	 * begins one if the current one's number has been used.
-	 */
-	CommandCounterIncrement();
 	EnterParallelMode();
 	pcxt = start_workers(leader, nworkers, &shared, &cursor, &parallel);
 	if (pcxt != NULL)

@@ -37,7 +37,15 @@ guard_close_slow(Guard *guard)
 {
 	MemoryContext current = CurrentMemoryContext;
 
-	ReleaseCurrentSubTransaction();
+	/*
+	 * Its commit begins a new command where the number of the current one has
+	 * been used (by a wide value of a reject, say), which cannot be in
+	 * parallel mode.  But what runs there writes nothing that must be kept.
+	 */
+	if (IsInParallelMode())
+		RollbackAndReleaseCurrentSubTransaction();
+	else
+		ReleaseCurrentSubTransaction();
 	MemoryContextSwitchTo(current);
 	CurrentResourceOwner = guard->owner;
 	guard->open = false;
