@@ -83,6 +83,9 @@ CREATE TRIGGER t BEFORE INSERT ON direct_trigger FOR EACH ROW EXECUTE FUNCTION d
 SELECT bulk_load('direct_index', '/proc/self/cwd/pgbulk_direct_in', '{"writer": "direct"}');
 SELECT bulk_load('direct_fk', '/proc/self/cwd/pgbulk_direct_in', '{"writer": "direct"}');
 SELECT bulk_load('direct_trigger', '/proc/self/cwd/pgbulk_direct_in', '{"writer": "direct"}');
+CREATE TABLE direct_catalog (a int) WITH (user_catalog_table = true);
+SELECT bulk_load('direct_catalog', '/proc/self/cwd/pgbulk_direct_in', '{"writer": "direct"}');
+DROP TABLE direct_catalog;
 -- the lock is for those who might change what is there
 CREATE ROLE direct_role;
 GRANT pg_read_server_files TO direct_role;

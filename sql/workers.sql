@@ -51,6 +51,19 @@ SELECT pg_temp.load('workers_t', '{"workers": 2, "on_error": "ignore", "reject_l
 SELECT count(*) FROM workers_t;
 DROP TABLE workers_t, workers_rejects;
 
+-- an error that is no row's ends the load, whichever process meets it
+CREATE TABLE workers_big (a int, j jsonb, s text);
+ALTER TABLE workers_big ALTER s SET STORAGE plain;
+COPY (SELECT i, '{"a": [1, 2, 3]}', repeat('x', CASE WHEN i = 15000 THEN 10000 ELSE 10 END) FROM generate_series(1, 20000) i)
+	TO '/proc/self/cwd/pgbulk_workers_big' WITH (FORMAT csv);
+SET statement_timeout = '60s';
+\set VERBOSITY terse
+SELECT bulk_load('workers_big', '/proc/self/cwd/pgbulk_workers_big', '{"workers": 2, "on_error": "ignore"}');
+\set VERBOSITY default
+RESET statement_timeout;
+SELECT count(*) FROM workers_big;
+DROP TABLE workers_big;
+
 -- below a savepoint, and rolled back
 CREATE TABLE workers_t (a int, b text, c numeric);
 BEGIN;

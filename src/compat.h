@@ -200,6 +200,15 @@ compat_extend(Relation rel, BufferAccessStrategy strategy, uint32 n,
 					  InvalidTransactionId, COMPAT_ALL_FROZEN)
 #endif
 
+/* The replication origin that the session's changes bear; 0: none. */
+#include "replication/origin.h"
+
+#if PG_VERSION_NUM >= 190000
+#define compat_session_origin() (replorigin_xact_state.origin)
+#else
+#define compat_session_origin() (replorigin_session_origin)
+#endif
+
 /* A ring of buffers for bulk writes; 15 has only the usual 16 MB. */
 static inline BufferAccessStrategy
 compat_bulkwrite_strategy(int size_kb)

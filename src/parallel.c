@@ -15,11 +15,15 @@
 /* Looks before one sleeps: a turn is short, and waking takes longer. */
 #define SPINS 100
 
+/* How long an error may be on its way. */
+#define PATIENCE_MS 1000
+
 void
 parallel_init(Parallel *parallel, const ChunkCursor *cursor)
 {
 	memset(parallel, 0, offsetof(Parallel, pipe));
 	ConditionVariableInit(&parallel->changed);
+	pg_atomic_init_u32(&parallel->failed, 0);
 	pg_atomic_init_u32(&parallel->reading, 0);
 	pg_atomic_init_u64(&parallel->turn, 0);
 	pg_atomic_init_u64(&parallel->sent, 0);
@@ -27,6 +31,27 @@ parallel_init(Parallel *parallel, const ChunkCursor *cursor)
 	pg_atomic_init_u64(&parallel->wal_bytes, 0);
 	parallel->cursor = *cursor;
 	parallel->tickets = PARALLEL_FIRST_TICKET + 1;
+}
+
+void
+parallel_fail(Parallel *parallel)
+{
+	pg_atomic_write_u32(&parallel->failed, 1);
+	ConditionVariableBroadcast(&parallel->changed);
+}
+
+/*
+ * A worker's error reaches the leader by itself, unless something there has
+ * taken it for its own (a function that catches all errors, say).
+ */
+static void
+wait_for_change(Parallel *parallel)
+{
+	bool		failed = pg_atomic_read_u32(&parallel->failed) != 0;
+
+	if (ConditionVariableTimedSleep(&parallel->changed, PATIENCE_MS,
+									PG_WAIT_EXTENSION) && failed)
+		elog(ERROR, "a parallel worker of the load has failed");
 }
 
 static bool
@@ -49,7 +74,7 @@ begin_reading(Parallel *parallel)
 	}
 	ConditionVariablePrepareToSleep(&parallel->changed);
 	while (!try_reading(parallel))
-		ConditionVariableSleep(&parallel->changed, PG_WAIT_EXTENSION);
+		wait_for_change(parallel);
 	ConditionVariableCancelSleep();
 }
 
@@ -114,7 +139,7 @@ parallel_await(Parallel *parallel, uint64 ticket, void (*idle) (void *arg),
 		{
 			if (idle != NULL)
 				idle(arg);
-			ConditionVariableSleep(&parallel->changed, PG_WAIT_EXTENSION);
+			wait_for_change(parallel);
 		}
 		ConditionVariableCancelSleep();
 	}
@@ -159,7 +184,7 @@ await_room(Parallel *parallel)
 	{
 		ConditionVariablePrepareToSleep(&parallel->changed);
 		while ((room = pipe_room(parallel)) == 0)
-			ConditionVariableSleep(&parallel->changed, PG_WAIT_EXTENSION);
+			wait_for_change(parallel);
 		ConditionVariableCancelSleep();
 	}
 	pg_memory_barrier();

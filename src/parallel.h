@@ -38,6 +38,7 @@
 typedef struct Parallel
 {
 	ConditionVariable changed;	/* any of what follows */
+	pg_atomic_uint32 failed;	/* a worker has thrown an error */
 
 	/* only for who has set reading */
 	pg_atomic_uint32 reading;
@@ -86,6 +87,9 @@ extern void parallel_stop(Parallel *parallel, int64 offset, int64 line);
 
 /* Ends one's turn. */
 extern void parallel_pass(Parallel *parallel, uint64 ticket);
+
+/* A worker is about to end with an error: whoever waits for it must not wait on. */
+extern void parallel_fail(Parallel *parallel);
 
 /* A worker, in its turn: bytes for the leader; waits while there is no room. */
 extern void parallel_send(Parallel *parallel, const char *data, Size len);

@@ -14,6 +14,7 @@
 #include "access/table.h"
 #include "access/tableam.h"
 #include "access/xact.h"
+#include "catalog/catalog.h"
 #include "catalog/dependency.h"
 #include "catalog/namespace.h"
 #include "catalog/pg_collation.h"
@@ -524,7 +525,12 @@ reject_table_put(RejectTable *table, const Reject *reject)
 bool
 reject_table_parallel_safe(const RejectTable *table)
 {
-	return table->plain;
+	/*
+	 * Logical decoding forgets TOASTed values at each end of a multi-insert in
+	 * the transaction: this table's must not come between a worker's value
+	 * and its row, nor the other way round.
+	 */
+	return table->plain && !RelationIsLogicallyLogged(table->rel);
 }
 
 Size

@@ -267,7 +267,7 @@ load_chunks(Share *share)
 	Writer	   *writer = batch->writer;
 	Source	   *source = batch->reader->source;
 
-	share->largest_chunk = Min(CHUNK_MAX, source->window.capacity * CHUNK_GROWTH);
+	share->largest_chunk = Min(CHUNK_MAX, (Size) source->window.capacity * CHUNK_GROWTH);
 	writer->routine->hold(writer, share->processes, await_turn, share);
 	if (share->leader != NULL)
 		parallel_pass(share->parallel, PARALLEL_FIRST_TICKET);
@@ -311,6 +311,8 @@ collect_expressions(const Batch *batch)
 	bool		any = batch->options->default_marker != NULL ||
 		batch->options->missing == BULK_MISSING_DEFAULT;
 
+	if (rel->rd_rel->relispartition)
+		expressions = list_concat(expressions, RelationGetPartitionQual(rel));
 	if (constr == NULL)
 		return expressions;
 	for (int i = 0; i < constr->num_check; i++)
@@ -325,9 +327,31 @@ collect_expressions(const Batch *batch)
 			(any || att->attgenerated || !batch_gives(batch, i + 1)))
 			expressions = lappend(expressions, expression);
 	}
-	if (rel->rd_rel->relispartition)
-		expressions = list_concat(expressions, RelationGetPartitionQual(rel));
 	return expressions;
+}
+
+/*
+ * What a type is made of may have constraints that run any function; those
+ * of base types and enums have none.
+ */
+static bool
+is_type_parallel_safe(Oid type)
+{
+	Oid			element = get_element_type(type);
+
+	if (OidIsValid(element))
+		return is_type_parallel_safe(element);
+	switch (get_typtype(type))
+	{
+		case TYPTYPE_BASE:
+		case TYPTYPE_ENUM:
+			return true;
+		case TYPTYPE_DOMAIN:
+			return !compat_domain_has_constraints(type) &&
+				is_type_parallel_safe(getBaseType(type));
+		default:
+			return false;
+	}
 }
 
 static bool
@@ -337,11 +361,9 @@ are_types_parallel_safe(const Converter *conv)
 	{
 		const Column *column = &conv->columns[i];
 
-		if (column->attnum == InvalidAttrNumber)
-			continue;
-		if (func_parallel(column->input.fn_oid) != PROPARALLEL_SAFE ||
-			(get_typtype(column->type) == TYPTYPE_DOMAIN &&
-			 compat_domain_has_constraints(column->type)))
+		if (column->attnum != InvalidAttrNumber &&
+			(func_parallel(column->input.fn_oid) != PROPARALLEL_SAFE ||
+			 !is_type_parallel_safe(column->type)))
 			return false;
 	}
 	return true;
@@ -360,6 +382,8 @@ share_refusal(const Batch *batch, const RejectStream *rejects, int64 bytes)
 		return "the writer is not direct";
 	if (RelationUsesLocalBuffers(rel))
 		return "the table is temporary";
+	if (compat_session_origin() != 0)
+		return "the session has a replication origin";
 	if (options->format == BULK_BINARY)
 		return "the format is binary";
 	if (batch->reader->shape_mblen != NULL)
@@ -369,7 +393,7 @@ share_refusal(const Batch *batch, const RejectStream *rejects, int64 bytes)
 	if (batch->writer->one_by_one)
 		return "a volatile expression is evaluated for each row";
 	if (rejects_accepting(rejects) && !rejects_parallel_safe(rejects))
-		return "the reject table has triggers or indexes";
+		return "the reject table has triggers or indexes, or is logically decoded";
 	if (!convert_sequences_last(batch->conv, rows))
 		return "a sequence is temporary or might come to its end";
 	if (!are_types_parallel_safe(batch->conv))
@@ -537,6 +561,7 @@ lead_chunks(const ShareLeader *leader, Parallel *parallel, const Shared *shared)
 	initStringInfo(&share.received);
 	batch->reader = reader_open(source, batch->options);
 	limit_batch(batch, &share);
+	batch->guard->others_failed = &parallel->failed;
 	load_chunks(&share);
 
 	/* until everyone else is done with the last of theirs */
@@ -604,8 +629,8 @@ share_lead(const ShareLeader *leader, int nworkers)
 
 /* ---- a worker ---- */
 
-void
-share_worker_main(dsm_segment *segment, shm_toc *toc)
+static void
+help(shm_toc *toc)
 {
 	Shared	   *shared = shm_toc_lookup(toc, KEY_SHARED, false);
 	Parallel   *parallel = shm_toc_lookup(toc, KEY_PARALLEL, false);
@@ -656,4 +681,22 @@ share_worker_main(dsm_segment *segment, shm_toc *toc)
 	error_context_stack = callback.previous;
 	InstrEndParallelQuery(&buffer_usage[ParallelWorkerNumber],
 						  &wal_usage[ParallelWorkerNumber]);
+}
+
+void
+share_worker_main(dsm_segment *segment, shm_toc *toc)
+{
+	Parallel   *parallel = shm_toc_lookup(toc, KEY_PARALLEL, false);
+
+	PG_TRY();
+	{
+		help(toc);
+	}
+	PG_CATCH();
+	{
+		/* before the leader can hear of it, and take it for a row's error */
+		parallel_fail(parallel);
+		PG_RE_THROW();
+	}
+	PG_END_TRY();
 }

@@ -133,7 +133,9 @@ guard_run(Guard *guard, void (*body) (void *arg), void *arg)
 		guard->open = false;
 		work = guard->work;
 		guard->work = GUARD_EXPRESSION;
-		if (!is_about_data(edata->sqlerrcode, work))
+		if (!is_about_data(edata->sqlerrcode, work) ||
+			(guard->others_failed != NULL &&
+			 pg_atomic_read_u32(guard->others_failed) != 0))
 			ReThrowError(edata);
 	}
 	PG_END_TRY();

@@ -18,6 +18,7 @@
 
 #include "postgres.h"
 
+#include "port/atomics.h"
 #include "utils/resowner.h"
 
 /* What runs: it tells whose fault an error is. */
@@ -33,6 +34,7 @@ typedef struct Guard
 	bool		enabled;		/* off: errors go where they always go */
 	bool		forbidden;		/* there can be no subtransaction now */
 	bool		refused;		/* one was wanted all the same */
+	pg_atomic_uint32 *others_failed;	/* if not NULL and not 0: errors are not the row's */
 	bool		open;
 	GuardWork	work;
 	MemoryContext errors;		/* holds the error caught last */

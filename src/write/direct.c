@@ -15,6 +15,7 @@
 #include "access/table.h"
 #include "access/tableam.h"
 #include "access/xact.h"
+#include "catalog/catalog.h"
 #include "catalog/pg_inherits.h"
 #include "commands/trigger.h"
 #include "compat.h"
@@ -63,6 +64,8 @@ direct_table_fault(Relation rel)
 		return "is not a plain table";
 	if (rel->rd_tableam != GetHeapamTableAmRoutine())
 		return "has an access method other than heap";
+	if (RelationIsUsedAsCatalogTable(rel))
+		return "is a catalog for logical decoding";
 	if (fault == NULL && rel->rd_rel->relhasindex && RelationGetIndexList(rel) != NIL)
 		fault = "has indexes";
 	return fault;
