@@ -44,6 +44,9 @@ my $copy = share_left("COPY t FROM '$path' (FORMAT csv)");
 
 foreach my $workers (@WORKERS)
 {
+	# before 16 each process has a ring of its own
+	next if $workers > 0 && $node->pg_version < 16;
+
 	my $left = share_left("SELECT bulk_load('t', '$path', '" . direct($workers) . "')");
 
 	cmp_ok($left, '>=', $copy - 2, "$workers workers leave as many to others as COPY");
