@@ -17,7 +17,17 @@ PGFILEDESC = "pgbulk - bulk loader"
 OBJS = $(patsubst %.c,%.o,$(sort $(wildcard src/*.c src/*/*.c)))
 OWN_FILES = $(wildcard src/*.h src/*/*.h) Makefile pgbulk.control
 
-PG_CPPFLAGS = -I$(srcdir)/src -DPGBULK_VERSION=\"$(EXTVERSION)\"
+# The libraries that compressed files are read with.  One that is not at hand
+# is left out by naming the others: make COMPRESSION="gzip zstd".
+COMPRESSION ?= gzip lz4 zstd
+COMPRESSION_DEFINES = $(if $(filter gzip,$(COMPRESSION)),-DPGBULK_GZIP) \
+	$(if $(filter lz4,$(COMPRESSION)),-DPGBULK_LZ4) \
+	$(if $(filter zstd,$(COMPRESSION)),-DPGBULK_ZSTD)
+SHLIB_LINK = $(if $(filter gzip,$(COMPRESSION)),-lz) \
+	$(if $(filter lz4,$(COMPRESSION)),-llz4) \
+	$(if $(filter zstd,$(COMPRESSION)),-lzstd)
+
+PG_CPPFLAGS = -I$(srcdir)/src -DPGBULK_VERSION=\"$(EXTVERSION)\" $(COMPRESSION_DEFINES)
 PG_CFLAGS = -Wall -Wextra -Wno-unused-parameter -Wno-sign-compare -Wno-missing-field-initializers
 
 REGRESS = $(sort $(patsubst sql/%.sql,%,$(wildcard sql/*.sql)))

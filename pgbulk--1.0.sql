@@ -55,7 +55,9 @@ FROM (
   WHERE p.param20 = 123589335805035
 ) s
 CROSS JOIN LATERAL (
-  SELECT least(s.bytes_processed::numeric / s.bytes_total::numeric, 1.0) AS done,
+  SELECT CASE WHEN s.bytes_total IS NOT NULL THEN
+           least(s.bytes_processed::numeric / s.bytes_total::numeric, 1.0)
+         END AS done,
          extract(epoch FROM coalesce(s.read_end, s.now) - s.started) AS seconds_reading
 ) r
 CROSS JOIN LATERAL (
@@ -73,7 +75,7 @@ COMMENT ON COLUMN bulk_load_progress.relation IS 'its name, if it is a table of 
 COMMENT ON COLUMN bulk_load_progress.phase IS 'starting, reading, indexes, constraints, analyzing or finishing';
 COMMENT ON COLUMN bulk_load_progress.percent IS 'share of the files read so far; null if their size is not known';
 COMMENT ON COLUMN bulk_load_progress.bar IS 'the same as a bar of 20 characters';
-COMMENT ON COLUMN bulk_load_progress.bytes_processed IS 'bytes read so far';
+COMMENT ON COLUMN bulk_load_progress.bytes_processed IS 'bytes read so far, as they lie in the files';
 COMMENT ON COLUMN bulk_load_progress.bytes_total IS 'size of all files; null if it is not known';
 COMMENT ON COLUMN bulk_load_progress.rows_loaded IS 'rows put into the table so far';
 COMMENT ON COLUMN bulk_load_progress.rows_rejected IS 'bad rows set aside so far';

@@ -112,9 +112,14 @@ server_find() {
 	fi
 }
 
-# What every script needs: a compiler and a server.
+has_header() { echo "#include <$1>" | cc -E -x c -; }
+
+# What every script needs: a compiler, libraries and a server.
 prepare() {
 	need 'command -v gcc && command -v make' gcc make libc6-dev
+	need 'has_header zlib.h' zlib1g-dev
+	need 'has_header lz4frame.h' liblz4-dev
+	need 'has_header zstd.h' libzstd-dev
 	server_need
 	install_missing
 	server_find

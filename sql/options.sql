@@ -63,6 +63,11 @@ SELECT pg_temp.try_all('{"format": 1}', '{"delimiter": true}', '{"where": 1}',
 SELECT pg_temp.try_all('{"format": "CSV"}', '{"format": "Text"}',
 	'{"format": "binary"}', '{"format": "bin"}', '{"format": ""}',
 	'{"format": "parquet"}');
+SELECT pg_temp.try_all('{"compression": "auto"}', '{"compression": "none"}',
+	'{"compression": "GZIP"}', '{"compression": "lz4", "format": "binary"}',
+	'{"compression": "zstd"}', '{"compression": "zsdt"}',
+	'{"compression": "gz"}', '{"compression": "xz"}',
+	'{"compression": true}');
 SELECT pg_temp.try_all('{"on_error": "stop"}', '{"on_error": "IGNORE"}',
 	'{"on_error": "set_null"}', '{"on_error": "ignroe"}',
 	'{"on_error": "setnull"}', '{"on_error": "foo"}');

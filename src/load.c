@@ -70,7 +70,7 @@ show_progress(void *arg)
 {
 	Load	   *load = arg;
 
-	progress_update(&load->progress, load->source->bytes_done,
+	progress_update(&load->progress, source_bytes(load->source),
 					load->batch.rows_loaded, load->batch.rows_filtered,
 					rejects_total(load->rejects));
 }
@@ -306,7 +306,7 @@ show_shared_progress(void *arg, int64 offset, int64 loaded, int64 filtered)
 
 	count_rows(load, load->rows_alone.loaded + loaded);
 	progress_update(&load->progress,
-					load->source->bytes_done - load->source->bytes_read + offset,
+					load->source->bytes_before + offset,
 					load->rows_alone.loaded + loaded,
 					load->rows_alone.filtered + filtered,
 					rejects_total(load->rejects));
@@ -339,8 +339,14 @@ load_side_by_side(Load *load)
 		load->reader->eol == SCAN_EOL_UNKNOWN || load->batches_alone-- > 0 ||
 		IsSubxactTopXidLogPending())
 		return;
+	if (!load->source->rereadable)
+	{
+		load->alone = true;
+		load->result->no_workers = "the file is compressed or a pipe";
+		return;
+	}
 	reader_place(load->reader, &offset, &line);
-	left = load->source->size - offset;
+	left = load->source->file.size - offset;
 	workers = share_workers(&load->batch, left, load_chunk_size);
 	load->alone = workers == 0;
 	if (workers > 0 && load->patience == 0)
@@ -496,7 +502,7 @@ load_begin(Load *load, Oid relid, List *paths)
 	const BulkOptions *options = load->options;
 
 	load->result->started = GetCurrentTimestamp();
-	load->source = source_open(paths, load_chunk_size);
+	load->source = source_open(paths, options->compression, load_chunk_size);
 	load->target = target_open(relid, options);
 
 	load->batch = (Batch) {
@@ -559,7 +565,7 @@ load_end(Load *load)
 	progress_phase(&load->progress, BULK_PHASE_CONSTRAINTS);
 	load->writer->routine->close(load->writer);
 	load->writer = load->batch.writer = NULL;
-	result->bytes_read = load->source->bytes_done;
+	result->bytes_read = source_bytes(load->source);
 	result->rows_read = load->batch.rows_read;
 	result->rows_loaded = load->batch.rows_loaded;
 	result->rows_filtered = load->batch.rows_filtered;

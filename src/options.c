@@ -44,6 +44,11 @@ struct OptionDef
 static const char *const format_names[] = {
 	[BULK_CSV] = "csv", [BULK_TEXT] = "text", [BULK_BINARY] = "binary", NULL
 };
+static const char *const compression_names[] = {
+	[BULK_COMPRESSION_NONE] = "none", [BULK_COMPRESSION_GZIP] = "gzip",
+	[BULK_COMPRESSION_LZ4] = "lz4", [BULK_COMPRESSION_ZSTD] = "zstd",
+	[BULK_COMPRESSION_AUTO] = "auto", NULL
+};
 static const char *const header_names[] = {"match", "map", NULL};
 static const char *const extra_names[] = {
 	[false] = "error", [true] = "ignore", NULL
@@ -71,6 +76,7 @@ static const char *const workers_names[] = {"auto", NULL};
 static const BulkOptions default_options = {
 	.format = BULK_CSV,
 	.encoding = -1,
+	.compression = BULK_COMPRESSION_AUTO,
 	.header = BULK_HEADER_SKIP,
 	.limit = -1,
 	.missing = BULK_MISSING_ERROR,
@@ -516,6 +522,8 @@ static const OptionDef option_table[] = {
 	"a string without line ends"},
 	{"encoding", FOR_ALL, set_encoding, AT(encoding),
 	"the name of an encoding"},
+	{"compression", FOR_ALL, set_choice, AT(compression), NULL,
+	compression_names},
 	{"force_null", FOR_CSV, set_column_set, AT(force_null), COLUMN_SET},
 	{"force_not_null", FOR_CSV, set_column_set, AT(force_not_null), COLUMN_SET},
 	{"header", FOR_ALL, set_header, AT(header),

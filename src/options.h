@@ -18,6 +18,15 @@ typedef enum BulkFormat
 	BULK_BINARY
 } BulkFormat;
 
+typedef enum BulkCompression
+{
+	BULK_COMPRESSION_NONE,
+	BULK_COMPRESSION_GZIP,
+	BULK_COMPRESSION_LZ4,
+	BULK_COMPRESSION_ZSTD,
+	BULK_COMPRESSION_AUTO		/* as the first bytes of the file say */
+} BulkCompression;
+
 typedef enum BulkHeader
 {
 	BULK_HEADER_SKIP,			/* false, true or n: header_lines to skip */
@@ -70,6 +79,7 @@ typedef struct BulkOptions
 	List	   *nulls;			/* of char *: every string that means NULL */
 	char	   *default_marker; /* NULL: none */
 	int			encoding;		/* of the files; pg_enc, never -1 */
+	BulkCompression compression;
 	BulkColumnSet force_null;
 	BulkColumnSet force_not_null;
 	BulkHeader	header;

@@ -12,7 +12,7 @@ chunk_read(Source *source, const ScanDialect *dialect, ChunkCursor *cursor,
 {
 	Window	   *window = &source->window;
 
-	if (cursor->ended || cursor->offset >= source->size)
+	if (cursor->ended || cursor->offset >= source->file.size)
 	{
 		cursor->ended = true;
 		return false;

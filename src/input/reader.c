@@ -256,8 +256,9 @@ reader_rows(Reader *reader, uint32 max_rows, bool forgiving)
 				return false;
 			case SCAN_MARKER:
 				reader->ended = true;
-				reader->trailing = reader->source->size -
-					(window->offset + reader->done);
+				if (!reader->chunked)
+					reader->trailing = source_rest(reader->source,
+												   window->offset + reader->done);
 				return false;
 			case SCAN_FULL:
 				break;

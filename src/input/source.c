@@ -1,39 +1,19 @@
 /*
  * source.c
- *		Files, globs, and the window over the file being read.
+ *		See source.h.
  */
 #include "postgres.h"
 
-#include <fcntl.h>
 #include <glob.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
-#include "catalog/pg_authid.h"
 #include "input/source.h"
 #include "miscadmin.h"
-#include "pgstat.h"
 #include "scan/scan.h"
-#include "storage/fd.h"
-#include "utils/acl.h"
 #include "utils/memutils.h"
-#include "utils/wait_event.h"
 
 #define WINDOW_FRONT 16			/* readable bytes before the window */
 #define READ_MOST (32 * 1024 * 1024)	/* at a time: a read cannot be cancelled */
-
-/* Before anything is said about files: even their names are no one's business. */
-static void
-check_privilege(void)
-{
-	if (!has_privs_of_role(GetUserId(), ROLE_PG_READ_SERVER_FILES))
-		ereport(ERROR,
-				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
-				 errmsg("permission denied to load from a file"),
-				 errdetail("Only roles with privileges of the \"%s\" role may load from a file.",
-						   "pg_read_server_files"),
-				 errhint("psql's \\copy command works for anyone.")));
-}
 
 List *
 source_expand(const char *path)
@@ -48,7 +28,7 @@ source_expand(const char *path)
 				 errmsg("relative path not allowed: \"%s\"", path),
 				 errhint("Give the absolute path of a file on the server.")));
 
-	check_privilege();
+	file_check_privilege();
 	if (strpbrk(path, "*?[") == NULL || access(path, F_OK) == 0)
 		return list_make1(pstrdup(path));
 
@@ -80,42 +60,6 @@ source_expand(const char *path)
 	return paths;
 }
 
-/* Opens a regular file; *st tells about it. */
-static int
-open_file(const char *path, struct stat *st)
-{
-	int			fd;
-
-	/* not to wait for a writer, should it be a FIFO */
-	fd = OpenTransientFile(path, O_RDONLY | O_NONBLOCK | PG_BINARY);
-	if (fd < 0)
-	{
-		int			save_errno = errno;
-
-		ereport(ERROR,
-				(errcode_for_file_access(),
-				 errmsg("could not open file \"%s\" for reading: %m", path),
-				 (save_errno == ENOENT || save_errno == EACCES) ?
-				 errhint("The PostgreSQL server process reads the file: it must lie on the server and be readable by the server's user.") : 0));
-	}
-	if (fstat(fd, st) != 0)
-		ereport(ERROR,
-				(errcode_for_file_access(),
-				 errmsg("could not stat file \"%s\": %m", path)));
-	if (S_ISDIR(st->st_mode))
-		ereport(ERROR,
-				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
-				 errmsg("\"%s\" is a directory", path),
-				 errhint("To load all files of a directory, use a pattern such as \"%s/*\".",
-						 path)));
-	if (!S_ISREG(st->st_mode))
-		ereport(ERROR,
-				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
-				 errmsg("\"%s\" is not a regular file", path)));
-
-	return fd;
-}
-
 static void
 init_window(Window *window, Size size)
 {
@@ -125,23 +69,29 @@ init_window(Window *window, Size size)
 }
 
 Source *
-source_open(List *paths, Size window_size)
+source_open(List *paths, BulkCompression compression, Size window_size)
 {
 	Source	   *source = palloc0(sizeof(Source));
+	bool		known = true;
 	ListCell   *lc;
 
-	check_privilege();
+	file_check_privilege();
 	foreach(lc, paths)
 	{
-		struct stat st;
+		int64		size = file_look(lfirst(lc));
 
-		CloseTransientFile(open_file(lfirst(lc), &st));
-		source->bytes_total += st.st_size;
+		known &= size >= 0;
+		source->bytes_total += size;
 	}
+	if (!known)
+		source->bytes_total = 0;
 
 	source->paths = paths;
+	source->compression = compression;
 	source->current = -1;
-	source->fd = -1;
+	source->context = AllocSetContextCreate(CurrentMemoryContext,
+											"bulk_load source",
+											ALLOCSET_DEFAULT_SIZES);
 	init_window(&source->window, window_size);
 	return source;
 }
@@ -150,18 +100,10 @@ Source *
 source_share(const Source *open, Size window_size)
 {
 	Source	   *source = palloc0(sizeof(Source));
-	struct stat st;
 
-	source->fd = open_file(open->path, &st);
-	if (st.st_dev != open->device || st.st_ino != open->inode)
-		ereport(ERROR,
-				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("file \"%s\" changed while it was read", open->path),
-				 errdetail("There is another file of that name now."),
-				 errhint("Load the file again when nobody writes to it.")));
+	file_open_same(&source->file, &open->file, open->path);
 	source->path = open->path;
-	source->size = open->size;
-	source->modified = open->modified;
+	source->rereadable = true;
 	init_window(&source->window, window_size);
 	return source;
 }
@@ -169,36 +111,91 @@ source_share(const Source *open, Size window_size)
 void
 source_close(Source *source)
 {
-	if (source->fd >= 0)
-		CloseTransientFile(source->fd);
-	source->fd = -1;
+	source->bytes_before += source->file.bytes_read;
+	source->file.bytes_read = 0;
+	file_close(&source->file);
+	if (source->context != NULL)
+		MemoryContextReset(source->context);
+	source->decompressor = NULL;
 	source->path = NULL;
+}
+
+int64
+source_bytes(const Source *source)
+{
+	return source->bytes_before + source->file.bytes_read;
+}
+
+/* Up to size bytes as they lie in the file; 0 at its end. */
+static Size
+read_raw(void *arg, char *to, Size size)
+{
+	Source	   *source = arg;
+
+	return file_read(&source->file, to, size);
+}
+
+/* The same, decompressed. */
+static Size
+read_bytes(Source *source, char *to, Size size)
+{
+	size = Min(size, READ_MOST);
+	return source->decompressor != NULL ?
+		decompress_read(source->decompressor, to, size) :
+		read_raw(source, to, size);
+}
+
+/*
+ * Reads so much that the file tells how it is compressed; what is not
+ * compressed stays in the window.
+ */
+static void
+begin_bytes(Source *source)
+{
+	Window	   *window = &source->window;
+	BulkCompression compression = source->compression;
+
+	while (!window->at_eof && window->length < DECOMPRESS_MAGIC)
+	{
+		Size		n = read_raw(source, window->data + window->length,
+								 DECOMPRESS_MAGIC - window->length);
+
+		window->length += n;
+		window->at_eof = n == 0;
+	}
+	if (compression == BULK_COMPRESSION_AUTO)
+		compression = decompress_detect(window->data, window->length);
+	if (compression != BULK_COMPRESSION_NONE)
+	{
+		MemoryContext caller = MemoryContextSwitchTo(source->context);
+
+		source->decompressor = decompress_open(compression, source->path,
+											   window->data, window->length,
+											   read_raw, source);
+		MemoryContextSwitchTo(caller);
+		window->length = 0;
+		window->at_eof = false;
+	}
+	source->rereadable = !source->file.is_pipe && source->decompressor == NULL;
 }
 
 bool
 source_next(Source *source)
 {
 	Window	   *window = &source->window;
-	struct stat st;
 
 	source_close(source);
 	if (++source->current >= list_length(source->paths))
 		return false;
 
 	source->path = list_nth(source->paths, source->current);
-	source->fd = open_file(source->path, &st);
-	source->size = st.st_size;
-	source->modified = st.st_mtim;
-	source->device = st.st_dev;
-	source->inode = st.st_ino;
-#if defined(POSIX_FADV_SEQUENTIAL)
-	(void) posix_fadvise(source->fd, 0, 0, POSIX_FADV_SEQUENTIAL);
-#endif
-	source->bytes_read = 0;
+	file_open(&source->file, source->path);
 	window->length = 0;
 	window->at_eof = false;
 	window->offset = 0;
 	window->line = 1;
+	if (source->compression != BULK_COMPRESSION_NONE)
+		begin_bytes(source);
 	return true;
 }
 
@@ -207,12 +204,8 @@ source_seek(Source *source, int64 offset, int64 line)
 {
 	Window	   *window = &source->window;
 
-	if (lseek(source->fd, offset, SEEK_SET) != offset)
-		ereport(ERROR,
-				(errcode_for_file_access(),
-				 errmsg("could not seek in file \"%s\": %m", source->path)));
-	source->bytes_done += offset - source->bytes_read;
-	source->bytes_read = offset;
+	Assert(source->rereadable);
+	file_seek(&source->file, offset);
 	window->length = 0;
 	window->at_eof = false;
 	window->offset = offset;
@@ -238,32 +231,23 @@ source_grow(Source *source)
 	window->capacity = capacity;
 }
 
-/* At its end the file must be the one that was opened. */
-static void
-check_unchanged(Source *source)
+int64
+source_rest(Source *source, int64 offset)
 {
-	struct stat st;
+	Window	   *window = &source->window;
+	int64		end = window->offset + window->length;
+	Size		n;
+	char		dropped[8192];
 
-	if (fstat(source->fd, &st) != 0)
-		ereport(ERROR,
-				(errcode_for_file_access(),
-				 errmsg("could not stat file \"%s\": %m", source->path)));
-	if (source->bytes_read != source->size || st.st_size != source->size)
-		ereport(ERROR,
-				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("file \"%s\" changed while it was read", source->path),
-				 errdetail("It had %lld bytes when it was opened, %lld were read, and it has %lld now.",
-						   (long long) source->size,
-						   (long long) source->bytes_read,
-						   (long long) st.st_size),
-				 errhint("Load the file again when nobody writes to it.")));
-	if (st.st_mtim.tv_sec != source->modified.tv_sec ||
-		st.st_mtim.tv_nsec != source->modified.tv_nsec)
-		ereport(ERROR,
-				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("file \"%s\" changed while it was read", source->path),
-				 errdetail("It has as many bytes as when it was opened, but it was written to."),
-				 errhint("Load the file again when nobody writes to it.")));
+	if (source->rereadable)
+		return source->file.size - offset;
+	if (!window->at_eof)
+		while ((n = read_bytes(source, dropped, sizeof(dropped))) > 0)
+		{
+			CHECK_FOR_INTERRUPTS();
+			end += n;
+		}
+	return end - offset;
 }
 
 void
@@ -283,31 +267,12 @@ window_fill(Source *source, uint32 consumed, uint32 lines)
 
 	while (!window->at_eof && window->length < window->capacity)
 	{
-		ssize_t		n;
+		Size		n;
 
 		CHECK_FOR_INTERRUPTS();
-
-		pgstat_report_wait_start(WAIT_EVENT_COPY_FILE_READ);
-		n = read(source->fd, window->data + window->length,
-				 Min(window->capacity - window->length, READ_MOST));
-		pgstat_report_wait_end();
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			ereport(ERROR,
-					(errcode_for_file_access(),
-					 errmsg("could not read from file \"%s\": %m",
-							source->path)));
-		source->bytes_read += n;
-		source->bytes_done += n;
+		n = read_bytes(source, window->data + window->length,
+					   window->capacity - window->length);
 		window->length += n;
-
-		/* a file that has grown past its first size is found out at once */
-		if (n == 0 || source->bytes_read > source->size)
-		{
-			check_unchanged(source);
-			window->at_eof = true;
-		}
+		window->at_eof = n == 0;
 	}
 }

@@ -2,26 +2,21 @@
  * source.h
  *		The files of a load, and the window of bytes through which they are read.
  *
- * Files are read with plain reads into one buffer, the window, which begins
- * at the first byte of a row.  window_fill moves what is left of the last
- * row to the front and reads on behind it; a row that is longer than the
- * window makes the window grow.
- *
- * A file that is written to while it is read ends the load: what was read is
- * neither the old file nor the new one.  A file that another takes the place
- * of, or that is deleted, is read to its end.
+ * What a file (file.h) holds, decompressed where it is compressed, goes into
+ * one buffer, the window, which begins at the first byte of a row.  window_fill
+ * moves what is left of the last row to the front and reads on behind it; a row
+ * that is longer than the window makes the window grow.  Offsets are those of
+ * the decompressed bytes.
  */
 #ifndef PGBULK_SOURCE_H
 #define PGBULK_SOURCE_H
 
 #include "postgres.h"
 
-#include <time.h>
-
-#include <sys/types.h>
-#include <time.h>
-
+#include "input/decompress.h"
+#include "input/file.h"
 #include "nodes/pg_list.h"
+#include "options.h"
 
 typedef struct Window
 {
@@ -36,17 +31,16 @@ typedef struct Window
 typedef struct Source
 {
 	List	   *paths;			/* of char * */
-	int64		bytes_total;	/* of all files, as found at the start */
-	int64		bytes_done;		/* read so far */
+	BulkCompression compression;
+	int64		bytes_total;	/* of all files, as found at the start; 0: not known */
+	int64		bytes_before;	/* of the files before the open one */
 	/* the open file */
 	int			current;		/* index in paths, -1 before the first */
 	const char *path;			/* NULL: none is open */
-	int			fd;
-	int64		size;			/* when it was opened */
-	struct timespec modified;	/* the same */
-	dev_t		device;			/* the same */
-	ino_t		inode;			/* the same */
-	int64		bytes_read;
+	InputFile	file;
+	MemoryContext context;		/* of what follows */
+	Decompressor *decompressor; /* NULL: bytes are taken as they are */
+	bool		rereadable;		/* any byte can be had again by its offset */
 	Window		window;
 } Source;
 
@@ -65,33 +59,48 @@ extern List *source_expand(const char *path);
  * Looks at every file so that nothing is loaded where one is missing.
  * Memory: the current context.
  *
- * Errors: 42501 without pg_read_server_files; 42809 for what is not a
- * regular file; the file system's.
+ * Errors: 42501 without pg_read_server_files; those of file_look.
  */
-extern Source *source_open(List *paths, Size window_size);
+extern Source *source_open(List *paths, BulkCompression compression,
+						   Size window_size);
 
-/* Opens the next file, its window empty.  False after the last. */
+/*
+ * Opens the next file.  False after the last.  Errors: those of file_open,
+ * file_read and decompress_open.
+ */
 extern bool source_next(Source *source);
+
+/* Bytes read so far, as they lie in the files. */
+extern int64 source_bytes(const Source *source);
 
 /*
  * Drops the first `consumed` bytes and the `lines` line ends in them, and
  * reads on.  Where nothing was consumed the window grows, up to 2 GB.
  *
- * Errors: 54000 for a row longer than that; 55000 for a file that changed;
- * the file system's.
+ * Errors: 54000 for a row longer than that; those of file_read and
+ * decompress_read.
  */
 extern void window_fill(Source *source, uint32 consumed, uint32 lines);
 
 /* The window becomes twice as large, while it is empty or not.  Error: 54000 at 2 GB. */
 extern void source_grow(Source *source);
 
-/* Reading goes on at offset of the open file, in that line; the window is empty. */
+/*
+ * Reading goes on at offset of the open file, which is rereadable, in that
+ * line; the window is empty.
+ */
 extern void source_seek(Source *source, int64 offset, int64 line);
 
 /*
- * A source of the one file that `open` has open, for another process: which
- * must find the same file under the same name.  window_size as in source_open.
- * Error: 55000 where it does not.
+ * How many bytes the open file has from that offset, which lies in the window,
+ * to its end.  Where that cannot be told otherwise they are read.
+ */
+extern int64 source_rest(Source *source, int64 offset);
+
+/*
+ * A source of the one file that `open` has open and that is rereadable, for
+ * another process: which must find the same file under the same name.
+ * window_size as in source_open.  Error: 55000 where it does not.
  */
 extern Source *source_share(const Source *open, Size window_size);
 
