@@ -13,7 +13,7 @@ use Test::More;
 use Time::HiRes qw(sleep time);
 
 our @EXPORT = qw(bulk_server data_file data_dir check_log check_tables
-  wait_for percent_of @WORKERS direct has_extension is_sound kill_server);
+  wait_for ends_soon percent_of @WORKERS direct has_extension is_sound kill_server);
 
 # With how many parallel workers a test of the direct writer is done.
 our @WORKERS = (0, 2);
@@ -107,6 +107,23 @@ sub wait_for
 		sleep 0.01;
 	}
 	die "timed out waiting for $what";
+}
+
+# ends_soon(NAME, TRY): TRY ends something and returns how many seconds that
+# took: less than one, as the machine may be busy with something else at least
+# once of a few times.
+sub ends_soon
+{
+	my ($name, $try) = @_;
+	my $took;
+
+	foreach (1 .. 4)
+	{
+		$took = $try->();
+		note sprintf('%s: ended after %.2f s', $name, $took);
+		last if $took < 1;
+	}
+	cmp_ok($took, '<', 1, "$name: ends soon");
 }
 
 # The log has nothing that a load must not cause: no crash, leak, internal
@@ -236,6 +253,43 @@ sub wait
 	($self->{error} = $self->{err}) =~ s/^end of \d+\n//m;
 	$self->{out} = $self->{err} = '';
 	return $out;
+}
+
+# Sends SQL, again if it was done too early, calls READY until the load is where
+# it shall be, and then cancels it.  Returns how long that took.
+sub cancel
+{
+	my ($self, $sql, $watch, $ready, $pause) = @_;
+
+	foreach (1 .. 5)
+	{
+		$self->send($sql);
+		until ($self->done || $ready->())
+		{
+			select undef, undef, undef, 0.01;
+		}
+		select undef, undef, undef, $pause;
+		if (!$self->done)
+		{
+			my $start = time;
+
+			$watch->ask("SELECT pg_cancel_backend($self->{pid})");
+			$self->wait;
+			return time - $start;
+		}
+		$self->wait;
+	}
+	die "the load was done too early: $self->{error}";
+}
+
+# Sends SQL that a timeout of so many seconds ends.  Returns how long that took.
+sub time_out
+{
+	my ($self, $sql, $seconds) = @_;
+	my $start = time;
+
+	$self->ask("SET statement_timeout = '${seconds}s'; $sql; SET statement_timeout = 0");
+	return time - $start - $seconds;
 }
 
 sub ask

@@ -93,7 +93,7 @@ SKIP:
 		WHERE backend_type = 'client backend' AND object = 'relation' AND context = };
 
 	$node->safe_psql('postgres', q{SELECT pg_stat_reset_shared('io')});
-	$node->safe_psql('postgres', "TRUNCATE by_load; SELECT bulk_load('by_load', '$path')");
+	$node->safe_psql('postgres', "TRUNCATE by_load; SELECT bulk_load('by_load', '$path'); SELECT pg_stat_force_next_flush()");
 	my $pages = $node->safe_psql('postgres', q{SELECT pg_relation_size('by_load') / 8192});
 	my $bulk = $node->safe_psql('postgres', "$writes 'bulkwrite'");
 	my $normal = $node->safe_psql('postgres', "$writes 'normal'");

@@ -9,7 +9,7 @@ use lib $FindBin::RealBin;
 use PgBulk;
 use PostgreSQL::Test::Utils;
 use Test::More;
-use Time::HiRes qw(sleep time);
+use Time::HiRes qw(time);
 
 my $MB = 1024 * 1024;
 my $folder = data_dir();
@@ -17,9 +17,6 @@ my $node = bulk_server('cancel', 'shared_buffers = 64MB', 'max_wal_size = 2GB', 
 my $session = PgBulk::Session->new($node);
 my $pid = $session->{pid};
 my $watch = PgBulk::Session->new($node);
-
-# How long a cancelled statement may go on.
-my $limit = 1;
 
 $node->safe_psql('postgres', q{
 	CREATE TABLE knob (slow bool);
@@ -95,28 +92,13 @@ sub cancels
 	my $sql = "SELECT bulk_load('$table', $path, '$options')";
 
 	# by pg_cancel_backend, when the load is there where it shall be
-	$session->send($sql);
 	$when //= "SELECT bytes_processed > 0 FROM bulk_load_progress WHERE pid = $pid";
 	$pause //= 0.3;
-	wait_for($name, sub {
-		die "$name: the load was done too early: $session->{err}" if $session->done;
-		return $watch->ask($when) eq 't';
-	});
-	sleep $pause;
-	my $start = time;
-	$watch->ask("SELECT pg_cancel_backend($pid)");
-	$session->wait;
-	my $took = time - $start;
-	note sprintf('%s: ended %.2f s after pg_cancel_backend', $name, $took);
-	cmp_ok($took, '<', $limit, "$name: ends soon");
+	ends_soon($name, sub { $session->cancel($sql, $watch, sub { $watch->ask($when) eq 't' }, $pause) });
 	is_over($name, $table);
 
 	# by a timeout, wherever the load is then
-	$start = time;
-	$session->ask("SET statement_timeout = '${pause}s'; $sql; SET statement_timeout = 0");
-	$took = time - $start - $pause;
-	note sprintf('%s: ended %.2f s after the timeout', $name, $took);
-	cmp_ok($took, '<', $limit, "$name: statement_timeout ends it soon");
+	ends_soon("$name, timeout", sub { $session->time_out($sql, $pause) });
 	is($session->sqlstate, '57014', "$name: it says so");
 	is($session->ask("SELECT count(*) FROM $table"), '0', "$name: nothing is loaded");
 }
@@ -154,14 +136,10 @@ cancels('analyzing', 'analyzed', $small, '{"analyze": true}',
 # Waiting for a lock, and for the end of another's transaction on a key.
 my $other = PgBulk::Session->new($node);
 $other->ask('BEGIN; LOCK TABLE plain');
-$session->send("SELECT bulk_load('plain', $small)");
-wait_for('a lock', sub {
-	$node->safe_psql('postgres', "SELECT count(*) FROM pg_locks WHERE pid = $pid AND NOT granted") > 0;
+ends_soon('waiting for a lock', sub {
+	$session->cancel("SELECT bulk_load('plain', $small)", $watch,
+		sub { $watch->ask("SELECT count(*) FROM pg_locks WHERE pid = $pid AND NOT granted") > 0 }, 0);
 });
-my $start = time;
-$node->safe_psql('postgres', "SELECT pg_cancel_backend($pid)");
-$session->wait;
-cmp_ok(time - $start, '<', $limit, 'waiting for a lock: ends soon');
 $other->ask('ROLLBACK');
 is_over('waiting for a lock', 'plain');
 
@@ -172,12 +150,19 @@ is($session->ask("BEGIN; INSERT INTO plain VALUES (0, 'mine'); SAVEPOINT s;
 	"2000\n2001", 'after ROLLBACK TO a savepoint the load can be done again');
 
 # The end of the session.
-$session->send("SELECT bulk_load('plain', $large)");
-sleep 0.3;
-$start = time;
-$node->safe_psql('postgres', "SELECT pg_terminate_backend($pid)");
-wait_for('the end of the session', sub { !-e "/proc/$pid" });
-cmp_ok(time - $start, '<', $limit, 'pg_terminate_backend ends it soon');
+ends_soon('pg_terminate_backend', sub {
+	my $doomed = PgBulk::Session->new($node);
+
+	$pid = $doomed->{pid};
+	$doomed->send("SELECT bulk_load('plain', $large)");
+	wait_for('the load', sub { $watch->ask("SELECT bytes_processed > 0 FROM bulk_load_progress WHERE pid = $pid") eq 't' });
+	my $start = time;
+	$watch->ask("SELECT pg_terminate_backend($pid)");
+	wait_for('the end of the session', sub { !-e "/proc/$pid" });
+	my $took = time - $start;
+	$doomed->close;
+	return $took;
+});
 is($node->safe_psql('postgres', 'SELECT count(*) FROM plain'), '0', 'and nothing is loaded');
 is($node->safe_psql('postgres', "SELECT count(*) FROM pg_locks WHERE pid = $pid"), '0', 'and no lock is left');
 

@@ -22,9 +22,6 @@ my $node = bulk_server('workers', 'shared_buffers = 64MB', 'max_wal_size = 4GB',
 my $session = PgBulk::Session->new($node);
 my $watch = PgBulk::Session->new($node);
 
-# How long a cancelled statement may go on.
-my $limit = 1;
-
 # Before, rows that need more than pgbulk's own code are for the backend alone.
 my $guards = $node->safe_psql('postgres', 'SHOW server_version_num') >= 170000;
 
@@ -47,6 +44,10 @@ $node->safe_psql('postgres', q{
 	ANALYZE busy});
 
 sub rows { my ($format, $n) = @_; return join('', map { sprintf($format, $_) } 1 .. $n); }
+
+# those of which a worker has for longer than it takes to find and end it
+my $long = "'" . data_file('long.csv', 300 * $MB, rows("%d,some text\n", 50000)) . "'";
+my $long_bad = "'" . data_file('long_bad.csv', 100 * $MB, rows("x%d,some text\n", 50000)) . "'";
 
 my $small = "'" . data_file('small.csv', 1, rows("%d,some text\n", 40000)) . "'";
 my $large = data_file('large.csv', 15 * $MB, rows("%d,some text\n", 50000));
@@ -88,15 +89,6 @@ sub is_undone
 		'40000|2', "$name: the next load works");
 }
 
-sub wait_for_workers
-{
-	my ($name) = @_;
-	wait_for("workers: $name", sub {
-		die "$name: the load was done too early: $session->{err}" if $session->done;
-		return $watch->ask($workers_of) > 0;
-	});
-}
-
 # ---- being cancelled ----
 
 sub cancels
@@ -105,23 +97,12 @@ sub cancels
 	my $sql = 'SELECT ' . load($table, $path, 3, $more);
 
 	$pause //= 0.3;
-	$session->send($sql);
-	wait_for_workers($name);
-	sleep $pause;
-	my $start = time;
-	$watch->ask("SELECT pg_cancel_backend($session->{pid})");
-	$session->wait;
-	my $took = time - $start;
-	note sprintf('%s: ended %.2f s after pg_cancel_backend', $name, $took);
-	cmp_ok($took, '<', $limit, "$name: ends soon");
+	ends_soon($name, sub { $session->cancel($sql, $watch, sub { $watch->ask($workers_of) > 0 }, $pause) });
 	is($session->sqlstate, '57014', "$name: it says so") or diag $session->{error};
 	no_worker_left($name);
 	is_undone($name, $table);
 
-	$start = time;
-	$session->ask("SET statement_timeout = '${pause}s'; $sql; SET statement_timeout = 0");
-	$took = time - $start - $pause;
-	cmp_ok($took, '<', $limit, "$name: statement_timeout ends it soon");
+	ends_soon("$name, timeout", sub { $session->time_out($sql, $pause) });
 	is($session->sqlstate, '57014', "$name: it says so") or diag $session->{error};
 	no_worker_left("$name, timeout");
 }
@@ -145,39 +126,50 @@ if ($guards)
 
 # ---- losing a worker ----
 
-# Sends a signal to a worker in the middle of a load.
+# Starts a load and sends a signal to one of its workers that has its work
+# before it: the backend stands still meanwhile, and the load with it.
 sub hits_worker
 {
-	my ($name, $signal) = @_;
+	my ($signal, $table, $path, $more) = @_;
 
-	wait_for_workers($name);
-	sleep 0.2;
-	my $pid;
-	wait_for('a worker', sub {
-		($pid) = split /\n/, $watch->ask("SELECT pid FROM pg_stat_activity WHERE backend_type = 'parallel worker' LIMIT 1");
-		return $pid;
-	});
-	kill $signal, $pid or die "$name: $!";
+	foreach (1 .. 5)
+	{
+		$session->send('SELECT ' . load($table, $path, 3, $more));
+		until ($session->done || $watch->ask($workers_of) > 0)
+		{
+			sleep 0.01;
+		}
+		sleep 0.2;
+		kill 'STOP', $session->{pid};
+		my $pid = $watch->ask("SELECT pid FROM pg_stat_activity WHERE backend_type = 'parallel worker' LIMIT 1");
+		kill $signal, $pid if $pid;
+		kill 'CONT', $session->{pid};
+		return if $pid;
+
+		# it was too fast for this machine
+		$session->wait;
+		$session->ask("DELETE FROM $table WHERE i > 0");
+	}
+	die 'no load was met';
 }
 
-for my $case ([ 'plain', many($large) ], [ 'plain', many($bad), $ignore ], $guards ? ([ 'halting', $halt ], [ 'napping', many($large) ]) : ())
+for my $case ([ 'plain', $long ], [ 'plain', $long_bad, $ignore ], $guards ? ([ 'halting', $halt ], [ 'napping', "'$large'" ]) : ())
 {
 	my ($table, $path, $more) = @$case;
 	my $name = "a worker is terminated: $table" . ($more ? ', with rejects' : '');
 
-	$session->send('SELECT ' . load($table, $path, 3, $more));
-	hits_worker($name, 'TERM');
-	my $start = time;
-	$session->wait;
-	cmp_ok(time - $start, '<', $limit, "$name: the load ends soon");
-	like($session->{error}, qr/terminating (?:connection|background worker)|connection to parallel worker lost|lost connection to parallel worker/, "$name: it says why");
+	ends_soon($name, sub {
+		hits_worker('TERM', @$case);
+		$session->wait;
+		return $session->{took};
+	});
+	like($session->{error}, qr/terminating (?:connection|background worker)|lost connection to parallel worker|parallel worker failed to initialize/, "$name: it says why");
 	no_worker_left($name);
 	is_undone($name, $table);
 }
 
-$session->ask('INSERT INTO other VALUES (1, \'mine\')');
-$session->send('SELECT ' . load('other', many($large), 3));
-hits_worker('a worker is killed', 'KILL');
+$session->ask('INSERT INTO other VALUES (0, \'mine\')');
+hits_worker('KILL', 'other', $long);
 wait_for('the end of the session', sub { !-e "/proc/$session->{pid}" });
 $session->close;
 $watch->close;
@@ -290,20 +282,26 @@ is($session->ask("$eager; SELECT between_rows(); SELECT count(*) FROM plain; TRU
 my $size = ($ENV{PGBULK_TEST_FULL} ? 200 : 60) * $MB;
 my $huge = "'" . data_file('huge.csv', $size, rows("%d,some text and some more\n", 50000)) . "'";
 
-$session->send('SELECT rows_loaded, workers FROM ' . load('plain', $huge, 2));
-my @seen;
-until ($session->done)
-{
-	my $now = $watch->ask("SELECT count(*), min(bytes_processed), min(tuples_processed), min(bytes_total), min(pid) FROM pg_stat_progress_copy");
+my (@seen, %bytes, %tuples);
 
-	push @seen, [ split /\|/, $now ] unless $now =~ /^0/;
-	sleep 0.01;
+# once more if this machine gave too few looks at it
+foreach my $try (1 .. 5)
+{
+	@seen = %bytes = %tuples = ();
+	$session->send('TRUNCATE plain; SELECT rows_loaded, workers FROM ' . load('plain', $huge, 2));
+	until ($session->done)
+	{
+		my $now = $watch->ask("SELECT count(*), min(bytes_processed), min(tuples_processed), min(bytes_total), min(pid) FROM pg_stat_progress_copy");
+
+		push @seen, [ split /\|/, $now ] unless $now =~ /^0/;
+		sleep 0.01;
+	}
+	like($session->wait, qr/^\d+\|2$/, 'progress: workers took part');
+	is(scalar(grep { $_->[0] != 1 || $_->[4] != $session->{pid} } @seen), 0, 'progress: only the backend has some');
+	$bytes{ $_->[1] } = $tuples{ $_->[2] } = 1 foreach @seen;
+	note scalar(@seen) . ' looks, ' . keys(%bytes) . ' numbers of bytes, ' . keys(%tuples) . ' of rows';
+	last if @seen >= 10;
 }
-like($session->wait, qr/^\d+\|2$/, 'progress: workers took part');
-is(scalar(grep { $_->[0] != 1 || $_->[4] != $session->{pid} } @seen), 0, 'progress: only the backend has some');
-my %bytes = map { $_->[1] => 1 } @seen;
-my %tuples = map { $_->[2] => 1 } @seen;
-note scalar(@seen) . ' looks, ' . keys(%bytes) . ' numbers of bytes, ' . keys(%tuples) . ' of rows';
 cmp_ok(scalar keys %bytes, '>=', 5, 'progress: bytes move');
 cmp_ok(scalar keys %tuples, '>=', 5, 'progress: rows move');
 is(scalar(grep { $seen[$_][1] < $seen[ $_ - 1 ][1] || $seen[$_][2] < $seen[ $_ - 1 ][2] } 1 .. $#seen), 0, 'progress: neither goes back');
@@ -352,7 +350,7 @@ SKIP:
 	};
 
 	$lean->safe_psql('postgres', 'CREATE TABLE plain (i int, s text); CREATE TABLE jsons (i int, j jsonb); CREATE TABLE tiny (i int)');
-	my ($peak, $own) = $most->("SET $force = on; SELECT pg_sleep(1)");
+	my ($peak, $own) = $most->("SET $force = on; SELECT pg_sleep(3)");
 	cmp_ok($own, '>', 0, 'an idle worker was seen');
 	$load->ask("RESET $force");
 	for my $case ([ 'plain rows', 'plain', $huge ], [ 'wide values', 'plain', "'$wide'" ],
