@@ -105,6 +105,17 @@ parallel_take(Parallel *parallel, Source *source, const ScanDialect *dialect,
 	return found;
 }
 
+bool
+parallel_is_over(Parallel *parallel)
+{
+	bool		over;
+
+	begin_reading(parallel);
+	over = parallel->cursor.ended;
+	end_reading(parallel);
+	return over;
+}
+
 uint64
 parallel_tickets(Parallel *parallel)
 {

@@ -72,6 +72,9 @@ extern bool parallel_take(Parallel *parallel, Source *source,
 						  const ScanDialect *dialect, uint64 *ticket,
 						  void (*prepare) (void *arg, uint32 rows), void *arg);
 
+/* Whether there is nothing left to take, as parallel_take would say. */
+extern bool parallel_is_over(Parallel *parallel);
+
 /* How many tickets there were, once parallel_take has said that there is no more. */
 extern uint64 parallel_tickets(Parallel *parallel);
 

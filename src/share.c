@@ -35,6 +35,7 @@
 #define KEY_ATTNUMS UINT64CONST(5)
 #define KEY_BUFFER_USAGE UINT64CONST(6)
 #define KEY_WAL_USAGE UINT64CONST(7)
+#define KEY_WHERE UINT64CONST(8)
 
 /* A worker starts for no less than this many chunks. */
 #define CHUNKS_PER_WORKER 4
@@ -468,6 +469,8 @@ start_workers(const ShareLeader *leader, int nworkers, Shared *shared,
 	const Jsonb *json = batch->options->json;
 	const char *path = leader->source->path;
 	Size		path_size = strlen(path) + 1;
+	char	   *where = nodeToString(batch->target->where);
+	Size		where_size = strlen(where) + 1;
 	Size		attnums_size = sizeof(AttrNumber) * batch->target->nfields;
 	ParallelContext *pcxt;
 
@@ -475,6 +478,7 @@ start_workers(const ShareLeader *leader, int nworkers, Shared *shared,
 	estimate(&pcxt->estimator, sizeof(Shared));
 	estimate(&pcxt->estimator, sizeof(Parallel));
 	estimate(&pcxt->estimator, path_size);
+	estimate(&pcxt->estimator, where_size);
 	estimate(&pcxt->estimator, json ? VARSIZE(json) : 0);
 	estimate(&pcxt->estimator, attnums_size);
 	estimate(&pcxt->estimator, mul_size(sizeof(BufferUsage), nworkers));
@@ -491,6 +495,7 @@ start_workers(const ShareLeader *leader, int nworkers, Shared *shared,
 	parallel_init(*parallel, cursor);
 	shm_toc_insert(pcxt->toc, KEY_PARALLEL, *parallel);
 	put_copy(pcxt->toc, KEY_PATH, path, path_size);
+	put_copy(pcxt->toc, KEY_WHERE, where, where_size);
 	if (json != NULL)
 		put_copy(pcxt->toc, KEY_OPTIONS, json, VARSIZE(json));
 	put_copy(pcxt->toc, KEY_ATTNUMS, batch->target->attnums, attnums_size);
@@ -634,8 +639,6 @@ help(shm_toc *toc)
 {
 	Shared	   *shared = shm_toc_lookup(toc, KEY_SHARED, false);
 	Parallel   *parallel = shm_toc_lookup(toc, KEY_PARALLEL, false);
-	BufferUsage *buffer_usage = shm_toc_lookup(toc, KEY_BUFFER_USAGE, false);
-	WalUsage   *wal_usage = shm_toc_lookup(toc, KEY_WAL_USAGE, false);
 	BulkOptions *options = options_parse(shm_toc_lookup(toc, KEY_OPTIONS, true));
 	Guard		guard = {0};
 	Batch		batch = {
@@ -660,9 +663,9 @@ help(shm_toc *toc)
 	Source		file = shared->source;
 
 	options->encoding = shared->encoding;
-	InstrStartParallelQuery();
 	initStringInfo(&share.queue);
-	batch.target = target_join(shared->relid, options,
+	batch.target = target_join(shared->relid,
+							   stringToNode(shm_toc_lookup(toc, KEY_WHERE, false)),
 							   shm_toc_lookup(toc, KEY_ATTNUMS, false),
 							   shared->nfields);
 	error_context_stack = &callback;
@@ -679,18 +682,22 @@ help(shm_toc *toc)
 	batch.writer->routine->close(batch.writer);
 	target_close(batch.target);
 	error_context_stack = callback.previous;
-	InstrEndParallelQuery(&buffer_usage[ParallelWorkerNumber],
-						  &wal_usage[ParallelWorkerNumber]);
 }
 
 void
 share_worker_main(dsm_segment *segment, shm_toc *toc)
 {
 	Parallel   *parallel = shm_toc_lookup(toc, KEY_PARALLEL, false);
+	BufferUsage *buffer_usage = shm_toc_lookup(toc, KEY_BUFFER_USAGE, false);
+	WalUsage   *wal_usage = shm_toc_lookup(toc, KEY_WAL_USAGE, false);
+
+	InstrStartParallelQuery();
 
 	PG_TRY();
 	{
-		help(toc);
+		/* who comes late may find the file gone, or another one in its place */
+		if (!parallel_is_over(parallel))
+			help(toc);
 	}
 	PG_CATCH();
 	{
@@ -699,4 +706,6 @@ share_worker_main(dsm_segment *segment, shm_toc *toc)
 		PG_RE_THROW();
 	}
 	PG_END_TRY();
+	InstrEndParallelQuery(&buffer_usage[ParallelWorkerNumber],
+						  &wal_usage[ParallelWorkerNumber]);
 }

@@ -443,15 +443,13 @@ target_open(Oid relid, const BulkOptions *options)
 }
 
 Target *
-target_join(Oid relid, const BulkOptions *options, const AttrNumber *attnums,
-			int nfields)
+target_join(Oid relid, List *where, const AttrNumber *attnums, int nfields)
 {
 	Target	   *target = palloc0(sizeof(Target));
 
 	target->rel = table_open(relid, RowExclusiveLock);
 	make_range_table(target);
-	if (options->where)
-		target->where = transform_where(target, options->where);
+	target->where = where;
 	target->nfields = nfields;
 	target->attnums = palloc(sizeof(AttrNumber) * Max(nfields, 1));
 	memcpy(target->attnums, attnums, sizeof(AttrNumber) * nfields);

@@ -40,10 +40,10 @@ extern Target *target_open(Oid relid, const BulkOptions *options);
 
 /*
  * The target of a load that this process, a parallel worker, helps with: its
- * leader has checked everything.  attnums are the leader's.
+ * leader has checked everything.  where and attnums are the leader's.
  */
-extern Target *target_join(Oid relid, const BulkOptions *options,
-						   const AttrNumber *attnums, int nfields);
+extern Target *target_join(Oid relid, List *where, const AttrNumber *attnums,
+						   int nfields);
 
 /*
  * header = map: the columns are those that the header names (char *, or NULL

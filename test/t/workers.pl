@@ -204,6 +204,40 @@ if ($guards)
 }
 $session->ask('TRUNCATE plain');
 
+# ---- coming late ----
+
+# Nobody starts workers while the postmaster stands still.
+my ($postmaster) = split /\n/, slurp_file($node->data_dir . '/postmaster.pid');
+my $moved = data_file('moved.csv', 1, rows("%d,some text\n", 40000));
+
+kill 'STOP', $postmaster;
+$session->send('SELECT rows_loaded, workers FROM ' . load('plain', "'$moved'", 3));
+wait_for('the end of the file', sub { $watch->ask('SELECT bytes_processed = bytes_total FROM pg_stat_progress_copy') eq 't' });
+unlink $moved or die $!;
+kill 'CONT', $postmaster;
+is($session->wait, '40000|3', 'workers that come when all is read do not ask for the file') or diag $session->{error};
+$session->ask('TRUNCATE plain');
+
+if ($guards)
+{
+	# the name in option where comes to mean another function
+	$session->ask(qq{
+		CREATE FUNCTION passes(i bigint) RETURNS bool LANGUAGE plpgsql STABLE PARALLEL SAFE AS
+		\$\$BEGIN
+		WHILE i = 0 AND (pg_stat_file('$folder/go_on', true)).size IS NULL LOOP PERFORM pg_sleep(0.01); END LOOP;
+		RETURN true;
+		END\$\$});
+	kill 'STOP', $postmaster;
+	$session->send('SELECT rows_loaded, workers FROM ' . load('plain', $halt, 3, '"where": "passes(i)"'));
+	wait_for('the row', sub { $watch->ask("SELECT wait_event = 'PgSleep' FROM pg_stat_activity WHERE pid = $session->{pid}") eq 't' });
+	$watch->ask('CREATE FUNCTION passes(i int) RETURNS bool LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$ SELECT false $$');
+	kill 'CONT', $postmaster;
+	wait_for('workers that wait for their turns', sub { $watch->ask("$workers_of AND wait_event_type = 'Extension'") == 3 });
+	append_to_file("$folder/go_on", '');
+	is($session->wait, '120001|3', 'all processes have the same expression as option where');
+	$session->ask('TRUNCATE plain; DROP FUNCTION passes(int), passes(bigint)');
+}
+
 # ---- in all kinds of transactions ----
 
 my $load = 'SELECT rows_loaded, workers FROM ' . load('plain', $small, 3);
