@@ -31,6 +31,7 @@ $standby->start;
 my $subscriber = PostgreSQL::Test::Cluster->new('subscriber');
 $subscriber->init;
 $subscriber->append_conf('postgresql.conf', $settings);
+$subscriber->append_conf('postgresql.conf', "max_worker_processes = 20\nmax_logical_replication_workers = 16\n");
 $subscriber->start;
 
 # Narrow rows among wide ones, so that both the table's pages and its TOAST
