@@ -10,6 +10,8 @@ use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
+use Digest::MD5 qw(md5_hex);
+
 my $primary = PostgreSQL::Test::Cluster->new('primary');
 $primary->init(allows_streaming => 'logical', extra => ['--data-checksums']);
 $primary->append_conf('postgresql.conf',
@@ -26,7 +28,8 @@ my $subscriber = PostgreSQL::Test::Cluster->new('subscriber');
 $subscriber->init;
 $subscriber->append_conf('postgresql.conf',
 	"log_line_prefix = '%m [%p] %q%a %e '\nlog_statement = none\nautovacuum = off\n"
-	  . "shared_buffers = 16MB\nmax_wal_size = 1GB\nwal_level = replica\n");
+	  . "shared_buffers = 16MB\nmax_wal_size = 1GB\nwal_level = replica\n"
+	  . "max_worker_processes = 20\nmax_logical_replication_workers = 16\n");
 $subscriber->start;
 
 my $tables = q{
@@ -61,6 +64,8 @@ my %file = (
 	wide => data_file('wide.csv', 1, join('', map { "$_," . "wide $_ " x 3000 . "\n" } 1 .. 100)),
 	# values out of line of rows in more pages than the direct writer places at once
 	tall => data_file('tall.csv', 1200 * 1024, sub { "$_[0]," . 'i' x 1900 . ",$_[0]" . 'o' x 2100 . "\n" }),
+	# good rows and bad ones, both of which have values out of line
+	both => data_file('both.csv', 1, join('', map { ($_ % 3 ? '' : 'x') . "$_," . join('', map { md5_hex($_) } $_ * 200 .. $_ * 200 + 199) . "\n" } 1 .. 600)),
 	bad => data_file('bad.csv', 1, join('', map { ($_ % 10 ? '' : 'x') . "$_,text of row $_\n" } 1 .. 10000)));
 
 sub everything
@@ -127,6 +132,21 @@ foreach my $workers (@WORKERS)
 		"$expected|50100", "direct, $workers workers: the primary has them");
 	same_everywhere("direct, $workers workers");
 }
+
+# a reject table that is decoded: two tables' values out of line must not mix
+my $reject = sub {
+	my ($table) = @_;
+	return $primary->safe_psql('postgres', qq{SET pgbulk.chunk_size = 32768;
+		SELECT rows_loaded, rows_rejected, workers, details->>'no_workers' FROM bulk_load('straight', '$file{both}', '}
+		  . direct(2, qq("on_error": "ignore", $quiet, "reject_table": "$table")) . "')");
+};
+$primary->safe_psql('postgres', 'CREATE UNLOGGED TABLE rejected_here (LIKE rejected)');
+is($reject->('rejected'), '400|200|0|the reject table has triggers or indexes, or is logically decoded', 'no workers beside a reject table that is decoded');
+same_everywhere('rejects of wide rows');
+is($reject->('rejected_here'), '400|200|2|', 'workers beside one that is not');
+same_everywhere('rejects of wide rows that stay here');
+is($primary->safe_psql('postgres', "SELECT count(*) FROM (SELECT target, line_number, raw_line FROM rejected_here
+		EXCEPT SELECT target, line_number, raw_line FROM rejected) x"), '0', 'both have the same rejects');
 
 # what is rolled back, wholly or below a savepoint, goes nowhere
 $primary->safe_psql('postgres', "BEGIN; SELECT bulk_load('plain', '$file{plain}'); ROLLBACK;
