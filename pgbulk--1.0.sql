@@ -108,7 +108,7 @@ RETURNS record
 AS 'MODULE_PATHNAME', 'bulk_load'
 LANGUAGE C VOLATILE PARALLEL UNSAFE;
 COMMENT ON FUNCTION bulk_load(regclass, text, jsonb) IS
-  'loads a file on the server, or all files that a pattern matches, into a table';
+  'loads a file on the server, all files that a pattern matches, or what the client sends (stdin), into a table';
 
 CREATE FUNCTION bulk_load(
   target regclass,

@@ -342,7 +342,7 @@ load_side_by_side(Load *load)
 	if (!load->source->rereadable)
 	{
 		load->alone = true;
-		load->result->no_workers = "the file is compressed or a pipe";
+		load->result->no_workers = "the input can be read only once, from its start";
 		return;
 	}
 	reader_place(load->reader, &offset, &line);
@@ -502,8 +502,10 @@ load_begin(Load *load, Oid relid, List *paths)
 	const BulkOptions *options = load->options;
 
 	load->result->started = GetCurrentTimestamp();
-	load->source = source_open(paths, options->compression, load_chunk_size);
+	load->source = source_open(paths, options, load_chunk_size);
 	load->target = target_open(relid, options);
+	load->source->client_marker = options->format == BULK_CSV &&
+		options->missing == BULK_MISSING_ERROR && load->target->nfields > 1;
 
 	load->batch = (Batch) {
 		.options = options,
@@ -525,7 +527,8 @@ load_begin(Load *load, Oid relid, List *paths)
 	load->rejects = rejects_open(options, load->target->rel,
 								 target_name(load->target),
 								 load->result->load_id, paths);
-	progress_begin(&load->progress, relid, load->source->bytes_total, false);
+	progress_begin(&load->progress, relid, load->source->bytes_total,
+				   load->source->from_client);
 
 	if (rejects_accepting(load->rejects))
 	{
@@ -610,6 +613,7 @@ load_run(Oid relid, List *paths, const BulkOptions *options, int64 load_id,
 	load_files(load);
 	INSTR_TIME_SET_CURRENT(times.ending);
 	load_end(load);
+	source_complete(load->source, result->rows_loaded);
 	INSTR_TIME_SET_CURRENT(times.done);
 	result->finished = GetCurrentTimestamp();
 

@@ -26,7 +26,7 @@ file_check_privilege(void)
 				 errmsg("permission denied to load from a file"),
 				 errdetail("Only roles with privileges of the \"%s\" role may load from a file.",
 						   "pg_read_server_files"),
-				 errhint("psql's \\copy command works for anyone.")));
+				 errhint("Anyone may load what the client sends, with path \"stdin\".")));
 }
 
 static void

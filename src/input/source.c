@@ -22,11 +22,14 @@ source_expand(const char *path)
 	glob_t		found;
 	int			rc;
 
+	if (strcmp(path, SOURCE_CLIENT) == 0)
+		return list_make1(pstrdup(path));
 	if (!is_absolute_path(path))
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("relative path not allowed: \"%s\"", path),
-				 errhint("Give the absolute path of a file on the server.")));
+				 errhint("Give the absolute path of a file on the server, or \"%s\" for what the client sends.",
+						 SOURCE_CLIENT)));
 
 	file_check_privilege();
 	if (strpbrk(path, "*?[") == NULL || access(path, F_OK) == 0)
@@ -69,17 +72,31 @@ init_window(Window *window, Size size)
 }
 
 Source *
-source_open(List *paths, BulkCompression compression, Size window_size)
+source_open(List *paths, const BulkOptions *options, Size window_size)
 {
 	Source	   *source = palloc0(sizeof(Source));
 	bool		known = true;
 	ListCell   *lc;
 
-	file_check_privilege();
 	foreach(lc, paths)
 	{
-		int64		size = file_look(lfirst(lc));
+		int64		size = -1;
 
+		if (strcmp(lfirst(lc), SOURCE_CLIENT) != 0)
+		{
+			file_check_privilege();
+			size = file_look(lfirst(lc));
+		}
+		else if (source->from_client)
+			ereport(ERROR,
+					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+					 errmsg("path \"%s\" can be given only once",
+							SOURCE_CLIENT)));
+		else
+		{
+			source->from_client = true;
+			source->portal = client_check();
+		}
 		known &= size >= 0;
 		source->bytes_total += size;
 	}
@@ -87,7 +104,7 @@ source_open(List *paths, BulkCompression compression, Size window_size)
 		source->bytes_total = 0;
 
 	source->paths = paths;
-	source->compression = compression;
+	source->options = options;
 	source->current = -1;
 	source->context = AllocSetContextCreate(CurrentMemoryContext,
 											"bulk_load source",
@@ -111,9 +128,12 @@ source_share(const Source *open, Size window_size)
 void
 source_close(Source *source)
 {
-	source->bytes_before += source->file.bytes_read;
-	source->file.bytes_read = 0;
+	if (source->client != NULL)
+		client_finish(source->client);
+	source->client = NULL;
 	file_close(&source->file);
+	source->bytes_before += source->bytes_read;
+	source->bytes_read = 0;
 	if (source->context != NULL)
 		MemoryContextReset(source->context);
 	source->decompressor = NULL;
@@ -123,7 +143,7 @@ source_close(Source *source)
 int64
 source_bytes(const Source *source)
 {
-	return source->bytes_before + source->file.bytes_read;
+	return source->bytes_before + source->bytes_read;
 }
 
 /* Up to size bytes as they lie in the file; 0 at its end. */
@@ -132,7 +152,10 @@ read_raw(void *arg, char *to, Size size)
 {
 	Source	   *source = arg;
 
-	return file_read(&source->file, to, size);
+	size = source->client != NULL ? client_read(source->client, to, size) :
+		file_read(&source->file, to, size);
+	source->bytes_read += size;
+	return size;
 }
 
 /* The same, decompressed. */
@@ -153,7 +176,7 @@ static void
 begin_bytes(Source *source)
 {
 	Window	   *window = &source->window;
-	BulkCompression compression = source->compression;
+	BulkCompression compression = source->options->compression;
 
 	while (!window->at_eof && window->length < DECOMPRESS_MAGIC)
 	{
@@ -176,7 +199,23 @@ begin_bytes(Source *source)
 		window->length = 0;
 		window->at_eof = false;
 	}
-	source->rereadable = !source->file.is_pipe && source->decompressor == NULL;
+}
+
+/*
+ * A client that is told to send bytes as they are does so; psql takes what it
+ * is to send for text else, which a compressed file does not survive.
+ */
+static void
+open_client(Source *source)
+{
+	const BulkOptions *options = source->options;
+	bool		binary = options->format == BULK_BINARY ||
+		(options->compression != BULK_COMPRESSION_NONE &&
+		 options->compression != BULK_COMPRESSION_AUTO);
+	MemoryContext caller = MemoryContextSwitchTo(source->context);
+
+	source->client = client_open(binary, source->client_marker);
+	MemoryContextSwitchTo(caller);
 }
 
 bool
@@ -189,13 +228,18 @@ source_next(Source *source)
 		return false;
 
 	source->path = list_nth(source->paths, source->current);
-	file_open(&source->file, source->path);
+	if (strcmp(source->path, SOURCE_CLIENT) == 0)
+		open_client(source);
+	else
+		file_open(&source->file, source->path);
 	window->length = 0;
 	window->at_eof = false;
 	window->offset = 0;
 	window->line = 1;
-	if (source->compression != BULK_COMPRESSION_NONE)
+	if (source->options->compression != BULK_COMPRESSION_NONE)
 		begin_bytes(source);
+	source->rereadable = source->client == NULL && !source->file.is_pipe &&
+		source->decompressor == NULL;
 	return true;
 }
 
@@ -206,6 +250,7 @@ source_seek(Source *source, int64 offset, int64 line)
 
 	Assert(source->rereadable);
 	file_seek(&source->file, offset);
+	source->bytes_read = offset;
 	window->length = 0;
 	window->at_eof = false;
 	window->offset = offset;
@@ -275,4 +320,11 @@ window_fill(Source *source, uint32 consumed, uint32 lines)
 		window->length += n;
 		window->at_eof = n == 0;
 	}
+}
+
+void
+source_complete(Source *source, int64 rows)
+{
+	if (source->from_client)
+		client_complete(source->portal, rows);
 }

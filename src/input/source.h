@@ -2,8 +2,8 @@
  * source.h
  *		The files of a load, and the window of bytes through which they are read.
  *
- * What a file (file.h) holds, decompressed where it is compressed, goes into
- * one buffer, the window, which begins at the first byte of a row.  window_fill
+ * What a file (file.h) holds or the client sends (stdin.h), decompressed where
+ * it is compressed, goes into one buffer, the window, which begins at the first byte of a row.  window_fill
  * moves what is left of the last row to the front and reads on behind it; a row
  * that is longer than the window makes the window grow.  Offsets are those of
  * the decompressed bytes.
@@ -15,8 +15,12 @@
 
 #include "input/decompress.h"
 #include "input/file.h"
+#include "input/stdin.h"
 #include "nodes/pg_list.h"
 #include "options.h"
+
+/* The path that stands for what the client sends. */
+#define SOURCE_CLIENT "stdin"
 
 typedef struct Window
 {
@@ -31,22 +35,27 @@ typedef struct Window
 typedef struct Source
 {
 	List	   *paths;			/* of char * */
-	BulkCompression compression;
+	const BulkOptions *options;
+	bool		from_client;	/* "stdin" is one of the paths */
+	Portal		portal;			/* of the client's statement; see client_check */
+	bool		client_marker;	/* see client_open; for the caller to set */
 	int64		bytes_total;	/* of all files, as found at the start; 0: not known */
 	int64		bytes_before;	/* of the files before the open one */
 	/* the open file */
 	int			current;		/* index in paths, -1 before the first */
 	const char *path;			/* NULL: none is open */
-	InputFile	file;
+	InputFile	file;			/* unless it is the client */
+	int64		bytes_read;		/* as they lie there */
 	MemoryContext context;		/* of what follows */
+	ClientInput *client;		/* NULL: it is a file */
 	Decompressor *decompressor; /* NULL: bytes are taken as they are */
 	bool		rereadable;		/* any byte can be had again by its offset */
 	Window		window;
 } Source;
 
 /*
- * The files that a path means: itself, or for a glob (a path with *, ? or
- * [) all that match, sorted by name.  Returns a List of char * in the
+ * The files that a path means: itself, the client for "stdin", or for a glob
+ * (a path with *, ? or [) all that match, sorted by name.  Returns a List of char * in the
  * current context.
  *
  * Errors: 22023 for a relative path; 42501 without pg_read_server_files;
@@ -59,9 +68,10 @@ extern List *source_expand(const char *path);
  * Looks at every file so that nothing is loaded where one is missing.
  * Memory: the current context.
  *
- * Errors: 42501 without pg_read_server_files; those of file_look.
+ * Errors: 42501 without pg_read_server_files, which only files need; 22023 for
+ * more than one "stdin"; those of file_look and client_check.
  */
-extern Source *source_open(List *paths, BulkCompression compression,
+extern Source *source_open(List *paths, const BulkOptions *options,
 						   Size window_size);
 
 /*
@@ -105,5 +115,8 @@ extern int64 source_rest(Source *source, int64 offset);
 extern Source *source_share(const Source *open, Size window_size);
 
 extern void source_close(Source *source);
+
+/* When the load has succeeded, after all else: the client is told. */
+extern void source_complete(Source *source, int64 rows);
 
 #endif							/* PGBULK_SOURCE_H */

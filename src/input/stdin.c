@@ -1,0 +1,387 @@
+/*
+ * stdin.c
+ *		See stdin.h.
+ *
+ * After an error the client goes on sending, for it has not heard of it; the
+ * server's main loop drops that, as it does for COPY.  Where a function
+ * catches the error, what is left must not be taken for the data of another
+ * load: that one drops it before it asks.
+ */
+#include "postgres.h"
+
+#include "access/parallel.h"
+#include "access/printtup.h"
+#include "access/xact.h"
+#include "executor/execdesc.h"
+#include "input/stdin.h"
+#include "libpq/libpq.h"
+#include "libpq/pqformat.h"
+#include "miscadmin.h"
+#include "nodes/execnodes.h"
+#include "nodes/parsenodes.h"
+#include "nodes/plannodes.h"
+#include "storage/latch.h"
+#include "tcop/dest.h"
+#include "tcop/pquery.h"
+#include "tcop/tcopprot.h"
+#include "utils/memutils.h"
+#include "utils/timestamp.h"
+#include "utils/wait_event.h"
+
+/* Messages of the protocol, by their first byte. */
+#define MESSAGE_COPY_IN 'G'
+#define MESSAGE_COPY_DATA 'd'
+#define MESSAGE_COPY_DONE 'c'
+#define MESSAGE_COPY_FAIL 'f'
+#define MESSAGE_FLUSH 'H'
+#define MESSAGE_SYNC 'S'
+#define MESSAGE_COMPLETE 'C'
+
+struct ClientInput
+{
+	bool		drops_marker;
+	bool		at_line_start;	/* what has been given out ends in a line end */
+	bool		ended;
+	StringInfoData message;		/* the last one; what comes next is at its cursor */
+	MemoryContextCallback callback;
+};
+
+/* The load that reads from the client now. */
+static ClientInput *reading;
+
+/* The client has been asked, in the statement of that time, and not yet said that it is done. */
+static bool sending;
+static TimestampTz sending_since;
+
+/* ---- who may ask ---- */
+
+static void
+refuse(const char *reason)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+			 errmsg("cannot load from the client here"),
+			 errdetail("The reason is that %s.", reason)));
+}
+
+/*
+ * In the extended protocol the statement has a cached plan.  The client had
+ * the description of its rows before it ran, whatever kind it is.
+ */
+static bool
+is_extended(Portal portal)
+{
+	return portal->cplan != NULL;
+}
+
+/* Whether the portal's rows go to the client while it runs. */
+static bool
+sends_rows(Portal portal)
+{
+	DestReceiver *dest = portal->queryDesc ? portal->queryDesc->dest : NULL;
+
+	return portal->strategy == PORTAL_ONE_SELECT && dest != NULL &&
+		(dest->mydest == DestRemote || dest->mydest == DestRemoteExecute);
+}
+
+/* A cursor, as PL/pgSQL has it for a loop, runs within the client's own portal. */
+static Portal
+find_client_portal(void)
+{
+	Portal		portal = ActivePortal;
+
+	if (portal != NULL && portal->strategy == PORTAL_ONE_SELECT && !sends_rows(portal))
+	{
+		portal = GetPortalByName("");
+		if (PortalIsValid(portal) && portal->status != PORTAL_ACTIVE)
+			portal = NULL;
+	}
+	if (!PortalIsValid(portal))
+		refuse("the statement of the client that it comes from cannot be told");
+	return portal;
+}
+
+static bool
+is_copy(Portal portal)
+{
+	ListCell   *lc;
+
+	foreach(lc, portal->stmts)
+	{
+		Node	   *statement = lfirst_node(PlannedStmt, lc)->utilityStmt;
+
+		if (statement != NULL && IsA(statement, CopyStmt) &&
+			((CopyStmt *) statement)->filename == NULL)
+			return true;
+	}
+	return false;
+}
+
+Portal
+client_check(void)
+{
+	Portal		portal;
+
+	if (whereToSendOutput != DestRemote || MyProcPort == NULL || IsParallelWorker())
+		refuse("the process has no client");
+	if (reading != NULL)
+		refuse("another load reads from it");
+	portal = find_client_portal();
+	if (is_copy(portal))
+		refuse("its statement is COPY");
+	if (!sends_rows(portal) && !(is_extended(portal) && portal->tupDesc != NULL))
+		return NULL;
+	if (sends_rows(portal) && portal->queryDesc->estate->es_processed > 0)
+		refuse("its statement has sent rows to it");
+	if (portal->createSubid != GetCurrentSubTransactionId())
+		refuse("an error might be caught by a function, and rows sent then");
+	return portal;
+}
+
+/* ---- messages ---- */
+
+/* Until the client has sent something; a cancel is heard. */
+static void
+await_client(void)
+{
+	WaitEvent	event;
+
+	ModifyWaitEvent(FeBeWaitSet, FeBeWaitSetSocketPos, WL_SOCKET_READABLE, NULL);
+	(void) WaitEventSetWait(FeBeWaitSet, -1, &event, 1, WAIT_EVENT_CLIENT_READ);
+	if (event.events & WL_POSTMASTER_DEATH)
+		ereport(FATAL,
+				(errcode(ERRCODE_ADMIN_SHUTDOWN),
+				 errmsg("terminating connection due to unexpected postmaster exit")));
+	if (event.events & WL_LATCH_SET)
+		ResetLatch(MyLatch);
+	CHECK_FOR_INTERRUPTS();
+}
+
+static void
+report_lost(void)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_CONNECTION_FAILURE),
+			 errmsg("unexpected EOF on client connection with an open transaction")));
+}
+
+/* The type of the next message, whose rest must then be read: no cancel until then. */
+static int
+begin_message(void)
+{
+	for (;;)
+	{
+		unsigned char type;
+		int			rc;
+
+		HOLD_CANCEL_INTERRUPTS();
+		pq_startmsgread();
+		rc = pq_getbyte_if_available(&type);
+		if (rc > 0)
+			return type;
+		if (rc == EOF)
+			report_lost();
+		pq_endmsgread();
+		RESUME_CANCEL_INTERRUPTS();
+		await_client();
+	}
+}
+
+/*
+ * The next message into buffer, one of data, the end or failure; returns its
+ * type.  Sync and Flush are what a client of the extended protocol sent
+ * before it knew that it would be asked for data.
+ */
+static int
+read_message(StringInfo buffer)
+{
+	for (;;)
+	{
+		int			type = begin_message();
+		int			limit = PQ_SMALL_MESSAGE_LIMIT;
+
+		switch (type)
+		{
+			case MESSAGE_COPY_DATA:
+				limit = PQ_LARGE_MESSAGE_LIMIT;
+				break;
+			case MESSAGE_COPY_DONE:
+			case MESSAGE_COPY_FAIL:
+			case MESSAGE_FLUSH:
+			case MESSAGE_SYNC:
+				break;
+			default:
+				ereport(ERROR,
+						(errcode(ERRCODE_PROTOCOL_VIOLATION),
+						 errmsg("unexpected message type 0x%02X during COPY from stdin",
+								type)));
+		}
+		if (pq_getmessage(buffer, limit))
+			report_lost();
+		RESUME_CANCEL_INTERRUPTS();
+
+		if (type == MESSAGE_COPY_DONE || type == MESSAGE_COPY_FAIL)
+			sending = false;
+		if (type != MESSAGE_FLUSH && type != MESSAGE_SYNC)
+			return type;
+	}
+}
+
+static void
+next_message(ClientInput *client)
+{
+	switch (read_message(&client->message))
+	{
+		case MESSAGE_COPY_DONE:
+			client->ended = true;
+			client->message.cursor = client->message.len;
+			break;
+		case MESSAGE_COPY_FAIL:
+			ereport(ERROR,
+					(errcode(ERRCODE_QUERY_CANCELED),
+					 errmsg("COPY from stdin failed: %s",
+							pq_getmsgstring(&client->message))));
+			break;
+		default:
+			break;
+	}
+}
+
+/* ---- the stream ---- */
+
+static void
+forget(void *arg)
+{
+	if (reading == arg)
+		reading = NULL;
+}
+
+ClientInput *
+client_open(bool binary, bool marker)
+{
+	ClientInput *client = palloc0(sizeof(ClientInput));
+	StringInfoData response;
+
+	client->drops_marker = marker;
+	client->at_line_start = true;
+	initStringInfo(&client->message);
+
+	/* of a load in the same statement whose error was caught */
+	if (sending && sending_since == GetCurrentStatementStartTimestamp())
+		while (sending)
+			(void) read_message(&client->message);
+	resetStringInfo(&client->message);
+
+	client->callback.func = forget;
+	client->callback.arg = client;
+	MemoryContextRegisterResetCallback(CurrentMemoryContext, &client->callback);
+	reading = client;
+	sending = true;
+	sending_since = GetCurrentStatementStartTimestamp();
+
+	pq_beginmessage(&response, MESSAGE_COPY_IN);
+	pq_sendbyte(&response, binary);
+	pq_sendint16(&response, 0);	/* columns: not known yet */
+	pq_endmessage(&response);
+	pq_flush();
+	return client;
+}
+
+/* Length of the end marker that is the rest of the message, or 0. */
+static Size
+find_marker(const ClientInput *client)
+{
+	static const char *const markers[] = {"\\.\n", "\\.\r\n"};
+	const StringInfoData *message = &client->message;
+
+	for (int i = 0; i < lengthof(markers); i++)
+	{
+		int			length = strlen(markers[i]);
+		int			start = message->len - length;
+
+		if (start < message->cursor ||
+			memcmp(message->data + start, markers[i], length) != 0)
+			continue;
+		if (start == message->cursor ? client->at_line_start : message->data[start - 1] == '\n')
+			return length;
+	}
+	return 0;
+}
+
+/* Where a marker is all that is left of the message, drops it if nothing follows. */
+static void
+pass_marker(ClientInput *client, Size length)
+{
+	char		marker[4];
+	StringInfo	message = &client->message;
+
+	memcpy(marker, message->data + message->len - length, length);
+	next_message(client);
+	if (client->ended)
+		return;
+
+	/* it was data after all: it comes before the new message's */
+	enlargeStringInfo(message, length);
+	memmove(message->data + length, message->data, message->len + 1);
+	memcpy(message->data, marker, length);
+	message->len += length;
+	message->cursor = 0;
+}
+
+Size
+client_read(ClientInput *client, char *to, Size size)
+{
+	StringInfo	message = &client->message;
+	Size		marker = 0;
+	Size		length;
+
+	for (;;)
+	{
+		if (message->cursor == message->len)
+		{
+			if (client->ended)
+				return 0;
+			next_message(client);
+			continue;
+		}
+		if (client->drops_marker)
+			marker = find_marker(client);
+		if (marker == 0 || message->len - message->cursor > marker)
+			break;
+		pass_marker(client, marker);
+	}
+
+	length = Min(size, message->len - message->cursor - marker);
+	memcpy(to, message->data + message->cursor, length);
+	message->cursor += length;
+	client->at_line_start = to[length - 1] == '\n';
+	return length;
+}
+
+void
+client_finish(ClientInput *client)
+{
+	while (!client->ended)
+		next_message(client);
+	if (reading == client)
+		reading = NULL;
+}
+
+void
+client_complete(Portal portal, int64 rows)
+{
+	StringInfoData message;
+	char		tag[64];
+
+	if (portal == NULL)
+		return;
+	if (!is_extended(portal))
+	{
+		snprintf(tag, sizeof(tag), "COPY " INT64_FORMAT, rows);
+		pq_putmessage(MESSAGE_COMPLETE, tag, strlen(tag) + 1);
+	}
+	initStringInfo(&message);
+	SendRowDescriptionMessage(&message, portal->tupDesc,
+							  FetchPortalTargetList(portal), portal->formats);
+	pfree(message.data);
+}

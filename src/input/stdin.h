@@ -1,0 +1,56 @@
+/*
+ * stdin.h
+ *		What the client sends: the COPY-in protocol, out of a function.
+ *
+ * A client that runs COPY FROM STDIN gets CopyInResponse, sends CopyData and
+ * CopyDone, and then gets a result without rows.  It need not know that it is
+ * a function that asks.  But where the statement sends rows, it has had their
+ * RowDescription before the function runs, and forgets it in between (libpq
+ * has one result at a time).  So at the end it comes once more; and before it,
+ * in the simple protocol, "COPY n", for programs that wait for the end of a
+ * COPY.  (In the extended protocol libpq takes that for the end of the whole
+ * statement.)
+ */
+#ifndef PGBULK_STDIN_H
+#define PGBULK_STDIN_H
+
+#include "postgres.h"
+
+#include "utils/portal.h"
+
+typedef struct ClientInput ClientInput;
+
+/*
+ * Whether the client can be asked here.  Returns the portal of its statement
+ * if rows go from that to the client, else NULL.
+ *
+ * Errors: 0A000 where there is no client, or where it is busy with something
+ * else: with COPY, with rows that it has been sent, with another load, or where
+ * an error might be caught and the statement go on.
+ */
+extern Portal client_check(void);
+
+/*
+ * Asks it for its data.  binary: it is to send its bytes as they are; psql reads lines
+ * else.  marker: a last line of \. is not data, but the end as psql before 18
+ * sends it.  Memory: the current context.
+ */
+extern ClientInput *client_open(bool binary, bool marker);
+
+/*
+ * Up to size bytes; 0 at the end.  Can be cancelled while it waits.
+ *
+ * Errors: 57014 where the client gives up; 08P01, 08006 where it is lost.
+ */
+extern Size client_read(ClientInput *client, char *to, Size size);
+
+/* Drops what it still sends. */
+extern void client_finish(ClientInput *client);
+
+/*
+ * When the load has succeeded: tells the client what it needs for the rows to
+ * come.  portal is what client_check gave.
+ */
+extern void client_complete(Portal portal, int64 rows);
+
+#endif							/* PGBULK_STDIN_H */
