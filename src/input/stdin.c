@@ -9,12 +9,19 @@
  */
 #include "postgres.h"
 
+/*
+ * libpq.h brings along what a connection is, for which it wants headers of
+ * other libraries.  Nothing here looks into one.
+ */
+#undef ENABLE_GSS
+#undef USE_OPENSSL
+#include "libpq/libpq.h"
+
 #include "access/parallel.h"
 #include "access/printtup.h"
 #include "access/xact.h"
 #include "executor/execdesc.h"
 #include "input/stdin.h"
-#include "libpq/libpq.h"
 #include "libpq/pqformat.h"
 #include "miscadmin.h"
 #include "nodes/execnodes.h"
