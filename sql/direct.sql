@@ -76,7 +76,7 @@ SELECT count(*) FROM direct_new;
 
 -- what it cannot serve, it says why
 CREATE TABLE direct_index (a int PRIMARY KEY);
-CREATE TABLE direct_fk (a int REFERENCES direct_index);
+CREATE TABLE direct_fk (a int REFERENCES direct_index DEFERRABLE);
 CREATE TABLE direct_trigger (a int);
 CREATE FUNCTION direct_f() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN new; END';
 CREATE TRIGGER t BEFORE INSERT ON direct_trigger FOR EACH ROW EXECUTE FUNCTION direct_f();

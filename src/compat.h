@@ -127,6 +127,20 @@ compat_root_to_child_map(ResultRelInfo *rri, EState *estate)
 #define compat_domain_has_constraints(type) DomainHasConstraints(type)
 #endif
 
+/* 19: a descriptor made by hand must be said to be complete. */
+#if PG_VERSION_NUM >= 190000
+#define compat_finalize_desc(desc) TupleDescFinalize(desc)
+#else
+#define compat_finalize_desc(desc) ((void) 0)
+#endif
+
+/* 18: foreign keys over periods of time. */
+#if PG_VERSION_NUM >= 180000
+#define COMPAT_HAS_PERIOD(constraint) ((constraint)->conperiod)
+#else
+#define COMPAT_HAS_PERIOD(constraint) false
+#endif
+
 /* 18: constraints that are not enforced, and virtual generated columns. */
 #if PG_VERSION_NUM >= 180000
 #include "rewrite/rewriteHandler.h"

@@ -42,6 +42,8 @@ typedef struct Load
 	Reader	   *reader;
 	RejectStream *rejects;
 	Writer	   *writer;
+	Checks	   *checks;
+	Raw		   *raw;
 	Guard		guard;
 	Batch		batch;
 	Progress	progress;
@@ -324,6 +326,7 @@ load_side_by_side(Load *load)
 		.batch = &load->batch,
 		.source = load->source,
 		.rejects = load->rejects,
+		.journal = checks_journal(load->checks),
 		.chunk_size = load_chunk_size,
 		.show = show_shared_progress,
 		.arg = load
@@ -376,11 +379,23 @@ load_side_by_side(Load *load)
 	load->patience = Min(load->patience * 2, INT_MAX / 2);
 }
 
+/* Whether rows may have to be shown when all have been read. */
+static bool
+may_want_raw(const Load *load)
+{
+	const BulkOptions *options = load->options;
+
+	return (options->reject_table != NULL || options->reject_file != NULL) &&
+		checks_expected(load->checks, load->target->rel);
+}
+
 static void
 load_one_file(Load *load)
 {
 	MemoryContext context = MemoryContextSwitchTo(load->file_context);
 
+	if (may_want_raw(load))
+		raw_remember(load->raw, load->source);
 	batch_open_columns(&load->batch);
 	if (load->reader->binary)
 		rejects_header(load->rejects, load->source->window.data,
@@ -477,7 +492,7 @@ open_writer(Load *load)
 		refusal = target_try_lock(load->target, options);
 	if (options->writer != BULK_WRITER_BUFFERED && refusal == NULL)
 	{
-		refusal = direct_partition_refusal(load->target->rel);
+		refusal = direct_partition_refusal(load->target->rel, options);
 		if (refusal != NULL)
 			target_give_back(load->target);
 	}
@@ -485,7 +500,7 @@ open_writer(Load *load)
 
 	if (options->writer == BULK_WRITER_BUFFERED ||
 		(options->writer == BULK_WRITER_AUTO && refusal != NULL))
-		return buffered_open(load->target, options, &load->guard);
+		return buffered_open(load->target, options, &load->guard, load->checks);
 	if (refusal != NULL)
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
@@ -493,7 +508,7 @@ open_writer(Load *load)
 						target_name(load->target)),
 				 errdetail("The reason is that %s.", refusal),
 				 errhint("Use writer \"buffered\", or leave the choice to \"auto\".")));
-	return direct_open(load->target, options, &load->guard);
+	return direct_open(load->target, options, &load->guard, load->checks);
 }
 
 static void
@@ -537,6 +552,9 @@ load_begin(Load *load, Oid relid, List *paths)
 	}
 	load->reader = load->batch.reader = reader_open(load->source, options);
 	initStringInfo(&load->first_header);
+	load->checks = checks_open(options);
+	checks_journal(load->checks)->reader = load->reader;
+	load->raw = raw_open(list_length(paths));
 
 	load->writer = load->batch.writer = open_writer(load);
 	load->result->writer = load->writer->routine->name;
@@ -560,12 +578,28 @@ analyze_target(const Target *target)
 	SPI_finish();
 }
 
+/* What is checked when all rows are in; some may turn out bad. */
+static void
+check_rows(Load *load)
+{
+	CheckReport report = {
+		.rejects = load->rejects,
+		.raw = load->raw,
+		.paths = load->source->paths,
+		.telling = &load->batch.telling
+	};
+
+	load->batch.rows_loaded -= checks_run(load->checks, &report);
+}
+
 static void
 load_end(Load *load)
 {
 	LoadResult *result = load->result;
 
+	load->writer->routine->finish(load->writer);
 	progress_phase(&load->progress, BULK_PHASE_CONSTRAINTS);
+	check_rows(load);
 	load->writer->routine->close(load->writer);
 	load->writer = load->batch.writer = NULL;
 	result->bytes_read = source_bytes(load->source);

@@ -12,7 +12,8 @@
 typedef struct QueueEntry
 {
 	uint64		size;			/* of the entry, this part included */
-	bool		is_null;		/* of reject_queue_set_null; else a bad row */
+	bool		is_null;		/* of reject_queue_set_null; else a bad row, */
+	bool		is_records;		/* or records */
 	bool		has_column;
 	bool		has_value;
 	RejectReason reason;
@@ -82,6 +83,17 @@ reject_queue_set_null(StringInfo queue, const char *column, const char *value,
 	finish_entry(queue, start);
 }
 
+void
+reject_queue_add_records(StringInfo queue, const char *data, Size len)
+{
+	int			start = queue->len;
+	QueueEntry	entry = {.is_records = true, .raw_len = len};
+
+	appendBinaryStringInfo(queue, (char *) &entry, sizeof(entry));
+	appendBinaryStringInfo(queue, data, len);
+	finish_entry(queue, start);
+}
+
 static const char *
 take_string(const char **p, bool has)
 {
@@ -122,7 +134,7 @@ take_entry(const QueueEntry *entry, const char *p, const char *file,
 
 void
 reject_queue_drain(StringInfo queue, const char *file, RejectStream *rejects,
-				   const Reject **telling)
+				   const Reject **telling, Journal *journal)
 {
 	int			done = 0;
 	QueueEntry	entry;
@@ -132,8 +144,12 @@ reject_queue_drain(StringInfo queue, const char *file, RejectStream *rejects,
 		memcpy(&entry, queue->data + done, sizeof(entry));
 		if (queue->len - done < entry.size)
 			break;
-		take_entry(&entry, queue->data + done + sizeof(entry), file, rejects,
-				   telling);
+		if (entry.is_records)
+			journal_receive(journal, queue->data + done + sizeof(entry),
+							entry.raw_len);
+		else
+			take_entry(&entry, queue->data + done + sizeof(entry), file,
+					   rejects, telling);
 		done += entry.size;
 	}
 	if (done > 0)

@@ -1,6 +1,7 @@
 /*
  * reject_queue.h
- *		Bad rows on their way from a worker to the reject stream.
+ *		Bad rows on their way from a worker to the reject stream, and what it has
+ *		written in its journal.
  *
  * Workers may write to no table but the target, and what they find must come
  * to the stream in the order of the input.  So they put it into a buffer, and
@@ -11,6 +12,7 @@
 
 #include "postgres.h"
 
+#include "journal.h"
 #include "lib/stringinfo.h"
 #include "rejects.h"
 
@@ -19,12 +21,16 @@ extern void reject_queue_set_null(StringInfo queue, const char *column,
 								  const char *value, int64 line,
 								  const char *raw, Size raw_len);
 
+/* Records of a journal, whole ones. */
+extern void reject_queue_add_records(StringInfo queue, const char *data, Size len);
+
 /*
  * Gives what is whole in the queue to the stream and drops it there.  file
  * is the path that the rows are from.  *telling is set to the bad row while
- * the stream deals with it.
+ * the stream deals with it.  Records go to the journal.
  */
 extern void reject_queue_drain(StringInfo queue, const char *file,
-							   RejectStream *rejects, const Reject **telling);
+							   RejectStream *rejects, const Reject **telling,
+							   Journal *journal);
 
 #endif							/* PGBULK_REJECT_QUEUE_H */

@@ -71,6 +71,7 @@ typedef struct Share
 {
 	Parallel   *parallel;
 	Batch	   *batch;
+	Journal    *journal;
 	ScanDialect dialect;
 	ScanEol		eol;
 	int			processes;
@@ -109,7 +110,7 @@ receive_rejects(void *arg)
 
 	parallel_receive(share->parallel, &share->received);
 	reject_queue_drain(&share->received, leader->source->path,
-					   leader->rejects, &share->batch->telling);
+					   leader->rejects, &share->batch->telling, share->journal);
 }
 
 /* Waits for the turn of the chunk in hand; false: the chunk is void. */
@@ -126,20 +127,28 @@ await_turn(void *arg)
 						  share->leader ? receive_rejects : NULL, share);
 }
 
-/* In one's turn: bad rows of the chunk, after all earlier ones. */
+/* In one's turn: bad rows of the chunk, and the journal, after all earlier ones. */
 static void
 hand_over_rejects(Share *share)
 {
 	const ShareLeader *leader = share->leader;
 
 	if (leader == NULL)
+	{
+		StringInfo	records = &share->journal->waiting;
+
+		if (records->len > 0)
+			reject_queue_add_records(&share->queue, records->data, records->len);
+		resetStringInfo(records);
 		parallel_send(share->parallel, share->queue.data, share->queue.len);
+	}
 	else
 	{
 		receive_rejects(share);
 		Assert(share->received.len == 0);
 		reject_queue_drain(&share->queue, leader->source->path,
-						   leader->rejects, &share->batch->telling);
+						   leader->rejects, &share->batch->telling, share->journal);
+		journal_keep(share->journal);
 		rejects_flush(leader->rejects);
 	}
 	resetStringInfo(&share->queue);
@@ -270,6 +279,7 @@ load_chunks(Share *share)
 
 	share->largest_chunk = Min(CHUNK_MAX, (Size) source->window.capacity * CHUNK_GROWTH);
 	writer->routine->hold(writer, share->processes, await_turn, share);
+	journal_hold(share->journal, true);
 	if (share->leader != NULL)
 		parallel_pass(share->parallel, PARALLEL_FIRST_TICKET);
 	while (parallel_take(share->parallel, batch->reader->source,
@@ -280,6 +290,7 @@ load_chunks(Share *share)
 			source_grow(source);
 		show_progress(share);
 	}
+	journal_hold(share->journal, false);
 	writer->routine->let_go(writer);
 }
 
@@ -556,6 +567,7 @@ lead_chunks(const ShareLeader *leader, Parallel *parallel, const Shared *shared)
 	Share		share = {
 		.parallel = parallel,
 		.batch = batch,
+		.journal = leader->journal,
 		.processes = shared->processes,
 		.dialect = options_dialect(batch->options),
 		.eol = shared->eol,
@@ -565,6 +577,7 @@ lead_chunks(const ShareLeader *leader, Parallel *parallel, const Shared *shared)
 	initStringInfo(&share.queue);
 	initStringInfo(&share.received);
 	batch->reader = reader_open(source, batch->options);
+	share.journal->reader = batch->reader;
 	limit_batch(batch, &share);
 	batch->guard->others_failed = &parallel->failed;
 	load_chunks(&share);
@@ -577,6 +590,7 @@ lead_chunks(const ShareLeader *leader, Parallel *parallel, const Shared *shared)
 	source_close(source);
 	*batch->guard = guard;
 	*batch = alone;
+	share.journal->reader = batch->reader;
 }
 
 ShareResult
@@ -661,6 +675,7 @@ help(shm_toc *toc)
 		.previous = error_context_stack
 	};
 	Source		file = shared->source;
+	Checks	   *checks;
 
 	options->encoding = shared->encoding;
 	initStringInfo(&share.queue);
@@ -671,7 +686,10 @@ help(shm_toc *toc)
 	error_context_stack = &callback;
 	file.path = shm_toc_lookup(toc, KEY_PATH, false);
 	batch.reader = reader_open(source_share(&file, shared->chunk_size), options);
-	batch.writer = direct_join(batch.target, &shared->stamp, &guard);
+	checks = checks_open(options);
+	share.journal = checks_journal(checks);
+	share.journal->reader = batch.reader;
+	batch.writer = direct_join(batch.target, &shared->stamp, &guard, checks);
 	limit_batch(&batch, &share);
 	batch_open_where(&batch);
 	batch_open_columns(&batch);

@@ -19,6 +19,7 @@ typedef struct ShareLeader
 	Batch	   *batch;
 	Source	   *source;			/* has the file open */
 	RejectStream *rejects;
+	Journal    *journal;
 	Size		chunk_size;
 	/* for progress: how far the file is read, and what has been counted */
 	void		(*show) (void *arg, int64 offset, int64 loaded, int64 filtered);

@@ -119,6 +119,7 @@ source_share(const Source *open, Size window_size)
 	Source	   *source = palloc0(sizeof(Source));
 
 	file_open_same(&source->file, &open->file, open->path);
+	source->current = open->current;
 	source->path = open->path;
 	source->rereadable = true;
 	init_window(&source->window, window_size);
@@ -317,6 +318,8 @@ window_fill(Source *source, uint32 consumed, uint32 lines)
 		CHECK_FOR_INTERRUPTS();
 		n = read_bytes(source, window->data + window->length,
 					   window->capacity - window->length);
+		if (source->copy != NULL)
+			BufFileWrite(source->copy, window->data + window->length, n);
 		window->length += n;
 		window->at_eof = n == 0;
 	}

@@ -18,6 +18,7 @@
 #include "input/stdin.h"
 #include "nodes/pg_list.h"
 #include "options.h"
+#include "storage/buffile.h"
 
 /* The path that stands for what the client sends. */
 #define SOURCE_CLIENT "stdin"
@@ -50,6 +51,7 @@ typedef struct Source
 	ClientInput *client;		/* NULL: it is a file */
 	Decompressor *decompressor; /* NULL: bytes are taken as they are */
 	bool		rereadable;		/* any byte can be had again by its offset */
+	BufFile    *copy;			/* takes what is read from here on; NULL: none */
 	Window		window;
 } Source;
 

@@ -266,6 +266,12 @@ buffered_put_rows(Writer *base, const char *data, const ScanRow *rows,
 /* ---- open and close ---- */
 
 static void
+buffered_finish(Writer *base)
+{
+	buffered_flush(base);
+}
+
+static void
 buffered_close(Writer *base)
 {
 	BufferedWriter *writer = (BufferedWriter *) base;
@@ -295,6 +301,7 @@ static const WriterRoutine buffered_routine = {
 	.put = buffered_put,
 	.put_rows = buffered_put_rows,
 	.flush = buffered_flush,
+	.finish = buffered_finish,
 	.close = buffered_close,
 };
 
@@ -339,7 +346,8 @@ open_executor(BufferedWriter *writer, Target *target)
 }
 
 Writer *
-buffered_open(Target *target, const BulkOptions *options, Guard *guard)
+buffered_open(Target *target, const BulkOptions *options, Guard *guard,
+			  Checks *checks)
 {
 	BufferedWriter *writer = palloc0(sizeof(BufferedWriter));
 	TriggerDesc *triggers = target->rel->trigdesc;
@@ -350,6 +358,9 @@ buffered_open(Target *target, const BulkOptions *options, Guard *guard)
 	writer->guard = guard;
 	writer->context.writer = &writer->base;
 	writer->context.guard = guard;
+	writer->context.options = options;
+	writer->context.checks = checks;
+	writer->context.journal = checks_journal(checks);
 	writer->context.cid = GetCurrentCommandId(true);
 	writer->context.insert_options = insert_options(target->rel, options);
 	open_executor(writer, target);

@@ -34,6 +34,7 @@ typedef struct DirectWriter
 	Arena		arena;			/* one row's tuple */
 	TupleSink	sink;
 	HeapTupleHeader model;
+	Journal    *journal;		/* NULL: nobody wants to know */
 	bool		worker;
 	int64		counted;		/* rows, in statistics */
 	bool		(*may_place) (void *arg);	/* between hold and let_go */
@@ -42,21 +43,10 @@ typedef struct DirectWriter
 
 /* ---- which tables ---- */
 
-/* What a row would meet beside the table. */
-static const char *
-trigger_fault(const TriggerDesc *triggers)
-{
-	if (triggers != NULL &&
-		(triggers->trig_insert_before_row || triggers->trig_insert_after_row ||
-		 triggers->trig_insert_instead_row || triggers->trig_insert_new_table))
-		return "has triggers or foreign keys that see each row";
-	return NULL;
-}
-
 const char *
-direct_table_fault(Relation rel)
+direct_table_fault(Relation rel, const BulkOptions *options)
 {
-	const char *fault = trigger_fault(rel->trigdesc);
+	const char *fault = checks_fault(rel, options);
 
 	if (rel->rd_rel->relkind == RELKIND_FOREIGN_TABLE)
 		return "is a foreign table";
@@ -75,13 +65,13 @@ const char *
 direct_refusal(Relation rel, const BulkOptions *options)
 {
 	const char *fault = rel->rd_rel->relkind == RELKIND_PARTITIONED_TABLE ?
-		trigger_fault(rel->trigdesc) : direct_table_fault(rel);
+		checks_fault(rel, options) : direct_table_fault(rel, options);
 
 	return fault == NULL ? NULL : psprintf("it %s", fault);
 }
 
 const char *
-direct_partition_refusal(Relation rel)
+direct_partition_refusal(Relation rel, const BulkOptions *options)
 {
 	const char *refusal = NULL;
 	ListCell   *lc;
@@ -95,7 +85,7 @@ direct_partition_refusal(Relation rel)
 
 		CHECK_FOR_INTERRUPTS();
 		if (part->rd_rel->relkind != RELKIND_PARTITIONED_TABLE)
-			fault = direct_table_fault(part);
+			fault = direct_table_fault(part, options);
 		if (fault != NULL)
 			refusal = psprintf("partition \"%s\" %s",
 							   RelationGetRelationName(part), fault);
@@ -107,6 +97,38 @@ direct_partition_refusal(Relation rel)
 }
 
 /* ---- put ---- */
+
+void
+direct_note_places(Journal *journal, const PageBatch *batch, int table)
+{
+	for (int i = 0; i < batch->npages; i++)
+	{
+		OffsetNumber first;
+		int			count = pages_count(batch, i, &first);
+
+		journal_stored(journal, batch->blocks[i], first, count);
+	}
+	journal_end_record(journal, table);
+}
+
+/* The rows of the batch get their places. */
+static void
+reserve_pages(DirectWriter *writer)
+{
+	pages_reserve(writer->sink.batch);
+	if (writer->journal != NULL)
+		direct_note_places(writer->journal, writer->sink.batch, writer->table.checked);
+}
+
+/* The rows that have no places are forgotten. */
+static void
+discard_rows(DirectWriter *writer)
+{
+	toast_discard(writer->sink.toaster);
+	pages_discard(writer->sink.batch);
+	if (writer->journal != NULL)
+		journal_forget(writer->journal);
+}
 
 /*
  * Places the rows of the batch, and before them the chunks that they refer to.
@@ -121,12 +143,12 @@ place_rows(void *arg)
 	guard_close(writer->guard);
 	if (writer->may_place != NULL && !writer->may_place(writer->may_place_arg))
 	{
-		toast_discard(writer->sink.toaster);
-		pages_discard(writer->sink.batch);
+		discard_rows(writer);
 		return;
 	}
 	toast_flush(writer->sink.toaster);
-	pages_place(writer->sink.batch);
+	reserve_pages(writer);
+	pages_write(writer->sink.batch);
 }
 
 /*
@@ -154,8 +176,6 @@ sink_put_slow(TupleSink *sink, HeapTuple tuple)
 		sink->place(sink->arg);
 		pages_put(sink->batch, tuple);
 	}
-	if (sink->toaster != NULL && toast_is_full(sink->toaster))
-		sink->place(sink->arg);
 }
 
 static WriterVerdict
@@ -172,6 +192,9 @@ direct_put(Writer *base, uint32 number, RowError *err)
 
 	sink_put(&writer->sink, tuple_form(writer->table.former, slot->tts_values,
 									   slot->tts_isnull, &writer->arena));
+	if (writer->journal != NULL)
+		journal_rows(writer->journal, number, 1);
+	sink_relieve(&writer->sink);
 	arena_reset(&writer->arena);
 	return WRITER_TAKEN;
 }
@@ -182,6 +205,7 @@ direct_put_rows(Writer *base, const char *data, const ScanRow *rows,
 {
 	DirectWriter *writer = (DirectWriter *) base;
 	HeapTuple	tuples[WRITER_ROWS];
+	uint32		noted = 0;
 
 	n = form_rows(base->former, data, rows + first, Min(n, WRITER_ROWS),
 				  fields, &writer->arena, tuples);
@@ -193,10 +217,20 @@ direct_put_rows(Writer *base, const char *data, const ScanRow *rows,
 		if (likely(tuple->t_len <= TOAST_TUPLE_THRESHOLD &&
 				   pages_add(writer->sink.batch, (char *) tuple->t_data, tuple->t_len)))
 			continue;
+
+		/* what is placed on the way must be in the journal */
+		if (writer->journal != NULL)
+			journal_rows(writer->journal, first + noted, i - noted);
+		noted = i;
 		base->current_row = first + i;
 		sink_put(&writer->sink, tuple);
+		if (writer->journal != NULL)
+			journal_rows(writer->journal, first + noted++, 1);
+		sink_relieve(&writer->sink);
 		base->current_row = -1;
 	}
+	if (writer->journal != NULL)
+		journal_rows(writer->journal, first + noted, n - noted);
 	arena_reset(&writer->arena);
 	return n;
 }
@@ -206,6 +240,12 @@ static void
 direct_flush(Writer *base)
 {
 	base->current_row = -1;
+}
+
+static void
+direct_finish(Writer *base)
+{
+	place_rows(base);
 }
 
 void
@@ -295,7 +335,7 @@ direct_reserve(Writer *base)
 
 	if (direct_settles_in_turn(base))
 		toast_flush(writer->sink.toaster);
-	pages_reserve(writer->sink.batch);
+	reserve_pages(writer);
 	return writer->sink.batch->npages;
 }
 
@@ -313,8 +353,7 @@ direct_discard(Writer *base)
 {
 	DirectWriter *writer = (DirectWriter *) base;
 
-	toast_discard(writer->sink.toaster);
-	pages_discard(writer->sink.batch);
+	discard_rows(writer);
 }
 
 static const WriterRoutine direct_routine = {
@@ -322,6 +361,7 @@ static const WriterRoutine direct_routine = {
 	.put = direct_put,
 	.put_rows = direct_put_rows,
 	.flush = direct_flush,
+	.finish = direct_finish,
 	.count = direct_count,
 	.close = direct_close,
 	.hold = direct_hold,
@@ -349,7 +389,8 @@ direct_begin(Writer *writer, Target *target, CommandId cid)
 }
 
 void
-direct_table_open(DirectTable *table, ResultRelInfo *rri, EState *estate)
+direct_table_open(DirectTable *table, ResultRelInfo *rri, EState *estate,
+				  Checks *checks)
 {
 	MemoryContext old = MemoryContextSwitchTo(estate->es_query_cxt);
 	TupleDesc	desc = RelationGetDescr(rri->ri_RelationDesc);
@@ -359,11 +400,12 @@ direct_table_open(DirectTable *table, ResultRelInfo *rri, EState *estate)
 	table->generated = desc->constr && desc->constr->has_generated_stored;
 	table->former = tuple_former(desc);
 	table->map = compat_root_to_child_map(rri, estate);
+	table->checked = checks_add_table(checks, rri->ri_RelationDesc);
 	MemoryContextSwitchTo(old);
 }
 
 static DirectWriter *
-open_writer(Target *target, const PageStamp *stamp, Guard *guard)
+open_writer(Target *target, const PageStamp *stamp, Guard *guard, Checks *checks)
 {
 	DirectWriter *writer = palloc0(sizeof(DirectWriter));
 	DirectTable *table = &writer->table;
@@ -372,7 +414,9 @@ open_writer(Target *target, const PageStamp *stamp, Guard *guard)
 
 	writer->base.routine = &direct_routine;
 	writer->guard = guard;
-	direct_table_open(table, rri, writer->base.estate);
+	direct_table_open(table, rri, writer->base.estate, checks);
+	if (table->checked != CHECKS_NOTHING)
+		writer->journal = checks_journal(checks);
 	writer->partition = rel->rd_rel->relispartition;
 	writer->base.plain = !table->generated && !writer->partition &&
 		constraints_only_notnull(table->constraints);
@@ -392,7 +436,8 @@ open_writer(Target *target, const PageStamp *stamp, Guard *guard)
 }
 
 Writer *
-direct_open(Target *target, const BulkOptions *options, Guard *guard)
+direct_open(Target *target, const BulkOptions *options, Guard *guard,
+			Checks *checks)
 {
 	PageStamp	stamp = {
 		.xid = GetCurrentTransactionId(),
@@ -402,17 +447,17 @@ direct_open(Target *target, const BulkOptions *options, Guard *guard)
 	DirectWriter *writer;
 
 	if (target->rel->rd_rel->relkind == RELKIND_PARTITIONED_TABLE)
-		return direct_parts_open(target, &stamp, guard);
-	writer = open_writer(target, &stamp, guard);
+		return direct_parts_open(target, options, &stamp, guard, checks);
+	writer = open_writer(target, &stamp, guard, checks);
 	AfterTriggerBeginQuery();
 	ExecBSInsertTriggers(writer->base.estate, writer->table.rri);
 	return &writer->base;
 }
 
 Writer *
-direct_join(Target *target, const PageStamp *stamp, Guard *guard)
+direct_join(Target *target, const PageStamp *stamp, Guard *guard, Checks *checks)
 {
-	DirectWriter *writer = open_writer(target, stamp, guard);
+	DirectWriter *writer = open_writer(target, stamp, guard, checks);
 
 	writer->worker = true;
 	return &writer->base;

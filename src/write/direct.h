@@ -24,6 +24,7 @@ typedef struct DirectTable
 	TupleFormer *former;
 	TupleConversionMap *map;	/* from the target's form, or NULL */
 	bool		generated;		/* has stored generated columns */
+	int			checked;		/* number in the checks, or CHECKS_NOTHING */
 } DirectTable;
 
 /* Where tuples become pages. */
@@ -48,12 +49,17 @@ extern void direct_end(Writer *writer);
 
 /* Memory: the executor state's. */
 extern void direct_table_open(DirectTable *table, ResultRelInfo *rri,
-							  EState *estate);
+							  EState *estate, Checks *checks);
 
 /* What a table has that keeps the direct writer away ("has indexes"), or NULL. */
-extern const char *direct_table_fault(Relation rel);
+extern const char *direct_table_fault(Relation rel, const BulkOptions *options);
 
-/* The way out of sink_put for wide rows and full pages. */
+/* Writes down where the rows of the batch, all of one table, are; it is reserved. */
+extern void direct_note_places(Journal *journal, const PageBatch *batch, int table);
+
+/*
+ * The way out of sink_put for wide rows and full pages.
+ */
 extern void sink_put_slow(TupleSink *sink, HeapTuple tuple);
 
 /* Puts a tuple into a page. */
@@ -65,8 +71,19 @@ sink_put(TupleSink *sink, HeapTuple tuple)
 		sink_put_slow(sink, tuple);
 }
 
+/*
+ * After each row, when it is in the journal: places what is too much to hold.
+ */
+static inline void
+sink_relieve(TupleSink *sink)
+{
+	if (sink->toaster != NULL && toast_is_full(sink->toaster))
+		sink->place(sink->arg);
+}
+
 /* The writer of partitioned tables. */
-extern Writer *direct_parts_open(Target *target, const PageStamp *stamp,
-								 Guard *guard);
+extern Writer *direct_parts_open(Target *target, const BulkOptions *options,
+								 const PageStamp *stamp, Guard *guard,
+								 Checks *checks);
 
 #endif							/* PGBULK_DIRECT_H */

@@ -38,6 +38,7 @@ typedef struct WaitingRow
 {
 	HeapTuple	tuple;
 	struct WaitingRow *next;
+	JournalPlace place[FLEXIBLE_ARRAY_MEMBER];	/* for leaves that are checked */
 } WaitingRow;
 
 typedef struct Part
@@ -53,7 +54,10 @@ typedef struct Part
 typedef struct PartsWriter
 {
 	Writer		base;
+	const BulkOptions *options;
 	Guard	   *guard;
+	Checks	   *checks;
+	Journal    *journal;
 	PageStamp	stamp;
 	ResultRelInfo *root;
 	Partitions *partitions;
@@ -66,6 +70,7 @@ typedef struct PartsWriter
 	Part	   *last;
 
 	/* the leaf whose turn it is */
+	Part	   *turn;
 	TupleSink	sink;
 	PageBatch  *chunks;			/* NULL: none was needed yet */
 } PartsWriter;
@@ -79,7 +84,11 @@ place_rows(void *arg)
 
 	if (writer->sink.toaster != NULL)
 		toast_flush(writer->sink.toaster);
-	pages_place(writer->sink.batch);
+	pages_reserve(writer->sink.batch);
+	if (writer->turn->table.checked != CHECKS_NOTHING)
+		direct_note_places(writer->journal, writer->sink.batch,
+						   writer->turn->table.checked);
+	pages_write(writer->sink.batch);
 }
 
 /* The turn's first wide row has come. */
@@ -117,6 +126,7 @@ flush_part(PartsWriter *writer, Part *part)
 	Relation	rel = part->table.rri->ri_RelationDesc;
 	int64		nrows = 0;
 
+	writer->turn = part;
 	pages_turn(sink->batch, rel, &part->tail);
 	for (WaitingRow *row = part->first; row != NULL; row = row->next)
 	{
@@ -124,6 +134,9 @@ flush_part(PartsWriter *writer, Part *part)
 		if (sink->toaster == NULL && !toast_unneeded(row->tuple))
 			open_toaster(writer, part);
 		sink_put(sink, row->tuple);
+		if (part->table.checked != CHECKS_NOTHING)
+			journal_place(writer->journal, row->place);
+		sink_relieve(sink);
 		nrows++;
 	}
 	place_rows(writer);
@@ -159,7 +172,7 @@ open_part(void *arg, ResultRelInfo *rri)
 	PartsWriter *writer = arg;
 	EState	   *estate = writer->base.estate;
 	Relation	rel = rri->ri_RelationDesc;
-	const char *fault = direct_table_fault(rel);
+	const char *fault = direct_table_fault(rel, writer->options);
 	Part	   *part;
 
 	if (fault != NULL)
@@ -175,7 +188,7 @@ open_part(void *arg, ResultRelInfo *rri)
 						RelationGetRelationName(rel))));
 
 	part = MemoryContextAllocZero(estate->es_query_cxt, sizeof(Part));
-	direct_table_open(&part->table, rri, estate);
+	direct_table_open(&part->table, rri, estate, writer->checks);
 	writer->nparts++;
 	return part;
 }
@@ -184,6 +197,8 @@ open_part(void *arg, ResultRelInfo *rri)
 static void
 add_row(PartsWriter *writer, Part *part, TupleTableSlot *slot)
 {
+	bool		checked = part->table.checked != CHECKS_NOTHING;
+	Size		size = sizeof(WaitingRow) + (checked ? sizeof(JournalPlace) : 0);
 	WaitingRow *row;
 	HeapTuple	tuple;
 
@@ -191,10 +206,12 @@ add_row(PartsWriter *writer, Part *part, TupleTableSlot *slot)
 	slot_getallattrs(slot);
 	tuple = tuple_form(part->table.former, slot->tts_values, slot->tts_isnull,
 					   &writer->arena);
-	row = arena_alloc(&writer->arena, sizeof(WaitingRow));
+	row = arena_alloc(&writer->arena, size);
 	row->tuple = tuple;
 	row->next = NULL;
-	writer->waiting += HEAPTUPLESIZE + tuple->t_len + sizeof(WaitingRow);
+	if (checked)
+		journal_locate(writer->journal, writer->base.current_row, row->place);
+	writer->waiting += HEAPTUPLESIZE + tuple->t_len + size;
 
 	if (part->first != NULL)
 		part->last->next = row;
@@ -253,11 +270,16 @@ parts_flush(Writer *base)
 /* ---- open and close ---- */
 
 static void
+parts_finish(Writer *base)
+{
+	flush_all((PartsWriter *) base);
+}
+
+static void
 parts_close(Writer *base)
 {
 	PartsWriter *writer = (PartsWriter *) base;
 
-	flush_all(writer);
 	if (writer->chunks != NULL)
 		pages_close(writer->chunks);
 	pages_close(writer->sink.batch);
@@ -272,16 +294,21 @@ static const WriterRoutine parts_routine = {
 	.name = "direct",
 	.put = parts_put,
 	.flush = parts_flush,
+	.finish = parts_finish,
 	.close = parts_close
 };
 
 Writer *
-direct_parts_open(Target *target, const PageStamp *stamp, Guard *guard)
+direct_parts_open(Target *target, const BulkOptions *options,
+				  const PageStamp *stamp, Guard *guard, Checks *checks)
 {
 	PartsWriter *writer = palloc0(sizeof(PartsWriter));
 
 	writer->base.routine = &parts_routine;
+	writer->options = options;
 	writer->guard = guard;
+	writer->checks = checks;
+	writer->journal = checks_journal(checks);
 	writer->stamp = *stamp;
 	writer->root = direct_begin(&writer->base, target, stamp->cid);
 	writer->partitions = partitions_open(writer->base.estate, writer->root, NULL,

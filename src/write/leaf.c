@@ -35,6 +35,16 @@ leaf_open(LeafContext *context, ResultRelInfo *rri, bool batches)
 	/* a partitioned target's transition tables want the rows of every leaf */
 	if (context->transition_capture != NULL)
 		leaf->after_row = true;
+
+	/* what can be checked at the end needs no triggers now */
+	leaf->checked = CHECKS_NOTHING;
+	if (leaf->after_row && context->transition_capture == NULL &&
+		rel->rd_tableam == GetHeapamTableAmRoutine() &&
+		checks_fault(rel, context->options) == NULL)
+	{
+		leaf->checked = checks_add_table(context->checks, rel);
+		leaf->after_row = false;
+	}
 	leaf->batches = batches && !leaf->before_row && !leaf->instead_row;
 
 	/* other access methods may borrow the heap's routines: they count as heap */
@@ -175,6 +185,23 @@ leaf_follow_up(LeafContext *context, Leaf *leaf, TupleTableSlot *slot)
 	list_free(recheck);
 }
 
+/* Where the rows of the batch have got their places. */
+static void
+leaf_note_places(LeafContext *context, Leaf *leaf)
+{
+	Journal    *journal = context->journal;
+
+	for (int i = 0; i < leaf->nrows; i++)
+	{
+		ItemPointer tid = &leaf->slots[i]->tts_tid;
+
+		journal_rows(journal, leaf->numbers[i], 1);
+		journal_stored(journal, ItemPointerGetBlockNumber(tid),
+					   ItemPointerGetOffsetNumber(tid), 1);
+	}
+	journal_end_record(journal, leaf->checked);
+}
+
 void
 leaf_flush(LeafContext *context, Leaf *leaf)
 {
@@ -196,6 +223,8 @@ leaf_flush(LeafContext *context, Leaf *leaf)
 					   context->cid, context->insert_options, leaf->bistate);
 	MemoryContextSwitchTo(old);
 	MemoryContextReset(context->batch_context);
+	if (leaf->checked != CHECKS_NOTHING)
+		leaf_note_places(context, leaf);
 
 	/* the row that made room for itself still has its values in its context */
 	estate->es_per_tuple_exprcontext = context->flush_econtext;
@@ -234,6 +263,13 @@ leaf_insert(LeafContext *context, Leaf *leaf, TupleTableSlot *slot)
 
 	table_tuple_insert(leaf->rri->ri_RelationDesc, slot, context->cid,
 					   context->insert_options, leaf->bistate);
+	if (leaf->checked != CHECKS_NOTHING)
+	{
+		journal_rows(context->journal, context->writer->current_row, 1);
+		journal_stored(context->journal, ItemPointerGetBlockNumber(&slot->tts_tid),
+					   ItemPointerGetOffsetNumber(&slot->tts_tid), 1);
+		journal_end_record(context->journal, leaf->checked);
+	}
 	leaf_follow_up(context, leaf, slot);
 	if (leaf->former == NULL)
 		ExecClearTuple(slot);

@@ -33,6 +33,7 @@ typedef struct Leaf
 	bool		before_row;		/* BEFORE ROW INSERT trigger */
 	bool		instead_row;	/* INSTEAD OF INSERT trigger */
 	bool		after_row;		/* AFTER ROW trigger or transition table */
+	int			checked;		/* number in the checks, or CHECKS_NOTHING */
 	bool		batches;		/* rows may wait */
 
 	/* the batch */
@@ -57,6 +58,9 @@ typedef struct LeafContext
 	MemoryContext batch_context;	/* what table_multi_insert leaks */
 	ExprContext *flush_econtext;	/* what a flush evaluates, row by row */
 	struct TransitionCaptureState *transition_capture;
+	const BulkOptions *options;
+	Checks	   *checks;
+	Journal    *journal;
 } LeafContext;
 
 /* Memory: the executor state's. */

@@ -238,6 +238,14 @@ first_offset(const PageBatch *batch, int index)
 	return (batch->tail->lower - SizeOfPageHeaderData) / sizeof(ItemIdData) + 1;
 }
 
+int
+pages_count(const PageBatch *batch, int index, OffsetNumber *first)
+{
+	*first = first_offset(batch, index);
+	return PageGetMaxOffsetNumber((Page) (batch->pages + (Size) index * BLCKSZ)) -
+		*first + 1;
+}
+
 /* Each tuple points at itself, now that its block is known. */
 static void
 set_ctids(Page page, OffsetNumber first, BlockNumber block)

@@ -196,6 +196,12 @@ pages_last_offset(const PageBatch *batch)
 }
 
 /*
+ * After pages_reserve: how many tuples of the batch are in its page number
+ * index, and the first one's offset there; batch->blocks has the page's place.
+ */
+extern int	pages_count(const PageBatch *batch, int index, OffsetNumber *first);
+
+/*
  * Extends the table by the pages of the batch, which get their block numbers
  * here and are written by pages_write.  What cannot be pinned at once is
  * written here.  Of several processes, one at a time.

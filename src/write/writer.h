@@ -14,6 +14,7 @@
 #include "postgres.h"
 
 #include "access/htup_details.h"
+#include "check/check.h"
 #include "executor/executor.h"
 #include "options.h"
 #include "row/form.h"
@@ -50,8 +51,11 @@ typedef struct WriterRoutine
 							 const ScanRow *rows, const ScanField *fields,
 							 uint32 first, uint32 n);
 
-	/* Everything taken so far is in its table. */
+	/* Everything taken so far is in its table, or does not need the window. */
 	void		(*flush) (Writer *writer);
+
+	/* No more rows will come: everything is in its table. */
+	void		(*finish) (Writer *writer);
 
 	/*
 	 * For the server's statistics, time and again: so many rows are in the
@@ -99,12 +103,15 @@ struct Writer
 };
 
 /*
+ * What can be checked when all rows are in their tables (check.h), every
+ * writer leaves to checks, where it writes down what it has stored.
+ *
  * The writer for ordinary use: COPY's own way, table_multi_insert with a
  * bulk-insert state, for every kind of table.  Fires BEFORE STATEMENT
  * triggers.
  */
 extern Writer *buffered_open(Target *target, const BulkOptions *options,
-							 Guard *guard);
+							 Guard *guard, Checks *checks);
 
 /*
  * The writer for plain heap tables, and partitioned ones whose leaves are
@@ -113,14 +120,14 @@ extern Writer *buffered_open(Target *target, const BulkOptions *options,
  * nothing.
  */
 extern Writer *direct_open(Target *target, const BulkOptions *options,
-						   Guard *guard);
+						   Guard *guard, Checks *checks);
 
 /*
  * The same in a parallel worker, which shares the leader's transaction; stamp
  * is the leader's.  No statement triggers are fired.
  */
 extern Writer *direct_join(Target *target, const PageStamp *stamp,
-						   Guard *guard);
+						   Guard *guard, Checks *checks);
 
 /* What direct_join needs to know of the leader's writer. */
 extern PageStamp direct_stamp(const Writer *writer);
@@ -132,6 +139,7 @@ extern PageStamp direct_stamp(const Writer *writer);
 extern const char *direct_refusal(Relation rel, const BulkOptions *options);
 
 /* The same for the partitions ("partition \"x\" has indexes"), all locked. */
-extern const char *direct_partition_refusal(Relation rel);
+extern const char *direct_partition_refusal(Relation rel,
+											const BulkOptions *options);
 
 #endif							/* PGBULK_WRITER_H */

@@ -1,0 +1,495 @@
+/*
+ * foreign_key.c
+ *		See foreign_key.h.
+ *
+ * The query, who runs it and under which snapshot are those of RI_FKey_check
+ * and ri_PerformCheck (ri_triggers.c, PostgreSQL 18).
+ */
+#include "postgres.h"
+
+#include "access/htup_details.h"
+#include "access/table.h"
+#include "access/tableam.h"
+#include "access/xact.h"
+#include "catalog/pg_constraint.h"
+#include "catalog/pg_trigger.h"
+#include "check/foreign_key.h"
+#include "compat.h"
+#include "executor/spi.h"
+#include "miscadmin.h"
+#include "utils/builtins.h"
+#include "utils/fmgroids.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+#include "utils/snapmgr.h"
+#include "utils/syscache.h"
+
+struct ForeignKey
+{
+	MemoryContext context;
+	Relation	rel;
+	const Trigger *trigger;
+	Relation	referenced;
+	bool		match_full;
+	int			natts;
+	AttrNumber	atts[INDEX_MAX_KEYS];	/* of the table */
+	AttrNumber	referenced_atts[INDEX_MAX_KEYS];
+	Oid			operators[INDEX_MAX_KEYS];	/* referenced column = column */
+	SPIPlanPtr	plan;
+	KeySet	   *good;
+	char	   *message;		/* NULL: none was needed yet */
+
+	/* the row in hand */
+	Datum		values[INDEX_MAX_KEYS];
+	char		nulls[INDEX_MAX_KEYS];	/* as SPI wants it: none is */
+	StringInfoData bytes;		/* of a key, or of those of a page */
+	Size		ends[MaxHeapTuplesPerPage];
+	KeySetItem	items[MaxHeapTuplesPerPage];
+};
+
+/* ---- which triggers ---- */
+
+bool
+foreign_key_is_check(const Trigger *trigger)
+{
+	return trigger->tgfoid == F_RI_FKEY_CHECK_INS;
+}
+
+bool
+foreign_key_fires(const Trigger *trigger)
+{
+	switch (trigger->tgenabled)
+	{
+		case TRIGGER_FIRES_ALWAYS:
+			return true;
+		case TRIGGER_FIRES_ON_ORIGIN:
+			return SessionReplicationRole != SESSION_REPLICATION_ROLE_REPLICA;
+		case TRIGGER_FIRES_ON_REPLICA:
+			return SessionReplicationRole == SESSION_REPLICATION_ROLE_REPLICA;
+		default:
+			return false;
+	}
+}
+
+static HeapTuple
+fetch_constraint(const Trigger *trigger)
+{
+	HeapTuple	tuple = SearchSysCache1(CONSTROID,
+										ObjectIdGetDatum(trigger->tgconstraint));
+
+	if (!HeapTupleIsValid(tuple))
+		elog(ERROR, "cache lookup failed for constraint %u", trigger->tgconstraint);
+	return tuple;
+}
+
+const char *
+foreign_key_fault(const Trigger *trigger)
+{
+	HeapTuple	tuple;
+	const char *fault = NULL;
+
+	/* when such a key is checked SET CONSTRAINTS says, and tells nobody */
+	if (trigger->tgdeferrable)
+		return "has deferrable foreign keys";
+	tuple = fetch_constraint(trigger);
+	if (COMPAT_HAS_PERIOD((Form_pg_constraint) GETSTRUCT(tuple)))
+		fault = "has foreign keys over periods";
+	ReleaseSysCache(tuple);
+	return fault;
+}
+
+Oid
+foreign_key_root(const Trigger *trigger)
+{
+	Oid			root = trigger->tgconstraint;
+
+	for (;;)
+	{
+		HeapTuple	tuple = SearchSysCache1(CONSTROID, ObjectIdGetDatum(root));
+		Oid			parent;
+
+		if (!HeapTupleIsValid(tuple))
+			elog(ERROR, "cache lookup failed for constraint %u", root);
+		parent = ((Form_pg_constraint) GETSTRUCT(tuple))->conparentid;
+		ReleaseSysCache(tuple);
+		if (!OidIsValid(parent))
+			return root;
+		root = parent;
+	}
+}
+
+/* ---- the query ---- */
+
+static void
+append_column(StringInfo query, Relation rel, AttrNumber attnum)
+{
+	appendStringInfo(query, "x.%s",
+					 quote_identifier(NameStr(TupleDescAttr(RelationGetDescr(rel),
+															attnum - 1)->attname)));
+}
+
+static Oid
+column_type(Relation rel, AttrNumber attnum)
+{
+	return TupleDescAttr(RelationGetDescr(rel), attnum - 1)->atttypid;
+}
+
+/* Runs as the owner of the referenced table, whatever its row security. */
+static void
+become_owner(const ForeignKey *key, Oid *userid, int *context)
+{
+	GetUserIdAndSecContext(userid, context);
+	SetUserIdAndSecContext(key->referenced->rd_rel->relowner,
+						   *context | SECURITY_LOCAL_USERID_CHANGE |
+						   SECURITY_NOFORCE_RLS);
+}
+
+static bool
+is_referenced_partitioned(const ForeignKey *key)
+{
+	return key->referenced->rd_rel->relkind == RELKIND_PARTITIONED_TABLE;
+}
+
+static void
+prepare_query(ForeignKey *key)
+{
+	MemoryContext caller = CurrentMemoryContext;
+	Relation	referenced = key->referenced;
+	Oid			types[INDEX_MAX_KEYS];
+	StringInfoData query;
+	Oid			userid;
+	int			context;
+
+	initStringInfo(&query);
+	appendStringInfo(&query, "SELECT 1 FROM %s%s x",
+					 is_referenced_partitioned(key) ? "" : "ONLY ",
+					 quote_qualified_identifier(get_namespace_name(RelationGetNamespace(referenced)),
+												RelationGetRelationName(referenced)));
+	for (int i = 0; i < key->natts; i++)
+	{
+		StringInfoData column;
+		char		parameter[16];
+
+		types[i] = column_type(key->rel, key->atts[i]);
+		initStringInfo(&column);
+		append_column(&column, referenced, key->referenced_atts[i]);
+		snprintf(parameter, sizeof(parameter), "$%d", i + 1);
+		appendStringInfoString(&query, i == 0 ? " WHERE " : " AND ");
+		generate_operator_clause(&query, column.data,
+								 column_type(referenced, key->referenced_atts[i]),
+								 key->operators[i], parameter, types[i]);
+	}
+	appendStringInfoString(&query, " FOR KEY SHARE OF x");
+
+	become_owner(key, &userid, &context);
+	key->plan = SPI_prepare(query.data, key->natts, types);
+	if (key->plan == NULL)
+		elog(ERROR, "SPI_prepare returned %s for %s",
+			 SPI_result_code_string(SPI_result), query.data);
+	SetUserIdAndSecContext(userid, context);
+	SPI_keepplan(key->plan);
+	MemoryContextSwitchTo(caller);
+	pfree(query.data);
+}
+
+/* Whether there is a row with the values in hand; locks it. */
+static bool
+find_referenced(ForeignKey *key)
+{
+	Snapshot	snapshot = InvalidSnapshot;
+	Snapshot	crosscheck = InvalidSnapshot;
+	MemoryContext caller = CurrentMemoryContext;
+	Oid			userid;
+	int			context;
+	int			rc;
+	bool		found;
+
+	/* whoever looks for partitions that are being detached needs a new one */
+	if (IsolationUsesXactSnapshot() && is_referenced_partitioned(key))
+	{
+		CommandCounterIncrement();
+		snapshot = GetLatestSnapshot();
+		crosscheck = GetTransactionSnapshot();
+	}
+
+	become_owner(key, &userid, &context);
+	rc = SPI_execute_snapshot(key->plan, key->values, key->nulls, snapshot,
+							  crosscheck, false, false, 1);
+	SetUserIdAndSecContext(userid, context);
+	if (rc != SPI_OK_SELECT)
+		ereport(ERROR,
+				(errcode(ERRCODE_INTERNAL_ERROR),
+				 errmsg("referential integrity query on \"%s\" from constraint \"%s\" on \"%s\" gave unexpected result",
+						RelationGetRelationName(key->referenced),
+						key->trigger->tgname, RelationGetRelationName(key->rel)),
+				 errhint("This is most likely due to a rule having rewritten the query.")));
+	found = SPI_processed > 0;
+	SPI_freetuptable(SPI_tuptable);
+	MemoryContextSwitchTo(caller);	/* SPI has gone back to its own */
+	return found;
+}
+
+/* ---- open and close ---- */
+
+ForeignKey *
+foreign_key_open(Relation rel, const Trigger *trigger, KeySet *good)
+{
+	ForeignKey *key = palloc0(sizeof(ForeignKey));
+	HeapTuple	tuple = fetch_constraint(trigger);
+	Form_pg_constraint constraint = (Form_pg_constraint) GETSTRUCT(tuple);
+
+	key->context = CurrentMemoryContext;
+	key->rel = rel;
+	key->trigger = trigger;
+	key->match_full = constraint->confmatchtype == FKCONSTR_MATCH_FULL;
+	key->referenced = table_open(constraint->confrelid, RowShareLock);
+	DeconstructFkConstraintRow(tuple, &key->natts, key->atts,
+							   key->referenced_atts, key->operators, NULL, NULL,
+							   NULL, NULL);
+	ReleaseSysCache(tuple);
+
+	memset(key->nulls, ' ', sizeof(key->nulls));
+	initStringInfo(&key->bytes);
+	key->good = good;
+	prepare_query(key);
+	return key;
+}
+
+void
+foreign_key_close(ForeignKey *key)
+{
+	SPI_freeplan(key->plan);
+	table_close(key->referenced, NoLock);
+}
+
+Oid
+foreign_key_referenced(const ForeignKey *key)
+{
+	return RelationGetRelid(key->referenced);
+}
+
+/* ---- rows ---- */
+
+/*
+ * The bytes of a value, its header excluded.  What is stored compressed is
+ * unpacked first; *value may be packed then.
+ */
+static inline const char *
+value_bytes(Form_pg_attribute att, Datum *value, Size *len)
+{
+	if (att->attbyval)
+	{
+		*len = sizeof(Datum);
+		return (const char *) value;
+	}
+	if (att->attlen > 0)
+	{
+		*len = att->attlen;
+		return DatumGetPointer(*value);
+	}
+	if (att->attlen == -1)
+	{
+		struct varlena *packed = pg_detoast_datum_packed((struct varlena *) DatumGetPointer(*value));
+
+		*value = PointerGetDatum(packed);
+		*len = VARSIZE_ANY_EXHDR(packed);
+		return VARDATA_ANY(packed);
+	}
+	*len = strlen(DatumGetCString(*value));
+	return DatumGetCString(*value);
+}
+
+/* Appends the bytes of the values in hand: those of several each with their length. */
+static inline void
+add_key_bytes(ForeignKey *key)
+{
+	TupleDesc	desc = RelationGetDescr(key->rel);
+
+	for (int i = 0; i < key->natts; i++)
+	{
+		Size		len;
+		const char *bytes = value_bytes(TupleDescAttr(desc, key->atts[i] - 1),
+										&key->values[i], &len);
+		uint32		own = len;
+
+		if (key->natts > 1)
+			appendBinaryStringInfo(&key->bytes, (char *) &own, sizeof(own));
+		appendBinaryStringInfo(&key->bytes, bytes, len);
+	}
+}
+
+/* Takes the row's key in hand; returns how many of its values are NULL. */
+static inline int
+take_key(ForeignKey *key, HeapTuple tuple)
+{
+	TupleDesc	desc = RelationGetDescr(key->rel);
+	int			nnulls = 0;
+
+	for (int i = 0; i < key->natts; i++)
+	{
+		bool		isnull;
+
+		key->values[i] = heap_getattr(tuple, key->atts[i], desc, &isnull);
+		nnulls += isnull;
+	}
+	return nnulls;
+}
+
+/* Whether a row with NULLs is good. */
+static inline bool
+are_nulls_good(const ForeignKey *key, int nnulls)
+{
+	return !key->match_full || nnulls == key->natts;
+}
+
+void
+foreign_key_sift(ForeignKey *key, HeapTuple tuples, int n, bool *good)
+{
+	Size		start = 0;
+
+	/* a key without bytes here is no key, or one that is looked up by itself */
+	resetStringInfo(&key->bytes);
+	for (int i = 0; i < n; i++)
+	{
+		if (take_key(key, &tuples[i]) == 0)
+			add_key_bytes(key);
+		key->ends[i] = key->bytes.len;
+	}
+	for (int i = 0; i < n; i++)
+	{
+		key->items[i].key = key->bytes.data + start;
+		key->items[i].len = key->ends[i] - start;
+		start = key->ends[i];
+	}
+	key_set_sift(key->good, key->items, n, good);
+}
+
+bool
+foreign_key_holds(ForeignKey *key, HeapTuple tuple)
+{
+	int			nnulls = take_key(key, tuple);
+	uint32		hash;
+
+	if (nnulls > 0)
+		return are_nulls_good(key, nnulls);
+
+	resetStringInfo(&key->bytes);
+	add_key_bytes(key);
+	if (key_set_has(key->good, key->bytes.data, key->bytes.len, &hash))
+		return true;
+	if (!find_referenced(key))
+		return false;
+	if (key->bytes.len > 0)
+		key_set_add(key->good, key->bytes.data, key->bytes.len, hash);
+	return true;
+}
+
+/* ---- bad rows ---- */
+
+/* The slot holds the row, pinned. */
+static void
+fetch_row(const ForeignKey *key, ItemPointer tid, TupleTableSlot *slot)
+{
+	if (!table_tuple_fetch_row_version(key->rel, tid, SnapshotSelf, slot))
+		elog(ERROR, "row (%u,%u) of \"%s\" is not there any more",
+			 ItemPointerGetBlockNumber(tid), ItemPointerGetOffsetNumber(tid),
+			 RelationGetRelationName(key->rel));
+}
+
+/* Has the server's own trigger look at the row in the slot. */
+static void
+call_trigger(const ForeignKey *key, TupleTableSlot *slot)
+{
+	LOCAL_FCINFO(fcinfo, 0);
+	FmgrInfo	function;
+	TriggerData data = {
+		.type = T_TriggerData,
+		.tg_event = TRIGGER_EVENT_INSERT | TRIGGER_EVENT_ROW,
+		.tg_relation = key->rel,
+		.tg_trigslot = slot,
+		.tg_trigger = unconstify(Trigger *, key->trigger)
+	};
+
+	data.tg_trigtuple = ExecFetchSlotHeapTuple(slot, false, NULL);
+	fmgr_info(key->trigger->tgfoid, &function);
+	InitFunctionCallInfoData(*fcinfo, &function, 0, InvalidOid, (Node *) &data, NULL);
+	FunctionCallInvoke(fcinfo);
+}
+
+void
+foreign_key_raise(ForeignKey *key, ItemPointer tid, TupleTableSlot *slot)
+{
+	fetch_row(key, tid, slot);
+	call_trigger(key, slot);
+	ExecClearTuple(slot);
+}
+
+bool
+foreign_key_note(ForeignKey *key, ItemPointer tid, TupleTableSlot *slot)
+{
+	MemoryContext context = CurrentMemoryContext;
+	ResourceOwner owner = CurrentResourceOwner;
+	ErrorData  *volatile error = NULL;
+
+	if (key->message != NULL)
+		return true;
+	fetch_row(key, tid, slot);
+	BeginInternalSubTransaction(NULL);
+	MemoryContextSwitchTo(context);
+	PG_TRY();
+	{
+		call_trigger(key, slot);
+		ReleaseCurrentSubTransaction();
+	}
+	PG_CATCH();
+	{
+		MemoryContextSwitchTo(context);
+		error = CopyErrorData();
+		FlushErrorState();
+		RollbackAndReleaseCurrentSubTransaction();
+	}
+	PG_END_TRY();
+	MemoryContextSwitchTo(context);
+	CurrentResourceOwner = owner;
+	ExecClearTuple(slot);
+	if (error == NULL)
+		return false;
+
+	if (error->sqlerrcode != ERRCODE_FOREIGN_KEY_VIOLATION)
+		ReThrowError(error);
+	key->message = MemoryContextStrdup(key->context, error->message);
+	FreeErrorData(error);
+	return true;
+}
+
+const char *
+foreign_key_message(const ForeignKey *key)
+{
+	return key->message;
+}
+
+const char *
+foreign_key_column(const ForeignKey *key)
+{
+	if (key->natts != 1)
+		return NULL;
+	return NameStr(TupleDescAttr(RelationGetDescr(key->rel), key->atts[0] - 1)->attname);
+}
+
+char *
+foreign_key_value(const ForeignKey *key, HeapTuple tuple)
+{
+	Form_pg_attribute att = TupleDescAttr(RelationGetDescr(key->rel), key->atts[0] - 1);
+	Oid			function;
+	bool		is_varlena;
+	bool		isnull;
+	Datum		value;
+
+	if (key->natts != 1)
+		return NULL;
+	value = heap_getattr(tuple, key->atts[0], RelationGetDescr(key->rel), &isnull);
+	if (isnull)
+		return NULL;
+	getTypeOutputInfo(att->atttypid, &function, &is_varlena);
+	return OidOutputFunctionCall(function, value);
+}

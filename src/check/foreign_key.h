@@ -1,0 +1,86 @@
+/*
+ * foreign_key.h
+ *		Foreign keys of rows that are in the table already.
+ *
+ * The server has a trigger look up each row; here each different key is looked
+ * up once, with the query of that trigger: the referenced row is locked FOR
+ * KEY SHARE, under the same snapshot, as the owner of its table.  So what
+ * concurrent transactions do to referenced rows has the same outcome as with
+ * COPY, in every isolation level.  What to say of a row without a referenced
+ * one is asked of the trigger itself.
+ *
+ * Equal keys are found by their bytes: what is equal but looks different
+ * (1.0 and 1.00) is only looked up twice.
+ */
+#ifndef PGBULK_FOREIGN_KEY_H
+#define PGBULK_FOREIGN_KEY_H
+
+#include "postgres.h"
+
+#include "access/htup.h"
+#include "check/key_set.h"
+#include "commands/trigger.h"
+#include "executor/tuptable.h"
+#include "utils/rel.h"
+
+typedef struct ForeignKey ForeignKey;
+
+/*
+ * Whether a trigger checks the foreign key of each row that is inserted; and
+ * whether triggers such as this fire at all, now.
+ */
+extern bool foreign_key_is_check(const Trigger *trigger);
+extern bool foreign_key_fires(const Trigger *trigger);
+
+/*
+ * Why this key cannot be checked here ("has deferrable foreign keys"), or NULL.
+ */
+extern const char *foreign_key_fault(const Trigger *trigger);
+
+/* The constraint that this one, of a partition, is a part of, or itself. */
+extern Oid	foreign_key_root(const Trigger *trigger);
+
+/*
+ * Locks the referenced table as the server does.  trigger must outlive the
+ * key.  good: keys known to be so, of all parts of one root.  Within SPI.
+ * Memory: the current context.
+ */
+extern ForeignKey *foreign_key_open(Relation rel, const Trigger *trigger,
+									KeySet *good);
+
+/*
+ * Which of n rows, of one page, are known to be good; of the others nothing is
+ * known.  Leaves memory in the current context, as does the next one.
+ */
+extern void foreign_key_sift(ForeignKey *key, HeapTuple tuples, int n, bool *good);
+
+/* Whether a row of the table has what it refers to, which then is locked. */
+extern bool foreign_key_holds(ForeignKey *key, HeapTuple tuple);
+
+/*
+ * For a row that does not: raises the server's error for it.  Returns only
+ * where the referenced row has come meanwhile.  slot: of the table's kind.
+ */
+extern void foreign_key_raise(ForeignKey *key, ItemPointer tid,
+							  TupleTableSlot *slot);
+
+/*
+ * The same, but the error's primary message is kept instead, as that of all
+ * such rows of this key.  False: the row is good now.
+ */
+extern bool foreign_key_note(ForeignKey *key, ItemPointer tid,
+							 TupleTableSlot *slot);
+
+/* The message that was kept. */
+extern const char *foreign_key_message(const ForeignKey *key);
+
+/* The column, where the key has just one, else NULL; and its value's text. */
+extern const char *foreign_key_column(const ForeignKey *key);
+extern char *foreign_key_value(const ForeignKey *key, HeapTuple tuple);
+
+/* The table that is referred to. */
+extern Oid	foreign_key_referenced(const ForeignKey *key);
+
+extern void foreign_key_close(ForeignKey *key);
+
+#endif							/* PGBULK_FOREIGN_KEY_H */

@@ -1,0 +1,206 @@
+/*
+ * key_set.c
+ *		See key_set.h.
+ *
+ * Open addressing, half full at most; the keys stand in one block, each with
+ * its length before it.
+ */
+#include "postgres.h"
+
+#include "check/key_set.h"
+#include "common/hashfn.h"
+#include "utils/memutils.h"
+
+#define FIRST_SLOTS 1024
+#define FIRST_BYTES (16 * 1024)
+
+typedef struct Slot
+{
+	uint32		hash;
+	uint32		place;			/* of the key in bytes, plus one; 0: none */
+} Slot;
+
+struct KeySet
+{
+	MemoryContext context;
+	Size		memory;
+	Slot	   *slots;
+	uint32		nslots;			/* a power of two */
+	uint32		nkeys;
+	char	   *bytes;
+	Size		size;			/* of bytes, in use */
+	Size		capacity;
+};
+
+/* A set as small as can be. */
+static void
+init_set(KeySet *set)
+{
+	MemoryContextReset(set->context);
+	set->nslots = FIRST_SLOTS;
+	set->slots = MemoryContextAllocZero(set->context, sizeof(Slot) * set->nslots);
+	set->nkeys = 0;
+	set->capacity = FIRST_BYTES;
+	set->bytes = MemoryContextAlloc(set->context, set->capacity);
+	set->size = 0;
+}
+
+KeySet *
+key_set_create(Size memory)
+{
+	KeySet	   *set = palloc0(sizeof(KeySet));
+
+	set->context = AllocSetContextCreate(CurrentMemoryContext, "pgbulk keys",
+										 ALLOCSET_DEFAULT_SIZES);
+	/* places are 32 bits wide */
+	set->memory = Min(memory, (Size) 2 * 1024 * 1024 * 1024);
+	init_set(set);
+	return set;
+}
+
+void
+key_set_clear(KeySet *set)
+{
+	init_set(set);
+}
+
+void
+key_set_free(KeySet *set)
+{
+	MemoryContextDelete(set->context);
+	pfree(set);
+}
+
+static inline uint32
+hash_key(const char *key, Size len)
+{
+	uint64		word;
+
+	if (len != sizeof(word))
+		return hash_bytes((const unsigned char *) key, len);
+	memcpy(&word, key, sizeof(word));
+	return murmurhash32((uint32) word ^ murmurhash32((uint32) (word >> 32)));
+}
+
+static inline bool
+is_key(const KeySet *set, uint32 place, const char *key, Size len)
+{
+	uint32		own;
+
+	memcpy(&own, set->bytes + place, sizeof(own));
+	return own == len && memcmp(set->bytes + place + sizeof(own), key, len) == 0;
+}
+
+static inline bool
+has_key(const KeySet *set, const char *key, Size len, uint32 hash)
+{
+	uint32		mask = set->nslots - 1;
+
+	for (uint32 i = hash & mask; set->slots[i].place != 0; i = (i + 1) & mask)
+		if (set->slots[i].hash == hash &&
+			is_key(set, set->slots[i].place - 1, key, len))
+			return true;
+	return false;
+}
+
+bool
+key_set_has(const KeySet *set, const char *key, Size len, uint32 *hash)
+{
+	*hash = hash_key(key, len);
+	return has_key(set, key, len, *hash);
+}
+
+static inline void
+fetch_ahead(const void *p)
+{
+#if defined(__GNUC__) || defined(__clang__)
+	__builtin_prefetch(p);
+#endif
+}
+
+/* Slots, then keys are on their way to the cache before anyone waits for them. */
+void
+key_set_sift(const KeySet *set, KeySetItem *items, int n, bool *found)
+{
+	uint32		mask = set->nslots - 1;
+
+	for (int i = 0; i < n; i++)
+	{
+		items[i].hash = hash_key(items[i].key, items[i].len);
+		fetch_ahead(&set->slots[items[i].hash & mask]);
+	}
+	for (int i = 0; i < n; i++)
+		fetch_ahead(set->bytes + set->slots[items[i].hash & mask].place);
+	for (int i = 0; i < n; i++)
+		found[i] = has_key(set, items[i].key, items[i].len, items[i].hash);
+}
+
+static void
+put_slot(KeySet *set, Slot slot)
+{
+	uint32		mask = set->nslots - 1;
+	uint32		i = slot.hash & mask;
+
+	while (set->slots[i].place != 0)
+		i = (i + 1) & mask;
+	set->slots[i] = slot;
+}
+
+static void
+grow_slots(KeySet *set)
+{
+	Slot	   *old = set->slots;
+	uint32		nold = set->nslots;
+
+	set->nslots *= 2;
+	set->slots = MemoryContextAllocExtended(set->context, sizeof(Slot) * (Size) set->nslots,
+											MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO);
+	for (uint32 i = 0; i < nold; i++)
+		if (old[i].place != 0)
+			put_slot(set, old[i]);
+	pfree(old);
+}
+
+/* Bytes that the set will take with a key of len bytes more. */
+static Size
+size_with(const KeySet *set, Size len, Size *capacity)
+{
+	Size		needed = set->size + sizeof(uint32) + len;
+	Size		slots = sizeof(Slot) * (Size) set->nslots;
+
+	*capacity = set->capacity;
+	while (*capacity < needed)
+		*capacity *= 2;
+	if ((set->nkeys + 1) * 2 > set->nslots)
+		slots *= 2 + 1;			/* old and new ones, for a moment */
+	return *capacity + slots;
+}
+
+void
+key_set_add(KeySet *set, const char *key, Size len, uint32 hash)
+{
+	Size		capacity;
+	uint32		own = len;
+	Slot		slot = {.hash = hash};
+
+	if (size_with(set, len, &capacity) > set->memory)
+	{
+		init_set(set);
+		if (size_with(set, len, &capacity) > set->memory)
+			return;
+	}
+	if (capacity > set->capacity)
+	{
+		set->bytes = repalloc_huge(set->bytes, capacity);
+		set->capacity = capacity;
+	}
+	if ((set->nkeys + 1) * 2 > set->nslots)
+		grow_slots(set);
+
+	slot.place = set->size + 1;
+	memcpy(set->bytes + set->size, &own, sizeof(own));
+	memcpy(set->bytes + set->size + sizeof(own), key, len);
+	set->size += sizeof(own) + len;
+	set->nkeys++;
+	put_slot(set, slot);
+}

@@ -1,0 +1,166 @@
+/*
+ * raw.c
+ *		See raw.h.
+ */
+#include "postgres.h"
+
+#include "input/raw.h"
+#include "utils/memutils.h"
+
+/* What is read at a time: bad rows often stand near one another. */
+#define RAW_WINDOW (64 * 1024)
+
+typedef struct RawFile
+{
+	char	   *path;			/* NULL: not remembered */
+	InputFile	file;
+	BufFile    *copy;
+} RawFile;
+
+struct Raw
+{
+	MemoryContext context;
+	const BulkOptions *options;
+	int			nfiles;
+	RawFile    *files;
+	int			current;		/* -1: none is open */
+	Source	   *source;			/* has it open; NULL: it is a copy */
+	char	   *data;			/* of a copy */
+	Size		capacity;
+};
+
+Raw *
+raw_open(int nfiles)
+{
+	Raw		   *raw = palloc0(sizeof(Raw));
+
+	raw->context = CurrentMemoryContext;
+	raw->nfiles = nfiles;
+	raw->files = palloc0(sizeof(RawFile) * nfiles);
+	raw->current = -1;
+	return raw;
+}
+
+void
+raw_remember(Raw *raw, Source *source)
+{
+	RawFile    *file = &raw->files[source->current];
+	MemoryContext old = MemoryContextSwitchTo(raw->context);
+
+	file->path = pstrdup(source->path);
+	file->file = source->file;
+	raw->options = source->options;
+	source->copy = NULL;
+	if (source->client != NULL || source->file.is_pipe)
+	{
+		Assert(source->window.offset == 0);
+		source->copy = file->copy = BufFileCreateTemp(false);
+		BufFileWrite(file->copy, source->window.data, source->window.length);
+	}
+	MemoryContextSwitchTo(old);
+}
+
+/* Lets go of the file that is open. */
+static void
+close_current(Raw *raw)
+{
+	if (raw->source != NULL)
+		source_close(raw->source);
+	raw->source = NULL;
+	raw->current = -1;
+}
+
+void
+raw_close(Raw *raw)
+{
+	close_current(raw);
+	for (int i = 0; i < raw->nfiles; i++)
+	{
+		if (raw->files[i].copy != NULL)
+			BufFileClose(raw->files[i].copy);
+		raw->files[i].copy = NULL;
+	}
+}
+
+static void
+open_file(Raw *raw, int number)
+{
+	const RawFile *file = &raw->files[number];
+	const InputFile *then = &file->file;
+	const InputFile *now;
+	MemoryContext old = MemoryContextSwitchTo(raw->context);
+
+	close_current(raw);
+	raw->current = number;
+	if (file->copy == NULL)
+	{
+		raw->source = source_open(list_make1(file->path), raw->options, RAW_WINDOW);
+		source_next(raw->source);
+		now = &raw->source->file;
+		if (now->device != then->device || now->inode != then->inode ||
+			now->size != then->size ||
+			now->modified.tv_sec != then->modified.tv_sec ||
+			now->modified.tv_nsec != then->modified.tv_nsec)
+			ereport(ERROR,
+					(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+					 errmsg("file \"%s\" changed while it was read", file->path),
+					 errdetail("Rows of it that turned out bad had to be read again."),
+					 errhint("Load the file again when nobody writes to it.")));
+	}
+	MemoryContextSwitchTo(old);
+}
+
+/* The bytes where the file itself can be read again. */
+static const char *
+read_again(Raw *raw, int64 offset, Size length)
+{
+	Source	   *source = raw->source;
+	Window	   *window = &source->window;
+
+	if (source->rereadable && offset >= window->offset + window->length)
+		source_seek(source, offset, 1);
+	while (offset + (int64) length > window->offset + window->length)
+	{
+		int64		passed = Min(offset - window->offset, window->length);
+
+		Assert(passed >= 0);
+		if (window->at_eof)
+			ereport(ERROR,
+					(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+					 errmsg("file \"%s\" changed while it was read", source->path)));
+		window_fill(source, passed, 0);
+	}
+	return window->data + (offset - window->offset);
+}
+
+static const char *
+read_copy(Raw *raw, int64 offset, Size length)
+{
+	BufFile    *copy = raw->files[raw->current].copy;
+
+	if (length > raw->capacity)
+	{
+		if (raw->data != NULL)
+			pfree(raw->data);
+		raw->capacity = 0;
+		raw->data = MemoryContextAllocHuge(raw->context, length);
+		raw->capacity = length;
+	}
+	if (BufFileSeek(copy, 0, offset, SEEK_SET) != 0 ||
+		BufFileRead(copy, raw->data, length) != length)
+		ereport(ERROR,
+				(errcode_for_file_access(),
+				 errmsg("could not read from temporary file: %m")));
+	return raw->data;
+}
+
+const char *
+raw_read(Raw *raw, int file, int64 offset, Size length)
+{
+	if (raw->files[file].path == NULL)
+		return NULL;
+	if (raw->current != file)
+		open_file(raw, file);
+	return raw->source != NULL ? read_again(raw, offset, length) :
+		read_copy(raw, offset, length);
+}
