@@ -258,4 +258,115 @@ compat_push_jsonb(CompatJsonb *state, JsonbIteratorToken token,
 #endif
 }
 
+/* ---- indexes ---- */
+
+#include "access/multixact.h"
+#include "access/nbtree.h"
+#include "access/tableam.h"
+#include "commands/vacuum.h"
+#include "storage/buffile.h"
+#include "utils/sortsupport.h"
+
+/* New pages past shared buffers: from 17 on the server has means for it. */
+#if PG_VERSION_NUM >= 170000
+#include "storage/bulk_write.h"
+#define COMPAT_BULK_WRITE 1
+#endif
+
+#if PG_VERSION_NUM < 160000
+#define rd_locator rd_node
+#define RelationSetNewRelfilenumber RelationSetNewRelfilenode
+#endif
+
+#if PG_VERSION_NUM >= 180000
+#define COMPAT_BT_MAX_ITEM_SIZE(page) BTMaxItemSize
+#define compat_index_sort_support(index, reverse, ssup) \
+	PrepareSortSupportFromIndexRel((index), (reverse), (ssup))
+#else
+#define COMPAT_BT_MAX_ITEM_SIZE(page) BTMaxItemSize(page)
+#define compat_index_sort_support(index, reverse, ssup) \
+	PrepareSortSupportFromIndexRel((index), (reverse) ? BTGreaterStrategyNumber : \
+								   BTLessStrategyNumber, (ssup))
+#endif
+
+#if PG_VERSION_NUM >= 190000
+#define compat_table_beginscan(rel, snapshot) \
+	table_beginscan((rel), (snapshot), 0, NULL, SO_NONE)
+#else
+#define compat_table_beginscan(rel, snapshot) \
+	table_beginscan((rel), (snapshot), 0, NULL)
+#endif
+
+/* Size and rows of a relation, for the planner. */
+static inline void
+compat_update_relstats(Relation rel, BlockNumber pages, double rows,
+					   BlockNumber visible, BlockNumber frozen, bool has_index)
+{
+	vac_update_relstats(rel, pages, rows, visible,
+#if PG_VERSION_NUM >= 180000
+						frozen,
+#endif
+						has_index, InvalidTransactionId, InvalidMultiXactId,
+						NULL, NULL, true);
+}
+
+/* Temporary files. */
+#if PG_VERSION_NUM >= 160000
+#define compat_buffile_write(file, data, size) BufFileWrite((file), (data), (size))
+#define compat_buffile_read(file, data, size) BufFileReadExact((file), (data), (size))
+#else
+#define compat_buffile_write(file, data, size) \
+	BufFileWrite((file), unconstify(void *, (const void *) (data)), (size))
+static inline void
+compat_buffile_read(BufFile *file, void *data, size_t size)
+{
+	if (BufFileRead(file, data, size) != size)
+		ereport(ERROR,
+				(errcode_for_file_access(),
+				 errmsg("could not read from temporary file: %m")));
+}
+#endif
+
+/* False: the file has ended. */
+static inline bool
+compat_buffile_read_more(BufFile *file, void *data, size_t size)
+{
+#if PG_VERSION_NUM >= 160000
+	return BufFileReadMaybeEOF(file, data, size, true) > 0;
+#else
+	size_t		n = BufFileRead(file, data, size);
+
+	if (n != 0 && n != size)
+		ereport(ERROR,
+				(errcode_for_file_access(),
+				 errmsg("could not read from temporary file: %m")));
+	return n > 0;
+#endif
+}
+
+/*
+ * What a collation that does not compare bytes makes of a string, so that bytes
+ * compare as it does: strxfrm.  15 has no function for that; there only the
+ * database's own collation can, if it is the operating system's.
+ *
+ * Declared here, as utils/pg_locale.h wants ICU's headers wherever the server
+ * was built with ICU.
+ */
+struct pg_locale_struct;
+extern struct pg_locale_struct *pg_newlocale_from_collation(Oid collid);
+
+#define compat_locale(collation) pg_newlocale_from_collation(collation)
+
+#if PG_VERSION_NUM >= 160000
+extern size_t pg_strxfrm(char *dest, const char *src, size_t destsize,
+						 struct pg_locale_struct *locale);
+
+#define compat_can_transform(collation) true
+#define compat_transform(to, from, room, locale) \
+	pg_strxfrm((to), (from), (room), (locale))
+#else
+#define compat_can_transform(collation) (pg_newlocale_from_collation(collation) == NULL)
+#define compat_transform(to, from, room, locale) strxfrm((to), (from), (room))
+#endif
+
 #endif							/* PGBULK_COMPAT_H */

@@ -13,6 +13,7 @@
 #include "batch.h"
 #include "executor/instrument.h"
 #include "executor/spi.h"
+#include "index/index.h"
 #include "input/reader.h"
 #include "load.h"
 #include "mb/pg_wchar.h"
@@ -504,11 +505,28 @@ open_writer(Load *load)
 	if (refusal != NULL)
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 options->indexes != BULK_INDEXES_AUTO ?
+				 errmsg("the indexes of \"%s\" cannot be rebuilt",
+						target_name(load->target)) :
 				 errmsg("writer \"direct\" cannot load into \"%s\"",
 						target_name(load->target)),
 				 errdetail("The reason is that %s.", refusal),
+				 options->indexes != BULK_INDEXES_AUTO ?
+				 errhint("Leave option \"indexes\" to \"auto\".") :
 				 errhint("Use writer \"buffered\", or leave the choice to \"auto\".")));
 	return direct_open(load->target, options, &load->guard, load->checks);
+}
+
+/* What becomes of the indexes.  Those of partitions are the buffered writer's. */
+static void
+plan_for_indexes(Load *load)
+{
+	Relation	rel = load->target->rel;
+
+	if (rel->rd_rel->relkind == RELKIND_RELATION)
+		load->result->indexes = plan_indexes(rel, load->options,
+											 load->result->not_direct == NULL &&
+											 load->options->writer != BULK_WRITER_BUFFERED);
 }
 
 static void
@@ -558,6 +576,7 @@ load_begin(Load *load, Oid relid, List *paths)
 
 	load->writer = load->batch.writer = open_writer(load);
 	load->result->writer = load->writer->routine->name;
+	plan_for_indexes(load);
 	check_columns(load);
 	batch_open_where(&load->batch);
 }
@@ -593,11 +612,17 @@ check_rows(Load *load)
 }
 
 static void
-load_end(Load *load)
+load_end(Load *load, LoadTimes *times)
 {
 	LoadResult *result = load->result;
 
 	load->writer->routine->finish(load->writer);
+	if (load->batch.rows_loaded > 0)
+	{
+		progress_phase(&load->progress, BULK_PHASE_INDEXES);
+		index_run(load->target->rel, result->indexes, load->batch.rows_loaded);
+	}
+	INSTR_TIME_SET_CURRENT(times->indexed);
 	progress_phase(&load->progress, BULK_PHASE_CONSTRAINTS);
 	check_rows(load);
 	load->writer->routine->close(load->writer);
@@ -646,7 +671,7 @@ load_run(Oid relid, List *paths, const BulkOptions *options, int64 load_id,
 	INSTR_TIME_SET_CURRENT(times.reading);
 	load_files(load);
 	INSTR_TIME_SET_CURRENT(times.ending);
-	load_end(load);
+	load_end(load, &times);
 	source_complete(load->source, result->rows_loaded);
 	INSTR_TIME_SET_CURRENT(times.done);
 	result->finished = GetCurrentTimestamp();

@@ -25,6 +25,7 @@ typedef struct LoadResult
 	const char *writer;
 	int			workers;
 	const char *not_direct;		/* why the writer is not, or NULL */
+	List	   *indexes;		/* of IndexPlan, for a plain table */
 	const char *no_workers;		/* why they could not help, or NULL */
 	TimestampTz started;
 	TimestampTz finished;

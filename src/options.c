@@ -71,6 +71,10 @@ static const char *const writer_names[] = {
 };
 
 static const char *const workers_names[] = {"auto", NULL};
+static const char *const indexes_names[] = {
+	[BULK_INDEXES_AUTO] = "auto",
+	[BULK_INDEXES_REBUILD] = "rebuild", NULL
+};
 
 /* What is not here is zero; the rest depends on the format, see set_dialect. */
 static const BulkOptions default_options = {
@@ -547,6 +551,7 @@ static const OptionDef option_table[] = {
 	{"writer", FOR_ALL, set_choice, AT(writer), NULL, writer_names},
 	{"workers", FOR_ALL, set_workers, AT(workers),
 	"\"auto\" or an integer from 0 to 1024", workers_names},
+	{"indexes", FOR_ALL, set_choice, AT(indexes), NULL, indexes_names},
 	{"truncate", FOR_ALL, set_bool, AT(truncate), BOOLEAN},
 	{"freeze", FOR_ALL, set_bool, AT(freeze), BOOLEAN},
 	{"analyze", FOR_ALL, set_bool, AT(analyze), BOOLEAN}
@@ -693,6 +698,20 @@ check_rejects(const BulkOptions *options)
 						name)));
 }
 
+/* Only the direct writer leaves the indexes alone while rows come. */
+static void
+check_indexes(BulkOptions *options)
+{
+	if (options->indexes == BULK_INDEXES_AUTO)
+		return;
+	if (options->writer == BULK_WRITER_BUFFERED)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("option \"indexes\" set to \"%s\" cannot be used with \"writer\" set to \"buffered\"",
+						indexes_names[options->indexes])));
+	options->writer = BULK_WRITER_DIRECT;
+}
+
 BulkOptions *
 options_parse(Jsonb *json)
 {
@@ -727,6 +746,7 @@ options_parse(Jsonb *json)
 		check_dialect(options);
 	check_header(options);
 	check_rejects(options);
+	check_indexes(options);
 	options->json = json;
 	return options;
 }

@@ -62,6 +62,12 @@ typedef enum BulkWriterChoice
 	BULK_WRITER_DIRECT
 } BulkWriterChoice;
 
+typedef enum BulkIndexes
+{
+	BULK_INDEXES_AUTO,
+	BULK_INDEXES_REBUILD
+} BulkIndexes;
+
 /* A set of columns by name, or all of them ("*"). */
 typedef struct BulkColumnSet
 {
@@ -103,6 +109,7 @@ typedef struct BulkOptions
 	/* how */
 	BulkWriterChoice writer;
 	int			workers;		/* -1: auto */
+	BulkIndexes indexes;
 	bool		truncate;
 	bool		freeze;
 	bool		analyze;

@@ -6,6 +6,7 @@
 
 #include "compat.h"
 #include "executor/instrument.h"
+#include "index/plan.h"
 #include "result.h"
 #include "row/encoding.h"
 #include "utils/builtins.h"
@@ -75,6 +76,32 @@ push_files(CompatJsonb *state, List *paths)
 	compat_push_jsonb(state, WJB_END_ARRAY, NULL);
 }
 
+/* Of each index how it got its entries, why, and in what time. */
+static void
+push_indexes(CompatJsonb *state, List *plans)
+{
+	ListCell   *lc;
+
+	push_key(state, "indexes");
+	compat_push_jsonb(state, WJB_BEGIN_ARRAY, NULL);
+	foreach(lc, plans)
+	{
+		const IndexPlan *plan = lfirst(lc);
+
+		compat_push_jsonb(state, WJB_BEGIN_OBJECT, NULL);
+		push_string(state, "index", plan->name);
+		push_string(state, "method", plan_method_name(plan->method));
+		push_string(state, "reason", plan->reason);
+		if (plan->method != INDEX_INSERT)
+			push_numeric(state, "seconds",
+						 int64_div_fast_to_numeric((int64) (plan->seconds * 1e6), 6));
+		if (plan->runs > 0)
+			push_numeric(state, "runs", int64_to_numeric(plan->runs));
+		compat_push_jsonb(state, WJB_END_OBJECT, NULL);
+	}
+	compat_push_jsonb(state, WJB_END_ARRAY, NULL);
+}
+
 Jsonb *
 result_details(const LoadResult *result, const LoadTimes *times, List *paths,
 			   const RejectStream *rejects)
@@ -90,12 +117,15 @@ result_details(const LoadResult *result, const LoadTimes *times, List *paths,
 	compat_push_jsonb(&state, WJB_BEGIN_OBJECT, NULL);
 	push_seconds(&state, "open", times->start, times->reading);
 	push_seconds(&state, "load", times->reading, times->ending);
-	push_seconds(&state, "constraints", times->ending, times->done);
+	push_seconds(&state, "indexes", times->ending, times->indexed);
+	push_seconds(&state, "constraints", times->indexed, times->done);
 	compat_push_jsonb(&state, WJB_END_OBJECT, NULL);
 
 	push_files(&state, paths);
 	push_numeric(&state, "wal_bytes",
 				 int64_to_numeric(pgWalUsage.wal_bytes - times->wal_before));
+	if (result->indexes != NIL)
+		push_indexes(&state, result->indexes);
 	if (result->not_direct != NULL)
 		push_string(&state, "not_direct", result->not_direct);
 	else if (result->no_workers != NULL && result->workers == 0)

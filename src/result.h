@@ -18,6 +18,7 @@ typedef struct LoadTimes
 	instr_time	start;
 	instr_time	reading;
 	instr_time	ending;
+	instr_time	indexed;
 	instr_time	done;
 } LoadTimes;
 

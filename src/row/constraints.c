@@ -112,7 +112,7 @@ constraints_only_notnull(const Constraints *constraints)
 
 /* The server's own error for a row that has failed a test here. */
 static bool
-raise(Constraints *constraints, TupleTableSlot *slot)
+raise_error(Constraints *constraints, TupleTableSlot *slot)
 {
 	ExecConstraints(constraints->rri, slot, constraints->estate);
 	elog(ERROR, "row failed a constraint that the server does not find violated");
@@ -128,7 +128,7 @@ fail_notnull(Constraints *constraints, TupleTableSlot *slot, AttrNumber attnum,
 	const char *name;
 
 	if (err == NULL)
-		return raise(constraints, slot);
+		return raise_error(constraints, slot);
 	context = enter_row_memory(constraints->estate);
 	name = NameStr(TupleDescAttr(RelationGetDescr(rel), attnum - 1)->attname);
 	memset(err, 0, sizeof(*err));
@@ -148,7 +148,7 @@ fail_check(Constraints *constraints, TupleTableSlot *slot, const Check *check,
 	MemoryContext context;
 
 	if (err == NULL)
-		return raise(constraints, slot);
+		return raise_error(constraints, slot);
 	context = enter_row_memory(constraints->estate);
 	memset(err, 0, sizeof(*err));
 	err->reason = REJECT_CONSTRAINT;

@@ -19,6 +19,7 @@
 #include "catalog/pg_inherits.h"
 #include "commands/trigger.h"
 #include "compat.h"
+#include "index/plan.h"
 #include "miscadmin.h"
 #include "pgstat.h"
 #include "write/direct.h"
@@ -56,6 +57,14 @@ direct_table_fault(Relation rel, const BulkOptions *options)
 		return "has an access method other than heap";
 	if (RelationIsUsedAsCatalogTable(rel))
 		return "is a catalog for logical decoding";
+	return fault;
+}
+
+const char *
+direct_partition_fault(Relation rel, const BulkOptions *options)
+{
+	const char *fault = direct_table_fault(rel, options);
+
 	if (fault == NULL && rel->rd_rel->relhasindex && RelationGetIndexList(rel) != NIL)
 		fault = "has indexes";
 	return fault;
@@ -64,9 +73,16 @@ direct_table_fault(Relation rel, const BulkOptions *options)
 const char *
 direct_refusal(Relation rel, const BulkOptions *options)
 {
-	const char *fault = rel->rd_rel->relkind == RELKIND_PARTITIONED_TABLE ?
-		checks_fault(rel, options) : direct_table_fault(rel, options);
+	const char *fault;
 
+	if (rel->rd_rel->relkind == RELKIND_PARTITIONED_TABLE)
+		fault = checks_fault(rel, options);
+	else
+	{
+		fault = direct_table_fault(rel, options);
+		if (fault == NULL)
+			fault = plan_fault(rel);
+	}
 	return fault == NULL ? NULL : psprintf("it %s", fault);
 }
 
@@ -85,7 +101,7 @@ direct_partition_refusal(Relation rel, const BulkOptions *options)
 
 		CHECK_FOR_INTERRUPTS();
 		if (part->rd_rel->relkind != RELKIND_PARTITIONED_TABLE)
-			fault = direct_table_fault(part, options);
+			fault = direct_partition_fault(part, options);
 		if (fault != NULL)
 			refusal = psprintf("partition \"%s\" %s",
 							   RelationGetRelationName(part), fault);

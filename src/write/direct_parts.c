@@ -172,7 +172,7 @@ open_part(void *arg, ResultRelInfo *rri)
 	PartsWriter *writer = arg;
 	EState	   *estate = writer->base.estate;
 	Relation	rel = rri->ri_RelationDesc;
-	const char *fault = direct_table_fault(rel, writer->options);
+	const char *fault = direct_partition_fault(rel, writer->options);
 	Part	   *part;
 
 	if (fault != NULL)

@@ -1,0 +1,343 @@
+/*
+ * btree.c
+ *		See btree.h.
+ *
+ * Each level has a page in hand and holds back its newest item: when the next one
+ * comes it is clear whether the held one belongs on that page or begins the next.
+ */
+#include "postgres.h"
+
+#include "access/nbtree.h"
+#include "compat.h"
+#include "index/btree.h"
+#include "index/bulk.h"
+#include "miscadmin.h"
+
+/* A posting list may have a tenth of a page, as the server has it. */
+#define POSTING_MOST (MAXALIGN_DOWN(BLCKSZ * 10 / 100) - sizeof(ItemIdData))
+#define POSTING_ROWS (POSTING_MOST / sizeof(ItemPointerData))
+
+typedef struct Level
+{
+	uint32		number;			/* 0: leaves */
+	Page		page;
+	BlockNumber block;
+	int			nitems;			/* on the page, the held one not counted */
+	Size		room;			/* to leave free on a page */
+	IndexTuple	low;			/* the page's lower bound, for its parent */
+	struct Level *parent;		/* NULL: none yet */
+
+	/* the newest item */
+	IndexTuple	held;			/* room for any */
+	Size		held_size;		/* 0: there is none */
+	Size		held_posting;	/* of that, the posting list's part */
+} Level;
+
+struct Btree
+{
+	Relation	heap;
+	Relation	index;
+	BTScanInsert order;
+	bool		deduplicate;
+	BulkPages  *pages;
+	BlockNumber nblocks;		/* given out, the meta page's included */
+	Level	   *leaves;			/* NULL: no row has come */
+	double		nrows;
+
+	/* the key in hand, and those of its rows that are not in a page */
+	IndexTuple	key;
+	int			nwaiting;
+	ItemPointerData waiting[POSTING_ROWS];
+};
+
+/* ---- pages ---- */
+
+static Page
+begin_page(Btree *btree, uint32 level)
+{
+	Page		page = bulk_page(btree->pages);
+	BTPageOpaque opaque;
+
+	_bt_pageinit(page, BLCKSZ);
+	opaque = BTPageGetOpaque(page);
+	opaque->btpo_prev = opaque->btpo_next = P_NONE;
+	opaque->btpo_level = level;
+	opaque->btpo_flags = level == 0 ? BTP_LEAF : 0;
+	opaque->btpo_cycleid = 0;
+	/* the first item pointer is the high key's */
+	((PageHeader) page)->pd_lower += sizeof(ItemIdData);
+	return page;
+}
+
+static Level *
+begin_level(Btree *btree, uint32 number)
+{
+	Level	   *level = palloc0(sizeof(Level));
+
+	level->number = number;
+	level->page = begin_page(btree, number);
+	level->block = btree->nblocks++;
+	level->room = number == 0 ? BTGetTargetPageFreeSpace(btree->index) :
+		BLCKSZ * (100 - BTREE_NONLEAF_FILLFACTOR) / 100;
+	level->held = palloc(BLCKSZ);
+
+	/* nothing is below the first page */
+	level->low = palloc0(sizeof(IndexTupleData));
+	level->low->t_info = sizeof(IndexTupleData);
+	BTreeTupleSetNAtts(level->low, 0, false);
+	return level;
+}
+
+/* Copies an item to the page, without an item pointer. */
+static LocationIndex
+copy_item(Page page, const void *item, Size size)
+{
+	PageHeader	header = (PageHeader) page;
+
+	header->pd_upper -= MAXALIGN(size);
+	memcpy((char *) page + header->pd_upper, item, size);
+	memset((char *) page + header->pd_upper + size, 0, MAXALIGN(size) - size);
+	return header->pd_upper;
+}
+
+static void
+append_item(Level *level, const void *item, Size size)
+{
+	PageHeader	header = (PageHeader) level->page;
+	LocationIndex at = copy_item(level->page, item, size);
+
+	ItemIdSetNormal((ItemId) ((char *) header + header->pd_lower), at, size);
+	header->pd_lower += sizeof(ItemIdData);
+	level->nitems++;
+}
+
+/* Whether the held item will be a bare downlink. */
+static inline bool
+held_is_bare(const Level *level)
+{
+	return level->number > 0 && level->nitems == 0;
+}
+
+/* The held item's place is on the page in hand. */
+static void
+place_held(Level *level)
+{
+	if (held_is_bare(level))
+	{
+		IndexTupleData bare = *level->held;
+
+		bare.t_info = sizeof(IndexTupleData);
+		BTreeTupleSetNAtts(&bare, 0, false);
+		append_item(level, &bare, sizeof(bare));
+	}
+	else
+		append_item(level, level->held, level->held_size);
+	level->held_size = 0;
+}
+
+/*
+ * Whether the held item begins the next page, now that one of a size comes behind
+ * it: where both do not fit, with room for the TID that a leaf's high key may
+ * need, or where the page has what the fill factor wants.
+ */
+static inline bool
+is_full(const Level *level, Size size)
+{
+	const PageHeaderData *header = (const PageHeaderData *) level->page;
+	Size		held = held_is_bare(level) ? sizeof(IndexTupleData) :
+		MAXALIGN(level->held_size);
+	int			left = (int) header->pd_upper - (int) header->pd_lower -
+		(int) (held + 2 * sizeof(ItemIdData));
+	int			need = size + (level->number == 0 ? MAXALIGN(sizeof(ItemPointerData)) : 0);
+
+	return left < need ||
+		(left + (int) level->held_posting < (int) level->room && level->nitems > 0);
+}
+
+static void add_item(Btree *btree, Level *level, IndexTuple item, Size posting);
+
+/* Tells the parent of the page in hand. */
+static void
+link_page(Btree *btree, Level *level)
+{
+	if (level->parent == NULL)
+		level->parent = begin_level(btree, level->number + 1);
+	BTreeTupleSetDownLink(level->low, level->block);
+	add_item(btree, level->parent, level->low, 0);
+	pfree(level->low);
+	level->low = NULL;
+}
+
+/* What the held item leaves as the upper bound of the page before it. */
+static IndexTuple
+form_high_key(Btree *btree, Level *level)
+{
+	OffsetNumber last = PageGetMaxOffsetNumber(level->page);
+	IndexTuple	before;
+
+	if (level->number > 0)
+		return CopyIndexTuple(level->held);
+	before = (IndexTuple) PageGetItem(level->page, PageGetItemId(level->page, last));
+	return _bt_truncate(btree->index, before, level->held, btree->order);
+}
+
+/* The held item begins a new page. */
+static void
+turn_page(Btree *btree, Level *level)
+{
+	BlockNumber block = btree->nblocks++;
+	IndexTuple	high = form_high_key(btree, level);
+	Size		size = IndexTupleSize(high);
+	Page		page = level->page;
+
+	CHECK_FOR_INTERRUPTS();
+	Assert(level->nitems > 0);
+	ItemIdSetNormal(PageGetItemId(page, P_HIKEY), copy_item(page, high, size), size);
+	Assert(((PageHeader) page)->pd_lower <= ((PageHeader) page)->pd_upper);
+	BTPageGetOpaque(page)->btpo_next = block;
+	link_page(btree, level);
+	level->low = high;
+	bulk_put(btree->pages, level->block, page);
+
+	level->page = begin_page(btree, level->number);
+	BTPageGetOpaque(level->page)->btpo_prev = level->block;
+	level->block = block;
+	level->nitems = 0;
+}
+
+/* posting: bytes of the item that are a posting list. */
+static void
+add_item(Btree *btree, Level *level, IndexTuple item, Size posting)
+{
+	Size		size = IndexTupleSize(item);
+
+	if (unlikely(MAXALIGN(size) > COMPAT_BT_MAX_ITEM_SIZE(level->page)))
+		_bt_check_third_page(btree->index, btree->heap, level->number == 0,
+							 level->page, item);
+	if (level->held_size > 0)
+	{
+		if (is_full(level, MAXALIGN(size)))
+			turn_page(btree, level);
+		place_held(level);
+	}
+	memcpy(level->held, item, size);
+	level->held_size = size;
+	level->held_posting = posting;
+}
+
+/* The last page of a level has no high key, nor an item pointer for it. */
+static void
+close_last_page(Page page)
+{
+	PageHeader	header = (PageHeader) page;
+	ItemId		items = PageGetItemId(page, P_HIKEY);
+
+	memmove(items, items + 1,
+			(PageGetMaxOffsetNumber(page) - 1) * sizeof(ItemIdData));
+	header->pd_lower -= sizeof(ItemIdData);
+}
+
+/* ---- rows ---- */
+
+/* What waits becomes an item. */
+static void
+flush_rows(Btree *btree)
+{
+	if (btree->nwaiting == 1)
+	{
+		btree->key->t_tid = btree->waiting[0];
+		add_item(btree, btree->leaves, btree->key, 0);
+	}
+	else if (btree->nwaiting > 1)
+	{
+		IndexTuple	item = _bt_form_posting(btree->key, btree->waiting, btree->nwaiting);
+
+		add_item(btree, btree->leaves, item,
+				 IndexTupleSize(item) - BTreeTupleGetPostingOffset(item));
+		pfree(item);
+	}
+	btree->nwaiting = 0;
+}
+
+Btree *
+btree_open(Relation heap, Relation index)
+{
+	Btree	   *btree = palloc0(sizeof(Btree));
+
+	btree->heap = heap;
+	btree->index = index;
+	btree->order = _bt_mkscankey(index, NULL);
+	btree->order->allequalimage = _bt_allequalimage(index, true);
+	btree->deduplicate = btree->order->allequalimage &&
+		!index->rd_index->indisunique && BTGetDeduplicateItems(index);
+	btree->nblocks = BTREE_METAPAGE + 1;
+	btree->pages = bulk_open(index);
+	return btree;
+}
+
+void
+btree_end_key(Btree *btree)
+{
+	flush_rows(btree);
+}
+
+void
+btree_key(Btree *btree, IndexTuple key)
+{
+	btree->key = key;
+}
+
+void
+btree_rows(Btree *btree, const RowId *rows, uint32 n)
+{
+	Size		size = IndexTupleSize(btree->key);
+
+	if (btree->leaves == NULL)
+		btree->leaves = begin_level(btree, 0);
+	btree->nrows += n;
+	if (!btree->deduplicate)
+	{
+		for (uint32 i = 0; i < n; i++)
+		{
+			row_tid(rows[i], &btree->key->t_tid);
+			add_item(btree, btree->leaves, btree->key, 0);
+		}
+		return;
+	}
+	for (uint32 i = 0; i < n; i++)
+	{
+		if (btree->nwaiting > 0 &&
+			MAXALIGN(size + (btree->nwaiting + 1) * sizeof(ItemPointerData)) > POSTING_MOST)
+			flush_rows(btree);
+		row_tid(rows[i], &btree->waiting[btree->nwaiting++]);
+	}
+}
+
+double
+btree_close(Btree *btree)
+{
+	BlockNumber root = P_NONE;
+	uint32		height = 0;
+	Page		meta;
+
+	flush_rows(btree);
+	for (Level *level = btree->leaves; level != NULL; level = level->parent)
+	{
+		place_held(level);
+		if (level->parent != NULL)
+			link_page(btree, level);
+		else
+		{
+			BTPageGetOpaque(level->page)->btpo_flags |= BTP_ROOT;
+			root = level->block;
+			height = level->number;
+		}
+		close_last_page(level->page);
+		bulk_put(btree->pages, level->block, level->page);
+	}
+	meta = bulk_page(btree->pages);
+	_bt_initmetapage(meta, root, height, btree->order->allequalimage);
+	bulk_put(btree->pages, BTREE_METAPAGE, meta);
+	bulk_close(btree->pages);
+	return btree->nrows;
+}

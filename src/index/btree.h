@@ -1,0 +1,42 @@
+/*
+ * btree.h
+ *		A btree's pages from keys that come in order.
+ *
+ * The pages are those that the server's own build makes (nbtsort.c, the layout is
+ * nbtree.h's): the same fill factors, posting lists, truncated high keys.  What
+ * nbtree exports is used for that (_bt_truncate, _bt_form_posting).  In contrast to
+ * it no tuple is sorted, and a key that many rows have is formed once.
+ *
+ * The storage must be new and empty.  Until btree_close the file has no meta page,
+ * so that nobody takes it for an index.
+ */
+#ifndef PGBULK_BTREE_H
+#define PGBULK_BTREE_H
+
+#include "postgres.h"
+
+#include "access/itup.h"
+#include "index/presort.h"
+#include "utils/rel.h"
+
+typedef struct Btree Btree;
+
+/* Memory: the current context. */
+extern Btree *btree_open(Relation heap, Relation index);
+
+/* The next key, in order; the tuple must stay until btree_end_key. */
+extern void btree_key(Btree *btree, IndexTuple key);
+
+/* Lets go of the key in hand, if there is one. */
+extern void btree_end_key(Btree *btree);
+
+/*
+ * Rows with that key, by TID.  Errors: 54000 for a key that is too large for
+ * the index.
+ */
+extern void btree_rows(Btree *btree, const RowId *rows, uint32 n);
+
+/* Returns the number of rows. */
+extern double btree_close(Btree *btree);
+
+#endif							/* PGBULK_BTREE_H */

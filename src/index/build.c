@@ -1,0 +1,206 @@
+/*
+ * build.c
+ *		See build.h.
+ */
+#include "postgres.h"
+
+#include "access/genam.h"
+#include "access/tableam.h"
+#include "catalog/index.h"
+#include "catalog/pg_am_d.h"
+#include "catalog/storage_xlog.h"
+#include "compat.h"
+#include "executor/executor.h"
+#include "index/btree.h"
+#include "index/build.h"
+#include "index/presort.h"
+#include "miscadmin.h"
+#include "storage/smgr.h"
+#include "utils/memutils.h"
+#include "utils/snapmgr.h"
+
+typedef struct BtreeBuild
+{
+	Relation	heap;
+	Relation	index;
+	Shape	   *shape;
+	Presort    *presort;
+	Btree	   *btree;
+	bool		unique;
+	bool		nulls_not_distinct;
+
+	/* the key in hand */
+	const char *image;
+	bool		judged;			/* no two living rows may have it */
+	bool		taken;			/* one has */
+} BtreeBuild;
+
+/* ---- btrees ---- */
+
+static void
+put_row(Relation index, ItemPointer tid, Datum *values, bool *isnull,
+		bool alive, void *state)
+{
+	BtreeBuild *build = state;
+
+	presort_put(build->presort, tid, values, isnull, alive);
+}
+
+static void
+raise_duplicate(const BtreeBuild *build)
+{
+	Datum		values[INDEX_MAX_KEYS];
+	bool		isnull[INDEX_MAX_KEYS];
+	char	   *key;
+
+	shape_values(build->shape, build->image, values, isnull);
+	key = BuildIndexValueDescription(build->index, values, isnull);
+	ereport(ERROR,
+			(errcode(ERRCODE_UNIQUE_VIOLATION),
+			 errmsg("duplicate key value violates unique constraint \"%s\"",
+					RelationGetRelationName(build->index)),
+			 key ? errdetail("Key %s already exists.", key) : 0,
+			 errtableconstraint(build->heap, RelationGetRelationName(build->index))));
+}
+
+static void
+take_key(void *arg, const char *image, Size size, bool equal)
+{
+	BtreeBuild *build = arg;
+
+	build->image = image;
+	if (!equal)
+	{
+		build->judged = build->unique &&
+			(build->nulls_not_distinct || !shape_has_null(build->shape, image));
+		build->taken = false;
+	}
+	/* before its tuple goes */
+	btree_end_key(build->btree);
+	btree_key(build->btree, shape_tuple(build->shape, image));
+}
+
+static void
+take_rows(void *arg, const RowId *rows, uint32 n)
+{
+	BtreeBuild *build = arg;
+
+	if (build->judged)
+		for (uint32 i = 0; i < n; i++)
+		{
+			if (!row_alive(rows[i]))
+				continue;
+			if (build->taken)
+				raise_duplicate(build);
+			build->taken = true;
+		}
+	btree_rows(build->btree, rows, n);
+}
+
+static BuildResult
+build_btree(Relation heap, Relation index, IndexInfo *info, Size memory)
+{
+	BtreeBuild	build = {
+		.heap = heap,
+		.index = index,
+		.shape = shape_open(index),
+		.unique = info->ii_Unique,
+		.nulls_not_distinct = info->ii_NullsNotDistinct
+	};
+	PresortSink sink = {.key = take_key,.rows = take_rows,.arg = &build};
+	BuildResult result;
+
+	build.presort = presort_open(build.shape, memory);
+	result.heap_rows = table_index_build_scan(heap, index, info, false, false,
+											  put_row, &build, NULL);
+	build.btree = btree_open(heap, index);
+	presort_finish(build.presort, &sink);
+	result.index_rows = btree_close(build.btree);
+	result.runs = presort_runs(build.presort);
+	presort_close(build.presort);
+	return result;
+}
+
+/* ---- all else ---- */
+
+static BuildResult
+build_other(Relation heap, Relation index, IndexInfo *info)
+{
+	IndexBuildResult *built = index->rd_indam->ambuild(heap, index, info);
+	BuildResult result = {
+		.heap_rows = built->heap_tuples,
+		.index_rows = built->index_tuples
+	};
+
+	return result;
+}
+
+/*
+ * Each row asks the index for others that exclude it, as it would have when
+ * it was inserted.
+ */
+static void
+check_exclusion(Relation heap, Relation index, IndexInfo *info)
+{
+	EState	   *estate = CreateExecutorState();
+	ExprContext *econtext = GetPerTupleExprContext(estate);
+	TupleTableSlot *slot = table_slot_create(heap, NULL);
+	ExprState  *predicate = ExecPrepareQual(info->ii_Predicate, estate);
+	Snapshot	snapshot = RegisterSnapshot(GetLatestSnapshot());
+	TableScanDesc scan = compat_table_beginscan(heap, snapshot);
+	Datum		values[INDEX_MAX_KEYS];
+	bool		isnull[INDEX_MAX_KEYS];
+
+	econtext->ecxt_scantuple = slot;
+	while (table_scan_getnextslot(scan, ForwardScanDirection, slot))
+	{
+		CHECK_FOR_INTERRUPTS();
+		ResetExprContext(econtext);
+		if (predicate != NULL && !ExecQual(predicate, econtext))
+			continue;
+		FormIndexDatum(info, slot, estate, values, isnull);
+		check_exclusion_constraint(heap, index, info, &slot->tts_tid, values,
+								   isnull, estate, false);
+	}
+	table_endscan(scan);
+	UnregisterSnapshot(snapshot);
+	ExecDropSingleTupleTableSlot(slot);
+	FreeExecutorState(estate);
+	/* made in that state */
+	info->ii_ExpressionsState = NIL;
+	info->ii_PredicateState = NULL;
+}
+
+/* What is left of an unlogged index after a crash. */
+static void
+make_init_fork(Relation index)
+{
+	if (index->rd_rel->relpersistence != RELPERSISTENCE_UNLOGGED ||
+		smgrexists(RelationGetSmgr(index), INIT_FORKNUM))
+		return;
+	smgrcreate(RelationGetSmgr(index), INIT_FORKNUM, false);
+	log_smgrcreate(&index->rd_locator, INIT_FORKNUM);
+	index->rd_indam->ambuildempty(index);
+}
+
+BuildResult
+build_index(Relation heap, Relation index, Size memory)
+{
+	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext,
+												  "bulk_load index",
+												  ALLOCSET_DEFAULT_SIZES);
+	MemoryContext old = MemoryContextSwitchTo(context);
+	IndexInfo  *info = BuildIndexInfo(index);
+	BuildResult result;
+
+	if (index->rd_rel->relam == BTREE_AM_OID)
+		result = build_btree(heap, index, info, memory);
+	else
+		result = build_other(heap, index, info);
+	if (info->ii_ExclusionOps != NULL)
+		check_exclusion(heap, index, info);
+	make_init_fork(index);
+	MemoryContextSwitchTo(old);
+	MemoryContextDelete(context);
+	return result;
+}

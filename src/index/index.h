@@ -1,0 +1,29 @@
+/*
+ * index.h
+ *		The index phase: after the rows, their index entries.
+ *
+ * A direct writer puts rows into the table without index entries; index_run makes
+ * up for that.  Each index is built anew in a file of its own while readers go on with
+ * the old one; the old file gives way when the transaction commits.  Whoever
+ * reads the table by then must be done before: the lock for that, ACCESS EXCLUSIVE
+ * on the indexes alone, is taken at the end.
+ */
+#ifndef PGBULK_INDEX_H
+#define PGBULK_INDEX_H
+
+#include "postgres.h"
+
+#include "index/plan.h"
+#include "nodes/pg_list.h"
+#include "utils/rel.h"
+
+/*
+ * The entries of all rows; nothing if the plans say insert, as all do then.  The table is locked
+ * against other writers, and all rows of the load are in it.  No
+ * subtransaction of the load is open.  rows: how many they are.
+ *
+ * Errors: as build_index; 55006 where an index is being used by this session.
+ */
+extern void index_run(Relation heap, List *plans, int64 rows);
+
+#endif							/* PGBULK_INDEX_H */

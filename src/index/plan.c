@@ -1,0 +1,98 @@
+/*
+ * plan.c
+ *		See plan.h.
+ */
+#include "postgres.h"
+
+#include "access/genam.h"
+#include "catalog/pg_am_d.h"
+#include "index/plan.h"
+#include "storage/bufmgr.h"
+#include "utils/relcache.h"
+
+static const char *
+find_fault(Relation index)
+{
+	const char *name = RelationGetRelationName(index);
+	Form_pg_index form = index->rd_index;
+
+	if (!form->indisvalid || !form->indisready)
+		return psprintf("has an index that is not valid, \"%s\"", name);
+	if (form->indisunique && index->rd_rel->relam != BTREE_AM_OID &&
+		!form->indisexclusion)
+		return psprintf("has a unique index that is not a btree, \"%s\"", name);
+	/* open once, by the caller: scans of this session would lose their file */
+	if (index->rd_refcnt > 1)
+		return psprintf("has an index that this session is using, \"%s\"", name);
+	return NULL;
+}
+
+const char *
+plan_fault(Relation rel)
+{
+	const char *fault = NULL;
+	ListCell   *lc;
+
+	foreach(lc, RelationGetIndexList(rel))
+	{
+		Relation	index = index_open(lfirst_oid(lc), AccessShareLock);
+
+		fault = find_fault(index);
+		index_close(index, NoLock);
+		if (fault != NULL)
+			break;
+	}
+	return fault;
+}
+
+static void
+choose_method(IndexPlan *plan, const BulkOptions *options, bool direct)
+{
+	if (!direct)
+	{
+		plan->method = INDEX_INSERT;
+		plan->reason = "the writer is buffered";
+		return;
+	}
+	plan->method = INDEX_REBUILD;
+	if (options->indexes == BULK_INDEXES_REBUILD)
+		plan->reason = "option \"indexes\"";
+	else if (plan->heap_blocks == 0)
+		plan->reason = "the table was empty";
+	else
+		plan->reason = "the writer is direct";
+}
+
+List *
+plan_indexes(Relation rel, const BulkOptions *options, bool direct)
+{
+	List	   *plans = NIL;
+	ListCell   *lc;
+
+	foreach(lc, RelationGetIndexList(rel))
+	{
+		IndexPlan  *plan = palloc0(sizeof(IndexPlan));
+		Relation	index = index_open(lfirst_oid(lc), AccessShareLock);
+
+		plan->relid = lfirst_oid(lc);
+		plan->name = pstrdup(RelationGetRelationName(index));
+		plan->heap_blocks = RelationGetNumberOfBlocks(rel);
+		choose_method(plan, options, direct);
+		index_close(index, NoLock);
+		plans = lappend(plans, plan);
+	}
+	return plans;
+}
+
+const char *
+plan_method_name(IndexMethod method)
+{
+	switch (method)
+	{
+		case INDEX_INSERT:
+			return "insert";
+		case INDEX_REBUILD:
+			return "rebuild";
+	}
+	pg_unreachable();
+}

@@ -1,0 +1,48 @@
+/*
+ * plan.h
+ *		Which index gets its entries how, and why.
+ */
+#ifndef PGBULK_PLAN_H
+#define PGBULK_PLAN_H
+
+#include "postgres.h"
+
+#include "nodes/pg_list.h"
+#include "options.h"
+#include "utils/rel.h"
+
+typedef enum IndexMethod
+{
+	INDEX_INSERT,				/* row by row, as they come */
+	INDEX_REBUILD				/* anew, after the rows */
+} IndexMethod;
+
+typedef struct IndexPlan
+{
+	Oid			relid;
+	char	   *name;
+	BlockNumber heap_blocks;	/* of the table before the load */
+	IndexMethod method;
+	const char *reason;
+
+	/* what came of it */
+	double		seconds;		/* 0 for what happened together with the rows */
+	int			runs;			/* sorted runs that went to temporary files */
+} IndexPlan;
+
+/*
+ * What an index of the table has that it cannot be built anew ("has an
+ * index that is not valid"), or NULL.
+ */
+extern const char *plan_fault(Relation rel);
+
+/*
+ * A plan for each index of a plain table, by OID; direct: the writer
+ * makes no entries.  Memory: the current context.
+ */
+extern List *plan_indexes(Relation rel, const BulkOptions *options, bool direct);
+
+/* The method's word in options and results. */
+extern const char *plan_method_name(IndexMethod method);
+
+#endif							/* PGBULK_PLAN_H */

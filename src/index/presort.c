@@ -1,0 +1,711 @@
+/*
+ * presort.c
+ *		See presort.h.
+ *
+ * Rows are looked up in the hash table some hundreds at a time, in passes that
+ * have the next one's memory fetched: one by one, each would wait for it.
+ */
+#include "postgres.h"
+
+#include "index/keysort.h"
+#include "index/presort.h"
+#include "index/runs.h"
+#include "miscadmin.h"
+#include "utils/memutils.h"
+
+#define ARENA_BLOCK (1024 * 1024)
+#define STAGED_ROWS 256
+#define FIRST_SLOTS 4096
+
+/* After so many rows it is seen whether grouping pays. */
+#define ROWS_TO_JUDGE 32768
+#define TOO_MANY_GROUPS 0.7
+
+/* What a group will take when it is sorted, its sort string guessed. */
+#define GROUP_SORT_SIZE (2 * sizeof(SortItem) + sizeof(SortString) + 2 * sizeof(uint32) + 1)
+#define STRING_GUESS 2			/* times the image */
+
+#if defined(__GNUC__) || defined(__clang__)
+#define fetch_ahead(address) __builtin_prefetch(address)
+#else
+#define fetch_ahead(address) ((void) 0)
+#endif
+
+typedef struct Group
+{
+	const char *image;
+	uint32		size;			/* a multiple of MAXALIGN */
+	uint32		nrows;
+} Group;
+
+typedef struct Arena
+{
+	char	   *next;
+	Size		left;
+	Size		taken;
+} Arena;
+
+struct Presort
+{
+	Shape	   *shape;
+	Size		budget;
+	MemoryContext context;		/* of this and the runs */
+	MemoryContext memory;		/* of the run in hand */
+	Runs	   *runs;			/* NULL: everything has fit so far */
+	BlockNumber block;			/* of the row put last */
+	RowId		last_row;
+	bool		unordered;		/* rows did not come by TID */
+
+	/* integers */
+	SortItem   *items;
+	Size		nitems;
+	Size		items_room;
+	RowId	   *nulls;
+	Size		nnulls;
+	Size		nulls_room;
+
+	/* all else: rows and the groups they belong to */
+	Arena		arena;
+	Group	   *groups;
+	Size		ngroups;
+	Size		groups_room;
+	RowId	   *rows;
+	uint32	   *owners;
+	Size		nrows;
+	Size		rows_room;
+	uint64	   *slots;			/* hash << 32 | group + 1; NULL: grouping is given up */
+	Size		nslots;
+
+	/* rows on their way into groups */
+	StringInfoData stage;
+	int			nstaged;
+	uint32		offsets[STAGED_ROWS + 1];
+	uint32		hashes[STAGED_ROWS];
+	RowId		staged[STAGED_ROWS];
+};
+
+static void
+poll_interrupts(void)
+{
+	CHECK_FOR_INTERRUPTS();
+}
+
+/* ---- memory ---- */
+
+static char *
+arena_take(Presort *presort, Size size)
+{
+	Arena	   *arena = &presort->arena;
+	char	   *result;
+
+	size = MAXALIGN(size);
+	if (size > arena->left)
+	{
+		Size		block = Max(size, ARENA_BLOCK);
+
+		arena->next = MemoryContextAllocHuge(presort->memory, block);
+		arena->left = block;
+	}
+	result = arena->next;
+	arena->next += size;
+	arena->left -= size;
+	arena->taken += size;
+	return result;
+}
+
+/* Room for one more in an array. */
+static void *
+make_room(Presort *presort, void *array, Size n, Size *room, Size size)
+{
+	if (n < *room)
+		return array;
+	*room = Max(2 * *room, 1024);
+	if (array == NULL)
+		return MemoryContextAllocHuge(presort->memory, *room * size);
+	return repalloc_huge(array, *room * size);
+}
+
+/* Begins a run with nothing in it. */
+static void
+begin_run(Presort *presort)
+{
+	MemoryContextReset(presort->memory);
+	presort->items = NULL;
+	presort->nulls = presort->rows = NULL;
+	presort->groups = NULL;
+	presort->owners = NULL;
+	presort->nitems = presort->items_room = 0;
+	presort->nnulls = presort->nulls_room = 0;
+	presort->ngroups = presort->groups_room = 0;
+	presort->nrows = presort->rows_room = 0;
+	memset(&presort->arena, 0, sizeof(Arena));
+	presort->unordered = false;
+	presort->last_row = 0;
+	presort->slots = NULL;
+	if (!presort->shape->integer)
+	{
+		presort->nslots = FIRST_SLOTS;
+		presort->slots = MemoryContextAllocZero(presort->memory,
+												FIRST_SLOTS * sizeof(uint64));
+	}
+}
+
+Presort *
+presort_open(Shape *shape, Size budget)
+{
+	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "presort",
+												  ALLOCSET_DEFAULT_SIZES);
+	MemoryContext old = MemoryContextSwitchTo(context);
+	Presort    *presort = palloc0(sizeof(Presort));
+
+	presort->shape = shape;
+	presort->budget = budget;
+	presort->context = context;
+	presort->memory = AllocSetContextCreate(context, "presort run",
+											ALLOCSET_DEFAULT_SIZES);
+	presort->block = InvalidBlockNumber;
+	initStringInfo(&presort->stage);
+	begin_run(presort);
+	MemoryContextSwitchTo(old);
+	return presort;
+}
+
+void
+presort_close(Presort *presort)
+{
+	if (presort->runs != NULL)
+		runs_close(presort->runs);
+	MemoryContextDelete(presort->context);
+}
+
+int
+presort_runs(const Presort *presort)
+{
+	return presort->runs == NULL ? 0 : runs_count(presort->runs);
+}
+
+/* What the run takes, and will take when it is sorted. */
+static Size
+memory_needed(const Presort *presort)
+{
+	Size		rows = presort->nrows * (2 * sizeof(RowId) + sizeof(uint32));
+	Size		groups = presort->ngroups * (sizeof(Group) + GROUP_SORT_SIZE);
+
+	return presort->nitems * 2 * sizeof(SortItem) + presort->nnulls * sizeof(RowId) +
+		rows + groups + presort->arena.taken * (1 + STRING_GUESS) +
+		(presort->slots ? presort->nslots * sizeof(uint64) : 0);
+}
+
+/* ---- grouping ---- */
+
+/* Of an image, which is whole words. */
+static inline uint32
+hash_image(const char *image, Size size)
+{
+	uint64		hash = size * UINT64CONST(0x9E3779B97F4A7C15);
+
+	for (Size at = 0; at < size; at += sizeof(uint64))
+	{
+		uint64		word;
+
+		memcpy(&word, image + at, sizeof(word));
+		hash = (hash ^ word) * UINT64CONST(0xD6E8FEB86659FD93);
+		hash ^= hash >> 32;
+	}
+	return (uint32) (hash ^ hash >> 29);
+}
+
+static void
+grow_slots(Presort *presort)
+{
+	Size		nslots = presort->nslots * 2;
+	uint64	   *slots;
+
+	slots = MemoryContextAllocExtended(presort->memory, nslots * sizeof(uint64),
+									   MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO);
+	for (Size i = 0; i < presort->nslots; i++)
+	{
+		uint64		slot = presort->slots[i];
+		Size		at;
+
+		if (slot == 0)
+			continue;
+		at = (slot >> 32) & (nslots - 1);
+		while (slots[at] != 0)
+			at = (at + 1) & (nslots - 1);
+		slots[at] = slot;
+	}
+	pfree(presort->slots);
+	presort->slots = slots;
+	presort->nslots = nslots;
+}
+
+static uint32
+add_group(Presort *presort, const char *image, Size size)
+{
+	Group	   *group;
+	char	   *copy = arena_take(presort, size);
+
+	presort->groups = make_room(presort, presort->groups, presort->ngroups,
+								&presort->groups_room, sizeof(Group));
+	group = &presort->groups[presort->ngroups];
+	memcpy(copy, image, size);
+	group->image = copy;
+	group->size = size;
+	group->nrows = 0;
+	return presort->ngroups++;
+}
+
+static uint32
+find_group(Presort *presort, const char *image, Size size, uint32 hash)
+{
+	Size		mask = presort->nslots - 1;
+	Size		at = hash & mask;
+	uint32		number;
+
+	for (; presort->slots[at] != 0; at = (at + 1) & mask)
+	{
+		const Group *group;
+
+		if ((uint32) (presort->slots[at] >> 32) != hash)
+			continue;
+		number = (uint32) presort->slots[at] - 1;
+		group = &presort->groups[number];
+		if (group->size == size && memcmp(group->image, image, size) == 0)
+			return number;
+	}
+	number = add_group(presort, image, size);
+	presort->slots[at] = (uint64) hash << 32 | (number + 1);
+	return number;
+}
+
+/* Has the memory that find_group will look at fetched. */
+static void
+fetch_groups(const Presort *presort)
+{
+	Size		mask = presort->nslots - 1;
+	uint32		numbers[STAGED_ROWS];
+
+	for (int i = 0; i < presort->nstaged; i++)
+		fetch_ahead(&presort->slots[presort->hashes[i] & mask]);
+	for (int i = 0; i < presort->nstaged; i++)
+	{
+		numbers[i] = (uint32) presort->slots[presort->hashes[i] & mask];
+		if (numbers[i] > 0)
+			fetch_ahead(&presort->groups[numbers[i] - 1]);
+	}
+	for (int i = 0; i < presort->nstaged; i++)
+		if (numbers[i] > 0)
+			fetch_ahead(presort->groups[numbers[i] - 1].image);
+}
+
+static void
+judge_grouping(Presort *presort)
+{
+	if (presort->slots == NULL || presort->nrows < ROWS_TO_JUDGE ||
+		presort->nrows >= 2 * ROWS_TO_JUDGE ||
+		presort->ngroups < TOO_MANY_GROUPS * presort->nrows)
+		return;
+	pfree(presort->slots);
+	presort->slots = NULL;
+}
+
+static void
+make_room_for_rows(Presort *presort)
+{
+	Size		room = presort->rows_room;
+
+	if (presort->nrows + presort->nstaged <= room)
+		return;
+	presort->rows = make_room(presort, presort->rows, room, &presort->rows_room,
+							  sizeof(RowId));
+	presort->owners = make_room(presort, presort->owners, room, &room,
+								sizeof(uint32));
+}
+
+/* Staged rows find their groups. */
+static void
+group_rows(Presort *presort)
+{
+	if (presort->nstaged == 0)
+		return;
+	make_room_for_rows(presort);
+	if (presort->slots != NULL)
+	{
+		while (presort->ngroups + presort->nstaged > presort->nslots / 2)
+			grow_slots(presort);
+		fetch_groups(presort);
+	}
+	for (int i = 0; i < presort->nstaged; i++)
+	{
+		const char *image = presort->stage.data + presort->offsets[i];
+		Size		size = presort->offsets[i + 1] - presort->offsets[i];
+		uint32		number = presort->slots == NULL ?
+			add_group(presort, image, size) :
+			find_group(presort, image, size, presort->hashes[i]);
+
+		presort->groups[number].nrows++;
+		presort->rows[presort->nrows] = presort->staged[i];
+		presort->owners[presort->nrows++] = number;
+	}
+	presort->nstaged = 0;
+	resetStringInfo(&presort->stage);
+	judge_grouping(presort);
+}
+
+static void
+stage_row(Presort *presort, RowId row, const Datum *values, const bool *isnull)
+{
+	int			i = presort->nstaged;
+	Size		size;
+
+	presort->offsets[i] = presort->stage.len;
+	size = shape_image(presort->shape, values, isnull, &presort->stage);
+	if (presort->slots != NULL)
+		presort->hashes[i] = hash_image(presort->stage.data + presort->offsets[i], size);
+	presort->offsets[i + 1] = presort->stage.len;
+	presort->staged[i] = row;
+	presort->nstaged++;
+	if (presort->nstaged == STAGED_ROWS || presort->stage.len > ARENA_BLOCK)
+		group_rows(presort);
+}
+
+static void
+put_integer(Presort *presort, RowId row, Datum value, bool isnull)
+{
+	if (isnull)
+	{
+		presort->nulls = make_room(presort, presort->nulls, presort->nnulls,
+								   &presort->nulls_room, sizeof(RowId));
+		presort->nulls[presort->nnulls++] = row;
+		return;
+	}
+	presort->items = make_room(presort, presort->items, presort->nitems,
+							   &presort->items_room, sizeof(SortItem));
+	presort->items[presort->nitems].key = shape_integer(presort->shape, value);
+	presort->items[presort->nitems++].value = row;
+}
+
+/* ---- handing out integers ---- */
+
+static int
+compare_rows(const void *a, const void *b)
+{
+	RowId		row_a = *(const RowId *) a;
+	RowId		row_b = *(const RowId *) b;
+
+	return (row_a > row_b) - (row_a < row_b);
+}
+
+/* Rows of one key; with HOT chains about they need not come in order. */
+static void
+hand_out_rows(const Presort *presort, RowId *rows, uint32 n, const PresortSink *sink)
+{
+	if (presort->unordered && n > 1)
+		qsort(rows, n, sizeof(RowId), compare_rows);
+	sink->rows(sink->arg, rows, n);
+}
+
+static void
+hand_out_nulls(Presort *presort, const PresortSink *sink)
+{
+	char		image[MAXIMUM_ALIGNOF] = {1};
+
+	if (presort->nnulls == 0)
+		return;
+	sink->key(sink->arg, image, sizeof(image), false);
+	hand_out_rows(presort, presort->nulls, presort->nnulls, sink);
+}
+
+static void
+hand_out_integers(Presort *presort, const PresortSink *sink)
+{
+	SortItem   *items = presort->items;
+	SortItem   *spare;
+	RowId	   *rows;
+	Size		n = presort->nitems;
+	Size		size = shape_integer_size(presort->shape);
+	char		image[SHAPE_INTEGER_IMAGE];
+
+	spare = MemoryContextAllocHuge(presort->memory, Max(n, 1) * sizeof(SortItem));
+	keysort_integers(items, spare, n, poll_interrupts);
+	rows = (RowId *) spare;
+	for (Size begin = 0, end; begin < n; begin = end)
+	{
+		for (end = begin; end < n && items[end].key == items[begin].key; end++)
+			rows[end - begin] = items[end].value;
+		shape_integer_image(presort->shape, items[begin].key, image);
+		sink->key(sink->arg, image, size, false);
+		hand_out_rows(presort, rows, end - begin, sink);
+	}
+}
+
+/* ---- handing out groups ---- */
+
+/* Groups on their way out. */
+typedef struct Sorted
+{
+	uint32	   *order;			/* groups as they sort */
+	uint8	   *equal;			/* whether one's key is the same as the one's before */
+	RowId	   *rows;			/* all rows, by group */
+	uint32	   *ends;			/* of each group's rows */
+} Sorted;
+
+static int
+compare_groups(const void *a, const void *b, void *arg)
+{
+	Presort    *presort = arg;
+	uint32		number_a = *(const uint32 *) a;
+	uint32		number_b = *(const uint32 *) b;
+	int			order;
+
+	order = shape_compare(presort->shape, presort->groups[number_a].image,
+						  presort->groups[number_b].image);
+	if (order != 0)
+		return order;
+	return (number_a > number_b) - (number_a < number_b);
+}
+
+static int
+compare_items(const void *a, const void *b, void *arg)
+{
+	return compare_groups(&keysort_string(a)->number, &keysort_string(b)->number, arg);
+}
+
+/* The sort strings do not tell these apart. */
+static void
+sort_tied(SortItem *items, size_t n, void *arg)
+{
+	CHECK_FOR_INTERRUPTS();
+	qsort_arg(items, n, sizeof(SortItem), compare_items, arg);
+}
+
+/* Puts the groups in the order of their sort strings. */
+static void
+sort_groups(Presort *presort, uint32 *order)
+{
+	Size		n = presort->ngroups;
+	SortHelp	help = {.tie = sort_tied,.poll = poll_interrupts,.arg = presort};
+	SortItem   *items;
+	SortItem   *spare;
+	StringInfoData string;
+
+	initStringInfo(&string);
+	items = MemoryContextAllocHuge(presort->memory, n * sizeof(SortItem));
+	spare = MemoryContextAllocHuge(presort->memory, n * sizeof(SortItem));
+	for (Size i = 0; i < n; i++)
+	{
+		SortString *copy;
+
+		if (i % STAGED_ROWS == 0)
+			CHECK_FOR_INTERRUPTS();
+		resetStringInfo(&string);
+		shape_string(presort->shape, presort->groups[i].image, &string);
+		copy = (SortString *) arena_take(presort, sizeof(SortString) + string.len);
+		copy->number = i;
+		copy->length = string.len;
+		memcpy(copy->bytes, string.data, string.len);
+		items[i].value = (uintptr_t) copy;
+	}
+	keysort_strings(items, spare, n, &help);
+	for (Size i = 0; i < n; i++)
+		order[i] = keysort_string(&items[i])->number;
+	pfree(items);
+	pfree(spare);
+	pfree(string.data);
+}
+
+/* Notes which groups are equal; false: they are not in order. */
+static bool
+verify_order(Presort *presort, const uint32 *order, uint8 *equal)
+{
+	const char *before = NULL;
+
+	for (Size i = 0; i < presort->ngroups; i++)
+	{
+		const char *image = presort->groups[order[i]].image;
+		int			compared = -1;
+
+		if (i % STAGED_ROWS == 0)
+			CHECK_FOR_INTERRUPTS();
+		if (before != NULL)
+			compared = shape_compare(presort->shape, before, image);
+		if (compared > 0)
+			return false;
+		equal[i] = compared == 0;
+		before = image;
+	}
+	return true;
+}
+
+/* Lays the rows of each group side by side, groups in order. */
+static void
+scatter_rows(const Presort *presort, Sorted *sorted)
+{
+	uint32		place = 0;
+
+	for (Size i = 0; i < presort->ngroups; i++)
+	{
+		uint32		number = sorted->order[i];
+
+		sorted->ends[number] = place;
+		place += presort->groups[number].nrows;
+	}
+	for (Size i = 0; i < presort->nrows; i++)
+		sorted->rows[sorted->ends[presort->owners[i]]++] = presort->rows[i];
+}
+
+/* Groups [begin, end) are equal to the index, but not the same. */
+static void
+hand_out_equals(Presort *presort, const Sorted *sorted, Size begin, Size end,
+				const PresortSink *sink)
+{
+	SortItem   *items;
+	SortItem   *spare;
+	Size		n = 0;
+	const Group *last = NULL;
+
+	for (Size i = begin; i < end; i++)
+		n += presort->groups[sorted->order[i]].nrows;
+	items = MemoryContextAllocHuge(presort->memory, n * sizeof(SortItem));
+	spare = MemoryContextAllocHuge(presort->memory, n * sizeof(SortItem));
+	n = 0;
+	for (Size i = begin; i < end; i++)
+	{
+		uint32		number = sorted->order[i];
+
+		for (uint32 row = presort->groups[number].nrows; row > 0; row--)
+		{
+			items[n].key = sorted->rows[sorted->ends[number] - row];
+			items[n++].value = number;
+		}
+	}
+	keysort_integers(items, spare, n, poll_interrupts);
+	for (Size i = 0; i < n; i++)
+	{
+		const Group *group = &presort->groups[items[i].value];
+
+		if (last == NULL || group->size != last->size ||
+			memcmp(group->image, last->image, group->size) != 0)
+			sink->key(sink->arg, group->image, group->size, last != NULL);
+		sink->rows(sink->arg, &items[i].key, 1);
+		last = group;
+	}
+	pfree(items);
+	pfree(spare);
+}
+
+static void
+hand_out_groups(Presort *presort, const PresortSink *sink)
+{
+	Size		n = presort->ngroups;
+	Sorted		sorted;
+
+	if (n == 0)
+		return;
+	if (presort->slots != NULL)
+		pfree(presort->slots);
+	presort->slots = NULL;
+
+	sorted.order = MemoryContextAllocHuge(presort->memory, n * sizeof(uint32));
+	sorted.equal = MemoryContextAllocHuge(presort->memory, n);
+	sort_groups(presort, sorted.order);
+	if (!verify_order(presort, sorted.order, sorted.equal))
+	{
+		qsort_arg(sorted.order, n, sizeof(uint32), compare_groups, presort);
+		if (!verify_order(presort, sorted.order, sorted.equal))
+			elog(ERROR, "keys of an index do not compare consistently");
+	}
+	sorted.rows = MemoryContextAllocHuge(presort->memory, presort->nrows * sizeof(RowId));
+	sorted.ends = MemoryContextAllocHuge(presort->memory, n * sizeof(uint32));
+	scatter_rows(presort, &sorted);
+
+	for (Size begin = 0, end; begin < n; begin = end)
+	{
+		const Group *group = &presort->groups[sorted.order[begin]];
+
+		for (end = begin + 1; end < n && sorted.equal[end];)
+			end++;
+		if (end - begin > 1)
+		{
+			hand_out_equals(presort, &sorted, begin, end, sink);
+			continue;
+		}
+		sink->key(sink->arg, group->image, group->size, false);
+		hand_out_rows(presort, sorted.rows + sorted.ends[sorted.order[begin]] - group->nrows,
+					  group->nrows, sink);
+	}
+}
+
+/* ---- the whole ---- */
+
+static void
+hand_out(Presort *presort, const PresortSink *sink)
+{
+	bool		nulls_first = presort->shape->columns[0].nulls_first;
+
+	if (!presort->shape->integer)
+	{
+		group_rows(presort);
+		hand_out_groups(presort, sink);
+		return;
+	}
+	if (nulls_first)
+		hand_out_nulls(presort, sink);
+	hand_out_integers(presort, sink);
+	if (!nulls_first)
+		hand_out_nulls(presort, sink);
+}
+
+static void
+write_run(Presort *presort)
+{
+	MemoryContext old = MemoryContextSwitchTo(presort->context);
+	PresortSink sink;
+
+	if (presort->runs == NULL)
+		presort->runs = runs_open(presort->shape, presort->budget / 2);
+	sink = runs_begin(presort->runs);
+	hand_out(presort, &sink);
+	runs_end(presort->runs);
+	begin_run(presort);
+	MemoryContextSwitchTo(old);
+}
+
+void
+presort_put(Presort *presort, const ItemPointerData *tid, const Datum *values,
+			const bool *isnull, bool alive)
+{
+	BlockNumber block = ItemPointerGetBlockNumberNoCheck(tid);
+	RowId		row = row_id(tid, alive);
+
+	/* between blocks, as rows within one may come in any order */
+	if (block != presort->block)
+	{
+		presort->block = block;
+		if (memory_needed(presort) > presort->budget)
+			write_run(presort);
+	}
+	if (row < presort->last_row)
+		presort->unordered = true;
+	presort->last_row = row;
+	if (presort->shape->integer)
+		put_integer(presort, row, values[0], isnull[0]);
+	else
+		stage_row(presort, row, values, isnull);
+}
+
+void
+presort_finish(Presort *presort, const PresortSink *sink)
+{
+	MemoryContext old = MemoryContextSwitchTo(presort->context);
+
+	if (presort->runs == NULL)
+		hand_out(presort, sink);
+	else
+	{
+		write_run(presort);
+		runs_merge(presort->runs, sink);
+	}
+	MemoryContextSwitchTo(old);
+}

@@ -1,0 +1,81 @@
+/*
+ * presort.h
+ *		The keys of an index, collected in any order and handed out in the index's.
+ *
+ * Keys with the same image (shape.h) are collected in groups, so that each is
+ * kept, transformed, sorted and compared once, however many rows have it; where
+ * most rows have a key of their own, grouping is given up.  Integers are sorted as
+ * numbers.  What does not fit into the memory is sorted in runs that go to temporary
+ * files and are merged (temp_tablespaces and temp_file_limit apply).
+ *
+ * The order handed out is verified with the operator class's own comparison; where it
+ * is not what the sort strings promised, the keys are sorted again with that
+ * comparison alone.
+ */
+#ifndef PGBULK_PRESORT_H
+#define PGBULK_PRESORT_H
+
+#include "postgres.h"
+
+#include "index/shape.h"
+#include "storage/itemptr.h"
+
+/*
+ * A row: its heap TID, and in the lowest bit whether it is dead to all but old
+ * snapshots.  Numbers of this kind sort as TIDs do.
+ */
+typedef uint64 RowId;
+
+static inline RowId
+row_id(const ItemPointerData *tid, bool alive)
+{
+	return (((RowId) ItemPointerGetBlockNumberNoCheck(tid) << 16 |
+			 ItemPointerGetOffsetNumberNoCheck(tid)) << 1) | (alive ? 0 : 1);
+}
+
+static inline bool
+row_alive(RowId row)
+{
+	return (row & 1) == 0;
+}
+
+static inline void
+row_tid(RowId row, ItemPointer tid)
+{
+	ItemPointerSet(tid, (BlockNumber) (row >> 17), (OffsetNumber) (row >> 1));
+}
+
+/* Where the keys go. */
+typedef struct PresortSink
+{
+	/*
+	 * The next key.  equal: the index takes it for equal to the one before,
+	 * though its image is another; rows of such keys come in the order of their TIDs.
+	 */
+	void		(*key) (void *arg, const char *image, Size size, bool equal);
+	/* Rows with it, by TID; called any number of times for a key. */
+	void		(*rows) (void *arg, const RowId *rows, uint32 n);
+	void	   *arg;
+} PresortSink;
+
+typedef struct Presort Presort;
+
+/* budget: bytes of memory.  Memory: below the current context. */
+extern Presort *presort_open(Shape *shape, Size budget);
+
+/* Takes a row's key.  Rows come block by block. */
+extern void presort_put(Presort *presort, const ItemPointerData *tid,
+						const Datum *values, const bool *isnull, bool alive);
+
+/*
+ * Hands out all keys in order.  Errors: 53400 where temp_file_limit is exceeded,
+ * and others of files.
+ */
+extern void presort_finish(Presort *presort, const PresortSink *sink);
+
+/* Runs that went to files so far. */
+extern int	presort_runs(const Presort *presort);
+
+extern void presort_close(Presort *presort);
+
+#endif							/* PGBULK_PRESORT_H */

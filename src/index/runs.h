@@ -1,0 +1,33 @@
+/*
+ * runs.h
+ *		Sorted runs of keys in temporary files, and their merge.
+ *
+ * Runs are numbered as they were written; the rows of a run come before those
+ * of the next one.  When there are many, some are merged into one, so that the
+ * memory for reading them stays within bounds.
+ */
+#ifndef PGBULK_RUNS_H
+#define PGBULK_RUNS_H
+
+#include "postgres.h"
+
+#include "index/presort.h"
+#include "index/shape.h"
+
+typedef struct Runs Runs;
+
+/* Memory: the current context; budget in bytes bounds how many runs are read at once. */
+extern Runs *runs_open(Shape *shape, Size budget);
+
+/* Begins a run; what goes into the sink until runs_end is the run. */
+extern PresortSink runs_begin(Runs *runs);
+extern void runs_end(Runs *runs);
+
+extern int	runs_count(const Runs *runs);
+
+/* Hands out all runs as one. */
+extern void runs_merge(Runs *runs, const PresortSink *sink);
+
+extern void runs_close(Runs *runs);
+
+#endif							/* PGBULK_RUNS_H */

@@ -1,0 +1,510 @@
+/*
+ * shape.c
+ *		See shape.h.
+ */
+#include "postgres.h"
+
+#include "access/detoast.h"
+#include "access/genam.h"
+#include "access/htup_details.h"
+#include "catalog/pg_collation.h"
+#include "catalog/pg_database.h"
+#include "catalog/pg_index.h"
+#include "catalog/pg_opfamily_d.h"
+#include "catalog/pg_type_d.h"
+#include "compat.h"
+#include "index/shape.h"
+#include "miscadmin.h"
+#include "utils/builtins.h"
+#include "utils/memutils.h"
+#include "utils/syscache.h"
+
+/* Families that have no name in the server's headers. */
+#define DATETIME_BTREE_FAM_OID 434
+#define UUID_BTREE_FAM_OID 2968
+
+/* The server's own collations, from 17 on: all of them order strings by bytes. */
+#define BUILTIN_PROVIDER 'b'
+
+/* Longer sort strings cost memory and seldom tell more. */
+#define STRING_MOST 256
+
+static uint8
+align_of(char typalign)
+{
+	switch (typalign)
+	{
+		case TYPALIGN_CHAR:
+			return 1;
+		case TYPALIGN_SHORT:
+			return 2;
+		case TYPALIGN_INT:
+			return 4;
+		default:
+			return 8;
+	}
+}
+
+/* Whether a collation is C, by whatever name. */
+static bool
+compares_bytes(Oid collation)
+{
+	bool		is_default = collation == DEFAULT_COLLATION_OID;
+	int			cache = is_default ? DATABASEOID : COLLOID;
+	HeapTuple	tuple = SearchSysCache1(cache, ObjectIdGetDatum(is_default ? MyDatabaseId : collation));
+	char		provider;
+	bool		isnull = true;
+	Datum		locale = (Datum) 0;
+	bool		result = false;
+
+	if (!HeapTupleIsValid(tuple))
+		elog(ERROR, "cache lookup failed for collation %u", collation);
+	provider = is_default ? ((Form_pg_database) GETSTRUCT(tuple))->datlocprovider :
+		((Form_pg_collation) GETSTRUCT(tuple))->collprovider;
+	if (provider == BUILTIN_PROVIDER)
+		result = true;
+	else if (provider == COLLPROVIDER_LIBC)
+		locale = SysCacheGetAttr(cache, tuple, is_default ? Anum_pg_database_datcollate :
+								 Anum_pg_collation_collcollate, &isnull);
+	if (!isnull)
+	{
+		char	   *name = TextDatumGetCString(locale);
+
+		result = strcmp(name, "C") == 0 || strcmp(name, "POSIX") == 0;
+		pfree(name);
+	}
+	ReleaseSysCache(tuple);
+	return result;
+}
+
+/* What is known of the order of an operator class. */
+static KeyKind
+find_kind(Relation index, int i, int16 length, bool by_value)
+{
+	Oid			type = index->rd_opcintype[i];
+
+	switch (index->rd_opfamily[i])
+	{
+		case INTEGER_BTREE_FAM_OID:
+			return KEY_SIGNED;
+		case DATETIME_BTREE_FAM_OID:
+			return by_value ? KEY_SIGNED : KEY_OTHER;
+		case OID_BTREE_FAM_OID:
+		case BOOL_BTREE_FAM_OID:
+			return KEY_UNSIGNED;
+		case UUID_BTREE_FAM_OID:
+			return length == 16 ? KEY_FIXED : KEY_OTHER;
+		case TEXT_PATTERN_BTREE_FAM_OID:
+			return type == TEXTOID && length == -1 ? KEY_BYTES : KEY_OTHER;
+		case TEXT_BTREE_FAM_OID:
+			if (type != TEXTOID || length != -1 ||
+				!OidIsValid(index->rd_indcollation[i]))
+				return KEY_OTHER;
+			if (compares_bytes(index->rd_indcollation[i]))
+				return KEY_BYTES;
+			return compat_can_transform(index->rd_indcollation[i]) ?
+				KEY_COLLATED : KEY_OTHER;
+		default:
+			return KEY_OTHER;
+	}
+}
+
+static void
+open_key(Relation index, int i, ShapeColumn *column)
+{
+	SortSupport ssup = &column->ssup;
+
+	column->descending = (index->rd_indoption[i] & INDOPTION_DESC) != 0;
+	column->nulls_first = (index->rd_indoption[i] & INDOPTION_NULLS_FIRST) != 0;
+	column->kind = find_kind(index, i, column->length, column->by_value);
+	if (column->kind == KEY_COLLATED)
+		column->locale = compat_locale(index->rd_indcollation[i]);
+
+	ssup->ssup_cxt = CurrentMemoryContext;
+	ssup->ssup_collation = index->rd_indcollation[i];
+	ssup->ssup_nulls_first = column->nulls_first;
+	ssup->ssup_attno = i + 1;
+	compat_index_sort_support(index, column->descending, ssup);
+}
+
+Shape *
+shape_open(Relation index)
+{
+	Shape	   *shape = palloc0(sizeof(Shape));
+	const ShapeColumn *first = &shape->columns[0];
+
+	shape->desc = RelationGetDescr(index);
+	shape->natts = shape->desc->natts;
+	shape->nkeys = IndexRelationGetNumberOfKeyAttributes(index);
+	shape->bitmap = (shape->natts + 7) / 8;
+	for (int i = 0; i < shape->natts; i++)
+	{
+		Form_pg_attribute att = TupleDescAttr(shape->desc, i);
+		ShapeColumn *column = &shape->columns[i];
+
+		column->length = att->attlen;
+		column->by_value = att->attbyval;
+		column->can_be_short = att->attlen == -1 && att->attstorage != TYPSTORAGE_PLAIN;
+		column->align = align_of(att->attalign);
+		if (i < shape->nkeys)
+			open_key(index, i, column);
+	}
+	shape->integer = shape->natts == 1 && first->by_value &&
+		(first->kind == KEY_SIGNED || first->kind == KEY_UNSIGNED);
+	return shape;
+}
+
+/* ---- images ---- */
+
+static inline Size
+align_up(Size at, uint8 align)
+{
+	return (at + align - 1) & ~((Size) align - 1);
+}
+
+static inline void
+pad_to(StringInfo image, Size start, Size at)
+{
+	while (image->len - start < at)
+		image->data[image->len++] = '\0';
+}
+
+/* A varlena as it will stand in the index, but for compression. */
+static void
+append_varlena(StringInfo image, Size start, const ShapeColumn *column,
+			   struct varlena *value)
+{
+	Size		size;
+
+	if (VARATT_IS_EXTERNAL(value))
+		value = detoast_external_attr(value);
+	size = VARSIZE_ANY(value);
+	enlargeStringInfo(image, size + 2 * MAXIMUM_ALIGNOF);
+	if (column->can_be_short && VARATT_CAN_MAKE_SHORT(value))
+	{
+		char	   *to = image->data + image->len;
+
+		size = VARATT_CONVERTED_SHORT_SIZE(value);
+		SET_VARSIZE_SHORT(to, size);
+		memcpy(to + 1, VARDATA(value), size - 1);
+		image->len += size;
+		return;
+	}
+	if (!VARATT_IS_SHORT(value))
+		pad_to(image, start, align_up(image->len - start, column->align));
+	memcpy(image->data + image->len, value, size);
+	image->len += size;
+}
+
+static void
+append_value(StringInfo image, Size start, const ShapeColumn *column, Datum value)
+{
+	Size		size;
+
+	if (column->length == -1)
+	{
+		append_varlena(image, start, column, (struct varlena *) DatumGetPointer(value));
+		return;
+	}
+	size = column->length > 0 ? column->length : strlen(DatumGetCString(value)) + 1;
+	enlargeStringInfo(image, size + 2 * MAXIMUM_ALIGNOF);
+	pad_to(image, start, align_up(image->len - start, column->align));
+	if (column->by_value)
+		store_att_byval(image->data + image->len, value, column->length);
+	else
+		memcpy(image->data + image->len, DatumGetPointer(value), size);
+	image->len += size;
+}
+
+Size
+shape_image(Shape *shape, const Datum *values, const bool *isnull, StringInfo image)
+{
+	Size		start = image->len;
+
+	enlargeStringInfo(image, shape->bitmap + 2 * MAXIMUM_ALIGNOF);
+	pad_to(image, start, shape->bitmap);
+	for (int i = 0; i < shape->natts; i++)
+	{
+		if (isnull[i])
+			image->data[start + i / 8] |= 1 << (i % 8);
+		else
+			append_value(image, start, &shape->columns[i], values[i]);
+	}
+	enlargeStringInfo(image, MAXIMUM_ALIGNOF);
+	pad_to(image, start, MAXALIGN(image->len - start));
+	return image->len - start;
+}
+
+static inline bool
+is_null(const char *image, int i)
+{
+	return (image[i / 8] & (1 << (i % 8))) != 0;
+}
+
+/* The value at *at, which moves behind it. */
+static inline Datum
+take_value(const ShapeColumn *column, const char *image, Size *at)
+{
+	const char *p;
+
+	/* padding is zero, and a short varlena does not begin with that */
+	if (column->length != -1 || image[*at] == '\0' ||
+		!VARATT_IS_SHORT(image + *at))
+		*at = align_up(*at, column->align);
+	p = image + *at;
+	if (column->length > 0)
+	{
+		*at += column->length;
+		return fetch_att(p, column->by_value, column->length);
+	}
+	*at += column->length == -1 ? VARSIZE_ANY(p) : strlen(p) + 1;
+	return PointerGetDatum(p);
+}
+
+void
+shape_values(const Shape *shape, const char *image, Datum *values, bool *isnull)
+{
+	Size		at = shape->bitmap;
+
+	for (int i = 0; i < shape->natts; i++)
+	{
+		isnull[i] = is_null(image, i);
+		values[i] = isnull[i] ? (Datum) 0 :
+			take_value(&shape->columns[i], image, &at);
+	}
+}
+
+int
+shape_compare(Shape *shape, const char *a, const char *b)
+{
+	Size		at_a = shape->bitmap;
+	Size		at_b = shape->bitmap;
+
+	for (int i = 0; i < shape->nkeys; i++)
+	{
+		ShapeColumn *column = &shape->columns[i];
+		bool		null_a = is_null(a, i);
+		bool		null_b = is_null(b, i);
+		Datum		value_a = null_a ? (Datum) 0 : take_value(column, a, &at_a);
+		Datum		value_b = null_b ? (Datum) 0 : take_value(column, b, &at_b);
+		int			order;
+
+		order = ApplySortComparator(value_a, null_a, value_b, null_b, &column->ssup);
+		if (order != 0)
+			return order;
+	}
+	return 0;
+}
+
+bool
+shape_has_null(const Shape *shape, const char *image)
+{
+	for (int i = 0; i < shape->nkeys; i++)
+		if (is_null(image, i))
+			return true;
+	return false;
+}
+
+IndexTuple
+shape_tuple(Shape *shape, const char *image)
+{
+	const ShapeColumn *first = &shape->columns[0];
+	Datum		values[INDEX_MAX_KEYS];
+	bool		isnull[INDEX_MAX_KEYS];
+
+	/* of integers only the value changes */
+	if (shape->integer && shape->tuple != NULL && !is_null(image, 0) &&
+		!IndexTupleHasNulls(shape->tuple))
+	{
+		memcpy((char *) shape->tuple + IndexInfoFindDataOffset(0),
+			   image + align_up(shape->bitmap, first->align), first->length);
+		return shape->tuple;
+	}
+	if (shape->tuple != NULL)
+		pfree(shape->tuple);
+	shape_values(shape, image, values, isnull);
+	shape->tuple = index_form_tuple(shape->desc, values, isnull);
+	return shape->tuple;
+}
+
+/* ---- sort strings ---- */
+
+static uint64
+integer_bits(const ShapeColumn *column, Datum value)
+{
+	int64		number;
+
+	switch (column->length)
+	{
+		case 1:
+			number = column->kind == KEY_SIGNED ? (int8) DatumGetChar(value) :
+				(uint8) DatumGetChar(value);
+			break;
+		case 2:
+			number = DatumGetInt16(value);
+			break;
+		case 4:
+			number = column->kind == KEY_SIGNED ? (int64) DatumGetInt32(value) :
+				(int64) DatumGetUInt32(value);
+			break;
+		default:
+			number = DatumGetInt64(value);
+	}
+	return column->kind == KEY_SIGNED ? (uint64) number ^ (UINT64CONST(1) << 63) :
+		(uint64) number;
+}
+
+uint64
+shape_integer(const Shape *shape, Datum value)
+{
+	const ShapeColumn *column = &shape->columns[0];
+	uint64		bits = integer_bits(column, value);
+
+	return column->descending ? ~bits : bits;
+}
+
+Size
+shape_integer_size(const Shape *shape)
+{
+	const ShapeColumn *column = &shape->columns[0];
+
+	return MAXALIGN(align_up(1, column->align) + column->length);
+}
+
+void
+shape_integer_image(const Shape *shape, uint64 key, char *image)
+{
+	const ShapeColumn *column = &shape->columns[0];
+	uint64		bits = column->descending ? ~key : key;
+	int64		number;
+	Datum		value;
+
+	if (column->kind == KEY_SIGNED)
+		bits ^= UINT64CONST(1) << 63;
+	number = (int64) bits;
+	switch (column->length)
+	{
+		case 1:
+			value = CharGetDatum((char) number);
+			break;
+		case 2:
+			value = Int16GetDatum((int16) number);
+			break;
+		case 4:
+			value = Int32GetDatum((int32) number);
+			break;
+		default:
+			value = Int64GetDatum(number);
+	}
+	memset(image, 0, SHAPE_INTEGER_IMAGE);
+	store_att_byval(image + align_up(1, column->align), value, column->length);
+}
+
+/* What the collation makes of a string. */
+static void
+append_transformed(Shape *shape, const ShapeColumn *column, StringInfo string,
+				   const char *text, Size length)
+{
+	Size		need;
+
+	if (shape->scratch_size < length + 1)
+	{
+		shape->scratch_size = Max(2 * (length + 1), 1024);
+		if (shape->scratch != NULL)
+			pfree(shape->scratch);
+		shape->scratch = MemoryContextAlloc(GetMemoryChunkContext(shape),
+											shape->scratch_size);
+	}
+	memcpy(shape->scratch, text, length);
+	shape->scratch[length] = '\0';
+
+	enlargeStringInfo(string, 4 * length + 64);
+	for (;;)
+	{
+		Size		room = string->maxlen - string->len;
+
+		need = compat_transform(string->data + string->len, shape->scratch, room,
+								column->locale);
+		if (need < room)
+			break;
+		enlargeStringInfo(string, need + 1);
+	}
+	string->len += need;
+}
+
+/* Text: its bytes, or what becomes of them, up to a zero. */
+static void
+append_text(Shape *shape, const ShapeColumn *column, StringInfo string,
+			Datum value, bool last)
+{
+	struct varlena *text = (struct varlena *) DatumGetPointer(value);
+	struct varlena *plain = pg_detoast_datum_packed(text);
+	const char *data = VARDATA_ANY(plain);
+	Size		length = VARSIZE_ANY_EXHDR(plain);
+
+	if (column->kind == KEY_COLLATED)
+	{
+		append_transformed(shape, column, string, data, length);
+		/* what looks the same to the collation must differ before what follows */
+		if (!last)
+			appendStringInfoChar(string, '\0');
+	}
+	if (column->kind == KEY_BYTES || !last)
+		appendBinaryStringInfo(string, data, length);
+	appendStringInfoChar(string, '\0');
+	if (plain != text)
+		pfree(plain);
+}
+
+static void
+append_key(Shape *shape, const ShapeColumn *column, StringInfo string,
+		   Datum value, bool last)
+{
+	uint64		bits;
+
+	switch (column->kind)
+	{
+		case KEY_SIGNED:
+		case KEY_UNSIGNED:
+			bits = integer_bits(column, value);
+			for (int shift = 56; shift >= 0; shift -= 8)
+				appendStringInfoChar(string, (char) (bits >> shift));
+			break;
+		case KEY_FIXED:
+			appendBinaryStringInfo(string, DatumGetPointer(value), column->length);
+			break;
+		case KEY_BYTES:
+		case KEY_COLLATED:
+			append_text(shape, column, string, value, last);
+			break;
+		case KEY_OTHER:
+			break;
+	}
+}
+
+void
+shape_string(Shape *shape, const char *image, StringInfo string)
+{
+	Size		at = shape->bitmap;
+	int			start = string->len;
+
+	for (int i = 0; i < shape->nkeys; i++)
+	{
+		ShapeColumn *column = &shape->columns[i];
+		bool		null = is_null(image, i);
+		int			from;
+
+		if (column->kind == KEY_OTHER || string->len - start > STRING_MOST)
+			break;
+		appendStringInfoChar(string, null == column->nulls_first ? 0 : 1);
+		if (null)
+			continue;
+		from = string->len;
+		append_key(shape, column, string, take_value(column, image, &at),
+				   i == shape->nkeys - 1);
+		if (column->descending)
+			for (int k = from; k < string->len; k++)
+				string->data[k] = ~string->data[k];
+	}
+	string->len = Min(string->len, start + STRING_MOST);
+}

@@ -1,0 +1,99 @@
+/*
+ * shape.h
+ *		What the keys of a btree index look like.
+ *
+ * A key travels as an image: the index's columns as bytes, laid out like the
+ * data of an index tuple, so that keys with the same image are the same to
+ * everyone.  The reverse does not hold (numeric 1.0 and 1.00): what is equal is
+ * for the operator class to say, shape_compare.
+ *
+ * To sort many keys there are sort strings, whose bytes come in the order of the
+ * keys.  They need not tell all keys apart, and where they come from a collation
+ * of the operating system they are not to be trusted beyond speed: the order is verified
+ * with shape_compare.
+ */
+#ifndef PGBULK_SHAPE_H
+#define PGBULK_SHAPE_H
+
+#include "postgres.h"
+
+#include "access/itup.h"
+#include "lib/stringinfo.h"
+#include "utils/rel.h"
+#include "utils/sortsupport.h"
+
+/* How a column's value becomes part of a sort string. */
+typedef enum KeyKind
+{
+	KEY_SIGNED,					/* integers by value */
+	KEY_UNSIGNED,
+	KEY_FIXED,					/* as many bytes as the type has */
+	KEY_BYTES,					/* of a string without zeroes */
+	KEY_COLLATED,				/* as the collation transforms it */
+	KEY_OTHER					/* not at all */
+} KeyKind;
+
+typedef struct ShapeColumn
+{
+	int16		length;			/* as attlen */
+	bool		by_value;
+	bool		can_be_short;
+	uint8		align;			/* 1, 2, 4 or 8 */
+	KeyKind		kind;			/* key columns only, as all below */
+	bool		descending;
+	bool		nulls_first;
+	SortSupportData ssup;
+	struct pg_locale_struct *locale;
+} ShapeColumn;
+
+typedef struct Shape
+{
+	TupleDesc	desc;
+	int			natts;			/* with INCLUDE columns */
+	int			nkeys;
+	Size		bitmap;			/* bytes that say which columns are null */
+	bool		integer;		/* a single column, an integer by value: see shape_integer */
+	char	   *scratch;		/* for strings that are to be transformed */
+	Size		scratch_size;
+	IndexTuple	tuple;			/* of the last shape_tuple, or NULL */
+	ShapeColumn columns[INDEX_MAX_KEYS];
+} Shape;
+
+/* Memory: the current context. */
+extern Shape *shape_open(Relation index);
+
+/*
+ * The image of a key, appended to a buffer that is MAXALIGNed and zero padded to a
+ * multiple of MAXALIGN.  Returns its length.  What is stored elsewhere is fetched.
+ */
+extern Size shape_image(Shape *shape, const Datum *values, const bool *isnull,
+						StringInfo image);
+
+/* The other way round; the values point into the image. */
+extern void shape_values(const Shape *shape, const char *image, Datum *values,
+						 bool *isnull);
+
+/* As the index orders keys: below, equal or above 0. */
+extern int	shape_compare(Shape *shape, const char *a, const char *b);
+
+/* Whether a key column is null. */
+extern bool shape_has_null(const Shape *shape, const char *image);
+
+/* Appends a key's sort string, of limited length, to a buffer. */
+extern void shape_string(Shape *shape, const char *image, StringInfo string);
+
+/* The tuple that the index will hold, good until the next call; its heap TID is not set. */
+extern IndexTuple shape_tuple(Shape *shape, const char *image);
+
+/*
+ * Where shape->integer: the key, not null, as a number that sorts like it, and
+ * back to its image.
+ */
+extern uint64 shape_integer(const Shape *shape, Datum value);
+extern void shape_integer_image(const Shape *shape, uint64 key, char *image);
+
+/* Bytes that shape_integer_image may write, and those that count. */
+#define SHAPE_INTEGER_IMAGE 16
+extern Size shape_integer_size(const Shape *shape);
+
+#endif							/* PGBULK_SHAPE_H */
