@@ -1,0 +1,233 @@
+# Foreign keys among other sessions: what becomes of rows that are referred to
+# while a load looks for them; what readers and subscribers see; and the lines
+# of files that cannot be read twice.
+
+use strict;
+use warnings;
+
+use FindBin;
+use lib $FindBin::RealBin;
+use IPC::Run;
+use PgBulk;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my $node = bulk_server('foreign_keys', 'wal_level = logical', 'deadlock_timeout = 1h', 'lock_timeout = 60s');
+my ($load, $other, $watch) = map { PgBulk::Session->new($node) } 1 .. 3;
+my @ways = ((map { direct($_) } @WORKERS), '{"writer": "buffered"}');
+
+$node->safe_psql('postgres', q{
+	CREATE TABLE p (id int PRIMARY KEY, s text);
+	INSERT INTO p SELECT i, 'row ' || i FROM generate_series(1, 1000) i;
+	CREATE TABLE t (n int, p int REFERENCES p, s text);
+	ALTER TABLE t REPLICA IDENTITY FULL});
+my $file = data_file('rows.csv', 1, join('', map { "$_," . (1 + $_ % 100) . ",text of row $_\n" } 1 .. 5000));
+
+sub waits
+{
+	my ($session) = @_;
+
+	wait_for('a session to wait', sub {
+		$watch->ask("SELECT count(*) FROM pg_locks WHERE pid = $session->{pid} AND NOT granted") > 0 });
+}
+
+sub call
+{
+	my ($way, $more) = @_;
+	my $options = $way =~ s/}$/, "reject_table": "rejects", "on_error": "ignore", "log_verbosity": "silent"}/r;
+
+	return "SELECT rows_loaded, rows_rejected FROM bulk_load('t', '$file', '" . ($more ? $options : $way) . "')";
+}
+
+sub reset_tables
+{
+	$node->safe_psql('postgres', q{TRUNCATE t; DROP TABLE IF EXISTS rejects; DELETE FROM p;
+		INSERT INTO p SELECT i, 'row ' || i FROM generate_series(1, 1000) i});
+	$load->ask('SET pgbulk.chunk_size = 4096');
+}
+
+foreach my $way (@ways)
+{
+	# deleted, and the other session goes on, or not
+	foreach my $end ('COMMIT', 'ROLLBACK')
+	{
+		foreach my $ignore (0, 1)
+		{
+			my $name = "$way, a referenced row is deleted, $end, " . ($ignore ? 'ignore' : 'stop');
+
+			reset_tables();
+			$other->ask('BEGIN; DELETE FROM p WHERE id = 50');
+			$load->send(call($way, $ignore));
+			waits($load);
+			$other->ask($end);
+			my $out = $load->wait;
+			if ($end eq 'ROLLBACK')
+			{
+				is($out, '5000|0', $name);
+			}
+			elsif ($ignore)
+			{
+				is($out, '4950|50', $name);
+				is($watch->ask('SELECT min(line_number), max(line_number), count(*) FROM rejects WHERE raw_line ~ \',50,\' AND sqlstate = \'23503\''),
+					'49|4949|50', "$name: rejects");
+			}
+			else
+			{
+				is($load->sqlstate, '23503', $name);
+				like($load->{error}, qr/DETAIL:  Key \(p\)=\(50\) is not present.*line 49$/ms, "$name: line");
+			}
+			is($watch->ask('SELECT count(*) FROM t WHERE NOT EXISTS (SELECT FROM p WHERE p.id = t.p)'), 0, "$name: no orphans");
+		}
+	}
+
+	# the key becomes another one
+	reset_tables();
+	$other->ask('BEGIN; UPDATE p SET id = 2000 WHERE id = 50');
+	$load->send(call($way, 1));
+	waits($load);
+	$other->ask('COMMIT');
+	is($load->wait, '4950|50', "$way: a referenced key is changed");
+
+	# what is not the key may change; what is referred to stays
+	reset_tables();
+	$other->ask("BEGIN; UPDATE p SET s = 'new' WHERE id = 50");
+	is($load->ask('BEGIN; ' . call($way, 0)), '5000|0', "$way: another column of a referenced row is changed");
+	is($watch->ask('SELECT count(*) FROM t'), 0, "$way: nobody sees rows before the end");
+	$other->ask('COMMIT');
+	$other->send('DELETE FROM p WHERE id = 50');
+	waits($other);
+	$load->ask('COMMIT');
+	$other->wait;
+	is($other->sqlstate, '23503', "$way: a row that is referred to stays");
+
+	# snapshots: what is new is not seen, what is gone cannot be serialized
+	foreach my $level ('REPEATABLE READ', 'SERIALIZABLE')
+	{
+		reset_tables();
+		$node->safe_psql('postgres', 'DELETE FROM p WHERE id = 50');
+		$load->ask("BEGIN ISOLATION LEVEL $level; SELECT count(*) FROM p");
+		$node->safe_psql('postgres', 'INSERT INTO p VALUES (50)');
+		$load->ask(call($way, 0));
+		is($load->sqlstate, '23503', "$way, $level: a referenced row is too new");
+		$load->ask('ROLLBACK');
+		$load->ask("BEGIN ISOLATION LEVEL $level; SELECT count(*) FROM p");
+		$node->safe_psql('postgres', 'DELETE FROM p WHERE id = 50');
+		$load->ask(call($way, 1));
+		is($load->sqlstate, '40001', "$way, $level: a referenced row has gone");
+		$load->ask('ROLLBACK');
+	}
+
+	# orphans are never seen, not even by those who look all the time
+	reset_tables();
+	$node->safe_psql('postgres', 'DELETE FROM p WHERE id BETWEEN 40 AND 60');
+	$load->ask('BEGIN');
+	$load->ask(call($way, 1));
+	is($load->ask('SELECT count(*), count(*) FILTER (WHERE p BETWEEN 40 AND 60) FROM t'), '3950|0', "$way: the load's own transaction");
+	is($watch->ask('SELECT count(*) FROM t'), 0, "$way: others, before");
+	$load->ask('COMMIT');
+	is($watch->ask('SELECT count(*), count(*) FILTER (WHERE p BETWEEN 40 AND 60) FROM t'), '3950|0', "$way: others, afterwards");
+	$watch->ask('VACUUM t');
+	is($watch->ask('SELECT count(*), count(DISTINCT ctid) FROM t'), '3950|3950', "$way: after VACUUM");
+}
+
+# without a replica identity there is no taking back what is decoded
+reset_tables();
+is($watch->ask("SELECT wal_level FROM (SELECT current_setting('wal_level') AS wal_level) x"), 'logical', 'changes are decoded');
+$load->ask('ALTER TABLE t REPLICA IDENTITY NOTHING; DELETE FROM p WHERE id = 50');
+$load->ask(call($ways[0], 1));
+is($load->sqlstate, '0A000', 'no replica identity: not direct');
+$load->ask(call($ways[-1], 1));
+is($load->sqlstate, '23503', 'no replica identity: an error');
+is($load->ask(call($ways[0], 0)), '', 'no replica identity: on_error stop');
+is($load->sqlstate, '23503', 'no replica identity: on_error stop is direct');
+$load->ask('ALTER TABLE t REPLICA IDENTITY FULL');
+is($load->ask(call($ways[0], 1)), '4950|50', 'replica identity full');
+$load->ask("CREATE PUBLICATION inserts FOR TABLE t WITH (publish = 'insert')");
+$load->ask(call($ways[0], 1));
+is($load->sqlstate, '0A000', 'a publication without deletes');
+$load->ask('DROP PUBLICATION inserts');
+
+# a subscriber has what the table has
+SKIP:
+{
+	skip 'no test_decoding', 2 unless -e $node->config_data('--pkglibdir') . '/test_decoding.so';
+	foreach my $way (@ways)
+	{
+		reset_tables();
+		$node->safe_psql('postgres', "DELETE FROM p WHERE id = 50; SELECT pg_create_logical_replication_slot('slot', 'test_decoding')");
+		$load->ask(call($way, 1));
+		is($watch->ask(q{SELECT count(*) FILTER (WHERE data ~ '^table public.t: INSERT'), count(*) FILTER (WHERE data ~ '^table public.t: DELETE.*p\[integer\]:50 ')
+			FROM pg_logical_slot_get_changes('slot', NULL, NULL, 'skip-empty-xacts', '1')}), '5000|50', "$way: what decoding shows");
+		$watch->ask("SELECT pg_drop_replication_slot('slot')");
+	}
+}
+
+# what cannot be read twice: compressed files, pipes, the client
+my $text = join('', map { "$_," . ($_ % 50 == 0 ? 5000 + $_ : 1) . ",\"text\nof row $_\"\n" } 1 .. 3000);
+my $lines = data_file('lines.csv', 1, $text);
+my $expected = join(' ', map { "$_:" . (2 * $_ * 50 - 1) } 1 .. 60);
+my $ask_lines = q{SELECT string_agg(n || ':' || line_number, ' ' ORDER BY n) FROM
+	(SELECT row_number() OVER (ORDER BY ctid) AS n, * FROM rejects) x
+	WHERE raw_line = (n * 50) || ',' || (5000 + n * 50) || E',"text\nof row ' || (n * 50) || '"'};
+
+my $client = data_dir() . '/client';
+my ($include, $lib) = map { my $path = `pg_config $_`; chomp $path; $path } '--includedir', '--libdir';
+my $has_client = system("cc -I$include -I$include/postgresql -o $client $FindBin::RealBin/../clients/stdin.c -L$lib -Wl,-rpath,$lib -lpq >/dev/null 2>&1") == 0;
+
+$file = $lines;
+foreach my $way (@ways)
+{
+	reset_tables();
+	is($load->ask(call($way, 1)), '2940|60', "$way: a plain file");
+	is($watch->ask($ask_lines), $expected, "$way: lines of a plain file");
+
+	reset_tables();
+	system("gzip -kf $lines") == 0 or die;
+	$file = "$lines.gz";
+	is($load->ask(call($way, 1)), '2940|60', "$way: a compressed file");
+	is($watch->ask($ask_lines), $expected, "$way: lines of a compressed file");
+
+	reset_tables();
+	$file = data_dir() . '/pipe';
+	system("rm -f $file; mkfifo $file; cat $lines > $file &") == 0 or die;
+	is($load->ask(call($way, 1)), '2940|60', "$way: a pipe");
+	is($watch->ask($ask_lines), $expected, "$way: lines of a pipe");
+
+	SKIP:
+	{
+		skip 'needs a compiler and libpq', 2 unless $has_client;
+		reset_tables();
+		$file = 'stdin';
+		IPC::Run::run([ $client, $node->connstr('postgres'), 'simple', 8192, 'done', call($way, 1) ],
+			'<', $lines, '>', \my $out, '2>', \my $err);
+		like($out, qr/rows_loaded=2940 rows_rejected=60/, "$way: the client");
+		is($watch->ask($ask_lines), $expected, "$way: lines of the client");
+	}
+	$file = $lines;
+}
+
+# more rows than the journal keeps in memory; a file that changes before its bad rows are read again
+my $many = data_file('many.csv', 1, join('', map { "$_," . ($_ % 100000 == 0 ? 9999 : 1 + $_ % 1000) . ",\"\n\"\n" } 1 .. 800000));
+$file = $many;
+foreach my $way (@ways)
+{
+	reset_tables();
+	$load->ask('RESET pgbulk.chunk_size');
+	is($load->ask(call($way, 1)), '799992|8', "$way: many rows");
+	is($watch->ask("SELECT string_agg(line_number || raw_line, ' ' ORDER BY ctid) FROM rejects"),
+		join(' ', map { (2 * $_ * 100000 - 1) . ($_ * 100000) . ",9999,\"\n\"" } 1 .. 8), "$way: lines of many rows");
+}
+reset_tables();
+$file = $lines;
+$other->ask('BEGIN; DELETE FROM p WHERE id = 1');
+$load->send(call($ways[0], 1));
+waits($load);
+append_to_file($lines, "more\n");
+$other->ask('COMMIT');
+$load->wait;
+is($load->sqlstate, '55000', 'a file that has changed');
+
+$_->close foreach $load, $other, $watch;
+check_log($node, qr/DETAIL:  Key .* is still referenced from table/);
+check_tables($node);
+done_testing();
