@@ -134,6 +134,20 @@ compat_root_to_child_map(ResultRelInfo *rri, EState *estate)
 #define compat_finalize_desc(desc) ((void) 0)
 #endif
 
+/* A plain index scan. */
+#include "access/genam.h"
+
+#if PG_VERSION_NUM >= 190000
+#define compat_index_beginscan(rel, index, snapshot, nkeys) \
+	index_beginscan((rel), (index), (snapshot), NULL, (nkeys), 0, 0)
+#elif PG_VERSION_NUM >= 180000
+#define compat_index_beginscan(rel, index, snapshot, nkeys) \
+	index_beginscan((rel), (index), (snapshot), NULL, (nkeys), 0)
+#else
+#define compat_index_beginscan(rel, index, snapshot, nkeys) \
+	index_beginscan((rel), (index), (snapshot), (nkeys), 0)
+#endif
+
 /* 18: foreign keys over periods of time. */
 #if PG_VERSION_NUM >= 180000
 #define COMPAT_HAS_PERIOD(constraint) ((constraint)->conperiod)

@@ -487,7 +487,11 @@ check_run(Checks *checks, CheckedTable *table, JournalReader *reader,
 							  BufferGetPage(buffer), reader, run);
 
 	for (int i = 0; i < table->nkeys; i++)
+	{
 		foreign_key_sift(table->keys[i], checks->tuples, n, table->good[i]);
+		if (!checks->repeating || table->again[i])
+			foreign_key_probe(table->keys[i], checks->tuples, n, table->good[i]);
+	}
 	for (int i = 0; i < n; i++)
 		check_row(checks, table, i);
 	ReleaseBuffer(buffer);

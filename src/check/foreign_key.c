@@ -14,6 +14,7 @@
 #include "catalog/pg_constraint.h"
 #include "catalog/pg_trigger.h"
 #include "check/foreign_key.h"
+#include "check/probe.h"
 #include "compat.h"
 #include "executor/spi.h"
 #include "miscadmin.h"
@@ -36,6 +37,8 @@ struct ForeignKey
 	AttrNumber	referenced_atts[INDEX_MAX_KEYS];
 	Oid			operators[INDEX_MAX_KEYS];	/* referenced column = column */
 	SPIPlanPtr	plan;
+	Probe	   *probe;			/* NULL: only the query will do */
+	bool		asked;			/* the query has run: it may */
 	KeySet	   *good;
 	char	   *message;		/* NULL: none was needed yet */
 
@@ -226,6 +229,7 @@ find_referenced(ForeignKey *key)
 	found = SPI_processed > 0;
 	SPI_freetuptable(SPI_tuptable);
 	MemoryContextSwitchTo(caller);	/* SPI has gone back to its own */
+	key->asked = true;
 	return found;
 }
 
@@ -237,6 +241,7 @@ foreign_key_open(Relation rel, const Trigger *trigger, KeySet *good)
 	ForeignKey *key = palloc0(sizeof(ForeignKey));
 	HeapTuple	tuple = fetch_constraint(trigger);
 	Form_pg_constraint constraint = (Form_pg_constraint) GETSTRUCT(tuple);
+	Oid			types[INDEX_MAX_KEYS];
 
 	key->context = CurrentMemoryContext;
 	key->rel = rel;
@@ -246,6 +251,10 @@ foreign_key_open(Relation rel, const Trigger *trigger, KeySet *good)
 	DeconstructFkConstraintRow(tuple, &key->natts, key->atts,
 							   key->referenced_atts, key->operators, NULL, NULL,
 							   NULL, NULL);
+	for (int i = 0; i < key->natts; i++)
+		types[i] = column_type(rel, key->atts[i]);
+	key->probe = probe_open(key->referenced, constraint->conindid, key->natts,
+							key->referenced_atts, key->operators, types);
 	ReleaseSysCache(tuple);
 
 	memset(key->nulls, ' ', sizeof(key->nulls));
@@ -259,6 +268,8 @@ void
 foreign_key_close(ForeignKey *key)
 {
 	SPI_freeplan(key->plan);
+	if (key->probe != NULL)
+		probe_close(key->probe);
 	table_close(key->referenced, NoLock);
 }
 
@@ -362,6 +373,57 @@ foreign_key_sift(ForeignKey *key, HeapTuple tuples, int n, bool *good)
 		start = key->ends[i];
 	}
 	key_set_sift(key->good, key->items, n, good);
+}
+
+/* Looks up one row, unless its key is known by now. */
+static bool
+probe_row(ForeignKey *key, HeapTuple tuple)
+{
+	uint32		hash;
+
+	if (take_key(key, tuple) > 0)
+		return false;
+	resetStringInfo(&key->bytes);
+	add_key_bytes(key);
+	if (key_set_has(key->good, key->bytes.data, key->bytes.len, &hash))
+		return true;
+	if (!probe_lock(key->probe, key->values))
+		return false;
+	if (key->bytes.len > 0)
+		key_set_add(key->good, key->bytes.data, key->bytes.len, hash);
+	return true;
+}
+
+/*
+ * Not before the query has run for one key: if the owner of the referenced
+ * table may not read it, that says so.
+ */
+void
+foreign_key_probe(ForeignKey *key, HeapTuple tuples, int n, bool *good)
+{
+	bool		begun = false;
+	Oid			userid;
+	int			context;
+
+	if (key->probe == NULL || !key->asked)
+		return;
+	for (int i = 0; i < n; i++)
+	{
+		if (good[i])
+			continue;
+		if (!begun)
+		{
+			become_owner(key, &userid, &context);
+			probe_begin(key->probe);
+			begun = true;
+		}
+		good[i] = probe_row(key, &tuples[i]);
+	}
+	if (begun)
+	{
+		probe_end(key->probe);
+		SetUserIdAndSecContext(userid, context);
+	}
 }
 
 bool

@@ -6,8 +6,9 @@
  * up once, with the query of that trigger: the referenced row is locked FOR
  * KEY SHARE, under the same snapshot, as the owner of its table.  So what
  * concurrent transactions do to referenced rows has the same outcome as with
- * COPY, in every isolation level.  What to say of a row without a referenced
- * one is asked of the trigger itself.
+ * COPY, in every isolation level.  Where the row is simply there, and nobody is
+ * changing it, it is found without a query (probe.h).  What to say of a row
+ * without a referenced one is asked of the trigger itself.
  *
  * Equal keys are found by their bytes: what is equal but looks different
  * (1.0 and 1.00) is only looked up twice.
@@ -53,6 +54,12 @@ extern ForeignKey *foreign_key_open(Relation rel, const Trigger *trigger,
  * known.  Leaves memory in the current context, as does the next one.
  */
 extern void foreign_key_sift(ForeignKey *key, HeapTuple tuples, int n, bool *good);
+
+/*
+ * The same, after it, for those that are not known to be good: looks them up
+ * where that is quick.
+ */
+extern void foreign_key_probe(ForeignKey *key, HeapTuple tuples, int n, bool *good);
 
 /* Whether a row of the table has what it refers to, which then is locked. */
 extern bool foreign_key_holds(ForeignKey *key, HeapTuple tuple);
