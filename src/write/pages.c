@@ -8,6 +8,7 @@
 #include "access/heapam_xlog.h"
 #include "access/visibilitymap.h"
 #include "access/xact.h"
+#include "access/xlog.h"
 #include "access/xloginsert.h"
 #include "catalog/catalog.h"
 #include "compat.h"
@@ -497,6 +498,12 @@ pages_write(PageBatch *batch)
 	if (batch->npages == 0)
 		return;
 	write_until(batch, batch->npages);
+	/*
+	 * Else this process would write the WAL itself whenever its buffers are
+	 * full, and wait for the disk at the end of each segment.
+	 */
+	if (batch->logged)
+		XLogSetAsyncXactLSN(XactLastRecEnd);
 	if (batch->tail != NULL)
 		keep_tail(batch);
 	CheckForSerializableConflictIn(batch->rel, NULL, InvalidBlockNumber);

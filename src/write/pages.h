@@ -211,7 +211,10 @@ extern int	pages_count(const PageBatch *batch, int index, OffsetNumber *first);
  */
 extern void pages_reserve(PageBatch *batch);
 
-/* Writes what is reserved; the batch is empty then. */
+/*
+ * Writes what is reserved; the batch is empty then.  Has the WAL writer take
+ * the WAL to disk meanwhile.
+ */
 extern void pages_write(PageBatch *batch);
 
 /* Both. */
