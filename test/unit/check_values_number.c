@@ -7,6 +7,7 @@
  * do, and comparisons with simple ways to the same end.
  */
 #include "values_help.h"
+#include "scan/values_int.h"
 
 static ValueResult
 run_int2(const char *s, size_t len, uint8_t *image)
@@ -38,6 +39,30 @@ run_int8(const char *s, size_t len, uint8_t *image)
 
 	memcpy(image, &v, sizeof(v));
 	return result;
+}
+
+static ValueResult
+run_digits(const char *s, size_t len, uint8_t *image)
+{
+	int64_t		v = 0;
+	bool		taken = value_digits(s, len, &v);
+	int64_t		portable = 0;
+
+	ck_assert_msg(value_digits_portable(s, len, &portable) == taken &&
+				  (!taken || portable == v),
+				  "\"%.*s\": one kind of CPU says otherwise", (int) len, s);
+	memcpy(image, &v, sizeof(v));
+	return taken ? VALUE_OK : VALUE_ASK;
+}
+
+static ValueResult
+run_short_int(const char *s, size_t len, uint8_t *image)
+{
+	int64_t		v = 0;
+	bool		taken = value_short_int(s, len, &v);
+
+	memcpy(image, &v, sizeof(v));
+	return taken ? VALUE_OK : VALUE_ASK;
 }
 
 static ValueResult
@@ -185,6 +210,42 @@ START_TEST(integers_refused)
 	/* a server would see only what stands before a zero byte */
 	ck_assert_int_eq(convert(run_int4, "12\0", 3, image), VALUE_ASK);
 	ck_assert_int_eq(convert(run_int4, "\0" "12", 3, image), VALUE_ASK);
+}
+END_TEST
+
+START_TEST(short_integers)
+{
+	static const char *const refused[] = {
+		"", "-", "--1", "+1", "1-", " 1", "1 ", "1.0", "12345678901234567",
+		"-12345678901234567", "1_000", "x", NULL
+	};
+	char		text[32];
+
+	before = 16;
+	expect_all(run_short_int, refused, VALUE_ASK);
+	for (int n = 1; n <= 16; n++)
+		for (int round = 0; round < 500; round++)
+		{
+			int			at = (int) (next_random() % n);
+			char		kept;
+
+			text[0] = '-';
+			for (int i = 1; i <= n; i++)
+				text[i] = "0123456789000999"[next_random() % 16];
+			text[n + 1] = '\0';
+			expect_int(run_digits, text + 1, strtoll(text + 1, NULL, 10));
+			expect_int(run_short_int, text + 1, strtoll(text + 1, NULL, 10));
+			expect_int(run_short_int, text, strtoll(text, NULL, 10));
+
+			/* any byte that is no digit, anywhere */
+			kept = (char) (next_random() % 255 + 1);
+			if (kept >= '0' && kept <= '9')
+				continue;
+			text[at + 1] = kept;
+			expect(run_digits, text + 1, VALUE_ASK);
+			if (kept != '-' || at > 0)
+				expect(run_short_int, text + 1, VALUE_ASK);
+		}
 }
 END_TEST
 
@@ -472,6 +533,7 @@ main(void)
 	tcase_add_test(tests, integers_as_written);
 	tcase_add_test(tests, integers_of_each_length);
 	tcase_add_test(tests, integers_refused);
+	tcase_add_test(tests, short_integers);
 	tcase_add_test(tests, oids_of_strtoul);
 	tcase_add_test(tests, floats_by_hand);
 	tcase_add_test(tests, floats_as_strtod);

@@ -20,6 +20,8 @@
 #define BEFORE 8
 #define AFTER 16
 
+static size_t before = BEFORE;	/* some functions want more */
+
 /* -- texts in buffers of exactly the promised size ------------------------ */
 
 typedef struct Padded
@@ -34,10 +36,10 @@ pad(const char *s, size_t len, char around)
 {
 	Padded		p;
 
-	p.block = malloc(BEFORE + len + AFTER);
-	memset(p.block, around, BEFORE + len + AFTER);
-	memcpy(p.block + BEFORE, s, len);
-	p.s = p.block + BEFORE;
+	p.block = malloc(before + len + AFTER);
+	memset(p.block, around, before + len + AFTER);
+	memcpy(p.block + before, s, len);
+	p.s = p.block + before;
 	p.len = len;
 	return p;
 }
