@@ -17,14 +17,20 @@
 #include "storage/predicate.h"
 #include "write/pages.h"
 
-/* COPY's ring of 16 MB makes a load wait for its own dirty pages. */
-#define RING_SIZE_KB (128 * 1024)
+/*
+ * Twice COPY's ring: with less a load waits for the WAL of its own dirty pages,
+ * with more they leave the processor's cache before they are written.
+ */
+#define RING_SIZE_KB (32 * 1024)
+
+/* Bytes that are copied of each tuple, if it has as many or not. */
+#define OVERCOPY 32
 
 static void
 alloc_pages(PageBatch *batch, int capacity)
 {
 	batch->capacity = capacity;
-	batch->pages = palloc((Size) capacity * BLCKSZ);
+	batch->pages = palloc((Size) capacity * BLCKSZ + OVERCOPY);
 	batch->blocks = palloc(capacity * sizeof(BlockNumber));
 	batch->buffers = palloc(capacity * sizeof(Buffer));
 }
@@ -45,7 +51,7 @@ pages_open(Relation rel, PageStamp stamp, int capacity)
 
 	batch->stamp = stamp;
 	alloc_pages(batch, capacity);
-	batch->record = palloc(BLCKSZ);
+	batch->record = palloc(BLCKSZ + OVERCOPY);
 	batch->map = InvalidBuffer;
 	if (rel != NULL)
 		pages_turn(batch, rel, NULL);
@@ -222,7 +228,7 @@ pages_grow(PageBatch *batch)
 	Size		filling = batch->page - batch->pages;
 	int			capacity = 2 * batch->capacity;
 
-	batch->pages = repalloc_huge(batch->pages, (Size) capacity * BLCKSZ);
+	batch->pages = repalloc_huge(batch->pages, (Size) capacity * BLCKSZ + OVERCOPY);
 	batch->blocks = repalloc_huge(batch->blocks, capacity * sizeof(BlockNumber));
 	batch->buffers = repalloc_huge(batch->buffers, capacity * sizeof(Buffer));
 	if (batch->page != NULL)
@@ -247,36 +253,64 @@ pages_count(const PageBatch *batch, int index, OffsetNumber *first)
 		*first + 1;
 }
 
-/* Each tuple points at itself, now that its block is known. */
-static void
-set_ctids(Page page, OffsetNumber first, BlockNumber block)
+/* What the WAL says of a tuple; returns where the next one goes. */
+static inline char *
+record_tuple(char *p, const HeapTupleHeaderData *header, Size len)
 {
-	OffsetNumber last = PageGetMaxOffsetNumber(page);
+	xl_multi_insert_tuple *item = (xl_multi_insert_tuple *) SHORTALIGN(p);
+	const char *data = (const char *) header + SizeofHeapTupleHeader;
 
-	for (OffsetNumber offset = first; offset <= last; offset++)
-	{
-		HeapTupleHeader header;
+	len -= SizeofHeapTupleHeader;
+	item->datalen = len;
+	item->t_infomask2 = header->t_infomask2;
+	item->t_infomask = header->t_infomask;
+	item->t_hoff = header->t_hoff;
+	p = (char *) item + SizeOfMultiInsertTuple;
 
-		header = (HeapTupleHeader) PageGetItem(page, PageGetItemId(page, offset));
-		ItemPointerSet(&header->t_ctid, block, offset);
-	}
+	/* more than is needed, but for most tuples without a call */
+	memcpy(p, data, OVERCOPY);
+	if (len > OVERCOPY)
+		memcpy(p + OVERCOPY, data + OVERCOPY, len - OVERCOPY);
+	return p + len;
 }
 
 /*
- * Logs a page that is in its buffer, from tuple first on, in a critical
- * section.  What is said to
- * be the last of a multi-insert has logical decoding forget the TOASTed values
- * that it has seen, so it must be the last page of the batch.
+ * Each tuple of a private page points at itself, now that its block is known,
+ * and is noted for the WAL.  Returns how many bytes of batch->record that took.
+ */
+static Size
+finish_tuples(PageBatch *batch, Page page, OffsetNumber first, BlockNumber block)
+{
+	OffsetNumber last = PageGetMaxOffsetNumber(page);
+	bool		recorded = batch->logged && !batch->tuplewise;
+	char	   *p = batch->record;
+
+	for (OffsetNumber offset = first; offset <= last; offset++)
+	{
+		ItemId		id = PageGetItemId(page, offset);
+		HeapTupleHeader header = (HeapTupleHeader) PageGetItem(page, id);
+
+		ItemPointerSet(&header->t_ctid, block, offset);
+		if (recorded)
+			p = record_tuple(p, header, ItemIdGetLength(id));
+	}
+	return p - batch->record;
+}
+
+/*
+ * Logs a page that is in its buffer, from tuple first on, with what
+ * finish_tuples has noted; in a critical section.  What is said to be the last
+ * of a multi-insert has logical decoding forget the TOASTed values that it has
+ * seen, so it must be the last page of the batch.
  */
 static XLogRecPtr
 log_page(PageBatch *batch, Buffer buffer, Page page, OffsetNumber first,
-		 bool is_last)
+		 Size length, bool is_last)
 {
 	OffsetNumber last = PageGetMaxOffsetNumber(page);
 	OffsetNumber offsets[MaxHeapTuplesPerPage];
 	bool		is_new = first == FirstOffsetNumber;
 	xl_heap_multi_insert head;
-	char	   *p = batch->record;
 	int			flags = REGBUF_STANDARD | (is_new ? REGBUF_WILL_INIT : 0);
 
 	head.flags = is_last ? XLH_INSERT_LAST_IN_MULTI : 0;
@@ -289,31 +323,18 @@ log_page(PageBatch *batch, Buffer buffer, Page page, OffsetNumber first,
 		flags |= REGBUF_KEEP_DATA;
 	}
 
-	for (OffsetNumber offset = first; offset <= last; offset++)
-	{
-		ItemId		id = PageGetItemId(page, offset);
-		HeapTupleHeader header = (HeapTupleHeader) PageGetItem(page, id);
-		xl_multi_insert_tuple *item = (xl_multi_insert_tuple *) SHORTALIGN(p);
-		Size		len = ItemIdGetLength(id) - SizeofHeapTupleHeader;
-
-		item->datalen = len;
-		item->t_infomask2 = header->t_infomask2;
-		item->t_infomask = header->t_infomask;
-		item->t_hoff = header->t_hoff;
-		p = (char *) item + SizeOfMultiInsertTuple;
-		memcpy(p, (char *) header + SizeofHeapTupleHeader, len);
-		p += len;
-		offsets[offset - first] = offset;
-	}
-
 	XLogBeginInsert();
 	XLogRegisterData((char *) &head, SizeOfHeapMultiInsert);
 	if (!is_new)
+	{
+		for (OffsetNumber offset = first; offset <= last; offset++)
+			offsets[offset - first] = offset;
 		XLogRegisterData((char *) offsets, head.ntuples * sizeof(OffsetNumber));
+	}
 	XLogRegisterBuffer(0, buffer, flags);
 	if (batch->stamp.frozen)
 		compat_frozen_register(batch->map);
-	XLogRegisterBufData(0, batch->record, p - batch->record);
+	XLogRegisterBufData(0, batch->record, length);
 	XLogSetRecordFlags(XLOG_INCLUDE_ORIGIN);
 	return XLogInsert(RM_HEAP2_ID, XLOG_HEAP2_MULTI_INSERT |
 					  (is_new ? XLOG_HEAP_INIT_PAGE : 0));
@@ -402,8 +423,8 @@ write_page(PageBatch *batch, int index)
 	OffsetNumber first = first_offset(batch, index);
 	bool		continued = index == 0 && batch->continued;
 	bool		all_frozen = batch->stamp.frozen && !batch->tuplewise;
+	Size		length = finish_tuples(batch, source, first, block);
 
-	set_ctids(source, first, block);
 	if (all_frozen)
 	{
 		PageSetAllVisible(source);
@@ -427,7 +448,7 @@ write_page(PageBatch *batch, int index)
 	else if (batch->logged)
 	{
 		/* on 15 PageSetLSN is a macro that evaluates its argument twice */
-		XLogRecPtr	lsn = log_page(batch, buffer, page, first,
+		XLogRecPtr	lsn = log_page(batch, buffer, page, first, length,
 										 index == batch->npages - 1);
 
 		PageSetLSN(page, lsn);
