@@ -16,6 +16,17 @@
 /* A varlena from a converter may be this much longer than its text. */
 #define VARLENA_SPARE 16
 
+/* Rows formed at a time, at most, and about how many bytes of them. */
+#define BLOCK_ROWS 128
+#define BLOCK_FEWEST 16
+#define BLOCK_BYTES (16 * 1024)
+
+/* Longer rows take so long that their place does not matter. */
+#define ONE_SIZE_MOST 1024
+
+/* Rows formed one by one at most before a block is tried again. */
+#define BLOCK_PATIENCE 1024
+
 typedef enum FormKind
 {
 	FORM_NULL,					/* not in the file */
@@ -23,7 +34,8 @@ typedef enum FormKind
 	FORM_INT2,
 	FORM_INT4,
 	FORM_INT8,
-	FORM_OTHER,					/* through the column's converter */
+	FORM_FIXED,					/* by the column's converter */
+	FORM_VARLENA,				/* the same */
 	FORM_SEQUENCE				/* not in the file: the next value of a sequence */
 } FormKind;
 
@@ -33,6 +45,7 @@ typedef struct FormColumn
 	FormKind	kind;
 	bool		notnull;
 	TupleColumn store;
+	Size		offset;			/* of its values, if rows are of one size */
 	int			field;			/* its place in the file */
 	uint32		max_length;		/* text: bytes that surely fit the type */
 	const Column *column;
@@ -44,7 +57,7 @@ struct RowFormer
 	Converter  *conv;
 	int			natts;
 	Size		fixed;			/* room for header, fixed-length columns, alignment */
-	Size		spare;			/* room for varlenas beyond the length of their text */
+	Size		spare;			/* room for converters' varlenas beyond their text */
 	uint32		null_length;	/* of the only null marker; else ANY_LENGTH */
 	int			nwords;			/* of these masks, bit i is attribute i: */
 	uint64	   *present;		/* the row's attributes that are not null */
@@ -54,7 +67,12 @@ struct RowFormer
 	Size		hoff;			/* its length */
 	HeapTupleHeader holed;		/* a row with nulls, but for its bitmap */
 	Size		hoff_holed;
-	bool		expect_nulls;	/* the row before had some */
+	Size		row_size;		/* of all rows without nulls; 0: they differ */
+	char	   *image;			/* such a row without its values */
+	bool		by_rows;		/* blocks cannot be used */
+	uint32		block;			/* rows to form at a time */
+	uint32		alone;			/* rows to form one by one until a block is tried */
+	uint32		patience;		/* how many it will be the next time */
 	FormColumn	columns[FLEXIBLE_ARRAY_MEMBER];
 };
 
@@ -64,9 +82,9 @@ struct RowFormer
 #define BIT(i) (UINT64_C(1) << ((i) & 63))
 
 static FormKind
-choose_kind(const Column *column)
+choose_kind(const TupleColumn *store, Oid type)
 {
-	switch (column->type)
+	switch (type)
 	{
 		case TEXTOID:
 		case VARCHAROID:
@@ -78,7 +96,7 @@ choose_kind(const Column *column)
 		case INT8OID:
 			return FORM_INT8;
 		default:
-			return FORM_OTHER;
+			return store->length < 0 ? FORM_VARLENA : FORM_FIXED;
 	}
 }
 
@@ -89,7 +107,7 @@ set_field(FormColumn *form, const Column *column, int field)
 	if (column->convert == NULL || column->null_input || column->force_null ||
 		column->force_not_null)
 		return false;
-	form->kind = choose_kind(column);
+	form->kind = choose_kind(&form->store, column->type);
 	form->field = field;
 	form->column = column;
 	form->max_length = MaxAllocSize / 2;
@@ -125,14 +143,48 @@ make_headers(RowFormer *former, bool haswidth, const HeapTupleHeaderData *model)
 	former->holed = make_header(former->natts, former->hoff_holed, true, model);
 }
 
-/* Whether a row can be known to have no nulls by the length of its fields. */
+/*
+ * Whether columns cannot be done one after the other: a row cannot be known
+ * to have no nulls by the length of its fields, or columns take their values
+ * from one sequence, in turn.
+ */
 static bool
-has_whole_rows(const RowFormer *former)
+needs_rows(const RowFormer *former)
 {
 	for (int i = 0; i < former->natts; i++)
-		if (former->columns[i].kind == FORM_NULL)
-			return false;
-	return former->null_length != ANY_LENGTH;
+	{
+		const FormColumn *form = &former->columns[i];
+
+		if (form->kind == FORM_NULL ||
+			(form->kind == FORM_SEQUENCE && form->sequence->range->columns > 1))
+			return true;
+	}
+	return former->null_length == ANY_LENGTH;
+}
+
+/*
+ * Where the columns are, if rows without nulls are all alike.  The image ends
+ * in what follows a row up to the next aligned byte.
+ */
+static void
+find_layout(RowFormer *former)
+{
+	Size		size = former->hoff;
+
+	for (int i = 0; i < former->natts; i++)
+	{
+		FormColumn *form = &former->columns[i];
+
+		if (form->store.length < 0)
+			return;
+		form->offset = TYPEALIGN(form->store.align, size);
+		size = form->offset + form->store.length;
+	}
+	if (size > ONE_SIZE_MOST)
+		return;
+	former->row_size = size;
+	former->image = palloc0(MAXALIGN(size));
+	memcpy(former->image, former->whole, former->hoff);
 }
 
 RowFormer *
@@ -173,10 +225,15 @@ form_open(Converter *conv, const HeapTupleHeaderData *model)
 	for (int i = 0; i < conv->ncolumns; i++)
 	{
 		const Column *column = &conv->columns[i];
+		FormColumn *form;
 
-		if (column->attnum != InvalidAttrNumber &&
-			!set_field(&former->columns[column->attnum - 1], column, i))
+		if (column->attnum == InvalidAttrNumber)
+			continue;
+		form = &former->columns[column->attnum - 1];
+		if (!set_field(form, column, i))
 			return NULL;
+		if (form->kind == FORM_VARLENA)
+			former->spare += VARLENA_SPARE;
 	}
 	for (int i = 0; i < conv->ndefaults; i++)
 	{
@@ -188,9 +245,12 @@ form_open(Converter *conv, const HeapTupleHeaderData *model)
 		form->kind = FORM_SEQUENCE;
 		form->sequence = &def->sequence;
 	}
-	former->expect_nulls = !has_whole_rows(former);
-	former->spare = VARLENA_SPARE * (Size) former->natts;
+	former->by_rows = needs_rows(former);
+	former->block = BLOCK_ROWS;
+	former->patience = BLOCK_FEWEST;
 	make_headers(former, haswidth, model);
+	if (!former->by_rows)
+		find_layout(former);
 	return former;
 }
 
@@ -283,13 +343,10 @@ put_text(char *p, const FormColumn *form, const char *s, uint32 len)
 	return p + len;
 }
 
-/*
- * Any other column, by its converter.  *spare is what is left for varlenas
- * of this sort.  NULL: the long road.
- */
+/* A varlena, by its column's converter; *spare is what is left for them. */
 static char *
-put_other(RowFormer *former, const FormColumn *form, char *p, Size *spare,
-		  const char *s, uint32 len)
+put_varlena(RowFormer *former, const FormColumn *form, char *p, Size *spare,
+			const char *s, uint32 len)
 {
 	const Column *column = form->column;
 	Datum		value;
@@ -297,8 +354,6 @@ put_other(RowFormer *former, const FormColumn *form, char *p, Size *spare,
 
 	if (column->convert(former->conv, column, s, len, &value) != VALUE_OK)
 		return NULL;
-	if (form->store.length != -1)
-		return tuple_put_fixed(p, &form->store, value);
 	size = VARSIZE_ANY(DatumGetPointer(value));
 	if (size > *spare)
 		return NULL;
@@ -306,12 +361,9 @@ put_other(RowFormer *former, const FormColumn *form, char *p, Size *spare,
 	return tuple_put_varlena(p, &form->store, value);
 }
 
-/*
- * The next value of a sequence, where there is one in stock and it fits the
- * column; NULL: the long road.
- */
-static char *
-put_next_value(char *p, const FormColumn *form)
+/* The next value of a sequence, where there is one in stock and it fits. */
+static inline bool
+store_next_value(char *p, const FormColumn *form)
 {
 	SequenceRange *range = form->sequence->range;
 	int64		value = range->next;
@@ -319,92 +371,104 @@ put_next_value(char *p, const FormColumn *form)
 	if (range->left == 0 ||
 		(form->store.length == sizeof(int32) && value != (int32) value) ||
 		(form->store.length == sizeof(int16) && value != (int16) value))
-		return NULL;
-	return tuple_put_fixed(p, &form->store, sequence_default(form->sequence, NULL));
+		return false;
+	tuple_store_fixed(p, &form->store, sequence_default(form->sequence, NULL));
+	return true;
 }
 
-/* Takes back the values that the columns before natts have taken. */
+/* Takes back n values from each of the columns before natts that took some. */
 static void
-return_values(const RowFormer *former, int natts)
+return_values(const RowFormer *former, int natts, uint32 n)
 {
+	if (former->conv->ndefaults == 0)
+		return;
 	for (int i = 0; i < natts; i++)
-		if (former->columns[i].kind == FORM_SEQUENCE)
+		for (uint32 k = 0; k < n && former->columns[i].kind == FORM_SEQUENCE; k++)
 			sequence_return(former->columns[i].sequence->range);
 }
 
-/* As tuple_align, for a power of two that is known when this is compiled. */
-#define PUT_FIXED(type, value) \
-	do { \
-		p = tuple_align(p, sizeof(type)); \
-		*(type *) p = (value); \
-		p += sizeof(type); \
-	} while (0)
-
-#define PUT_INTEGER(type, parse) \
+#define STORE_INTEGER(type, parse) \
 	do { \
 		int64_t		small; \
-		type		value; \
 		if (likely(value_short_int(s, len, &small) && small == (type) small)) \
-			PUT_FIXED(type, (type) small); \
-		else if (parse(s, len, &value) == VALUE_OK) \
-			PUT_FIXED(type, value); \
+			*(type *) p = (type) small; \
 		else \
-			goto long_road; \
-	} while (0)
-
-/* One value, at p; goes to long_road where it cannot be had here. */
-#define PUT_VALUE() \
-	do { \
-		switch (form->kind) \
-		{ \
-			case FORM_TEXT: \
-				if (unlikely(len > form->max_length)) \
-					goto long_road; \
-				p = put_text(p, form, s, len); \
-				break; \
-			case FORM_INT2: \
-				PUT_INTEGER(int16_t, value_int2); \
-				break; \
-			case FORM_INT4: \
-				PUT_INTEGER(int32_t, value_int4); \
-				break; \
-			case FORM_INT8: \
-				PUT_INTEGER(int64_t, value_int8); \
-				break; \
-			case FORM_SEQUENCE: \
-				p = put_next_value(p, form); \
-				if (unlikely(p == NULL)) \
-					goto long_road; \
-				break; \
-			default: \
-				p = put_other(former, form, p, &spare, s, len); \
-				if (unlikely(p == NULL)) \
-					goto long_road; \
-				break; \
-		} \
+			return parse(s, len, (type *) p) == VALUE_OK; \
+		return true; \
 	} while (0)
 
 /*
+ * A value of fixed length, at p, which is aligned.  False: it cannot be had
+ * here.
+ */
+static pg_attribute_always_inline bool
+store_value(RowFormer *former, const FormColumn *form, FormKind kind, char *p,
+			const char *s, uint32 len)
+{
+	Datum		value;
+
+	switch (kind)
+	{
+		case FORM_INT2:
+			STORE_INTEGER(int16_t, value_int2);
+		case FORM_INT4:
+			STORE_INTEGER(int32_t, value_int4);
+		case FORM_INT8:
+			STORE_INTEGER(int64_t, value_int8);
+		case FORM_SEQUENCE:
+			return store_next_value(p, form);
+		default:
+			if (form->column->convert(former->conv, form->column, s, len,
+									  &value) != VALUE_OK)
+				return false;
+			tuple_store_fixed(p, &form->store, value);
+			return true;
+	}
+}
+
+/*
+ * Any value, at p or what comes next for its alignment.  Returns where the
+ * next one goes, or NULL where this one cannot be had here.
+ */
+static pg_attribute_always_inline char *
+put_value(RowFormer *former, const FormColumn *form, FormKind kind, char *p,
+		  Size *spare, const char *s, uint32 len)
+{
+	switch (kind)
+	{
+		case FORM_TEXT:
+			return unlikely(len > form->max_length) ? NULL : put_text(p, form, s, len);
+		case FORM_VARLENA:
+			return put_varlena(former, form, p, spare, s, len);
+		default:
+			p = tuple_align(p, form->store.align);
+			return store_value(former, form, kind, p, s, len) ?
+				p + form->store.length : NULL;
+	}
+}
+
+/* ---- any row ---- */
+
+/*
  * The row's tuple, from its header on, at to, where there is room for it.
- * Returns its length; 0: the long road.  This one is for any row.
+ * Returns its length; 0: the long road.
  */
 static Size
 form_tuple(RowFormer *former, const char *data, const ScanField *fields,
 		   Size spare, char *to)
 {
 	const int	natts = former->natts;
+	HeapTupleHeader header = (HeapTupleHeader) to;
 	bool		hasnull;
 	char	   *p;
-	int			i = 0;
 
 	if (!find_present(former, data, fields))
 		return 0;
 	hasnull = has_nulls(former);
-	former->expect_nulls = hasnull || former->null_length == ANY_LENGTH;
 	if (hasnull)
 	{
 		memcpy(to, former->holed, former->hoff_holed);
-		put_bitmap(former, ((HeapTupleHeader) to)->t_bits);
+		put_bitmap(former, header->t_bits);
 		p = to + former->hoff_holed;
 	}
 	else
@@ -413,98 +477,324 @@ form_tuple(RowFormer *former, const char *data, const ScanField *fields,
 		p = to + former->hoff;
 	}
 
-	for (; i < natts; i++)
+	for (int i = 0; i < natts; i++)
 	{
 		const FormColumn *form = &former->columns[i];
-		const char *s = data + fields[form->field].start;
-		uint32		len = fields[form->field].length;
+		const ScanField *field = &fields[form->field];
 
 		if (!(former->present[WORD(i)] & BIT(i)))
 			continue;
 		if (form->store.length == -1)
-			((HeapTupleHeader) to)->t_infomask |= HEAP_HASVARWIDTH;
-		PUT_VALUE();
+			header->t_infomask |= HEAP_HASVARWIDTH;
+		p = put_value(former, form, form->kind, p, &spare,
+					  data + field->start, field->length);
+		if (unlikely(p == NULL))
+		{
+			return_values(former, i, 1);
+			return 0;
+		}
 	}
 	memset(p, 0, sizeof(uint64));
 	return p - to;
+}
 
-long_road:
-	if (former->conv->ndefaults > 0)
-		return_values(former, i);
-	return 0;
+/* Bytes that converters' varlenas of a row may take. */
+static inline Size
+spare_bytes(const RowFormer *former, const ScanRow *row)
+{
+	return former->spare == 0 ? 0 : former->spare + row->end - row->start;
+}
+
+/* Bytes that a row's tuple may need, HeapTupleData and all. */
+static inline Size
+tuple_bound(const RowFormer *former, const ScanRow *row)
+{
+	/* the texts of a row take no more than its length */
+	return MAXALIGN(former->fixed + row->end - row->start +
+					spare_bytes(former, row));
+}
+
+static inline bool
+is_readable(const RowFormer *former, const ScanRow *row)
+{
+	return row->fault == SCAN_FAULT_NONE && row->end <= former->conv->valid &&
+		row->nfields == former->conv->ncolumns;
+}
+
+static bool
+form_row(RowFormer *former, const char *data, const ScanRow *row,
+		 const ScanField *fields, Arena *arena, HeapTuple *tuple)
+{
+	char	   *start;
+	Size		len;
+
+	if (unlikely(!is_readable(former, row)))
+		return false;
+	start = arena_alloc(arena, tuple_bound(former, row));
+	len = form_tuple(former, data, fields + row->first_field,
+					 spare_bytes(former, row), start + HEAPTUPLESIZE);
+	arena_trim(arena, start, len == 0 ? 0 : HEAPTUPLESIZE + len);
+	if (len == 0)
+		return false;
+	*tuple = tuple_finish(start, len);
+	return true;
+}
+
+/* ---- rows without nulls, a column at a time ---- */
+
+/*
+ * Rows [0, n) in progress.  A column's work for all of them is a loop that
+ * knows the column's type, and whose steps do not wait for each other.
+ */
+typedef struct RowBlock
+{
+	RowFormer  *former;
+	const char *data;
+	const ScanField *fields;	/* of the first row; those of the others follow */
+	uint32		nfields;		/* of each row */
+	uint32		n;
+
+	/* rows of one size: where the first one is, the others before it */
+	char	   *first;
+
+	/* others: where each row's next value goes, and what its varlenas may take */
+	char	  **at;
+	Size	   *spare;
+} RowBlock;
+
+/* A block of those rows from the start that can be looked at. */
+static RowBlock
+begin_block(RowFormer *former, const char *data, const ScanRow *rows, uint32 n,
+			const ScanField *fields)
+{
+	const uint32 nfields = former->conv->ncolumns;
+	const uint32 valid = former->conv->valid;
+	const uint32 first = rows->first_field;
+	uint32		i;
+
+	for (i = 0; i < n; i++)
+		if (unlikely(rows[i].fault != SCAN_FAULT_NONE || rows[i].end > valid ||
+					 rows[i].nfields != nfields ||
+					 rows[i].first_field != first + i * nfields))
+			break;
+	return (RowBlock) {
+		.former = former,
+		.data = data,
+		.fields = fields + first,
+		.nfields = nfields,
+		.n = i
+	};
+}
+
+/* Returns for how many rows the value could be had: the next one is odd. */
+static pg_attribute_always_inline uint32
+do_column(RowBlock *block, const FormColumn *column, FormKind kind, bool one_size)
+{
+	const FormColumn form = *column;	/* stores to the tuples cannot change it */
+	RowFormer  *const former = block->former;
+	const uint32 null_length = former->null_length;
+	const Size	size = MAXALIGN(former->row_size);
+	const uint32 n = block->n;
+	const uint32 step = kind == FORM_SEQUENCE ? 0 : block->nfields;
+	const ScanField *field = block->fields + form.field;
+	const char *data = block->data;
+	char	   *to = block->first + form.offset;
+
+	for (uint32 i = 0; i < n; i++, field += step)
+	{
+		const char *s = data + field->start;
+		const uint32 len = field->length;
+
+		if (kind != FORM_SEQUENCE &&
+			unlikely(len == null_length || field->escaped))
+			return i;
+		if (one_size)
+		{
+			if (unlikely(!store_value(former, &form, kind, to, s, len)))
+				return i;
+			to -= size;
+		}
+		else
+		{
+			char	   *p = put_value(former, &form, kind, block->at[i],
+									  &block->spare[i], s, len);
+
+			if (unlikely(p == NULL))
+				return i;
+			block->at[i] = p;
+		}
+	}
+	return n;
+}
+
+#define DO_COLUMN(kind) \
+	case kind: \
+		done = one_size ? do_column(block, form, kind, true) : \
+			do_column(block, form, kind, false); \
+		break
+
+/* All columns; the block ends before the first odd row. */
+static void
+do_columns(RowBlock *block, bool one_size)
+{
+	RowFormer  *former = block->former;
+
+	for (int i = 0; i < former->natts && block->n > 0; i++)
+	{
+		const FormColumn *form = &former->columns[i];
+		uint32		done = 0;
+
+		switch (form->kind)
+		{
+				DO_COLUMN(FORM_TEXT);
+				DO_COLUMN(FORM_INT2);
+				DO_COLUMN(FORM_INT4);
+				DO_COLUMN(FORM_INT8);
+				DO_COLUMN(FORM_FIXED);
+				DO_COLUMN(FORM_VARLENA);
+				DO_COLUMN(FORM_SEQUENCE);
+			case FORM_NULL:
+				Assert(false);
+				break;
+		}
+		return_values(former, i, block->n - done);
+		block->n = done;
+	}
 }
 
 /*
- * The same for a row that is expected to have no nulls, in one pass; 0 also
- * where there may be one.
+ * Forms up to *n rows, as many as fit a block, and notes in *n how many those
+ * are.  Returns how many it could form: the next one has a null, may have one,
+ * or is for the long road.
  */
-static inline Size
-form_whole_tuple(RowFormer *former, const char *data, const ScanField *fields,
-				 Size spare, char *to)
+static uint32
+form_block(RowFormer *former, const char *data, const ScanRow *rows, uint32 *n,
+		   const ScanField *fields, Arena *arena, HeapTuple *tuples)
 {
-	const int	natts = former->natts;
-	const uint32 null_length = former->null_length;
-	char	   *p = to + MAXALIGN(SizeofHeapTupleHeader);
-	int			i;
+	RowBlock	block = begin_block(former, data, rows, *n, fields);
+	char	   *at[BLOCK_ROWS];
+	Size		spare[BLOCK_ROWS];
+	Size		total = 0;
+	uint32		i;
+	char	   *p;
 
-	/* a constant length is copied at once */
+	for (i = 0; i < block.n && (i == 0 || total < BLOCK_BYTES); i++)
+		total += tuple_bound(former, &rows[i]);
+	if (i == 0)
+		return 0;
+	if (i < block.n)
+		*n = i;
+	block.n = i;
+	block.at = at;
+	block.spare = spare;
+
 	Assert(former->hoff == MAXALIGN(SizeofHeapTupleHeader));
-	memcpy(to, former->whole, MAXALIGN(SizeofHeapTupleHeader));
-
-	for (i = 0; i < natts; i++)
+	p = arena_alloc(arena, total);
+	for (i = 0; i < block.n; i++)
 	{
-		const FormColumn *form = &former->columns[i];
-		ScanField	field = fields[form->field];
-		const char *s = data + field.start;
-		uint32		len = field.length;
-
-		if (unlikely(len == null_length || field.escaped))
-			goto long_road;
-		PUT_VALUE();
+		tuples[i] = (HeapTuple) p;
+		/* a constant length is copied at once */
+		memcpy(p + HEAPTUPLESIZE, former->whole, MAXALIGN(SizeofHeapTupleHeader));
+		at[i] = p + HEAPTUPLESIZE + MAXALIGN(SizeofHeapTupleHeader);
+		spare[i] = spare_bytes(former, &rows[i]);
+		p += tuple_bound(former, &rows[i]);
 	}
-	memset(p, 0, sizeof(uint64));
-	return p - to;
 
-long_road:
-	if (former->conv->ndefaults > 0)
-		return_values(former, i);
-	return 0;
+	do_columns(&block, false);
+
+	for (i = 0, p = (char *) tuples[0]; i < block.n; i++)
+	{
+		p = at[i];
+		memset(p, 0, sizeof(uint64));
+		tuple_finish(tuples[i], p - (char *) tuples[i] - HEAPTUPLESIZE);
+	}
+	arena_trim(arena, tuples[0], p - (char *) tuples[0]);
+	return block.n;
+}
+
+/*
+ * What was begun behind an odd row was done in vain: where such rows are
+ * frequent, more and more rows go one by one until a block is tried again.
+ */
+static void
+learn_oddness(RowFormer *former, uint32 begun, uint32 formed)
+{
+	if (formed == begun)
+	{
+		former->block = Min(former->block * 2, BLOCK_ROWS);
+		former->patience = BLOCK_FEWEST;
+	}
+	else if (formed >= BLOCK_FEWEST)
+	{
+		former->block = formed;
+		former->alone = 1;
+	}
+	else
+	{
+		former->block = BLOCK_FEWEST;
+		former->alone = former->patience;
+		former->patience = Min(former->patience * 2, BLOCK_PATIENCE);
+	}
 }
 
 uint32
 form_rows(RowFormer *former, const char *data, const ScanRow *rows, uint32 n,
 		  const ScanField *fields, Arena *arena, HeapTuple *tuples)
 {
-	const uint32 valid = former->conv->valid;
-	const int	ncolumns = former->conv->ncolumns;
-	uint32		done;
+	uint32		done = 0;
 
-	for (done = 0; done < n; done++)
+	while (done < n)
 	{
-		const ScanRow *row = &rows[done];
-		const ScanField *first = fields + row->first_field;
-		Size		length = row->end - row->start;
-		Size		spare = former->spare + length;
-		char	   *start;
-		Size		len;
+		if (!former->by_rows && former->alone == 0)
+		{
+			uint32		begun = Min(n - done, former->block);
+			uint32		formed = form_block(former, data, rows + done, &begun,
+											fields, arena, tuples + done);
 
-		if (unlikely(row->fault != SCAN_FAULT_NONE || row->end > valid ||
-					 row->nfields != ncolumns))
+			learn_oddness(former, begun, formed);
+			done += formed;
+		}
+		else if (form_row(former, data, &rows[done], fields, arena, &tuples[done]))
+		{
+			done++;
+			former->alone -= former->alone > 0;
+		}
+		else
 			break;
-
-		/* the texts of the row take no more than its length */
-		start = arena_alloc(arena, former->fixed + spare + length);
-		len = former->expect_nulls ? 0 :
-			form_whole_tuple(former, data, first, spare, start + HEAPTUPLESIZE);
-		if (len == 0)
-			len = form_tuple(former, data, first, spare, start + HEAPTUPLESIZE);
-		arena_trim(arena, start, len == 0 ? 0 : HEAPTUPLESIZE + len);
-		if (unlikely(len == 0))
-			break;
-		tuples[done] = tuple_finish(start, len);
 	}
 
 	/* what converters have made is in the tuples now */
 	convert_next(former->conv);
 	return done;
+}
+
+Size
+form_row_size(const RowFormer *former)
+{
+	return former->row_size;
+}
+
+uint32
+form_rows_of_one_size(RowFormer *former, const char *data, const ScanRow *rows,
+					  uint32 n, const ScanField *fields, char *first)
+{
+	const Size	size = MAXALIGN(former->row_size);
+	uint32		begun = Min(n, former->block);
+	RowBlock	block;
+
+	if (former->alone > 0)
+		return 0;
+	block = begin_block(former, data, rows, begun, fields);
+	block.first = first;
+	for (uint32 i = 0; i < block.n; i++)
+	{
+		if (size == 32)
+			memcpy(first - i * 32, former->image, 32);
+		else
+			memcpy(first - i * size, former->image, size);
+	}
+	do_columns(&block, true);
+	learn_oddness(former, begun, block.n);
+	convert_next(former->conv);
+	return block.n;
 }

@@ -38,4 +38,17 @@ extern uint32 form_rows(RowFormer *former, const char *data,
 						const ScanField *fields, Arena *arena,
 						HeapTuple *tuples);
 
+/* Bytes of every row without nulls; 0: that depends on the row. */
+extern Size form_row_size(const RowFormer *former);
+
+/*
+ * Where rows are of one size: the same straight to their places, the first
+ * row's tuple, from its header on, at first, and each next one MAXALIGN(size)
+ * bytes before the one before.  Returns how many there are; after them a row is
+ * for form_rows, or n was larger than suits.
+ */
+extern uint32 form_rows_of_one_size(RowFormer *former, const char *data,
+									const ScanRow *rows, uint32 n,
+									const ScanField *fields, char *first);
+
 #endif							/* PGBULK_FORM_H */

@@ -56,10 +56,10 @@ tuple_put_varlena(char *p, const TupleColumn *column, Datum datum)
 	return p + size;
 }
 
-static inline char *
-tuple_put_fixed(char *p, const TupleColumn *column, Datum datum)
+/* Writes column->length bytes at p, which is aligned. */
+static inline void
+tuple_store_fixed(char *p, const TupleColumn *column, Datum datum)
 {
-	p = tuple_align(p, column->align);
 	if (!column->byval)
 		memcpy(p, DatumGetPointer(datum), column->length);
 	else
@@ -79,6 +79,13 @@ tuple_put_fixed(char *p, const TupleColumn *column, Datum datum)
 				*(Datum *) p = datum;
 				break;
 		}
+}
+
+static inline char *
+tuple_put_fixed(char *p, const TupleColumn *column, Datum datum)
+{
+	p = tuple_align(p, column->align);
+	tuple_store_fixed(p, column, datum);
 	return p + column->length;
 }
 

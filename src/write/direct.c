@@ -215,6 +215,32 @@ direct_put(Writer *base, uint32 number, RowError *err)
 	return WRITER_TAKEN;
 }
 
+/* Rows of one size, formed in their pages; 0: the next one must be put otherwise. */
+static uint32
+put_rows_of_one_size(DirectWriter *writer, const char *data,
+					 const ScanRow *rows, const ScanField *fields, uint32 n)
+{
+	RowFormer  *former = writer->base.former;
+	PageBatch  *batch = writer->sink.batch;
+	const Size	size = form_row_size(former);
+	uint32		done = 0;
+	uint32		formed;
+
+	do
+	{
+		uint32		room = pages_room(batch, size);
+
+		if (room == 0)
+			break;
+		formed = form_rows_of_one_size(former, data, rows + done,
+									   Min(n - done, room), fields,
+									   pages_place_for(batch, size));
+		pages_added(batch, formed, size);
+		done += formed;
+	} while (done < n && formed > 0);
+	return done;
+}
+
 static uint32
 direct_put_rows(Writer *base, const char *data, const ScanRow *rows,
 				const ScanField *fields, uint32 first, uint32 n)
@@ -223,6 +249,15 @@ direct_put_rows(Writer *base, const char *data, const ScanRow *rows,
 	HeapTuple	tuples[WRITER_ROWS];
 	uint32		noted = 0;
 
+	if (form_row_size(base->former) > 0)
+	{
+		uint32		done = put_rows_of_one_size(writer, data, rows + first, fields, n);
+
+		if (done > 0 && writer->journal != NULL)
+			journal_rows(writer->journal, first, done);
+		if (done > 0)
+			return done;
+	}
 	n = form_rows(base->former, data, rows + first, Min(n, WRITER_ROWS),
 				  fields, &writer->arena, tuples);
 	for (uint32 i = 0; i < n; i++)

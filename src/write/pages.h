@@ -163,6 +163,44 @@ pages_put(PageBatch *batch, HeapTuple tuple)
 	return true;
 }
 
+/*
+ * How many tuples of len bytes the page in hand takes; where that is none, it
+ * is a new one.  0: the batch is full.
+ */
+static inline uint32
+pages_room(PageBatch *batch, Size len)
+{
+	const Size	each = sizeof(ItemIdData) + MAXALIGN(len);
+
+	if (unlikely(batch->lower + each + batch->reserve > batch->upper) &&
+		!pages_next(batch, len))
+		return 0;
+	if (batch->lower + each + batch->reserve > batch->upper)
+		return 1;
+	return (batch->upper - batch->lower - batch->reserve) / each;
+}
+
+/* Where the next tuple of len bytes goes, if there is room. */
+static inline char *
+pages_place_for(PageBatch *batch, Size len)
+{
+	return batch->page + batch->upper - MAXALIGN(len);
+}
+
+/* n tuples of len bytes are in their places, each before the one before. */
+static inline void
+pages_added(PageBatch *batch, uint32 n, Size len)
+{
+	ItemId		ids = (ItemId) (batch->page + batch->lower);
+
+	for (uint32 i = 0; i < n; i++)
+	{
+		batch->upper -= MAXALIGN(len);
+		ItemIdSetNormal(&ids[i], batch->upper, len);
+	}
+	batch->lower += n * sizeof(ItemIdData);
+}
+
 /* Whether pages_put would take a tuple of len bytes. */
 static inline bool
 pages_have_room(const PageBatch *batch, Size len)
