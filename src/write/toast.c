@@ -8,6 +8,7 @@
 #include "access/genam.h"
 #include "access/table.h"
 #include "access/toast_helper.h"
+#include "access/toast_compression.h"
 #include "access/toast_internals.h"
 #include "access/transam.h"
 #include "catalog/catalog.h"
@@ -16,6 +17,7 @@
 #include "pgstat.h"
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
+#include "write/pglz.h"
 #include "write/toast.h"
 
 /* Pages of chunks held after which it is time to place their rows. */
@@ -67,6 +69,8 @@ struct Toaster
 	bool		hold;			/* nothing is placed but by toast_flush */
 	int			shares;			/* of the ring of buffers */
 	MemoryContext context;
+
+	PglzHistory *history;		/* NULL: nothing was compressed yet */
 
 	/* one row's work */
 	MemoryContext row_context;
@@ -391,6 +395,60 @@ move_attribute(Toaster *toaster, int i)
 	row->ttc_flags |= TOAST_NEEDS_CHANGE;
 }
 
+/* What toast_compress_datum gives for pglz. */
+static Datum
+compress_by_pglz(Toaster *toaster, Datum value)
+{
+	const char *source = VARDATA_ANY(DatumGetPointer(value));
+	int32		length = VARSIZE_ANY_EXHDR(DatumGetPointer(value));
+	struct varlena *result = palloc(VARHDRSZ_COMPRESSED + PGLZ_BOUND(length));
+	int32		size;
+
+	if (toaster->history == NULL)
+		toaster->history = MemoryContextAllocZero(toaster->context,
+												  sizeof(PglzHistory));
+	size = pglz_compact(toaster->history, source, length,
+						(char *) result + VARHDRSZ_COMPRESSED);
+	if (size < 0 || VARHDRSZ_COMPRESSED + size >= length - 2)
+	{
+		pfree(result);
+		return PointerGetDatum(NULL);
+	}
+	SET_VARSIZE_COMPRESSED(result, VARHDRSZ_COMPRESSED + size);
+	TOAST_COMPRESS_SET_SIZE_AND_COMPRESS_METHOD(result, length,
+												TOAST_PGLZ_COMPRESSION_ID);
+	return PointerGetDatum(result);
+}
+
+/* toast_tuple_try_compression, but for the compression by pglz. */
+static void
+compress_attribute(Toaster *toaster, int i)
+{
+	ToastTupleContext *row = &toaster->row;
+	ToastAttrInfo *attr = &row->ttc_attr[i];
+	char		method = attr->tai_compression;
+	Datum		value;
+
+	if (!CompressionMethodIsValid(method))
+		method = default_toast_compression;
+	if (method != TOAST_PGLZ_COMPRESSION)
+	{
+		toast_tuple_try_compression(row, i);
+		return;
+	}
+	value = compress_by_pglz(toaster, row->ttc_values[i]);
+	if (DatumGetPointer(value) == NULL)
+	{
+		attr->tai_colflags |= TOASTCOL_INCOMPRESSIBLE;
+		return;
+	}
+
+	/* what it takes the place of goes with the row's context */
+	row->ttc_values[i] = value;
+	attr->tai_size = VARSIZE(DatumGetPointer(value));
+	row->ttc_flags |= TOAST_NEEDS_CHANGE;
+}
+
 /*
  * Compresses the widest values until the row is as small as wanted.  Values
  * of storage EXTERNAL take part, uncompressed: what is wider alone than the
@@ -409,7 +467,7 @@ compress_values(Toaster *toaster, bool storage_main, Size target)
 		if (TupleDescAttr(desc, i)->attstorage == TYPSTORAGE_EXTERNAL)
 			row->ttc_attr[i].tai_colflags |= TOASTCOL_INCOMPRESSIBLE;
 		else
-			toast_tuple_try_compression(row, i);
+			compress_attribute(toaster, i);
 
 		if (!storage_main && row->ttc_attr[i].tai_size > target &&
 			OidIsValid(toaster->rel->rd_rel->reltoastrelid))
