@@ -154,7 +154,7 @@ SELECT rows_loaded, rows_read FROM bulk_load('columns_t', ARRAY[pg_temp.put('1',
 	pg_temp.put('3', E'a,b,c,d\nbad\n')], '{"header": true, "skip": 1, "limit": 2, "truncate": true}');
 SELECT a, b FROM columns_t ORDER BY a;
 -- a limit that is reached leaves the rest unread
-SELECT rows_loaded, bytes_read < 3000000 AS rest_unread FROM bulk_load('columns_t', pg_temp.put('in', repeat(E'1,x,,\n', 500000)), '{"limit": 3}');
+SELECT rows_loaded, bytes_read FROM bulk_load('columns_t', pg_temp.put('in', repeat(E'1,x,,\n', 500000)), '{"limit": 3}');
 
 -- nulls
 SELECT pg_temp.try('columns_t', E',NA,,\nNA,,-,0\n"1","NA",NA,-\n', '{"null": ["NA", "-", ""]}');

@@ -97,6 +97,11 @@ SELECT pg_temp.try('text_words', E'a\r\n\\.\r\n');
 SELECT pg_temp.try('text_words', E'a\r\\.\r');
 SELECT pg_temp.try('text_words', E'a\n\\.\nb\nc\n');
 SELECT pg_temp.try('text_words', E'a\n\\.\n\n');
+-- what is behind it is not read, whatever the window
+SELECT bytes_read FROM bulk_load('text_words', pg_temp.put('in', E'a\n\\.\n' || repeat('x', 100000)), '{"format": "text"}');
+SET pgbulk.chunk_size = 16;
+SELECT bytes_read FROM bulk_load('text_words', pg_temp.put('in', E'a\n\\.\n' || repeat('x', 100000)), '{"format": "text"}');
+RESET pgbulk.chunk_size;
 -- what is not one
 SELECT pg_temp.try('text_words', E'a\n\\\\.\n\\\\\\\\.\n.\n');
 SELECT pg_temp.try('text_words', E'a\n\\.');

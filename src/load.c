@@ -108,10 +108,37 @@ count_rows(Load *load, int64 nrows)
 		load->writer->routine->count(load->writer, nrows);
 }
 
+/*
+ * Where a load ends before its file, what was read ahead does not count: it
+ * depends on the window.
+ */
+static void
+unread(Load *load, int64 offset)
+{
+	if (load->source->rereadable)
+		source_seek(load->source, offset, load->source->window.line);
+}
+
+/* Where the rows end that the batch has taken. */
+static int64
+end_of_rows(const Load *load)
+{
+	const Reader *reader = load->reader;
+	int64		offset;
+	int64		line;
+
+	if (load->batch.next < reader->result.nrows)
+		return reader_offset(reader, load->batch.next);
+	reader_place(reader, &offset, &line);
+	return offset;
+}
+
 static void
 load_batch(Load *load)
 {
 	batch_run(&load->batch);
+	if (batch_finished(&load->batch))
+		unread(load, end_of_rows(load));
 	count_rows(load, load->batch.rows_loaded);
 	rejects_flush(load->rejects);
 	show_progress(load);
@@ -417,6 +444,8 @@ load_one_file(Load *load)
 	}
 
 	check_trailing(load);
+	if (load->reader->ended)
+		unread(load, load->source->window.offset + load->reader->done);
 	load->batch.conv = NULL;
 	MemoryContextSwitchTo(context);
 	MemoryContextReset(load->file_context);

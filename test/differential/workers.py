@@ -52,9 +52,8 @@ CREATE FUNCTION grumbles(i bigint) RETURNS bool LANGUAGE plpgsql IMMUTABLE PARAL
 CREATE FUNCTION divides(i bigint) RETURNS bigint LANGUAGE sql IMMUTABLE PARALLEL SAFE AS 'SELECT 1000 / (i % 50)';
 """
 
-# Of the details all but what may differ.  How much has been read where rows
-# end before their file depends on the window.
-RESULT = """SELECT rows_loaded, rows_rejected, rows_duplicate, rows_replaced, rows_filtered, rows_read, %s,
+# Of the details all but what may differ.
+RESULT = """SELECT rows_loaded, rows_rejected, rows_duplicate, rows_replaced, rows_filtered, rows_read, bytes_read,
     details - '{load_id,seconds,wal_bytes,no_workers,not_direct}'::text[] AS details, details->>'no_workers', workers FROM """
 
 REJECTS = """SELECT target, file, line_number, byte_offset, reason, column_name, field_value, sqlstate, message, raw_line,
@@ -459,8 +458,7 @@ class Runner:
         if "reject_file" in options:
             options["reject_file"] = options["reject_file"].replace("@", folder)
         call = "bulk_load('t', %s, %s)" % (literal(folder + "/file*"), literal(json.dumps(options, ensure_ascii=False)))
-        early = options["format"] == "text" or "limit" in options
-        load = "SELECT '@@result', r.* FROM (%s%s) r;\n\\echo @@state :SQLSTATE" % (RESULT % ("NULL" if early else "bytes_read"), call)
+        load = "SELECT '@@result', r.* FROM (%s%s) r;\n\\echo @@state :SQLSTATE" % (RESULT, call)
         mode = MODES[case.mode]
         return mode.replace("%s", load)
 
