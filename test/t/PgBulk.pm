@@ -164,6 +164,7 @@ sub kill_server
 	my $stat = sub { open(my $f, '<', "/proc/$_[0]/stat") or return ''; return <$f> // ''; };
 
 	kill 'STOP', $postmaster;
+	wait_for('the postmaster to stand still', sub { $stat->($postmaster) =~ /^\d+ \(.*\) T/s });
 	my @pids = grep { $stat->($_) =~ $child } map { m,/proc/(\d+), } glob '/proc/[0-9]*';
 	kill 'KILL', @pids;
 	$node->kill9;
