@@ -75,10 +75,38 @@ SELECT pg_temp.load('workers_t', '{"workers": 2, "writer": "direct"}');
 COMMIT;
 SELECT count(*) FROM workers_t;
 
+-- a limit, anywhere in a chunk; as many values of a sequence, and bytes up to there
+CREATE TABLE workers_few (id serial, a int, b text, c numeric);
+DO $$
+DECLARE
+	r record;
+	load text;
+BEGIN
+	FOR "limit" IN 11987 .. 12070 LOOP
+		load := pg_temp.load('workers_few', jsonb_build_object('workers', 2, 'columns', ARRAY['a', 'b', 'c'], 'truncate', true, 'limit', "limit"));
+		SELECT count(*), max(a), max(id) - min(id) + 1 AS ids, nextval('workers_few_id_seq') - max(id) AS next INTO r FROM workers_few;
+		IF load <> format('%1$s read, %1$s loaded, 0 rejected, 0 filtered, direct with workers', "limit") OR r::text <> format('(%1$s,%1$s,%1$s,1)', "limit") THEN
+			RAISE NOTICE 'limit %: %, %', "limit", load, r;
+		END IF;
+	END LOOP;
+END $$;
+CREATE TABLE workers_bytes AS SELECT 0 AS workers, 0 AS bytes, 0 AS "rows" LIMIT 0;
+DO $$
+BEGIN
+	FOR size IN 1000 .. 10000 BY 450 LOOP
+		PERFORM set_config('pgbulk.chunk_size', size::text, false);
+		INSERT INTO workers_bytes SELECT workers, bytes_read, rows_read FROM bulk_load('workers_few', '/proc/self/cwd/pgbulk_workers_in',
+			jsonb_build_object('workers', size / 450 % 3, 'columns', ARRAY['a', 'b', 'c'], 'limit', 12000, 'writer', 'direct'));
+	END LOOP;
+END $$;
+SELECT DISTINCT * FROM workers_bytes ORDER BY 1;
+COPY (SELECT a, b, c FROM workers_copy WHERE a <= 12000 ORDER BY a) TO '/proc/self/cwd/pgbulk_workers_few' WITH (FORMAT csv);
+SELECT size FROM pg_stat_file('/proc/self/cwd/pgbulk_workers_few');
+SET pgbulk.chunk_size = 4096;
+DROP TABLE workers_few, workers_bytes;
+
 -- what workers cannot help with
 SELECT pg_temp.load('workers_t', '{"workers": 2, "writer": "buffered"}');
-TRUNCATE workers_t;
-SELECT pg_temp.load('workers_t', '{"workers": 2, "limit": 30000}');
 TRUNCATE workers_t;
 CREATE FUNCTION workers_unsafe(int) RETURNS boolean LANGUAGE plpgsql IMMUTABLE PARALLEL UNSAFE AS 'BEGIN RETURN true; END';
 SELECT pg_temp.load('workers_t', '{"workers": 2, "where": "workers_unsafe(a)"}');

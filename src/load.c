@@ -342,6 +342,17 @@ show_shared_progress(void *arg, int64 offset, int64 loaded, int64 filtered)
 					rejects_total(load->rejects));
 }
 
+/* Of so many bytes left in the file, those of rows that are wanted. */
+static int64
+wanted_bytes(const Load *load, int64 left)
+{
+	const ScanResult *last = &load->reader->result;
+	int64		row = last->consumed / Max(last->nrows, 1) + 1;
+	int64		limit = load->batch.limit_left;
+
+	return limit < 0 || limit > left / row ? left : limit * row;
+}
+
 /*
  * Has workers help from here on, if that pays.  Where the work soon comes back
  * because of a row that workers cannot deal with, they are left alone for a
@@ -366,7 +377,7 @@ load_side_by_side(Load *load)
 	const char *refusal;
 	ShareResult result;
 
-	if (load->alone || load->batch.skip_left > 0 ||
+	if (load->alone || batch_finished(&load->batch) || load->batch.skip_left > 0 ||
 		load->reader->eol == SCAN_EOL_UNKNOWN || load->batches_alone-- > 0 ||
 		IsSubxactTopXidLogPending())
 		return;
@@ -378,7 +389,7 @@ load_side_by_side(Load *load)
 	}
 	reader_place(load->reader, &offset, &line);
 	left = load->source->file.size - offset;
-	workers = share_workers(&load->batch, left, load_chunk_size);
+	workers = share_workers(&load->batch, wanted_bytes(load, left), load_chunk_size);
 	load->alone = workers == 0;
 	if (workers > 0 && load->patience == 0)
 	{

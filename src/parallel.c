@@ -19,7 +19,7 @@
 #define PATIENCE_MS 1000
 
 void
-parallel_init(Parallel *parallel, const ChunkCursor *cursor)
+parallel_init(Parallel *parallel, const ChunkCursor *cursor, int64 rows)
 {
 	memset(parallel, 0, offsetof(Parallel, pipe));
 	ConditionVariableInit(&parallel->changed);
@@ -31,6 +31,7 @@ parallel_init(Parallel *parallel, const ChunkCursor *cursor)
 	pg_atomic_init_u64(&parallel->wal_bytes, 0);
 	parallel->cursor = *cursor;
 	parallel->tickets = PARALLEL_FIRST_TICKET + 1;
+	parallel->rows_wanted = rows;
 }
 
 void
@@ -86,9 +87,25 @@ end_reading(Parallel *parallel)
 	ConditionVariableBroadcast(&parallel->changed);
 }
 
+/* While reading: what the chunk has of the rows that are wanted. */
+static uint32
+want_rows(Parallel *parallel, ParallelChunk *chunk, uint32 rows)
+{
+	chunk->rows_before = parallel->rows_given;
+	chunk->rows_wanted = -1;
+	parallel->rows_given += rows;
+	if (parallel->rows_wanted < 0)
+		return rows;
+	chunk->rows_wanted = parallel->rows_wanted - chunk->rows_before;
+	if (chunk->rows_wanted <= rows)
+		parallel->cursor.ended = true;
+	return Min(rows, chunk->rows_wanted);
+}
+
 bool
 parallel_take(Parallel *parallel, Source *source, const ScanDialect *dialect,
-			  uint64 *ticket, void (*prepare) (void *arg, uint32 rows), void *arg)
+			  ParallelChunk *chunk, void (*prepare) (void *arg, uint32 rows),
+			  void *arg)
 {
 	uint32		rows;
 	bool		found;
@@ -98,8 +115,8 @@ parallel_take(Parallel *parallel, Source *source, const ScanDialect *dialect,
 	found = chunk_read(source, dialect, &parallel->cursor, &rows);
 	if (found)
 	{
-		*ticket = parallel->tickets++;
-		prepare(arg, rows);
+		chunk->ticket = parallel->tickets++;
+		prepare(arg, want_rows(parallel, chunk, rows));
 	}
 	end_reading(parallel);
 	return found;

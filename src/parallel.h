@@ -44,6 +44,8 @@ typedef struct Parallel
 	pg_atomic_uint32 reading;
 	ChunkCursor cursor;
 	uint64		tickets;		/* given out */
+	int64		rows_given;		/* in the chunks of these */
+	int64		rows_wanted;	/* no more than so many; -1: all */
 
 	/* only for who holds the ticket */
 	pg_atomic_uint64 turn;
@@ -61,15 +63,25 @@ typedef struct Parallel
 	char		pipe[PIPE_SIZE];
 } Parallel;
 
-extern void parallel_init(Parallel *parallel, const ChunkCursor *cursor);
+/* What one takes. */
+typedef struct ParallelChunk
+{
+	uint64		ticket;
+	int64		rows_before;	/* in all chunks before it */
+	int64		rows_wanted;	/* no more than so many of it; -1: all */
+} ParallelChunk;
+
+/* For so many rows from the cursor on, or -1 for all. */
+extern void parallel_init(Parallel *parallel, const ChunkCursor *cursor,
+						  int64 rows);
 
 /*
- * The next chunk, read into the source's window, and its ticket.  False where
- * there is none.  prepare(arg, rows) is called before anyone else can take the
- * chunk after it; rows are the row ends that the chunk has.
+ * The next chunk, read into the source's window.  False where there is none.
+ * prepare(arg, rows) is called before anyone else can take the chunk after it;
+ * rows are the row ends that the chunk has, or what is wanted of them.
  */
 extern bool parallel_take(Parallel *parallel, Source *source,
-						  const ScanDialect *dialect, uint64 *ticket,
+						  const ScanDialect *dialect, ParallelChunk *chunk,
 						  void (*prepare) (void *arg, uint32 rows), void *arg);
 
 /* Whether there is nothing left to take, as parallel_take would say. */

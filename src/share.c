@@ -76,10 +76,10 @@ typedef struct Share
 	ScanEol		eol;
 	int			processes;
 	uint32		largest_chunk;
-	uint64		ticket;
+	ParallelChunk chunk;		/* in hand */
 	bool		has_turn;
-	bool		few_pages;		/* the chunk in hand has filled */
-	StringInfoData queue;		/* bad rows of the chunk in hand */
+	bool		few_pages;		/* it has filled */
+	StringInfoData queue;		/* its bad rows */
 
 	/* the leader's */
 	const ShareLeader *leader;	/* NULL in a worker */
@@ -123,7 +123,7 @@ await_turn(void *arg)
 		return !share->parallel->stopped;
 	share->has_turn = true;
 	show_progress(share);
-	return parallel_await(share->parallel, share->ticket,
+	return parallel_await(share->parallel, share->chunk.ticket,
 						  share->leader ? receive_rejects : NULL, share);
 }
 
@@ -203,7 +203,7 @@ find_stop(const Batch *batch, int64 *offset, int64 *line)
 	const Reader *reader = batch->reader;
 	const Window *window = &reader->source->window;
 
-	if (batch->yielded)
+	if (batch->next < reader->result.nrows)
 	{
 		*offset = reader_offset(reader, batch->next);
 		*line = reader_line(reader, batch->next);
@@ -226,11 +226,18 @@ commit_chunk(Share *share)
 
 	if (!await_turn(share))
 	{
-		parallel_pass(parallel, share->ticket);
+		parallel_pass(parallel, share->chunk.ticket);
 		writer->routine->discard(writer);
 		resetStringInfo(&share->queue);
 		return;
 	}
+
+	/* what was said of later chunks is true only if this holds */
+	if (parallel->rows_read != share->chunk.rows_before)
+		elog(ERROR, "%lld rows were read, not %lld, in %llu chunks",
+			 (long long) parallel->rows_read,
+			 (long long) share->chunk.rows_before,
+			 (unsigned long long) share->chunk.ticket - 1);
 	share->few_pages = writer->routine->reserve(writer) < ENOUGH_PAGES;
 	if (in_turn)
 		writer->routine->settle(writer);
@@ -240,7 +247,7 @@ commit_chunk(Share *share)
 	parallel->rows_filtered += batch->rows_filtered;
 	if (find_stop(batch, &offset, &line))
 		parallel_stop(parallel, offset, line);
-	parallel_pass(parallel, share->ticket);
+	parallel_pass(parallel, share->chunk.ticket);
 	if (!in_turn)
 		writer->routine->settle(writer);
 }
@@ -254,8 +261,9 @@ load_chunk(Share *share)
 	share->has_turn = false;
 	batch->rows_read = batch->rows_loaded = batch->rows_filtered = 0;
 	batch->yielded = false;
+	batch->limit_left = share->chunk.rows_wanted;
 	reader_take_chunk(reader, share->eol);
-	while (!batch->yielded && reader_rows(reader, reader->max_rows, false))
+	while (!batch_finished(batch) && reader_rows(reader, reader->max_rows, false))
 		batch_run(batch);
 	commit_chunk(share);
 	batch->next = PG_UINT32_MAX;
@@ -283,7 +291,7 @@ load_chunks(Share *share)
 	if (share->leader != NULL)
 		parallel_pass(share->parallel, PARALLEL_FIRST_TICKET);
 	while (parallel_take(share->parallel, batch->reader->source,
-						 &share->dialect, &share->ticket, prepare_rows, share))
+						 &share->dialect, &share->chunk, prepare_rows, share))
 	{
 		load_chunk(share);
 		if (share->few_pages && source->window.capacity < share->largest_chunk)
@@ -388,6 +396,8 @@ share_refusal(const Batch *batch, const RejectStream *rejects, int64 bytes)
 	Relation	rel = batch->target->rel;
 	int64		rows = bytes / Max(batch->conv->ncolumns, 1) + 1;	/* at most */
 
+	if (batch->limit_left >= 0)
+		rows = Min(rows, batch->limit_left);
 	if (rel->rd_rel->relkind == RELKIND_PARTITIONED_TABLE)
 		return "the table is partitioned";
 	if (batch->writer->routine->hold == NULL)
@@ -400,8 +410,6 @@ share_refusal(const Batch *batch, const RejectStream *rejects, int64 bytes)
 		return "the format is binary";
 	if (batch->reader->shape_mblen != NULL)
 		return "in the encoding of the file a character may contain a delimiter";
-	if (options->limit >= 0)
-		return "option \"limit\" is set";
 	if (batch->writer->one_by_one)
 		return "a volatile expression is evaluated for each row";
 	if (rejects_accepting(rejects) && !rejects_parallel_safe(rejects))
@@ -503,7 +511,7 @@ start_workers(const ShareLeader *leader, int nworkers, Shared *shared,
 
 	put_copy(pcxt->toc, KEY_SHARED, shared, sizeof(Shared));
 	*parallel = shm_toc_allocate(pcxt->toc, sizeof(Parallel));
-	parallel_init(*parallel, cursor);
+	parallel_init(*parallel, cursor, batch->limit_left);
 	shm_toc_insert(pcxt->toc, KEY_PARALLEL, *parallel);
 	put_copy(pcxt->toc, KEY_PATH, path, path_size);
 	put_copy(pcxt->toc, KEY_WHERE, where, where_size);
@@ -618,7 +626,11 @@ share_lead(const ShareLeader *leader, int nworkers)
 
 	/* a row that comes again is counted by whoever has it then */
 	if (batch->counted)
+	{
 		batch->rows_read--;
+		if (batch->limit_left >= 0)
+			batch->limit_left++;
+	}
 	batch->counted = false;
 
 	reader_place(batch->reader, &cursor.offset, &cursor.line);
@@ -633,6 +645,8 @@ share_lead(const ShareLeader *leader, int nworkers)
 		lead_chunks(leader, parallel, &shared);
 		result.chunks = parallel->tickets - 1;
 		batch->rows_read += parallel->rows_read;
+		if (batch->limit_left > 0)
+			batch->limit_left -= parallel->rows_read;
 		batch->rows_loaded += parallel->rows_loaded;
 		batch->rows_filtered += parallel->rows_filtered;
 		offset = parallel->stopped ? parallel->stop_offset : parallel->cursor.offset;

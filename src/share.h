@@ -40,7 +40,7 @@ typedef struct ShareResult
 extern const char *share_refusal(const Batch *batch,
 								 const RejectStream *rejects, int64 bytes);
 
-/* How many workers option workers and the server's settings want for so many bytes. */
+/* How many workers option workers and the server's settings want for so many bytes of rows. */
 extern int	share_workers(const Batch *batch, int64 bytes, Size chunk_size);
 
 /*

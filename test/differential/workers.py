@@ -228,8 +228,8 @@ def make_options(rng, case, table, given, dialect):
             options["where"] = rng.choice(["divides(id) > 30", "grumbles(id)", "id % 2 = 0"])
     if rng.random() < 0.1:
         options["skip"] = rng.choice([1, 2, 7, 40])
-    if rng.random() < 0.02:
-        options["limit"] = rng.choice([1, 20, 1000])
+    if rng.random() < 0.12:
+        options["limit"] = rng.choice([1, 20, 1000, rng.randrange(300), rng.randrange(5000)])
     if rng.random() < 0.2:
         options["missing_columns"] = rng.choice(["null", "default"])
     if rng.random() < 0.15:
