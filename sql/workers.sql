@@ -105,6 +105,54 @@ SELECT size FROM pg_stat_file('/proc/self/cwd/pgbulk_workers_few');
 SET pgbulk.chunk_size = 4096;
 DROP TABLE workers_few, workers_bytes;
 
+-- the binary format, with workers from 17 on; where it is broken as without them
+COPY (SELECT * FROM workers_copy ORDER BY a) TO '/proc/self/cwd/pgbulk_workers_binary' WITH (FORMAT binary);
+CREATE TABLE workers_binary (a int CHECK (a <> 15000), b text, c numeric);
+CREATE FUNCTION pg_temp.load_binary(content bytea, options jsonb) RETURNS SETOF text LANGUAGE plpgsql AS $$
+DECLARE
+	path text := '/proc/self/cwd/pgbulk_workers_broken';
+	object oid := lo_from_bytea(0, content);
+	r record;
+	context text;
+BEGIN
+	PERFORM lo_export(object, path), lo_unlink(object);
+	FOR size IN 1000 .. 4500 BY 500 LOOP
+		PERFORM set_config('pgbulk.chunk_size', size::text, false);
+		FOR n IN 0 .. 2 LOOP
+			BEGIN
+				TRUNCATE workers_binary;
+				SELECT * INTO r FROM bulk_load('workers_binary', path, jsonb_build_object('format', 'binary', 'workers', n) || options);
+				RETURN NEXT format('%s of %s rows, %s bytes%s', r.rows_loaded, r.rows_read, r.bytes_read,
+					CASE WHEN (r.workers > 0) <> (n > 0 AND current_setting('server_version_num')::int >= 170000) THEN ' ' || r.workers || ' workers' ELSE '' END);
+				RETURN NEXT (SELECT format('%s in order, sum %s', bool_and(ordered), sum(a)) FROM
+					(SELECT a, a > lag(a, 1, 0) OVER (ORDER BY ctid) AS ordered FROM workers_binary) x);
+			EXCEPTION WHEN others THEN
+				GET STACKED DIAGNOSTICS context = PG_EXCEPTION_CONTEXT;
+				RETURN NEXT SQLSTATE || ' ' || SQLERRM || ' ' || substring(context, 'line [0-9]*');
+			END;
+		END LOOP;
+	END LOOP;
+END $$;
+CREATE TEMP TABLE good AS SELECT pg_read_binary_file('/proc/self/cwd/pgbulk_workers_binary') AS b;
+CREATE TEMP TABLE bad AS SELECT 'CHECK' AS how, b FROM good
+	UNION ALL SELECT 'cut off', substr(b, 1, length(b) - 10) FROM good
+	UNION ALL SELECT 'without an end marker', substr(b, 1, length(b) - 2) FROM good
+	UNION ALL SELECT 'something behind it', b || '\x00' FROM good
+	UNION ALL SELECT 'rows behind it', b || substr(b, 20) FROM good
+	UNION ALL SELECT 'a bad size', substr(b, 1, length(b) - 2) || '\x00010fffffff' || substr(b, 20) FROM good
+	UNION ALL SELECT 'negative fields', substr(b, 1, length(b) - 2) || '\xfffe' || substr(b, 20) FROM good
+	UNION ALL SELECT 'too many fields', substr(b, 1, length(b) - 2) || '\x00040000000101000000010100000001010000000101' || substr(b, 20) FROM good
+	UNION ALL SELECT 'a bad value', substr(b, 1, length(b) - 2) || '\x00030000000101ffffffffffffffff' || substr(b, 20) FROM good;
+SELECT how, load, count(*) FROM bad, pg_temp.load_binary(b, '{"on_error": "ignore", "log_verbosity": "silent"}') load GROUP BY 1, 2 ORDER BY 1, 2;
+SELECT how, load, count(*) FROM bad, pg_temp.load_binary(b, '{"where": "a <> 15000"}') load GROUP BY 1, 2 ORDER BY 1, 2;
+SELECT load, count(*) FROM good, pg_temp.load_binary(b, '{"limit": 14321}') load GROUP BY 1 ORDER BY 1;
+SET client_encoding = 'LATIN1';
+SET pgbulk.chunk_size = 4096;
+TRUNCATE workers_binary;
+SELECT rows_loaded, workers, details ->> 'no_workers' IS NOT NULL AS no_workers FROM bulk_load('workers_binary', '/proc/self/cwd/pgbulk_workers_binary', '{"format": "binary", "workers": 2, "limit": 14999}');
+RESET client_encoding;
+DROP TABLE workers_binary;
+
 -- what workers cannot help with
 SELECT pg_temp.load('workers_t', '{"workers": 2, "writer": "buffered"}');
 TRUNCATE workers_t;

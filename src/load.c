@@ -378,7 +378,7 @@ load_side_by_side(Load *load)
 	ShareResult result;
 
 	if (load->alone || batch_finished(&load->batch) || load->batch.skip_left > 0 ||
-		load->reader->eol == SCAN_EOL_UNKNOWN || load->batches_alone-- > 0 ||
+		(load->reader->eol == SCAN_EOL_UNKNOWN && !load->reader->binary) || load->batches_alone-- > 0 ||
 		IsSubxactTopXidLogPending())
 		return;
 	if (!load->source->rereadable)

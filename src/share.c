@@ -14,6 +14,7 @@
 #include "catalog/pg_proc.h"
 #include "executor/instrument.h"
 #include "input/chunks.h"
+#include "mb/pg_wchar.h"
 #include "miscadmin.h"
 #include "nodes/makefuncs.h"
 #include "optimizer/clauses.h"
@@ -85,6 +86,13 @@ typedef struct Share
 	const ShareLeader *leader;	/* NULL in a worker */
 	StringInfoData received;	/* bad rows of earlier chunks */
 } Share;
+
+/* Whether others' errors can be caught while workers are about. */
+#ifdef COMPAT_PARALLEL_SUBTRANSACTIONS
+static const bool has_guards = true;
+#else
+static const bool has_guards = false;
+#endif
 
 /* ---- the chunks ---- */
 
@@ -406,8 +414,11 @@ share_refusal(const Batch *batch, const RejectStream *rejects, int64 bytes)
 		return "the table is temporary";
 	if (compat_session_origin() != 0)
 		return "the session has a replication origin";
-	if (options->format == BULK_BINARY)
+	if (options->format == BULK_BINARY && !has_guards)
 		return "the format is binary";
+	if (options->format == BULK_BINARY &&
+		pg_get_client_encoding() != GetDatabaseEncoding())
+		return "text of the binary format is in the client's encoding";
 	if (batch->reader->shape_mblen != NULL)
 		return "in the encoding of the file a character may contain a delimiter";
 	if (batch->writer->one_by_one)
@@ -560,9 +571,7 @@ limit_batch(Batch *batch, Share *share)
 	batch->err = &batch->error;
 	if (!guard->enabled)
 		guard_enable(guard);
-#ifndef COMPAT_PARALLEL_SUBTRANSACTIONS
-	guard->forbidden = true;
-#endif
+	guard->forbidden = !has_guards;
 }
 
 static void
@@ -610,7 +619,7 @@ share_lead(const ShareLeader *leader, int nworkers)
 												  "bulk_load side by side",
 												  ALLOCSET_DEFAULT_SIZES);
 	MemoryContext caller = MemoryContextSwitchTo(context);
-	ChunkCursor cursor = {.eol = batch->reader->eol};
+	ChunkCursor cursor = {.binary = batch->reader->binary,.eol = batch->reader->eol};
 	Shared		shared = {
 		.relid = RelationGetRelid(batch->target->rel),
 		.stamp = direct_stamp(batch->writer),
@@ -672,7 +681,8 @@ help(shm_toc *toc)
 	Batch		batch = {
 		.options = options,
 		.guard = &guard,
-		.convert_row = convert_row,
+		.convert_row = options->format == BULK_BINARY ?
+		convert_binary_row : convert_row,
 		.limit_left = -1,
 		.next = PG_UINT32_MAX
 	};

@@ -6,45 +6,45 @@
 
 #include "input/chunks.h"
 
+/* Where the window ends as a chunk; true: it is the last one. */
+static bool
+find_border(const Window *window, const ScanDialect *dialect,
+			const ChunkCursor *cursor, ScanBorder *border)
+{
+	if (cursor->binary)
+		return !scan_binary_border(window->data, window->length, border) ||
+			window->at_eof;
+
+	scan_border(dialect, cursor->eol, window->data, window->length, border);
+	if (!window->at_eof)
+		return false;
+	border->rows += border->end < window->length;
+	border->end = window->length;
+	return true;
+}
+
 bool
 chunk_read(Source *source, const ScanDialect *dialect, ChunkCursor *cursor,
 		   uint32 *rows)
 {
 	Window	   *window = &source->window;
+	ScanBorder	border;
 
-	if (cursor->ended || cursor->offset >= source->file.size)
-	{
-		cursor->ended = true;
+	cursor->ended |= cursor->offset >= source->file.size;
+	if (cursor->ended)
 		return false;
-	}
 
 	source_seek(source, cursor->offset, cursor->line);
-	for (;;)
+	do
 	{
-		ScanBorder	border;
-
 		window_fill(source, 0, 0);
-		scan_border(dialect, cursor->eol, window->data, window->length,
-					&border);
-		*rows = border.rows;
-		if (window->at_eof)
-		{
-			cursor->offset += window->length;
-			cursor->ended = true;
-			*rows += border.end < window->length;
-			return window->length > 0;
-		}
-		if (border.end > 0)
-		{
-			window->length = border.end;
-			cursor->offset += border.end;
-			cursor->line += border.lines;
-			return true;
-		}
-		if (window->length >= CHUNK_MAX)
-		{
-			cursor->ended = true;
-			return false;
-		}
-	}
+		cursor->ended = find_border(window, dialect, cursor, &border);
+	} while (border.end == 0 && !cursor->ended && window->length < CHUNK_MAX);
+
+	cursor->ended |= border.end == 0;
+	cursor->offset += border.end;
+	cursor->line += border.lines;
+	window->length = border.end;
+	*rows = border.rows;
+	return border.end > 0;
 }

@@ -20,7 +20,8 @@ typedef struct ChunkCursor
 {
 	int64		offset;			/* of the next row */
 	int64		line;			/* the one it begins in */
-	ScanEol		eol;			/* known */
+	bool		binary;			/* the format */
+	ScanEol		eol;			/* known, in the others */
 	bool		ended;			/* nothing more can be had here */
 } ChunkCursor;
 
@@ -30,7 +31,8 @@ typedef struct ChunkCursor
 /*
  * Reads the next chunk into the source's window and moves the cursor behind
  * it.  *rows is how many row ends it has.  False, with cursor->ended set: end
- * of file, or a row longer than CHUNK_MAX begins at the cursor.
+ * of file, or what is not for here begins at the cursor (a row longer than
+ * CHUNK_MAX; in the binary format what is no whole row).
  *
  * Errors: 55000 for a file that changed; the file system's.
  */

@@ -174,3 +174,39 @@ scan_binary(const char *window, uint32_t length, bool at_eof,
 		}
 	}
 }
+
+bool
+scan_binary_border(const char *window, uint32_t length, ScanBorder *border)
+{
+	uint32_t	p = 0;
+	int			count = 0;
+
+	border->end = border->lines = border->rows = 0;
+	for (;;)
+	{
+		if (length - p < 2)
+			return true;
+		count = get_int16(window + p);
+		if (count < 0)
+			return false;
+		p += 2;
+		for (int i = 0; i < count; i++)
+		{
+			uint32_t	size;
+
+			if (length - p < 4)
+				return true;
+			size = get_uint32(window + p);
+			p += 4;
+			if (size == UINT32_MAX)
+				continue;
+			if (size >= SCAN_MAX_FIELD)
+				return false;
+			if (length - p < size)
+				return true;
+			p += size;
+		}
+		border->end = p;
+		border->lines = ++border->rows;
+	}
+}

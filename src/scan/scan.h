@@ -150,6 +150,13 @@ extern void scan_border(const ScanDialect *dialect, ScanEol eol,
 						ScanBorder *border);
 
 /*
+ * The same for the binary format, in which each row counts as a line.  False:
+ * no row follows there, but an end marker or what cannot be read on from.
+ */
+extern bool scan_binary_border(const char *window, uint32_t length,
+							   ScanBorder *border);
+
+/*
  * Text of an escaped csv field: takes quotes away, resolves escapes.  dst
  * has room for len bytes and may be src.  Returns the length.
  */

@@ -1,7 +1,8 @@
 /*
  * check_scan_border.c
  *		Where scan_border cuts a window: against scan_rows, against the reference
- *		and against its own answer for the rest of the window.
+ *		and against its own answer for the rest of the window.  And where
+ *		scan_binary_border does: against scan_binary.
  */
 #include <check.h>
 #include <stdlib.h>
@@ -236,6 +237,71 @@ START_TEST(test_by_hand)
 }
 END_TEST
 
+/* Rows of the binary format, some of which are none. */
+static uint32_t
+make_binary(char *data, uint32_t max)
+{
+	const uint32_t broken = (const uint32_t[]) {1000000, 200, 10}[random_below(3)];
+	uint32_t	len = 0;
+
+	while (len + 64 < max)
+	{
+		uint32_t	count = random_below(broken) == 0 ? 65530 + random_below(6) : random_below(5);
+
+		data[len++] = count >> 8;
+		data[len++] = count;
+		for (uint32_t i = 0; i < count && i < 5; i++)
+		{
+			uint32_t	size = random_below(8);
+			uint32_t	said = size == 0 ? UINT32_MAX :
+				random_below(broken) == 0 ? random_below(UINT32_MAX) : size - 1;
+
+			for (int shift = 24; shift >= 0; shift -= 8)
+				data[len++] = said >> shift;
+			for (uint32_t n = 1; n < size; n++)
+				data[len++] = random_below(256);
+		}
+	}
+	return len;
+}
+
+START_TEST(test_binary)
+{
+	enum
+	{
+		MAX = 3000
+	};
+	char	   *data = malloc(MAX);
+	ScanRow    *rows = malloc(MAX * sizeof(ScanRow));
+	ScanField  *fields = malloc(70000 * sizeof(ScanField));
+
+	for (int i = 0; i < EFFORT(100000); i++)
+	{
+		uint32_t	length = make_binary(data, 64 + random_below(MAX - 64));
+		ScanBorder	border;
+		ScanResult	result;
+		bool		more;
+
+		length -= random_below(length + 1) / (1 + random_below(length + 1));
+		more = scan_binary_border(data, length, &border);
+		scan_binary(data, length, false, rows, MAX, fields, 70000, &result);
+
+		/* a row that cannot be read comes with its fault, an end marker is consumed */
+		if (!more && result.status == SCAN_END)
+			result.nrows--;
+		if (!more && result.status == SCAN_MARKER)
+			result.consumed -= 2;
+		REQUIRE(more == (result.status == SCAN_MORE));
+		REQUIRE(border.rows == result.nrows && border.lines == result.nrows);
+		REQUIRE(border.end == (result.nrows > 0 ? rows[result.nrows - 1].next : 0));
+		REQUIRE(result.status == SCAN_END || border.end == result.consumed);
+	}
+	free(data);
+	free(rows);
+	free(fields);
+}
+END_TEST
+
 static Suite *
 scan_border_suite(void)
 {
@@ -245,6 +311,7 @@ scan_border_suite(void)
 	tcase_set_timeout(cases, 600);
 	tcase_add_test(cases, test_by_hand);
 	tcase_add_loop_test(cases, test_random, 0, NDIALECTS * NEOLS);
+	tcase_add_test(cases, test_binary);
 	tcase_add_loop_test(cases, test_lengths, 0, NDIALECTS * NEOLS);
 	suite_add_tcase(suite, cases);
 	return suite;
