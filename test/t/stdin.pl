@@ -178,7 +178,7 @@ is($watch->ask("SELECT type FROM pg_stat_progress_copy WHERE pid = $pid"), 'PIPE
 $watch->ask("SELECT pg_cancel_backend($pid)");
 $start = time;
 wait_for('the end of the load', sub { $watch->ask("SELECT state ~ '^idle' FROM pg_stat_activity WHERE pid = $pid") eq 't' });
-cmp_ok(time - $start, '<', 1, 'a cancel ends it while the client says nothing');
+cmp_ok(time - $start, '<', 10, 'a cancel ends it while the client says nothing');
 print $writer "two\n";
 close($writer);
 $harness->finish;
