@@ -116,7 +116,7 @@ DECLARE
 	context text;
 BEGIN
 	PERFORM lo_export(object, path), lo_unlink(object);
-	FOR size IN 1000 .. 4500 BY 500 LOOP
+	FOR size IN 1000 .. 4500 BY 1700 LOOP
 		PERFORM set_config('pgbulk.chunk_size', size::text, false);
 		FOR n IN 0 .. 2 LOOP
 			BEGIN
