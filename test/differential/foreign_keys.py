@@ -185,9 +185,7 @@ class Checker:
         staged = "SELECT md5(string_agg(t::text, ',' ORDER BY n)), count(*) FROM (SELECT %s FROM staged) t;" % columns
         expected, _ = self.sql(staged)
 
-        ways = [{"writer": "buffered"}]
-        if not case.self_key:
-            ways += [{"writer": "direct", "workers": 0}, {"writer": "direct", "workers": 2}]
+        ways = [{"writer": "buffered"}, {"writer": "direct", "workers": 0}, {"writer": "direct", "workers": 2}]
         for way in ways:
             stop, err = self.sql("TRUNCATE t; SELECT rows_loaded FROM bulk_load('t', '%s', '%s');" % (path, json.dumps(way)))
             error = self.error(err)
