@@ -158,19 +158,51 @@ journal_place(Journal *journal, const JournalPlace *place)
 	journal->nrows++;
 }
 
+/*
+ * Rows that are as expected, and short, which most are, are dealt with here:
+ * with what is expected, relative to the batch, at hand.
+ */
 void
 journal_rows(Journal *journal, uint32 first, uint32 n)
 {
 	const Reader *reader = journal->reader;
-	JournalPlace place;
+	JournalPlace *next = &journal->next;
+	int64		start = next->file == reader->source->current ?
+		next->offset - reader->offset : -1;
+	int64		line = next->line - reader->line;
+	uint32		end_length = next->end_length;
 	uint8	   *p;
 
 	reserve_room(journal, n);
 	p = journal->rows + journal->size;
 	for (uint32 i = 0; i < n; i++)
 	{
-		locate(reader, &reader->rows[first + i], &place);
-		p = put_place(p, &journal->next, &place);
+		const ScanRow *row = &reader->rows[first + i];
+		uint32		length = row->next - row->start;
+
+		if (likely(row->start == start && row->line == line && length < 0x40 &&
+				   row->next - row->end == end_length))
+			*p++ = (uint8) (length << 1);
+		else
+		{
+			JournalPlace place;
+
+			if (start >= 0)
+			{
+				next->offset = reader->offset + start;
+				next->line = reader->line + line;
+			}
+			locate(reader, row, &place);
+			p = put_place(p, next, &place);
+			end_length = next->end_length;
+		}
+		start = row->next;
+		line = (int64) row->line + 1;
+	}
+	if (n > 0)
+	{
+		next->offset = reader->offset + start;
+		next->line = reader->line + line;
 	}
 	journal->size = p - journal->rows;
 	journal->nrows += n;
