@@ -66,6 +66,10 @@ typedef struct Load
 /* Workers that did so many chunks were worth their start. */
 #define ENOUGH_CHUNKS 64
 
+/* Where it is not known how much is left: when to ask again, and the most. */
+#define BATCHES_TO_WAIT 4
+#define UNKNOWN_BYTES (INT64CONST(1) << 46)
+
 /* ---- what becomes of bad rows ---- */
 
 static void
@@ -330,13 +334,12 @@ check_trailing(Load *load)
 /* ---- with workers ---- */
 
 static void
-show_shared_progress(void *arg, int64 offset, int64 loaded, int64 filtered)
+show_shared_progress(void *arg, int64 bytes, int64 loaded, int64 filtered)
 {
 	Load	   *load = arg;
 
 	count_rows(load, load->rows_alone.loaded + loaded);
-	progress_update(&load->progress,
-					load->source->bytes_before + offset,
+	progress_update(&load->progress, bytes,
 					load->rows_alone.loaded + loaded,
 					load->rows_alone.filtered + filtered,
 					rejects_total(load->rejects));
@@ -381,20 +384,21 @@ load_side_by_side(Load *load)
 		(load->reader->eol == SCAN_EOL_UNKNOWN && !load->reader->binary) || load->batches_alone-- > 0 ||
 		IsSubxactTopXidLogPending())
 		return;
-	if (!load->source->rereadable)
+	reader_place(load->reader, &offset, &line);
+	left = source_left(load->source, offset);
+	workers = share_workers(&load->batch, wanted_bytes(load, left), load_chunk_size);
+	if (workers == 0)
 	{
-		load->alone = true;
-		load->result->no_workers = "the input can be read only once, from its start";
+		/* where nobody knows how much is left, there may be more than thought */
+		load->alone = load->source->rereadable;
+		load->batches_alone = BATCHES_TO_WAIT;
 		return;
 	}
-	reader_place(load->reader, &offset, &line);
-	left = load->source->file.size - offset;
-	workers = share_workers(&load->batch, wanted_bytes(load, left), load_chunk_size);
-	load->alone = workers == 0;
-	if (workers > 0 && load->patience == 0)
+	if (load->patience == 0)
 	{
 		load->patience = 1;
-		refusal = share_refusal(&load->batch, load->rejects, left);
+		refusal = share_refusal(&load->batch, load->rejects,
+								load->source->rereadable ? left : UNKNOWN_BYTES);
 		load->alone = refusal != NULL;
 		load->result->no_workers = refusal;
 	}

@@ -15,6 +15,8 @@
 /* Looks before one sleeps: a turn is short, and waking takes longer. */
 #define SPINS 100
 
+#define LINGER_MS 1
+
 /* How long an error may be on its way. */
 #define PATIENCE_MS 1000
 
@@ -102,24 +104,60 @@ want_rows(Parallel *parallel, ParallelChunk *chunk, uint32 rows)
 	return Min(rows, chunk->rows_wanted);
 }
 
-bool
-parallel_take(Parallel *parallel, Source *source, const ScanDialect *dialect,
-			  ParallelChunk *chunk, void (*prepare) (void *arg, uint32 rows),
-			  void *arg)
+/* What is to be done between begin_reading and end_reading. */
+static bool
+take(Parallel *parallel, Source *source, const ScanDialect *dialect,
+	 ParallelChunk *chunk, void (*prepare) (void *arg, uint32 rows), void *arg)
 {
 	uint32		rows;
 	bool		found;
 
-	CHECK_FOR_INTERRUPTS();
-	begin_reading(parallel);
 	found = chunk_read(source, dialect, &parallel->cursor, &rows);
 	if (found)
 	{
 		chunk->ticket = parallel->tickets++;
 		prepare(arg, want_rows(parallel, chunk, rows));
 	}
+	return found;
+}
+
+bool
+parallel_take(Parallel *parallel, Source *source, const ScanDialect *dialect,
+			  ParallelChunk *chunk, void (*prepare) (void *arg, uint32 rows),
+			  void *arg)
+{
+	bool		found;
+
+	CHECK_FOR_INTERRUPTS();
+	begin_reading(parallel);
+	found = take(parallel, source, dialect, chunk, prepare, arg);
 	end_reading(parallel);
 	return found;
+}
+
+bool
+parallel_try_take(Parallel *parallel, Source *source, const ScanDialect *dialect,
+				  ParallelChunk *chunk,
+				  void (*prepare) (void *arg, uint32 rows), void *arg,
+				  bool *busy)
+{
+	bool		found;
+
+	CHECK_FOR_INTERRUPTS();
+	*busy = !try_reading(parallel);
+	if (*busy)
+		return false;
+	found = take(parallel, source, dialect, chunk, prepare, arg);
+	end_reading(parallel);
+	return found;
+}
+
+void
+parallel_linger(Parallel *parallel)
+{
+	(void) ConditionVariableTimedSleep(&parallel->changed, LINGER_MS,
+									   PG_WAIT_EXTENSION);
+	ConditionVariableCancelSleep();
 }
 
 bool

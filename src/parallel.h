@@ -87,6 +87,18 @@ extern bool parallel_take(Parallel *parallel, Source *source,
 /* Whether there is nothing left to take, as parallel_take would say. */
 extern bool parallel_is_over(Parallel *parallel);
 
+/*
+ * The same, unless someone else is taking a chunk just now: then *busy is set,
+ * and it is false.
+ */
+extern bool parallel_try_take(Parallel *parallel, Source *source,
+							  const ScanDialect *dialect, ParallelChunk *chunk,
+							  void (*prepare) (void *arg, uint32 rows), void *arg,
+							  bool *busy);
+
+/* Waits a little for something to change. */
+extern void parallel_linger(Parallel *parallel);
+
 /* How many tickets there were, once parallel_take has said that there is no more. */
 extern uint64 parallel_tickets(Parallel *parallel);
 

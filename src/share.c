@@ -14,6 +14,7 @@
 #include "catalog/pg_proc.h"
 #include "executor/instrument.h"
 #include "input/chunks.h"
+#include "input/ring.h"
 #include "mb/pg_wchar.h"
 #include "miscadmin.h"
 #include "nodes/makefuncs.h"
@@ -37,6 +38,7 @@
 #define KEY_BUFFER_USAGE UINT64CONST(6)
 #define KEY_WAL_USAGE UINT64CONST(7)
 #define KEY_WHERE UINT64CONST(8)
+#define KEY_RING UINT64CONST(9)
 
 /* A worker starts for no less than this many chunks. */
 #define CHUNKS_PER_WORKER 4
@@ -50,6 +52,19 @@
  */
 #define ENOUGH_PAGES 48
 #define CHUNK_GROWTH 16
+
+/*
+ * What can be read only once is read by the leader, so many bytes at a time, so
+ * many chunks for each process ahead of those that are loaded; with more at hand it helps to load.
+ */
+#define FEED_BYTES (64 * 1024)
+#define FEED_AHEAD 4
+
+/*
+ * Chunks of the largest kind for which a ring has room, beside one in the hands
+ * of each process: the one that is being taken, and one more.
+ */
+#define RING_SPARE 2
 
 /* What the server takes as its unit for large tables, too. */
 #define BYTES_FOR_FIRST_WORKER (8 * 1024 * 1024)
@@ -82,6 +97,8 @@ typedef struct Share
 	bool		few_pages;		/* it has filled */
 	StringInfoData queue;		/* its bad rows */
 
+	Ring	   *ring;			/* NULL: each process reads by itself */
+
 	/* the leader's */
 	const ShareLeader *leader;	/* NULL in a worker */
 	StringInfoData received;	/* bad rows of earlier chunks */
@@ -104,7 +121,9 @@ show_progress(void *arg)
 	const ShareLeader *leader = share->leader;
 
 	if (leader != NULL)
-		leader->show(leader->arg, share->parallel->cursor.offset,
+		leader->show(leader->arg,
+					 share->ring ? source_bytes(leader->source) :
+					 leader->source->bytes_before + share->parallel->cursor.offset,
 					 share->parallel->rows_loaded,
 					 share->parallel->rows_filtered);
 }
@@ -254,7 +273,14 @@ commit_chunk(Share *share)
 	parallel->rows_loaded += batch->rows_loaded;
 	parallel->rows_filtered += batch->rows_filtered;
 	if (find_stop(batch, &offset, &line))
+	{
+		/* who waits there for bytes would not let the others in */
+		if (share->ring != NULL)
+			ring_end(share->ring);
 		parallel_stop(parallel, offset, line);
+	}
+	else if (share->ring != NULL)
+		ring_release(share->ring, offset);
 	parallel_pass(parallel, share->chunk.ticket);
 	if (!in_turn)
 		writer->routine->settle(writer);
@@ -286,6 +312,81 @@ prepare_rows(void *arg, uint32 rows)
 	convert_reserve(share->batch->conv, rows);
 }
 
+/*
+ * The leader: reads on into the ring.  False where that has enough: for the
+ * chunks to come or, where someone waits, no room for more.
+ */
+static bool
+feed_ring(Share *share, bool awaited)
+{
+	const ShareLeader *leader = share->leader;
+	Ring	   *ring = share->ring;
+	int64		ahead = pg_atomic_read_u64(&ring->fed) - share->parallel->cursor.offset;
+	int64		capacity = share->batch->reader->source->window.capacity;
+	Size		room;
+	char	   *place = ring_place(ring, &room);
+	Size		length;
+
+	CHECK_FOR_INTERRUPTS();
+	if (pg_atomic_read_u32(&ring->ended) != 0 || room == 0 ||
+		(!awaited && ahead >= (int64) FEED_AHEAD * share->processes * capacity))
+		return false;
+	length = source_read(leader->source, place, Min(room, FEED_BYTES));
+	if (length > 0)
+		ring_feed(ring, length);
+	else
+		ring_end(ring);
+	receive_rejects(share);
+	return true;
+}
+
+/* The leader, where it reads a chunk that the ring does not have to its end. */
+static void
+feed_at_once(void *arg)
+{
+	Share	   *share = arg;
+	Size		room;
+	char	   *place = ring_place(share->ring, &room);
+	Size		length;
+
+	if (room == 0)
+		elog(ERROR, "no room for a chunk");
+	length = source_read(share->leader->source, place, Min(room, FEED_BYTES));
+	if (length > 0)
+		ring_feed(share->ring, length);
+	else
+		ring_end(share->ring);
+}
+
+/*
+ * The next chunk.  The leader of a ring must never wait for another process
+ * here, for that may wait for bytes.
+ */
+static bool
+take_chunk(Share *share)
+{
+	Source	   *source = share->batch->reader->source;
+	bool		busy;
+
+	if (share->ring == NULL || share->leader == NULL)
+		return parallel_take(share->parallel, source, &share->dialect,
+							 &share->chunk, prepare_rows, share);
+	for (;;)
+	{
+		if (feed_ring(share, false))
+			continue;
+		if (parallel_try_take(share->parallel, source, &share->dialect,
+							  &share->chunk, prepare_rows, share, &busy))
+			return true;
+		if (!busy)
+			return false;
+		if (feed_ring(share, true))
+			continue;
+		receive_rejects(share);
+		parallel_linger(share->parallel);
+	}
+}
+
 static void
 load_chunks(Share *share)
 {
@@ -298,8 +399,7 @@ load_chunks(Share *share)
 	journal_hold(share->journal, true);
 	if (share->leader != NULL)
 		parallel_pass(share->parallel, PARALLEL_FIRST_TICKET);
-	while (parallel_take(share->parallel, batch->reader->source,
-						 &share->dialect, &share->chunk, prepare_rows, share))
+	while (take_chunk(share))
 	{
 		load_chunk(share);
 		if (share->few_pages && source->window.capacity < share->largest_chunk)
@@ -493,7 +593,7 @@ library_path(void)
 /* Starts workers; NULL where there is none. */
 static ParallelContext *
 start_workers(const ShareLeader *leader, int nworkers, Shared *shared,
-			  const ChunkCursor *cursor, Parallel **parallel)
+			  const ChunkCursor *cursor, Parallel **parallel, Ring **ring)
 {
 	Batch	   *batch = leader->batch;
 	const Jsonb *json = batch->options->json;
@@ -502,6 +602,8 @@ start_workers(const ShareLeader *leader, int nworkers, Shared *shared,
 	char	   *where = nodeToString(batch->target->where);
 	Size		where_size = strlen(where) + 1;
 	Size		attnums_size = sizeof(AttrNumber) * batch->target->nfields;
+	Size		ring_bytes = leader->source->rereadable ? 0 :
+		mul_size(shared->processes + RING_SPARE, CHUNK_MAX);
 	ParallelContext *pcxt;
 
 	pcxt = CreateParallelContext(library_path(), "share_worker_main", nworkers);
@@ -513,6 +615,8 @@ start_workers(const ShareLeader *leader, int nworkers, Shared *shared,
 	estimate(&pcxt->estimator, attnums_size);
 	estimate(&pcxt->estimator, mul_size(sizeof(BufferUsage), nworkers));
 	estimate(&pcxt->estimator, mul_size(sizeof(WalUsage), nworkers));
+	if (ring_bytes > 0)
+		estimate(&pcxt->estimator, offsetof(Ring, data) + ring_bytes);
 	InitializeParallelDSM(pcxt);
 	if (pcxt->seg == NULL)
 	{
@@ -533,6 +637,14 @@ start_workers(const ShareLeader *leader, int nworkers, Shared *shared,
 				   shm_toc_allocate(pcxt->toc, mul_size(sizeof(BufferUsage), nworkers)));
 	shm_toc_insert(pcxt->toc, KEY_WAL_USAGE,
 				   shm_toc_allocate(pcxt->toc, mul_size(sizeof(WalUsage), nworkers)));
+
+	*ring = NULL;
+	if (ring_bytes > 0)
+	{
+		*ring = shm_toc_allocate(pcxt->toc, offsetof(Ring, data) + ring_bytes);
+		ring_init(*ring, ring_bytes, cursor->offset);
+		shm_toc_insert(pcxt->toc, KEY_RING, *ring);
+	}
 
 	LaunchParallelWorkers(pcxt);
 	if (pcxt->nworkers_launched == 0)
@@ -574,15 +686,43 @@ limit_batch(Batch *batch, Share *share)
 	guard->forbidden = !has_guards;
 }
 
+/* What the reader has in its window comes first. */
 static void
-lead_chunks(const ShareLeader *leader, Parallel *parallel, const Shared *shared)
+begin_ring(const ShareLeader *leader, const ChunkCursor *cursor)
+{
+	Source	   *source = leader->source;
+	const Window *window = &source->window;
+	Size		length = window->offset + window->length - cursor->offset;
+
+	memcpy(source_put_back(source, length),
+		   window->data + window->length - length, length);
+	source_seek(source, cursor->offset, cursor->line);
+}
+
+/* What nobody has dealt with goes back to where it came from. */
+static void
+end_ring(const ShareLeader *leader, Ring *ring, int64 offset)
+{
+	Size		length = pg_atomic_read_u64(&ring->fed) - offset;
+	char	   *to = source_put_back(leader->source, length);
+
+	for (Size done = 0; done < length;)
+		done += ring_read(ring, offset + done, to + done, length - done, NULL, NULL);
+}
+
+static void
+lead_chunks(const ShareLeader *leader, Parallel *parallel, Ring *ring,
+			const Shared *shared)
 {
 	Batch	   *batch = leader->batch;
 	Batch		alone = *batch;
 	Guard		guard = *batch->guard;
-	Source	   *source = source_share(leader->source, leader->chunk_size);
+	Source	   *source = ring ?
+		source_tap(ring, leader->source, leader->chunk_size) :
+		source_share(leader->source, leader->chunk_size);
 	Share		share = {
 		.parallel = parallel,
+		.ring = ring,
 		.batch = batch,
 		.journal = leader->journal,
 		.processes = shared->processes,
@@ -593,6 +733,10 @@ lead_chunks(const ShareLeader *leader, Parallel *parallel, const Shared *shared)
 
 	initStringInfo(&share.queue);
 	initStringInfo(&share.received);
+	if (ring != NULL)
+		begin_ring(leader, &parallel->cursor);
+	source->starved = feed_at_once;
+	source->starved_arg = &share;
 	batch->reader = reader_open(source, batch->options);
 	share.journal->reader = batch->reader;
 	limit_batch(batch, &share);
@@ -632,6 +776,7 @@ share_lead(const ShareLeader *leader, int nworkers)
 	};
 	ParallelContext *pcxt;
 	Parallel   *parallel;
+	Ring	   *ring;
 
 	/* a row that comes again is counted by whoever has it then */
 	if (batch->counted)
@@ -644,14 +789,14 @@ share_lead(const ShareLeader *leader, int nworkers)
 
 	reader_place(batch->reader, &cursor.offset, &cursor.line);
 	EnterParallelMode();
-	pcxt = start_workers(leader, nworkers, &shared, &cursor, &parallel);
+	pcxt = start_workers(leader, nworkers, &shared, &cursor, &parallel, &ring);
 	if (pcxt != NULL)
 	{
 		int64		offset;
 		int64		line;
 
 		result.workers = pcxt->nworkers_launched;
-		lead_chunks(leader, parallel, &shared);
+		lead_chunks(leader, parallel, ring, &shared);
 		result.chunks = parallel->tickets - 1;
 		batch->rows_read += parallel->rows_read;
 		if (batch->limit_left > 0)
@@ -660,6 +805,8 @@ share_lead(const ShareLeader *leader, int nworkers)
 		batch->rows_filtered += parallel->rows_filtered;
 		offset = parallel->stopped ? parallel->stop_offset : parallel->cursor.offset;
 		line = parallel->stopped ? parallel->stop_line : parallel->cursor.line;
+		if (ring != NULL)
+			end_ring(leader, ring, offset);
 		finish_workers(pcxt);
 		reader_seek(batch->reader, offset, line);
 	}
@@ -676,6 +823,7 @@ help(shm_toc *toc)
 {
 	Shared	   *shared = shm_toc_lookup(toc, KEY_SHARED, false);
 	Parallel   *parallel = shm_toc_lookup(toc, KEY_PARALLEL, false);
+	Ring	   *ring = shm_toc_lookup(toc, KEY_RING, true);
 	BulkOptions *options = options_parse(shm_toc_lookup(toc, KEY_OPTIONS, true));
 	Guard		guard = {0};
 	Batch		batch = {
@@ -688,6 +836,7 @@ help(shm_toc *toc)
 	};
 	Share		share = {
 		.parallel = parallel,
+		.ring = ring,
 		.batch = &batch,
 		.processes = shared->processes,
 		.dialect = options_dialect(options),
@@ -699,6 +848,7 @@ help(shm_toc *toc)
 		.previous = error_context_stack
 	};
 	Source		file = shared->source;
+	Source	   *source;
 	Checks	   *checks;
 
 	options->encoding = shared->encoding;
@@ -709,7 +859,9 @@ help(shm_toc *toc)
 							   shared->nfields);
 	error_context_stack = &callback;
 	file.path = shm_toc_lookup(toc, KEY_PATH, false);
-	batch.reader = reader_open(source_share(&file, shared->chunk_size), options);
+	source = ring ? source_tap(ring, &file, shared->chunk_size) :
+		source_share(&file, shared->chunk_size);
+	batch.reader = reader_open(source, options);
 	checks = checks_open(options);
 	share.journal = checks_journal(checks);
 	share.journal->reader = batch.reader;

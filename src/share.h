@@ -4,7 +4,9 @@
  *
  * Each process runs the same loop over chunks (parallel.h) with the same
  * batch code; the leader also gives the workers' bad rows to the reject
- * stream.  Here is what a worker must know of the load, and who may have one.
+ * stream.  What can be read only once (a compressed file, a pipe, the client)
+ * the leader reads for all, into a ring.  Here is what a worker must know of
+ * the load, and who may have one.
  */
 #ifndef PGBULK_SHARE_H
 #define PGBULK_SHARE_H
@@ -21,8 +23,8 @@ typedef struct ShareLeader
 	RejectStream *rejects;
 	Journal    *journal;
 	Size		chunk_size;
-	/* for progress: how far the file is read, and what has been counted */
-	void		(*show) (void *arg, int64 offset, int64 loaded, int64 filtered);
+	/* for progress: how much has been read, and what has been counted */
+	void		(*show) (void *arg, int64 bytes, int64 loaded, int64 filtered);
 	void	   *arg;
 } ShareLeader;
 
@@ -35,7 +37,7 @@ typedef struct ShareResult
 
 /*
  * Why workers cannot help with this load ("it is a temporary table"), or
- * NULL.  For the columns of the batch's converter and a file of so many bytes.
+ * NULL.  For the columns of the batch's converter and at most so many bytes.
  */
 extern const char *share_refusal(const Batch *batch,
 								 const RejectStream *rejects, int64 bytes);

@@ -30,7 +30,8 @@ chunk_read(Source *source, const ScanDialect *dialect, ChunkCursor *cursor,
 	Window	   *window = &source->window;
 	ScanBorder	border;
 
-	cursor->ended |= cursor->offset >= source->file.size;
+	cursor->ended |= source->ring == NULL &&
+		cursor->offset >= source->file.size;
 	if (cursor->ended)
 		return false;
 

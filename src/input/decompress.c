@@ -323,8 +323,8 @@ have_input(Decompressor *decompressor, Size least)
 	return true;
 }
 
-static long long
-compressed_offset(const Decompressor *decompressor)
+int64
+decompress_used(const Decompressor *decompressor)
 {
 	return decompressor->in_offset + decompressor->in_done;
 }
@@ -337,7 +337,7 @@ report_truncated(const Decompressor *decompressor)
 			 errmsg("%s data of file \"%s\" is not complete",
 					decompressor->codec->name, decompressor->path),
 			 errdetail("The file ends within it, after %lld bytes.",
-					   compressed_offset(decompressor))));
+					   (long long) decompress_used(decompressor))));
 }
 
 static void
@@ -348,7 +348,7 @@ report_corrupt(const Decompressor *decompressor, const char *problem)
 			 errmsg("%s data of file \"%s\" is corrupt",
 					decompressor->codec->name, decompressor->path),
 			 errdetail("Decompression failed at byte offset %lld of the compressed file: %s.",
-					   compressed_offset(decompressor), problem)));
+					   (long long) decompress_used(decompressor), problem)));
 }
 
 static void
@@ -366,7 +366,7 @@ report_stranger(const Decompressor *decompressor)
 			 errmsg("file \"%s\" has something else after its %s data",
 					decompressor->path, name),
 			 errdetail("It begins at byte offset %lld of the compressed file.",
-					   compressed_offset(decompressor))));
+					   (long long) decompress_used(decompressor))));
 }
 
 /* Between frames: whether there is another one. */

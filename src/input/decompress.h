@@ -47,4 +47,7 @@ extern Decompressor *decompress_open(BulkCompression compression,
  */
 extern Size decompress_read(Decompressor *decompressor, char *to, Size size);
 
+/* How many compressed bytes have been used up. */
+extern int64 decompress_used(const Decompressor *decompressor);
+
 #endif							/* PGBULK_DECOMPRESS_H */

@@ -126,6 +126,18 @@ source_share(const Source *open, Size window_size)
 	return source;
 }
 
+Source *
+source_tap(Ring *ring, const Source *open, Size window_size)
+{
+	Source	   *source = palloc0(sizeof(Source));
+
+	source->ring = ring;
+	source->current = open->current;
+	source->path = open->path;
+	init_window(&source->window, window_size);
+	return source;
+}
+
 void
 source_close(Source *source)
 {
@@ -138,6 +150,9 @@ source_close(Source *source)
 	if (source->context != NULL)
 		MemoryContextReset(source->context);
 	source->decompressor = NULL;
+	source->kept = NULL;
+	source->kept_length = source->kept_done = 0;
+	source->ended = false;
 	source->path = NULL;
 }
 
@@ -153,20 +168,81 @@ read_raw(void *arg, char *to, Size size)
 {
 	Source	   *source = arg;
 
+	/* a pipe may get another writer */
+	if (source->ended)
+		return 0;
 	size = source->client != NULL ? client_read(source->client, to, size) :
 		file_read(&source->file, to, size);
 	source->bytes_read += size;
+	source->ended = size == 0;
 	return size;
 }
 
-/* The same, decompressed. */
 static Size
-read_bytes(Source *source, char *to, Size size)
+read_ring(Source *source, char *to, Size size)
+{
+	size = ring_read(source->ring, source->ring_offset, to, size,
+					 source->starved, source->starved_arg);
+	source->ring_offset += size;
+	return size;
+}
+
+static Size
+read_kept(Source *source, char *to, Size size)
+{
+	size = Min(size, source->kept_length - source->kept_done);
+	memcpy(to, source->kept + source->kept_done, size);
+	source->kept_done += size;
+	return size;
+}
+
+Size
+source_read(Source *source, char *to, Size size)
 {
 	size = Min(size, READ_MOST);
-	return source->decompressor != NULL ?
+	if (source->ring != NULL)
+		return read_ring(source, to, size);
+	if (source->kept_done < source->kept_length)
+		return read_kept(source, to, size);
+	size = source->decompressor != NULL ?
 		decompress_read(source->decompressor, to, size) :
 		read_raw(source, to, size);
+	if (source->copy != NULL)
+		BufFileWrite(source->copy, to, size);
+	return size;
+}
+
+char *
+source_put_back(Source *source, Size length)
+{
+	Size		rest = source->kept_length - source->kept_done;
+	char	   *kept = MemoryContextAllocHuge(source->context, length + rest + 1);
+
+	if (source->kept != NULL)
+	{
+		memcpy(kept + length, source->kept + source->kept_done, rest);
+		pfree(source->kept);
+	}
+	source->kept = kept;
+	source->kept_length = length + rest;
+	source->kept_done = 0;
+	return kept;
+}
+
+int64
+source_left(const Source *source, int64 offset)
+{
+	int64		read = source->window.offset + source->window.length +
+		source->kept_length - source->kept_done;
+	int64		used;
+
+	if (source->rereadable)
+		return source->file.size - offset;
+	if (source->client != NULL || source->file.is_pipe)
+		return offset;
+	used = decompress_used(source->decompressor);
+	return read - offset +
+		(double) (source->file.size - used) * read / Max(used, 1);
 }
 
 /*
@@ -249,9 +325,14 @@ source_seek(Source *source, int64 offset, int64 line)
 {
 	Window	   *window = &source->window;
 
-	Assert(source->rereadable);
-	file_seek(&source->file, offset);
-	source->bytes_read = offset;
+	if (source->ring != NULL)
+		source->ring_offset = offset;
+	else if (source->rereadable)
+	{
+		file_seek(&source->file, offset);
+		source->bytes_read = offset;
+		source->ended = false;
+	}
 	window->length = 0;
 	window->at_eof = false;
 	window->offset = offset;
@@ -288,7 +369,7 @@ source_rest(Source *source, int64 offset)
 	if (source->rereadable)
 		return source->file.size - offset;
 	if (!window->at_eof)
-		while ((n = read_bytes(source, dropped, sizeof(dropped))) > 0)
+		while ((n = source_read(source, dropped, sizeof(dropped))) > 0)
 		{
 			CHECK_FOR_INTERRUPTS();
 			end += n;
@@ -316,10 +397,8 @@ window_fill(Source *source, uint32 consumed, uint32 lines)
 		Size		n;
 
 		CHECK_FOR_INTERRUPTS();
-		n = read_bytes(source, window->data + window->length,
+		n = source_read(source, window->data + window->length,
 					   window->capacity - window->length);
-		if (source->copy != NULL)
-			BufFileWrite(source->copy, window->data + window->length, n);
 		window->length += n;
 		window->at_eof = n == 0;
 	}

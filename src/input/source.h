@@ -15,6 +15,7 @@
 
 #include "input/decompress.h"
 #include "input/file.h"
+#include "input/ring.h"
 #include "input/stdin.h"
 #include "nodes/pg_list.h"
 #include "options.h"
@@ -50,8 +51,17 @@ typedef struct Source
 	MemoryContext context;		/* of what follows */
 	ClientInput *client;		/* NULL: it is a file */
 	Decompressor *decompressor; /* NULL: bytes are taken as they are */
+	bool		ended;			/* its last byte has been read */
 	bool		rereadable;		/* any byte can be had again by its offset */
 	BufFile    *copy;			/* takes what is read from here on; NULL: none */
+	char	   *kept;			/* bytes that come before what is not read yet */
+	Size		kept_length;
+	Size		kept_done;
+	/* in the place of a file */
+	Ring	   *ring;			/* NULL: there is none */
+	int64		ring_offset;
+	void		(*starved) (void *arg); /* see ring_read */
+	void	   *starved_arg;
 	Window		window;
 } Source;
 
@@ -98,10 +108,22 @@ extern void window_fill(Source *source, uint32 consumed, uint32 lines);
 extern void source_grow(Source *source);
 
 /*
- * Reading goes on at offset of the open file, which is rereadable, in that
- * line; the window is empty.
+ * Reading goes on at offset of the open file, in that line; the window is
+ * empty.  What is not rereadable must have been put back from there on.
  */
 extern void source_seek(Source *source, int64 offset, int64 line);
+
+/* Makes room for so many bytes that will be read (again) before all others. */
+extern char *source_put_back(Source *source, Size length);
+
+/* Up to size bytes, past the window; 0 at the end.  Errors as window_fill. */
+extern Size source_read(Source *source, char *to, Size size);
+
+/*
+ * About how many bytes there are from that offset on, which lies in the
+ * window.  Where nobody knows, as many as there were before.
+ */
+extern int64 source_left(const Source *source, int64 offset);
 
 /*
  * How many bytes the open file has from that offset, which lies in the window,
@@ -115,6 +137,9 @@ extern int64 source_rest(Source *source, int64 offset);
  * window_size as in source_open.  Error: 55000 where it does not.
  */
 extern Source *source_share(const Source *open, Size window_size);
+
+/* A source of what a ring has of the file that `open` has open. */
+extern Source *source_tap(Ring *ring, const Source *open, Size window_size);
 
 extern void source_close(Source *source);
 

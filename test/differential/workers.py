@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Compares loads with parallel workers with loads by one process.
 
-Makes tables and files, most of them broken in some way, and loads each of
+Makes tables and files, most of them broken in some way, some compressed, and loads each of
 them without workers, then with one, two and three, in chunks of all sizes.
 Whatever a load says and does must be the same: the rows and their order, the
 counters, the rejects in their table and their file, every NOTICE, and of an
@@ -20,6 +20,7 @@ usage: workers.py [--cases N] [--seconds N] [--seed N] [--case N] [--jobs N]
 """
 
 import argparse
+import gzip
 import json
 import os
 import random
@@ -52,8 +53,9 @@ CREATE FUNCTION grumbles(i bigint) RETURNS bool LANGUAGE plpgsql IMMUTABLE PARAL
 CREATE FUNCTION divides(i bigint) RETURNS bigint LANGUAGE sql IMMUTABLE PARALLEL SAFE AS 'SELECT 1000 / (i % 50)';
 """
 
-# Of the details all but what may differ.
-RESULT = """SELECT rows_loaded, rows_rejected, rows_duplicate, rows_replaced, rows_filtered, rows_read, bytes_read,
+# Of the details all but what may differ.  How much of a compressed file has
+# been read where rows end before it depends on who reads.
+RESULT = """SELECT rows_loaded, rows_rejected, rows_duplicate, rows_replaced, rows_filtered, rows_read, %s,
     details - '{load_id,seconds,wal_bytes,no_workers,not_direct}'::text[] AS details, details->>'no_workers', workers FROM """
 
 REJECTS = """SELECT target, file, line_number, byte_offset, reason, column_name, field_value, sqlstate, message, raw_line,
@@ -193,6 +195,7 @@ class Case:
         self.settings = {}
         self.mode = "plain"
         self.files = []				# each a list of rows, which are bytes
+        self.packed = []			# of each, whether it is compressed
 
     def size(self):
         return sum(len(row) for rows in self.files for row in rows)
@@ -351,6 +354,8 @@ def make_case(seed, number, version):
     for _ in range(rng.choice([1] * 8 + [2, 3])):
         count = rng.choice([0, 1, 5, 40, 150, 150, 400, 400, 400, 1200, 1200, 3000] if rng.random() < 0.3 else [150, 400, 400, 900, 1500])
         case.files.append(make_file(rng, given, dialect, encoding, header, count))
+    packed = rng.choice([0, 0, 0, 0.5, 1])
+    case.packed = [rng.random() < packed for _ in case.files]
     case.mode = rng.choice(["plain"] * 10 + list(MODES))
     for name, choices in copy_values.SETTINGS.items():
         if rng.random() < 0.3:
@@ -450,7 +455,8 @@ class Runner:
         for n, rows in enumerate(case.files):
             path = os.path.join(folder, "file%d" % n)
             with open(path, "wb") as file:
-                file.write(b"".join(rows))
+                data = b"".join(rows)
+                file.write(gzip.compress(data, 1) if case.packed[n] else data)
             os.chmod(path, 0o644)
 
     def load_sql(self, case, folder, more):
@@ -458,7 +464,8 @@ class Runner:
         if "reject_file" in options:
             options["reject_file"] = options["reject_file"].replace("@", folder)
         call = "bulk_load('t', %s, %s)" % (literal(folder + "/file*"), literal(json.dumps(options, ensure_ascii=False)))
-        load = "SELECT '@@result', r.* FROM (%s%s) r;\n\\echo @@state :SQLSTATE" % (RESULT, call)
+        read = "NULL" if "limit" in options and any(case.packed) else "bytes_read"
+        load = "SELECT '@@result', r.* FROM (%s%s) r;\n\\echo @@state :SQLSTATE" % (RESULT % read, call)
         mode = MODES[case.mode]
         return mode.replace("%s", load)
 

@@ -82,6 +82,7 @@ is($watch->ask("SELECT phase, percent IS NULL, bytes_total IS NULL FROM bulk_loa
 	'reading|t|t', 'a reader that waits for its writer: nobody knows how much will come');
 $child = write_to($pipe, 0, $lines x 3000);
 is($session->wait, '3000000|' . 3000 * length $lines, 'a reader that waits: many windows');
+is($watch->ask("SELECT count(*) FROM (SELECT i - lag(i, 1, 1000) OVER (ORDER BY ctid) AS step FROM t) AS s WHERE step NOT IN (1, -999)"), '0', 'in their order');
 ends_well($child, 'many windows');
 is(count(), '3000000|' . 3000 * $sum, 'many windows: all rows are there');
 
@@ -111,6 +112,20 @@ is($watch->ask('SELECT file, line_number, byte_offset, raw_line FROM rejected OR
 	"$pipe|3|10|x,bad\n$pipe|4|16|2,\"broken", 'and where they stood');
 ends_well($child, 'rejects');
 $session->ask('RESET pgbulk.chunk_size');
+
+# With workers, which the backend reads for.
+$child = write_to($pipe, 0, ($lines) x 3000);
+is($session->ask("SELECT rows_loaded, workers > 0 FROM bulk_load('t', '$pipe', '{\"truncate\": true, \"workers\": 2}')"), '3000000|t', 'with workers');
+ends_well($child, 'with workers');
+is($watch->ask("SELECT count(*) FROM (SELECT i - lag(i, 1, 1000) OVER (ORDER BY ctid) AS step FROM t) AS s WHERE step NOT IN (1, -999)"), '0', 'with workers: in their order');
+$child = write_to($pipe, 30, $lines x 3000);
+ends_soon('with workers', sub {
+	$session->cancel("SELECT rows_loaded FROM bulk_load('t', '$pipe', '{\"truncate\": true, \"workers\": 2}')", $watch,
+		sub { $watch->ask("SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'parallel worker'") > 0 }, 0.1);
+});
+is($session->sqlstate, '57014', 'with workers: it says so');
+kill 'KILL', $child;
+waitpid $child, 0;
 
 # With a limit the rest is not waited for.
 $child = in_background(sub {
@@ -241,6 +256,17 @@ foreach my $kind (sort keys %tools)
 		$session->ask("SELECT rows_loaded FROM bulk_load('t', '$folder/after.$kind', '$options')");
 		like($session->{error}, qr/something else after its $kind data.*byte offset $length/s, "$kind: something behind it");
 	}
+
+	# with workers, alone and in small chunks; the order is that of the file
+	foreach my $chunk ('64kB', '1000')
+	{
+		is($session->ask("SET pgbulk.chunk_size = '$chunk';
+			SELECT rows_loaded, bytes_read, workers > 0 FROM bulk_load('t', '$path', '{\"truncate\": true, \"workers\": 2}');
+			SELECT count(*) FROM (SELECT i - lag(i, 1, 0) OVER (ORDER BY ctid) AS step FROM t) AS s WHERE step <> 1"), "500000|$length|t\n0", "$kind: with workers, chunks of $chunk");
+	}
+	$session->ask('RESET pgbulk.chunk_size; TRUNCATE t');
+	$session->ask("SELECT rows_loaded FROM bulk_load('t', '$folder/cut.$kind', '{\"workers\": 2}')");
+	like($session->{error}, qr/$kind data of file ".*cut\.$kind" is not complete/, "$kind: cut off, with workers");
 	my $damaged = $archive;
 	substr($damaged, int($length * 0.9), 20) = "\xff" x 20;
 	data_file("damaged.$kind", 1, $damaged);

@@ -149,6 +149,15 @@ foreach my $mode ('simple', 'extended')
 	is(client($mode, "1,one\n", "SELECT rows_loaded FROM bulk_load('t', ARRAY['stdin', '$first'])", user => 'loader'), "PGRES_FATAL_ERROR  42501: permission denied to load from a file\n", "$mode: but not files");
 }
 
+# With workers, which the backend reads for.
+is(client('simple', $lines x 3000, "SELECT rows_loaded, workers > 0 AS helped FROM bulk_load('t', 'stdin', '{\"truncate\": true, \"workers\": 2}')"),
+	"${asked}PGRES_COMMAND_OK COPY 3000000\nPGRES_TUPLES_OK SELECT 1 rows_loaded=3000000 helped=t\n", 'with workers');
+is($watch->ask("SELECT count(*) FROM (SELECT i - lag(i, 1, 1000) OVER (ORDER BY ctid) AS step FROM t) AS s WHERE step NOT IN (1, -999)"), '0', 'with workers: in their order');
+is(client('simple', $lines x 3000 . "x,bad\n" . $lines x 1000, "SELECT rows_loaded FROM bulk_load('t', 'stdin', '{\"truncate\": true, \"workers\": 2}')"),
+	"${asked}PGRES_FATAL_ERROR  22P02: invalid input syntax for type integer: \"x\"\n", 'with workers: a bad row');
+is(client('simple', $lines x 3000, "SELECT rows_loaded FROM bulk_load('t', 'stdin', '{\"truncate\": true, \"workers\": 2}')", end => 'fail'),
+	"${asked}PGRES_FATAL_ERROR  57014: COPY from stdin failed: the client has had enough\n", 'with workers: a client that gives up');
+
 # Parameters, and several statements in one message.
 is(client('extended', $lines, 'SELECT rows_loaded FROM bulk_load($1, $2, $3)', parameters => [ 't', 'stdin', '{"truncate": true}' ]),
 	$asked . "PGRES_TUPLES_OK SELECT 1 rows_loaded=1000\n", 'parameters');

@@ -1,0 +1,104 @@
+/*
+ * ring.c
+ *		See ring.h.
+ */
+#include "postgres.h"
+
+#include "input/ring.h"
+#include "utils/wait_event.h"
+
+void
+ring_init(Ring *ring, Size size, int64 offset)
+{
+	ConditionVariableInit(&ring->changed);
+	pg_atomic_init_u64(&ring->fed, offset);
+	pg_atomic_init_u64(&ring->released, offset);
+	pg_atomic_init_u32(&ring->ended, 0);
+	ring->size = size;
+}
+
+char *
+ring_place(Ring *ring, Size *room)
+{
+	uint64		fed = pg_atomic_read_u64(&ring->fed);
+	Size		at = fed % ring->size;
+	Size		held = fed - pg_atomic_read_u64(&ring->released);
+
+	/* what others have read is overwritten only after they say so */
+	pg_memory_barrier();
+	*room = Min(ring->size - held, ring->size - at);
+	return ring->data + at;
+}
+
+void
+ring_feed(Ring *ring, Size length)
+{
+	pg_memory_barrier();
+	pg_atomic_write_u64(&ring->fed, pg_atomic_read_u64(&ring->fed) + length);
+	ConditionVariableBroadcast(&ring->changed);
+}
+
+void
+ring_end(Ring *ring)
+{
+	pg_memory_barrier();
+	pg_atomic_write_u32(&ring->ended, 1);
+	ConditionVariableBroadcast(&ring->changed);
+}
+
+/* Whether something can be said of that offset: there are bytes, or no more. */
+static bool
+has_news(Ring *ring, uint64 offset)
+{
+	return pg_atomic_read_u64(&ring->fed) > offset ||
+		pg_atomic_read_u32(&ring->ended) != 0;
+}
+
+static void
+await_news(Ring *ring, uint64 offset, void (*starved) (void *arg), void *arg)
+{
+	if (has_news(ring, offset))
+		return;
+	if (starved != NULL)
+	{
+		while (!has_news(ring, offset))
+			starved(arg);
+		return;
+	}
+	ConditionVariablePrepareToSleep(&ring->changed);
+	while (!has_news(ring, offset))
+		ConditionVariableSleep(&ring->changed, PG_WAIT_EXTENSION);
+	ConditionVariableCancelSleep();
+}
+
+Size
+ring_read(Ring *ring, int64 offset, char *to, Size size,
+		  void (*starved) (void *arg), void *arg)
+{
+	Size		at = offset % ring->size;
+
+	Assert(offset >= pg_atomic_read_u64(&ring->released));
+	await_news(ring, offset, starved, arg);
+
+	/* in this order: what was fed before the end is to be seen */
+	pg_memory_barrier();
+	size = Min(size, pg_atomic_read_u64(&ring->fed) - offset);
+	pg_memory_barrier();
+	if (at + size > ring->size)
+	{
+		Size		first = ring->size - at;
+
+		memcpy(to, ring->data + at, first);
+		memcpy(to + first, ring->data, size - first);
+	}
+	else
+		memcpy(to, ring->data + at, size);
+	return size;
+}
+
+void
+ring_release(Ring *ring, int64 offset)
+{
+	pg_memory_barrier();
+	pg_atomic_write_u64(&ring->released, offset);
+}
