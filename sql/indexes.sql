@@ -140,6 +140,32 @@ SELECT pg_relation_filenode('indexes_unlogged_pkey') AS before \gset
 SELECT rows_loaded, writer FROM bulk_load('indexes_unlogged', '/proc/self/cwd/pgbulk_indexes_x', '{"limit": 0}');
 SELECT pg_relation_filenode('indexes_unlogged_pkey') = :before AS untouched;
 
+-- several side by side, some of which cannot be
+CREATE FUNCTION indexes_f(int) RETURNS int IMMUTABLE PARALLEL UNSAFE LANGUAGE sql AS 'SELECT $1 % 100';
+CREATE TABLE indexes_w (a int PRIMARY KEY, b int, c text, d numeric, e date, f uuid, g bool, EXCLUDE USING btree (a WITH =));
+CREATE INDEX indexes_w_c ON indexes_w (c);
+CREATE INDEX indexes_w_f ON indexes_w (f, b);
+CREATE INDEX indexes_w_unsafe ON indexes_w (indexes_f(a));
+CREATE INDEX indexes_w_hash ON indexes_w USING hash (f);
+CREATE INDEX indexes_w_gin ON indexes_w USING gin ((array[b]));
+SELECT rows_loaded, writer, jsonb_array_length(details -> 'indexes') AS indexes FROM bulk_load('indexes_w', '/proc/self/cwd/pgbulk_indexes_in', '{"workers": 3}');
+SELECT c.relname, reltuples, CASE WHEN relam = (SELECT oid FROM pg_am WHERE amname = 'btree') THEN bt_index_parent_check(c.oid, true, true) END
+	FROM pg_index i JOIN pg_class c ON c.oid = indexrelid WHERE indrelid = 'indexes_w'::regclass ORDER BY 1;
+SET enable_seqscan = off;
+SELECT count(*) FROM indexes_w WHERE f = md5('7')::uuid;
+SELECT count(*) FROM indexes_w WHERE array[b] @> array[7];
+RESET enable_seqscan;
+-- the error of a worker
+\set SHOW_CONTEXT never
+SELECT bulk_load('indexes_w', '/proc/self/cwd/pgbulk_indexes_in', '{"workers": 3, "writer": "direct", "limit": 1}');
+CREATE UNIQUE INDEX indexes_w_twice ON indexes_w (c) WHERE a < 0;
+TRUNCATE indexes_w;
+COPY (VALUES ('-1,,x,,,,'), ('-2,,y,,,,'), ('-3,,x,,,,')) TO '/proc/self/cwd/pgbulk_indexes_w' WITH (FORMAT text);
+SELECT bulk_load('indexes_w', '/proc/self/cwd/pgbulk_indexes_w', '{"workers": 3}');
+SELECT bulk_load('indexes_w', '/proc/self/cwd/pgbulk_indexes_w', '{"workers": 0}');
+SELECT rows_loaded, writer FROM bulk_load('indexes_w', '/proc/self/cwd/pgbulk_indexes_w', '{"workers": 3, "writer": "direct", "limit": 2}');
+\set SHOW_CONTEXT errors
+
 -- the option
 SELECT writer, details #>> '{indexes,0,method}' AS method, details #>> '{indexes,0,reason}' AS reason
 	FROM bulk_load('indexes_new', '/proc/self/cwd/pgbulk_indexes_x', '{"skip": 5, "indexes": "rebuild"}');
@@ -153,6 +179,7 @@ CREATE TABLE indexes_part PARTITION OF indexes_parts DEFAULT;
 SELECT bulk_load('indexes_parts', '/proc/self/cwd/pgbulk_indexes_x', '{"indexes": "rebuild"}');
 SELECT writer, details ->> 'not_direct' AS not_direct FROM bulk_load('indexes_parts', '/proc/self/cwd/pgbulk_indexes_x', '{"limit": 1}');
 
-DROP TABLE indexes_t, indexes_n, indexes_large, indexes_u, indexes_x, indexes_new, indexes_unlogged, indexes_temp, indexes_parts;
+DROP TABLE indexes_t, indexes_n, indexes_large, indexes_u, indexes_x, indexes_new, indexes_unlogged, indexes_temp, indexes_parts, indexes_w;
+DROP FUNCTION indexes_f;
 DROP EXTENSION amcheck;
 COPY (SELECT 1) TO PROGRAM 'cat > pgbulk_indexes_gone; rm -f pgbulk_indexes_*';

@@ -664,7 +664,8 @@ load_end(Load *load, LoadTimes *times)
 	if (load->batch.rows_loaded > 0)
 	{
 		progress_phase(&load->progress, BULK_PHASE_INDEXES);
-		index_run(load->target->rel, result->indexes, load->batch.rows_loaded);
+		index_run(load->target->rel, result->indexes, load->batch.rows_loaded,
+				  load->options->workers);
 	}
 	INSTR_TIME_SET_CURRENT(times->indexed);
 	progress_phase(&load->progress, BULK_PHASE_CONSTRAINTS);

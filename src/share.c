@@ -4,9 +4,6 @@
  */
 #include "postgres.h"
 
-#include <dlfcn.h>
-#include <unistd.h>
-
 #include "access/htup_details.h"
 #include "access/parallel.h"
 #include "access/xact.h"
@@ -17,9 +14,6 @@
 #include "input/ring.h"
 #include "mb/pg_wchar.h"
 #include "miscadmin.h"
-#include "nodes/makefuncs.h"
-#include "optimizer/clauses.h"
-#include "optimizer/paths.h"
 #include "parallel.h"
 #include "reject_queue.h"
 #include "rewrite/rewriteHandler.h"
@@ -29,6 +23,7 @@
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/partcache.h"
+#include "workers.h"
 
 #define KEY_SHARED UINT64CONST(1)
 #define KEY_PARALLEL UINT64CONST(2)
@@ -65,9 +60,6 @@
  * of each process: the one that is being taken, and one more.
  */
 #define RING_SPARE 2
-
-/* What the server takes as its unit for large tables, too. */
-#define BYTES_FOR_FIRST_WORKER (8 * 1024 * 1024)
 
 /* What workers must know, in shared memory. */
 typedef struct Shared
@@ -412,22 +404,6 @@ load_chunks(Share *share)
 
 /* ---- who may have workers ---- */
 
-/* Whether expressions may be evaluated in a worker. */
-static bool
-are_parallel_safe(List *expressions)
-{
-	Query	   *query = makeNode(Query);
-	ListCell   *lc;
-
-	query->commandType = CMD_SELECT;
-	foreach(lc, expressions)
-		query->targetList = lappend(query->targetList,
-									makeTargetEntry(lfirst(lc),
-													list_length(query->targetList) + 1,
-													NULL, false));
-	return max_parallel_hazard(query) == PROPARALLEL_SAFE;
-}
-
 /* All that may have to be evaluated for a row. */
 static List *
 collect_expressions(const Batch *batch)
@@ -529,7 +505,7 @@ share_refusal(const Batch *batch, const RejectStream *rejects, int64 bytes)
 		return "a sequence is temporary or might come to its end";
 	if (!are_types_parallel_safe(batch->conv))
 		return "the type of a column is not parallel safe";
-	if (!are_parallel_safe(collect_expressions(batch)))
+	if (!workers_can_evaluate(collect_expressions(batch)))
 		return "an expression is not parallel safe";
 	return NULL;
 }
@@ -541,18 +517,7 @@ share_workers(const Batch *batch, int64 bytes, Size chunk_size)
 	int64		chunks = bytes / chunk_size / CHUNKS_PER_WORKER;
 
 	if (workers < 0)
-	{
-		int			most = RelationGetParallelWorkers(batch->target->rel,
-													  max_parallel_maintenance_workers);
-		long		cpus = sysconf(_SC_NPROCESSORS_ONLN);
-
-		/* one more for each three times as much, as plans have it */
-		workers = 0;
-		for (int64 step = BYTES_FOR_FIRST_WORKER; bytes >= step && workers < most; step *= 3)
-			workers++;
-		if (cpus > 0)
-			workers = Min(workers, cpus - 1);
-	}
+		workers = workers_for_bytes(batch->target->rel, bytes);
 	return Min(workers, chunks);
 }
 
@@ -577,19 +542,6 @@ estimate(shm_toc_estimator *estimator, Size size)
 
 PGDLLEXPORT void share_worker_main(dsm_segment *segment, shm_toc *toc);
 
-/*
- * This library's path: by its name alone a worker may find another one, as
- * Debian's setting extension_destdir is not for names.
- */
-static const char *
-library_path(void)
-{
-	Dl_info		info;
-
-	return dladdr((void *) share_worker_main, &info) != 0 ?
-		info.dli_fname : "pgbulk";
-}
-
 /* Starts workers; NULL where there is none. */
 static ParallelContext *
 start_workers(const ShareLeader *leader, int nworkers, Shared *shared,
@@ -606,7 +558,7 @@ start_workers(const ShareLeader *leader, int nworkers, Shared *shared,
 		mul_size(shared->processes + RING_SPARE, CHUNK_MAX);
 	ParallelContext *pcxt;
 
-	pcxt = CreateParallelContext(library_path(), "share_worker_main", nworkers);
+	pcxt = CreateParallelContext(workers_library(), "share_worker_main", nworkers);
 	estimate(&pcxt->estimator, sizeof(Shared));
 	estimate(&pcxt->estimator, sizeof(Parallel));
 	estimate(&pcxt->estimator, path_size);

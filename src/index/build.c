@@ -123,15 +123,26 @@ build_btree(Relation heap, Relation index, IndexInfo *info, Size memory)
 
 /* ---- all else ---- */
 
+/* A build takes its memory from the setting; in a worker none can be set. */
 static BuildResult
-build_other(Relation heap, Relation index, IndexInfo *info)
+build_other(Relation heap, Relation index, IndexInfo *info, Size memory)
 {
-	IndexBuildResult *built = index->rd_indam->ambuild(heap, index, info);
-	BuildResult result = {
-		.heap_rows = built->heap_tuples,
-		.index_rows = built->index_tuples
-	};
+	int			setting = maintenance_work_mem;
+	IndexBuildResult *built;
+	BuildResult result = {0};
 
+	PG_TRY();
+	{
+		maintenance_work_mem = memory / 1024;
+		built = index->rd_indam->ambuild(heap, index, info);
+		result.heap_rows = built->heap_tuples;
+		result.index_rows = built->index_tuples;
+	}
+	PG_FINALLY();
+	{
+		maintenance_work_mem = setting;
+	}
+	PG_END_TRY();
 	return result;
 }
 
@@ -196,11 +207,16 @@ build_index(Relation heap, Relation index, Size memory)
 	if (index->rd_rel->relam == BTREE_AM_OID)
 		result = build_btree(heap, index, info, memory);
 	else
-		result = build_other(heap, index, info);
-	if (info->ii_ExclusionOps != NULL)
-		check_exclusion(heap, index, info);
-	make_init_fork(index);
+		result = build_other(heap, index, info, memory);
 	MemoryContextSwitchTo(old);
 	MemoryContextDelete(context);
 	return result;
+}
+
+void
+build_complete(Relation heap, Relation index)
+{
+	if (index->rd_index->indisexclusion)
+		check_exclusion(heap, index, BuildIndexInfo(index));
+	make_init_fork(index);
 }

@@ -18,13 +18,16 @@ typedef struct BuildResult
 } BuildResult;
 
 /*
- * Fills an index whose storage is new and empty with all rows of its table:
- * btrees from presorted keys, within memory bytes, others by the access
- * method's own build, within maintenance_work_mem.  Runs in a parallel worker, too.
+ * Fills an index whose storage is new and empty with all rows of its table, in
+ * memory bytes: btrees from presorted keys, others by the access method's own build.
+ * Runs in a parallel worker, too, but for what build_complete does.
  *
  * Errors: 23505 and 23P01 in INSERT's words for rows that violate what the
  * index is for.
  */
 extern BuildResult build_index(Relation heap, Relation index, Size memory);
+
+/* What is left to do: checks an exclusion constraint, makes an init fork. */
+extern void build_complete(Relation heap, Relation index);
 
 #endif							/* PGBULK_BUILD_H */

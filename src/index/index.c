@@ -11,25 +11,26 @@
 #include "compat.h"
 #include "index/build.h"
 #include "index/index.h"
+#include "index/team.h"
 #include "miscadmin.h"
-#include "portability/instr_time.h"
 #include "storage/bufmgr.h"
 #include "storage/lmgr.h"
 #include "storage/predicate.h"
 #include "utils/relcache.h"
+#include "workers.h"
 
 /*
  * Gives an index a new file, which is its own for this transaction alone
  * until that commits.  The lock keeps ALTER INDEX away; readers do not mind.
  */
-static Relation
+static void
 begin_rebuild(Oid relid)
 {
 	Relation	index = index_open(relid, ShareUpdateExclusiveLock);
 
 	CheckTableNotInUse(index, "bulk_load");
 	RelationSetNewRelfilenumber(index, index->rd_rel->relpersistence);
-	return index;
+	index_close(index, NoLock);
 }
 
 /*
@@ -55,39 +56,84 @@ update_heap_statistics(Relation heap, double rows)
 						   frozen, true);
 }
 
-static void
-run_plan(Relation heap, IndexPlan *plan)
+/* Those that can be shared first, and of them those with the most work. */
+static int
+compare_plans(const ListCell *a, const ListCell *b)
 {
-	Relation	index = begin_rebuild(plan->relid);
-	instr_time	start;
-	instr_time	end;
-	BuildResult result;
+	const IndexPlan *plan_a = lfirst(a);
+	const IndexPlan *plan_b = lfirst(b);
 
-	INSTR_TIME_SET_CURRENT(start);
-	result = build_index(heap, index, (Size) maintenance_work_mem * 1024);
-	/* as CREATE INDEX and REINDEX leave them */
+	if (plan_a->shareable != plan_b->shareable)
+		return plan_a->shareable ? -1 : 1;
+	return (plan_a->weight < plan_b->weight) - (plan_a->weight > plan_b->weight);
+}
+
+/* Builds what may be built side by side, then the rest. */
+static void
+build_all(Relation heap, List *plans, TeamIndex *indexes, int workers)
+{
+	int			shared = 0;
+	int			n = 0;
+	ListCell   *lc;
+
+	foreach(lc, plans)
+		shared += ((IndexPlan *) lfirst(lc))->shareable;
+	if (workers < 0)
+		workers = workers_for_bytes(heap, (int64) RelationGetNumberOfBlocks(heap) * BLCKSZ);
+	team_build(heap, indexes, shared, workers);
+	foreach(lc, plans)
+	{
+		if (n >= shared)
+			team_build_one(heap, &indexes[n], (Size) maintenance_work_mem * 1024);
+		n++;
+	}
+}
+
+/* What only this process can do for a new index. */
+static void
+complete(Relation heap, IndexPlan *plan, const TeamIndex *built)
+{
+	Relation	index = index_open(plan->relid, NoLock);
+
 	compat_update_relstats(index, RelationGetNumberOfBlocks(index),
-						   result.index_rows, 0, 0, false);
-	update_heap_statistics(heap, result.heap_rows);
-	INSTR_TIME_SET_CURRENT(end);
-	INSTR_TIME_SUBTRACT(end, start);
-	plan->seconds = INSTR_TIME_GET_DOUBLE(end);
-	plan->runs = result.runs;
+						   built->result.index_rows, 0, 0, false);
+	/* an exclusion constraint is checked by scans of the index */
+	CommandCounterIncrement();
+	build_complete(heap, index);
+	plan->seconds = built->seconds;
+	plan->runs = built->result.runs;
 	index_close(index, NoLock);
 }
 
 void
-index_run(Relation heap, List *plans, int64 rows)
+index_run(Relation heap, List *plans, int64 rows, int workers)
 {
+	List	   *order = NIL;
+	TeamIndex  *indexes;
 	ListCell   *lc;
+	int			i = 0;
 
 	if (plans == NIL || ((IndexPlan *) linitial(plans))->method == INDEX_INSERT)
 		return;
 	/* some methods lay out their index for so many rows */
 	if (((IndexPlan *) linitial(plans))->heap_blocks == 0)
 		update_heap_statistics(heap, rows);
+
+	/* in the order of their OIDs, as everyone locks them */
 	foreach(lc, plans)
-		run_plan(heap, lfirst(lc));
+		begin_rebuild(((IndexPlan *) lfirst(lc))->relid);
+
+	order = list_copy(plans);
+	list_sort(order, compare_plans);
+	indexes = palloc0(list_length(order) * sizeof(TeamIndex));
+	foreach(lc, order)
+		indexes[i++].relid = ((IndexPlan *) lfirst(lc))->relid;
+	build_all(heap, order, indexes, workers);
+	i = 0;
+	foreach(lc, order)
+		complete(heap, lfirst(lc), &indexes[i++]);
+	update_heap_statistics(heap, indexes[0].result.heap_rows);
+
 	foreach(lc, plans)
 	{
 		Relation	index = index_open(((IndexPlan *) lfirst(lc))->relid, NoLock);

@@ -20,10 +20,11 @@
 /*
  * The entries of all rows; nothing if the plans say insert, as all do then.  The table is locked
  * against other writers, and all rows of the load are in it.  No
- * subtransaction of the load is open.  rows: how many they are.
+ * subtransaction of the load is open.  rows: how many they are; workers: option
+ * workers.  Several indexes are built side by side.
  *
  * Errors: as build_index; 55006 where an index is being used by this session.
  */
-extern void index_run(Relation heap, List *plans, int64 rows);
+extern void index_run(Relation heap, List *plans, int64 rows, int workers);
 
 #endif							/* PGBULK_INDEX_H */

@@ -8,7 +8,9 @@
 #include "catalog/pg_am_d.h"
 #include "index/plan.h"
 #include "storage/bufmgr.h"
+#include "utils/lsyscache.h"
 #include "utils/relcache.h"
+#include "workers.h"
 
 static const char *
 find_fault(Relation index)
@@ -63,6 +65,33 @@ choose_method(IndexPlan *plan, const BulkOptions *options, bool direct)
 		plan->reason = "the writer is direct";
 }
 
+/* Bytes of a key; what is compared by a collation costs more than its bytes. */
+static double
+guess_weight(Relation index)
+{
+	double		weight = 0;
+
+	for (int i = 0; i < RelationGetDescr(index)->natts; i++)
+	{
+		Form_pg_attribute att = TupleDescAttr(RelationGetDescr(index), i);
+
+		weight += get_typavgwidth(att->atttypid, att->atttypmod);
+	}
+	return weight;
+}
+
+/*
+ * Expressions must be safe in a worker; exclusion constraints are checked with a
+ * snapshot that cannot be had there.
+ */
+static bool
+is_shareable(Relation rel, Relation index)
+{
+	return !RelationUsesLocalBuffers(rel) && !index->rd_index->indisexclusion &&
+		workers_can_evaluate(list_concat_copy(RelationGetIndexExpressions(index),
+											  RelationGetIndexPredicate(index)));
+}
+
 List *
 plan_indexes(Relation rel, const BulkOptions *options, bool direct)
 {
@@ -78,6 +107,8 @@ plan_indexes(Relation rel, const BulkOptions *options, bool direct)
 		plan->name = pstrdup(RelationGetRelationName(index));
 		plan->heap_blocks = RelationGetNumberOfBlocks(rel);
 		choose_method(plan, options, direct);
+		plan->shareable = is_shareable(rel, index);
+		plan->weight = guess_weight(index);
 		index_close(index, NoLock);
 		plans = lappend(plans, plan);
 	}

@@ -24,6 +24,8 @@ typedef struct IndexPlan
 	BlockNumber heap_blocks;	/* of the table before the load */
 	IndexMethod method;
 	const char *reason;
+	bool		shareable;		/* may be built beside others, in a worker */
+	double		weight;			/* a guess at the work, to begin with the most */
 
 	/* what came of it */
 	double		seconds;		/* 0 for what happened together with the rows */

@@ -17,9 +17,15 @@
 #define STAGED_ROWS 256
 #define FIRST_SLOTS 4096
 
-/* After so many rows it is seen whether grouping pays. */
-#define ROWS_TO_JUDGE 32768
-#define TOO_MANY_GROUPS 0.7
+/* How far memory is fetched ahead of its use, in groups or rows. */
+#define AHEAD 8
+
+/*
+ * After so many rows it is seen whether grouping pays.  Keys that will come again
+ * and again are still mostly new then: only where nearly all are is it given up.
+ */
+#define ROWS_TO_JUDGE (256 * 1024)
+#define TOO_MANY_GROUPS 0.97
 
 /* What a group will take when it is sorted, its sort string guessed. */
 #define GROUP_SORT_SIZE (2 * sizeof(SortItem) + sizeof(SortString) + 2 * sizeof(uint32) + 1)
@@ -451,18 +457,28 @@ typedef struct Sorted
 	uint32	   *ends;			/* of each group's rows */
 } Sorted;
 
+static inline bool
+is_same(const Group *a, const Group *b)
+{
+	return a->size == b->size && memcmp(a->image, b->image, a->size) == 0;
+}
+
 static int
 compare_groups(const void *a, const void *b, void *arg)
 {
 	Presort    *presort = arg;
 	uint32		number_a = *(const uint32 *) a;
 	uint32		number_b = *(const uint32 *) b;
-	int			order;
+	const Group *group_a = &presort->groups[number_a];
+	const Group *group_b = &presort->groups[number_b];
 
-	order = shape_compare(presort->shape, presort->groups[number_a].image,
-						  presort->groups[number_b].image);
-	if (order != 0)
-		return order;
+	if (!is_same(group_a, group_b))
+	{
+		int			order = shape_compare(presort->shape, group_a->image, group_b->image);
+
+		if (order != 0)
+			return order;
+	}
 	return (number_a > number_b) - (number_a < number_b);
 }
 
@@ -515,6 +531,16 @@ sort_groups(Presort *presort, uint32 *order)
 	pfree(string.data);
 }
 
+/* Has the memory of the groups to come fetched. */
+static inline void
+fetch_group(const Presort *presort, const uint32 *order, Size i)
+{
+	Size		last = presort->ngroups - 1;
+
+	fetch_ahead(&presort->groups[order[Min(i + 2 * AHEAD, last)]]);
+	fetch_ahead(presort->groups[order[Min(i + AHEAD, last)]].image);
+}
+
 /* Notes which groups are equal; false: they are not in order. */
 static bool
 verify_order(Presort *presort, const uint32 *order, uint8 *equal)
@@ -528,6 +554,7 @@ verify_order(Presort *presort, const uint32 *order, uint8 *equal)
 
 		if (i % STAGED_ROWS == 0)
 			CHECK_FOR_INTERRUPTS();
+		fetch_group(presort, order, i);
 		if (before != NULL)
 			compared = shape_compare(presort->shape, before, image);
 		if (compared > 0)
@@ -542,6 +569,7 @@ verify_order(Presort *presort, const uint32 *order, uint8 *equal)
 static void
 scatter_rows(const Presort *presort, Sorted *sorted)
 {
+	Size		last = presort->nrows - 1;
 	uint32		place = 0;
 
 	for (Size i = 0; i < presort->ngroups; i++)
@@ -552,10 +580,63 @@ scatter_rows(const Presort *presort, Sorted *sorted)
 		place += presort->groups[number].nrows;
 	}
 	for (Size i = 0; i < presort->nrows; i++)
+	{
+		fetch_ahead(&sorted->ends[presort->owners[Min(i + 2 * AHEAD, last)]]);
+		fetch_ahead(&sorted->rows[sorted->ends[presort->owners[Min(i + AHEAD, last)]]]);
 		sorted->rows[sorted->ends[presort->owners[i]]++] = presort->rows[i];
+	}
 }
 
-/* Groups [begin, end) are equal to the index, but not the same. */
+/* Rows of a group, in order; their number is the group's. */
+static inline RowId *
+find_rows(const Presort *presort, const Sorted *sorted, uint32 number)
+{
+	return sorted->rows + sorted->ends[number] - presort->groups[number].nrows;
+}
+
+/* Hands out what is equal to the key before. */
+static void
+hand_out_equal(const Group *group, const Group *before, const RowId *rows,
+			   uint32 n, const PresortSink *sink)
+{
+	if (before == NULL || !is_same(group, before))
+		sink->key(sink->arg, group->image, group->size, before != NULL);
+	sink->rows(sink->arg, rows, n);
+}
+
+/*
+ * Groups [begin, end), one behind the other, if that is the order of their rows:
+ * where grouping was given up, it mostly is.
+ */
+static bool
+hand_out_in_turn(Presort *presort, const Sorted *sorted, Size begin, Size end,
+				 const PresortSink *sink)
+{
+	RowId		last = 0;
+
+	if (presort->unordered)
+		return false;
+	for (Size i = begin; i < end; i++)
+	{
+		uint32		number = sorted->order[i];
+
+		if (find_rows(presort, sorted, number)[0] < last)
+			return false;
+		last = sorted->rows[sorted->ends[number] - 1];
+	}
+	for (Size i = begin; i < end; i++)
+	{
+		uint32		number = sorted->order[i];
+
+		hand_out_equal(&presort->groups[number],
+					   i > begin ? &presort->groups[sorted->order[i - 1]] : NULL,
+					   find_rows(presort, sorted, number),
+					   presort->groups[number].nrows, sink);
+	}
+	return true;
+}
+
+/* Groups [begin, end) are equal to the index. */
 static void
 hand_out_equals(Presort *presort, const Sorted *sorted, Size begin, Size end,
 				const PresortSink *sink)
@@ -565,6 +646,8 @@ hand_out_equals(Presort *presort, const Sorted *sorted, Size begin, Size end,
 	Size		n = 0;
 	const Group *last = NULL;
 
+	if (hand_out_in_turn(presort, sorted, begin, end, sink))
+		return;
 	for (Size i = begin; i < end; i++)
 		n += presort->groups[sorted->order[i]].nrows;
 	items = MemoryContextAllocHuge(presort->memory, n * sizeof(SortItem));
@@ -585,10 +668,7 @@ hand_out_equals(Presort *presort, const Sorted *sorted, Size begin, Size end,
 	{
 		const Group *group = &presort->groups[items[i].value];
 
-		if (last == NULL || group->size != last->size ||
-			memcmp(group->image, last->image, group->size) != 0)
-			sink->key(sink->arg, group->image, group->size, last != NULL);
-		sink->rows(sink->arg, &items[i].key, 1);
+		hand_out_equal(group, last, &items[i].key, 1, sink);
 		last = group;
 	}
 	pfree(items);
@@ -624,6 +704,7 @@ hand_out_groups(Presort *presort, const PresortSink *sink)
 	{
 		const Group *group = &presort->groups[sorted.order[begin]];
 
+		fetch_group(presort, sorted.order, begin);
 		for (end = begin + 1; end < n && sorted.equal[end];)
 			end++;
 		if (end - begin > 1)
@@ -632,7 +713,7 @@ hand_out_groups(Presort *presort, const PresortSink *sink)
 			continue;
 		}
 		sink->key(sink->arg, group->image, group->size, false);
-		hand_out_rows(presort, sorted.rows + sorted.ends[sorted.order[begin]] - group->nrows,
+		hand_out_rows(presort, find_rows(presort, &sorted, sorted.order[begin]),
 					  group->nrows, sink);
 	}
 }

@@ -1,0 +1,33 @@
+/*
+ * team.h
+ *		Indexes of a table built side by side.
+ *
+ * Each process takes the index with the most work that nobody has begun, until
+ * none is left.  They share the memory.
+ */
+#ifndef PGBULK_TEAM_H
+#define PGBULK_TEAM_H
+
+#include "postgres.h"
+
+#include "index/build.h"
+#include "utils/rel.h"
+
+/* An index to build, and what came of it. */
+typedef struct TeamIndex
+{
+	Oid			relid;
+	BuildResult result;
+	double		seconds;
+} TeamIndex;
+
+/* Builds one, in memory bytes. */
+extern void team_build_one(Relation heap, TeamIndex *index, Size memory);
+
+/*
+ * Builds n indexes, the first ones first, with up to so many workers, where they
+ * can be had.  All have new storage.
+ */
+extern void team_build(Relation heap, TeamIndex *indexes, int n, int workers);
+
+#endif							/* PGBULK_TEAM_H */

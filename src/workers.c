@@ -1,0 +1,57 @@
+/*
+ * workers.c
+ *		See workers.h.
+ */
+#include "postgres.h"
+
+#include <dlfcn.h>
+#include <unistd.h>
+
+#include "catalog/pg_proc.h"
+#include "miscadmin.h"
+#include "nodes/makefuncs.h"
+#include "optimizer/clauses.h"
+#include "optimizer/paths.h"
+#include "workers.h"
+
+/* What the server takes as its unit for large tables, too. */
+#define BYTES_FOR_FIRST_WORKER (8 * 1024 * 1024)
+
+int
+workers_for_bytes(Relation rel, int64 bytes)
+{
+	int			most = RelationGetParallelWorkers(rel, max_parallel_maintenance_workers);
+	long		cpus = sysconf(_SC_NPROCESSORS_ONLN);
+	int			workers = 0;
+
+	for (int64 step = BYTES_FOR_FIRST_WORKER; bytes >= step && workers < most; step *= 3)
+		workers++;
+	return cpus > 0 ? Min(workers, cpus - 1) : workers;
+}
+
+bool
+workers_can_evaluate(List *expressions)
+{
+	Query	   *query = makeNode(Query);
+	ListCell   *lc;
+
+	query->commandType = CMD_SELECT;
+	foreach(lc, expressions)
+		query->targetList = lappend(query->targetList,
+									makeTargetEntry(lfirst(lc),
+													list_length(query->targetList) + 1,
+													NULL, false));
+	return max_parallel_hazard(query) == PROPARALLEL_SAFE;
+}
+
+/*
+ * By its name alone a worker may find another one, as Debian's setting
+ * extension_destdir is not for names.
+ */
+const char *
+workers_library(void)
+{
+	Dl_info		info;
+
+	return dladdr((void *) workers_library, &info) != 0 ? info.dli_fname : "pgbulk";
+}
