@@ -228,7 +228,7 @@ DROP ROLE foreign_keys_role, foreign_keys_owner;
 -- triggers of statements see what is left; those of rows keep the server's way
 SELECT pg_temp.put('in', E'1,1\n2,500\n');
 CREATE TABLE foreign_keys_t (n int, p int REFERENCES foreign_keys_p);
-CREATE FUNCTION foreign_keys_f() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE WARNING 'there are % rows', (SELECT count(*) FROM foreign_keys_t); RETURN NULL; END $$;
+CREATE FUNCTION foreign_keys_f() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE INFO 'there are % rows', (SELECT count(*) FROM foreign_keys_t); RETURN NULL; END $$;
 CREATE TRIGGER t AFTER INSERT ON foreign_keys_t EXECUTE FUNCTION foreign_keys_f();
 SELECT pg_temp.ways('foreign_keys_t', :'ignore');
 CREATE TRIGGER r AFTER INSERT ON foreign_keys_t FOR EACH ROW WHEN (new.n < 0) EXECUTE FUNCTION foreign_keys_f();

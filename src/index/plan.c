@@ -37,7 +37,7 @@ plan_fault(Relation rel)
 
 	foreach(lc, RelationGetIndexList(rel))
 	{
-		Relation	index = index_open(lfirst_oid(lc), AccessShareLock);
+		Relation	index = index_open(lfirst_oid(lc), RowExclusiveLock);
 
 		fault = find_fault(index);
 		index_close(index, NoLock);
@@ -101,7 +101,7 @@ plan_indexes(Relation rel, const BulkOptions *options, bool direct)
 	foreach(lc, RelationGetIndexList(rel))
 	{
 		IndexPlan  *plan = palloc0(sizeof(IndexPlan));
-		Relation	index = index_open(lfirst_oid(lc), AccessShareLock);
+		Relation	index = index_open(lfirst_oid(lc), RowExclusiveLock);
 
 		plan->relid = lfirst_oid(lc);
 		plan->name = pstrdup(RelationGetRelationName(index));

@@ -40,7 +40,8 @@ extern const char *plan_fault(Relation rel);
 
 /*
  * A plan for each index of a plain table, by OID; direct: the writer
- * makes no entries.  Memory: the current context.
+ * makes no entries.  Locks the indexes as an INSERT does.  Memory: the current
+ * context.
  */
 extern List *plan_indexes(Relation rel, const BulkOptions *options, bool direct);
 
