@@ -304,11 +304,18 @@ compat_push_jsonb(CompatJsonb *state, JsonbIteratorToken token,
 #endif
 
 #if PG_VERSION_NUM >= 190000
-#define compat_table_beginscan(rel, snapshot) \
-	table_beginscan((rel), (snapshot), 0, NULL, SO_NONE)
+#define compat_table_beginscan_tidrange(rel, snapshot, begin, end) \
+	table_beginscan_tidrange((rel), (snapshot), (begin), (end), SO_NONE)
 #else
-#define compat_table_beginscan(rel, snapshot) \
-	table_beginscan((rel), (snapshot), 0, NULL)
+#define compat_table_beginscan_tidrange(rel, snapshot, begin, end) \
+	table_beginscan_tidrange((rel), (snapshot), (begin), (end))
+#endif
+
+/* 17: what insertions into an index keep from one to the next. */
+#if PG_VERSION_NUM >= 170000
+#define compat_index_insert_cleanup(index, info) index_insert_cleanup((index), (info))
+#else
+#define compat_index_insert_cleanup(index, info) ((void) 0)
 #endif
 
 /* Size and rows of a relation, for the planner. */

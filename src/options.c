@@ -72,7 +72,7 @@ static const char *const writer_names[] = {
 
 static const char *const workers_names[] = {"auto", NULL};
 static const char *const indexes_names[] = {
-	[BULK_INDEXES_AUTO] = "auto",
+	[BULK_INDEXES_AUTO] = "auto", [BULK_INDEXES_INSERT] = "insert",
 	[BULK_INDEXES_REBUILD] = "rebuild", NULL
 };
 
@@ -698,11 +698,15 @@ check_rejects(const BulkOptions *options)
 						name)));
 }
 
-/* Only the direct writer leaves the indexes alone while rows come. */
+/*
+ * Only the direct writer leaves the indexes alone while rows come, and keeps others
+ * from changing them after that.
+ */
 static void
 check_indexes(BulkOptions *options)
 {
-	if (options->indexes == BULK_INDEXES_AUTO)
+	if (options->indexes == BULK_INDEXES_AUTO ||
+		options->indexes == BULK_INDEXES_INSERT)
 		return;
 	if (options->writer == BULK_WRITER_BUFFERED)
 		ereport(ERROR,

@@ -65,6 +65,7 @@ typedef enum BulkWriterChoice
 typedef enum BulkIndexes
 {
 	BULK_INDEXES_AUTO,
+	BULK_INDEXES_INSERT,
 	BULK_INDEXES_REBUILD
 } BulkIndexes;
 

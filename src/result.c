@@ -92,7 +92,7 @@ push_indexes(CompatJsonb *state, List *plans)
 		push_string(state, "index", plan->name);
 		push_string(state, "method", plan_method_name(plan->method));
 		push_string(state, "reason", plan->reason);
-		if (plan->method != INDEX_INSERT)
+		if (plan->after)
 			push_numeric(state, "seconds",
 						 int64_div_fast_to_numeric((int64) (plan->seconds * 1e6), 6));
 		if (plan->runs > 0)

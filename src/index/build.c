@@ -13,6 +13,7 @@
 #include "executor/executor.h"
 #include "index/btree.h"
 #include "index/build.h"
+#include "index/insert.h"
 #include "index/presort.h"
 #include "miscadmin.h"
 #include "storage/smgr.h"
@@ -147,23 +148,28 @@ build_other(Relation heap, Relation index, IndexInfo *info, Size memory)
 }
 
 /*
- * Each row asks the index for others that exclude it, as it would have when
- * it was inserted.
+ * Each row from a block on asks the index for others that exclude it, as it would have
+ * when it was inserted.
  */
 static void
-check_exclusion(Relation heap, Relation index, IndexInfo *info)
+check_exclusion(Relation heap, Relation index, IndexInfo *info, BlockNumber first)
 {
 	EState	   *estate = CreateExecutorState();
 	ExprContext *econtext = GetPerTupleExprContext(estate);
 	TupleTableSlot *slot = table_slot_create(heap, NULL);
 	ExprState  *predicate = ExecPrepareQual(info->ii_Predicate, estate);
 	Snapshot	snapshot = RegisterSnapshot(GetLatestSnapshot());
-	TableScanDesc scan = compat_table_beginscan(heap, snapshot);
+	TableScanDesc scan;
+	ItemPointerData begin;
+	ItemPointerData end;
 	Datum		values[INDEX_MAX_KEYS];
 	bool		isnull[INDEX_MAX_KEYS];
 
+	ItemPointerSet(&begin, first, FirstOffsetNumber);
+	ItemPointerSet(&end, MaxBlockNumber, MaxOffsetNumber);
+	scan = compat_table_beginscan_tidrange(heap, snapshot, &begin, &end);
 	econtext->ecxt_scantuple = slot;
-	while (table_scan_getnextslot(scan, ForwardScanDirection, slot))
+	while (table_scan_getnextslot_tidrange(scan, ForwardScanDirection, slot))
 	{
 		CHECK_FOR_INTERRUPTS();
 		ResetExprContext(econtext);
@@ -195,7 +201,7 @@ make_init_fork(Relation index)
 }
 
 BuildResult
-build_index(Relation heap, Relation index, Size memory)
+build_index(Relation heap, Relation index, const BuildTask *task, Size memory)
 {
 	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext,
 												  "bulk_load index",
@@ -204,7 +210,9 @@ build_index(Relation heap, Relation index, Size memory)
 	IndexInfo  *info = BuildIndexInfo(index);
 	BuildResult result;
 
-	if (index->rd_rel->relam == BTREE_AM_OID)
+	if (task->method == INDEX_INSERT)
+		result = insert_index(heap, index, info, task->first_block, memory);
+	else if (index->rd_rel->relam == BTREE_AM_OID)
 		result = build_btree(heap, index, info, memory);
 	else
 		result = build_other(heap, index, info, memory);
@@ -214,9 +222,10 @@ build_index(Relation heap, Relation index, Size memory)
 }
 
 void
-build_complete(Relation heap, Relation index)
+build_complete(Relation heap, Relation index, const BuildTask *task)
 {
 	if (index->rd_index->indisexclusion)
-		check_exclusion(heap, index, BuildIndexInfo(index));
+		check_exclusion(heap, index, BuildIndexInfo(index),
+						task->method == INDEX_REBUILD ? 0 : task->first_block);
 	make_init_fork(index);
 }

@@ -1,33 +1,44 @@
 /*
  * build.h
- *		One index, built from its table.
+ *		The entries of one index, from its table.
  */
 #ifndef PGBULK_BUILD_H
 #define PGBULK_BUILD_H
 
 #include "postgres.h"
 
+#include "index/plan.h"
+#include "storage/block.h"
 #include "utils/rel.h"
+
+/* What to do. */
+typedef struct BuildTask
+{
+	IndexMethod method;
+	BlockNumber first_block;	/* of the load's rows; nobody else's come behind it */
+} BuildTask;
 
 /* What came of it, for pg_class and the result. */
 typedef struct BuildResult
 {
-	double		heap_rows;
-	double		index_rows;
+	double		heap_rows;		/* that were looked at */
+	double		index_rows;		/* put into the index */
 	int			runs;			/* sorted runs that went to temporary files */
 } BuildResult;
 
 /*
- * Fills an index whose storage is new and empty with all rows of its table, in
+ * INDEX_REBUILD: fills an index whose storage is new and empty with all rows of its table, in
  * memory bytes: btrees from presorted keys, others by the access method's own build.
+ * INDEX_INSERT: inserts the rows of the load (insert.h).
  * Runs in a parallel worker, too, but for what build_complete does.
  *
  * Errors: 23505 and 23P01 in INSERT's words for rows that violate what the
  * index is for.
  */
-extern BuildResult build_index(Relation heap, Relation index, Size memory);
+extern BuildResult build_index(Relation heap, Relation index,
+							   const BuildTask *task, Size memory);
 
 /* What is left to do: checks an exclusion constraint, makes an init fork. */
-extern void build_complete(Relation heap, Relation index);
+extern void build_complete(Relation heap, Relation index, const BuildTask *task);
 
 #endif							/* PGBULK_BUILD_H */

@@ -95,14 +95,34 @@ complete(Relation heap, IndexPlan *plan, const TeamIndex *built)
 {
 	Relation	index = index_open(plan->relid, NoLock);
 
-	compat_update_relstats(index, RelationGetNumberOfBlocks(index),
-						   built->result.index_rows, 0, 0, false);
+	if (plan->method != INDEX_INSERT)
+		compat_update_relstats(index, RelationGetNumberOfBlocks(index),
+							   built->result.index_rows, 0, 0, false);
 	/* an exclusion constraint is checked by scans of the index */
 	CommandCounterIncrement();
-	build_complete(heap, index);
+	build_complete(heap, index, &built->task);
 	plan->seconds = built->seconds;
 	plan->runs = built->result.runs;
 	index_close(index, NoLock);
+}
+
+/* What is to be done for each plan. */
+static TeamIndex *
+make_tasks(List *order)
+{
+	TeamIndex  *indexes = palloc0(list_length(order) * sizeof(TeamIndex));
+	ListCell   *lc;
+	int			i = 0;
+
+	foreach(lc, order)
+	{
+		const IndexPlan *plan = lfirst(lc);
+
+		indexes[i].relid = plan->relid;
+		indexes[i].task.method = plan->method;
+		indexes[i++].task.first_block = plan->heap_blocks;
+	}
+	return indexes;
 }
 
 void
@@ -111,33 +131,46 @@ index_run(Relation heap, List *plans, int64 rows, int workers)
 	List	   *order = NIL;
 	TeamIndex  *indexes;
 	ListCell   *lc;
+	double		rows_counted = -1;
 	int			i = 0;
 
-	if (plans == NIL || ((IndexPlan *) linitial(plans))->method == INDEX_INSERT)
+	if (plans == NIL || !((IndexPlan *) linitial(plans))->after)
 		return;
+	foreach(lc, plans)
+		plan_choose(lfirst(lc));
 	/* some methods lay out their index for so many rows */
 	if (((IndexPlan *) linitial(plans))->heap_blocks == 0)
 		update_heap_statistics(heap, rows);
 
 	/* in the order of their OIDs, as everyone locks them */
 	foreach(lc, plans)
-		begin_rebuild(((IndexPlan *) lfirst(lc))->relid);
+		if (((IndexPlan *) lfirst(lc))->method != INDEX_INSERT)
+			begin_rebuild(((IndexPlan *) lfirst(lc))->relid);
 
 	order = list_copy(plans);
 	list_sort(order, compare_plans);
-	indexes = palloc0(list_length(order) * sizeof(TeamIndex));
-	foreach(lc, order)
-		indexes[i++].relid = ((IndexPlan *) lfirst(lc))->relid;
+	indexes = make_tasks(order);
 	build_all(heap, order, indexes, workers);
-	i = 0;
 	foreach(lc, order)
-		complete(heap, lfirst(lc), &indexes[i++]);
-	update_heap_statistics(heap, indexes[0].result.heap_rows);
+	{
+		const IndexPlan *plan = lfirst(lc);
+
+		complete(heap, lfirst(lc), &indexes[i]);
+		if (plan->method == INDEX_REBUILD)
+			rows_counted = indexes[i].result.heap_rows;
+		i++;
+	}
+	if (rows_counted >= 0)
+		update_heap_statistics(heap, rows_counted);
 
 	foreach(lc, plans)
 	{
-		Relation	index = index_open(((IndexPlan *) lfirst(lc))->relid, NoLock);
+		const IndexPlan *plan = lfirst(lc);
+		Relation	index;
 
+		if (plan->method == INDEX_INSERT)
+			continue;
+		index = index_open(plan->relid, NoLock);
 		swap(index);
 		index_close(index, NoLock);
 	}

@@ -3,10 +3,10 @@
  *		The index phase: after the rows, their index entries.
  *
  * A direct writer puts rows into the table without index entries; index_run makes
- * up for that.  Each index is built anew in a file of its own while readers go on with
- * the old one; the old file gives way when the transaction commits.  Whoever
- * reads the table by then must be done before: the lock for that, ACCESS EXCLUSIVE
- * on the indexes alone, is taken at the end.
+ * up for that.  Few rows are inserted.  Else an index is built anew in a file of its own
+ * while readers go on with the old one; the old file gives way when the
+ * transaction commits.  Whoever reads the table by then must be done before: the lock for
+ * that, ACCESS EXCLUSIVE on these indexes alone, is taken at the end.
  */
 #ifndef PGBULK_INDEX_H
 #define PGBULK_INDEX_H
@@ -18,7 +18,7 @@
 #include "utils/rel.h"
 
 /*
- * The entries of all rows; nothing if the plans say insert, as all do then.  The table is locked
+ * The entries of all rows; nothing if they came with the rows.  The table is locked
  * against other writers, and all rows of the load are in it.  No
  * subtransaction of the load is open.  rows: how many they are; workers: option
  * workers.  Several indexes are built side by side.

@@ -47,22 +47,19 @@ plan_fault(Relation rel)
 	return fault;
 }
 
-static void
-choose_method(IndexPlan *plan, const BulkOptions *options, bool direct)
+void
+plan_choose(IndexPlan *plan)
 {
-	if (!direct)
+	if (plan->wanted != BULK_INDEXES_AUTO)
 	{
-		plan->method = INDEX_INSERT;
-		plan->reason = "the writer is buffered";
+		plan->method = plan->wanted == BULK_INDEXES_INSERT ? INDEX_INSERT :
+			INDEX_REBUILD;
+		plan->reason = "option \"indexes\"";
 		return;
 	}
 	plan->method = INDEX_REBUILD;
-	if (options->indexes == BULK_INDEXES_REBUILD)
-		plan->reason = "option \"indexes\"";
-	else if (plan->heap_blocks == 0)
-		plan->reason = "the table was empty";
-	else
-		plan->reason = "the writer is direct";
+	plan->reason = plan->heap_blocks == 0 ? "the table was empty" :
+		"the writer is direct";
 }
 
 /* Bytes of a key; what is compared by a collation costs more than its bytes. */
@@ -106,7 +103,12 @@ plan_indexes(Relation rel, const BulkOptions *options, bool direct)
 		plan->relid = lfirst_oid(lc);
 		plan->name = pstrdup(RelationGetRelationName(index));
 		plan->heap_blocks = RelationGetNumberOfBlocks(rel);
-		choose_method(plan, options, direct);
+		plan->wanted = options->indexes;
+		plan->after = direct;
+		plan->method = INDEX_INSERT;
+		plan->reason = "the writer is buffered";
+		if (direct)
+			plan_choose(plan);
 		plan->shareable = is_shareable(rel, index);
 		plan->weight = guess_weight(index);
 		index_close(index, NoLock);

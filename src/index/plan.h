@@ -13,7 +13,7 @@
 
 typedef enum IndexMethod
 {
-	INDEX_INSERT,				/* row by row, as they come */
+	INDEX_INSERT,				/* row by row */
 	INDEX_REBUILD				/* anew, after the rows */
 } IndexMethod;
 
@@ -22,13 +22,15 @@ typedef struct IndexPlan
 	Oid			relid;
 	char	   *name;
 	BlockNumber heap_blocks;	/* of the table before the load */
+	BulkIndexes wanted;
+	bool		after;			/* all rows come first */
 	IndexMethod method;
 	const char *reason;
 	bool		shareable;		/* may be built beside others, in a worker */
 	double		weight;			/* a guess at the work, to begin with the most */
 
 	/* what came of it */
-	double		seconds;		/* 0 for what happened together with the rows */
+	double		seconds;		/* if after */
 	int			runs;			/* sorted runs that went to temporary files */
 } IndexPlan;
 
@@ -40,10 +42,13 @@ extern const char *plan_fault(Relation rel);
 
 /*
  * A plan for each index of a plain table, by OID; direct: the writer
- * makes no entries.  Locks the indexes as an INSERT does.  Memory: the current
- * context.
+ * makes no entries.  What is best then is seen when all rows are there.
+ * Locks the indexes as an INSERT does.  Memory: the current context.
  */
 extern List *plan_indexes(Relation rel, const BulkOptions *options, bool direct);
+
+/* Settles the method of an index whose entries come after the rows. */
+extern void plan_choose(IndexPlan *plan);
 
 /* The method's word in options and results. */
 extern const char *plan_method_name(IndexMethod method);

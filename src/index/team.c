@@ -40,7 +40,7 @@ team_build_one(Relation heap, TeamIndex *index, Size memory)
 	instr_time	end;
 
 	INSTR_TIME_SET_CURRENT(start);
-	index->result = build_index(heap, rel, memory);
+	index->result = build_index(heap, rel, &index->task, memory);
 	INSTR_TIME_SET_CURRENT(end);
 	INSTR_TIME_SUBTRACT(end, start);
 	index->seconds = INSTR_TIME_GET_DOUBLE(end);

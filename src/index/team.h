@@ -17,6 +17,7 @@
 typedef struct TeamIndex
 {
 	Oid			relid;
+	BuildTask	task;
 	BuildResult result;
 	double		seconds;
 } TeamIndex;

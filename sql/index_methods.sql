@@ -1,0 +1,139 @@
+--
+-- How indexes of a table with rows get the entries of more: inserted or rebuilt.
+--
+CREATE EXTENSION IF NOT EXISTS amcheck;
+SET client_min_messages = warning;
+
+COPY (SELECT i, nullif(i % 97, 5), CASE WHEN i % 11 > 0 THEN chr(65 + i % 40) || repeat(chr(97 + i % 26), i % 30) END,
+	(i % 50)::numeric / CASE WHEN i % 2 = 0 THEN 1 ELSE 1.00 END, '2024-01-01'::date - i % 1000, md5((i % 5000)::text)::uuid, i % 3 = 0
+	FROM generate_series(1, 12000) i ORDER BY i % 4, i) TO '/proc/self/cwd/pgbulk_methods_in' WITH (FORMAT csv);
+CREATE TABLE methods_t (a int, b int, c text, d numeric, e date, f uuid, g bool) WITH (autovacuum_enabled = off);
+
+-- one index after the other: rows, some of which go or change; more rows by a load; is the index sound, and as large as REINDEX makes it
+CREATE FUNCTION pg_temp.try(definition text, method text, small bool) RETURNS TABLE (loaded bigint, how text, as_reindex text) LANGUAGE plpgsql AS $$
+DECLARE
+	index regclass;
+	size bigint;
+	options jsonb := jsonb_build_object('limit', 9000, 'writer', 'direct');
+	rest jsonb := jsonb_build_object('skip', 9000, 'writer', 'direct', 'indexes', method);
+	columns text;
+	missing bigint;
+BEGIN
+	IF NOT small THEN
+		rest := jsonb_build_object('skip', 1000, 'writer', 'direct', 'indexes', method);
+		options := jsonb_build_object('limit', 1000, 'writer', 'direct');
+	END IF;
+	TRUNCATE methods_t;
+	EXECUTE format('CREATE %s', format(definition, 'methods_i ON methods_t'));
+	index := 'methods_i'::regclass;
+	PERFORM bulk_load('methods_t', '/proc/self/cwd/pgbulk_methods_in', options);
+	DELETE FROM methods_t WHERE a % 7 = 3;
+	UPDATE methods_t SET b = b + 1, c = c || 'x' WHERE a % 13 = 5;
+	UPDATE methods_t SET g = NOT g WHERE a % 17 = 5;
+	SELECT rows_loaded, concat_ws(', ', writer, details #>> '{indexes,0,method}', details #>> '{indexes,0,reason}')
+		INTO loaded, how FROM bulk_load('methods_t', '/proc/self/cwd/pgbulk_methods_in', rest);
+	IF (SELECT amname FROM pg_class c JOIN pg_am ON pg_am.oid = relam WHERE c.oid = index) = 'btree' THEN
+		PERFORM bt_index_parent_check(index, true, true);
+	END IF;
+	size := pg_relation_size(index);
+	EXECUTE 'REINDEX INDEX methods_i';
+	as_reindex := CASE WHEN method = 'insert' OR abs(size - pg_relation_size(index)) <= size * 0.02 THEN 'fine' ELSE format('%s bytes, not %s', size, pg_relation_size(index)) END;
+	EXECUTE 'DROP INDEX methods_i';
+	RETURN NEXT;
+END
+$$;
+CREATE TABLE methods_d (n serial, definition text);
+INSERT INTO methods_d (definition) SELECT unnest(ARRAY[
+	'INDEX %s (a)', 'INDEX %s (a DESC)', 'INDEX %s (b)', 'INDEX %s (b NULLS FIRST)', 'INDEX %s (b DESC)', 'INDEX %s (b DESC NULLS LAST)',
+	'INDEX %s (c)', 'INDEX %s (c DESC)', 'INDEX %s (c COLLATE "C")', 'INDEX %s (c COLLATE "POSIX" DESC NULLS LAST)', 'INDEX %s (c text_pattern_ops)',
+	'INDEX %s (e)', 'INDEX %s (f)', 'INDEX %s (f DESC)', 'INDEX %s (g)', 'INDEX %s (d)',
+	'INDEX %s (c, b)', 'INDEX %s (b DESC, c NULLS FIRST, a)', 'INDEX %s (g, f, e DESC)', 'INDEX %s (d, a)',
+	'INDEX %s (lower(c))', 'INDEX %s ((a + b), c)', 'INDEX %s (a) WHERE g', 'INDEX %s (c) WHERE a > 100000',
+	'INDEX %s (b) INCLUDE (c)', 'UNIQUE INDEX %s (a) INCLUDE (e, c)', 'UNIQUE INDEX %s (a, c)', 'UNIQUE INDEX %s (a) NULLS NOT DISTINCT',
+	'INDEX %s (b) WITH (fillfactor = 50)', 'INDEX %s (b) WITH (deduplicate_items = off)', 'INDEX %s (c) WITH (fillfactor = 100)',
+	'INDEX %s ((c::varchar))', 'INDEX %s ((c::bpchar))', 'INDEX %s ((c::name))', 'INDEX %s ((decode(md5(c), ''hex'')))', 'INDEX %s ((a::float8))', 'INDEX %s ((array[b, a]))',
+	'INDEX %s (((''"'' || md5(c) || ''"'')::jsonb))', 'INDEX %s ((make_interval(hours => b)))', 'INDEX %s (repeat(c, 100))']);
+SELECT loaded, how, as_reindex, count(*), CASE WHEN as_reindex <> 'fine' THEN min(definition) END AS first
+	FROM methods_d, unnest(ARRAY['insert']) method, unnest(ARRAY[true, false]) small, LATERAL pg_temp.try(definition, method, small) GROUP BY 1, 2, 3 ORDER BY 1, 2, 3;
+
+-- what is not a btree
+CREATE TABLE methods_o (a int, b int, c text, d numeric, e date, f uuid, g bool);
+CREATE INDEX methods_o_hash ON methods_o USING hash (c);
+CREATE INDEX methods_o_brin ON methods_o USING brin (a);
+CREATE INDEX methods_o_gin ON methods_o USING gin ((array[b]));
+CREATE INDEX methods_o_gist ON methods_o USING gist (point(a, b));
+CREATE INDEX methods_o_spgist ON methods_o USING spgist (c);
+SELECT rows_loaded, writer FROM bulk_load('methods_o', '/proc/self/cwd/pgbulk_methods_in', '{"limit": 8000}');
+SELECT rows_loaded, writer, jsonb_path_query_array(details, '$.indexes[*].method') AS methods
+	FROM bulk_load('methods_o', '/proc/self/cwd/pgbulk_methods_in', '{"skip": 8000, "writer": "direct", "indexes": "insert", "workers": 3}');
+CREATE FUNCTION pg_temp.same(query text) RETURNS bool LANGUAGE plpgsql AS $$
+DECLARE
+	scanned text;
+	found text;
+BEGIN
+	SET LOCAL enable_seqscan = off;
+	SET LOCAL enable_indexscan = on;
+	SET LOCAL enable_bitmapscan = on;
+	EXECUTE query INTO found;
+	SET LOCAL enable_seqscan = on;
+	SET LOCAL enable_indexscan = off;
+	SET LOCAL enable_bitmapscan = off;
+	EXECUTE query INTO scanned;
+	RETURN found = scanned AND found <> '0';
+END
+$$;
+SELECT query, pg_temp.same('SELECT count(*) FROM methods_o WHERE ' || query) FROM unnest(ARRAY[
+	'c = ''Mmmmmmmmmmmmm''', 'a BETWEEN 100 AND 7000', 'array[b] @> array[7]', 'point(a, b) <@ box(point(0, 0), point(9000, 20))', 'c ^@ ''Gg''']) query;
+
+-- duplicates: of rows that are there, of rows that are gone, among the new ones
+CREATE TABLE methods_u (a int, b text);
+CREATE UNIQUE INDEX methods_u_i ON methods_u (a, b);
+INSERT INTO methods_u SELECT i, 'x' FROM generate_series(1, 500) i;
+INSERT INTO methods_u VALUES (3, NULL);
+COPY (VALUES ('7,y'), ('400,x'), ('3,'), ('9,z')) TO '/proc/self/cwd/pgbulk_methods_u';
+COPY (VALUES ('7,y'), ('3,'), ('7,y')) TO '/proc/self/cwd/pgbulk_methods_twice';
+CREATE FUNCTION pg_temp.load(method text, file text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+	detail text;
+	result text;
+BEGIN
+	SELECT format('%s rows, %s, %s', rows_loaded, writer, details #>> '{indexes,0,method}') INTO result
+		FROM bulk_load('methods_u', '/proc/self/cwd/' || file, jsonb_build_object('writer', 'direct', 'indexes', method));
+	RETURN result;
+EXCEPTION WHEN unique_violation THEN
+	GET STACKED DIAGNOSTICS detail = PG_EXCEPTION_DETAIL;
+	RETURN SQLERRM || '; ' || detail;
+END
+$$;
+SELECT method, pg_temp.load(method, 'pgbulk_methods_u'), pg_temp.load(method, 'pgbulk_methods_twice') FROM unnest(ARRAY['insert', 'rebuild']) method;
+SELECT bt_index_parent_check('methods_u_i', true, true);
+BEGIN;
+DELETE FROM methods_u WHERE a = 400;
+SELECT pg_temp.load('insert', 'pgbulk_methods_u');
+SELECT bt_index_parent_check('methods_u_i', true, true);
+ROLLBACK;
+BEGIN;
+UPDATE methods_u SET b = 'was x' WHERE a = 400;
+SELECT pg_temp.load('insert', 'pgbulk_methods_u');
+ROLLBACK;
+DROP INDEX methods_u_i;
+CREATE UNIQUE INDEX methods_u_i ON methods_u (a, b) NULLS NOT DISTINCT;
+SELECT method, pg_temp.load(method, 'pgbulk_methods_twice') FROM unnest(ARRAY['insert', 'rebuild']) method;
+
+-- exclusion constraints: only new rows are compared with all
+CREATE TABLE methods_x (a int, b int, EXCLUDE USING btree (a WITH =) WHERE (b > 0));
+INSERT INTO methods_x VALUES (1, 1), (1, 0), (2, 1);
+COPY (VALUES ('1,0'), ('3,3'), ('2,0'), ('2,2')) TO '/proc/self/cwd/pgbulk_methods_x';
+SELECT rows_loaded, writer, details #>> '{indexes,0,method}' AS method FROM bulk_load('methods_x', '/proc/self/cwd/pgbulk_methods_x', '{"writer": "direct", "indexes": "insert", "limit": 3}');
+SELECT bulk_load('methods_x', '/proc/self/cwd/pgbulk_methods_x', '{"writer": "direct", "indexes": "insert", "skip": 3}');
+SELECT bt_index_parent_check('methods_x_a_excl', true, true);
+
+-- the option
+SELECT writer, details #>> '{indexes,0,method}' AS method, details #>> '{indexes,0,reason}' AS reason
+	FROM bulk_load('methods_u', '/proc/self/cwd/pgbulk_methods_u', '{"limit": 1, "indexes": "insert"}');
+SELECT writer, details #>> '{indexes,0,method}' AS method, details #>> '{indexes,0,reason}' AS reason
+	FROM bulk_load('methods_u', '/proc/self/cwd/pgbulk_methods_u', '{"skip": 3, "indexes": "insert", "writer": "buffered"}');
+
+DROP TABLE methods_t, methods_d, methods_o, methods_u, methods_x;
+DROP EXTENSION amcheck;
+COPY (SELECT 1) TO PROGRAM 'cat > pgbulk_methods_gone; rm -f pgbulk_methods_*';

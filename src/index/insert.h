@@ -1,0 +1,26 @@
+/*
+ * insert.h
+ *		Insertion of many rows into an index by its access method, in the order of the keys.
+ *
+ * A btree takes presorted keys (presort.h): each page is found warm, split and
+ * written once, while rows in the order of the table would come back to it.  Other methods take the
+ * rows as the table has them.
+ */
+#ifndef PGBULK_INSERT_H
+#define PGBULK_INSERT_H
+
+#include "postgres.h"
+
+#include "index/build.h"
+#include "nodes/execnodes.h"
+
+/*
+ * Inserts the rows from a block of the table on, which has no entries for them, in memory
+ * bytes.  Nobody else inserts.  Runs in a parallel worker, too.
+ *
+ * Errors: as INSERT's.
+ */
+extern BuildResult insert_index(Relation heap, Relation index, IndexInfo *info,
+								BlockNumber first, Size memory);
+
+#endif							/* PGBULK_INSERT_H */
