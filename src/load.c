@@ -155,12 +155,17 @@ load_batch(Load *load)
 static char *
 header_name(Load *load, const ScanField *field)
 {
+	const Converter *conv = load->batch.conv;
+	const char *data = load->reader->data;
+	ScanField	name = *field;
 	uint32		len;
 	const char *text;
 
-	if (convert_is_null(load->batch.conv, load->reader->data, field))
+	if (load->options->trim.all)
+		name = convert_trim(conv, data, name);
+	if (convert_is_null(conv, data, &name))
 		return NULL;
-	text = convert_field_text(load->batch.conv, load->reader->data, field, &len, NULL);
+	text = convert_field_text(load->batch.conv, data, &name, &len, NULL);
 	return pnstrdup(text, len);
 }
 

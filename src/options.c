@@ -483,6 +483,15 @@ set_column_set(const OptionDef *def, JsonbValue *value, BulkOptions *options)
 }
 
 static void
+set_trim(const OptionDef *def, JsonbValue *value, BulkOptions *options)
+{
+	if (value->type == jbvBool)
+		options->trim.all = value->val.boolean;
+	else
+		options->trim.names = get_strings(def, value, false);
+}
+
+static void
 set_reject_limit(const OptionDef *def, JsonbValue *value, BulkOptions *options)
 {
 	if (!read_count(value, PG_INT64_MAX, &options->reject_limit) &&
@@ -540,6 +549,8 @@ static const OptionDef option_table[] = {
 	{"extra_columns", FOR_ALL, set_extra_columns, AT(ignore_extra), NULL,
 	extra_names},
 	{"missing_columns", FOR_ALL, set_choice, AT(missing), NULL, missing_names},
+	{"trim", FOR_LINES, set_trim, AT(trim),
+	"true, false or an array of column names"},
 	{"where", FOR_ALL, set_string, AT(where), STRING},
 	{"on_error", FOR_ALL, set_choice, AT(on_error), NULL, on_error_names},
 	{"reject_limit", FOR_ALL, set_reject_limit, AT(reject_limit),

@@ -98,6 +98,7 @@ typedef struct BulkOptions
 	/* forgiving input */
 	bool		ignore_extra;	/* extra_columns = ignore */
 	BulkMissing missing;
+	BulkColumnSet trim;
 	/* rows */
 	char	   *where;			/* SQL text; NULL: none */
 	/* bad rows */

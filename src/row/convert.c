@@ -58,39 +58,44 @@ convert_fail(RowError *err, RejectReason reason, int sqlstate,
 
 /* ---- opening ---- */
 
-/* Marks the columns that force_null or force_not_null name. */
+/* The column of that name among those that are loaded, for an option. */
+static Column *
+find_loaded(Converter *conv, const char *name, const char *option)
+{
+	AttrNumber	attnum = target_find_column(conv->target, name);
+
+	if (attnum == InvalidAttrNumber)
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_COLUMN),
+				 errmsg("column \"%s\" of relation \"%s\" does not exist",
+						name, target_name(conv->target))));
+	for (int i = 0; i < conv->ncolumns; i++)
+		if (conv->columns[i].attnum == attnum)
+			return &conv->columns[i];
+	ereport(ERROR,
+			(errcode(ERRCODE_INVALID_COLUMN_REFERENCE),
+			 errmsg("option \"%s\" names column \"%s\", which is not loaded",
+					option, name)));
+	return NULL;
+}
+
+/* Marks the columns that an option names. */
 static void
-set_forced(Converter *conv, const BulkColumnSet *set, Size flag,
-		   const char *option)
+set_special(Converter *conv, const BulkColumnSet *set, Size flag,
+			const char *option)
 {
 	ListCell   *lc;
 
 	if (set->all)
 		for (int i = 0; i < conv->ncolumns; i++)
-			*(bool *) ((char *) &conv->columns[i] + flag) = true;
+			conv->columns[i].special =
+				*(bool *) ((char *) &conv->columns[i] + flag) = true;
 
 	foreach(lc, set->names)
 	{
-		const char *name = lfirst(lc);
-		AttrNumber	attnum = target_find_column(conv->target, name);
-		bool		found = false;
+		Column	   *column = find_loaded(conv, lfirst(lc), option);
 
-		if (attnum == InvalidAttrNumber)
-			ereport(ERROR,
-					(errcode(ERRCODE_UNDEFINED_COLUMN),
-					 errmsg("column \"%s\" of relation \"%s\" does not exist",
-							name, target_name(conv->target))));
-		for (int i = 0; i < conv->ncolumns; i++)
-			if (conv->columns[i].attnum == attnum)
-			{
-				*(bool *) ((char *) &conv->columns[i] + flag) = true;
-				found = true;
-			}
-		if (!found)
-			ereport(ERROR,
-					(errcode(ERRCODE_INVALID_COLUMN_REFERENCE),
-					 errmsg("option \"%s\" names column \"%s\", which is not loaded",
-							option, name)));
+		column->special = *(bool *) ((char *) column + flag) = true;
 	}
 }
 
@@ -296,10 +301,11 @@ convert_open(const BulkOptions *options, const Target *target, Guard *guard,
 	open_defaults(conv);
 	open_sequences(conv);
 	open_markers(conv);
-	set_forced(conv, &options->force_null, offsetof(Column, force_null),
-			   "force_null");
-	set_forced(conv, &options->force_not_null,
-			   offsetof(Column, force_not_null), "force_not_null");
+	set_special(conv, &options->force_null, offsetof(Column, force_null),
+				"force_null");
+	set_special(conv, &options->force_not_null,
+				offsetof(Column, force_not_null), "force_not_null");
+	set_special(conv, &options->trim, offsetof(Column, trim), "trim");
 
 #ifdef COMPAT_SOFT_ERRORS
 	if (guard->enabled)
@@ -604,21 +610,63 @@ is_null_text(const Converter *conv, const char *s, uint32 len)
 }
 
 static inline bool
-convert_field(Converter *conv, int index, const char *data,
-			  const ScanField *field, Datum *value, bool *isnull,
-			  RowError *err)
+is_blank(char c)
+{
+	return c == ' ' || c == '\t';
+}
+
+ScanField
+convert_trim(const Converter *conv, const char *data, ScanField field)
+{
+	int			(*mblen) (const unsigned char *) = conv->encoding.shape_mblen;
+	uint32		kept = 0;		/* up to here no blank is taken away */
+
+	/* quoted as a whole: the span is what stands between the quotes */
+	if (field.quoted && !field.escaped)
+		return field;
+
+	while (field.length > 0 && is_blank(data[field.start]))
+	{
+		field.start++;
+		field.length--;
+	}
+	data += field.start;
+	for (uint32 i = 0; field.escaped && conv->dialect.format == SCAN_TEXT &&
+		 i < field.length;)
+	{
+		if (data[i] == '\\')
+			kept = i += 2;
+		else
+			i += mblen ? mblen((const unsigned char *) data + i) : 1;
+	}
+	while (field.length > kept && is_blank(data[field.length - 1]))
+		field.length--;
+	return field;
+}
+
+/* special is a constant: columns that no option singles out have none of it. */
+static pg_attribute_always_inline bool
+convert_field_as(Converter *conv, int index, const char *data,
+				 const ScanField *field, Datum *value, bool *isnull,
+				 RowError *err, const bool special)
 {
 	Column	   *column = &conv->columns[index];
-	const char *s = data + field->start;
-	uint32		len = field->length;
+	ScanField	trimmed;
+	const char *s;
+	uint32		len;
 	ValueResult result = VALUE_ASK;
 
 	*isnull = false;
+	if (special && column->trim)
+	{
+		trimmed = convert_trim(conv, data, *field);
+		field = &trimmed;
+	}
+	s = data + field->start;
+	len = field->length;
 
-	if (unlikely(conv->nulled[index]))
-		return null_instead(conv, index, value, isnull, err);
-
-	if (!column->force_not_null && convert_is_null(conv, data, field))
+	if (!(special && column->force_not_null) &&
+		convert_is_null(conv, data, field))
 		goto null;
 	if (conv->default_marker != NULL && !field->quoted &&
 		equals(s, len, conv->default_marker))
@@ -631,7 +679,7 @@ convert_field(Converter *conv, int index, const char *data,
 		if (s == NULL)
 			return false;
 	}
-	if (unlikely(column->force_null) && field->quoted &&
+	if (special && column->force_null && field->quoted &&
 		is_null_text(conv, s, len))
 		goto null;
 
@@ -649,6 +697,26 @@ null:
 	if (unlikely(column->null_input))
 		return ask_server(conv, index, NULL, value, err);
 	return true;
+}
+
+static pg_noinline bool
+convert_special_field(Converter *conv, int index, const char *data,
+					  const ScanField *field, Datum *value, bool *isnull,
+					  RowError *err)
+{
+	return convert_field_as(conv, index, data, field, value, isnull, err, true);
+}
+
+static inline bool
+convert_field(Converter *conv, int index, const char *data,
+			  const ScanField *field, Datum *value, bool *isnull,
+			  RowError *err)
+{
+	if (unlikely(conv->nulled[index]))
+		return null_instead(conv, index, value, isnull, err);
+	if (unlikely(conv->columns[index].special))
+		return convert_special_field(conv, index, data, field, value, isnull, err);
+	return convert_field_as(conv, index, data, field, value, isnull, err, false);
 }
 
 /* ---- one row ---- */

@@ -42,8 +42,10 @@ struct Column
 	Oid			type;
 	int32		typmod;
 	bool		pack;			/* varlena values may have short headers */
+	bool		special;		/* any of these: */
 	bool		force_null;
 	bool		force_not_null;
+	bool		trim;
 	bool		null_input;		/* input function wants to see NULLs (domains) */
 	ConvertFunction convert;	/* NULL: only the server knows the type */
 	const char *type_name;		/* as messages name it; where convert is set */
@@ -129,10 +131,17 @@ convert_is_null(const Converter *conv, const char *data, const ScanField *field)
 }
 
 /*
+ * A field without the spaces and tabs at its ends.  Those inside quotes, and
+ * in text format one after a backslash, belong to the value.
+ */
+extern ScanField convert_trim(const Converter *conv, const char *data,
+							  ScanField field);
+
+/*
  * Prepares for a file's columns (target->attnums).  Memory: the current
  * context.  Errors: 42883 for an encoding without conversion; 0A000 for a
  * type without the needed input function; 42703 as COPY for force_null and
- * force_not_null columns that are not loaded.
+ * force_not_null columns that are not loaded, and likewise for those of other options.
  */
 extern Converter *convert_open(const BulkOptions *options, const Target *target,
 							   Guard *guard, EState *estate);

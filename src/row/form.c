@@ -104,8 +104,7 @@ choose_kind(const TupleColumn *store, Oid type)
 static bool
 set_field(FormColumn *form, const Column *column, int field)
 {
-	if (column->convert == NULL || column->null_input || column->force_null ||
-		column->force_not_null)
+	if (column->convert == NULL || column->null_input || column->special)
 		return false;
 	form->kind = choose_kind(&form->store, column->type);
 	form->field = field;
