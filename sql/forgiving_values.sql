@@ -70,4 +70,99 @@ SELECT pg_temp.try('forgiving', '', '{"trim": ["nowhere"]}');
 SELECT pg_temp.try('forgiving', '', '{"trim": ["t"], "columns": ["n"]}');
 SELECT pg_temp.try('forgiving', '', '{"trim": true, "format": "binary"}');
 
+--
+-- date_format
+--
+
+CREATE DOMAIN forgiving_day AS date CHECK (value >= '2000-01-01');
+CREATE TABLE forgiving_dates (d date, t time, s timestamp(0), z timestamptz, o forgiving_day);
+SET timezone = 'Europe/Berlin';
+SET datestyle = 'ISO, MDY';
+CREATE FUNCTION pg_temp.dates(content text, options jsonb DEFAULT '{}') RETURNS SETOF text LANGUAGE sql AS $$
+	SELECT pg_temp.try('forgiving_dates', content, '{"missing_columns": "null", "date_format": {"d": "DD/MM/YYYY", "t": "HH12:MI AM", "s": "DD.MM.YYYY HH24:MI:SS.US", "z": "YYYY-MM-DD\"T\"HH24:MI TZH", "o": "DD Mon YY"}}' || options)
+$$;
+SELECT pg_temp.dates(E'31/12/2024,11:30 pm,01.02.2024 10:20:30.600000,2024-07-01T10:00 +00,05 jun 24\n1/2/2024,1:05 AM,,,\n,,,,\n');
+SELECT pg_temp.dates(E'31/12/2024\t11:30 pm\t01.02.2024 10:20:30.600000\t2024-07-01T10:00 +00\t05 JUN 24\n', '{"format": "text"}');
+-- all of a value counts
+SELECT pg_temp.dates(E'31/12/2024x\n');
+SELECT pg_temp.dates(E'31/12\n');
+SELECT pg_temp.dates(E'31-12-2024\n');
+SELECT pg_temp.dates(E' 31/12/2024\n');
+SELECT pg_temp.dates(E' 31/12/2024 \n', '{"trim": true}');
+-- what the server would take for another date
+SELECT pg_temp.dates(E'31/12/24\n');
+SELECT pg_temp.dates(E'00/12/2024\n');
+SELECT pg_temp.dates(E'00/00/0000\n');
+SELECT pg_temp.dates(E'31/12/24\n', '{"date_format": {"d": "DD/MM/YY"}}');
+-- no such day, domains
+SELECT pg_temp.dates(E'30/02/2024\n');
+SELECT pg_temp.dates(E'01/13/2024\n');
+SELECT pg_temp.dates(E',,,,05 Jun 99\n');
+-- bad values are rejects, and may be null
+CREATE FUNCTION pg_temp.bad_dates(options jsonb) RETURNS TABLE (line bigint, reason text, column_name text, field_value text, sqlstate text, raw_line text) LANGUAGE plpgsql AS $$
+BEGIN
+	TRUNCATE forgiving_dates;
+	PERFORM bulk_load('forgiving_dates', pg_temp.put('in', E'31/12/2024\n31/12/24 \n00/12/2024\n"1/1/2024"\nNULL\n2/30/2024,noon\n,noon\n,,,,01 Jan 1990\n'),
+		'{"missing_columns": "null", "log_verbosity": "silent", "reject_table": "pg_temp.forgiving_bad", "null": ["", "NULL"],
+		"date_format": {"d": "DD/MM/YYYY", "t": "HH24:MI", "o": "DD Mon YYYY"}}' || options);
+	RETURN QUERY SELECT b.line_number, b.reason, b.column_name, b.field_value, b.sqlstate, b.raw_line FROM pg_temp.forgiving_bad b ORDER BY 1;
+	DROP TABLE pg_temp.forgiving_bad;
+END $$;
+SELECT * FROM pg_temp.bad_dates('{"on_error": "ignore"}');
+SELECT d, t, o FROM forgiving_dates;
+SELECT * FROM pg_temp.bad_dates('{"on_error": "set_null"}');
+SELECT d, t, o FROM forgiving_dates;
+-- the same as to_timestamp says
+CREATE TABLE forgiving_many (a timestamp, b timestamp);
+COPY (SELECT to_char(s, 'DD.MM.YYYY HH24:MI:SS'), s FROM generate_series('1999-12-27 00:00:00'::timestamp, '2031-01-01', '17 hours 59 minutes 7 seconds') s) TO '/proc/self/cwd/pgbulk_forgiving_values_many' (FORMAT csv);
+SELECT rows_loaded FROM bulk_load('forgiving_many', '/proc/self/cwd/pgbulk_forgiving_values_many', '{"date_format": {"a": "DD.MM.YYYY HH24:MI:SS"}}');
+SELECT count(*) FROM forgiving_many WHERE a <> b;
+DROP TABLE forgiving_many;
+RESET timezone;
+RESET datestyle;
+-- misuse
+SELECT pg_temp.dates('', '{"date_format": "DD/MM/YYYY"}');
+SELECT pg_temp.dates('', '{"date_format": ["d"]}');
+SELECT pg_temp.dates('', '{"date_format": {"d": 1}}');
+SELECT pg_temp.dates('', '{"date_format": {"d": ""}}');
+SELECT pg_temp.dates('', '{"date_format": {"d": "YYYYTMM"}}');
+SELECT pg_temp.dates('', '{"date_format": {"nowhere": "YYYY"}}');
+SELECT pg_temp.dates('', '{"date_format": {"d": "YYYY"}, "columns": ["t"]}');
+SELECT pg_temp.try('forgiving', '', '{"date_format": {"t": "YYYY"}}');
+SELECT pg_temp.dates('', '{"format": "binary"}');
+DROP TABLE forgiving_dates;
+DROP DOMAIN forgiving_day;
+
+--
+-- decimal_mark
+--
+
+CREATE DOMAIN forgiving_price AS numeric(6,2) CHECK (value >= 0);
+CREATE TABLE forgiving_numbers (i int, n numeric, f float8, r float4, p forgiving_price, t text);
+CREATE FUNCTION pg_temp.numbers(content text, options jsonb DEFAULT '{}') RETURNS SETOF text LANGUAGE sql AS $$
+	SELECT pg_temp.try('forgiving_numbers', content, '{"delimiter": ";", "decimal_mark": ",", "missing_columns": "null"}' || options)
+$$;
+SELECT pg_temp.numbers(E'1;1,5;-2,25;3,0e2;9,999;1,5\n2;NaN;Infinity;,5;7;1.5\n3;"1,5"; 2 ;;;\n');
+SELECT pg_temp.numbers(E'1,"1,5"\n', '{"delimiter": ","}');
+SELECT pg_temp.numbers(E'1\t1\\,5\n', '{"delimiter": "\t", "format": "text"}');
+SELECT pg_temp.numbers(E'1;1.5\n', '{"decimal_mark": "."}');
+-- a point may be one of thousands
+SELECT pg_temp.numbers(E'1;1.234\n');
+SELECT pg_temp.numbers(E'1;1.234,5\n');
+SELECT pg_temp.numbers(E'1;1,2,3\n');
+SELECT pg_temp.numbers(E'1,5\n');
+SELECT pg_temp.numbers(E'1;;;;-1,5\n');
+SELECT rows_loaded, rows_rejected FROM bulk_load('forgiving_numbers', pg_temp.put('in', E'1;1,5\n2;1.5\n3;1,5x\n4;;1.5\n5;;;;-1,5\n6;1,5\n'),
+	'{"delimiter": ";", "decimal_mark": ",", "missing_columns": "null", "on_error": "ignore", "reject_table": "pg_temp.forgiving_rejected", "log_verbosity": "silent"}');
+SELECT line_number, reason, column_name, field_value, sqlstate, message, raw_line FROM pg_temp.forgiving_rejected ORDER BY 1;
+SELECT pg_temp.numbers(E'1;1.5\n2;2,5\n', '{"on_error": "set_null", "log_verbosity": "silent"}');
+-- misuse
+SELECT pg_temp.numbers('', '{"decimal_mark": "5"}');
+SELECT pg_temp.numbers('', '{"decimal_mark": ",,"}');
+SELECT pg_temp.numbers('', '{"decimal_mark": ""}');
+SELECT pg_temp.numbers('', '{"decimal_mark": true}');
+SELECT pg_temp.try('forgiving_numbers', '', '{"decimal_mark": ",", "format": "binary"}');
+DROP TABLE forgiving_numbers;
+DROP DOMAIN forgiving_price;
+
 DROP TABLE forgiving;

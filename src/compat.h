@@ -134,6 +134,43 @@ compat_root_to_child_map(ResultRelInfo *rri, EState *estate)
 #define compat_finalize_desc(desc) ((void) 0)
 #endif
 
+/*
+ * A date by to_timestamp's templates, of which every character must match;
+ * softly with an ErrorSaveContext, which 15 does not have.
+ */
+#include "catalog/pg_collation.h"
+#include "utils/builtins.h"
+#include "utils/formatting.h"
+
+#if PG_VERSION_NUM >= 160000
+#define compat_parse_datetime(value, template, type, typmod, zone, escontext) \
+	parse_datetime((value), (template), DEFAULT_COLLATION_OID, true, (type), (typmod), (zone), (escontext))
+#else
+#define compat_parse_datetime(value, template, type, typmod, zone, escontext) \
+	parse_datetime((value), (template), DEFAULT_COLLATION_OID, true, (type), (typmod), (zone), NULL)
+#endif
+
+/* Throws what is wrong with a template, whatever text it may meet. */
+static inline void
+compat_check_datetime_template(text *template)
+{
+	text	   *nothing = cstring_to_text("");
+	Oid			type;
+	int32		typmod;
+	int			zone = 0;
+#if PG_VERSION_NUM >= 160000
+	ErrorSaveContext error = {T_ErrorSaveContext};
+
+	parse_datetime(nothing, template, DEFAULT_COLLATION_OID, true, &type,
+				   &typmod, &zone, (Node *) &error);
+#else
+	bool		error = false;
+
+	parse_datetime(nothing, template, DEFAULT_COLLATION_OID, true, &type,
+				   &typmod, &zone, &error);
+#endif
+}
+
 /* A plain index scan. */
 #include "access/genam.h"
 

@@ -84,6 +84,7 @@ static const BulkOptions default_options = {
 	.header = BULK_HEADER_SKIP,
 	.limit = -1,
 	.missing = BULK_MISSING_ERROR,
+	.decimal_mark = '.',
 	.on_error = BULK_ON_ERROR_STOP,
 	.reject_limit = -1,
 	.reject_percent = -1,
@@ -492,6 +493,44 @@ set_trim(const OptionDef *def, JsonbValue *value, BulkOptions *options)
 }
 
 static void
+set_date_formats(const OptionDef *def, JsonbValue *value, BulkOptions *options)
+{
+	JsonbIterator *iterator;
+	JsonbIteratorToken token;
+	JsonbValue	item;
+	char	   *column = NULL;
+
+	if (value->type != jbvBinary || !JsonContainerIsObject(value->val.binary.data))
+		refuse_value(def, value);
+	iterator = JsonbIteratorInit(value->val.binary.data);
+	while ((token = JsonbIteratorNext(&iterator, &item, true)) != WJB_DONE)
+	{
+		BulkDateFormat *format;
+
+		if (token == WJB_KEY)
+			column = pnstrdup(item.val.string.val, item.val.string.len);
+		if (token != WJB_VALUE)
+			continue;
+		if (item.type != jbvString || item.val.string.len == 0)
+			refuse_value(def, value);
+		format = palloc(sizeof(BulkDateFormat));
+		format->column = column;
+		format->template = pnstrdup(item.val.string.val, item.val.string.len);
+		options->date_formats = lappend(options->date_formats, format);
+	}
+}
+
+static void
+set_decimal_mark(const OptionDef *def, JsonbValue *value, BulkOptions *options)
+{
+	char	   *text = get_string(def, value);
+
+	if (strlen(text) != 1 || strchr(".,;:'_/", text[0]) == NULL)
+		refuse_value(def, value);
+	options->decimal_mark = text[0];
+}
+
+static void
 set_reject_limit(const OptionDef *def, JsonbValue *value, BulkOptions *options)
 {
 	if (!read_count(value, PG_INT64_MAX, &options->reject_limit) &&
@@ -551,6 +590,10 @@ static const OptionDef option_table[] = {
 	{"missing_columns", FOR_ALL, set_choice, AT(missing), NULL, missing_names},
 	{"trim", FOR_LINES, set_trim, AT(trim),
 	"true, false or an array of column names"},
+	{"date_format", FOR_LINES, set_date_formats, AT(date_formats),
+	"an object of column names and templates"},
+	{"decimal_mark", FOR_LINES, set_decimal_mark, AT(decimal_mark),
+	"one of the characters . , ; : ' _ and /"},
 	{"where", FOR_ALL, set_string, AT(where), STRING},
 	{"on_error", FOR_ALL, set_choice, AT(on_error), NULL, on_error_names},
 	{"reject_limit", FOR_ALL, set_reject_limit, AT(reject_limit),

@@ -76,6 +76,13 @@ typedef struct BulkColumnSet
 	List	   *names;			/* of char *; NIL where all or none */
 } BulkColumnSet;
 
+/* What the dates of a column look like, in to_timestamp's templates. */
+typedef struct BulkDateFormat
+{
+	char	   *column;
+	char	   *template;
+} BulkDateFormat;
+
 typedef struct BulkOptions
 {
 	/* format */
@@ -99,6 +106,8 @@ typedef struct BulkOptions
 	bool		ignore_extra;	/* extra_columns = ignore */
 	BulkMissing missing;
 	BulkColumnSet trim;
+	List	   *date_formats;	/* of BulkDateFormat * */
+	char		decimal_mark;	/* '.': as the server has it */
 	/* rows */
 	char	   *where;			/* SQL text; NULL: none */
 	/* bad rows */

@@ -15,6 +15,7 @@
 #include "parser/parse_coerce.h"
 #include "rewrite/rewriteHandler.h"
 #include "row/convert.h"
+#include "row/prepare.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
@@ -58,9 +59,8 @@ convert_fail(RowError *err, RejectReason reason, int sqlstate,
 
 /* ---- opening ---- */
 
-/* The column of that name among those that are loaded, for an option. */
-static Column *
-find_loaded(Converter *conv, const char *name, const char *option)
+Column *
+convert_find_loaded(Converter *conv, const char *name, const char *option)
 {
 	AttrNumber	attnum = target_find_column(conv->target, name);
 
@@ -93,7 +93,7 @@ set_special(Converter *conv, const BulkColumnSet *set, Size flag,
 
 	foreach(lc, set->names)
 	{
-		Column	   *column = find_loaded(conv, lfirst(lc), option);
+		Column	   *column = convert_find_loaded(conv, lfirst(lc), option);
 
 		column->special = *(bool *) ((char *) column + flag) = true;
 	}
@@ -306,6 +306,7 @@ convert_open(const BulkOptions *options, const Target *target, Guard *guard,
 	set_special(conv, &options->force_not_null,
 				offsetof(Column, force_not_null), "force_not_null");
 	set_special(conv, &options->trim, offsetof(Column, trim), "trim");
+	prepare_open(conv);
 
 #ifdef COMPAT_SOFT_ERRORS
 	if (guard->enabled)
@@ -426,24 +427,6 @@ convert_is_swallowed(const Column *column, const char *text)
 	}
 }
 
-#ifdef COMPAT_SOFT_ERRORS
-/* The error of an input function, copied for the reject. */
-static bool
-server_error(RowError *err, const Column *column, const char *text,
-			 const ErrorData *edata)
-{
-	RejectReason reason = REJECT_VALUE;
-
-	/* a domain's */
-	if (ERRCODE_TO_CATEGORY(edata->sqlerrcode) == ERRCODE_INTEGRITY_CONSTRAINT_VIOLATION)
-		reason = REJECT_CONSTRAINT;
-	convert_fail(err, reason, edata->sqlerrcode, column,
-				 text ? pstrdup(text) : NULL, "%s", edata->message);
-	err->swallowed = convert_is_swallowed(column, text);
-	return false;
-}
-#endif
-
 void
 convert_begin_asking(Converter *conv, int index, const char *text)
 {
@@ -460,25 +443,50 @@ convert_end_asking(Converter *conv)
 	conv->guard->work = GUARD_EXPRESSION;
 }
 
-/* Asks the type's input function; text is NULL for a null. */
+bool
+convert_soft_error(Converter *conv, const Column *column, RowError *err)
+{
+#ifdef COMPAT_SOFT_ERRORS
+	ErrorSaveContext *escontext = (ErrorSaveContext *) conv->escontext;
+	const char *text = conv->asking_text;
+	const ErrorData *edata;
+	RejectReason reason = REJECT_VALUE;
+
+	if (escontext == NULL || !escontext->error_occurred)
+		return false;
+	escontext->error_occurred = false;
+	convert_end_asking(conv);
+	edata = escontext->error_data;
+
+	/* a domain's */
+	if (ERRCODE_TO_CATEGORY(edata->sqlerrcode) == ERRCODE_INTEGRITY_CONSTRAINT_VIOLATION)
+		reason = REJECT_CONSTRAINT;
+	convert_fail(err, reason, edata->sqlerrcode, column,
+				 text ? pstrdup(text) : NULL, "%s", edata->message);
+	err->swallowed = convert_is_swallowed(column, text);
+	return true;
+#else
+	return false;
+#endif
+}
+
+/*
+ * Asks the type's input function; text is NULL for a null.  The field as it
+ * stands in the file is shown.
+ */
 static bool
-ask_server(Converter *conv, int index, char *text, Datum *value, RowError *err)
+ask_server(Converter *conv, int index, char *text, const char *shown,
+		   Datum *value, RowError *err)
 {
 	Column	   *column = &conv->columns[index];
 
-	convert_begin_asking(conv, index, text);
+	convert_begin_asking(conv, index, shown);
 #ifdef COMPAT_SOFT_ERRORS
 	if (conv->escontext != NULL)
 	{
-		ErrorSaveContext *escontext = (ErrorSaveContext *) conv->escontext;
-
 		if (!InputFunctionCallSafe(&column->input, text, column->ioparam,
 								   column->typmod, conv->escontext, value))
-		{
-			escontext->error_occurred = false;
-			convert_end_asking(conv);
-			return server_error(err, column, text, escontext->error_data);
-		}
+			return !convert_soft_error(conv, column, err);
 	}
 	else
 #endif
@@ -540,29 +548,32 @@ null_instead(Converter *conv, int index, Datum *value, bool *isnull,
 	*isnull = true;
 	*value = (Datum) 0;
 	if (conv->columns[index].null_input)
-		return ask_server(conv, index, NULL, value, err);
+		return ask_server(conv, index, NULL, NULL, value, err);
 	return true;
 }
 
 /* A field whose text the column's fast converter (if any) has not taken. */
 static bool
 convert_slowly(Converter *conv, int index, ValueResult result, const char *s,
-			   uint32 len, Datum *value, bool *isnull, RowError *err)
+			   uint32 len, const char *shown, Datum *value, bool *isnull,
+			   RowError *err)
 {
 	Column	   *column = &conv->columns[index];
 	char	   *text = terminate(conv, s, len);
 
+	if (shown == NULL)
+		shown = text;
 	if (result != VALUE_ASK && err != NULL)
 	{
-		surely_bad(conv, column, result, text, err);
-		err->swallowed = convert_is_swallowed(column, text);
+		surely_bad(conv, column, result, shown, err);
+		err->swallowed = convert_is_swallowed(column, shown);
 	}
-	else if (ask_server(conv, index, text, value, err))
+	else if (ask_server(conv, index, text, shown, value, err))
 		return true;
 
 	if (conv->options->on_error != BULK_ON_ERROR_SET_NULL)
 		return false;
-	convert_mark_nulled(conv, index, text);
+	convert_mark_nulled(conv, index, shown);
 	return null_instead(conv, index, value, isnull, err);
 }
 
@@ -652,6 +663,7 @@ convert_field_as(Converter *conv, int index, const char *data,
 {
 	Column	   *column = &conv->columns[index];
 	ScanField	trimmed;
+	const char *shown = NULL;
 	const char *s;
 	uint32		len;
 	ValueResult result = VALUE_ASK;
@@ -683,19 +695,32 @@ convert_field_as(Converter *conv, int index, const char *data,
 		is_null_text(conv, s, len))
 		goto null;
 
+	if (special && column->prepare)
+	{
+		s = prepare_text(conv, index, s, &len, err);
+		shown = conv->original.data;
+		if (s == NULL && conv->options->on_error != BULK_ON_ERROR_SET_NULL)
+			return false;
+		if (s == NULL)
+		{
+			convert_mark_nulled(conv, index, shown);
+			return null_instead(conv, index, value, isnull, err);
+		}
+	}
+
 	if (column->convert != NULL)
 	{
 		result = column->convert(conv, column, s, len, value);
 		if (likely(result == VALUE_OK))
 			return true;
 	}
-	return convert_slowly(conv, index, result, s, len, value, isnull, err);
+	return convert_slowly(conv, index, result, s, len, shown, value, isnull, err);
 
 null:
 	*isnull = true;
 	*value = (Datum) 0;
 	if (unlikely(column->null_input))
-		return ask_server(conv, index, NULL, value, err);
+		return ask_server(conv, index, NULL, NULL, value, err);
 	return true;
 }
 
@@ -876,7 +901,7 @@ convert_missing(Converter *conv, int first, Datum *values, bool *nulls,
 			use_default(conv, column, NULL, &values[column->attnum - 1],
 						&nulls[column->attnum - 1], err);
 		else if (column->null_input &&
-				 !ask_server(conv, i, NULL, &values[column->attnum - 1], err))
+				 !ask_server(conv, i, NULL, NULL, &values[column->attnum - 1], err))
 			return false;
 	}
 	return true;

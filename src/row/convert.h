@@ -46,6 +46,9 @@ struct Column
 	bool		force_null;
 	bool		force_not_null;
 	bool		trim;
+	bool		prepare;		/* prepare_text before it is converted */
+	text	   *template;		/* of its dates; NULL: decimal_mark matters */
+	const char *template_string;
 	bool		null_input;		/* input function wants to see NULLs (domains) */
 	ConvertFunction convert;	/* NULL: only the server knows the type */
 	const char *type_name;		/* as messages name it; where convert is set */
@@ -102,8 +105,10 @@ struct Converter
 	StringInfoData message;		/* binary: one field, for its receive function */
 	char	   *scratch;		/* unescaped or terminated text of one field */
 	Size		scratch_size;
+	StringInfoData original;	/* the field that was prepared, and what it became */
+	StringInfoData prepared;
 	int			asking;			/* column whose input function runs, or -1 */
-	const char *asking_text;
+	const char *asking_text;	/* its field, as the file has it */
 	bool	   *nulled;			/* set_null: fields to make NULL, by position */
 	int			nnulled;
 	char	  **nulled_text;
@@ -214,6 +219,20 @@ extern bool convert_binary_row(Converter *conv, const char *data,
  */
 extern void convert_begin_asking(Converter *conv, int index, const char *text);
 extern void convert_end_asking(Converter *conv);
+
+/*
+ * Whether what was asked has said no, by a soft error, which goes into err;
+ * the asking is ended then.
+ */
+extern bool convert_soft_error(Converter *conv, const Column *column,
+							   RowError *err);
+
+/*
+ * The column of that name among those that are loaded, for an option.  Errors:
+ * 42703 where the table does not have it, 42P10 where it is not loaded.
+ */
+extern Column *convert_find_loaded(Converter *conv, const char *name,
+								   const char *option);
 
 /*
  * For rows that workers share: takes values of sequences for n rows, for all

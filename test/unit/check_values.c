@@ -75,6 +75,52 @@ run_bytea(const char *s, size_t len, uint8_t *image)
 
 /* -- bool, uuid, bits, bytea ------------------------------------------------ */
 
+/* The number in doubt and its pattern, as "00 for DD", or "none". */
+static const char *
+doubt(const char *template, const char *text)
+{
+	static char said[100];
+	ValueDoubt	found;
+
+	if (!value_template_doubt(template, text, &found))
+		return "none";
+	snprintf(said, sizeof(said), "%.*s for %s", (int) found.length,
+			 found.number, found.pattern);
+	return said;
+}
+
+START_TEST(template_doubts)
+{
+	ck_assert_str_eq(doubt("DD/MM/YYYY", "31/12/2024"), "none");
+	ck_assert_str_eq(doubt("DD/MM/YYYY", "1/2/2024"), "none");
+	ck_assert_str_eq(doubt("DD/MM/YYYY", "00/12/2024"), "00 for DD");
+	ck_assert_str_eq(doubt("DD/MM/YYYY", "1/0/2024"), "0 for MM");
+	ck_assert_str_eq(doubt("DD/MM/YYYY", "31/12/24"), "24 for YYYY");
+	ck_assert_str_eq(doubt("DD/MM/YY", "31/12/24"), "none");
+	ck_assert_str_eq(doubt("DD/MM/YY", "31/12/00"), "none");
+	ck_assert_str_eq(doubt("yyyy-mm-dd", "0000-00-00"), "0000 for YYYY");
+	ck_assert_str_eq(doubt("yyyy-mm-dd hh24:mi:ss", "2024-01-01 00:00:00"), "none");
+	ck_assert_str_eq(doubt("HH24:MI:SS.US DD.MM.YYYY", "00:00:00.0 01.00.2024"), "00 for MM");
+	ck_assert_str_eq(doubt("HH12:MI AM DD", "12:00 pm 00"), "00 for DD");
+	ck_assert_str_eq(doubt("HH12:MI A.M. DD", "12:00 p.m. 00"), "00 for DD");
+	ck_assert_str_eq(doubt("YYYYMMDD", "20240100"), "00 for DD");
+	ck_assert_str_eq(doubt("YYYYMMDD", "20240110"), "none");
+	ck_assert_str_eq(doubt("DDMMYY", "000124"), "00 for DD");
+	ck_assert_str_eq(doubt("Dy, DD Mon YYYY", "Sun, 00 Dec 2024"), "00 for DD");
+	ck_assert_str_eq(doubt("DD Month YYYY", "1 M\303\244rz 24"), "24 for YYYY");
+	ck_assert_str_eq(doubt("YYYY-MM-DD\"T\"HH24", "2024-01-00T10"), "00 for DD");
+	ck_assert_str_eq(doubt("\"a\\\"b\"DD", "a\"b00"), "00 for DD");
+	ck_assert_str_eq(doubt("DD  /MM", " 5  / 00"), "00 for MM");
+	/* what is not known ends the search */
+	ck_assert_str_eq(doubt("TZH DD", "+00 00"), "none");
+	ck_assert_str_eq(doubt("YYYY DD", "-044 00"), "none");
+	ck_assert_str_eq(doubt("SSSS DD", "0 00"), "none");
+	ck_assert_str_eq(doubt("DD", ""), "none");
+	ck_assert_str_eq(doubt("", "00"), "none");
+	ck_assert_str_eq(doubt("\"open", "open"), "none");
+}
+END_TEST
+
 START_TEST(bools)
 {
 	static const char *const yes[] = {
@@ -376,6 +422,7 @@ main(void)
 	tcase_add_test(tests, timestamps);
 	tcase_add_test(tests, timestamps_refused);
 	tcase_add_test(tests, times);
+	tcase_add_test(tests, template_doubts);
 	tcase_add_test(tests, utf8_lengths);
 	tcase_set_timeout(tests, 120);
 	suite_add_tcase(suite, tests);

@@ -1,0 +1,192 @@
+/*
+ * prepare.c
+ *		See prepare.h.
+ */
+#include "postgres.h"
+
+#include "catalog/pg_collation.h"
+#include "catalog/pg_type.h"
+#include "compat.h"
+#include "row/prepare.h"
+#include "utils/builtins.h"
+#include "utils/datetime.h"
+#include "utils/formatting.h"
+#include "utils/json.h"
+#include "utils/lsyscache.h"
+
+/* ---- opening ---- */
+
+/*
+ * Has the server read a template before the first row comes: without text to
+ * go with it only what is wrong with the template itself is thrown.
+ */
+static void
+check_template(const char *name, text *template)
+{
+	MemoryContext context = CurrentMemoryContext;
+
+	PG_TRY();
+	{
+		compat_check_datetime_template(template);
+	}
+	PG_CATCH();
+	{
+		ErrorData  *edata;
+
+		MemoryContextSwitchTo(context);
+		edata = CopyErrorData();
+		if (edata->sqlerrcode == ERRCODE_QUERY_CANCELED)
+			PG_RE_THROW();
+		FlushErrorState();
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("option \"date_format\" has an invalid template for column \"%s\"",
+						name),
+				 errdetail("%s", edata->message),
+				 errhint("Put text that is no pattern into double quotes.")));
+	}
+	PG_END_TRY();
+}
+
+static void
+open_date_format(Converter *conv, const BulkDateFormat *format)
+{
+	Column	   *column = convert_find_loaded(conv, format->column, "date_format");
+
+	switch (getBaseType(column->type))
+	{
+		case DATEOID:
+		case TIMEOID:
+		case TIMETZOID:
+		case TIMESTAMPOID:
+		case TIMESTAMPTZOID:
+			break;
+		default:
+			ereport(ERROR,
+					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+					 errmsg("option \"date_format\" names column \"%s\", which is of type %s",
+							format->column, format_type_be(column->type)),
+					 errdetail("It is for dates, times and timestamps.")));
+	}
+	column->template = cstring_to_text(format->template);
+	column->template_string = format->template;
+	check_template(format->column, column->template);
+	column->prepare = column->special = true;
+}
+
+void
+prepare_open(Converter *conv)
+{
+	ListCell   *lc;
+
+	foreach(lc, conv->options->date_formats)
+		open_date_format(conv, lfirst(lc));
+
+	initStringInfo(&conv->original);
+	initStringInfo(&conv->prepared);
+	if (conv->options->decimal_mark == '.')
+		return;
+	for (int i = 0; i < conv->ncolumns; i++)
+	{
+		Column	   *column = &conv->columns[i];
+
+		if (column->attnum == InvalidAttrNumber)
+			continue;
+		switch (getBaseType(column->type))
+		{
+			case NUMERICOID:
+			case FLOAT4OID:
+			case FLOAT8OID:
+				column->prepare = column->special = true;
+				break;
+		}
+	}
+}
+
+/* ---- one field ---- */
+
+/*
+ * A point where another mark is expected may well stand between thousands:
+ * it makes the number a bad one.
+ */
+static bool
+prepare_number(Converter *conv, const Column *column, RowError *err)
+{
+	const char	mark = conv->options->decimal_mark;
+	char	   *text = conv->original.data;
+
+	if (strchr(text, '.') != NULL)
+	{
+		text = pstrdup(text);
+		conv->asking = column - conv->columns;	/* for the context */
+		conv->asking_text = text;
+		convert_fail(err, REJECT_VALUE, ERRCODE_INVALID_TEXT_REPRESENTATION,
+					 column, text, "invalid input syntax for type %s: \"%s\"",
+					 format_type_be(column->type), text);
+		conv->asking = -1;
+		err->swallowed = convert_is_swallowed(column, text);
+		return false;
+	}
+	for (; *text != '\0'; text++)
+		appendStringInfoChar(&conv->prepared, *text == mark ? '.' : *text);
+	return true;
+}
+
+static bool
+prepare_date(Converter *conv, int index, RowError *err)
+{
+	Column	   *column = &conv->columns[index];
+	StringInfo	original = &conv->original;
+	Datum		value;
+	Oid			type;
+	int32		typmod;
+	int			zone = 0;
+	char		buf[MAXDATELEN + 1];
+	char	   *separator;
+	ValueDoubt	doubt;
+
+	convert_begin_asking(conv, index, original->data);
+	value = compat_parse_datetime(cstring_to_text_with_len(original->data,
+														   original->len),
+								  column->template, &type, &typmod, &zone,
+								  conv->escontext);
+	if (convert_soft_error(conv, column, err))
+		return false;
+
+	if (value_template_doubt(column->template_string, original->data, &doubt))
+	{
+		convert_fail(err, REJECT_VALUE, ERRCODE_INVALID_DATETIME_FORMAT,
+					 column, pstrdup(original->data),
+					 "invalid value \"%.*s\" for \"%s\"",
+					 (int) doubt.length, doubt.number, doubt.pattern);
+		convert_end_asking(conv);
+		return false;
+	}
+
+	/* a space instead of the T is what the fast converters know */
+	JsonEncodeDateTime(buf, value, type, NULL);
+	convert_end_asking(conv);
+	separator = strchr(buf, 'T');
+	if (separator != NULL)
+		*separator = ' ';
+	appendStringInfoString(&conv->prepared, buf);
+	return true;
+}
+
+const char *
+prepare_text(Converter *conv, int index, const char *s, uint32 *len,
+			 RowError *err)
+{
+	Column	   *column = &conv->columns[index];
+	bool		ok;
+
+	resetStringInfo(&conv->original);
+	resetStringInfo(&conv->prepared);
+	appendBinaryStringInfo(&conv->original, s, *len);
+	ok = column->template != NULL ? prepare_date(conv, index, err) :
+		prepare_number(conv, column, err);
+	if (!ok)
+		return NULL;
+	*len = conv->prepared.len;
+	return conv->prepared.data;
+}

@@ -1,0 +1,30 @@
+/*
+ * prepare.h
+ *		Values as people write them to text that a type's input function knows.
+ *
+ * What is prepared then goes the way of every other field's text, so that
+ * domains, type modifiers and null markers work as ever.  Messages and
+ * rejects have the text as it stood in the file.
+ */
+#ifndef PGBULK_PREPARE_H
+#define PGBULK_PREPARE_H
+
+#include "postgres.h"
+
+#include "row/convert.h"
+
+/*
+ * Options decimal_mark and date_format, for the columns of conv.  Errors:
+ * 22023 for a column of another type than dates and times, and for a template
+ * that to_timestamp does not know; those of convert_find_loaded.
+ */
+extern void prepare_open(Converter *conv);
+
+/*
+ * The text of a field of a column that has prepare set; NULL if it is bad (err
+ * says why, or is NULL and the error was raised).  Good until the next call.
+ */
+extern const char *prepare_text(Converter *conv, int index, const char *s,
+								uint32 *len, RowError *err);
+
+#endif							/* PGBULK_PREPARE_H */
