@@ -13,6 +13,7 @@
 #include "executor/executor.h"
 #include "index/btree.h"
 #include "index/build.h"
+#include "index/heap_scan.h"
 #include "index/insert.h"
 #include "index/presort.h"
 #include "miscadmin.h"
@@ -112,8 +113,8 @@ build_btree(Relation heap, Relation index, IndexInfo *info, Size memory)
 	BuildResult result;
 
 	build.presort = presort_open(build.shape, memory);
-	result.heap_rows = table_index_build_scan(heap, index, info, false, false,
-											  put_row, &build, NULL);
+	result.heap_rows = heap_scan_rows(heap, index, info, 0,
+									  RelationGetNumberOfBlocks(heap), put_row, &build);
 	build.btree = btree_open(heap, index);
 	presort_finish(build.presort, &sink);
 	result.index_rows = btree_close(build.btree);

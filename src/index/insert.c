@@ -8,6 +8,7 @@
 #include "access/tableam.h"
 #include "catalog/pg_am_d.h"
 #include "compat.h"
+#include "index/heap_scan.h"
 #include "index/insert.h"
 #include "index/presort.h"
 #include "miscadmin.h"
@@ -105,10 +106,9 @@ insert_index(Relation heap, Relation index, IndexInfo *info, BlockNumber first,
 		insertion.shape = shape_open(index);
 		insertion.presort = presort_open(insertion.shape, memory);
 	}
-	result.heap_rows =
-		table_index_build_range_scan(heap, index, info, false, false, false, first,
-									 RelationGetNumberOfBlocks(heap) - first,
-									 btree ? put_row : take_row, &insertion, NULL);
+	result.heap_rows = heap_scan_rows(heap, index, info, first,
+									  RelationGetNumberOfBlocks(heap) - first,
+									  btree ? put_row : take_row, &insertion);
 	if (btree)
 	{
 		presort_finish(insertion.presort, &sink);

@@ -177,7 +177,13 @@ append_varlena(StringInfo image, Size start, const ShapeColumn *column,
 	Size		size;
 
 	if (VARATT_IS_EXTERNAL(value))
-		value = detoast_external_attr(value);
+	{
+		struct varlena *fetched = detoast_external_attr(value);
+
+		append_varlena(image, start, column, fetched);
+		pfree(fetched);
+		return;
+	}
 	size = VARSIZE_ANY(value);
 	enlargeStringInfo(image, size + 2 * MAXIMUM_ALIGNOF);
 	if (column->can_be_short && VARATT_CAN_MAKE_SHORT(value))

@@ -1,0 +1,183 @@
+/*
+ * heap_scan.c
+ *		See heap_scan.h.
+ */
+#include "postgres.h"
+
+#include "access/htup_details.h"
+#include "access/xact.h"
+#include "catalog/index.h"
+#include "executor/executor.h"
+#include "index/heap_scan.h"
+#include "miscadmin.h"
+#include "storage/bufmgr.h"
+#include "utils/memutils.h"
+
+typedef struct HeapScan
+{
+	Relation	heap;
+	Relation	index;
+	IndexInfo  *info;
+	IndexBuildCallback callback;
+	void	   *state;
+	double		nrows;
+	TransactionId own;			/* known to be of this transaction, or invalid */
+
+	/* plain pages */
+	EState	   *estate;
+	ExprContext *econtext;
+	ExprState  *predicate;
+	TupleTableSlot *slot;
+	Page		copy;
+
+	/* pages left to the server */
+	BlockNumber left_first;
+	BlockNumber left_count;
+} HeapScan;
+
+static inline bool
+is_own(HeapScan *scan, TransactionId xid)
+{
+	if (TransactionIdEquals(xid, scan->own))
+		return true;
+	if (!TransactionIdIsCurrentTransactionId(xid))
+		return false;
+	scan->own = xid;
+	return true;
+}
+
+/* Whether a row lives and is no part of a chain of versions. */
+static inline bool
+is_plain_row(HeapScan *scan, const HeapTupleHeaderData *row)
+{
+	return (row->t_infomask & (HEAP_XMAX_INVALID | HEAP_MOVED)) == HEAP_XMAX_INVALID &&
+		(row->t_infomask2 & (HEAP_HOT_UPDATED | HEAP_ONLY_TUPLE)) == 0 &&
+		((row->t_infomask & HEAP_XMIN_COMMITTED) != 0 ||	/* or frozen */
+		 is_own(scan, HeapTupleHeaderGetRawXmin(row)));
+}
+
+static bool
+is_plain_page(HeapScan *scan, Page page)
+{
+	OffsetNumber most = PageIsNew(page) ? 0 : PageGetMaxOffsetNumber(page);
+
+	for (OffsetNumber at = FirstOffsetNumber; at <= most; at++)
+	{
+		ItemId		item = PageGetItemId(page, at);
+
+		if (ItemIdIsNormal(item) ?
+			!is_plain_row(scan, (HeapTupleHeader) PageGetItem(page, item)) :
+			ItemIdIsUsed(item))
+			return false;
+	}
+	return true;
+}
+
+/* Calls back for the rows of the copied page. */
+static void
+give_page(HeapScan *scan, BlockNumber block)
+{
+	OffsetNumber most = PageIsNew(scan->copy) ? 0 : PageGetMaxOffsetNumber(scan->copy);
+	HeapTupleData row = {.t_tableOid = RelationGetRelid(scan->heap)};
+	Datum		values[INDEX_MAX_KEYS];
+	bool		isnull[INDEX_MAX_KEYS];
+	MemoryContext old = MemoryContextSwitchTo(scan->econtext->ecxt_per_tuple_memory);
+
+	for (OffsetNumber at = FirstOffsetNumber; at <= most; at++)
+	{
+		ItemId		item = PageGetItemId(scan->copy, at);
+
+		if (!ItemIdIsNormal(item))
+			continue;
+		row.t_data = (HeapTupleHeader) PageGetItem(scan->copy, item);
+		row.t_len = ItemIdGetLength(item);
+		ItemPointerSet(&row.t_self, block, at);
+		ResetExprContext(scan->econtext);
+		ExecStoreHeapTuple(&row, scan->slot, false);
+		scan->nrows++;
+		if (scan->predicate != NULL && !ExecQual(scan->predicate, scan->econtext))
+			continue;
+		FormIndexDatum(scan->info, scan->slot, scan->estate, values, isnull);
+		scan->callback(scan->index, &row.t_self, values, isnull, true, scan->state);
+	}
+	ExecClearTuple(scan->slot);
+	MemoryContextSwitchTo(old);
+}
+
+/*
+ * Has the server scan what was left to it.  It makes states of its own for
+ * expressions, in the same places.
+ */
+static void
+give_left(HeapScan *scan)
+{
+	List	   *expressions = scan->info->ii_ExpressionsState;
+
+	if (scan->left_count == 0)
+		return;
+	scan->info->ii_ExpressionsState = NIL;
+	scan->nrows += table_index_build_range_scan(scan->heap, scan->index, scan->info,
+												false, false, false,
+												scan->left_first, scan->left_count,
+												scan->callback, scan->state, NULL);
+	scan->info->ii_ExpressionsState = expressions;
+	scan->left_count = 0;
+}
+
+static void
+scan_block(HeapScan *scan, BlockNumber block, BufferAccessStrategy strategy)
+{
+	Buffer		buffer = ReadBufferExtended(scan->heap, MAIN_FORKNUM, block,
+											RBM_NORMAL, strategy);
+	bool		plain;
+
+	LockBuffer(buffer, BUFFER_LOCK_SHARE);
+	plain = is_plain_page(scan, BufferGetPage(buffer));
+	if (plain)
+		memcpy(scan->copy, BufferGetPage(buffer), BLCKSZ);
+	UnlockReleaseBuffer(buffer);
+	if (plain)
+	{
+		give_left(scan);
+		give_page(scan, block);
+	}
+	else if (scan->left_count++ == 0)
+		scan->left_first = block;
+}
+
+double
+heap_scan_rows(Relation heap, Relation index, IndexInfo *info, BlockNumber first,
+			   BlockNumber nblocks, IndexBuildCallback callback, void *state)
+{
+	HeapScan	scan = {
+		.heap = heap,
+		.index = index,
+		.info = info,
+		.callback = callback,
+		.state = state,
+		.own = InvalidTransactionId,
+		.estate = CreateExecutorState(),
+		.slot = MakeSingleTupleTableSlot(RelationGetDescr(heap), &TTSOpsHeapTuple),
+		.copy = palloc(BLCKSZ)
+	};
+	BufferAccessStrategy strategy = GetAccessStrategy(BAS_BULKREAD);
+
+	scan.econtext = GetPerTupleExprContext(scan.estate);
+	scan.econtext->ecxt_scantuple = scan.slot;
+	scan.predicate = ExecPrepareQual(info->ii_Predicate, scan.estate);
+	for (BlockNumber i = 0; i < nblocks; i++)
+	{
+		CHECK_FOR_INTERRUPTS();
+		scan_block(&scan, first + i, strategy);
+	}
+	give_left(&scan);
+
+	ExecDropSingleTupleTableSlot(scan.slot);
+	FreeExecutorState(scan.estate);
+	FreeAccessStrategy(strategy);
+	pfree(scan.copy);
+	/* made in that state */
+	info->ii_ExpressionsState = NIL;
+	info->ii_PredicateState = NULL;
+	return scan.nrows;
+}

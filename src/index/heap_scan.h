@@ -1,0 +1,27 @@
+/*
+ * heap_scan.h
+ *		A table's rows for an index that is built, a page at a time.
+ *
+ * The server's own scan for index builds asks for each row what a concurrent world may
+ * have done to it.  Here nobody but this transaction writes the table, and most pages
+ * hold nothing but rows that live and have no history: those are copied under one
+ * lock and read from the copy.  Any other page is left to the server's scan.
+ */
+#ifndef PGBULK_HEAP_SCAN_H
+#define PGBULK_HEAP_SCAN_H
+
+#include "postgres.h"
+
+#include "access/tableam.h"
+#include "nodes/execnodes.h"
+
+/*
+ * Calls back for the rows of nblocks blocks from first on as
+ * table_index_build_range_scan does, by block.  The caller's transaction holds a
+ * lock that excludes writers and VACUUM.  Returns the number of living rows.
+ */
+extern double heap_scan_rows(Relation heap, Relation index, IndexInfo *info,
+							 BlockNumber first, BlockNumber nblocks,
+							 IndexBuildCallback callback, void *state);
+
+#endif							/* PGBULK_HEAP_SCAN_H */
