@@ -215,30 +215,19 @@ direct_put(Writer *base, uint32 number, RowError *err)
 	return WRITER_TAKEN;
 }
 
-/* Rows of one size, formed in their pages; 0: the next one must be put otherwise. */
+/* Rows of one size, as many as the page in hand takes, formed in their places. */
 static uint32
 put_rows_of_one_size(DirectWriter *writer, const char *data,
 					 const ScanRow *rows, const ScanField *fields, uint32 n)
 {
-	RowFormer  *former = writer->base.former;
 	PageBatch  *batch = writer->sink.batch;
-	const Size	size = form_row_size(former);
-	uint32		done = 0;
+	const Size	size = form_row_size(writer->base.former);
 	uint32		formed;
 
-	do
-	{
-		uint32		room = pages_room(batch, size);
-
-		if (room == 0)
-			break;
-		formed = form_rows_of_one_size(former, data, rows + done,
-									   Min(n - done, room), fields,
-									   pages_place_for(batch, size));
-		pages_added(batch, formed, size);
-		done += formed;
-	} while (done < n && formed > 0);
-	return done;
+	formed = form_rows_of_one_size(writer->base.former, data, rows, n, fields,
+								   pages_place_for(batch, size));
+	pages_added(batch, formed, size);
+	return formed;
 }
 
 static uint32
@@ -251,12 +240,17 @@ direct_put_rows(Writer *base, const char *data, const ScanRow *rows,
 
 	if (form_row_size(base->former) > 0)
 	{
-		uint32		done = put_rows_of_one_size(writer, data, rows + first, fields, n);
+		uint32		room = pages_room(writer->sink.batch, form_row_size(base->former));
+		uint32		done = room == 0 ? 0 :
+			put_rows_of_one_size(writer, data, rows + first, fields, Min(n, room));
 
 		if (done > 0 && writer->journal != NULL)
 			journal_rows(writer->journal, first, done);
 		if (done > 0)
 			return done;
+		/* a smaller one may still fit the page, any other begins the next */
+		if (room == 0)
+			n = 1;
 	}
 	n = form_rows(base->former, data, rows + first, Min(n, WRITER_ROWS),
 				  fields, &writer->arena, tuples);

@@ -163,20 +163,14 @@ pages_put(PageBatch *batch, HeapTuple tuple)
 	return true;
 }
 
-/*
- * How many tuples of len bytes the page in hand takes; where that is none, it
- * is a new one.  0: the batch is full.
- */
+/* How many tuples of len bytes the page in hand, if any, takes. */
 static inline uint32
-pages_room(PageBatch *batch, Size len)
+pages_room(const PageBatch *batch, Size len)
 {
 	const Size	each = sizeof(ItemIdData) + MAXALIGN(len);
 
-	if (unlikely(batch->lower + each + batch->reserve > batch->upper) &&
-		!pages_next(batch, len))
-		return 0;
 	if (batch->lower + each + batch->reserve > batch->upper)
-		return 1;
+		return 0;
 	return (batch->upper - batch->lower - batch->reserve) / each;
 }
 
