@@ -7,18 +7,32 @@
  */
 #include "postgres.h"
 
+#ifdef __linux__
+#include <sys/mman.h>
+#endif
+
 #include "index/keysort.h"
 #include "index/presort.h"
 #include "index/runs.h"
 #include "miscadmin.h"
 #include "utils/memutils.h"
 
-#define ARENA_BLOCK (1024 * 1024)
 #define STAGED_ROWS 256
+#define STAGED_BYTES (1024 * 1024)
 #define FIRST_SLOTS 4096
 
+/*
+ * Blocks of the arena, by the memory there is.  A place in the arena, in words, is a
+ * block's number and an offset in it, together 32 bits.
+ */
+#define ARENA_SHARE 32
+#define ARENA_BLOCK_LEAST (128 * 1024)
+#define ARENA_BLOCK_MOST (8 * 1024 * 1024)
+#define ARENA_OFFSET_BITS 20
+#define ARENA_MOST (UINT64CONST(16) * 1024 * 1024 * 1024)
+
 /* How far memory is fetched ahead of its use, in groups or rows. */
-#define AHEAD 8
+#define AHEAD 16
 
 /*
  * After so many rows it is seen whether grouping pays.  Keys that will come again
@@ -28,7 +42,8 @@
 #define TOO_MANY_GROUPS 0.97
 
 /* What a group will take when it is sorted, its sort string guessed. */
-#define GROUP_SORT_SIZE (2 * sizeof(SortItem) + sizeof(SortString) + 2 * sizeof(uint32) + 1)
+#define GROUP_SORT_SIZE (2 * sizeof(SortItem) + sizeof(SortString) + sizeof(Group *) + \
+						 2 * sizeof(uint32) + 1)
 #define STRING_GUESS 2			/* times the image */
 
 #if defined(__GNUC__) || defined(__clang__)
@@ -37,17 +52,24 @@
 #define fetch_ahead(address) ((void) 0)
 #endif
 
+#define HUGE_PAGE (2 * 1024 * 1024)
+
+/* Image and what else is looked at with it, side by side. */
 typedef struct Group
 {
-	const char *image;
-	uint32		size;			/* a multiple of MAXALIGN */
-	uint32		nrows;
+	uint32		number;
+	uint32		size;			/* of the image, a multiple of MAXALIGN */
+	char		image[FLEXIBLE_ARRAY_MEMBER];
 } Group;
 
 typedef struct Arena
 {
-	char	   *next;
-	Size		left;
+	char	  **blocks;
+	Size		nblocks;
+	Size		blocks_room;
+	Size		block_size;
+	Size		used;			/* of the last block */
+	Size		room;			/* in it */
 	Size		taken;
 } Arena;
 
@@ -72,14 +94,14 @@ struct Presort
 
 	/* all else: rows and the groups they belong to */
 	Arena		arena;
-	Group	   *groups;
+	Group	  **groups;
 	Size		ngroups;
 	Size		groups_room;
 	RowId	   *rows;
 	uint32	   *owners;
 	Size		nrows;
 	Size		rows_room;
-	uint64	   *slots;			/* hash << 32 | group + 1; NULL: grouping is given up */
+	uint64	   *slots;			/* hash << 32 | place; NULL: grouping is given up */
 	Size		nslots;
 
 	/* rows on their way into groups */
@@ -98,24 +120,29 @@ poll_interrupts(void)
 
 /* ---- memory ---- */
 
-static char *
-arena_take(Presort *presort, Size size)
+/*
+ * What is looked up at random costs less where a page of memory is large: else
+ * most of the time goes to finding where pages are.
+ */
+static void
+prefer_huge_pages(void *address, Size size)
 {
-	Arena	   *arena = &presort->arena;
-	char	   *result;
+#ifdef MADV_HUGEPAGE
+	uintptr_t	begin = TYPEALIGN(HUGE_PAGE, (uintptr_t) address);
+	uintptr_t	end = TYPEALIGN_DOWN(HUGE_PAGE, (uintptr_t) address + size);
 
-	size = MAXALIGN(size);
-	if (size > arena->left)
-	{
-		Size		block = Max(size, ARENA_BLOCK);
+	/* where it is refused, pages are small */
+	if (begin < end)
+		(void) madvise((void *) begin, end - begin, MADV_HUGEPAGE);
+#endif
+}
 
-		arena->next = MemoryContextAllocHuge(presort->memory, block);
-		arena->left = block;
-	}
-	result = arena->next;
-	arena->next += size;
-	arena->left -= size;
-	arena->taken += size;
+static void *
+take_memory(Presort *presort, Size size)
+{
+	void	   *result = MemoryContextAllocHuge(presort->memory, size);
+
+	prefer_huge_pages(result, size);
 	return result;
 }
 
@@ -127,8 +154,42 @@ make_room(Presort *presort, void *array, Size n, Size *room, Size size)
 		return array;
 	*room = Max(2 * *room, 1024);
 	if (array == NULL)
-		return MemoryContextAllocHuge(presort->memory, *room * size);
-	return repalloc_huge(array, *room * size);
+		return take_memory(presort, *room * size);
+	array = repalloc_huge(array, *room * size);
+	prefer_huge_pages(array, *room * size);
+	return array;
+}
+
+/* Memory for what is never given back; its place, which is never 0. */
+static char *
+arena_take(Presort *presort, Size size, uint32 *place)
+{
+	Arena	   *arena = &presort->arena;
+	char	   *result;
+
+	size = MAXALIGN(size);
+	if (size > arena->room - arena->used)
+	{
+		arena->room = Max(size + MAXIMUM_ALIGNOF, arena->block_size);
+		arena->blocks = make_room(presort, arena->blocks, arena->nblocks,
+								  &arena->blocks_room, sizeof(char *));
+		arena->blocks[arena->nblocks++] = take_memory(presort, arena->room);
+		arena->used = MAXIMUM_ALIGNOF;
+	}
+	result = arena->blocks[arena->nblocks - 1] + arena->used;
+	if (place != NULL)
+		*place = (arena->nblocks - 1) << ARENA_OFFSET_BITS |
+			arena->used / MAXIMUM_ALIGNOF;
+	arena->used += size;
+	arena->taken += size;
+	return result;
+}
+
+static inline Group *
+group_at(const Presort *presort, uint32 place)
+{
+	return (Group *) (presort->arena.blocks[place >> ARENA_OFFSET_BITS] +
+					  (Size) (place & ((1 << ARENA_OFFSET_BITS) - 1)) * MAXIMUM_ALIGNOF);
 }
 
 /* Begins a run with nothing in it. */
@@ -145,6 +206,8 @@ begin_run(Presort *presort)
 	presort->ngroups = presort->groups_room = 0;
 	presort->nrows = presort->rows_room = 0;
 	memset(&presort->arena, 0, sizeof(Arena));
+	presort->arena.block_size = Min(Max(presort->budget / ARENA_SHARE, ARENA_BLOCK_LEAST),
+									ARENA_BLOCK_MOST);
 	presort->unordered = false;
 	presort->last_row = 0;
 	presort->slots = NULL;
@@ -165,7 +228,7 @@ presort_open(Shape *shape, Size budget)
 	Presort    *presort = palloc0(sizeof(Presort));
 
 	presort->shape = shape;
-	presort->budget = budget;
+	presort->budget = Min(budget, ARENA_MOST);
 	presort->context = context;
 	presort->memory = AllocSetContextCreate(context, "presort run",
 											ALLOCSET_DEFAULT_SIZES);
@@ -195,7 +258,7 @@ static Size
 memory_needed(const Presort *presort)
 {
 	Size		rows = presort->nrows * (2 * sizeof(RowId) + sizeof(uint32));
-	Size		groups = presort->ngroups * (sizeof(Group) + GROUP_SORT_SIZE);
+	Size		groups = presort->ngroups * (sizeof(Group *) + GROUP_SORT_SIZE);
 
 	return presort->nitems * 2 * sizeof(SortItem) + presort->nnulls * sizeof(RowId) +
 		rows + groups + presort->arena.taken * (1 + STRING_GUESS) +
@@ -227,8 +290,8 @@ grow_slots(Presort *presort)
 	Size		nslots = presort->nslots * 2;
 	uint64	   *slots;
 
-	slots = MemoryContextAllocExtended(presort->memory, nslots * sizeof(uint64),
-									   MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO);
+	slots = take_memory(presort, nslots * sizeof(uint64));
+	memset(slots, 0, nslots * sizeof(uint64));
 	for (Size i = 0; i < presort->nslots; i++)
 	{
 		uint64		slot = presort->slots[i];
@@ -246,63 +309,75 @@ grow_slots(Presort *presort)
 	presort->nslots = nslots;
 }
 
-static uint32
-add_group(Presort *presort, const char *image, Size size)
+static Group *
+add_group(Presort *presort, const char *image, Size size, uint32 *place)
 {
-	Group	   *group;
-	char	   *copy = arena_take(presort, size);
+	Group	   *group = (Group *) arena_take(presort, offsetof(Group, image) + size, place);
 
 	presort->groups = make_room(presort, presort->groups, presort->ngroups,
-								&presort->groups_room, sizeof(Group));
-	group = &presort->groups[presort->ngroups];
-	memcpy(copy, image, size);
-	group->image = copy;
+								&presort->groups_room, sizeof(Group *));
+	memcpy(group->image, image, size);
 	group->size = size;
-	group->nrows = 0;
-	return presort->ngroups++;
+	group->number = presort->ngroups;
+	presort->groups[presort->ngroups++] = group;
+	return group;
 }
 
-static uint32
-find_group(Presort *presort, const char *image, Size size, uint32 hash)
+/* Whether images, which are whole words, are the same. */
+static inline bool
+has_image(const Group *group, const char *image, Size size)
+{
+	if (group->size != size)
+		return false;
+	for (Size at = 0; at < size; at += sizeof(uint64))
+		if (memcmp(group->image + at, image + at, sizeof(uint64)) != 0)
+			return false;
+	return true;
+}
+
+/* The first slot from at on that is empty or may hold the hash's group. */
+static inline Size
+probe_slots(const Presort *presort, Size at, uint32 hash)
 {
 	Size		mask = presort->nslots - 1;
-	Size		at = hash & mask;
-	uint32		number;
 
-	for (; presort->slots[at] != 0; at = (at + 1) & mask)
+	for (at &= mask; presort->slots[at] != 0; at = (at + 1) & mask)
+		if ((uint32) (presort->slots[at] >> 32) == hash)
+			break;
+	return at;
+}
+
+static Group *
+find_group(Presort *presort, const char *image, Size size, uint32 hash)
+{
+	Size		at = probe_slots(presort, hash, hash);
+	Group	   *group;
+	uint32		place;
+
+	for (; presort->slots[at] != 0; at = probe_slots(presort, at + 1, hash))
 	{
-		const Group *group;
-
-		if ((uint32) (presort->slots[at] >> 32) != hash)
-			continue;
-		number = (uint32) presort->slots[at] - 1;
-		group = &presort->groups[number];
-		if (group->size == size && memcmp(group->image, image, size) == 0)
-			return number;
+		group = group_at(presort, (uint32) presort->slots[at]);
+		if (has_image(group, image, size))
+			return group;
 	}
-	number = add_group(presort, image, size);
-	presort->slots[at] = (uint64) hash << 32 | (number + 1);
-	return number;
+	group = add_group(presort, image, size, &place);
+	presort->slots[at] = (uint64) hash << 32 | place;
+	return group;
 }
 
 /* Has the memory that find_group will look at fetched. */
 static void
 fetch_groups(const Presort *presort)
 {
-	Size		mask = presort->nslots - 1;
-	uint32		numbers[STAGED_ROWS];
-
 	for (int i = 0; i < presort->nstaged; i++)
-		fetch_ahead(&presort->slots[presort->hashes[i] & mask]);
+		fetch_ahead(&presort->slots[presort->hashes[i] & (presort->nslots - 1)]);
 	for (int i = 0; i < presort->nstaged; i++)
 	{
-		numbers[i] = (uint32) presort->slots[presort->hashes[i] & mask];
-		if (numbers[i] > 0)
-			fetch_ahead(&presort->groups[numbers[i] - 1]);
+		Size		at = probe_slots(presort, presort->hashes[i], presort->hashes[i]);
+
+		if (presort->slots[at] != 0)
+			fetch_ahead(group_at(presort, (uint32) presort->slots[at]));
 	}
-	for (int i = 0; i < presort->nstaged; i++)
-		if (numbers[i] > 0)
-			fetch_ahead(presort->groups[numbers[i] - 1].image);
 }
 
 static void
@@ -346,13 +421,12 @@ group_rows(Presort *presort)
 	{
 		const char *image = presort->stage.data + presort->offsets[i];
 		Size		size = presort->offsets[i + 1] - presort->offsets[i];
-		uint32		number = presort->slots == NULL ?
-			add_group(presort, image, size) :
+		const Group *group = presort->slots == NULL ?
+			add_group(presort, image, size, NULL) :
 			find_group(presort, image, size, presort->hashes[i]);
 
-		presort->groups[number].nrows++;
 		presort->rows[presort->nrows] = presort->staged[i];
-		presort->owners[presort->nrows++] = number;
+		presort->owners[presort->nrows++] = group->number;
 	}
 	presort->nstaged = 0;
 	resetStringInfo(&presort->stage);
@@ -372,7 +446,7 @@ stage_row(Presort *presort, RowId row, const Datum *values, const bool *isnull)
 	presort->offsets[i + 1] = presort->stage.len;
 	presort->staged[i] = row;
 	presort->nstaged++;
-	if (presort->nstaged == STAGED_ROWS || presort->stage.len > ARENA_BLOCK)
+	if (presort->nstaged == STAGED_ROWS || presort->stage.len > STAGED_BYTES)
 		group_rows(presort);
 }
 
@@ -433,7 +507,7 @@ hand_out_integers(Presort *presort, const PresortSink *sink)
 	Size		size = shape_integer_size(presort->shape);
 	char		image[SHAPE_INTEGER_IMAGE];
 
-	spare = MemoryContextAllocHuge(presort->memory, Max(n, 1) * sizeof(SortItem));
+	spare = take_memory(presort, Max(n, 1) * sizeof(SortItem));
 	keysort_integers(items, spare, n, poll_interrupts);
 	rows = (RowId *) spare;
 	for (Size begin = 0, end; begin < n; begin = end)
@@ -448,29 +522,27 @@ hand_out_integers(Presort *presort, const PresortSink *sink)
 
 /* ---- handing out groups ---- */
 
-/* Groups on their way out. */
+/* Groups on their way out, in order. */
 typedef struct Sorted
 {
-	uint32	   *order;			/* groups as they sort */
+	const Group **groups;
 	uint8	   *equal;			/* whether one's key is the same as the one's before */
 	RowId	   *rows;			/* all rows, by group */
-	uint32	   *ends;			/* of each group's rows */
+	uint32	   *begins;			/* of each group's rows, and their end */
 } Sorted;
 
 static inline bool
 is_same(const Group *a, const Group *b)
 {
-	return a->size == b->size && memcmp(a->image, b->image, a->size) == 0;
+	return has_image(a, b->image, b->size);
 }
 
 static int
 compare_groups(const void *a, const void *b, void *arg)
 {
 	Presort    *presort = arg;
-	uint32		number_a = *(const uint32 *) a;
-	uint32		number_b = *(const uint32 *) b;
-	const Group *group_a = &presort->groups[number_a];
-	const Group *group_b = &presort->groups[number_b];
+	const Group *group_a = *(const Group *const *) a;
+	const Group *group_b = *(const Group *const *) b;
 
 	if (!is_same(group_a, group_b))
 	{
@@ -479,13 +551,16 @@ compare_groups(const void *a, const void *b, void *arg)
 		if (order != 0)
 			return order;
 	}
-	return (number_a > number_b) - (number_a < number_b);
+	return (group_a->number > group_b->number) - (group_a->number < group_b->number);
 }
 
 static int
 compare_items(const void *a, const void *b, void *arg)
 {
-	return compare_groups(&keysort_string(a)->number, &keysort_string(b)->number, arg);
+	const Presort *presort = arg;
+
+	return compare_groups(&presort->groups[keysort_string(a)->number],
+						  &presort->groups[keysort_string(b)->number], arg);
 }
 
 /* The sort strings do not tell these apart. */
@@ -498,7 +573,7 @@ sort_tied(SortItem *items, size_t n, void *arg)
 
 /* Puts the groups in the order of their sort strings. */
 static void
-sort_groups(Presort *presort, uint32 *order)
+sort_groups(Presort *presort, const Group **sorted)
 {
 	Size		n = presort->ngroups;
 	SortHelp	help = {.tie = sort_tied,.poll = poll_interrupts,.arg = presort};
@@ -507,8 +582,8 @@ sort_groups(Presort *presort, uint32 *order)
 	StringInfoData string;
 
 	initStringInfo(&string);
-	items = MemoryContextAllocHuge(presort->memory, n * sizeof(SortItem));
-	spare = MemoryContextAllocHuge(presort->memory, n * sizeof(SortItem));
+	items = take_memory(presort, n * sizeof(SortItem));
+	spare = take_memory(presort, n * sizeof(SortItem));
 	for (Size i = 0; i < n; i++)
 	{
 		SortString *copy;
@@ -516,8 +591,8 @@ sort_groups(Presort *presort, uint32 *order)
 		if (i % STAGED_ROWS == 0)
 			CHECK_FOR_INTERRUPTS();
 		resetStringInfo(&string);
-		shape_string(presort->shape, presort->groups[i].image, &string);
-		copy = (SortString *) arena_take(presort, sizeof(SortString) + string.len);
+		shape_string(presort->shape, presort->groups[i]->image, &string);
+		copy = (SortString *) arena_take(presort, sizeof(SortString) + string.len, NULL);
 		copy->number = i;
 		copy->length = string.len;
 		memcpy(copy->bytes, string.data, string.len);
@@ -525,7 +600,10 @@ sort_groups(Presort *presort, uint32 *order)
 	}
 	keysort_strings(items, spare, n, &help);
 	for (Size i = 0; i < n; i++)
-		order[i] = keysort_string(&items[i])->number;
+	{
+		fetch_ahead(keysort_string(&items[Min(i + AHEAD, n - 1)]));
+		sorted[i] = presort->groups[keysort_string(&items[i])->number];
+	}
 	pfree(items);
 	pfree(spare);
 	pfree(string.data);
@@ -533,28 +611,25 @@ sort_groups(Presort *presort, uint32 *order)
 
 /* Has the memory of the groups to come fetched. */
 static inline void
-fetch_group(const Presort *presort, const uint32 *order, Size i)
+fetch_group(const Presort *presort, const Group **sorted, Size i)
 {
-	Size		last = presort->ngroups - 1;
-
-	fetch_ahead(&presort->groups[order[Min(i + 2 * AHEAD, last)]]);
-	fetch_ahead(presort->groups[order[Min(i + AHEAD, last)]].image);
+	fetch_ahead(sorted[Min(i + AHEAD, presort->ngroups - 1)]);
 }
 
 /* Notes which groups are equal; false: they are not in order. */
 static bool
-verify_order(Presort *presort, const uint32 *order, uint8 *equal)
+verify_order(Presort *presort, const Group **sorted, uint8 *equal)
 {
 	const char *before = NULL;
 
 	for (Size i = 0; i < presort->ngroups; i++)
 	{
-		const char *image = presort->groups[order[i]].image;
+		const char *image = sorted[i]->image;
 		int			compared = -1;
 
 		if (i % STAGED_ROWS == 0)
 			CHECK_FOR_INTERRUPTS();
-		fetch_group(presort, order, i);
+		fetch_group(presort, sorted, i);
 		if (before != NULL)
 			compared = shape_compare(presort->shape, before, image);
 		if (compared > 0)
@@ -567,31 +642,34 @@ verify_order(Presort *presort, const uint32 *order, uint8 *equal)
 
 /* Lays the rows of each group side by side, groups in order. */
 static void
-scatter_rows(const Presort *presort, Sorted *sorted)
+scatter_rows(Presort *presort, Sorted *sorted)
 {
 	Size		last = presort->nrows - 1;
-	uint32		place = 0;
+	uint32	   *places = take_memory(presort, presort->ngroups * sizeof(uint32));
+	uint32		begin = 0;
 
+	/* how many each has, then where they go */
+	memset(places, 0, presort->ngroups * sizeof(uint32));
+	for (Size i = 0; i < presort->nrows; i++)
+		places[presort->owners[i]]++;
 	for (Size i = 0; i < presort->ngroups; i++)
 	{
-		uint32		number = sorted->order[i];
+		uint32		number = sorted->groups[i]->number;
+		uint32		nrows = places[number];
 
-		sorted->ends[number] = place;
-		place += presort->groups[number].nrows;
+		fetch_group(presort, sorted->groups, i);
+		sorted->begins[i] = places[number] = begin;
+		begin += nrows;
 	}
+	sorted->begins[presort->ngroups] = begin;
+
 	for (Size i = 0; i < presort->nrows; i++)
 	{
-		fetch_ahead(&sorted->ends[presort->owners[Min(i + 2 * AHEAD, last)]]);
-		fetch_ahead(&sorted->rows[sorted->ends[presort->owners[Min(i + AHEAD, last)]]]);
-		sorted->rows[sorted->ends[presort->owners[i]]++] = presort->rows[i];
+		fetch_ahead(&places[presort->owners[Min(i + 2 * AHEAD, last)]]);
+		fetch_ahead(&sorted->rows[places[presort->owners[Min(i + AHEAD, last)]]]);
+		sorted->rows[places[presort->owners[i]]++] = presort->rows[i];
 	}
-}
-
-/* Rows of a group, in order; their number is the group's. */
-static inline RowId *
-find_rows(const Presort *presort, const Sorted *sorted, uint32 number)
-{
-	return sorted->rows + sorted->ends[number] - presort->groups[number].nrows;
+	pfree(places);
 }
 
 /* Hands out what is equal to the key before. */
@@ -612,27 +690,16 @@ static bool
 hand_out_in_turn(Presort *presort, const Sorted *sorted, Size begin, Size end,
 				 const PresortSink *sink)
 {
-	RowId		last = 0;
+	const uint32 *begins = sorted->begins;
 
 	if (presort->unordered)
 		return false;
-	for (Size i = begin; i < end; i++)
-	{
-		uint32		number = sorted->order[i];
-
-		if (find_rows(presort, sorted, number)[0] < last)
+	for (Size i = begin + 1; i < end; i++)
+		if (sorted->rows[begins[i]] < sorted->rows[begins[i] - 1])
 			return false;
-		last = sorted->rows[sorted->ends[number] - 1];
-	}
 	for (Size i = begin; i < end; i++)
-	{
-		uint32		number = sorted->order[i];
-
-		hand_out_equal(&presort->groups[number],
-					   i > begin ? &presort->groups[sorted->order[i - 1]] : NULL,
-					   find_rows(presort, sorted, number),
-					   presort->groups[number].nrows, sink);
-	}
+		hand_out_equal(sorted->groups[i], i > begin ? sorted->groups[i - 1] : NULL,
+					   sorted->rows + begins[i], begins[i + 1] - begins[i], sink);
 	return true;
 }
 
@@ -643,30 +710,24 @@ hand_out_equals(Presort *presort, const Sorted *sorted, Size begin, Size end,
 {
 	SortItem   *items;
 	SortItem   *spare;
-	Size		n = 0;
+	Size		n = sorted->begins[end] - sorted->begins[begin];
 	const Group *last = NULL;
 
 	if (hand_out_in_turn(presort, sorted, begin, end, sink))
 		return;
-	for (Size i = begin; i < end; i++)
-		n += presort->groups[sorted->order[i]].nrows;
-	items = MemoryContextAllocHuge(presort->memory, n * sizeof(SortItem));
-	spare = MemoryContextAllocHuge(presort->memory, n * sizeof(SortItem));
+	items = take_memory(presort, n * sizeof(SortItem));
+	spare = take_memory(presort, n * sizeof(SortItem));
 	n = 0;
 	for (Size i = begin; i < end; i++)
-	{
-		uint32		number = sorted->order[i];
-
-		for (uint32 row = presort->groups[number].nrows; row > 0; row--)
+		for (uint32 row = sorted->begins[i]; row < sorted->begins[i + 1]; row++)
 		{
-			items[n].key = sorted->rows[sorted->ends[number] - row];
-			items[n++].value = number;
+			items[n].key = sorted->rows[row];
+			items[n++].value = i;
 		}
-	}
 	keysort_integers(items, spare, n, poll_interrupts);
 	for (Size i = 0; i < n; i++)
 	{
-		const Group *group = &presort->groups[items[i].value];
+		const Group *group = sorted->groups[items[i].value];
 
 		hand_out_equal(group, last, &items[i].key, 1, sink);
 		last = group;
@@ -687,24 +748,24 @@ hand_out_groups(Presort *presort, const PresortSink *sink)
 		pfree(presort->slots);
 	presort->slots = NULL;
 
-	sorted.order = MemoryContextAllocHuge(presort->memory, n * sizeof(uint32));
-	sorted.equal = MemoryContextAllocHuge(presort->memory, n);
-	sort_groups(presort, sorted.order);
-	if (!verify_order(presort, sorted.order, sorted.equal))
+	sorted.groups = take_memory(presort, n * sizeof(Group *));
+	sorted.equal = take_memory(presort, n);
+	sort_groups(presort, sorted.groups);
+	if (!verify_order(presort, sorted.groups, sorted.equal))
 	{
-		qsort_arg(sorted.order, n, sizeof(uint32), compare_groups, presort);
-		if (!verify_order(presort, sorted.order, sorted.equal))
+		qsort_arg(sorted.groups, n, sizeof(Group *), compare_groups, presort);
+		if (!verify_order(presort, sorted.groups, sorted.equal))
 			elog(ERROR, "keys of an index do not compare consistently");
 	}
-	sorted.rows = MemoryContextAllocHuge(presort->memory, presort->nrows * sizeof(RowId));
-	sorted.ends = MemoryContextAllocHuge(presort->memory, n * sizeof(uint32));
+	sorted.rows = take_memory(presort, presort->nrows * sizeof(RowId));
+	sorted.begins = take_memory(presort, (n + 1) * sizeof(uint32));
 	scatter_rows(presort, &sorted);
 
 	for (Size begin = 0, end; begin < n; begin = end)
 	{
-		const Group *group = &presort->groups[sorted.order[begin]];
+		const Group *group = sorted.groups[begin];
 
-		fetch_group(presort, sorted.order, begin);
+		fetch_group(presort, sorted.groups, begin);
 		for (end = begin + 1; end < n && sorted.equal[end];)
 			end++;
 		if (end - begin > 1)
@@ -713,8 +774,8 @@ hand_out_groups(Presort *presort, const PresortSink *sink)
 			continue;
 		}
 		sink->key(sink->arg, group->image, group->size, false);
-		hand_out_rows(presort, find_rows(presort, &sorted, sorted.order[begin]),
-					  group->nrows, sink);
+		hand_out_rows(presort, sorted.rows + sorted.begins[begin],
+					  sorted.begins[end] - sorted.begins[begin], sink);
 	}
 }
 
