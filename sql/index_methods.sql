@@ -1,12 +1,12 @@
 --
--- How indexes of a table with rows get the entries of more: inserted or rebuilt.
+-- How indexes of a table with rows get the entries of more: inserted, merged or rebuilt.
 --
 CREATE EXTENSION IF NOT EXISTS amcheck;
 SET client_min_messages = warning;
 
 COPY (SELECT i, nullif(i % 97, 5), CASE WHEN i % 11 > 0 THEN chr(65 + i % 40) || repeat(chr(97 + i % 26), i % 30) END,
 	(i % 50)::numeric / CASE WHEN i % 2 = 0 THEN 1 ELSE 1.00 END, '2024-01-01'::date - i % 1000, md5((i % 5000)::text)::uuid, i % 3 = 0
-	FROM generate_series(1, 12000) i ORDER BY i % 4, i) TO '/proc/self/cwd/pgbulk_methods_in' WITH (FORMAT csv);
+	FROM generate_series(1, 6000) i ORDER BY i % 4, i) TO '/proc/self/cwd/pgbulk_methods_in' WITH (FORMAT csv);
 CREATE TABLE methods_t (a int, b int, c text, d numeric, e date, f uuid, g bool) WITH (autovacuum_enabled = off);
 
 -- one index after the other: rows, some of which go or change; more rows by a load; is the index sound, and as large as REINDEX makes it
@@ -14,14 +14,14 @@ CREATE FUNCTION pg_temp.try(definition text, method text, small bool) RETURNS TA
 DECLARE
 	index regclass;
 	size bigint;
-	options jsonb := jsonb_build_object('limit', 9000, 'writer', 'direct');
-	rest jsonb := jsonb_build_object('skip', 9000, 'writer', 'direct', 'indexes', method);
+	options jsonb := jsonb_build_object('limit', 4500, 'writer', 'direct');
+	rest jsonb := jsonb_build_object('skip', 4500, 'writer', 'direct', 'indexes', method);
 	columns text;
 	missing bigint;
 BEGIN
 	IF NOT small THEN
-		rest := jsonb_build_object('skip', 1000, 'writer', 'direct', 'indexes', method);
-		options := jsonb_build_object('limit', 1000, 'writer', 'direct');
+		rest := jsonb_build_object('skip', 500, 'writer', 'direct', 'indexes', method);
+		options := jsonb_build_object('limit', 500, 'writer', 'direct');
 	END IF;
 	TRUNCATE methods_t;
 	EXECUTE format('CREATE %s', format(definition, 'methods_i ON methods_t'));
@@ -54,7 +54,7 @@ INSERT INTO methods_d (definition) SELECT unnest(ARRAY[
 	'INDEX %s ((c::varchar))', 'INDEX %s ((c::bpchar))', 'INDEX %s ((c::name))', 'INDEX %s ((decode(md5(c), ''hex'')))', 'INDEX %s ((a::float8))', 'INDEX %s ((array[b, a]))',
 	'INDEX %s (((''"'' || md5(c) || ''"'')::jsonb))', 'INDEX %s ((make_interval(hours => b)))', 'INDEX %s (repeat(c, 100))']);
 SELECT loaded, how, as_reindex, count(*), CASE WHEN as_reindex <> 'fine' THEN min(definition) END AS first
-	FROM methods_d, unnest(ARRAY['insert']) method, unnest(ARRAY[true, false]) small, LATERAL pg_temp.try(definition, method, small) GROUP BY 1, 2, 3 ORDER BY 1, 2, 3;
+	FROM methods_d, unnest(ARRAY['insert', 'merge']) method, unnest(ARRAY[true, false]) small, LATERAL pg_temp.try(definition, method, small) GROUP BY 1, 2, 3 ORDER BY 1, 2, 3;
 
 -- what is not a btree
 CREATE TABLE methods_o (a int, b int, c text, d numeric, e date, f uuid, g bool);
@@ -63,9 +63,9 @@ CREATE INDEX methods_o_brin ON methods_o USING brin (a);
 CREATE INDEX methods_o_gin ON methods_o USING gin ((array[b]));
 CREATE INDEX methods_o_gist ON methods_o USING gist (point(a, b));
 CREATE INDEX methods_o_spgist ON methods_o USING spgist (c);
-SELECT rows_loaded, writer FROM bulk_load('methods_o', '/proc/self/cwd/pgbulk_methods_in', '{"limit": 8000}');
+SELECT rows_loaded, writer FROM bulk_load('methods_o', '/proc/self/cwd/pgbulk_methods_in', '{"limit": 4000}');
 SELECT rows_loaded, writer, jsonb_path_query_array(details, '$.indexes[*].method') AS methods
-	FROM bulk_load('methods_o', '/proc/self/cwd/pgbulk_methods_in', '{"skip": 8000, "writer": "direct", "indexes": "insert", "workers": 3}');
+	FROM bulk_load('methods_o', '/proc/self/cwd/pgbulk_methods_in', '{"skip": 4000, "writer": "direct", "indexes": "insert", "workers": 3}');
 CREATE FUNCTION pg_temp.same(query text) RETURNS bool LANGUAGE plpgsql AS $$
 DECLARE
 	scanned text;
@@ -84,6 +84,8 @@ END
 $$;
 SELECT query, pg_temp.same('SELECT count(*) FROM methods_o WHERE ' || query) FROM unnest(ARRAY[
 	'c = ''Mmmmmmmmmmmmm''', 'a BETWEEN 100 AND 7000', 'array[b] @> array[7]', 'point(a, b) <@ box(point(0, 0), point(9000, 20))', 'c ^@ ''Gg''']) query;
+
+SELECT bulk_load('methods_o', '/proc/self/cwd/pgbulk_methods_in', '{"indexes": "merge"}');
 
 -- duplicates: of rows that are there, of rows that are gone, among the new ones
 CREATE TABLE methods_u (a int, b text);
@@ -105,20 +107,27 @@ EXCEPTION WHEN unique_violation THEN
 	RETURN SQLERRM || '; ' || detail;
 END
 $$;
-SELECT method, pg_temp.load(method, 'pgbulk_methods_u'), pg_temp.load(method, 'pgbulk_methods_twice') FROM unnest(ARRAY['insert', 'rebuild']) method;
+SELECT method, pg_temp.load(method, 'pgbulk_methods_u'), pg_temp.load(method, 'pgbulk_methods_twice') FROM unnest(ARRAY['insert', 'merge', 'rebuild']) method;
 SELECT bt_index_parent_check('methods_u_i', true, true);
 BEGIN;
 DELETE FROM methods_u WHERE a = 400;
+SAVEPOINT s;
 SELECT pg_temp.load('insert', 'pgbulk_methods_u');
+SELECT bt_index_parent_check('methods_u_i', true, true);
+ROLLBACK TO s;
+SELECT pg_temp.load('merge', 'pgbulk_methods_u');
 SELECT bt_index_parent_check('methods_u_i', true, true);
 ROLLBACK;
 BEGIN;
 UPDATE methods_u SET b = 'was x' WHERE a = 400;
+SAVEPOINT s;
 SELECT pg_temp.load('insert', 'pgbulk_methods_u');
+ROLLBACK TO s;
+SELECT pg_temp.load('merge', 'pgbulk_methods_u');
 ROLLBACK;
 DROP INDEX methods_u_i;
 CREATE UNIQUE INDEX methods_u_i ON methods_u (a, b) NULLS NOT DISTINCT;
-SELECT method, pg_temp.load(method, 'pgbulk_methods_twice') FROM unnest(ARRAY['insert', 'rebuild']) method;
+SELECT method, pg_temp.load(method, 'pgbulk_methods_twice') FROM unnest(ARRAY['insert', 'merge', 'rebuild']) method;
 
 -- exclusion constraints: only new rows are compared with all
 CREATE TABLE methods_x (a int, b int, EXCLUDE USING btree (a WITH =) WHERE (b > 0));
@@ -132,7 +141,10 @@ SELECT bt_index_parent_check('methods_x_a_excl', true, true);
 SELECT writer, details #>> '{indexes,0,method}' AS method, details #>> '{indexes,0,reason}' AS reason
 	FROM bulk_load('methods_u', '/proc/self/cwd/pgbulk_methods_u', '{"limit": 1, "indexes": "insert"}');
 SELECT writer, details #>> '{indexes,0,method}' AS method, details #>> '{indexes,0,reason}' AS reason
-	FROM bulk_load('methods_u', '/proc/self/cwd/pgbulk_methods_u', '{"skip": 3, "indexes": "insert", "writer": "buffered"}');
+	FROM bulk_load('methods_u', '/proc/self/cwd/pgbulk_methods_u', '{"skip": 3, "indexes": "merge"}');
+SELECT bulk_load('methods_u', '/proc/self/cwd/pgbulk_methods_u', '{"indexes": "merge", "writer": "buffered"}');
+SELECT writer, details #>> '{indexes,0,method}' AS method, details #>> '{indexes,0,reason}' AS reason
+	FROM bulk_load('methods_u', '/proc/self/cwd/pgbulk_methods_u', '{"skip": 3, "limit": 0, "indexes": "insert", "writer": "buffered"}');
 
 DROP TABLE methods_t, methods_d, methods_o, methods_u, methods_x;
 DROP EXTENSION amcheck;

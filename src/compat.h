@@ -326,6 +326,7 @@ compat_push_jsonb(CompatJsonb *state, JsonbIteratorToken token,
 
 #if PG_VERSION_NUM < 160000
 #define rd_locator rd_node
+#define RelFileLocator RelFileNode
 #define RelationSetNewRelfilenumber RelationSetNewRelfilenode
 #endif
 

@@ -530,6 +530,8 @@ static Writer *
 open_writer(Load *load)
 {
 	const BulkOptions *options = load->options;
+	bool		by_indexes = options->indexes == BULK_INDEXES_MERGE ||
+		options->indexes == BULK_INDEXES_REBUILD;
 	const char *refusal = NULL;
 
 	if (options->writer != BULK_WRITER_BUFFERED)
@@ -554,13 +556,13 @@ open_writer(Load *load)
 	if (refusal != NULL)
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-				 options->indexes != BULK_INDEXES_AUTO ?
-				 errmsg("the indexes of \"%s\" cannot be rebuilt",
-						target_name(load->target)) :
+				 by_indexes ?
+				 errmsg("the indexes of \"%s\" cannot be %s", target_name(load->target),
+						options->indexes == BULK_INDEXES_MERGE ? "merged" : "rebuilt") :
 				 errmsg("writer \"direct\" cannot load into \"%s\"",
 						target_name(load->target)),
 				 errdetail("The reason is that %s.", refusal),
-				 options->indexes != BULK_INDEXES_AUTO ?
+				 by_indexes ?
 				 errhint("Leave option \"indexes\" to \"auto\".") :
 				 errhint("Use writer \"buffered\", or leave the choice to \"auto\".")));
 	return direct_open(load->target, options, &load->guard, load->checks);

@@ -73,7 +73,7 @@ static const char *const writer_names[] = {
 static const char *const workers_names[] = {"auto", NULL};
 static const char *const indexes_names[] = {
 	[BULK_INDEXES_AUTO] = "auto", [BULK_INDEXES_INSERT] = "insert",
-	[BULK_INDEXES_REBUILD] = "rebuild", NULL
+	[BULK_INDEXES_MERGE] = "merge", [BULK_INDEXES_REBUILD] = "rebuild", NULL
 };
 
 /* What is not here is zero; the rest depends on the format, see set_dialect. */

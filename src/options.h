@@ -66,6 +66,7 @@ typedef enum BulkIndexes
 {
 	BULK_INDEXES_AUTO,
 	BULK_INDEXES_INSERT,
+	BULK_INDEXES_MERGE,
 	BULK_INDEXES_REBUILD
 } BulkIndexes;
 

@@ -13,9 +13,7 @@
 #include "index/bulk.h"
 #include "miscadmin.h"
 
-/* A posting list may have a tenth of a page, as the server has it. */
-#define POSTING_MOST (MAXALIGN_DOWN(BLCKSZ * 10 / 100) - sizeof(ItemIdData))
-#define POSTING_ROWS (POSTING_MOST / sizeof(ItemPointerData))
+#define POSTING_ROWS (BTREE_POSTING_MOST / sizeof(ItemPointerData))
 
 typedef struct Level
 {
@@ -259,6 +257,14 @@ flush_rows(Btree *btree)
 	btree->nwaiting = 0;
 }
 
+static inline void
+begin_rows(Btree *btree, uint32 n)
+{
+	if (btree->leaves == NULL)
+		btree->leaves = begin_level(btree, 0);
+	btree->nrows += n;
+}
+
 Btree *
 btree_open(Relation heap, Relation index)
 {
@@ -287,14 +293,21 @@ btree_key(Btree *btree, IndexTuple key)
 	btree->key = key;
 }
 
+/* Takes a row of the key in hand, whose posting list may have so many. */
+static inline void
+wait_row(Btree *btree, const ItemPointerData *tid)
+{
+	if (btree->nwaiting > 0 &&
+		MAXALIGN(IndexTupleSize(btree->key) +
+				 (btree->nwaiting + 1) * sizeof(ItemPointerData)) > BTREE_POSTING_MOST)
+		flush_rows(btree);
+	btree->waiting[btree->nwaiting++] = *tid;
+}
+
 void
 btree_rows(Btree *btree, const RowId *rows, uint32 n)
 {
-	Size		size = IndexTupleSize(btree->key);
-
-	if (btree->leaves == NULL)
-		btree->leaves = begin_level(btree, 0);
-	btree->nrows += n;
+	begin_rows(btree, n);
 	if (!btree->deduplicate)
 	{
 		for (uint32 i = 0; i < n; i++)
@@ -306,11 +319,44 @@ btree_rows(Btree *btree, const RowId *rows, uint32 n)
 	}
 	for (uint32 i = 0; i < n; i++)
 	{
-		if (btree->nwaiting > 0 &&
-			MAXALIGN(size + (btree->nwaiting + 1) * sizeof(ItemPointerData)) > POSTING_MOST)
-			flush_rows(btree);
-		row_tid(rows[i], &btree->waiting[btree->nwaiting++]);
+		ItemPointerData tid;
+
+		row_tid(rows[i], &tid);
+		wait_row(btree, &tid);
 	}
+}
+
+void
+btree_tids(Btree *btree, const ItemPointerData *tids, int n)
+{
+	begin_rows(btree, n);
+	for (int i = 0; i < n; i++)
+	{
+		if (btree->deduplicate)
+			wait_row(btree, &tids[i]);
+		else
+		{
+			btree->key->t_tid = tids[i];
+			add_item(btree, btree->leaves, btree->key, 0);
+		}
+	}
+}
+
+void
+btree_item(Btree *btree, IndexTuple item, int n)
+{
+	Size		posting = 0;
+
+	if (BTreeTupleIsPosting(item))
+		posting = IndexTupleSize(item) - BTreeTupleGetPostingOffset(item);
+	begin_rows(btree, n);
+	add_item(btree, btree->leaves, item, posting);
+}
+
+bool
+btree_deduplicates(const Btree *btree)
+{
+	return btree->deduplicate;
 }
 
 double

@@ -21,6 +21,9 @@
 
 typedef struct Btree Btree;
 
+/* A posting list may have a tenth of a page, as the server has it; the tuple's size. */
+#define BTREE_POSTING_MOST (MAXALIGN_DOWN(BLCKSZ * 10 / 100) - sizeof(ItemIdData))
+
 /* Memory: the current context. */
 extern Btree *btree_open(Relation heap, Relation index);
 
@@ -35,6 +38,18 @@ extern void btree_end_key(Btree *btree);
  * the index.
  */
 extern void btree_rows(Btree *btree, const RowId *rows, uint32 n);
+
+/* The same for rows that are all alive, or of whom that is not asked. */
+extern void btree_tids(Btree *btree, const ItemPointerData *tids, int n);
+
+/*
+ * Instead of a key and its rows: an entry of n rows, as another btree has it.  No key is in hand, and
+ * no other entry has the same one, unless btree_deduplicates is false.
+ */
+extern void btree_item(Btree *btree, IndexTuple item, int n);
+
+/* Whether rows with the same key share entries. */
+extern bool btree_deduplicates(const Btree *btree);
 
 /* Returns the number of rows. */
 extern double btree_close(Btree *btree);

@@ -15,6 +15,7 @@
 #include "index/build.h"
 #include "index/heap_scan.h"
 #include "index/insert.h"
+#include "index/merge.h"
 #include "index/presort.h"
 #include "miscadmin.h"
 #include "storage/smgr.h"
@@ -28,6 +29,7 @@ typedef struct BtreeBuild
 	Shape	   *shape;
 	Presort    *presort;
 	Btree	   *btree;
+	Merge	   *merge;			/* NULL: there are no old entries */
 	bool		unique;
 	bool		nulls_not_distinct;
 
@@ -79,6 +81,9 @@ take_key(void *arg, const char *image, Size size, bool equal)
 	}
 	/* before its tuple goes */
 	btree_end_key(build->btree);
+	if (build->merge != NULL && !equal &&
+		merge_key(build->merge, image, build->judged ? &build->taken : NULL))
+		return;
 	btree_key(build->btree, shape_tuple(build->shape, image));
 }
 
@@ -100,7 +105,8 @@ take_rows(void *arg, const RowId *rows, uint32 n)
 }
 
 static BuildResult
-build_btree(Relation heap, Relation index, IndexInfo *info, Size memory)
+build_btree(Relation heap, Relation index, IndexInfo *info,
+			const BuildTask *task, Size memory)
 {
 	BtreeBuild	build = {
 		.heap = heap,
@@ -110,13 +116,23 @@ build_btree(Relation heap, Relation index, IndexInfo *info, Size memory)
 		.nulls_not_distinct = info->ii_NullsNotDistinct
 	};
 	PresortSink sink = {.key = take_key,.rows = take_rows,.arg = &build};
+	BlockNumber first = task->method == INDEX_MERGE ? task->first_block : 0;
 	BuildResult result;
 
 	build.presort = presort_open(build.shape, memory);
-	result.heap_rows = heap_scan_rows(heap, index, info, 0,
-									  RelationGetNumberOfBlocks(heap), put_row, &build);
+	result.heap_rows = heap_scan_rows(heap, index, info, first,
+									  RelationGetNumberOfBlocks(heap) - first,
+									  put_row, &build);
 	build.btree = btree_open(heap, index);
+	if (task->method == INDEX_MERGE)
+		build.merge = merge_open(heap, index, build.shape, build.btree, task->old,
+								 first);
 	presort_finish(build.presort, &sink);
+	if (build.merge != NULL)
+	{
+		btree_end_key(build.btree);
+		merge_close(build.merge);
+	}
 	result.index_rows = btree_close(build.btree);
 	result.runs = presort_runs(build.presort);
 	presort_close(build.presort);
@@ -214,7 +230,7 @@ build_index(Relation heap, Relation index, const BuildTask *task, Size memory)
 	if (task->method == INDEX_INSERT)
 		result = insert_index(heap, index, info, task->first_block, memory);
 	else if (index->rd_rel->relam == BTREE_AM_OID)
-		result = build_btree(heap, index, info, memory);
+		result = build_btree(heap, index, info, task, memory);
 	else
 		result = build_other(heap, index, info, memory);
 	MemoryContextSwitchTo(old);

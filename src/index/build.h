@@ -7,6 +7,7 @@
 
 #include "postgres.h"
 
+#include "compat.h"
 #include "index/plan.h"
 #include "storage/block.h"
 #include "utils/rel.h"
@@ -16,6 +17,7 @@ typedef struct BuildTask
 {
 	IndexMethod method;
 	BlockNumber first_block;	/* of the load's rows; nobody else's come behind it */
+	RelFileLocator old;			/* file of the entries to merge with */
 } BuildTask;
 
 /* What came of it, for pg_class and the result. */
@@ -29,6 +31,7 @@ typedef struct BuildResult
 /*
  * INDEX_REBUILD: fills an index whose storage is new and empty with all rows of its table, in
  * memory bytes: btrees from presorted keys, others by the access method's own build.
+ * INDEX_MERGE, btrees alone: the same with the entries of its old file and the rows of the load (merge.h).
  * INDEX_INSERT: inserts the rows of the load (insert.h).
  * Runs in a parallel worker, too, but for what build_complete does.
  *

@@ -24,11 +24,12 @@
  * until that commits.  The lock keeps ALTER INDEX away; readers do not mind.
  */
 static void
-begin_rebuild(Oid relid)
+begin_file(IndexPlan *plan)
 {
-	Relation	index = index_open(relid, ShareUpdateExclusiveLock);
+	Relation	index = index_open(plan->relid, ShareUpdateExclusiveLock);
 
 	CheckTableNotInUse(index, "bulk_load");
+	plan->old = index->rd_locator;
 	RelationSetNewRelfilenumber(index, index->rd_rel->relpersistence);
 	index_close(index, NoLock);
 }
@@ -120,6 +121,7 @@ make_tasks(List *order)
 
 		indexes[i].relid = plan->relid;
 		indexes[i].task.method = plan->method;
+		indexes[i].task.old = plan->old;
 		indexes[i++].task.first_block = plan->heap_blocks;
 	}
 	return indexes;
@@ -145,7 +147,7 @@ index_run(Relation heap, List *plans, int64 rows, int workers)
 	/* in the order of their OIDs, as everyone locks them */
 	foreach(lc, plans)
 		if (((IndexPlan *) lfirst(lc))->method != INDEX_INSERT)
-			begin_rebuild(((IndexPlan *) lfirst(lc))->relid);
+			begin_file(lfirst(lc));
 
 	order = list_copy(plans);
 	list_sort(order, compare_plans);

@@ -5,6 +5,7 @@
 #include "postgres.h"
 
 #include "access/genam.h"
+#include "access/nbtree.h"
 #include "catalog/pg_am_d.h"
 #include "index/plan.h"
 #include "storage/bufmgr.h"
@@ -12,8 +13,22 @@
 #include "utils/relcache.h"
 #include "workers.h"
 
+/* Why the entries of an index cannot be read in order; the name follows. */
 static const char *
-find_fault(Relation index)
+find_merge_fault(Relation index)
+{
+	bool		heapkeyspace;
+	bool		allequalimage;
+
+	if (index->rd_rel->relam != BTREE_AM_OID)
+		return "has an index that is not a btree";
+	/* rows of equal keys are not in order */
+	_bt_metaversion(index, &heapkeyspace, &allequalimage);
+	return heapkeyspace ? NULL : "has an index of an old format";
+}
+
+static const char *
+find_fault(Relation index, const BulkOptions *options)
 {
 	const char *name = RelationGetRelationName(index);
 	Form_pg_index form = index->rd_index;
@@ -26,11 +41,13 @@ find_fault(Relation index)
 	/* open once, by the caller: scans of this session would lose their file */
 	if (index->rd_refcnt > 1)
 		return psprintf("has an index that this session is using, \"%s\"", name);
+	if (options->indexes == BULK_INDEXES_MERGE && find_merge_fault(index) != NULL)
+		return psprintf("%s, \"%s\"", find_merge_fault(index), name);
 	return NULL;
 }
 
 const char *
-plan_fault(Relation rel)
+plan_fault(Relation rel, const BulkOptions *options)
 {
 	const char *fault = NULL;
 	ListCell   *lc;
@@ -39,7 +56,7 @@ plan_fault(Relation rel)
 	{
 		Relation	index = index_open(lfirst_oid(lc), RowExclusiveLock);
 
-		fault = find_fault(index);
+		fault = find_fault(index, options);
 		index_close(index, NoLock);
 		if (fault != NULL)
 			break;
@@ -53,7 +70,7 @@ plan_choose(IndexPlan *plan)
 	if (plan->wanted != BULK_INDEXES_AUTO)
 	{
 		plan->method = plan->wanted == BULK_INDEXES_INSERT ? INDEX_INSERT :
-			INDEX_REBUILD;
+			plan->wanted == BULK_INDEXES_MERGE ? INDEX_MERGE : INDEX_REBUILD;
 		plan->reason = "option \"indexes\"";
 		return;
 	}
@@ -124,6 +141,8 @@ plan_method_name(IndexMethod method)
 	{
 		case INDEX_INSERT:
 			return "insert";
+		case INDEX_MERGE:
+			return "merge";
 		case INDEX_REBUILD:
 			return "rebuild";
 	}

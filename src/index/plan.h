@@ -7,6 +7,7 @@
 
 #include "postgres.h"
 
+#include "compat.h"
 #include "nodes/pg_list.h"
 #include "options.h"
 #include "utils/rel.h"
@@ -14,6 +15,7 @@
 typedef enum IndexMethod
 {
 	INDEX_INSERT,				/* row by row */
+	INDEX_MERGE,				/* with the entries that are there, after the rows */
 	INDEX_REBUILD				/* anew, after the rows */
 } IndexMethod;
 
@@ -26,6 +28,7 @@ typedef struct IndexPlan
 	bool		after;			/* all rows come first */
 	IndexMethod method;
 	const char *reason;
+	RelFileLocator old;			/* its file before the load, where it gets a new one */
 	bool		shareable;		/* may be built beside others, in a worker */
 	double		weight;			/* a guess at the work, to begin with the most */
 
@@ -35,10 +38,10 @@ typedef struct IndexPlan
 } IndexPlan;
 
 /*
- * What an index of the table has that it cannot be built anew ("has an
- * index that is not valid"), or NULL.
+ * What an index of the table has that it cannot get its entries after the rows, or not by the
+ * method that options ask for ("has an index that is not valid"), or NULL.
  */
-extern const char *plan_fault(Relation rel);
+extern const char *plan_fault(Relation rel, const BulkOptions *options);
 
 /*
  * A plan for each index of a plain table, by OID; direct: the writer

@@ -81,7 +81,7 @@ direct_refusal(Relation rel, const BulkOptions *options)
 	{
 		fault = direct_table_fault(rel, options);
 		if (fault == NULL)
-			fault = plan_fault(rel);
+			fault = plan_fault(rel, options);
 	}
 	return fault == NULL ? NULL : psprintf("it %s", fault);
 }

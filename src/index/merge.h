@@ -1,0 +1,43 @@
+/*
+ * merge.h
+ *		The entries that a btree has, brought among new keys.
+ *
+ * New keys come in order (presort.h); before each, what the old file (leaves.h) has up to it goes
+ * into the new pages (btree.h).  Old entries are copied as they are, but for posting
+ * lists that REINDEX would have laid out otherwise.  Of equal keys the old rows come first, as the new
+ * ones are behind them in the table.
+ *
+ * Price: a key is looked for from where the one before was found, in steps that grow, so the
+ * comparisons are a few for each new key, and one for each old page.
+ */
+#ifndef PGBULK_MERGE_H
+#define PGBULK_MERGE_H
+
+#include "postgres.h"
+
+#include "index/btree.h"
+#include "index/leaves.h"
+#include "index/shape.h"
+
+typedef struct Merge Merge;
+
+/* The old rows are all before block first_block of the table.  Memory: the current context. */
+extern Merge *merge_open(Relation heap, Relation index, Shape *shape,
+						 Btree *btree, RelFileLocator file,
+						 BlockNumber first_block);
+
+/*
+ * The next new key: puts the old entries up to it and equal to it.  The key before is ended
+ * (btree_end_key).  True: the key is in hand already, with old rows, and its
+ * rows may follow.
+ *
+ * alive: NULL, or becomes true where an old entry with this key has a row that is not dead.
+ *
+ * Errors: XX002 where the old entries are not in order.
+ */
+extern bool merge_key(Merge *merge, const char *image, bool *alive);
+
+/* Puts what is left, and lets go of the old file. */
+extern void merge_close(Merge *merge);
+
+#endif							/* PGBULK_MERGE_H */
