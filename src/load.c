@@ -672,7 +672,7 @@ load_end(Load *load, LoadTimes *times)
 	{
 		progress_phase(&load->progress, BULK_PHASE_INDEXES);
 		index_run(load->target->rel, result->indexes, load->batch.rows_loaded,
-				  load->options->workers);
+				  load->options->workers, checks_conflicts(load->checks));
 	}
 	INSTR_TIME_SET_CURRENT(times->indexed);
 	progress_phase(&load->progress, BULK_PHASE_CONSTRAINTS);
@@ -684,6 +684,8 @@ load_end(Load *load, LoadTimes *times)
 	result->rows_loaded = load->batch.rows_loaded;
 	result->rows_filtered = load->batch.rows_filtered;
 	result->rows_rejected = rejects_total(load->rejects);
+	result->rows_duplicate = rejects_count(load->rejects, REJECT_DUPLICATE);
+	result->rows_replaced = rejects_count(load->rejects, REJECT_REPLACED);
 	rejects_close(load->rejects, result->rows_read);
 
 	if (load->options->analyze)

@@ -61,6 +61,10 @@ static const char *const on_error_names[] = {
 	[BULK_ON_ERROR_STOP] = "stop", [BULK_ON_ERROR_IGNORE] = "ignore",
 	[BULK_ON_ERROR_SET_NULL] = "set_null", NULL
 };
+static const char *const on_duplicate_names[] = {
+	[BULK_ON_DUPLICATE_ERROR] = "error", [BULK_ON_DUPLICATE_KEEP_OLD] = "keep_old",
+	[BULK_ON_DUPLICATE_KEEP_NEW] = "keep_new", NULL
+};
 static const char *const verbosity_names[] = {
 	[BULK_VERBOSITY_SILENT] = "silent", [BULK_VERBOSITY_DEFAULT] = "default",
 	[BULK_VERBOSITY_VERBOSE] = "verbose", NULL
@@ -89,6 +93,8 @@ static const BulkOptions default_options = {
 	.reject_limit = -1,
 	.reject_percent = -1,
 	.log_verbosity = BULK_VERBOSITY_DEFAULT,
+	.duplicate_limit = -1,
+	.duplicate_percent = -1,
 	.writer = BULK_WRITER_AUTO,
 	.workers = -1
 };
@@ -539,6 +545,14 @@ set_reject_limit(const OptionDef *def, JsonbValue *value, BulkOptions *options)
 }
 
 static void
+set_duplicate_limit(const OptionDef *def, JsonbValue *value, BulkOptions *options)
+{
+	if (!read_count(value, PG_INT64_MAX, &options->duplicate_limit) &&
+		!read_percent(value, &options->duplicate_percent))
+		refuse_value(def, value);
+}
+
+static void
 set_path(const OptionDef *def, JsonbValue *value, BulkOptions *options)
 {
 	char	   *path = get_string(def, value);
@@ -561,6 +575,7 @@ set_path(const OptionDef *def, JsonbValue *value, BulkOptions *options)
 #define CHARACTER "a single one-byte character, not a line end"
 #define COLUMN_SET "an array of column names, or \"*\""
 #define COUNT "an integer from 0 to 9223372036854775807"
+#define LIMIT COUNT ", or a percentage from \"0%\" to \"100%\""
 #define STRING "a string"
 
 static const OptionDef option_table[] = {
@@ -597,11 +612,15 @@ static const OptionDef option_table[] = {
 	{"where", FOR_ALL, set_string, AT(where), STRING},
 	{"on_error", FOR_ALL, set_choice, AT(on_error), NULL, on_error_names},
 	{"reject_limit", FOR_ALL, set_reject_limit, AT(reject_limit),
-	COUNT ", or a percentage from \"0%\" to \"100%\""},
+	LIMIT},
 	{"reject_table", FOR_ALL, set_string, AT(reject_table), STRING},
 	{"reject_file", FOR_ALL, set_path, AT(reject_file), "an absolute path"},
 	{"log_verbosity", FOR_ALL, set_choice, AT(log_verbosity), NULL,
 	verbosity_names},
+	{"on_duplicate", FOR_ALL, set_choice, AT(on_duplicate), NULL,
+	on_duplicate_names},
+	{"duplicate_limit", FOR_ALL, set_duplicate_limit, AT(duplicate_limit),
+	LIMIT},
 	{"writer", FOR_ALL, set_choice, AT(writer), NULL, writer_names},
 	{"workers", FOR_ALL, set_workers, AT(workers),
 	"\"auto\" or an integer from 0 to 1024", workers_names},
@@ -731,6 +750,12 @@ check_header(const BulkOptions *options)
 				 errdetail("With \"map\" the header of the file names the columns.")));
 }
 
+static bool
+keeps_duplicates(const BulkOptions *options)
+{
+	return options->on_duplicate != BULK_ON_DUPLICATE_ERROR;
+}
+
 /* Options that tell where bad rows go need bad rows that go anywhere. */
 static void
 check_rejects(const BulkOptions *options)
@@ -740,8 +765,13 @@ check_rejects(const BulkOptions *options)
 	if (options->on_error != BULK_ON_ERROR_STOP)
 		return;
 	if (options->reject_limit >= 0 || options->reject_percent >= 0)
-		name = "reject_limit";
-	else if (options->reject_table != NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("option \"%s\" requires \"on_error\" to be \"ignore\" or \"set_null\"",
+						"reject_limit")));
+	if (keeps_duplicates(options))
+		return;
+	if (options->reject_table != NULL)
 		name = "reject_table";
 	else if (options->reject_file != NULL)
 		name = "reject_file";
@@ -749,7 +779,24 @@ check_rejects(const BulkOptions *options)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("option \"%s\" requires \"on_error\" to be \"ignore\" or \"set_null\"",
-						name)));
+						name),
+				 errdetail("With \"on_duplicate\" set to \"keep_old\" or \"keep_new\" it can be used, too.")));
+}
+
+static void
+check_duplicates(const BulkOptions *options)
+{
+	if (!keeps_duplicates(options) &&
+		(options->duplicate_limit >= 0 || options->duplicate_percent >= 0))
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("option \"duplicate_limit\" requires \"on_duplicate\" to be \"keep_old\" or \"keep_new\"")));
+	if (keeps_duplicates(options) && options->freeze)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("option \"on_duplicate\" set to \"%s\" cannot be used with \"freeze\"",
+						on_duplicate_names[options->on_duplicate]),
+				 errdetail("Frozen rows cannot be taken back.")));
 }
 
 /*
@@ -804,6 +851,7 @@ options_parse(Jsonb *json)
 		check_dialect(options);
 	check_header(options);
 	check_rejects(options);
+	check_duplicates(options);
 	check_indexes(options);
 	options->json = json;
 	return options;

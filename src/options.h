@@ -41,6 +41,13 @@ typedef enum BulkOnError
 	BULK_ON_ERROR_SET_NULL
 } BulkOnError;
 
+typedef enum BulkOnDuplicate
+{
+	BULK_ON_DUPLICATE_ERROR,
+	BULK_ON_DUPLICATE_KEEP_OLD,
+	BULK_ON_DUPLICATE_KEEP_NEW
+} BulkOnDuplicate;
+
 typedef enum BulkMissing
 {
 	BULK_MISSING_ERROR,
@@ -118,6 +125,10 @@ typedef struct BulkOptions
 	char	   *reject_table;	/* as written; NULL: none */
 	char	   *reject_file;	/* absolute path; NULL: none */
 	BulkVerbosity log_verbosity;
+	/* duplicates */
+	BulkOnDuplicate on_duplicate;
+	int64		duplicate_limit;	/* as reject_limit */
+	double		duplicate_percent;
 	/* how */
 	BulkWriterChoice writer;
 	int			workers;		/* -1: auto */

@@ -282,7 +282,9 @@ log_reject(RejectFile *file, const Reject *reject)
 void
 reject_file_put(RejectFile *file, const Reject *reject)
 {
-	write_line(file, reject->raw, reject->raw_len, reject->raw_full_len);
+	/* a row that was replaced is none of the input */
+	if (reject->reason != REJECT_REPLACED)
+		write_line(file, reject->raw, reject->raw_len, reject->raw_full_len);
 	log_reject(file, reject);
 }
 

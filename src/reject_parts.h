@@ -63,8 +63,15 @@ extern void reject_summary_set_null(RejectSummary *summary, const char *column,
 /* All but duplicate and replaced. */
 extern int64 reject_summary_rejected(const RejectSummary *summary);
 
-/* The first five rejects, a line each, for an error's DETAIL. */
-extern char *reject_summary_first(const RejectSummary *summary);
+extern int64 reject_summary_count(const RejectSummary *summary,
+								  RejectReason reason);
+
+/*
+ * The first five rejects, or the first five duplicate and replaced rows, a line each,
+ * for an error's DETAIL.
+ */
+extern char *reject_summary_first(const RejectSummary *summary,
+								  bool duplicates);
 
 /* The closing NOTICEs. */
 extern void reject_summary_report(const RejectSummary *summary);

@@ -18,7 +18,7 @@
 #include "reject_parts.h"
 
 /* Examples kept; bytes of their texts kept, and shown. */
-#define FIRST_KEPT 10
+#define FIRST_KEPT REJECTS_FIRST
 #define FIRST_SHOWN 5
 #define KEPT_BYTES 1000
 #define SHOWN_BYTES 200
@@ -76,6 +76,8 @@ struct RejectSummary
 	int64		set_null;
 	Example		first[FIRST_KEPT];
 	int			nfirst;
+	Example		first_duplicates[FIRST_SHOWN];
+	int			nfirst_duplicates;
 	HTAB	   *kinds;
 	Kind	   *latest;			/* likely the next one too */
 };
@@ -200,10 +202,21 @@ count_kind(RejectSummary *summary, int reason, const Reject *reject)
 		kind->null_word = MemoryContextStrdup(summary->context, reject->value);
 }
 
+/* Whether a row is none of the bad ones that limits and counts are about. */
+static inline bool
+is_duplicate(RejectReason reason)
+{
+	return reason == REJECT_DUPLICATE || reason == REJECT_REPLACED;
+}
+
 void
 reject_summary_add(RejectSummary *summary, const Reject *reject)
 {
 	summary->counts[reject->reason]++;
+	if (is_duplicate(reject->reason) && summary->nfirst_duplicates < FIRST_SHOWN)
+		keep_example(summary,
+					 &summary->first_duplicates[summary->nfirst_duplicates++],
+					 reject);
 	if (summary->nfirst < FIRST_KEPT)
 		keep_example(summary, &summary->first[summary->nfirst++], reject);
 	count_kind(summary, reject->reason, reject);
@@ -229,20 +242,28 @@ reject_summary_rejected(const RejectSummary *summary)
 	int64		total = 0;
 
 	for (int i = 0; i < REJECT_NREASONS; i++)
-		if (i != REJECT_DUPLICATE && i != REJECT_REPLACED)
+		if (!is_duplicate(i))
 			total += summary->counts[i];
 	return total;
 }
 
-char *
-reject_summary_first(const RejectSummary *summary)
+int64
+reject_summary_count(const RejectSummary *summary, RejectReason reason)
 {
+	return summary->counts[reason];
+}
+
+char *
+reject_summary_first(const RejectSummary *summary, bool duplicates)
+{
+	const Example *first = duplicates ? summary->first_duplicates : summary->first;
+	int			n = duplicates ? summary->nfirst_duplicates : summary->nfirst;
 	StringInfoData text;
 
 	initStringInfo(&text);
-	for (int i = 0; i < Min(summary->nfirst, FIRST_SHOWN); i++)
+	for (int i = 0; i < Min(n, FIRST_SHOWN); i++)
 	{
-		const Example *example = &summary->first[i];
+		const Example *example = &first[i];
 
 		appendStringInfo(&text, "%sfile \"%s\", line %lld", i == 0 ? "" : "\n",
 						 example->file, (long long) example->line);
@@ -278,8 +299,7 @@ sorted_kinds(const RejectSummary *summary, bool set_null)
 	hash_seq_init(&scan, summary->kinds);
 	while ((kind = hash_seq_search(&scan)) != NULL)
 	{
-		if (kind->key.reason == REJECT_DUPLICATE ||
-			kind->key.reason == REJECT_REPLACED)
+		if (kind->key.reason != SET_NULL && is_duplicate(kind->key.reason))
 			continue;
 		if ((kind->key.reason == SET_NULL) == set_null)
 			kinds = lappend(kinds, kind);

@@ -484,7 +484,8 @@ reject_table_put(RejectTable *table, const Reject *reject)
 	RejectRow  *row;
 	char		sqlstate[6];
 	Size		size = reject->raw_len + strlen(reject->message) +
-		(reject->value != NULL ? strlen(reject->value) : 0);
+		(reject->value != NULL ? strlen(reject->value) : 0) +
+		(reject->row != NULL ? strlen(reject->row) : 0);
 
 	if (size > MaxAllocSize - BLCKSZ)
 		ereport(ERROR,
@@ -512,7 +513,10 @@ reject_table_put(RejectTable *table, const Reject *reject)
 	set_text(table, row, COLUMN_MESSAGE, reject->message);
 	row->nulls[COLUMN_RAW_LINE] = true;
 	row->nulls[COLUMN_RAW_BYTES] = true;
-	set_raw(table, row, reject->raw, reject->raw_len);
+	if (reject->row != NULL)
+		set_text(table, row, COLUMN_RAW_LINE, reject->row);
+	else
+		set_raw(table, row, reject->raw, reject->raw_len);
 
 	if (table->last == NULL)
 		table->first = row;

@@ -106,7 +106,7 @@ rejects_file_text(RejectStream *rejects, const char *file)
 static int
 detail_of_limit(const RejectStream *rejects)
 {
-	errdetail("First rejects:\n%s", reject_summary_first(rejects->summary));
+	errdetail("First rejects:\n%s", reject_summary_first(rejects->summary, false));
 	if (rejects->file != NULL)
 		errhint("Those found so far are in \"%s\"; mend the rows, or raise \"reject_limit\".",
 				rejects->options->reject_file);
@@ -150,12 +150,51 @@ check_percent_limit(RejectStream *rejects, int64 rows_read)
 			 detail_of_limit(rejects)));
 }
 
+static int64
+count_duplicates(const RejectStream *rejects)
+{
+	return reject_summary_count(rejects->summary, REJECT_DUPLICATE) +
+		reject_summary_count(rejects->summary, REJECT_REPLACED);
+}
+
+/* Of the row in hand, or of all. */
+static void
+check_duplicate_limit(RejectStream *rejects, int64 rows_read)
+{
+	const BulkOptions *options = rejects->options;
+	int64		limit = options->duplicate_limit;
+	double		percent = options->duplicate_percent;
+	int64		count = count_duplicates(rejects);
+	bool		by_percent = rows_read >= 0;
+
+	if (by_percent ?
+		percent < 0 || (double) count * 100.0 <= percent * (double) rows_read :
+		limit < 0 || count <= limit)
+		return;
+	if (rejects->file != NULL)
+		reject_file_flush(rejects->file);
+	ereport(ERROR,
+			(errcode(ERRCODE_UNIQUE_VIOLATION),
+			 by_percent ?
+			 errmsg("more than duplicate_limit (%g%%) rows are duplicates: %lld of %lld",
+					percent, (long long) count, (long long) rows_read) :
+			 errmsg("more than duplicate_limit (%lld) rows are duplicates",
+					(long long) limit),
+			 errdetail("First duplicates:\n%s",
+					   reject_summary_first(rejects->summary, true)),
+			 errhint("Nothing was loaded; remove them, or raise \"duplicate_limit\".")));
+}
+
 static void
 tell_reject(const Reject *reject)
 {
 	char	   *message = reject_clip(reject->message, 2 * NOTICE_VALUE);
 
-	if (reject->column != NULL)
+	if (reject->reason == REJECT_REPLACED)
+		ereport(NOTICE,
+				(errmsg("replacing row by that at file \"%s\", line %lld: %s",
+						reject->file, (long long) reject->line, message)));
+	else if (reject->column != NULL)
 		ereport(NOTICE,
 				(errmsg("skipping row at file \"%s\", line %lld, column \"%s\": %s",
 						reject->file, (long long) reject->line,
@@ -182,7 +221,10 @@ rejects_add(RejectStream *rejects, const Reject *given)
 		reject_file_put(rejects->file, &reject);
 	if (rejects->options->log_verbosity == BULK_VERBOSITY_VERBOSE)
 		tell_reject(&reject);
-	check_row_limit(rejects);
+	if (reject.reason == REJECT_DUPLICATE || reject.reason == REJECT_REPLACED)
+		check_duplicate_limit(rejects, -1);
+	else
+		check_row_limit(rejects);
 
 	if (rejects->table != NULL)
 	{
@@ -232,6 +274,19 @@ rejects_flush(RejectStream *rejects)
 		reject_table_flush(rejects->table);
 }
 
+bool
+rejects_shown(const RejectStream *rejects)
+{
+	return rejects->table != NULL || rejects->file != NULL ||
+		rejects->options->log_verbosity == BULK_VERBOSITY_VERBOSE;
+}
+
+int64
+rejects_count(const RejectStream *rejects, RejectReason reason)
+{
+	return reject_summary_count(rejects->summary, reason);
+}
+
 int64
 rejects_total(const RejectStream *rejects)
 {
@@ -242,6 +297,7 @@ void
 rejects_close(RejectStream *rejects, int64 rows_read)
 {
 	check_percent_limit(rejects, rows_read);
+	check_duplicate_limit(rejects, rows_read);
 
 	if (rejects->table != NULL)
 	{

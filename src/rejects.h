@@ -40,6 +40,8 @@ typedef struct Reject
 	const char *raw;			/* the row's bytes as they stand in the file, */
 	size_t		raw_len;		/* line end excluded */
 	size_t		raw_full_len;	/* line end included */
+	const char *row;			/* instead of raw: a row of the table, as text, that
+								 * the input's row has replaced */
 } Reject;
 
 typedef struct RejectStream RejectStream;
@@ -72,7 +74,8 @@ extern bool rejects_parallel_safe(const RejectStream *rejects);
 /*
  * Takes a bad row.  Raises the reject_limit error where it is one too many
  * (22P02's class as COPY: ERRCODE_INVALID_TEXT_REPRESENTATION, DETAIL with
- * the first rejects).  Must not be called under on_error = stop.
+ * the first rejects), and the duplicate_limit error (23505) likewise.  Under on_error =
+ * stop only for duplicate and replaced rows.
  */
 extern void rejects_add(RejectStream *rejects, const Reject *reject);
 
@@ -90,11 +93,20 @@ extern void rejects_set_null(RejectStream *rejects, const char *column,
  */
 extern void rejects_flush(RejectStream *rejects);
 
+/* Whether every reject is shown somewhere, not only the first ones. */
+extern bool rejects_shown(const RejectStream *rejects);
+
+/* How many the first ones are. */
+#define REJECTS_FIRST 10
+
 extern int64 rejects_total(const RejectStream *rejects);	/* rows_rejected: all but duplicate, replaced */
+
+/* rows_duplicate and rows_replaced */
+extern int64 rejects_count(const RejectStream *rejects, RejectReason reason);
 
 /*
  * End of the load: what is buffered goes to the table and the file, the
- * percent limit is judged against rows_read, NOTICEs are sent.
+ * percent limits are judged against rows_read, NOTICEs are sent.
  */
 extern void rejects_close(RejectStream *rejects, int64 rows_read);
 

@@ -394,6 +394,48 @@ make_range_table(Target *target)
 	COMPAT_REQUIRED_PERMS(target->nsitem) = ACL_INSERT;
 }
 
+/*
+ * Rows are deleted by the right to DELETE, and which ones shows what is in the
+ * table.
+ */
+static void
+check_replace(Relation rel, const BulkOptions *options)
+{
+	AclResult	allowed;
+
+	if (options->on_duplicate != BULK_ON_DUPLICATE_KEEP_NEW)
+		return;
+	allowed = pg_class_aclcheck(RelationGetRelid(rel), GetUserId(), ACL_SELECT);
+	if (allowed == ACLCHECK_OK)
+		allowed = pg_class_aclcheck(RelationGetRelid(rel), GetUserId(), ACL_DELETE);
+	if (allowed != ACLCHECK_OK)
+		aclcheck_error(allowed, get_relkind_objtype(rel->rd_rel->relkind),
+					   RelationGetRelationName(rel));
+}
+
+/* As INSERT ... ON CONFLICT: who judges at the end has no row to point at. */
+static void
+check_immediate(Relation rel, const BulkOptions *options)
+{
+	ListCell   *lc;
+
+	if (options->on_duplicate == BULK_ON_DUPLICATE_ERROR)
+		return;
+	foreach(lc, RelationGetIndexList(rel))
+	{
+		Relation	index = index_open(lfirst_oid(lc), AccessShareLock);
+
+		if (!index->rd_index->indimmediate)
+			ereport(ERROR,
+					(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+					 errmsg("option \"on_duplicate\" does not support deferrable constraints"),
+					 errdetail("\"%s\" has the deferrable constraint \"%s\".",
+							   RelationGetRelationName(rel),
+							   RelationGetRelationName(index))));
+		index_close(index, NoLock);
+	}
+}
+
 Target *
 target_open(Oid relid, const BulkOptions *options)
 {
@@ -423,6 +465,9 @@ target_open(Oid relid, const BulkOptions *options)
 		target_set_columns(target, options->columns);
 	else
 		set_all_columns(target, options->header == BULK_HEADER_MAP);
+
+	check_replace(rel, options);
+	check_immediate(rel, options);
 
 	if (check_enable_rls(relid, InvalidOid, false) == RLS_ENABLED)
 		ereport(ERROR,

@@ -34,7 +34,8 @@ typedef struct Target
  *
  * Errors: as COPY's; 42809 for what is no table, 42501 for privileges and
  * system catalogs, 0A000 for row-level security and foreign tables, 42703,
- * 42701 and 42P10 for the columns, 55000 / 25000 for freeze.
+ * 42701 and 42P10 for the columns, 55000 / 25000 for freeze, 55000 for on_duplicate
+ * where a constraint is deferrable.
  */
 extern Target *target_open(Oid relid, const BulkOptions *options);
 

@@ -20,20 +20,16 @@
 #include "catalog/partition.h"
 #include "catalog/pg_publication.h"
 #include "catalog/pg_trigger.h"
-#include "catalog/pg_type.h"
+#include "check/bad_rows.h"
 #include "check/check.h"
 #include "check/foreign_key.h"
+#include "check/settle.h"
 #include "commands/trigger.h"
-#include "compat.h"
 #include "executor/spi.h"
 #include "miscadmin.h"
 #include "storage/bufmgr.h"
-#include "utils/builtins.h"
 #include "utils/memutils.h"
-#include "utils/tuplesort.h"
-
-/* Bytes that bad rows may wait in, in kB, before they go to a file. */
-#define SORT_MEMORY_KB 4096
+#include "utils/relcache.h"
 
 /* Rows that are rejected between two flushes of the stream. */
 #define FLUSH_ROWS 1000
@@ -61,6 +57,8 @@ struct Checks
 	const BulkOptions *options;
 	MemoryContext context;
 	Journal    *journal;
+	Conflicts  *conflicts;		/* of the table without index entries; NULL: there is none */
+	int			conflicts_table;	/* its number */
 	int			ntables;
 	int			capacity;
 	CheckedTable *tables;
@@ -73,9 +71,7 @@ struct Checks
 	JournalPlace places[MaxHeapTuplesPerPage];
 	bool		repeating;		/* only keys that refer to a loaded table count */
 	int64		deleted;		/* in this pass */
-	Tuplesortstate *bad;		/* rows that were deleted; NULL: none */
-	TupleTableSlot *bad_row;	/* on its way there, */
-	TupleTableSlot *bad_slot;	/* and back */
+	BadRows    *bad;			/* rows that were deleted; NULL: none */
 
 	/* on_error = stop: the first bad row in the order of the input */
 	bool		has_first;
@@ -83,23 +79,8 @@ struct Checks
 	CheckedTable *first_table;
 	ForeignKey *first_key;
 	ItemPointerData first_tid;
-};
 
-/* int8 < int8, which has no name in the catalogs' headers. */
-#define INT8_LESS 412
-
-/* What is known of a bad row. */
-enum
-{
-	BAD_FILE,
-	BAD_OFFSET,
-	BAD_LINE,
-	BAD_LENGTH,
-	BAD_END_LENGTH,
-	BAD_TABLE,
-	BAD_KEY,
-	BAD_VALUE,
-	BAD_NATTS
+	Reject		telling;		/* of a duplicate, for CONTEXT */
 };
 
 /* ---- which tables ---- */
@@ -133,19 +114,17 @@ some_publication_hides_deletes(void)
 
 /* Why a row that was inserted could not be deleted again as if it had never been. */
 static const char *
-deletion_fault(Relation rel, const BulkOptions *options)
+deletion_fault(Relation rel, const BulkOptions *options, const char *what)
 {
-	if (options->on_error == BULK_ON_ERROR_STOP)
-		return NULL;
 	if (options->freeze)
-		return "has foreign keys, and frozen rows cannot be taken back";
+		return psprintf("has %s, and frozen rows cannot be taken back", what);
 	if (!RelationIsLogicallyLogged(rel))
 		return NULL;
 	if (rel->rd_rel->relreplident != REPLICA_IDENTITY_FULL &&
 		!OidIsValid(RelationGetReplicaIndex(rel)))
-		return "has foreign keys, but no replica identity by which subscribers would know what is taken back";
+		return psprintf("has %s, but no replica identity by which subscribers would know what is taken back", what);
 	if (some_publication_hides_deletes())
-		return "has foreign keys, and a publication does not tell what is taken back";
+		return psprintf("has %s, and a publication does not tell what is taken back", what);
 	return NULL;
 }
 
@@ -178,7 +157,67 @@ checks_fault(Relation rel, const BulkOptions *options)
 	}
 	if (!any || rel->rd_rel->relkind == RELKIND_PARTITIONED_TABLE)
 		return NULL;
-	return deletion_fault(rel, options);
+	if (options->on_error == BULK_ON_ERROR_STOP)
+		return NULL;
+	return deletion_fault(rel, options, "foreign keys");
+}
+
+/* Its indexes in which rows may be duplicates, by OID. */
+static List *
+find_unique_indexes(Relation rel)
+{
+	List	   *unique = NIL;
+	ListCell   *lc;
+
+	foreach(lc, RelationGetIndexList(rel))
+	{
+		Relation	index = index_open(lfirst_oid(lc), AccessShareLock);
+
+		if (index->rd_index->indisunique || index->rd_index->indisexclusion)
+			unique = lappend_oid(unique, lfirst_oid(lc));
+		index_close(index, NoLock);
+	}
+	return unique;
+}
+
+/* Why rows of the table cannot be replaced after the load ("has triggers ..."). */
+static const char *
+replacement_fault(const TriggerDesc *triggers)
+{
+	if (triggers != NULL &&
+		(triggers->trig_delete_before_row || triggers->trig_delete_instead_row ||
+		 triggers->trig_delete_old_table || triggers->trig_delete_before_statement ||
+		 triggers->trig_delete_after_statement))
+		return "has triggers that see each row that is replaced";
+	return NULL;
+}
+
+const char *
+checks_duplicates_fault(Relation rel, const BulkOptions *options)
+{
+	List	   *unique = NIL;
+	ListCell   *lc;
+	const char *fault = NULL;
+
+	if (options->on_duplicate != BULK_ON_DUPLICATE_ERROR)
+		unique = find_unique_indexes(rel);
+	if (unique == NIL)
+		return NULL;
+	foreach(lc, unique)
+	{
+		Relation	index = index_open(lfirst_oid(lc), NoLock);
+
+		if (index->rd_index->indisexclusion)
+			fault = "has an exclusion constraint, in which duplicates are found one by one";
+		index_close(index, NoLock);
+	}
+	if (fault == NULL && options->indexes == BULK_INDEXES_INSERT)
+		fault = "has unique indexes, and option \"indexes\" set to \"insert\" does not find duplicates after the rows";
+	if (fault == NULL)
+		fault = deletion_fault(rel, options, "unique indexes");
+	if (fault == NULL && options->on_duplicate == BULK_ON_DUPLICATE_KEEP_NEW)
+		fault = replacement_fault(rel->trigdesc);
+	return fault;
 }
 
 Checks *
@@ -203,21 +242,48 @@ checks_journal(const Checks *checks)
 	return checks->journal;
 }
 
-int
-checks_add_table(Checks *checks, Relation rel)
+static int
+count_keys(const TriggerDesc *triggers)
 {
-	const TriggerDesc *triggers = rel->trigdesc;
-	MemoryContext old;
-	CheckedTable *table;
 	int			nkeys = 0;
 
 	for (int i = 0; triggers != NULL && i < triggers->numtriggers; i++)
 		nkeys += is_after_row_insert(&triggers->triggers[i]) &&
 			foreign_key_fires(&triggers->triggers[i]);
-	if (nkeys == 0)
-		return CHECKS_NOTHING;
+	return nkeys;
+}
 
-	old = MemoryContextSwitchTo(checks->context);
+/* Its rows may turn out to be duplicates when its indexes are made. */
+static void
+expect_conflicts(Checks *checks, const List *unique)
+{
+	ListCell   *lc;
+
+	Assert(checks->conflicts == NULL);
+	checks->conflicts_table = checks->ntables;
+	checks->conflicts = conflicts_open();
+	foreach(lc, unique)
+		conflicts_add_index(checks->conflicts, lfirst_oid(lc));
+}
+
+int
+checks_add_table(Checks *checks, Relation rel, bool indexed)
+{
+	MemoryContext old = MemoryContextSwitchTo(checks->context);
+	int			nkeys = count_keys(rel->trigdesc);
+	List	   *unique = NIL;
+	CheckedTable *table;
+
+	if (!indexed && checks->options->on_duplicate != BULK_ON_DUPLICATE_ERROR)
+		unique = find_unique_indexes(rel);
+	if (nkeys == 0 && unique == NIL)
+	{
+		MemoryContextSwitchTo(old);
+		return CHECKS_NOTHING;
+	}
+	if (unique != NIL)
+		expect_conflicts(checks, unique);
+
 	if (checks->ntables == checks->capacity)
 	{
 		checks->capacity = Max(checks->capacity * 2, 4);
@@ -232,6 +298,12 @@ checks_add_table(Checks *checks, Relation rel)
 	table->nkeys = nkeys;
 	MemoryContextSwitchTo(old);
 	return checks->ntables++;
+}
+
+Conflicts *
+checks_conflicts(const Checks *checks)
+{
+	return checks->conflicts;
 }
 
 bool
@@ -333,21 +405,9 @@ static void
 open_bad(Checks *checks)
 {
 	MemoryContext old = MemoryContextSwitchTo(checks->context);
-	TupleDesc	desc = CreateTemplateTupleDesc(BAD_NATTS);
-	AttrNumber	atts[] = {BAD_FILE + 1, BAD_OFFSET + 1};
-	Oid			operators[] = {INT8_LESS, INT8_LESS};
-	Oid			collations[] = {InvalidOid, InvalidOid};
-	bool		nulls_first[] = {false, false};
 
-	for (int i = 0; i < BAD_VALUE; i++)
-		TupleDescInitEntry(desc, i + 1, NULL, INT8OID, -1, 0);
-	TupleDescInitEntry(desc, BAD_VALUE + 1, NULL, TEXTOID, -1, 0);
-	compat_finalize_desc(desc);
-	checks->bad_row = MakeSingleTupleTableSlot(desc, &TTSOpsVirtual);
-	checks->bad_slot = MakeSingleTupleTableSlot(desc, &TTSOpsMinimalTuple);
-	checks->bad = tuplesort_begin_heap(desc, lengthof(atts), atts, operators,
-									   collations, nulls_first, SORT_MEMORY_KB,
-									   NULL, TUPLESORT_NONE);
+	if (checks->bad == NULL)
+		checks->bad = bad_rows_open();
 	MemoryContextSwitchTo(old);
 }
 
@@ -355,30 +415,16 @@ static void
 remember_bad(Checks *checks, CheckedTable *table, int keyno, HeapTuple tuple,
 			 const JournalPlace *place)
 {
-	ForeignKey *key = table->keys[keyno];
-	char	   *value = foreign_key_value(key, tuple);
-	TupleTableSlot *slot;
-	Datum		values[BAD_NATTS] = {
-		[BAD_FILE] = Int64GetDatum(place->file),
-		[BAD_OFFSET] = Int64GetDatum(place->offset),
-		[BAD_LINE] = Int64GetDatum(place->line),
-		[BAD_LENGTH] = Int64GetDatum(place->length),
-		[BAD_END_LENGTH] = Int64GetDatum(place->end_length),
-		[BAD_TABLE] = Int64GetDatum(table - checks->tables),
-		[BAD_KEY] = Int64GetDatum(keyno)
+	BadRow		bad = {
+		.place = *place,
+		.reason = REJECT_FOREIGN_KEY,
+		.table = table - checks->tables,
+		.key = keyno,
+		.value = foreign_key_value(table->keys[keyno], tuple)
 	};
 
-	if (checks->bad == NULL)
-		open_bad(checks);
-	slot = ExecClearTuple(checks->bad_row);
-	memcpy(slot->tts_values, values, sizeof(values));
-	memset(slot->tts_isnull, 0, sizeof(bool) * BAD_NATTS);
-	slot->tts_isnull[BAD_VALUE] = value == NULL;
-	if (value != NULL)
-		slot->tts_values[BAD_VALUE] = CStringGetTextDatum(value);
-	ExecStoreVirtualTuple(slot);
-	tuplesort_puttupleslot(checks->bad, slot);
-	ExecClearTuple(slot);
+	open_bad(checks);
+	bad_rows_put(checks->bad, &bad);
 }
 
 /* Of a row, in the order of the input. */
@@ -510,6 +556,8 @@ check_rows(Checks *checks)
 	{
 		CheckedTable *table = &checks->tables[reader->table];
 
+		if (table->nkeys == 0)
+			continue;
 		if (table->keys == NULL)
 			open_keys(checks, table);
 		for (uint32 i = 0; i < reader->nruns; i++)
@@ -559,33 +607,46 @@ raise_first(Checks *checks)
 	checks->has_first = false;
 }
 
-/* One bad row, from the sort to the stream. */
+/* What is to be said of a bad row. */
 static void
-reject_bad(Checks *checks, TupleTableSlot *slot)
+describe_bad(const Checks *checks, const BadRow *bad, Reject *reject)
+{
+	const CheckedTable *table = &checks->tables[bad->table];
+
+	reject->reason = bad->reason;
+	reject->row = bad->row;
+	if (bad->reason == REJECT_FOREIGN_KEY)
+	{
+		const ForeignKey *key = table->keys[bad->key];
+
+		reject->sqlstate = ERRCODE_FOREIGN_KEY_VIOLATION;
+		reject->message = foreign_key_message(key);
+		reject->column = foreign_key_column(key);
+		reject->value = bad->value;
+		return;
+	}
+	reject->sqlstate = ERRCODE_UNIQUE_VIOLATION;
+	reject->message = settle_message(conflicts_index(checks->conflicts, bad->key),
+									 bad->reason, checks->options->on_duplicate,
+									 bad->value);
+}
+
+/* One bad row to the stream. */
+static void
+reject_bad(Checks *checks, const BadRow *bad)
 {
 	const CheckReport *report = checks->report;
-	const Datum *values = slot->tts_values;
-	JournalPlace place = {
-		.file = DatumGetInt64(values[BAD_FILE]),
-		.offset = DatumGetInt64(values[BAD_OFFSET]),
-		.line = DatumGetInt64(values[BAD_LINE]),
-		.length = DatumGetInt64(values[BAD_LENGTH]),
-		.end_length = DatumGetInt64(values[BAD_END_LENGTH])
-	};
-	const CheckedTable *table = &checks->tables[DatumGetInt64(values[BAD_TABLE])];
-	const ForeignKey *key = table->keys[DatumGetInt64(values[BAD_KEY])];
-	Reject		reject = {
-		.reason = REJECT_FOREIGN_KEY,
-		.sqlstate = ERRCODE_FOREIGN_KEY_VIOLATION,
-		.message = foreign_key_message(key),
-		.column = foreign_key_column(key),
-		.value = slot->tts_isnull[BAD_VALUE] ? NULL : TextDatumGetCString(values[BAD_VALUE]),
-		.raw_len = place.length - place.end_length,
-		.raw_full_len = place.length
-	};
+	const JournalPlace *place = &bad->place;
+	Reject		reject = {0};
 
-	tell_place(checks, &reject, &place);
-	reject.raw = raw_read(report->raw, place.file, place.offset, place.length);
+	describe_bad(checks, bad, &reject);
+	tell_place(checks, &reject, place);
+	if (bad->reason != REJECT_REPLACED)
+	{
+		reject.raw = raw_read(report->raw, place->file, place->offset, place->length);
+		reject.raw_len = place->length - place->end_length;
+		reject.raw_full_len = place->length;
+	}
 	if (reject.raw == NULL)
 	{
 		/* nobody will look at it */
@@ -596,18 +657,20 @@ reject_bad(Checks *checks, TupleTableSlot *slot)
 	*report->telling = NULL;
 }
 
+/* Returns how many rows of the load they were. */
 static int64
 reject_all(Checks *checks)
 {
 	MemoryContext old = MemoryContextSwitchTo(checks->row_context);
-	TupleTableSlot *slot = checks->bad_slot;
+	BadRow		bad;
 	int64		nrows = 0;
+	int64		nloaded = 0;
 
-	tuplesort_performsort(checks->bad);
-	while (tuplesort_gettupleslot(checks->bad, true, false, slot, NULL))
+	bad_rows_sort(checks->bad);
+	while (bad_rows_next(checks->bad, &bad))
 	{
-		slot_getallattrs(slot);
-		reject_bad(checks, slot);
+		reject_bad(checks, &bad);
+		nloaded += bad.reason != REJECT_REPLACED;
 		MemoryContextReset(checks->row_context);
 		if (++nrows % FLUSH_ROWS == 0)
 		{
@@ -616,27 +679,59 @@ reject_all(Checks *checks)
 		}
 	}
 	MemoryContextSwitchTo(old);
-	tuplesort_end(checks->bad);
-	ExecDropSingleTupleTableSlot(slot);
-	ExecDropSingleTupleTableSlot(checks->bad_row);
+	bad_rows_close(checks->bad);
 	raw_close(checks->report->raw);
-	return nrows;
+	return nloaded;
 }
 
-int64
-checks_run(Checks *checks, const CheckReport *report)
+/* ---- duplicates ---- */
+
+static void
+tell_duplicate(void *arg, const JournalPlace *place)
 {
-	int64		nrows = 0;
+	Checks	   *checks = arg;
+
+	*checks->report->telling = NULL;
+	if (place != NULL)
+	{
+		memset(&checks->telling, 0, sizeof(Reject));
+		tell_place(checks, &checks->telling, place);
+	}
+}
+
+/* Rows that must not stand together; returns how many of the load have gone. */
+static int64
+check_duplicates(Checks *checks)
+{
+	MemoryContext old = MemoryContextSwitchTo(checks->context);
+	Settlement	settlement = {
+		.rel = checks->tables[checks->conflicts_table].rel,
+		.table = checks->conflicts_table,
+		.journal = checks->journal,
+		.conflicts = checks->conflicts,
+		.policy = checks->options->on_duplicate,
+		.all_there = checks->bad == NULL,
+		.with_texts = rejects_shown(checks->report->rejects),
+		.tell = tell_duplicate,
+		.arg = checks
+	};
+	int64		deleted;
+
+	open_bad(checks);
+	settlement.bad = checks->bad;
+	deleted = settle_duplicates(&settlement);
+	MemoryContextSwitchTo(old);
+	return deleted;
+}
+
+/* ---- the whole ---- */
+
+/* All rows, as often as it takes; repeating: not for the first time. */
+static void
+check_keys(Checks *checks)
+{
 	bool		again;
 
-	if (checks->ntables == 0)
-		return 0;
-	checks->report = report;
-	checks->row_context = AllocSetContextCreate(checks->context, "pgbulk checks row",
-												ALLOCSET_DEFAULT_SIZES);
-	CommandCounterIncrement();
-	if (SPI_connect() != SPI_OK_CONNECT)
-		elog(ERROR, "SPI_connect failed");
 	do
 	{
 		checks->deleted = 0;
@@ -647,12 +742,38 @@ checks_run(Checks *checks, const CheckReport *report)
 		else
 			again = checks->repeating = must_repeat(checks);
 	} while (again);
+}
+
+int64
+checks_run(Checks *checks, const CheckReport *report)
+{
+	int64		nrows = 0;
+
+	if (checks->ntables == 0)
+		return 0;
+	checks->report = report;
+	checks->row_context = AllocSetContextCreate(checks->context, "pgbulk checks row",
+												ALLOCSET_DEFAULT_SIZES);
+	CommandCounterIncrement();
+	if (SPI_connect() != SPI_OK_CONNECT)
+		elog(ERROR, "SPI_connect failed");
+	check_keys(checks);
+	if (checks->conflicts != NULL && conflicts_count(checks->conflicts) > 0)
+	{
+		checks->deleted = check_duplicates(checks);
+		/* rows may have referred to those that have gone */
+		checks->repeating = must_repeat(checks);
+		if (checks->repeating)
+			check_keys(checks);
+	}
 	SPI_finish();
 
 	if (checks->bad != NULL)
 		nrows = reject_all(checks);
 	for (int i = 0; i < checks->ntables; i++)
 		close_keys(&checks->tables[i]);
+	if (checks->conflicts != NULL)
+		conflicts_close(checks->conflicts);
 	journal_close(checks->journal);
 	MemoryContextDelete(checks->row_context);
 	return nrows;

@@ -7,13 +7,15 @@
  * deleted in the transaction that has inserted it, so that nobody ever sees
  * it, and goes to the reject stream like any other.
  *
- * So far: foreign keys.
+ * These are foreign keys, and duplicates among rows that came without their
+ * index entries.
  */
 #ifndef PGBULK_CHECK_H
 #define PGBULK_CHECK_H
 
 #include "postgres.h"
 
+#include "index/conflicts.h"
 #include "input/raw.h"
 #include "journal.h"
 #include "options.h"
@@ -35,11 +37,25 @@ extern Journal *checks_journal(const Checks *checks);
 extern const char *checks_fault(Relation rel, const BulkOptions *options);
 
 /*
+ * Why duplicates of a plain table cannot be left to checks_run, as on_duplicate says
+ * what becomes of them ("has an exclusion constraint ..."), or NULL.
+ */
+extern const char *checks_duplicates_fault(Relation rel, const BulkOptions *options);
+
+/*
  * The number of a table, open until checks_run, whose triggers have no fault;
- * or -1 where nothing needs to be checked.
+ * or -1 where nothing needs to be checked.  indexed: rows come with their index
+ * entries, so that duplicates are found then; of those that do not there may be one
+ * table with unique indexes.
  */
 #define CHECKS_NOTHING (-1)
-extern int	checks_add_table(Checks *checks, Relation rel);
+extern int	checks_add_table(Checks *checks, Relation rel, bool indexed);
+
+/*
+ * Where whoever makes that table's index entries notes rows that share a key (index.h);
+ * NULL where duplicates are errors, or cannot be.
+ */
+extern Conflicts *checks_conflicts(const Checks *checks);
 
 /*
  * Whether rows may be bad at the end: leaves of a partitioned table are added
@@ -59,7 +75,8 @@ typedef struct CheckReport
 /*
  * Checks the rows of the journal; all are in their tables, and so are the
  * index entries.  Returns how many were bad and are rejects now.  With
- * on_error = stop the first one is an error, 23503 in the server's words.
+ * on_error = stop the first row without a referenced one is an error, 23503 in the
+ * server's words.  Errors: those of settle_duplicates.
  */
 extern int64 checks_run(Checks *checks, const CheckReport *report);
 

@@ -32,11 +32,14 @@ typedef struct BtreeBuild
 	Merge	   *merge;			/* NULL: there are no old entries */
 	bool		unique;
 	bool		nulls_not_distinct;
+	const ConflictSink *conflicts;	/* NULL: duplicates are errors */
+	uint32		ngroups;		/* of rows that must not stand together */
 
 	/* the key in hand */
 	const char *image;
 	bool		judged;			/* no two living rows may have it */
-	bool		taken;			/* one has */
+	RowId		living;			/* one that has; 0: none */
+	bool		noted;			/* that and another one have */
 } BtreeBuild;
 
 /* ---- btrees ---- */
@@ -77,14 +80,29 @@ take_key(void *arg, const char *image, Size size, bool equal)
 	{
 		build->judged = build->unique &&
 			(build->nulls_not_distinct || !shape_has_null(build->shape, image));
-		build->taken = false;
+		build->living = 0;
+		build->noted = false;
 	}
 	/* before its tuple goes */
 	btree_end_key(build->btree);
 	if (build->merge != NULL && !equal &&
-		merge_key(build->merge, image, build->judged ? &build->taken : NULL))
+		merge_key(build->merge, image, build->judged ? &build->living : NULL))
 		return;
 	btree_key(build->btree, shape_tuple(build->shape, image));
+}
+
+/* Another living row has the key. */
+static void
+take_duplicate(BtreeBuild *build, RowId row)
+{
+	const ConflictSink *sink = build->conflicts;
+
+	if (sink == NULL)
+		raise_duplicate(build);
+	if (!build->noted)
+		sink->note(sink->arg, build->ngroups++, build->living);
+	sink->note(sink->arg, build->ngroups - 1, row);
+	build->noted = true;
 }
 
 static void
@@ -97,23 +115,25 @@ take_rows(void *arg, const RowId *rows, uint32 n)
 		{
 			if (!row_alive(rows[i]))
 				continue;
-			if (build->taken)
-				raise_duplicate(build);
-			build->taken = true;
+			if (build->living != 0)
+				take_duplicate(build, rows[i]);
+			else
+				build->living = rows[i];
 		}
 	btree_rows(build->btree, rows, n);
 }
 
 static BuildResult
 build_btree(Relation heap, Relation index, IndexInfo *info,
-			const BuildTask *task, Size memory)
+			const BuildTask *task, Size memory, const ConflictSink *conflicts)
 {
 	BtreeBuild	build = {
 		.heap = heap,
 		.index = index,
 		.shape = shape_open(index),
 		.unique = info->ii_Unique,
-		.nulls_not_distinct = info->ii_NullsNotDistinct
+		.nulls_not_distinct = info->ii_NullsNotDistinct,
+		.conflicts = conflicts
 	};
 	PresortSink sink = {.key = take_key,.rows = take_rows,.arg = &build};
 	BlockNumber first = task->method == INDEX_MERGE ? task->first_block : 0;
@@ -218,7 +238,8 @@ make_init_fork(Relation index)
 }
 
 BuildResult
-build_index(Relation heap, Relation index, const BuildTask *task, Size memory)
+build_index(Relation heap, Relation index, const BuildTask *task, Size memory,
+			const ConflictSink *conflicts)
 {
 	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext,
 												  "bulk_load index",
@@ -230,7 +251,7 @@ build_index(Relation heap, Relation index, const BuildTask *task, Size memory)
 	if (task->method == INDEX_INSERT)
 		result = insert_index(heap, index, info, task->first_block, memory);
 	else if (index->rd_rel->relam == BTREE_AM_OID)
-		result = build_btree(heap, index, info, task, memory);
+		result = build_btree(heap, index, info, task, memory, conflicts);
 	else
 		result = build_other(heap, index, info, memory);
 	MemoryContextSwitchTo(old);

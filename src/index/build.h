@@ -8,6 +8,7 @@
 #include "postgres.h"
 
 #include "compat.h"
+#include "index/conflicts.h"
 #include "index/plan.h"
 #include "storage/block.h"
 #include "utils/rel.h"
@@ -33,13 +34,15 @@ typedef struct BuildResult
  * memory bytes: btrees from presorted keys, others by the access method's own build.
  * INDEX_MERGE, btrees alone: the same with the entries of its old file and the rows of the load (merge.h).
  * INDEX_INSERT: inserts the rows of the load (insert.h).
- * Runs in a parallel worker, too, but for what build_complete does.
+ * Runs in a parallel worker, too, but for what build_complete does.  conflicts: where
+ * rows that must not stand together are noted, by the first two of a btree; or NULL.
  *
- * Errors: 23505 and 23P01 in INSERT's words for rows that violate what the
- * index is for.
+ * Errors: 23505, unless they are noted, and 23P01 in INSERT's words for rows that
+ * violate what the index is for.
  */
 extern BuildResult build_index(Relation heap, Relation index,
-							   const BuildTask *task, Size memory);
+							   const BuildTask *task, Size memory,
+							   const ConflictSink *conflicts);
 
 /* What is left to do: checks an exclusion constraint, makes an init fork. */
 extern void build_complete(Relation heap, Relation index, const BuildTask *task);

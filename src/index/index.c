@@ -71,7 +71,8 @@ compare_plans(const ListCell *a, const ListCell *b)
 
 /* Builds what may be built side by side, then the rest. */
 static void
-build_all(Relation heap, List *plans, TeamIndex *indexes, int workers)
+build_all(Relation heap, List *plans, TeamIndex *indexes, int workers,
+		  Conflicts *conflicts)
 {
 	int			shared = 0;
 	int			n = 0;
@@ -81,11 +82,12 @@ build_all(Relation heap, List *plans, TeamIndex *indexes, int workers)
 		shared += ((IndexPlan *) lfirst(lc))->shareable;
 	if (workers < 0)
 		workers = workers_for_bytes(heap, (int64) RelationGetNumberOfBlocks(heap) * BLCKSZ);
-	team_build(heap, indexes, shared, workers);
+	team_build(heap, indexes, shared, workers, conflicts);
 	foreach(lc, plans)
 	{
 		if (n >= shared)
-			team_build_one(heap, &indexes[n], (Size) maintenance_work_mem * 1024);
+			team_build_one(heap, &indexes[n], (Size) maintenance_work_mem * 1024,
+						   conflicts);
 		n++;
 	}
 }
@@ -119,6 +121,8 @@ make_tasks(List *order)
 	{
 		const IndexPlan *plan = lfirst(lc);
 
+		if (plan->noted && plan->method == INDEX_INSERT)
+			elog(ERROR, "duplicates in \"%s\" would not be noted", plan->name);
 		indexes[i].relid = plan->relid;
 		indexes[i].task.method = plan->method;
 		indexes[i].task.old = plan->old;
@@ -128,7 +132,8 @@ make_tasks(List *order)
 }
 
 void
-index_run(Relation heap, List *plans, int64 rows, int workers)
+index_run(Relation heap, List *plans, int64 rows, int workers,
+		  Conflicts *conflicts)
 {
 	List	   *order = NIL;
 	TeamIndex  *indexes;
@@ -152,7 +157,7 @@ index_run(Relation heap, List *plans, int64 rows, int workers)
 	order = list_copy(plans);
 	list_sort(order, compare_plans);
 	indexes = make_tasks(order);
-	build_all(heap, order, indexes, workers);
+	build_all(heap, order, indexes, workers, conflicts);
 	foreach(lc, order)
 	{
 		const IndexPlan *plan = lfirst(lc);

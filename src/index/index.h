@@ -13,6 +13,7 @@
 
 #include "postgres.h"
 
+#include "index/conflicts.h"
 #include "index/plan.h"
 #include "nodes/pg_list.h"
 #include "utils/rel.h"
@@ -21,10 +22,12 @@
  * The entries of all rows; nothing if they came with the rows.  The table is locked
  * against other writers, and all rows of the load are in it.  No
  * subtransaction of the load is open.  rows: how many they are; workers: option
- * workers.  Several indexes are built side by side.
+ * workers.  Several indexes are built side by side.  conflicts: where rows that share
+ * a key are noted, or NULL where they are an error.
  *
  * Errors: as build_index; 55006 where an index is being used by this session.
  */
-extern void index_run(Relation heap, List *plans, int64 rows, int workers);
+extern void index_run(Relation heap, List *plans, int64 rows, int workers,
+					  Conflicts *conflicts);
 
 #endif							/* PGBULK_INDEX_H */

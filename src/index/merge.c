@@ -241,9 +241,9 @@ find_place(Merge *merge)
 	return low;
 }
 
-/* Whether a row of an entry is alive, or may come to be. */
-static bool
-is_alive(const Merge *merge, IndexTuple item)
+/* A row of an entry that is alive, or may come to be; 0: there is none. */
+static RowId
+find_alive(const Merge *merge, IndexTuple item)
 {
 	int			n;
 	const ItemPointerData *rows = leaf_rows(item, &n);
@@ -255,14 +255,14 @@ is_alive(const Merge *merge, IndexTuple item)
 		ItemPointerData tid = rows[i];
 
 		if (table_index_fetch_tuple_check(merge->heap, &tid, &dirty, NULL))
-			return true;
+			return row_id(&rows[i], true);
 	}
-	return false;
+	return 0;
 }
 
 /* Puts the entries with the new key; false: there is none. */
 static bool
-put_equals(Merge *merge, bool *alive)
+put_equals(Merge *merge, RowId *alive)
 {
 	bool		any = false;
 
@@ -279,8 +279,8 @@ put_equals(Merge *merge, bool *alive)
 			if (order > 0)
 				break;
 		}
-		if (alive != NULL && !*alive)
-			*alive = is_alive(merge, item);
+		if (alive != NULL && *alive == 0)
+			*alive = find_alive(merge, item);
 		put_in_hand(merge, item);
 		any = true;
 	}
@@ -288,7 +288,7 @@ put_equals(Merge *merge, bool *alive)
 }
 
 bool
-merge_key(Merge *merge, const char *image, bool *alive)
+merge_key(Merge *merge, const char *image, RowId *alive)
 {
 	int			skipped = 0;
 	bool		same;

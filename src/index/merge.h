@@ -31,11 +31,11 @@ extern Merge *merge_open(Relation heap, Relation index, Shape *shape,
  * (btree_end_key).  True: the key is in hand already, with old rows, and its
  * rows may follow.
  *
- * alive: NULL, or becomes true where an old entry with this key has a row that is not dead.
+ * alive: NULL, or 0 that becomes a row, not dead, of an old entry with this key.
  *
  * Errors: XX002 where the old entries are not in order.
  */
-extern bool merge_key(Merge *merge, const char *image, bool *alive);
+extern bool merge_key(Merge *merge, const char *image, RowId *alive);
 
 /* Puts what is left, and lets go of the old file. */
 extern void merge_close(Merge *merge);

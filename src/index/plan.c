@@ -122,6 +122,8 @@ plan_indexes(Relation rel, const BulkOptions *options, bool direct)
 		plan->heap_blocks = RelationGetNumberOfBlocks(rel);
 		plan->wanted = options->indexes;
 		plan->after = direct;
+		plan->noted = direct && index->rd_index->indisunique &&
+			options->on_duplicate != BULK_ON_DUPLICATE_ERROR;
 		plan->method = INDEX_INSERT;
 		plan->reason = "the writer is buffered";
 		if (direct)

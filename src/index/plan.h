@@ -26,6 +26,7 @@ typedef struct IndexPlan
 	BlockNumber heap_blocks;	/* of the table before the load */
 	BulkIndexes wanted;
 	bool		after;			/* all rows come first */
+	bool		noted;			/* duplicates are, for option on_duplicate: not by INDEX_INSERT */
 	IndexMethod method;
 	const char *reason;
 	RelFileLocator old;			/* its file before the load, where it gets a new one */

@@ -18,17 +18,21 @@ typedef struct TeamIndex
 {
 	Oid			relid;
 	BuildTask	task;
+	bool		noted;			/* rows that must not stand together are, */
+	bool		in_file;		/* by a worker, in a file */
 	BuildResult result;
 	double		seconds;
 } TeamIndex;
 
-/* Builds one, in memory bytes. */
-extern void team_build_one(Relation heap, TeamIndex *index, Size memory);
+/* Builds one, in memory bytes.  conflicts: of the table, or NULL. */
+extern void team_build_one(Relation heap, TeamIndex *index, Size memory,
+						   Conflicts *conflicts);
 
 /*
  * Builds n indexes, the first ones first, with up to so many workers, where they
  * can be had.  All have new storage.
  */
-extern void team_build(Relation heap, TeamIndex *indexes, int n, int workers);
+extern void team_build(Relation heap, TeamIndex *indexes, int n, int workers,
+					   Conflicts *conflicts);
 
 #endif							/* PGBULK_TEAM_H */

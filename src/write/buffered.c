@@ -353,6 +353,10 @@ buffered_open(Target *target, const BulkOptions *options, Guard *guard,
 	TriggerDesc *triggers = target->rel->trigdesc;
 	EState	   *estate;
 
+	if (options->on_duplicate != BULK_ON_DUPLICATE_ERROR)
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("option \"on_duplicate\" is not supported with writer \"buffered\"")));
 	writer->base.routine = &buffered_routine;
 	writer->base.current_row = -1;
 	writer->guard = guard;

@@ -82,6 +82,8 @@ direct_refusal(Relation rel, const BulkOptions *options)
 		fault = direct_table_fault(rel, options);
 		if (fault == NULL)
 			fault = plan_fault(rel, options);
+		if (fault == NULL)
+			fault = checks_duplicates_fault(rel, options);
 	}
 	return fault == NULL ? NULL : psprintf("it %s", fault);
 }
@@ -445,7 +447,7 @@ direct_table_open(DirectTable *table, ResultRelInfo *rri, EState *estate,
 	table->generated = desc->constr && desc->constr->has_generated_stored;
 	table->former = tuple_former(desc);
 	table->map = compat_root_to_child_map(rri, estate);
-	table->checked = checks_add_table(checks, rri->ri_RelationDesc);
+	table->checked = checks_add_table(checks, rri->ri_RelationDesc, false);
 	MemoryContextSwitchTo(old);
 }
 

@@ -42,7 +42,7 @@ leaf_open(LeafContext *context, ResultRelInfo *rri, bool batches)
 		rel->rd_tableam == GetHeapamTableAmRoutine() &&
 		checks_fault(rel, context->options) == NULL)
 	{
-		leaf->checked = checks_add_table(context->checks, rel);
+		leaf->checked = checks_add_table(context->checks, rel, true);
 		leaf->after_row = false;
 	}
 	leaf->batches = batches && !leaf->before_row && !leaf->instead_row;

@@ -1,0 +1,194 @@
+--
+-- Duplicates: which of the rows with one key stand, and what becomes of the others.
+--
+CREATE FUNCTION pg_temp.put(name text, content text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+	path text := '/proc/self/cwd/pgbulk_duplicates_' || name;
+	object oid := lo_from_bytea(0, convert_to(content, 'UTF8'));
+BEGIN
+	PERFORM lo_export(object, path), lo_unlink(object);
+	RETURN path;
+END $$;
+
+-- What becomes of a file and of the rows that begin says: what was set aside, the counters, the table; or the error.
+CREATE FUNCTION pg_temp.one(target regclass, options jsonb, begin text) RETURNS SETOF text LANGUAGE plpgsql AS $$
+DECLARE
+	r record;
+	detail text;
+	context text;
+BEGIN
+	DROP TABLE IF EXISTS duplicates_rejects;
+	EXECUTE 'TRUNCATE ' || target || ';' || begin;
+	SELECT * INTO r FROM bulk_load(target, '/proc/self/cwd/pgbulk_duplicates_in',
+		'{"reject_table": "duplicates_rejects", "log_verbosity": "silent"}' || options);
+	ASSERT r.rows_read = r.rows_loaded + r.rows_rejected + r.rows_duplicate + r.rows_filtered;
+	ASSERT r.writer = options ->> 'writer';
+	RETURN QUERY SELECT format('line %s at %s: %s (%s, %s): %s', line_number, byte_offset, raw_line, reason, sqlstate, message)
+		FROM duplicates_rejects ORDER BY line_number, message COLLATE "C";
+	RETURN NEXT format('%s read, %s loaded, %s rejected, %s duplicate, %s replaced', r.rows_read, r.rows_loaded, r.rows_rejected, r.rows_duplicate, r.rows_replaced);
+	RETURN QUERY EXECUTE 'SELECT string_agg(t::text, '' '' ORDER BY t::text COLLATE "C") FROM ' || target || ' t';
+EXCEPTION WHEN OTHERS THEN
+	GET STACKED DIAGNOSTICS detail = PG_EXCEPTION_DETAIL, context = PG_EXCEPTION_CONTEXT;
+	RETURN NEXT format('%s: %s', sqlstate, sqlerrm);
+	RETURN NEXT nullif(detail, '');
+	RETURN NEXT substring(context, 'line [0-9]+(?=\n|$)');
+END $$;
+
+-- The same by each writer, which must not differ; both policies.
+CREATE FUNCTION pg_temp.ways(target regclass, begin text DEFAULT '', options jsonb DEFAULT '{}', writers jsonb DEFAULT '[{"writer": "direct", "workers": 0}, {"writer": "direct", "workers": 2}]')
+RETURNS SETOF text LANGUAGE plpgsql AS $$
+DECLARE
+	first text[];
+	other text[];
+	way jsonb;
+	policy text;
+BEGIN
+	FOREACH policy IN ARRAY ARRAY['keep_old', 'keep_new'] LOOP
+		RETURN NEXT policy;
+		first := NULL;
+		FOR way IN SELECT * FROM jsonb_array_elements(writers) LOOP
+			other := ARRAY(SELECT line FROM pg_temp.one(target, options || way || jsonb_build_object('on_duplicate', policy), begin) line WHERE line IS NOT NULL);
+			IF first IS NULL THEN
+				RETURN QUERY SELECT unnest(other);
+				first := other;
+			ELSIF other IS DISTINCT FROM first THEN
+				RETURN NEXT 'otherwise with ' || way;
+				RETURN QUERY SELECT unnest(other);
+			END IF;
+		END LOOP;
+	END LOOP;
+END $$;
+SET client_min_messages = warning;
+SET pgbulk.chunk_size = 64;
+
+-- one key: within the input, against the table, dead rows and HOT chains
+CREATE TABLE duplicates_t (id int PRIMARY KEY, t text);
+SELECT pg_temp.put('in', E'1,one\n2,two\n1,uno\n3,drei\n3,trois\n4,vier\n3,tre\n');
+SELECT pg_temp.ways('duplicates_t');
+SELECT pg_temp.ways('duplicates_t', 'INSERT INTO duplicates_t VALUES (1, ''old''), (5, ''stays''), (4, ''gone''), (3, ''before''); UPDATE duplicates_t SET t = t || ''er'' WHERE id = 3; DELETE FROM duplicates_t WHERE id = 4');
+-- limits
+SELECT pg_temp.ways('duplicates_t', '', '{"duplicate_limit": 3}');
+SELECT pg_temp.ways('duplicates_t', '', '{"duplicate_limit": 2}');
+SELECT pg_temp.ways('duplicates_t', '', '{"duplicate_limit": "42.8%"}');
+-- other bad rows among them
+SELECT pg_temp.put('in', E'1,one\nx,x\n1,uno\n2\n3,"two\nlines"\n3,a\n');
+SELECT pg_temp.ways('duplicates_t', '', '{"on_error": "ignore"}');
+SELECT pg_temp.ways('duplicates_t', '', '{"on_error": "ignore", "where": "t <> ''one''", "limit": 5}');
+-- the file of rejects holds what did not get in, and only that
+SELECT pg_temp.put('in', E'1,one\n2,two\n2,deux\n7,seven');
+TRUNCATE duplicates_t;
+INSERT INTO duplicates_t VALUES (1, 'old'), (7, 'old');
+SELECT rows_loaded, rows_duplicate, rows_replaced, details -> 'rejects' ->> 'duplicate' AS duplicate, details -> 'rejects' ->> 'replaced' AS replaced
+	FROM bulk_load('duplicates_t', '/proc/self/cwd/pgbulk_duplicates_in', '{"writer": "direct", "on_duplicate": "keep_new", "reject_file": "/proc/self/cwd/pgbulk_duplicates_bad"}');
+SELECT pg_read_file('/proc/self/cwd/pgbulk_duplicates_bad');
+SELECT replace(pg_read_file('/proc/self/cwd/pgbulk_duplicates_bad.log'), '/proc/self/cwd/pgbulk_duplicates_', '');
+SET client_min_messages = notice;
+SELECT rows_loaded FROM bulk_load('duplicates_t', '/proc/self/cwd/pgbulk_duplicates_in', '{"writer": "direct", "on_duplicate": "keep_new", "log_verbosity": "verbose"}');
+SET client_min_messages = warning;
+DROP TABLE duplicates_t;
+
+-- several unique indexes at once: a row that was set aside is in nobody's way
+CREATE TABLE duplicates_t (a int PRIMARY KEY, b text UNIQUE, c int, d int, UNIQUE (c, d));
+CREATE INDEX ON duplicates_t (d);
+SELECT pg_temp.put('in', E'1,x,1,1\n2,x,2,2\n2,y,3,3\n3,z,1,1\n4,z,4,\n5,v,4,\n6,,,1\n7,,,1\n1,y,4,4\n');
+SELECT pg_temp.ways('duplicates_t');
+SELECT pg_temp.ways('duplicates_t', 'INSERT INTO duplicates_t VALUES (1, ''v'', 4, 4), (9, ''z'', 2, 2)');
+DROP TABLE duplicates_t;
+
+-- expressions, predicates, INCLUDE, operator classes; what is equal but looks different
+CREATE TABLE duplicates_t (n numeric UNIQUE, t text, k int, f float8 UNIQUE);
+CREATE UNIQUE INDEX ON duplicates_t (lower(t)) INCLUDE (k);
+CREATE UNIQUE INDEX ON duplicates_t (k) WHERE t LIKE 'p%';
+SELECT pg_temp.put('in', E'1.0,A,1,1\n1.00,b,1,2\n2,a,3,3\n3,p1,5,4\n4,p2,5,5\n5,q2,5,6\n6,q3,5,0\n7,q4,5,-0\n8,q5,5,NaN\n9,q6,5,NaN\n');
+SELECT pg_temp.ways('duplicates_t');
+DROP TABLE duplicates_t;
+
+-- foreign keys: a row without a referenced one is in nobody's way
+CREATE TABLE duplicates_r (id int PRIMARY KEY);
+INSERT INTO duplicates_r VALUES (1), (2);
+CREATE TABLE duplicates_t (a int PRIMARY KEY, r int REFERENCES duplicates_r);
+SELECT pg_temp.put('in', E'1,1\n1,3\n2,3\n2,2\n3,1\n3,\n');
+SELECT pg_temp.ways('duplicates_t', 'INSERT INTO duplicates_t VALUES (1, 2)', '{"on_error": "ignore"}');
+SELECT pg_temp.ways('duplicates_t', 'INSERT INTO duplicates_t VALUES (1, 2)');
+DROP TABLE duplicates_t, duplicates_r;
+-- to the table itself: what refers to a row that has gone has no referenced one either
+CREATE TABLE duplicates_t (a int PRIMARY KEY, b int UNIQUE, up int REFERENCES duplicates_t);
+SELECT pg_temp.put('in', E'1,1,\n2,1,1\n3,3,2\n4,4,3\n5,5,1\n');
+SELECT pg_temp.one('duplicates_t', '{"on_duplicate": "keep_old", "on_error": "ignore", "writer": "direct"}', '');
+SELECT pg_temp.one('duplicates_t', '{"on_duplicate": "keep_old", "writer": "direct"}', '');
+DROP TABLE duplicates_t;
+
+-- rows that others refer to: as DELETE and INSERT
+CREATE TABLE duplicates_t (a int PRIMARY KEY, b int UNIQUE);
+CREATE TABLE duplicates_none (a int REFERENCES duplicates_t);
+CREATE TABLE duplicates_cascade (a int REFERENCES duplicates_t ON DELETE CASCADE);
+CREATE TABLE duplicates_null (a int REFERENCES duplicates_t ON DELETE SET NULL);
+CREATE TABLE duplicates_restrict (b int REFERENCES duplicates_t (b) ON DELETE RESTRICT);
+SELECT pg_temp.put('in', E'1,1\n2,20\n');
+CREATE FUNCTION pg_temp.refer(options jsonb, statement text) RETURNS SETOF text LANGUAGE plpgsql AS $$
+BEGIN
+	TRUNCATE duplicates_t, duplicates_none, duplicates_cascade, duplicates_null, duplicates_restrict;
+	INSERT INTO duplicates_t VALUES (1, 1), (2, 2), (3, 3);
+	EXECUTE statement;
+	PERFORM bulk_load('duplicates_t', '/proc/self/cwd/pgbulk_duplicates_in', options || '{"on_duplicate": "keep_new", "log_verbosity": "silent"}');
+	RETURN QUERY EXECUTE 'SELECT string_agg(t::text, '' '' ORDER BY t::text COLLATE "C") FROM duplicates_t t UNION ALL SELECT ''cascade '' || string_agg(coalesce(a::text, ''null''), '','') FROM duplicates_cascade
+		UNION ALL SELECT ''null '' || string_agg(coalesce(a::text, ''null''), '','') FROM duplicates_null';
+EXCEPTION WHEN OTHERS THEN
+	RETURN NEXT format('%s: %s', sqlstate, regexp_replace(sqlerrm, ' RESTRICT setting of', ''));
+END $$;
+SELECT pg_temp.refer('{"writer": "direct"}', 'INSERT INTO duplicates_none VALUES (1), (2), (3)');
+SELECT pg_temp.refer('{"writer": "direct"}', 'INSERT INTO duplicates_cascade VALUES (1), (2), (3), (NULL); INSERT INTO duplicates_null VALUES (1), (2), (3)');
+SELECT pg_temp.refer('{"writer": "direct"}', 'INSERT INTO duplicates_restrict VALUES (3)');
+SELECT left(line, 2) FROM pg_temp.refer('{"writer": "direct"}', 'INSERT INTO duplicates_restrict VALUES (1)') line;
+SELECT left(line, 2) FROM pg_temp.refer('{"writer": "direct"}', 'INSERT INTO duplicates_restrict VALUES (2)') line;
+-- a key that nobody has after the load
+SELECT pg_temp.put('in', E'7,1\n');
+SELECT pg_temp.refer('{"writer": "direct"}', 'INSERT INTO duplicates_none VALUES (1)');
+SELECT pg_temp.refer('{"writer": "direct"}', 'INSERT INTO duplicates_none VALUES (2)');
+DROP TABLE duplicates_t, duplicates_none, duplicates_cascade, duplicates_null, duplicates_restrict;
+
+-- wide values go with their row
+CREATE TABLE duplicates_t (a int PRIMARY KEY, w text);
+ALTER TABLE duplicates_t ALTER w SET STORAGE EXTERNAL;
+COPY (SELECT i % 3, repeat(i::text, 5000) FROM generate_series(1, 6) i) TO '/proc/self/cwd/pgbulk_duplicates_in' WITH (FORMAT csv);
+SELECT rows_loaded, rows_duplicate FROM bulk_load('duplicates_t', '/proc/self/cwd/pgbulk_duplicates_in', '{"writer": "direct", "on_duplicate": "keep_new", "log_verbosity": "silent"}');
+SELECT a, left(w, 3), length(w) FROM duplicates_t ORDER BY a;
+DROP TABLE duplicates_t;
+
+-- many rows: as many as the table has keys, in every index
+CREATE TABLE duplicates_t (a int PRIMARY KEY, b text, c int);
+CREATE INDEX ON duplicates_t (b);
+COPY (SELECT i * 7919 % 5000, 'b' || i % 100, i FROM generate_series(1, 20000) i) TO '/proc/self/cwd/pgbulk_duplicates_in' WITH (FORMAT csv);
+SELECT rows_loaded, rows_duplicate, rows_replaced FROM bulk_load('duplicates_t', '/proc/self/cwd/pgbulk_duplicates_in', '{"writer": "direct", "on_duplicate": "keep_new", "log_verbosity": "silent"}');
+SELECT count(*), min(c), max(c) FROM duplicates_t;
+SELECT rows_loaded, rows_duplicate, rows_replaced FROM bulk_load('duplicates_t', '/proc/self/cwd/pgbulk_duplicates_in', '{"writer": "direct", "on_duplicate": "keep_old", "log_verbosity": "silent"}');
+SELECT rows_loaded, rows_duplicate, rows_replaced FROM bulk_load('duplicates_t', '/proc/self/cwd/pgbulk_duplicates_in', '{"writer": "direct", "on_duplicate": "keep_new", "log_verbosity": "silent"}');
+SET enable_seqscan = off;
+SELECT count(*), min(c), max(c) FROM duplicates_t WHERE a >= 0;
+RESET enable_seqscan;
+DROP TABLE duplicates_t;
+
+-- what cannot be
+CREATE TABLE duplicates_t (a int UNIQUE DEFERRABLE, r int4range);
+SELECT bulk_load('duplicates_t', '/proc/self/cwd/pgbulk_duplicates_in', '{"on_duplicate": "keep_old"}');
+ALTER TABLE duplicates_t DROP CONSTRAINT duplicates_t_a_key, ADD EXCLUDE USING gist (r WITH &&);
+SELECT bulk_load('duplicates_t', '/proc/self/cwd/pgbulk_duplicates_in', '{"writer": "direct", "on_duplicate": "keep_old"}');
+SELECT bulk_load('duplicates_t', '/proc/self/cwd/pgbulk_duplicates_in', '{"freeze": true, "on_duplicate": "keep_old"}');
+SELECT bulk_load('duplicates_t', '/proc/self/cwd/pgbulk_duplicates_in', '{"duplicate_limit": 5}');
+SELECT bulk_load('duplicates_t', '/proc/self/cwd/pgbulk_duplicates_in', '{"reject_table": "x"}');
+SELECT bulk_load('duplicates_t', '/proc/self/cwd/pgbulk_duplicates_in', '{"on_duplicate": "keep"}');
+SELECT bulk_load('duplicates_t', '/proc/self/cwd/pgbulk_duplicates_in', '{"on_duplicate": "keep_new", "duplicate_limit": -1}');
+-- keep_new deletes and looks
+CREATE ROLE duplicates_user;
+GRANT INSERT ON duplicates_t TO duplicates_user;
+GRANT pg_read_server_files TO duplicates_user;
+SET ROLE duplicates_user;
+SELECT bulk_load('duplicates_t', '/proc/self/cwd/pgbulk_duplicates_in', '{"on_duplicate": "keep_new"}');
+RESET ROLE;
+GRANT SELECT ON duplicates_t TO duplicates_user;
+SET ROLE duplicates_user;
+SELECT bulk_load('duplicates_t', '/proc/self/cwd/pgbulk_duplicates_in', '{"on_duplicate": "keep_new"}');
+RESET ROLE;
+DROP TABLE duplicates_t;
+DROP OWNED BY duplicates_user;
+DROP ROLE duplicates_user;

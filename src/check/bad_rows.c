@@ -1,0 +1,146 @@
+/*
+ * bad_rows.c
+ *		See bad_rows.h.
+ */
+#include "postgres.h"
+
+#include "access/tupdesc.h"
+#include "catalog/pg_type.h"
+#include "check/bad_rows.h"
+#include "compat.h"
+#include "executor/tuptable.h"
+#include "utils/builtins.h"
+#include "utils/tuplesort.h"
+
+/* Bytes that rows may wait in, in kB, before they go to a file. */
+#define SORT_MEMORY_KB 4096
+
+/* int8 < int8, which has no name in the catalogs' headers. */
+#define INT8_LESS 412
+
+/* What is known of a row; the first ones are sorted by. */
+enum
+{
+	BAD_FILE,
+	BAD_OFFSET,
+	BAD_REASON,
+	BAD_KEY,
+	BAD_SORTED,
+	BAD_LINE = BAD_SORTED,
+	BAD_LENGTH,
+	BAD_END_LENGTH,
+	BAD_TABLE,
+	BAD_NUMBERS,
+	BAD_VALUE = BAD_NUMBERS,
+	BAD_ROW,
+	BAD_NATTS
+};
+
+struct BadRows
+{
+	Tuplesortstate *sort;
+	TupleTableSlot *in;
+	TupleTableSlot *out;
+};
+
+BadRows *
+bad_rows_open(void)
+{
+	BadRows    *bad = palloc0(sizeof(BadRows));
+	TupleDesc	desc = CreateTemplateTupleDesc(BAD_NATTS);
+	AttrNumber	atts[BAD_SORTED];
+	Oid			operators[BAD_SORTED];
+	Oid			collations[BAD_SORTED] = {InvalidOid};
+	bool		nulls_first[BAD_SORTED] = {false};
+
+	for (int i = 0; i < BAD_NATTS; i++)
+		TupleDescInitEntry(desc, i + 1, NULL,
+						   i < BAD_NUMBERS ? INT8OID : TEXTOID, -1, 0);
+	compat_finalize_desc(desc);
+	for (int i = 0; i < BAD_SORTED; i++)
+	{
+		atts[i] = i + 1;
+		operators[i] = INT8_LESS;
+	}
+	bad->in = MakeSingleTupleTableSlot(desc, &TTSOpsVirtual);
+	bad->out = MakeSingleTupleTableSlot(desc, &TTSOpsMinimalTuple);
+	bad->sort = tuplesort_begin_heap(desc, BAD_SORTED, atts, operators,
+									 collations, nulls_first, SORT_MEMORY_KB,
+									 NULL, TUPLESORT_NONE);
+	return bad;
+}
+
+void
+bad_rows_put(BadRows *bad, const BadRow *row)
+{
+	TupleTableSlot *slot = ExecClearTuple(bad->in);
+	Datum		numbers[BAD_NUMBERS] = {
+		[BAD_FILE] = Int64GetDatum(row->place.file),
+		[BAD_OFFSET] = Int64GetDatum(row->place.offset),
+		[BAD_REASON] = Int64GetDatum(row->reason),
+		[BAD_KEY] = Int64GetDatum(row->key),
+		[BAD_LINE] = Int64GetDatum(row->place.line),
+		[BAD_LENGTH] = Int64GetDatum(row->place.length),
+		[BAD_END_LENGTH] = Int64GetDatum(row->place.end_length),
+		[BAD_TABLE] = Int64GetDatum(row->table)
+	};
+
+	memcpy(slot->tts_values, numbers, sizeof(numbers));
+	memset(slot->tts_isnull, 0, sizeof(bool) * BAD_NATTS);
+	slot->tts_isnull[BAD_VALUE] = row->value == NULL;
+	if (row->value != NULL)
+		slot->tts_values[BAD_VALUE] = CStringGetTextDatum(row->value);
+	slot->tts_isnull[BAD_ROW] = row->row == NULL;
+	if (row->row != NULL)
+		slot->tts_values[BAD_ROW] = CStringGetTextDatum(row->row);
+	ExecStoreVirtualTuple(slot);
+	tuplesort_puttupleslot(bad->sort, slot);
+	ExecClearTuple(slot);
+}
+
+void
+bad_rows_sort(BadRows *bad)
+{
+	tuplesort_performsort(bad->sort);
+}
+
+static char *
+get_text(TupleTableSlot *slot, int att)
+{
+	return slot->tts_isnull[att] ? NULL : TextDatumGetCString(slot->tts_values[att]);
+}
+
+bool
+bad_rows_next(BadRows *bad, BadRow *row)
+{
+	TupleTableSlot *slot = bad->out;
+	const Datum *values = slot->tts_values;
+
+	if (!tuplesort_gettupleslot(bad->sort, true, false, slot, NULL))
+		return false;
+	slot_getallattrs(slot);
+	*row = (BadRow) {
+		.place = {
+			.file = DatumGetInt64(values[BAD_FILE]),
+			.offset = DatumGetInt64(values[BAD_OFFSET]),
+			.line = DatumGetInt64(values[BAD_LINE]),
+			.length = DatumGetInt64(values[BAD_LENGTH]),
+			.end_length = DatumGetInt64(values[BAD_END_LENGTH])
+		},
+		.reason = DatumGetInt64(values[BAD_REASON]),
+		.table = DatumGetInt64(values[BAD_TABLE]),
+		.key = DatumGetInt64(values[BAD_KEY]),
+		.value = get_text(slot, BAD_VALUE),
+		.row = get_text(slot, BAD_ROW)
+	};
+	return true;
+}
+
+void
+bad_rows_close(BadRows *bad)
+{
+	tuplesort_end(bad->sort);
+	ExecDropSingleTupleTableSlot(bad->in);
+	ExecDropSingleTupleTableSlot(bad->out);
+	pfree(bad);
+}

@@ -1,0 +1,153 @@
+/*
+ * duplicates.c
+ *		See duplicates.h.
+ */
+#include "postgres.h"
+
+#include "check/duplicates.h"
+#include "miscadmin.h"
+#include "utils/memutils.h"
+
+/* Rows between two looks at interrupts. */
+#define ROWS_AT_ONCE 1024
+
+/* The row that has a key. */
+typedef struct Standing
+{
+	RowId		row;
+	uint64		number;			/* of rows as they are decided, from 1; 0: none */
+} Standing;
+
+/* A key of the row in hand. */
+typedef struct Key
+{
+	int			index;
+	Standing   *standing;
+} Key;
+
+typedef struct Decision
+{
+	BulkOnDuplicate policy;
+	const DuplicateSink *sink;
+	Standing  **standing;		/* by index and group */
+	uint64	   *gone;			/* a bit for each row number; keep_new only */
+
+	/* the row in hand */
+	RowId		row;
+	uint64		number;
+	int			nkeys;
+	Key		   *keys;
+} Decision;
+
+static inline bool
+is_gone(const Decision *decision, uint64 number)
+{
+	return (decision->gone[number / 64] >> number % 64 & 1) != 0;
+}
+
+/* A row that comes when its key is taken is not there at all. */
+static void
+keep_old(Decision *decision)
+{
+	const DuplicateSink *sink = decision->sink;
+
+	for (int i = 0; i < decision->nkeys; i++)
+		if (decision->keys[i].standing->number > 0)
+		{
+			sink->lost(sink->arg, decision->row, decision->keys[i].standing->row,
+					   decision->keys[i].index);
+			return;
+		}
+	for (int i = 0; i < decision->nkeys; i++)
+		*decision->keys[i].standing = (Standing) {decision->row, decision->number};
+}
+
+/* Whoever has one of its keys makes way. */
+static void
+keep_new(Decision *decision)
+{
+	const DuplicateSink *sink = decision->sink;
+
+	for (int i = 0; i < decision->nkeys; i++)
+	{
+		Standing   *standing = decision->keys[i].standing;
+
+		if (standing->number > 0 && !is_gone(decision, standing->number))
+		{
+			sink->lost(sink->arg, standing->row, decision->row,
+					   decision->keys[i].index);
+			decision->gone[standing->number / 64] |= UINT64CONST(1) << standing->number % 64;
+		}
+		*standing = (Standing) {decision->row, decision->number};
+	}
+}
+
+/* All keys of the row in hand are known. */
+static void
+decide_row(Decision *decision)
+{
+	const DuplicateSink *sink = decision->sink;
+
+	if (decision->nkeys == 0 || !sink->is_there(sink->arg, decision->row))
+		return;
+	decision->number++;
+	if (decision->policy == BULK_ON_DUPLICATE_KEEP_OLD)
+		keep_old(decision);
+	else
+		keep_new(decision);
+}
+
+static void
+decide_all(Decision *decision, Conflicts *conflicts)
+{
+	RowId		row;
+	int			index;
+	uint32		group;
+	uint32		n = 0;
+
+	while (conflicts_next(conflicts, &row, &index, &group))
+	{
+		if (n++ % ROWS_AT_ONCE == 0)
+			CHECK_FOR_INTERRUPTS();
+		if (row != decision->row)
+		{
+			decide_row(decision);
+			decision->row = row;
+			decision->nkeys = 0;
+		}
+		decision->keys[decision->nkeys++] = (Key) {
+			.index = index,
+			.standing = &decision->standing[index][group]
+		};
+	}
+	decide_row(decision);
+}
+
+void
+duplicates_decide(Conflicts *conflicts, BulkOnDuplicate policy,
+				  const DuplicateSink *sink)
+{
+	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext,
+												  "bulk_load duplicates",
+												  ALLOCSET_DEFAULT_SIZES);
+	MemoryContext old = MemoryContextSwitchTo(context);
+	int			nindexes = conflicts_nindexes(conflicts);
+	Decision	decision = {.policy = policy,.sink = sink};
+
+	decision.standing = palloc(nindexes * sizeof(Standing *));
+	decision.keys = palloc(nindexes * sizeof(Key));
+	for (int i = 0; i < nindexes; i++)
+		decision.standing[i] =
+			MemoryContextAllocExtended(context,
+									   ((Size) conflicts_groups(conflicts, i) + 1) * sizeof(Standing),
+									   MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO);
+	if (policy == BULK_ON_DUPLICATE_KEEP_NEW)
+		decision.gone =
+			MemoryContextAllocExtended(context,
+									   (Size) (conflicts_count(conflicts) / 64 + 1) * sizeof(uint64),
+									   MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO);
+	conflicts_sort(conflicts);
+	MemoryContextSwitchTo(old);
+	decide_all(&decision, conflicts);
+	MemoryContextDelete(context);
+}

@@ -1,0 +1,341 @@
+/*
+ * settle.c
+ *		See settle.h.
+ *
+ * What is decided by TID needs a place in the input, which the journal has by TID,
+ * too: so the two are read side by side.
+ */
+#include "postgres.h"
+
+#include "access/genam.h"
+#include "access/heapam.h"
+#include "access/xact.h"
+#include "catalog/index.h"
+#include "check/duplicates.h"
+#include "check/settle.h"
+#include "commands/trigger.h"
+#include "compat.h"
+#include "executor/executor.h"
+#include "miscadmin.h"
+#include "records.h"
+#include "storage/bufmgr.h"
+#include "utils/fmgroids.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+#include "utils/snapmgr.h"
+
+/* A row that goes: the load's row whose place counts, the row itself, the index. */
+enum
+{
+	LOST_PLACE,
+	LOST_ROW,
+	LOST_INDEX,
+	LOST_COLUMNS
+};
+
+typedef struct JudgedIndex
+{
+	Relation	rel;			/* NULL: not opened yet */
+	IndexInfo  *info;
+} JudgedIndex;
+
+typedef struct Settling
+{
+	const Settlement *given;
+	BlockNumber first_new;		/* of the load */
+	Records    *lost;
+	JudgedIndex *indexes;
+	EState	   *estate;
+	ResultRelInfo *rri;
+	TupleTableSlot *slot;
+	MemoryContext row_context;
+	int64		nlost;
+	int64		deleted;		/* of them, rows of the load */
+} Settling;
+
+static inline bool
+is_new(const Settling *settling, RowId row)
+{
+	return (BlockNumber) (row >> 17) >= settling->first_new;
+}
+
+/* ---- rows ---- */
+
+/* The member of a row's HOT chain that a snapshot sees, into the slot, pinned. */
+static bool
+fetch_row(Settling *settling, RowId row, Snapshot snapshot)
+{
+	Relation	rel = settling->given->rel;
+	ItemPointerData tid;
+	HeapTupleData tuple;
+	Buffer		buffer;
+	bool		found;
+
+	row_tid(row, &tid);
+	buffer = ReadBuffer(rel, ItemPointerGetBlockNumber(&tid));
+	LockBuffer(buffer, BUFFER_LOCK_SHARE);
+	found = heap_hot_search_buffer(&tid, rel, buffer, snapshot, &tuple, NULL, true);
+	LockBuffer(buffer, BUFFER_LOCK_UNLOCK);
+	if (found)
+	{
+		tuple.t_self = tid;
+		ExecStoreBufferHeapTuple(&tuple, settling->slot, buffer);
+		ExecMaterializeSlot(settling->slot);
+	}
+	ReleaseBuffer(buffer);
+	return found;
+}
+
+static bool
+is_there(void *arg, RowId row)
+{
+	Settling   *settling = arg;
+	bool		found;
+
+	if (settling->given->all_there)
+		return true;
+	found = fetch_row(settling, row, SnapshotSelf);
+	ExecClearTuple(settling->slot);
+	return found;
+}
+
+/* What the transaction does not see it must not act upon. */
+static void
+check_seen(Settling *settling, RowId row)
+{
+	if (!fetch_row(settling, row, GetTransactionSnapshot()))
+		ereport(ERROR,
+				(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
+				 errmsg("could not serialize access due to concurrent update")));
+	ExecClearTuple(settling->slot);
+}
+
+static JudgedIndex *
+open_index(Settling *settling, int number)
+{
+	JudgedIndex *index = &settling->indexes[number];
+
+	if (index->rel == NULL)
+	{
+		MemoryContext old;
+
+		old = MemoryContextSwitchTo(GetMemoryChunkContext(settling->indexes));
+		index->rel = index_open(conflicts_index(settling->given->conflicts, number),
+								AccessShareLock);
+		index->info = BuildIndexInfo(index->rel);
+		MemoryContextSwitchTo(old);
+	}
+	return index;
+}
+
+/* The key of the row in the slot as "(columns)=(values)", or NULL. */
+static char *
+describe_key(Settling *settling, int number)
+{
+	JudgedIndex *index = open_index(settling, number);
+	Datum		values[INDEX_MAX_KEYS];
+	bool		isnull[INDEX_MAX_KEYS];
+
+	GetPerTupleExprContext(settling->estate)->ecxt_scantuple = settling->slot;
+	FormIndexDatum(index->info, settling->slot, settling->estate, values, isnull);
+	return BuildIndexValueDescription(index->rel, values, isnull);
+}
+
+static void
+raise_old_duplicate(Settling *settling, RowId row, int number)
+{
+	char	   *key;
+	const char *name;
+
+	if (!fetch_row(settling, row, SnapshotSelf))
+		elog(ERROR, "a row of \"%s\" is not there any more",
+			 RelationGetRelationName(settling->given->rel));
+	key = describe_key(settling, number);
+	name = RelationGetRelationName(settling->indexes[number].rel);
+	ereport(ERROR,
+			(errcode(ERRCODE_UNIQUE_VIOLATION),
+			 errmsg("duplicate key value violates unique constraint \"%s\"", name),
+			 key ? errdetail("Key %s already exists.", key) : 0,
+			 errtableconstraint(settling->given->rel, name)));
+}
+
+/* ---- what is decided ---- */
+
+static void
+note_lost(void *arg, RowId row, RowId winner, int index)
+{
+	Settling   *settling = arg;
+	bool		row_is_new = is_new(settling, row);
+	bool		winner_is_new = is_new(settling, winner);
+	int64		values[LOST_COLUMNS] = {
+		[LOST_PLACE] = (int64) (row_is_new ? row : winner),
+		[LOST_ROW] = (int64) row,
+		[LOST_INDEX] = index
+	};
+
+	if (!row_is_new && !winner_is_new)
+		raise_old_duplicate(settling, row, index);
+	if (IsolationUsesXactSnapshot() && !(row_is_new && winner_is_new))
+		check_seen(settling, row_is_new ? winner : row);
+	records_put(settling->lost, values);
+}
+
+/* Takes a row out of the table; place: of it, or of the one that replaces it. */
+static void
+take_row(Settling *settling, RowId row, int number, const JournalPlace *place)
+{
+	const Settlement *given = settling->given;
+	bool		replaced = !is_new(settling, row);
+	BadRow		bad = {
+		.place = *place,
+		.reason = replaced ? REJECT_REPLACED : REJECT_DUPLICATE,
+		.table = given->table,
+		.key = number
+	};
+	MemoryContext old = MemoryContextSwitchTo(settling->row_context);
+	ItemPointerData tid;
+
+	given->tell(given->arg, place);
+	if (!fetch_row(settling, row, SnapshotSelf))
+		elog(ERROR, "a row of \"%s\" is not there any more",
+			 RelationGetRelationName(given->rel));
+	if (given->with_texts || settling->nlost < REJECTS_FIRST)
+		bad.value = describe_key(settling, number);
+	if (replaced && given->with_texts)
+		bad.row = OidOutputFunctionCall(F_RECORD_OUT,
+										ExecFetchSlotHeapTupleDatum(settling->slot));
+	bad_rows_put(given->bad, &bad);
+
+	tid = settling->slot->tts_tid;
+	ExecClearTuple(settling->slot);
+	simple_heap_delete(given->rel, &tid);
+	if (replaced)
+		ExecARDeleteTriggers(settling->estate, settling->rri, &tid, NULL, NULL, false);
+	else
+		settling->deleted++;
+	settling->nlost++;
+	given->tell(given->arg, NULL);
+	ResetPerTupleExprContext(settling->estate);
+	MemoryContextSwitchTo(old);
+	MemoryContextReset(settling->row_context);
+}
+
+/* All that were noted, by their places. */
+static void
+take_rows(Settling *settling)
+{
+	const Settlement *given = settling->given;
+	JournalReader *reader = journal_read(given->journal);
+	int64		lost[LOST_COLUMNS];
+	bool		more = records_next(settling->lost, lost);
+
+	while (more && journal_next_record(reader))
+		for (uint32 i = 0; i < reader->nruns && reader->table == given->table; i++)
+		{
+			const JournalRun *run = &reader->runs[i];
+
+			CHECK_FOR_INTERRUPTS();
+			for (int j = 0; j < run->count; j++)
+			{
+				JournalPlace place;
+				ItemPointerData tid;
+
+				journal_next_place(reader, &place);
+				ItemPointerSet(&tid, run->block, run->first + j);
+				while (more && (RowId) lost[LOST_PLACE] == row_id(&tid, true))
+				{
+					take_row(settling, lost[LOST_ROW], lost[LOST_INDEX], &place);
+					more = records_next(settling->lost, lost);
+				}
+			}
+		}
+	journal_end_read(reader);
+	if (more)
+		elog(ERROR, "a row that was loaded is not in the journal");
+}
+
+/* ---- begin and end ---- */
+
+/* The block that the load's first row is in. */
+static BlockNumber
+find_first_block(const Settlement *given)
+{
+	JournalReader *reader = journal_read(given->journal);
+	BlockNumber first = InvalidBlockNumber;
+
+	while (first == InvalidBlockNumber && journal_next_record(reader))
+		if (reader->table == given->table)
+			first = reader->runs[0].block;
+	journal_end_read(reader);
+	return first;
+}
+
+static void
+open_settling(Settling *settling)
+{
+	const Settlement *given = settling->given;
+
+	settling->first_new = find_first_block(given);
+	settling->lost = records_open(LOST_COLUMNS, maintenance_work_mem / 4);
+	settling->indexes = palloc0(sizeof(JudgedIndex) *
+								conflicts_nindexes(given->conflicts));
+	settling->slot = MakeSingleTupleTableSlot(RelationGetDescr(given->rel),
+											  &TTSOpsBufferHeapTuple);
+	settling->estate = CreateExecutorState();
+	settling->rri = makeNode(ResultRelInfo);
+	InitResultRelInfo(settling->rri, given->rel, 0, NULL, 0);
+	settling->row_context = AllocSetContextCreate(CurrentMemoryContext,
+												  "bulk_load duplicate row",
+												  ALLOCSET_DEFAULT_SIZES);
+}
+
+static void
+close_settling(Settling *settling)
+{
+	records_close(settling->lost);
+	for (int i = 0; i < conflicts_nindexes(settling->given->conflicts); i++)
+		if (settling->indexes[i].rel != NULL)
+			index_close(settling->indexes[i].rel, NoLock);
+	ExecDropSingleTupleTableSlot(settling->slot);
+	ExecResetTupleTable(settling->estate->es_tupleTable, false);
+	ExecCloseResultRelations(settling->estate);
+	FreeExecutorState(settling->estate);
+	MemoryContextDelete(settling->row_context);
+}
+
+int64
+settle_duplicates(const Settlement *given)
+{
+	Settling	settling = {.given = given};
+	DuplicateSink sink = {.is_there = is_there,.lost = note_lost,.arg = &settling};
+
+	open_settling(&settling);
+	duplicates_decide(given->conflicts, given->policy, &sink);
+	records_sort(settling.lost);
+	AfterTriggerBeginQuery();
+	take_rows(&settling);
+	CommandCounterIncrement();
+	AfterTriggerEndQuery(settling.estate);
+	close_settling(&settling);
+	return settling.deleted;
+}
+
+char *
+settle_message(Oid index, RejectReason reason, BulkOnDuplicate policy,
+			   const char *value)
+{
+	const char *name = get_rel_name(index);
+	StringInfoData text;
+
+	initStringInfo(&text);
+	if (reason == REJECT_REPLACED)
+		appendStringInfo(&text, "row was replaced by one with the same key in \"%s\"", name);
+	else
+		appendStringInfo(&text, "duplicate key value violates unique constraint \"%s\"", name);
+	if (value != NULL && reason == REJECT_REPLACED)
+		appendStringInfo(&text, ": Key %s.", value);
+	else if (value != NULL)
+		appendStringInfo(&text, policy == BULK_ON_DUPLICATE_KEEP_NEW ?
+						 ": Key %s came again." : ": Key %s already exists.", value);
+	return text.data;
+}

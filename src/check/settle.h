@@ -1,0 +1,47 @@
+/*
+ * settle.h
+ *		Rows that lose as duplicates leave their table.
+ *
+ * What duplicates.h decides is carried out: rows of the load are deleted and
+ * wait among the bad ones; so are those of the table that one of the load
+ * replaces, and triggers and foreign keys hear of it as of a DELETE, when all
+ * are gone and the new ones stand.
+ */
+#ifndef PGBULK_SETTLE_H
+#define PGBULK_SETTLE_H
+
+#include "postgres.h"
+
+#include "check/bad_rows.h"
+#include "index/conflicts.h"
+#include "journal.h"
+#include "options.h"
+#include "rejects.h"
+#include "utils/rel.h"
+
+typedef struct Settlement
+{
+	Relation	rel;			/* a heap table, locked against other writers */
+	int			table;			/* its number in the journal */
+	Journal    *journal;
+	Conflicts  *conflicts;
+	BulkOnDuplicate policy;
+	bool		all_there;		/* no row of the load has been deleted */
+	bool		with_texts;		/* of all rows that go, not only the first ones */
+	BadRows    *bad;			/* where they go */
+	void		(*tell) (void *arg, const JournalPlace *place);	/* for CONTEXT; NULL: nothing */
+	void	   *arg;
+} Settlement;
+
+/*
+ * Returns how many rows of the load were deleted.  Errors: 40001 where a row
+ * that the transaction's snapshot does not see is met, as in INSERT ... ON
+ * CONFLICT; 23505 where rows of the table share a key without the load.
+ */
+extern int64 settle_duplicates(const Settlement *settlement);
+
+/* The message for a row that has gone, its key's description in value or NULL. */
+extern char *settle_message(Oid index, RejectReason reason,
+							BulkOnDuplicate policy, const char *value);
+
+#endif							/* PGBULK_SETTLE_H */

@@ -1,0 +1,58 @@
+/*
+ * conflicts.h
+ *		Rows that have the same key where keys are to be unique.
+ *
+ * Under on_duplicate = keep_old or keep_new a unique index gets the entries of
+ * all living rows, and whoever makes them notes each group of rows that must not
+ * stand together.  Which of them go is decided when all indexes are there
+ * (check/duplicates.h); their entries stay behind, as those of any row that is
+ * deleted.
+ *
+ * So a method of making entries has to do this for a unique index: take a
+ * ConflictSink, NULL where a duplicate is an error, and where it is not call
+ * note for every living row of a key that more than one living row has, old rows
+ * included, by their index TIDs, in any order.  NULLs are equal only with NULLS NOT
+ * DISTINCT, and equal is what the operator class calls equal.
+ */
+#ifndef PGBULK_CONFLICTS_H
+#define PGBULK_CONFLICTS_H
+
+#include "postgres.h"
+
+#include "index/presort.h"
+
+typedef struct ConflictSink
+{
+	/* group: the key, by a number that the index counts from 0 */
+	void		(*note) (void *arg, uint32 group, RowId row);
+	void	   *arg;
+} ConflictSink;
+
+typedef struct Conflicts Conflicts;
+
+/* Of all indexes of a table.  Memory: below the current context. */
+extern Conflicts *conflicts_open(void);
+
+/* The next unique index, by OID: these are asked in this order. */
+extern void conflicts_add_index(Conflicts *conflicts, Oid index);
+
+/* Where that index puts what it finds; NULL: duplicates cannot be. */
+extern const ConflictSink *conflicts_sink(Conflicts *conflicts, Oid index);
+
+extern int	conflicts_nindexes(const Conflicts *conflicts);
+extern Oid	conflicts_index(const Conflicts *conflicts, int number);
+
+/* Keys that rows of an index share. */
+extern uint32 conflicts_groups(const Conflicts *conflicts, int number);
+
+/* Rows that were noted, by each index. */
+extern int64 conflicts_count(const Conflicts *conflicts);
+
+/* What was noted, sorted by row and then by index; no more will come. */
+extern void conflicts_sort(Conflicts *conflicts);
+extern bool conflicts_next(Conflicts *conflicts, RowId *row, int *number,
+						   uint32 *group);
+
+extern void conflicts_close(Conflicts *conflicts);
+
+#endif							/* PGBULK_CONFLICTS_H */
