@@ -95,7 +95,7 @@ class DataSet:
 
     def file(self, folder, percent):
         """-> path and number of rows; makes the file where it is missing"""
-        rows = max(self.rows * percent // 100, 1000)
+        rows = max(int(self.rows * percent / 100), 1000)
         path = os.path.join(folder, f"{self.name}-{rows}.csv")
         if not os.path.exists(path):
             os.makedirs(folder, exist_ok=True)
