@@ -130,3 +130,14 @@ AS 'MODULE_PATHNAME', 'bulk_load_files'
 LANGUAGE C VOLATILE PARALLEL UNSAFE;
 COMMENT ON FUNCTION bulk_load(regclass, text[], jsonb) IS
   'loads several files on the server into a table, in the order given';
+
+CREATE FUNCTION bulk_load_control(
+  path text,
+  OUT statement text,
+  OUT obstacles text[],
+  OUT notes text[])
+RETURNS record
+AS 'MODULE_PATHNAME', 'bulk_load_control'
+LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
+COMMENT ON FUNCTION bulk_load_control(text) IS
+  'the call of bulk_load that does what a control file of pg_bulkload says, or which of its lines have no equivalent';

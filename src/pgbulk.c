@@ -10,6 +10,7 @@
 #include "catalog/pg_type.h"
 #include "commands/sequence.h"
 #include "compat.h"
+#include "control.h"
 #include "fmgr.h"
 #include "funcapi.h"
 #include "input/source.h"
@@ -28,6 +29,7 @@ PG_MODULE_MAGIC;
 
 PG_FUNCTION_INFO_V1(bulk_load);
 PG_FUNCTION_INFO_V1(bulk_load_files);
+PG_FUNCTION_INFO_V1(bulk_load_control);
 
 void		_PG_init(void);
 
@@ -155,4 +157,42 @@ bulk_load_files(PG_FUNCTION_ARGS)
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("paths must not be empty")));
 	return load(fcinfo, paths);
+}
+
+/* char * of a List as a text[] */
+static Datum
+text_array(List *texts)
+{
+	ArrayBuildState *state = initArrayResult(TEXTOID, CurrentMemoryContext, false);
+	ListCell   *lc;
+
+	foreach(lc, texts)
+		accumArrayResult(state, CStringGetTextDatum(lfirst(lc)), false, TEXTOID,
+						 CurrentMemoryContext);
+	return makeArrayResult(state, CurrentMemoryContext);
+}
+
+/* bulk_load_control(path text) */
+Datum
+bulk_load_control(PG_FUNCTION_ARGS)
+{
+	Oid			function = fcinfo->flinfo->fn_oid;
+	char	   *schema = NULL;
+	const ControlCall *call;
+	TupleDesc	desc;
+	Datum		values[3] = {0};
+	bool		nulls[3] = {0};
+
+	if (!FunctionIsVisible(function))
+		schema = get_namespace_name(get_func_namespace(function));
+	call = control_read(text_to_cstring(PG_GETARG_TEXT_PP(0)), schema);
+
+	if (get_call_result_type(fcinfo, NULL, &desc) != TYPEFUNC_COMPOSITE)
+		elog(ERROR, "return type must be a row type");
+	nulls[0] = call->statement == NULL;
+	if (call->statement != NULL)
+		values[0] = CStringGetTextDatum(call->statement);
+	values[1] = text_array(call->obstacles);
+	values[2] = text_array(call->notes);
+	return HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(desc), values, nulls));
 }

@@ -1,0 +1,129 @@
+--
+-- Control files of pg_bulkload, as calls of bulk_load.
+--
+-- Writes a file and gives its path.
+CREATE FUNCTION pg_temp.put(name text, content text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+	path text := '/proc/self/cwd/pgbulk_control_' || name;
+	object oid := lo_from_bytea(0, convert_to(content, 'UTF8'));
+BEGIN
+	PERFORM lo_export(object, path), lo_unlink(object);
+	RETURN path;
+END $$;
+-- What a control file of these lines means.
+CREATE FUNCTION pg_temp.control(content text, OUT statement text, OUT obstacles text[], OUT notes text[])
+LANGUAGE sql AS $$ SELECT * FROM bulk_load_control(pg_temp.put('ctl', content)) $$;
+-- Its statement, but for what is different each time.
+CREATE FUNCTION pg_temp.statement(content text) RETURNS text
+LANGUAGE sql AS $$ SELECT replace(statement, 'SELECT *', 'SELECT rows_read, rows_loaded, rows_rejected, writer') FROM pg_temp.control(content) $$;
+CREATE TABLE control_t (a int, b text, c int CHECK (c < 100));
+SELECT pg_temp.put('in.csv', E'a,b,c\n1,one,1\n2,|two|,NIL\n3,"th""ree",3\n') AS f \gset
+\x
+
+-- the least: a table and a file beside the control file
+SELECT * FROM pg_temp.control(E'TABLE = control_t\nINPUT = pgbulk_control_in.csv\nSKIP = 1\n');
+-- and it runs
+SELECT pg_temp.statement(E'TABLE = control_t\nINPUT = pgbulk_control_in.csv\nSKIP = 1\nNULL = NIL\n') AS statement \gexec
+SELECT json_agg(t ORDER BY a) AS rows FROM control_t t;
+
+-- comments, quotes, blanks, CRLF, words in any case, other names for keywords
+SELECT * FROM pg_temp.control(E'# a comment\r\n\r\n  table=Public.Control_T  # not "Public"\r\ninfile = "/data/a # b \\"c\\" \\\\d.csv"\r\nLoader = buffered\r\noffset=2\r\nLOAD = 10\r\nMAX_ERR_CNT = 5\r\nDELIMITER = "\t"\r\nquote = "\\""\r\nESCAPE = \\\r\nNULL = " \\\\N "\r\n');
+SELECT * FROM pg_temp.control(E'\uFEFFOUTPUT = "\\"Control\\".\\"T\\""\nINPUT = STDIN\nQUOTE = ''\n');
+
+-- every line that has an equivalent
+SELECT * FROM pg_temp.control('
+OUTPUT = control_t
+INPUT = /data/in.csv
+TYPE = CSV
+WRITER = DIRECT
+SKIP = 1
+LIMIT = INFINITE
+ENCODING = LATIN1
+CHECK_CONSTRAINTS = YES
+PARSE_ERRORS = -1
+LOGFILE = in.log
+PARSE_BADFILE = bad/../in.bad
+TRUNCATE = YES
+VERBOSE = YES
+MULTI_PROCESS = NO
+DELIMITER = ;
+FORCE_NOT_NULL = b
+FORCE_NOT_NULL = "a"
+');
+SELECT * FROM pg_temp.control(E'TABLE=control_t\nINPUT=/x\nWRITER=PARALLEL\nMULTI_PROCESS=NO\nVERBOSE=NO\nTRUNCATE=off\nLIMIT=0\nPARSE_ERRORS=0\nDUPLICATE_ERRORS=0\nON_DUPLICATE_KEEP=OLD\nDUPLICATE_BADFILE=d\nCHECK_CONSTRAINTS=NO');
+SELECT * FROM pg_temp.control(E'TABLE=control_t\nINPUT=/x\nMULTI_PROCESS=YES\nPARSE_ERRORS=7');
+
+-- bad rows: as many as were allowed are set aside
+SELECT pg_temp.statement('
+TABLE = control_t
+INPUT = pgbulk_control_bad.csv
+PARSE_ERRORS = 2
+PARSE_BADFILE = pgbulk_control_bad.out
+TRUNCATE = YES
+') AS statement \gset
+SELECT pg_temp.put('bad.csv', E'1,a,1\nx,b,2\n3,c,300\n4,d,4\n') \g /dev/null
+:statement
+SELECT pg_read_file('pgbulk_control_bad.out') AS bad, pg_read_file('pgbulk_control_bad.out.log') AS log, (SELECT count(*) FROM control_t) AS rows;
+SELECT pg_temp.put('bad.csv', E'1,a,1\nx,b,2\n3,c,300\n4,d,4,\n') \g /dev/null
+:statement
+SELECT count(*) FROM control_t;
+-- none allowed, but a file for it
+SELECT pg_temp.statement(E'TABLE=control_t\nINPUT=pgbulk_control_bad.csv\nPARSE_BADFILE=pgbulk_control_bad.out') AS statement \gset
+:statement
+SELECT pg_read_file('pgbulk_control_bad.out') AS bad;
+
+-- duplicates
+CREATE UNIQUE INDEX ON control_t (a);
+TRUNCATE control_t;
+INSERT INTO control_t VALUES (1, 'old', 1);
+SELECT pg_temp.put('dup.csv', E'1,new,1\n2,b,2\n2,c,3\n') \g /dev/null
+SELECT * FROM pg_temp.control(E'TABLE=control_t\nINPUT=pgbulk_control_dup.csv\nDUPLICATE_ERRORS=-1\nDUPLICATE_BADFILE=pgbulk_control_dup.out');
+SELECT replace(pg_temp.statement(E'TABLE=control_t\nINPUT=pgbulk_control_dup.csv\nDUPLICATE_ERRORS=INFINITE\nDUPLICATE_BADFILE=pgbulk_control_dup.out'), 'rows_rejected', 'rows_duplicate, rows_replaced') AS statement \gset
+:statement
+SELECT json_agg(t ORDER BY a) AS rows FROM control_t t;
+SELECT pg_read_file('pgbulk_control_dup.out') AS duplicates;
+SELECT * FROM pg_temp.control(E'TABLE=control_t\nINPUT=/x\nWRITER=BUFFERED\nPARSE_BADFILE=p\nDUPLICATE_BADFILE=d\nDUPLICATE_ERRORS=5\nON_DUPLICATE_KEEP=OLD');
+SELECT * FROM pg_temp.control(E'TABLE=control_t\nINPUT=/x\nDUPLICATE_ERRORS=5\nON_DUPLICATE_KEEP=New');
+
+-- lines without an equivalent
+SELECT * FROM pg_temp.control(E'TABLE=control_t\nINPUT=/x\nTYPE = FUNCTION\n');
+SELECT statement, unnest(obstacles) AS obstacle FROM pg_temp.control('
+TABLE = a b
+WRITER = BINARY
+TYPE = TEXT
+SKIP = many
+SKIP = 1
+LIMIT = -1
+PARSE_ERRORS = -2
+DUPLICATE_ERRORS = 99999999999999999999
+ON_DUPLICATE_KEEP = BOTH
+TRUNCATE = MAYBE
+ENCODING = KLINGON
+DELIMITER = ||
+QUOTE =
+OUT_COL = CHAR(3)
+COL = CHAR(3)
+COLOUR = red
+what is this
+NULL = "open
+');
+SELECT statement, unnest(obstacles) AS obstacle FROM pg_temp.control('');
+SELECT statement, unnest(obstacles) AS obstacle FROM pg_temp.control(E'TABLE=control_t\nINPUT=/x\nDELIMITER = ||\nQUOTE =\nFILTER = f(int)');
+SELECT statement, unnest(obstacles) AS obstacle FROM pg_temp.control(E'TABLE=control_t\nINPUT=/x\nCOL=INT\nSTRIDE=4\nOUT_COL=INT\nSKIP=INFINITE\nOUTPUT=other');
+\x
+
+-- who may ask, and for what
+SELECT statement FROM bulk_load_control(NULL);
+SELECT statement FROM bulk_load_control('x.ctl');
+SELECT statement FROM bulk_load_control('/proc/self/cwd/pgbulk_control_none');
+SELECT statement FROM bulk_load_control('/proc/self/cwd');
+SELECT pg_temp.put('long', repeat('#', 1024 * 1024 + 1)) AS f \gset
+SELECT statement FROM bulk_load_control(:'f');
+CREATE ROLE regress_pgbulk_control;
+SET ROLE regress_pgbulk_control;
+SELECT statement FROM bulk_load_control('/proc/self/cwd/pgbulk_control_ctl');
+RESET ROLE;
+DROP ROLE regress_pgbulk_control;
+
+DROP TABLE control_t;
+COPY (SELECT 1) TO PROGRAM 'cat > pgbulk_control_gone; rm -f pgbulk_control_*';
