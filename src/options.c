@@ -50,6 +50,9 @@ static const char *const compression_names[] = {
 	[BULK_COMPRESSION_AUTO] = "auto", NULL
 };
 static const char *const header_names[] = {"match", "map", NULL};
+static const char *const newline_names[] = {
+	[BULK_NEWLINE_AUTO] = "auto", [BULK_NEWLINE_ANY] = "any", NULL
+};
 static const char *const extra_names[] = {
 	[false] = "error", [true] = "ignore", NULL
 };
@@ -328,17 +331,18 @@ get_strings(const OptionDef *def, JsonbValue *value, bool allow_null)
 static void
 set_dialect(BulkOptions *options)
 {
-	options->delimiter = options->quote = options->escape = '\0';
+	options->delimiter = NULL;
+	options->quote = options->escape = '\0';
 	options->nulls = NIL;
 	switch (options->format)
 	{
 		case BULK_CSV:
-			options->delimiter = ',';
+			options->delimiter = ",";
 			options->quote = options->escape = '"';
 			options->nulls = list_make1(pstrdup(""));
 			break;
 		case BULK_TEXT:
-			options->delimiter = '\t';
+			options->delimiter = "\t";
 			options->nulls = list_make1(pstrdup("\\N"));
 			break;
 		case BULK_BINARY:
@@ -413,6 +417,14 @@ set_marker(const OptionDef *def, JsonbValue *value, BulkOptions *options)
 	if (strpbrk(text, "\r\n") != NULL)
 		refuse_value(def, value);
 	*FIELD(char *) = text;
+}
+
+static void
+set_line_part(const OptionDef *def, JsonbValue *value, BulkOptions *options)
+{
+	set_marker(def, value, options);
+	if (**FIELD(char *) == '\0')
+		refuse_value(def, value);
 }
 
 static void
@@ -576,11 +588,12 @@ set_path(const OptionDef *def, JsonbValue *value, BulkOptions *options)
 #define COLUMN_SET "an array of column names, or \"*\""
 #define COUNT "an integer from 0 to 9223372036854775807"
 #define LIMIT COUNT ", or a percentage from \"0%\" to \"100%\""
+#define LINE_PART "a non-empty string without line ends"
 #define STRING "a string"
 
 static const OptionDef option_table[] = {
 	{"format", FOR_ALL, set_format, AT(format), NULL, format_names},
-	{"delimiter", FOR_LINES, set_character, AT(delimiter), CHARACTER},
+	{"delimiter", FOR_LINES, set_line_part, AT(delimiter), LINE_PART},
 	{"quote", FOR_CSV, set_quote, AT(quote), CHARACTER},
 	{"escape", FOR_CSV, set_character, AT(escape), CHARACTER},
 	{"null", FOR_LINES, set_nulls, AT(nulls),
@@ -603,6 +616,8 @@ static const OptionDef option_table[] = {
 	{"extra_columns", FOR_ALL, set_extra_columns, AT(ignore_extra), NULL,
 	extra_names},
 	{"missing_columns", FOR_ALL, set_choice, AT(missing), NULL, missing_names},
+	{"newline", FOR_LINES, set_choice, AT(newline), NULL, newline_names},
+	{"comment", FOR_LINES, set_line_part, AT(comment), LINE_PART},
 	{"trim", FOR_LINES, set_trim, AT(trim),
 	"true, false or an array of column names"},
 	{"date_format", FOR_LINES, set_date_formats, AT(date_formats),
@@ -679,7 +694,7 @@ check_format(const OptionDef *def, BulkFormat format)
 static void
 check_marker(const BulkOptions *options, const char *name, const char *marker)
 {
-	if (strchr(marker, options->delimiter) != NULL)
+	if (strstr(marker, options->delimiter) != NULL)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("option \"%s\" must not contain the delimiter", name)));
@@ -700,8 +715,50 @@ check_character(const BulkOptions *options, const char *name, char character)
 	if (IS_HIGHBIT_SET(character) && options->encoding != GetDatabaseEncoding())
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("option \"%s\" must be an ASCII character where \"encoding\" is not the database encoding",
+				 errmsg("option \"%s\" must be ASCII where \"encoding\" is not the database encoding",
 						name)));
+}
+
+static void
+check_characters(const BulkOptions *options, const char *name, const char *text)
+{
+	for (; *text != '\0'; text++)
+		check_character(options, name, *text);
+}
+
+static bool
+begins_with(const char *text, const char *start)
+{
+	return strncmp(text, start, strlen(start)) == 0;
+}
+
+/* Comments must not hide rows. */
+static void
+check_comment(const BulkOptions *options)
+{
+	const char *comment = options->comment;
+	ListCell   *cell;
+	const char *what = NULL;
+
+	check_characters(options, "comment", comment);
+	if (comment[0] == (options->format == BULK_CSV ? options->quote : '\\'))
+		what = options->format == BULK_CSV ? "the quote character" : "a backslash";
+	else if (begins_with(comment, options->delimiter) ||
+			 begins_with(options->delimiter, comment))
+		what = "the delimiter";
+	foreach(cell, options->nulls)
+		if (*(char *) lfirst(cell) != '\0' &&
+			(begins_with(comment, lfirst(cell)) ||
+			 begins_with(lfirst(cell), comment)))
+			what = "a \"null\" string";
+	if (options->default_marker != NULL &&
+		(begins_with(comment, options->default_marker) ||
+		 begins_with(options->default_marker, comment)))
+		what = "the \"default\" string";
+	if (what != NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("option \"comment\" must not begin like %s", what)));
 }
 
 static void
@@ -710,17 +767,23 @@ check_dialect(const BulkOptions *options)
 	ListCell   *cell;
 
 	if (options->format == BULK_TEXT &&
-		strchr("\\.abcdefghijklmnopqrstuvwxyz0123456789",
-			   options->delimiter) != NULL)
+		(strchr(".abcdefghijklmnopqrstuvwxyz0123456789",
+				options->delimiter[0]) != NULL ||
+		 strchr(options->delimiter, '\\') != NULL))
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("option \"delimiter\" cannot be \"%c\" in format \"text\"",
+				 errmsg("option \"delimiter\" cannot be \"%s\" in format \"text\"",
 						options->delimiter)));
-	if (options->format == BULK_CSV && options->delimiter == options->quote)
+	if (options->format == BULK_CSV &&
+		strchr(options->delimiter, options->quote) != NULL)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("options \"delimiter\" and \"quote\" must be different")));
-	check_character(options, "delimiter", options->delimiter);
+				 options->delimiter[1] == '\0' ?
+				 errmsg("options \"delimiter\" and \"quote\" must be different") :
+				 errmsg("option \"delimiter\" must not contain the quote character")));
+	check_characters(options, "delimiter", options->delimiter);
+	if (options->comment != NULL)
+		check_comment(options);
 	check_character(options, "quote", options->quote);
 	check_character(options, "escape", options->escape);
 
@@ -862,10 +925,19 @@ options_dialect(const BulkOptions *options)
 {
 	ScanDialect dialect = {
 		.format = options->format == BULK_TEXT ? SCAN_TEXT : SCAN_CSV,
-		.delimiter = options->delimiter,
 		.quote = options->quote,
 		.escape = options->escape,
 	};
 
+	if (options->format == BULK_BINARY)
+		return dialect;
+	dialect.delimiter = options->delimiter[0];
+	dialect.separator_length = strlen(options->delimiter);
+	if (dialect.separator_length > 1)
+		dialect.separator = options->delimiter;
+	dialect.comment = options->comment;
+	dialect.comment_length = options->comment ? strlen(options->comment) : 0;
+	dialect.general = dialect.separator != NULL || dialect.comment != NULL ||
+		options->newline == BULK_NEWLINE_ANY;
 	return dialect;
 }

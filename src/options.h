@@ -48,6 +48,12 @@ typedef enum BulkOnDuplicate
 	BULK_ON_DUPLICATE_KEEP_NEW
 } BulkOnDuplicate;
 
+typedef enum BulkNewline
+{
+	BULK_NEWLINE_AUTO,			/* of one kind, that of the first */
+	BULK_NEWLINE_ANY
+} BulkNewline;
+
 typedef enum BulkMissing
 {
 	BULK_MISSING_ERROR,
@@ -95,7 +101,7 @@ typedef struct BulkOptions
 {
 	/* format */
 	BulkFormat	format;
-	char		delimiter;
+	char	   *delimiter;
 	char		quote;
 	char		escape;
 	List	   *nulls;			/* of char *: every string that means NULL */
@@ -111,6 +117,8 @@ typedef struct BulkOptions
 	int64		skip;			/* data rows to pass over after the header */
 	int64		limit;			/* data rows to read; -1: no limit */
 	/* forgiving input */
+	BulkNewline newline;
+	char	   *comment;		/* what a line begins with that is no row; NULL: none */
 	bool		ignore_extra;	/* extra_columns = ignore */
 	BulkMissing missing;
 	BulkColumnSet trim;

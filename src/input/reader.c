@@ -24,6 +24,8 @@ reader_open(Source *source, const BulkOptions *options)
 	reader->binary = options->format == BULK_BINARY;
 	reader->utf8 = !reader->binary && options->encoding == PG_UTF8;
 	reader->dialect = options_dialect(options);
+	reader->first_eol = options->newline == BULK_NEWLINE_ANY ?
+		SCAN_EOL_ANY : SCAN_EOL_UNKNOWN;
 	if (!reader->binary)
 	{
 		Encoding	encoding;
@@ -75,7 +77,7 @@ reader_next_file(Reader *reader)
 {
 	const Window *window = &reader->source->window;
 
-	reader->eol = SCAN_EOL_UNKNOWN;
+	reader->eol = reader->first_eol;
 	reader->ended = false;
 	reader->trailing = 0;
 	memset(&reader->result, 0, sizeof(reader->result));
@@ -193,19 +195,7 @@ grow_fields(Reader *reader)
 static uint32
 count_lines(const Reader *reader, uint32 from, uint32 to)
 {
-	char		eol = reader->eol == SCAN_EOL_CR ? '\r' : '\n';
-	uint32		count = 0;
-
-	while (from < to)
-	{
-		const char *p = memchr(reader->data + from, eol, to - from);
-
-		if (p == NULL)
-			break;
-		count++;
-		from = p + 1 - reader->data;
-	}
-	return count;
+	return scan_count_lines(reader->eol, reader->data + from, to - from);
 }
 
 /*
@@ -218,9 +208,12 @@ break_off(Reader *reader)
 	const Window *window = &reader->source->window;
 	ScanRow    *row = &reader->rows[0];
 	char		eol = reader->eol == SCAN_EOL_CR ? '\r' : '\n';
+	char		other = reader->eol == SCAN_EOL_ANY ? '\r' : eol;
 	uint32		end = window->length;
 
-	while (end > 0 && window->data[end - 1] != eol)
+	/* the last byte may be half of a line end */
+	while (end > 0 && ((window->data[end - 1] != eol && window->data[end - 1] != other) ||
+					   (end == window->length && other != eol)))
 		end--;
 	if (end == 0)
 		ereport(ERROR,

@@ -27,6 +27,7 @@ typedef struct Reader
 
 	/* the open file */
 	bool		chunked;		/* what the window holds is all there is to read */
+	ScanEol		first_eol;		/* what a file begins with */
 	ScanEol		eol;
 	bool		ended;			/* an end marker was read */
 	int64		trailing;		/* bytes after it */

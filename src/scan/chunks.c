@@ -8,6 +8,7 @@
 #include "scan.h"
 
 #include "bits.h"
+#include "general.h"
 #include "kernels.h"
 
 /* Blocks classified at a time: their masks stay in the first-level cache. */
@@ -75,6 +76,12 @@ scan_border(const ScanDialect *dialect, ScanEol eol, const char *window,
 	ScanMasks	masks[BATCH_BLOCKS];
 	Carry		carry = {.separated = 1};
 	uint32_t	lines = 0;
+
+	if (dialect->general)
+	{
+		general_border(dialect, eol, window, length, border);
+		return;
+	}
 
 	border->end = border->lines = border->rows = 0;
 	for (uint32_t base = 0; base < length; base += 64 * BATCH_BLOCKS)

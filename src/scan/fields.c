@@ -273,3 +273,24 @@ scan_is_ascii(const char *s, size_t len)
 		high |= (unsigned char) s[i];
 	return (high & 0x80) == 0;
 }
+
+uint32_t
+scan_count_lines(ScanEol eol, const char *s, uint32_t length)
+{
+	const char	byte = eol == SCAN_EOL_CR ? '\r' : '\n';
+	const char *end = s + length;
+	uint32_t	count = 0;
+
+	if (eol != SCAN_EOL_ANY)
+	{
+		while ((s = memchr(s, byte, (size_t) (end - s))) != NULL)
+		{
+			count++;
+			s++;
+		}
+		return count;
+	}
+	for (; s < end; s++)
+		count += *s == '\n' || (*s == '\r' && (s + 1 == end || s[1] != '\n'));
+	return count;
+}

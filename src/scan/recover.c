@@ -35,11 +35,11 @@ static LineEnd
 line_end_at(ScanEol eol, const char *s, const char *limit, bool at_eof)
 {
 	if (*s == '\n')
-		return eol == SCAN_EOL_NL || eol == SCAN_EOL_UNKNOWN ?
-			END_ROW : END_FOREIGN;
+		return eol == SCAN_EOL_NL || eol == SCAN_EOL_UNKNOWN ||
+			eol == SCAN_EOL_ANY ? END_ROW : END_FOREIGN;
 	if (*s != '\r')
 		return END_NONE;
-	if (eol == SCAN_EOL_CR || eol == SCAN_EOL_UNKNOWN)
+	if (eol == SCAN_EOL_CR || eol == SCAN_EOL_UNKNOWN || eol == SCAN_EOL_ANY)
 		return END_ROW;
 	if (eol == SCAN_EOL_NL)
 		return END_FOREIGN;
@@ -68,6 +68,19 @@ skip_quoted(const ScanDialect *dialect, const char *s, const char *limit)
 	return NULL;
 }
 
+/* The length of a delimiter at s; 0: none stands there. */
+static inline uint32_t
+delimiter_at(const ScanDialect *dialect, const char *s, const char *limit)
+{
+	if (*s != dialect->delimiter)
+		return 0;
+	if (dialect->separator == NULL)
+		return 1;
+	return limit - s >= (ptrdiff_t) dialect->separator_length &&
+		memcmp(s, dialect->separator, dialect->separator_length) == 0 ?
+		dialect->separator_length : 0;
+}
+
 static Try
 try_record(const ScanDialect *dialect, ScanEol eol, const char *s,
 		   const char *limit, bool at_eof, uint32_t nfields)
@@ -91,12 +104,12 @@ try_record(const ScanDialect *dialect, ScanEol eol, const char *s,
 			if (s == limit)
 				break;
 			line_end = line_end_at(eol, s, limit, at_eof);
-			if (*s != dialect->delimiter && line_end == END_NONE)
+			if (line_end == END_NONE && delimiter_at(dialect, s, limit) == 0)
 				return TRY_BROKEN;
 		}
 		else
 		{
-			for (; s < limit && *s != dialect->delimiter; s++)
+			for (; s < limit && delimiter_at(dialect, s, limit) == 0; s++)
 			{
 				if (*s == dialect->quote)
 					return TRY_BROKEN;
@@ -118,7 +131,7 @@ try_record(const ScanDialect *dialect, ScanEol eol, const char *s,
 			break;
 
 		/* a delimiter: another field, which may be empty and the last */
-		s++;
+		s += delimiter_at(dialect, s, limit);
 		count++;
 		if (nfields != 0 && count > nfields)
 			return TRY_BROKEN;
@@ -129,6 +142,18 @@ try_record(const ScanDialect *dialect, ScanEol eol, const char *s,
 	if (nfields != 0 ? count == nfields : count > 1 || s > start)
 		return TRY_RECORD;
 	return TRY_BROKEN;
+}
+
+/* The last byte of the next line end in s .. stop. */
+static const char *
+find_line_end(ScanEol eol, char byte, const char *s, const char *stop)
+{
+	if (eol != SCAN_EOL_ANY)
+		return memchr(s, byte, (size_t) (stop - s));
+	for (; s < stop; s++)
+		if (*s == '\n' || (*s == '\r' && (s + 1 == stop || s[1] != '\n')))
+			return s;
+	return NULL;
 }
 
 ScanRecovery
@@ -147,7 +172,7 @@ scan_recover(const ScanDialect *dialect, ScanEol eol,
 	if (eol == SCAN_EOL_UNKNOWN && memchr(s, '\n', (size_t) (stop - s)) == NULL)
 		line_end = '\r';
 
-	while ((s = memchr(s, line_end, (size_t) (stop - s))) != NULL)
+	while ((s = find_line_end(eol, line_end, s, stop)) != NULL)
 	{
 		s++;
 		if (s >= stop)

@@ -19,6 +19,7 @@
 #include <string.h>
 
 #include "bits.h"
+#include "general.h"
 #include "kernels.h"
 
 /* Blocks classified at a time: their masks stay in the first-level cache. */
@@ -154,6 +155,7 @@ regular_ends(const Bits *bits, ScanEol eol, uint64_t carriage, uint64_t *ends)
 			*ends = bits->carriage;
 			return bits->newline == 0;
 		case SCAN_EOL_UNKNOWN:
+		case SCAN_EOL_ANY:
 			break;
 	}
 	*ends = 0;
@@ -493,6 +495,8 @@ careful_carriage(Scan *scan, uint32_t at, uint32_t base)
 				return true;
 			}
 			return false;
+		case SCAN_EOL_ANY:
+			break;
 	}
 	return false;
 }
@@ -703,6 +707,13 @@ scan_rows(const ScanDialect *dialect, ScanEol *eol,
 		.eol = *eol,
 		.carry = {.separated = 1}
 	};
+
+	if (dialect->general)
+	{
+		general_rows(dialect, eol, window, length, at_eof, rows, max_rows,
+					 fields, max_fields, result);
+		return;
+	}
 
 	for (uint32_t base = 0; base < length && !scan.stopped;
 		 base += 64 * BATCH_BLOCKS)

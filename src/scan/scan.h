@@ -45,15 +45,28 @@ typedef struct ScanDialect
 	char		delimiter;
 	char		quote;			/* csv only */
 	char		escape;			/* csv only; same as quote by default */
+
+	/* what general.c is for; see there */
+	bool		general;		/* any of these, or SCAN_EOL_ANY: */
+	const char *separator;		/* delimiter of several bytes, the first of
+								 * them in delimiter; NULL: it has one */
+	uint32_t	separator_length;
+	const char *comment;		/* lines that begin so are no rows; NULL: none */
+	uint32_t	comment_length;
 } ScanDialect;
 
-/* The kind of line end; the first one in a file decides for the rest. */
+/*
+ * The kind of line end; the first one in a file decides for the rest, unless
+ * the caller begins with SCAN_EOL_ANY: then every CR, LF and CR LF outside
+ * quotes ends a row.
+ */
 typedef enum ScanEol
 {
 	SCAN_EOL_UNKNOWN,
 	SCAN_EOL_NL,
 	SCAN_EOL_CR,
-	SCAN_EOL_CRNL
+	SCAN_EOL_CRNL,
+	SCAN_EOL_ANY				/* given, not found; dialects that are general */
 } ScanEol;
 
 /* What is wrong with a row, before anyone looks at its values. */
@@ -126,6 +139,9 @@ typedef struct ScanResult
  * it where the file's kind is CR or CRNL; CR ends a row only in a file of
  * kind CR (or as CR LF in CRNL), and elsewhere is a fault of the row it
  * stands in.  In a file of kind CR, a LF after a CR so is an empty faulty row.
+ *
+ * Comment lines are passed over wherever a row could begin: SCAN_MORE and
+ * SCAN_END may so come without rows although bytes were consumed.
  */
 extern void scan_rows(const ScanDialect *dialect, ScanEol *eol,
 					  const char *window, uint32_t length, bool at_eof,
@@ -155,6 +171,9 @@ extern void scan_border(const ScanDialect *dialect, ScanEol eol,
  */
 extern bool scan_binary_border(const char *window, uint32_t length,
 							   ScanBorder *border);
+
+/* Line ends in s[0 .. length); of SCAN_EOL_ANY, CR LF is one. */
+extern uint32_t scan_count_lines(ScanEol eol, const char *s, uint32_t length);
 
 /*
  * Text of an escaped csv field: takes quotes away, resolves escapes.  dst

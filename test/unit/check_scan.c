@@ -13,7 +13,7 @@ static const ScanDialect csv = {SCAN_CSV, ',', '"', '"'};
 static const ScanDialect csv_backslash = {SCAN_CSV, ',', '"', '\\'};
 static const ScanDialect text = {SCAN_TEXT, ',', 0, 0};
 
-static const Feed whole = {0, ROOMY, ROOMY};
+static const Feed whole = {0, ROOMY, ROOMY, SCAN_EOL_UNKNOWN};
 
 /* Scans a string at once, checked against the reference. */
 static const Found *

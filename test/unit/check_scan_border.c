@@ -14,13 +14,19 @@
 #define MAX_LENGTH 12000
 
 static const ScanDialect dialects[] = {
-	{SCAN_CSV, ',', '"', '"'},
-	{SCAN_CSV, ',', '"', '\\'},
-	{SCAN_CSV, ';', '\'', '"'},
-	{SCAN_TEXT, ',', 0, 0},
-	{SCAN_CSV, ',', '"', ','},
-	{SCAN_CSV, '\\', '"', '"'},
-	{SCAN_CSV, ',', '\\', '\\'}
+	{.format = SCAN_CSV,.delimiter = ',',.quote = '"',.escape = '"'},
+	{.format = SCAN_CSV,.delimiter = ',',.quote = '"',.escape = '\\'},
+	{.format = SCAN_CSV,.delimiter = ';',.quote = '\'',.escape = '"'},
+	{.format = SCAN_TEXT,.delimiter = ',',.quote = 0,.escape = 0},
+	{.format = SCAN_CSV,.delimiter = ',',.quote = '"',.escape = ','},
+	{.format = SCAN_CSV,.delimiter = '\\',.quote = '"',.escape = '"'},
+	{.format = SCAN_CSV,.delimiter = ',',.quote = '\\',.escape = '\\'},
+	/* the same by general.c */
+	{.format = SCAN_CSV,.delimiter = ',',.quote = '"',.escape = '"',.general = true},
+	{.format = SCAN_CSV,.delimiter = ',',.quote = '"',.escape = '\\',.general = true},
+	{.format = SCAN_TEXT,.delimiter = ',',.general = true},
+	{.format = SCAN_CSV,.delimiter = '\\',.quote = '"',.escape = '"',.general = true},
+	{.format = SCAN_CSV,.delimiter = ',',.quote = '\\',.escape = '\\',.general = true}
 };
 #define NDIALECTS (int) (sizeof(dialects) / sizeof(dialects[0]))
 

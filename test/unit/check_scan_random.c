@@ -10,7 +10,7 @@
 #include "scan/scan.h"
 #include "scan_reference.h"
 
-static const Feed whole = {0, ROOMY, ROOMY};
+static const Feed whole = {0, ROOMY, ROOMY, SCAN_EOL_UNKNOWN};
 
 /* -- random input -- */
 
@@ -100,8 +100,8 @@ compare_random(const ScanDialect *d, int count, size_t max,
 		ref_scan(d, data, len, expected);
 		for (; *kernel != NULL; kernel++)
 		{
-			Feed		pieces = {1 + random_below((uint32_t) max), ROOMY, ROOMY};
-			Feed		tiny = {0, 1 + random_below(90), 1 + random_below(150)};
+			Feed		pieces = {1 + random_below((uint32_t) max), ROOMY, ROOMY, SCAN_EOL_UNKNOWN};
+			Feed		tiny = {0, 1 + random_below(90), 1 + random_below(150), SCAN_EOL_UNKNOWN};
 
 			if (!(*kernel)->supported())
 				continue;
@@ -121,12 +121,18 @@ compare_random(const ScanDialect *d, int count, size_t max,
 }
 
 static const ScanDialect random_dialects[] = {
-	{SCAN_CSV, ',', '"', '"'},
-	{SCAN_CSV, ',', '"', '\\'},
-	{SCAN_TEXT, ',', 0, 0},
-	{SCAN_CSV, ',', '"', ','},		/* odd, but COPY takes it */
-	{SCAN_CSV, '\\', '"', '"'},
-	{SCAN_CSV, ',', '\\', '\\'}
+	{.format = SCAN_CSV,.delimiter = ',',.quote = '"',.escape = '"'},
+	{.format = SCAN_CSV,.delimiter = ',',.quote = '"',.escape = '\\'},
+	{.format = SCAN_TEXT,.delimiter = ',',.quote = 0,.escape = 0},
+	{.format = SCAN_CSV,.delimiter = ',',.quote = '"',.escape = ','},		/* odd, but COPY takes it */
+	{.format = SCAN_CSV,.delimiter = '\\',.quote = '"',.escape = '"'},
+	{.format = SCAN_CSV,.delimiter = ',',.quote = '\\',.escape = '\\'},
+	/* the same by general.c */
+	{.format = SCAN_CSV,.delimiter = ',',.quote = '"',.escape = '"',.general = true},
+	{.format = SCAN_CSV,.delimiter = ',',.quote = '"',.escape = '\\',.general = true},
+	{.format = SCAN_TEXT,.delimiter = ',',.general = true},
+	{.format = SCAN_CSV,.delimiter = '\\',.quote = '"',.escape = '"',.general = true},
+	{.format = SCAN_CSV,.delimiter = ',',.quote = '\\',.escape = '\\',.general = true}
 };
 #define NDIALECTS (int) (sizeof(random_dialects) / sizeof(random_dialects[0]))
 
@@ -158,7 +164,7 @@ START_TEST(test_window_sweep)
 		ref_scan(&random_dialects[_i], data, len, expected);
 		for (size_t step = 1; step <= len + 1; step++)
 		{
-			Feed		feed = {step, ROOMY, ROOMY};
+			Feed		feed = {step, ROOMY, ROOMY, SCAN_EOL_UNKNOWN};
 
 			feed_scan(&random_dialects[_i], data, len, feed, found);
 			assert_same(expected, found, data, len, feed);

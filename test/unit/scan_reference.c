@@ -334,7 +334,7 @@ feed_scan(const ScanDialect *d, const char *data, size_t len, Feed feed,
 	fields = malloc(feed.max_fields * sizeof(ScanField));
 
 	found->nrows = found->nfields = found->consumed = found->lines = 0;
-	found->eol = SCAN_EOL_UNKNOWN;
+	found->eol = feed.eol;
 	for (;;)
 	{
 		char	   *window = malloc(have + SCAN_PADDING);

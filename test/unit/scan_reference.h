@@ -59,6 +59,7 @@ typedef struct Feed
 	size_t		step;			/* bytes read at a time; 0: all at once */
 	uint32_t	max_rows;
 	uint32_t	max_fields;
+	ScanEol		eol;			/* to begin with */
 } Feed;
 
 /* A whole file, by the reference. */
