@@ -223,6 +223,14 @@ yield_row(Batch *batch)
 	batch->counted = false;
 }
 
+/* Whether a bad row ends the load although others do not. */
+static bool
+ends_load(const Batch *batch)
+{
+	return batch->error.reason == REJECT_ENCODING &&
+		batch->options->invalid_bytes == BULK_INVALID_ERROR;
+}
+
 /*
  * The row was found bad and batch->error says why.  If quotes have spoiled it
  * there may be good rows among what it swallowed.
@@ -235,10 +243,18 @@ bad_row(Batch *batch)
 	bool		spoiled = row->fault == SCAN_FAULT_UNTERMINATED_QUOTE ||
 		(row->multiline && (row->lax || is_swallowing(batch)));
 
-	if (batch->limited && (spoiled || batch->options->on_error == BULK_ON_ERROR_STOP))
+	if (batch->limited && (spoiled || ends_load(batch) ||
+						   batch->options->on_error == BULK_ON_ERROR_STOP))
 	{
 		yield_row(batch);
 		return;
+	}
+	if (ends_load(batch))
+	{
+		batch->guard->work = GUARD_OWN_WORK;
+		ereport(ERROR,
+				(errcode(batch->error.sqlstate),
+				 errmsg_internal("%s", batch->error.message)));
 	}
 	if (spoiled && reader_recover(reader, batch->next,
 								  batch->conv->ncolumns) == READER_AGAIN)

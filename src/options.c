@@ -50,6 +50,10 @@ static const char *const compression_names[] = {
 	[BULK_COMPRESSION_AUTO] = "auto", NULL
 };
 static const char *const header_names[] = {"match", "map", NULL};
+static const char *const invalid_names[] = {
+	[BULK_INVALID_ERROR] = "error", [BULK_INVALID_REJECT] = "reject",
+	[BULK_INVALID_REPLACE] = "replace", NULL
+};
 static const char *const newline_names[] = {
 	[BULK_NEWLINE_AUTO] = "auto", [BULK_NEWLINE_ANY] = "any", NULL
 };
@@ -90,6 +94,7 @@ static const BulkOptions default_options = {
 	.compression = BULK_COMPRESSION_AUTO,
 	.header = BULK_HEADER_SKIP,
 	.limit = -1,
+	.invalid_bytes = -1,
 	.missing = BULK_MISSING_ERROR,
 	.decimal_mark = '.',
 	.on_error = BULK_ON_ERROR_STOP,
@@ -618,6 +623,8 @@ static const OptionDef option_table[] = {
 	{"missing_columns", FOR_ALL, set_choice, AT(missing), NULL, missing_names},
 	{"newline", FOR_LINES, set_choice, AT(newline), NULL, newline_names},
 	{"comment", FOR_LINES, set_line_part, AT(comment), LINE_PART},
+	{"invalid_bytes", FOR_LINES, set_choice, AT(invalid_bytes), NULL,
+	invalid_names},
 	{"trim", FOR_LINES, set_trim, AT(trim),
 	"true, false or an array of column names"},
 	{"date_format", FOR_LINES, set_date_formats, AT(date_formats),
@@ -862,6 +869,20 @@ check_duplicates(const BulkOptions *options)
 				 errdetail("Frozen rows cannot be taken back.")));
 }
 
+/* Unless told otherwise invalid bytes are as bad as anything else. */
+static void
+check_invalid_bytes(BulkOptions *options)
+{
+	bool		stops = options->on_error == BULK_ON_ERROR_STOP;
+
+	if (options->invalid_bytes < 0)
+		options->invalid_bytes = stops ? BULK_INVALID_ERROR : BULK_INVALID_REJECT;
+	if (options->invalid_bytes == BULK_INVALID_REJECT && stops)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("option \"invalid_bytes\" set to \"reject\" requires \"on_error\" to be \"ignore\" or \"set_null\"")));
+}
+
 /*
  * Only the direct writer leaves the indexes alone while rows come, and keeps others
  * from changing them after that.
@@ -914,6 +935,7 @@ options_parse(Jsonb *json)
 		check_dialect(options);
 	check_header(options);
 	check_rejects(options);
+	check_invalid_bytes(options);
 	check_duplicates(options);
 	check_indexes(options);
 	options->json = json;

@@ -48,6 +48,13 @@ typedef enum BulkOnDuplicate
 	BULK_ON_DUPLICATE_KEEP_NEW
 } BulkOnDuplicate;
 
+typedef enum BulkInvalid
+{
+	BULK_INVALID_ERROR,
+	BULK_INVALID_REJECT,
+	BULK_INVALID_REPLACE
+} BulkInvalid;
+
 typedef enum BulkNewline
 {
 	BULK_NEWLINE_AUTO,			/* of one kind, that of the first */
@@ -118,6 +125,7 @@ typedef struct BulkOptions
 	int64		limit;			/* data rows to read; -1: no limit */
 	/* forgiving input */
 	BulkNewline newline;
+	int			invalid_bytes;	/* BulkInvalid, never -1 */
 	char	   *comment;		/* what a line begins with that is no row; NULL: none */
 	bool		ignore_extra;	/* extra_columns = ignore */
 	BulkMissing missing;

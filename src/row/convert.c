@@ -322,6 +322,7 @@ convert_open(const BulkOptions *options, const Target *target, Guard *guard,
 	conv->scratch_size = SCRATCH_SIZE;
 	conv->scratch = palloc(conv->scratch_size);
 	initStringInfo(&conv->message);
+	initStringInfo(&conv->mended);
 	conv->asking = -1;
 	conv->nulled = palloc0(sizeof(bool) * Max(conv->ncolumns, 1));
 	conv->nulled_text = palloc0(sizeof(char *) * Max(conv->ncolumns, 1));
@@ -358,7 +359,11 @@ convert_field_text(Converter *conv, const char *data, const ScanField *field,
 		int			n;
 
 		scratch_reserve(conv, (Size) *len * MAX_CONVERSION_GROWTH + 32);
-		n = encoding_convert(&conv->encoding, s, *len, conv->scratch, err);
+		if (conv->options->invalid_bytes == BULK_INVALID_REPLACE)
+			n = encoding_convert_replacing(&conv->encoding, s, *len,
+										   conv->scratch, err);
+		else
+			n = encoding_convert(&conv->encoding, s, *len, conv->scratch, err);
 		if (n < 0)
 			return NULL;
 		s = conv->scratch;
@@ -383,7 +388,18 @@ convert_field_text(Converter *conv, const char *data, const ScanField *field,
 			Encoding	check = {.verify = GetDatabaseEncoding()};
 			uint32		valid = encoding_valid_prefix(&check, s, *len);
 
-			if (valid < *len)
+			if (valid < *len &&
+				conv->options->invalid_bytes == BULK_INVALID_REPLACE)
+			{
+				StringInfoData mended;
+
+				initStringInfo(&mended);
+				encoding_replace(&check, s, *len, &mended);
+				*len = mended.len;
+				scratch_reserve(conv, (Size) *len + 32);
+				s = memcpy(conv->scratch, mended.data, *len);
+			}
+			else if (valid < *len)
 			{
 				encoding_report(&check, s + valid, *len - valid, err);
 				return NULL;
@@ -836,7 +852,10 @@ convert_fault(const Converter *conv, const ScanRow *row, RowError *err)
 						message);
 }
 
-/* A row beyond the bytes that are known to be valid text. */
+/*
+ * A row beyond the bytes that are known to be valid text.  Where what is not
+ * valid is to be replaced there is no error yet.
+ */
 static bool
 check_encoding(Converter *conv, const char *data, const ScanRow *row,
 			   RowError *err)
@@ -853,7 +872,8 @@ check_encoding(Converter *conv, const char *data, const ScanRow *row,
 		conv->valid = row->next +
 			encoding_valid_prefix(encoding, data + row->next,
 								  conv->window_length - row->next);
-	encoding_report(encoding, data + row->start + valid, len - valid, err);
+	if (conv->options->invalid_bytes != BULK_INVALID_REPLACE)
+		encoding_report(encoding, data + row->start + valid, len - valid, err);
 	return false;
 }
 
@@ -1021,6 +1041,30 @@ convert_takes_sequence(const Converter *conv, AttrNumber attnum)
 	return false;
 }
 
+/* The values of a row with bytes that are not valid: from a mended copy. */
+static bool
+convert_mended(Converter *conv, const char *data, const ScanRow *row,
+			   const ScanField *fields, Datum *values, bool *nulls,
+			   RowError *err)
+{
+	StringInfo	mended = &conv->mended;
+	ScanField  *copies = palloc(sizeof(ScanField) * Max(row->nfields, 1));
+
+	/* fields may be read beyond their ends */
+	resetStringInfo(mended);
+	appendStringInfoSpaces(mended, SCAN_PADDING);
+	for (uint32 i = 0; i < row->nfields; i++)
+	{
+		copies[i] = fields[i];
+		copies[i].start = mended->len;
+		encoding_replace(&conv->encoding, data + fields[i].start,
+						 fields[i].length, mended);
+		copies[i].length = mended->len - copies[i].start;
+	}
+	appendStringInfoSpaces(mended, SCAN_PADDING);
+	return convert_fields(conv, mended->data, row, copies, values, nulls, err);
+}
+
 bool
 convert_row(Converter *conv, const char *data, const ScanRow *row,
 			const ScanField *fields, Datum *values, bool *nulls, RowError *err)
@@ -1035,7 +1079,9 @@ convert_row(Converter *conv, const char *data, const ScanRow *row,
 		ok = convert_fault(conv, row, err);
 	else if (row->end > conv->valid && !conv->encoding.transcode &&
 			 !check_encoding(conv, data, row, err))
-		ok = false;
+		ok = conv->options->invalid_bytes == BULK_INVALID_REPLACE &&
+			convert_mended(conv, data, row, fields + row->first_field,
+						   values, nulls, err);
 	else
 		ok = convert_fields(conv, data, row, fields + row->first_field,
 							values, nulls, err);

@@ -105,6 +105,7 @@ struct Converter
 	StringInfoData message;		/* binary: one field, for its receive function */
 	char	   *scratch;		/* unescaped or terminated text of one field */
 	Size		scratch_size;
+	StringInfoData mended;		/* a row with what was not valid replaced */
 	StringInfoData original;	/* the field that was prepared, and what it became */
 	StringInfoData prepared;
 	int			asking;			/* column whose input function runs, or -1 */

@@ -5,7 +5,6 @@
 #include "postgres.h"
 
 #include "catalog/namespace.h"
-#include "lib/stringinfo.h"
 #include "row/encoding.h"
 #include "scan/scan.h"
 
@@ -194,6 +193,91 @@ encoding_convert(Encoding *encoding, const char *s, uint32 len, char *dst,
 							pg_encoding_to_char(encoding->file),
 							pg_encoding_to_char(encoding->database));
 	return -1;
+}
+
+/* How many bytes of what is not valid at s one replacement stands for. */
+static int
+invalid_length(int encoding, const char *s, uint32 len)
+{
+	const unsigned char *bytes = (const unsigned char *) s;
+	int			whole;
+	int			n = 1;
+
+	/* as Unicode has it: as much as could have begun a character */
+	if (encoding != PG_UTF8 || bytes[0] < 0xc2 || bytes[0] > 0xf4)
+		return 1;
+	whole = pg_utf_mblen(bytes);
+	for (; n < whole && n < len && (bytes[n] & 0xc0) == 0x80; n++)
+		if (n == 1 && ((bytes[0] == 0xe0 && bytes[1] < 0xa0) ||
+					   (bytes[0] == 0xed && bytes[1] > 0x9f) ||
+					   (bytes[0] == 0xf0 && bytes[1] < 0x90) ||
+					   (bytes[0] == 0xf4 && bytes[1] > 0x8f)))
+			break;
+	return n;
+}
+
+/* What stands in the place of what cannot be had. */
+static const char *
+replacement(int encoding)
+{
+	return encoding == PG_UTF8 ? "\xef\xbf\xbd" : "?";
+}
+
+int
+encoding_convert_replacing(Encoding *encoding, const char *s, uint32 len,
+						   char *dst, RowError *err)
+{
+	char	   *to = dst;
+
+	if (len > ENCODING_MAX_LENGTH)
+		return report_too_long(err);
+	for (;;)
+	{
+		int			done;
+		int			n;
+
+		done = DatumGetInt32(FunctionCall6(&encoding->procedure,
+										   Int32GetDatum(encoding->file),
+										   Int32GetDatum(encoding->database),
+										   CStringGetDatum(s),
+										   CStringGetDatum(to),
+										   Int32GetDatum(len),
+										   BoolGetDatum(true)));
+		to += strlen(to);
+		s += done;
+		len -= done;
+		if (len == 0)
+			break;
+		n = *s == '\0' ? 1 : pg_encoding_verifymbchar(encoding->file, s, len);
+		if (n <= 0)
+			n = invalid_length(encoding->file, s, len);
+		strcpy(to, replacement(encoding->database));
+		to += strlen(to);
+		s += n;
+		len -= n;
+	}
+	return to - dst < SCAN_MAX_FIELD ? (int) (to - dst) : report_too_long(err);
+}
+
+void
+encoding_replace(const Encoding *encoding, const char *s, uint32 len,
+				 StringInfo text)
+{
+	for (;;)
+	{
+		uint32		valid = encoding_valid_prefix(encoding, s, len);
+		int			n;
+
+		appendBinaryStringInfo(text, s, valid);
+		s += valid;
+		len -= valid;
+		if (len == 0)
+			break;
+		appendStringInfoString(text, replacement(encoding->verify));
+		n = invalid_length(encoding->verify, s, len);
+		s += n;
+		len -= n;
+	}
 }
 
 char *

@@ -14,6 +14,7 @@
 #include "postgres.h"
 
 #include "fmgr.h"
+#include "lib/stringinfo.h"
 #include "mb/pg_wchar.h"
 #include "row/row_error.h"
 
@@ -45,6 +46,17 @@ extern uint32 encoding_valid_prefix(const Encoding *encoding, const char *s,
  */
 extern int encoding_convert(Encoding *encoding, const char *s, uint32 len,
 							char *dst, RowError *err);
+
+/*
+ * The same, with a replacement character for each piece that is not valid or
+ * has no equivalent.  Error: as for a text that is too long.
+ */
+extern int encoding_convert_replacing(Encoding *encoding, const char *s,
+									  uint32 len, char *dst, RowError *err);
+
+/* Appends text, with a replacement character for each piece that is not valid. */
+extern void encoding_replace(const Encoding *encoding, const char *s,
+							 uint32 len, StringInfo text);
 
 /* Says that s, invalid at its first byte, is so: err, or the server's error. */
 extern void encoding_report(const Encoding *encoding, const char *s,

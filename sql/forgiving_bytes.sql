@@ -1,0 +1,86 @@
+--
+-- Bytes that are no text.
+--
+\pset null '(null)'
+CREATE TABLE forgiving (n int, t text);
+
+-- Writes a file and gives its path.
+CREATE FUNCTION pg_temp.put(name text, content bytea) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+	path text := '/proc/self/cwd/pgbulk_forgiving_bytes_' || name;
+	object oid := lo_from_bytea(0, content);
+BEGIN
+	PERFORM lo_export(object, path), lo_unlink(object);
+	RETURN path;
+END $$;
+
+-- What becomes of a file: the rows of the table (with what is not ASCII escaped), or the error.
+CREATE FUNCTION pg_temp.try(content bytea, options jsonb DEFAULT NULL)
+RETURNS SETOF text LANGUAGE plpgsql AS $$
+DECLARE
+	r record;
+	context text;
+BEGIN
+	TRUNCATE forgiving;
+	SELECT * INTO r FROM bulk_load('forgiving', pg_temp.put('in', content), '{"log_verbosity": "silent"}' || options);
+	ASSERT r.rows_read = r.rows_loaded + r.rows_rejected + r.rows_duplicate + r.rows_filtered;
+	RETURN QUERY SELECT format('%s %s', n, encode(convert_to(t, 'UTF8'), 'escape')) FROM forgiving ORDER BY ctid;
+	RETURN NEXT format('%s read, %s loaded, %s rejected', r.rows_read, r.rows_loaded, r.rows_rejected);
+EXCEPTION WHEN OTHERS THEN
+	GET STACKED DIAGNOSTICS context = PG_EXCEPTION_CONTEXT;
+	RETURN NEXT format('%s: %s', sqlstate, sqlerrm);
+	context := regexp_replace(substring(context, 'bulk_load of .*'), '\n(SQL statement|PL/pgSQL function).*', '');
+	RETURN QUERY SELECT t FROM unnest(ARRAY[context]) t WHERE t <> '';
+END $$;
+
+--
+-- invalid_bytes
+--
+
+\set bad '\'1,ok\\0122,a\\351b\\0123,"c\\342\\202"\\012x,\\303\\0125,ok\\012\'::bytea'
+SELECT pg_temp.try(:bad);
+SELECT pg_temp.try(:bad, '{"on_error": "ignore"}');
+SELECT pg_temp.try(:bad, '{"on_error": "ignore", "invalid_bytes": "reject"}');
+SELECT pg_temp.try(:bad, '{"on_error": "set_null", "invalid_bytes": "reject"}');
+SELECT pg_temp.try(:bad, '{"on_error": "ignore", "invalid_bytes": "error"}');
+SELECT pg_temp.try(:bad, '{"on_error": "ignore", "invalid_bytes": "replace"}');
+SELECT pg_temp.try(:bad, '{"invalid_bytes": "replace"}');
+SELECT pg_temp.try(:bad, '{"invalid_bytes": "replace", "limit": 3}');
+-- a bad row before them is still a bad row
+SELECT pg_temp.try('\x782c310a312ce90a'::bytea, '{"on_error": "ignore", "invalid_bytes": "error"}');
+-- one replacement for what could have begun a character
+SELECT bytes, (SELECT string_agg(said, ', ') FROM pg_temp.try('\x312c78'::bytea || bytes || '\x790a', '{"invalid_bytes": "replace"}') said)
+FROM unnest(ARRAY['\xe9', '\xc3', '\xc0af', '\xe28261', '\xe282e282ac', '\xeda080', '\xf8888080', '\xf09f98', '\xf09f9861', '\xe08080', '\xf4908080', '\x00', '\x8080', '\xff']::bytea[]) bytes;
+-- other encodings
+SELECT pg_temp.try('\x312c816181407f0a322c82a00a'::bytea, '{"encoding": "SJIS", "invalid_bytes": "replace"}');
+SELECT pg_temp.try('\x312c61816281820a'::bytea, '{"encoding": "WIN1252", "invalid_bytes": "replace"}');
+SELECT pg_temp.try('\x312c61816281820a'::bytea, '{"encoding": "WIN1252", "on_error": "ignore"}');
+SELECT pg_temp.try('\x312c61816281820a'::bytea, '{"encoding": "WIN1252", "on_error": "ignore", "invalid_bytes": "error"}');
+SELECT pg_temp.try('\x312ca4a2a461ff0a'::bytea, '{"encoding": "EUC_JP", "invalid_bytes": "replace"}');
+SELECT pg_temp.try('\x312c61006200630a'::bytea, '{"encoding": "LATIN1", "invalid_bytes": "replace"}');
+-- text format: bytes that escapes make
+SELECT pg_temp.try(E'1\ta\\\\351b\\\\000\\\\303\\\\251\n2\tb\n'::text::bytea, '{"format": "text", "invalid_bytes": "replace"}');
+SELECT pg_temp.try(E'1\ta\\\\351b\n2\t\\351b\\\\xff\n'::text::bytea, '{"format": "text", "invalid_bytes": "replace"}');
+SELECT pg_temp.try(E'1\ta\\\\351b\n2\tb\n'::text::bytea, '{"format": "text", "on_error": "ignore"}');
+SELECT pg_temp.try(E'1\ta\\\\351b\n2\tb\n'::text::bytea, '{"format": "text", "on_error": "ignore", "invalid_bytes": "error"}');
+-- quoted, escaped, trimmed, null
+SELECT pg_temp.try('\x312c2020ff2020200a322c22612222ff22200a332cff0a'::bytea, '{"invalid_bytes": "replace", "trim": true}');
+SELECT pg_temp.try('\x312cff0aff2c320a2c330a'::bytea, '{"invalid_bytes": "replace", "on_error": "set_null"}');
+-- with workers, and the rows after them
+SET pgbulk.chunk_size = 4096;
+SELECT lo_from_bytea(0, string_agg((i || ',a')::bytea || CASE WHEN i % 500 = 0 THEN '\xe9' ELSE '\x62' END::bytea || '\x0a', '' ORDER BY i)) AS object FROM generate_series(1, 20000) i \gset
+SELECT lo_export(:object, '/proc/self/cwd/pgbulk_forgiving_bytes_many'), lo_unlink(:object);
+TRUNCATE forgiving;
+SELECT rows_loaded, rows_rejected, workers > 0 AS helped FROM bulk_load('forgiving', '/proc/self/cwd/pgbulk_forgiving_bytes_many', '{"workers": 2, "invalid_bytes": "replace"}');
+SELECT count(*), sum(n), count(*) FILTER (WHERE t = 'ab'), count(*) FILTER (WHERE t = E'a\ufffd') FROM forgiving;
+TRUNCATE forgiving;
+SELECT rows_loaded, rows_rejected, workers > 0 AS helped FROM bulk_load('forgiving', '/proc/self/cwd/pgbulk_forgiving_bytes_many', '{"workers": 2, "on_error": "ignore", "log_verbosity": "silent"}');
+SELECT rows_loaded, rows_rejected FROM bulk_load('forgiving', '/proc/self/cwd/pgbulk_forgiving_bytes_many', '{"workers": 2, "on_error": "ignore", "invalid_bytes": "error", "log_verbosity": "silent"}');
+RESET pgbulk.chunk_size;
+-- misuse
+SELECT pg_temp.try('', '{"invalid_bytes": "drop"}');
+SELECT pg_temp.try('', '{"invalid_bytes": true}');
+SELECT pg_temp.try('', '{"invalid_bytes": "reject"}');
+SELECT pg_temp.try('', '{"invalid_bytes": "replace", "format": "binary"}');
+
+DROP TABLE forgiving;
