@@ -83,4 +83,62 @@ SELECT pg_temp.try('', '{"invalid_bytes": true}');
 SELECT pg_temp.try('', '{"invalid_bytes": "reject"}');
 SELECT pg_temp.try('', '{"invalid_bytes": "replace", "format": "binary"}');
 
+--
+-- UTF-16
+--
+
+-- a text with or without a byte order mark
+CREATE FUNCTION pg_temp.utf16(content text, big bool, mark bool DEFAULT true) RETURNS bytea LANGUAGE sql AS $$
+	SELECT string_agg(CASE WHEN big THEN unit ELSE substr(unit, 2, 1) || substr(unit, 1, 1) END, '' ORDER BY i, j)
+	FROM (SELECT 0 AS i, 65279 AS c WHERE mark UNION ALL SELECT i, ascii(ch) FROM regexp_split_to_table(content, '') WITH ORDINALITY t (ch, i)) x,
+		LATERAL unnest(CASE WHEN c < 65536 THEN ARRAY[c] ELSE ARRAY[55296 + (c - 65536) / 1024, 56320 + c % 1024] END) WITH ORDINALITY y (u, j),
+		LATERAL (SELECT substr(int4send(u), 3, 2) AS unit) z
+$$;
+\set text 'E\'1,"caf\\u00e9 \\u20ac\\n\\U0001f600"\\r\\n2,\\u4e2d\\u6587,\\r\\n\''
+SELECT pg_temp.try(pg_temp.utf16(:text, false), '{"extra_columns": "ignore"}');
+SELECT pg_temp.try(pg_temp.utf16(:text, true), '{"extra_columns": "ignore", "encoding": "UTF8"}');
+SELECT pg_temp.try(pg_temp.utf16(:text, true), '{"extra_columns": "ignore", "encoding": "utf-16"}');
+SELECT pg_temp.try(pg_temp.utf16(:text, true, false), '{"extra_columns": "ignore", "encoding": "UTF16BE"}');
+SELECT pg_temp.try(pg_temp.utf16(:text, false, false), '{"extra_columns": "ignore", "encoding": "UTF-16LE"}');
+SELECT pg_temp.try(pg_temp.utf16(E'1\tcaf\u00e9\\\n\\N\n', true), '{"format": "text", "encoding": "UTF-16LE"}');
+SELECT pg_temp.try(pg_temp.utf16(E't\u00e9,n\n1,2\n', true), '{"header": "map"}');
+SELECT pg_temp.try(pg_temp.utf16(E'n\u00a7t\n1\u00a72\n', true), '{"header": "map", "delimiter": "\u00a7"}');
+SELECT pg_temp.try(pg_temp.utf16(E'1,2\n', true, false), '{"encoding": "UTF16"}');
+SELECT pg_temp.try('', '{"encoding": "UTF16"}');
+SELECT pg_temp.try('\xfffe', '{"encoding": "UTF16"}');
+SELECT pg_temp.try('\xff', '{"encoding": "UTF16LE", "on_error": "ignore"}');
+-- not so where another encoding is meant
+SELECT pg_temp.try(pg_temp.utf16(E'1,2\n', true), '{"encoding": "LATIN1"}');
+-- what is not valid is a matter of its row
+SELECT pg_temp.try(pg_temp.utf16(E'1,ab\n2,', false) || '\x3dd8'::bytea || pg_temp.utf16(E'\n3,c\n', false, false) || '\x34'::bytea, '{"on_error": "ignore"}');
+SELECT pg_temp.try(pg_temp.utf16(E'1,ab\n2,', false) || '\x3dd8'::bytea || pg_temp.utf16(E'\n3,c\n4,d', false, false) || '\x34'::bytea, '{"invalid_bytes": "replace"}');
+-- rejects are in UTF-8
+SELECT rows_loaded, rows_rejected FROM bulk_load('forgiving', pg_temp.put('in', pg_temp.utf16(E'1,\u00e9\n\u00e9,2\n3,3\n', true)),
+	'{"encoding": "UTF16", "on_error": "ignore", "reject_table": "pg_temp.forgiving_rejects", "reject_file": "/proc/self/cwd/pgbulk_forgiving_bytes_bad", "log_verbosity": "silent"}');
+SELECT line_number, byte_offset, reason, raw_line = E'\u00e9,2' AS same FROM pg_temp.forgiving_rejects;
+SELECT pg_read_binary_file('/proc/self/cwd/pgbulk_forgiving_bytes_bad');
+-- several files, each as it is; workers
+SELECT rows_loaded FROM bulk_load('forgiving', ARRAY[pg_temp.put('a', pg_temp.utf16(E'1,\u00e9\n', true)), pg_temp.put('b', E'2,\u00e9\n'::text::bytea), pg_temp.put('c', pg_temp.utf16(E'3,\u00e9\n', false))], '{"truncate": true}');
+SELECT n, encode(convert_to(t, 'UTF8'), 'escape') FROM forgiving ORDER BY n;
+SET pgbulk.chunk_size = 4096;
+SELECT lo_from_bytea(0, pg_temp.utf16(string_agg(format(E'%s,"\u00e9\n\U0001f600 %s"\n', i, i), '' ORDER BY i), false)) AS object FROM generate_series(1, 10000) i \gset
+SELECT lo_export(:object, '/proc/self/cwd/pgbulk_forgiving_bytes_many'), lo_unlink(:object);
+TRUNCATE forgiving;
+SELECT rows_loaded, workers > 0 AS helped, bytes_read FROM bulk_load('forgiving', '/proc/self/cwd/pgbulk_forgiving_bytes_many', '{"workers": 2}');
+SELECT count(*), sum(n), bool_and(t = E'\u00e9\n\U0001f600 ' || n) FROM forgiving;
+-- rows that are judged when all are in are read again
+CREATE TABLE forgiving_keys (k int PRIMARY KEY);
+INSERT INTO forgiving_keys SELECT i FROM generate_series(1, 10000) i WHERE i % 5000 <> 0;
+TRUNCATE forgiving;
+ALTER TABLE forgiving ADD FOREIGN KEY (n) REFERENCES forgiving_keys;
+TRUNCATE pg_temp.forgiving_rejects;
+SELECT rows_loaded, rows_rejected FROM bulk_load('forgiving', '/proc/self/cwd/pgbulk_forgiving_bytes_many', '{"on_error": "ignore", "reject_table": "pg_temp.forgiving_rejects", "log_verbosity": "silent"}');
+SELECT line_number, byte_offset, reason, raw_line = format(E'%s,"\u00e9\n\U0001f600 %s"', (line_number + 1) / 2, (line_number + 1) / 2) AS same FROM pg_temp.forgiving_rejects;
+RESET pgbulk.chunk_size;
+DROP TABLE forgiving, forgiving_keys;
+CREATE TABLE forgiving (n int, t text);
+-- misuse
+SELECT pg_temp.try('', '{"encoding": "UTF32"}');
+SELECT pg_temp.try('', '{"encoding": "UTF16", "format": "binary"}');
+
 DROP TABLE forgiving;

@@ -50,6 +50,17 @@ static const char *const compression_names[] = {
 	[BULK_COMPRESSION_AUTO] = "auto", NULL
 };
 static const char *const header_names[] = {"match", "map", NULL};
+/* Encodings that the server does not know: their files are read as UTF8. */
+static const struct
+{
+	const char *name;
+	BulkUtf16	utf16;
+}			utf16_names[] = {
+	{"UTF16", BULK_UTF16_MARKED}, {"UTF-16", BULK_UTF16_MARKED},
+	{"UTF16LE", BULK_UTF16_LITTLE}, {"UTF-16LE", BULK_UTF16_LITTLE},
+	{"UTF16BE", BULK_UTF16_BIG}, {"UTF-16BE", BULK_UTF16_BIG},
+	{NULL, BULK_UTF16_NONE}
+};
 static const char *const invalid_names[] = {
 	[BULK_INVALID_ERROR] = "error", [BULK_INVALID_REJECT] = "reject",
 	[BULK_INVALID_REPLACE] = "replace", NULL
@@ -449,7 +460,16 @@ set_nulls(const OptionDef *def, JsonbValue *value, BulkOptions *options)
 static void
 set_encoding(const OptionDef *def, JsonbValue *value, BulkOptions *options)
 {
-	options->encoding = pg_char_to_encoding(get_string(def, value));
+	char	   *name = get_string(def, value);
+
+	for (int i = 0; utf16_names[i].name != NULL; i++)
+		if (pg_strcasecmp(name, utf16_names[i].name) == 0)
+		{
+			options->encoding = PG_UTF8;
+			options->utf16 = utf16_names[i].utf16;
+			return;
+		}
+	options->encoding = pg_char_to_encoding(name);
 	if (options->encoding < 0)
 		refuse_value(def, value);
 }
@@ -936,6 +956,10 @@ options_parse(Jsonb *json)
 	check_header(options);
 	check_rejects(options);
 	check_invalid_bytes(options);
+	if (options->format == BULK_BINARY && options->utf16 != BULK_UTF16_NONE)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("option \"encoding\" cannot be UTF-16 in format \"binary\"")));
 	check_duplicates(options);
 	check_indexes(options);
 	options->json = json;

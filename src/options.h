@@ -48,6 +48,14 @@ typedef enum BulkOnDuplicate
 	BULK_ON_DUPLICATE_KEEP_NEW
 } BulkOnDuplicate;
 
+typedef enum BulkUtf16
+{
+	BULK_UTF16_NONE,			/* but for files of UTF8 whose mark says so */
+	BULK_UTF16_MARKED,			/* the mark says which */
+	BULK_UTF16_LITTLE,
+	BULK_UTF16_BIG
+} BulkUtf16;
+
 typedef enum BulkInvalid
 {
 	BULK_INVALID_ERROR,
@@ -114,6 +122,7 @@ typedef struct BulkOptions
 	List	   *nulls;			/* of char *: every string that means NULL */
 	char	   *default_marker; /* NULL: none */
 	int			encoding;		/* of the files; pg_enc, never -1 */
+	BulkUtf16	utf16;			/* what encoding PG_UTF8 really means */
 	BulkCompression compression;
 	BulkColumnSet force_null;
 	BulkColumnSet force_not_null;

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "input/source.h"
+#include "mb/pg_wchar.h"
 #include "miscadmin.h"
 #include "scan/scan.h"
 #include "utils/memutils.h"
@@ -150,6 +151,7 @@ source_close(Source *source)
 	if (source->context != NULL)
 		MemoryContextReset(source->context);
 	source->decompressor = NULL;
+	source->utf16 = NULL;
 	source->kept = NULL;
 	source->kept_length = source->kept_done = 0;
 	source->ended = false;
@@ -178,6 +180,17 @@ read_raw(void *arg, char *to, Size size)
 	return size;
 }
 
+/* The same, decompressed. */
+static Size
+read_bytes(void *arg, char *to, Size size)
+{
+	Source	   *source = arg;
+
+	return source->decompressor != NULL ?
+		decompress_read(source->decompressor, to, size) :
+		read_raw(source, to, size);
+}
+
 static Size
 read_ring(Source *source, char *to, Size size)
 {
@@ -204,9 +217,8 @@ source_read(Source *source, char *to, Size size)
 		return read_ring(source, to, size);
 	if (source->kept_done < source->kept_length)
 		return read_kept(source, to, size);
-	size = source->decompressor != NULL ?
-		decompress_read(source->decompressor, to, size) :
-		read_raw(source, to, size);
+	size = source->utf16 != NULL ? utf16_read(source->utf16, to, size) :
+		read_bytes(source, to, size);
 	if (source->copy != NULL)
 		BufFileWrite(source->copy, to, size);
 	return size;
@@ -240,7 +252,8 @@ source_left(const Source *source, int64 offset)
 		return source->file.size - offset;
 	if (source->client != NULL || source->file.is_pipe)
 		return offset;
-	used = decompress_used(source->decompressor);
+	used = source->decompressor != NULL ?
+		decompress_used(source->decompressor) : source->bytes_read;
 	return read - offset +
 		(double) (source->file.size - used) * read / Max(used, 1);
 }
@@ -279,6 +292,48 @@ begin_bytes(Source *source)
 }
 
 /*
+ * Finds out whether the file is in UTF-16; what is read for that stays in the
+ * window, unless it is.
+ */
+static void
+begin_text(Source *source)
+{
+	const BulkOptions *options = source->options;
+	Window	   *window = &source->window;
+	BulkUtf16	utf16;
+	MemoryContext caller;
+
+	if (options->format == BULK_BINARY || options->encoding != PG_UTF8)
+		return;
+	while (!window->at_eof && window->length < UTF16_MARK)
+	{
+		Size		n = read_bytes(source, window->data + window->length,
+								   UTF16_MARK - window->length);
+
+		window->length += n;
+		window->at_eof = n == 0;
+	}
+	utf16 = utf16_detect(window->data, window->length);
+	if (utf16 == BULK_UTF16_NONE)
+		utf16 = options->utf16;
+	if (utf16 == BULK_UTF16_NONE || window->length == 0)
+		return;
+	if (utf16 == BULK_UTF16_MARKED)
+		ereport(ERROR,
+				(errcode(ERRCODE_BAD_COPY_FILE_FORMAT),
+				 errmsg("file \"%s\" has no byte order mark of UTF-16",
+						source->path),
+				 errhint("Set option \"encoding\" to \"UTF16LE\" or \"UTF16BE\".")));
+
+	caller = MemoryContextSwitchTo(source->context);
+	source->utf16 = utf16_open(utf16 == BULK_UTF16_BIG, window->data,
+							   window->length, read_bytes, source);
+	MemoryContextSwitchTo(caller);
+	window->length = 0;
+	window->at_eof = false;
+}
+
+/*
  * A client that is told to send bytes as they are does so; psql takes what it
  * is to send for text else, which a compressed file does not survive.
  */
@@ -287,6 +342,7 @@ open_client(Source *source)
 {
 	const BulkOptions *options = source->options;
 	bool		binary = options->format == BULK_BINARY ||
+		options->utf16 != BULK_UTF16_NONE ||
 		(options->compression != BULK_COMPRESSION_NONE &&
 		 options->compression != BULK_COMPRESSION_AUTO);
 	MemoryContext caller = MemoryContextSwitchTo(source->context);
@@ -315,8 +371,9 @@ source_next(Source *source)
 	window->line = 1;
 	if (source->options->compression != BULK_COMPRESSION_NONE)
 		begin_bytes(source);
+	begin_text(source);
 	source->rereadable = source->client == NULL && !source->file.is_pipe &&
-		source->decompressor == NULL;
+		source->decompressor == NULL && source->utf16 == NULL;
 	return true;
 }
 

@@ -3,10 +3,10 @@
  *		The files of a load, and the window of bytes through which they are read.
  *
  * What a file (file.h) holds or the client sends (stdin.h), decompressed where
- * it is compressed, goes into one buffer, the window, which begins at the first byte of a row.  window_fill
+ * it is compressed, and converted where it is UTF-16, goes into one buffer, the window, which begins at the first byte of a row.  window_fill
  * moves what is left of the last row to the front and reads on behind it; a row
  * that is longer than the window makes the window grow.  Offsets are those of
- * the decompressed bytes.
+ * the decompressed and converted bytes.
  */
 #ifndef PGBULK_SOURCE_H
 #define PGBULK_SOURCE_H
@@ -17,6 +17,7 @@
 #include "input/file.h"
 #include "input/ring.h"
 #include "input/stdin.h"
+#include "input/utf16.h"
 #include "nodes/pg_list.h"
 #include "options.h"
 #include "storage/buffile.h"
@@ -51,6 +52,7 @@ typedef struct Source
 	MemoryContext context;		/* of what follows */
 	ClientInput *client;		/* NULL: it is a file */
 	Decompressor *decompressor; /* NULL: bytes are taken as they are */
+	Utf16	   *utf16;			/* NULL: it is not in UTF-16 */
 	bool		ended;			/* its last byte has been read */
 	bool		rereadable;		/* any byte can be had again by its offset */
 	BufFile    *copy;			/* takes what is read from here on; NULL: none */
@@ -87,8 +89,9 @@ extern Source *source_open(List *paths, const BulkOptions *options,
 						   Size window_size);
 
 /*
- * Opens the next file.  False after the last.  Errors: those of file_open,
- * file_read and decompress_open.
+ * Opens the next file.  False after the last.  Errors: 22P04 for a file said to
+ * be UTF-16 that lacks the mark; those of file_open, file_read and
+ * decompress_open.
  */
 extern bool source_next(Source *source);
 

@@ -224,6 +224,15 @@ extern ScanRecovery scan_recover(const ScanDialect *dialect, ScanEol eol,
 extern void scan_shape(const char *window, uint32_t length,
 					   int (*mblen) (const unsigned char *), char *shape);
 
+/*
+ * UTF-16 in s[0 .. len) to UTF-8 in to, as far as both go: *used bytes to as
+ * many as are returned.  last: nothing follows; else what may be half of a
+ * character is left.  big: the high byte comes first.  What is not valid
+ * becomes bytes that are no UTF-8.
+ */
+extern size_t scan_utf16(const unsigned char *s, size_t len, bool big,
+						 bool last, char *to, size_t room, size_t *used);
+
 /* Whether all bytes are below 0x80. */
 extern bool scan_is_ascii(const char *s, size_t len);
 
