@@ -471,6 +471,28 @@ load_one_file(Load *load)
 	MemoryContextReset(load->file_context);
 }
 
+/*
+ * Rows that were stored, each of which is a file to the source: too many of
+ * them to prepare anew for each.
+ */
+static void
+load_stored_rows(Load *load)
+{
+	MemoryContext context = MemoryContextSwitchTo(load->file_context);
+
+	batch_open_columns(&load->batch);
+	while (!batch_finished(&load->batch) && reader_next_file(load->reader))
+	{
+		while (reader_rows(load->reader, load->reader->max_rows, load->guard.enabled))
+			load_batch(load);
+		check_trailing(load);
+	}
+	load->batch.conv = NULL;
+	MemoryContextSwitchTo(context);
+	MemoryContextReset(load->file_context);
+	source_close(load->source);
+}
+
 static void
 load_files(Load *load)
 {
@@ -580,13 +602,23 @@ plan_for_indexes(Load *load)
 											 load->options->writer != BULK_WRITER_BUFFERED);
 }
 
+/* A table's name as any search path finds it. */
+static char *
+qualified_name(Relation rel)
+{
+	return quote_qualified_identifier(get_namespace_name(RelationGetNamespace(rel)),
+									  RelationGetRelationName(rel));
+}
+
 static void
-load_begin(Load *load, Oid relid, List *paths)
+load_begin(Load *load, Oid relid, List *paths, StoredRows *stored)
 {
 	const BulkOptions *options = load->options;
 
 	load->result->started = GetCurrentTimestamp();
-	load->source = source_open(paths, options, load_chunk_size);
+	load->source = stored != NULL ?
+		source_open_stored(stored, options, load_chunk_size) :
+		source_open(paths, options, load_chunk_size);
 	load->target = target_open(relid, options);
 	load->source->client_marker = options->format == BULK_CSV &&
 		options->missing == BULK_MISSING_ERROR && load->target->nfields > 1;
@@ -609,7 +641,7 @@ load_begin(Load *load, Oid relid, List *paths)
 	error_context_stack = &load->callback;
 
 	load->rejects = rejects_open(options, load->target->rel,
-								 target_name(load->target),
+								 qualified_name(load->target->rel),
 								 load->result->load_id, paths);
 	progress_begin(&load->progress, relid, load->source->bytes_total,
 				   load->source->from_client);
@@ -623,7 +655,8 @@ load_begin(Load *load, Oid relid, List *paths)
 	initStringInfo(&load->first_header);
 	load->checks = checks_open(options);
 	checks_journal(load->checks)->reader = load->reader;
-	load->raw = raw_open(list_length(paths));
+	load->raw = stored != NULL ? raw_open_stored(stored) :
+		raw_open(list_length(paths));
 
 	load->writer = load->batch.writer = open_writer(load);
 	load->result->writer = load->writer->routine->name;
@@ -638,9 +671,7 @@ analyze_target(const Target *target)
 {
 	char	   *command;
 
-	command = psprintf("ANALYZE %s",
-					   quote_qualified_identifier(get_namespace_name(RelationGetNamespace(target->rel)),
-												  target_name(target)));
+	command = psprintf("ANALYZE %s", qualified_name(target->rel));
 	CommandCounterIncrement();
 	if (SPI_connect() != SPI_OK_CONNECT ||
 		SPI_execute(command, false, 0) != SPI_OK_UTILITY)
@@ -700,8 +731,8 @@ load_end(Load *load, LoadTimes *times)
 }
 
 void
-load_run(Oid relid, List *paths, const BulkOptions *options, int64 load_id,
-		 LoadResult *result)
+load_run(Oid relid, List *paths, StoredRows *stored,
+		 const BulkOptions *options, int64 load_id, LoadResult *result)
 {
 	MemoryContext caller = CurrentMemoryContext;
 	MemoryContext context;
@@ -720,10 +751,13 @@ load_run(Oid relid, List *paths, const BulkOptions *options, int64 load_id,
 
 	times.wal_before = pgWalUsage.wal_bytes;
 	INSTR_TIME_SET_CURRENT(times.start);
-	load_begin(load, relid, paths);
+	load_begin(load, relid, paths, stored);
 	progress_phase(&load->progress, BULK_PHASE_READING);
 	INSTR_TIME_SET_CURRENT(times.reading);
-	load_files(load);
+	if (stored != NULL)
+		load_stored_rows(load);
+	else
+		load_files(load);
 	INSTR_TIME_SET_CURRENT(times.ending);
 	load_end(load, &times);
 	source_complete(load->source, result->rows_loaded);

@@ -7,6 +7,7 @@
 
 #include "postgres.h"
 
+#include "input/stored.h"
 #include "nodes/pg_list.h"
 #include "options.h"
 #include "utils/jsonb.h"
@@ -33,14 +34,15 @@ typedef struct LoadResult
 } LoadResult;
 
 /*
- * Loads the files that paths (char *) name into relid.  load_id is what the
- * rejects carry.  Everything that is
+ * Loads the files that paths (char *) name into relid; or, where stored is not
+ * NULL, its rows, which stood in these files.  load_id is what the rejects carry.  Everything that is
  * done belongs to the current (sub)transaction; nothing is caught.  result is
  * allocated in the current context, and so is all that the load needs, below
  * a context of its own.
  */
-extern void load_run(Oid relid, List *paths, const BulkOptions *options,
-					 int64 load_id, LoadResult *result);
+extern void load_run(Oid relid, List *paths, StoredRows *stored,
+					 const BulkOptions *options, int64 load_id,
+					 LoadResult *result);
 
 /* Bytes of a window to begin with (setting pgbulk.chunk_size). */
 extern int	load_chunk_size;

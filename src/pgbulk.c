@@ -15,6 +15,7 @@
 #include "funcapi.h"
 #include "input/source.h"
 #include "load.h"
+#include "retry.h"
 #include "scan/scan.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
@@ -29,6 +30,7 @@ PG_MODULE_MAGIC;
 
 PG_FUNCTION_INFO_V1(bulk_load);
 PG_FUNCTION_INFO_V1(bulk_load_files);
+PG_FUNCTION_INFO_V1(bulk_load_retry);
 PG_FUNCTION_INFO_V1(bulk_load_control);
 
 void		_PG_init(void);
@@ -108,7 +110,7 @@ load(FunctionCallInfo fcinfo, List *paths)
 	foreach(lc, paths)
 		files = list_concat(files, source_expand(lfirst(lc)));
 
-	load_run(PG_GETARG_OID(0), files, options,
+	load_run(PG_GETARG_OID(0), files, NULL, options,
 			 next_load_id(fcinfo->flinfo->fn_oid), &result);
 	return form_result(fcinfo, &result);
 }
@@ -157,6 +159,19 @@ bulk_load_files(PG_FUNCTION_ARGS)
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("paths must not be empty")));
 	return load(fcinfo, paths);
+}
+
+/* bulk_load_retry(reject_table regclass, load_id bigint, options jsonb) */
+Datum
+bulk_load_retry(PG_FUNCTION_ARGS)
+{
+	LoadResult	result;
+
+	check_not_null(fcinfo, 0, "reject_table");
+	check_not_null(fcinfo, 1, "load_id");
+	retry_run(PG_GETARG_OID(0), PG_GETARG_INT64(1),
+			  PG_ARGISNULL(2) ? NULL : PG_GETARG_JSONB_P(2), &result);
+	return form_result(fcinfo, &result);
 }
 
 /* char * of a List as a text[] */

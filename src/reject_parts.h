@@ -27,13 +27,19 @@ extern RejectTable *reject_table_open(const BulkOptions *options,
 									  Relation target, const char *target_name,
 									  int64 load_id);
 
+/* The columns of a reject table, as a list in SQL. */
+extern const char *reject_table_columns(void);
+
+/* Error: 42804 for a table that has other columns. */
+extern void reject_table_check(Relation rel);
+
 /* Copies a reject into the buffer. */
 extern void reject_table_put(RejectTable *table, const Reject *reject);
 
-/* Bytes that are waiting in the buffer. */
 /* Whether its rows can be written while parallel workers are about. */
 extern bool reject_table_parallel_safe(const RejectTable *table);
 
+/* Bytes that are waiting in the buffer. */
 extern Size reject_table_buffered(const RejectTable *table);
 
 /* Writes the buffer to the table, whatever it holds. */

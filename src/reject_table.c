@@ -194,10 +194,11 @@ difference(Form_pg_attribute att, int i)
 					columns[i].name, columns[i].type_name);
 }
 
+/* Finds the columns, or says what is not as it should be. */
 static void
-check_shape(RejectTable *table)
+find_columns(Relation rel, AttrNumber *attnums)
 {
-	TupleDesc	desc = RelationGetDescr(table->rel);
+	TupleDesc	desc = RelationGetDescr(rel);
 	char	   *found = NULL;
 	int			n = 0;
 
@@ -209,7 +210,7 @@ check_shape(RejectTable *table)
 			continue;
 		found = difference(att, n);
 		if (found == NULL)
-			table->attnums[n++] = att->attnum;
+			attnums[n++] = att->attnum;
 	}
 	if (found == NULL && n < NCOLUMNS)
 		found = psprintf("Column %d, \"%s\" of type %s, is missing.",
@@ -218,9 +219,29 @@ check_shape(RejectTable *table)
 		ereport(ERROR,
 				(errcode(ERRCODE_DATATYPE_MISMATCH),
 				 errmsg("table \"%s\" does not have the columns of a reject table",
-						RelationGetRelationName(table->rel)),
+						RelationGetRelationName(rel)),
 				 errdetail_internal("%s", found),
 				 errhint("Name a table that does not exist: it is created as it should be.")));
+}
+
+void
+reject_table_check(Relation rel)
+{
+	AttrNumber	attnums[NCOLUMNS];
+
+	find_columns(rel, attnums);
+}
+
+const char *
+reject_table_columns(void)
+{
+	StringInfoData sql;
+
+	initStringInfo(&sql);
+	for (int i = 0; i < NCOLUMNS; i++)
+		appendStringInfo(&sql, "%s%s", i == 0 ? "" : ", ",
+						 quote_identifier(columns[i].name));
+	return sql.data;
 }
 
 static void
@@ -252,7 +273,7 @@ check_table(RejectTable *table, Relation target)
 				 errmsg("table \"%s\" cannot be a reject table, as it has row-level security",
 						RelationGetRelationName(rel)),
 				 errhint("Name a table without policies that apply to you.")));
-	check_shape(table);
+	find_columns(rel, table->attnums);
 }
 
 /* Whether rows can be put in as they are, with nobody to ask or to tell. */

@@ -48,8 +48,8 @@ typedef struct RejectStream RejectStream;
 
 /*
  * Opens what options name.  Call after the target is open and locked and
- * before anything is read.  target_name is for the reject table's column;
- * file_encoding is that of raw; inputs are the paths being read (a reject
+ * before anything is read.  target_name is for the reject table's column, so
+ * it names its schema; file_encoding is that of raw; inputs are the paths being read (a reject
  * file must be none of them).  Memory: a context of its own below the
  * current one, flat however many rows are rejected.
  *

@@ -21,6 +21,7 @@ struct Raw
 {
 	MemoryContext context;
 	const BulkOptions *options;
+	StoredRows *stored;			/* NULL: there are files */
 	int			nfiles;
 	RawFile    *files;
 	int			current;		/* -1: none is open */
@@ -38,6 +39,15 @@ raw_open(int nfiles)
 	raw->nfiles = nfiles;
 	raw->files = palloc0(sizeof(RawFile) * nfiles);
 	raw->current = -1;
+	return raw;
+}
+
+Raw *
+raw_open_stored(StoredRows *stored)
+{
+	Raw		   *raw = raw_open(0);
+
+	raw->stored = stored;
 	return raw;
 }
 
@@ -157,6 +167,14 @@ read_copy(Raw *raw, int64 offset, Size length)
 const char *
 raw_read(Raw *raw, int file, int64 offset, Size length)
 {
+	if (raw->stored != NULL)
+	{
+		StoredRow	row;
+
+		stored_rows_read(raw->stored, file, &row);
+		Assert(offset >= row.offset && offset - row.offset + length <= row.length);
+		return row.data + (offset - row.offset);
+	}
 	if (raw->files[file].path == NULL)
 		return NULL;
 	if (raw->current != file)

@@ -20,6 +20,9 @@ typedef struct Raw Raw;
 /* For the files of a load.  Memory: the current context. */
 extern Raw *raw_open(int nfiles);
 
+/* For the files that stored rows are. */
+extern Raw *raw_open_stored(StoredRows *stored);
+
 /*
  * The source has a file open, and its first window: what it is, is
  * remembered, and copied if that is necessary.  Not in a subtransaction.

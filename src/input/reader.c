@@ -89,7 +89,7 @@ reader_next_file(Reader *reader)
 	window_fill(reader->source, 0, 0);
 	if (reader->binary)
 		skip_binary_header(reader);
-	else if (reader->utf8 && window->length >= sizeof(byte_order_mark) &&
+	else if (reader->utf8 && window->offset == 0 && window->length >= sizeof(byte_order_mark) &&
 			 memcmp(window->data, byte_order_mark, sizeof(byte_order_mark)) == 0)
 		reader->done = sizeof(byte_order_mark);
 	return true;

@@ -115,6 +115,21 @@ source_open(List *paths, const BulkOptions *options, Size window_size)
 }
 
 Source *
+source_open_stored(StoredRows *stored, const BulkOptions *options,
+				   Size window_size)
+{
+	Source	   *source = palloc0(sizeof(Source));
+
+	source->stored = stored;
+	source->paths = stored_rows_paths(stored);
+	source->options = options;
+	source->bytes_total = stored_rows_bytes(stored);
+	source->current = -1;
+	init_window(&source->window, window_size);
+	return source;
+}
+
+Source *
 source_share(const Source *open, Size window_size)
 {
 	Source	   *source = palloc0(sizeof(Source));
@@ -351,6 +366,25 @@ open_client(Source *source)
 	MemoryContextSwitchTo(caller);
 }
 
+/* The window holds the row, and there is no more. */
+static void
+open_stored(Source *source)
+{
+	Window	   *window = &source->window;
+	StoredRow	row;
+
+	stored_rows_read(source->stored, source->current, &row);
+	window->length = 0;
+	while (window->capacity <= row.length)
+		source_grow(source);
+	memcpy(window->data, row.data, row.length);
+	window->length = row.length;
+	window->at_eof = true;
+	window->offset = row.offset;
+	window->line = row.line;
+	source->bytes_read = row.length;
+}
+
 bool
 source_next(Source *source)
 {
@@ -361,6 +395,11 @@ source_next(Source *source)
 		return false;
 
 	source->path = list_nth(source->paths, source->current);
+	if (source->stored != NULL)
+	{
+		open_stored(source);
+		return true;
+	}
 	if (strcmp(source->path, SOURCE_CLIENT) == 0)
 		open_client(source);
 	else

@@ -17,6 +17,7 @@
 #include "input/file.h"
 #include "input/ring.h"
 #include "input/stdin.h"
+#include "input/stored.h"
 #include "input/utf16.h"
 #include "nodes/pg_list.h"
 #include "options.h"
@@ -59,6 +60,8 @@ typedef struct Source
 	char	   *kept;			/* bytes that come before what is not read yet */
 	Size		kept_length;
 	Size		kept_done;
+	/* in the place of files */
+	StoredRows *stored;			/* NULL: there are none */
 	/* in the place of a file */
 	Ring	   *ring;			/* NULL: there is none */
 	int64		ring_offset;
@@ -87,6 +90,10 @@ extern List *source_expand(const char *path);
  */
 extern Source *source_open(List *paths, const BulkOptions *options,
 						   Size window_size);
+
+/* A source of stored rows: each is a file, by the name of the one that it stood in. */
+extern Source *source_open_stored(StoredRows *stored,
+								  const BulkOptions *options, Size window_size);
 
 /*
  * Opens the next file.  False after the last.  Errors: 22P04 for a file said to

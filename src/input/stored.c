@@ -1,0 +1,172 @@
+/*
+ * stored.c
+ *		See stored.h.
+ */
+#include "postgres.h"
+
+#include "input/stored.h"
+#include "miscadmin.h"
+#include "storage/buffile.h"
+#include "utils/memutils.h"
+
+/* A row in the temporary file; its bytes follow. */
+typedef struct Record
+{
+	int			file;			/* index in files */
+	uint32		length;
+	int64		line;
+	int64		offset;
+} Record;
+
+struct StoredRows
+{
+	MemoryContext context;
+	BufFile    *file;			/* all records; NULL: none yet */
+	int64		end;			/* of the file */
+	int64		bytes;
+	List	   *files;			/* of char * */
+	int			nrows;
+	int			room;
+	int64	   *places;			/* of each row's record */
+	char	   *data;			/* of the row that was read last */
+	Size		capacity;
+};
+
+StoredRows *
+stored_rows_create(void)
+{
+	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext,
+												  "bulk_load stored rows",
+												  ALLOCSET_DEFAULT_SIZES);
+	StoredRows *rows = MemoryContextAllocZero(context, sizeof(StoredRows));
+
+	rows->context = context;
+	return rows;
+}
+
+void
+stored_rows_close(StoredRows *rows)
+{
+	if (rows->file != NULL)
+		BufFileClose(rows->file);
+	MemoryContextDelete(rows->context);
+}
+
+/* The index of a path in the list, where it is added if need be: likely the last. */
+static int
+file_number(StoredRows *rows, const char *path)
+{
+	for (int i = list_length(rows->files) - 1; i >= 0; i--)
+		if (strcmp(list_nth(rows->files, i), path) == 0)
+			return i;
+	rows->files = lappend(rows->files, pstrdup(path));
+	return list_length(rows->files) - 1;
+}
+
+void
+stored_rows_add(StoredRows *rows, const StoredRow *row)
+{
+	MemoryContext caller = MemoryContextSwitchTo(rows->context);
+	Record		record = {
+		.file = file_number(rows, row->path),
+		.length = row->length,
+		.line = row->line,
+		.offset = row->offset
+	};
+
+	if (rows->file == NULL)
+		rows->file = BufFileCreateTemp(false);
+	if (rows->nrows == rows->room)
+	{
+		if (rows->room > PG_INT32_MAX / 2)
+			ereport(ERROR,
+					(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
+					 errmsg("too many rows")));
+		rows->room = Max(1024, rows->room * 2);
+		rows->places = rows->places == NULL ?
+			palloc(sizeof(int64) * rows->room) :
+			repalloc_huge(rows->places, sizeof(int64) * rows->room);
+	}
+	rows->places[rows->nrows++] = rows->end;
+	BufFileWrite(rows->file, &record, sizeof(record));
+	BufFileWrite(rows->file, unconstify(char *, row->data), row->length);
+	rows->end += sizeof(record) + row->length;
+	rows->bytes += row->length;
+	MemoryContextSwitchTo(caller);
+}
+
+int
+stored_rows_count(const StoredRows *rows)
+{
+	return rows->nrows;
+}
+
+int64
+stored_rows_bytes(const StoredRows *rows)
+{
+	return rows->bytes;
+}
+
+List *
+stored_rows_files(const StoredRows *rows)
+{
+	return rows->files;
+}
+
+static void
+read_exactly(StoredRows *rows, void *to, Size size)
+{
+	if (BufFileRead(rows->file, to, size) != size)
+		ereport(ERROR,
+				(errcode_for_file_access(),
+				 errmsg("could not read from temporary file: %m")));
+}
+
+static void
+read_record(StoredRows *rows, int number, Record *record)
+{
+	if (BufFileSeek(rows->file, 0, rows->places[number], SEEK_SET) != 0)
+		ereport(ERROR,
+				(errcode_for_file_access(),
+				 errmsg("could not seek in temporary file: %m")));
+	read_exactly(rows, record, sizeof(Record));
+}
+
+List *
+stored_rows_paths(StoredRows *rows)
+{
+	List	   *paths = NIL;
+
+	for (int i = 0; i < rows->nrows; i++)
+	{
+		Record		record;
+
+		CHECK_FOR_INTERRUPTS();
+		read_record(rows, i, &record);
+		paths = lappend(paths, list_nth(rows->files, record.file));
+	}
+	return paths;
+}
+
+void
+stored_rows_read(StoredRows *rows, int number, StoredRow *row)
+{
+	Record		record;
+
+	read_record(rows, number, &record);
+	if (rows->data == NULL || record.length > rows->capacity)
+	{
+		if (rows->data != NULL)
+			pfree(rows->data);
+		rows->data = NULL;
+		rows->capacity = Max(record.length, 8192);
+		rows->data = MemoryContextAllocHuge(rows->context, rows->capacity);
+	}
+	read_exactly(rows, rows->data, record.length);
+
+	row->path = list_nth(rows->files, record.file);
+	row->line = record.line;
+	row->offset = record.offset;
+	row->data = rows->data;
+	row->length = record.length;
+}

@@ -1,0 +1,350 @@
+/*
+ * retry.c
+ *		See retry.h.
+ *
+ * The rows are deleted first and stored meanwhile (input/stored.h), so that the load can write
+ * those that are bad again to the same table under the same load_id.  All is one
+ * transaction: whatever fails leaves the reject table as it was.
+ */
+#include "postgres.h"
+
+#include "access/table.h"
+#include "catalog/namespace.h"
+#include "catalog/objectaddress.h"
+#include "catalog/pg_type.h"
+#include "compat.h"
+#include "executor/spi.h"
+#include "mb/pg_wchar.h"
+#include "miscadmin.h"
+#include "nodes/makefuncs.h"
+#include "reject_parts.h"
+#include "retry.h"
+#include "row/encoding.h"
+#include "utils/acl.h"
+#include "utils/builtins.h"
+#include "utils/json.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+
+/* Rows that are fetched at a time. */
+#define FETCHED 1000
+
+/* Places of columns in reject_table_columns(). */
+enum
+{
+	COLUMN_FILE = 4, COLUMN_LINE = 5, COLUMN_OFFSET = 6, COLUMN_RAW_LINE = 12,
+	COLUMN_RAW_BYTES = 13, NCOLUMNS = 13
+};
+
+typedef struct Retry
+{
+	char	   *table;			/* as SQL names it */
+	int64		load_id;
+	Encoding	encoding;		/* of raw_bytes */
+	StoredRows *rows;
+	int64		kept;			/* rows that stay as they are */
+	char	   *converted;
+	Size		capacity;
+} Retry;
+
+/* ---- options ---- */
+
+static bool
+is_given(Jsonb *json, const char *name)
+{
+	JsonbValue *value = json == NULL || !JB_ROOT_IS_OBJECT(json) ? NULL :
+		getKeyJsonValueFromContainer(&json->root, name, strlen(name), NULL);
+
+	return value != NULL && value->type != jbvNull;
+}
+
+/* The options, and those of a JSON text, which count in the place of others. */
+static Jsonb *
+add_options(Jsonb *json, const char *more)
+{
+	Datum		added = DirectFunctionCall1(jsonb_in, CStringGetDatum(more));
+
+	if (json == NULL)
+		return DatumGetJsonbP(added);
+	if (!JB_ROOT_IS_OBJECT(json))
+		return json;			/* options_parse says so */
+	return DatumGetJsonbP(DirectFunctionCall2(jsonb_concat, JsonbPGetDatum(json), added));
+}
+
+/* What is about files, and what would lose rows. */
+static void
+refuse_options(Jsonb *json)
+{
+	static const char *const names[] = {
+		"compression", "dry_run", "freeze", "header", "limit", "reject_table", "skip",
+		"truncate"
+	};
+
+	for (int i = 0; i < lengthof(names); i++)
+		if (is_given(json, names[i]))
+			ereport(ERROR,
+					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+					 errmsg("option \"%s\" cannot be used with bulk_load_retry", names[i]),
+					 strcmp(names[i], "header") == 0 ?
+					 errhint("A reject table has no header lines: name the columns of the file in option \"columns\", if need be.") : 0));
+}
+
+/*
+ * The options of the load.  Lines are text in the database encoding, whatever the
+ * file's was; what is not text is converted before it is stored.
+ */
+static BulkOptions *
+make_options(Retry *retry, Jsonb *json)
+{
+	BulkOptions *options;
+	StringInfoData more;
+
+	refuse_options(json);
+	if (!is_given(json, "on_error"))
+		json = add_options(json, "{\"on_error\": \"ignore\"}");
+	options = options_parse(json);
+	if (options->format != BULK_CSV && options->format != BULK_TEXT)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("bulk_load_retry requires \"format\" to be \"csv\" or \"text\"")));
+	encoding_open(&retry->encoding,
+				  is_given(json, "encoding") ? options->encoding : GetDatabaseEncoding());
+
+	initStringInfo(&more);
+	appendStringInfoString(&more, "{");
+	if (GetDatabaseEncoding() != PG_SQL_ASCII)
+		appendStringInfo(&more, "\"encoding\": \"%s\", ", GetDatabaseEncodingName());
+	if (options->on_error != BULK_ON_ERROR_STOP ||
+		options->on_duplicate != BULK_ON_DUPLICATE_ERROR)
+	{
+		appendStringInfoString(&more, "\"reject_table\": ");
+		escape_json(&more, retry->table);
+		appendStringInfoString(&more, ", ");
+	}
+	appendStringInfoString(&more, "\"compression\": \"none\"}");
+	return options_parse(add_options(json, more.data));
+}
+
+/* ---- the reject table ---- */
+
+static void
+open_table(Retry *retry, Oid relid)
+{
+	const AclMode modes[] = {ACL_SELECT, ACL_DELETE};
+	Relation	rel;
+
+	for (int i = 0; i < lengthof(modes); i++)
+	{
+		AclResult	allowed = pg_class_aclcheck(relid, GetUserId(), modes[i]);
+
+		if (allowed != ACLCHECK_OK && get_rel_name(relid) != NULL)
+			aclcheck_error(allowed, get_relkind_objtype(get_rel_relkind(relid)),
+						   get_rel_name(relid));
+	}
+	rel = table_open(relid, RowExclusiveLock);
+	reject_table_check(rel);
+	retry->table = quote_qualified_identifier(get_namespace_name(RelationGetNamespace(rel)),
+											  RelationGetRelationName(rel));
+	table_close(rel, NoLock);
+}
+
+/* A statement's condition: bad rows of this load. */
+#define BAD_ROWS "load_id OPERATOR(pg_catalog.=) $1 AND " \
+	"reason OPERATOR(pg_catalog.<>) ALL ('{duplicate,replaced}'::pg_catalog.text[])"
+
+/* The table that the load was for. */
+static Oid
+find_target(const Retry *retry)
+{
+	MemoryContext caller = CurrentMemoryContext;
+	Oid			types[] = {INT8OID};
+	Datum		values[] = {Int64GetDatum(retry->load_id)};
+	char	   *sql = psprintf("SELECT DISTINCT target FROM %s WHERE " BAD_ROWS " LIMIT 2",
+							   retry->table);
+	char	   *name = NULL;
+	uint64		found;
+
+	SPI_connect();
+	if (SPI_execute_with_args(sql, 1, types, values, NULL, false, 0) != SPI_OK_SELECT)
+		elog(ERROR, "could not read the reject table");
+	found = SPI_processed;
+	if (found > 0)
+	{
+		name = SPI_getvalue(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1);
+		if (name != NULL)
+			name = MemoryContextStrdup(caller, name);
+	}
+	SPI_finish();
+
+	if (found == 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("table %s has no bad rows of load %lld", retry->table,
+						(long long) retry->load_id),
+				 errhint("Result column \"details\" of a load has its number under \"load_id\".")));
+	if (found > 1 || name == NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("rows of load %lld in table %s are not all for the same table",
+						(long long) retry->load_id, retry->table)));
+	return RangeVarGetRelid(makeRangeVarFromNameList(compat_qualified_name_list(name)),
+							NoLock, false);
+}
+
+/* Puts a row back as it was. */
+static void
+put_back(Retry *retry, HeapTuple tuple, TupleDesc desc)
+{
+	StringInfoData sql;
+	Oid			types[NCOLUMNS];
+	Datum		values[NCOLUMNS];
+	char		nulls[NCOLUMNS];
+
+	initStringInfo(&sql);
+	appendStringInfo(&sql, "INSERT INTO %s (%s) VALUES (", retry->table,
+					 reject_table_columns());
+	for (int i = 0; i < NCOLUMNS; i++)
+	{
+		bool		isnull;
+
+		types[i] = TupleDescAttr(desc, i)->atttypid;
+		values[i] = SPI_getbinval(tuple, desc, i + 1, &isnull);
+		nulls[i] = isnull ? 'n' : ' ';
+		appendStringInfo(&sql, "%s$%d", i == 0 ? "" : ", ", i + 1);
+	}
+	appendStringInfoChar(&sql, ')');
+	if (SPI_execute_with_args(sql.data, NCOLUMNS, types, values, nulls, false, 0) != SPI_OK_INSERT)
+		elog(ERROR, "could not insert into the reject table");
+	retry->kept++;
+}
+
+/* Bytes of the row as text, if they need to be converted; false: they are not valid. */
+static bool
+convert_bytes(Retry *retry, StoredRow *row)
+{
+	Size		room = (Size) row->length * MAX_CONVERSION_GROWTH + 1;
+	RowError	error;
+	int			n;
+
+	if (!retry->encoding.transcode)
+		return true;
+	if (row->length > ENCODING_MAX_LENGTH)
+		return false;
+	if (room > retry->capacity)
+	{
+		if (retry->converted != NULL)
+			pfree(retry->converted);
+		retry->converted = MemoryContextAllocHuge(GetMemoryChunkContext(retry->rows), room);
+		retry->capacity = room;
+	}
+	n = encoding_convert(&retry->encoding, row->data, row->length,
+						 retry->converted, &error);
+	if (n < 0)
+		return false;
+	row->data = retry->converted;
+	row->length = n;
+	return true;
+}
+
+static void
+take_row(Retry *retry, HeapTuple tuple, TupleDesc desc)
+{
+	StoredRow	row = {0};
+	bool		null_line;
+	bool		null_bytes;
+	bool		isnull;
+	Datum		line = SPI_getbinval(tuple, desc, COLUMN_RAW_LINE, &null_line);
+	Datum		bytes = SPI_getbinval(tuple, desc, COLUMN_RAW_BYTES, &null_bytes);
+	struct varlena *raw;
+
+	row.path = SPI_getvalue(tuple, desc, COLUMN_FILE);
+	row.line = DatumGetInt64(SPI_getbinval(tuple, desc, COLUMN_LINE, &isnull));
+	row.offset = DatumGetInt64(SPI_getbinval(tuple, desc, COLUMN_OFFSET, &isnull));
+	if (row.path == NULL)
+		row.path = "";
+	if (null_line && null_bytes)
+		ereport(ERROR,
+				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+				 errmsg("row of file \"%s\", line %lld, has neither raw_line nor raw_bytes",
+						row.path, (long long) row.line)));
+
+	raw = PG_DETOAST_DATUM_PACKED(null_line ? bytes : line);
+	row.data = VARDATA_ANY(raw);
+	row.length = VARSIZE_ANY_EXHDR(raw);
+	if (null_line && !convert_bytes(retry, &row))
+		put_back(retry, tuple, desc);
+	else
+		stored_rows_add(retry->rows, &row);
+}
+
+/* From the table to the store, in the order in which they stood in the files. */
+static void
+take_rows(Retry *retry)
+{
+	Oid			types[] = {INT8OID};
+	Datum		values[] = {Int64GetDatum(retry->load_id)};
+	const char *columns = reject_table_columns();
+	char	   *sql = psprintf("WITH taken AS (DELETE FROM %s WHERE " BAD_ROWS " RETURNING %s) "
+							   "SELECT %s FROM taken ORDER BY file COLLATE pg_catalog.\"C\", line_number, byte_offset",
+							   retry->table, columns, columns);
+	SPIPlanPtr	plan;
+	Portal		portal;
+	MemoryContext context;
+
+	SPI_connect();
+	context = AllocSetContextCreate(CurrentMemoryContext, "bulk_load retry",
+									ALLOCSET_DEFAULT_SIZES);
+	plan = SPI_prepare(sql, 1, types);
+	if (plan == NULL)
+		elog(ERROR, "could not read the reject table");
+	portal = SPI_cursor_open(NULL, plan, values, NULL, false);
+	for (;;)
+	{
+		SPITupleTable *fetched;
+		uint64		n;
+		MemoryContext caller;
+
+		SPI_cursor_fetch(portal, true, FETCHED);
+		fetched = SPI_tuptable;
+		n = SPI_processed;
+		if (n == 0)
+			break;
+		caller = MemoryContextSwitchTo(context);
+		for (uint64 i = 0; i < n; i++)
+		{
+			CHECK_FOR_INTERRUPTS();
+			take_row(retry, fetched->vals[i], fetched->tupdesc);
+		}
+		MemoryContextSwitchTo(caller);
+		MemoryContextReset(context);
+		SPI_freetuptable(fetched);
+	}
+	SPI_cursor_close(portal);
+	SPI_finish();
+}
+
+void
+retry_run(Oid reject_table, int64 load_id, Jsonb *json, LoadResult *result)
+{
+	Retry		retry = {.load_id = load_id};
+	BulkOptions *options;
+	Oid			target;
+
+	open_table(&retry, reject_table);
+	options = make_options(&retry, json);
+	target = find_target(&retry);
+	retry.rows = stored_rows_create();
+	take_rows(&retry);
+	load_run(target, stored_rows_files(retry.rows), retry.rows, options, load_id,
+			 result);
+
+	stored_rows_close(retry.rows);
+	result->rows_read += retry.kept;
+	result->rows_rejected += retry.kept;
+	if (retry.kept > 0 && options->log_verbosity != BULK_VERBOSITY_SILENT)
+		ereport(NOTICE,
+				(errmsg_plural("%lld row stays as it was: its bytes are not valid for encoding \"%s\"",
+							   "%lld rows stay as they were: their bytes are not valid for encoding \"%s\"",
+							   (unsigned long) retry.kept, (long long) retry.kept,
+							   pg_encoding_to_char(retry.encoding.file))));
+}
