@@ -98,3 +98,4 @@ SELECT rows_loaded, writer FROM bulk_load('index_rows', '/proc/self/cwd/pgbulk_i
 SELECT bt_index_parent_check(i::regclass, true, true) FROM unnest(ARRAY['index_rows_b', 'index_rows_l']) i;
 SELECT count(*), count(DISTINCT b) FROM index_rows WHERE length(b) = 2240 AND b > '5';
 DROP TABLE index_rows;
+DROP EXTENSION amcheck;
