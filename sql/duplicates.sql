@@ -31,11 +31,11 @@ EXCEPTION WHEN OTHERS THEN
 	GET STACKED DIAGNOSTICS detail = PG_EXCEPTION_DETAIL, context = PG_EXCEPTION_CONTEXT;
 	RETURN NEXT format('%s: %s', sqlstate, sqlerrm);
 	RETURN NEXT nullif(detail, '');
-	RETURN NEXT substring(context, 'line [0-9]+(?=\n|$)');
+	RETURN NEXT substring(context, 'file "[^"]*", (line [0-9]+)');
 END $$;
 
 -- The same by each writer, which must not differ; both policies.
-CREATE FUNCTION pg_temp.ways(target regclass, begin text DEFAULT '', options jsonb DEFAULT '{}', writers jsonb DEFAULT '[{"writer": "direct", "workers": 0}, {"writer": "direct", "workers": 2}]')
+CREATE FUNCTION pg_temp.ways(target regclass, begin text DEFAULT '', options jsonb DEFAULT '{}', writers jsonb DEFAULT '[{"writer": "direct", "workers": 0}, {"writer": "direct", "workers": 2}, {"writer": "direct", "indexes": "merge"}, {"writer": "buffered"}]')
 RETURNS SETOF text LANGUAGE plpgsql AS $$
 DECLARE
 	first text[];
@@ -52,7 +52,7 @@ BEGIN
 				RETURN QUERY SELECT unnest(other);
 				first := other;
 			ELSIF other IS DISTINCT FROM first THEN
-				RETURN NEXT 'otherwise with ' || way;
+				RETURN NEXT format('otherwise with %s', way);
 				RETURN QUERY SELECT unnest(other);
 			END IF;
 		END LOOP;
@@ -116,6 +116,11 @@ CREATE TABLE duplicates_t (a int PRIMARY KEY, b int UNIQUE, up int REFERENCES du
 SELECT pg_temp.put('in', E'1,1,\n2,1,1\n3,3,2\n4,4,3\n5,5,1\n');
 SELECT pg_temp.one('duplicates_t', '{"on_duplicate": "keep_old", "on_error": "ignore", "writer": "direct"}', '');
 SELECT pg_temp.one('duplicates_t', '{"on_duplicate": "keep_old", "writer": "direct"}', '');
+SELECT pg_temp.one('duplicates_t', '{"on_duplicate": "keep_old", "writer": "buffered"}', '');
+SELECT pg_temp.one('duplicates_t', '{"on_duplicate": "keep_new", "writer": "direct"}', '');
+SELECT pg_temp.one('duplicates_t', '{"on_duplicate": "keep_new", "writer": "buffered"}', '');
+SELECT pg_temp.one('duplicates_t', '{"on_duplicate": "keep_new", "on_error": "ignore", "writer": "direct"}', '');
+SELECT pg_temp.one('duplicates_t', '{"on_duplicate": "keep_new", "on_error": "ignore", "writer": "buffered"}', '');
 DROP TABLE duplicates_t;
 
 -- rows that others refer to: as DELETE and INSERT
@@ -125,26 +130,36 @@ CREATE TABLE duplicates_cascade (a int REFERENCES duplicates_t ON DELETE CASCADE
 CREATE TABLE duplicates_null (a int REFERENCES duplicates_t ON DELETE SET NULL);
 CREATE TABLE duplicates_restrict (b int REFERENCES duplicates_t (b) ON DELETE RESTRICT);
 SELECT pg_temp.put('in', E'1,1\n2,20\n');
-CREATE FUNCTION pg_temp.refer(options jsonb, statement text) RETURNS SETOF text LANGUAGE plpgsql AS $$
+CREATE FUNCTION pg_temp.refer_by(writer text, statement text) RETURNS SETOF text LANGUAGE plpgsql AS $$
 BEGIN
 	TRUNCATE duplicates_t, duplicates_none, duplicates_cascade, duplicates_null, duplicates_restrict;
 	INSERT INTO duplicates_t VALUES (1, 1), (2, 2), (3, 3);
 	EXECUTE statement;
-	PERFORM bulk_load('duplicates_t', '/proc/self/cwd/pgbulk_duplicates_in', options || '{"on_duplicate": "keep_new", "log_verbosity": "silent"}');
+	PERFORM bulk_load('duplicates_t', '/proc/self/cwd/pgbulk_duplicates_in', jsonb_build_object('writer', writer) || '{"on_duplicate": "keep_new", "log_verbosity": "silent"}');
 	RETURN QUERY EXECUTE 'SELECT string_agg(t::text, '' '' ORDER BY t::text COLLATE "C") FROM duplicates_t t UNION ALL SELECT ''cascade '' || string_agg(coalesce(a::text, ''null''), '','') FROM duplicates_cascade
 		UNION ALL SELECT ''null '' || string_agg(coalesce(a::text, ''null''), '','') FROM duplicates_null';
 EXCEPTION WHEN OTHERS THEN
-	RETURN NEXT format('%s: %s', sqlstate, regexp_replace(sqlerrm, ' RESTRICT setting of', ''));
+	RETURN NEXT format('%s: %s', left(sqlstate, 2), regexp_replace(sqlerrm, ' RESTRICT setting of', ''));
 END $$;
-SELECT pg_temp.refer('{"writer": "direct"}', 'INSERT INTO duplicates_none VALUES (1), (2), (3)');
-SELECT pg_temp.refer('{"writer": "direct"}', 'INSERT INTO duplicates_cascade VALUES (1), (2), (3), (NULL); INSERT INTO duplicates_null VALUES (1), (2), (3)');
-SELECT pg_temp.refer('{"writer": "direct"}', 'INSERT INTO duplicates_restrict VALUES (3)');
-SELECT left(line, 2) FROM pg_temp.refer('{"writer": "direct"}', 'INSERT INTO duplicates_restrict VALUES (1)') line;
-SELECT left(line, 2) FROM pg_temp.refer('{"writer": "direct"}', 'INSERT INTO duplicates_restrict VALUES (2)') line;
+CREATE FUNCTION pg_temp.refer(statement text) RETURNS SETOF text LANGUAGE plpgsql AS $$
+DECLARE
+	direct text[] := ARRAY(SELECT pg_temp.refer_by('direct', statement));
+	buffered text[] := ARRAY(SELECT pg_temp.refer_by('buffered', statement));
+BEGIN
+	RETURN QUERY SELECT unnest(direct);
+	IF buffered <> direct THEN
+		RETURN QUERY SELECT 'otherwise with buffered' UNION ALL SELECT unnest(buffered);
+	END IF;
+END $$;
+SELECT pg_temp.refer('INSERT INTO duplicates_none VALUES (1), (2), (3)');
+SELECT pg_temp.refer('INSERT INTO duplicates_cascade VALUES (1), (2), (3), (NULL); INSERT INTO duplicates_null VALUES (1), (2), (3)');
+SELECT pg_temp.refer('INSERT INTO duplicates_restrict VALUES (3)');
+SELECT pg_temp.refer('INSERT INTO duplicates_restrict VALUES (1)');
+SELECT pg_temp.refer('INSERT INTO duplicates_restrict VALUES (2)');
 -- a key that nobody has after the load
 SELECT pg_temp.put('in', E'7,1\n');
-SELECT pg_temp.refer('{"writer": "direct"}', 'INSERT INTO duplicates_none VALUES (1)');
-SELECT pg_temp.refer('{"writer": "direct"}', 'INSERT INTO duplicates_none VALUES (2)');
+SELECT pg_temp.refer('INSERT INTO duplicates_none VALUES (1)');
+SELECT pg_temp.refer('INSERT INTO duplicates_none VALUES (2)');
 DROP TABLE duplicates_t, duplicates_none, duplicates_cascade, duplicates_null, duplicates_restrict;
 
 -- wide values go with their row
@@ -153,6 +168,83 @@ ALTER TABLE duplicates_t ALTER w SET STORAGE EXTERNAL;
 COPY (SELECT i % 3, repeat(i::text, 5000) FROM generate_series(1, 6) i) TO '/proc/self/cwd/pgbulk_duplicates_in' WITH (FORMAT csv);
 SELECT rows_loaded, rows_duplicate FROM bulk_load('duplicates_t', '/proc/self/cwd/pgbulk_duplicates_in', '{"writer": "direct", "on_duplicate": "keep_new", "log_verbosity": "silent"}');
 SELECT a, left(w, 3), length(w) FROM duplicates_t ORDER BY a;
+DROP TABLE duplicates_t;
+
+-- exclusion constraints: one by one
+CREATE TABLE duplicates_t (a int, r int4range, EXCLUDE USING gist (r WITH &&));
+SELECT pg_temp.put('in', E'1,"[1,5)"\n2,"[4,8)"\n3,"[7,9)"\n4,"[20,30)"\n5,\n6,"[0,30)"\n');
+SELECT pg_temp.ways('duplicates_t', 'INSERT INTO duplicates_t VALUES (0, ''[25,26)'')', '{}', '[{"writer": "buffered"}]');
+DROP TABLE duplicates_t;
+
+-- partitions; a leaf with an index of its own
+CREATE TABLE duplicates_t (a int, b text, PRIMARY KEY (a)) PARTITION BY RANGE (a);
+CREATE TABLE duplicates_1 (x int, b text, a int NOT NULL);
+ALTER TABLE duplicates_1 DROP COLUMN x;
+ALTER TABLE duplicates_t ATTACH PARTITION duplicates_1 FOR VALUES FROM (0) TO (10);
+CREATE TABLE duplicates_2 PARTITION OF duplicates_t FOR VALUES FROM (10) TO (20);
+CREATE UNIQUE INDEX ON duplicates_2 (b);
+SELECT pg_temp.put('in', E'1,a\n11,a\n1,b\n12,a\n12,b\n1,c\n2,c\n');
+SELECT pg_temp.ways('duplicates_t', 'INSERT INTO duplicates_t VALUES (2, ''old''), (15, ''b'')', '{}', '[{"writer": "buffered"}]');
+DROP TABLE duplicates_t;
+
+-- triggers see a DELETE and an INSERT
+CREATE TABLE duplicates_t (a int PRIMARY KEY, b text);
+CREATE TABLE duplicates_log (n serial, what text);
+CREATE FUNCTION duplicates_see() RETURNS trigger LANGUAGE plpgsql AS $$
+DECLARE
+	rows text := '';
+BEGIN
+	IF TG_LEVEL = 'STATEMENT' AND TG_WHEN = 'AFTER' THEN
+		IF TG_OP = 'DELETE' THEN
+			rows := (SELECT coalesce(string_agg(gone::text, ' ' ORDER BY gone), '') FROM gone);
+		ELSE
+			rows := (SELECT coalesce(string_agg(come::text, ' ' ORDER BY come), '') FROM come);
+		END IF;
+	END IF;
+	INSERT INTO duplicates_log (what) VALUES (concat_ws(' ', TG_WHEN, TG_OP, TG_LEVEL, CASE WHEN TG_OP = 'DELETE' THEN old::text ELSE new::text END, rows));
+	IF TG_OP = 'DELETE' THEN
+		IF old.b = 'stay' THEN
+			RETURN NULL;
+		END IF;
+		RETURN old;
+	END IF;
+	RETURN new;
+END $$;
+CREATE TRIGGER t1 BEFORE INSERT OR DELETE ON duplicates_t FOR EACH ROW EXECUTE FUNCTION duplicates_see();
+CREATE TRIGGER t2 AFTER INSERT OR DELETE ON duplicates_t FOR EACH ROW EXECUTE FUNCTION duplicates_see();
+CREATE TRIGGER t3 BEFORE INSERT OR DELETE ON duplicates_t FOR EACH STATEMENT EXECUTE FUNCTION duplicates_see();
+CREATE TRIGGER t4 AFTER INSERT ON duplicates_t REFERENCING NEW TABLE AS come FOR EACH STATEMENT EXECUTE FUNCTION duplicates_see();
+CREATE TRIGGER t5 AFTER DELETE ON duplicates_t REFERENCING OLD TABLE AS gone FOR EACH STATEMENT EXECUTE FUNCTION duplicates_see();
+SELECT pg_temp.put('in', E'1,a\n2,b\n1,c\n');
+SELECT pg_temp.one('duplicates_t', '{"writer": "buffered", "on_duplicate": "keep_new"}', 'INSERT INTO duplicates_t VALUES (1, ''old''); TRUNCATE duplicates_log RESTART IDENTITY');
+SELECT what FROM duplicates_log ORDER BY n;
+SELECT pg_temp.one('duplicates_t', '{"writer": "buffered", "on_duplicate": "keep_old"}', 'INSERT INTO duplicates_t VALUES (1, ''old''); TRUNCATE duplicates_log RESTART IDENTITY');
+SELECT what FROM duplicates_log ORDER BY n;
+SELECT pg_temp.one('duplicates_t', '{"writer": "buffered", "on_duplicate": "keep_new"}', 'INSERT INTO duplicates_t VALUES (1, ''stay'')');
+SELECT pg_temp.one('duplicates_t', '{"writer": "direct", "on_duplicate": "keep_new"}', '');
+DROP TABLE duplicates_t, duplicates_log;
+DROP FUNCTION duplicates_see;
+
+-- what the transaction does not see it does not replace; what it has put there itself it does
+CREATE TABLE duplicates_t (a int PRIMARY KEY, b text);
+BEGIN ISOLATION LEVEL REPEATABLE READ;
+INSERT INTO duplicates_t VALUES (1, 'mine');
+SELECT rows_loaded, rows_duplicate, rows_replaced FROM bulk_load('duplicates_t', '/proc/self/cwd/pgbulk_duplicates_in', '{"writer": "buffered", "on_duplicate": "keep_new"}');
+SELECT rows_loaded, rows_duplicate, rows_replaced FROM bulk_load('duplicates_t', '/proc/self/cwd/pgbulk_duplicates_in', '{"writer": "direct", "on_duplicate": "keep_new"}');
+SELECT rows_loaded, rows_duplicate, rows_replaced FROM bulk_load('duplicates_t', '/proc/self/cwd/pgbulk_duplicates_in', '{"on_duplicate": "keep_old"}');
+TABLE duplicates_t ORDER BY a;
+COMMIT;
+-- below a savepoint
+BEGIN;
+SAVEPOINT s;
+SELECT rows_loaded, rows_duplicate, rows_replaced FROM bulk_load('duplicates_t', '/proc/self/cwd/pgbulk_duplicates_in', '{"writer": "direct", "on_duplicate": "keep_new"}');
+ROLLBACK TO s;
+TABLE duplicates_t ORDER BY a;
+SAVEPOINT s2;
+SELECT rows_loaded, rows_duplicate, rows_replaced FROM bulk_load('duplicates_t', '/proc/self/cwd/pgbulk_duplicates_in', '{"writer": "buffered", "on_duplicate": "keep_new"}');
+RELEASE s2;
+COMMIT;
+TABLE duplicates_t ORDER BY a;
 DROP TABLE duplicates_t;
 
 -- many rows: as many as the table has keys, in every index

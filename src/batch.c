@@ -406,6 +406,10 @@ take_row(Batch *batch)
 			case WRITER_FILTERED:
 				batch->rows_filtered++;
 				break;
+			case WRITER_DUPLICATE:
+				batch->error = writer->duplicate;
+				reject_row(batch);
+				break;
 			case WRITER_BAD:
 				bad_row(batch);
 				writer->current_row = -1;

@@ -10,7 +10,9 @@
 
 #include "postgres.h"
 
+#include "access/tableam.h"
 #include "commands/sequence.h"
+#include "commands/trigger.h"
 #include "executor/executor.h"
 #include "nodes/execnodes.h"
 #include "parser/parse_node.h"
@@ -96,6 +98,64 @@ compat_insert_index_tuples(ResultRelInfo *rri, TupleTableSlot *slot,
 								 false);
 #else
 	return ExecInsertIndexTuples(rri, slot, estate, false, false, NULL, NIL);
+#endif
+}
+
+/* The same for a row that is there on trial: whether another one has its key. */
+static inline List *
+compat_insert_index_tuples_trying(ResultRelInfo *rri, TupleTableSlot *slot,
+								  EState *estate, bool *conflict)
+{
+	*conflict = false;
+#if PG_VERSION_NUM >= 190000
+	return ExecInsertIndexTuples(rri, estate, EIIT_NO_DUPE_ERROR, slot, NIL, conflict);
+#elif PG_VERSION_NUM >= 160000
+	return ExecInsertIndexTuples(rri, slot, estate, false, true, conflict, NIL,
+								 false);
+#else
+	return ExecInsertIndexTuples(rri, slot, estate, false, true, conflict, NIL);
+#endif
+}
+
+/* Whether no row has the key of this one, in the indexes given; tid: the one that has. */
+static inline bool
+compat_check_index_constraints(ResultRelInfo *rri, TupleTableSlot *slot,
+							   EState *estate, ItemPointer tid, List *indexes)
+{
+#if PG_VERSION_NUM >= 180000
+	ItemPointerData none;
+
+	ItemPointerSetInvalid(&none);
+	return ExecCheckIndexConstraints(rri, slot, estate, tid, &none, indexes);
+#else
+	return ExecCheckIndexConstraints(rri, slot, estate, tid, indexes);
+#endif
+}
+
+/* False: a trigger wants the row to stay. */
+static inline bool
+compat_before_delete_triggers(EState *estate, EPQState *epq, ResultRelInfo *rri,
+							  ItemPointer tid)
+{
+#if PG_VERSION_NUM >= 180000
+	return ExecBRDeleteTriggers(estate, epq, rri, tid, NULL, NULL, NULL, NULL, false);
+#elif PG_VERSION_NUM >= 160000
+	return ExecBRDeleteTriggers(estate, epq, rri, tid, NULL, NULL, NULL, NULL);
+#else
+	return ExecBRDeleteTriggers(estate, epq, rri, tid, NULL, NULL);
+#endif
+}
+
+static inline TM_Result
+compat_table_delete(Relation rel, ItemPointer tid, CommandId cid,
+					Snapshot snapshot, TM_FailureData *failure)
+{
+#if PG_VERSION_NUM >= 190000
+	return table_tuple_delete(rel, tid, cid, 0, snapshot, InvalidSnapshot, true,
+							  failure);
+#else
+	return table_tuple_delete(rel, tid, cid, snapshot, InvalidSnapshot, true,
+							  failure, false);
 #endif
 }
 

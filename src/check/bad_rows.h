@@ -18,7 +18,7 @@ typedef struct BadRow
 	JournalPlace place;
 	RejectReason reason;
 	int			table;			/* numbers that mean something to the caller */
-	int			key;
+	int64		key;
 	char	   *value;			/* of the key, or NULL */
 	char	   *row;			/* as in Reject */
 } BadRow;

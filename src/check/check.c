@@ -17,11 +17,14 @@
 #include "access/tableam.h"
 #include "access/xact.h"
 #include "catalog/catalog.h"
+#include "catalog/index.h"
 #include "catalog/partition.h"
 #include "catalog/pg_publication.h"
 #include "catalog/pg_trigger.h"
 #include "check/bad_rows.h"
 #include "check/check.h"
+#include "check/displaced.h"
+#include "check/duplicates.h"
 #include "check/foreign_key.h"
 #include "check/settle.h"
 #include "commands/trigger.h"
@@ -72,6 +75,7 @@ struct Checks
 	bool		repeating;		/* only keys that refer to a loaded table count */
 	int64		deleted;		/* in this pass */
 	BadRows    *bad;			/* rows that were deleted; NULL: none */
+	Displaced  *displaced;		/* likewise, their places not known yet */
 
 	/* on_error = stop: the first bad row in the order of the input */
 	bool		has_first;
@@ -81,6 +85,7 @@ struct Checks
 	ItemPointerData first_tid;
 
 	Reject		telling;		/* of a duplicate, for CONTEXT */
+	int64		ndisplaced;		/* found so far */
 };
 
 /* ---- which tables ---- */
@@ -180,15 +185,38 @@ find_unique_indexes(Relation rel)
 	return unique;
 }
 
+bool
+checks_refers_to_itself(Relation rel)
+{
+	const TriggerDesc *triggers = rel->trigdesc;
+	Oid			relid = RelationGetRelid(rel);
+
+	for (int i = 0; triggers != NULL && i < triggers->numtriggers; i++)
+	{
+		const Trigger *trigger = &triggers->triggers[i];
+
+		if (is_after_row_insert(trigger) && foreign_key_is_check(trigger) &&
+			(trigger->tgconstrrelid == relid ||
+			 (rel->rd_rel->relispartition &&
+			  list_member_oid(get_partition_ancestors(relid), trigger->tgconstrrelid))))
+			return true;
+	}
+	return false;
+}
+
 /* Why rows of the table cannot be replaced after the load ("has triggers ..."). */
 static const char *
-replacement_fault(const TriggerDesc *triggers)
+replacement_fault(Relation rel, const BulkOptions *options)
 {
+	const TriggerDesc *triggers = rel->trigdesc;
+
 	if (triggers != NULL &&
 		(triggers->trig_delete_before_row || triggers->trig_delete_instead_row ||
 		 triggers->trig_delete_old_table || triggers->trig_delete_before_statement ||
 		 triggers->trig_delete_after_statement))
 		return "has triggers that see each row that is replaced";
+	if (options->on_error != BULK_ON_ERROR_STOP && checks_refers_to_itself(rel))
+		return "has a foreign key that refers to itself, so which rows may replace others is known only at the end";
 	return NULL;
 }
 
@@ -216,7 +244,7 @@ checks_duplicates_fault(Relation rel, const BulkOptions *options)
 	if (fault == NULL)
 		fault = deletion_fault(rel, options, "unique indexes");
 	if (fault == NULL && options->on_duplicate == BULK_ON_DUPLICATE_KEEP_NEW)
-		fault = replacement_fault(rel->trigdesc);
+		fault = replacement_fault(rel, options);
 	return fault;
 }
 
@@ -267,16 +295,16 @@ expect_conflicts(Checks *checks, const List *unique)
 }
 
 int
-checks_add_table(Checks *checks, Relation rel, bool indexed)
+checks_add_table(Checks *checks, Relation rel, int what)
 {
 	MemoryContext old = MemoryContextSwitchTo(checks->context);
-	int			nkeys = count_keys(rel->trigdesc);
+	int			nkeys = what & CHECKS_KEYS ? count_keys(rel->trigdesc) : 0;
 	List	   *unique = NIL;
 	CheckedTable *table;
 
-	if (!indexed && checks->options->on_duplicate != BULK_ON_DUPLICATE_ERROR)
+	if ((what & CHECKS_CONFLICTS) && checks->options->on_duplicate != BULK_ON_DUPLICATE_ERROR)
 		unique = find_unique_indexes(rel);
-	if (nkeys == 0 && unique == NIL)
+	if (nkeys == 0 && unique == NIL && !(what & CHECKS_DISPLACED))
 	{
 		MemoryContextSwitchTo(old);
 		return CHECKS_NOTHING;
@@ -468,6 +496,42 @@ take_bad(Checks *checks, CheckedTable *table, int keyno, HeapTuple tuple,
 	return true;
 }
 
+bool
+checks_holds(Checks *checks, int number, HeapTuple tuple, int *keyno)
+{
+	CheckedTable *table = &checks->tables[number];
+	int			i;
+
+	if (SPI_connect() != SPI_OK_CONNECT)
+		elog(ERROR, "SPI_connect failed");
+	if (table->keys == NULL)
+		open_keys(checks, table);
+	for (i = 0; i < table->nkeys; i++)
+		if (!table->again[i] && !foreign_key_holds(table->keys[i], tuple))
+			break;
+	SPI_finish();
+	*keyno = i;
+	return i == table->nkeys;
+}
+
+bool
+checks_take_orphan(Checks *checks, int number, int keyno, HeapTuple tuple,
+				   ItemPointer tid, const JournalPlace *place)
+{
+	CheckedTable *table = &checks->tables[number];
+	bool		bad = false;
+
+	CommandCounterIncrement();
+	if (checks->options->on_error == BULK_ON_ERROR_STOP)
+		foreign_key_raise(table->keys[keyno], tid, table->slot);
+	else
+		bad = foreign_key_note(table->keys[keyno], tid, table->slot);
+	if (bad)
+		remember_bad(checks, table, keyno, tuple, place);
+	simple_heap_delete(table->rel, tid);
+	return bad;
+}
+
 /* ---- rows ---- */
 
 /* Whether the row, which is this transaction's, has not been deleted since. */
@@ -625,10 +689,9 @@ describe_bad(const Checks *checks, const BadRow *bad, Reject *reject)
 		reject->value = bad->value;
 		return;
 	}
-	reject->sqlstate = ERRCODE_UNIQUE_VIOLATION;
-	reject->message = settle_message(conflicts_index(checks->conflicts, bad->key),
-									 bad->reason, checks->options->on_duplicate,
-									 bad->value);
+	reject->message = duplicates_message(bad->key, bad->reason,
+										 checks->options->on_duplicate, bad->value,
+										 &reject->sqlstate);
 }
 
 /* One bad row to the stream. */
@@ -699,6 +762,76 @@ tell_duplicate(void *arg, const JournalPlace *place)
 	}
 }
 
+void
+checks_displace(Checks *checks, int table, ItemPointer tid, Oid index)
+{
+	MemoryContext old = MemoryContextSwitchTo(checks->context);
+	DisplacedRow row = {.table = table,.tid = *tid,.index = index};
+
+	if (checks->displaced == NULL)
+		checks->displaced = displaced_open();
+	displaced_put(checks->displaced, &row);
+	MemoryContextSwitchTo(old);
+}
+
+void
+checks_replace(Checks *checks, const BadRow *row)
+{
+	open_bad(checks);
+	bad_rows_put(checks->bad, row);
+}
+
+/* The key of a row that has been deleted. */
+static char *
+describe_displaced(Checks *checks, const DisplacedRow *row)
+{
+	Relation	rel = checks->tables[row->table].rel;
+	Relation	index = index_open(row->index, AccessShareLock);
+	EState	   *estate = CreateExecutorState();
+	TupleTableSlot *slot = table_slot_create(rel, NULL);
+	char	   *key = NULL;
+	ItemPointerData tid = row->tid;
+
+	if (table_tuple_fetch_row_version(rel, &tid, SnapshotAny, slot))
+		key = duplicates_key(index, BuildIndexInfo(index), slot, estate);
+	ExecDropSingleTupleTableSlot(slot);
+	FreeExecutorState(estate);
+	index_close(index, NoLock);
+	return key;
+}
+
+/* place: NULL for a row that a trigger has inserted: it is none of the input. */
+static void
+take_displaced(void *arg, const DisplacedRow *row, const JournalPlace *place)
+{
+	Checks	   *checks = arg;
+	BadRow		bad = {
+		.reason = place == NULL ? REJECT_REPLACED : REJECT_DUPLICATE,
+		.table = row->table,
+		.key = row->index
+	};
+	MemoryContext old = MemoryContextSwitchTo(checks->row_context);
+
+	if (place != NULL)
+		bad.place = *place;
+	if (rejects_shown(checks->report->rejects) ||
+		checks->ndisplaced++ < REJECTS_FIRST)
+		bad.value = describe_displaced(checks, row);
+	bad_rows_put(checks->bad, &bad);
+	MemoryContextSwitchTo(old);
+	MemoryContextReset(checks->row_context);
+}
+
+static void
+find_displaced(Checks *checks)
+{
+	MemoryContext old = MemoryContextSwitchTo(checks->context);
+
+	open_bad(checks);
+	displaced_close(checks->displaced, checks->journal, take_displaced, checks);
+	MemoryContextSwitchTo(old);
+}
+
 /* Rows that must not stand together; returns how many of the load have gone. */
 static int64
 check_duplicates(Checks *checks)
@@ -749,7 +882,7 @@ checks_run(Checks *checks, const CheckReport *report)
 {
 	int64		nrows = 0;
 
-	if (checks->ntables == 0)
+	if (checks->ntables == 0 && checks->bad == NULL)
 		return 0;
 	checks->report = report;
 	checks->row_context = AllocSetContextCreate(checks->context, "pgbulk checks row",
@@ -768,6 +901,8 @@ checks_run(Checks *checks, const CheckReport *report)
 	}
 	SPI_finish();
 
+	if (checks->displaced != NULL)
+		find_displaced(checks);
 	if (checks->bad != NULL)
 		nrows = reject_all(checks);
 	for (int i = 0; i < checks->ntables; i++)

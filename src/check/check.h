@@ -8,13 +8,14 @@
  * it, and goes to the reject stream like any other.
  *
  * These are foreign keys, and duplicates among rows that came without their
- * index entries.
+ * index entries.  What other duplicates have displaced is only rejected here.
  */
 #ifndef PGBULK_CHECK_H
 #define PGBULK_CHECK_H
 
 #include "postgres.h"
 
+#include "check/bad_rows.h"
 #include "index/conflicts.h"
 #include "input/raw.h"
 #include "journal.h"
@@ -43,13 +44,39 @@ extern const char *checks_fault(Relation rel, const BulkOptions *options);
 extern const char *checks_duplicates_fault(Relation rel, const BulkOptions *options);
 
 /*
- * The number of a table, open until checks_run, whose triggers have no fault;
- * or -1 where nothing needs to be checked.  indexed: rows come with their index
- * entries, so that duplicates are found then; of those that do not there may be one
- * table with unique indexes.
+ * The number of a table, open until checks_run; or -1 where nothing of what is
+ * asked for needs to be done.
  */
+#define CHECKS_KEYS 1			/* foreign keys; its triggers have no fault */
+#define CHECKS_CONFLICTS 2		/* duplicates, when index entries are made: one table */
+#define CHECKS_DISPLACED 4		/* rows that checks_displace will name */
 #define CHECKS_NOTHING (-1)
-extern int	checks_add_table(Checks *checks, Relation rel, bool indexed);
+extern int	checks_add_table(Checks *checks, Relation rel, int what);
+
+/*
+ * Whether rows of a table may refer to others of the same load: then it is known only at
+ * the end which are good.
+ */
+extern bool checks_refers_to_itself(Relation rel);
+
+/*
+ * For rows that must be known to be good before they displace others: whether all
+ * that a row refers to is there, and locked; else key becomes the first foreign key that it violates.
+ */
+extern bool checks_holds(Checks *checks, int table, HeapTuple tuple, int *key);
+
+/*
+ * Such a row, stored without index entries at tid.  It is deleted, and will be rejected; with
+ * on_error = stop that is an error at once, 23503.  False: it is good now, but deleted all the same.
+ */
+extern bool checks_take_orphan(Checks *checks, int table, int key, HeapTuple tuple,
+							   ItemPointer tid, const JournalPlace *place);
+
+/* A row of the load, in the journal, was deleted, as its key has come again; */
+extern void checks_displace(Checks *checks, int table, ItemPointer tid, Oid index);
+
+/* and one of the table, its reason REJECT_REPLACED, its key the index. */
+extern void checks_replace(Checks *checks, const BadRow *row);
 
 /*
  * Where whoever makes that table's index entries notes rows that share a key (index.h);

@@ -4,9 +4,16 @@
  */
 #include "postgres.h"
 
+#include "access/genam.h"
+#include "access/htup_details.h"
+#include "catalog/index.h"
+#include "catalog/pg_index.h"
 #include "check/duplicates.h"
+#include "executor/executor.h"
 #include "miscadmin.h"
+#include "utils/lsyscache.h"
 #include "utils/memutils.h"
+#include "utils/syscache.h"
 
 /* Rows between two looks at interrupts. */
 #define ROWS_AT_ONCE 1024
@@ -150,4 +157,62 @@ duplicates_decide(Conflicts *conflicts, BulkOnDuplicate policy,
 	MemoryContextSwitchTo(old);
 	decide_all(&decision, conflicts);
 	MemoryContextDelete(context);
+}
+
+/* ---- what is said ---- */
+
+char *
+duplicates_key(Relation index, IndexInfo *info, TupleTableSlot *slot, EState *estate)
+{
+	ExprContext *econtext = GetPerTupleExprContext(estate);
+	TupleTableSlot *before = econtext->ecxt_scantuple;
+	Datum		values[INDEX_MAX_KEYS];
+	bool		isnull[INDEX_MAX_KEYS];
+
+	econtext->ecxt_scantuple = slot;
+	FormIndexDatum(info, slot, estate, values, isnull);
+	econtext->ecxt_scantuple = before;
+	return BuildIndexValueDescription(index, values, isnull);
+}
+
+static bool
+is_exclusion(Oid index)
+{
+	HeapTuple	tuple = SearchSysCache1(INDEXRELID, ObjectIdGetDatum(index));
+	bool		result;
+
+	if (!HeapTupleIsValid(tuple))
+		elog(ERROR, "cache lookup failed for index %u", index);
+	result = ((Form_pg_index) GETSTRUCT(tuple))->indisexclusion;
+	ReleaseSysCache(tuple);
+	return result;
+}
+
+char *
+duplicates_message(Oid index, RejectReason reason, BulkOnDuplicate policy,
+				   const char *key, int *sqlstate)
+{
+	const char *name = get_rel_name(index);
+	bool		exclusion = is_exclusion(index);
+	StringInfoData text;
+
+	initStringInfo(&text);
+	*sqlstate = exclusion ? ERRCODE_EXCLUSION_VIOLATION : ERRCODE_UNIQUE_VIOLATION;
+	if (reason == REJECT_REPLACED)
+		appendStringInfo(&text, "row was replaced by one with the same key in \"%s\"", name);
+	else if (exclusion)
+		appendStringInfo(&text, "conflicting key value violates exclusion constraint \"%s\"", name);
+	else
+		appendStringInfo(&text, "duplicate key value violates unique constraint \"%s\"", name);
+	if (key == NULL)
+		return text.data;
+
+	appendStringInfo(&text, ": Key %s", key);
+	if (reason == REJECT_REPLACED)
+		appendStringInfoChar(&text, '.');
+	else if (policy == BULK_ON_DUPLICATE_KEEP_NEW)
+		appendStringInfoString(&text, exclusion ? " conflicts with a later key." : " came again.");
+	else
+		appendStringInfoString(&text, exclusion ? " conflicts with an existing key." : " already exists.");
+	return text.data;
 }

@@ -15,7 +15,9 @@
 #include "postgres.h"
 
 #include "index/conflicts.h"
+#include "nodes/execnodes.h"
 #include "options.h"
+#include "rejects.h"
 
 typedef struct DuplicateSink
 {
@@ -29,5 +31,17 @@ typedef struct DuplicateSink
 /* All rows that were noted, by TID: the order of the input, behind the table's. */
 extern void duplicates_decide(Conflicts *conflicts, BulkOnDuplicate policy,
 							  const DuplicateSink *sink);
+
+/*
+ * The key of a row in an index as "(columns)=(values)"; NULL where the user may not
+ * see it.  estate: for expressions.
+ */
+extern char *duplicates_key(Relation index, IndexInfo *info,
+							TupleTableSlot *slot, EState *estate);
+
+/* What is said of a row that goes, and the SQLSTATE; key: its description, or NULL. */
+extern char *duplicates_message(Oid index, RejectReason reason,
+								BulkOnDuplicate policy, const char *key,
+								int *sqlstate);
 
 #endif							/* PGBULK_DUPLICATES_H */

@@ -9,6 +9,7 @@
 
 #include "access/genam.h"
 #include "access/heapam.h"
+#include "access/tableam.h"
 #include "access/xact.h"
 #include "catalog/index.h"
 #include "check/duplicates.h"
@@ -20,7 +21,6 @@
 #include "records.h"
 #include "storage/bufmgr.h"
 #include "utils/fmgroids.h"
-#include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
 
@@ -99,11 +99,26 @@ is_there(void *arg, RowId row)
 	return found;
 }
 
+/* The living member of a row's HOT chain, into the slot. */
+static void
+fetch_living(Settling *settling, RowId row)
+{
+	if (!fetch_row(settling, row, SnapshotSelf))
+		elog(ERROR, "a row of \"%s\" is not there any more",
+			 RelationGetRelationName(settling->given->rel));
+}
+
 /* What the transaction does not see it must not act upon. */
 static void
 check_seen(Settling *settling, RowId row)
 {
-	if (!fetch_row(settling, row, GetTransactionSnapshot()))
+	ItemPointerData tid;
+
+	fetch_living(settling, row);
+	tid = settling->slot->tts_tid;
+	ExecClearTuple(settling->slot);
+	if (!table_tuple_fetch_row_version(settling->given->rel, &tid,
+									   GetTransactionSnapshot(), settling->slot))
 		ereport(ERROR,
 				(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
 				 errmsg("could not serialize access due to concurrent update")));
@@ -133,12 +148,8 @@ static char *
 describe_key(Settling *settling, int number)
 {
 	JudgedIndex *index = open_index(settling, number);
-	Datum		values[INDEX_MAX_KEYS];
-	bool		isnull[INDEX_MAX_KEYS];
 
-	GetPerTupleExprContext(settling->estate)->ecxt_scantuple = settling->slot;
-	FormIndexDatum(index->info, settling->slot, settling->estate, values, isnull);
-	return BuildIndexValueDescription(index->rel, values, isnull);
+	return duplicates_key(index->rel, index->info, settling->slot, settling->estate);
 }
 
 static void
@@ -147,9 +158,7 @@ raise_old_duplicate(Settling *settling, RowId row, int number)
 	char	   *key;
 	const char *name;
 
-	if (!fetch_row(settling, row, SnapshotSelf))
-		elog(ERROR, "a row of \"%s\" is not there any more",
-			 RelationGetRelationName(settling->given->rel));
+	fetch_living(settling, row);
 	key = describe_key(settling, number);
 	name = RelationGetRelationName(settling->indexes[number].rel);
 	ereport(ERROR,
@@ -190,15 +199,13 @@ take_row(Settling *settling, RowId row, int number, const JournalPlace *place)
 		.place = *place,
 		.reason = replaced ? REJECT_REPLACED : REJECT_DUPLICATE,
 		.table = given->table,
-		.key = number
+		.key = conflicts_index(given->conflicts, number)
 	};
 	MemoryContext old = MemoryContextSwitchTo(settling->row_context);
 	ItemPointerData tid;
 
 	given->tell(given->arg, place);
-	if (!fetch_row(settling, row, SnapshotSelf))
-		elog(ERROR, "a row of \"%s\" is not there any more",
-			 RelationGetRelationName(given->rel));
+	fetch_living(settling, row);
 	if (given->with_texts || settling->nlost < REJECTS_FIRST)
 		bad.value = describe_key(settling, number);
 	if (replaced && given->with_texts)
@@ -318,24 +325,4 @@ settle_duplicates(const Settlement *given)
 	AfterTriggerEndQuery(settling.estate);
 	close_settling(&settling);
 	return settling.deleted;
-}
-
-char *
-settle_message(Oid index, RejectReason reason, BulkOnDuplicate policy,
-			   const char *value)
-{
-	const char *name = get_rel_name(index);
-	StringInfoData text;
-
-	initStringInfo(&text);
-	if (reason == REJECT_REPLACED)
-		appendStringInfo(&text, "row was replaced by one with the same key in \"%s\"", name);
-	else
-		appendStringInfo(&text, "duplicate key value violates unique constraint \"%s\"", name);
-	if (value != NULL && reason == REJECT_REPLACED)
-		appendStringInfo(&text, ": Key %s.", value);
-	else if (value != NULL)
-		appendStringInfo(&text, policy == BULK_ON_DUPLICATE_KEEP_NEW ?
-						 ": Key %s came again." : ": Key %s already exists.", value);
-	return text.data;
 }

@@ -40,8 +40,4 @@ typedef struct Settlement
  */
 extern int64 settle_duplicates(const Settlement *settlement);
 
-/* The message for a row that has gone, its key's description in value or NULL. */
-extern char *settle_message(Oid index, RejectReason reason,
-							BulkOnDuplicate policy, const char *value);
-
 #endif							/* PGBULK_SETTLE_H */

@@ -13,9 +13,12 @@
 #include "postgres.h"
 
 #include "access/xact.h"
+#include "catalog/partition.h"
+#include "catalog/pg_class.h"
 #include "commands/trigger.h"
 #include "compat.h"
 #include "miscadmin.h"
+#include "storage/lmgr.h"
 #include "utils/memutils.h"
 #include "utils/rel.h"
 #include "write/leaf.h"
@@ -32,6 +35,7 @@ typedef struct BufferedWriter
 	ResultRelInfo *root;
 	Partitions *partitions;		/* NULL: not partitioned */
 	bool		batches;		/* leaves may batch, as far as the root goes */
+	bool		replaces;		/* on_duplicate = keep_new */
 	Leaf	   *leaf;			/* the only one, or the latest */
 	List	   *leaves;			/* all, for the close */
 	List	   *waiting;		/* those with rows in their batches */
@@ -163,16 +167,18 @@ complete_row(BufferedWriter *writer, Leaf *leaf, TupleTableSlot *slot,
 		WRITER_TAKEN : WRITER_BAD;
 }
 
-static void
+static WriterVerdict
 store_row(BufferedWriter *writer, Leaf *leaf, TupleTableSlot *slot,
 		  uint32 number)
 {
 	if (!leaf->batches || writer->base.one_by_one)
 	{
+		bool		stored;
+
 		guard_close(writer->guard);
-		leaf_insert(&writer->context, leaf, slot);
+		stored = leaf_insert(&writer->context, leaf, slot);
 		keep_warm(writer, leaf);
-		return;
+		return stored ? WRITER_TAKEN : WRITER_DUPLICATE;
 	}
 
 	if (writer->partitions != NULL && leaf->nrows == 0)
@@ -198,6 +204,7 @@ store_row(BufferedWriter *writer, Leaf *leaf, TupleTableSlot *slot,
 				arena_reset(&writer->context.arena);
 		}
 	}
+	return WRITER_TAKEN;
 }
 
 static WriterVerdict
@@ -234,7 +241,7 @@ buffered_put(Writer *base, uint32 number, RowError *err)
 
 	verdict = complete_row(writer, leaf, slot, err);
 	if (verdict == WRITER_TAKEN)
-		store_row(writer, leaf, slot, number);
+		verdict = store_row(writer, leaf, slot, number);
 	return verdict;
 }
 
@@ -283,6 +290,8 @@ buffered_close(Writer *base)
 	foreach(lc, writer->leaves)
 		leaf_close(&writer->context, lfirst(lc));
 
+	if (writer->replaces)
+		ExecASDeleteTriggers(estate, writer->root, writer->context.delete_capture);
 	ExecASInsertTriggers(estate, writer->root,
 						 writer->context.transition_capture);
 	AfterTriggerEndQuery(estate);
@@ -338,11 +347,29 @@ open_executor(BufferedWriter *writer, Target *target)
 	writer->context.transition_capture =
 		MakeTransitionCaptureState(target->rel->trigdesc,
 								   RelationGetRelid(target->rel), CMD_INSERT);
+	if (writer->replaces)
+		writer->context.delete_capture =
+			MakeTransitionCaptureState(target->rel->trigdesc,
+									   RelationGetRelid(target->rel), CMD_DELETE);
 	writer->root = root;
 	if (target->rel->rd_rel->relkind == RELKIND_PARTITIONED_TABLE)
 		writer->partitions =
 			partitions_open(estate, root, writer->context.transition_capture,
 							writer->guard, add_leaf, writer);
+}
+
+/*
+ * Two loads that wait for each other's keys, in another order, would be a deadlock:
+ * so one comes after the other.  The lock is nobody else's.
+ */
+static void
+take_turns(Relation rel)
+{
+	Oid			relid = RelationGetRelid(rel);
+
+	if (rel->rd_rel->relispartition)
+		relid = llast_oid(get_partition_ancestors(relid));
+	LockDatabaseObject(RelationRelationId, relid, 0, ExclusiveLock);
 }
 
 Writer *
@@ -354,12 +381,11 @@ buffered_open(Target *target, const BulkOptions *options, Guard *guard,
 	EState	   *estate;
 
 	if (options->on_duplicate != BULK_ON_DUPLICATE_ERROR)
-		ereport(ERROR,
-				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-				 errmsg("option \"on_duplicate\" is not supported with writer \"buffered\"")));
+		take_turns(target->rel);
 	writer->base.routine = &buffered_routine;
 	writer->base.current_row = -1;
 	writer->guard = guard;
+	writer->replaces = options->on_duplicate == BULK_ON_DUPLICATE_KEEP_NEW;
 	writer->context.writer = &writer->base;
 	writer->context.guard = guard;
 	writer->context.options = options;
@@ -400,5 +426,7 @@ buffered_open(Target *target, const BulkOptions *options, Guard *guard,
 	}
 
 	ExecBSInsertTriggers(estate, writer->root);
+	if (writer->replaces)
+		ExecBSDeleteTriggers(estate, writer->root);
 	return &writer->base;
 }

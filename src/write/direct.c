@@ -447,7 +447,8 @@ direct_table_open(DirectTable *table, ResultRelInfo *rri, EState *estate,
 	table->generated = desc->constr && desc->constr->has_generated_stored;
 	table->former = tuple_former(desc);
 	table->map = compat_root_to_child_map(rri, estate);
-	table->checked = checks_add_table(checks, rri->ri_RelationDesc, false);
+	table->checked = checks_add_table(checks, rri->ri_RelationDesc,
+									  CHECKS_KEYS | CHECKS_CONFLICTS);
 	MemoryContextSwitchTo(old);
 }
 

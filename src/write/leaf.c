@@ -7,9 +7,39 @@
 #include "commands/trigger.h"
 #include "compat.h"
 #include "utils/memutils.h"
+#include "write/arbiter.h"
 #include "write/leaf.h"
 
 #define LEAF_FIRST_ROWS 16		/* of a batch that may stay small */
+
+/* What needs to be done at the end; what can be checked then needs no triggers now. */
+static int
+find_checks(const LeafContext *context, Leaf *leaf)
+{
+	Relation	rel = leaf->rri->ri_RelationDesc;
+	int			what = 0;
+
+	if (leaf->after_row && context->transition_capture == NULL &&
+		rel->rd_tableam == GetHeapamTableAmRoutine() &&
+		checks_fault(rel, context->options) == NULL)
+	{
+		what |= CHECKS_KEYS;
+		leaf->after_row = false;
+		leaf->keys_first = leaf->arbiter != NULL;
+	}
+	if (leaf->keys_first && context->options->on_error != BULK_ON_ERROR_STOP &&
+		checks_refers_to_itself(rel))
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("writer \"buffered\" cannot set duplicates of \"%s\" aside beside other bad rows",
+						RelationGetRelationName(rel)),
+				 errdetail("It has a foreign key that refers to the table itself, so which rows are good is known only at the end."),
+				 errhint("Set \"on_error\" to \"stop\".")));
+	if (leaf->arbiter != NULL &&
+		context->options->on_duplicate == BULK_ON_DUPLICATE_KEEP_NEW)
+		what |= CHECKS_DISPLACED;
+	return what;
+}
 
 Leaf *
 leaf_open(LeafContext *context, ResultRelInfo *rri, bool batches)
@@ -36,16 +66,10 @@ leaf_open(LeafContext *context, ResultRelInfo *rri, bool batches)
 	if (context->transition_capture != NULL)
 		leaf->after_row = true;
 
-	/* what can be checked at the end needs no triggers now */
-	leaf->checked = CHECKS_NOTHING;
-	if (leaf->after_row && context->transition_capture == NULL &&
-		rel->rd_tableam == GetHeapamTableAmRoutine() &&
-		checks_fault(rel, context->options) == NULL)
-	{
-		leaf->checked = checks_add_table(context->checks, rel, true);
-		leaf->after_row = false;
-	}
-	leaf->batches = batches && !leaf->before_row && !leaf->instead_row;
+	leaf->arbiter = arbiter_open(context, rri);
+	leaf->checked = checks_add_table(context->checks, rel, find_checks(context, leaf));
+	leaf->batches = batches && !leaf->before_row && !leaf->instead_row &&
+		leaf->arbiter == NULL;
 
 	/* other access methods may borrow the heap's routines: they count as heap */
 	if (rel->rd_tableam == GetHeapamTableAmRoutine())
@@ -170,19 +194,27 @@ leaf_clear(Leaf *leaf)
 	}
 }
 
-/* Index entries and AFTER ROW triggers of a row that is in the table. */
+/* AFTER ROW triggers of a row that is in the table. */
 static void
-leaf_follow_up(LeafContext *context, Leaf *leaf, TupleTableSlot *slot)
+leaf_fire(LeafContext *context, Leaf *leaf, TupleTableSlot *slot, List *recheck)
 {
 	EState	   *estate = context->writer->estate;
-	List	   *recheck = NIL;
 
-	if (leaf->rri->ri_NumIndices > 0)
-		recheck = compat_insert_index_tuples(leaf->rri, slot, estate);
 	if (leaf->after_row || recheck != NIL)
 		ExecARInsertTriggers(estate, leaf->rri, slot, recheck,
 							 context->transition_capture);
 	list_free(recheck);
+}
+
+/* The same, and before them its index entries. */
+static void
+leaf_follow_up(LeafContext *context, Leaf *leaf, TupleTableSlot *slot)
+{
+	List	   *recheck = NIL;
+
+	if (leaf->rri->ri_NumIndices > 0)
+		recheck = compat_insert_index_tuples(leaf->rri, slot, context->writer->estate);
+	leaf_fire(context, leaf, slot, recheck);
 }
 
 /* Where the rows of the batch have got their places. */
@@ -242,10 +274,53 @@ leaf_flush(LeafContext *context, Leaf *leaf)
 	leaf->nbytes = 0;
 }
 
-void
+/* Where the row has got its place. */
+static void
+leaf_note_place(LeafContext *context, Leaf *leaf, TupleTableSlot *slot)
+{
+	Journal    *journal = context->journal;
+
+	if (leaf->checked == CHECKS_NOTHING)
+		return;
+	journal_rows(journal, context->writer->current_row, 1);
+	journal_stored(journal, ItemPointerGetBlockNumber(&slot->tts_tid),
+				   ItemPointerGetOffsetNumber(&slot->tts_tid), 1);
+	journal_end_record(journal, leaf->checked);
+}
+
+/*
+ * Whether the row has what it refers to; else it is dealt with, in the table for
+ * long enough to ask the server what it has to say.
+ */
+static bool
+leaf_refers(LeafContext *context, Leaf *leaf, TupleTableSlot *slot)
+{
+	EState	   *estate = context->writer->estate;
+	MemoryContext old = MemoryContextSwitchTo(GetPerTupleMemoryContext(estate));
+	bool		should_free;
+	HeapTuple	tuple = ExecFetchSlotHeapTuple(slot, true, &should_free);
+	JournalPlace place;
+	int			key;
+	bool		good = checks_holds(context->checks, leaf->checked, tuple, &key);
+
+	if (!good)
+	{
+		leaf_begin_bulk(context, leaf);
+		table_tuple_insert(leaf->rri->ri_RelationDesc, slot, context->cid,
+						   context->insert_options, leaf->bistate);
+		journal_locate(context->journal, context->writer->current_row, &place);
+		good = !checks_take_orphan(context->checks, leaf->checked, key, tuple,
+								   &slot->tts_tid, &place);
+	}
+	MemoryContextSwitchTo(old);
+	return good;
+}
+
+bool
 leaf_insert(LeafContext *context, Leaf *leaf, TupleTableSlot *slot)
 {
-	leaf_begin_bulk(context, leaf);
+	Relation	rel = leaf->rri->ri_RelationDesc;
+	bool		stored = true;
 
 	/* an access method of its own wants a slot of its own */
 	if (leaf->former == NULL)
@@ -259,20 +334,32 @@ leaf_insert(LeafContext *context, Leaf *leaf, TupleTableSlot *slot)
 		ExecCopySlot(own, slot);
 		slot = own;
 	}
-	slot->tts_tableOid = RelationGetRelid(leaf->rri->ri_RelationDesc);
+	slot->tts_tableOid = RelationGetRelid(rel);
 
-	table_tuple_insert(leaf->rri->ri_RelationDesc, slot, context->cid,
-					   context->insert_options, leaf->bistate);
-	if (leaf->checked != CHECKS_NOTHING)
+	if (leaf->keys_first && !leaf_refers(context, leaf, slot))
+		return true;
+	if (leaf->arbiter != NULL)
 	{
-		journal_rows(context->journal, context->writer->current_row, 1);
-		journal_stored(context->journal, ItemPointerGetBlockNumber(&slot->tts_tid),
-					   ItemPointerGetOffsetNumber(&slot->tts_tid), 1);
-		journal_end_record(context->journal, leaf->checked);
+		List	   *recheck = NIL;
+
+		stored = arbiter_insert(context, leaf, slot, &recheck);
+		if (stored)
+		{
+			leaf_note_place(context, leaf, slot);
+			leaf_fire(context, leaf, slot, recheck);
+		}
 	}
-	leaf_follow_up(context, leaf, slot);
+	else
+	{
+		leaf_begin_bulk(context, leaf);
+		table_tuple_insert(rel, slot, context->cid, context->insert_options,
+						   leaf->bistate);
+		leaf_note_place(context, leaf, slot);
+		leaf_follow_up(context, leaf, slot);
+	}
 	if (leaf->former == NULL)
 		ExecClearTuple(slot);
+	return stored;
 }
 
 void
@@ -299,6 +386,8 @@ void
 leaf_close(LeafContext *context, Leaf *leaf)
 {
 	leaf_rest(leaf);
+	if (leaf->arbiter != NULL)
+		arbiter_close(leaf->arbiter);
 	if (leaf->rri->ri_RelationDesc->rd_tableam != NULL)
 		table_finish_bulk_insert(leaf->rri->ri_RelationDesc,
 								 context->insert_options);

@@ -23,9 +23,12 @@
 #define LEAF_BATCH_ROWS 1000
 #define LEAF_BATCH_BYTES (64 * 1024)
 
+typedef struct Arbiter Arbiter;
+
 typedef struct Leaf
 {
 	ResultRelInfo *rri;
+	Arbiter    *arbiter;		/* NULL: rows need not ask who has their keys */
 	Constraints *constraints;	/* NULL: none */
 	TupleFormer *former;		/* NULL: not a heap table */
 	TupleConversionMap *map;	/* from the target's form, or NULL */
@@ -34,6 +37,7 @@ typedef struct Leaf
 	bool		instead_row;	/* INSTEAD OF INSERT trigger */
 	bool		after_row;		/* AFTER ROW trigger or transition table */
 	int			checked;		/* number in the checks, or CHECKS_NOTHING */
+	bool		keys_first;		/* foreign keys, before a row may displace others */
 	bool		batches;		/* rows may wait */
 
 	/* the batch */
@@ -58,6 +62,7 @@ typedef struct LeafContext
 	MemoryContext batch_context;	/* what table_multi_insert leaks */
 	ExprContext *flush_econtext;	/* what a flush evaluates, row by row */
 	struct TransitionCaptureState *transition_capture;
+	struct TransitionCaptureState *delete_capture;	/* for rows that are replaced */
 	const BulkOptions *options;
 	Checks	   *checks;
 	Journal    *journal;
@@ -83,8 +88,11 @@ leaf_is_full(const Leaf *leaf)
 /* Writes the batch: heap, index entries, AFTER ROW triggers. */
 extern void leaf_flush(LeafContext *context, Leaf *leaf);
 
-/* Writes one row, past the (empty) batch. */
-extern void leaf_insert(LeafContext *context, Leaf *leaf, TupleTableSlot *slot);
+/*
+ * Writes one row, past the (empty) batch.  False: it is a duplicate, and the writer's
+ * error says so.
+ */
+extern bool leaf_insert(LeafContext *context, Leaf *leaf, TupleTableSlot *slot);
 
 /* Gives back what a leaf without rows holds: arrays, slots, the buffer pin. */
 extern void leaf_rest(Leaf *leaf);

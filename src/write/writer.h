@@ -32,6 +32,7 @@ typedef enum WriterVerdict
 {
 	WRITER_TAKEN,
 	WRITER_FILTERED,			/* a trigger has suppressed the row */
+	WRITER_DUPLICATE,			/* set aside; writer->duplicate says why */
 	WRITER_BAD					/* err says why */
 } WriterVerdict;
 
@@ -99,6 +100,7 @@ struct Writer
 	bool		one_by_one;		/* no batches: an expression may look at the table */
 	const HeapTupleHeaderData *model;	/* for form_open */
 	RowFormer  *former;			/* for put_rows; NULL: not to be called */
+	RowError	duplicate;		/* of the row put last */
 	int64		current_row;	/* number of the row worked on, -1: none (for CONTEXT) */
 };
 

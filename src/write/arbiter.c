@@ -1,0 +1,308 @@
+/*
+ * arbiter.c
+ *		See arbiter.h.
+ *
+ * The order of things is that of ExecInsert and ExecOnConflictUpdate
+ * (nodeModifyTable.c, PostgreSQL 18).
+ */
+#include "postgres.h"
+
+#include "access/tableam.h"
+#include "access/xact.h"
+#include "catalog/index.h"
+#include "check/duplicates.h"
+#include "commands/trigger.h"
+#include "compat.h"
+#include "miscadmin.h"
+#include "storage/lmgr.h"
+#include "utils/builtins.h"
+#include "utils/fmgroids.h"
+#include "utils/snapmgr.h"
+#include "write/arbiter.h"
+
+typedef struct Judge
+{
+	Relation	index;
+	IndexInfo  *info;
+	List	   *alone;			/* its OID, for ExecCheckIndexConstraints */
+} Judge;
+
+struct Arbiter
+{
+	TupleTableSlot *standing;	/* a row that is in the way */
+	EPQState	epq;			/* nothing: rows are locked before triggers look at them */
+	CommandId	first_cid;		/* of the load's rows */
+	int			njudges;
+	Judge		judges[FLEXIBLE_ARRAY_MEMBER];
+};
+
+Arbiter *
+arbiter_open(const LeafContext *context, ResultRelInfo *rri)
+{
+	Arbiter    *arbiter;
+	int			n = rri->ri_NumIndices;
+
+	if (context->options->on_duplicate == BULK_ON_DUPLICATE_ERROR || n == 0)
+		return NULL;
+	arbiter = palloc0(offsetof(Arbiter, judges) + n * sizeof(Judge));
+	for (int i = 0; i < n; i++)
+	{
+		Relation	index = rri->ri_IndexRelationDescs[i];
+		IndexInfo  *info = rri->ri_IndexRelationInfo[i];
+
+		if (!info->ii_Unique && info->ii_ExclusionOps == NULL)
+			continue;
+		if (info->ii_ExclusionOps == NULL && info->ii_UniqueOps == NULL)
+			BuildSpeculativeIndexInfo(index, info);
+		arbiter->judges[arbiter->njudges++] = (Judge) {
+			.index = index,
+			.info = info,
+			.alone = list_make1_oid(RelationGetRelid(index))
+		};
+	}
+	if (arbiter->njudges == 0)
+	{
+		pfree(arbiter);
+		return NULL;
+	}
+	arbiter->standing = table_slot_create(rri->ri_RelationDesc, NULL);
+	arbiter->first_cid = context->cid;
+	return arbiter;
+}
+
+void
+arbiter_close(Arbiter *arbiter)
+{
+	ExecDropSingleTupleTableSlot(arbiter->standing);
+}
+
+/* ---- the row that is in the way ---- */
+
+static bool
+is_from_load(const Arbiter *arbiter)
+{
+	bool		isnull;
+	TransactionId xmin = DatumGetTransactionId(slot_getsysattr(arbiter->standing,
+															   MinTransactionIdAttributeNumber,
+															   &isnull));
+	CommandId	cmin;
+
+	if (!TransactionIdEquals(xmin, GetCurrentTransactionId()))
+		return false;
+	cmin = DatumGetCommandId(slot_getsysattr(arbiter->standing,
+											 MinCommandIdAttributeNumber, &isnull));
+	return cmin >= arbiter->first_cid;
+}
+
+/* Whoever goes by its snapshot must not act upon what that does not show. */
+static void
+check_seen(const Arbiter *arbiter, Relation rel)
+{
+	bool		isnull;
+
+	if (!IsolationUsesXactSnapshot() ||
+		table_tuple_satisfies_snapshot(rel, arbiter->standing, GetTransactionSnapshot()))
+		return;
+	if (!TransactionIdIsCurrentTransactionId(DatumGetTransactionId(slot_getsysattr(arbiter->standing,
+																				   MinTransactionIdAttributeNumber,
+																				   &isnull))))
+		ereport(ERROR,
+				(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
+				 errmsg("could not serialize access due to concurrent update")));
+}
+
+static void
+check_seen_tid(Arbiter *arbiter, Relation rel, ItemPointer tid)
+{
+	if (!IsolationUsesXactSnapshot())
+		return;
+	if (!table_tuple_fetch_row_version(rel, tid, SnapshotAny, arbiter->standing))
+		elog(ERROR, "could not fetch the row that is in the way");
+	check_seen(arbiter, rel);
+	ExecClearTuple(arbiter->standing);
+}
+
+/* From here on the load's rows so far are earlier ones. */
+static void
+advance_command(LeafContext *context)
+{
+	CommandCounterIncrement();
+	context->cid = GetCurrentCommandId(true);
+	context->writer->estate->es_output_cid = context->cid;
+}
+
+/* False: the row has changed meanwhile; look again. */
+static bool
+lock_standing(LeafContext *context, Leaf *leaf, ItemPointer tid)
+{
+	Relation	rel = leaf->rri->ri_RelationDesc;
+	TM_FailureData failure;
+	TM_Result	result;
+
+	result = table_tuple_lock(rel, tid, GetActiveSnapshot(), leaf->arbiter->standing,
+							  context->cid, LockTupleExclusive, LockWaitBlock, 0,
+							  &failure);
+	switch (result)
+	{
+		case TM_Ok:
+			check_seen(leaf->arbiter, rel);
+			return true;
+		case TM_Invisible:
+			/* this command has put it there */
+			advance_command(context);
+			break;
+		case TM_Updated:
+		case TM_Deleted:
+			if (IsolationUsesXactSnapshot())
+				ereport(ERROR,
+						(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
+						 errmsg("could not serialize access due to concurrent %s",
+								result == TM_Updated ? "update" : "delete")));
+			break;
+		default:
+			elog(ERROR, "unexpected result of locking a row: %u", result);
+	}
+	ExecClearTuple(leaf->arbiter->standing);
+	return false;
+}
+
+/* ---- keep_new ---- */
+
+/* What goes, for the reject stream. */
+static void
+note_standing(LeafContext *context, Leaf *leaf, const Judge *judge)
+{
+	Arbiter    *arbiter = leaf->arbiter;
+	TupleTableSlot *slot = arbiter->standing;
+	BadRow		row = {
+		.reason = REJECT_REPLACED,
+		.table = leaf->checked,
+		.key = RelationGetRelid(judge->index)
+	};
+
+	if (is_from_load(arbiter))
+	{
+		checks_displace(context->checks, leaf->checked, &slot->tts_tid, row.key);
+		return;
+	}
+	journal_locate(context->journal, context->writer->current_row, &row.place);
+	row.value = duplicates_key(judge->index, judge->info, slot, context->writer->estate);
+	if (context->options->reject_table != NULL)
+		row.row = OidOutputFunctionCall(F_RECORD_OUT, ExecFetchSlotHeapTupleDatum(slot));
+	checks_replace(context->checks, &row);
+}
+
+static void
+raise_kept(const Judge *judge, Relation rel)
+{
+	const char *name = RelationGetRelationName(judge->index);
+
+	ereport(ERROR,
+			(errcode(ERRCODE_UNIQUE_VIOLATION),
+			 errmsg("duplicate key value violates unique constraint \"%s\"", name),
+			 errdetail("A trigger keeps the row with this key from being deleted."),
+			 errtableconstraint(rel, name)));
+}
+
+/* Deletes a row that is in the way, as DELETE would; false: it has changed meanwhile. */
+static bool
+remove_standing(LeafContext *context, Leaf *leaf, const Judge *judge, ItemPointer tid)
+{
+	EState	   *estate = context->writer->estate;
+	ResultRelInfo *rri = leaf->rri;
+	Relation	rel = rri->ri_RelationDesc;
+	Arbiter    *arbiter = leaf->arbiter;
+	TM_FailureData failure;
+	TM_Result	result;
+
+	if (!lock_standing(context, leaf, tid))
+		return false;
+	note_standing(context, leaf, judge);
+	ExecClearTuple(arbiter->standing);
+	if (rri->ri_TrigDesc != NULL && rri->ri_TrigDesc->trig_delete_before_row &&
+		!compat_before_delete_triggers(estate, &arbiter->epq, rri, tid))
+		raise_kept(judge, rel);
+	result = compat_table_delete(rel, tid, context->cid, GetActiveSnapshot(), &failure);
+	if (result == TM_SelfModified)
+		ereport(ERROR,
+				(errcode(ERRCODE_TRIGGERED_DATA_CHANGE_VIOLATION),
+				 errmsg("tuple to be deleted was already modified by an operation triggered by the current command"),
+				 errhint("Consider using an AFTER trigger instead of a BEFORE trigger to propagate changes to other rows.")));
+	if (result != TM_Ok)
+		elog(ERROR, "unexpected result of deleting a row: %u", result);
+	ExecARDeleteTriggers(estate, rri, tid, NULL, context->delete_capture, false);
+	return true;
+}
+
+/* ---- the new row ---- */
+
+/* The row in the slot is a duplicate. */
+static void
+set_aside(LeafContext *context, const Judge *judge, TupleTableSlot *slot)
+{
+	RowError   *error = &context->writer->duplicate;
+	char	   *key = duplicates_key(judge->index, judge->info, slot,
+									 context->writer->estate);
+
+	*error = (RowError) {.reason = REJECT_DUPLICATE};
+	error->message = duplicates_message(RelationGetRelid(judge->index), REJECT_DUPLICATE,
+										context->options->on_duplicate, key,
+										&error->sqlstate);
+}
+
+/* Whether no row is in the way, or will be when this returns true. */
+static bool
+make_way(LeafContext *context, Leaf *leaf, TupleTableSlot *slot)
+{
+	EState	   *estate = context->writer->estate;
+	Arbiter    *arbiter = leaf->arbiter;
+
+	for (int i = 0; i < arbiter->njudges; i++)
+	{
+		const Judge *judge = &arbiter->judges[i];
+		ItemPointerData tid;
+
+		while (!compat_check_index_constraints(leaf->rri, slot, estate, &tid, judge->alone))
+		{
+			CHECK_FOR_INTERRUPTS();
+			if (context->options->on_duplicate == BULK_ON_DUPLICATE_KEEP_OLD)
+			{
+				check_seen_tid(arbiter, leaf->rri->ri_RelationDesc, &tid);
+				set_aside(context, judge, slot);
+				return false;
+			}
+			(void) remove_standing(context, leaf, judge, &tid);
+		}
+	}
+	return true;
+}
+
+bool
+arbiter_insert(LeafContext *context, Leaf *leaf, TupleTableSlot *slot, List **recheck)
+{
+	Relation	rel = leaf->rri->ri_RelationDesc;
+	EState	   *estate = context->writer->estate;
+	MemoryContext old = MemoryContextSwitchTo(GetPerTupleMemoryContext(estate));
+	bool		conflict;
+
+	do
+	{
+		uint32		token;
+
+		CHECK_FOR_INTERRUPTS();
+		if (!make_way(context, leaf, slot))
+		{
+			MemoryContextSwitchTo(old);
+			return false;
+		}
+		token = SpeculativeInsertionLockAcquire(GetCurrentTransactionId());
+		table_tuple_insert_speculative(rel, slot, context->cid, 0, NULL, token);
+		*recheck = compat_insert_index_tuples_trying(leaf->rri, slot, estate, &conflict);
+		table_tuple_complete_speculative(rel, slot, token, !conflict);
+		SpeculativeInsertionLockRelease(GetCurrentTransactionId());
+		if (conflict)
+			list_free(*recheck);
+	} while (conflict);
+	MemoryContextSwitchTo(old);
+	return true;
+}

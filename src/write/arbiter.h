@@ -1,0 +1,35 @@
+/*
+ * arbiter.h
+ *		Rows one by one into a table whose keys others may have taken.
+ *
+ * What INSERT ... ON CONFLICT does: look whether a key is taken, else insert as if on trial,
+ * and look again what others have done meanwhile.  keep_old sets the new row aside;
+ * keep_new deletes each row that is in its way, with triggers and all, before.
+ * Exclusion constraints count as unique indexes do.
+ */
+#ifndef PGBULK_ARBITER_H
+#define PGBULK_ARBITER_H
+
+#include "postgres.h"
+
+#include "write/leaf.h"
+
+/*
+ * NULL where no index of the leaf can have duplicates, or they are errors.
+ * Memory: the current context, which must be the executor state's.
+ */
+extern Arbiter *arbiter_open(const LeafContext *context, ResultRelInfo *rri);
+
+/*
+ * Stores the row in the slot with its index entries.  False: it is a duplicate, and the
+ * writer's error says so.  recheck: as ExecInsertIndexTuples.
+ *
+ * Errors: 40001 where the transaction's snapshot does not see the row that is
+ * in the way; 55000 where a constraint is deferrable; 23505 where a trigger keeps a row from being deleted.
+ */
+extern bool arbiter_insert(LeafContext *context, Leaf *leaf,
+						   TupleTableSlot *slot, List **recheck);
+
+extern void arbiter_close(Arbiter *arbiter);
+
+#endif							/* PGBULK_ARBITER_H */
