@@ -15,6 +15,7 @@
 #include "index/presort.h"
 #include "index/runs.h"
 #include "miscadmin.h"
+#include "port/pg_bswap.h"
 #include "utils/memutils.h"
 
 #define STAGED_ROWS 256
@@ -490,9 +491,13 @@ static void
 hand_out_nulls(Presort *presort, const PresortSink *sink)
 {
 	char		image[MAXIMUM_ALIGNOF] = {1};
+	char		string[2 * sizeof(uint64)]; /* before or behind all integers */
 
 	if (presort->nnulls == 0)
 		return;
+	memset(string, presort->shape->columns[0].nulls_first ? 0 : 0xff, sizeof(string));
+	if (sink->string != NULL)
+		sink->string(sink->arg, string, sizeof(string));
 	sink->key(sink->arg, image, sizeof(image), false);
 	hand_out_rows(presort, presort->nulls, presort->nnulls, sink);
 }
@@ -514,6 +519,12 @@ hand_out_integers(Presort *presort, const PresortSink *sink)
 	{
 		for (end = begin; end < n && items[end].key == items[begin].key; end++)
 			rows[end - begin] = items[end].value;
+		if (sink->string != NULL)
+		{
+			uint64		string = pg_hton64(items[begin].key);
+
+			sink->string(sink->arg, (const char *) &string, sizeof(string));
+		}
 		shape_integer_image(presort->shape, items[begin].key, image);
 		sink->key(sink->arg, image, size, false);
 		hand_out_rows(presort, rows, end - begin, sink);
@@ -526,6 +537,7 @@ hand_out_integers(Presort *presort, const PresortSink *sink)
 typedef struct Sorted
 {
 	const Group **groups;
+	const SortString **strings; /* NULL: not wanted, or of no use */
 	uint8	   *equal;			/* whether one's key is the same as the one's before */
 	RowId	   *rows;			/* all rows, by group */
 	uint32	   *begins;			/* of each group's rows, and their end */
@@ -571,9 +583,9 @@ sort_tied(SortItem *items, size_t n, void *arg)
 	qsort_arg(items, n, sizeof(SortItem), compare_items, arg);
 }
 
-/* Puts the groups in the order of their sort strings. */
+/* Puts the groups, and if wanted their strings, in the order of their sort strings. */
 static void
-sort_groups(Presort *presort, const Group **sorted)
+sort_groups(Presort *presort, const Group **sorted, const SortString **strings)
 {
 	Size		n = presort->ngroups;
 	SortHelp	help = {.tie = sort_tied,.poll = poll_interrupts,.arg = presort};
@@ -603,6 +615,8 @@ sort_groups(Presort *presort, const Group **sorted)
 	{
 		fetch_ahead(keysort_string(&items[Min(i + AHEAD, n - 1)]));
 		sorted[i] = presort->groups[keysort_string(&items[i])->number];
+		if (strings != NULL)
+			strings[i] = keysort_string(&items[i]);
 	}
 	pfree(items);
 	pfree(spare);
@@ -749,10 +763,12 @@ hand_out_groups(Presort *presort, const PresortSink *sink)
 	presort->slots = NULL;
 
 	sorted.groups = take_memory(presort, n * sizeof(Group *));
+	sorted.strings = sink->string == NULL ? NULL : take_memory(presort, n * sizeof(SortString *));
 	sorted.equal = take_memory(presort, n);
-	sort_groups(presort, sorted.groups);
+	sort_groups(presort, sorted.groups, sorted.strings);
 	if (!verify_order(presort, sorted.groups, sorted.equal))
 	{
+		sorted.strings = NULL;
 		qsort_arg(sorted.groups, n, sizeof(Group *), compare_groups, presort);
 		if (!verify_order(presort, sorted.groups, sorted.equal))
 			elog(ERROR, "keys of an index do not compare consistently");
@@ -766,6 +782,11 @@ hand_out_groups(Presort *presort, const PresortSink *sink)
 		const Group *group = sorted.groups[begin];
 
 		fetch_group(presort, sorted.groups, begin);
+		if (sorted.strings != NULL)
+			sink->string(sink->arg, (const char *) sorted.strings[begin]->bytes,
+						 sorted.strings[begin]->length);
+		else if (sink->string != NULL)
+			sink->string(sink->arg, NULL, 0);
 		for (end = begin + 1; end < n && sorted.equal[end];)
 			end++;
 		if (end - begin > 1)

@@ -49,6 +49,12 @@ row_tid(RowId row, ItemPointer tid)
 typedef struct PresortSink
 {
 	/*
+	 * If not NULL: called before key() with the key's sort string, at least the
+	 * beginning of it, unless the key is equal to the one before.  NULL where
+	 * strings do not come in the order of the keys.
+	 */
+	void		(*string) (void *arg, const char *string, Size size);
+	/*
 	 * The next key.  equal: the index takes it for equal to the one before,
 	 * though its image is another; rows of such keys come in the order of their TIDs.
 	 */

@@ -3,14 +3,18 @@
  *		See runs.h.
  *
  * A run is a sequence of records: a head, the key's image unless it is the same
- * as the record's before, rows.
+ * as the record's before, rows.  With an image goes the beginning of the key's sort
+ * string, by which runs are merged: the operator class's comparison takes many times as
+ * long.  It still sees each pair of neighbours.  Should they turn out to be out of order,
+ * all is merged again with it alone; as what has been handed out could not be taken
+ * back, that is found out in a merge that nobody gets.
  */
 #include "postgres.h"
 
 #include "compat.h"
 #include "index/runs.h"
-#include "lib/binaryheap.h"
 #include "miscadmin.h"
+#include "port/pg_bswap.h"
 #include "storage/buffile.h"
 #include "utils/memutils.h"
 
@@ -22,10 +26,18 @@
 #define FEWEST_AT_ONCE 8
 #define MOST_AT_ONCE 512
 
+/* The beginning of a sort string, zeroes behind its end, as numbers that sort like it. */
+typedef struct Prefix
+{
+	uint64		high;
+	uint64		low;
+} Prefix;
+
 typedef struct RecordHead
 {
 	uint32		size;			/* of the image; 0: as before */
 	uint32		nrows;
+	Prefix		prefix;
 } RecordHead;
 
 typedef struct Run
@@ -34,13 +46,19 @@ typedef struct Run
 	int			level;			/* how many merges it has been through */
 	int			number;
 
-	/* while it is read */
-	char	   *image;
-	Size		size;
+	/* while it is read: the record's image, then some of its rows */
+	RecordHead	head;
+	char	   *data;
 	Size		capacity;
 	uint32		nrows;			/* of the record, not yet read */
-	RowId	   *rows;
 } Run;
+
+/* A run that is merged, by what its key begins with. */
+typedef struct Candidate
+{
+	Prefix		prefix;
+	Run		   *run;
+} Candidate;
 
 struct Runs
 {
@@ -51,9 +69,11 @@ struct Runs
 	int			capacity;
 	Run		   *runs;
 	int			written;		/* runs written, merged ones not counted */
+	bool		misled;			/* prefixes do not come in order */
 
 	/* the run being written */
 	Run		   *writing;
+	Prefix		prefix;
 	StringInfoData image;		/* of the key in hand */
 	bool		fresh;			/* not in the file yet */
 
@@ -85,6 +105,22 @@ runs_count(const Runs *runs)
 /* ---- writing ---- */
 
 static void
+put_string(void *arg, const char *string, Size size)
+{
+	Runs	   *runs = arg;
+	uint64		words[2] = {0};
+
+	if (string == NULL)
+	{
+		runs->misled = true;
+		return;
+	}
+	memcpy(words, string, Min(size, sizeof(words)));
+	runs->prefix.high = pg_ntoh64(words[0]);
+	runs->prefix.low = pg_ntoh64(words[1]);
+}
+
+static void
 put_key(void *arg, const char *image, Size size, bool equal)
 {
 	Runs	   *runs = arg;
@@ -98,7 +134,11 @@ static void
 put_rows(void *arg, const RowId *rows, uint32 n)
 {
 	Runs	   *runs = arg;
-	RecordHead	head = {.size = runs->fresh ? runs->image.len : 0,.nrows = n};
+	RecordHead	head = {
+		.size = runs->fresh ? runs->image.len : 0,
+		.nrows = n,
+		.prefix = runs->prefix
+	};
 
 	compat_buffile_write(runs->writing->file, &head, sizeof(head));
 	if (runs->fresh)
@@ -127,7 +167,7 @@ add_run(Runs *runs, int level)
 	return run;
 }
 
-static const PresortSink run_sink = {.key = put_key,.rows = put_rows};
+static const PresortSink run_sink = {.string = put_string,.key = put_key,.rows = put_rows};
 
 PresortSink
 runs_begin(Runs *runs)
@@ -142,32 +182,26 @@ runs_begin(Runs *runs)
 
 /* ---- merging ---- */
 
-static void
-read_image(Runs *runs, Run *run, Size size)
-{
-	if (run->capacity < size)
-	{
-		run->capacity = Max(2 * size, 256);
-		if (run->image != NULL)
-			pfree(run->image);
-		run->image = MemoryContextAlloc(runs->context, run->capacity);
-	}
-	compat_buffile_read(run->file, run->image, size);
-	run->size = size;
-}
-
-/* The next record's head and key; false: the run has ended. */
+/* The next record's key and first rows; false: the run has ended. */
 static bool
-read_record(Runs *runs, Run *run, bool *fresh)
+read_record(Runs *runs, Run *run)
 {
 	RecordHead	head;
+	Size		rows;
 
 	if (!compat_buffile_read_more(run->file, &head, sizeof(head)))
 		return false;
+	rows = Min(head.nrows, ROWS_AT_ONCE) * sizeof(RowId);
+	if (run->capacity < head.size + rows)
+	{
+		run->capacity = Max(2 * head.size, 256) + ROWS_AT_ONCE * sizeof(RowId);
+		if (run->data != NULL)
+			pfree(run->data);
+		run->data = MemoryContextAlloc(runs->context, run->capacity);
+	}
+	compat_buffile_read(run->file, run->data, head.size + rows);
+	run->head = head;
 	run->nrows = head.nrows;
-	*fresh = head.size > 0;
-	if (*fresh)
-		read_image(runs, run, head.size);
 	return true;
 }
 
@@ -175,86 +209,121 @@ static void
 close_run(Run *run)
 {
 	BufFileClose(run->file);
-	if (run->image != NULL)
-		pfree(run->image);
-	if (run->rows != NULL)
-		pfree(run->rows);
+	if (run->data != NULL)
+		pfree(run->data);
 }
 
-/* The smallest key on top, and of equal keys that of the first run. */
-static int
-compare_runs(Datum a, Datum b, void *arg)
+/* The smallest key first, and of equal keys that of the first run. */
+static inline bool
+comes_before(Runs *runs, const Candidate *a, const Candidate *b)
 {
-	Runs	   *runs = arg;
-	Run		   *run_a = (Run *) DatumGetPointer(a);
-	Run		   *run_b = (Run *) DatumGetPointer(b);
-	int			order = shape_compare(runs->shape, run_a->image, run_b->image);
+	int			order;
 
-	if (order != 0)
-		return order < 0 ? 1 : -1;
-	return run_a->number < run_b->number ? 1 : -1;
+	if (!runs->misled)
+	{
+		if (a->prefix.high != b->prefix.high)
+			return a->prefix.high < b->prefix.high;
+		if (a->prefix.low != b->prefix.low)
+			return a->prefix.low < b->prefix.low;
+	}
+	order = shape_compare(runs->shape, a->run->data, b->run->data);
+	return order == 0 ? a->run->number < b->run->number : order < 0;
 }
 
+/* Candidates [0, n) are a heap but for the one at i, which may have to go down. */
 static void
+sift_down(Runs *runs, Candidate *candidates, int n, int i)
+{
+	Candidate	moved = candidates[i];
+
+	for (;;)
+	{
+		int			child = 2 * i + 1;
+
+		if (child >= n)
+			break;
+		if (child + 1 < n &&
+			comes_before(runs, &candidates[child + 1], &candidates[child]))
+			child++;
+		if (!comes_before(runs, &candidates[child], &moved))
+			break;
+		candidates[i] = candidates[child];
+		i = child;
+	}
+	candidates[i] = moved;
+}
+
+/* What is left of a key's sort string, which is what a run keeps of it. */
+static void
+put_string_of(const Run *run, const PresortSink *sink)
+{
+	uint64		words[2] = {pg_hton64(run->head.prefix.high), pg_hton64(run->head.prefix.low)};
+
+	sink->string(sink->arg, (const char *) words, sizeof(words));
+}
+
+/* Hands out a key; false: it should have come before the last. */
+static bool
 hand_out_key(Runs *runs, const Run *run, const PresortSink *sink)
 {
-	bool		equal = false;
+	int			order = -1;
 
 	if (runs->last.len > 0)
 	{
-		int			order;
-
-		if (run->size == runs->last.len &&
-			memcmp(run->image, runs->last.data, run->size) == 0)
-			return;
-		order = shape_compare(runs->shape, runs->last.data, run->image);
+		if (run->head.size == runs->last.len &&
+			memcmp(run->data, runs->last.data, run->head.size) == 0)
+			return true;
+		order = shape_compare(runs->shape, runs->last.data, run->data);
 		if (order > 0)
-			elog(ERROR, "keys of an index do not compare consistently");
-		equal = order == 0;
+			return false;
 	}
 	resetStringInfo(&runs->last);
-	appendBinaryStringInfo(&runs->last, run->image, run->size);
-	sink->key(sink->arg, runs->last.data, runs->last.len, equal);
+	appendBinaryStringInfo(&runs->last, run->data, run->head.size);
+	if (sink->string != NULL && order != 0)
+		put_string_of(run, sink);
+	sink->key(sink->arg, runs->last.data, runs->last.len, order == 0);
+	return true;
 }
 
+/* All rows of the record. */
 static void
 hand_out_rows(Run *run, const PresortSink *sink)
 {
-	while (run->nrows > 0)
+	RowId	   *rows = (RowId *) (run->data + run->head.size);
+
+	for (;;)
 	{
 		uint32		n = Min(run->nrows, ROWS_AT_ONCE);
 
-		compat_buffile_read(run->file, run->rows, n * sizeof(RowId));
-		sink->rows(sink->arg, run->rows, n);
+		sink->rows(sink->arg, rows, n);
 		run->nrows -= n;
+		if (run->nrows == 0)
+			break;
+		compat_buffile_read(run->file, rows,
+							Min(run->nrows, ROWS_AT_ONCE) * sizeof(RowId));
 	}
 }
 
-/* All that a run has of the key in hand; false: that was its last. */
+/* All that a run has of its key, and reads the next; false: that was its last. */
 static bool
 hand_out(Runs *runs, Run *run, const PresortSink *sink)
 {
-	bool		fresh;
-
-	hand_out_key(runs, run, sink);
 	do
 	{
 		CHECK_FOR_INTERRUPTS();
 		hand_out_rows(run, sink);
-		if (!read_record(runs, run, &fresh))
+		if (!read_record(runs, run))
 			return false;
-	} while (!fresh);
+	} while (run->head.size == 0);
 	return true;
 }
 
-/* Merges runs[first..] into the sink, and forgets them. */
-static void
-merge(Runs *runs, int first, int n, const PresortSink *sink)
+/* Runs at their first keys, as a heap.  Returns how many have one. */
+static int
+rewind_runs(Runs *runs, int first, int n, Candidate *candidates)
 {
-	binaryheap *heap;
-	bool		fresh;
+	int			ncandidates = 0;
 
-	heap = binaryheap_allocate(n, compare_runs, runs);
 	for (int i = first; i < first + n; i++)
 	{
 		Run		   *run = &runs->runs[i];
@@ -262,46 +331,76 @@ merge(Runs *runs, int first, int n, const PresortSink *sink)
 		run->number = i;
 		if (BufFileSeek(run->file, 0, 0, SEEK_SET) != 0)
 			elog(ERROR, "could not rewind a temporary file");
-		run->rows = MemoryContextAlloc(runs->context, ROWS_AT_ONCE * sizeof(RowId));
-		if (read_record(runs, run, &fresh))
-			binaryheap_add_unordered(heap, PointerGetDatum(run));
+		if (read_record(runs, run))
+			candidates[ncandidates++] = (Candidate) {run->head.prefix, run};
 	}
-	binaryheap_build(heap);
+	for (int i = ncandidates / 2; i-- > 0;)
+		sift_down(runs, candidates, ncandidates, i);
 	resetStringInfo(&runs->last);
-	while (!binaryheap_empty(heap))
-	{
-		Run		   *run = (Run *) DatumGetPointer(binaryheap_first(heap));
-
-		if (hand_out(runs, run, sink))
-			binaryheap_replace_first(heap, PointerGetDatum(run));
-		else
-			(void) binaryheap_remove_first(heap);
-	}
-	binaryheap_free(heap);
-	for (int i = first; i < first + n; i++)
-		close_run(&runs->runs[i]);
+	return ncandidates;
 }
 
-/*
- * A merge of the last runs, which are all of one level, becomes a run of the next.
- * The array may move while it is written.
- */
+/* Merges n runs from the first into the sink; false: they did not come in order. */
+static bool
+merge(Runs *runs, int first, int n, const PresortSink *sink)
+{
+	Candidate  *candidates = MemoryContextAlloc(runs->context, n * sizeof(Candidate));
+
+	n = rewind_runs(runs, first, n, candidates);
+	while (n > 0)
+	{
+		Run		   *run = candidates[0].run;
+
+		if (!hand_out_key(runs, run, sink))
+			break;
+		if (hand_out(runs, run, sink))
+			candidates[0].prefix = run->head.prefix;
+		else
+			candidates[0] = candidates[--n];
+		sift_down(runs, candidates, n, 0);
+	}
+	pfree(candidates);
+	if (n > 0 && runs->misled)
+		elog(ERROR, "keys of an index do not compare consistently");
+	return n == 0;
+}
+
+/* Merges n runs from the first into a new one. */
+static Run
+merge_into_one(Runs *runs, int first, int n)
+{
+	Runs	   *result = runs_open(runs->shape, 0);
+	PresortSink sink = runs_begin(result);
+	Run			run;
+
+	if (!merge(runs, first, n, &sink))
+	{
+		runs->misled = true;
+		runs_close(result);
+		sink = runs_begin(result);
+		(void) merge(runs, first, n, &sink);
+	}
+	run = result->runs[0];
+	pfree(result->image.data);
+	pfree(result->last.data);
+	pfree(result->runs);
+	pfree(result);
+	return run;
+}
+
+/* A merge of the last runs, which are all of one level, becomes a run of the next. */
 static void
 merge_level(Runs *runs, int n)
 {
 	int			first = runs->nruns - n;
 	int			level = runs->runs[first].level;
-	Runs	   *result = runs_open(runs->shape, 0);
-	PresortSink sink = runs_begin(result);
+	Run			run = merge_into_one(runs, first, n);
 
-	merge(runs, first, n, &sink);
+	for (int i = first; i < runs->nruns; i++)
+		close_run(&runs->runs[i]);
 	runs->nruns = first;
-	runs->runs[runs->nruns] = result->runs[0];
+	runs->runs[runs->nruns] = run;
 	runs->runs[runs->nruns++].level = level + 1;
-	pfree(result->image.data);
-	pfree(result->last.data);
-	pfree(result->runs);
-	pfree(result);
 }
 
 void
@@ -323,11 +422,26 @@ runs_end(Runs *runs)
 	MemoryContextSwitchTo(old);
 }
 
+static void
+drop_key(void *arg, const char *image, Size size, bool equal)
+{
+}
+
+static void
+drop_rows(void *arg, const RowId *rows, uint32 n)
+{
+}
+
+static const PresortSink nobody = {.key = drop_key,.rows = drop_rows};
+
 void
 runs_merge(Runs *runs, const PresortSink *sink)
 {
-	merge(runs, 0, runs->nruns, sink);
-	runs->nruns = 0;
+	if (!runs->misled && !runs->shape->trusted)
+		runs->misled = !merge(runs, 0, runs->nruns, &nobody);
+	if (!merge(runs, 0, runs->nruns, sink))
+		elog(ERROR, "keys of an index do not compare consistently");
+	runs_close(runs);
 }
 
 void

@@ -137,6 +137,7 @@ shape_open(Relation index)
 	shape->natts = shape->desc->natts;
 	shape->nkeys = IndexRelationGetNumberOfKeyAttributes(index);
 	shape->bitmap = (shape->natts + 7) / 8;
+	shape->trusted = true;
 	for (int i = 0; i < shape->natts; i++)
 	{
 		Form_pg_attribute att = TupleDescAttr(shape->desc, i);
@@ -147,7 +148,10 @@ shape_open(Relation index)
 		column->can_be_short = att->attlen == -1 && att->attstorage != TYPSTORAGE_PLAIN;
 		column->align = align_of(att->attalign);
 		if (i < shape->nkeys)
+		{
 			open_key(index, i, column);
+			shape->trusted &= column->kind != KEY_COLLATED;
+		}
 	}
 	shape->integer = shape->natts == 1 && first->by_value &&
 		(first->kind == KEY_SIGNED || first->kind == KEY_UNSIGNED);

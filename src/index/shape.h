@@ -53,6 +53,7 @@ typedef struct Shape
 	int			nkeys;
 	Size		bitmap;			/* bytes that say which columns are null */
 	bool		integer;		/* a single column, an integer by value: see shape_integer */
+	bool		trusted;		/* sort strings, where there are any, come in order */
 	char	   *scratch;		/* for strings that are to be transformed */
 	Size		scratch_size;
 	IndexTuple	tuple;			/* of the last shape_tuple, or NULL */
