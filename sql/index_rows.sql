@@ -1,8 +1,8 @@
 --
 -- Which rows an index that is built anew gets, whatever has happened to those that were there.
 --
-CREATE EXTENSION IF NOT EXISTS amcheck;
 SET client_min_messages = warning;
+CREATE EXTENSION IF NOT EXISTS amcheck;
 COPY (SELECT i, 'new', i FROM generate_series(100001, 103000) i) TO '/proc/self/cwd/pgbulk_index_rows' WITH (FORMAT csv);
 
 CREATE TABLE index_rows (a int, b text, c int) WITH (autovacuum_enabled = off);

@@ -1,8 +1,8 @@
 --
 -- Indexes built after the rows of a direct load: what REINDEX would make of them.
 --
-CREATE EXTENSION IF NOT EXISTS amcheck;
 SET client_min_messages = warning;
+CREATE EXTENSION IF NOT EXISTS amcheck;
 
 COPY (SELECT i, nullif(i % 97, 5), CASE WHEN i % 11 > 0 THEN chr(65 + i % 40) || repeat(chr(97 + i % 26), i % 30) END,
 	(i % 50)::numeric / CASE WHEN i % 2 = 0 THEN 1 ELSE 1.00 END, '2024-01-01'::date - i % 1000, md5((i % 5000)::text)::uuid, i % 3 = 0
