@@ -74,6 +74,7 @@ static void
 take_key(void *arg, const char *image, Size size, bool equal)
 {
 	BtreeBuild *build = arg;
+	IndexTuple	tuple;
 
 	build->image = image;
 	if (!equal)
@@ -85,10 +86,11 @@ take_key(void *arg, const char *image, Size size, bool equal)
 	}
 	/* before its tuple goes */
 	btree_end_key(build->btree);
+	tuple = shape_tuple(build->shape, image);
 	if (build->merge != NULL && !equal &&
-		merge_key(build->merge, image, build->judged ? &build->living : NULL))
+		merge_key(build->merge, image, tuple, build->judged ? &build->living : NULL))
 		return;
-	btree_key(build->btree, shape_tuple(build->shape, image));
+	btree_key(build->btree, tuple);
 }
 
 /* Another living row has the key. */

@@ -13,6 +13,12 @@
 /* How much the last new key counts in what is expected of the next. */
 #define GAP_WEIGHT 8
 
+/* How many items to look through for the same bytes; how often that is tried in vain. */
+#define LOOK_MOST 64
+#define LUCK_MOST 256
+#define LUCK_LEAST 32
+#define TRY_EVERY 32
+
 struct Merge
 {
 	Relation	heap;
@@ -35,7 +41,13 @@ struct Merge
 	IndexTuple	hand;
 	bool		in_hand;
 
+	/* looking for the bytes of the new key */
+	int			luck;			/* how often they were found, of LUCK_MOST times */
+	uint32		tries;
+
 	/* the new key */
+	IndexTuple	key;
+	bool		exact;			/* what is equal to it has the same bytes, unless that is compressed */
 	Datum		values[INDEX_MAX_KEYS];
 	bool		isnull[INDEX_MAX_KEYS];
 };
@@ -98,6 +110,33 @@ is_same(IndexTuple a, IndexTuple b)
 
 	return size == leaf_key_size(b) && key_flags(a) == key_flags(b) &&
 		memcmp(a + 1, b + 1, size - sizeof(IndexTupleData)) == 0;
+}
+
+/* Whether a value is compressed: there are different ways to do that. */
+static bool
+has_compressed(const Merge *merge, IndexTuple item)
+{
+	const Shape *shape = merge->shape;
+
+	for (int i = 0; i < shape->nkeys; i++)
+	{
+		bool		isnull;
+		Datum		value;
+
+		if (shape->columns[i].length != -1)
+			continue;
+		value = index_getattr(item, i + 1, shape->desc, &isnull);
+		if (!isnull && VARATT_IS_COMPRESSED(DatumGetPointer(value)))
+			return true;
+	}
+	return false;
+}
+
+/* An item that is not below the new key is above it, known without a comparison. */
+static inline bool
+is_above(const Merge *merge, IndexTuple item)
+{
+	return merge->exact && !is_same(merge->key, item) && !has_compressed(merge, item);
 }
 
 /* ---- the old entries ---- */
@@ -209,8 +248,28 @@ put_items(Merge *merge, int end)
 
 /* ---- where a new key belongs ---- */
 
+/* The item of the page with the bytes of the new key, if it is near; else -1. */
+static int
+find_same(Merge *merge)
+{
+	IndexTuple *items = (IndexTuple *) merge->page->items;
+	int			look = Min(2 * merge->gap / GAP_WEIGHT + 8, LOOK_MOST);
+	int			end = Min(merge->at + look, merge->page->n);
+
+	if (merge->luck < LUCK_LEAST && merge->tries++ % TRY_EVERY != 0)
+		return -1;
+	for (int i = merge->at; i < end; i++)
+		if (is_same(items[i], merge->key))
+		{
+			merge->luck += (LUCK_MOST - merge->luck) / 8;
+			return i;
+		}
+	merge->luck -= merge->luck / 8;
+	return -1;
+}
+
 /*
- * The first item of the page that is not below the new key.  Where new keys are far
+ * An item of the page before which all are below the new key, and which is not.  Where new keys are far
  * apart, it is mostly not on this page.
  */
 static int
@@ -221,6 +280,13 @@ find_place(Merge *merge)
 	int			high = merge->at;
 	int			end = merge->page->n;
 
+	if (merge->exact)
+	{
+		int			same = find_same(merge);
+
+		if (same >= 0)
+			return same;
+	}
 	if (merge->gap / GAP_WEIGHT > end - low && compare_key(merge, items[end - 1]) < 0)
 		return end;
 	for (int step = 1; high < end && compare_key(merge, items[high]) < 0; step *= 2)
@@ -272,7 +338,7 @@ put_equals(Merge *merge, RowId *alive)
 
 		if (!(any && merge->in_hand && is_same(merge->hand, item)))
 		{
-			int			order = compare_key(merge, item);
+			int			order = is_above(merge, item) ? 1 : compare_key(merge, item);
 
 			if (order < 0)
 				leaves_raise_corrupted(merge->leaves, "has items out of order");
@@ -288,12 +354,14 @@ put_equals(Merge *merge, RowId *alive)
 }
 
 bool
-merge_key(Merge *merge, const char *image, RowId *alive)
+merge_key(Merge *merge, const char *image, IndexTuple tuple, RowId *alive)
 {
 	int			skipped = 0;
 	bool		same;
 
 	shape_values(merge->shape, image, merge->values, merge->isnull);
+	merge->key = tuple;
+	merge->exact = merge->deduplicates && !has_compressed(merge, tuple);
 	merge->in_hand = false;
 	while (has_item(merge))
 	{
@@ -306,7 +374,7 @@ merge_key(Merge *merge, const char *image, RowId *alive)
 	}
 	merge->gap += skipped - merge->gap / GAP_WEIGHT;
 	same = put_equals(merge, alive) && merge->deduplicates &&
-		is_same(merge->hand, shape_tuple(merge->shape, image));
+		is_same(merge->hand, tuple);
 	if (!same)
 		end_hand(merge);
 	return same;
@@ -324,6 +392,7 @@ merge_open(Relation heap, Relation index, Shape *shape, Btree *btree,
 	merge->btree = btree;
 	merge->first_block = first_block;
 	merge->deduplicates = btree_deduplicates(btree);
+	merge->luck = LUCK_MOST;
 	merge->scratch = AllocSetContextCreate(CurrentMemoryContext, "merge",
 										   ALLOCSET_DEFAULT_SIZES);
 	merge->last = palloc(BLCKSZ);
