@@ -409,6 +409,12 @@ compat_push_jsonb(CompatJsonb *state, JsonbIteratorToken token,
 	table_beginscan_tidrange((rel), (snapshot), (begin), (end))
 #endif
 
+#if PG_VERSION_NUM >= 160000
+#define compat_vacuum_info_heap(info, heap) ((info)->heaprel = (heap))
+#else
+#define compat_vacuum_info_heap(info, heap) ((void) (heap))
+#endif
+
 /* 17: what insertions into an index keep from one to the next. */
 #if PG_VERSION_NUM >= 170000
 #define compat_index_insert_cleanup(index, info) index_insert_cleanup((index), (info))

@@ -239,8 +239,6 @@ checks_duplicates_fault(Relation rel, const BulkOptions *options)
 			fault = "has an exclusion constraint, in which duplicates are found one by one";
 		index_close(index, NoLock);
 	}
-	if (fault == NULL && options->indexes == BULK_INDEXES_INSERT)
-		fault = "has unique indexes, and option \"indexes\" set to \"insert\" does not find duplicates after the rows";
 	if (fault == NULL)
 		fault = deletion_fault(rel, options, "unique indexes");
 	if (fault == NULL && options->on_duplicate == BULK_ON_DUPLICATE_KEEP_NEW)

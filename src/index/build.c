@@ -239,6 +239,25 @@ make_init_fork(Relation index)
 	index->rd_indam->ambuildempty(index);
 }
 
+/*
+ * Of blocks that are new, BRIN takes note when somebody asks it to, as VACUUM does.
+ */
+static void
+summarize(Relation heap, Relation index)
+{
+	IndexVacuumInfo info = {
+		.index = index,
+		.estimated_count = true,
+		.message_level = DEBUG2,
+		.num_heap_tuples = -1,
+		.strategy = GetAccessStrategy(BAS_VACUUM)
+	};
+
+	compat_vacuum_info_heap(&info, heap);
+	(void) index_vacuum_cleanup(&info, NULL);
+	FreeAccessStrategy(info.strategy);
+}
+
 BuildResult
 build_index(Relation heap, Relation index, const BuildTask *task, Size memory,
 			const ConflictSink *conflicts)
@@ -251,7 +270,8 @@ build_index(Relation heap, Relation index, const BuildTask *task, Size memory,
 	BuildResult result;
 
 	if (task->method == INDEX_INSERT)
-		result = insert_index(heap, index, info, task->first_block, memory);
+		result = insert_index(heap, index, info, task->first_block, memory,
+							  conflicts);
 	else if (index->rd_rel->relam == BTREE_AM_OID)
 		result = build_btree(heap, index, info, task, memory, conflicts);
 	else
@@ -267,5 +287,7 @@ build_complete(Relation heap, Relation index, const BuildTask *task)
 	if (index->rd_index->indisexclusion)
 		check_exclusion(heap, index, BuildIndexInfo(index),
 						task->method == INDEX_REBUILD ? 0 : task->first_block);
+	if (task->method == INDEX_INSERT && index->rd_rel->relam == BRIN_AM_OID)
+		summarize(heap, index);
 	make_init_fork(index);
 }

@@ -12,7 +12,9 @@
 #include "index/insert.h"
 #include "index/presort.h"
 #include "miscadmin.h"
+#include "utils/lsyscache.h"
 #include "utils/memutils.h"
+#include "utils/snapmgr.h"
 
 typedef struct Insertion
 {
@@ -28,19 +30,33 @@ typedef struct Insertion
 	Presort    *presort;
 	Datum		values[INDEX_MAX_KEYS]; /* the key in hand */
 	bool		isnull[INDEX_MAX_KEYS];
+
+	/* duplicates */
+	const ConflictSink *conflicts;	/* NULL: they are errors */
+	BlockNumber first;			/* of the new rows */
+	ScanKeyData scan_keys[INDEX_MAX_KEYS];	/* equality */
+	uint32		ngroups;
+	bool		judged;			/* no two living rows may have the key in hand */
+	bool		fresh;			/* none of its rows is in the index */
+	RowId		living;			/* a living row with it; 0: none */
+	bool		noted;			/* that and another one */
 } Insertion;
 
-static void
-insert_entry(Insertion *insertion, Datum *values, bool *isnull, ItemPointer tid)
+/* False: another row may have the key; only with UNIQUE_CHECK_PARTIAL. */
+static bool
+insert_entry(Insertion *insertion, Datum *values, bool *isnull, ItemPointer tid,
+			 IndexUniqueCheck check)
 {
 	MemoryContext old = MemoryContextSwitchTo(insertion->scratch);
+	bool		unique;
 
 	CHECK_FOR_INTERRUPTS();
-	index_insert(insertion->index, values, isnull, tid, insertion->heap,
-				 insertion->check, false, insertion->info);
+	unique = index_insert(insertion->index, values, isnull, tid, insertion->heap,
+						  check, false, insertion->info);
 	insertion->nrows++;
 	MemoryContextSwitchTo(old);
 	MemoryContextReset(insertion->scratch);
+	return unique;
 }
 
 /* ---- in the order of the table ---- */
@@ -49,7 +65,91 @@ static void
 take_row(Relation index, ItemPointer tid, Datum *values, bool *isnull,
 		 bool alive, void *state)
 {
-	insert_entry(state, values, isnull, tid);
+	Insertion  *insertion = state;
+
+	insert_entry(insertion, values, isnull, tid, insertion->check);
+}
+
+/* ---- duplicates ---- */
+
+/* The operator class's equality, for each column. */
+static void
+init_scan_keys(Insertion *insertion)
+{
+	Relation	index = insertion->index;
+
+	for (int i = 0; i < IndexRelationGetNumberOfKeyAttributes(index); i++)
+	{
+		Oid			equality = get_opfamily_member(index->rd_opfamily[i],
+												   index->rd_opcintype[i],
+												   index->rd_opcintype[i],
+												   BTEqualStrategyNumber);
+
+		if (!OidIsValid(equality))
+			elog(ERROR, "missing operator %d(%u,%u) in opfamily %u",
+				 BTEqualStrategyNumber, index->rd_opcintype[i],
+				 index->rd_opcintype[i], index->rd_opfamily[i]);
+		ScanKeyEntryInitialize(&insertion->scan_keys[i], 0, i + 1,
+							   BTEqualStrategyNumber, InvalidOid,
+							   index->rd_indcollation[i], get_opcode(equality), (Datum) 0);
+	}
+}
+
+/* An old row, alive, with the key in hand; 0: there is none. */
+static RowId
+find_living(Insertion *insertion)
+{
+	int			nkeys = IndexRelationGetNumberOfKeyAttributes(insertion->index);
+	SnapshotData dirty;
+	IndexScanDesc scan;
+	ItemPointer found;
+	RowId		living = 0;
+
+	for (int i = 0; i < nkeys; i++)
+	{
+		insertion->scan_keys[i].sk_argument = insertion->values[i];
+		insertion->scan_keys[i].sk_flags = insertion->isnull[i] ?
+			SK_ISNULL | SK_SEARCHNULL : 0;
+	}
+	InitDirtySnapshot(dirty);
+	scan = compat_index_beginscan(insertion->heap, insertion->index, &dirty, nkeys);
+	index_rescan(scan, insertion->scan_keys, nkeys, NULL, 0);
+	while (living == 0 && (found = index_getnext_tid(scan, ForwardScanDirection)) != NULL)
+	{
+		ItemPointerData entry = *found;
+		ItemPointerData tid = entry;
+
+		if (ItemPointerGetBlockNumber(&entry) < insertion->first &&
+			table_index_fetch_tuple_check(insertion->heap, &tid, &dirty, NULL))
+			living = row_id(&entry, true);
+	}
+	index_endscan(scan);
+	return living;
+}
+
+/* Inserts a row and notes whether another living one has its key. */
+static void
+insert_noting(Insertion *insertion, RowId row, ItemPointer tid)
+{
+	const ConflictSink *sink = insertion->conflicts;
+	bool		counts = insertion->judged && row_alive(row);
+	bool		ask = counts && insertion->fresh;
+
+	if (!insert_entry(insertion, insertion->values, insertion->isnull, tid,
+					  ask ? UNIQUE_CHECK_PARTIAL : UNIQUE_CHECK_NO) && ask)
+		insertion->living = find_living(insertion);
+	if (!counts)
+		return;
+	insertion->fresh = false;
+	if (insertion->living == 0)
+	{
+		insertion->living = row;
+		return;
+	}
+	if (!insertion->noted)
+		sink->note(sink->arg, insertion->ngroups++, insertion->living);
+	sink->note(sink->arg, insertion->ngroups - 1, row);
+	insertion->noted = true;
 }
 
 /* ---- in the order of the keys ---- */
@@ -69,6 +169,13 @@ take_key(void *arg, const char *image, Size size, bool equal)
 	Insertion  *insertion = arg;
 
 	shape_values(insertion->shape, image, insertion->values, insertion->isnull);
+	if (insertion->conflicts == NULL || equal)
+		return;
+	insertion->judged = insertion->info->ii_NullsNotDistinct ||
+		!shape_has_null(insertion->shape, image);
+	insertion->fresh = true;
+	insertion->living = 0;
+	insertion->noted = false;
 }
 
 static void
@@ -81,19 +188,25 @@ take_rows(void *arg, const RowId *rows, uint32 n)
 		ItemPointerData tid;
 
 		row_tid(rows[i], &tid);
-		insert_entry(insertion, insertion->values, insertion->isnull, &tid);
+		if (insertion->conflicts != NULL)
+			insert_noting(insertion, rows[i], &tid);
+		else
+			insert_entry(insertion, insertion->values, insertion->isnull, &tid,
+						 insertion->check);
 	}
 }
 
 BuildResult
 insert_index(Relation heap, Relation index, IndexInfo *info, BlockNumber first,
-			 Size memory)
+			 Size memory, const ConflictSink *conflicts)
 {
 	Insertion	insertion = {
 		.heap = heap,
 		.index = index,
 		.info = info,
 		.check = index->rd_index->indisunique ? UNIQUE_CHECK_YES : UNIQUE_CHECK_NO,
+		.conflicts = conflicts,
+		.first = first,
 		.scratch = AllocSetContextCreate(CurrentMemoryContext, "index entry",
 										 ALLOCSET_DEFAULT_SIZES)
 	};
@@ -105,6 +218,8 @@ insert_index(Relation heap, Relation index, IndexInfo *info, BlockNumber first,
 	{
 		insertion.shape = shape_open(index);
 		insertion.presort = presort_open(insertion.shape, memory);
+		if (conflicts != NULL)
+			init_scan_keys(&insertion);
 	}
 	result.heap_rows = heap_scan_rows(heap, index, info, first,
 									  RelationGetNumberOfBlocks(heap) - first,

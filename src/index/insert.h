@@ -5,6 +5,9 @@
  * A btree takes presorted keys (presort.h): each page is found warm, split and
  * written once, while rows in the order of the table would come back to it.  Other methods take the
  * rows as the table has them.
+ *
+ * Where duplicates are noted and not errors (conflicts.h), the access method is asked as for a
+ * deferrable constraint, and for a key that it finds to be there already, a scan says whose.
  */
 #ifndef PGBULK_INSERT_H
 #define PGBULK_INSERT_H
@@ -12,6 +15,7 @@
 #include "postgres.h"
 
 #include "index/build.h"
+#include "index/conflicts.h"
 #include "nodes/execnodes.h"
 
 /*
@@ -21,6 +25,7 @@
  * Errors: as INSERT's.
  */
 extern BuildResult insert_index(Relation heap, Relation index, IndexInfo *info,
-								BlockNumber first, Size memory);
+								BlockNumber first, Size memory,
+								const ConflictSink *conflicts);
 
 #endif							/* PGBULK_INSERT_H */

@@ -204,7 +204,8 @@ class Checker:
 
         ways = [{"writer": "buffered"}]
         if not case.excludes and not case.partitioned:
-            ways += [{"writer": "direct", "workers": 0}, {"writer": "direct", "workers": case.workers}, {"writer": "direct", "indexes": "merge", "workers": case.workers}]
+            ways += [{"writer": "direct", "workers": 0}, {"writer": "direct", "workers": case.workers}, {"writer": "direct", "indexes": "merge", "workers": case.workers},
+                     {"writer": "direct", "indexes": "insert", "workers": case.workers}]
         if self.options.writer:
             ways = [way for way in ways if way["writer"] == self.options.writer]
         for way in ways:
