@@ -137,6 +137,44 @@ SELECT rows_loaded, writer, details #>> '{indexes,0,method}' AS method FROM bulk
 SELECT bulk_load('methods_x', '/proc/self/cwd/pgbulk_methods_x', '{"writer": "direct", "indexes": "insert", "skip": 3}');
 SELECT bt_index_parent_check('methods_x_a_excl', true, true);
 
+-- what duplicates are, by each method
+CREATE TABLE methods_k (a int, b text, c int);
+CREATE UNIQUE INDEX methods_k_i ON methods_k (a, b) NULLS NOT DISTINCT;
+COPY (VALUES ('7,y,1'), ('400,x,2'), ('3,,3'), ('9,z,4'), ('7,y,5'), ('3,,6'), ('8,x,7')) TO '/proc/self/cwd/pgbulk_methods_k';
+CREATE FUNCTION pg_temp.keep(method text, policy text) RETURNS TABLE (loaded bigint, duplicate bigint, replaced bigint, kept text) LANGUAGE plpgsql AS $$
+BEGIN
+	TRUNCATE methods_k;
+	INSERT INTO methods_k SELECT i, 'x', 0 FROM generate_series(1, 500) i WHERE i <> 8;
+	INSERT INTO methods_k VALUES (8, 'x', -1), (3, NULL, 0);
+	DELETE FROM methods_k WHERE c = -1;
+	SELECT rows_loaded, rows_duplicate, rows_replaced INTO loaded, duplicate, replaced
+		FROM bulk_load('methods_k', '/proc/self/cwd/pgbulk_methods_k', jsonb_build_object('indexes', method, 'on_duplicate', policy, 'writer', 'direct'));
+	SELECT string_agg(format('%s%s%s', a, b, c), ' ' ORDER BY a, b) INTO kept FROM methods_k WHERE a IN (3, 7, 8, 9, 400);
+	PERFORM bt_index_parent_check('methods_k_i', true, true);
+	RETURN NEXT;
+END
+$$;
+SELECT policy, method, t.* FROM unnest(ARRAY['keep_old', 'keep_new']) policy, unnest(ARRAY['insert', 'merge', 'rebuild']) method, LATERAL pg_temp.keep(method, policy) t;
+
+-- the choice
+CREATE TABLE methods_a (a int, b int);
+CREATE INDEX methods_a_btree ON methods_a (a);
+CREATE INDEX methods_a_hash ON methods_a USING hash (b);
+CREATE INDEX methods_a_brin ON methods_a USING brin (a) WITH (pages_per_range = 16);
+COPY (SELECT i, i % 100 FROM generate_series(1, 40000) i) TO '/proc/self/cwd/pgbulk_methods_a' WITH (FORMAT csv);
+COPY (SELECT i, i % 100 FROM generate_series(1, 4000) i) TO '/proc/self/cwd/pgbulk_methods_few' WITH (FORMAT csv);
+SELECT t.way, e ->> 'index' AS index, e ->> 'method' AS method, e ->> 'reason' AS reason FROM (
+	SELECT 'empty' AS way, details FROM bulk_load('methods_a', '/proc/self/cwd/pgbulk_methods_a') UNION ALL
+	SELECT 'few', details FROM bulk_load('methods_a', '/proc/self/cwd/pgbulk_methods_few', '{"writer": "direct"}') UNION ALL
+	SELECT 'as many', details FROM bulk_load('methods_a', '/proc/self/cwd/pgbulk_methods_a', '{"writer": "direct"}') UNION ALL
+	SELECT 'none', details FROM bulk_load('methods_a', '/proc/self/cwd/pgbulk_methods_a', '{"writer": "direct", "limit": 0}')) t, jsonb_array_elements(details -> 'indexes') e;
+SELECT bt_index_parent_check('methods_a_btree', true, true);
+-- BRIN knows of the new blocks
+SET enable_seqscan = off;
+SELECT count(*) FROM methods_a WHERE a > 39990;
+SELECT brin_summarize_new_values('methods_a_brin') <= 1 AS summarized;
+RESET enable_seqscan;
+
 -- the option
 SELECT writer, details #>> '{indexes,0,method}' AS method, details #>> '{indexes,0,reason}' AS reason
 	FROM bulk_load('methods_u', '/proc/self/cwd/pgbulk_methods_u', '{"limit": 1, "indexes": "insert"}');
@@ -146,6 +184,6 @@ SELECT bulk_load('methods_u', '/proc/self/cwd/pgbulk_methods_u', '{"indexes": "m
 SELECT writer, details #>> '{indexes,0,method}' AS method, details #>> '{indexes,0,reason}' AS reason
 	FROM bulk_load('methods_u', '/proc/self/cwd/pgbulk_methods_u', '{"skip": 3, "limit": 0, "indexes": "insert", "writer": "buffered"}');
 
-DROP TABLE methods_t, methods_d, methods_o, methods_u, methods_x;
+DROP TABLE methods_k, methods_a, methods_t, methods_d, methods_o, methods_u, methods_x;
 DROP EXTENSION amcheck;
 COPY (SELECT 1) TO PROGRAM 'cat > pgbulk_methods_gone; rm -f pgbulk_methods_*';

@@ -121,8 +121,6 @@ make_tasks(List *order)
 	{
 		const IndexPlan *plan = lfirst(lc);
 
-		if (plan->noted && plan->method == INDEX_INSERT)
-			elog(ERROR, "duplicates in \"%s\" would not be noted", plan->name);
 		indexes[i].relid = plan->relid;
 		indexes[i].task.method = plan->method;
 		indexes[i].task.old = plan->old;
@@ -144,7 +142,7 @@ index_run(Relation heap, List *plans, int64 rows, int workers,
 	if (plans == NIL || !((IndexPlan *) linitial(plans))->after)
 		return;
 	foreach(lc, plans)
-		plan_choose(lfirst(lc));
+		plan_choose(lfirst(lc), heap, rows);
 	/* some methods lay out their index for so many rows */
 	if (((IndexPlan *) linitial(plans))->heap_blocks == 0)
 		update_heap_statistics(heap, rows);
