@@ -13,6 +13,7 @@
 #include "miscadmin.h"
 #include "optimizer/optimizer.h"
 #include "row/encoding.h"
+#include "row/transform.h"
 
 #define MAX_CONTEXT_TEXT 100	/* bytes of a value or line shown in CONTEXT */
 
@@ -25,7 +26,10 @@ batch_open_columns(Batch *batch)
 
 	batch->conv = convert_open(batch->options, batch->target, batch->guard,
 							   writer->estate);
-	writer->one_by_one = batch->conv->volatile_defaults || batch->where_volatile;
+	writer->one_by_one = batch->conv->volatile_defaults || batch->where_volatile ||
+		(batch->conv->transform != NULL &&
+		 transform_is_volatile(batch->conv->transform));
+	batch->may_filter = batch->where != NULL || batch->conv->transform != NULL;
 	writer->former = NULL;
 	if (writer->plain && !writer->one_by_one && batch->where == NULL)
 		writer->former = form_open(batch->conv, writer->model);
@@ -257,7 +261,7 @@ bad_row(Batch *batch)
 				 errmsg_internal("%s", batch->error.message)));
 	}
 	if (spoiled && reader_recover(reader, batch->next,
-								  batch->conv->ncolumns) == READER_AGAIN)
+								  batch->conv->nexpected) == READER_AGAIN)
 		return;
 	reject_row(batch);
 	batch->next++;
@@ -302,13 +306,15 @@ caught_error(Batch *batch, ErrorData *edata)
 
 /* ---- good rows ---- */
 
-/* Whether the row passes option where. */
+/* Whether options transform and where want the row. */
 static bool
-passes_where(Batch *batch)
+passes_filter(Batch *batch)
 {
 	ExprContext *econtext = GetPerTupleExprContext(batch->writer->estate);
 	bool		passes;
 
+	if (batch->conv->suppressed || batch->where == NULL)
+		return !batch->conv->suppressed;
 	econtext->ecxt_scantuple = batch->writer->slot;
 	guard_open(batch->guard);
 	passes = ExecQual(batch->where, econtext);
@@ -353,7 +359,7 @@ skip_row(Batch *batch)
 		if (batch->err == NULL)
 			convert_fault(batch->conv, row, NULL);
 		if (reader_recover(batch->reader, batch->next,
-						   batch->conv->ncolumns) == READER_AGAIN)
+						   batch->conv->nexpected) == READER_AGAIN)
 			return true;
 	}
 	batch->skip_left--;
@@ -392,7 +398,7 @@ take_row(Batch *batch)
 	ExecStoreVirtualTuple(slot);
 	slot->tts_tableOid = RelationGetRelid(batch->target->rel);
 
-	if (batch->where != NULL && !passes_where(batch))
+	if (batch->may_filter && !passes_filter(batch))
 		batch->rows_filtered++;
 	else
 	{

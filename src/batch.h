@@ -39,10 +39,6 @@ typedef struct BatchSink
 	void		(*caught) (void *arg);
 } BatchSink;
 
-typedef bool (*ConvertRow) (Converter *conv, const char *data,
-							const ScanRow *row, const ScanField *fields,
-							Datum *values, bool *nulls, RowError *err);
-
 typedef struct Batch
 {
 	/* for the whole load */
@@ -55,6 +51,7 @@ typedef struct Batch
 	void	   *sink_arg;
 	ExprState  *where;
 	bool		where_volatile;
+	bool		may_filter;		/* by options transform or where */
 	ConvertRow	convert_row;
 	bool		limited;
 	int64		skip_left;

@@ -231,6 +231,25 @@ compat_check_datetime_template(text *template)
 #endif
 }
 
+/* Whether the caller may execute a function; else the server's error. */
+#include "catalog/pg_proc.h"
+#include "miscadmin.h"
+#include "utils/acl.h"
+
+static inline void
+compat_check_execute(Oid function, const char *name)
+{
+	AclResult	result;
+
+#if PG_VERSION_NUM >= 160000
+	result = object_aclcheck(ProcedureRelationId, function, GetUserId(), ACL_EXECUTE);
+#else
+	result = pg_proc_aclcheck(function, GetUserId(), ACL_EXECUTE);
+#endif
+	if (result != ACLCHECK_OK)
+		aclcheck_error(result, OBJECT_FUNCTION, name);
+}
+
 /* A plain index scan. */
 #include "access/genam.h"
 

@@ -28,7 +28,7 @@
  * are translated to but that are not there yet.
  */
 static const char *const not_there_yet[] = {
-	"format fixed", "function bulk_load_query", "option transform"
+	"format fixed", "function bulk_load_query"
 };
 
 typedef enum KeywordId
@@ -517,8 +517,11 @@ translate_rows(Control *control)
 		add_count(control, "skip", skip);
 	if (limit >= 0)
 		add_count(control, "limit", limit);
-	if (filter != NULL && is_there(control, filter, "option transform"))
+	if (filter != NULL)
+	{
 		add_string(control, "transform", filter->value);
+		note(control, filter, "all arguments of the function must be of type text");
+	}
 }
 
 /*

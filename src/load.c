@@ -25,6 +25,7 @@
 #include "share.h"
 #include "row/convert.h"
 #include "row/guard.h"
+#include "row/transform.h"
 #include "target.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
@@ -535,6 +536,8 @@ has_volatile_expression(Load *load)
 
 	if (contain_volatile_functions((Node *) load->target->where))
 		return true;
+	if (options->transform != NULL)
+		return transform_is_volatile(transform_open(options->transform, rel));
 	for (int i = 0; i < RelationGetNumberOfAttributes(rel); i++)
 	{
 		Form_pg_attribute att = TupleDescAttr(RelationGetDescr(rel), i);
@@ -620,6 +623,10 @@ load_begin(Load *load, Oid relid, List *paths, StoredRows *stored)
 		source_open_stored(stored, options, load_chunk_size) :
 		source_open(paths, options, load_chunk_size);
 	load->target = target_open(relid, options);
+	if (options->transform != NULL)
+		target_set_arguments(load->target,
+							 transform_arguments(transform_open(options->transform,
+																load->target->rel)));
 	load->source->client_marker = options->format == BULK_CSV &&
 		options->missing == BULK_MISSING_ERROR && load->target->nfields > 1;
 
@@ -629,8 +636,7 @@ load_begin(Load *load, Oid relid, List *paths, StoredRows *stored)
 		.guard = &load->guard,
 		.sink = &load_sink,
 		.sink_arg = load,
-		.convert_row = options->format == BULK_BINARY ?
-		convert_binary_row : convert_row,
+		.convert_row = convert_row_function(options),
 		.skip_left = options->skip,
 		.limit_left = options->limit,
 		.next = PG_UINT32_MAX

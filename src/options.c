@@ -652,6 +652,7 @@ static const OptionDef option_table[] = {
 	{"decimal_mark", FOR_LINES, set_decimal_mark, AT(decimal_mark),
 	"one of the characters . , ; : ' _ and /"},
 	{"where", FOR_ALL, set_string, AT(where), STRING},
+	{"transform", FOR_LINES, set_string, AT(transform), STRING},
 	{"on_error", FOR_ALL, set_choice, AT(on_error), NULL, on_error_names},
 	{"reject_limit", FOR_ALL, set_reject_limit, AT(reject_limit),
 	LIMIT},
@@ -903,6 +904,39 @@ check_invalid_bytes(BulkOptions *options)
 				 errmsg("option \"invalid_bytes\" set to \"reject\" requires \"on_error\" to be \"ignore\" or \"set_null\"")));
 }
 
+/* With a function between them, fields of the file are no columns. */
+static void
+check_transform(const BulkOptions *options)
+{
+	const char *name = NULL;
+
+	if (options->transform == NULL)
+		return;
+	if (options->has_columns)
+		name = "columns";
+	else if (options->header != BULK_HEADER_SKIP)
+		name = "header";
+	else if (options->default_marker != NULL)
+		name = "default";
+	else if (options->force_null.all || options->force_null.names != NIL)
+		name = "force_null";
+	else if (options->force_not_null.all || options->force_not_null.names != NIL)
+		name = "force_not_null";
+	else if (options->date_formats != NIL)
+		name = "date_format";
+	else if (options->decimal_mark != '.')
+		name = "decimal_mark";
+	else if (options->trim.names != NIL)
+		name = "trim";
+	else if (options->on_error == BULK_ON_ERROR_SET_NULL)
+		name = "on_error";
+	if (name != NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("option \"%s\" cannot be used so with \"transform\"", name),
+				 errdetail("The fields of the file are arguments of the function, not columns.")));
+}
+
 /*
  * Only the direct writer leaves the indexes alone while rows come, and keeps others
  * from changing them after that.
@@ -956,6 +990,7 @@ options_parse(Jsonb *json)
 	check_header(options);
 	check_rejects(options);
 	check_invalid_bytes(options);
+	check_transform(options);
 	if (options->format == BULK_BINARY && options->utf16 != BULK_UTF16_NONE)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),

@@ -143,6 +143,7 @@ typedef struct BulkOptions
 	char		decimal_mark;	/* '.': as the server has it */
 	/* rows */
 	char	   *where;			/* SQL text; NULL: none */
+	char	   *transform;		/* a function, as regprocedure has it; NULL: none */
 	/* bad rows */
 	BulkOnError on_error;
 	int64		reject_limit;	/* rows; -1: no limit */

@@ -17,6 +17,7 @@
 #include "parallel.h"
 #include "reject_queue.h"
 #include "rewrite/rewriteHandler.h"
+#include "row/transform.h"
 #include "share.h"
 #include "storage/shm_toc.h"
 #include "utils/jsonb.h"
@@ -417,6 +418,8 @@ collect_expressions(const Batch *batch)
 
 	if (rel->rd_rel->relispartition)
 		expressions = list_concat(expressions, RelationGetPartitionQual(rel));
+	if (batch->conv->transform != NULL)
+		expressions = lappend(expressions, transform_expression(batch->conv->transform));
 	if (constr == NULL)
 		return expressions;
 	for (int i = 0; i < constr->num_check; i++)
@@ -428,7 +431,8 @@ collect_expressions(const Batch *batch)
 			build_column_default(rel, i + 1);
 
 		if (expression != NULL && !convert_takes_sequence(batch->conv, i + 1) &&
-			(any || att->attgenerated || !batch_gives(batch, i + 1)))
+			(any || att->attgenerated ||
+			 (batch->conv->transform == NULL && !batch_gives(batch, i + 1))))
 			expressions = lappend(expressions, expression);
 	}
 	return expressions;
@@ -781,8 +785,7 @@ help(shm_toc *toc)
 	Batch		batch = {
 		.options = options,
 		.guard = &guard,
-		.convert_row = options->format == BULK_BINARY ?
-		convert_binary_row : convert_row,
+		.convert_row = convert_row_function(options),
 		.limit_left = -1,
 		.next = PG_UINT32_MAX
 	};

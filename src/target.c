@@ -340,6 +340,17 @@ target_set_columns(Target *target, List *names)
 	MemoryContextSwitchTo(context);
 }
 
+void
+target_set_arguments(Target *target, int n)
+{
+	MemoryContext context = MemoryContextSwitchTo(GetMemoryChunkContext(target));
+
+	pfree(target->attnums);
+	target->nfields = n;
+	target->attnums = palloc0(sizeof(AttrNumber) * n);
+	MemoryContextSwitchTo(context);
+}
+
 /*
  * Without a column list: all that can be loaded.  Which of them a header maps
  * is not known yet; until then the right to any will do.

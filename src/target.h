@@ -46,6 +46,9 @@ extern Target *target_open(Oid relid, const BulkOptions *options);
 extern Target *target_join(Oid relid, List *where, const AttrNumber *attnums,
 						   int nfields);
 
+/* transform: the fields are so many arguments of a function, and no columns. */
+extern void target_set_arguments(Target *target, int n);
+
 /*
  * header = map: the columns are those that the header names (char *, or NULL
  * for a field to pass over).  Errors as target_open's for columns.

@@ -16,6 +16,7 @@
 #include "rewrite/rewriteHandler.h"
 #include "row/convert.h"
 #include "row/prepare.h"
+#include "row/transform.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
@@ -298,7 +299,15 @@ convert_open(const BulkOptions *options, const Target *target, Guard *guard,
 	conv->columns = palloc(sizeof(Column) * Max(conv->ncolumns, 1));
 	for (int i = 0; i < conv->ncolumns; i++)
 		open_column(conv, &conv->columns[i], target->attnums[i]);
-	open_defaults(conv);
+	conv->nexpected = conv->ncolumns;
+	if (options->transform != NULL)
+	{
+		conv->transform = transform_open(options->transform, target->rel);
+		if (transform_required(conv->transform) < conv->ncolumns)
+			conv->nexpected = 0;
+	}
+	else
+		open_defaults(conv);
 	open_sequences(conv);
 	open_markers(conv);
 	set_special(conv, &options->force_null, offsetof(Column, force_null),
@@ -1045,7 +1054,7 @@ convert_takes_sequence(const Converter *conv, AttrNumber attnum)
 static bool
 convert_mended(Converter *conv, const char *data, const ScanRow *row,
 			   const ScanField *fields, Datum *values, bool *nulls,
-			   RowError *err)
+			   RowError *err, ConvertRow convert)
 {
 	StringInfo	mended = &conv->mended;
 	ScanField  *copies = palloc(sizeof(ScanField) * Max(row->nfields, 1));
@@ -1062,12 +1071,14 @@ convert_mended(Converter *conv, const char *data, const ScanRow *row,
 		copies[i].length = mended->len - copies[i].start;
 	}
 	appendStringInfoSpaces(mended, SCAN_PADDING);
-	return convert_fields(conv, mended->data, row, copies, values, nulls, err);
+	return convert(conv, mended->data, row, copies, values, nulls, err);
 }
 
-bool
-convert_row(Converter *conv, const char *data, const ScanRow *row,
-			const ScanField *fields, Datum *values, bool *nulls, RowError *err)
+/* fields_to_values is a constant: what becomes of the fields of a sound row. */
+static pg_attribute_always_inline bool
+convert_row_by(ConvertRow fields_to_values, Converter *conv, const char *data,
+			   const ScanRow *row, const ScanField *fields, Datum *values,
+			   bool *nulls, RowError *err)
 {
 	MemoryContext context;
 	bool		ok;
@@ -1081,11 +1092,36 @@ convert_row(Converter *conv, const char *data, const ScanRow *row,
 			 !check_encoding(conv, data, row, err))
 		ok = conv->options->invalid_bytes == BULK_INVALID_REPLACE &&
 			convert_mended(conv, data, row, fields + row->first_field,
-						   values, nulls, err);
+						   values, nulls, err, fields_to_values);
 	else
-		ok = convert_fields(conv, data, row, fields + row->first_field,
-							values, nulls, err);
+		ok = fields_to_values(conv, data, row, fields + row->first_field,
+							  values, nulls, err);
 
 	MemoryContextSwitchTo(context);
 	return ok;
+}
+
+bool
+convert_row(Converter *conv, const char *data, const ScanRow *row,
+			const ScanField *fields, Datum *values, bool *nulls, RowError *err)
+{
+	return convert_row_by(convert_fields, conv, data, row, fields, values,
+						  nulls, err);
+}
+
+bool
+convert_transformed_row(Converter *conv, const char *data, const ScanRow *row,
+						const ScanField *fields, Datum *values, bool *nulls,
+						RowError *err)
+{
+	return convert_row_by(transform_row, conv, data, row, fields, values,
+						  nulls, err);
+}
+
+ConvertRow
+convert_row_function(const BulkOptions *options)
+{
+	if (options->format == BULK_BINARY)
+		return convert_binary_row;
+	return options->transform != NULL ? convert_transformed_row : convert_row;
 }

@@ -27,6 +27,7 @@
 
 typedef struct Converter Converter;
 typedef struct Column Column;
+typedef struct Transform Transform;
 
 /*
  * Text s[0 .. len) to a value of column's type.  VALUE_OK: *out is what the
@@ -87,10 +88,12 @@ struct Converter
 	const char *default_marker; /* likewise; NULL: none */
 	int			natts;
 	int			ncolumns;
+	int			nexpected;		/* fields of a sound row; 0: that varies */
 	Column	   *columns;
 	int			ndefaults;		/* columns that the file does not have */
 	Default    *defaults;
 	bool		volatile_defaults;	/* other than nextval: rows go one by one */
+	Transform  *transform;		/* makes the rows; NULL: the fields are columns */
 	List	   *sequences;		/* SequenceRange */
 	bool		watched;		/* each row must have its nextval */
 	bool		z_is_utc;		/* zone letter Z has its usual meaning */
@@ -101,6 +104,7 @@ struct Converter
 	uint32		valid;			/* bytes known to be valid text */
 
 	/* for one row */
+	bool		suppressed;		/* transform does not want it */
 	Arena		arena;
 	StringInfoData message;		/* binary: one field, for its receive function */
 	char	   *scratch;		/* unescaped or terminated text of one field */
@@ -169,6 +173,17 @@ extern void convert_window(Converter *conv, const char *data, uint32 len);
 extern bool convert_row(Converter *conv, const char *data, const ScanRow *row,
 						const ScanField *fields, Datum *values, bool *nulls,
 						RowError *err);
+
+/* The same by option transform. */
+extern bool convert_transformed_row(Converter *conv, const char *data,
+									const ScanRow *row, const ScanField *fields,
+									Datum *values, bool *nulls, RowError *err);
+
+/* Which of these (and binary.c's) is for a load. */
+typedef bool (*ConvertRow) (Converter *conv, const char *data,
+							const ScanRow *row, const ScanField *fields,
+							Datum *values, bool *nulls, RowError *err);
+extern ConvertRow convert_row_function(const BulkOptions *options);
 
 /* A field's text, unquoted and in the database encoding, or NULL if it cannot be had. */
 extern const char *convert_field_text(Converter *conv, const char *data,

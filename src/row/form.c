@@ -194,7 +194,7 @@ form_open(Converter *conv, const HeapTupleHeaderData *model)
 	bool		haswidth = false;
 
 	if (conv->options->format == BULK_BINARY || conv->encoding.transcode ||
-		conv->options->default_marker != NULL)
+		conv->options->default_marker != NULL || conv->transform != NULL)
 		return NULL;
 
 	former = palloc0(offsetof(RowFormer, columns) +

@@ -1,0 +1,263 @@
+/*
+ * transform.c
+ *		See transform.h.
+ */
+#include "postgres.h"
+
+#include "access/htup_details.h"
+#include "catalog/pg_collation.h"
+#include "catalog/pg_proc.h"
+#include "catalog/pg_type.h"
+#include "compat.h"
+#include "miscadmin.h"
+#include "nodes/makefuncs.h"
+#include "optimizer/optimizer.h"
+#include "row/transform.h"
+#include "utils/acl.h"
+#include "utils/builtins.h"
+#include "utils/lsyscache.h"
+#include "utils/syscache.h"
+
+struct Transform
+{
+	FmgrInfo	function;
+	char	   *name;
+	int			narguments;
+	int			ndefaults;		/* the last ones may be missing */
+	ExprState **defaults;		/* of those */
+	Node	   *expression;
+	bool		is_volatile;
+	FunctionCallInfo call;
+};
+
+/* ---- opening ---- */
+
+static void
+refuse_function(Oid oid, const char *problem)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+			 errmsg("function %s cannot be used by option \"transform\"",
+					format_procedure(oid)),
+			 errdetail("%s", problem)));
+}
+
+static void
+check_function(Oid oid, Form_pg_proc proc, Relation rel)
+{
+	if (proc->prokind != PROKIND_FUNCTION)
+		refuse_function(oid, "It is no ordinary function.");
+	if (proc->proretset)
+		refuse_function(oid, "It returns a set.");
+	if (proc->prorettype != rel->rd_rel->reltype)
+		refuse_function(oid, psprintf("It returns %s, not a row of table \"%s\".",
+									  format_type_be(proc->prorettype),
+									  RelationGetRelationName(rel)));
+	if (OidIsValid(proc->provariadic))
+		refuse_function(oid, "It is variadic.");
+	if (proc->pronargs == 0)
+		refuse_function(oid, "It has no arguments.");
+	for (int i = 0; i < proc->pronargs; i++)
+		if (proc->proargtypes.values[i] != TEXTOID)
+			refuse_function(oid, "Its arguments are not all of type text.");
+}
+
+static List *
+read_defaults(HeapTuple tuple)
+{
+	bool		isnull;
+	Datum		defaults = SysCacheGetAttr(PROCOID, tuple,
+										   Anum_pg_proc_proargdefaults, &isnull);
+
+	return isnull ? NIL : castNode(List, stringToNode(TextDatumGetCString(defaults)));
+}
+
+Transform *
+transform_open(const char *name, Relation rel)
+{
+	Transform  *transform = palloc0(sizeof(Transform));
+	Oid			oid;
+	HeapTuple	tuple;
+	Form_pg_proc proc;
+	List	   *defaults;
+	List	   *arguments = NIL;
+	ListCell   *lc;
+
+	oid = DatumGetObjectId(DirectFunctionCall1(strchr(name, '(') != NULL ?
+											   regprocedurein : regprocin,
+											   CStringGetDatum(name)));
+	tuple = OidIsValid(oid) ? SearchSysCache1(PROCOID, ObjectIdGetDatum(oid)) : NULL;
+	if (!HeapTupleIsValid(tuple))
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_FUNCTION),
+				 errmsg("function \"%s\" does not exist", name)));
+	proc = (Form_pg_proc) GETSTRUCT(tuple);
+	check_function(oid, proc, rel);
+	compat_check_execute(oid, format_procedure(oid));
+
+	transform->name = pstrdup(NameStr(proc->proname));
+	transform->narguments = proc->pronargs;
+	defaults = read_defaults(tuple);
+	transform->ndefaults = list_length(defaults);
+	transform->defaults = palloc(sizeof(ExprState *) * Max(transform->ndefaults, 1));
+	for (int i = 0; i < transform->narguments - transform->ndefaults; i++)
+		arguments = lappend(arguments, makeNullConst(TEXTOID, -1, DEFAULT_COLLATION_OID));
+	foreach(lc, defaults)
+	{
+		Expr	   *expr = expression_planner(lfirst(lc));
+
+		arguments = lappend(arguments, expr);
+		transform->defaults[foreach_current_index(lc)] = ExecInitExpr(expr, NULL);
+	}
+	transform->expression = (Node *) makeFuncExpr(oid, proc->prorettype, arguments,
+												  InvalidOid, DEFAULT_COLLATION_OID,
+												  COERCE_EXPLICIT_CALL);
+	transform->is_volatile = contain_volatile_functions(transform->expression);
+	ReleaseSysCache(tuple);
+
+	fmgr_info(oid, &transform->function);
+	fmgr_info_set_expr(transform->expression, &transform->function);
+	transform->call = palloc0(SizeForFunctionCallInfo(transform->narguments));
+	InitFunctionCallInfoData(*transform->call, &transform->function,
+							 transform->narguments, DEFAULT_COLLATION_OID,
+							 NULL, NULL);
+	return transform;
+}
+
+int
+transform_arguments(const Transform *transform)
+{
+	return transform->narguments;
+}
+
+int
+transform_required(const Transform *transform)
+{
+	return transform->narguments - transform->ndefaults;
+}
+
+Node *
+transform_expression(const Transform *transform)
+{
+	return transform->expression;
+}
+
+bool
+transform_is_volatile(const Transform *transform)
+{
+	return transform->is_volatile;
+}
+
+/* ---- one row ---- */
+
+/* The fields as arguments; false: one cannot be had. */
+static bool
+set_fields(Converter *conv, const char *data, const ScanField *fields,
+		   int nfields, RowError *err)
+{
+	NullableDatum *args = conv->transform->call->args;
+
+	for (int i = 0; i < nfields; i++)
+	{
+		ScanField	field = fields[i];
+		const char *s;
+		uint32		len;
+
+		if (conv->options->trim.all)
+			field = convert_trim(conv, data, field);
+		args[i].isnull = convert_is_null(conv, data, &field);
+		if (args[i].isnull)
+			continue;
+		s = convert_field_text(conv, data, &field, &len, err);
+		if (s == NULL)
+			return false;
+		args[i].value = PointerGetDatum(cstring_to_text_with_len(s, len));
+	}
+	return true;
+}
+
+/* Arguments that the row is too short for. */
+static bool
+set_missing(Converter *conv, int nfields, RowError *err)
+{
+	const Transform *transform = conv->transform;
+	NullableDatum *args = transform->call->args;
+	int			required = transform_required(transform);
+
+	for (int i = nfields; i < transform->narguments; i++)
+	{
+		args[i].isnull = true;
+		if (i >= required)
+		{
+			guard_open(conv->guard);
+			args[i].value = ExecEvalExpr(transform->defaults[i - required],
+										 conv->econtext, &args[i].isnull);
+		}
+		else if (conv->options->missing == BULK_MISSING_ERROR)
+			return convert_fail(err, REJECT_SYNTAX, ERRCODE_BAD_COPY_FILE_FORMAT,
+								NULL, NULL, "missing data for argument %d of function \"%s\"",
+								i + 1, transform->name);
+	}
+	return true;
+}
+
+/* Whether the function is not to be called, as it is strict. */
+static bool
+is_null_by_argument(const Transform *transform)
+{
+	if (!transform->function.fn_strict)
+		return false;
+	for (int i = 0; i < transform->narguments; i++)
+		if (transform->call->args[i].isnull)
+			return true;
+	return false;
+}
+
+static void
+take_result(Converter *conv, Datum result, Datum *values, bool *nulls)
+{
+	TupleDesc	desc = RelationGetDescr(conv->target->rel);
+	HeapTupleHeader header = DatumGetHeapTupleHeader(result);
+	HeapTupleData tuple = {
+		.t_len = HeapTupleHeaderGetDatumLength(header),
+		.t_data = header
+	};
+
+	heap_deform_tuple(&tuple, desc, values, nulls);
+	for (int i = 0; i < desc->natts; i++)
+		if (TupleDescAttr(desc, i)->attgenerated)
+			nulls[i] = true;
+}
+
+bool
+transform_row(Converter *conv, const char *data, const ScanRow *row,
+			  const ScanField *fields, Datum *values, bool *nulls,
+			  RowError *err)
+{
+	Transform  *transform = conv->transform;
+	FunctionCallInfo call = transform->call;
+	int			nfields = Min(row->nfields, transform->narguments);
+	Datum		result;
+
+	if (row->nfields > transform->narguments && !conv->options->ignore_extra)
+		return convert_fail(err, REJECT_SYNTAX, ERRCODE_BAD_COPY_FILE_FORMAT,
+							NULL, NULL, "extra data after last expected column");
+	if (!set_fields(conv, data, fields, nfields, err) ||
+		!set_missing(conv, nfields, err))
+		return false;
+
+	conv->suppressed = true;
+	if (is_null_by_argument(transform))
+		return true;
+	guard_open(conv->guard);
+	call->isnull = false;
+	result = FunctionCallInvoke(call);
+	if (!call->isnull)
+	{
+		conv->suppressed = false;
+		take_result(conv, result, values, nulls);
+	}
+	if (transform->is_volatile)
+		guard_close(conv->guard);
+	return true;
+}
