@@ -11,6 +11,7 @@
 
 #include "access/xact.h"
 #include "batch.h"
+#include "diagnosis.h"
 #include "executor/instrument.h"
 #include "executor/spi.h"
 #include "index/index.h"
@@ -703,6 +704,8 @@ static void
 load_end(Load *load, LoadTimes *times)
 {
 	LoadResult *result = load->result;
+	Diagnosis	diagnosis = {.options = load->options, .target = load->target};
+	RejectAdviser adviser = {.advise = diagnosis_advise, .arg = &diagnosis};
 
 	load->writer->routine->finish(load->writer);
 	if (load->batch.rows_loaded > 0)
@@ -723,7 +726,7 @@ load_end(Load *load, LoadTimes *times)
 	result->rows_rejected = rejects_total(load->rejects);
 	result->rows_duplicate = rejects_count(load->rejects, REJECT_DUPLICATE);
 	result->rows_replaced = rejects_count(load->rejects, REJECT_REPLACED);
-	rejects_close(load->rejects, result->rows_read);
+	rejects_close(load->rejects, result->rows_read, &adviser);
 
 	if (load->options->analyze)
 	{

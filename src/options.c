@@ -15,6 +15,7 @@
 
 #include "mb/pg_wchar.h"
 #include "postmaster/bgworker_internals.h"
+#include "utils/builtins.h"
 #include "utils/numeric.h"
 #include "utils/varlena.h"
 
@@ -999,6 +1000,18 @@ options_parse(Jsonb *json)
 	check_indexes(options);
 	options->json = json;
 	return options;
+}
+
+Jsonb *
+options_merge(Jsonb *json, const char *more)
+{
+	Datum		added = DirectFunctionCall1(jsonb_in, CStringGetDatum(more));
+
+	if (json == NULL)
+		return DatumGetJsonbP(added);
+	if (!JB_ROOT_IS_OBJECT(json))
+		return json;
+	return DatumGetJsonbP(DirectFunctionCall2(jsonb_concat, JsonbPGetDatum(json), added));
 }
 
 ScanDialect

@@ -175,6 +175,12 @@ typedef struct BulkOptions
  */
 extern BulkOptions *options_parse(Jsonb *json);
 
+/*
+ * The options, and those of a JSON text, which count in the place of others.
+ * What is no object is left as it is: options_parse says so.
+ */
+extern Jsonb *options_merge(Jsonb *json, const char *more);
+
 /* What the scanner has to know of the options, for csv and text. */
 extern ScanDialect options_dialect(const BulkOptions *options);
 

@@ -27,12 +27,6 @@ extern RejectTable *reject_table_open(const BulkOptions *options,
 									  Relation target, const char *target_name,
 									  int64 load_id);
 
-/* The columns of a reject table, as a list in SQL. */
-extern const char *reject_table_columns(void);
-
-/* Error: 42804 for a table that has other columns. */
-extern void reject_table_check(Relation rel);
-
 /* Copies a reject into the buffer. */
 extern void reject_table_put(RejectTable *table, const Reject *reject);
 
@@ -80,7 +74,8 @@ extern char *reject_summary_first(const RejectSummary *summary,
 								  bool duplicates);
 
 /* The closing NOTICEs. */
-extern void reject_summary_report(const RejectSummary *summary);
+extern void reject_summary_report(const RejectSummary *summary,
+								  const RejectAdviser *adviser);
 extern void reject_summary_details(const RejectSummary *summary,
 								   CompatJsonb *state);
 

@@ -28,6 +28,11 @@
 #define KINDS_SHOWN 10
 #define KINDS_BY_MESSAGE 1000
 
+/* Rows kept of each kind to try options on; bytes of one, and of all. */
+#define SAMPLES 16
+#define SAMPLE_BYTES 4096
+#define ALL_SAMPLES_BYTES (1024 * 1024)
+
 const char *const reject_reason_names[REJECT_NREASONS] = {
 	[REJECT_SYNTAX] = "syntax",
 	[REJECT_ENCODING] = "encoding",
@@ -67,6 +72,8 @@ typedef struct Kind
 	int64		number;			/* order of appearance */
 	Example		example;
 	char	   *null_word;		/* a value that looks like a null, or NULL */
+	int			nsamples;
+	RejectSample samples[SAMPLES];
 } Kind;
 
 struct RejectSummary
@@ -80,6 +87,7 @@ struct RejectSummary
 	int			nfirst_duplicates;
 	HTAB	   *kinds;
 	Kind	   *latest;			/* likely the next one too */
+	Size		sample_bytes;
 };
 
 /* -- words -- */
@@ -108,9 +116,8 @@ reject_sqlstate(int sqlstate, char *dst)
 
 /* -- collecting -- */
 
-/* Whether the value is what people write for "nothing". */
-static bool
-looks_null(const char *value)
+bool
+reject_looks_null(const char *value)
 {
 	static const char *const words[] = {
 		"", "-", "--", "?", "NULL", "null", "\\N", "N/A", "n/a", "NA", "#N/A",
@@ -167,6 +174,47 @@ message_hash(const RejectSummary *summary, const char *message)
 					  end != NULL ? end - message : strlen(message));
 }
 
+/*
+ * Keeps a row of the kind, or not: any of them is as likely as any other to
+ * be among the samples in the end.
+ */
+static void
+keep_sample(RejectSummary *summary, Kind *kind, const Reject *reject)
+{
+	Size		size = reject->raw_len + (reject->value != NULL ? strlen(reject->value) : 0);
+	int64		place = kind->nsamples;
+	RejectSample *sample;
+	char	   *raw;
+
+	if (reject->raw == NULL || reject->raw_len > SAMPLE_BYTES ||
+		size > 2 * SAMPLE_BYTES || summary->sample_bytes + size > ALL_SAMPLES_BYTES)
+		return;
+	if (place == SAMPLES)
+		place = hash_bytes((const unsigned char *) &kind->count, sizeof(kind->count)) % kind->count;
+	if (place >= SAMPLES)
+		return;
+
+	sample = &kind->samples[place];
+	if (place < kind->nsamples)
+	{
+		summary->sample_bytes -= sample->raw_len +
+			(sample->value != NULL ? strlen(sample->value) : 0);
+		pfree(unconstify(char *, sample->raw));
+		if (sample->value != NULL)
+			pfree(unconstify(char *, sample->value));
+	}
+	else
+		kind->nsamples++;
+	raw = MemoryContextAlloc(summary->context, reject->raw_len + 1);
+	memcpy(raw, reject->raw, reject->raw_len);
+	raw[reject->raw_len] = '\0';
+	sample->raw = raw;
+	sample->raw_len = reject->raw_len;
+	sample->value = reject->value != NULL ?
+		MemoryContextStrdup(summary->context, reject->value) : NULL;
+	summary->sample_bytes += size;
+}
+
 static void
 count_kind(RejectSummary *summary, int reason, const Reject *reject)
 {
@@ -192,14 +240,16 @@ count_kind(RejectSummary *summary, int reason, const Reject *reject)
 			kind->count = 0;
 			kind->number = hash_get_num_entries(summary->kinds);
 			kind->null_word = NULL;
+			kind->nsamples = 0;
 			keep_example(summary, &kind->example, reject);
 		}
 		summary->latest = kind;
 	}
 	kind->count++;
 	if (kind->null_word == NULL && reject->value != NULL &&
-		looks_null(reject->value))
+		reject_looks_null(reject->value))
 		kind->null_word = MemoryContextStrdup(summary->context, reject->value);
+	keep_sample(summary, kind, reject);
 }
 
 /* Whether a row is none of the bad ones that limits and counts are about. */
@@ -308,48 +358,51 @@ sorted_kinds(const RejectSummary *summary, bool set_null)
 	return kinds;
 }
 
-static bool
-starts_with(const char *text, const char *prefix)
-{
-	return strncmp(text, prefix, strlen(prefix)) == 0;
-}
-
-static int
-hint_for_syntax(const char *message)
-{
-	if (starts_with(message, "extra data"))
-		return errhint("The option \"extra_columns\" can have them ignored.");
-	if (starts_with(message, "missing data"))
-		return errhint("The option \"missing_columns\" can have them filled; check \"delimiter\" if every row is short.");
-	if (strstr(message, "carriage return") != NULL ||
-		strstr(message, "newline") != NULL)
-		return errhint("Give all lines of the file the same line end.");
-	if (strstr(message, "quote") != NULL)
-		return errhint("Check the options \"quote\" and \"escape\".");
-	return 0;
-}
-
-/* Names the option or setting that would mend a kind, if there is one. */
-static int
-hint_for_kind(const Kind *kind)
+/* What can be said of a kind without a trial, or NULL. */
+static const char *
+general_hint(const Kind *kind)
 {
 	const Example *example = &kind->example;
 
-	if (kind->key.reason == REJECT_SYNTAX)
-		return hint_for_syntax(example->message);
 	if (kind->key.reason == REJECT_ENCODING)
-		return errhint("Check the option \"encoding\".");
+		return "Check the option \"encoding\".";
+	if (kind->key.reason == REJECT_SYNTAX &&
+		(strstr(example->message, "carriage return") != NULL ||
+		 strstr(example->message, "newline") != NULL))
+		return "Give all lines of the file the same line end.";
+	if (kind->key.reason == REJECT_SYNTAX && strstr(example->message, "quote") != NULL)
+		return "Check the options \"quote\" and \"escape\".";
 	if (kind->key.reason != REJECT_VALUE && kind->key.reason != SET_NULL)
-		return 0;
+		return NULL;
 	if (kind->null_word != NULL && kind->null_word[0] == '\0')
-		return errhint("If an empty value stands for null, use the option \"null\" or \"force_null\".");
+		return "If an empty value stands for null, use the option \"null\" or \"force_null\".";
 	if (kind->null_word != NULL)
-		return errhint("If \"%s\" stands for null, add it to the option \"null\".",
-					   kind->null_word);
-	if (kind->key.sqlstate == ERRCODE_INVALID_DATETIME_FORMAT ||
-		kind->key.sqlstate == ERRCODE_DATETIME_FIELD_OVERFLOW)
-		return errhint("If day, month and year come in another order, set \"DateStyle\".");
-	return 0;
+		return psprintf("If \"%s\" stands for null, add it to the option \"null\".",
+						kind->null_word);
+	return NULL;
+}
+
+/* Names the options that would mend a kind, if there are any; else NULL. */
+static const char *
+hint_for_kind(const Kind *kind, const RejectAdviser *adviser)
+{
+	const Example *example = &kind->example;
+	RejectKind	rows = {
+		.reason = kind->key.reason,
+		.sqlstate = kind->key.sqlstate,
+		.message = example->message,
+		.column = example->column,
+		.nsamples = kind->nsamples,
+		.samples = kind->samples
+	};
+	const char *hint = NULL;
+
+	if (kind->key.reason != SET_NULL)
+		hint = adviser->advise(adviser->arg, &rows);
+	/* what was tried in vain is no advice */
+	if (hint != NULL || (kind->key.reason == REJECT_VALUE && kind->nsamples > 0))
+		return hint;
+	return general_hint(kind);
 }
 
 /*
@@ -399,7 +452,7 @@ describe_kind(const Kind *kind)
 }
 
 static void
-report_kinds(const RejectSummary *summary)
+report_kinds(const RejectSummary *summary, const RejectAdviser *adviser)
 {
 	List	   *kinds = sorted_kinds(summary, false);
 	int			left = list_length(kinds) - KINDS_SHOWN;
@@ -407,12 +460,13 @@ report_kinds(const RejectSummary *summary)
 	for (int i = 0; i < Min(list_length(kinds), KINDS_SHOWN); i++)
 	{
 		const Kind *kind = list_nth(kinds, i);
+		const char *hint = hint_for_kind(kind, adviser);
 
 		ereport(NOTICE,
 				(errmsg_plural("%lld row: %s", "%lld rows: %s",
 							   (unsigned long) kind->count,
 							   (long long) kind->count, describe_kind(kind)),
-				 hint_for_kind(kind)));
+				 hint != NULL ? errhint("%s", hint) : 0));
 	}
 	if (left > 0)
 		ereport(NOTICE,
@@ -421,7 +475,7 @@ report_kinds(const RejectSummary *summary)
 }
 
 static void
-report_set_null(const RejectSummary *summary)
+report_set_null(const RejectSummary *summary, const RejectAdviser *adviser)
 {
 	List	   *kinds = sorted_kinds(summary, true);
 	int			left = list_length(kinds) - KINDS_SHOWN;
@@ -435,6 +489,7 @@ report_set_null(const RejectSummary *summary)
 	{
 		const Kind *kind = list_nth(kinds, i);
 		const Example *example = &kind->example;
+		const char *hint = hint_for_kind(kind, adviser);
 		const char *shown = "";
 
 		if (example->value != NULL)
@@ -445,7 +500,7 @@ report_set_null(const RejectSummary *summary)
 							   (unsigned long) kind->count,
 							   (long long) kind->count, example->column,
 							   example->file, (long long) example->line, shown),
-				 hint_for_kind(kind)));
+				 hint != NULL ? errhint("%s", hint) : 0));
 	}
 	if (left > 0)
 		ereport(NOTICE,
@@ -454,7 +509,8 @@ report_set_null(const RejectSummary *summary)
 }
 
 void
-reject_summary_report(const RejectSummary *summary)
+reject_summary_report(const RejectSummary *summary,
+					  const RejectAdviser *adviser)
 {
 	int64		rejected = reject_summary_rejected(summary);
 	int64		duplicates = summary->counts[REJECT_DUPLICATE];
@@ -467,7 +523,7 @@ reject_summary_report(const RejectSummary *summary)
 							   "%lld rows were rejected",
 							   (unsigned long) rejected,
 							   (long long) rejected)));
-		report_kinds(summary);
+		report_kinds(summary, adviser);
 	}
 	if (duplicates > 0)
 		ereport(NOTICE,
@@ -482,7 +538,7 @@ reject_summary_report(const RejectSummary *summary)
 							   (unsigned long) replaced,
 							   (long long) replaced)));
 	if (summary->set_null > 0)
-		report_set_null(summary);
+		report_set_null(summary, adviser);
 }
 
 /* -- details -- */

@@ -294,7 +294,8 @@ rejects_total(const RejectStream *rejects)
 }
 
 void
-rejects_close(RejectStream *rejects, int64 rows_read)
+rejects_close(RejectStream *rejects, int64 rows_read,
+			  const RejectAdviser *adviser)
 {
 	check_percent_limit(rejects, rows_read);
 	check_duplicate_limit(rejects, rows_read);
@@ -311,7 +312,7 @@ rejects_close(RejectStream *rejects, int64 rows_read)
 		rejects->file = NULL;
 	}
 	if (rejects->options->log_verbosity != BULK_VERBOSITY_SILENT)
-		reject_summary_report(rejects->summary);
+		reject_summary_report(rejects->summary, adviser);
 }
 
 void

@@ -46,6 +46,31 @@ typedef struct Reject
 
 typedef struct RejectStream RejectStream;
 
+/* Bad rows that are alike, for someone who knows what would mend them. */
+typedef struct RejectSample
+{
+	const char *raw;			/* the row, with a NUL after it */
+	uint32		raw_len;
+	const char *value;			/* as in Reject */
+} RejectSample;
+
+typedef struct RejectKind
+{
+	RejectReason reason;
+	int			sqlstate;
+	const char *message;		/* of one of them */
+	const char *column;			/* or NULL */
+	int			nsamples;
+	const RejectSample *samples;
+} RejectKind;
+
+typedef struct RejectAdviser
+{
+	/* what to say of them, as a HINT, or NULL */
+	char	   *(*advise) (void *arg, const RejectKind *kind);
+	void	   *arg;
+} RejectAdviser;
+
 /*
  * Opens what options name.  Call after the target is open and locked and
  * before anything is read.  target_name is for the reject table's column, so
@@ -106,9 +131,11 @@ extern int64 rejects_count(const RejectStream *rejects, RejectReason reason);
 
 /*
  * End of the load: what is buffered goes to the table and the file, the
- * percent limits are judged against rows_read, NOTICEs are sent.
+ * percent limits are judged against rows_read, NOTICEs are sent.  The adviser
+ * may open and close subtransactions.
  */
-extern void rejects_close(RejectStream *rejects, int64 rows_read);
+extern void rejects_close(RejectStream *rejects, int64 rows_read,
+						  const RejectAdviser *adviser);
 
 /*
  * For details: pushes into an open object the keys "rejects" (counts by
@@ -117,5 +144,14 @@ extern void rejects_close(RejectStream *rejects, int64 rows_read);
  * rejects_close too.
  */
 extern void rejects_details(const RejectStream *rejects, CompatJsonb *state);
+
+/* The columns of a reject table, as a list in SQL. */
+extern const char *reject_table_columns(void);
+
+/* Error: 42804 for a table that has other columns. */
+extern void reject_table_check(Relation rel);
+
+/* Whether a value is what people write for "nothing". */
+extern bool reject_looks_null(const char *value);
 
 #endif							/* PGBULK_REJECTS_H */

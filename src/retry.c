@@ -17,7 +17,7 @@
 #include "mb/pg_wchar.h"
 #include "miscadmin.h"
 #include "nodes/makefuncs.h"
-#include "reject_parts.h"
+#include "rejects.h"
 #include "retry.h"
 #include "row/encoding.h"
 #include "utils/acl.h"
@@ -58,19 +58,6 @@ is_given(Jsonb *json, const char *name)
 	return value != NULL && value->type != jbvNull;
 }
 
-/* The options, and those of a JSON text, which count in the place of others. */
-static Jsonb *
-add_options(Jsonb *json, const char *more)
-{
-	Datum		added = DirectFunctionCall1(jsonb_in, CStringGetDatum(more));
-
-	if (json == NULL)
-		return DatumGetJsonbP(added);
-	if (!JB_ROOT_IS_OBJECT(json))
-		return json;			/* options_parse says so */
-	return DatumGetJsonbP(DirectFunctionCall2(jsonb_concat, JsonbPGetDatum(json), added));
-}
-
 /* What is about files, and what would lose rows. */
 static void
 refuse_options(Jsonb *json)
@@ -101,7 +88,7 @@ make_options(Retry *retry, Jsonb *json)
 
 	refuse_options(json);
 	if (!is_given(json, "on_error"))
-		json = add_options(json, "{\"on_error\": \"ignore\"}");
+		json = options_merge(json, "{\"on_error\": \"ignore\"}");
 	options = options_parse(json);
 	if (options->format != BULK_CSV && options->format != BULK_TEXT)
 		ereport(ERROR,
@@ -122,7 +109,7 @@ make_options(Retry *retry, Jsonb *json)
 		appendStringInfoString(&more, ", ");
 	}
 	appendStringInfoString(&more, "\"compression\": \"none\"}");
-	return options_parse(add_options(json, more.data));
+	return options_parse(options_merge(json, more.data));
 }
 
 /* ---- the reject table ---- */
