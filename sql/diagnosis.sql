@@ -79,6 +79,11 @@ CREATE TABLE diagnosis_p (x point, d diagnosis_d, n money) PARTITION BY LIST (d)
 CREATE TABLE diagnosis_p1 PARTITION OF diagnosis_p DEFAULT;
 SELECT rows_loaded FROM bulk_load('diagnosis_p', pg_temp.put('in', E'"(1,2)",31/12/2024,1\n"(1,2)",2024-02-02,N/A\n"(1,2)",2024-02-02,1\n'), '{"on_error": "ignore"}');
 
+-- with a function between fields and columns, lines are tried alone
+CREATE FUNCTION diagnosis_f(text, text) RETURNS diagnosis_t STABLE LANGUAGE sql AS $$ SELECT $1::int, $2, NULL::date, NULL::numeric $$;
+SELECT * FROM pg_temp.try(E'N/A,a\n1,b,c\n2\n3;d\n', '{"transform": "diagnosis_f"}');
+DROP FUNCTION diagnosis_f;
+
 SELECT count(*) FROM diagnosis_t;
 DROP TABLE diagnosis_t, diagnosis_ts, diagnosis_nn, diagnosis_b, diagnosis_s, diagnosis_p;
 DROP DOMAIN diagnosis_d;

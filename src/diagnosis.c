@@ -513,7 +513,8 @@ diagnosis_advise(void *arg, const RejectKind *kind)
 		search_syntax(&search);
 	else if (kind->reason == REJECT_ENCODING)
 		search_encoding(&search);
-	else if (kind->reason == REJECT_VALUE && kind->column != NULL)
+	else if (kind->reason == REJECT_VALUE && kind->column != NULL &&
+			 search.diagnosis->options->transform == NULL)
 		search_value(&search);
 
 	stored_rows_close(search.samples);
