@@ -107,6 +107,12 @@ UPDATE retry_r SET raw_line = replace(raw_line, 'x', '') WHERE load_id = :load;
 SELECT rows_read, rows_loaded, rows_rejected, writer FROM bulk_load_retry('retry_r', :load, '{"format": "text", "writer": "direct"}');
 SELECT count(*), sum(a), min(b), bool_and(a = n) AS in_order, pg_relation_size('retry_many') < 400000 AS dense FROM (SELECT a, b, row_number() OVER (ORDER BY ctid) AS n FROM retry_many) t;
 
+-- by a function
+CREATE FUNCTION retry_f(text, text) RETURNS retry_many STABLE LANGUAGE sql AS $$ SELECT replace($1, 'x', '')::int, upper($2) $$;
+SELECT details ->> 'load_id' AS load FROM bulk_load('retry_many', pg_temp.put('f.csv', E'x1,a\n2,b\nx3,c\n'), '{"on_error": "ignore", "reject_table": "retry_r", "log_verbosity": "silent", "truncate": true}') \gset
+SELECT rows_read, rows_loaded FROM bulk_load_retry('retry_r', :load, '{"transform": "retry_f"}');
+SELECT * FROM retry_many ORDER BY a;
+
 -- the table is found by its name whatever the search path is
 CREATE SCHEMA retry_other;
 CREATE TABLE retry_other."Retry t" (a int);
@@ -157,6 +163,7 @@ SET ROLE regress_pgbulk_retry;
 SELECT rows_read, rows_loaded FROM bulk_load_retry('retry_r', 78, '{"columns": ["a"]}');
 RESET ROLE;
 
+DROP FUNCTION retry_f;
 DROP TABLE retry_t, retry_r, retry_before, retry_parent, retry_child, retry_fk, retry_many, "Retry t", retry_other."Retry t";
 DROP SCHEMA retry_other;
 DROP ROLE regress_pgbulk_retry;

@@ -133,7 +133,6 @@ is_mended(Trial *trial)
 	return trial->kind->reason == REJECT_VALUE && failed >= 0 && fails > failed;
 }
 
-/* How many samples a candidate mends. */
 static int
 count_mended(Search *search, const char *candidate)
 {
@@ -173,15 +172,34 @@ count_mended(Search *search, const char *candidate)
 	return mended;
 }
 
-/* Tries a candidate; true where there is no better one. */
-static bool
-consider(Search *search, const char *candidate)
+/* How many samples a candidate mends. */
+static int
+try_candidate(Search *search, const char *candidate)
 {
 	MemoryContext caller = MemoryContextSwitchTo(search->context);
 	int			mended = count_mended(search, candidate);
 
 	MemoryContextSwitchTo(caller);
 	MemoryContextReset(search->context);
+	return mended;
+}
+
+/*
+ * Whether the samples are bad in a trial as they were in the load.  If not, what
+ * a trial says means nothing.
+ */
+static bool
+is_reproduced(Search *search)
+{
+	return try_candidate(search, "{}") == 0;
+}
+
+/* Tries a candidate; true where there is no better one. */
+static bool
+consider(Search *search, const char *candidate)
+{
+	int			mended = try_candidate(search, candidate);
+
 	if (mended > search->most)
 	{
 		search->most = mended;
@@ -262,12 +280,13 @@ search_syntax(Search *search)
 	bool		extra = strncmp(message, "extra data", 10) == 0;
 	bool		missing = strncmp(message, "missing data", 12) == 0;
 
+	/* a line alone is at odds with no other one */
 	if (strstr(message, "carriage return") != NULL || strstr(message, "newline") != NULL)
 	{
 		(void) consider(search, "{\"newline\": \"any\"}");
 		return;
 	}
-	if (consider_quotes(search) || (missing && consider_comments(search)) ||
+	if (!is_reproduced(search) || consider_quotes(search) || (missing && consider_comments(search)) ||
 		((extra || missing) && consider_delimiters(search)))
 		return;
 	if (extra)
@@ -283,7 +302,8 @@ search_encoding(Search *search)
 	static const char *const names[] = {"UTF8", "WIN1252", "LATIN1"};
 	const BulkOptions *options = search->diagnosis->options;
 
-	if (options->utf16 != BULK_UTF16_NONE || GetDatabaseEncoding() == PG_SQL_ASCII)
+	if (options->utf16 != BULK_UTF16_NONE || GetDatabaseEncoding() == PG_SQL_ASCII ||
+		!is_reproduced(search))
 		return;
 	for (int i = 0; i < lengthof(names); i++)
 	{
@@ -464,7 +484,7 @@ search_value(Search *search)
 	AttrNumber	attnum = target_find_column(target, search->kind->column);
 	Oid			type;
 
-	if (attnum == InvalidAttrNumber)
+	if (attnum == InvalidAttrNumber || !is_reproduced(search))
 		return;
 	type = getBaseType(TupleDescAttr(RelationGetDescr(target->rel), attnum - 1)->atttypid);
 	if (consider_nulls(search) || consider_trim(search) || consider_quotes(search))
