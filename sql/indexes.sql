@@ -157,6 +157,11 @@ SELECT count(*) FROM indexes_w WHERE array[b] @> array[7];
 RESET enable_seqscan;
 -- the error of a worker
 \set SHOW_CONTEXT never
+CREATE INDEX indexes_w_div ON indexes_w ((1 / (a + 5)));
+COPY (VALUES ('-5,,,,,,')) TO '/proc/self/cwd/pgbulk_indexes_w' WITH (FORMAT text);
+SELECT bulk_load('indexes_w', '/proc/self/cwd/pgbulk_indexes_w', '{"workers": 3, "writer": "direct"}');
+DROP INDEX indexes_w_div;
+-- a key in two constraints
 SELECT bulk_load('indexes_w', '/proc/self/cwd/pgbulk_indexes_in', '{"workers": 3, "writer": "direct", "limit": 1}');
 CREATE UNIQUE INDEX indexes_w_twice ON indexes_w (c) WHERE a < 0;
 TRUNCATE indexes_w;

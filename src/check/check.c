@@ -62,6 +62,7 @@ struct Checks
 	Journal    *journal;
 	Conflicts  *conflicts;		/* of the table without index entries; NULL: there is none */
 	int			conflicts_table;	/* its number */
+	bool		bad_expected;	/* rows may turn out to be bad, and not be the end */
 	int			ntables;
 	int			capacity;
 	CheckedTable *tables;
@@ -281,13 +282,16 @@ count_keys(const TriggerDesc *triggers)
 
 /* Its rows may turn out to be duplicates when its indexes are made. */
 static void
-expect_conflicts(Checks *checks, const List *unique)
+expect_conflicts(Checks *checks, const List *unique, bool has_keys)
 {
+	/* of those that are an error the first will do, if no row can go before it */
+	bool		first_only = checks->options->on_duplicate == BULK_ON_DUPLICATE_ERROR &&
+		(!has_keys || checks->options->on_error == BULK_ON_ERROR_STOP);
 	ListCell   *lc;
 
 	Assert(checks->conflicts == NULL);
 	checks->conflicts_table = checks->ntables;
-	checks->conflicts = conflicts_open();
+	checks->conflicts = conflicts_open(first_only);
 	foreach(lc, unique)
 		conflicts_add_index(checks->conflicts, lfirst_oid(lc));
 }
@@ -300,7 +304,7 @@ checks_add_table(Checks *checks, Relation rel, int what)
 	List	   *unique = NIL;
 	CheckedTable *table;
 
-	if ((what & CHECKS_CONFLICTS) && checks->options->on_duplicate != BULK_ON_DUPLICATE_ERROR)
+	if (what & CHECKS_CONFLICTS)
 		unique = find_unique_indexes(rel);
 	if (nkeys == 0 && unique == NIL && !(what & CHECKS_DISPLACED))
 	{
@@ -308,7 +312,10 @@ checks_add_table(Checks *checks, Relation rel, int what)
 		return CHECKS_NOTHING;
 	}
 	if (unique != NIL)
-		expect_conflicts(checks, unique);
+		expect_conflicts(checks, unique, nkeys > 0);
+	if (nkeys > 0 || (what & CHECKS_DISPLACED) ||
+		checks->options->on_duplicate != BULK_ON_DUPLICATE_ERROR)
+		checks->bad_expected = true;
 
 	if (checks->ntables == checks->capacity)
 	{
@@ -335,7 +342,7 @@ checks_conflicts(const Checks *checks)
 bool
 checks_expected(const Checks *checks, Relation target)
 {
-	return checks->ntables > 0 ||
+	return checks->bad_expected ||
 		target->rd_rel->relkind == RELKIND_PARTITIONED_TABLE;
 }
 
@@ -857,6 +864,12 @@ check_duplicates(Checks *checks)
 
 /* ---- the whole ---- */
 
+static inline bool
+has_conflicts(const Checks *checks)
+{
+	return checks->conflicts != NULL && conflicts_count(checks->conflicts) > 0;
+}
+
 /* All rows, as often as it takes; repeating: not for the first time. */
 static void
 check_keys(Checks *checks)
@@ -888,8 +901,12 @@ checks_run(Checks *checks, const CheckReport *report)
 	CommandCounterIncrement();
 	if (SPI_connect() != SPI_OK_CONNECT)
 		elog(ERROR, "SPI_connect failed");
+	/* what INSERT finds at once comes before what it finds at the end */
+	if (has_conflicts(checks) && checks->options->on_error == BULK_ON_ERROR_STOP &&
+		checks->options->on_duplicate == BULK_ON_DUPLICATE_ERROR)
+		(void) check_duplicates(checks);
 	check_keys(checks);
-	if (checks->conflicts != NULL && conflicts_count(checks->conflicts) > 0)
+	if (has_conflicts(checks))
 	{
 		checks->deleted = check_duplicates(checks);
 		/* rows may have referred to those that have gone */

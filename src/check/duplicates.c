@@ -98,7 +98,7 @@ decide_row(Decision *decision)
 	if (decision->nkeys == 0 || !sink->is_there(sink->arg, decision->row))
 		return;
 	decision->number++;
-	if (decision->policy == BULK_ON_DUPLICATE_KEEP_OLD)
+	if (decision->policy != BULK_ON_DUPLICATE_KEEP_NEW)
 		keep_old(decision);
 	else
 		keep_new(decision);

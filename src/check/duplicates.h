@@ -4,7 +4,7 @@
  *
  * As if rows had come one by one in the order of the input, those of the table
  * before the first one.  keep_old: a row that meets one with its key, in any unique index, is
- * not there at all.  keep_new: all rows that it meets go, then it stands.
+ * not there at all; for error, that one is it.  keep_new: all rows that it meets go, then it stands.
  *
  * Price: 16 bytes for each key that several rows have, and a bit for each such
  * row; the rows themselves are sorted within maintenance_work_mem.

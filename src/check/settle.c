@@ -153,7 +153,7 @@ describe_key(Settling *settling, int number)
 }
 
 static void
-raise_old_duplicate(Settling *settling, RowId row, int number)
+raise_duplicate(Settling *settling, RowId row, int number)
 {
 	char	   *key;
 	const char *name;
@@ -183,8 +183,9 @@ note_lost(void *arg, RowId row, RowId winner, int index)
 	};
 
 	if (!row_is_new && !winner_is_new)
-		raise_old_duplicate(settling, row, index);
-	if (IsolationUsesXactSnapshot() && !(row_is_new && winner_is_new))
+		raise_duplicate(settling, row, index);
+	if (settling->given->policy != BULK_ON_DUPLICATE_ERROR &&
+		IsolationUsesXactSnapshot() && !(row_is_new && winner_is_new))
 		check_seen(settling, row_is_new ? winner : row);
 	records_put(settling->lost, values);
 }
@@ -205,6 +206,8 @@ take_row(Settling *settling, RowId row, int number, const JournalPlace *place)
 	ItemPointerData tid;
 
 	given->tell(given->arg, place);
+	if (given->policy == BULK_ON_DUPLICATE_ERROR)
+		raise_duplicate(settling, row, number);
 	fetch_living(settling, row);
 	if (given->with_texts || settling->nlost < REJECTS_FIRST)
 		bad.value = describe_key(settling, number);

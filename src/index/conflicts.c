@@ -16,6 +16,10 @@ typedef struct ConflictIndex
 	Oid			relid;
 	uint32		ngroups;
 	ConflictSink sink;
+
+	/* of the group in hand, if only the first conflict counts */
+	RowId		lowest;
+	RowId		second;			/* 0: there is none yet */
 } ConflictIndex;
 
 struct Conflicts
@@ -24,15 +28,54 @@ struct Conflicts
 	int			capacity;
 	ConflictIndex **indexes;
 	Records    *records;		/* row, index << 32 | group */
+
+	/* if only the first conflict counts, it; first.number -1: there is none */
+	bool		first_only;
+	struct
+	{
+		int			number;
+		uint32		group;
+		RowId		rows[2];
+	}			first;
 };
 
 Conflicts *
-conflicts_open(void)
+conflicts_open(bool first_only)
 {
 	Conflicts  *conflicts = palloc0(sizeof(Conflicts));
 
+	conflicts->first_only = first_only;
+	conflicts->first.number = -1;
 	conflicts->records = records_open(2, maintenance_work_mem / 4);
 	return conflicts;
+}
+
+/* The first conflict is that whose second row comes first. */
+static void
+note_first(ConflictIndex *index, uint32 group, RowId row)
+{
+	Conflicts  *conflicts = index->conflicts;
+
+	if (group >= index->ngroups)
+	{
+		index->ngroups = group + 1;
+		index->lowest = row;
+		index->second = 0;
+		return;
+	}
+	if (row < index->lowest)
+	{
+		index->second = index->lowest;
+		index->lowest = row;
+	}
+	else if (index->second == 0 || row < index->second)
+		index->second = row;
+	if (conflicts->first.number >= 0 && index->second >= conflicts->first.rows[1])
+		return;
+	conflicts->first.number = index->number;
+	conflicts->first.group = group;
+	conflicts->first.rows[0] = index->lowest;
+	conflicts->first.rows[1] = index->second;
 }
 
 static void
@@ -41,6 +84,11 @@ note(void *arg, uint32 group, RowId row)
 	ConflictIndex *index = arg;
 	int64		values[2] = {(int64) row, (int64) index->number << 32 | group};
 
+	if (index->conflicts->first_only)
+	{
+		note_first(index, group, row);
+		return;
+	}
 	records_put(index->conflicts->records, values);
 	index->ngroups = Max(index->ngroups, group + 1);
 }
@@ -96,12 +144,21 @@ conflicts_groups(const Conflicts *conflicts, int number)
 int64
 conflicts_count(const Conflicts *conflicts)
 {
-	return records_count(conflicts->records);
+	return conflicts->first.number >= 0 ? 2 : records_count(conflicts->records);
 }
 
 void
 conflicts_sort(Conflicts *conflicts)
 {
+	for (int i = 0; conflicts->first.number >= 0 && i < 2; i++)
+	{
+		int64		values[2] = {
+			(int64) conflicts->first.rows[i],
+			(int64) conflicts->first.number << 32 | conflicts->first.group
+		};
+
+		records_put(conflicts->records, values);
+	}
 	records_sort(conflicts->records);
 }
 

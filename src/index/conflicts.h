@@ -2,11 +2,10 @@
  * conflicts.h
  *		Rows that have the same key where keys are to be unique.
  *
- * Under on_duplicate = keep_old or keep_new a unique index gets the entries of
- * all living rows, and whoever makes them notes each group of rows that must not
- * stand together.  Which of them go is decided when all indexes are there
- * (check/duplicates.h); their entries stay behind, as those of any row that is
- * deleted.
+ * A unique index gets the entries of all living rows, and whoever makes them notes
+ * each group of rows that must not stand together.  Which of them go, or which one is
+ * the error, is decided when all indexes are there (check/duplicates.h); their
+ * entries stay behind, as those of any row that is deleted.
  *
  * So a method of making entries has to do this for a unique index: take a
  * ConflictSink, NULL where a duplicate is an error, and where it is not call
@@ -30,8 +29,11 @@ typedef struct ConflictSink
 
 typedef struct Conflicts Conflicts;
 
-/* Of all indexes of a table.  Memory: below the current context. */
-extern Conflicts *conflicts_open(void);
+/*
+ * Of all indexes of a table.  first_only: all but the one that comes to light first, if rows
+ * are put in the order of their TIDs, is forgotten.  Memory: below the current context.
+ */
+extern Conflicts *conflicts_open(bool first_only);
 
 /* The next unique index, by OID: these are asked in this order. */
 extern void conflicts_add_index(Conflicts *conflicts, Oid index);
