@@ -131,6 +131,27 @@ LANGUAGE C VOLATILE PARALLEL UNSAFE;
 COMMENT ON FUNCTION bulk_load(regclass, text[], jsonb) IS
   'loads several files on the server into a table, in the order given';
 
+CREATE FUNCTION bulk_load_query(
+  target regclass,
+  query text,
+  options jsonb DEFAULT '{}',
+  OUT rows_loaded bigint,
+  OUT rows_rejected bigint,
+  OUT rows_duplicate bigint,
+  OUT rows_replaced bigint,
+  OUT rows_filtered bigint,
+  OUT rows_read bigint,
+  OUT bytes_read bigint,
+  OUT writer text,
+  OUT workers integer,
+  OUT elapsed interval,
+  OUT details jsonb)
+RETURNS record
+AS 'MODULE_PATHNAME', 'bulk_load_query'
+LANGUAGE C VOLATILE PARALLEL UNSAFE;
+COMMENT ON FUNCTION bulk_load_query(regclass, text, jsonb) IS
+  'loads the rows of a query into a table';
+
 CREATE FUNCTION bulk_load_retry(
   reject_table regclass,
   load_id bigint,

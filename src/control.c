@@ -28,7 +28,7 @@
  * are translated to but that are not there yet.
  */
 static const char *const not_there_yet[] = {
-	"format fixed", "function bulk_load_query"
+	"format fixed"
 };
 
 typedef enum KeywordId
@@ -677,10 +677,7 @@ make_call(Control *control, const char *schema)
 	else
 		refuse_others(control, KEY_COL, KEY_STRIDE, "FIXED");
 	if (type == 3)
-	{
 		function = "bulk_load_query";
-		(void) is_there(control, line_of(control, KEY_TYPE), "function bulk_load_query");
-	}
 	else
 		translate_encoding(control, from_client);
 	translate_rows(control);

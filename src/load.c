@@ -620,10 +620,17 @@ load_begin(Load *load, Oid relid, List *paths, StoredRows *stored)
 	const BulkOptions *options = load->options;
 
 	load->result->started = GetCurrentTimestamp();
-	load->source = stored != NULL ?
-		source_open_stored(stored, options, load_chunk_size) :
-		source_open(paths, options, load_chunk_size);
+	if (options->query == NULL)
+		load->source = stored != NULL ?
+			source_open_stored(stored, options, load_chunk_size) :
+			source_open(paths, options, load_chunk_size);
 	load->target = target_open(relid, options);
+	if (options->query != NULL)
+		load->source = source_open_query(query_open(options->query,
+													RelationGetDescr(load->target->rel),
+													load->target->attnums,
+													load->target->nfields),
+										 options, load_chunk_size);
 	if (options->transform != NULL)
 		target_set_arguments(load->target,
 							 transform_arguments(transform_open(options->transform,

@@ -22,11 +22,16 @@
 /* Values are shown in messages up to this many bytes. */
 #define SHOWN_LENGTH 100
 
-/* Which formats an option is for: a set of bits, one for each BulkFormat. */
+/*
+ * Which formats an option is for: a set of bits, one for each BulkFormat, and
+ * one for the rows of a query.
+ */
 #define FOR(format) (1 << (format))
 #define FOR_CSV		FOR(BULK_CSV)
 #define FOR_LINES	(FOR(BULK_CSV) | FOR(BULK_TEXT))
-#define FOR_ALL		(FOR_LINES | FOR(BULK_BINARY))
+#define FOR_FILES	(FOR_LINES | FOR(BULK_BINARY))
+#define FOR_QUERY	FOR(31)
+#define FOR_ALL		(FOR_FILES | FOR_QUERY)
 
 typedef struct OptionDef OptionDef;
 
@@ -618,7 +623,7 @@ set_path(const OptionDef *def, JsonbValue *value, BulkOptions *options)
 #define STRING "a string"
 
 static const OptionDef option_table[] = {
-	{"format", FOR_ALL, set_format, AT(format), NULL, format_names},
+	{"format", FOR_FILES, set_format, AT(format), NULL, format_names},
 	{"delimiter", FOR_LINES, set_line_part, AT(delimiter), LINE_PART},
 	{"quote", FOR_CSV, set_quote, AT(quote), CHARACTER},
 	{"escape", FOR_CSV, set_character, AT(escape), CHARACTER},
@@ -626,22 +631,22 @@ static const OptionDef option_table[] = {
 	"a string or an array of strings, without line ends"},
 	{"default", FOR_LINES, set_marker, AT(default_marker),
 	"a string without line ends"},
-	{"encoding", FOR_ALL, set_encoding, AT(encoding),
+	{"encoding", FOR_FILES, set_encoding, AT(encoding),
 	"the name of an encoding"},
-	{"compression", FOR_ALL, set_choice, AT(compression), NULL,
+	{"compression", FOR_FILES, set_choice, AT(compression), NULL,
 	compression_names},
 	{"force_null", FOR_CSV, set_column_set, AT(force_null), COLUMN_SET},
 	{"force_not_null", FOR_CSV, set_column_set, AT(force_not_null), COLUMN_SET},
-	{"header", FOR_ALL, set_header, AT(header),
+	{"header", FOR_FILES, set_header, AT(header),
 		"true, false, an integer from 0 to 2147483647, \"match\" or \"map\"",
 	header_names},
 	{"columns", FOR_ALL, set_columns, AT(columns),
 	"a non-empty array of column names and nulls"},
 	{"skip", FOR_ALL, set_count, AT(skip), COUNT},
 	{"limit", FOR_ALL, set_count, AT(limit), COUNT},
-	{"extra_columns", FOR_ALL, set_extra_columns, AT(ignore_extra), NULL,
+	{"extra_columns", FOR_FILES, set_extra_columns, AT(ignore_extra), NULL,
 	extra_names},
-	{"missing_columns", FOR_ALL, set_choice, AT(missing), NULL, missing_names},
+	{"missing_columns", FOR_FILES, set_choice, AT(missing), NULL, missing_names},
 	{"newline", FOR_LINES, set_choice, AT(newline), NULL, newline_names},
 	{"comment", FOR_LINES, set_line_part, AT(comment), LINE_PART},
 	{"invalid_bytes", FOR_LINES, set_choice, AT(invalid_bytes), NULL,
@@ -956,12 +961,10 @@ check_indexes(BulkOptions *options)
 	options->writer = BULK_WRITER_DIRECT;
 }
 
-BulkOptions *
-options_parse(Jsonb *json)
+/* Sets the options that are given; of files, or of a query. */
+static void
+set_options(BulkOptions *options, Jsonb *json)
 {
-	BulkOptions *options = palloc(sizeof(BulkOptions));
-
-	*options = default_options;
 	set_dialect(options);
 	if (json != NULL)
 	{
@@ -980,6 +983,11 @@ options_parse(Jsonb *json)
 												 strlen(def->name), NULL);
 			if (value == NULL || value->type == jbvNull)
 				continue;
+			if (options->query != NULL && (def->formats & FOR_QUERY) == 0)
+				ereport(ERROR,
+						(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+						 errmsg("option \"%s\" cannot be used with a query",
+								def->name)));
 			check_format(def, options->format);
 			def->set(def, value, options);
 		}
@@ -999,6 +1007,29 @@ options_parse(Jsonb *json)
 	check_duplicates(options);
 	check_indexes(options);
 	options->json = json;
+}
+
+BulkOptions *
+options_parse(Jsonb *json)
+{
+	BulkOptions *options = palloc(sizeof(BulkOptions));
+
+	*options = default_options;
+	set_options(options, json);
+	return options;
+}
+
+BulkOptions *
+options_parse_query(Jsonb *json, char *query)
+{
+	BulkOptions *options = palloc(sizeof(BulkOptions));
+
+	*options = default_options;
+	options->format = BULK_TEXT;
+	options->encoding = GetDatabaseEncoding();
+	options->compression = BULK_COMPRESSION_NONE;
+	options->query = query;
+	set_options(options, json);
 	return options;
 }
 

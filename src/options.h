@@ -162,6 +162,8 @@ typedef struct BulkOptions
 	bool		truncate;
 	bool		freeze;
 	bool		analyze;
+	/* the source, if it is not files */
+	char	   *query;			/* SQL text; NULL: files */
 	/* as they were given, for workers to read again; may be NULL */
 	Jsonb	   *json;
 } BulkOptions;
@@ -174,6 +176,12 @@ typedef struct BulkOptions
  * the primary message names the key.
  */
 extern BulkOptions *options_parse(Jsonb *json);
+
+/*
+ * The same for a load of a query's rows, which come in text format and the
+ * database's encoding.  Error besides: 22023 for options that are about files.
+ */
+extern BulkOptions *options_parse_query(Jsonb *json, char *query);
 
 /*
  * The options, and those of a JSON text, which count in the place of others.

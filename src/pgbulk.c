@@ -30,6 +30,7 @@ PG_MODULE_MAGIC;
 
 PG_FUNCTION_INFO_V1(bulk_load);
 PG_FUNCTION_INFO_V1(bulk_load_files);
+PG_FUNCTION_INFO_V1(bulk_load_query);
 PG_FUNCTION_INFO_V1(bulk_load_retry);
 PG_FUNCTION_INFO_V1(bulk_load_control);
 
@@ -159,6 +160,22 @@ bulk_load_files(PG_FUNCTION_ARGS)
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("paths must not be empty")));
 	return load(fcinfo, paths);
+}
+
+/* bulk_load_query(target regclass, query text, options jsonb) */
+Datum
+bulk_load_query(PG_FUNCTION_ARGS)
+{
+	LoadResult	result;
+	BulkOptions *options;
+
+	check_not_null(fcinfo, 0, "target");
+	check_not_null(fcinfo, 1, "query");
+	options = options_parse_query(PG_ARGISNULL(2) ? NULL : PG_GETARG_JSONB_P(2),
+								  text_to_cstring(PG_GETARG_TEXT_PP(1)));
+	load_run(PG_GETARG_OID(0), list_make1(SOURCE_QUERY), NULL, options,
+			 next_load_id(fcinfo->flinfo->fn_oid), &result);
+	return form_result(fcinfo, &result);
 }
 
 /* bulk_load_retry(reject_table regclass, load_id bigint, options jsonb) */

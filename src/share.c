@@ -494,6 +494,8 @@ share_refusal(const Batch *batch, const RejectStream *rejects, int64 bytes)
 		return "the table is temporary";
 	if (compat_session_origin() != 0)
 		return "the session has a replication origin";
+	if (options->query != NULL)
+		return "the rows come from a query";
 	if (options->format == BULK_BINARY && !has_guards)
 		return "the format is binary";
 	if (options->format == BULK_BINARY &&

@@ -61,7 +61,7 @@ raw_remember(Raw *raw, Source *source)
 	file->file = source->file;
 	raw->options = source->options;
 	source->copy = NULL;
-	if (source->client != NULL || source->file.is_pipe)
+	if (source->client != NULL || source->rows != NULL || source->file.is_pipe)
 	{
 		Assert(source->window.offset == 0);
 		source->copy = file->copy = BufFileCreateTemp(false);

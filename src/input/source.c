@@ -130,6 +130,19 @@ source_open_stored(StoredRows *stored, const BulkOptions *options,
 }
 
 Source *
+source_open_query(QueryRows *rows, const BulkOptions *options, Size window_size)
+{
+	Source	   *source = palloc0(sizeof(Source));
+
+	source->rows = rows;
+	source->paths = list_make1(SOURCE_QUERY);
+	source->options = options;
+	source->current = -1;
+	init_window(&source->window, window_size);
+	return source;
+}
+
+Source *
 source_share(const Source *open, Size window_size)
 {
 	Source	   *source = palloc0(sizeof(Source));
@@ -160,6 +173,11 @@ source_close(Source *source)
 	if (source->client != NULL)
 		client_finish(source->client);
 	source->client = NULL;
+	if (source->rows != NULL && source->current >= 0)
+	{
+		query_close(source->rows);
+		source->rows = NULL;
+	}
 	file_close(&source->file);
 	source->bytes_before += source->bytes_read;
 	source->bytes_read = 0;
@@ -188,8 +206,12 @@ read_raw(void *arg, char *to, Size size)
 	/* a pipe may get another writer */
 	if (source->ended)
 		return 0;
-	size = source->client != NULL ? client_read(source->client, to, size) :
-		file_read(&source->file, to, size);
+	if (source->client != NULL)
+		size = client_read(source->client, to, size);
+	else if (source->rows != NULL)
+		size = query_read(source->rows, to, size);
+	else
+		size = file_read(&source->file, to, size);
 	source->bytes_read += size;
 	source->ended = size == 0;
 	return size;
@@ -265,7 +287,7 @@ source_left(const Source *source, int64 offset)
 
 	if (source->rereadable)
 		return source->file.size - offset;
-	if (source->client != NULL || source->file.is_pipe)
+	if (source->client != NULL || source->rows != NULL || source->file.is_pipe)
 		return offset;
 	used = source->decompressor != NULL ?
 		decompress_used(source->decompressor) : source->bytes_read;
@@ -400,7 +422,9 @@ source_next(Source *source)
 		open_stored(source);
 		return true;
 	}
-	if (strcmp(source->path, SOURCE_CLIENT) == 0)
+	if (source->rows != NULL)
+		source->file = (InputFile) {0};
+	else if (strcmp(source->path, SOURCE_CLIENT) == 0)
 		open_client(source);
 	else
 		file_open(&source->file, source->path);
@@ -410,8 +434,10 @@ source_next(Source *source)
 	window->line = 1;
 	if (source->options->compression != BULK_COMPRESSION_NONE)
 		begin_bytes(source);
-	begin_text(source);
-	source->rereadable = source->client == NULL && !source->file.is_pipe &&
+	if (source->rows == NULL)
+		begin_text(source);
+	source->rereadable = source->client == NULL && source->rows == NULL &&
+		!source->file.is_pipe &&
 		source->decompressor == NULL && source->utf16 == NULL;
 	return true;
 }

@@ -15,6 +15,7 @@
 
 #include "input/decompress.h"
 #include "input/file.h"
+#include "input/query.h"
 #include "input/ring.h"
 #include "input/stdin.h"
 #include "input/stored.h"
@@ -62,6 +63,7 @@ typedef struct Source
 	Size		kept_done;
 	/* in the place of files */
 	StoredRows *stored;			/* NULL: there are none */
+	QueryRows  *rows;			/* NULL: it is no query */
 	/* in the place of a file */
 	Ring	   *ring;			/* NULL: there is none */
 	int64		ring_offset;
@@ -90,6 +92,13 @@ extern List *source_expand(const char *path);
  */
 extern Source *source_open(List *paths, const BulkOptions *options,
 						   Size window_size);
+
+/* The name that the rows of a query have in messages. */
+#define SOURCE_QUERY "query"
+
+/* A source of the rows of a query, which is opened already and closed with it. */
+extern Source *source_open_query(QueryRows *rows, const BulkOptions *options,
+								 Size window_size);
 
 /* A source of stored rows: each is a file, by the name of the one that it stood in. */
 extern Source *source_open_stored(StoredRows *stored,

@@ -1,0 +1,129 @@
+--
+-- Rows of a query.
+--
+SET client_min_messages = warning;
+CREATE TABLE query_t (id int, t text, d date DEFAULT '2000-01-01');
+-- What becomes of a query: the rows of the table, or the error.
+CREATE FUNCTION pg_temp.try(query text, options jsonb DEFAULT '{}') RETURNS SETOF text LANGUAGE plpgsql AS $$
+DECLARE
+	r record;
+	context text;
+	detail text;
+BEGIN
+	TRUNCATE query_t;
+	SELECT * INTO r FROM bulk_load_query('query_t', query, '{"log_verbosity": "silent"}' || options);
+	ASSERT r.rows_read = r.rows_loaded + r.rows_rejected + r.rows_duplicate + r.rows_filtered;
+	RETURN QUERY SELECT x::text FROM query_t x ORDER BY ctid;
+	RETURN NEXT format('%s read, %s loaded, %s rejected, %s filtered, %s', r.rows_read, r.rows_loaded, r.rows_rejected, r.rows_filtered, r.writer);
+EXCEPTION WHEN OTHERS THEN
+	GET STACKED DIAGNOSTICS context = PG_EXCEPTION_CONTEXT, detail = PG_EXCEPTION_DETAIL;
+	RETURN NEXT format('%s: %s', sqlstate, sqlerrm);
+	RETURN QUERY SELECT '  ' || t FROM unnest(ARRAY[detail, substring(context, 'bulk_load of [^\n]*')]) t WHERE t <> '';
+END $$;
+
+SELECT pg_temp.try('SELECT i, ''row '' || i, DATE ''2024-01-01'' + i FROM generate_series(1, 3) i');
+SELECT pg_temp.try('VALUES (1, E''a\tb\nc\rd\\\\e\\\\.'', NULL::date), (NULL, '''', NULL), (3, E''\\\\N'', NULL), (4, E''\\\\.'', NULL)');
+SELECT pg_temp.try('WITH x AS (SELECT 1 AS a) SELECT a, ''x'', NULL FROM x ORDER BY a -- end');
+SELECT pg_temp.try('SELECT 1, ''two''', '{"columns": ["id", "t"]}');
+SELECT pg_temp.try('SELECT ''two'', 3, 1', '{"columns": ["t", null, "id"]}');
+SELECT pg_temp.try('SELECT i, i, NULL FROM generate_series(1, 100) i', '{"skip": 5, "limit": 10, "where": "id % 3 = 0"}');
+-- values of other types are cast
+SELECT pg_temp.try('SELECT 1.6::numeric, true, TIMESTAMP ''2024-05-06 07:08:09''');
+SELECT pg_temp.try('SELECT ''7''::text, ''ab  ''::char(4), ''2024-05-06''::varchar');
+SELECT pg_temp.try('SELECT ''x''::text, NULL, NULL');
+-- what the session has set for text makes no difference
+CREATE TABLE query_types (d date, z timestamptz, i interval, f float8, b bytea, c regclass, a text[]);
+CREATE TABLE query_source AS SELECT DATE '2024-02-03' AS d, TIMESTAMPTZ '2024-02-03 04:05:06.789+00' AS z, INTERVAL '-1 day +02:03:04.5' AS i, 0.1::float8 + 0.2 AS f,
+	'\x5c00ff'::bytea AS b, 'query_t'::regclass AS c, ARRAY[E'a\n"b"', NULL, '\'] AS a;
+SET datestyle = 'SQL, DMY';
+SET intervalstyle = 'sql_standard';
+SET extra_float_digits = 0;
+SET bytea_output = 'escape';
+SELECT rows_loaded FROM bulk_load_query('query_types', 'TABLE query_source');
+SHOW datestyle;
+RESET ALL;
+SET client_min_messages = warning;
+SELECT count(*) FROM query_types t JOIN query_source s ON t = s;
+DROP TABLE query_types, query_source;
+-- bad rows
+ALTER TABLE query_t ADD CHECK (id <> 3), ALTER t TYPE varchar(5);
+SELECT pg_temp.try('SELECT i, repeat(''x'', i), NULL FROM generate_series(1, 7) i');
+SELECT pg_temp.try('SELECT i, repeat(''x'', i), NULL FROM generate_series(1, 7) i', '{"on_error": "ignore", "reject_table": "query_rejects", "reject_file": "/proc/self/cwd/pgbulk_query_bad"}');
+SELECT file, line_number, byte_offset, reason, column_name, message, raw_line FROM query_rejects ORDER BY line_number;
+SELECT pg_read_file('/proc/self/cwd/pgbulk_query_bad');
+-- an error of the query is none of a row
+SELECT pg_temp.try('SELECT 1 / (3 - i), ''x'', NULL FROM generate_series(1, 7) i', '{"on_error": "ignore"}');
+ALTER TABLE query_t DROP CONSTRAINT query_t_id_check;
+-- the query does not see what is loaded, and does see what was there
+INSERT INTO query_t VALUES (1, 'a'), (2, 'b');
+SELECT rows_loaded, writer FROM bulk_load_query('query_t', 'SELECT id + 10, t, d FROM query_t', '{"writer": "direct"}');
+SELECT rows_loaded, writer FROM bulk_load_query('query_t', 'SELECT id + 100, t, d FROM query_t', '{"writer": "buffered"}');
+SELECT id FROM query_t ORDER BY id;
+SELECT rows_loaded FROM bulk_load_query('query_t', 'TABLE query_t', '{"truncate": true}');
+-- keys, duplicates and indexes
+ALTER TABLE query_t ADD PRIMARY KEY (id);
+SELECT pg_temp.try('SELECT i / 2, i, NULL FROM generate_series(1, 5) i');
+SELECT pg_temp.try('SELECT i / 2, i, NULL FROM generate_series(1, 5) i', '{"on_duplicate": "keep_new"}');
+SELECT pg_temp.try('SELECT i / 2, i, NULL FROM generate_series(1, 5) i', '{"on_duplicate": "keep_old"}');
+CREATE TABLE query_child (id int REFERENCES query_t);
+SELECT rows_loaded, rows_rejected FROM bulk_load_query('query_child', 'SELECT generate_series(1, 5)', '{"on_error": "ignore", "reject_table": "query_child_rejects", "log_verbosity": "silent"}');
+SELECT line_number, reason, raw_line FROM query_child_rejects ORDER BY line_number;
+DROP TABLE query_child, query_child_rejects;
+-- many rows, and wide ones; a function, PL/pgSQL, a cursor of its own
+TRUNCATE query_t;
+SET pgbulk.chunk_size = 1024;
+SELECT rows_loaded, workers, details ->> 'no_workers' AS why FROM bulk_load_query('query_t', 'SELECT i, i % 1000, NULL FROM generate_series(1, 50000) i', '{"workers": 2}');
+SELECT count(*), sum(id), sum(t::int) FROM query_t;
+RESET pgbulk.chunk_size;
+ALTER TABLE query_t ALTER t TYPE text;
+TRUNCATE query_t;
+SELECT rows_loaded FROM bulk_load_query('query_t', 'SELECT i, repeat(i::text, i * 10000), NULL FROM generate_series(1, 50) i');
+SELECT count(*), bool_and(t = repeat(id::text, id * 10000)) FROM query_t;
+CREATE FUNCTION query_rows(n int) RETURNS SETOF query_t LANGUAGE plpgsql AS $$
+DECLARE
+	row query_t;
+BEGIN
+	FOR i IN 1 .. n LOOP
+		row.id := i;
+		row.t := i;
+		RETURN NEXT row;
+	END LOOP;
+END $$;
+SELECT pg_temp.try('SELECT * FROM query_rows(3)');
+BEGIN;
+DECLARE mine CURSOR FOR SELECT 1;
+SELECT rows_loaded FROM bulk_load_query('query_t', 'SELECT * FROM query_rows(1)', '{"truncate": true}');
+FETCH mine;
+SAVEPOINT s;
+SELECT rows_loaded FROM bulk_load_query('query_t', 'SELECT 1 / 0, NULL, NULL');
+ROLLBACK TO s;
+SELECT rows_loaded FROM bulk_load_query('query_t', 'SELECT 2, NULL, NULL');
+COMMIT;
+SELECT id FROM query_t ORDER BY id;
+-- misuse
+SELECT rows_loaded FROM bulk_load_query(NULL, 'SELECT 1');
+SELECT rows_loaded FROM bulk_load_query('query_t', NULL);
+SELECT pg_temp.try('SELECT 1');
+SELECT pg_temp.try('SELECT 1, 2, 3, 4');
+SELECT pg_temp.try('');
+SELECT pg_temp.try('SELECT 1; SELECT 2');
+SELECT pg_temp.try('SELECT 1, 2, 3) x; DROP TABLE query_t; --');
+SELECT pg_temp.try('DELETE FROM query_t');
+SELECT pg_temp.try('DELETE FROM query_t RETURNING *');
+SELECT pg_temp.try('WITH x AS (DELETE FROM query_t RETURNING *) TABLE x');
+SELECT pg_temp.try('SHOW datestyle', '{"columns": ["t"]}');
+SELECT pg_temp.try('SELECT 1, 2, ');
+SELECT pg_temp.try('SELECT $1, 2, 3');
+SELECT pg_temp.try('SELECT ARRAY[1], ''x'', NULL');
+SELECT pg_temp.try('SELECT 1, 2, 3', jsonb_build_object(o, 'x')) FROM unnest(ARRAY['format', 'delimiter', 'encoding', 'header', 'null', 'compression', 'trim', 'transform', 'nowhere']) o;
+-- nobody reads more than they may
+CREATE ROLE regress_pgbulk_query;
+GRANT INSERT ON query_t TO regress_pgbulk_query;
+SET ROLE regress_pgbulk_query;
+SELECT rows_loaded FROM bulk_load_query('query_t', 'SELECT 5, NULL, NULL');
+SELECT rows_loaded FROM bulk_load_query('query_t', 'SELECT line_number, file, NULL FROM query_rejects');
+SELECT rows_loaded FROM bulk_load_query('query_t', 'TABLE query_t');
+RESET ROLE;
+DROP OWNED BY regress_pgbulk_query;
+DROP ROLE regress_pgbulk_query;
+DROP TABLE query_t, query_rejects CASCADE;

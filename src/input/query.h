@@ -1,0 +1,36 @@
+/*
+ * query.h
+ *		The rows of a query, as bytes of COPY's text format.
+ *
+ * So they take the road of all other rows: each is a line, can be rejected as
+ * one, and is converted by the input functions of the columns.  The query runs as rows are
+ * wanted, with the snapshot of when it was opened.
+ */
+#ifndef PGBULK_QUERY_H
+#define PGBULK_QUERY_H
+
+#include "postgres.h"
+
+#include "access/attnum.h"
+#include "access/tupdesc.h"
+
+typedef struct QueryRows QueryRows;
+
+/*
+ * Opens a query for n columns of a table: attnums, of which 0 is none, in desc.
+ * Values of other types than theirs are cast.  Must come before anything that
+ * the query is not to see; the rooms in between may use SPI.  Memory: the
+ * current context.
+ *
+ * Errors: 42601 where it is not one query, or has another number of columns;
+ * 42P11 where it is no SELECT, or changes anything; those of the query.
+ */
+extern QueryRows *query_open(const char *query, TupleDesc desc,
+							 const AttrNumber *attnums, int n);
+
+/* Up to size bytes; 0 at the end.  Errors: those of the query. */
+extern Size query_read(QueryRows *rows, char *to, Size size);
+
+extern void query_close(QueryRows *rows);
+
+#endif							/* PGBULK_QUERY_H */
