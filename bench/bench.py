@@ -169,6 +169,7 @@ class Bench:
             "indexed": ("votes, 3 indexes", lambda: indexed.indexed(path), rows, path),
             "indexed_c": ("votes, 3 indexes, C", lambda: indexed.indexed(path, 'COLLATE "C"'), rows, path),
             "append": ("a tenth of votes to votes, 3 indexes", lambda: indexed.appended(path, tenth), few, tenth),
+            "double": ("votes to votes, 3 indexes", lambda: indexed.appended(path, path), rows, path),
             "foreign_key": ("votes, foreign key", lambda: indexed.referring(path), rows, path),
         }
         for only, (name, methods, n, file) in loads.items():
@@ -207,7 +208,7 @@ def main():
     p.add_argument("--only", default="")
     args = p.parse_args()
     wanted = [w for w in args.only.split(",") if w]
-    known = [d.name for d in datasets.ALL] + ["bad", "indexed", "indexed_c", "append", "foreign_key"]
+    known = [d.name for d in datasets.ALL] + ["bad", "indexed", "indexed_c", "append", "double", "foreign_key"]
     for w in wanted:
         if w not in known:
             sys.exit(f"no data set \"{w}\"; there are: {', '.join(known)}")

@@ -57,7 +57,8 @@ def indexed(path, collation=""):
 def appended(path, more):
     """more rows for a large table with those indexes"""
     before = bare("") + INDEXES + [memory("1GB"), load(path, workers=1), "VACUUM ANALYZE target"]
-    names = {"": {"indexes": "merge"}, ", rebuild": {"indexes": "rebuild"}, ", buffered": {"writer": "buffered"}}
+    names = {"": {"writer": "direct"}, **{f", {method}": {"writer": "direct", "indexes": method} for method in ("insert", "merge", "rebuild")},
+             ", buffered": {"writer": "buffered"}}
     return {
         "COPY": Method(before, [copy(more)]),
         **{f"bulk_load{name}": Method(before, [memory("1GB"), load(more, workers=1, **options)]) for name, options in names.items()},
