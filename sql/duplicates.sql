@@ -260,6 +260,55 @@ SELECT count(*), min(c), max(c) FROM duplicates_t WHERE a >= 0;
 RESET enable_seqscan;
 DROP TABLE duplicates_t;
 
+-- where most rows go again, so does their space
+CREATE TABLE duplicates_t (a int PRIMARY KEY, b text, c text);
+ALTER TABLE duplicates_t ALTER c SET STORAGE EXTERNAL;
+CREATE INDEX ON duplicates_t (b);
+CREATE INDEX ON duplicates_t USING hash (b);
+COPY (SELECT i * 7919 % 20000, 'b' || i % 100, CASE WHEN i % 1000 = 0 THEN repeat('c', 3000) END FROM generate_series(1, 20000) i) TO '/proc/self/cwd/pgbulk_duplicates_in' WITH (FORMAT csv);
+CREATE FUNCTION pg_temp.load_in(options jsonb) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+	r record;
+	before bigint := pg_relation_size('duplicates_t');
+BEGIN
+	SELECT * INTO r FROM bulk_load('duplicates_t', '/proc/self/cwd/pgbulk_duplicates_in', options || '{"log_verbosity": "silent"}');
+	RETURN format('%s loaded, %s duplicate, %s replaced, %s bytes more, freed: %s', r.rows_loaded, r.rows_duplicate, r.rows_replaced, pg_relation_size('duplicates_t') - before, r.details ->> 'bytes_freed');
+END $$;
+SELECT rows_loaded, details ? 'bytes_freed' AS freed FROM bulk_load('duplicates_t', '/proc/self/cwd/pgbulk_duplicates_in', '{"on_duplicate": "keep_old", "workers": 0}');
+SELECT pg_temp.load_in('{"on_duplicate": "keep_old", "writer": "direct", "workers": 0}');
+SELECT relpages, reltuples FROM pg_class WHERE oid = 'duplicates_t'::regclass;
+-- a quarter of the rows is new, some with wide values
+COPY (SELECT i + CASE WHEN i % 4 = 0 THEN 100000 ELSE 0 END, 'n' || i % 100, CASE WHEN i % 1000 = 0 THEN repeat('d', 3000) END FROM generate_series(1, 19999) i) TO '/proc/self/cwd/pgbulk_duplicates_in' WITH (FORMAT csv);
+BEGIN;
+SELECT pg_temp.load_in('{"on_duplicate": "keep_old", "writer": "direct", "workers": 0}');
+ROLLBACK;
+SELECT count(*), count(c) FROM duplicates_t;
+SELECT pg_temp.load_in('{"on_duplicate": "keep_old", "writer": "direct", "workers": 0}');
+SELECT relpages, reltuples FROM pg_class WHERE oid = 'duplicates_t'::regclass;
+SET enable_seqscan = off;
+SELECT count(*), count(c), min(length(c)), max(length(c)) FROM duplicates_t WHERE a >= 100000;
+SELECT count(*) FROM duplicates_t WHERE b = 'n4';
+RESET enable_seqscan;
+-- not where an index that others have, too, points to them: if the load fails, nothing else may come there
+BEGIN;
+SELECT pg_temp.load_in('{"on_duplicate": "keep_old", "writer": "direct", "indexes": "insert", "workers": 0}') ~ 'freed: $';
+ROLLBACK;
+SELECT pg_temp.load_in('{"on_duplicate": "keep_old", "writer": "direct", "workers": 0, "indexes": "rebuild"}') ~ 'freed: [1-9]';
+INSERT INTO duplicates_t SELECT i, 'after' FROM generate_series(200001, 220000) i;
+SET enable_seqscan = off;
+SELECT count(*) FROM duplicates_t WHERE b = 'after';
+SELECT count(*) FROM duplicates_t WHERE a > 200000;
+SELECT count(*) FROM duplicates_t WHERE a < 100000;
+RESET enable_seqscan;
+-- others among them, who keep the table
+BEGIN;
+DECLARE c CURSOR FOR SELECT * FROM duplicates_t;
+FETCH c;
+SELECT rows_loaded, rows_duplicate FROM bulk_load('duplicates_t', '/proc/self/cwd/pgbulk_duplicates_in', '{"on_duplicate": "keep_old", "writer": "direct", "log_verbosity": "silent"}');
+MOVE ALL c;
+COMMIT;
+DROP TABLE duplicates_t;
+
 -- what cannot be
 CREATE TABLE duplicates_t (a int UNIQUE DEFERRABLE, r int4range);
 SELECT bulk_load('duplicates_t', '/proc/self/cwd/pgbulk_duplicates_in', '{"on_duplicate": "keep_old"}');

@@ -31,6 +31,7 @@
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
+#include "write/compact.h"
 #include "write/writer.h"
 
 int			load_chunk_size = 256 * 1024;
@@ -67,6 +68,9 @@ typedef struct Load
 
 /* Workers that did so many chunks were worth their start. */
 #define ENOUGH_CHUNKS 64
+
+/* Blocks that are given back at least, and not only a small part of the table. */
+#define LEAST_BLOCKS 8
 
 /* Where it is not known how much is left: when to ask again, and the most. */
 #define BATCHES_TO_WAIT 4
@@ -707,9 +711,62 @@ check_rows(Load *load)
 	load->batch.rows_loaded -= checks_run(load->checks, &report);
 }
 
+/*
+ * Entries in an index that others have, too, outlive the transaction if it fails; then no
+ * other row may ever come to the place that they point to, until VACUUM has been there.
+ */
+static bool
+has_lasting_entries(const LoadResult *result)
+{
+	ListCell   *lc;
+
+	foreach(lc, result->indexes)
+		if (((IndexPlan *) lfirst(lc))->method == INDEX_INSERT)
+			return true;
+	return false;
+}
+
+/*
+ * Where most rows of the load have gone again, so does their space, if it is much of the table.
+ * The indexes are built once more for that.
+ */
+static void
+give_back(Load *load, int64 rows_before)
+{
+	LoadResult *result = load->result;
+	Relation	rel = load->target->rel;
+	IndexPlan  *plan = result->indexes == NIL ? NULL : linitial(result->indexes);
+	BlockNumber nblocks;
+	BlockNumber end;
+	double		rows;
+
+	if (plan == NULL || !plan->after || load->batch.rows_loaded > rows_before / 2)
+		return;
+	nblocks = RelationGetNumberOfBlocks(rel);
+	if (nblocks - plan->heap_blocks < Max(LEAST_BLOCKS, nblocks / PLAN_LARGE_PART))
+		return;
+	if (has_lasting_entries(result))
+	{
+		result->not_freed = "index entries were inserted; VACUUM will give the space back";
+		return;
+	}
+	if (!compact_tail(rel, plan->heap_blocks, &end))
+		return;
+	rows = index_run_again(rel, result->indexes, load->options->workers,
+						   "most rows of the load have gone again");
+	if (compact_truncate(rel, end))
+	{
+		result->blocks_freed = nblocks - end;
+		index_note_size(rel, rows);
+	}
+	else
+		result->not_freed = "others use the table; VACUUM will give the space back";
+}
+
 static void
 load_end(Load *load, LoadTimes *times)
 {
+	int64		rows_before = load->batch.rows_loaded;
 	LoadResult *result = load->result;
 	Diagnosis	diagnosis = {.options = load->options, .target = load->target};
 	RejectAdviser adviser = {.advise = diagnosis_advise, .arg = &diagnosis};
@@ -724,6 +781,7 @@ load_end(Load *load, LoadTimes *times)
 	INSTR_TIME_SET_CURRENT(times->indexed);
 	progress_phase(&load->progress, BULK_PHASE_CONSTRAINTS);
 	check_rows(load);
+	give_back(load, rows_before);
 	load->writer->routine->close(load->writer);
 	load->writer = load->batch.writer = NULL;
 	result->bytes_read = source_bytes(load->source);

@@ -27,6 +27,8 @@ typedef struct LoadResult
 	int			workers;
 	const char *not_direct;		/* why the writer is not, or NULL */
 	List	   *indexes;		/* of IndexPlan, for a plain table */
+	int64		blocks_freed;	/* of those that the load has added */
+	const char *not_freed;		/* why there are empty ones at the end, or NULL */
 	const char *no_workers;		/* why they could not help, or NULL */
 	TimestampTz started;
 	TimestampTz finished;

@@ -126,6 +126,10 @@ result_details(const LoadResult *result, const LoadTimes *times, List *paths,
 				 int64_to_numeric(pgWalUsage.wal_bytes - times->wal_before));
 	if (result->indexes != NIL)
 		push_indexes(&state, result->indexes);
+	if (result->blocks_freed > 0)
+		push_numeric(&state, "bytes_freed", int64_to_numeric(result->blocks_freed * BLCKSZ));
+	if (result->not_freed != NULL)
+		push_string(&state, "not_freed", result->not_freed);
 	if (result->not_direct != NULL)
 		push_string(&state, "not_direct", result->not_direct);
 	else if (result->no_workers != NULL && result->workers == 0)

@@ -129,23 +129,15 @@ make_tasks(List *order)
 	return indexes;
 }
 
-void
-index_run(Relation heap, List *plans, int64 rows, int workers,
-		  Conflicts *conflicts)
+/* As the plans say; returns how many rows were counted, -1: nobody has. */
+static double
+run_plans(Relation heap, List *plans, int workers, Conflicts *conflicts)
 {
 	List	   *order = NIL;
 	TeamIndex  *indexes;
 	ListCell   *lc;
 	double		rows_counted = -1;
 	int			i = 0;
-
-	if (plans == NIL || !((IndexPlan *) linitial(plans))->after)
-		return;
-	foreach(lc, plans)
-		plan_choose(lfirst(lc), heap, rows);
-	/* some methods lay out their index for so many rows */
-	if (((IndexPlan *) linitial(plans))->heap_blocks == 0)
-		update_heap_statistics(heap, rows);
 
 	/* in the order of their OIDs, as everyone locks them */
 	foreach(lc, plans)
@@ -181,4 +173,51 @@ index_run(Relation heap, List *plans, int64 rows, int workers,
 	}
 	CheckForSerializableConflictIn(heap, NULL, InvalidBlockNumber);
 	CommandCounterIncrement();
+	return rows_counted;
+}
+
+void
+index_run(Relation heap, List *plans, int64 rows, int workers,
+		  Conflicts *conflicts)
+{
+	ListCell   *lc;
+
+	if (plans == NIL || !((IndexPlan *) linitial(plans))->after)
+		return;
+	foreach(lc, plans)
+		plan_choose(lfirst(lc), heap, rows);
+	/* some methods lay out their index for so many rows */
+	if (((IndexPlan *) linitial(plans))->heap_blocks == 0)
+		update_heap_statistics(heap, rows);
+	(void) run_plans(heap, plans, workers, conflicts);
+}
+
+double
+index_run_again(Relation heap, List *plans, int workers, const char *reason)
+{
+	List	   *seconds = NIL;
+	ListCell   *lc;
+	ListCell   *before;
+	double		rows;
+
+	foreach(lc, plans)
+	{
+		IndexPlan  *plan = lfirst(lc);
+
+		seconds = lappend(seconds, memcpy(palloc(sizeof(double)), &plan->seconds,
+										  sizeof(double)));
+		plan->method = INDEX_REBUILD;
+		plan->reason = reason;
+	}
+	rows = run_plans(heap, plans, workers, NULL);
+	forboth(lc, plans, before, seconds)
+		((IndexPlan *) lfirst(lc))->seconds += *(double *) lfirst(before);
+	list_free_deep(seconds);
+	return rows;
+}
+
+void
+index_note_size(Relation heap, double rows)
+{
+	update_heap_statistics(heap, rows);
 }

@@ -30,4 +30,13 @@
 extern void index_run(Relation heap, List *plans, int64 rows, int workers,
 					  Conflicts *conflicts);
 
+/*
+ * After that, in the same transaction, rows have moved: all indexes once more, anew.  reason: for
+ * the plans.  Returns how many rows the table has.
+ */
+extern double index_run_again(Relation heap, List *plans, int workers, const char *reason);
+
+/* The table has got smaller. */
+extern void index_note_size(Relation heap, double rows);
+
 #endif							/* PGBULK_INDEX_H */

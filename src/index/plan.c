@@ -239,6 +239,16 @@ reason_for(IndexMethod method)
 	pg_unreachable();
 }
 
+/* Whether the space of the load's rows may be given back. */
+static bool
+may_give_back(const IndexPlan *plan, Relation heap)
+{
+	BlockNumber nblocks = RelationGetNumberOfBlocks(heap);
+
+	return plan->may_shrink &&
+		nblocks - plan->heap_blocks >= nblocks / PLAN_LARGE_PART;
+}
+
 void
 plan_choose(IndexPlan *plan, Relation heap, double rows)
 {
@@ -260,6 +270,11 @@ plan_choose(IndexPlan *plan, Relation heap, double rows)
 	{
 		plan->method = choose_cheapest(index, &state);
 		plan->reason = reason_for(plan->method);
+		if (plan->method == INDEX_INSERT && may_give_back(plan, heap))
+		{
+			plan->method = INDEX_REBUILD;
+			plan->reason = "rows may go again as duplicates";
+		}
 	}
 	plan->weight = cost_of(&state, plan->method);
 	index_close(index, NoLock);
@@ -293,6 +308,7 @@ plan_indexes(Relation rel, const BulkOptions *options, bool direct)
 		plan->heap_blocks = RelationGetNumberOfBlocks(rel);
 		plan->wanted = options->indexes;
 		plan->after = direct;
+		plan->may_shrink = direct && options->on_duplicate != BULK_ON_DUPLICATE_ERROR;
 		plan->method = INDEX_INSERT;
 		plan->reason = direct ? "no row was loaded" : "the writer is buffered";
 		plan->shareable = is_shareable(rel, index);

@@ -25,6 +25,12 @@ typedef enum IndexMethod
 	INDEX_REBUILD				/* anew, after the rows */
 } IndexMethod;
 
+/*
+ * Rows of a load that are such a part of the table may give their space back (compact.h), if no
+ * entry for them was inserted where others have theirs.
+ */
+#define PLAN_LARGE_PART 4
+
 typedef struct IndexPlan
 {
 	Oid			relid;
@@ -32,6 +38,7 @@ typedef struct IndexPlan
 	BlockNumber heap_blocks;	/* of the table before the load */
 	BulkIndexes wanted;
 	bool		after;			/* all rows come first */
+	bool		may_shrink;		/* many of them may go again, as duplicates */
 	IndexMethod method;
 	const char *reason;
 	RelFileLocator old;			/* its file before the load, where it gets a new one */

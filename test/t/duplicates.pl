@@ -138,6 +138,38 @@ is($other->ask('SELECT count(*) FROM t WHERE b > 0'), 11, 'and only old ones');
 $other->ask('COMMIT; RESET enable_seqscan');
 is($other->ask('SELECT s FROM t WHERE a = 105'), 'new 105', 'then the new one');
 
+# a reader keeps the load from cutting off what it has emptied; VACUUM does that later
+my $many = data_file('many.csv', 1, join('', map { "$_," . ($_ + 100000) . ",a row of some length that fills pages $_\n" } 1 .. 20000));
+my $again = "SELECT rows_loaded, rows_duplicate, details ? 'bytes_freed', details->>'not_freed' IS NOT NULL FROM bulk_load('t', '$many', '{\"writer\": \"direct\", \"on_duplicate\": \"keep_old\", \"log_verbosity\": \"silent\"}')";
+my $size = "SELECT pg_relation_size('t')";
+reset_table();
+$load->ask($again);
+my $full = $watch->ask($size);
+$other->ask('BEGIN; LOCK TABLE t IN ACCESS SHARE MODE');
+is($load->ask($again), '0|20000|f|t', 'most rows go again, and a reader is about');
+is($other->ask('SELECT count(*) FROM t'), 20000, 'it sees all rows');
+$other->ask('COMMIT');
+cmp_ok($watch->ask($size), '>', $full, 'the space is still there');
+sound('emptied');
+$watch->ask('VACUUM t');
+cmp_ok($watch->ask($size), '<=', $full, 'VACUUM gives it back');
+is($load->ask($again), '0|20000|t|f', 'without the reader the load does it');
+cmp_ok($watch->ask($size), '<=', $full, 'at once');
+sound('given back');
+$node->stop('immediate');
+$node->start;
+($load, $other, $watch) = map { PgBulk::Session->new($node) } 1 .. 3;
+is($watch->ask('SELECT count(*) FROM t'), 20000, 'after a crash: the same rows');
+sound('given back, crash');
+$load->ask('BEGIN');
+is($load->ask($again), '0|20000|t|f', 'given back, not committed');
+$watch->ask('CHECKPOINT');
+$node->stop('immediate');
+$node->start;
+($load, $other, $watch) = map { PgBulk::Session->new($node) } 1 .. 3;
+is($watch->ask('SELECT count(*) FROM t'), 20000, 'not committed, crash: the same rows');
+sound('not committed, crash');
+
 # a standby
 $node->backup('copy');
 my $standby = PostgreSQL::Test::Cluster->new('standby');
@@ -148,6 +180,8 @@ foreach my $policy ('keep_old', 'keep_new')
 	reset_table();
 	$load->ask(call($policy, 'direct'));
 	$load->ask(call($policy, 'direct'));
+	$load->ask($again);
+	$load->ask($again);
 	$node->wait_for_catchup($standby);
 	my $query = 'SELECT md5(string_agg(t::text, \',\' ORDER BY a)), count(*) FROM t';
 	is($standby->safe_psql('postgres', $query), $watch->ask($query), "$policy: the standby has the same rows");
