@@ -119,7 +119,7 @@ move_row(Compaction *compaction, const HeapTupleHeaderData *header, Size len)
 	if (!PageIsEmpty(out) &&
 		PageGetHeapFreeSpace(out) < MAXALIGN(len) + compaction->reserve)
 		write_page(compaction);
-	offset = PageAddItem(out, (Item) unconstify(HeapTupleHeaderData *, header), len,
+	offset = PageAddItem(out, (char *) unconstify(HeapTupleHeaderData *, header), len,
 						 InvalidOffsetNumber, false, true);
 	if (offset == InvalidOffsetNumber)
 		elog(ERROR, "could not move a row of \"%s\"",
