@@ -24,6 +24,9 @@
 
 #define WINDOW_SIZE 8192
 
+/* Bytes of a line that a HINT shows. */
+#define SHOWN_BYTES 80
+
 /* One candidate on the samples of a kind. */
 typedef struct Trial
 {
@@ -52,7 +55,7 @@ typedef struct Search
 	MemoryContext context;		/* of one trial */
 	int			most;			/* samples mended by the best candidate */
 	char	   *best;
-	bool		swapped;		/* rows that were loaded may be wrong, too */
+	const char *remark;			/* what else there is to say of it */
 } Search;
 
 /* ---- one candidate ---- */
@@ -295,6 +298,25 @@ search_syntax(Search *search)
 		(void) consider(search, "{\"missing_columns\": \"null\"}");
 }
 
+/*
+ * Many encodings can read the same bytes: only who knows the data can tell
+ * whether a line means something so.
+ */
+static void
+show_decoded(Search *search, int file_encoding)
+{
+	const RejectSample *sample = &search->kind->samples[0];
+	Encoding	encoding;
+	RowError	error;
+	char	   *text = palloc((Size) sample->raw_len * MAX_CONVERSION_GROWTH + 32);
+
+	encoding_open(&encoding, file_encoding);
+	if (encoding.transcode &&
+		encoding_convert(&encoding, sample->raw, sample->raw_len, text, &error) >= 0)
+		search->remark = psprintf(" One of them then is \"%s\".",
+								  reject_clip(text, SHOWN_BYTES));
+}
+
 /* Encodings that files are often in; the second one has a character for each byte. */
 static void
 search_encoding(Search *search)
@@ -314,7 +336,10 @@ search_encoding(Search *search)
 			 !OidIsValid(FindDefaultConversionProc(encoding, GetDatabaseEncoding()))))
 			continue;
 		if (consider(search, psprintf("{\"encoding\": \"%s\"}", names[i])))
+		{
+			show_decoded(search, encoding);
 			return;
+		}
 	}
 }
 
@@ -470,7 +495,8 @@ consider_dates(Search *search)
 			CHECK_FOR_INTERRUPTS();
 			all = consider(search, date_format_with(options, column, template));
 			if (search->most > before)
-				search->swapped = !had_format && swaps_day_and_month(template);
+				search->remark = had_format || !swaps_day_and_month(template) ? "" :
+					" Rows that were loaded may have day and month the wrong way round.";
 			if (all)
 				return true;
 		}
@@ -508,7 +534,7 @@ search_value(Search *search)
 char *
 diagnosis_advise(void *arg, const RejectKind *kind)
 {
-	Search		search = {.diagnosis = arg, .kind = kind};
+	Search		search = {.diagnosis = arg, .kind = kind, .remark = ""};
 
 	if (search.diagnosis->options->format == BULK_BINARY || kind->nsamples == 0)
 		return NULL;
@@ -544,6 +570,5 @@ diagnosis_advise(void *arg, const RejectKind *kind)
 		return NULL;
 	return psprintf("With %s among the options %s can be read.%s", search.best,
 					search.most < kind->nsamples ? "some of them" : "they",
-					search.swapped ?
-					" Rows that were loaded may have day and month the wrong way round." : "");
+					search.remark);
 }

@@ -83,9 +83,6 @@ extern void reject_summary_details(const RejectSummary *summary,
 
 extern const char *const reject_reason_names[REJECT_NREASONS];
 
-/* The text, or its first max bytes (whole characters) and "...". */
-extern char *reject_clip(const char *text, int max);
-
 /* SQLSTATE as text; dst has room for 6 bytes. */
 extern void reject_sqlstate(int sqlstate, char *dst);
 

@@ -151,6 +151,9 @@ extern const char *reject_table_columns(void);
 /* Error: 42804 for a table that has other columns. */
 extern void reject_table_check(Relation rel);
 
+/* The text, or its first max bytes (whole characters) and "...". */
+extern char *reject_clip(const char *text, int max);
+
 /* Whether a value is what people write for "nothing". */
 extern bool reject_looks_null(const char *value);
 
