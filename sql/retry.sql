@@ -113,6 +113,14 @@ SELECT details ->> 'load_id' AS load FROM bulk_load('retry_many', pg_temp.put('f
 SELECT rows_read, rows_loaded FROM bulk_load_retry('retry_r', :load, '{"transform": "retry_f"}');
 SELECT * FROM retry_many ORDER BY a;
 
+-- the rows of a query are lines in text format
+CREATE TABLE retry_q (a int, b varchar(3));
+SELECT details ->> 'load_id' AS load FROM bulk_load_query('retry_q', $$SELECT * FROM (VALUES ('1', 'one'), (NULL, 'two,"'), ('3', E'th\\ree\n')) v (a, b)$$, '{"on_error": "ignore", "reject_table": "retry_r"}') \gset
+ALTER TABLE retry_q ALTER b TYPE text;
+SELECT rows_read, rows_loaded FROM bulk_load_retry('retry_r', :load, '{"format": "text"}');
+SELECT a, to_json(b) AS b FROM retry_q;
+DROP TABLE retry_q;
+
 -- the table is found by its name whatever the search path is
 CREATE SCHEMA retry_other;
 CREATE TABLE retry_other."Retry t" (a int);

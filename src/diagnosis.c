@@ -536,7 +536,9 @@ diagnosis_advise(void *arg, const RejectKind *kind)
 {
 	Search		search = {.diagnosis = arg, .kind = kind, .remark = ""};
 
-	if (search.diagnosis->options->format == BULK_BINARY || kind->nsamples == 0)
+	/* the rows of a query are lines only by the way */
+	if (search.diagnosis->options->format == BULK_BINARY ||
+		search.diagnosis->options->query != NULL || kind->nsamples == 0)
 		return NULL;
 	search.context = AllocSetContextCreate(CurrentMemoryContext, "bulk_load diagnosis",
 										   ALLOCSET_DEFAULT_SIZES);
