@@ -183,3 +183,30 @@ AS 'MODULE_PATHNAME', 'bulk_load_control'
 LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
 COMMENT ON FUNCTION bulk_load_control(text) IS
   'the call of bulk_load that does what a control file of pg_bulkload says, or which of its lines have no equivalent';
+
+CREATE FUNCTION bulk_inspect(
+  path text,
+  options jsonb DEFAULT '{}',
+  OUT format text,
+  OUT delimiter text,
+  OUT quote text,
+  OUT escape text,
+  OUT header boolean,
+  OUT header_lines integer,
+  OUT encoding text,
+  OUT byte_order_mark boolean,
+  OUT compression text,
+  OUT newline text,
+  OUT columns jsonb,
+  OUT rows_sampled bigint,
+  OUT bytes_sampled bigint,
+  OUT complete boolean,
+  OUT load_options jsonb,
+  OUT create_table text,
+  OUT bulk_load text,
+  OUT notes text[])
+RETURNS record
+AS 'MODULE_PATHNAME', 'bulk_inspect'
+LANGUAGE C VOLATILE PARALLEL UNSAFE;
+COMMENT ON FUNCTION bulk_inspect(text, jsonb) IS
+  'how a file is written and what its columns hold, with the statements that make a table for it and load it';

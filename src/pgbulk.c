@@ -14,6 +14,7 @@
 #include "fmgr.h"
 #include "funcapi.h"
 #include "input/source.h"
+#include "inspect/inspect.h"
 #include "load.h"
 #include "retry.h"
 #include "scan/scan.h"
@@ -33,6 +34,7 @@ PG_FUNCTION_INFO_V1(bulk_load_files);
 PG_FUNCTION_INFO_V1(bulk_load_query);
 PG_FUNCTION_INFO_V1(bulk_load_retry);
 PG_FUNCTION_INFO_V1(bulk_load_control);
+PG_FUNCTION_INFO_V1(bulk_inspect);
 
 void		_PG_init(void);
 
@@ -204,20 +206,26 @@ text_array(List *texts)
 	return makeArrayResult(state, CurrentMemoryContext);
 }
 
+/* The schema of the extension; NULL where the search path finds it. */
+static char *
+own_schema(FunctionCallInfo fcinfo)
+{
+	Oid			function = fcinfo->flinfo->fn_oid;
+
+	return FunctionIsVisible(function) ? NULL :
+		get_namespace_name(get_func_namespace(function));
+}
+
 /* bulk_load_control(path text) */
 Datum
 bulk_load_control(PG_FUNCTION_ARGS)
 {
-	Oid			function = fcinfo->flinfo->fn_oid;
-	char	   *schema = NULL;
 	const ControlCall *call;
 	TupleDesc	desc;
 	Datum		values[3] = {0};
 	bool		nulls[3] = {0};
 
-	if (!FunctionIsVisible(function))
-		schema = get_namespace_name(get_func_namespace(function));
-	call = control_read(text_to_cstring(PG_GETARG_TEXT_PP(0)), schema);
+	call = control_read(text_to_cstring(PG_GETARG_TEXT_PP(0)), own_schema(fcinfo));
 
 	if (get_call_result_type(fcinfo, NULL, &desc) != TYPEFUNC_COMPOSITE)
 		elog(ERROR, "return type must be a row type");
@@ -226,5 +234,67 @@ bulk_load_control(PG_FUNCTION_ARGS)
 		values[0] = CStringGetTextDatum(call->statement);
 	values[1] = text_array(call->obstacles);
 	values[2] = text_array(call->notes);
+	return HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(desc), values, nulls));
+}
+
+/* A column of a result that may be NULL. */
+static void
+put_text(Datum *values, bool *nulls, int column, const char *text)
+{
+	nulls[column] = text == NULL;
+	if (text != NULL)
+		values[column] = CStringGetTextDatum(text);
+}
+
+/* One byte as text, NULL for none. */
+static char *
+byte_text(char byte)
+{
+	return byte == '\0' ? NULL : pnstrdup(&byte, 1);
+}
+
+/* bulk_inspect(path text, options jsonb) */
+Datum
+bulk_inspect(PG_FUNCTION_ARGS)
+{
+	static const char *const compressions[] = {
+		[BULK_COMPRESSION_NONE] = "none", [BULK_COMPRESSION_GZIP] = "gzip",
+		[BULK_COMPRESSION_LZ4] = "lz4", [BULK_COMPRESSION_ZSTD] = "zstd"
+	};
+	const Inspection *found;
+	const Dialect *dialect;
+	TupleDesc	desc;
+	Datum		values[18];
+	bool		nulls[18] = {0};
+	int			i = 0;
+
+	check_not_null(fcinfo, 0, "path");
+	found = inspect_file(text_to_cstring(PG_GETARG_TEXT_PP(0)),
+						 PG_ARGISNULL(1) ? NULL : PG_GETARG_JSONB_P(1),
+						 own_schema(fcinfo));
+	if (get_call_result_type(fcinfo, NULL, &desc) != TYPEFUNC_COMPOSITE)
+		elog(ERROR, "return type must be a row type");
+
+	dialect = &found->dialect;
+	put_text(values, nulls, i++, dialect->scan.format == SCAN_TEXT ? "text" : "csv");
+	put_text(values, nulls, i++, dialect->separator);
+	put_text(values, nulls, i++, dialect->no_quote ? NULL : byte_text(dialect->scan.quote));
+	put_text(values, nulls, i++, dialect->no_quote ? NULL : byte_text(dialect->scan.escape));
+	values[i++] = BoolGetDatum(found->columns.has_header);
+	values[i++] = Int32GetDatum(found->columns.header_lines);
+	put_text(values, nulls, i++, found->sample->charset.name);
+	values[i++] = BoolGetDatum(found->sample->charset.mark > 0);
+	put_text(values, nulls, i++, compressions[found->sample->compression]);
+	put_text(values, nulls, i++, found->newline);
+	values[i++] = DirectFunctionCall1(jsonb_in, CStringGetDatum(found->column_list));
+	values[i++] = Int64GetDatum(found->columns.rows);
+	values[i++] = Int64GetDatum(found->sample->bytes);
+	values[i++] = BoolGetDatum(found->sample->complete);
+	values[i++] = DirectFunctionCall1(jsonb_in, CStringGetDatum(found->load_options));
+	put_text(values, nulls, i++, found->create_table);
+	put_text(values, nulls, i++, found->bulk_load);
+	values[i++] = text_array(found->notes);
+	Assert(i == lengthof(values) && desc->natts == lengthof(values));
+
 	return HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(desc), values, nulls));
 }

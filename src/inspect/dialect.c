@@ -1,0 +1,551 @@
+/*
+ * dialect.c
+ *		See dialect.h.
+ *
+ * The score of a trial is the product of: the share of rows that have as many
+ * fields as most; how clean fields look (shape_cleanness, or that they are
+ * quoted as a whole); how many fields a row has, as one is poor evidence; how
+ * usual the delimiter is; how much of the span could be read.
+ */
+#include "inspect/dialect.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "inspect/shape.h"
+
+#define PROBE_ROWS 2000
+#define PROBE_CELLS 20000
+#define MOST_FIELDS 2048		/* beyond which rows count as equally long */
+
+/* Bytes that delimit, and how usual that is. */
+static const struct
+{
+	char		byte;
+	float		prior;
+}			delimiters[] = {
+	{',', 1.0f}, {'\t', 1.05f}, {';', 1.0f}, {'|', 1.0f}, {'\001', 0.95f},
+	{'\x1f', 0.95f}, {'\x1e', 0.9f}, {'\x1c', 0.9f}, {'\002', 0.9f},
+	{'\007', 0.9f}, {'~', 0.8f}, {'^', 0.8f}, {'!', 0.7f}, {'%', 0.75f},
+	{':', 0.65f}, {'#', 0.5f}, {' ', 0.55f}, {'=', 0.25f}
+};
+
+#define DELIMITERS (sizeof(delimiters) / sizeof(delimiters[0]))
+
+/* Nothing that keyboards have: one that is not in the file stands for no quote. */
+static const char no_quotes[] = "\b\001\002\003\004\005\006\016\017\020\021\022";
+
+static const char *const comments[] = {"#", "//", "%", "@@"};
+
+#define COMMENTS (sizeof(comments) / sizeof(comments[0]))
+
+/* One dialect tried, and what came of it. */
+typedef struct Trial
+{
+	Dialect		dialect;
+	uint32_t	rows;			/* that are neither empty nor comments */
+	uint32_t	first_fields;	/* of the first of them */
+	uint32_t	lengths[MOST_FIELDS + 1];	/* how many rows have n fields */
+	uint8_t		filled[MOST_FIELDS + 1];	/* columns that are not all empty */
+	uint32_t	cells;
+	double		clean;			/* sum over them */
+	uint32_t	quoted;			/* fields that are as a whole */
+	uint32_t	stray;			/* fields with quotes within them */
+	uint32_t	ends;			/* rows whose line end is of another kind */
+	uint32_t	unclosed;		/* rows with a quote that is never closed */
+	uint32_t	markers;		/* fields that are \N */
+	uint32_t	escapes;		/* backslash sequences of text format */
+	/* rows that begin like a comment, with as many fields as most or not */
+	const char *suspect;
+	uint32_t	suspects[MOST_FIELDS + 1];
+} Trial;
+
+/* Where the trials work; the caller's stack has room for few of them. */
+typedef struct Guess
+{
+	SheetSpan	span;
+	const DialectHints *hints;
+	SheetSpace *space;
+	bool		has[256];		/* bytes that occur */
+	const char *comment;		/* what comments seem to begin with, or NULL */
+	const char *suspect;		/* the same, while it is doubted */
+	char		no_quote;
+	Trial		trial;
+	Dialect		best;
+} Guess;
+
+static bool
+begins_with(const char *s, uint32_t len, const char *prefix)
+{
+	size_t		n = strlen(prefix);
+
+	return len >= n && memcmp(s, prefix, n) == 0;
+}
+
+/* ---- one trial ---- */
+
+/* Sequences that only text format has. */
+static uint32_t
+count_escapes(const char *s, uint32_t len)
+{
+	uint32_t	n = 0;
+
+	for (uint32_t i = 0; i + 1 < len; i++)
+		if (s[i] == '\\')
+		{
+			i++;
+			n += s[i] == '\\' || s[i] == 'n' || s[i] == 't' || s[i] == 'r' ? 1 : 0;
+		}
+	return n;
+}
+
+static void
+try_field(Trial *trial, const char *data, const ScanField *field)
+{
+	const char *s = data + field->start;
+
+	trial->cells++;
+	switch (sheet_quoting(&trial->dialect.scan, data, field))
+	{
+		case SHEET_QUOTED:
+			trial->quoted++;
+			trial->clean += 1.0;
+			break;
+		case SHEET_PADDED:
+			trial->quoted++;
+			trial->clean += 0.9;
+			break;
+		case SHEET_STRAY:
+			trial->stray++;
+
+			/* lines that are swallowed are worse */
+			trial->clean += memchr(s, '\n', field->length) != NULL ? -1.0 : 0.1;
+			break;
+		case SHEET_PLAIN:
+			trial->clean += shape_cleanness(s, field->length);
+			if (field->length == 2 && memcmp(s, "\\N", 2) == 0)
+				trial->markers++;
+			else
+				trial->escapes += count_escapes(s, field->length);
+			break;
+	}
+}
+
+static bool
+try_row(void *arg, const char *data, const ScanRow *row,
+		const ScanField *fields)
+{
+	Trial	   *trial = arg;
+	uint32_t	nfields = row->nfields < MOST_FIELDS ? row->nfields : MOST_FIELDS;
+	bool		other_end = row->fault == SCAN_FAULT_NEWLINE ||
+		row->fault == SCAN_FAULT_CARRIAGE_RETURN;
+
+	if (sheet_is_blank(row, fields))
+		return true;
+	trial->ends += other_end ? 1 : 0;
+	trial->unclosed += row->fault == SCAN_FAULT_UNTERMINATED_QUOTE ? 1 : 0;
+	if (trial->suspect != NULL &&
+		begins_with(data + row->start, row->end - row->start, trial->suspect))
+	{
+		trial->suspects[nfields]++;
+		return true;
+	}
+	if (trial->rows++ == 0)
+		trial->first_fields = nfields;
+	if (row->fault == SCAN_FAULT_NONE || other_end)
+		trial->lengths[nfields]++;
+	for (uint32_t i = 0; i < nfields; i++)
+	{
+		trial->filled[i] |= fields[i].length > 0;
+		if (trial->cells < PROBE_CELLS)
+			try_field(trial, data, &fields[i]);
+	}
+	return trial->rows < PROBE_ROWS;
+}
+
+/* The number of fields that most rows have; the first row's among equals. */
+static uint32_t
+usual_length(const Trial *trial)
+{
+	uint32_t	best = trial->first_fields;
+
+	for (uint32_t n = 1; n <= MOST_FIELDS; n++)
+		if (trial->lengths[n] > trial->lengths[best])
+			best = n;
+	return best;
+}
+
+static double
+score_trial(Trial *trial, float prior, double covered)
+{
+	uint32_t	columns = usual_length(trial);
+	uint32_t	filled = 0;
+	double		share;
+	double		clean;
+	double		many;
+
+	trial->dialect.columns = columns;
+	if (trial->rows == 0 || columns == 0)
+		return 0;
+	for (uint32_t i = 0; i < columns; i++)
+		filled += trial->filled[i];
+	share = (double) trial->lengths[columns] / trial->rows;
+	clean = fmax(trial->clean, 0) / trial->cells;
+	clean *= 0.3 + 0.7 * filled / columns;
+	for (uint32_t i = 0; i < trial->unclosed && i < 5; i++)
+		covered *= 0.8;
+	many = columns == 1 ? 0.15 : (columns - 0.6) / columns;
+	return share * sqrt(share) * clean * clean * many * prior * covered;
+}
+
+static void
+copy_dialect(Dialect *to, const Dialect *from)
+{
+	*to = *from;
+	if (to->scan.separator != NULL)
+		to->scan.separator = to->separator;
+	if (to->scan.comment != NULL)
+		to->scan.comment = to->comment;
+}
+
+/* Tries guess->trial.dialect; begins with the line ends of eol. */
+static void
+run_trial(Guess *guess, ScanEol eol, float prior)
+{
+	Trial	   *trial = &guess->trial;
+	Dialect		dialect = trial->dialect;
+	uint32_t	end;
+	double		covered;
+
+	memset(trial, 0, sizeof(*trial));
+	copy_dialect(&trial->dialect, &dialect);
+	trial->suspect = guess->suspect;
+	trial->dialect.eol = eol;
+	trial->dialect.scan.general = eol == SCAN_EOL_ANY ||
+		trial->dialect.scan.separator != NULL ||
+		trial->dialect.scan.comment != NULL;
+	end = sheet_walk(&guess->span, &trial->dialect.scan, &trial->dialect.eol,
+					 guess->space, try_row, trial);
+
+	/* where a quote is never closed the rest cannot be read */
+	covered = trial->rows >= PROBE_ROWS || guess->span.length < 1024 ? 1.0 :
+		(double) end / guess->span.length;
+	trial->dialect.quotes = trial->quoted > 0;
+	trial->dialect.score = score_trial(trial, prior, covered);
+}
+
+/* ---- the trials ---- */
+
+static void
+set_delimiter(Dialect *dialect, const char *delimiter, size_t length)
+{
+	memcpy(dialect->separator, delimiter, length);
+	dialect->separator[length] = '\0';
+	dialect->scan.delimiter = delimiter[0];
+	dialect->scan.separator = length > 1 ? dialect->separator : NULL;
+	dialect->scan.separator_length = length;
+}
+
+static void
+set_comment(Dialect *dialect, const char *comment)
+{
+	dialect->comment[0] = '\0';
+	dialect->scan.comment = NULL;
+	dialect->scan.comment_length = 0;
+	if (comment == NULL)
+		return;
+	strncpy(dialect->comment, comment, sizeof(dialect->comment) - 1);
+	dialect->scan.comment = dialect->comment;
+	dialect->scan.comment_length = strlen(dialect->comment);
+}
+
+static void
+try_quote(Guess *guess, const char *delimiter, size_t length, float prior,
+		  char quote, char escape)
+{
+	Trial	   *trial = &guess->trial;
+
+	memset(&trial->dialect, 0, sizeof(trial->dialect));
+	trial->dialect.scan.format = SCAN_CSV;
+	set_delimiter(&trial->dialect, delimiter, length);
+	set_comment(&trial->dialect, guess->comment);
+	trial->dialect.scan.quote = quote;
+	trial->dialect.scan.escape = escape;
+	trial->dialect.no_quote = quote == guess->no_quote;
+	if (memchr(delimiter, quote, length) != NULL)
+		return;
+	run_trial(guess, guess->hints->any_newline ? SCAN_EOL_ANY : SCAN_EOL_UNKNOWN,
+			  prior);
+
+	/* a quote that stands around nothing is none */
+	if (quote == '\'' && guess->hints->quote == '\0' && !trial->dialect.quotes)
+		return;
+	if (trial->dialect.score > guess->best.score)
+		copy_dialect(&guess->best, &trial->dialect);
+}
+
+/* Whether that stands in the span. */
+static bool
+has_pair(const Guess *guess, char first, char second)
+{
+	const char *s = guess->span.data;
+	const char *end = s + guess->span.length;
+
+	while ((s = memchr(s, first, end - s)) != NULL && s + 1 < end)
+		if (*++s == second)
+			return true;
+	return false;
+}
+
+static void
+try_delimiter(Guess *guess, const char *delimiter, size_t length, float prior)
+{
+	const DialectHints *hints = guess->hints;
+	const char	quotes[] = {'"', '\'', guess->no_quote};
+
+	for (int i = 0; i < 3; i++)
+	{
+		char		quote = quotes[i];
+
+		if (hints->quote != '\0')
+		{
+			if (i > 0)
+				break;
+			quote = hints->quote;
+		}
+		else if (i == 1 && !guess->has['\''])
+			continue;
+		else if (i == 2 && !guess->has['"'])
+			continue;
+		try_quote(guess, delimiter, length, prior, quote,
+				  hints->escape != '\0' ? hints->escape : quote);
+		if (hints->escape == '\0' && i < 2 && has_pair(guess, '\\', quote))
+			try_quote(guess, delimiter, length, prior, quote, '\\');
+	}
+}
+
+/* Whether a delimiter of several bytes may have that in it. */
+static bool
+may_delimit(char c)
+{
+	return (unsigned char) c >= 0x80 ||
+		(c != '\0' && strchr("|~^:;,#*!@$%&<>\t\001\002\007\x1f", c) != NULL);
+}
+
+/* How likely it is one: commas side by side are empty fields. */
+static float
+long_prior(const char *delimiter)
+{
+	if (strspn(delimiter, ",;\t") == strlen(delimiter))
+		return 0.5f;
+	return (unsigned char) delimiter[0] < 0x80 ? 1.0f : 0.9f;
+}
+
+/* Delimiters of several bytes that the first line may have. */
+static void
+try_long_delimiters(Guess *guess)
+{
+	const char *s = guess->span.data;
+	uint32_t	length = guess->span.length < 4096 ? guess->span.length : 4096;
+	char		seen[4][9];
+	int			nseen = 0;
+
+	for (uint32_t at = 0; at < length && nseen < 4; at++)
+	{
+		uint32_t	n = 0;
+		bool		known = false;
+
+		if (s[at] == '\n' || s[at] == '\r')
+			break;
+		while (at + n < length && may_delimit(s[at + n]))
+			n++;
+		if (n >= 2 && n <= 8 && at > 0 &&
+			((unsigned char) s[at] < 0x80 || guess->hints->non_ascii))
+		{
+			for (int i = 0; i < nseen; i++)
+				known |= strlen(seen[i]) == n && memcmp(seen[i], s + at, n) == 0;
+			if (!known)
+			{
+				memcpy(seen[nseen], s + at, n);
+				seen[nseen++][n] = '\0';
+			}
+		}
+		at += n;
+	}
+	for (int i = 0; i < nseen; i++)
+		try_delimiter(guess, seen[i], strlen(seen[i]), long_prior(seen[i]));
+}
+
+/* ---- what is decided after the delimiter ---- */
+
+static void
+retry(Guess *guess, ScanEol eol)
+{
+	copy_dialect(&guess->trial.dialect, &guess->best);
+	run_trial(guess, eol, 1.0f);
+}
+
+/*
+ * Whether rows that begin like comments are rows like the others.  Then they
+ * are none.
+ */
+static bool
+doubt_comment(Guess *guess)
+{
+	Trial	   *trial = &guess->trial;
+	uint32_t	columns = guess->best.columns;
+	uint32_t	all = 0;
+
+	if (guess->comment == NULL || guess->hints->comment != NULL)
+		return false;
+	guess->suspect = guess->comment;
+	copy_dialect(&trial->dialect, &guess->best);
+	set_comment(&trial->dialect, NULL);
+	run_trial(guess, SCAN_EOL_UNKNOWN, 1.0f);
+	guess->suspect = NULL;
+	for (uint32_t n = 0; n <= MOST_FIELDS; n++)
+		all += trial->suspects[n];
+	return all == 0 || trial->suspects[columns] * 2 > all || trial->rows == 0;
+}
+
+/* Lines that end in another way than the first, if more rows fit then. */
+static void
+decide_newline(Guess *guess)
+{
+	Trial	   *trial = &guess->trial;
+	uint32_t	ends = trial->ends;
+	uint32_t	alike;
+
+	if (ends == 0 || guess->best.eol == SCAN_EOL_ANY)
+		return;
+	alike = trial->lengths[guess->best.columns];
+	retry(guess, SCAN_EOL_ANY);
+	if (trial->dialect.columns == guess->best.columns &&
+		trial->lengths[guess->best.columns] >= alike)
+	{
+		guess->best.eol = SCAN_EOL_ANY;
+		guess->best.scan.general = true;
+	}
+	else
+		retry(guess, SCAN_EOL_UNKNOWN);
+}
+
+/* What COPY and pg_dump write: no quotes, but \N and other backslashes. */
+static bool
+is_text_format(const Guess *guess)
+{
+	const Trial *trial = &guess->trial;
+	char		delimiter = guess->best.scan.delimiter;
+
+	if (guess->hints->has_format)
+		return guess->hints->format == SCAN_TEXT;
+	if (guess->hints->quote != '\0' || guess->hints->escape != '\0' ||
+		guess->best.columns < 1 || delimiter == '\\' || delimiter == '.' ||
+		guess->best.scan.separator != NULL)
+		return false;
+	if (trial->markers + trial->escapes <= trial->quoted)
+		return false;
+	return delimiter == '\t' || trial->markers > 0;
+}
+
+static void
+set_text_format(Guess *guess)
+{
+	Dialect    *best = &guess->best;
+
+	/* of one column, with nothing but \N in it */
+	if (best->columns == 1 && guess->hints->delimiter == NULL)
+		set_delimiter(best, "\t", 1);
+	best->scan.format = SCAN_TEXT;
+	best->scan.quote = best->scan.escape = '\0';
+	best->quotes = best->no_quote = false;
+	retry(guess, best->eol == SCAN_EOL_ANY ? SCAN_EOL_ANY : SCAN_EOL_UNKNOWN);
+	best->columns = guess->trial.dialect.columns;
+}
+
+/* What may begin comments: the prefix of a line at the start of the file or further in. */
+static const char *
+find_comment(const Guess *guess)
+{
+	const char *s = guess->span.data;
+	const char *end = s + guess->span.length;
+
+	if (guess->hints->comment != NULL)
+		return guess->hints->comment;
+	for (size_t i = 0; i < COMMENTS; i++)
+		if (begins_with(s, end - s, comments[i]))
+			return comments[i];
+	while (s < end && (s = memchr(s, '\n', end - s)) != NULL)
+		if (++s < end && *s == '#')
+			return "#";
+		else if (begins_with(s, end - s, "@@") || begins_with(s, end - s, "//"))
+			return *s == '@' ? "@@" : "//";
+	return NULL;
+}
+
+static char
+find_no_quote(const Guess *guess)
+{
+	for (const char *c = no_quotes; *c != '\0'; c++)
+		if (!guess->has[(unsigned char) *c])
+			return *c;
+	return '\b';
+}
+
+static void
+try_all(Guess *guess)
+{
+	const DialectHints *hints = guess->hints;
+
+	if (hints->delimiter != NULL)
+	{
+		try_delimiter(guess, hints->delimiter,
+					  strnlen(hints->delimiter, DIALECT_SEPARATOR), 1.0f);
+		return;
+	}
+	for (size_t i = 0; i < DELIMITERS; i++)
+		if (i == 0 || guess->has[(unsigned char) delimiters[i].byte])
+			try_delimiter(guess, &delimiters[i].byte, 1, delimiters[i].prior);
+	try_long_delimiters(guess);
+}
+
+void
+dialect_guess(const SheetSpan *span, const DialectHints *hints,
+			  SheetSpace *space, Dialect *dialect)
+{
+	Guess		guess = {.span = *span, .hints = hints, .space = space};
+	bool		text;
+
+	for (uint32_t i = 0; i < span->length; i++)
+		guess.has[(unsigned char) span->data[i]] = true;
+	guess.no_quote = find_no_quote(&guess);
+	guess.comment = find_comment(&guess);
+
+	/* what a file of nothing has */
+	guess.best.scan.format = SCAN_CSV;
+	set_delimiter(&guess.best, hints->delimiter != NULL ? hints->delimiter : ",",
+				  hints->delimiter != NULL ? strnlen(hints->delimiter, DIALECT_SEPARATOR) : 1);
+	guess.best.scan.quote = hints->quote != '\0' ? hints->quote : '"';
+	guess.best.scan.escape = hints->escape != '\0' ? hints->escape : guess.best.scan.quote;
+	guess.best.eol = hints->any_newline ? SCAN_EOL_ANY : SCAN_EOL_UNKNOWN;
+	guess.best.columns = 1;
+
+	try_all(&guess);
+	if (doubt_comment(&guess))
+	{
+		guess.comment = NULL;
+		guess.best.score = 0;
+		try_all(&guess);
+	}
+
+	/* one column has no delimiter: the usual one then */
+	if (guess.best.columns == 1 && hints->delimiter == NULL)
+		set_delimiter(&guess.best, ",", 1);
+	set_comment(&guess.best, guess.comment);
+	retry(&guess, guess.best.eol == SCAN_EOL_ANY ? SCAN_EOL_ANY : SCAN_EOL_UNKNOWN);
+	text = is_text_format(&guess);
+	if (text)
+		set_text_format(&guess);
+	decide_newline(&guess);
+	copy_dialect(dialect, &guess.best);
+}

@@ -1,0 +1,56 @@
+/*
+ * inspect.h
+ *		bulk_inspect: what a file is like, and how to load it.
+ */
+#ifndef PGBULK_INSPECT_H
+#define PGBULK_INSPECT_H
+
+#include "postgres.h"
+
+#include "inspect/columns.h"
+#include "inspect/dialect.h"
+#include "inspect/sample.h"
+#include "nodes/pg_list.h"
+#include "options.h"
+#include "row/encoding.h"
+#include "utils/jsonb.h"
+
+/* What was asked for, and what was found. */
+typedef struct Inspection
+{
+	const char *path;			/* as given */
+	const char *schema;			/* of bulk_load; NULL: the search path finds it */
+	char	   *table;
+	Jsonb	   *given;			/* options of bulk_load; NULL: none */
+	BulkOptions *options;		/* the same */
+
+	Sample	   *sample;
+	Dialect		dialect;
+	Columns		columns;
+	Encoding   *encoding;		/* NULL: the server cannot convert the file's */
+	List	   *names;			/* of the columns, char * */
+
+	/* the report */
+	const char *newline;		/* NULL: there is none */
+	char	   *column_list;	/* JSON */
+	char	   *load_options;	/* JSON */
+	char	   *create_table;	/* NULL: no table can have them */
+	char	   *bulk_load;		/* NULL: it cannot be loaded */
+	List	   *notes;			/* of char * */
+} Inspection;
+
+/*
+ * Looks at a file.  options are bulk_load's, taken as given where they say what
+ * the file is like, and "table", the name of the table to be.  Memory: the
+ * current context, about 8 MB.
+ *
+ * Errors: those of source_expand, sample_read and options_parse; 22023 for the
+ * path "stdin", formats other than csv and text, and a table without a name.
+ */
+extern Inspection *inspect_file(const char *path, Jsonb *options,
+								const char *schema);
+
+/* Fills the report (report.c). */
+extern void report_write(Inspection *inspection);
+
+#endif							/* PGBULK_INSPECT_H */

@@ -1,0 +1,507 @@
+/*
+ * report.c
+ *		What bulk_inspect says: names, statements, options, notes.
+ */
+#include "postgres.h"
+
+#include "inspect/inspect.h"
+#include "inspect/verify.h"
+#include "mb/pg_wchar.h"
+#include "utils/builtins.h"
+#include "utils/json.h"
+
+/* Names that every table has already. */
+static const char *const system_columns[] = {
+	"tableoid", "cmax", "xmax", "cmin", "xmin", "ctid", NULL
+};
+
+static void pg_attribute_printf(2, 3)
+note(Inspection *inspection, const char *format,...)
+{
+	StringInfoData text;
+	va_list		args;
+	int			needed;
+
+	initStringInfo(&text);
+	for (;;)
+	{
+		va_start(args, format);
+		needed = appendStringInfoVA(&text, format, args);
+		va_end(args);
+		if (needed == 0)
+			break;
+		enlargeStringInfo(&text, needed);
+	}
+	inspection->notes = lappend(inspection->notes, text.data);
+}
+
+/* ---- names of columns ---- */
+
+static bool
+is_taken(List *names, const char *name)
+{
+	ListCell   *lc;
+
+	for (int i = 0; system_columns[i] != NULL; i++)
+		if (strcmp(system_columns[i], name) == 0)
+			return true;
+	foreach(lc, names)
+		if (strcmp(lfirst(lc), name) == 0)
+			return true;
+	return false;
+}
+
+static int
+count_name(List *names, const char *name)
+{
+	ListCell   *lc;
+	int			n = 0;
+
+	foreach(lc, names)
+		n += strcmp(lfirst(lc), name) == 0 ? 1 : 0;
+	return n;
+}
+
+/* name and a number behind it, within the length of an identifier. */
+static char *
+number_name(const char *name, int number)
+{
+	char	   *suffix = psprintf("_%d", number);
+	int			room = NAMEDATALEN - 1 - strlen(suffix);
+	int			length = strlen(name);
+
+	if (length > room)
+		length = pg_mbcliplen(name, length, room);
+	return psprintf("%.*s%s", length, name, suffix);
+}
+
+/* A name of the header as an identifier: one line of at most 63 bytes. */
+static char *
+clean_name(Inspection *inspection, const ColumnStats *stats)
+{
+	char	   *name = verify_text(inspection->encoding, stats->name,
+								   stats->name_length);
+	int			length;
+
+	for (char *c = name; *c != '\0'; c++)
+		if ((unsigned char) *c < ' ' || *c == 0x7f)
+			*c = ' ';
+	while (*name == ' ')
+		name++;
+	length = strlen(name);
+	while (length > 0 && name[length - 1] == ' ')
+		name[--length] = '\0';
+	if (length >= NAMEDATALEN)
+		name[pg_mbcliplen(name, length, NAMEDATALEN - 1)] = '\0';
+	return name;
+}
+
+static void
+name_columns(Inspection *inspection)
+{
+	const Columns *columns = &inspection->columns;
+	List	   *bases = NIL;	/* before they got numbers */
+
+	for (uint32 i = 0; i < columns->count; i++)
+	{
+		const ColumnStats *stats = &columns->columns[i];
+		char	   *base;
+		char	   *name;
+
+		base = columns->has_header && stats->name_length > 0 ?
+			clean_name(inspection, stats) : "";
+		if (base[0] == '\0')
+			base = columns->row_names && i == 0 ? pstrdup("row_name") :
+				psprintf("column_%u", i + 1);
+		name = base;
+		for (int number = Max(count_name(bases, base) + 1, 2);
+			 is_taken(inspection->names, name); number++)
+			name = number_name(base, number);
+		bases = lappend(bases, base);
+		inspection->names = lappend(inspection->names, name);
+	}
+}
+
+static const char *
+column_name(const Inspection *inspection, uint32 column)
+{
+	return list_nth(inspection->names, column);
+}
+
+/* ---- the options of the load ---- */
+
+/* Begins an option, unless the caller has given it. */
+static bool
+begin_option(const Inspection *inspection, StringInfo json, const char *key)
+{
+	if (inspection->given != NULL && JB_ROOT_IS_OBJECT(inspection->given))
+	{
+		JsonbValue *value;
+
+		value = getKeyJsonValueFromContainer(&inspection->given->root, key,
+											 strlen(key), NULL);
+		if (value != NULL && value->type != jbvNull)
+			return false;
+	}
+	if (json->len > 1)
+		appendStringInfoString(json, ", ");
+	escape_json(json, key);
+	appendStringInfoString(json, ": ");
+	return true;
+}
+
+static void
+put_string(const Inspection *inspection, StringInfo json, const char *key,
+		   const char *value)
+{
+	if (begin_option(inspection, json, key))
+		escape_json(json, value);
+}
+
+static void
+put_byte(const Inspection *inspection, StringInfo json, const char *key,
+		 char value)
+{
+	char		text[2] = {value, '\0'};
+
+	put_string(inspection, json, key, text);
+}
+
+static void
+put_nulls(const Inspection *inspection, StringInfo json)
+{
+	const Columns *columns = &inspection->columns;
+	bool		csv = inspection->dialect.scan.format == SCAN_CSV;
+	uint32		markers = columns->null_markers | (csv ? 0 : 1);
+	const char *separator = "";
+
+	/* the default */
+	if (columns->nulls != NULL || (csv ? markers == 0 && columns->null_empty :
+								   markers == 1 && !columns->null_empty))
+		return;
+	if (!begin_option(inspection, json, "null"))
+		return;
+	appendStringInfoChar(json, '[');
+	if (columns->null_empty)
+	{
+		appendStringInfoString(json, "\"\"");
+		separator = ", ";
+	}
+	for (int k = 0; k < SHAPE_NULLS; k++)
+		if (markers & (1u << k))
+		{
+			appendStringInfoString(json, separator);
+			escape_json(json, shape_nulls[k]);
+			separator = ", ";
+		}
+	appendStringInfoChar(json, ']');
+}
+
+/* An array of those columns that the predicate is true for. */
+static void
+put_columns(const Inspection *inspection, StringInfo json, const char *key,
+			bool (*predicate) (const ColumnStats *))
+{
+	const Columns *columns = &inspection->columns;
+	bool		begun = false;
+
+	for (uint32 i = 0; i < columns->count; i++)
+	{
+		if (!predicate(&columns->columns[i]))
+			continue;
+		if (!begun && !begin_option(inspection, json, key))
+			return;
+		appendStringInfoString(json, begun ? ", " : "[");
+		escape_json(json, column_name(inspection, i));
+		begun = true;
+	}
+	if (begun)
+		appendStringInfoChar(json, ']');
+}
+
+static bool
+wants_trim(const ColumnStats *stats)
+{
+	return stats->trim;
+}
+
+static bool
+wants_force_null(const ColumnStats *stats)
+{
+	return stats->force_null;
+}
+
+static void
+put_date_formats(const Inspection *inspection, StringInfo json)
+{
+	const Columns *columns = &inspection->columns;
+	bool		begun = false;
+
+	for (uint32 i = 0; i < columns->count; i++)
+	{
+		const ColumnStats *stats = &columns->columns[i];
+		char		template[64];
+
+		if (stats->order == 0)
+			continue;
+		if (!begun && !begin_option(inspection, json, "date_format"))
+			return;
+		shape_template(&stats->date, stats->order, template);
+		appendStringInfoString(json, begun ? ", " : "{");
+		escape_json(json, column_name(inspection, i));
+		appendStringInfoString(json, ": ");
+		escape_json(json, template);
+		begun = true;
+	}
+	if (begun)
+		appendStringInfoChar(json, '}');
+}
+
+static void
+put_dialect(const Inspection *inspection, StringInfo json)
+{
+	const Dialect *dialect = &inspection->dialect;
+	bool		csv = dialect->scan.format == SCAN_CSV;
+
+	if (!csv)
+		put_string(inspection, json, "format", "text");
+	if (strcmp(dialect->separator, csv ? "," : "\t") != 0)
+		put_string(inspection, json, "delimiter", dialect->separator);
+	if (csv && dialect->scan.quote != '"')
+		put_byte(inspection, json, "quote", dialect->scan.quote);
+	if (csv && dialect->scan.escape != dialect->scan.quote)
+		put_byte(inspection, json, "escape", dialect->scan.escape);
+	if (dialect->eol == SCAN_EOL_ANY)
+		put_string(inspection, json, "newline", "any");
+	if (dialect->comment[0] != '\0')
+		put_string(inspection, json, "comment", dialect->comment);
+}
+
+/* What the caller has given, as it is. */
+static void
+put_given(const Inspection *inspection, StringInfo json)
+{
+	JsonbIterator *it;
+	JsonbValue	value;
+	JsonbIteratorToken token;
+	char	   *key = NULL;
+
+	if (inspection->given == NULL)
+		return;
+	it = JsonbIteratorInit(&inspection->given->root);
+	while ((token = JsonbIteratorNext(&it, &value, true)) != WJB_DONE)
+	{
+		if (token == WJB_KEY)
+			key = pnstrdup(value.val.string.val, value.val.string.len);
+		else if (token == WJB_VALUE && value.type != jbvNull)
+		{
+			Jsonb	   *one = JsonbValueToJsonb(&value);
+
+			if (json->len > 1)
+				appendStringInfoString(json, ", ");
+			escape_json(json, key);
+			appendStringInfo(json, ": %s",
+							 JsonbToCString(NULL, &one->root, VARSIZE(one)));
+		}
+	}
+}
+
+static void
+write_options(Inspection *inspection)
+{
+	const Columns *columns = &inspection->columns;
+	const Sample *sample = inspection->sample;
+	StringInfoData json;
+
+	initStringInfo(&json);
+	appendStringInfoChar(&json, '{');
+	put_dialect(inspection, &json);
+	if (columns->header_lines == 1 && begin_option(inspection, &json, "header"))
+		appendStringInfoString(&json, "true");
+	if (columns->header_lines > 1 && begin_option(inspection, &json, "header"))
+		appendStringInfo(&json, "%u", columns->header_lines);
+	put_string(inspection, &json, "encoding", sample->charset.name);
+	put_nulls(inspection, &json);
+	put_columns(inspection, &json, "force_null", wants_force_null);
+	if (columns->trim_all && begin_option(inspection, &json, "trim"))
+		appendStringInfoString(&json, "true");
+	else if (!columns->trim_all)
+		put_columns(inspection, &json, "trim", wants_trim);
+	put_date_formats(inspection, &json);
+	if (columns->decimal_mark != '.')
+		put_byte(inspection, &json, "decimal_mark", columns->decimal_mark);
+	if (columns->short_rows > 0 || columns->blank > 0)
+		put_string(inspection, &json, "missing_columns", "null");
+	if (columns->long_rows > 0 || columns->faulty > 0 ||
+		sample->charset.invalid > 0)
+		put_string(inspection, &json, "on_error", "ignore");
+	put_given(inspection, &json);
+	appendStringInfoChar(&json, '}');
+	inspection->load_options = json.data;
+}
+
+/* ---- statements ---- */
+
+static void
+write_statements(Inspection *inspection)
+{
+	const Columns *columns = &inspection->columns;
+	const char *table = quote_identifier(inspection->table);
+	StringInfoData text;
+
+	if (columns->wanted > COLUMNS_MAX || columns->count == 0)
+		return;
+	initStringInfo(&text);
+	appendStringInfo(&text, "CREATE TABLE %s (", table);
+	for (uint32 i = 0; i < columns->count; i++)
+		appendStringInfo(&text, "%s\n    %s %s", i > 0 ? "," : "",
+						 quote_identifier(column_name(inspection, i)),
+						 shape_type_names[columns->columns[i].type]);
+	appendStringInfoString(&text, "\n)");
+	inspection->create_table = text.data;
+
+	if (inspection->encoding == NULL)
+		return;
+	initStringInfo(&text);
+	appendStringInfoString(&text, "SELECT * FROM ");
+	appendStringInfoString(&text, quote_qualified_identifier(inspection->schema, "bulk_load"));
+	appendStringInfo(&text, "(%s, ", quote_literal_cstr(table));
+	appendStringInfo(&text, "%s, ", quote_literal_cstr(encoding_path_text(inspection->path)));
+	appendStringInfo(&text, "%s)", quote_literal_cstr(inspection->load_options));
+	inspection->bulk_load = text.data;
+}
+
+static void
+write_columns(Inspection *inspection)
+{
+	const Columns *columns = &inspection->columns;
+	StringInfoData json;
+
+	initStringInfo(&json);
+	appendStringInfoChar(&json, '[');
+	for (uint32 i = 0; i < columns->count; i++)
+	{
+		const ColumnStats *stats = &columns->columns[i];
+
+		appendStringInfoString(&json, i > 0 ? ", {\"name\": " : "{\"name\": ");
+		escape_json(&json, column_name(inspection, i));
+		appendStringInfo(&json, ", \"type\": \"%s\"", shape_type_names[stats->type]);
+		appendStringInfo(&json, ", \"null_share\": %.4f",
+						 columns->rows == 0 ? 0 : (double) stats->nulls / columns->rows);
+		if (stats->values > 0)
+		{
+			char	   *example;
+
+			example = verify_text(inspection->encoding, stats->example,
+								  stats->example_length);
+			appendStringInfoString(&json, ", \"example\": ");
+			escape_json(&json, example);
+		}
+		if (stats->order != 0)
+		{
+			char		template[64];
+
+			shape_template(&stats->date, stats->order, template);
+			appendStringInfo(&json, ", \"date_format\": \"%s\"", template);
+		}
+		appendStringInfoChar(&json, '}');
+	}
+	appendStringInfoChar(&json, ']');
+	inspection->column_list = json.data;
+}
+
+/* ---- notes ---- */
+
+static void
+note_encoding(Inspection *inspection)
+{
+	const Sample *sample = inspection->sample;
+	const char *name = sample->charset.name;
+
+	if (inspection->encoding == NULL)
+		note(inspection, "this database cannot convert encoding %s", name);
+	else if (!sample->charset.sure)
+		note(inspection, "encoding %s is a guess", name);
+	if (sample->charset.invalid > 0)
+		note(inspection, "%zu bytes of the sample are not valid in encoding %s",
+			 sample->charset.invalid, name);
+}
+
+static void
+note_rows(Inspection *inspection)
+{
+	const Columns *columns = &inspection->columns;
+
+	if (columns->rows == 0)
+		note(inspection, "there are no rows in the sample");
+	if (columns->preamble > 0)
+		note(inspection, "lines before the %s: %u",
+			 columns->has_header ? "header" : "data", columns->preamble);
+	if (columns->has_header && columns->row_names)
+		note(inspection, "the header has one name less than there are columns; it was taken for that of the first one");
+	if (columns->blank > 0)
+		note(inspection, "empty lines in the sample, which become rows of NULL: " UINT64_FORMAT,
+			 (uint64) columns->blank);
+	if (columns->short_rows > 0)
+		note(inspection, "rows of the sample with fewer fields than columns: " UINT64_FORMAT,
+			 (uint64) columns->short_rows);
+	if (columns->longest > columns->regular)
+		note(inspection, "rows of the sample have up to %u fields, most or the header %u",
+			 columns->longest, columns->regular);
+	if (columns->long_rows > 0)
+		note(inspection, "rows of the sample with too many fields, which are bad rows: " UINT64_FORMAT,
+			 (uint64) columns->long_rows);
+	if (columns->faulty > 0)
+		note(inspection, "rows of the sample with broken quotes, line ends or zero bytes, which are bad rows: " UINT64_FORMAT,
+			 (uint64) columns->faulty);
+	if (columns->wanted > COLUMNS_MAX)
+		note(inspection, "the file has %u columns, a table at most %d",
+			 columns->wanted, COLUMNS_MAX);
+	if (inspection->dialect.no_quote)
+		note(inspection, "quotes are part of the values; the option \"quote\" names a character that the sample does not have");
+}
+
+static void
+note_columns(Inspection *inspection)
+{
+	const Columns *columns = &inspection->columns;
+
+	for (uint32 i = 0; i < columns->count; i++)
+	{
+		const ColumnStats *stats = &columns->columns[i];
+		char		template[64];
+
+		if (stats->ambiguous)
+		{
+			shape_template(&stats->date, stats->order, template);
+			note(inspection, "column %s: no date of the sample tells day from month; %s is a guess",
+				 quote_identifier(column_name(inspection, i)), template);
+		}
+		if (stats->type == SHAPE_TIMESTAMPTZ && stats->zoneless)
+			note(inspection, "column %s: values without a time zone are taken for those of the session's",
+				 quote_identifier(column_name(inspection, i)));
+		if (stats->type == SHAPE_TEXT && stats->values > 0)
+			for (int k = SHAPE_SURE_NULLS; k < SHAPE_NULLS; k++)
+				if ((columns->null_markers & (1u << k)) && stats->markers[k] > 0)
+					note(inspection, "column %s: \"%s\" becomes NULL, as in other columns",
+						 quote_identifier(column_name(inspection, i)), shape_nulls[k]);
+	}
+}
+
+void
+report_write(Inspection *inspection)
+{
+	static const char *const newlines[] = {
+		[SCAN_EOL_UNKNOWN] = NULL, [SCAN_EOL_NL] = "lf", [SCAN_EOL_CR] = "cr",
+		[SCAN_EOL_CRNL] = "crlf", [SCAN_EOL_ANY] = "mixed"
+	};
+
+	inspection->newline = newlines[inspection->dialect.eol];
+	name_columns(inspection);
+	write_columns(inspection);
+	write_options(inspection);
+	write_statements(inspection);
+	note_encoding(inspection);
+	note_rows(inspection);
+	note_columns(inspection);
+}

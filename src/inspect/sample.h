@@ -1,0 +1,48 @@
+/*
+ * sample.h
+ *		The bytes of a file that bulk_inspect looks at.
+ */
+#ifndef PGBULK_SAMPLE_H
+#define PGBULK_SAMPLE_H
+
+#include "postgres.h"
+
+#include "inspect/charset.h"
+#include "inspect/dialect.h"
+#include "options.h"
+
+/* Pieces further in, if the file is larger than its beginning. */
+#define SAMPLE_PIECES 8
+
+typedef struct Sample
+{
+	SheetSpan	spans[1 + SAMPLE_PIECES];	/* the beginning; pieces further in */
+	int			nspans;
+	uint32		longest;		/* of them */
+	int64		bytes;			/* in all of them */
+	bool		complete;		/* it is the whole file */
+	BulkCompression compression;
+	Charset		charset;
+	bool		utf16;			/* it is UTF-16; the spans are UTF-8 all the same */
+} Sample;
+
+/*
+ * Reads the beginning of a file, decompressed, and pieces of the rest where
+ * the file can be read from any place.  Drops the byte order mark and turns UTF-16
+ * into UTF-8.  has_encoding: the caller has given the encoding that options has.
+ * Memory: the current context, about 3 MB.
+ *
+ * Errors: those of source_open and window_fill; 42809 for a named pipe, whose
+ * bytes the load would miss.
+ */
+extern Sample *sample_read(const char *path, const BulkOptions *options,
+						   bool has_encoding);
+
+/*
+ * The pieces begin anywhere: now that the dialect is known they are made to
+ * begin with a row.  Those where that cannot be told are dropped.
+ */
+extern void sample_align(Sample *sample, const Dialect *dialect,
+						 SheetSpace *space);
+
+#endif							/* PGBULK_SAMPLE_H */

@@ -1,0 +1,70 @@
+/*
+ * sheet.h
+ *		Rows and fields of a sample, by a dialect.  Pure C.
+ *
+ * A sample is a few spans of a file: its beginning and, where it can be read
+ * anywhere, pieces further in that begin with a row.
+ */
+#ifndef PGBULK_SHEET_H
+#define PGBULK_SHEET_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "scan/scan.h"
+
+/* Followed by SCAN_PADDING readable bytes. */
+typedef struct SheetSpan
+{
+	const char *data;
+	uint32_t	length;
+	bool		to_end;			/* the file has no byte after it */
+} SheetSpan;
+
+/* Room to work in; a row of more than SHEET_FIELDS fields ends a walk. */
+#define SHEET_ROWS 1024
+#define SHEET_FIELDS 65536
+
+typedef struct SheetSpace
+{
+	ScanRow		rows[SHEET_ROWS];
+	ScanField	fields[SHEET_FIELDS];
+} SheetSpace;
+
+/* False: no more rows are wanted. */
+typedef bool (*SheetVisit) (void *arg, const char *data, const ScanRow *row,
+							const ScanField *fields);
+
+/*
+ * Shows the rows of a span to visit, up to the last that is whole.  eol as in
+ * scan_rows.  Returns how far it came.
+ */
+extern uint32_t sheet_walk(const SheetSpan *span, const ScanDialect *dialect,
+						   ScanEol *eol, SheetSpace *space, SheetVisit visit,
+						   void *arg);
+
+/* Whether a row is an empty line. */
+extern bool sheet_is_blank(const ScanRow *row, const ScanField *fields);
+
+/*
+ * The value of a field: what stands in the span, or what is written to
+ * buffer, which has room for the field.
+ */
+extern const char *sheet_value(const ScanDialect *dialect, const char *data,
+							   const ScanField *field, char *buffer,
+							   size_t *length);
+
+/* How a field is quoted. */
+typedef enum SheetQuoting
+{
+	SHEET_PLAIN,				/* not at all */
+	SHEET_QUOTED,				/* as a whole */
+	SHEET_PADDED,				/* as a whole, with blanks around */
+	SHEET_STRAY					/* quotes stand within it */
+} SheetQuoting;
+
+extern SheetQuoting sheet_quoting(const ScanDialect *dialect, const char *data,
+								  const ScanField *field);
+
+#endif							/* PGBULK_SHEET_H */
