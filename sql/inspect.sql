@@ -174,6 +174,9 @@ SELECT * FROM bulk_inspect('stdin');
 SELECT * FROM bulk_inspect('data.csv');
 SELECT * FROM bulk_inspect('/proc/self/cwd/pgbulk_inspect_none');
 SELECT * FROM bulk_inspect('/proc/self/cwd');
+-- what is read from a pipe would be missing from the load
+COPY (SELECT 1) TO PROGRAM 'cat > pgbulk_inspect_gone; mkfifo pgbulk_inspect_pipe';
+SELECT * FROM bulk_inspect('/proc/self/cwd/pgbulk_inspect_pipe');
 SELECT * FROM bulk_inspect('/proc/self/cwd/pgbulk_inspect_in', '{"format": "binary"}');
 SELECT * FROM bulk_inspect('/proc/self/cwd/pgbulk_inspect_in', '{"table": 1}');
 \set VERBOSITY terse
