@@ -71,8 +71,8 @@ plan_fault(Relation rel, const BulkOptions *options)
 
 /*
  * In microseconds, on two cores of a shared machine where COPY takes 3.5 s for the votes; only
- * their ratios matter.  Measured with 0.3 % to 100 % more of the votes for three indexes: integers,
- * few long groups, many short ones.
+ * their ratios matter.  Measured with 0.3 % to 10 % more of the votes for three indexes: integers,
+ * few long groups, many short ones.  Beyond that it is an extrapolation.
  */
 #define COST_READ_HEAP 3.0		/* a page of the table */
 #define COST_READ_PAGE 8.0		/* of the old index, checked and copied */
