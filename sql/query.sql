@@ -127,3 +127,26 @@ RESET ROLE;
 DROP OWNED BY regress_pgbulk_query;
 DROP ROLE regress_pgbulk_query;
 DROP TABLE query_t, query_rejects CASCADE;
+
+-- types whose names alone would cut values; the first character; no row at all
+CREATE TABLE query_cut (c char(5), b bit(4), a char(3)[], v varchar(4));
+SELECT rows_loaded FROM bulk_load_query('query_cut', $$SELECT 'hello'::text, B'1010'::varbit, ARRAY['ab', 'abc'], 'four'::text$$);
+TABLE query_cut;
+SELECT rows_loaded FROM bulk_load_query('query_cut', $$SELECT 'longer'::text, NULL, NULL, NULL$$);
+DO $$
+BEGIN
+	PERFORM rows_loaded FROM bulk_load_query('query_cut', 'SELECT 1, NULL, NULL, 4', '{"limit": 0}');
+	PERFORM count(*) FROM query_cut;
+END $$;
+TRUNCATE query_cut;
+SELECT rows_loaded FROM bulk_load_query('query_cut', $$SELECT U&'\FEFFa', NULL, NULL, NULL$$);
+SELECT length(c) FROM query_cut;
+-- what may write to the table must not find it locked
+CREATE FUNCTION query_f(i int) RETURNS text LANGUAGE plpgsql AS $$ BEGIN INSERT INTO query_cut (v) VALUES (i); RETURN i; END $$;
+SELECT rows_loaded FROM bulk_load_query('query_cut', 'SELECT query_f(i), NULL, NULL, NULL FROM generate_series(1, 3) i', '{"writer": "direct"}');
+SELECT rows_loaded, writer, details ->> 'not_direct' FROM bulk_load_query('query_cut', 'SELECT query_f(i), NULL, NULL, NULL FROM generate_series(1, 3) i');
+CREATE SEQUENCE query_s;
+SELECT rows_loaded, writer FROM bulk_load_query('query_cut', $$SELECT nextval('query_s'), NULL, NULL, NULL$$, '{"truncate": true}');
+DROP TABLE query_cut;
+DROP FUNCTION query_f;
+DROP SEQUENCE query_s;

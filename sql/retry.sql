@@ -171,6 +171,17 @@ SET ROLE regress_pgbulk_retry;
 SELECT rows_read, rows_loaded FROM bulk_load_retry('retry_r', 78, '{"columns": ["a"]}');
 RESET ROLE;
 
+-- empty lines are rows, and what ended no row in the file ends none now
+CREATE TABLE retry_lines (a int, b text);
+SELECT pg_temp.put('lines.csv', E'1,a\n\n7,foo\rbar\n2,b\n') AS f \gset
+SELECT rows_loaded, rows_rejected, details ->> 'load_id' AS load FROM bulk_load('retry_lines', :'f', '{"on_error": "ignore", "reject_table": "retry_rl", "log_verbosity": "silent"}') \gset
+SELECT rows_read, rows_loaded, rows_rejected FROM bulk_load_retry('retry_rl', :load, '{"log_verbosity": "silent"}');
+SELECT line_number, message, raw_line FROM retry_rl ORDER BY line_number;
+SELECT rows_read, rows_loaded, rows_rejected FROM bulk_load_retry('retry_rl', :load, '{"missing_columns": "null", "log_verbosity": "silent"}');
+SELECT line_number, message, raw_line FROM retry_rl ORDER BY line_number;
+TABLE retry_lines;
+DROP TABLE retry_lines, retry_rl;
+
 DROP FUNCTION retry_f;
 DROP TABLE retry_t, retry_r, retry_before, retry_parent, retry_child, retry_fk, retry_many, "Retry t", retry_other."Retry t";
 DROP SCHEMA retry_other;

@@ -71,7 +71,12 @@ open_trial(void *arg)
 	trial->options = options_parse(options_merge(json, trial->candidate));
 	trial->conv = convert_open(trial->options, trial->diagnosis->target,
 							   trial->guard, trial->estate);
-	trial->conv->ndefaults = 0; /* they have nothing to do with the row, and nextval has effects */
+	/* they have nothing to do with the row, and nextval has effects */
+	trial->conv->ndefaults = 0;
+	for (int i = 0; i < trial->conv->ncolumns; i++)
+		if (trial->conv->columns[i].default_volatile ||
+			trial->conv->columns[i].sequence.range != NULL)
+			trial->conv->columns[i].default_expr = NULL;
 	trial->done = true;
 }
 

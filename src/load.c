@@ -569,6 +569,9 @@ open_writer(Load *load)
 		refusal = direct_refusal(load->target->rel, options);
 		if (refusal == NULL && has_volatile_expression(load))
 			refusal = "a volatile expression may look at it";
+		if (refusal == NULL && load->source->rows != NULL &&
+			query_is_volatile(load->source->rows))
+			refusal = "a volatile function of the query may look at it";
 	}
 	if (options->writer == BULK_WRITER_AUTO && refusal == NULL)
 		refusal = target_try_lock(load->target, options);

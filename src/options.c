@@ -13,6 +13,7 @@
 #include <limits.h>
 #include <stdlib.h>
 
+#include "common/string.h"
 #include "mb/pg_wchar.h"
 #include "postmaster/bgworker_internals.h"
 #include "utils/builtins.h"
@@ -766,6 +767,18 @@ begins_with(const char *text, const char *start)
 	return strncmp(text, start, strlen(start)) == 0;
 }
 
+/* Only in UTF-8 no part of a character looks like another one. */
+static void
+check_border(const char *delimiter)
+{
+	if (!pg_is_ascii(delimiter) && pg_database_encoding_max_length() > 1 &&
+		GetDatabaseEncoding() != PG_UTF8)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("option \"delimiter\" must be ASCII in a database with encoding \"%s\"",
+						GetDatabaseEncodingName())));
+}
+
 /* Comments must not hide rows. */
 static void
 check_comment(const BulkOptions *options)
@@ -816,6 +829,7 @@ check_dialect(const BulkOptions *options)
 				 errmsg("options \"delimiter\" and \"quote\" must be different") :
 				 errmsg("option \"delimiter\" must not contain the quote character")));
 	check_characters(options, "delimiter", options->delimiter);
+	check_border(options->delimiter);
 	if (options->comment != NULL)
 		check_comment(options);
 	check_character(options, "quote", options->quote);

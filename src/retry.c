@@ -39,6 +39,7 @@ enum
 typedef struct Retry
 {
 	char	   *table;			/* as SQL names it */
+	char	   *target;			/* as its rows name it */
 	int64		load_id;
 	Encoding	encoding;		/* of raw_bytes */
 	StoredRows *rows;
@@ -141,7 +142,7 @@ open_table(Retry *retry, Oid relid)
 
 /* The table that the load was for. */
 static Oid
-find_target(const Retry *retry)
+find_target(Retry *retry)
 {
 	MemoryContext caller = CurrentMemoryContext;
 	Oid			types[] = {INT8OID};
@@ -174,6 +175,7 @@ find_target(const Retry *retry)
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("rows of load %lld in table %s are not all for the same table",
 						(long long) retry->load_id, retry->table)));
+	retry->target = name;
 	return RangeVarGetRelid(makeRangeVarFromNameList(compat_qualified_name_list(name)),
 							NoLock, false);
 }
@@ -200,7 +202,8 @@ put_back(Retry *retry, HeapTuple tuple, TupleDesc desc)
 		appendStringInfo(&sql, "%s$%d", i == 0 ? "" : ", ", i + 1);
 	}
 	appendStringInfoChar(&sql, ')');
-	if (SPI_execute_with_args(sql.data, NCOLUMNS, types, values, nulls, false, 0) != SPI_OK_INSERT)
+	if (SPI_execute_with_args(sql.data, NCOLUMNS, types, values, nulls, false, 0) != SPI_OK_INSERT ||
+		SPI_processed != 1)
 		elog(ERROR, "could not insert into the reject table");
 	retry->kept++;
 }
@@ -268,10 +271,14 @@ take_row(Retry *retry, HeapTuple tuple, TupleDesc desc)
 static void
 take_rows(Retry *retry)
 {
-	Oid			types[] = {INT8OID};
-	Datum		values[] = {Int64GetDatum(retry->load_id)};
+	Oid			types[] = {INT8OID, TEXTOID};
+	Datum		values[] = {
+		Int64GetDatum(retry->load_id),
+		CStringGetTextDatum(retry->target)
+	};
 	const char *columns = reject_table_columns();
-	char	   *sql = psprintf("WITH taken AS (DELETE FROM %s WHERE " BAD_ROWS " RETURNING %s) "
+	char	   *sql = psprintf("WITH taken AS (DELETE FROM %s WHERE " BAD_ROWS
+							   " AND target OPERATOR(pg_catalog.=) $2 RETURNING %s) "
 							   "SELECT %s FROM taken ORDER BY file COLLATE pg_catalog.\"C\", line_number, byte_offset",
 							   retry->table, columns, columns);
 	SPIPlanPtr	plan;
@@ -281,7 +288,7 @@ take_rows(Retry *retry)
 	SPI_connect();
 	context = AllocSetContextCreate(CurrentMemoryContext, "bulk_load retry",
 									ALLOCSET_DEFAULT_SIZES);
-	plan = SPI_prepare(sql, 1, types);
+	plan = SPI_prepare(sql, lengthof(types), types);
 	if (plan == NULL)
 		elog(ERROR, "could not read the reject table");
 	portal = SPI_cursor_open(NULL, plan, values, NULL, false);

@@ -8,6 +8,7 @@
 #include "executor/spi.h"
 #include "input/query.h"
 #include "miscadmin.h"
+#include "optimizer/optimizer.h"
 #include "utils/builtins.h"
 #include "utils/guc.h"
 #include "utils/lsyscache.h"
@@ -22,6 +23,7 @@
 struct QueryRows
 {
 	Portal		portal;
+	bool		is_volatile;
 	bool		ended;
 	long		next;			/* rows to fetch */
 	int			natts;
@@ -85,6 +87,20 @@ cast_for(TupleDesc result, int i, TupleDesc desc, AttrNumber attnum)
 	return from == to || from == UNKNOWNOID ? InvalidOid : to;
 }
 
+/* Whether a function of the query may do anything but take from a sequence. */
+static bool
+is_volatile(SPIPlanPtr plan)
+{
+	ListCell   *source;
+	ListCell   *query;
+
+	foreach(source, SPI_plan_get_plan_sources(plan))
+		foreach(query, ((CachedPlanSource *) lfirst(source))->query_list)
+			if (contain_volatile_functions_not_nextval(lfirst(query)))
+				return true;
+	return false;
+}
+
 /* The query with casts; NULL where it needs none. */
 static char *
 add_casts(const char *query, TupleDesc result, TupleDesc desc,
@@ -101,7 +117,10 @@ add_casts(const char *query, TupleDesc result, TupleDesc desc,
 
 		appendStringInfo(&text, "%sc%d", i > 0 ? ", " : "", i);
 		if (OidIsValid(type))
-			appendStringInfo(&text, "::%s", format_type_be_qualified(type));
+			/* without a length: "character" would be one of 1 */
+			appendStringInfo(&text, "::%s",
+							 format_type_extended(type, -1, FORMAT_TYPE_TYPEMOD_GIVEN |
+												  FORMAT_TYPE_FORCE_QUALIFY));
 		any |= OidIsValid(type);
 	}
 	appendStringInfo(&text, " FROM (%s\n) AS query (", query);
@@ -130,6 +149,7 @@ query_open(const char *query, TupleDesc desc, const AttrNumber *attnums, int n)
 				 errmsg_plural("query has %d column, but %d are loaded",
 							   "query has %d columns, but %d are loaded",
 							   result->natts, result->natts, n)));
+	rows->is_volatile = is_volatile(plan);
 	casting = add_casts(query, result, desc, attnums);
 	if (casting != NULL)
 		plan = prepare(casting);
@@ -152,6 +172,12 @@ query_open(const char *query, TupleDesc desc, const AttrNumber *attnums, int n)
 	rows->row = AllocSetContextCreate(context, "bulk_load row of a query",
 									  ALLOCSET_DEFAULT_SIZES);
 	return rows;
+}
+
+bool
+query_is_volatile(const QueryRows *rows)
+{
+	return rows->is_volatile;
 }
 
 void

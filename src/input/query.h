@@ -28,6 +28,9 @@ typedef struct QueryRows QueryRows;
 extern QueryRows *query_open(const char *query, TupleDesc desc,
 							 const AttrNumber *attnums, int n);
 
+/* Whether its functions may look at the table that is loaded, or write to it. */
+extern bool query_is_volatile(const QueryRows *rows);
+
 /* Up to size bytes; 0 at the end.  Errors: those of the query. */
 extern Size query_read(QueryRows *rows, char *to, Size size);
 

@@ -77,7 +77,9 @@ reader_next_file(Reader *reader)
 {
 	const Window *window = &reader->source->window;
 
-	reader->eol = reader->first_eol;
+	/* a row of a reject table has bare line feeds in quotes alone, and no other line ends */
+	reader->eol = reader->source->stored != NULL && reader->first_eol == SCAN_EOL_UNKNOWN ?
+		SCAN_EOL_NL : reader->first_eol;
 	reader->ended = false;
 	reader->trailing = 0;
 	memset(&reader->result, 0, sizeof(reader->result));
@@ -89,7 +91,9 @@ reader_next_file(Reader *reader)
 	window_fill(reader->source, 0, 0);
 	if (reader->binary)
 		skip_binary_header(reader);
-	else if (reader->utf8 && window->offset == 0 && window->length >= sizeof(byte_order_mark) &&
+	else if (reader->utf8 && window->offset == 0 &&
+			 reader->source->rows == NULL && reader->source->stored == NULL &&
+			 window->length >= sizeof(byte_order_mark) &&
 			 memcmp(window->data, byte_order_mark, sizeof(byte_order_mark)) == 0)
 		reader->done = sizeof(byte_order_mark);
 	return true;

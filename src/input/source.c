@@ -173,11 +173,9 @@ source_close(Source *source)
 	if (source->client != NULL)
 		client_finish(source->client);
 	source->client = NULL;
-	if (source->rows != NULL && source->current >= 0)
-	{
+	if (source->rows != NULL)
 		query_close(source->rows);
-		source->rows = NULL;
-	}
+	source->rows = NULL;
 	file_close(&source->file);
 	source->bytes_before += source->bytes_read;
 	source->bytes_read = 0;
@@ -401,6 +399,9 @@ open_stored(Source *source)
 		source_grow(source);
 	memcpy(window->data, row.data, row.length);
 	window->length = row.length;
+	/* an empty line is a row, too */
+	if (row.length == 0)
+		window->data[window->length++] = '\n';
 	window->at_eof = true;
 	window->offset = row.offset;
 	window->line = row.line;
@@ -412,7 +413,8 @@ source_next(Source *source)
 {
 	Window	   *window = &source->window;
 
-	source_close(source);
+	if (source->current >= 0)
+		source_close(source);
 	if (++source->current >= list_length(source->paths))
 		return false;
 

@@ -12,6 +12,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "inspect/charset.h"
 #include "inspect/shape.h"
 
 #define PROBE_ROWS 2000
@@ -360,7 +361,8 @@ try_long_delimiters(Guess *guess)
 		while (at + n < length && may_delimit(s[at + n]))
 			n++;
 		if (n >= 2 && n <= 8 && at > 0 &&
-			((unsigned char) s[at] < 0x80 || guess->hints->non_ascii))
+			((unsigned char) s[at] < 0x80 || guess->hints->non_ascii) &&
+			charset_invalid_utf8(s + at, n, true) == 0)
 		{
 			for (int i = 0; i < nseen; i++)
 				known |= strlen(seen[i]) == n && memcmp(seen[i], s + at, n) == 0;

@@ -6,9 +6,12 @@
  * is to it as if nothing stood there), and 31/12/24 as a day in the year 24.
  * Both are what people's files have where no date is meant, or another one.
  *
+ * HH24MISS has a digit less, 12300, and nobody knows of which number: it is not read as
+ * 12:30:00.
+ *
  * The text is known to match the template, so the two are walked side by side:
  * a number ends where its digits end, or, if another pattern follows at once,
- * after as many as its pattern has letters.
+ * after as many as it may have.
  */
 #include "values.h"
 
@@ -17,6 +20,7 @@
 typedef enum PatternKind
 {
 	PATTERN_STOP,				/* what follows is not looked at */
+	PATTERN_FRACTION,			/* of a second: any number of digits */
 	PATTERN_NUMBER,
 	PATTERN_WORD,
 	PATTERN_DAY,				/* or month: never zero */
@@ -27,23 +31,24 @@ typedef struct Pattern
 {
 	const char *name;
 	PatternKind kind;
+	size_t		digits;			/* at most, where another number follows at once */
 } Pattern;
 
 /* Those that begin with others come first. */
 static const Pattern patterns[] = {
-	{"A.M.", PATTERN_WORD}, {"P.M.", PATTERN_WORD},
-	{"AM", PATTERN_WORD}, {"PM", PATTERN_WORD},
-	{"DAY", PATTERN_WORD}, {"DDD", PATTERN_DAY}, {"DD", PATTERN_DAY},
-	{"DY", PATTERN_WORD},
-	{"FF1", PATTERN_NUMBER}, {"FF2", PATTERN_NUMBER}, {"FF3", PATTERN_NUMBER},
-	{"FF4", PATTERN_NUMBER}, {"FF5", PATTERN_NUMBER}, {"FF6", PATTERN_NUMBER},
-	{"HH24", PATTERN_NUMBER}, {"HH12", PATTERN_NUMBER}, {"HH", PATTERN_NUMBER},
-	{"MI", PATTERN_NUMBER}, {"MM", PATTERN_DAY}, {"MONTH", PATTERN_WORD},
-	{"MON", PATTERN_WORD}, {"MS", PATTERN_NUMBER},
-	{"SSSSS", PATTERN_STOP}, {"SSSS", PATTERN_STOP}, {"SS", PATTERN_NUMBER},
-	{"US", PATTERN_NUMBER},
-	{"Y,YYY", PATTERN_STOP}, {"YYYY", PATTERN_YEAR}, {"YYY", PATTERN_NUMBER},
-	{"YY", PATTERN_NUMBER}, {"Y", PATTERN_NUMBER}
+	{"A.M.", PATTERN_WORD, 0}, {"P.M.", PATTERN_WORD, 0},
+	{"AM", PATTERN_WORD, 0}, {"PM", PATTERN_WORD, 0},
+	{"DAY", PATTERN_WORD, 0}, {"DDD", PATTERN_DAY, 3}, {"DD", PATTERN_DAY, 2},
+	{"DY", PATTERN_WORD, 0},
+	{"FF1", PATTERN_FRACTION, 1}, {"FF2", PATTERN_FRACTION, 2}, {"FF3", PATTERN_FRACTION, 3},
+	{"FF4", PATTERN_FRACTION, 4}, {"FF5", PATTERN_FRACTION, 5}, {"FF6", PATTERN_FRACTION, 6},
+	{"HH24", PATTERN_NUMBER, 2}, {"HH12", PATTERN_NUMBER, 2}, {"HH", PATTERN_NUMBER, 2},
+	{"MI", PATTERN_NUMBER, 2}, {"MM", PATTERN_DAY, 2}, {"MONTH", PATTERN_WORD, 0},
+	{"MON", PATTERN_WORD, 0}, {"MS", PATTERN_FRACTION, 3},
+	{"SSSSS", PATTERN_STOP, 0}, {"SSSS", PATTERN_STOP, 0}, {"SS", PATTERN_NUMBER, 2},
+	{"US", PATTERN_FRACTION, 6},
+	{"Y,YYY", PATTERN_STOP, 0}, {"YYYY", PATTERN_YEAR, 4}, {"YYY", PATTERN_NUMBER, 3},
+	{"YY", PATTERN_NUMBER, 2}, {"Y", PATTERN_NUMBER, 1}
 };
 
 static bool
@@ -102,11 +107,41 @@ skip_literal(const char **template, const char **text)
 	return true;
 }
 
+/* Passes over FM, TM and FX, which may stand before a pattern; whether FM did. */
+static bool
+skip_prefixes(const char **template)
+{
+	bool		fill = false;
+
+	for (;; *template += 2)
+	{
+		if (begins_with(*template, "FM"))
+			fill = true;
+		else if (!begins_with(*template, "TM") && !begins_with(*template, "FX"))
+			return fill;
+	}
+}
+
+/* Passes over the ending of an ordinal number: two letters, whichever. */
+static void
+skip_ordinal(const char **template, const char **text)
+{
+	if (!begins_with(*template, "TH"))
+		return;
+	*template += 2;
+	for (int i = 0; i < 2 && **text != '\0'; i++)
+		(*text)++;
+}
+
 bool
 value_template_doubt(const char *template, const char *text, ValueDoubt *doubt)
 {
+	bool		joined = false; /* to a number, with nothing between */
+
 	while (*template != '\0' && *text != '\0')
 	{
+		const char *begin = template;
+		bool		fill = skip_prefixes(&template);
 		const Pattern *pattern = find_pattern(template);
 		const char *start;
 		size_t		width;
@@ -114,16 +149,18 @@ value_template_doubt(const char *template, const char *text, ValueDoubt *doubt)
 
 		if (pattern == NULL)
 		{
+			template = begin;
+			joined = false;
 			if (!skip_literal(&template, &text))
 				return false;
 			continue;
 		}
-		width = strlen(pattern->name);
-		template += width;
+		template += strlen(pattern->name);
 		if (pattern->kind == PATTERN_STOP)
 			return false;
 		if (pattern->kind == PATTERN_WORD)
 		{
+			joined = false;
 			while (is_letter(*text) || (*text == '.' && pattern->name[1] == '.'))
 				text++;
 			continue;
@@ -133,18 +170,24 @@ value_template_doubt(const char *template, const char *text, ValueDoubt *doubt)
 			text++;
 		start = text;
 		while (is_digit(*text) &&
-			   (!is_letter(*template) || (size_t) (text - start) < width))
+			   (fill || !is_letter(*template) || begins_with(template, "TH") ||
+				(size_t) (text - start) < pattern->digits))
 			zero &= *text++ == '0';
 		if (text == start)
 			return false;
+		width = text - start;
+		/* of digits without separators some are missing: nobody knows which */
 		if ((zero && pattern->kind >= PATTERN_DAY) ||
-			((size_t) (text - start) < width && pattern->kind == PATTERN_YEAR))
+			(width < pattern->digits && pattern->kind == PATTERN_YEAR) ||
+			(width < pattern->digits && joined && !fill && pattern->kind >= PATTERN_NUMBER))
 		{
 			doubt->pattern = pattern->name;
 			doubt->number = start;
-			doubt->length = text - start;
+			doubt->length = width;
 			return true;
 		}
+		joined = !begins_with(template, "TH");
+		skip_ordinal(&template, &text);
 	}
 	return false;
 }

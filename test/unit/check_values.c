@@ -111,6 +111,21 @@ START_TEST(template_doubts)
 	ck_assert_str_eq(doubt("YYYY-MM-DD\"T\"HH24", "2024-01-00T10"), "00 for DD");
 	ck_assert_str_eq(doubt("\"a\\\"b\"DD", "a\"b00"), "00 for DD");
 	ck_assert_str_eq(doubt("DD  /MM", " 5  / 00"), "00 for MM");
+	/* prefixes and endings */
+	ck_assert_str_eq(doubt("FMDD/FMMM/YYYY", "00/12/2024"), "00 for DD");
+	ck_assert_str_eq(doubt("FMDD/FMMM/FMYYYY", "31/12/24"), "24 for YYYY");
+	ck_assert_str_eq(doubt("FMDD/FMMM/YYYY", "1/2/2024"), "none");
+	ck_assert_str_eq(doubt("FXDD TMMonth YYYY", "01 May 0024"), "none");
+	ck_assert_str_eq(doubt("FXDD TMMonth YYYY", "01 May 024"), "024 for YYYY");
+	ck_assert_str_eq(doubt("DDth Mon YYYY", "3rd Dec 24"), "24 for YYYY");
+	ck_assert_str_eq(doubt("DDTH Mon YYYY", "31st Dec 2024"), "none");
+	/* digits that are missing where nothing separates numbers */
+	ck_assert_str_eq(doubt("HH24MISS", "123000"), "none");
+	ck_assert_str_eq(doubt("HH24MISS", "12300"), "0 for SS");
+	ck_assert_str_eq(doubt("YYYYMMDD", "2024111"), "1 for DD");
+	ck_assert_str_eq(doubt("DDMMYY", "10124"), "4 for YY");
+	ck_assert_str_eq(doubt("HH24MISSMS", "1230005"), "none");
+	ck_assert_str_eq(doubt("HH24MI SS", "1230 5"), "none");
 	/* what is not known ends the search */
 	ck_assert_str_eq(doubt("TZH DD", "+00 00"), "none");
 	ck_assert_str_eq(doubt("YYYY DD", "-044 00"), "none");
