@@ -333,3 +333,18 @@ RESET ROLE;
 DROP TABLE duplicates_t;
 DROP OWNED BY duplicates_user;
 DROP ROLE duplicates_user;
+
+-- keys that would take the new rows with the old ones
+CREATE TABLE duplicates_boss (id int PRIMARY KEY, boss int REFERENCES duplicates_boss ON DELETE CASCADE);
+INSERT INTO duplicates_boss VALUES (1, NULL), (2, 1);
+COPY duplicates_boss TO '/proc/self/cwd/pgbulk_duplicates_boss' WITH (FORMAT csv);
+SELECT bulk_load('duplicates_boss', '/proc/self/cwd/pgbulk_duplicates_boss', '{"on_duplicate": "keep_new"}');
+SELECT rows_duplicate FROM bulk_load('duplicates_boss', '/proc/self/cwd/pgbulk_duplicates_boss', '{"on_duplicate": "keep_old"}');
+ALTER TABLE duplicates_boss DROP CONSTRAINT duplicates_boss_boss_fkey;
+CREATE TABLE duplicates_ring (id int PRIMARY KEY REFERENCES duplicates_boss ON DELETE CASCADE);
+INSERT INTO duplicates_ring VALUES (1), (2);
+ALTER TABLE duplicates_boss ADD FOREIGN KEY (boss) REFERENCES duplicates_ring ON DELETE SET NULL;
+SELECT bulk_load('duplicates_boss', '/proc/self/cwd/pgbulk_duplicates_boss', '{"on_duplicate": "keep_new"}');
+ALTER TABLE duplicates_boss DROP CONSTRAINT duplicates_boss_boss_fkey;
+SELECT rows_replaced FROM bulk_load('duplicates_boss', '/proc/self/cwd/pgbulk_duplicates_boss', '{"on_duplicate": "keep_new"}');
+DROP TABLE duplicates_ring, duplicates_boss;

@@ -187,3 +187,22 @@ SELECT writer, details #>> '{indexes,0,method}' AS method, details #>> '{indexes
 DROP TABLE methods_k, methods_a, methods_t, methods_d, methods_o, methods_u, methods_x;
 DROP EXTENSION amcheck;
 COPY (SELECT 1) TO PROGRAM 'cat > pgbulk_methods_gone; rm -f pgbulk_methods_*';
+
+-- rows that others put there meanwhile
+CREATE TABLE methods_written (a int PRIMARY KEY, b int);
+INSERT INTO methods_written SELECT i, i FROM generate_series(1, 1000) i;
+CREATE FUNCTION methods_write() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN INSERT INTO methods_written VALUES (5000, 5000); RETURN NEW; END $$;
+COPY (SELECT i, CASE WHEN i = 1500 THEN 'x' ELSE i::text END FROM generate_series(1001, 2000) i) TO '/proc/self/cwd/pgbulk_methods_written' WITH (FORMAT csv);
+SELECT rows_loaded, writer FROM bulk_load('methods_written', '/proc/self/cwd/pgbulk_methods_written', '{"on_error": "ignore", "reject_table": "methods_rejects", "limit": 500, "log_verbosity": "silent"}');
+CREATE TRIGGER methods_write AFTER INSERT ON methods_rejects FOR EACH ROW EXECUTE FUNCTION methods_write();
+SELECT rows_loaded, writer FROM bulk_load('methods_written', '/proc/self/cwd/pgbulk_methods_written', '{"skip": 500, "on_error": "ignore", "reject_table": "methods_rejects", "log_verbosity": "silent", "writer": "direct"}');
+SELECT rows_loaded, writer FROM bulk_load('methods_written', '/proc/self/cwd/pgbulk_methods_written', '{"skip": 500, "on_error": "ignore", "reject_table": "methods_rejects", "log_verbosity": "silent"}');
+DROP TRIGGER methods_write ON methods_rejects;
+CREATE FUNCTION methods_check(i int) RETURNS bool LANGUAGE plpgsql AS $$ BEGIN IF i = 4000 THEN INSERT INTO methods_written SELECT n, NULL FROM generate_series(4001, 6000) n; END IF; RETURN true; END $$;
+ALTER TABLE methods_written ADD CHECK (methods_check(a));
+COPY (VALUES (4000, 1)) TO '/proc/self/cwd/pgbulk_methods_written' WITH (FORMAT csv);
+SELECT rows_loaded FROM bulk_load('methods_written', '/proc/self/cwd/pgbulk_methods_written', jsonb_build_object('writer', 'direct', 'indexes', 'insert'));
+SELECT rows_loaded FROM bulk_load('methods_written', '/proc/self/cwd/pgbulk_methods_written');
+SELECT count(*) FROM methods_written;
+DROP TABLE methods_written, methods_rejects;
+DROP FUNCTION methods_check, methods_write;

@@ -572,6 +572,8 @@ open_writer(Load *load)
 		if (refusal == NULL && load->source->rows != NULL &&
 			query_is_volatile(load->source->rows))
 			refusal = "a volatile function of the query may look at it";
+		if (refusal == NULL && rejects_have_effects(load->rejects))
+			refusal = "the reject table is not a plain one, whose triggers or rules may look at it";
 	}
 	if (options->writer == BULK_WRITER_AUTO && refusal == NULL)
 		refusal = target_try_lock(load->target, options);

@@ -33,6 +33,9 @@ extern void reject_table_put(RejectTable *table, const Reject *reject);
 /* Whether its rows can be written while parallel workers are about. */
 extern bool reject_table_parallel_safe(const RejectTable *table);
 
+/* Whether what is put into it has no effects, of triggers for instance. */
+extern bool reject_table_is_plain(const RejectTable *table);
+
 /* Bytes that are waiting in the buffer. */
 extern Size reject_table_buffered(const RejectTable *table);
 

@@ -548,6 +548,12 @@ reject_table_put(RejectTable *table, const Reject *reject)
 }
 
 bool
+reject_table_is_plain(const RejectTable *table)
+{
+	return table->plain;
+}
+
+bool
 reject_table_parallel_safe(const RejectTable *table)
 {
 	/*

@@ -78,6 +78,12 @@ rejects_accepting(const RejectStream *rejects)
 }
 
 bool
+rejects_have_effects(const RejectStream *rejects)
+{
+	return rejects->table != NULL && !reject_table_is_plain(rejects->table);
+}
+
+bool
 rejects_parallel_safe(const RejectStream *rejects)
 {
 	return rejects->table == NULL || reject_table_parallel_safe(rejects->table);

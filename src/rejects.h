@@ -96,6 +96,9 @@ extern bool rejects_accepting(const RejectStream *rejects);
 /* Whether rejects_add and rejects_flush may be called in parallel mode. */
 extern bool rejects_parallel_safe(const RejectStream *rejects);
 
+/* Whether a rejected row may have effects: the reject table has triggers, or more. */
+extern bool rejects_have_effects(const RejectStream *rejects);
+
 /*
  * Takes a bad row.  Raises the reject_limit error where it is one too many
  * (22P02's class as COPY: ERRCODE_INVALID_TEXT_REPRESENTATION, DETAIL with

@@ -14,6 +14,7 @@
 #include "catalog/heap.h"
 #include "catalog/namespace.h"
 #include "catalog/objectaddress.h"
+#include "catalog/partition.h"
 #include "catalog/pg_authid.h"
 #include "catalog/pg_inherits.h"
 #include "commands/tablecmds.h"
@@ -33,6 +34,7 @@
 #include "target.h"
 #include "utils/acl.h"
 #include "utils/builtins.h"
+#include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
 #include "utils/portal.h"
 #include "utils/rls.h"
@@ -424,6 +426,69 @@ check_replace(Relation rel, const BulkOptions *options)
 					   RelationGetRelationName(rel));
 }
 
+/* Whether a table is another one, or its part. */
+static bool
+is_part_of(Oid relid, Oid other)
+{
+	return relid == other || (get_rel_relispartition(relid) &&
+							  list_member_oid(get_partition_ancestors(relid), other));
+}
+
+/*
+ * Whether foreign keys delete or change rows of a table when rows of another go; seen: tables
+ * that have been looked at.
+ */
+static bool
+cascades_to(Oid from, Oid relid, List **seen)
+{
+	Relation	rel;
+	bool		found = false;
+
+	if (list_member_oid(*seen, from))
+		return false;
+	*seen = lappend_oid(*seen, from);
+	rel = table_open(from, AccessShareLock);
+	for (int i = 0; rel->trigdesc != NULL && !found && i < rel->trigdesc->numtriggers; i++)
+	{
+		const Trigger *trigger = &rel->trigdesc->triggers[i];
+
+		switch (trigger->tgfoid)
+		{
+			case F_RI_FKEY_CASCADE_DEL:
+			case F_RI_FKEY_SETNULL_DEL:
+			case F_RI_FKEY_SETDEFAULT_DEL:
+				found = is_part_of(relid, trigger->tgconstrrelid) ||
+					is_part_of(trigger->tgconstrrelid, relid) ||
+					(trigger->tgfoid == F_RI_FKEY_CASCADE_DEL &&
+					 cascades_to(trigger->tgconstrrelid, relid, seen));
+				break;
+			default:
+				break;
+		}
+	}
+	table_close(rel, NoLock);
+	return found;
+}
+
+/*
+ * The keys' actions come when the new rows stand and the replaced ones have gone; then
+ * they would not spare the new ones.
+ */
+static void
+check_cascades(Relation rel, const BulkOptions *options)
+{
+	List	   *seen = NIL;
+
+	if (options->on_duplicate == BULK_ON_DUPLICATE_KEEP_NEW &&
+		cascades_to(RelationGetRelid(rel), RelationGetRelid(rel), &seen))
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("rows of \"%s\" cannot be replaced", RelationGetRelationName(rel)),
+				 errdetail("A foreign key deletes or changes rows of the table when others go, and with them those that replace them."),
+				 errhint("Use \"keep_old\" for option \"on_duplicate\", or let the key do nothing ON DELETE.")));
+	list_free(seen);
+}
+
 /* As INSERT ... ON CONFLICT: who judges at the end has no row to point at. */
 static void
 check_immediate(Relation rel, const BulkOptions *options)
@@ -479,6 +544,7 @@ target_open(Oid relid, const BulkOptions *options)
 
 	check_replace(rel, options);
 	check_immediate(rel, options);
+	check_cascades(rel, options);
 
 	if (check_enable_rls(relid, InvalidOid, false) == RLS_ENABLED)
 		ereport(ERROR,

@@ -34,7 +34,6 @@ struct Conflicts
 	struct
 	{
 		int			number;
-		uint32		group;
 		RowId		rows[2];
 	}			first;
 };
@@ -73,7 +72,6 @@ note_first(ConflictIndex *index, uint32 group, RowId row)
 	if (conflicts->first.number >= 0 && index->second >= conflicts->first.rows[1])
 		return;
 	conflicts->first.number = index->number;
-	conflicts->first.group = group;
 	conflicts->first.rows[0] = index->lowest;
 	conflicts->first.rows[1] = index->second;
 }
@@ -138,7 +136,7 @@ conflicts_index(const Conflicts *conflicts, int number)
 uint32
 conflicts_groups(const Conflicts *conflicts, int number)
 {
-	return conflicts->indexes[number]->ngroups;
+	return conflicts->first_only ? 1 : conflicts->indexes[number]->ngroups;
 }
 
 int64
@@ -154,7 +152,7 @@ conflicts_sort(Conflicts *conflicts)
 	{
 		int64		values[2] = {
 			(int64) conflicts->first.rows[i],
-			(int64) conflicts->first.number << 32 | conflicts->first.group
+			(int64) conflicts->first.number << 32
 		};
 
 		records_put(conflicts->records, values);

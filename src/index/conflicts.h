@@ -31,7 +31,7 @@ typedef struct Conflicts Conflicts;
 
 /*
  * Of all indexes of a table.  first_only: all but the one that comes to light first, if rows
- * are put in the order of their TIDs, is forgotten.  Memory: below the current context.
+ * are put in the order of their TIDs, is forgotten; its group is 0.  Memory: below the current context.
  */
 extern Conflicts *conflicts_open(bool first_only);
 

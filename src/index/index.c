@@ -109,6 +109,23 @@ complete(Relation heap, IndexPlan *plan, const TeamIndex *built)
 	index_close(index, NoLock);
 }
 
+/*
+ * Rows that came to the table otherwise while it was loaded, by a function or a trigger, have
+ * entries already.
+ */
+static void
+check_heap_rows(Relation heap, double found, int64 loaded)
+{
+	if (found != (double) loaded)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("table \"%s\" was written to while it was loaded",
+						RelationGetRelationName(heap)),
+				 errdetail("There are %.0f new rows, of which %lld are of the load.",
+						   found, (long long) loaded),
+				 errhint("Use writer \"buffered\" where functions or triggers write to the table.")));
+}
+
 /* What is to be done for each plan. */
 static TeamIndex *
 make_tasks(List *order)
@@ -129,9 +146,13 @@ make_tasks(List *order)
 	return indexes;
 }
 
-/* As the plans say; returns how many rows were counted, -1: nobody has. */
+/*
+ * As the plans say; rows: of the load, for those that do not rebuild.  Returns how many rows
+ * were counted, -1: nobody has.
+ */
 static double
-run_plans(Relation heap, List *plans, int workers, Conflicts *conflicts)
+run_plans(Relation heap, List *plans, int64 rows, int workers,
+		  Conflicts *conflicts)
 {
 	List	   *order = NIL;
 	TeamIndex  *indexes;
@@ -155,6 +176,8 @@ run_plans(Relation heap, List *plans, int workers, Conflicts *conflicts)
 		complete(heap, lfirst(lc), &indexes[i]);
 		if (plan->method == INDEX_REBUILD)
 			rows_counted = indexes[i].result.heap_rows;
+		else
+			check_heap_rows(heap, indexes[i].result.heap_rows, rows);
 		i++;
 	}
 	if (rows_counted >= 0)
@@ -189,7 +212,7 @@ index_run(Relation heap, List *plans, int64 rows, int workers,
 	/* some methods lay out their index for so many rows */
 	if (((IndexPlan *) linitial(plans))->heap_blocks == 0)
 		update_heap_statistics(heap, rows);
-	(void) run_plans(heap, plans, workers, conflicts);
+	(void) run_plans(heap, plans, rows, workers, conflicts);
 }
 
 double
@@ -209,7 +232,7 @@ index_run_again(Relation heap, List *plans, int workers, const char *reason)
 		plan->method = INDEX_REBUILD;
 		plan->reason = reason;
 	}
-	rows = run_plans(heap, plans, workers, NULL);
+	rows = run_plans(heap, plans, 0, workers, NULL);
 	forboth(lc, plans, before, seconds)
 		((IndexPlan *) lfirst(lc))->seconds += *(double *) lfirst(before);
 	list_free_deep(seconds);

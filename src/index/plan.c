@@ -8,6 +8,7 @@
 
 #include "access/genam.h"
 #include "access/nbtree.h"
+#include "access/transam.h"
 #include "catalog/pg_am_d.h"
 #include "catalog/pg_collation_d.h"
 #include "index/plan.h"
@@ -282,12 +283,14 @@ plan_choose(IndexPlan *plan, Relation heap, double rows)
 
 /*
  * Expressions must be safe in a worker; exclusion constraints are checked with a
- * snapshot that cannot be had there.
+ * snapshot that cannot be had there.  Methods of extensions may start workers of
+ * their own, which a worker cannot.
  */
 static bool
 is_shareable(Relation rel, Relation index)
 {
 	return !RelationUsesLocalBuffers(rel) && !index->rd_index->indisexclusion &&
+		index->rd_rel->relam < FirstNormalObjectId &&
 		workers_can_evaluate(list_concat_copy(RelationGetIndexExpressions(index),
 											  RelationGetIndexPredicate(index)));
 }

@@ -84,6 +84,7 @@ struct Presort
 	BlockNumber block;			/* of the row put last */
 	RowId		last_row;
 	bool		unordered;		/* rows did not come by TID */
+	uint32		ncompared;		/* groups, by the operator class */
 
 	/* integers */
 	SortItem   *items;
@@ -556,6 +557,9 @@ compare_groups(const void *a, const void *b, void *arg)
 	const Group *group_a = *(const Group *const *) a;
 	const Group *group_b = *(const Group *const *) b;
 
+	/* nobody but this looks for them while all is sorted by it */
+	if (presort->ncompared++ % STAGED_ROWS == 0)
+		CHECK_FOR_INTERRUPTS();
 	if (!is_same(group_a, group_b))
 	{
 		int			order = shape_compare(presort->shape, group_a->image, group_b->image);

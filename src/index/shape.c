@@ -16,6 +16,7 @@
 #include "index/shape.h"
 #include "miscadmin.h"
 #include "utils/builtins.h"
+#include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/syscache.h"
 
@@ -118,7 +119,10 @@ open_key(Relation index, int i, ShapeColumn *column)
 	column->nulls_first = (index->rd_indoption[i] & INDOPTION_NULLS_FIRST) != 0;
 	column->kind = find_kind(index, i, column->length, column->by_value);
 	if (column->kind == KEY_COLLATED)
+	{
 		column->locale = compat_locale(index->rd_indcollation[i]);
+		column->deterministic = get_collation_isdeterministic(index->rd_indcollation[i]);
+	}
 
 	ssup->ssup_cxt = CurrentMemoryContext;
 	ssup->ssup_collation = index->rd_indcollation[i];
@@ -455,11 +459,11 @@ append_text(Shape *shape, const ShapeColumn *column, StringInfo string,
 	if (column->kind == KEY_COLLATED)
 	{
 		append_transformed(shape, column, string, data, length);
-		/* what looks the same to the collation must differ before what follows */
+		/* what only looks the same to the collation must differ before what follows */
 		if (!last)
 			appendStringInfoChar(string, '\0');
 	}
-	if (column->kind == KEY_BYTES || !last)
+	if (column->kind == KEY_BYTES || (!last && column->deterministic))
 		appendBinaryStringInfo(string, data, length);
 	appendStringInfoChar(string, '\0');
 	if (plain != text)

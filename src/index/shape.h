@@ -43,6 +43,7 @@ typedef struct ShapeColumn
 	bool		descending;
 	bool		nulls_first;
 	SortSupportData ssup;
+	bool		deterministic;	/* strings that are equal have the same bytes */
 	struct pg_locale_struct *locale;
 } ShapeColumn;
 
