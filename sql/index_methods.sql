@@ -201,7 +201,10 @@ DROP TRIGGER methods_write ON methods_rejects;
 CREATE FUNCTION methods_check(i int) RETURNS bool LANGUAGE plpgsql AS $$ BEGIN IF i = 4000 THEN INSERT INTO methods_written SELECT n, NULL FROM generate_series(4001, 6000) n; END IF; RETURN true; END $$;
 ALTER TABLE methods_written ADD CHECK (methods_check(a));
 COPY (VALUES (4000, 1)) TO '/proc/self/cwd/pgbulk_methods_written' WITH (FORMAT csv);
+\set VERBOSITY terse
 SELECT rows_loaded FROM bulk_load('methods_written', '/proc/self/cwd/pgbulk_methods_written', jsonb_build_object('writer', 'direct', 'indexes', 'insert'));
+SELECT rows_loaded FROM bulk_load('methods_written', '/proc/self/cwd/pgbulk_methods_written', jsonb_build_object('writer', 'direct', 'indexes', 'merge'));
+\set VERBOSITY default
 SELECT rows_loaded FROM bulk_load('methods_written', '/proc/self/cwd/pgbulk_methods_written');
 SELECT count(*) FROM methods_written;
 DROP TABLE methods_written, methods_rejects;

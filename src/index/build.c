@@ -145,6 +145,8 @@ build_btree(Relation heap, Relation index, IndexInfo *info,
 	result.heap_rows = heap_scan_rows(heap, index, info, first,
 									  RelationGetNumberOfBlocks(heap) - first,
 									  put_row, &build);
+	if (task->method == INDEX_MERGE)
+		heap_scan_check(heap, result.heap_rows, task->rows);
 	build.btree = btree_open(heap, index);
 	if (task->method == INDEX_MERGE)
 		build.merge = merge_open(heap, index, build.shape, build.btree, task->old,
@@ -270,7 +272,7 @@ build_index(Relation heap, Relation index, const BuildTask *task, Size memory,
 	BuildResult result;
 
 	if (task->method == INDEX_INSERT)
-		result = insert_index(heap, index, info, task->first_block, memory,
+		result = insert_index(heap, index, info, task->first_block, task->rows, memory,
 							  conflicts);
 	else if (index->rd_rel->relam == BTREE_AM_OID)
 		result = build_btree(heap, index, info, task, memory, conflicts);

@@ -18,6 +18,7 @@ typedef struct BuildTask
 {
 	IndexMethod method;
 	BlockNumber first_block;	/* of the load's rows; nobody else's come behind it */
+	int64		rows;			/* of the load, for methods that look at no others */
 	RelFileLocator old;			/* file of the entries to merge with */
 } BuildTask;
 

@@ -181,3 +181,16 @@ heap_scan_rows(Relation heap, Relation index, IndexInfo *info, BlockNumber first
 	info->ii_PredicateState = NULL;
 	return scan.nrows;
 }
+
+void
+heap_scan_check(Relation heap, double found, int64 loaded)
+{
+	if (found != (double) loaded)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("table \"%s\" was written to while it was loaded",
+						RelationGetRelationName(heap)),
+				 errdetail("There are %.0f new rows, of which %lld are of the load.",
+						   found, (long long) loaded),
+				 errhint("Use writer \"buffered\" where functions or triggers write to the table.")));
+}

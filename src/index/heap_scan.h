@@ -24,4 +24,10 @@ extern double heap_scan_rows(Relation heap, Relation index, IndexInfo *info,
 							 BlockNumber first, BlockNumber nblocks,
 							 IndexBuildCallback callback, void *state);
 
+/*
+ * Rows that came to the table otherwise while it was loaded, by a function or a trigger of
+ * this session, have entries already.  Error: 55000 unless as many were found as were loaded.
+ */
+extern void heap_scan_check(Relation heap, double found, int64 loaded);
+
 #endif							/* PGBULK_HEAP_SCAN_H */

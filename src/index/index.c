@@ -109,26 +109,9 @@ complete(Relation heap, IndexPlan *plan, const TeamIndex *built)
 	index_close(index, NoLock);
 }
 
-/*
- * Rows that came to the table otherwise while it was loaded, by a function or a trigger, have
- * entries already.
- */
-static void
-check_heap_rows(Relation heap, double found, int64 loaded)
-{
-	if (found != (double) loaded)
-		ereport(ERROR,
-				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("table \"%s\" was written to while it was loaded",
-						RelationGetRelationName(heap)),
-				 errdetail("There are %.0f new rows, of which %lld are of the load.",
-						   found, (long long) loaded),
-				 errhint("Use writer \"buffered\" where functions or triggers write to the table.")));
-}
-
 /* What is to be done for each plan. */
 static TeamIndex *
-make_tasks(List *order)
+make_tasks(List *order, int64 rows)
 {
 	TeamIndex  *indexes = palloc0(list_length(order) * sizeof(TeamIndex));
 	ListCell   *lc;
@@ -141,6 +124,7 @@ make_tasks(List *order)
 		indexes[i].relid = plan->relid;
 		indexes[i].task.method = plan->method;
 		indexes[i].task.old = plan->old;
+		indexes[i].task.rows = rows;
 		indexes[i++].task.first_block = plan->heap_blocks;
 	}
 	return indexes;
@@ -167,7 +151,7 @@ run_plans(Relation heap, List *plans, int64 rows, int workers,
 
 	order = list_copy(plans);
 	list_sort(order, compare_plans);
-	indexes = make_tasks(order);
+	indexes = make_tasks(order, rows);
 	build_all(heap, order, indexes, workers, conflicts);
 	foreach(lc, order)
 	{
@@ -176,8 +160,6 @@ run_plans(Relation heap, List *plans, int64 rows, int workers,
 		complete(heap, lfirst(lc), &indexes[i]);
 		if (plan->method == INDEX_REBUILD)
 			rows_counted = indexes[i].result.heap_rows;
-		else
-			check_heap_rows(heap, indexes[i].result.heap_rows, rows);
 		i++;
 	}
 	if (rows_counted >= 0)

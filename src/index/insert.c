@@ -198,7 +198,7 @@ take_rows(void *arg, const RowId *rows, uint32 n)
 
 BuildResult
 insert_index(Relation heap, Relation index, IndexInfo *info, BlockNumber first,
-			 Size memory, const ConflictSink *conflicts)
+			 int64 rows, Size memory, const ConflictSink *conflicts)
 {
 	Insertion	insertion = {
 		.heap = heap,
@@ -224,6 +224,7 @@ insert_index(Relation heap, Relation index, IndexInfo *info, BlockNumber first,
 	result.heap_rows = heap_scan_rows(heap, index, info, first,
 									  RelationGetNumberOfBlocks(heap) - first,
 									  btree ? put_row : take_row, &insertion);
+	heap_scan_check(heap, result.heap_rows, rows);
 	if (btree)
 	{
 		presort_finish(insertion.presort, &sink);

@@ -19,13 +19,13 @@
 #include "nodes/execnodes.h"
 
 /*
- * Inserts the rows from a block of the table on, which has no entries for them, in memory
+ * Inserts the rows from a block of the table on, as many as said, which have no entries, in memory
  * bytes.  Nobody else inserts.  Runs in a parallel worker, too.
  *
  * Errors: as INSERT's.
  */
 extern BuildResult insert_index(Relation heap, Relation index, IndexInfo *info,
-								BlockNumber first, Size memory,
+								BlockNumber first, int64 rows, Size memory,
 								const ConflictSink *conflicts);
 
 #endif							/* PGBULK_INSERT_H */
