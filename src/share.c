@@ -617,12 +617,7 @@ start_workers(const ShareLeader *leader, int nworkers, Shared *shared,
 static void
 finish_workers(ParallelContext *pcxt)
 {
-	BufferUsage *buffer_usage = shm_toc_lookup(pcxt->toc, KEY_BUFFER_USAGE, false);
-	WalUsage   *wal_usage = shm_toc_lookup(pcxt->toc, KEY_WAL_USAGE, false);
-
-	WaitForParallelWorkersToFinish(pcxt);
-	for (int i = 0; i < pcxt->nworkers_launched; i++)
-		InstrAccumParallelQuery(&buffer_usage[i], &wal_usage[i]);
+	workers_finish(pcxt, KEY_BUFFER_USAGE, KEY_WAL_USAGE);
 	DestroyParallelContext(pcxt);
 }
 

@@ -426,9 +426,8 @@ check_replace(Relation rel, const BulkOptions *options)
 					   RelationGetRelationName(rel));
 }
 
-/* Whether a table is another one, or its part. */
-static bool
-is_part_of(Oid relid, Oid other)
+bool
+target_is_part_of(Oid relid, Oid other)
 {
 	return relid == other || (get_rel_relispartition(relid) &&
 							  list_member_oid(get_partition_ancestors(relid), other));
@@ -457,8 +456,8 @@ cascades_to(Oid from, Oid relid, List **seen)
 			case F_RI_FKEY_CASCADE_DEL:
 			case F_RI_FKEY_SETNULL_DEL:
 			case F_RI_FKEY_SETDEFAULT_DEL:
-				found = is_part_of(relid, trigger->tgconstrrelid) ||
-					is_part_of(trigger->tgconstrrelid, relid) ||
+				found = target_is_part_of(relid, trigger->tgconstrrelid) ||
+					target_is_part_of(trigger->tgconstrrelid, relid) ||
 					(trigger->tgfoid == F_RI_FKEY_CASCADE_DEL &&
 					 cascades_to(trigger->tgconstrrelid, relid, seen));
 				break;

@@ -71,6 +71,9 @@ extern const char *target_name(const Target *target);
 /* 1-based number of a live, writable column, or 0. */
 extern AttrNumber target_find_column(const Target *target, const char *name);
 
+/* Whether a table is another one, or a part of it at any depth. */
+extern bool target_is_part_of(Oid relid, Oid other);
+
 extern void target_close(Target *target);
 
 #endif							/* PGBULK_TARGET_H */

@@ -8,10 +8,12 @@
 #include <unistd.h>
 
 #include "catalog/pg_proc.h"
+#include "executor/instrument.h"
 #include "miscadmin.h"
 #include "nodes/makefuncs.h"
 #include "optimizer/clauses.h"
 #include "optimizer/paths.h"
+#include "storage/shm_toc.h"
 #include "workers.h"
 
 /* What the server takes as its unit for large tables, too. */
@@ -54,4 +56,16 @@ workers_library(void)
 	Dl_info		info;
 
 	return dladdr((void *) workers_library, &info) != 0 ? info.dli_fname : "pgbulk";
+}
+
+void
+workers_finish(ParallelContext *pcxt, uint64 buffer_usage_key,
+			   uint64 wal_usage_key)
+{
+	BufferUsage *buffer_usage = shm_toc_lookup(pcxt->toc, buffer_usage_key, false);
+	WalUsage   *wal_usage = shm_toc_lookup(pcxt->toc, wal_usage_key, false);
+
+	WaitForParallelWorkersToFinish(pcxt);
+	for (int i = 0; i < pcxt->nworkers_launched; i++)
+		InstrAccumParallelQuery(&buffer_usage[i], &wal_usage[i]);
 }

@@ -7,6 +7,7 @@
 
 #include "postgres.h"
 
+#include "access/parallel.h"
 #include "nodes/pg_list.h"
 #include "utils/rel.h"
 
@@ -21,5 +22,12 @@ extern bool workers_can_evaluate(List *expressions);
 
 /* This library, as CreateParallelContext wants it. */
 extern const char *workers_library(void);
+
+/*
+ * Waits for workers to end and counts what they used as this backend's; the keys are
+ * those of their arrays of BufferUsage and WalUsage.
+ */
+extern void workers_finish(ParallelContext *pcxt, uint64 buffer_usage_key,
+						   uint64 wal_usage_key);
 
 #endif							/* PGBULK_WORKERS_H */

@@ -18,7 +18,6 @@
 #include "access/xact.h"
 #include "catalog/catalog.h"
 #include "catalog/index.h"
-#include "catalog/partition.h"
 #include "catalog/pg_publication.h"
 #include "catalog/pg_trigger.h"
 #include "check/bad_rows.h"
@@ -31,6 +30,7 @@
 #include "executor/spi.h"
 #include "miscadmin.h"
 #include "storage/bufmgr.h"
+#include "target.h"
 #include "utils/memutils.h"
 #include "utils/relcache.h"
 
@@ -197,9 +197,7 @@ checks_refers_to_itself(Relation rel)
 		const Trigger *trigger = &triggers->triggers[i];
 
 		if (is_after_row_insert(trigger) && foreign_key_is_check(trigger) &&
-			(trigger->tgconstrrelid == relid ||
-			 (rel->rd_rel->relispartition &&
-			  list_member_oid(get_partition_ancestors(relid), trigger->tgconstrrelid))))
+			target_is_part_of(relid, trigger->tgconstrrelid))
 			return true;
 	}
 	return false;
@@ -353,14 +351,8 @@ static bool
 is_loaded(const Checks *checks, Oid relid)
 {
 	for (int i = 0; i < checks->ntables; i++)
-	{
-		Relation	rel = checks->tables[i].rel;
-
-		if (RelationGetRelid(rel) == relid ||
-			(rel->rd_rel->relispartition &&
-			 list_member_oid(get_partition_ancestors(RelationGetRelid(rel)), relid)))
+		if (target_is_part_of(RelationGetRelid(checks->tables[i].rel), relid))
 			return true;
-	}
 	return false;
 }
 

@@ -167,17 +167,6 @@ start_workers(int nworkers, Size team_size, Team **team)
 	return pcxt;
 }
 
-static void
-finish_workers(ParallelContext *pcxt)
-{
-	BufferUsage *buffer_usage = shm_toc_lookup(pcxt->toc, KEY_BUFFER_USAGE, false);
-	WalUsage   *wal_usage = shm_toc_lookup(pcxt->toc, KEY_WAL_USAGE, false);
-
-	WaitForParallelWorkersToFinish(pcxt);
-	for (int i = 0; i < pcxt->nworkers_launched; i++)
-		InstrAccumParallelQuery(&buffer_usage[i], &wal_usage[i]);
-}
-
 void
 team_build(Relation heap, TeamIndex *indexes, int n, int workers,
 		   Conflicts *conflicts)
@@ -206,7 +195,7 @@ team_build(Relation heap, TeamIndex *indexes, int n, int workers,
 	while ((next = take_next(team)) >= 0)
 		team_build_one(heap, &team->indexes[next], team->memory, conflicts);
 	if (pcxt != NULL)
-		finish_workers(pcxt);
+		workers_finish(pcxt, KEY_BUFFER_USAGE, KEY_WAL_USAGE);
 	for (int i = 0; i < n; i++)
 		if (team->indexes[i].in_file)
 			read_notes(team, i, conflicts_sink(conflicts, team->indexes[i].relid));
