@@ -52,10 +52,13 @@ typedef struct Load
 	Batch		batch;
 	Progress	progress;
 	StringInfoData first_header;	/* of the first file, with header = map */
+	int			files_unlike;	/* times that workers came home at the end of a file */
 	ErrorContextCallback callback;
 
 	/* for one file */
 	MemoryContext file_context;
+	StringInfoData header;		/* its bytes */
+	int64		first_line;		/* behind it */
 	bool		alone;			/* without workers, from here to its end */
 	int			batches_alone;	/* to load before workers are tried (again) */
 	int			patience;		/* how many the next time; 0: not yet tried */
@@ -71,6 +74,9 @@ typedef struct Load
 
 /* Blocks that are given back at least, and not only a small part of the table. */
 #define LEAST_BLOCKS 8
+
+/* So many files unlike the one before, and none are expected to be alike. */
+#define UNLIKE_MOST 3
 
 /* Where it is not known how much is left: when to ask again, and the most. */
 #define BATCHES_TO_WAIT 4
@@ -297,9 +303,8 @@ read_header(Load *load)
 	Reader	   *reader = load->reader;
 	int			lines = options->header == BULK_HEADER_SKIP ?
 		options->header_lines : 1;
-	StringInfoData raw;
+	StringInfo	raw = &load->header;
 
-	initStringInfo(&raw);
 	for (int i = 0; i < lines; i++)
 	{
 		const ScanRow *row = NULL;
@@ -309,7 +314,7 @@ read_header(Load *load)
 			row = &reader->rows[0];
 			load->batch.next = 0;
 			check_header_row(load, row);
-			appendBinaryStringInfo(&raw, reader->data + row->start,
+			appendBinaryStringInfo(raw, reader->data + row->start,
 								   row->next - row->start);
 		}
 		if (options->header == BULK_HEADER_MATCH)
@@ -318,7 +323,7 @@ read_header(Load *load)
 			map_header(load, row);
 		load->batch.next = PG_UINT32_MAX;
 	}
-	keep_header(load, raw.data, raw.len);
+	keep_header(load, raw->data, raw->len);
 }
 
 /* ---- files ---- */
@@ -356,7 +361,39 @@ show_shared_progress(void *arg, int64 bytes, int64 loaded, int64 filtered)
 					rejects_total(load->rejects));
 }
 
-/* Of so many bytes left in the file, those of rows that are wanted. */
+/* Whether rows may have to be shown when all have been read. */
+static bool
+may_want_raw(const Load *load)
+{
+	const BulkOptions *options = load->options;
+
+	return (options->reject_table != NULL || options->reject_file != NULL) &&
+		checks_expected(load->checks, load->target->rel);
+}
+
+/* Workers have loaded from a file that the leader has not seen. */
+static void
+begin_shared_file(void *arg, int number, const InputFile *files)
+{
+	Load	   *load = arg;
+
+	if (may_want_raw(load))
+		raw_remember_file(load->raw, number,
+						  list_nth(load->source->paths, number), &files[number]);
+}
+
+/* Bytes from that offset on that workers could load in one go. */
+static int64
+bytes_left(const Load *load, int64 offset)
+{
+	const Source *source = load->source;
+	int64		left = source_left(source, offset);
+
+	return source->rereadable && !load->reader->binary && load->files_unlike < UNLIKE_MOST ?
+		left + source_following(source) : left;
+}
+
+/* Of so many bytes left, those of rows that are wanted. */
 static int64
 wanted_bytes(const Load *load, int64 left)
 {
@@ -378,10 +415,15 @@ load_side_by_side(Load *load)
 	ShareLeader leader = {
 		.batch = &load->batch,
 		.source = load->source,
+		.header = load->header.data,
+		.header_length = load->header.len,
+		.first_line = load->first_line,
+		.span = load->header.len < load_chunk_size,
 		.rejects = load->rejects,
 		.journal = checks_journal(load->checks),
 		.chunk_size = load_chunk_size,
 		.show = show_shared_progress,
+		.began = begin_shared_file,
 		.arg = load
 	};
 	int64		offset;
@@ -396,7 +438,7 @@ load_side_by_side(Load *load)
 		IsSubxactTopXidLogPending())
 		return;
 	reader_place(load->reader, &offset, &line);
-	left = source_left(load->source, offset);
+	left = bytes_left(load, offset);
 	workers = share_workers(&load->batch, wanted_bytes(load, left), load_chunk_size);
 	if (workers == 0)
 	{
@@ -421,6 +463,7 @@ load_side_by_side(Load *load)
 	result = share_lead(&leader, workers);
 	count_rows(load, load->batch.rows_loaded);
 	load->result->workers = Max(load->result->workers, result.workers);
+	load->files_unlike += result.declined;
 	if (result.workers == 0)
 	{
 		load->alone = true;
@@ -433,23 +476,15 @@ load_side_by_side(Load *load)
 	load->patience = Min(load->patience * 2, INT_MAX / 2);
 }
 
-/* Whether rows may have to be shown when all have been read. */
-static bool
-may_want_raw(const Load *load)
-{
-	const BulkOptions *options = load->options;
-
-	return (options->reject_table != NULL || options->reject_file != NULL) &&
-		checks_expected(load->checks, load->target->rel);
-}
-
 static void
 load_one_file(Load *load)
 {
 	MemoryContext context = MemoryContextSwitchTo(load->file_context);
+	int64		offset;
 
 	if (may_want_raw(load))
 		raw_remember(load->raw, load->source);
+	initStringInfo(&load->header);
 	batch_open_columns(&load->batch);
 	if (load->reader->binary)
 		rejects_header(load->rejects, load->source->window.data,
@@ -459,6 +494,7 @@ load_one_file(Load *load)
 		read_header(load);
 	if (load->options->header == BULK_HEADER_MAP)
 		batch_open_columns(&load->batch);
+	reader_place(load->reader, &offset, &load->first_line);
 
 	load->alone = false;
 	load->batches_alone = load->patience = 0;

@@ -106,13 +106,13 @@ want_rows(Parallel *parallel, ParallelChunk *chunk, uint32 rows)
 
 /* What is to be done between begin_reading and end_reading. */
 static bool
-take(Parallel *parallel, Source *source, const ScanDialect *dialect,
-	 ParallelChunk *chunk, void (*prepare) (void *arg, uint32 rows), void *arg)
+take(Parallel *parallel, ChunkReader *chunks, ParallelChunk *chunk,
+	 void (*prepare) (void *arg, uint32 rows), void *arg)
 {
 	uint32		rows;
 	bool		found;
 
-	found = chunk_read(source, dialect, &parallel->cursor, &rows);
+	found = chunk_read(chunks, &parallel->cursor, &rows);
 	if (found)
 	{
 		chunk->ticket = parallel->tickets++;
@@ -122,21 +122,20 @@ take(Parallel *parallel, Source *source, const ScanDialect *dialect,
 }
 
 bool
-parallel_take(Parallel *parallel, Source *source, const ScanDialect *dialect,
-			  ParallelChunk *chunk, void (*prepare) (void *arg, uint32 rows),
-			  void *arg)
+parallel_take(Parallel *parallel, ChunkReader *chunks, ParallelChunk *chunk,
+			  void (*prepare) (void *arg, uint32 rows), void *arg)
 {
 	bool		found;
 
 	CHECK_FOR_INTERRUPTS();
 	begin_reading(parallel);
-	found = take(parallel, source, dialect, chunk, prepare, arg);
+	found = take(parallel, chunks, chunk, prepare, arg);
 	end_reading(parallel);
 	return found;
 }
 
 bool
-parallel_try_take(Parallel *parallel, Source *source, const ScanDialect *dialect,
+parallel_try_take(Parallel *parallel, ChunkReader *chunks,
 				  ParallelChunk *chunk,
 				  void (*prepare) (void *arg, uint32 rows), void *arg,
 				  bool *busy)
@@ -147,7 +146,7 @@ parallel_try_take(Parallel *parallel, Source *source, const ScanDialect *dialect
 	*busy = !try_reading(parallel);
 	if (*busy)
 		return false;
-	found = take(parallel, source, dialect, chunk, prepare, arg);
+	found = take(parallel, chunks, chunk, prepare, arg);
 	end_reading(parallel);
 	return found;
 }
@@ -213,9 +212,10 @@ parallel_await(Parallel *parallel, uint64 ticket, void (*idle) (void *arg),
 }
 
 void
-parallel_stop(Parallel *parallel, int64 offset, int64 line)
+parallel_stop(Parallel *parallel, int file, int64 offset, int64 line)
 {
 	parallel->stopped = true;
+	parallel->stop_file = file;
 	parallel->stop_offset = offset;
 	parallel->stop_line = line;
 

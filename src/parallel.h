@@ -1,8 +1,8 @@
 /*
  * parallel.h
- *		Several processes that load one file side by side.
+ *		Several processes that load files side by side.
  *
- * The leader and its workers share a cursor over the file (chunks.h).  Each
+ * The leader and its workers share a cursor over the files (chunks.h).  Each
  * process takes a chunk and with it a ticket; it forms the chunk's rows alone,
  * then waits for its turn, which comes in the order of the tickets.  What must
  * be in input order is done in one's turn: giving out block numbers, handing
@@ -50,7 +50,8 @@ typedef struct Parallel
 	/* only for who holds the ticket */
 	pg_atomic_uint64 turn;
 	bool		stopped;
-	int64		stop_offset;	/* where the leader goes on */
+	int			stop_file;		/* where the leader goes on */
+	int64		stop_offset;
 	int64		stop_line;
 	int64		rows_read;
 	int64		rows_loaded;
@@ -80,8 +81,8 @@ extern void parallel_init(Parallel *parallel, const ChunkCursor *cursor,
  * prepare(arg, rows) is called before anyone else can take the chunk after it;
  * rows are the row ends that the chunk has, or what is wanted of them.
  */
-extern bool parallel_take(Parallel *parallel, Source *source,
-						  const ScanDialect *dialect, ParallelChunk *chunk,
+extern bool parallel_take(Parallel *parallel, ChunkReader *chunks,
+						  ParallelChunk *chunk,
 						  void (*prepare) (void *arg, uint32 rows), void *arg);
 
 /* Whether there is nothing left to take, as parallel_take would say. */
@@ -91,8 +92,8 @@ extern bool parallel_is_over(Parallel *parallel);
  * The same, unless someone else is taking a chunk just now: then *busy is set,
  * and it is false.
  */
-extern bool parallel_try_take(Parallel *parallel, Source *source,
-							  const ScanDialect *dialect, ParallelChunk *chunk,
+extern bool parallel_try_take(Parallel *parallel, ChunkReader *chunks,
+							  ParallelChunk *chunk,
 							  void (*prepare) (void *arg, uint32 rows), void *arg,
 							  bool *busy);
 
@@ -110,7 +111,8 @@ extern bool parallel_await(Parallel *parallel, uint64 ticket,
 						   void (*idle) (void *arg), void *arg);
 
 /* In one's turn: nobody is to go on behind this place. */
-extern void parallel_stop(Parallel *parallel, int64 offset, int64 line);
+extern void parallel_stop(Parallel *parallel, int file, int64 offset,
+						  int64 line);
 
 /* Ends one's turn. */
 extern void parallel_pass(Parallel *parallel, uint64 ticket);

@@ -18,6 +18,7 @@ typedef struct QueueEntry
 	bool		has_value;
 	RejectReason reason;
 	int			sqlstate;
+	int			file;
 	int64		line;
 	int64		offset;
 	uint64		raw_len;
@@ -41,7 +42,7 @@ finish_entry(StringInfo queue, int start)
 }
 
 void
-reject_queue_add(StringInfo queue, const Reject *reject)
+reject_queue_add(StringInfo queue, int file, const Reject *reject)
 {
 	int			start = queue->len;
 	QueueEntry	entry = {
@@ -49,6 +50,7 @@ reject_queue_add(StringInfo queue, const Reject *reject)
 		.has_value = reject->value != NULL,
 		.reason = reject->reason,
 		.sqlstate = reject->sqlstate,
+		.file = file,
 		.line = reject->line,
 		.offset = reject->offset,
 		.raw_len = reject->raw_len,
@@ -64,14 +66,16 @@ reject_queue_add(StringInfo queue, const Reject *reject)
 }
 
 void
-reject_queue_set_null(StringInfo queue, const char *column, const char *value,
-					  int64 line, const char *raw, Size raw_len)
+reject_queue_set_null(StringInfo queue, int file, const char *column,
+					  const char *value, int64 line, const char *raw,
+					  Size raw_len)
 {
 	int			start = queue->len;
 	QueueEntry	entry = {
 		.is_null = true,
 		.has_column = true,
 		.has_value = value != NULL,
+		.file = file,
 		.line = line,
 		.raw_len = raw_len
 	};
@@ -106,13 +110,13 @@ take_string(const char **p, bool has)
 }
 
 static void
-take_entry(const QueueEntry *entry, const char *p, const char *file,
+take_entry(const QueueEntry *entry, const char *p, List *paths,
 		   RejectStream *rejects, const Reject **telling)
 {
 	Reject		reject = {
 		.reason = entry->reason,
 		.sqlstate = entry->sqlstate,
-		.file = file,
+		.file = list_nth(paths, entry->file),
 		.line = entry->line,
 		.offset = entry->offset,
 		.raw_len = entry->raw_len,
@@ -125,7 +129,7 @@ take_entry(const QueueEntry *entry, const char *p, const char *file,
 	reject.raw = p;
 	*telling = &reject;
 	if (entry->is_null)
-		rejects_set_null(rejects, reject.column, reject.value, file,
+		rejects_set_null(rejects, reject.column, reject.value, reject.file,
 						 reject.line);
 	else
 		rejects_add(rejects, &reject);
@@ -133,7 +137,7 @@ take_entry(const QueueEntry *entry, const char *p, const char *file,
 }
 
 void
-reject_queue_drain(StringInfo queue, const char *file, RejectStream *rejects,
+reject_queue_drain(StringInfo queue, List *paths, RejectStream *rejects,
 				   const Reject **telling, Journal *journal)
 {
 	int			done = 0;
@@ -148,7 +152,7 @@ reject_queue_drain(StringInfo queue, const char *file, RejectStream *rejects,
 			journal_receive(journal, queue->data + done + sizeof(entry),
 							entry.raw_len);
 		else
-			take_entry(&entry, queue->data + done + sizeof(entry), file,
+			take_entry(&entry, queue->data + done + sizeof(entry), paths,
 					   rejects, telling);
 		done += entry.size;
 	}

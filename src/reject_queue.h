@@ -14,22 +14,24 @@
 
 #include "journal.h"
 #include "lib/stringinfo.h"
+#include "nodes/pg_list.h"
 #include "rejects.h"
 
-extern void reject_queue_add(StringInfo queue, const Reject *reject);
-extern void reject_queue_set_null(StringInfo queue, const char *column,
-								  const char *value, int64 line,
-								  const char *raw, Size raw_len);
+/* file is the number of the file that the row is from. */
+extern void reject_queue_add(StringInfo queue, int file, const Reject *reject);
+extern void reject_queue_set_null(StringInfo queue, int file,
+								  const char *column, const char *value,
+								  int64 line, const char *raw, Size raw_len);
 
 /* Records of a journal, whole ones. */
 extern void reject_queue_add_records(StringInfo queue, const char *data, Size len);
 
 /*
- * Gives what is whole in the queue to the stream and drops it there.  file
- * is the path that the rows are from.  *telling is set to the bad row while
+ * Gives what is whole in the queue to the stream and drops it there.  paths
+ * are those of the files.  *telling is set to the bad row while
  * the stream deals with it.  Records go to the journal.
  */
-extern void reject_queue_drain(StringInfo queue, const char *file,
+extern void reject_queue_drain(StringInfo queue, List *paths,
 							   RejectStream *rejects, const Reject **telling,
 							   Journal *journal);
 

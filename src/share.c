@@ -28,13 +28,15 @@
 
 #define KEY_SHARED UINT64CONST(1)
 #define KEY_PARALLEL UINT64CONST(2)
-#define KEY_PATH UINT64CONST(3)
+#define KEY_PATHS UINT64CONST(3)
 #define KEY_OPTIONS UINT64CONST(4)
 #define KEY_ATTNUMS UINT64CONST(5)
 #define KEY_BUFFER_USAGE UINT64CONST(6)
 #define KEY_WAL_USAGE UINT64CONST(7)
 #define KEY_WHERE UINT64CONST(8)
 #define KEY_RING UINT64CONST(9)
+#define KEY_FILES UINT64CONST(10)
+#define KEY_HEADER UINT64CONST(11)
 
 /* A worker starts for no less than this many chunks. */
 #define CHUNKS_PER_WORKER 4
@@ -68,7 +70,10 @@ typedef struct Shared
 	Oid			relid;
 	PageStamp	stamp;
 	int			nfields;
-	Source		source;			/* which file is meant; no pointer of it counts */
+	int			file;			/* the first one's number */
+	int			last_file;
+	uint32		header_length;
+	int64		first_line;
 	Size		chunk_size;
 	ScanEol		eol;
 	int			encoding;		/* of the file: a worker has none of its client's */
@@ -81,7 +86,7 @@ typedef struct Share
 	Parallel   *parallel;
 	Batch	   *batch;
 	Journal    *journal;
-	ScanDialect dialect;
+	ChunkReader chunks;
 	ScanEol		eol;
 	int			processes;
 	uint32		largest_chunk;
@@ -116,7 +121,7 @@ show_progress(void *arg)
 	if (leader != NULL)
 		leader->show(leader->arg,
 					 share->ring ? source_bytes(leader->source) :
-					 leader->source->bytes_before + share->parallel->cursor.offset,
+					 share->parallel->cursor.passed,
 					 share->parallel->rows_loaded,
 					 share->parallel->rows_filtered);
 }
@@ -129,7 +134,7 @@ receive_rejects(void *arg)
 	const ShareLeader *leader = share->leader;
 
 	parallel_receive(share->parallel, &share->received);
-	reject_queue_drain(&share->received, leader->source->path,
+	reject_queue_drain(&share->received, leader->source->paths,
 					   leader->rejects, &share->batch->telling, share->journal);
 }
 
@@ -166,7 +171,7 @@ hand_over_rejects(Share *share)
 	{
 		receive_rejects(share);
 		Assert(share->received.len == 0);
-		reject_queue_drain(&share->queue, leader->source->path,
+		reject_queue_drain(&share->queue, leader->source->paths,
 						   leader->rejects, &share->batch->telling, share->journal);
 		journal_keep(share->journal);
 		rejects_flush(leader->rejects);
@@ -192,7 +197,7 @@ queue_reject(void *arg, const Reject *reject)
 {
 	Share	   *share = arg;
 
-	reject_queue_add(&share->queue, reject);
+	reject_queue_add(&share->queue, share->chunks.source->current, reject);
 	bound_queue(share);
 }
 
@@ -204,7 +209,7 @@ queue_nulled(void *arg, const char *column, const char *value,
 	const Batch *batch = share->batch;
 	const ScanRow *row = &batch->reader->rows[batch->next];
 
-	reject_queue_set_null(&share->queue, column, value, line,
+	reject_queue_set_null(&share->queue, share->chunks.source->current, column, value, line,
 						  batch->reader->data + row->start,
 						  Min(row->end - row->start, BATCH_SHOWN_BYTES));
 	bound_queue(share);
@@ -270,7 +275,7 @@ commit_chunk(Share *share)
 		/* who waits there for bytes would not let the others in */
 		if (share->ring != NULL)
 			ring_end(share->ring);
-		parallel_stop(parallel, offset, line);
+		parallel_stop(parallel, share->chunks.source->current, offset, line);
 	}
 	else if (share->ring != NULL)
 		ring_release(share->ring, offset);
@@ -358,18 +363,17 @@ feed_at_once(void *arg)
 static bool
 take_chunk(Share *share)
 {
-	Source	   *source = share->batch->reader->source;
 	bool		busy;
 
 	if (share->ring == NULL || share->leader == NULL)
-		return parallel_take(share->parallel, source, &share->dialect,
-							 &share->chunk, prepare_rows, share);
+		return parallel_take(share->parallel, &share->chunks, &share->chunk,
+							 prepare_rows, share);
 	for (;;)
 	{
 		if (feed_ring(share, false))
 			continue;
-		if (parallel_try_take(share->parallel, source, &share->dialect,
-							  &share->chunk, prepare_rows, share, &busy))
+		if (parallel_try_take(share->parallel, &share->chunks, &share->chunk,
+							  prepare_rows, share, &busy))
 			return true;
 		if (!busy)
 			return false;
@@ -527,7 +531,40 @@ share_workers(const Batch *batch, int64 bytes, Size chunk_size)
 	return Min(workers, chunks);
 }
 
+static Source *
+open_chunks(Ring *ring, List *paths, const BulkOptions *options,
+			const Shared *shared)
+{
+	return ring ? source_tap(ring, paths, shared->file, shared->chunk_size) :
+		source_share(paths, options, shared->chunk_size);
+}
+
+static ChunkReader
+chunks_of(Source *source, const BulkOptions *options, const Shared *shared,
+		  InputFile *files, const char *header)
+{
+	return (ChunkReader) {
+		.source = source,
+		.dialect = options_dialect(options),
+		.last = shared->last_file,
+		.files = files,
+		.header = header,
+		.header_length = shared->header_length,
+		.first_line = shared->first_line
+	};
+}
+
 /* ---- the leader ---- */
+
+/* Up to which file chunks may go, if each is like that which is open. */
+static int
+last_file(const ShareLeader *leader)
+{
+	const Source *source = leader->source;
+
+	return leader->span && source->rereadable && !leader->batch->reader->binary ?
+		list_length(source->paths) - 1 : source->current;
+}
 
 static void *
 put_copy(shm_toc *toc, uint64 key, const void *from, Size size)
@@ -546,6 +583,28 @@ estimate(shm_toc_estimator *estimator, Size size)
 	shm_toc_estimate_keys(estimator, 1);
 }
 
+/* All paths, each with a zero byte behind it, and an empty one. */
+static void
+join_paths(StringInfo joined, List *paths)
+{
+	ListCell   *lc;
+
+	initStringInfo(joined);
+	foreach(lc, paths)
+		appendBinaryStringInfo(joined, lfirst(lc), strlen(lfirst(lc)) + 1);
+	appendStringInfoChar(joined, '\0');
+}
+
+static List *
+split_paths(char *joined)
+{
+	List	   *paths = NIL;
+
+	for (; *joined != '\0'; joined += strlen(joined) + 1)
+		paths = lappend(paths, joined);
+	return paths;
+}
+
 PGDLLEXPORT void share_worker_main(dsm_segment *segment, shm_toc *toc);
 
 /* Starts workers; NULL where there is none. */
@@ -555,8 +614,9 @@ start_workers(const ShareLeader *leader, int nworkers, Shared *shared,
 {
 	Batch	   *batch = leader->batch;
 	const Jsonb *json = batch->options->json;
-	const char *path = leader->source->path;
-	Size		path_size = strlen(path) + 1;
+	StringInfoData paths;
+	Size		files_size = mul_size(sizeof(InputFile), shared->last_file + 1);
+	InputFile  *files;
 	char	   *where = nodeToString(batch->target->where);
 	Size		where_size = strlen(where) + 1;
 	Size		attnums_size = sizeof(AttrNumber) * batch->target->nfields;
@@ -564,10 +624,13 @@ start_workers(const ShareLeader *leader, int nworkers, Shared *shared,
 		mul_size(shared->processes + RING_SPARE, CHUNK_MAX);
 	ParallelContext *pcxt;
 
+	join_paths(&paths, leader->source->paths);
 	pcxt = CreateParallelContext(workers_library(), "share_worker_main", nworkers);
 	estimate(&pcxt->estimator, sizeof(Shared));
 	estimate(&pcxt->estimator, sizeof(Parallel));
-	estimate(&pcxt->estimator, path_size);
+	estimate(&pcxt->estimator, paths.len);
+	estimate(&pcxt->estimator, files_size);
+	estimate(&pcxt->estimator, shared->header_length);
 	estimate(&pcxt->estimator, where_size);
 	estimate(&pcxt->estimator, json ? VARSIZE(json) : 0);
 	estimate(&pcxt->estimator, attnums_size);
@@ -586,7 +649,11 @@ start_workers(const ShareLeader *leader, int nworkers, Shared *shared,
 	*parallel = shm_toc_allocate(pcxt->toc, sizeof(Parallel));
 	parallel_init(*parallel, cursor, batch->limit_left);
 	shm_toc_insert(pcxt->toc, KEY_PARALLEL, *parallel);
-	put_copy(pcxt->toc, KEY_PATH, path, path_size);
+	put_copy(pcxt->toc, KEY_PATHS, paths.data, paths.len);
+	files = shm_toc_allocate(pcxt->toc, files_size);
+	files[shared->file] = leader->source->file;
+	shm_toc_insert(pcxt->toc, KEY_FILES, files);
+	put_copy(pcxt->toc, KEY_HEADER, leader->header, shared->header_length);
 	put_copy(pcxt->toc, KEY_WHERE, where, where_size);
 	if (json != NULL)
 		put_copy(pcxt->toc, KEY_OPTIONS, json, VARSIZE(json));
@@ -665,21 +732,19 @@ end_ring(const ShareLeader *leader, Ring *ring, int64 offset)
 
 static void
 lead_chunks(const ShareLeader *leader, Parallel *parallel, Ring *ring,
-			const Shared *shared)
+			InputFile *files, const Shared *shared)
 {
 	Batch	   *batch = leader->batch;
 	Batch		alone = *batch;
 	Guard		guard = *batch->guard;
-	Source	   *source = ring ?
-		source_tap(ring, leader->source, leader->chunk_size) :
-		source_share(leader->source, leader->chunk_size);
+	Source	   *source = open_chunks(ring, leader->source->paths, batch->options, shared);
 	Share		share = {
 		.parallel = parallel,
 		.ring = ring,
 		.batch = batch,
 		.journal = leader->journal,
 		.processes = shared->processes,
-		.dialect = options_dialect(batch->options),
+		.chunks = chunks_of(source, batch->options, shared, files, leader->header),
 		.eol = shared->eol,
 		.leader = leader
 	};
@@ -716,12 +781,19 @@ share_lead(const ShareLeader *leader, int nworkers)
 												  "bulk_load side by side",
 												  ALLOCSET_DEFAULT_SIZES);
 	MemoryContext caller = MemoryContextSwitchTo(context);
-	ChunkCursor cursor = {.binary = batch->reader->binary,.eol = batch->reader->eol};
+	ChunkCursor cursor = {
+		.file = leader->source->current,
+		.binary = batch->reader->binary,
+		.eol = batch->reader->eol
+	};
 	Shared		shared = {
 		.relid = RelationGetRelid(batch->target->rel),
 		.stamp = direct_stamp(batch->writer),
 		.nfields = batch->target->nfields,
-		.source = *leader->source,
+		.file = leader->source->current,
+		.last_file = last_file(leader),
+		.header_length = leader->header_length,
+		.first_line = leader->first_line,
 		.chunk_size = leader->chunk_size,
 		.eol = batch->reader->eol,
 		.encoding = batch->options->encoding,
@@ -741,25 +813,37 @@ share_lead(const ShareLeader *leader, int nworkers)
 	batch->counted = false;
 
 	reader_place(batch->reader, &cursor.offset, &cursor.line);
+	cursor.passed = leader->source->bytes_before + cursor.offset;
 	EnterParallelMode();
 	pcxt = start_workers(leader, nworkers, &shared, &cursor, &parallel, &ring);
 	if (pcxt != NULL)
 	{
+		InputFile  *files = shm_toc_lookup(pcxt->toc, KEY_FILES, false);
+		bool		stopped;
+		int			file;
 		int64		offset;
 		int64		line;
 
 		result.workers = pcxt->nworkers_launched;
-		lead_chunks(leader, parallel, ring, &shared);
+		lead_chunks(leader, parallel, ring, files, &shared);
+		stopped = parallel->stopped;
 		result.chunks = parallel->tickets - 1;
 		batch->rows_read += parallel->rows_read;
 		if (batch->limit_left > 0)
 			batch->limit_left -= parallel->rows_read;
 		batch->rows_loaded += parallel->rows_loaded;
 		batch->rows_filtered += parallel->rows_filtered;
-		offset = parallel->stopped ? parallel->stop_offset : parallel->cursor.offset;
-		line = parallel->stopped ? parallel->stop_line : parallel->cursor.line;
+		file = stopped ? parallel->stop_file : parallel->cursor.file;
+		offset = stopped ? parallel->stop_offset : parallel->cursor.offset;
+		line = stopped ? parallel->stop_line : parallel->cursor.line;
+		result.declined = !stopped && file < shared.last_file &&
+			offset >= files[file].size;
+		for (int i = shared.file + 1; i <= file; i++)
+			leader->began(leader->arg, i, files);
 		if (ring != NULL)
 			end_ring(leader, ring, offset);
+		else
+			source_go(leader->source, file, files);
 		finish_workers(pcxt);
 		reader_seek(batch->reader, offset, line);
 	}
@@ -791,7 +875,6 @@ help(shm_toc *toc)
 		.ring = ring,
 		.batch = &batch,
 		.processes = shared->processes,
-		.dialect = options_dialect(options),
 		.eol = shared->eol
 	};
 	ErrorContextCallback callback = {
@@ -799,7 +882,7 @@ help(shm_toc *toc)
 		.arg = &batch,
 		.previous = error_context_stack
 	};
-	Source		file = shared->source;
+	List	   *paths = split_paths(shm_toc_lookup(toc, KEY_PATHS, false));
 	Source	   *source;
 	Checks	   *checks;
 
@@ -810,9 +893,10 @@ help(shm_toc *toc)
 							   shm_toc_lookup(toc, KEY_ATTNUMS, false),
 							   shared->nfields);
 	error_context_stack = &callback;
-	file.path = shm_toc_lookup(toc, KEY_PATH, false);
-	source = ring ? source_tap(ring, &file, shared->chunk_size) :
-		source_share(&file, shared->chunk_size);
+	source = open_chunks(ring, paths, options, shared);
+	share.chunks = chunks_of(source, options, shared,
+							 shm_toc_lookup(toc, KEY_FILES, false),
+							 shm_toc_lookup(toc, KEY_HEADER, false));
 	batch.reader = reader_open(source, options);
 	checks = checks_open(options);
 	share.journal = checks_journal(checks);

@@ -6,16 +6,21 @@
 
 #include "input/chunks.h"
 
-/* Where the window ends as a chunk; true: it is the last one. */
+/* A first row of more fields is not looked at. */
+#define FIELDS_MOST 4096
+
+/* Where the window ends as a chunk; true: nothing comes after it. */
 static bool
-find_border(const Window *window, const ScanDialect *dialect,
-			const ChunkCursor *cursor, ScanBorder *border)
+find_border(const ChunkReader *chunks, const ChunkCursor *cursor,
+			ScanBorder *border)
 {
+	const Window *window = &chunks->source->window;
+
 	if (cursor->binary)
 		return !scan_binary_border(window->data, window->length, border) ||
 			window->at_eof;
 
-	scan_border(dialect, cursor->eol, window->data, window->length, border);
+	scan_border(&chunks->dialect, cursor->eol, window->data, window->length, border);
 	if (!window->at_eof)
 		return false;
 	border->rows += border->end < window->length;
@@ -23,27 +28,92 @@ find_border(const Window *window, const ScanDialect *dialect,
 	return true;
 }
 
-bool
-chunk_read(Source *source, const ScanDialect *dialect, ChunkCursor *cursor,
-		   uint32 *rows)
+/* Whether the rows that the window begins with have line ends of that kind. */
+static bool
+has_line_ends(const ChunkReader *chunks, const Window *window, uint32 begin,
+			  ScanEol eol)
 {
+	ScanEol		found = eol == SCAN_EOL_ANY ? SCAN_EOL_ANY : SCAN_EOL_UNKNOWN;
+	ScanField  *fields = palloc(sizeof(ScanField) * FIELDS_MOST);
+	ScanRow		row;
+	ScanResult	result;
+
+	scan_rows(&chunks->dialect, &found, window->data + begin,
+			  window->length - begin, window->at_eof, &row, 1, fields,
+			  FIELDS_MOST, &result);
+	pfree(fields);
+	return found == eol;
+}
+
+/* Whether the window, of a file's first bytes, begins as the other files do. */
+static bool
+begins_alike(const ChunkReader *chunks, const Window *window, uint32 mark,
+			 ScanEol eol)
+{
+	uint32		begin = mark + chunks->header_length;
+
+	if (window->length < begin ||
+		memcmp(window->data + mark, chunks->header, chunks->header_length) != 0)
+		return false;
+	if (chunks->header_length == 0)
+		return window->length == begin ||
+			has_line_ends(chunks, window, begin, eol);
+	return window->length == begin || window->data[begin] != '\n' ||
+		window->data[begin - 1] != '\r';
+}
+
+/* The cursor moves from the end of its file into the next one; false: it cannot. */
+static bool
+move_on(ChunkReader *chunks, ChunkCursor *cursor)
+{
+	Source	   *source = chunks->source;
+	int			next = cursor->file + 1;
+	uint32		mark;
+
+	if (next > chunks->last)
+		return false;
+	source_go(source, cursor->file, chunks->files);
+	file_check_end(&source->file);
+	if (!source_open_plain(source, next))
+		return false;
+	mark = source_mark(source);
+	if (!begins_alike(chunks, &source->window, mark, cursor->eol))
+		return false;
+
+	chunks->files[next] = source->file;
+	cursor->file = next;
+	cursor->offset = mark + chunks->header_length;
+	cursor->line = chunks->first_line;
+	cursor->passed += cursor->offset;
+	return true;
+}
+
+bool
+chunk_read(ChunkReader *chunks, ChunkCursor *cursor, uint32 *rows)
+{
+	Source	   *source = chunks->source;
 	Window	   *window = &source->window;
 	ScanBorder	border;
+	bool		last;
 
-	cursor->ended |= source->ring == NULL &&
-		cursor->offset >= source->file.size;
+	while (!cursor->ended && source->ring == NULL &&
+		   cursor->offset >= chunks->files[cursor->file].size)
+		cursor->ended = !move_on(chunks, cursor);
 	if (cursor->ended)
 		return false;
 
+	if (source->ring == NULL)
+		source_go(source, cursor->file, chunks->files);
 	source_seek(source, cursor->offset, cursor->line);
 	do
 	{
 		window_fill(source, 0, 0);
-		cursor->ended = find_border(window, dialect, cursor, &border);
-	} while (border.end == 0 && !cursor->ended && window->length < CHUNK_MAX);
+		last = find_border(chunks, cursor, &border);
+	} while (border.end == 0 && !last && window->length < CHUNK_MAX);
 
-	cursor->ended |= border.end == 0;
+	cursor->ended = border.end == 0 || (last && (cursor->binary || source->ring != NULL));
 	cursor->offset += border.end;
+	cursor->passed += border.end;
 	cursor->line += border.lines;
 	window->length = border.end;
 	*rows = border.rows;

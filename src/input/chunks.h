@@ -1,12 +1,17 @@
 /*
  * chunks.h
- *		A file cut into chunks of whole rows, for several readers.
+ *		Files cut into chunks of whole rows, for several readers.
  *
  * Where the next chunk begins is a cursor that the readers share; whoever
  * holds it reads at it, finds the last row end in what was read, and moves
  * it there.  Quotes need no guessing so: each chunk begins outside them.
  * Price: readers wait for each other while one of them reads and looks for
  * the end, about a fortieth of what a chunk then takes.
+ *
+ * At the end of a file the cursor moves on to the next one, where that is
+ * alike: bytes to be taken as they are, the same header, the same line ends.
+ * Where it is not the work ends, and whoever opens that file finds out what it
+ * is.
  */
 #ifndef PGBULK_CHUNKS_H
 #define PGBULK_CHUNKS_H
@@ -16,14 +21,30 @@
 #include "input/source.h"
 #include "scan/scan.h"
 
+/* The same for all readers, in shared memory. */
 typedef struct ChunkCursor
 {
+	int			file;			/* number in the source's list */
 	int64		offset;			/* of the next row */
 	int64		line;			/* the one it begins in */
+	int64		passed;			/* bytes of this file and those before it */
 	bool		binary;			/* the format */
 	ScanEol		eol;			/* known, in the others */
 	bool		ended;			/* nothing more can be had here */
 } ChunkCursor;
+
+/* One process's part. */
+typedef struct ChunkReader
+{
+	Source	   *source;
+	ScanDialect dialect;
+	int			last;			/* no chunk is of a file after this one */
+	InputFile  *files;			/* in shared memory: as they were when somebody opened them first */
+	/* what all but the first begin with, whole lines, and the line behind it */
+	const char *header;
+	uint32		header_length;
+	int64		first_line;
+} ChunkReader;
 
 /* Longest chunk; a row that is longer is not for here. */
 #define CHUNK_MAX (4 * 1024 * 1024)
@@ -31,12 +52,12 @@ typedef struct ChunkCursor
 /*
  * Reads the next chunk into the source's window and moves the cursor behind
  * it.  *rows is how many row ends it has.  False, with cursor->ended set: end
- * of file, or what is not for here begins at the cursor (a row longer than
- * CHUNK_MAX; in the binary format what is no whole row).
+ * of the files, or what is not for here begins at the cursor or in the file after it (a row longer than
+ * CHUNK_MAX; in the binary format what is no whole row; a file that is not
+ * like the others).
  *
  * Errors: 55000 for a file that changed; the file system's.
  */
-extern bool chunk_read(Source *source, const ScanDialect *dialect,
-					   ChunkCursor *cursor, uint32 *rows);
+extern bool chunk_read(ChunkReader *chunks, ChunkCursor *cursor, uint32 *rows);
 
 #endif							/* PGBULK_CHUNKS_H */

@@ -213,6 +213,13 @@ file_seek(InputFile *file, int64 offset)
 }
 
 void
+file_check_end(InputFile *file)
+{
+	file_seek(file, file->size);
+	check_unchanged(file);
+}
+
+void
 file_close(InputFile *file)
 {
 	if (file->path != NULL)

@@ -61,6 +61,9 @@ extern void file_open_same(InputFile *file, const InputFile *same,
  */
 extern Size file_read(InputFile *file, char *to, Size size);
 
+/* Of no pipe: it ends where it did when it was opened.  Error: 55000 where not. */
+extern void file_check_end(InputFile *file);
+
 /* Reading goes on there; not in a pipe. */
 extern void file_seek(InputFile *file, int64 offset);
 

@@ -52,13 +52,19 @@ raw_open_stored(StoredRows *stored)
 }
 
 void
+raw_remember_file(Raw *raw, int number, const char *path, const InputFile *file)
+{
+	raw->files[number].path = MemoryContextStrdup(raw->context, path);
+	raw->files[number].file = *file;
+}
+
+void
 raw_remember(Raw *raw, Source *source)
 {
 	RawFile    *file = &raw->files[source->current];
 	MemoryContext old = MemoryContextSwitchTo(raw->context);
 
-	file->path = pstrdup(source->path);
-	file->file = source->file;
+	raw_remember_file(raw, source->current, source->path, &source->file);
 	raw->options = source->options;
 	source->copy = NULL;
 	if (source->client != NULL || source->rows != NULL || source->file.is_pipe)

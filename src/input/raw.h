@@ -29,6 +29,10 @@ extern Raw *raw_open_stored(StoredRows *stored);
  */
 extern void raw_remember(Raw *raw, Source *source);
 
+/* The same for a file that can be read again, which another process had open. */
+extern void raw_remember_file(Raw *raw, int number, const char *path,
+							  const InputFile *file);
+
 /*
  * The bytes of file number `file` from offset on; good until the next call.
  * NULL for a file that was not remembered.  Rows must be asked for in the

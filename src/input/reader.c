@@ -12,8 +12,6 @@
 #define INITIAL_FIELDS (256 * 1024)
 #define RECOVERY_ROWS 32		/* in the first batch after a broken quote */
 
-static const char byte_order_mark[] = {'\xef', '\xbb', '\xbf'};
-
 Reader *
 reader_open(Source *source, const BulkOptions *options)
 {
@@ -22,7 +20,6 @@ reader_open(Source *source, const BulkOptions *options)
 	reader->source = source;
 	reader->context = CurrentMemoryContext;
 	reader->binary = options->format == BULK_BINARY;
-	reader->utf8 = !reader->binary && options->encoding == PG_UTF8;
 	reader->dialect = options_dialect(options);
 	reader->first_eol = options->newline == BULK_NEWLINE_ANY ?
 		SCAN_EOL_ANY : SCAN_EOL_UNKNOWN;
@@ -91,11 +88,9 @@ reader_next_file(Reader *reader)
 	window_fill(reader->source, 0, 0);
 	if (reader->binary)
 		skip_binary_header(reader);
-	else if (reader->utf8 && window->offset == 0 &&
-			 reader->source->rows == NULL && reader->source->stored == NULL &&
-			 window->length >= sizeof(byte_order_mark) &&
-			 memcmp(window->data, byte_order_mark, sizeof(byte_order_mark)) == 0)
-		reader->done = sizeof(byte_order_mark);
+	else if (window->offset == 0 && reader->source->rows == NULL &&
+			 reader->source->stored == NULL)
+		reader->done = source_mark(reader->source);
 	return true;
 }
 

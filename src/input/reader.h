@@ -20,7 +20,6 @@ typedef struct Reader
 {
 	Source	   *source;
 	bool		binary;
-	bool		utf8;			/* a byte order mark is dropped */
 	ScanDialect dialect;
 	int			(*shape_mblen) (const unsigned char *);
 	MemoryContext context;

@@ -14,6 +14,8 @@
 #include "utils/memutils.h"
 
 #define WINDOW_FRONT 16			/* readable bytes before the window */
+static const char byte_order_mark[] = {'\xef', '\xbb', '\xbf'};
+
 #define READ_MOST (32 * 1024 * 1024)	/* at a time: a read cannot be cancelled */
 
 List *
@@ -79,6 +81,7 @@ source_open(List *paths, const BulkOptions *options, Size window_size)
 	bool		known = true;
 	ListCell   *lc;
 
+	source->sizes = palloc(sizeof(int64) * list_length(paths));
 	foreach(lc, paths)
 	{
 		int64		size = -1;
@@ -98,6 +101,7 @@ source_open(List *paths, const BulkOptions *options, Size window_size)
 			source->from_client = true;
 			source->portal = client_check();
 		}
+		source->sizes[foreach_current_index(lc)] = size;
 		known &= size >= 0;
 		source->bytes_total += size;
 	}
@@ -143,26 +147,26 @@ source_open_query(QueryRows *rows, const BulkOptions *options, Size window_size)
 }
 
 Source *
-source_share(const Source *open, Size window_size)
+source_share(List *paths, const BulkOptions *options, Size window_size)
 {
 	Source	   *source = palloc0(sizeof(Source));
 
-	file_open_same(&source->file, &open->file, open->path);
-	source->current = open->current;
-	source->path = open->path;
-	source->rereadable = true;
+	source->paths = paths;
+	source->options = options;
+	source->current = -1;
 	init_window(&source->window, window_size);
 	return source;
 }
 
 Source *
-source_tap(Ring *ring, const Source *open, Size window_size)
+source_tap(Ring *ring, List *paths, int number, Size window_size)
 {
 	Source	   *source = palloc0(sizeof(Source));
 
 	source->ring = ring;
-	source->current = open->current;
-	source->path = open->path;
+	source->paths = paths;
+	source->current = number;
+	source->path = list_nth(paths, number);
 	init_window(&source->window, window_size);
 	return source;
 }
@@ -274,6 +278,17 @@ source_put_back(Source *source, Size length)
 	source->kept_length = length + rest;
 	source->kept_done = 0;
 	return kept;
+}
+
+int64
+source_following(const Source *source)
+{
+	int64		bytes = 0;
+
+	for (int i = source->current + 1;
+		 i < list_length(source->paths) && source->sizes[i] >= 0; i++)
+		bytes += source->sizes[i];
+	return bytes;
 }
 
 int64
@@ -408,6 +423,76 @@ open_stored(Source *source)
 	source->bytes_read = row.length;
 }
 
+static void
+begin_window(Window *window)
+{
+	window->length = 0;
+	window->at_eof = false;
+	window->offset = 0;
+	window->line = 1;
+}
+
+void
+source_go(Source *source, int number, const InputFile *files)
+{
+	if (source->path != NULL && source->current == number)
+		return;
+	if (source->path != NULL)
+	{
+		source->bytes_read = 0;
+		for (int i = source->current; i < number; i++)
+			source->bytes_read += files[i].size;
+		source_close(source);
+	}
+	source->current = number;
+	source->path = list_nth(source->paths, number);
+	file_open_same(&source->file, &files[number], source->path);
+	source->rereadable = true;
+	begin_window(&source->window);
+}
+
+bool
+source_open_plain(Source *source, int number)
+{
+	const BulkOptions *options = source->options;
+	const char *path = list_nth(source->paths, number);
+	const Window *window = &source->window;
+
+	source_close(source);
+	source->current = -1;
+	if (strcmp(path, SOURCE_CLIENT) == 0 || file_look(path) < 0)
+		return false;
+
+	file_open(&source->file, path);
+	source->current = number;
+	source->path = path;
+	source->rereadable = true;
+	begin_window(&source->window);
+	window_fill(source, 0, 0);
+	if ((options->compression == BULK_COMPRESSION_AUTO &&
+		 decompress_detect(window->data, window->length) != BULK_COMPRESSION_NONE) ||
+		(options->encoding == PG_UTF8 &&
+		 utf16_detect(window->data, window->length) != BULK_UTF16_NONE))
+	{
+		source_close(source);
+		source->current = -1;
+		return false;
+	}
+	return true;
+}
+
+uint32
+source_mark(const Source *source)
+{
+	const Window *window = &source->window;
+
+	return source->options->format != BULK_BINARY &&
+		source->options->encoding == PG_UTF8 &&
+		window->length >= sizeof(byte_order_mark) &&
+		memcmp(window->data, byte_order_mark, sizeof(byte_order_mark)) == 0 ?
+		sizeof(byte_order_mark) : 0;
+}
+
 bool
 source_next(Source *source)
 {
@@ -430,10 +515,7 @@ source_next(Source *source)
 		open_client(source);
 	else
 		file_open(&source->file, source->path);
-	window->length = 0;
-	window->at_eof = false;
-	window->offset = 0;
-	window->line = 1;
+	begin_window(window);
 	if (source->options->compression != BULK_COMPRESSION_NONE)
 		begin_bytes(source);
 	if (source->rows == NULL)

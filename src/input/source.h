@@ -44,7 +44,8 @@ typedef struct Source
 	bool		from_client;	/* "stdin" is one of the paths */
 	Portal		portal;			/* of the client's statement; see client_check */
 	bool		client_marker;	/* see client_open; for the caller to set */
-	int64		bytes_total;	/* of all files, as found at the start; 0: not known */
+	int64	   *sizes;			/* of the files, as found at the start; -1: not known */
+	int64		bytes_total;	/* of all; 0: not known */
 	int64		bytes_before;	/* of the files before the open one */
 	/* the open file */
 	int			current;		/* index in paths, -1 before the first */
@@ -111,6 +112,9 @@ extern Source *source_open_stored(StoredRows *stored,
  */
 extern bool source_next(Source *source);
 
+/* Bytes of the byte order mark of UTF-8 that the window begins with, at the file's first byte. */
+extern uint32 source_mark(const Source *source);
+
 /* Bytes read so far, as they lie in the files. */
 extern int64 source_bytes(const Source *source);
 
@@ -151,14 +155,34 @@ extern int64 source_left(const Source *source, int64 offset);
 extern int64 source_rest(Source *source, int64 offset);
 
 /*
- * A source of the one file that `open` has open and that is rereadable, for
- * another process: which must find the same file under the same name.
- * window_size as in source_open.  Error: 55000 where it does not.
+ * How many bytes the files after the open one have, up to the first that
+ * is read only once.  What they hold, compressed or not, is not known yet.
  */
-extern Source *source_share(const Source *open, Size window_size);
+extern int64 source_following(const Source *source);
 
-/* A source of what a ring has of the file that `open` has open. */
-extern Source *source_tap(Ring *ring, const Source *open, Size window_size);
+/*
+ * A source of the files of paths that are rereadable, for another process; none is
+ * open.  window_size as in source_open.
+ */
+extern Source *source_share(List *paths, const BulkOptions *options,
+							Size window_size);
+
+/*
+ * The file of that number is open, and rereadable: the same that files[number]
+ * was of.  What was open is not read to its end; files from there on count
+ * as read.  Error: 55000 where another has taken its place.
+ */
+extern void source_go(Source *source, int number, const InputFile *files);
+
+/*
+ * Opens the file of that number, if it is a regular file whose bytes are taken
+ * as they are, and fills the window with the first of them.  False: it is
+ * not, and none is open.
+ */
+extern bool source_open_plain(Source *source, int number);
+
+/* A source of what a ring has of the file of that number. */
+extern Source *source_tap(Ring *ring, List *paths, int number, Size window_size);
 
 extern void source_close(Source *source);
 

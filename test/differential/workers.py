@@ -153,7 +153,8 @@ class Table:
         name = ident("id")
         if rng.random() < 0.4:
             stored = "VIRTUAL" if version >= 18 and rng.random() < 0.3 else "STORED"
-            expression = rng.choice(["%s * 2", "divides(%s)" if stored == "STORED" else "%s - 2", "%s %% 7"]) % name
+            # what is computed when it is read must not fail then
+            expression = rng.choice(["%s * 2", "divides(%s)", "%s %% 7"] if stored == "STORED" else ["%s %% 7"]) % name
             self.columns.insert(rng.randint(0, len(self.columns)), self.generated(names.pop(), expression, stored))
         for _ in range(rng.choice([0, 0, 1, 2])):
             self.constraints.append("CHECK (%s)" % rng.choice(["grumbles(%s)", "%s < 900000", "divides(%s) < 999", "%s <> 13", "length(%s::text) < 7"]) % name)
@@ -335,6 +336,17 @@ def make_file(rng, given, dialect, encoding, header, count):
     return rows
 
 
+def spoil_header(rng, rows, lines):
+    """Makes a file's header another than that of the others."""
+    kind = rng.random()
+    if kind < 0.3:
+        del rows[:rng.randint(1, lines)]
+    elif kind < 0.6:
+        rows.insert(0, rng.choice([b"\n", b"another line\n", b"\xef\xbb\xbf"]))
+    elif rows:
+        rows[0] = copy_files.spoil(rng, rows[0])
+
+
 def make_case(seed, number, version):
     rng = random.Random("%s/%d" % (seed, number))
     case = Case()
@@ -351,9 +363,14 @@ def make_case(seed, number, version):
     if columns is not None:
         case.options["columns"] = columns
     header = header_lines(rng, case, given, dialect)
-    for _ in range(rng.choice([1] * 8 + [2, 3])):
-        count = rng.choice([0, 1, 5, 40, 150, 150, 400, 400, 400, 1200, 1200, 3000] if rng.random() < 0.3 else [150, 400, 400, 900, 1500])
+    counts = [rng.choice([0, 1, 5, 40, 150, 150, 400, 400, 400, 1200, 1200, 3000] if rng.random() < 0.3 else [150, 400, 400, 900, 1500])
+              for _ in range(rng.choice([1] * 6 + [2, 3, 5, 9]))]
+    for count in counts:
+        if len(counts) > 1 and rng.random() < 0.1:
+            dialect.eol = rng.choice(["\n", "\r\n", "\r"])
         case.files.append(make_file(rng, given, dialect, encoding, header, count))
+    if header and len(counts) > 1 and rng.random() < 0.3:
+        spoil_header(rng, rng.choice(case.files), len(header))
     packed = rng.choice([0, 0, 0, 0.5, 1])
     case.packed = [rng.random() < packed for _ in case.files]
     case.mode = rng.choice(["plain"] * 10 + list(MODES))
