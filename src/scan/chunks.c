@@ -8,6 +8,7 @@
 #include "scan.h"
 
 #include "bits.h"
+#include "fixed.h"
 #include "general.h"
 #include "kernels.h"
 
@@ -77,6 +78,11 @@ scan_border(const ScanDialect *dialect, ScanEol eol, const char *window,
 	Carry		carry = {.separated = 1};
 	uint32_t	lines = 0;
 
+	if (dialect->fixed != NULL)
+	{
+		fixed_border(dialect, eol, window, length, border);
+		return;
+	}
 	if (dialect->general)
 	{
 		general_border(dialect, eol, window, length, border);

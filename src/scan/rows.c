@@ -19,6 +19,7 @@
 #include <string.h>
 
 #include "bits.h"
+#include "fixed.h"
 #include "general.h"
 #include "kernels.h"
 
@@ -708,6 +709,12 @@ scan_rows(const ScanDialect *dialect, ScanEol *eol,
 		.carry = {.separated = 1}
 	};
 
+	if (dialect->fixed != NULL)
+	{
+		fixed_rows(dialect, eol, window, length, at_eof, rows, max_rows,
+				   fields, max_fields, result);
+		return;
+	}
 	if (dialect->general)
 	{
 		general_rows(dialect, eol, window, length, at_eof, rows, max_rows,

@@ -1,6 +1,6 @@
 /*
  * scan.h
- *		Bytes of a csv or text file to rows and fields, as spans.
+ *		Bytes of a file to rows and fields, as spans.
  *
  * This folder is pure C: no server header, no allocation, no I/O, no abort.
  * The caller owns every buffer and every array; errors are data (ScanFault).
@@ -36,8 +36,44 @@
 typedef enum ScanFormat
 {
 	SCAN_CSV,
-	SCAN_TEXT
+	SCAN_TEXT,
+	SCAN_FIXED					/* fields by their places; see ScanFixed */
 } ScanFormat;
+
+/* What is no part of a text in a field of fixed length; bytes of zero never are. */
+typedef enum ScanTrim
+{
+	SCAN_TRIM_NOTHING,
+	SCAN_TRIM_PADDING,			/* spaces at its end */
+	SCAN_TRIM_BLANKS			/* spaces and tabs at both ends */
+} ScanTrim;
+
+typedef struct ScanText
+{
+	const char *text;
+	uint32_t	length;
+} ScanText;
+
+typedef struct ScanFixedField
+{
+	uint32_t	start;			/* in its row, from 0 */
+	uint32_t	length;
+	bool		binary;			/* taken as it is; else a text, trimmed */
+	uint8_t		trim;			/* ScanTrim */
+	bool		empty_is_null;	/* a text of which nothing is left */
+	uint32_t	nnulls;			/* other contents that mean NULL, before or after trimming */
+	const ScanText *nulls;
+} ScanFixedField;
+
+typedef struct ScanFixed
+{
+	uint32_t	record_length;	/* of each row; 0: rows are lines */
+	uint32_t	line_length;	/* lines: what is longer has one field more, unless: */
+	bool		ignore_extra;
+	bool		cut;			/* lines: a field that a line has in part counts */
+	uint32_t	nfields;
+	const ScanFixedField *fields;	/* lines: in the order of their starts */
+} ScanFixed;
 
 typedef struct ScanDialect
 {
@@ -53,6 +89,8 @@ typedef struct ScanDialect
 	uint32_t	separator_length;
 	const char *comment;		/* lines that begin so are no rows; NULL: none */
 	uint32_t	comment_length;
+
+	const ScanFixed *fixed;		/* of SCAN_FIXED, else NULL */
 } ScanDialect;
 
 /*
@@ -80,7 +118,9 @@ typedef enum ScanFault
 	SCAN_FAULT_MARKER_NEWLINE,	/* text: \. before another kind of line end */
 	SCAN_FAULT_FIELD_TOO_LONG,	/* a field of SCAN_MAX_FIELD bytes or more */
 	SCAN_FAULT_TRUNCATED,		/* binary: end of file within a row */
-	SCAN_FAULT_FIELD_SIZE		/* binary: a field length below -1 or too large */
+	SCAN_FAULT_FIELD_SIZE,		/* binary: a field length below -1 or too large */
+	SCAN_FAULT_RECORD_LENGTH,	/* fixed: end of file within a record */
+	SCAN_FAULT_ENCODING			/* for who checks rows after the scan */
 } ScanFault;
 
 /*
@@ -100,7 +140,8 @@ typedef struct ScanRow
 	uint32_t	start;			/* offset of the first byte */
 	uint32_t	end;			/* offset after the last byte, line end excluded */
 	uint32_t	next;			/* offset after the line end */
-	uint32_t	line;			/* line ends between window start and row start */
+	uint32_t	line;			/* line ends (or records) between window start and
+								 * row start */
 	uint32_t	first_field;	/* index in the fields array */
 	uint32_t	nfields;
 	uint8_t		fault;			/* ScanFault */
@@ -142,6 +183,10 @@ typedef struct ScanResult
  *
  * Comment lines are passed over wherever a row could begin: SCAN_MORE and
  * SCAN_END may so come without rows although bytes were consumed.
+ *
+ * SCAN_FIXED: the spans are trimmed, and those of NULLs are empty and not quoted; an
+ * empty text that is none is.  Line ends are as in text format, but no byte
+ * takes their meaning from them.  A line too short for all fields has fewer; records have no line ends.
  */
 extern void scan_rows(const ScanDialect *dialect, ScanEol *eol,
 					  const char *window, uint32_t length, bool at_eof,
@@ -159,7 +204,7 @@ typedef struct ScanBorder
 
 /*
  * Where a window that begins with a row can be cut, by quotes and escapes
- * alone.  eol is known.  Takes no notice of an end-of-copy marker.
+ * alone.  eol is known, unless rows are records.  Takes no notice of an end-of-copy marker.
  */
 extern void scan_border(const ScanDialect *dialect, ScanEol eol,
 						const char *window, uint32_t length,

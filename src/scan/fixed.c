@@ -1,0 +1,471 @@
+/*
+ * fixed.c
+ *		Rows whose fields are found by their places: records of one length, or
+ *		lines.
+ *
+ * Of lines only the ends are looked for, by the masks of classify*.c.  Spans
+ * come out trimmed, and those of NULLs empty, so that whoever makes values of
+ * them need not know where they come from.  Price: for each field about 2 ns,
+ * and eight bytes of padding a step.
+ */
+#include "scan.h"
+
+#include <string.h>
+
+#include "bits.h"
+#include "fixed.h"
+#include "kernels.h"
+
+/* Blocks classified at a time: their masks stay in the first-level cache. */
+#define BATCH_BLOCKS 64
+
+/* ---- the fields of a row ---- */
+
+/* The length of a text without the spaces at its end. */
+static inline uint32_t
+without_padding(const char *s, uint32_t length)
+{
+	uint64_t	word;
+
+	while (length >= sizeof(word))
+	{
+		memcpy(&word, s + length - sizeof(word), sizeof(word));
+		if (word != UINT64_C(0x2020202020202020))
+			break;
+		length -= sizeof(word);
+	}
+	while (length > 0 && s[length - 1] == ' ')
+		length--;
+	return length;
+}
+
+static inline bool
+is_blank(char c)
+{
+	return c == ' ' || c == '\t';
+}
+
+static bool
+is_null(const ScanFixedField *field, const char *s, uint32_t length)
+{
+	for (uint32_t i = 0; i < field->nnulls; i++)
+		if (field->nulls[i].length == length &&
+			memcmp(field->nulls[i].text, s, length) == 0)
+			return true;
+	return false;
+}
+
+/* What is left of a text; false where it is nothing but bytes of zero. */
+static inline bool
+trim_text(const ScanFixedField *field, const char *window, uint32_t *start,
+		  uint32_t *length)
+{
+	const char *s = window + *start;
+	uint32_t	n = *length;
+
+	/* no text has them */
+	while (n > 0 && s[n - 1] == '\0')
+		n--;
+	if (n == 0 && *length > 0)
+		return false;
+	if (field->trim == SCAN_TRIM_PADDING)
+		n = without_padding(s, n);
+	else if (field->trim == SCAN_TRIM_BLANKS)
+	{
+		while (n > 0 && is_blank(s[n - 1]))
+			n--;
+		while (n > 0 && is_blank(*s))
+		{
+			s++;
+			n--;
+		}
+	}
+	*start = (uint32_t) (s - window);
+	*length = n;
+	return true;
+}
+
+static inline ScanField
+take_field(const ScanFixedField *field, const char *window, uint32_t start,
+		   uint32_t length)
+{
+	ScanField	taken = {.start = start};
+	bool		null = field->nnulls > 0 && is_null(field, window + start, length);
+
+	if (null)
+		return taken;
+	if (!field->binary)
+	{
+		if (!trim_text(field, window, &start, &length) ||
+			(field->nnulls > 0 && is_null(field, window + start, length)))
+			return taken;
+		taken.quoted = length == 0 && !field->empty_is_null;
+	}
+	taken.start = start;
+	taken.length = length;
+	return taken;
+}
+
+/* A record that is whole. */
+static inline void
+take_record(const ScanFixed *fixed, const char *window, uint32_t start,
+			ScanField *fields)
+{
+	for (uint32_t i = 0; i < fixed->nfields; i++)
+		fields[i] = take_field(&fixed->fields[i], window,
+							   start + fixed->fields[i].start,
+							   fixed->fields[i].length);
+}
+
+/* A line has the fields that end in it, perhaps one in part, and what is too much. */
+static inline uint32_t
+take_line(const ScanFixed *fixed, const char *window, uint32_t start,
+		  uint32_t end, ScanField *fields)
+{
+	uint32_t	length = end - start;
+	uint32_t	n;
+
+	for (n = 0; n < fixed->nfields; n++)
+	{
+		const ScanFixedField *field = &fixed->fields[n];
+		uint32_t	width = field->length;
+
+		if (length < field->start || length - field->start < width)
+		{
+			if (!fixed->cut || length <= field->start)
+				break;
+			width = length - field->start;
+		}
+		fields[n] = take_field(field, window, start + field->start, width);
+	}
+	if (length > fixed->line_length && !fixed->ignore_extra)
+	{
+		fields[n++] = (ScanField) {
+			.start = start + fixed->line_length,
+			.length = length - fixed->line_length < SCAN_MAX_FIELD ?
+				length - fixed->line_length : SCAN_MAX_FIELD
+		};
+	}
+	return n;
+}
+
+/* ---- records ---- */
+
+static void
+record_rows(const ScanFixed *fixed, const char *window, uint32_t length,
+			bool at_eof, ScanRow *rows, uint32_t max_rows,
+			ScanField *fields, uint32_t max_fields, ScanResult *result)
+{
+	memset(result, 0, sizeof(*result));
+	for (;;)
+	{
+		uint32_t	start = result->consumed;
+		uint32_t	left = length - start;
+		bool		whole = left >= fixed->record_length;
+
+		if (left == 0 || (!whole && !at_eof))
+		{
+			result->status = at_eof ? SCAN_END : SCAN_MORE;
+			return;
+		}
+		if (result->nrows == max_rows ||
+			max_fields - result->nfields < fixed->nfields)
+		{
+			result->status = SCAN_FULL;
+			return;
+		}
+		left = whole ? fixed->record_length : left;
+		rows[result->nrows] = (ScanRow) {
+			.start = start, .end = start + left, .next = start + left,
+			.line = result->nrows, .first_field = result->nfields,
+			.nfields = whole ? fixed->nfields : 0,
+			.fault = whole ? SCAN_FAULT_NONE : SCAN_FAULT_RECORD_LENGTH
+		};
+		if (whole)
+		{
+			take_record(fixed, window, start, fields + result->nfields);
+			result->nfields += fixed->nfields;
+		}
+		result->consumed = start + left;
+		result->lines = ++result->nrows;
+	}
+}
+
+/* ---- lines ---- */
+
+typedef struct Lines
+{
+	const ScanDialect *dialect;
+	const ScanKernel *kernel;
+	const char *window;
+	uint32_t	length;
+	bool		at_eof;
+	ScanEol		eol;
+	uint32_t	lines;			/* line ends before `next` */
+
+	/* the line that was found */
+	uint32_t	start;
+	uint32_t	end;
+	uint32_t	next;
+	uint8_t		fault;
+	bool		comment;
+
+	/* CR and LF in the blocks that were classified */
+	uint32_t	base;			/* of the block in hand */
+	uint32_t	block;
+	uint32_t	nblocks;
+	uint64_t	bits;			/* of it, that are left */
+	ScanMasks	masks[BATCH_BLOCKS];
+} Lines;
+
+static void
+lines_begin(Lines *lines, const ScanDialect *dialect, ScanEol eol,
+			const char *window, uint32_t length, bool at_eof)
+{
+	lines->dialect = dialect;
+	lines->kernel = scan_kernel();
+	lines->window = window;
+	lines->length = length;
+	lines->at_eof = at_eof;
+	lines->eol = eol;
+	lines->lines = lines->next = 0;
+	lines->base = lines->block = lines->nblocks = 0;
+	lines->bits = 0;
+}
+
+/* The next block; false at the end of the window. */
+static bool
+next_block(Lines *lines)
+{
+	if (lines->nblocks > 0)
+	{
+		lines->block++;
+		lines->base += 64;
+	}
+	if (lines->block == lines->nblocks)
+	{
+		uint32_t	left = lines->length > lines->base ? lines->length - lines->base : 0;
+		uint32_t	nblocks = (left + 63) / 64;
+
+		if (nblocks == 0)
+		{
+			lines->nblocks = lines->block = 0;
+			return false;
+		}
+		if (nblocks > BATCH_BLOCKS)
+			nblocks = BATCH_BLOCKS;
+		lines->kernel->classify(lines->window + lines->base, nblocks,
+								lines->dialect, lines->masks);
+		if (nblocks * 64 > left)
+			scan_mask_tail(&lines->masks[nblocks - 1], left % 64);
+		lines->block = 0;
+		lines->nblocks = nblocks;
+	}
+	lines->bits = lines->masks[lines->block].newline |
+		lines->masks[lines->block].carriage;
+	return true;
+}
+
+/* Where the next CR or LF stands; false: there is none. */
+static inline bool
+next_end(Lines *lines, uint32_t *at)
+{
+	while (lines->bits == 0)
+		if (!next_block(lines))
+			return false;
+	*at = lines->base + lowest_bit(lines->bits);
+	lines->bits &= lines->bits - 1;
+	return true;
+}
+
+static void
+set_fault(Lines *lines, ScanFault fault)
+{
+	if (lines->fault == SCAN_FAULT_NONE)
+		lines->fault = fault;
+}
+
+typedef enum Judgement
+{
+	JUDGED_END,
+	JUDGED_DATA,
+	JUDGED_LATER				/* it depends on what has not been read */
+} Judgement;
+
+/* What the CR or LF at `at` is; the same as in general.c, but for markers. */
+static inline Judgement
+judge_end(Lines *lines, uint32_t at)
+{
+	bool		is_last = at + 1 == lines->length;
+	bool		pair = !is_last && lines->window[at + 1] == '\n';
+
+	lines->end = at;
+	lines->next = at + 1;
+	if (lines->window[at] == '\n')
+	{
+		if (lines->eol == SCAN_EOL_UNKNOWN)
+			lines->eol = SCAN_EOL_NL;
+		else if (lines->eol == SCAN_EOL_CR || lines->eol == SCAN_EOL_CRNL)
+			set_fault(lines, SCAN_FAULT_NEWLINE);
+		return JUDGED_END;
+	}
+
+	if (lines->eol == SCAN_EOL_CR)
+		return JUDGED_END;
+	if (lines->eol == SCAN_EOL_NL)
+	{
+		set_fault(lines, SCAN_FAULT_CARRIAGE_RETURN);
+		return JUDGED_DATA;
+	}
+	if (is_last && !lines->at_eof)
+		return JUDGED_LATER;
+	if (pair)
+		lines->next++;
+	if (lines->eol == SCAN_EOL_UNKNOWN)
+		lines->eol = pair ? SCAN_EOL_CRNL : SCAN_EOL_CR;
+	else if (lines->eol == SCAN_EOL_CRNL && !pair)
+	{
+		set_fault(lines, SCAN_FAULT_CARRIAGE_RETURN);
+		return JUDGED_DATA;
+	}
+	return JUDGED_END;
+}
+
+/* Whether a line that begins at start is a comment; *later as above. */
+static bool
+begins_comment(const Lines *lines, uint32_t start, bool *later)
+{
+	const ScanDialect *dialect = lines->dialect;
+	uint32_t	left = lines->length - start;
+	uint32_t	n = dialect->comment_length;
+
+	*later = left < n && !lines->at_eof &&
+		memcmp(lines->window + start, dialect->comment, left) == 0;
+	return left >= n && memcmp(lines->window + start, dialect->comment, n) == 0;
+}
+
+/* The next line; false: the rest of the window is none, or not a whole one. */
+static inline bool
+next_line(Lines *lines)
+{
+	uint32_t	start = lines->next;
+	uint32_t	at;
+	bool		counted;
+
+	lines->fault = SCAN_FAULT_NONE;
+	lines->comment = false;
+	lines->start = start;
+	if (start == lines->length)
+		return false;
+	if (lines->dialect->comment != NULL)
+	{
+		bool		later;
+
+		lines->comment = begins_comment(lines, start, &later);
+		if (later)
+			return false;
+	}
+
+	for (;;)
+	{
+		Judgement	judgement;
+
+		if (!next_end(lines, &at))
+		{
+			if (!lines->at_eof)
+				return false;
+			lines->end = lines->next = lines->length;
+			break;
+		}
+		/* the second half of a CR LF */
+		if (at < start)
+			continue;
+		judgement = judge_end(lines, at);
+		if (judgement == JUDGED_LATER)
+			return false;
+		if (judgement == JUDGED_END)
+			break;
+	}
+
+	counted = lines->fault == SCAN_FAULT_NONE && !lines->comment;
+	lines->lines += counted ? lines->next > lines->end :
+		scan_count_lines(lines->eol, lines->window + start, lines->next - start);
+	return true;
+}
+
+static void
+line_rows(const ScanDialect *dialect, ScanEol *eol, const char *window,
+		  uint32_t length, bool at_eof, ScanRow *rows, uint32_t max_rows,
+		  ScanField *fields, uint32_t max_fields, ScanResult *result)
+{
+	const ScanFixed *fixed = dialect->fixed;
+	Lines		lines;
+
+	lines_begin(&lines, dialect, *eol, window, length, at_eof);
+	memset(result, 0, sizeof(*result));
+	result->status = at_eof ? SCAN_END : SCAN_MORE;
+	while (next_line(&lines))
+	{
+		if (!lines.comment)
+		{
+			uint32_t	n;
+
+			if (result->nrows == max_rows ||
+				max_fields - result->nfields < fixed->nfields + 1)
+			{
+				result->status = SCAN_FULL;
+				break;
+			}
+			n = take_line(fixed, window, lines.start, lines.end,
+						  fields + result->nfields);
+			rows[result->nrows++] = (ScanRow) {
+				.start = lines.start, .end = lines.end, .next = lines.next,
+				.line = result->lines, .first_field = result->nfields,
+				.nfields = n, .fault = lines.fault
+			};
+			result->nfields += n;
+		}
+		result->consumed = lines.next;
+		result->lines = lines.lines;
+		*eol = lines.eol;
+	}
+}
+
+/* ---- what others call ---- */
+
+void
+fixed_rows(const ScanDialect *dialect, ScanEol *eol,
+		   const char *window, uint32_t length, bool at_eof,
+		   ScanRow *rows, uint32_t max_rows,
+		   ScanField *fields, uint32_t max_fields, ScanResult *result)
+{
+	if (dialect->fixed->record_length > 0)
+		record_rows(dialect->fixed, window, length, at_eof, rows, max_rows,
+					fields, max_fields, result);
+	else
+		line_rows(dialect, eol, window, length, at_eof, rows, max_rows,
+				  fields, max_fields, result);
+}
+
+void
+fixed_border(const ScanDialect *dialect, ScanEol eol, const char *window,
+			 uint32_t length, ScanBorder *border)
+{
+	uint32_t	record_length = dialect->fixed->record_length;
+	Lines		lines;
+
+	border->end = border->rows = border->lines = 0;
+	if (record_length > 0)
+	{
+		border->rows = border->lines = length / record_length;
+		border->end = border->rows * record_length;
+		return;
+	}
+	lines_begin(&lines, dialect, eol, window, length, false);
+	while (next_line(&lines))
+	{
+		border->rows += !lines.comment;
+		border->lines = lines.lines;
+		border->end = lines.next;
+	}
+}
