@@ -13,6 +13,7 @@
 #include "miscadmin.h"
 #include "optimizer/optimizer.h"
 #include "row/encoding.h"
+#include "row/fixed.h"
 #include "row/transform.h"
 
 #define MAX_CONTEXT_TEXT 100	/* bytes of a value or line shown in CONTEXT */
@@ -77,7 +78,7 @@ static char *
 row_text(Batch *batch, const char *raw, Size len)
 {
 	len = Min(len, BATCH_SHOWN_BYTES);
-	if (batch->reader->binary || batch->conv == NULL ||
+	if (!options_is_text(batch->options) || batch->conv == NULL ||
 		batch->conv->encoding.transcode)
 		return NULL;
 	len = encoding_valid_prefix(&batch->conv->encoding, raw, len);
@@ -470,6 +471,9 @@ batch_run(Batch *batch)
 
 	if (!reader->binary)
 		convert_window(batch->conv, reader->data, reader->result.consumed);
+	if (batch->options->fields != NULL)
+		fixed_check_rows(batch->conv, reader->data, reader->rows,
+						 reader->result.nrows, reader->fields);
 	if (!batch->limited)
 		convert_expect(batch->conv, batch->limit_left < 0 ? reader->result.nrows :
 					   Min(reader->result.nrows, batch->limit_left));

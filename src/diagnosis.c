@@ -542,7 +542,8 @@ diagnosis_advise(void *arg, const RejectKind *kind)
 	Search		search = {.diagnosis = arg, .kind = kind, .remark = ""};
 
 	/* the rows of a query are lines only by the way */
-	if (search.diagnosis->options->format == BULK_BINARY ||
+	if ((search.diagnosis->options->format != BULK_CSV &&
+		 search.diagnosis->options->format != BULK_TEXT) ||
 		search.diagnosis->options->query != NULL || kind->nsamples == 0)
 		return NULL;
 	search.context = AllocSetContextCreate(CurrentMemoryContext, "bulk_load diagnosis",

@@ -30,7 +30,10 @@
 #define FOR(format) (1 << (format))
 #define FOR_CSV		FOR(BULK_CSV)
 #define FOR_LINES	(FOR(BULK_CSV) | FOR(BULK_TEXT))
-#define FOR_FILES	(FOR_LINES | FOR(BULK_BINARY))
+#define FOR_FIXED	FOR(BULK_FIXED)
+#define FOR_TEXTS	(FOR_LINES | FOR_FIXED)
+#define FOR_NAMES	(FOR_LINES | FOR(BULK_BINARY))
+#define FOR_FILES	(FOR_TEXTS | FOR(BULK_BINARY))
 #define FOR_QUERY	FOR(31)
 #define FOR_ALL		(FOR_FILES | FOR_QUERY)
 
@@ -49,7 +52,8 @@ struct OptionDef
 
 /* Words of the enums of options.h, found by their value. */
 static const char *const format_names[] = {
-	[BULK_CSV] = "csv", [BULK_TEXT] = "text", [BULK_BINARY] = "binary", NULL
+	[BULK_CSV] = "csv", [BULK_TEXT] = "text", [BULK_BINARY] = "binary",
+	[BULK_FIXED] = "fixed", NULL
 };
 static const char *const compression_names[] = {
 	[BULK_COMPRESSION_NONE] = "none", [BULK_COMPRESSION_GZIP] = "gzip",
@@ -74,6 +78,9 @@ static const char *const invalid_names[] = {
 };
 static const char *const newline_names[] = {
 	[BULK_NEWLINE_AUTO] = "auto", [BULK_NEWLINE_ANY] = "any", NULL
+};
+static const char *const endian_names[] = {
+	[false] = "little", [true] = "big", NULL
 };
 static const char *const extra_names[] = {
 	[false] = "error", [true] = "ignore", NULL
@@ -368,6 +375,9 @@ set_dialect(BulkOptions *options)
 			options->delimiter = "\t";
 			options->nulls = list_make1(pstrdup("\\N"));
 			break;
+		case BULK_FIXED:
+			options->nulls = list_make1(pstrdup(""));
+			break;
 		case BULK_BINARY:
 			break;
 	}
@@ -521,6 +531,19 @@ set_columns(const OptionDef *def, JsonbValue *value, BulkOptions *options)
 }
 
 static void
+set_fields(const OptionDef *def, JsonbValue *value, BulkOptions *options)
+{
+	*FIELD(JsonbValue) = *value;
+}
+
+static void
+set_record_length(const OptionDef *def, JsonbValue *value, BulkOptions *options)
+{
+	if (!read_count(value, FIELDS_MAX_LENGTH, FIELD(int64)) || *FIELD(int64) == 0)
+		refuse_value(def, value);
+}
+
+static void
 set_column_set(const OptionDef *def, JsonbValue *value, BulkOptions *options)
 {
 	BulkColumnSet *set = FIELD(BulkColumnSet);
@@ -536,6 +559,7 @@ set_column_set(const OptionDef *def, JsonbValue *value, BulkOptions *options)
 static void
 set_trim(const OptionDef *def, JsonbValue *value, BulkOptions *options)
 {
+	options->has_trim = true;
 	if (value->type == jbvBool)
 		options->trim.all = value->val.boolean;
 	else
@@ -628,7 +652,7 @@ static const OptionDef option_table[] = {
 	{"delimiter", FOR_LINES, set_line_part, AT(delimiter), LINE_PART},
 	{"quote", FOR_CSV, set_quote, AT(quote), CHARACTER},
 	{"escape", FOR_CSV, set_character, AT(escape), CHARACTER},
-	{"null", FOR_LINES, set_nulls, AT(nulls),
+	{"null", FOR_TEXTS, set_nulls, AT(nulls),
 	"a string or an array of strings, without line ends"},
 	{"default", FOR_LINES, set_marker, AT(default_marker),
 	"a string without line ends"},
@@ -641,25 +665,29 @@ static const OptionDef option_table[] = {
 	{"header", FOR_FILES, set_header, AT(header),
 		"true, false, an integer from 0 to 2147483647, \"match\" or \"map\"",
 	header_names},
-	{"columns", FOR_ALL, set_columns, AT(columns),
+	{"columns", FOR_NAMES | FOR_QUERY, set_columns, AT(columns),
 	"a non-empty array of column names and nulls"},
+	{"fields", FOR_FIXED, set_fields, AT(fields_json)},
+	{"record_length", FOR_FIXED, set_record_length, AT(record_length),
+	"an integer from 1 to 1000000000"},
+	{"endian", FOR_FIXED, set_choice, AT(big_endian), NULL, endian_names},
 	{"skip", FOR_ALL, set_count, AT(skip), COUNT},
 	{"limit", FOR_ALL, set_count, AT(limit), COUNT},
 	{"extra_columns", FOR_FILES, set_extra_columns, AT(ignore_extra), NULL,
 	extra_names},
 	{"missing_columns", FOR_FILES, set_choice, AT(missing), NULL, missing_names},
-	{"newline", FOR_LINES, set_choice, AT(newline), NULL, newline_names},
-	{"comment", FOR_LINES, set_line_part, AT(comment), LINE_PART},
-	{"invalid_bytes", FOR_LINES, set_choice, AT(invalid_bytes), NULL,
+	{"newline", FOR_TEXTS, set_choice, AT(newline), NULL, newline_names},
+	{"comment", FOR_TEXTS, set_line_part, AT(comment), LINE_PART},
+	{"invalid_bytes", FOR_TEXTS, set_choice, AT(invalid_bytes), NULL,
 	invalid_names},
-	{"trim", FOR_LINES, set_trim, AT(trim),
+	{"trim", FOR_TEXTS, set_trim, AT(trim),
 	"true, false or an array of column names"},
-	{"date_format", FOR_LINES, set_date_formats, AT(date_formats),
+	{"date_format", FOR_TEXTS, set_date_formats, AT(date_formats),
 	"an object of column names and templates"},
-	{"decimal_mark", FOR_LINES, set_decimal_mark, AT(decimal_mark),
+	{"decimal_mark", FOR_TEXTS, set_decimal_mark, AT(decimal_mark),
 	"one of the characters . , ; : ' _ and /"},
 	{"where", FOR_ALL, set_string, AT(where), STRING},
-	{"transform", FOR_LINES, set_string, AT(transform), STRING},
+	{"transform", FOR_TEXTS, set_string, AT(transform), STRING},
 	{"on_error", FOR_ALL, set_choice, AT(on_error), NULL, on_error_names},
 	{"reject_limit", FOR_ALL, set_reject_limit, AT(reject_limit),
 	LIMIT},
@@ -712,17 +740,34 @@ check_keys(Jsonb *json)
 	}
 }
 
+/* The formats that an option is for: "csv", "text" or "fixed" */
+static char *
+show_formats(int formats)
+{
+	StringInfoData text;
+	int			left = 0;
+
+	initStringInfo(&text);
+	for (int i = 0; format_names[i] != NULL; i++)
+		left += (formats & FOR(i)) != 0;
+	for (int i = 0; format_names[i] != NULL; i++)
+		if ((formats & FOR(i)) != 0)
+		{
+			left--;
+			appendStringInfo(&text, "\"%s\"%s", format_names[i],
+							 left > 1 ? ", " : left == 1 ? " or " : "");
+		}
+	return text.data;
+}
+
 static void
 check_format(const OptionDef *def, BulkFormat format)
 {
 	if ((def->formats & FOR(format)) == 0)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 def->formats == FOR_CSV ?
-				 errmsg("option \"%s\" requires \"format\" to be \"csv\"",
-						def->name) :
-				 errmsg("option \"%s\" requires \"format\" to be \"csv\" or \"text\"",
-						def->name)));
+				 errmsg("option \"%s\" requires \"format\" to be %s",
+						def->name, show_formats(def->formats))));
 }
 
 /* A string that stands for a whole value must not look like two, or quoted. */
@@ -853,12 +898,82 @@ check_header(const BulkOptions *options)
 	if (options->format == BULK_BINARY && options->header_lines > 0)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("option \"header\" requires \"format\" to be \"csv\" or \"text\"")));
+				 errmsg("option \"header\" requires \"format\" to be \"csv\", \"text\" or \"fixed\"")));
+	if (options->format == BULK_FIXED && options->header != BULK_HEADER_SKIP)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("option \"header\" cannot be \"match\" or \"map\" in format \"fixed\""),
+				 errdetail("Option \"fields\" names the columns.")));
 	if (options->header == BULK_HEADER_MAP && options->has_columns)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("option \"columns\" cannot be used with \"header\" set to \"map\""),
 				 errdetail("With \"map\" the header of the file names the columns.")));
+}
+
+/* What is about lines has no meaning for records. */
+static void
+check_records(const BulkOptions *options)
+{
+	const char *name = NULL;
+
+	if (options->header_lines > 0)
+		name = "header";
+	else if (options->newline != BULK_NEWLINE_AUTO)
+		name = "newline";
+	else if (options->comment != NULL)
+		name = "comment";
+	if (name != NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("option \"%s\" cannot be used with \"record_length\"", name),
+				 errdetail("Records have no line ends."),
+				 strcmp(name, "header") == 0 ?
+				 errhint("To pass over records at the start, use option \"skip\".") : 0));
+	if (options->utf16 != BULK_UTF16_NONE)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("option \"encoding\" cannot be UTF-16 with \"record_length\"")));
+}
+
+/* Reads the fields, now that all is known that matters to them. */
+static void
+open_fields(BulkOptions *options)
+{
+	FieldDefaults defaults = {
+		.nulls = options->nulls,
+		.big_endian = options->big_endian,
+		.trim = !options->has_trim ? SCAN_TRIM_PADDING :
+			options->trim.all ? SCAN_TRIM_BLANKS : SCAN_TRIM_NOTHING,
+		.must_be_ascii = options->encoding != GetDatabaseEncoding(),
+		.record_length = options->record_length,
+		.cut = options->missing != BULK_MISSING_ERROR,
+		.ignore_extra = options->ignore_extra
+	};
+
+	if (options->fields_json.type == jbvNull)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("option \"format\" set to \"fixed\" requires option \"fields\"")));
+	if (options->trim.names != NIL)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("option \"trim\" must be true or false in format \"fixed\""),
+				 errhint("Each element of option \"fields\" can have its own \"trim\".")));
+	if (options->record_length > 0)
+		check_records(options);
+	if (options->comment != NULL)
+		check_characters(options, "comment", options->comment);
+	options->fields = fields_open(&options->fields_json, &defaults);
+	if (options->fields->named)
+	{
+		options->has_columns = true;
+		options->columns = options->fields->names;
+	}
+
+	/* the scanner makes what is NULL empty, and has trimmed what is not */
+	options->nulls = list_make1(pstrdup(""));
+	options->trim.all = false;
 }
 
 static bool
@@ -933,7 +1048,7 @@ check_transform(const BulkOptions *options)
 	if (options->transform == NULL)
 		return;
 	if (options->has_columns)
-		name = "columns";
+		name = options->fields != NULL ? "fields" : "columns";
 	else if (options->header != BULK_HEADER_SKIP)
 		name = "header";
 	else if (options->default_marker != NULL)
@@ -1008,9 +1123,11 @@ set_options(BulkOptions *options, Jsonb *json)
 	}
 	if (options->encoding < 0)
 		options->encoding = pg_get_client_encoding();
-	if (options->format != BULK_BINARY)
+	if (options->format == BULK_CSV || options->format == BULK_TEXT)
 		check_dialect(options);
 	check_header(options);
+	if (options->format == BULK_FIXED)
+		open_fields(options);
 	check_rejects(options);
 	check_invalid_bytes(options);
 	check_transform(options);
@@ -1059,6 +1176,19 @@ options_merge(Jsonb *json, const char *more)
 	return DatumGetJsonbP(DirectFunctionCall2(jsonb_concat, JsonbPGetDatum(json), added));
 }
 
+bool
+options_is_text(const BulkOptions *options)
+{
+	return options->format != BULK_BINARY &&
+		(options->fields == NULL || !options->fields->binary);
+}
+
+bool
+options_is_raw(const BulkOptions *options)
+{
+	return options->format == BULK_BINARY || options->record_length > 0;
+}
+
 ScanDialect
 options_dialect(const BulkOptions *options)
 {
@@ -1070,12 +1200,18 @@ options_dialect(const BulkOptions *options)
 
 	if (options->format == BULK_BINARY)
 		return dialect;
+	dialect.comment = options->comment;
+	dialect.comment_length = options->comment ? strlen(options->comment) : 0;
+	if (options->format == BULK_FIXED)
+	{
+		dialect.format = SCAN_FIXED;
+		dialect.fixed = &options->fields->scan;
+		return dialect;
+	}
 	dialect.delimiter = options->delimiter[0];
 	dialect.separator_length = strlen(options->delimiter);
 	if (dialect.separator_length > 1)
 		dialect.separator = options->delimiter;
-	dialect.comment = options->comment;
-	dialect.comment_length = options->comment ? strlen(options->comment) : 0;
 	dialect.general = dialect.separator != NULL || dialect.comment != NULL ||
 		options->newline == BULK_NEWLINE_ANY;
 	return dialect;

@@ -7,6 +7,7 @@
 
 #include "postgres.h"
 
+#include "fields.h"
 #include "nodes/pg_list.h"
 #include "scan/scan.h"
 #include "utils/jsonb.h"
@@ -15,7 +16,8 @@ typedef enum BulkFormat
 {
 	BULK_CSV,
 	BULK_TEXT,
-	BULK_BINARY
+	BULK_BINARY,
+	BULK_FIXED
 } BulkFormat;
 
 typedef enum BulkCompression
@@ -130,6 +132,10 @@ typedef struct BulkOptions
 	int			header_lines;
 	bool		has_columns;	/* columns given; else all but generated ones */
 	List	   *columns;		/* of char *; a NULL element skips a file column */
+	JsonbValue	fields_json;	/* of format fixed, as given */
+	BulkFields *fields;			/* read; NULL: another format */
+	int64		record_length;	/* 0: rows are lines */
+	int			big_endian;		/* of its binary fields, unless they say otherwise */
 	int64		skip;			/* data rows to pass over after the header */
 	int64		limit;			/* data rows to read; -1: no limit */
 	/* forgiving input */
@@ -138,6 +144,7 @@ typedef struct BulkOptions
 	char	   *comment;		/* what a line begins with that is no row; NULL: none */
 	bool		ignore_extra;	/* extra_columns = ignore */
 	BulkMissing missing;
+	bool		has_trim;		/* trim given */
 	BulkColumnSet trim;
 	List	   *date_formats;	/* of BulkDateFormat * */
 	char		decimal_mark;	/* '.': as the server has it */
@@ -189,7 +196,13 @@ extern BulkOptions *options_parse_query(Jsonb *json, char *query);
  */
 extern Jsonb *options_merge(Jsonb *json, const char *more);
 
-/* What the scanner has to know of the options, for csv and text. */
+/* Whether the files are text as a whole, which can be shown as such. */
+extern bool options_is_text(const BulkOptions *options);
+
+/* Whether their bytes are to be taken as they are: there are no lines. */
+extern bool options_is_raw(const BulkOptions *options);
+
+/* What the scanner has to know of the options, for all formats but binary. */
 extern ScanDialect options_dialect(const BulkOptions *options);
 
 #endif							/* PGBULK_OPTIONS_H */

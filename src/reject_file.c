@@ -29,6 +29,7 @@ struct RejectFile
 	FILE	   *log;
 	StringInfoData line;		/* the log's next line */
 	bool		binary;
+	int64		record_length;	/* of each row; 0: they differ */
 	bool		has_header;
 	char		newline[2];		/* the input's latest line end */
 	int			newline_len;
@@ -139,7 +140,8 @@ reject_file_open(const BulkOptions *options, List *inputs)
 				(errcode(ERRCODE_INVALID_NAME),
 				 errmsg("relative path not allowed for reject file")));
 	file->log_path = psprintf("%s.log", file->path);
-	file->binary = options->format == BULK_BINARY;
+	file->binary = options_is_raw(options);
+	file->record_length = options->record_length;
 	file->newline[0] = '\n';
 	file->newline_len = 1;
 	initStringInfo(&file->line);
@@ -282,8 +284,12 @@ log_reject(RejectFile *file, const Reject *reject)
 void
 reject_file_put(RejectFile *file, const Reject *reject)
 {
-	/* a row that was replaced is none of the input */
-	if (reject->reason != REJECT_REPLACED)
+	/*
+	 * A row that was replaced is none of the input; behind a record that is too
+	 * short, all others would be at the wrong place.
+	 */
+	if (reject->reason != REJECT_REPLACED &&
+		(file->record_length == 0 || reject->raw_full_len == file->record_length))
 		write_line(file, reject->raw, reject->raw_len, reject->raw_full_len);
 	log_reject(file, reject);
 }

@@ -339,7 +339,7 @@ open_encoding(RejectTable *table, const BulkOptions *options)
 	int			server = GetDatabaseEncoding();
 	int			file = options->encoding;
 
-	table->binary = options->format == BULK_BINARY;
+	table->binary = !options_is_text(options);
 	table->file_encoding = file;
 	table->verify_encoding = server;
 	if (file == server || file == PG_SQL_ASCII)

@@ -42,6 +42,7 @@ typedef struct Retry
 	char	   *target;			/* as its rows name it */
 	int64		load_id;
 	Encoding	encoding;		/* of raw_bytes */
+	bool		fixed;			/* rows go in as they were in the file */
 	StoredRows *rows;
 	int64		kept;			/* rows that stay as they are */
 	char	   *converted;
@@ -79,29 +80,35 @@ refuse_options(Jsonb *json)
 
 /*
  * The options of the load.  Lines are text in the database encoding, whatever the
- * file's was; what is not text is converted before it is stored.
+ * file's was; what is not text is converted before it is stored.  Where fields have
+ * their places it is the other way round: these are places in the bytes of the file.
  */
 static BulkOptions *
 make_options(Retry *retry, Jsonb *json)
 {
 	BulkOptions *options;
 	StringInfoData more;
+	int			encoding = GetDatabaseEncoding();
 
 	refuse_options(json);
 	if (!is_given(json, "on_error"))
 		json = options_merge(json, "{\"on_error\": \"ignore\"}");
 	options = options_parse(json);
-	if (options->format != BULK_CSV && options->format != BULK_TEXT)
+	if (options->format == BULK_BINARY)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("bulk_load_retry requires \"format\" to be \"csv\" or \"text\"")));
+				 errmsg("bulk_load_retry requires \"format\" to be \"csv\", \"text\" or \"fixed\"")));
 	encoding_open(&retry->encoding,
 				  is_given(json, "encoding") ? options->encoding : GetDatabaseEncoding());
 
+	retry->fixed = options->format == BULK_FIXED;
+	if (retry->fixed)
+		encoding = retry->encoding.file;
+
 	initStringInfo(&more);
 	appendStringInfoString(&more, "{");
-	if (GetDatabaseEncoding() != PG_SQL_ASCII)
-		appendStringInfo(&more, "\"encoding\": \"%s\", ", GetDatabaseEncodingName());
+	if (encoding != PG_SQL_ASCII)
+		appendStringInfo(&more, "\"encoding\": \"%s\", ", pg_encoding_to_char(encoding));
 	if (options->on_error != BULK_ON_ERROR_STOP ||
 		options->on_duplicate != BULK_ON_DUPLICATE_ERROR)
 	{
@@ -236,6 +243,18 @@ convert_bytes(Retry *retry, StoredRow *row)
 	return true;
 }
 
+/* A line in the encoding of the file that it came from. */
+static void
+line_to_file(Retry *retry, StoredRow *row)
+{
+	char	   *bytes = pg_server_to_any(row->data, row->length, retry->encoding.file);
+
+	if (bytes == row->data)
+		return;
+	row->data = bytes;
+	row->length = strlen(bytes);
+}
+
 static void
 take_row(Retry *retry, HeapTuple tuple, TupleDesc desc)
 {
@@ -261,7 +280,9 @@ take_row(Retry *retry, HeapTuple tuple, TupleDesc desc)
 	raw = PG_DETOAST_DATUM_PACKED(null_line ? bytes : line);
 	row.data = VARDATA_ANY(raw);
 	row.length = VARSIZE_ANY_EXHDR(raw);
-	if (null_line && !convert_bytes(retry, &row))
+	if (retry->fixed && !null_line)
+		line_to_file(retry, &row);
+	if (null_line && !retry->fixed && !convert_bytes(retry, &row))
 		put_back(retry, tuple, desc);
 	else
 		stored_rows_add(retry->rows, &row);

@@ -486,7 +486,9 @@ share_refusal(const Batch *batch, const RejectStream *rejects, int64 bytes)
 {
 	const BulkOptions *options = batch->options;
 	Relation	rel = batch->target->rel;
-	int64		rows = bytes / Max(batch->conv->ncolumns, 1) + 1;	/* at most */
+	int64		row_bytes = options->record_length > 0 ? options->record_length :
+		Max(batch->conv->ncolumns, 1);
+	int64		rows = bytes / row_bytes + 1;	/* at most */
 
 	if (batch->limit_left >= 0)
 		rows = Min(rows, batch->limit_left);

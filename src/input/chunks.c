@@ -33,11 +33,15 @@ static bool
 has_line_ends(const ChunkReader *chunks, const Window *window, uint32 begin,
 			  ScanEol eol)
 {
+	const ScanFixed *fixed = chunks->dialect.fixed;
 	ScanEol		found = eol == SCAN_EOL_ANY ? SCAN_EOL_ANY : SCAN_EOL_UNKNOWN;
-	ScanField  *fields = palloc(sizeof(ScanField) * FIELDS_MOST);
+	ScanField  *fields;
 	ScanRow		row;
 	ScanResult	result;
 
+	if (fixed != NULL && fixed->record_length > 0)
+		return true;
+	fields = palloc(sizeof(ScanField) * FIELDS_MOST);
 	scan_rows(&chunks->dialect, &found, window->data + begin,
 			  window->length - begin, window->at_eof, &row, 1, fields,
 			  FIELDS_MOST, &result);

@@ -23,7 +23,11 @@ reader_open(Source *source, const BulkOptions *options)
 	reader->dialect = options_dialect(options);
 	reader->first_eol = options->newline == BULK_NEWLINE_ANY ?
 		SCAN_EOL_ANY : SCAN_EOL_UNKNOWN;
-	if (!reader->binary)
+	/* records have none: there is nothing to find out */
+	if (options->record_length > 0)
+		reader->first_eol = SCAN_EOL_NL;
+	/* no character contains a line end */
+	if (!reader->binary && options->format != BULK_FIXED)
 	{
 		Encoding	encoding;
 

@@ -353,7 +353,7 @@ begin_text(Source *source)
 	BulkUtf16	utf16;
 	MemoryContext caller;
 
-	if (options->format == BULK_BINARY || options->encoding != PG_UTF8)
+	if (options_is_raw(options) || options->encoding != PG_UTF8)
 		return;
 	while (!window->at_eof && window->length < UTF16_MARK)
 	{
@@ -391,7 +391,7 @@ static void
 open_client(Source *source)
 {
 	const BulkOptions *options = source->options;
-	bool		binary = options->format == BULK_BINARY ||
+	bool		binary = options_is_raw(options) ||
 		options->utf16 != BULK_UTF16_NONE ||
 		(options->compression != BULK_COMPRESSION_NONE &&
 		 options->compression != BULK_COMPRESSION_AUTO);
@@ -471,7 +471,7 @@ source_open_plain(Source *source, int number)
 	window_fill(source, 0, 0);
 	if ((options->compression == BULK_COMPRESSION_AUTO &&
 		 decompress_detect(window->data, window->length) != BULK_COMPRESSION_NONE) ||
-		(options->encoding == PG_UTF8 &&
+		(!options_is_raw(options) && options->encoding == PG_UTF8 &&
 		 utf16_detect(window->data, window->length) != BULK_UTF16_NONE))
 	{
 		source_close(source);
@@ -486,7 +486,7 @@ source_mark(const Source *source)
 {
 	const Window *window = &source->window;
 
-	return source->options->format != BULK_BINARY &&
+	return !options_is_raw(source->options) &&
 		source->options->encoding == PG_UTF8 &&
 		window->length >= sizeof(byte_order_mark) &&
 		memcmp(window->data, byte_order_mark, sizeof(byte_order_mark)) == 0 ?

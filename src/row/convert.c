@@ -15,6 +15,7 @@
 #include "parser/parse_coerce.h"
 #include "rewrite/rewriteHandler.h"
 #include "row/convert.h"
+#include "row/fixed.h"
 #include "row/prepare.h"
 #include "row/transform.h"
 #include "utils/builtins.h"
@@ -315,6 +316,7 @@ convert_open(const BulkOptions *options, const Target *target, Guard *guard,
 	set_special(conv, &options->force_not_null,
 				offsetof(Column, force_not_null), "force_not_null");
 	set_special(conv, &options->trim, offsetof(Column, trim), "trim");
+	fixed_open(conv);
 	prepare_open(conv);
 
 #ifdef COMPAT_SOFT_ERRORS
@@ -692,6 +694,7 @@ convert_field_as(Converter *conv, int index, const char *data,
 	const char *s;
 	uint32		len;
 	ValueResult result = VALUE_ASK;
+	ConvertFunction convert = column->convert;
 
 	*isnull = false;
 	if (special && column->trim)
@@ -710,7 +713,15 @@ convert_field_as(Converter *conv, int index, const char *data,
 		return use_default(conv, column, "unexpected default marker in input",
 						   value, isnull, err);
 
-	if (field->escaped || conv->encoding.transcode)
+	if (special && column->number != NULL)
+	{
+		if (!column->prepare && convert != NULL &&
+			convert(conv, column, s, len, value) == VALUE_OK)
+			return true;
+		s = fixed_text(conv, column->number, s, &len);
+		convert = column->convert_text;
+	}
+	else if (field->escaped || conv->encoding.transcode)
 	{
 		s = convert_field_text(conv, data, field, &len, err);
 		if (s == NULL)
@@ -733,9 +744,9 @@ convert_field_as(Converter *conv, int index, const char *data,
 		}
 	}
 
-	if (column->convert != NULL)
+	if (convert != NULL)
 	{
-		result = column->convert(conv, column, s, len, value);
+		result = convert(conv, column, s, len, value);
 		if (likely(result == VALUE_OK))
 			return true;
 	}
@@ -789,7 +800,7 @@ convert_window(Converter *conv, const char *data, uint32 len)
 {
 	conv->window_length = len;
 	conv->valid = len;
-	if (!conv->encoding.transcode)
+	if (!conv->encoding.transcode && conv->options->fields == NULL)
 		conv->valid = encoding_valid_prefix(&conv->encoding, data, len);
 }
 
@@ -832,6 +843,10 @@ convert_fault(const Converter *conv, const ScanRow *row, RowError *err)
 
 	switch ((ScanFault) row->fault)
 	{
+		case SCAN_FAULT_RECORD_LENGTH:
+			message = psprintf("last record has %u bytes, fewer than \"record_length\"",
+							   row->end - row->start);
+			break;
 		case SCAN_FAULT_UNTERMINATED_QUOTE:
 			message = "unterminated CSV quoted field";
 			break;
@@ -884,6 +899,15 @@ check_encoding(Converter *conv, const char *data, const ScanRow *row,
 	if (conv->options->invalid_bytes != BULK_INVALID_REPLACE)
 		encoding_report(encoding, data + row->start + valid, len - valid, err);
 	return false;
+}
+
+/* The same for a row that has been found so. */
+static bool
+check_fixed_encoding(Converter *conv, const char *data, const ScanRow *row,
+					 const ScanField *fields, RowError *err)
+{
+	return conv->options->invalid_bytes != BULK_INVALID_REPLACE &&
+		fixed_report(conv, data, row, fields, err);
 }
 
 static bool
@@ -1066,7 +1090,10 @@ convert_mended(Converter *conv, const char *data, const ScanRow *row,
 	{
 		copies[i] = fields[i];
 		copies[i].start = mended->len;
-		encoding_replace(&conv->encoding, data + fields[i].start,
+		if (fixed_is_binary(conv, i))
+			appendBinaryStringInfo(mended, data + fields[i].start, fields[i].length);
+		else
+			encoding_replace(&conv->encoding, data + fields[i].start,
 						 fields[i].length, mended);
 		copies[i].length = mended->len - copies[i].start;
 	}
@@ -1086,9 +1113,11 @@ convert_row_by(ConvertRow fields_to_values, Converter *conv, const char *data,
 	context = MemoryContextSwitchTo(conv->econtext->ecxt_per_tuple_memory);
 	memset(nulls, true, sizeof(bool) * conv->natts);
 
-	if (row->fault != SCAN_FAULT_NONE)
+	if (row->fault != SCAN_FAULT_NONE && row->fault != SCAN_FAULT_ENCODING)
 		ok = convert_fault(conv, row, err);
-	else if (row->end > conv->valid && !conv->encoding.transcode &&
+	else if (row->fault == SCAN_FAULT_ENCODING ?
+			 !check_fixed_encoding(conv, data, row, fields, err) :
+			 row->end > conv->valid && !conv->encoding.transcode &&
 			 !check_encoding(conv, data, row, err))
 		ok = conv->options->invalid_bytes == BULK_INVALID_REPLACE &&
 			convert_mended(conv, data, row, fields + row->first_field,

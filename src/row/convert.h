@@ -53,12 +53,18 @@ struct Column
 	bool		null_input;		/* input function wants to see NULLs (domains) */
 	ConvertFunction convert;	/* NULL: only the server knows the type */
 	const char *type_name;		/* as messages name it; where convert is set */
+	const BulkField *number;	/* the field is one, for convert; NULL: it is a text */
+	ConvertFunction convert_text;	/* for its text */
 	FmgrInfo	input;			/* input function; binary: receive function */
 	Oid			ioparam;
 	ExprState  *default_expr;	/* for the default marker, or a missing field */
 	bool		default_volatile;
 	SequenceDefault sequence;	/* where it only asks one */
 };
+
+/* The longest text of a number, and what is read around it. */
+#define CONVERT_NUMBER_MARGIN 16
+#define CONVERT_NUMBER_SIZE 64
 
 typedef struct NullMarker
 {
@@ -98,6 +104,7 @@ struct Converter
 	bool		watched;		/* each row must have its nextval */
 	bool		z_is_utc;		/* zone letter Z has its usual meaning */
 	Node	   *escontext;		/* catches soft errors */
+	const BulkField *numbers;	/* what the fields are; NULL: all are texts */
 
 	/* for one window */
 	uint32		window_length;
@@ -109,6 +116,7 @@ struct Converter
 	StringInfoData message;		/* binary: one field, for its receive function */
 	char	   *scratch;		/* unescaped or terminated text of one field */
 	Size		scratch_size;
+	char		number_text[CONVERT_NUMBER_SIZE];	/* see fixed_text */
 	StringInfoData mended;		/* a row with what was not valid replaced */
 	StringInfoData original;	/* the field that was prepared, and what it became */
 	StringInfoData prepared;

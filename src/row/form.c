@@ -82,9 +82,13 @@ struct RowFormer
 #define BIT(i) (UINT64_C(1) << ((i) & 63))
 
 static FormKind
-choose_kind(const TupleColumn *store, Oid type)
+choose_kind(const TupleColumn *store, const Column *column)
 {
-	switch (type)
+	FormKind	by_converter = store->length < 0 ? FORM_VARLENA : FORM_FIXED;
+
+	if (column->number != NULL)
+		return by_converter;
+	switch (column->type)
 	{
 		case TEXTOID:
 		case VARCHAROID:
@@ -96,7 +100,7 @@ choose_kind(const TupleColumn *store, Oid type)
 		case INT8OID:
 			return FORM_INT8;
 		default:
-			return store->length < 0 ? FORM_VARLENA : FORM_FIXED;
+			return by_converter;
 	}
 }
 
@@ -104,9 +108,10 @@ choose_kind(const TupleColumn *store, Oid type)
 static bool
 set_field(FormColumn *form, const Column *column, int field)
 {
-	if (column->convert == NULL || column->null_input || column->special)
+	if (column->convert == NULL || column->null_input ||
+		(column->special && (column->number == NULL || column->prepare)))
 		return false;
-	form->kind = choose_kind(&form->store, column->type);
+	form->kind = choose_kind(&form->store, column);
 	form->field = field;
 	form->column = column;
 	form->max_length = MaxAllocSize / 2;
@@ -208,6 +213,8 @@ form_open(Converter *conv, const HeapTupleHeaderData *model)
 	former->notnull = palloc0(sizeof(uint64) * former->nwords);
 	former->fixed = HEAPTUPLESIZE + tuple_header_size(desc->natts, true) +
 		OVERCOPY + sizeof(uint64);
+	if (conv->options->fields != NULL)
+		former->fixed += conv->options->fields->shared_bytes;
 	for (int i = 0; i < desc->natts; i++)
 	{
 		Form_pg_attribute att = TupleDescAttr(desc, i);
@@ -508,7 +515,7 @@ spare_bytes(const RowFormer *former, const ScanRow *row)
 static inline Size
 tuple_bound(const RowFormer *former, const ScanRow *row)
 {
-	/* the texts of a row take no more than its length */
+	/* the texts of a row take no more than its length, and what they share */
 	return MAXALIGN(former->fixed + row->end - row->start +
 					spare_bytes(former, row));
 }

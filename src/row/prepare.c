@@ -90,7 +90,7 @@ prepare_open(Converter *conv)
 	{
 		Column	   *column = &conv->columns[i];
 
-		if (column->attnum == InvalidAttrNumber)
+		if (column->attnum == InvalidAttrNumber || column->number != NULL)
 			continue;
 		switch (getBaseType(column->type))
 		{

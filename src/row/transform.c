@@ -12,6 +12,7 @@
 #include "miscadmin.h"
 #include "nodes/makefuncs.h"
 #include "optimizer/optimizer.h"
+#include "row/fixed.h"
 #include "row/transform.h"
 #include "utils/acl.h"
 #include "utils/builtins.h"
@@ -168,7 +169,10 @@ set_fields(Converter *conv, const char *data, const ScanField *fields,
 		args[i].isnull = convert_is_null(conv, data, &field);
 		if (args[i].isnull)
 			continue;
-		s = convert_field_text(conv, data, &field, &len, err);
+		if (fixed_is_binary(conv, i))
+			s = fixed_text(conv, &conv->numbers[i], data + field.start, &len);
+		else
+			s = convert_field_text(conv, data, &field, &len, err);
 		if (s == NULL)
 			return false;
 		args[i].value = PointerGetDatum(cstring_to_text_with_len(s, len));

@@ -1,0 +1,298 @@
+/*
+ * fixed.c
+ *		See fixed.h.
+ */
+#include "postgres.h"
+
+#include <math.h>
+
+#include "catalog/pg_type.h"
+#include "common/shortest_dec.h"
+#include "port/pg_bswap.h"
+#include "row/fixed.h"
+#include "utils/builtins.h"
+
+/* ---- numbers ---- */
+
+#ifdef WORDS_BIGENDIAN
+#define IS_SWAPPED(field) (!(field)->big_endian)
+#else
+#define IS_SWAPPED(field) ((field)->big_endian)
+#endif
+
+static inline uint16
+read_uint16(const BulkField *field, const char *s)
+{
+	uint16		bits;
+
+	memcpy(&bits, s, sizeof(bits));
+	return IS_SWAPPED(field) ? pg_bswap16(bits) : bits;
+}
+
+static inline uint32
+read_uint32(const BulkField *field, const char *s)
+{
+	uint32		bits;
+
+	memcpy(&bits, s, sizeof(bits));
+	return IS_SWAPPED(field) ? pg_bswap32(bits) : bits;
+}
+
+static inline uint64
+read_uint64(const BulkField *field, const char *s)
+{
+	uint64		bits;
+
+	memcpy(&bits, s, sizeof(bits));
+	return IS_SWAPPED(field) ? pg_bswap64(bits) : bits;
+}
+
+static inline bool
+is_float(const BulkField *field)
+{
+	return field->type == BULK_FIELD_FLOAT4 || field->type == BULK_FIELD_FLOAT8;
+}
+
+static inline int64
+read_integer(const BulkField *field, const char *s)
+{
+	switch (field->type)
+	{
+		case BULK_FIELD_INT2:
+			return (int16) read_uint16(field, s);
+		case BULK_FIELD_UINT2:
+			return read_uint16(field, s);
+		case BULK_FIELD_INT4:
+			return (int32) read_uint32(field, s);
+		case BULK_FIELD_UINT4:
+			return read_uint32(field, s);
+		default:
+			return (int64) read_uint64(field, s);
+	}
+}
+
+static inline float
+read_float4(const BulkField *field, const char *s)
+{
+	uint32		bits = read_uint32(field, s);
+	float		value;
+
+	memcpy(&value, &bits, sizeof(value));
+	return value;
+}
+
+static inline double
+read_float8(const BulkField *field, const char *s)
+{
+	uint64		bits = read_uint64(field, s);
+	double		value;
+
+	memcpy(&value, &bits, sizeof(value));
+	return value;
+}
+
+/* Any number, as what C makes of it. */
+static inline double
+read_double(const BulkField *field, const char *s)
+{
+	switch (field->type)
+	{
+		case BULK_FIELD_FLOAT4:
+			return read_float4(field, s);
+		case BULK_FIELD_FLOAT8:
+			return read_float8(field, s);
+		default:
+			return (double) read_integer(field, s);
+	}
+}
+
+const char *
+fixed_text(Converter *conv, const BulkField *field, const char *s, uint32 *len)
+{
+	char	   *text = conv->number_text + CONVERT_NUMBER_MARGIN;
+
+	switch (field->type)
+	{
+		case BULK_FIELD_FLOAT4:
+			*len = float_to_shortest_decimal_buf(read_float4(field, s), text);
+			break;
+		case BULK_FIELD_FLOAT8:
+			*len = double_to_shortest_decimal_buf(read_float8(field, s), text);
+			break;
+		default:
+			*len = pg_lltoa(read_integer(field, s), text);
+			break;
+	}
+	return text;
+}
+
+/* ---- numbers to values ---- */
+
+static ValueResult
+integer_to_int2(Converter *conv, const Column *column, const char *s, uint32 len,
+				Datum *out)
+{
+	int64		value = read_integer(column->number, s);
+
+	*out = Int16GetDatum((int16) value);
+	return value == (int16) value ? VALUE_OK : VALUE_ASK;
+}
+
+static ValueResult
+integer_to_int4(Converter *conv, const Column *column, const char *s, uint32 len,
+				Datum *out)
+{
+	int64		value = read_integer(column->number, s);
+
+	*out = Int32GetDatum((int32) value);
+	return value == (int32) value ? VALUE_OK : VALUE_ASK;
+}
+
+static ValueResult
+integer_to_int8(Converter *conv, const Column *column, const char *s, uint32 len,
+				Datum *out)
+{
+	*out = Int64GetDatum(read_integer(column->number, s));
+	return VALUE_OK;
+}
+
+/* The server's casts round, too, but refuse what becomes infinite or nothing. */
+static ValueResult
+number_to_float4(Converter *conv, const Column *column, const char *s, uint32 len,
+				 Datum *out)
+{
+	double		value = read_double(column->number, s);
+	float		rounded = column->number->type == BULK_FIELD_FLOAT4 ?
+		read_float4(column->number, s) : (float) value;
+
+	*out = Float4GetDatum(rounded);
+	return (isinf(rounded) && !isinf(value)) || (rounded == 0 && value != 0) ?
+		VALUE_ASK : VALUE_OK;
+}
+
+static ValueResult
+number_to_float8(Converter *conv, const Column *column, const char *s, uint32 len,
+				 Datum *out)
+{
+	*out = Float8GetDatum(read_double(column->number, s));
+	return VALUE_OK;
+}
+
+static ValueResult
+number_by_text(Converter *conv, const Column *column, const char *s, uint32 len,
+			   Datum *out)
+{
+	s = fixed_text(conv, column->number, s, &len);
+	return column->convert_text(conv, column, s, len, out);
+}
+
+static ConvertFunction
+choose_converter(const Column *column)
+{
+	bool		integer = !is_float(column->number);
+
+	switch (column->type)
+	{
+		case INT2OID:
+			return integer ? integer_to_int2 : number_by_text;
+		case INT4OID:
+			return integer ? integer_to_int4 : number_by_text;
+		case INT8OID:
+			return integer ? integer_to_int8 : number_by_text;
+		case FLOAT4OID:
+			return number_to_float4;
+		case FLOAT8OID:
+			return number_to_float8;
+		default:
+			return column->convert_text != NULL ? number_by_text : NULL;
+	}
+}
+
+void
+fixed_open(Converter *conv)
+{
+	const BulkFields *fields = conv->options->fields;
+
+	if (fields == NULL)
+		return;
+	if (conv->transform == NULL && conv->ncolumns != fields->scan.nfields)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("option \"fields\" has %u fields, but %d columns are loaded",
+						fields->scan.nfields, conv->ncolumns),
+				 errhint("Give each field the \"name\" of its column.")));
+	if (!fields->binary)
+		return;
+	conv->numbers = fields->fields;
+	for (int i = 0; i < conv->ncolumns; i++)
+	{
+		Column	   *column = &conv->columns[i];
+
+		if (column->attnum == InvalidAttrNumber || !fixed_is_binary(conv, i))
+			continue;
+		column->number = &conv->numbers[i];
+		column->special = true;
+		column->convert_text = column->convert;
+		column->convert = choose_converter(column);
+	}
+}
+
+/* ---- the encoding of texts ---- */
+
+static inline bool
+is_plain(const char *s, uint32 len)
+{
+	return scan_is_ascii(s, len) && memchr(s, 0, len) == NULL;
+}
+
+/* The first field with a text that is not valid, from its byte number *valid on; -1: none. */
+static int
+find_invalid(const Converter *conv, const char *data, const ScanRow *row,
+			 const ScanField *fields, uint32 *valid)
+{
+	for (uint32 i = 0; i < row->nfields; i++)
+	{
+		const ScanField *field = &fields[row->first_field + i];
+		const char *s = data + field->start;
+
+		if (fixed_is_binary(conv, i) || is_plain(s, field->length))
+			continue;
+		*valid = encoding_valid_prefix(&conv->encoding, s, field->length);
+		if (*valid < field->length)
+			return i;
+	}
+	return -1;
+}
+
+void
+fixed_check_rows(Converter *conv, const char *data, ScanRow *rows,
+				 uint32 nrows, const ScanField *fields)
+{
+	uint32		start = nrows > 0 ? rows[0].start : 0;
+	uint32		end = nrows > 0 ? rows[nrows - 1].end : 0;
+	uint32		valid;
+
+	/* where bytes are converted, each text is, for itself */
+	if (conv->encoding.transcode || is_plain(data + start, end - start))
+		return;
+	for (uint32 i = 0; i < nrows; i++)
+		if (rows[i].fault == SCAN_FAULT_NONE &&
+			!is_plain(data + rows[i].start, rows[i].end - rows[i].start) &&
+			find_invalid(conv, data, &rows[i], fields, &valid) >= 0)
+			rows[i].fault = SCAN_FAULT_ENCODING;
+}
+
+bool
+fixed_report(Converter *conv, const char *data, const ScanRow *row,
+			 const ScanField *fields, RowError *err)
+{
+	uint32		valid = 0;
+	int			index = find_invalid(conv, data, row, fields, &valid);
+	const ScanField *field = &fields[row->first_field + index];
+
+	encoding_report(&conv->encoding, data + field->start + valid,
+					field->length - valid, err);
+	if (index < conv->ncolumns)
+		err->column = conv->columns[index].name;
+	return false;
+}
