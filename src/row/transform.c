@@ -1,6 +1,9 @@
 /*
  * transform.c
  *		See transform.h.
+ *
+ * The call is planned, with the fields as parameters, so that a function in SQL
+ * becomes part of the expression where the server can do that.
  */
 #include "postgres.h"
 
@@ -9,7 +12,7 @@
 #include "catalog/pg_proc.h"
 #include "catalog/pg_type.h"
 #include "compat.h"
-#include "miscadmin.h"
+#include "executor/executor.h"
 #include "nodes/makefuncs.h"
 #include "optimizer/optimizer.h"
 #include "row/fixed.h"
@@ -21,14 +24,14 @@
 
 struct Transform
 {
-	FmgrInfo	function;
 	char	   *name;
 	int			narguments;
 	int			ndefaults;		/* the last ones may be missing */
 	ExprState **defaults;		/* of those */
 	Node	   *expression;
 	bool		is_volatile;
-	FunctionCallInfo call;
+	ParamListInfo arguments;
+	ExprState  *call;
 };
 
 /* ---- opening ---- */
@@ -61,6 +64,31 @@ check_function(Oid oid, Form_pg_proc proc, Relation rel)
 	for (int i = 0; i < proc->pronargs; i++)
 		if (proc->proargtypes.values[i] != TEXTOID)
 			refuse_function(oid, "Its arguments are not all of type text.");
+}
+
+/* The function's call, with the fields of a row as parameters. */
+static ExprState *
+prepare_call(Oid oid, Oid type, ParamListInfo fields)
+{
+	List	   *arguments = NIL;
+
+	for (int i = 0; i < fields->numParams; i++)
+	{
+		Param	   *param = makeNode(Param);
+
+		param->paramkind = PARAM_EXTERN;
+		param->paramid = i + 1;
+		param->paramtype = fields->params[i].ptype = TEXTOID;
+		param->paramtypmod = -1;
+		param->paramcollid = DEFAULT_COLLATION_OID;
+		param->location = -1;
+		arguments = lappend(arguments, param);
+	}
+	return ExecInitExprWithParams(expression_planner((Expr *)
+													 makeFuncExpr(oid, type, arguments,
+																  InvalidOid, DEFAULT_COLLATION_OID,
+																  COERCE_EXPLICIT_CALL)),
+								  fields);
 }
 
 static List *
@@ -114,14 +142,9 @@ transform_open(const char *name, Relation rel)
 												  InvalidOid, DEFAULT_COLLATION_OID,
 												  COERCE_EXPLICIT_CALL);
 	transform->is_volatile = contain_volatile_functions(transform->expression);
+	transform->arguments = makeParamList(transform->narguments);
+	transform->call = prepare_call(oid, proc->prorettype, transform->arguments);
 	ReleaseSysCache(tuple);
-
-	fmgr_info(oid, &transform->function);
-	fmgr_info_set_expr(transform->expression, &transform->function);
-	transform->call = palloc0(SizeForFunctionCallInfo(transform->narguments));
-	InitFunctionCallInfoData(*transform->call, &transform->function,
-							 transform->narguments, DEFAULT_COLLATION_OID,
-							 NULL, NULL);
 	return transform;
 }
 
@@ -156,7 +179,7 @@ static bool
 set_fields(Converter *conv, const char *data, const ScanField *fields,
 		   int nfields, RowError *err)
 {
-	NullableDatum *args = conv->transform->call->args;
+	ParamExternData *args = conv->transform->arguments->params;
 
 	for (int i = 0; i < nfields; i++)
 	{
@@ -185,7 +208,7 @@ static bool
 set_missing(Converter *conv, int nfields, RowError *err)
 {
 	const Transform *transform = conv->transform;
-	NullableDatum *args = transform->call->args;
+	ParamExternData *args = transform->arguments->params;
 	int			required = transform_required(transform);
 
 	for (int i = nfields; i < transform->narguments; i++)
@@ -203,18 +226,6 @@ set_missing(Converter *conv, int nfields, RowError *err)
 								i + 1, transform->name);
 	}
 	return true;
-}
-
-/* Whether the function is not to be called, as it is strict. */
-static bool
-is_null_by_argument(const Transform *transform)
-{
-	if (!transform->function.fn_strict)
-		return false;
-	for (int i = 0; i < transform->narguments; i++)
-		if (transform->call->args[i].isnull)
-			return true;
-	return false;
 }
 
 static void
@@ -239,9 +250,9 @@ transform_row(Converter *conv, const char *data, const ScanRow *row,
 			  RowError *err)
 {
 	Transform  *transform = conv->transform;
-	FunctionCallInfo call = transform->call;
 	int			nfields = Min(row->nfields, transform->narguments);
 	Datum		result;
+	bool		isnull;
 
 	if (row->nfields > transform->narguments && !conv->options->ignore_extra)
 		return convert_fail(err, REJECT_SYNTAX, ERRCODE_BAD_COPY_FILE_FORMAT,
@@ -250,17 +261,12 @@ transform_row(Converter *conv, const char *data, const ScanRow *row,
 		!set_missing(conv, nfields, err))
 		return false;
 
-	conv->suppressed = true;
-	if (is_null_by_argument(transform))
-		return true;
 	guard_open(conv->guard);
-	call->isnull = false;
-	result = FunctionCallInvoke(call);
-	if (!call->isnull)
-	{
-		conv->suppressed = false;
+	conv->econtext->ecxt_param_list_info = transform->arguments;
+	result = ExecEvalExpr(transform->call, conv->econtext, &isnull);
+	conv->suppressed = isnull;
+	if (!isnull)
 		take_result(conv, result, values, nulls);
-	}
 	if (transform->is_volatile)
 		guard_close(conv->guard);
 	return true;
