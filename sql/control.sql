@@ -2,14 +2,15 @@
 -- Control files of pg_bulkload, as calls of bulk_load.
 --
 -- Writes a file and gives its path.
-CREATE FUNCTION pg_temp.put(name text, content text) RETURNS text LANGUAGE plpgsql AS $$
+CREATE FUNCTION pg_temp.put(name text, content bytea) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
 	path text := '/proc/self/cwd/pgbulk_control_' || name;
-	object oid := lo_from_bytea(0, convert_to(content, 'UTF8'));
+	object oid := lo_from_bytea(0, content);
 BEGIN
 	PERFORM lo_export(object, path), lo_unlink(object);
 	RETURN path;
 END $$;
+CREATE FUNCTION pg_temp.put(name text, content text) RETURNS text LANGUAGE sql AS $$ SELECT pg_temp.put(name, convert_to(content, 'UTF8')) $$;
 -- What a control file of these lines means.
 CREATE FUNCTION pg_temp.control(content text, OUT statement text, OUT obstacles text[], OUT notes text[])
 LANGUAGE sql AS $$ SELECT * FROM bulk_load_control(pg_temp.put('ctl', content)) $$;
@@ -84,6 +85,75 @@ SELECT json_agg(t ORDER BY a) AS rows FROM control_t t;
 SELECT pg_read_file('pgbulk_control_dup.out') AS duplicates;
 SELECT * FROM pg_temp.control(E'TABLE=control_t\nINPUT=/x\nWRITER=BUFFERED\nPARSE_BADFILE=p\nDUPLICATE_BADFILE=d\nDUPLICATE_ERRORS=5\nON_DUPLICATE_KEEP=OLD');
 SELECT * FROM pg_temp.control(E'TABLE=control_t\nINPUT=/x\nDUPLICATE_ERRORS=5\nON_DUPLICATE_KEEP=New');
+
+-- fields of binary files
+SELECT * FROM pg_temp.control('
+TYPE = BINARY
+OUTPUT = control_t
+INPUT = /data/in.bin
+SKIP = 2
+STRIDE = 100
+COL = CHAR(5)
+COL = "character  varying ( 3 )"
+COL = VARCHAR(20+4) NULLIF ''NA''
+COL = CHAR(30:39) NULLIF ''NA''
+COL = CHAR(4) NULLIF 4e554c4c
+COL = CHAR(2) NULLIF 0000
+COL = SMALLINT
+COL = short NULLIF ffff
+COL = Integer
+COL = INT(2)
+COL = INTEGER (8) NULLIF ''--------''
+COL = BIGINT
+COL = LONG
+COL = UNSIGNED SMALLINT
+COL = unsigned   short(2)
+COL = UNSIGNED INTEGER
+COL = UNSIGNED INT(2)
+COL = UNSIGNED INT(1+4)
+COL = FLOAT
+COL = REAL(8)
+COL = DOUBLE
+COL = 3
+PRESERVE_BLANKS = YES
+COL = 0x3
+PRESERVE_BLANKS = NO
+COL = 2
+');
+SELECT pg_temp.put('in.bin', '\x01000000616263200a00'::bytea || '\x020000002020202014ff'::bytea || '\xffffffff6400000005ff'::bytea || '\x0400'::bytea) AS f \gset
+SELECT pg_temp.statement(E'TYPE = FIXED\nTABLE = control_t\nINPUT = pgbulk_control_in.bin\nPARSE_ERRORS = -1\nTRUNCATE = YES\nSTRIDE=10\nCOL = INT NULLIF ffffffff\nCOL = CHAR(4) NULLIF ''    ''\nCOL = UNSIGNED INT(9:9)') AS statement;
+SELECT pg_temp.statement(E'TYPE = FIXED\nTABLE = control_t\nINPUT = pgbulk_control_in.bin\nPARSE_ERRORS = -1\nTRUNCATE = YES\nCOL = INT NULLIF ffffffff\nCOL = CHAR(4) NULLIF ''    ''\nCOL = SHORT') AS statement \gexec
+SELECT json_agg(t ORDER BY a) AS rows FROM control_t t;
+SELECT statement, unnest(obstacles) AS obstacle FROM pg_temp.control('
+TYPE = FIXED
+TABLE = control_t
+INPUT = /x
+STRIDE = 5
+PRESERVE_BLANKS = PERHAPS
+COL = CHAR
+COL = CHAR(0)
+COL = CHAR(3
+COL = CHAR(0+3)
+COL = CHAR(5:4)
+COL = INT(3)
+COL = DOUBLE(4)
+COL = NUMERIC(5)
+COL = 5 x
+COL = 0
+COL = CHAR(3) NULLIF
+COL = CHAR(3) NULLIF 12z
+COL = CHAR(3) NULLIF 123
+COL = CHAR(3) NULLIF 610062
+COL = CHAR(3) NULLIF ff
+COL = CHAR(3) NULLIF ''four''
+COL = INT NULLIF ff
+COL = CHAR(3) NOT NULL
+COL = CHAR(3+4000000000)
+COL = CHAR(3)
+COL = CHAR(3)
+DELIMITER = ,
+');
+SELECT statement, unnest(obstacles) AS obstacle FROM pg_temp.control(E'TYPE=BINARY\nTABLE=control_t\nINPUT=/x\nSTRIDE=INFINITE');
 
 -- lines without an equivalent
 SELECT * FROM pg_temp.control(E'TABLE=control_t\nINPUT=/x\nTYPE = FUNCTION\n');

@@ -12,6 +12,8 @@
 #include <errno.h>
 
 #include "control.h"
+#include "control_column.h"
+#include "fields.h"
 #include "input/file.h"
 #include "lib/stringinfo.h"
 #include "mb/pg_wchar.h"
@@ -22,14 +24,6 @@
 
 /* A control file has some dozens of lines. */
 #define MOST_BYTES (1024 * 1024)
-
-/*
- * What pgbulk will have one day: options, formats and functions that lines
- * are translated to but that are not there yet.
- */
-static const char *const not_there_yet[] = {
-	"format fixed"
-};
 
 typedef enum KeywordId
 {
@@ -180,19 +174,6 @@ remark_texts(List *remarks)
 	foreach(lc, remarks)
 		texts = lappend(texts, ((Remark *) lfirst(lc))->text);
 	return texts;
-}
-
-/* Whether pgbulk has what a line is translated to; if not, that is an obstacle. */
-static bool
-is_there(Control *control, const Line *line, const char *what)
-{
-	for (int i = 0; i < lengthof(not_there_yet); i++)
-		if (strcmp(not_there_yet[i], what) == 0)
-		{
-			obstacle(control, line, "needs what pgbulk does not have yet (%s)", what);
-			return false;
-		}
-	return true;
 }
 
 /* ---- reading the file ---- */
@@ -481,6 +462,81 @@ translate_csv(Control *control)
 	}
 }
 
+/* Whether blanks are kept at a line, by the lines PRESERVE_BLANKS before it. */
+static bool
+preserves_blanks(Control *control, const Line *col)
+{
+	bool		preserves = false;
+	ListCell   *lc;
+
+	foreach(lc, control->lines[KEY_PRESERVE_BLANKS])
+	{
+		const Line *line = lfirst(lc);
+
+		if (line->number < col->number)
+			(void) parse_bool(line->value, &preserves);
+	}
+	return preserves;
+}
+
+/* Fields of a record: they are the columns of the table, or arguments of FILTER, in order. */
+static void
+translate_fixed(Control *control)
+{
+	const Line *stride_line = line_of(control, KEY_STRIDE);
+	int64		stride = count_of(control, KEY_STRIDE, 1, 0);
+	uint32		before = 0;
+	uint32		longest = 0;
+	bool		noted = false;
+	StringInfoData json;
+	ListCell   *lc;
+
+	add_string(control, "format", "fixed");
+	initStringInfo(&json);
+	foreach(lc, control->lines[KEY_PRESERVE_BLANKS])
+	{
+		const Line *line = lfirst(lc);
+		bool		yes;
+
+		if (!parse_bool(line->value, &yes))
+			obstacle(control, line, "\"%s\" is neither YES nor NO", line->value);
+	}
+	if (control->lines[KEY_COL] == NIL)
+		obstacle(control, line_of(control, KEY_TYPE), "there is no line COL, which says what a record consists of");
+	foreach(lc, control->lines[KEY_COL])
+	{
+		const Line *line = lfirst(lc);
+		ControlColumn column;
+		const char *problem;
+
+		appendStringInfoString(&json, json.len == 0 ? "[" : ", ");
+		problem = control_column_read(line->value, preserves_blanks(control, line),
+									  before, &json, &column);
+		if (problem != NULL)
+		{
+			obstacle(control, line, "%s", problem);
+			continue;
+		}
+		before = column.end;
+		longest = Max(longest, before);
+		if (column.null_or_padded)
+			note(control, line, "what NULLIF says is NULL with spaces behind it, too");
+		if (column.binary && !noted)
+			note(control, line, "a number that does not fit its column is a bad row, where pg_bulkload stores what is left of it");
+		noted |= column.binary;
+	}
+	if (stride > 0 && stride < longest)
+		obstacle(control, stride_line, "is less than the %u bytes of the columns", longest);
+	if (stride < 0 || stride > FIELDS_MAX_LENGTH)
+		obstacle(control, stride_line, "\"%s\" is not a number that it can have", stride_line->value);
+	add_count(control, "record_length", stride > 0 ? stride : longest);
+#ifdef WORDS_BIGENDIAN
+	add_string(control, "endian", "big");
+#endif
+	appendStringInfoString(begin_option(control, "null"), "[]");
+	appendStringInfo(begin_option(control, "fields"), "%s]", json.data);
+}
+
 /* Lines of another TYPE: pg_bulkload refuses them, too. */
 static void
 refuse_others(Control *control, KeywordId first, KeywordId last, const char *type)
@@ -673,7 +729,7 @@ make_call(Control *control, const char *schema)
 	else if (type > 0)
 		refuse_others(control, KEY_DELIMITER, KEY_FORCE_NOT_NULL, "CSV");
 	if (type == 1 || type == 2)
-		(void) is_there(control, line_of(control, KEY_TYPE), "format fixed");
+		translate_fixed(control);
 	else
 		refuse_others(control, KEY_COL, KEY_STRIDE, "FIXED");
 	if (type == 3)
