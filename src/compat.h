@@ -441,6 +441,21 @@ compat_push_jsonb(CompatJsonb *state, JsonbIteratorToken token,
 #define compat_index_insert_cleanup(index, info) ((void) 0)
 #endif
 
+#if PG_VERSION_NUM < 160000
+#define PGIOAlignedBlock PGAlignedBlock
+#endif
+
+#if PG_VERSION_NUM >= 190000
+#define PageSetChecksumInplace PageSetChecksum
+#endif
+
+/* How many pages of a table are known to be all frozen: from 18 on. */
+#if PG_VERSION_NUM >= 180000
+#define COMPAT_FROZEN_PAGES(rel) ((rel)->rd_rel->relallfrozen)
+#else
+#define COMPAT_FROZEN_PAGES(rel) 0
+#endif
+
 /* Size and rows of a relation, for the planner. */
 static inline void
 compat_update_relstats(Relation rel, BlockNumber pages, double rows,

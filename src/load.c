@@ -39,8 +39,12 @@ int			load_chunk_size = 256 * 1024;
 typedef struct Load
 {
 	/* for the whole load */
+	Oid			relid;
+	List	   *paths;
+	StoredRows *stored;
 	const BulkOptions *options;
 	LoadResult *result;
+	LoadTimes	times;
 	Target	   *target;
 	Source	   *source;
 	Reader	   *reader;
@@ -660,28 +664,47 @@ qualified_name(Relation rel)
 }
 
 static void
-load_begin(Load *load, Oid relid, List *paths, StoredRows *stored)
+open_query(Load *load)
+{
+	const BulkOptions *options = load->options;
+	Target	   *target = load->target;
+	QueryRows  *rows = query_open(options->query, RelationGetDescr(target->rel),
+								  target->attnums, target->nfields);
+
+	load->source = source_open_query(rows, options, load_chunk_size);
+}
+
+/* What the table and the source are from here on. */
+static void
+prepare_input(Load *load)
+{
+	const BulkOptions *options = load->options;
+	Target	   *target = load->target;
+
+	target_empty(target, options);
+	if (options->query != NULL)
+		open_query(load);
+	if (options->transform != NULL)
+		target_set_arguments(target,
+							 transform_arguments(transform_open(options->transform, target->rel)));
+	load->source->client_marker = options->format == BULK_CSV &&
+		options->missing == BULK_MISSING_ERROR && target->nfields > 1;
+}
+
+/* What outlives the writing of rows, if that is a dry run: the target and the reject stream. */
+static void
+load_open(Load *load)
 {
 	const BulkOptions *options = load->options;
 
 	load->result->started = GetCurrentTimestamp();
 	if (options->query == NULL)
-		load->source = stored != NULL ?
-			source_open_stored(stored, options, load_chunk_size) :
-			source_open(paths, options, load_chunk_size);
-	load->target = target_open(relid, options);
-	if (options->query != NULL)
-		load->source = source_open_query(query_open(options->query,
-													RelationGetDescr(load->target->rel),
-													load->target->attnums,
-													load->target->nfields),
-										 options, load_chunk_size);
-	if (options->transform != NULL)
-		target_set_arguments(load->target,
-							 transform_arguments(transform_open(options->transform,
-																load->target->rel)));
-	load->source->client_marker = options->format == BULK_CSV &&
-		options->missing == BULK_MISSING_ERROR && load->target->nfields > 1;
+		load->source = load->stored != NULL ?
+			source_open_stored(load->stored, options, load_chunk_size) :
+			source_open(load->paths, options, load_chunk_size);
+	load->target = target_open(load->relid, options);
+	if (!options->dry_run)
+		prepare_input(load);
 
 	load->batch = (Batch) {
 		.options = options,
@@ -701,8 +724,15 @@ load_begin(Load *load, Oid relid, List *paths, StoredRows *stored)
 
 	load->rejects = rejects_open(options, load->target->rel,
 								 qualified_name(load->target->rel),
-								 load->result->load_id, paths);
-	progress_begin(&load->progress, relid, load->source->bytes_total,
+								 load->result->load_id, load->paths);
+}
+
+static void
+load_begin(Load *load)
+{
+	const BulkOptions *options = load->options;
+
+	progress_begin(&load->progress, load->relid, load->source->bytes_total,
 				   load->source->from_client);
 
 	if (rejects_accepting(load->rejects))
@@ -714,8 +744,8 @@ load_begin(Load *load, Oid relid, List *paths, StoredRows *stored)
 	initStringInfo(&load->first_header);
 	load->checks = checks_open(options);
 	checks_journal(load->checks)->reader = load->reader;
-	load->raw = stored != NULL ? raw_open_stored(stored) :
-		raw_open(list_length(paths));
+	load->raw = load->stored != NULL ? raw_open_stored(load->stored) :
+		raw_open(list_length(load->paths));
 
 	load->writer = load->batch.writer = open_writer(load);
 	load->result->writer = load->writer->routine->name;
@@ -805,12 +835,10 @@ give_back(Load *load, int64 rows_before)
 }
 
 static void
-load_end(Load *load, LoadTimes *times)
+load_end(Load *load)
 {
 	int64		rows_before = load->batch.rows_loaded;
 	LoadResult *result = load->result;
-	Diagnosis	diagnosis = {.options = load->options, .target = load->target};
-	RejectAdviser adviser = {.advise = diagnosis_advise, .arg = &diagnosis};
 
 	load->writer->routine->finish(load->writer);
 	if (load->batch.rows_loaded > 0)
@@ -819,12 +847,67 @@ load_end(Load *load, LoadTimes *times)
 		index_run(load->target->rel, result->indexes, load->batch.rows_loaded,
 				  load->options->workers, checks_conflicts(load->checks));
 	}
-	INSTR_TIME_SET_CURRENT(times->indexed);
+	INSTR_TIME_SET_CURRENT(load->times.indexed);
 	progress_phase(&load->progress, BULK_PHASE_CONSTRAINTS);
 	check_rows(load);
-	give_back(load, rows_before);
+	if (!load->options->dry_run)
+		give_back(load, rows_before);
 	load->writer->routine->close(load->writer);
 	load->writer = load->batch.writer = NULL;
+}
+
+/* All that is done to the table. */
+static void
+load_rows(Load *load)
+{
+	load_begin(load);
+	progress_phase(&load->progress, BULK_PHASE_READING);
+	INSTR_TIME_SET_CURRENT(load->times.reading);
+	if (load->stored != NULL)
+		load_stored_rows(load);
+	else
+		load_files(load);
+	INSTR_TIME_SET_CURRENT(load->times.ending);
+	load_end(load);
+}
+
+/* The same in the subtransaction of a dry run. */
+static void
+try_rows(void *arg)
+{
+	Load	   *load = arg;
+
+	target_reopen(load->target);
+	error_context_stack = load->callback.previous;
+	prepare_input(load);
+	error_context_stack = &load->callback;
+	dry_run_sequences(load->target->rel);
+	load_rows(load);
+}
+
+/* The relation is closed meanwhile, as its subtransaction's end would not close what others have open. */
+static void
+load_dry(Load *load)
+{
+	Target	   *target = load->target;
+
+	target->dry = dry_run_create();
+	target_close(target);
+	rejects_hold(load->rejects);
+	dry_run(target->dry, try_rows, load);
+	target_reopen(target);
+	rejects_release(load->rejects);
+	load->result->tried = load->result->writer;
+	load->result->writer = "none";
+}
+
+static void
+load_close(Load *load)
+{
+	LoadResult *result = load->result;
+	Diagnosis	diagnosis = {.options = load->options, .target = load->target};
+	RejectAdviser adviser = {.advise = diagnosis_advise, .arg = &diagnosis};
+
 	result->bytes_read = source_bytes(load->source);
 	result->rows_read = load->batch.rows_read;
 	result->rows_loaded = load->batch.rows_loaded;
@@ -834,7 +917,7 @@ load_end(Load *load, LoadTimes *times)
 	result->rows_replaced = rejects_count(load->rejects, REJECT_REPLACED);
 	rejects_close(load->rejects, result->rows_read, &adviser);
 
-	if (load->options->analyze)
+	if (load->options->analyze && !load->options->dry_run)
 	{
 		progress_phase(&load->progress, BULK_PHASE_ANALYZING);
 		analyze_target(load->target);
@@ -843,6 +926,7 @@ load_end(Load *load, LoadTimes *times)
 	error_context_stack = load->callback.previous;
 	target_close(load->target);
 	CommandCounterIncrement();
+	source_complete(load->source, result->rows_loaded);
 }
 
 void
@@ -851,35 +935,33 @@ load_run(Oid relid, List *paths, StoredRows *stored,
 {
 	MemoryContext caller = CurrentMemoryContext;
 	MemoryContext context;
-	LoadTimes	times = {0};
 	Load	   *load;
 
 	context = AllocSetContextCreate(caller, "bulk_load", ALLOCSET_DEFAULT_SIZES);
 	MemoryContextSwitchTo(context);
 	load = palloc0(sizeof(Load));
+	load->relid = relid;
+	load->paths = paths;
+	load->stored = stored;
 	load->options = options;
 	load->result = result;
 	load->file_context = AllocSetContextCreate(context, "bulk_load file",
 											   ALLOCSET_DEFAULT_SIZES);
 	memset(result, 0, sizeof(*result));
-	result->load_id = load_id;
+	result->load_id = options->dry_run ? -load_id : load_id;
 
-	times.wal_before = pgWalUsage.wal_bytes;
-	INSTR_TIME_SET_CURRENT(times.start);
-	load_begin(load, relid, paths, stored);
-	progress_phase(&load->progress, BULK_PHASE_READING);
-	INSTR_TIME_SET_CURRENT(times.reading);
-	if (stored != NULL)
-		load_stored_rows(load);
+	load->times.wal_before = pgWalUsage.wal_bytes;
+	INSTR_TIME_SET_CURRENT(load->times.start);
+	load_open(load);
+	if (options->dry_run)
+		load_dry(load);
 	else
-		load_files(load);
-	INSTR_TIME_SET_CURRENT(times.ending);
-	load_end(load, &times);
-	source_complete(load->source, result->rows_loaded);
-	INSTR_TIME_SET_CURRENT(times.done);
+		load_rows(load);
+	load_close(load);
+	INSTR_TIME_SET_CURRENT(load->times.done);
 	result->finished = GetCurrentTimestamp();
 
 	MemoryContextSwitchTo(caller);
-	result->details = result_details(result, &times, paths, load->rejects);
+	result->details = result_details(result, &load->times, paths, load->rejects);
 	MemoryContextDelete(context);
 }

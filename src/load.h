@@ -24,6 +24,7 @@ typedef struct LoadResult
 	int64		rows_read;
 	int64		bytes_read;
 	const char *writer;
+	const char *tried;			/* the writer of a dry run, else NULL */
 	int			workers;
 	const char *not_direct;		/* why the writer is not, or NULL */
 	List	   *indexes;		/* of IndexPlan, for a plain table */

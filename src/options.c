@@ -705,7 +705,8 @@ static const OptionDef option_table[] = {
 	{"indexes", FOR_ALL, set_choice, AT(indexes), NULL, indexes_names},
 	{"truncate", FOR_ALL, set_bool, AT(truncate), BOOLEAN},
 	{"freeze", FOR_ALL, set_bool, AT(freeze), BOOLEAN},
-	{"analyze", FOR_ALL, set_bool, AT(analyze), BOOLEAN}
+	{"analyze", FOR_ALL, set_bool, AT(analyze), BOOLEAN},
+	{"dry_run", FOR_ALL, set_bool, AT(dry_run), BOOLEAN}
 };
 
 

@@ -169,6 +169,7 @@ typedef struct BulkOptions
 	bool		truncate;
 	bool		freeze;
 	bool		analyze;
+	bool		dry_run;		/* nothing of the load stays */
 	/* the source, if it is not files */
 	char	   *query;			/* SQL text; NULL: files */
 	/* as they were given, for workers to read again; may be NULL */

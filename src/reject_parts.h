@@ -39,6 +39,13 @@ extern bool reject_table_is_plain(const RejectTable *table);
 /* Bytes that are waiting in the buffer. */
 extern Size reject_table_buffered(const RejectTable *table);
 
+/*
+ * From here to reject_table_release what is flushed waits in a store of this subtransaction, whatever becomes
+ * of those below it.
+ */
+extern void reject_table_hold(RejectTable *table);
+extern void reject_table_release(RejectTable *table);
+
 /* Writes the buffer to the table, whatever it holds. */
 extern void reject_table_flush(RejectTable *table);
 extern void reject_table_close(RejectTable *table);

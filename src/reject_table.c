@@ -30,6 +30,7 @@
 #include "utils/memutils.h"
 #include "utils/rls.h"
 #include "utils/timestamp.h"
+#include "utils/tuplestore.h"
 
 #include "reject_parts.h"
 #include "row/arena.h"
@@ -92,6 +93,9 @@ typedef struct RejectRow
 #define INSERT_ROWS 1000
 #define INSERT_BYTES ((Size) 16 * 1024 * 1024)
 
+/* Bytes of rows that were held back to take at a time. */
+#define RELEASED_AT_ONCE ((Size) 1024 * 1024)
+
 /* Input that one call of a conversion procedure gets. */
 #define CONVERT_PIECE (1024 * 1024)
 
@@ -119,6 +123,11 @@ struct RejectTable
 	RejectRow  *first;
 	RejectRow  *last;
 	Size		buffered;
+
+	/* what must outlive a subtransaction */
+	bool		held;
+	Tuplestorestate *store;		/* NULL: nothing yet */
+	TupleDesc	store_desc;
 
 	/* road one: table_multi_insert */
 	bool		plain;
@@ -499,6 +508,17 @@ set_text(RejectTable *table, RejectRow *row, RejectColumn column,
 		row->values[column] = copy_varlena(table, text, strlen(text));
 }
 
+static void
+add_row(RejectTable *table, RejectRow *row)
+{
+	if (table->last == NULL)
+		table->first = row;
+	else
+		table->last->next = row;
+	table->last = row;
+	table->buffered += sizeof(RejectRow) + row->size;
+}
+
 void
 reject_table_put(RejectTable *table, const Reject *reject)
 {
@@ -539,12 +559,7 @@ reject_table_put(RejectTable *table, const Reject *reject)
 	else
 		set_raw(table, row, reject->raw, reject->raw_len);
 
-	if (table->last == NULL)
-		table->first = row;
-	else
-		table->last->next = row;
-	table->last = row;
-	table->buffered += sizeof(RejectRow) + size;
+	add_row(table, row);
 }
 
 bool
@@ -667,12 +682,88 @@ insert_batch(RejectTable *table, RejectRow *row)
 	return next;
 }
 
+/* -- rows that are held back -- */
+
+static void
+store_rows(RejectTable *table)
+{
+	MemoryContext caller = MemoryContextSwitchTo(table->context);
+
+	for (RejectRow *row = table->first; row != NULL; row = row->next)
+	{
+		CHECK_FOR_INTERRUPTS();
+		tuplestore_putvalues(table->store, table->store_desc, row->values, row->nulls);
+	}
+	MemoryContextSwitchTo(caller);
+}
+
+void
+reject_table_hold(RejectTable *table)
+{
+	MemoryContext caller = MemoryContextSwitchTo(table->context);
+	TupleDesc	desc = CreateTemplateTupleDesc(NCOLUMNS);
+
+	for (int i = 0; i < NCOLUMNS; i++)
+		TupleDescInitEntry(desc, i + 1, columns[i].name, columns[i].type, -1, 0);
+	compat_finalize_desc(desc);
+	table->store_desc = desc;
+	/* its file belongs to the resource owner of now */
+	table->store = tuplestore_begin_heap(false, false, work_mem);
+	table->held = true;
+	MemoryContextSwitchTo(caller);
+}
+
+static RejectRow *
+copy_stored(RejectTable *table, TupleTableSlot *slot)
+{
+	RejectRow  *row = arena_alloc(&table->arena, sizeof(RejectRow));
+
+	slot_getallattrs(slot);
+	row->next = NULL;
+	row->size = 0;
+	for (int i = 0; i < NCOLUMNS; i++)
+	{
+		row->values[i] = slot->tts_values[i];
+		row->nulls[i] = slot->tts_isnull[i];
+		if (!row->nulls[i] && TupleDescAttr(table->store_desc, i)->attlen == -1)
+		{
+			struct varlena *value = PG_DETOAST_DATUM_PACKED(row->values[i]);
+
+			row->values[i] = copy_varlena(table, VARDATA_ANY(value), VARSIZE_ANY_EXHDR(value));
+			row->size += VARSIZE_ANY_EXHDR(value);
+		}
+	}
+	return row;
+}
+
+void
+reject_table_release(RejectTable *table)
+{
+	TupleTableSlot *slot;
+
+	reject_table_flush(table);
+	table->held = false;
+	slot = MakeSingleTupleTableSlot(table->store_desc, &TTSOpsMinimalTuple);
+	while (tuplestore_gettupleslot(table->store, true, false, slot))
+	{
+		CHECK_FOR_INTERRUPTS();
+		add_row(table, copy_stored(table, slot));
+		if (table->buffered > RELEASED_AT_ONCE)
+			reject_table_flush(table);
+	}
+	ExecDropSingleTupleTableSlot(slot);
+	tuplestore_end(table->store);
+	table->store = NULL;
+}
+
 void
 reject_table_flush(RejectTable *table)
 {
 	MemoryContext caller = MemoryContextSwitchTo(table->flush_context);
 
-	for (RejectRow *row = table->first; row != NULL;)
+	if (table->held)
+		store_rows(table);
+	for (RejectRow *row = table->held ? NULL : table->first; row != NULL;)
 	{
 		CHECK_FOR_INTERRUPTS();
 		row = table->plain ? multi_insert(table, row) : insert_batch(table, row);

@@ -29,6 +29,7 @@ struct RejectStream
 	const BulkOptions *options;
 	MemoryContext context;
 	SubTransactionId subxact;	/* that of rejects_open */
+	bool		held;
 	RejectSummary *summary;
 	RejectTable *table;			/* NULL: none */
 	RejectFile *file;			/* NULL: none */
@@ -241,7 +242,7 @@ rejects_add(RejectStream *rejects, const Reject *given)
 		 * it, so there they have to wait.
 		 */
 		if (reject_table_buffered(rejects->table) > REJECTS_TOO_MUCH &&
-			GetCurrentSubTransactionId() == rejects->subxact)
+			(rejects->held || GetCurrentSubTransactionId() == rejects->subxact))
 			reject_table_flush(rejects->table);
 	}
 }
@@ -278,6 +279,22 @@ rejects_flush(RejectStream *rejects)
 	if (rejects->table != NULL &&
 		reject_table_buffered(rejects->table) > REJECTS_ENOUGH)
 		reject_table_flush(rejects->table);
+}
+
+void
+rejects_hold(RejectStream *rejects)
+{
+	rejects->held = true;
+	if (rejects->table != NULL)
+		reject_table_hold(rejects->table);
+}
+
+void
+rejects_release(RejectStream *rejects)
+{
+	rejects->held = false;
+	if (rejects->table != NULL)
+		reject_table_release(rejects->table);
 }
 
 bool

@@ -121,6 +121,13 @@ extern void rejects_set_null(RejectStream *rejects, const char *column,
  */
 extern void rejects_flush(RejectStream *rejects);
 
+/*
+ * Between these two, rejects outlive a subtransaction that may be rolled back: they are written to the
+ * table only when rejects_release is called.
+ */
+extern void rejects_hold(RejectStream *rejects);
+extern void rejects_release(RejectStream *rejects);
+
 /* Whether every reject is shown somewhere, not only the first ones. */
 extern bool rejects_shown(const RejectStream *rejects);
 

@@ -113,6 +113,13 @@ result_details(const LoadResult *result, const LoadTimes *times, List *paths,
 	compat_push_jsonb(&state, WJB_BEGIN_OBJECT, NULL);
 	push_numeric(&state, "load_id", int64_to_numeric(result->load_id));
 
+	if (result->tried != NULL)
+	{
+		push_key(&state, "dry_run");
+		compat_push_jsonb(&state, WJB_VALUE,
+						  &(JsonbValue) {.type = jbvBool,.val.boolean = true});
+		push_string(&state, "writer", result->tried);
+	}
 	push_key(&state, "seconds");
 	compat_push_jsonb(&state, WJB_BEGIN_OBJECT, NULL);
 	push_seconds(&state, "open", times->start, times->reading);

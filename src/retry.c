@@ -345,6 +345,12 @@ retry_run(Oid reject_table, int64 load_id, Jsonb *json, LoadResult *result)
 	BulkOptions *options;
 	Oid			target;
 
+	if (load_id < 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("load %lld was a dry run", (long long) load_id),
+				 errdetail("Its good rows are not in the table either."),
+				 errhint("Load the files, and try the bad rows of that load again.")));
 	open_table(&retry, reject_table);
 	options = make_options(&retry, json);
 	target = find_target(&retry);

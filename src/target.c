@@ -130,8 +130,10 @@ truncate_target(Target *target)
  * seen the table otherwise, as COPY FREEZE has it.
  */
 static void
-check_freeze(Relation rel)
+check_freeze(Relation rel, const DryRun *dry)
 {
+	SubTransactionId ours = dry != NULL ? dry_run_caller(dry) : GetCurrentSubTransactionId();
+
 	if (rel->rd_rel->relkind != RELKIND_RELATION)
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
@@ -147,7 +149,7 @@ check_freeze(Relation rel)
 				 errmsg("cannot load with \"freeze\" because of prior transaction activity"),
 				 errhint("Call bulk_load directly, with no open cursor or enclosing query.")));
 
-	if (rel->rd_createSubid != GetCurrentSubTransactionId() &&
+	if (rel->rd_createSubid != ours && rel->rd_newRelfilelocatorSubid != ours &&
 		rel->rd_newRelfilelocatorSubid != GetCurrentSubTransactionId())
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
@@ -383,9 +385,10 @@ static LOCKMODE
 lock_mode(Oid relid, const BulkOptions *options)
 {
 	bool		direct = options->writer == BULK_WRITER_DIRECT;
+	bool		dry = options->dry_run && get_rel_relkind(relid) != RELKIND_VIEW;
 	AclResult	allowed;
 
-	if (!options->truncate && !direct)
+	if (!options->truncate && !direct && !dry)
 		return RowExclusiveLock;
 
 	/* what TRUNCATE and LOCK TABLE ask for */
@@ -531,7 +534,9 @@ target_open(Oid relid, const BulkOptions *options)
 	/* a query's range table has this lock, and the executor looks for it */
 	if (lockmode != RowExclusiveLock)
 		LockRelationOid(relid, RowExclusiveLock);
+	target->relid = relid;
 	target->rel = rel;
+	target->name = pstrdup(RelationGetRelationName(rel));
 	make_range_table(target);
 	if (options->where)
 		target->where = transform_where(target, options->where);
@@ -555,12 +560,22 @@ target_open(Oid relid, const BulkOptions *options)
 	if (XactReadOnly && (!rel->rd_islocaltemp || options->truncate))
 		PreventCommandIfReadOnly("bulk_load");
 
+	return target;
+}
+
+void
+target_empty(Target *target, const BulkOptions *options)
+{
 	if (options->truncate)
 		truncate_target(target);
 	if (options->freeze)
-		check_freeze(target->rel);
+		check_freeze(target->rel, target->dry);
+}
 
-	return target;
+void
+target_reopen(Target *target)
+{
+	target->rel = table_open(target->relid, NoLock);
 }
 
 Target *
@@ -568,7 +583,9 @@ target_join(Oid relid, List *where, const AttrNumber *attnums, int nfields)
 {
 	Target	   *target = palloc0(sizeof(Target));
 
+	target->relid = relid;
 	target->rel = table_open(relid, RowExclusiveLock);
+	target->name = pstrdup(RelationGetRelationName(target->rel));
 	make_range_table(target);
 	target->where = where;
 	target->nfields = nfields;
@@ -670,7 +687,7 @@ target_try_lock(Target *target, const BulkOptions *options)
 const char *
 target_name(const Target *target)
 {
-	return RelationGetRelationName(target->rel);
+	return target->name;
 }
 
 void

@@ -10,10 +10,13 @@
 #include "options.h"
 #include "parser/parse_node.h"
 #include "utils/rel.h"
+#include "write/dry_run.h"
 
 typedef struct Target
 {
+	Oid			relid;
 	Relation	rel;
+	char	   *name;
 	ParseState *pstate;			/* its range table: the target alone */
 	ParseNamespaceItem *nsitem;
 	List	   *where;			/* implicitly ANDed qual, or NIL */
@@ -23,21 +26,27 @@ typedef struct Target
 	AttrNumber *attnums;		/* 0: field is not loaded */
 
 	List	   *locked;			/* by target_try_lock: OIDs */
+	DryRun	   *dry;			/* NULL: what is loaded is to stay */
 } Target;
 
 /*
  * Opens relid with the lock of a COPY (ROW EXCLUSIVE), or with the one that
- * truncate or the direct writer want of it and its partitions, and checks what can be
+ * truncate, the direct writer or a dry run want of it and its partitions, and checks what can be
  * checked before the file is looked at: kind, system catalog, read-only
  * transaction, INSERT privilege on the columns loaded, row-level security,
- * the where clause.  With truncate the table is emptied here.
+ * the where clause.
  *
  * Errors: as COPY's; 42809 for what is no table, 42501 for privileges and
  * system catalogs, 0A000 for row-level security and foreign tables, 42703,
- * 42701 and 42P10 for the columns, 55000 / 25000 for freeze, 55000 for on_duplicate
- * where a constraint is deferrable.
+ * 42701 and 42P10 for the columns, 55000 for on_duplicate where a constraint is deferrable.
  */
 extern Target *target_open(Oid relid, const BulkOptions *options);
+
+/* truncate and freeze.  Errors: as TRUNCATE's and COPY's, 55000 / 25000 for freeze. */
+extern void target_empty(Target *target, const BulkOptions *options);
+
+/* Opens a target again that was closed, or whose subtransaction has been rolled back. */
+extern void target_reopen(Target *target);
 
 /*
  * The target of a load that this process, a parallel worker, helps with: its

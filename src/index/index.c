@@ -11,6 +11,7 @@
 #include "compat.h"
 #include "index/build.h"
 #include "index/index.h"
+#include "index/private.h"
 #include "index/team.h"
 #include "miscadmin.h"
 #include "storage/bufmgr.h"
@@ -31,6 +32,8 @@ begin_file(IndexPlan *plan)
 	CheckTableNotInUse(index, "bulk_load");
 	plan->old = index->rd_locator;
 	RelationSetNewRelfilenumber(index, index->rd_rel->relpersistence);
+	if (plan->dry)
+		private_mark(index);
 	index_close(index, NoLock);
 }
 
@@ -170,7 +173,7 @@ run_plans(Relation heap, List *plans, int64 rows, int workers,
 		const IndexPlan *plan = lfirst(lc);
 		Relation	index;
 
-		if (plan->method == INDEX_INSERT)
+		if (plan->method == INDEX_INSERT || plan->dry)
 			continue;
 		index = index_open(plan->relid, NoLock);
 		swap(index);

@@ -311,6 +311,7 @@ plan_indexes(Relation rel, const BulkOptions *options, bool direct)
 		plan->heap_blocks = RelationGetNumberOfBlocks(rel);
 		plan->wanted = options->indexes;
 		plan->after = direct;
+		plan->dry = options->dry_run;
 		plan->may_shrink = direct && options->on_duplicate != BULK_ON_DUPLICATE_ERROR;
 		plan->method = INDEX_INSERT;
 		plan->reason = direct ? "no row was loaded" : "the writer is buffered";

@@ -43,6 +43,7 @@ typedef struct IndexPlan
 	const char *reason;
 	RelFileLocator old;			/* its file before the load, where it gets a new one */
 	bool		shareable;		/* may be built beside others, in a worker */
+	bool		dry;			/* its file is private already, and nothing is to stay */
 	double		weight;			/* a guess at the work, to begin with the most */
 
 	/* what came of it */

@@ -8,12 +8,14 @@
 #include "access/relation.h"
 #include "access/xact.h"
 #include "access/xloginsert.h"
+#include "catalog/dependency.h"
 #include "catalog/pg_proc.h"
 #include "catalog/pg_sequence.h"
 #include "commands/sequence.h"
 #include "compat.h"
 #include "miscadmin.h"
 #include "nodes/nodeFuncs.h"
+#include "rewrite/rewriteHandler.h"
 #include "row/sequence.h"
 #include "utils/acl.h"
 #include "utils/builtins.h"
@@ -377,6 +379,38 @@ bool
 sequence_is_watched(Node *expr)
 {
 	return is_watched_walker(expr, NULL);
+}
+
+static bool
+collect_sequences_walker(Node *node, List **relids)
+{
+	if (node == NULL)
+		return false;
+	if (IsA(node, NextValueExpr))
+		*relids = list_append_unique_oid(*relids, ((NextValueExpr *) node)->seqid);
+	else if (IsA(node, FuncExpr) && ((FuncExpr *) node)->funcid == F_NEXTVAL)
+	{
+		Const	   *sequence = linitial(((FuncExpr *) node)->args);
+
+		if (IsA(sequence, Const) && !sequence->constisnull)
+			*relids = list_append_unique_oid(*relids, DatumGetObjectId(sequence->constvalue));
+	}
+	return expression_tree_walker(node, collect_sequences_walker, relids);
+}
+
+List *
+sequence_list(Relation rel)
+{
+	List	   *relids = getOwnedSequences(RelationGetRelid(rel));
+
+	for (int i = 0; i < RelationGetNumberOfAttributes(rel); i++)
+	{
+		Form_pg_attribute att = TupleDescAttr(RelationGetDescr(rel), i);
+
+		if (!att->attisdropped)
+			(void) collect_sequences_walker(build_column_default(rel, i + 1), &relids);
+	}
+	return relids;
 }
 
 Datum

@@ -21,6 +21,7 @@
 #include "catalog/pg_type.h"
 #include "nodes/primnodes.h"
 #include "row/guard.h"
+#include "utils/rel.h"
 
 typedef struct SequenceRange
 {
@@ -110,6 +111,9 @@ extern bool sequence_recognize(Expr *expr, List **ranges, SequenceDefault *def);
  * currval or nextval, or runs volatile functions that are not the server's.
  */
 extern bool sequence_is_watched(Node *expr);
+
+/* The sequences that a table's columns own, or whose next value they name in their defaults: OIDs. */
+extern List *sequence_list(Relation rel);
 
 /* The server's own cast, to throw its error under the guard. */
 extern Datum sequence_cast(const SequenceDefault *def, int64 value, Guard *guard);

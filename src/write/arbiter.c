@@ -296,7 +296,9 @@ arbiter_insert(LeafContext *context, Leaf *leaf, TupleTableSlot *slot, List **re
 			return false;
 		}
 		token = SpeculativeInsertionLockAcquire(GetCurrentTransactionId());
-		table_tuple_insert_speculative(rel, slot, context->cid, 0, NULL, token);
+		table_tuple_insert_speculative(rel, slot, context->cid,
+									   context->insert_options & TABLE_INSERT_SKIP_FSM,
+									   NULL, token);
 		*recheck = compat_insert_index_tuples_trying(leaf->rri, slot, estate, &conflict);
 		table_tuple_complete_speculative(rel, slot, token, !conflict);
 		SpeculativeInsertionLockRelease(GetCurrentTransactionId());

@@ -325,7 +325,10 @@ insert_options(Relation rel, const BulkOptions *options)
 		(rel->rd_createSubid != InvalidSubTransactionId ||
 		 rel->rd_firstRelfilelocatorSubid != InvalidSubTransactionId))
 		result |= TABLE_INSERT_SKIP_FSM;
-	if (options->freeze)
+	if (options->dry_run)
+		result |= TABLE_INSERT_SKIP_FSM;
+	/* a row that is rolled back must not be there for everyone */
+	if (options->freeze && !options->dry_run)
 		result |= TABLE_INSERT_FROZEN;
 	return result;
 }
@@ -389,6 +392,7 @@ buffered_open(Target *target, const BulkOptions *options, Guard *guard,
 	writer->context.writer = &writer->base;
 	writer->context.guard = guard;
 	writer->context.options = options;
+	writer->context.dry = target->dry;
 	writer->context.checks = checks;
 	writer->context.journal = checks_journal(checks);
 	writer->context.cid = GetCurrentCommandId(true);

@@ -490,12 +490,15 @@ direct_open(Target *target, const BulkOptions *options, Guard *guard,
 	PageStamp	stamp = {
 		.xid = GetCurrentTransactionId(),
 		.cid = GetCurrentCommandId(true),
-		.frozen = options->freeze
+		/* a row that is rolled back must not be there for everyone */
+		.frozen = options->freeze && !options->dry_run
 	};
 	DirectWriter *writer;
 
 	if (target->rel->rd_rel->relkind == RELKIND_PARTITIONED_TABLE)
 		return direct_parts_open(target, options, &stamp, guard, checks);
+	if (target->dry != NULL)
+		dry_run_prepare(target->dry, target->rel, true, 0);
 	writer = open_writer(target, &stamp, guard, checks);
 	AfterTriggerBeginQuery();
 	ExecBSInsertTriggers(writer->base.estate, writer->table.rri);

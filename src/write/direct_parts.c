@@ -47,6 +47,7 @@ typedef struct Part
 	WaitingRow *first;			/* NULL: none waits */
 	WaitingRow *last;
 	struct Part *next;			/* that has rows waiting */
+	bool		prepared;		/* for a dry run */
 	PageTail	tail;
 	PageTail	chunk_tail;		/* of the TOAST table */
 } Part;
@@ -59,6 +60,7 @@ typedef struct PartsWriter
 	Checks	   *checks;
 	Journal    *journal;
 	PageStamp	stamp;
+	DryRun	   *dry;			/* NULL: what is loaded is to stay */
 	ResultRelInfo *root;
 	Partitions *partitions;
 	int			nparts;			/* opened so far */
@@ -127,6 +129,9 @@ flush_part(PartsWriter *writer, Part *part)
 	int64		nrows = 0;
 
 	writer->turn = part;
+	if (writer->dry != NULL && !part->prepared)
+		dry_run_prepare(writer->dry, rel, true, 0);
+	part->prepared = true;
 	pages_turn(sink->batch, rel, &part->tail);
 	for (WaitingRow *row = part->first; row != NULL; row = row->next)
 	{
@@ -310,6 +315,7 @@ direct_parts_open(Target *target, const BulkOptions *options,
 	writer->checks = checks;
 	writer->journal = checks_journal(checks);
 	writer->stamp = *stamp;
+	writer->dry = target->dry;
 	writer->root = direct_begin(&writer->base, target, stamp->cid);
 	writer->partitions = partitions_open(writer->base.estate, writer->root, NULL,
 										 guard, open_part, writer);

@@ -99,6 +99,16 @@ leaf_reserve(LeafContext *context, Leaf *leaf)
 	leaf->slots = repalloc(leaf->slots, sizeof(TupleTableSlot *) * leaf->capacity);
 }
 
+/* Before the first row comes: a dry run needs to know. */
+static inline void
+leaf_prepare(LeafContext *context, Leaf *leaf)
+{
+	if (context->dry == NULL || leaf->prepared)
+		return;
+	dry_run_prepare(context->dry, leaf->rri->ri_RelationDesc, false, 1);
+	leaf->prepared = true;
+}
+
 static void
 leaf_begin_bulk(LeafContext *context, Leaf *leaf)
 {
@@ -245,6 +255,7 @@ leaf_flush(LeafContext *context, Leaf *leaf)
 	if (leaf->nrows == 0)
 		return;
 
+	leaf_prepare(context, leaf);
 	leaf_begin_bulk(context, leaf);
 	if (leaf->former != NULL)
 		leaf_lend(context, leaf);
@@ -336,6 +347,7 @@ leaf_insert(LeafContext *context, Leaf *leaf, TupleTableSlot *slot)
 	}
 	slot->tts_tableOid = RelationGetRelid(rel);
 
+	leaf_prepare(context, leaf);
 	if (leaf->keys_first && !leaf_refers(context, leaf, slot))
 		return true;
 	if (leaf->arbiter != NULL)

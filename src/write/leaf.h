@@ -39,6 +39,7 @@ typedef struct Leaf
 	int			checked;		/* number in the checks, or CHECKS_NOTHING */
 	bool		keys_first;		/* foreign keys, before a row may displace others */
 	bool		batches;		/* rows may wait */
+	bool		prepared;		/* for a dry run */
 
 	/* the batch */
 	int			nrows;
@@ -64,6 +65,7 @@ typedef struct LeafContext
 	struct TransitionCaptureState *transition_capture;
 	struct TransitionCaptureState *delete_capture;	/* for rows that are replaced */
 	const BulkOptions *options;
+	DryRun	   *dry;			/* NULL: what is loaded is to stay */
 	Checks	   *checks;
 	Journal    *journal;
 } LeafContext;

@@ -1,0 +1,316 @@
+/*
+ * dry_run.c
+ *		See dry_run.h.
+ *
+ * Pages are cut off as VACUUM does it: when nobody uses the table, back to the last one with a row that may be of
+ * use to anybody.  No index that others know has an entry for what is on them.
+ */
+#include "postgres.h"
+
+#include "access/heapam.h"
+#include "access/htup_details.h"
+#include "access/table.h"
+#include "access/transam.h"
+#include "access/xact.h"
+#include "commands/trigger.h"
+#include "compat.h"
+#include "index/private.h"
+#include "miscadmin.h"
+#include "nodes/makefuncs.h"
+#include "row/sequence.h"
+#include "storage/bufmgr.h"
+#include "storage/lmgr.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+#include "write/compact.h"
+#include "write/dry_run.h"
+
+/* How long to wait for others to let go of a table, in milliseconds: as VACUUM. */
+#define PATIENCE 5000
+#define NAP 50
+
+typedef struct DryTable
+{
+	Oid			relid;
+	BlockNumber first;			/* block of the dry run */
+	/* what the catalog says of the table's size */
+	BlockNumber pages;
+	BlockNumber visible;
+	BlockNumber frozen;
+	double		rows;
+} DryTable;
+
+struct DryRun
+{
+	MemoryContext context;
+	SubTransactionId caller;
+	List	   *tables;
+};
+
+DryRun *
+dry_run_create(void)
+{
+	DryRun	   *dry = palloc0(sizeof(DryRun));
+
+	dry->context = CurrentMemoryContext;
+	dry->caller = GetCurrentSubTransactionId();
+	return dry;
+}
+
+SubTransactionId
+dry_run_caller(const DryRun *dry)
+{
+	return dry->caller;
+}
+
+/* ---- before rows come ---- */
+
+/* The next row begins a page of its own, as all pages before are full for all that is known. */
+static void
+begin_page(Relation rel, BlockNumber block)
+{
+	Buffer		buffer;
+
+	(void) compat_extend(rel, NULL, 1, &buffer);
+	Assert(BufferGetBlockNumber(buffer) == block);
+	ReleaseBuffer(buffer);
+	RelationSetTargetBlock(rel, block);
+}
+
+static void
+prepare_one(DryRun *dry, Relation rel, bool by_page)
+{
+	MemoryContext old;
+	DryTable   *table;
+
+	/* of other methods nothing is known; a new file goes as a whole */
+	if (rel->rd_tableam != GetHeapamTableAmRoutine() ||
+		rel->rd_newRelfilelocatorSubid == GetCurrentSubTransactionId())
+		return;
+	old = MemoryContextSwitchTo(dry->context);
+	table = palloc(sizeof(DryTable));
+	table->relid = RelationGetRelid(rel);
+	table->first = RelationGetNumberOfBlocks(rel);
+	table->pages = rel->rd_rel->relpages;
+	table->visible = rel->rd_rel->relallvisible;
+	table->frozen = COMPAT_FROZEN_PAGES(rel);
+	table->rows = rel->rd_rel->reltuples;
+	dry->tables = lappend(dry->tables, table);
+	MemoryContextSwitchTo(old);
+	if (!by_page)
+		begin_page(rel, table->first);
+}
+
+static void
+make_indexes_private(Relation rel, int opened)
+{
+	ListCell   *lc;
+
+	foreach(lc, RelationGetIndexList(rel))
+		private_index(lfirst_oid(lc), opened);
+}
+
+void
+dry_run_prepare(DryRun *dry, Relation rel, bool by_page, int opened)
+{
+	Oid			toast = rel->rd_rel->reltoastrelid;
+
+	if (!RELKIND_HAS_STORAGE(rel->rd_rel->relkind))
+		return;
+	make_indexes_private(rel, opened);
+	if (OidIsValid(toast))
+	{
+		/* writers are kept away by the lock of the table, but for VACUUM */
+		Relation	toastrel = table_open(toast, ShareUpdateExclusiveLock);
+
+		make_indexes_private(toastrel, 0);
+		prepare_one(dry, toastrel, by_page);
+		table_close(toastrel, NoLock);
+	}
+	prepare_one(dry, rel, by_page);
+}
+
+void
+dry_run_sequences(Relation rel)
+{
+	ListCell   *lc;
+
+	foreach(lc, sequence_list(rel))
+	{
+		Relation	sequence = relation_open(lfirst_oid(lc), RowExclusiveLock);
+
+		if (sequence->rd_rel->relkind == RELKIND_SEQUENCE)
+			private_file(sequence);
+		relation_close(sequence, NoLock);
+	}
+}
+
+/* ---- when they have gone ---- */
+
+/* Whether there is nothing on a page but rows whose insertion was rolled back. */
+static bool
+is_dead(Page page)
+{
+	OffsetNumber most;
+
+	if (PageIsNew(page))
+		return true;
+	most = PageGetMaxOffsetNumber(page);
+	for (OffsetNumber i = FirstOffsetNumber; i <= most; i++)
+	{
+		ItemId		id = PageGetItemId(page, i);
+		HeapTupleHeader header;
+		TransactionId xmin;
+
+		if (!ItemIdIsUsed(id))
+			continue;
+		if (!ItemIdIsNormal(id))
+			return false;
+		header = (HeapTupleHeader) PageGetItem(page, id);
+		xmin = HeapTupleHeaderGetRawXmin(header);
+		if (HeapTupleHeaderXminFrozen(header) ||
+			(TransactionIdIsValid(xmin) && !TransactionIdDidAbort(xmin)))
+			return false;
+	}
+	return true;
+}
+
+/* The block behind the last one that is of use. */
+static BlockNumber
+find_end(Relation rel, BlockNumber first)
+{
+	BufferAccessStrategy strategy = GetAccessStrategy(BAS_BULKREAD);
+	BlockNumber end = RelationGetNumberOfBlocks(rel);
+	bool		dead = true;
+
+	while (end > first && dead)
+	{
+		Buffer		buffer;
+
+		CHECK_FOR_INTERRUPTS();
+		buffer = ReadBufferExtended(rel, MAIN_FORKNUM, end - 1, RBM_NORMAL, strategy);
+		LockBuffer(buffer, BUFFER_LOCK_SHARE);
+		dead = is_dead(BufferGetPage(buffer));
+		UnlockReleaseBuffer(buffer);
+		if (dead)
+			end--;
+	}
+	FreeAccessStrategy(strategy);
+	return end;
+}
+
+static void
+tell_rest(Relation rel, BlockNumber pages)
+{
+	ereport(NOTICE,
+			(errmsg_plural("dry run leaves %u empty page at the end of \"%s\"",
+						   "dry run leaves %u empty pages at the end of \"%s\"",
+						   pages, pages, RelationGetRelationName(rel)),
+			 errdetail("Others use the table."),
+			 errhint("VACUUM gives the space back.")));
+}
+
+/* Cuts a table off where it ended before; patience: for others who use it. */
+static void
+cut_off(const DryTable *table, Relation rel, int patience)
+{
+	BlockNumber nblocks = RelationGetNumberOfBlocks(rel);
+	BlockNumber end = find_end(rel, table->first);
+
+	if (end >= nblocks)
+		return;
+	while (!compact_truncate(rel, end))
+	{
+		if (patience <= 0)
+		{
+			tell_rest(rel, nblocks - end);
+			return;
+		}
+		pg_usleep(NAP * 1000L);
+		CHECK_FOR_INTERRUPTS();
+		patience -= NAP;
+	}
+}
+
+/* Builds of indexes have noted rows that are gone, in a way that is not rolled back. */
+static void
+restore_statistics(const DryTable *table, Relation rel)
+{
+	if (rel->rd_rel->relkind == RELKIND_RELATION &&
+		(rel->rd_rel->relpages != table->pages || rel->rd_rel->reltuples != (float4) table->rows))
+		compat_update_relstats(rel, table->pages, table->rows, table->visible,
+							   table->frozen, rel->rd_rel->relhasindex);
+}
+
+static void
+clean_up(DryRun *dry, int patience)
+{
+	ListCell   *lc;
+
+	foreach(lc, dry->tables)
+	{
+		const DryTable *table = lfirst(lc);
+		Relation	rel = table_open(table->relid, AccessShareLock);
+
+		restore_statistics(table, rel);
+		cut_off(table, rel, patience);
+		table_close(rel, NoLock);
+	}
+	dry->tables = NIL;
+}
+
+/* ---- the subtransaction ---- */
+
+/* What the transaction's commit would do. */
+static void
+fire_deferred(void)
+{
+	ConstraintsSetStmt *stmt = makeNode(ConstraintsSetStmt);
+
+	stmt->constraints = NIL;
+	stmt->deferred = false;
+	CommandCounterIncrement();
+	AfterTriggerSetState(stmt);
+}
+
+/* Guards may be open within. */
+static void
+roll_back(int level, MemoryContext context, ResourceOwner owner)
+{
+	while (GetCurrentTransactionNestLevel() > level)
+	{
+		RollbackAndReleaseCurrentSubTransaction();
+		MemoryContextSwitchTo(context);
+		CurrentResourceOwner = owner;
+	}
+}
+
+void
+dry_run(DryRun *dry, void (*body) (void *arg), void *arg)
+{
+	MemoryContext context = CurrentMemoryContext;
+	ResourceOwner owner = CurrentResourceOwner;
+	int			level = GetCurrentTransactionNestLevel();
+
+	BeginInternalSubTransaction(NULL);
+	MemoryContextSwitchTo(context);
+	PG_TRY();
+	{
+		body(arg);
+		fire_deferred();
+	}
+	PG_CATCH();
+	{
+		ErrorData  *error;
+
+		MemoryContextSwitchTo(context);
+		error = CopyErrorData();
+		FlushErrorState();
+		roll_back(level, context, owner);
+		clean_up(dry, 0);
+		ReThrowError(error);
+	}
+	PG_END_TRY();
+	roll_back(level, context, owner);
+	clean_up(dry, PATIENCE);
+}
