@@ -65,6 +65,9 @@ foreach my $mode ('simple', 'extended')
 	is(client($mode, "1,a\n2,b\n", $call, piece => 1), $copied->(2) . "PGRES_TUPLES_OK SELECT 1 rows_loaded=2 bytes_read=8\n", "$mode: byte by byte");
 	is(client($mode, '', $call), $copied->(0) . "PGRES_TUPLES_OK SELECT 1 rows_loaded=0 bytes_read=0\n", "$mode: nothing");
 
+	is(client($mode, $lines, q{SELECT rows_loaded, writer FROM bulk_load('t', 'stdin', '{"dry_run": true}')}), $copied->(1000) . "PGRES_TUPLES_OK SELECT 1 rows_loaded=1000 writer=none\n", "$mode: a dry run");
+	is(count(), '0|', "$mode: of which nothing stays");
+
 	# statements that send no rows of it, and what else is in a statement
 	is(client($mode, $lines, "INSERT INTO log SELECT rows_loaded, bytes_read FROM bulk_load('t', 'stdin')"),
 		$asked . "PGRES_COMMAND_OK INSERT 0 1\n", "$mode: INSERT of the result");
