@@ -46,6 +46,9 @@ SET DateStyle = 'ISO, MDY';
 --
 CREATE TABLE fixed_t (a int, b text, c numeric);
 SELECT pg_temp.try('fixed_t', E'  1one   1.50\n  2 two  2.5 \n 33three    3\n', '{"fields": [{"length": 3}, {"length": 6}, {"length": 4}]}');
+-- of numbers, that before them is padding, too
+SELECT pg_temp.try('fixed_t', E'    7  one  N/A\n  N/A  two  1.5\n', '{"fields": [{"length": 5}, {"length": 5}, {"length": 5}], "null": "N/A"}');
+SELECT pg_temp.try('fixed_t', E'    7  one  N/A\n', '{"fields": [{"length": 5}, {"length": 5}, {"length": 5}], "null": "N/A", "trim": false}');
 -- by name, in any order, with gaps, passed over, twice the same bytes
 SELECT pg_temp.try('fixed_t', E'one  1..25\ntwo 22.. 5\n', '{"fields": [{"name": "a", "start": 5, "length": 2}, {"name": null, "length": 2}, {"name": "c", "length": 2}, {"name": "b", "start": 1, "length": 8}]}');
 SELECT pg_temp.try('fixed_t', E'12\n', '{"fields": [{"name": "a", "length": 2}, {"name": "b", "start": 1, "length": 1}, {"name": "c", "start": 2, "length": 1, "type": "TEXT"}]}');

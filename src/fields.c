@@ -463,7 +463,16 @@ fields_open(JsonbValue *json, const FieldDefaults *defaults)
 		fields->fields[fields->scan.nfields] = element->field;
 		scan[fields->scan.nfields++] = element->scan;
 	}
-	fields->scan.fields = scan;
+	fields->scan.fields = fields->places = scan;
 	fields->shared_bytes = count_shared_bytes(&fields->scan);
 	return fields;
+}
+
+void
+fields_justify(BulkFields *fields, int index)
+{
+	ScanFixedField *place = &fields->places[index];
+
+	if (!place->binary && place->trim == SCAN_TRIM_PADDING)
+		place->trim = SCAN_TRIM_SPACES;
 }

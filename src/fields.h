@@ -36,6 +36,7 @@ typedef struct BulkFields
 	bool		binary;			/* some field is no text */
 	uint32		shared_bytes;	/* at most so many are in more than one field */
 	BulkField  *fields;			/* as many as scan has */
+	ScanFixedField *places;		/* scan's */
 	ScanFixed	scan;
 } BulkFields;
 
@@ -59,5 +60,8 @@ typedef struct FieldDefaults
  * Errors: 22023, which name the field by its number.
  */
 extern BulkFields *fields_open(JsonbValue *json, const FieldDefaults *defaults);
+
+/* Field number index is for a column of numbers: they may have their padding before them. */
+extern void fields_justify(BulkFields *fields, int index);
 
 #endif							/* PGBULK_FIELDS_H */

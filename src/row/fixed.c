@@ -11,6 +11,7 @@
 #include "port/pg_bswap.h"
 #include "row/fixed.h"
 #include "utils/builtins.h"
+#include "utils/lsyscache.h"
 
 /* ---- numbers ---- */
 
@@ -208,6 +209,29 @@ choose_converter(const Column *column)
 	}
 }
 
+/* Numbers mostly stand at the right end of their fields, behind spaces. */
+static void
+justify_numbers(Converter *conv)
+{
+	for (int i = 0; i < conv->ncolumns; i++)
+	{
+		if (conv->columns[i].attnum == InvalidAttrNumber)
+			continue;
+		switch (getBaseType(conv->columns[i].type))
+		{
+			case INT2OID:
+			case INT4OID:
+			case INT8OID:
+			case OIDOID:
+			case FLOAT4OID:
+			case FLOAT8OID:
+			case NUMERICOID:
+				fields_justify(conv->options->fields, i);
+				break;
+		}
+	}
+}
+
 void
 fixed_open(Converter *conv)
 {
@@ -221,6 +245,7 @@ fixed_open(Converter *conv)
 				 errmsg("option \"fields\" has %u fields, but %d columns are loaded",
 						fields->scan.nfields, conv->ncolumns),
 				 errhint("Give each field the \"name\" of its column.")));
+	justify_numbers(conv);
 	if (!fields->binary)
 		return;
 	conv->numbers = fields->fields;
@@ -239,10 +264,35 @@ fixed_open(Converter *conv)
 
 /* ---- the encoding of texts ---- */
 
+#define EACH_BYTE(b) (UINT64CONST(0x0101010101010101) * (b))
+
+/* High bits where a word has bytes that are not ASCII, or zero (and perhaps behind those). */
+static inline uint64
+not_plain(uint64 word)
+{
+	return word | ((word - EACH_BYTE(1)) & ~word);
+}
+
+/* Whether a text is ASCII without bytes of zero, and so valid in any encoding. */
 static inline bool
 is_plain(const char *s, uint32 len)
 {
-	return scan_is_ascii(s, len) && memchr(s, 0, len) == NULL;
+	uint64		found = 0;
+	uint64		word;
+
+	if (len < sizeof(word))
+	{
+		word = EACH_BYTE(1);
+		memcpy(&word, s, len);
+		return (not_plain(word) & EACH_BYTE(0x80)) == 0;
+	}
+	for (uint32 i = 0; i < len - sizeof(word); i += sizeof(word))
+	{
+		memcpy(&word, s + i, sizeof(word));
+		found |= not_plain(word);
+	}
+	memcpy(&word, s + len - sizeof(word), sizeof(word));
+	return ((found | not_plain(word)) & EACH_BYTE(0x80)) == 0;
 }
 
 /* The first field with a text that is not valid, from its byte number *valid on; -1: none. */
@@ -273,11 +323,13 @@ fixed_check_rows(Converter *conv, const char *data, ScanRow *rows,
 	uint32		valid;
 
 	/* where bytes are converted, each text is, for itself */
-	if (conv->encoding.transcode || is_plain(data + start, end - start))
+	if (conv->encoding.transcode ||
+		(conv->numbers == NULL && is_plain(data + start, end - start)))
 		return;
 	for (uint32 i = 0; i < nrows; i++)
 		if (rows[i].fault == SCAN_FAULT_NONE &&
-			!is_plain(data + rows[i].start, rows[i].end - rows[i].start) &&
+			(conv->numbers != NULL ||
+			 !is_plain(data + rows[i].start, rows[i].end - rows[i].start)) &&
 			find_invalid(conv, data, &rows[i], fields, &valid) >= 0)
 			rows[i].fault = SCAN_FAULT_ENCODING;
 }

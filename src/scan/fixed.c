@@ -15,34 +15,83 @@
 #include "bits.h"
 #include "fixed.h"
 #include "kernels.h"
+#include "values_swar.h"
 
 /* Blocks classified at a time: their masks stay in the first-level cache. */
 #define BATCH_BLOCKS 64
 
 /* ---- the fields of a row ---- */
 
+#define SPACES UINT64_C(0x2020202020202020)
+
 /* The length of a text without the spaces at its end. */
 static inline uint32_t
 without_padding(const char *s, uint32_t length)
 {
-	uint64_t	word;
+	uint64_t	others;			/* bits of bytes that are no spaces; the last byte on top */
 
-	while (length >= sizeof(word))
+	for (; length >= 8; length -= 8)
 	{
-		memcpy(&word, s + length - sizeof(word), sizeof(word));
-		if (word != UINT64_C(0x2020202020202020))
-			break;
-		length -= sizeof(word);
+		others = swar_load(s + length - 8) ^ SPACES;
+		if (others != 0)
+			return length - (uint32_t) __builtin_clzll(others) / 8;
 	}
-	while (length > 0 && s[length - 1] == ' ')
-		length--;
-	return length;
+	if (length == 0)
+		return 0;
+	others = (swar_load(s) ^ SPACES) << (64 - 8 * length);
+	return others == 0 ? 0 : length - (uint32_t) __builtin_clzll(others) / 8;
+}
+
+/* The spaces before a text that has something else, too. */
+static inline uint32_t
+leading_spaces(const char *s)
+{
+	uint32_t	n = 0;
+	uint64_t	others;
+
+	for (; (others = swar_load(s + n) ^ SPACES) == 0; n += 8)
+		;
+	return n + lowest_bit(others) / 8;
 }
 
 static inline bool
 is_blank(char c)
 {
 	return c == ' ' || c == '\t';
+}
+
+/* What is left of a text; *null where it is nothing but bytes of zero. */
+SCAN_INLINE ScanField
+trim_text(const ScanFixedField *field, const char *window, uint32_t start,
+		  uint32_t length, bool *null)
+{
+	const char *s = window + start;
+	uint32_t	before = 0;
+
+	/* no text has them */
+	if (UNLIKELY(s[length - 1] == '\0'))
+	{
+		while (length > 0 && s[length - 1] == '\0')
+			length--;
+		*null = length == 0;
+	}
+	if (LIKELY(field->trim == SCAN_TRIM_PADDING || field->trim == SCAN_TRIM_SPACES))
+	{
+		length = without_padding(s, length);
+		if (field->trim == SCAN_TRIM_SPACES && length > 0)
+			before = leading_spaces(s);
+	}
+	else if (field->trim == SCAN_TRIM_BLANKS)
+	{
+		while (length > 0 && is_blank(s[length - 1]))
+			length--;
+		while (before < length && is_blank(s[before]))
+			before++;
+	}
+	return (ScanField) {
+		.start = start + before, .length = length - before,
+		.quoted = length == before && !field->empty_is_null
+	};
 }
 
 static bool
@@ -55,54 +104,36 @@ is_null(const ScanFixedField *field, const char *s, uint32_t length)
 	return false;
 }
 
-/* What is left of a text; false where it is nothing but bytes of zero. */
-static inline bool
-trim_text(const ScanFixedField *field, const char *window, uint32_t *start,
-		  uint32_t *length)
+/* A field with contents that mean NULL. */
+static ScanField
+take_nullable(const ScanFixedField *field, const char *window, uint32_t start,
+			  uint32_t length)
 {
-	const char *s = window + *start;
-	uint32_t	n = *length;
+	ScanField	taken = {.start = start,.length = length};
+	bool		null = is_null(field, window + start, length);
 
-	/* no text has them */
-	while (n > 0 && s[n - 1] == '\0')
-		n--;
-	if (n == 0 && *length > 0)
-		return false;
-	if (field->trim == SCAN_TRIM_PADDING)
-		n = without_padding(s, n);
-	else if (field->trim == SCAN_TRIM_BLANKS)
+	if (!null && !field->binary)
 	{
-		while (n > 0 && is_blank(s[n - 1]))
-			n--;
-		while (n > 0 && is_blank(*s))
-		{
-			s++;
-			n--;
-		}
+		taken = trim_text(field, window, start, length, &null);
+		null |= is_null(field, window + taken.start, taken.length);
 	}
-	*start = (uint32_t) (s - window);
-	*length = n;
-	return true;
+	return null ? (ScanField) {.start = start} : taken;
 }
 
-static inline ScanField
+/* A field of one byte or more. */
+SCAN_INLINE ScanField
 take_field(const ScanFixedField *field, const char *window, uint32_t start,
 		   uint32_t length)
 {
-	ScanField	taken = {.start = start};
-	bool		null = field->nnulls > 0 && is_null(field, window + start, length);
+	bool		null = false;
+	ScanField	taken;
 
-	if (null)
-		return taken;
-	if (!field->binary)
-	{
-		if (!trim_text(field, window, &start, &length) ||
-			(field->nnulls > 0 && is_null(field, window + start, length)))
-			return taken;
-		taken.quoted = length == 0 && !field->empty_is_null;
-	}
-	taken.start = start;
-	taken.length = length;
+	if (UNLIKELY(field->nnulls > 0))
+		return take_nullable(field, window, start, length);
+	if (field->binary)
+		return (ScanField) {.start = start, .length = length};
+	taken = trim_text(field, window, start, length, &null);
+	taken.quoted &= !null;
 	return taken;
 }
 

@@ -45,6 +45,7 @@ typedef enum ScanTrim
 {
 	SCAN_TRIM_NOTHING,
 	SCAN_TRIM_PADDING,			/* spaces at its end */
+	SCAN_TRIM_SPACES,			/* spaces at both ends */
 	SCAN_TRIM_BLANKS			/* spaces and tabs at both ends */
 } ScanTrim;
 

@@ -153,20 +153,21 @@ START_TEST(texts)
 		{TEXT(4, SCAN_TRIM_PADDING, false)},
 		{TEXT(4, SCAN_TRIM_NOTHING, true)},
 		{TEXT(4, SCAN_TRIM_BLANKS, true)},
+		{TEXT(4, SCAN_TRIM_SPACES, true)},
 		{TEXT(4, SCAN_TRIM_PADDING, true),.nnulls = 2,.nulls = marks},
 		{.length = 4,.binary = true,.nnulls = 1,.nulls = marks + 1}
 	};
-	const ScanFixed fixed = {.record_length = 4,.nfields = 6,.fields = fields};
+	const ScanFixed fixed = {.record_length = 4,.nfields = 7,.fields = fields};
 
-	CHECK_RECORDS(&fixed, "abcd", "0:[abcd][abcd][abcd][abcd][abcd][abcd]");
-	CHECK_RECORDS(&fixed, " a  ", "0:[ a][ a][ a  ][a][ a][ a  ]");
-	CHECK_RECORDS(&fixed, "\ta \t", "0:[\ta \t][\ta \t][\ta \t][a][\ta \t][\ta \t]");
-	CHECK_RECORDS(&fixed, "    ", "0:N[][    ]NNN");
-	CHECK_RECORDS(&fixed, "a \0\0", "0:[a][a][a ][a][a][a 00]");
-	CHECK_RECORDS(&fixed, "\0\0\0\0", "0:NNNNN[0000]");
-	CHECK_RECORDS(&fixed, "a\0b\0", "0:[a0b][a0b][a0b][a0b][a0b][a0b0]");
-	CHECK_RECORDS(&fixed, "--  ", "0:[--][--][--  ][--]N[--  ]");
-	CHECK_RECORDS(&fixed, " \0\0\0", "0:N[][ ]NN[ 000]");
+	CHECK_RECORDS(&fixed, "abcd", "0:[abcd][abcd][abcd][abcd][abcd][abcd][abcd]");
+	CHECK_RECORDS(&fixed, " a  ", "0:[ a][ a][ a  ][a][a][ a][ a  ]");
+	CHECK_RECORDS(&fixed, "\ta \t", "0:[\ta \t][\ta \t][\ta \t][a][\ta \t][\ta \t][\ta \t]");
+	CHECK_RECORDS(&fixed, "    ", "0:N[][    ]NNNN");
+	CHECK_RECORDS(&fixed, "a \0\0", "0:[a][a][a ][a][a][a][a 00]");
+	CHECK_RECORDS(&fixed, "\0\0\0\0", "0:NNNNNN[0000]");
+	CHECK_RECORDS(&fixed, "a\0b\0", "0:[a0b][a0b][a0b][a0b][a0b][a0b][a0b0]");
+	CHECK_RECORDS(&fixed, "--  ", "0:[--][--][--  ][--][--]N[--  ]");
+	CHECK_RECORDS(&fixed, " \0\0\0", "0:N[][ ]NNN[ 000]");
 }
 END_TEST
 
@@ -187,6 +188,10 @@ START_TEST(padding)
 			feed_scan(&dialect, data, length, (Feed) {0, ROOMY, ROOMY, SCAN_EOL_NL}, &found);
 			ck_assert_uint_eq(found.nrows, 1);
 			ck_assert_uint_eq(found.fields[0].length, kept);
+			field.trim = SCAN_TRIM_SPACES;
+			feed_scan(&dialect, data, length, (Feed) {0, ROOMY, ROOMY, SCAN_EOL_NL}, &found);
+			ck_assert_uint_eq(found.fields[0].length, kept > 0);
+			ck_assert_uint_eq(found.fields[0].start, kept > 0 ? kept - 1 : 0);
 		}
 }
 END_TEST
