@@ -80,7 +80,7 @@ extern void checks_replace(Checks *checks, const BadRow *row);
 
 /*
  * Where whoever makes that table's index entries notes rows that share a key (index.h);
- * NULL where duplicates are errors, or cannot be.
+ * NULL where duplicates cannot be.
  */
 extern Conflicts *checks_conflicts(const Checks *checks);
 

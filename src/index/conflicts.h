@@ -8,8 +8,8 @@
  * entries stay behind, as those of any row that is deleted.
  *
  * So a method of making entries has to do this for a unique index: take a
- * ConflictSink, NULL where a duplicate is an error, and where it is not call
- * note for every living row of a key that more than one living row has, old rows
+ * ConflictSink, NULL where duplicates are known already or cannot be, and call
+ * its note for every living row of a key that more than one living row has, old rows
  * included, by their index TIDs, in any order.  NULLs are equal only with NULLS NOT
  * DISTINCT, and equal is what the operator class calls equal.
  */

@@ -12,12 +12,13 @@
 #include "index/build.h"
 #include "index/index.h"
 #include "index/private.h"
+#include "index/swap.h"
 #include "index/team.h"
 #include "miscadmin.h"
 #include "storage/bufmgr.h"
-#include "storage/lmgr.h"
 #include "storage/predicate.h"
 #include "utils/relcache.h"
+#include "utils/resowner.h"
 #include "workers.h"
 
 /*
@@ -38,15 +39,34 @@ begin_file(IndexPlan *plan)
 }
 
 /*
- * From here to the end of the transaction nobody reads the index.  What
- * serializable transactions have seen of the old one is what they have seen of the
+ * From here to the end of the transaction nobody else reads the indexes that have new files.
+ * What serializable transactions have seen of the old ones is what they have seen of the
  * table.
  */
 static void
-swap(Relation index)
+swap(Relation heap, List *plans)
 {
-	LockRelation(index, AccessExclusiveLock);
-	TransferPredicateLocksToHeapRelation(index);
+	List	   *relids = NIL;
+	ListCell   *lc;
+
+	foreach(lc, plans)
+	{
+		const IndexPlan *plan = lfirst(lc);
+
+		if (plan->method != INDEX_INSERT && !plan->dry)
+			relids = lappend_oid(relids, plan->relid);
+	}
+	swap_lock(heap, relids);
+	foreach(lc, relids)
+	{
+		Relation	index = index_open(lfirst_oid(lc), NoLock);
+
+		TransferPredicateLocksToHeapRelation(index);
+		index_close(index, NoLock);
+	}
+	CheckForSerializableConflictIn(heap, NULL, InvalidBlockNumber);
+	CommandCounterIncrement();
+	list_free(relids);
 }
 
 static void
@@ -107,7 +127,7 @@ complete(Relation heap, IndexPlan *plan, const TeamIndex *built)
 	/* an exclusion constraint is checked by scans of the index */
 	CommandCounterIncrement();
 	build_complete(heap, index, &built->task);
-	plan->seconds = built->seconds;
+	plan->seconds += built->seconds;
 	plan->runs = built->result.runs;
 	index_close(index, NoLock);
 }
@@ -134,12 +154,12 @@ make_tasks(List *order, int64 rows)
 }
 
 /*
- * As the plans say; rows: of the load, for those that do not rebuild.  Returns how many rows
- * were counted, -1: nobody has.
+ * Entries as the plans say, some in new files; rows: of the load, for those that do not rebuild.
+ * Returns how many rows were counted, -1: nobody has.
  */
 static double
-run_plans(Relation heap, List *plans, int64 rows, int workers,
-		  Conflicts *conflicts)
+make_entries(Relation heap, List *plans, int64 rows, int workers,
+			 Conflicts *conflicts)
 {
 	List	   *order = NIL;
 	TeamIndex  *indexes;
@@ -167,21 +187,93 @@ run_plans(Relation heap, List *plans, int64 rows, int workers,
 	}
 	if (rows_counted >= 0)
 		update_heap_statistics(heap, rows_counted);
+	return rows_counted;
+}
 
+/* ---- when others who use the indexes wait for this load ---- */
+
+/* Whether it may come to that, and matters not to the user. */
+static bool
+may_give_up_files(Relation heap, List *plans)
+{
+	ListCell   *lc;
+
+	if (RELATION_IS_LOCAL(heap))
+		return false;
 	foreach(lc, plans)
 	{
 		const IndexPlan *plan = lfirst(lc);
-		Relation	index;
 
-		if (plan->method == INDEX_INSERT || plan->dry)
-			continue;
-		index = index_open(plan->relid, NoLock);
-		swap(index);
-		index_close(index, NoLock);
+		if (plan->method != INDEX_INSERT && plan->wanted == BULK_INDEXES_AUTO && !plan->dry)
+			return true;
 	}
-	CheckForSerializableConflictIn(heap, NULL, InvalidBlockNumber);
+	return false;
+}
+
+/*
+ * Makes entries in a subtransaction: false if it was undone because new files cannot
+ * be put in place of the old ones.  What was inserted into old ones is there, and
+ * rows with the same key are noted, all the same.
+ */
+static bool
+try_plans(Relation heap, List *plans, int64 rows, int workers, Conflicts *conflicts)
+{
+	MemoryContext context = CurrentMemoryContext;
+	ResourceOwner owner = CurrentResourceOwner;
+	volatile bool swapping = false;
+	volatile bool done = true;
+
+	/* a subtransaction must not begin while others are to be told of changes */
 	CommandCounterIncrement();
-	return rows_counted;
+	BeginInternalSubTransaction(NULL);
+	MemoryContextSwitchTo(context);
+	PG_TRY();
+	{
+		(void) make_entries(heap, plans, rows, workers, conflicts);
+		swapping = true;
+		swap(heap, plans);
+		ReleaseCurrentSubTransaction();
+	}
+	PG_CATCH();
+	{
+		ErrorData  *edata;
+
+		MemoryContextSwitchTo(context);
+		edata = CopyErrorData();
+		FlushErrorState();
+		RollbackAndReleaseCurrentSubTransaction();
+		MemoryContextSwitchTo(context);
+		CurrentResourceOwner = owner;
+		if (!swapping || edata->sqlerrcode != ERRCODE_T_R_DEADLOCK_DETECTED)
+			ReThrowError(edata);
+		FreeErrorData(edata);
+		done = false;
+	}
+	PG_END_TRY();
+	MemoryContextSwitchTo(context);
+	CurrentResourceOwner = owner;
+	return done;
+}
+
+/* For indexes that were to have new files. */
+static void
+insert_instead(Relation heap, List *plans, int64 rows, int workers)
+{
+	List	   *left = NIL;
+	ListCell   *lc;
+
+	foreach(lc, plans)
+	{
+		IndexPlan  *plan = lfirst(lc);
+
+		if (plan->method == INDEX_INSERT)
+			continue;
+		plan->method = INDEX_INSERT;
+		plan->reason = "others who use it wait for this load";
+		left = lappend(left, plan);
+	}
+	(void) make_entries(heap, left, rows, workers, NULL);
+	CommandCounterIncrement();
 }
 
 void
@@ -197,30 +289,30 @@ index_run(Relation heap, List *plans, int64 rows, int workers,
 	/* some methods lay out their index for so many rows */
 	if (((IndexPlan *) linitial(plans))->heap_blocks == 0)
 		update_heap_statistics(heap, rows);
-	(void) run_plans(heap, plans, rows, workers, conflicts);
+	if (!may_give_up_files(heap, plans))
+	{
+		(void) make_entries(heap, plans, rows, workers, conflicts);
+		swap(heap, plans);
+	}
+	else if (!try_plans(heap, plans, rows, workers, conflicts))
+		insert_instead(heap, plans, rows, workers);
 }
 
 double
 index_run_again(Relation heap, List *plans, int workers, const char *reason)
 {
-	List	   *seconds = NIL;
 	ListCell   *lc;
-	ListCell   *before;
 	double		rows;
 
 	foreach(lc, plans)
 	{
 		IndexPlan  *plan = lfirst(lc);
 
-		seconds = lappend(seconds, memcpy(palloc(sizeof(double)), &plan->seconds,
-										  sizeof(double)));
 		plan->method = INDEX_REBUILD;
 		plan->reason = reason;
 	}
-	rows = run_plans(heap, plans, 0, workers, NULL);
-	forboth(lc, plans, before, seconds)
-		((IndexPlan *) lfirst(lc))->seconds += *(double *) lfirst(before);
-	list_free_deep(seconds);
+	rows = make_entries(heap, plans, 0, workers, NULL);
+	swap(heap, plans);
 	return rows;
 }
 

@@ -23,9 +23,13 @@
  * against other writers, and all rows of the load are in it.  No
  * subtransaction of the load is open.  rows: how many they are; workers: option
  * workers.  Several indexes are built side by side.  conflicts: where rows that share
- * a key are noted, or NULL where they are an error.
+ * a key are noted.
  *
- * Errors: as build_index; 55006 where an index is being used by this session.
+ * Where somebody who uses an index waits for this very transaction, as whoever has read the table
+ * and now writes to it does, all old files stay and the entries are inserted into them.
+ *
+ * Errors: as build_index; 55006 where an index is being used by this session; 40P01 in that
+ * case where option indexes has asked for new files.
  */
 extern void index_run(Relation heap, List *plans, int64 rows, int workers,
 					  Conflicts *conflicts);

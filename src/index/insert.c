@@ -21,7 +21,6 @@ typedef struct Insertion
 	Relation	heap;
 	Relation	index;
 	IndexInfo  *info;
-	IndexUniqueCheck check;
 	MemoryContext scratch;		/* for one entry */
 	double		nrows;
 
@@ -32,7 +31,7 @@ typedef struct Insertion
 	bool		isnull[INDEX_MAX_KEYS];
 
 	/* duplicates */
-	const ConflictSink *conflicts;	/* NULL: they are errors */
+	const ConflictSink *conflicts;	/* NULL: they are known, or cannot be */
 	BlockNumber first;			/* of the new rows */
 	ScanKeyData scan_keys[INDEX_MAX_KEYS];	/* equality */
 	uint32		ngroups;
@@ -67,7 +66,7 @@ take_row(Relation index, ItemPointer tid, Datum *values, bool *isnull,
 {
 	Insertion  *insertion = state;
 
-	insert_entry(insertion, values, isnull, tid, insertion->check);
+	insert_entry(insertion, values, isnull, tid, UNIQUE_CHECK_NO);
 }
 
 /* ---- duplicates ---- */
@@ -192,7 +191,7 @@ take_rows(void *arg, const RowId *rows, uint32 n)
 			insert_noting(insertion, rows[i], &tid);
 		else
 			insert_entry(insertion, insertion->values, insertion->isnull, &tid,
-						 insertion->check);
+						 UNIQUE_CHECK_NO);
 	}
 }
 
@@ -204,7 +203,6 @@ insert_index(Relation heap, Relation index, IndexInfo *info, BlockNumber first,
 		.heap = heap,
 		.index = index,
 		.info = info,
-		.check = index->rd_index->indisunique ? UNIQUE_CHECK_YES : UNIQUE_CHECK_NO,
 		.conflicts = conflicts,
 		.first = first,
 		.scratch = AllocSetContextCreate(CurrentMemoryContext, "index entry",

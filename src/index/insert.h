@@ -6,8 +6,9 @@
  * written once, while rows in the order of the table would come back to it.  Other methods take the
  * rows as the table has them.
  *
- * Where duplicates are noted and not errors (conflicts.h), the access method is asked as for a
- * deferrable constraint, and for a key that it finds to be there already, a scan says whose.
+ * Where duplicates are noted (conflicts.h), the access method is asked as for a deferrable
+ * constraint, and for a key that it finds to be there already, a scan says whose.  Else nobody
+ * looks for them.
  */
 #ifndef PGBULK_INSERT_H
 #define PGBULK_INSERT_H
@@ -22,7 +23,7 @@
  * Inserts the rows from a block of the table on, as many as said, which have no entries, in memory
  * bytes.  Nobody else inserts.  Runs in a parallel worker, too.
  *
- * Errors: as INSERT's.
+ * Errors: those of the access method and of expressions.
  */
 extern BuildResult insert_index(Relation heap, Relation index, IndexInfo *info,
 								BlockNumber first, int64 rows, Size memory,

@@ -13,7 +13,8 @@ use Test::More;
 use Time::HiRes qw(sleep time);
 
 our @EXPORT = qw(bulk_server data_file data_dir check_log check_tables
-  wait_for ends_soon percent_of @WORKERS direct has_extension is_sound kill_server);
+  wait_for ends_soon percent_of @WORKERS direct has_extension is_sound kill_server
+  orphans);
 
 # With how many parallel workers a test of the direct writer is done.
 our @WORKERS = (0, 2);
@@ -173,6 +174,20 @@ sub kill_server
 	# the next server takes this one for alive as long as its parent, which may
 	# not care, has not noticed
 	unlink $file, "$socket/.s.PGSQL.$port.lock" if kill 0, $postmaster;
+}
+
+# Files in the folder of database postgres that belong to no relation.
+sub orphans
+{
+	my ($node) = @_;
+
+	# only then are those gone that are to go
+	$node->safe_psql('postgres', 'CHECKPOINT');
+	my ($oid, @known) = split /\n/, $node->safe_psql('postgres', q{
+		SELECT oid FROM pg_database WHERE datname = 'postgres';
+		SELECT pg_relation_filenode(oid) FROM pg_class WHERE pg_relation_filenode(oid) IS NOT NULL});
+	my %known = map { $_ => 1 } @known;
+	return grep { /^(\d+)(?:_[a-z]+)?(?:\.\d+)?$/ && !$known{$1} } slurp_dir($node->data_dir . "/base/$oid");
 }
 
 # The tables and indexes of all databases, and then the files, are sound.

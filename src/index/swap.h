@@ -1,0 +1,22 @@
+/*
+ * swap.h
+ *		The end of a load's index phase: nobody may read the old files any more.
+ */
+#ifndef PGBULK_SWAP_H
+#define PGBULK_SWAP_H
+
+#include "postgres.h"
+
+#include "nodes/pg_list.h"
+#include "utils/rel.h"
+
+/*
+ * Locks indexes of a table, by OID, against all others until the end of the transaction, once
+ * those who are using them are done.  None of these waits for the lock meanwhile, whatever
+ * indexes it asks for next.  The table is locked against writers.
+ *
+ * Errors: 40P01 where somebody who uses an index waits for this transaction.
+ */
+extern void swap_lock(Relation heap, List *indexes);
+
+#endif							/* PGBULK_SWAP_H */
