@@ -83,6 +83,7 @@ $watch->ask('SET lock_timeout = 100; CREATE INDEX ON held (i)');
 is($watch->sqlstate, '55P03', 'but none builds an index in the common way');
 $watch->ask('SET lock_timeout = 100; ALTER TABLE held ADD x int');
 is($watch->sqlstate, '55P03', 'nor changes the table');
+$watch->ask('RESET lock_timeout');
 
 # ---- two loads at once
 start_held($second, $high);
