@@ -7,6 +7,12 @@
 /* The longest row that is not whole but not yet taken for a broken quote. */
 #define LONG_ROW 65536
 
+/*
+ * How often the bytes of a span may be read again, as rows do behind a broken
+ * quote.  What needs more is not written so.
+ */
+#define AGAIN_MOST 16
+
 /* Where rows parse again behind a quote that is never closed; 0: nowhere. */
 static uint32_t
 recover(const SheetSpan *span, const ScanDialect *dialect, ScanEol eol,
@@ -26,6 +32,7 @@ sheet_walk(const SheetSpan *span, const ScanDialect *dialect, ScanEol *eol,
 		   SheetSpace *space, SheetVisit visit, void *arg)
 {
 	uint32_t	at = 0;
+	uint64_t	again = 0;		/* bytes that were to be read again */
 
 	for (;;)
 	{
@@ -49,7 +56,12 @@ sheet_walk(const SheetSpan *span, const ScanDialect *dialect, ScanEol *eol,
 			span->length - at > LONG_ROW)
 			resume = recover(span, dialect, *eol, at);
 		if (resume != 0)
+		{
 			at = resume;
+			again += span->length - at;
+			if (again > (uint64_t) span->length * AGAIN_MOST)
+				return at;
+		}
 		else if (result.status != SCAN_FULL || result.nrows == 0)
 			return at;
 	}

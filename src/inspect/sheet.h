@@ -37,8 +37,9 @@ typedef bool (*SheetVisit) (void *arg, const char *data, const ScanRow *row,
 							const ScanField *fields);
 
 /*
- * Shows the rows of a span to visit, up to the last that is whole.  eol as in
- * scan_rows.  Returns how far it came.
+ * Shows the rows of a span to visit, up to the last that is whole, or until
+ * quotes have been broken too often.  eol as in scan_rows.  Returns how far it
+ * came.  Price: a multiple of the span's length at most, whatever is in it.
  */
 extern uint32_t sheet_walk(const SheetSpan *span, const ScanDialect *dialect,
 						   ScanEol *eol, SheetSpace *space, SheetVisit visit,

@@ -380,6 +380,39 @@ END_TEST
 
 #define COUNT(array) ((int) (sizeof(array) / sizeof((array)[0])))
 
+static bool
+count_row(void *arg, const char *data, const ScanRow *row, const ScanField *fields)
+{
+	(void) data;
+	(void) row;
+	(void) fields;
+	(*(uint32_t *) arg)++;
+	return true;
+}
+
+/* A quote that opens in each second line, and is not closed in the whole rest: as slow as it gets. */
+START_TEST(test_hostile)
+{
+	const ScanDialect dialect = {.format = SCAN_CSV,.delimiter = ',',.quote = '"',.escape = '\\'};
+	const char	line[] = {'"', '\\', '"', '\n', 'x', '\n'};
+	const uint32_t length = 350000 * sizeof(line);
+	char	   *data = calloc(1, length + SCAN_PADDING);
+
+	for (uint32_t i = 0; i < length; i++)
+		data[i] = line[i % sizeof(line)];
+	for (int to_end = 0; to_end < 2; to_end++)
+	{
+		SheetSpan	span = {data, length, to_end};
+		ScanEol		eol = SCAN_EOL_UNKNOWN;
+		uint32_t	rows = 0;
+
+		ck_assert_uint_le(sheet_walk(&span, &dialect, &eol, &space, count_row, &rows), length);
+		ck_assert_uint_gt(rows, 5);
+	}
+	free(data);
+}
+END_TEST
+
 int
 main(void)
 {
@@ -399,6 +432,7 @@ main(void)
 	tcase_add_test(tcase, test_hints);
 	tcase_add_loop_test(tcase, test_columns, 0, COUNT(tables));
 	tcase_add_test(tcase, test_refuse);
+	tcase_add_test(tcase, test_hostile);
 	suite_add_tcase(suite, tcase);
 	runner = srunner_create(suite);
 	srunner_run_all(runner, CK_NORMAL);
