@@ -103,6 +103,8 @@ foreach my $mode ('simple', 'extended')
 	is(client($mode, substr($packed, 0, 1000), $call), $asked . "PGRES_FATAL_ERROR  22P04: gzip data of file \"stdin\" is not complete\n", "$mode: compressed and cut off");
 	$node->safe_psql('postgres', "COPY (SELECT 9, 'nine') TO '$folder/binary' (FORMAT binary)");
 	is(client($mode, slurp_file("$folder/binary"), q{SELECT rows_loaded FROM bulk_load('t', 'stdin', '{"format": "binary"}')}), $copied->(1) . "PGRES_TUPLES_OK SELECT 1 rows_loaded=1\n", "$mode: binary");
+	is(client($mode, join('', map { pack('l<A5', $_, "\\.\n") } 10, 11), q{SELECT rows_loaded FROM bulk_load('t', 'stdin', '{"format": "fixed", "record_length": 9, "fields": [{"type": "integer"}, {"length": 5}]}')}),
+		$copied->(2) . "PGRES_TUPLES_OK SELECT 1 rows_loaded=2\n", "$mode: records");
 	is(client($mode, "1,caf\xe9\n", q{SET client_encoding = 'LATIN1'; SELECT rows_loaded FROM bulk_load('t', 'stdin', '{"truncate": true}')}),
 		"PGRES_COMMAND_OK SET\n" . $copied->(1) . "PGRES_TUPLES_OK SELECT 1 rows_loaded=1\n", "$mode: the client's encoding") if $mode eq 'simple';
 	is($watch->ask('SELECT s FROM t WHERE i = 1'), "caf\xc3\xa9", 'converted') if $mode eq 'simple';
