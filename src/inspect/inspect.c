@@ -87,9 +87,9 @@ take_options(Inspection *inspection, Jsonb *options)
 						(int) sizeof(inspection->dialect.comment))));
 }
 
-/* The file of a pattern that is looked at: the first. */
-static char *
-choose_file(Inspection *inspection, const char *path)
+/* The files of a path or pattern. */
+static List *
+choose_files(Inspection *inspection, const char *path)
 {
 	List	   *files;
 
@@ -101,10 +101,11 @@ choose_file(Inspection *inspection, const char *path)
 	files = source_expand(path);
 	if (list_length(files) > 1)
 		inspection->notes = lappend(inspection->notes,
-									psprintf("%d files match; only the first one, \"%s\", was looked at",
+									psprintf("%d files match; \"%s\" was looked at, and the beginning of %d more",
 											 list_length(files),
-											 encoding_path_text(linitial(files))));
-	return linitial(files);
+											 encoding_path_text(linitial(files)),
+											 Min(list_length(files), SAMPLE_FILES) - 1));
+	return files;
 }
 
 /* The encoding's conversion; NULL where there is none. */
@@ -196,15 +197,15 @@ inspect_file(const char *path, Jsonb *options, const char *schema)
 {
 	Inspection *inspection = palloc0(sizeof(Inspection));
 	SheetSpace *space = palloc(sizeof(SheetSpace));
-	char	   *file;
+	List	   *files;
 
 	take_options(inspection, options);
-	file = choose_file(inspection, path);
+	files = choose_files(inspection, path);
 	inspection->path = path;
 	inspection->schema = schema;
 	if (inspection->table == NULL)
 		inspection->table = table_of_path(path);
-	inspection->sample = sample_read(file, inspection->options,
+	inspection->sample = sample_read(files, inspection->options,
 									 get_option(inspection->given, "encoding") != NULL);
 	inspection->encoding = open_encoding(inspection->sample);
 	CHECK_FOR_INTERRUPTS();

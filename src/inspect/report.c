@@ -457,6 +457,9 @@ note_rows(Inspection *inspection)
 	if (columns->wanted > COLUMNS_MAX)
 		note(inspection, "the file has %u columns, a table at most %d",
 			 columns->wanted, COLUMNS_MAX);
+	if (inspection->dialect.comment[0] != '\0' && inspection->options->comment == NULL)
+		note(inspection, "lines that begin with \"%s\" are taken for comments and not loaded; if they are rows, leave the option \"comment\" out",
+			 inspection->dialect.comment);
 	if (inspection->dialect.no_quote)
 		note(inspection, "quotes are part of the values; the option \"quote\" names a character that the sample does not have");
 }

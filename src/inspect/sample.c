@@ -85,6 +85,28 @@ read_pieces(Sample *sample, Source *source, int64 from)
 	}
 }
 
+/*
+ * The beginning of another file.  It is one more piece: where rows begin is found
+ * out behind its first line, be that a header or not.
+ */
+static void
+read_other(Sample *sample, const char *path, const BulkOptions *raw)
+{
+	Source	   *source;
+	const Window *window;
+
+	CHECK_FOR_INTERRUPTS();
+	if (file_look(path) < 0)
+		return;
+	source = source_open(list_make1(pstrdup(path)), raw, SAMPLE_PIECE);
+	source_next(source);
+	window = &source->window;
+	window_fill(source, 0, 0);
+	sample->bytes += window->length;
+	add_span(sample, window->data, window->length, window->at_eof);
+	source_close(source);
+}
+
 static bool
 is_utf16(const Charset *charset)
 {
@@ -158,8 +180,9 @@ from_utf16(Sample *sample)
 }
 
 Sample *
-sample_read(const char *path, const BulkOptions *options, bool has_encoding)
+sample_read(List *paths, const BulkOptions *options, bool has_encoding)
 {
+	const char *path = linitial(paths);
 	Sample	   *sample = palloc0(sizeof(Sample));
 	SheetSpan  *head = &sample->spans[0];
 	BulkOptions *raw = palloc(sizeof(BulkOptions));
@@ -183,8 +206,10 @@ sample_read(const char *path, const BulkOptions *options, bool has_encoding)
 		read_pieces(sample, source, window->length);
 	else if (source->rereadable)
 		head->to_end = true;
-	sample->complete = head->to_end;
+	sample->complete = head->to_end && list_length(paths) == 1;
 	source_close(source);
+	for (int i = 1; i < Min(list_length(paths), SAMPLE_FILES); i++)
+		read_other(sample, list_nth(paths, i), raw);
 
 	guess_charset(sample);
 	if (has_encoding)

@@ -1,6 +1,6 @@
 /*
  * sample.h
- *		The bytes of a file that bulk_inspect looks at.
+ *		The bytes of files that bulk_inspect looks at.
  */
 #ifndef PGBULK_SAMPLE_H
 #define PGBULK_SAMPLE_H
@@ -14,28 +14,32 @@
 /* Pieces further in, if the file is larger than its beginning. */
 #define SAMPLE_PIECES 8
 
+/* Files whose beginnings are looked at, if a pattern matches several. */
+#define SAMPLE_FILES 8
+
 typedef struct Sample
 {
-	SheetSpan	spans[1 + SAMPLE_PIECES];	/* the beginning; pieces further in */
+	/* the beginning; pieces further in; beginnings of other files */
+	SheetSpan	spans[SAMPLE_PIECES + SAMPLE_FILES];
 	int			nspans;
 	uint32		longest;		/* of them */
 	int64		bytes;			/* in all of them */
-	bool		complete;		/* it is the whole file */
+	bool		complete;		/* it is the whole file, and there is no other */
 	BulkCompression compression;
 	Charset		charset;
 	bool		utf16;			/* it is UTF-16; the spans are UTF-8 all the same */
 } Sample;
 
 /*
- * Reads the beginning of a file, decompressed, and pieces of the rest where
- * the file can be read from any place.  Drops the byte order mark and turns UTF-16
+ * Reads the beginning of the first file, decompressed, pieces of the rest where
+ * the file can be read from any place, and a piece of the beginnings of the next files.  Drops the byte order mark and turns UTF-16
  * into UTF-8.  has_encoding: the caller has given the encoding that options has.
- * Memory: the current context, about 3 MB.
+ * Memory: the current context, about 4 MB.
  *
  * Errors: those of source_open and window_fill; 42809 for a named pipe, whose
  * bytes the load would miss.
  */
-extern Sample *sample_read(const char *path, const BulkOptions *options,
+extern Sample *sample_read(List *paths, const BulkOptions *options,
 						   bool has_encoding);
 
 /*
