@@ -16,6 +16,7 @@ import time
 
 import datasets
 import indexed
+import sources
 from indexed import Method, literal
 
 
@@ -28,7 +29,9 @@ def psql(*statements):
 
 
 def timed(method):
-    """seconds of a method's statements on a quiet server; a statement alone: on an empty table"""
+    """seconds of a method's statements on a quiet server; a statement alone: on an empty table; a function measures by itself"""
+    if callable(method):
+        return method()
     if isinstance(method, str):
         method = Method(["TRUNCATE target"], [method])
     out = psql(*(s + ";" for s in method.before), "CHECKPOINT;", "\\timing on", *(s + ";" for s in method.sql))
@@ -161,6 +164,14 @@ class Bench:
             "on_error = ignore, reject_table": bulk_load(path, {**ignore, "reject_table": "rejects"}),
         }, rows, os.path.getsize(path), same=False)
 
+    def sources(self):
+        d = datasets.ALL[0]
+        path, rows = d.file(self.args.data, self.args.percent)
+        self.table(d.columns)
+        self.rounds("votes from elsewhere", sources.sources(path, lambda: psql("TRUNCATE target;", "CHECKPOINT;")),
+                    rows, os.path.getsize(path), same=True)
+        psql("DROP FUNCTION as_vote;")
+
     def indexes(self, wanted):
         votes = datasets.ALL[0]
         path, rows = votes.file(self.args.data, self.args.percent)
@@ -208,7 +219,7 @@ def main():
     p.add_argument("--only", default="")
     args = p.parse_args()
     wanted = [w for w in args.only.split(",") if w]
-    known = [d.name for d in datasets.ALL] + ["bad", "indexed", "indexed_c", "append", "double", "foreign_key"]
+    known = [d.name for d in datasets.ALL] + ["bad", "sources", "indexed", "indexed_c", "append", "double", "foreign_key"]
     for w in wanted:
         if w not in known:
             sys.exit(f"no data set \"{w}\"; there are: {', '.join(known)}")
@@ -219,6 +230,8 @@ def main():
             b.data_set(d)
     if not wanted or "bad" in wanted:
         b.bad_rows()
+    if not wanted or "sources" in wanted:
+        b.sources()
     b.indexes(wanted or known)
     b.write()
     b.report()
