@@ -186,6 +186,10 @@ class Bench:
         for only, (name, methods, n, file) in loads.items():
             if only in wanted:
                 self.rounds(name, methods(), n, os.path.getsize(file), same=True)
+        if "duplicates" in wanted:
+            clean, _ = datasets.PAIRS.file(self.args.data, self.args.percent)
+            path, rows = datasets.TWINS.file(self.args.data, self.args.percent)
+            self.rounds("votes, 1 % duplicates", indexed.duplicates(clean, path), rows, os.path.getsize(path), same=False)
 
     def report(self):
         times = collections.OrderedDict()
@@ -219,7 +223,8 @@ def main():
     p.add_argument("--only", default="")
     args = p.parse_args()
     wanted = [w for w in args.only.split(",") if w]
-    known = [d.name for d in datasets.ALL] + ["bad", "sources", "indexed", "indexed_c", "append", "double", "foreign_key"]
+    known = [d.name for d in datasets.ALL] + ["bad", "sources", "indexed", "indexed_c", "append", "double", "foreign_key",
+                                              "duplicates"]
     for w in wanted:
         if w not in known:
             sys.exit(f"no data set \"{w}\"; there are: {', '.join(known)}")

@@ -35,6 +35,35 @@ def spoiled(rnd, rows):
         yield "\n".join(lines)
 
 
+USERS, LINKS = 32_000, 2_050_000
+
+
+def pairs(rnd, rows, repeated=0):
+    """votes of which no two have the same username and link, but each repeated-th row those of an earlier one"""
+    step = 40_503_000_007                   # a prime: the numbers of all pairs, each once
+    for first in range(0, rows, BATCH):
+        lines = []
+        for i in range(first, min(first + BATCH, rows)):
+            if repeated and i % repeated == repeated - 1:
+                i = rnd.randrange(i // repeated + 1) * repeated
+            user, link = divmod(i * step % (USERS * LINKS), LINKS)
+            lines.append("user%d,t3_%s,%d\n" % (user, base36(link), 1 if i % 10 < 7 else -1))
+        yield "".join(lines)
+
+
+def base36(n):
+    text = ""
+    for _ in range(5):
+        n, digit = divmod(n, 36)
+        text += "0123456789abcdefghijklmnopqrstuvwxyz"[digit]
+    return text
+
+
+def twins(rnd, rows):
+    """the same with each hundredth row's key taken"""
+    return pairs(rnd, rows, 100)
+
+
 EXTRACT = (["int"] * 8 + ["bigint"] * 3 + ["numeric(12,2)"] * 6 + ["date"] * 3 + ["timestamp"] +
            ["boolean"] * 2 + ["text"] * 6)
 
@@ -113,3 +142,5 @@ ALL = [
     DataSet(narrow, 10_000_000, "n int"),
 ]
 SPOILED = DataSet(spoiled, 7_500_000, VOTES)
+PAIRS = DataSet(pairs, 7_500_000, VOTES)
+TWINS = DataSet(twins, 7_500_000, VOTES)

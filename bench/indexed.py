@@ -81,3 +81,18 @@ def referring(path):
         "bulk_load": Method(before + [key], [load(path, workers=1)]),
         "bulk_load without the key": Method(before, [load(path, workers=1)]),
     }
+
+
+def duplicates(clean, path):
+    """a primary key that each hundredth row of the file has in common with an earlier one"""
+    there = ["DROP TABLE IF EXISTS target, users, staging",
+             "CREATE TABLE target (username text, link text, score int, PRIMARY KEY (username, link))"]
+    staging = ["CREATE UNLOGGED TABLE staging (username text, link text, score int)",
+               f"COPY staging FROM {literal(path)} (FORMAT csv)"]
+    quiet = {"workers": 1, "log_verbosity": "silent"}
+    return {
+        "COPY to staging, INSERT ... ON CONFLICT": Method(there, [memory("1GB")] + staging + [
+            "INSERT INTO target SELECT * FROM staging ON CONFLICT DO NOTHING", "DROP TABLE staging"]),
+        "bulk_load, a file without duplicates": Method(there, [memory("1GB"), load(clean, **quiet)]),
+        **{f"bulk_load, {policy}": Method(there, [memory("1GB"), load(path, on_duplicate=policy, **quiet)]) for policy in ("keep_old", "keep_new")},
+    }
