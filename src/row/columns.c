@@ -1,0 +1,367 @@
+/*
+ * columns.c
+ *		The columns of a file, prepared once: types, markers, defaults, sequences.
+ *
+ * What convert.h says of opening a converter and of its sequences is here; convert.c
+ * has what is done for each row.
+ */
+#include "postgres.h"
+
+#include "catalog/namespace.h"
+#include "commands/trigger.h"
+#include "compat.h"
+#include "nodes/makefuncs.h"
+#include "optimizer/optimizer.h"
+#include "parser/parse_coerce.h"
+#include "rewrite/rewriteHandler.h"
+#include "row/convert.h"
+#include "row/fixed.h"
+#include "row/prepare.h"
+#include "row/transform.h"
+#include "utils/lsyscache.h"
+#include "utils/typcache.h"
+
+#define ROW_ARENA_BLOCK (64 * 1024)
+#define SCRATCH_SIZE 8192
+
+Column *
+convert_find_loaded(Converter *conv, const char *name, const char *option)
+{
+	AttrNumber	attnum = target_find_column(conv->target, name);
+
+	if (attnum == InvalidAttrNumber)
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_COLUMN),
+				 errmsg("column \"%s\" of relation \"%s\" does not exist",
+						name, target_name(conv->target))));
+	for (int i = 0; i < conv->ncolumns; i++)
+		if (conv->columns[i].attnum == attnum)
+			return &conv->columns[i];
+	ereport(ERROR,
+			(errcode(ERRCODE_INVALID_COLUMN_REFERENCE),
+			 errmsg("option \"%s\" names column \"%s\", which is not loaded",
+					option, name)));
+	return NULL;
+}
+
+/* Marks the columns that an option names. */
+static void
+set_special(Converter *conv, const BulkColumnSet *set, Size flag,
+			const char *option)
+{
+	ListCell   *lc;
+
+	if (set->all)
+		for (int i = 0; i < conv->ncolumns; i++)
+			conv->columns[i].special =
+				*(bool *) ((char *) &conv->columns[i] + flag) = true;
+
+	foreach(lc, set->names)
+	{
+		Column	   *column = convert_find_loaded(conv, lfirst(lc), option);
+
+		column->special = *(bool *) ((char *) column + flag) = true;
+	}
+}
+
+/* A column's default, ready to run; NULL where it has none. */
+static ExprState *
+prepare_default(Converter *conv, AttrNumber attnum, bool *is_volatile,
+				SequenceDefault *sequence)
+{
+	Expr	   *expr = (Expr *) build_column_default(conv->target->rel, attnum);
+
+	if (expr == NULL)
+		return NULL;
+	expr = expression_planner(expr);
+	/* nextval takes no notice of rollback and looks at no table */
+	*is_volatile = contain_volatile_functions_not_nextval((Node *) expr);
+	conv->volatile_defaults |= *is_volatile;
+	if (!sequence_recognize(expr, &conv->sequences, sequence))
+		conv->watched |= sequence_is_watched((Node *) expr);
+	return ExecInitExpr(expr, NULL);
+}
+
+/*
+ * A NULL that a domain's constraints have agreed to, for a column that has no
+ * default; NULL where the type has no constraints to ask.  (COPY does not
+ * ask them, and lets NULLs into domains that are NOT NULL.)
+ */
+static ExprState *
+prepare_domain_null(Form_pg_attribute att)
+{
+	int32		typmod = att->atttypmod;
+	Oid			base;
+	Node	   *expr;
+
+	if (!compat_domain_has_constraints(att->atttypid))
+		return NULL;
+	base = getBaseTypeAndTypmod(att->atttypid, &typmod);
+	expr = (Node *) makeNullConst(base, typmod, get_typcollation(base));
+	expr = coerce_to_domain(expr, base, typmod, att->atttypid,
+							COERCION_IMPLICIT, COERCE_IMPLICIT_CAST, -1, false);
+	return ExecInitExpr(expression_planner((Expr *) expr), NULL);
+}
+
+static void
+open_column(Converter *conv, Column *column, AttrNumber attnum)
+{
+	const BulkOptions *options = conv->options;
+	Form_pg_attribute att;
+	Oid			function;
+
+	memset(column, 0, sizeof(*column));
+	column->attnum = attnum;
+	if (attnum == InvalidAttrNumber)
+		return;
+
+	att = TupleDescAttr(RelationGetDescr(conv->target->rel), attnum - 1);
+	column->name = NameStr(att->attname);
+	column->type = att->atttypid;
+	column->typmod = att->atttypmod;
+	column->pack = att->attlen == -1 && att->attstorage != TYPSTORAGE_PLAIN;
+
+	if (options->format == BULK_BINARY)
+		getTypeBinaryInputInfo(att->atttypid, &function, &column->ioparam);
+	else
+	{
+		getTypeInputInfo(att->atttypid, &function, &column->ioparam);
+		convert_choose(conv, column);
+	}
+	fmgr_info(function, &column->input);
+	column->null_input = !column->input.fn_strict;
+
+	if (options->default_marker != NULL ||
+		options->missing == BULK_MISSING_DEFAULT)
+		column->default_expr = prepare_default(conv, attnum,
+											   &column->default_volatile,
+											   &column->sequence);
+}
+
+/*
+ * A marker as the file has it; NULL if its encoding cannot express it, so
+ * that it never occurs.
+ */
+static const char *
+marker_in_file(const Converter *conv, const char *text)
+{
+	const Encoding *encoding = &conv->encoding;
+	int			len = strlen(text);
+	Oid			procedure;
+	unsigned char *raw;
+
+	if (!encoding->transcode || scan_is_ascii(text, len))
+		return text;
+	procedure = FindDefaultConversionProc(encoding->database, encoding->file);
+	if (!OidIsValid(procedure))
+		return NULL;
+	raw = palloc(len * MAX_CONVERSION_GROWTH + 1);
+	if (pg_do_encoding_conversion_buf(procedure, encoding->database,
+									  encoding->file,
+									  (unsigned char *) unconstify(char *, text),
+									  len, raw,
+									  len * MAX_CONVERSION_GROWTH + 1,
+									  true) != len)
+		return NULL;
+	return (const char *) raw;
+}
+
+static void
+open_markers(Converter *conv)
+{
+	const List *nulls = conv->options->nulls;
+	ListCell   *lc;
+
+	conv->nulls = palloc(sizeof(NullMarker) * Max(list_length(nulls), 1));
+	foreach(lc, nulls)
+	{
+		const char *text = marker_in_file(conv, lfirst(lc));
+
+		if (text != NULL)
+		{
+			conv->nulls[conv->nnulls].text = text;
+			conv->nulls[conv->nnulls++].length = strlen(text);
+		}
+	}
+	if (conv->options->default_marker != NULL)
+		conv->default_marker = marker_in_file(conv, conv->options->default_marker);
+}
+
+/* Defaults of the columns that the file does not give. */
+static void
+open_defaults(Converter *conv)
+{
+	TupleDesc	desc = RelationGetDescr(conv->target->rel);
+	bool	   *given = palloc0(sizeof(bool) * Max(desc->natts, 1));
+
+	for (int i = 0; i < conv->ncolumns; i++)
+		if (conv->columns[i].attnum != InvalidAttrNumber)
+			given[conv->columns[i].attnum - 1] = true;
+
+	conv->defaults = palloc(sizeof(Default) * Max(desc->natts, 1));
+	for (int i = 0; i < desc->natts; i++)
+	{
+		Form_pg_attribute att = TupleDescAttr(desc, i);
+		Default    *def = &conv->defaults[conv->ndefaults];
+
+		if (given[i] || att->attisdropped || att->attgenerated)
+			continue;
+		memset(def, 0, sizeof(*def));
+		def->attnum = att->attnum;
+		def->expr = prepare_default(conv, att->attnum, &def->is_volatile,
+									&def->sequence);
+		if (def->expr == NULL)
+			def->expr = prepare_domain_null(att);
+		if (def->expr != NULL)
+			conv->ndefaults++;
+	}
+	pfree(given);
+}
+
+/*
+ * Where something runs between the rows that may ask for currval, every row's
+ * value must come from nextval, as in COPY.
+ */
+static void
+open_sequences(Converter *conv)
+{
+	const Target *target = conv->target;
+	TriggerDesc *triggers = target->rel->trigdesc;
+
+	if (triggers != NULL && (triggers->trig_insert_before_row ||
+							 triggers->trig_insert_instead_row))
+		conv->watched = true;
+	if (conv->watched || sequence_is_watched((Node *) target->where))
+	{
+		for (int i = 0; i < conv->ncolumns; i++)
+			conv->columns[i].sequence.range = NULL;
+		for (int i = 0; i < conv->ndefaults; i++)
+			conv->defaults[i].sequence.range = NULL;
+	}
+
+	for (int i = 0; i < conv->ndefaults; i++)
+		if (conv->defaults[i].sequence.range != NULL)
+			conv->defaults[i].sequence.range->columns++;
+}
+
+Converter *
+convert_open(const BulkOptions *options, const Target *target, Guard *guard,
+			 EState *estate)
+{
+	Converter  *conv = palloc0(sizeof(Converter));
+
+	conv->options = options;
+	conv->target = target;
+	conv->guard = guard;
+	conv->econtext = GetPerTupleExprContext(estate);
+	conv->dialect = options_dialect(options);
+	if (options->format != BULK_BINARY)
+		encoding_open(&conv->encoding, options->encoding);
+	conv->natts = RelationGetNumberOfAttributes(target->rel);
+
+	conv->ncolumns = target->nfields;
+	conv->columns = palloc(sizeof(Column) * Max(conv->ncolumns, 1));
+	for (int i = 0; i < conv->ncolumns; i++)
+		open_column(conv, &conv->columns[i], target->attnums[i]);
+	conv->nexpected = conv->ncolumns;
+	if (options->transform != NULL)
+	{
+		conv->transform = transform_open(options->transform, target->rel);
+		if (transform_required(conv->transform) < conv->ncolumns)
+			conv->nexpected = 0;
+	}
+	else
+		open_defaults(conv);
+	open_sequences(conv);
+	open_markers(conv);
+	set_special(conv, &options->force_null, offsetof(Column, force_null),
+				"force_null");
+	set_special(conv, &options->force_not_null,
+				offsetof(Column, force_not_null), "force_not_null");
+	set_special(conv, &options->trim, offsetof(Column, trim), "trim");
+	fixed_open(conv);
+	prepare_open(conv);
+
+#ifdef COMPAT_SOFT_ERRORS
+	if (guard->enabled)
+	{
+		ErrorSaveContext *escontext = makeNode(ErrorSaveContext);
+
+		escontext->details_wanted = true;
+		conv->escontext = (Node *) escontext;
+	}
+#endif
+
+	arena_init(&conv->arena, CurrentMemoryContext, ROW_ARENA_BLOCK);
+	conv->scratch_size = SCRATCH_SIZE;
+	conv->scratch = palloc(conv->scratch_size);
+	initStringInfo(&conv->message);
+	initStringInfo(&conv->mended);
+	conv->asking = -1;
+	conv->nulled = palloc0(sizeof(bool) * Max(conv->ncolumns, 1));
+	conv->nulled_text = palloc0(sizeof(char *) * Max(conv->ncolumns, 1));
+	return conv;
+}
+
+/* ---- sequences ---- */
+
+void
+convert_expect(Converter *conv, uint32 nrows)
+{
+	ListCell   *lc;
+
+	foreach(lc, conv->sequences)
+	{
+		SequenceRange *range = lfirst(lc);
+
+		sequence_expect(range, (int64) nrows * range->columns);
+	}
+}
+
+void
+convert_reserve(Converter *conv, int64 n)
+{
+	ListCell   *lc;
+
+	foreach(lc, conv->sequences)
+	{
+		SequenceRange *range = lfirst(lc);
+		int64		wanted = n * range->columns;
+
+		range->left = 0;
+		if (wanted == 0)
+			continue;
+		range->left = sequence_reserve(range, wanted, &range->next);
+		if (range->left < wanted)
+			ereport(ERROR,
+					(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+					 errmsg("sequence \"%s\" was used up by others",
+							get_rel_name(range->relid)),
+					 errhint("Load with option \"workers\" set to 0.")));
+	}
+}
+
+bool
+convert_sequences_last(Converter *conv, int64 n)
+{
+	ListCell   *lc;
+
+	foreach(lc, conv->sequences)
+	{
+		SequenceRange *range = lfirst(lc);
+
+		if (get_rel_persistence(range->relid) == RELPERSISTENCE_TEMP ||
+			!sequence_has(range, n * range->columns))
+			return false;
+	}
+	return true;
+}
+
+bool
+convert_takes_sequence(const Converter *conv, AttrNumber attnum)
+{
+	for (int i = 0; i < conv->ndefaults; i++)
+		if (conv->defaults[i].attnum == attnum)
+			return conv->defaults[i].sequence.range != NULL;
+	return false;
+}
