@@ -183,11 +183,16 @@ SELECT :rows_read AS read, :rows_loaded AS loaded, :rows_rejected AS rejected;
 SELECT line_number, byte_offset, reason, column_name, field_value, sqlstate, message, raw_line FROM fixed_rejects ORDER BY 1;
 SELECT pg_read_file('pgbulk_fixed_bad') = E' x\xc3\xa4\n\n 3threeand\n99xyz\n 5fi\n' AS lines;
 SELECT pg_read_file('pgbulk_fixed_bad.log');
+-- the encoding must be known
 SELECT rows_read, rows_loaded, rows_rejected FROM bulk_load_retry('fixed_rejects', :load, '{"format": "fixed", "fields": [{"length": 2}, {"length": 3}], "extra_columns": "ignore", "log_verbosity": "silent"}');
+SELECT rows_read, rows_loaded, rows_rejected FROM bulk_load_retry('fixed_rejects', :load, '{"format": "fixed", "fields": [{"length": 2}, {"length": 3}], "extra_columns": "ignore", "log_verbosity": "silent", "encoding": "UTF8"}');
 UPDATE fixed_rejects SET raw_line = '42xyz' WHERE line_number = 5;
-SELECT rows_read, rows_loaded, rows_rejected FROM bulk_load_retry('fixed_rejects', :load, '{"format": "fixed", "fields": [{"length": 2}, {"length": 3}], "missing_columns": "null", "log_verbosity": "silent"}');
+SELECT rows_read, rows_loaded, rows_rejected FROM bulk_load_retry('fixed_rejects', :load, '{"format": "fixed", "fields": [{"length": 2}, {"length": 3}], "missing_columns": "null", "log_verbosity": "silent", "encoding": "UTF8"}');
 SELECT line_number, message FROM fixed_rejects ORDER BY 1;
 SELECT * FROM fixed_r ORDER BY a;
+-- nor too long
+INSERT INTO fixed_rejects SELECT (r).* FROM (SELECT jsonb_populate_record(r, '{"raw_line": "42xyz4711", "line_number": 9}') AS r FROM fixed_rejects r LIMIT 1) x;
+SELECT bulk_load_retry('fixed_rejects', :load, '{"format": "fixed", "fields": [{"length": 2}, {"length": 3}], "record_length": 5, "encoding": "UTF8"}');
 -- places are those in the file, whatever its encoding
 TRUNCATE fixed_r, fixed_rejects;
 SELECT pg_temp.put('in', ' 1\344\366\374 x\344\366\374'::bytea) AS f \gset

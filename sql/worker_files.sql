@@ -90,6 +90,14 @@ SELECT pg_temp.load('{"on_error": "ignore", "reject_table": "part_rejects"}');
 SELECT pg_temp.write_one(3, E'300\t1\tx\n301\t2\ty\n\\.\nnot read\n');
 SELECT pg_temp.load('{"on_error": "ignore", "reject_table": "part_rejects", "format": "text"}');
 
+-- comments, as a file's last words and around a header
+SELECT pg_temp.write(''), pg_temp.write_one(2, E'200,1,x\n# the last'), pg_temp.write_one(3, '#'), pg_temp.write_one(4, '# 1'), pg_temp.write_one(5, E'500,1,"\n# no"\n#');
+SELECT pg_temp.load('{"on_error": "ignore", "reject_table": "part_rejects", "comment": "# "}');
+SELECT pg_temp.load('{"on_error": "ignore", "reject_table": "part_rejects", "comment": "#"}');
+SELECT pg_temp.load('{"on_error": "ignore", "reject_table": "part_rejects", "comment": "#", "format": "fixed", "fields": [{"length": 3}, {"length": 2}, {"length": 2}], "extra_columns": "ignore"}');
+SELECT pg_temp.write('a,b,c'), pg_temp.write_one(1, E'# made\n# by\na,b,c\n# someone\n1,1,x\n2,bad,y\n');
+SELECT pg_temp.load('{"on_error": "ignore", "reject_table": "part_rejects", "comment": "#", "header": "match"}');
+
 -- headers: of the same bytes, of the same names in another order, wrong ones
 SELECT pg_temp.write('a,b,c');
 SELECT pg_temp.load('{"on_error": "ignore", "reject_table": "part_rejects", "header": true}');

@@ -57,6 +57,8 @@ typedef struct Load
 	Progress	progress;
 	StringInfoData first_header;	/* of the first file, with header = map */
 	int			files_unlike;	/* times that workers came home at the end of a file */
+	int			batches_alone;	/* to load before workers are tried (again) */
+	int			patience;		/* how many the next time */
 	ErrorContextCallback callback;
 
 	/* for one file */
@@ -64,8 +66,7 @@ typedef struct Load
 	StringInfoData header;		/* its bytes */
 	int64		first_line;		/* behind it */
 	bool		alone;			/* without workers, from here to its end */
-	int			batches_alone;	/* to load before workers are tried (again) */
-	int			patience;		/* how many the next time; 0: not yet tried */
+	bool		may_share;		/* share_refusal has nothing against workers */
 	struct
 	{
 		int64		loaded;
@@ -408,10 +409,19 @@ wanted_bytes(const Load *load, int64 left)
 	return limit < 0 || limit > left / row ? left : limit * row;
 }
 
+/* Whether the open file is, all by itself. */
+static bool
+is_worth_workers(const Load *load)
+{
+	int64		left = source_left(load->source, load->source->window.offset);
+
+	return share_workers(&load->batch, wanted_bytes(load, left), load_chunk_size) > 0;
+}
+
 /*
  * Has workers help from here on, if that pays.  Where the work soon comes back
  * because of a row that workers cannot deal with, they are left alone for a
- * while, twice as long each time.
+ * while, twice as long each time; a file that is worth workers by itself begins anew.
  */
 static void
 load_side_by_side(Load *load)
@@ -451,16 +461,16 @@ load_side_by_side(Load *load)
 		load->batches_alone = BATCHES_TO_WAIT;
 		return;
 	}
-	if (load->patience == 0)
+	if (!load->may_share)
 	{
-		load->patience = 1;
 		refusal = share_refusal(&load->batch, load->rejects,
 								load->source->rereadable ? left : UNKNOWN_BYTES);
 		load->alone = refusal != NULL;
 		load->result->no_workers = refusal;
+		if (load->alone)
+			return;
+		load->may_share = true;
 	}
-	if (load->alone)
-		return;
 
 	load->rows_alone.loaded = load->batch.rows_loaded;
 	load->rows_alone.filtered = load->batch.rows_filtered;
@@ -468,23 +478,21 @@ load_side_by_side(Load *load)
 	count_rows(load, load->batch.rows_loaded);
 	load->result->workers = Max(load->result->workers, result.workers);
 	load->files_unlike += result.declined;
-	if (result.workers == 0)
-	{
-		load->alone = true;
-		load->result->no_workers = "no background worker was free";
-		return;
-	}
 	if (result.chunks >= ENOUGH_CHUNKS)
 		load->patience = 1;
 	load->batches_alone = load->patience;
 	load->patience = Min(load->patience * 2, INT_MAX / 2);
+	if (result.workers == 0)
+	{
+		load->alone = true;
+		load->result->no_workers = "no background worker was free";
+	}
 }
 
 static void
 load_one_file(Load *load)
 {
 	MemoryContext context = MemoryContextSwitchTo(load->file_context);
-	int64		offset;
 
 	if (may_want_raw(load))
 		raw_remember(load->raw, load->source);
@@ -498,10 +506,15 @@ load_one_file(Load *load)
 		read_header(load);
 	if (load->options->header == BULK_HEADER_MAP)
 		batch_open_columns(&load->batch);
-	reader_place(load->reader, &offset, &load->first_line);
+	load->first_line = 1 + scan_count_lines(load->reader->eol, load->header.data,
+											load->header.len);
 
-	load->alone = false;
-	load->batches_alone = load->patience = 0;
+	load->alone = load->may_share = false;
+	if (is_worth_workers(load))
+	{
+		load->batches_alone = 0;
+		load->patience = 1;
+	}
 	while (!batch_finished(&load->batch) &&
 		   reader_rows(load->reader, load->reader->max_rows, load->guard.enabled))
 	{
@@ -940,6 +953,7 @@ load_run(Oid relid, List *paths, StoredRows *stored,
 	context = AllocSetContextCreate(caller, "bulk_load", ALLOCSET_DEFAULT_SIZES);
 	MemoryContextSwitchTo(context);
 	load = palloc0(sizeof(Load));
+	load->patience = 1;
 	load->relid = relid;
 	load->paths = paths;
 	load->stored = stored;

@@ -20,6 +20,7 @@
 #include "rejects.h"
 #include "retry.h"
 #include "row/encoding.h"
+#include "scan/scan.h"
 #include "utils/acl.h"
 #include "utils/builtins.h"
 #include "utils/json.h"
@@ -43,6 +44,8 @@ typedef struct Retry
 	int64		load_id;
 	Encoding	encoding;		/* of raw_bytes */
 	bool		fixed;			/* rows go in as they were in the file */
+	bool		encoding_given;
+	int64		record_length;	/* 0: they are lines */
 	StoredRows *rows;
 	int64		kept;			/* rows that stay as they are */
 	char	   *converted;
@@ -98,10 +101,12 @@ make_options(Retry *retry, Jsonb *json)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("bulk_load_retry requires \"format\" to be \"csv\", \"text\" or \"fixed\"")));
+	retry->encoding_given = is_given(json, "encoding");
 	encoding_open(&retry->encoding,
-				  is_given(json, "encoding") ? options->encoding : GetDatabaseEncoding());
+				  retry->encoding_given ? options->encoding : GetDatabaseEncoding());
 
 	retry->fixed = options->format == BULK_FIXED;
+	retry->record_length = options->record_length;
 	if (retry->fixed)
 		encoding = retry->encoding.file;
 
@@ -247,8 +252,15 @@ convert_bytes(Retry *retry, StoredRow *row)
 static void
 line_to_file(Retry *retry, StoredRow *row)
 {
-	char	   *bytes = pg_server_to_any(row->data, row->length, retry->encoding.file);
+	char	   *bytes;
 
+	if (!retry->encoding_given && !scan_is_ascii(row->data, row->length))
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("bulk_load_retry requires option \"encoding\" with format \"fixed\""),
+				 errdetail("Line %lld of file \"%s\" is not only ASCII: where its fields stand depends on the file's encoding.",
+						   (long long) row->line, row->path)));
+	bytes = pg_server_to_any(row->data, row->length, retry->encoding.file);
 	if (bytes == row->data)
 		return;
 	row->data = bytes;
@@ -282,6 +294,11 @@ take_row(Retry *retry, HeapTuple tuple, TupleDesc desc)
 	row.length = VARSIZE_ANY_EXHDR(raw);
 	if (retry->fixed && !null_line)
 		line_to_file(retry, &row);
+	if (retry->record_length > 0 && row.length > retry->record_length)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("row of file \"%s\", line %lld, has %lld bytes, more than \"record_length\"",
+						row.path, (long long) row.line, (long long) row.length)));
 	if (null_line && !retry->fixed && !convert_bytes(retry, &row))
 		put_back(retry, tuple, desc);
 	else

@@ -9,6 +9,17 @@
 /* A first row of more fields is not looked at. */
 #define FIELDS_MOST 4096
 
+/* Whether what the file ends with, from there on, is a row without a line end. */
+static bool
+has_last_row(const ScanDialect *dialect, const Window *window, uint32 start)
+{
+	uint32		length = window->length - start;
+
+	return length > 0 &&
+		(dialect->comment == NULL || length < dialect->comment_length ||
+		 memcmp(window->data + start, dialect->comment, dialect->comment_length) != 0);
+}
+
 /* Where the window ends as a chunk; true: nothing comes after it. */
 static bool
 find_border(const ChunkReader *chunks, const ChunkCursor *cursor,
@@ -23,7 +34,7 @@ find_border(const ChunkReader *chunks, const ChunkCursor *cursor,
 	scan_border(&chunks->dialect, cursor->eol, window->data, window->length, border);
 	if (!window->at_eof)
 		return false;
-	border->rows += border->end < window->length;
+	border->rows += has_last_row(&chunks->dialect, window, border->end);
 	border->end = window->length;
 	return true;
 }

@@ -57,6 +57,7 @@ struct RowFormer
 	Converter  *conv;
 	int			natts;
 	Size		fixed;			/* room for header, fixed-length columns, alignment */
+	Size		shared;			/* bytes at most that several fields have */
 	Size		spare;			/* room for converters' varlenas beyond their text */
 	uint32		null_length;	/* of the only null marker; else ANY_LENGTH */
 	int			nwords;			/* of these masks, bit i is attribute i: */
@@ -213,8 +214,8 @@ form_open(Converter *conv, const HeapTupleHeaderData *model)
 	former->notnull = palloc0(sizeof(uint64) * former->nwords);
 	former->fixed = HEAPTUPLESIZE + tuple_header_size(desc->natts, true) +
 		OVERCOPY + sizeof(uint64);
-	if (conv->options->fields != NULL)
-		former->fixed += conv->options->fields->shared_bytes;
+	former->shared = conv->options->fields != NULL ?
+		conv->options->fields->shared_bytes : 0;
 	for (int i = 0; i < desc->natts; i++)
 	{
 		Form_pg_attribute att = TupleDescAttr(desc, i);
@@ -515,8 +516,11 @@ spare_bytes(const RowFormer *former, const ScanRow *row)
 static inline Size
 tuple_bound(const RowFormer *former, const ScanRow *row)
 {
+	uint32		length = row->end - row->start;
+
 	/* the texts of a row take no more than its length, and what they share */
-	return MAXALIGN(former->fixed + row->end - row->start +
+	return MAXALIGN(former->fixed + length +
+					Min(former->shared, (uint64) length * former->natts) +
 					spare_bytes(former, row));
 }
 

@@ -341,6 +341,17 @@ cmp_ok(scalar keys %tuples, '>=', 5, 'progress: rows move');
 is(scalar(grep { $seen[$_][1] < $seen[ $_ - 1 ][1] || $seen[$_][2] < $seen[ $_ - 1 ][2] } 1 .. $#seen), 0, 'progress: neither goes back');
 cmp_ok($seen[-1][1], '<=', $seen[-1][3], 'progress: no more bytes than there are');
 
+# ---- many files, each of which sends workers home ----
+
+data_file("marked_$_", 1, rows("%d,some text\n", 20) . "\\.\n") foreach 1 .. 300;
+ends_soon('files with end markers', sub {
+	my $start = time;
+
+	is($session->ask('SELECT rows_loaded FROM ' . load('plain', "'$folder/marked_*'", 2, '"format": "text", "delimiter": ","')), '6000',
+		'files with end markers: rows');
+	return time - $start;
+});
+
 $session->close;
 $watch->close;
 check_log($node, qr/terminating (?:connection|background worker)|terminated by signal 9|57P0[123] |because of crash of another server process|server closed the connection/);
