@@ -17,17 +17,12 @@ with pgbulk and amcheck installed.
 usage: duplicates.py [--cases N] [--seconds N] [--seed N] [--writer NAME] [--case N]
 """
 
-import argparse
 import json
 import os
 import random
-import shutil
-import subprocess
 import sys
-import tempfile
-import time
 
-from copy_load import psql, wait_for_server
+from case_checker import CaseChecker, main
 
 CHUNKS = [16, 64, 100, 1000, 4096, 65536]
 # A column's type, and a value's text.
@@ -135,20 +130,14 @@ class Case:
         return "DO $$DECLARE s record; gone record; done bigint; BEGIN\nFOR s IN SELECT * FROM staged ORDER BY line LOOP\n %s\nEND LOOP; END$$" % body
 
 
-class Checker:
-    def __init__(self, options):
-        self.options = options
-        self.folder = tempfile.mkdtemp(prefix="pgbulk-duplicates-")
-        os.chmod(self.folder, 0o777)
-        self.database = "pgbulk_duplicates_%d" % os.getpid()
-        self.passed = self.failed = self.skipped = 0
-        self.chunk = 1000
+class Checker(CaseChecker):
+    name = "duplicates"
+    mode = 0o777                # the server writes there, too
 
-    def sql(self, script):
-        """Standard output and standard error."""
-        done = subprocess.run(["psql", "-XAtq", "-v", "VERBOSITY=verbose", "-d", self.database], input=script, capture_output=True, text=True,
-                              env=dict(os.environ, PGOPTIONS="-c client_min_messages=warning -c statement_timeout=60s -c pgbulk.chunk_size=%d" % self.chunk))
-        return done.stdout, done.stderr
+    def open(self):
+        self.chunk = 1000
+        self.skipped = 0
+        self.version = int(self.sql("SHOW server_version_num")[0])
 
     def must(self, number, script):
         out, err = self.sql(script)
@@ -245,36 +234,9 @@ class Checker:
         else:
             self.passed += 1
 
-    def run(self):
-        psql("template1", "CREATE DATABASE %s ENCODING 'UTF8' LOCALE 'C' TEMPLATE template0" % self.database)
-        self.version = int(self.sql("SHOW server_version_num")[0])
-        until = time.monotonic() + self.options.seconds
-        try:
-            if self.options.case is not None:
-                self.check(self.options.case)
-            else:
-                for number in range(self.options.cases):
-                    if time.monotonic() > until:
-                        break
-                    self.check(number)
-        finally:
-            psql("template1", "DROP DATABASE %s WITH (FORCE)" % self.database)
-            shutil.rmtree(self.folder)
-        print("%d skipped" % self.skipped)
-        print("%d passed, %d failed" % (self.passed, self.failed))
-        return 1 if self.failed else 0
-
-
-def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--cases", type=int, default=300, help="how many at most")
-    parser.add_argument("--seconds", type=int, default=60, help="start no case after these")
-    parser.add_argument("--seed", default="1")
-    parser.add_argument("--writer", help="this one only")
-    parser.add_argument("--case", type=int, help="this one only")
-    wait_for_server()
-    return Checker(parser.parse_args()).run()
+    def summary(self):
+        return ["%d skipped" % self.skipped]
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main(Checker, __doc__, [("--writer", "this one only")])

@@ -18,17 +18,12 @@ with pgbulk installed.
 usage: foreign_keys.py [--cases N] [--seconds N] [--seed N] [--case N]
 """
 
-import argparse
 import json
 import os
 import random
-import shutil
-import subprocess
 import sys
-import tempfile
-import time
 
-from copy_load import psql, wait_for_server
+from case_checker import CaseChecker, main
 
 CHUNKS = [16, 64, 100, 1000, 4096, 65536]
 # Types of a referenced column and of one that refers to it, and a value's text.
@@ -134,19 +129,10 @@ class Case:
         return " AND ".join(conditions)
 
 
-class Checker:
-    def __init__(self, options):
-        self.options = options
-        self.folder = tempfile.mkdtemp(prefix="pgbulk-foreign-keys-")
-        os.chmod(self.folder, 0o755)
-        self.database = "pgbulk_foreign_keys_%d" % os.getpid()
-        self.passed = self.failed = 0
-
-    def sql(self, script):
-        """Standard output and standard error."""
-        done = subprocess.run(["psql", "-XAtq", "-v", "VERBOSITY=verbose", "-d", self.database], input=script, capture_output=True, text=True,
-                              env=dict(os.environ, PGOPTIONS="-c client_min_messages=warning -c pgbulk.chunk_size=%d" % self.chunk))
-        return done.stdout, done.stderr
+class Checker(CaseChecker):
+    name = "foreign_keys"
+    cases = 200
+    mode = 0o777                # the server writes there, too
 
     @staticmethod
     def error(text):
@@ -218,33 +204,6 @@ class Checker:
         else:
             self.passed += 1
 
-    def run(self):
-        psql("template1", "CREATE DATABASE %s ENCODING 'UTF8' LOCALE 'C' TEMPLATE template0" % self.database)
-        until = time.monotonic() + self.options.seconds
-        try:
-            if self.options.case is not None:
-                self.check(self.options.case)
-            else:
-                for number in range(self.options.cases):
-                    if time.monotonic() > until:
-                        break
-                    self.check(number)
-        finally:
-            psql("template1", "DROP DATABASE %s" % self.database)
-            shutil.rmtree(self.folder)
-        print("%d passed, %d failed" % (self.passed, self.failed))
-        return 1 if self.failed else 0
-
-
-def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--cases", type=int, default=200, help="how many at most")
-    parser.add_argument("--seconds", type=int, default=60, help="start no case after these")
-    parser.add_argument("--seed", default="1")
-    parser.add_argument("--case", type=int, help="this one only")
-    wait_for_server()
-    return Checker(parser.parse_args()).run()
-
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main(Checker, __doc__)

@@ -17,17 +17,12 @@ with pgbulk and amcheck installed.
 usage: indexes.py [--cases N] [--seconds N] [--seed N] [--case N]
 """
 
-import argparse
 import json
 import os
 import random
-import shutil
-import subprocess
 import sys
-import tempfile
-import time
 
-from copy_load import psql, wait_for_server
+from case_checker import CaseChecker, main
 
 WORDS = ["", "a", "A", "b", "ab", "Ab", "aB", "a b", "a-b", "ä", "Ä", "é", "e", "z", "zz", "Zebra", "zebra", "co-op", "coop", "résumé", "resume", "0", "00", "10", "9"]
 
@@ -159,23 +154,15 @@ class Case:
         return done
 
 
-class Checker:
+class Checker(CaseChecker):
+    name = "indexes"
+    database_options = ""
+
     def __init__(self, options):
-        self.options = options
-        self.folder = tempfile.mkdtemp(prefix="pgbulk-indexes-")
-        os.chmod(self.folder, 0o755)
-        self.database = "pgbulk_indexes_%d" % os.getpid()
-        self.passed = self.failed = 0
+        super().__init__(options)
         self.methods = {}
 
-    def sql(self, script):
-        """Standard output and standard error."""
-        done = subprocess.run(["psql", "-XAtq", "-v", "VERBOSITY=verbose", "-d", self.database], input=script, capture_output=True, text=True,
-                              env=dict(os.environ, PGOPTIONS="-c client_min_messages=warning -c statement_timeout=60s"))
-        return done.stdout, done.stderr
-
     def open(self):
-        psql("template1", "CREATE DATABASE %s ENCODING 'UTF8' TEMPLATE template0" % self.database)
         out, err = self.sql("CREATE EXTENSION pgbulk; CREATE EXTENSION amcheck; SELECT provider FROM (SELECT DISTINCT collprovider AS provider FROM pg_collation) c;")
         if err:
             sys.exit(err)
@@ -263,35 +250,9 @@ class Checker:
         else:
             self.passed += 1
 
-    def run(self):
-        until = time.monotonic() + self.options.seconds
-        try:
-            self.open()
-            if self.options.case is not None:
-                self.check(self.options.case)
-            else:
-                for number in range(self.options.cases):
-                    if time.monotonic() > until:
-                        break
-                    self.check(number)
-        finally:
-            psql("template1", "DROP DATABASE %s" % self.database)
-            if self.options.case is None:
-                shutil.rmtree(self.folder)
-        print("indexes: %s" % ", ".join("%d by %s" % (n, m) for m, n in sorted(self.methods.items())))
-        print("%d passed, %d failed" % (self.passed, self.failed))
-        return 1 if self.failed else 0
-
-
-def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--cases", type=int, default=300, help="how many at most")
-    parser.add_argument("--seconds", type=int, default=60, help="start no case after these")
-    parser.add_argument("--seed", default="1")
-    parser.add_argument("--case", type=int, help="this one only")
-    wait_for_server()
-    return Checker(parser.parse_args()).run()
+    def summary(self):
+        return ["indexes: %s" % ", ".join("%d by %s" % (n, m) for m, n in sorted(self.methods.items()))]
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main(Checker, __doc__)
