@@ -506,7 +506,8 @@ compat_buffile_read_more(BufFile *file, void *data, size_t size)
 /*
  * What a collation that does not compare bytes makes of a string, so that bytes
  * compare as it does: strxfrm.  15 has no function for that; there only the
- * database's own collation can, if it is the operating system's.
+ * database's own collation can, if it is the operating system's.  In 16 and 17 pg_strxfrm is
+ * not for the operating system's collations, and crashes on the database's own one.
  *
  * Declared here, as utils/pg_locale.h wants ICU's headers wherever the server
  * was built with ICU.
@@ -519,7 +520,22 @@ extern struct pg_locale_struct *pg_newlocale_from_collation(Oid collid);
 #if PG_VERSION_NUM >= 160000
 extern size_t pg_strxfrm(char *dest, const char *src, size_t destsize,
 						 struct pg_locale_struct *locale);
+#endif
 
+#if PG_VERSION_NUM >= 160000 && PG_VERSION_NUM < 180000
+extern bool pg_strxfrm_enabled(struct pg_locale_struct *locale);
+
+static inline bool
+compat_can_transform(Oid collation)
+{
+	struct pg_locale_struct *locale = pg_newlocale_from_collation(collation);
+
+	return locale == NULL || pg_strxfrm_enabled(locale);
+}
+
+#define compat_transform(to, from, room, locale) \
+	((locale) == NULL ? strxfrm((to), (from), (room)) : pg_strxfrm((to), (from), (room), (locale)))
+#elif PG_VERSION_NUM >= 180000
 #define compat_can_transform(collation) true
 #define compat_transform(to, from, room, locale) \
 	pg_strxfrm((to), (from), (room), (locale))
