@@ -100,7 +100,7 @@ BEGIN
 			SELECT c.reltoastrelid AS oid FROM pg_class c WHERE c.oid = r.oid AND c.reltoastrelid <> 0
 			UNION ALL SELECT i.indexrelid FROM pg_index i WHERE i.indrelid = r.oid) x)
 	SELECT r.oid::regclass::text,
-		concat_ws(' ', c.relfilenode, c.relpersistence, c.relpages, c.reltuples, pg_relation_size(c.oid), pg_relation_size(c.oid, 'fsm'), pg_relation_size(c.oid, 'vm'))
+		concat_ws(' ', c.relfilenode, c.relpersistence, c.relpages, c.reltuples, pg_relation_size(c.oid), pg_relation_size(c.oid, 'fsm'))
 	FROM r JOIN pg_class c USING (oid);
 	FOR name, what IN SELECT c.oid::regclass, CASE c.relkind WHEN 'S' THEN 'last_value || '' '' || is_called' ELSE 't::text' END
 		FROM pg_class c WHERE c.relname ~ '^dry_t' AND c.relkind IN ('r', 'S') OR c.relname = 'dry_audit' LOOP

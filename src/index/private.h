@@ -15,7 +15,7 @@
 
 /*
  * Gives a relation without a table's access method such a file, with what is in the old one.  Price:
- * a page is read and written in 3 microseconds.  The caller sees to it that nobody writes to
+ * a page is read and written in 10 microseconds.  The caller sees to it that nobody writes to
  * the old one who must be heard of.
  */
 extern void private_file(Relation rel);
