@@ -11,36 +11,14 @@
 #include "catalog/storage_xlog.h"
 #include "compat.h"
 #include "executor/executor.h"
-#include "index/btree.h"
 #include "index/build.h"
+#include "index/feed.h"
 #include "index/heap_scan.h"
 #include "index/insert.h"
-#include "index/merge.h"
-#include "index/presort.h"
 #include "miscadmin.h"
 #include "storage/smgr.h"
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
-
-typedef struct BtreeBuild
-{
-	Relation	heap;
-	Relation	index;
-	Shape	   *shape;
-	Presort    *presort;
-	Btree	   *btree;
-	Merge	   *merge;			/* NULL: there are no old entries */
-	bool		unique;
-	bool		nulls_not_distinct;
-	const ConflictSink *conflicts;	/* NULL: duplicates are errors */
-	uint32		ngroups;		/* of rows that must not stand together */
-
-	/* the key in hand */
-	const char *image;
-	bool		judged;			/* no two living rows may have it */
-	RowId		living;			/* one that has; 0: none */
-	bool		noted;			/* that and another one have */
-} BtreeBuild;
 
 /* ---- btrees ---- */
 
@@ -48,118 +26,38 @@ static void
 put_row(Relation index, ItemPointer tid, Datum *values, bool *isnull,
 		bool alive, void *state)
 {
-	BtreeBuild *build = state;
-
-	presort_put(build->presort, tid, values, isnull, alive);
-}
-
-static void
-raise_duplicate(const BtreeBuild *build)
-{
-	Datum		values[INDEX_MAX_KEYS];
-	bool		isnull[INDEX_MAX_KEYS];
-	char	   *key;
-
-	shape_values(build->shape, build->image, values, isnull);
-	key = BuildIndexValueDescription(build->index, values, isnull);
-	ereport(ERROR,
-			(errcode(ERRCODE_UNIQUE_VIOLATION),
-			 errmsg("duplicate key value violates unique constraint \"%s\"",
-					RelationGetRelationName(build->index)),
-			 key ? errdetail("Key %s already exists.", key) : 0,
-			 errtableconstraint(build->heap, RelationGetRelationName(build->index))));
-}
-
-static void
-take_key(void *arg, const char *image, Size size, bool equal)
-{
-	BtreeBuild *build = arg;
-	IndexTuple	tuple;
-
-	build->image = image;
-	if (!equal)
-	{
-		build->judged = build->unique &&
-			(build->nulls_not_distinct || !shape_has_null(build->shape, image));
-		build->living = 0;
-		build->noted = false;
-	}
-	/* before its tuple goes */
-	btree_end_key(build->btree);
-	tuple = shape_tuple(build->shape, image);
-	if (build->merge != NULL && !equal &&
-		merge_key(build->merge, image, tuple, build->judged ? &build->living : NULL))
-		return;
-	btree_key(build->btree, tuple);
-}
-
-/* Another living row has the key. */
-static void
-take_duplicate(BtreeBuild *build, RowId row)
-{
-	const ConflictSink *sink = build->conflicts;
-
-	if (sink == NULL)
-		raise_duplicate(build);
-	if (!build->noted)
-		sink->note(sink->arg, build->ngroups++, build->living);
-	sink->note(sink->arg, build->ngroups - 1, row);
-	build->noted = true;
-}
-
-static void
-take_rows(void *arg, const RowId *rows, uint32 n)
-{
-	BtreeBuild *build = arg;
-
-	if (build->judged)
-		for (uint32 i = 0; i < n; i++)
-		{
-			if (!row_alive(rows[i]))
-				continue;
-			if (build->living != 0)
-				take_duplicate(build, rows[i]);
-			else
-				build->living = rows[i];
-		}
-	btree_rows(build->btree, rows, n);
+	presort_put(state, tid, values, isnull, alive);
 }
 
 static BuildResult
 build_btree(Relation heap, Relation index, IndexInfo *info,
 			const BuildTask *task, Size memory, const ConflictSink *conflicts)
 {
-	BtreeBuild	build = {
-		.heap = heap,
-		.index = index,
-		.shape = shape_open(index),
-		.unique = info->ii_Unique,
-		.nulls_not_distinct = info->ii_NullsNotDistinct,
-		.conflicts = conflicts
-	};
-	PresortSink sink = {.key = take_key,.rows = take_rows,.arg = &build};
+	Shape	   *shape = shape_open(index);
+	Presort    *presort = presort_open(shape, memory);
 	BlockNumber first = task->method == INDEX_MERGE ? task->first_block : 0;
+	Feed		feed;
+	PresortSink sink = feed_sink(&feed);
 	BuildResult result;
 
-	build.presort = presort_open(build.shape, memory);
+	feed_init(&feed, heap, index, info, shape, conflicts);
 	result.heap_rows = heap_scan_rows(heap, index, info, first,
 									  RelationGetNumberOfBlocks(heap) - first,
-									  put_row, &build);
+									  put_row, presort);
 	if (task->method == INDEX_MERGE)
 		heap_scan_check(heap, result.heap_rows, task->rows);
-	build.btree = btree_open(heap, index);
+	feed.btree = btree_open(heap, index);
 	if (task->method == INDEX_MERGE)
-		build.merge = merge_open(heap, index, build.shape, build.btree, task->old,
-								 first);
-	presort_finish(build.presort, &sink);
-	if (build.merge != NULL)
+		feed.merge = merge_open(heap, index, shape, feed.btree, task->old, first);
+	presort_finish(presort, &sink);
+	if (feed.merge != NULL)
 	{
-		btree_end_key(build.btree);
-		merge_close(build.merge);
+		btree_end_key(feed.btree);
+		merge_close(feed.merge);
 	}
-	result.index_rows = btree_close(build.btree);
-	result.runs = presort_runs(build.presort);
-	presort_close(build.presort);
+	result.index_rows = btree_close(feed.btree);
+	result.runs = presort_runs(presort);
+	presort_close(presort);
 	return result;
 }
 

@@ -1,0 +1,46 @@
+/*
+ * feed.h
+ *		Keys in order, judged by what the index is for and put into a btree.
+ */
+#ifndef PGBULK_FEED_H
+#define PGBULK_FEED_H
+
+#include "postgres.h"
+
+#include "index/btree.h"
+#include "index/conflicts.h"
+#include "index/merge.h"
+#include "index/presort.h"
+#include "index/shape.h"
+#include "nodes/execnodes.h"
+
+typedef struct Feed
+{
+	Relation	heap;
+	Relation	index;
+	Shape	   *shape;
+	Btree	   *btree;
+	Merge	   *merge;			/* NULL: there are no old entries */
+	bool		unique;
+	bool		nulls_not_distinct;
+	const ConflictSink *conflicts;	/* NULL: duplicates are errors */
+	uint32		ngroups;		/* of rows that must not stand together */
+
+	/* the key in hand */
+	const char *image;
+	bool		judged;			/* no two living rows may have it */
+	RowId		living;			/* one that has; 0: none */
+	bool		noted;			/* that and another one have */
+} Feed;
+
+/* Nothing but btree and merge is left to set. */
+extern void feed_init(Feed *feed, Relation heap, Relation index, IndexInfo *info,
+					  Shape *shape, const ConflictSink *conflicts);
+
+/*
+ * Where the keys go; the last one is to be ended (btree_end_key) by the caller.  Errors: 23505 in
+ * INSERT's words for living rows with one key, unless they are noted.
+ */
+extern PresortSink feed_sink(Feed *feed);
+
+#endif							/* PGBULK_FEED_H */
