@@ -403,6 +403,40 @@ compat_push_jsonb(CompatJsonb *state, JsonbIteratorToken token,
 #define COMPAT_BULK_WRITE 1
 #endif
 
+/* And where it has none: */
+#include "storage/bufpage.h"
+#include "storage/smgr.h"
+
+#if PG_VERSION_NUM >= 190000
+#define compat_set_checksum(page, block) PageSetChecksum((page), (block))
+#else
+#define compat_set_checksum(page, block) PageSetChecksumInplace((page), (block))
+#endif
+
+/* Memory for a page that is written without a buffer. */
+#if PG_VERSION_NUM >= 160000
+#define compat_alloc_page(context) \
+	((Page) MemoryContextAllocAligned((context), BLCKSZ, PG_IO_ALIGN_SIZE, 0))
+#else
+#define compat_alloc_page(context) ((Page) MemoryContextAlloc((context), BLCKSZ))
+#endif
+
+/* New blocks of zeroes at the end of a relation's main fork. */
+static inline void
+compat_zero_extend(SMgrRelation smgr, BlockNumber first, BlockNumber n,
+				   bool skip_fsync)
+{
+#if PG_VERSION_NUM >= 160000
+	smgrzeroextend(smgr, MAIN_FORKNUM, first, n, skip_fsync);
+#else
+	PGAlignedBlock zeroes;
+
+	memset(zeroes.data, 0, BLCKSZ);
+	for (BlockNumber i = 0; i < n; i++)
+		smgrextend(smgr, MAIN_FORKNUM, first + i, zeroes.data, skip_fsync);
+#endif
+}
+
 #if PG_VERSION_NUM < 160000
 #define rd_locator rd_node
 #define RelFileLocator RelFileNode

@@ -97,6 +97,10 @@ push_indexes(CompatJsonb *state, List *plans)
 						 int64_div_fast_to_numeric((int64) (plan->seconds * 1e6), 6));
 		if (plan->runs > 0)
 			push_numeric(state, "runs", int64_to_numeric(plan->runs));
+		if (plan->processes > 1)
+			push_numeric(state, "processes", int64_to_numeric(plan->processes));
+		else if (plan->one_process != NULL)
+			push_string(state, "one_process", plan->one_process);
 		compat_push_jsonb(state, WJB_END_OBJECT, NULL);
 	}
 	compat_push_jsonb(state, WJB_END_ARRAY, NULL);

@@ -31,6 +31,26 @@ typedef struct Level
 	Size		held_posting;	/* of that, the posting list's part */
 } Level;
 
+/* A leaf in the list of a range; its high key follows, if it has one, then the page, if that is not in the file. */
+typedef struct LeafEntry
+{
+	BlockNumber block;
+	uint32		high_size;		/* 0: the last one of the range, that has none yet */
+	bool		has_page;
+} LeafEntry;
+
+/* Leaves that wait for their block numbers: these come one after the other. */
+typedef struct Range
+{
+	pg_atomic_uint32 *next_block;	/* of the whole btree */
+	BufFile    *list;
+	BlockNumber block;			/* of the first page that waits; P_NONE: not known yet */
+	BlockNumber before;			/* the leaf before it; P_NONE: it is the first one */
+	int			most;
+	int			npages;
+	Page		pages[FLEXIBLE_ARRAY_MEMBER];
+} Range;
+
 struct Btree
 {
 	Relation	heap;
@@ -41,6 +61,7 @@ struct Btree
 	BlockNumber nblocks;		/* given out, the meta page's included */
 	Level	   *leaves;			/* NULL: no row has come */
 	double		nrows;
+	Range	   *range;			/* NULL: the btree is one range */
 
 	/* the key in hand, and those of its rows that are not in a page */
 	IndexTuple	key;
@@ -67,6 +88,17 @@ begin_page(Btree *btree, uint32 level)
 	return page;
 }
 
+/* Nothing is below the first page of a level. */
+static IndexTuple
+form_lowest(void)
+{
+	IndexTuple	low = palloc0(sizeof(IndexTupleData));
+
+	low->t_info = sizeof(IndexTupleData);
+	BTreeTupleSetNAtts(low, 0, false);
+	return low;
+}
+
 static Level *
 begin_level(Btree *btree, uint32 number)
 {
@@ -74,15 +106,12 @@ begin_level(Btree *btree, uint32 number)
 
 	level->number = number;
 	level->page = begin_page(btree, number);
-	level->block = btree->nblocks++;
+	level->block = btree->range == NULL ? btree->nblocks++ : P_NONE;
 	level->room = number == 0 ? BTGetTargetPageFreeSpace(btree->index) :
 		BLCKSZ * (100 - BTREE_NONLEAF_FILLFACTOR) / 100;
 	level->held = palloc(BLCKSZ);
 
-	/* nothing is below the first page */
-	level->low = palloc0(sizeof(IndexTupleData));
-	level->low->t_info = sizeof(IndexTupleData);
-	BTreeTupleSetNAtts(level->low, 0, false);
+	level->low = form_lowest();
 	return level;
 }
 
@@ -179,23 +208,107 @@ form_high_key(Btree *btree, Level *level)
 	return _bt_truncate(btree->index, before, level->held, btree->order);
 }
 
+/* ---- the leaves of a range ---- */
+
+/* A page whose neighbours are known: to the file, but for those at the ends of the range. */
+static void
+put_leaf(Btree *btree, BlockNumber block, Page page, bool has_high)
+{
+	Range	   *range = btree->range;
+	BTPageOpaque opaque = BTPageGetOpaque(page);
+	LeafEntry	entry;
+
+	memset(&entry, 0, sizeof(entry));
+	entry.block = block;
+	entry.has_page = opaque->btpo_prev == P_NONE || !has_high;
+	if (has_high)
+		entry.high_size = ItemIdGetLength(PageGetItemId(page, P_HIKEY));
+	compat_buffile_write(range->list, &entry, sizeof(entry));
+	if (has_high)
+		compat_buffile_write(range->list, PageGetItem(page, PageGetItemId(page, P_HIKEY)),
+							 entry.high_size);
+	if (entry.has_page)
+	{
+		compat_buffile_write(range->list, page, BLCKSZ);
+		pfree(page);
+	}
+	else
+		bulk_put(btree->pages, block, page);
+}
+
+/*
+ * Those that wait get their blocks, and the one behind them gets its, unless the range has
+ * come to its end.
+ */
+static void
+put_leaves(Btree *btree, bool last)
+{
+	Range	   *range = btree->range;
+	BlockNumber block = range->block;
+	uint32		need = range->npages - (block != P_NONE) + !last;
+	BlockNumber next = pg_atomic_fetch_add_u32(range->next_block, need);
+
+	if (block == P_NONE)
+		block = next++;
+	for (int i = 0; i < range->npages; i++)
+	{
+		bool		is_last = last && i == range->npages - 1;
+		BTPageOpaque opaque = BTPageGetOpaque(range->pages[i]);
+
+		opaque->btpo_prev = range->before;
+		opaque->btpo_next = is_last ? P_NONE : next++;
+		range->before = block;
+		block = opaque->btpo_next;
+		put_leaf(btree, range->before, range->pages[i], !is_last);
+	}
+	range->block = block;
+	range->npages = 0;
+}
+
+static void
+keep_leaf(Btree *btree, Page page)
+{
+	Range	   *range = btree->range;
+
+	if (range->npages == range->most)
+		put_leaves(btree, false);
+	range->pages[range->npages++] = page;
+}
+
+/* ---- items ---- */
+
+static void
+set_high_key(Page page, IndexTuple high)
+{
+	Size		size = IndexTupleSize(high);
+
+	ItemIdSetNormal(PageGetItemId(page, P_HIKEY), copy_item(page, high, size), size);
+	Assert(((PageHeader) page)->pd_lower <= ((PageHeader) page)->pd_upper);
+}
+
 /* The held item begins a new page. */
 static void
 turn_page(Btree *btree, Level *level)
 {
-	BlockNumber block = btree->nblocks++;
 	IndexTuple	high = form_high_key(btree, level);
-	Size		size = IndexTupleSize(high);
-	Page		page = level->page;
+	BlockNumber block = P_NONE;
 
 	CHECK_FOR_INTERRUPTS();
 	Assert(level->nitems > 0);
-	ItemIdSetNormal(PageGetItemId(page, P_HIKEY), copy_item(page, high, size), size);
-	Assert(((PageHeader) page)->pd_lower <= ((PageHeader) page)->pd_upper);
-	BTPageGetOpaque(page)->btpo_next = block;
-	link_page(btree, level);
-	level->low = high;
-	bulk_put(btree->pages, level->block, page);
+	set_high_key(level->page, high);
+	if (btree->range != NULL)
+	{
+		keep_leaf(btree, level->page);
+		pfree(high);
+	}
+	else
+	{
+		block = btree->nblocks++;
+		BTPageGetOpaque(level->page)->btpo_next = block;
+		link_page(btree, level);
+		level->low = high;
+		bulk_put(btree->pages, level->block, level->page);
+	}
 
 	level->page = begin_page(btree, level->number);
 	BTPageGetOpaque(level->page)->btpo_prev = level->block;
@@ -265,8 +378,9 @@ begin_rows(Btree *btree, uint32 n)
 	btree->nrows += n;
 }
 
-Btree *
-btree_open(Relation heap, Relation index)
+/* All but the pages. */
+static Btree *
+open_btree(Relation heap, Relation index)
 {
 	Btree	   *btree = palloc0(sizeof(Btree));
 
@@ -276,7 +390,15 @@ btree_open(Relation heap, Relation index)
 	btree->order->allequalimage = _bt_allequalimage(index, true);
 	btree->deduplicate = btree->order->allequalimage &&
 		!index->rd_index->indisunique && BTGetDeduplicateItems(index);
-	btree->nblocks = BTREE_METAPAGE + 1;
+	btree->nblocks = BTREE_FIRST_BLOCK;
+	return btree;
+}
+
+Btree *
+btree_open(Relation heap, Relation index)
+{
+	Btree	   *btree = open_btree(heap, index);
+
 	btree->pages = bulk_open(index);
 	return btree;
 }
@@ -369,7 +491,8 @@ btree_close(Btree *btree)
 	flush_rows(btree);
 	for (Level *level = btree->leaves; level != NULL; level = level->parent)
 	{
-		place_held(level);
+		if (level->held_size > 0)
+			place_held(level);
 		if (level->parent != NULL)
 			link_page(btree, level);
 		else
@@ -386,4 +509,130 @@ btree_close(Btree *btree)
 	bulk_put(btree->pages, BTREE_METAPAGE, meta);
 	bulk_close(btree->pages);
 	return btree->nrows;
+}
+
+/* ---- ranges ---- */
+
+Btree *
+btree_open_range(Relation heap, Relation index, pg_atomic_uint32 *next_block,
+				 int npages, BufFile *list)
+{
+	Btree	   *btree = open_btree(heap, index);
+
+	btree->pages = bulk_join(index);
+	btree->range = palloc0(offsetof(Range, pages) + npages * sizeof(Page));
+	btree->range->next_block = next_block;
+	btree->range->list = list;
+	btree->range->block = btree->range->before = P_NONE;
+	btree->range->most = npages;
+	return btree;
+}
+
+double
+btree_close_range(Btree *btree, IndexTuple bound)
+{
+	Level	   *leaves = btree->leaves;
+
+	flush_rows(btree);
+	if (leaves != NULL)
+	{
+		/* as if it came next: so there is room for a high key */
+		if (bound != NULL)
+			add_item(btree, leaves, bound, 0);
+		else
+			place_held(leaves);
+		keep_leaf(btree, leaves->page);
+		put_leaves(btree, true);
+	}
+	bulk_close(btree->pages);
+	return btree->nrows;
+}
+
+Btree *
+btree_open_above(Relation heap, Relation index, BlockNumber nblocks)
+{
+	Btree	   *btree = open_btree(heap, index);
+
+	btree->pages = bulk_join(index);
+	btree->nblocks = nblocks;
+	return btree;
+}
+
+/*
+ * The leaf in hand has another one behind it.  If it is the last of its range, only now it has an upper
+ * bound.
+ */
+static void
+pass_leaf(Btree *btree, Level *level, IndexTuple *high, BlockNumber next)
+{
+	if (level->page != NULL)
+	{
+		*high = form_high_key(btree, level);
+		set_high_key(level->page, *high);
+		BTPageGetOpaque(level->page)->btpo_next = next;
+		bulk_put(btree->pages, level->block, level->page);
+		level->page = NULL;
+	}
+	link_page(btree, level);
+	level->low = *high;
+	*high = NULL;
+}
+
+/* The level of leaves, with none in hand. */
+static Level *
+begin_above(Btree *btree)
+{
+	Level	   *level = palloc0(sizeof(Level));
+
+	level->held = palloc(BLCKSZ);
+	level->low = form_lowest();
+	level->block = P_NONE;
+	return level;
+}
+
+static void
+take_leaf(Btree *btree, const LeafEntry *entry, BufFile *list, IndexTuple *high)
+{
+	Level	   *level = btree->leaves;
+	BlockNumber before = level->block;
+	Page		page;
+	BTPageOpaque opaque;
+
+	if (before != P_NONE)
+		pass_leaf(btree, level, high, entry->block);
+	level->block = entry->block;
+	if (entry->high_size > 0)
+	{
+		*high = palloc(entry->high_size);
+		compat_buffile_read(list, *high, entry->high_size);
+	}
+	if (!entry->has_page)
+		return;
+	page = bulk_page(btree->pages);
+	compat_buffile_read(list, page, BLCKSZ);
+	opaque = BTPageGetOpaque(page);
+	if (opaque->btpo_prev == P_NONE)
+		opaque->btpo_prev = before;
+	if (entry->high_size > 0)
+		bulk_put(btree->pages, entry->block, page);
+	else
+		level->page = page;
+}
+
+void
+btree_take_range(Btree *btree, BufFile *list, IndexTuple bound, double nrows)
+{
+	LeafEntry	entry;
+	IndexTuple	high = NULL;
+
+	while (compat_buffile_read_more(list, &entry, sizeof(entry)))
+	{
+		CHECK_FOR_INTERRUPTS();
+		if (btree->leaves == NULL)
+			btree->leaves = begin_above(btree);
+		take_leaf(btree, &entry, list, &high);
+	}
+	if (nrows > 0 && bound != NULL)
+		memcpy(btree->leaves->held, bound, IndexTupleSize(bound));
+	btree->nrows += nrows;
 }

@@ -17,6 +17,8 @@
 
 #include "access/itup.h"
 #include "index/presort.h"
+#include "port/atomics.h"
+#include "storage/buffile.h"
 #include "utils/rel.h"
 
 typedef struct Btree Btree;
@@ -53,5 +55,28 @@ extern bool btree_deduplicates(const Btree *btree);
 
 /* Returns the number of rows. */
 extern double btree_close(Btree *btree);
+
+/*
+ * A btree from ranges of its keys that several processes have at the same time.  Each makes the leaves of a
+ * range: what was said above, but with these two instead of btree_open and btree_close.  next_block is in shared
+ * memory and begins with BTREE_FIRST_BLOCK; a file gets the list of the leaves, and those two that
+ * have neighbours in other ranges.  At most so many pages wait in memory.
+ *
+ * bound: a key, as a tuple of the index, above all of the range and not above any of the next one; NULL: the
+ * range is the last one.
+ */
+#define BTREE_FIRST_BLOCK 1
+
+extern Btree *btree_open_range(Relation heap, Relation index,
+							   pg_atomic_uint32 *next_block, int npages,
+							   BufFile *list);
+extern double btree_close_range(Btree *btree, IndexTuple bound);
+
+/*
+ * When all leaves are there, one process makes the levels above them and calls btree_close.  Lists of
+ * leaves come in the order of the ranges, each with the bound above it.
+ */
+extern Btree *btree_open_above(Relation heap, Relation index, BlockNumber nblocks);
+extern void btree_take_range(Btree *btree, BufFile *list, IndexTuple bound, double nrows);
 
 #endif							/* PGBULK_BTREE_H */

@@ -12,6 +12,7 @@
 #include "index/build.h"
 #include "index/index.h"
 #include "index/private.h"
+#include "index/span.h"
 #include "index/swap.h"
 #include "index/team.h"
 #include "miscadmin.h"
@@ -101,18 +102,21 @@ build_all(Relation heap, List *plans, TeamIndex *indexes, int workers,
 	int			n = 0;
 	ListCell   *lc;
 
-	foreach(lc, plans)
-		shared += ((IndexPlan *) lfirst(lc))->shareable;
 	if (workers < 0)
 		workers = workers_for_bytes(heap, (int64) RelationGetNumberOfBlocks(heap) * BLCKSZ);
-	team_build(heap, indexes, shared, workers, conflicts);
+	workers = Min(workers, SPAN_PROCESSES_MOST - 1);
+	plan_share(plans, heap, workers + 1);
 	foreach(lc, plans)
 	{
-		if (n >= shared)
-			team_build_one(heap, &indexes[n], (Size) maintenance_work_mem * 1024,
-						   conflicts);
-		n++;
+		const IndexPlan *plan = lfirst(lc);
+
+		indexes[n].together = plan->together;
+		indexes[n++].one_process = plan->one_process;
+		shared += plan->shareable;
 	}
+	team_build(heap, indexes, shared, workers, conflicts);
+	for (int i = shared; i < n; i++)
+		team_build_one(heap, &indexes[i], (Size) maintenance_work_mem * 1024, conflicts);
 }
 
 /* What only this process can do for a new index. */
@@ -129,6 +133,8 @@ complete(Relation heap, IndexPlan *plan, const TeamIndex *built)
 	build_complete(heap, index, &built->task);
 	plan->seconds += built->seconds;
 	plan->runs = built->result.runs;
+	plan->processes = built->processes;
+	plan->one_process = built->one_process;
 	index_close(index, NoLock);
 }
 

@@ -12,6 +12,7 @@
 #include "catalog/pg_am_d.h"
 #include "catalog/pg_collation_d.h"
 #include "index/plan.h"
+#include "index/span.h"
 #include "storage/bufmgr.h"
 #include "utils/lsyscache.h"
 #include "utils/relcache.h"
@@ -87,6 +88,9 @@ plan_fault(Relation rel, const BulkOptions *options)
 #define COST_COMPARE 0.01
 #define COST_COMPARE_COLLATED 0.2
 #define COST_NEW_FILE 2000.0	/* and its catalog rows, and that others must let go of the old one */
+
+/* What is to be done by several processes together is that many times as much. */
+#define COST_TOGETHER 1.4
 
 /* How many rows are built into an index in the time that one takes to be inserted. */
 typedef struct InsertionRate
@@ -279,6 +283,92 @@ plan_choose(IndexPlan *plan, Relation heap, double rows)
 	}
 	plan->weight = cost_of(&state, plan->method);
 	index_close(index, NoLock);
+}
+
+/* ---- who builds what ---- */
+
+/* Why a btree cannot be built by several processes, or NULL. */
+static const char *
+find_share_fault(const IndexPlan *plan, Relation heap, int processes)
+{
+	Relation	index = index_open(plan->relid, NoLock);
+	Oid			method = index->rd_rel->relam;
+
+	index_close(index, NoLock);
+	if (method != BTREE_AM_OID)
+		return "it is not a btree";
+	if (plan->method != INDEX_REBUILD)
+		return "it is not rebuilt";
+	if (!plan->shareable)
+		return "no worker may build it";
+	if (RelationGetNumberOfBlocks(heap) / SPAN_LEAST_BLOCKS < processes)
+		return "the table is small";
+	return NULL;
+}
+
+/*
+ * When all is done, if the first few of those that can be are built by all processes together and
+ * then each process takes what has the most work.
+ */
+static double
+guess_end(List *plans, int together, int processes)
+{
+	double	   *busy = palloc0(processes * sizeof(double));
+	double		end = 0;
+	double		before = 0;
+	ListCell   *lc;
+
+	foreach(lc, plans)
+	{
+		const IndexPlan *plan = lfirst(lc);
+		int			first = 0;
+
+		if (plan->one_process == NULL && together-- > 0)
+		{
+			before += plan->weight * COST_TOGETHER / processes;
+			continue;
+		}
+		/* only the leader can, when all others are done */
+		if (!plan->shareable)
+		{
+			before += plan->weight;
+			continue;
+		}
+		for (int i = 1; i < processes; i++)
+			if (busy[i] < busy[first])
+				first = i;
+		busy[first] += plan->weight;
+		end = Max(end, busy[first]);
+	}
+	pfree(busy);
+	return before + end;
+}
+
+void
+plan_share(List *plans, Relation heap, int processes)
+{
+	ListCell   *lc;
+	int			able = 0;
+	int			best = 0;
+
+	foreach(lc, plans)
+	{
+		IndexPlan  *plan = lfirst(lc);
+
+		plan->one_process = processes < 2 ? NULL : find_share_fault(plan, heap, processes);
+		able += plan->one_process == NULL;
+	}
+	for (int i = 1; processes > 1 && i <= able; i++)
+		if (guess_end(plans, i, processes) < guess_end(plans, best, processes))
+			best = i;
+	foreach(lc, plans)
+	{
+		IndexPlan  *plan = lfirst(lc);
+
+		plan->together = plan->one_process == NULL && best-- > 0;
+		if (!plan->together && plan->one_process == NULL && processes > 1)
+			plan->one_process = "others are built meanwhile";
+	}
 }
 
 /*

@@ -45,10 +45,13 @@ typedef struct IndexPlan
 	bool		shareable;		/* may be built beside others, in a worker */
 	bool		dry;			/* its file is private already, and nothing is to stay */
 	double		weight;			/* a guess at the work, to begin with the most */
+	bool		together;		/* is built by all processes, as many as there are */
 
 	/* what came of it */
 	double		seconds;		/* if after */
 	int			runs;			/* sorted runs that went to temporary files */
+	int			processes;		/* that have built it */
+	const char *one_process;	/* why not more, where there were some; or NULL */
 } IndexPlan;
 
 /*
@@ -69,6 +72,12 @@ extern List *plan_indexes(Relation rel, const BulkOptions *options, bool direct)
  * so many are in the table.
  */
 extern void plan_choose(IndexPlan *plan, Relation heap, double rows);
+
+/*
+ * Settles which of the plans, in the order of their work, those that are shareable first, are each
+ * built by that many processes together, and not by one while the others do something else.
+ */
+extern void plan_share(List *plans, Relation heap, int processes);
 
 /* The method's word in options and results. */
 extern const char *plan_method_name(IndexMethod method);

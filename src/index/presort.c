@@ -81,9 +81,11 @@ struct Presort
 	MemoryContext context;		/* of this and the runs */
 	MemoryContext memory;		/* of the run in hand */
 	Runs	   *runs;			/* NULL: everything has fit so far */
+	const PresortSink *unsorted;	/* where keys go as they are; NULL: they are sorted */
 	BlockNumber block;			/* of the row put last */
 	RowId		last_row;
 	bool		unordered;		/* rows did not come by TID */
+	bool		mixed;			/* nor do those of equal keys, from run to run */
 	uint32		ncompared;		/* groups, by the operator class */
 
 	/* integers */
@@ -99,6 +101,8 @@ struct Presort
 	Group	  **groups;
 	Size		ngroups;
 	Size		groups_room;
+	SortString **strings;		/* of the groups, if the caller has them; or NULL */
+	Size		strings_room;
 	RowId	   *rows;
 	uint32	   *owners;
 	Size		nrows;
@@ -202,10 +206,11 @@ begin_run(Presort *presort)
 	presort->items = NULL;
 	presort->nulls = presort->rows = NULL;
 	presort->groups = NULL;
+	presort->strings = NULL;
 	presort->owners = NULL;
 	presort->nitems = presort->items_room = 0;
 	presort->nnulls = presort->nulls_room = 0;
-	presort->ngroups = presort->groups_room = 0;
+	presort->ngroups = presort->groups_room = presort->strings_room = 0;
 	presort->nrows = presort->rows_room = 0;
 	memset(&presort->arena, 0, sizeof(Arena));
 	presort->arena.block_size = Min(Max(presort->budget / ARENA_SHARE, ARENA_BLOCK_LEAST),
@@ -241,6 +246,25 @@ presort_open(Shape *shape, Size budget)
 	return presort;
 }
 
+Presort *
+presort_open_rows(Shape *shape, Size budget)
+{
+	Presort    *presort = presort_open(shape, budget);
+
+	presort->mixed = !shape->exact;
+	return presort;
+}
+
+Presort *
+presort_open_unsorted(Shape *shape, Size budget, const PresortSink *sink)
+{
+	Presort    *presort = presort_open(shape, budget);
+
+	Assert(!shape->integer);
+	presort->unsorted = sink;
+	return presort;
+}
+
 void
 presort_close(Presort *presort)
 {
@@ -260,10 +284,15 @@ static Size
 memory_needed(const Presort *presort)
 {
 	Size		rows = presort->nrows * (2 * sizeof(RowId) + sizeof(uint32));
-	Size		groups = presort->ngroups * (sizeof(Group *) + GROUP_SORT_SIZE);
+	Size		groups = presort->ngroups * sizeof(Group *);
+	Size		images = presort->arena.taken;
 
+	if (presort->unsorted == NULL)
+		groups += presort->ngroups * GROUP_SORT_SIZE;
+	if (presort->unsorted == NULL && presort->strings == NULL)
+		images *= 1 + STRING_GUESS;
 	return presort->nitems * 2 * sizeof(SortItem) + presort->nnulls * sizeof(RowId) +
-		rows + groups + presort->arena.taken * (1 + STRING_GUESS) +
+		rows + groups + images +
 		(presort->slots ? presort->nslots * sizeof(uint64) : 0);
 }
 
@@ -394,16 +423,17 @@ judge_grouping(Presort *presort)
 }
 
 static void
-make_room_for_rows(Presort *presort)
+make_room_for_rows(Presort *presort, uint32 n)
 {
-	Size		room = presort->rows_room;
+	while (presort->nrows + n > presort->rows_room)
+	{
+		Size		room = presort->rows_room;
 
-	if (presort->nrows + presort->nstaged <= room)
-		return;
-	presort->rows = make_room(presort, presort->rows, room, &presort->rows_room,
-							  sizeof(RowId));
-	presort->owners = make_room(presort, presort->owners, room, &room,
-								sizeof(uint32));
+		presort->rows = make_room(presort, presort->rows, room, &presort->rows_room,
+								  sizeof(RowId));
+		presort->owners = make_room(presort, presort->owners, room, &room,
+									sizeof(uint32));
+	}
 }
 
 /* Staged rows find their groups. */
@@ -412,7 +442,7 @@ group_rows(Presort *presort)
 {
 	if (presort->nstaged == 0)
 		return;
-	make_room_for_rows(presort);
+	make_room_for_rows(presort, presort->nstaged);
 	if (presort->slots != NULL)
 	{
 		while (presort->ngroups + presort->nstaged > presort->nslots / 2)
@@ -452,20 +482,21 @@ stage_row(Presort *presort, RowId row, const Datum *values, const bool *isnull)
 		group_rows(presort);
 }
 
-static void
-put_integer(Presort *presort, RowId row, Datum value, bool isnull)
+static inline void
+put_integer(Presort *presort, RowId row, uint64 key)
 {
-	if (isnull)
-	{
-		presort->nulls = make_room(presort, presort->nulls, presort->nnulls,
-								   &presort->nulls_room, sizeof(RowId));
-		presort->nulls[presort->nnulls++] = row;
-		return;
-	}
 	presort->items = make_room(presort, presort->items, presort->nitems,
 							   &presort->items_room, sizeof(SortItem));
-	presort->items[presort->nitems].key = shape_integer(presort->shape, value);
+	presort->items[presort->nitems].key = key;
 	presort->items[presort->nitems++].value = row;
+}
+
+static void
+put_null(Presort *presort, RowId row)
+{
+	presort->nulls = make_room(presort, presort->nulls, presort->nnulls,
+							   &presort->nulls_room, sizeof(RowId));
+	presort->nulls[presort->nnulls++] = row;
 }
 
 /* ---- handing out integers ---- */
@@ -587,33 +618,51 @@ sort_tied(SortItem *items, size_t n, void *arg)
 	qsort_arg(items, n, sizeof(SortItem), compare_items, arg);
 }
 
+static SortString *
+make_string(Presort *presort, uint32 number, const StringInfoData *string)
+{
+	SortString *result = (SortString *) arena_take(presort, sizeof(SortString) + string->len,
+												   NULL);
+
+	result->number = number;
+	result->length = string->len;
+	memcpy(result->bytes, string->data, string->len);
+	return result;
+}
+
+/* The groups' strings as items. */
+static void
+make_items(Presort *presort, SortItem *items)
+{
+	StringInfoData string;
+
+	initStringInfo(&string);
+	for (Size i = 0; i < presort->ngroups; i++)
+	{
+		if (i % STAGED_ROWS == 0)
+			CHECK_FOR_INTERRUPTS();
+		if (presort->strings != NULL)
+		{
+			items[i].value = (uintptr_t) presort->strings[i];
+			continue;
+		}
+		resetStringInfo(&string);
+		shape_string(presort->shape, presort->groups[i]->image, &string);
+		items[i].value = (uintptr_t) make_string(presort, i, &string);
+	}
+	pfree(string.data);
+}
+
 /* Puts the groups, and if wanted their strings, in the order of their sort strings. */
 static void
 sort_groups(Presort *presort, const Group **sorted, const SortString **strings)
 {
 	Size		n = presort->ngroups;
 	SortHelp	help = {.tie = sort_tied,.poll = poll_interrupts,.arg = presort};
-	SortItem   *items;
-	SortItem   *spare;
-	StringInfoData string;
+	SortItem   *items = take_memory(presort, n * sizeof(SortItem));
+	SortItem   *spare = take_memory(presort, n * sizeof(SortItem));
 
-	initStringInfo(&string);
-	items = take_memory(presort, n * sizeof(SortItem));
-	spare = take_memory(presort, n * sizeof(SortItem));
-	for (Size i = 0; i < n; i++)
-	{
-		SortString *copy;
-
-		if (i % STAGED_ROWS == 0)
-			CHECK_FOR_INTERRUPTS();
-		resetStringInfo(&string);
-		shape_string(presort->shape, presort->groups[i]->image, &string);
-		copy = (SortString *) arena_take(presort, sizeof(SortString) + string.len, NULL);
-		copy->number = i;
-		copy->length = string.len;
-		memcpy(copy->bytes, string.data, string.len);
-		items[i].value = (uintptr_t) copy;
-	}
+	make_items(presort, items);
 	keysort_strings(items, spare, n, &help);
 	for (Size i = 0; i < n; i++)
 	{
@@ -624,7 +673,6 @@ sort_groups(Presort *presort, const Group **sorted, const SortString **strings)
 	}
 	pfree(items);
 	pfree(spare);
-	pfree(string.data);
 }
 
 /* Has the memory of the groups to come fetched. */
@@ -755,6 +803,44 @@ hand_out_equals(Presort *presort, const Sorted *sorted, Size begin, Size end,
 }
 
 static void
+drop_slots(Presort *presort)
+{
+	if (presort->slots != NULL)
+		pfree(presort->slots);
+	presort->slots = NULL;
+}
+
+/* Has room for the rows of n groups. */
+static void
+make_room_for_sorted(Presort *presort, Sorted *sorted)
+{
+	sorted->rows = take_memory(presort, presort->nrows * sizeof(RowId));
+	sorted->begins = take_memory(presort, (presort->ngroups + 1) * sizeof(uint32));
+}
+
+static void
+hand_out_unsorted(Presort *presort, const PresortSink *sink)
+{
+	Sorted		sorted = {.groups = (const Group **) presort->groups};
+
+	if (presort->ngroups == 0)
+		return;
+	drop_slots(presort);
+	make_room_for_sorted(presort, &sorted);
+	scatter_rows(presort, &sorted);
+	for (Size i = 0; i < presort->ngroups; i++)
+	{
+		const Group *group = presort->groups[i];
+
+		if (i % STAGED_ROWS == 0)
+			CHECK_FOR_INTERRUPTS();
+		sink->key(sink->arg, group->image, group->size, false);
+		hand_out_rows(presort, sorted.rows + sorted.begins[i],
+					  sorted.begins[i + 1] - sorted.begins[i], sink);
+	}
+}
+
+static void
 hand_out_groups(Presort *presort, const PresortSink *sink)
 {
 	Size		n = presort->ngroups;
@@ -762,10 +848,7 @@ hand_out_groups(Presort *presort, const PresortSink *sink)
 
 	if (n == 0)
 		return;
-	if (presort->slots != NULL)
-		pfree(presort->slots);
-	presort->slots = NULL;
-
+	drop_slots(presort);
 	sorted.groups = take_memory(presort, n * sizeof(Group *));
 	sorted.strings = sink->string == NULL ? NULL : take_memory(presort, n * sizeof(SortString *));
 	sorted.equal = take_memory(presort, n);
@@ -777,8 +860,7 @@ hand_out_groups(Presort *presort, const PresortSink *sink)
 		if (!verify_order(presort, sorted.groups, sorted.equal))
 			elog(ERROR, "keys of an index do not compare consistently");
 	}
-	sorted.rows = take_memory(presort, presort->nrows * sizeof(RowId));
-	sorted.begins = take_memory(presort, (n + 1) * sizeof(uint32));
+	make_room_for_sorted(presort, &sorted);
 	scatter_rows(presort, &sorted);
 
 	for (Size begin = 0, end; begin < n; begin = end)
@@ -814,7 +896,10 @@ hand_out(Presort *presort, const PresortSink *sink)
 	if (!presort->shape->integer)
 	{
 		group_rows(presort);
-		hand_out_groups(presort, sink);
+		if (presort->unsorted != NULL)
+			hand_out_unsorted(presort, sink);
+		else
+			hand_out_groups(presort, sink);
 		return;
 	}
 	if (nulls_first)
@@ -831,7 +916,7 @@ write_run(Presort *presort)
 	PresortSink sink;
 
 	if (presort->runs == NULL)
-		presort->runs = runs_open(presort->shape, presort->budget / 2);
+		presort->runs = runs_open(presort->shape, presort->budget / 2, presort->mixed);
 	sink = runs_begin(presort->runs);
 	hand_out(presort, &sink);
 	runs_end(presort->runs);
@@ -839,27 +924,104 @@ write_run(Presort *presort)
 	MemoryContextSwitchTo(old);
 }
 
-void
-presort_put(Presort *presort, const ItemPointerData *tid, const Datum *values,
-			const bool *isnull, bool alive)
+/* Gets rid of what is in memory, if that is too much. */
+static inline void
+bound_memory(Presort *presort)
 {
-	BlockNumber block = ItemPointerGetBlockNumberNoCheck(tid);
-	RowId		row = row_id(tid, alive);
+	if (memory_needed(presort) <= presort->budget)
+		return;
+	if (presort->unsorted == NULL)
+		write_run(presort);
+	else
+	{
+		hand_out(presort, presort->unsorted);
+		begin_run(presort);
+	}
+}
+
+/* What is to be seen to for a row, where they come block by block. */
+static inline void
+begin_row(Presort *presort, RowId row)
+{
+	BlockNumber block = row_block(row);
 
 	/* between blocks, as rows within one may come in any order */
 	if (block != presort->block)
 	{
 		presort->block = block;
-		if (memory_needed(presort) > presort->budget)
-			write_run(presort);
+		bound_memory(presort);
 	}
 	if (row < presort->last_row)
 		presort->unordered = true;
 	presort->last_row = row;
-	if (presort->shape->integer)
-		put_integer(presort, row, values[0], isnull[0]);
-	else
+}
+
+void
+presort_put(Presort *presort, const ItemPointerData *tid, const Datum *values,
+			const bool *isnull, bool alive)
+{
+	RowId		row = row_id(tid, alive);
+
+	begin_row(presort, row);
+	if (!presort->shape->integer)
 		stage_row(presort, row, values, isnull);
+	else if (isnull[0])
+		put_null(presort, row);
+	else
+		put_integer(presort, row, shape_integer(presort->shape, values[0]));
+}
+
+/* The group of an image, which may be a new one. */
+static const Group *
+group_for(Presort *presort, const char *image, Size size, const StringInfoData *string)
+{
+	Size		before = presort->ngroups;
+	const Group *group;
+
+	while (presort->slots != NULL && before >= presort->nslots / 2)
+		grow_slots(presort);
+	group = presort->slots == NULL ? add_group(presort, image, size, NULL) :
+		find_group(presort, image, size, hash_image(image, size));
+	if (string != NULL && presort->ngroups > before)
+	{
+		presort->strings = make_room(presort, presort->strings, before,
+									 &presort->strings_room, sizeof(SortString *));
+		presort->strings[before] = make_string(presort, before, string);
+	}
+	return group;
+}
+
+void
+presort_put_rows(Presort *presort, const char *image, Size size,
+				 const StringInfoData *string, const RowId *rows, uint32 n)
+{
+	const Group *group;
+
+	if (presort->shape->integer)
+	{
+		for (uint32 i = 0; i < n; i++)
+		{
+			begin_row(presort, rows[i]);
+			put_null(presort, rows[i]);
+		}
+		return;
+	}
+	bound_memory(presort);
+	make_room_for_rows(presort, n);
+	group = group_for(presort, image, size, string);
+	for (uint32 i = 0; i < n; i++)
+	{
+		presort->rows[presort->nrows] = rows[i];
+		presort->owners[presort->nrows++] = group->number;
+	}
+	judge_grouping(presort);
+}
+
+void
+presort_put_integer(Presort *presort, uint64 key, RowId row)
+{
+	begin_row(presort, row);
+	put_integer(presort, row, key);
 }
 
 void

@@ -39,10 +39,16 @@ row_alive(RowId row)
 	return (row & 1) == 0;
 }
 
+static inline BlockNumber
+row_block(RowId row)
+{
+	return (BlockNumber) (row >> 17);
+}
+
 static inline void
 row_tid(RowId row, ItemPointer tid)
 {
-	ItemPointerSet(tid, (BlockNumber) (row >> 17), (OffsetNumber) (row >> 1));
+	ItemPointerSet(tid, row_block(row), (OffsetNumber) (row >> 1));
 }
 
 /* Where the keys go. */
@@ -69,9 +75,34 @@ typedef struct Presort Presort;
 /* budget: bytes of memory.  Memory: below the current context. */
 extern Presort *presort_open(Shape *shape, Size budget);
 
+/* The same for keys that come by presort_put_rows and presort_put_integer. */
+extern Presort *presort_open_rows(Shape *shape, Size budget);
+
+/*
+ * The same, but keys are handed out as they were found, whenever the memory is full and at the end: for
+ * someone else to sort them.  The rows of a key come by TID, and so do those of the next times.
+ * Not for integers (shape->integer).
+ */
+extern Presort *presort_open_unsorted(Shape *shape, Size budget,
+									  const PresortSink *sink);
+
 /* Takes a row's key.  Rows come block by block. */
 extern void presort_put(Presort *presort, const ItemPointerData *tid,
 						const Datum *values, const bool *isnull, bool alive);
+
+/*
+ * Takes rows that have a key, by TID, as an unsorted one hands them out.  All rows of an image come by TID, but
+ * those of another one that is equal may come before or after, unless the shape is exact.
+ * string: the key's sort string, if the caller has that already for all keys; or NULL.
+ */
+extern void presort_put_rows(Presort *presort, const char *image, Size size,
+							 const StringInfoData *string, const RowId *rows, uint32 n);
+
+/*
+ * The same where shape->integer, for a key as shape_integer has it; the other is for nulls then.  Rows come
+ * block by block.
+ */
+extern void presort_put_integer(Presort *presort, uint64 key, RowId row);
 
 /*
  * Hands out all keys in order.  Errors: 53400 where temp_file_limit is exceeded,

@@ -63,6 +63,7 @@ typedef struct Candidate
 struct Runs
 {
 	Shape	   *shape;
+	bool		mixed;			/* equal keys of several runs: by row */
 	MemoryContext context;
 	int			at_once;
 	int			nruns;
@@ -82,11 +83,12 @@ struct Runs
 };
 
 Runs *
-runs_open(Shape *shape, Size budget)
+runs_open(Shape *shape, Size budget, bool mixed)
 {
 	Runs	   *runs = palloc0(sizeof(Runs));
 
 	runs->shape = shape;
+	runs->mixed = mixed;
 	runs->context = CurrentMemoryContext;
 	runs->at_once = Min(Max(budget / RUN_MEMORY, FEWEST_AT_ONCE), MOST_AT_ONCE);
 	runs->capacity = 16;
@@ -131,9 +133,8 @@ put_key(void *arg, const char *image, Size size, bool equal)
 }
 
 static void
-put_rows(void *arg, const RowId *rows, uint32 n)
+put_record(Runs *runs, const RowId *rows, uint32 n)
 {
-	Runs	   *runs = arg;
 	RecordHead	head = {
 		.size = runs->fresh ? runs->image.len : 0,
 		.nrows = n,
@@ -144,7 +145,19 @@ put_rows(void *arg, const RowId *rows, uint32 n)
 	if (runs->fresh)
 		compat_buffile_write(runs->writing->file, runs->image.data, runs->image.len);
 	compat_buffile_write(runs->writing->file, rows, n * sizeof(RowId));
-	runs->fresh = false;
+	runs->fresh = runs->mixed;
+}
+
+static void
+put_rows(void *arg, const RowId *rows, uint32 n)
+{
+	Runs	   *runs = arg;
+
+	if (!runs->mixed)
+		put_record(runs, rows, n);
+	else
+		for (uint32 i = 0; i < n; i++)
+			put_record(runs, &rows[i], 1);
 }
 
 static Run *
@@ -213,7 +226,13 @@ close_run(Run *run)
 		pfree(run->data);
 }
 
-/* The smallest key first, and of equal keys that of the first run. */
+static inline RowId
+first_row(const Run *run)
+{
+	return *(const RowId *) (run->data + run->head.size);
+}
+
+/* The smallest key first, and of equal keys that of the first run, or the first row. */
 static inline bool
 comes_before(Runs *runs, const Candidate *a, const Candidate *b)
 {
@@ -227,7 +246,10 @@ comes_before(Runs *runs, const Candidate *a, const Candidate *b)
 			return a->prefix.low < b->prefix.low;
 	}
 	order = shape_compare(runs->shape, a->run->data, b->run->data);
-	return order == 0 ? a->run->number < b->run->number : order < 0;
+	if (order != 0)
+		return order < 0;
+	return runs->mixed ? first_row(a->run) < first_row(b->run) :
+		a->run->number < b->run->number;
 }
 
 /* Candidates [0, n) are a heap but for the one at i, which may have to go down. */
@@ -369,7 +391,7 @@ merge(Runs *runs, int first, int n, const PresortSink *sink)
 static Run
 merge_into_one(Runs *runs, int first, int n)
 {
-	Runs	   *result = runs_open(runs->shape, 0);
+	Runs	   *result = runs_open(runs->shape, 0, runs->mixed);
 	PresortSink sink = runs_begin(result);
 	Run			run;
 

@@ -3,7 +3,7 @@
  *		Sorted runs of keys in temporary files, and their merge.
  *
  * Runs are numbered as they were written; the rows of a run come before those
- * of the next one.  When there are many, some are merged into one, so that the
+ * of the next one, unless they are said to be mixed.  When there are many, some are merged into one, so that the
  * memory for reading them stays within bounds.
  */
 #ifndef PGBULK_RUNS_H
@@ -16,8 +16,11 @@
 
 typedef struct Runs Runs;
 
-/* Memory: the current context; budget in bytes bounds how many runs are read at once. */
-extern Runs *runs_open(Shape *shape, Size budget);
+/*
+ * Memory: the current context; budget in bytes bounds how many runs are read at once.  mixed: rows of
+ * a run and the next one, whose keys are equal, may have any order; each is then written with its key.
+ */
+extern Runs *runs_open(Shape *shape, Size budget, bool mixed);
 
 /* Begins a run; what goes into the sink until runs_end is the run. */
 extern PresortSink runs_begin(Runs *runs);

@@ -142,6 +142,7 @@ shape_open(Relation index)
 	shape->nkeys = IndexRelationGetNumberOfKeyAttributes(index);
 	shape->bitmap = (shape->natts + 7) / 8;
 	shape->trusted = true;
+	shape->exact = shape->natts == shape->nkeys;
 	for (int i = 0; i < shape->natts; i++)
 	{
 		Form_pg_attribute att = TupleDescAttr(shape->desc, i);
@@ -155,6 +156,8 @@ shape_open(Relation index)
 		{
 			open_key(index, i, column);
 			shape->trusted &= column->kind != KEY_COLLATED;
+			shape->exact &= column->kind != KEY_OTHER &&
+				(column->kind != KEY_COLLATED || column->deterministic);
 		}
 	}
 	shape->integer = shape->natts == 1 && first->by_value &&
@@ -179,8 +182,8 @@ pad_to(StringInfo image, Size start, Size at)
 
 /* A varlena as it will stand in the index, but for compression. */
 static void
-append_varlena(StringInfo image, Size start, const ShapeColumn *column,
-			   struct varlena *value)
+append_varlena(Shape *shape, StringInfo image, Size start,
+			   const ShapeColumn *column, struct varlena *value)
 {
 	Size		size;
 
@@ -188,10 +191,13 @@ append_varlena(StringInfo image, Size start, const ShapeColumn *column,
 	{
 		struct varlena *fetched = detoast_external_attr(value);
 
-		append_varlena(image, start, column, fetched);
+		append_varlena(shape, image, start, column, fetched);
 		pfree(fetched);
 		return;
 	}
+	/* there are different ways to compress a value */
+	if (VARATT_IS_COMPRESSED(value))
+		shape->exact = false;
 	size = VARSIZE_ANY(value);
 	enlargeStringInfo(image, size + 2 * MAXIMUM_ALIGNOF);
 	if (column->can_be_short && VARATT_CAN_MAKE_SHORT(value))
@@ -211,13 +217,15 @@ append_varlena(StringInfo image, Size start, const ShapeColumn *column,
 }
 
 static void
-append_value(StringInfo image, Size start, const ShapeColumn *column, Datum value)
+append_value(Shape *shape, StringInfo image, Size start,
+			 const ShapeColumn *column, Datum value)
 {
 	Size		size;
 
 	if (column->length == -1)
 	{
-		append_varlena(image, start, column, (struct varlena *) DatumGetPointer(value));
+		append_varlena(shape, image, start, column,
+					   (struct varlena *) DatumGetPointer(value));
 		return;
 	}
 	size = column->length > 0 ? column->length : strlen(DatumGetCString(value)) + 1;
@@ -242,7 +250,7 @@ shape_image(Shape *shape, const Datum *values, const bool *isnull, StringInfo im
 		if (isnull[i])
 			image->data[start + i / 8] |= 1 << (i % 8);
 		else
-			append_value(image, start, &shape->columns[i], values[i]);
+			append_value(shape, image, start, &shape->columns[i], values[i]);
 	}
 	enlargeStringInfo(image, MAXIMUM_ALIGNOF);
 	pad_to(image, start, MAXALIGN(image->len - start));

@@ -55,6 +55,7 @@ typedef struct Shape
 	Size		bitmap;			/* bytes that say which columns are null */
 	bool		integer;		/* a single column, an integer by value: see shape_integer */
 	bool		trusted;		/* sort strings, where there are any, come in order */
+	bool		exact;			/* keys that are equal have had the same image so far */
 	char	   *scratch;		/* for strings that are to be transformed */
 	Size		scratch_size;
 	IndexTuple	tuple;			/* of the last shape_tuple, or NULL */

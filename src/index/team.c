@@ -8,13 +8,18 @@
 #include "access/parallel.h"
 #include "access/table.h"
 #include "access/xact.h"
+#include "catalog/index.h"
+#include "catalog/storage.h"
 #include "compat.h"
 #include "executor/instrument.h"
+#include "index/bulk.h"
+#include "index/span.h"
 #include "index/team.h"
 #include "miscadmin.h"
 #include "port/atomics.h"
 #include "portability/instr_time.h"
 #include "storage/buffile.h"
+#include "storage/bufmgr.h"
 #include "storage/sharedfileset.h"
 #include "storage/shm_toc.h"
 #include "workers.h"
@@ -22,6 +27,7 @@
 #define KEY_TEAM UINT64CONST(1)
 #define KEY_BUFFER_USAGE UINT64CONST(2)
 #define KEY_WAL_USAGE UINT64CONST(3)
+#define KEY_SPANS UINT64CONST(100)	/* and those that follow */
 
 /* In shared memory. */
 typedef struct Team
@@ -31,8 +37,30 @@ typedef struct Team
 	SharedFileSet files;		/* what workers have noted; only with workers */
 	pg_atomic_uint32 next;		/* index that nobody has taken */
 	uint32		n;
+	int			nspans;
 	TeamIndex	indexes[FLEXIBLE_ARRAY_MEMBER];
 } Team;
+
+/* An index that all processes build together, for the leader. */
+typedef struct TeamSpan
+{
+	int			number;			/* of the index */
+	SplitKeys  *keys;
+	Span	   *span;
+	Relation	index;
+	BulkPages  *pages;			/* open while others put theirs */
+} TeamSpan;
+
+typedef struct TeamLead
+{
+	Relation	heap;
+	Team	   *team;
+	Conflicts  *conflicts;
+	int			workers;		/* that are wanted */
+	int			nspans;
+	TeamSpan   *spans;
+	ParallelContext *pcxt;		/* NULL: there are no workers */
+} TeamLead;
 
 PGDLLEXPORT void team_worker_main(dsm_segment *segment, shm_toc *toc);
 
@@ -66,6 +94,7 @@ build_one(Relation heap, TeamIndex *index, Size memory, const ConflictSink *sink
 	INSTR_TIME_SET_CURRENT(end);
 	INSTR_TIME_SUBTRACT(end, start);
 	index->seconds = INSTR_TIME_GET_DOUBLE(end);
+	index->processes = 1;
 	index_close(rel, NoLock);
 }
 
@@ -75,13 +104,19 @@ team_build_one(Relation heap, TeamIndex *index, Size memory, Conflicts *conflict
 	build_one(heap, index, memory, conflicts_sink(conflicts, index->relid));
 }
 
-/* Next index for this process, or -1. */
+/* Next index for this process alone, or -1. */
 static int
 take_next(Team *team)
 {
-	uint32		i = pg_atomic_fetch_add_u32(&team->next, 1);
+	for (;;)
+	{
+		uint32		i = pg_atomic_fetch_add_u32(&team->next, 1);
 
-	return i < team->n ? (int) i : -1;
+		if (i >= team->n)
+			return -1;
+		if (!team->indexes[i].together)
+			return i;
+	}
 }
 
 static void
@@ -138,33 +173,175 @@ reserve(shm_toc *toc, uint64 key, Size size)
 	return address;
 }
 
-/* Starts workers; NULL where there is none. */
-static ParallelContext *
-start_workers(int nworkers, Size team_size, Team **team)
+/* ---- indexes that all processes build together ---- */
+
+/* Splits the keys of an index, or says why it is built by one process. */
+static SplitKeys *
+choose_split(Relation heap, TeamIndex *index, int processes, Size memory)
+{
+	Relation	rel = index_open(index->relid, ShareUpdateExclusiveLock);
+	SplitKeys  *keys = split_choose(heap, rel, BuildIndexInfo(rel),
+									RelationGetNumberOfBlocks(heap), processes,
+									memory, &index->one_process);
+
+	index_close(rel, NoLock);
+	return keys;
+}
+
+/* All that can be said of them before there are workers. */
+static void
+prepare_spans(TeamLead *lead)
+{
+	Team	   *team = lead->team;
+
+	lead->spans = palloc0(team->n * sizeof(TeamSpan));
+	for (int i = 0; i < team->n; i++)
+	{
+		TeamIndex  *index = &team->indexes[i];
+		SplitKeys  *keys = NULL;
+
+		if (index->together && lead->workers > 0)
+			keys = choose_split(lead->heap, index, lead->workers + 1, team->memory);
+		index->together = keys != NULL;
+		if (keys == NULL)
+			continue;
+		lead->spans[lead->nspans].number = i;
+		lead->spans[lead->nspans++].keys = keys;
+	}
+	team->nspans = lead->nspans;
+}
+
+static void
+begin_span(TeamLead *lead, TeamSpan *span, shm_toc *toc, int number)
+{
+	const TeamIndex *index = &lead->team->indexes[span->number];
+
+	span->span = reserve(toc, KEY_SPANS + number, span_size(span->keys));
+	span_init(span->span, index->relid, number, span->keys,
+			  RelationGetNumberOfBlocks(lead->heap), lead->workers + 1,
+			  lead->team->memory, index->noted);
+	span->index = index_open(index->relid, ShareUpdateExclusiveLock);
+	span->pages = bulk_open(span->index);
+}
+
+/* Whatever became of it, nobody else puts pages any more. */
+static void
+end_span(TeamSpan *span)
+{
+	bulk_close(span->pages);
+	index_close(span->index, NoLock);
+}
+
+static void
+build_span(TeamLead *lead, TeamSpan *span)
+{
+	Team	   *team = lead->team;
+	TeamIndex  *index = &team->indexes[span->number];
+	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "span end",
+												  ALLOCSET_DEFAULT_SIZES);
+	MemoryContext old = MemoryContextSwitchTo(context);
+	instr_time	start;
+	instr_time	end;
+
+	INSTR_TIME_SET_CURRENT(start);
+	span_help(span->span, lead->heap, &team->files);
+	if (!span_finish(span->span, lead->heap, &team->files,
+					 conflicts_sink(lead->conflicts, index->relid), &index->result,
+					 &index->processes))
+		index->one_process = "sort strings of its collation do not come in its order";
+	INSTR_TIME_SET_CURRENT(end);
+	INSTR_TIME_SUBTRACT(end, start);
+	index->seconds = INSTR_TIME_GET_DOUBLE(end);
+	MemoryContextSwitchTo(old);
+	MemoryContextDelete(context);
+}
+
+/* Built together in vain: once more, by this process alone, from the first block on. */
+static void
+build_again(TeamLead *lead, TeamIndex *index)
+{
+	Relation	rel = index_open(index->relid, NoLock);
+	double		seconds = index->seconds;
+
+	RelationTruncate(rel, 0);
+	index_close(rel, NoLock);
+	team_build_one(lead->heap, index, (Size) maintenance_work_mem * 1024, lead->conflicts);
+	index->seconds += seconds;
+}
+
+/* ---- the team ---- */
+
+/* Starts workers, if any can be had. */
+static void
+start_workers(TeamLead *lead, Size team_size)
 {
 	ParallelContext *pcxt;
-	Size		buffer_size = mul_size(sizeof(BufferUsage), nworkers);
-	Size		wal_size = mul_size(sizeof(WalUsage), nworkers);
-	const Team *model = *team;
+	Size		buffer_size = mul_size(sizeof(BufferUsage), lead->workers);
+	Size		wal_size = mul_size(sizeof(WalUsage), lead->workers);
+	Team	   *team;
 
-	pcxt = CreateParallelContext(workers_library(), "team_worker_main", nworkers);
+	pcxt = CreateParallelContext(workers_library(), "team_worker_main", lead->workers);
 	shm_toc_estimate_chunk(&pcxt->estimator, team_size);
 	shm_toc_estimate_chunk(&pcxt->estimator, buffer_size);
 	shm_toc_estimate_chunk(&pcxt->estimator, wal_size);
-	shm_toc_estimate_keys(&pcxt->estimator, 3);
+	for (int i = 0; i < lead->nspans; i++)
+		shm_toc_estimate_chunk(&pcxt->estimator, span_size(lead->spans[i].keys));
+	shm_toc_estimate_keys(&pcxt->estimator, 3 + lead->nspans);
 	InitializeParallelDSM(pcxt);
 	if (pcxt->seg == NULL)
 	{
 		DestroyParallelContext(pcxt);
-		return NULL;
+		return;
 	}
-	*team = reserve(pcxt->toc, KEY_TEAM, team_size);
-	memcpy(*team, model, team_size);
-	SharedFileSetInit(&(*team)->files, pcxt->seg);
+	team = reserve(pcxt->toc, KEY_TEAM, team_size);
+	memcpy(team, lead->team, team_size);
+	lead->team = team;
+	lead->pcxt = pcxt;
+	SharedFileSetInit(&team->files, pcxt->seg);
 	reserve(pcxt->toc, KEY_BUFFER_USAGE, buffer_size);
 	reserve(pcxt->toc, KEY_WAL_USAGE, wal_size);
+	for (int i = 0; i < lead->nspans; i++)
+		begin_span(lead, &lead->spans[i], pcxt->toc, i);
 	LaunchParallelWorkers(pcxt);
-	return pcxt;
+}
+
+/* The leader's part of the work. */
+static void
+build_all(TeamLead *lead)
+{
+	Team	   *team = lead->team;
+	bool		has_help = lead->pcxt != NULL && lead->pcxt->nworkers_launched > 0;
+	int			next;
+
+	for (int i = 0; i < lead->nspans; i++)
+	{
+		TeamIndex  *index = &team->indexes[lead->spans[i].number];
+
+		if (has_help)
+			build_span(lead, &lead->spans[i]);
+		else
+			index->one_process = "no worker was free";
+	}
+	while ((next = take_next(team)) >= 0)
+		team_build_one(lead->heap, &team->indexes[next], team->memory, lead->conflicts);
+}
+
+/* After the workers: what they have noted, and what could not be done together. */
+static void
+finish(TeamLead *lead)
+{
+	Team	   *team = lead->team;
+
+	for (int i = 0; i < lead->nspans; i++)
+		if (lead->spans[i].index != NULL)
+			end_span(&lead->spans[i]);
+	for (int i = 0; i < team->n; i++)
+	{
+		TeamIndex  *index = &team->indexes[i];
+
+		if (index->in_file)
+			read_notes(team, i, conflicts_sink(lead->conflicts, index->relid));
+	}
 }
 
 void
@@ -172,39 +349,45 @@ team_build(Relation heap, TeamIndex *indexes, int n, int workers,
 		   Conflicts *conflicts)
 {
 	Size		size = offsetof(Team, indexes) + n * sizeof(TeamIndex);
-	Team	   *model = palloc0(size);
-	Team	   *team = model;
-	ParallelContext *pcxt = NULL;
-	int			next;
+	Team	   *team = palloc0(size);
+	TeamLead	lead = {
+		.heap = heap,
+		.team = team,
+		.conflicts = conflicts,
+		.workers = Max(workers, 0)
+	};
 
 	for (int i = 0; i < n; i++)
 		indexes[i].noted = conflicts_sink(conflicts, indexes[i].relid) != NULL;
-	workers = Min(workers, n - 1);
-	model->heap = RelationGetRelid(heap);
+	team->heap = RelationGetRelid(heap);
+	team->n = n;
+	team->memory = (Size) maintenance_work_mem * 1024 / (lead.workers + 1);
+	pg_atomic_init_u32(&team->next, 0);
+	memcpy(team->indexes, indexes, n * sizeof(TeamIndex));
+	prepare_spans(&lead);
+	if (lead.nspans == 0)
+		lead.workers = Max(Min(workers, n - 1), 0);
 	/* fewer may come, but those that do begin at once */
-	model->memory = (Size) maintenance_work_mem * 1024 / (Max(workers, 0) + 1);
-	model->n = n;
-	pg_atomic_init_u32(&model->next, 0);
-	memcpy(model->indexes, indexes, n * sizeof(TeamIndex));
+	team->memory = (Size) maintenance_work_mem * 1024 / (lead.workers + 1);
 
-	if (workers > 0)
+	if (lead.workers > 0)
 	{
 		EnterParallelMode();
-		pcxt = start_workers(workers, size, &team);
+		start_workers(&lead, size);
 	}
-	while ((next = take_next(team)) >= 0)
-		team_build_one(heap, &team->indexes[next], team->memory, conflicts);
-	if (pcxt != NULL)
-		workers_finish(pcxt, KEY_BUFFER_USAGE, KEY_WAL_USAGE);
-	for (int i = 0; i < n; i++)
-		if (team->indexes[i].in_file)
-			read_notes(team, i, conflicts_sink(conflicts, team->indexes[i].relid));
-	memcpy(indexes, team->indexes, n * sizeof(TeamIndex));
-	if (pcxt != NULL)
-		DestroyParallelContext(pcxt);
-	if (workers > 0)
+	build_all(&lead);
+	if (lead.pcxt != NULL)
+		workers_finish(lead.pcxt, KEY_BUFFER_USAGE, KEY_WAL_USAGE);
+	finish(&lead);
+	memcpy(indexes, lead.team->indexes, n * sizeof(TeamIndex));
+	if (lead.pcxt != NULL)
+		DestroyParallelContext(lead.pcxt);
+	if (lead.workers > 0)
 		ExitParallelMode();
-	pfree(model);
+	for (int i = 0; i < n; i++)
+		if (indexes[i].together && indexes[i].processes == 0)
+			build_again(&lead, &indexes[i]);
+	pfree(team);
 }
 
 void
@@ -219,6 +402,8 @@ team_worker_main(dsm_segment *segment, shm_toc *toc)
 	SharedFileSetAttach(&team->files, segment);
 	InstrStartParallelQuery();
 	heap = table_open(team->heap, RowExclusiveLock);
+	for (int i = 0; i < team->nspans; i++)
+		span_help(shm_toc_lookup(toc, KEY_SPANS + i, false), heap, &team->files);
 	while ((next = take_next(team)) >= 0)
 		build_noting(team, heap, next);
 	table_close(heap, NoLock);

@@ -2,7 +2,8 @@
  * team.h
  *		Indexes of a table built side by side.
  *
- * Each process takes the index with the most work that nobody has begun, until
+ * Those that the plan says are built by all processes together, one after the other (span.h).  Then
+ * each process takes the index with the most work that nobody has begun, until
  * none is left.  They share the memory.
  */
 #ifndef PGBULK_TEAM_H
@@ -18,10 +19,13 @@ typedef struct TeamIndex
 {
 	Oid			relid;
 	BuildTask	task;
+	bool		together;		/* by all processes, if they can */
 	bool		noted;			/* rows that must not stand together are, */
 	bool		in_file;		/* by a worker, in a file */
 	BuildResult result;
 	double		seconds;
+	int			processes;		/* that have built it */
+	const char *one_process;	/* why it was one, where there were more; or NULL */
 } TeamIndex;
 
 /* Builds one, in memory bytes.  conflicts: of the table, or NULL. */

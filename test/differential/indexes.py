@@ -75,7 +75,11 @@ class Case:
         self.kind = r.choice(["", "", "", "UNLOGGED", "TEMP"])
         self.past = r.random() < 0.7
         self.unique = False
-        self.indexes = [self.index(i) for i in range(r.choice([1, 1, 2, 4]))]
+        # as many rows as several processes need to build one index
+        self.large = r.random() < 0.06
+        if self.large:
+            self.method, self.nold, self.nnew, self.past = "rebuild", r.choice([0, 3000]), 60000, r.random() < 0.2
+        self.indexes = [self.index(i) for i in range(1 if self.large else r.choice([1, 1, 2, 4]))]
 
     def index(self, i):
         r = self.random
@@ -183,7 +187,7 @@ class Checker(CaseChecker):
         with open(new, "w") as f:
             f.write(case.rows(case.nold, case.nnew))
         early = r.random() < 0.5			# the indexes come before the rows
-        options = {"writer": "direct", "indexes": case.method, "workers": r.choice([0, 2])}
+        options = {"writer": "direct", "indexes": case.method, "workers": 2 if case.large else r.choice([0, 2])}
         setup = ["SET maintenance_work_mem = '%s'" % r.choice(["1MB", "1MB", "64MB"]), "SET min_parallel_index_scan_size = 0",
                  "DROP TABLE IF EXISTS t", "CREATE %s TABLE t (%s, filler text)" % (case.kind, ", ".join("%s %s" % c[:2] for c in case.columns))]
         create = [definition for _, definition, _, _ in case.indexes]
@@ -194,7 +198,7 @@ class Checker(CaseChecker):
         tries = ["\\warn ==past", "\\echo ==before", digest, "BEGIN", "COPY t FROM '%s' (FORMAT csv)" % new, "\\echo ==copied", digest, "ROLLBACK"]
         if not case.past:
             tries.append("VACUUM (INDEX_CLEANUP on) t")
-        load = ["\\echo ==load", "SELECT jsonb_path_query_array(details, '$.indexes[*].method') FROM bulk_load('t', '%s', '%s')" % (new, json.dumps(options)), "\\echo ==after", digest, "\\echo ==checks"]
+        load = ["\\echo ==load", "SELECT jsonb_path_query_array(details, '$.indexes[*].method') || jsonb_path_query_array(details, '$.indexes[*] ? (@.processes > 1).processes.type()') FROM bulk_load('t', '%s', '%s')" % (new, json.dumps(options)), "\\echo ==after", digest, "\\echo ==checks"]
         checks = []
         for name, _, columns, method in case.indexes:
             if method == "btree":
@@ -238,6 +242,7 @@ class Checker(CaseChecker):
             if parts.get("after") != parts.get("copied"):
                 faults.append("rows: %s, not %s" % (parts.get("after"), parts.get("copied")))
             for method in json.loads(parts.get("load") or "[]"):
+                method = "several processes" if method == "number" else method
                 self.methods[method] = self.methods.get(method, 0) + 1
         for line in parts.get("checks", "").split("\n"):
             if line and not (copy_failed and "REINDEX" in line):

@@ -1,0 +1,612 @@
+/*
+ * span.c
+ *		See span.h.
+ */
+#include "postgres.h"
+
+#include "access/genam.h"
+#include "catalog/index.h"
+#include "compat.h"
+#include "index/feed.h"
+#include "index/heap_scan.h"
+#include "index/span.h"
+#include "miscadmin.h"
+#include "port/atomics.h"
+#include "storage/buffile.h"
+#include "storage/condition_variable.h"
+#include "utils/memutils.h"
+#include "utils/wait_event.h"
+
+/* Of a process's memory: for leaves that wait for their blocks; and what it may have beside the keys. */
+#define LEAVES_SHARE 16
+#define LEAVES_LEAST 4
+#define LEAVES_MOST 128
+
+#define ROWS_AT_ONCE 256
+#define ITEMS_AT_ONCE 64
+
+/* In an item's row. */
+#define NULL_KEY (UINT64CONST(1) << 63)
+
+/*
+ * What the file of a share and a range holds: integers, or groups, each with its image and rows behind it, and
+ * between these its sort string, where that takes long to make.
+ */
+typedef struct SpanItem
+{
+	uint64		key;
+	uint64		row;			/* or NULL_KEY and the row */
+} SpanItem;
+
+typedef struct SpanGroup
+{
+	uint32		size;			/* of the image */
+	uint32		string;			/* size of the sort string; 0: it is not there */
+	uint32		nrows;
+} SpanGroup;
+
+/* A row that is noted, in the file of a range. */
+typedef struct SpanNote
+{
+	RowId		row;
+	uint32		group;
+} SpanNote;
+
+typedef struct SpanRange
+{
+	double		rows;
+	int			runs;
+	uint32		ngroups;		/* of rows that must not stand together; 0: there is no file */
+} SpanRange;
+
+struct Span
+{
+	Oid			index;
+	int			number;
+	BlockNumber nblocks;		/* of the table */
+	Size		memory;			/* for each process */
+	bool		noted;
+	int			nshares;
+	int			nranges;
+	double		heap_rows[SPAN_PROCESSES_MOST];
+	SpanRange	ranges[SPLIT_RANGES_MOST];
+
+	pg_atomic_uint32 processes; /* that have taken part */
+	pg_atomic_uint32 next_share;
+	pg_atomic_uint32 shares_done;
+	pg_atomic_uint32 next_range;
+	pg_atomic_uint32 ranges_done;
+	pg_atomic_uint32 next_block;
+	pg_atomic_uint32 misled;
+	pg_atomic_uint32 inexact;	/* keys may be equal though their images are not */
+	ConditionVariable changed;	/* shares_done or ranges_done */
+	SplitKeys	keys;
+};
+
+/* What one process has of it. */
+typedef struct SpanPart
+{
+	Span	   *span;
+	SharedFileSet *files;
+	Relation	heap;
+	Relation	index;
+	IndexInfo  *info;
+	Shape	   *shape;
+	Split	   *split;
+	MemoryContext context;		/* of a share or a range */
+
+	/* a share that is dealt */
+	int			share;
+	Presort    *presort;		/* NULL: keys are integers */
+	BufFile    *out[SPLIT_RANGES_MOST]; /* NULL: the range got nothing yet */
+	SpanItem   *items;			/* ITEMS_AT_ONCE for each range */
+	int			nitems[SPLIT_RANGES_MOST];
+	const char *image;			/* the key in hand */
+	Size		size;
+
+	/* a range that is sorted */
+	Feed		feed;
+	PresortSink feed_sink;
+	bool		fresh;			/* no key has come */
+	bool		within;			/* all are, as far as is known */
+	int			range;
+	BufFile    *notes;
+} SpanPart;
+
+/* ---- shared memory ---- */
+
+Size
+span_size(const SplitKeys *keys)
+{
+	return offsetof(Span, keys) + split_keys_size(keys);
+}
+
+void
+span_init(Span *span, Oid index, int number, const SplitKeys *keys,
+		  BlockNumber nblocks, int processes, Size memory, bool noted)
+{
+	memset(span, 0, offsetof(Span, keys));
+	memcpy(&span->keys, keys, split_keys_size(keys));
+	span->index = index;
+	span->number = number;
+	span->nblocks = nblocks;
+	span->memory = memory;
+	span->noted = noted;
+	span->nshares = processes;
+	span->nranges = keys->nborders + 1;
+	pg_atomic_init_u32(&span->processes, 0);
+	pg_atomic_init_u32(&span->next_share, 0);
+	pg_atomic_init_u32(&span->shares_done, 0);
+	pg_atomic_init_u32(&span->next_range, 0);
+	pg_atomic_init_u32(&span->ranges_done, 0);
+	pg_atomic_init_u32(&span->next_block, BTREE_FIRST_BLOCK);
+	pg_atomic_init_u32(&span->misled, 0);
+	pg_atomic_init_u32(&span->inexact, 0);
+	ConditionVariableInit(&span->changed);
+}
+
+static void
+await_count(Span *span, pg_atomic_uint32 *count, int wanted)
+{
+	ConditionVariablePrepareToSleep(&span->changed);
+	while (pg_atomic_read_u32(count) < wanted)
+		ConditionVariableSleep(&span->changed, PG_WAIT_EXTENSION);
+	ConditionVariableCancelSleep();
+}
+
+static void
+count_one(Span *span, pg_atomic_uint32 *count)
+{
+	pg_atomic_fetch_add_u32(count, 1);
+	ConditionVariableBroadcast(&span->changed);
+}
+
+/* ---- files ---- */
+
+static void
+name_keys(char *name, const Span *span, int share, int range)
+{
+	snprintf(name, MAXPGPATH, "keys%d.%d.%d", span->number, share, range);
+}
+
+static void
+name_file(char *name, const char *what, const Span *span, int range)
+{
+	snprintf(name, MAXPGPATH, "%s%d.%d", what, span->number, range);
+}
+
+static void
+finish_file(BufFile *file)
+{
+	BufFileExportFileSet(file);
+	BufFileClose(file);
+}
+
+/* The file's place in a share that is dealt. */
+static BufFile *
+range_file(SpanPart *part, int range)
+{
+	if (part->out[range] == NULL)
+	{
+		MemoryContext old = MemoryContextSwitchTo(part->context);
+		char		name[MAXPGPATH];
+
+		name_keys(name, part->span, part->share, range);
+		part->out[range] = BufFileCreateFileSet(&part->files->fs, name);
+		MemoryContextSwitchTo(old);
+	}
+	return part->out[range];
+}
+
+/* ---- dealing out a share ---- */
+
+static void
+write_items(SpanPart *part, int range)
+{
+	compat_buffile_write(range_file(part, range), part->items + range * ITEMS_AT_ONCE,
+						 part->nitems[range] * sizeof(SpanItem));
+	part->nitems[range] = 0;
+}
+
+static inline void
+deal_integer(SpanPart *part, RowId row, Datum value, bool isnull)
+{
+	SpanItem	item = {.row = row};
+	int			range;
+
+	if (isnull)
+	{
+		item.row |= NULL_KEY;
+		range = part->shape->columns[0].nulls_first ? 0 : part->split->nborders;
+	}
+	else
+	{
+		item.key = shape_integer(part->shape, value);
+		range = split_find_integer(part->split, item.key);
+	}
+	part->items[range * ITEMS_AT_ONCE + part->nitems[range]++] = item;
+	if (part->nitems[range] == ITEMS_AT_ONCE)
+		write_items(part, range);
+}
+
+static void
+deal_row(Relation index, ItemPointer tid, Datum *values, bool *isnull,
+		 bool alive, void *state)
+{
+	SpanPart   *part = state;
+
+	if (part->presort != NULL)
+		presort_put(part->presort, tid, values, isnull, alive);
+	else
+		deal_integer(part, row_id(tid, alive), values[0], isnull[0]);
+}
+
+static void
+deal_key(void *arg, const char *image, Size size, bool equal)
+{
+	SpanPart   *part = arg;
+
+	part->image = image;
+	part->size = size;
+}
+
+/* All rows that are known to have the key. */
+static void
+deal_rows(void *arg, const RowId *rows, uint32 n)
+{
+	SpanPart   *part = arg;
+	BufFile    *file = range_file(part, split_find(part->split, part->image));
+	const StringInfoData *string = &part->split->scratch;
+	SpanGroup	group = {
+		.size = part->size,
+		.string = part->shape->trusted ? 0 : string->len,
+		.nrows = n
+	};
+
+	compat_buffile_write(file, &group, sizeof(group));
+	compat_buffile_write(file, part->image, part->size);
+	if (group.string > 0)
+		compat_buffile_write(file, string->data, group.string);
+	compat_buffile_write(file, rows, n * sizeof(RowId));
+}
+
+static const PresortSink deal_sink = {.key = deal_key,.rows = deal_rows};
+
+static void
+deal_share(SpanPart *part, int share)
+{
+	Span	   *span = part->span;
+	BlockNumber first = (uint64) span->nblocks * share / span->nshares;
+	BlockNumber end = (uint64) span->nblocks * (share + 1) / span->nshares;
+	Size		buffers = span->nranges * (part->shape->integer ?
+										   BLCKSZ + ITEMS_AT_ONCE * sizeof(SpanItem) : BLCKSZ);
+	PresortSink sink = deal_sink;
+
+	sink.arg = part;
+	part->share = share;
+	part->presort = NULL;
+	memset(part->out, 0, sizeof(part->out));
+	memset(part->nitems, 0, sizeof(part->nitems));
+	if (part->shape->integer)
+		part->items = palloc(span->nranges * ITEMS_AT_ONCE * sizeof(SpanItem));
+	else
+		part->presort = presort_open_unsorted(part->shape, span->memory - buffers, &sink);
+	span->heap_rows[share] = heap_scan_rows(part->heap, part->index, part->info, first,
+											end - first, deal_row, part);
+	if (part->presort != NULL)
+	{
+		presort_finish(part->presort, &sink);
+		presort_close(part->presort);
+	}
+	if (!part->shape->exact)
+		pg_atomic_write_u32(&span->inexact, 1);
+	for (int range = 0; range < span->nranges; range++)
+	{
+		if (part->nitems[range] > 0)
+			write_items(part, range);
+		if (part->out[range] != NULL)
+			finish_file(part->out[range]);
+	}
+}
+
+/* ---- sorting a range ---- */
+
+static void
+take_items(SpanPart *part, BufFile *file, Presort *presort)
+{
+	SpanItem	items[ROWS_AT_ONCE];
+	size_t		n;
+
+	while ((n = BufFileRead(file, items, sizeof(items)) / sizeof(SpanItem)) > 0)
+	{
+		CHECK_FOR_INTERRUPTS();
+		for (size_t i = 0; i < n; i++)
+		{
+			RowId		row = items[i].row & ~NULL_KEY;
+
+			if (items[i].row == row)
+				presort_put_integer(presort, items[i].key, row);
+			else
+				presort_put_rows(presort, NULL, 0, NULL, &row, 1);
+		}
+	}
+}
+
+static void
+take_groups(SpanPart *part, BufFile *file, Presort *presort)
+{
+	SpanGroup	group;
+	StringInfoData image;
+	StringInfoData string;
+	RowId		rows[ROWS_AT_ONCE];
+
+	initStringInfo(&image);
+	initStringInfo(&string);
+	while (compat_buffile_read_more(file, &group, sizeof(group)))
+	{
+		CHECK_FOR_INTERRUPTS();
+		enlargeStringInfo(&image, group.size);
+		compat_buffile_read(file, image.data, group.size);
+		if (group.string > 0)
+		{
+			enlargeStringInfo(&string, group.string);
+			compat_buffile_read(file, string.data, group.string);
+		}
+		string.len = group.string;
+		while (group.nrows > 0)
+		{
+			uint32		n = Min(group.nrows, ROWS_AT_ONCE);
+
+			compat_buffile_read(file, rows, n * sizeof(RowId));
+			presort_put_rows(presort, image.data, group.size,
+							 group.string > 0 ? &string : NULL, rows, n);
+			group.nrows -= n;
+		}
+	}
+	pfree(image.data);
+	pfree(string.data);
+}
+
+/* What all shares have for a range, whose files go.  Rows of a key are in the order of the shares. */
+static void
+collect_range(SpanPart *part, Presort *presort)
+{
+	Span	   *span = part->span;
+
+	for (int share = 0; share < span->nshares; share++)
+	{
+		char		name[MAXPGPATH];
+		BufFile    *file;
+
+		name_keys(name, span, share, part->range);
+		file = BufFileOpenFileSet(&part->files->fs, name, O_RDONLY, true);
+		if (file == NULL)
+			continue;
+		if (part->shape->integer)
+			take_items(part, file, presort);
+		else
+			take_groups(part, file, presort);
+		BufFileClose(file);
+		BufFileDeleteFileSet(&part->files->fs, name, false);
+	}
+}
+
+static void
+write_note(void *arg, uint32 group, RowId row)
+{
+	SpanPart   *part = arg;
+	SpanNote	note;
+
+	if (part->notes == NULL)
+	{
+		MemoryContext old = MemoryContextSwitchTo(part->context);
+		char		name[MAXPGPATH];
+
+		name_file(name, "notes", part->span, part->range);
+		part->notes = BufFileCreateFileSet(&part->files->fs, name);
+		MemoryContextSwitchTo(old);
+	}
+	memset(&note, 0, sizeof(note));
+	note.row = row;
+	note.group = group;
+	compat_buffile_write(part->notes, &note, sizeof(note));
+}
+
+static void
+build_key(void *arg, const char *image, Size size, bool equal)
+{
+	SpanPart   *part = arg;
+
+	if (part->fresh)
+		part->within = split_has(part->split, part->range, image);
+	part->fresh = false;
+	part->feed_sink.key(part->feed_sink.arg, image, size, equal);
+}
+
+static void
+build_rows(void *arg, const RowId *rows, uint32 n)
+{
+	SpanPart   *part = arg;
+
+	part->feed_sink.rows(part->feed_sink.arg, rows, n);
+}
+
+/* The bound above a range, or NULL. */
+static IndexTuple
+form_bound(Shape *shape, const Split *split, int range)
+{
+	return range == split->nborders ? NULL :
+		shape_tuple(shape, split->borders[range].image);
+}
+
+/* Sorts what was collected into leaves. */
+static void
+build_leaves(SpanPart *part, Presort *presort, int npages)
+{
+	Span	   *span = part->span;
+	SpanRange  *range = &span->ranges[part->range];
+	ConflictSink notes = {.note = write_note,.arg = part};
+	PresortSink sink = {.key = build_key,.rows = build_rows,.arg = part};
+	char		name[MAXPGPATH];
+	BufFile    *list;
+
+	name_file(name, "leaves", span, part->range);
+	list = BufFileCreateFileSet(&part->files->fs, name);
+	feed_init(&part->feed, part->heap, part->index, part->info, part->shape,
+			  span->noted ? &notes : NULL);
+	part->feed_sink = feed_sink(&part->feed);
+	part->feed.btree = btree_open_range(part->heap, part->index, &span->next_block,
+										npages, list);
+	part->fresh = part->within = true;
+	part->notes = NULL;
+	presort_finish(presort, part->shape->trusted ? &part->feed_sink : &sink);
+	btree_end_key(part->feed.btree);
+	/* strings may mislead, but not within the range */
+	if (!part->fresh && part->within)
+		part->within = split_has(part->split, part->range, part->feed.image);
+	if (!part->within)
+		pg_atomic_write_u32(&span->misled, 1);
+	range->rows = btree_close_range(part->feed.btree,
+									form_bound(part->shape, part->split, part->range));
+	range->runs = presort_runs(presort);
+	range->ngroups = part->feed.ngroups;
+	finish_file(list);
+	if (part->notes != NULL)
+		finish_file(part->notes);
+}
+
+static void
+build_range(SpanPart *part, int range)
+{
+	Size		memory = part->span->memory;
+	Size		npages = memory / LEAVES_SHARE / BLCKSZ;
+	Presort    *presort;
+
+	if (pg_atomic_read_u32(&part->span->misled) != 0)
+		return;
+	npages = Min(Max(npages, LEAVES_LEAST), LEAVES_MOST);
+	part->range = range;
+	part->shape->exact = pg_atomic_read_u32(&part->span->inexact) == 0;
+	presort = presort_open_rows(part->shape, memory - npages * BLCKSZ);
+	collect_range(part, presort);
+	build_leaves(part, presort, npages);
+	presort_close(presort);
+}
+
+/* ---- the whole ---- */
+
+/* Does something with what nobody has taken yet, in a context of its own, until nothing is left. */
+static void
+take_all(SpanPart *part, pg_atomic_uint32 *next, int n,
+		 void (*work) (SpanPart *part, int number), pg_atomic_uint32 *done)
+{
+	for (;;)
+	{
+		uint32		number = pg_atomic_fetch_add_u32(next, 1);
+		MemoryContext old;
+
+		if (number >= n)
+			break;
+		old = MemoryContextSwitchTo(part->context);
+		work(part, number);
+		MemoryContextSwitchTo(old);
+		MemoryContextReset(part->context);
+		part->shape->tuple = NULL;
+		count_one(part->span, done);
+	}
+}
+
+void
+span_help(Span *span, Relation heap, SharedFileSet *files)
+{
+	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "span",
+												  ALLOCSET_DEFAULT_SIZES);
+	MemoryContext old = MemoryContextSwitchTo(context);
+	SpanPart   *part = palloc0(sizeof(SpanPart));
+
+	if (pg_atomic_read_u32(&span->next_range) < span->nranges)
+	{
+		part->span = span;
+		part->files = files;
+		part->heap = heap;
+		part->index = index_open(span->index, ShareUpdateExclusiveLock);
+		part->info = BuildIndexInfo(part->index);
+		part->shape = shape_open(part->index);
+		part->split = split_open(part->shape, &span->keys);
+		part->context = AllocSetContextCreate(context, "span part",
+											  ALLOCSET_DEFAULT_SIZES);
+		pg_atomic_fetch_add_u32(&span->processes, 1);
+		take_all(part, &span->next_share, span->nshares, deal_share, &span->shares_done);
+		await_count(span, &span->shares_done, span->nshares);
+		take_all(part, &span->next_range, span->nranges, build_range, &span->ranges_done);
+		index_close(part->index, NoLock);
+	}
+	MemoryContextSwitchTo(old);
+	MemoryContextDelete(context);
+}
+
+/* Passes on what was noted of a range, of whose groups some have come before. */
+static void
+read_notes(Span *span, SharedFileSet *files, int range, uint32 before,
+		   const ConflictSink *sink)
+{
+	char		name[MAXPGPATH];
+	BufFile    *file;
+	SpanNote	note;
+
+	name_file(name, "notes", span, range);
+	file = BufFileOpenFileSet(&files->fs, name, O_RDONLY, false);
+	while (compat_buffile_read_more(file, &note, sizeof(note)))
+	{
+		CHECK_FOR_INTERRUPTS();
+		sink->note(sink->arg, before + note.group, note.row);
+	}
+	BufFileClose(file);
+}
+
+static void
+take_ranges(Span *span, SharedFileSet *files, const ConflictSink *conflicts,
+			Btree *btree, Shape *shape)
+{
+	Split	   *split = split_open(shape, &span->keys);
+	uint32		ngroups = 0;
+
+	for (int range = 0; range < span->nranges; range++)
+	{
+		char		name[MAXPGPATH];
+		BufFile    *list;
+
+		name_file(name, "leaves", span, range);
+		list = BufFileOpenFileSet(&files->fs, name, O_RDONLY, false);
+		btree_take_range(btree, list, form_bound(shape, split, range),
+						 span->ranges[range].rows);
+		BufFileClose(list);
+		if (span->ranges[range].ngroups > 0)
+			read_notes(span, files, range, ngroups, conflicts);
+		ngroups += span->ranges[range].ngroups;
+	}
+}
+
+bool
+span_finish(Span *span, Relation heap, SharedFileSet *files,
+			const ConflictSink *conflicts, BuildResult *result, int *processes)
+{
+	Relation	index;
+	Btree	   *btree;
+
+	await_count(span, &span->ranges_done, span->nranges);
+	if (pg_atomic_read_u32(&span->misled) != 0)
+		return false;
+	index = index_open(span->index, NoLock);
+	btree = btree_open_above(heap, index, pg_atomic_read_u32(&span->next_block));
+	take_ranges(span, files, conflicts, btree, shape_open(index));
+	memset(result, 0, sizeof(BuildResult));
+	result->index_rows = btree_close(btree);
+	for (int i = 0; i < span->nshares; i++)
+		result->heap_rows += span->heap_rows[i];
+	for (int i = 0; i < span->nranges; i++)
+		result->runs += span->ranges[i].runs;
+	*processes = pg_atomic_read_u32(&span->processes);
+	index_close(index, NoLock);
+	return true;
+}

@@ -1,0 +1,55 @@
+/*
+ * span.h
+ *		One btree, built by several processes.
+ *
+ * Each process takes a share of the table's blocks, groups the rows of the same key and deals the
+ * groups, unsorted, out to the ranges of keys that split.h has chosen, into temporary files.  When all shares are
+ * dealt, each process takes one range after the other, sorts it (presort.h) and makes its leaves
+ * (btree.h).  One of them makes the levels above.
+ *
+ * A range is small and so sorted in the caches of the CPU, which makes up for the way through the files: what
+ * sorts a large index as a whole mostly waits for memory.
+ *
+ * Memory: what was said, for each process.
+ */
+#ifndef PGBULK_SPAN_H
+#define PGBULK_SPAN_H
+
+#include "postgres.h"
+
+#include "index/build.h"
+#include "index/conflicts.h"
+#include "index/split.h"
+#include "storage/sharedfileset.h"
+
+#define SPAN_PROCESSES_MOST 32
+
+/* Blocks of the table that are worth a process. */
+#define SPAN_LEAST_BLOCKS 32
+
+typedef struct Span Span;		/* in shared memory */
+
+extern Size span_size(const SplitKeys *keys);
+
+/*
+ * For an index whose storage is new and empty; number: names its files.  noted: duplicates are noted, and not
+ * errors.
+ */
+extern void span_init(Span *span, Oid index, int number, const SplitKeys *keys,
+					  BlockNumber nblocks, int processes, Size memory, bool noted);
+
+/*
+ * Takes part, until nothing is left to take.  Any number of processes may.  Errors: as
+ * build_index; all processes have to end with one of them.
+ */
+extern void span_help(Span *span, Relation heap, SharedFileSet *files);
+
+/*
+ * One process, after that: waits for the others and makes the upper levels.  False: the sort strings have misled, and
+ * the index has to be built otherwise, in new storage.  *processes: how many took part.
+ */
+extern bool span_finish(Span *span, Relation heap, SharedFileSet *files,
+						const ConflictSink *conflicts, BuildResult *result,
+						int *processes);
+
+#endif							/* PGBULK_SPAN_H */

@@ -1,0 +1,324 @@
+/*
+ * split.c
+ *		See split.h.
+ */
+#include "postgres.h"
+
+#include "index/heap_scan.h"
+#include "index/split.h"
+#include "miscadmin.h"
+#include "utils/guc.h"
+
+/* Blocks that are looked at, and about how many rows of each. */
+#define SAMPLE_BLOCKS 128
+#define SAMPLE_ROWS 16
+#define SAMPLE_MOST (SAMPLE_BLOCKS * 4 * SAMPLE_ROWS)
+#define SAMPLE_LEAST 64
+
+/*
+ * A range is to stay in the caches of the CPU while it is sorted.  The last leaf of each is not
+ * full: so many leaves make up for that.  Processes take turns with ranges, so that one that is larger than the
+ * others does not matter, up to that part of all rows.
+ */
+#define RANGE_BYTES (4.0 * 1024 * 1024)
+#define RANGE_LEAVES 64
+#define RANGES_PER_PROCESS 4
+#define RANGE_LARGEST 0.7
+
+/* Each range is a file while keys are dealt out: so many parts of the memory go to their buffers. */
+#define BUFFERS_SHARE 4
+
+/* What a row takes in an index where it shares its key with many, and a key beside its image. */
+#define ROW_SIZE sizeof(ItemPointerData)
+#define KEY_SIZE (sizeof(IndexTupleData) + sizeof(ItemIdData))
+
+/* What a row takes while it is sorted, beside its key. */
+#define ROW_MEMORY 24
+
+typedef struct Sample
+{
+	Shape	   *shape;
+	StringInfoData images;
+	uint32		offsets[SAMPLE_MOST + 1];
+	int			n;
+	int64		rows;			/* in the blocks that were looked at */
+	int			in_block;
+	int			step;			/* every so manieth row of a block is taken */
+	const char *sorted[SAMPLE_MOST];
+} Sample;
+
+static void
+sample_row(Relation index, ItemPointer tid, Datum *values, bool *isnull,
+		   bool alive, void *state)
+{
+	Sample	   *sample = state;
+
+	sample->rows++;
+	if (sample->in_block++ % sample->step != 0 || sample->n == SAMPLE_MOST)
+		return;
+	sample->offsets[sample->n] = sample->images.len;
+	shape_image(sample->shape, values, isnull, &sample->images);
+	sample->offsets[++sample->n] = sample->images.len;
+}
+
+static int
+compare_samples(const void *a, const void *b, void *arg)
+{
+	return shape_compare(arg, *(const char *const *) a, *(const char *const *) b);
+}
+
+/* Takes rows of blocks that are evenly spread, and sorts them.  Returns how many blocks. */
+static int
+take_sample(Sample *sample, Relation heap, Relation index, IndexInfo *info,
+			BlockNumber nblocks)
+{
+	int			n = Min(nblocks, SAMPLE_BLOCKS);
+
+	/* one row of the first block, which tells how many there are */
+	sample->step = PG_INT32_MAX;
+	initStringInfo(&sample->images);
+	for (int i = 0; i < n; i++)
+	{
+		BlockNumber block = (uint64) nblocks * i / n;
+
+		sample->in_block = 0;
+		(void) heap_scan_rows(heap, index, info, block, 1, sample_row, sample);
+		sample->step = Max(sample->in_block / SAMPLE_ROWS, 1);
+	}
+	for (int i = 0; i < sample->n; i++)
+		sample->sorted[i] = sample->images.data + sample->offsets[i];
+	qsort_arg(sample->sorted, sample->n, sizeof(char *), compare_samples, sample->shape);
+	return n;
+}
+
+/* How many of the sample's keys are not the same as the one before. */
+static int
+count_different(const Sample *sample)
+{
+	int			different = 1;
+
+	for (int i = 1; i < sample->n; i++)
+		if (shape_compare(sample->shape, sample->sorted[i - 1], sample->sorted[i]) != 0)
+			different++;
+	return different;
+}
+
+/* How many ranges there should be, from 1. */
+static int
+count_ranges(const Sample *sample, double rows, int processes, Size memory)
+{
+	double		image = (double) sample->images.len / sample->n;
+	double		different = (double) count_different(sample) / sample->n;
+	double		leaves = rows * (ROW_SIZE + different * (image + KEY_SIZE)) / BLCKSZ;
+	double		ranges = rows * (ROW_MEMORY + different * image) / RANGE_BYTES;
+
+	ranges = Max(ranges, processes * RANGES_PER_PROCESS);
+	ranges = Min(ranges, leaves / RANGE_LEAVES);
+	ranges = Min(ranges, memory / BUFFERS_SHARE / BLCKSZ);
+	return (int) Min(Max(ranges, 1), SPLIT_RANGES_MOST);
+}
+
+static void
+add_border(SplitKeys *keys, const Sample *sample, const char *image)
+{
+	int			at = (image - sample->images.data);
+	int			i = 0;
+	uint64		size;
+
+	while (sample->offsets[i] != at)
+		i++;
+	size = sample->offsets[i + 1] - at;
+	memcpy(keys->images + keys->size, &size, sizeof(size));
+	memcpy(keys->images + keys->size + sizeof(size), image, size);
+	keys->size += sizeof(size) + size;
+	keys->nborders++;
+}
+
+/* Whether a key may be a border above another one, or the first if that is NULL. */
+static bool
+may_be_border(Sample *sample, const char *image, const char *before)
+{
+	/* all of them are on one side */
+	if (sample->shape->integer && shape_has_null(sample->shape, image))
+		return false;
+	/* nothing is below the lowest key, as far as is known */
+	if (before == NULL)
+		before = sample->sorted[0];
+	return shape_compare(sample->shape, before, image) < 0;
+}
+
+/* Borders between nranges ranges, or less.  *largest: how many of the sample's keys are in one range at most. */
+static SplitKeys *
+choose_borders(Sample *sample, int nranges, int *largest)
+{
+	SplitKeys  *keys = palloc0(offsetof(SplitKeys, images) + sample->images.len +
+							   nranges * sizeof(uint64));
+	const char *before = NULL;
+	int			begin = 0;
+
+	*largest = 0;
+	for (int i = 1; i < nranges; i++)
+	{
+		int			at = (int64) sample->n * i / nranges;
+		int			next = (int64) sample->n * (i + 1) / nranges;
+		const char *image = sample->sorted[at];
+
+		/* in the midst of rows of one key the border is at one of their ends */
+		if (may_be_border(sample, image, before))
+		{
+			while (shape_compare(sample->shape, sample->sorted[at - 1], image) == 0)
+				at--;
+		}
+		else
+		{
+			while (at < next && shape_compare(sample->shape, sample->sorted[at], image) == 0)
+				at++;
+			if (at == next || !may_be_border(sample, sample->sorted[at], before))
+				continue;
+			image = sample->sorted[at];
+		}
+		*largest = Max(*largest, at - begin);
+		begin = at;
+		add_border(keys, sample, image);
+		before = image;
+	}
+	*largest = Max(*largest, sample->n - begin);
+	return keys;
+}
+
+SplitKeys *
+split_choose(Relation heap, Relation index, IndexInfo *info, BlockNumber nblocks,
+			 int processes, Size memory, const char **refusal)
+{
+	Sample	   *sample = palloc0(sizeof(Sample));
+	SplitKeys  *keys = NULL;
+	int			nranges = 0;
+	int			largest;
+	double		rows;
+	int			nsampled;
+
+	sample->shape = shape_open(index);
+	nsampled = take_sample(sample, heap, index, info, nblocks);
+	rows = (double) sample->rows * nblocks / nsampled;
+	if (sample->n >= SAMPLE_LEAST)
+		nranges = count_ranges(sample, rows, processes, memory);
+	if (memory / BUFFERS_SHARE < 2 * BLCKSZ)
+		*refusal = "maintenance_work_mem is small";
+	else if (nranges < 2)
+		*refusal = "it is small";
+	else if (temp_file_limit >= 0 &&
+			 rows * ROW_MEMORY + (double) sample->images.len / sample->n * rows >
+			 (double) temp_file_limit * 1024)
+		*refusal = "temp_file_limit may not suffice";
+	else
+	{
+		keys = choose_borders(sample, nranges, &largest);
+		if (largest > RANGE_LARGEST * sample->n)
+		{
+			*refusal = "most rows have the same key";
+			pfree(keys);
+			keys = NULL;
+		}
+	}
+	pfree(sample->images.data);
+	pfree(sample);
+	return keys;
+}
+
+/* ---- which range ---- */
+
+Split *
+split_open(Shape *shape, const SplitKeys *keys)
+{
+	Split	   *split = palloc0(offsetof(Split, borders) +
+								keys->nborders * sizeof(SplitBorder));
+	const char *at = keys->images;
+
+	split->shape = shape;
+	split->nborders = keys->nborders;
+	initStringInfo(&split->scratch);
+	for (uint32 i = 0; i < keys->nborders; i++)
+	{
+		SplitBorder *border = &split->borders[i];
+		Datum		values[INDEX_MAX_KEYS];
+		bool		isnull[INDEX_MAX_KEYS];
+		StringInfoData string;
+		uint64		size;
+
+		memcpy(&size, at, sizeof(size));
+		border->image = at + sizeof(size);
+		at += sizeof(size) + size;
+		initStringInfo(&string);
+		shape_string(shape, border->image, &string);
+		border->string = string.data;
+		border->length = string.len;
+		if (shape->integer)
+		{
+			shape_values(shape, border->image, values, isnull);
+			border->integer = shape_integer(shape, values[0]);
+		}
+	}
+	return split;
+}
+
+/* A key, of which the scratch has the string, with a border. */
+static int
+compare_border(Split *split, const SplitBorder *border, const char *image)
+{
+	const StringInfoData *string = &split->scratch;
+	int			order = memcmp(string->data, border->string,
+							   Min(string->len, border->length));
+
+	if (order != 0)
+		return order;
+	if (string->len != border->length)
+		return string->len < border->length ? -1 : 1;
+	return shape_compare(split->shape, image, border->image);
+}
+
+int
+split_find(Split *split, const char *image)
+{
+	int			low = 0;
+	int			high = split->nborders;
+
+	resetStringInfo(&split->scratch);
+	shape_string(split->shape, image, &split->scratch);
+	while (low < high)
+	{
+		int			middle = (low + high) / 2;
+
+		if (compare_border(split, &split->borders[middle], image) < 0)
+			high = middle;
+		else
+			low = middle + 1;
+	}
+	return low;
+}
+
+int
+split_find_integer(const Split *split, uint64 key)
+{
+	int			low = 0;
+	int			high = split->nborders;
+
+	while (low < high)
+	{
+		int			middle = (low + high) / 2;
+
+		if (key < split->borders[middle].integer)
+			high = middle;
+		else
+			low = middle + 1;
+	}
+	return low;
+}
+
+bool
+split_has(Split *split, int range, const char *image)
+{
+	return (range == 0 ||
+			shape_compare(split->shape, split->borders[range - 1].image, image) <= 0) &&
+		(range == split->nborders ||
+		 shape_compare(split->shape, image, split->borders[range].image) < 0);
+}

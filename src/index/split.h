@@ -1,0 +1,71 @@
+/*
+ * split.h
+ *		Where the keys of a btree are split into ranges, for several processes.
+ *
+ * The borders are keys of a sample of the table's rows; a border is the first key that may be in the range
+ * above it.  On which side of it a key is, its sort string tells (shape.h), and where that is the same as the
+ * border's, the operator class.  So keys that are equal are in one range, and ranges come in
+ * order, as far as sort strings can be trusted; where they cannot, whoever has sorted a range has to
+ * look whether its ends are within the borders.
+ */
+#ifndef PGBULK_SPLIT_H
+#define PGBULK_SPLIT_H
+
+#include "postgres.h"
+
+#include "index/shape.h"
+#include "lib/stringinfo.h"
+#include "nodes/execnodes.h"
+#include "utils/rel.h"
+
+#define SPLIT_RANGES_MOST 64
+
+/* The keys at the borders, as bytes that any process can read. */
+typedef struct SplitKeys
+{
+	uint32		nborders;
+	uint32		size;			/* of the images, one behind the other, each behind its size as a uint64 */
+	char		images[FLEXIBLE_ARRAY_MEMBER];
+} SplitKeys;
+
+typedef struct SplitBorder
+{
+	const char *image;
+	const char *string;
+	Size		length;
+	uint64		integer;		/* where shape->integer */
+} SplitBorder;
+
+typedef struct Split
+{
+	Shape	   *shape;
+	StringInfoData scratch;		/* the sort string of the key that split_find was asked for last */
+	int			nborders;		/* one less than ranges */
+	SplitBorder borders[FLEXIBLE_ARRAY_MEMBER];
+} Split;
+
+/*
+ * Borders for an index that so many processes build from a table of nblocks blocks, each with memory bytes.  NULL:
+ * it had better be built by one, as *refusal says.
+ */
+extern SplitKeys *split_choose(Relation heap, Relation index, IndexInfo *info,
+							   BlockNumber nblocks, int processes,
+							   Size memory, const char **refusal);
+
+/* keys must stay.  Memory: the current context. */
+extern Split *split_open(Shape *shape, const SplitKeys *keys);
+
+/* The range of a key, from 0. */
+extern int	split_find(Split *split, const char *image);
+extern int	split_find_integer(const Split *split, uint64 key);
+
+/* Whether a key is within its range, as the operator class sees it. */
+extern bool split_has(Split *split, int range, const char *image);
+
+static inline Size
+split_keys_size(const SplitKeys *keys)
+{
+	return offsetof(SplitKeys, images) + keys->size;
+}
+
+#endif							/* PGBULK_SPLIT_H */
