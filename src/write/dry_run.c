@@ -261,16 +261,26 @@ clean_up(DryRun *dry, int patience)
 
 /* ---- the subtransaction ---- */
 
-/* What the transaction's commit would do. */
+/*
+ * What the transaction's commit would do, as the user that it would do it as: the triggers may be those
+ * of a caller who has not the rights of a function around the load.  After an error the subtransaction's end
+ * restores the user.
+ */
 static void
 fire_deferred(void)
 {
 	ConstraintsSetStmt *stmt = makeNode(ConstraintsSetStmt);
+	Oid			user;
+	int			security;
 
 	stmt->constraints = NIL;
 	stmt->deferred = false;
 	CommandCounterIncrement();
+	GetUserIdAndSecContext(&user, &security);
+	/* who is within a function with rights of its own may still not change the user */
+	SetUserIdAndSecContext(GetOuterUserId(), security);
 	AfterTriggerSetState(stmt);
+	SetUserIdAndSecContext(user, security);
 }
 
 /* Guards may be open within. */
