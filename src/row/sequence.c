@@ -9,12 +9,15 @@
 #include "access/xact.h"
 #include "access/xloginsert.h"
 #include "catalog/dependency.h"
+#include "catalog/namespace.h"
 #include "catalog/pg_proc.h"
 #include "catalog/pg_sequence.h"
 #include "commands/sequence.h"
 #include "compat.h"
 #include "miscadmin.h"
+#include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
+#include "optimizer/optimizer.h"
 #include "rewrite/rewriteHandler.h"
 #include "row/sequence.h"
 #include "utils/acl.h"
@@ -23,6 +26,7 @@
 #include "utils/fmgrprotos.h"
 #include "utils/lsyscache.h"
 #include "utils/syscache.h"
+#include "utils/varlena.h"
 
 /*
  * Where nobody knows how many values are needed: a part of those taken so
@@ -381,6 +385,25 @@ sequence_is_watched(Node *expr)
 	return is_watched_walker(expr, NULL);
 }
 
+/*
+ * The sequence that an argument of nextval names, where that can be known: as a constant, or by text that is
+ * looked up each time.  That may be missing as long as nobody asks.
+ */
+static Oid
+find_named(Node *arg)
+{
+	Const	   *name = (Const *) arg;
+
+	if (IsA(arg, FuncExpr) && ((FuncExpr *) arg)->funcid == F_REGCLASS)
+	{
+		name = (Const *) eval_const_expressions(NULL, linitial(((FuncExpr *) arg)->args));
+		if (IsA(name, Const) && !name->constisnull)
+			return RangeVarGetRelid(makeRangeVarFromNameList(textToQualifiedNameList(DatumGetTextPP(name->constvalue))),
+									NoLock, true);
+	}
+	return IsA(name, Const) && !name->constisnull ? DatumGetObjectId(name->constvalue) : InvalidOid;
+}
+
 static bool
 collect_sequences_walker(Node *node, List **relids)
 {
@@ -390,10 +413,10 @@ collect_sequences_walker(Node *node, List **relids)
 		*relids = list_append_unique_oid(*relids, ((NextValueExpr *) node)->seqid);
 	else if (IsA(node, FuncExpr) && ((FuncExpr *) node)->funcid == F_NEXTVAL)
 	{
-		Const	   *sequence = linitial(((FuncExpr *) node)->args);
+		Oid			relid = find_named(linitial(((FuncExpr *) node)->args));
 
-		if (IsA(sequence, Const) && !sequence->constisnull)
-			*relids = list_append_unique_oid(*relids, DatumGetObjectId(sequence->constvalue));
+		if (OidIsValid(relid))
+			*relids = list_append_unique_oid(*relids, relid);
 	}
 	return expression_tree_walker(node, collect_sequences_walker, relids);
 }
@@ -410,6 +433,7 @@ sequence_list(Relation rel)
 		if (!att->attisdropped)
 			(void) collect_sequences_walker(build_column_default(rel, i + 1), &relids);
 	}
+	list_sort(relids, list_oid_cmp);
 	return relids;
 }
 

@@ -112,7 +112,10 @@ extern bool sequence_recognize(Expr *expr, List **ranges, SequenceDefault *def);
  */
 extern bool sequence_is_watched(Node *expr);
 
-/* The sequences that a table's columns own, or whose next value they name in their defaults: OIDs. */
+/*
+ * The sequences that a table's columns own, or whose next value they name in their defaults: OIDs, sorted,
+ * so that nobody who locks them in this order waits for another one who does.
+ */
 extern List *sequence_list(Relation rel);
 
 /* The server's own cast, to throw its error under the guard. */
