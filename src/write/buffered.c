@@ -156,6 +156,7 @@ complete_row(BufferedWriter *writer, Leaf *leaf, TupleTableSlot *slot,
 	if (leaf->before_row)
 	{
 		guard_close(writer->guard);
+		leaf_prepare(&writer->context, leaf);
 		if (!ExecBRInsertTriggers(estate, leaf->rri, slot))
 			return WRITER_FILTERED;
 	}
@@ -424,6 +425,7 @@ buffered_open(Target *target, const BulkOptions *options, Guard *guard,
 		Leaf	   *leaf = add_leaf(writer, writer->root);
 
 		writer->leaf = leaf;
+		leaf_prepare(&writer->context, leaf);
 		writer->base.plain = leaf->batches && leaf->former != NULL &&
 			!leaf->generated && constraints_only_notnull(leaf->constraints) &&
 			!target->rel->rd_rel->relispartition;

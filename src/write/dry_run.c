@@ -44,6 +44,7 @@ struct DryRun
 {
 	MemoryContext context;
 	SubTransactionId caller;
+	int			level;			/* the caller's */
 	List	   *tables;
 };
 
@@ -54,6 +55,7 @@ dry_run_create(void)
 
 	dry->context = CurrentMemoryContext;
 	dry->caller = GetCurrentSubTransactionId();
+	dry->level = GetCurrentTransactionNestLevel();
 	return dry;
 }
 
@@ -115,6 +117,8 @@ dry_run_prepare(DryRun *dry, Relation rel, bool by_page, int opened)
 {
 	Oid			toast = rel->rd_rel->reltoastrelid;
 
+	/* what is done here is to go with the whole dry run, not with a guard */
+	Assert(GetCurrentTransactionNestLevel() == dry->level + 1);
 	if (!RELKIND_HAS_STORAGE(rel->rd_rel->relkind))
 		return;
 	make_indexes_private(rel, opened);

@@ -99,12 +99,9 @@ leaf_reserve(LeafContext *context, Leaf *leaf)
 	leaf->slots = repalloc(leaf->slots, sizeof(TupleTableSlot *) * leaf->capacity);
 }
 
-/* Before the first row comes: a dry run needs to know. */
-static inline void
-leaf_prepare(LeafContext *context, Leaf *leaf)
+void
+leaf_prepare_dry(LeafContext *context, Leaf *leaf)
 {
-	if (context->dry == NULL || leaf->prepared)
-		return;
 	dry_run_prepare(context->dry, leaf->rri->ri_RelationDesc, false, 1);
 	leaf->prepared = true;
 }

@@ -73,6 +73,19 @@ typedef struct LeafContext
 /* Memory: the executor state's. */
 extern Leaf *leaf_open(LeafContext *context, ResultRelInfo *rri, bool batches);
 
+extern void leaf_prepare_dry(LeafContext *context, Leaf *leaf);
+
+/*
+ * Before the first row comes, also one that a trigger brings: a dry run needs to know.  Outside the
+ * guard; flush and insert do it themselves.
+ */
+static inline void
+leaf_prepare(LeafContext *context, Leaf *leaf)
+{
+	if (unlikely(context->dry != NULL && !leaf->prepared))
+		leaf_prepare_dry(context, leaf);
+}
+
 /* Takes slot (in the leaf's form) into the batch. */
 extern void leaf_put(LeafContext *context, Leaf *leaf, TupleTableSlot *slot,
 					 uint32 number);
