@@ -16,6 +16,7 @@
 #include "miscadmin.h"
 #include "storage/bufmgr.h"
 #include "storage/lmgr.h"
+#include "storage/lock.h"
 #include "write/compact.h"
 
 typedef struct Compaction
@@ -192,10 +193,32 @@ compact_tail(Relation rel, BlockNumber first, BlockNumber *end)
 	return movable;
 }
 
+/*
+ * Locks the table if nobody uses it.  Before 18 a conditional lock is not to be had as long as somebody waits
+ * for another one, and writers may well wait for us.  One that waits is: it goes ahead of those who
+ * wait for what we have.  A reader who comes just then is waited for.
+ */
+static bool
+lock_unused(Relation rel)
+{
+	LockRelId  *id = &rel->rd_lockInfo.lockRelId;
+	LOCKTAG		tag;
+	int			users;
+
+	if (ConditionalLockRelation(rel, AccessExclusiveLock))
+		return true;
+	SET_LOCKTAG_RELATION(tag, id->dbId, id->relId);
+	pfree(GetLockConflicts(&tag, AccessExclusiveLock, &users));
+	if (users > 0)
+		return false;
+	LockRelation(rel, AccessExclusiveLock);
+	return true;
+}
+
 bool
 compact_truncate(Relation rel, BlockNumber end)
 {
-	if (!ConditionalLockRelation(rel, AccessExclusiveLock))
+	if (!lock_unused(rel))
 		return false;
 	if (RelationGetNumberOfBlocks(rel) > end)
 		RelationTruncate(rel, end);

@@ -132,6 +132,16 @@ is_sound($node, 't', 'the table is sound');
 $node->safe_psql('postgres', 'VACUUM ANALYZE t');
 same_state($before, 'VACUUM gives them back');
 
+# who waits to write does not use it
+$session->ask('BEGIN; LOCK TABLE t IN SHARE ROW EXCLUSIVE MODE');
+$reader->send('BEGIN; DELETE FROM t WHERE false; COMMIT');
+wait_for('a writer', sub { $watch->ask("SELECT wait_event_type = 'Lock' FROM pg_stat_activity WHERE pid = $reader->{pid}") eq 't' });
+$session->ask(dry('t', $few));
+is($session->{error}, '', 'no pages stay because of writers that wait');
+$session->ask('COMMIT');
+$reader->wait;
+same_state($before, 'and they have not got in between');
+
 # two dry runs of one table come one after the other
 $session->send(dry('t', $rows));
 $watch->ask(dry('t', $rows));
