@@ -88,7 +88,15 @@ SELECT rows_loaded FROM bulk_load('dry_more_named', :'f', '{"columns": ["d", "v"
 SELECT last_value, is_called FROM dry_more_sequence;
 SELECT rows_loaded FROM bulk_load('dry_more_named', :'f', '{"columns": ["k", "v"], "dry_run": true}');
 
+-- nor does VACUUM come to the TOAST table before the transaction ends
+CREATE TABLE dry_more_wide (k int, s text);
+BEGIN;
+SELECT rows_loaded FROM bulk_load('dry_more_wide', :'f', '{"dry_run": true}');
+SELECT mode FROM pg_locks l JOIN pg_class c ON l.relation = c.reltoastrelid
+WHERE c.oid = 'dry_more_wide'::regclass AND pid = pg_backend_pid() AND mode = 'ShareUpdateExclusiveLock';
+COMMIT;
+
 DROP FUNCTION dry_more_wrap, dry_more_user, dry_more_sizes, dry_more_compare;
-DROP TABLE dry_more_target, dry_more_row, dry_more_statement, dry_more_parts, dry_more_named;
+DROP TABLE dry_more_target, dry_more_row, dry_more_statement, dry_more_parts, dry_more_named, dry_more_wide;
 DROP SEQUENCE dry_more_sequence;
 DROP FUNCTION dry_more_insert;

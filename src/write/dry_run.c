@@ -25,8 +25,8 @@
 #include "write/compact.h"
 #include "write/dry_run.h"
 
-/* How long to wait for others to let go of a table, in milliseconds: as VACUUM. */
-#define PATIENCE 5000
+/* How long to wait for others to let go of tables, in milliseconds: readers have come and gone by then. */
+#define PATIENCE 1000
 #define NAP 50
 
 typedef struct DryTable
@@ -38,6 +38,9 @@ typedef struct DryTable
 	BlockNumber visible;
 	BlockNumber frozen;
 	double		rows;
+	/* after the roll-back */
+	BlockNumber end;			/* block behind the last one of use */
+	BlockNumber rest;			/* blocks to cut off */
 } DryTable;
 
 struct DryRun
@@ -45,6 +48,7 @@ struct DryRun
 	MemoryContext context;
 	SubTransactionId caller;
 	int			level;			/* the caller's */
+	ResourceOwner owner;		/* the caller's */
 	List	   *tables;
 };
 
@@ -56,6 +60,7 @@ dry_run_create(void)
 	dry->context = CurrentMemoryContext;
 	dry->caller = GetCurrentSubTransactionId();
 	dry->level = GetCurrentTransactionNestLevel();
+	dry->owner = CurrentResourceOwner;
 	return dry;
 }
 
@@ -112,6 +117,20 @@ make_indexes_private(Relation rel, int opened)
 		private_index(lfirst_oid(lc), opened);
 }
 
+/*
+ * The lock of the table keeps writers away from its TOAST table, but not VACUUM.  This one is the caller's, or it
+ * would go before the pages are cut off.
+ */
+static void
+lock_toast(DryRun *dry, Oid toast)
+{
+	ResourceOwner owner = CurrentResourceOwner;
+
+	CurrentResourceOwner = dry->owner;
+	LockRelationOid(toast, ShareUpdateExclusiveLock);
+	CurrentResourceOwner = owner;
+}
+
 void
 dry_run_prepare(DryRun *dry, Relation rel, bool by_page, int opened)
 {
@@ -124,9 +143,10 @@ dry_run_prepare(DryRun *dry, Relation rel, bool by_page, int opened)
 	make_indexes_private(rel, opened);
 	if (OidIsValid(toast))
 	{
-		/* writers are kept away by the lock of the table, but for VACUUM */
-		Relation	toastrel = table_open(toast, ShareUpdateExclusiveLock);
+		Relation	toastrel;
 
+		lock_toast(dry, toast);
+		toastrel = table_open(toast, NoLock);
 		make_indexes_private(toastrel, 0);
 		prepare_one(dry, toastrel, by_page);
 		table_close(toastrel, NoLock);
@@ -166,7 +186,8 @@ is_dead(Page page)
 		HeapTupleHeader header;
 		TransactionId xmin;
 
-		if (!ItemIdIsUsed(id))
+		/* readers may have pruned */
+		if (!ItemIdIsUsed(id) || ItemIdIsDead(id))
 			continue;
 		if (!ItemIdIsNormal(id))
 			return false;
@@ -204,36 +225,16 @@ find_end(Relation rel, BlockNumber first)
 }
 
 static void
-tell_rest(Relation rel, BlockNumber pages)
+tell_rest(const DryTable *table)
 {
+	if (table->rest == 0)
+		return;
 	ereport(NOTICE,
 			(errmsg_plural("dry run leaves %u empty page at the end of \"%s\"",
 						   "dry run leaves %u empty pages at the end of \"%s\"",
-						   pages, pages, RelationGetRelationName(rel)),
+						   table->rest, table->rest, get_rel_name(table->relid)),
 			 errdetail("Others use the table."),
 			 errhint("VACUUM gives the space back.")));
-}
-
-/* Cuts a table off where it ended before; patience: for others who use it. */
-static void
-cut_off(const DryTable *table, Relation rel, int patience)
-{
-	BlockNumber nblocks = RelationGetNumberOfBlocks(rel);
-	BlockNumber end = find_end(rel, table->first);
-
-	if (end >= nblocks)
-		return;
-	while (!compact_truncate(rel, end))
-	{
-		if (patience <= 0)
-		{
-			tell_rest(rel, nblocks - end);
-			return;
-		}
-		pg_usleep(NAP * 1000L);
-		CHECK_FOR_INTERRUPTS();
-		patience -= NAP;
-	}
 }
 
 /* Builds of indexes have noted rows that are gone, in a way that is not rolled back. */
@@ -246,6 +247,31 @@ restore_statistics(const DryTable *table, Relation rel)
 							   table->frozen, rel->rd_rel->relhasindex);
 }
 
+/* Cuts tables off where they ended before, but for those that others use; whether there are such. */
+static bool
+cut_off(DryRun *dry)
+{
+	bool		used = false;
+	ListCell   *lc;
+
+	foreach(lc, dry->tables)
+	{
+		DryTable   *table = lfirst(lc);
+		Relation	rel;
+
+		if (table->rest == 0)
+			continue;
+		rel = table_open(table->relid, AccessShareLock);
+		if (compact_truncate(rel, table->end))
+			table->rest = 0;
+		else
+			used = true;
+		table_close(rel, NoLock);
+	}
+	return used;
+}
+
+/* patience: for others who use tables, with all of them together. */
 static void
 clean_up(DryRun *dry, int patience)
 {
@@ -253,13 +279,23 @@ clean_up(DryRun *dry, int patience)
 
 	foreach(lc, dry->tables)
 	{
-		const DryTable *table = lfirst(lc);
+		DryTable   *table = lfirst(lc);
 		Relation	rel = table_open(table->relid, AccessShareLock);
 
 		restore_statistics(table, rel);
-		cut_off(table, rel, patience);
+		/* the caller's locks keep away all who might change it */
+		table->end = find_end(rel, table->first);
+		table->rest = RelationGetNumberOfBlocks(rel) - table->end;
 		table_close(rel, NoLock);
 	}
+	while (cut_off(dry) && patience > 0)
+	{
+		pg_usleep(NAP * 1000L);
+		CHECK_FOR_INTERRUPTS();
+		patience -= NAP;
+	}
+	foreach(lc, dry->tables)
+		tell_rest(lfirst(lc));
 	dry->tables = NIL;
 }
 

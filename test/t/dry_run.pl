@@ -142,6 +142,19 @@ $session->ask('COMMIT');
 $reader->wait;
 same_state($before, 'and they have not got in between');
 
+# who reads many partitions is waited for only once
+$node->safe_psql('postgres', q{
+	CREATE TABLE parts (k int, s text) PARTITION BY HASH (k);
+	SELECT format('CREATE TABLE parts_%s PARTITION OF parts FOR VALUES WITH (MODULUS 8, REMAINDER %s)', i, i) FROM generate_series(0, 7) i \gexec
+});
+$reader->ask('BEGIN; SELECT count(*) FROM parts');
+my $start = time;
+$session->ask(dry('parts', $few));
+cmp_ok(time - $start, '<', 15, 'a second for all partitions');
+is(scalar(() = $session->{error} =~ /dry run leaves 1 empty page at the end of "parts_/g), 8, 'each of which keeps its page');
+$reader->ask('COMMIT');
+$node->safe_psql('postgres', 'DROP TABLE parts');
+
 # two dry runs of one table come one after the other
 $session->send(dry('t', $rows));
 $watch->ask(dry('t', $rows));
