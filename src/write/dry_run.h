@@ -9,7 +9,8 @@
  * are cut off afterwards.
  *
  * Nobody else may write to the tables meanwhile: SHARE ROW EXCLUSIVE, which the caller's transaction keeps.
- * Rows that triggers and functions write to other tables are rolled back as they always are.
+ * Rows that triggers and functions write, to other tables or on old pages of these, are rolled back as they always
+ * are; so are deletions of old rows, which clear bits of the visibility map.  Counts of statistics stay, too.
  */
 #ifndef PGBULK_DRY_RUN_H
 #define PGBULK_DRY_RUN_H
