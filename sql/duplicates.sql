@@ -348,3 +348,16 @@ SELECT bulk_load('duplicates_boss', '/proc/self/cwd/pgbulk_duplicates_boss', '{"
 ALTER TABLE duplicates_boss DROP CONSTRAINT duplicates_boss_boss_fkey;
 SELECT rows_replaced FROM bulk_load('duplicates_boss', '/proc/self/cwd/pgbulk_duplicates_boss', '{"on_duplicate": "keep_new"}');
 DROP TABLE duplicates_ring, duplicates_boss;
+
+-- more of them than memory holds
+CREATE TABLE duplicates_many (id int, x int);
+CREATE UNIQUE INDEX ON duplicates_many (x);
+COPY (SELECT i, i % 50001 FROM generate_series(1, 120000) i) TO '/proc/self/cwd/pgbulk_duplicates_many' WITH (FORMAT csv);
+SET maintenance_work_mem = '1MB';
+SELECT rows_loaded, rows_duplicate FROM bulk_load('duplicates_many', '/proc/self/cwd/pgbulk_duplicates_many', '{"on_duplicate": "keep_new", "workers": 0, "writer": "direct", "log_verbosity": "silent"}');
+SELECT count(*), sum(id), sum(x) FROM duplicates_many;
+TRUNCATE duplicates_many;
+SELECT rows_loaded, rows_duplicate FROM bulk_load('duplicates_many', '/proc/self/cwd/pgbulk_duplicates_many', '{"on_duplicate": "keep_old", "workers": 1, "writer": "direct", "log_verbosity": "silent"}');
+SELECT count(*), sum(id), sum(x) FROM duplicates_many;
+RESET maintenance_work_mem;
+DROP TABLE duplicates_many;

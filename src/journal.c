@@ -32,6 +32,7 @@ journal_open(void)
 	Journal    *journal = palloc0(sizeof(Journal));
 
 	journal->context = CurrentMemoryContext;
+	journal->owner = CurrentResourceOwner;
 	journal->capacity = FIRST_CAPACITY;
 	journal->rows = palloc(journal->capacity);
 	journal->next.line = 1;
@@ -234,8 +235,11 @@ keep_bytes(Journal *journal, const char *data, Size len)
 	if (journal->spilled == NULL && (Size) journal->memory.len + len > JOURNAL_MEMORY)
 	{
 		MemoryContext old = MemoryContextSwitchTo(journal->context);
+		ResourceOwner caller = CurrentResourceOwner;
 
+		CurrentResourceOwner = journal->owner;
 		journal->spilled = BufFileCreateTemp(false);
+		CurrentResourceOwner = caller;
 		MemoryContextSwitchTo(old);
 	}
 	if (journal->spilled != NULL)

@@ -26,6 +26,7 @@
 #include "lib/stringinfo.h"
 #include "storage/block.h"
 #include "storage/buffile.h"
+#include "utils/resowner.h"
 #include "storage/off.h"
 
 /* Bytes of records that are kept in memory. */
@@ -52,6 +53,7 @@ typedef struct JournalRun
 typedef struct Journal
 {
 	MemoryContext context;
+	ResourceOwner owner;		/* of its temporary file, also in a subtransaction */
 	const Reader *reader;		/* whose batch the rows are from */
 	bool		held;			/* records wait for journal_keep */
 

@@ -11,6 +11,7 @@
 #include "executor/tuptable.h"
 #include "records.h"
 #include "utils/memutils.h"
+#include "utils/resowner.h"
 #include "utils/tuplesort.h"
 
 /* int8 < int8, which has no name in the catalogs' headers. */
@@ -19,6 +20,7 @@
 struct Records
 {
 	MemoryContext context;
+	ResourceOwner owner;		/* of temporary files, also in a subtransaction */
 	int			ncolumns;
 	int64		count;
 	Tuplesortstate *sort;
@@ -49,6 +51,7 @@ records_open(int ncolumns, int memory_kb)
 	}
 	compat_finalize_desc(desc);
 	records->context = context;
+	records->owner = CurrentResourceOwner;
 	records->ncolumns = ncolumns;
 	records->in = MakeSingleTupleTableSlot(desc, &TTSOpsVirtual);
 	records->out = MakeSingleTupleTableSlot(desc, &TTSOpsMinimalTuple);
@@ -64,6 +67,7 @@ void
 records_put(Records *records, const int64 *values)
 {
 	TupleTableSlot *slot = ExecClearTuple(records->in);
+	ResourceOwner caller = CurrentResourceOwner;
 
 	for (int i = 0; i < records->ncolumns; i++)
 	{
@@ -71,7 +75,9 @@ records_put(Records *records, const int64 *values)
 		slot->tts_isnull[i] = false;
 	}
 	ExecStoreVirtualTuple(slot);
+	CurrentResourceOwner = records->owner;
 	tuplesort_puttupleslot(records->sort, slot);
+	CurrentResourceOwner = caller;
 	records->count++;
 }
 
@@ -84,7 +90,11 @@ records_count(const Records *records)
 void
 records_sort(Records *records)
 {
+	ResourceOwner caller = CurrentResourceOwner;
+
+	CurrentResourceOwner = records->owner;
 	tuplesort_performsort(records->sort);
+	CurrentResourceOwner = caller;
 }
 
 bool

@@ -27,9 +27,6 @@
 /* The server's own collations, from 17 on: all of them order strings by bytes. */
 #define BUILTIN_PROVIDER 'b'
 
-/* Longer sort strings cost memory and seldom tell more. */
-#define STRING_MOST 256
-
 static uint8
 align_of(char typalign)
 {
@@ -195,8 +192,9 @@ append_varlena(Shape *shape, StringInfo image, Size start,
 		pfree(fetched);
 		return;
 	}
-	/* there are different ways to compress a value */
-	if (VARATT_IS_COMPRESSED(value))
+	/* there are different ways to compress a value, and two headers where not all are made short */
+	if (VARATT_IS_COMPRESSED(value) ||
+		(VARATT_IS_SHORT(value) && !column->can_be_short))
 		shape->exact = false;
 	size = VARSIZE_ANY(value);
 	enlargeStringInfo(image, size + 2 * MAXIMUM_ALIGNOF);
@@ -516,7 +514,7 @@ shape_string(Shape *shape, const char *image, StringInfo string)
 		bool		null = is_null(image, i);
 		int			from;
 
-		if (column->kind == KEY_OTHER || string->len - start > STRING_MOST)
+		if (column->kind == KEY_OTHER || string->len - start > SHAPE_STRING_MOST)
 			break;
 		appendStringInfoChar(string, null == column->nulls_first ? 0 : 1);
 		if (null)
@@ -528,5 +526,5 @@ shape_string(Shape *shape, const char *image, StringInfo string)
 			for (int k = from; k < string->len; k++)
 				string->data[k] = ~string->data[k];
 	}
-	string->len = Min(string->len, start + STRING_MOST);
+	string->len = Min(string->len, start + SHAPE_STRING_MOST);
 }

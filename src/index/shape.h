@@ -22,6 +22,9 @@
 #include "utils/rel.h"
 #include "utils/sortsupport.h"
 
+/* Longer sort strings cost memory and seldom tell more. */
+#define SHAPE_STRING_MOST 256
+
 /* How a column's value becomes part of a sort string. */
 typedef enum KeyKind
 {

@@ -69,6 +69,7 @@ struct Span
 	int			nshares;
 	int			nranges;
 	double		heap_rows[SPAN_PROCESSES_MOST];
+	uint64		dealt[SPAN_PROCESSES_MOST]; /* rows that went to ranges */
 	SpanRange	ranges[SPLIT_RANGES_MOST];
 
 	pg_atomic_uint32 processes; /* that have taken part */
@@ -97,6 +98,7 @@ typedef struct SpanPart
 
 	/* a share that is dealt */
 	int			share;
+	uint64		dealt;			/* rows of it */
 	Presort    *presort;		/* NULL: keys are integers */
 	BufFile    *out[SPLIT_RANGES_MOST]; /* NULL: the range got nothing yet */
 	SpanItem   *items;			/* ITEMS_AT_ONCE for each range */
@@ -224,6 +226,7 @@ deal_integer(SpanPart *part, RowId row, Datum value, bool isnull)
 		item.key = shape_integer(part->shape, value);
 		range = split_find_integer(part->split, item.key);
 	}
+	part->dealt++;
 	part->items[range * ITEMS_AT_ONCE + part->nitems[range]++] = item;
 	if (part->nitems[range] == ITEMS_AT_ONCE)
 		write_items(part, range);
@@ -268,6 +271,7 @@ deal_rows(void *arg, const RowId *rows, uint32 n)
 	if (group.string > 0)
 		compat_buffile_write(file, string->data, group.string);
 	compat_buffile_write(file, rows, n * sizeof(RowId));
+	part->dealt += n;
 }
 
 static const PresortSink deal_sink = {.key = deal_key,.rows = deal_rows};
@@ -284,6 +288,7 @@ deal_share(SpanPart *part, int share)
 
 	sink.arg = part;
 	part->share = share;
+	part->dealt = 0;
 	part->presort = NULL;
 	memset(part->out, 0, sizeof(part->out));
 	memset(part->nitems, 0, sizeof(part->nitems));
@@ -298,6 +303,7 @@ deal_share(SpanPart *part, int share)
 		presort_finish(part->presort, &sink);
 		presort_close(part->presort);
 	}
+	span->dealt[share] = part->dealt;
 	if (!part->shape->exact)
 		pg_atomic_write_u32(&span->inexact, 1);
 	for (int range = 0; range < span->nranges; range++)
@@ -587,6 +593,22 @@ take_ranges(Span *span, SharedFileSet *files, const ConflictSink *conflicts,
 	}
 }
 
+/* Every row that was dealt is in a leaf: a file that went would go unnoticed else. */
+static void
+check_rows(const Span *span)
+{
+	uint64		dealt = 0;
+	double		built = 0;
+
+	for (int i = 0; i < span->nshares; i++)
+		dealt += span->dealt[i];
+	for (int i = 0; i < span->nranges; i++)
+		built += span->ranges[i].rows;
+	if (built != dealt)
+		elog(ERROR, "%.0f of %llu rows are in the leaves of index %u",
+			 built, (unsigned long long) dealt, span->index);
+}
+
 bool
 span_finish(Span *span, Relation heap, SharedFileSet *files,
 			const ConflictSink *conflicts, BuildResult *result, int *processes)
@@ -597,6 +619,7 @@ span_finish(Span *span, Relation heap, SharedFileSet *files,
 	await_count(span, &span->ranges_done, span->nranges);
 	if (pg_atomic_read_u32(&span->misled) != 0)
 		return false;
+	check_rows(span);
 	index = index_open(span->index, NoLock);
 	btree = btree_open_above(heap, index, pg_atomic_read_u32(&span->next_block));
 	take_ranges(span, files, conflicts, btree, shape_open(index));

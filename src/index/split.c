@@ -207,7 +207,8 @@ split_choose(Relation heap, Relation index, IndexInfo *info, BlockNumber nblocks
 	else if (nranges < 2)
 		*refusal = "it is small";
 	else if (temp_file_limit >= 0 &&
-			 rows * ROW_MEMORY + (double) sample->images.len / sample->n * rows >
+			 rows * (ROW_MEMORY + (sample->shape->trusted ? 0 : SHAPE_STRING_MOST)) +
+			 (double) sample->images.len / sample->n * rows >
 			 (double) temp_file_limit * 1024)
 		*refusal = "temp_file_limit may not suffice";
 	else

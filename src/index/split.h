@@ -23,8 +23,8 @@
 /* The keys at the borders, as bytes that any process can read. */
 typedef struct SplitKeys
 {
-	uint32		nborders;
-	uint32		size;			/* of the images, one behind the other, each behind its size as a uint64 */
+	uint64		nborders;		/* as large as that for the alignment of the images */
+	uint64		size;			/* of the images, one behind the other, each behind its size as a uint64 */
 	char		images[FLEXIBLE_ARRAY_MEMBER];
 } SplitKeys;
 

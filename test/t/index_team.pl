@@ -105,6 +105,25 @@ foreach my $key (qw(word part n))
 	is($node->safe_psql('postgres', q{SELECT bt_index_parent_check('i', true, true)}), '', "rows with a past: $key sound");
 }
 
+# Values with two kinds of headers, where the column does not want the short ones any more.
+foreach my $with ('', 'WITH (deduplicate_items = off)')
+{
+	$node->safe_psql('postgres', q{
+		CREATE TABLE plain (id int, x text);
+		INSERT INTO plain SELECT i, 'k' || i % 3001 FROM generate_series(1, 400000) i;
+		ALTER TABLE plain ALTER x SET STORAGE plain;
+		UPDATE plain SET x = x || '' WHERE id % 2 = 0});
+	$node->safe_psql('postgres', 'VACUUM plain');
+	$node->safe_psql('postgres', "UPDATE plain SET x = x || '' WHERE id % 2 = 0");
+	$node->safe_psql('postgres', 'VACUUM plain');
+	$node->safe_psql('postgres', qq{CREATE INDEX plain_x ON plain (x COLLATE "C") $with});
+	my $few = data_file('few.csv', 1, join '', map { "$_,k" . ($_ % 3001) . "\n" } 1 .. 1000);
+	like($node->safe_psql('postgres', "SET maintenance_work_mem = '1MB'; SELECT details #> '{indexes,0,processes}' FROM bulk_load('plain', '$few', '" . direct(1, '"indexes": "rebuild"') . "')"),
+		qr/^2$/, "two kinds of headers $with: several processes");
+	is($node->safe_psql('postgres', q{SELECT bt_index_parent_check('plain_x', true, true)}), '', "two kinds of headers $with: sound");
+	$node->safe_psql('postgres', 'DROP TABLE plain');
+}
+
 # Who gets no help, and why.
 sub one_process
 {
