@@ -206,7 +206,7 @@ DO $$
 BEGIN
 	PERFORM bulk_load_retry('dry_rejects', (SELECT min(load_id) FROM dry_rejects));
 EXCEPTION WHEN invalid_parameter_value THEN
-	RAISE WARNING '%', regexp_replace(SQLERRM, '\d+', 'N');
+	RAISE INFO '%', regexp_replace(SQLERRM, '\d+', 'N');
 END $$;
 -- more rejects than memory is for
 SET work_mem = '64kB';
@@ -242,7 +242,7 @@ ROLLBACK;
 
 -- what is deferred to the end of the transaction
 CREATE TABLE dry_t_deferred (k int UNIQUE DEFERRABLE INITIALLY DEFERRED, s text, r int REFERENCES dry_ref DEFERRABLE INITIALLY DEFERRED);
-CREATE FUNCTION dry_say() RETURNS trigger LANGUAGE plpgsql AS $$BEGIN RAISE WARNING 'deferred % of %', TG_OP, NEW.k; RETURN NULL; END$$;
+CREATE FUNCTION dry_say() RETURNS trigger LANGUAGE plpgsql AS $$BEGIN RAISE INFO 'deferred % of %', TG_OP, NEW.k; RETURN NULL; END$$;
 CREATE CONSTRAINT TRIGGER say AFTER INSERT ON dry_t_deferred DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN (NEW.k = 1001) EXECUTE FUNCTION dry_say();
 SELECT rows_loaded FROM bulk_load('dry_t_deferred', :'good', '{"dry_run": true}');
 SELECT pg_temp.put('twice', E'1001,a,1\n1001,b,2\n') AS twice, pg_temp.put('orphan', E'1,a,1\n2,b,99\n') AS orphan \gset

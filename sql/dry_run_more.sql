@@ -23,7 +23,7 @@ SET ROLE regress_pgbulk_dry_more;
 CREATE TABLE dry_more.t (i int);
 CREATE FUNCTION dry_more.say() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
-	RAISE WARNING 'deferred trigger, as its caller: %', current_user = 'regress_pgbulk_dry_more';
+	RAISE INFO 'deferred trigger, as its caller: %', current_user = 'regress_pgbulk_dry_more';
 	RETURN NULL;
 END $$;
 CREATE CONSTRAINT TRIGGER say AFTER INSERT ON dry_more.t DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION dry_more.say();
