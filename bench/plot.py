@@ -33,6 +33,8 @@ def main(source, target):
             m = statistics.median(t)
             colour = COPY if method == "COPY" else OURS if method.startswith("bulk_load") else OTHERS
             bars.append((f"{data}: {method}", base / m, m, colour))
+    if not bars:
+        sys.exit("no data set has COPY to compare with")
     plt.rcParams.update({"font.family": "sans-serif", "font.size": 10, "svg.fonttype": "none", "svg.hashsalt": "pgbulk"})
     fig, ax = plt.subplots(figsize=(7.5, 0.34 * len(bars) + 0.9))
     fig.patch.set_facecolor("white")
