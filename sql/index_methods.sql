@@ -175,6 +175,22 @@ SELECT count(*) FROM methods_a WHERE a > 39990;
 SELECT brin_summarize_new_values('methods_a_brin') <= 1 AS summarized;
 RESET enable_seqscan;
 
+-- what scans have found dead in the old file does not come into the new one; in a temporary table nobody else's snapshot counts
+CREATE TEMP TABLE methods_dead (a int, b int);
+CREATE INDEX methods_dead_i ON methods_dead (a);
+INSERT INTO methods_dead SELECT i, 0 FROM generate_series(1, 20000) i;
+DELETE FROM methods_dead WHERE a % 20 > 0;
+SET enable_seqscan = off;
+SET enable_bitmapscan = off;
+SELECT count(b) FROM methods_dead WHERE a > 0;
+RESET enable_bitmapscan;
+RESET enable_seqscan;
+SELECT pg_relation_size('methods_dead_i') AS before \gset
+SELECT rows_loaded, details #>> '{indexes,0,method}' AS method FROM bulk_load('methods_dead', '/proc/self/cwd/pgbulk_methods_few', '{"limit": 1, "writer": "direct", "indexes": "merge"}');
+SELECT pg_relation_size('methods_dead_i') AS merged \gset
+REINDEX INDEX methods_dead_i;
+SELECT :before > 5 * :merged AS smaller, :merged = pg_relation_size('methods_dead_i') AS as_reindex;
+
 -- the option
 SELECT writer, details #>> '{indexes,0,method}' AS method, details #>> '{indexes,0,reason}' AS reason
 	FROM bulk_load('methods_u', '/proc/self/cwd/pgbulk_methods_u', '{"limit": 1, "indexes": "insert"}');
@@ -184,7 +200,7 @@ SELECT bulk_load('methods_u', '/proc/self/cwd/pgbulk_methods_u', '{"indexes": "m
 SELECT writer, details #>> '{indexes,0,method}' AS method, details #>> '{indexes,0,reason}' AS reason
 	FROM bulk_load('methods_u', '/proc/self/cwd/pgbulk_methods_u', '{"skip": 3, "limit": 0, "indexes": "insert", "writer": "buffered"}');
 
-DROP TABLE methods_k, methods_a, methods_t, methods_d, methods_o, methods_u, methods_x;
+DROP TABLE methods_k, methods_a, methods_dead, methods_t, methods_d, methods_o, methods_u, methods_x;
 DROP EXTENSION amcheck;
 COPY (SELECT 1) TO PROGRAM 'cat > pgbulk_methods_gone; rm -f pgbulk_methods_*';
 
