@@ -174,6 +174,8 @@ class Checker(CaseChecker):
         if "i" in out.split():
             self.sql("CREATE COLLATION blind (provider = icu, locale = 'und-u-ks-level2', deterministic = false); CREATE COLLATION icu (provider = icu, locale = 'de');")
             self.collations += ["blind", "icu"]
+        out, _ = self.sql("SELECT collname FROM pg_collation WHERE collprovider = 'b' AND collencoding IN (-1, 6) ORDER BY collname;")
+        self.collations += out.split("\n")[:-1]
         out, _ = self.sql("SELECT collname FROM pg_collation WHERE collprovider = 'c' AND collencoding = 6 AND collname ~ '_' ORDER BY collname LIMIT 2;")
         self.collations += out.split("\n")[:-1]
 
