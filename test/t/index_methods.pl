@@ -166,6 +166,23 @@ foreach my $method (qw(merge insert rebuild))
 	indexes_are_sound("$method, after errors");
 }
 
+# What memory does not hold goes to temp_tablespaces.
+$node->safe_psql('postgres', "SET allow_in_place_tablespaces = on; CREATE TABLESPACE elsewhere LOCATION ''");
+rows_before();
+foreach my $method (qw(merge insert rebuild))
+{
+	foreach my $workers (@WORKERS)
+	{
+		my $end = -s $node->logfile;
+
+		$node->safe_psql('postgres', "SET maintenance_work_mem = '1MB'; SET temp_tablespaces = 'elsewhere'; SET log_temp_files = 0; BEGIN; " . bulk_load($method, $workers, $more) . '; ROLLBACK');
+		my @paths = slurp_file($node->logfile, $end) =~ /temporary file: path "([^"]*)"/g;
+		cmp_ok(scalar @paths, '>', 0, "$method, $workers workers: there are temporary files");
+		is(join(' ', grep { !m,^pg_tblspc/, } @paths), '', "$method, $workers workers: all where they belong");
+	}
+}
+$node->safe_psql('postgres', 'DROP TABLESPACE elsewhere');
+
 # A corrupted index is said to be one, and not merged.
 $node->safe_psql('postgres', q{
 	CREATE FUNCTION odd_cmp(a int, b int) RETURNS int IMMUTABLE LANGUAGE sql AS 'SELECT btint4cmp(a, b)';
