@@ -18,7 +18,9 @@ SELECT s.pid,
        s.rows_loaded,
        s.rows_rejected,
        s.rows_filtered,
-       CASE WHEN r.seconds_reading > 0.0 THEN
+       CASE WHEN s.rows_per_second IS NOT NULL THEN
+         s.rows_per_second
+       WHEN r.seconds_reading > 0.0 THEN
          ((s.rows_loaded + s.rows_rejected + s.rows_filtered)::numeric / r.seconds_reading)::bigint
        END AS rows_per_second,
        s.now - s.started AS elapsed,
@@ -30,7 +32,7 @@ FROM (
          d.datname,
          p.relid,
          CASE WHEN d.datname = current_database() THEN p.relid::regclass::text END AS relation,
-         CASE p.param18
+         CASE p.phase
            WHEN 0::bigint THEN 'starting'
            WHEN 1::bigint THEN 'reading'
            WHEN 2::bigint THEN 'indexes'
@@ -38,21 +40,36 @@ FROM (
            WHEN 4::bigint THEN 'analyzing'
            WHEN 5::bigint THEN 'finishing'
          END AS phase,
-         p.param1 AS bytes_processed,
-         nullif(p.param2, 0::bigint) AS bytes_total,
-         p.param3 AS rows_loaded,
-         p.param14 AS rows_rejected,
-         p.param4 AS rows_filtered,
+         p.bytes_processed,
+         nullif(p.bytes_total, 0::bigint) AS bytes_total,
+         p.rows_loaded,
+         p.rows_rejected,
+         p.rows_filtered,
+         p.rows_per_second,
          timestamptz '2000-01-01 00:00:00+00'
-           + make_interval(secs => p.param19::double precision / 1000000::double precision) AS started,
-         CASE WHEN p.param15 > 0::bigint THEN
+           + make_interval(secs => p.started::double precision / 1000000::double precision) AS started,
+         CASE WHEN p.read_end > 0::bigint THEN
            timestamptz '2000-01-01 00:00:00+00'
-             + make_interval(secs => p.param15::double precision / 1000000::double precision)
+             + make_interval(secs => p.read_end::double precision / 1000000::double precision)
          END AS read_end,
          clock_timestamp() AS now
-  FROM pg_stat_get_progress_info('COPY') p
+  FROM (
+         SELECT pid, datid, relid,
+                param18 AS phase, param1 AS bytes_processed, param2 AS bytes_total,
+                param3 AS rows_loaded, param14 AS rows_rejected, param4 AS rows_filtered,
+                param19 AS started, param15 AS read_end, NULL::bigint AS rows_per_second
+         FROM pg_stat_get_progress_info('COPY')
+         WHERE param20 = 123589335805035
+         UNION ALL
+         -- while it builds an index; rows have 48 bits (src/progress.c)
+         SELECT pid, datid, relid,
+                2, param8, param2,
+                param3 & 281474976710655, param18 & 281474976710655, param20 & 281474976710655,
+                param19, NULL, (param18 >> 48 << 15) + (param20 >> 48)
+         FROM pg_stat_get_progress_info('CREATE INDEX')
+         WHERE param3 >> 48 = 28775
+       ) p
        LEFT JOIN pg_database d ON d.oid = p.datid
-  WHERE p.param20 = 123589335805035
 ) s
 CROSS JOIN LATERAL (
   SELECT CASE WHEN s.bytes_total IS NOT NULL THEN

@@ -12,6 +12,7 @@
 #include "index/btree.h"
 #include "index/bulk.h"
 #include "miscadmin.h"
+#include "progress.h"
 
 #define POSTING_ROWS (BTREE_POSTING_MOST / sizeof(ItemPointerData))
 
@@ -61,6 +62,7 @@ struct Btree
 	BlockNumber nblocks;		/* given out, the meta page's included */
 	Level	   *leaves;			/* NULL: no row has come */
 	double		nrows;
+	double		told;			/* of them, as progress */
 	Range	   *range;			/* NULL: the btree is one range */
 
 	/* the key in hand, and those of its rows that are not in a page */
@@ -286,6 +288,13 @@ set_high_key(Page page, IndexTuple high)
 	Assert(((PageHeader) page)->pd_lower <= ((PageHeader) page)->pd_upper);
 }
 
+static void
+tell_rows(Btree *btree)
+{
+	progress_index_rows(btree->nrows - btree->told);
+	btree->told = btree->nrows;
+}
+
 /* The held item begins a new page. */
 static void
 turn_page(Btree *btree, Level *level)
@@ -295,6 +304,7 @@ turn_page(Btree *btree, Level *level)
 
 	CHECK_FOR_INTERRUPTS();
 	Assert(level->nitems > 0);
+	tell_rows(btree);
 	set_high_key(level->page, high);
 	if (btree->range != NULL)
 	{
@@ -374,7 +384,10 @@ static inline void
 begin_rows(Btree *btree, uint32 n)
 {
 	if (btree->leaves == NULL)
+	{
 		btree->leaves = begin_level(btree, 0);
+		progress_index_load();
+	}
 	btree->nrows += n;
 }
 
@@ -508,6 +521,7 @@ btree_close(Btree *btree)
 	_bt_initmetapage(meta, root, height, btree->order->allequalimage);
 	bulk_put(btree->pages, BTREE_METAPAGE, meta);
 	bulk_close(btree->pages);
+	tell_rows(btree);
 	return btree->nrows;
 }
 
@@ -545,6 +559,7 @@ btree_close_range(Btree *btree, IndexTuple bound)
 		put_leaves(btree, true);
 	}
 	bulk_close(btree->pages);
+	tell_rows(btree);
 	return btree->nrows;
 }
 
@@ -635,4 +650,5 @@ btree_take_range(Btree *btree, BufFile *list, IndexTuple bound, double nrows)
 	if (nrows > 0 && bound != NULL)
 		memcpy(btree->leaves->held, bound, IndexTupleSize(bound));
 	btree->nrows += nrows;
+	btree->told += nrows;		/* by who has made the leaves */
 }

@@ -16,17 +16,27 @@
 #include "index/heap_scan.h"
 #include "index/insert.h"
 #include "miscadmin.h"
+#include "progress.h"
 #include "storage/smgr.h"
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
 
 /* ---- btrees ---- */
 
+typedef struct Found
+{
+	Presort    *presort;
+	uint64		nrows;			/* that have gone there */
+} Found;
+
 static void
 put_row(Relation index, ItemPointer tid, Datum *values, bool *isnull,
 		bool alive, void *state)
 {
-	presort_put(state, tid, values, isnull, alive);
+	Found	   *found = state;
+
+	presort_put(found->presort, tid, values, isnull, alive);
+	found->nrows++;
 }
 
 static BuildResult
@@ -36,19 +46,21 @@ build_btree(Relation heap, Relation index, IndexInfo *info,
 	Shape	   *shape = shape_open(index);
 	Presort    *presort = presort_open(shape, memory);
 	BlockNumber first = task->method == INDEX_MERGE ? task->first_block : 0;
+	BlockNumber nblocks = RelationGetNumberOfBlocks(heap) - first;
+	Found		found = {.presort = presort};
 	Feed		feed;
 	PresortSink sink = feed_sink(&feed);
 	BuildResult result;
 
 	feed_init(&feed, heap, index, info, shape, conflicts);
-	result.heap_rows = heap_scan_rows(heap, index, info, first,
-									  RelationGetNumberOfBlocks(heap) - first,
-									  put_row, presort);
+	progress_index_scan(nblocks);
+	result.heap_rows = heap_scan_rows(heap, index, info, first, nblocks, put_row, &found);
 	if (task->method == INDEX_MERGE)
 		heap_scan_check(heap, result.heap_rows, task->rows);
 	feed.btree = btree_open(heap, index);
 	if (task->method == INDEX_MERGE)
 		feed.merge = merge_open(heap, index, shape, feed.btree, task->old, first);
+	progress_index_sort(feed.merge == NULL ? found.nrows : 0);
 	presort_finish(presort, &sink);
 	if (feed.merge != NULL)
 	{

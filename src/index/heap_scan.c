@@ -10,8 +10,12 @@
 #include "executor/executor.h"
 #include "index/heap_scan.h"
 #include "miscadmin.h"
+#include "progress.h"
 #include "storage/bufmgr.h"
 #include "utils/memutils.h"
+
+/* Blocks after which it is told how far the scan is. */
+#define TOLD_BLOCKS 32
 
 typedef struct HeapScan
 {
@@ -169,8 +173,11 @@ heap_scan_rows(Relation heap, Relation index, IndexInfo *info, BlockNumber first
 	{
 		CHECK_FOR_INTERRUPTS();
 		scan_block(&scan, first + i, strategy);
+		if (i % TOLD_BLOCKS == TOLD_BLOCKS - 1)
+			progress_index_blocks(TOLD_BLOCKS);
 	}
 	give_left(&scan);
+	progress_index_blocks(nblocks % TOLD_BLOCKS);
 
 	ExecDropSingleTupleTableSlot(scan.slot);
 	FreeExecutorState(scan.estate);

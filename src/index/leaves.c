@@ -9,6 +9,7 @@
 
 #include "index/leaves.h"
 #include "miscadmin.h"
+#include "progress.h"
 #include "storage/bufmgr.h"
 #include "storage/smgr.h"
 
@@ -55,6 +56,7 @@ read_page(Leaves *leaves, BlockNumber block)
 	_bt_checkpage(&leaves->rel, buffer);
 	memcpy(leaves->copy, BufferGetPage(buffer), BLCKSZ);
 	UnlockReleaseBuffer(buffer);
+	progress_index_blocks(1);
 	return BTPageGetOpaque((Page) leaves->copy);
 }
 
@@ -104,6 +106,7 @@ leaves_open(Relation index, RelFileLocator file)
 	leaves->strategy = GetAccessStrategy(BAS_BULKREAD);
 	leaves->nblocks = smgrnblocks(smgropen(file, index->rd_backend), MAIN_FORKNUM);
 	leaves->copy = palloc(BLCKSZ);
+	progress_index_merge(leaves->nblocks);
 	leaves->next = find_first(leaves);
 	return leaves;
 }

@@ -12,6 +12,7 @@
 #include "index/span.h"
 #include "miscadmin.h"
 #include "port/atomics.h"
+#include "progress.h"
 #include "storage/buffile.h"
 #include "storage/condition_variable.h"
 #include "utils/memutils.h"
@@ -81,6 +82,7 @@ struct Span
 	pg_atomic_uint32 misled;
 	pg_atomic_uint32 inexact;	/* keys may be equal though their images are not */
 	ConditionVariable changed;	/* shares_done or ranges_done */
+	ProgressCounts progress;
 	SplitKeys	keys;
 };
 
@@ -145,6 +147,15 @@ span_init(Span *span, Oid index, int number, const SplitKeys *keys,
 	pg_atomic_init_u32(&span->misled, 0);
 	pg_atomic_init_u32(&span->inexact, 0);
 	ConditionVariableInit(&span->changed);
+	progress_counts_init(&span->progress);
+}
+
+/* Shows what the others have done, too. */
+static void
+show_progress(void)
+{
+	progress_index_blocks(0);
+	progress_index_rows(0);
 }
 
 static void
@@ -152,8 +163,12 @@ await_count(Span *span, pg_atomic_uint32 *count, int wanted)
 {
 	ConditionVariablePrepareToSleep(&span->changed);
 	while (pg_atomic_read_u32(count) < wanted)
+	{
+		show_progress();
 		ConditionVariableSleep(&span->changed, PG_WAIT_EXTENSION);
+	}
 	ConditionVariableCancelSleep();
+	show_progress();
 }
 
 static void
@@ -296,6 +311,7 @@ deal_share(SpanPart *part, int share)
 		part->items = palloc(span->nranges * ITEMS_AT_ONCE * sizeof(SpanItem));
 	else
 		part->presort = presort_open_unsorted(part->shape, span->memory - buffers, &sink);
+	progress_index_scan(span->nblocks);
 	span->heap_rows[share] = heap_scan_rows(part->heap, part->index, part->info, first,
 											end - first, deal_row, part);
 	if (part->presort != NULL)
@@ -371,6 +387,17 @@ take_groups(SpanPart *part, BufFile *file, Presort *presort)
 	}
 	pfree(image.data);
 	pfree(string.data);
+}
+
+/* Rows that went to ranges, once all shares are dealt. */
+static uint64
+count_dealt(const Span *span)
+{
+	uint64		dealt = 0;
+
+	for (int i = 0; i < span->nshares; i++)
+		dealt += span->dealt[i];
+	return dealt;
 }
 
 /* What all shares have for a range, whose files go.  Rows of a key are in the order of the shares. */
@@ -494,6 +521,7 @@ build_range(SpanPart *part, int range)
 	part->range = range;
 	part->shape->exact = pg_atomic_read_u32(&part->span->inexact) == 0;
 	presort = presort_open_rows(part->shape, memory - npages * BLCKSZ);
+	progress_index_sort(count_dealt(part->span));
 	collect_range(part, presort);
 	build_leaves(part, presort, npages);
 	presort_close(presort);
@@ -536,6 +564,7 @@ span_help(Span *span, Relation heap, SharedFileSet *files)
 		part->files = files;
 		part->heap = heap;
 		part->index = index_open(span->index, ShareUpdateExclusiveLock);
+		progress_index_begin(heap, part->index, &span->progress);
 		part->info = BuildIndexInfo(part->index);
 		part->shape = shape_open(part->index);
 		part->split = split_open(part->shape, &span->keys);
@@ -597,11 +626,9 @@ take_ranges(Span *span, SharedFileSet *files, const ConflictSink *conflicts,
 static void
 check_rows(const Span *span)
 {
-	uint64		dealt = 0;
+	uint64		dealt = count_dealt(span);
 	double		built = 0;
 
-	for (int i = 0; i < span->nshares; i++)
-		dealt += span->dealt[i];
 	for (int i = 0; i < span->nranges; i++)
 		built += span->ranges[i].rows;
 	if (built != dealt)

@@ -39,8 +39,8 @@ extern void span_init(Span *span, Oid index, int number, const SplitKeys *keys,
 					  BlockNumber nblocks, int processes, Size memory, bool noted);
 
 /*
- * Takes part, until nothing is left to take.  Any number of processes may.  Errors: as
- * build_index; all processes have to end with one of them.
+ * Takes part, until nothing is left to take.  Any number of processes may.  The build is shown from here on; that
+ * is for the caller to end (progress_index_end).  Errors: as build_index; all processes have to end with one of them.
  */
 extern void span_help(Span *span, Relation heap, SharedFileSet *files);
 

@@ -18,6 +18,7 @@
 #include "miscadmin.h"
 #include "port/atomics.h"
 #include "portability/instr_time.h"
+#include "progress.h"
 #include "storage/buffile.h"
 #include "storage/bufmgr.h"
 #include "storage/sharedfileset.h"
@@ -90,7 +91,11 @@ build_one(Relation heap, TeamIndex *index, Size memory, const ConflictSink *sink
 	instr_time	end;
 
 	INSTR_TIME_SET_CURRENT(start);
+	if (index->task.method != INDEX_INSERT)
+		progress_index_begin(heap, rel, NULL);
 	index->result = build_index(heap, rel, &index->task, memory, sink);
+	if (index->task.method != INDEX_INSERT)
+		progress_index_end();
 	INSTR_TIME_SET_CURRENT(end);
 	INSTR_TIME_SUBTRACT(end, start);
 	index->seconds = INSTR_TIME_GET_DOUBLE(end);
@@ -249,6 +254,7 @@ build_span(TeamLead *lead, TeamSpan *span)
 					 conflicts_sink(lead->conflicts, index->relid), &index->result,
 					 &index->processes))
 		index->one_process = "sort strings of its collation do not come in its order";
+	progress_index_end();
 	INSTR_TIME_SET_CURRENT(end);
 	INSTR_TIME_SUBTRACT(end, start);
 	index->seconds = INSTR_TIME_GET_DOUBLE(end);
@@ -403,7 +409,10 @@ team_worker_main(dsm_segment *segment, shm_toc *toc)
 	InstrStartParallelQuery();
 	heap = table_open(team->heap, RowExclusiveLock);
 	for (int i = 0; i < team->nspans; i++)
+	{
 		span_help(shm_toc_lookup(toc, KEY_SPANS + i, false), heap, &team->files);
+		progress_index_end();
+	}
 	while ((next = take_next(team)) >= 0)
 		build_noting(team, heap, next);
 	table_close(heap, NoLock);
