@@ -829,6 +829,11 @@ give_back(Load *load, int64 rows_before)
 	nblocks = RelationGetNumberOfBlocks(rel);
 	if (nblocks - plan->heap_blocks < Max(LEAST_BLOCKS, nblocks / PLAN_LARGE_PART))
 		return;
+	if (checks_queued(load->checks))
+	{
+		result->not_freed = "deferrable constraints have yet to be checked; VACUUM will give the space back";
+		return;
+	}
 	if (has_lasting_entries(result))
 	{
 		result->not_freed = "index entries were inserted; VACUUM will give the space back";

@@ -25,6 +25,7 @@
 #include "check/displaced.h"
 #include "check/duplicates.h"
 #include "check/foreign_key.h"
+#include "check/recheck.h"
 #include "check/settle.h"
 #include "commands/trigger.h"
 #include "executor/spi.h"
@@ -62,6 +63,8 @@ struct Checks
 	Journal    *journal;
 	Conflicts  *conflicts;		/* of the table without index entries; NULL: there is none */
 	int			conflicts_table;	/* its number */
+	Rechecks   *rechecks;		/* of deferrable keys; NULL: there are none */
+	int64		nrechecks;		/* rows that wait for them, or have */
 	bool		bad_expected;	/* rows may turn out to be bad, and not be the end */
 	int			ntables;
 	int			capacity;
@@ -96,6 +99,13 @@ is_after_row_insert(const Trigger *trigger)
 {
 	return TRIGGER_TYPE_MATCHES(trigger->tgtype, TRIGGER_TYPE_ROW,
 								TRIGGER_TYPE_AFTER, TRIGGER_TYPE_INSERT);
+}
+
+/* One of a foreign key, for rows that are inserted. */
+static inline bool
+is_key_trigger(const Trigger *trigger)
+{
+	return is_after_row_insert(trigger) && foreign_key_is_check(trigger);
 }
 
 /* Whether a publication sends what is inserted and keeps what is deleted. */
@@ -150,7 +160,7 @@ checks_fault(Relation rel, const BulkOptions *options)
 		const Trigger *trigger = &triggers->triggers[i];
 		const char *fault;
 
-		if (!is_after_row_insert(trigger))
+		if (!is_after_row_insert(trigger) || recheck_is_trigger(trigger))
 			continue;
 		if (!foreign_key_is_check(trigger))
 			return "has triggers that see each row";
@@ -196,7 +206,7 @@ checks_refers_to_itself(Relation rel)
 	{
 		const Trigger *trigger = &triggers->triggers[i];
 
-		if (is_after_row_insert(trigger) && foreign_key_is_check(trigger) &&
+		if (is_key_trigger(trigger) &&
 			target_is_part_of(relid, trigger->tgconstrrelid))
 			return true;
 	}
@@ -273,9 +283,24 @@ count_keys(const TriggerDesc *triggers)
 	int			nkeys = 0;
 
 	for (int i = 0; triggers != NULL && i < triggers->numtriggers; i++)
-		nkeys += is_after_row_insert(&triggers->triggers[i]) &&
+		nkeys += is_key_trigger(&triggers->triggers[i]) &&
 			foreign_key_fires(&triggers->triggers[i]);
 	return nkeys;
+}
+
+/* Where rows of an index of the next table go if its constraint is deferrable; else NULL. */
+static const ConflictSink *
+find_recheck(Checks *checks, Oid relid)
+{
+	Relation	index = index_open(relid, AccessShareLock);
+	bool		immediate = index->rd_index->indimmediate;
+
+	index_close(index, AccessShareLock);
+	if (immediate)
+		return NULL;
+	if (checks->rechecks == NULL)
+		checks->rechecks = rechecks_open();
+	return rechecks_add_index(checks->rechecks, checks->ntables, relid);
 }
 
 /* Its rows may turn out to be duplicates when its indexes are made. */
@@ -291,7 +316,8 @@ expect_conflicts(Checks *checks, const List *unique, bool has_keys)
 	checks->conflicts_table = checks->ntables;
 	checks->conflicts = conflicts_open(first_only);
 	foreach(lc, unique)
-		conflicts_add_index(checks->conflicts, lfirst_oid(lc));
+		conflicts_add_index(checks->conflicts, lfirst_oid(lc),
+							find_recheck(checks, lfirst_oid(lc)));
 }
 
 int
@@ -392,7 +418,7 @@ open_keys(Checks *checks, CheckedTable *table)
 		const Trigger *trigger = &table->triggers->triggers[i];
 		ForeignKey *key;
 
-		if (!is_after_row_insert(trigger) || !foreign_key_fires(trigger))
+		if (!is_key_trigger(trigger) || !foreign_key_fires(trigger))
 			continue;
 		key = foreign_key_open(table->rel, trigger,
 							   find_good(checks, table, trigger));
@@ -854,6 +880,26 @@ check_duplicates(Checks *checks)
 	return deleted;
 }
 
+static Relation
+get_table(void *arg, int table)
+{
+	const Checks *checks = arg;
+
+	return checks->tables[table].rel;
+}
+
+/* Rows whose keys are checked at a time that only the server knows. */
+static void
+queue_rechecks(Checks *checks)
+{
+	MemoryContext old = MemoryContextSwitchTo(checks->context);
+	RecheckTables tables = {.get = get_table,.tell = tell_duplicate,.arg = checks};
+
+	checks->nrechecks = rechecks_queue(checks->rechecks, checks->journal, &tables);
+	rechecks_close(checks->rechecks);
+	MemoryContextSwitchTo(old);
+}
+
 /* ---- the whole ---- */
 
 static inline bool
@@ -878,6 +924,12 @@ check_keys(Checks *checks)
 		else
 			again = checks->repeating = must_repeat(checks);
 	} while (again);
+}
+
+bool
+checks_queued(const Checks *checks)
+{
+	return checks->nrechecks > 0;
 }
 
 int64
@@ -906,6 +958,8 @@ checks_run(Checks *checks, const CheckReport *report)
 		if (checks->repeating)
 			check_keys(checks);
 	}
+	if (checks->rechecks != NULL)
+		queue_rechecks(checks);
 	SPI_finish();
 
 	if (checks->displaced != NULL)

@@ -103,8 +103,11 @@ typedef struct CheckReport
  * Checks the rows of the journal; all are in their tables, and so are the
  * index entries.  Returns how many were bad and are rejects now.  With
  * on_error = stop the first row without a referenced one is an error, 23503 in the
- * server's words.  Errors: those of settle_duplicates.
+ * server's words.  Errors: those of settle_duplicates and rechecks_queue.
  */
 extern int64 checks_run(Checks *checks, const CheckReport *report);
+
+/* Whether triggers that are to fire later know rows by their places in the table. */
+extern bool checks_queued(const Checks *checks);
 
 #endif							/* PGBULK_CHECK_H */

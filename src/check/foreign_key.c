@@ -74,6 +74,14 @@ foreign_key_fires(const Trigger *trigger)
 	}
 }
 
+void
+foreign_key_silence(TriggerDesc *triggers)
+{
+	for (int i = 0; i < triggers->numtriggers; i++)
+		if (foreign_key_is_check(&triggers->triggers[i]))
+			triggers->triggers[i].tgenabled = TRIGGER_DISABLED;
+}
+
 static HeapTuple
 fetch_constraint(const Trigger *trigger)
 {

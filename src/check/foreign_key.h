@@ -33,6 +33,9 @@ typedef struct ForeignKey ForeignKey;
 extern bool foreign_key_is_check(const Trigger *trigger);
 extern bool foreign_key_fires(const Trigger *trigger);
 
+/* No such trigger of a table is to be fired: its keys are checked here. */
+extern void foreign_key_silence(TriggerDesc *triggers);
+
 /*
  * Why this key cannot be checked here ("has deferrable foreign keys"), or NULL.
  */

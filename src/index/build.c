@@ -52,7 +52,7 @@ build_btree(Relation heap, Relation index, IndexInfo *info,
 	PresortSink sink = feed_sink(&feed);
 	BuildResult result;
 
-	feed_init(&feed, heap, index, info, shape, conflicts);
+	feed_init(&feed, index, info, shape, conflicts);
 	progress_index_scan(nblocks);
 	result.heap_rows = heap_scan_rows(heap, index, info, first, nblocks, put_row, &found);
 	if (task->method == INDEX_MERGE)

@@ -38,8 +38,7 @@ typedef struct BuildResult
  * Runs in a parallel worker, too, but for what build_complete does.  conflicts: where
  * rows that must not stand together are noted, by the first two of a btree; or NULL.
  *
- * Errors: 23505, unless they are noted, and 23P01 in INSERT's words for rows that
- * violate what the index is for.
+ * Errors: build_complete's are 23P01 in INSERT's words for rows that exclude one another.
  */
 extern BuildResult build_index(Relation heap, Relation index,
 							   const BuildTask *task, Size memory,

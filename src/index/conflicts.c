@@ -49,7 +49,7 @@ conflicts_open(bool first_only)
 	return conflicts;
 }
 
-/* The first conflict is that whose second row comes first. */
+/* The first conflict is that whose second row comes first; of its indexes, the first. */
 static void
 note_first(ConflictIndex *index, uint32 group, RowId row)
 {
@@ -69,7 +69,10 @@ note_first(ConflictIndex *index, uint32 group, RowId row)
 	}
 	else if (index->second == 0 || row < index->second)
 		index->second = row;
-	if (conflicts->first.number >= 0 && index->second >= conflicts->first.rows[1])
+	if (conflicts->first.number >= 0 &&
+		(index->second > conflicts->first.rows[1] ||
+		 (index->second == conflicts->first.rows[1] &&
+		  index->number >= conflicts->first.number)))
 		return;
 	conflicts->first.number = index->number;
 	conflicts->first.rows[0] = index->lowest;
@@ -92,7 +95,7 @@ note(void *arg, uint32 group, RowId row)
 }
 
 void
-conflicts_add_index(Conflicts *conflicts, Oid relid)
+conflicts_add_index(Conflicts *conflicts, Oid relid, const ConflictSink *elsewhere)
 {
 	MemoryContext old = MemoryContextSwitchTo(GetMemoryChunkContext(conflicts));
 	ConflictIndex *index = palloc0(sizeof(ConflictIndex));
@@ -107,7 +110,8 @@ conflicts_add_index(Conflicts *conflicts, Oid relid)
 	index->conflicts = conflicts;
 	index->number = conflicts->nindexes;
 	index->relid = relid;
-	index->sink = (ConflictSink) {.note = note,.arg = index};
+	index->sink = elsewhere != NULL ? *elsewhere :
+		(ConflictSink) {.note = note,.arg = index};
 	conflicts->indexes[conflicts->nindexes++] = index;
 	MemoryContextSwitchTo(old);
 }

@@ -35,8 +35,12 @@ typedef struct Conflicts Conflicts;
  */
 extern Conflicts *conflicts_open(bool first_only);
 
-/* The next unique index, by OID: these are asked in this order. */
-extern void conflicts_add_index(Conflicts *conflicts, Oid index);
+/*
+ * The next unique index, by OID: these are asked in this order.  elsewhere: where what it finds goes
+ * instead, as it is nobody's business here; or NULL.
+ */
+extern void conflicts_add_index(Conflicts *conflicts, Oid index,
+								const ConflictSink *elsewhere);
 
 /* Where that index puts what it finds; NULL: duplicates cannot be. */
 extern const ConflictSink *conflicts_sink(Conflicts *conflicts, Oid index);

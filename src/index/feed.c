@@ -8,23 +8,6 @@
 #include "index/feed.h"
 
 static void
-raise_duplicate(const Feed *feed)
-{
-	Datum		values[INDEX_MAX_KEYS];
-	bool		isnull[INDEX_MAX_KEYS];
-	char	   *key;
-
-	shape_values(feed->shape, feed->image, values, isnull);
-	key = BuildIndexValueDescription(feed->index, values, isnull);
-	ereport(ERROR,
-			(errcode(ERRCODE_UNIQUE_VIOLATION),
-			 errmsg("duplicate key value violates unique constraint \"%s\"",
-					RelationGetRelationName(feed->index)),
-			 key ? errdetail("Key %s already exists.", key) : 0,
-			 errtableconstraint(feed->heap, RelationGetRelationName(feed->index))));
-}
-
-static void
 take_key(void *arg, const char *image, Size size, bool equal)
 {
 	Feed	   *feed = arg;
@@ -54,7 +37,8 @@ take_duplicate(Feed *feed, RowId row)
 	const ConflictSink *sink = feed->conflicts;
 
 	if (sink == NULL)
-		raise_duplicate(feed);
+		elog(ERROR, "rows of \"%s\" have a key in common that was settled before",
+			 RelationGetRelationName(feed->index));
 	if (!feed->noted)
 		sink->note(sink->arg, feed->ngroups++, feed->living);
 	sink->note(sink->arg, feed->ngroups - 1, row);
@@ -80,14 +64,14 @@ take_rows(void *arg, const RowId *rows, uint32 n)
 }
 
 void
-feed_init(Feed *feed, Relation heap, Relation index, IndexInfo *info,
-		  Shape *shape, const ConflictSink *conflicts)
+feed_init(Feed *feed, Relation index, IndexInfo *info, Shape *shape,
+		  const ConflictSink *conflicts)
 {
 	memset(feed, 0, sizeof(Feed));
-	feed->heap = heap;
 	feed->index = index;
 	feed->shape = shape;
-	feed->unique = info->ii_Unique;
+	feed->unique = info->ii_Unique &&
+		(conflicts != NULL || index->rd_index->indimmediate);
 	feed->nulls_not_distinct = info->ii_NullsNotDistinct;
 	feed->conflicts = conflicts;
 }

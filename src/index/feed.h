@@ -16,14 +16,13 @@
 
 typedef struct Feed
 {
-	Relation	heap;
 	Relation	index;
 	Shape	   *shape;
 	Btree	   *btree;
 	Merge	   *merge;			/* NULL: there are no old entries */
 	bool		unique;
 	bool		nulls_not_distinct;
-	const ConflictSink *conflicts;	/* NULL: duplicates are errors */
+	const ConflictSink *conflicts;	/* NULL: there are no duplicates */
 	uint32		ngroups;		/* of rows that must not stand together */
 
 	/* the key in hand */
@@ -34,12 +33,12 @@ typedef struct Feed
 } Feed;
 
 /* Nothing but btree and merge is left to set. */
-extern void feed_init(Feed *feed, Relation heap, Relation index, IndexInfo *info,
-					  Shape *shape, const ConflictSink *conflicts);
+extern void feed_init(Feed *feed, Relation index, IndexInfo *info, Shape *shape,
+					  const ConflictSink *conflicts);
 
 /*
- * Where the keys go; the last one is to be ended (btree_end_key) by the caller.  Errors: 23505 in
- * INSERT's words for living rows with one key, unless they are noted.
+ * Where the keys go; the last one is to be ended (btree_end_key) by the caller.  Living rows with
+ * one key that nobody notes are an internal error, unless their constraint is deferrable.
  */
 extern PresortSink feed_sink(Feed *feed);
 

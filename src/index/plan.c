@@ -43,6 +43,9 @@ find_fault(Relation index, const BulkOptions *options)
 	if (form->indisunique && index->rd_rel->relam != BTREE_AM_OID &&
 		!form->indisexclusion)
 		return psprintf("has a unique index that is not a btree, \"%s\"", name);
+	/* which rows to look at later only an insertion tells */
+	if (form->indisexclusion && !form->indimmediate)
+		return psprintf("has a deferrable exclusion constraint, \"%s\"", name);
 	/* open once, by the caller: scans of this session would lose their file */
 	if (index->rd_refcnt > 1)
 		return psprintf("has an index that this session is using, \"%s\"", name);

@@ -485,7 +485,7 @@ build_leaves(SpanPart *part, Presort *presort, int npages)
 
 	name_file(name, "leaves", span, part->range);
 	list = BufFileCreateFileSet(&part->files->fs, name);
-	feed_init(&part->feed, part->heap, part->index, part->info, part->shape,
+	feed_init(&part->feed, part->index, part->info, part->shape,
 			  span->noted ? &notes : NULL);
 	part->feed_sink = feed_sink(&part->feed);
 	part->feed.btree = btree_open_range(part->heap, part->index, &span->next_block,

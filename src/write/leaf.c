@@ -4,6 +4,7 @@
  */
 #include "postgres.h"
 
+#include "check/foreign_key.h"
 #include "commands/trigger.h"
 #include "compat.h"
 #include "utils/memutils.h"
@@ -25,6 +26,7 @@ find_checks(const LeafContext *context, Leaf *leaf)
 	{
 		what |= CHECKS_KEYS;
 		leaf->after_row = false;
+		foreign_key_silence(leaf->rri->ri_TrigDesc);
 		leaf->keys_first = leaf->arbiter != NULL;
 	}
 	if (leaf->keys_first && context->options->on_error != BULK_ON_ERROR_STOP &&
