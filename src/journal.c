@@ -10,10 +10,14 @@
 #include "postgres.h"
 
 #include "journal.h"
+#include "miscadmin.h"
 #include "utils/memutils.h"
 
 /* Bytes that a row may take: five numbers of up to ten bytes. */
 #define CODE_MOST 50
+
+/* For the places of records, in kB. */
+#define ORDER_MEMORY 1024
 
 /* A batch of rows that grows beyond this is given room in good time. */
 #define FIRST_CAPACITY (16 * 1024)
@@ -25,6 +29,13 @@ typedef struct RecordHeader
 	uint32		nruns;
 	int32		table;
 } RecordHeader;
+
+/* Of the record behind its header. */
+static inline Size
+record_size(const RecordHeader *header)
+{
+	return header->nruns * sizeof(JournalRun) + header->size;
+}
 
 Journal *
 journal_open(void)
@@ -311,7 +322,7 @@ journal_receive(Journal *journal, const char *data, Size len)
 	while (done < len)
 	{
 		memcpy(&header, data + done, sizeof(header));
-		done += sizeof(header) + header.nruns * sizeof(JournalRun) + header.size;
+		done += sizeof(header) + record_size(&header);
 		journal->nrecords++;
 	}
 }
@@ -326,6 +337,20 @@ journal_close(Journal *journal)
 
 /* ---- reading ---- */
 
+/* Records in memory are older than those in the file. */
+static void
+seek(JournalReader *reader, int64 place)
+{
+	const Journal *journal = reader->journal;
+
+	reader->done = place;
+	if (journal->spilled != NULL && place >= journal->memory.len &&
+		BufFileSeek(journal->spilled, 0, place - journal->memory.len, SEEK_SET) != 0)
+		ereport(ERROR,
+				(errcode_for_file_access(),
+				 errmsg("could not seek in temporary file: %m")));
+}
+
 JournalReader *
 journal_read(Journal *journal)
 {
@@ -334,25 +359,24 @@ journal_read(Journal *journal)
 	Assert(journal->nrows == 0 && journal->waiting.len == 0);
 	reader->journal = journal;
 	reader->nrecords = journal->nrecords;
-	if (journal->spilled != NULL &&
-		BufFileSeek(journal->spilled, 0, 0, SEEK_SET) != 0)
-		ereport(ERROR,
-				(errcode_for_file_access(),
-				 errmsg("could not rewind temporary file: %m")));
+	/* the file is read from its beginning on, wherever it has been left */
+	seek(reader, journal->memory.len);
+	seek(reader, 0);
 	return reader;
 }
 
-/* Bytes of records: those in memory are older than those in the file. */
+/* Bytes of records. */
 static void
 take_bytes(JournalReader *reader, void *to, Size len)
 {
 	const Journal *journal = reader->journal;
+	int64		place = reader->done;
 
-	if (reader->done < journal->memory.len)
+	reader->done += len;
+	if (place < journal->memory.len)
 	{
-		Assert(reader->done + len <= journal->memory.len);
-		memcpy(to, journal->memory.data + reader->done, len);
-		reader->done += len;
+		Assert(reader->done <= journal->memory.len);
+		memcpy(to, journal->memory.data + place, len);
 	}
 	else if (len > 0 && BufFileRead(journal->spilled, to, len) != len)
 		ereport(ERROR,
@@ -360,17 +384,46 @@ take_bytes(JournalReader *reader, void *to, Size len)
 				 errmsg("could not read from temporary file: %m")));
 }
 
+JournalReader *
+journal_read_by_table(Journal *journal)
+{
+	JournalReader *reader = journal_read(journal);
+	Records    *order = records_open(2, ORDER_MEMORY);
+
+	for (int64 i = 0; i < journal->nrecords; i++)
+	{
+		int64		values[2] = {0, reader->done};
+		RecordHeader header;
+
+		CHECK_FOR_INTERRUPTS();
+		take_bytes(reader, &header, sizeof(header));
+		values[0] = header.table;
+		records_put(order, values);
+		seek(reader, reader->done + record_size(&header));
+	}
+	records_sort(order);
+	reader->order = order;
+	return reader;
+}
+
 bool
 journal_next_record(JournalReader *reader)
 {
 	RecordHeader header;
 	Size		size;
+	int64		values[2];
 
 	if (reader->nrecords == 0)
 		return false;
 	reader->nrecords--;
+	if (reader->order != NULL)
+	{
+		records_next(reader->order, values);
+		if (values[1] != reader->done)
+			seek(reader, values[1]);
+	}
 	take_bytes(reader, &header, sizeof(header));
-	size = header.nruns * sizeof(JournalRun) + header.size;
+	size = record_size(&header);
 	if (size > reader->capacity)
 	{
 		if (reader->data != NULL)
@@ -415,6 +468,8 @@ journal_next_place(JournalReader *reader, JournalPlace *place)
 void
 journal_end_read(JournalReader *reader)
 {
+	if (reader->order != NULL)
+		records_close(reader->order);
 	if (reader->data != NULL)
 		pfree(reader->data);
 	pfree(reader);

@@ -24,6 +24,7 @@
 
 #include "input/reader.h"
 #include "lib/stringinfo.h"
+#include "records.h"
 #include "storage/block.h"
 #include "storage/buffile.h"
 #include "utils/resowner.h"
@@ -116,7 +117,8 @@ typedef struct JournalReader
 {
 	const Journal *journal;
 	int64		nrecords;		/* left */
-	Size		done;			/* bytes of journal->memory */
+	int64		done;			/* bytes of all records */
+	Records    *order;			/* table and place of each record; NULL: as they were written */
 
 	/* the record */
 	int			table;
@@ -132,6 +134,9 @@ typedef struct JournalReader
 /* From the first record on.  Memory: the current context. */
 extern JournalReader *journal_read(Journal *journal);
 
+/* The same, table by table. */
+extern JournalReader *journal_read_by_table(Journal *journal);
+
 /* The next record; false after the last. */
 extern bool journal_next_record(JournalReader *reader);
 
@@ -139,5 +144,12 @@ extern bool journal_next_record(JournalReader *reader);
 extern void journal_next_place(JournalReader *reader, JournalPlace *place);
 
 extern void journal_end_read(JournalReader *reader);
+
+/* Whether a row comes before another one in the input. */
+static inline bool
+journal_is_before(const JournalPlace *a, const JournalPlace *b)
+{
+	return a->file != b->file ? a->file < b->file : a->offset < b->offset;
+}
 
 #endif							/* PGBULK_JOURNAL_H */

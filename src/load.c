@@ -656,16 +656,17 @@ open_writer(Load *load)
 	return direct_open(load->target, options, &load->guard, load->checks);
 }
 
-/* What becomes of the indexes.  Those of partitions are the buffered writer's. */
+/* What becomes of the indexes.  Those of partitions are planned when their first rows come. */
 static void
 plan_for_indexes(Load *load)
 {
 	Relation	rel = load->target->rel;
 
 	if (rel->rd_rel->relkind == RELKIND_RELATION)
-		load->result->indexes = plan_indexes(rel, load->options,
-											 load->result->not_direct == NULL &&
-											 load->options->writer != BULK_WRITER_BUFFERED);
+		load->result->tables =
+			list_make1(plan_table(rel, load->options,
+								  load->result->not_direct == NULL &&
+								  load->options->writer != BULK_WRITER_BUFFERED));
 }
 
 /* A table's name as any search path finds it. */
@@ -800,14 +801,47 @@ check_rows(Load *load)
  * other row may ever come to the place that they point to, until VACUUM has been there.
  */
 static bool
-has_lasting_entries(const LoadResult *result)
+has_lasting_entries(const IndexTable *table)
 {
 	ListCell   *lc;
 
-	foreach(lc, result->indexes)
+	foreach(lc, table->plans)
 		if (((IndexPlan *) lfirst(lc))->method == INDEX_INSERT)
 			return true;
 	return false;
+}
+
+/* Whether most rows of the load have gone again from a table, and are much of it. */
+static bool
+has_much_to_give(const Load *load, const IndexTable *table)
+{
+	IndexPlan  *plan = table->plans == NIL ? NULL : linitial(table->plans);
+	int64		taken = checks_taken(load->checks, table->relid);
+	BlockNumber nblocks;
+
+	if (plan == NULL || !plan->after || taken < table->rows - table->rows / 2)
+		return false;
+	nblocks = RelationGetNumberOfBlocks(table->heap);
+	return nblocks - table->heap_blocks >= Max(LEAST_BLOCKS, nblocks / PLAN_LARGE_PART);
+}
+
+/* Moves together what is left of a table's rows; false: it stays as it is. */
+static bool
+shrink(Load *load, IndexTable *table)
+{
+	if (!has_much_to_give(load, table))
+		return false;
+	if (checks_queued(load->checks))
+	{
+		load->result->not_freed = "deferrable constraints have yet to be checked; VACUUM will give the space back";
+		return false;
+	}
+	if (has_lasting_entries(table))
+	{
+		load->result->not_freed = "index entries were inserted; VACUUM will give the space back";
+		return false;
+	}
+	return compact_tail(table->heap, table->heap_blocks, &table->end);
 }
 
 /*
@@ -815,61 +849,76 @@ has_lasting_entries(const LoadResult *result)
  * The indexes are built once more for that.
  */
 static void
-give_back(Load *load, int64 rows_before)
+give_back(Load *load)
 {
 	LoadResult *result = load->result;
-	Relation	rel = load->target->rel;
-	IndexPlan  *plan = result->indexes == NIL ? NULL : linitial(result->indexes);
-	BlockNumber nblocks;
-	BlockNumber end;
-	double		rows;
+	List	   *shrunk = NIL;
+	ListCell   *lc;
 
-	if (plan == NULL || !plan->after || load->batch.rows_loaded > rows_before / 2)
+	foreach(lc, result->tables)
+		if (shrink(load, lfirst(lc)))
+			shrunk = lappend(shrunk, lfirst(lc));
+	if (shrunk == NIL)
 		return;
-	nblocks = RelationGetNumberOfBlocks(rel);
-	if (nblocks - plan->heap_blocks < Max(LEAST_BLOCKS, nblocks / PLAN_LARGE_PART))
-		return;
-	if (checks_queued(load->checks))
+	index_run_again(shrunk, load->options->workers,
+					"most rows of the load have gone again");
+	foreach(lc, shrunk)
 	{
-		result->not_freed = "deferrable constraints have yet to be checked; VACUUM will give the space back";
+		IndexTable *table = lfirst(lc);
+		BlockNumber nblocks = RelationGetNumberOfBlocks(table->heap);
+
+		if (compact_truncate(table->heap, table->end))
+		{
+			result->blocks_freed += nblocks - table->end;
+			index_note_size(table);
+		}
+		else
+			result->not_freed = "others use the table; VACUUM will give the space back";
+	}
+}
+
+static int
+compare_tables(const ListCell *a, const ListCell *b)
+{
+	Oid			relid_a = ((IndexTable *) lfirst(a))->relid;
+	Oid			relid_b = ((IndexTable *) lfirst(b))->relid;
+
+	return (relid_a > relid_b) - (relid_a < relid_b);
+}
+
+/* Where all rows are now. */
+static void
+take_tables(Load *load)
+{
+	LoadResult *result = load->result;
+
+	if (result->tables != NIL)
+	{
+		((IndexTable *) linitial(result->tables))->rows = load->batch.rows_loaded;
 		return;
 	}
-	if (has_lasting_entries(result))
-	{
-		result->not_freed = "index entries were inserted; VACUUM will give the space back";
-		return;
-	}
-	if (!compact_tail(rel, plan->heap_blocks, &end))
-		return;
-	rows = index_run_again(rel, result->indexes, load->options->workers,
-						   "most rows of the load have gone again");
-	if (compact_truncate(rel, end))
-	{
-		result->blocks_freed = nblocks - end;
-		index_note_size(rel, rows);
-	}
-	else
-		result->not_freed = "others use the table; VACUUM will give the space back";
+	result->tables = load->writer->tables;
+	result->by_leaf = true;
+	list_sort(result->tables, compare_tables);
 }
 
 static void
 load_end(Load *load)
 {
-	int64		rows_before = load->batch.rows_loaded;
 	LoadResult *result = load->result;
 
 	load->writer->routine->finish(load->writer);
+	take_tables(load);
 	if (load->batch.rows_loaded > 0)
 	{
 		progress_phase(&load->progress, BULK_PHASE_INDEXES);
-		index_run(load->target->rel, result->indexes, load->batch.rows_loaded,
-				  load->options->workers, checks_conflicts(load->checks));
+		index_run(result->tables, load->options->workers, checks_conflicts(load->checks));
 	}
 	INSTR_TIME_SET_CURRENT(load->times.indexed);
 	progress_phase(&load->progress, BULK_PHASE_CONSTRAINTS);
 	check_rows(load);
 	if (!load->options->dry_run)
-		give_back(load, rows_before);
+		give_back(load);
 	load->writer->routine->close(load->writer);
 	load->writer = load->batch.writer = NULL;
 }

@@ -27,7 +27,8 @@ typedef struct LoadResult
 	const char *tried;			/* the writer of a dry run, else NULL */
 	int			workers;
 	const char *not_direct;		/* why the writer is not, or NULL */
-	List	   *indexes;		/* of IndexPlan, for a plain table */
+	List	   *tables;			/* IndexTable: the target, or the leaves that have got rows */
+	bool		by_leaf;
 	int64		blocks_freed;	/* of those that the load has added */
 	const char *not_freed;		/* why there are empty ones at the end, or NULL */
 	const char *no_workers;		/* why they could not help, or NULL */

@@ -78,17 +78,17 @@ push_files(CompatJsonb *state, List *paths)
 
 /* Of each index how it got its entries, why, and in what time. */
 static void
-push_indexes(CompatJsonb *state, List *plans)
+push_indexes(CompatJsonb *state, const IndexTable *table, bool by_leaf)
 {
 	ListCell   *lc;
 
-	push_key(state, "indexes");
-	compat_push_jsonb(state, WJB_BEGIN_ARRAY, NULL);
-	foreach(lc, plans)
+	foreach(lc, table->plans)
 	{
 		const IndexPlan *plan = lfirst(lc);
 
 		compat_push_jsonb(state, WJB_BEGIN_OBJECT, NULL);
+		if (by_leaf)
+			push_string(state, "table", table->name);
 		push_string(state, "index", plan->name);
 		push_string(state, "method", plan_method_name(plan->method));
 		push_string(state, "reason", plan->reason);
@@ -103,6 +103,22 @@ push_indexes(CompatJsonb *state, List *plans)
 			push_string(state, "one_process", plan->one_process);
 		compat_push_jsonb(state, WJB_END_OBJECT, NULL);
 	}
+}
+
+static void
+push_tables(CompatJsonb *state, const LoadResult *result)
+{
+	ListCell   *lc;
+	bool		any = false;
+
+	foreach(lc, result->tables)
+		any |= ((IndexTable *) lfirst(lc))->plans != NIL;
+	if (!any)
+		return;
+	push_key(state, "indexes");
+	compat_push_jsonb(state, WJB_BEGIN_ARRAY, NULL);
+	foreach(lc, result->tables)
+		push_indexes(state, lfirst(lc), result->by_leaf);
 	compat_push_jsonb(state, WJB_END_ARRAY, NULL);
 }
 
@@ -135,8 +151,7 @@ result_details(const LoadResult *result, const LoadTimes *times, List *paths,
 	push_files(&state, paths);
 	push_numeric(&state, "wal_bytes",
 				 int64_to_numeric(pgWalUsage.wal_bytes - times->wal_before));
-	if (result->indexes != NIL)
-		push_indexes(&state, result->indexes);
+	push_tables(&state, result);
 	if (result->blocks_freed > 0)
 		push_numeric(&state, "bytes_freed", int64_to_numeric(result->blocks_freed * BLCKSZ));
 	if (result->not_freed != NULL)

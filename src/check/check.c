@@ -47,6 +47,7 @@ typedef struct CheckedTable
 	ForeignKey **keys;
 	bool	   *again;			/* the key refers to a table that is loaded */
 	bool	  **good;			/* rows of the page in hand, by key */
+	int64		taken;			/* rows of the load that were deleted again */
 } CheckedTable;
 
 /* Keys of a constraint, all its parts included, that are known to be good. */
@@ -61,8 +62,7 @@ struct Checks
 	const BulkOptions *options;
 	MemoryContext context;
 	Journal    *journal;
-	Conflicts  *conflicts;		/* of the table without index entries; NULL: there is none */
-	int			conflicts_table;	/* its number */
+	Conflicts  *conflicts;		/* of tables without index entries; NULL: there is none */
 	Rechecks   *rechecks;		/* of deferrable keys; NULL: there are none */
 	int64		nrechecks;		/* rows that wait for them, or have */
 	bool		bad_expected;	/* rows may turn out to be bad, and not be the end */
@@ -191,7 +191,7 @@ find_unique_indexes(Relation rel)
 
 		if (index->rd_index->indisunique || index->rd_index->indisexclusion)
 			unique = lappend_oid(unique, lfirst_oid(lc));
-		index_close(index, NoLock);
+		index_close(index, AccessShareLock);
 	}
 	return unique;
 }
@@ -213,12 +213,13 @@ checks_refers_to_itself(Relation rel)
 	return false;
 }
 
-/* Why rows of the table cannot be replaced after the load ("has triggers ..."). */
-static const char *
-replacement_fault(Relation rel, const BulkOptions *options)
+const char *
+checks_replacement_fault(Relation rel, const BulkOptions *options)
 {
 	const TriggerDesc *triggers = rel->trigdesc;
 
+	if (options->on_duplicate != BULK_ON_DUPLICATE_KEEP_NEW)
+		return NULL;
 	if (triggers != NULL &&
 		(triggers->trig_delete_before_row || triggers->trig_delete_instead_row ||
 		 triggers->trig_delete_old_table || triggers->trig_delete_before_statement ||
@@ -242,16 +243,16 @@ checks_duplicates_fault(Relation rel, const BulkOptions *options)
 		return NULL;
 	foreach(lc, unique)
 	{
-		Relation	index = index_open(lfirst_oid(lc), NoLock);
+		Relation	index = index_open(lfirst_oid(lc), AccessShareLock);
 
 		if (index->rd_index->indisexclusion)
 			fault = "has an exclusion constraint, in which duplicates are found one by one";
-		index_close(index, NoLock);
+		index_close(index, AccessShareLock);
 	}
 	if (fault == NULL)
 		fault = deletion_fault(rel, options, "unique indexes");
-	if (fault == NULL && options->on_duplicate == BULK_ON_DUPLICATE_KEEP_NEW)
-		fault = replacement_fault(rel, options);
+	if (fault == NULL)
+		fault = checks_replacement_fault(rel, options);
 	return fault;
 }
 
@@ -312,9 +313,9 @@ expect_conflicts(Checks *checks, const List *unique, bool has_keys)
 		(!has_keys || checks->options->on_error == BULK_ON_ERROR_STOP);
 	ListCell   *lc;
 
-	Assert(checks->conflicts == NULL);
-	checks->conflicts_table = checks->ntables;
-	checks->conflicts = conflicts_open(first_only);
+	if (checks->conflicts == NULL)
+		checks->conflicts = conflicts_open();
+	conflicts_add_table(checks->conflicts, checks->ntables, first_only);
 	foreach(lc, unique)
 		conflicts_add_index(checks->conflicts, lfirst_oid(lc),
 							find_recheck(checks, lfirst_oid(lc)));
@@ -361,6 +362,15 @@ Conflicts *
 checks_conflicts(const Checks *checks)
 {
 	return checks->conflicts;
+}
+
+int64
+checks_taken(const Checks *checks, Oid relid)
+{
+	for (int i = 0; i < checks->ntables; i++)
+		if (RelationGetRelid(checks->tables[i].rel) == relid)
+			return checks->tables[i].taken;
+	return 0;
 }
 
 bool
@@ -478,13 +488,6 @@ remember_bad(Checks *checks, CheckedTable *table, int keyno, HeapTuple tuple,
 	bad_rows_put(checks->bad, &bad);
 }
 
-/* Of a row, in the order of the input. */
-static inline bool
-is_before(const JournalPlace *a, const JournalPlace *b)
-{
-	return a->file != b->file ? a->file < b->file : a->offset < b->offset;
-}
-
 /* A row without a referenced one; false: it has come meanwhile. */
 static bool
 take_bad(Checks *checks, CheckedTable *table, int keyno, HeapTuple tuple,
@@ -495,7 +498,7 @@ take_bad(Checks *checks, CheckedTable *table, int keyno, HeapTuple tuple,
 
 	if (checks->options->on_error == BULK_ON_ERROR_STOP)
 	{
-		if (!checks->has_first || is_before(place, &checks->first))
+		if (!checks->has_first || journal_is_before(place, &checks->first))
 		{
 			checks->first = *place;
 			checks->first_table = table;
@@ -515,6 +518,7 @@ take_bad(Checks *checks, CheckedTable *table, int keyno, HeapTuple tuple,
 	remember_bad(checks, table, keyno, tuple, place);
 	simple_heap_delete(table->rel, &tuple->t_self);
 	checks->deleted++;
+	table->taken++;
 	*checks->report->telling = NULL;
 	return true;
 }
@@ -572,7 +576,7 @@ check_row(Checks *checks, CheckedTable *table, int index)
 	HeapTuple	tuple = &checks->tuples[index];
 	const JournalPlace *place = &checks->places[index];
 
-	if (checks->has_first && !is_before(place, &checks->first))
+	if (checks->has_first && !journal_is_before(place, &checks->first))
 		return;
 	for (int i = 0; i < table->nkeys; i++)
 	{
@@ -855,37 +859,45 @@ find_displaced(Checks *checks)
 	MemoryContextSwitchTo(old);
 }
 
-/* Rows that must not stand together; returns how many of the load have gone. */
-static int64
-check_duplicates(Checks *checks)
-{
-	MemoryContext old = MemoryContextSwitchTo(checks->context);
-	Settlement	settlement = {
-		.rel = checks->tables[checks->conflicts_table].rel,
-		.table = checks->conflicts_table,
-		.journal = checks->journal,
-		.conflicts = checks->conflicts,
-		.policy = checks->options->on_duplicate,
-		.all_there = checks->bad == NULL,
-		.with_texts = rejects_shown(checks->report->rejects),
-		.tell = tell_duplicate,
-		.arg = checks
-	};
-	int64		deleted;
-
-	open_bad(checks);
-	settlement.bad = checks->bad;
-	deleted = settle_duplicates(&settlement);
-	MemoryContextSwitchTo(old);
-	return deleted;
-}
-
 static Relation
 get_table(void *arg, int table)
 {
 	const Checks *checks = arg;
 
 	return checks->tables[table].rel;
+}
+
+static void
+count_taken(void *arg, int table, int64 nrows)
+{
+	Checks	   *checks = arg;
+
+	checks->tables[table].taken += nrows;
+	checks->deleted += nrows;
+}
+
+/* Rows that must not stand together. */
+static void
+check_duplicates(Checks *checks)
+{
+	MemoryContext old = MemoryContextSwitchTo(checks->context);
+	Settlement	settlement = {
+		.get_table = get_table,
+		.ntables = checks->ntables,
+		.journal = checks->journal,
+		.conflicts = checks->conflicts,
+		.policy = checks->options->on_duplicate,
+		.all_there = checks->bad == NULL,
+		.with_texts = rejects_shown(checks->report->rejects),
+		.tell = tell_duplicate,
+		.taken = count_taken,
+		.arg = checks
+	};
+
+	open_bad(checks);
+	settlement.bad = checks->bad;
+	settle_duplicates(&settlement);
+	MemoryContextSwitchTo(old);
 }
 
 /* Rows whose keys are checked at a time that only the server knows. */
@@ -905,7 +917,7 @@ queue_rechecks(Checks *checks)
 static inline bool
 has_conflicts(const Checks *checks)
 {
-	return checks->conflicts != NULL && conflicts_count(checks->conflicts) > 0;
+	return checks->conflicts != NULL && conflicts_any(checks->conflicts);
 }
 
 /* All rows, as often as it takes; repeating: not for the first time. */
@@ -948,11 +960,12 @@ checks_run(Checks *checks, const CheckReport *report)
 	/* what INSERT finds at once comes before what it finds at the end */
 	if (has_conflicts(checks) && checks->options->on_error == BULK_ON_ERROR_STOP &&
 		checks->options->on_duplicate == BULK_ON_DUPLICATE_ERROR)
-		(void) check_duplicates(checks);
+		check_duplicates(checks);
 	check_keys(checks);
 	if (has_conflicts(checks))
 	{
-		checks->deleted = check_duplicates(checks);
+		checks->deleted = 0;
+		check_duplicates(checks);
 		/* rows may have referred to those that have gone */
 		checks->repeating = must_repeat(checks);
 		if (checks->repeating)

@@ -37,6 +37,9 @@ extern Journal *checks_journal(const Checks *checks);
  */
 extern const char *checks_fault(Relation rel, const BulkOptions *options);
 
+/* Why rows of a table cannot be replaced after the load ("has triggers ..."), if they are to be, or NULL. */
+extern const char *checks_replacement_fault(Relation rel, const BulkOptions *options);
+
 /*
  * Why duplicates of a plain table cannot be left to checks_run, as on_duplicate says
  * what becomes of them ("has an exclusion constraint ..."), or NULL.
@@ -48,7 +51,7 @@ extern const char *checks_duplicates_fault(Relation rel, const BulkOptions *opti
  * asked for needs to be done.
  */
 #define CHECKS_KEYS 1			/* foreign keys; its triggers have no fault */
-#define CHECKS_CONFLICTS 2		/* duplicates, when index entries are made: one table */
+#define CHECKS_CONFLICTS 2		/* duplicates, when index entries are made */
 #define CHECKS_DISPLACED 4		/* rows that checks_displace will name */
 #define CHECKS_NOTHING (-1)
 extern int	checks_add_table(Checks *checks, Relation rel, int what);
@@ -79,7 +82,7 @@ extern void checks_displace(Checks *checks, int table, ItemPointer tid, Oid inde
 extern void checks_replace(Checks *checks, const BadRow *row);
 
 /*
- * Where whoever makes that table's index entries notes rows that share a key (index.h);
+ * Where whoever makes these tables' index entries notes rows that share a key (index.h);
  * NULL where duplicates cannot be.
  */
 extern Conflicts *checks_conflicts(const Checks *checks);
@@ -109,5 +112,8 @@ extern int64 checks_run(Checks *checks, const CheckReport *report);
 
 /* Whether triggers that are to fire later know rows by their places in the table. */
 extern bool checks_queued(const Checks *checks);
+
+/* How many rows of a table, which the load has put there, were deleted by that. */
+extern int64 checks_taken(const Checks *checks, Oid relid);
 
 #endif							/* PGBULK_CHECK_H */

@@ -153,7 +153,6 @@ duplicates_decide(Conflicts *conflicts, BulkOnDuplicate policy,
 			MemoryContextAllocExtended(context,
 									   (Size) (conflicts_count(conflicts) / 64 + 1) * sizeof(uint64),
 									   MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO);
-	conflicts_sort(conflicts);
 	MemoryContextSwitchTo(old);
 	decide_all(&decision, conflicts);
 	MemoryContextDelete(context);

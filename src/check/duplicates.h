@@ -28,7 +28,7 @@ typedef struct DuplicateSink
 	void	   *arg;
 } DuplicateSink;
 
-/* All rows that were noted, by TID: the order of the input, behind the table's. */
+/* All rows that were noted of the table in hand, by TID: the order of the input, behind the table's. */
 extern void duplicates_decide(Conflicts *conflicts, BulkOnDuplicate policy,
 							  const DuplicateSink *sink);
 

@@ -187,12 +187,11 @@ skip_old(Rechecks *rechecks, int number, BlockNumber first)
 		take_next(rechecks);
 }
 
-/* All rows of the table that the next noted one is in. */
+/* All rows of the table that the next noted one is in; the journal is read by tables, too. */
 static void
-queue_table(Rechecks *rechecks, Journal *journal, RecheckedTable *table)
+queue_table(Rechecks *rechecks, JournalReader *reader, RecheckedTable *table)
 {
 	int			number = (int) rechecks->next[RECHECK_TABLE];
-	JournalReader *reader = journal_read(journal);
 	bool		begun = false;
 
 	while (rechecks->more && rechecks->next[RECHECK_TABLE] == number &&
@@ -219,7 +218,6 @@ queue_table(Rechecks *rechecks, Journal *journal, RecheckedTable *table)
 			}
 		}
 	}
-	journal_end_read(reader);
 	if (rechecks->more && rechecks->next[RECHECK_TABLE] == number)
 		elog(ERROR, "a row that was loaded is not in the journal");
 }
@@ -227,20 +225,25 @@ queue_table(Rechecks *rechecks, Journal *journal, RecheckedTable *table)
 int64
 rechecks_queue(Rechecks *rechecks, Journal *journal, const RecheckTables *tables)
 {
+	JournalReader *reader;
 	int64		nrows = 0;
 
 	records_sort(rechecks->records);
 	take_next(rechecks);
+	if (!rechecks->more)
+		return 0;
+	reader = journal_read_by_table(journal);
 	while (rechecks->more)
 	{
 		RecheckedTable table = {.given = tables};
 		Relation	rel = tables->get(tables->arg, (int) rechecks->next[RECHECK_TABLE]);
 
 		open_table(&table, rel);
-		queue_table(rechecks, journal, &table);
+		queue_table(rechecks, reader, &table);
 		nrows += table.nrows;
 		close_table(&table);
 	}
+	journal_end_read(reader);
 	return nrows;
 }
 

@@ -39,18 +39,36 @@ typedef struct JudgedIndex
 	IndexInfo  *info;
 } JudgedIndex;
 
+/* With on_duplicate = error: the row that is one. */
+typedef struct FirstError
+{
+	bool		found;
+	int			table;
+	Oid			index;
+	RowId		row;
+	JournalPlace place;
+} FirstError;
+
 typedef struct Settling
 {
 	const Settlement *given;
-	BlockNumber first_new;		/* of the load */
-	Records    *lost;
-	JudgedIndex *indexes;
+	JournalReader *reader;
+	bool		more;			/* records in it */
 	EState	   *estate;
-	ResultRelInfo *rri;
-	TupleTableSlot *slot;
 	MemoryContext row_context;
 	int64		nlost;
-	int64		deleted;		/* of them, rows of the load */
+	FirstError	first;
+
+	/* the table in hand */
+	Relation	rel;
+	int			table;			/* its number */
+	BlockNumber first_new;		/* of the load */
+	Records    *lost;
+	int			nindexes;
+	JudgedIndex *indexes;
+	ResultRelInfo *rri;
+	TupleTableSlot *slot;
+	int64		deleted;		/* rows of the load */
 } Settling;
 
 static inline bool
@@ -65,7 +83,7 @@ is_new(const Settling *settling, RowId row)
 static bool
 fetch_row(Settling *settling, RowId row, Snapshot snapshot)
 {
-	Relation	rel = settling->given->rel;
+	Relation	rel = settling->rel;
 	ItemPointerData tid;
 	HeapTupleData tuple;
 	Buffer		buffer;
@@ -105,7 +123,7 @@ fetch_living(Settling *settling, RowId row)
 {
 	if (!fetch_row(settling, row, SnapshotSelf))
 		elog(ERROR, "a row of \"%s\" is not there any more",
-			 RelationGetRelationName(settling->given->rel));
+			 RelationGetRelationName(settling->rel));
 }
 
 /* What the transaction does not see it must not act upon. */
@@ -117,7 +135,7 @@ check_seen(Settling *settling, RowId row)
 	fetch_living(settling, row);
 	tid = settling->slot->tts_tid;
 	ExecClearTuple(settling->slot);
-	if (!table_tuple_fetch_row_version(settling->given->rel, &tid,
+	if (!table_tuple_fetch_row_version(settling->rel, &tid,
 									   GetTransactionSnapshot(), settling->slot))
 		ereport(ERROR,
 				(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
@@ -165,7 +183,7 @@ raise_duplicate(Settling *settling, RowId row, int number)
 			(errcode(ERRCODE_UNIQUE_VIOLATION),
 			 errmsg("duplicate key value violates unique constraint \"%s\"", name),
 			 key ? errdetail("Key %s already exists.", key) : 0,
-			 errtableconstraint(settling->given->rel, name)));
+			 errtableconstraint(settling->rel, name)));
 }
 
 /* ---- what is decided ---- */
@@ -190,6 +208,21 @@ note_lost(void *arg, RowId row, RowId winner, int index)
 	records_put(settling->lost, values);
 }
 
+/* A row that is an error, if it comes first in the input. */
+static void
+note_error(Settling *settling, RowId row, int number, const JournalPlace *place)
+{
+	FirstError *first = &settling->first;
+
+	if (first->found && !journal_is_before(place, &first->place))
+		return;
+	first->found = true;
+	first->table = settling->table;
+	first->index = conflicts_index(settling->given->conflicts, number);
+	first->row = row;
+	first->place = *place;
+}
+
 /* Takes a row out of the table; place: of it, or of the one that replaces it. */
 static void
 take_row(Settling *settling, RowId row, int number, const JournalPlace *place)
@@ -199,15 +232,13 @@ take_row(Settling *settling, RowId row, int number, const JournalPlace *place)
 	BadRow		bad = {
 		.place = *place,
 		.reason = replaced ? REJECT_REPLACED : REJECT_DUPLICATE,
-		.table = given->table,
+		.table = settling->table,
 		.key = conflicts_index(given->conflicts, number)
 	};
 	MemoryContext old = MemoryContextSwitchTo(settling->row_context);
 	ItemPointerData tid;
 
 	given->tell(given->arg, place);
-	if (given->policy == BULK_ON_DUPLICATE_ERROR)
-		raise_duplicate(settling, row, number);
 	fetch_living(settling, row);
 	if (given->with_texts || settling->nlost < REJECTS_FIRST)
 		bad.value = describe_key(settling, number);
@@ -218,7 +249,7 @@ take_row(Settling *settling, RowId row, int number, const JournalPlace *place)
 
 	tid = settling->slot->tts_tid;
 	ExecClearTuple(settling->slot);
-	simple_heap_delete(given->rel, &tid);
+	simple_heap_delete(settling->rel, &tid);
 	if (replaced)
 		ExecARDeleteTriggers(settling->estate, settling->rri, &tid, NULL, NULL, false);
 	else
@@ -230,102 +261,157 @@ take_row(Settling *settling, RowId row, int number, const JournalPlace *place)
 	MemoryContextReset(settling->row_context);
 }
 
-/* All that were noted, by their places. */
+/* All that were noted in a run of rows, by their places; whether there are more. */
+static bool
+take_run(Settling *settling, const JournalRun *run, int64 *lost)
+{
+	bool		more = true;
+
+	CHECK_FOR_INTERRUPTS();
+	for (int i = 0; i < run->count; i++)
+	{
+		JournalPlace place;
+		ItemPointerData tid;
+
+		journal_next_place(settling->reader, &place);
+		ItemPointerSet(&tid, run->block, run->first + i);
+		while (more && (RowId) lost[LOST_PLACE] == row_id(&tid, true))
+		{
+			if (settling->given->policy == BULK_ON_DUPLICATE_ERROR)
+			{
+				note_error(settling, lost[LOST_ROW], lost[LOST_INDEX], &place);
+				return false;
+			}
+			take_row(settling, lost[LOST_ROW], lost[LOST_INDEX], &place);
+			more = records_next(settling->lost, lost);
+		}
+	}
+	return more;
+}
+
+/* The reader is at the table's first record. */
 static void
 take_rows(Settling *settling)
 {
-	const Settlement *given = settling->given;
-	JournalReader *reader = journal_read(given->journal);
+	JournalReader *reader = settling->reader;
 	int64		lost[LOST_COLUMNS];
 	bool		more = records_next(settling->lost, lost);
 
-	while (more && journal_next_record(reader))
-		for (uint32 i = 0; i < reader->nruns && reader->table == given->table; i++)
-		{
-			const JournalRun *run = &reader->runs[i];
-
-			CHECK_FOR_INTERRUPTS();
-			for (int j = 0; j < run->count; j++)
-			{
-				JournalPlace place;
-				ItemPointerData tid;
-
-				journal_next_place(reader, &place);
-				ItemPointerSet(&tid, run->block, run->first + j);
-				while (more && (RowId) lost[LOST_PLACE] == row_id(&tid, true))
-				{
-					take_row(settling, lost[LOST_ROW], lost[LOST_INDEX], &place);
-					more = records_next(settling->lost, lost);
-				}
-			}
-		}
-	journal_end_read(reader);
+	for (; more && settling->more && reader->table == settling->table;
+		 settling->more = journal_next_record(reader))
+		for (uint32 i = 0; more && i < reader->nruns; i++)
+			more = take_run(settling, &reader->runs[i], lost);
 	if (more)
 		elog(ERROR, "a row that was loaded is not in the journal");
 }
 
 /* ---- begin and end ---- */
 
-/* The block that the load's first row is in. */
-static BlockNumber
-find_first_block(const Settlement *given)
-{
-	JournalReader *reader = journal_read(given->journal);
-	BlockNumber first = InvalidBlockNumber;
-
-	while (first == InvalidBlockNumber && journal_next_record(reader))
-		if (reader->table == given->table)
-			first = reader->runs[0].block;
-	journal_end_read(reader);
-	return first;
-}
-
 static void
-open_settling(Settling *settling)
+open_table(Settling *settling, int table)
 {
 	const Settlement *given = settling->given;
 
-	settling->first_new = find_first_block(given);
+	settling->rel = given->get_table(given->arg, table);
+	settling->table = table;
 	settling->lost = records_open(LOST_COLUMNS, maintenance_work_mem / 4);
-	settling->indexes = palloc0(sizeof(JudgedIndex) *
-								conflicts_nindexes(given->conflicts));
-	settling->slot = MakeSingleTupleTableSlot(RelationGetDescr(given->rel),
+	settling->nindexes = conflicts_nindexes(given->conflicts);
+	settling->indexes = palloc0(sizeof(JudgedIndex) * settling->nindexes);
+	settling->slot = MakeSingleTupleTableSlot(RelationGetDescr(settling->rel),
 											  &TTSOpsBufferHeapTuple);
-	settling->estate = CreateExecutorState();
 	settling->rri = makeNode(ResultRelInfo);
-	InitResultRelInfo(settling->rri, given->rel, 0, NULL, 0);
-	settling->row_context = AllocSetContextCreate(CurrentMemoryContext,
-												  "bulk_load duplicate row",
-												  ALLOCSET_DEFAULT_SIZES);
+	InitResultRelInfo(settling->rri, settling->rel, 0, NULL, 0);
+	settling->deleted = 0;
 }
 
 static void
-close_settling(Settling *settling)
+close_table(Settling *settling)
 {
 	records_close(settling->lost);
-	for (int i = 0; i < conflicts_nindexes(settling->given->conflicts); i++)
+	for (int i = 0; i < settling->nindexes; i++)
 		if (settling->indexes[i].rel != NULL)
 			index_close(settling->indexes[i].rel, NoLock);
 	ExecDropSingleTupleTableSlot(settling->slot);
-	ExecResetTupleTable(settling->estate->es_tupleTable, false);
-	ExecCloseResultRelations(settling->estate);
-	FreeExecutorState(settling->estate);
-	MemoryContextDelete(settling->row_context);
+	/* the page of the last row that triggers will hear of */
+	if (settling->rri->ri_TrigOldSlot != NULL)
+		ExecClearTuple(settling->rri->ri_TrigOldSlot);
 }
 
-int64
+/* The table's own records: the journal is read by tables. */
+static void
+find_table(Settling *settling)
+{
+	JournalReader *reader = settling->reader;
+
+	while (settling->more && reader->table < settling->table)
+		settling->more = journal_next_record(reader);
+	settling->first_new = settling->more && reader->table == settling->table ?
+		reader->runs[0].block : InvalidBlockNumber;
+}
+
+static void
+settle_table(Settling *settling, int table)
+{
+	const Settlement *given = settling->given;
+	DuplicateSink sink = {.is_there = is_there,.lost = note_lost,.arg = settling};
+	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext,
+												  "bulk_load duplicates of a table",
+												  ALLOCSET_SMALL_SIZES);
+	MemoryContext old = MemoryContextSwitchTo(context);
+
+	open_table(settling, table);
+	find_table(settling);
+	duplicates_decide(given->conflicts, given->policy, &sink);
+	records_sort(settling->lost);
+	take_rows(settling);
+	given->taken(given->arg, table, settling->deleted);
+	close_table(settling);
+	MemoryContextSwitchTo(old);
+	MemoryContextDelete(context);
+}
+
+static void
+raise_first(Settling *settling)
+{
+	const Settlement *given = settling->given;
+	const FirstError *first = &settling->first;
+	JudgedIndex index;
+
+	settling->rel = given->get_table(given->arg, first->table);
+	settling->slot = MakeSingleTupleTableSlot(RelationGetDescr(settling->rel),
+											  &TTSOpsBufferHeapTuple);
+	index.rel = index_open(first->index, AccessShareLock);
+	index.info = BuildIndexInfo(index.rel);
+	settling->indexes = &index;
+	given->tell(given->arg, &first->place);
+	raise_duplicate(settling, first->row, 0);
+}
+
+void
 settle_duplicates(const Settlement *given)
 {
 	Settling	settling = {.given = given};
-	DuplicateSink sink = {.is_there = is_there,.lost = note_lost,.arg = &settling};
+	int			table;
 
-	open_settling(&settling);
-	duplicates_decide(given->conflicts, given->policy, &sink);
-	records_sort(settling.lost);
+	settling.estate = CreateExecutorState();
+	settling.row_context = AllocSetContextCreate(CurrentMemoryContext,
+												 "bulk_load duplicate row",
+												 ALLOCSET_DEFAULT_SIZES);
+	settling.reader = given->ntables > 1 ? journal_read_by_table(given->journal) :
+		journal_read(given->journal);
+	settling.more = journal_next_record(settling.reader);
+	conflicts_sort(given->conflicts);
 	AfterTriggerBeginQuery();
-	take_rows(&settling);
+	while ((table = conflicts_next_table(given->conflicts)) >= 0)
+		settle_table(&settling, table);
+	if (settling.first.found)
+		raise_first(&settling);
 	CommandCounterIncrement();
 	AfterTriggerEndQuery(settling.estate);
-	close_settling(&settling);
-	return settling.deleted;
+
+	journal_end_read(settling.reader);
+	ExecResetTupleTable(settling.estate->es_tupleTable, false);
+	ExecCloseResultRelations(settling.estate);
+	FreeExecutorState(settling.estate);
+	MemoryContextDelete(settling.row_context);
 }

@@ -5,7 +5,8 @@
  * What duplicates.h decides is carried out: rows of the load are deleted and
  * wait among the bad ones; so are those of the table that one of the load
  * replaces, and triggers and foreign keys hear of it as of a DELETE, when all
- * are gone and the new ones stand.
+ * are gone and the new ones stand.  One table after the other: what the leaves of a partitioned one
+ * have does not meet.
  */
 #ifndef PGBULK_SETTLE_H
 #define PGBULK_SETTLE_H
@@ -21,8 +22,9 @@
 
 typedef struct Settlement
 {
-	Relation	rel;			/* a heap table, locked against other writers */
-	int			table;			/* its number in the journal */
+	/* the heap table of a number in the journal and in conflicts; it is locked against other writers */
+	Relation	(*get_table) (void *arg, int table);
+	int			ntables;
 	Journal    *journal;
 	Conflicts  *conflicts;
 	BulkOnDuplicate policy;
@@ -30,14 +32,15 @@ typedef struct Settlement
 	bool		with_texts;		/* of all rows that go, not only the first ones */
 	BadRows    *bad;			/* where they go */
 	void		(*tell) (void *arg, const JournalPlace *place);	/* for CONTEXT; NULL: nothing */
+	void		(*taken) (void *arg, int table, int64 nrows);
 	void	   *arg;
 } Settlement;
 
 /*
- * Returns how many rows of the load were deleted.  Errors: 40001 where a row
+ * Calls taken for each table with how many rows of the load were deleted.  Errors: 40001 where a row
  * that the transaction's snapshot does not see is met, as in INSERT ... ON
  * CONFLICT; 23505 where rows of the table share a key without the load.
  */
-extern int64 settle_duplicates(const Settlement *settlement);
+extern void settle_duplicates(const Settlement *settlement);
 
 #endif							/* PGBULK_SETTLE_H */

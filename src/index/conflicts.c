@@ -7,13 +7,40 @@
 #include "index/conflicts.h"
 #include "miscadmin.h"
 #include "records.h"
+#include "utils/hsearch.h"
 #include "utils/memutils.h"
+
+/* A record: what was noted, by the table's place among others. */
+enum
+{
+	CONFLICT_TABLE,
+	CONFLICT_ROW,
+	CONFLICT_GROUP,				/* number of the index << 32 | group */
+	CONFLICT_COLUMNS
+};
+
+typedef struct ConflictTable
+{
+	int			number;			/* that others know it by */
+	int			first_index;
+	int			nindexes;
+	int64		nrows;			/* noted */
+
+	/* if only the first conflict counts, it; first.index -1: there is none */
+	bool		first_only;
+	struct
+	{
+		int			index;
+		RowId		rows[2];
+	}			first;
+} ConflictTable;
 
 typedef struct ConflictIndex
 {
+	Oid			relid;			/* the key of the hash table */
 	Conflicts  *conflicts;
-	int			number;
-	Oid			relid;
+	int			table;
+	int			number;			/* in its table */
 	uint32		ngroups;
 	ConflictSink sink;
 
@@ -24,37 +51,52 @@ typedef struct ConflictIndex
 
 struct Conflicts
 {
-	int			nindexes;
-	int			capacity;
-	ConflictIndex **indexes;
-	Records    *records;		/* row, index << 32 | group */
+	MemoryContext context;
+	Records    *records;
+	HTAB	   *by_relid;		/* of ConflictIndex */
 
-	/* if only the first conflict counts, it; first.number -1: there is none */
-	bool		first_only;
-	struct
-	{
-		int			number;
-		RowId		rows[2];
-	}			first;
+	int			ntables;
+	int			tables_capacity;
+	ConflictTable *tables;
+	int			nindexes;
+	int			indexes_capacity;
+	ConflictIndex **indexes;	/* by table */
+
+	/* when they are read */
+	int			table;			/* in hand; -1: none yet */
+	bool		more;
+	int64		next[CONFLICT_COLUMNS];
 };
 
 Conflicts *
-conflicts_open(bool first_only)
+conflicts_open(void)
 {
+	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext,
+												  "bulk_load conflicts",
+												  ALLOCSET_SMALL_SIZES);
+	MemoryContext old = MemoryContextSwitchTo(context);
 	Conflicts  *conflicts = palloc0(sizeof(Conflicts));
+	HASHCTL		control = {
+		.keysize = sizeof(Oid),
+		.entrysize = sizeof(ConflictIndex),
+		.hcxt = context
+	};
 
-	conflicts->first_only = first_only;
-	conflicts->first.number = -1;
-	conflicts->records = records_open(2, maintenance_work_mem / 4);
+	conflicts->context = context;
+	conflicts->table = -1;
+	conflicts->records = records_open(CONFLICT_COLUMNS, maintenance_work_mem / 4);
+	conflicts->by_relid = hash_create("bulk_load conflicts", 16, &control,
+									  HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
+	MemoryContextSwitchTo(old);
 	return conflicts;
 }
 
+/* ---- what is noted ---- */
+
 /* The first conflict is that whose second row comes first; of its indexes, the first. */
 static void
-note_first(ConflictIndex *index, uint32 group, RowId row)
+note_first(ConflictTable *table, ConflictIndex *index, uint32 group, RowId row)
 {
-	Conflicts  *conflicts = index->conflicts;
-
 	if (group >= index->ngroups)
 	{
 		index->ngroups = group + 1;
@@ -69,111 +111,175 @@ note_first(ConflictIndex *index, uint32 group, RowId row)
 	}
 	else if (index->second == 0 || row < index->second)
 		index->second = row;
-	if (conflicts->first.number >= 0 &&
-		(index->second > conflicts->first.rows[1] ||
-		 (index->second == conflicts->first.rows[1] &&
-		  index->number >= conflicts->first.number)))
+	if (table->first.index >= 0 &&
+		(index->second > table->first.rows[1] ||
+		 (index->second == table->first.rows[1] &&
+		  index->number >= table->first.index)))
 		return;
-	conflicts->first.number = index->number;
-	conflicts->first.rows[0] = index->lowest;
-	conflicts->first.rows[1] = index->second;
+	table->first.index = index->number;
+	table->first.rows[0] = index->lowest;
+	table->first.rows[1] = index->second;
+}
+
+static void
+put_record(Conflicts *conflicts, int table, RowId row, int index, uint32 group)
+{
+	int64		values[CONFLICT_COLUMNS] = {
+		[CONFLICT_TABLE] = table,
+		[CONFLICT_ROW] = (int64) row,
+		[CONFLICT_GROUP] = (int64) index << 32 | group
+	};
+
+	records_put(conflicts->records, values);
+	conflicts->tables[table].nrows++;
 }
 
 static void
 note(void *arg, uint32 group, RowId row)
 {
 	ConflictIndex *index = arg;
-	int64		values[2] = {(int64) row, (int64) index->number << 32 | group};
+	ConflictTable *table = &index->conflicts->tables[index->table];
 
-	if (index->conflicts->first_only)
+	if (table->first_only)
 	{
-		note_first(index, group, row);
+		note_first(table, index, group, row);
 		return;
 	}
-	records_put(index->conflicts->records, values);
+	put_record(index->conflicts, index->table, row, index->number, group);
 	index->ngroups = Max(index->ngroups, group + 1);
+}
+
+/* ---- tables and indexes ---- */
+
+/* Room for one more of size bytes in an array of n. */
+static void *
+reserve_room(Conflicts *conflicts, void *array, int n, int *capacity, Size size)
+{
+	if (n < *capacity)
+		return array;
+	*capacity = Max(2 * *capacity, 4);
+	return array == NULL ? MemoryContextAlloc(conflicts->context, *capacity * size) :
+		repalloc_huge(array, *capacity * size);
+}
+
+void
+conflicts_add_table(Conflicts *conflicts, int number, bool first_only)
+{
+	conflicts->tables = reserve_room(conflicts, conflicts->tables, conflicts->ntables,
+									 &conflicts->tables_capacity, sizeof(ConflictTable));
+	conflicts->tables[conflicts->ntables++] = (ConflictTable) {
+		.number = number,
+		.first_index = conflicts->nindexes,
+		.first_only = first_only,
+		.first.index = -1
+	};
 }
 
 void
 conflicts_add_index(Conflicts *conflicts, Oid relid, const ConflictSink *elsewhere)
 {
-	MemoryContext old = MemoryContextSwitchTo(GetMemoryChunkContext(conflicts));
-	ConflictIndex *index = palloc0(sizeof(ConflictIndex));
+	ConflictTable *table = &conflicts->tables[conflicts->ntables - 1];
+	ConflictIndex *index = hash_search(conflicts->by_relid, &relid, HASH_ENTER, NULL);
 
-	if (conflicts->nindexes == conflicts->capacity)
-	{
-		conflicts->capacity = Max(2 * conflicts->capacity, 4);
-		conflicts->indexes = conflicts->indexes == NULL ?
-			palloc(conflicts->capacity * sizeof(ConflictIndex *)) :
-			repalloc(conflicts->indexes, conflicts->capacity * sizeof(ConflictIndex *));
-	}
-	index->conflicts = conflicts;
-	index->number = conflicts->nindexes;
+	memset(index, 0, sizeof(*index));
 	index->relid = relid;
+	index->conflicts = conflicts;
+	index->table = conflicts->ntables - 1;
+	index->number = table->nindexes++;
 	index->sink = elsewhere != NULL ? *elsewhere :
 		(ConflictSink) {.note = note,.arg = index};
+	conflicts->indexes = reserve_room(conflicts, conflicts->indexes, conflicts->nindexes,
+									  &conflicts->indexes_capacity,
+									  sizeof(ConflictIndex *));
 	conflicts->indexes[conflicts->nindexes++] = index;
-	MemoryContextSwitchTo(old);
 }
 
 const ConflictSink *
 conflicts_sink(Conflicts *conflicts, Oid relid)
 {
-	for (int i = 0; conflicts != NULL && i < conflicts->nindexes; i++)
-		if (conflicts->indexes[i]->relid == relid)
-			return &conflicts->indexes[i]->sink;
-	return NULL;
+	ConflictIndex *index = conflicts == NULL ? NULL :
+		hash_search(conflicts->by_relid, &relid, HASH_FIND, NULL);
+
+	return index == NULL ? NULL : &index->sink;
 }
 
-int
-conflicts_nindexes(const Conflicts *conflicts)
-{
-	return conflicts->nindexes;
-}
+/* ---- reading ---- */
 
-Oid
-conflicts_index(const Conflicts *conflicts, int number)
+bool
+conflicts_any(const Conflicts *conflicts)
 {
-	return conflicts->indexes[number]->relid;
-}
-
-uint32
-conflicts_groups(const Conflicts *conflicts, int number)
-{
-	return conflicts->first_only ? 1 : conflicts->indexes[number]->ngroups;
-}
-
-int64
-conflicts_count(const Conflicts *conflicts)
-{
-	return conflicts->first.number >= 0 ? 2 : records_count(conflicts->records);
+	for (int i = 0; i < conflicts->ntables; i++)
+		if (conflicts->tables[i].nrows > 0 || conflicts->tables[i].first.index >= 0)
+			return true;
+	return false;
 }
 
 void
 conflicts_sort(Conflicts *conflicts)
 {
-	for (int i = 0; conflicts->first.number >= 0 && i < 2; i++)
+	for (int i = 0; i < conflicts->ntables; i++)
 	{
-		int64		values[2] = {
-			(int64) conflicts->first.rows[i],
-			(int64) conflicts->first.number << 32
-		};
+		const ConflictTable *table = &conflicts->tables[i];
 
-		records_put(conflicts->records, values);
+		for (int j = 0; table->first.index >= 0 && j < 2; j++)
+			put_record(conflicts, i, table->first.rows[j], table->first.index, 0);
 	}
 	records_sort(conflicts->records);
+	conflicts->more = records_next(conflicts->records, conflicts->next);
+}
+
+int
+conflicts_next_table(Conflicts *conflicts)
+{
+	/* what nobody wanted to know of the one in hand */
+	while (conflicts->more && conflicts->next[CONFLICT_TABLE] <= conflicts->table)
+		conflicts->more = records_next(conflicts->records, conflicts->next);
+	if (!conflicts->more)
+		return -1;
+	conflicts->table = (int) conflicts->next[CONFLICT_TABLE];
+	return conflicts->tables[conflicts->table].number;
+}
+
+int
+conflicts_nindexes(const Conflicts *conflicts)
+{
+	return conflicts->tables[conflicts->table].nindexes;
+}
+
+static const ConflictIndex *
+get_index(const Conflicts *conflicts, int number)
+{
+	return conflicts->indexes[conflicts->tables[conflicts->table].first_index + number];
+}
+
+Oid
+conflicts_index(const Conflicts *conflicts, int number)
+{
+	return get_index(conflicts, number)->relid;
+}
+
+uint32
+conflicts_groups(const Conflicts *conflicts, int number)
+{
+	return conflicts->tables[conflicts->table].first_only ? 1 :
+		get_index(conflicts, number)->ngroups;
+}
+
+int64
+conflicts_count(const Conflicts *conflicts)
+{
+	return conflicts->tables[conflicts->table].nrows;
 }
 
 bool
 conflicts_next(Conflicts *conflicts, RowId *row, int *number, uint32 *group)
 {
-	int64		values[2];
-
-	if (!records_next(conflicts->records, values))
+	if (!conflicts->more || conflicts->next[CONFLICT_TABLE] != conflicts->table)
 		return false;
-	*row = (RowId) values[0];
-	*number = (int) (values[1] >> 32);
-	*group = (uint32) values[1];
+	*row = (RowId) conflicts->next[CONFLICT_ROW];
+	*number = (int) (conflicts->next[CONFLICT_GROUP] >> 32);
+	*group = (uint32) conflicts->next[CONFLICT_GROUP];
+	conflicts->more = records_next(conflicts->records, conflicts->next);
 	return true;
 }
 
@@ -181,9 +287,5 @@ void
 conflicts_close(Conflicts *conflicts)
 {
 	records_close(conflicts->records);
-	for (int i = 0; i < conflicts->nindexes; i++)
-		pfree(conflicts->indexes[i]);
-	if (conflicts->indexes != NULL)
-		pfree(conflicts->indexes);
-	pfree(conflicts);
+	MemoryContextDelete(conflicts->context);
 }

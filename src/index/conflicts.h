@@ -29,14 +29,17 @@ typedef struct ConflictSink
 
 typedef struct Conflicts Conflicts;
 
-/*
- * Of all indexes of a table.  first_only: all but the one that comes to light first, if rows
- * are put in the order of their TIDs, is forgotten; its group is 0.  Memory: below the current context.
- */
-extern Conflicts *conflicts_open(bool first_only);
+/* Of all indexes of some tables.  Memory: below the current context. */
+extern Conflicts *conflicts_open(void);
 
 /*
- * The next unique index, by OID: these are asked in this order.  elsewhere: where what it finds goes
+ * The next table, which others know by a number; numbers ascend.  first_only: all but the one that comes to
+ * light first in it, if rows are put in the order of their TIDs, is forgotten; its group is 0.
+ */
+extern void conflicts_add_table(Conflicts *conflicts, int table, bool first_only);
+
+/*
+ * The next unique index of that table, by OID: these are asked in this order.  elsewhere: where what it finds goes
  * instead, as it is nobody's business here; or NULL.
  */
 extern void conflicts_add_index(Conflicts *conflicts, Oid index,
@@ -44,6 +47,18 @@ extern void conflicts_add_index(Conflicts *conflicts, Oid index,
 
 /* Where that index puts what it finds; NULL: duplicates cannot be. */
 extern const ConflictSink *conflicts_sink(Conflicts *conflicts, Oid index);
+
+/* Whether anything was noted. */
+extern bool conflicts_any(const Conflicts *conflicts);
+
+/* No more will come. */
+extern void conflicts_sort(Conflicts *conflicts);
+
+/*
+ * The number of the next table of which something was noted; -1 after the last.  All that
+ * follows is about that table.
+ */
+extern int	conflicts_next_table(Conflicts *conflicts);
 
 extern int	conflicts_nindexes(const Conflicts *conflicts);
 extern Oid	conflicts_index(const Conflicts *conflicts, int number);
@@ -54,8 +69,7 @@ extern uint32 conflicts_groups(const Conflicts *conflicts, int number);
 /* Rows that were noted, by each index. */
 extern int64 conflicts_count(const Conflicts *conflicts);
 
-/* What was noted, sorted by row and then by index; no more will come. */
-extern void conflicts_sort(Conflicts *conflicts);
+/* What was noted, sorted by row and then by index. */
 extern bool conflicts_next(Conflicts *conflicts, RowId *row, int *number,
 						   uint32 *group);
 

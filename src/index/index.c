@@ -39,14 +39,22 @@ begin_file(IndexPlan *plan)
 	index_close(index, NoLock);
 }
 
+/* Whether an index has a new file that is to stay. */
+static inline bool
+is_swapped(const IndexPlan *plan)
+{
+	return plan->method != INDEX_INSERT && !plan->dry;
+}
+
 /*
  * From here to the end of the transaction nobody else reads the indexes that have new files.
  * What serializable transactions have seen of the old ones is what they have seen of the
- * table.
+ * tables.
  */
 static void
-swap(Relation heap, List *plans)
+swap(List *plans)
 {
+	List	   *heaps = NIL;
 	List	   *relids = NIL;
 	ListCell   *lc;
 
@@ -54,10 +62,13 @@ swap(Relation heap, List *plans)
 	{
 		const IndexPlan *plan = lfirst(lc);
 
-		if (plan->method != INDEX_INSERT && !plan->dry)
-			relids = lappend_oid(relids, plan->relid);
+		if (!is_swapped(plan))
+			continue;
+		relids = lappend_oid(relids, plan->relid);
+		if (heaps == NIL || llast(heaps) != plan->table->heap)
+			heaps = lappend(heaps, plan->table->heap);
 	}
-	swap_lock(heap, relids);
+	swap_lock(heaps, relids);
 	foreach(lc, relids)
 	{
 		Relation	index = index_open(lfirst_oid(lc), NoLock);
@@ -65,8 +76,10 @@ swap(Relation heap, List *plans)
 		TransferPredicateLocksToHeapRelation(index);
 		index_close(index, NoLock);
 	}
-	CheckForSerializableConflictIn(heap, NULL, InvalidBlockNumber);
+	foreach(lc, heaps)
+		CheckForSerializableConflictIn(lfirst(lc), NULL, InvalidBlockNumber);
 	CommandCounterIncrement();
+	list_free(heaps);
 	list_free(relids);
 }
 
@@ -93,19 +106,45 @@ compare_plans(const ListCell *a, const ListCell *b)
 	return (plan_a->weight < plan_b->weight) - (plan_a->weight > plan_b->weight);
 }
 
+/* As many as the server's settings want for all tables together, as if they were the largest one. */
+static int
+choose_workers(List *plans)
+{
+	const IndexTable *before = NULL;
+	Relation	largest = NULL;
+	BlockNumber most = 0;
+	int64		bytes = 0;
+	ListCell   *lc;
+
+	/* those of a table follow one another */
+	foreach(lc, plans)
+	{
+		const IndexTable *table = ((IndexPlan *) lfirst(lc))->table;
+		BlockNumber nblocks;
+
+		if (table == before)
+			continue;
+		before = table;
+		nblocks = RelationGetNumberOfBlocks(table->heap);
+		bytes += (int64) nblocks * BLCKSZ;
+		if (largest == NULL || nblocks > most)
+		{
+			largest = table->heap;
+			most = nblocks;
+		}
+	}
+	return largest == NULL ? 0 : workers_for_bytes(largest, bytes);
+}
+
 /* Builds what may be built side by side, then the rest. */
 static void
-build_all(Relation heap, List *plans, TeamIndex *indexes, int workers,
-		  Conflicts *conflicts)
+build_all(List *plans, TeamIndex *indexes, int workers, Conflicts *conflicts)
 {
 	int			shared = 0;
 	int			n = 0;
 	ListCell   *lc;
 
-	if (workers < 0)
-		workers = workers_for_bytes(heap, (int64) RelationGetNumberOfBlocks(heap) * BLCKSZ);
-	workers = Min(workers, SPAN_PROCESSES_MOST - 1);
-	plan_share(plans, heap, workers + 1);
+	plan_share(plans, workers + 1);
 	foreach(lc, plans)
 	{
 		const IndexPlan *plan = lfirst(lc);
@@ -114,14 +153,14 @@ build_all(Relation heap, List *plans, TeamIndex *indexes, int workers,
 		indexes[n++].one_process = plan->one_process;
 		shared += plan->shareable;
 	}
-	team_build(heap, indexes, shared, workers, conflicts);
+	team_build(indexes, shared, workers, conflicts);
 	for (int i = shared; i < n; i++)
-		team_build_one(heap, &indexes[i], (Size) maintenance_work_mem * 1024, conflicts);
+		team_build_one(&indexes[i], (Size) maintenance_work_mem * 1024, conflicts);
 }
 
 /* What only this process can do for a new index. */
 static void
-complete(Relation heap, IndexPlan *plan, const TeamIndex *built)
+complete(IndexPlan *plan, const TeamIndex *built)
 {
 	Relation	index = index_open(plan->relid, NoLock);
 
@@ -130,17 +169,19 @@ complete(Relation heap, IndexPlan *plan, const TeamIndex *built)
 							   built->result.index_rows, 0, 0, false);
 	/* an exclusion constraint is checked by scans of the index */
 	CommandCounterIncrement();
-	build_complete(heap, index, &built->task);
+	build_complete(plan->table->heap, index, &built->task);
 	plan->seconds += built->seconds;
 	plan->runs = built->result.runs;
 	plan->processes = built->processes;
 	plan->one_process = built->one_process;
+	if (plan->method == INDEX_REBUILD)
+		plan->table->living = built->result.heap_rows;
 	index_close(index, NoLock);
 }
 
 /* What is to be done for each plan. */
 static TeamIndex *
-make_tasks(List *order, int64 rows)
+make_tasks(List *order)
 {
 	TeamIndex  *indexes = palloc0(list_length(order) * sizeof(TeamIndex));
 	ListCell   *lc;
@@ -150,67 +191,85 @@ make_tasks(List *order, int64 rows)
 	{
 		const IndexPlan *plan = lfirst(lc);
 
+		indexes[i].heap = plan->table->relid;
 		indexes[i].relid = plan->relid;
 		indexes[i].task.method = plan->method;
 		indexes[i].task.old = plan->old;
-		indexes[i].task.rows = rows;
-		indexes[i++].task.first_block = plan->heap_blocks;
+		indexes[i].task.rows = plan->table->rows;
+		indexes[i++].task.first_block = plan->table->heap_blocks;
 	}
 	return indexes;
 }
 
-/*
- * Entries as the plans say, some in new files; rows: of the load, for those that do not rebuild.
- * Returns how many rows were counted, -1: nobody has.
- */
-static double
-make_entries(Relation heap, List *plans, int64 rows, int workers,
-			 Conflicts *conflicts)
+/* Those of a table follow one another in plans. */
+static void
+note_living(List *plans)
 {
-	List	   *order = NIL;
+	const IndexTable *before = NULL;
+	ListCell   *lc;
+
+	foreach(lc, plans)
+	{
+		const IndexTable *table = ((IndexPlan *) lfirst(lc))->table;
+
+		if (table != before && table->living >= 0)
+			update_heap_statistics(table->heap, table->living);
+		before = table;
+	}
+}
+
+static int
+compare_relids(const ListCell *a, const ListCell *b)
+{
+	Oid			relid_a = ((IndexPlan *) lfirst(a))->relid;
+	Oid			relid_b = ((IndexPlan *) lfirst(b))->relid;
+
+	return (relid_a > relid_b) - (relid_a < relid_b);
+}
+
+/* Entries as the plans say, some in new files. */
+static void
+make_entries(List *plans, int workers, Conflicts *conflicts)
+{
+	List	   *order = list_copy(plans);
 	TeamIndex  *indexes;
 	ListCell   *lc;
-	double		rows_counted = -1;
 	int			i = 0;
 
+	if (workers < 0)
+		workers = choose_workers(plans);
+	workers = Min(workers, SPAN_PROCESSES_MOST - 1);
+
 	/* in the order of their OIDs, as everyone locks them */
-	foreach(lc, plans)
+	list_sort(order, compare_relids);
+	foreach(lc, order)
 		if (((IndexPlan *) lfirst(lc))->method != INDEX_INSERT)
 			begin_file(lfirst(lc));
 
-	order = list_copy(plans);
 	list_sort(order, compare_plans);
-	indexes = make_tasks(order, rows);
-	build_all(heap, order, indexes, workers, conflicts);
+	indexes = make_tasks(order);
+	build_all(order, indexes, workers, conflicts);
 	foreach(lc, order)
-	{
-		const IndexPlan *plan = lfirst(lc);
-
-		complete(heap, lfirst(lc), &indexes[i]);
-		if (plan->method == INDEX_REBUILD)
-			rows_counted = indexes[i].result.heap_rows;
-		i++;
-	}
-	if (rows_counted >= 0)
-		update_heap_statistics(heap, rows_counted);
-	return rows_counted;
+		complete(lfirst(lc), &indexes[i++]);
+	note_living(plans);
+	pfree(indexes);
+	list_free(order);
 }
 
 /* ---- when others who use the indexes wait for this load ---- */
 
 /* Whether it may come to that, and matters not to the user. */
 static bool
-may_give_up_files(Relation heap, List *plans)
+may_give_up_files(List *plans)
 {
 	ListCell   *lc;
 
-	if (RELATION_IS_LOCAL(heap))
-		return false;
 	foreach(lc, plans)
 	{
 		const IndexPlan *plan = lfirst(lc);
 
-		if (plan->method != INDEX_INSERT && plan->wanted == BULK_INDEXES_AUTO && !plan->dry)
+		if (is_swapped(plan) && plan->wanted == BULK_INDEXES_AUTO &&
+			!RELATION_IS_LOCAL(plan->table->heap))
 			return true;
 	}
 	return false;
@@ -222,7 +281,7 @@ may_give_up_files(Relation heap, List *plans)
  * rows with the same key are noted, all the same.
  */
 static bool
-try_plans(Relation heap, List *plans, int64 rows, int workers, Conflicts *conflicts)
+try_plans(List *plans, int workers, Conflicts *conflicts)
 {
 	MemoryContext context = CurrentMemoryContext;
 	ResourceOwner owner = CurrentResourceOwner;
@@ -235,9 +294,9 @@ try_plans(Relation heap, List *plans, int64 rows, int workers, Conflicts *confli
 	MemoryContextSwitchTo(context);
 	PG_TRY();
 	{
-		(void) make_entries(heap, plans, rows, workers, conflicts);
+		make_entries(plans, workers, conflicts);
 		swapping = true;
-		swap(heap, plans);
+		swap(plans);
 		ReleaseCurrentSubTransaction();
 	}
 	PG_CATCH();
@@ -263,7 +322,7 @@ try_plans(Relation heap, List *plans, int64 rows, int workers, Conflicts *confli
 
 /* For indexes that were to have new files. */
 static void
-insert_instead(Relation heap, List *plans, int64 rows, int workers)
+insert_instead(List *plans, int workers)
 {
 	List	   *left = NIL;
 	ListCell   *lc;
@@ -278,37 +337,59 @@ insert_instead(Relation heap, List *plans, int64 rows, int workers)
 		plan->reason = "others who use it wait for this load";
 		left = lappend(left, plan);
 	}
-	(void) make_entries(heap, left, rows, workers, NULL);
+	make_entries(left, workers, NULL);
 	CommandCounterIncrement();
 }
 
-void
-index_run(Relation heap, List *plans, int64 rows, int workers,
-		  Conflicts *conflicts)
+/* All that get their entries after the rows, by table. */
+static List *
+collect_plans(List *tables)
 {
+	List	   *plans = NIL;
 	ListCell   *lc;
 
-	if (plans == NIL || !((IndexPlan *) linitial(plans))->after)
-		return;
-	foreach(lc, plans)
-		plan_choose(lfirst(lc), heap, rows);
-	/* some methods lay out their index for so many rows */
-	if (((IndexPlan *) linitial(plans))->heap_blocks == 0)
-		update_heap_statistics(heap, rows);
-	if (!may_give_up_files(heap, plans))
+	foreach(lc, tables)
 	{
-		(void) make_entries(heap, plans, rows, workers, conflicts);
-		swap(heap, plans);
+		const IndexTable *table = lfirst(lc);
+
+		if (table->plans != NIL && ((IndexPlan *) linitial(table->plans))->after)
+			plans = list_concat(plans, table->plans);
 	}
-	else if (!try_plans(heap, plans, rows, workers, conflicts))
-		insert_instead(heap, plans, rows, workers);
+	return plans;
 }
 
-double
-index_run_again(Relation heap, List *plans, int workers, const char *reason)
+void
+index_run(List *tables, int workers, Conflicts *conflicts)
 {
+	List	   *plans = collect_plans(tables);
 	ListCell   *lc;
-	double		rows;
+
+	if (plans == NIL)
+		return;
+	foreach(lc, plans)
+		plan_choose(lfirst(lc));
+	/* some methods lay out their index for so many rows */
+	foreach(lc, tables)
+	{
+		const IndexTable *table = lfirst(lc);
+
+		if (table->plans != NIL && table->heap_blocks == 0)
+			update_heap_statistics(table->heap, table->rows);
+	}
+	if (!may_give_up_files(plans))
+	{
+		make_entries(plans, workers, conflicts);
+		swap(plans);
+	}
+	else if (!try_plans(plans, workers, conflicts))
+		insert_instead(plans, workers);
+}
+
+void
+index_run_again(List *tables, int workers, const char *reason)
+{
+	List	   *plans = collect_plans(tables);
+	ListCell   *lc;
 
 	foreach(lc, plans)
 	{
@@ -317,13 +398,12 @@ index_run_again(Relation heap, List *plans, int workers, const char *reason)
 		plan->method = INDEX_REBUILD;
 		plan->reason = reason;
 	}
-	rows = make_entries(heap, plans, 0, workers, NULL);
-	swap(heap, plans);
-	return rows;
+	make_entries(plans, workers, NULL);
+	swap(plans);
 }
 
 void
-index_note_size(Relation heap, double rows)
+index_note_size(const IndexTable *table)
 {
-	update_heap_statistics(heap, rows);
+	update_heap_statistics(table->heap, table->living);
 }

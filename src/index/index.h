@@ -19,9 +19,9 @@
 #include "utils/rel.h"
 
 /*
- * The entries of all rows; nothing if they came with the rows.  The table is locked
- * against other writers, and all rows of the load are in it.  No
- * subtransaction of the load is open.  rows: how many they are; workers: option
+ * The entries of all rows; nothing if they came with the rows.  tables: of IndexTable, by OID; all
+ * have got rows, and are locked against other writers.  No
+ * subtransaction of the load is open.  workers: option
  * workers.  Several indexes are built side by side.  conflicts: where rows that share
  * a key are noted.
  *
@@ -31,16 +31,15 @@
  * Errors: as build_index; 55006 where an index is being used by this session; 40P01 in that
  * case where option indexes has asked for new files.
  */
-extern void index_run(Relation heap, List *plans, int64 rows, int workers,
-					  Conflicts *conflicts);
+extern void index_run(List *tables, int workers, Conflicts *conflicts);
 
 /*
- * After that, in the same transaction, rows have moved: all indexes once more, anew.  reason: for
- * the plans.  Returns how many rows the table has.
+ * After that, in the same transaction, rows of some tables have moved: all their indexes once more,
+ * anew.  reason: for the plans.
  */
-extern double index_run_again(Relation heap, List *plans, int workers, const char *reason);
+extern void index_run_again(List *tables, int workers, const char *reason);
 
 /* The table has got smaller. */
-extern void index_note_size(Relation heap, double rows);
+extern void index_note_size(const IndexTable *table);
 
 #endif							/* PGBULK_INDEX_H */

@@ -62,10 +62,10 @@ plan_fault(Relation rel, const BulkOptions *options)
 
 	foreach(lc, RelationGetIndexList(rel))
 	{
-		Relation	index = index_open(lfirst_oid(lc), RowExclusiveLock);
+		Relation	index = index_open(lfirst_oid(lc), AccessShareLock);
 
 		fault = find_fault(index, options);
-		index_close(index, NoLock);
+		index_close(index, AccessShareLock);
 		if (fault != NULL)
 			break;
 	}
@@ -94,6 +94,9 @@ plan_fault(Relation rel, const BulkOptions *options)
 
 /* What is to be done by several processes together is that many times as much. */
 #define COST_TOGETHER 1.4
+
+/* Indexes that it may pay to build so, for each process. */
+#define SHARED_PER_PROCESS 4
 
 /* How many rows are built into an index in the time that one takes to be inserted. */
 typedef struct InsertionRate
@@ -152,16 +155,16 @@ guess_width(Relation index)
 }
 
 static IndexState
-look_at(Relation heap, Relation index, BlockNumber heap_blocks, double rows)
+look_at(const IndexTable *table, Relation index)
 {
 	BlockNumber blocks = RelationGetNumberOfBlocks(index);
-	double		before = known_rows(heap, heap_blocks);
+	double		before = known_rows(table->heap, table->heap_blocks);
 	double		entry = sizeof(IndexTupleData) + sizeof(ItemIdData) + guess_width(index);
 	IndexState	state = {
 		.pages = blocks,
 		.entries = known_rows(index, blocks),
-		.rows = rows,
-		.heap_pages = RelationGetNumberOfBlocks(heap),
+		.rows = table->rows,
+		.heap_pages = RelationGetNumberOfBlocks(table->heap),
 		.width = guess_width(index),
 		.collated = OidIsValid(index->rd_indcollation[0]) &&
 			index->rd_indcollation[0] != C_COLLATION_OID
@@ -249,19 +252,19 @@ reason_for(IndexMethod method)
 
 /* Whether the space of the load's rows may be given back. */
 static bool
-may_give_back(const IndexPlan *plan, Relation heap)
+may_give_back(const IndexPlan *plan)
 {
-	BlockNumber nblocks = RelationGetNumberOfBlocks(heap);
+	BlockNumber nblocks = RelationGetNumberOfBlocks(plan->table->heap);
 
 	return plan->may_shrink &&
-		nblocks - plan->heap_blocks >= nblocks / PLAN_LARGE_PART;
+		nblocks - plan->table->heap_blocks >= nblocks / PLAN_LARGE_PART;
 }
 
 void
-plan_choose(IndexPlan *plan, Relation heap, double rows)
+plan_choose(IndexPlan *plan)
 {
 	Relation	index = index_open(plan->relid, NoLock);
-	IndexState	state = look_at(heap, index, plan->heap_blocks, rows);
+	IndexState	state = look_at(plan->table, index);
 
 	if (plan->wanted != BULK_INDEXES_AUTO)
 	{
@@ -269,7 +272,7 @@ plan_choose(IndexPlan *plan, Relation heap, double rows)
 			plan->wanted == BULK_INDEXES_MERGE ? INDEX_MERGE : INDEX_REBUILD;
 		plan->reason = "option \"indexes\"";
 	}
-	else if (plan->heap_blocks == 0)
+	else if (plan->table->heap_blocks == 0)
 	{
 		plan->method = INDEX_REBUILD;
 		plan->reason = "the table was empty";
@@ -278,7 +281,7 @@ plan_choose(IndexPlan *plan, Relation heap, double rows)
 	{
 		plan->method = choose_cheapest(index, &state);
 		plan->reason = reason_for(plan->method);
-		if (plan->method == INDEX_INSERT && may_give_back(plan, heap))
+		if (plan->method == INDEX_INSERT && may_give_back(plan))
 		{
 			plan->method = INDEX_REBUILD;
 			plan->reason = "rows may go again as duplicates";
@@ -292,7 +295,7 @@ plan_choose(IndexPlan *plan, Relation heap, double rows)
 
 /* Why a btree cannot be built by several processes, or NULL. */
 static const char *
-find_share_fault(const IndexPlan *plan, Relation heap, int processes)
+find_share_fault(const IndexPlan *plan, int processes)
 {
 	Relation	index = index_open(plan->relid, NoLock);
 	Oid			method = index->rd_rel->relam;
@@ -304,7 +307,7 @@ find_share_fault(const IndexPlan *plan, Relation heap, int processes)
 		return "it is not rebuilt";
 	if (!plan->shareable)
 		return "no worker may build it";
-	if (RelationGetNumberOfBlocks(heap) / SPAN_LEAST_BLOCKS < processes)
+	if (RelationGetNumberOfBlocks(plan->table->heap) / SPAN_LEAST_BLOCKS < processes)
 		return "the table is small";
 	return NULL;
 }
@@ -348,20 +351,23 @@ guess_end(List *plans, int together, int processes)
 }
 
 void
-plan_share(List *plans, Relation heap, int processes)
+plan_share(List *plans, int processes)
 {
 	ListCell   *lc;
 	int			able = 0;
 	int			best = 0;
+	int			most;
 
 	foreach(lc, plans)
 	{
 		IndexPlan  *plan = lfirst(lc);
 
-		plan->one_process = processes < 2 ? NULL : find_share_fault(plan, heap, processes);
+		plan->one_process = processes < 2 ? NULL : find_share_fault(plan, processes);
 		able += plan->one_process == NULL;
 	}
-	for (int i = 1; processes > 1 && i <= able; i++)
+	/* of thousands only the largest matter */
+	most = Min(able, SHARED_PER_PROCESS * processes);
+	for (int i = 1; processes > 1 && i <= most; i++)
 		if (guess_end(plans, i, processes) < guess_end(plans, best, processes))
 			best = i;
 	foreach(lc, plans)
@@ -388,20 +394,25 @@ is_shareable(Relation rel, Relation index)
 											  RelationGetIndexPredicate(index)));
 }
 
-List *
-plan_indexes(Relation rel, const BulkOptions *options, bool direct)
+IndexTable *
+plan_table(Relation rel, const BulkOptions *options, bool direct)
 {
-	List	   *plans = NIL;
+	IndexTable *table = palloc0(sizeof(IndexTable));
 	ListCell   *lc;
 
+	table->heap = rel;
+	table->relid = RelationGetRelid(rel);
+	table->name = pstrdup(RelationGetRelationName(rel));
+	table->heap_blocks = RelationGetNumberOfBlocks(rel);
+	table->living = -1;
 	foreach(lc, RelationGetIndexList(rel))
 	{
 		IndexPlan  *plan = palloc0(sizeof(IndexPlan));
 		Relation	index = index_open(lfirst_oid(lc), RowExclusiveLock);
 
+		plan->table = table;
 		plan->relid = lfirst_oid(lc);
 		plan->name = pstrdup(RelationGetRelationName(index));
-		plan->heap_blocks = RelationGetNumberOfBlocks(rel);
 		plan->wanted = options->indexes;
 		plan->after = direct;
 		plan->dry = options->dry_run;
@@ -410,9 +421,9 @@ plan_indexes(Relation rel, const BulkOptions *options, bool direct)
 		plan->reason = direct ? "no row was loaded" : "the writer is buffered";
 		plan->shareable = is_shareable(rel, index);
 		index_close(index, NoLock);
-		plans = lappend(plans, plan);
+		table->plans = lappend(table->plans, plan);
 	}
-	return plans;
+	return table;
 }
 
 const char *

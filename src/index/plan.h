@@ -31,11 +31,24 @@ typedef enum IndexMethod
  */
 #define PLAN_LARGE_PART 4
 
-typedef struct IndexPlan
+/* A table that rows of the load come to: the target, or a leaf of it. */
+typedef struct IndexTable
 {
+	Relation	heap;			/* as long as its writer has it open */
 	Oid			relid;
 	char	   *name;
-	BlockNumber heap_blocks;	/* of the table before the load */
+	BlockNumber heap_blocks;	/* before the load */
+	int64		rows;			/* of the load; set when all are there */
+	double		living;			/* rows that were counted, all in all; -1: nobody has */
+	BlockNumber end;			/* behind the last row, if they were moved together */
+	List	   *plans;			/* of its indexes, by OID */
+} IndexTable;
+
+typedef struct IndexPlan
+{
+	IndexTable *table;
+	Oid			relid;
+	char	   *name;
 	BulkIndexes wanted;
 	bool		after;			/* all rows come first */
 	bool		may_shrink;		/* many of them may go again, as duplicates */
@@ -56,28 +69,28 @@ typedef struct IndexPlan
 
 /*
  * What an index of the table has that it cannot get its entries after the rows, or not by the
- * method that options ask for ("has an index that is not valid"), or NULL.
+ * method that options ask for ("has an index that is not valid"), or NULL.  No lock stays.
  */
 extern const char *plan_fault(Relation rel, const BulkOptions *options);
 
 /*
- * A plan for each index of a plain table, by OID; direct: the writer
+ * A table, to which no row has come yet, and a plan for each of its indexes; direct: the writer
  * makes no entries.  What is best then is seen when all rows are there.
  * Locks the indexes as an INSERT does.  Memory: the current context.
  */
-extern List *plan_indexes(Relation rel, const BulkOptions *options, bool direct);
+extern IndexTable *plan_table(Relation rel, const BulkOptions *options, bool direct);
 
 /*
  * Settles the method of an index whose entries come after the rows of the load, now that
- * so many are in the table.
+ * these are in the table.
  */
-extern void plan_choose(IndexPlan *plan, Relation heap, double rows);
+extern void plan_choose(IndexPlan *plan);
 
 /*
  * Settles which of the plans, in the order of their work, those that are shareable first, are each
  * built by that many processes together, and not by one while the others do something else.
  */
-extern void plan_share(List *plans, Relation heap, int processes);
+extern void plan_share(List *plans, int processes);
 
 /* The method's word in options and results. */
 extern const char *plan_method_name(IndexMethod method);

@@ -6,14 +6,15 @@
  * scans, as it comes to them, and a transaction of several such queries has them in any order.
  * So no index is held here while another is waited for: the one that was waited for is
  * kept if the others can be had at once.  Where readers come so thick that this does not
- * come true, the table itself is waited for, which all of them have locked before their indexes.
+ * come true, the tables themselves are waited for, in the same way, which all of them have locked before
+ * their indexes; in the end one after the other, as LOCK TABLE does.
  */
 #include "postgres.h"
 
 #include "index/swap.h"
 #include "storage/lmgr.h"
 
-/* How often an index is waited for. */
+/* How often a relation is waited for. */
 #define ATTEMPTS 20
 
 /*
@@ -21,12 +22,12 @@
  * that; returns the one that somebody uses.
  */
 static Oid
-try_lock_others(List *indexes, Oid locked)
+try_lock_others(List *relids, Oid locked)
 {
 	Oid			busy = InvalidOid;
 	ListCell   *lc;
 
-	foreach(lc, indexes)
+	foreach(lc, relids)
 		if (lfirst_oid(lc) != locked &&
 			!ConditionalLockRelationOid(lfirst_oid(lc), AccessExclusiveLock))
 		{
@@ -36,7 +37,7 @@ try_lock_others(List *indexes, Oid locked)
 	if (!OidIsValid(busy))
 		return InvalidOid;
 
-	foreach(lc, indexes)
+	foreach(lc, relids)
 	{
 		if (lfirst_oid(lc) == busy)
 			break;
@@ -47,22 +48,43 @@ try_lock_others(List *indexes, Oid locked)
 	return busy;
 }
 
-void
-swap_lock(Relation heap, List *indexes)
+/* Whether all have been locked, after some waiting; else none is. */
+static bool
+lock_at_once(List *relids)
 {
-	Oid			next = indexes == NIL ? InvalidOid : linitial_oid(indexes);
-	ListCell   *lc;
+	Oid			next = linitial_oid(relids);
 
 	for (int i = 0; i < ATTEMPTS && OidIsValid(next); i++)
 	{
 		LockRelationOid(next, AccessExclusiveLock);
-		next = try_lock_others(indexes, next);
+		next = try_lock_others(relids, next);
 	}
-	if (!OidIsValid(next))
-		return;
+	return !OidIsValid(next);
+}
 
-	LockRelation(heap, AccessExclusiveLock);
-	foreach(lc, indexes)
+static void
+lock_each(List *relids)
+{
+	ListCell   *lc;
+
+	foreach(lc, relids)
 		LockRelationOid(lfirst_oid(lc), AccessExclusiveLock);
-	UnlockRelation(heap, AccessExclusiveLock);
+}
+
+void
+swap_lock(List *heaps, List *indexes)
+{
+	List	   *tables = NIL;
+	ListCell   *lc;
+
+	if (indexes == NIL || lock_at_once(indexes))
+		return;
+	foreach(lc, heaps)
+		tables = lappend_oid(tables, RelationGetRelid((Relation) lfirst(lc)));
+	if (list_length(tables) == 1 || !lock_at_once(tables))
+		lock_each(tables);
+	lock_each(indexes);
+	foreach(lc, tables)
+		UnlockRelationOid(lfirst_oid(lc), AccessExclusiveLock);
+	list_free(tables);
 }

@@ -11,12 +11,12 @@
 #include "utils/rel.h"
 
 /*
- * Locks indexes of a table, by OID, against all others until the end of the transaction, once
+ * Locks indexes of some tables (heaps: of Relation) against all others until the end of the transaction, once
  * those who are using them are done.  None of these waits for the lock meanwhile, whatever
- * indexes it asks for next.  The table is locked against writers.
+ * indexes it asks for next.  The tables are locked against writers.
  *
  * Errors: 40P01 where somebody who uses an index waits for this transaction.
  */
-extern void swap_lock(Relation heap, List *indexes);
+extern void swap_lock(List *heaps, List *indexes);
 
 #endif							/* PGBULK_SWAP_H */

@@ -33,7 +33,6 @@
 /* In shared memory. */
 typedef struct Team
 {
-	Oid			heap;
 	Size		memory;			/* for each process */
 	SharedFileSet files;		/* what workers have noted; only with workers */
 	pg_atomic_uint32 next;		/* index that nobody has taken */
@@ -48,13 +47,13 @@ typedef struct TeamSpan
 	int			number;			/* of the index */
 	SplitKeys  *keys;
 	Span	   *span;
+	Relation	heap;
 	Relation	index;
 	BulkPages  *pages;			/* open while others put theirs */
 } TeamSpan;
 
 typedef struct TeamLead
 {
-	Relation	heap;
 	Team	   *team;
 	Conflicts  *conflicts;
 	int			workers;		/* that are wanted */
@@ -83,9 +82,17 @@ write_note(void *arg, uint32 group, RowId row)
 	compat_buffile_write((BufFile *) arg, &note, sizeof(note));
 }
 
-static void
-build_one(Relation heap, TeamIndex *index, Size memory, const ConflictSink *sink)
+/* The lock is the leader's, too; in a worker the parallel group makes the two one. */
+static Relation
+open_heap(const TeamIndex *index)
 {
+	return table_open(index->heap, RowExclusiveLock);
+}
+
+static void
+build_one(TeamIndex *index, Size memory, const ConflictSink *sink)
+{
+	Relation	heap = open_heap(index);
 	Relation	rel = index_open(index->relid, ShareUpdateExclusiveLock);
 	instr_time	start;
 	instr_time	end;
@@ -101,12 +108,13 @@ build_one(Relation heap, TeamIndex *index, Size memory, const ConflictSink *sink
 	index->seconds = INSTR_TIME_GET_DOUBLE(end);
 	index->processes = 1;
 	index_close(rel, NoLock);
+	table_close(heap, NoLock);
 }
 
 void
-team_build_one(Relation heap, TeamIndex *index, Size memory, Conflicts *conflicts)
+team_build_one(TeamIndex *index, Size memory, Conflicts *conflicts)
 {
-	build_one(heap, index, memory, conflicts_sink(conflicts, index->relid));
+	build_one(index, memory, conflicts_sink(conflicts, index->relid));
 }
 
 /* Next index for this process alone, or -1. */
@@ -132,7 +140,7 @@ name_notes(char *name, int number)
 
 /* The same in a worker, which puts what it notes into a file. */
 static void
-build_noting(Team *team, Relation heap, int number)
+build_noting(Team *team, int number)
 {
 	TeamIndex  *index = &team->indexes[number];
 	ConflictSink sink = {.note = write_note};
@@ -140,12 +148,12 @@ build_noting(Team *team, Relation heap, int number)
 
 	if (!index->noted)
 	{
-		build_one(heap, index, team->memory, NULL);
+		build_one(index, team->memory, NULL);
 		return;
 	}
 	name_notes(name, number);
 	sink.arg = BufFileCreateFileSet(&team->files.fs, name);
-	build_one(heap, index, team->memory, &sink);
+	build_one(index, team->memory, &sink);
 	BufFileExportFileSet(sink.arg);
 	BufFileClose(sink.arg);
 	index->in_file = true;
@@ -182,14 +190,16 @@ reserve(shm_toc *toc, uint64 key, Size size)
 
 /* Splits the keys of an index, or says why it is built by one process. */
 static SplitKeys *
-choose_split(Relation heap, TeamIndex *index, int processes, Size memory)
+choose_split(TeamIndex *index, int processes, Size memory)
 {
+	Relation	heap = open_heap(index);
 	Relation	rel = index_open(index->relid, ShareUpdateExclusiveLock);
 	SplitKeys  *keys = split_choose(heap, rel, BuildIndexInfo(rel),
 									RelationGetNumberOfBlocks(heap), processes,
 									memory, &index->one_process);
 
 	index_close(rel, NoLock);
+	table_close(heap, NoLock);
 	return keys;
 }
 
@@ -206,7 +216,7 @@ prepare_spans(TeamLead *lead)
 		SplitKeys  *keys = NULL;
 
 		if (index->together && lead->workers > 0)
-			keys = choose_split(lead->heap, index, lead->workers + 1, team->memory);
+			keys = choose_split(index, lead->workers + 1, team->memory);
 		index->together = keys != NULL;
 		if (keys == NULL)
 			continue;
@@ -222,8 +232,9 @@ begin_span(TeamLead *lead, TeamSpan *span, shm_toc *toc, int number)
 	const TeamIndex *index = &lead->team->indexes[span->number];
 
 	span->span = reserve(toc, KEY_SPANS + number, span_size(span->keys));
+	span->heap = open_heap(index);
 	span_init(span->span, index->relid, number, span->keys,
-			  RelationGetNumberOfBlocks(lead->heap), lead->workers + 1,
+			  RelationGetNumberOfBlocks(span->heap), lead->workers + 1,
 			  lead->team->memory, index->noted);
 	span->index = index_open(index->relid, ShareUpdateExclusiveLock);
 	span->pages = bulk_open(span->index);
@@ -235,6 +246,7 @@ end_span(TeamSpan *span)
 {
 	bulk_close(span->pages);
 	index_close(span->index, NoLock);
+	table_close(span->heap, NoLock);
 }
 
 static void
@@ -249,8 +261,8 @@ build_span(TeamLead *lead, TeamSpan *span)
 	instr_time	end;
 
 	INSTR_TIME_SET_CURRENT(start);
-	span_help(span->span, lead->heap, &team->files);
-	if (!span_finish(span->span, lead->heap, &team->files,
+	span_help(span->span, span->heap, &team->files);
+	if (!span_finish(span->span, span->heap, &team->files,
 					 conflicts_sink(lead->conflicts, index->relid), &index->result,
 					 &index->processes))
 		index->one_process = "sort strings of its collation do not come in its order";
@@ -271,7 +283,7 @@ build_again(TeamLead *lead, TeamIndex *index)
 
 	RelationTruncate(rel, 0);
 	index_close(rel, NoLock);
-	team_build_one(lead->heap, index, (Size) maintenance_work_mem * 1024, lead->conflicts);
+	team_build_one(index, (Size) maintenance_work_mem * 1024, lead->conflicts);
 	index->seconds += seconds;
 }
 
@@ -329,7 +341,7 @@ build_all(TeamLead *lead)
 			index->one_process = "no worker was free";
 	}
 	while ((next = take_next(team)) >= 0)
-		team_build_one(lead->heap, &team->indexes[next], team->memory, lead->conflicts);
+		team_build_one(&team->indexes[next], team->memory, lead->conflicts);
 }
 
 /* After the workers: what they have noted, and what could not be done together. */
@@ -351,13 +363,11 @@ finish(TeamLead *lead)
 }
 
 void
-team_build(Relation heap, TeamIndex *indexes, int n, int workers,
-		   Conflicts *conflicts)
+team_build(TeamIndex *indexes, int n, int workers, Conflicts *conflicts)
 {
 	Size		size = offsetof(Team, indexes) + n * sizeof(TeamIndex);
 	Team	   *team = palloc0(size);
 	TeamLead	lead = {
-		.heap = heap,
 		.team = team,
 		.conflicts = conflicts,
 		.workers = Max(workers, 0)
@@ -365,7 +375,6 @@ team_build(Relation heap, TeamIndex *indexes, int n, int workers,
 
 	for (int i = 0; i < n; i++)
 		indexes[i].noted = conflicts_sink(conflicts, indexes[i].relid) != NULL;
-	team->heap = RelationGetRelid(heap);
 	team->n = n;
 	team->memory = (Size) maintenance_work_mem * 1024 / (lead.workers + 1);
 	pg_atomic_init_u32(&team->next, 0);
@@ -396,26 +405,38 @@ team_build(Relation heap, TeamIndex *indexes, int n, int workers,
 	pfree(team);
 }
 
+/* In a worker: those that are built together, in the leader's order. */
+static void
+help_spans(Team *team, shm_toc *toc)
+{
+	int			number = 0;
+
+	for (int i = 0; number < team->nspans; i++)
+	{
+		Relation	heap;
+
+		if (!team->indexes[i].together)
+			continue;
+		heap = open_heap(&team->indexes[i]);
+		span_help(shm_toc_lookup(toc, KEY_SPANS + number++, false), heap, &team->files);
+		progress_index_end();
+		table_close(heap, NoLock);
+	}
+}
+
 void
 team_worker_main(dsm_segment *segment, shm_toc *toc)
 {
 	Team	   *team = shm_toc_lookup(toc, KEY_TEAM, false);
 	BufferUsage *buffer_usage = shm_toc_lookup(toc, KEY_BUFFER_USAGE, false);
 	WalUsage   *wal_usage = shm_toc_lookup(toc, KEY_WAL_USAGE, false);
-	Relation	heap;
 	int			next;
 
 	SharedFileSetAttach(&team->files, segment);
 	InstrStartParallelQuery();
-	heap = table_open(team->heap, RowExclusiveLock);
-	for (int i = 0; i < team->nspans; i++)
-	{
-		span_help(shm_toc_lookup(toc, KEY_SPANS + i, false), heap, &team->files);
-		progress_index_end();
-	}
+	help_spans(team, toc);
 	while ((next = take_next(team)) >= 0)
-		build_noting(team, heap, next);
-	table_close(heap, NoLock);
+		build_noting(team, next);
 	InstrEndParallelQuery(&buffer_usage[ParallelWorkerNumber],
 						  &wal_usage[ParallelWorkerNumber]);
 }

@@ -1,6 +1,6 @@
 /*
  * team.h
- *		Indexes of a table built side by side.
+ *		Indexes of a table, or of several, built side by side.
  *
  * Those that the plan says are built by all processes together, one after the other (span.h).  Then
  * each process takes the index with the most work that nobody has begun, until
@@ -17,6 +17,7 @@
 /* An index to build, and what came of it. */
 typedef struct TeamIndex
 {
+	Oid			heap;
 	Oid			relid;
 	BuildTask	task;
 	bool		together;		/* by all processes, if they can */
@@ -28,15 +29,13 @@ typedef struct TeamIndex
 	const char *one_process;	/* why it was one, where there were more; or NULL */
 } TeamIndex;
 
-/* Builds one, in memory bytes.  conflicts: of the table, or NULL. */
-extern void team_build_one(Relation heap, TeamIndex *index, Size memory,
-						   Conflicts *conflicts);
+/* Builds one, in memory bytes.  conflicts: of the tables, or NULL. */
+extern void team_build_one(TeamIndex *index, Size memory, Conflicts *conflicts);
 
 /*
  * Builds n indexes, the first ones first, with up to so many workers, where they
  * can be had.  All have new storage.
  */
-extern void team_build(Relation heap, TeamIndex *indexes, int n, int workers,
-					   Conflicts *conflicts);
+extern void team_build(TeamIndex *indexes, int n, int workers, Conflicts *conflicts);
 
 #endif							/* PGBULK_TEAM_H */

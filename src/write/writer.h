@@ -101,6 +101,7 @@ struct Writer
 	const HeapTupleHeaderData *model;	/* for form_open */
 	RowFormer  *former;			/* for put_rows; NULL: not to be called */
 	RowError	duplicate;		/* of the row put last */
+	List	   *tables;			/* leaves with rows but not their index entries: IndexTable (index/plan.h) */
 	int64		current_row;	/* number of the row worked on, -1: none (for CONTEXT) */
 };
 
@@ -135,12 +136,12 @@ extern Writer *direct_join(Target *target, const PageStamp *stamp,
 extern PageStamp direct_stamp(const Writer *writer);
 
 /*
- * Why the direct writer cannot serve a table ("it has indexes"), or NULL.
+ * Why the direct writer cannot serve a table ("it has triggers that see each row"), or NULL.
  * Partitions are not looked at: that is for when they are locked.
  */
 extern const char *direct_refusal(Relation rel, const BulkOptions *options);
 
-/* The same for the partitions ("partition \"x\" has indexes"), all locked. */
+/* The same for the partitions ("partition \"x\" is a foreign table"), all locked. */
 extern const char *direct_partition_refusal(Relation rel,
 											const BulkOptions *options);
 
