@@ -154,13 +154,20 @@ CREATE TRIGGER l AFTER INSERT ON direct_partitions_t1 EXECUTE FUNCTION direct_pa
 COPY (VALUES (1), (2), (3), (2)) TO '/proc/self/cwd/pgbulk_direct_partitions_t';
 SELECT rows_loaded, writer FROM bulk_load('direct_partitions_t', '/proc/self/cwd/pgbulk_direct_partitions_t');
 TABLE direct_partitions_log;
--- one that makes an index where there must be none
+-- one that makes an index, which gets its entries; and one that makes what there must not be
 CREATE FUNCTION direct_partitions_index() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
 	CREATE INDEX ON direct_partitions_t2 (a);
 	RETURN NEW;
 END $$;
 CREATE TRIGGER i BEFORE INSERT ON direct_partitions_t EXECUTE FUNCTION direct_partitions_index();
+SELECT rows_loaded, jsonb_path_query_array(details, '$.indexes[*].index') AS indexes FROM bulk_load('direct_partitions_t', '/proc/self/cwd/pgbulk_direct_partitions_t', '{"writer": "direct"}');
+DROP INDEX direct_partitions_t2_a_idx;
+CREATE OR REPLACE FUNCTION direct_partitions_index() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+	CREATE TRIGGER late BEFORE INSERT ON direct_partitions_t2 FOR EACH ROW EXECUTE FUNCTION direct_partitions_f();
+	RETURN NEW;
+END $$;
 SELECT bulk_load('direct_partitions_t', '/proc/self/cwd/pgbulk_direct_partitions_t', '{"writer": "direct"}');
 DROP TRIGGER i ON direct_partitions_t;
 

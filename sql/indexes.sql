@@ -179,12 +179,8 @@ SELECT writer, details #>> '{indexes,0,method}' AS method, details #>> '{indexes
 	FROM bulk_load('indexes_unlogged', '/proc/self/cwd/pgbulk_indexes_x', '{"writer": "buffered", "limit": 1}');
 SELECT bulk_load('indexes_new', '/proc/self/cwd/pgbulk_indexes_x', '{"writer": "buffered", "indexes": "rebuild"}');
 SELECT bulk_load('indexes_new', '/proc/self/cwd/pgbulk_indexes_x', '{"indexes": "reindex"}');
-CREATE TABLE indexes_parts (a int PRIMARY KEY, b int) PARTITION BY RANGE (a);
-CREATE TABLE indexes_part PARTITION OF indexes_parts DEFAULT;
-SELECT bulk_load('indexes_parts', '/proc/self/cwd/pgbulk_indexes_x', '{"indexes": "rebuild"}');
-SELECT writer, details ->> 'not_direct' AS not_direct FROM bulk_load('indexes_parts', '/proc/self/cwd/pgbulk_indexes_x', '{"limit": 1}');
 
-DROP TABLE indexes_t, indexes_n, indexes_large, indexes_u, indexes_x, indexes_new, indexes_unlogged, indexes_temp, indexes_parts, indexes_w;
+DROP TABLE indexes_t, indexes_n, indexes_large, indexes_u, indexes_x, indexes_new, indexes_unlogged, indexes_temp, indexes_w;
 DROP FUNCTION indexes_f;
 DROP EXTENSION amcheck;
 COPY (SELECT 1) TO PROGRAM 'cat > pgbulk_indexes_gone; rm -f pgbulk_indexes_*';

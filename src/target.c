@@ -472,6 +472,16 @@ cascades_to(Oid from, Oid relid, List **seen)
 	return found;
 }
 
+bool
+target_is_cascaded(Oid from, Oid relid)
+{
+	List	   *seen = NIL;
+	bool		found = cascades_to(from, relid, &seen);
+
+	list_free(seen);
+	return found;
+}
+
 /*
  * The keys' actions come when the new rows stand and the replaced ones have gone; then
  * they would not spare the new ones.
@@ -479,16 +489,13 @@ cascades_to(Oid from, Oid relid, List **seen)
 static void
 check_cascades(Relation rel, const BulkOptions *options)
 {
-	List	   *seen = NIL;
-
 	if (options->on_duplicate == BULK_ON_DUPLICATE_KEEP_NEW &&
-		cascades_to(RelationGetRelid(rel), RelationGetRelid(rel), &seen))
+		target_is_cascaded(RelationGetRelid(rel), RelationGetRelid(rel)))
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 				 errmsg("rows of \"%s\" cannot be replaced", RelationGetRelationName(rel)),
 				 errdetail("A foreign key deletes or changes rows of the table when others go, and with them those that replace them."),
 				 errhint("Use \"keep_old\" for option \"on_duplicate\", or let the key do nothing ON DELETE.")));
-	list_free(seen);
 }
 
 /* As INSERT ... ON CONFLICT: who judges at the end has no row to point at. */

@@ -247,6 +247,9 @@ checks_duplicates_fault(Relation rel, const BulkOptions *options)
 
 		if (index->rd_index->indisexclusion)
 			fault = "has an exclusion constraint, in which duplicates are found one by one";
+		/* of the target itself it is an error */
+		else if (!index->rd_index->indimmediate)
+			fault = "has a deferrable constraint";
 		index_close(index, AccessShareLock);
 	}
 	if (fault == NULL)

@@ -60,13 +60,28 @@ direct_table_fault(Relation rel, const BulkOptions *options)
 	return fault;
 }
 
-const char *
-direct_partition_fault(Relation rel, const BulkOptions *options)
+/* Of a plain table, also of what hangs on it. */
+static const char *
+plain_table_fault(Relation rel, const BulkOptions *options)
 {
 	const char *fault = direct_table_fault(rel, options);
 
-	if (fault == NULL && rel->rd_rel->relhasindex && RelationGetIndexList(rel) != NIL)
-		fault = "has indexes";
+	if (fault == NULL)
+		fault = plan_fault(rel, options);
+	if (fault == NULL)
+		fault = checks_duplicates_fault(rel, options);
+	return fault;
+}
+
+const char *
+direct_partition_fault(Relation rel, Oid root, const BulkOptions *options)
+{
+	const char *fault = plain_table_fault(rel, options);
+
+	/* of the target itself it is an error */
+	if (fault == NULL && options->on_duplicate == BULK_ON_DUPLICATE_KEEP_NEW &&
+		target_is_cascaded(RelationGetRelid(rel), root))
+		fault = "has rows that foreign keys delete or change when others go";
 	return fault;
 }
 
@@ -75,15 +90,13 @@ direct_refusal(Relation rel, const BulkOptions *options)
 {
 	const char *fault;
 
-	if (rel->rd_rel->relkind == RELKIND_PARTITIONED_TABLE)
-		fault = checks_fault(rel, options);
+	if (rel->rd_rel->relkind != RELKIND_PARTITIONED_TABLE)
+		fault = plain_table_fault(rel, options);
 	else
 	{
-		fault = direct_table_fault(rel, options);
+		fault = checks_fault(rel, options);
 		if (fault == NULL)
-			fault = plan_fault(rel, options);
-		if (fault == NULL)
-			fault = checks_duplicates_fault(rel, options);
+			fault = checks_replacement_fault(rel, options);
 	}
 	return fault == NULL ? NULL : psprintf("it %s", fault);
 }
@@ -103,7 +116,7 @@ direct_partition_refusal(Relation rel, const BulkOptions *options)
 
 		CHECK_FOR_INTERRUPTS();
 		if (part->rd_rel->relkind != RELKIND_PARTITIONED_TABLE)
-			fault = direct_partition_fault(part, options);
+			fault = direct_partition_fault(part, RelationGetRelid(rel), options);
 		if (fault != NULL)
 			refusal = psprintf("partition \"%s\" %s",
 							   RelationGetRelationName(part), fault);

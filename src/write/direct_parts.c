@@ -9,6 +9,8 @@
  * for eight leaves and for thousands, the rows of a turn are as many as they
  * can be, and tables take no more pages than after COPY.
  *
+ * Index entries come when all rows are there (index/index.h), to leaves that have got some.
+ *
  * Price: each row is copied once more than into a plain table.
  *
  * Assumption: the target and all its partitions are locked as the direct
@@ -17,6 +19,7 @@
 #include "postgres.h"
 
 #include "commands/trigger.h"
+#include "index/plan.h"
 #include "miscadmin.h"
 #include "pgstat.h"
 #include "storage/lmgr.h"
@@ -44,10 +47,10 @@ typedef struct WaitingRow
 typedef struct Part
 {
 	DirectTable table;
+	IndexTable *indexes;
 	WaitingRow *first;			/* NULL: none waits */
 	WaitingRow *last;
 	struct Part *next;			/* that has rows waiting */
-	bool		prepared;		/* for a dry run */
 	PageTail	tail;
 	PageTail	chunk_tail;		/* of the TOAST table */
 } Part;
@@ -120,6 +123,18 @@ fetch_ahead(const WaitingRow *row)
 #endif
 }
 
+/* The first rows are about to come to a leaf's table. */
+static void
+prepare_part(PartsWriter *writer, Part *part)
+{
+	MemoryContext old = MemoryContextSwitchTo(GetMemoryChunkContext(writer));
+
+	if (writer->dry != NULL)
+		dry_run_prepare(writer->dry, part->table.rri->ri_RelationDesc, true, 0);
+	writer->base.tables = lappend(writer->base.tables, part->indexes);
+	MemoryContextSwitchTo(old);
+}
+
 /* All rows that wait for a leaf are in its table. */
 static void
 flush_part(PartsWriter *writer, Part *part)
@@ -129,9 +144,8 @@ flush_part(PartsWriter *writer, Part *part)
 	int64		nrows = 0;
 
 	writer->turn = part;
-	if (writer->dry != NULL && !part->prepared)
-		dry_run_prepare(writer->dry, rel, true, 0);
-	part->prepared = true;
+	if (part->indexes->rows == 0)
+		prepare_part(writer, part);
 	pages_turn(sink->batch, rel, &part->tail);
 	for (WaitingRow *row = part->first; row != NULL; row = row->next)
 	{
@@ -149,6 +163,7 @@ flush_part(PartsWriter *writer, Part *part)
 		toast_close(sink->toaster);
 	sink->toaster = NULL;
 	pgstat_count_heap_insert(rel, nrows);
+	part->indexes->rows += nrows;
 	part->first = part->last = NULL;
 }
 
@@ -166,6 +181,16 @@ flush_all(PartsWriter *writer)
 
 /* ---- put ---- */
 
+/* Routing opens them for those who insert row by row; here they would keep their files. */
+static void
+close_indexes(ResultRelInfo *rri)
+{
+	if (rri->ri_IndexRelationDescs != NULL)
+		ExecCloseIndices(rri);
+	rri->ri_NumIndices = 0;
+	rri->ri_IndexRelationDescs = NULL;
+}
+
 /*
  * A leaf has its first row.  All of them were looked at, but what has run
  * since may have changed one, or have been allowed to see one that is being
@@ -177,9 +202,13 @@ open_part(void *arg, ResultRelInfo *rri)
 	PartsWriter *writer = arg;
 	EState	   *estate = writer->base.estate;
 	Relation	rel = rri->ri_RelationDesc;
-	const char *fault = direct_partition_fault(rel, writer->options);
+	Oid			root = RelationGetRelid(writer->root->ri_RelationDesc);
+	const char *fault;
+	MemoryContext old;
 	Part	   *part;
 
+	close_indexes(rri);
+	fault = direct_partition_fault(rel, root, writer->options);
 	if (fault != NULL)
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
@@ -194,6 +223,10 @@ open_part(void *arg, ResultRelInfo *rri)
 
 	part = MemoryContextAllocZero(estate->es_query_cxt, sizeof(Part));
 	direct_table_open(&part->table, rri, estate, writer->checks);
+	/* what becomes of indexes is told when the writer is closed */
+	old = MemoryContextSwitchTo(GetMemoryChunkContext(writer));
+	part->indexes = plan_table(rel, writer->options, true);
+	MemoryContextSwitchTo(old);
 	writer->nparts++;
 	return part;
 }

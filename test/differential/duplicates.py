@@ -76,7 +76,7 @@ class Case:
     def __init__(self, seed, number, version):
         r = self.random = random.Random("%s/%d" % (seed, number))
         self.version = version
-        self.partitioned = r.random() < 0.15
+        self.partitioned = r.random() < 0.3
         self.types = [r.choice(TYPES) for _ in range(r.choice([1, 2, 3]))]
         while self.partitioned and (self.types[0][0].split()[0] in ("float8", "int4range", "bool") or "COLLATE" in self.types[0][0]):
             self.types[0] = r.choice(TYPES)
@@ -89,6 +89,8 @@ class Case:
         self.key = r.random() < 0.2
         self.orphans = r.choice([0, 0.01, 0.2]) if self.key else 0
         self.policy = r.choice(["keep_old", "keep_new"])
+        # rows that are replaced are shown as they were in their leaf
+        self.shuffled = self.policy == "keep_old" and r.random() < 0.7
         self.workers = r.choice([0, 1, 2])
         self.columns = ["n"] + ["c%d" % i for i in range(len(self.types))] + ["f", "filler"]
         self.old = [self.values(i) for i in range(1, self.nold + 1)]
@@ -110,7 +112,13 @@ class Case:
         out = ["CREATE TABLE r (id int PRIMARY KEY)", "INSERT INTO r SELECT generate_series(0, 4)",
                "CREATE TABLE t (%s)%s" % (", ".join(lines), " PARTITION BY HASH (c0)" if self.partitioned else "")]
         if self.partitioned:
-            out += ["CREATE TABLE t%d PARTITION OF t FOR VALUES WITH (modulus 3, remainder %d)" % (i, i) for i in range(3)]
+            out += ["CREATE TABLE t%d PARTITION OF t FOR VALUES WITH (modulus 3, remainder %d)" % (i, i) for i in range(2)]
+            # one whose rows are laid out otherwise
+            if self.shuffled:
+                out += ["CREATE TABLE t2 (gone int, %s)" % ", ".join(c for c in self.random.sample([lines[0]] + [x.replace(" REFERENCES r", "") for x in lines[1:]], len(lines))), "ALTER TABLE t2 DROP gone",
+                        "ALTER TABLE t ATTACH PARTITION t2 FOR VALUES WITH (modulus 3, remainder 2)"]
+            else:
+                out.append("CREATE TABLE t2 PARTITION OF t FOR VALUES WITH (modulus 3, remainder 2)")
         out += [u.create() for u in self.unique]
         if self.random.random() < 0.5:
             out.append("CREATE INDEX other ON t (%s)" % self.random.choice(self.columns[:-1]))
@@ -192,7 +200,7 @@ class Checker(CaseChecker):
         orphans = set(int(x) for x in self.must(number, "SELECT line FROM lines WHERE line NOT IN (SELECT line FROM staged);").split())
 
         ways = [{"writer": "buffered"}]
-        if not case.excludes and not case.partitioned:
+        if not case.excludes:
             ways += [{"writer": "direct", "workers": 0}, {"writer": "direct", "workers": case.workers}, {"writer": "direct", "indexes": "merge", "workers": case.workers},
                      {"writer": "direct", "indexes": "insert", "workers": case.workers}]
         if self.options.writer:

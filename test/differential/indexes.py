@@ -6,7 +6,7 @@ updated with and without HOT, marked dead by scans, vacuumed, of failed transact
 Then a file is loaded once by COPY and rolled back, and once with option indexes set to insert,
 merge, rebuild or auto.
 
-The outcome must be COPY's: the rows, or the SQLSTATE.  Each btree must satisfy
+The table may be partitioned.  The outcome must be COPY's: the rows, or the SQLSTATE.  Each btree must satisfy
 bt_index_parent_check(heapallindexed, rootdescend), and each index must find what a scan of the
 table finds.  Where no row has a past, the size of an index may differ from that of
 REINDEX by 2 %.  A load that fails must leave what was there.
@@ -79,6 +79,7 @@ class Case:
         self.large = r.random() < 0.06
         if self.large:
             self.method, self.nold, self.nnew, self.past = "rebuild", r.choice([0, 3000]), 60000, r.random() < 0.2
+        self.leaves = r.choice([2, 3, 7]) if self.kind == "" and r.random() < 0.35 else 0
         self.indexes = [self.index(i) for i in range(1 if self.large else r.choice([1, 1, 2, 4]))]
 
     def index(self, i):
@@ -120,6 +121,13 @@ class Case:
             definition += " WHERE n % 3 > 0"
         self.unique = self.unique or unique
         return name, definition, [c[0] for c in columns], "btree"
+
+    def table(self):
+        lines = ", ".join("%s %s" % c[:2] for c in self.columns)
+        if self.leaves == 0:
+            return ["CREATE %s TABLE t (%s, filler text)" % (self.kind, lines)]
+        out = ["CREATE TABLE t (%s, filler text) PARTITION BY HASH (n)" % lines]
+        return out + ["CREATE TABLE t%d PARTITION OF t FOR VALUES WITH (modulus %d, remainder %d)" % (i, self.leaves, i) for i in range(self.leaves)]
 
     def rows(self, first, n):
         """as csv; where there is a unique index, some numbers come again"""
@@ -191,7 +199,7 @@ class Checker(CaseChecker):
         early = r.random() < 0.5			# the indexes come before the rows
         options = {"writer": "direct", "indexes": case.method, "workers": 2 if case.large else r.choice([0, 2])}
         setup = ["SET maintenance_work_mem = '%s'" % r.choice(["1MB", "1MB", "64MB"]), "SET min_parallel_index_scan_size = 0",
-                 "DROP TABLE IF EXISTS t", "CREATE %s TABLE t (%s, filler text)" % (case.kind, ", ".join("%s %s" % c[:2] for c in case.columns))]
+                 "DROP TABLE IF EXISTS t"] + case.table()
         create = [definition for _, definition, _, _ in case.indexes]
         copy = ["COPY t FROM '%s' (FORMAT csv)" % old]
         setup += (create + copy if early else copy + create) + (case.history() if case.past else [])
@@ -203,8 +211,9 @@ class Checker(CaseChecker):
         load = ["\\echo ==load", "SELECT jsonb_path_query_array(details, '$.indexes[*].method') || jsonb_path_query_array(details, '$.indexes[*] ? (@.processes > 1).processes.type()') FROM bulk_load('t', '%s', '%s')" % (new, json.dumps(options)), "\\echo ==after", digest, "\\echo ==checks"]
         checks = []
         for name, _, columns, method in case.indexes:
+            leaves = "(SELECT oid FROM pg_class WHERE relkind = 'i' AND (oid = '%s'::regclass OR oid IN (SELECT inhrelid FROM pg_inherits WHERE inhparent = '%s'::regclass)))" % (name, name)
             if method == "btree":
-                checks.append("SELECT bt_index_parent_check('%s', true, true)" % name)
+                checks.append("SELECT bt_index_parent_check(oid, true, true) FROM %s x" % leaves)
             for _ in range(3):
                 column = r.choice(columns)
                 if method == "gin":
@@ -215,8 +224,9 @@ class Checker(CaseChecker):
                            "SET enable_seqscan = on; SET enable_indexscan = off; SET enable_bitmapscan = off; SET enable_indexonlyscan = off; SELECT count(*) AS found, coalesce(sum(n), 0) AS sum FROM t WHERE %s \\gset b" % condition,
                            "RESET enable_indexonlyscan; SELECT 'found by %s' WHERE (:'afound', :'asum') IS DISTINCT FROM (:'bfound', :'bsum')" % name]
             if method == "btree" and not case.past and case.method in ("merge", "rebuild"):
-                checks += ["SELECT pg_relation_size('%s') AS size \\gset" % name, "REINDEX INDEX " + name,
-                           "SELECT '%s: ' || :size || ' bytes, REINDEX ' || pg_relation_size('%s') WHERE abs(:size - pg_relation_size('%s')) > :size * 0.02" % (name, name, name)]
+                size = "(SELECT sum(pg_relation_size(oid)) FROM %s x)" % leaves
+                checks += ["SELECT %s AS size \\gset" % size, "REINDEX INDEX " + name,
+                           "SELECT '%s: ' || :size || ' bytes, REINDEX ' || %s WHERE abs(:size - %s) > :size * 0.02" % (name, size, size)]
         script = "".join(s + (";\n" if not s.startswith("\\") and "\\gset" not in s else "\n") for s in setup + tries + load + checks)
         out, err = self.sql(script)
         self.judge(number, case, script, out, err, options)
