@@ -164,6 +164,27 @@ UPDATE pg_index SET indisvalid = false WHERE indexrelid = 'loaded_none_pkey'::re
 SELECT pg_temp.one('loaded', '/proc/self/cwd/pgbulk_partition_indexes_x', '{"columns": ["id", "day", "x"], "writer": "direct"}');
 DROP TABLE loaded, partition_indexes_r, partition_indexes_rejects;
 
+-- deferrable keys: rows that share one may go before the transaction ends
+CREATE TABLE loaded (id int, day date, v text, PRIMARY KEY (id, day) DEFERRABLE) PARTITION BY RANGE (day);
+CREATE TABLE loaded_1 PARTITION OF loaded FOR VALUES FROM ('2024-01-01') TO ('2024-02-01');
+CREATE TABLE loaded_2 PARTITION OF loaded DEFAULT;
+SELECT pg_temp.one('loaded', '/proc/self/cwd/pgbulk_partition_indexes_twice', '{}');
+BEGIN;
+SET CONSTRAINTS ALL DEFERRED;
+SELECT pg_temp.one('loaded', '/proc/self/cwd/pgbulk_partition_indexes_twice', '{"writer": "direct", "workers": 1}');
+DELETE FROM loaded a USING loaded b WHERE a.tableoid = b.tableoid AND a.id = b.id AND a.day = b.day AND a.ctid > b.ctid;
+COMMIT;
+SELECT string_agg(format('%s %s %s', id, to_char(day, 'MM-DD'), v), ', ' ORDER BY day, id) FROM loaded;
+DROP TABLE loaded;
+-- one that only a leaf has
+CREATE TABLE loaded (id int, day date, v text, PRIMARY KEY (id, day)) PARTITION BY RANGE (day);
+CREATE TABLE loaded_1 PARTITION OF loaded FOR VALUES FROM ('2024-01-01') TO ('2024-02-01');
+CREATE TABLE loaded_2 PARTITION OF loaded DEFAULT;
+ALTER TABLE loaded_2 ADD UNIQUE (v) DEFERRABLE;
+SELECT pg_temp.one('loaded', '/proc/self/cwd/pgbulk_partition_indexes_twice', format('{"on_duplicate": "%s", "writer": "%s"}', p, w)::jsonb)
+	FROM unnest('{keep_old, keep_new}'::text[]) p, unnest('{buffered, direct}'::text[]) w;
+DROP TABLE loaded;
+
 -- nothing of a dry run stays; a file twice makes no table larger
 CREATE TABLE loaded (id int PRIMARY KEY, v text) PARTITION BY HASH (id);
 SELECT format('CREATE TABLE loaded_%s PARTITION OF loaded FOR VALUES WITH (modulus 3, remainder %s)', i, i) FROM generate_series(0, 2) i \gexec

@@ -70,6 +70,9 @@ leaf_open(LeafContext *context, ResultRelInfo *rri, bool batches)
 
 	leaf->arbiter = arbiter_open(context, rri);
 	leaf->checked = checks_add_table(context->checks, rel, find_checks(context, leaf));
+	/* its triggers were those of other constraints */
+	if (leaf->checked == CHECKS_NOTHING)
+		leaf->keys_first = false;
 	leaf->batches = batches && !leaf->before_row && !leaf->instead_row &&
 		leaf->arbiter == NULL;
 
