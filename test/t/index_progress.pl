@@ -249,6 +249,29 @@ foreach my $methods ([ 'btree', 'btree' ], [ 'hash', 'hash' ])
 	nothing_is_told('by two processes');
 }
 
+# Partitions: the load is that of the whole table, a worker tells of the partition in its hands.
+$node->safe_psql('postgres', q{
+	CREATE TABLE p (i int, s text) PARTITION BY RANGE (i);
+	CREATE TABLE p1 PARTITION OF p FOR VALUES FROM (0) TO (2000);
+	CREATE TABLE p2 PARTITION OF p FOR VALUES FROM (2000) TO (10000);
+	CREATE INDEX ON p (at_row(i))});
+foreach my $workers (0, 1)
+{
+	my $name = "partitions, $workers workers";
+
+	$node->safe_psql('postgres', 'TRUNCATE p');
+	hold(1);
+	$session->send("SELECT rows_loaded, writer FROM bulk_load('p', '$path', '" . direct($workers, $options) . "')");
+	stands_at(1, 1 + $workers);
+	is(builds("relid::regclass = CASE WHEN pid = $pid THEN 'p' ELSE regexp_replace(index_relid::regclass::text, '_.*', '') END::regclass, index_relid::regclass::text ~ '^p[12]_', blocks_total > 0, $nothing"),
+		join("\n", ('t|t|t|0|0|0|0|0') x (1 + $workers)), "$name: indexes are seen");
+	is($watch->ask('SELECT pid, relation, phase, rows_loaded, rows_rejected, rows_filtered, bytes_processed FROM bulk_load_progress'),
+		"$pid|p|indexes|$rows|$rejected|$filtered|$size", "$name: bulk_load_progress");
+	let_go(1);
+	is($session->wait, "$rows|direct", "$name: all is loaded");
+	nothing_is_told($name);
+}
+
 # New rows among old ones: blocks of the new rows, then those of the old file.
 prepare('INSERT INTO t SELECT 3 * i FROM generate_series(1, 10000) i', 'CREATE INDEX i ON t (at_row(i) slow_ops) WITH (fillfactor = 10)');
 my $old_blocks = $watch->ask("SELECT pg_relation_size('i') / current_setting('block_size')::int");
