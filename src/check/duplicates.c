@@ -11,6 +11,7 @@
 #include "check/duplicates.h"
 #include "executor/executor.h"
 #include "miscadmin.h"
+#include "records.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/syscache.h"
@@ -130,6 +131,106 @@ decide_all(Decision *decision, Conflicts *conflicts)
 	decide_row(decision);
 }
 
+/* Several indexes: rows in their order, with the state of all keys at hand. */
+static void
+decide_by_rows(Conflicts *conflicts, BulkOnDuplicate policy,
+			   const DuplicateSink *sink)
+{
+	int			nindexes = conflicts_nindexes(conflicts);
+	Decision	decision = {.policy = policy,.sink = sink};
+
+	decision.standing = palloc(nindexes * sizeof(Standing *));
+	decision.keys = palloc(nindexes * sizeof(Key));
+	for (int i = 0; i < nindexes; i++)
+		decision.standing[i] =
+			MemoryContextAllocExtended(CurrentMemoryContext,
+									   ((Size) conflicts_groups(conflicts, i) + 1) * sizeof(Standing),
+									   MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO);
+	if (policy == BULK_ON_DUPLICATE_KEEP_NEW)
+		decision.gone =
+			MemoryContextAllocExtended(CurrentMemoryContext,
+									   (Size) (conflicts_count(conflicts) / 64 + 1) * sizeof(uint64),
+									   MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO);
+	decide_all(&decision, conflicts);
+}
+
+/* ---- one index ---- */
+
+/* The index in which rows share keys, if there is only one; else -1. */
+static int
+find_only_index(const Conflicts *conflicts)
+{
+	int			only = -1;
+
+	for (int i = 0; i < conflicts_nindexes(conflicts); i++)
+	{
+		if (conflicts_groups(conflicts, i) == 0)
+			continue;
+		if (only >= 0)
+			return -1;
+		only = i;
+	}
+	return only;
+}
+
+/* Rows that are there, by their keys. */
+static void
+sort_by_groups(Conflicts *conflicts, const DuplicateSink *sink, Records *rows)
+{
+	RowId		row;
+	int			index;
+	uint32		group;
+	uint32		n = 0;
+
+	while (conflicts_next(conflicts, &row, &index, &group))
+	{
+		int64		values[2] = {group, (int64) row};
+
+		if (n++ % ROWS_AT_ONCE == 0)
+			CHECK_FOR_INTERRUPTS();
+		if (sink->is_there(sink->arg, row))
+			records_put(rows, values);
+	}
+	records_sort(rows);
+}
+
+/*
+ * What becomes of a row then depends on those with its key alone: so they are taken key by
+ * key, and nothing need be kept of others.
+ */
+static void
+decide_by_groups(Conflicts *conflicts, BulkOnDuplicate policy,
+				 const DuplicateSink *sink, int index)
+{
+	Records    *rows = records_open(2, maintenance_work_mem / 4);
+	int64		group = -1;
+	RowId		standing = 0;
+	int64		next[2];
+	uint32		n = 0;
+
+	sort_by_groups(conflicts, sink, rows);
+	while (records_next(rows, next))
+	{
+		RowId		row = (RowId) next[1];
+
+		if (n++ % ROWS_AT_ONCE == 0)
+			CHECK_FOR_INTERRUPTS();
+		if (next[0] != group)
+		{
+			group = next[0];
+			standing = row;
+		}
+		else if (policy != BULK_ON_DUPLICATE_KEEP_NEW)
+			sink->lost(sink->arg, row, standing, index);
+		else
+		{
+			sink->lost(sink->arg, standing, row, index);
+			standing = row;
+		}
+	}
+	records_close(rows);
+}
+
 void
 duplicates_decide(Conflicts *conflicts, BulkOnDuplicate policy,
 				  const DuplicateSink *sink)
@@ -138,23 +239,13 @@ duplicates_decide(Conflicts *conflicts, BulkOnDuplicate policy,
 												  "bulk_load duplicates",
 												  ALLOCSET_DEFAULT_SIZES);
 	MemoryContext old = MemoryContextSwitchTo(context);
-	int			nindexes = conflicts_nindexes(conflicts);
-	Decision	decision = {.policy = policy,.sink = sink};
+	int			only = find_only_index(conflicts);
 
-	decision.standing = palloc(nindexes * sizeof(Standing *));
-	decision.keys = palloc(nindexes * sizeof(Key));
-	for (int i = 0; i < nindexes; i++)
-		decision.standing[i] =
-			MemoryContextAllocExtended(context,
-									   ((Size) conflicts_groups(conflicts, i) + 1) * sizeof(Standing),
-									   MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO);
-	if (policy == BULK_ON_DUPLICATE_KEEP_NEW)
-		decision.gone =
-			MemoryContextAllocExtended(context,
-									   (Size) (conflicts_count(conflicts) / 64 + 1) * sizeof(uint64),
-									   MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO);
+	if (only >= 0)
+		decide_by_groups(conflicts, policy, sink, only);
+	else
+		decide_by_rows(conflicts, policy, sink);
 	MemoryContextSwitchTo(old);
-	decide_all(&decision, conflicts);
 	MemoryContextDelete(context);
 }
 

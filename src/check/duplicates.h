@@ -6,8 +6,9 @@
  * before the first one.  keep_old: a row that meets one with its key, in any unique index, is
  * not there at all; for error, that one is it.  keep_new: all rows that it meets go, then it stands.
  *
- * Price: 16 bytes for each key that several rows have, and a bit for each such
- * row; the rows themselves are sorted within maintenance_work_mem.
+ * Price: the rows are sorted within maintenance_work_mem, twice.  Where they share keys in more
+ * than one index, once, but then 16 bytes for each such key, and a bit for each such
+ * row, are in memory.
  */
 #ifndef PGBULK_DUPLICATES_H
 #define PGBULK_DUPLICATES_H

@@ -223,6 +223,19 @@ note_error(Settling *settling, RowId row, int number, const JournalPlace *place)
 	first->place = *place;
 }
 
+/* The row in the slot, for the reject stream, if anybody is to see it there. */
+static void
+describe_row(Settling *settling, int number, BadRow *bad)
+{
+	const Settlement *given = settling->given;
+
+	if (given->with_texts || settling->nlost < REJECTS_FIRST)
+		bad->value = describe_key(settling, number);
+	if (bad->reason == REJECT_REPLACED && given->with_texts)
+		bad->row = OidOutputFunctionCall(F_RECORD_OUT,
+										 ExecFetchSlotHeapTupleDatum(settling->slot));
+}
+
 /* Takes a row out of the table; place: of it, or of the one that replaces it. */
 static void
 take_row(Settling *settling, RowId row, int number, const JournalPlace *place)
@@ -239,16 +252,16 @@ take_row(Settling *settling, RowId row, int number, const JournalPlace *place)
 	ItemPointerData tid;
 
 	given->tell(given->arg, place);
-	fetch_living(settling, row);
-	if (given->with_texts || settling->nlost < REJECTS_FIRST)
-		bad.value = describe_key(settling, number);
-	if (replaced && given->with_texts)
-		bad.row = OidOutputFunctionCall(F_RECORD_OUT,
-										ExecFetchSlotHeapTupleDatum(settling->slot));
+	/* nobody can have updated a row of the load */
+	row_tid(row, &tid);
+	if (replaced || given->with_texts || settling->nlost < REJECTS_FIRST)
+	{
+		fetch_living(settling, row);
+		tid = settling->slot->tts_tid;
+		describe_row(settling, number, &bad);
+		ExecClearTuple(settling->slot);
+	}
 	bad_rows_put(given->bad, &bad);
-
-	tid = settling->slot->tts_tid;
-	ExecClearTuple(settling->slot);
 	simple_heap_delete(settling->rel, &tid);
 	if (replaced)
 		ExecARDeleteTriggers(settling->estate, settling->rri, &tid, NULL, NULL, false);
