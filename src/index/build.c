@@ -15,6 +15,7 @@
 #include "index/feed.h"
 #include "index/heap_scan.h"
 #include "index/insert.h"
+#include "index/ranges.h"
 #include "miscadmin.h"
 #include "progress.h"
 #include "storage/smgr.h"
@@ -44,10 +45,10 @@ build_btree(Relation heap, Relation index, IndexInfo *info,
 			const BuildTask *task, Size memory, const ConflictSink *conflicts)
 {
 	Shape	   *shape = shape_open(index);
-	Presort    *presort = presort_open(shape, memory);
 	BlockNumber first = task->method == INDEX_MERGE ? task->first_block : 0;
 	BlockNumber nblocks = RelationGetNumberOfBlocks(heap) - first;
-	Found		found = {.presort = presort};
+	Ranges	   *ranges = ranges_open(shape, heap, index, first, nblocks, memory);
+	Found		found = {.presort = ranges_presort(ranges)};
 	Feed		feed;
 	PresortSink sink = feed_sink(&feed);
 	BuildResult result;
@@ -61,15 +62,15 @@ build_btree(Relation heap, Relation index, IndexInfo *info,
 	if (task->method == INDEX_MERGE)
 		feed.merge = merge_open(heap, index, shape, feed.btree, task->old, first);
 	progress_index_sort(feed.merge == NULL ? found.nrows : 0);
-	presort_finish(presort, &sink);
+	ranges_finish(ranges, &sink);
 	if (feed.merge != NULL)
 	{
 		btree_end_key(feed.btree);
 		merge_close(feed.merge);
 	}
 	result.index_rows = btree_close(feed.btree);
-	result.runs = presort_runs(presort);
-	presort_close(presort);
+	result.runs = ranges_count(ranges);
+	ranges_close(ranges);
 	return result;
 }
 

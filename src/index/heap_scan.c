@@ -149,9 +149,9 @@ scan_block(HeapScan *scan, BlockNumber block, BufferAccessStrategy strategy)
 		scan->left_first = block;
 }
 
-double
-heap_scan_rows(Relation heap, Relation index, IndexInfo *info, BlockNumber first,
-			   BlockNumber nblocks, IndexBuildCallback callback, void *state)
+static double
+scan_blocks(Relation heap, Relation index, IndexInfo *info, BlockNumber first,
+			BlockNumber nblocks, IndexBuildCallback callback, void *state, bool told)
 {
 	HeapScan	scan = {
 		.heap = heap,
@@ -173,11 +173,12 @@ heap_scan_rows(Relation heap, Relation index, IndexInfo *info, BlockNumber first
 	{
 		CHECK_FOR_INTERRUPTS();
 		scan_block(&scan, first + i, strategy);
-		if (i % TOLD_BLOCKS == TOLD_BLOCKS - 1)
+		if (told && i % TOLD_BLOCKS == TOLD_BLOCKS - 1)
 			progress_index_blocks(TOLD_BLOCKS);
 	}
 	give_left(&scan);
-	progress_index_blocks(nblocks % TOLD_BLOCKS);
+	if (told)
+		progress_index_blocks(nblocks % TOLD_BLOCKS);
 
 	ExecDropSingleTupleTableSlot(scan.slot);
 	FreeExecutorState(scan.estate);
@@ -187,6 +188,20 @@ heap_scan_rows(Relation heap, Relation index, IndexInfo *info, BlockNumber first
 	info->ii_ExpressionsState = NIL;
 	info->ii_PredicateState = NULL;
 	return scan.nrows;
+}
+
+double
+heap_scan_rows(Relation heap, Relation index, IndexInfo *info, BlockNumber first,
+			   BlockNumber nblocks, IndexBuildCallback callback, void *state)
+{
+	return scan_blocks(heap, index, info, first, nblocks, callback, state, true);
+}
+
+void
+heap_scan_block(Relation heap, Relation index, IndexInfo *info, BlockNumber block,
+				IndexBuildCallback callback, void *state)
+{
+	(void) scan_blocks(heap, index, info, block, 1, callback, state, false);
 }
 
 void

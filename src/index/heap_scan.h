@@ -24,6 +24,10 @@ extern double heap_scan_rows(Relation heap, Relation index, IndexInfo *info,
 							 BlockNumber first, BlockNumber nblocks,
 							 IndexBuildCallback callback, void *state);
 
+/* The same for one block, of which progress says nothing: for a sample. */
+extern void heap_scan_block(Relation heap, Relation index, IndexInfo *info,
+							BlockNumber block, IndexBuildCallback callback, void *state);
+
 /*
  * Rows that came to the table otherwise while it was loaded, by a function or a trigger of
  * this session, have entries already.  Error: 55000 unless as many were found as were loaded.

@@ -5,6 +5,7 @@
 #include "index/keysort.h"
 
 #include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* From here on up, counting digits pays. */
@@ -100,6 +101,21 @@ sort_by_radix(SortItem *items, SortItem *spare, size_t n, void (*poll) (void))
 	}
 	if (from != items)
 		memcpy(items, from, n * sizeof(SortItem));
+}
+
+static int
+compare_numbers(const void *a, const void *b)
+{
+	uint64_t	number_a = *(const uint64_t *) a;
+	uint64_t	number_b = *(const uint64_t *) b;
+
+	return (number_a > number_b) - (number_a < number_b);
+}
+
+void
+keysort_numbers(uint64_t *numbers, size_t n)
+{
+	qsort(numbers, n, sizeof(uint64_t), compare_numbers);
 }
 
 void

@@ -35,6 +35,9 @@ typedef struct SortHelp
 	void	   *arg;
 } SortHelp;
 
+/* A few numbers, in place. */
+extern void keysort_numbers(uint64_t *numbers, size_t n);
+
 /* By key, as unsigned numbers.  spare has room for as many items. */
 extern void keysort_integers(SortItem *items, SortItem *spare, size_t n,
 							 void (*poll) (void));

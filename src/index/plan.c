@@ -13,6 +13,7 @@
 #include "catalog/pg_collation_d.h"
 #include "index/plan.h"
 #include "index/span.h"
+#include "miscadmin.h"
 #include "storage/bufmgr.h"
 #include "utils/lsyscache.h"
 #include "utils/relcache.h"
@@ -92,11 +93,14 @@ plan_fault(Relation rel, const BulkOptions *options)
 #define COST_COMPARE_COLLATED 0.2
 #define COST_NEW_FILE 2000.0	/* and its catalog rows, and that others must let go of the old one */
 
-/* What is to be done by several processes together is that many times as much. */
+/* What is to be done by several processes together is that many times as much, unless files are used anyhow. */
 #define COST_TOGETHER 1.4
 
 /* Indexes that it may pay to build so, for each process. */
 #define SHARED_PER_PROCESS 4
+
+/* What a row takes at least while keys are sorted, however few these are. */
+#define SORT_MEMORY_ROW 20
 
 /* How many rows are built into an index in the time that one takes to be inserted. */
 typedef struct InsertionRate
@@ -288,6 +292,8 @@ plan_choose(IndexPlan *plan)
 		}
 	}
 	plan->weight = cost_of(&state, plan->method);
+	plan->sort_memory = SORT_MEMORY_ROW *
+		(state.rows + (plan->method == INDEX_REBUILD ? state.entries : 0));
 	index_close(index, NoLock);
 }
 
@@ -320,6 +326,7 @@ static double
 guess_end(List *plans, int together, int processes)
 {
 	double	   *busy = palloc0(processes * sizeof(double));
+	double		memory = maintenance_work_mem * 1024.0 / processes;
 	double		end = 0;
 	double		before = 0;
 	ListCell   *lc;
@@ -331,7 +338,8 @@ guess_end(List *plans, int together, int processes)
 
 		if (plan->one_process == NULL && together-- > 0)
 		{
-			before += plan->weight * COST_TOGETHER / processes;
+			before += plan->weight / processes *
+				(plan->sort_memory > memory ? 1 : COST_TOGETHER);
 			continue;
 		}
 		/* only the leader can, when all others are done */

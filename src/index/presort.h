@@ -2,11 +2,8 @@
  * presort.h
  *		The keys of an index, collected in any order and handed out in the index's.
  *
- * Keys with the same image (shape.h) are collected in groups, so that each is
- * kept, transformed, sorted and compared once, however many rows have it; where
- * most rows have a key of their own, grouping is given up.  Integers are sorted as
- * numbers.  What does not fit into the memory is sorted in runs that go to temporary
- * files and are merged (temp_tablespaces and temp_file_limit apply).
+ * Keys are collected in groups (groups.h), integers as numbers (integers.h).  What does not fit into the memory is
+ * sorted in runs that go to temporary files and are merged (temp_tablespaces and temp_file_limit apply).
  *
  * The order handed out is verified with the operator class's own comparison; where it
  * is not what the sort strings promised, the keys are sorted again with that
@@ -85,6 +82,16 @@ extern Presort *presort_open_rows(Shape *shape, Size budget);
  */
 extern Presort *presort_open_unsorted(Shape *shape, Size budget,
 									  const PresortSink *sink);
+
+/*
+ * Where keys are to go when the memory is full for the first time, with the rows of the blocks before that
+ * one; NULL: they are sorted in runs.
+ */
+typedef const PresortSink *(*PresortSpill) (void *arg, BlockNumber block);
+
+/* The same, but from then on only, and only if spill says so; the sink must stay. */
+extern Presort *presort_open_spilling(Shape *shape, Size budget, PresortSpill spill,
+									  void *arg);
 
 /* Takes a row's key.  Rows come block by block. */
 extern void presort_put(Presort *presort, const ItemPointerData *tid,

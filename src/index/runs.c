@@ -35,7 +35,8 @@ typedef struct Prefix
 
 typedef struct RecordHead
 {
-	uint32		size;			/* of the image; 0: as before */
+	uint32		size:31;		/* of the image; 0: as before */
+	uint32		equal:1;		/* its key is the same as the one's before, though its image is not */
 	uint32		nrows;
 	Prefix		prefix;
 } RecordHead;
@@ -76,6 +77,7 @@ struct Runs
 	Run		   *writing;
 	Prefix		prefix;
 	StringInfoData image;		/* of the key in hand */
+	bool		equal;			/* to the one before */
 	bool		fresh;			/* not in the file yet */
 
 	/* the key handed out last */
@@ -129,6 +131,7 @@ put_key(void *arg, const char *image, Size size, bool equal)
 
 	resetStringInfo(&runs->image);
 	appendBinaryStringInfo(&runs->image, image, size);
+	runs->equal = equal;
 	runs->fresh = true;
 }
 
@@ -137,6 +140,7 @@ put_record(Runs *runs, const RowId *rows, uint32 n)
 {
 	RecordHead	head = {
 		.size = runs->fresh ? runs->image.len : 0,
+		.equal = runs->equal,
 		.nrows = n,
 		.prefix = runs->prefix
 	};
@@ -284,6 +288,24 @@ put_string_of(const Run *run, const PresortSink *sink)
 	sink->string(sink->arg, (const char *) words, sizeof(words));
 }
 
+static inline bool
+is_last(const Runs *runs, const Run *run)
+{
+	return run->head.size == runs->last.len &&
+		memcmp(run->data, runs->last.data, run->head.size) == 0;
+}
+
+/* Hands out a key that is not the last. */
+static void
+hand_out_new_key(Runs *runs, const Run *run, bool equal, const PresortSink *sink)
+{
+	resetStringInfo(&runs->last);
+	appendBinaryStringInfo(&runs->last, run->data, run->head.size);
+	if (sink->string != NULL && !equal)
+		put_string_of(run, sink);
+	sink->key(sink->arg, runs->last.data, runs->last.len, equal);
+}
+
 /* Hands out a key; false: it should have come before the last. */
 static bool
 hand_out_key(Runs *runs, const Run *run, const PresortSink *sink)
@@ -292,18 +314,13 @@ hand_out_key(Runs *runs, const Run *run, const PresortSink *sink)
 
 	if (runs->last.len > 0)
 	{
-		if (run->head.size == runs->last.len &&
-			memcmp(run->data, runs->last.data, run->head.size) == 0)
+		if (is_last(runs, run))
 			return true;
 		order = shape_compare(runs->shape, runs->last.data, run->data);
 		if (order > 0)
 			return false;
 	}
-	resetStringInfo(&runs->last);
-	appendBinaryStringInfo(&runs->last, run->data, run->head.size);
-	if (sink->string != NULL && order != 0)
-		put_string_of(run, sink);
-	sink->key(sink->arg, runs->last.data, runs->last.len, order == 0);
+	hand_out_new_key(runs, run, order == 0, sink);
 	return true;
 }
 
@@ -340,6 +357,15 @@ hand_out(Runs *runs, Run *run, const PresortSink *sink)
 	return true;
 }
 
+/* Begins to read a run; false: there is nothing in it. */
+static bool
+rewind_run(Runs *runs, Run *run)
+{
+	if (BufFileSeek(run->file, 0, 0, SEEK_SET) != 0)
+		elog(ERROR, "could not rewind a temporary file");
+	return read_record(runs, run);
+}
+
 /* Runs at their first keys, as a heap.  Returns how many have one. */
 static int
 rewind_runs(Runs *runs, int first, int n, Candidate *candidates)
@@ -351,9 +377,7 @@ rewind_runs(Runs *runs, int first, int n, Candidate *candidates)
 		Run		   *run = &runs->runs[i];
 
 		run->number = i;
-		if (BufFileSeek(run->file, 0, 0, SEEK_SET) != 0)
-			elog(ERROR, "could not rewind a temporary file");
-		if (read_record(runs, run))
+		if (rewind_run(runs, run))
 			candidates[ncandidates++] = (Candidate) {run->head.prefix, run};
 	}
 	for (int i = ncandidates / 2; i-- > 0;)
@@ -464,6 +488,26 @@ runs_merge(Runs *runs, const PresortSink *sink)
 	if (!merge(runs, 0, runs->nruns, sink))
 		elog(ERROR, "keys of an index do not compare consistently");
 	runs_close(runs);
+}
+
+void
+runs_chain(Runs *runs, const PresortSink *sink)
+{
+	resetStringInfo(&runs->last);
+	for (int i = 0; i < runs->nruns; i++)
+	{
+		Run		   *run = &runs->runs[i];
+		bool		more = rewind_run(runs, run);
+
+		while (more)
+		{
+			if (!is_last(runs, run))
+				hand_out_new_key(runs, run, run->head.equal, sink);
+			more = hand_out(runs, run, sink);
+		}
+		close_run(run);
+	}
+	runs->nruns = 0;
 }
 
 void

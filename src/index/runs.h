@@ -31,6 +31,9 @@ extern int	runs_count(const Runs *runs);
 /* Hands out all runs as one. */
 extern void runs_merge(Runs *runs, const PresortSink *sink);
 
+/* The same where no key of a run is above one of the next, or equal to it.  Each goes when it has been read. */
+extern void runs_chain(Runs *runs, const PresortSink *sink);
+
 extern void runs_close(Runs *runs);
 
 #endif							/* PGBULK_RUNS_H */

@@ -331,6 +331,7 @@ shape_tuple(Shape *shape, const char *image)
 	const ShapeColumn *first = &shape->columns[0];
 	Datum		values[INDEX_MAX_KEYS];
 	bool		isnull[INDEX_MAX_KEYS];
+	MemoryContext old;
 
 	/* of integers only the value changes */
 	if (shape->integer && shape->tuple != NULL && !is_null(image, 0) &&
@@ -343,7 +344,9 @@ shape_tuple(Shape *shape, const char *image)
 	if (shape->tuple != NULL)
 		pfree(shape->tuple);
 	shape_values(shape, image, values, isnull);
+	old = MemoryContextSwitchTo(GetMemoryChunkContext(shape));
 	shape->tuple = index_form_tuple(shape->desc, values, isnull);
+	MemoryContextSwitchTo(old);
 	return shape->tuple;
 }
 

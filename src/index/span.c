@@ -7,6 +7,7 @@
 #include "access/genam.h"
 #include "catalog/index.h"
 #include "compat.h"
+#include "index/deal.h"
 #include "index/feed.h"
 #include "index/heap_scan.h"
 #include "index/span.h"
@@ -29,22 +30,12 @@
 /* In an item's row. */
 #define NULL_KEY (UINT64CONST(1) << 63)
 
-/*
- * What the file of a share and a range holds: integers, or groups, each with its image and rows behind it, and
- * between these its sort string, where that takes long to make.
- */
+/* What the file of a share and a range holds of integers; for other keys see deal.h. */
 typedef struct SpanItem
 {
 	uint64		key;
 	uint64		row;			/* or NULL_KEY and the row */
 } SpanItem;
-
-typedef struct SpanGroup
-{
-	uint32		size;			/* of the image */
-	uint32		string;			/* size of the sort string; 0: it is not there */
-	uint32		nrows;
-} SpanGroup;
 
 /* A row that is noted, in the file of a range. */
 typedef struct SpanNote
@@ -274,18 +265,8 @@ deal_rows(void *arg, const RowId *rows, uint32 n)
 {
 	SpanPart   *part = arg;
 	BufFile    *file = range_file(part, split_find(part->split, part->image));
-	const StringInfoData *string = &part->split->scratch;
-	SpanGroup	group = {
-		.size = part->size,
-		.string = part->shape->trusted ? 0 : string->len,
-		.nrows = n
-	};
 
-	compat_buffile_write(file, &group, sizeof(group));
-	compat_buffile_write(file, part->image, part->size);
-	if (group.string > 0)
-		compat_buffile_write(file, string->data, group.string);
-	compat_buffile_write(file, rows, n * sizeof(RowId));
+	deal_write(file, part->split, part->image, part->size, rows, n);
 	part->dealt += n;
 }
 
@@ -354,41 +335,6 @@ take_items(SpanPart *part, BufFile *file, Presort *presort)
 	}
 }
 
-static void
-take_groups(SpanPart *part, BufFile *file, Presort *presort)
-{
-	SpanGroup	group;
-	StringInfoData image;
-	StringInfoData string;
-	RowId		rows[ROWS_AT_ONCE];
-
-	initStringInfo(&image);
-	initStringInfo(&string);
-	while (compat_buffile_read_more(file, &group, sizeof(group)))
-	{
-		CHECK_FOR_INTERRUPTS();
-		enlargeStringInfo(&image, group.size);
-		compat_buffile_read(file, image.data, group.size);
-		if (group.string > 0)
-		{
-			enlargeStringInfo(&string, group.string);
-			compat_buffile_read(file, string.data, group.string);
-		}
-		string.len = group.string;
-		while (group.nrows > 0)
-		{
-			uint32		n = Min(group.nrows, ROWS_AT_ONCE);
-
-			compat_buffile_read(file, rows, n * sizeof(RowId));
-			presort_put_rows(presort, image.data, group.size,
-							 group.string > 0 ? &string : NULL, rows, n);
-			group.nrows -= n;
-		}
-	}
-	pfree(image.data);
-	pfree(string.data);
-}
-
 /* Rows that went to ranges, once all shares are dealt. */
 static uint64
 count_dealt(const Span *span)
@@ -418,7 +364,7 @@ collect_range(SpanPart *part, Presort *presort)
 		if (part->shape->integer)
 			take_items(part, file, presort);
 		else
-			take_groups(part, file, presort);
+			deal_read(file, presort);
 		BufFileClose(file);
 		BufFileDeleteFileSet(&part->files->fs, name, false);
 	}
@@ -545,7 +491,6 @@ take_all(SpanPart *part, pg_atomic_uint32 *next, int n,
 		work(part, number);
 		MemoryContextSwitchTo(old);
 		MemoryContextReset(part->context);
-		part->shape->tuple = NULL;
 		count_one(part->span, done);
 	}
 }

@@ -11,9 +11,12 @@
 
 /* Blocks that are looked at, and about how many rows of each. */
 #define SAMPLE_BLOCKS 128
-#define SAMPLE_ROWS 16
-#define SAMPLE_MOST (SAMPLE_BLOCKS * 4 * SAMPLE_ROWS)
+#define SAMPLE_ROWS 32
+#define SAMPLE_MOST (SAMPLE_BLOCKS * 2 * SAMPLE_ROWS)
 #define SAMPLE_LEAST 64
+
+/* A range takes so much of a process's memory, if it is no larger than most. */
+#define RANGE_SHARE 0.6
 
 /*
  * A range is to stay in the caches of the CPU while it is sorted.  The last leaf of each is not
@@ -32,8 +35,9 @@
 #define ROW_SIZE sizeof(ItemPointerData)
 #define KEY_SIZE (sizeof(IndexTupleData) + sizeof(ItemIdData))
 
-/* What a row takes while it is sorted, beside its key. */
+/* What a row takes while it is sorted, beside its key, and a key beside its image and sort string. */
 #define ROW_MEMORY 24
+#define KEY_MEMORY 100
 
 typedef struct Sample
 {
@@ -41,7 +45,7 @@ typedef struct Sample
 	StringInfoData images;
 	uint32		offsets[SAMPLE_MOST + 1];
 	int			n;
-	int64		rows;			/* in the blocks that were looked at */
+	double		rows;			/* in the blocks that were looked at; then, in all */
 	int			in_block;
 	int			step;			/* every so manieth row of a block is taken */
 	const char *sorted[SAMPLE_MOST];
@@ -61,34 +65,49 @@ sample_row(Relation index, ItemPointer tid, Datum *values, bool *isnull,
 	sample->offsets[++sample->n] = sample->images.len;
 }
 
+static void
+drop_sample(Sample *sample)
+{
+	pfree(sample->images.data);
+	pfree(sample);
+}
+
 static int
 compare_samples(const void *a, const void *b, void *arg)
 {
 	return shape_compare(arg, *(const char *const *) a, *(const char *const *) b);
 }
 
-/* Takes rows of blocks that are evenly spread, and sorts them.  Returns how many blocks. */
-static int
-take_sample(Sample *sample, Relation heap, Relation index, IndexInfo *info,
+/* Takes rows of nblocks blocks, those that are evenly spread, and sorts them.  NULL: there are too few. */
+static Sample *
+take_sample(Relation heap, Relation index, IndexInfo *info, BlockNumber first,
 			BlockNumber nblocks)
 {
+	Sample	   *sample = palloc0(sizeof(Sample));
 	int			n = Min(nblocks, SAMPLE_BLOCKS);
 
+	sample->shape = shape_open(index);
 	/* one row of the first block, which tells how many there are */
 	sample->step = PG_INT32_MAX;
 	initStringInfo(&sample->images);
 	for (int i = 0; i < n; i++)
 	{
-		BlockNumber block = (uint64) nblocks * i / n;
+		BlockNumber block = first + (uint64) nblocks * i / n;
 
 		sample->in_block = 0;
-		(void) heap_scan_rows(heap, index, info, block, 1, sample_row, sample);
+		heap_scan_block(heap, index, info, block, sample_row, sample);
 		sample->step = Max(sample->in_block / SAMPLE_ROWS, 1);
+	}
+	if (sample->n < SAMPLE_LEAST)
+	{
+		drop_sample(sample);
+		return NULL;
 	}
 	for (int i = 0; i < sample->n; i++)
 		sample->sorted[i] = sample->images.data + sample->offsets[i];
 	qsort_arg(sample->sorted, sample->n, sizeof(char *), compare_samples, sample->shape);
-	return n;
+	sample->rows *= (double) nblocks / n;
+	return sample;
 }
 
 /* How many of the sample's keys are not the same as the one before. */
@@ -105,17 +124,20 @@ count_different(const Sample *sample)
 
 /* How many ranges there should be, from 1. */
 static int
-count_ranges(const Sample *sample, double rows, int processes, Size memory)
+count_ranges(const Sample *sample, int processes, Size memory)
 {
+	double		rows = sample->rows;
 	double		image = (double) sample->images.len / sample->n;
 	double		different = (double) count_different(sample) / sample->n;
 	double		leaves = rows * (ROW_SIZE + different * (image + KEY_SIZE)) / BLCKSZ;
 	double		ranges = rows * (ROW_MEMORY + different * image) / RANGE_BYTES;
 
+	ranges = Max(ranges, rows * (ROW_MEMORY + different * (KEY_MEMORY + 2 * image)) /
+				 (RANGE_SHARE * memory));
 	ranges = Max(ranges, processes * RANGES_PER_PROCESS);
 	ranges = Min(ranges, leaves / RANGE_LEAVES);
-	ranges = Min(ranges, memory / BUFFERS_SHARE / BLCKSZ);
-	return (int) Min(Max(ranges, 1), SPLIT_RANGES_MOST);
+	ranges = Min(ranges, split_buffers(memory) / BLCKSZ);
+	return (int) Max(ranges, 1);
 }
 
 static void
@@ -186,44 +208,75 @@ choose_borders(Sample *sample, int nranges, int *largest)
 	return keys;
 }
 
+/* Whether the limit leaves room for all keys and rows. */
+static bool
+may_use_files(const Sample *sample)
+{
+	double		image = (double) sample->images.len / sample->n;
+	Size		string = sample->shape->trusted ? 0 : SHAPE_STRING_MOST;
+
+	return temp_file_limit < 0 ||
+		sample->rows * (ROW_MEMORY + string + image) <= (double) temp_file_limit * 1024;
+}
+
+/* NULL: hardly any row would be in another range than most, as *refusal says. */
+static SplitKeys *
+split_sample(Sample *sample, int nranges, const char **refusal)
+{
+	int			largest;
+	SplitKeys  *keys = choose_borders(sample, nranges, &largest);
+
+	if (largest <= RANGE_LARGEST * sample->n)
+		return keys;
+	*refusal = "most rows have the same key";
+	pfree(keys);
+	return NULL;
+}
+
 SplitKeys *
 split_choose(Relation heap, Relation index, IndexInfo *info, BlockNumber nblocks,
 			 int processes, Size memory, const char **refusal)
 {
-	Sample	   *sample = palloc0(sizeof(Sample));
+	Sample	   *sample = take_sample(heap, index, info, 0, nblocks);
 	SplitKeys  *keys = NULL;
 	int			nranges = 0;
-	int			largest;
-	double		rows;
-	int			nsampled;
 
-	sample->shape = shape_open(index);
-	nsampled = take_sample(sample, heap, index, info, nblocks);
-	rows = (double) sample->rows * nblocks / nsampled;
-	if (sample->n >= SAMPLE_LEAST)
-		nranges = count_ranges(sample, rows, processes, memory);
-	if (memory / BUFFERS_SHARE < 2 * BLCKSZ)
+	if (sample != NULL)
+		nranges = count_ranges(sample, processes, memory);
+	if (split_buffers(memory) < 2 * BLCKSZ)
 		*refusal = "maintenance_work_mem is small";
 	else if (nranges < 2)
 		*refusal = "it is small";
-	else if (temp_file_limit >= 0 &&
-			 rows * (ROW_MEMORY + (sample->shape->trusted ? 0 : SHAPE_STRING_MOST)) +
-			 (double) sample->images.len / sample->n * rows >
-			 (double) temp_file_limit * 1024)
+	else if (!may_use_files(sample))
 		*refusal = "temp_file_limit may not suffice";
 	else
-	{
-		keys = choose_borders(sample, nranges, &largest);
-		if (largest > RANGE_LARGEST * sample->n)
-		{
-			*refusal = "most rows have the same key";
-			pfree(keys);
-			keys = NULL;
-		}
-	}
-	pfree(sample->images.data);
-	pfree(sample);
+		keys = split_sample(sample, nranges, refusal);
+	if (sample != NULL)
+		drop_sample(sample);
 	return keys;
+}
+
+SplitKeys *
+split_evenly(Relation heap, Relation index, IndexInfo *info, BlockNumber first,
+			 BlockNumber nblocks, double parts, Size memory)
+{
+	double		nranges = Min(parts / RANGE_SHARE, split_buffers(memory) / BLCKSZ);
+	Sample	   *sample = nranges < 2 ? NULL : take_sample(heap, index, info, first, nblocks);
+	SplitKeys  *keys = NULL;
+	const char *refusal;
+
+	if (sample == NULL)
+		return NULL;
+	if (may_use_files(sample))
+		keys = split_sample(sample, nranges, &refusal);
+	drop_sample(sample);
+	return keys;
+}
+
+Size
+split_buffers(Size memory)
+{
+	return Min(memory / BUFFERS_SHARE, SPLIT_RANGES_MOST * BLCKSZ);
 }
 
 /* ---- which range ---- */

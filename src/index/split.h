@@ -1,6 +1,6 @@
 /*
  * split.h
- *		Where the keys of a btree are split into ranges, for several processes.
+ *		Where the keys of a btree are split into ranges, for several processes or for little memory.
  *
  * The borders are keys of a sample of the table's rows; a border is the first key that may be in the range
  * above it.  On which side of it a key is, its sort string tells (shape.h), and where that is the same as the
@@ -18,7 +18,7 @@
 #include "nodes/execnodes.h"
 #include "utils/rel.h"
 
-#define SPLIT_RANGES_MOST 64
+#define SPLIT_RANGES_MOST 256
 
 /* The keys at the borders, as bytes that any process can read. */
 typedef struct SplitKeys
@@ -51,6 +51,17 @@ typedef struct Split
 extern SplitKeys *split_choose(Relation heap, Relation index, IndexInfo *info,
 							   BlockNumber nblocks, int processes,
 							   Size memory, const char **refusal);
+
+/*
+ * Borders for one process, in whose memory the keys of nblocks blocks of the table would go in so many parts.  NULL:
+ * there is no use in ranges.
+ */
+extern SplitKeys *split_evenly(Relation heap, Relation index, IndexInfo *info,
+							   BlockNumber first, BlockNumber nblocks,
+							   double parts, Size memory);
+
+/* Bytes of a process's memory that are for the buffers of all ranges' files. */
+extern Size split_buffers(Size memory);
 
 /* keys must stay.  Memory: the current context. */
 extern Split *split_open(Shape *shape, const SplitKeys *keys);

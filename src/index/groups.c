@@ -1,0 +1,736 @@
+/*
+ * groups.c
+ *		See groups.h.
+ *
+ * Rows are looked up in the hash table some hundreds at a time, in passes that
+ * have the next one's memory fetched: one by one, each would wait for it.
+ */
+#include "postgres.h"
+
+#include "index/groups.h"
+#include "index/keysort.h"
+#include "index/room.h"
+#include "miscadmin.h"
+#include "utils/memutils.h"
+
+#define STAGED_ROWS 256
+#define STAGED_BYTES (1024 * 1024)
+#define FIRST_SLOTS 4096
+
+/*
+ * Blocks of the arena, by the memory there is.  A place in the arena, in words, is a
+ * block's number and an offset in it, together 32 bits.
+ */
+#define ARENA_SHARE 32
+#define ARENA_BLOCK_LEAST (128 * 1024)
+#define ARENA_BLOCK_MOST (8 * 1024 * 1024)
+#define ARENA_OFFSET_BITS 20
+
+/* How far memory is fetched ahead of its use, in groups or rows. */
+#define AHEAD 16
+
+/*
+ * After so many rows it is seen whether grouping pays.  Keys that will come again
+ * and again are still mostly new then: only where nearly all are is it given up.
+ */
+#define ROWS_TO_JUDGE (256 * 1024)
+#define TOO_MANY_GROUPS 0.97
+
+/* What a group will take when it is sorted, its sort string guessed. */
+#define GROUP_SORT_SIZE (2 * sizeof(SortItem) + sizeof(SortString) + sizeof(Group *) + \
+						 2 * sizeof(uint32) + 1)
+#define STRING_GUESS 2			/* times the image */
+
+#if defined(__GNUC__) || defined(__clang__)
+#define fetch_ahead(address) __builtin_prefetch(address)
+#else
+#define fetch_ahead(address) ((void) 0)
+#endif
+
+/* Image and what else is looked at with it, side by side. */
+typedef struct Group
+{
+	uint32		number;
+	uint32		size;			/* of the image, a multiple of MAXALIGN */
+	char		image[FLEXIBLE_ARRAY_MEMBER];
+} Group;
+
+typedef struct Arena
+{
+	char	  **blocks;
+	Size		nblocks;
+	Size		blocks_room;
+	Size		used;			/* of the last block */
+	Size		room;			/* in it */
+	Size		taken;
+} Arena;
+
+struct Groups
+{
+	Shape	   *shape;
+	Size		block_size;		/* of the arena */
+	MemoryContext context;
+	bool		unordered;		/* rows did not come by TID */
+	uint32		ncompared;		/* groups, by the operator class */
+
+	Arena		arena;
+	Group	  **list;
+	Size		ngroups;
+	Size		groups_room;
+	SortString **strings;		/* of the groups, if the caller has them; or NULL */
+	Size		strings_room;
+	RowId	   *rows;
+	uint32	   *owners;			/* the group of each */
+	Size		nrows;
+	Size		rows_room;
+	uint64	   *slots;			/* hash << 32 | place; NULL: grouping is given up */
+	Size		nslots;
+
+	/* rows on their way into groups */
+	StringInfoData stage;
+	int			nstaged;
+	uint32		offsets[STAGED_ROWS + 1];
+	uint32		hashes[STAGED_ROWS];
+	RowId		staged[STAGED_ROWS];
+};
+
+static void
+poll_interrupts(void)
+{
+	CHECK_FOR_INTERRUPTS();
+}
+
+Groups *
+groups_open(Shape *shape, Size budget, MemoryContext context)
+{
+	Groups	   *groups = palloc0(sizeof(Groups));
+
+	groups->shape = shape;
+	groups->context = context;
+	groups->block_size = Min(Max(budget / ARENA_SHARE, ARENA_BLOCK_LEAST),
+							 ARENA_BLOCK_MOST);
+	initStringInfo(&groups->stage);
+	return groups;
+}
+
+void
+groups_begin(Groups *groups)
+{
+	groups->list = NULL;
+	groups->strings = NULL;
+	groups->rows = NULL;
+	groups->owners = NULL;
+	groups->ngroups = groups->groups_room = groups->strings_room = 0;
+	groups->nrows = groups->rows_room = 0;
+	memset(&groups->arena, 0, sizeof(Arena));
+	groups->nslots = FIRST_SLOTS;
+	groups->slots = MemoryContextAllocZero(groups->context, FIRST_SLOTS * sizeof(uint64));
+}
+
+Size
+groups_memory(const Groups *groups, bool sorted)
+{
+	Size		rows = groups->nrows * (2 * sizeof(RowId) + sizeof(uint32));
+	Size		list = groups->ngroups * sizeof(Group *);
+	Size		images = groups->arena.taken;
+
+	if (sorted)
+		list += groups->ngroups * GROUP_SORT_SIZE;
+	if (sorted && groups->strings == NULL)
+		images *= 1 + STRING_GUESS;
+	return rows + list + images + (groups->slots ? groups->nslots * sizeof(uint64) : 0);
+}
+
+/* Memory for what is never given back; its place, which is never 0. */
+static char *
+arena_take(Groups *groups, Size size, uint32 *place)
+{
+	Arena	   *arena = &groups->arena;
+	char	   *result;
+
+	size = MAXALIGN(size);
+	if (size > arena->room - arena->used)
+	{
+		arena->room = Max(size + MAXIMUM_ALIGNOF, groups->block_size);
+		arena->blocks = room_for_one(groups->context, arena->blocks, arena->nblocks,
+									 &arena->blocks_room, sizeof(char *));
+		arena->blocks[arena->nblocks++] = room_take(groups->context, arena->room);
+		arena->used = MAXIMUM_ALIGNOF;
+	}
+	result = arena->blocks[arena->nblocks - 1] + arena->used;
+	if (place != NULL)
+		*place = (arena->nblocks - 1) << ARENA_OFFSET_BITS |
+			arena->used / MAXIMUM_ALIGNOF;
+	arena->used += size;
+	arena->taken += size;
+	return result;
+}
+
+static inline Group *
+group_at(const Groups *groups, uint32 place)
+{
+	return (Group *) (groups->arena.blocks[place >> ARENA_OFFSET_BITS] +
+					  (Size) (place & ((1 << ARENA_OFFSET_BITS) - 1)) * MAXIMUM_ALIGNOF);
+}
+
+/* ---- collecting ---- */
+
+/* Of an image, which is whole words. */
+static inline uint32
+hash_image(const char *image, Size size)
+{
+	uint64		hash = size * UINT64CONST(0x9E3779B97F4A7C15);
+
+	for (Size at = 0; at < size; at += sizeof(uint64))
+	{
+		uint64		word;
+
+		memcpy(&word, image + at, sizeof(word));
+		hash = (hash ^ word) * UINT64CONST(0xD6E8FEB86659FD93);
+		hash ^= hash >> 32;
+	}
+	return (uint32) (hash ^ hash >> 29);
+}
+
+static void
+grow_slots(Groups *groups)
+{
+	Size		nslots = groups->nslots * 2;
+	uint64	   *slots;
+
+	slots = room_take(groups->context, nslots * sizeof(uint64));
+	memset(slots, 0, nslots * sizeof(uint64));
+	for (Size i = 0; i < groups->nslots; i++)
+	{
+		uint64		slot = groups->slots[i];
+		Size		at;
+
+		if (slot == 0)
+			continue;
+		at = (slot >> 32) & (nslots - 1);
+		while (slots[at] != 0)
+			at = (at + 1) & (nslots - 1);
+		slots[at] = slot;
+	}
+	pfree(groups->slots);
+	groups->slots = slots;
+	groups->nslots = nslots;
+}
+
+static Group *
+add_group(Groups *groups, const char *image, Size size, uint32 *place)
+{
+	Group	   *group = (Group *) arena_take(groups, offsetof(Group, image) + size, place);
+
+	groups->list = room_for_one(groups->context, groups->list, groups->ngroups,
+								&groups->groups_room, sizeof(Group *));
+	memcpy(group->image, image, size);
+	group->size = size;
+	group->number = groups->ngroups;
+	groups->list[groups->ngroups++] = group;
+	return group;
+}
+
+/* Whether images, which are whole words, are the same. */
+static inline bool
+has_image(const Group *group, const char *image, Size size)
+{
+	if (group->size != size)
+		return false;
+	for (Size at = 0; at < size; at += sizeof(uint64))
+		if (memcmp(group->image + at, image + at, sizeof(uint64)) != 0)
+			return false;
+	return true;
+}
+
+/* The first slot from at on that is empty or may hold the hash's group. */
+static inline Size
+probe_slots(const Groups *groups, Size at, uint32 hash)
+{
+	Size		mask = groups->nslots - 1;
+
+	for (at &= mask; groups->slots[at] != 0; at = (at + 1) & mask)
+		if ((uint32) (groups->slots[at] >> 32) == hash)
+			break;
+	return at;
+}
+
+static Group *
+find_group(Groups *groups, const char *image, Size size, uint32 hash)
+{
+	Size		at = probe_slots(groups, hash, hash);
+	Group	   *group;
+	uint32		place;
+
+	for (; groups->slots[at] != 0; at = probe_slots(groups, at + 1, hash))
+	{
+		group = group_at(groups, (uint32) groups->slots[at]);
+		if (has_image(group, image, size))
+			return group;
+	}
+	group = add_group(groups, image, size, &place);
+	groups->slots[at] = (uint64) hash << 32 | place;
+	return group;
+}
+
+/* Has the memory that find_group will look at fetched. */
+static void
+fetch_groups(const Groups *groups)
+{
+	for (int i = 0; i < groups->nstaged; i++)
+		fetch_ahead(&groups->slots[groups->hashes[i] & (groups->nslots - 1)]);
+	for (int i = 0; i < groups->nstaged; i++)
+	{
+		Size		at = probe_slots(groups, groups->hashes[i], groups->hashes[i]);
+
+		if (groups->slots[at] != 0)
+			fetch_ahead(group_at(groups, (uint32) groups->slots[at]));
+	}
+}
+
+static void
+judge_grouping(Groups *groups)
+{
+	if (groups->slots == NULL || groups->nrows < ROWS_TO_JUDGE ||
+		groups->nrows >= 2 * ROWS_TO_JUDGE ||
+		groups->ngroups < TOO_MANY_GROUPS * groups->nrows)
+		return;
+	pfree(groups->slots);
+	groups->slots = NULL;
+}
+
+static void
+make_room_for_rows(Groups *groups, uint32 n)
+{
+	while (groups->nrows + n > groups->rows_room)
+	{
+		Size		room = groups->rows_room;
+
+		groups->rows = room_for_one(groups->context, groups->rows, room, &groups->rows_room,
+									sizeof(RowId));
+		groups->owners = room_for_one(groups->context, groups->owners, room, &room,
+									  sizeof(uint32));
+	}
+}
+
+/* Staged rows find their groups. */
+static void
+group_rows(Groups *groups)
+{
+	if (groups->nstaged == 0)
+		return;
+	make_room_for_rows(groups, groups->nstaged);
+	if (groups->slots != NULL)
+	{
+		while (groups->ngroups + groups->nstaged > groups->nslots / 2)
+			grow_slots(groups);
+		fetch_groups(groups);
+	}
+	for (int i = 0; i < groups->nstaged; i++)
+	{
+		const char *image = groups->stage.data + groups->offsets[i];
+		Size		size = groups->offsets[i + 1] - groups->offsets[i];
+		const Group *group = groups->slots == NULL ?
+			add_group(groups, image, size, NULL) :
+			find_group(groups, image, size, groups->hashes[i]);
+
+		groups->rows[groups->nrows] = groups->staged[i];
+		groups->owners[groups->nrows++] = group->number;
+	}
+	groups->nstaged = 0;
+	resetStringInfo(&groups->stage);
+	judge_grouping(groups);
+}
+
+void
+groups_put(Groups *groups, RowId row, const Datum *values, const bool *isnull)
+{
+	int			i = groups->nstaged;
+	Size		size;
+
+	groups->offsets[i] = groups->stage.len;
+	size = shape_image(groups->shape, values, isnull, &groups->stage);
+	if (groups->slots != NULL)
+		groups->hashes[i] = hash_image(groups->stage.data + groups->offsets[i], size);
+	groups->offsets[i + 1] = groups->stage.len;
+	groups->staged[i] = row;
+	groups->nstaged++;
+	if (groups->nstaged == STAGED_ROWS || groups->stage.len > STAGED_BYTES)
+		group_rows(groups);
+}
+
+static SortString *
+make_string(Groups *groups, uint32 number, const StringInfoData *string)
+{
+	SortString *result = (SortString *) arena_take(groups, sizeof(SortString) + string->len,
+												   NULL);
+
+	result->number = number;
+	result->length = string->len;
+	memcpy(result->bytes, string->data, string->len);
+	return result;
+}
+
+/* The group of an image, which may be a new one. */
+static const Group *
+group_for(Groups *groups, const char *image, Size size, const StringInfoData *string)
+{
+	Size		before = groups->ngroups;
+	const Group *group;
+
+	while (groups->slots != NULL && before >= groups->nslots / 2)
+		grow_slots(groups);
+	group = groups->slots == NULL ? add_group(groups, image, size, NULL) :
+		find_group(groups, image, size, hash_image(image, size));
+	if (string != NULL && groups->ngroups > before)
+	{
+		groups->strings = room_for_one(groups->context, groups->strings, before,
+									   &groups->strings_room, sizeof(SortString *));
+		groups->strings[before] = make_string(groups, before, string);
+	}
+	return group;
+}
+
+void
+groups_put_rows(Groups *groups, const char *image, Size size,
+				const StringInfoData *string, const RowId *rows, uint32 n)
+{
+	const Group *group;
+
+	make_room_for_rows(groups, n);
+	group = group_for(groups, image, size, string);
+	for (uint32 i = 0; i < n; i++)
+	{
+		groups->rows[groups->nrows] = rows[i];
+		groups->owners[groups->nrows++] = group->number;
+	}
+	judge_grouping(groups);
+}
+
+/* ---- handing out ---- */
+
+/* Rows of one key; with HOT chains about they need not come in order. */
+static void
+hand_out_rows(const Groups *groups, RowId *rows, uint32 n, const PresortSink *sink)
+{
+	if (groups->unordered && n > 1)
+		keysort_numbers(rows, n);
+	sink->rows(sink->arg, rows, n);
+}
+
+/* Groups on their way out, in order. */
+typedef struct Sorted
+{
+	const Group **groups;
+	const SortString **strings; /* NULL: not wanted, or of no use */
+	uint8	   *equal;			/* whether one's key is the same as the one's before */
+	RowId	   *rows;			/* all rows, by group */
+	uint32	   *begins;			/* of each group's rows, and their end */
+} Sorted;
+
+static inline bool
+is_same(const Group *a, const Group *b)
+{
+	return has_image(a, b->image, b->size);
+}
+
+static int
+compare_groups(const void *a, const void *b, void *arg)
+{
+	Groups    *groups = arg;
+	const Group *group_a = *(const Group *const *) a;
+	const Group *group_b = *(const Group *const *) b;
+
+	/* nobody but this looks for them while all is sorted by it */
+	if (groups->ncompared++ % STAGED_ROWS == 0)
+		CHECK_FOR_INTERRUPTS();
+	if (!is_same(group_a, group_b))
+	{
+		int			order = shape_compare(groups->shape, group_a->image, group_b->image);
+
+		if (order != 0)
+			return order;
+	}
+	return (group_a->number > group_b->number) - (group_a->number < group_b->number);
+}
+
+static int
+compare_items(const void *a, const void *b, void *arg)
+{
+	const Groups *groups = arg;
+
+	return compare_groups(&groups->list[keysort_string(a)->number],
+						  &groups->list[keysort_string(b)->number], arg);
+}
+
+/* The sort strings do not tell these apart. */
+static void
+sort_tied(SortItem *items, size_t n, void *arg)
+{
+	CHECK_FOR_INTERRUPTS();
+	qsort_arg(items, n, sizeof(SortItem), compare_items, arg);
+}
+
+/* The groups' strings as items. */
+static void
+make_items(Groups *groups, SortItem *items)
+{
+	StringInfoData string;
+
+	initStringInfo(&string);
+	for (Size i = 0; i < groups->ngroups; i++)
+	{
+		if (i % STAGED_ROWS == 0)
+			CHECK_FOR_INTERRUPTS();
+		if (groups->strings != NULL)
+		{
+			items[i].value = (uintptr_t) groups->strings[i];
+			continue;
+		}
+		resetStringInfo(&string);
+		shape_string(groups->shape, groups->list[i]->image, &string);
+		items[i].value = (uintptr_t) make_string(groups, i, &string);
+	}
+	pfree(string.data);
+}
+
+/* Puts the groups, and if wanted their strings, in the order of their sort strings. */
+static void
+sort_groups(Groups *groups, const Group **sorted, const SortString **strings)
+{
+	Size		n = groups->ngroups;
+	SortHelp	help = {.tie = sort_tied,.poll = poll_interrupts,.arg = groups};
+	SortItem   *items = room_take(groups->context, n * sizeof(SortItem));
+	SortItem   *spare = room_take(groups->context, n * sizeof(SortItem));
+
+	make_items(groups, items);
+	keysort_strings(items, spare, n, &help);
+	for (Size i = 0; i < n; i++)
+	{
+		fetch_ahead(keysort_string(&items[Min(i + AHEAD, n - 1)]));
+		sorted[i] = groups->list[keysort_string(&items[i])->number];
+		if (strings != NULL)
+			strings[i] = keysort_string(&items[i]);
+	}
+	pfree(items);
+	pfree(spare);
+}
+
+/* Has the memory of the groups to come fetched. */
+static inline void
+fetch_group(const Groups *groups, const Group **sorted, Size i)
+{
+	fetch_ahead(sorted[Min(i + AHEAD, groups->ngroups - 1)]);
+}
+
+/* Notes which groups are equal; false: they are not in order. */
+static bool
+verify_order(Groups *groups, const Group **sorted, uint8 *equal)
+{
+	const char *before = NULL;
+
+	for (Size i = 0; i < groups->ngroups; i++)
+	{
+		const char *image = sorted[i]->image;
+		int			compared = -1;
+
+		if (i % STAGED_ROWS == 0)
+			CHECK_FOR_INTERRUPTS();
+		fetch_group(groups, sorted, i);
+		if (before != NULL)
+			compared = shape_compare(groups->shape, before, image);
+		if (compared > 0)
+			return false;
+		equal[i] = compared == 0;
+		before = image;
+	}
+	return true;
+}
+
+/* Lays the rows of each group side by side, groups in order. */
+static void
+scatter_rows(Groups *groups, Sorted *sorted)
+{
+	Size		last = groups->nrows - 1;
+	uint32	   *places = room_take(groups->context, groups->ngroups * sizeof(uint32));
+	uint32		begin = 0;
+
+	/* how many each has, then where they go */
+	memset(places, 0, groups->ngroups * sizeof(uint32));
+	for (Size i = 0; i < groups->nrows; i++)
+		places[groups->owners[i]]++;
+	for (Size i = 0; i < groups->ngroups; i++)
+	{
+		uint32		number = sorted->groups[i]->number;
+		uint32		nrows = places[number];
+
+		fetch_group(groups, sorted->groups, i);
+		sorted->begins[i] = places[number] = begin;
+		begin += nrows;
+	}
+	sorted->begins[groups->ngroups] = begin;
+
+	for (Size i = 0; i < groups->nrows; i++)
+	{
+		fetch_ahead(&places[groups->owners[Min(i + 2 * AHEAD, last)]]);
+		fetch_ahead(&sorted->rows[places[groups->owners[Min(i + AHEAD, last)]]]);
+		sorted->rows[places[groups->owners[i]]++] = groups->rows[i];
+	}
+	pfree(places);
+}
+
+/* Hands out what is equal to the key before. */
+static void
+hand_out_equal(const Group *group, const Group *before, const RowId *rows,
+			   uint32 n, const PresortSink *sink)
+{
+	if (before == NULL || !is_same(group, before))
+		sink->key(sink->arg, group->image, group->size, before != NULL);
+	sink->rows(sink->arg, rows, n);
+}
+
+/*
+ * Groups [begin, end), one behind the other, if that is the order of their rows:
+ * where grouping was given up, it mostly is.
+ */
+static bool
+hand_out_in_turn(Groups *groups, const Sorted *sorted, Size begin, Size end,
+				 const PresortSink *sink)
+{
+	const uint32 *begins = sorted->begins;
+
+	if (groups->unordered)
+		return false;
+	for (Size i = begin + 1; i < end; i++)
+		if (sorted->rows[begins[i]] < sorted->rows[begins[i] - 1])
+			return false;
+	for (Size i = begin; i < end; i++)
+		hand_out_equal(sorted->groups[i], i > begin ? sorted->groups[i - 1] : NULL,
+					   sorted->rows + begins[i], begins[i + 1] - begins[i], sink);
+	return true;
+}
+
+/* Groups [begin, end) are equal to the index. */
+static void
+hand_out_equals(Groups *groups, const Sorted *sorted, Size begin, Size end,
+				const PresortSink *sink)
+{
+	SortItem   *items;
+	SortItem   *spare;
+	Size		n = sorted->begins[end] - sorted->begins[begin];
+	const Group *last = NULL;
+
+	if (hand_out_in_turn(groups, sorted, begin, end, sink))
+		return;
+	items = room_take(groups->context, n * sizeof(SortItem));
+	spare = room_take(groups->context, n * sizeof(SortItem));
+	n = 0;
+	for (Size i = begin; i < end; i++)
+		for (uint32 row = sorted->begins[i]; row < sorted->begins[i + 1]; row++)
+		{
+			items[n].key = sorted->rows[row];
+			items[n++].value = i;
+		}
+	keysort_integers(items, spare, n, poll_interrupts);
+	for (Size i = 0; i < n; i++)
+	{
+		const Group *group = sorted->groups[items[i].value];
+
+		hand_out_equal(group, last, &items[i].key, 1, sink);
+		last = group;
+	}
+	pfree(items);
+	pfree(spare);
+}
+
+static void
+drop_slots(Groups *groups)
+{
+	if (groups->slots != NULL)
+		pfree(groups->slots);
+	groups->slots = NULL;
+}
+
+/* Has room for the rows of n groups. */
+static void
+make_room_for_sorted(Groups *groups, Sorted *sorted)
+{
+	sorted->rows = room_take(groups->context, groups->nrows * sizeof(RowId));
+	sorted->begins = room_take(groups->context, (groups->ngroups + 1) * sizeof(uint32));
+}
+
+static void
+hand_out_unsorted(Groups *groups, const PresortSink *sink)
+{
+	Sorted		sorted = {.groups = (const Group **) groups->list};
+
+	make_room_for_sorted(groups, &sorted);
+	scatter_rows(groups, &sorted);
+	for (Size i = 0; i < groups->ngroups; i++)
+	{
+		const Group *group = groups->list[i];
+
+		if (i % STAGED_ROWS == 0)
+			CHECK_FOR_INTERRUPTS();
+		sink->key(sink->arg, group->image, group->size, false);
+		hand_out_rows(groups, sorted.rows + sorted.begins[i],
+					  sorted.begins[i + 1] - sorted.begins[i], sink);
+	}
+}
+
+static void
+hand_out_sorted(Groups *groups, const PresortSink *sink)
+{
+	Size		n = groups->ngroups;
+	Sorted		sorted;
+
+	sorted.groups = room_take(groups->context, n * sizeof(Group *));
+	sorted.strings = sink->string == NULL ? NULL : room_take(groups->context, n * sizeof(SortString *));
+	sorted.equal = room_take(groups->context, n);
+	sort_groups(groups, sorted.groups, sorted.strings);
+	if (!verify_order(groups, sorted.groups, sorted.equal))
+	{
+		sorted.strings = NULL;
+		qsort_arg(sorted.groups, n, sizeof(Group *), compare_groups, groups);
+		if (!verify_order(groups, sorted.groups, sorted.equal))
+			elog(ERROR, "keys of an index do not compare consistently");
+	}
+	make_room_for_sorted(groups, &sorted);
+	scatter_rows(groups, &sorted);
+
+	for (Size begin = 0, end; begin < n; begin = end)
+	{
+		const Group *group = sorted.groups[begin];
+
+		fetch_group(groups, sorted.groups, begin);
+		if (sorted.strings != NULL)
+			sink->string(sink->arg, (const char *) sorted.strings[begin]->bytes,
+						 sorted.strings[begin]->length);
+		else if (sink->string != NULL)
+			sink->string(sink->arg, NULL, 0);
+		for (end = begin + 1; end < n && sorted.equal[end];)
+			end++;
+		if (end - begin > 1)
+		{
+			hand_out_equals(groups, &sorted, begin, end, sink);
+			continue;
+		}
+		sink->key(sink->arg, group->image, group->size, false);
+		hand_out_rows(groups, sorted.rows + sorted.begins[begin],
+					  sorted.begins[end] - sorted.begins[begin], sink);
+	}
+}
+
+void
+groups_hand_out(Groups *groups, bool sorted, bool unordered, const PresortSink *sink)
+{
+	group_rows(groups);
+	if (groups->ngroups == 0)
+		return;
+	groups->unordered = unordered;
+	drop_slots(groups);
+	if (sorted)
+		hand_out_sorted(groups, sink);
+	else
+		hand_out_unsorted(groups, sink);
+}

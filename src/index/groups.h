@@ -1,0 +1,43 @@
+/*
+ * groups.h
+ *		Keys of any kind and their rows, in groups by the key's image (shape.h).
+ *
+ * Each key is kept, transformed, sorted and compared once, however many rows have it; where
+ * most rows have a key of their own, grouping is given up.
+ */
+#ifndef PGBULK_GROUPS_H
+#define PGBULK_GROUPS_H
+
+#include "postgres.h"
+
+#include "index/presort.h"
+
+typedef struct Groups Groups;
+
+/* A budget of more than that is not used. */
+#define GROUPS_MOST (UINT64CONST(16) * 1024 * 1024 * 1024)
+
+/*
+ * context: of all that is collected, which goes with it when it is reset.  Memory of the rest: the current
+ * context.  budget: bytes that will be used, for the size of blocks.
+ */
+extern Groups *groups_open(Shape *shape, Size budget, MemoryContext context);
+
+/* Begins anew; the context has been reset. */
+extern void groups_begin(Groups *groups);
+
+/* Takes a row with its key. */
+extern void groups_put(Groups *groups, RowId row, const Datum *values, const bool *isnull);
+
+/* Takes rows of a key, as presort_put_rows has it. */
+extern void groups_put_rows(Groups *groups, const char *image, Size size,
+							const StringInfoData *string, const RowId *rows, uint32 n);
+
+/* Bytes that all takes, and what it will take while it is handed out, sorted or not. */
+extern Size groups_memory(const Groups *groups, bool sorted);
+
+/* Hands out all, in order or in the order in which groups were found.  unordered: rows did not come by TID. */
+extern void groups_hand_out(Groups *groups, bool sorted, bool unordered,
+							const PresortSink *sink);
+
+#endif							/* PGBULK_GROUPS_H */

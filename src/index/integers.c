@@ -1,0 +1,138 @@
+/*
+ * integers.c
+ *		See integers.h.
+ */
+#include "postgres.h"
+
+#include "index/integers.h"
+#include "index/keysort.h"
+#include "index/room.h"
+#include "miscadmin.h"
+#include "port/pg_bswap.h"
+#include "utils/memutils.h"
+
+struct Integers
+{
+	Shape	   *shape;
+	MemoryContext context;
+	SortItem   *items;
+	Size		nitems;
+	Size		items_room;
+	RowId	   *nulls;
+	Size		nnulls;
+	Size		nulls_room;
+};
+
+static void
+poll_interrupts(void)
+{
+	CHECK_FOR_INTERRUPTS();
+}
+
+Integers *
+integers_open(Shape *shape, MemoryContext context)
+{
+	Integers   *integers = palloc0(sizeof(Integers));
+
+	integers->shape = shape;
+	integers->context = context;
+	return integers;
+}
+
+void
+integers_begin(Integers *integers)
+{
+	integers->items = NULL;
+	integers->nulls = NULL;
+	integers->nitems = integers->items_room = 0;
+	integers->nnulls = integers->nulls_room = 0;
+}
+
+void
+integers_put(Integers *integers, RowId row, uint64 key)
+{
+	if (integers->nitems == integers->items_room)
+		integers->items = room_for_one(integers->context, integers->items, integers->nitems,
+									   &integers->items_room, sizeof(SortItem));
+	integers->items[integers->nitems].key = key;
+	integers->items[integers->nitems++].value = row;
+}
+
+void
+integers_put_null(Integers *integers, RowId row)
+{
+	integers->nulls = room_for_one(integers->context, integers->nulls, integers->nnulls,
+								   &integers->nulls_room, sizeof(RowId));
+	integers->nulls[integers->nnulls++] = row;
+}
+
+Size
+integers_memory(const Integers *integers)
+{
+	return integers->nitems * 2 * sizeof(SortItem) + integers->nnulls * sizeof(RowId);
+}
+
+/* Rows of one key; with HOT chains about they need not come in order. */
+static void
+hand_out_rows(RowId *rows, uint32 n, bool unordered, const PresortSink *sink)
+{
+	if (unordered && n > 1)
+		keysort_numbers(rows, n);
+	sink->rows(sink->arg, rows, n);
+}
+
+static void
+hand_out_nulls(Integers *integers, bool unordered, const PresortSink *sink)
+{
+	char		image[MAXIMUM_ALIGNOF] = {1};
+	char		string[2 * sizeof(uint64)]; /* before or behind all integers */
+
+	if (integers->nnulls == 0)
+		return;
+	memset(string, integers->shape->columns[0].nulls_first ? 0 : 0xff, sizeof(string));
+	if (sink->string != NULL)
+		sink->string(sink->arg, string, sizeof(string));
+	sink->key(sink->arg, image, sizeof(image), false);
+	hand_out_rows(integers->nulls, integers->nnulls, unordered, sink);
+}
+
+static void
+hand_out_numbers(Integers *integers, bool unordered, const PresortSink *sink)
+{
+	SortItem   *items = integers->items;
+	SortItem   *spare;
+	RowId	   *rows;
+	Size		n = integers->nitems;
+	Size		size = shape_integer_size(integers->shape);
+	char		image[SHAPE_INTEGER_IMAGE];
+
+	spare = room_take(integers->context, Max(n, 1) * sizeof(SortItem));
+	keysort_integers(items, spare, n, poll_interrupts);
+	rows = (RowId *) spare;
+	for (Size begin = 0, end; begin < n; begin = end)
+	{
+		for (end = begin; end < n && items[end].key == items[begin].key; end++)
+			rows[end - begin] = items[end].value;
+		if (sink->string != NULL)
+		{
+			uint64		string = pg_hton64(items[begin].key);
+
+			sink->string(sink->arg, (const char *) &string, sizeof(string));
+		}
+		shape_integer_image(integers->shape, items[begin].key, image);
+		sink->key(sink->arg, image, size, false);
+		hand_out_rows(rows, end - begin, unordered, sink);
+	}
+}
+
+void
+integers_hand_out(Integers *integers, bool unordered, const PresortSink *sink)
+{
+	bool		nulls_first = integers->shape->columns[0].nulls_first;
+
+	if (nulls_first)
+		hand_out_nulls(integers, unordered, sink);
+	hand_out_numbers(integers, unordered, sink);
+	if (!nulls_first)
+		hand_out_nulls(integers, unordered, sink);
+}

@@ -1,0 +1,30 @@
+/*
+ * integers.h
+ *		Keys that are single integers, sorted as numbers.
+ */
+#ifndef PGBULK_INTEGERS_H
+#define PGBULK_INTEGERS_H
+
+#include "postgres.h"
+
+#include "index/presort.h"
+
+typedef struct Integers Integers;
+
+/* context: of all that is collected, which goes with it when it is reset.  Memory of the rest: the current context. */
+extern Integers *integers_open(Shape *shape, MemoryContext context);
+
+/* Begins anew; the context has been reset. */
+extern void integers_begin(Integers *integers);
+
+/* Takes a row and its key, as shape_integer has it, or a row with null. */
+extern void integers_put(Integers *integers, RowId row, uint64 key);
+extern void integers_put_null(Integers *integers, RowId row);
+
+/* Bytes that all takes, and will take while it is sorted. */
+extern Size integers_memory(const Integers *integers);
+
+/* Hands out all in order.  unordered: rows did not come by TID. */
+extern void integers_hand_out(Integers *integers, bool unordered, const PresortSink *sink);
+
+#endif							/* PGBULK_INTEGERS_H */
