@@ -230,16 +230,38 @@ checks_replacement_fault(Relation rel, const BulkOptions *options)
 	return NULL;
 }
 
+/* Whether rows may go again because they refer to nothing. */
+static bool
+may_lose_orphans(Relation rel, const BulkOptions *options)
+{
+	const TriggerDesc *triggers = rel->trigdesc;
+
+	if (options->on_error == BULK_ON_ERROR_STOP || triggers == NULL)
+		return false;
+	for (int i = 0; i < triggers->numtriggers; i++)
+		if (is_key_trigger(&triggers->triggers[i]) &&
+			foreign_key_fires(&triggers->triggers[i]))
+			return true;
+	return false;
+}
+
 const char *
 checks_duplicates_fault(Relation rel, const BulkOptions *options)
 {
-	List	   *unique = NIL;
+	bool		keeps = options->on_duplicate != BULK_ON_DUPLICATE_ERROR;
+	List	   *unique;
 	ListCell   *lc;
 	const char *fault = NULL;
 
-	if (options->on_duplicate != BULK_ON_DUPLICATE_ERROR)
-		unique = find_unique_indexes(rel);
+	if (!keeps && !may_lose_orphans(rel, options))
+		return NULL;
+	unique = find_unique_indexes(rel);
 	if (unique == NIL)
+		return NULL;
+	/* the WAL has each row before the deletion of another one with its key */
+	if (RelationIsLogicallyLogged(rel))
+		return "has unique indexes, and subscribers would meet two rows with one key before the first of them is taken back";
+	if (!keeps)
 		return NULL;
 	foreach(lc, unique)
 	{

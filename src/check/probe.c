@@ -67,7 +67,10 @@ make_keys(Probe *probe, const AttrNumber *atts, const Oid *operators, const Oid 
 
 		while (i < probe->natts && atts[i] != form->indkey.values[column])
 			i++;
-		if (i == probe->natts || !make_key(probe, column, operators[i], types[i]))
+		/* the query compares in the column's collation */
+		if (i == probe->natts || probe->index->rd_indcollation[column] !=
+			TupleDescAttr(RelationGetDescr(probe->referenced), atts[i] - 1)->attcollation ||
+			!make_key(probe, column, operators[i], types[i]))
 			return false;
 		probe->order[column] = i;
 	}

@@ -5,6 +5,7 @@
 #include "postgres.h"
 
 #include "access/tableam.h"
+#include "catalog/pg_type_d.h"
 #include "index/merge.h"
 #include "miscadmin.h"
 #include "utils/memutils.h"
@@ -28,6 +29,7 @@ struct Merge
 	BlockNumber first_block;
 	MemoryContext scratch;		/* for comparisons */
 	bool		deduplicates;
+	bool		bytewise;		/* the same key has the same bytes, but for odd ones */
 
 	/* the old entries */
 	Leaves	   *leaves;
@@ -47,7 +49,7 @@ struct Merge
 
 	/* the new key */
 	IndexTuple	key;
-	bool		exact;			/* what is equal to it has the same bytes, unless that is compressed */
+	bool		exact;			/* what is equal to it has the same bytes, unless that is odd */
 	Datum		values[INDEX_MAX_KEYS];
 	bool		isnull[INDEX_MAX_KEYS];
 };
@@ -112,9 +114,20 @@ is_same(IndexTuple a, IndexTuple b)
 		memcmp(a + 1, b + 1, size - sizeof(IndexTupleData)) == 0;
 }
 
-/* Whether a value is compressed: there are different ways to do that. */
+/* Whether a value could have been written with other bytes. */
+static inline bool
+has_other_forms(const ShapeColumn *column, const struct varlena *value)
+{
+	if (VARATT_IS_COMPRESSED(value))
+		return true;
+	/* headers are as the column's storage was when the entry was made */
+	return column->can_be_short ?
+		!VARATT_IS_SHORT(value) && VARATT_CAN_MAKE_SHORT(value) : VARATT_IS_SHORT(value);
+}
+
+/* Whether an entry with the same key may have other bytes. */
 static bool
-has_compressed(const Merge *merge, IndexTuple item)
+is_odd(const Merge *merge, IndexTuple item)
 {
 	const Shape *shape = merge->shape;
 
@@ -126,17 +139,29 @@ has_compressed(const Merge *merge, IndexTuple item)
 		if (shape->columns[i].length != -1)
 			continue;
 		value = index_getattr(item, i + 1, shape->desc, &isnull);
-		if (!isnull && VARATT_IS_COMPRESSED(DatumGetPointer(value)))
+		if (!isnull && has_other_forms(&shape->columns[i],
+									   (struct varlena *) DatumGetPointer(value)))
 			return true;
 	}
 	return false;
+}
+
+/* Whether keys that are the same always have the same bytes, but for odd ones. */
+static bool
+is_bytewise(Relation index, bool deduplicates)
+{
+	/* not all that says so does: blanks at the end count for nothing */
+	for (int i = 0; i < IndexRelationGetNumberOfKeyAttributes(index); i++)
+		if (index->rd_opcintype[i] == BPCHAROID)
+			return false;
+	return deduplicates;
 }
 
 /* An item that is not below the new key is above it, known without a comparison. */
 static inline bool
 is_above(const Merge *merge, IndexTuple item)
 {
-	return merge->exact && !is_same(merge->key, item) && !has_compressed(merge, item);
+	return merge->exact && !is_same(merge->key, item) && !is_odd(merge, item);
 }
 
 /* ---- the old entries ---- */
@@ -261,6 +286,9 @@ find_same(Merge *merge)
 	for (int i = merge->at; i < end; i++)
 		if (is_same(items[i], merge->key))
 		{
+			/* one before may have the same key in another form */
+			if (i > merge->at && is_odd(merge, items[i - 1]))
+				return -1;
 			merge->luck += (LUCK_MOST - merge->luck) / 8;
 			return i;
 		}
@@ -361,7 +389,7 @@ merge_key(Merge *merge, const char *image, IndexTuple tuple, RowId *alive)
 
 	shape_values(merge->shape, image, merge->values, merge->isnull);
 	merge->key = tuple;
-	merge->exact = merge->deduplicates && !has_compressed(merge, tuple);
+	merge->exact = merge->bytewise && !is_odd(merge, tuple);
 	merge->in_hand = false;
 	while (has_item(merge))
 	{
@@ -392,6 +420,7 @@ merge_open(Relation heap, Relation index, Shape *shape, Btree *btree,
 	merge->btree = btree;
 	merge->first_block = first_block;
 	merge->deduplicates = btree_deduplicates(btree);
+	merge->bytewise = is_bytewise(index, merge->deduplicates);
 	merge->luck = LUCK_MOST;
 	merge->scratch = AllocSetContextCreate(CurrentMemoryContext, "merge",
 										   ALLOCSET_DEFAULT_SIZES);

@@ -75,7 +75,7 @@ compares_bytes(Oid collation)
 	return result;
 }
 
-/* What is known of the order of an operator class. */
+/* What is known of the order of an operator class.  Extensions add types of their own to the server's families. */
 static KeyKind
 find_kind(Relation index, int i, int16 length, bool by_value)
 {
@@ -84,14 +84,16 @@ find_kind(Relation index, int i, int16 length, bool by_value)
 	switch (index->rd_opfamily[i])
 	{
 		case INTEGER_BTREE_FAM_OID:
-			return KEY_SIGNED;
+			return type == INT2OID || type == INT4OID || type == INT8OID ? KEY_SIGNED : KEY_OTHER;
 		case DATETIME_BTREE_FAM_OID:
-			return by_value ? KEY_SIGNED : KEY_OTHER;
+			return by_value && (type == DATEOID || type == TIMESTAMPOID || type == TIMESTAMPTZOID) ?
+				KEY_SIGNED : KEY_OTHER;
 		case OID_BTREE_FAM_OID:
+			return type == OIDOID ? KEY_UNSIGNED : KEY_OTHER;
 		case BOOL_BTREE_FAM_OID:
-			return KEY_UNSIGNED;
+			return type == BOOLOID ? KEY_UNSIGNED : KEY_OTHER;
 		case UUID_BTREE_FAM_OID:
-			return length == 16 ? KEY_FIXED : KEY_OTHER;
+			return type == UUIDOID && length == 16 ? KEY_FIXED : KEY_OTHER;
 		case TEXT_PATTERN_BTREE_FAM_OID:
 			return type == TEXTOID && length == -1 ? KEY_BYTES : KEY_OTHER;
 		case TEXT_BTREE_FAM_OID:

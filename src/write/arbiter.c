@@ -50,7 +50,9 @@ arbiter_open(const LeafContext *context, ResultRelInfo *rri)
 		Relation	index = rri->ri_IndexRelationDescs[i];
 		IndexInfo  *info = rri->ri_IndexRelationInfo[i];
 
-		if (!info->ii_Unique && info->ii_ExclusionOps == NULL)
+		/* one that is not ready gets no entries: CREATE INDEX CONCURRENTLY has not come so far, or failed */
+		if (!info->ii_ReadyForInserts ||
+			(!info->ii_Unique && info->ii_ExclusionOps == NULL))
 			continue;
 		if (info->ii_ExclusionOps == NULL && info->ii_UniqueOps == NULL)
 			BuildSpeculativeIndexInfo(index, info);

@@ -162,6 +162,45 @@ SKIP:
 	}
 }
 
+# Rows with one key never stand together in the WAL, even if all but one go again: a subscriber would stop at the second.
+{
+	my $twins = data_file('twins.csv', 1, "5,1000\n5,1\n6,1\n");
+	my $few = data_file('few.csv', 1, "1,1\n2,1\n11,1\n");
+
+	$node->safe_psql('postgres', 'CREATE TABLE u (n int PRIMARY KEY, p int REFERENCES p); INSERT INTO p VALUES (1) ON CONFLICT DO NOTHING; DELETE FROM p WHERE id = 1000');
+	my $load_u = sub {
+		my ($path, $options) = @_;
+		return $load->ask("SELECT rows_loaded, rows_rejected, rows_duplicate, rows_replaced, writer, details ->> 'not_direct' ~ 'subscribers would meet' FROM bulk_load('u', '$path', '{\"log_verbosity\": \"silent\", $options}')");
+	};
+	$load_u->($twins, '"on_error": "ignore", "writer": "direct"');
+	is($load->sqlstate, '0A000', 'orphans beside a unique index: not direct');
+	$node->safe_psql('postgres', 'INSERT INTO u SELECT i, 1 FROM generate_series(1, 10) i');
+	foreach my $policy (qw(keep_old keep_new))
+	{
+		$load_u->($few, qq("on_duplicate": "$policy", "writer": "direct"));
+		is($load->sqlstate, '0A000', "$policy: not direct");
+	}
+	is($load_u->($few, '"on_duplicate": "keep_old"'), '1|0|2|0|buffered|t', 'keep_old: what it is');
+	is($load_u->($few, '"on_duplicate": "keep_new", "truncate": true'), '3|0|0|0|buffered|t', 'keep_new: what it is');
+	is($load_u->($few, '"truncate": true, "writer": "direct"'), '3|0|0|0|direct|', 'else it is direct');
+	$node->safe_psql('postgres', 'DROP TABLE u');
+}
+
+# A unique index with a collation of its own: the key refers in the column's.
+SKIP:
+{
+	skip 'no ICU', 2 unless $watch->ask("SELECT count(*) FROM pg_collation WHERE collprovider = 'i'") > 0;
+	my $fruit = data_file('fruit.csv', 1, "apple\n" x 1999 . "APPLE\n" x 2);
+
+	$node->safe_psql('postgres', q{CREATE COLLATION any_case (provider = icu, locale = 'und-u-ks-level2', deterministic = false);
+		CREATE TABLE fruit (c text); CREATE UNIQUE INDEX ON fruit (c COLLATE any_case);
+		INSERT INTO fruit VALUES ('apple'), ('zed'); CREATE TABLE basket (c text REFERENCES fruit (c)); ALTER TABLE basket REPLICA IDENTITY FULL});
+	$load->ask("SELECT bulk_load('basket', '$fruit')");
+	is($load->sqlstate, '23503', 'another collation: as the query says');
+	is($load->ask("SELECT rows_loaded, rows_rejected FROM bulk_load('basket', '$fruit', '{\"on_error\": \"ignore\", \"writer\": \"buffered\", \"log_verbosity\": \"silent\"}')"), '1999|2', 'another collation: rejects');
+	$node->safe_psql('postgres', 'DROP TABLE basket, fruit; DROP COLLATION any_case');
+}
+
 # what cannot be read twice: compressed files, pipes, the client
 my $text = join('', map { "$_," . ($_ % 50 == 0 ? 5000 + $_ : 1) . ",\"text\nof row $_\"\n" } 1 .. 3000);
 my $lines = data_file('lines.csv', 1, $text);
