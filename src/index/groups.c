@@ -127,6 +127,12 @@ groups_begin(Groups *groups)
 	groups->slots = MemoryContextAllocZero(groups->context, FIRST_SLOTS * sizeof(uint64));
 }
 
+uint64
+groups_rows(const Groups *groups)
+{
+	return groups->nrows + groups->nstaged;
+}
+
 Size
 groups_memory(const Groups *groups, bool sorted)
 {

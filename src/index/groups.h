@@ -33,6 +33,8 @@ extern void groups_put(Groups *groups, RowId row, const Datum *values, const boo
 extern void groups_put_rows(Groups *groups, const char *image, Size size,
 							const StringInfoData *string, const RowId *rows, uint32 n);
 
+extern uint64 groups_rows(const Groups *groups);
+
 /* Bytes that all takes, and what it will take while it is handed out, sorted or not. */
 extern Size groups_memory(const Groups *groups, bool sorted);
 

@@ -24,7 +24,8 @@ struct Presort
 	void	   *spill_arg;
 	BlockNumber block;			/* of the row put last */
 	RowId		last_row;
-	bool		unordered;		/* rows did not come by TID */
+	bool		unordered;		/* rows of the run did not come by TID */
+	bool		disordered;		/* nor did those of some run; or the caller says so */
 	bool		mixed;			/* nor do those of equal keys, from run to run */
 };
 
@@ -33,7 +34,7 @@ static void
 begin_run(Presort *presort)
 {
 	MemoryContextReset(presort->memory);
-	presort->unordered = false;
+	presort->unordered = presort->disordered && presort->unsorted == NULL;
 	presort->last_row = 0;
 	if (presort->integers != NULL)
 		integers_begin(presort->integers);
@@ -65,11 +66,12 @@ presort_open(Shape *shape, Size budget)
 }
 
 Presort *
-presort_open_rows(Shape *shape, Size budget)
+presort_open_rows(Shape *shape, Size budget, bool disordered)
 {
 	Presort    *presort = presort_open(shape, budget);
 
-	presort->mixed = !shape->exact;
+	presort->unordered = presort->disordered = disordered;
+	presort->mixed = disordered || !shape->exact;
 	return presort;
 }
 
@@ -100,6 +102,12 @@ presort_close(Presort *presort)
 	if (presort->runs != NULL)
 		runs_close(presort->runs);
 	MemoryContextDelete(presort->context);
+}
+
+bool
+presort_disordered(const Presort *presort)
+{
+	return presort->disordered || presort->unordered;
 }
 
 int
@@ -147,7 +155,8 @@ bound_memory(Presort *presort)
 		return;
 	if (presort->spill != NULL)
 	{
-		presort->unsorted = presort->spill(presort->spill_arg, presort->block);
+		presort->unsorted = presort->spill(presort->spill_arg, presort->block,
+										   groups_rows(presort->groups));
 		presort->spill = NULL;
 	}
 	if (presort->unsorted == NULL)
@@ -172,7 +181,7 @@ begin_row(Presort *presort, RowId row)
 		bound_memory(presort);
 	}
 	if (row < presort->last_row)
-		presort->unordered = true;
+		presort->unordered = presort->disordered = true;
 	presort->last_row = row;
 }
 

@@ -72,22 +72,26 @@ typedef struct Presort Presort;
 /* budget: bytes of memory.  Memory: below the current context. */
 extern Presort *presort_open(Shape *shape, Size budget);
 
-/* The same for keys that come by presort_put_rows and presort_put_integer. */
-extern Presort *presort_open_rows(Shape *shape, Size budget);
+/*
+ * The same for keys that come by presort_put_rows and presort_put_integer.  disordered: rows of a key may come in any
+ * order.
+ */
+extern Presort *presort_open_rows(Shape *shape, Size budget, bool disordered);
 
 /*
  * The same, but keys are handed out as they were found, whenever the memory is full and at the end: for
- * someone else to sort them.  The rows of a key come by TID, and so do those of the next times.
+ * someone else to sort them.  The rows of a key come by TID, and so do those of the next times, unless
+ * presort_disordered says at the end that they may not.
  * Not for integers (shape->integer).
  */
 extern Presort *presort_open_unsorted(Shape *shape, Size budget,
 									  const PresortSink *sink);
 
 /*
- * Where keys are to go when the memory is full for the first time, with the rows of the blocks before that
+ * Where keys are to go when the memory is full for the first time, with so many rows, all of the blocks before that
  * one; NULL: they are sorted in runs.
  */
-typedef const PresortSink *(*PresortSpill) (void *arg, BlockNumber block);
+typedef const PresortSink *(*PresortSpill) (void *arg, BlockNumber block, uint64 rows);
 
 /* The same, but from then on only, and only if spill says so; the sink must stay. */
 extern Presort *presort_open_spilling(Shape *shape, Size budget, PresortSpill spill,
@@ -116,6 +120,9 @@ extern void presort_put_integer(Presort *presort, uint64 key, RowId row);
  * and others of files.
  */
 extern void presort_finish(Presort *presort, const PresortSink *sink);
+
+/* Whether rows have come, or been handed out, out of the order of their TIDs. */
+extern bool presort_disordered(const Presort *presort);
 
 /* Runs that went to files so far. */
 extern int	presort_runs(const Presort *presort);

@@ -29,6 +29,7 @@ struct Ranges
 	const char *image;			/* the key in hand */
 	Size		size;
 	int			count;			/* sorted parts */
+	bool		disordered;		/* rows of a key did not come by TID */
 
 	/* a range that is sorted */
 	PresortSink sink;			/* where it goes, */
@@ -77,9 +78,9 @@ deal_rows(void *arg, const RowId *rows, uint32 n)
 	deal_write(ranges->files[range], ranges->split, ranges->image, ranges->size, rows, n);
 }
 
-/* The rows before a block have filled the memory. */
+/* Rows, those before a block, have filled the memory. */
 static const PresortSink *
-spill(void *arg, BlockNumber block)
+spill(void *arg, BlockNumber block, uint64 rows)
 {
 	Ranges	   *ranges = arg;
 	MemoryContext old = MemoryContextSwitchTo(ranges->context);
@@ -88,7 +89,7 @@ spill(void *arg, BlockNumber block)
 
 	/* with an IndexInfo of its own, as the other one is in use */
 	keys = split_evenly(ranges->heap, ranges->index, BuildIndexInfo(ranges->index),
-						ranges->first, ranges->nblocks, parts, ranges->memory);
+						ranges->first, ranges->nblocks, parts, rows, ranges->memory);
 	if (keys != NULL)
 	{
 		ranges->split = split_open(ranges->shape, keys);
@@ -165,7 +166,8 @@ sorted_rows(void *arg, const RowId *rows, uint32 n)
 static void
 sort_range(Ranges *ranges, int range, const PresortSink *sink)
 {
-	Presort    *presort = presort_open_rows(ranges->shape, budget_of(ranges));
+	Presort    *presort = presort_open_rows(ranges->shape, budget_of(ranges),
+											   ranges->disordered);
 	PresortSink between = {
 		.string = sink->string == NULL ? NULL : sorted_string,
 		.key = sorted_key,
@@ -203,7 +205,8 @@ hand_out_directly(Ranges *ranges, const PresortSink *sink)
 static void
 hand_out_proven(Ranges *ranges, const PresortSink *sink)
 {
-	Runs	   *runs = runs_open(ranges->shape, budget_of(ranges) / 2, !ranges->shape->exact);
+	Runs	   *runs = runs_open(ranges->shape, RUNS_ALL_AT_ONCE,
+								 ranges->disordered || !ranges->shape->exact);
 
 	for (int range = 0; range < count_ranges(ranges); range++)
 	{
@@ -226,6 +229,7 @@ static void
 finish_ranges(Ranges *ranges, const PresortSink *sink)
 {
 	presort_finish(ranges->presort, &ranges->dealing);
+	ranges->disordered = presort_disordered(ranges->presort);
 	presort_close(ranges->presort);
 	ranges->presort = NULL;
 	ranges->within = true;

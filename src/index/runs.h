@@ -16,6 +16,9 @@
 
 typedef struct Runs Runs;
 
+/* A budget for runs that are to be chained: their files' buffers are all that counts. */
+#define RUNS_ALL_AT_ONCE ((Size) PG_INT32_MAX)
+
 /*
  * Memory: the current context; budget in bytes bounds how many runs are read at once.  mixed: rows of
  * a run and the next one, whose keys are equal, may have any order; each is then written with its key.

@@ -72,6 +72,7 @@ struct Span
 	pg_atomic_uint32 next_block;
 	pg_atomic_uint32 misled;
 	pg_atomic_uint32 inexact;	/* keys may be equal though their images are not */
+	pg_atomic_uint32 disordered;	/* rows of a key may come in any order */
 	ConditionVariable changed;	/* shares_done or ranges_done */
 	ProgressCounts progress;
 	SplitKeys	keys;
@@ -137,6 +138,7 @@ span_init(Span *span, Oid index, int number, const SplitKeys *keys,
 	pg_atomic_init_u32(&span->next_block, BTREE_FIRST_BLOCK);
 	pg_atomic_init_u32(&span->misled, 0);
 	pg_atomic_init_u32(&span->inexact, 0);
+	pg_atomic_init_u32(&span->disordered, 0);
 	ConditionVariableInit(&span->changed);
 	progress_counts_init(&span->progress);
 }
@@ -298,6 +300,8 @@ deal_share(SpanPart *part, int share)
 	if (part->presort != NULL)
 	{
 		presort_finish(part->presort, &sink);
+		if (presort_disordered(part->presort))
+			pg_atomic_write_u32(&span->disordered, 1);
 		presort_close(part->presort);
 	}
 	span->dealt[share] = part->dealt;
@@ -466,7 +470,8 @@ build_range(SpanPart *part, int range)
 	npages = Min(Max(npages, LEAVES_LEAST), LEAVES_MOST);
 	part->range = range;
 	part->shape->exact = pg_atomic_read_u32(&part->span->inexact) == 0;
-	presort = presort_open_rows(part->shape, memory - npages * BLCKSZ);
+	presort = presort_open_rows(part->shape, memory - npages * BLCKSZ,
+								pg_atomic_read_u32(&part->span->disordered) != 0);
 	progress_index_sort(count_dealt(part->span));
 	collect_range(part, presort);
 	build_leaves(part, presort, npages);

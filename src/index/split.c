@@ -14,6 +14,7 @@
 #define SAMPLE_ROWS 32
 #define SAMPLE_MOST (SAMPLE_BLOCKS * 2 * SAMPLE_ROWS)
 #define SAMPLE_LEAST 64
+#define SAMPLE_SHARE 8			/* of the memory, for its keys */
 
 /* A range takes so much of a process's memory, if it is no larger than most. */
 #define RANGE_SHARE 0.6
@@ -48,6 +49,7 @@ typedef struct Sample
 	double		rows;			/* in the blocks that were looked at; then, in all */
 	int			in_block;
 	int			step;			/* every so manieth row of a block is taken */
+	Size		most;			/* bytes of images; beyond, no more are taken */
 	const char *sorted[SAMPLE_MOST];
 } Sample;
 
@@ -58,7 +60,8 @@ sample_row(Relation index, ItemPointer tid, Datum *values, bool *isnull,
 	Sample	   *sample = state;
 
 	sample->rows++;
-	if (sample->in_block++ % sample->step != 0 || sample->n == SAMPLE_MOST)
+	if (sample->in_block++ % sample->step != 0 || sample->n == SAMPLE_MOST ||
+		sample->images.len > sample->most)
 		return;
 	sample->offsets[sample->n] = sample->images.len;
 	shape_image(sample->shape, values, isnull, &sample->images);
@@ -81,12 +84,13 @@ compare_samples(const void *a, const void *b, void *arg)
 /* Takes rows of nblocks blocks, those that are evenly spread, and sorts them.  NULL: there are too few. */
 static Sample *
 take_sample(Relation heap, Relation index, IndexInfo *info, BlockNumber first,
-			BlockNumber nblocks)
+			BlockNumber nblocks, Size memory)
 {
 	Sample	   *sample = palloc0(sizeof(Sample));
 	int			n = Min(nblocks, SAMPLE_BLOCKS);
 
 	sample->shape = shape_open(index);
+	sample->most = memory / SAMPLE_SHARE;
 	/* one row of the first block, which tells how many there are */
 	sample->step = PG_INT32_MAX;
 	initStringInfo(&sample->images);
@@ -237,7 +241,7 @@ SplitKeys *
 split_choose(Relation heap, Relation index, IndexInfo *info, BlockNumber nblocks,
 			 int processes, Size memory, const char **refusal)
 {
-	Sample	   *sample = take_sample(heap, index, info, 0, nblocks);
+	Sample	   *sample = take_sample(heap, index, info, 0, nblocks, memory);
 	SplitKeys  *keys = NULL;
 	int			nranges = 0;
 
@@ -258,16 +262,19 @@ split_choose(Relation heap, Relation index, IndexInfo *info, BlockNumber nblocks
 
 SplitKeys *
 split_evenly(Relation heap, Relation index, IndexInfo *info, BlockNumber first,
-			 BlockNumber nblocks, double parts, Size memory)
+			 BlockNumber nblocks, double parts, double rows, Size memory)
 {
-	double		nranges = Min(parts / RANGE_SHARE, split_buffers(memory) / BLCKSZ);
-	Sample	   *sample = nranges < 2 ? NULL : take_sample(heap, index, info, first, nblocks);
+	double		most = split_buffers(memory) / BLCKSZ;
+	Sample	   *sample = most < 2 ? NULL : take_sample(heap, index, info, first, nblocks, memory);
 	SplitKeys  *keys = NULL;
+	double		nranges;
 	const char *refusal;
 
 	if (sample == NULL)
 		return NULL;
-	if (may_use_files(sample))
+	/* those of a partial index need not be where the first ones are */
+	nranges = Min(Max(parts, sample->rows / Max(rows, 1)) / RANGE_SHARE, most);
+	if (nranges >= 2 && may_use_files(sample))
 		keys = split_sample(sample, nranges, &refusal);
 	drop_sample(sample);
 	return keys;

@@ -53,12 +53,12 @@ extern SplitKeys *split_choose(Relation heap, Relation index, IndexInfo *info,
 							   Size memory, const char **refusal);
 
 /*
- * Borders for one process, in whose memory the keys of nblocks blocks of the table would go in so many parts.  NULL:
- * there is no use in ranges.
+ * Borders for one process, in whose memory the keys of nblocks blocks of the table would go in so many parts or more:
+ * it has room for so many rows.  NULL: there is no use in ranges.
  */
 extern SplitKeys *split_evenly(Relation heap, Relation index, IndexInfo *info,
 							   BlockNumber first, BlockNumber nblocks,
-							   double parts, Size memory);
+							   double parts, double rows, Size memory);
 
 /* Bytes of a process's memory that are for the buffers of all ranges' files. */
 extern Size split_buffers(Size memory);

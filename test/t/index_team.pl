@@ -105,6 +105,25 @@ foreach my $key (qw(word part n))
 	is($node->safe_psql('postgres', q{SELECT bt_index_parent_check('i', true, true)}), '', "rows with a past: $key sound");
 }
 
+# The same where most keys are different, so that they are not grouped, but some come many times.
+foreach my $collation ('"C"', $collation ? qq("$collation") : '"default"')
+{
+	$node->safe_psql('postgres', qq{
+		CREATE TABLE phones (id int, phone text, n int) WITH (fillfactor = 80);
+		CREATE INDEX phones_phone ON phones (phone COLLATE $collation);
+		INSERT INTO phones SELECT i, CASE WHEN i % 90 > 1 THEN md5(i::text) END, 0 FROM generate_series(1, 700000) i;
+		UPDATE phones SET n = 1 WHERE id % 90 % 3 = 0});
+	my $few = data_file('few.csv', 1, "0,0,0\n");
+	foreach ([ 0, '64MB' ], [ 1, '128MB' ])
+	{
+		my ($workers, $memory) = @$_;
+
+		$node->safe_psql('postgres', "SET maintenance_work_mem = '$memory'; SELECT FROM bulk_load('phones', '$few', '" . direct($workers, '"indexes": "rebuild"') . "')");
+		is($node->safe_psql('postgres', q{SELECT bt_index_parent_check('phones_phone', true, true)}), '', "hardly any group, a past, $collation, $workers workers: sound");
+	}
+	$node->safe_psql('postgres', 'DROP TABLE phones');
+}
+
 # Values with two kinds of headers, where the column does not want the short ones any more.
 foreach my $with ('', 'WITH (deduplicate_items = off)')
 {
