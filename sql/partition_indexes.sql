@@ -230,3 +230,16 @@ SELECT btrees FROM pg_temp.compare('loaded', 'loaded');
 DROP TABLE loaded, copied;
 DROP EXTENSION amcheck;
 COPY (SELECT 1) TO PROGRAM 'cat > pgbulk_partition_indexes_gone; rm -f pgbulk_partition_indexes_*';
+
+-- a replaced row is told in the form of the table that was loaded, whatever its partition looks like
+CREATE TABLE pi_form (a int, gone int, b text, PRIMARY KEY (a)) PARTITION BY RANGE (a);
+ALTER TABLE pi_form DROP gone;
+CREATE TABLE pi_form_1 (b text, a int NOT NULL, PRIMARY KEY (a));
+ALTER TABLE pi_form ATTACH PARTITION pi_form_1 FOR VALUES FROM (0) TO (10);
+COPY (VALUES (1, 'new')) TO '/proc/self/cwd/pgbulk_pi_form' WITH (FORMAT csv);
+INSERT INTO pi_form VALUES (1, 'old');
+SELECT rows_replaced, writer FROM bulk_load('pi_form', '/proc/self/cwd/pgbulk_pi_form', '{"on_duplicate": "keep_new", "reject_table": "pi_form_rejects", "writer": "direct", "log_verbosity": "silent"}');
+SELECT rows_replaced, writer FROM bulk_load('pi_form', '/proc/self/cwd/pgbulk_pi_form', '{"on_duplicate": "keep_new", "reject_table": "pi_form_rejects", "writer": "buffered", "log_verbosity": "silent"}');
+SELECT raw_line, (raw_line::pi_form).* FROM pi_form_rejects;
+DROP TABLE pi_form, pi_form_rejects;
+COPY (SELECT 1) TO PROGRAM 'cat > /dev/null; rm -f pgbulk_pi_form';

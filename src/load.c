@@ -756,7 +756,7 @@ load_begin(Load *load)
 	}
 	load->reader = load->batch.reader = reader_open(load->source, options);
 	initStringInfo(&load->first_header);
-	load->checks = checks_open(options);
+	load->checks = checks_open(options, load->target->rel);
 	checks_journal(load->checks)->reader = load->reader;
 	load->raw = load->stored != NULL ? raw_open_stored(load->stored) :
 		raw_open(list_length(load->paths));

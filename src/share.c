@@ -534,7 +534,7 @@ help(shm_toc *toc)
 							 shm_toc_lookup(toc, KEY_FILES, false),
 							 shm_toc_lookup(toc, KEY_HEADER, false));
 	batch.reader = reader_open(source, options);
-	checks = checks_open(options);
+	checks = checks_open(options, batch.target->rel);
 	share.journal = checks_journal(checks);
 	share.journal->reader = batch.reader;
 	batch.writer = direct_join(batch.target, &shared->stamp, &guard, checks);

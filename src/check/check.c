@@ -60,6 +60,7 @@ typedef struct GoodKeys
 struct Checks
 {
 	const BulkOptions *options;
+	Relation	target;			/* that is loaded */
 	MemoryContext context;
 	Journal    *journal;
 	Conflicts  *conflicts;		/* of tables without index entries; NULL: there is none */
@@ -282,7 +283,7 @@ checks_duplicates_fault(Relation rel, const BulkOptions *options)
 }
 
 Checks *
-checks_open(const BulkOptions *options)
+checks_open(const BulkOptions *options, Relation target)
 {
 	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext,
 												  "pgbulk checks",
@@ -291,6 +292,7 @@ checks_open(const BulkOptions *options)
 	Checks	   *checks = palloc0(sizeof(Checks));
 
 	checks->options = options;
+	checks->target = target;
 	checks->context = context;
 	checks->journal = journal_open();
 	MemoryContextSwitchTo(old);
@@ -407,14 +409,13 @@ checks_expected(const Checks *checks, Relation target)
 
 /* ---- the keys of a table ---- */
 
-/* Whether rows that are loaded may be what others refer to. */
+/* Whether rows that are loaded may be what others refer to: all are of the target or a partition of it. */
 static bool
 is_loaded(const Checks *checks, Oid relid)
 {
-	for (int i = 0; i < checks->ntables; i++)
-		if (target_is_part_of(RelationGetRelid(checks->tables[i].rel), relid))
-			return true;
-	return false;
+	Oid			target = RelationGetRelid(checks->target);
+
+	return target_is_part_of(target, relid) || target_is_part_of(relid, target);
 }
 
 /* The set of a key; in the memory that indexes may take, for all of a table. */
@@ -907,6 +908,7 @@ check_duplicates(Checks *checks)
 {
 	MemoryContext old = MemoryContextSwitchTo(checks->context);
 	Settlement	settlement = {
+		.target = checks->target,
 		.get_table = get_table,
 		.ntables = checks->ntables,
 		.journal = checks->journal,

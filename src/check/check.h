@@ -24,8 +24,8 @@
 
 typedef struct Checks Checks;
 
-/* Memory: a context of its own below the current one. */
-extern Checks *checks_open(const BulkOptions *options);
+/* target: the table that is loaded, open until the end.  Memory: a context of its own below the current one. */
+extern Checks *checks_open(const BulkOptions *options, Relation target);
 
 /* Where writers write down what they store. */
 extern Journal *checks_journal(const Checks *checks);

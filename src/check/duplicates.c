@@ -6,12 +6,14 @@
 
 #include "access/genam.h"
 #include "access/htup_details.h"
+#include "access/tupconvert.h"
 #include "catalog/index.h"
 #include "catalog/pg_index.h"
 #include "check/duplicates.h"
 #include "executor/executor.h"
 #include "miscadmin.h"
 #include "records.h"
+#include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/syscache.h"
@@ -263,6 +265,22 @@ duplicates_key(Relation index, IndexInfo *info, TupleTableSlot *slot, EState *es
 	FormIndexDatum(info, slot, estate, values, isnull);
 	econtext->ecxt_scantuple = before;
 	return BuildIndexValueDescription(index, values, isnull);
+}
+
+char *
+duplicates_row(Relation target, Relation rel, TupleTableSlot *slot)
+{
+	TupleConversionMap *map = NULL;
+	bool		owned;
+	HeapTuple	row;
+
+	if (RelationGetRelid(target) != RelationGetRelid(rel))
+		map = convert_tuples_by_name(RelationGetDescr(rel), RelationGetDescr(target));
+	if (map == NULL)
+		return OidOutputFunctionCall(F_RECORD_OUT, ExecFetchSlotHeapTupleDatum(slot));
+	row = execute_attr_map_tuple(ExecFetchSlotHeapTuple(slot, false, &owned), map);
+	return OidOutputFunctionCall(F_RECORD_OUT,
+								 heap_copy_tuple_as_datum(row, RelationGetDescr(target)));
 }
 
 static bool

@@ -40,6 +40,9 @@ extern void duplicates_decide(Conflicts *conflicts, BulkOnDuplicate policy,
 extern char *duplicates_key(Relation index, IndexInfo *info,
 							TupleTableSlot *slot, EState *estate);
 
+/* A row of a table, as text in the form of the target, of which that is a partition or the table itself. */
+extern char *duplicates_row(Relation target, Relation rel, TupleTableSlot *slot);
+
 /* What is said of a row that goes, and the SQLSTATE; key: its description, or NULL. */
 extern char *duplicates_message(Oid index, RejectReason reason,
 								BulkOnDuplicate policy, const char *key,

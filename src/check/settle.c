@@ -20,7 +20,6 @@
 #include "miscadmin.h"
 #include "records.h"
 #include "storage/bufmgr.h"
-#include "utils/fmgroids.h"
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
 
@@ -232,8 +231,7 @@ describe_row(Settling *settling, int number, BadRow *bad)
 	if (given->with_texts || settling->nlost < REJECTS_FIRST)
 		bad->value = describe_key(settling, number);
 	if (bad->reason == REJECT_REPLACED && given->with_texts)
-		bad->row = OidOutputFunctionCall(F_RECORD_OUT,
-										 ExecFetchSlotHeapTupleDatum(settling->slot));
+		bad->row = duplicates_row(given->target, settling->rel, settling->slot);
 }
 
 /* Takes a row out of the table; place: of it, or of the one that replaces it. */

@@ -22,6 +22,7 @@
 
 typedef struct Settlement
 {
+	Relation	target;			/* that was loaded: the table, or of which the tables are partitions */
 	/* the heap table of a number in the journal and in conflicts; it is locked against other writers */
 	Relation	(*get_table) (void *arg, int table);
 	int			ntables;

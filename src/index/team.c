@@ -64,24 +64,6 @@ typedef struct TeamLead
 
 PGDLLEXPORT void team_worker_main(dsm_segment *segment, shm_toc *toc);
 
-/* A row that a worker has noted, in a file for the leader. */
-typedef struct Note
-{
-	RowId		row;
-	uint32		group;
-} Note;
-
-static void
-write_note(void *arg, uint32 group, RowId row)
-{
-	Note		note;
-
-	memset(&note, 0, sizeof(note));
-	note.row = row;
-	note.group = group;
-	compat_buffile_write((BufFile *) arg, &note, sizeof(note));
-}
-
 /* The lock is the leader's, too; in a worker the parallel group makes the two one. */
 static Relation
 open_heap(const TeamIndex *index)
@@ -132,31 +114,66 @@ take_next(Team *team)
 	}
 }
 
+/* ---- what workers note, in a file for the leader ---- */
+
+typedef struct Note
+{
+	RowId		row;
+	uint32		group;
+} Note;
+
+typedef struct Notes
+{
+	FileSet    *files;
+	int			number;			/* of the index */
+	BufFile    *file;			/* NULL: nothing was noted */
+} Notes;
+
 static void
 name_notes(char *name, int number)
 {
 	snprintf(name, MAXPGPATH, "conflicts%d", number);
 }
 
-/* The same in a worker, which puts what it notes into a file. */
+static void
+write_note(void *arg, uint32 group, RowId row)
+{
+	Notes	   *notes = arg;
+	Note		note;
+
+	if (notes->file == NULL)
+	{
+		MemoryContext old = MemoryContextSwitchTo(GetMemoryChunkContext(notes));
+		char		name[MAXPGPATH];
+
+		name_notes(name, notes->number);
+		notes->file = BufFileCreateFileSet(notes->files, name);
+		MemoryContextSwitchTo(old);
+	}
+	memset(&note, 0, sizeof(note));
+	note.row = row;
+	note.group = group;
+	compat_buffile_write(notes->file, &note, sizeof(note));
+}
+
+/* The same as team_build_one in a worker. */
 static void
 build_noting(Team *team, int number)
 {
 	TeamIndex  *index = &team->indexes[number];
-	ConflictSink sink = {.note = write_note};
-	char		name[MAXPGPATH];
+	Notes	   *notes = palloc0(sizeof(Notes));
+	ConflictSink sink = {.note = write_note,.arg = notes};
 
-	if (!index->noted)
+	notes->files = &team->files.fs;
+	notes->number = number;
+	build_one(index, team->memory, index->noted ? &sink : NULL);
+	if (notes->file != NULL)
 	{
-		build_one(index, team->memory, NULL);
-		return;
+		BufFileExportFileSet(notes->file);
+		BufFileClose(notes->file);
+		index->in_file = true;
 	}
-	name_notes(name, number);
-	sink.arg = BufFileCreateFileSet(&team->files.fs, name);
-	build_one(index, team->memory, &sink);
-	BufFileExportFileSet(sink.arg);
-	BufFileClose(sink.arg);
-	index->in_file = true;
+	pfree(notes);
 }
 
 /* In the leader: what a worker has noted. */

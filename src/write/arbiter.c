@@ -16,7 +16,6 @@
 #include "miscadmin.h"
 #include "storage/lmgr.h"
 #include "utils/builtins.h"
-#include "utils/fmgroids.h"
 #include "utils/snapmgr.h"
 #include "write/arbiter.h"
 
@@ -170,6 +169,14 @@ lock_standing(LeafContext *context, Leaf *leaf, ItemPointer tid)
 
 /* ---- keep_new ---- */
 
+/* The table that is loaded. */
+static Relation
+root_of(const ResultRelInfo *rri)
+{
+	return rri->ri_RootResultRelInfo ? rri->ri_RootResultRelInfo->ri_RelationDesc :
+		rri->ri_RelationDesc;
+}
+
 /* What goes, for the reject stream. */
 static void
 note_standing(LeafContext *context, Leaf *leaf, const Judge *judge)
@@ -190,7 +197,7 @@ note_standing(LeafContext *context, Leaf *leaf, const Judge *judge)
 	journal_locate(context->journal, context->writer->current_row, &row.place);
 	row.value = duplicates_key(judge->index, judge->info, slot, context->writer->estate);
 	if (context->options->reject_table != NULL)
-		row.row = OidOutputFunctionCall(F_RECORD_OUT, ExecFetchSlotHeapTupleDatum(slot));
+		row.row = duplicates_row(root_of(leaf->rri), leaf->rri->ri_RelationDesc, slot);
 	checks_replace(context->checks, &row);
 }
 
