@@ -14,6 +14,7 @@
 #include "diagnosis.h"
 #include "executor/instrument.h"
 #include "executor/spi.h"
+#include "header.h"
 #include "index/index.h"
 #include "input/reader.h"
 #include "load.h"
@@ -55,7 +56,7 @@ typedef struct Load
 	Guard		guard;
 	Batch		batch;
 	Progress	progress;
-	StringInfoData first_header;	/* of the first file, with header = map */
+	Header		header;
 	int			files_unlike;	/* times that workers came home at the end of a file */
 	int			batches_alone;	/* to load before workers are tried (again) */
 	int			patience;		/* how many the next time */
@@ -63,7 +64,6 @@ typedef struct Load
 
 	/* for one file */
 	MemoryContext file_context;
-	StringInfoData header;		/* its bytes */
 	int64		first_line;		/* behind it */
 	bool		alone;			/* without workers, from here to its end */
 	bool		may_share;		/* share_refusal has nothing against workers */
@@ -166,171 +166,6 @@ load_batch(Load *load)
 	load->batch.next = PG_UINT32_MAX;
 }
 
-/* ---- header ---- */
-
-/* The field's text as a name, or NULL for a null marker. */
-static char *
-header_name(Load *load, const ScanField *field)
-{
-	const Converter *conv = load->batch.conv;
-	const char *data = load->reader->data;
-	ScanField	name = *field;
-	uint32		len;
-	const char *text;
-
-	if (load->options->trim.all)
-		name = convert_trim(conv, data, name);
-	if (convert_is_null(conv, data, &name))
-		return NULL;
-	text = convert_field_text(load->batch.conv, data, &name, &len, NULL);
-	return pnstrdup(text, len);
-}
-
-/* header = match: the names are those of the columns, in order. */
-static void
-match_header(Load *load, const ScanRow *row)
-{
-	Converter  *conv = load->batch.conv;
-	int			nfields = row ? row->nfields : 1;
-
-	if (nfields != conv->ncolumns)
-		ereport(ERROR,
-				(errcode(ERRCODE_BAD_COPY_FILE_FORMAT),
-				 errmsg("wrong number of fields in header line: got %d, expected %d",
-						nfields, conv->ncolumns)));
-
-	for (int i = 0; i < nfields; i++)
-	{
-		const char *expected = conv->columns[i].name;
-		char	   *name;
-
-		if (expected == NULL)
-			continue;
-		name = row ? header_name(load, &load->reader->fields[row->first_field + i]) : NULL;
-		if (name == NULL)
-			ereport(ERROR,
-					(errcode(ERRCODE_BAD_COPY_FILE_FORMAT),
-					 errmsg("column name mismatch in header line field %d: got null value, expected \"%s\"",
-							i + 1, expected)));
-		if (strcmp(name, expected) != 0)
-			ereport(ERROR,
-					(errcode(ERRCODE_BAD_COPY_FILE_FORMAT),
-					 errmsg("column name mismatch in header line field %d: got \"%s\", expected \"%s\"",
-							i + 1, name, expected),
-					 errhint("To find columns by their names in any order, set option \"header\" to \"map\".")));
-	}
-}
-
-/* header = map: the names say what the fields are. */
-static void
-map_header(Load *load, const ScanRow *row)
-{
-	List	   *names = NIL;
-
-	if (row == NULL)
-		ereport(ERROR,
-				(errcode(ERRCODE_BAD_COPY_FILE_FORMAT),
-				 errmsg("file \"%s\" has no header line", load->source->path)));
-
-	for (int i = 0; i < row->nfields; i++)
-	{
-		char	   *name = header_name(load, &load->reader->fields[row->first_field + i]);
-
-		if (name == NULL && !load->options->ignore_extra)
-			ereport(ERROR,
-					(errcode(ERRCODE_BAD_COPY_FILE_FORMAT),
-					 errmsg("header line field %d has no name", i + 1),
-					 errhint("To pass over such columns, set option \"extra_columns\" to \"ignore\".")));
-		if (name != NULL &&
-			target_find_column(load->target, name) == InvalidAttrNumber)
-		{
-			if (!load->options->ignore_extra)
-				ereport(ERROR,
-						(errcode(ERRCODE_UNDEFINED_COLUMN),
-						 errmsg("column \"%s\" of the header line does not exist in relation \"%s\"",
-								name, target_name(load->target)),
-						 errhint("To pass over such columns, set option \"extra_columns\" to \"ignore\".")));
-			name = NULL;
-		}
-		names = lappend(names, name);
-	}
-	target_set_columns(load->target, names);
-}
-
-/* A header line is no row, but it must be readable all the same. */
-static void
-check_header_row(Load *load, const ScanRow *row)
-{
-	Converter  *conv = load->batch.conv;
-	const char *data = load->reader->data;
-
-	convert_window(conv, data, load->reader->result.consumed);
-	if (row->fault != SCAN_FAULT_NONE)
-		convert_fault(conv, row, NULL);
-	if (conv->encoding.transcode)
-	{
-		ScanField	line = {.start = row->start, .length = row->end - row->start};
-		uint32		len;
-
-		(void) convert_field_text(conv, data, &line, &len, NULL);
-	}
-	if (row->end > conv->valid)
-		encoding_report(&conv->encoding, data + conv->valid,
-						row->end - conv->valid, NULL);
-}
-
-/*
- * The reject file begins as the input files do.  With header = map it can
- * hold the rows of several files only where their columns are the same.
- */
-static void
-keep_header(Load *load, const char *raw, Size len)
-{
-	StringInfo	first = &load->first_header;
-
-	rejects_header(load->rejects, raw, len);
-	if (load->options->header != BULK_HEADER_MAP ||
-		load->options->reject_file == NULL)
-		return;
-	if (load->source->current == 0)
-		appendBinaryStringInfo(first, raw, len);
-	else if (len != first->len || memcmp(raw, first->data, len) != 0)
-		ereport(ERROR,
-				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-				 errmsg("option \"reject_file\" cannot take rows of files with different header lines"),
-				 errhint("Load the files one by one, or use option \"reject_table\".")));
-}
-
-static void
-read_header(Load *load)
-{
-	const BulkOptions *options = load->options;
-	Reader	   *reader = load->reader;
-	int			lines = options->header == BULK_HEADER_SKIP ?
-		options->header_lines : 1;
-	StringInfo	raw = &load->header;
-
-	for (int i = 0; i < lines; i++)
-	{
-		const ScanRow *row = NULL;
-
-		if (reader_rows(reader, 1, false))
-		{
-			row = &reader->rows[0];
-			load->batch.next = 0;
-			check_header_row(load, row);
-			appendBinaryStringInfo(raw, reader->data + row->start,
-								   row->next - row->start);
-		}
-		if (options->header == BULK_HEADER_MATCH)
-			match_header(load, row);
-		else if (options->header == BULK_HEADER_MAP)
-			map_header(load, row);
-		load->batch.next = PG_UINT32_MAX;
-	}
-	keep_header(load, raw->data, raw->len);
-}
-
 /* ---- files ---- */
 
 /* What follows the end marker was not read: that must not go unsaid. */
@@ -429,10 +264,10 @@ load_side_by_side(Load *load)
 	ShareLeader leader = {
 		.batch = &load->batch,
 		.source = load->source,
-		.header = load->header.data,
-		.header_length = load->header.len,
+		.header = load->header.raw.data,
+		.header_length = load->header.raw.len,
 		.first_line = load->first_line,
-		.span = load->header.len < load_chunk_size,
+		.span = load->header.raw.len < load_chunk_size,
 		.rejects = load->rejects,
 		.journal = checks_journal(load->checks),
 		.chunk_size = load_chunk_size,
@@ -496,18 +331,18 @@ load_one_file(Load *load)
 
 	if (may_want_raw(load))
 		raw_remember(load->raw, load->source);
-	initStringInfo(&load->header);
+	initStringInfo(&load->header.raw);
 	batch_open_columns(&load->batch);
 	if (load->reader->binary)
 		rejects_header(load->rejects, load->source->window.data,
 					   load->reader->done);
 	if (load->options->header != BULK_HEADER_SKIP ||
 		load->options->header_lines > 0)
-		read_header(load);
+		header_read(&load->header);
 	if (load->options->header == BULK_HEADER_MAP)
 		batch_open_columns(&load->batch);
-	load->first_line = 1 + scan_count_lines(load->reader->eol, load->header.data,
-											load->header.len);
+	load->first_line = 1 + scan_count_lines(load->reader->eol, load->header.raw.data,
+											load->header.raw.len);
 
 	load->alone = load->may_share = false;
 	if (is_worth_workers(load))
@@ -755,7 +590,15 @@ load_begin(Load *load)
 		load->batch.err = &load->batch.error;
 	}
 	load->reader = load->batch.reader = reader_open(load->source, options);
-	initStringInfo(&load->first_header);
+	load->header = (Header) {
+		.options = options,
+		.target = load->target,
+		.source = load->source,
+		.reader = load->reader,
+		.rejects = load->rejects,
+		.batch = &load->batch
+	};
+	initStringInfo(&load->header.first);
 	load->checks = checks_open(options, load->target->rel);
 	checks_journal(load->checks)->reader = load->reader;
 	load->raw = load->stored != NULL ? raw_open_stored(load->stored) :

@@ -1,0 +1,206 @@
+/*
+ * tables.c
+ *		See tables.h.
+ */
+#include "postgres.h"
+
+#include "access/genam.h"
+#include "access/table.h"
+#include "catalog/catalog.h"
+#include "catalog/index.h"
+#include "catalog/pg_publication.h"
+#include "catalog/pg_trigger.h"
+#include "check/check.h"
+#include "check/foreign_key.h"
+#include "check/recheck.h"
+#include "check/tables.h"
+#include "commands/trigger.h"
+#include "target.h"
+#include "utils/rel.h"
+#include "utils/relcache.h"
+
+static inline bool
+is_after_row_insert(const Trigger *trigger)
+{
+	return TRIGGER_TYPE_MATCHES(trigger->tgtype, TRIGGER_TYPE_ROW,
+								TRIGGER_TYPE_AFTER, TRIGGER_TYPE_INSERT);
+}
+
+bool
+tables_is_key(const Trigger *trigger)
+{
+	return is_after_row_insert(trigger) && foreign_key_is_check(trigger);
+}
+
+/* Whether a publication sends what is inserted and keeps what is deleted. */
+static bool
+some_publication_hides_deletes(void)
+{
+	Relation	rel = table_open(PublicationRelationId, AccessShareLock);
+	SysScanDesc scan = systable_beginscan(rel, InvalidOid, false, NULL, 0, NULL);
+	HeapTuple	tuple;
+	bool		found = false;
+
+	while (!found && HeapTupleIsValid(tuple = systable_getnext(scan)))
+	{
+		Form_pg_publication publication = (Form_pg_publication) GETSTRUCT(tuple);
+
+		found = publication->pubinsert && !publication->pubdelete;
+	}
+	systable_endscan(scan);
+	table_close(rel, AccessShareLock);
+	return found;
+}
+
+/* Why a row that was inserted could not be deleted again as if it had never been. */
+static const char *
+deletion_fault(Relation rel, const BulkOptions *options, const char *what)
+{
+	if (options->freeze)
+		return psprintf("has %s, and frozen rows cannot be taken back", what);
+	if (!RelationIsLogicallyLogged(rel))
+		return NULL;
+	if (rel->rd_rel->relreplident != REPLICA_IDENTITY_FULL &&
+		!OidIsValid(RelationGetReplicaIndex(rel)))
+		return psprintf("has %s, but no replica identity by which subscribers would know what is taken back", what);
+	if (some_publication_hides_deletes())
+		return psprintf("has %s, and a publication does not tell what is taken back", what);
+	return NULL;
+}
+
+const char *
+checks_fault(Relation rel, const BulkOptions *options)
+{
+	const TriggerDesc *triggers = rel->trigdesc;
+	bool		any = false;
+
+	if (triggers == NULL)
+		return NULL;
+	if (triggers->trig_insert_before_row || triggers->trig_insert_instead_row ||
+		triggers->trig_insert_new_table)
+		return "has triggers that see each row";
+	for (int i = 0; i < triggers->numtriggers; i++)
+	{
+		const Trigger *trigger = &triggers->triggers[i];
+		const char *fault;
+
+		if (!is_after_row_insert(trigger) || recheck_is_trigger(trigger))
+			continue;
+		if (!foreign_key_is_check(trigger))
+			return "has triggers that see each row";
+		if (!foreign_key_fires(trigger))
+			continue;
+		fault = foreign_key_fault(trigger);
+		if (fault != NULL)
+			return fault;
+		any = true;
+	}
+	if (!any || rel->rd_rel->relkind == RELKIND_PARTITIONED_TABLE)
+		return NULL;
+	if (options->on_error == BULK_ON_ERROR_STOP)
+		return NULL;
+	return deletion_fault(rel, options, "foreign keys");
+}
+
+/* Its indexes in which rows may be duplicates, by OID. */
+List *
+tables_unique_indexes(Relation rel)
+{
+	List	   *unique = NIL;
+	ListCell   *lc;
+
+	foreach(lc, RelationGetIndexList(rel))
+	{
+		Relation	index = index_open(lfirst_oid(lc), AccessShareLock);
+
+		if (index->rd_index->indisunique || index->rd_index->indisexclusion)
+			unique = lappend_oid(unique, lfirst_oid(lc));
+		index_close(index, AccessShareLock);
+	}
+	return unique;
+}
+
+bool
+checks_refers_to_itself(Relation rel)
+{
+	const TriggerDesc *triggers = rel->trigdesc;
+	Oid			relid = RelationGetRelid(rel);
+
+	for (int i = 0; triggers != NULL && i < triggers->numtriggers; i++)
+	{
+		const Trigger *trigger = &triggers->triggers[i];
+
+		if (tables_is_key(trigger) &&
+			target_is_part_of(relid, trigger->tgconstrrelid))
+			return true;
+	}
+	return false;
+}
+
+const char *
+checks_replacement_fault(Relation rel, const BulkOptions *options)
+{
+	const TriggerDesc *triggers = rel->trigdesc;
+
+	if (options->on_duplicate != BULK_ON_DUPLICATE_KEEP_NEW)
+		return NULL;
+	if (triggers != NULL &&
+		(triggers->trig_delete_before_row || triggers->trig_delete_instead_row ||
+		 triggers->trig_delete_old_table || triggers->trig_delete_before_statement ||
+		 triggers->trig_delete_after_statement))
+		return "has triggers that see each row that is replaced";
+	if (options->on_error != BULK_ON_ERROR_STOP && checks_refers_to_itself(rel))
+		return "has a foreign key that refers to itself, so which rows may replace others is known only at the end";
+	return NULL;
+}
+
+/* Whether rows may go again because they refer to nothing. */
+static bool
+may_lose_orphans(Relation rel, const BulkOptions *options)
+{
+	const TriggerDesc *triggers = rel->trigdesc;
+
+	if (options->on_error == BULK_ON_ERROR_STOP || triggers == NULL)
+		return false;
+	for (int i = 0; i < triggers->numtriggers; i++)
+		if (tables_is_key(&triggers->triggers[i]) &&
+			foreign_key_fires(&triggers->triggers[i]))
+			return true;
+	return false;
+}
+
+const char *
+checks_duplicates_fault(Relation rel, const BulkOptions *options)
+{
+	bool		keeps = options->on_duplicate != BULK_ON_DUPLICATE_ERROR;
+	List	   *unique;
+	ListCell   *lc;
+	const char *fault = NULL;
+
+	if (!keeps && !may_lose_orphans(rel, options))
+		return NULL;
+	unique = tables_unique_indexes(rel);
+	if (unique == NIL)
+		return NULL;
+	/* the WAL has each row before the deletion of another one with its key */
+	if (RelationIsLogicallyLogged(rel))
+		return "has unique indexes, and subscribers would meet two rows with one key before the first of them is taken back";
+	if (!keeps)
+		return NULL;
+	foreach(lc, unique)
+	{
+		Relation	index = index_open(lfirst_oid(lc), AccessShareLock);
+
+		if (index->rd_index->indisexclusion)
+			fault = "has an exclusion constraint, in which duplicates are found one by one";
+		/* of the target itself it is an error */
+		else if (!index->rd_index->indimmediate)
+			fault = "has a deferrable constraint";
+		index_close(index, AccessShareLock);
+	}
+	if (fault == NULL)
+		fault = deletion_fault(rel, options, "unique indexes");
+	if (fault == NULL)
+		fault = checks_replacement_fault(rel, options);
+	return fault;
+}

@@ -1,0 +1,36 @@
+/*
+ * header.h
+ *		The header lines of a file: passed over, compared with the columns, or their names.
+ */
+#ifndef PGBULK_HEADER_H
+#define PGBULK_HEADER_H
+
+#include "postgres.h"
+
+#include "batch.h"
+#include "input/reader.h"
+#include "lib/stringinfo.h"
+#include "options.h"
+#include "rejects.h"
+#include "target.h"
+
+typedef struct Header
+{
+	const BulkOptions *options;
+	Target	   *target;			/* header = map: its columns are set */
+	Source	   *source;
+	Reader	   *reader;
+	RejectStream *rejects;
+	Batch	   *batch;
+	StringInfoData raw;			/* the bytes, of the file in hand */
+	StringInfoData first;		/* those of the first file, with header = map */
+} Header;
+
+/*
+ * Reads the header lines of a file that has just been opened; raw is empty before.  Errors: 22P04 for
+ * lines that are malformed or not as options say, 42703 for names of columns that there are not, 0A000 where
+ * the reject file cannot have them.
+ */
+extern void header_read(Header *header);
+
+#endif							/* PGBULK_HEADER_H */
