@@ -4,10 +4,12 @@
 CREATE EXTENSION amcheck;
 
 -- a type of an extension in a family of the server's
+SET client_min_messages = warning;
 CREATE TYPE keys_unsigned;
 CREATE FUNCTION keys_in(cstring) RETURNS keys_unsigned LANGUAGE internal IMMUTABLE STRICT PARALLEL SAFE AS 'oidin';
 CREATE FUNCTION keys_out(keys_unsigned) RETURNS cstring LANGUAGE internal IMMUTABLE STRICT PARALLEL SAFE AS 'oidout';
 CREATE TYPE keys_unsigned (INPUT = keys_in, OUTPUT = keys_out, LIKE = int4);
+RESET client_min_messages;
 CREATE FUNCTION keys_lt(keys_unsigned, keys_unsigned) RETURNS bool LANGUAGE internal IMMUTABLE STRICT PARALLEL SAFE AS 'oidlt';
 CREATE FUNCTION keys_le(keys_unsigned, keys_unsigned) RETURNS bool LANGUAGE internal IMMUTABLE STRICT PARALLEL SAFE AS 'oidle';
 CREATE FUNCTION keys_eq(keys_unsigned, keys_unsigned) RETURNS bool LANGUAGE internal IMMUTABLE STRICT PARALLEL SAFE AS 'oideq';
