@@ -54,6 +54,11 @@ def indexed(path, collation=""):
     }
 
 
+def by_rival(sql):
+    """the same table, by a statement of another loader"""
+    return Method(bare("") + INDEXES, [memory("1GB"), sql])
+
+
 def appended(path, more):
     """more rows for a large table with those indexes"""
     before = bare("") + INDEXES + [memory("1GB"), load(path, workers=1), "VACUUM ANALYZE target"]
