@@ -10,6 +10,7 @@
 #include "index/deal.h"
 #include "index/feed.h"
 #include "index/heap_scan.h"
+#include "index/notes.h"
 #include "index/span.h"
 #include "miscadmin.h"
 #include "port/atomics.h"
@@ -36,13 +37,6 @@ typedef struct SpanItem
 	uint64		key;
 	uint64		row;			/* or NULL_KEY and the row */
 } SpanItem;
-
-/* A row that is noted, in the file of a range. */
-typedef struct SpanNote
-{
-	RowId		row;
-	uint32		group;
-} SpanNote;
 
 typedef struct SpanRange
 {
@@ -106,7 +100,6 @@ typedef struct SpanPart
 	bool		fresh;			/* no key has come */
 	bool		within;			/* all are, as far as is known */
 	int			range;
-	BufFile    *notes;
 } SpanPart;
 
 /* ---- shared memory ---- */
@@ -375,27 +368,6 @@ collect_range(SpanPart *part, Presort *presort)
 }
 
 static void
-write_note(void *arg, uint32 group, RowId row)
-{
-	SpanPart   *part = arg;
-	SpanNote	note;
-
-	if (part->notes == NULL)
-	{
-		MemoryContext old = MemoryContextSwitchTo(part->context);
-		char		name[MAXPGPATH];
-
-		name_file(name, "notes", part->span, part->range);
-		part->notes = BufFileCreateFileSet(&part->files->fs, name);
-		MemoryContextSwitchTo(old);
-	}
-	memset(&note, 0, sizeof(note));
-	note.row = row;
-	note.group = group;
-	compat_buffile_write(part->notes, &note, sizeof(note));
-}
-
-static void
 build_key(void *arg, const char *image, Size size, bool equal)
 {
 	SpanPart   *part = arg;
@@ -428,20 +400,21 @@ build_leaves(SpanPart *part, Presort *presort, int npages)
 {
 	Span	   *span = part->span;
 	SpanRange  *range = &span->ranges[part->range];
-	ConflictSink notes = {.note = write_note,.arg = part};
+	Notes		notes;
 	PresortSink sink = {.key = build_key,.rows = build_rows,.arg = part};
 	char		name[MAXPGPATH];
 	BufFile    *list;
 
 	name_file(name, "leaves", span, part->range);
 	list = BufFileCreateFileSet(&part->files->fs, name);
+	name_file(name, "notes", span, part->range);
+	notes_begin(&notes, &part->files->fs, name);
 	feed_init(&part->feed, part->index, part->info, part->shape,
-			  span->noted ? &notes : NULL);
+			  span->noted ? &notes.sink : NULL);
 	part->feed_sink = feed_sink(&part->feed);
 	part->feed.btree = btree_open_range(part->heap, part->index, &span->next_block,
 										npages, list);
 	part->fresh = part->within = true;
-	part->notes = NULL;
 	presort_finish(presort, part->shape->trusted ? &part->feed_sink : &sink);
 	btree_end_key(part->feed.btree);
 	/* strings may mislead, but not within the range */
@@ -454,8 +427,7 @@ build_leaves(SpanPart *part, Presort *presort, int npages)
 	range->runs = presort_runs(presort);
 	range->ngroups = part->feed.ngroups;
 	finish_file(list);
-	if (part->notes != NULL)
-		finish_file(part->notes);
+	(void) notes_end(&notes);
 }
 
 static void
@@ -530,25 +502,6 @@ span_help(Span *span, Relation heap, SharedFileSet *files)
 	MemoryContextDelete(context);
 }
 
-/* Passes on what was noted of a range, of whose groups some have come before. */
-static void
-read_notes(Span *span, SharedFileSet *files, int range, uint32 before,
-		   const ConflictSink *sink)
-{
-	char		name[MAXPGPATH];
-	BufFile    *file;
-	SpanNote	note;
-
-	name_file(name, "notes", span, range);
-	file = BufFileOpenFileSet(&files->fs, name, O_RDONLY, false);
-	while (compat_buffile_read_more(file, &note, sizeof(note)))
-	{
-		CHECK_FOR_INTERRUPTS();
-		sink->note(sink->arg, before + note.group, note.row);
-	}
-	BufFileClose(file);
-}
-
 static void
 take_ranges(Span *span, SharedFileSet *files, const ConflictSink *conflicts,
 			Btree *btree, Shape *shape)
@@ -567,7 +520,10 @@ take_ranges(Span *span, SharedFileSet *files, const ConflictSink *conflicts,
 						 span->ranges[range].rows);
 		BufFileClose(list);
 		if (span->ranges[range].ngroups > 0)
-			read_notes(span, files, range, ngroups, conflicts);
+		{
+			name_file(name, "notes", span, range);
+			notes_read(&files->fs, name, ngroups, conflicts);
+		}
 		ngroups += span->ranges[range].ngroups;
 	}
 }

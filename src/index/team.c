@@ -13,13 +13,13 @@
 #include "compat.h"
 #include "executor/instrument.h"
 #include "index/bulk.h"
+#include "index/notes.h"
 #include "index/span.h"
 #include "index/team.h"
 #include "miscadmin.h"
 #include "port/atomics.h"
 #include "portability/instr_time.h"
 #include "progress.h"
-#include "storage/buffile.h"
 #include "storage/bufmgr.h"
 #include "storage/sharedfileset.h"
 #include "storage/shm_toc.h"
@@ -114,84 +114,34 @@ take_next(Team *team)
 	}
 }
 
-/* ---- what workers note, in a file for the leader ---- */
-
-typedef struct Note
-{
-	RowId		row;
-	uint32		group;
-} Note;
-
-typedef struct Notes
-{
-	FileSet    *files;
-	int			number;			/* of the index */
-	BufFile    *file;			/* NULL: nothing was noted */
-} Notes;
-
 static void
 name_notes(char *name, int number)
 {
-	snprintf(name, MAXPGPATH, "conflicts%d", number);
+	snprintf(name, NOTES_NAME, "conflicts%d", number);
 }
 
-static void
-write_note(void *arg, uint32 group, RowId row)
-{
-	Notes	   *notes = arg;
-	Note		note;
-
-	if (notes->file == NULL)
-	{
-		MemoryContext old = MemoryContextSwitchTo(GetMemoryChunkContext(notes));
-		char		name[MAXPGPATH];
-
-		name_notes(name, notes->number);
-		notes->file = BufFileCreateFileSet(notes->files, name);
-		MemoryContextSwitchTo(old);
-	}
-	memset(&note, 0, sizeof(note));
-	note.row = row;
-	note.group = group;
-	compat_buffile_write(notes->file, &note, sizeof(note));
-}
-
-/* The same as team_build_one in a worker. */
+/* The same as team_build_one in a worker, whose notes the leader reads. */
 static void
 build_noting(Team *team, int number)
 {
 	TeamIndex  *index = &team->indexes[number];
-	Notes	   *notes = palloc0(sizeof(Notes));
-	ConflictSink sink = {.note = write_note,.arg = notes};
+	char		name[NOTES_NAME];
+	Notes		notes;
 
-	notes->files = &team->files.fs;
-	notes->number = number;
-	build_one(index, team->memory, index->noted ? &sink : NULL);
-	if (notes->file != NULL)
-	{
-		BufFileExportFileSet(notes->file);
-		BufFileClose(notes->file);
-		index->in_file = true;
-	}
-	pfree(notes);
+	name_notes(name, number);
+	notes_begin(&notes, &team->files.fs, name);
+	build_one(index, team->memory, index->noted ? &notes.sink : NULL);
+	index->in_file = notes_end(&notes);
 }
 
 /* In the leader: what a worker has noted. */
 static void
 read_notes(Team *team, int number, const ConflictSink *sink)
 {
-	BufFile    *file;
-	char		name[MAXPGPATH];
-	Note		note;
+	char		name[NOTES_NAME];
 
 	name_notes(name, number);
-	file = BufFileOpenFileSet(&team->files.fs, name, O_RDONLY, false);
-	while (compat_buffile_read_more(file, &note, sizeof(note)))
-	{
-		CHECK_FOR_INTERRUPTS();
-		sink->note(sink->arg, note.group, note.row);
-	}
-	BufFileClose(file);
+	notes_read(&team->files.fs, name, 0, sink);
 }
 
 static void *
