@@ -415,15 +415,6 @@ groups_put_rows(Groups *groups, const char *image, Size size,
 
 /* ---- handing out ---- */
 
-/* Rows of one key; with HOT chains about they need not come in order. */
-static void
-hand_out_rows(const Groups *groups, RowId *rows, uint32 n, const PresortSink *sink)
-{
-	if (groups->unordered && n > 1)
-		keysort_numbers(rows, n);
-	sink->rows(sink->arg, rows, n);
-}
-
 /* Groups on their way out, in order. */
 typedef struct Sorted
 {
@@ -443,7 +434,7 @@ is_same(const Group *a, const Group *b)
 static int
 compare_groups(const void *a, const void *b, void *arg)
 {
-	Groups    *groups = arg;
+	Groups	   *groups = arg;
 	const Group *group_a = *(const Group *const *) a;
 	const Group *group_b = *(const Group *const *) b;
 
@@ -679,8 +670,8 @@ hand_out_unsorted(Groups *groups, const PresortSink *sink)
 		if (i % STAGED_ROWS == 0)
 			CHECK_FOR_INTERRUPTS();
 		sink->key(sink->arg, group->image, group->size, false);
-		hand_out_rows(groups, sorted.rows + sorted.begins[i],
-					  sorted.begins[i + 1] - sorted.begins[i], sink);
+		presort_sink_rows(sink, sorted.rows + sorted.begins[i],
+						  sorted.begins[i + 1] - sorted.begins[i], groups->unordered);
 	}
 }
 
@@ -722,8 +713,8 @@ hand_out_sorted(Groups *groups, const PresortSink *sink)
 			continue;
 		}
 		sink->key(sink->arg, group->image, group->size, false);
-		hand_out_rows(groups, sorted.rows + sorted.begins[begin],
-					  sorted.begins[end] - sorted.begins[begin], sink);
+		presort_sink_rows(sink, sorted.rows + sorted.begins[begin],
+						  sorted.begins[end] - sorted.begins[begin], groups->unordered);
 	}
 }
 

@@ -72,15 +72,6 @@ integers_memory(const Integers *integers)
 	return integers->nitems * 2 * sizeof(SortItem) + integers->nnulls * sizeof(RowId);
 }
 
-/* Rows of one key; with HOT chains about they need not come in order. */
-static void
-hand_out_rows(RowId *rows, uint32 n, bool unordered, const PresortSink *sink)
-{
-	if (unordered && n > 1)
-		keysort_numbers(rows, n);
-	sink->rows(sink->arg, rows, n);
-}
-
 static void
 hand_out_nulls(Integers *integers, bool unordered, const PresortSink *sink)
 {
@@ -93,7 +84,7 @@ hand_out_nulls(Integers *integers, bool unordered, const PresortSink *sink)
 	if (sink->string != NULL)
 		sink->string(sink->arg, string, sizeof(string));
 	sink->key(sink->arg, image, sizeof(image), false);
-	hand_out_rows(integers->nulls, integers->nnulls, unordered, sink);
+	presort_sink_rows(sink, integers->nulls, integers->nnulls, unordered);
 }
 
 static void
@@ -121,7 +112,7 @@ hand_out_numbers(Integers *integers, bool unordered, const PresortSink *sink)
 		}
 		shape_integer_image(integers->shape, items[begin].key, image);
 		sink->key(sink->arg, image, size, false);
-		hand_out_rows(rows, end - begin, unordered, sink);
+		presort_sink_rows(sink, rows, end - begin, unordered);
 	}
 }
 

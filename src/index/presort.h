@@ -14,6 +14,7 @@
 
 #include "postgres.h"
 
+#include "index/keysort.h"
 #include "index/shape.h"
 #include "storage/itemptr.h"
 
@@ -66,6 +67,15 @@ typedef struct PresortSink
 	void		(*rows) (void *arg, const RowId *rows, uint32 n);
 	void	   *arg;
 } PresortSink;
+
+/* Hands out rows of the key in hand; unordered: with HOT chains about they need not come by TID. */
+static inline void
+presort_sink_rows(const PresortSink *sink, RowId *rows, uint32 n, bool unordered)
+{
+	if (unordered && n > 1)
+		keysort_numbers(rows, n);
+	sink->rows(sink->arg, rows, n);
+}
 
 typedef struct Presort Presort;
 
