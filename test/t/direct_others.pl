@@ -84,7 +84,7 @@ sub wait_for_load
 {
 	wait_for('a load', sub {
 		die "the load ended too early: $load->{err}" if $load->done;
-		return $watch->ask(q{SELECT pg_relation_size('slow') >= 8192 OR coalesce((SELECT tuples_processed > 500 FROM pg_stat_progress_copy), false)}) eq 't';
+		return $watch->ask(q{SELECT pg_relation_size('slow') > 8192 OR coalesce((SELECT tuples_processed > 500 FROM pg_stat_progress_copy), false)}) eq 't';
 	});
 }
 
