@@ -474,3 +474,41 @@ journal_end_read(JournalReader *reader)
 		pfree(reader->data);
 	pfree(reader);
 }
+
+/* How many rows of the record come before the one at tid, or -1: it has it not. */
+static int64
+find_in_record(const JournalReader *reader, const ItemPointerData *tid)
+{
+	int64		before = 0;
+
+	for (uint32 i = 0; i < reader->nruns; i++)
+	{
+		const JournalRun *run = &reader->runs[i];
+		int			behind = ItemPointerGetOffsetNumber(tid) - run->first;
+
+		if (run->block == ItemPointerGetBlockNumber(tid) &&
+			behind >= 0 && behind < run->count)
+			return before + behind;
+		before += run->count;
+	}
+	return -1;
+}
+
+bool
+journal_find(Journal *journal, int table, const ItemPointerData *tid,
+			 JournalPlace *place)
+{
+	JournalReader *reader = journal_read(journal);
+	int64		before = -1;
+
+	while (before < 0 && journal_next_record(reader))
+	{
+		CHECK_FOR_INTERRUPTS();
+		if (reader->table == table)
+			before = find_in_record(reader, tid);
+	}
+	for (int64 i = 0; i <= before; i++)
+		journal_next_place(reader, place);
+	journal_end_read(reader);
+	return before >= 0;
+}

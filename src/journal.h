@@ -145,6 +145,10 @@ extern void journal_next_place(JournalReader *reader, JournalPlace *place);
 
 extern void journal_end_read(JournalReader *reader);
 
+/* The place of the row at tid in a table; false: it is not in the journal.  Reads all of it. */
+extern bool journal_find(Journal *journal, int table, const ItemPointerData *tid,
+						 JournalPlace *place);
+
 /* Whether a row comes before another one in the input. */
 static inline bool
 journal_is_before(const JournalPlace *a, const JournalPlace *b)

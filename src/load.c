@@ -15,6 +15,7 @@
 #include "executor/instrument.h"
 #include "executor/spi.h"
 #include "header.h"
+#include "index/blame.h"
 #include "index/index.h"
 #include "input/reader.h"
 #include "load.h"
@@ -745,18 +746,61 @@ take_tables(Load *load)
 	list_sort(result->tables, compare_tables);
 }
 
+/* An error of the index phase, with the line of the row that it is about. */
+static void
+raise_index_error(Load *load, ErrorData *error)
+{
+	Reject		reject = {0};
+	BlamedRow	row;
+	JournalPlace place;
+
+	if (blame_get(&row) && checks_find(load->checks, row.table, &row.tid, &place))
+	{
+		reject.file = list_nth(load->source->paths, place.file);
+		reject.line = place.line;
+		load->batch.telling = &reject;
+	}
+	/* an access method's own build does not say which row it has in hand */
+	else if (error->hint == NULL && blame_is_possible(error->sqlerrcode))
+		error->hint = pstrdup("Use writer \"buffered\" to be told the line of the row.");
+	ThrowErrorData(error);
+}
+
+static void
+make_index_entries(Load *load)
+{
+	LoadResult *result = load->result;
+	MemoryContext context = CurrentMemoryContext;
+
+	progress_phase(&load->progress, BULK_PHASE_INDEXES);
+	blame_forget();
+	/* an error is thrown once more with all its context, as only then its line can be looked up */
+	error_context_stack = NULL;
+	PG_TRY();
+	{
+		index_run(result->tables, load->options->workers, checks_conflicts(load->checks));
+	}
+	PG_CATCH();
+	{
+		ErrorData  *error;
+
+		MemoryContextSwitchTo(context);
+		error = CopyErrorData();
+		FlushErrorState();
+		error_context_stack = &load->callback;
+		raise_index_error(load, error);
+	}
+	PG_END_TRY();
+	error_context_stack = &load->callback;
+}
+
 static void
 load_end(Load *load)
 {
-	LoadResult *result = load->result;
-
 	load->writer->routine->finish(load->writer);
 	take_tables(load);
 	if (load->batch.rows_loaded > 0)
-	{
-		progress_phase(&load->progress, BULK_PHASE_INDEXES);
-		index_run(result->tables, load->options->workers, checks_conflicts(load->checks));
-	}
+		make_index_entries(load);
 	INSTR_TIME_SET_CURRENT(load->times.indexed);
 	progress_phase(&load->progress, BULK_PHASE_CONSTRAINTS);
 	check_rows(load);

@@ -165,7 +165,8 @@ checks_add_table(Checks *checks, Relation rel, int what)
 
 	if (what & CHECKS_CONFLICTS)
 		unique = tables_unique_indexes(rel);
-	if (nkeys == 0 && unique == NIL && !(what & CHECKS_DISPLACED))
+	if (nkeys == 0 && unique == NIL && !(what & CHECKS_DISPLACED) &&
+		!(what & CHECKS_PLACES && tables_may_refuse(rel)))
 	{
 		MemoryContextSwitchTo(old);
 		return CHECKS_NOTHING;
@@ -198,13 +199,32 @@ checks_conflicts(const Checks *checks)
 	return checks->conflicts;
 }
 
-int64
-checks_taken(const Checks *checks, Oid relid)
+/* Its number, or CHECKS_NOTHING. */
+static int
+find_table(const Checks *checks, Oid relid)
 {
 	for (int i = 0; i < checks->ntables; i++)
 		if (RelationGetRelid(checks->tables[i].rel) == relid)
-			return checks->tables[i].taken;
-	return 0;
+			return i;
+	return CHECKS_NOTHING;
+}
+
+int64
+checks_taken(const Checks *checks, Oid relid)
+{
+	int			table = find_table(checks, relid);
+
+	return table == CHECKS_NOTHING ? 0 : checks->tables[table].taken;
+}
+
+bool
+checks_find(const Checks *checks, Oid relid, const ItemPointerData *tid,
+			JournalPlace *place)
+{
+	int			table = find_table(checks, relid);
+
+	return table != CHECKS_NOTHING &&
+		journal_find(checks->journal, table, tid, place);
 }
 
 bool

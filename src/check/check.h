@@ -53,6 +53,7 @@ extern const char *checks_duplicates_fault(Relation rel, const BulkOptions *opti
 #define CHECKS_KEYS 1			/* foreign keys; its triggers have no fault */
 #define CHECKS_CONFLICTS 2		/* duplicates, when index entries are made */
 #define CHECKS_DISPLACED 4		/* rows that checks_displace will name */
+#define CHECKS_PLACES 8			/* rows that an index may not take, for checks_find */
 #define CHECKS_NOTHING (-1)
 extern int	checks_add_table(Checks *checks, Relation rel, int what);
 
@@ -112,6 +113,10 @@ extern int64 checks_run(Checks *checks, const CheckReport *report);
 
 /* Whether triggers that are to fire later know rows by their places in the table. */
 extern bool checks_queued(const Checks *checks);
+
+/* Where a row of a table came from, if that is known. */
+extern bool checks_find(const Checks *checks, Oid relid, const ItemPointerData *tid,
+						JournalPlace *place);
 
 /* How many rows of a table, which the load has put there, were deleted by that. */
 extern int64 checks_taken(const Checks *checks, Oid relid);

@@ -120,6 +120,36 @@ tables_unique_indexes(Relation rel)
 	return unique;
 }
 
+static bool
+index_may_refuse(Relation index)
+{
+	TupleDesc	desc = RelationGetDescr(index);
+
+	if (RelationGetIndexExpressions(index) != NIL ||
+		RelationGetIndexPredicate(index) != NIL)
+		return true;
+	for (int i = 0; i < desc->natts; i++)
+		if (TupleDescAttr(desc, i)->attlen < 0)
+			return true;
+	return false;
+}
+
+bool
+tables_may_refuse(Relation rel)
+{
+	bool		may_refuse = false;
+	ListCell   *lc;
+
+	foreach(lc, RelationGetIndexList(rel))
+	{
+		Relation	index = index_open(lfirst_oid(lc), AccessShareLock);
+
+		may_refuse |= index_may_refuse(index);
+		index_close(index, AccessShareLock);
+	}
+	return may_refuse;
+}
+
 bool
 checks_refers_to_itself(Relation rel)
 {

@@ -17,4 +17,7 @@ extern bool tables_is_key(const Trigger *trigger);
 /* Indexes in which no two rows may have the same key, or exclude one another.  Memory: the current context. */
 extern List *tables_unique_indexes(Relation rel);
 
+/* Whether one of its indexes may not be able to take a row: by its size, or by an error of an expression. */
+extern bool tables_may_refuse(Relation rel);
+
 #endif							/* PGBULK_TABLES_H */

@@ -9,6 +9,7 @@
 
 #include "access/nbtree.h"
 #include "compat.h"
+#include "index/blame.h"
 #include "index/btree.h"
 #include "index/bulk.h"
 #include "miscadmin.h"
@@ -326,6 +327,16 @@ turn_page(Btree *btree, Level *level)
 	level->nitems = 0;
 }
 
+/* An item that is too large. */
+static void
+refuse_item(Btree *btree, const Level *level, IndexTuple item)
+{
+	if (level->number == 0)
+		blame_row(btree->heap, BTreeTupleGetHeapTID(item));
+	_bt_check_third_page(btree->index, btree->heap, level->number == 0,
+						 level->page, item);
+}
+
 /* posting: bytes of the item that are a posting list. */
 static void
 add_item(Btree *btree, Level *level, IndexTuple item, Size posting)
@@ -333,8 +344,7 @@ add_item(Btree *btree, Level *level, IndexTuple item, Size posting)
 	Size		size = IndexTupleSize(item);
 
 	if (unlikely(MAXALIGN(size) > COMPAT_BT_MAX_ITEM_SIZE(level->page)))
-		_bt_check_third_page(btree->index, btree->heap, level->number == 0,
-							 level->page, item);
+		refuse_item(btree, level, item);
 	if (level->held_size > 0)
 	{
 		if (is_full(level, MAXALIGN(size)))

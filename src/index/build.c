@@ -11,6 +11,7 @@
 #include "catalog/storage_xlog.h"
 #include "compat.h"
 #include "executor/executor.h"
+#include "index/blame.h"
 #include "index/build.h"
 #include "index/feed.h"
 #include "index/heap_scan.h"
@@ -116,11 +117,13 @@ check_exclusion(Relation heap, Relation index, IndexInfo *info, BlockNumber firs
 	ItemPointerData end;
 	Datum		values[INDEX_MAX_KEYS];
 	bool		isnull[INDEX_MAX_KEYS];
+	Blame		blame;
 
 	ItemPointerSet(&begin, first, FirstOffsetNumber);
 	ItemPointerSet(&end, MaxBlockNumber, MaxOffsetNumber);
 	scan = compat_table_beginscan_tidrange(heap, snapshot, &begin, &end);
 	econtext->ecxt_scantuple = slot;
+	blame_begin(&blame, heap, &slot->tts_tid);
 	while (table_scan_getnextslot_tidrange(scan, ForwardScanDirection, slot))
 	{
 		CHECK_FOR_INTERRUPTS();
@@ -131,6 +134,7 @@ check_exclusion(Relation heap, Relation index, IndexInfo *info, BlockNumber firs
 		check_exclusion_constraint(heap, index, info, &slot->tts_tid, values,
 								   isnull, estate, false);
 	}
+	blame_end(&blame);
 	table_endscan(scan);
 	UnregisterSnapshot(snapshot);
 	ExecDropSingleTupleTableSlot(slot);

@@ -8,6 +8,7 @@
 #include "access/xact.h"
 #include "catalog/index.h"
 #include "executor/executor.h"
+#include "index/blame.h"
 #include "index/heap_scan.h"
 #include "miscadmin.h"
 #include "progress.h"
@@ -86,7 +87,9 @@ give_page(HeapScan *scan, BlockNumber block)
 	Datum		values[INDEX_MAX_KEYS];
 	bool		isnull[INDEX_MAX_KEYS];
 	MemoryContext old = MemoryContextSwitchTo(scan->econtext->ecxt_per_tuple_memory);
+	Blame		blame;
 
+	blame_begin(&blame, scan->heap, &row.t_self);
 	for (OffsetNumber at = FirstOffsetNumber; at <= most; at++)
 	{
 		ItemId		item = PageGetItemId(scan->copy, at);
@@ -104,6 +107,7 @@ give_page(HeapScan *scan, BlockNumber block)
 		FormIndexDatum(scan->info, scan->slot, scan->estate, values, isnull);
 		scan->callback(scan->index, &row.t_self, values, isnull, true, scan->state);
 	}
+	blame_end(&blame);
 	ExecClearTuple(scan->slot);
 	MemoryContextSwitchTo(old);
 }

@@ -8,6 +8,7 @@
 #include "access/tableam.h"
 #include "catalog/pg_am_d.h"
 #include "compat.h"
+#include "index/blame.h"
 #include "index/heap_scan.h"
 #include "index/insert.h"
 #include "index/presort.h"
@@ -47,11 +48,14 @@ insert_entry(Insertion *insertion, Datum *values, bool *isnull, ItemPointer tid,
 			 IndexUniqueCheck check)
 {
 	MemoryContext old = MemoryContextSwitchTo(insertion->scratch);
+	Blame		blame;
 	bool		unique;
 
 	CHECK_FOR_INTERRUPTS();
+	blame_begin(&blame, insertion->heap, tid);
 	unique = index_insert(insertion->index, values, isnull, tid, insertion->heap,
 						  check, false, insertion->info);
+	blame_end(&blame);
 	insertion->nrows++;
 	MemoryContextSwitchTo(old);
 	MemoryContextReset(insertion->scratch);

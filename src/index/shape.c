@@ -27,6 +27,9 @@
 /* The server's own collations, from 17 on: all of them order strings by bytes. */
 #define BUILTIN_PROVIDER 'b'
 
+/* An index tuple has fewer than 8 kB; of an image of this size it surely has. */
+#define SURELY_FITS (INDEX_SIZE_MASK / 2)
+
 static uint8
 align_of(char typalign)
 {
@@ -238,6 +241,14 @@ append_value(Shape *shape, StringInfo image, Size start,
 	image->len += size;
 }
 
+/* Throws if no tuple can hold a key, as long as it is known whose it is. */
+static void
+check_size(const Shape *shape, const Datum *values, const bool *isnull)
+{
+	pfree(index_form_tuple(shape->desc, unconstify(Datum *, values),
+						   unconstify(bool *, isnull)));
+}
+
 Size
 shape_image(Shape *shape, const Datum *values, const bool *isnull, StringInfo image)
 {
@@ -254,6 +265,8 @@ shape_image(Shape *shape, const Datum *values, const bool *isnull, StringInfo im
 	}
 	enlargeStringInfo(image, MAXIMUM_ALIGNOF);
 	pad_to(image, start, MAXALIGN(image->len - start));
+	if (unlikely(image->len - start > SURELY_FITS))
+		check_size(shape, values, isnull);
 	return image->len - start;
 }
 

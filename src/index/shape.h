@@ -71,6 +71,7 @@ extern Shape *shape_open(Relation index);
 /*
  * The image of a key, appended to a buffer that is MAXALIGNed and zero padded to a
  * multiple of MAXALIGN.  Returns its length.  What is stored elsewhere is fetched.
+ * Error: 54000 for a key that no index tuple can hold.
  */
 extern Size shape_image(Shape *shape, const Datum *values, const bool *isnull,
 						StringInfo image);

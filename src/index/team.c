@@ -12,6 +12,7 @@
 #include "catalog/storage.h"
 #include "compat.h"
 #include "executor/instrument.h"
+#include "index/blame.h"
 #include "index/bulk.h"
 #include "index/notes.h"
 #include "index/span.h"
@@ -35,6 +36,7 @@ typedef struct Team
 {
 	Size		memory;			/* for each process */
 	SharedFileSet files;		/* what workers have noted; only with workers */
+	SharedBlame blame;
 	pg_atomic_uint32 next;		/* index that nobody has taken */
 	uint32		n;
 	int			nspans;
@@ -60,6 +62,7 @@ typedef struct TeamLead
 	int			nspans;
 	TeamSpan   *spans;
 	ParallelContext *pcxt;		/* NULL: there are no workers */
+	ErrorContextCallback blame; /* for errors of workers */
 } TeamLead;
 
 PGDLLEXPORT void team_worker_main(dsm_segment *segment, shm_toc *toc);
@@ -283,6 +286,7 @@ start_workers(TeamLead *lead, Size team_size)
 	lead->team = team;
 	lead->pcxt = pcxt;
 	SharedFileSetInit(&team->files, pcxt->seg);
+	lead->blame.arg = &team->blame;
 	reserve(pcxt->toc, KEY_BUFFER_USAGE, buffer_size);
 	reserve(pcxt->toc, KEY_WAL_USAGE, wal_size);
 	for (int i = 0; i < lead->nspans; i++)
@@ -343,6 +347,7 @@ team_build(TeamIndex *indexes, int n, int workers, Conflicts *conflicts)
 	for (int i = 0; i < n; i++)
 		indexes[i].noted = conflicts_sink(conflicts, indexes[i].relid) != NULL;
 	team->n = n;
+	blame_init(&team->blame);
 	team->memory = (Size) maintenance_work_mem * 1024 / (lead.workers + 1);
 	pg_atomic_init_u32(&team->next, 0);
 	memcpy(team->indexes, indexes, n * sizeof(TeamIndex));
@@ -355,6 +360,7 @@ team_build(TeamIndex *indexes, int n, int workers, Conflicts *conflicts)
 	if (lead.workers > 0)
 	{
 		EnterParallelMode();
+		blame_share(&lead.blame, &team->blame);
 		start_workers(&lead, size);
 	}
 	build_all(&lead);
@@ -365,7 +371,10 @@ team_build(TeamIndex *indexes, int n, int workers, Conflicts *conflicts)
 	if (lead.pcxt != NULL)
 		DestroyParallelContext(lead.pcxt);
 	if (lead.workers > 0)
+	{
+		error_context_stack = lead.blame.previous;
 		ExitParallelMode();
+	}
 	for (int i = 0; i < n; i++)
 		if (indexes[i].together && indexes[i].processes == 0)
 			build_again(&lead, &indexes[i]);
@@ -397,13 +406,16 @@ team_worker_main(dsm_segment *segment, shm_toc *toc)
 	Team	   *team = shm_toc_lookup(toc, KEY_TEAM, false);
 	BufferUsage *buffer_usage = shm_toc_lookup(toc, KEY_BUFFER_USAGE, false);
 	WalUsage   *wal_usage = shm_toc_lookup(toc, KEY_WAL_USAGE, false);
+	ErrorContextCallback blame;
 	int			next;
 
 	SharedFileSetAttach(&team->files, segment);
+	blame_share(&blame, &team->blame);
 	InstrStartParallelQuery();
 	help_spans(team, toc);
 	while ((next = take_next(team)) >= 0)
 		build_noting(team, next);
 	InstrEndParallelQuery(&buffer_usage[ParallelWorkerNumber],
 						  &wal_usage[ParallelWorkerNumber]);
+	error_context_stack = blame.previous;
 }

@@ -461,7 +461,7 @@ direct_table_open(DirectTable *table, ResultRelInfo *rri, EState *estate,
 	table->former = tuple_former(desc);
 	table->map = compat_root_to_child_map(rri, estate);
 	table->checked = checks_add_table(checks, rri->ri_RelationDesc,
-									  CHECKS_KEYS | CHECKS_CONFLICTS);
+									  CHECKS_KEYS | CHECKS_CONFLICTS | CHECKS_PLACES);
 	MemoryContextSwitchTo(old);
 }
 
