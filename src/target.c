@@ -17,8 +17,8 @@
 #include "catalog/partition.h"
 #include "catalog/pg_authid.h"
 #include "catalog/pg_inherits.h"
+#include "check/cascades.h"
 #include "commands/tablecmds.h"
-#include "commands/trigger.h"
 #include "compat.h"
 #include "miscadmin.h"
 #include "nodes/makefuncs.h"
@@ -34,7 +34,6 @@
 #include "target.h"
 #include "utils/acl.h"
 #include "utils/builtins.h"
-#include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
 #include "utils/portal.h"
 #include "utils/rls.h"
@@ -437,52 +436,6 @@ target_is_part_of(Oid relid, Oid other)
 }
 
 /*
- * Whether foreign keys delete or change rows of a table when rows of another go; seen: tables
- * that have been looked at.
- */
-static bool
-cascades_to(Oid from, Oid relid, List **seen)
-{
-	Relation	rel;
-	bool		found = false;
-
-	if (list_member_oid(*seen, from))
-		return false;
-	*seen = lappend_oid(*seen, from);
-	rel = table_open(from, AccessShareLock);
-	for (int i = 0; rel->trigdesc != NULL && !found && i < rel->trigdesc->numtriggers; i++)
-	{
-		const Trigger *trigger = &rel->trigdesc->triggers[i];
-
-		switch (trigger->tgfoid)
-		{
-			case F_RI_FKEY_CASCADE_DEL:
-			case F_RI_FKEY_SETNULL_DEL:
-			case F_RI_FKEY_SETDEFAULT_DEL:
-				found = target_is_part_of(relid, trigger->tgconstrrelid) ||
-					target_is_part_of(trigger->tgconstrrelid, relid) ||
-					(trigger->tgfoid == F_RI_FKEY_CASCADE_DEL &&
-					 cascades_to(trigger->tgconstrrelid, relid, seen));
-				break;
-			default:
-				break;
-		}
-	}
-	table_close(rel, NoLock);
-	return found;
-}
-
-bool
-target_is_cascaded(Oid from, Oid relid)
-{
-	List	   *seen = NIL;
-	bool		found = cascades_to(from, relid, &seen);
-
-	list_free(seen);
-	return found;
-}
-
-/*
  * The keys' actions come when the new rows stand and the replaced ones have gone; then
  * they would not spare the new ones.
  */
@@ -490,7 +443,7 @@ static void
 check_cascades(Relation rel, const BulkOptions *options)
 {
 	if (options->on_duplicate == BULK_ON_DUPLICATE_KEEP_NEW &&
-		target_is_cascaded(RelationGetRelid(rel), RelationGetRelid(rel)))
+		cascades_return(RelationGetRelid(rel)))
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 				 errmsg("rows of \"%s\" cannot be replaced", RelationGetRelationName(rel)),

@@ -80,11 +80,6 @@ extern const char *target_name(const Target *target);
 /* 1-based number of a live, writable column, or 0. */
 extern AttrNumber target_find_column(const Target *target, const char *name);
 
-/*
- * Whether foreign keys delete or change rows of a table, or of a part of it, when rows of another one go.
- */
-extern bool target_is_cascaded(Oid from, Oid relid);
-
 /* Whether a table is another one, or a part of it at any depth. */
 extern bool target_is_part_of(Oid relid, Oid other);
 

@@ -44,8 +44,9 @@ typedef struct DirectWriter
 
 /* ---- which tables ---- */
 
-const char *
-direct_table_fault(Relation rel, const BulkOptions *options)
+/* What a table itself has that keeps the writer away. */
+static const char *
+find_fault(Relation rel, const BulkOptions *options)
 {
 	const char *fault = checks_fault(rel, options);
 
@@ -60,11 +61,11 @@ direct_table_fault(Relation rel, const BulkOptions *options)
 	return fault;
 }
 
-/* Of a plain table, also of what hangs on it. */
-static const char *
-plain_table_fault(Relation rel, const BulkOptions *options)
+/* The same, also of what hangs on it. */
+const char *
+direct_table_fault(Relation rel, const BulkOptions *options)
 {
-	const char *fault = direct_table_fault(rel, options);
+	const char *fault = find_fault(rel, options);
 
 	if (fault == NULL)
 		fault = plan_fault(rel, options);
@@ -74,24 +75,12 @@ plain_table_fault(Relation rel, const BulkOptions *options)
 }
 
 const char *
-direct_partition_fault(Relation rel, Oid root, const BulkOptions *options)
-{
-	const char *fault = plain_table_fault(rel, options);
-
-	/* of the target itself it is an error */
-	if (fault == NULL && options->on_duplicate == BULK_ON_DUPLICATE_KEEP_NEW &&
-		target_is_cascaded(RelationGetRelid(rel), root))
-		fault = "has rows that foreign keys delete or change when others go";
-	return fault;
-}
-
-const char *
 direct_refusal(Relation rel, const BulkOptions *options)
 {
 	const char *fault;
 
 	if (rel->rd_rel->relkind != RELKIND_PARTITIONED_TABLE)
-		fault = plain_table_fault(rel, options);
+		fault = direct_table_fault(rel, options);
 	else
 	{
 		fault = checks_fault(rel, options);
@@ -116,7 +105,7 @@ direct_partition_refusal(Relation rel, const BulkOptions *options)
 
 		CHECK_FOR_INTERRUPTS();
 		if (part->rd_rel->relkind != RELKIND_PARTITIONED_TABLE)
-			fault = direct_partition_fault(part, RelationGetRelid(rel), options);
+			fault = direct_table_fault(part, options);
 		if (fault != NULL)
 			refusal = psprintf("partition \"%s\" %s",
 							   RelationGetRelationName(part), fault);

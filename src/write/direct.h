@@ -51,11 +51,8 @@ extern void direct_end(Writer *writer);
 extern void direct_table_open(DirectTable *table, ResultRelInfo *rri,
 							  EState *estate, Checks *checks);
 
-/* What a table has that keeps the direct writer away ("has triggers"), or NULL. */
+/* What a plain table or a leaf has that keeps the direct writer away ("has triggers"), or NULL. */
 extern const char *direct_table_fault(Relation rel, const BulkOptions *options);
-
-/* The same for a partition, a leaf, of the target root. */
-extern const char *direct_partition_fault(Relation rel, Oid root, const BulkOptions *options);
 
 /* Writes down where the rows of the batch, all of one table, are; it is reserved. */
 extern void direct_note_places(Journal *journal, const PageBatch *batch, int table);

@@ -202,13 +202,12 @@ open_part(void *arg, ResultRelInfo *rri)
 	PartsWriter *writer = arg;
 	EState	   *estate = writer->base.estate;
 	Relation	rel = rri->ri_RelationDesc;
-	Oid			root = RelationGetRelid(writer->root->ri_RelationDesc);
 	const char *fault;
 	MemoryContext old;
 	Part	   *part;
 
 	close_indexes(rri);
-	fault = direct_partition_fault(rel, root, writer->options);
+	fault = direct_table_fault(rel, writer->options);
 	if (fault != NULL)
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
