@@ -161,6 +161,17 @@ SELECT pg_temp.load('workers_t', '{"workers": 2, "where": "workers_unsafe(a)"}')
 ALTER TABLE workers_t ADD CHECK (workers_unsafe(a));
 TRUNCATE workers_t;
 SELECT pg_temp.load('workers_t', '{"workers": 2}');
+-- nor what is unsafe in an argument's or a type's default
+CREATE FUNCTION workers_stable() RETURNS boolean LANGUAGE plpgsql STABLE PARALLEL UNSAFE AS 'BEGIN RETURN true; END';
+CREATE FUNCTION workers_argument(i int, safe boolean DEFAULT workers_stable()) RETURNS boolean LANGUAGE plpgsql STABLE PARALLEL SAFE AS 'BEGIN RETURN safe; END';
+CREATE DOMAIN workers_domain AS boolean DEFAULT workers_stable();
+CREATE TABLE workers_defaults (a int, b text, c numeric, CHECK (workers_argument(a)));
+SELECT pg_temp.load('workers_defaults', '{"workers": 2}');
+CREATE TABLE workers_type (a int, b text, c numeric, d workers_domain);
+SELECT pg_temp.load('workers_type', '{"workers": 2, "columns": ["a", "b", "c"]}');
+DROP TABLE workers_defaults, workers_type;
+DROP DOMAIN workers_domain;
+DROP FUNCTION workers_argument, workers_stable;
 CREATE TEMP TABLE workers_temp (a int, b text, c numeric);
 SELECT pg_temp.load('workers_temp', '{"workers": 2}');
 CREATE TABLE workers_short (id smallserial, a int, b text, c numeric);

@@ -414,6 +414,17 @@ check_columns(Load *load)
 	MemoryContextReset(load->file_context);
 }
 
+/* A type may give a column its default, too. */
+static bool
+has_volatile_default(Relation rel, AttrNumber attnum)
+{
+	Expr	   *expr = (Expr *) build_column_default(rel, attnum);
+
+	/* planned, as what arguments of functions are by default counts, too */
+	return expr != NULL &&
+		contain_volatile_functions_not_nextval((Node *) expression_planner(expr));
+}
+
 /*
  * Whether an expression of the load may look at the table, and so must find
  * each row there before the next one comes.  With header = map any column may
@@ -436,9 +447,9 @@ has_volatile_expression(Load *load)
 	{
 		Form_pg_attribute att = TupleDescAttr(RelationGetDescr(rel), i);
 
-		if (!att->attisdropped && att->atthasdef && !att->attgenerated &&
+		if (!att->attisdropped && !att->attgenerated &&
 			(any || !batch_gives(&load->batch, i + 1)) &&
-			contain_volatile_functions_not_nextval(build_column_default(rel, i + 1)))
+			has_volatile_default(rel, i + 1))
 			return true;
 	}
 	return false;

@@ -76,9 +76,7 @@ collect_expressions(const Batch *batch)
 		expressions = list_concat(expressions, RelationGetPartitionQual(rel));
 	if (batch->conv->transform != NULL)
 		expressions = lappend(expressions, transform_expression(batch->conv->transform));
-	if (constr == NULL)
-		return expressions;
-	for (int i = 0; i < constr->num_check; i++)
+	for (int i = 0; constr != NULL && i < constr->num_check; i++)
 		expressions = lappend(expressions, stringToNode(constr->check[i].ccbin));
 	for (int i = 0; i < desc->natts; i++)
 	{

@@ -12,6 +12,7 @@
 #include "miscadmin.h"
 #include "nodes/makefuncs.h"
 #include "optimizer/clauses.h"
+#include "optimizer/optimizer.h"
 #include "optimizer/paths.h"
 #include "storage/shm_toc.h"
 #include "workers.h"
@@ -39,10 +40,15 @@ workers_can_evaluate(List *expressions)
 
 	query->commandType = CMD_SELECT;
 	foreach(lc, expressions)
+	{
+		/* what arguments of functions are by default counts, too */
+		Expr	   *planned = expression_planner(lfirst(lc));
+
 		query->targetList = lappend(query->targetList,
-									makeTargetEntry(lfirst(lc),
+									makeTargetEntry(planned,
 													list_length(query->targetList) + 1,
 													NULL, false));
+	}
 	return max_parallel_hazard(query) == PROPARALLEL_SAFE;
 }
 

@@ -56,7 +56,9 @@ add_check(Constraints *constraints, Relation rel, ConstrCheck *source)
 	expr = compat_expand_generated(expr, rel);
 	check->name = pstrdup(source->ccname);
 	check->expr = ExecPrepareExpr((Expr *) expr, constraints->estate);
-	check->is_volatile = contain_volatile_functions(expr);
+	/* planned, as what arguments of functions are by default counts, too */
+	check->is_volatile =
+		contain_volatile_functions((Node *) expression_planner((Expr *) expr));
 	constraints->nchecks++;
 }
 
