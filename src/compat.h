@@ -11,6 +11,7 @@
 #include "postgres.h"
 
 #include "access/tableam.h"
+#include "catalog/pg_publication.h"
 #include "commands/sequence.h"
 #include "commands/trigger.h"
 #include "executor/executor.h"
@@ -535,6 +536,20 @@ compat_buffile_read_more(BufFile *file, void *data, size_t size)
 				 errmsg("could not read from temporary file: %m")));
 	return n > 0;
 #endif
+}
+
+/* Whether subscribers are told of each row of a table that is deleted, if they are told of deletions at all. */
+static inline bool
+compat_sends_deletes(Relation rel)
+{
+	PublicationDesc desc;
+
+	RelationBuildPublicationDesc(rel, &desc);
+#if PG_VERSION_NUM >= 180000
+	if (!desc.gencols_valid_for_delete)
+		return false;
+#endif
+	return desc.rf_valid_for_delete && desc.cols_valid_for_delete;
 }
 
 /*

@@ -11,6 +11,7 @@
 
 #include "access/xact.h"
 #include "batch.h"
+#include "commands/trigger.h"
 #include "diagnosis.h"
 #include "executor/instrument.h"
 #include "executor/spi.h"
@@ -649,6 +650,7 @@ check_rows(Load *load)
 	};
 
 	load->batch.rows_loaded -= checks_run(load->checks, &report);
+	raw_close(load->raw);
 }
 
 /*
@@ -686,7 +688,7 @@ shrink(Load *load, IndexTable *table)
 {
 	if (!has_much_to_give(load, table))
 		return false;
-	if (checks_queued(load->checks))
+	if (checks_queued(load->checks) || AfterTriggerPendingOnRel(table->relid))
 	{
 		load->result->not_freed = "deferrable constraints have yet to be checked; VACUUM will give the space back";
 		return false;

@@ -24,6 +24,7 @@
 #include "check/settle.h"
 #include "check/tables.h"
 #include "commands/trigger.h"
+#include "executor/executor.h"
 #include "executor/spi.h"
 #include "miscadmin.h"
 #include "storage/bufmgr.h"
@@ -171,6 +172,10 @@ checks_add_table(Checks *checks, Relation rel, int what)
 		MemoryContextSwitchTo(old);
 		return CHECKS_NOTHING;
 	}
+	/* as DELETE would say of rows that subscribers could not find */
+	if (checks->options->on_duplicate == BULK_ON_DUPLICATE_KEEP_NEW &&
+		(unique != NIL || (what & CHECKS_DISPLACED)))
+		CheckCmdReplicaIdentity(rel, CMD_DELETE);
 	if (unique != NIL)
 		expect_conflicts(checks, unique, nkeys > 0);
 	if (nkeys > 0 || (what & CHECKS_DISPLACED) ||
@@ -394,6 +399,15 @@ checks_holds(Checks *checks, int number, HeapTuple tuple, int *keyno)
 	return i == table->nkeys;
 }
 
+void
+checks_doubt(Checks *checks)
+{
+	ListCell   *lc;
+
+	foreach(lc, checks->good)
+		key_set_clear(((GoodKeys *) lfirst(lc))->keys);
+}
+
 bool
 checks_take_orphan(Checks *checks, int number, int keyno, HeapTuple tuple,
 				   ItemPointer tid, const JournalPlace *place)
@@ -418,8 +432,11 @@ checks_take_orphan(Checks *checks, int number, int keyno, HeapTuple tuple,
 static inline bool
 is_alive(const HeapTupleHeaderData *header)
 {
-	return (header->t_infomask & HEAP_XMAX_INVALID) ||
-		HEAP_XMAX_IS_LOCKED_ONLY(header->t_infomask);
+	if ((header->t_infomask & HEAP_XMAX_INVALID) ||
+		HEAP_XMAX_IS_LOCKED_ONLY(header->t_infomask))
+		return true;
+	/* what a subtransaction has done that was rolled back counts for nothing */
+	return !TransactionIdIsCurrentTransactionId(HeapTupleHeaderGetUpdateXid(header));
 }
 
 /* Row number index of the page in hand. */
@@ -520,7 +537,6 @@ static bool
 must_repeat(Checks *checks)
 {
 	bool		repeat = false;
-	ListCell   *lc;
 
 	if (checks->deleted == 0)
 		return false;
@@ -531,8 +547,7 @@ must_repeat(Checks *checks)
 		for (int j = 0; j < table->nkeys && table->keys != NULL; j++)
 			repeat |= table->again[j];
 	}
-	foreach(lc, checks->good)
-		key_set_clear(((GoodKeys *) lfirst(lc))->keys);
+	checks_doubt(checks);
 	return repeat;
 }
 
@@ -623,7 +638,6 @@ reject_all(Checks *checks)
 	}
 	MemoryContextSwitchTo(old);
 	bad_rows_close(checks->bad);
-	raw_close(checks->report->raw);
 	return nloaded;
 }
 
@@ -811,6 +825,7 @@ checks_run(Checks *checks, const CheckReport *report)
 	CommandCounterIncrement();
 	if (SPI_connect() != SPI_OK_CONNECT)
 		elog(ERROR, "SPI_connect failed");
+	checks_doubt(checks);
 	/* what INSERT finds at once comes before what it finds at the end */
 	if (has_conflicts(checks) && checks->options->on_error == BULK_ON_ERROR_STOP &&
 		checks->options->on_duplicate == BULK_ON_DUPLICATE_ERROR)

@@ -48,7 +48,8 @@ extern const char *checks_duplicates_fault(Relation rel, const BulkOptions *opti
 
 /*
  * The number of a table, open until checks_run; or -1 where nothing of what is
- * asked for needs to be done.
+ * asked for needs to be done.  Error: 55000 where rows may be replaced and a publication
+ * could not send that.
  */
 #define CHECKS_KEYS 1			/* foreign keys; its triggers have no fault */
 #define CHECKS_CONFLICTS 2		/* duplicates, when index entries are made */
@@ -58,8 +59,8 @@ extern const char *checks_duplicates_fault(Relation rel, const BulkOptions *opti
 extern int	checks_add_table(Checks *checks, Relation rel, int what);
 
 /*
- * Whether rows of a table may refer to others of the same load: then it is known only at
- * the end which are good.
+ * Whether rows of a table may refer to others of the same load, in it or in another partition: then it
+ * is known only at the end which are good.
  */
 extern bool checks_refers_to_itself(Relation rel);
 
@@ -68,6 +69,9 @@ extern bool checks_refers_to_itself(Relation rel);
  * that a row refers to is there, and locked; else key becomes the first foreign key that it violates.
  */
 extern bool checks_holds(Checks *checks, int table, HeapTuple tuple, int *key);
+
+/* Code of others has run since; what was there may have gone. */
+extern void checks_doubt(Checks *checks);
 
 /*
  * Such a row, stored without index entries at tid.  It is deleted, and will be rejected; with

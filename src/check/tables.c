@@ -8,6 +8,7 @@
 #include "access/table.h"
 #include "catalog/catalog.h"
 #include "catalog/index.h"
+#include "catalog/partition.h"
 #include "catalog/pg_publication.h"
 #include "catalog/pg_trigger.h"
 #include "check/check.h"
@@ -15,6 +16,7 @@
 #include "check/recheck.h"
 #include "check/tables.h"
 #include "commands/trigger.h"
+#include "compat.h"
 #include "target.h"
 #include "utils/rel.h"
 #include "utils/relcache.h"
@@ -63,7 +65,7 @@ deletion_fault(Relation rel, const BulkOptions *options, const char *what)
 	if (rel->rd_rel->relreplident != REPLICA_IDENTITY_FULL &&
 		!OidIsValid(RelationGetReplicaIndex(rel)))
 		return psprintf("has %s, but no replica identity by which subscribers would know what is taken back", what);
-	if (some_publication_hides_deletes())
+	if (some_publication_hides_deletes() || !compat_sends_deletes(rel))
 		return psprintf("has %s, and a publication does not tell what is taken back", what);
 	return NULL;
 }
@@ -154,14 +156,16 @@ bool
 checks_refers_to_itself(Relation rel)
 {
 	const TriggerDesc *triggers = rel->trigdesc;
-	Oid			relid = RelationGetRelid(rel);
+	Oid			root = RelationGetRelid(rel);
 
+	if (rel->rd_rel->relispartition)
+		root = llast_oid(get_partition_ancestors(root));
 	for (int i = 0; triggers != NULL && i < triggers->numtriggers; i++)
 	{
 		const Trigger *trigger = &triggers->triggers[i];
 
 		if (tables_is_key(trigger) &&
-			target_is_part_of(relid, trigger->tgconstrrelid))
+			target_is_part_of(trigger->tgconstrrelid, root))
 			return true;
 	}
 	return false;
@@ -217,6 +221,10 @@ checks_duplicates_fault(Relation rel, const BulkOptions *options)
 		return "has unique indexes, and subscribers would meet two rows with one key before the first of them is taken back";
 	if (!keeps)
 		return NULL;
+	/* with one index the key of a row that goes stands all the same */
+	if (options->on_error != BULK_ON_ERROR_STOP && checks_refers_to_itself(rel) &&
+		(rel->rd_rel->relispartition || list_length(unique) > 1))
+		return "has a foreign key that refers to itself, so which rows keep others away is known only at the end";
 	foreach(lc, unique)
 	{
 		Relation	index = index_open(lfirst_oid(lc), AccessShareLock);

@@ -79,6 +79,17 @@ arbiter_close(Arbiter *arbiter)
 
 /* ---- the row that is in the way ---- */
 
+/* The command of this transaction that has inserted a row.  As a system column it may be a combined one. */
+static CommandId
+inserted_by(TupleTableSlot *slot)
+{
+	bool		isnull;
+
+	if (TTS_IS_BUFFERTUPLE(slot))
+		return HeapTupleHeaderGetCmin(((BufferHeapTupleTableSlot *) slot)->base.tuple->t_data);
+	return DatumGetCommandId(slot_getsysattr(slot, MinCommandIdAttributeNumber, &isnull));
+}
+
 static bool
 is_from_load(const Arbiter *arbiter)
 {
@@ -86,13 +97,9 @@ is_from_load(const Arbiter *arbiter)
 	TransactionId xmin = DatumGetTransactionId(slot_getsysattr(arbiter->standing,
 															   MinTransactionIdAttributeNumber,
 															   &isnull));
-	CommandId	cmin;
 
-	if (!TransactionIdEquals(xmin, GetCurrentTransactionId()))
-		return false;
-	cmin = DatumGetCommandId(slot_getsysattr(arbiter->standing,
-											 MinCommandIdAttributeNumber, &isnull));
-	return cmin >= arbiter->first_cid;
+	return TransactionIdEquals(xmin, GetCurrentTransactionId()) &&
+		inserted_by(arbiter->standing) >= arbiter->first_cid;
 }
 
 /* Whoever goes by its snapshot must not act upon what that does not show. */
@@ -228,9 +235,12 @@ remove_standing(LeafContext *context, Leaf *leaf, const Judge *judge, ItemPointe
 		return false;
 	note_standing(context, leaf, judge);
 	ExecClearTuple(arbiter->standing);
-	if (rri->ri_TrigDesc != NULL && rri->ri_TrigDesc->trig_delete_before_row &&
-		!compat_before_delete_triggers(estate, &arbiter->epq, rri, tid))
-		raise_kept(judge, rel);
+	if (rri->ri_TrigDesc != NULL && rri->ri_TrigDesc->trig_delete_before_row)
+	{
+		if (!compat_before_delete_triggers(estate, &arbiter->epq, rri, tid))
+			raise_kept(judge, rel);
+		checks_doubt(context->checks);
+	}
 	result = compat_table_delete(rel, tid, context->cid, GetActiveSnapshot(), &failure);
 	if (result == TM_SelfModified)
 		ereport(ERROR,

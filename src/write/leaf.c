@@ -314,8 +314,11 @@ leaf_refers(LeafContext *context, Leaf *leaf, TupleTableSlot *slot)
 	HeapTuple	tuple = ExecFetchSlotHeapTuple(slot, true, &should_free);
 	JournalPlace place;
 	int			key;
-	bool		good = checks_holds(context->checks, leaf->checked, tuple, &key);
+	bool		good;
 
+	if (context->writer->one_by_one)
+		checks_doubt(context->checks);
+	good = checks_holds(context->checks, leaf->checked, tuple, &key);
 	if (!good)
 	{
 		leaf_begin_bulk(context, leaf);
