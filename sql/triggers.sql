@@ -184,6 +184,45 @@ CREATE FUNCTION triggers_truncate() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN T
 CREATE TRIGGER n BEFORE INSERT ON triggers_outer FOR EACH ROW EXECUTE FUNCTION triggers_truncate();
 SELECT pg_temp.try('triggers_outer', E'1\n2\n');
 
+-- what is kept of a function for the next row lives as long as the load: from file to file, and from one replaced row to the next
+CREATE FUNCTION triggers_definer() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER SET work_mem = '1MB' AS 'BEGIN RETURN coalesce(NEW, OLD); END';
+CREATE FUNCTION triggers_see() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+	RAISE NOTICE '%: % rows of %', tg_op, (SELECT count(*) FROM seen), (SELECT sum(a) FROM seen);
+	RETURN NULL;
+END $$;
+COPY (SELECT i, 1, 'new' FROM generate_series(1, 1000) i) TO '/proc/self/cwd/pgbulk_triggers_many' WITH (FORMAT csv);
+\set files 'array_fill(''/proc/self/cwd/pgbulk_triggers_many''::text, ARRAY[3])'
+CREATE TABLE triggers_kept (a int, b int, c text);
+CREATE TRIGGER before BEFORE INSERT ON triggers_kept FOR EACH ROW EXECUTE FUNCTION triggers_definer();
+CREATE TRIGGER after AFTER INSERT ON triggers_kept FOR EACH ROW EXECUTE FUNCTION triggers_definer();
+SELECT rows_loaded FROM bulk_load('triggers_kept', :files);
+DROP TRIGGER before ON triggers_kept;
+TRUNCATE triggers_kept;
+ALTER TABLE triggers_kept ADD PRIMARY KEY (a);
+CREATE TRIGGER before BEFORE DELETE ON triggers_kept FOR EACH ROW EXECUTE FUNCTION triggers_definer();
+SELECT rows_loaded, rows_duplicate FROM bulk_load('triggers_kept', :files, '{"on_duplicate": "keep_new", "log_verbosity": "silent"}');
+CREATE VIEW triggers_shown AS SELECT a + 0 AS a, b + 0 AS b, c || '' AS c FROM triggers_kept;
+CREATE TRIGGER instead INSTEAD OF INSERT ON triggers_shown FOR EACH ROW EXECUTE FUNCTION triggers_definer();
+SELECT rows_loaded FROM bulk_load('triggers_shown', :files);
+-- and so does the way from a partition's columns to the table's
+CREATE TABLE triggers_parts (a int NOT NULL, b int, c text) PARTITION BY LIST (b);
+CREATE TABLE triggers_part (c text, gone int, b int, a int NOT NULL);
+ALTER TABLE triggers_part DROP COLUMN gone;
+CREATE UNIQUE INDEX ON triggers_part (a);
+ALTER TABLE triggers_parts ATTACH PARTITION triggers_part FOR VALUES IN (1);
+CREATE TRIGGER deleted AFTER DELETE ON triggers_parts REFERENCING OLD TABLE AS seen FOR EACH STATEMENT EXECUTE FUNCTION triggers_see();
+SELECT rows_loaded, rows_duplicate FROM bulk_load('triggers_parts', :files, '{"on_duplicate": "keep_new", "log_verbosity": "silent"}');
+DROP TRIGGER deleted ON triggers_parts;
+TRUNCATE triggers_parts;
+DROP INDEX triggers_part_a_idx;
+CREATE TRIGGER inserted AFTER INSERT ON triggers_parts REFERENCING NEW TABLE AS seen FOR EACH STATEMENT EXECUTE FUNCTION triggers_see();
+CREATE TRIGGER before BEFORE INSERT ON triggers_part FOR EACH ROW EXECUTE FUNCTION triggers_definer();
+SELECT rows_loaded FROM bulk_load('triggers_parts', :files);
+DROP VIEW triggers_shown;
+DROP TABLE triggers_kept, triggers_parts;
+DROP FUNCTION triggers_definer, triggers_see;
+
 DROP VIEW triggers_view, triggers_simple;
 DROP TABLE triggers_t, triggers_log, triggers_outer;
 DROP FUNCTION triggers_note, triggers_change, triggers_throw, triggers_null, triggers_transition, triggers_instead, triggers_nested, triggers_truncate;

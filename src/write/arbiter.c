@@ -230,11 +230,14 @@ remove_standing(LeafContext *context, Leaf *leaf, const Judge *judge, ItemPointe
 	Arbiter    *arbiter = leaf->arbiter;
 	TM_FailureData failure;
 	TM_Result	result;
+	MemoryContext old;
 
 	if (!lock_standing(context, leaf, tid))
 		return false;
 	note_standing(context, leaf, judge);
 	ExecClearTuple(arbiter->standing);
+	/* where what triggers' functions keep for the next row is kept */
+	old = MemoryContextSwitchTo(estate->es_query_cxt);
 	if (rri->ri_TrigDesc != NULL && rri->ri_TrigDesc->trig_delete_before_row)
 	{
 		if (!compat_before_delete_triggers(estate, &arbiter->epq, rri, tid))
@@ -250,6 +253,7 @@ remove_standing(LeafContext *context, Leaf *leaf, const Judge *judge, ItemPointe
 	if (result != TM_Ok)
 		elog(ERROR, "unexpected result of deleting a row: %u", result);
 	ExecARDeleteTriggers(estate, rri, tid, NULL, context->delete_capture, false);
+	MemoryContextSwitchTo(old);
 	return true;
 }
 

@@ -155,9 +155,16 @@ complete_row(BufferedWriter *writer, Leaf *leaf, TupleTableSlot *slot,
 
 	if (leaf->before_row)
 	{
+		MemoryContext old;
+		bool		wanted;
+
 		guard_close(writer->guard);
 		leaf_prepare(&writer->context, leaf);
-		if (!ExecBRInsertTriggers(estate, leaf->rri, slot))
+		/* where what their functions keep for the next row is kept */
+		old = MemoryContextSwitchTo(estate->es_query_cxt);
+		wanted = ExecBRInsertTriggers(estate, leaf->rri, slot);
+		MemoryContextSwitchTo(old);
+		if (!wanted)
 			return WRITER_FILTERED;
 	}
 
@@ -235,9 +242,14 @@ buffered_put(Writer *base, uint32 number, RowError *err)
 
 	if (unlikely(leaf->instead_row))
 	{
+		MemoryContext old;
+		bool		wanted;
+
 		guard_close(writer->guard);
-		return ExecIRInsertTriggers(base->estate, leaf->rri, slot) ?
-			WRITER_TAKEN : WRITER_FILTERED;
+		old = MemoryContextSwitchTo(base->estate->es_query_cxt);
+		wanted = ExecIRInsertTriggers(base->estate, leaf->rri, slot);
+		MemoryContextSwitchTo(old);
+		return wanted ? WRITER_TAKEN : WRITER_FILTERED;
 	}
 
 	verdict = complete_row(writer, leaf, slot, err);

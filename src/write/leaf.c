@@ -211,10 +211,12 @@ static void
 leaf_fire(LeafContext *context, Leaf *leaf, TupleTableSlot *slot, List *recheck)
 {
 	EState	   *estate = context->writer->estate;
+	MemoryContext old = MemoryContextSwitchTo(estate->es_query_cxt);
 
 	if (leaf->after_row || recheck != NIL)
 		ExecARInsertTriggers(estate, leaf->rri, slot, recheck,
 							 context->transition_capture);
+	MemoryContextSwitchTo(old);
 	list_free(recheck);
 }
 
