@@ -15,6 +15,7 @@
 #include "row/transform.h"
 #include "share.h"
 #include "share_chunks.h"
+#include "storage/predicate.h"
 #include "storage/shm_toc.h"
 #include "utils/jsonb.h"
 #include "utils/lsyscache.h"
@@ -479,6 +480,9 @@ share_lead(const ShareLeader *leader, int nworkers)
 		else
 			source_go(leader->source, file, files);
 		finish_workers(pcxt);
+		/* that the transaction has written is known to the process alone that did */
+		if (result.chunks > 0)
+			CheckForSerializableConflictIn(batch->target->rel, NULL, InvalidBlockNumber);
 		reader_seek(batch->reader, offset, line);
 	}
 	ExitParallelMode();

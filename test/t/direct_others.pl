@@ -329,6 +329,30 @@ sub serializable
 	}
 }
 
+# Who has written is known to the process alone that did: here mostly a worker, as few rows are good.
+sub serializable_few
+{
+	my $rows = 400000;
+	my $few = data_file('few.csv', 1, join('', map { $_ . ($_ >= 250000 && $_ < 250010 ? ',good' : ',not') . ',' . 'p' x 20 . "\n" } 1 .. $rows));
+	my $one = $other[0];
+
+	$watch->ask('CREATE TABLE few (i int, s text, p text)');
+	$load->ask("SET pgbulk.chunk_size = '64kB'");
+	foreach my $try (1 .. 6)
+	{
+		$watch->ask('TRUNCATE few, by_copy');
+		$load->ask('BEGIN ISOLATION LEVEL SERIALIZABLE; SELECT count(*) FROM by_copy');
+		$one->ask('BEGIN ISOLATION LEVEL SERIALIZABLE; SELECT count(*) FROM few');
+		is($load->ask(bulk_load('few', $few, 2, q("where": "s = ''good''"))), '10', "few rows, $try: the load");
+		$load->ask('COMMIT');
+		$one->ask("INSERT INTO by_copy VALUES (1, 'x')");
+		$one->ask('COMMIT') unless $one->sqlstate;
+		is($one->sqlstate, '40001', "few rows, $try: the other one fails");
+		$one->ask('ROLLBACK');
+	}
+	$watch->ask('DROP TABLE few');
+}
+
 foreach my $workers (@WORKERS)
 {
 	foreach my $part (\&readers, \&waiting, \&undone, \&statistics, \&cancels, \&serializable)
@@ -338,6 +362,7 @@ foreach my $workers (@WORKERS)
 	}
 }
 
+serializable_few();
 $_->close foreach @session;
 check_log($node, qr/ 25P01 WARNING:  there is no transaction|57P01 FATAL:  terminating (?:background worker|connection)/);
 check_tables($node);
