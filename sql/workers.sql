@@ -28,6 +28,16 @@ TRUNCATE workers_t;
 SELECT pg_temp.load('workers_t', '{"workers": 0}');
 DROP TABLE workers_t;
 
+-- locks that outlive the workers: REINDEX CONCURRENTLY of a TOAST table waits for whoever may have put something there
+CREATE TABLE workers_t (a int, b text, c numeric);
+BEGIN;
+SELECT pg_temp.load('workers_t', '{"workers": 2}');
+SELECT r.relkind, l.mode FROM pg_locks l JOIN pg_class r ON r.oid = l.relation
+WHERE l.pid = pg_backend_pid() AND r.oid IN (SELECT reltoastrelid FROM pg_class WHERE relname = 'workers_t' UNION SELECT indexrelid FROM pg_class, pg_index WHERE relname = 'workers_t' AND indrelid = reltoastrelid)
+ORDER BY 1, 2;
+COMMIT;
+DROP TABLE workers_t;
+
 -- constraints, generated columns, sequences
 CREATE TABLE workers_t (id serial, a int CHECK (a <> 500), b text NOT NULL, c numeric, d int GENERATED ALWAYS AS (a * 2) STORED);
 \set VERBOSITY terse

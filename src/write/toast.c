@@ -6,6 +6,7 @@
 
 #include "access/detoast.h"
 #include "access/genam.h"
+#include "access/parallel.h"
 #include "access/table.h"
 #include "access/toast_helper.h"
 #include "access/toast_compression.h"
@@ -120,15 +121,6 @@ toast_open(Relation rel, PageStamp stamp)
 }
 
 void
-toast_hold(Toaster *toaster, bool hold, int processes)
-{
-	toaster->hold = hold || toaster->decoded;
-	toaster->shares = processes * RING_PART;
-	if (toaster->batch != NULL && toaster->batch != toaster->lent)
-		pages_share_ring(toaster->batch, toaster->shares);
-}
-
-void
 toast_borrow(Toaster *toaster, PageBatch *batch, PageTail *tail)
 {
 	toaster->lent = batch;
@@ -195,6 +187,23 @@ open_table(Toaster *toaster)
 	toaster->max_entries = 4 * PAGES_BATCH;
 	toaster->entries = palloc(toaster->max_entries * sizeof(ChunkEntry));
 	MemoryContextSwitchTo(old);
+}
+
+void
+toast_hold(Toaster *toaster, bool hold, int processes)
+{
+	toaster->hold = hold || toaster->decoded;
+	toaster->shares = processes * RING_PART;
+	if (toaster->batch != NULL && toaster->batch != toaster->lent)
+		pages_share_ring(toaster->batch, toaster->shares);
+
+	/*
+	 * A worker's locks go with it.  Until the transaction ends somebody must
+	 * have them, or REINDEX CONCURRENTLY would not wait for its rows.
+	 */
+	if (hold && !IsParallelWorker() && toaster->table == NULL &&
+		OidIsValid(toaster->rel->rd_rel->reltoastrelid))
+		open_table(toaster);
 }
 
 /*

@@ -61,7 +61,10 @@ extern void toast_borrow(Toaster *toaster, PageBatch *batch, PageTail *tail);
  */
 extern HeapTuple toast_shrink(Toaster *toaster, HeapTuple tuple);
 
-/* Chunks stay private until toast_flush, as those of a decoded table do. */
+/*
+ * Chunks stay private until toast_flush, as those of a decoded table do.  The leader of a parallel
+ * group takes the locks that are to outlive its workers.
+ */
 extern void toast_hold(Toaster *toaster, bool hold, int processes);
 
 /* So many chunks are held that it is time to place the rows. */
