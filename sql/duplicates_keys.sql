@@ -188,3 +188,12 @@ COMMIT;
 SELECT count(*), min(id), max(id), sum(id) FILTER (WHERE u LIKE '10 %') FROM duplicates_keys_t;
 DROP TABLE duplicates_keys_t, duplicates_keys_r, duplicates_keys_o;
 DROP FUNCTION duplicates_keys_f;
+
+-- who sees each row that is replaced wants it from the writer that shows it
+CREATE TABLE duplicates_keys_t (id int PRIMARY KEY, v text);
+CREATE FUNCTION duplicates_keys_f() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END';
+CREATE TRIGGER after AFTER DELETE ON duplicates_keys_t FOR EACH ROW EXECUTE FUNCTION duplicates_keys_f();
+SELECT pg_temp.put(E'1,a\n1,b\n') IS NULL;
+SELECT pg_temp.one('duplicates_keys_t', '{"on_duplicate": "keep_new", "writer": "direct"}');
+DROP TABLE duplicates_keys_t;
+DROP FUNCTION duplicates_keys_f;

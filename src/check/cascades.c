@@ -144,10 +144,13 @@ look_at(Search *search, const Event *event)
 	foreach(lc, parts)
 	{
 		Relation	rel = table_open(lfirst_oid(lc), AccessShareLock);
+		/* what is asked of the catalog may have the relation's own read anew */
+		TriggerDesc *triggers = CopyTriggerDesc(rel->trigdesc);
 
 		CHECK_FOR_INTERRUPTS();
-		for (int i = 0; rel->trigdesc != NULL && i < rel->trigdesc->numtriggers; i++)
-			follow(search, event, rel, &rel->trigdesc->triggers[i]);
+		for (int i = 0; triggers != NULL && i < triggers->numtriggers; i++)
+			follow(search, event, rel, &triggers->triggers[i]);
+		FreeTriggerDesc(triggers);
 		table_close(rel, NoLock);
 	}
 	list_free(parts);

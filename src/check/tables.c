@@ -28,6 +28,13 @@ is_after_row_insert(const Trigger *trigger)
 								TRIGGER_TYPE_AFTER, TRIGGER_TYPE_INSERT);
 }
 
+static inline bool
+is_after_row_delete(const Trigger *trigger)
+{
+	return TRIGGER_TYPE_MATCHES(trigger->tgtype, TRIGGER_TYPE_ROW,
+								TRIGGER_TYPE_AFTER, TRIGGER_TYPE_DELETE);
+}
+
 bool
 tables_is_key(const Trigger *trigger)
 {
@@ -73,7 +80,8 @@ deletion_fault(Relation rel, const BulkOptions *options, const char *what)
 const char *
 checks_fault(Relation rel, const BulkOptions *options)
 {
-	const TriggerDesc *triggers = rel->trigdesc;
+	/* what is asked of the catalog may have the relation's own read anew */
+	const TriggerDesc *triggers = CopyTriggerDesc(rel->trigdesc);
 	bool		any = false;
 
 	if (triggers == NULL)
@@ -155,7 +163,7 @@ tables_may_refuse(Relation rel)
 bool
 checks_refers_to_itself(Relation rel)
 {
-	const TriggerDesc *triggers = rel->trigdesc;
+	const TriggerDesc *triggers = CopyTriggerDesc(rel->trigdesc);
 	Oid			root = RelationGetRelid(rel);
 
 	if (rel->rd_rel->relispartition)
@@ -183,6 +191,10 @@ checks_replacement_fault(Relation rel, const BulkOptions *options)
 		 triggers->trig_delete_old_table || triggers->trig_delete_before_statement ||
 		 triggers->trig_delete_after_statement))
 		return "has triggers that see each row that is replaced";
+	for (int i = 0; triggers != NULL && i < triggers->numtriggers; i++)
+		if (is_after_row_delete(&triggers->triggers[i]) &&
+			RI_FKey_trigger_type(triggers->triggers[i].tgfoid) != RI_TRIGGER_PK)
+			return "has triggers that see each row that is replaced";
 	if (options->on_error != BULK_ON_ERROR_STOP && checks_refers_to_itself(rel))
 		return "has a foreign key that refers to itself, so which rows may replace others is known only at the end";
 	return NULL;
