@@ -176,6 +176,21 @@ SELECT pg_temp.ways('foreign_keys_t');
 SET session_replication_role = replica;
 SELECT pg_temp.ways('foreign_keys_t');
 RESET session_replication_role;
+-- nor may that be changed meanwhile
+CREATE FUNCTION foreign_keys_role() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+	PERFORM set_config('session_replication_role', TG_ARGV[0], true);
+	RETURN NULL;
+END $$;
+CREATE TRIGGER replica BEFORE INSERT ON foreign_keys_t FOR EACH STATEMENT EXECUTE FUNCTION foreign_keys_role('replica');
+SELECT pg_temp.ways('foreign_keys_t');
+SET session_replication_role = replica;
+CREATE OR REPLACE TRIGGER replica BEFORE INSERT ON foreign_keys_t FOR EACH STATEMENT EXECUTE FUNCTION foreign_keys_role('origin');
+ALTER TABLE foreign_keys_t ENABLE ALWAYS TRIGGER replica;
+SELECT pg_temp.ways('foreign_keys_t');
+RESET session_replication_role;
+DROP TRIGGER replica ON foreign_keys_t;
+DROP FUNCTION foreign_keys_role;
 ALTER TABLE foreign_keys_t DISABLE TRIGGER ALL;
 SELECT pg_temp.ways('foreign_keys_t');
 DROP TABLE foreign_keys_t;

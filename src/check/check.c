@@ -64,6 +64,7 @@ struct Checks
 	Rechecks   *rechecks;		/* of deferrable keys; NULL: there are none */
 	int64		nrechecks;		/* rows that wait for them, or have */
 	bool		bad_expected;	/* rows may turn out to be bad, and not be the end */
+	int			role;			/* session_replication_role, by which keys fire or not; -1: there are none */
 	int			ntables;
 	int			capacity;
 	CheckedTable *tables;
@@ -103,6 +104,7 @@ checks_open(const BulkOptions *options, Relation target)
 	checks->target = target;
 	checks->context = context;
 	checks->journal = journal_open();
+	checks->role = -1;
 	MemoryContextSwitchTo(old);
 	return checks;
 }
@@ -113,15 +115,33 @@ checks_journal(const Checks *checks)
 	return checks->journal;
 }
 
+/* Those that fire. */
 static int
-count_keys(const TriggerDesc *triggers)
+count_keys(Checks *checks, const TriggerDesc *triggers)
 {
 	int			nkeys = 0;
 
 	for (int i = 0; triggers != NULL && i < triggers->numtriggers; i++)
-		nkeys += tables_is_key(&triggers->triggers[i]) &&
-			foreign_key_fires(&triggers->triggers[i]);
+	{
+		if (!tables_is_key(&triggers->triggers[i]))
+			continue;
+		checks->role = SessionReplicationRole;
+		nkeys += foreign_key_fires(&triggers->triggers[i]);
+	}
 	return nkeys;
+}
+
+/* A trigger or a function may have changed it, and the server would go by what it was row by row. */
+static void
+check_role(const Checks *checks)
+{
+	if (checks->role >= 0 && checks->role != SessionReplicationRole)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("session_replication_role was changed while \"%s\" was loaded",
+						RelationGetRelationName(checks->target)),
+				 errdetail("Which foreign keys are to be checked depends on it."),
+				 errhint("Set it before the load.")));
 }
 
 /* Where rows of an index of the next table go if its constraint is deferrable; else NULL. */
@@ -160,7 +180,7 @@ int
 checks_add_table(Checks *checks, Relation rel, int what)
 {
 	MemoryContext old = MemoryContextSwitchTo(checks->context);
-	int			nkeys = what & CHECKS_KEYS ? count_keys(rel->trigdesc) : 0;
+	int			nkeys = what & CHECKS_KEYS ? count_keys(checks, rel->trigdesc) : 0;
 	List	   *unique = NIL;
 	CheckedTable *table;
 
@@ -277,6 +297,7 @@ open_keys(Checks *checks, CheckedTable *table)
 	MemoryContext old = MemoryContextSwitchTo(checks->context);
 	int			nkeys = 0;
 
+	check_role(checks);
 	table->slot = table_slot_create(table->rel, NULL);
 	table->keys = palloc(sizeof(ForeignKey *) * table->nkeys);
 	table->again = palloc(sizeof(bool) * table->nkeys);
@@ -817,6 +838,7 @@ checks_run(Checks *checks, const CheckReport *report)
 {
 	int64		nrows = 0;
 
+	check_role(checks);
 	if (checks->ntables == 0 && checks->bad == NULL)
 		return 0;
 	checks->report = report;

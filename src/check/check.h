@@ -111,7 +111,8 @@ typedef struct CheckReport
  * Checks the rows of the journal; all are in their tables, and so are the
  * index entries.  Returns how many were bad and are rejects now.  With
  * on_error = stop the first row without a referenced one is an error, 23503 in the
- * server's words.  Errors: those of settle_duplicates and rechecks_queue.
+ * server's words.  Errors: those of settle_duplicates and rechecks_queue; 55000 if
+ * session_replication_role has changed meanwhile.
  */
 extern int64 checks_run(Checks *checks, const CheckReport *report);
 
