@@ -151,7 +151,7 @@ ROLLBACK TO a;
 DELETE FROM deferrable_t WHERE ctid IN (SELECT max(ctid) FROM deferrable_t GROUP BY k HAVING count(*) > 1);
 COMMIT;
 SELECT count(*), count(DISTINCT k) FROM deferrable_t;
--- where nothing is queued they move, beside rows that have yet to be checked
+-- nor where rows from before the load have yet to be checked
 TRUNCATE deferrable_t;
 SELECT pg_temp.put('in', (SELECT string_agg(i || ',' || CASE WHEN i % 100 = 7 THEN 1 ELSE 9 END, E'\n') FROM generate_series(1, 60000) i) || E'\n') IS NOT NULL AS put;
 BEGIN;

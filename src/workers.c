@@ -32,6 +32,15 @@ workers_for_bytes(Relation rel, int64 bytes)
 	return cpus > 0 ? Min(workers, cpus - 1) : workers;
 }
 
+static void
+add_expression(Query *query, Expr *expression)
+{
+	query->targetList = lappend(query->targetList,
+								makeTargetEntry(expression,
+												list_length(query->targetList) + 1,
+												NULL, false));
+}
+
 bool
 workers_can_evaluate(List *expressions)
 {
@@ -41,13 +50,9 @@ workers_can_evaluate(List *expressions)
 	query->commandType = CMD_SELECT;
 	foreach(lc, expressions)
 	{
-		/* what arguments of functions are by default counts, too */
-		Expr	   *planned = expression_planner(lfirst(lc));
-
-		query->targetList = lappend(query->targetList,
-									makeTargetEntry(planned,
-													list_length(query->targetList) + 1,
-													NULL, false));
+		add_expression(query, lfirst(lc));
+		/* planned, with what arguments of functions are by default */
+		add_expression(query, expression_planner(lfirst(lc)));
 	}
 	return max_parallel_hazard(query) == PROPARALLEL_SAFE;
 }

@@ -451,7 +451,7 @@ checks_take_orphan(Checks *checks, int number, int keyno, HeapTuple tuple,
 
 /* Whether the row, which is this transaction's, has not been deleted since. */
 static inline bool
-is_alive(const HeapTupleHeaderData *header)
+is_alive(HeapTupleHeader header)
 {
 	if ((header->t_infomask & HEAP_XMAX_INVALID) ||
 		HEAP_XMAX_IS_LOCKED_ONLY(header->t_infomask))

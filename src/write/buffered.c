@@ -393,7 +393,7 @@ buffered_open(Target *target, const BulkOptions *options, Guard *guard,
 			  Checks *checks)
 {
 	BufferedWriter *writer = palloc0(sizeof(BufferedWriter));
-	TriggerDesc *triggers = target->rel->trigdesc;
+	const TriggerDesc *triggers;
 	EState	   *estate;
 
 	if (options->on_duplicate != BULK_ON_DUPLICATE_ERROR)
@@ -412,6 +412,7 @@ buffered_open(Target *target, const BulkOptions *options, Guard *guard,
 	writer->context.insert_options = insert_options(target->rel, options);
 	open_executor(writer, target);
 	estate = writer->base.estate;
+	triggers = writer->root->ri_TrigDesc;
 
 	writer->base.slot = MakeSingleTupleTableSlot(RelationGetDescr(target->rel),
 												 &TTSOpsVirtual);
