@@ -766,8 +766,13 @@ raise_index_error(Load *load, ErrorData *error)
 	Reject		reject = {0};
 	BlamedRow	row;
 	JournalPlace place;
+	bool		found;
 
-	if (blame_get(&row) && checks_find(load->checks, row.table, &row.tid, &place))
+	/* nobody may look what has become of workers: they have gone after the error */
+	HOLD_INTERRUPTS();
+	found = blame_get(&row) && checks_find(load->checks, row.table, &row.tid, &place);
+	RESUME_INTERRUPTS();
+	if (found)
 	{
 		reject.file = list_nth(load->source->paths, place.file);
 		reject.line = place.line;

@@ -256,7 +256,7 @@ make_entries(List *plans, int workers, Conflicts *conflicts)
 	list_free(order);
 }
 
-/* ---- when others who use the indexes wait for this load ---- */
+/* ---- when others who use the indexes are not done in time ---- */
 
 /* Whether it may come to that, and matters not to the user. */
 static bool
@@ -273,6 +273,14 @@ may_give_up_files(List *plans)
 			return true;
 	}
 	return false;
+}
+
+/* Whoever uses the indexes waits for this load, or longer than lock_timeout allows. */
+static bool
+is_waiting_in_vain(int sqlerrcode)
+{
+	return sqlerrcode == ERRCODE_T_R_DEADLOCK_DETECTED ||
+		sqlerrcode == ERRCODE_LOCK_NOT_AVAILABLE;
 }
 
 /*
@@ -309,7 +317,7 @@ try_plans(List *plans, int workers, Conflicts *conflicts)
 		RollbackAndReleaseCurrentSubTransaction();
 		MemoryContextSwitchTo(context);
 		CurrentResourceOwner = owner;
-		if (!swapping || edata->sqlerrcode != ERRCODE_T_R_DEADLOCK_DETECTED)
+		if (!swapping || !is_waiting_in_vain(edata->sqlerrcode))
 			ReThrowError(edata);
 		FreeErrorData(edata);
 		done = false;
@@ -334,7 +342,7 @@ insert_instead(List *plans, int workers)
 		if (plan->method == INDEX_INSERT)
 			continue;
 		plan->method = INDEX_INSERT;
-		plan->reason = "others who use it wait for this load";
+		plan->reason = "others who use it are not done in time";
 		left = lappend(left, plan);
 	}
 	make_entries(left, workers, NULL);

@@ -26,10 +26,10 @@
  * a key are noted.
  *
  * Where somebody who uses an index waits for this very transaction, as whoever has read the table
- * and now writes to it does, all old files stay and the entries are inserted into them.
+ * and now writes to it does, or is not done within lock_timeout, all old files stay and the entries are inserted into them.
  *
- * Errors: as build_index; 55006 where an index is being used by this session; 40P01 in that
- * case where option indexes has asked for new files.
+ * Errors: as build_index; 55006 where an index is being used by this session; 40P01 and 55P03 in these
+ * cases where option indexes has asked for new files.
  */
 extern void index_run(List *tables, int workers, Conflicts *conflicts);
 

@@ -310,7 +310,7 @@ foreach my $method (qw(auto merge))
 	{
 		my $name = "$method, $workers workers, a reader that will write";
 		my ($load, $other) = map { PgBulk::Session->new($node) } 1 .. 2;
-		my $sql = bulk_load($method, $workers, ', "on_duplicate": "keep_new", "log_verbosity": "silent"') =~ s/rows_loaded/rows_loaded, rows_replaced, jsonb_path_query_array(details, '\$.indexes[*].method'), jsonb_path_exists(details, '\$.indexes[*].reason ? (\@ == "others who use it wait for this load")')/r;
+		my $sql = bulk_load($method, $workers, ', "on_duplicate": "keep_new", "log_verbosity": "silent"') =~ s/rows_loaded/rows_loaded, rows_replaced, jsonb_path_query_array(details, '\$.indexes[*].method'), jsonb_path_exists(details, '\$.indexes[*].reason ? (\@ == "others who use it are not done in time")')/r;
 
 		fresh_table();
 		$watch->ask("UPDATE t SET i = i + 10000 WHERE i BETWEEN 2501 AND 2600");
@@ -338,6 +338,37 @@ foreach my $method (qw(auto merge))
 			is(rows_of($watch->ask($views)), 10000, "$name: nothing is loaded");
 		}
 		is(files(), $files, "$name: the indexes have their files");
+		is(join(' ', orphans($node)), '', "$name: there are no others");
+		sound($name);
+		$_->close foreach $load, $other;
+	}
+}
+
+# The same where a reader stays, and nobody wants to wait for it.
+foreach my $method (qw(auto merge))
+{
+	foreach my $workers (@WORKERS)
+	{
+		my $name = "$method, $workers workers, a reader that stays";
+		my ($load, $other) = map { PgBulk::Session->new($node) } 1 .. 2;
+		my $sql = bulk_load($method, $workers) =~ s/rows_loaded/rows_loaded, jsonb_path_query_array(details, '\$.indexes[*].method')/r;
+
+		fresh_table();
+		my $files = files();
+		$other->ask('BEGIN; SELECT count(*) FROM t WHERE n = 5');
+		my $said = $load->ask("SET lock_timeout = '200ms'; $sql");
+		if ($method eq 'auto')
+		{
+			is($said . $load->sqlstate, '5000|["insert", "insert", "insert", "insert"]', "$name: entries are inserted");
+			is(rows_of($watch->ask($views)), 15000, "$name: all is found by all indexes");
+		}
+		else
+		{
+			is($load->sqlstate, '55P03', "$name: a method that was asked for gives up");
+			is(rows_of($watch->ask($views)), 10000, "$name: nothing is loaded");
+		}
+		is(files(), $files, "$name: the indexes have their files");
+		$other->ask('COMMIT');
 		is(join(' ', orphans($node)), '', "$name: there are no others");
 		sound($name);
 		$_->close foreach $load, $other;
