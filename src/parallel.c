@@ -54,7 +54,9 @@ wait_for_change(Parallel *parallel)
 
 	if (ConditionVariableTimedSleep(&parallel->changed, PATIENCE_MS,
 									PG_WAIT_EXTENSION) && failed)
-		elog(ERROR, "a parallel worker of the load has failed");
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("a parallel worker of the load has failed")));
 }
 
 static bool

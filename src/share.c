@@ -15,6 +15,7 @@
 #include "row/transform.h"
 #include "share.h"
 #include "share_chunks.h"
+#include "storage/dsm.h"
 #include "storage/predicate.h"
 #include "storage/shm_toc.h"
 #include "utils/jsonb.h"
@@ -552,6 +553,13 @@ help(shm_toc *toc)
 	error_context_stack = callback.previous;
 }
 
+/* A worker that is terminated throws nothing that it could catch. */
+static void
+note_end(dsm_segment *segment, Datum parallel)
+{
+	parallel_fail((Parallel *) DatumGetPointer(parallel));
+}
+
 void
 share_worker_main(dsm_segment *segment, shm_toc *toc)
 {
@@ -560,6 +568,7 @@ share_worker_main(dsm_segment *segment, shm_toc *toc)
 	WalUsage   *wal_usage = shm_toc_lookup(toc, KEY_WAL_USAGE, false);
 
 	InstrStartParallelQuery();
+	on_dsm_detach(segment, note_end, PointerGetDatum(parallel));
 
 	PG_TRY();
 	{
@@ -574,6 +583,7 @@ share_worker_main(dsm_segment *segment, shm_toc *toc)
 		PG_RE_THROW();
 	}
 	PG_END_TRY();
+	cancel_on_dsm_detach(segment, note_end, PointerGetDatum(parallel));
 	InstrEndParallelQuery(&buffer_usage[ParallelWorkerNumber],
 						  &wal_usage[ParallelWorkerNumber]);
 }

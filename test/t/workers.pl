@@ -40,6 +40,10 @@ $node->safe_psql('postgres', q{
 	$$BEGIN IF i = 0 THEN PERFORM pg_sleep(600); END IF; RETURN true; END$$;
 	CREATE TABLE halting (i int CHECK (halt(i)), s text);
 
+	-- hears of nothing
+	CREATE FUNCTION stubborn(i int) RETURNS bool LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE AS
+	$$BEGIN FOR k IN 1 .. 40 LOOP i = (i + k) % 1000; END LOOP; RETURN i >= 0; EXCEPTION WHEN OTHERS THEN RETURN true; END$$;
+	CREATE TABLE stubborn (i int CHECK (stubborn(i)), s text);
 	CREATE TABLE busy AS SELECT i FROM generate_series(1, 200000) i;
 	ANALYZE busy});
 
@@ -163,9 +167,19 @@ for my $case ([ 'plain', $long ], [ 'plain', $long_bad, $ignore ], $guards ? ([ 
 		$session->wait;
 		return $session->{took};
 	});
-	like($session->{error}, qr/terminating (?:connection|background worker)|lost connection to parallel worker|parallel worker failed to initialize/, "$name: it says why");
+	like($session->{error}, qr/terminating (?:connection|background worker)|lost connection to parallel worker|parallel worker failed to initialize|a parallel worker of the load has failed/, "$name: it says why");
 	no_worker_left($name);
 	is_undone($name, $table);
+}
+
+# nor is it waited for where a function takes the news for an error of its own
+for my $try ($guards ? (1 .. 4) : ())
+{
+	hits_worker('TERM', 'stubborn', many($large));
+	$session->wait;
+	like($session->sqlstate, qr/^(?:57P01|55000)$/, "a worker is terminated: stubborn, $try: the load ends");
+	no_worker_left("a worker is terminated: stubborn, $try");
+	is_undone("a worker is terminated: stubborn, $try", 'stubborn');
 }
 
 $session->ask('INSERT INTO other VALUES (0, \'mine\')');
