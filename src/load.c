@@ -11,10 +11,10 @@
 
 #include "access/xact.h"
 #include "batch.h"
-#include "commands/trigger.h"
 #include "diagnosis.h"
 #include "executor/instrument.h"
 #include "executor/spi.h"
+#include "give_back.h"
 #include "header.h"
 #include "index/blame.h"
 #include "index/index.h"
@@ -34,7 +34,6 @@
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
-#include "write/compact.h"
 #include "write/writer.h"
 
 int			load_chunk_size = 256 * 1024;
@@ -78,9 +77,6 @@ typedef struct Load
 
 /* Workers that did so many chunks were worth their start. */
 #define ENOUGH_CHUNKS 64
-
-/* Blocks that are given back at least, and not only a small part of the table. */
-#define LEAST_BLOCKS 8
 
 /* So many files unlike the one before, and none are expected to be alike. */
 #define UNLIKE_MOST 3
@@ -653,87 +649,6 @@ check_rows(Load *load)
 	raw_close(load->raw);
 }
 
-/*
- * Entries in an index that others have, too, outlive the transaction if it fails; then no
- * other row may ever come to the place that they point to, until VACUUM has been there.
- */
-static bool
-has_lasting_entries(const IndexTable *table)
-{
-	ListCell   *lc;
-
-	foreach(lc, table->plans)
-		if (((IndexPlan *) lfirst(lc))->method == INDEX_INSERT)
-			return true;
-	return false;
-}
-
-/* Whether most rows of the load have gone again from a table, and are much of it. */
-static bool
-has_much_to_give(const Load *load, const IndexTable *table)
-{
-	IndexPlan  *plan = table->plans == NIL ? NULL : linitial(table->plans);
-	int64		taken = checks_taken(load->checks, table->relid);
-	BlockNumber nblocks;
-
-	if (plan == NULL || !plan->after || taken < table->rows - table->rows / 2)
-		return false;
-	nblocks = RelationGetNumberOfBlocks(table->heap);
-	return nblocks - table->heap_blocks >= Max(LEAST_BLOCKS, nblocks / PLAN_LARGE_PART);
-}
-
-/* Moves together what is left of a table's rows; false: it stays as it is. */
-static bool
-shrink(Load *load, IndexTable *table)
-{
-	if (!has_much_to_give(load, table))
-		return false;
-	if (checks_queued(load->checks) || AfterTriggerPendingOnRel(table->relid))
-	{
-		load->result->not_freed = "deferrable constraints have yet to be checked; VACUUM will give the space back";
-		return false;
-	}
-	if (has_lasting_entries(table))
-	{
-		load->result->not_freed = "index entries were inserted; VACUUM will give the space back";
-		return false;
-	}
-	return compact_tail(table->heap, table->heap_blocks, &table->end);
-}
-
-/*
- * Where most rows of the load have gone again, so does their space, if it is much of the table.
- * The indexes are built once more for that.
- */
-static void
-give_back(Load *load)
-{
-	LoadResult *result = load->result;
-	List	   *shrunk = NIL;
-	ListCell   *lc;
-
-	foreach(lc, result->tables)
-		if (shrink(load, lfirst(lc)))
-			shrunk = lappend(shrunk, lfirst(lc));
-	if (shrunk == NIL)
-		return;
-	index_run_again(shrunk, load->options->workers,
-					"most rows of the load have gone again");
-	foreach(lc, shrunk)
-	{
-		IndexTable *table = lfirst(lc);
-		BlockNumber nblocks = RelationGetNumberOfBlocks(table->heap);
-
-		if (compact_truncate(table->heap, table->end))
-		{
-			result->blocks_freed += nblocks - table->end;
-			index_note_size(table);
-		}
-		else
-			result->not_freed = "others use the table; VACUUM will give the space back";
-	}
-}
-
 static int
 compare_tables(const ListCell *a, const ListCell *b)
 {
@@ -823,7 +738,7 @@ load_end(Load *load)
 	progress_phase(&load->progress, BULK_PHASE_CONSTRAINTS);
 	check_rows(load);
 	if (!load->options->dry_run)
-		give_back(load);
+		give_back(load->checks, load->options->workers, load->result);
 	load->writer->routine->close(load->writer);
 	load->writer = load->batch.writer = NULL;
 }
