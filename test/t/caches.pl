@@ -1,0 +1,100 @@
+# What the server knows of tables may be read anew at any moment, as when
+# somebody else's GRANT or ANALYZE of the table commits.  With debug_discard_caches,
+# which servers with assertions have, that is each time something is looked up.
+# And a session that grants beside loads.
+
+use strict;
+use warnings;
+
+use FindBin;
+use lib $FindBin::RealBin;
+use PgBulk;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my $node = bulk_server('caches', 'max_parallel_workers_per_gather = 0');
+my ($session, $other) = map { PgBulk::Session->new($node) } 1 .. 2;
+
+$node->safe_psql('postgres', q{
+	CREATE FUNCTION half(i int) RETURNS int IMMUTABLE LANGUAGE sql AS 'SELECT i / 2';
+	CREATE TABLE r1 (k int PRIMARY KEY);
+	CREATE TABLE r2 (k int PRIMARY KEY);
+	CREATE TABLE r3 (k text PRIMARY KEY);
+	INSERT INTO r1 VALUES (1), (2), (3);
+	INSERT INTO r2 VALUES (1), (2), (3);
+	INSERT INTO r3 VALUES ('a'), ('b');
+	CREATE TABLE t (i int PRIMARY KEY, a int REFERENCES r1, b text REFERENCES r3, c int REFERENCES r2 ON DELETE CASCADE, d int DEFAULT 1 CHECK (d < 5), e int GENERATED ALWAYS AS (i + 1) STORED);
+	CREATE INDEX ON t (b);
+	CREATE INDEX ON t (half(i)) WHERE a > 0;
+	CREATE TABLE child (i int REFERENCES t ON DELETE SET NULL);
+	CREATE TABLE p (id int NOT NULL, ref int, u text, v text) PARTITION BY RANGE (id);
+	CREATE TABLE p1 PARTITION OF p FOR VALUES FROM (0) TO (100);
+	CREATE TABLE p2 (v text, gone int, u text, ref int, id int NOT NULL);
+	ALTER TABLE p2 DROP COLUMN gone;
+	ALTER TABLE p ATTACH PARTITION p2 FOR VALUES FROM (100) TO (200);
+	ALTER TABLE p1 ADD UNIQUE (id), ADD UNIQUE (u);
+	ALTER TABLE p2 ADD UNIQUE (id), ADD FOREIGN KEY (ref) REFERENCES p1 (id)});
+
+my $t = data_file('t.csv', 1, "1,1,a,1\n2,2,b,2\n3,9,a,1\n1,3,b,3\n4,1,c,1\nx,1,a,1\n5,,,\n");
+my $p = data_file('p.csv', 1, "1,,x,1\n101,1,y,2\n102,7,z,3\n2,,x,4\n1,,w,5\n300,,a,b\n");
+my $t_columns = '"columns": ["i", "a", "b", "c"]';
+my @loads = (
+	[ 't', $t, qq($t_columns, "on_error": "ignore") ],
+	[ 't', $t, qq($t_columns, "on_error": "ignore", "on_duplicate": "keep_old") ],
+	[ 't', $t, qq($t_columns, "on_error": "ignore", "on_duplicate": "keep_new") ],
+	[ 't', $t, qq($t_columns) ],
+	[ 'p', $p, '"on_error": "ignore"' ],
+	[ 'p', $p, '"on_error": "ignore", "on_duplicate": "keep_old"' ],
+	[ 'p', $p, '"on_error": "ignore", "on_duplicate": "keep_new"' ],
+	[ 'p', $p, '"on_duplicate": "keep_new"' ]);
+
+# What becomes of a load, and of the table; it is undone.
+sub outcome
+{
+	my ($table, $file, $options) = @_;
+	my $said = $session->ask("BEGIN; SELECT rows_read, rows_loaded, rows_rejected, rows_duplicate, rows_replaced, writer
+		FROM bulk_load('$table', '$file', '{$options, \"log_verbosity\": \"silent\"}'); SELECT string_agg(x::text, ' ' ORDER BY x::text) FROM $table x");
+	my $state = $session->sqlstate;
+	my ($reason) = $session->{error} =~ /DETAIL: *(.*)/;
+
+	$session->ask('ROLLBACK');
+	return join(' / ', $said, $state, $reason // '');
+}
+
+SKIP:
+{
+	$session->ask('SET debug_discard_caches = 1; SET debug_discard_caches = 0');
+	skip 'no debug_discard_caches', 1 if $session->sqlstate;
+	foreach my $writer ('direct', 'buffered')
+	{
+		foreach my $load (@loads)
+		{
+			my ($table, $file, $options) = @$load;
+			my @call = ($table, $file, qq("writer": "$writer", $options));
+			my $expected = outcome(@call);
+
+			$session->ask('SET debug_discard_caches = 1');
+			is(outcome(@call), $expected, "$table, $call[2]");
+			$session->ask('SET debug_discard_caches = 0');
+		}
+	}
+}
+
+# for so many loads; the other one goes on all the while
+$other->send('DO $$BEGIN LOOP GRANT SELECT ON t TO PUBLIC; COMMIT; REVOKE SELECT ON t FROM PUBLIC; COMMIT; END LOOP; END$$');
+foreach my $writer ('direct', 'buffered')
+{
+	my $expected = outcome('t', $t, qq("writer": "$writer", $t_columns, "on_error": "ignore"));
+	my %seen;
+
+	$seen{outcome('t', $t, qq("writer": "$writer", $t_columns, "on_error": "ignore"))}++ foreach 1 .. 150;
+	is(join(' and ', keys %seen), $expected, "$writer, beside a session that grants");
+}
+ok(!$other->done, 'it did so until now');
+$node->safe_psql('postgres', "SELECT pg_cancel_backend($other->{pid})");
+$other->wait;
+
+$_->close foreach $session, $other;
+check_log($node, qr/ 25P01 WARNING:  there is no transaction/);
+check_tables($node);
+done_testing();
