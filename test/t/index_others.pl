@@ -356,7 +356,7 @@ foreach my $method (qw(auto merge))
 		fresh_table();
 		my $files = files();
 		$other->ask('BEGIN; SELECT count(*) FROM t WHERE n = 5');
-		my $said = $load->ask("SET lock_timeout = '200ms'; $sql");
+		my $said = $load->ask("SET lock_timeout = '1s'; $sql");
 		if ($method eq 'auto')
 		{
 			is($said . $load->sqlstate, '5000|["insert", "insert", "insert", "insert"]', "$name: entries are inserted");
