@@ -96,6 +96,18 @@ SELECT pg_temp.ways('index_refused_t', '{/proc/self/cwd/pgbulk_index_refused_zer
 TRUNCATE index_refused_t;
 DROP FUNCTION index_refused_f CASCADE;
 
+CREATE FUNCTION index_refused_f(s text) RETURNS int IMMUTABLE LANGUAGE plpgsql AS $$
+BEGIN
+	RETURN 10 / s::int;
+EXCEPTION WHEN invalid_text_representation THEN
+	RETURN 0;
+END $$;
+CREATE INDEX index_refused_f ON index_refused_t (index_refused_f(s));
+SELECT pg_temp.put('some', E'1,a,1\n2,5,1\n3,b,1\n4,0,1\n5,7,1\n') IS NULL;
+SELECT pg_temp.ways('index_refused_t', '{/proc/self/cwd/pgbulk_index_refused_some}');
+DROP INDEX index_refused_f;
+DROP FUNCTION index_refused_f(text);
+
 -- builds of other access methods do not say it, but where it can be learned
 CREATE INDEX index_refused_g ON index_refused_t USING gin (string_to_array(s, ' '));
 SELECT pg_temp.one('index_refused_t', '{/proc/self/cwd/pgbulk_index_refused_wide}', way || '{"header": true, "on_error": "ignore"}')

@@ -106,6 +106,17 @@ COPY (SELECT i, repeat('x', i % 40) FROM generate_series(1, 20000) i) TO '/proc/
 SET pgbulk.chunk_size = 4096;
 SELECT rows_loaded, writer, workers > 0 AS helped FROM bulk_load('transform_many', '/proc/self/cwd/pgbulk_transform_many', '{"workers": 2, "transform": "transform_many"}');
 SELECT count(*), sum(a), bool_and(b = repeat('x', a / 2 % 40) || a / 2) FROM transform_many;
+-- without being called before there are rows
+CREATE FUNCTION transform_called(a text, b text) RETURNS transform_many LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE AS $$
+BEGIN
+	IF a IS NULL THEN
+		RAISE EXCEPTION 'there is no a';
+	END IF;
+	RETURN ROW(a::int, b);
+END $$;
+TRUNCATE transform_many;
+SELECT rows_loaded, writer, workers > 0 AS helped FROM bulk_load('transform_many', '/proc/self/cwd/pgbulk_transform_many', '{"workers": 2, "transform": "transform_called"}');
+DROP FUNCTION transform_called;
 ALTER FUNCTION transform_many PARALLEL RESTRICTED;
 TRUNCATE transform_many;
 SELECT rows_loaded, writer, workers > 0 AS helped, details ->> 'no_workers' AS why FROM bulk_load('transform_many', '/proc/self/cwd/pgbulk_transform_many', '{"workers": 2, "transform": "transform_many"}');

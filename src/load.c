@@ -62,6 +62,7 @@ typedef struct Load
 	int			batches_alone;	/* to load before workers are tried (again) */
 	int			patience;		/* how many the next time */
 	ErrorContextCallback callback;
+	Reject		refused;		/* a row that an index could not take, for CONTEXT */
 
 	/* for one file */
 	MemoryContext file_context;
@@ -678,20 +679,20 @@ take_tables(Load *load)
 static void
 raise_index_error(Load *load, ErrorData *error)
 {
-	Reject		reject = {0};
 	BlamedRow	row;
 	JournalPlace place;
 	bool		found;
 
 	/* nobody may look what has become of workers: they have gone after the error */
 	HOLD_INTERRUPTS();
-	found = blame_get(&row) && checks_find(load->checks, row.table, &row.tid, &place);
+	found = blame_is_possible(error->sqlerrcode) && blame_get(&row) &&
+		checks_find(load->checks, row.table, &row.tid, &place);
 	RESUME_INTERRUPTS();
 	if (found)
 	{
-		reject.file = list_nth(load->source->paths, place.file);
-		reject.line = place.line;
-		load->batch.telling = &reject;
+		load->refused.file = list_nth(load->source->paths, place.file);
+		load->refused.line = place.line;
+		load->batch.telling = &load->refused;
 	}
 	/* an access method's own build does not say which row it has in hand */
 	else if (error->hint == NULL && blame_is_possible(error->sqlerrcode))

@@ -156,8 +156,11 @@ parallel_try_take(Parallel *parallel, ChunkReader *chunks,
 void
 parallel_linger(Parallel *parallel)
 {
-	(void) ConditionVariableTimedSleep(&parallel->changed, LINGER_MS,
-									   PG_WAIT_EXTENSION);
+	if (pg_atomic_read_u32(&parallel->failed) != 0)
+		wait_for_change(parallel);
+	else
+		(void) ConditionVariableTimedSleep(&parallel->changed, LINGER_MS,
+										   PG_WAIT_EXTENSION);
 	ConditionVariableCancelSleep();
 }
 

@@ -77,7 +77,7 @@ collect_expressions(const Batch *batch)
 	if (rel->rd_rel->relispartition)
 		expressions = list_concat(expressions, RelationGetPartitionQual(rel));
 	if (batch->conv->transform != NULL)
-		expressions = lappend(expressions, transform_expression(batch->conv->transform));
+		expressions = list_concat(expressions, transform_expressions(batch->conv->transform));
 	for (int i = 0; constr != NULL && i < constr->num_check; i++)
 		expressions = lappend(expressions, stringToNode(constr->check[i].ccbin));
 	for (int i = 0; i < desc->natts; i++)

@@ -435,6 +435,16 @@ target_is_part_of(Oid relid, Oid other)
 							  list_member_oid(get_partition_ancestors(relid), other));
 }
 
+Oid
+target_topmost(Relation rel)
+{
+	/* one that is being detached has no ancestors any more */
+	List	   *ancestors = rel->rd_rel->relispartition ?
+		get_partition_ancestors(RelationGetRelid(rel)) : NIL;
+
+	return ancestors == NIL ? RelationGetRelid(rel) : llast_oid(ancestors);
+}
+
 /*
  * The keys' actions come when the new rows stand and the replaced ones have gone; then
  * they would not spare the new ones.

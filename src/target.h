@@ -80,6 +80,9 @@ extern const char *target_name(const Target *target);
 /* 1-based number of a live, writable column, or 0. */
 extern AttrNumber target_find_column(const Target *target, const char *name);
 
+/* The table that a partition is a part of in the end; the table itself if it is none. */
+extern Oid	target_topmost(Relation rel);
+
 /* Whether a table is another one, or a part of it at any depth. */
 extern bool target_is_part_of(Oid relid, Oid other);
 

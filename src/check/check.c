@@ -87,7 +87,7 @@ struct Checks
 	ForeignKey *first_key;
 	ItemPointerData first_tid;
 
-	Reject		telling;		/* of a duplicate, for CONTEXT */
+	Reject		telling;		/* for CONTEXT */
 	int64		ndisplaced;		/* found so far */
 };
 
@@ -115,22 +115,6 @@ checks_journal(const Checks *checks)
 	return checks->journal;
 }
 
-/* Those that fire. */
-static int
-count_keys(Checks *checks, const TriggerDesc *triggers)
-{
-	int			nkeys = 0;
-
-	for (int i = 0; triggers != NULL && i < triggers->numtriggers; i++)
-	{
-		if (!tables_is_key(&triggers->triggers[i]))
-			continue;
-		checks->role = SessionReplicationRole;
-		nkeys += foreign_key_fires(&triggers->triggers[i]);
-	}
-	return nkeys;
-}
-
 /* A trigger or a function may have changed it, and the server would go by what it was row by row. */
 static void
 check_role(const Checks *checks)
@@ -142,6 +126,23 @@ check_role(const Checks *checks)
 						RelationGetRelationName(checks->target)),
 				 errdetail("Which foreign keys are to be checked depends on it."),
 				 errhint("Set it before the load.")));
+}
+
+/* Those that fire. */
+static int
+count_keys(Checks *checks, const TriggerDesc *triggers)
+{
+	int			nkeys = 0;
+
+	for (int i = 0; triggers != NULL && i < triggers->numtriggers; i++)
+	{
+		if (!tables_is_key(&triggers->triggers[i]))
+			continue;
+		check_role(checks);
+		checks->role = SessionReplicationRole;
+		nkeys += foreign_key_fires(&triggers->triggers[i]);
+	}
+	return nkeys;
 }
 
 /* Where rows of an index of the next table go if its constraint is deferrable; else NULL. */
@@ -341,6 +342,14 @@ tell_place(const Checks *checks, Reject *reject, const JournalPlace *place)
 	*checks->report->telling = reject;
 }
 
+/* The same of a row of which nothing else is known; it is told until something else is, or nothing. */
+static void
+tell_row(Checks *checks, const JournalPlace *place)
+{
+	memset(&checks->telling, 0, sizeof(Reject));
+	tell_place(checks, &checks->telling, place);
+}
+
 static void
 open_bad(Checks *checks)
 {
@@ -373,7 +382,6 @@ take_bad(Checks *checks, CheckedTable *table, int keyno, HeapTuple tuple,
 		 const JournalPlace *place)
 {
 	ForeignKey *key = table->keys[keyno];
-	Reject		reject = {0};
 
 	if (checks->options->on_error == BULK_ON_ERROR_STOP)
 	{
@@ -388,7 +396,7 @@ take_bad(Checks *checks, CheckedTable *table, int keyno, HeapTuple tuple,
 		return true;
 	}
 
-	tell_place(checks, &reject, place);
+	tell_row(checks, place);
 	if (!foreign_key_note(key, &tuple->t_self, table->slot))
 	{
 		*checks->report->telling = NULL;
@@ -578,9 +586,7 @@ must_repeat(Checks *checks)
 static void
 raise_first(Checks *checks)
 {
-	Reject		reject = {0};
-
-	tell_place(checks, &reject, &checks->first);
+	tell_row(checks, &checks->first);
 	foreign_key_raise(checks->first_key, &checks->first_tid,
 					  checks->first_table->slot);
 	*checks->report->telling = NULL;
@@ -671,10 +677,7 @@ tell_duplicate(void *arg, const JournalPlace *place)
 
 	*checks->report->telling = NULL;
 	if (place != NULL)
-	{
-		memset(&checks->telling, 0, sizeof(Reject));
-		tell_place(checks, &checks->telling, place);
-	}
+		tell_row(checks, place);
 }
 
 void
@@ -809,12 +812,23 @@ has_conflicts(const Checks *checks)
 	return checks->conflicts != NULL && conflicts_any(checks->conflicts);
 }
 
+static bool
+has_keys(const Checks *checks)
+{
+	for (int i = 0; i < checks->ntables; i++)
+		if (checks->tables[i].nkeys > 0)
+			return true;
+	return false;
+}
+
 /* All rows, as often as it takes; repeating: not for the first time. */
 static void
 check_keys(Checks *checks)
 {
 	bool		again;
 
+	if (!has_keys(checks))
+		return;
 	do
 	{
 		checks->deleted = 0;

@@ -61,7 +61,8 @@ key_set_create(Size memory)
 void
 key_set_clear(KeySet *set)
 {
-	init_set(set);
+	if (set->nkeys > 0)
+		init_set(set);
 }
 
 void

@@ -8,7 +8,6 @@
 #include "access/table.h"
 #include "catalog/catalog.h"
 #include "catalog/index.h"
-#include "catalog/partition.h"
 #include "catalog/pg_publication.h"
 #include "catalog/pg_trigger.h"
 #include "check/check.h"
@@ -164,10 +163,8 @@ bool
 checks_refers_to_itself(Relation rel)
 {
 	const TriggerDesc *triggers = CopyTriggerDesc(rel->trigdesc);
-	Oid			root = RelationGetRelid(rel);
+	Oid			root = target_topmost(rel);
 
-	if (rel->rd_rel->relispartition)
-		root = llast_oid(get_partition_ancestors(root));
 	for (int i = 0; triggers != NULL && i < triggers->numtriggers; i++)
 	{
 		const Trigger *trigger = &triggers->triggers[i];

@@ -80,18 +80,26 @@ blame_get(BlamedRow *row)
 
 /* ---- between processes ---- */
 
-static void
-share_row(void *arg)
+void
+blame_give(SharedBlame *shared)
 {
-	SharedBlame *shared = arg;
-
 	if (!blame_is_possible(geterrcode()))
 		return;
 	SpinLockAcquire(&shared->lock);
 	if (!OidIsValid(shared->row.table))
 		shared->row = blamed;
-	if (!OidIsValid(blamed.table))
-		blamed = shared->row;
+	SpinLockRelease(&shared->lock);
+}
+
+static void
+take_row(void *arg)
+{
+	SharedBlame *shared = arg;
+
+	if (OidIsValid(blamed.table) || !blame_is_possible(geterrcode()))
+		return;
+	SpinLockAcquire(&shared->lock);
+	blamed = shared->row;
 	SpinLockRelease(&shared->lock);
 }
 
@@ -105,7 +113,7 @@ blame_init(SharedBlame *shared)
 void
 blame_share(ErrorContextCallback *callback, SharedBlame *shared)
 {
-	callback->callback = share_row;
+	callback->callback = take_row;
 	callback->arg = shared;
 	callback->previous = error_context_stack;
 	error_context_stack = callback;

@@ -42,7 +42,7 @@ extern void blame_row(Relation table, const ItemPointerData *tid);
 /* Whether an error may be a row's fault at all. */
 extern bool blame_is_possible(int sqlerrcode);
 
-/* Nothing is known. */
+/* Nothing is known: a function may have caught an error about the row before. */
 extern void blame_forget(void);
 
 /* The row, if one is known. */
@@ -59,9 +59,12 @@ typedef struct SharedBlame
 
 extern void blame_init(SharedBlame *shared);
 
+/* In a worker that has caught an error and throws it again: its row goes there. */
+extern void blame_give(SharedBlame *shared);
+
 /*
- * From here on an error carries its row there; and one that comes without a row, as those of
- * workers do, gets it from there.  The callback is left by whoever ends the work.
+ * From here on an error that comes without a row, as those of workers do, gets it from
+ * there.  The callback is left by whoever ends the work.
  */
 extern void blame_share(ErrorContextCallback *callback, SharedBlame *shared);
 

@@ -127,6 +127,7 @@ check_exclusion(Relation heap, Relation index, IndexInfo *info, BlockNumber firs
 	while (table_scan_getnextslot_tidrange(scan, ForwardScanDirection, slot))
 	{
 		CHECK_FOR_INTERRUPTS();
+		blame_forget();
 		ResetExprContext(econtext);
 		if (predicate != NULL && !ExecQual(predicate, econtext))
 			continue;

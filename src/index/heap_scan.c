@@ -96,6 +96,7 @@ give_page(HeapScan *scan, BlockNumber block)
 
 		if (!ItemIdIsNormal(item))
 			continue;
+		blame_forget();
 		row.t_data = (HeapTupleHeader) PageGetItem(scan->copy, item);
 		row.t_len = ItemIdGetLength(item);
 		ItemPointerSet(&row.t_self, block, at);

@@ -368,13 +368,12 @@ team_build(TeamIndex *indexes, int n, int workers, Conflicts *conflicts)
 		workers_finish(lead.pcxt, KEY_BUFFER_USAGE, KEY_WAL_USAGE);
 	finish(&lead);
 	memcpy(indexes, lead.team->indexes, n * sizeof(TeamIndex));
+	if (lead.workers > 0)
+		error_context_stack = lead.blame.previous;
 	if (lead.pcxt != NULL)
 		DestroyParallelContext(lead.pcxt);
 	if (lead.workers > 0)
-	{
-		error_context_stack = lead.blame.previous;
 		ExitParallelMode();
-	}
 	for (int i = 0; i < n; i++)
 		if (indexes[i].together && indexes[i].processes == 0)
 			build_again(&lead, &indexes[i]);
@@ -400,22 +399,35 @@ help_spans(Team *team, shm_toc *toc)
 	}
 }
 
+static void
+help(Team *team, shm_toc *toc)
+{
+	int			next;
+
+	help_spans(team, toc);
+	while ((next = take_next(team)) >= 0)
+		build_noting(team, next);
+}
+
 void
 team_worker_main(dsm_segment *segment, shm_toc *toc)
 {
 	Team	   *team = shm_toc_lookup(toc, KEY_TEAM, false);
 	BufferUsage *buffer_usage = shm_toc_lookup(toc, KEY_BUFFER_USAGE, false);
 	WalUsage   *wal_usage = shm_toc_lookup(toc, KEY_WAL_USAGE, false);
-	ErrorContextCallback blame;
-	int			next;
 
 	SharedFileSetAttach(&team->files, segment);
-	blame_share(&blame, &team->blame);
 	InstrStartParallelQuery();
-	help_spans(team, toc);
-	while ((next = take_next(team)) >= 0)
-		build_noting(team, next);
+	PG_TRY();
+	{
+		help(team, toc);
+	}
+	PG_CATCH();
+	{
+		blame_give(&team->blame);
+		PG_RE_THROW();
+	}
+	PG_END_TRY();
 	InstrEndParallelQuery(&buffer_usage[ParallelWorkerNumber],
 						  &wal_usage[ParallelWorkerNumber]);
-	error_context_stack = blame.previous;
 }

@@ -28,7 +28,7 @@ struct Transform
 	int			narguments;
 	int			ndefaults;		/* the last ones may be missing */
 	ExprState **defaults;		/* of those */
-	Node	   *expression;
+	List	   *expressions;	/* the call and the defaults */
 	bool		is_volatile;
 	ParamListInfo arguments;
 	ExprState  *call;
@@ -66,29 +66,26 @@ check_function(Oid oid, Form_pg_proc proc, Relation rel)
 			refuse_function(oid, "Its arguments are not all of type text.");
 }
 
-/* The function's call, with the fields of a row as parameters. */
-static ExprState *
-prepare_call(Oid oid, Oid type, ParamListInfo fields)
+/* The function's call, with the fields of a row as parameters: who plans it cannot run it. */
+static Expr *
+make_call(Oid oid, Oid type, int narguments)
 {
 	List	   *arguments = NIL;
 
-	for (int i = 0; i < fields->numParams; i++)
+	for (int i = 0; i < narguments; i++)
 	{
 		Param	   *param = makeNode(Param);
 
 		param->paramkind = PARAM_EXTERN;
 		param->paramid = i + 1;
-		param->paramtype = fields->params[i].ptype = TEXTOID;
+		param->paramtype = TEXTOID;
 		param->paramtypmod = -1;
 		param->paramcollid = DEFAULT_COLLATION_OID;
 		param->location = -1;
 		arguments = lappend(arguments, param);
 	}
-	return ExecInitExprWithParams(expression_planner((Expr *)
-													 makeFuncExpr(oid, type, arguments,
-																  InvalidOid, DEFAULT_COLLATION_OID,
-																  COERCE_EXPLICIT_CALL)),
-								  fields);
+	return (Expr *) makeFuncExpr(oid, type, arguments, InvalidOid, DEFAULT_COLLATION_OID,
+								 COERCE_EXPLICIT_CALL);
 }
 
 static List *
@@ -109,7 +106,7 @@ transform_open(const char *name, Relation rel)
 	HeapTuple	tuple;
 	Form_pg_proc proc;
 	List	   *defaults;
-	List	   *arguments = NIL;
+	Expr	   *call;
 	ListCell   *lc;
 
 	oid = DatumGetObjectId(DirectFunctionCall1(strchr(name, '(') != NULL ?
@@ -129,21 +126,20 @@ transform_open(const char *name, Relation rel)
 	defaults = read_defaults(tuple);
 	transform->ndefaults = list_length(defaults);
 	transform->defaults = palloc(sizeof(ExprState *) * Max(transform->ndefaults, 1));
-	for (int i = 0; i < transform->narguments - transform->ndefaults; i++)
-		arguments = lappend(arguments, makeNullConst(TEXTOID, -1, DEFAULT_COLLATION_OID));
+	call = make_call(oid, proc->prorettype, transform->narguments);
+	transform->expressions = list_make1(call);
 	foreach(lc, defaults)
 	{
 		Expr	   *expr = expression_planner(lfirst(lc));
 
-		arguments = lappend(arguments, expr);
+		transform->expressions = lappend(transform->expressions, expr);
 		transform->defaults[foreach_current_index(lc)] = ExecInitExpr(expr, NULL);
 	}
-	transform->expression = (Node *) makeFuncExpr(oid, proc->prorettype, arguments,
-												  InvalidOid, DEFAULT_COLLATION_OID,
-												  COERCE_EXPLICIT_CALL);
-	transform->is_volatile = contain_volatile_functions(transform->expression);
+	transform->is_volatile = contain_volatile_functions((Node *) transform->expressions);
 	transform->arguments = makeParamList(transform->narguments);
-	transform->call = prepare_call(oid, proc->prorettype, transform->arguments);
+	for (int i = 0; i < transform->narguments; i++)
+		transform->arguments->params[i].ptype = TEXTOID;
+	transform->call = ExecInitExprWithParams(expression_planner(call), transform->arguments);
 	ReleaseSysCache(tuple);
 	return transform;
 }
@@ -160,10 +156,10 @@ transform_required(const Transform *transform)
 	return transform->narguments - transform->ndefaults;
 }
 
-Node *
-transform_expression(const Transform *transform)
+List *
+transform_expressions(const Transform *transform)
 {
-	return transform->expression;
+	return transform->expressions;
 }
 
 bool

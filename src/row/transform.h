@@ -22,8 +22,8 @@ extern Transform *transform_open(const char *name, Relation rel);
 extern int	transform_arguments(const Transform *transform);
 extern int	transform_required(const Transform *transform);
 
-/* Its call as an expression, and whether that is volatile. */
-extern Node *transform_expression(const Transform *transform);
+/* Its call and its arguments' defaults as expressions, and whether they are volatile. */
+extern List *transform_expressions(const Transform *transform);
 extern bool transform_is_volatile(const Transform *transform);
 
 /*

@@ -86,7 +86,12 @@ inserted_by(TupleTableSlot *slot)
 	bool		isnull;
 
 	if (TTS_IS_BUFFERTUPLE(slot))
-		return HeapTupleHeaderGetCmin(((BufferHeapTupleTableSlot *) slot)->base.tuple->t_data);
+	{
+		HeapTupleHeader header = ((BufferHeapTupleTableSlot *) slot)->base.tuple->t_data;
+
+		if (header->t_infomask & HEAP_COMBOCID)
+			return HeapTupleHeaderGetCmin(header);
+	}
 	return DatumGetCommandId(slot_getsysattr(slot, MinCommandIdAttributeNumber, &isnull));
 }
 
@@ -236,7 +241,7 @@ remove_standing(LeafContext *context, Leaf *leaf, const Judge *judge, ItemPointe
 		return false;
 	note_standing(context, leaf, judge);
 	ExecClearTuple(arbiter->standing);
-	/* where what triggers' functions keep for the next row is kept */
+	/* where the way from a partition's columns to the table's is kept */
 	old = MemoryContextSwitchTo(estate->es_query_cxt);
 	if (rri->ri_TrigDesc != NULL && rri->ri_TrigDesc->trig_delete_before_row)
 	{

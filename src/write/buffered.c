@@ -13,7 +13,6 @@
 #include "postgres.h"
 
 #include "access/xact.h"
-#include "catalog/partition.h"
 #include "catalog/pg_class.h"
 #include "commands/trigger.h"
 #include "compat.h"
@@ -160,10 +159,11 @@ complete_row(BufferedWriter *writer, Leaf *leaf, TupleTableSlot *slot,
 
 		guard_close(writer->guard);
 		leaf_prepare(&writer->context, leaf);
-		/* where what their functions keep for the next row is kept */
-		old = MemoryContextSwitchTo(estate->es_query_cxt);
+		/* the row as they see it goes with the row */
+		old = MemoryContextSwitchTo(GetPerTupleMemoryContext(estate));
 		wanted = ExecBRInsertTriggers(estate, leaf->rri, slot);
 		MemoryContextSwitchTo(old);
+		checks_doubt(writer->context.checks);
 		if (!wanted)
 			return WRITER_FILTERED;
 	}
@@ -246,7 +246,7 @@ buffered_put(Writer *base, uint32 number, RowError *err)
 		bool		wanted;
 
 		guard_close(writer->guard);
-		old = MemoryContextSwitchTo(base->estate->es_query_cxt);
+		old = MemoryContextSwitchTo(GetPerTupleMemoryContext(base->estate));
 		wanted = ExecIRInsertTriggers(base->estate, leaf->rri, slot);
 		MemoryContextSwitchTo(old);
 		return wanted ? WRITER_TAKEN : WRITER_FILTERED;
@@ -381,11 +381,7 @@ open_executor(BufferedWriter *writer, Target *target)
 static void
 take_turns(Relation rel)
 {
-	Oid			relid = RelationGetRelid(rel);
-
-	if (rel->rd_rel->relispartition)
-		relid = llast_oid(get_partition_ancestors(relid));
-	LockDatabaseObject(RelationRelationId, relid, 0, ExclusiveLock);
+	LockDatabaseObject(RelationRelationId, target_topmost(rel), 0, ExclusiveLock);
 }
 
 Writer *

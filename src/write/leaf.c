@@ -43,6 +43,19 @@ find_checks(const LeafContext *context, Leaf *leaf)
 	return what;
 }
 
+/* What functions of triggers keep for the next row stays as long as the load. */
+static void
+prepare_triggers(ResultRelInfo *rri, MemoryContext context)
+{
+	for (int i = 0; rri->ri_TrigDesc != NULL && i < rri->ri_TrigDesc->numtriggers; i++)
+	{
+		const Trigger *trigger = &rri->ri_TrigDesc->triggers[i];
+
+		if (trigger->tgenabled != TRIGGER_DISABLED)
+			fmgr_info_cxt(trigger->tgfoid, &rri->ri_TrigFunctions[i], context);
+	}
+}
+
 Leaf *
 leaf_open(LeafContext *context, ResultRelInfo *rri, bool batches)
 {
@@ -53,6 +66,7 @@ leaf_open(LeafContext *context, ResultRelInfo *rri, bool batches)
 	Leaf	   *leaf = palloc0(sizeof(Leaf));
 
 	leaf->rri = rri;
+	prepare_triggers(rri, estate->es_query_cxt);
 	leaf->constraints = constraints_open(rri, estate);
 	leaf->map = compat_root_to_child_map(rri, estate);
 	leaf->generated = rel->rd_att->constr &&

@@ -119,6 +119,11 @@ check('triggers and expressions', 'CREATE TABLE t (i int, s text, g int GENERATE
 	 CREATE TRIGGER shout BEFORE INSERT ON t FOR EACH ROW EXECUTE FUNCTION shout()',
 	qq({$quiet, "columns": ["i", "s"], "where": "i % 3 <> 0"}),
 	join('', map { qq($_,"$word"\n) } 1 .. 20000), size => $large / 3);
+check('a trigger that changes nothing', 'CREATE TABLE t (i int, s text);
+	 CREATE OR REPLACE FUNCTION look() RETURNS trigger LANGUAGE plpgsql AS
+	 $$BEGIN RETURN NEW; END$$;
+	 CREATE TRIGGER look BEFORE INSERT ON t FOR EACH ROW EXECUTE FUNCTION look()', "{$quiet}",
+	join('', map { "$_," . ($word x 20) . "\n" } 1 .. 5000), size => $large / 2);
 check('partitions', 'CREATE TABLE t (i int, s text) PARTITION BY LIST (i);'
 	  . join('', map { "CREATE TABLE t$_ PARTITION OF t FOR VALUES IN ($_);" } 0 .. 39),
 	qq({$quiet, "on_error": "ignore"}),
