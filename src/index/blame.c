@@ -35,14 +35,14 @@ note_row(void *arg)
 
 	if (OidIsValid(blamed.table) || !blame_is_possible(geterrcode()))
 		return;
-	blamed.table = blame->row.table;
+	blamed.table = blame->table;
 	blamed.tid = *blame->tid;
 }
 
 void
 blame_begin(Blame *blame, Relation table, const ItemPointerData *tid)
 {
-	blame->row.table = RelationGetRelid(table);
+	blame->table = RelationGetRelid(table);
 	blame->tid = tid;
 	blame->callback.callback = note_row;
 	blame->callback.arg = blame;

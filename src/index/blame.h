@@ -28,7 +28,7 @@ typedef struct BlamedRow
 typedef struct Blame
 {
 	ErrorContextCallback callback;
-	BlamedRow	row;
+	Oid			table;
 	const ItemPointerData *tid;
 } Blame;
 

@@ -141,6 +141,19 @@ switch_leaf(BufferedWriter *writer, Leaf *leaf)
 	writer->leaf = leaf;
 }
 
+/* Calls a row's triggers; false: one of them suppresses it.  The row as they see it goes with the row. */
+static bool
+fire_triggers(BufferedWriter *writer, Leaf *leaf, TupleTableSlot *slot,
+			  bool (*fire) (EState *, ResultRelInfo *, TupleTableSlot *))
+{
+	EState	   *estate = writer->base.estate;
+	MemoryContext old = MemoryContextSwitchTo(GetPerTupleMemoryContext(estate));
+	bool		wanted = fire(estate, leaf->rri, slot);
+
+	MemoryContextSwitchTo(old);
+	return wanted;
+}
+
 /*
  * What comes between routing and storing: triggers, generated columns,
  * constraints.
@@ -154,15 +167,11 @@ complete_row(BufferedWriter *writer, Leaf *leaf, TupleTableSlot *slot,
 
 	if (leaf->before_row)
 	{
-		MemoryContext old;
 		bool		wanted;
 
 		guard_close(writer->guard);
 		leaf_prepare(&writer->context, leaf);
-		/* the row as they see it goes with the row */
-		old = MemoryContextSwitchTo(GetPerTupleMemoryContext(estate));
-		wanted = ExecBRInsertTriggers(estate, leaf->rri, slot);
-		MemoryContextSwitchTo(old);
+		wanted = fire_triggers(writer, leaf, slot, ExecBRInsertTriggers);
 		checks_doubt(writer->context.checks);
 		if (!wanted)
 			return WRITER_FILTERED;
@@ -242,14 +251,9 @@ buffered_put(Writer *base, uint32 number, RowError *err)
 
 	if (unlikely(leaf->instead_row))
 	{
-		MemoryContext old;
-		bool		wanted;
-
 		guard_close(writer->guard);
-		old = MemoryContextSwitchTo(GetPerTupleMemoryContext(base->estate));
-		wanted = ExecIRInsertTriggers(base->estate, leaf->rri, slot);
-		MemoryContextSwitchTo(old);
-		return wanted ? WRITER_TAKEN : WRITER_FILTERED;
+		return fire_triggers(writer, leaf, slot, ExecIRInsertTriggers) ?
+			WRITER_TAKEN : WRITER_FILTERED;
 	}
 
 	verdict = complete_row(writer, leaf, slot, err);
