@@ -59,15 +59,24 @@ shrink(const Checks *checks, IndexTable *table, LoadResult *result)
 		result->not_freed = "index entries were inserted; VACUUM will give the space back";
 		return false;
 	}
-	return compact_tail(table->heap, table->heap_blocks, &table->end);
+	if (!compact_tail(table->heap, table->heap_blocks, table->rows, &table->end))
+	{
+		result->not_freed = "a function has written to the table, too; VACUUM will give the space back";
+		return false;
+	}
+	return true;
 }
 
+/* Cuts off what is empty now. */
 static void
 cut_off(IndexTable *table, LoadResult *result)
 {
 	BlockNumber nblocks = RelationGetNumberOfBlocks(table->heap);
 
-	if (compact_truncate(table->heap, table->end))
+	/* an index that was built anew may call functions, too */
+	if (!compact_is_empty(table->heap, table->end))
+		result->not_freed = "a function has written to the table, too; VACUUM will give the space back";
+	else if (compact_truncate(table->heap, table->end))
 	{
 		result->blocks_freed += nblocks - table->end;
 		index_note_size(table);

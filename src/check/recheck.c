@@ -9,6 +9,7 @@
 #include "check/recheck.h"
 #include "commands/trigger.h"
 #include "executor/executor.h"
+#include "index/heap_scan.h"
 #include "miscadmin.h"
 #include "records.h"
 #include "utils/fmgroids.h"
@@ -219,7 +220,8 @@ queue_table(Rechecks *rechecks, JournalReader *reader, RecheckedTable *table)
 		}
 	}
 	if (rechecks->more && rechecks->next[RECHECK_TABLE] == number)
-		elog(ERROR, "a row that was loaded is not in the journal");
+		heap_scan_raise_written(table->rri->ri_RelationDesc,
+								"A new row with the key of another one is not of the load.");
 }
 
 int64

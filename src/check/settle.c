@@ -17,6 +17,7 @@
 #include "commands/trigger.h"
 #include "compat.h"
 #include "executor/executor.h"
+#include "index/heap_scan.h"
 #include "miscadmin.h"
 #include "records.h"
 #include "storage/bufmgr.h"
@@ -313,7 +314,8 @@ take_rows(Settling *settling)
 		for (uint32 i = 0; more && i < reader->nruns; i++)
 			more = take_run(settling, &reader->runs[i], lost);
 	if (more)
-		elog(ERROR, "a row that was loaded is not in the journal");
+		heap_scan_raise_written(settling->rel,
+								"A new row with the key of another one is not of the load.");
 }
 
 /* ---- begin and end ---- */

@@ -210,14 +210,21 @@ heap_scan_block(Relation heap, Relation index, IndexInfo *info, BlockNumber bloc
 }
 
 void
+heap_scan_raise_written(Relation heap, const char *detail)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+			 errmsg("table \"%s\" was written to while it was loaded",
+					RelationGetRelationName(heap)),
+			 errdetail_internal("%s", detail),
+			 errhint("Use writer \"buffered\" where functions or triggers write to the table.")));
+}
+
+void
 heap_scan_check(Relation heap, double found, int64 loaded)
 {
 	if (found != (double) loaded)
-		ereport(ERROR,
-				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("table \"%s\" was written to while it was loaded",
-						RelationGetRelationName(heap)),
-				 errdetail("There are %.0f new rows, of which %lld are of the load.",
-						   found, (long long) loaded),
-				 errhint("Use writer \"buffered\" where functions or triggers write to the table.")));
+		heap_scan_raise_written(heap,
+								psprintf("There are %.0f new rows, of which %lld are of the load.",
+										 found, (long long) loaded));
 }

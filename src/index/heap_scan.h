@@ -34,4 +34,7 @@ extern void heap_scan_block(Relation heap, Relation index, IndexInfo *info,
  */
 extern void heap_scan_check(Relation heap, double found, int64 loaded);
 
+/* That error, where such a row is met in another way. */
+extern void heap_scan_raise_written(Relation heap, const char *detail);
+
 #endif							/* PGBULK_HEAP_SCAN_H */

@@ -54,8 +54,9 @@ is_movable(HeapTupleHeader header, ItemPointer tid)
 		 TransactionIdEquals(HeapTupleHeaderGetRawXmax(header), xid));
 }
 
+/* *rows: those of the page are added. */
 static bool
-page_is_movable(Page page, BlockNumber block)
+page_is_movable(Page page, BlockNumber block, int64 *rows)
 {
 	OffsetNumber most = PageGetMaxOffsetNumber(page);
 
@@ -70,6 +71,7 @@ page_is_movable(Page page, BlockNumber block)
 		if (!ItemIdIsNormal(id) ||
 			!is_movable((HeapTupleHeader) PageGetItem(page, id), &tid))
 			return false;
+		(*rows)++;
 	}
 	return true;
 }
@@ -153,24 +155,35 @@ move_rows(Compaction *compaction, BlockNumber block)
 			 RelationGetRelationName(compaction->rel));
 }
 
+/* Whether all that pages from first on hold is that many movable rows. */
+static bool
+is_tail_movable(Compaction *compaction, BlockNumber first, BlockNumber nblocks, int64 rows)
+{
+	int64		found = 0;
+
+	for (BlockNumber block = first; block < nblocks; block++)
+	{
+		CHECK_FOR_INTERRUPTS();
+		read_page(compaction, block);
+		if (!page_is_movable((Page) compaction->in.data, block, &found))
+			return false;
+	}
+	return found == rows;
+}
+
 bool
-compact_tail(Relation rel, BlockNumber first, BlockNumber *end)
+compact_tail(Relation rel, BlockNumber first, int64 rows, BlockNumber *end)
 {
 	Compaction *compaction = palloc0(sizeof(Compaction));
 	BlockNumber nblocks = RelationGetNumberOfBlocks(rel);
-	bool		movable = true;
+	bool		movable;
 
 	compaction->rel = rel;
 	compaction->strategy = GetAccessStrategy(BAS_BULKWRITE);
 	compaction->reserve = RelationGetTargetPageFreeSpace(rel, HEAP_DEFAULT_FILLFACTOR);
 	compaction->end = first;
 	PageInit((Page) compaction->out.data, BLCKSZ, 0);
-	for (BlockNumber block = first; block < nblocks && movable; block++)
-	{
-		CHECK_FOR_INTERRUPTS();
-		read_page(compaction, block);
-		movable = page_is_movable((Page) compaction->in.data, block);
-	}
+	movable = is_tail_movable(compaction, first, nblocks, rows);
 	for (BlockNumber block = first; block < nblocks && movable; block++)
 	{
 		CHECK_FOR_INTERRUPTS();
@@ -191,6 +204,29 @@ compact_tail(Relation rel, BlockNumber first, BlockNumber *end)
 	FreeAccessStrategy(compaction->strategy);
 	pfree(compaction);
 	return movable;
+}
+
+bool
+compact_is_empty(Relation rel, BlockNumber end)
+{
+	BufferAccessStrategy strategy = GetAccessStrategy(BAS_BULKREAD);
+	BlockNumber nblocks = RelationGetNumberOfBlocks(rel);
+	bool		empty = true;
+
+	for (BlockNumber block = end; block < nblocks && empty; block++)
+	{
+		Buffer		buffer;
+		Page		page;
+
+		CHECK_FOR_INTERRUPTS();
+		buffer = ReadBufferExtended(rel, MAIN_FORKNUM, block, RBM_NORMAL, strategy);
+		LockBuffer(buffer, BUFFER_LOCK_SHARE);
+		page = BufferGetPage(buffer);
+		empty = PageIsNew(page) || PageIsEmpty(page);
+		UnlockReleaseBuffer(buffer);
+	}
+	FreeAccessStrategy(strategy);
+	return empty;
 }
 
 /*

@@ -10,7 +10,9 @@
  * Their index entries are good no more: indexes must be built anew (index_run_again).
  *
  * Trap: there may be entries for these rows only in files that go with the transaction, should it
- * fail.  Else they would be found to point to what others put there later.
+ * fail.  Else they would be found to point to what others put there later.  A row that somebody else in this transaction
+ * has put among them (a function that a constraint calls) does have such entries, in the indexes' old files; it is told by
+ * its being one too many.
  */
 #ifndef PGBULK_COMPACT_H
 #define PGBULK_COMPACT_H
@@ -23,11 +25,15 @@
 /*
  * Moves the living rows from block first on together; end becomes the block
  * behind them.  The table is locked against other writers.  False, and nothing has changed, where there are
- * others than rows of this (sub)transaction that were inserted and perhaps deleted.
+ * others than so many rows of this (sub)transaction that were inserted and perhaps deleted: those of the load, and
+ * none besides.
  */
-extern bool compact_tail(Relation rel, BlockNumber first, BlockNumber *end);
+extern bool compact_tail(Relation rel, BlockNumber first, int64 rows, BlockNumber *end);
 
-/* Cuts off empty blocks from end on; false: others use the table. */
+/* Whether there is nothing on blocks from end on, under the same lock. */
+extern bool compact_is_empty(Relation rel, BlockNumber end);
+
+/* Cuts off blocks from end on, of which nothing is of use; false: others use the table. */
 extern bool compact_truncate(Relation rel, BlockNumber end);
 
 #endif							/* PGBULK_COMPACT_H */
