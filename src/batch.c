@@ -368,6 +368,106 @@ skip_row(Batch *batch)
 	return true;
 }
 
+/* ---- rows to pass over ---- */
+
+/* The place of the next one; behind all rows after the last. */
+static const JournalPlace *
+find_aside(Batch *batch)
+{
+	MemoryContext old;
+
+	if (batch->aside_known)
+		return &batch->aside_next.place;
+	MemoryContextReset(batch->aside_context);
+	old = MemoryContextSwitchTo(batch->aside_context);
+	if (!bad_rows_next(batch->aside, &batch->aside_next))
+		batch->aside_next.place = (JournalPlace) {.file = INT_MAX};
+	batch->aside_known = true;
+	MemoryContextSwitchTo(old);
+	return &batch->aside_next.place;
+}
+
+/* How many of n rows, from the next one on, come before it. */
+static int64
+count_until_aside(Batch *batch, int64 n)
+{
+	const JournalPlace *place = find_aside(batch);
+	int64		low = 0;
+
+	if (place->file != batch->reader->source->current)
+		return n;
+	while (low < n)
+	{
+		int64		middle = (low + n) / 2;
+
+		if (reader_offset(batch->reader, batch->next + middle) < place->offset)
+			low = middle + 1;
+		else
+			n = middle;
+	}
+	return low;
+}
+
+/* The words that were found for the next one. */
+static RowError
+words_of_aside(const Batch *batch)
+{
+	const BadRow *row = &batch->aside_next;
+
+	return (RowError) {
+		.reason = row->reason,
+		.sqlstate = row->sqlstate,
+		.message = row->message,
+		.column = row->column,
+		.value = row->value
+	};
+}
+
+/* Whether the row in hand is one of them. */
+static bool
+is_aside(Batch *batch)
+{
+	const JournalPlace *place = find_aside(batch);
+	JournalPlace here = {
+		.file = batch->reader->source->current,
+		.offset = reader_offset(batch->reader, batch->next)
+	};
+
+	if (journal_is_before(&here, place))
+		return false;
+	if (here.file != place->file || here.offset != place->offset)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("rows of \"%s\" are not those that were read before",
+						batch->reader->source->path)));
+	return true;
+}
+
+/*
+ * Rejects it in the same words; false: it goes to the writer, as it has made others go before a later
+ * row has displaced it.
+ */
+static bool
+pass_over(Batch *batch)
+{
+	bool		displaced = batch->aside_next.reason == REJECT_DUPLICATE &&
+		batch->options->on_duplicate == BULK_ON_DUPLICATE_KEEP_NEW;
+
+	bad_rows_put(batch->kept, &batch->aside_next);
+	batch->aside_known = false;
+	if (displaced)
+	{
+		batch->writer->clears = true;
+		batch->writer->duplicate = words_of_aside(batch);
+		return false;
+	}
+	batch->error = words_of_aside(batch);
+	reject_row(batch);
+	batch->next++;
+	batch->counted = false;
+	return true;
+}
+
 /* One row, from text to the writer. */
 static void
 take_row(Batch *batch)
@@ -385,6 +485,9 @@ take_row(Batch *batch)
 			batch->limit_left--;
 		batch->counted = true;
 		convert_next(batch->conv);
+		writer->clears = false;
+		if (unlikely(batch->aside != NULL) && is_aside(batch) && pass_over(batch))
+			return;
 	}
 
 	ResetPerTupleExprContext(writer->estate);
@@ -440,7 +543,9 @@ take_short_road(Batch *batch)
 		return false;
 	if (batch->limit_left >= 0)
 		n = Min(n, batch->limit_left);
-	n = writer->routine->put_rows(writer, reader->data, reader->rows,
+	if (batch->aside != NULL)
+		n = count_until_aside(batch, n);
+	n = n == 0 ? 0 : writer->routine->put_rows(writer, reader->data, reader->rows,
 								  reader->fields, batch->next, n);
 	batch->rows_read += n;
 	batch->rows_loaded += n;

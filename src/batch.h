@@ -7,6 +7,8 @@
  * When batch_run returns the writer has flushed, so that whatever points into
  * the window is done with.
  *
+ * Rows that have turned out bad in an earlier attempt to load them are passed over and rejected as they were then.
+ *
  * A limited batch belongs to several processes that load side by side: what
  * is more than ordinary (an error to raise, a broken quote to look behind, a
  * subtransaction where there can be none) it leaves alone, row and all that
@@ -17,6 +19,7 @@
 
 #include "postgres.h"
 
+#include "check/bad_rows.h"
 #include "input/reader.h"
 #include "options.h"
 #include "rejects.h"
@@ -56,6 +59,11 @@ typedef struct Batch
 	bool		limited;
 	int64		skip_left;
 	int64		limit_left;		/* -1: no limit */
+	BadRows    *aside;			/* rows to pass over, sorted; or NULL */
+	BadRow		aside_next;		/* the next of them; its place is behind all rows after the last */
+	bool		aside_known;
+	MemoryContext aside_context;	/* its texts */
+	BadRows    *kept;			/* takes them once more; with aside */
 
 	/* counted so far */
 	int64		rows_read;

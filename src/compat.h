@@ -538,20 +538,6 @@ compat_buffile_read_more(BufFile *file, void *data, size_t size)
 #endif
 }
 
-/* Whether subscribers are told of each row of a table that is deleted, if they are told of deletions at all. */
-static inline bool
-compat_sends_deletes(Relation rel)
-{
-	PublicationDesc desc;
-
-	RelationBuildPublicationDesc(rel, &desc);
-#if PG_VERSION_NUM >= 180000
-	if (!desc.gencols_valid_for_delete)
-		return false;
-#endif
-	return desc.rf_valid_for_delete && desc.cols_valid_for_delete;
-}
-
 /*
  * What a collation that does not compare bytes makes of a string, so that bytes
  * compare as it does: strxfrm.  15 has no function for that; there only the

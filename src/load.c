@@ -27,6 +27,7 @@
 #include "result.h"
 #include "rewrite/rewriteHandler.h"
 #include "share.h"
+#include "subtransaction.h"
 #include "row/convert.h"
 #include "row/guard.h"
 #include "row/transform.h"
@@ -64,6 +65,13 @@ typedef struct Load
 	ErrorContextCallback callback;
 	Reject		refused;		/* a row that an index could not take, for CONTEXT */
 
+	/* attempts, where rows may have to go again without a trace */
+	bool		may_repeat;
+	bool		repeats;		/* the one that has come to its end is to be undone */
+	int			attempts;		/* that were */
+	BadRows    *kept;			/* rows that the next one passes over */
+	int64		bytes_read;		/* by the first one */
+
 	/* for one file */
 	MemoryContext file_context;
 	int64		first_line;		/* behind it */
@@ -75,6 +83,9 @@ typedef struct Load
 		int64		filtered;
 	}			rows_alone;		/* before the workers at work now */
 } Load;
+
+/* Attempts after which functions are to blame. */
+#define ATTEMPTS_MOST 10
 
 /* Workers that did so many chunks were worth their start. */
 #define ENOUGH_CHUNKS 64
@@ -216,7 +227,7 @@ begin_shared_file(void *arg, int number, const InputFile *files)
 {
 	Load	   *load = arg;
 
-	if (may_want_raw(load))
+	if (may_want_raw(load) || load->may_repeat)
 		raw_remember_file(load->raw, number,
 						  list_nth(load->source->paths, number), &files[number]);
 }
@@ -281,7 +292,7 @@ load_side_by_side(Load *load)
 	const char *refusal;
 	ShareResult result;
 
-	if (load->alone || batch_finished(&load->batch) || load->batch.skip_left > 0 ||
+	if (load->alone || load->batch.aside != NULL || batch_finished(&load->batch) || load->batch.skip_left > 0 ||
 		(load->reader->eol == SCAN_EOL_UNKNOWN && !load->reader->binary) || load->batches_alone-- > 0 ||
 		IsSubxactTopXidLogPending())
 		return;
@@ -323,13 +334,21 @@ load_side_by_side(Load *load)
 	}
 }
 
+/* What is open, and may have to be read again. */
+static void
+remember_file(Load *load)
+{
+	if ((may_want_raw(load) || load->may_repeat) &&
+		!raw_is_remembered(load->raw, load->source))
+		raw_remember(load->raw, load->source);
+}
+
 static void
 load_one_file(Load *load)
 {
 	MemoryContext context = MemoryContextSwitchTo(load->file_context);
 
-	if (may_want_raw(load))
-		raw_remember(load->raw, load->source);
+	remember_file(load);
 	initStringInfo(&load->header.raw);
 	batch_open_columns(&load->batch);
 	if (load->reader->binary)
@@ -462,7 +481,9 @@ open_writer(Load *load)
 		options->indexes == BULK_INDEXES_REBUILD;
 	const char *refusal = NULL;
 
-	if (options->writer != BULK_WRITER_BUFFERED)
+	if (load->attempts > 0 && !load->target->was_empty)
+		refusal = load->result->not_direct;
+	else if (options->writer != BULK_WRITER_BUFFERED)
 	{
 		refusal = direct_refusal(load->target->rel, options);
 		if (refusal == NULL && has_volatile_expression(load))
@@ -541,7 +562,7 @@ prepare_input(Load *load)
 	Target	   *target = load->target;
 
 	target_empty(target, options);
-	if (options->query != NULL)
+	if (options->query != NULL && load->attempts == 0)
 		open_query(load);
 	if (options->transform != NULL)
 		target_set_arguments(target,
@@ -550,7 +571,32 @@ prepare_input(Load *load)
 		options->missing == BULK_MISSING_ERROR && target->nfields > 1;
 }
 
-/* What outlives the writing of rows, if that is a dry run: the target and the reject stream. */
+/* No row has been read. */
+static void
+reset_batch(Load *load)
+{
+	load->batch = (Batch) {
+		.options = load->options,
+		.target = load->target,
+		.guard = &load->guard,
+		.sink = &load_sink,
+		.sink_arg = load,
+		.convert_row = convert_row_function(load->options),
+		.skip_left = load->options->skip,
+		.limit_left = load->options->limit,
+		.next = PG_UINT32_MAX
+	};
+}
+
+static void
+open_rejects(Load *load)
+{
+	load->rejects = rejects_open(load->options, load->target->rel,
+								 qualified_name(load->target->rel),
+								 load->result->load_id, load->paths);
+}
+
+/* What outlives the writing of rows, if that may be undone: the target and the reject stream. */
 static void
 load_open(Load *load)
 {
@@ -561,29 +607,18 @@ load_open(Load *load)
 		load->source = load->stored != NULL ?
 			source_open_stored(load->stored, options, load_chunk_size) :
 			source_open(load->paths, options, load_chunk_size);
+	load->raw = load->stored != NULL ? raw_open_stored(load->stored) :
+		raw_open(list_length(load->paths));
 	load->target = target_open(load->relid, options);
-	if (!options->dry_run)
+	load->may_repeat = checks_may_repeat(load->target->rel, options);
+	if (!options->dry_run && !load->may_repeat)
 		prepare_input(load);
-
-	load->batch = (Batch) {
-		.options = options,
-		.target = load->target,
-		.guard = &load->guard,
-		.sink = &load_sink,
-		.sink_arg = load,
-		.convert_row = convert_row_function(options),
-		.skip_left = options->skip,
-		.limit_left = options->limit,
-		.next = PG_UINT32_MAX
-	};
+	reset_batch(load);
 	load->callback.callback = batch_error_context;
 	load->callback.arg = &load->batch;
 	load->callback.previous = error_context_stack;
 	error_context_stack = &load->callback;
-
-	load->rejects = rejects_open(options, load->target->rel,
-								 qualified_name(load->target->rel),
-								 load->result->load_id, load->paths);
+	open_rejects(load);
 }
 
 static void
@@ -611,14 +646,13 @@ load_begin(Load *load)
 	initStringInfo(&load->header.first);
 	load->checks = checks_open(options, load->target->rel);
 	checks_journal(load->checks)->reader = load->reader;
-	load->raw = load->stored != NULL ? raw_open_stored(load->stored) :
-		raw_open(list_length(load->paths));
 
 	load->writer = load->batch.writer = open_writer(load);
 	load->result->writer = load->writer->routine->name;
 	plan_for_indexes(load);
 	check_columns(load);
 	batch_open_where(&load->batch);
+	checks_begin_rows(load->checks);
 }
 
 /* ANALYZE of the loaded table. */
@@ -643,11 +677,20 @@ check_rows(Load *load)
 		.rejects = load->rejects,
 		.raw = load->raw,
 		.paths = load->source->paths,
-		.telling = &load->batch.telling
+		.telling = &load->batch.telling,
+		.kept = load->kept
 	};
 
 	load->batch.rows_loaded -= checks_run(load->checks, &report);
-	raw_close(load->raw);
+	load->repeats = !load->options->dry_run && checks_must_repeat(load->checks);
+	if (load->repeats && !load->may_repeat)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("rows of \"%s\" that turned out bad cannot be taken back",
+						target_name(load->target)),
+				 errdetail("While it was loaded it has got a foreign key that refers to it, or is logically decoded now."),
+				 errhint("Load the file again.")));
+	raw_rest(load->raw);
 }
 
 static int
@@ -732,13 +775,14 @@ static void
 load_end(Load *load)
 {
 	load->writer->routine->finish(load->writer);
+	checks_end_rows(load->checks);
 	take_tables(load);
 	if (load->batch.rows_loaded > 0)
 		make_index_entries(load);
 	INSTR_TIME_SET_CURRENT(load->times.indexed);
 	progress_phase(&load->progress, BULK_PHASE_CONSTRAINTS);
 	check_rows(load);
-	if (!load->options->dry_run)
+	if (!load->options->dry_run && !load->repeats)
 		give_back(load->checks, load->options->workers, load->result);
 	load->writer->routine->close(load->writer);
 	load->writer = load->batch.writer = NULL;
@@ -759,16 +803,23 @@ load_rows(Load *load)
 	load_end(load);
 }
 
+/* In a subtransaction: the target, and what is done to it before the first row. */
+static void
+reopen_target(Load *load)
+{
+	target_reopen(load->target);
+	error_context_stack = load->callback.previous;
+	prepare_input(load);
+	error_context_stack = &load->callback;
+}
+
 /* The same in the subtransaction of a dry run. */
 static void
 try_rows(void *arg)
 {
 	Load	   *load = arg;
 
-	target_reopen(load->target);
-	error_context_stack = load->callback.previous;
-	prepare_input(load);
-	error_context_stack = &load->callback;
+	reopen_target(load);
 	dry_run_sequences(load->target->rel);
 	load_rows(load);
 }
@@ -789,6 +840,104 @@ load_dry(Load *load)
 	load->result->writer = "none";
 }
 
+/* ---- attempts ---- */
+
+static bool
+attempt(void *arg)
+{
+	Load	   *load = arg;
+
+	reopen_target(load);
+	load_rows(load);
+	target_close(load->target);
+	return !load->repeats;
+}
+
+/*
+ * The same as in the attempt before, though there are dead rows now.  Which old rows those make go that are displaced
+ * later only the buffered one can tell without storing them.
+ */
+static void
+choose_writer_again(Load *load)
+{
+	const BulkOptions *options = load->options;
+	bool		direct = load->result->not_direct == NULL &&
+		options->writer != BULK_WRITER_BUFFERED;
+
+	load->target->was_empty = direct && options->on_duplicate != BULK_ON_DUPLICATE_KEEP_NEW;
+	if (!direct || load->target->was_empty)
+		return;
+	load->result->not_direct = "functions have stored rows meanwhile that may refer to duplicates";
+	if (options->writer == BULK_WRITER_DIRECT)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("writer \"direct\" cannot take back rows of \"%s\"",
+						target_name(load->target)),
+				 errdetail("The reason is that %s.", load->result->not_direct),
+				 errhint("Use writer \"buffered\", or leave the choice to \"auto\".")));
+}
+
+/* Everything as it was before the first attempt, but for the rows to pass over. */
+static void
+begin_again(Load *load)
+{
+	LoadResult *result = load->result;
+
+	if (load->attempts++ == 0)
+		load->bytes_read = source_bytes(load->source);
+	if (load->attempts == ATTEMPTS_MOST)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("rows of \"%s\" turn out bad again and again",
+						target_name(load->target)),
+				 errdetail("The load was undone and done again without them %d times.",
+						   ATTEMPTS_MOST - 1),
+				 errhint("Functions or triggers of the table may make others bad each time; set \"on_error\" to \"stop\" to see the first.")));
+	target_reopen(load->target);
+	rejects_abandon(load->rejects);
+	open_rejects(load);
+	rejects_told(load->rejects);
+	target_close(load->target);
+
+	choose_writer_again(load);
+	load->files_unlike = load->batches_alone = 0;
+	load->patience = 1;
+	result->tables = NIL;
+	result->by_leaf = false;
+	result->no_workers = NULL;
+	reset_batch(load);
+	bad_rows_sort(load->kept);
+	load->batch.aside = load->kept;
+	load->batch.aside_context = AllocSetContextCreate(CurrentMemoryContext,
+													  "bulk_load row to pass over",
+													  ALLOCSET_SMALL_SIZES);
+	source_rewind(load->source, raw_copies(load->raw));
+}
+
+/*
+ * Where rows that turn out bad cannot be deleted as if they had never been (checks_must_repeat), the load is undone and
+ * done again without them.
+ */
+static void
+load_in_attempts(Load *load)
+{
+	target_close(load->target);
+	for (;;)
+	{
+		BadRows    *passed = load->kept;
+
+		load->kept = load->batch.kept = bad_rows_open();
+		rejects_hold(load->rejects);
+		if (subtransaction_run(attempt, load))
+			break;
+		if (passed != NULL)
+			bad_rows_close(passed);
+		begin_again(load);
+	}
+	target_reopen(load->target);
+	rejects_release(load->rejects);
+}
+
 static void
 load_close(Load *load)
 {
@@ -796,7 +945,9 @@ load_close(Load *load)
 	Diagnosis	diagnosis = {.options = load->options, .target = load->target};
 	RejectAdviser adviser = {.advise = diagnosis_advise, .arg = &diagnosis};
 
-	result->bytes_read = source_bytes(load->source);
+	raw_close(load->raw);
+	result->bytes_read = load->attempts > 0 ? load->bytes_read : source_bytes(load->source);
+	result->attempts = load->attempts + 1;
 	result->rows_read = load->batch.rows_read;
 	result->rows_loaded = load->batch.rows_loaded;
 	result->rows_filtered = load->batch.rows_filtered;
@@ -844,6 +995,8 @@ load_run(Oid relid, List *paths, StoredRows *stored,
 	load_open(load);
 	if (options->dry_run)
 		load_dry(load);
+	else if (load->may_repeat)
+		load_in_attempts(load);
 	else
 		load_rows(load);
 	load_close(load);

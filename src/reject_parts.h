@@ -46,6 +46,9 @@ extern Size reject_table_buffered(const RejectTable *table);
 extern void reject_table_hold(RejectTable *table);
 extern void reject_table_release(RejectTable *table);
 
+/* Instead of reject_table_release and reject_table_close: all that waits is forgotten. */
+extern void reject_table_abandon(RejectTable *table);
+
 /* Writes the buffer to the table, whatever it holds. */
 extern void reject_table_flush(RejectTable *table);
 extern void reject_table_close(RejectTable *table);

@@ -792,3 +792,12 @@ reject_table_close(RejectTable *table)
 	}
 	table_close(table->rel, NoLock);
 }
+
+void
+reject_table_abandon(RejectTable *table)
+{
+	table->first = table->last = NULL;
+	tuplestore_end(table->store);
+	table->store = NULL;
+	reject_table_close(table);
+}

@@ -30,6 +30,7 @@ struct RejectStream
 	MemoryContext context;
 	SubTransactionId subxact;	/* that of rejects_open */
 	bool		held;
+	bool		told;			/* of each row was told before */
 	RejectSummary *summary;
 	RejectTable *table;			/* NULL: none */
 	RejectFile *file;			/* NULL: none */
@@ -226,7 +227,7 @@ rejects_add(RejectStream *rejects, const Reject *given)
 	reject_summary_add(rejects->summary, &reject);
 	if (rejects->file != NULL)
 		reject_file_put(rejects->file, &reject);
-	if (rejects->options->log_verbosity == BULK_VERBOSITY_VERBOSE)
+	if (rejects->options->log_verbosity == BULK_VERBOSITY_VERBOSE && !rejects->told)
 		tell_reject(&reject);
 	if (reject.reason == REJECT_DUPLICATE || reject.reason == REJECT_REPLACED)
 		check_duplicate_limit(rejects, -1);
@@ -254,7 +255,7 @@ rejects_set_null(RejectStream *rejects, const char *column, const char *value,
 	const char *text = rejects_file_text(rejects, file);
 
 	reject_summary_set_null(rejects->summary, column, value, text, line);
-	if (rejects->options->log_verbosity != BULK_VERBOSITY_VERBOSE)
+	if (rejects->options->log_verbosity != BULK_VERBOSITY_VERBOSE || rejects->told)
 		return;
 	if (value == NULL)
 		ereport(NOTICE,
@@ -295,6 +296,22 @@ rejects_release(RejectStream *rejects)
 	rejects->held = false;
 	if (rejects->table != NULL)
 		reject_table_release(rejects->table);
+}
+
+void
+rejects_abandon(RejectStream *rejects)
+{
+	if (rejects->table != NULL)
+		reject_table_abandon(rejects->table);
+	if (rejects->file != NULL)
+		reject_file_close(rejects->file);
+	MemoryContextDelete(rejects->context);
+}
+
+void
+rejects_told(RejectStream *rejects)
+{
+	rejects->told = true;
 }
 
 bool

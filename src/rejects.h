@@ -128,6 +128,13 @@ extern void rejects_flush(RejectStream *rejects);
 extern void rejects_hold(RejectStream *rejects);
 extern void rejects_release(RejectStream *rejects);
 
+/*
+ * Instead of rejects_close, while held: nothing of it stays.  The load is to be done again; what was said of single rows
+ * need not be said again (rejects_told, of the next stream).
+ */
+extern void rejects_abandon(RejectStream *rejects);
+extern void rejects_told(RejectStream *rejects);
+
 /* Whether every reject is shown somewhere, not only the first ones. */
 extern bool rejects_shown(const RejectStream *rejects);
 

@@ -160,6 +160,8 @@ result_details(const LoadResult *result, const LoadTimes *times, List *paths,
 		push_string(&state, "not_direct", result->not_direct);
 	else if (result->no_workers != NULL && result->workers == 0)
 		push_string(&state, "no_workers", result->no_workers);
+	if (result->attempts > 1)
+		push_numeric(&state, "attempts", int64_to_numeric(result->attempts));
 	rejects_details(rejects, &state);
 	object = compat_push_jsonb(&state, WJB_END_OBJECT, NULL);
 	return JsonbValueToJsonb(object);

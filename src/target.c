@@ -587,7 +587,7 @@ try_lock_one(Target *target, Oid relid)
 	rel = try_table_open(relid, NoLock);
 	if (rel == NULL)
 		return "others use it";
-	if (is_written(rel))
+	if (is_written(rel) && !target->was_empty)
 		refusal = "it is not empty";
 	table_close(rel, NoLock);
 	return refusal;
@@ -638,7 +638,7 @@ target_try_lock(Target *target, const BulkOptions *options)
 	const char *refusal;
 
 	/* not to lock for nothing */
-	if (is_written(rel))
+	if (is_written(rel) && !target->was_empty)
 		return "it is not empty";
 	if (!RELATION_IS_LOCAL(rel) &&
 		rel->rd_newRelfilelocatorSubid == InvalidSubTransactionId &&

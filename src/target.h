@@ -26,6 +26,7 @@ typedef struct Target
 	AttrNumber *attnums;		/* 0: field is not loaded */
 
 	List	   *locked;			/* by target_try_lock: OIDs */
+	bool		was_empty;		/* what is on its pages a load has left that was undone */
 	DryRun	   *dry;			/* NULL: what is loaded is to stay */
 } Target;
 

@@ -10,6 +10,7 @@
 #include "compat.h"
 #include "executor/tuptable.h"
 #include "utils/builtins.h"
+#include "utils/resowner.h"
 #include "utils/tuplesort.h"
 
 /* Bytes that rows may wait in, in kB, before they go to a file. */
@@ -30,14 +31,19 @@ enum
 	BAD_LENGTH,
 	BAD_END_LENGTH,
 	BAD_TABLE,
+	BAD_SQLSTATE,
 	BAD_NUMBERS,
 	BAD_VALUE = BAD_NUMBERS,
 	BAD_ROW,
+	BAD_MESSAGE,
+	BAD_COLUMN,
 	BAD_NATTS
 };
 
 struct BadRows
 {
+	ResourceOwner owner;
+	int64		count;
 	Tuplesortstate *sort;
 	TupleTableSlot *in;
 	TupleTableSlot *out;
@@ -62,6 +68,7 @@ bad_rows_open(void)
 		atts[i] = i + 1;
 		operators[i] = INT8_LESS;
 	}
+	bad->owner = CurrentResourceOwner;
 	bad->in = MakeSingleTupleTableSlot(desc, &TTSOpsVirtual);
 	bad->out = MakeSingleTupleTableSlot(desc, &TTSOpsMinimalTuple);
 	bad->sort = tuplesort_begin_heap(desc, BAD_SORTED, atts, operators,
@@ -70,10 +77,19 @@ bad_rows_open(void)
 	return bad;
 }
 
+static void
+put_text(TupleTableSlot *slot, int att, const char *text)
+{
+	slot->tts_isnull[att] = text == NULL;
+	if (text != NULL)
+		slot->tts_values[att] = CStringGetTextDatum(text);
+}
+
 void
 bad_rows_put(BadRows *bad, const BadRow *row)
 {
 	TupleTableSlot *slot = ExecClearTuple(bad->in);
+	ResourceOwner caller = CurrentResourceOwner;
 	Datum		numbers[BAD_NUMBERS] = {
 		[BAD_FILE] = Int64GetDatum(row->place.file),
 		[BAD_OFFSET] = Int64GetDatum(row->place.offset),
@@ -82,26 +98,38 @@ bad_rows_put(BadRows *bad, const BadRow *row)
 		[BAD_LINE] = Int64GetDatum(row->place.line),
 		[BAD_LENGTH] = Int64GetDatum(row->place.length),
 		[BAD_END_LENGTH] = Int64GetDatum(row->place.end_length),
-		[BAD_TABLE] = Int64GetDatum(row->table)
+		[BAD_TABLE] = Int64GetDatum(row->table),
+		[BAD_SQLSTATE] = Int64GetDatum(row->sqlstate)
 	};
 
 	memcpy(slot->tts_values, numbers, sizeof(numbers));
 	memset(slot->tts_isnull, 0, sizeof(bool) * BAD_NATTS);
-	slot->tts_isnull[BAD_VALUE] = row->value == NULL;
-	if (row->value != NULL)
-		slot->tts_values[BAD_VALUE] = CStringGetTextDatum(row->value);
-	slot->tts_isnull[BAD_ROW] = row->row == NULL;
-	if (row->row != NULL)
-		slot->tts_values[BAD_ROW] = CStringGetTextDatum(row->row);
+	put_text(slot, BAD_VALUE, row->value);
+	put_text(slot, BAD_ROW, row->row);
+	put_text(slot, BAD_MESSAGE, row->message);
+	put_text(slot, BAD_COLUMN, row->column);
 	ExecStoreVirtualTuple(slot);
+	CurrentResourceOwner = bad->owner;
 	tuplesort_puttupleslot(bad->sort, slot);
+	CurrentResourceOwner = caller;
 	ExecClearTuple(slot);
+	bad->count++;
+}
+
+int64
+bad_rows_count(const BadRows *bad)
+{
+	return bad->count;
 }
 
 void
 bad_rows_sort(BadRows *bad)
 {
+	ResourceOwner caller = CurrentResourceOwner;
+
+	CurrentResourceOwner = bad->owner;
 	tuplesort_performsort(bad->sort);
+	CurrentResourceOwner = caller;
 }
 
 static char *
@@ -131,7 +159,10 @@ bad_rows_next(BadRows *bad, BadRow *row)
 		.table = DatumGetInt64(values[BAD_TABLE]),
 		.key = DatumGetInt64(values[BAD_KEY]),
 		.value = get_text(slot, BAD_VALUE),
-		.row = get_text(slot, BAD_ROW)
+		.row = get_text(slot, BAD_ROW),
+		.message = get_text(slot, BAD_MESSAGE),
+		.column = get_text(slot, BAD_COLUMN),
+		.sqlstate = DatumGetInt64(values[BAD_SQLSTATE])
 	};
 	return true;
 }

@@ -21,14 +21,21 @@ typedef struct BadRow
 	int64		key;
 	char	   *value;			/* of the key, or NULL */
 	char	   *row;			/* as in Reject */
+	/* what is to be said of it, or NULL where table and key tell */
+	const char *message;
+	const char *column;			/* or NULL */
+	int			sqlstate;
 } BadRow;
 
 typedef struct BadRows BadRows;
 
-/* Memory: the current context. */
+/* Memory: the current context; files are the current resource owner's, also in a subtransaction. */
 extern BadRows *bad_rows_open(void);
 
 extern void bad_rows_put(BadRows *bad, const BadRow *row);
+
+/* How many they are. */
+extern int64 bad_rows_count(const BadRows *bad);
 
 /* No more will come: they are read by their places. */
 extern void bad_rows_sort(BadRows *bad);

@@ -45,6 +45,7 @@ typedef struct CheckedTable
 	bool	   *again;			/* the key refers to a table that is loaded */
 	bool	  **good;			/* rows of the page in hand, by key */
 	int64		taken;			/* rows of the load that were deleted again */
+	int64		displaced;		/* others of it, that later ones have made go as DELETE does */
 } CheckedTable;
 
 /* Keys of a constraint, all its parts included, that are known to be good. */
@@ -65,6 +66,8 @@ struct Checks
 	int64		nrechecks;		/* rows that wait for them, or have */
 	bool		bad_expected;	/* rows may turn out to be bad, and not be the end */
 	int			role;			/* session_replication_role, by which keys fire or not; -1: there are none */
+	CommandId	cid;			/* when the first row came */
+	bool		others_ran;		/* commands of functions or triggers since, until the last one */
 	int			ntables;
 	int			capacity;
 	CheckedTable *tables;
@@ -107,6 +110,18 @@ checks_open(const BulkOptions *options, Relation target)
 	checks->role = -1;
 	MemoryContextSwitchTo(old);
 	return checks;
+}
+
+void
+checks_begin_rows(Checks *checks)
+{
+	checks->cid = GetCurrentCommandId(true);
+}
+
+void
+checks_end_rows(Checks *checks)
+{
+	checks->others_ran = GetCurrentCommandId(false) != checks->cid;
 }
 
 Journal *
@@ -439,20 +454,15 @@ checks_doubt(Checks *checks)
 
 bool
 checks_take_orphan(Checks *checks, int number, int keyno, HeapTuple tuple,
-				   ItemPointer tid, const JournalPlace *place)
+				   TupleTableSlot *slot, const JournalPlace *place)
 {
 	CheckedTable *table = &checks->tables[number];
-	bool		bad = false;
+	bool		stop = checks->options->on_error == BULK_ON_ERROR_STOP;
 
-	CommandCounterIncrement();
-	if (checks->options->on_error == BULK_ON_ERROR_STOP)
-		foreign_key_raise(table->keys[keyno], tid, table->slot);
-	else
-		bad = foreign_key_note(table->keys[keyno], tid, table->slot);
-	if (bad)
-		remember_bad(checks, table, keyno, tuple, place);
-	simple_heap_delete(table->rel, tid);
-	return bad;
+	if (!foreign_key_ask(table->keys[keyno], slot, stop))
+		return false;
+	remember_bad(checks, table, keyno, tuple, place);
+	return true;
 }
 
 /* ---- rows ---- */
@@ -616,6 +626,20 @@ describe_bad(const Checks *checks, const BadRow *bad, Reject *reject)
 										 &reject->sqlstate);
 }
 
+/* Should the load be done again, the row is to be passed over. */
+static void
+keep_bad(Checks *checks, const BadRow *bad, const Reject *reject)
+{
+	BadRow		kept = *bad;
+
+	if (checks->report->kept == NULL)
+		return;
+	kept.message = reject->message;
+	kept.column = reject->column;
+	kept.sqlstate = reject->sqlstate;
+	bad_rows_put(checks->report->kept, &kept);
+}
+
 /* One bad row to the stream. */
 static void
 reject_bad(Checks *checks, const BadRow *bad)
@@ -626,6 +650,8 @@ reject_bad(Checks *checks, const BadRow *bad)
 
 	describe_bad(checks, bad, &reject);
 	tell_place(checks, &reject, place);
+	if (bad->reason != REJECT_REPLACED)
+		keep_bad(checks, bad, &reject);
 	if (bad->reason != REJECT_REPLACED)
 	{
 		reject.raw = raw_read(report->raw, place->file, place->offset, place->length);
@@ -731,7 +757,10 @@ take_displaced(void *arg, const DisplacedRow *row, const JournalPlace *place)
 	MemoryContext old = MemoryContextSwitchTo(checks->row_context);
 
 	if (place != NULL)
+	{
 		bad.place = *place;
+		checks->tables[row->table].displaced++;
+	}
 	if (rejects_shown(checks->report->rejects) ||
 		checks->ndisplaced++ < REJECTS_FIRST)
 		bad.value = describe_displaced(checks, row);
@@ -839,6 +868,20 @@ check_keys(Checks *checks)
 		else
 			again = checks->repeating = must_repeat(checks);
 	} while (again);
+}
+
+bool
+checks_must_repeat(const Checks *checks)
+{
+	for (int i = 0; i < checks->ntables; i++)
+	{
+		const CheckedTable *table = &checks->tables[i];
+
+		if (RelationIsLogicallyLogged(table->rel) ? table->taken + table->displaced > 0 :
+			table->taken > 0 && checks->others_ran && tables_may_be_referred_to(table->rel))
+			return true;
+	}
+	return false;
 }
 
 bool

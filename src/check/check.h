@@ -27,6 +27,13 @@ typedef struct Checks Checks;
 /* target: the table that is loaded, open until the end.  Memory: a context of its own below the current one. */
 extern Checks *checks_open(const BulkOptions *options, Relation target);
 
+/*
+ * Around all that is done with rows until they are in their tables.  Whatever writes to a table in between, but for the
+ * load, does so in a command of its own, so that the command counter tells.
+ */
+extern void checks_begin_rows(Checks *checks);
+extern void checks_end_rows(Checks *checks);
+
 /* Where writers write down what they store. */
 extern Journal *checks_journal(const Checks *checks);
 
@@ -74,11 +81,11 @@ extern bool checks_holds(Checks *checks, int table, HeapTuple tuple, int *key);
 extern void checks_doubt(Checks *checks);
 
 /*
- * Such a row, stored without index entries at tid.  It is deleted, and will be rejected; with
- * on_error = stop that is an error at once, 23503.  False: it is good now, but deleted all the same.
+ * Such a row, which is not in the table.  It will be rejected; with on_error = stop that is an
+ * error at once, 23503.  False: it may be good now, ask again.
  */
 extern bool checks_take_orphan(Checks *checks, int table, int key, HeapTuple tuple,
-							   ItemPointer tid, const JournalPlace *place);
+							   TupleTableSlot *slot, const JournalPlace *place);
 
 /* A row of the load, in the journal, was deleted, as its key has come again; */
 extern void checks_displace(Checks *checks, int table, ItemPointer tid, Oid index);
@@ -105,6 +112,7 @@ typedef struct CheckReport
 	Raw		   *raw;
 	const List *paths;
 	const Reject **telling;		/* set while something is said about a row */
+	BadRows    *kept;			/* takes the rows of the input that turn out bad, with what is said of them; or NULL */
 } CheckReport;
 
 /*
@@ -115,6 +123,19 @@ typedef struct CheckReport
  * session_replication_role has changed meanwhile.
  */
 extern int64 checks_run(Checks *checks, const CheckReport *report);
+
+/*
+ * Before the load: whether it may come to checks_must_repeat, for the target or a partition.
+ */
+extern bool checks_may_repeat(Relation rel, const BulkOptions *options);
+
+/*
+ * Afterwards: whether rows that turned out bad cannot go as if they had never been there, so that
+ * the load is to be undone and done again without them.  Logical decoding would send them, and a deletion by
+ * which a subscriber loses another row with their key; or somebody in this transaction may have stored rows
+ * that refer to them.
+ */
+extern bool checks_must_repeat(const Checks *checks);
 
 /* Whether triggers that are to fire later know rows by their places in the table. */
 extern bool checks_queued(const Checks *checks);

@@ -18,6 +18,7 @@
 #include "compat.h"
 #include "executor/spi.h"
 #include "miscadmin.h"
+#include "subtransaction.h"
 #include "utils/builtins.h"
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
@@ -494,6 +495,16 @@ foreign_key_raise(ForeignKey *key, ItemPointer tid, TupleTableSlot *slot)
 	ExecClearTuple(slot);
 }
 
+/* What the trigger has said. */
+static void
+keep_message(ForeignKey *key, ErrorData *error, bool raise)
+{
+	if (raise || error->sqlerrcode != ERRCODE_FOREIGN_KEY_VIOLATION)
+		ReThrowError(error);
+	key->message = MemoryContextStrdup(key->context, error->message);
+	FreeErrorData(error);
+}
+
 bool
 foreign_key_note(ForeignKey *key, ItemPointer tid, TupleTableSlot *slot)
 {
@@ -525,10 +536,56 @@ foreign_key_note(ForeignKey *key, ItemPointer tid, TupleTableSlot *slot)
 	if (error == NULL)
 		return false;
 
-	if (error->sqlerrcode != ERRCODE_FOREIGN_KEY_VIOLATION)
-		ReThrowError(error);
-	key->message = MemoryContextStrdup(key->context, error->message);
-	FreeErrorData(error);
+	keep_message(key, error, false);
+	return true;
+}
+
+typedef struct Question
+{
+	const ForeignKey *key;
+	TupleTableSlot *row;
+} Question;
+
+/* Stores the row and has the trigger look at it. */
+static bool
+store_and_call(void *arg)
+{
+	const Question *question = arg;
+	Relation	rel = question->key->rel;
+	/* with an error the slot's pin goes with the subtransaction, and the slot must not outlive it */
+	TupleTableSlot *slot = table_slot_create(rel, NULL);
+
+	table_tuple_insert(rel, question->row, GetCurrentCommandId(true), 0, NULL);
+	CommandCounterIncrement();
+	fetch_row(question->key, &question->row->tts_tid, slot);
+	call_trigger(question->key, slot);
+	ExecDropSingleTupleTableSlot(slot);
+	return false;
+}
+
+bool
+foreign_key_ask(ForeignKey *key, TupleTableSlot *row, bool raise)
+{
+	MemoryContext context = CurrentMemoryContext;
+	Question	question = {.key = key,.row = row};
+	ErrorData  *volatile error = NULL;
+
+	if (key->message != NULL && !raise)
+		return true;
+	PG_TRY();
+	{
+		(void) subtransaction_run(store_and_call, &question);
+	}
+	PG_CATCH();
+	{
+		MemoryContextSwitchTo(context);
+		error = CopyErrorData();
+		FlushErrorState();
+	}
+	PG_END_TRY();
+	if (error == NULL)
+		return false;
+	keep_message(key, error, raise);
 	return true;
 }
 

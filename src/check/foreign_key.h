@@ -81,6 +81,13 @@ extern void foreign_key_raise(ForeignKey *key, ItemPointer tid,
 extern bool foreign_key_note(ForeignKey *key, ItemPointer tid,
 							 TupleTableSlot *slot);
 
+/*
+ * The same for a row that is not in the table: it is stored in a subtransaction that is rolled
+ * back, so nobody else ever hears of it, logical decoding neither.  raise: the server's error is raised.  False: the
+ * row may be good now, and what it refers to is not locked.
+ */
+extern bool foreign_key_ask(ForeignKey *key, TupleTableSlot *row, bool raise);
+
 /* The message that was kept. */
 extern const char *foreign_key_message(const ForeignKey *key);
 

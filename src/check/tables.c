@@ -8,7 +8,7 @@
 #include "access/table.h"
 #include "catalog/catalog.h"
 #include "catalog/index.h"
-#include "catalog/pg_publication.h"
+#include "catalog/pg_inherits.h"
 #include "catalog/pg_trigger.h"
 #include "check/check.h"
 #include "check/foreign_key.h"
@@ -16,6 +16,8 @@
 #include "check/tables.h"
 #include "commands/trigger.h"
 #include "compat.h"
+#include "storage/bufmgr.h"
+#include "storage/lmgr.h"
 #include "target.h"
 #include "utils/rel.h"
 #include "utils/relcache.h"
@@ -40,40 +42,12 @@ tables_is_key(const Trigger *trigger)
 	return is_after_row_insert(trigger) && foreign_key_is_check(trigger);
 }
 
-/* Whether a publication sends what is inserted and keeps what is deleted. */
-static bool
-some_publication_hides_deletes(void)
-{
-	Relation	rel = table_open(PublicationRelationId, AccessShareLock);
-	SysScanDesc scan = systable_beginscan(rel, InvalidOid, false, NULL, 0, NULL);
-	HeapTuple	tuple;
-	bool		found = false;
-
-	while (!found && HeapTupleIsValid(tuple = systable_getnext(scan)))
-	{
-		Form_pg_publication publication = (Form_pg_publication) GETSTRUCT(tuple);
-
-		found = publication->pubinsert && !publication->pubdelete;
-	}
-	systable_endscan(scan);
-	table_close(rel, AccessShareLock);
-	return found;
-}
-
 /* Why a row that was inserted could not be deleted again as if it had never been. */
 static const char *
-deletion_fault(Relation rel, const BulkOptions *options, const char *what)
+deletion_fault(const BulkOptions *options, const char *what)
 {
-	if (options->freeze)
-		return psprintf("has %s, and frozen rows cannot be taken back", what);
-	if (!RelationIsLogicallyLogged(rel))
-		return NULL;
-	if (rel->rd_rel->relreplident != REPLICA_IDENTITY_FULL &&
-		!OidIsValid(RelationGetReplicaIndex(rel)))
-		return psprintf("has %s, but no replica identity by which subscribers would know what is taken back", what);
-	if (some_publication_hides_deletes() || !compat_sends_deletes(rel))
-		return psprintf("has %s, and a publication does not tell what is taken back", what);
-	return NULL;
+	return options->freeze ?
+		psprintf("has %s, and frozen rows cannot be taken back", what) : NULL;
 }
 
 const char *
@@ -108,7 +82,7 @@ checks_fault(Relation rel, const BulkOptions *options)
 		return NULL;
 	if (options->on_error == BULK_ON_ERROR_STOP)
 		return NULL;
-	return deletion_fault(rel, options, "foreign keys");
+	return deletion_fault(options, "foreign keys");
 }
 
 /* Its indexes in which rows may be duplicates, by OID. */
@@ -157,6 +131,50 @@ tables_may_refuse(Relation rel)
 		index_close(index, AccessShareLock);
 	}
 	return may_refuse;
+}
+
+/*
+ * Whether this transaction may have stored rows in a table: whoever does holds a lock on it until the
+ * end, or has it given back with a subtransaction that was rolled back.
+ */
+static bool
+may_have_written(Oid relid)
+{
+	Relation	rel = table_open(relid, AccessShareLock);
+	bool		may = CheckRelationLockedByMe(rel, RowExclusiveLock, true) &&
+		RELKIND_HAS_STORAGE(rel->rd_rel->relkind) && RelationGetNumberOfBlocks(rel) > 0;
+
+	table_close(rel, AccessShareLock);
+	return may;
+}
+
+bool
+tables_may_be_referred_to(Relation rel)
+{
+	const TriggerDesc *triggers = CopyTriggerDesc(rel->trigdesc);
+
+	for (int i = 0; triggers != NULL && i < triggers->numtriggers; i++)
+	{
+		const Trigger *trigger = &triggers->triggers[i];
+		ListCell   *lc;
+
+		if (RI_FKey_trigger_type(trigger->tgfoid) != RI_TRIGGER_PK)
+			continue;
+		foreach(lc, find_all_inheritors(trigger->tgconstrrelid, AccessShareLock, NULL))
+			if (may_have_written(lfirst_oid(lc)))
+				return true;
+	}
+	return false;
+}
+
+/* The same before anything is stored: whether there are such keys at all. */
+static bool
+is_referred_to(const TriggerDesc *triggers)
+{
+	for (int i = 0; triggers != NULL && i < triggers->numtriggers; i++)
+		if (RI_FKey_trigger_type(triggers->triggers[i].tgfoid) == RI_TRIGGER_PK)
+			return true;
+	return false;
 }
 
 bool
@@ -212,6 +230,22 @@ may_lose_orphans(Relation rel, const BulkOptions *options)
 	return false;
 }
 
+bool
+checks_may_repeat(Relation rel, const BulkOptions *options)
+{
+	bool		partitioned = rel->rd_rel->relkind == RELKIND_PARTITIONED_TABLE;
+	bool		may_lose = options->on_duplicate != BULK_ON_DUPLICATE_ERROR ||
+		may_lose_orphans(rel, options) ||
+		(partitioned && options->on_error != BULK_ON_ERROR_STOP);
+
+	/* a dry run is undone anyhow, and frozen rows are never taken back */
+	if (!may_lose || options->dry_run || options->freeze ||
+		!(partitioned || rel->rd_rel->relkind == RELKIND_RELATION))
+		return false;
+	/* partitions may have keys of their own */
+	return partitioned || RelationIsLogicallyLogged(rel) || is_referred_to(rel->trigdesc);
+}
+
 const char *
 checks_duplicates_fault(Relation rel, const BulkOptions *options)
 {
@@ -246,7 +280,7 @@ checks_duplicates_fault(Relation rel, const BulkOptions *options)
 		index_close(index, AccessShareLock);
 	}
 	if (fault == NULL)
-		fault = deletion_fault(rel, options, "unique indexes");
+		fault = deletion_fault(options, "unique indexes");
 	if (fault == NULL)
 		fault = checks_replacement_fault(rel, options);
 	return fault;

@@ -20,4 +20,10 @@ extern List *tables_unique_indexes(Relation rel);
 /* Whether one of its indexes may not be able to take a row: by its size, or by an error of an expression. */
 extern bool tables_may_refuse(Relation rel);
 
+/*
+ * Whether rows that this transaction has stored may refer to rows of the table, by foreign keys: no other
+ * transaction knows rows of it that are new.
+ */
+extern bool tables_may_be_referred_to(Relation rel);
+
 #endif							/* PGBULK_TABLES_H */

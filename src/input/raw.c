@@ -6,6 +6,7 @@
 
 #include "input/raw.h"
 #include "utils/memutils.h"
+#include "utils/resowner.h"
 
 /* What is read at a time: bad rows often stand near one another. */
 #define RAW_WINDOW (64 * 1024)
@@ -20,6 +21,7 @@ typedef struct RawFile
 struct Raw
 {
 	MemoryContext context;
+	ResourceOwner owner;		/* of copies, also in a subtransaction */
 	const BulkOptions *options;
 	StoredRows *stored;			/* NULL: there are files */
 	int			nfiles;
@@ -36,6 +38,7 @@ raw_open(int nfiles)
 	Raw		   *raw = palloc0(sizeof(Raw));
 
 	raw->context = CurrentMemoryContext;
+	raw->owner = CurrentResourceOwner;
 	raw->nfiles = nfiles;
 	raw->files = palloc0(sizeof(RawFile) * nfiles);
 	raw->current = -1;
@@ -69,16 +72,58 @@ raw_remember(Raw *raw, Source *source)
 	source->copy = NULL;
 	if (source->client != NULL || source->rows != NULL || source->file.is_pipe)
 	{
+		ResourceOwner caller = CurrentResourceOwner;
+
 		Assert(source->window.offset == 0);
+		CurrentResourceOwner = raw->owner;
 		source->copy = file->copy = BufFileCreateTemp(false);
+		CurrentResourceOwner = caller;
 		BufFileWrite(file->copy, source->window.data, source->window.length);
 	}
 	MemoryContextSwitchTo(old);
 }
 
-/* Lets go of the file that is open. */
+/* Whether a file is what was remembered. */
 static void
-close_current(Raw *raw)
+check_same(const RawFile *file, const InputFile *now)
+{
+	const InputFile *then = &file->file;
+
+	if (now->device != then->device || now->inode != then->inode ||
+		now->size != then->size ||
+		now->modified.tv_sec != then->modified.tv_sec ||
+		now->modified.tv_nsec != then->modified.tv_nsec)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("file \"%s\" changed while it was read", file->path),
+				 errdetail("Rows of it that turned out bad had to be read again."),
+				 errhint("Load the file again when nobody writes to it.")));
+}
+
+bool
+raw_is_remembered(const Raw *raw, const Source *source)
+{
+	const RawFile *file = &raw->files[source->current];
+
+	if (file->path == NULL)
+		return false;
+	if (file->copy == NULL)
+		check_same(file, &source->file);
+	return true;
+}
+
+BufFile **
+raw_copies(const Raw *raw)
+{
+	BufFile   **copies = palloc0(sizeof(BufFile *) * Max(raw->nfiles, 1));
+
+	for (int i = 0; i < raw->nfiles; i++)
+		copies[i] = raw->files[i].copy;
+	return copies;
+}
+
+void
+raw_rest(Raw *raw)
 {
 	if (raw->source != NULL)
 		source_close(raw->source);
@@ -89,7 +134,7 @@ close_current(Raw *raw)
 void
 raw_close(Raw *raw)
 {
-	close_current(raw);
+	raw_rest(raw);
 	for (int i = 0; i < raw->nfiles; i++)
 	{
 		if (raw->files[i].copy != NULL)
@@ -102,26 +147,15 @@ static void
 open_file(Raw *raw, int number)
 {
 	const RawFile *file = &raw->files[number];
-	const InputFile *then = &file->file;
-	const InputFile *now;
 	MemoryContext old = MemoryContextSwitchTo(raw->context);
 
-	close_current(raw);
+	raw_rest(raw);
 	raw->current = number;
 	if (file->copy == NULL)
 	{
 		raw->source = source_open(list_make1(file->path), raw->options, RAW_WINDOW);
 		source_next(raw->source);
-		now = &raw->source->file;
-		if (now->device != then->device || now->inode != then->inode ||
-			now->size != then->size ||
-			now->modified.tv_sec != then->modified.tv_sec ||
-			now->modified.tv_nsec != then->modified.tv_nsec)
-			ereport(ERROR,
-					(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-					 errmsg("file \"%s\" changed while it was read", file->path),
-					 errdetail("Rows of it that turned out bad had to be read again."),
-					 errhint("Load the file again when nobody writes to it.")));
+		check_same(file, &raw->source->file);
 	}
 	MemoryContextSwitchTo(old);
 }

@@ -17,7 +17,7 @@
 
 typedef struct Raw Raw;
 
-/* For the files of a load.  Memory: the current context. */
+/* For the files of a load.  Memory: the current context; copies are the current resource owner's. */
 extern Raw *raw_open(int nfiles);
 
 /* For the files that stored rows are. */
@@ -40,6 +40,18 @@ extern void raw_remember_file(Raw *raw, int number, const char *path,
  * source_next and window_fill.
  */
 extern const char *raw_read(Raw *raw, int file, int64 offset, Size length);
+
+/*
+ * Whether the source's file, just opened, was remembered by an earlier attempt.  Error:
+ * 55000 where it is not the same any more.
+ */
+extern bool raw_is_remembered(const Raw *raw, const Source *source);
+
+/* By number, the copies of files that can be read only once, for source_rewind; NULL: there is none.  Memory: the current context. */
+extern BufFile **raw_copies(const Raw *raw);
+
+/* Lets go of the file that is open; what is remembered stays. */
+extern void raw_rest(Raw *raw);
 
 extern void raw_close(Raw *raw);
 

@@ -92,7 +92,7 @@ reader_next_file(Reader *reader)
 	window_fill(reader->source, 0, 0);
 	if (reader->binary)
 		skip_binary_header(reader);
-	else if (window->offset == 0 && reader->source->rows == NULL &&
+	else if (window->offset == 0 && reader->source->options->query == NULL &&
 			 reader->source->stored == NULL)
 		reader->done = source_mark(reader->source);
 	return true;

@@ -190,7 +190,16 @@ source_close(Source *source)
 	source->kept = NULL;
 	source->kept_length = source->kept_done = 0;
 	source->ended = false;
+	source->copy = source->replayed = NULL;
 	source->path = NULL;
+}
+
+void
+source_rewind(Source *source, BufFile **copies)
+{
+	source->copies = copies;
+	source->current = -1;
+	source->bytes_before = 0;
 }
 
 int64
@@ -208,7 +217,9 @@ read_raw(void *arg, char *to, Size size)
 	/* a pipe may get another writer */
 	if (source->ended)
 		return 0;
-	if (source->client != NULL)
+	if (source->replayed != NULL)
+		size = BufFileRead(source->replayed, to, size);
+	else if (source->client != NULL)
 		size = client_read(source->client, to, size);
 	else if (source->rows != NULL)
 		size = query_read(source->rows, to, size);
@@ -300,7 +311,8 @@ source_left(const Source *source, int64 offset)
 
 	if (source->rereadable)
 		return source->file.size - offset;
-	if (source->client != NULL || source->rows != NULL || source->file.is_pipe)
+	if (source->client != NULL || source->rows != NULL || source->replayed != NULL ||
+		source->file.is_pipe)
 		return offset;
 	used = source->decompressor != NULL ?
 		decompress_used(source->decompressor) : source->bytes_read;
@@ -481,6 +493,19 @@ source_open_plain(Source *source, int number)
 	return true;
 }
 
+/* The open file's bytes come from the copy that was made of them. */
+static void
+begin_replay(Source *source)
+{
+	source->replayed = source->copies[source->current];
+	if (BufFileSeek(source->replayed, 0, 0, SEEK_SET) != 0)
+		ereport(ERROR,
+				(errcode_for_file_access(),
+				 errmsg("could not read from temporary file: %m")));
+	source->rereadable = false;
+	begin_window(&source->window);
+}
+
 uint32
 source_mark(const Source *source)
 {
@@ -507,6 +532,11 @@ source_next(Source *source)
 	if (source->stored != NULL)
 	{
 		open_stored(source);
+		return true;
+	}
+	if (source->copies != NULL && source->copies[source->current] != NULL)
+	{
+		begin_replay(source);
 		return true;
 	}
 	if (source->rows != NULL)

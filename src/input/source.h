@@ -59,6 +59,8 @@ typedef struct Source
 	bool		ended;			/* its last byte has been read */
 	bool		rereadable;		/* any byte can be had again by its offset */
 	BufFile    *copy;			/* takes what is read from here on; NULL: none */
+	BufFile   **copies;			/* by number, of files that were read before and cannot be again; or NULL */
+	BufFile    *replayed;		/* the copy that stands for the open file; NULL: it is itself */
 	char	   *kept;			/* bytes that come before what is not read yet */
 	Size		kept_length;
 	Size		kept_done;
@@ -183,6 +185,12 @@ extern bool source_open_plain(Source *source, int number);
 
 /* A source of what a ring has of the file of that number. */
 extern Source *source_tap(Ring *ring, List *paths, int number, Size window_size);
+
+/*
+ * All is read once more from the first file on; what can be read only once, from its copy
+ * (raw.h): bytes as they were read before, decompressed and converted.  None is open.
+ */
+extern void source_rewind(Source *source, BufFile **copies);
 
 extern void source_close(Source *source);
 

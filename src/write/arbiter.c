@@ -318,7 +318,7 @@ arbiter_insert(LeafContext *context, Leaf *leaf, TupleTableSlot *slot, List **re
 		uint32		token;
 
 		CHECK_FOR_INTERRUPTS();
-		if (!make_way(context, leaf, slot))
+		if (!make_way(context, leaf, slot) || context->writer->clears)
 		{
 			MemoryContextSwitchTo(old);
 			return false;

@@ -20,6 +20,7 @@
 #include "row/sequence.h"
 #include "storage/bufmgr.h"
 #include "storage/lmgr.h"
+#include "subtransaction.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "write/compact.h"
@@ -323,44 +324,41 @@ fire_deferred(void)
 	SetUserIdAndSecContext(user, security);
 }
 
-/* Guards may be open within. */
-static void
-roll_back(int level, MemoryContext context, ResourceOwner owner)
+typedef struct DryBody
 {
-	while (GetCurrentTransactionNestLevel() > level)
-	{
-		RollbackAndReleaseCurrentSubTransaction();
-		MemoryContextSwitchTo(context);
-		CurrentResourceOwner = owner;
-	}
+	void		(*run) (void *arg);
+	void	   *arg;
+} DryBody;
+
+static bool
+run_body(void *arg)
+{
+	DryBody    *body = arg;
+
+	body->run(body->arg);
+	fire_deferred();
+	return false;
 }
 
 void
-dry_run(DryRun *dry, void (*body) (void *arg), void *arg)
+dry_run(DryRun *dry, void (*run) (void *arg), void *arg)
 {
-	MemoryContext context = CurrentMemoryContext;
-	ResourceOwner owner = CurrentResourceOwner;
-	int			level = GetCurrentTransactionNestLevel();
+	DryBody		body = {.run = run,.arg = arg};
 
-	BeginInternalSubTransaction(NULL);
-	MemoryContextSwitchTo(context);
 	PG_TRY();
 	{
-		body(arg);
-		fire_deferred();
+		(void) subtransaction_run(run_body, &body);
 	}
 	PG_CATCH();
 	{
 		ErrorData  *error;
 
-		MemoryContextSwitchTo(context);
+		MemoryContextSwitchTo(dry->context);
 		error = CopyErrorData();
 		FlushErrorState();
-		roll_back(level, context, owner);
 		clean_up(dry, 0);
 		ReThrowError(error);
 	}
 	PG_END_TRY();
-	roll_back(level, context, owner);
 	clean_up(dry, PATIENCE);
 }

@@ -317,10 +317,7 @@ leaf_note_place(LeafContext *context, Leaf *leaf, TupleTableSlot *slot)
 	journal_end_record(journal, leaf->checked);
 }
 
-/*
- * Whether the row has what it refers to; else it is dealt with, in the table for
- * long enough to ask the server what it has to say.
- */
+/* Whether the row has what it refers to; else it is dealt with. */
 static bool
 leaf_refers(LeafContext *context, Leaf *leaf, TupleTableSlot *slot)
 {
@@ -331,19 +328,19 @@ leaf_refers(LeafContext *context, Leaf *leaf, TupleTableSlot *slot)
 	JournalPlace place;
 	int			key;
 	bool		good;
+	bool		bad = false;
 
 	if (context->writer->one_by_one)
 		checks_doubt(context->checks);
-	good = checks_holds(context->checks, leaf->checked, tuple, &key);
-	if (!good)
+	journal_locate(context->journal, context->writer->current_row, &place);
+	do
 	{
-		leaf_begin_bulk(context, leaf);
-		table_tuple_insert(leaf->rri->ri_RelationDesc, slot, context->cid,
-						   context->insert_options, leaf->bistate);
-		journal_locate(context->journal, context->writer->current_row, &place);
-		good = !checks_take_orphan(context->checks, leaf->checked, key, tuple,
-								   &slot->tts_tid, &place);
-	}
+		CHECK_FOR_INTERRUPTS();
+		good = checks_holds(context->checks, leaf->checked, tuple, &key);
+		if (!good)
+			bad = checks_take_orphan(context->checks, leaf->checked, key, tuple, slot,
+									 &place);
+	} while (!good && !bad);
 	MemoryContextSwitchTo(old);
 	return good;
 }
