@@ -1,7 +1,10 @@
 \echo Use "CREATE EXTENSION pgbulk" to load this file. \quit
 
--- Operators and functions get exactly their argument types here, so that
--- nothing in the extension's schema can be a better match than pg_catalog's.
+-- Who may create objects in the extension's schema must not have a say in what
+-- this script does, nor in what its view runs as whoever looks at it.  So
+-- functions and types are named with their schema, and operators get exactly
+-- their argument types (NULLIF and CASE x WHEN, too, which look for an "="):
+-- an exact match in pg_catalog, which is searched first, comes before any other.
 --
 -- The parameters are those of src/progress.c: param18 the phase, param19 the
 -- start, param15 the end of reading, param20 the magic number.
@@ -11,8 +14,8 @@ SELECT s.pid,
        s.relid,
        s.relation,
        s.phase,
-       (r.done * 100.0)::numeric(5,1) AS percent,
-       repeat(b.full_block, b.blocks) || repeat(b.empty_block, 20 - b.blocks) AS bar,
+       (r.done * 100.0)::pg_catalog.numeric(5,1) AS percent,
+       pg_catalog.repeat(b.full_block, b.blocks) || pg_catalog.repeat(b.empty_block, 20 - b.blocks) AS bar,
        s.bytes_processed,
        s.bytes_total,
        s.rows_loaded,
@@ -21,44 +24,44 @@ SELECT s.pid,
        CASE WHEN s.rows_per_second IS NOT NULL THEN
          s.rows_per_second
        WHEN r.seconds_reading > 0.0 THEN
-         ((s.rows_loaded + s.rows_rejected + s.rows_filtered)::numeric / r.seconds_reading)::bigint
+         ((s.rows_loaded + s.rows_rejected + s.rows_filtered)::pg_catalog.numeric / r.seconds_reading)::pg_catalog.int8
        END AS rows_per_second,
        s.now - s.started AS elapsed,
        CASE WHEN s.phase = 'reading' AND r.done > 0.0 THEN
-         make_interval(secs => (r.seconds_reading * (1.0 - r.done) / r.done)::double precision)
+         pg_catalog.make_interval(secs => (r.seconds_reading * (1.0 - r.done) / r.done)::pg_catalog.float8)
        END AS eta
 FROM (
   SELECT p.pid,
          d.datname,
          p.relid,
-         CASE WHEN d.datname = current_database() THEN p.relid::regclass::text END AS relation,
+         CASE WHEN d.datname = pg_catalog.current_database() THEN p.relid::pg_catalog.regclass::pg_catalog.text END AS relation,
          CASE p.phase
-           WHEN 0::bigint THEN 'starting'
-           WHEN 1::bigint THEN 'reading'
-           WHEN 2::bigint THEN 'indexes'
-           WHEN 3::bigint THEN 'constraints'
-           WHEN 4::bigint THEN 'analyzing'
-           WHEN 5::bigint THEN 'finishing'
+           WHEN 0::pg_catalog.int8 THEN 'starting'
+           WHEN 1::pg_catalog.int8 THEN 'reading'
+           WHEN 2::pg_catalog.int8 THEN 'indexes'
+           WHEN 3::pg_catalog.int8 THEN 'constraints'
+           WHEN 4::pg_catalog.int8 THEN 'analyzing'
+           WHEN 5::pg_catalog.int8 THEN 'finishing'
          END AS phase,
          p.bytes_processed,
-         nullif(p.bytes_total, 0::bigint) AS bytes_total,
+         nullif(p.bytes_total, 0::pg_catalog.int8) AS bytes_total,
          p.rows_loaded,
          p.rows_rejected,
          p.rows_filtered,
          p.rows_per_second,
-         timestamptz '2000-01-01 00:00:00+00'
-           + make_interval(secs => p.started::double precision / 1000000::double precision) AS started,
-         CASE WHEN p.read_end > 0::bigint THEN
-           timestamptz '2000-01-01 00:00:00+00'
-             + make_interval(secs => p.read_end::double precision / 1000000::double precision)
+         '2000-01-01 00:00:00+00'::pg_catalog.timestamptz
+           + pg_catalog.make_interval(secs => p.started::pg_catalog.float8 / 1000000::pg_catalog.float8) AS started,
+         CASE WHEN p.read_end > 0::pg_catalog.int8 THEN
+           '2000-01-01 00:00:00+00'::pg_catalog.timestamptz
+             + pg_catalog.make_interval(secs => p.read_end::pg_catalog.float8 / 1000000::pg_catalog.float8)
          END AS read_end,
-         clock_timestamp() AS now
+         pg_catalog.clock_timestamp() AS now
   FROM (
          SELECT pid, datid, relid,
                 param18 AS phase, param1 AS bytes_processed, param2 AS bytes_total,
                 param3 AS rows_loaded, param14 AS rows_rejected, param4 AS rows_filtered,
-                param19 AS started, param15 AS read_end, NULL::bigint AS rows_per_second
-         FROM pg_stat_get_progress_info('COPY')
+                param19 AS started, param15 AS read_end, NULL::pg_catalog.int8 AS rows_per_second
+         FROM pg_catalog.pg_stat_get_progress_info('COPY'::pg_catalog.text)
          WHERE param20 = 123589335805035
          UNION ALL
          -- while it builds an index; rows have 48 bits (src/progress.c)
@@ -66,22 +69,22 @@ FROM (
                 2, param8, param2,
                 param3 & 281474976710655, param18 & 281474976710655, param20 & 281474976710655,
                 param19, NULL, (param18 >> 48 << 15) + (param20 >> 48)
-         FROM pg_stat_get_progress_info('CREATE INDEX')
+         FROM pg_catalog.pg_stat_get_progress_info('CREATE INDEX'::pg_catalog.text)
          WHERE param3 >> 48 = 28775
        ) p
-       LEFT JOIN pg_database d ON d.oid = p.datid
+       LEFT JOIN pg_catalog.pg_database d ON d.oid = p.datid
 ) s
 CROSS JOIN LATERAL (
   SELECT CASE WHEN s.bytes_total IS NOT NULL THEN
-           least(s.bytes_processed::numeric / s.bytes_total::numeric, 1.0)
+           least(s.bytes_processed::pg_catalog.numeric / s.bytes_total::pg_catalog.numeric, 1.0)
          END AS done,
          extract(epoch FROM coalesce(s.read_end, s.now) - s.started) AS seconds_reading
 ) r
 CROSS JOIN LATERAL (
-  SELECT floor(r.done * 20.0)::integer AS blocks,
+  SELECT pg_catalog.floor(r.done * 20.0)::pg_catalog.int4 AS blocks,
          -- from bytes, so that this file loads in a database of any encoding
-         CASE WHEN getdatabaseencoding() = 'UTF8'::name THEN convert_from('\xe29688'::bytea, 'UTF8') ELSE '#' END AS full_block,
-         CASE WHEN getdatabaseencoding() = 'UTF8'::name THEN convert_from('\xe29691'::bytea, 'UTF8') ELSE '-' END AS empty_block
+         CASE WHEN pg_catalog.getdatabaseencoding() = 'UTF8'::pg_catalog.name THEN pg_catalog.convert_from('\xe29688'::pg_catalog.bytea, 'UTF8'::pg_catalog.name) ELSE '#' END AS full_block,
+         CASE WHEN pg_catalog.getdatabaseencoding() = 'UTF8'::pg_catalog.name THEN pg_catalog.convert_from('\xe29691'::pg_catalog.bytea, 'UTF8'::pg_catalog.name) ELSE '-' END AS empty_block
 ) b;
 
 COMMENT ON VIEW bulk_load_progress IS 'loads that are running now, one row each';
@@ -105,6 +108,9 @@ GRANT SELECT ON bulk_load_progress TO PUBLIC;
 
 CREATE SEQUENCE bulk_load_id;
 COMMENT ON SEQUENCE bulk_load_id IS 'numbers of loads, as in the load_id of reject tables';
+-- Goes on after a dump and restore, as reject tables do; whoever dumps has to read it.
+GRANT SELECT ON SEQUENCE bulk_load_id TO PUBLIC;
+SELECT pg_catalog.pg_extension_config_dump('bulk_load_id'::pg_catalog.regclass, ''::pg_catalog.text);
 
 CREATE FUNCTION bulk_load(
   target regclass,
