@@ -176,6 +176,7 @@ COMMENT ON FUNCTION bulk_load_query(regclass, text, jsonb) IS
   'loads the rows of a query into a table';
 
 CREATE FUNCTION bulk_load_retry(
+  target regclass,
   reject_table regclass,
   load_id bigint,
   options jsonb DEFAULT '{}',
@@ -193,8 +194,8 @@ CREATE FUNCTION bulk_load_retry(
 RETURNS record
 AS 'MODULE_PATHNAME', 'bulk_load_retry'
 LANGUAGE C VOLATILE PARALLEL UNSAFE;
-COMMENT ON FUNCTION bulk_load_retry(regclass, bigint, jsonb) IS
-  'loads the bad rows of an earlier load from its reject table, and removes those that got in';
+COMMENT ON FUNCTION bulk_load_retry(regclass, regclass, bigint, jsonb) IS
+  'loads the bad rows of an earlier load into its target from its reject table, and removes those that got in';
 
 CREATE FUNCTION bulk_load_control(
   path text,

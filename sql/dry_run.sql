@@ -204,7 +204,7 @@ SELECT count(*) FROM regexp_split_to_table(rtrim(pg_read_file('/proc/self/cwd/pg
 \set VERBOSITY default
 DO $$
 BEGIN
-	PERFORM bulk_load_retry('dry_rejects', (SELECT min(load_id) FROM dry_rejects));
+	PERFORM bulk_load_retry('dry_t', 'dry_rejects', (SELECT min(load_id) FROM dry_rejects));
 EXCEPTION WHEN invalid_parameter_value THEN
 	RAISE INFO '%', regexp_replace(SQLERRM, '\d+', 'N');
 END $$;

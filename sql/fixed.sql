@@ -184,22 +184,22 @@ SELECT line_number, byte_offset, reason, column_name, field_value, sqlstate, mes
 SELECT pg_read_file('pgbulk_fixed_bad') = E' x\xc3\xa4\n\n 3threeand\n99xyz\n 5fi\n' AS lines;
 SELECT pg_read_file('pgbulk_fixed_bad.log');
 -- the encoding must be known
-SELECT rows_read, rows_loaded, rows_rejected FROM bulk_load_retry('fixed_rejects', :load, '{"format": "fixed", "fields": [{"length": 2}, {"length": 3}], "extra_columns": "ignore", "log_verbosity": "silent"}');
-SELECT rows_read, rows_loaded, rows_rejected FROM bulk_load_retry('fixed_rejects', :load, '{"format": "fixed", "fields": [{"length": 2}, {"length": 3}], "extra_columns": "ignore", "log_verbosity": "silent", "encoding": "UTF8"}');
+SELECT rows_read, rows_loaded, rows_rejected FROM bulk_load_retry('fixed_r', 'fixed_rejects', :load, '{"format": "fixed", "fields": [{"length": 2}, {"length": 3}], "extra_columns": "ignore", "log_verbosity": "silent"}');
+SELECT rows_read, rows_loaded, rows_rejected FROM bulk_load_retry('fixed_r', 'fixed_rejects', :load, '{"format": "fixed", "fields": [{"length": 2}, {"length": 3}], "extra_columns": "ignore", "log_verbosity": "silent", "encoding": "UTF8"}');
 UPDATE fixed_rejects SET raw_line = '42xyz' WHERE line_number = 5;
-SELECT rows_read, rows_loaded, rows_rejected FROM bulk_load_retry('fixed_rejects', :load, '{"format": "fixed", "fields": [{"length": 2}, {"length": 3}], "missing_columns": "null", "log_verbosity": "silent", "encoding": "UTF8"}');
+SELECT rows_read, rows_loaded, rows_rejected FROM bulk_load_retry('fixed_r', 'fixed_rejects', :load, '{"format": "fixed", "fields": [{"length": 2}, {"length": 3}], "missing_columns": "null", "log_verbosity": "silent", "encoding": "UTF8"}');
 SELECT line_number, message FROM fixed_rejects ORDER BY 1;
 SELECT * FROM fixed_r ORDER BY a;
 -- nor too long
 INSERT INTO fixed_rejects SELECT (r).* FROM (SELECT jsonb_populate_record(r, '{"raw_line": "42xyz4711", "line_number": 9}') AS r FROM fixed_rejects r LIMIT 1) x;
-SELECT bulk_load_retry('fixed_rejects', :load, '{"format": "fixed", "fields": [{"length": 2}, {"length": 3}], "record_length": 5, "encoding": "UTF8"}');
+SELECT bulk_load_retry('fixed_r', 'fixed_rejects', :load, '{"format": "fixed", "fields": [{"length": 2}, {"length": 3}], "record_length": 5, "encoding": "UTF8"}');
 -- places are those in the file, whatever its encoding
 TRUNCATE fixed_r, fixed_rejects;
 SELECT pg_temp.put('in', ' 1\344\366\374 x\344\366\374'::bytea) AS f \gset
 SELECT details ->> 'load_id' AS load FROM bulk_load('fixed_r', :'f', '{"format": "fixed", "fields": [{"length": 2}, {"length": 3}], "record_length": 5, "encoding": "LATIN1", "on_error": "ignore", "reject_table": "fixed_rejects", "log_verbosity": "silent"}') \gset
 SELECT line_number, byte_offset, raw_line, raw_bytes FROM fixed_rejects;
 UPDATE fixed_rejects SET raw_line = replace(raw_line, 'x', '2');
-SELECT rows_loaded FROM bulk_load_retry('fixed_rejects', :load, '{"format": "fixed", "fields": [{"length": 2}, {"length": 3}], "record_length": 5, "encoding": "LATIN1"}');
+SELECT rows_loaded FROM bulk_load_retry('fixed_r', 'fixed_rejects', :load, '{"format": "fixed", "fields": [{"length": 2}, {"length": 3}], "record_length": 5, "encoding": "LATIN1"}');
 SELECT * FROM fixed_r ORDER BY a;
 -- records
 TRUNCATE fixed_r, fixed_rejects;
@@ -208,7 +208,7 @@ SELECT details ->> 'load_id' AS load FROM bulk_load('fixed_r', :'f', '{"format":
 SELECT line_number, byte_offset, reason, column_name, field_value, message, raw_line, raw_bytes FROM fixed_rejects ORDER BY 1;
 SELECT pg_read_binary_file('pgbulk_fixed_bad');
 UPDATE fixed_rejects SET raw_bytes = set_byte(raw_bytes, 0, 50) WHERE line_number = 1;
-SELECT rows_read, rows_loaded, rows_rejected FROM bulk_load_retry('fixed_rejects', :load, '{"format": "fixed", "fields": [{"type": "int4"}, {"length": 3}], "record_length": 7, "log_verbosity": "silent", "invalid_bytes": "replace"}');
+SELECT rows_read, rows_loaded, rows_rejected FROM bulk_load_retry('fixed_r', 'fixed_rejects', :load, '{"format": "fixed", "fields": [{"type": "int4"}, {"length": 3}], "record_length": 7, "log_verbosity": "silent", "invalid_bytes": "replace"}');
 SELECT * FROM fixed_r ORDER BY a;
 -- with foreign keys and duplicates, rows are read again
 CREATE TABLE fixed_parent (a int PRIMARY KEY);

@@ -180,16 +180,17 @@ bulk_load_query(PG_FUNCTION_ARGS)
 	return form_result(fcinfo, &result);
 }
 
-/* bulk_load_retry(reject_table regclass, load_id bigint, options jsonb) */
+/* bulk_load_retry(target regclass, reject_table regclass, load_id bigint, options jsonb) */
 Datum
 bulk_load_retry(PG_FUNCTION_ARGS)
 {
 	LoadResult	result;
 
-	check_not_null(fcinfo, 0, "reject_table");
-	check_not_null(fcinfo, 1, "load_id");
-	retry_run(PG_GETARG_OID(0), PG_GETARG_INT64(1),
-			  PG_ARGISNULL(2) ? NULL : PG_GETARG_JSONB_P(2), &result);
+	check_not_null(fcinfo, 0, "target");
+	check_not_null(fcinfo, 1, "reject_table");
+	check_not_null(fcinfo, 2, "load_id");
+	retry_run(PG_GETARG_OID(0), PG_GETARG_OID(1), PG_GETARG_INT64(2),
+			  PG_ARGISNULL(3) ? NULL : PG_GETARG_JSONB_P(3), &result);
 	return form_result(fcinfo, &result);
 }
 

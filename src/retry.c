@@ -9,14 +9,12 @@
 #include "postgres.h"
 
 #include "access/table.h"
-#include "catalog/namespace.h"
 #include "catalog/objectaddress.h"
 #include "catalog/pg_type.h"
 #include "compat.h"
 #include "executor/spi.h"
 #include "mb/pg_wchar.h"
 #include "miscadmin.h"
-#include "nodes/makefuncs.h"
 #include "rejects.h"
 #include "retry.h"
 #include "row/encoding.h"
@@ -40,7 +38,7 @@ enum
 typedef struct Retry
 {
 	char	   *table;			/* as SQL names it */
-	char	   *target;			/* as its rows name it */
+	char	   *target;			/* likewise, and as its rows name it */
 	int64		load_id;
 	Encoding	encoding;		/* of raw_bytes */
 	bool		fixed;			/* rows go in as they were in the file */
@@ -127,6 +125,16 @@ make_options(Retry *retry, Jsonb *json)
 
 /* ---- the reject table ---- */
 
+/* A table's name as any search path finds it; NULL: there is none. */
+static char *
+qualified_name(Oid relid)
+{
+	char	   *name = get_rel_name(relid);
+
+	return name == NULL ? NULL :
+		quote_qualified_identifier(get_namespace_name(get_rel_namespace(relid)), name);
+}
+
 static void
 open_table(Retry *retry, Oid relid)
 {
@@ -143,8 +151,7 @@ open_table(Retry *retry, Oid relid)
 	}
 	rel = table_open(relid, RowExclusiveLock);
 	reject_table_check(rel);
-	retry->table = quote_qualified_identifier(get_namespace_name(RelationGetNamespace(rel)),
-											  RelationGetRelationName(rel));
+	retry->table = qualified_name(relid);
 	table_close(rel, NoLock);
 }
 
@@ -152,44 +159,37 @@ open_table(Retry *retry, Oid relid)
 #define BAD_ROWS "load_id OPERATOR(pg_catalog.=) $1 AND " \
 	"reason OPERATOR(pg_catalog.<>) ALL ('{duplicate,replaced}'::pg_catalog.text[])"
 
-/* The table that the load was for. */
-static Oid
-find_target(Retry *retry)
+/* Whether the rows of the load are for the target that was told. */
+static void
+check_target(Retry *retry)
 {
-	MemoryContext caller = CurrentMemoryContext;
 	Oid			types[] = {INT8OID};
 	Datum		values[] = {Int64GetDatum(retry->load_id)};
-	char	   *sql = psprintf("SELECT DISTINCT target FROM %s WHERE " BAD_ROWS " LIMIT 2",
+	char	   *sql = psprintf("SELECT DISTINCT target FROM %s WHERE " BAD_ROWS,
 							   retry->table);
-	char	   *name = NULL;
-	uint64		found;
 
 	SPI_connect();
-	if (SPI_execute_with_args(sql, 1, types, values, NULL, false, 0) != SPI_OK_SELECT)
+	if (SPI_execute_with_args(sql, 1, types, values, NULL, false, 2) != SPI_OK_SELECT)
 		elog(ERROR, "could not read the reject table");
-	found = SPI_processed;
-	if (found > 0)
-	{
-		name = SPI_getvalue(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1);
-		if (name != NULL)
-			name = MemoryContextStrdup(caller, name);
-	}
-	SPI_finish();
-
-	if (found == 0)
+	if (SPI_processed == 0)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("table %s has no bad rows of load %lld", retry->table,
 						(long long) retry->load_id),
 				 errhint("Result column \"details\" of a load has its number under \"load_id\".")));
-	if (found > 1 || name == NULL)
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("rows of load %lld in table %s are not all for the same table",
-						(long long) retry->load_id, retry->table)));
-	retry->target = name;
-	return RangeVarGetRelid(makeRangeVarFromNameList(compat_qualified_name_list(name)),
-							NoLock, false);
+	for (uint64 i = 0; i < SPI_processed; i++)
+	{
+		char	   *name = SPI_getvalue(SPI_tuptable->vals[i], SPI_tuptable->tupdesc, 1);
+
+		if (name == NULL || strcmp(name, retry->target) != 0)
+			ereport(ERROR,
+					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+					 errmsg("rows of load %lld in table %s are not all for table %s",
+							(long long) retry->load_id, retry->table, retry->target),
+					 name != NULL ? errdetail("There are some for %s.", name) : 0,
+					 errhint("Where the table has another name since, give it to the rows in their column \"target\".")));
+	}
+	SPI_finish();
 }
 
 /* Puts a row back as it was. */
@@ -356,11 +356,11 @@ take_rows(Retry *retry)
 }
 
 void
-retry_run(Oid reject_table, int64 load_id, Jsonb *json, LoadResult *result)
+retry_run(Oid target, Oid reject_table, int64 load_id, Jsonb *json,
+		  LoadResult *result)
 {
-	Retry		retry = {.load_id = load_id};
+	Retry		retry = {.load_id = load_id,.target = qualified_name(target)};
 	BulkOptions *options;
-	Oid			target;
 
 	if (load_id < 0)
 		ereport(ERROR,
@@ -368,9 +368,13 @@ retry_run(Oid reject_table, int64 load_id, Jsonb *json, LoadResult *result)
 				 errmsg("load %lld was a dry run", (long long) load_id),
 				 errdetail("Its good rows are not in the table either."),
 				 errhint("Load the files, and try the bad rows of that load again.")));
+	if (retry.target == NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_TABLE),
+				 errmsg("relation with OID %u does not exist", target)));
 	open_table(&retry, reject_table);
 	options = make_options(&retry, json);
-	target = find_target(&retry);
+	check_target(&retry);
 	retry.rows = stored_rows_create();
 	take_rows(&retry);
 	load_run(target, stored_rows_files(retry.rows), retry.rows, options, load_id,
