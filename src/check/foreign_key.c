@@ -19,10 +19,12 @@
 #include "executor/spi.h"
 #include "miscadmin.h"
 #include "subtransaction.h"
+#include "utils/acl.h"
 #include "utils/builtins.h"
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
+#include "utils/rls.h"
 #include "utils/snapmgr.h"
 #include "utils/syscache.h"
 
@@ -603,6 +605,20 @@ foreign_key_column(const ForeignKey *key)
 	return NameStr(TupleDescAttr(RelationGetDescr(key->rel), key->atts[0] - 1)->attname);
 }
 
+/*
+ * Whether who loads may read the key's one column: what the trigger asks before it shows
+ * values.  The column may have got its value from a default, a trigger or a function.
+ */
+static bool
+is_readable(const ForeignKey *key)
+{
+	Oid			relid = RelationGetRelid(key->rel);
+
+	return check_enable_rls(relid, InvalidOid, true) != RLS_ENABLED &&
+		(pg_class_aclcheck(relid, GetUserId(), ACL_SELECT) == ACLCHECK_OK ||
+		 pg_attribute_aclcheck(relid, key->atts[0], GetUserId(), ACL_SELECT) == ACLCHECK_OK);
+}
+
 char *
 foreign_key_value(const ForeignKey *key, HeapTuple tuple)
 {
@@ -612,7 +628,7 @@ foreign_key_value(const ForeignKey *key, HeapTuple tuple)
 	bool		isnull;
 	Datum		value;
 
-	if (key->natts != 1)
+	if (key->natts != 1 || !is_readable(key))
 		return NULL;
 	value = heap_getattr(tuple, key->atts[0], RelationGetDescr(key->rel), &isnull);
 	if (isnull)

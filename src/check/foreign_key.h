@@ -91,7 +91,10 @@ extern bool foreign_key_ask(ForeignKey *key, TupleTableSlot *row, bool raise);
 /* The message that was kept. */
 extern const char *foreign_key_message(const ForeignKey *key);
 
-/* The column, where the key has just one, else NULL; and its value's text. */
+/*
+ * The column, where the key has just one, else NULL; and its value's text, NULL where the
+ * server's error would not show it to the current user.
+ */
 extern const char *foreign_key_column(const ForeignKey *key);
 extern char *foreign_key_value(const ForeignKey *key, HeapTuple tuple);
 
