@@ -1,0 +1,52 @@
+# Dump and restore: the numbers of loads go on, and whoever dumps a database can read them.
+
+use strict;
+use warnings;
+
+use FindBin;
+use lib $FindBin::RealBin;
+use PgBulk;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my $node = bulk_server('dump');
+my $file = data_file('rows.csv', 1, "1\nx\n");
+my $folder = data_dir();
+
+# The number of a load with a bad row.
+sub load_id
+{
+	my ($database) = @_;
+	return $node->safe_psql($database,
+		qq(SELECT details ->> 'load_id' FROM ext.bulk_load('t', '$file', '{"on_error": "ignore", "reject_table": "r", "log_verbosity": "silent"}')));
+}
+
+$node->safe_psql('postgres', 'CREATE ROLE dumper LOGIN');
+$node->safe_psql('postgres', "CREATE DATABASE $_ OWNER dumper") foreach qw(here plain archive);
+$node->safe_psql('here', q{
+	CREATE SCHEMA ext;
+	GRANT USAGE ON SCHEMA ext TO dumper;
+	CREATE EXTENSION pgbulk SCHEMA ext;
+	CREATE TABLE t (a int);
+	ALTER TABLE t OWNER TO dumper});
+my $last;
+$last = load_id('here') foreach 1 .. 3;
+is($last, 3, 'three loads');
+$node->safe_psql('here', 'ALTER TABLE r OWNER TO dumper');
+
+# by the owner of the database, who does not own the extension
+$node->command_ok([ 'pg_dump', '-f', "$folder/plain.sql", $node->connstr('here') . ' user=dumper' ],
+	'the owner of the database dumps it');
+$node->command_ok([ 'pg_dump', '-Fc', '-f', "$folder/archive", $node->connstr('here') ], 'a superuser, too');
+$node->command_ok([ 'psql', '-Xq', '-v', 'ON_ERROR_STOP=1', '-f', "$folder/plain.sql", $node->connstr('plain') ], 'restored by psql');
+$node->command_ok([ 'pg_restore', '-d', $node->connstr('archive'), "$folder/archive" ], 'restored by pg_restore');
+
+foreach my $database (qw(plain archive))
+{
+	is(load_id($database), $last + 1, "$database: numbers go on");
+	is($node->safe_psql($database, 'SELECT count(*), count(DISTINCT load_id) FROM r'), '4|4',
+		"$database: no two loads in the reject table under one number");
+}
+
+check_log($node);
+done_testing();
