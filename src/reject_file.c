@@ -4,6 +4,10 @@
  *
  * Both are written through the server's fd layer, which closes, and so
  * flushes, them when the transaction aborts: what was put in survives.
+ *
+ * What stood in them before stays until there is something to put in, or until all
+ * has been read: it may be all that is left of an earlier load's bad rows, and a load
+ * that fails before that has nothing to say instead.
  */
 #include "postgres.h"
 
@@ -28,9 +32,10 @@ struct RejectFile
 	char	   *log_path;
 	FILE	   *log;
 	StringInfoData line;		/* the log's next line */
+	bool		begun;			/* both are this load's */
 	bool		binary;
 	int64		record_length;	/* of each row; 0: they differ */
-	bool		has_header;
+	StringInfoData header;		/* empty: none */
 	char		newline[2];		/* the input's latest line end */
 	int			newline_len;
 };
@@ -85,19 +90,17 @@ check_kind(const char *path, const struct stat *found, List *inputs)
 }
 
 /*
- * Opens path for writing and empties it.  What stands there is looked at
- * before the open, which would wait on a FIFO, and after it, as only then it
- * is sure which file will be emptied.
+ * Opens path for writing.  What stands there is looked at before the open, which
+ * would wait on a FIFO, and after it, as only then it is sure which file it is.
  */
 static FILE *
-open_emptied(const char *path, List *inputs)
+open_stream(const char *path, List *inputs, struct stat *st)
 {
 	FILE	   *file;
 	mode_t		umask_before;
-	struct stat st;
 
-	if (stat(path, &st) == 0)
-		check_kind(path, &st, inputs);
+	if (stat(path, st) == 0)
+		check_kind(path, st, inputs);
 
 	umask_before = umask(S_IWGRP | S_IWOTH);
 	PG_TRY();
@@ -115,15 +118,11 @@ open_emptied(const char *path, List *inputs)
 				 errmsg("could not open reject file \"%s\" for writing: %m",
 						path)));
 
-	if (fstat(fileno(file), &st) != 0)
+	if (fstat(fileno(file), st) != 0)
 		ereport(ERROR,
 				(errcode_for_file_access(),
 				 errmsg("could not stat file \"%s\": %m", path)));
-	check_kind(path, &st, inputs);
-	if (ftruncate(fileno(file), 0) != 0)
-		ereport(ERROR,
-				(errcode_for_file_access(),
-				 errmsg("could not truncate file \"%s\": %m", path)));
+	check_kind(path, st, inputs);
 	return file;
 }
 
@@ -131,6 +130,8 @@ RejectFile *
 reject_file_open(const BulkOptions *options, List *inputs)
 {
 	RejectFile *file = palloc0(sizeof(RejectFile));
+	struct stat st;
+	struct stat log_st;
 
 	check_permission();
 	file->path = pstrdup(options->reject_file);
@@ -145,9 +146,15 @@ reject_file_open(const BulkOptions *options, List *inputs)
 	file->newline[0] = '\n';
 	file->newline_len = 1;
 	initStringInfo(&file->line);
+	initStringInfo(&file->header);
 
-	file->file = open_emptied(file->path, inputs);
-	file->log = open_emptied(file->log_path, inputs);
+	file->file = open_stream(file->path, inputs, &st);
+	file->log = open_stream(file->log_path, inputs, &log_st);
+	if (st.st_dev == log_st.st_dev && st.st_ino == log_st.st_ino)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("reject file \"%s\" and its log \"%s\" are the same file",
+						file->path, file->log_path)));
 	return file;
 }
 
@@ -184,11 +191,34 @@ write_line(RejectFile *file, const char *raw, size_t len, size_t full_len)
 void
 reject_file_header(RejectFile *file, const char *raw, size_t len)
 {
+	if (file->header.len == 0)
+		appendBinaryStringInfo(&file->header, raw, len);
+}
+
+static void
+empty_stream(FILE *stream, const char *path)
+{
+	if (ftruncate(fileno(stream), 0) != 0)
+		ereport(ERROR,
+				(errcode_for_file_access(),
+				 errmsg("could not truncate file \"%s\": %m", path)));
+}
+
+/* From here on both files are this load's. */
+static void
+begin_files(RejectFile *file)
+{
+	size_t		len = file->header.len;
+	const char *raw = file->header.data;
 	size_t		text = len;
 
-	if (file->has_header || len == 0)
+	if (file->begun)
 		return;
-	file->has_header = true;
+	empty_stream(file->file, file->path);
+	empty_stream(file->log, file->log_path);
+	file->begun = true;
+	if (len == 0)
+		return;
 	if (!file->binary)
 	{
 		if (text > 0 && raw[text - 1] == '\n')
@@ -284,6 +314,8 @@ log_reject(RejectFile *file, const Reject *reject)
 void
 reject_file_put(RejectFile *file, const Reject *reject)
 {
+	begin_files(file);
+
 	/*
 	 * A row that was replaced is none of the input; behind a record that is too
 	 * short, all others would be at the wrong place.
@@ -327,7 +359,8 @@ close_stream(FILE *stream, const char *path)
 void
 reject_file_close(RejectFile *file)
 {
-	if (file->binary && file->has_header)
+	begin_files(file);
+	if (file->binary && file->header.len > 0)
 		write_bytes(file->file, file->path, binary_trailer,
 					sizeof(binary_trailer));
 	close_stream(file->file, file->path);

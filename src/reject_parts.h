@@ -57,6 +57,7 @@ extern void reject_table_close(RejectTable *table);
 
 typedef struct RejectFile RejectFile;
 
+/* Nothing that stands in the files is lost before the first put, or close. */
 extern RejectFile *reject_file_open(const BulkOptions *options, List *inputs);
 extern void reject_file_header(RejectFile *file, const char *raw, size_t len);
 extern void reject_file_put(RejectFile *file, const Reject *reject);

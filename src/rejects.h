@@ -81,7 +81,7 @@ typedef struct RejectAdviser
  * Errors: 42501 without pg_write_server_files for reject_file, or without
  * INSERT on an existing reject_table (or CREATE on its schema); 42804 for a
  * reject table of another shape, 42809 for what is no table, 22023 for the
- * target itself and for a reject file that is an input; the file system's.
+ * target itself and for a reject file that is an input, or its own log; the file system's.
  */
 extern RejectStream *rejects_open(const BulkOptions *options, Relation target,
 								  const char *target_name, int64 load_id,

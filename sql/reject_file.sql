@@ -1,0 +1,77 @@
+--
+-- What becomes of a reject file that is there already, and of what a path leads to.
+--
+CREATE FUNCTION pg_temp.put(name text, content text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+	path text := '/proc/self/cwd/pgbulk_reject_file_' || name;
+	object oid := lo_from_bytea(0, convert_to(content, 'UTF8'));
+BEGIN
+	PERFORM lo_export(object, path), lo_unlink(object);
+	RETURN path;
+END $$;
+CREATE TABLE reject_file_t (a int, b text);
+-- Loads a file with the same reject file as ever; what the two files hold then.
+CREATE FUNCTION pg_temp.load(content text, more jsonb DEFAULT '{}') RETURNS SETOF text LANGUAGE plpgsql AS $$
+DECLARE
+	bad text := '/proc/self/cwd/pgbulk_reject_file_bad';
+	rejected bigint;
+BEGIN
+	BEGIN
+		SELECT rows_rejected INTO rejected FROM bulk_load('reject_file_t', pg_temp.put('in', content),
+			jsonb_build_object('header', true, 'on_error', 'ignore', 'log_verbosity', 'silent', 'reject_file', bad) || more);
+		RETURN NEXT format('%s rejected', rejected);
+	EXCEPTION WHEN OTHERS THEN
+		RETURN NEXT format('%s: %s', sqlstate, sqlerrm);
+	END;
+	RETURN NEXT replace(pg_read_file(bad), E'\n', ' | ');
+	RETURN NEXT regexp_replace(replace(pg_read_file(bad || '.log'), E'\n', ' | '), '[^ ]*/', '', 'g');
+END $$;
+CREATE FUNCTION reject_file_fail() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+	IF new.b = 'fail' THEN
+		RAISE EXCEPTION 'failed';
+	END IF;
+	RETURN new;
+END $$;
+
+SELECT pg_temp.load(E'a,b\n1,one\nx,two\n');
+-- a load that fails before it has found a bad row leaves both as they are, whatever it fails of
+CREATE TRIGGER fail BEFORE INSERT ON reject_file_t FOR EACH ROW EXECUTE FUNCTION reject_file_fail();
+SELECT pg_temp.load(E'a,b\n1,fail\ny,two\n');
+SELECT pg_temp.load(E'a,b\n1,one\n', '{"columns": ["a", "none"]}');
+SELECT pg_temp.load(E'a,c\n1,one\n', '{"header": "match"}');
+SELECT pg_temp.load(E'a,b\n1,fail\ny,two\n', '{"dry_run": true}');
+SELECT pg_temp.load(E'a,b\n1,one\n', '{"reject_table": "pg_catalog.pg_class"}');
+SELECT pg_temp.load(E'a,b\n1,one\n', '{"writer": "direct"}');
+-- one that has found some has them in it, and nothing else, also if it fails then
+SELECT pg_temp.load(E'a,b\ny,bad\n1,fail\n');
+SELECT pg_temp.load(E'a,b\n1,good\nz,bad\nz,too\n', '{"reject_limit": 1}');
+SELECT pg_temp.load(E'a,b\nd,dry\n', '{"dry_run": true}');
+DROP TRIGGER fail ON reject_file_t;
+SELECT pg_temp.load(E'a,b\nw,bad\n', '{"writer": "direct", "reject_table": "pg_temp.reject_file_r"}');
+-- one that ends well has nothing in it but the header
+SELECT pg_temp.load(E'a,b\n1,good\n');
+SELECT pg_temp.load(E'', '{"header": false}');
+-- once more: it reads the table, so the file may be the same
+SELECT pg_temp.load(E'a,b\nv,bad\n', '{"reject_table": "pg_temp.reject_file_r"}');
+SELECT rows_read, rows_loaded, rows_rejected FROM bulk_load_retry('reject_file_t', 'pg_temp.reject_file_r', (SELECT max(load_id) FROM reject_file_r),
+	'{"log_verbosity": "silent", "reject_file": "/proc/self/cwd/pgbulk_reject_file_bad"}');
+SELECT pg_read_file('/proc/self/cwd/pgbulk_reject_file_bad');
+-- but a file of bad rows cannot be loaded into itself, nor into its log, by no name
+\set VERBOSITY terse
+SELECT rows_loaded FROM bulk_load('reject_file_t', '/proc/self/cwd/pgbulk_reject_file_bad', '{"on_error": "ignore", "reject_file": "/proc/self/cwd/global/../pgbulk_reject_file_bad"}');
+SELECT rows_loaded FROM bulk_load('reject_file_t', '/proc/self/cwd/pgbulk_reject_file_bad.log', '{"on_error": "ignore", "reject_file": "/proc/self/cwd/pgbulk_reject_file_bad"}');
+COPY (SELECT 1) TO PROGRAM 'cat > pgbulk_reject_file_x; ln -s pgbulk_reject_file_bad pgbulk_reject_file_link; ln pgbulk_reject_file_bad pgbulk_reject_file_hard; ln -s pgbulk_reject_file_self pgbulk_reject_file_self.log';
+SELECT rows_loaded FROM bulk_load('reject_file_t', '/proc/self/cwd/pgbulk_reject_file_link', '{"on_error": "ignore", "reject_file": "/proc/self/cwd/pgbulk_reject_file_bad"}');
+SELECT rows_loaded FROM bulk_load('reject_file_t', '/proc/self/cwd/pgbulk_reject_file_hard', '{"on_error": "ignore", "reject_file": "/proc/self/cwd/pgbulk_reject_file_bad"}');
+SELECT rows_loaded FROM bulk_load('reject_file_t', '/proc/self/cwd/pgbulk_reject_file_in', '{"on_error": "ignore", "reject_file": "/proc/self/cwd/pgbulk_reject_file_self"}');
+SELECT pg_read_file('/proc/self/cwd/pgbulk_reject_file_bad');
+-- a link is followed, as by COPY TO
+SELECT pg_temp.put('in', E'u,bad\n') AS f \gset
+SELECT rows_rejected FROM bulk_load('reject_file_t', :'f', '{"on_error": "ignore", "log_verbosity": "silent", "reject_file": "/proc/self/cwd/pgbulk_reject_file_link"}');
+SELECT pg_read_file('/proc/self/cwd/pgbulk_reject_file_bad');
+\set VERBOSITY default
+
+DROP TABLE reject_file_t, reject_file_r;
+DROP FUNCTION reject_file_fail;
+COPY (SELECT 1) TO PROGRAM 'cat > pgbulk_reject_file_gone; rm -f pgbulk_reject_file_*';
