@@ -43,6 +43,13 @@ SELECT pg_temp.load(E'a,c\n1,one\n', '{"header": "match"}');
 SELECT pg_temp.load(E'a,b\n1,fail\ny,two\n', '{"dry_run": true}');
 SELECT pg_temp.load(E'a,b\n1,one\n', '{"reject_table": "pg_catalog.pg_class"}');
 SELECT pg_temp.load(E'a,b\n1,one\n', '{"writer": "direct"}');
+CREATE FUNCTION reject_file_index(int) RETURNS int IMMUTABLE LANGUAGE plpgsql AS $$ BEGIN IF current_setting('regress.fail', true) = 'yes' THEN RAISE EXCEPTION 'too late'; END IF; RETURN $1; END $$;
+CREATE FUNCTION reject_file_late() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM set_config('regress.fail', 'yes', true); RETURN NULL; END $$;
+CREATE INDEX reject_file_i ON reject_file_t (reject_file_index(a));
+CREATE TRIGGER late AFTER INSERT ON reject_file_t EXECUTE FUNCTION reject_file_late();
+SELECT pg_temp.load(E'a,b\n1,one\n', '{"analyze": true}');
+DROP TRIGGER late ON reject_file_t;
+DROP INDEX reject_file_i;
 -- one that has found some has them in it, and nothing else, also if it fails then
 SELECT pg_temp.load(E'a,b\ny,bad\n1,fail\n');
 SELECT pg_temp.load(E'a,b\n1,good\nz,bad\nz,too\n', '{"reject_limit": 1}');
@@ -73,5 +80,5 @@ SELECT pg_read_file('/proc/self/cwd/pgbulk_reject_file_bad');
 \set VERBOSITY default
 
 DROP TABLE reject_file_t, reject_file_r;
-DROP FUNCTION reject_file_fail;
+DROP FUNCTION reject_file_fail, reject_file_index, reject_file_late;
 COPY (SELECT 1) TO PROGRAM 'cat > pgbulk_reject_file_gone; rm -f pgbulk_reject_file_*';

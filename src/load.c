@@ -961,6 +961,7 @@ load_close(Load *load)
 		progress_phase(&load->progress, BULK_PHASE_ANALYZING);
 		analyze_target(load->target);
 	}
+	rejects_end(load->rejects);
 	progress_end(&load->progress);
 	error_context_stack = load->callback.previous;
 	target_close(load->target);

@@ -5,9 +5,9 @@
  * Both are written through the server's fd layer, which closes, and so
  * flushes, them when the transaction aborts: what was put in survives.
  *
- * What stood in them before stays until there is something to put in, or until all
- * has been read: it may be all that is left of an earlier load's bad rows, and a load
- * that fails before that has nothing to say instead.
+ * What stood in them before stays until there is something to put in, or until the load
+ * ends well: it may be all that is left of an earlier load's bad rows, and a load
+ * that fails without any has nothing to say instead.
  */
 #include "postgres.h"
 

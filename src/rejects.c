@@ -346,13 +346,16 @@ rejects_close(RejectStream *rejects, int64 rows_read,
 		reject_table_close(rejects->table);
 		rejects->table = NULL;
 	}
-	if (rejects->file != NULL)
-	{
-		reject_file_close(rejects->file);
-		rejects->file = NULL;
-	}
 	if (rejects->options->log_verbosity != BULK_VERBOSITY_SILENT)
 		reject_summary_report(rejects->summary, adviser);
+}
+
+void
+rejects_end(RejectStream *rejects)
+{
+	if (rejects->file != NULL)
+		reject_file_close(rejects->file);
+	rejects->file = NULL;
 }
 
 void

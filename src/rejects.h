@@ -147,12 +147,18 @@ extern int64 rejects_total(const RejectStream *rejects);	/* rows_rejected: all b
 extern int64 rejects_count(const RejectStream *rejects, RejectReason reason);
 
 /*
- * End of the load: what is buffered goes to the table and the file, the
+ * There are no more bad rows: what is buffered goes to the table, the
  * percent limits are judged against rows_read, NOTICEs are sent.  The adviser
  * may open and close subtransactions.
  */
 extern void rejects_close(RejectStream *rejects, int64 rows_read,
 						  const RejectAdviser *adviser);
+
+/*
+ * The load has ended well, and nothing of it is left to fail: now a reject file
+ * loses what stood in it before even if there are no bad rows.
+ */
+extern void rejects_end(RejectStream *rejects);
 
 /*
  * For details: pushes into an open object the keys "rejects" (counts by
