@@ -535,12 +535,13 @@ plan_for_indexes(Load *load)
 								  load->options->writer != BULK_WRITER_BUFFERED));
 }
 
-/* A table's name as any search path finds it. */
-static char *
-qualified_name(Relation rel)
+char *
+load_table_name(Oid relid)
 {
-	return quote_qualified_identifier(get_namespace_name(RelationGetNamespace(rel)),
-									  RelationGetRelationName(rel));
+	char	   *name = get_rel_name(relid);
+
+	return name == NULL ? NULL :
+		quote_qualified_identifier(get_namespace_name(get_rel_namespace(relid)), name);
 }
 
 static void
@@ -592,7 +593,7 @@ static void
 open_rejects(Load *load)
 {
 	load->rejects = rejects_open(load->options, load->target->rel,
-								 qualified_name(load->target->rel),
+								 load_table_name(load->relid),
 								 load->result->load_id, load->paths);
 }
 
@@ -661,7 +662,7 @@ analyze_target(const Target *target)
 {
 	char	   *command;
 
-	command = psprintf("ANALYZE %s", qualified_name(target->rel));
+	command = psprintf("ANALYZE %s", load_table_name(RelationGetRelid(target->rel)));
 	CommandCounterIncrement();
 	if (SPI_connect() != SPI_OK_CONNECT ||
 		SPI_execute(command, false, 0) != SPI_OK_UTILITY)

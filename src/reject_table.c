@@ -310,7 +310,8 @@ is_plain(Relation rel)
 
 /*
  * The INSERT of the second road.  It is prepared once, and thrown away, so
- * that what the server has against it is said before anything is read.
+ * that what the server has against it is said before anything is read.  With several
+ * arrays, and without a schema, unnest is that of pg_catalog whatever the search path is.
  */
 static void
 make_insert(RejectTable *table)

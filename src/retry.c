@@ -125,16 +125,6 @@ make_options(Retry *retry, Jsonb *json)
 
 /* ---- the reject table ---- */
 
-/* A table's name as any search path finds it; NULL: there is none. */
-static char *
-qualified_name(Oid relid)
-{
-	char	   *name = get_rel_name(relid);
-
-	return name == NULL ? NULL :
-		quote_qualified_identifier(get_namespace_name(get_rel_namespace(relid)), name);
-}
-
 static void
 open_table(Retry *retry, Oid relid)
 {
@@ -151,7 +141,7 @@ open_table(Retry *retry, Oid relid)
 	}
 	rel = table_open(relid, RowExclusiveLock);
 	reject_table_check(rel);
-	retry->table = qualified_name(relid);
+	retry->table = load_table_name(relid);
 	table_close(rel, NoLock);
 }
 
@@ -359,7 +349,7 @@ void
 retry_run(Oid target, Oid reject_table, int64 load_id, Jsonb *json,
 		  LoadResult *result)
 {
-	Retry		retry = {.load_id = load_id,.target = qualified_name(target)};
+	Retry		retry = {.load_id = load_id,.target = load_table_name(target)};
 	BulkOptions *options;
 
 	if (load_id < 0)
