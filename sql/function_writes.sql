@@ -1,5 +1,6 @@
 --
--- Functions that write to the table while it is loaded: what they put there is never cut off, and no index finds another row by it.
+-- Functions that write while a table is loaded: what they put there is never cut off, and no index finds another row by it; what
+-- refers to rows of the load is never left alone.
 --
 CREATE TABLE function_writes (a int PRIMARY KEY, b int);
 INSERT INTO function_writes SELECT i, i FROM generate_series(1, 20000) i;
@@ -79,3 +80,72 @@ RESET enable_seqscan;
 DROP TABLE function_writes;
 DROP FUNCTION function_writes_put, function_writes_once, function_writes_lie;
 DROP SEQUENCE function_writes_asked;
+
+-- functions that store a row for each that they see: one that turns out bad later was never there
+CREATE TABLE function_writes_par (k int PRIMARY KEY);
+INSERT INTO function_writes_par VALUES (1);
+CREATE TABLE function_writes_a (id int PRIMARY KEY, k int REFERENCES function_writes_par, d int);
+CREATE TABLE function_writes_child (aid int UNIQUE REFERENCES function_writes_a);
+CREATE FUNCTION function_writes_see() RETURNS int LANGUAGE plpgsql AS $$
+BEGIN
+	INSERT INTO function_writes_child SELECT id FROM function_writes_a ON CONFLICT DO NOTHING;
+	RETURN 1;
+END $$;
+CREATE FUNCTION function_writes_make(id text, k text) RETURNS function_writes_a LANGUAGE plpgsql AS $$
+BEGIN
+	RETURN (id::int, k::int, function_writes_see());
+END $$;
+COPY (VALUES (1, 1), (2, 99), (3, 1), (3, 1), (4, 99), (5, 1)) TO '/proc/self/cwd/pgbulk_function_writes_in' (FORMAT csv);
+
+-- What becomes of the file, of the table, of what refers to it, and what refers to nothing; nothing of it stays.
+CREATE FUNCTION pg_temp.one(options jsonb) RETURNS SETOF text LANGUAGE plpgsql AS $$
+DECLARE
+	r record;
+BEGIN
+	SELECT * INTO r FROM bulk_load('function_writes_a', '/proc/self/cwd/pgbulk_function_writes_in',
+		'{"log_verbosity": "silent", "on_error": "ignore", "columns": ["id", "k"]}' || options);
+	PERFORM function_writes_see();
+	RAISE EXCEPTION USING ERRCODE = 'UNDOI', MESSAGE = concat_ws(E'\n',
+		format('%s: %s loaded, %s rejected, %s duplicate, %s filtered, of %s; attempts: %s', r.writer, r.rows_loaded, r.rows_rejected, r.rows_duplicate, r.rows_filtered, r.rows_read, r.details -> 'attempts'),
+		(SELECT 'rejected: ' || string_agg(format('line %s (%s)', x -> 'line', x ->> 'reason'), ', ') FROM jsonb_array_elements(r.details -> 'rejects' -> 'first') x),
+		(SELECT 'table: ' || string_agg(id::text, ' ' ORDER BY id) FROM function_writes_a),
+		(SELECT 'child: ' || string_agg(aid::text, ' ' ORDER BY aid) FROM function_writes_child),
+		(SELECT 'alone: ' || string_agg(aid::text, ' ' ORDER BY aid) FROM function_writes_child WHERE NOT EXISTS (SELECT FROM function_writes_a WHERE id = aid)));
+EXCEPTION
+	WHEN SQLSTATE 'UNDOI' THEN
+		RETURN QUERY SELECT regexp_split_to_table(sqlerrm, E'\n');
+	WHEN OTHERS THEN
+		RETURN NEXT format('%s: %s', sqlstate, sqlerrm);
+END $$;
+-- nobody stores anything
+SELECT pg_temp.one('{"on_duplicate": "keep_old"}');
+-- rows are known to be good before they are stored
+SELECT pg_temp.one('{"on_duplicate": "keep_new", "where": "function_writes_see() = 1"}');
+-- and when all are in the table
+COPY (VALUES (1, 1), (2, 99), (3, 1), (4, 99), (5, 1)) TO '/proc/self/cwd/pgbulk_function_writes_in' (FORMAT csv);
+SELECT pg_temp.one('{"where": "function_writes_see() = 1"}');
+ALTER TABLE function_writes_a ALTER d SET DEFAULT function_writes_see();
+SELECT pg_temp.one('{}');
+ALTER TABLE function_writes_a ALTER d DROP DEFAULT, ADD CONSTRAINT function_writes_a_check CHECK (function_writes_see() = 1);
+SELECT pg_temp.one('{"writer": "direct"}');
+SELECT pg_temp.one('{"writer": "direct", "workers": 2}');
+-- duplicates
+COPY (VALUES (1, 1), (2, 1), (2, 1), (3, 1), (1, 1)) TO '/proc/self/cwd/pgbulk_function_writes_in' (FORMAT csv);
+SELECT pg_temp.one('{"writer": "direct", "on_duplicate": "keep_old"}');
+ALTER TABLE function_writes_a DROP CONSTRAINT function_writes_a_check;
+-- options columns and transform exclude one another
+CREATE FUNCTION pg_temp.two() RETURNS SETOF text LANGUAGE plpgsql AS $$
+DECLARE
+	r record;
+BEGIN
+	SELECT * INTO r FROM bulk_load('function_writes_a', '/proc/self/cwd/pgbulk_function_writes_in', '{"log_verbosity": "silent", "on_error": "ignore", "transform": "function_writes_make(text,text)"}');
+	RETURN NEXT format('%s: %s loaded, %s rejected; attempts: %s', r.writer, r.rows_loaded, r.rows_rejected, r.details -> 'attempts');
+END $$;
+COPY (VALUES (1, 1), (2, 99), (3, 1)) TO '/proc/self/cwd/pgbulk_function_writes_in' (FORMAT csv);
+BEGIN;
+SELECT pg_temp.two();
+SELECT id FROM function_writes_a ORDER BY id;
+SELECT aid FROM function_writes_child ORDER BY aid;
+ROLLBACK;
+DROP TABLE function_writes_child, function_writes_a, function_writes_par CASCADE;
+DROP FUNCTION function_writes_see;
