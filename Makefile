@@ -28,7 +28,12 @@ SHLIB_LINK = $(if $(filter gzip,$(COMPRESSION)),-lz) \
 	$(if $(filter zstd,$(COMPRESSION)),-lzstd)
 
 PG_CPPFLAGS = -I$(srcdir)/src -DPGBULK_VERSION=\"$(EXTVERSION)\" $(COMPRESSION_DEFINES)
-PG_CFLAGS = -Wall -Wextra -Wno-unused-parameter -Wno-sign-compare -Wno-missing-field-initializers
+
+# The server opens a module's symbols to all others, so that a library which has
+# a function of the same name may call ours, and we its.  16 and later hide what is
+# not marked by themselves; 15 marks nothing.
+PG_CPPFLAGS += '-DPGDLLEXPORT=__attribute__((visibility("default")))'
+PG_CFLAGS = -fvisibility=hidden -Wall -Wextra -Wno-unused-parameter -Wno-sign-compare -Wno-missing-field-initializers
 
 REGRESS = $(sort $(patsubst sql/%.sql,%,$(wildcard sql/*.sql)))
 REGRESS_OPTS = --load-extension=$(EXTENSION)

@@ -29,14 +29,19 @@ PG_MODULE_MAGIC_EXT(.name = "pgbulk",.version = PGBULK_VERSION);
 PG_MODULE_MAGIC;
 #endif
 
-PG_FUNCTION_INFO_V1(bulk_load);
-PG_FUNCTION_INFO_V1(bulk_load_files);
-PG_FUNCTION_INFO_V1(bulk_load_query);
-PG_FUNCTION_INFO_V1(bulk_load_retry);
-PG_FUNCTION_INFO_V1(bulk_load_control);
-PG_FUNCTION_INFO_V1(bulk_inspect);
+/* 15's PG_FUNCTION_INFO_V1 exports what it says of a function, not the function. */
+#define SQL_FUNCTION(name) \
+	extern PGDLLEXPORT Datum name(PG_FUNCTION_ARGS); \
+	PG_FUNCTION_INFO_V1(name)
 
-void		_PG_init(void);
+SQL_FUNCTION(bulk_load);
+SQL_FUNCTION(bulk_load_files);
+SQL_FUNCTION(bulk_load_query);
+SQL_FUNCTION(bulk_load_retry);
+SQL_FUNCTION(bulk_load_control);
+SQL_FUNCTION(bulk_inspect);
+
+PGDLLEXPORT void _PG_init(void);
 
 void
 _PG_init(void)
