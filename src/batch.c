@@ -204,7 +204,7 @@ reject_row(Batch *batch)
 	/* too many bad rows are no bad row */
 	batch->guard->work = GUARD_OWN_WORK;
 	batch->sink->reject(batch->sink_arg, &reject);
-	batch->guard->work = GUARD_EXPRESSION;
+	batch->guard->work = GUARD_OWN_CODE;
 }
 
 /*
@@ -269,6 +269,25 @@ bad_row(Batch *batch)
 	batch->counted = false;
 }
 
+/*
+ * Whether an error may come of workers being about: of a function that is said to be
+ * parallel safe, and writes.  Input functions that throw internal errors are many, and
+ * hardly one writes.
+ */
+static bool
+may_be_of_parallel_mode(const Batch *batch, int sqlerrcode)
+{
+	switch (ERRCODE_TO_CATEGORY(sqlerrcode))
+	{
+		case ERRCODE_INVALID_TRANSACTION_STATE:
+			return true;
+		case ERRCODE_INTERNAL_ERROR:
+			return batch->conv->asking < 0;
+		default:
+			return false;
+	}
+}
+
 /* An error was thrown under the guard. */
 static void
 caught_error(Batch *batch, ErrorData *edata)
@@ -277,6 +296,11 @@ caught_error(Batch *batch, ErrorData *edata)
 	Converter  *conv = batch->conv;
 	const Column *column = conv->asking >= 0 ? &conv->columns[conv->asking] : NULL;
 
+	if (batch->limited && may_be_of_parallel_mode(batch, edata->sqlerrcode))
+	{
+		yield_row(batch);
+		return;
+	}
 	if (batch->options->on_error == BULK_ON_ERROR_SET_NULL &&
 		convert_null_asked(conv))
 	{
@@ -317,10 +341,9 @@ passes_filter(Batch *batch)
 	if (batch->conv->suppressed || batch->where == NULL)
 		return !batch->conv->suppressed;
 	econtext->ecxt_scantuple = batch->writer->slot;
-	guard_open(batch->guard);
+	guard_enter(batch->guard);
 	passes = ExecQual(batch->where, econtext);
-	if (batch->where_volatile)
-		guard_close(batch->guard);
+	guard_leave(batch->guard, batch->where_volatile);
 	return passes;
 }
 

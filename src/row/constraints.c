@@ -177,10 +177,11 @@ constraints_check(Constraints *constraints, TupleTableSlot *slot, Guard *guard,
 	{
 		AttrNumber	attnum;
 
-		guard_open(guard);
+		guard_enter(guard);
 		attnum = ExecRelGenVirtualNotNull(constraints->rri, slot,
 										  constraints->estate,
 										  constraints->virtual_notnull);
+		guard_leave(guard, false);
 		if (attnum != InvalidAttrNumber)
 			return fail_notnull(constraints, slot, attnum, err);
 	}
@@ -195,10 +196,9 @@ constraints_check(Constraints *constraints, TupleTableSlot *slot, Guard *guard,
 		Check	   *check = &constraints->checks[i];
 		bool		ok;
 
-		guard_open(guard);
+		guard_enter(guard);
 		ok = ExecCheck(check->expr, econtext);
-		if (check->is_volatile)
-			guard_close(guard);
+		guard_leave(guard, check->is_volatile);
 		if (!ok)
 			return fail_check(constraints, slot, check, err);
 	}
@@ -231,8 +231,9 @@ constraints_complete(ResultRelInfo *rri, Constraints *constraints,
 {
 	if (generated)
 	{
-		guard_open(guard);
+		guard_enter(guard);
 		ExecComputeStoredGenerated(rri, estate, slot, CMD_INSERT);
+		guard_leave(guard, false);
 	}
 	if (constraints != NULL && !constraints_check(constraints, slot, guard, err))
 		return false;

@@ -165,15 +165,14 @@ convert_begin_asking(Converter *conv, int index, const char *text)
 {
 	conv->asking = index;
 	conv->asking_text = text;
-	conv->guard->work = GUARD_INPUT;
-	guard_open(conv->guard);
+	guard_enter(conv->guard);
 }
 
 void
 convert_end_asking(Converter *conv)
 {
 	conv->asking = -1;
-	conv->guard->work = GUARD_EXPRESSION;
+	guard_leave(conv->guard, false);
 }
 
 bool

@@ -51,38 +51,56 @@ guard_close_slow(Guard *guard)
 	guard->open = false;
 }
 
-/* Whether an error tells about the row and not about the server or the code. */
+/* What no row can be blamed for, whoever has thrown it. */
+static bool
+is_about_server(int sqlerrcode)
+{
+	switch (ERRCODE_TO_CATEGORY(sqlerrcode))
+	{
+		case ERRCODE_TRANSACTION_ROLLBACK:	/* and deadlocks */
+		case ERRCODE_INSUFFICIENT_RESOURCES:
+		case ERRCODE_OPERATOR_INTERVENTION: /* cancel, shutdown */
+		case ERRCODE_SYSTEM_ERROR:	/* I/O */
+			return true;
+	}
+	switch (sqlerrcode)
+	{
+		case ERRCODE_SEQUENCE_GENERATOR_LIMIT_EXCEEDED:
+		case ERRCODE_LOCK_NOT_AVAILABLE:
+		case ERRCODE_ASSERT_FAILURE:	/* which WHEN OTHERS lets pass, too */
+		case ERRCODE_DATA_CORRUPTED:
+		case ERRCODE_INDEX_CORRUPTED:
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Whether an error tells about the row and not about the server or the code.
+ * Many types have no better code for a bad value than that of an internal
+ * error; from our own code it is one.
+ */
 static bool
 is_about_data(int sqlerrcode, GuardWork work)
 {
-	if (work == GUARD_OWN_WORK || sqlerrcode == ERRCODE_SEQUENCE_GENERATOR_LIMIT_EXCEEDED)
+	if (work == GUARD_OWN_WORK || is_about_server(sqlerrcode))
 		return false;
+	if (work == GUARD_ROW_CODE)
+		return true;
 
 	switch (ERRCODE_TO_CATEGORY(sqlerrcode))
 	{
-		case MAKE_SQLSTATE('2', '5', '0', '0', '0'):	/* transaction state */
-		case MAKE_SQLSTATE('2', '8', '0', '0', '0'):	/* authorization */
-		case MAKE_SQLSTATE('4', '0', '0', '0', '0'):	/* rollback, deadlock */
-		case MAKE_SQLSTATE('5', '3', '0', '0', '0'):	/* resources */
-		case MAKE_SQLSTATE('5', '5', '0', '0', '0'):	/* object state, locks */
-		case MAKE_SQLSTATE('5', '7', '0', '0', '0'):	/* cancel, shutdown */
-		case MAKE_SQLSTATE('5', '8', '0', '0', '0'):	/* I/O */
-		case MAKE_SQLSTATE('F', '0', '0', '0', '0'):	/* configuration file */
-		case MAKE_SQLSTATE('X', 'X', '0', '0', '0'):	/* internal */
+		case ERRCODE_CONNECTION_EXCEPTION:	/* and of the protocol */
+		case ERRCODE_FEATURE_NOT_SUPPORTED:
+		case ERRCODE_INVALID_TRANSACTION_STATE:
+		case ERRCODE_INVALID_AUTHORIZATION_SPECIFICATION:
+		case ERRCODE_INVALID_CATALOG_NAME:
+		case ERRCODE_INVALID_SCHEMA_NAME:
+		case ERRCODE_SYNTAX_ERROR_OR_ACCESS_RULE_VIOLATION:
+		case ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE:
+		case ERRCODE_CONFIG_FILE_ERROR:
+		case ERRCODE_INTERNAL_ERROR:
 			return false;
-
-			/*
-			 * A value may name what does not exist (regclass, say) or break
-			 * the protocol (receive functions); an expression that does is at
-			 * fault itself.
-			 */
-		case MAKE_SQLSTATE('0', '8', '0', '0', '0'):	/* protocol */
-		case MAKE_SQLSTATE('0', 'A', '0', '0', '0'):	/* not supported */
-		case MAKE_SQLSTATE('3', 'D', '0', '0', '0'):	/* catalog name */
-		case MAKE_SQLSTATE('3', 'F', '0', '0', '0'):	/* schema name */
-		case MAKE_SQLSTATE('4', '2', '0', '0', '0'):	/* names, privileges */
-			return work == GUARD_INPUT && sqlerrcode != ERRCODE_INSUFFICIENT_PRIVILEGE;
-
 		default:
 			return true;
 	}
@@ -114,7 +132,7 @@ guard_run(Guard *guard, void (*body) (void *arg), void *arg)
 			/* nothing but our own code has run since, so nothing is to undo */
 			MemoryContextSwitchTo(context);
 			FlushErrorState();
-			guard->work = GUARD_EXPRESSION;
+			guard->work = GUARD_OWN_CODE;
 			return NULL;
 		}
 		if (!guard->open)
@@ -132,7 +150,7 @@ guard_run(Guard *guard, void (*body) (void *arg), void *arg)
 		CurrentResourceOwner = guard->owner;
 		guard->open = false;
 		work = guard->work;
-		guard->work = GUARD_EXPRESSION;
+		guard->work = GUARD_OWN_CODE;
 		if (!is_about_data(edata->sqlerrcode, work) ||
 			(guard->others_failed != NULL &&
 			 pg_atomic_read_u32(guard->others_failed) != 0))

@@ -2,8 +2,8 @@
  * guard.h
  *		Errors thrown by others' code while rows are set aside, not fatal.
  *
- * Input functions without soft errors (all of them on 15), defaults, checks
- * and the where clause can throw.  Under on_error = ignore or set_null such
+ * Input functions without soft errors (all of them on 15), defaults, checks,
+ * transform and the where clause can throw.  Under on_error = ignore or set_null such
  * code runs inside an internal subtransaction, the guard.  It is opened when
  * first needed and closed before anything is written to a table, so that it
  * spans a batch of rows, not each: price about 2 microseconds a batch, and
@@ -24,8 +24,8 @@
 /* What runs: it tells whose fault an error is. */
 typedef enum GuardWork
 {
-	GUARD_EXPRESSION,			/* a default, a check, the where clause */
-	GUARD_INPUT,				/* the input function of a type */
+	GUARD_OWN_CODE,				/* ours and the server's; a default, which sees nothing of the row */
+	GUARD_ROW_CODE,				/* others' code that is given the row, or a field of it */
 	GUARD_OWN_WORK				/* nothing of the row's: errors are thrown on */
 } GuardWork;
 
@@ -63,12 +63,33 @@ guard_close(Guard *guard)
 }
 
 /*
+ * Around others' code that is given the row: a type's input function, a CHECK, a
+ * generated column, option transform or where, the key of a partition.  What it throws
+ * is the row's fault as far as a WHEN OTHERS of PL/pgSQL would catch it.  The
+ * guard stays open behind it, unless what has run is volatile.
+ */
+static inline void
+guard_enter(Guard *guard)
+{
+	guard_open(guard);
+	guard->work = GUARD_ROW_CODE;
+}
+
+static inline void
+guard_leave(Guard *guard, bool is_volatile)
+{
+	guard->work = GUARD_OWN_CODE;
+	if (is_volatile)
+		guard_close(guard);
+}
+
+/*
  * Calls body(arg).  Returns NULL when it came to its end, or the error that
  * was thrown under an open guard (good until the next one), after the guard's
  * subtransaction has been rolled back.  Errors that are not
- * about data (cancel, locks, out of memory, I/O, serialization, internal, what
- * an expression's author got wrong) and those thrown with the guard closed
- * are thrown on.
+ * about data (cancel, locks, out of memory, I/O, serialization; of code that does not see
+ * the row also internal ones and what its author got wrong) and those thrown with the
+ * guard closed are thrown on.
  *
  * Where subtransactions are forbidden (before 17, while parallel workers are
  * about), what wants the guard open ends the body before it has run others'

@@ -131,9 +131,10 @@ key_values(Router *router, Level *level, TupleTableSlot *slot, Datum *values,
 			values[i] = slot_getattr(slot, attnum, &isnull[i]);
 		else
 		{
-			guard_open(router->guard);
+			guard_enter(router->guard);
 			values[i] = ExecEvalExprSwitchContext(lfirst(expr), econtext,
 												  &isnull[i]);
+			guard_leave(router->guard, false);
 			expr = lnext(level->exprs, expr);
 		}
 	}

@@ -257,13 +257,12 @@ transform_row(Converter *conv, const char *data, const ScanRow *row,
 		!set_missing(conv, nfields, err))
 		return false;
 
-	guard_open(conv->guard);
+	guard_enter(conv->guard);
 	conv->econtext->ecxt_param_list_info = transform->arguments;
 	result = ExecEvalExpr(transform->call, conv->econtext, &isnull);
 	conv->suppressed = isnull;
 	if (!isnull)
 		take_result(conv, result, values, nulls);
-	if (transform->is_volatile)
-		guard_close(conv->guard);
+	guard_leave(conv->guard, transform->is_volatile);
 	return true;
 }

@@ -88,7 +88,7 @@ partitions_find(Partitions *partitions, TupleTableSlot *slot, RowError *err)
 	if (unlikely(rri->ri_CopyMultiInsertBuffer == NULL))
 		rri->ri_CopyMultiInsertBuffer =
 			partitions->open_leaf(partitions->arg, rri);
-	guard->work = GUARD_EXPRESSION;
+	guard->work = GUARD_OWN_CODE;
 	CurrentResourceOwner = owner;
 	return rri->ri_CopyMultiInsertBuffer;
 }
