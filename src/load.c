@@ -23,6 +23,7 @@
 #include "mb/pg_wchar.h"
 #include "miscadmin.h"
 #include "optimizer/optimizer.h"
+#include "portability/instr_time.h"
 #include "progress.h"
 #include "result.h"
 #include "rewrite/rewriteHandler.h"
@@ -35,6 +36,7 @@
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
+#include "workers.h"
 #include "write/writer.h"
 
 int			load_chunk_size = 256 * 1024;
@@ -61,6 +63,13 @@ typedef struct Load
 	Header		header;
 	int			files_unlike;	/* times that workers came home at the end of a file */
 	int			batches_alone;	/* to load before workers are tried (again) */
+	struct
+	{
+		int			batches;	/* that were timed */
+		double		bytes;		/* of these, */
+		double		seconds;	/* and what they took this process alone */
+		instr_time	since;
+	}			pace;
 	int			patience;		/* how many the next time */
 	ErrorContextCallback callback;
 	Reject		refused;		/* a row that an index could not take, for CONTEXT */
@@ -95,6 +104,9 @@ typedef struct Load
 
 /* Where it is not known how much is left: when to ask again, and the most. */
 #define BATCHES_TO_WAIT 4
+
+/* Batches whose time tells nothing of those that follow. */
+#define BATCHES_TO_WARM 2
 #define UNKNOWN_BYTES (INT64CONST(1) << 46)
 
 /* ---- what becomes of bad rows ---- */
@@ -232,6 +244,36 @@ begin_shared_file(void *arg, int number, const InputFile *files)
 						  list_nth(load->source->paths, number), &files[number]);
 }
 
+/* What is done from here on is timed, until pace_note. */
+static void
+pace_begin(Load *load)
+{
+	INSTR_TIME_SET_CURRENT(load->pace.since);
+}
+
+/* A batch has been read and loaded.  The first ones find nothing in the caches yet. */
+static void
+pace_note(Load *load)
+{
+	instr_time	now;
+
+	INSTR_TIME_SET_CURRENT(now);
+	INSTR_TIME_SUBTRACT(now, load->pace.since);
+	if (load->pace.batches++ == BATCHES_TO_WARM)
+		load->pace.bytes = load->pace.seconds = 0;
+	load->pace.bytes += load->reader->result.consumed;
+	load->pace.seconds += INSTR_TIME_GET_DOUBLE(now);
+}
+
+/* Whether so many bytes keep this process busy for longer than workers take to come. */
+static bool
+workers_would_pay(const Load *load, int64 bytes)
+{
+	return load->options->workers >= 0 ||
+		(load->pace.batches > BATCHES_TO_WARM &&
+		 workers_pay(load->pace.seconds / Max(load->pace.bytes, 1) * bytes));
+}
+
 /* Bytes from that offset on that workers could load in one go. */
 static int64
 bytes_left(const Load *load, int64 offset)
@@ -306,6 +348,8 @@ load_side_by_side(Load *load)
 		load->batches_alone = BATCHES_TO_WAIT;
 		return;
 	}
+	if (!workers_would_pay(load, wanted_bytes(load, left)))
+		return;
 	if (!load->may_share)
 	{
 		refusal = share_refusal(&load->batch, load->rejects,
@@ -368,11 +412,14 @@ load_one_file(Load *load)
 		load->batches_alone = 0;
 		load->patience = 1;
 	}
+	pace_begin(load);
 	while (!batch_finished(&load->batch) &&
 		   reader_rows(load->reader, load->reader->max_rows, load->guard.enabled))
 	{
 		load_batch(load);
+		pace_note(load);
 		load_side_by_side(load);
+		pace_begin(load);
 	}
 
 	check_trailing(load);

@@ -8,7 +8,6 @@
 #include "access/xact.h"
 #include "catalog/partition.h"
 #include "catalog/pg_proc.h"
-#include "executor/instrument.h"
 #include "mb/pg_wchar.h"
 #include "miscadmin.h"
 #include "rewrite/rewriteHandler.h"
@@ -29,12 +28,10 @@
 #define KEY_PATHS UINT64CONST(3)
 #define KEY_OPTIONS UINT64CONST(4)
 #define KEY_ATTNUMS UINT64CONST(5)
-#define KEY_BUFFER_USAGE UINT64CONST(6)
-#define KEY_WAL_USAGE UINT64CONST(7)
-#define KEY_WHERE UINT64CONST(8)
-#define KEY_RING UINT64CONST(9)
-#define KEY_FILES UINT64CONST(10)
-#define KEY_HEADER UINT64CONST(11)
+#define KEY_WHERE UINT64CONST(6)
+#define KEY_RING UINT64CONST(7)
+#define KEY_FILES UINT64CONST(8)
+#define KEY_HEADER UINT64CONST(9)
 
 /* A worker starts for no less than this many chunks. */
 #define CHUNKS_PER_WORKER 4
@@ -288,8 +285,7 @@ start_workers(const ShareLeader *leader, int nworkers, Shared *shared,
 	estimate(&pcxt->estimator, where_size);
 	estimate(&pcxt->estimator, json ? VARSIZE(json) : 0);
 	estimate(&pcxt->estimator, attnums_size);
-	estimate(&pcxt->estimator, mul_size(sizeof(BufferUsage), nworkers));
-	estimate(&pcxt->estimator, mul_size(sizeof(WalUsage), nworkers));
+	workers_estimate(pcxt);
 	if (ring_bytes > 0)
 		estimate(&pcxt->estimator, offsetof(Ring, data) + ring_bytes);
 	InitializeParallelDSM(pcxt);
@@ -312,10 +308,6 @@ start_workers(const ShareLeader *leader, int nworkers, Shared *shared,
 	if (json != NULL)
 		put_copy(pcxt->toc, KEY_OPTIONS, json, VARSIZE(json));
 	put_copy(pcxt->toc, KEY_ATTNUMS, batch->target->attnums, attnums_size);
-	shm_toc_insert(pcxt->toc, KEY_BUFFER_USAGE,
-				   shm_toc_allocate(pcxt->toc, mul_size(sizeof(BufferUsage), nworkers)));
-	shm_toc_insert(pcxt->toc, KEY_WAL_USAGE,
-				   shm_toc_allocate(pcxt->toc, mul_size(sizeof(WalUsage), nworkers)));
 
 	*ring = NULL;
 	if (ring_bytes > 0)
@@ -325,7 +317,7 @@ start_workers(const ShareLeader *leader, int nworkers, Shared *shared,
 		shm_toc_insert(pcxt->toc, KEY_RING, *ring);
 	}
 
-	LaunchParallelWorkers(pcxt);
+	workers_launch(pcxt);
 	if (pcxt->nworkers_launched == 0)
 	{
 		WaitForParallelWorkersToFinish(pcxt);
@@ -333,13 +325,6 @@ start_workers(const ShareLeader *leader, int nworkers, Shared *shared,
 		return NULL;
 	}
 	return pcxt;
-}
-
-static void
-finish_workers(ParallelContext *pcxt)
-{
-	workers_finish(pcxt, KEY_BUFFER_USAGE, KEY_WAL_USAGE);
-	DestroyParallelContext(pcxt);
 }
 
 /* What the reader has in its window comes first. */
@@ -480,7 +465,8 @@ share_lead(const ShareLeader *leader, int nworkers)
 			end_ring(leader, ring, offset);
 		else
 			source_go(leader->source, file, files);
-		finish_workers(pcxt);
+		workers_finish(pcxt);
+		DestroyParallelContext(pcxt);
 		/* that the transaction has written is known to the process alone that did */
 		if (result.chunks > 0)
 			CheckForSerializableConflictIn(batch->target->rel, NULL, InvalidBlockNumber);
@@ -564,10 +550,9 @@ void
 share_worker_main(dsm_segment *segment, shm_toc *toc)
 {
 	Parallel   *parallel = shm_toc_lookup(toc, KEY_PARALLEL, false);
-	BufferUsage *buffer_usage = shm_toc_lookup(toc, KEY_BUFFER_USAGE, false);
-	WalUsage   *wal_usage = shm_toc_lookup(toc, KEY_WAL_USAGE, false);
 
-	InstrStartParallelQuery();
+	if (!workers_begin(toc))
+		return;
 	on_dsm_detach(segment, note_end, PointerGetDatum(parallel));
 
 	PG_TRY();
@@ -584,6 +569,5 @@ share_worker_main(dsm_segment *segment, shm_toc *toc)
 	}
 	PG_END_TRY();
 	cancel_on_dsm_detach(segment, note_end, PointerGetDatum(parallel));
-	InstrEndParallelQuery(&buffer_usage[ParallelWorkerNumber],
-						  &wal_usage[ParallelWorkerNumber]);
+	workers_end(toc);
 }

@@ -7,14 +7,21 @@
 #include <dlfcn.h>
 #include <unistd.h>
 
+#include "access/xact.h"
 #include "catalog/pg_proc.h"
 #include "executor/instrument.h"
+#include "fmgr.h"
 #include "miscadmin.h"
 #include "nodes/makefuncs.h"
 #include "optimizer/clauses.h"
 #include "optimizer/optimizer.h"
 #include "optimizer/paths.h"
+#include "port/atomics.h"
+#include "portability/instr_time.h"
+#include "postmaster/bgworker.h"
+#include "storage/shm_mq.h"
 #include "storage/shm_toc.h"
+#include "utils/varlena.h"
 #include "workers.h"
 
 /* What the server takes as its unit for large tables, too. */
@@ -69,14 +76,209 @@ workers_library(void)
 	return dladdr((void *) workers_library, &info) != 0 ? info.dli_fname : "pgbulk";
 }
 
-void
-workers_finish(ParallelContext *pcxt, uint64 buffer_usage_key,
-			   uint64 wal_usage_key)
-{
-	BufferUsage *buffer_usage = shm_toc_lookup(pcxt->toc, buffer_usage_key, false);
-	WalUsage   *wal_usage = shm_toc_lookup(pcxt->toc, wal_usage_key, false);
+/* ---- whether it pays to start them ---- */
 
-	WaitForParallelWorkersToFinish(pcxt);
+/*
+ * Guesses, in seconds, as long as this session has started none: a process, and
+ * a library that it has to load.  Most take a millisecond, GDAL with all its own 300.
+ */
+#define START_SECONDS 0.01
+#define LIBRARY_SECONDS 0.05
+
+/* How long the last ones took to begin, with so many libraries; 0: there were none. */
+static double start_seconds = 0;
+static int	start_libraries = 0;
+
+/* How many this process has loaded, or found in the postmaster. */
+static int
+count_libraries(void)
+{
+	Size		size = EstimateLibraryStateSpace();
+	char	   *names = palloc(size);
+	int			n = 0;
+
+	SerializeLibraryState(size, names);
+	for (char *name = names; *name != '\0'; name += strlen(name) + 1)
+		n++;
+	pfree(names);
+	return n;
+}
+
+/* Those that the postmaster has loaded for all. */
+static int
+count_preloaded(void)
+{
+	char	   *copy = pstrdup(shared_preload_libraries_string);
+	List	   *names;
+	int			n = SplitDirectoriesString(copy, ',', &names) ? list_length(names) : 0;
+
+	list_free_deep(names);
+	pfree(copy);
+	return n;
+}
+
+/* How long the next ones will take. */
+static double
+expect_start(void)
+{
+	int			libraries = count_libraries();
+
+	if (start_seconds > 0)
+		return start_seconds + Max(libraries - start_libraries, 0) * LIBRARY_SECONDS;
+	/* without this one, which is there anyhow */
+	return START_SECONDS + Max(libraries - count_preloaded() - 1, 0) * LIBRARY_SECONDS;
+}
+
+static void
+note_start(double seconds)
+{
+	start_seconds = seconds;
+	start_libraries = count_libraries();
+}
+
+bool
+workers_pay(double seconds)
+{
+	return seconds > 2 * expect_start();
+}
+
+/* ---- how they come and go ---- */
+
+/* The key of Attendance; callers' own are smaller. */
+#define KEY_ATTENDANCE UINT64CONST(0xFFFFFFFF)
+
+/* What becomes of a worker: it begins, or finds the work done. */
+enum
+{
+	WORKER_EXPECTED,
+	WORKER_BEGUN,
+	WORKER_TOO_LATE
+};
+
+/* In shared memory. */
+typedef struct Attendance
+{
+	instr_time	launched;
+	struct
+	{
+		pg_atomic_uint32 state;
+		double		seconds;	/* until it began */
+		BufferUsage buffer_usage;
+		WalUsage	wal_usage;
+	}			workers[FLEXIBLE_ARRAY_MEMBER];
+} Attendance;
+
+static Size
+attendance_size(const ParallelContext *pcxt)
+{
+	return add_size(offsetof(Attendance, workers),
+					mul_size(sizeof(((Attendance *) NULL)->workers[0]), pcxt->nworkers));
+}
+
+void
+workers_estimate(ParallelContext *pcxt)
+{
+	shm_toc_estimate_chunk(&pcxt->estimator, attendance_size(pcxt));
+	shm_toc_estimate_keys(&pcxt->estimator, 1);
+}
+
+static double
+seconds_since(instr_time start)
+{
+	instr_time	now;
+
+	INSTR_TIME_SET_CURRENT(now);
+	INSTR_TIME_SUBTRACT(now, start);
+	return INSTR_TIME_GET_DOUBLE(now);
+}
+
+void
+workers_launch(ParallelContext *pcxt)
+{
+	Attendance *attendance = shm_toc_allocate(pcxt->toc, attendance_size(pcxt));
+
+	memset(attendance, 0, attendance_size(pcxt));
+	for (int i = 0; i < pcxt->nworkers; i++)
+		pg_atomic_init_u32(&attendance->workers[i].state, WORKER_EXPECTED);
+	INSTR_TIME_SET_CURRENT(attendance->launched);
+	shm_toc_insert(pcxt->toc, KEY_ATTENDANCE, attendance);
+	LaunchParallelWorkers(pcxt);
+}
+
+/*
+ * What the server does when it has heard the last of a worker, and when that has
+ * ended; one that the postmaster has not started yet it never will.
+ */
+static void
+leave_behind(ParallelWorkerInfo *worker)
+{
+	TerminateBackgroundWorker(worker->bgwhandle);
+	shm_mq_detach(worker->error_mqh);
+	worker->error_mqh = NULL;
+	pfree(worker->bgwhandle);
+	worker->bgwhandle = NULL;
+}
+
+/* Whether the worker has begun; if not, it never will. */
+static bool
+has_begun(pg_atomic_uint32 *state)
+{
+	uint32		expected = WORKER_EXPECTED;
+
+	return !pg_atomic_compare_exchange_u32(state, &expected, WORKER_TOO_LATE);
+}
+
+void
+workers_finish(ParallelContext *pcxt)
+{
+	Attendance *attendance = shm_toc_lookup(pcxt->toc, KEY_ATTENDANCE, false);
+	double		slowest = 0;
+	bool		late = false;
+
 	for (int i = 0; i < pcxt->nworkers_launched; i++)
-		InstrAccumParallelQuery(&buffer_usage[i], &wal_usage[i]);
+	{
+		if (has_begun(&attendance->workers[i].state))
+			continue;
+		late = true;
+		if (pcxt->worker[i].error_mqh != NULL && !IsolationIsSerializable())
+			leave_behind(&pcxt->worker[i]);
+	}
+	WaitForParallelWorkersToFinish(pcxt);
+
+	for (int i = 0; i < pcxt->nworkers_launched; i++)
+	{
+		if (pg_atomic_read_u32(&attendance->workers[i].state) != WORKER_BEGUN)
+			continue;
+		slowest = Max(slowest, attendance->workers[i].seconds);
+		InstrAccumParallelQuery(&attendance->workers[i].buffer_usage,
+								&attendance->workers[i].wal_usage);
+	}
+	/* of one that has not begun it is known only that it takes longer */
+	if (late)
+		note_start(Max(expect_start(), 2 * seconds_since(attendance->launched)));
+	else if (pcxt->nworkers_launched > 0)
+		note_start(slowest);
+}
+
+bool
+workers_begin(shm_toc *toc)
+{
+	Attendance *attendance = shm_toc_lookup(toc, KEY_ATTENDANCE, false);
+	uint32		expected = WORKER_EXPECTED;
+
+	if (!pg_atomic_compare_exchange_u32(&attendance->workers[ParallelWorkerNumber].state,
+										&expected, WORKER_BEGUN))
+		return false;
+	attendance->workers[ParallelWorkerNumber].seconds = seconds_since(attendance->launched);
+	InstrStartParallelQuery();
+	return true;
+}
+
+void
+workers_end(shm_toc *toc)
+{
+	Attendance *attendance = shm_toc_lookup(toc, KEY_ATTENDANCE, false);
+
+	InstrEndParallelQuery(&attendance->workers[ParallelWorkerNumber].buffer_usage,
+						  &attendance->workers[ParallelWorkerNumber].wal_usage);
 }

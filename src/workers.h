@@ -1,6 +1,17 @@
 /*
  * workers.h
- *		How many parallel workers, with what, and where their code lies.
+ *		How many parallel workers, with what, where their code lies, and how they
+ *		come and go.
+ *
+ * A worker loads the libraries of the session before it begins, which may take
+ * longer than the work.  So none is started for work that is done sooner, and
+ * none is waited for that has not begun when the work is done: it is told
+ * to end, and finds the door closed if it begins all the same.
+ *
+ * Trap: such a worker may outlive the load's transaction.  What it does until it
+ * finds the door closed is the server's own start of a worker, which restores what
+ * it was given and looks at no table.  Only a serializable transaction shares state with it
+ * that goes with the transaction; there it is waited for.
  */
 #ifndef PGBULK_WORKERS_H
 #define PGBULK_WORKERS_H
@@ -23,11 +34,25 @@ extern bool workers_can_evaluate(List *expressions);
 /* This library, as CreateParallelContext wants it. */
 extern const char *workers_library(void);
 
+/* Whether work that takes this backend so many seconds is worth the start of workers. */
+extern bool workers_pay(double seconds);
+
+/* Room in shared memory for what follows, before it is made. */
+extern void workers_estimate(ParallelContext *pcxt);
+
+/* Starts them; all that they are to find in shared memory is there. */
+extern void workers_launch(ParallelContext *pcxt);
+
 /*
- * Waits for workers to end and counts what they used as this backend's; the keys are
- * those of their arrays of BufferUsage and WalUsage.
+ * When the work is done: waits for workers that have begun to end, and counts what
+ * they used as this backend's.
  */
-extern void workers_finish(ParallelContext *pcxt, uint64 buffer_usage_key,
-						   uint64 wal_usage_key);
+extern void workers_finish(ParallelContext *pcxt);
+
+/* In a worker, before all else; false: the work is done, it is to return at once. */
+extern bool workers_begin(shm_toc *toc);
+
+/* In a worker that has begun and ends well, after all else. */
+extern void workers_end(shm_toc *toc);
 
 #endif							/* PGBULK_WORKERS_H */

@@ -106,12 +106,16 @@ compare_plans(const ListCell *a, const ListCell *b)
 	return (plan_a->weight < plan_b->weight) - (plan_a->weight > plan_b->weight);
 }
 
-/* As many as the server's settings want for all tables together, as if they were the largest one. */
+/*
+ * As many as the server's settings want for all tables together, as if they were the largest one;
+ * none for what is done before they come.
+ */
 static int
 choose_workers(List *plans)
 {
 	const IndexTable *before = NULL;
 	Relation	largest = NULL;
+	double		seconds = 0;
 	BlockNumber most = 0;
 	int64		bytes = 0;
 	ListCell   *lc;
@@ -119,9 +123,12 @@ choose_workers(List *plans)
 	/* those of a table follow one another */
 	foreach(lc, plans)
 	{
-		const IndexTable *table = ((IndexPlan *) lfirst(lc))->table;
+		const IndexPlan *plan = lfirst(lc);
+		const IndexTable *table = plan->table;
 		BlockNumber nblocks;
 
+		if (plan->shareable)
+			seconds += plan->weight / 1000000;
 		if (table == before)
 			continue;
 		before = table;
@@ -133,7 +140,7 @@ choose_workers(List *plans)
 			most = nblocks;
 		}
 	}
-	return largest == NULL ? 0 : workers_for_bytes(largest, bytes);
+	return largest != NULL && workers_pay(seconds) ? workers_for_bytes(largest, bytes) : 0;
 }
 
 /* Builds what may be built side by side, then the rest. */

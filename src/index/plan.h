@@ -57,7 +57,7 @@ typedef struct IndexPlan
 	RelFileLocator old;			/* its file before the load, where it gets a new one */
 	bool		shareable;		/* may be built beside others, in a worker */
 	bool		dry;			/* its file is private already, and nothing is to stay */
-	double		weight;			/* a guess at the work, to begin with the most */
+	double		weight;			/* a guess at the work in microseconds, to begin with the most */
 	double		sort_memory;	/* and at the bytes that sorting its keys takes at least */
 	bool		together;		/* is built by all processes, as many as there are */
 

@@ -11,7 +11,6 @@
 #include "catalog/index.h"
 #include "catalog/storage.h"
 #include "compat.h"
-#include "executor/instrument.h"
 #include "index/blame.h"
 #include "index/bulk.h"
 #include "index/notes.h"
@@ -27,8 +26,6 @@
 #include "workers.h"
 
 #define KEY_TEAM UINT64CONST(1)
-#define KEY_BUFFER_USAGE UINT64CONST(2)
-#define KEY_WAL_USAGE UINT64CONST(3)
 #define KEY_SPANS UINT64CONST(100)	/* and those that follow */
 
 /* In shared memory. */
@@ -264,17 +261,14 @@ static void
 start_workers(TeamLead *lead, Size team_size)
 {
 	ParallelContext *pcxt;
-	Size		buffer_size = mul_size(sizeof(BufferUsage), lead->workers);
-	Size		wal_size = mul_size(sizeof(WalUsage), lead->workers);
 	Team	   *team;
 
 	pcxt = CreateParallelContext(workers_library(), "team_worker_main", lead->workers);
 	shm_toc_estimate_chunk(&pcxt->estimator, team_size);
-	shm_toc_estimate_chunk(&pcxt->estimator, buffer_size);
-	shm_toc_estimate_chunk(&pcxt->estimator, wal_size);
+	workers_estimate(pcxt);
 	for (int i = 0; i < lead->nspans; i++)
 		shm_toc_estimate_chunk(&pcxt->estimator, span_size(lead->spans[i].keys));
-	shm_toc_estimate_keys(&pcxt->estimator, 3 + lead->nspans);
+	shm_toc_estimate_keys(&pcxt->estimator, 1 + lead->nspans);
 	InitializeParallelDSM(pcxt);
 	if (pcxt->seg == NULL)
 	{
@@ -287,11 +281,9 @@ start_workers(TeamLead *lead, Size team_size)
 	lead->pcxt = pcxt;
 	SharedFileSetInit(&team->files, pcxt->seg);
 	lead->blame.arg = &team->blame;
-	reserve(pcxt->toc, KEY_BUFFER_USAGE, buffer_size);
-	reserve(pcxt->toc, KEY_WAL_USAGE, wal_size);
 	for (int i = 0; i < lead->nspans; i++)
 		begin_span(lead, &lead->spans[i], pcxt->toc, i);
-	LaunchParallelWorkers(pcxt);
+	workers_launch(pcxt);
 }
 
 /* The leader's part of the work. */
@@ -365,7 +357,7 @@ team_build(TeamIndex *indexes, int n, int workers, Conflicts *conflicts)
 	}
 	build_all(&lead);
 	if (lead.pcxt != NULL)
-		workers_finish(lead.pcxt, KEY_BUFFER_USAGE, KEY_WAL_USAGE);
+		workers_finish(lead.pcxt);
 	finish(&lead);
 	memcpy(indexes, lead.team->indexes, n * sizeof(TeamIndex));
 	if (lead.workers > 0)
@@ -413,11 +405,10 @@ void
 team_worker_main(dsm_segment *segment, shm_toc *toc)
 {
 	Team	   *team = shm_toc_lookup(toc, KEY_TEAM, false);
-	BufferUsage *buffer_usage = shm_toc_lookup(toc, KEY_BUFFER_USAGE, false);
-	WalUsage   *wal_usage = shm_toc_lookup(toc, KEY_WAL_USAGE, false);
 
+	if (!workers_begin(toc))
+		return;
 	SharedFileSetAttach(&team->files, segment);
-	InstrStartParallelQuery();
 	PG_TRY();
 	{
 		help(team, toc);
@@ -428,6 +419,5 @@ team_worker_main(dsm_segment *segment, shm_toc *toc)
 		PG_RE_THROW();
 	}
 	PG_END_TRY();
-	InstrEndParallelQuery(&buffer_usage[ParallelWorkerNumber],
-						  &wal_usage[ParallelWorkerNumber]);
+	workers_end(toc);
 }

@@ -226,10 +226,11 @@ my $moved = data_file('moved.csv', 1, rows("%d,some text\n", 40000));
 
 kill 'STOP', $postmaster;
 $session->send('SELECT rows_loaded, workers FROM ' . load('plain', "'$moved'", 3));
-wait_for('the end of the file', sub { $watch->ask('SELECT bytes_processed = bytes_total FROM pg_stat_progress_copy') eq 't' });
+wait_for('the end of the load', sub { $session->done });
 unlink $moved or die $!;
 kill 'CONT', $postmaster;
-is($session->wait, '40000|3', 'workers that come when all is read do not ask for the file') or diag $session->{error};
+is($session->wait, '40000|3', 'workers that have not begun when all is read are not waited for') or diag $session->{error};
+no_worker_left('workers that have not begun');
 $session->ask('TRUNCATE plain');
 
 if ($guards)
