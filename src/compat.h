@@ -10,6 +10,7 @@
 
 #include "postgres.h"
 
+#include "access/nbtxlog.h"
 #include "access/tableam.h"
 #include "catalog/pg_publication.h"
 #include "commands/sequence.h"
@@ -442,6 +443,24 @@ compat_zero_extend(SMgrRelation smgr, BlockNumber first, BlockNumber n,
 #define rd_locator rd_node
 #define RelFileLocator RelFileNode
 #define RelationSetNewRelfilenumber RelationSetNewRelfilenode
+#endif
+
+/* The WAL record of a btree's page that is to be used again: what it says of rows that are gone. */
+static inline void
+compat_reuse_page(xl_btree_reuse_page *record, Relation heap, FullTransactionId horizon)
+{
+#if PG_VERSION_NUM >= 160000
+	record->locator = heap->rd_locator;
+	record->snapshotConflictHorizon = horizon;
+	record->isCatalogRel = RelationIsAccessibleInLogicalDecoding(heap);
+#else
+	record->node = heap->rd_node;
+	record->latestRemovedFullXid = horizon;
+#endif
+}
+
+#if PG_VERSION_NUM < 160000
+#define HeapTupleHeaderAdvanceConflictHorizon HeapTupleHeaderAdvanceLatestRemovedXid
 #endif
 
 #if PG_VERSION_NUM >= 180000

@@ -10,6 +10,7 @@
 #include "commands/tablecmds.h"
 #include "compat.h"
 #include "index/build.h"
+#include "index/horizon.h"
 #include "index/index.h"
 #include "index/private.h"
 #include "index/span.h"
@@ -33,6 +34,8 @@ begin_file(IndexPlan *plan)
 
 	CheckTableNotInUse(index, "bulk_load");
 	plan->old = index->rd_locator;
+	if (plan->method == INDEX_REBUILD)
+		horizon_note(plan->table);
 	RelationSetNewRelfilenumber(index, index->rd_rel->relpersistence);
 	if (plan->dry)
 		private_mark(index);
@@ -225,6 +228,24 @@ note_living(List *plans)
 	}
 }
 
+/* Those of a table follow one another in plans. */
+static void
+tell_standbys(List *plans)
+{
+	const IndexTable *told = NULL;
+	ListCell   *lc;
+
+	foreach(lc, plans)
+	{
+		const IndexPlan *plan = lfirst(lc);
+
+		if (plan->method != INDEX_REBUILD || !is_swapped(plan) || plan->table == told)
+			continue;
+		horizon_tell(plan->table);
+		told = plan->table;
+	}
+}
+
 static int
 compare_relids(const ListCell *a, const ListCell *b)
 {
@@ -258,6 +279,7 @@ make_entries(List *plans, int workers, Conflicts *conflicts)
 	build_all(order, indexes, workers, conflicts);
 	foreach(lc, order)
 		complete(lfirst(lc), &indexes[i++]);
+	tell_standbys(plans);
 	note_living(plans);
 	pfree(indexes);
 	list_free(order);

@@ -118,7 +118,7 @@ check_item(const Leaves *leaves, ItemId id)
 	IndexTuple	item;
 	Size		size;
 
-	if (!ItemIdIsNormal(id) || ItemIdGetOffset(id) + sizeof(IndexTupleData) > BLCKSZ)
+	if (!ItemIdHasStorage(id) || ItemIdGetOffset(id) + sizeof(IndexTupleData) > BLCKSZ)
 		leaves_raise_corrupted(leaves, "has an item without storage");
 	item = (IndexTuple) PageGetItem((Page) leaves->copy, id);
 	size = IndexTupleSize(item);
@@ -149,13 +149,9 @@ leaves_next(Leaves *leaves)
 		if (!P_ISLEAF(opaque) || last > MaxIndexTuplesPerPage)
 			leaves_raise_corrupted(leaves, "is not a leaf");
 		page->n = 0;
+		/* killed items, too: snapshots on a standby may still see their rows */
 		for (OffsetNumber i = P_FIRSTDATAKEY(opaque); i <= last; i++)
-		{
-			ItemId		id = PageGetItemId(copy, i);
-
-			if (!ItemIdIsDead(id))
-				page->items[page->n++] = check_item(leaves, id);
-		}
+			page->items[page->n++] = check_item(leaves, PageGetItemId(copy, i));
 		if (page->n > 0)
 			return page;
 	}

@@ -17,7 +17,7 @@
 
 typedef struct Leaves Leaves;
 
-/* A leaf's entries, without those that are known to be dead. */
+/* A leaf's entries, those that are known to be dead here among them. */
 typedef struct LeafPage
 {
 	BlockNumber block;

@@ -41,6 +41,7 @@ typedef struct IndexTable
 	int64		rows;			/* of the load; set when all are there */
 	double		living;			/* rows that were counted, all in all; -1: nobody has */
 	BlockNumber end;			/* behind the last row, if they were moved together */
+	TransactionId horizon;		/* rows deleted before it may lack an entry in an index that was rebuilt (horizon.h) */
 	List	   *plans;			/* of its indexes, by OID */
 } IndexTable;
 
