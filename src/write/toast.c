@@ -80,9 +80,7 @@ struct Toaster
 
 	/* the TOAST table: open once a value is moved */
 	Relation	table;
-	Relation   *indexes;
-	int			nindexes;
-	int			valid_index;
+	Oid			index;			/* that was valid then */
 	Oid			greatest_id;	/* of all in the table, but for other workers' */
 	char	   *tuple;			/* a chunk's: its header, */
 	Chunk	   *chunk;			/* and what follows it */
@@ -170,19 +168,39 @@ prepare_chunk(Toaster *toaster)
 	heap_freetuple(model);
 }
 
+/*
+ * What the relcache says of a TOAST table's indexes is out of date from the time on when one was changed by
+ * REINDEX CONCURRENTLY while this session had it open: RelationReloadIndexInfo does not look into pg_index
+ * again for what it takes for system indexes, and the entry stays.  The new index then is never found to
+ * be valid, or no entries are inserted into it, for the rest of the session.
+ */
+static void
+forget_indexes(Relation table)
+{
+	List	   *relids = RelationGetIndexList(table);
+	ListCell   *lc;
+
+	foreach(lc, relids)
+		RelationCacheInvalidateEntry(lfirst_oid(lc));
+	list_free(relids);
+}
+
+/* Indexes are open only while they are used, for the reason above; their locks stay. */
 static void
 open_table(Toaster *toaster)
 {
 	MemoryContext old = MemoryContextSwitchTo(toaster->context);
+	Relation   *indexes;
+	int			nindexes;
+	int			valid;
 
 	toaster->table = table_open(toaster->rel->rd_rel->reltoastrelid,
 								RowExclusiveLock);
-	toaster->valid_index = toast_open_indexes(toaster->table, RowExclusiveLock,
-											  &toaster->indexes,
-											  &toaster->nindexes);
-	toaster->greatest_id =
-		find_greatest_id(toaster->table,
-						 toaster->indexes[toaster->valid_index]);
+	forget_indexes(toaster->table);
+	valid = toast_open_indexes(toaster->table, RowExclusiveLock, &indexes, &nindexes);
+	toaster->index = RelationGetRelid(indexes[valid]);
+	toaster->greatest_id = find_greatest_id(toaster->table, indexes[valid]);
+	toast_close_indexes(indexes, nindexes, NoLock);
 	prepare_chunk(toaster);
 	toaster->max_entries = 4 * PAGES_BATCH;
 	toaster->entries = palloc(toaster->max_entries * sizeof(ChunkEntry));
@@ -218,9 +236,7 @@ new_id(Toaster *toaster)
 	Oid			id = GetNewObjectId();
 
 	if (unlikely(id <= toaster->greatest_id))
-		id = GetNewOidWithIndex(toaster->table,
-								RelationGetRelid(toaster->indexes[toaster->valid_index]),
-								1);
+		id = GetNewOidWithIndex(toaster->table, toaster->index, 1);
 	toaster->greatest_id = Max(toaster->greatest_id, id);
 	return id;
 }
@@ -567,16 +583,16 @@ toast_is_full(const Toaster *toaster)
 }
 
 static void
-insert_entry(Toaster *toaster, const ChunkEntry *entry)
+insert_entry(Toaster *toaster, const ChunkEntry *entry, Relation *indexes, int nindexes)
 {
 	Datum		values[2] = {ObjectIdGetDatum(entry->id), Int32GetDatum(entry->seq)};
 	bool		nulls[2] = {false, false};
 	ItemPointerData tid;
 
 	ItemPointerSet(&tid, toaster->batch->blocks[entry->page], entry->offset);
-	for (int i = 0; i < toaster->nindexes; i++)
+	for (int i = 0; i < nindexes; i++)
 	{
-		Relation	index = toaster->indexes[i];
+		Relation	index = indexes[i];
 
 		if (index->rd_index->indisready)
 			index_insert(index, values, nulls, &tid, toaster->table,
@@ -588,15 +604,20 @@ insert_entry(Toaster *toaster, const ChunkEntry *entry)
 void
 toast_flush(Toaster *toaster)
 {
+	Relation   *indexes;
+	int			nindexes;
+
 	if (toaster->nentries == 0)
 		return;
 
 	pages_place(toaster->batch);
+	(void) toast_open_indexes(toaster->table, RowExclusiveLock, &indexes, &nindexes);
 	for (int64 i = 0; i < toaster->nentries; i++)
 	{
 		CHECK_FOR_INTERRUPTS();
-		insert_entry(toaster, &toaster->entries[i]);
+		insert_entry(toaster, &toaster->entries[i], indexes, nindexes);
 	}
+	toast_close_indexes(indexes, nindexes, NoLock);
 	pgstat_count_heap_insert(toaster->table, toaster->nentries);
 	toast_discard(toaster);
 }
@@ -633,8 +654,7 @@ toast_close(Toaster *toaster)
 	close_batch(toaster);
 	if (toaster->table != NULL)
 	{
-		/* the locks stay, as after any insert */
-		toast_close_indexes(toaster->indexes, toaster->nindexes, NoLock);
+		/* the lock stays, as after any insert */
 		table_close(toaster->table, NoLock);
 		pfree(toaster->entries);
 		pfree(toaster->tuple);
