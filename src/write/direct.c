@@ -445,6 +445,7 @@ direct_table_open(DirectTable *table, ResultRelInfo *rri, EState *estate,
 	TupleDesc	desc = RelationGetDescr(rri->ri_RelationDesc);
 
 	table->rri = rri;
+	toast_forget_indexes(rri->ri_RelationDesc);
 	table->constraints = constraints_open(rri, estate);
 	table->generated = desc->constr && desc->constr->has_generated_stored;
 	table->former = tuple_former(desc);

@@ -10,6 +10,7 @@
 #include "utils/memutils.h"
 #include "write/arbiter.h"
 #include "write/leaf.h"
+#include "write/toast.h"
 
 #define LEAF_FIRST_ROWS 16		/* of a batch that may stay small */
 
@@ -66,6 +67,7 @@ leaf_open(LeafContext *context, ResultRelInfo *rri, bool batches)
 	Leaf	   *leaf = palloc0(sizeof(Leaf));
 
 	leaf->rri = rri;
+	toast_forget_indexes(rel);
 	prepare_triggers(rri, estate->es_query_cxt);
 	leaf->constraints = constraints_open(rri, estate);
 	leaf->map = compat_root_to_child_map(rri, estate);

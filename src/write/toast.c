@@ -96,6 +96,26 @@ struct Toaster
 	int64		max_entries;
 };
 
+/*
+ * Of what it takes for a system index the server does not read pg_index again when it changes while it is open
+ * (RelationReloadIndexInfo), and indexes of TOAST tables are among these.  So what the relcache says of them
+ * may be out of date since a REINDEX CONCURRENTLY, and stays so: the new index is not taken for valid, or for ready
+ * to get entries.
+ */
+void
+toast_forget_indexes(Relation rel)
+{
+	Relation	table;
+	ListCell   *lc;
+
+	if (!OidIsValid(rel->rd_rel->reltoastrelid))
+		return;
+	table = table_open(rel->rd_rel->reltoastrelid, RowExclusiveLock);
+	foreach(lc, RelationGetIndexList(table))
+		RelationCacheInvalidateEntry(lfirst_oid(lc));
+	table_close(table, NoLock);
+}
+
 Toaster *
 toast_open(Relation rel, PageStamp stamp)
 {
@@ -168,24 +188,7 @@ prepare_chunk(Toaster *toaster)
 	heap_freetuple(model);
 }
 
-/*
- * What the relcache says of a TOAST table's indexes is out of date from the time on when one was changed by
- * REINDEX CONCURRENTLY while this session had it open: RelationReloadIndexInfo does not look into pg_index
- * again for what it takes for system indexes, and the entry stays.  The new index then is never found to
- * be valid, or no entries are inserted into it, for the rest of the session.
- */
-static void
-forget_indexes(Relation table)
-{
-	List	   *relids = RelationGetIndexList(table);
-	ListCell   *lc;
-
-	foreach(lc, relids)
-		RelationCacheInvalidateEntry(lfirst_oid(lc));
-	list_free(relids);
-}
-
-/* Indexes are open only while they are used, for the reason above; their locks stay. */
+/* Indexes are open only while they are used (toast_forget_indexes says why); their locks stay. */
 static void
 open_table(Toaster *toaster)
 {
@@ -196,7 +199,6 @@ open_table(Toaster *toaster)
 
 	toaster->table = table_open(toaster->rel->rd_rel->reltoastrelid,
 								RowExclusiveLock);
-	forget_indexes(toaster->table);
 	valid = toast_open_indexes(toaster->table, RowExclusiveLock, &indexes, &nindexes);
 	toaster->index = RelationGetRelid(indexes[valid]);
 	toaster->greatest_id = find_greatest_id(toaster->table, indexes[valid]);

@@ -42,6 +42,13 @@ toast_unneeded(HeapTuple tuple)
 }
 
 /*
+ * Before a table's first row: what this session knows of its TOAST table's indexes may be out of date, and is
+ * read anew.  Locks the TOAST table as an INSERT of a wide value does, so that REINDEX CONCURRENTLY waits
+ * from here on.
+ */
+extern void toast_forget_indexes(Relation rel);
+
+/*
  * rel: the table, not its TOAST table, which it need not have.  Costs little
  * until the first value is moved.  Memory: the current context.
  */
