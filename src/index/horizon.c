@@ -23,13 +23,6 @@
 #include "storage/procarray.h"
 #include "utils/rel.h"
 
-/* Whether a standby may read the table. */
-static bool
-is_seen_by_standbys(Relation heap)
-{
-	return XLogStandbyInfoActive() && RelationNeedsWAL(heap);
-}
-
 /* The younger one of that and what must be kept now. */
 static TransactionId
 advance(TransactionId horizon, Relation heap)
@@ -107,10 +100,16 @@ log_conflict(Relation heap, TransactionId newest)
 	(void) XLogInsert(RM_BTREE_ID, XLOG_BTREE_REUSE_PAGE);
 }
 
+bool
+horizon_matters(Relation rel)
+{
+	return XLogStandbyInfoActive() && RelationNeedsWAL(rel);
+}
+
 void
 horizon_note(IndexTable *table)
 {
-	if (is_seen_by_standbys(table->heap))
+	if (horizon_matters(table->heap))
 		table->horizon = advance(table->horizon, table->heap);
 }
 
@@ -119,7 +118,7 @@ horizon_tell(const IndexTable *table)
 {
 	TransactionId newest;
 
-	if (!is_seen_by_standbys(table->heap))
+	if (!horizon_matters(table->heap))
 		return;
 	newest = find_newest(table, advance(table->horizon, table->heap));
 	if (TransactionIdIsNormal(newest))

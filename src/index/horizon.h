@@ -8,7 +8,7 @@
  * when VACUUM removes them: whoever has a snapshot that sees them is canceled, after max_standby_streaming_delay.
  * REINDEX does not do that.
  *
- * A merge needs none of this: it copies all entries.
+ * A merge needs none of this: it copies the entries of such rows, too.
  *
  * Price: pages that the table had before the load, but for those that are all visible, are read once more.
  */
@@ -18,6 +18,9 @@
 #include "postgres.h"
 
 #include "index/plan.h"
+
+/* Whether a standby may read a table or an index. */
+extern bool horizon_matters(Relation rel);
 
 /* Before an index of the table is rebuilt. */
 extern void horizon_note(IndexTable *table);

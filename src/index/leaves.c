@@ -7,6 +7,7 @@
  */
 #include "postgres.h"
 
+#include "index/horizon.h"
 #include "index/leaves.h"
 #include "miscadmin.h"
 #include "progress.h"
@@ -17,6 +18,7 @@ struct Leaves
 {
 	RelationData rel;			/* the index as it was */
 	BufferAccessStrategy strategy;
+	bool		keep_dead;		/* snapshots on standbys may still see rows that are dead here */
 	BlockNumber nblocks;
 	BlockNumber nread;
 	BlockNumber next;			/* P_NONE: there is none */
@@ -104,6 +106,7 @@ leaves_open(Relation index, RelFileLocator file)
 	leaves->rel.pgstat_enabled = false;
 	leaves->rel.pgstat_info = NULL;
 	leaves->strategy = GetAccessStrategy(BAS_BULKREAD);
+	leaves->keep_dead = horizon_matters(index);
 	leaves->nblocks = smgrnblocks(smgropen(file, index->rd_backend), MAIN_FORKNUM);
 	leaves->copy = palloc(BLCKSZ);
 	progress_index_merge(leaves->nblocks);
@@ -149,9 +152,13 @@ leaves_next(Leaves *leaves)
 		if (!P_ISLEAF(opaque) || last > MaxIndexTuplesPerPage)
 			leaves_raise_corrupted(leaves, "is not a leaf");
 		page->n = 0;
-		/* killed items, too: snapshots on a standby may still see their rows */
 		for (OffsetNumber i = P_FIRSTDATAKEY(opaque); i <= last; i++)
-			page->items[page->n++] = check_item(leaves, PageGetItemId(copy, i));
+		{
+			ItemId		id = PageGetItemId(copy, i);
+
+			if (leaves->keep_dead || !ItemIdIsDead(id))
+				page->items[page->n++] = check_item(leaves, id);
+		}
 		if (page->n > 0)
 			return page;
 	}

@@ -17,7 +17,7 @@
 
 typedef struct Leaves Leaves;
 
-/* A leaf's entries, those that are known to be dead here among them. */
+/* A leaf's entries; those that are known to be dead only where a standby may want them (horizon.h). */
 typedef struct LeafPage
 {
 	BlockNumber block;
