@@ -13,7 +13,6 @@
 #include "batch.h"
 #include "diagnosis.h"
 #include "executor/instrument.h"
-#include "executor/spi.h"
 #include "give_back.h"
 #include "header.h"
 #include "index/blame.h"
@@ -32,6 +31,7 @@
 #include "row/convert.h"
 #include "row/guard.h"
 #include "row/transform.h"
+#include "statement.h"
 #include "target.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
@@ -582,15 +582,6 @@ plan_for_indexes(Load *load)
 								  load->options->writer != BULK_WRITER_BUFFERED));
 }
 
-char *
-load_table_name(Oid relid)
-{
-	char	   *name = get_rel_name(relid);
-
-	return name == NULL ? NULL :
-		quote_qualified_identifier(get_namespace_name(get_rel_namespace(relid)), name);
-}
-
 static void
 open_query(Load *load)
 {
@@ -640,7 +631,7 @@ static void
 open_rejects(Load *load)
 {
 	load->rejects = rejects_open(load->options, load->target->rel,
-								 load_table_name(load->relid),
+								 target_qualified_name(load->relid),
 								 load->result->load_id, load->paths);
 }
 
@@ -701,20 +692,6 @@ load_begin(Load *load)
 	check_columns(load);
 	batch_open_where(&load->batch);
 	checks_begin_rows(load->checks);
-}
-
-/* ANALYZE of the loaded table. */
-static void
-analyze_target(const Target *target)
-{
-	char	   *command;
-
-	command = psprintf("ANALYZE %s", load_table_name(RelationGetRelid(target->rel)));
-	CommandCounterIncrement();
-	if (SPI_connect() != SPI_OK_CONNECT ||
-		SPI_execute(command, false, 0) != SPI_OK_UTILITY)
-		elog(ERROR, "could not analyze the target");
-	SPI_finish();
 }
 
 /* What is checked when all rows are in; some may turn out bad. */
@@ -1007,7 +984,7 @@ load_close(Load *load)
 	if (load->options->analyze && !load->options->dry_run)
 	{
 		progress_phase(&load->progress, BULK_PHASE_ANALYZING);
-		analyze_target(load->target);
+		statement_run(psprintf("ANALYZE %s", target_qualified_name(load->relid)));
 	}
 	rejects_end(load->rejects);
 	progress_end(&load->progress);

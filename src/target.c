@@ -28,6 +28,7 @@
 #include "parser/parse_collate.h"
 #include "parser/parse_expr.h"
 #include "parser/parser.h"
+#include "statement.h"
 #include "storage/bufmgr.h"
 #include "storage/lmgr.h"
 #include "storage/lock.h"
@@ -109,18 +110,11 @@ truncate_target(Target *target)
 {
 	Relation	rel = target->rel;
 	Oid			relid = RelationGetRelid(rel);
-	TruncateStmt *stmt = makeNode(TruncateStmt);
-	RangeVar   *name;
+	bool		parted = rel->rd_rel->relkind == RELKIND_PARTITIONED_TABLE;
+	const char *name = target_qualified_name(relid);
 
-	name = makeRangeVar(get_namespace_name(RelationGetNamespace(rel)),
-						pstrdup(RelationGetRelationName(rel)), -1);
-	name->inh = rel->rd_rel->relkind == RELKIND_PARTITIONED_TABLE;
-	stmt->relations = list_make1(name);
-	stmt->restart_seqs = false;
-	stmt->behavior = DROP_RESTRICT;
 	table_close(rel, NoLock);
-	ExecuteTruncate(stmt);
-	CommandCounterIncrement();
+	statement_run(psprintf("TRUNCATE TABLE %s%s", parted ? "" : "ONLY ", name));
 	target->rel = table_open(relid, NoLock);
 }
 
@@ -310,21 +304,41 @@ add_column(Target *target, const char *name)
 }
 
 /*
- * INSERT on the columns that the file gives; and SELECT on those that option
- * where names, which its transformation has asked for.  Without any field:
- * INSERT on some column.
+ * INSERT of the columns that the file gives; and SELECT of those that option
+ * where names, which its transformation has asked for.  Files after the first one
+ * are of the same statement, but where their headers name more columns.
  */
 static void
-check_privileges(Target *target, int nfields)
+show_insert(Target *target)
 {
 	Bitmapset  *inserted = NULL;
 
-	for (int i = 0; i < nfields; i++)
+	for (int i = 0; i < target->nfields; i++)
 		if (target->attnums[i] != InvalidAttrNumber)
 			inserted = bms_add_member(inserted,
 									  target->attnums[i] - FirstLowInvalidHeapAttributeNumber);
-	COMPAT_INSERTED_COLS(target->nsitem) = inserted;
-	compat_check_permissions(target->pstate, target->nsitem);
+	if (target->shown && bms_is_subset(inserted, target->inserted))
+		return;
+	statement_insert(target->rel, inserted, COMPAT_SELECTED_COLS(target->nsitem));
+	target->shown = true;
+	target->inserted = bms_add_members(target->inserted, inserted);
+}
+
+/*
+ * Which columns a header maps is not known yet; until then the right to any will
+ * do, and that is nobody else's business.
+ */
+static void
+check_any_insert(Relation rel)
+{
+	AclResult	allowed = pg_class_aclcheck(RelationGetRelid(rel), GetUserId(), ACL_INSERT);
+
+	if (allowed != ACLCHECK_OK &&
+		pg_attribute_aclcheck_all(RelationGetRelid(rel), GetUserId(), ACL_INSERT,
+								  ACLMASK_ANY) != ACLCHECK_OK)
+		aclcheck_error(allowed, get_relkind_objtype(rel->rd_rel->relkind),
+					   RelationGetRelationName(rel));
+	statement_check(rel);
 }
 
 void
@@ -339,7 +353,7 @@ target_set_columns(Target *target, List *names)
 	target->attnums = palloc(sizeof(AttrNumber) * Max(list_length(names), 1));
 	foreach(lc, names)
 		add_column(target, lfirst(lc));
-	check_privileges(target, target->nfields);
+	show_insert(target);
 	MemoryContextSwitchTo(context);
 }
 
@@ -354,10 +368,7 @@ target_set_arguments(Target *target, int n)
 	MemoryContextSwitchTo(context);
 }
 
-/*
- * Without a column list: all that can be loaded.  Which of them a header maps
- * is not known yet; until then the right to any will do.
- */
+/* Without a column list: all that can be loaded. */
 static void
 set_all_columns(Target *target, bool mapped)
 {
@@ -372,7 +383,10 @@ set_all_columns(Target *target, bool mapped)
 		if (!att->attisdropped && !att->attgenerated)
 			target->attnums[target->nfields++] = att->attnum;
 	}
-	check_privileges(target, mapped ? 0 : target->nfields);
+	if (mapped)
+		check_any_insert(target->rel);
+	else
+		show_insert(target);
 }
 
 /*
@@ -407,25 +421,6 @@ make_range_table(Target *target)
 												   RowExclusiveLock, NULL,
 												   false, false);
 	COMPAT_REQUIRED_PERMS(target->nsitem) = ACL_INSERT;
-}
-
-/*
- * Rows are deleted by the right to DELETE, and which ones shows what is in the
- * table.
- */
-static void
-check_replace(Relation rel, const BulkOptions *options)
-{
-	AclResult	allowed;
-
-	if (options->on_duplicate != BULK_ON_DUPLICATE_KEEP_NEW)
-		return;
-	allowed = pg_class_aclcheck(RelationGetRelid(rel), GetUserId(), ACL_SELECT);
-	if (allowed == ACLCHECK_OK)
-		allowed = pg_class_aclcheck(RelationGetRelid(rel), GetUserId(), ACL_DELETE);
-	if (allowed != ACLCHECK_OK)
-		aclcheck_error(allowed, get_relkind_objtype(rel->rd_rel->relkind),
-					   RelationGetRelationName(rel));
 }
 
 bool
@@ -516,7 +511,10 @@ target_open(Oid relid, const BulkOptions *options)
 	else
 		set_all_columns(target, options->header == BULK_HEADER_MAP);
 
-	check_replace(rel, options);
+	/* which rows are replaced shows what is in the table, too; a view has none to replace */
+	if (options->on_duplicate == BULK_ON_DUPLICATE_KEEP_NEW &&
+		rel->rd_rel->relkind != RELKIND_VIEW)
+		statement_delete(rel);
 	check_immediate(rel, options);
 	check_cascades(rel, options);
 
@@ -652,6 +650,15 @@ target_try_lock(Target *target, const BulkOptions *options)
 	if (refusal != NULL)
 		target_give_back(target);
 	return refusal;
+}
+
+char *
+target_qualified_name(Oid relid)
+{
+	char	   *name = get_rel_name(relid);
+
+	return name == NULL ? NULL :
+		quote_qualified_identifier(get_namespace_name(get_rel_namespace(relid)), name);
 }
 
 const char *

@@ -24,6 +24,8 @@ typedef struct Target
 	/* the file's columns, in file order */
 	int			nfields;
 	AttrNumber *attnums;		/* 0: field is not loaded */
+	bool		shown;			/* the INSERT that the load stands for ... */
+	Bitmapset  *inserted;		/* ... and its columns */
 
 	List	   *locked;			/* by target_try_lock: OIDs */
 	bool		was_empty;		/* what is on its pages a load has left that was undone */
@@ -74,6 +76,12 @@ extern const char *target_try_lock(Target *target, const BulkOptions *options);
 
 /* Gives these locks back: nothing was done under them. */
 extern void target_give_back(Target *target);
+
+/*
+ * A table's name as any search path finds it, and as reject tables have it; NULL where there is
+ * no such table.
+ */
+extern char *target_qualified_name(Oid relid);
 
 /* The table's name as an error message shows it. */
 extern const char *target_name(const Target *target);

@@ -22,6 +22,7 @@
 #include "index/plan.h"
 #include "miscadmin.h"
 #include "pgstat.h"
+#include "statement.h"
 #include "write/direct.h"
 
 #define ROW_ARENA_BLOCK (64 * 1024)
@@ -106,6 +107,8 @@ direct_partition_refusal(Relation rel, const BulkOptions *options)
 		CHECK_FOR_INTERRUPTS();
 		if (part->rd_rel->relkind != RELKIND_PARTITIONED_TABLE)
 			fault = direct_table_fault(part, options);
+		if (fault == NULL && part->rd_rel->relkind != RELKIND_PARTITIONED_TABLE)
+			fault = statement_fault(part);
 		if (fault != NULL)
 			refusal = psprintf("partition \"%s\" %s",
 							   RelationGetRelationName(part), fault);
