@@ -169,7 +169,7 @@ refuse(Relation rel, const char *fault)
 			(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 			 errmsg("cannot load into table \"%s\"", RelationGetRelationName(rel)),
 			 errdetail("The reason is that it %s.", fault),
-			 errhint("Use COPY, or load into a plain table, then use INSERT ... SELECT.")));
+			 errhint("Use COPY, or load into a plain table, then use INSERT ... SELECT: the extension sees both.")));
 }
 
 /* What planning takes is soon given back. */
