@@ -13,7 +13,7 @@
  * Nothing that a user has defined is run or folded: the statement's values are
  * parameters, columns that it does not name get no default, and rules are left out, as in COPY.
  *
- * Price: some 50 microseconds for a statement.
+ * Price: about 10 microseconds for a table, and 30 for one of 200 columns.
  */
 #ifndef PGBULK_STATEMENT_H
 #define PGBULK_STATEMENT_H
