@@ -631,7 +631,7 @@ static void
 open_rejects(Load *load)
 {
 	load->rejects = rejects_open(load->options, load->target->rel,
-								 target_qualified_name(load->relid),
+								 statement_table(load->relid),
 								 load->result->load_id, load->paths);
 }
 
@@ -984,7 +984,7 @@ load_close(Load *load)
 	if (load->options->analyze && !load->options->dry_run)
 	{
 		progress_phase(&load->progress, BULK_PHASE_ANALYZING);
-		statement_run(psprintf("ANALYZE %s", target_qualified_name(load->relid)));
+		statement_run(psprintf("ANALYZE %s", statement_table(load->relid)));
 	}
 	rejects_end(load->rejects);
 	progress_end(&load->progress);

@@ -320,9 +320,7 @@ make_insert(RejectTable *table)
 	SPIPlanPtr	plan;
 
 	initStringInfo(&sql);
-	appendStringInfo(&sql, "INSERT INTO %s SELECT ",
-					 quote_qualified_identifier(get_namespace_name(RelationGetNamespace(table->rel)),
-												RelationGetRelationName(table->rel)));
+	appendStringInfo(&sql, "INSERT INTO %s SELECT ", statement_table(RelationGetRelid(table->rel)));
 	for (int i = 0; i < FIRST_ARRAY; i++)
 		appendStringInfo(&sql, "$%d, ", i + 1);
 	appendStringInfoString(&sql, "r.* FROM unnest(");

@@ -75,11 +75,13 @@ make_values(Relation rel, Bitmapset *columns)
 	return values;
 }
 
-static char *
-table_name(Relation rel)
+char *
+statement_table(Oid relid)
 {
-	return quote_qualified_identifier(get_namespace_name(RelationGetNamespace(rel)),
-									  RelationGetRelationName(rel));
+	char	   *name = get_rel_name(relid);
+
+	return name == NULL ? NULL :
+		quote_qualified_identifier(get_namespace_name(get_rel_namespace(relid)), name);
 }
 
 /* What a user would have written. */
@@ -90,7 +92,7 @@ insert_text(Relation rel, const List *values)
 	ListCell   *lc;
 
 	initStringInfo(&text);
-	appendStringInfo(&text, "INSERT INTO %s", table_name(rel));
+	appendStringInfo(&text, "INSERT INTO %s", statement_table(RelationGetRelid(rel)));
 	foreach(lc, values)
 		appendStringInfo(&text, "%s%s", foreach_current_index(lc) == 0 ? " (" : ", ",
 						 quote_identifier(lfirst_node(TargetEntry, lc)->resname));
@@ -128,7 +130,7 @@ plan_delete(Relation rel)
 
 	from->rtindex = query->resultRelation;
 	query->jointree = makeFromExpr(list_make1(from), makeBoolConst(false, false));
-	statement.text = psprintf("DELETE FROM ONLY %s", table_name(rel));
+	statement.text = psprintf("DELETE FROM ONLY %s", statement_table(RelationGetRelid(rel)));
 	statement.plan = compat_plan_query(query, statement.text);
 	return statement;
 }

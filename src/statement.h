@@ -42,6 +42,12 @@ extern void statement_insert(Relation rel, Bitmapset *columns, Bitmapset *select
 /* DELETE FROM ONLY rel, of rows that are looked at.  Errors likewise. */
 extern void statement_delete(Relation rel);
 
+/*
+ * A table's name as any search path finds it, and as reject tables have it; NULL where there is
+ * no such table.
+ */
+extern char *statement_table(Oid relid);
+
 /* Runs a command of SQL that is no query; counts as one of the statement that called us. */
 extern void statement_run(const char *command);
 

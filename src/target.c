@@ -111,7 +111,7 @@ truncate_target(Target *target)
 	Relation	rel = target->rel;
 	Oid			relid = RelationGetRelid(rel);
 	bool		parted = rel->rd_rel->relkind == RELKIND_PARTITIONED_TABLE;
-	const char *name = target_qualified_name(relid);
+	const char *name = statement_table(relid);
 
 	table_close(rel, NoLock);
 	statement_run(psprintf("TRUNCATE TABLE %s%s", parted ? "" : "ONLY ", name));
@@ -317,6 +317,8 @@ show_insert(Target *target)
 		if (target->attnums[i] != InvalidAttrNumber)
 			inserted = bms_add_member(inserted,
 									  target->attnums[i] - FirstLowInvalidHeapAttributeNumber);
+	/* for the executor, too, whose errors show these columns at most */
+	COMPAT_INSERTED_COLS(target->nsitem) = inserted;
 	if (target->shown && bms_is_subset(inserted, target->inserted))
 		return;
 	statement_insert(target->rel, inserted, COMPAT_SELECTED_COLS(target->nsitem));
@@ -650,15 +652,6 @@ target_try_lock(Target *target, const BulkOptions *options)
 	if (refusal != NULL)
 		target_give_back(target);
 	return refusal;
-}
-
-char *
-target_qualified_name(Oid relid)
-{
-	char	   *name = get_rel_name(relid);
-
-	return name == NULL ? NULL :
-		quote_qualified_identifier(get_namespace_name(get_rel_namespace(relid)), name);
 }
 
 const char *

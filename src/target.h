@@ -77,12 +77,6 @@ extern const char *target_try_lock(Target *target, const BulkOptions *options);
 /* Gives these locks back: nothing was done under them. */
 extern void target_give_back(Target *target);
 
-/*
- * A table's name as any search path finds it, and as reject tables have it; NULL where there is
- * no such table.
- */
-extern char *target_qualified_name(Oid relid);
-
 /* The table's name as an error message shows it. */
 extern const char *target_name(const Target *target);
 

@@ -157,6 +157,12 @@ like(told('SET ROLE loader; ' . load('u', $file, '{"on_duplicate": "keep_new"}')
 like(told('SET ROLE loader; ' . load('t', $file, '{"columns": ["a", null], "where": "b IS NULL"}')),
 	qr/^ERROR:  permission denied for table t$/m, 'no right to read what where looks at');
 
+# what is shown of a row are the columns that were loaded
+$node->safe_psql('postgres', 'CREATE TABLE checked (a int CHECK (a > 2), b text, c text DEFAULT \'secret\'); GRANT INSERT ON checked TO loader');
+my $shown = qr/^DETAIL:  Failing row contains \(a, b\) = \(1, a\)\.$/m;
+like(told("SET ROLE loader; COPY checked (a, b) FROM '$file' (FORMAT csv)"), $shown, 'COPY shows the columns that it loads');
+like(told('SET ROLE loader; ' . load('checked', $file, qq({"writer": "$_", "columns": ["a", "b"]}))), $shown, "so does writer $_") foreach 'auto', 'buffered';
+
 # ---- a table access method ----
 
 $node->safe_psql('postgres', qq{
