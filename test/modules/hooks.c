@@ -4,6 +4,7 @@
  *		the server's, and has a table access method.
  *
  * hooks.tell: each INSERT and DELETE that is started, and each command, is a NOTICE.
+ * hooks.forbid: who checks privileges lets nobody write to the table of that name.
  * hooks.above, hooks.below: where INSERT into the table of that name gets a custom
  * scan, around the whole plan or around what gives its rows.  Both run as before.
  * counting_heap_handler: the heap's routines, some of which count.
@@ -30,10 +31,12 @@ PG_MODULE_MAGIC;
 void		_PG_init(void);
 
 static bool tell;
+static char *forbid;
 static char *above;
 static char *below;
 static planner_hook_type next_planner;
 static ExecutorStart_hook_type next_start;
+static ExecutorCheckPerms_hook_type next_check;
 static ProcessUtility_hook_type next_utility;
 
 /* ---- a custom scan that hands on what another plan gives ---- */
@@ -147,6 +150,35 @@ start(QueryDesc *desc, int eflags)
 		standard_ExecutorStart(desc, eflags);
 }
 
+#if PG_VERSION_NUM >= 160000
+#define CHECKED List *tables, List *checked
+#define CHECKED_ARGUMENTS tables, checked
+#define INFO RTEPermissionInfo
+#else
+#define CHECKED List *checked
+#define CHECKED_ARGUMENTS checked
+#define INFO RangeTblEntry
+#endif
+
+static bool
+check(CHECKED, bool raise)
+{
+	ListCell   *lc;
+
+	foreach(lc, checked)
+	{
+		INFO	   *info = lfirst(lc);
+		const char *name = OidIsValid(info->relid) ? get_rel_name(info->relid) : NULL;
+
+		if (name != NULL && strcmp(name, forbid) == 0 && info->requiredPerms & ~ACL_SELECT)
+			ereport(ERROR,
+					(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+					 errmsg("writing to \"%s\" is forbidden, columns %d, privileges %d", name,
+							bms_num_members(info->insertedCols), (int) info->requiredPerms)));
+	}
+	return next_check == NULL || next_check(CHECKED_ARGUMENTS, raise);
+}
+
 static void
 utility(PlannedStmt *statement, const char *text, bool read_only, ProcessUtilityContext context,
 		ParamListInfo params, QueryEnvironment *environment, DestReceiver *dest,
@@ -241,6 +273,8 @@ _PG_init(void)
 {
 	DefineCustomBoolVariable("hooks.tell", "Tell of statements.", NULL, &tell, false,
 							 PGC_USERSET, 0, NULL, NULL, NULL);
+	DefineCustomStringVariable("hooks.forbid", "Table that nobody may write to.", NULL,
+							   &forbid, "", PGC_USERSET, 0, NULL, NULL, NULL);
 	DefineCustomStringVariable("hooks.above", "Table with a custom scan around INSERT.", NULL,
 							   &above, "", PGC_USERSET, 0, NULL, NULL, NULL);
 	DefineCustomStringVariable("hooks.below", "Table with a custom scan below INSERT.", NULL,
@@ -249,6 +283,8 @@ _PG_init(void)
 	planner_hook = plan;
 	next_start = ExecutorStart_hook;
 	ExecutorStart_hook = start;
+	next_check = ExecutorCheckPerms_hook;
+	ExecutorCheckPerms_hook = check;
 	next_utility = ProcessUtility_hook;
 	ProcessUtility_hook = utility;
 }

@@ -142,6 +142,20 @@ seen("SELECT * FROM bulk_load('t', ARRAY['$b', '$ab'], '{\"header\": \"map\"}')"
 seen("SELECT * FROM bulk_load('v', '$file')",
 	[ 'started: INSERT INTO public.v (a, b) VALUES ($1, $2)', ('started: INSERT INTO t VALUES (new.a, new.b)') x 2 ], 'a view with its trigger');
 
+# who checks privileges can forbid it
+my %forbidden = (
+	'COPY' => [ "COPY t FROM '$file' (FORMAT csv)", 't', '2, privileges 1' ],
+	'a load' => [ load('t', $file), 't', '2, privileges 1' ],
+	'a header' => [ load('t', $ab, '{"header": "map"}'), 't', '2, privileges 1' ],
+	'one column' => [ load('t', $file, '{"columns": ["a", null]}'), 't', '1, privileges 1' ],
+	'where' => [ load('t', $file, '{"where": "a > 1"}'), 't', '2, privileges 3' ],
+	'a reject table' => [ load('t', $bad, '{"on_error": "ignore", "reject_table": "rejects"}'), 'rejects', '13, privileges 1' ]);
+foreach my $way (sort keys %forbidden)
+{
+	my ($sql, $table, $columns) = @{ $forbidden{$way} };
+	like(told("SET hooks.forbid = '$table'; $sql"), qr/^ERROR:  writing to "$table" is forbidden, columns $columns$/m, "forbidden: $way");
+}
+
 # neither a rule nor a default counts where COPY needs none
 is(told(load('ruled', $file, '{"columns": ["a", "b"]}') . '; SELECT * FROM ruled ORDER BY a; SET hooks.tell = on; SELECT 1'),
 	"2\n1|a|2|7\n2|b|3|7\n1", 'a table with a rule and a default that throws');
