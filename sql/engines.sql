@@ -50,7 +50,7 @@ DELETE FROM engines_citus.pg_dist_partition WHERE logicalrelid = 'engines_t'::re
 SELECT rows_loaded FROM bulk_load('engines_t', :'bad', '{"on_error": "ignore", "reject_table": "engines_rejects", "log_verbosity": "silent"}');
 INSERT INTO engines_citus.pg_dist_partition VALUES ('engines_t', 'h');
 SAVEPOINT s;
-SELECT * FROM bulk_load_retry('engines_rejects', (SELECT load_id FROM engines_rejects));
+SELECT * FROM bulk_load_retry('engines_t', 'engines_rejects', (SELECT load_id FROM engines_rejects));
 ROLLBACK TO s;
 -- one as a reject table gets its rows by INSERT
 INSERT INTO engines_citus.pg_dist_partition VALUES ('engines_rejects', 'h');

@@ -83,7 +83,7 @@ is_deeply(audited($relation, $load->($bad, $rejected)),
 	[ 'SESSION WRITE,INSERT,TABLE,public.t', 'SESSION DDL,CREATE TABLE,TABLE,loader.rejects', 'SESSION WRITE,INSERT,TABLE,loader.rejects' ],
 	'a reject table that is created');
 is_deeply(audited($session, $load->($bad, $rejected)), [ 'SESSION WRITE,INSERT,,', 'SESSION WRITE,INSERT,,' ], 'one that is there');
-is_deeply(audited($relation, "SELECT * FROM bulk_load_retry('loader.rejects', (SELECT max(load_id) FROM loader.rejects), '{\"log_verbosity\": \"silent\"}')"),
+is_deeply(audited($relation, "SELECT * FROM bulk_load_retry('t', 'loader.rejects', (SELECT max(load_id) FROM loader.rejects), '{\"log_verbosity\": \"silent\"}')"),
 	[ 'SESSION WRITE,DELETE,TABLE,loader.rejects', 'SESSION WRITE,INSERT,TABLE,public.t', 'SESSION WRITE,INSERT,TABLE,loader.rejects' ], 'a second try');
 $node->safe_psql('postgres', 'CREATE INDEX ON loader.rejects (load_id)');
 is_deeply(audited($relation, $load->($bad, $rejected)),

@@ -87,7 +87,7 @@ foreach my $place ('above', 'below')
 		qr/^1$/, "$place: a reject table");
 	is(told('SELECT raw_line FROM rejects_of_others'), 'x,a', "$place: has its row");
 	my $id = told('SELECT load_id FROM rejects_of_others');
-	like(told("$set 't'; SELECT * FROM bulk_load_retry('rejects_of_others', $id)"), $refused, "$place: a second try");
+	like(told("$set 't'; SELECT * FROM bulk_load_retry('t', 'rejects_of_others', $id)"), $refused, "$place: a second try");
 	is(told('SELECT count(*) FROM rejects_of_others'), '1', "$place: leaves the row where it was");
 	like(told('TRUNCATE t, rejects_of_others'), qr/^$/, 'emptied');
 }
@@ -134,7 +134,7 @@ seen(load('p', $file, '{"truncate": true}'),
 seen(load('t', $bad, '{"on_error": "ignore", "reject_table": "rejects"}'),
 	[ @into_t, "command: CREATE TABLE rejects ($typed)", "started: INSERT INTO public.rejects ($columns) VALUES ($values)" ],
 	'a reject table is created and written to');
-seen("SELECT * FROM bulk_load_retry('rejects', (SELECT max(load_id) FROM rejects))",
+seen("SELECT * FROM bulk_load_retry('t', 'rejects', (SELECT max(load_id) FROM rejects))",
 	[ @into_t, "started: INSERT INTO public.rejects ($columns) VALUES ($values)" ], 'a second try');
 seen("SELECT * FROM bulk_load('t', ARRAY['$ab', '$b', '$ba'], '{\"header\": \"map\"}')", [@into_t], 'header = map: once');
 seen("SELECT * FROM bulk_load('t', ARRAY['$b', '$ab'], '{\"header\": \"map\"}')",
