@@ -14,6 +14,7 @@
 #include "access/htup_details.h"
 #include "access/tableam.h"
 #include "access/xact.h"
+#include "catalog/catalog.h"
 #include "catalog/index.h"
 #include "check/bad_rows.h"
 #include "check/check.h"
