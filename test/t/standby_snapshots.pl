@@ -26,7 +26,7 @@ $standby->start;
 
 my $more = data_file('more.csv', 1, join('', map { "$_,more\n" } 1001 .. 1300));
 
-sub replay { $primary->wait_for_catchup($standby, 'replay', $primary->lsn('insert')) }
+sub replay { $primary->wait_for_catchup($standby, 'replay', $primary->lsn('flush')) }
 
 sub conflicts
 {
