@@ -473,6 +473,13 @@ compat_reuse_page(xl_btree_reuse_page *record, Relation heap, FullTransactionId 
 #define HeapTupleHeaderAdvanceConflictHorizon HeapTupleHeaderAdvanceLatestRemovedXid
 #endif
 
+/* From 16 on, a row's new version may stay in its HOT chain with another value in such an index. */
+#if PG_VERSION_NUM >= 160000
+#define COMPAT_IS_SUMMARIZING(index) ((index)->rd_indam->amsummarizing)
+#else
+#define COMPAT_IS_SUMMARIZING(index) false
+#endif
+
 #if PG_VERSION_NUM >= 180000
 #define COMPAT_BT_MAX_ITEM_SIZE(page) BTMaxItemSize
 #define compat_index_sort_support(index, reverse, ssup) \
