@@ -22,7 +22,7 @@ SELECT pglogical.create_subscription('neighbour', :'dsn' || :'provider', synchro
 -- the provider's slot must be there before anything is written
 DO $$
 BEGIN
-	FOR i IN 1 .. 600 LOOP
+	FOR i IN 1 .. 1200 LOOP
 		EXIT WHEN EXISTS (SELECT FROM pglogical.show_subscription_status() WHERE status = 'replicating');
 		PERFORM pg_sleep(0.05);
 	END LOOP;
@@ -34,7 +34,7 @@ COPY by_copy FROM '/proc/self/cwd/neighbour_sent.csv' WITH (FORMAT csv);
 SELECT FROM bulk_load('by_load', '/proc/self/cwd/neighbour_sent.csv');
 SELECT FROM bulk_load('inserts', '/proc/self/cwd/neighbour_sent_bad.csv', '{"on_error": "ignore", "log_verbosity": "silent"}');
 SELECT md5(string_agg(t::text, ',' ORDER BY a)) AS inserts FROM inserts t \gset
-SELECT pglogical.wait_slot_confirm_lsn(NULL, NULL) \g /dev/null
+SELECT pglogical.wait_slot_confirm_lsn(slot_name, NULL) FROM pg_replication_slots WHERE database = current_database() \g /dev/null
 
 \connect neighbour_subscriber
 SELECT CASE WHEN count(*) = 2000 AND NOT EXISTS (TABLE by_copy EXCEPT TABLE by_load)
@@ -50,7 +50,7 @@ SELECT FROM bulk_load('by_load', '/proc/self/cwd/neighbour_sent.csv', '{"truncat
 SELECT FROM bulk_load('by_load', '/proc/self/cwd/neighbour_sent.csv', '{"truncate": true, "dry_run": true}');
 SELECT FROM bulk_load('by_load', '/proc/self/cwd/neighbour_sent.csv', '{"truncate": true, "writer": "buffered"}');
 SELECT FROM bulk_load('by_load', '/proc/self/cwd/neighbour_sent.csv', '{"truncate": true}');
-SELECT pglogical.wait_slot_confirm_lsn(NULL, NULL) \g /dev/null
+SELECT pglogical.wait_slot_confirm_lsn(slot_name, NULL) FROM pg_replication_slots WHERE database = current_database() \g /dev/null
 \connect neighbour_subscriber
 SELECT CASE WHEN count(*) = 2000 AND NOT EXISTS (TABLE by_copy EXCEPT TABLE by_load) THEN 'ok' ELSE 'not ok' END
 	|| ' - pglogical sends the TRUNCATE of a load: ' || count(*) FROM by_load;

@@ -7,9 +7,6 @@ COPY (SELECT i, 'row ' || i, i / 8.0 FROM generate_series(1, 2000) i) TO '/proc/
 COPY (SELECT i, 'row ' || i, CASE i % 40 WHEN 0 THEN 'none' ELSE '1' END FROM generate_series(1, 2000) i) TO '/proc/self/cwd/neighbour_bad.csv' WITH (FORMAT csv);
 COPY (SELECT i, 'row ' || i, '1' FROM generate_series(1, 2000) i WHERE i % 40 <> 0) TO '/proc/self/cwd/neighbour_good.csv' WITH (FORMAT csv);
 
-CREATE FUNCTION judge.slots(tag text) RETURNS void LANGUAGE sql AS $$
-	SELECT pg_create_logical_replication_slot(format('%s_%s', plugin, tag), plugin) FROM unnest('{wal2json,test_decoding}'::text[]) plugin
-$$;
 -- What the slots have since the last time, without the table's name.
 CREATE FUNCTION judge.stream(tag text) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
@@ -24,7 +21,8 @@ BEGIN
 	SELECT string_agg(data, E'\n') INTO plain FROM pg_logical_slot_get_changes('test_decoding_' || tag, NULL, NULL, 'include-xids', 'off', 'skip-empty-xacts', 'on');
 	RETURN replace(concat_ws(E'\n', plain, json1, json2, actions), 'by_load', 'by_copy');
 END $$;
-SELECT FROM judge.slots('neighbour');
+SELECT pg_create_logical_replication_slot('wal2json_neighbour', 'wal2json') \g /dev/null
+SELECT pg_create_logical_replication_slot('test_decoding_neighbour', 'test_decoding') \g /dev/null
 
 COPY by_copy FROM '/proc/self/cwd/neighbour_decoded.csv' WITH (FORMAT csv);
 SELECT judge.stream('neighbour') AS wanted \gset
