@@ -1,9 +1,8 @@
 -- What the server's log, which is :log, has of the writing of a load.
 CREATE EXTENSION pgaudit;
 CREATE TABLE audited (a int PRIMARY KEY, b text);
-CREATE TABLE audited_rejects (LIKE audited);
 CREATE ROLE neighbour_auditor;
-COPY (SELECT i, 'row ' || i FROM generate_series(1, 10) i) TO '/proc/self/cwd/neighbour_audited.csv' WITH (FORMAT csv, HEADER);
+COPY (SELECT i AS a, 'row ' || i AS b FROM generate_series(1, 10) i) TO '/proc/self/cwd/neighbour_audited.csv' WITH (FORMAT csv, HEADER);
 CREATE FUNCTION judge.log_size(log text) RETURNS bigint LANGUAGE sql AS 'SELECT (pg_stat_file(log)).size';
 -- The kinds of writing that it has since it was so long, each with how often.
 CREATE FUNCTION judge.audited(log text, since bigint) RETURNS text LANGUAGE sql AS $$
@@ -45,19 +44,22 @@ INSERT INTO ways VALUES
 	('a prepared statement', $$PREPARE p AS SELECT bulk_load('audited', '/proc/self/cwd/neighbour_audited.csv', '{"header": true}'); EXECUTE p; DEALLOCATE p$$),
 	('a cursor', $$BEGIN; DECLARE c CURSOR FOR SELECT bulk_load('audited', '/proc/self/cwd/neighbour_audited.csv', '{"header": true}'); FETCH ALL FROM c; COMMIT$$);
 \pset format unaligned
-SELECT format(E'TRUNCATE audited;\nSELECT judge.log_size(%L) AS since \\gset\nSET pgaudit.log = ''write'';\n%s \\g /dev/null\nRESET pgaudit.log;\nSELECT judge.audited(%1$L, :since) AS found \\gset\n'
-	'SELECT judge.verdict(:''found'' ~ ''^SESSION,(INSERT|COPY),(TABLE,public.audited|,) 1$'', %L, :''found'');', :'log', statement, 'by statement: ' || way) FROM ways
+SELECT format(E'TRUNCATE audited;\nSELECT judge.log_size(%1$L) AS since \\gset\nSET pgaudit.log = ''write'';\n%s \\g /dev/null\nRESET pgaudit.log;\nSELECT judge.audited(%1$L, :since) AS found \\gset\n'
+	'SELECT judge.verdict(:''found'' ~ ''^SESSION,(INSERT|COPY),(TABLE,public.audited|,) 1$'', %3$L, :''found'');', :'log', statement, 'by statement: ' || way) FROM ways
 \g neighbour_ways.psql
 \i neighbour_ways.psql
 \! rm neighbour_ways.psql
 SELECT judge.log_size(:'log') AS since \gset
 SET pgaudit.log = 'write';
+SET pgaudit.log_relation = on;
 SELECT FROM bulk_load('audited', '/proc/self/cwd/neighbour_audited.csv', '{"header": true, "truncate": true}');
 SELECT FROM bulk_load('audited', '/proc/self/cwd/neighbour_audited.csv', '{"header": true, "on_duplicate": "keep_new", "reject_table": "neighbour_set_aside", "log_verbosity": "silent"}');
 RESET pgaudit.log;
+RESET pgaudit.log_relation;
 SELECT judge.audited(:'log', :since) AS found \gset
-SELECT judge.verdict(:'found' LIKE '%TRUNCATE%', 'truncate', :'found'), judge.verdict(:'found' LIKE '%DELETE%', 'rows that make way', :'found'),
-	judge.verdict(:'found' LIKE '%neighbour_set_aside%', 'the reject table', :'found') \g (format=unaligned fieldsep=E'\n')
+SELECT judge.verdict(:'found' LIKE '%TRUNCATE%', 'truncate', :'found');
+SELECT judge.verdict(:'found' LIKE '%DELETE,TABLE,public.audited%', 'rows that make way', :'found');
+SELECT judge.verdict(:'found' LIKE '%INSERT,TABLE,public.neighbour_set_aside%', 'the reject table', :'found');
 \endif
 DROP OWNED BY neighbour_auditor;
 DROP ROLE neighbour_auditor;
