@@ -202,7 +202,7 @@ reject_row(Batch *batch)
 	};
 
 	/* too many bad rows are no bad row */
-	batch->guard->work = GUARD_OWN_WORK;
+	batch->guard->work = GUARD_NOT_ROW;
 	batch->sink->reject(batch->sink_arg, &reject);
 	batch->guard->work = GUARD_OWN_CODE;
 }
@@ -256,7 +256,7 @@ bad_row(Batch *batch)
 	}
 	if (ends_load(batch))
 	{
-		batch->guard->work = GUARD_OWN_WORK;
+		batch->guard->work = GUARD_NOT_ROW;
 		ereport(ERROR,
 				(errcode(batch->error.sqlstate),
 				 errmsg_internal("%s", batch->error.message)));

@@ -104,10 +104,10 @@ typedef struct Load
 
 /* Where it is not known how much is left: when to ask again, and the most. */
 #define BATCHES_TO_WAIT 4
+#define UNKNOWN_BYTES (INT64CONST(1) << 46)
 
 /* Batches whose time tells nothing of those that follow. */
 #define BATCHES_TO_WARM 2
-#define UNKNOWN_BYTES (INT64CONST(1) << 46)
 
 /* ---- what becomes of bad rows ---- */
 
@@ -330,6 +330,7 @@ load_side_by_side(Load *load)
 	int64		offset;
 	int64		line;
 	int64		left;
+	int64		wanted;
 	int			workers;
 	const char *refusal;
 	ShareResult result;
@@ -340,7 +341,8 @@ load_side_by_side(Load *load)
 		return;
 	reader_place(load->reader, &offset, &line);
 	left = bytes_left(load, offset);
-	workers = share_workers(&load->batch, wanted_bytes(load, left), load_chunk_size);
+	wanted = wanted_bytes(load, left);
+	workers = share_workers(&load->batch, wanted, load_chunk_size);
 	if (workers == 0)
 	{
 		/* where nobody knows how much is left, there may be more than thought */
@@ -348,7 +350,7 @@ load_side_by_side(Load *load)
 		load->batches_alone = BATCHES_TO_WAIT;
 		return;
 	}
-	if (!workers_would_pay(load, wanted_bytes(load, left)))
+	if (!workers_would_pay(load, wanted))
 		return;
 	if (!load->may_share)
 	{
