@@ -31,7 +31,6 @@ SELECT judge.audited(:'log', :since) AS found \gset
 SELECT judge.verdict(:'found' LIKE 'OBJECT,INSERT,TABLE,public.audited %', 'by object: the table', :'found');
 RESET pgaudit.role;
 
-\if :hooks
 -- by statement: each load is one that writes, as a COPY is
 CREATE TABLE ways (way text, statement text);
 INSERT INTO ways VALUES
@@ -60,6 +59,5 @@ SELECT judge.audited(:'log', :since) AS found \gset
 SELECT judge.verdict(:'found' LIKE '%TRUNCATE%', 'truncate', :'found');
 SELECT judge.verdict(:'found' LIKE '%DELETE,TABLE,public.audited%', 'rows that make way', :'found');
 SELECT judge.verdict(:'found' LIKE '%INSERT,TABLE,public.neighbour_set_aside%', 'the reject table', :'found');
-\endif
 DROP OWNED BY neighbour_auditor;
 DROP ROLE neighbour_auditor;
