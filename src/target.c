@@ -16,6 +16,7 @@
 #include "catalog/objectaddress.h"
 #include "catalog/partition.h"
 #include "catalog/pg_authid.h"
+#include "catalog/pg_collation.h"
 #include "catalog/pg_inherits.h"
 #include "check/cascades.h"
 #include "commands/tablecmds.h"
@@ -35,6 +36,7 @@
 #include "target.h"
 #include "utils/acl.h"
 #include "utils/builtins.h"
+#include "utils/formatting.h"
 #include "utils/lsyscache.h"
 #include "utils/portal.h"
 #include "utils/rls.h"
@@ -273,6 +275,31 @@ target_find_column(const Target *target, const char *name)
 			return att->attnum;
 	}
 	return InvalidAttrNumber;
+}
+
+AttrNumber
+target_match_column(const Target *target, const char *name)
+{
+	TupleDesc	desc = RelationGetDescr(target->rel);
+	AttrNumber	found = target_find_column(target, name);
+	char	   *lower;
+
+	if (found != InvalidAttrNumber)
+		return found;
+	lower = str_tolower(name, strlen(name), DEFAULT_COLLATION_OID);
+	for (int i = 0; i < desc->natts; i++)
+	{
+		Form_pg_attribute att = TupleDescAttr(desc, i);
+		const char *column = NameStr(att->attname);
+
+		if (att->attisdropped ||
+			strcmp(str_tolower(column, strlen(column), DEFAULT_COLLATION_OID), lower) != 0)
+			continue;
+		if (found != InvalidAttrNumber)
+			return InvalidAttrNumber;
+		found = att->attnum;
+	}
+	return found;
 }
 
 /* Adds a column to the list; raises what is wrong with it. */
