@@ -61,6 +61,7 @@ typedef struct Load
 	Batch		batch;
 	Progress	progress;
 	Header		header;
+	Diagnosis	diagnosis;
 	int			files_unlike;	/* times that workers came home at the end of a file */
 	int			batches_alone;	/* to load before workers are tried (again) */
 	struct
@@ -180,6 +181,8 @@ static void
 load_batch(Load *load)
 {
 	batch_run(&load->batch);
+	if (load->batch.err != NULL)
+		diagnosis_keep(&load->diagnosis, load->reader, Min(load->batch.next, load->reader->result.nrows));
 	if (batch_finished(&load->batch))
 		unread(load, end_of_rows(load));
 	count_rows(load, load->batch.rows_loaded);
@@ -682,9 +685,16 @@ load_begin(Load *load)
 		.source = load->source,
 		.reader = load->reader,
 		.rejects = load->rejects,
-		.batch = &load->batch
+		.batch = &load->batch,
+		.diagnosis = &load->diagnosis
 	};
 	initStringInfo(&load->header.first);
+	load->diagnosis = (Diagnosis) {
+		.options = options,
+		.target = load->target,
+		.context = CurrentMemoryContext,
+		.is_retry = load->stored != NULL
+	};
 	load->checks = checks_open(options, load->target->rel);
 	checks_journal(load->checks)->reader = load->reader;
 
@@ -969,8 +979,7 @@ static void
 load_close(Load *load)
 {
 	LoadResult *result = load->result;
-	Diagnosis	diagnosis = {.options = load->options, .target = load->target};
-	RejectAdviser adviser = {.advise = diagnosis_advise, .arg = &diagnosis};
+	RejectAdviser adviser = {.advise = diagnosis_advise, .arg = &load->diagnosis};
 
 	raw_close(load->raw);
 	result->bytes_read = load->attempts > 0 ? load->bytes_read : source_bytes(load->source);
@@ -981,6 +990,7 @@ load_close(Load *load)
 	result->rows_rejected = rejects_total(load->rejects);
 	result->rows_duplicate = rejects_count(load->rejects, REJECT_DUPLICATE);
 	result->rows_replaced = rejects_count(load->rejects, REJECT_REPLACED);
+	load->diagnosis.rows_loaded = result->rows_loaded;
 	rejects_close(load->rejects, result->rows_read, &adviser);
 
 	if (load->options->analyze && !load->options->dry_run)
