@@ -114,7 +114,7 @@ class Case:
 
 class Checker(CaseChecker):
     name = "hints"
-    cases = 400
+    cases = 250
 
     def __init__(self, options):
         super().__init__(options)
