@@ -91,6 +91,7 @@ map_header(Header *header, const ScanRow *row)
 	List	   *names = NIL;
 	List	   *columns = NIL;
 	bool		any = false;
+	char	   *hint;
 
 	if (row == NULL)
 		ereport(ERROR,
@@ -104,23 +105,30 @@ map_header(Header *header, const ScanRow *row)
 		const char *name = list_nth(names, i);
 		const char *column = find_column(header, names, i);
 
+		/* the advice is looked for before the error: what it tries may throw some, too */
 		if (column == NULL && !header->options->ignore_extra)
+		{
+			hint = header_advise(header, row);
 			ereport(ERROR,
 					(errcode(name == NULL ? ERRCODE_BAD_COPY_FILE_FORMAT : ERRCODE_UNDEFINED_COLUMN),
 					 name == NULL ? errmsg("header line field %d has no name", i + 1) :
 					 errmsg("column \"%s\" of the header line does not exist in relation \"%s\"",
 							name, target_name(header->target)),
-					 errhint("%s", header_advise(header, row))));
+					 errhint("%s", hint)));
+		}
 		columns = lappend(columns, unconstify(char *, column));
 		any |= column != NULL;
 	}
 	/* rows of which nothing is loaded are lost */
 	if (!any)
+	{
+		hint = header_advise(header, row);
 		ereport(ERROR,
 				(errcode(ERRCODE_UNDEFINED_COLUMN),
 				 errmsg("no name in the header line is that of a column of relation \"%s\"",
 						target_name(header->target)),
-				 errhint("%s", header_advise(header, row))));
+				 errhint("%s", hint)));
+	}
 	target_set_columns(header->target, columns);
 }
 
