@@ -70,6 +70,10 @@ SELECT pg_temp.try(E'k,l,m\nn,o,p\nSmith,John,the best,g\n', '{}', 'remedies_tex
 SELECT pg_temp.try(E'x,2024-01-01,1\nNA,2024-01-01,2\ny,NA,3\n');
 SELECT pg_temp.try(E'x,2024-05-06,1\ny,2024-06-07,2\nz,2024-31-12,3\n');
 
+-- dates that could be read both ways are those of the same order as others of their rows
+CREATE TABLE remedies_dates (a date, b date, c timestamp, d date);
+SELECT pg_temp.try(E'01/02/2024,31/12/2024,03/04/2024 10:00,2024-05-06\n02/03/2024,30/12/2024,,\n', '{}', 'remedies_dates');
+
 -- a comma before three digits may stand between thousands
 SELECT pg_temp.try(E'x,2024-01-01,"1,500"\ny,2024-01-01,"2,000"\n');
 SELECT pg_temp.try(E'x,2024-01-01,"1,5"\ny,2024-01-01,"2,000"\n');
@@ -79,7 +83,7 @@ CREATE TABLE remedies_one (n int);
 SELECT pg_temp.try(E'1\nN/A\n2\n', '{}', 'remedies_one');
 SELECT pg_temp.try(E'N/A\n-\n', '{}', 'remedies_one');
 
-DROP TABLE remedies_t, remedies_texts, remedies_cases, remedies_one;
+DROP TABLE remedies_t, remedies_texts, remedies_cases, remedies_one, remedies_dates;
 \pset tuples_only
 \pset format aligned
 COPY (SELECT 1) TO PROGRAM 'cat > pgbulk_remedies_gone; rm -f pgbulk_remedies_*';

@@ -66,9 +66,8 @@ diagnosis_keep(Diagnosis *diagnosis, const Reader *reader, uint32 nrows)
 		keep_row(diagnosis, DIAGNOSIS_ROWS / 2 + number % diagnosis->batches, reader, number % nrows);
 }
 
-/* Of the rows that were read well, those that a candidate makes others of, or bad ones. */
-static void
-count_broken(Search *search, const char *candidate, int *changed, int *lost)
+void
+diagnosis_count_broken(Search *search, const char *candidate, int *changed, int *lost)
 {
 	const Trial *trial = &search->witnesses;
 	TrialOutcome *outcomes = palloc(sizeof(TrialOutcome) * Max(trial->nrows, 1));
@@ -185,7 +184,7 @@ is_plausible(Search *search, const char *candidate, const TrialOutcome *outcomes
 		return true;
 	if (kind & QUOTES ? worse > 0 : better * 2 <= search->samples.nrows)
 		return false;
-	count_broken(search, candidate, &changed, &lost);
+	diagnosis_count_broken(search, candidate, &changed, &lost);
 	return (changed == 0 && lost == 0) || !are_cut_well(search);
 }
 
@@ -216,9 +215,8 @@ diagnosis_remark(Search *search, const char *text)
 		search->remarks = psprintf("%s %s", search->remarks, text);
 }
 
-/* Makes the best candidate the one to go on from. */
-static bool
-take_step(Search *search)
+bool
+diagnosis_take_step(Search *search)
 {
 	if (search->next == NULL)
 		return false;
@@ -314,7 +312,7 @@ step_over_header(Search *search)
 	}
 	search->next_score = -1;
 	(void) diagnosis_consider(search, "{\"header\": true}", 0);
-	if (!take_step(search))
+	if (!diagnosis_take_step(search))
 		return false;
 	diagnosis_remark(search, "The first line is then taken for names of columns, not for a row.");
 	return true;
@@ -361,7 +359,10 @@ remark_step(Search *search, const BulkOptions *before, const char *column)
 			}
 	if (column != NULL && diagnosis_date_format(before, column) == NULL && diagnosis_date_format(now, column) != NULL &&
 		diagnosis_swaps(diagnosis_date_format(now, column)))
+	{
 		search->swapped = true;
+		diagnosis_swap_dates(search, column);
+	}
 }
 
 /* Looks for what helps with the first thing that something helps with. */
@@ -391,7 +392,7 @@ climb(Search *search)
 			diagnosis_over_encoding(search);
 		else if (failed->reason == REJECT_VALUE && column != NULL && search->options->transform == NULL)
 			diagnosis_over_value(search, failed);
-		if (take_step(search))
+		if (diagnosis_take_step(search))
 		{
 			remark_step(search, before, column);
 			return true;
@@ -469,7 +470,7 @@ form_hint(Search *search)
 								search->candidate, search->outcomes[i].column, search->remarks);
 	if (good == 0)
 		return NULL;
-	count_broken(search, search->candidate, &changed, &lost);
+	diagnosis_count_broken(search, search->candidate, &changed, &lost);
 	if (search->swapped && (changed > 0 || lost == 0))
 		diagnosis_remark(search, "Rows that were loaded may have day and month the wrong way round.");
 	if (search->swapped)
@@ -579,7 +580,7 @@ run_search(const Diagnosis *diagnosis, const RejectKind *kind, const char *begun
 	if (begun == NULL)
 		answer = advise(&search);
 	else
-		answer = search_from(&search, pstrdup(begun)) ? search.candidate : NULL;
+		answer = search_from(&search, pstrdup(begun)) && !are_quotes_stray(&search) ? search.candidate : NULL;
 
 	stored_rows_close(search.samples.rows);
 	stored_rows_close(search.witnesses.rows);

@@ -53,7 +53,7 @@ extern char *diagnosis_advise(void *arg, const RejectKind *kind);
 
 /*
  * The options alone, found in the same way but from some that are known already, and with them; NULL
- * where these cannot be.
+ * where these cannot be, or quotes stand within fields.
  */
 extern char *diagnosis_continue(const Diagnosis *diagnosis, const RejectKind *kind,
 								const char *begun);

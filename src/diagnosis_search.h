@@ -54,6 +54,12 @@ extern bool diagnosis_consider(Search *search, const char *addition, int kind);
 /* Whether the file is as the options say, but for some rows. */
 extern bool diagnosis_are_few(const Search *search);
 
+/* Makes the best candidate the one to go on from; false where none is better. */
+extern bool diagnosis_take_step(Search *search);
+
+/* Of the rows that were read well, those that a candidate makes others of, or bad ones. */
+extern void diagnosis_count_broken(Search *search, const char *candidate, int *changed, int *lost);
+
 /* One more sentence for the HINT. */
 extern void diagnosis_remark(Search *search, const char *text);
 
@@ -76,6 +82,9 @@ extern void diagnosis_over_value(Search *search, const TrialOutcome *failed);
  * whether a line means something so.
  */
 extern void diagnosis_show_decoded(Search *search, int file_encoding);
+
+/* What turns out to be the order of day and month in a column is so in others that can be read in that way. */
+extern void diagnosis_swap_dates(Search *search, const char *column);
 
 /* The template of a column, or NULL. */
 extern const char *diagnosis_date_format(const BulkOptions *options, const char *column);

@@ -335,6 +335,65 @@ diagnosis_swaps(const char *template)
 		(DateOrder == DATEORDER_DMY && strncmp(template, "MM", 2) == 0);
 }
 
+static const char *const times[] = {
+	"", " HH24:MI:SS", " HH24:MI", " HH12:MI AM", " HH12:MI:SS AM", "\"T\"HH24:MI:SS"
+};
+
+static bool
+is_date(Oid type)
+{
+	type = getBaseType(type);
+	return type == DATEOID || type == TIMESTAMPOID || type == TIMESTAMPTZOID;
+}
+
+/* Whether a column's values are others in the best candidate, and no row that was read well is lost for them. */
+static bool
+makes_others(Search *search)
+{
+	bool		differ = false;
+	int			changed;
+	int			lost_before;
+	int			lost;
+
+	for (int i = 0; i < search->samples.nrows; i++)
+		differ |= search->outcomes[i].good && search->outcomes[i].print != search->next_outcomes[i].print;
+	diagnosis_count_broken(search, search->candidate, &changed, &lost_before);
+	diagnosis_count_broken(search, search->next, &changed, &lost);
+	return differ && lost <= lost_before;
+}
+
+void
+diagnosis_swap_dates(Search *search, const char *column)
+{
+	const Target *target = search->diagnosis->target;
+	TupleDesc	desc = RelationGetDescr(target->rel);
+	const char *template = diagnosis_date_format(search->options, column);
+	int			length = strcspn(template, " \"");
+
+	for (int i = 0; i < target->nfields; i++)
+	{
+		Form_pg_attribute att = target->attnums[i] == InvalidAttrNumber ? NULL :
+			TupleDescAttr(desc, target->attnums[i] - 1);
+
+		if (att == NULL || !is_date(att->atttypid) ||
+			diagnosis_date_format(search->options, NameStr(att->attname)) != NULL)
+			continue;
+		for (int k = 0; k < lengthof(times); k++)
+		{
+			search->next = NULL;
+			search->next_score = search->score - 1;
+			(void) diagnosis_consider(search, date_format_with(search->options, NameStr(att->attname),
+															   psprintf("%.*s%s", length, template, times[k])), 0);
+			if (search->next != NULL && makes_others(search))
+			{
+				(void) diagnosis_take_step(search);
+				break;
+			}
+			search->next = NULL;
+		}
+	}
+}
+
 /* The usual ones; where several fit all samples nobody can tell which is meant. */
 static bool
 consider_dates(Search *search, const char *column)
@@ -343,9 +402,6 @@ consider_dates(Search *search, const char *column)
 		"YYYY-MM-DD", "YYYY-DD-MM", "DD/MM/YYYY", "MM/DD/YYYY", "DD.MM.YYYY", "DD-MM-YYYY", "MM-DD-YYYY",
 		"YYYY/MM/DD", "YYYY.MM.DD", "YYYYMMDD", "DD/MM/YY", "MM/DD/YY", "DD.MM.YY", "DD Mon YYYY", "DD-Mon-YYYY",
 		"Mon DD, YYYY"
-	};
-	static const char *const times[] = {
-		"", " HH24:MI:SS", " HH24:MI", " HH12:MI AM", " HH12:MI:SS AM", "\"T\"HH24:MI:SS"
 	};
 
 	for (int i = 0; i < lengthof(times); i++)
@@ -363,19 +419,17 @@ diagnosis_over_value(Search *search, const TrialOutcome *failed)
 	const char *column = failed->column;
 	List	   *values = refused_values(search, column);
 	AttrNumber	attnum = target_find_column(target, column);
+	Oid			type;
 
 	if (attnum == InvalidAttrNumber || values == NIL ||
 		consider_nulls(search, column, values) || consider_trim(search, column, values) ||
 		consider_quotes(search, CUTS))
 		return;
-	switch (getBaseType(TupleDescAttr(RelationGetDescr(target->rel), attnum - 1)->atttypid))
+	type = TupleDescAttr(RelationGetDescr(target->rel), attnum - 1)->atttypid;
+	if (is_date(type) && consider_dates(search, column))
+		return;
+	switch (getBaseType(type))
 	{
-		case DATEOID:
-		case TIMESTAMPOID:
-		case TIMESTAMPTZOID:
-			if (consider_dates(search, column))
-				return;
-			break;
 		case NUMERICOID:
 		case FLOAT4OID:
 		case FLOAT8OID:

@@ -11,7 +11,7 @@
 
 /* Fields that a line may have by another delimiter, and rows after it that are looked at. */
 #define FIELDS_MOST 1664
-#define ROWS_MOST 16
+#define ROWS_MOST 64
 
 /* A header line by one delimiter. */
 typedef struct Reading

@@ -3,7 +3,9 @@
 
 A case is a table, rows for it, and a file that holds them in a way of its own: delimiter, quotes, header, encoding, decimal mark,
 dates, words for null, and some rows that are really bad.  It is loaded with on_error = ignore, and with each set of options that a
-HINT names, and with those that HINTs name then.  Whatever is followed:
+HINT names, and with those that HINTs name then.
+
+Dates tell day from month, as a file whose dates do not is read as DateStyle has it, whatever the options.  Whatever is followed:
 
 - every row of the file is loaded or rejected (or is the header): none is lost, none merged with another;
 - no row gets in that the file does not hold, unless the load before had let some in: those tell of a dialect that looks like another.
