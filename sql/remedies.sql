@@ -27,6 +27,7 @@ CREATE TABLE remedies_texts (a text, b text, c text);
 -- names in a header: another delimiter, in other letters, not those of columns
 SELECT pg_temp.try(E'Name;Day;Amount\nx;01.02.2024;1,50\ny;31.12.2024;2,25\n', '{"header": "map"}');
 SELECT pg_temp.try(E'name\tday\n', '{"header": "map", "on_error": "stop"}');
+SELECT pg_temp.try(E'name;day;amount\nx;2024-02-01;1,50\n', '{"header": "match"}');
 SELECT pg_temp.try(E'Name,DAY,amount\nx,2024-01-01,1.50\n', '{"header": "map"}');
 SELECT pg_temp.try(E'Nom;Jour;Montant\nx;01.02.2024;1,50\n', '{"header": "map"}');
 SELECT pg_temp.try(E'Nom,Jour,Montant\nx,01.02.2024,1\n', '{"header": "map"}');

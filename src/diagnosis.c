@@ -23,8 +23,9 @@
 /* Things that may be wrong with one file. */
 #define MOST_STEPS 8
 
-/* ---- witnesses ---- */
+/* ---- witnesses: rows that were read well, for the most part ---- */
 
+/* In that place, or behind the last one; a long row is not kept. */
 static void
 keep_row(Diagnosis *diagnosis, int place, const Reader *reader, uint32 index)
 {
@@ -88,7 +89,7 @@ diagnosis_count_broken(Search *search, const char *candidate, int *changed, int 
 			continue;
 		else if (!outcomes[i].good || outcomes[i].passed)
 			(*lost)++;
-		else if (outcomes[i].print != search->witnessed[i].print)
+		else if (outcomes[i].print != before->print)
 			(*changed)++;
 	}
 }
@@ -320,49 +321,78 @@ step_over_header(Search *search)
 
 /* ---- the search ---- */
 
+static bool
+has_text_column(TupleDesc desc)
+{
+	for (int i = 0; i < desc->natts; i++)
+		if (!TupleDescAttr(desc, i)->attisdropped &&
+			TypeCategory(TupleDescAttr(desc, i)->atttypid) == TYPCATEGORY_STRING)
+			return true;
+	return false;
+}
+
+/* Whether rows that were kept become NULL all through. */
+static bool
+makes_empty_rows(Search *search)
+{
+	const Trial *trial = &search->witnesses;
+	TrialOutcome *outcomes = palloc(sizeof(TrialOutcome) * Max(trial->nrows, 1));
+
+	if (trial_run(trial, search->candidate, outcomes))
+		for (int i = 0; i < trial->nrows; i++)
+			if (outcomes[i].empty)
+				return true;
+	return false;
+}
+
+static const char *
+find_surplus(const Search *search)
+{
+	for (int i = 0; i < search->samples.nrows; i++)
+		if (search->outcomes[i].surplus != NULL)
+			return search->outcomes[i].surplus;
+	return NULL;
+}
+
 /* What there is to say of the step from some options to others. */
 static void
 remark_step(Search *search, const BulkOptions *before, const char *column)
 {
 	const BulkOptions *now = search->options;
-	TupleDesc	desc = RelationGetDescr(search->diagnosis->target->rel);
 
 	if (now->encoding != before->encoding)
 		diagnosis_show_decoded(search, now->encoding);
-	if (list_length(now->nulls) > list_length(before->nulls))
-		for (int i = 0; i < desc->natts; i++)
-			if (!TupleDescAttr(desc, i)->attisdropped &&
-				TypeCategory(TupleDescAttr(desc, i)->atttypid) == TYPCATEGORY_STRING)
-			{
-				diagnosis_remark(search, "In columns of text these words are then null, too.");
-				break;
-			}
-	if (now->missing == BULK_MISSING_NULL && before->missing != BULK_MISSING_NULL)
-	{
-		TrialOutcome *outcomes = palloc(sizeof(TrialOutcome) * Max(search->witnesses.nrows, 1));
-
-		if (trial_run(&search->witnesses, search->candidate, outcomes))
-			for (int i = 0; i < search->witnesses.nrows; i++)
-				if (outcomes[i].empty)
-				{
-					diagnosis_remark(search, "Empty lines then become rows of nulls.");
-					break;
-				}
-	}
-	if (now->ignore_extra && !before->ignore_extra)
-		for (int i = 0; i < search->samples.nrows; i++)
-			if (search->outcomes[i].surplus != NULL)
-			{
-				diagnosis_remark(search, psprintf("What follows their last column is then left out, for example \"%s\".",
-										reject_clip(search->outcomes[i].surplus, SHOWN_BYTES)));
-				break;
-			}
+	if (list_length(now->nulls) > list_length(before->nulls) &&
+		has_text_column(RelationGetDescr(search->diagnosis->target->rel)))
+		diagnosis_remark(search, "In columns of text these words are then null, too.");
+	if (now->missing == BULK_MISSING_NULL && before->missing != BULK_MISSING_NULL && makes_empty_rows(search))
+		diagnosis_remark(search, "Empty lines then become rows of nulls.");
+	if (now->ignore_extra && !before->ignore_extra && find_surplus(search) != NULL)
+		diagnosis_remark(search, psprintf("What follows their last column is then left out, for example \"%s\".",
+										  reject_clip(find_surplus(search), SHOWN_BYTES)));
 	if (column != NULL && diagnosis_date_format(before, column) == NULL && diagnosis_date_format(now, column) != NULL &&
 		diagnosis_swaps(diagnosis_date_format(now, column)))
 	{
 		search->swapped = true;
 		diagnosis_swap_dates(search, column);
 	}
+}
+
+/* Looks for what helps with one sample. */
+static void
+look_for_step(Search *search, const TrialOutcome *sample)
+{
+	search->next_score = search->score;
+	if (sample->stray && (sample->good || sample->reason == REJECT_SYNTAX))
+		diagnosis_over_quotes(search);
+	if (search->next != NULL || sample->good || sample->message == NULL)
+		return;
+	if (sample->reason == REJECT_SYNTAX)
+		diagnosis_over_syntax(search, sample);
+	else if (sample->reason == REJECT_ENCODING)
+		diagnosis_over_encoding(search);
+	else if (sample->reason == REJECT_VALUE && sample->column != NULL && search->options->transform == NULL)
+		diagnosis_over_value(search, sample);
 }
 
 /* Looks for what helps with the first thing that something helps with. */
@@ -375,26 +405,13 @@ climb(Search *search)
 		return !search->mapped;
 	for (int i = 0; i < search->samples.nrows; i++)
 	{
-		const TrialOutcome *failed = &search->outcomes[i];
-		const char *column = failed->column;
+		const TrialOutcome *sample = &search->outcomes[i];
 
 		CHECK_FOR_INTERRUPTS();
-		search->next_score = search->score;
-		if (failed->stray && (failed->good || failed->reason == REJECT_SYNTAX))
-			diagnosis_over_quotes(search);
-		if (search->next == NULL && (failed->good || failed->message == NULL))
-			continue;
-		if (search->next != NULL)
-			;
-		else if (failed->reason == REJECT_SYNTAX)
-			diagnosis_over_syntax(search, failed);
-		else if (failed->reason == REJECT_ENCODING)
-			diagnosis_over_encoding(search);
-		else if (failed->reason == REJECT_VALUE && column != NULL && search->options->transform == NULL)
-			diagnosis_over_value(search, failed);
+		look_for_step(search, sample);
 		if (diagnosis_take_step(search))
 		{
-			remark_step(search, before, column);
+			remark_step(search, before, sample->column);
 			return true;
 		}
 	}

@@ -33,10 +33,15 @@ match_header(Header *header, const ScanRow *row)
 	int			nfields = row ? row->nfields : 1;
 
 	if (nfields != conv->ncolumns)
+	{
+		char	   *hint = row != NULL ? header_advise_delimiter(header, row) : NULL;
+
 		ereport(ERROR,
 				(errcode(ERRCODE_BAD_COPY_FILE_FORMAT),
 				 errmsg("wrong number of fields in header line: got %d, expected %d",
-						nfields, conv->ncolumns)));
+						nfields, conv->ncolumns),
+				 hint != NULL ? errhint("%s", hint) : 0));
+	}
 
 	for (int i = 0; i < nfields; i++)
 	{

@@ -110,17 +110,20 @@ find_options(Header *header, const Reading *reading, const char *begun)
 	return found != NULL ? found : unconstify(char *, begun);
 }
 
-char *
-header_advise(Header *header, const ScanRow *row)
+/*
+ * The line by the delimiter of the load, and by the one by which most names are those of columns; fitting: one that makes as
+ * many fields as there are columns.  Both may be NULL.
+ */
+static void
+read_line(Header *header, const ScanRow *row, Reading *here, Reading *best, const char **fitting)
 {
 	uint32		length = row->end - row->start;
 	char	   *line = palloc0(length + SCAN_PADDING);
-	Reading		here;
-	Reading		best = {0};
-	const char *fitting = NULL; /* by it there are as many fields as columns */
 
 	memcpy(line, header->reader->data + row->start, length);
-	read_by(header, line, length, NULL, &here);
+	read_by(header, line, length, NULL, here);
+	*best = (Reading) {0};
+	*fitting = NULL;
 	for (int i = 0; trial_delimiters[i] != NULL; i++)
 	{
 		Reading		other;
@@ -129,31 +132,58 @@ header_advise(Header *header, const ScanRow *row)
 			memchr(line, trial_delimiters[i][0], length) == NULL)
 			continue;
 		read_by(header, line, length, trial_delimiters[i], &other);
-		if (other.named > here.named && other.named > best.named &&
+		if (other.named > here->named && other.named > best->named &&
 			other.named * 2 >= list_length(other.columns))
-			best = other;
-		if (fitting == NULL && list_length(other.columns) == header->target->nfields)
-			fitting = other.delimiter;
+			*best = other;
+		if (*fitting == NULL && list_length(other.columns) == header->target->nfields)
+			*fitting = other.delimiter;
 	}
-	if (best.delimiter != NULL)
-	{
-		char	   *delimiter = best.delimiter[0] == '\t' ? "\\t" : unconstify(char *, best.delimiter);
-		bool		all = best.named == list_length(best.columns);
+	if (list_length(here->columns) == header->target->nfields)
+		*fitting = NULL;
+}
 
-		return psprintf("With %s among the options %s.",
-						find_options(header, &best,
-									 psprintf("{\"delimiter\": \"%s\"%s}", delimiter,
-											  all ? "" : ", \"extra_columns\": \"ignore\"")),
-						all ? "its names are those of columns" :
-						psprintf("%d of its %d names are those of columns, and the others are passed over",
-								 best.named, list_length(best.columns)));
-	}
+static const char *
+json_of(const char *delimiter)
+{
+	return delimiter[0] == '\t' ? "\\t" : delimiter;
+}
+
+char *
+header_advise_delimiter(Header *header, const ScanRow *row)
+{
+	Reading		here;
+	Reading		best;
+	const char *fitting;
+	bool		all;
+
+	read_line(header, row, &here, &best, &fitting);
+	if (best.delimiter == NULL)
+		return NULL;
+	all = best.named == list_length(best.columns);
+	return psprintf("With %s among the options %s.",
+					find_options(header, &best,
+								 psprintf("{\"delimiter\": \"%s\"%s}", json_of(best.delimiter),
+										  all ? "" : ", \"extra_columns\": \"ignore\"")),
+					all ? "its names are those of columns" :
+					psprintf("%d of its %d names are those of columns, and the others are passed over",
+							 best.named, list_length(best.columns)));
+}
+
+char *
+header_advise(Header *header, const ScanRow *row)
+{
+	char	   *hint = header_advise_delimiter(header, row);
+	Reading		here;
+	Reading		best;
+	const char *fitting;
+
+	if (hint != NULL)
+		return hint;
+	read_line(header, row, &here, &best, &fitting);
 	if (here.named > 0)
 		return "To pass over such columns, set option \"extra_columns\" to \"ignore\".";
-	if (list_length(here.columns) == header->target->nfields)
-		fitting = NULL;
 	if (fitting != NULL)
 		return psprintf("None of its names is that of a column. To take fields for columns by their places, set {\"header\": true, \"delimiter\": \"%s\"}, or name the columns in option \"columns\", too.",
-						fitting[0] == '\t' ? "\\t" : fitting);
+						json_of(fitting));
 	return "None of its names is that of a column. To take fields for columns by their places, set option \"header\" to true, and name the columns in option \"columns\".";
 }

@@ -16,4 +16,7 @@
  */
 extern char *header_advise(Header *header, const ScanRow *row);
 
+/* The same where there is another delimiter to name; NULL where not. */
+extern char *header_advise_delimiter(Header *header, const ScanRow *row);
+
 #endif							/* PGBULK_HEADER_ADVICE_H */
