@@ -155,7 +155,9 @@ are_filled_well(Search *search, const char *candidate, int kind)
 	trial.strict = true;
 	if (trial_run(&trial, candidate, outcomes))
 		for (int i = 0; i < trial.nrows; i++)
-			if (outcomes[i].implausible && ((kind & CUTS) || search->witnessed[i].progress < TRIAL_CUT))
+			if (outcomes[i].implausible &&
+				((kind & CUTS) ||
+				 (search->witnessed[i].progress < TRIAL_CUT && outcomes[i].progress >= TRIAL_CUT)))
 				return false;
 	return true;
 }
@@ -197,6 +199,9 @@ diagnosis_consider(Search *search, const char *addition, int kind)
 	int			score;
 
 	CHECK_FOR_INTERRUPTS();
+	/* where short rows are taken, each way to cut rows gives some */
+	if ((kind & CUTS) && search->options->missing != BULK_MISSING_ERROR)
+		kind |= FILLS;
 	search->samples.strict = (kind & FILLS) || ((kind & CUTS) && search->kind->reason == REJECT_VALUE);
 	if (!trial_run(&search->samples, candidate, outcomes))
 		return false;
@@ -436,18 +441,20 @@ are_documents(const Search *search)
 	return true;
 }
 
-static bool
-has_stray(const TrialOutcome *outcomes, int n, bool unclosed)
+static int
+count_stray(const TrialOutcome *outcomes, int n, bool unclosed)
 {
+	int			found = 0;
+
 	for (int i = 0; i < n; i++)
-		if (unclosed ? outcomes[i].unclosed : outcomes[i].stray && outcomes[i].line > 1)
-			return true;
-	return false;
+		found += unclosed ? outcomes[i].unclosed : outcomes[i].stray && outcomes[i].line > 1;
+	return found;
 }
 
 /*
- * Whether quotes within fields may make one row of several: that would be so in rows that can be read now.  What
- * is in order within its row matters only where rows are cut in another way.
+ * Whether quotes within fields may make one row of several, which then can be read.  What
+ * is in order within its row matters only where rows are cut in another way; one quote that is not closed has no other
+ * to run to, but where rows may be short it makes one of all that follow.
  */
 static bool
 are_quotes_stray(Search *search)
@@ -459,8 +466,10 @@ are_quotes_stray(Search *search)
 	const Trial *trial = &search->witnesses;
 	TrialOutcome *outcomes = palloc(sizeof(TrialOutcome) * Max(trial->nrows, 1));
 
-	return has_stray(search->outcomes, search->samples.nrows, same) ||
-		(trial_run(trial, search->candidate, outcomes) && has_stray(outcomes, trial->nrows, same));
+	int			few = same && now->missing == before->missing ? 1 : 0;
+
+	return count_stray(search->outcomes, search->samples.nrows, same) > few ||
+		(trial_run(trial, search->candidate, outcomes) && count_stray(outcomes, trial->nrows, same) > few);
 }
 
 /* The answer, from as far as the search has come. */
@@ -474,6 +483,11 @@ form_hint(Search *search)
 	const char *among = "among the options";
 	const char *rows = good < search->samples.nrows ? "some of them" : "they";
 
+	/* to fill rows up is no remedy for those that are bad all the same */
+	if (good == 0 && !search->mapped &&
+		(search->options->missing != search->diagnosis->options->missing ||
+		 search->options->ignore_extra != search->diagnosis->options->ignore_extra))
+		return NULL;
 	if (are_quotes_stray(search))
 		return "Check the options \"quote\" and \"escape\": quotes stand within fields, or are not closed.";
 	for (int i = 0; i < search->samples.nrows; i++)

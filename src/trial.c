@@ -238,7 +238,6 @@ judge(const Run *run, TrialOutcome *outcome)
 	outcome->good = true;
 	outcome->print = fingerprint(run);
 	outcome->empty = !has_values(run);
-	outcome->implausible = run->trial->strict && has_other_delimiter(run);
 	if (reader->rows[0].nfields > run->conv->ncolumns)
 	{
 		const ScanField *field = &reader->fields[run->conv->ncolumns];
@@ -294,6 +293,7 @@ examine(Run *run, bool any, TrialOutcome *outcome)
 	outcome->unclosed = reader->rows[0].fault == SCAN_FAULT_UNTERMINATED_QUOTE ||
 		(reader->rows[0].lax && reader->rows[0].multiline);
 	outcome->stray = reader->rows[0].lax || outcome->unclosed;
+	outcome->implausible = run->trial->strict && has_other_delimiter(run);
 	run->good = false;
 	error = guard_run(run->trial->guard, convert_one, run);
 	if (error != NULL)
