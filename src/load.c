@@ -79,6 +79,7 @@ typedef struct Load
 	bool		may_repeat;
 	bool		repeats;		/* the one that has come to its end is to be undone */
 	int			attempts;		/* that were */
+	bool		query_taken;	/* before them all, as it may do more than give rows */
 	BadRows    *kept;			/* rows that the next one passes over */
 	int64		bytes_read;		/* by the first one */
 
@@ -205,6 +206,9 @@ check_trailing(Load *load)
 		ereport(ERROR,
 				(errcode(ERRCODE_BAD_COPY_FILE_FORMAT),
 				 errmsg("received data after the end marker")));
+	/* said once */
+	if (load->attempts > 0)
+		return;
 	ereport(NOTICE,
 			(errmsg_plural("file \"%s\" has %lld byte after its end-of-copy marker, which was not read",
 						   "file \"%s\" has %lld bytes after its end-of-copy marker, which were not read",
@@ -428,6 +432,7 @@ load_one_file(Load *load)
 	}
 
 	check_trailing(load);
+	batch_end_file(&load->batch);
 	if (load->reader->ended)
 		unread(load, load->source->window.offset + load->reader->done);
 	load->batch.conv = NULL;
@@ -450,6 +455,7 @@ load_stored_rows(Load *load)
 		while (reader_rows(load->reader, load->reader->max_rows, load->guard.enabled))
 			load_batch(load);
 		check_trailing(load);
+		batch_end_file(&load->batch);
 	}
 	load->batch.conv = NULL;
 	MemoryContextSwitchTo(context);
@@ -605,8 +611,9 @@ prepare_input(Load *load)
 	const BulkOptions *options = load->options;
 	Target	   *target = load->target;
 
-	target_empty(target, options);
-	if (options->query != NULL && load->attempts == 0)
+	if (!load->query_taken)
+		target_empty(target, options);
+	if (options->query != NULL && load->attempts == 0 && !load->query_taken)
 		open_query(load);
 	if (options->transform != NULL)
 		target_set_arguments(target,
@@ -879,6 +886,34 @@ load_dry(Load *load)
 
 /* ---- attempts ---- */
 
+/*
+ * What functions of the query do must stay, and be done once, whatever becomes of attempts: if they may do anything, all
+ * rows are taken before the first one.
+ */
+static void
+take_query(Load *load)
+{
+	Source	   *source;
+	bool		takes;
+
+	if (load->options->query == NULL)
+		return;
+	open_query(load);
+	takes = query_is_volatile(load->source->rows);
+	source_close(load->source);
+	if (!takes)
+		return;
+
+	prepare_input(load);
+	load->query_taken = true;
+	source = load->source;
+	(void) source_next(source);
+	raw_remember(load->raw, source);
+	(void) source_rest(source, 0);
+	source_close(source);
+	source_rewind(source, raw_copies(load->raw));
+}
+
 static bool
 attempt(void *arg)
 {
@@ -958,6 +993,7 @@ begin_again(Load *load)
 static void
 load_in_attempts(Load *load)
 {
+	take_query(load);
 	target_close(load->target);
 	for (;;)
 	{

@@ -762,7 +762,10 @@ take_displaced(void *arg, const DisplacedRow *row, const JournalPlace *place)
 		bad.place = *place;
 		checks->tables[row->table].displaced++;
 	}
+	/* the next attempt compares keys */
 	if (rejects_shown(checks->report->rejects) ||
+		(checks->report->kept != NULL &&
+		 RelationIsLogicallyLogged(checks->tables[row->table].rel)) ||
 		checks->ndisplaced++ < REJECTS_FIRST)
 		bad.value = describe_displaced(checks, row);
 	bad_rows_put(checks->bad, &bad);
