@@ -18,7 +18,7 @@ my $client = "$folder/client";
 my ($include, $lib) = map { my $path = `pg_config $_`; chomp $path; $path } '--includedir', '--libdir';
 my $has_client = system("cc -I$include -I$include/postgresql -o $client $FindBin::RealBin/../clients/stdin.c -L$lib -Wl,-rpath,$lib -lpq >$folder/cc.log 2>&1") == 0;
 
-my $node = bulk_server('publisher', 'wal_level = logical', 'max_wal_senders = 5', 'max_replication_slots = 5', 'jit = off', 'shared_buffers = 32MB', 'max_parallel_workers = 8');
+my $node = bulk_server('publisher', 'wal_level = logical', 'max_wal_senders = 5', 'max_replication_slots = 5', 'max_prepared_transactions = 2', 'jit = off', 'shared_buffers = 32MB', 'max_parallel_workers = 8');
 plan skip_all => 'no test_decoding' unless has_decoding();
 
 my $subscriber = PostgreSQL::Test::Cluster->new('subscriber');
@@ -263,9 +263,77 @@ $node->wait_for_catchup($_) foreach qw(everything roots inserts);
 is(contents($subscriber, $_, 'public', @tables, @others), contents($node, 'postgres', 'public', @tables, @others), "subscriber: $_") foreach qw(everything roots);
 is(contents($subscriber, 'inserts', 'public', @tables), contents($node, 'postgres', 'r', @tables), 'subscriber: insertions alone');
 
-$load->close;
+# ---- what a second attempt must not change ----
+
+my $few = data_file('few.csv', 1, $orphans);
+my $more = '"log_verbosity": "silent"';
+$load->ask("CREATE TABLE r.par (k int PRIMARY KEY); INSERT INTO r.par VALUES (1), (2); CREATE TABLE r.t (id int PRIMARY KEY, k int REFERENCES r.par, s text);
+	CREATE TABLE r.effects (i int); CREATE FUNCTION r.effect(i int) RETURNS int LANGUAGE sql VOLATILE AS 'INSERT INTO r.effects VALUES (i) RETURNING i'");
+
+# what functions of a query do is done once, and stays
+is($load->ask("SELECT rows_loaded, rows_rejected, details ->> 'attempts' FROM bulk_load_query('r.t', 'SELECT r.effect(i), i, NULL FROM generate_series(1, 3) i', '{$ignore, $more, \"truncate\": true}')"),
+	'2|1|2', 'a query with effects');
+is($load->ask('SELECT string_agg(i::text, \' \' ORDER BY i) FROM r.effects'), '1 2 3', 'which are there');
+
+# a key that is another one each time could have an old row go that nothing replaces
+$load->ask("TRUNCATE r.t; CREATE SEQUENCE r.s; CREATE FUNCTION r.key() RETURNS int LANGUAGE sql VOLATILE AS 'SELECT nextval(''r.s'')::int % 2';
+	ALTER TABLE r.t ALTER id SET DEFAULT r.key(); INSERT INTO r.t VALUES (0, 1, 'old'), (1, 1, 'old'), (2, 1, 'old')");
+my $odd = data_file('odd.csv', 1, "1,a\n1,b\n1,c\n");
+$load->ask("SELECT bulk_load('r.t', '$odd', '{$new, $more, \"columns\": [\"k\", \"s\"]}')");
+is($load->sqlstate, '55000', 'keys that are not the same twice');
+is($load->ask('SELECT count(*) FROM r.t WHERE s = \'old\''), '3', 'old rows stand');
+
+# rows that came again are rejected in the words of the first attempt
+$load->ask('ALTER TABLE r.t ALTER id DROP DEFAULT');
+my $twice = data_file('twice.csv', 1, "1,1,a\n1,1,b\n\\.\nrest\n");
+$load->ask('SET client_min_messages = notice; TRUNCATE r.t');
+$load->ask("SELECT bulk_load('r.t', '$twice', '{$new, \"format\": \"text\", \"delimiter\": \",\", \"reject_table\": \"r.bad\"}')");
+is(() = $load->{error} =~ /end-of-copy marker/g, 1, 'a notice is given once');
+is($load->ask('SELECT reason, column_name, field_value, raw_line FROM r.bad'), 'duplicate|||1,1,a', 'what is said of a duplicate');
+
+
+# tables that are not decoded: a function that sees rows may store others that refer to them
+foreach my $case ([ 'a default', "\"columns\": [\"id\", \"k\"]" ], [ 'a filter', "\"columns\": [\"id\", \"k\"], \"where\": \"r.look(id) > 0\"" ], [ 'a transformation', "\"transform\": \"r.make\"" ])
+{
+	my ($what, $options) = @$case;
+
+	$load->ask(q{DROP TABLE IF EXISTS r.child, r.a CASCADE; SET client_min_messages = warning;
+		CREATE UNLOGGED TABLE r.a (id int PRIMARY KEY, k int REFERENCES r.par, d int); CREATE UNLOGGED TABLE r.child (id int REFERENCES r.a);
+		CREATE OR REPLACE FUNCTION r.look(int) RETURNS int LANGUAGE plpgsql AS 'BEGIN INSERT INTO r.child SELECT id FROM r.a WHERE id NOT IN (SELECT id FROM r.child); RETURN 1; END';
+		CREATE FUNCTION r.make(id text, k text) RETURNS r.a LANGUAGE plpgsql AS 'BEGIN RETURN (id::int, k::int, r.look(1)); END'});
+	$load->ask('ALTER TABLE r.a ALTER d SET DEFAULT r.look(1)') if $what eq 'a default';
+	is($load->ask("SELECT rows_loaded, rows_rejected, details ->> 'attempts' FROM bulk_load('r.a', '" . data_file('seen.csv', 1, "1,1\n2,99\n3,1\n4,1\n") . "', '{$ignore, $more, $options}')"),
+		'3|1|2', "$what stores what refers to rows");
+	is($load->ask('SELECT string_agg(id::text, \' \' ORDER BY id) FROM r.child'), '1 3', "$what: none refers to a row that has gone");
+}
+
+# the transaction may be prepared
+$load->ask("TRUNCATE r.t; BEGIN; SELECT bulk_load('r.t', '$few', '{$ignore, $more}'); PREPARE TRANSACTION 'loaded'; COMMIT PREPARED 'loaded'");
+is($load->{error}, '', 'a prepared transaction');
+is($load->ask('SELECT string_agg(id::text, \' \' ORDER BY id) FROM r.t'), '1 3 5', 'has what stays');
+
+# the end of a load that is in its second attempt
+$load->ask(q{TRUNCATE r.t; CREATE SEQUENCE r.calls;
+	CREATE FUNCTION r.slow(int) RETURNS bool LANGUAGE plpgsql AS 'BEGIN IF nextval(''r.calls'') > 6 THEN PERFORM pg_sleep(300); END IF; RETURN true; END'});
+my $watch = PgBulk::Session->new($node);
+my $slow = "SELECT bulk_load('r.t', '$few', '{$ignore, $more, \"where\": \"r.slow(id)\", \"reject_table\": \"r.bad\"}')";
+my $is_slow = sub { return $watch->ask('SELECT last_value > 6 FROM r.calls') eq 't'; };
+
+$load->cancel($slow, $watch, $is_slow, 0.1);
+is($load->sqlstate, '57014', 'cancelled');
+is($load->ask('SELECT count(*) FROM r.t'), '0', 'cancelled: nothing is loaded');
+is($load->ask("SELECT rows_loaded, rows_rejected FROM bulk_load('r.t', '$few', '{$ignore, $more}')"), '3|2', 'cancelled: the session goes on');
+$load->ask('TRUNCATE r.t; ALTER SEQUENCE r.calls RESTART');
+
 check_log($subscriber);
 $subscriber->stop;
+$load->send($slow);
+wait_for('the second attempt', $is_slow);
+kill_server($node);
+$_->close foreach $load, $watch;
+$node->start;
+is($node->safe_psql('postgres', 'SELECT count(*) FROM r.t'), '0', 'after a crash nothing is loaded');
+is($node->safe_psql('postgres', "SELECT rows_loaded, rows_rejected FROM bulk_load('r.t', '$few', '{$ignore, $more}')"), '3|2', 'and all is loaded the next time');
 check_log($node);
 check_tables($node);
 done_testing();
