@@ -998,15 +998,18 @@ load_in_attempts(Load *load)
 	for (;;)
 	{
 		BadRows    *passed = load->kept;
+		bool		stays;
 
 		load->kept = load->batch.kept = bad_rows_open();
 		rejects_hold(load->rejects);
-		if (subtransaction_run(attempt, load))
-			break;
+		stays = subtransaction_run(attempt, load);
 		if (passed != NULL)
 			bad_rows_close(passed);
+		if (stays)
+			break;
 		begin_again(load);
 	}
+	bad_rows_close(load->kept);
 	target_reopen(load->target);
 	rejects_release(load->rejects);
 }

@@ -53,7 +53,7 @@ my $parted = 'CREATE TABLE %t (id int PRIMARY KEY, k int REFERENCES par, s text)
 	CREATE TABLE %t_1 PARTITION OF %t FOR VALUES FROM (0) TO (4); CREATE TABLE %t_2 (s text, id int NOT NULL, k int); ALTER TABLE %t ATTACH PARTITION %t_2 FOR VALUES FROM (4) TO (100);
 	ALTER TABLE %t_1 REPLICA IDENTITY FULL; ALTER TABLE %t_2 REPLICA IDENTITY FULL; INSERT INTO %t VALUES (7, 1, \'old\');';
 my $wide = join('', map { "$_," . ($_ % 2 ? 1 : 99) . ',' . join('', map { chr(97 + ($_ * 7919 + $_ * $_) % 26) } 1 .. 9000) . "\n" } 11 .. 14);
-my $many = join('', map { "$_," . ($_ % 10 ? 99 : 1) . ",row $_\n" } 1 .. 20000);
+my $many = join('', map { "$_," . ($_ % 10 ? 99 : 1) . ",row $_\n" } 1 .. 50000);
 
 my $ignore = '"on_error": "ignore"';
 my $old = '"on_duplicate": "keep_old"';
@@ -68,8 +68,8 @@ my @cases = (
 	[ 'the first file', $keyed, ['default'], "7,99\n", "$ignore, $old, \"columns\": [\"id\", \"k\"]", '0|1|0|0|1' ],
 	[ 'orphans', $keyed, \@all, $orphans, "$ignore, $buffered", '3|2|0|0|2' ],
 	[ 'orphans, direct', $plain, [qw(full nothing)], $orphans, "$ignore, $direct", '3|2|0|0|2' ],
-	[ 'orphans, workers', $plain, [qw(full nothing)], $many, "$ignore, $direct, \"workers\": 2", '2000|18000|0|0|2' ],
-	[ 'orphans, space given back', $plain =~ s/INSERT.*//r, ['full'], $many, "$ignore, $direct, \"workers\": 0", '2000|18000|0|0|2' ],
+	[ 'orphans, workers', $plain, [qw(full nothing)], $many, "$ignore, $direct, \"workers\": 2", '5000|45000|0|0|2' ],
+	[ 'orphans, space given back', $plain =~ s/INSERT.*//r, ['full'], $many, "$ignore, $direct, \"workers\": 0", '5000|45000|0|0|2' ],
 	[ 'orphans, keep_old', $keyed, \@all, $with_old, "$ignore, $old", '3|3|1|0|1' ],
 	[ 'orphans, keep_new', $keyed, \@telling, $with_old, "$ignore, $new", '4|3|0|1|1' ],
 	[ 'twins, keep_old', $keyed, \@all, $twins, "$ignore, $old", '3|1|3|0|1' ],
