@@ -172,9 +172,11 @@ prepare_input(Load *load)
 	Target	   *target = load->target;
 
 	if (!load->query_taken)
+	{
 		target_empty(target, options);
-	if (options->query != NULL && load->attempts == 0 && !load->query_taken)
-		open_query(load);
+		if (options->query != NULL && load->attempts == 0)
+			open_query(load);
+	}
 	if (options->transform != NULL)
 		target_set_arguments(target,
 							 transform_arguments(transform_open(options->transform, target->rel)));
