@@ -40,7 +40,7 @@
 #include "utils/snapmgr.h"
 
 /* Any of these lets LOCK TABLE keep writers out. */
-#define LOCK_PRIVILEGES (ACL_UPDATE | ACL_DELETE | ACL_TRUNCATE)
+#define LOCK_PRIVILEGES (ACL_UPDATE | ACL_DELETE | ACL_TRUNCATE | COMPAT_ACL_MAINTAIN)
 
 /*
  * Locks on partitions that writer auto takes at most, for each of
@@ -375,6 +375,28 @@ set_all_columns(Target *target, bool mapped)
 	check_privileges(target, mapped ? 0 : target->nfields);
 }
 
+const char *
+target_lock_privileges(void)
+{
+	return COMPAT_ACL_MAINTAIN != ACL_NO_RIGHTS ? "UPDATE, DELETE, TRUNCATE or MAINTAIN" :
+		"UPDATE, DELETE or TRUNCATE";
+}
+
+/* The right to lock the table is lacking: which one that is the server's own message does not say. */
+static void
+refuse_lock(const char *name, const BulkOptions *options)
+{
+	bool		direct = options->writer == BULK_WRITER_DIRECT;
+
+	ereport(ERROR,
+			(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+			 errmsg("permission denied for table %s", name),
+			 errdetail("%s keeps others from writing to the table, which takes one of the privileges %s on it.",
+					   direct ? "Writer \"direct\"" : "A dry run", target_lock_privileges()),
+			 direct ? errhint("Have one of them granted, or leave option \"writer\" to \"auto\".") :
+			 errhint("Have one of them granted.")));
+}
+
 /*
  * The strongest lock that the load will want, at once: to ask for more later
  * is to invite a deadlock.  Nobody may hold up others' use of a table to
@@ -393,6 +415,10 @@ lock_mode(Oid relid, const BulkOptions *options)
 	/* what TRUNCATE and LOCK TABLE ask for */
 	allowed = pg_class_aclcheck(relid, GetUserId(), options->truncate ? ACL_TRUNCATE :
 								LOCK_PRIVILEGES);
+	if (allowed == ACLCHECK_NO_PRIV && !options->truncate &&
+		(get_rel_relkind(relid) == RELKIND_RELATION ||
+		 get_rel_relkind(relid) == RELKIND_PARTITIONED_TABLE))
+		refuse_lock(get_rel_name(relid), options);
 	if (allowed != ACLCHECK_OK && get_rel_name(relid) != NULL)
 		aclcheck_error(allowed, get_relkind_objtype(get_rel_relkind(relid)),
 					   get_rel_name(relid));

@@ -75,6 +75,9 @@ extern const char *target_try_lock(Target *target, const BulkOptions *options);
 /* Gives these locks back: nothing was done under them. */
 extern void target_give_back(Target *target);
 
+/* The privileges any of which lets a role lock a table so, in words. */
+extern const char *target_lock_privileges(void);
+
 /* The table's name as an error message shows it. */
 extern const char *target_name(const Target *target);
 
