@@ -28,6 +28,7 @@
 #include "result.h"
 #include "rewrite/rewriteHandler.h"
 #include "share.h"
+#include "slower.h"
 #include "subtransaction.h"
 #include "row/convert.h"
 #include "row/guard.h"
@@ -71,6 +72,7 @@ typedef struct Load
 		instr_time	since;
 	}			pace;
 	int			patience;		/* how many the next time */
+	bool		may_be_slow;	/* the writer is buffered, unasked, and nobody has been told */
 	ErrorContextCallback callback;
 	Reject		refused;		/* a row that an index could not take, for CONTEXT */
 
@@ -378,6 +380,22 @@ load_side_by_side(Load *load)
 	}
 }
 
+/* The first rows are there, by which it is guessed how many will come. */
+static void
+tell_if_slow(Load *load)
+{
+	const ScanResult *first = &load->reader->result;
+	double		bytes = load->source->bytes_total;
+	double		rows = bytes / Max(first->consumed, 1) * first->nrows;
+
+	if (!load->may_be_slow)
+		return;
+	load->may_be_slow = false;
+	if (load->options->limit >= 0)
+		rows = Min(rows, load->options->limit);
+	slower_tell(load->target, load->result->not_direct, rows, bytes);
+}
+
 /* What is open, and may have to be read again. */
 static void
 remember_file(Load *load)
@@ -416,6 +434,7 @@ load_one_file(Load *load)
 	while (!batch_finished(&load->batch) &&
 		   reader_rows(load->reader, load->reader->max_rows, load->guard.enabled))
 	{
+		tell_if_slow(load);
 		load_batch(load);
 		pace_note(load);
 		load_side_by_side(load);
@@ -550,6 +569,8 @@ open_writer(Load *load)
 			target_give_back(load->target);
 	}
 	load->result->not_direct = refusal;
+	load->may_be_slow = options->writer == BULK_WRITER_AUTO && refusal != NULL &&
+		load->attempts == 0 && options->log_verbosity != BULK_VERBOSITY_SILENT;
 
 	if (options->writer == BULK_WRITER_BUFFERED ||
 		(options->writer == BULK_WRITER_AUTO && refusal != NULL))
