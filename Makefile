@@ -36,18 +36,21 @@ PG_CPPFLAGS += '-DPGDLLEXPORT=__attribute__((visibility("default")))'
 PG_CFLAGS = -fvisibility=hidden -Wall -Wextra -Wno-unused-parameter -Wno-sign-compare -Wno-missing-field-initializers
 
 REGRESS = $(sort $(patsubst sql/%.sql,%,$(wildcard sql/*.sql)))
-REGRESS_OPTS = --load-extension=$(EXTENSION)
-ISOLATION = $(sort $(patsubst test/isolation/specs/%.spec,%,$(wildcard test/isolation/specs/*.spec)))
-ISOLATION_OPTS = --inputdir=test/isolation --load-extension=$(EXTENSION)
+REGRESS_OPTS = --load-extension=$(EXTENSION) --encoding=UTF8
 
 PG_CONFIG ?= pg_config
 PGXS := $(shell $(PG_CONFIG) --pgxs)
 include $(PGXS)
 
 # Servers built without --enable-depend do not follow headers.
-$(OBJS) $(OBJS:.o=.bc): $(OWN_FILES)
+$(OBJS) $(OBJS:.o=.bc): $(OWN_FILES) build.stamp
 
-.PHONY: unit dist
+# What the objects are made for, so that another server or other libraries make them anew.
+build.stamp: always
+	@echo '$(VERSION) $(pkglibdir) $(COMPRESSION)' | cmp -s - $@ || echo '$(VERSION) $(pkglibdir) $(COMPRESSION)' >$@
+EXTRA_CLEAN += build.stamp
+
+.PHONY: always unit dist
 unit:
 	$(MAKE) -C test/unit check
 
@@ -55,5 +58,6 @@ META.json: META.json.in pgbulk.control
 	sed 's/@VERSION@/$(EXTVERSION)/g' $< > $@
 
 dist: META.json
+	@[ -e $(srcdir)/.git ] || { echo "make dist takes what is committed: it needs git and a clone of the repository" >&2; exit 1; }
 	git archive --format=zip --prefix=pgbulk-$(EXTVERSION)/ --add-file=META.json \
 		-o pgbulk-$(EXTVERSION).zip HEAD

@@ -228,6 +228,7 @@ CREATE FUNCTION bulk_inspect(
   OUT load_options jsonb,
   OUT create_table text,
   OUT bulk_load text,
+  OUT create_and_load text,
   OUT notes text[])
 RETURNS record
 AS 'MODULE_PATHNAME', 'bulk_inspect'

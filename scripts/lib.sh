@@ -5,6 +5,10 @@
 set -euo pipefail
 umask 022
 
+# What programs print, sort and take for a number is the same on every machine.
+unset CDPATH LANGUAGE "${!LC_@}"
+export LANG=C.UTF-8 LC_ALL=C.UTF-8
+
 ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd -P)
 ME=${0##*/}
 JOBS=$(nproc 2>/dev/null || echo 2)
@@ -52,7 +56,7 @@ install_missing() {
 
 	command -v apt-get >/dev/null ||
 		die "please install what Debian calls: ${MISSING[*]}"
-	root_command true || die "packages are missing; as root run: $command"
+	root_command true || die "packages are missing; as root run: apt-get update && $command"
 	say "installing: ${MISSING[*]}"
 	apt_refresh
 	root_command env DEBIAN_FRONTEND=noninteractive $command >>"$WORK/apt.log" 2>&1 ||
@@ -64,10 +68,14 @@ install_missing() {
 
 server_major() { "$1" --version | sed 's/^PostgreSQL \([0-9]*\).*/\1/'; }
 
-# A server to build for and to run: new enough, with its headers and program.
+# A server to run: new enough, with its program.
+server_runs() {
+	[ -x "$1" ] && [ -x "$("$1" --bindir)/initdb" ] && [ "$(server_major "$1")" -ge $OLDEST_SERVER ]
+}
+
+# One to build for, too.  Its pgxs.mk comes with the server, its headers often apart.
 server_usable() {
-	[ -x "$1" ] && [ -f "$("$1" --pgxs)" ] && [ -x "$("$1" --bindir)/initdb" ] &&
-		[ "$(server_major "$1")" -ge $OLDEST_SERVER ]
+	server_runs "$1" && [ -f "$("$1" --pgxs)" ] && [ -f "$("$1" --includedir-server)/postgres.h" ]
 }
 
 # Every usable pg_config, the newest first.
@@ -81,16 +89,33 @@ servers_found() {
 	done | sort -rnu | cut -d' ' -f2
 }
 
-# Notes the distribution's server for install_missing() where there is none.
+# The newest of Debian's servers here whose headers a package has.
+server_without_headers() {
+	local c
+	for c in /usr/lib/postgresql/*/bin/pg_config; do
+		if server_runs "$c" && apt-cache show "postgresql-server-dev-$(server_major "$c")" >/dev/null 2>&1; then
+			server_major "$c"
+		fi
+	done | sort -n | tail -n 1
+}
+
+# Notes for install_missing() what is missing of a server: the headers of one that
+# is here, or the distribution's.
 server_need() {
 	local major
 	if [ -n "${PG_CONFIG:-}" ] || [ -n "$(servers_found)" ]; then
 		return
 	fi
-	command -v apt-get >/dev/null || die "no PostgreSQL $OLDEST_SERVER or newer found; set PG_CONFIG"
+	command -v apt-get >/dev/null || die "no PostgreSQL $OLDEST_SERVER or newer found, with its headers; set PG_CONFIG"
 	apt_refresh
+	major=$(server_without_headers)
+	if [ -n "$major" ]; then
+		MISSING+=("postgresql-server-dev-$major")
+		return
+	fi
+	# empty where the machine's package lists are
 	major=$(apt-cache depends postgresql 2>/dev/null |
-		sed -n 's/.*Depends: postgresql-\([0-9]\{1,\}\)$/\1/p' | head -n 1)
+		sed -n 's/.*Depends: postgresql-\([0-9]\{1,\}\)$/\1/p' | head -n 1) || true
 	if [ -z "$major" ]; then
 		MISSING+=(postgresql postgresql-server-dev-all)
 	elif [ "$major" -ge $OLDEST_SERVER ]; then
@@ -170,15 +195,27 @@ server_user_refresh() {
 
 own() { [ -z "$SERVER_USER" ] || chown -R "$SERVER_USER" "$@"; }
 
+# Where the server's user can make a file of its own.
+server_may_write() {
+	local run=()
+	[ -z "$SERVER_USER" ] || run=(setpriv --reuid="$SERVER_USER" --regid="$(id -g "$SERVER_USER")" --init-groups)
+	"${run[@]}" test -w "$1" && "${run[@]}" test -x "$1"
+}
+
+# Sets WORK: in TMPDIR if that is a folder that the server's user can reach, which a
+# user's own (libpam-tmpdir) is not, and whose path leaves room for a socket's, of 107 bytes.
 work_begin() {
-	WORK=$(mktemp -d "${TMPDIR:-/tmp}/pgbulk.XXXXXX")
-	# a socket's path has 107 bytes
-	if [ ${#WORK} -gt 80 ]; then
-		rmdir "$WORK"
-		WORK=$(mktemp -d /tmp/pgbulk.XXXXXX)
-	fi
+	local place
+	for place in "${TMPDIR:-/tmp}" /tmp /var/tmp; do
+		place=$(cd "$place" 2>/dev/null && pwd -P) || continue
+		[ ${#place} -le 65 ] && server_may_write "$place" && break
+		place=
+	done
+	[ -n "$place" ] || die "neither TMPDIR nor /tmp nor /var/tmp can be written by ${SERVER_USER:-you}"
+	WORK=$(mktemp -d "$place/pgbulk.XXXXXX")
 	chmod 755 "$WORK"
 	mkdir "$WORK/tmp" "$WORK/socket"
+	export TMPDIR=$WORK/tmp
 	own "$WORK"
 	trap work_end EXIT
 	trap 'exit 130' INT
@@ -196,14 +233,20 @@ work_end() {
 	exit $rc
 }
 
-# Sets CACHE, kept between runs: .build in the checkout, where the server's
-# user can read it.
+# cache_begin [served]: sets CACHE, kept between runs: .build in the checkout.  Where
+# that cannot be written, it lasts for this run alone.  "served" is one that the server's
+# user reads, too: in /var/tmp where it cannot reach the checkout.
 cache_begin() {
 	CACHE=${PGBULK_CACHE:-$ROOT/.build}
-	if ! mkdir -p "$CACHE" 2>/dev/null || ! as_server test -x "$CACHE" || [ ! -w "$CACHE" ]; then
-		CACHE=/var/tmp/pgbulk-$(id -u)
-		mkdir -p "$CACHE"
+	if mkdir -p "$CACHE" 2>/dev/null && [ -w "$CACHE" ] && { [ $# = 0 ] || as_server test -x "$CACHE"; }; then
+		return
 	fi
+	CACHE=$WORK/cache
+	if [ $# -gt 0 ]; then
+		CACHE=/var/tmp/pgbulk-$(id -u)
+		say "note: the server's user cannot reach $ROOT/.build: $CACHE stays instead" >&2
+	fi
+	mkdir -p "$CACHE"
 }
 
 # ------------------------------------------------------------------- build
@@ -216,10 +259,10 @@ tree_copy() {
 	rm -rf "$new"
 	mkdir -p "$1" "$new"
 	tar -C "$ROOT" -cf - --exclude=./.git --exclude=./.build --exclude=./bench/out --exclude=./results --exclude='*.o' \
-		--exclude='*.so' --exclude='*.bc' . | tar -C "$new" --no-same-owner -xmf -
+		--exclude='*.so' --exclude='*.bc' --exclude='*.stamp' . | tar -C "$new" --no-same-owner -xmf -
 	(cd "$1" && find . -type f) | while IFS= read -r f; do
 		case $f in
-			*.o | *.so) [ ! -d "$new/${f%/*}" ] || mv "$1/$f" "$new/$f" ;;
+			*.o | *.so | *.stamp) [ ! -d "$new/${f%/*}" ] || mv "$1/$f" "$new/$f" ;;
 			*) ! cmp -s "$1/$f" "$new/$f" || mv "$1/$f" "$new/$f" ;;
 		esac
 	done

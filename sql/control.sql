@@ -71,7 +71,7 @@ SELECT count(*) FROM control_t;
 -- none allowed, but a file for it
 SELECT pg_temp.statement(E'TABLE=control_t\nINPUT=pgbulk_control_bad.csv\nPARSE_BADFILE=pgbulk_control_bad.out') AS statement \gset
 :statement
-SELECT pg_read_file('pgbulk_control_bad.out') AS bad;
+SELECT to_json(pg_read_file('pgbulk_control_bad.out')) AS bad;
 
 -- duplicates
 CREATE UNIQUE INDEX ON control_t (a);

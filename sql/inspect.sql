@@ -165,6 +165,64 @@ SELECT count(pg_temp.put(f, convert_to(content, 'UTF8'))) FROM (VALUES ('many_1.
 	('many_3.csv', ''), ('many_4.csv', E'id,v\n5,1.5\n'), ('many_5.csv', E'id;v\n5;x\n')) AS x (f, content);
 SELECT create_table, bulk_load, notes FROM bulk_inspect('/proc/self/cwd/pgbulk_inspect_many_*', '{"table": "many"}');
 
+-- both in one, or nothing: where there is such a table, nothing is loaded into it
+CREATE SCHEMA inspect_s;
+SELECT pg_temp.put('sales.csv', E'id,name\n1,x\n2,y\n') IS NULL;
+SELECT create_table, bulk_load, create_and_load, notes FROM bulk_inspect('/proc/self/cwd/pgbulk_inspect_sales.csv', '{"table": "inspect_s.sales"}');
+SELECT replace(create_and_load, 'SELECT *', 'SELECT rows_loaded') FROM bulk_inspect('/proc/self/cwd/pgbulk_inspect_sales.csv', '{"table": "inspect_s.sales"}') \gexec
+SELECT create_and_load FROM bulk_inspect('/proc/self/cwd/pgbulk_inspect_sales.csv', '{"table": "inspect_s.sales"}') \gexec
+SELECT create_table, bulk_load FROM bulk_inspect('/proc/self/cwd/pgbulk_inspect_sales.csv', '{"table": "inspect_s.sales"}') \gexec
+SELECT notes FROM bulk_inspect('/proc/self/cwd/pgbulk_inspect_sales.csv', '{"table": "inspect_s.sales"}');
+SELECT count(*) FROM inspect_s.sales;
+-- the load fails: there is no table either
+SELECT replace(create_and_load, '"header": true', '"header": false, "columns": ["none"]') FROM bulk_inspect('/proc/self/cwd/pgbulk_inspect_sales.csv', '{"table": "inspect_s.other"}') \gexec
+SELECT to_regclass('inspect_s.other') IS NULL;
+-- a name that is found elsewhere first
+CREATE TEMP TABLE pgbulk_inspect_sales (other int);
+SELECT create_and_load FROM bulk_inspect('/proc/self/cwd/pgbulk_inspect_sales.csv');
+DROP TABLE pg_temp.pgbulk_inspect_sales;
+SELECT create_table FROM bulk_inspect('/proc/self/cwd/pgbulk_inspect_sales.csv', '{"table": "\"a.b\".\"c\"\"d\""}');
+SELECT create_table FROM bulk_inspect('/proc/self/cwd/pgbulk_inspect_sales.csv', '{"table": "a.b.c"}');
+SELECT create_table FROM bulk_inspect('/proc/self/cwd/pgbulk_inspect_sales.csv', '{"table": "\"a"}');
+SELECT create_table FROM bulk_inspect('/proc/self/cwd/pgbulk_inspect_sales.csv', '{"table": "a."}');
+DROP TABLE inspect_s.sales;
+DROP SCHEMA inspect_s;
+
+-- JSON: a document in each line is loaded as it is, one over many lines is none of rows
+SELECT pg_temp.look(E'{"duck": 1, "x": "a:b, \\"c\\""}\n{"duck": 2}\n\n[1, 2]\n');
+SELECT pg_temp.look(E'{"duck": 1}\n');
+SELECT pg_temp.look(E'{1,2}\n{3,4}\n', show => 1);
+SELECT pg_temp.look(E'{"a": b}\n{"a": c}\n', show => 1);
+SELECT pg_temp.put('in', E'[\n  {"a": 1},\n  {"a": 2}\n]\n') IS NULL;
+SELECT format, create_table, bulk_load, create_and_load, notes FROM bulk_inspect('/proc/self/cwd/pgbulk_inspect_in');
+
+-- what is no text is said to be what it is, by a load, too
+CREATE FUNCTION pg_temp.what(content bytea) RETURNS SETOF text LANGUAGE plpgsql AS $$
+DECLARE
+	path text := pg_temp.put('what', content);
+	hint text;
+BEGIN
+	RETURN QUERY SELECT format('%s, %s, %s: %s', i.format, i.bulk_load, i.delimiter, i.notes) FROM bulk_inspect(path) i;
+	PERFORM bulk_load('inspect_texts', path, '{"on_error": "ignore"}');
+EXCEPTION WHEN OTHERS THEN
+	GET STACKED DIAGNOSTICS hint = PG_EXCEPTION_HINT;
+	RETURN NEXT format('%s %s / %s', SQLSTATE, SQLERRM, hint);
+END $$;
+CREATE TABLE inspect_texts (a text);
+SELECT pg_temp.what('\x504b030414000600080000002100' || convert_to(repeat('x', 16) || '[Content_Types].xml' || repeat('y', 200), 'UTF8'));
+SELECT pg_temp.what('\x504b03041400060008000000' || convert_to(repeat('x', 200), 'UTF8'));
+SELECT pg_temp.what('\x50415231150415001510');
+SELECT pg_temp.what('\xfd377a585a000004');
+SELECT pg_temp.what('\x425a6839314159265359000102');
+SELECT pg_temp.what('\x53514c69746520666f726d6174203300');
+SELECT pg_temp.what('\x5047444d50010e0004');
+SELECT pg_temp.what('\x5047434f50590aff0d0a000000000000000000ffff');
+SELECT pg_temp.what('\x255044462d312e370a25e2e3cfd30a00');
+SELECT pg_temp.what(decode(repeat('61', 100) || repeat('00', 157) || '7573746172', 'hex'));
+-- a text may begin in the same way
+SELECT pg_temp.look(E'PAR1,x\nORC,y\n', '{"header": false}');
+DROP TABLE inspect_texts;
+
 -- the extension's schema
 CREATE SCHEMA inspect_other;
 ALTER EXTENSION pgbulk SET SCHEMA inspect_other;

@@ -145,7 +145,7 @@ RESET enable_seqscan;
 CREATE TABLE parts (LIKE rejected) PARTITION BY LIST (reason);
 CREATE TABLE parts_syntax PARTITION OF parts FOR VALUES IN ('syntax');
 CREATE TABLE parts_value PARTITION OF parts FOR VALUES IN ('value');
-CREATE FUNCTION shout() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN NEW.message := upper(NEW.message); RETURN NEW; END';
+CREATE FUNCTION shout() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN NEW.message := upper(NEW.message COLLATE "C"); RETURN NEW; END';
 CREATE TRIGGER shout BEFORE INSERT ON parts_syntax FOR EACH ROW EXECUTE FUNCTION shout();
 SELECT rows_rejected FROM bulk_load('votes', :'in', '{"header": true, "on_error": "ignore", "log_verbosity": "silent", "reject_table": "parts"}');
 SELECT tableoid::regclass, line_number, message FROM parts ORDER BY line_number;

@@ -153,8 +153,8 @@ CREATE TEMP TABLE bad AS SELECT 'CHECK' AS how, b FROM good
 	UNION ALL SELECT 'negative fields', substr(b, 1, length(b) - 2) || '\xfffe' || substr(b, 20) FROM good
 	UNION ALL SELECT 'too many fields', substr(b, 1, length(b) - 2) || '\x00040000000101000000010100000001010000000101' || substr(b, 20) FROM good
 	UNION ALL SELECT 'a bad value', substr(b, 1, length(b) - 2) || '\x00030000000101ffffffffffffffff' || substr(b, 20) FROM good;
-SELECT how, load, count(*) FROM bad, pg_temp.load_binary(b, '{"on_error": "ignore", "log_verbosity": "silent"}') load GROUP BY 1, 2 ORDER BY 1, 2;
-SELECT how, load, count(*) FROM bad, pg_temp.load_binary(b, '{"where": "a <> 15000"}') load GROUP BY 1, 2 ORDER BY 1, 2;
+SELECT how, load, count(*) FROM bad, pg_temp.load_binary(b, '{"on_error": "ignore", "log_verbosity": "silent"}') load GROUP BY 1, 2 ORDER BY how COLLATE "C", load COLLATE "C";
+SELECT how, load, count(*) FROM bad, pg_temp.load_binary(b, '{"where": "a <> 15000"}') load GROUP BY 1, 2 ORDER BY how COLLATE "C", load COLLATE "C";
 SELECT load, count(*) FROM good, pg_temp.load_binary(b, '{"limit": 14321}') load GROUP BY 1 ORDER BY 1;
 SET client_encoding = 'LATIN1';
 SET pgbulk.chunk_size = 4096;

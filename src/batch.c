@@ -202,7 +202,7 @@ reject_row(Batch *batch)
 	};
 
 	/* too many bad rows are no bad row */
-	batch->guard->work = GUARD_OWN_WORK;
+	batch->guard->work = GUARD_NOT_ROW;
 	batch->sink->reject(batch->sink_arg, &reject);
 	batch->guard->work = GUARD_OWN_CODE;
 }
@@ -256,7 +256,7 @@ bad_row(Batch *batch)
 	}
 	if (ends_load(batch))
 	{
-		batch->guard->work = GUARD_OWN_WORK;
+		batch->guard->work = GUARD_NOT_ROW;
 		ereport(ERROR,
 				(errcode(batch->error.sqlstate),
 				 errmsg_internal("%s", batch->error.message)));
@@ -410,6 +410,24 @@ find_aside(Batch *batch)
 	return &batch->aside_next.place;
 }
 
+/* The rows that were to be passed over do not come. */
+static void
+raise_changed(const Batch *batch)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+			 errmsg("rows of \"%s\" are not those that were read before",
+					batch->reader->source->path)));
+}
+
+void
+batch_end_file(Batch *batch)
+{
+	if (batch->aside != NULL && !batch_finished(batch) &&
+		find_aside(batch)->file <= batch->reader->source->current)
+		raise_changed(batch);
+}
+
 /* How many of n rows, from the next one on, come before it. */
 static int64
 count_until_aside(Batch *batch, int64 n)
@@ -442,7 +460,8 @@ words_of_aside(const Batch *batch)
 		.sqlstate = row->sqlstate,
 		.message = row->message,
 		.column = row->column,
-		.value = row->value
+		/* a duplicate's is in the message */
+		.value = row->reason == REJECT_DUPLICATE ? NULL : row->value
 	};
 }
 
@@ -459,10 +478,7 @@ is_aside(Batch *batch)
 	if (journal_is_before(&here, place))
 		return false;
 	if (here.file != place->file || here.offset != place->offset)
-		ereport(ERROR,
-				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("rows of \"%s\" are not those that were read before",
-						batch->reader->source->path)));
+		raise_changed(batch);
 	return true;
 }
 
@@ -480,7 +496,7 @@ pass_over(Batch *batch)
 	batch->aside_known = false;
 	if (displaced)
 	{
-		batch->writer->clears = true;
+		batch->writer->clears = &batch->aside_next;
 		batch->writer->duplicate = words_of_aside(batch);
 		return false;
 	}
@@ -508,7 +524,7 @@ take_row(Batch *batch)
 			batch->limit_left--;
 		batch->counted = true;
 		convert_next(batch->conv);
-		writer->clears = false;
+		writer->clears = NULL;
 		if (unlikely(batch->aside != NULL) && is_aside(batch) && pass_over(batch))
 			return;
 	}

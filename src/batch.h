@@ -99,6 +99,12 @@ extern bool batch_gives(const Batch *batch, AttrNumber attnum);
 /* The rows of the reader's batch, until the end, the limit or a yield. */
 extern void batch_run(Batch *batch);
 
+/*
+ * When a file has ended: all rows of it that were to be passed over must have come.
+ * Error: 55000.
+ */
+extern void batch_end_file(Batch *batch);
+
 /* Option limit is reached, or the batch has yielded. */
 extern bool batch_finished(const Batch *batch);
 

@@ -66,14 +66,24 @@ compat_seq_rec(xl_seq_rec *record, Relation sequence)
 /* From 16 on, permissions are checked on RTEPermissionInfo. */
 #if PG_VERSION_NUM >= 160000
 #define COMPAT_INSERTED_COLS(nsitem) ((nsitem)->p_perminfo->insertedCols)
+#define COMPAT_SELECTED_COLS(nsitem) ((nsitem)->p_perminfo->selectedCols)
 #define COMPAT_REQUIRED_PERMS(nsitem) ((nsitem)->p_perminfo->requiredPerms)
-#define compat_check_permissions(pstate, nsitem) \
-	ExecCheckPermissions((pstate)->p_rtable, list_make1((nsitem)->p_perminfo), true)
+#define compat_set_perminfos(query, pstate) \
+	((query)->rteperminfos = (pstate)->p_rteperminfos)
 #else
 #define COMPAT_INSERTED_COLS(nsitem) ((nsitem)->p_rte->insertedCols)
+#define COMPAT_SELECTED_COLS(nsitem) ((nsitem)->p_rte->selectedCols)
 #define COMPAT_REQUIRED_PERMS(nsitem) ((nsitem)->p_rte->requiredPerms)
-#define compat_check_permissions(pstate, nsitem) \
-	ExecCheckRTPerms((pstate)->p_rtable, true)
+#define compat_set_perminfos(query, pstate) ((void) 0)
+#endif
+
+/* The plan of a query, by whoever plans here. */
+#include "tcop/tcopprot.h"
+
+#if PG_VERSION_NUM >= 190000
+#define compat_plan_query(query, text) pg_plan_query((query), (text), 0, NULL, NULL)
+#else
+#define compat_plan_query(query, text) pg_plan_query((query), (text), 0, NULL)
 #endif
 
 /* A privilege that lets a role lock a table: from 17 on. */
@@ -468,6 +478,13 @@ compat_reuse_page(xl_btree_reuse_page *record, Relation heap, FullTransactionId 
 
 #if PG_VERSION_NUM < 160000
 #define HeapTupleHeaderAdvanceConflictHorizon HeapTupleHeaderAdvanceLatestRemovedXid
+#endif
+
+/* From 16 on, a row's new version may stay in its HOT chain with another value in such an index. */
+#if PG_VERSION_NUM >= 160000
+#define COMPAT_IS_SUMMARIZING(index) ((index)->rd_indam->amsummarizing)
+#else
+#define COMPAT_IS_SUMMARIZING(index) false
 #endif
 
 #if PG_VERSION_NUM >= 180000

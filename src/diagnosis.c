@@ -2,581 +2,642 @@
  * diagnosis.c
  *		See diagnosis.h.
  *
- * A candidate is a JSON object of options that is laid over those of the load.
- * The samples are read and converted with it as a load would; what counts is
- * how many of them get past the place where they failed.
+ * A candidate is a JSON object of options that is laid over those of the load; a trial (trial.h) says how far
+ * each sample gets with it.  The search climbs: of all candidates for what is wrong with a sample the best is kept,
+ * and what is still wrong then is looked at, until all is well or nothing helps any more.  So a file with
+ * another delimiter, a decimal comma and dates of its own gets one answer.
+ *
+ * Rows that the load has taken are witnesses: what cuts rows in another way must leave them as they are,
+ * unless there are fewer of them than of the bad ones.
  */
 #include "postgres.h"
 
-#include "catalog/namespace.h"
 #include "catalog/pg_type.h"
-#include "diagnosis.h"
-#include "executor/executor.h"
-#include "input/reader.h"
-#include "mb/pg_wchar.h"
+#include "common/hashfn.h"
+#include "diagnosis_search.h"
 #include "miscadmin.h"
-#include "row/convert.h"
-#include "row/guard.h"
+#include "parser/parse_coerce.h"
 #include "utils/builtins.h"
-#include "utils/json.h"
-#include "utils/lsyscache.h"
 #include "utils/memutils.h"
 
-#define WINDOW_SIZE 8192
+/* Things that may be wrong with one file. */
+#define MOST_STEPS 8
 
-/* Bytes of a line that a HINT shows. */
-#define SHOWN_BYTES 80
+/* ---- witnesses: rows that were read well, for the most part ---- */
 
-/* One candidate on the samples of a kind. */
-typedef struct Trial
-{
-	const Diagnosis *diagnosis;
-	const RejectKind *kind;
-	const char *candidate;
-	Guard	   *guard;
-	EState	   *estate;
-	BulkOptions *options;
-	Reader	   *reader;
-	Converter  *conv;
-	Datum	   *values;
-	bool	   *nulls;
-	bool		done;			/* the guarded code came to its end */
-	bool		good;			/* the row could be read */
-	RowError	error;
-} Trial;
-
-/* All candidates for a kind. */
-typedef struct Search
-{
-	const Diagnosis *diagnosis;
-	const RejectKind *kind;
-	StoredRows *samples;
-	Guard		guard;
-	MemoryContext context;		/* of one trial */
-	int			most;			/* samples mended by the best candidate */
-	char	   *best;
-	const char *remark;			/* what else there is to say of it */
-} Search;
-
-/* ---- one candidate ---- */
-
+/* In that place, or behind the last one; a long row is not kept. */
 static void
-open_trial(void *arg)
+keep_row(Diagnosis *diagnosis, int place, const Reader *reader, uint32 index)
 {
-	Trial	   *trial = arg;
-	const BulkOptions *options = trial->diagnosis->options;
-	Jsonb	   *json = options_merge(options->json, "{\"on_error\": \"ignore\"}");
+	const ScanRow *row = &reader->rows[index];
+	DiagnosisRow *kept = &diagnosis->rows[place];
 
-	guard_open(trial->guard);
-	trial->options = options_parse(options_merge(json, trial->candidate));
-	trial->conv = convert_open(trial->options, trial->diagnosis->target,
-							   trial->guard, trial->estate);
-	/* they have nothing to do with the row, and nextval has effects */
-	trial->conv->ndefaults = 0;
-	for (int i = 0; i < trial->conv->ncolumns; i++)
-		if (trial->conv->columns[i].default_volatile ||
-			trial->conv->columns[i].sequence.range != NULL)
-			trial->conv->columns[i].default_expr = NULL;
-	trial->done = true;
+	if (row->end - row->start > DIAGNOSIS_ROW_BYTES)
+		return;
+	if (place == diagnosis->nrows)
+	{
+		kept->data = MemoryContextAlloc(diagnosis->context, DIAGNOSIS_ROW_BYTES);
+		diagnosis->nrows++;
+	}
+	kept->length = row->end - row->start;
+	kept->line = reader_line(reader, index);
+	memcpy(kept->data, reader->data + row->start, kept->length);
 }
 
-static void
-convert_sample(void *arg)
+void
+diagnosis_keep(Diagnosis *diagnosis, const Reader *reader, uint32 nrows)
 {
-	Trial	   *trial = arg;
-	Reader	   *reader = trial->reader;
+	uint32		first = nrows <= DIAGNOSIS_ROWS ? nrows : DIAGNOSIS_ROWS / 2;
+	uint32		number;
 
-	convert_window(trial->conv, reader->data, reader->result.consumed);
-	trial->good = convert_row(trial->conv, reader->data, &reader->rows[0],
-							  reader->fields, trial->values, trial->nulls,
-							  &trial->error);
-	trial->done = true;
+	if (nrows == 0 || diagnosis->options->log_verbosity == BULK_VERBOSITY_SILENT ||
+		(diagnosis->options->format != BULK_CSV && diagnosis->options->format != BULK_TEXT))
+		return;
+	if (diagnosis->batches++ == 0)
+	{
+		for (uint32 i = 0; i < first; i++)
+			keep_row(diagnosis, diagnosis->nrows, reader, (uint64) i * nrows / first);
+		return;
+	}
+	/* of each batch one, any of which is as likely to be there in the end as any other */
+	number = hash_bytes((const unsigned char *) &diagnosis->batches, sizeof(diagnosis->batches));
+	if (diagnosis->nrows < DIAGNOSIS_ROWS)
+		keep_row(diagnosis, diagnosis->nrows, reader, number % nrows);
+	else if (number % diagnosis->batches < DIAGNOSIS_ROWS / 2)
+		keep_row(diagnosis, DIAGNOSIS_ROWS / 2 + number % diagnosis->batches, reader, number % nrows);
+}
+
+void
+diagnosis_count_broken(Search *search, const char *candidate, int *changed, int *lost)
+{
+	const Trial *trial = &search->witnesses;
+	TrialOutcome *outcomes = palloc(sizeof(TrialOutcome) * Max(trial->nrows, 1));
+
+	*changed = *lost = 0;
+	if (!trial_run(trial, candidate, outcomes))
+		return;
+	for (int i = 0; i < trial->nrows; i++)
+	{
+		const TrialOutcome *before = &search->witnessed[i];
+
+		if (outcomes[i].passed && outcomes[i].line == 1)
+			continue;
+		/* with the right number of fields a row stands for its dialect, though it may be bad */
+		if (before->progress >= TRIAL_CUT && outcomes[i].progress < TRIAL_CUT)
+			(*lost)++;
+		else if (!before->good || before->stray || search->diagnosis->rows_loaded == 0)
+			continue;
+		else if (!outcomes[i].good || outcomes[i].passed)
+			(*lost)++;
+		else if (outcomes[i].print != before->print)
+			(*changed)++;
+	}
+}
+
+/* Whether rows have as many fields as they should have, for the most part. */
+static bool
+are_cut_well(const Search *search)
+{
+	int			n = 0;
+
+	for (int i = 0; i < search->witnesses.nrows; i++)
+		n += search->witnessed[i].progress >= TRIAL_CUT ? 1 : 0;
+	return n > 0 && n * 2 >= search->witnesses.nrows;
+}
+
+bool
+diagnosis_are_few(const Search *search)
+{
+	return search->kind->nrows <= search->diagnosis->rows_loaded;
+}
+
+/* ---- steps ---- */
+
+/* Options with others laid over them. */
+static char *
+merge_options(const char *options, const char *more)
+{
+	Jsonb	   *json = options_merge(options_merge(NULL, options), more);
+
+	return JsonbToCString(NULL, &json->root, VARSIZE(json));
 }
 
 static int
-column_index(const Converter *conv, const char *name)
+count_good(const Search *search, const TrialOutcome *outcomes)
 {
-	for (int i = 0; name != NULL && i < conv->ncolumns; i++)
-		if (conv->columns[i].name != NULL && strcmp(conv->columns[i].name, name) == 0)
-			return i;
-	return -1;
+	int			n = 0;
+
+	for (int i = 0; i < search->samples.nrows; i++)
+		n += outcomes[i].good ? 1 : 0;
+	return n;
 }
 
-/* Whether a column that must not be null is, and the file has it. */
-static bool
-has_forbidden_null(const Trial *trial)
-{
-	TupleDesc	desc = RelationGetDescr(trial->diagnosis->target->rel);
-
-	for (int i = 0; i < trial->conv->ncolumns; i++)
-	{
-		AttrNumber	attnum = trial->conv->columns[i].attnum;
-
-		if (attnum != InvalidAttrNumber && trial->nulls[attnum - 1] &&
-			TupleDescAttr(desc, attnum - 1)->attnotnull)
-			return true;
-	}
-	return false;
-}
-
-/*
- * Whether the sample that the reader is at has become better: it is good, or fails
- * only in a column after the one where it failed.
- */
-static bool
-is_mended(Trial *trial)
-{
-	const Converter *conv = trial->conv;
-	int			failed = column_index(conv, trial->kind->column);
-	int			fails;
-
-	trial->done = trial->good = false;
-	if (guard_run(trial->guard, convert_sample, trial) != NULL)
-		fails = conv->asking;
-	else if (trial->good)
-		return !has_forbidden_null(trial);
-	else
-		fails = trial->error.reason == REJECT_VALUE ?
-			column_index(conv, trial->error.column) : -1;
-	return trial->kind->reason == REJECT_VALUE && failed >= 0 && fails > failed;
-}
-
+/* A row that becomes NULL all through has come nowhere, unless it is a value here and there among good rows. */
 static int
-count_mended(Search *search, const char *candidate)
+score_outcomes(const Search *search, const TrialOutcome *outcomes, int kind)
 {
-	Trial		trial = {
-		.diagnosis = search->diagnosis,
-		.kind = search->kind,
-		.candidate = candidate,
-		.guard = &search->guard
-	};
-	int			natts = RelationGetNumberOfAttributes(search->diagnosis->target->rel);
-	int			mended = 0;
+	bool		may_be_empty = kind == 0 && search->diagnosis->rows_loaded > 0;
+	int			score = 0;
 
-	trial.estate = CreateExecutorState();
-	trial.values = palloc0(sizeof(Datum) * Max(natts, 1));
-	trial.nulls = palloc0(sizeof(bool) * Max(natts, 1));
-	if (guard_run(trial.guard, open_trial, &trial) == NULL && trial.done)
-	{
-		Source	   *source = source_open_stored(search->samples, trial.options, WINDOW_SIZE);
-
-		trial.reader = reader_open(source, trial.options);
-		while (reader_next_file(trial.reader))
-		{
-			bool		any = reader_rows(trial.reader, trial.reader->max_rows, true);
-
-			CHECK_FOR_INTERRUPTS();
-			/* of a comment nothing is left */
-			if (any ? trial.reader->result.nrows == 1 && is_mended(&trial) :
-				trial.options->comment != NULL && !trial.reader->ended)
-				mended++;
-			convert_next(trial.conv);
-			ResetPerTupleExprContext(trial.estate);
-		}
-		source_close(source);
-	}
-	guard_close(trial.guard);
-	FreeExecutorState(trial.estate);
-	return mended;
+	for (int i = 0; i < search->samples.nrows; i++)
+		if (!outcomes[i].implausible && (may_be_empty || !outcomes[i].empty))
+			score += outcomes[i].stray ? Min(outcomes[i].progress, TRIAL_CUT - 1) : outcomes[i].progress;
+	return score;
 }
 
-/* How many samples a candidate mends. */
-static int
-try_candidate(Search *search, const char *candidate)
-{
-	MemoryContext caller = MemoryContextSwitchTo(search->context);
-	int			mended = count_mended(search, candidate);
-
-	MemoryContextSwitchTo(caller);
-	MemoryContextReset(search->context);
-	return mended;
-}
-
-/*
- * Whether the samples are bad in a trial as they were in the load.  If not, what
- * a trial says means nothing.
- */
+/* Whether no row that was kept is taken for fewer fields than another delimiter gives it. */
 static bool
-is_reproduced(Search *search)
+are_filled_well(Search *search, const char *candidate, int kind)
 {
-	return try_candidate(search, "{}") == 0;
-}
+	Trial		trial = search->witnesses;
+	TrialOutcome *outcomes = palloc(sizeof(TrialOutcome) * Max(trial.nrows, 1));
 
-/* Tries a candidate; true where there is no better one. */
-static bool
-consider(Search *search, const char *candidate)
-{
-	int			mended = try_candidate(search, candidate);
-
-	if (mended > search->most)
-	{
-		search->most = mended;
-		search->best = pstrdup(candidate);
-	}
-	return search->most == search->kind->nsamples;
-}
-
-/* ---- candidates ---- */
-
-/* Whether some sample has such bytes in its line. */
-static bool
-some_line_has(const Search *search, const char *bytes)
-{
-	for (int i = 0; i < search->kind->nsamples; i++)
-		if (strstr(search->kind->samples[i].raw, bytes) != NULL)
-			return true;
-	return false;
-}
-
-static bool
-every_line_begins(const Search *search, const char *bytes)
-{
-	for (int i = 0; i < search->kind->nsamples; i++)
-		if (strncmp(search->kind->samples[i].raw, bytes, strlen(bytes)) != 0)
-			return false;
+	trial.strict = true;
+	if (trial_run(&trial, candidate, outcomes))
+		for (int i = 0; i < trial.nrows; i++)
+			if (outcomes[i].implausible &&
+				((kind & CUTS) ||
+				 (search->witnessed[i].progress < TRIAL_CUT && outcomes[i].progress >= TRIAL_CUT)))
+				return false;
 	return true;
 }
 
-static bool
-consider_quotes(Search *search)
-{
-	if (search->diagnosis->options->format != BULK_CSV)
-		return false;
-	if (some_line_has(search, "'") && consider(search, "{\"quote\": \"'\"}"))
-		return true;
-	return some_line_has(search, "\\") && consider(search, "{\"escape\": \"\\\\\"}");
-}
-
-static bool
-consider_comments(Search *search)
-{
-	static const char *const marks[] = {"#", "//", "--", "%"};
-
-	for (int i = 0; i < lengthof(marks); i++)
-		if (every_line_begins(search, marks[i]) &&
-			consider(search, psprintf("{\"comment\": \"%s\"}", marks[i])))
-			return true;
-	return false;
-}
-
-static bool
-consider_delimiters(Search *search)
-{
-	static const char *const delimiters[] = {";", "\t", "|", ",", ":", " "};
-	const BulkOptions *options = search->diagnosis->options;
-
-	for (int i = 0; i < lengthof(delimiters); i++)
-	{
-		const char *name = delimiters[i][0] == '\t' ? "\\t" : delimiters[i];
-
-		if (strcmp(options->delimiter, delimiters[i]) == 0 ||
-			!some_line_has(search, delimiters[i]))
-			continue;
-		if (consider(search, psprintf("{\"delimiter\": \"%s\"}", name)) ||
-			(options->decimal_mark == '.' && some_line_has(search, ",") &&
-			 consider(search, psprintf("{\"delimiter\": \"%s\", \"decimal_mark\": \",\"}", name))))
-			return true;
-	}
-	return false;
-}
-
-/* What is not in order with the line as a whole. */
-static void
-search_syntax(Search *search)
-{
-	const char *message = search->kind->message;
-	bool		extra = strncmp(message, "extra data", 10) == 0;
-	bool		missing = strncmp(message, "missing data", 12) == 0;
-
-	/* a line alone is at odds with no other one */
-	if (strstr(message, "carriage return") != NULL || strstr(message, "newline") != NULL)
-	{
-		(void) consider(search, "{\"newline\": \"any\"}");
-		return;
-	}
-	if (!is_reproduced(search) || consider_quotes(search) || (missing && consider_comments(search)) ||
-		((extra || missing) && consider_delimiters(search)))
-		return;
-	if (extra)
-		(void) consider(search, "{\"extra_columns\": \"ignore\"}");
-	else if (missing)
-		(void) consider(search, "{\"missing_columns\": \"null\"}");
-}
-
 /*
- * Many encodings can read the same bytes: only who knows the data can tell
- * whether a line means something so.
+ * Whether a candidate that has come further than any other may be named.  Rows are not cut in another way for the sake
+ * of a few: a delimiter too many in one row says nothing about the others.
  */
-static void
-show_decoded(Search *search, int file_encoding)
+static bool
+is_plausible(Search *search, const char *candidate, const TrialOutcome *outcomes, int kind)
 {
-	const RejectSample *sample = &search->kind->samples[0];
-	Encoding	encoding;
-	RowError	error;
-	char	   *text = palloc((Size) sample->raw_len * MAX_CONVERSION_GROWTH + 32);
+	int			better = 0;
+	int			worse = 0;
+	int			changed;
+	int			lost;
 
-	encoding_open(&encoding, file_encoding);
-	if (encoding.transcode &&
-		encoding_convert(&encoding, sample->raw, sample->raw_len, text, &error) >= 0)
-		search->remark = psprintf(" One of them then is \"%s\".",
-								  reject_clip(text, SHOWN_BYTES));
+	for (int i = 0; i < search->samples.nrows; i++)
+	{
+		if ((kind & FILLS) && (outcomes[i].implausible || outcomes[i].empty))
+			return false;
+		better += outcomes[i].progress > search->outcomes[i].progress ? 1 : 0;
+		worse += outcomes[i].progress < search->outcomes[i].progress ? 1 : 0;
+	}
+	if ((kind & FILLS) && !are_filled_well(search, candidate, kind))
+		return false;
+	if (!(kind & CUTS))
+		return true;
+	if (kind & QUOTES ? worse > 0 : better * 2 <= search->samples.nrows)
+		return false;
+	diagnosis_count_broken(search, candidate, &changed, &lost);
+	return (changed == 0 && lost == 0) || !are_cut_well(search);
 }
 
-/* Encodings that files are often in; the second one has a character for each byte. */
-static void
-search_encoding(Search *search)
+bool
+diagnosis_consider(Search *search, const char *addition, int kind)
 {
-	static const char *const names[] = {"UTF8", "WIN1252", "LATIN1"};
-	const BulkOptions *options = search->diagnosis->options;
+	char	   *candidate = merge_options(search->candidate, addition);
+	TrialOutcome *outcomes = palloc(sizeof(TrialOutcome) * search->samples.nrows);
+	int			score;
 
-	if (options->utf16 != BULK_UTF16_NONE || GetDatabaseEncoding() == PG_SQL_ASCII ||
-		!is_reproduced(search))
-		return;
-	for (int i = 0; i < lengthof(names); i++)
+	CHECK_FOR_INTERRUPTS();
+	/* where short rows are taken, each way to cut rows gives some */
+	if ((kind & CUTS) && search->options->missing != BULK_MISSING_ERROR)
+		kind |= FILLS;
+	search->samples.strict = (kind & FILLS) || ((kind & CUTS) && search->kind->reason == REJECT_VALUE);
+	if (!trial_run(&search->samples, candidate, outcomes))
+		return false;
+	score = score_outcomes(search, outcomes, kind);
+	if (score <= search->next_score || !is_plausible(search, candidate, outcomes, kind))
+		return false;
+	search->next = candidate;
+	search->next_outcomes = outcomes;
+	search->next_score = score;
+	return count_good(search, outcomes) == search->samples.nrows;
+}
+
+void
+diagnosis_remark(Search *search, const char *text)
+{
+	if (strstr(search->remarks, text) == NULL)
+		search->remarks = psprintf("%s %s", search->remarks, text);
+}
+
+bool
+diagnosis_take_step(Search *search)
+{
+	if (search->next == NULL)
+		return false;
+	search->candidate = search->next;
+	search->outcomes = search->next_outcomes;
+	search->score = search->next_score;
+	search->options = options_parse(options_merge(search->diagnosis->options->json, search->candidate));
+	search->next = NULL;
+	return true;
+}
+
+/* ---- headers ---- */
+
+/* Of the first line's fields, how many are names of columns, and how many are so in the order of the table. */
+static void
+count_names(const Search *search, const List *fields, int *named, int *ordered)
+{
+	const Target *target = search->diagnosis->target;
+
+	*named = *ordered = 0;
+	for (int i = 0; i < list_length(fields); i++)
 	{
-		int			encoding = pg_char_to_encoding(names[i]);
+		const char *field = list_nth(fields, i);
+		AttrNumber	attnum = field == NULL ? InvalidAttrNumber :
+			target_match_column(target, field);
 
-		if (encoding == options->encoding ||
-			(encoding != GetDatabaseEncoding() &&
-			 !OidIsValid(FindDefaultConversionProc(encoding, GetDatabaseEncoding()))))
+		if (attnum == InvalidAttrNumber)
 			continue;
-		if (consider(search, psprintf("{\"encoding\": \"%s\"}", names[i])))
+		(*named)++;
+		*ordered += i < target->nfields && target->attnums[i] == attnum ? 1 : 0;
+	}
+}
+
+/* Whether fields look like names: each begins with a letter, none stands for nothing or is there twice. */
+static bool
+are_words(const List *fields)
+{
+	for (int i = 0; i < list_length(fields); i++)
+	{
+		const unsigned char *field = list_nth(fields, i);
+
+		if (field == NULL || reject_looks_null((const char *) field) ||
+			!(isalpha(field[0]) || IS_HIGHBIT_SET(field[0])))
+			return false;
+		for (int k = 0; k < i; k++)
+			if (strcmp(list_nth(fields, k), (const char *) field) == 0)
+				return false;
+	}
+	return fields != NIL;
+}
+
+/* The first line of a file: a sample, or a row that was kept. */
+static const TrialOutcome *
+find_first_line(Search *search)
+{
+	TrialOutcome *first = palloc(sizeof(TrialOutcome));
+
+	for (int i = 0; i < search->samples.nrows; i++)
+		if (search->outcomes[i].line == 1)
+			return &search->outcomes[i];
+	return search->first.nrows > 0 && trial_run(&search->first, search->candidate, first) ? first : NULL;
+}
+
+/* The first line has names, and the load has taken it for a row. */
+static bool
+step_over_header(Search *search)
+{
+	const BulkOptions *options = search->options;
+	const TrialOutcome *first;
+	int			named;
+	int			ordered;
+
+	if (search->diagnosis->is_retry || options->header != BULK_HEADER_SKIP || options->header_lines > 0)
+		return false;
+	first = find_first_line(search);
+	if (first == NULL || first->fields == NIL)
+		return false;
+	count_names(search, first->fields, &named, &ordered);
+	if (named < list_length(first->fields) &&
+		(!are_words(first->fields) ||
+		 (named * 2 < list_length(first->fields) &&
+		  (first->good || first->column == NULL ||
+		   count_good(search, search->outcomes) + search->diagnosis->rows_loaded == 0))))
+		return false;
+	if (ordered < named && (options->has_columns || options->transform != NULL))
+		return false;
+	if (ordered < named)
+	{
+		search->mapped = true;
+		search->candidate = merge_options(search->candidate, "{\"header\": \"map\"}");
+		diagnosis_remark(search, "The first line has the names of columns, in another order than the table.");
+		return true;
+	}
+	search->next_score = -1;
+	(void) diagnosis_consider(search, "{\"header\": true}", 0);
+	if (!diagnosis_take_step(search))
+		return false;
+	diagnosis_remark(search, "The first line is then taken for names of columns, not for a row.");
+	return true;
+}
+
+/* ---- the search ---- */
+
+static bool
+has_text_column(TupleDesc desc)
+{
+	for (int i = 0; i < desc->natts; i++)
+		if (!TupleDescAttr(desc, i)->attisdropped &&
+			TypeCategory(TupleDescAttr(desc, i)->atttypid) == TYPCATEGORY_STRING)
+			return true;
+	return false;
+}
+
+/* Whether rows that were kept become NULL all through. */
+static bool
+makes_empty_rows(Search *search)
+{
+	const Trial *trial = &search->witnesses;
+	TrialOutcome *outcomes = palloc(sizeof(TrialOutcome) * Max(trial->nrows, 1));
+
+	if (trial_run(trial, search->candidate, outcomes))
+		for (int i = 0; i < trial->nrows; i++)
+			if (outcomes[i].empty)
+				return true;
+	return false;
+}
+
+static const char *
+find_surplus(const Search *search)
+{
+	for (int i = 0; i < search->samples.nrows; i++)
+		if (search->outcomes[i].surplus != NULL)
+			return search->outcomes[i].surplus;
+	return NULL;
+}
+
+/* What there is to say of the step from some options to others. */
+static void
+remark_step(Search *search, const BulkOptions *before, const char *column)
+{
+	const BulkOptions *now = search->options;
+
+	if (now->encoding != before->encoding)
+		diagnosis_show_decoded(search, now->encoding);
+	if (list_length(now->nulls) > list_length(before->nulls) &&
+		has_text_column(RelationGetDescr(search->diagnosis->target->rel)))
+		diagnosis_remark(search, "In columns of text these words are then null, too.");
+	if (now->missing == BULK_MISSING_NULL && before->missing != BULK_MISSING_NULL && makes_empty_rows(search))
+		diagnosis_remark(search, "Empty lines then become rows of nulls.");
+	if (now->ignore_extra && !before->ignore_extra && find_surplus(search) != NULL)
+		diagnosis_remark(search, psprintf("What follows their last column is then left out, for example \"%s\".",
+										  reject_clip(find_surplus(search), SHOWN_BYTES)));
+	if (column != NULL && diagnosis_date_format(before, column) == NULL && diagnosis_date_format(now, column) != NULL &&
+		diagnosis_swaps(diagnosis_date_format(now, column)))
+	{
+		search->swapped = true;
+		diagnosis_swap_dates(search, column);
+	}
+}
+
+/* Looks for what helps with one sample. */
+static void
+look_for_step(Search *search, const TrialOutcome *sample)
+{
+	search->next_score = search->score;
+	if (sample->stray && (sample->good || sample->reason == REJECT_SYNTAX))
+		diagnosis_over_quotes(search);
+	if (search->next != NULL || sample->good || sample->message == NULL)
+		return;
+	if (sample->reason == REJECT_SYNTAX)
+		diagnosis_over_syntax(search, sample);
+	else if (sample->reason == REJECT_ENCODING)
+		diagnosis_over_encoding(search);
+	else if (sample->reason == REJECT_VALUE && sample->column != NULL && search->options->transform == NULL)
+		diagnosis_over_value(search, sample);
+}
+
+/* Looks for what helps with the first thing that something helps with. */
+static bool
+climb(Search *search)
+{
+	const BulkOptions *before = search->options;
+
+	if (step_over_header(search))
+		return !search->mapped;
+	for (int i = 0; i < search->samples.nrows; i++)
+	{
+		const TrialOutcome *sample = &search->outcomes[i];
+
+		CHECK_FOR_INTERRUPTS();
+		look_for_step(search, sample);
+		if (diagnosis_take_step(search))
 		{
-			show_decoded(search, encoding);
-			return;
+			remark_step(search, before, sample->column);
+			return true;
 		}
 	}
+	return false;
 }
 
-/* The option with the names of a set, and one more. */
-static char *
-column_set_with(const char *option, const BulkColumnSet *set, const char *column)
-{
-	StringInfoData json;
-	ListCell   *lc;
-
-	initStringInfo(&json);
-	appendStringInfo(&json, "{\"%s\": [", option);
-	foreach(lc, set->names)
-	{
-		escape_json(&json, lfirst(lc));
-		appendStringInfoString(&json, ", ");
-	}
-	escape_json(&json, column);
-	appendStringInfoString(&json, "]}");
-	return json.data;
-}
-
-/* Values that people write for nothing. */
+/* Lines that are documents are none of csv, whatever can be made of them. */
 static bool
-consider_nulls(Search *search)
-{
-	const RejectKind *kind = search->kind;
-	const BulkOptions *options = search->diagnosis->options;
-	List	   *words = list_copy(options->nulls);
-	bool		empty = false;
-	StringInfoData json;
-	ListCell   *lc;
-
-	for (int i = 0; i < kind->nsamples; i++)
-	{
-		const char *value = kind->samples[i].value;
-		bool		known = value == NULL || !reject_looks_null(value);
-
-		foreach(lc, words)
-			known |= value != NULL && strcmp(lfirst(lc), value) == 0;
-		empty |= value != NULL && value[0] == '\0';
-		if (!known)
-			words = lappend(words, unconstify(char *, value));
-	}
-	if (empty && options->format == BULK_CSV && !options->force_null.all &&
-		consider(search, column_set_with("force_null", &options->force_null, kind->column)))
-		return true;
-	if (list_length(words) == list_length(options->nulls))
-		return false;
-
-	initStringInfo(&json);
-	appendStringInfoString(&json, "{\"null\": ");
-	foreach(lc, words)
-	{
-		appendStringInfoString(&json, lc == list_head(words) ? "[" : ", ");
-		escape_json(&json, lfirst(lc));
-	}
-	appendStringInfoString(&json, "]}");
-	return consider(search, json.data);
-}
-
-static bool
-is_blank(char c)
-{
-	return c == ' ' || c == '\t';
-}
-
-static bool
-consider_trim(Search *search)
+are_documents(const Search *search)
 {
 	for (int i = 0; i < search->kind->nsamples; i++)
 	{
-		const char *value = search->kind->samples[i].value;
+		const RejectSample *sample = &search->kind->samples[i];
+		const char *last = sample->raw + sample->raw_len;
 
-		if (value != NULL && value[0] != '\0' &&
-			(is_blank(value[0]) || is_blank(value[strlen(value) - 1])))
-			return consider(search, "{\"trim\": true}");
+		while (last > sample->raw && strchr(" \t\r,", last[-1]) != NULL)
+			last--;
+		if (sample->raw[0] != '{' || last[-1] != '}' ||
+			!strchr("\"}", sample->raw[1 + strspn(sample->raw + 1, " \t")]))
+			return false;
 	}
-	return false;
+	return true;
 }
 
-/* date_format as it is, and a template for one more column. */
+static int
+count_stray(const TrialOutcome *outcomes, int n, bool unclosed)
+{
+	int			found = 0;
+
+	for (int i = 0; i < n; i++)
+		found += unclosed ? outcomes[i].unclosed : outcomes[i].stray && outcomes[i].line > 1;
+	return found;
+}
+
+/*
+ * Whether quotes within fields may make one row of several, which then can be read.  What
+ * is in order within its row matters only where rows are cut in another way; one quote that is not closed has no other
+ * to run to, but where rows may be short it makes one of all that follow.
+ */
+static bool
+are_quotes_stray(Search *search)
+{
+	const BulkOptions *before = search->diagnosis->options;
+	const BulkOptions *now = search->options;
+	bool		same = strcmp(before->delimiter, now->delimiter) == 0 && before->quote == now->quote &&
+		before->escape == now->escape;
+	const Trial *trial = &search->witnesses;
+	TrialOutcome *outcomes = palloc(sizeof(TrialOutcome) * Max(trial->nrows, 1));
+
+	int			few = same && now->missing == before->missing ? 1 : 0;
+
+	return count_stray(search->outcomes, search->samples.nrows, same) > few ||
+		(trial_run(trial, search->candidate, outcomes) && count_stray(outcomes, trial->nrows, same) > few);
+}
+
+/* The answer, from as far as the search has come. */
 static char *
-date_format_with(const BulkOptions *options, const char *column, const char *template)
+form_hint(Search *search)
 {
-	StringInfoData json;
-	ListCell   *lc;
+	int			good = count_good(search, search->outcomes);
+	int			passed = 0;
+	int			changed;
+	int			lost;
+	const char *among = "among the options";
+	const char *rows = good < search->samples.nrows ? "some of them" : "they";
 
-	initStringInfo(&json);
-	appendStringInfoString(&json, "{\"date_format\": {");
-	foreach(lc, options->date_formats)
-	{
-		const BulkDateFormat *format = lfirst(lc);
-
-		if (strcmp(format->column, column) == 0)
-			continue;
-		escape_json(&json, format->column);
-		appendStringInfoString(&json, ": ");
-		escape_json(&json, format->template);
-		appendStringInfoString(&json, ", ");
-	}
-	escape_json(&json, column);
-	appendStringInfoString(&json, ": ");
-	escape_json(&json, template);
-	appendStringInfoString(&json, "}}");
-	return json.data;
+	/* to fill rows up is no remedy for those that are bad all the same */
+	if (good == 0 && !search->mapped &&
+		(search->options->missing != search->diagnosis->options->missing ||
+		 search->options->ignore_extra != search->diagnosis->options->ignore_extra))
+		return NULL;
+	if (are_quotes_stray(search))
+		return "Check the options \"quote\" and \"escape\": quotes stand within fields, or are not closed.";
+	for (int i = 0; i < search->samples.nrows; i++)
+		passed += search->outcomes[i].passed ? 1 : 0;
+	if (search->mapped)
+		return psprintf("Set %s among the options.%s", search->candidate, search->remarks);
+	if (good == 0)
+		for (int i = 0; i < search->samples.nrows; i++)
+			if (search->outcomes[i].column != NULL)
+				return psprintf("With %s among the options they can be read up to column \"%s\".%s",
+								search->candidate, search->outcomes[i].column, search->remarks);
+	if (good == 0)
+		return NULL;
+	diagnosis_count_broken(search, search->candidate, &changed, &lost);
+	if (search->swapped && (changed > 0 || lost == 0))
+		diagnosis_remark(search, "Rows that were loaded may have day and month the wrong way round.");
+	if (search->swapped)
+		changed = 0;
+	/* right for these, and wrong for the rest of the file */
+	if ((lost > 0 || changed > 0) && diagnosis_are_few(search) && !search->diagnosis->is_retry)
+		among = "among the options of bulk_load_retry";
+	if (lost > 0)
+		diagnosis_remark(search, "Rows that were loaded cannot be read so.");
+	else if (changed > 0)
+		diagnosis_remark(search, "Rows that were loaded would have other values.");
+	return psprintf("With %s %s %s can be %s.%s", search->candidate, among, rows,
+					passed == good && search->options->comment != NULL ? "passed over" : "read",
+					search->remarks);
 }
 
+/* Climbs from some options on; false where they cannot be. */
 static bool
-has_date_format(const BulkOptions *options, const char *column)
+search_from(Search *search, char *begun)
 {
-	ListCell   *lc;
-
-	foreach(lc, options->date_formats)
-		if (strcmp(((BulkDateFormat *) lfirst(lc))->column, column) == 0)
-			return true;
-	return false;
+	search->candidate = begun;
+	search->outcomes = palloc(sizeof(TrialOutcome) * search->samples.nrows);
+	if (!trial_run(&search->samples, begun, search->outcomes))
+		return false;
+	search->score = score_outcomes(search, search->outcomes, 0);
+	search->options = options_parse(options_merge(search->diagnosis->options->json, begun));
+	for (int i = 0; i < MOST_STEPS && climb(search); i++)
+		;
+	return true;
 }
 
-/* Whether the day comes first there, and the session took the month for it, or the reverse. */
+/* Whether the samples are bad in a trial as they were in the load.  If not, what a trial says means nothing. */
 static bool
-swaps_day_and_month(const char *template)
+is_reproduced(Search *search)
 {
-	return (DateOrder == DATEORDER_MDY && strncmp(template, "DD", 2) == 0 &&
-			strncmp(template + 3, "MM", 2) == 0) ||
-		(DateOrder == DATEORDER_DMY && strncmp(template, "MM", 2) == 0);
+	TrialOutcome *outcomes = palloc(sizeof(TrialOutcome) * search->samples.nrows);
+
+	return trial_run(&search->samples, "{}", outcomes) && count_good(search, outcomes) == 0;
 }
 
-/* The usual ones; where several fit all samples nobody can tell which is meant. */
-static bool
-consider_dates(Search *search)
+static char *
+advise(Search *search)
 {
-	static const char *const dates[] = {
-		"YYYY-MM-DD", "YYYY-DD-MM", "DD/MM/YYYY", "MM/DD/YYYY", "DD.MM.YYYY", "DD-MM-YYYY", "MM-DD-YYYY",
-		"YYYY/MM/DD", "YYYY.MM.DD", "YYYYMMDD", "DD/MM/YY", "MM/DD/YY", "DD.MM.YY", "DD Mon YYYY", "DD-Mon-YYYY",
-		"Mon DD, YYYY"
-	};
-	static const char *const times[] = {
-		"", " HH24:MI:SS", " HH24:MI", " HH12:MI AM", " HH12:MI:SS AM", "\"T\"HH24:MI:SS"
-	};
+	const RejectKind *kind = search->kind;
+	bool		syntax = kind->reason == REJECT_SYNTAX;
 
-	const BulkOptions *options = search->diagnosis->options;
-	const char *column = search->kind->column;
-	bool		had_format = has_date_format(options, column);
+	/* a line alone is at odds with no other one */
+	if (syntax && (strstr(kind->message, "carriage return") != NULL || strstr(kind->message, "newline") != NULL))
+		return search_from(search, "{\"newline\": \"any\"}") && count_good(search, search->outcomes) > 0 ?
+			form_hint(search) : NULL;
+	if (!is_reproduced(search))
+		return NULL;
+	if (syntax && are_documents(search))
+		return "The lines are JSON documents. A table with one column of type jsonb takes them with "
+			"{\"quote\": \"\\u0002\", \"delimiter\": \"\\u0001\"} among the options.";
+	return search_from(search, "{}") && search->candidate[1] != '}' ? form_hint(search) : NULL;
+}
 
-	for (int i = 0; i < lengthof(times); i++)
-		for (int k = 0; k < lengthof(dates); k++)
-		{
-			char	   *template = psprintf("%s%s", dates[k], times[i]);
-			int			before = search->most;
-			bool		all;
-
-			CHECK_FOR_INTERRUPTS();
-			all = consider(search, date_format_with(options, column, template));
-			if (search->most > before)
-				search->remark = had_format || !swaps_day_and_month(template) ? "" :
-					" Rows that were loaded may have day and month the wrong way round.";
-			if (all)
-				return true;
-		}
-	return false;
+/* Rows for trials. */
+static void
+open_trial(Search *search, Trial *trial)
+{
+	trial->options = search->diagnosis->options;
+	trial->target = search->diagnosis->target;
+	trial->guard = &search->guard;
+	trial->rows = stored_rows_create();
 }
 
 static void
-search_value(Search *search)
+add_row(Trial *trial, const char *data, uint32 length, int64 line)
 {
-	const Target *target = search->diagnosis->target;
-	AttrNumber	attnum = target_find_column(target, search->kind->column);
-	Oid			type;
+	StoredRow	row = {
+		.path = "",
+		.line = line,
+		.data = data,
+		.length = length
+	};
 
-	if (attnum == InvalidAttrNumber || !is_reproduced(search))
-		return;
-	type = getBaseType(TupleDescAttr(RelationGetDescr(target->rel), attnum - 1)->atttypid);
-	if (consider_nulls(search) || consider_trim(search) || consider_quotes(search))
-		return;
-	switch (type)
-	{
-		case DATEOID:
-		case TIMESTAMPOID:
-		case TIMESTAMPTZOID:
-			(void) consider_dates(search);
-			break;
-		case NUMERICOID:
-		case FLOAT4OID:
-		case FLOAT8OID:
-			if (search->diagnosis->options->decimal_mark == '.')
-				(void) consider(search, "{\"decimal_mark\": \",\"}");
-			break;
-	}
+	stored_rows_add(trial->rows, &row);
+	trial->nrows++;
+}
+
+/* Both entries: begun is where to go on from, or NULL. */
+static char *
+run_search(const Diagnosis *diagnosis, const RejectKind *kind, const char *begun)
+{
+	Search		search = {.diagnosis = diagnosis, .kind = kind, .remarks = ""};
+	MemoryContext caller = CurrentMemoryContext;
+	char	   *answer;
+
+	search.context = AllocSetContextCreate(caller, "bulk_load diagnosis", ALLOCSET_DEFAULT_SIZES);
+	MemoryContextSwitchTo(search.context);
+	guard_enable(&search.guard);
+	open_trial(&search, &search.samples);
+	for (int i = 0; i < kind->nsamples; i++)
+		add_row(&search.samples, kind->samples[i].raw, kind->samples[i].raw_len, kind->samples[i].line);
+	open_trial(&search, &search.witnesses);
+	for (int i = 0; i < diagnosis->nrows; i++)
+		add_row(&search.witnesses, diagnosis->rows[i].data, diagnosis->rows[i].length, diagnosis->rows[i].line);
+	open_trial(&search, &search.first);
+	for (int i = 0; i < diagnosis->nrows && search.first.nrows == 0; i++)
+		if (diagnosis->rows[i].line == 1)
+			add_row(&search.first, diagnosis->rows[i].data, diagnosis->rows[i].length, 1);
+	search.witnessed = palloc0(sizeof(TrialOutcome) * Max(diagnosis->nrows, 1));
+	(void) trial_run(&search.witnesses, "{}", search.witnessed);
+
+	if (begun == NULL)
+		answer = advise(&search);
+	else
+		answer = search_from(&search, pstrdup(begun)) && !are_quotes_stray(&search) ? search.candidate : NULL;
+
+	stored_rows_close(search.samples.rows);
+	stored_rows_close(search.witnesses.rows);
+	stored_rows_close(search.first.rows);
+	MemoryContextSwitchTo(caller);
+	answer = answer != NULL ? pstrdup(answer) : NULL;
+	MemoryContextDelete(search.context);
+	return answer;
 }
 
 char *
 diagnosis_advise(void *arg, const RejectKind *kind)
 {
-	Search		search = {.diagnosis = arg, .kind = kind, .remark = ""};
+	const Diagnosis *diagnosis = arg;
+	const BulkOptions *options = diagnosis->options;
 
 	/* the rows of a query are lines only by the way */
-	if ((search.diagnosis->options->format != BULK_CSV &&
-		 search.diagnosis->options->format != BULK_TEXT) ||
-		search.diagnosis->options->query != NULL || kind->nsamples == 0)
+	if ((options->format != BULK_CSV && options->format != BULK_TEXT) || options->query != NULL ||
+		kind->nsamples == 0 ||
+		(kind->reason != REJECT_SYNTAX && kind->reason != REJECT_ENCODING && kind->reason != REJECT_VALUE))
 		return NULL;
-	search.context = AllocSetContextCreate(CurrentMemoryContext, "bulk_load diagnosis",
-										   ALLOCSET_DEFAULT_SIZES);
-	search.samples = stored_rows_create();
-	for (int i = 0; i < kind->nsamples; i++)
-	{
-		StoredRow	row = {
-			.path = "",
-			.line = 1,
-			.offset = 1,
-			.data = kind->samples[i].raw,
-			.length = kind->samples[i].raw_len
-		};
+	return run_search(diagnosis, kind, NULL);
+}
 
-		stored_rows_add(search.samples, &row);
-	}
-	guard_enable(&search.guard);
-
-	if (kind->reason == REJECT_SYNTAX)
-		search_syntax(&search);
-	else if (kind->reason == REJECT_ENCODING)
-		search_encoding(&search);
-	else if (kind->reason == REJECT_VALUE && kind->column != NULL &&
-			 search.diagnosis->options->transform == NULL)
-		search_value(&search);
-
-	stored_rows_close(search.samples);
-	MemoryContextDelete(search.guard.errors);
-	MemoryContextDelete(search.context);
-	if (search.best == NULL)
-		return NULL;
-	return psprintf("With %s among the options %s can be read.%s", search.best,
-					search.most < kind->nsamples ? "some of them" : "they",
-					search.remark);
+char *
+diagnosis_continue(const Diagnosis *diagnosis, const RejectKind *kind, const char *begun)
+{
+	return run_search(diagnosis, kind, begun);
 }

@@ -1,28 +1,61 @@
 /*
  * diagnosis.h
- *		Which option would mend bad rows: found by trying it on some of them.
+ *		Which options would mend bad rows: found by trying them on some of them.
  */
 #ifndef PGBULK_DIAGNOSIS_H
 #define PGBULK_DIAGNOSIS_H
 
 #include "postgres.h"
 
+#include "input/reader.h"
 #include "options.h"
 #include "rejects.h"
 #include "target.h"
+
+/* Rows of the load that are kept, good ones for the most part, and bytes of one. */
+#define DIAGNOSIS_ROWS 64
+#define DIAGNOSIS_ROW_BYTES 4096
+
+typedef struct DiagnosisRow
+{
+	char	   *data;
+	uint32		length;
+	int64		line;
+} DiagnosisRow;
 
 typedef struct Diagnosis
 {
 	const BulkOptions *options; /* those of the load */
 	const Target *target;		/* open, its columns known */
+	MemoryContext context;		/* of what is kept */
+	bool		is_retry;		/* rows come from a reject table: there is no header */
+	int64		rows_loaded;
+	uint64		batches;		/* that rows were kept of */
+	int			nrows;
+	DiagnosisRow rows[DIAGNOSIS_ROWS];
 } Diagnosis;
 
 /*
+ * Keeps some of the first nrows rows of the reader's batch, which have had their turn: what would mend the
+ * bad ones must not spoil those.
+ */
+extern void diagnosis_keep(Diagnosis *diagnosis, const Reader *reader, uint32 nrows);
+
+/*
  * The options with which bad rows of one kind could be read, as a HINT; NULL where
- * none are known.  arg is a Diagnosis.  Nothing is written; what a trial throws
+ * none are known.  arg is a Diagnosis.  What they make of the rows is plausible: no row is NULL all
+ * through, none is taken for fewer fields than another delimiter gives it, and rows that were loaded are
+ * not cut in another way for the sake of a few.  Nothing is written; what a trial throws
  * is caught.  Price: a conversion of each sample for each candidate, of which
- * there may be a hundred.
+ * there may be some hundreds.
  */
 extern char *diagnosis_advise(void *arg, const RejectKind *kind);
+
+/*
+ * The options alone, found in the same way but from some that are known already, and with them; NULL
+ * where these cannot be, or quotes stand within fields.
+ */
+extern char *diagnosis_continue(const Diagnosis *diagnosis, const RejectKind *kind,
+								const char *begun);
 
 #endif							/* PGBULK_DIAGNOSIS_H */

@@ -5,6 +5,7 @@
 #include "postgres.h"
 
 #include "header.h"
+#include "header_advice.h"
 
 /* The field's text as a name, or NULL for a null marker. */
 static char *
@@ -32,10 +33,15 @@ match_header(Header *header, const ScanRow *row)
 	int			nfields = row ? row->nfields : 1;
 
 	if (nfields != conv->ncolumns)
+	{
+		char	   *hint = row != NULL ? header_advise_delimiter(header, row) : NULL;
+
 		ereport(ERROR,
 				(errcode(ERRCODE_BAD_COPY_FILE_FORMAT),
 				 errmsg("wrong number of fields in header line: got %d, expected %d",
-						nfields, conv->ncolumns)));
+						nfields, conv->ncolumns),
+				 hint != NULL ? errhint("%s", hint) : 0));
+	}
 
 	for (int i = 0; i < nfields; i++)
 	{
@@ -59,11 +65,38 @@ match_header(Header *header, const ScanRow *row)
 	}
 }
 
+/*
+ * The column that a name means, or NULL: that of the same name or, where no other name may mean it, the
+ * one whose name differs in the case of letters alone.
+ */
+static const char *
+find_column(Header *header, List *names, int number)
+{
+	const Target *target = header->target;
+	const char *name = list_nth(names, number);
+	AttrNumber	attnum;
+	ListCell   *lc;
+
+	if (name == NULL || target_find_column(target, name) != InvalidAttrNumber)
+		return name;
+	attnum = target_match_column(target, name);
+	if (attnum == InvalidAttrNumber)
+		return NULL;
+	foreach(lc, names)
+		if (foreach_current_index(lc) != number && lfirst(lc) != NULL &&
+			target_match_column(target, lfirst(lc)) == attnum)
+			return NULL;
+	return NameStr(TupleDescAttr(RelationGetDescr(target->rel), attnum - 1)->attname);
+}
+
 /* header = map: the names say what the fields are. */
 static void
 map_header(Header *header, const ScanRow *row)
 {
 	List	   *names = NIL;
+	List	   *columns = NIL;
+	bool		any = false;
+	char	   *hint;
 
 	if (row == NULL)
 		ereport(ERROR,
@@ -71,28 +104,37 @@ map_header(Header *header, const ScanRow *row)
 				 errmsg("file \"%s\" has no header line", header->source->path)));
 
 	for (int i = 0; i < row->nfields; i++)
+		names = lappend(names, header_name(header, &header->reader->fields[row->first_field + i]));
+	for (int i = 0; i < row->nfields; i++)
 	{
-		char	   *name = header_name(header, &header->reader->fields[row->first_field + i]);
+		const char *name = list_nth(names, i);
+		const char *column = find_column(header, names, i);
 
-		if (name == NULL && !header->options->ignore_extra)
-			ereport(ERROR,
-					(errcode(ERRCODE_BAD_COPY_FILE_FORMAT),
-					 errmsg("header line field %d has no name", i + 1),
-					 errhint("To pass over such columns, set option \"extra_columns\" to \"ignore\".")));
-		if (name != NULL &&
-			target_find_column(header->target, name) == InvalidAttrNumber)
+		/* the advice is looked for before the error: what it tries may throw some, too */
+		if (column == NULL && !header->options->ignore_extra)
 		{
-			if (!header->options->ignore_extra)
-				ereport(ERROR,
-						(errcode(ERRCODE_UNDEFINED_COLUMN),
-						 errmsg("column \"%s\" of the header line does not exist in relation \"%s\"",
-								name, target_name(header->target)),
-						 errhint("To pass over such columns, set option \"extra_columns\" to \"ignore\".")));
-			name = NULL;
+			hint = header_advise(header, row);
+			ereport(ERROR,
+					(errcode(name == NULL ? ERRCODE_BAD_COPY_FILE_FORMAT : ERRCODE_UNDEFINED_COLUMN),
+					 name == NULL ? errmsg("header line field %d has no name", i + 1) :
+					 errmsg("column \"%s\" of the header line does not exist in relation \"%s\"",
+							name, target_name(header->target)),
+					 errhint("%s", hint)));
 		}
-		names = lappend(names, name);
+		columns = lappend(columns, unconstify(char *, column));
+		any |= column != NULL;
 	}
-	target_set_columns(header->target, names);
+	/* rows of which nothing is loaded are lost */
+	if (!any)
+	{
+		hint = header_advise(header, row);
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_COLUMN),
+				 errmsg("no name in the header line is that of a column of relation \"%s\"",
+						target_name(header->target)),
+				 errhint("%s", hint)));
+	}
+	target_set_columns(header->target, columns);
 }
 
 /* A header line is no row, but it must be readable all the same. */

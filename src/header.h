@@ -8,6 +8,7 @@
 #include "postgres.h"
 
 #include "batch.h"
+#include "diagnosis.h"
 #include "input/reader.h"
 #include "lib/stringinfo.h"
 #include "options.h"
@@ -22,6 +23,7 @@ typedef struct Header
 	Reader	   *reader;
 	RejectStream *rejects;
 	Batch	   *batch;
+	const Diagnosis *diagnosis;
 	StringInfoData raw;			/* the bytes, of the file in hand */
 	StringInfoData first;		/* those of the first file, with header = map */
 } Header;

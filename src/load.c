@@ -10,474 +10,26 @@
 #include "postgres.h"
 
 #include "access/xact.h"
-#include "batch.h"
-#include "diagnosis.h"
 #include "executor/instrument.h"
-#include "executor/spi.h"
 #include "give_back.h"
-#include "header.h"
 #include "index/blame.h"
 #include "index/index.h"
-#include "input/reader.h"
-#include "load.h"
-#include "mb/pg_wchar.h"
+#include "load_parts.h"
 #include "miscadmin.h"
 #include "optimizer/optimizer.h"
-#include "portability/instr_time.h"
-#include "progress.h"
-#include "result.h"
 #include "rewrite/rewriteHandler.h"
-#include "share.h"
-#include "slower.h"
-#include "subtransaction.h"
 #include "row/convert.h"
-#include "row/guard.h"
 #include "row/transform.h"
-#include "target.h"
+#include "statement.h"
+#include "subtransaction.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
-#include "workers.h"
-#include "write/writer.h"
 
 int			load_chunk_size = 256 * 1024;
 
-typedef struct Load
-{
-	/* for the whole load */
-	Oid			relid;
-	List	   *paths;
-	StoredRows *stored;
-	const BulkOptions *options;
-	LoadResult *result;
-	LoadTimes	times;
-	Target	   *target;
-	Source	   *source;
-	Reader	   *reader;
-	RejectStream *rejects;
-	Writer	   *writer;
-	Checks	   *checks;
-	Raw		   *raw;
-	Guard		guard;
-	Batch		batch;
-	Progress	progress;
-	Header		header;
-	int			files_unlike;	/* times that workers came home at the end of a file */
-	int			batches_alone;	/* to load before workers are tried (again) */
-	struct
-	{
-		int			batches;	/* that were timed */
-		double		bytes;		/* of these, */
-		double		seconds;	/* and what they took this process alone */
-		instr_time	since;
-	}			pace;
-	int			patience;		/* how many the next time */
-	bool		may_be_slow;	/* the writer is buffered, unasked, and nobody has been told */
-	ErrorContextCallback callback;
-	Reject		refused;		/* a row that an index could not take, for CONTEXT */
-
-	/* attempts, where rows may have to go again without a trace */
-	bool		may_repeat;
-	bool		repeats;		/* the one that has come to its end is to be undone */
-	int			attempts;		/* that were */
-	BadRows    *kept;			/* rows that the next one passes over */
-	int64		bytes_read;		/* by the first one */
-
-	/* for one file */
-	MemoryContext file_context;
-	int64		first_line;		/* behind it */
-	bool		alone;			/* without workers, from here to its end */
-	bool		may_share;		/* share_refusal has nothing against workers */
-	struct
-	{
-		int64		loaded;
-		int64		filtered;
-	}			rows_alone;		/* before the workers at work now */
-} Load;
-
 /* Attempts after which functions are to blame. */
 #define ATTEMPTS_MOST 10
-
-/* Workers that did so many chunks were worth their start. */
-#define ENOUGH_CHUNKS 64
-
-/* So many files unlike the one before, and none are expected to be alike. */
-#define UNLIKE_MOST 3
-
-/* Where it is not known how much is left: when to ask again, and the most. */
-#define BATCHES_TO_WAIT 4
-
-/* Batches whose time tells nothing of those that follow. */
-#define BATCHES_TO_WARM 2
-#define UNKNOWN_BYTES (INT64CONST(1) << 46)
-
-/* ---- what becomes of bad rows ---- */
-
-static void
-show_progress(void *arg)
-{
-	Load	   *load = arg;
-
-	progress_update(&load->progress, source_bytes(load->source),
-					load->batch.rows_loaded, load->batch.rows_filtered,
-					rejects_total(load->rejects));
-}
-
-static void
-reject_row(void *arg, const Reject *reject)
-{
-	Load	   *load = arg;
-
-	rejects_add(load->rejects, reject);
-}
-
-static void
-reject_value(void *arg, const char *column, const char *value,
-			 const char *file, int64 line)
-{
-	Load	   *load = arg;
-
-	rejects_set_null(load->rejects, column, value, file, line);
-}
-
-static const BatchSink load_sink = {
-	.reject = reject_row,
-	.nulled = reject_value,
-	.caught = show_progress
-};
-
-static void
-count_rows(Load *load, int64 nrows)
-{
-	if (load->writer->routine->count != NULL)
-		load->writer->routine->count(load->writer, nrows);
-}
-
-/*
- * Where a load ends before its file, what was read ahead does not count: it
- * depends on the window.
- */
-static void
-unread(Load *load, int64 offset)
-{
-	if (load->source->rereadable)
-		source_seek(load->source, offset, load->source->window.line);
-}
-
-/* Where the rows end that the batch has taken. */
-static int64
-end_of_rows(const Load *load)
-{
-	const Reader *reader = load->reader;
-	int64		offset;
-	int64		line;
-
-	if (load->batch.next < reader->result.nrows)
-		return reader_offset(reader, load->batch.next);
-	reader_place(reader, &offset, &line);
-	return offset;
-}
-
-static void
-load_batch(Load *load)
-{
-	batch_run(&load->batch);
-	if (batch_finished(&load->batch))
-		unread(load, end_of_rows(load));
-	count_rows(load, load->batch.rows_loaded);
-	rejects_flush(load->rejects);
-	show_progress(load);
-	load->batch.next = PG_UINT32_MAX;
-}
-
-/* ---- files ---- */
-
-/* What follows the end marker was not read: that must not go unsaid. */
-static void
-check_trailing(Load *load)
-{
-	Reader	   *reader = load->reader;
-
-	if (!reader->ended || reader->trailing <= 0)
-		return;
-	if (reader->binary)
-		ereport(ERROR,
-				(errcode(ERRCODE_BAD_COPY_FILE_FORMAT),
-				 errmsg("received data after the end marker")));
-	ereport(NOTICE,
-			(errmsg_plural("file \"%s\" has %lld byte after its end-of-copy marker, which was not read",
-						   "file \"%s\" has %lld bytes after its end-of-copy marker, which were not read",
-						   (unsigned long) reader->trailing,
-						   load->source->path, (long long) reader->trailing)));
-}
-
-/* ---- with workers ---- */
-
-static void
-show_shared_progress(void *arg, int64 bytes, int64 loaded, int64 filtered)
-{
-	Load	   *load = arg;
-
-	count_rows(load, load->rows_alone.loaded + loaded);
-	progress_update(&load->progress, bytes,
-					load->rows_alone.loaded + loaded,
-					load->rows_alone.filtered + filtered,
-					rejects_total(load->rejects));
-}
-
-/* Whether rows may have to be shown when all have been read. */
-static bool
-may_want_raw(const Load *load)
-{
-	const BulkOptions *options = load->options;
-
-	return (options->reject_table != NULL || options->reject_file != NULL) &&
-		checks_expected(load->checks, load->target->rel);
-}
-
-/* Workers have loaded from a file that the leader has not seen. */
-static void
-begin_shared_file(void *arg, int number, const InputFile *files)
-{
-	Load	   *load = arg;
-
-	if (may_want_raw(load) || load->may_repeat)
-		raw_remember_file(load->raw, number,
-						  list_nth(load->source->paths, number), &files[number]);
-}
-
-/* What is done from here on is timed, until pace_note. */
-static void
-pace_begin(Load *load)
-{
-	INSTR_TIME_SET_CURRENT(load->pace.since);
-}
-
-/* A batch has been read and loaded.  The first ones find nothing in the caches yet. */
-static void
-pace_note(Load *load)
-{
-	instr_time	now;
-
-	INSTR_TIME_SET_CURRENT(now);
-	INSTR_TIME_SUBTRACT(now, load->pace.since);
-	if (load->pace.batches++ == BATCHES_TO_WARM)
-		load->pace.bytes = load->pace.seconds = 0;
-	load->pace.bytes += load->reader->result.consumed;
-	load->pace.seconds += INSTR_TIME_GET_DOUBLE(now);
-}
-
-/* Whether so many bytes keep this process busy for longer than workers take to come. */
-static bool
-workers_would_pay(const Load *load, int64 bytes)
-{
-	return load->options->workers >= 0 ||
-		(load->pace.batches > BATCHES_TO_WARM &&
-		 workers_pay(load->pace.seconds / Max(load->pace.bytes, 1) * bytes));
-}
-
-/* Bytes from that offset on that workers could load in one go. */
-static int64
-bytes_left(const Load *load, int64 offset)
-{
-	const Source *source = load->source;
-	int64		left = source_left(source, offset);
-
-	return source->rereadable && !load->reader->binary && load->files_unlike < UNLIKE_MOST ?
-		left + source_following(source) : left;
-}
-
-/* Of so many bytes left, those of rows that are wanted. */
-static int64
-wanted_bytes(const Load *load, int64 left)
-{
-	const ScanResult *last = &load->reader->result;
-	int64		row = last->consumed / Max(last->nrows, 1) + 1;
-	int64		limit = load->batch.limit_left;
-
-	return limit < 0 || limit > left / row ? left : limit * row;
-}
-
-/* Whether the open file is, all by itself. */
-static bool
-is_worth_workers(const Load *load)
-{
-	int64		left = source_left(load->source, load->source->window.offset);
-
-	return share_workers(&load->batch, wanted_bytes(load, left), load_chunk_size) > 0;
-}
-
-/*
- * Has workers help from here on, if that pays.  Where the work soon comes back
- * because of a row that workers cannot deal with, they are left alone for a
- * while, twice as long each time; a file that is worth workers by itself begins anew.
- */
-static void
-load_side_by_side(Load *load)
-{
-	ShareLeader leader = {
-		.batch = &load->batch,
-		.source = load->source,
-		.header = load->header.raw.data,
-		.header_length = load->header.raw.len,
-		.first_line = load->first_line,
-		.span = load->header.raw.len < load_chunk_size,
-		.rejects = load->rejects,
-		.journal = checks_journal(load->checks),
-		.chunk_size = load_chunk_size,
-		.show = show_shared_progress,
-		.began = begin_shared_file,
-		.arg = load
-	};
-	int64		offset;
-	int64		line;
-	int64		left;
-	int			workers;
-	const char *refusal;
-	ShareResult result;
-
-	if (load->alone || load->batch.aside != NULL || batch_finished(&load->batch) || load->batch.skip_left > 0 ||
-		(load->reader->eol == SCAN_EOL_UNKNOWN && !load->reader->binary) || load->batches_alone-- > 0 ||
-		IsSubxactTopXidLogPending())
-		return;
-	reader_place(load->reader, &offset, &line);
-	left = bytes_left(load, offset);
-	workers = share_workers(&load->batch, wanted_bytes(load, left), load_chunk_size);
-	if (workers == 0)
-	{
-		/* where nobody knows how much is left, there may be more than thought */
-		load->alone = load->source->rereadable;
-		load->batches_alone = BATCHES_TO_WAIT;
-		return;
-	}
-	if (!workers_would_pay(load, wanted_bytes(load, left)))
-		return;
-	if (!load->may_share)
-	{
-		refusal = share_refusal(&load->batch, load->rejects,
-								load->source->rereadable ? left : UNKNOWN_BYTES);
-		load->alone = refusal != NULL;
-		load->result->no_workers = refusal;
-		if (load->alone)
-			return;
-		load->may_share = true;
-	}
-
-	load->rows_alone.loaded = load->batch.rows_loaded;
-	load->rows_alone.filtered = load->batch.rows_filtered;
-	result = share_lead(&leader, workers);
-	count_rows(load, load->batch.rows_loaded);
-	load->result->workers = Max(load->result->workers, result.workers);
-	load->files_unlike += result.declined;
-	if (result.chunks >= ENOUGH_CHUNKS)
-		load->patience = 1;
-	load->batches_alone = load->patience;
-	load->patience = Min(load->patience * 2, INT_MAX / 2);
-	if (result.workers == 0)
-	{
-		load->alone = true;
-		load->result->no_workers = "no background worker was free";
-	}
-}
-
-/* The first rows are there, by which it is guessed how many will come. */
-static void
-tell_if_slow(Load *load)
-{
-	const ScanResult *first = &load->reader->result;
-	double		bytes = load->source->bytes_total;
-	double		rows = bytes / Max(first->consumed, 1) * first->nrows;
-
-	if (!load->may_be_slow)
-		return;
-	load->may_be_slow = false;
-	if (load->options->limit >= 0)
-		rows = Min(rows, load->options->limit);
-	slower_tell(load->target, load->result->not_direct, rows, bytes);
-}
-
-/* What is open, and may have to be read again. */
-static void
-remember_file(Load *load)
-{
-	if ((may_want_raw(load) || load->may_repeat) &&
-		!raw_is_remembered(load->raw, load->source))
-		raw_remember(load->raw, load->source);
-}
-
-static void
-load_one_file(Load *load)
-{
-	MemoryContext context = MemoryContextSwitchTo(load->file_context);
-
-	remember_file(load);
-	initStringInfo(&load->header.raw);
-	batch_open_columns(&load->batch);
-	if (load->reader->binary)
-		rejects_header(load->rejects, load->source->window.data,
-					   load->reader->done);
-	if (load->options->header != BULK_HEADER_SKIP ||
-		load->options->header_lines > 0)
-		header_read(&load->header);
-	if (load->options->header == BULK_HEADER_MAP)
-		batch_open_columns(&load->batch);
-	load->first_line = 1 + scan_count_lines(load->reader->eol, load->header.raw.data,
-											load->header.raw.len);
-
-	load->alone = load->may_share = false;
-	if (is_worth_workers(load))
-	{
-		load->batches_alone = 0;
-		load->patience = 1;
-	}
-	pace_begin(load);
-	while (!batch_finished(&load->batch) &&
-		   reader_rows(load->reader, load->reader->max_rows, load->guard.enabled))
-	{
-		tell_if_slow(load);
-		load_batch(load);
-		pace_note(load);
-		load_side_by_side(load);
-		pace_begin(load);
-	}
-
-	check_trailing(load);
-	if (load->reader->ended)
-		unread(load, load->source->window.offset + load->reader->done);
-	load->batch.conv = NULL;
-	MemoryContextSwitchTo(context);
-	MemoryContextReset(load->file_context);
-}
-
-/*
- * Rows that were stored, each of which is a file to the source: too many of
- * them to prepare anew for each.
- */
-static void
-load_stored_rows(Load *load)
-{
-	MemoryContext context = MemoryContextSwitchTo(load->file_context);
-
-	batch_open_columns(&load->batch);
-	while (!batch_finished(&load->batch) && reader_next_file(load->reader))
-	{
-		while (reader_rows(load->reader, load->reader->max_rows, load->guard.enabled))
-			load_batch(load);
-		check_trailing(load);
-	}
-	load->batch.conv = NULL;
-	MemoryContextSwitchTo(context);
-	MemoryContextReset(load->file_context);
-	source_close(load->source);
-}
-
-static void
-load_files(Load *load)
-{
-	while (!batch_finished(&load->batch) && reader_next_file(load->reader))
-		load_one_file(load);
-	source_close(load->source);
-}
 
 /* ---- begin and end ---- */
 
@@ -605,15 +157,6 @@ plan_for_indexes(Load *load)
 								  load->options->writer != BULK_WRITER_BUFFERED));
 }
 
-char *
-load_table_name(Oid relid)
-{
-	char	   *name = get_rel_name(relid);
-
-	return name == NULL ? NULL :
-		quote_qualified_identifier(get_namespace_name(get_rel_namespace(relid)), name);
-}
-
 static void
 open_query(Load *load)
 {
@@ -632,8 +175,9 @@ prepare_input(Load *load)
 	const BulkOptions *options = load->options;
 	Target	   *target = load->target;
 
-	target_empty(target, options);
-	if (options->query != NULL && load->attempts == 0)
+	if (!load->query_taken)
+		target_empty(target, options);
+	if (options->query != NULL && load->attempts == 0 && !load->query_taken)
 		open_query(load);
 	if (options->transform != NULL)
 		target_set_arguments(target,
@@ -663,7 +207,7 @@ static void
 open_rejects(Load *load)
 {
 	load->rejects = rejects_open(load->options, load->target->rel,
-								 load_table_name(load->relid),
+								 statement_table(load->relid),
 								 load->result->load_id, load->paths);
 }
 
@@ -712,9 +256,16 @@ load_begin(Load *load)
 		.source = load->source,
 		.reader = load->reader,
 		.rejects = load->rejects,
-		.batch = &load->batch
+		.batch = &load->batch,
+		.diagnosis = &load->diagnosis
 	};
 	initStringInfo(&load->header.first);
+	load->diagnosis = (Diagnosis) {
+		.options = options,
+		.target = load->target,
+		.context = CurrentMemoryContext,
+		.is_retry = load->stored != NULL
+	};
 	load->checks = checks_open(options, load->target->rel);
 	checks_journal(load->checks)->reader = load->reader;
 
@@ -724,20 +275,6 @@ load_begin(Load *load)
 	check_columns(load);
 	batch_open_where(&load->batch);
 	checks_begin_rows(load->checks);
-}
-
-/* ANALYZE of the loaded table. */
-static void
-analyze_target(const Target *target)
-{
-	char	   *command;
-
-	command = psprintf("ANALYZE %s", load_table_name(RelationGetRelid(target->rel)));
-	CommandCounterIncrement();
-	if (SPI_connect() != SPI_OK_CONNECT ||
-		SPI_execute(command, false, 0) != SPI_OK_UTILITY)
-		elog(ERROR, "could not analyze the target");
-	SPI_finish();
 }
 
 /* What is checked when all rows are in; some may turn out bad. */
@@ -913,6 +450,34 @@ load_dry(Load *load)
 
 /* ---- attempts ---- */
 
+/*
+ * What functions of the query do must stay, and be done once, whatever becomes of attempts: if they may do anything, all
+ * rows are taken before the first one.
+ */
+static void
+take_query(Load *load)
+{
+	Source	   *source;
+	bool		takes;
+
+	if (load->options->query == NULL)
+		return;
+	open_query(load);
+	takes = query_is_volatile(load->source->rows);
+	source_close(load->source);
+	if (!takes)
+		return;
+
+	prepare_input(load);
+	load->query_taken = true;
+	source = load->source;
+	(void) source_next(source);
+	raw_remember(load->raw, source);
+	(void) source_rest(source, 0);
+	source_close(source);
+	source_rewind(source, raw_copies(load->raw));
+}
+
 static bool
 attempt(void *arg)
 {
@@ -991,19 +556,23 @@ begin_again(Load *load)
 static void
 load_in_attempts(Load *load)
 {
+	take_query(load);
 	target_close(load->target);
 	for (;;)
 	{
 		BadRows    *passed = load->kept;
+		bool		stays;
 
 		load->kept = load->batch.kept = bad_rows_open();
 		rejects_hold(load->rejects);
-		if (subtransaction_run(attempt, load))
-			break;
+		stays = subtransaction_run(attempt, load);
 		if (passed != NULL)
 			bad_rows_close(passed);
+		if (stays)
+			break;
 		begin_again(load);
 	}
+	bad_rows_close(load->kept);
 	target_reopen(load->target);
 	rejects_release(load->rejects);
 }
@@ -1012,8 +581,7 @@ static void
 load_close(Load *load)
 {
 	LoadResult *result = load->result;
-	Diagnosis	diagnosis = {.options = load->options, .target = load->target};
-	RejectAdviser adviser = {.advise = diagnosis_advise, .arg = &diagnosis};
+	RejectAdviser adviser = {.advise = diagnosis_advise, .arg = &load->diagnosis};
 
 	raw_close(load->raw);
 	result->bytes_read = load->attempts > 0 ? load->bytes_read : source_bytes(load->source);
@@ -1024,12 +592,13 @@ load_close(Load *load)
 	result->rows_rejected = rejects_total(load->rejects);
 	result->rows_duplicate = rejects_count(load->rejects, REJECT_DUPLICATE);
 	result->rows_replaced = rejects_count(load->rejects, REJECT_REPLACED);
+	load->diagnosis.rows_loaded = result->rows_loaded;
 	rejects_close(load->rejects, result->rows_read, &adviser);
 
 	if (load->options->analyze && !load->options->dry_run)
 	{
 		progress_phase(&load->progress, BULK_PHASE_ANALYZING);
-		analyze_target(load->target);
+		statement_run(psprintf("ANALYZE %s", statement_table(load->relid)));
 	}
 	rejects_end(load->rejects);
 	progress_end(&load->progress);

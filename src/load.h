@@ -49,12 +49,6 @@ extern void load_run(Oid relid, List *paths, StoredRows *stored,
 					 const BulkOptions *options, int64 load_id,
 					 LoadResult *result);
 
-/*
- * A table's name as any search path finds it, and as reject tables have it; NULL where there is
- * no such table.
- */
-extern char *load_table_name(Oid relid);
-
 /* Bytes of a window to begin with (setting pgbulk.chunk_size). */
 extern int	load_chunk_size;
 

@@ -270,8 +270,8 @@ bulk_inspect(PG_FUNCTION_ARGS)
 	const Inspection *found;
 	const Dialect *dialect;
 	TupleDesc	desc;
-	Datum		values[18];
-	bool		nulls[18] = {0};
+	Datum		values[19] = {0};
+	bool		nulls[19] = {0};
 	int			i = 0;
 
 	check_not_null(fcinfo, 0, "path");
@@ -282,7 +282,14 @@ bulk_inspect(PG_FUNCTION_ARGS)
 		elog(ERROR, "return type must be a row type");
 
 	dialect = &found->dialect;
-	put_text(values, nulls, i++, dialect->scan.format == SCAN_TEXT ? "text" : "csv");
+	put_text(values, nulls, i++, found->format);
+	if (found->unreadable)
+	{
+		memset(nulls + 1, true, sizeof(nulls) - sizeof(nulls[0]));
+		nulls[lengthof(nulls) - 1] = false;
+		values[lengthof(values) - 1] = text_array(found->notes);
+		return HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(desc), values, nulls));
+	}
 	put_text(values, nulls, i++, dialect->separator);
 	put_text(values, nulls, i++, dialect->no_quote ? NULL : byte_text(dialect->scan.quote));
 	put_text(values, nulls, i++, dialect->no_quote ? NULL : byte_text(dialect->scan.escape));
@@ -299,6 +306,7 @@ bulk_inspect(PG_FUNCTION_ARGS)
 	values[i++] = DirectFunctionCall1(jsonb_in, CStringGetDatum(found->load_options));
 	put_text(values, nulls, i++, found->create_table);
 	put_text(values, nulls, i++, found->bulk_load);
+	put_text(values, nulls, i++, found->create_and_load);
 	values[i++] = text_array(found->notes);
 	Assert(i == lengthof(values) && desc->natts == lengthof(values));
 

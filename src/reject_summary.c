@@ -175,8 +175,8 @@ message_hash(const RejectSummary *summary, const char *message)
 }
 
 /*
- * Keeps a row of the kind, or not: any of them is as likely as any other to
- * be among the samples in the end.
+ * Keeps a row of the kind, or not: the first one is among the samples in the end, and any other
+ * is as likely as any other.
  */
 static void
 keep_sample(RejectSummary *summary, Kind *kind, const Reject *reject)
@@ -191,7 +191,7 @@ keep_sample(RejectSummary *summary, Kind *kind, const Reject *reject)
 		return;
 	if (place == SAMPLES)
 		place = hash_bytes((const unsigned char *) &kind->count, sizeof(kind->count)) % kind->count;
-	if (place >= SAMPLES)
+	if (place >= SAMPLES || (place == 0 && kind->nsamples > 0))
 		return;
 
 	sample = &kind->samples[place];
@@ -210,6 +210,7 @@ keep_sample(RejectSummary *summary, Kind *kind, const Reject *reject)
 	raw[reject->raw_len] = '\0';
 	sample->raw = raw;
 	sample->raw_len = reject->raw_len;
+	sample->line = reject->line;
 	sample->value = reject->value != NULL ?
 		MemoryContextStrdup(summary->context, reject->value) : NULL;
 	summary->sample_bytes += size;
@@ -392,6 +393,7 @@ hint_for_kind(const Kind *kind, const RejectAdviser *adviser)
 		.sqlstate = kind->key.sqlstate,
 		.message = example->message,
 		.column = example->column,
+		.nrows = kind->count,
 		.nsamples = kind->nsamples,
 		.samples = kind->samples
 	};

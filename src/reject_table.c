@@ -11,6 +11,7 @@
 #include "postgres.h"
 
 #include "access/heapam.h"
+#include "access/sysattr.h"
 #include "access/table.h"
 #include "access/tableam.h"
 #include "access/xact.h"
@@ -34,6 +35,7 @@
 
 #include "reject_parts.h"
 #include "row/arena.h"
+#include "statement.h"
 
 typedef enum RejectColumn
 {
@@ -180,10 +182,7 @@ create_table(RangeVar *name)
 						 columns[i].internal_name);
 	appendStringInfoChar(&sql, ')');
 
-	SPI_connect();
-	if (SPI_execute(sql.data, false, 0) != SPI_OK_UTILITY)
-		elog(ERROR, "could not create reject table");
-	SPI_finish();
+	statement_run(sql.data);
 	pfree(sql.data);
 }
 
@@ -321,9 +320,7 @@ make_insert(RejectTable *table)
 	SPIPlanPtr	plan;
 
 	initStringInfo(&sql);
-	appendStringInfo(&sql, "INSERT INTO %s SELECT ",
-					 quote_qualified_identifier(get_namespace_name(RelationGetNamespace(table->rel)),
-												RelationGetRelationName(table->rel)));
+	appendStringInfo(&sql, "INSERT INTO %s SELECT ", statement_table(RelationGetRelid(table->rel)));
 	for (int i = 0; i < FIRST_ARRAY; i++)
 		appendStringInfo(&sql, "$%d, ", i + 1);
 	appendStringInfoString(&sql, "r.* FROM unnest(");
@@ -363,6 +360,18 @@ open_encoding(RejectTable *table, const BulkOptions *options)
 	table->unconvertible = !OidIsValid(table->conversion);
 }
 
+/* The INSERT that the first road stands for. */
+static void
+show_insert(RejectTable *table)
+{
+	Bitmapset  *inserted = NULL;
+
+	for (int i = 0; i < NCOLUMNS; i++)
+		inserted = bms_add_member(inserted,
+								  table->attnums[i] - FirstLowInvalidHeapAttributeNumber);
+	statement_insert(table->rel, inserted, NULL);
+}
+
 RejectTable *
 reject_table_open(const BulkOptions *options, Relation target,
 				  const char *target_name, int64 load_id)
@@ -396,9 +405,11 @@ reject_table_open(const BulkOptions *options, Relation target,
 												 ALLOCSET_DEFAULT_SIZES);
 	arena_init(&table->arena, table->context, 64 * 1024);
 
-	table->plain = is_plain(table->rel);
+	/* the second road is one of statements */
+	table->plain = is_plain(table->rel) && statement_fault(table->rel) == NULL;
 	if (table->plain)
 	{
+		show_insert(table);
 		table->cid = GetCurrentCommandId(true);
 		table->bulk_insert = GetBulkInsertState();
 	}

@@ -51,7 +51,8 @@ typedef struct RejectSample
 {
 	const char *raw;			/* the row, with a NUL after it */
 	uint32		raw_len;
-	const char *value;			/* as in Reject */
+	int64		line;			/* both as in Reject */
+	const char *value;
 } RejectSample;
 
 typedef struct RejectKind
@@ -60,8 +61,9 @@ typedef struct RejectKind
 	int			sqlstate;
 	const char *message;		/* of one of them */
 	const char *column;			/* or NULL */
+	int64		nrows;			/* all of them */
 	int			nsamples;
-	const RejectSample *samples;
+	const RejectSample *samples;	/* the first one, and any others */
 } RejectKind;
 
 typedef struct RejectAdviser

@@ -19,6 +19,7 @@
 #include "retry.h"
 #include "row/encoding.h"
 #include "scan/scan.h"
+#include "statement.h"
 #include "utils/acl.h"
 #include "utils/builtins.h"
 #include "utils/json.h"
@@ -141,7 +142,7 @@ open_table(Retry *retry, Oid relid)
 	}
 	rel = table_open(relid, RowExclusiveLock);
 	reject_table_check(rel);
-	retry->table = load_table_name(relid);
+	retry->table = statement_table(relid);
 	table_close(rel, NoLock);
 }
 
@@ -349,7 +350,7 @@ void
 retry_run(Oid target, Oid reject_table, int64 load_id, Jsonb *json,
 		  LoadResult *result)
 {
-	Retry		retry = {.load_id = load_id,.target = load_table_name(target)};
+	Retry		retry = {.load_id = load_id,.target = statement_table(target)};
 	BulkOptions *options;
 
 	if (load_id < 0)

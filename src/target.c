@@ -17,6 +17,7 @@
 #include "catalog/objectaddress.h"
 #include "catalog/partition.h"
 #include "catalog/pg_authid.h"
+#include "catalog/pg_collation.h"
 #include "catalog/pg_inherits.h"
 #include "check/cascades.h"
 #include "commands/tablecmds.h"
@@ -30,12 +31,14 @@
 #include "parser/parse_collate.h"
 #include "parser/parse_expr.h"
 #include "parser/parser.h"
+#include "statement.h"
 #include "storage/bufmgr.h"
 #include "storage/lmgr.h"
 #include "storage/lock.h"
 #include "target.h"
 #include "utils/acl.h"
 #include "utils/builtins.h"
+#include "utils/formatting.h"
 #include "utils/lsyscache.h"
 #include "utils/portal.h"
 #include "utils/rls.h"
@@ -112,18 +115,11 @@ truncate_target(Target *target)
 {
 	Relation	rel = target->rel;
 	Oid			relid = RelationGetRelid(rel);
-	TruncateStmt *stmt = makeNode(TruncateStmt);
-	RangeVar   *name;
+	bool		parted = rel->rd_rel->relkind == RELKIND_PARTITIONED_TABLE;
+	const char *name = statement_table(relid);
 
-	name = makeRangeVar(get_namespace_name(RelationGetNamespace(rel)),
-						pstrdup(RelationGetRelationName(rel)), -1);
-	name->inh = rel->rd_rel->relkind == RELKIND_PARTITIONED_TABLE;
-	stmt->relations = list_make1(name);
-	stmt->restart_seqs = false;
-	stmt->behavior = DROP_RESTRICT;
 	table_close(rel, NoLock);
-	ExecuteTruncate(stmt);
-	CommandCounterIncrement();
+	statement_run(psprintf("TRUNCATE TABLE %s%s", parted ? "" : "ONLY ", name));
 	target->rel = table_open(relid, NoLock);
 }
 
@@ -284,6 +280,31 @@ target_find_column(const Target *target, const char *name)
 	return InvalidAttrNumber;
 }
 
+AttrNumber
+target_match_column(const Target *target, const char *name)
+{
+	TupleDesc	desc = RelationGetDescr(target->rel);
+	AttrNumber	found = target_find_column(target, name);
+	char	   *lower;
+
+	if (found != InvalidAttrNumber)
+		return found;
+	lower = str_tolower(name, strlen(name), DEFAULT_COLLATION_OID);
+	for (int i = 0; i < desc->natts; i++)
+	{
+		Form_pg_attribute att = TupleDescAttr(desc, i);
+		const char *column = NameStr(att->attname);
+
+		if (att->attisdropped ||
+			strcmp(str_tolower(column, strlen(column), DEFAULT_COLLATION_OID), lower) != 0)
+			continue;
+		if (found != InvalidAttrNumber)
+			return InvalidAttrNumber;
+		found = att->attnum;
+	}
+	return found;
+}
+
 /* Adds a column to the list; raises what is wrong with it. */
 static void
 add_column(Target *target, const char *name)
@@ -313,21 +334,43 @@ add_column(Target *target, const char *name)
 }
 
 /*
- * INSERT on the columns that the file gives; and SELECT on those that option
- * where names, which its transformation has asked for.  Without any field:
- * INSERT on some column.
+ * INSERT of the columns that the file gives; and SELECT of those that option
+ * where names, which its transformation has asked for.  Files after the first one
+ * are of the same statement, but where their headers name more columns.
  */
 static void
-check_privileges(Target *target, int nfields)
+show_insert(Target *target)
 {
 	Bitmapset  *inserted = NULL;
 
-	for (int i = 0; i < nfields; i++)
+	for (int i = 0; i < target->nfields; i++)
 		if (target->attnums[i] != InvalidAttrNumber)
 			inserted = bms_add_member(inserted,
 									  target->attnums[i] - FirstLowInvalidHeapAttributeNumber);
+	/* for the executor, too, whose errors show these columns at most */
 	COMPAT_INSERTED_COLS(target->nsitem) = inserted;
-	compat_check_permissions(target->pstate, target->nsitem);
+	if (target->shown && bms_is_subset(inserted, target->inserted))
+		return;
+	statement_insert(target->rel, inserted, COMPAT_SELECTED_COLS(target->nsitem));
+	target->shown = true;
+	target->inserted = bms_add_members(target->inserted, inserted);
+}
+
+/*
+ * Which columns a header maps is not known yet; until then the right to any will
+ * do, and that is nobody else's business.
+ */
+static void
+check_any_insert(Relation rel)
+{
+	AclResult	allowed = pg_class_aclcheck(RelationGetRelid(rel), GetUserId(), ACL_INSERT);
+
+	if (allowed != ACLCHECK_OK &&
+		pg_attribute_aclcheck_all(RelationGetRelid(rel), GetUserId(), ACL_INSERT,
+								  ACLMASK_ANY) != ACLCHECK_OK)
+		aclcheck_error(allowed, get_relkind_objtype(rel->rd_rel->relkind),
+					   RelationGetRelationName(rel));
+	statement_check(rel);
 }
 
 void
@@ -342,7 +385,7 @@ target_set_columns(Target *target, List *names)
 	target->attnums = palloc(sizeof(AttrNumber) * Max(list_length(names), 1));
 	foreach(lc, names)
 		add_column(target, lfirst(lc));
-	check_privileges(target, target->nfields);
+	show_insert(target);
 	MemoryContextSwitchTo(context);
 }
 
@@ -357,10 +400,7 @@ target_set_arguments(Target *target, int n)
 	MemoryContextSwitchTo(context);
 }
 
-/*
- * Without a column list: all that can be loaded.  Which of them a header maps
- * is not known yet; until then the right to any will do.
- */
+/* Without a column list: all that can be loaded. */
 static void
 set_all_columns(Target *target, bool mapped)
 {
@@ -375,7 +415,10 @@ set_all_columns(Target *target, bool mapped)
 		if (!att->attisdropped && !att->attgenerated)
 			target->attnums[target->nfields++] = att->attnum;
 	}
-	check_privileges(target, mapped ? 0 : target->nfields);
+	if (mapped)
+		check_any_insert(target->rel);
+	else
+		show_insert(target);
 }
 
 const char *
@@ -436,25 +479,6 @@ make_range_table(Target *target)
 												   RowExclusiveLock, NULL,
 												   false, false);
 	COMPAT_REQUIRED_PERMS(target->nsitem) = ACL_INSERT;
-}
-
-/*
- * Rows are deleted by the right to DELETE, and which ones shows what is in the
- * table.
- */
-static void
-check_replace(Relation rel, const BulkOptions *options)
-{
-	AclResult	allowed;
-
-	if (options->on_duplicate != BULK_ON_DUPLICATE_KEEP_NEW)
-		return;
-	allowed = pg_class_aclcheck(RelationGetRelid(rel), GetUserId(), ACL_SELECT);
-	if (allowed == ACLCHECK_OK)
-		allowed = pg_class_aclcheck(RelationGetRelid(rel), GetUserId(), ACL_DELETE);
-	if (allowed != ACLCHECK_OK)
-		aclcheck_error(allowed, get_relkind_objtype(rel->rd_rel->relkind),
-					   RelationGetRelationName(rel));
 }
 
 bool
@@ -545,7 +569,10 @@ target_open(Oid relid, const BulkOptions *options)
 	else
 		set_all_columns(target, options->header == BULK_HEADER_MAP);
 
-	check_replace(rel, options);
+	/* which rows are replaced shows what is in the table, too; a view has none to replace */
+	if (options->on_duplicate == BULK_ON_DUPLICATE_KEEP_NEW &&
+		rel->rd_rel->relkind != RELKIND_VIEW)
+		statement_delete(rel);
 	check_immediate(rel, options);
 	check_cascades(rel, options);
 

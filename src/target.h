@@ -24,6 +24,8 @@ typedef struct Target
 	/* the file's columns, in file order */
 	int			nfields;
 	AttrNumber *attnums;		/* 0: field is not loaded */
+	bool		shown;			/* the INSERT that the load stands for ... */
+	Bitmapset  *inserted;		/* ... and its columns */
 
 	List	   *locked;			/* by target_try_lock: OIDs */
 	DryRun	   *dry;			/* NULL: what is loaded is to stay */
@@ -93,6 +95,9 @@ extern const char *target_name(const Target *target);
 
 /* 1-based number of a live, writable column, or 0. */
 extern AttrNumber target_find_column(const Target *target, const char *name);
+
+/* The column of that name, or else the only one whose name differs in nothing but the case of letters; or 0. */
+extern AttrNumber target_match_column(const Target *target, const char *name);
 
 /* The table that a partition is a part of in the end; the table itself if it is none. */
 extern Oid	target_topmost(Relation rel);

@@ -14,6 +14,7 @@
 #include "access/htup_details.h"
 #include "access/tableam.h"
 #include "access/xact.h"
+#include "catalog/catalog.h"
 #include "catalog/index.h"
 #include "check/bad_rows.h"
 #include "check/check.h"
@@ -761,7 +762,10 @@ take_displaced(void *arg, const DisplacedRow *row, const JournalPlace *place)
 		bad.place = *place;
 		checks->tables[row->table].displaced++;
 	}
+	/* the next attempt compares keys */
 	if (rejects_shown(checks->report->rejects) ||
+		(checks->report->kept != NULL &&
+		 RelationIsLogicallyLogged(checks->tables[row->table].rel)) ||
 		checks->ndisplaced++ < REJECTS_FIRST)
 		bad.value = describe_displaced(checks, row);
 	bad_rows_put(checks->bad, &bad);

@@ -6,6 +6,7 @@
 
 #include "access/genam.h"
 #include "access/table.h"
+#include "access/xlog.h"
 #include "catalog/catalog.h"
 #include "catalog/index.h"
 #include "catalog/pg_inherits.h"
@@ -21,6 +22,7 @@
 #include "target.h"
 #include "utils/rel.h"
 #include "utils/relcache.h"
+#include "utils/syscache.h"
 
 static inline bool
 is_after_row_insert(const Trigger *trigger)
@@ -230,20 +232,45 @@ may_lose_orphans(Relation rel, const BulkOptions *options)
 	return false;
 }
 
+/* Whether some partition has any: foreign keys, from it or to it, are triggers. */
+static bool
+partitions_have_triggers(Relation rel)
+{
+	ListCell   *lc;
+
+	foreach(lc, find_all_inheritors(RelationGetRelid(rel), NoLock, NULL))
+	{
+		HeapTuple	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(lfirst_oid(lc)));
+		bool		has;
+
+		if (!HeapTupleIsValid(tuple))
+			continue;
+		has = ((Form_pg_class) GETSTRUCT(tuple))->relhastriggers;
+		ReleaseSysCache(tuple);
+		if (has)
+			return true;
+	}
+	return false;
+}
+
 bool
 checks_may_repeat(Relation rel, const BulkOptions *options)
 {
-	bool		partitioned = rel->rd_rel->relkind == RELKIND_PARTITIONED_TABLE;
-	bool		may_lose = options->on_duplicate != BULK_ON_DUPLICATE_ERROR ||
-		may_lose_orphans(rel, options) ||
-		(partitioned && options->on_error != BULK_ON_ERROR_STOP);
+	bool		keeps = options->on_duplicate != BULK_ON_DUPLICATE_ERROR;
+	bool		triggers;
 
 	/* a dry run is undone anyhow, and frozen rows are never taken back */
-	if (!may_lose || options->dry_run || options->freeze ||
-		!(partitioned || rel->rd_rel->relkind == RELKIND_RELATION))
+	if (options->dry_run || options->freeze)
 		return false;
-	/* partitions may have keys of their own */
-	return partitioned || RelationIsLogicallyLogged(rel) || is_referred_to(rel->trigdesc);
+	if (rel->rd_rel->relkind == RELKIND_RELATION)
+		return (keeps || may_lose_orphans(rel, options)) &&
+			(RelationIsLogicallyLogged(rel) || is_referred_to(rel->trigdesc));
+	if (rel->rd_rel->relkind != RELKIND_PARTITIONED_TABLE ||
+		(!keeps && options->on_error == BULK_ON_ERROR_STOP))
+		return false;
+	/* partitions may have keys of their own, and be logged if the table itself is not */
+	triggers = partitions_have_triggers(rel);
+	return (keeps || triggers) && (XLogLogicalInfoActive() || triggers);
 }
 
 const char *

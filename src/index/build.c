@@ -91,6 +91,7 @@ build_other(Relation heap, Relation index, IndexInfo *info, Size memory)
 		built = index->rd_indam->ambuild(heap, index, info);
 		result.heap_rows = built->heap_tuples;
 		result.index_rows = built->index_tuples;
+		result.broken_chains = info->ii_BrokenHotChain;
 	}
 	PG_FINALLY();
 	{

@@ -47,6 +47,9 @@ look_at_page(Relation heap, Buffer buffer, TransactionId horizon, TransactionId 
 		if (!ItemIdIsNormal(item))
 			continue;
 		row.t_data = (HeapTupleHeader) PageGetItem(page, item);
+		/* nobody has deleted it; whether it was ever inserted does not matter */
+		if (row.t_data->t_infomask & HEAP_XMAX_INVALID)
+			continue;
 		row.t_len = ItemIdGetLength(item);
 		ItemPointerSet(&row.t_self, BufferGetBlockNumber(buffer), at);
 		if (HeapTupleSatisfiesVacuum(&row, horizon, buffer) == HEAPTUPLE_DEAD)

@@ -5,8 +5,11 @@
 #include "postgres.h"
 
 #include "access/genam.h"
+#include "access/htup_details.h"
+#include "access/table.h"
 #include "access/visibilitymap.h"
 #include "access/xact.h"
+#include "catalog/indexing.h"
 #include "commands/tablecmds.h"
 #include "compat.h"
 #include "index/build.h"
@@ -21,6 +24,7 @@
 #include "storage/predicate.h"
 #include "utils/relcache.h"
 #include "utils/resowner.h"
+#include "utils/syscache.h"
 #include "workers.h"
 
 /*
@@ -168,6 +172,25 @@ build_all(List *plans, TeamIndex *indexes, int workers, Conflicts *conflicts)
 		team_build_one(&indexes[i], (Size) maintenance_work_mem * 1024, conflicts);
 }
 
+/*
+ * Keeps snapshots from before this transaction from using an index, here and on standbys: as after CREATE INDEX.  A
+ * later REINDEX takes that back.
+ */
+static void
+hide_from_old_snapshots(Relation index)
+{
+	Relation	catalog = table_open(IndexRelationId, RowExclusiveLock);
+	HeapTuple	tuple = SearchSysCacheCopy1(INDEXRELID,
+											ObjectIdGetDatum(RelationGetRelid(index)));
+
+	if (!HeapTupleIsValid(tuple))
+		elog(ERROR, "cache lookup failed for index %u", RelationGetRelid(index));
+	((Form_pg_index) GETSTRUCT(tuple))->indcheckxmin = true;
+	CatalogTupleUpdate(catalog, &tuple->t_self, tuple);
+	heap_freetuple(tuple);
+	table_close(catalog, RowExclusiveLock);
+}
+
 /* What only this process can do for a new index. */
 static void
 complete(IndexPlan *plan, const TeamIndex *built)
@@ -177,6 +200,9 @@ complete(IndexPlan *plan, const TeamIndex *built)
 	if (plan->method != INDEX_INSERT)
 		compat_update_relstats(index, RelationGetNumberOfBlocks(index),
 							   built->result.index_rows, 0, 0, false);
+	/* all versions in a chain have the same key, unless the index only summarizes blocks */
+	if (built->result.broken_chains && COMPAT_IS_SUMMARIZING(index))
+		hide_from_old_snapshots(index);
 	/* an exclusion constraint is checked by scans of the index */
 	CommandCounterIncrement();
 	build_complete(plan->table->heap, index, &built->task);

@@ -6,6 +6,7 @@
 
 #include "input/reader.h"
 #include "miscadmin.h"
+#include "scan/magic.h"
 #include "utils/memutils.h"
 
 #define INITIAL_ROWS (64 * 1024)
@@ -73,6 +74,20 @@ skip_binary_header(Reader *reader)
 	reader->done = size;
 }
 
+/* What is no text is said to be what it is, and not full of bad rows. */
+static void
+check_text(const Source *source)
+{
+	const Window *window = &source->window;
+	const ScanMagic *magic = scan_magic(window->data, window->length);
+
+	if (magic != NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_BAD_COPY_FILE_FORMAT),
+				 errmsg("file \"%s\" is %s", source->path, magic->title),
+				 errhint("%s", magic->advice)));
+}
+
 bool
 reader_next_file(Reader *reader)
 {
@@ -94,7 +109,11 @@ reader_next_file(Reader *reader)
 		skip_binary_header(reader);
 	else if (window->offset == 0 && reader->source->options->query == NULL &&
 			 reader->source->stored == NULL)
+	{
+		if (options_is_text(reader->source->options))
+			check_text(reader->source);
 		reader->done = source_mark(reader->source);
+	}
 	return true;
 }
 

@@ -54,7 +54,7 @@ extern Reader *reader_open(Source *source, const BulkOptions *options);
 
 /*
  * Opens the next file and passes over its byte order mark or binary header.
- * False after the last file.  Error: 22P04 for what is no binary file.
+ * False after the last file.  Error: 22P04 for what is no binary file, or no text.
  */
 extern bool reader_next_file(Reader *reader);
 

@@ -10,6 +10,7 @@
 #include "input/source.h"
 #include "mb/pg_wchar.h"
 #include "miscadmin.h"
+#include "scan/magic.h"
 #include "scan/scan.h"
 #include "utils/memutils.h"
 
@@ -484,7 +485,8 @@ source_open_plain(Source *source, int number)
 	if ((options->compression == BULK_COMPRESSION_AUTO &&
 		 decompress_detect(window->data, window->length) != BULK_COMPRESSION_NONE) ||
 		(!options_is_raw(options) && options->encoding == PG_UTF8 &&
-		 utf16_detect(window->data, window->length) != BULK_UTF16_NONE))
+		 utf16_detect(window->data, window->length) != BULK_UTF16_NONE) ||
+		(options_is_text(options) && scan_magic(window->data, window->length) != NULL))
 	{
 		source_close(source);
 		source->current = -1;

@@ -6,12 +6,14 @@
 
 #include "catalog/namespace.h"
 #include "input/source.h"
+#include "inspect/document.h"
 #include "inspect/inspect.h"
 #include "inspect/verify.h"
 #include "mb/pg_wchar.h"
 #include "miscadmin.h"
 #include "parser/scansup.h"
 #include "utils/builtins.h"
+#include "utils/lsyscache.h"
 
 /* Of a file, what the dialect is guessed from. */
 #define PROBE_LENGTH (256 * 1024)
@@ -53,17 +55,81 @@ table_of_path(const char *path)
 	return name[0] == '\0' ? "data" : name;
 }
 
+/*
+ * One part of a name, as it is or in double quotes, and what follows it; NULL where it is none.
+ */
+static char *
+take_part(char **at)
+{
+	char	   *s = *at;
+	char	   *part = palloc(strlen(s) + 1);
+	char	   *to = part;
+
+	if (*s == '"')
+	{
+		for (s++; *s != '"' || *(++s) == '"'; *to++ = *s++)
+			if (*s == '\0')
+				return NULL;
+	}
+	else
+		while (*s != '\0' && *s != '.' && *s != '"')
+			*to++ = *s++;
+	*to = '\0';
+	*at = s;
+	if (part[0] == '\0' || to - part >= NAMEDATALEN || (*s != '\0' && *s != '.'))
+		return NULL;
+	return part;
+}
+
+/* "name" or "schema.name"; what has a point or a double quote in it is to be quoted. */
+static bool
+take_table(Inspection *inspection, char *text)
+{
+	inspection->table = take_part(&text);
+	if (inspection->table == NULL || *text == '\0')
+		return inspection->table != NULL;
+	text++;
+	inspection->table_schema = inspection->table;
+	inspection->table = take_part(&text);
+	return inspection->table != NULL && *text == '\0';
+}
+
+/*
+ * Finds out whether a table could have the name.  Where that is found in another schema first, the one that it will
+ * be in is named, too, or what is loaded would go to the wrong one.
+ */
+static void
+look_at_table(Inspection *inspection)
+{
+	Oid			namespace = InvalidOid;
+	List	   *path = NIL;
+
+	if (inspection->table_schema != NULL)
+		namespace = get_namespace_oid(inspection->table_schema, true);
+	else
+	{
+		path = fetch_search_path(false);
+		namespace = path != NIL ? linitial_oid(path) : InvalidOid;
+	}
+	inspection->taken = OidIsValid(namespace) &&
+		OidIsValid(get_relname_relid(inspection->table, namespace));
+	if (inspection->table_schema == NULL && !inspection->taken && OidIsValid(namespace) &&
+		OidIsValid(RelnameGetRelid(inspection->table)))
+		inspection->table_schema = get_namespace_name(namespace);
+}
+
 static void
 take_options(Inspection *inspection, Jsonb *options)
 {
 	JsonbValue *table = get_option(options, TABLE_KEY);
 
-	if (table != NULL && (table->type != jbvString || table->val.string.len == 0))
+	if (table != NULL &&
+		(table->type != jbvString ||
+		 !take_table(inspection, pnstrdup(table->val.string.val, table->val.string.len))))
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("option \"%s\" must be the name of a table", TABLE_KEY)));
-	inspection->table = table == NULL ? NULL :
-		pnstrdup(table->val.string.val, table->val.string.len);
+				 errmsg("option \"%s\" must be the name of a table", TABLE_KEY),
+				 errhint("Write it as in \"name\" or \"schema.name\"; what has a point in it must be in double quotes.")));
 	if (options != NULL && JB_ROOT_IS_OBJECT(options))
 		options = DatumGetJsonbP(DirectFunctionCall2(jsonb_delete, JsonbPGetDatum(options),
 													 CStringGetTextDatum(TABLE_KEY)));
@@ -144,6 +210,14 @@ find_dialect(Inspection *inspection, SheetSpace *space)
 		hints.quote = options->quote;
 	if (get_option(given, "escape") != NULL)
 		hints.escape = options->escape;
+	/* no document has such bytes, so that each is one field */
+	if (inspection->documents)
+	{
+		hints.has_format = true;
+		hints.format = SCAN_CSV;
+		hints.delimiter = "\001";
+		hints.quote = hints.escape = '\002';
+	}
 	hints.comment = options->comment;
 	hints.any_newline = options->newline == BULK_NEWLINE_ANY;
 	hints.non_ascii = inspection->encoding != NULL &&
@@ -163,6 +237,7 @@ find_columns(Inspection *inspection, SheetSpace *space)
 	Columns    *columns = &inspection->columns;
 	const Sample *sample = inspection->sample;
 
+	memset(columns, 0, sizeof(Columns));
 	columns->spans = sample->spans;
 	columns->nspans = sample->nspans;
 	columns->dialect = &inspection->dialect;
@@ -170,7 +245,7 @@ find_columns(Inspection *inspection, SheetSpace *space)
 	columns->buffer = palloc(sample->longest + SCAN_PADDING);
 	columns->names = palloc(sample->longest + SCAN_PADDING);
 	columns->columns = palloc0(COLUMNS_MAX * sizeof(ColumnStats));
-	columns->header = -1;
+	columns->header = inspection->documents ? 0 : -1;
 	if (options->header != BULK_HEADER_SKIP)
 		columns->header = 1;
 	else if (get_option(inspection->given, "header") != NULL)
@@ -192,11 +267,36 @@ find_columns(Inspection *inspection, SheetSpace *space)
 	columns_decide(columns);
 }
 
+/* Whether the file is JSON, unless the caller knows how it is cut. */
+static DocumentKind
+find_documents(const Inspection *inspection)
+{
+	static const char *const keys[] = {"format", "delimiter", "quote", "escape", "header", "comment"};
+
+	for (int i = 0; i < lengthof(keys); i++)
+		if (get_option(inspection->given, keys[i]) != NULL)
+			return DOCUMENT_NONE;
+	return document_detect(&inspection->sample->spans[0]);
+}
+
+/* Dialect, columns, types. */
+static void
+find_rows(Inspection *inspection, SheetSpace *space)
+{
+	CHECK_FOR_INTERRUPTS();
+	find_dialect(inspection, space);
+	CHECK_FOR_INTERRUPTS();
+	sample_align(inspection->sample, &inspection->dialect, space);
+	find_columns(inspection, space);
+	verify_types(&inspection->columns, inspection->encoding);
+}
+
 Inspection *
 inspect_file(const char *path, Jsonb *options, const char *schema)
 {
 	Inspection *inspection = palloc0(sizeof(Inspection));
 	SheetSpace *space = palloc(sizeof(SheetSpace));
+	DocumentKind documents = DOCUMENT_NONE;
 	List	   *files;
 
 	take_options(inspection, options);
@@ -205,15 +305,28 @@ inspect_file(const char *path, Jsonb *options, const char *schema)
 	inspection->schema = schema;
 	if (inspection->table == NULL)
 		inspection->table = table_of_path(path);
+	look_at_table(inspection);
 	inspection->sample = sample_read(files, inspection->options,
 									 get_option(inspection->given, "encoding") != NULL);
-	inspection->encoding = open_encoding(inspection->sample);
-	CHECK_FOR_INTERRUPTS();
-	find_dialect(inspection, space);
-	CHECK_FOR_INTERRUPTS();
-	sample_align(inspection->sample, &inspection->dialect, space);
-	find_columns(inspection, space);
-	verify_types(&inspection->columns, inspection->encoding);
+	if (inspection->sample->magic == NULL)
+	{
+		documents = find_documents(inspection);
+		inspection->encoding = open_encoding(inspection->sample);
+	}
+	if (inspection->sample->magic != NULL || documents == DOCUMENT_WHOLE)
+	{
+		report_write_other(inspection);
+		return inspection;
+	}
+	inspection->documents = documents == DOCUMENT_LINES;
+	find_rows(inspection, space);
+	if (inspection->documents &&
+		(inspection->columns.count != 1 || inspection->columns.columns[0].type != SHAPE_JSONB))
+	{
+		/* they only looked so */
+		inspection->documents = false;
+		find_rows(inspection, space);
+	}
 	report_write(inspection);
 	return inspection;
 }

@@ -20,9 +20,12 @@ typedef struct Inspection
 {
 	const char *path;			/* as given */
 	const char *schema;			/* of bulk_load; NULL: the search path finds it */
+	char	   *table_schema;	/* NULL: the first of the search path */
 	char	   *table;
+	bool		taken;			/* there is something of that name already */
 	Jsonb	   *given;			/* options of bulk_load; NULL: none */
 	BulkOptions *options;		/* the same */
+	bool		documents;		/* each line is one of JSON */
 
 	Sample	   *sample;
 	Dialect		dialect;
@@ -31,11 +34,14 @@ typedef struct Inspection
 	List	   *names;			/* of the columns, char * */
 
 	/* the report */
+	const char *format;			/* csv, text, or what else the file is */
+	bool		unreadable;		/* it has no rows: but for format and notes there is no report */
 	const char *newline;		/* NULL: there is none */
 	char	   *column_list;	/* JSON */
 	char	   *load_options;	/* JSON */
 	char	   *create_table;	/* NULL: no table can have them */
-	char	   *bulk_load;		/* NULL: it cannot be loaded */
+	char	   *bulk_load;		/* NULL: it cannot be loaded, or into a table that is there already */
+	char	   *create_and_load;	/* both, as one transaction; NULL: likewise */
 	List	   *notes;			/* of char * */
 } Inspection;
 
@@ -52,5 +58,8 @@ extern Inspection *inspect_file(const char *path, Jsonb *options,
 
 /* Fills the report (report.c). */
 extern void report_write(Inspection *inspection);
+
+/* The same for a file that is no text, or no rows. */
+extern void report_write_other(Inspection *inspection);
 
 #endif							/* PGBULK_INSPECT_H */

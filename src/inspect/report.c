@@ -110,7 +110,9 @@ name_columns(Inspection *inspection)
 
 		base = columns->has_header && stats->name_length > 0 ?
 			clean_name(inspection, stats) : "";
-		if (base[0] == '\0')
+		if (inspection->documents)
+			base = pstrdup("document");
+		else if (base[0] == '\0')
 			base = columns->row_names && i == 0 ? pstrdup("row_name") :
 				psprintf("column_%u", i + 1);
 		name = base;
@@ -346,7 +348,7 @@ static void
 write_statements(Inspection *inspection)
 {
 	const Columns *columns = &inspection->columns;
-	const char *table = quote_identifier(inspection->table);
+	const char *table = quote_qualified_identifier(inspection->table_schema, inspection->table);
 	StringInfoData text;
 
 	if (columns->wanted > COLUMNS_MAX || columns->count == 0)
@@ -368,7 +370,13 @@ write_statements(Inspection *inspection)
 	appendStringInfo(&text, "(%s, ", quote_literal_cstr(table));
 	appendStringInfo(&text, "%s, ", quote_literal_cstr(encoding_path_text(inspection->path)));
 	appendStringInfo(&text, "%s)", quote_literal_cstr(inspection->load_options));
-	inspection->bulk_load = text.data;
+	/* sent as one it is one transaction, in which nothing is loaded where no table could be made */
+	inspection->create_and_load = psprintf("%s;\n%s", inspection->create_table, text.data);
+	if (inspection->taken)
+		note(inspection, "relation %s exists already, and nothing is loaded into it unseen; name another one in option \"table\", or call bulk_load with load_options",
+			 table);
+	else
+		inspection->bulk_load = text.data;
 }
 
 static void
@@ -460,7 +468,9 @@ note_rows(Inspection *inspection)
 	if (inspection->dialect.comment[0] != '\0' && inspection->options->comment == NULL)
 		note(inspection, "lines that begin with \"%s\" are taken for comments and not loaded; if they are rows, leave the option \"comment\" out",
 			 inspection->dialect.comment);
-	if (inspection->dialect.no_quote)
+	if (inspection->documents)
+		note(inspection, "each line is a JSON document; the options \"delimiter\" and \"quote\" name characters that none can have");
+	else if (inspection->dialect.no_quote)
 		note(inspection, "quotes are part of the values; the option \"quote\" names a character that the sample does not have");
 }
 
@@ -492,6 +502,26 @@ note_columns(Inspection *inspection)
 }
 
 void
+report_write_other(Inspection *inspection)
+{
+	const ScanMagic *magic = inspection->sample->magic;
+
+	inspection->unreadable = true;
+	if (magic != NULL)
+	{
+		inspection->format = magic->name;
+		note(inspection, "the file is %s, not text", magic->title);
+		note(inspection, "%s", magic->advice);
+		return;
+	}
+	inspection->format = "json";
+	note(inspection, "the file is a JSON document, which has no lines that are rows");
+	if (inspection->sample->compression == BULK_COMPRESSION_NONE)
+		note(inspection, "SELECT * FROM jsonb_array_elements(pg_read_file(%s)::jsonb) reads it, if it is an array",
+			 quote_literal_cstr(encoding_path_text(inspection->path)));
+}
+
+void
 report_write(Inspection *inspection)
 {
 	static const char *const newlines[] = {
@@ -500,6 +530,9 @@ report_write(Inspection *inspection)
 	};
 
 	inspection->newline = newlines[inspection->dialect.eol];
+	if (inspection->format == NULL)
+		inspection->format = inspection->documents ? "ndjson" :
+			inspection->dialect.scan.format == SCAN_TEXT ? "text" : "csv";
 	name_columns(inspection);
 	write_columns(inspection);
 	write_options(inspection);

@@ -208,6 +208,9 @@ sample_read(List *paths, const BulkOptions *options, bool has_encoding)
 		head->to_end = true;
 	sample->complete = head->to_end && list_length(paths) == 1;
 	source_close(source);
+	sample->magic = scan_magic(head->data, head->length);
+	if (sample->magic != NULL)
+		return sample;
 	for (int i = 1; i < Min(list_length(paths), SAMPLE_FILES); i++)
 		read_other(sample, list_nth(paths, i), raw);
 

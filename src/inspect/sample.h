@@ -10,6 +10,7 @@
 #include "inspect/charset.h"
 #include "inspect/dialect.h"
 #include "options.h"
+#include "scan/magic.h"
 
 /* Pieces further in, if the file is larger than its beginning. */
 #define SAMPLE_PIECES 8
@@ -27,6 +28,7 @@ typedef struct Sample
 	bool		complete;		/* it is the whole file, and there is no other */
 	BulkCompression compression;
 	Charset		charset;
+	const ScanMagic *magic;		/* what the file is instead of text; NULL: nothing known */
 	bool		utf16;			/* it is UTF-16; the spans are UTF-8 all the same */
 } Sample;
 

@@ -83,7 +83,7 @@ is_about_server(int sqlerrcode)
 static bool
 is_about_data(int sqlerrcode, GuardWork work)
 {
-	if (work == GUARD_OWN_WORK || is_about_server(sqlerrcode))
+	if (work == GUARD_NOT_ROW || is_about_server(sqlerrcode))
 		return false;
 	if (work == GUARD_ROW_CODE)
 		return true;

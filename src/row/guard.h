@@ -26,7 +26,7 @@ typedef enum GuardWork
 {
 	GUARD_OWN_CODE,				/* ours and the server's; a default, which sees nothing of the row */
 	GUARD_ROW_CODE,				/* others' code that is given the row, or a field of it */
-	GUARD_OWN_WORK				/* nothing of the row's: errors are thrown on */
+	GUARD_NOT_ROW				/* nothing of the row's: errors are thrown on */
 } GuardWork;
 
 typedef struct Guard

@@ -278,6 +278,27 @@ set_aside(LeafContext *context, const Judge *judge, TupleTableSlot *slot)
 										&error->sqlstate);
 }
 
+/* A row that is not stored, as a later one displaces it, must still be what it was when that was found. */
+static void
+check_cleared(LeafContext *context, const Leaf *leaf, TupleTableSlot *slot)
+{
+	const BadRow *was = context->writer->clears;
+	const Arbiter *arbiter = leaf->arbiter;
+	char	   *key = NULL;
+
+	for (int i = 0; i < arbiter->njudges; i++)
+		if (RelationGetRelid(arbiter->judges[i].index) == was->key)
+			key = duplicates_key(arbiter->judges[i].index, arbiter->judges[i].info,
+								 slot, context->writer->estate);
+	if (was->value != NULL && (key == NULL || strcmp(key, was->value) != 0))
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("row gets another key each time it is read"),
+				 errdetail("A later row displaced it by %s. The load was undone, to be done without it, and now it has %s.",
+						   was->value, key == NULL ? "no such key" : key),
+				 errhint("Load keys that no trigger and no volatile function makes.")));
+}
+
 /* Whether no row is in the way, or will be when this returns true. */
 static bool
 make_way(LeafContext *context, Leaf *leaf, TupleTableSlot *slot)
@@ -313,12 +334,14 @@ arbiter_insert(LeafContext *context, Leaf *leaf, TupleTableSlot *slot, List **re
 	MemoryContext old = MemoryContextSwitchTo(GetPerTupleMemoryContext(estate));
 	bool		conflict;
 
+	if (context->writer->clears != NULL)
+		check_cleared(context, leaf, slot);
 	do
 	{
 		uint32		token;
 
 		CHECK_FOR_INTERRUPTS();
-		if (!make_way(context, leaf, slot) || context->writer->clears)
+		if (!make_way(context, leaf, slot) || context->writer->clears != NULL)
 		{
 			MemoryContextSwitchTo(old);
 			return false;

@@ -17,6 +17,7 @@
 #include "commands/trigger.h"
 #include "compat.h"
 #include "miscadmin.h"
+#include "statement.h"
 #include "storage/lmgr.h"
 #include "utils/memutils.h"
 #include "utils/rel.h"
@@ -53,6 +54,9 @@ add_leaf(void *arg, ResultRelInfo *rri)
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 				 errmsg("cannot load into foreign partition \"%s\"",
 						RelationGetRelationName(rri->ri_RelationDesc))));
+	/* of the target it has been asked */
+	if (rri != writer->root)
+		statement_check(rri->ri_RelationDesc);
 
 	leaf = leaf_open(&writer->context, rri, writer->batches);
 	old = MemoryContextSwitchTo(writer->base.estate->es_query_cxt);

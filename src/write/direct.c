@@ -22,6 +22,7 @@
 #include "index/plan.h"
 #include "miscadmin.h"
 #include "pgstat.h"
+#include "statement.h"
 #include "write/direct.h"
 
 #define ROW_ARENA_BLOCK (64 * 1024)
@@ -105,7 +106,11 @@ direct_partition_refusal(Relation rel, const BulkOptions *options)
 
 		CHECK_FOR_INTERRUPTS();
 		if (part->rd_rel->relkind != RELKIND_PARTITIONED_TABLE)
+		{
 			fault = direct_table_fault(part, options);
+			if (fault == NULL)
+				fault = statement_fault(part);
+		}
 		if (fault != NULL)
 			refusal = psprintf("partition \"%s\" %s",
 							   RelationGetRelationName(part), fault);

@@ -81,7 +81,7 @@ partitions_find(Partitions *partitions, TupleTableSlot *slot, RowError *err)
 	 */
 	if (guard->open)
 		CurrentResourceOwner = guard->owner;
-	guard->work = GUARD_OWN_WORK;
+	guard->work = GUARD_NOT_ROW;
 	rri = ExecFindPartition(partitions->mtstate, partitions->root,
 							partitions->proute, slot, partitions->estate);
 	/* a writer's own hangs where COPY's does */

@@ -9,7 +9,9 @@
 #include "inspect/charset.h"
 #include "inspect/columns.h"
 #include "inspect/dialect.h"
+#include "inspect/document.h"
 #include "inspect/shape.h"
+#include "scan/magic.h"
 
 #define MAX_INPUT 2048
 
@@ -104,6 +106,8 @@ LLVMFuzzerTestOneInput(const uint8_t *input, size_t size)
 	}
 	memset(window + span.length, 0, SCAN_PADDING);
 
+	(void) document_detect(&span);
+	(void) scan_magic(span.data, span.length);
 	shape_of(span.data, span.length, &shape);
 	REQUIRE(span.length == 0 || (shape.types & SHAPE_BIT(SHAPE_TEXT)) != 0);
 	dialect_guess(&span, &hints, &space, &dialect);

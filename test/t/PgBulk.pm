@@ -7,17 +7,21 @@ use strict;
 use warnings;
 
 use Exporter 'import';
+use POSIX qw(setlocale LC_CTYPE);
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
 use Time::HiRes qw(sleep time);
 
-our @EXPORT = qw(bulk_server data_file data_dir check_log check_tables
+our @EXPORT = qw(bulk_server @LOCALE data_file data_dir check_log check_tables
   wait_for ends_soon percent_of @WORKERS direct has_extension is_sound kill_server
   orphans);
 
 # With how many parallel workers a test of the direct writer is done.
 our @WORKERS = (0, 2);
+
+# What initdb would otherwise take from the environment.
+our @LOCALE = ('--encoding=UTF8', '--locale=' . (setlocale(LC_CTYPE, 'C.UTF-8') ? 'C.UTF-8' : 'C'));
 
 my $folder;
 
@@ -34,7 +38,7 @@ sub bulk_server
 	my ($name, @settings) = @_;
 	my $node = PostgreSQL::Test::Cluster->new($name);
 
-	$node->init(extra => ['--data-checksums']);
+	$node->init(extra => [ '--data-checksums', @LOCALE ]);
 	$node->append_conf('postgresql.conf', join("\n",
 			"log_line_prefix = '%m [%p] %q%a %e '",
 			'log_statement = none',

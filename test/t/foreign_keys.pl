@@ -130,34 +130,24 @@ foreach my $way (@ways)
 	is($watch->ask('SELECT count(*), count(DISTINCT ctid) FROM t'), '3950|3950', "$way: after VACUUM");
 }
 
-# without a replica identity there is no taking back what is decoded
+# rows that go are not decoded, so that neither the replica identity nor a publication is in the way: one without deletions,
+# with a filter that sees less of a deleted row than of a new one, or with a list without what tells which row it was
 reset_tables();
-is($watch->ask("SELECT wal_level FROM (SELECT current_setting('wal_level') AS wal_level) x"), 'logical', 'changes are decoded');
 $load->ask('ALTER TABLE t REPLICA IDENTITY NOTHING; DELETE FROM p WHERE id = 50');
-$load->ask(call($ways[0], 1));
-is($load->sqlstate, '0A000', 'no replica identity: not direct');
-$load->ask(call($ways[-1], 1));
-is($load->sqlstate, '23503', 'no replica identity: an error');
-is($load->ask(call($ways[0], 0)), '', 'no replica identity: on_error stop');
-is($load->sqlstate, '23503', 'no replica identity: on_error stop is direct');
-$load->ask('ALTER TABLE t REPLICA IDENTITY FULL');
-is($load->ask(call($ways[0], 1)), '4950|50', 'replica identity full');
-$load->ask("CREATE PUBLICATION inserts FOR TABLE t WITH (publish = 'insert')");
-$load->ask(call($ways[0], 1));
-is($load->sqlstate, '0A000', 'a publication without deletes');
-$load->ask('DROP PUBLICATION inserts; TRUNCATE t; ALTER TABLE t ADD PRIMARY KEY (n), REPLICA IDENTITY DEFAULT');
-# a filter that sees less of a deleted row than of a new one, or a list without what tells which row it was
-foreach my $publication ("t WHERE (s <> 'x')", 't (p, s)')
+foreach my $publication ('', "t WITH (publish = 'insert')", "t WHERE (s <> 'x')", 't (p, s)')
 {
-	$load->ask("CREATE PUBLICATION less FOR TABLE $publication");
-	$load->ask(call($ways[-1], 1));
-	is($load->sqlstate, '23503', "a publication of $publication: an error");
-	is($load->ask('SELECT count(*) FROM t'), '0', "a publication of $publication: nothing is loaded");
-	$load->ask('DROP PUBLICATION less');
+	$load->ask("CREATE PUBLICATION less FOR TABLE $publication") if $publication;
+	foreach my $way (@ways)
+	{
+		is($load->ask(call($way, 1)), '4950|50', "$way: no replica identity, publication $publication");
+		is($load->ask(call($way, 0)), '', "$way: the same, on_error stop");
+		is($load->sqlstate, '23503', "$way: an error");
+	}
+	$load->ask('DROP PUBLICATION IF EXISTS less');
 }
-$load->ask('ALTER TABLE t DROP CONSTRAINT t_pkey, REPLICA IDENTITY FULL');
+$load->ask('ALTER TABLE t REPLICA IDENTITY FULL');
 
-# nor are rows replaced that DELETE would not delete
+# but no rows are replaced that DELETE would not delete
 {
 	my $few = data_file('few.csv', 1, "1,new\n5,new\n");
 
@@ -193,7 +183,7 @@ SKIP:
 		$node->safe_psql('postgres', "DELETE FROM p WHERE id = 50; SELECT pg_create_logical_replication_slot('slot', 'test_decoding')");
 		$load->ask(call($way, 1));
 		is($watch->ask(q{SELECT count(*) FILTER (WHERE data ~ '^table public.t: INSERT'), count(*) FILTER (WHERE data ~ '^table public.t: DELETE.*p\[integer\]:50 ')
-			FROM pg_logical_slot_get_changes('slot', NULL, NULL, 'skip-empty-xacts', '1')}), '5000|50', "$way: what decoding shows");
+			FROM pg_logical_slot_get_changes('slot', NULL, NULL, 'skip-empty-xacts', '1')}), '4950|0', "$way: what decoding shows");
 		$watch->ask("SELECT pg_drop_replication_slot('slot')");
 	}
 }

@@ -13,7 +13,7 @@ use Test::More;
 use Time::HiRes qw(sleep time);
 
 # Seconds that a worker is late.
-my $LATE = 3;
+my $LATE = 6;
 
 my $folder = data_dir();
 my $node = bulk_server('late_workers', 'shared_buffers = 64MB', 'max_wal_size = 1GB', 'max_parallel_workers_per_gather = 0',

@@ -9,6 +9,7 @@
 #include "inspect/charset.h"
 #include "inspect/columns.h"
 #include "inspect/dialect.h"
+#include "inspect/document.h"
 #include "inspect/shape.h"
 
 /* ---- shapes ---- */
@@ -413,6 +414,38 @@ START_TEST(test_hostile)
 }
 END_TEST
 
+static const struct
+{
+	const char *text;
+	DocumentKind kind;
+	bool		cut;			/* the span does not go to the end of the file */
+}			documents[] = {
+	{"{\"a\": 1}\n{\"a\": \"}\\\"{\"}\n", DOCUMENT_LINES, false},
+	{"\n {\"a\": [1, {}]} \r\n[1]", DOCUMENT_LINES, false},
+	{"{\"a\": 1}\n{\"a\": ", DOCUMENT_LINES, true},
+	{"{\"a\": 1}\n{\"a\": ", DOCUMENT_WHOLE, false},
+	{"[\n {\"a\": 1},\n {\"a\": 2}\n]\n", DOCUMENT_WHOLE, false},
+	{"{\n\"a\": 1}\n{\"b\": 2}", DOCUMENT_WHOLE, false},
+	{"[{\"a\": 1},\n {\"a\"", DOCUMENT_WHOLE, true},
+	{"[{\"a\": 1},\n {\"a\"", DOCUMENT_NONE, false},
+	{"{1,2}\n{3,4}\n", DOCUMENT_NONE, false},
+	{"[id],[name]\n1,x\n", DOCUMENT_NONE, false},
+	{"[1],x\n[2],y\n", DOCUMENT_NONE, false},
+	{"{\"a\": 1},x\n", DOCUMENT_NONE, false},
+	{"a,b\n{\"a\": 1},x\n", DOCUMENT_NONE, false},
+	{"{", DOCUMENT_NONE, false},
+	{"", DOCUMENT_NONE, false}
+};
+
+START_TEST(test_document)
+{
+	SheetSpan	span = {documents[_i].text, strlen(documents[_i].text), !documents[_i].cut};
+
+	ck_assert_msg(document_detect(&span) == documents[_i].kind, "\"%s\": %d instead of %d",
+				  documents[_i].text, document_detect(&span), documents[_i].kind);
+}
+END_TEST
+
 int
 main(void)
 {
@@ -433,6 +466,7 @@ main(void)
 	tcase_add_loop_test(tcase, test_columns, 0, COUNT(tables));
 	tcase_add_test(tcase, test_refuse);
 	tcase_add_test(tcase, test_hostile);
+	tcase_add_loop_test(tcase, test_document, 0, COUNT(documents));
 	suite_add_tcase(suite, tcase);
 	runner = srunner_create(suite);
 	srunner_run_all(runner, CK_NORMAL);

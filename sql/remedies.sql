@@ -1,0 +1,90 @@
+--
+-- Remedies are named only where what they load is plausible; several things that are wrong get one answer.
+--
+SET DateStyle = 'ISO, MDY';
+-- Loads lines, and what it takes, or why it cannot.
+CREATE FUNCTION pg_temp.try(content text, options jsonb DEFAULT '{}', target text DEFAULT 'remedies_t', encoding text DEFAULT 'UTF8') RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+	path text := '/proc/self/cwd/pgbulk_remedies_in';
+	object oid := lo_from_bytea(0, convert_to(content, encoding));
+	result text;
+	message text;
+	hint text;
+BEGIN
+	PERFORM lo_export(object, path), lo_unlink(object);
+	SELECT format('%s loaded, %s rejected', rows_loaded, rows_rejected) INTO result
+		FROM bulk_load(target::regclass, path, '{"on_error": "ignore"}' || options);
+	RETURN result;
+EXCEPTION WHEN OTHERS THEN
+	GET STACKED DIAGNOSTICS message = MESSAGE_TEXT, hint = PG_EXCEPTION_HINT;
+	RETURN format(E'ERROR:  %s\nHINT:  %s', message, hint);
+END $$;
+CREATE TABLE remedies_t (name text, day date, amount numeric);
+CREATE TABLE remedies_texts (a text, b text, c text);
+\pset format unaligned
+\pset tuples_only
+
+-- names in a header: another delimiter, in other letters, not those of columns
+SELECT pg_temp.try(E'Name;Day;Amount\nx;01.02.2024;1,50\ny;31.12.2024;2,25\n', '{"header": "map"}');
+SELECT pg_temp.try(E'name\tday\n', '{"header": "map", "on_error": "stop"}');
+SELECT pg_temp.try(E'name;day;amount\nx;2024-02-01;1,50\n', '{"header": "match"}');
+SELECT pg_temp.try(E'Name,DAY,amount\nx,2024-01-01,1.50\n', '{"header": "map"}');
+SELECT pg_temp.try(E'Nom;Jour;Montant\nx;01.02.2024;1,50\n', '{"header": "map"}');
+SELECT pg_temp.try(E'Nom,Jour,Montant\nx,01.02.2024,1\n', '{"header": "map"}');
+SELECT pg_temp.try(E'Nom;Jour;Montant\nx;01.02.2024;1,50\n', '{"header": "map", "extra_columns": "ignore"}');
+SELECT pg_temp.try(E'name;note;day;place\nx;1;2024-02-01;1\n', '{"header": "map"}');
+SELECT pg_temp.try(E'name,note,day,place\nx,1,2024-02-01,1\n', '{"header": "map"}');
+SELECT pg_temp.try(E'name,,day\nx,1,2024-02-01\n', '{"header": "map"}');
+SELECT pg_temp.try(E'\n', '{"header": "map"}');
+-- a name that more than one column, or field, may mean is none
+CREATE TABLE remedies_cases ("Name" text, name text, other int);
+SELECT pg_temp.try(E'Name,name\nx,y\n', '{"header": "map"}', 'remedies_cases');
+SELECT pg_temp.try(E'NAME,other\nx,1\n', '{"header": "map"}', 'remedies_cases');
+SELECT pg_temp.try(E'OTHER,Other\n1,2\n', '{"header": "map"}', 'remedies_cases');
+SELECT pg_temp.try(E'OTHER,other\n1,2\n', '{"header": "map", "extra_columns": "ignore"}', 'remedies_cases');
+SELECT * FROM remedies_cases ORDER BY other;
+
+-- a header that nobody spoke of, together with all else
+SELECT pg_temp.try(E'Name;Day;Amount\nx;01.02.2024;1,50\ny;31.12.2024;2,25\n');
+SELECT pg_temp.try(E'Name;Day;Amount\nx;01.02.2024;1,50\ny;31.12.2024;2,25\n', '{"header": true, "delimiter": ";", "date_format": {"day": "DD.MM.YYYY"}, "decimal_mark": ","}');
+SELECT pg_temp.try(E'Name\tDay\tAmount\nJ\u00f6rg\t31.12.2024\t1.234,50\n\u00d6l\t30.12.2024\t1,25\n', encoding => 'WIN1252');
+SELECT pg_temp.try(E'name,day,amount\nx,2024-01-01,1\n');
+SELECT pg_temp.try(E'Nom,Jour,Prix\nx,2024-01-01,1\n');
+SELECT pg_temp.try(E'Amount;Name;Day\n1,50;x;01.02.2024\n2,25;y;31.12.2024\n');
+-- the first line is a row
+SELECT pg_temp.try(E'x,nothing,1\ny,2024-01-01,1\n');
+
+-- never whole lines in one column, nor rows of nothing, nor all lines for comments
+SELECT pg_temp.try(E'x;01.02.2024;1\ny;31.12.2024;2\n', '{}', 'remedies_texts');
+SELECT pg_temp.try(E'a;b;c\nx;01.02.2024;1\ny;31.12.2024;2\n', '{}', 'remedies_texts');
+SELECT pg_temp.try(E'x;01.02.2024\ny;31.12.2024\n', '{}', 'remedies_texts');
+SELECT pg_temp.try(E'"x;y;z"\n"x;y;z"\n', '{}', 'remedies_texts');
+SELECT pg_temp.try(E'\n\n\n', '{}', 'remedies_texts');
+SELECT pg_temp.try(E'x,y\n\n\n', '{}', 'remedies_texts');
+SELECT pg_temp.try(E'#1;a;b\n#2;c;d\n', '{}', 'remedies_texts');
+SELECT pg_temp.try(E'# 1\n# 2\n', '{}', 'remedies_texts');
+SELECT pg_temp.try(E'{"duck": 1}\n{"duck": 2, "b": 3}\n', '{}', 'remedies_texts');
+
+-- a few rows say nothing about the others
+SELECT pg_temp.try(E'k,l,m\nn,o,p\nSmith; John;the best,g\n', '{}', 'remedies_texts');
+SELECT pg_temp.try(E'k,l,m\nn,o,p\nSmith,John,the best,g\n', '{}', 'remedies_texts');
+SELECT pg_temp.try(E'x,2024-01-01,1\nNA,2024-01-01,2\ny,NA,3\n');
+SELECT pg_temp.try(E'x,2024-05-06,1\ny,2024-06-07,2\nz,2024-31-12,3\n');
+
+-- dates that could be read both ways are those of the same order as others of their rows
+CREATE TABLE remedies_dates (a date, b date, c timestamp, d date);
+SELECT pg_temp.try(E'01/02/2024,31/12/2024,03/04/2024 10:00,2024-05-06\n02/03/2024,30/12/2024,,\n', '{}', 'remedies_dates');
+
+-- a comma before three digits may stand between thousands
+SELECT pg_temp.try(E'x,2024-01-01,"1,500"\ny,2024-01-01,"2,000"\n');
+SELECT pg_temp.try(E'x,2024-01-01,"1,5"\ny,2024-01-01,"2,000"\n');
+
+-- one column: nulls here and there, but not all of them
+CREATE TABLE remedies_one (n int);
+SELECT pg_temp.try(E'1\nN/A\n2\n', '{}', 'remedies_one');
+SELECT pg_temp.try(E'N/A\n-\n', '{}', 'remedies_one');
+
+DROP TABLE remedies_t, remedies_texts, remedies_cases, remedies_one, remedies_dates;
+\pset tuples_only
+\pset format aligned
+COPY (SELECT 1) TO PROGRAM 'cat > pgbulk_remedies_gone; rm -f pgbulk_remedies_*';

@@ -1,0 +1,403 @@
+/*
+ * load_files.c
+ *		The rows of a load: file after file, batch after batch, alone or with workers.
+ */
+#include "postgres.h"
+
+#include "access/xact.h"
+#include "load_parts.h"
+#include "miscadmin.h"
+#include "share.h"
+#include "slower.h"
+#include "utils/memutils.h"
+#include "workers.h"
+
+/* Workers that did so many chunks were worth their start. */
+#define ENOUGH_CHUNKS 64
+
+/* So many files unlike the one before, and none are expected to be alike. */
+#define UNLIKE_MOST 3
+
+/* Where it is not known how much is left: when to ask again, and the most. */
+#define BATCHES_TO_WAIT 4
+#define UNKNOWN_BYTES (INT64CONST(1) << 46)
+
+/* Batches whose time tells nothing of those that follow. */
+#define BATCHES_TO_WARM 2
+
+/* ---- what becomes of bad rows ---- */
+
+static void
+show_progress(void *arg)
+{
+	Load	   *load = arg;
+
+	progress_update(&load->progress, source_bytes(load->source),
+					load->batch.rows_loaded, load->batch.rows_filtered,
+					rejects_total(load->rejects));
+}
+
+static void
+reject_row(void *arg, const Reject *reject)
+{
+	Load	   *load = arg;
+
+	rejects_add(load->rejects, reject);
+}
+
+static void
+reject_value(void *arg, const char *column, const char *value,
+			 const char *file, int64 line)
+{
+	Load	   *load = arg;
+
+	rejects_set_null(load->rejects, column, value, file, line);
+}
+
+const BatchSink load_sink = {
+	.reject = reject_row,
+	.nulled = reject_value,
+	.caught = show_progress
+};
+
+static void
+count_rows(Load *load, int64 nrows)
+{
+	if (load->writer->routine->count != NULL)
+		load->writer->routine->count(load->writer, nrows);
+}
+
+/*
+ * Where a load ends before its file, what was read ahead does not count: it
+ * depends on the window.
+ */
+static void
+unread(Load *load, int64 offset)
+{
+	if (load->source->rereadable)
+		source_seek(load->source, offset, load->source->window.line);
+}
+
+/* Where the rows end that the batch has taken. */
+static int64
+end_of_rows(const Load *load)
+{
+	const Reader *reader = load->reader;
+	int64		offset;
+	int64		line;
+
+	if (load->batch.next < reader->result.nrows)
+		return reader_offset(reader, load->batch.next);
+	reader_place(reader, &offset, &line);
+	return offset;
+}
+
+static void
+load_batch(Load *load)
+{
+	batch_run(&load->batch);
+	if (load->batch.err != NULL)
+		diagnosis_keep(&load->diagnosis, load->reader, Min(load->batch.next, load->reader->result.nrows));
+	if (batch_finished(&load->batch))
+		unread(load, end_of_rows(load));
+	count_rows(load, load->batch.rows_loaded);
+	rejects_flush(load->rejects);
+	show_progress(load);
+	load->batch.next = PG_UINT32_MAX;
+}
+
+/* ---- files ---- */
+
+/* What follows the end marker was not read: that must not go unsaid. */
+static void
+check_trailing(Load *load)
+{
+	Reader	   *reader = load->reader;
+
+	if (!reader->ended || reader->trailing <= 0)
+		return;
+	if (reader->binary)
+		ereport(ERROR,
+				(errcode(ERRCODE_BAD_COPY_FILE_FORMAT),
+				 errmsg("received data after the end marker")));
+	/* said once */
+	if (load->attempts > 0)
+		return;
+	ereport(NOTICE,
+			(errmsg_plural("file \"%s\" has %lld byte after its end-of-copy marker, which was not read",
+						   "file \"%s\" has %lld bytes after its end-of-copy marker, which were not read",
+						   (unsigned long) reader->trailing,
+						   load->source->path, (long long) reader->trailing)));
+}
+
+/* ---- with workers ---- */
+
+static void
+show_shared_progress(void *arg, int64 bytes, int64 loaded, int64 filtered)
+{
+	Load	   *load = arg;
+
+	count_rows(load, load->rows_alone.loaded + loaded);
+	progress_update(&load->progress, bytes,
+					load->rows_alone.loaded + loaded,
+					load->rows_alone.filtered + filtered,
+					rejects_total(load->rejects));
+}
+
+/* Whether rows may have to be shown when all have been read. */
+static bool
+may_want_raw(const Load *load)
+{
+	const BulkOptions *options = load->options;
+
+	return (options->reject_table != NULL || options->reject_file != NULL) &&
+		checks_expected(load->checks, load->target->rel);
+}
+
+/* Workers have loaded from a file that the leader has not seen. */
+static void
+begin_shared_file(void *arg, int number, const InputFile *files)
+{
+	Load	   *load = arg;
+
+	if (may_want_raw(load) || load->may_repeat)
+		raw_remember_file(load->raw, number,
+						  list_nth(load->source->paths, number), &files[number]);
+}
+
+/* What is done from here on is timed, until pace_note. */
+static void
+pace_begin(Load *load)
+{
+	INSTR_TIME_SET_CURRENT(load->pace.since);
+}
+
+/* A batch has been read and loaded.  The first ones find nothing in the caches yet. */
+static void
+pace_note(Load *load)
+{
+	instr_time	now;
+
+	INSTR_TIME_SET_CURRENT(now);
+	INSTR_TIME_SUBTRACT(now, load->pace.since);
+	if (load->pace.batches++ == BATCHES_TO_WARM)
+		load->pace.bytes = load->pace.seconds = 0;
+	load->pace.bytes += load->reader->result.consumed;
+	load->pace.seconds += INSTR_TIME_GET_DOUBLE(now);
+}
+
+/* Whether so many bytes keep this process busy for longer than workers take to come. */
+static bool
+workers_would_pay(const Load *load, int64 bytes)
+{
+	return load->options->workers >= 0 ||
+		(load->pace.batches > BATCHES_TO_WARM &&
+		 workers_pay(load->pace.seconds / Max(load->pace.bytes, 1) * bytes));
+}
+
+/* Bytes from that offset on that workers could load in one go. */
+static int64
+bytes_left(const Load *load, int64 offset)
+{
+	const Source *source = load->source;
+	int64		left = source_left(source, offset);
+
+	return source->rereadable && !load->reader->binary && load->files_unlike < UNLIKE_MOST ?
+		left + source_following(source) : left;
+}
+
+/* Of so many bytes left, those of rows that are wanted. */
+static int64
+wanted_bytes(const Load *load, int64 left)
+{
+	const ScanResult *last = &load->reader->result;
+	int64		row = last->consumed / Max(last->nrows, 1) + 1;
+	int64		limit = load->batch.limit_left;
+
+	return limit < 0 || limit > left / row ? left : limit * row;
+}
+
+/* Whether the open file is, all by itself. */
+static bool
+is_worth_workers(const Load *load)
+{
+	int64		left = source_left(load->source, load->source->window.offset);
+
+	return share_workers(&load->batch, wanted_bytes(load, left), load_chunk_size) > 0;
+}
+
+/*
+ * Has workers help from here on, if that pays.  Where the work soon comes back
+ * because of a row that workers cannot deal with, they are left alone for a
+ * while, twice as long each time; a file that is worth workers by itself begins anew.
+ */
+static void
+load_side_by_side(Load *load)
+{
+	ShareLeader leader = {
+		.batch = &load->batch,
+		.source = load->source,
+		.header = load->header.raw.data,
+		.header_length = load->header.raw.len,
+		.first_line = load->first_line,
+		.span = load->header.raw.len < load_chunk_size,
+		.rejects = load->rejects,
+		.journal = checks_journal(load->checks),
+		.chunk_size = load_chunk_size,
+		.show = show_shared_progress,
+		.began = begin_shared_file,
+		.arg = load
+	};
+	int64		offset;
+	int64		line;
+	int64		left;
+	int64		wanted;
+	int			workers;
+	const char *refusal;
+	ShareResult result;
+
+	if (load->alone || load->batch.aside != NULL || batch_finished(&load->batch) || load->batch.skip_left > 0 ||
+		(load->reader->eol == SCAN_EOL_UNKNOWN && !load->reader->binary) || load->batches_alone-- > 0 ||
+		IsSubxactTopXidLogPending())
+		return;
+	reader_place(load->reader, &offset, &line);
+	left = bytes_left(load, offset);
+	wanted = wanted_bytes(load, left);
+	workers = share_workers(&load->batch, wanted, load_chunk_size);
+	if (workers == 0)
+	{
+		/* where nobody knows how much is left, there may be more than thought */
+		load->alone = load->source->rereadable;
+		load->batches_alone = BATCHES_TO_WAIT;
+		return;
+	}
+	if (!workers_would_pay(load, wanted))
+		return;
+	if (!load->may_share)
+	{
+		refusal = share_refusal(&load->batch, load->rejects,
+								load->source->rereadable ? left : UNKNOWN_BYTES);
+		load->alone = refusal != NULL;
+		load->result->no_workers = refusal;
+		if (load->alone)
+			return;
+		load->may_share = true;
+	}
+
+	load->rows_alone.loaded = load->batch.rows_loaded;
+	load->rows_alone.filtered = load->batch.rows_filtered;
+	result = share_lead(&leader, workers);
+	count_rows(load, load->batch.rows_loaded);
+	load->result->workers = Max(load->result->workers, result.workers);
+	load->files_unlike += result.declined;
+	if (result.chunks >= ENOUGH_CHUNKS)
+		load->patience = 1;
+	load->batches_alone = load->patience;
+	load->patience = Min(load->patience * 2, INT_MAX / 2);
+	if (result.workers == 0)
+	{
+		load->alone = true;
+		load->result->no_workers = "no background worker was free";
+	}
+}
+
+/* The first rows are there, by which it is guessed how many will come. */
+static void
+tell_if_slow(Load *load)
+{
+	const ScanResult *first = &load->reader->result;
+	double		bytes = load->source->bytes_total;
+	double		rows = bytes / Max(first->consumed, 1) * first->nrows;
+
+	if (!load->may_be_slow)
+		return;
+	load->may_be_slow = false;
+	if (load->options->limit >= 0)
+		rows = Min(rows, load->options->limit);
+	slower_tell(load->target, load->result->not_direct, rows, bytes);
+}
+
+/* What is open, and may have to be read again. */
+static void
+remember_file(Load *load)
+{
+	if ((may_want_raw(load) || load->may_repeat) &&
+		!raw_is_remembered(load->raw, load->source))
+		raw_remember(load->raw, load->source);
+}
+
+static void
+load_one_file(Load *load)
+{
+	MemoryContext context = MemoryContextSwitchTo(load->file_context);
+
+	remember_file(load);
+	initStringInfo(&load->header.raw);
+	batch_open_columns(&load->batch);
+	if (load->reader->binary)
+		rejects_header(load->rejects, load->source->window.data,
+					   load->reader->done);
+	if (load->options->header != BULK_HEADER_SKIP ||
+		load->options->header_lines > 0)
+		header_read(&load->header);
+	if (load->options->header == BULK_HEADER_MAP)
+		batch_open_columns(&load->batch);
+	load->first_line = 1 + scan_count_lines(load->reader->eol, load->header.raw.data,
+											load->header.raw.len);
+
+	load->alone = load->may_share = false;
+	if (is_worth_workers(load))
+	{
+		load->batches_alone = 0;
+		load->patience = 1;
+	}
+	pace_begin(load);
+	while (!batch_finished(&load->batch) &&
+		   reader_rows(load->reader, load->reader->max_rows, load->guard.enabled))
+	{
+		tell_if_slow(load);
+		load_batch(load);
+		pace_note(load);
+		load_side_by_side(load);
+		pace_begin(load);
+	}
+
+	check_trailing(load);
+	batch_end_file(&load->batch);
+	if (load->reader->ended)
+		unread(load, load->source->window.offset + load->reader->done);
+	load->batch.conv = NULL;
+	MemoryContextSwitchTo(context);
+	MemoryContextReset(load->file_context);
+}
+
+/*
+ * Rows that were stored, each of which is a file to the source: too many of
+ * them to prepare anew for each.
+ */
+void
+load_stored_rows(Load *load)
+{
+	MemoryContext context = MemoryContextSwitchTo(load->file_context);
+
+	batch_open_columns(&load->batch);
+	while (!batch_finished(&load->batch) && reader_next_file(load->reader))
+	{
+		while (reader_rows(load->reader, load->reader->max_rows, load->guard.enabled))
+			load_batch(load);
+		check_trailing(load);
+		batch_end_file(&load->batch);
+	}
+	load->batch.conv = NULL;
+	MemoryContextSwitchTo(context);
+	MemoryContextReset(load->file_context);
+	source_close(load->source);
+}
+
+void
+load_files(Load *load)
+{
+	while (!batch_finished(&load->batch) && reader_next_file(load->reader))
+		load_one_file(load);
+	source_close(load->source);
+}

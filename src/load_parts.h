@@ -1,0 +1,91 @@
+/*
+ * load_parts.h
+ *		What the files of one load share (load.h): its state.
+ */
+#ifndef PGBULK_LOAD_PARTS_H
+#define PGBULK_LOAD_PARTS_H
+
+#include "postgres.h"
+
+#include "batch.h"
+#include "check/check.h"
+#include "diagnosis.h"
+#include "header.h"
+#include "input/raw.h"
+#include "input/reader.h"
+#include "load.h"
+#include "portability/instr_time.h"
+#include "progress.h"
+#include "rejects.h"
+#include "result.h"
+#include "row/guard.h"
+#include "target.h"
+#include "write/writer.h"
+
+typedef struct Load
+{
+	/* for the whole load */
+	Oid			relid;
+	List	   *paths;
+	StoredRows *stored;
+	const BulkOptions *options;
+	LoadResult *result;
+	LoadTimes	times;
+	Target	   *target;
+	Source	   *source;
+	Reader	   *reader;
+	RejectStream *rejects;
+	Writer	   *writer;
+	Checks	   *checks;
+	Raw		   *raw;
+	Guard		guard;
+	Batch		batch;
+	Progress	progress;
+	Header		header;
+	Diagnosis	diagnosis;
+	int			files_unlike;	/* times that workers came home at the end of a file */
+	int			batches_alone;	/* to load before workers are tried (again) */
+	struct
+	{
+		int			batches;	/* that were timed */
+		double		bytes;		/* of these, */
+		double		seconds;	/* and what they took this process alone */
+		instr_time	since;
+	}			pace;
+	int			patience;		/* how many the next time */
+	bool		may_be_slow;	/* the writer is buffered, unasked, and nobody has been told */
+	ErrorContextCallback callback;
+	Reject		refused;		/* a row that an index could not take, for CONTEXT */
+
+	/* attempts, where rows may have to go again without a trace */
+	bool		may_repeat;
+	bool		repeats;		/* the one that has come to its end is to be undone */
+	int			attempts;		/* that were */
+	bool		query_taken;	/* before them all, as it may do more than give rows */
+	BadRows    *kept;			/* rows that the next one passes over */
+	int64		bytes_read;		/* by the first one */
+
+	/* for one file */
+	MemoryContext file_context;
+	int64		first_line;		/* behind it */
+	bool		alone;			/* without workers, from here to its end */
+	bool		may_share;		/* share_refusal has nothing against workers */
+	struct
+	{
+		int64		loaded;
+		int64		filtered;
+	}			rows_alone;		/* before the workers at work now */
+} Load;
+
+/* -- the rows of its files (load_files.c) -- */
+
+/* What becomes of bad rows; its argument is the Load. */
+extern const BatchSink load_sink;
+
+/* All rows to the writer, by this process and by workers. */
+extern void load_files(Load *load);
+
+/* The same for rows that were stored. */
+extern void load_stored_rows(Load *load);
+
+#endif							/* PGBULK_LOAD_PARTS_H */
