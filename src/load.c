@@ -99,7 +99,7 @@ open_writer(Load *load)
 		options->indexes == BULK_INDEXES_REBUILD;
 	const char *refusal = NULL;
 
-	if (load->attempts > 0 && !load->target->was_empty)
+	if (load->attempts > 0 && load->result->not_direct != NULL)
 		refusal = load->result->not_direct;
 	else if (options->writer != BULK_WRITER_BUFFERED)
 	{
@@ -121,6 +121,8 @@ open_writer(Load *load)
 			target_give_back(load->target);
 	}
 	load->result->not_direct = refusal;
+	load->may_be_slow = options->writer == BULK_WRITER_AUTO && refusal != NULL &&
+		load->attempts == 0 && options->log_verbosity != BULK_VERBOSITY_SILENT;
 
 	if (options->writer == BULK_WRITER_BUFFERED ||
 		(options->writer == BULK_WRITER_AUTO && refusal != NULL))
@@ -137,6 +139,8 @@ open_writer(Load *load)
 				 by_indexes ?
 				 errhint("Leave option \"indexes\" to \"auto\".") :
 				 errhint("Use writer \"buffered\", or leave the choice to \"auto\".")));
+	if (!options->dry_run)
+		target_cut_dead(load->target);
 	return direct_open(load->target, options, &load->guard, load->checks);
 }
 
@@ -488,7 +492,7 @@ attempt(void *arg)
 }
 
 /*
- * The same as in the attempt before, though there are dead rows now.  Which old rows those make go that are displaced
+ * The same as in the attempt before, whose rows are dead.  Which old rows those make go that are displaced
  * later only the buffered one can tell without storing them.
  */
 static void
@@ -498,8 +502,7 @@ choose_writer_again(Load *load)
 	bool		direct = load->result->not_direct == NULL &&
 		options->writer != BULK_WRITER_BUFFERED;
 
-	load->target->was_empty = direct && options->on_duplicate != BULK_ON_DUPLICATE_KEEP_NEW;
-	if (!direct || load->target->was_empty)
+	if (!direct || options->on_duplicate != BULK_ON_DUPLICATE_KEEP_NEW)
 		return;
 	load->result->not_direct = "functions have stored rows meanwhile that may refer to duplicates";
 	if (options->writer == BULK_WRITER_DIRECT)
