@@ -29,7 +29,7 @@ END $$;
 CREATE FUNCTION reject_file_fail() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
 	IF new.b = 'fail' THEN
-		RAISE EXCEPTION 'failed';
+		RAISE EXCEPTION 'failed' USING ERRCODE = 'io_error';
 	END IF;
 	RETURN new;
 END $$;
