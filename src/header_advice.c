@@ -6,7 +6,6 @@
 
 #include "header_advice.h"
 #include "trial.h"
-#include "utils/json.h"
 
 /* Fields that a line may have by another delimiter, and rows after it that are looked at. */
 #define FIELDS_MOST 1664

@@ -22,8 +22,6 @@
 #include "row/transform.h"
 #include "statement.h"
 #include "subtransaction.h"
-#include "utils/builtins.h"
-#include "utils/lsyscache.h"
 #include "utils/memutils.h"
 
 int			load_chunk_size = 256 * 1024;
