@@ -90,7 +90,9 @@ CREATE ROLE direct_role;
 GRANT pg_read_server_files TO direct_role;
 GRANT INSERT ON direct_t TO direct_role;
 SET ROLE direct_role;
+\set VERBOSITY terse
 SELECT bulk_load('direct_t', '/proc/self/cwd/pgbulk_direct_in', '{"writer": "direct"}');
+\set VERBOSITY default
 SELECT bulk_load('direct_t', '/proc/self/cwd/pgbulk_direct_in', '{"truncate": true}');
 RESET ROLE;
 GRANT DELETE ON direct_t TO direct_role;

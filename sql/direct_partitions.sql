@@ -210,7 +210,9 @@ GRANT INSERT ON direct_partitions_log TO direct_partitions_role;
 GRANT SELECT ON direct_partitions_t TO direct_partitions_role;
 TRUNCATE direct_partitions_t;
 SET ROLE direct_partitions_role;
+\set VERBOSITY terse
 SELECT bulk_load('direct_partitions_t', '/proc/self/cwd/pgbulk_direct_partitions_t', '{"writer": "direct"}');
+\set VERBOSITY default
 SELECT writer, details ->> 'not_direct' AS why FROM bulk_load('direct_partitions_t', '/proc/self/cwd/pgbulk_direct_partitions_t');
 RESET ROLE;
 GRANT DELETE ON direct_partitions_t TO direct_partitions_role;

@@ -292,7 +292,9 @@ CREATE ROLE regress_pgbulk_dry;
 GRANT pg_read_server_files TO regress_pgbulk_dry;
 GRANT INSERT ON dry_t TO regress_pgbulk_dry;
 SET ROLE regress_pgbulk_dry;
+\set VERBOSITY terse
 SELECT rows_loaded FROM bulk_load('dry_t', :'good', '{"columns": ["k", "s", "r"], "dry_run": true}');
+\set VERBOSITY default
 RESET ROLE;
 DROP OWNED BY regress_pgbulk_dry;
 DROP ROLE regress_pgbulk_dry;

@@ -62,7 +62,7 @@ DECLARE
 BEGIN
 	PERFORM setval('function_writes_asked', 1, false), set_config('function_writes.at', at::text, false);
 	SELECT * INTO r FROM bulk_load('function_writes', '/proc/self/cwd/pgbulk_function_writes_in',
-		'{"writer": "direct", "on_duplicate": "keep_old", "workers": 0, "log_verbosity": "silent"}');
+		'{"writer": "direct", "indexes": "rebuild", "on_duplicate": "keep_old", "workers": 0, "log_verbosity": "silent"}');
 	PERFORM set_config('enable_seqscan', 'off', true);
 	-- what a scan of the index finds is what there is
 	ASSERT (SELECT count(*) FROM function_writes WHERE a = 9000000) = (SELECT count(*) FROM function_writes WHERE a + 0 = 9000000);

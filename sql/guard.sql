@@ -65,8 +65,35 @@ SELECT code, pg_temp.load('guard_domain', code) AS domain, pg_temp.load('guard_g
 	pg_temp.load('guard_transform', code, '{"transform": "guard_row"}') AS transform
 FROM unnest('{XX000,42P01,XX001,53100,57014,58030}'::text[]) code;
 
--- a default sees nothing of the row; an error of a trigger ends the load, as in COPY
-SELECT pg_temp.load('guard_default', '22012'), pg_temp.load('guard_trigger', 'XX000'), pg_temp.load('guard_trigger', 'P0001');
+-- a default sees nothing of the row
+SELECT pg_temp.load('guard_default', '22012');
+-- a trigger before the row: what it has done for a row that it refuses goes with that row
+SELECT pg_temp.load('guard_trigger', code) FROM unnest('{XX000,P0001,XX001,53100,57014,P0004,40001}'::text[]) code;
+CREATE TABLE guard_log (n serial, b text);
+CREATE OR REPLACE FUNCTION guard_trigger() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+	INSERT INTO guard_log (b) VALUES (NEW.b);
+	PERFORM guard_judge(NEW.b);
+	RETURN NEW;
+END $$;
+SELECT pg_temp.load('guard_trigger', 'P0001');
+SELECT b FROM guard_log ORDER BY n;
+CREATE VIEW guard_view AS SELECT * FROM guard_trigger;
+CREATE FUNCTION guard_instead() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+	INSERT INTO guard_trigger VALUES (NEW.*);
+	RETURN NEW;
+END $$;
+CREATE TRIGGER instead INSTEAD OF INSERT ON guard_view FOR EACH ROW EXECUTE FUNCTION guard_instead();
+SELECT rows_loaded, rows_rejected FROM bulk_load('guard_view', pg_temp.put(E'1,one\n2,!P0001\n3,three\n'), '{"on_error": "ignore", "log_verbosity": "silent"}');
+TABLE guard_trigger;
+-- one after the row ends the load, as in COPY: all rows are in the table by then
+CREATE TABLE guard_after (a int, b text);
+CREATE TRIGGER judge AFTER INSERT ON guard_after FOR EACH ROW EXECUTE FUNCTION guard_trigger();
+SELECT pg_temp.load('guard_after', 'P0001');
+DROP VIEW guard_view;
+DROP FUNCTION guard_instead;
+DROP TABLE guard_log, guard_after;
 -- a value that is refused becomes NULL
 SELECT rows_loaded, rows_rejected FROM bulk_load('guard_domain', pg_temp.put(E'1,!XX000\n2,x\n'), '{"on_error": "set_null", "log_verbosity": "silent"}');
 TABLE guard_domain;

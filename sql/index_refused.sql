@@ -111,7 +111,7 @@ DROP FUNCTION index_refused_f(text);
 -- builds of other access methods do not say it, but where it can be learned
 CREATE INDEX index_refused_g ON index_refused_t USING gin (string_to_array(s, ' '));
 SELECT pg_temp.one('index_refused_t', '{/proc/self/cwd/pgbulk_index_refused_wide}', way || '{"header": true, "on_error": "ignore"}')
-FROM unnest('{"{\"writer\": \"direct\"}", "{\"writer\": \"buffered\"}"}'::jsonb[]) way;
+FROM unnest('{"{\"writer\": \"direct\", \"indexes\": \"rebuild\"}", "{\"writer\": \"buffered\"}"}'::jsonb[]) way;
 DROP INDEX index_refused_g;
 
 -- rows that exclude one another: one of the two

@@ -86,7 +86,7 @@ SELECT pg_temp.try('triggers_t', E'1,x\n4,y\n');
 SELECT pg_temp.notes();
 DROP TABLE triggers_t;
 
--- an error in a trigger ends the load, whatever on_error says: a trigger may have done anything
+-- an error in a trigger before the row is the row's fault; one after it ends the load, whatever on_error says
 CREATE TABLE triggers_t (a int, b text);
 CREATE FUNCTION triggers_throw() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN

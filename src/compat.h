@@ -86,6 +86,13 @@ compat_seq_rec(xl_seq_rec *record, Relation sequence)
 #define compat_plan_query(query, text) pg_plan_query((query), (text), 0, NULL)
 #endif
 
+/* A privilege that lets a role lock a table: from 17 on. */
+#if PG_VERSION_NUM >= 170000
+#define COMPAT_ACL_MAINTAIN ACL_MAINTAIN
+#else
+#define COMPAT_ACL_MAINTAIN ACL_NO_RIGHTS
+#endif
+
 static inline void
 compat_init_range_table(EState *estate, ParseState *pstate)
 {

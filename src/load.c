@@ -97,7 +97,7 @@ open_writer(Load *load)
 		options->indexes == BULK_INDEXES_REBUILD;
 	const char *refusal = NULL;
 
-	if (load->attempts > 0 && !load->target->was_empty)
+	if (load->attempts > 0 && load->result->not_direct != NULL)
 		refusal = load->result->not_direct;
 	else if (options->writer != BULK_WRITER_BUFFERED)
 	{
@@ -119,6 +119,8 @@ open_writer(Load *load)
 			target_give_back(load->target);
 	}
 	load->result->not_direct = refusal;
+	load->may_be_slow = options->writer == BULK_WRITER_AUTO && refusal != NULL &&
+		load->attempts == 0 && options->log_verbosity != BULK_VERBOSITY_SILENT;
 
 	if (options->writer == BULK_WRITER_BUFFERED ||
 		(options->writer == BULK_WRITER_AUTO && refusal != NULL))
@@ -135,6 +137,8 @@ open_writer(Load *load)
 				 by_indexes ?
 				 errhint("Leave option \"indexes\" to \"auto\".") :
 				 errhint("Use writer \"buffered\", or leave the choice to \"auto\".")));
+	if (!options->dry_run)
+		target_cut_dead(load->target);
 	return direct_open(load->target, options, &load->guard, load->checks);
 }
 
@@ -170,9 +174,11 @@ prepare_input(Load *load)
 	Target	   *target = load->target;
 
 	if (!load->query_taken)
+	{
 		target_empty(target, options);
-	if (options->query != NULL && load->attempts == 0 && !load->query_taken)
-		open_query(load);
+		if (options->query != NULL && load->attempts == 0)
+			open_query(load);
+	}
 	if (options->transform != NULL)
 		target_set_arguments(target,
 							 transform_arguments(transform_open(options->transform, target->rel)));
@@ -484,8 +490,8 @@ attempt(void *arg)
 }
 
 /*
- * The same as in the attempt before, though there are dead rows now.  But rows that later ones displace have old rows
- * make way for them, which only the buffered writer can do without storing them.
+ * The same as in the attempt before, whose rows are dead.  But rows that later ones displace have old rows make way
+ * for them, which only the buffered writer can do without storing them.
  */
 static void
 choose_writer_again(Load *load)
@@ -494,8 +500,7 @@ choose_writer_again(Load *load)
 	bool		direct = load->result->not_direct == NULL &&
 		options->writer != BULK_WRITER_BUFFERED;
 
-	load->target->was_empty = direct && options->on_duplicate != BULK_ON_DUPLICATE_KEEP_NEW;
-	if (!direct || load->target->was_empty)
+	if (!direct || options->on_duplicate != BULK_ON_DUPLICATE_KEEP_NEW)
 		return;
 	load->result->not_direct = "functions have stored rows meanwhile that may refer to duplicates";
 	if (options->writer == BULK_WRITER_DIRECT)

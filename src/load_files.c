@@ -7,6 +7,7 @@
 #include "access/xact.h"
 #include "load_parts.h"
 #include "share.h"
+#include "slower.h"
 #include "utils/memutils.h"
 #include "workers.h"
 
@@ -299,6 +300,22 @@ load_side_by_side(Load *load)
 	}
 }
 
+/* The first rows are there, by which it is guessed how many will come. */
+static void
+tell_if_slow(Load *load)
+{
+	const ScanResult *first = &load->reader->result;
+	double		bytes = load->source->bytes_total;
+	double		rows = bytes / Max(first->consumed, 1) * first->nrows;
+
+	if (!load->may_be_slow)
+		return;
+	load->may_be_slow = false;
+	if (load->options->limit >= 0)
+		rows = Min(rows, load->options->limit);
+	slower_tell(load->target, load->result->not_direct, rows, bytes);
+}
+
 /* What is open, and may have to be read again. */
 static void
 remember_file(Load *load)
@@ -337,6 +354,7 @@ load_one_file(Load *load)
 	while (!batch_finished(&load->batch) &&
 		   reader_rows(load->reader, load->reader->max_rows, load->guard.enabled))
 	{
+		tell_if_slow(load);
 		load_batch(load);
 		pace_note(load);
 		load_side_by_side(load);

@@ -11,9 +11,9 @@
 #include "executor/executor.h"
 #include "nodes/extensible.h"
 #include "nodes/makefuncs.h"
-#include "parser/parser.h"
 #include "parser/parsetree.h"
 #include "statement.h"
+#include "tcop/tcopprot.h"
 #include "tcop/utility.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
@@ -263,12 +263,15 @@ statement_delete(Relation rel)
 void
 statement_run(const char *command)
 {
-	PlannedStmt *statement = makeNode(PlannedStmt);
+	RawStmt    *parsed = linitial_node(RawStmt, pg_parse_query(command));
+	PlannedStmt *statement;
 
-	statement->commandType = CMD_UTILITY;
-	statement->utilityStmt = linitial_node(RawStmt, raw_parser(command, RAW_PARSE_DEFAULT))->stmt;
 	CommandCounterIncrement();
 	PushActiveSnapshot(GetTransactionSnapshot());
+	/* not without the identifier by which pg_stat_statements and others know it */
+	statement = linitial_node(PlannedStmt,
+							  pg_plan_queries(pg_analyze_and_rewrite_fixedparams(parsed, command, NULL, 0, NULL),
+											  command, 0, NULL));
 	ProcessUtility(statement, command, false, PROCESS_UTILITY_QUERY, NULL, NULL,
 				   None_Receiver, NULL);
 	PopActiveSnapshot();

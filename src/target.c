@@ -9,6 +9,7 @@
 
 #include "access/sysattr.h"
 #include "access/table.h"
+#include "access/tableam.h"
 #include "access/xact.h"
 #include "catalog/catalog.h"
 #include "catalog/heap.h"
@@ -21,6 +22,7 @@
 #include "check/cascades.h"
 #include "commands/tablecmds.h"
 #include "compat.h"
+#include "dead_rows.h"
 #include "miscadmin.h"
 #include "nodes/makefuncs.h"
 #include "optimizer/optimizer.h"
@@ -41,9 +43,10 @@
 #include "utils/portal.h"
 #include "utils/rls.h"
 #include "utils/snapmgr.h"
+#include "write/compact.h"
 
 /* Any of these lets LOCK TABLE keep writers out. */
-#define LOCK_PRIVILEGES (ACL_UPDATE | ACL_DELETE | ACL_TRUNCATE)
+#define LOCK_PRIVILEGES (ACL_UPDATE | ACL_DELETE | ACL_TRUNCATE | COMPAT_ACL_MAINTAIN)
 
 /*
  * Locks on partitions that writer auto takes at most, for each of
@@ -418,6 +421,28 @@ set_all_columns(Target *target, bool mapped)
 		show_insert(target);
 }
 
+const char *
+target_lock_privileges(void)
+{
+	return COMPAT_ACL_MAINTAIN != ACL_NO_RIGHTS ? "UPDATE, DELETE, TRUNCATE or MAINTAIN" :
+		"UPDATE, DELETE or TRUNCATE";
+}
+
+/* The right to lock the table is lacking: which one that is the server's own message does not say. */
+static void
+refuse_lock(const char *name, const BulkOptions *options)
+{
+	bool		direct = options->writer == BULK_WRITER_DIRECT;
+
+	ereport(ERROR,
+			(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+			 errmsg("permission denied for table %s", name),
+			 errdetail("%s keeps others from writing to the table, which takes one of the privileges %s on it.",
+					   direct ? "Writer \"direct\"" : "A dry run", target_lock_privileges()),
+			 direct ? errhint("Have one of them granted, or leave option \"writer\" to \"auto\".") :
+			 errhint("Have one of them granted.")));
+}
+
 /*
  * The strongest lock that the load will want, at once: to ask for more later
  * is to invite a deadlock.  Nobody may hold up others' use of a table to
@@ -436,6 +461,10 @@ lock_mode(Oid relid, const BulkOptions *options)
 	/* what TRUNCATE and LOCK TABLE ask for */
 	allowed = pg_class_aclcheck(relid, GetUserId(), options->truncate ? ACL_TRUNCATE :
 								LOCK_PRIVILEGES);
+	if (allowed == ACLCHECK_NO_PRIV && !options->truncate &&
+		(get_rel_relkind(relid) == RELKIND_RELATION ||
+		 get_rel_relkind(relid) == RELKIND_PARTITIONED_TABLE))
+		refuse_lock(get_rel_name(relid), options);
 	if (allowed != ACLCHECK_OK && get_rel_name(relid) != NULL)
 		aclcheck_error(allowed, get_relkind_objtype(get_rel_relkind(relid)),
 					   get_rel_name(relid));
@@ -591,14 +620,15 @@ target_join(Oid relid, List *where, const AttrNumber *attnums, int nfields)
 	return target;
 }
 
-/* Whether a table has what others may have written. */
+/* Whether a table has rows that others may have written, as far as a short look tells. */
 static bool
-is_written(Relation rel)
+has_rows(Relation rel)
 {
 	return RELKIND_HAS_STORAGE(rel->rd_rel->relkind) &&
 		!RELATION_IS_LOCAL(rel) &&
 		rel->rd_newRelfilelocatorSubid == InvalidSubTransactionId &&
-		RelationGetNumberOfBlocks(rel) > 0;
+		RelationGetNumberOfBlocks(rel) > 0 &&
+		(rel->rd_tableam != GetHeapamTableAmRoutine() || !dead_rows_only(rel));
 }
 
 /* Locks one table and has a look at it. */
@@ -609,13 +639,13 @@ try_lock_one(Target *target, Oid relid)
 	const char *refusal = NULL;
 
 	if (!ConditionalLockRelationOid(relid, ShareRowExclusiveLock))
-		return "others use it";
+		return TARGET_IN_USE;
 	target->locked = lappend_oid(target->locked, relid);
 	rel = try_table_open(relid, NoLock);
 	if (rel == NULL)
-		return "others use it";
-	if (is_written(rel) && !target->was_empty)
-		refusal = "it is not empty";
+		return TARGET_IN_USE;
+	if (has_rows(rel))
+		refusal = TARGET_HAS_ROWS;
 	table_close(rel, NoLock);
 	return refusal;
 }
@@ -631,7 +661,7 @@ try_lock_partitions(Target *target, const BulkOptions *options)
 	/* what is new or truncated is locked already */
 	if (!options->truncate && !RELATION_IS_LOCAL(target->rel) &&
 		list_length(relids) > AUTO_LOCKS * max_locks_per_xact)
-		return "it has too many partitions to lock them unasked";
+		return TARGET_IS_LARGE;
 	foreach(lc, relids)
 	{
 		const char *refusal = NULL;
@@ -644,7 +674,7 @@ try_lock_partitions(Target *target, const BulkOptions *options)
 	}
 	/* a partition of a partition may have come before that was locked */
 	return equal(relids, find_all_inheritors(relid, NoLock, NULL)) ? NULL :
-		"others use it";
+		TARGET_IN_USE;
 }
 
 void
@@ -665,13 +695,13 @@ target_try_lock(Target *target, const BulkOptions *options)
 	const char *refusal;
 
 	/* not to lock for nothing */
-	if (is_written(rel) && !target->was_empty)
-		return "it is not empty";
+	if (has_rows(rel))
+		return TARGET_HAS_ROWS;
 	if (!RELATION_IS_LOCAL(rel) &&
 		rel->rd_newRelfilelocatorSubid == InvalidSubTransactionId &&
 		pg_class_aclcheck(RelationGetRelid(rel), GetUserId(),
 						  LOCK_PRIVILEGES) != ACLCHECK_OK)
-		return "the right to lock it is lacking";
+		return TARGET_NO_RIGHT;
 
 	refusal = try_lock_one(target, RelationGetRelid(rel));
 	if (refusal == NULL && rel->rd_rel->relkind == RELKIND_PARTITIONED_TABLE)
@@ -679,6 +709,27 @@ target_try_lock(Target *target, const BulkOptions *options)
 	if (refusal != NULL)
 		target_give_back(target);
 	return refusal;
+}
+
+void
+target_cut_dead(Target *target)
+{
+	ListCell   *lc;
+
+	if (target->rel->rd_rel->relkind == RELKIND_RELATION)
+	{
+		compact_unseen(target->rel);
+		return;
+	}
+	foreach(lc, find_all_inheritors(target->relid, NoLock, NULL))
+	{
+		Relation	rel = table_open(lfirst_oid(lc), NoLock);
+
+		CHECK_FOR_INTERRUPTS();
+		if (rel->rd_rel->relkind == RELKIND_RELATION)
+			compact_unseen(rel);
+		table_close(rel, NoLock);
+	}
 }
 
 const char *

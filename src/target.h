@@ -28,7 +28,6 @@ typedef struct Target
 	Bitmapset  *inserted;		/* ... and its columns */
 
 	List	   *locked;			/* by target_try_lock: OIDs */
-	bool		was_empty;		/* what is on its pages a load has left that was undone */
 	DryRun	   *dry;			/* NULL: what is loaded is to stay */
 } Target;
 
@@ -69,13 +68,27 @@ extern void target_set_columns(Target *target, List *names);
 
 /*
  * For writer auto: locks the table, with its partitions, against other writers
- * if that takes no waiting and there is nothing that they could have written.
- * NULL, or why not ("it is not empty").
+ * if that takes no waiting and there are no rows that they could have written.
+ * NULL, or why not: one of these.
  */
+#define TARGET_HAS_ROWS "it is not empty"
+#define TARGET_NO_RIGHT "the right to lock it is lacking"
+#define TARGET_IN_USE "others use it"
+#define TARGET_IS_LARGE "it has too many partitions to lock them unasked"
+
 extern const char *target_try_lock(Target *target, const BulkOptions *options);
+
+/*
+ * Cuts off the pages of the table and its partitions, which are locked against writers, where these hold
+ * nothing but what transactions that failed have left, and no index may have entries for it.
+ */
+extern void target_cut_dead(Target *target);
 
 /* Gives these locks back: nothing was done under them. */
 extern void target_give_back(Target *target);
+
+/* The privileges any of which lets a role lock a table so, in words. */
+extern const char *target_lock_privileges(void);
 
 /* The table's name as an error message shows it. */
 extern const char *target_name(const Target *target);

@@ -5,6 +5,7 @@
 #include "postgres.h"
 
 #include <dlfcn.h>
+#include <signal.h>
 #include <unistd.h>
 
 #include "access/xact.h"
@@ -205,6 +206,27 @@ workers_launch(ParallelContext *pcxt)
 	LaunchParallelWorkers(pcxt);
 }
 
+/* Those that were left behind and may still be about, by their process IDs. */
+#define LEFT_MOST 64
+static pid_t left[LEFT_MOST];
+static int	nleft = 0;
+
+/*
+ * Whether another one may be: each has one of the server's places for background workers until it is gone, and the
+ * next loads want some, too.
+ */
+static bool
+may_leave_behind(void)
+{
+	int			n = 0;
+
+	for (int i = 0; i < nleft; i++)
+		if (kill(left[i], 0) == 0)
+			left[n++] = left[i];
+	nleft = n;
+	return nleft < Min(LEFT_MOST, Max(1, max_worker_processes / 4));
+}
+
 /*
  * What the server does when it has heard the last of a worker, and when that has
  * ended; one that the postmaster has not started yet it never will.
@@ -212,6 +234,10 @@ workers_launch(ParallelContext *pcxt)
 static void
 leave_behind(ParallelWorkerInfo *worker)
 {
+	pid_t		pid;
+
+	if (GetBackgroundWorkerPid(worker->bgwhandle, &pid) == BGWH_STARTED)
+		left[nleft++] = pid;
 	TerminateBackgroundWorker(worker->bgwhandle);
 	shm_mq_detach(worker->error_mqh);
 	worker->error_mqh = NULL;
@@ -240,7 +266,7 @@ workers_finish(ParallelContext *pcxt)
 		if (has_begun(&attendance->workers[i].state))
 			continue;
 		late = true;
-		if (pcxt->worker[i].error_mqh != NULL && !IsolationIsSerializable())
+		if (pcxt->worker[i].error_mqh != NULL && !IsolationIsSerializable() && may_leave_behind())
 			leave_behind(&pcxt->worker[i]);
 	}
 	WaitForParallelWorkersToFinish(pcxt);

@@ -45,7 +45,8 @@ extern void workers_launch(ParallelContext *pcxt);
 
 /*
  * When the work is done: waits for workers that have begun to end, and counts what
- * they used as this backend's.
+ * they used as this backend's.  Others are left behind, up to a quarter of
+ * max_worker_processes of this session at a time.
  */
 extern void workers_finish(ParallelContext *pcxt);
 

@@ -11,6 +11,7 @@
 #include "access/transam.h"
 #include "catalog/pg_am_d.h"
 #include "catalog/pg_collation_d.h"
+#include "dead_rows.h"
 #include "index/plan.h"
 #include "index/span.h"
 #include "miscadmin.h"
@@ -125,7 +126,10 @@ typedef struct IndexState
 	double		entries;
 	double		rows;			/* new ones that it is for */
 	double		heap_pages;		/* with the new rows */
-	double		new_pages;		/* that it will have in a new file */
+	double		dead_pages;		/* of the heap, if all rows on them were dead before */
+	double		new_pages;		/* that it will have in a new file, */
+	double		rebuilt_pages;	/* or in one without entries for dead rows, */
+	double		rebuilt_entries;	/* and what these pages hold */
 	double		width;			/* of a key */
 	bool		collated;
 } IndexState;
@@ -169,6 +173,7 @@ look_at(const IndexTable *table, Relation index)
 		.entries = known_rows(index, blocks),
 		.rows = table->rows,
 		.heap_pages = RelationGetNumberOfBlocks(table->heap),
+		.dead_pages = table->vacant ? table->heap_blocks : 0,
 		.width = guess_width(index),
 		.collated = OidIsValid(index->rd_indcollation[0]) &&
 			index->rd_indcollation[0] != C_COLLATION_OID
@@ -183,6 +188,8 @@ look_at(const IndexTable *table, Relation index)
 		state.new_pages = state.pages * (1 + state.rows / state.entries);
 	else
 		state.new_pages = state.pages + state.rows * entry / BLCKSZ;
+	state.rebuilt_pages = table->vacant ? state.rows * entry / BLCKSZ : state.new_pages;
+	state.rebuilt_entries = state.rows + (table->vacant ? 0 : state.entries);
 	return state;
 }
 
@@ -192,7 +199,6 @@ cost_of(const IndexState *state, IndexMethod method)
 	double		compare = state->collated ? COST_COMPARE_COLLATED : COST_COMPARE;
 	double		sort = (state->collated ? COST_SORT_COLLATED : COST_SORT) +
 		state->width * COST_SORT_BYTE;
-	double		all = state->entries + state->rows;
 
 	switch (method)
 	{
@@ -204,8 +210,8 @@ cost_of(const IndexState *state, IndexMethod method)
 				state->entries * COST_COPY_ENTRY + state->rows * (sort + 2 * compare) +
 				state->new_pages * COST_WRITE_PAGE;
 		case INDEX_REBUILD:
-			return COST_NEW_FILE + state->heap_pages * COST_READ_HEAP + all * sort +
-				state->new_pages * COST_WRITE_PAGE;
+			return COST_NEW_FILE + state->heap_pages * COST_READ_HEAP +
+				state->rebuilt_entries * sort + state->rebuilt_pages * COST_WRITE_PAGE;
 	}
 	pg_unreachable();
 }
@@ -222,7 +228,9 @@ choose_other(Relation index, const IndexState *state)
 	for (int i = 0; i < lengthof(insertion_rates); i++)
 		if (insertion_rates[i].method == index->rd_rel->relam)
 			rate = insertion_rates[i].rate;
-	return state->rows * rate < state->entries + state->rows ? INDEX_INSERT : INDEX_REBUILD;
+	/* a page of dead rows takes about as long as an entry */
+	return state->rows * rate < state->rebuilt_entries + state->dead_pages ?
+		INDEX_INSERT : INDEX_REBUILD;
 }
 
 static IndexMethod
@@ -293,7 +301,7 @@ plan_choose(IndexPlan *plan)
 	}
 	plan->weight = cost_of(&state, plan->method);
 	plan->sort_memory = SORT_MEMORY_ROW *
-		(state.rows + (plan->method == INDEX_REBUILD ? state.entries : 0));
+		(plan->method == INDEX_REBUILD ? state.rebuilt_entries : state.rows);
 	index_close(index, NoLock);
 }
 
@@ -412,6 +420,7 @@ plan_table(Relation rel, const BulkOptions *options, bool direct)
 	table->relid = RelationGetRelid(rel);
 	table->name = pstrdup(RelationGetRelationName(rel));
 	table->heap_blocks = RelationGetNumberOfBlocks(rel);
+	table->vacant = direct && table->heap_blocks > 0 && dead_rows_only(rel);
 	table->living = -1;
 	foreach(lc, RelationGetIndexList(rel))
 	{

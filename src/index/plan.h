@@ -38,6 +38,7 @@ typedef struct IndexTable
 	Oid			relid;
 	char	   *name;
 	BlockNumber heap_blocks;	/* before the load */
+	bool		vacant;			/* no rows seem to be on them */
 	int64		rows;			/* of the load; set when all are there */
 	double		living;			/* rows that were counted, all in all; -1: nobody has */
 	BlockNumber end;			/* behind the last row, if they were moved together */

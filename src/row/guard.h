@@ -10,8 +10,8 @@
  * about 10 for each error caught.
  *
  * Trap: what guarded code wrote to the database is lost when a later row
- * under the same guard fails.  So volatile expressions get a guard of their
- * own (close it right after them), and triggers run with the guard closed.
+ * under the same guard fails.  So volatile expressions and triggers before a row get a guard of their
+ * own (close it right after them).  Triggers after rows run with the guard closed: by then the row is in the table.
  */
 #ifndef PGBULK_GUARD_H
 #define PGBULK_GUARD_H
@@ -64,7 +64,7 @@ guard_close(Guard *guard)
 
 /*
  * Around others' code that is given the row: a type's input function, a CHECK, a
- * generated column, option transform or where, the key of a partition.  What it throws
+ * generated column, option transform or where, the key of a partition, triggers before the row.  What it throws
  * is the row's fault as far as a WHEN OTHERS of PL/pgSQL would catch it.  The
  * guard stays open behind it, unless what has run is volatile.
  */

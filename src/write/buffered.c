@@ -145,15 +145,22 @@ switch_leaf(BufferedWriter *writer, Leaf *leaf)
 	writer->leaf = leaf;
 }
 
-/* Calls a row's triggers; false: one of them suppresses it.  The row as they see it goes with the row. */
+/*
+ * Calls a row's triggers, under a guard of their own, as they may write; false: one of them suppresses
+ * it.  The row as they see it goes with the row.
+ */
 static bool
 fire_triggers(BufferedWriter *writer, Leaf *leaf, TupleTableSlot *slot,
 			  bool (*fire) (EState *, ResultRelInfo *, TupleTableSlot *))
 {
 	EState	   *estate = writer->base.estate;
 	MemoryContext old = MemoryContextSwitchTo(GetPerTupleMemoryContext(estate));
-	bool		wanted = fire(estate, leaf->rri, slot);
+	bool		wanted;
 
+	guard_close(writer->guard);
+	guard_enter(writer->guard);
+	wanted = fire(estate, leaf->rri, slot);
+	guard_leave(writer->guard, true);
 	MemoryContextSwitchTo(old);
 	return wanted;
 }
@@ -254,11 +261,8 @@ buffered_put(Writer *base, uint32 number, RowError *err)
 	}
 
 	if (unlikely(leaf->instead_row))
-	{
-		guard_close(writer->guard);
 		return fire_triggers(writer, leaf, slot, ExecIRInsertTriggers) ?
 			WRITER_TAKEN : WRITER_FILTERED;
-	}
 
 	verdict = complete_row(writer, leaf, slot, err);
 	if (verdict == WRITER_TAKEN)

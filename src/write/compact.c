@@ -8,11 +8,15 @@
  */
 #include "postgres.h"
 
+#include "access/genam.h"
 #include "access/heapam.h"
 #include "access/htup_details.h"
 #include "access/xact.h"
 #include "access/xloginsert.h"
+#include "catalog/pg_am_d.h"
 #include "catalog/storage.h"
+#include "compat.h"
+#include "dead_rows.h"
 #include "miscadmin.h"
 #include "storage/bufmgr.h"
 #include "storage/lmgr.h"
@@ -260,4 +264,43 @@ compact_truncate(Relation rel, BlockNumber end)
 		RelationTruncate(rel, end);
 	UnlockRelation(rel, AccessExclusiveLock);
 	return true;
+}
+
+/*
+ * Whether an index certainly has no entry, nor has any file that it may have again: a btree with nothing but its
+ * metapage, and no other file before in this transaction.
+ */
+static bool
+is_without_entries(Oid relid)
+{
+	Relation	index = index_open(relid, AccessShareLock);
+	bool		without = index->rd_rel->relam == BTREE_AM_OID &&
+		index->rd_createSubid == InvalidSubTransactionId &&
+		index->rd_firstRelfilelocatorSubid == InvalidSubTransactionId &&
+		RelationGetNumberOfBlocks(index) <= 1;
+
+	index_close(index, AccessShareLock);
+	return without;
+}
+
+/* An index that this transaction has dropped comes back if it fails; then it has locked the table against all. */
+static bool
+may_have_entries(Relation rel)
+{
+	ListCell   *lc;
+
+	if (CheckRelationLockedByMe(rel, AccessExclusiveLock, false))
+		return true;
+	foreach(lc, RelationGetIndexList(rel))
+		if (!is_without_entries(lfirst_oid(lc)))
+			return true;
+	return false;
+}
+
+void
+compact_unseen(Relation rel)
+{
+	if (rel->rd_refcnt == 1 && RelationGetNumberOfBlocks(rel) > 0 &&
+		!may_have_entries(rel) && dead_rows_unseen(rel))
+		(void) compact_truncate(rel, 0);
 }

@@ -36,4 +36,14 @@ extern bool compact_is_empty(Relation rel, BlockNumber end);
 /* Cuts off blocks from end on, of which nothing is of use; false: others use the table. */
 extern bool compact_truncate(Relation rel, BlockNumber end);
 
+/*
+ * Cuts off all blocks of a table that is locked against writers, which the caller has open once, where they hold
+ * nothing but rows that nobody has ever seen, no index has entries for them, in whichever file comes
+ * back should this transaction fail, and nobody uses the table.  Else they stay, for VACUUM.
+ *
+ * Price: as long as the transaction lasts, standbys keep the lock that a moment is enough for here, as they do
+ * after TRUNCATE.
+ */
+extern void compact_unseen(Relation rel);
+
 #endif							/* PGBULK_COMPACT_H */

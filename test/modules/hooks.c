@@ -3,7 +3,8 @@
  *		What other extensions do: looks at statements, puts a plan of its own in place of
  *		the server's, and has a table access method.
  *
- * hooks.tell: each INSERT and DELETE that is started, and each command, is a NOTICE.
+ * hooks.tell: each INSERT and DELETE that is started, and each command, is a NOTICE, which says
+ * so where a command lacks the identifier that it should have.
  * hooks.forbid: who checks privileges lets nobody write to the table of that name.
  * hooks.above, hooks.below: where INSERT into the table of that name gets a custom
  * scan, around the whole plan or around what gives its rows.  Both run as before.
@@ -184,8 +185,11 @@ utility(PlannedStmt *statement, const char *text, bool read_only, ProcessUtility
 		ParamListInfo params, QueryEnvironment *environment, DestReceiver *dest,
 		QueryCompletion *completion)
 {
+	bool		nameless = statement->queryId == 0 &&
+		strcmp(GetConfigOption("compute_query_id", false, false), "on") == 0;
+
 	if (tell && context != PROCESS_UTILITY_TOPLEVEL)
-		ereport(NOTICE, (errmsg("command: %s", text)));
+		ereport(NOTICE, (errmsg("command%s: %s", nameless ? " without identifier" : "", text)));
 	if (next_utility != NULL)
 		next_utility(statement, text, read_only, context, params, environment, dest, completion);
 	else

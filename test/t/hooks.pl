@@ -99,7 +99,7 @@ my $insert = qr/started: INSERT INTO public\.t \(a, b\) VALUES \(\$1, \$2\)/;
 sub seen
 {
 	my ($sql, $expected, $name) = @_;
-	my @lines = grep { /started|command|ERROR/ } split /\n/, told("SET hooks.tell = on; $sql");
+	my @lines = grep { /started|command|ERROR/ } split /\n/, told("SET compute_query_id = on; SET hooks.tell = on; $sql");
 
 	s/^NOTICE:  // foreach @lines;
 	is_deeply(\@lines, $expected, $name);

@@ -206,6 +206,7 @@ foreach my $definition (sort keys %pauses)
 
 	for (1 .. 20)
 	{
+		$session->ask('TRUNCATE t');
 		$session->send(load('t', 2, '"truncate": true'));
 		until ($session->done || $in_indexes->()) { sleep 0.005; }
 		my ($worker) = split / /, $workers_of->($session->{pid});

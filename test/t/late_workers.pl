@@ -17,7 +17,7 @@ my $LATE = 6;
 
 my $folder = data_dir();
 my $node = bulk_server('late_workers', 'shared_buffers = 64MB', 'max_wal_size = 1GB', 'max_parallel_workers_per_gather = 0',
-	'max_worker_processes = 32', 'max_parallel_workers = 32');
+	'max_worker_processes = 64', 'max_parallel_workers = 64');
 my $session = PgBulk::Session->new($node);
 
 # A library that a backend loads at once, and a worker only after a while.
