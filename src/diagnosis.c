@@ -465,7 +465,6 @@ are_quotes_stray(Search *search)
 		before->escape == now->escape;
 	const Trial *trial = &search->witnesses;
 	TrialOutcome *outcomes = palloc(sizeof(TrialOutcome) * Max(trial->nrows, 1));
-
 	int			few = same && now->missing == before->missing ? 1 : 0;
 
 	return count_stray(search->outcomes, search->samples.nrows, same) > few ||

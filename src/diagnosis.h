@@ -43,10 +43,10 @@ extern void diagnosis_keep(Diagnosis *diagnosis, const Reader *reader, uint32 nr
 
 /*
  * The options with which bad rows of one kind could be read, as a HINT; NULL where
- * none are known.  arg is a Diagnosis.  What they make of the rows is plausible: no row is NULL all
- * through, none is taken for fewer fields than another delimiter gives it, and rows that were loaded are
- * not cut in another way for the sake of a few.  Nothing is written; what a trial throws
- * is caught.  Price: a conversion of each sample for each candidate, of which
+ * none are known.  arg is a Diagnosis.  What they make of the rows is plausible: no row becomes NULL all
+ * through (but by words for NULL, where other rows were loaded), none is taken for fewer fields than another
+ * delimiter gives it, and rows that were loaded are not cut in another way for the sake of a few.  Nothing is
+ * written; what a trial throws is caught.  Price: a conversion of each sample for each candidate, of which
  * there may be some hundreds.
  */
 extern char *diagnosis_advise(void *arg, const RejectKind *kind);

@@ -27,7 +27,7 @@ typedef struct Search
 	Guard		guard;
 	Trial		samples;
 	Trial		witnesses;
-	Trial		first;			/* that of them which is the first line of a file, if there is one */
+	Trial		first;			/* the one of them that is the first line of a file, if it was kept */
 	TrialOutcome *witnessed;	/* witnesses with the options of the load */
 
 	/* as far as it has come */

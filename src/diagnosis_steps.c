@@ -109,7 +109,7 @@ consider_delimiters(Search *search, const char *in, const char *more, int kind)
 			((kind & FILLS) && !every_line_has(search, delimiter)))
 			continue;
 		if (diagnosis_consider(search, psprintf("{\"delimiter\": \"%s\"%s}",
-									  delimiter[0] == '\t' ? "\\t" : delimiter, more), kind))
+												delimiter[0] == '\t' ? "\\t" : delimiter, more), kind))
 			return true;
 	}
 	return false;
@@ -407,7 +407,7 @@ consider_dates(Search *search, const char *column)
 	for (int i = 0; i < lengthof(times); i++)
 		for (int k = 0; k < lengthof(dates); k++)
 			if (diagnosis_consider(search, date_format_with(search->options, column,
-												  psprintf("%s%s", dates[k], times[i])), 0))
+															psprintf("%s%s", dates[k], times[i])), 0))
 				return true;
 	return false;
 }

@@ -5,9 +5,7 @@
 #include "postgres.h"
 
 #include "header_advice.h"
-#include "mb/pg_wchar.h"
 #include "trial.h"
-#include "utils/json.h"
 
 /* Fields that a line may have by another delimiter, and rows after it that are looked at. */
 #define FIELDS_MOST 1664
@@ -20,20 +18,6 @@ typedef struct Reading
 	List	   *columns;		/* names of columns, or NULL for a field that has none */
 	int			named;			/* fields that have */
 } Reading;
-
-/* Names that look so are none: they are not text. */
-static const char *
-field_text(Header *header, const char *data, const ScanField *field)
-{
-	const Converter *conv = header->batch->conv;
-	ScanField	name = convert_trim(conv, data, *field);
-	RowError	error;
-	uint32		length;
-	const char *text = convert_is_null(conv, data, &name) ? NULL :
-		convert_field_text(header->batch->conv, data, &name, &length, &error);
-
-	return text == NULL || !pg_verifymbstr(text, length, true) ? NULL : pnstrdup(text, length);
-}
 
 static void
 read_by(Header *header, const char *line, uint32 length, const char *delimiter, Reading *reading)
@@ -56,7 +40,7 @@ read_by(Header *header, const char *line, uint32 length, const char *delimiter, 
 	scan_rows(&dialect, &eol, line, length, true, &row, 1, fields, FIELDS_MOST, &result);
 	for (uint32 i = 0; result.nrows == 1 && row.fault == SCAN_FAULT_NONE && i < row.nfields; i++)
 	{
-		const char *name = field_text(header, line, &fields[row.first_field + i]);
+		const char *name = trial_field_name(header->batch->conv, line, &fields[row.first_field + i]);
 		AttrNumber	attnum = name == NULL ? InvalidAttrNumber : target_match_column(target, name);
 		char	   *column = NULL;
 

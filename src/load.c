@@ -22,8 +22,6 @@
 #include "row/transform.h"
 #include "statement.h"
 #include "subtransaction.h"
-#include "utils/builtins.h"
-#include "utils/lsyscache.h"
 #include "utils/memutils.h"
 
 int			load_chunk_size = 256 * 1024;
@@ -298,7 +296,7 @@ check_rows(Load *load)
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("rows of \"%s\" that turned out bad cannot be taken back",
 						target_name(load->target)),
-				 errdetail("While it was loaded it has got a foreign key that refers to it, or is logically decoded now."),
+				 errdetail("While it was loaded, a foreign key to it was added, or it came to be logically decoded."),
 				 errhint("Load the file again.")));
 	raw_rest(load->raw);
 }
@@ -492,8 +490,8 @@ attempt(void *arg)
 }
 
 /*
- * The same as in the attempt before, whose rows are dead.  Which old rows those make go that are displaced
- * later only the buffered one can tell without storing them.
+ * The same as in the attempt before, whose rows are dead.  But rows that later ones displace have old rows make way
+ * for them, which only the buffered writer can do without storing them.
  */
 static void
 choose_writer_again(Load *load)

@@ -6,7 +6,6 @@
 
 #include "access/xact.h"
 #include "load_parts.h"
-#include "miscadmin.h"
 #include "share.h"
 #include "slower.h"
 #include "utils/memutils.h"

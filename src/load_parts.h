@@ -45,6 +45,7 @@ typedef struct Load
 	Diagnosis	diagnosis;
 	int			files_unlike;	/* times that workers came home at the end of a file */
 	int			batches_alone;	/* to load before workers are tried (again) */
+	int			patience;		/* how many the next time */
 	struct
 	{
 		int			batches;	/* that were timed */
@@ -52,7 +53,6 @@ typedef struct Load
 		double		seconds;	/* and what they took this process alone */
 		instr_time	since;
 	}			pace;
-	int			patience;		/* how many the next time */
 	bool		may_be_slow;	/* the writer is buffered, unasked, and nobody has been told */
 	ErrorContextCallback callback;
 	Reject		refused;		/* a row that an index could not take, for CONTEXT */

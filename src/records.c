@@ -22,7 +22,6 @@ struct Records
 	MemoryContext context;
 	ResourceOwner owner;		/* of temporary files, also in a subtransaction */
 	int			ncolumns;
-	int64		count;
 	Tuplesortstate *sort;
 	TupleTableSlot *in;
 	TupleTableSlot *out;
@@ -78,13 +77,6 @@ records_put(Records *records, const int64 *values)
 	CurrentResourceOwner = records->owner;
 	tuplesort_puttupleslot(records->sort, slot);
 	CurrentResourceOwner = caller;
-	records->count++;
-}
-
-int64
-records_count(const Records *records)
-{
-	return records->count;
 }
 
 void

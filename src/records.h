@@ -23,9 +23,6 @@ extern Records *records_open(int ncolumns, int memory_kb);
 
 extern void records_put(Records *records, const int64 *values);
 
-/* How many there are. */
-extern int64 records_count(const Records *records);
-
 /* No more will come: they are read from the first one on. */
 extern void records_sort(Records *records);
 

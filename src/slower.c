@@ -13,7 +13,7 @@
 #include "utils/relcache.h"
 #include "utils/syscache.h"
 
-/* Seconds for a table with a few indexes: less is not worth a word. */
+/* So many take seconds with a few indexes: fewer are not worth a word. */
 #define LEAST_ROWS 200000
 
 /* What the catalog knows of a relation, not to open it; nothing if it is gone. */

@@ -9,7 +9,6 @@
 #include "input/reader.h"
 #include "mb/pg_wchar.h"
 #include "miscadmin.h"
-#include "row/convert.h"
 #include "trial.h"
 #include "utils/datum.h"
 #include "utils/memutils.h"
@@ -249,6 +248,18 @@ judge(const Run *run, TrialOutcome *outcome)
 
 /* ---- rows ---- */
 
+char *
+trial_field_name(Converter *conv, const char *data, const ScanField *field)
+{
+	ScanField	name = convert_trim(conv, data, *field);
+	RowError	error;
+	uint32		length;
+	const char *text = convert_is_null(conv, data, &name) ? NULL :
+		convert_field_text(conv, data, &name, &length, &error);
+
+	return text == NULL || !pg_verifymbstr(text, length, true) ? NULL : pnstrdup(text, length);
+}
+
 /* The fields of what may be names of columns. */
 static List *
 keep_fields(const Run *run)
@@ -258,17 +269,7 @@ keep_fields(const Run *run)
 	List	   *fields = NIL;
 
 	for (uint32 i = 0; i < reader->rows[0].nfields; i++)
-	{
-		ScanField	field = convert_trim(run->conv, reader->data, reader->fields[i]);
-		RowError	error;
-		uint32		length;
-		const char *text = convert_is_null(run->conv, reader->data, &field) ? NULL :
-			convert_field_text(run->conv, reader->data, &field, &length, &error);
-
-		/* what is no text is no name */
-		fields = lappend(fields, text == NULL || !pg_verifymbstr(text, length, true) ? NULL :
-						 pnstrdup(text, length));
-	}
+		fields = lappend(fields, trial_field_name(run->conv, reader->data, &reader->fields[i]));
 	MemoryContextSwitchTo(caller);
 	return fields;
 }

@@ -13,6 +13,7 @@
 #include "input/stored.h"
 #include "options.h"
 #include "rejects.h"
+#include "row/convert.h"
 #include "row/guard.h"
 #include "target.h"
 
@@ -59,6 +60,12 @@ typedef struct TrialOutcome
  * conversion of each row, and a subtransaction for each error that is thrown.
  */
 extern bool trial_run(const Trial *trial, const char *candidate, TrialOutcome *outcomes);
+
+/*
+ * The text of a field that may be a name of a column, trimmed; NULL for a null, and for what is no text.  Memory: the
+ * current context.
+ */
+extern char *trial_field_name(Converter *conv, const char *data, const ScanField *field);
 
 /* Delimiters that files are often written with, ended by NULL; the first three stand in few texts. */
 #define TRIAL_SURE_DELIMITERS 3

@@ -43,7 +43,6 @@ enum
 struct BadRows
 {
 	ResourceOwner owner;
-	int64		count;
 	Tuplesortstate *sort;
 	TupleTableSlot *in;
 	TupleTableSlot *out;
@@ -113,13 +112,6 @@ bad_rows_put(BadRows *bad, const BadRow *row)
 	tuplesort_puttupleslot(bad->sort, slot);
 	CurrentResourceOwner = caller;
 	ExecClearTuple(slot);
-	bad->count++;
-}
-
-int64
-bad_rows_count(const BadRows *bad)
-{
-	return bad->count;
 }
 
 void

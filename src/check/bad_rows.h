@@ -34,9 +34,6 @@ extern BadRows *bad_rows_open(void);
 
 extern void bad_rows_put(BadRows *bad, const BadRow *row);
 
-/* How many they are. */
-extern int64 bad_rows_count(const BadRows *bad);
-
 /* No more will come: they are read by their places. */
 extern void bad_rows_sort(BadRows *bad);
 

@@ -65,13 +65,6 @@ key_set_clear(KeySet *set)
 		init_set(set);
 }
 
-void
-key_set_free(KeySet *set)
-{
-	MemoryContextDelete(set->context);
-	pfree(set);
-}
-
 static inline uint32
 hash_key(const char *key, Size len)
 {

@@ -34,6 +34,5 @@ extern bool key_set_has(const KeySet *set, const char *key, Size len,
 extern void key_set_add(KeySet *set, const char *key, Size len, uint32 hash);
 
 extern void key_set_clear(KeySet *set);
-extern void key_set_free(KeySet *set);
 
 #endif							/* PGBULK_KEY_SET_H */

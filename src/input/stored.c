@@ -95,12 +95,6 @@ stored_rows_add(StoredRows *rows, const StoredRow *row)
 	MemoryContextSwitchTo(caller);
 }
 
-int
-stored_rows_count(const StoredRows *rows)
-{
-	return rows->nrows;
-}
-
 int64
 stored_rows_bytes(const StoredRows *rows)
 {

@@ -34,8 +34,6 @@ extern void stored_rows_close(StoredRows *rows);
 /* Takes a copy of a row. */
 extern void stored_rows_add(StoredRows *rows, const StoredRow *row);
 
-extern int	stored_rows_count(const StoredRows *rows);
-
 /* Bytes of all rows. */
 extern int64 stored_rows_bytes(const StoredRows *rows);
 

@@ -40,8 +40,8 @@ typedef struct Inspection
 	char	   *column_list;	/* JSON */
 	char	   *load_options;	/* JSON */
 	char	   *create_table;	/* NULL: no table can have them */
-	char	   *bulk_load;		/* NULL: it cannot be loaded, or into a table that is there already */
-	char	   *create_and_load;	/* both, as one transaction; NULL: likewise */
+	char	   *bulk_load;		/* NULL: it cannot be loaded, or there is a relation of that name */
+	char	   *create_and_load;	/* both, as one transaction; NULL: it cannot be loaded */
 	List	   *notes;			/* of char * */
 } Inspection;
 
