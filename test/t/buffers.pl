@@ -63,11 +63,13 @@ my $options = $node->pg_version < 16 ? '{"workers": 0}' : '{}';
 my $load = share_left('bulk_load', "SELECT bulk_load('by_load', '$path', '$options')");
 
 cmp_ok($copy, '<', 95, 'the buffers are full, so that COPY takes some');
-cmp_ok($load, '>=', $copy - 2, 'a load leaves as many to others as COPY');
+# what the backend has filled before workers came stays beside the smaller ring that it has then: 1 MB
+my $alone = 128;
+cmp_ok($load, '>=', $copy - 2 - 100 * $alone / 4096, 'a load leaves as many to others as COPY');
 
 # 16 MB, or an eighth of the shared buffers, and the maps of free space
 my $ring = buffers('by_load');
-cmp_ok($ring, '<=', 512 + 64, 'its own table has but the ring') or diag "$ring buffers";
+cmp_ok($ring, '<=', 512 + 64 + $alone, 'its own table has but the ring') or diag "$ring buffers";
 
 $copy = share_left('COPY into partitions', "COPY parts FROM '$path' (FORMAT csv)");
 $load = share_left('bulk_load into partitions', "TRUNCATE parts; SELECT bulk_load('parts', '$path')");

@@ -158,7 +158,7 @@ $node->safe_psql('postgres', 'DROP TABLE parts');
 # two dry runs of one table come one after the other
 $session->send(dry('t', $rows));
 $watch->ask(dry('t', $rows));
-is($watch->{error}, '', 'dry runs beside each other');
+unlike($watch->{error}, qr/ERROR|WARNING/, 'dry runs beside each other');
 $session->wait;
 same_state($before, 'nothing stays of both');
 
