@@ -275,13 +275,13 @@ sub wait
 	return $out;
 }
 
-# Sends SQL, again if it was done before the cancel came, calls READY until the load is where
-# it shall be, and then cancels it.  Returns how long that took.
+# Sends SQL, again and with half the PAUSE if it was done before the cancel came, calls READY until
+# the load is where it shall be, and then, after the PAUSE, cancels it.  Returns how long that took.
 sub cancel
 {
 	my ($self, $sql, $watch, $ready, $pause) = @_;
 
-	foreach (1 .. 5)
+	foreach (1 .. 8)
 	{
 		$self->send($sql);
 		until ($self->done || $ready->())
@@ -299,9 +299,12 @@ sub cancel
 
 			# one that ends of itself that soon was at its end
 			return $took if $self->sqlstate || $took >= 1;
-			next;
 		}
-		$self->wait;
+		else
+		{
+			$self->wait;
+		}
+		$pause /= 2;
 	}
 	die "the load was done too early: $self->{error}";
 }
