@@ -436,8 +436,13 @@ def first_difference(ours, theirs):
 def messages(run):
     """Those of a run, without remedies for kinds of bad rows: these are tried on rows of the backend's own chunks, too."""
     lines = []
+    of_kind = False
     for line in run.errors.split("\n"):
-        if not (line.startswith("HINT:") and lines and re.match(r".*NOTICE: .*\d+ rows?: ", lines[-1])):
+        # a value in a message may have line ends
+        head = re.match(r"(psql:.*: )?(NOTICE|WARNING|ERROR|INFO): ", line)
+        if head:
+            of_kind = head.group(2) == "NOTICE" and re.search(r"\d+ rows?: ", line) is not None
+        if not (of_kind and line.startswith("HINT:")):
             lines.append(line)
     return lines
 
