@@ -4,7 +4,7 @@
 Makes tables and files, most of them broken in some way, some compressed, and loads each of
 them without workers, then with one, two and three, in chunks of all sizes.
 Whatever a load says and does must be the same: the rows and their order, the
-counters, the rejects in their table and their file, every NOTICE, and of an
+counters, the rejects in their table and their file, every NOTICE (but for remedies), and of an
 error its SQLSTATE, its texts and its CONTEXT.  (In the reject table a short
 row may find room on an earlier page; the order of rejects is that of the
 file.)  A few loads find no worker free; and in most there must be some, or
