@@ -584,7 +584,9 @@ take_short_road(Batch *batch)
 		n = Min(n, batch->limit_left);
 	if (batch->aside != NULL)
 		n = count_until_aside(batch, n);
-	n = n == 0 ? 0 : writer->routine->put_rows(writer, reader->data, reader->rows,
+	if (n == 0)
+		return false;
+	n = writer->routine->put_rows(writer, reader->data, reader->rows,
 								  reader->fields, batch->next, n);
 	batch->rows_read += n;
 	batch->rows_loaded += n;

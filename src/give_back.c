@@ -13,6 +13,9 @@
 /* Blocks that are given back at least, and not only a small part of the table. */
 #define LEAST_BLOCKS 8
 
+/* Why nothing is cut off, where pages hold more than rows of the load. */
+#define WRITTEN_BY_OTHERS "a function has written to the table, too; VACUUM will give the space back"
+
 /*
  * Entries in an index that others have, too, outlive the transaction if it fails; then no
  * other row may ever come to the place that they point to, until VACUUM has been there.
@@ -61,7 +64,7 @@ shrink(const Checks *checks, IndexTable *table, LoadResult *result)
 	}
 	if (!compact_tail(table->heap, table->heap_blocks, table->rows, &table->end))
 	{
-		result->not_freed = "a function has written to the table, too; VACUUM will give the space back";
+		result->not_freed = WRITTEN_BY_OTHERS;
 		return false;
 	}
 	return true;
@@ -75,7 +78,7 @@ cut_off(IndexTable *table, LoadResult *result)
 
 	/* an index that was built anew may call functions, too */
 	if (!compact_is_empty(table->heap, table->end))
-		result->not_freed = "a function has written to the table, too; VACUUM will give the space back";
+		result->not_freed = WRITTEN_BY_OTHERS;
 	else if (compact_truncate(table->heap, table->end))
 	{
 		result->blocks_freed += nblocks - table->end;

@@ -497,56 +497,69 @@ foreign_key_raise(ForeignKey *key, ItemPointer tid, TupleTableSlot *slot)
 	ExecClearTuple(slot);
 }
 
-/* What the trigger has said. */
-static void
-keep_message(ForeignKey *key, ErrorData *error, bool raise)
+typedef struct Question
 {
-	if (raise || error->sqlerrcode != ERRCODE_FOREIGN_KEY_VIOLATION)
-		ReThrowError(error);
-	key->message = MemoryContextStrdup(key->context, error->message);
-	FreeErrorData(error);
-}
+	const ForeignKey *key;
+	TupleTableSlot *slot;		/* the row */
+} Question;
 
-bool
-foreign_key_note(ForeignKey *key, ItemPointer tid, TupleTableSlot *slot)
+/* Has the trigger asked by ask, in a subtransaction; what it has thrown, or NULL. */
+static ErrorData *
+catch_error(bool (*ask) (void *arg), Question *question)
 {
 	MemoryContext context = CurrentMemoryContext;
-	ResourceOwner owner = CurrentResourceOwner;
 	ErrorData  *volatile error = NULL;
 
-	if (key->message != NULL)
-		return true;
-	fetch_row(key, tid, slot);
-	BeginInternalSubTransaction(NULL);
-	MemoryContextSwitchTo(context);
 	PG_TRY();
 	{
-		call_trigger(key, slot);
-		ReleaseCurrentSubTransaction();
+		(void) subtransaction_run(ask, question);
 	}
 	PG_CATCH();
 	{
 		MemoryContextSwitchTo(context);
 		error = CopyErrorData();
 		FlushErrorState();
-		RollbackAndReleaseCurrentSubTransaction();
 	}
 	PG_END_TRY();
-	MemoryContextSwitchTo(context);
-	CurrentResourceOwner = owner;
-	ExecClearTuple(slot);
+	return error;
+}
+
+/* Keeps what the trigger has said; false: it has said nothing. */
+static bool
+keep_message(ForeignKey *key, ErrorData *error, bool raise)
+{
 	if (error == NULL)
 		return false;
-
-	keep_message(key, error, false);
+	if (raise || error->sqlerrcode != ERRCODE_FOREIGN_KEY_VIOLATION)
+		ReThrowError(error);
+	key->message = MemoryContextStrdup(key->context, error->message);
+	FreeErrorData(error);
 	return true;
 }
 
-typedef struct Question
+/* What the trigger has locked stays so. */
+static bool
+call_and_stay(void *arg)
 {
-	const ForeignKey *key;
-	TupleTableSlot *row;
-} Question;
+	const Question *question = arg;
+
+	call_trigger(question->key, question->slot);
+	return true;
+}
+
+bool
+foreign_key_note(ForeignKey *key, ItemPointer tid, TupleTableSlot *slot)
+{
+	Question	question = {.key = key,.slot = slot};
+	ErrorData  *error;
+
+	if (key->message != NULL)
+		return true;
+	fetch_row(key, tid, slot);
+	error = catch_error(call_and_stay, &question);
+	ExecClearTuple(slot);
+	return keep_message(key, error, false);
+}
 
 /* Stores the row and has the trigger look at it. */
 static bool
@@ -558,10 +571,10 @@ store_and_call(void *arg)
 	TupleTableSlot *slot = table_slot_create(rel, NULL);
 
 	/* a dry run has its own pages, at the end */
-	table_tuple_insert(rel, question->row, GetCurrentCommandId(true),
+	table_tuple_insert(rel, question->slot, GetCurrentCommandId(true),
 					   TABLE_INSERT_SKIP_FSM, NULL);
 	CommandCounterIncrement();
-	fetch_row(question->key, &question->row->tts_tid, slot);
+	fetch_row(question->key, &question->slot->tts_tid, slot);
 	call_trigger(question->key, slot);
 	ExecDropSingleTupleTableSlot(slot);
 	return false;
@@ -570,27 +583,11 @@ store_and_call(void *arg)
 bool
 foreign_key_ask(ForeignKey *key, TupleTableSlot *row, bool raise)
 {
-	MemoryContext context = CurrentMemoryContext;
-	Question	question = {.key = key,.row = row};
-	ErrorData  *volatile error = NULL;
+	Question	question = {.key = key,.slot = row};
 
 	if (key->message != NULL && !raise)
 		return true;
-	PG_TRY();
-	{
-		(void) subtransaction_run(store_and_call, &question);
-	}
-	PG_CATCH();
-	{
-		MemoryContextSwitchTo(context);
-		error = CopyErrorData();
-		FlushErrorState();
-	}
-	PG_END_TRY();
-	if (error == NULL)
-		return false;
-	keep_message(key, error, raise);
-	return true;
+	return keep_message(key, catch_error(store_and_call, &question), raise);
 }
 
 const char *
