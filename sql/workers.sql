@@ -11,11 +11,12 @@ DECLARE
 	r record;
 BEGIN
 	SELECT * INTO r FROM bulk_load(t, '/proc/self/cwd/pgbulk_workers_in', options);
-	RETURN format('%s read, %s loaded, %s rejected, %s filtered, %s%s%s', r.rows_read, r.rows_loaded, r.rows_rejected, r.rows_filtered, r.writer,
-		CASE WHEN r.workers > 0 THEN ' with workers' ELSE ' alone' END, coalesce(': ' || (r.details ->> 'no_workers'), ''));
+	RETURN format('%s read, %s loaded, %s rejected, %s filtered, %s%s', r.rows_read, r.rows_loaded, r.rows_rejected, r.rows_filtered, r.writer,
+		CASE WHEN r.workers > 0 OR r.details ->> 'no_workers' LIKE '%since PostgreSQL 17' THEN ' with workers'
+			ELSE ' alone' || coalesce(': ' || (r.details ->> 'no_workers'), '') END);
 END $$;
 
--- rows in the order of the file
+-- rows in the order of the file; before 17 those with expressions are for the backend alone, and said to be
 SELECT pg_temp.load('workers_t', '{"workers": 2}');
 CREATE TABLE workers_copy (LIKE workers_t);
 COPY workers_copy FROM :'file' WITH (FORMAT csv);

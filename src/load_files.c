@@ -228,7 +228,8 @@ is_worth_workers(const Load *load)
 /*
  * Has workers help from here on, if that pays.  Where the work soon comes back
  * because of a row that workers cannot deal with, they are left alone for a
- * while, twice as long each time; a file that is worth workers by itself begins anew.
+ * while, twice as long each time.  They get one chance with each file that is worth
+ * workers by itself, however many came to nothing before.
  */
 static void
 load_side_by_side(Load *load)
@@ -346,10 +347,7 @@ load_one_file(Load *load)
 
 	load->alone = load->may_share = false;
 	if (is_worth_workers(load))
-	{
 		load->batches_alone = 0;
-		load->patience = 1;
-	}
 	pace_begin(load);
 	while (!batch_finished(&load->batch) &&
 		   reader_rows(load->reader, load->reader->max_rows, load->guard.enabled))

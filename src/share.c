@@ -91,6 +91,16 @@ collect_expressions(const Batch *batch)
 	return expressions;
 }
 
+/* Whether every row needs expressions, and not only one that lacks a value. */
+static bool
+evaluates_each_row(const Batch *batch)
+{
+	TupleConstr *constr = RelationGetDescr(batch->target->rel)->constr;
+
+	return batch->target->where != NIL || batch->conv->transform != NULL ||
+		(constr != NULL && (constr->num_check > 0 || constr->has_generated_stored));
+}
+
 /*
  * What a type is made of may have constraints that run any function; those
  * of base types and enums have none.
@@ -168,6 +178,8 @@ share_refusal(const Batch *batch, const RejectStream *rejects, int64 bytes)
 		return "the type of a column is not parallel safe";
 	if (!workers_can_evaluate(collect_expressions(batch)))
 		return "an expression is not parallel safe";
+	if (!SHARE_HAS_GUARDS && evaluates_each_row(batch))
+		return "an expression is evaluated for each row, which workers can do since PostgreSQL 17";
 	return NULL;
 }
 

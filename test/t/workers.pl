@@ -115,17 +115,22 @@ my $ignore = '"on_error": "ignore", "log_verbosity": "silent"';
 
 cancels('plain rows', 'plain', many($large));
 cancels('wide values', 'plain', many($wide));
-cancels('rows that are filtered', 'plain', many($large), '"where": "i < 0"');
 cancels('rejects to nowhere', 'plain', many($bad), $ignore);
 cancels('rejects to a table and a file', 'plain', many($bad), qq($ignore, "reject_table": "rejected", "reject_file": "$folder/rejects"));
 cancels('some rejects', 'plain', many($mixed), qq($ignore, "reject_table": "rejected"));
 if ($guards)
 {
+	cancels('rows that are filtered', 'plain', many($large), '"where": "i < 0"');
 	cancels('input functions', 'jsons', many($jsons), $ignore);
 	cancels('a CHECK that sleeps', 'napping', many($large));
 	cancels('a CHECK that sleeps, with rejects', 'napping', many($mixed), $ignore);
 	cancels('all wait for one', 'halting', $halt);
 	cancels('all wait for one, with rejects', 'halting', $halt, $ignore);
+}
+else
+{
+	is($session->ask('SELECT rows_loaded, workers FROM ' . load('plain', $small, 3, '"where": "i < 0"')),
+		'0|0', 'no worker is started for rows that it would give back');
 }
 
 # ---- losing a worker ----
