@@ -115,11 +115,11 @@ my $ignore = '"on_error": "ignore", "log_verbosity": "silent"';
 
 cancels('plain rows', 'plain', many($large));
 cancels('wide values', 'plain', many($wide));
-cancels('rejects to nowhere', 'plain', many($bad), $ignore);
-cancels('rejects to a table and a file', 'plain', many($bad), qq($ignore, "reject_table": "rejected", "reject_file": "$folder/rejects"));
-cancels('some rejects', 'plain', many($mixed), qq($ignore, "reject_table": "rejected"));
 if ($guards)
 {
+	cancels('rejects to nowhere', 'plain', many($bad), $ignore);
+	cancels('rejects to a table and a file', 'plain', many($bad), qq($ignore, "reject_table": "rejected", "reject_file": "$folder/rejects"));
+	cancels('some rejects', 'plain', many($mixed), qq($ignore, "reject_table": "rejected"));
 	cancels('rows that are filtered', 'plain', many($large), '"where": "i < 0"');
 	cancels('input functions', 'jsons', many($jsons), $ignore);
 	cancels('a CHECK that sleeps', 'napping', many($large));
