@@ -8,7 +8,7 @@
 #include "postgres.h"
 
 #include "check/check.h"
-#include "load.h"
+#include "result.h"
 
 /*
  * Where most rows of the load have gone again, so does their space, if it is much of the table:

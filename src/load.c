@@ -10,10 +10,12 @@
 #include "postgres.h"
 
 #include "access/xact.h"
+#include "check/tables.h"
 #include "executor/instrument.h"
 #include "give_back.h"
 #include "index/blame.h"
 #include "index/index.h"
+#include "load.h"
 #include "load_parts.h"
 #include "miscadmin.h"
 #include "optimizer/optimizer.h"
@@ -23,8 +25,6 @@
 #include "statement.h"
 #include "subtransaction.h"
 #include "utils/memutils.h"
-
-int			load_chunk_size = 256 * 1024;
 
 /* Attempts after which functions are to blame. */
 #define ATTEMPTS_MOST 10
@@ -163,7 +163,7 @@ open_query(Load *load)
 	QueryRows  *rows = query_open(options->query, RelationGetDescr(target->rel),
 								  target->attnums, target->nfields);
 
-	load->source = source_open_query(rows, options, load_chunk_size);
+	load->source = source_open_query(rows, options, source_chunk_size);
 }
 
 /* What the table and the source are from here on. */
@@ -220,12 +220,12 @@ load_open(Load *load)
 	load->result->started = GetCurrentTimestamp();
 	if (options->query == NULL)
 		load->source = load->stored != NULL ?
-			source_open_stored(load->stored, options, load_chunk_size) :
-			source_open(load->paths, options, load_chunk_size);
+			source_open_stored(load->stored, options, source_chunk_size) :
+			source_open(load->paths, options, source_chunk_size);
 	load->raw = load->stored != NULL ? raw_open_stored(load->stored) :
 		raw_open(list_length(load->paths));
 	load->target = target_open(load->relid, options);
-	load->may_repeat = checks_may_repeat(load->target->rel, options);
+	load->may_repeat = tables_may_repeat(load->target->rel, options);
 	if (!options->dry_run && !load->may_repeat)
 		prepare_input(load);
 	reset_batch(load);

@@ -222,7 +222,7 @@ is_worth_workers(const Load *load)
 {
 	int64		left = source_left(load->source, load->source->window.offset);
 
-	return share_workers(&load->batch, wanted_bytes(load, left), load_chunk_size) > 0;
+	return share_workers(&load->batch, wanted_bytes(load, left), source_chunk_size) > 0;
 }
 
 /*
@@ -240,10 +240,10 @@ load_side_by_side(Load *load)
 		.header = load->header.raw.data,
 		.header_length = load->header.raw.len,
 		.first_line = load->first_line,
-		.span = load->header.raw.len < load_chunk_size,
+		.span = load->header.raw.len < source_chunk_size,
 		.rejects = load->rejects,
 		.journal = checks_journal(load->checks),
-		.chunk_size = load_chunk_size,
+		.chunk_size = source_chunk_size,
 		.show = show_shared_progress,
 		.began = begin_shared_file,
 		.arg = load
@@ -263,7 +263,7 @@ load_side_by_side(Load *load)
 	reader_place(load->reader, &offset, &line);
 	left = bytes_left(load, offset);
 	wanted = wanted_bytes(load, left);
-	workers = share_workers(&load->batch, wanted, load_chunk_size);
+	workers = share_workers(&load->batch, wanted, source_chunk_size);
 	if (workers == 0)
 	{
 		/* where nobody knows how much is left, there may be more than thought */

@@ -13,7 +13,6 @@
 #include "header.h"
 #include "input/raw.h"
 #include "input/reader.h"
-#include "load.h"
 #include "portability/instr_time.h"
 #include "progress.h"
 #include "rejects.h"

@@ -49,7 +49,7 @@ _PG_init(void)
 	DefineCustomIntVariable("pgbulk.chunk_size",
 							"Bytes of a file that are read and loaded at a time.",
 							"Small values are for tests: rows and fields then cross chunk borders.",
-							&load_chunk_size,
+							&source_chunk_size,
 							256 * 1024, 16, 256 * 1024 * 1024,
 							PGC_USERSET,
 							GUC_UNIT_BYTE | GUC_NOT_IN_SAMPLE,

@@ -13,7 +13,7 @@
 #include "compat.h"
 #include "lib/stringinfo.h"
 #include "options.h"
-#include "rejects.h"
+#include "reject.h"
 
 /* -- the reject table (reject_table.c) -- */
 
@@ -52,6 +52,12 @@ extern void reject_table_abandon(RejectTable *table);
 /* Writes the buffer to the table, whatever it holds. */
 extern void reject_table_flush(RejectTable *table);
 extern void reject_table_close(RejectTable *table);
+
+/* The columns of a reject table, as a list in SQL. */
+extern const char *reject_table_columns(void);
+
+/* Error: 42804 for a table that has other columns. */
+extern void reject_table_check(Relation rel);
 
 /* -- the reject file and its log (reject_file.c) -- */
 

@@ -12,66 +12,10 @@
 
 #include "compat.h"
 #include "options.h"
+#include "reject.h"
 #include "utils/rel.h"
 
-typedef enum RejectReason
-{
-	REJECT_SYNTAX,
-	REJECT_ENCODING,
-	REJECT_VALUE,
-	REJECT_CONSTRAINT,
-	REJECT_FOREIGN_KEY,
-	REJECT_DUPLICATE,
-	REJECT_REPLACED
-} RejectReason;
-#define REJECT_NREASONS (REJECT_REPLACED + 1)
-
-/* One bad row.  Pointers need to live only during rejects_add. */
-typedef struct Reject
-{
-	RejectReason reason;
-	int			sqlstate;		/* MAKE_SQLSTATE code */
-	const char *message;		/* primary message, database encoding */
-	const char *column;			/* column name, or NULL */
-	const char *value;			/* field's text as read, or NULL */
-	const char *file;			/* path */
-	int64		line;			/* of the row's first byte, from 1 */
-	int64		offset;			/* of the row's first byte in the file, from 0 */
-	const char *raw;			/* the row's bytes as they stand in the file, */
-	size_t		raw_len;		/* line end excluded */
-	size_t		raw_full_len;	/* line end included */
-	const char *row;			/* instead of raw: a row of the table, as text, that
-								 * the input's row has replaced */
-} Reject;
-
 typedef struct RejectStream RejectStream;
-
-/* Bad rows that are alike, for someone who knows what would mend them. */
-typedef struct RejectSample
-{
-	const char *raw;			/* the row, with a NUL after it */
-	uint32		raw_len;
-	int64		line;			/* both as in Reject */
-	const char *value;
-} RejectSample;
-
-typedef struct RejectKind
-{
-	RejectReason reason;
-	int			sqlstate;
-	const char *message;		/* of one of them */
-	const char *column;			/* or NULL */
-	int64		nrows;			/* all of them */
-	int			nsamples;
-	const RejectSample *samples;	/* the first one, and any others */
-} RejectKind;
-
-typedef struct RejectAdviser
-{
-	/* what to say of them, as a HINT, or NULL */
-	char	   *(*advise) (void *arg, const RejectKind *kind);
-	void	   *arg;
-} RejectAdviser;
 
 /*
  * Opens what options name.  Call after the target is open and locked and
@@ -140,9 +84,6 @@ extern void rejects_told(RejectStream *rejects);
 /* Whether every reject is shown somewhere, not only the first ones. */
 extern bool rejects_shown(const RejectStream *rejects);
 
-/* How many the first ones are. */
-#define REJECTS_FIRST 10
-
 extern int64 rejects_total(const RejectStream *rejects);	/* rows_rejected: all but duplicate, replaced */
 
 /* rows_duplicate and rows_replaced */
@@ -169,17 +110,5 @@ extern void rejects_end(RejectStream *rejects);
  * rejects_close too.
  */
 extern void rejects_details(const RejectStream *rejects, CompatJsonb *state);
-
-/* The columns of a reject table, as a list in SQL. */
-extern const char *reject_table_columns(void);
-
-/* Error: 42804 for a table that has other columns. */
-extern void reject_table_check(Relation rel);
-
-/* The text, or its first max bytes (whole characters) and "...". */
-extern char *reject_clip(const char *text, int max);
-
-/* Whether a value is what people write for "nothing". */
-extern bool reject_looks_null(const char *value);
 
 #endif							/* PGBULK_REJECTS_H */

@@ -1,15 +1,42 @@
 /*
  * result.h
- *		The details column of the result row.
+ *		What has come of a load, and the details column of its result row.
  */
 #ifndef PGBULK_RESULT_H
 #define PGBULK_RESULT_H
 
 #include "postgres.h"
 
-#include "load.h"
+#include "nodes/pg_list.h"
 #include "portability/instr_time.h"
 #include "rejects.h"
+#include "utils/jsonb.h"
+#include "utils/timestamp.h"
+
+typedef struct LoadResult
+{
+	int64		load_id;
+	int64		rows_loaded;
+	int64		rows_rejected;
+	int64		rows_duplicate;
+	int64		rows_replaced;
+	int64		rows_filtered;
+	int64		rows_read;
+	int64		bytes_read;
+	const char *writer;
+	const char *tried;			/* the writer of a dry run, else NULL */
+	int			workers;
+	const char *not_direct;		/* why the writer is not, or NULL */
+	List	   *tables;			/* IndexTable: the target, or the leaves that have got rows */
+	bool		by_leaf;
+	int64		blocks_freed;	/* of those that the load has added */
+	const char *not_freed;		/* why there are empty ones at the end, or NULL */
+	const char *no_workers;		/* why they could not help, or NULL */
+	int			attempts;		/* 1, or more where rows had to go without a trace */
+	TimestampTz started;
+	TimestampTz finished;
+	Jsonb	   *details;
+} LoadResult;
 
 /* Moments of a load, and the WAL counter at its start. */
 typedef struct LoadTimes

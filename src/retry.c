@@ -15,7 +15,7 @@
 #include "executor/spi.h"
 #include "mb/pg_wchar.h"
 #include "miscadmin.h"
-#include "rejects.h"
+#include "reject_parts.h"
 #include "retry.h"
 #include "row/encoding.h"
 #include "scan/scan.h"

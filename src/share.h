@@ -13,26 +13,7 @@
 
 #include "postgres.h"
 
-#include "batch.h"
-
-/* What the leader brings along beside its batch. */
-typedef struct ShareLeader
-{
-	Batch	   *batch;
-	Source	   *source;			/* has a file open */
-	const char *header;			/* what that begins with, whole lines, */
-	uint32		header_length;
-	int64		first_line;		/* and the line behind it */
-	bool		span;			/* files after it that are like it, too */
-	RejectStream *rejects;
-	Journal    *journal;
-	Size		chunk_size;
-	/* for progress: how much has been read, and what has been counted */
-	void		(*show) (void *arg, int64 bytes, int64 loaded, int64 filtered);
-	/* a file after the one that was open has been begun; files as in source_go */
-	void		(*began) (void *arg, int number, const InputFile *files);
-	void	   *arg;
-} ShareLeader;
+#include "share_chunks.h"
 
 /* What came of it. */
 typedef struct ShareResult

@@ -2,21 +2,19 @@
  * share_chunks.h
  *		What one process does that loads files beside others: chunk after chunk,
  *		each in its turn.
- *
- * Private to share.c and its part.
  */
 #ifndef PGBULK_SHARE_CHUNKS_H
 #define PGBULK_SHARE_CHUNKS_H
 
 #include "postgres.h"
 
+#include "batch.h"
 #include "compat.h"
 #include "input/chunks.h"
 #include "input/ring.h"
 #include "journal.h"
 #include "lib/stringinfo.h"
 #include "parallel.h"
-#include "share.h"
 
 /* Whether others' errors can be caught while workers are about. */
 #ifdef COMPAT_PARALLEL_SUBTRANSACTIONS
@@ -24,6 +22,25 @@
 #else
 #define SHARE_HAS_GUARDS false
 #endif
+
+/* What the leader brings along beside its batch. */
+typedef struct ShareLeader
+{
+	Batch	   *batch;
+	Source	   *source;			/* has a file open */
+	const char *header;			/* what that begins with, whole lines, */
+	uint32		header_length;
+	int64		first_line;		/* and the line behind it */
+	bool		span;			/* files after it that are like it, too */
+	RejectStream *rejects;
+	Journal    *journal;
+	Size		chunk_size;
+	/* for progress: how much has been read, and what has been counted */
+	void		(*show) (void *arg, int64 bytes, int64 loaded, int64 filtered);
+	/* a file after the one that was open has been begun; files as in source_go */
+	void		(*began) (void *arg, int number, const InputFile *files);
+	void	   *arg;
+} ShareLeader;
 
 /* One process's part. */
 typedef struct Share

@@ -15,7 +15,6 @@
 #include "catalog/heap.h"
 #include "catalog/namespace.h"
 #include "catalog/objectaddress.h"
-#include "catalog/partition.h"
 #include "catalog/pg_authid.h"
 #include "catalog/pg_collation.h"
 #include "catalog/pg_inherits.h"
@@ -479,23 +478,6 @@ make_range_table(Target *target)
 												   RowExclusiveLock, NULL,
 												   false, false);
 	COMPAT_REQUIRED_PERMS(target->nsitem) = ACL_INSERT;
-}
-
-bool
-target_is_part_of(Oid relid, Oid other)
-{
-	return relid == other || (get_rel_relispartition(relid) &&
-							  list_member_oid(get_partition_ancestors(relid), other));
-}
-
-Oid
-target_topmost(Relation rel)
-{
-	/* one that is being detached has no ancestors any more */
-	List	   *ancestors = rel->rd_rel->relispartition ?
-		get_partition_ancestors(RelationGetRelid(rel)) : NIL;
-
-	return ancestors == NIL ? RelationGetRelid(rel) : llast_oid(ancestors);
 }
 
 /*

@@ -99,12 +99,6 @@ extern AttrNumber target_find_column(const Target *target, const char *name);
 /* The column of that name, or else the only one whose name differs in nothing but the case of letters; or 0. */
 extern AttrNumber target_match_column(const Target *target, const char *name);
 
-/* The table that a partition is a part of in the end; the table itself if it is none. */
-extern Oid	target_topmost(Relation rel);
-
-/* Whether a table is another one, or a part of it at any depth. */
-extern bool target_is_part_of(Oid relid, Oid other);
-
 extern void target_close(Target *target);
 
 #endif							/* PGBULK_TARGET_H */

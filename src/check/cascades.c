@@ -11,7 +11,7 @@
 #include "check/cascades.h"
 #include "commands/trigger.h"
 #include "miscadmin.h"
-#include "target.h"
+#include "partition_tree.h"
 #include "utils/builtins.h"
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
@@ -57,8 +57,8 @@ add_event(Search *search, Oid relid, char *column)
 {
 	ListCell   *lc;
 
-	if (target_is_part_of(relid, search->relid) ||
-		target_is_part_of(search->relid, relid))
+	if (partition_tree_is_part_of(relid, search->relid) ||
+		partition_tree_is_part_of(search->relid, relid))
 		search->found = true;
 	foreach(lc, search->events)
 	{

@@ -29,7 +29,7 @@
 #include "executor/spi.h"
 #include "miscadmin.h"
 #include "storage/bufmgr.h"
-#include "target.h"
+#include "partition_tree.h"
 #include "utils/memutils.h"
 #include "utils/relcache.h"
 
@@ -284,7 +284,7 @@ is_loaded(const Checks *checks, Oid relid)
 {
 	Oid			target = RelationGetRelid(checks->target);
 
-	return target_is_part_of(target, relid) || target_is_part_of(relid, target);
+	return partition_tree_is_part_of(target, relid) || partition_tree_is_part_of(relid, target);
 }
 
 /* The set of a key; in the memory that indexes may take, for all of a table. */

@@ -38,22 +38,6 @@ extern void checks_end_rows(Checks *checks);
 extern Journal *checks_journal(const Checks *checks);
 
 /*
- * Why the row triggers of a table cannot be left to checks_run ("has
- * triggers that see each row"), or NULL where they can, or where there is
- * none.  For a partitioned table: of itself, not its leaves.
- */
-extern const char *checks_fault(Relation rel, const BulkOptions *options);
-
-/* Why rows of a table cannot be replaced after the load ("has triggers ..."), if they are to be, or NULL. */
-extern const char *checks_replacement_fault(Relation rel, const BulkOptions *options);
-
-/*
- * Why duplicates of a plain table cannot be left to checks_run, as on_duplicate says
- * what becomes of them ("has an exclusion constraint ..."), or NULL.
- */
-extern const char *checks_duplicates_fault(Relation rel, const BulkOptions *options);
-
-/*
  * The number of a table, open until checks_run; or -1 where nothing of what is
  * asked for needs to be done.  Error: 55000 where rows may be replaced and a publication
  * could not send that.
@@ -64,12 +48,6 @@ extern const char *checks_duplicates_fault(Relation rel, const BulkOptions *opti
 #define CHECKS_PLACES 8			/* rows that an index may not take, for checks_find */
 #define CHECKS_NOTHING (-1)
 extern int	checks_add_table(Checks *checks, Relation rel, int what);
-
-/*
- * Whether rows of a table may refer to others of the same load, in it or in another partition: then it
- * is known only at the end which are good.
- */
-extern bool checks_refers_to_itself(Relation rel);
 
 /*
  * For rows that must be known to be good before they displace others: whether all
@@ -125,12 +103,7 @@ typedef struct CheckReport
 extern int64 checks_run(Checks *checks, const CheckReport *report);
 
 /*
- * Before the load: whether it may come to checks_must_repeat, for the target or a partition.
- */
-extern bool checks_may_repeat(Relation rel, const BulkOptions *options);
-
-/*
- * Afterwards: whether rows that turned out bad cannot go as if they had never been there, so that
+ * After the load: whether rows that turned out bad cannot go as if they had never been there, so that
  * the load is to be undone and done again without them.  Logical decoding would send them, and a deletion by
  * which a subscriber loses another row with their key; or somebody in this transaction may have stored rows
  * that refer to them.

@@ -11,7 +11,6 @@
 #include "catalog/index.h"
 #include "catalog/pg_inherits.h"
 #include "catalog/pg_trigger.h"
-#include "check/check.h"
 #include "check/foreign_key.h"
 #include "check/recheck.h"
 #include "check/tables.h"
@@ -19,7 +18,7 @@
 #include "compat.h"
 #include "storage/bufmgr.h"
 #include "storage/lmgr.h"
-#include "target.h"
+#include "partition_tree.h"
 #include "utils/rel.h"
 #include "utils/relcache.h"
 #include "utils/syscache.h"
@@ -53,7 +52,7 @@ deletion_fault(const BulkOptions *options, const char *what)
 }
 
 const char *
-checks_fault(Relation rel, const BulkOptions *options)
+tables_fault(Relation rel, const BulkOptions *options)
 {
 	/* what is asked of the catalog may have the relation's own read anew */
 	const TriggerDesc *triggers = CopyTriggerDesc(rel->trigdesc);
@@ -180,24 +179,24 @@ is_referred_to(const TriggerDesc *triggers)
 }
 
 bool
-checks_refers_to_itself(Relation rel)
+tables_refers_to_itself(Relation rel)
 {
 	const TriggerDesc *triggers = CopyTriggerDesc(rel->trigdesc);
-	Oid			root = target_topmost(rel);
+	Oid			root = partition_tree_root(rel);
 
 	for (int i = 0; triggers != NULL && i < triggers->numtriggers; i++)
 	{
 		const Trigger *trigger = &triggers->triggers[i];
 
 		if (tables_is_key(trigger) &&
-			target_is_part_of(trigger->tgconstrrelid, root))
+			partition_tree_is_part_of(trigger->tgconstrrelid, root))
 			return true;
 	}
 	return false;
 }
 
 const char *
-checks_replacement_fault(Relation rel, const BulkOptions *options)
+tables_replacement_fault(Relation rel, const BulkOptions *options)
 {
 	const TriggerDesc *triggers = rel->trigdesc;
 
@@ -212,7 +211,7 @@ checks_replacement_fault(Relation rel, const BulkOptions *options)
 		if (is_after_row_delete(&triggers->triggers[i]) &&
 			RI_FKey_trigger_type(triggers->triggers[i].tgfoid) != RI_TRIGGER_PK)
 			return "has triggers that see each row that is replaced";
-	if (options->on_error != BULK_ON_ERROR_STOP && checks_refers_to_itself(rel))
+	if (options->on_error != BULK_ON_ERROR_STOP && tables_refers_to_itself(rel))
 		return "has a foreign key that refers to itself, so which rows may replace others is known only at the end";
 	return NULL;
 }
@@ -254,7 +253,7 @@ partitions_have_triggers(Relation rel)
 }
 
 bool
-checks_may_repeat(Relation rel, const BulkOptions *options)
+tables_may_repeat(Relation rel, const BulkOptions *options)
 {
 	bool		keeps = options->on_duplicate != BULK_ON_DUPLICATE_ERROR;
 	bool		triggers;
@@ -274,7 +273,7 @@ checks_may_repeat(Relation rel, const BulkOptions *options)
 }
 
 const char *
-checks_duplicates_fault(Relation rel, const BulkOptions *options)
+tables_duplicates_fault(Relation rel, const BulkOptions *options)
 {
 	bool		keeps = options->on_duplicate != BULK_ON_DUPLICATE_ERROR;
 	List	   *unique;
@@ -292,7 +291,7 @@ checks_duplicates_fault(Relation rel, const BulkOptions *options)
 	if (!keeps)
 		return NULL;
 	/* with one index the key of a row that goes stands all the same */
-	if (options->on_error != BULK_ON_ERROR_STOP && checks_refers_to_itself(rel) &&
+	if (options->on_error != BULK_ON_ERROR_STOP && tables_refers_to_itself(rel) &&
 		(rel->rd_rel->relispartition || list_length(unique) > 1))
 		return "has a foreign key that refers to itself, so which rows keep others away is known only at the end";
 	foreach(lc, unique)
@@ -309,6 +308,6 @@ checks_duplicates_fault(Relation rel, const BulkOptions *options)
 	if (fault == NULL)
 		fault = deletion_fault(options, "unique indexes");
 	if (fault == NULL)
-		fault = checks_replacement_fault(rel, options);
+		fault = tables_replacement_fault(rel, options);
 	return fault;
 }

@@ -8,6 +8,7 @@
 #include "postgres.h"
 
 #include "nodes/pg_list.h"
+#include "options.h"
 #include "utils/rel.h"
 #include "utils/reltrigger.h"
 
@@ -25,5 +26,32 @@ extern bool tables_may_refuse(Relation rel);
  * transaction knows rows of it that are new.
  */
 extern bool tables_may_be_referred_to(Relation rel);
+
+/*
+ * Why the row triggers of a table cannot be left to checks_run ("has
+ * triggers that see each row"), or NULL where they can, or where there is
+ * none.  For a partitioned table: of itself, not its leaves.
+ */
+extern const char *tables_fault(Relation rel, const BulkOptions *options);
+
+/* Why rows of a table cannot be replaced after the load ("has triggers ..."), if they are to be, or NULL. */
+extern const char *tables_replacement_fault(Relation rel, const BulkOptions *options);
+
+/*
+ * Why duplicates of a plain table cannot be left to checks_run, as on_duplicate says
+ * what becomes of them ("has an exclusion constraint ..."), or NULL.
+ */
+extern const char *tables_duplicates_fault(Relation rel, const BulkOptions *options);
+
+/*
+ * Whether rows of a table may refer to others of the same load, in it or in another partition: then it
+ * is known only at the end which are good.
+ */
+extern bool tables_refers_to_itself(Relation rel);
+
+/*
+ * Before the load: whether it may come to checks_must_repeat, for the target or a partition.
+ */
+extern bool tables_may_repeat(Relation rel, const BulkOptions *options);
 
 #endif							/* PGBULK_TABLES_H */

@@ -14,6 +14,8 @@
 #include "scan/scan.h"
 #include "utils/memutils.h"
 
+int			source_chunk_size = 256 * 1024;
+
 #define WINDOW_FRONT 16			/* readable bytes before the window */
 static const char byte_order_mark[] = {'\xef', '\xbb', '\xbf'};
 

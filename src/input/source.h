@@ -85,6 +85,9 @@ typedef struct Source
  */
 extern List *source_expand(const char *path);
 
+/* Bytes of a window to begin with (setting pgbulk.chunk_size). */
+extern int	source_chunk_size;
+
 /*
  * Prepares to read paths with windows of window_size bytes to begin with.
  * Looks at every file so that nothing is loaded where one is missing.

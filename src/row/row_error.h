@@ -12,7 +12,18 @@
 
 #include "postgres.h"
 
-#include "rejects.h"
+/* What is wrong with a row that was not loaded, or was set aside. */
+typedef enum RejectReason
+{
+	REJECT_SYNTAX,
+	REJECT_ENCODING,
+	REJECT_VALUE,
+	REJECT_CONSTRAINT,
+	REJECT_FOREIGN_KEY,
+	REJECT_DUPLICATE,
+	REJECT_REPLACED
+} RejectReason;
+#define REJECT_NREASONS (REJECT_REPLACED + 1)
 
 typedef struct RowError
 {

@@ -12,7 +12,7 @@
 
 #include "postgres.h"
 
-#include "write/leaf.h"
+#include "write/leaf_state.h"
 
 /*
  * NULL where no index of the leaf can have duplicates, or they are errors.

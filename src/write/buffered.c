@@ -17,6 +17,7 @@
 #include "commands/trigger.h"
 #include "compat.h"
 #include "miscadmin.h"
+#include "partition_tree.h"
 #include "statement.h"
 #include "storage/lmgr.h"
 #include "utils/memutils.h"
@@ -393,7 +394,7 @@ open_executor(BufferedWriter *writer, Target *target)
 static void
 take_turns(Relation rel)
 {
-	LockDatabaseObject(RelationRelationId, target_topmost(rel), 0, ExclusiveLock);
+	LockDatabaseObject(RelationRelationId, partition_tree_root(rel), 0, ExclusiveLock);
 }
 
 Writer *

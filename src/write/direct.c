@@ -17,6 +17,7 @@
 #include "access/xact.h"
 #include "catalog/catalog.h"
 #include "catalog/pg_inherits.h"
+#include "check/tables.h"
 #include "commands/trigger.h"
 #include "compat.h"
 #include "index/plan.h"
@@ -49,7 +50,7 @@ typedef struct DirectWriter
 static const char *
 find_fault(Relation rel, const BulkOptions *options)
 {
-	const char *fault = checks_fault(rel, options);
+	const char *fault = tables_fault(rel, options);
 
 	if (rel->rd_rel->relkind == RELKIND_FOREIGN_TABLE)
 		return "is a foreign table";
@@ -71,7 +72,7 @@ direct_table_fault(Relation rel, const BulkOptions *options)
 	if (fault == NULL)
 		fault = plan_fault(rel, options);
 	if (fault == NULL)
-		fault = checks_duplicates_fault(rel, options);
+		fault = tables_duplicates_fault(rel, options);
 	return fault;
 }
 
@@ -84,9 +85,9 @@ direct_refusal(Relation rel, const BulkOptions *options)
 		fault = direct_table_fault(rel, options);
 	else
 	{
-		fault = checks_fault(rel, options);
+		fault = tables_fault(rel, options);
 		if (fault == NULL)
-			fault = checks_replacement_fault(rel, options);
+			fault = tables_replacement_fault(rel, options);
 	}
 	return fault == NULL ? NULL : psprintf("it %s", fault);
 }

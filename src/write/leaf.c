@@ -5,6 +5,7 @@
 #include "postgres.h"
 
 #include "check/foreign_key.h"
+#include "check/tables.h"
 #include "commands/trigger.h"
 #include "compat.h"
 #include "utils/memutils.h"
@@ -23,7 +24,7 @@ find_checks(const LeafContext *context, Leaf *leaf)
 
 	if (leaf->after_row && context->transition_capture == NULL &&
 		rel->rd_tableam == GetHeapamTableAmRoutine() &&
-		checks_fault(rel, context->options) == NULL)
+		tables_fault(rel, context->options) == NULL)
 	{
 		what |= CHECKS_KEYS;
 		leaf->after_row = false;
@@ -31,7 +32,7 @@ find_checks(const LeafContext *context, Leaf *leaf)
 		leaf->keys_first = leaf->arbiter != NULL;
 	}
 	if (leaf->keys_first && context->options->on_error != BULK_ON_ERROR_STOP &&
-		checks_refers_to_itself(rel))
+		tables_refers_to_itself(rel))
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 				 errmsg("writer \"buffered\" cannot set duplicates of \"%s\" aside beside other bad rows",

@@ -1,0 +1,64 @@
+/*
+ * leaf_state.h
+ *		What leaf.c and arbiter.c know of a table that rows are written to, and of the writer.
+ */
+#ifndef PGBULK_LEAF_STATE_H
+#define PGBULK_LEAF_STATE_H
+
+#include "postgres.h"
+
+#include "access/heapam.h"
+#include "access/tableam.h"
+#include "row/arena.h"
+#include "row/constraints.h"
+#include "row/tuple.h"
+#include "write/writer.h"
+
+typedef struct Arbiter Arbiter;
+
+typedef struct Leaf
+{
+	ResultRelInfo *rri;
+	Arbiter    *arbiter;		/* NULL: rows need not ask who has their keys */
+	Constraints *constraints;	/* NULL: none */
+	TupleFormer *former;		/* NULL: not a heap table */
+	TupleConversionMap *map;	/* from the target's form, or NULL */
+	bool		generated;		/* has stored generated columns */
+	bool		before_row;		/* BEFORE ROW INSERT trigger */
+	bool		instead_row;	/* INSTEAD OF INSERT trigger */
+	bool		after_row;		/* AFTER ROW trigger or transition table */
+	int			checked;		/* number in the checks, or CHECKS_NOTHING */
+	bool		keys_first;		/* foreign keys, before a row may displace others */
+	bool		batches;		/* rows may wait */
+	bool		prepared;		/* for a dry run */
+
+	/* the batch */
+	int			nrows;
+	int			capacity;		/* of the arrays */
+	Size		nbytes;
+	HeapTuple  *tuples;			/* with former */
+	uint32	   *numbers;		/* the rows' places in the window */
+	TupleTableSlot **slots;
+	int			nslots;			/* made so far */
+	BulkInsertState bistate;
+} Leaf;
+
+/* What all leaves of a writer share. */
+typedef struct LeafContext
+{
+	Writer	   *writer;
+	Guard	   *guard;
+	CommandId	cid;
+	int			insert_options;	/* TABLE_INSERT_* */
+	Arena		arena;			/* tuples of all batches */
+	MemoryContext batch_context;	/* what table_multi_insert leaks */
+	ExprContext *flush_econtext;	/* what a flush evaluates, row by row */
+	struct TransitionCaptureState *transition_capture;
+	struct TransitionCaptureState *delete_capture;	/* for rows that are replaced */
+	const BulkOptions *options;
+	DryRun	   *dry;			/* NULL: what is loaded is to stay */
+	Checks	   *checks;
+	Journal    *journal;
+} LeafContext;
+
+#endif							/* PGBULK_LEAF_STATE_H */
