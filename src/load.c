@@ -25,6 +25,7 @@
 #include "statement.h"
 #include "subtransaction.h"
 #include "utils/memutils.h"
+#include "write/dry_run.h"
 
 /* Attempts after which functions are to blame. */
 #define ATTEMPTS_MOST 10
@@ -175,7 +176,8 @@ prepare_input(Load *load)
 
 	if (!load->query_taken)
 	{
-		target_empty(target, options);
+		target_empty(target, options, target->dry != NULL ? dry_run_caller(target->dry) :
+					 GetCurrentSubTransactionId());
 		if (options->query != NULL && load->attempts == 0)
 			open_query(load);
 	}

@@ -127,10 +127,8 @@ truncate_target(Target *target)
  * seen the table otherwise, as COPY FREEZE has it.
  */
 static void
-check_freeze(Relation rel, const DryRun *dry)
+check_freeze(Relation rel, SubTransactionId ours)
 {
-	SubTransactionId ours = dry != NULL ? dry_run_caller(dry) : GetCurrentSubTransactionId();
-
 	if (rel->rd_rel->relkind != RELKIND_RELATION)
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
@@ -572,12 +570,12 @@ target_open(Oid relid, const BulkOptions *options)
 }
 
 void
-target_empty(Target *target, const BulkOptions *options)
+target_empty(Target *target, const BulkOptions *options, SubTransactionId caller)
 {
 	if (options->truncate)
 		truncate_target(target);
 	if (options->freeze)
-		check_freeze(target->rel, target->dry);
+		check_freeze(target->rel, caller);
 }
 
 void

@@ -10,7 +10,6 @@
 #include "options.h"
 #include "parser/parse_node.h"
 #include "utils/rel.h"
-#include "write/dry_run.h"
 
 typedef struct Target
 {
@@ -28,7 +27,7 @@ typedef struct Target
 	Bitmapset  *inserted;		/* ... and its columns */
 
 	List	   *locked;			/* by target_try_lock: OIDs */
-	DryRun	   *dry;			/* NULL: what is loaded is to stay */
+	struct DryRun *dry;			/* NULL: what is loaded is to stay */
 } Target;
 
 /*
@@ -44,8 +43,11 @@ typedef struct Target
  */
 extern Target *target_open(Oid relid, const BulkOptions *options);
 
-/* truncate and freeze.  Errors: as TRUNCATE's and COPY's, 55000 / 25000 for freeze. */
-extern void target_empty(Target *target, const BulkOptions *options);
+/*
+ * truncate and freeze; caller: the subtransaction that asked for the load, which is not the current one in a dry run.
+ * Errors: as TRUNCATE's and COPY's, 55000 / 25000 for freeze.
+ */
+extern void target_empty(Target *target, const BulkOptions *options, SubTransactionId caller);
 
 /* Opens a target again that was closed, or whose subtransaction has been rolled back. */
 extern void target_reopen(Target *target);

@@ -25,6 +25,7 @@
 #include "pgstat.h"
 #include "statement.h"
 #include "write/direct.h"
+#include "write/dry_run.h"
 
 #define ROW_ARENA_BLOCK (64 * 1024)
 

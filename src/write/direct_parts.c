@@ -25,6 +25,7 @@
 #include "storage/lmgr.h"
 #include "utils/memutils.h"
 #include "write/direct.h"
+#include "write/dry_run.h"
 #include "write/partitions.h"
 
 /*

@@ -12,6 +12,7 @@
 #include "row/arena.h"
 #include "row/constraints.h"
 #include "row/tuple.h"
+#include "write/dry_run.h"
 #include "write/writer.h"
 
 typedef struct Arbiter Arbiter;
