@@ -16,7 +16,7 @@
 #include "postgres.h"
 
 #include "access/itup.h"
-#include "index/presort.h"
+#include "index/row_id.h"
 #include "port/atomics.h"
 #include "storage/buffile.h"
 #include "utils/rel.h"

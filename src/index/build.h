@@ -7,29 +7,9 @@
 
 #include "postgres.h"
 
-#include "compat.h"
+#include "index/build_task.h"
 #include "index/conflicts.h"
-#include "index/plan.h"
-#include "storage/block.h"
 #include "utils/rel.h"
-
-/* What to do. */
-typedef struct BuildTask
-{
-	IndexMethod method;
-	BlockNumber first_block;	/* of the load's rows; nobody else's come behind it */
-	int64		rows;			/* of the load, for methods that look at no others */
-	RelFileLocator old;			/* file of the entries to merge with */
-} BuildTask;
-
-/* What came of it, for pg_class and the result. */
-typedef struct BuildResult
-{
-	double		heap_rows;		/* that were looked at */
-	double		index_rows;		/* put into the index */
-	int			runs;			/* sorted runs that went to temporary files */
-	bool		broken_chains;	/* rows that others may still see stand for newer versions of them alone */
-} BuildResult;
 
 /*
  * INDEX_REBUILD: fills an index whose storage is new and empty with all rows of its table, in

@@ -18,7 +18,7 @@
 
 #include "postgres.h"
 
-#include "index/presort.h"
+#include "index/row_id.h"
 
 typedef struct ConflictSink
 {

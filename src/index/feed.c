@@ -76,8 +76,8 @@ feed_init(Feed *feed, Relation index, IndexInfo *info, Shape *shape,
 	feed->conflicts = conflicts;
 }
 
-PresortSink
+KeySink
 feed_sink(Feed *feed)
 {
-	return (PresortSink) {.key = take_key,.rows = take_rows,.arg = feed};
+	return (KeySink) {.key = take_key,.rows = take_rows,.arg = feed};
 }

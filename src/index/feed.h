@@ -10,7 +10,7 @@
 #include "index/btree.h"
 #include "index/conflicts.h"
 #include "index/merge.h"
-#include "index/presort.h"
+#include "index/key_sink.h"
 #include "index/shape.h"
 #include "nodes/execnodes.h"
 
@@ -40,6 +40,6 @@ extern void feed_init(Feed *feed, Relation index, IndexInfo *info, Shape *shape,
  * Where the keys go; the last one is to be ended (btree_end_key) by the caller.  Living rows with
  * one key that nobody notes are an internal error, unless their constraint is deferrable.
  */
-extern PresortSink feed_sink(Feed *feed);
+extern KeySink feed_sink(Feed *feed);
 
 #endif							/* PGBULK_FEED_H */

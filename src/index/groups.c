@@ -579,7 +579,7 @@ scatter_rows(Groups *groups, Sorted *sorted)
 /* Hands out what is equal to the key before. */
 static void
 hand_out_equal(const Group *group, const Group *before, const RowId *rows,
-			   uint32 n, const PresortSink *sink)
+			   uint32 n, const KeySink *sink)
 {
 	if (before == NULL || !is_same(group, before))
 		sink->key(sink->arg, group->image, group->size, before != NULL);
@@ -592,7 +592,7 @@ hand_out_equal(const Group *group, const Group *before, const RowId *rows,
  */
 static bool
 hand_out_in_turn(Groups *groups, const Sorted *sorted, Size begin, Size end,
-				 const PresortSink *sink)
+				 const KeySink *sink)
 {
 	const uint32 *begins = sorted->begins;
 
@@ -610,7 +610,7 @@ hand_out_in_turn(Groups *groups, const Sorted *sorted, Size begin, Size end,
 /* Groups [begin, end) are equal to the index. */
 static void
 hand_out_equals(Groups *groups, const Sorted *sorted, Size begin, Size end,
-				const PresortSink *sink)
+				const KeySink *sink)
 {
 	SortItem   *items;
 	SortItem   *spare;
@@ -657,7 +657,7 @@ make_room_for_sorted(Groups *groups, Sorted *sorted)
 }
 
 static void
-hand_out_unsorted(Groups *groups, const PresortSink *sink)
+hand_out_unsorted(Groups *groups, const KeySink *sink)
 {
 	Sorted		sorted = {.groups = (const Group **) groups->list};
 
@@ -670,13 +670,13 @@ hand_out_unsorted(Groups *groups, const PresortSink *sink)
 		if (i % STAGED_ROWS == 0)
 			CHECK_FOR_INTERRUPTS();
 		sink->key(sink->arg, group->image, group->size, false);
-		presort_sink_rows(sink, sorted.rows + sorted.begins[i],
+		key_sink_rows(sink, sorted.rows + sorted.begins[i],
 						  sorted.begins[i + 1] - sorted.begins[i], groups->unordered);
 	}
 }
 
 static void
-hand_out_sorted(Groups *groups, const PresortSink *sink)
+hand_out_sorted(Groups *groups, const KeySink *sink)
 {
 	Size		n = groups->ngroups;
 	Sorted		sorted;
@@ -713,13 +713,13 @@ hand_out_sorted(Groups *groups, const PresortSink *sink)
 			continue;
 		}
 		sink->key(sink->arg, group->image, group->size, false);
-		presort_sink_rows(sink, sorted.rows + sorted.begins[begin],
+		key_sink_rows(sink, sorted.rows + sorted.begins[begin],
 						  sorted.begins[end] - sorted.begins[begin], groups->unordered);
 	}
 }
 
 void
-groups_hand_out(Groups *groups, bool sorted, bool unordered, const PresortSink *sink)
+groups_hand_out(Groups *groups, bool sorted, bool unordered, const KeySink *sink)
 {
 	group_rows(groups);
 	if (groups->ngroups == 0)

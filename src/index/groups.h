@@ -10,7 +10,8 @@
 
 #include "postgres.h"
 
-#include "index/presort.h"
+#include "index/key_sink.h"
+#include "index/shape.h"
 
 typedef struct Groups Groups;
 
@@ -40,6 +41,6 @@ extern Size groups_memory(const Groups *groups, bool sorted);
 
 /* Hands out all, in order or in the order in which groups were found.  unordered: rows did not come by TID. */
 extern void groups_hand_out(Groups *groups, bool sorted, bool unordered,
-							const PresortSink *sink);
+							const KeySink *sink);
 
 #endif							/* PGBULK_GROUPS_H */

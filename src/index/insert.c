@@ -212,7 +212,7 @@ insert_index(Relation heap, Relation index, IndexInfo *info, BlockNumber first,
 		.scratch = AllocSetContextCreate(CurrentMemoryContext, "index entry",
 										 ALLOCSET_DEFAULT_SIZES)
 	};
-	PresortSink sink = {.key = take_key,.rows = take_rows,.arg = &insertion};
+	KeySink sink = {.key = take_key,.rows = take_rows,.arg = &insertion};
 	bool		btree = index->rd_rel->relam == BTREE_AM_OID;
 	BuildResult result = {0};
 

@@ -15,7 +15,7 @@
 
 #include "postgres.h"
 
-#include "index/build.h"
+#include "index/build_task.h"
 #include "index/conflicts.h"
 #include "nodes/execnodes.h"
 

@@ -73,7 +73,7 @@ integers_memory(const Integers *integers)
 }
 
 static void
-hand_out_nulls(Integers *integers, bool unordered, const PresortSink *sink)
+hand_out_nulls(Integers *integers, bool unordered, const KeySink *sink)
 {
 	char		image[MAXIMUM_ALIGNOF] = {1};
 	char		string[2 * sizeof(uint64)]; /* before or behind all integers */
@@ -84,11 +84,11 @@ hand_out_nulls(Integers *integers, bool unordered, const PresortSink *sink)
 	if (sink->string != NULL)
 		sink->string(sink->arg, string, sizeof(string));
 	sink->key(sink->arg, image, sizeof(image), false);
-	presort_sink_rows(sink, integers->nulls, integers->nnulls, unordered);
+	key_sink_rows(sink, integers->nulls, integers->nnulls, unordered);
 }
 
 static void
-hand_out_numbers(Integers *integers, bool unordered, const PresortSink *sink)
+hand_out_numbers(Integers *integers, bool unordered, const KeySink *sink)
 {
 	SortItem   *items = integers->items;
 	SortItem   *spare;
@@ -112,12 +112,12 @@ hand_out_numbers(Integers *integers, bool unordered, const PresortSink *sink)
 		}
 		shape_integer_image(integers->shape, items[begin].key, image);
 		sink->key(sink->arg, image, size, false);
-		presort_sink_rows(sink, rows, end - begin, unordered);
+		key_sink_rows(sink, rows, end - begin, unordered);
 	}
 }
 
 void
-integers_hand_out(Integers *integers, bool unordered, const PresortSink *sink)
+integers_hand_out(Integers *integers, bool unordered, const KeySink *sink)
 {
 	bool		nulls_first = integers->shape->columns[0].nulls_first;
 

@@ -7,7 +7,8 @@
 
 #include "postgres.h"
 
-#include "index/presort.h"
+#include "index/key_sink.h"
+#include "index/shape.h"
 
 typedef struct Integers Integers;
 
@@ -25,6 +26,6 @@ extern void integers_put_null(Integers *integers, RowId row);
 extern Size integers_memory(const Integers *integers);
 
 /* Hands out all in order.  unordered: rows did not come by TID. */
-extern void integers_hand_out(Integers *integers, bool unordered, const PresortSink *sink);
+extern void integers_hand_out(Integers *integers, bool unordered, const KeySink *sink);
 
 #endif							/* PGBULK_INTEGERS_H */

@@ -13,7 +13,6 @@
 #include "catalog/pg_collation_d.h"
 #include "dead_rows.h"
 #include "index/plan.h"
-#include "index/span.h"
 #include "miscadmin.h"
 #include "storage/bufmgr.h"
 #include "utils/lsyscache.h"
@@ -99,6 +98,9 @@ plan_fault(Relation rel, const BulkOptions *options)
 
 /* Indexes that it may pay to build so, for each process. */
 #define SHARED_PER_PROCESS 4
+
+/* Blocks of the table that are worth a process. */
+#define BLOCKS_PER_PROCESS 32
 
 /* What a row takes at least while keys are sorted, however few these are. */
 #define SORT_MEMORY_ROW 20
@@ -321,7 +323,7 @@ find_share_fault(const IndexPlan *plan, int processes)
 		return "it is not rebuilt";
 	if (!plan->shareable)
 		return "no worker may build it";
-	if (RelationGetNumberOfBlocks(plan->table->heap) / SPAN_LEAST_BLOCKS < processes)
+	if (RelationGetNumberOfBlocks(plan->table->heap) / BLOCKS_PER_PROCESS < processes)
 		return "the table is small";
 	return NULL;
 }

@@ -19,7 +19,7 @@ struct Presort
 	Integers   *integers;		/* the keys; NULL: they are not */
 	Groups	   *groups;			/* or these */
 	Runs	   *runs;			/* NULL: everything has fit so far */
-	const PresortSink *unsorted;	/* where keys go as they are; NULL: they are sorted */
+	const KeySink *unsorted;	/* where keys go as they are; NULL: they are sorted */
 	PresortSpill spill;			/* says so when the memory is full; or NULL */
 	void	   *spill_arg;
 	BlockNumber block;			/* of the row put last */
@@ -87,7 +87,7 @@ presort_open_spilling(Shape *shape, Size budget, PresortSpill spill, void *arg)
 }
 
 Presort *
-presort_open_unsorted(Shape *shape, Size budget, const PresortSink *sink)
+presort_open_unsorted(Shape *shape, Size budget, const KeySink *sink)
 {
 	Presort    *presort = presort_open(shape, budget);
 
@@ -124,7 +124,7 @@ memory_needed(const Presort *presort)
 }
 
 static void
-hand_out(Presort *presort, const PresortSink *sink)
+hand_out(Presort *presort, const KeySink *sink)
 {
 	if (presort->integers != NULL)
 		integers_hand_out(presort->integers, presort->unordered, sink);
@@ -136,7 +136,7 @@ static void
 write_run(Presort *presort)
 {
 	MemoryContext old = MemoryContextSwitchTo(presort->context);
-	PresortSink sink;
+	KeySink sink;
 
 	if (presort->runs == NULL)
 		presort->runs = runs_open(presort->shape, presort->budget / 2, presort->mixed);
@@ -225,7 +225,7 @@ presort_put_integer(Presort *presort, uint64 key, RowId row)
 }
 
 void
-presort_finish(Presort *presort, const PresortSink *sink)
+presort_finish(Presort *presort, const KeySink *sink)
 {
 	MemoryContext old = MemoryContextSwitchTo(presort->context);
 

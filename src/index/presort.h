@@ -14,68 +14,8 @@
 
 #include "postgres.h"
 
-#include "index/keysort.h"
+#include "index/key_sink.h"
 #include "index/shape.h"
-#include "storage/itemptr.h"
-
-/*
- * A row: its heap TID, and in the lowest bit whether it is dead to all but old
- * snapshots.  Numbers of this kind sort as TIDs do.
- */
-typedef uint64 RowId;
-
-static inline RowId
-row_id(const ItemPointerData *tid, bool alive)
-{
-	return (((RowId) ItemPointerGetBlockNumberNoCheck(tid) << 16 |
-			 ItemPointerGetOffsetNumberNoCheck(tid)) << 1) | (alive ? 0 : 1);
-}
-
-static inline bool
-row_alive(RowId row)
-{
-	return (row & 1) == 0;
-}
-
-static inline BlockNumber
-row_block(RowId row)
-{
-	return (BlockNumber) (row >> 17);
-}
-
-static inline void
-row_tid(RowId row, ItemPointer tid)
-{
-	ItemPointerSet(tid, row_block(row), (OffsetNumber) (row >> 1));
-}
-
-/* Where the keys go. */
-typedef struct PresortSink
-{
-	/*
-	 * If not NULL: called before key() with the key's sort string, at least the
-	 * beginning of it, unless the key is equal to the one before.  NULL where
-	 * strings do not come in the order of the keys.
-	 */
-	void		(*string) (void *arg, const char *string, Size size);
-	/*
-	 * The next key.  equal: the index takes it for equal to the one before,
-	 * though its image is another; rows of such keys come in the order of their TIDs.
-	 */
-	void		(*key) (void *arg, const char *image, Size size, bool equal);
-	/* Rows with it, by TID; called any number of times for a key. */
-	void		(*rows) (void *arg, const RowId *rows, uint32 n);
-	void	   *arg;
-} PresortSink;
-
-/* Hands out rows of the key in hand; unordered: with HOT chains about they need not come by TID. */
-static inline void
-presort_sink_rows(const PresortSink *sink, RowId *rows, uint32 n, bool unordered)
-{
-	if (unordered && n > 1)
-		keysort_numbers(rows, n);
-	sink->rows(sink->arg, rows, n);
-}
 
 typedef struct Presort Presort;
 
@@ -95,13 +35,13 @@ extern Presort *presort_open_rows(Shape *shape, Size budget, bool disordered);
  * Not for integers (shape->integer).
  */
 extern Presort *presort_open_unsorted(Shape *shape, Size budget,
-									  const PresortSink *sink);
+									  const KeySink *sink);
 
 /*
  * Where keys are to go when the memory is full for the first time, with so many rows, all of the blocks before that
  * one; NULL: they are sorted in runs.
  */
-typedef const PresortSink *(*PresortSpill) (void *arg, BlockNumber block, uint64 rows);
+typedef const KeySink *(*PresortSpill) (void *arg, BlockNumber block, uint64 rows);
 
 /* The same, but from then on only, and only if spill says so; the sink must stay. */
 extern Presort *presort_open_spilling(Shape *shape, Size budget, PresortSpill spill,
@@ -129,7 +69,7 @@ extern void presort_put_integer(Presort *presort, uint64 key, RowId row);
  * Hands out all keys in order.  Errors: 53400 where temp_file_limit is exceeded,
  * and others of files.
  */
-extern void presort_finish(Presort *presort, const PresortSink *sink);
+extern void presort_finish(Presort *presort, const KeySink *sink);
 
 /* Whether rows have come, or been handed out, out of the order of their TIDs. */
 extern bool presort_disordered(const Presort *presort);

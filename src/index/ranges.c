@@ -24,7 +24,7 @@ struct Ranges
 
 	/* once the memory was full */
 	Split	   *split;			/* NULL: it was not, or there was no use in ranges */
-	PresortSink dealing;
+	KeySink dealing;
 	BufFile   **files;			/* NULL: the range got nothing */
 	const char *image;			/* the key in hand */
 	Size		size;
@@ -32,7 +32,7 @@ struct Ranges
 	bool		disordered;		/* rows of a key did not come by TID */
 
 	/* a range that is sorted */
-	PresortSink sink;			/* where it goes, */
+	KeySink sink;			/* where it goes, */
 	MemoryContext sink_context; /* and what memory it may keep: a range's goes with it */
 	int			range;
 	bool		fresh;			/* no key has come */
@@ -79,7 +79,7 @@ deal_rows(void *arg, const RowId *rows, uint32 n)
 }
 
 /* Rows, those before a block, have filled the memory. */
-static const PresortSink *
+static const KeySink *
 spill(void *arg, BlockNumber block, uint64 rows)
 {
 	Ranges	   *ranges = arg;
@@ -94,7 +94,7 @@ spill(void *arg, BlockNumber block, uint64 rows)
 	{
 		ranges->split = split_open(ranges->shape, keys);
 		ranges->files = palloc0(count_ranges(ranges) * sizeof(BufFile *));
-		ranges->dealing = (PresortSink) {.key = deal_key,.rows = deal_rows,.arg = ranges};
+		ranges->dealing = (KeySink) {.key = deal_key,.rows = deal_rows,.arg = ranges};
 	}
 	MemoryContextSwitchTo(old);
 	return keys == NULL ? NULL : &ranges->dealing;
@@ -164,11 +164,11 @@ sorted_rows(void *arg, const RowId *rows, uint32 n)
 
 /* Sorts what a range has got, whose file goes. */
 static void
-sort_range(Ranges *ranges, int range, const PresortSink *sink)
+sort_range(Ranges *ranges, int range, const KeySink *sink)
 {
 	Presort    *presort = presort_open_rows(ranges->shape, budget_of(ranges),
 											   ranges->disordered);
-	PresortSink between = {
+	KeySink between = {
 		.string = sink->string == NULL ? NULL : sorted_string,
 		.key = sorted_key,
 		.rows = sorted_rows,
@@ -193,7 +193,7 @@ sort_range(Ranges *ranges, int range, const PresortSink *sink)
 
 /* Where strings cannot mislead. */
 static void
-hand_out_directly(Ranges *ranges, const PresortSink *sink)
+hand_out_directly(Ranges *ranges, const KeySink *sink)
 {
 	for (int range = 0; range < count_ranges(ranges); range++)
 		if (ranges->files[range] != NULL)
@@ -203,14 +203,14 @@ hand_out_directly(Ranges *ranges, const PresortSink *sink)
 }
 
 static void
-hand_out_proven(Ranges *ranges, const PresortSink *sink)
+hand_out_proven(Ranges *ranges, const KeySink *sink)
 {
 	Runs	   *runs = runs_open(ranges->shape, RUNS_ALL_AT_ONCE,
 								 ranges->disordered || !ranges->shape->exact);
 
 	for (int range = 0; range < count_ranges(ranges); range++)
 	{
-		PresortSink run;
+		KeySink run;
 
 		if (ranges->files[range] == NULL)
 			continue;
@@ -226,7 +226,7 @@ hand_out_proven(Ranges *ranges, const PresortSink *sink)
 
 /* Deals out the rest, and hands out all. */
 static void
-finish_ranges(Ranges *ranges, const PresortSink *sink)
+finish_ranges(Ranges *ranges, const KeySink *sink)
 {
 	presort_finish(ranges->presort, &ranges->dealing);
 	ranges->disordered = presort_disordered(ranges->presort);
@@ -240,7 +240,7 @@ finish_ranges(Ranges *ranges, const PresortSink *sink)
 }
 
 void
-ranges_finish(Ranges *ranges, const PresortSink *sink)
+ranges_finish(Ranges *ranges, const KeySink *sink)
 {
 	MemoryContext old = MemoryContextSwitchTo(ranges->context);
 

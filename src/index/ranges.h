@@ -33,7 +33,7 @@ extern Ranges *ranges_open(Shape *shape, Relation heap, Relation index,
 extern Presort *ranges_presort(Ranges *ranges);
 
 /* Hands out all keys in order.  Errors: as presort_finish. */
-extern void ranges_finish(Ranges *ranges, const PresortSink *sink);
+extern void ranges_finish(Ranges *ranges, const KeySink *sink);
 
 /* Sorted parts that went through files. */
 extern int	ranges_count(const Ranges *ranges);

@@ -184,12 +184,12 @@ add_run(Runs *runs, int level)
 	return run;
 }
 
-static const PresortSink run_sink = {.string = put_string,.key = put_key,.rows = put_rows};
+static const KeySink run_sink = {.string = put_string,.key = put_key,.rows = put_rows};
 
-PresortSink
+KeySink
 runs_begin(Runs *runs)
 {
-	PresortSink sink = run_sink;
+	KeySink sink = run_sink;
 
 	sink.arg = runs;
 	runs->written++;
@@ -281,7 +281,7 @@ sift_down(Runs *runs, Candidate *candidates, int n, int i)
 
 /* What is left of a key's sort string, which is what a run keeps of it. */
 static void
-put_string_of(const Run *run, const PresortSink *sink)
+put_string_of(const Run *run, const KeySink *sink)
 {
 	uint64		words[2] = {pg_hton64(run->head.prefix.high), pg_hton64(run->head.prefix.low)};
 
@@ -297,7 +297,7 @@ is_last(const Runs *runs, const Run *run)
 
 /* Hands out a key that is not the last. */
 static void
-hand_out_new_key(Runs *runs, const Run *run, bool equal, const PresortSink *sink)
+hand_out_new_key(Runs *runs, const Run *run, bool equal, const KeySink *sink)
 {
 	resetStringInfo(&runs->last);
 	appendBinaryStringInfo(&runs->last, run->data, run->head.size);
@@ -308,7 +308,7 @@ hand_out_new_key(Runs *runs, const Run *run, bool equal, const PresortSink *sink
 
 /* Hands out a key; false: it should have come before the last. */
 static bool
-hand_out_key(Runs *runs, const Run *run, const PresortSink *sink)
+hand_out_key(Runs *runs, const Run *run, const KeySink *sink)
 {
 	int			order = -1;
 
@@ -326,7 +326,7 @@ hand_out_key(Runs *runs, const Run *run, const PresortSink *sink)
 
 /* All rows of the record. */
 static void
-hand_out_rows(Run *run, const PresortSink *sink)
+hand_out_rows(Run *run, const KeySink *sink)
 {
 	RowId	   *rows = (RowId *) (run->data + run->head.size);
 
@@ -345,7 +345,7 @@ hand_out_rows(Run *run, const PresortSink *sink)
 
 /* All that a run has of its key, and reads the next; false: that was its last. */
 static bool
-hand_out(Runs *runs, Run *run, const PresortSink *sink)
+hand_out(Runs *runs, Run *run, const KeySink *sink)
 {
 	do
 	{
@@ -388,7 +388,7 @@ rewind_runs(Runs *runs, int first, int n, Candidate *candidates)
 
 /* Merges n runs from the first into the sink; false: they did not come in order. */
 static bool
-merge(Runs *runs, int first, int n, const PresortSink *sink)
+merge(Runs *runs, int first, int n, const KeySink *sink)
 {
 	Candidate  *candidates = MemoryContextAlloc(runs->context, n * sizeof(Candidate));
 
@@ -416,7 +416,7 @@ static Run
 merge_into_one(Runs *runs, int first, int n)
 {
 	Runs	   *result = runs_open(runs->shape, 0, runs->mixed);
-	PresortSink sink = runs_begin(result);
+	KeySink sink = runs_begin(result);
 	Run			run;
 
 	if (!merge(runs, first, n, &sink))
@@ -478,10 +478,10 @@ drop_rows(void *arg, const RowId *rows, uint32 n)
 {
 }
 
-static const PresortSink nobody = {.key = drop_key,.rows = drop_rows};
+static const KeySink nobody = {.key = drop_key,.rows = drop_rows};
 
 void
-runs_merge(Runs *runs, const PresortSink *sink)
+runs_merge(Runs *runs, const KeySink *sink)
 {
 	if (!runs->misled && !runs->shape->trusted)
 		runs->misled = !merge(runs, 0, runs->nruns, &nobody);
@@ -491,7 +491,7 @@ runs_merge(Runs *runs, const PresortSink *sink)
 }
 
 void
-runs_chain(Runs *runs, const PresortSink *sink)
+runs_chain(Runs *runs, const KeySink *sink)
 {
 	resetStringInfo(&runs->last);
 	for (int i = 0; i < runs->nruns; i++)

@@ -11,7 +11,7 @@
 
 #include "postgres.h"
 
-#include "index/presort.h"
+#include "index/key_sink.h"
 #include "index/shape.h"
 
 typedef struct Runs Runs;
@@ -26,16 +26,16 @@ typedef struct Runs Runs;
 extern Runs *runs_open(Shape *shape, Size budget, bool mixed);
 
 /* Begins a run; what goes into the sink until runs_end is the run. */
-extern PresortSink runs_begin(Runs *runs);
+extern KeySink runs_begin(Runs *runs);
 extern void runs_end(Runs *runs);
 
 extern int	runs_count(const Runs *runs);
 
 /* Hands out all runs as one. */
-extern void runs_merge(Runs *runs, const PresortSink *sink);
+extern void runs_merge(Runs *runs, const KeySink *sink);
 
 /* The same where no key of a run is above one of the next, or equal to it.  Each goes when it has been read. */
-extern void runs_chain(Runs *runs, const PresortSink *sink);
+extern void runs_chain(Runs *runs, const KeySink *sink);
 
 extern void runs_close(Runs *runs);
 

@@ -96,7 +96,7 @@ typedef struct SpanPart
 
 	/* a range that is sorted */
 	Feed		feed;
-	PresortSink feed_sink;
+	KeySink feed_sink;
 	bool		fresh;			/* no key has come */
 	bool		within;			/* all are, as far as is known */
 	int			range;
@@ -265,7 +265,7 @@ deal_rows(void *arg, const RowId *rows, uint32 n)
 	part->dealt += n;
 }
 
-static const PresortSink deal_sink = {.key = deal_key,.rows = deal_rows};
+static const KeySink deal_sink = {.key = deal_key,.rows = deal_rows};
 
 static void
 deal_share(SpanPart *part, int share)
@@ -275,7 +275,7 @@ deal_share(SpanPart *part, int share)
 	BlockNumber end = (uint64) span->nblocks * (share + 1) / span->nshares;
 	Size		buffers = span->nranges * (part->shape->integer ?
 										   BLCKSZ + ITEMS_AT_ONCE * sizeof(SpanItem) : BLCKSZ);
-	PresortSink sink = deal_sink;
+	KeySink sink = deal_sink;
 
 	sink.arg = part;
 	part->share = share;
@@ -401,7 +401,7 @@ build_leaves(SpanPart *part, Presort *presort, int npages)
 	Span	   *span = part->span;
 	SpanRange  *range = &span->ranges[part->range];
 	Notes		notes;
-	PresortSink sink = {.key = build_key,.rows = build_rows,.arg = part};
+	KeySink sink = {.key = build_key,.rows = build_rows,.arg = part};
 	char		name[MAXPGPATH];
 	BufFile    *list;
 

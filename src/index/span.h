@@ -17,15 +17,12 @@
 
 #include "postgres.h"
 
-#include "index/build.h"
+#include "index/build_task.h"
 #include "index/conflicts.h"
 #include "index/split.h"
 #include "storage/sharedfileset.h"
 
 #define SPAN_PROCESSES_MOST 32
-
-/* Blocks of the table that are worth a process. */
-#define SPAN_LEAST_BLOCKS 32
 
 typedef struct Span Span;		/* in shared memory */
 

@@ -1,0 +1,40 @@
+/*
+ * key_sink.h
+ *		Whoever takes the keys of an index and their rows, from whoever collects, sorts or merges them.
+ */
+#ifndef PGBULK_KEY_SINK_H
+#define PGBULK_KEY_SINK_H
+
+#include "postgres.h"
+
+#include "index/keysort.h"
+#include "index/row_id.h"
+
+typedef struct KeySink
+{
+	/*
+	 * If not NULL: called before key() with the key's sort string, at least the
+	 * beginning of it, unless the key is equal to the one before.  NULL where
+	 * strings do not come in the order of the keys.
+	 */
+	void		(*string) (void *arg, const char *string, Size size);
+	/*
+	 * The next key.  equal: the index takes it for equal to the one before,
+	 * though its image is another; rows of such keys come in the order of their TIDs.
+	 */
+	void		(*key) (void *arg, const char *image, Size size, bool equal);
+	/* Rows with it, by TID; called any number of times for a key. */
+	void		(*rows) (void *arg, const RowId *rows, uint32 n);
+	void	   *arg;
+} KeySink;
+
+/* Emits rows of the current key; unordered: with HOT chains about they need not come by TID. */
+static inline void
+key_sink_rows(const KeySink *sink, RowId *rows, uint32 n, bool unordered)
+{
+	if (unordered && n > 1)
+		keysort_numbers(rows, n);
+	sink->rows(sink->arg, rows, n);
+}
+
+#endif							/* PGBULK_KEY_SINK_H */
