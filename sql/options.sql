@@ -51,7 +51,7 @@ FROM unnest(ARRAY['delim', 'nul', 'nulls', 'onerror', 'force-null', 'headers',
 SELECT pg_temp.try_all(VARIADIC array_agg(jsonb_build_object(o, v) ORDER BY n))
 FROM unnest(ARRAY['format', 'delimiter', 'quote', 'escape', 'null', 'default',
 	'encoding', 'force_null', 'force_not_null', 'header', 'columns', 'skip',
-	'limit', 'extra_columns', 'missing_columns', 'where', 'on_error',
+	'limit', 'limit_counts', 'extra_columns', 'missing_columns', 'where', 'on_error',
 	'reject_limit', 'reject_table', 'reject_file', 'log_verbosity', 'writer',
 	'truncate', 'freeze', 'analyze']) WITH ORDINALITY AS u (o, n),
 	LATERAL (VALUES ('{"x": [1, "y", null]}'::jsonb)) AS w (v);

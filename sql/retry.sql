@@ -176,7 +176,7 @@ DO $$
 DECLARE
 	name text;
 BEGIN
-	FOREACH name IN ARRAY ARRAY['header', 'skip', 'limit', 'compression', 'reject_table', 'truncate', 'freeze', 'dry_run'] LOOP
+	FOREACH name IN ARRAY ARRAY['header', 'skip', 'limit', 'limit_counts', 'compression', 'reject_table', 'truncate', 'freeze', 'dry_run'] LOOP
 		BEGIN
 			PERFORM bulk_load_retry('retry_t', 'retry_r', 77, jsonb_build_object(name, 1));
 		EXCEPTION WHEN invalid_parameter_value THEN

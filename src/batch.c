@@ -361,6 +361,20 @@ report_nulled(Batch *batch)
 								reader_line(batch->reader, batch->next));
 }
 
+/* n more rows were read, or are good when all is known that can be before they are in the table. */
+static inline void
+count_for_limit(Batch *batch, bool loaded, int64 n)
+{
+	if (batch->limit_left > 0 && batch->options->limit_loaded == loaded)
+		batch->limit_left -= n;
+}
+
+int64
+batch_rows_wanted(const Batch *batch)
+{
+	return batch->options->limit_loaded ? -1 : batch->limit_left;
+}
+
 bool
 batch_finished(const Batch *batch)
 {
@@ -502,6 +516,7 @@ pass_over(Batch *batch)
 	}
 	batch->error = words_of_aside(batch);
 	reject_row(batch);
+	count_for_limit(batch, true, 1);
 	batch->next++;
 	batch->counted = false;
 	return true;
@@ -520,8 +535,7 @@ take_row(Batch *batch)
 		if (unlikely(skip_row(batch)))
 			return;
 		batch->rows_read++;
-		if (batch->limit_left > 0)
-			batch->limit_left--;
+		count_for_limit(batch, false, 1);
 		batch->counted = true;
 		convert_next(batch->conv);
 		writer->clears = NULL;
@@ -549,6 +563,7 @@ take_row(Batch *batch)
 		{
 			case WRITER_TAKEN:
 				batch->rows_loaded++;
+				count_for_limit(batch, true, 1);
 				if (unlikely(batch->conv->nnulled > 0))
 					report_nulled(batch);
 				break;
@@ -558,6 +573,7 @@ take_row(Batch *batch)
 			case WRITER_DUPLICATE:
 				batch->error = writer->duplicate;
 				reject_row(batch);
+				count_for_limit(batch, true, 1);
 				break;
 			case WRITER_BAD:
 				bad_row(batch);
@@ -591,7 +607,7 @@ take_short_road(Batch *batch)
 	batch->rows_read += n;
 	batch->rows_loaded += n;
 	if (batch->limit_left > 0)
-		batch->limit_left -= n;
+		batch->limit_left -= n;		/* whichever of them it counts */
 	batch->next += n;
 	return n > 0;
 }
@@ -614,6 +630,7 @@ void
 batch_run(Batch *batch)
 {
 	Reader	   *reader = batch->reader;
+	int64		wanted = batch_rows_wanted(batch);
 
 	if (!reader->binary)
 		convert_window(batch->conv, reader->data, reader->result.consumed);
@@ -621,8 +638,8 @@ batch_run(Batch *batch)
 		fixed_check_rows(batch->conv, reader->data, reader->rows,
 						 reader->result.nrows, reader->fields);
 	if (!batch->limited)
-		convert_expect(batch->conv, batch->limit_left < 0 ? reader->result.nrows :
-					   Min(reader->result.nrows, batch->limit_left));
+		convert_expect(batch->conv, wanted < 0 ? reader->result.nrows :
+					   Min(reader->result.nrows, wanted));
 
 	batch->next = 0;
 	while (batch->next < reader->result.nrows && !batch_finished(batch))

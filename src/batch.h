@@ -58,7 +58,7 @@ typedef struct Batch
 	ConvertRow	convert_row;
 	bool		limited;
 	int64		skip_left;
-	int64		limit_left;		/* -1: no limit */
+	int64		limit_left;		/* of what option limit counts; -1: no limit */
 	BadRows    *aside;			/* rows to pass over, sorted; or NULL */
 	BadRow		aside_next;		/* the next of them; its place is behind all rows after the last */
 	bool		aside_known;
@@ -104,6 +104,9 @@ extern void batch_run(Batch *batch);
  * Error: 55000.
  */
 extern void batch_end_file(Batch *batch);
+
+/* How many rows will be read at most; -1: nobody knows. */
+extern int64 batch_rows_wanted(const Batch *batch);
 
 /* Option limit is reached, or the batch has yielded. */
 extern bool batch_finished(const Batch *batch);

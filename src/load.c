@@ -11,6 +11,7 @@
 
 #include "access/xact.h"
 #include "check/tables.h"
+#include "common/int.h"
 #include "executor/instrument.h"
 #include "give_back.h"
 #include "index/blame.h"
@@ -161,9 +162,13 @@ open_query(Load *load)
 {
 	const BulkOptions *options = load->options;
 	Target	   *target = load->target;
-	QueryRows  *rows = query_open(options->query, RelationGetDescr(target->rel),
-								  target->attnums, target->nfields);
+	int64		wanted;
+	QueryRows  *rows;
 
+	if (options->limit < 0 || pg_add_s64_overflow(options->skip, options->limit, &wanted))
+		wanted = -1;
+	rows = query_open(options->query, RelationGetDescr(target->rel), target->attnums,
+					  target->nfields, wanted, wanted >= 0 && !options->limit_loaded);
 	load->source = source_open_query(rows, options, source_chunk_size);
 }
 

@@ -82,6 +82,9 @@ static const char *const newline_names[] = {
 static const char *const endian_names[] = {
 	[false] = "little", [true] = "big", NULL
 };
+static const char *const limit_names[] = {
+	[false] = "read", [true] = "loaded", NULL
+};
 static const char *const extra_names[] = {
 	[false] = "error", [true] = "ignore", NULL
 };
@@ -673,6 +676,7 @@ static const OptionDef option_table[] = {
 	{"endian", FOR_FIXED, set_choice, AT(big_endian), NULL, endian_names},
 	{"skip", FOR_ALL, set_count, AT(skip), COUNT},
 	{"limit", FOR_ALL, set_count, AT(limit), COUNT},
+	{"limit_counts", FOR_ALL, set_choice, AT(limit_loaded), NULL, limit_names},
 	{"extra_columns", FOR_FILES, set_extra_columns, AT(ignore_extra), NULL,
 	extra_names},
 	{"missing_columns", FOR_FILES, set_choice, AT(missing), NULL, missing_names},

@@ -137,7 +137,8 @@ typedef struct BulkOptions
 	int64		record_length;	/* 0: rows are lines */
 	int			big_endian;		/* of its binary fields, unless they say otherwise */
 	int64		skip;			/* data rows to pass over after the header */
-	int64		limit;			/* data rows to read; -1: no limit */
+	int64		limit;			/* data rows; -1: no limit */
+	int			limit_loaded;	/* limit_counts = loaded: it does not count bad rows and those left out */
 	/* forgiving input */
 	BulkNewline newline;
 	int			invalid_bytes;	/* BulkInvalid, never -1 */

@@ -344,5 +344,9 @@ options_check(BulkOptions *options)
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("option \"encoding\" cannot be UTF-16 in format \"binary\"")));
 	check_duplicates(options);
+	if (options->limit_loaded && options->limit < 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("option \"limit_counts\" set to \"loaded\" requires option \"limit\"")));
 	check_indexes(options);
 }

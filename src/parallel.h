@@ -47,6 +47,8 @@ typedef struct Parallel
 	int64		rows_given;		/* in the chunks of these */
 	int64		rows_wanted;	/* no more than so many; -1: all */
 
+	int64		loaded_wanted;	/* as many rows are to be loaded; -1: all */
+
 	/* only for who holds the ticket */
 	pg_atomic_uint64 turn;
 	bool		stopped;

@@ -149,8 +149,8 @@ share_refusal(const Batch *batch, const RejectStream *rejects, int64 bytes)
 		Max(batch->conv->ncolumns, 1);
 	int64		rows = bytes / row_bytes + 1;	/* at most */
 
-	if (batch->limit_left >= 0)
-		rows = Min(rows, batch->limit_left);
+	if (batch_rows_wanted(batch) >= 0)
+		rows = Min(rows, batch_rows_wanted(batch));
 	if (rel->rd_rel->relkind == RELKIND_PARTITIONED_TABLE)
 		return "the table is partitioned";
 	if (batch->writer->routine->hold == NULL)
@@ -309,7 +309,8 @@ start_workers(const ShareLeader *leader, int nworkers, Shared *shared,
 
 	put_copy(pcxt->toc, KEY_SHARED, shared, sizeof(Shared));
 	*parallel = shm_toc_allocate(pcxt->toc, sizeof(Parallel));
-	parallel_init(*parallel, cursor, batch->limit_left);
+	parallel_init(*parallel, cursor, batch_rows_wanted(batch));
+	(*parallel)->loaded_wanted = batch->options->limit_loaded ? batch->limit_left : -1;
 	shm_toc_insert(pcxt->toc, KEY_PARALLEL, *parallel);
 	put_copy(pcxt->toc, KEY_PATHS, paths.data, paths.len);
 	files = shm_toc_allocate(pcxt->toc, files_size);
@@ -440,7 +441,7 @@ share_lead(const ShareLeader *leader, int nworkers)
 	if (batch->counted)
 	{
 		batch->rows_read--;
-		if (batch->limit_left >= 0)
+		if (batch_rows_wanted(batch) >= 0)
 			batch->limit_left++;
 	}
 	batch->counted = false;
@@ -463,7 +464,8 @@ share_lead(const ShareLeader *leader, int nworkers)
 		result.chunks = parallel->tickets - 1;
 		batch->rows_read += parallel->rows_read;
 		if (batch->limit_left > 0)
-			batch->limit_left -= parallel->rows_read;
+			batch->limit_left -= batch->options->limit_loaded ? parallel->rows_loaded :
+				parallel->rows_read;
 		batch->rows_loaded += parallel->rows_loaded;
 		batch->rows_filtered += parallel->rows_filtered;
 		file = stopped ? parallel->stop_file : parallel->cursor.file;

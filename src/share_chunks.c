@@ -51,6 +51,28 @@ share_receive_rejects(void *arg)
 					   leader->rejects, &share->batch->telling, share->journal);
 }
 
+/*
+ * In one's turn, with limit_counts = loaded: whether the last row that is wanted may be in the
+ * chunk.  What is left of it counts as if each byte were a good row.
+ */
+static bool
+may_reach_limit(const Share *share)
+{
+	const Parallel *parallel = share->parallel;
+	const Reader *reader = share->batch->reader;
+	int64		offset;
+	int64		line;
+	int64		left;
+
+	if (parallel->loaded_wanted < 0)
+		return false;
+	reader_place(reader, &offset, &line);
+	left = reader->source->window.offset + reader->source->window.length - offset;
+	if (share->batch->next < reader->result.nrows)
+		left += reader->result.nrows - share->batch->next;
+	return parallel->rows_loaded + share->batch->rows_loaded + left >= parallel->loaded_wanted;
+}
+
 /* Waits for the turn of the chunk in hand; false: the chunk is void. */
 static bool
 await_turn(void *arg)
@@ -58,11 +80,24 @@ await_turn(void *arg)
 	Share	   *share = arg;
 
 	if (share->has_turn)
-		return !share->parallel->stopped;
+		return !share->parallel->stopped && !share->undone;
 	share->has_turn = true;
 	show_progress(share);
-	return parallel_await(share->parallel, share->chunk.ticket,
-						  share->leader ? share_receive_rejects : NULL, share);
+	if (!parallel_await(share->parallel, share->chunk.ticket,
+						share->leader ? share_receive_rejects : NULL, share))
+		return false;
+	share->undone = may_reach_limit(share);
+	return !share->undone;
+}
+
+/* In one's turn: nobody goes on behind this place. */
+static void
+stop_at(Share *share, int64 offset, int64 line)
+{
+	/* who waits there for bytes would not let the others in */
+	if (share->ring != NULL)
+		ring_end(share->ring);
+	parallel_stop(share->parallel, share->chunks.source->current, offset, line);
 }
 
 /* In one's turn: bad rows of the chunk, and the journal, after all earlier ones. */
@@ -164,6 +199,10 @@ commit_chunk(Share *share)
 
 	if (!await_turn(share))
 	{
+		const Window *chunk = &batch->reader->source->window;
+
+		if (share->undone)
+			stop_at(share, chunk->offset, chunk->line);
 		parallel_pass(parallel, share->chunk.ticket);
 		writer->routine->discard(writer);
 		resetStringInfo(&share->queue);
@@ -184,12 +223,7 @@ commit_chunk(Share *share)
 	parallel->rows_loaded += batch->rows_loaded;
 	parallel->rows_filtered += batch->rows_filtered;
 	if (find_stop(batch, &offset, &line))
-	{
-		/* who waits there for bytes would not let the others in */
-		if (share->ring != NULL)
-			ring_end(share->ring);
-		parallel_stop(parallel, share->chunks.source->current, offset, line);
-	}
+		stop_at(share, offset, line);
 	else if (share->ring != NULL)
 		ring_release(share->ring, offset);
 	parallel_pass(parallel, share->chunk.ticket);
@@ -203,7 +237,7 @@ load_chunk(Share *share)
 	Batch	   *batch = share->batch;
 	Reader	   *reader = batch->reader;
 
-	share->has_turn = false;
+	share->has_turn = share->undone = false;
 	batch->rows_read = batch->rows_loaded = batch->rows_filtered = 0;
 	batch->yielded = false;
 	batch->limit_left = share->chunk.rows_wanted;

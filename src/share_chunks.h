@@ -54,6 +54,7 @@ typedef struct Share
 	uint32		largest_chunk;
 	ParallelChunk chunk;		/* in hand */
 	bool		has_turn;
+	bool		undone;			/* its last rows may be too many: it is left to the leader alone */
 	bool		few_pages;		/* it has filled */
 	StringInfoData queue;		/* its bad rows */
 

@@ -26,6 +26,8 @@ struct QueryRows
 	bool		is_volatile;
 	bool		ended;
 	long		next;			/* rows to fetch */
+	int64		wanted;			/* not fetched yet; -1: all */
+	bool		exactly;		/* no more than these */
 	int			natts;
 	FmgrInfo   *output;
 	MemoryContext row;
@@ -131,7 +133,8 @@ add_casts(const char *query, TupleDesc result, TupleDesc desc,
 }
 
 QueryRows *
-query_open(const char *query, TupleDesc desc, const AttrNumber *attnums, int n)
+query_open(const char *query, TupleDesc desc, const AttrNumber *attnums, int n,
+		   int64 wanted, bool exactly)
 {
 	QueryRows  *rows = palloc0(sizeof(QueryRows));
 	MemoryContext context = CurrentMemoryContext;
@@ -157,6 +160,9 @@ query_open(const char *query, TupleDesc desc, const AttrNumber *attnums, int n)
 	MemoryContextSwitchTo(context);
 
 	rows->next = FETCH_FIRST;
+	rows->wanted = wanted;
+	rows->exactly = exactly;
+	rows->ended = exactly && wanted == 0;
 	rows->natts = n;
 	rows->output = palloc(sizeof(FmgrInfo) * Max(n, 1));
 	for (int i = 0; i < n; i++)
@@ -258,11 +264,20 @@ begin_plain_output(void)
 	return level;
 }
 
+/* How many rows to fetch now.  If what was wanted is not enough, some more at a time will do. */
+static long
+rows_to_fetch(const QueryRows *rows)
+{
+	return rows->wanted < 0 ? rows->next :
+		rows->wanted == 0 ? FETCH_FIRST : Min(rows->next, rows->wanted);
+}
+
 static bool
 fetch_rows(QueryRows *rows)
 {
 	MemoryContext context = CurrentMemoryContext;
 	SPITupleTable *table;
+	long		asked = rows_to_fetch(rows);
 	uint64		n;
 	int			level;
 
@@ -270,11 +285,13 @@ fetch_rows(QueryRows *rows)
 	resetStringInfo(&rows->text);
 	if (rows->ended)
 		return false;
-	SPI_cursor_fetch(rows->portal, true, rows->next);
+	SPI_cursor_fetch(rows->portal, true, asked);
 	MemoryContextSwitchTo(context);
 	n = SPI_processed;
 	table = SPI_tuptable;
-	rows->ended = n < rows->next;
+	if (rows->wanted > 0)
+		rows->wanted -= n;
+	rows->ended = n < asked || (rows->exactly && rows->wanted == 0);
 
 	level = begin_plain_output();
 	for (uint64 i = 0; i < n; i++)
@@ -297,4 +314,10 @@ query_read(QueryRows *rows, char *to, Size size)
 	memcpy(to, rows->text.data + rows->done, size);
 	rows->done += size;
 	return size;
+}
+
+bool
+query_pauses(const QueryRows *rows)
+{
+	return rows->wanted == 0 && rows->done == rows->text.len;
 }

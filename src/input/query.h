@@ -4,7 +4,7 @@
  *
  * So they take the road of all other rows: each is a line, can be rejected as
  * one, and is converted by the input functions of the columns.  The query runs as rows are
- * wanted, with the snapshot of when it was opened.
+ * wanted, with the snapshot of when it was opened.  Under option limit it runs no further.
  */
 #ifndef PGBULK_QUERY_H
 #define PGBULK_QUERY_H
@@ -18,7 +18,8 @@ typedef struct QueryRows QueryRows;
 
 /*
  * Opens a query for n columns of a table: attnums, of which 0 is none, in desc.
- * Values of other types than theirs are cast.  Must come before anything that
+ * Values of other types than theirs are cast.  Of its rows so many are wanted, -1 for
+ * all; exactly: certainly no more.  Must come before anything that
  * the query is not to see; the rooms in between may use SPI.  Memory: the
  * current context.
  *
@@ -26,13 +27,16 @@ typedef struct QueryRows QueryRows;
  * 42P11 where it is no SELECT, or changes anything; those of the query.
  */
 extern QueryRows *query_open(const char *query, TupleDesc desc,
-							 const AttrNumber *attnums, int n);
+							 const AttrNumber *attnums, int n, int64 wanted, bool exactly);
 
 /* Whether its functions may look at the table that is loaded, or write to it. */
 extern bool query_is_volatile(const QueryRows *rows);
 
 /* Up to size bytes; 0 at the end.  Errors: those of the query. */
 extern Size query_read(QueryRows *rows, char *to, Size size);
+
+/* Whether all has been read that may be enough: the reader is to ask for more only if it is not. */
+extern bool query_pauses(const QueryRows *rows);
 
 extern void query_close(QueryRows *rows);
 

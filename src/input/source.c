@@ -641,6 +641,8 @@ window_fill(Source *source, uint32 consumed, uint32 lines)
 					   window->capacity - window->length);
 		window->length += n;
 		window->at_eof = n == 0;
+		if (source->rows != NULL && query_pauses(source->rows))
+			break;
 	}
 }
 
