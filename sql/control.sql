@@ -16,7 +16,7 @@ CREATE FUNCTION pg_temp.control(content text, OUT statement text, OUT obstacles 
 LANGUAGE sql AS $$ SELECT * FROM bulk_load_control(pg_temp.put('ctl', content)) $$;
 -- Its statement, but for what is different each time.
 CREATE FUNCTION pg_temp.statement(content text) RETURNS text
-LANGUAGE sql AS $$ SELECT replace(statement, 'SELECT *', 'SELECT rows_read, rows_loaded, rows_rejected, writer') FROM pg_temp.control(content) $$;
+LANGUAGE sql AS $$ SELECT replace(statement, 'SELECT * FROM bulk', 'SELECT rows_read, rows_loaded, rows_rejected, writer FROM bulk') FROM pg_temp.control(content) $$;
 CREATE TABLE control_t (a int, b text, c int CHECK (c < 100));
 SELECT pg_temp.put('in.csv', E'a,b,c\n1,one,1\n2,|two|,NIL\n3,"th""ree",3\n') AS f \gset
 \x
@@ -72,6 +72,42 @@ SELECT count(*) FROM control_t;
 SELECT pg_temp.statement(E'TABLE=control_t\nINPUT=pgbulk_control_bad.csv\nPARSE_BADFILE=pgbulk_control_bad.out') AS statement \gset
 :statement
 SELECT to_json(pg_read_file('pgbulk_control_bad.out')) AS bad;
+
+-- a limit is one of good rows
+SELECT pg_temp.put('limit.csv', E'1,a,1\nbad\n3,c,3\n4,d,4\n') \g /dev/null
+TRUNCATE control_t;
+SELECT pg_temp.statement(E'TABLE=control_t\nINPUT=pgbulk_control_limit.csv\nLIMIT=2\nPARSE_ERRORS=-1') AS statement \gset
+:statement
+SELECT a FROM control_t ORDER BY a;
+
+-- rows of a function: no more are made than are wanted
+CREATE SEQUENCE control_made;
+CREATE FUNCTION control_make(n int) RETURNS SETOF control_t LANGUAGE sql VOLATILE AS $$ SELECT nextval('control_made')::int, i::text, 1 FROM (SELECT generate_series(1, n) AS i) x $$;
+CREATE FUNCTION control_table(n int) RETURNS TABLE (a bigint, b int, c int) LANGUAGE sql VOLATILE AS $$ SELECT nextval('control_made'), i, 1 FROM (SELECT generate_series(1, n) AS i) x $$;
+CREATE FUNCTION control_value(n int) RETURNS SETOF bigint LANGUAGE sql VOLATILE AS $$ SELECT nextval('control_made') FROM (SELECT generate_series(1, n)) x $$;
+CREATE TABLE control_one (a int);
+SELECT pg_temp.statement(E'TYPE=FUNCTION\nTABLE=control_t\nINPUT=control_make(30000000)\nLIMIT=1') AS statement \gset
+:statement
+SELECT pg_temp.statement(E'TYPE=FUNCTION\nTABLE=control_t\nINPUT="public.control_table (30000000)"\nLIMIT=2\nPARSE_ERRORS=3') AS statement \gset
+:statement
+SELECT pg_temp.statement(E'TYPE=FUNCTION\nTABLE=control_one\nINPUT=control_value(30000000)\nLIMIT=3') AS statement \gset
+:statement
+SELECT nextval('control_made') < 100 AS few;
+SELECT statement FROM pg_temp.control(E'TYPE=FUNCTION\nTABLE=control_t\nINPUT=control_make(3)');
+SELECT statement FROM pg_temp.control(E'TYPE=FUNCTION\nTABLE=control_t\nINPUT=control_unknown(3)\nLIMIT=1');
+SELECT json_agg(t ORDER BY a) AS rows FROM control_t t;
+-- with duplicates it need not be the direct writer
+TRUNCATE control_t;
+INSERT INTO control_t VALUES (2, 'old', 1);
+CREATE UNIQUE INDEX control_a ON control_t (a);
+SELECT setval('control_made', 1, false) AS first;
+SELECT pg_temp.statement(E'TYPE=FUNCTION\nTABLE=control_t\nINPUT=control_make(6)\nDUPLICATE_ERRORS=-1\nON_DUPLICATE_KEEP=OLD') AS statement \gset
+:statement
+SELECT json_agg(t ORDER BY a) AS rows FROM control_t t;
+DROP INDEX control_a;
+DROP FUNCTION control_make, control_table, control_value;
+DROP TABLE control_one;
+DROP SEQUENCE control_made;
 
 -- duplicates
 CREATE UNIQUE INDEX ON control_t (a);

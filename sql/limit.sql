@@ -87,7 +87,7 @@ SELECT * FROM limit_keys ORDER BY a;
 
 -- rows of a query: no more are made than are wanted
 CREATE SEQUENCE limit_made;
-CREATE FUNCTION limit_make(n int) RETURNS SETOF int LANGUAGE sql VOLATILE AS $$ SELECT CASE WHEN nextval('limit_made') % 3 = 0 THEN -i ELSE i END FROM generate_series(1, n) i $$;
+CREATE FUNCTION limit_make(n int) RETURNS SETOF int LANGUAGE sql VOLATILE AS $$ SELECT CASE WHEN nextval('limit_made') % 3 = 0 THEN -i ELSE i END FROM (SELECT generate_series(1, n) AS i) x $$;
 CREATE FUNCTION pg_temp.made(options jsonb, OUT read bigint, OUT loaded bigint, OUT made bigint) LANGUAGE plpgsql AS $$
 BEGIN
 	PERFORM setval('limit_made', 1, false);

@@ -11,6 +11,8 @@
 #include <ctype.h>
 #include <errno.h>
 
+#include "access/htup_details.h"
+#include "catalog/pg_proc.h"
 #include "control.h"
 #include "control_column.h"
 #include "fields.h"
@@ -19,7 +21,10 @@
 #include "mb/pg_wchar.h"
 #include "miscadmin.h"
 #include "utils/builtins.h"
+#include "utils/catcache.h"
 #include "utils/json.h"
+#include "utils/lsyscache.h"
+#include "utils/syscache.h"
 #include "utils/varlena.h"
 
 /* A control file has some dozens of lines. */
@@ -560,7 +565,8 @@ translate_encoding(Control *control, bool from_client)
 		add_string(control, "encoding", GetDatabaseEncodingName());
 }
 
-static void
+/* Whether there is a limit. */
+static bool
 translate_rows(Control *control)
 {
 	const Line *filter = line_of(control, KEY_FILTER);
@@ -578,14 +584,15 @@ translate_rows(Control *control)
 		add_string(control, "transform", filter->value);
 		note(control, filter, "all arguments of the function must be of type text");
 	}
+	return limit >= 0;
 }
 
 /*
- * Bad rows.  Where none is allowed but a file is named for it, that file gets the one that
+ * Bad rows, which do not count for a limit.  Where none is allowed but a file is named for it, that file gets the one that
  * ends the load, as reject files survive a rollback.
  */
 static void
-translate_errors(Control *control)
+translate_errors(Control *control, bool limited)
 {
 	const Line *errors = line_of(control, KEY_PARSE_ERRORS);
 	const Line *badfile = line_of(control, KEY_PARSE_BADFILE);
@@ -599,6 +606,8 @@ translate_errors(Control *control)
 		add_string(control, "on_error", "ignore");
 		if (allowed >= 0)
 			add_count(control, "reject_limit", allowed);
+		if (limited)
+			add_string(control, "limit_counts", "loaded");
 	}
 	if (badfile != NULL)
 		add_string(control, "reject_file", path_of(control, KEY_PARSE_BADFILE));
@@ -606,8 +615,8 @@ translate_errors(Control *control)
 		note(control, errors, "with more bad rows than that nothing is loaded, where pg_bulkload keeps the rows before");
 }
 
-/* Whether rows with keys that others have are set aside or replace those. */
-static bool
+/* Rows with keys that others have are set aside or replace those. */
+static void
 translate_duplicates(Control *control)
 {
 	static const char *const keep_words[] = {"NEW", "OLD", NULL};
@@ -623,7 +632,7 @@ translate_duplicates(Control *control)
 			note(control, keep, "has no effect without DUPLICATE_ERRORS");
 		if (badfile != NULL)
 			note(control, badfile, "is not written: a duplicate ends the load, and the error shows it");
-		return false;
+		return;
 	}
 
 	add_string(control, "on_duplicate", kept == 0 ? "keep_new" : "keep_old");
@@ -636,11 +645,10 @@ translate_duplicates(Control *control)
 		add_string(control, "reject_file", path_of(control, KEY_DUPLICATE_BADFILE));
 	else if (badfile != NULL)
 		note(control, badfile, "duplicates go to the file of PARSE_BADFILE, together with bad rows");
-	return true;
 }
 
 static void
-translate_how(Control *control, bool keeps_duplicates)
+translate_how(Control *control)
 {
 	static const char *const writers[] = {"DIRECT", "BUFFERED", "PARALLEL", "BINARY", NULL};
 	const Line *logfile = line_of(control, KEY_LOGFILE);
@@ -648,10 +656,7 @@ translate_how(Control *control, bool keeps_duplicates)
 	int			writer = choice_of(control, KEY_WRITER, writers, -1);
 	bool		several = is_yes(control, KEY_MULTI_PROCESS);
 
-	if (writer == 1 && keeps_duplicates)
-		note(control, line_of(control, KEY_WRITER),
-			 "only the direct writer sets duplicates aside");
-	if (writer == 0 || writer == 2 || keeps_duplicates)
+	if (writer == 0 || writer == 2)
 		add_string(control, "writer", "direct");
 	else if (writer == 1)
 		add_string(control, "writer", "buffered");
@@ -703,6 +708,52 @@ target_literal(Control *control)
 	return quote_literal_cstr(text.data);
 }
 
+/*
+ * The kinds of result that functions of that name have, wherever they are: *rows, with columns;
+ * *values, without.
+ */
+static void
+find_results(const char *call, bool *rows, bool *values)
+{
+	char	   *name = pnstrdup(call, strcspn(call, "("));
+	List	   *names;
+	CatCList   *functions;
+
+	*rows = *values = false;
+	if (!SplitIdentifierString(name, '.', &names) || names == NIL)
+		return;
+	functions = SearchSysCacheList1(PROCNAMEARGSNSP, CStringGetDatum(llast(names)));
+	for (int i = 0; i < functions->n_members; i++)
+	{
+		Form_pg_proc function = (Form_pg_proc) GETSTRUCT(&functions->members[i]->tuple);
+
+		if (type_is_rowtype(function->prorettype))
+			*rows = true;
+		else
+			*values = true;
+	}
+	ReleaseSysCacheList(functions);
+}
+
+/*
+ * The rows of a set-returning function.  Under a limit it is called in the select list, row by row, as in FROM all that
+ * it returns would be stored first; in FROM it stays where it is not known whether its rows have columns.
+ */
+static char *
+function_query(const char *call, bool limited)
+{
+	bool		rows = false;
+	bool		values = false;
+
+	if (limited)
+		find_results(call, &rows, &values);
+	if (rows && !values)
+		return psprintf("SELECT (r).* FROM (SELECT %s AS r) AS s", call);
+	if (values && !rows)
+		return psprintf("SELECT %s", call);
+	return psprintf("SELECT * FROM %s", call);
+}
+
 /* The statement, or NULL where there are obstacles. */
 static char *
 make_call(Control *control, const char *schema)
@@ -714,13 +765,14 @@ make_call(Control *control, const char *schema)
 	char	   *target = target_literal(control);
 	char	   *source = NULL;
 	const char *function = "bulk_load";
+	bool		limited;
 	StringInfoData text;
 
 	if (input == NULL)
 		obstacle(control, &whole_file,
 				 "there is no line INPUT: the file may have been named on the command line");
 	else if (type == 3)
-		source = psprintf("SELECT * FROM %s", input->value);
+		source = function_query(input->value, line_of(control, KEY_LIMIT) != NULL);
 	else
 		source = from_client ? "stdin" : path_of(control, KEY_INPUT);
 
@@ -736,9 +788,10 @@ make_call(Control *control, const char *schema)
 		function = "bulk_load_query";
 	else
 		translate_encoding(control, from_client);
-	translate_rows(control);
-	translate_errors(control);
-	translate_how(control, translate_duplicates(control));
+	limited = translate_rows(control);
+	translate_errors(control, limited);
+	translate_duplicates(control);
+	translate_how(control);
 
 	if (control->obstacles != NIL)
 		return NULL;
