@@ -156,6 +156,17 @@ END $$;
 SELECT rows_loaded FROM bulk_load('triggers_view', pg_temp.put('in', E'1,x,1\n-2,y,2\n3,z,3\n'));
 CREATE TRIGGER i INSTEAD OF INSERT ON triggers_view FOR EACH ROW EXECUTE FUNCTION triggers_instead();
 SELECT rows_loaded, rows_filtered, rows_read FROM bulk_load('triggers_view', '/proc/self/cwd/pgbulk_triggers_in');
+-- COPY counts the row for which the trigger returns NULL
+DO $$
+DECLARE
+	n int;
+BEGIN
+	COPY triggers_view FROM '/proc/self/cwd/pgbulk_triggers_in' (FORMAT csv);
+	GET DIAGNOSTICS n = ROW_COUNT;
+	DELETE FROM triggers_t;
+	RAISE NOTICE '% rows', n;
+END $$;
+SELECT bulk_load('triggers_view', '/proc/self/cwd/pgbulk_triggers_in') IS NOT NULL AS loaded;
 ALTER VIEW triggers_view ALTER at SET DEFAULT 9;
 SELECT rows_loaded, rows_rejected, rows_filtered FROM bulk_load('triggers_view', pg_temp.put('in', E'4,x\nx,y\n5,z\n6,w\n'),
 	'{"columns": ["a", "b"], "where": "a <> 5", "on_error": "ignore", "log_verbosity": "silent"}');

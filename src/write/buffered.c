@@ -261,9 +261,12 @@ buffered_put(Writer *base, uint32 number, RowError *err)
 		slot = partitions_map(leaf->rri, leaf->map, slot);
 	}
 
+	/* whether it has stored anything, an INSTEAD OF trigger need not say: COPY counts each row, too */
 	if (unlikely(leaf->instead_row))
-		return fire_triggers(writer, leaf, slot, ExecIRInsertTriggers) ?
-			WRITER_TAKEN : WRITER_FILTERED;
+	{
+		(void) fire_triggers(writer, leaf, slot, ExecIRInsertTriggers);
+		return WRITER_TAKEN;
+	}
 
 	verdict = complete_row(writer, leaf, slot, err);
 	if (verdict == WRITER_TAKEN)
