@@ -10,7 +10,7 @@ import sys
 import tempfile
 import time
 
-from copy_load import psql, wait_for_server
+from copy_load import LONG, psql, wait_for_server
 
 
 class CaseChecker:
@@ -75,7 +75,7 @@ def main(checker, doc, more=()):
     """more: arguments that only this program has, each a name and what it is."""
     parser = argparse.ArgumentParser(description=doc.splitlines()[0])
     parser.add_argument("--cases", type=int, default=checker.cases, help="how many at most")
-    parser.add_argument("--seconds", type=int, default=60, help="start no case after these")
+    parser.add_argument("--seconds", type=int, default=60 if LONG else 20, help="start no case after these")
     parser.add_argument("--seed", default="1")
     for name, what in more:
         parser.add_argument(name, help=what)

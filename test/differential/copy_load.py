@@ -49,6 +49,9 @@ import copy_tables
 import copy_values
 from copy_cases import DATABASES, applies, make_case
 
+# Three times the cases: see scripts/test.
+LONG = bool(os.environ.get("PGBULK_TEST_LONG"))
+
 # Where a file has more than one fault, which comes first is a matter of when
 # a fault is looked for: keys once waiting rows are written, characters by
 # COPY before anything else.  With one of these two SQLSTATEs may differ; and
@@ -584,7 +587,7 @@ class Run:
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--cases", type=int, default=2000, help="how many at most")
-    parser.add_argument("--seconds", type=int, default=150, help="start no case after these")
+    parser.add_argument("--seconds", type=int, default=150 if LONG else 50, help="start no case after these")
     parser.add_argument("--seed", default="1")
     parser.add_argument("--case", type=int, help="this one only")
     parser.add_argument("--jobs", type=int, default=min(4, os.cpu_count() or 1))

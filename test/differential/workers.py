@@ -38,7 +38,7 @@ import copy_files
 import copy_tables
 import copy_values
 from copy_files import NULL, DEFAULT
-from copy_load import Lost, psql, wait_for_server
+from copy_load import LONG, Lost, psql, wait_for_server
 from copy_tables import Column, ident, literal
 
 # What every case may use.
@@ -713,7 +713,7 @@ class Run:
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--cases", type=int, default=400, help="how many at most")
-    parser.add_argument("--seconds", type=int, default=60, help="start no case after these")
+    parser.add_argument("--seconds", type=int, default=60 if LONG else 25, help="start no case after these")
     parser.add_argument("--seed", default="1")
     parser.add_argument("--case", type=int, help="this one only")
     parser.add_argument("--jobs", type=int, default=min(2, os.cpu_count() or 1), help="each may want three workers at a time")

@@ -15,7 +15,7 @@ use Time::HiRes qw(sleep time);
 
 our @EXPORT = qw(bulk_server @LOCALE data_file data_dir check_log check_tables
   wait_for ends_soon percent_of @WORKERS direct has_extension is_sound kill_server
-  orphans);
+  orphans how_many);
 
 # With how many parallel workers a test of the direct writer is done.
 our @WORKERS = (0, 2);
@@ -89,6 +89,15 @@ sub data_file
 	}
 	close($file) or die "$path: $!";
 	return $path;
+}
+
+# how_many(FEW, MANY): of what happens at random, as crashes do: as many as
+# PGBULK_TEST_CRASHES says, else MANY where PGBULK_TEST_LONG is set, else FEW.
+sub how_many
+{
+	my ($few, $many) = @_;
+
+	return $ENV{PGBULK_TEST_CRASHES} // ($ENV{PGBULK_TEST_LONG} ? $many : $few);
 }
 
 sub percent_of

@@ -1,7 +1,7 @@
 # After a crash a load is there whole or not at all.  The direct writer is in
 # direct_crash.pl.
 #
-# PGBULK_TEST_CRASHES=n does that many crashes; else 12.
+# PGBULK_TEST_CRASHES=n does that many crashes; else 6, or 12 where PGBULK_TEST_LONG is set.
 
 use strict;
 use warnings;
@@ -14,7 +14,7 @@ use Test::More;
 use Time::HiRes qw(sleep time);
 
 my $MB = 1024 * 1024;
-my $crashes = $ENV{PGBULK_TEST_CRASHES} // 12;
+my $crashes = how_many(6, 12);
 my $seed = $ENV{PGBULK_TEST_SEED} // time % 1000000;
 srand $seed;
 note "PGBULK_TEST_SEED=$seed";

@@ -1,7 +1,7 @@
 # The server is killed in the middle of direct loads: afterwards the rows are
 # all there or none is, and the table takes another load.
 #
-# PGBULK_TEST_CRASHES=n does that many crashes; else 36.
+# PGBULK_TEST_CRASHES=n does that many crashes; else 20, or 36 where PGBULK_TEST_LONG is set.
 
 use strict;
 use warnings;
@@ -14,7 +14,7 @@ use Test::More;
 use Time::HiRes qw(sleep time);
 
 my $MB = 1024 * 1024;
-my $crashes = $ENV{PGBULK_TEST_CRASHES} // 36;
+my $crashes = how_many(20, 36);
 my $seed = $ENV{PGBULK_TEST_SEED} // time % 1000000;
 srand $seed;
 note "PGBULK_TEST_SEED=$seed";

@@ -1,6 +1,6 @@
 # Dry runs leave nothing: among others, cancelled, killed, with workers.
 #
-# PGBULK_TEST_CRASHES=n does that many crashes; else 6.
+# PGBULK_TEST_CRASHES=n does that many crashes; else 3, or 6 where PGBULK_TEST_LONG is set.
 
 use strict;
 use warnings;
@@ -13,7 +13,7 @@ use Test::More;
 use Time::HiRes qw(sleep time);
 
 my $MB = 1024 * 1024;
-my $crashes = $ENV{PGBULK_TEST_CRASHES} // 6;
+my $crashes = how_many(3, 6);
 my $node = bulk_server('dry_run', 'shared_buffers = 64MB', 'max_wal_size = 2GB', 'maintenance_work_mem = 64MB', 'jit = off');
 
 $node->safe_psql('postgres', q{

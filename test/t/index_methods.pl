@@ -2,7 +2,7 @@
 # meanwhile and afterwards, who waits for whom, what errors and crashes leave, how much
 # memory and disk it takes.
 #
-# PGBULK_TEST_CRASHES=n does that many crashes; else 12.
+# PGBULK_TEST_CRASHES=n does that many crashes; else 6, or 12 where PGBULK_TEST_LONG is set.
 
 use strict;
 use warnings;
@@ -15,7 +15,7 @@ use Test::More;
 use Time::HiRes qw(sleep time);
 
 my $MB = 1024 * 1024;
-my $crashes = $ENV{PGBULK_TEST_CRASHES} // 12;
+my $crashes = how_many(6, 12);
 my $seed = $ENV{PGBULK_TEST_SEED} // time % 1000000;
 srand $seed;
 note "PGBULK_TEST_SEED=$seed";

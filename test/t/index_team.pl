@@ -1,5 +1,7 @@
 # One index that several processes build: the outcome is REINDEX's, whatever the keys are; errors,
 # cancels and crashes at any time leave nothing behind.
+#
+# PGBULK_TEST_LONG=1 tries each kind of keys with few and many workers; else with few or many.
 
 use strict;
 use warnings;
@@ -81,11 +83,14 @@ my @indexes = (
 	[ 'a part of the rows', '(long) WHERE r % 3 > 0' ],
 	($collation ? [ "texts in $collation", qq{(word COLLATE "$collation")} ] : ()));
 
+my $cases = 0;
 foreach my $case (@indexes)
 {
 	my ($name, $definition, $unique) = @$case;
+	my @teams = ([ 1, '64MB' ], [ 3, '1MB' ]);
 
-	foreach ([ 1, '64MB' ], [ 3, '1MB' ])
+	@teams = $teams[ $cases++ % 2 ] unless $ENV{PGBULK_TEST_LONG};
+	foreach (@teams)
 	{
 		my ($workers, $memory) = @$_;
 

@@ -1,7 +1,7 @@
 # Loads that take values from a sequence, among others who do: no value comes
 # twice, neither at once nor after a crash.
 #
-# PGBULK_TEST_CRASHES=n does that many crashes of each kind; else 3.
+# PGBULK_TEST_CRASHES=n does that many crashes of each kind; else 2, or 3 where PGBULK_TEST_LONG is set.
 
 use strict;
 use warnings;
@@ -13,7 +13,7 @@ use PostgreSQL::Test::Utils;
 use Test::More;
 use Time::HiRes qw(sleep);
 
-my $crashes = $ENV{PGBULK_TEST_CRASHES} // 3;
+my $crashes = how_many(2, 3);
 my $node = bulk_server('sequences', 'shared_buffers = 32MB', 'max_wal_size = 1GB', 'fsync = on');
 my $rows = 100000;
 my $path = data_file('rows.csv', 1, join('', map { "$_\n" } 1 .. $rows));

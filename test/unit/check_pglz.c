@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "effort.h"
 #include "write/pglz.h"
 
 #define LONGEST 100000
@@ -116,7 +117,7 @@ START_TEST(there_and_back)
 	static const uint32_t repeats[] = {0, 5, 50};
 	static const uint32_t longest[] = {5, 30, 600};
 
-	for (int round = 0; round < 400; round++)
+	for (int round = 0; round < effort(400); round++)
 		for (int kind = 0; kind < 36; kind++)
 		{
 			int32_t		length = (int32_t) (next_random() % (round % 20 == 0 ? LONGEST : 3000));

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "effort.h"
 #include "scan/scan.h"
 #include "scan_reference.h"
 
@@ -32,13 +33,6 @@ static const ScanDialect dialects[] = {
 
 static const ScanEol eols[] = {SCAN_EOL_NL, SCAN_EOL_CR, SCAN_EOL_CRNL};
 #define NEOLS (int) (sizeof(eols) / sizeof(eols[0]))
-
-/* How much of the work to do; the sanitizers make it slow. */
-#if defined(__SANITIZE_ADDRESS__)
-#define EFFORT(n) ((n) / 5)
-#else
-#define EFFORT(n) (n)
-#endif
 
 static uint32_t
 random_below(uint32_t limit)
@@ -181,9 +175,9 @@ START_TEST(test_random)
 	ScanEol		eol = eols[_i % NEOLS];
 	char	   *data = malloc(MAX_LENGTH + SCAN_PADDING);
 
-	for (int i = 0; i < EFFORT(12000); i++)
+	for (int i = 0; i < effort(12000); i++)
 		compare(d, eol, data, make_window(data, 300, eol));
-	for (int i = 0; i < EFFORT(500); i++)
+	for (int i = 0; i < effort(500); i++)
 		compare(d, eol, data, make_window(data, MAX_LENGTH, eol));
 	free(data);
 }
@@ -196,7 +190,7 @@ START_TEST(test_lengths)
 	ScanEol		eol = eols[_i % NEOLS];
 	char	   *data = malloc(MAX_LENGTH + SCAN_PADDING);
 
-	for (int i = 0; i < EFFORT(30); i++)
+	for (int i = 0; i < effort(30); i++)
 	{
 		uint32_t	most = make_window(data, 400, eol);
 
@@ -281,7 +275,7 @@ START_TEST(test_binary)
 	ScanRow    *rows = malloc(MAX * sizeof(ScanRow));
 	ScanField  *fields = malloc(70000 * sizeof(ScanField));
 
-	for (int i = 0; i < EFFORT(100000); i++)
+	for (int i = 0; i < effort(100000); i++)
 	{
 		uint32_t	length = make_binary(data, 64 + random_below(MAX - 64));
 		ScanBorder	border;

@@ -10,17 +10,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "effort.h"
 #include "scan/scan.h"
 #include "scan_reference.h"
 
 #define MAX_LENGTH 12000
-
-/* How much of the work to do; the sanitizers make it slow. */
-#if defined(__SANITIZE_ADDRESS__)
-#define EFFORT(n) ((n) / 5)
-#else
-#define EFFORT(n) (n)
-#endif
 
 static Found found;
 static Found expected;
@@ -271,9 +265,9 @@ START_TEST(line_ends)
 		if (!(*kernel)->supported())
 			continue;
 		scan_kernel_set(*kernel);
-		for (int i = 0; i < EFFORT(20000); i++)
+		for (int i = 0; i < effort(20000); i++)
 			compare_lines(data, make_file(data, 300), i % 2 ? SCAN_EOL_ANY : SCAN_EOL_UNKNOWN);
-		for (int i = 0; i < EFFORT(300); i++)
+		for (int i = 0; i < effort(300); i++)
 			compare_lines(data, make_file(data, MAX_LENGTH), i % 2 ? SCAN_EOL_ANY : SCAN_EOL_UNKNOWN);
 	}
 	scan_kernel_set(NULL);

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "effort.h"
 #include "scan/scan.h"
 #include "scan_reference.h"
 
@@ -77,13 +78,6 @@ make_tidy(char *data, size_t max)
 	return len;
 }
 
-/* How much of the work to do; the sanitizers make it slow. */
-#if defined(__SANITIZE_ADDRESS__)
-#define EFFORT(n) ((n) / 5)
-#else
-#define EFFORT(n) (n)
-#endif
-
 static void
 compare_random(const ScanDialect *d, int count, size_t max,
 			   size_t (*make) (char *, size_t))
@@ -92,7 +86,7 @@ compare_random(const ScanDialect *d, int count, size_t max,
 	Found	   *expected = malloc(sizeof(Found));
 	Found	   *found = malloc(sizeof(Found));
 
-	for (int i = 0; i < EFFORT(count); i++)
+	for (int i = 0; i < effort(count); i++)
 	{
 		size_t		len = make(data, max);
 		const ScanKernel *const *kernel = scan_kernels;
@@ -157,7 +151,7 @@ START_TEST(test_window_sweep)
 	Found	   *expected = malloc(sizeof(Found));
 	Found	   *found = malloc(sizeof(Found));
 
-	for (int round = 0; round < EFFORT(20); round++)
+	for (int round = 0; round < effort(20); round++)
 	{
 		size_t		len = round % 2 ? make_tidy(data, 600) : make_nasty(data, 300);
 

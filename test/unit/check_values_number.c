@@ -6,6 +6,7 @@
  * here stand the borders of each form, what the bytes around a text must not
  * do, and comparisons with simple ways to the same end.
  */
+#include "effort.h"
 #include "values_help.h"
 #include "scan/values_int.h"
 
@@ -224,7 +225,7 @@ START_TEST(short_integers)
 	before = 16;
 	expect_all(run_short_int, refused, VALUE_ASK);
 	for (int n = 1; n <= 16; n++)
-		for (int round = 0; round < 500; round++)
+		for (int round = 0; round < effort(500); round++)
 		{
 			int			at = (int) (next_random() % n);
 			char		kept;
@@ -312,7 +313,7 @@ END_TEST
 /* As many digits as there may be: what rounding drops can look like a half. */
 START_TEST(floats_of_19_digits)
 {
-	for (int i = 0; i < 60000; i++)
+	for (int i = 0; i < effort(60000); i++)
 	{
 		char		text[BEFORE + 32 + AFTER];
 		uint64_t	mantissa = next_random() % UINT64_C(10000000000000000000);
@@ -332,7 +333,7 @@ END_TEST
 /* Random digits with a point anywhere, and numbers halfway between floats. */
 START_TEST(floats_as_strtod)
 {
-	for (int i = 0; i < 2500; i++)
+	for (int i = 0; i < effort(2500); i++)
 	{
 		char		text[64];
 		int			digits = 1 + (int) (next_random() % 19);
@@ -349,7 +350,7 @@ START_TEST(floats_as_strtod)
 		expect_strtod(text);
 		expect_strtof(text);
 	}
-	for (int i = 0; i < 2500; i++)
+	for (int i = 0; i < effort(2500); i++)
 	{
 		char		text[64];
 		uint64_t	odd = ((next_random() >> 11) | UINT64_C(1) << 53) | 1;
@@ -467,7 +468,7 @@ check_numeric_text(const char *text)
 
 START_TEST(numerics_there_and_back)
 {
-	for (int i = 0; i < 30000; i++)
+	for (int i = 0; i < effort(30000); i++)
 	{
 		char		text[512];
 		char	   *p = text;
