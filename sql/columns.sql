@@ -115,6 +115,26 @@ SELECT rows_loaded, rows_read FROM bulk_load('columns_t', ARRAY[pg_temp.put('1',
 	'{"header": "map", "truncate": true}');
 SELECT * FROM columns_t ORDER BY a;
 
+-- a name that none has, and the one that may be meant
+CREATE TABLE columns_near (customer_id int, amount numeric, ordered date, "Überweisung" text, gone int);
+ALTER TABLE columns_near DROP COLUMN gone;
+SELECT pg_temp.try('columns_near', E'1,x\n', '{"columns": ["custmer_id", "amount"]}');
+SELECT pg_temp.try('columns_near', E'1,x\n', '{"columns": ["Amount"]}');
+SELECT pg_temp.try('columns_near', E'1,x\n', '{"columns": ["customer"]}');
+SELECT pg_temp.try('columns_near', E'1,x\n', '{"columns": ["Überweissung"]}');
+SELECT pg_temp.try('columns_near', E'1,x\n', '{"columns": ["gone"]}');
+SELECT pg_temp.try('columns_near', E'1,x\n', '{"columns": ["price"]}');
+SELECT pg_temp.try('columns_near', E'1\n', '{"columns": ["amount"], "force_null": ["ammount"]}');
+SELECT pg_temp.try('columns_near', E'1\n', '{"columns": ["amount"], "force_not_null": ["amounts"]}');
+SELECT pg_temp.try('columns_near', E'1\n', '{"columns": ["amount"], "trim": ["amoun"]}');
+SELECT pg_temp.try('columns_near', E'1\n', '{"columns": ["amount"], "date_format": {"order": "DD.MM.YYYY"}}');
+SELECT pg_temp.try('columns_near', E'1', '{"format": "fixed", "fields": [{"name": "amuont", "length": 1}]}');
+SELECT pg_temp.try('columns_near', E'customer_id,ammount\n1,2\n', '{"header": "map"}');
+SELECT pg_temp.try('columns_near', E'customer_id,price\n1,2\n', '{"header": "map"}');
+SELECT rows_loaded FROM bulk_load_query('columns_near', 'SELECT 1', '{"columns": ["amont"]}');
+SELECT rows_loaded FROM bulk_load('columns_near', pg_temp.put('near', E'customer_id,ammount\n1,2\n'), '{"header": "map"}');
+DROP TABLE columns_near;
+
 -- extra_columns
 SELECT pg_temp.try('columns_t', E'1,x,,,5\n2,y,,\n3,z,,,"5\n6",7\n', '{"extra_columns": "ignore"}');
 SELECT pg_temp.try('columns_t', E'1,x,,\n2,y,,,5\n', '{"extra_columns": "error"}');

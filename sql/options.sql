@@ -71,6 +71,12 @@ SELECT pg_temp.try_all('{"compression": "auto"}', '{"compression": "none"}',
 SELECT pg_temp.try_all('{"on_error": "stop"}', '{"on_error": "IGNORE"}',
 	'{"on_error": "set_null"}', '{"on_error": "ignroe"}',
 	'{"on_error": "setnull"}', '{"on_error": "foo"}');
+-- words of other programs
+SELECT pg_temp.try_all('{"on_error": "skip"}', '{"on_error": "Continue"}',
+	'{"on_error": "abort"}', '{"on_error": "null"}',
+	'{"on_duplicate": "ignore"}', '{"on_duplicate": "DO NOTHING"}',
+	'{"on_duplicate": "upsert"}', '{"missing_columns": "ignore"}',
+	'{"extra_columns": "skip"}', '{"invalid_bytes": "ignore"}');
 SELECT pg_temp.try_all('{"extra_columns": "error"}',
 	'{"extra_columns": "ignore"}', '{"extra_columns": "null"}');
 SELECT pg_temp.try_all('{"missing_columns": "error"}',
@@ -103,6 +109,14 @@ SELECT pg_temp.try_all('{"header": true}', '{"header": false}', '{"header": 0}',
 	'{"header": "match", "columns": ["a", "b"]}');
 
 -- Characters
+-- characters that are written out
+SELECT pg_temp.try_all('{"delimiter": "\\t"}', '{"delimiter": "TAB"}',
+	'{"delimiter": "\\001"}', '{"delimiter": "\\x1F"}', '{"delimiter": "0x09"}',
+	'{"delimiter": "\\u0009"}', '{"delimiter": "\\|"}', '{"delimiter": "semicolon"}',
+	'{"format": "text", "delimiter": "\\t"}', '{"quote": "\\\""}',
+	'{"escape": "\\\\"}', '{"quote": "\\x27"}',
+	'{"delimiter": "\\n"}', '{"delimiter": "\\"}', '{"delimiter": "\\y"}',
+	'{"delimiter": "||"}', '{"delimiter": "\\400"}');
 SELECT pg_temp.try_all('{"delimiter": ";"}', '{"delimiter": "\t"}',
 	'{"delimiter": ""}', '{"delimiter": "||"}', '{"delimiter": "\n"}',
 	'{"delimiter": "\r"}', '{"quote": "''"}', '{"quote": ""}',

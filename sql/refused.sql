@@ -29,6 +29,21 @@ SELECT rows_loaded FROM bulk_load('refused_t', './pgbulk_refused_in');
 SELECT rows_loaded FROM bulk_load('refused_t', '~/file.csv');
 SELECT rows_loaded FROM bulk_load('refused_t', 'file:///proc/self/cwd/pgbulk_refused_in');
 SELECT rows_loaded FROM bulk_load('refused_t', 'cat /etc/passwd |');
+-- what is no path says what it seems to be
+SELECT rows_loaded FROM bulk_load('refused_t', 'STDIN');
+SELECT rows_loaded FROM bulk_load('refused_t', 'stdn');
+SELECT rows_loaded FROM bulk_load('refused_t', '-');
+SELECT rows_loaded FROM bulk_load('refused_t', 'https://example.org/votes.csv?year=2024&all=1');
+SELECT rows_loaded FROM bulk_load('refused_t', 's3://bucket/votes.csv');
+SELECT rows_loaded FROM bulk_load('refused_t', 'gs://bucket/votes.csv');
+SELECT rows_loaded FROM bulk_load('refused_t', 'HDFS://namenode/votes.csv');
+SELECT rows_loaded FROM bulk_load('refused_t', '{a,b}');
+SELECT rows_loaded FROM bulk_load('refused_t', '{"/data/a.csv", /data/b.csv}');
+SELECT rows_loaded FROM bulk_load('refused_t', ARRAY['/data/a.csv', 's3://bucket/b.csv']);
+SELECT rows_loaded FROM bulk_load('refused_t', 'C:\Users\me\votes.csv');
+SELECT bulk_inspect('Stdin');
+SELECT bulk_inspect('https://example.org/votes.csv');
+SELECT bulk_load_control('s3://bucket/votes.ctl');
 COPY (SELECT 1) TO PROGRAM 'cat > pgbulk_refused_closed; chmod 000 pgbulk_refused_closed; ln -s nowhere pgbulk_refused_dangling; ln -s pgbulk_refused_in pgbulk_refused_link';
 -- (a server never runs as root, so mode 000 binds it)
 SELECT rows_loaded FROM bulk_load('refused_t', '/proc/self/cwd/pgbulk_refused_closed');

@@ -56,6 +56,18 @@ SELECT rows_rejected FROM bulk_load('votes', :'in', '{"header": true, "on_error"
 SELECT rows_rejected FROM bulk_load('votes', :'in', '{"header": true, "on_error": "ignore", "log_verbosity": "silent"}');
 TRUNCATE votes;
 
+-- the first rows in details: three with short texts, or ten
+COPY (SELECT format('u%s,l,%s,2024-01-01', i, repeat('é', 400)) FROM generate_series(1, 12) i) TO :'in2';
+SET client_min_messages = warning;
+SELECT v, jsonb_array_length(details #> '{rejects,first}') AS rows, details #>> '{rejects,first,0,value}' AS value,
+	details #>> '{rejects,first,0,message}' AS message, length(details #>> '{rejects,first,0,value}') AS length
+FROM unnest('{silent,default}'::text[]) v,
+	LATERAL bulk_load('votes', :'in2', jsonb_build_object('on_error', 'ignore', 'log_verbosity', v));
+SELECT jsonb_array_length(details #> '{rejects,first}') AS rows, length(details #>> '{rejects,first,9,value}') AS value,
+	length(details #>> '{rejects,first,9,message}') AS message
+FROM bulk_load('votes', :'in2', '{"on_error": "ignore", "log_verbosity": "verbose"}');
+RESET client_min_messages;
+
 -- one of each: the singular; kinds, most frequent first, and no more than ten
 COPY (SELECT 'a,b,x,2024-01-01') TO :'in2';
 SELECT rows_rejected FROM bulk_load('votes', :'in2', '{"on_error": "ignore"}');

@@ -17,6 +17,7 @@
 #include "control_column.h"
 #include "fields.h"
 #include "input/file.h"
+#include "input/path.h"
 #include "lib/stringinfo.h"
 #include "mb/pg_wchar.h"
 #include "miscadmin.h"
@@ -813,12 +814,8 @@ control_read(const char *path, const char *schema)
 	Control		control = {0};
 	ControlCall *call = palloc(sizeof(ControlCall));
 
-	if (!is_absolute_path(path))
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("relative path not allowed: \"%s\"", path),
-				 errhint("Give the absolute path of a control file on the server.")));
-	file_check_privilege();
+	path_check(path, false);
+	file_check_privilege(false);
 	control.folder = pstrdup(path);
 	get_parent_directory(control.folder);
 	initStringInfo(&control.options);

@@ -109,16 +109,19 @@ map_header(Header *header, const ScanRow *row)
 	{
 		const char *name = list_nth(names, i);
 		const char *column = find_column(header, names, i);
+		const char *near;
 
 		/* the advice is looked for before the error: what it tries may throw some, too */
 		if (column == NULL && !header->options->ignore_extra)
 		{
+			near = name == NULL ? NULL : target_near_column(header->target, name);
 			hint = header_advise(header, row);
 			ereport(ERROR,
 					(errcode(name == NULL ? ERRCODE_BAD_COPY_FILE_FORMAT : ERRCODE_UNDEFINED_COLUMN),
 					 name == NULL ? errmsg("header line field %d has no name", i + 1) :
 					 errmsg("column \"%s\" of the header line does not exist in relation \"%s\"",
 							name, target_name(header->target)),
+					 near != NULL ? errdetail("A column with a similar name is \"%s\".", near) : 0,
 					 errhint("%s", hint)));
 		}
 		columns = lappend(columns, unconstify(char *, column));

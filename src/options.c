@@ -9,16 +9,18 @@
  */
 #include "options.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
 
 #include "mb/pg_wchar.h"
+#include "near.h"
 #include "options_check.h"
 #include "postmaster/bgworker_internals.h"
 #include "utils/builtins.h"
+#include "utils/json.h"
 #include "utils/numeric.h"
-#include "utils/varlena.h"
 
 /* Values are shown in messages up to this many bytes. */
 #define SHOWN_LENGTH 100
@@ -171,37 +173,37 @@ quote_names(const char *const *names)
 	return text.data;
 }
 
-/* The name that the user may have meant, or NULL. */
-static const char *
-find_near(const char *const *names, const char *given)
+/* Words of other programs, and of people, for choices of ours. */
+static const struct
 {
-	char	   *lower = pstrdup(given);
-	int			len = strlen(lower);
-	int			best = Min(4, len / 2 + 1);
-	const char *found = NULL;
+	const char *option;
+	const char *word;
+	const char *meant;
+}			other_words[] = {
+	{"on_error", "skip", "ignore"}, {"on_error", "continue", "ignore"},
+	{"on_error", "reject", "ignore"}, {"on_error", "log", "ignore"},
+	{"on_error", "skip_row", "ignore"}, {"on_error", "abort", "stop"},
+	{"on_error", "fail", "stop"}, {"on_error", "error", "stop"},
+	{"on_error", "raise", "stop"}, {"on_error", "null", "set_null"},
+	{"on_duplicate", "skip", "keep_old"}, {"on_duplicate", "ignore", "keep_old"},
+	{"on_duplicate", "nothing", "keep_old"}, {"on_duplicate", "do_nothing", "keep_old"},
+	{"on_duplicate", "do nothing", "keep_old"}, {"on_duplicate", "update", "keep_new"},
+	{"on_duplicate", "replace", "keep_new"}, {"on_duplicate", "upsert", "keep_new"},
+	{"on_duplicate", "overwrite", "keep_new"}, {"on_duplicate", "stop", "error"},
+	{"on_duplicate", "fail", "error"}, {"missing_columns", "ignore", "null"},
+	{"invalid_bytes", "ignore", "replace"}, {"invalid_bytes", "stop", "error"},
+	{"extra_columns", "skip", "ignore"}
+};
 
-	if (len > NAMEDATALEN)
-		return NULL;
-	for (char *c = lower; *c != '\0'; c++)
-		*c = pg_ascii_tolower((unsigned char) *c);
-	for (int i = 0; names[i] != NULL; i++)
-	{
-		int			distance;
-
-		/* An abbreviation is as good as one wrong letter. */
-		if (len >= 3 && strncmp(names[i], lower, len) == 0)
-			distance = 1;
-		else
-			distance = varstr_levenshtein_less_equal(lower, len, names[i],
-													 strlen(names[i]),
-													 1, 1, 1, best, true);
-		if (distance < best)
-		{
-			best = distance;
-			found = names[i];
-		}
-	}
-	return found;
+/* The choice that a word may stand for, or NULL. */
+static const char *
+find_meant(const OptionDef *def, const char *word)
+{
+	for (int i = 0; i < lengthof(other_words); i++)
+		if (strcmp(other_words[i].option, def->name) == 0 &&
+			pg_strcasecmp(other_words[i].word, word) == 0)
+			return other_words[i].meant;
+	return near_find(def->choices, word);
 }
 
 /* Raises the error for a value of the wrong type, or out of range. */
@@ -211,8 +213,8 @@ refuse_value(const OptionDef *def, JsonbValue *value)
 	const char *near = NULL;
 
 	if (value->type == jbvString && def->choices != NULL)
-		near = find_near(def->choices, pnstrdup(value->val.string.val,
-												value->val.string.len));
+		near = find_meant(def, pnstrdup(value->val.string.val,
+										value->val.string.len));
 	ereport(ERROR,
 			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 			 def->expects != NULL ?
@@ -227,7 +229,7 @@ refuse_value(const OptionDef *def, JsonbValue *value)
 static void
 refuse_key(const char *const *names, char *key)
 {
-	const char *near = find_near(names, key);
+	const char *near = near_find(names, key);
 
 	ereport(ERROR,
 			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
@@ -317,7 +319,7 @@ get_choice(const OptionDef *def, JsonbValue *value)
 		if (value->type != jbvString)
 			refuse_value(def, value);
 		word = pnstrdup(value->val.string.val, value->val.string.len);
-		near = find_near(def->choices, word);
+		near = find_meant(def, word);
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("value \"%s\" is not valid for option \"%s\"",
@@ -428,11 +430,73 @@ set_extra_columns(const OptionDef *def, JsonbValue *value, BulkOptions *options)
 	options->ignore_extra = get_choice(def, value);
 }
 
+/*
+ * The character that a word or an escape sequence, written out, stands for; '\0': it does not look like one.
+ */
+static char
+find_character(const char *text)
+{
+	static const struct
+	{
+		const char *word;
+		char		character;
+	}			words[] = {
+		{"tab", '\t'}, {"comma", ','}, {"semicolon", ';'}, {"pipe", '|'},
+		{"space", ' '}, {"colon", ':'}, {"\\t", '\t'}, {"\\v", '\v'},
+		{"\\f", '\f'}, {"\\b", '\b'}, {"\\a", '\a'}, {"\\e", '\033'},
+		{"\\\"", '"'}, {"\\'", '\''}, {"\\\\", '\\'}, {"\\|", '|'},
+		{"\\,", ','}, {"\\;", ';'}
+	};
+	const char *digits = text + 1;
+	int			base = 8;
+	long		code;
+	char	   *end;
+
+	for (int i = 0; i < lengthof(words); i++)
+		if (pg_strcasecmp(words[i].word, text) == 0)
+			return words[i].character;
+	if (pg_strncasecmp(text, "0x", 2) != 0 && text[0] != '\\')
+		return '\0';
+	if (pg_strncasecmp(digits, "x", 1) == 0 || pg_strncasecmp(digits, "u", 1) == 0)
+	{
+		digits++;
+		base = 16;
+	}
+	if (!isxdigit((unsigned char) digits[0]))
+		return '\0';
+	code = strtol(digits, &end, base);
+	return *end == '\0' && code > 0 && code < 0x80 && code != '\n' && code != '\r' ? code : '\0';
+}
+
+/* Whoever writes a character like that does not mean those bytes. */
+static void
+refuse_written_out(const OptionDef *def, JsonbValue *value, const char *text)
+{
+	char		character = find_character(text);
+	StringInfoData json;
+
+	if (character == '\0')
+		return;
+	initStringInfo(&json);
+	if (character == '\t')
+		appendStringInfoString(&json, "\"\\t\"");
+	else
+		escape_json(&json, (char[]) {character, '\0'});
+	ereport(ERROR,
+			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+			 errmsg("option \"%s\" must be the character itself", def->name),
+			 errdetail("The value given is %s.", show_value(value)),
+			 character == '\t' ?
+			 errhint("JSON has %s, with one backslash, for a tab.", json.data) :
+			 errhint("Write it as %s.", json.data)));
+}
+
 static void
 set_character(const OptionDef *def, JsonbValue *value, BulkOptions *options)
 {
 	char	   *text = get_string(def, value);
 
+	refuse_written_out(def, value, text);
 	if (strlen(text) != 1 || text[0] == '\r' || text[0] == '\n')
 		refuse_value(def, value);
 	*FIELD(char) = text[0];
@@ -461,6 +525,13 @@ set_line_part(const OptionDef *def, JsonbValue *value, BulkOptions *options)
 	set_marker(def, value, options);
 	if (**FIELD(char *) == '\0')
 		refuse_value(def, value);
+}
+
+static void
+set_delimiter(const OptionDef *def, JsonbValue *value, BulkOptions *options)
+{
+	refuse_written_out(def, value, get_string(def, value));
+	set_line_part(def, value, options);
 }
 
 static void
@@ -652,7 +723,7 @@ set_path(const OptionDef *def, JsonbValue *value, BulkOptions *options)
 
 static const OptionDef option_table[] = {
 	{"format", FOR_FILES, set_format, AT(format), NULL, format_names},
-	{"delimiter", FOR_LINES, set_line_part, AT(delimiter), LINE_PART},
+	{"delimiter", FOR_LINES, set_delimiter, AT(delimiter), LINE_PART},
 	{"quote", FOR_CSV, set_quote, AT(quote), CHARACTER},
 	{"escape", FOR_CSV, set_character, AT(escape), CHARACTER},
 	{"null", FOR_TEXTS, set_nulls, AT(nulls),

@@ -116,7 +116,7 @@ load(FunctionCallInfo fcinfo, List *paths)
 	ListCell   *lc;
 
 	foreach(lc, paths)
-		files = list_concat(files, source_expand(lfirst(lc)));
+		files = list_concat(files, source_expand(lfirst(lc), true));
 
 	load_run(PG_GETARG_OID(0), files, NULL, options,
 			 next_load_id(fcinfo->flinfo->fn_oid), &result);

@@ -96,7 +96,9 @@ extern char *reject_summary_first(const RejectSummary *summary,
 /* The closing NOTICEs. */
 extern void reject_summary_report(const RejectSummary *summary,
 								  const RejectAdviser *adviser);
-extern void reject_summary_details(const RejectSummary *summary,
+
+/* For the result; all: every example, with texts of any length. */
+extern void reject_summary_details(const RejectSummary *summary, bool all,
 								   CompatJsonb *state);
 
 /* -- words they share (reject_summary.c) -- */

@@ -24,6 +24,10 @@
 #define SHOWN_BYTES 200
 #define SHOWN_VALUE 100
 
+/* Examples in the details of the result, and bytes of their texts, unless all are wanted. */
+#define DETAILS_ROWS 3
+#define DETAILS_BYTES 100
+
 /* Kinds reported; kinds up to which messages are told apart. */
 #define KINDS_SHOWN 10
 #define KINDS_BY_MESSAGE 1000
@@ -576,12 +580,21 @@ push_number(CompatJsonb *state, const char *key, int64 number)
 	compat_push_jsonb(state, WJB_VALUE, &value);
 }
 
+/* A text with a part of the row in it, which may be long. */
 static void
-push_first(const RejectSummary *summary, CompatJsonb *state)
+push_text(CompatJsonb *state, const char *key, const char *text, bool all)
 {
+	push_member(state, key, text == NULL || all ? text : reject_clip(text, DETAILS_BYTES));
+}
+
+static void
+push_first(const RejectSummary *summary, bool all, CompatJsonb *state)
+{
+	int			n = all ? summary->nfirst : Min(summary->nfirst, DETAILS_ROWS);
+
 	push_string(state, WJB_KEY, "first");
 	compat_push_jsonb(state, WJB_BEGIN_ARRAY, NULL);
-	for (int i = 0; i < summary->nfirst; i++)
+	for (int i = 0; i < n; i++)
 	{
 		const Example *example = &summary->first[i];
 
@@ -590,15 +603,15 @@ push_first(const RejectSummary *summary, CompatJsonb *state)
 		push_number(state, "line", example->line);
 		push_member(state, "column", example->column);
 		push_member(state, "reason", reject_reason_names[example->reason]);
-		push_member(state, "message", example->message);
-		push_member(state, "value", example->value);
+		push_text(state, "message", example->message, all);
+		push_text(state, "value", example->value, all);
 		compat_push_jsonb(state, WJB_END_OBJECT, NULL);
 	}
 	compat_push_jsonb(state, WJB_END_ARRAY, NULL);
 }
 
 void
-reject_summary_details(const RejectSummary *summary, CompatJsonb *state)
+reject_summary_details(const RejectSummary *summary, bool all, CompatJsonb *state)
 {
 	ListCell   *lc;
 
@@ -609,7 +622,7 @@ reject_summary_details(const RejectSummary *summary, CompatJsonb *state)
 		for (int i = 0; i < REJECT_NREASONS; i++)
 			if (summary->counts[i] > 0)
 				push_number(state, reject_reason_names[i], summary->counts[i]);
-		push_first(summary, state);
+		push_first(summary, all, state);
 		compat_push_jsonb(state, WJB_END_OBJECT, NULL);
 	}
 	if (summary->set_null > 0)

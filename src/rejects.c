@@ -361,5 +361,6 @@ rejects_end(RejectStream *rejects)
 void
 rejects_details(const RejectStream *rejects, CompatJsonb *state)
 {
-	reject_summary_details(rejects->summary, state);
+	reject_summary_details(rejects->summary,
+						   rejects->options->log_verbosity == BULK_VERBOSITY_VERBOSE, state);
 }

@@ -23,6 +23,7 @@
 #include "compat.h"
 #include "dead_rows.h"
 #include "miscadmin.h"
+#include "near.h"
 #include "nodes/makefuncs.h"
 #include "optimizer/optimizer.h"
 #include "optimizer/prep.h"
@@ -302,6 +303,31 @@ target_match_column(const Target *target, const char *name)
 	return found;
 }
 
+const char *
+target_near_column(const Target *target, const char *name)
+{
+	TupleDesc	desc = RelationGetDescr(target->rel);
+	const char **names = palloc0(sizeof(char *) * (desc->natts + 1));
+	int			n = 0;
+
+	for (int i = 0; i < desc->natts; i++)
+		if (!TupleDescAttr(desc, i)->attisdropped)
+			names[n++] = NameStr(TupleDescAttr(desc, i)->attname);
+	return near_find(names, name);
+}
+
+void
+target_refuse_column(const Target *target, const char *name)
+{
+	const char *near = target_near_column(target, name);
+
+	ereport(ERROR,
+			(errcode(ERRCODE_UNDEFINED_COLUMN),
+			 errmsg("column \"%s\" of relation \"%s\" does not exist",
+					name, target_name(target)),
+			 near != NULL ? errhint("Did you mean \"%s\"?", near) : 0));
+}
+
 /* Adds a column to the list; raises what is wrong with it. */
 static void
 add_column(Target *target, const char *name)
@@ -312,10 +338,7 @@ add_column(Target *target, const char *name)
 	{
 		attnum = target_find_column(target, name);
 		if (attnum == InvalidAttrNumber)
-			ereport(ERROR,
-					(errcode(ERRCODE_UNDEFINED_COLUMN),
-					 errmsg("column \"%s\" of relation \"%s\" does not exist",
-							name, RelationGetRelationName(target->rel))));
+			target_refuse_column(target, name);
 		if (TupleDescAttr(RelationGetDescr(target->rel), attnum - 1)->attgenerated)
 			ereport(ERROR,
 					(errcode(ERRCODE_INVALID_COLUMN_REFERENCE),

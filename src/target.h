@@ -98,6 +98,12 @@ extern const char *target_name(const Target *target);
 /* 1-based number of a live, writable column, or 0. */
 extern AttrNumber target_find_column(const Target *target, const char *name);
 
+/* The column that may be meant by a name that none has, or NULL. */
+extern const char *target_near_column(const Target *target, const char *name);
+
+/* Raises the error for a name that no column has, with the one that may be meant. */
+extern void target_refuse_column(const Target *target, const char *name);
+
 /* The column of that name, or else the only one whose name differs in nothing but the case of letters; or 0. */
 extern AttrNumber target_match_column(const Target *target, const char *name);
 

@@ -18,7 +18,7 @@
 #include "utils/wait_event.h"
 
 void
-file_check_privilege(void)
+file_check_privilege(bool sent)
 {
 	if (!has_privs_of_role(GetUserId(), ROLE_PG_READ_SERVER_FILES))
 		ereport(ERROR,
@@ -26,7 +26,7 @@ file_check_privilege(void)
 				 errmsg("permission denied to load from a file"),
 				 errdetail("Only roles with privileges of the \"%s\" role may load from a file.",
 						   "pg_read_server_files"),
-				 errhint("Anyone may load what the client sends, with path \"stdin\".")));
+				 sent ? errhint("Anyone may load what the client sends, with path \"stdin\".") : 0));
 }
 
 static void

@@ -31,9 +31,9 @@ typedef struct InputFile
 
 /*
  * Before anything is said about files: even their names are no one's business.
- * Error: 42501 without pg_read_server_files.
+ * sent: what the client sends would do, too.  Error: 42501 without pg_read_server_files.
  */
-extern void file_check_privilege(void);
+extern void file_check_privilege(bool sent);
 
 /*
  * Looks at what would be opened, so that nothing is loaded where it cannot be.

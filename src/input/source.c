@@ -22,22 +22,16 @@ static const char byte_order_mark[] = {'\xef', '\xbb', '\xbf'};
 #define READ_MOST (32 * 1024 * 1024)	/* at a time: a read cannot be cancelled */
 
 List *
-source_expand(const char *path)
+source_expand(const char *path, bool sent)
 {
 	List	   *volatile paths = NIL;
 	glob_t		found;
 	int			rc;
 
-	if (strcmp(path, SOURCE_CLIENT) == 0)
+	if (sent && strcmp(path, SOURCE_CLIENT) == 0)
 		return list_make1(pstrdup(path));
-	if (!is_absolute_path(path))
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("relative path not allowed: \"%s\"", path),
-				 errhint("Give the absolute path of a file on the server, or \"%s\" for what the client sends.",
-						 SOURCE_CLIENT)));
-
-	file_check_privilege();
+	path_check(path, sent);
+	file_check_privilege(sent);
 	if (strpbrk(path, "*?[") == NULL || access(path, F_OK) == 0)
 		return list_make1(pstrdup(path));
 
@@ -91,7 +85,7 @@ source_open(List *paths, const BulkOptions *options, Size window_size)
 
 		if (strcmp(lfirst(lc), SOURCE_CLIENT) != 0)
 		{
-			file_check_privilege();
+			file_check_privilege(true);
 			size = file_look(lfirst(lc));
 		}
 		else if (source->from_client)

@@ -21,11 +21,9 @@
 #include "input/stored.h"
 #include "input/utf16.h"
 #include "nodes/pg_list.h"
+#include "input/path.h"
 #include "options.h"
 #include "storage/buffile.h"
-
-/* The path that stands for what the client sends. */
-#define SOURCE_CLIENT "stdin"
 
 typedef struct Window
 {
@@ -76,14 +74,14 @@ typedef struct Source
 } Source;
 
 /*
- * The files that a path means: itself, the client for "stdin", or for a glob
- * (a path with *, ? or [) all that match, sorted by name.  Returns a List of char * in the
- * current context.
+ * The files that a path means: itself, the client for "stdin" if sent says that
+ * it may be, or for a glob (a path with *, ? or [) all that match, sorted by name.
+ * Returns a List of char * in the current context.
  *
- * Errors: 22023 for a relative path; 42501 without pg_read_server_files;
+ * Errors: 22023 for what is no absolute path; 42501 without pg_read_server_files;
  * 58P01 for a glob without a match.
  */
-extern List *source_expand(const char *path);
+extern List *source_expand(const char *path, bool sent);
 
 /* Bytes of a window to begin with (setting pgbulk.chunk_size). */
 extern int	source_chunk_size;

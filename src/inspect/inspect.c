@@ -159,12 +159,12 @@ choose_files(Inspection *inspection, const char *path)
 {
 	List	   *files;
 
-	if (strcmp(path, SOURCE_CLIENT) == 0)
+	if (pg_strcasecmp(path, SOURCE_CLIENT) == 0)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("cannot inspect what the client sends"),
 				 errhint("Give the absolute path of a file on the server.")));
-	files = source_expand(path);
+	files = source_expand(path, false);
 	if (list_length(files) > 1)
 		inspection->notes = lappend(inspection->notes,
 									psprintf("%d files match; \"%s\" was looked at, and the beginning of %d more",

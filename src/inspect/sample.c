@@ -189,7 +189,7 @@ sample_read(List *paths, const BulkOptions *options, bool has_encoding)
 	Source	   *source;
 	Window	   *window;
 
-	file_check_privilege();
+	file_check_privilege(false);
 	sample->compression = find_compression(path, options);
 
 	/* the bytes as they are, UTF-16 too */

@@ -30,10 +30,7 @@ convert_find_loaded(Converter *conv, const char *name, const char *option)
 	AttrNumber	attnum = target_find_column(conv->target, name);
 
 	if (attnum == InvalidAttrNumber)
-		ereport(ERROR,
-				(errcode(ERRCODE_UNDEFINED_COLUMN),
-				 errmsg("column \"%s\" of relation \"%s\" does not exist",
-						name, target_name(conv->target))));
+		target_refuse_column(conv->target, name);
 	for (int i = 0; i < conv->ncolumns; i++)
 		if (conv->columns[i].attnum == attnum)
 			return &conv->columns[i];

@@ -1,0 +1,146 @@
+/*
+ * path.c
+ *		See path.h.
+ */
+#include "postgres.h"
+
+#include "input/path.h"
+#include "lib/stringinfo.h"
+#include "utils/varlena.h"
+
+/* Letters by which a name may differ from "stdin". */
+#define WRONG_LETTERS 2
+
+/* Bytes of a URL's scheme, "://" included; 0: it is none. */
+static int
+scheme_length(const char *path)
+{
+	int			length = strspn(path, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789+-.");
+
+	return length > 0 && strncmp(path + length, "://", 3) == 0 ? length + 3 : 0;
+}
+
+static bool
+is_scheme(const char *path, const char *scheme)
+{
+	return pg_strncasecmp(path, scheme, strlen(scheme)) == 0;
+}
+
+/* What writes the bytes that a URL stands for to its output. */
+static const char *
+program_for(const char *path)
+{
+	if (is_scheme(path, "s3://"))
+		return psprintf("aws s3 cp '%s' -", path);
+	if (is_scheme(path, "gs://"))
+		return psprintf("gcloud storage cat '%s'", path);
+	if (is_scheme(path, "http://") || is_scheme(path, "https://") || is_scheme(path, "ftp://"))
+		return psprintf("curl '%s'", path);
+	return NULL;
+}
+
+static int
+refuse_url(const char *path, bool sent)
+{
+	const char *program = program_for(path);
+
+	errmsg("cannot read from a URL: \"%s\"", path);
+	if (is_scheme(path, "file://"))
+		return errhint("Give the path alone: \"%s\".", path + strlen("file://"));
+	errdetail("Files that lie on the server are read%s.",
+			  sent ? ", or what the client sends" : "");
+	if (program == NULL)
+		return errhint("Fetch it into a file on the server, and give the absolute path of that.");
+	return errhint("Fetch it into a file on the server, as with \"%s > /path/to/file\", and give the absolute path of that%s.",
+				   program,
+				   sent ? "; or have a client fetch it and send it, with path \"" SOURCE_CLIENT "\"" : "");
+}
+
+/* "{a,b}" as ARRAY['a', 'b'] */
+static char *
+write_array(const char *path)
+{
+	const char *at = path + 1;
+	StringInfoData array;
+
+	initStringInfo(&array);
+	while (*at != '\0')
+	{
+		const char *end = at + strcspn(at, ",}");
+		const char *next = *end == '\0' ? end : end + 1;
+
+		at += strspn(at, " \"");
+		while (end > at && (end[-1] == ' ' || end[-1] == '"'))
+			end--;
+		if (end > at)
+			appendStringInfo(&array, "%s'%.*s'", array.len > 0 ? ", " : "",
+							 (int) (end - at), at);
+		at = next;
+	}
+	return psprintf("ARRAY[%s]", array.data);
+}
+
+static bool
+is_array(const char *path)
+{
+	Size		length = strlen(path);
+
+	return length > 2 && path[0] == '{' && path[length - 1] == '}';
+}
+
+/* Whether a name is that of the client's data, but for its letters, or as other programs have it. */
+static bool
+means_client(const char *path)
+{
+	char	   *lower;
+	int			length = strlen(path);
+
+	if (strcmp(path, "-") == 0)
+		return true;
+	if (length > 2 * (int) strlen(SOURCE_CLIENT))
+		return false;
+	lower = pstrdup(path);
+	for (char *c = lower; *c != '\0'; c++)
+		*c = pg_ascii_tolower((unsigned char) *c);
+	return varstr_levenshtein_less_equal(lower, length, SOURCE_CLIENT, strlen(SOURCE_CLIENT),
+										 1, 1, 1, WRONG_LETTERS, true) <= WRONG_LETTERS;
+}
+
+static bool
+is_of_windows(const char *path)
+{
+	return ((path[0] >= 'A' && path[0] <= 'Z') || (path[0] >= 'a' && path[0] <= 'z')) &&
+		path[1] == ':' && (path[2] == '\\' || path[2] == '/');
+}
+
+static int
+refuse(const char *path, bool sent)
+{
+	if (scheme_length(path) > 0)
+		return refuse_url(path, sent);
+	if (sent && means_client(path))
+	{
+		errmsg("path \"%s\" is not that of what the client sends", path);
+		return errhint("Write it as \"%s\", in lower case.", SOURCE_CLIENT);
+	}
+	if (sent && is_array(path))
+	{
+		errmsg("path \"%s\" is an array that is written as a text", path);
+		return errhint("Give %s.", write_array(path));
+	}
+	errmsg("relative path not allowed: \"%s\"", path);
+	if (is_of_windows(path))
+		errdetail("It looks like the path of a file on a client that runs Windows.");
+	if (!sent)
+		return errhint("Give the absolute path of a file on the server.");
+	return errhint("Give the absolute path of a file on the server, or \"%s\" for what the client sends.",
+				   SOURCE_CLIENT);
+}
+
+void
+path_check(const char *path, bool sent)
+{
+	if (!is_absolute_path(path))
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE), refuse(path, sent)));
+}
