@@ -2,13 +2,19 @@
  * btree.h
  *		A btree's pages from keys that come in order.
  *
- * The pages are those that the server's own build makes (nbtsort.c, the layout is
- * nbtree.h's): the same fill factors, posting lists, truncated high keys.  What
- * nbtree exports is used for that (_bt_truncate, _bt_form_posting).  In contrast to
- * it no tuple is sorted, and a key that many rows have is formed once.
+ * The pages are those that the server's own build makes (nbtsort.c, the layout is nbtree.h's): the
+ * same fill factors, posting lists, truncated high keys.  What nbtree exports is used for that
+ * (_bt_truncate, _bt_form_posting).  In contrast to nbtsort.c no tuple is sorted, and a key that
+ * many rows have is formed once.
  *
- * The storage must be new and empty.  Until btree_close the file has no meta page,
- * so that nobody takes it for an index.
+ * Assumption: the storage is new in this transaction and empty, so no other session reads it and
+ * shared buffers have none of it.  Keys come in the order of the operator class, the rows of a key
+ * (of equal keys, too) by TID: nothing here compares keys.
+ *
+ * Price: each level keeps a page and an item in memory; each leaf is copied once.
+ *
+ * Trap: until btree_close the file has no meta page, so that nobody takes it for an index.  A
+ * btree whose build has failed can't be gone on with: its storage must be dropped.
  */
 #ifndef PGBULK_BTREE_H
 #define PGBULK_BTREE_H
@@ -23,30 +29,36 @@
 
 typedef struct Btree Btree;
 
-/* A posting list may have a tenth of a page, as the server has it; the tuple's size. */
-#define BTREE_POSTING_MOST (MAXALIGN_DOWN(BLCKSZ * 10 / 100) - sizeof(ItemIdData))
+/*
+ * The most that a tuple with a posting list may have: a tenth of a page, less its line pointer
+ * (nbtsort.c's maxpostingsize), so that such tuples fit into what fill factor 90 leaves free.
+ */
+#define BTREE_MAX_POSTING_SIZE (MAXALIGN_DOWN(BLCKSZ * 10 / 100) - sizeof(ItemIdData))
 
 /* Memory: the current context. */
 extern Btree *btree_open(Relation heap, Relation index);
 
-/* The next key, in order; the tuple must stay until btree_end_key. */
+/*
+ * The next key, in order, as index_form_tuple makes it; the tuple must stay until btree_end_key.
+ * The key before has been ended.
+ */
 extern void btree_key(Btree *btree, IndexTuple key);
 
-/* Lets go of the key in hand, if there is one. */
+/* The current key, if there is one, has no more rows; its tuple may go. */
 extern void btree_end_key(Btree *btree);
 
 /*
- * Rows with that key, by TID.  Errors: 54000 for a key that is too large for
- * the index.
+ * Rows with that key, by TID; may be called several times for a key.  Errors: 54000 for a key that
+ * is too large for the index.
  */
 extern void btree_rows(Btree *btree, const RowId *rows, uint32 n);
 
-/* The same for rows that are all alive, or of whom that is not asked. */
+/* The same, where whether rows are alive is not known or not of interest. */
 extern void btree_tids(Btree *btree, const ItemPointerData *tids, int n);
 
 /*
- * Instead of a key and its rows: an entry of n rows, as another btree has it.  No key is in hand, and
- * no other entry has the same one, unless btree_deduplicates is false.
+ * Instead of a key and its rows: an entry of n rows, as another btree has it.  The key before has
+ * been ended, and no other entry has the same key, unless btree_deduplicates is false.
  */
 extern void btree_item(Btree *btree, IndexTuple item, int n);
 
@@ -57,13 +69,14 @@ extern bool btree_deduplicates(const Btree *btree);
 extern double btree_close(Btree *btree);
 
 /*
- * A btree from ranges of its keys that several processes have at the same time.  Each makes the leaves of a
- * range: what was said above, but with these two instead of btree_open and btree_close.  next_block is in shared
- * memory and begins with BTREE_FIRST_BLOCK; a file gets the list of the leaves, and those two that
- * have neighbours in other ranges.  At most so many pages wait in memory.
+ * A btree from ranges of its keys that several processes have at the same time.  Each makes the
+ * leaves of a range: what was said above, but with these two instead of btree_open and
+ * btree_close.  next_block is in shared memory and begins with BTREE_FIRST_BLOCK; list gets the
+ * leaves' numbers and high keys, and those two leaves that have neighbours in other ranges.  At
+ * most npages pages wait in memory.
  *
- * bound: a key, as a tuple of the index, above all of the range and not above any of the next one; NULL: the
- * range is the last one.
+ * bound: a key, as a tuple of the index, above all of the range and not above any of the next one;
+ * NULL: the range is the last one.
  */
 #define BTREE_FIRST_BLOCK 1
 
@@ -73,8 +86,9 @@ extern Btree *btree_open_range(Relation heap, Relation index,
 extern double btree_close_range(Btree *btree, IndexTuple bound);
 
 /*
- * When all leaves are there, one process makes the levels above them and calls btree_close.  Lists of
- * leaves come in the order of the ranges, each with the bound above it.
+ * When all leaves are there, one process makes the levels above them and calls btree_close.  Lists
+ * of leaves come in the order of the ranges, each with the bound above it.  nblocks: what
+ * next_block has come to.
  */
 extern Btree *btree_open_above(Relation heap, Relation index, BlockNumber nblocks);
 extern void btree_take_range(Btree *btree, BufFile *list, IndexTuple bound, double nrows);
