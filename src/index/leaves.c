@@ -2,8 +2,27 @@
  * leaves.c
  *		See leaves.h.
  *
- * Pages are copied under their lock, so that no buffer stays pinned.  What can be seen of a
- * broken file on the way is looked at: a merge would carry it into the new one.
+ * The way through the file, which is that of a full index scan (_bt_get_endpoint, then right
+ * links as in _bt_readnextpage):
+ *
+ *		meta page > root
+ *		              | first downlink of each internal page
+ *		              v
+ *		            leaf > leaf > half-dead > leaf > leaf
+ *		                          (ignored)
+ *
+ * Pages that are half-dead or deleted have no items that count, but their right links are good.
+ * A page whose split is incomplete lacks only a downlink, which nobody looks for here.
+ *
+ * An item is a row's TID with the key, or a posting list of them (btree.c shows it).  LP_DEAD
+ * items are rows that are dead to all here; whether they are passed over says horizon.h.
+ *
+ * Each page is copied under a share lock, so no buffer stays pinned or locked while its items are
+ * used, and a VACUUM that wants a cleanup lock need not wait.
+ *
+ * Nothing that is read here is trusted: a merge would carry what is broken into the new file, and
+ * a TID list with a wrong length would be read beyond the page.  So what can be seen of a broken
+ * file on the way is an error, not an Assert, and the index stays as it was.
  */
 #include "postgres.h"
 
@@ -16,13 +35,13 @@
 
 struct Leaves
 {
-	RelationData rel;			/* the index as it was */
+	RelationData rel;			/* the index with its old file: a shallow copy */
 	BufferAccessStrategy strategy;
 	bool		keep_dead;		/* snapshots on standbys may still see rows that are dead here */
 	BlockNumber nblocks;
-	BlockNumber nread;
-	BlockNumber next;			/* P_NONE: there is none */
-	char	   *copy;
+	BlockNumber nread;			/* to see a circle of right links */
+	BlockNumber next;			/* the next leaf; P_NONE: there is none */
+	char	   *copy;			/* of the current page */
 	LeafPage	page;
 };
 
@@ -37,6 +56,7 @@ leaves_raise_corrupted(const Leaves *leaves, const char *what)
 			 errhint("Please REINDEX it.")));
 }
 
+/* The page is copied; it becomes the one that errors are about. */
 static BTPageOpaque
 read_page(Leaves *leaves, BlockNumber block)
 {
@@ -45,12 +65,12 @@ read_page(Leaves *leaves, BlockNumber block)
 	CHECK_FOR_INTERRUPTS();
 	if (block >= leaves->nblocks)
 		leaves_raise_corrupted(leaves, "points beyond the end");
-	/* in a right-linked list each page comes once, the way down has few */
+	/* along right links each page comes once, on the way down a few more */
 	if (leaves->nread++ > leaves->nblocks + BTREE_METAPAGE + 64)
 		leaves_raise_corrupted(leaves, "is part of a circle");
 	leaves->page.block = block;
 
-	/* the storage manager may have let go of the file since the last page */
+	/* the storage manager may have closed the file since the last page */
 	leaves->rel.rd_smgr = smgropen(leaves->rel.rd_locator, leaves->rel.rd_backend);
 	buffer = ReadBufferExtended(&leaves->rel, MAIN_FORKNUM, block, RBM_NORMAL,
 								leaves->strategy);
@@ -62,7 +82,10 @@ read_page(Leaves *leaves, BlockNumber block)
 	return BTPageGetOpaque((Page) leaves->copy);
 }
 
-/* The leftmost leaf; what is being deleted is passed by. */
+/*
+ * The leftmost leaf, by the first downlink of each level; pages that are being deleted are
+ * passed over by their right links.
+ */
 static BlockNumber
 find_first(Leaves *leaves)
 {
@@ -100,7 +123,9 @@ leaves_open(Relation index, RelFileLocator file)
 {
 	Leaves	   *leaves = palloc0(sizeof(Leaves));
 
-	/* a shallow copy that statistics know nothing of */
+	/* the index has its new file by now, in which there is nothing yet */
+	Assert(memcmp(&file, &index->rd_locator, sizeof(file)) != 0);
+	/* statistics are for the index's own file */
 	leaves->rel = *index;
 	leaves->rel.rd_locator = file;
 	leaves->rel.pgstat_enabled = false;
@@ -114,7 +139,7 @@ leaves_open(Relation index, RelFileLocator file)
 	return leaves;
 }
 
-/* An item of the page, if it is sound. */
+/* An item of the page, if it is sound: it and its posting list lie within the page. */
 static IndexTuple
 check_item(const Leaves *leaves, ItemId id)
 {
@@ -140,6 +165,7 @@ leaves_next(Leaves *leaves)
 {
 	LeafPage   *page = &leaves->page;
 
+	/* each leaf that is not ignored, until one has items */
 	while (leaves->next != P_NONE)
 	{
 		BTPageOpaque opaque = read_page(leaves, leaves->next);
@@ -159,6 +185,7 @@ leaves_next(Leaves *leaves)
 			if (leaves->keep_dead || !ItemIdIsDead(id))
 				page->items[page->n++] = check_item(leaves, id);
 		}
+		Assert(page->n <= lengthof(page->items));
 		if (page->n > 0)
 			return page;
 	}

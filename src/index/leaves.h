@@ -2,9 +2,15 @@
  * leaves.h
  *		The entries of a btree, page by page in the order of the keys.
  *
- * Reads the file that an index had before it got a new one, through shared buffers,
- * while others scan it.  Nobody inserts, and no VACUUM runs: that is for
- * the lock on the table to see to.
+ * Reads the file that an index had before it got a new one, through shared buffers, while others
+ * scan it.
+ *
+ * Assumption: the table's lock keeps out whoever would insert, and VACUUM, so no page splits and
+ * none is deleted.  Scans may mark items LP_DEAD at any time, under a share lock as here.
+ *
+ * Price: each page is read once, into a ring of buffers, and copied.
+ *
+ * Trap: items point into the copy of the current page, and are gone with the next one.
  */
 #ifndef PGBULK_LEAVES_H
 #define PGBULK_LEAVES_H
@@ -17,7 +23,7 @@
 
 typedef struct Leaves Leaves;
 
-/* A leaf's entries; those that are known to be dead only where a standby may want them (horizon.h). */
+/* A leaf's items, without the dead ones unless a standby may want them (horizon.h). */
 typedef struct LeafPage
 {
 	BlockNumber block;
@@ -25,7 +31,7 @@ typedef struct LeafPage
 	IndexTuple	items[MaxIndexTuplesPerPage];
 } LeafPage;
 
-/* Memory: the current context. */
+/* file: the index's old one, of format 4 (heap TIDs are keys).  Memory: the current context. */
 extern Leaves *leaves_open(Relation index, RelFileLocator file);
 
 /*
@@ -34,15 +40,16 @@ extern Leaves *leaves_open(Relation index, RelFileLocator file);
  */
 extern const LeafPage *leaves_next(Leaves *leaves);
 
-/* XX002, with what is wrong. */
+/* Raises XX002, with what is wrong with the current page. */
 extern void leaves_raise_corrupted(const Leaves *leaves, const char *what);
 
 extern void leaves_close(Leaves *leaves);
 
-/* Of an entry: its rows, and the size of its key. */
+/* The TIDs of an item, of which check_item has made sure, and the size of its key. */
 static inline const ItemPointerData *
 leaf_rows(IndexTuple item, int *n)
 {
+	Assert(!BTreeTupleIsPivot(item));
 	if (BTreeTupleIsPosting(item))
 	{
 		*n = BTreeTupleGetNPosting(item);
