@@ -1,6 +1,38 @@
 /*
  * merge.c
  *		See merge.h.
+ *
+ * Two streams of entries become one:
+ *
+ *		old leaves (leaves.h)   a:1,2   b:7    d:3          by key, then TID
+ *		new keys (presort.h)            b      c:20  e:21   by key; rows follow, by TID
+ *		                        -----------------------
+ *		new btree (btree.h)     a:1,2   b:7,22 c:20  d:3 e:21
+ *
+ * For each new key merge_key does three steps:
+ *	1. find_place: the first old item that is not below the key.  Items before it are put.
+ *	2. put_equals: items with an equal key are put, and whether one of their rows is alive is
+ *	   looked up where the key must be unique (_bt_check_unique asks the same).
+ *	3. The caller puts the new rows: behind the old ones of the key, as their TIDs are greater.
+ *
+ * An old item is put in one of two ways:
+ *	- as it is (btree_item), where REINDEX would make the same: no neighbour has the same key, or
+ *	  items with the same key aren't joined;
+ *	- as the current key with its TIDs (put_rows), which btree.c makes posting lists of.
+ *
+ *		                   current key open in btree.c?
+ *		   put as it is    no:  an item must not come between a key and its TIDs
+ *		   put_rows        yes: until another key comes, or end_current
+ *
+ * Equal is what the operator class says; the same are keys with the same bytes (is_same).  Only
+ * keys that are the same share a posting list.  Where equal keys always are the same, but for
+ * values stored in an unusual form (is_odd), comparing bytes spares most comparisons.
+ *
+ * Invariants:
+ *	- what is put never goes back: at and page move forward only;
+ *	- all old rows are before first_block, all new ones behind, so TIDs ascend within a key;
+ *	- each old item is put once, and none is left when merge_close returns.
+ * The old file may break them: then leaves_raise_corrupted ends the merge, and the new file goes.
  */
 #include "postgres.h"
 
@@ -11,13 +43,18 @@
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
 
-/* How much the last new key counts in what is expected of the next. */
+/* The average distance between new keys moves by this part with each of them. */
 #define GAP_WEIGHT 8
 
-/* How many items to look through for the same bytes; how often that is tried in vain. */
-#define LOOK_MOST 64
-#define LUCK_MOST 256
-#define LUCK_LEAST 32
+/* How many items are searched for the same bytes. */
+#define MAX_SEARCH 64
+
+/*
+ * How often that search succeeds, as an average of 0 to MAX_HITS.  Below MIN_HITS only every
+ * TRY_EVERYth key is searched for in that way.
+ */
+#define MAX_HITS 256
+#define MIN_HITS 32
 #define TRY_EVERY 32
 
 struct Merge
@@ -26,30 +63,30 @@ struct Merge
 	Relation	index;
 	Shape	   *shape;
 	Btree	   *btree;
-	BlockNumber first_block;
-	MemoryContext scratch;		/* for comparisons */
-	bool		deduplicates;
-	bool		bytewise;		/* the same key has the same bytes, but for odd ones */
+	BlockNumber first_block;	/* of the new rows */
+	MemoryContext scratch;		/* for comparisons; reset with each page */
+	bool		deduplicates;	/* the new btree's rows share entries */
+	bool		bytewise;		/* equal keys have the same bytes, but for odd ones */
 
 	/* the old entries */
 	Leaves	   *leaves;
 	const LeafPage *page;		/* NULL: there are no more */
 	int			at;				/* next item of the page */
 	int			gap;			/* items between new keys, on average, times GAP_WEIGHT */
-	IndexTuple	last;			/* of the page before */
+	IndexTuple	last;			/* the last item of the page before: a copy */
 	bool		has_last;
 
-	/* an old key whose rows may be followed by more of them */
-	IndexTuple	hand;
-	bool		in_hand;
+	/* an old key that btree.c has as the current one: more rows may follow */
+	IndexTuple	current;
+	bool		has_current;
 
-	/* looking for the bytes of the new key */
-	int			luck;			/* how often they were found, of LUCK_MOST times */
-	uint32		tries;
+	/* searching for the bytes of the new key */
+	int			hits;			/* average of successes, up to MAX_HITS */
+	uint32		tries;			/* keys for which that was not worth it */
 
 	/* the new key */
 	IndexTuple	key;
-	bool		exact;			/* what is equal to it has the same bytes, unless that is odd */
+	bool		exact;			/* items equal to it have the same bytes, unless they are odd */
 	Datum		values[INDEX_MAX_KEYS];
 	bool		isnull[INDEX_MAX_KEYS];
 };
@@ -76,6 +113,7 @@ compare_key(Merge *merge, IndexTuple item)
 	return order;
 }
 
+/* The same for two old entries: to see whether the old file is in order. */
 static int
 compare_items(Merge *merge, IndexTuple a, IndexTuple b)
 {
@@ -97,24 +135,31 @@ compare_items(Merge *merge, IndexTuple a, IndexTuple b)
 	return order;
 }
 
-/* What index_form_tuple says of a tuple's attributes. */
+/* The flags that index_form_tuple sets: whether there are nulls and columns of variable width. */
 static inline unsigned short
 key_flags(IndexTuple item)
 {
 	return item->t_info & (INDEX_NULL_MASK | INDEX_VAR_MASK);
 }
 
-/* Whether two entries have the same key, byte by byte. */
+/*
+ * Whether two entries have the same key, byte by byte: null bitmap, columns and padding, which
+ * index_form_tuple has zeroed.  TIDs are not part of it.
+ */
 static inline bool
 is_same(IndexTuple a, IndexTuple b)
 {
 	Size		size = leaf_key_size(a);
 
+	Assert(size >= sizeof(IndexTupleData) && size == MAXALIGN(size));
 	return size == leaf_key_size(b) && key_flags(a) == key_flags(b) &&
 		memcmp(a + 1, b + 1, size - sizeof(IndexTupleData)) == 0;
 }
 
-/* Whether a value could have been written with other bytes. */
+/*
+ * Whether a value may have other bytes in another entry: it is compressed, or has not the header,
+ * short or not, that it would get now.
+ */
 static inline bool
 has_other_forms(const ShapeColumn *column, const struct varlena *value)
 {
@@ -125,7 +170,7 @@ has_other_forms(const ShapeColumn *column, const struct varlena *value)
 		!VARATT_IS_SHORT(value) && VARATT_CAN_MAKE_SHORT(value) : VARATT_IS_SHORT(value);
 }
 
-/* Whether an entry with the same key may have other bytes. */
+/* Whether an entry with an equal key may have other bytes. */
 static bool
 is_odd(const Merge *merge, IndexTuple item)
 {
@@ -146,18 +191,24 @@ is_odd(const Merge *merge, IndexTuple item)
 	return false;
 }
 
-/* Whether keys that are the same always have the same bytes, but for odd ones. */
+/*
+ * Whether equal keys always have the same bytes, but for odd ones.  What _bt_allequalimage says of
+ * the operator classes is the condition for deduplication, and nearly that.
+ */
 static bool
 is_bytewise(Relation index, bool deduplicates)
 {
-	/* not all that says so does: blanks at the end count for nothing */
+	/* bpchar's says so, and yet blanks at the end don't count */
 	for (int i = 0; i < IndexRelationGetNumberOfKeyAttributes(index); i++)
 		if (index->rd_opcintype[i] == BPCHAROID)
 			return false;
 	return deduplicates;
 }
 
-/* An item that is not below the new key is above it, known without a comparison. */
+/*
+ * Whether an item that is not below the new key is above it, as far as bytes tell.  False: a
+ * comparison must say so.
+ */
 static inline bool
 is_above(const Merge *merge, IndexTuple item)
 {
@@ -166,13 +217,18 @@ is_above(const Merge *merge, IndexTuple item)
 
 /* ---- the old entries ---- */
 
-/* The page in hand must fit to the one before. */
+/*
+ * Whether the current page may follow the one before.  A page is binary-searched, so its ends are
+ * compared; what is not in order between them would show as new keys that come out of order, which
+ * put_equals sees, or stay as wrong as it is in the old file.
+ */
 static void
 check_order(Merge *merge)
 {
 	const LeafPage *page = merge->page;
 	IndexTuple	last = page->items[page->n - 1];
 
+	Assert(page->n > 0 && merge->at == 0);
 	if ((merge->has_last && compare_items(merge, merge->last, page->items[0]) > 0) ||
 		compare_items(merge, page->items[0], last) > 0)
 		leaves_raise_corrupted(merge->leaves, "has items out of order");
@@ -180,12 +236,13 @@ check_order(Merge *merge)
 	merge->has_last = true;
 }
 
-/* False: there are no more entries. */
+/* Moves on to the next page if all items of the current one are put.  False: there is none. */
 static bool
 has_item(Merge *merge)
 {
 	if (merge->page == NULL)
 		return false;
+	Assert(merge->at <= merge->page->n);
 	if (merge->at < merge->page->n)
 		return true;
 	MemoryContextReset(merge->scratch);
@@ -199,72 +256,85 @@ has_item(Merge *merge)
 
 /* ---- into the new pages ---- */
 
+/* No more rows of the old key come: what btree.c has of it becomes items. */
 static void
-end_hand(Merge *merge)
+end_current(Merge *merge)
 {
-	if (merge->in_hand)
+	if (merge->has_current)
 		btree_end_key(merge->btree);
-	merge->in_hand = false;
+	merge->has_current = false;
 }
 
-/* The new rows are behind all that have entries. */
+/* Old rows come before the new ones: of rows in the order of TIDs, the last says it for all. */
 static inline void
 check_rows(const Merge *merge, const ItemPointerData *rows, int n)
 {
+	Assert(n > 0);
+	Assert(n == 1 || ItemPointerCompare(unconstify(ItemPointerData *, &rows[0]),
+										unconstify(ItemPointerData *, &rows[n - 1])) < 0);
 	if (unlikely(ItemPointerGetBlockNumberNoCheck(&rows[n - 1]) >= merge->first_block))
 		leaves_raise_corrupted(merge->leaves, "has an entry for a row that was not there");
 }
 
+/* Puts an item's rows: those of the current key, if it is the same, or else of the next one. */
 static void
-put_in_hand(Merge *merge, IndexTuple item)
+put_rows(Merge *merge, IndexTuple item)
 {
 	int			n;
 	const ItemPointerData *rows = leaf_rows(item, &n);
 
 	check_rows(merge, rows, n);
-	if (!merge->in_hand || !is_same(merge->hand, item))
+	if (!merge->has_current || !is_same(merge->current, item))
 	{
 		Size		size = leaf_key_size(item);
 
-		end_hand(merge);
-		memcpy(merge->hand, item, size);
-		merge->hand->t_info = key_flags(item) | size;
-		btree_key(merge->btree, merge->hand);
-		merge->in_hand = true;
+		end_current(merge);
+		memcpy(merge->current, item, size);
+		/* no posting list any more, or a plain tuple as before */
+		merge->current->t_info = key_flags(item) | size;
+		Assert(IndexTupleSize(merge->current) == size && is_same(merge->current, item));
+		btree_key(merge->btree, merge->current);
+		merge->has_current = true;
 	}
 	btree_tids(merge->btree, rows, n);
 }
 
-/* Whether an item is as the new page will have it, whatever follows it there. */
+/*
+ * Whether an item can be put as it is: no other one has the same key, as far as this page tells
+ * (its last item's neighbour is not known yet), and a posting list is no longer than new ones are.
+ * Without deduplication only posting lists, from when the index had it, are taken apart.
+ */
 static inline bool
-stands_alone(const Merge *merge, int i)
+can_be_copied(const Merge *merge, int i)
 {
 	IndexTuple *items = (IndexTuple *) merge->page->items;
 
-	if (merge->in_hand && is_same(merge->hand, items[i]))
+	Assert(i < merge->page->n);
+	if (merge->has_current && is_same(merge->current, items[i]))
 		return false;
 	if (!merge->deduplicates)
 		return !BTreeTupleIsPosting(items[i]);
 	return i + 1 < merge->page->n && !is_same(items[i], items[i + 1]) &&
-		IndexTupleSize(items[i]) <= BTREE_POSTING_MOST;
+		IndexTupleSize(items[i]) <= BTREE_MAX_POSTING_SIZE;
 }
 
-/* The items of the page before end. */
+/* Puts the current page's items before end. */
 static void
 put_items(Merge *merge, int end)
 {
+	Assert(merge->at <= end && end <= merge->page->n);
 	for (; merge->at < end; merge->at++)
 	{
 		IndexTuple	item = merge->page->items[merge->at];
 		int			n;
 		const ItemPointerData *rows;
 
-		if (!stands_alone(merge, merge->at))
+		if (!can_be_copied(merge, merge->at))
 		{
-			put_in_hand(merge, item);
+			put_rows(merge, item);
 			continue;
 		}
-		end_hand(merge);
+		end_current(merge);
 		rows = leaf_rows(item, &n);
 		check_rows(merge, rows, n);
 		btree_item(merge->btree, item, n);
@@ -273,15 +343,20 @@ put_items(Merge *merge, int end)
 
 /* ---- where a new key belongs ---- */
 
-/* The item of the page with the bytes of the new key, if it is near; else -1. */
+/*
+ * The first item of the page with the bytes of the new key, if it is near; else -1.  About as many
+ * items are searched as lie between two new keys; comparing bytes is so cheap that it pays even if
+ * it fails three times of four.
+ */
 static int
 find_same(Merge *merge)
 {
 	IndexTuple *items = (IndexTuple *) merge->page->items;
-	int			look = Min(2 * merge->gap / GAP_WEIGHT + 8, LOOK_MOST);
-	int			end = Min(merge->at + look, merge->page->n);
+	int			search = Min(2 * merge->gap / GAP_WEIGHT + 8, MAX_SEARCH);
+	int			end = Min(merge->at + search, merge->page->n);
 
-	if (merge->luck < LUCK_LEAST && merge->tries++ % TRY_EVERY != 0)
+	Assert(merge->hits >= 0 && merge->hits <= MAX_HITS);
+	if (merge->hits < MIN_HITS && merge->tries++ % TRY_EVERY != 0)
 		return -1;
 	for (int i = merge->at; i < end; i++)
 		if (is_same(items[i], merge->key))
@@ -289,16 +364,19 @@ find_same(Merge *merge)
 			/* one before may have the same key in another form */
 			if (i > merge->at && is_odd(merge, items[i - 1]))
 				return -1;
-			merge->luck += (LUCK_MOST - merge->luck) / 8;
+			merge->hits += (MAX_HITS - merge->hits) / 8;
 			return i;
 		}
-	merge->luck -= merge->luck / 8;
+	merge->hits -= merge->hits / 8;
 	return -1;
 }
 
 /*
- * An item of the page before which all are below the new key, and which is not.  Where new keys are far
- * apart, it is mostly not on this page.
+ * The first item of the page that is not below the new key; the page's end, if all are.  From the
+ * current item on in steps that double, then by bisection of the last step.  Where new keys are
+ * farther apart than the page's items, its last one is asked first.
+ *
+ * Items before low are below the key, those from high on are not, or not known yet.
  */
 static int
 find_place(Merge *merge)
@@ -323,6 +401,7 @@ find_place(Merge *merge)
 		high += step;
 	}
 	high = Min(high, end);
+	Assert(low >= merge->at && low <= high);
 	while (low < high)
 	{
 		int			middle = (low + high) / 2;
@@ -335,7 +414,10 @@ find_place(Merge *merge)
 	return low;
 }
 
-/* A row of an entry that is alive, or may come to be; 0: there is none. */
+/*
+ * A row of an entry that is alive or may come to be (its insertion or deletion is in progress);
+ * 0: there is none.  An entry leads to a HOT chain, of which any version counts.
+ */
 static RowId
 find_alive(const Merge *merge, IndexTuple item)
 {
@@ -354,7 +436,11 @@ find_alive(const Merge *merge, IndexTuple item)
 	return 0;
 }
 
-/* Puts the entries with the new key; false: there is none. */
+/*
+ * Puts the entries that are equal to the new key; false: there is none.  They need not be the
+ * same: 1.0 and 1.00 are two keys, with rows in the order of their TIDs.  *alive, if wanted: a
+ * living row of theirs.
+ */
 static bool
 put_equals(Merge *merge, RowId *alive)
 {
@@ -364,7 +450,7 @@ put_equals(Merge *merge, RowId *alive)
 	{
 		IndexTuple	item = merge->page->items[merge->at];
 
-		if (!(any && merge->in_hand && is_same(merge->hand, item)))
+		if (!(any && merge->has_current && is_same(merge->current, item)))
 		{
 			int			order = is_above(merge, item) ? 1 : compare_key(merge, item);
 
@@ -375,7 +461,7 @@ put_equals(Merge *merge, RowId *alive)
 		}
 		if (alive != NULL && *alive == 0)
 			*alive = find_alive(merge, item);
-		put_in_hand(merge, item);
+		put_rows(merge, item);
 		any = true;
 	}
 	return any;
@@ -387,14 +473,17 @@ merge_key(Merge *merge, const char *image, IndexTuple tuple, RowId *alive)
 	int			skipped = 0;
 	bool		same;
 
+	Assert(!BTreeTupleIsPivot(tuple) && !BTreeTupleIsPosting(tuple));
 	shape_values(merge->shape, image, merge->values, merge->isnull);
 	merge->key = tuple;
 	merge->exact = merge->bytewise && !is_odd(merge, tuple);
-	merge->in_hand = false;
+	/* the caller has ended the key before, whether it was old or new */
+	merge->has_current = false;
 	while (has_item(merge))
 	{
 		int			place = find_place(merge);
 
+		Assert(place >= merge->at && place <= merge->page->n);
 		skipped += place - merge->at;
 		put_items(merge, place);
 		if (place < merge->page->n)
@@ -402,9 +491,11 @@ merge_key(Merge *merge, const char *image, IndexTuple tuple, RowId *alive)
 	}
 	merge->gap += skipped - merge->gap / GAP_WEIGHT;
 	same = put_equals(merge, alive) && merge->deduplicates &&
-		is_same(merge->hand, tuple);
+		is_same(merge->current, tuple);
 	if (!same)
-		end_hand(merge);
+		end_current(merge);
+	/* true: the new rows go behind the old ones that btree.c has of the current key */
+	Assert(!same || merge->has_current);
 	return same;
 }
 
@@ -419,13 +510,14 @@ merge_open(Relation heap, Relation index, Shape *shape, Btree *btree,
 	merge->shape = shape;
 	merge->btree = btree;
 	merge->first_block = first_block;
+	Assert(BlockNumberIsValid(first_block));
 	merge->deduplicates = btree_deduplicates(btree);
 	merge->bytewise = is_bytewise(index, merge->deduplicates);
-	merge->luck = LUCK_MOST;
+	merge->hits = MAX_HITS;
 	merge->scratch = AllocSetContextCreate(CurrentMemoryContext, "merge",
 										   ALLOCSET_DEFAULT_SIZES);
 	merge->last = palloc(BLCKSZ);
-	merge->hand = palloc(BLCKSZ);
+	merge->current = palloc(BLCKSZ);
 	merge->leaves = leaves_open(index, file);
 	merge->page = leaves_next(merge->leaves);
 	if (merge->page != NULL)
@@ -436,13 +528,14 @@ merge_open(Relation heap, Relation index, Shape *shape, Btree *btree,
 void
 merge_close(Merge *merge)
 {
-	merge->in_hand = false;
+	merge->has_current = false;
 	while (has_item(merge))
 		put_items(merge, merge->page->n);
-	end_hand(merge);
+	end_current(merge);
+	Assert(merge->page == NULL);
 	leaves_close(merge->leaves);
 	MemoryContextDelete(merge->scratch);
 	pfree(merge->last);
-	pfree(merge->hand);
+	pfree(merge->current);
 	pfree(merge);
 }
