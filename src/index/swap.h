@@ -11,9 +11,13 @@
 #include "utils/rel.h"
 
 /*
- * Locks indexes of some tables (heaps: of Relation) against all others until the end of the transaction, once
- * those who are using them are done.  None of these waits for the lock meanwhile, whatever
- * indexes it asks for next.  The tables are locked against writers.
+ * Locks indexes (OIDs) of some tables (heaps: of Relation) against all others until the end of the
+ * transaction, once those who are using them are done.  None of these has to wait for this
+ * transaction meanwhile, whatever index it locks next, unless it takes too long.
+ *
+ * Assumption: the tables are locked against writers, SHARE ROW EXCLUSIVE at least.  Price: a query
+ * that begins after the call waits for the commit.  Trap: between two attempts no lock is held, so
+ * indexes may be used again.
  *
  * Errors: 40P01 where somebody who uses an index waits for this transaction.
  */
