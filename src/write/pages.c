@@ -1,11 +1,71 @@
 /*
  * pages.c
  *		See pages.h.
+ *
+ * This does the work of heap_multi_insert (heapam.c) with RelationPutHeapTuple and
+ * RelationGetBufferForTuple (hio.c), in another order: the page is filled first, and gets its
+ * block and buffer when it is full.  A private page, here with three tuples, is a heap page but for
+ * what only its block tells:
+ *
+ *		+----------------+------------------------------------------+
+ *		| PageHeaderData | lp1 > t1 | lp2 > t2 | lp3 > t3           |
+ *		+----------------+------------------------------------------+
+ *		|                                     ^ batch->lower        |
+ *		|                  (free: batch->reserve at least)          |
+ *		|    v batch->upper                                         |
+ *		+-----------------------------------------------------------+
+ *		|    | t3            | t2                | t1               |
+ *		+-----------------------------------------------------------+
+ *
+ * While it is filled, lower and upper are in the batch; close_page puts them into the header
+ * (pd_lower, pd_upper).  t_ctid is set by finish_tuples, the LSN by the WAL record, the checksum
+ * by whoever writes the buffer.
+ *
+ * The first page of a batch may be the continuation of the table's last one (the tail).  Of the
+ * private page then only the new part means anything, what is between the two pairs of offsets:
+ *
+ *		tail->lower .. pd_lower		new line pointers
+ *		pd_upper .. tail->upper		new tuples
+ *
+ * The WAL record of a page (xl_heap_multi_insert):
+ *
+ *		+-------------------+-------------------------+----------------------------+
+ *		| flags, ntuples    | offsets of the tuples   | main data                  |
+ *		|                   | (not on a new page)     |                            |
+ *		+-------------------+-------------------------+----------------------------+
+ *		| xl_multi_insert_tuple | t1 from byte 23 on: | data of block 0            |
+ *		| len, infomasks, hoff  | null bitmap, values | (batch->record)            |
+ *		+-----------------------+---------------------+                            |
+ *		| xl_multi_insert_tuple | t2 ...              |                            |
+ *		+-----------------------+---------------------+----------------------------+
+ *
+ * Replay makes the page from it: a new one from nothing (REGBUF_WILL_INIT), or the tail's with
+ * these tuples added at their offsets.  xmin is the record's transaction.
+ *
+ * The order of steps, and what a crash after each leaves:
+ *
+ *	1. The table is extended: pages of zeroes, in buffers and on disk.
+ *	   crash: empty pages at the table's end, which VACUUM finds and gives to the free space map
+ *	2. For each page, under its exclusive lock and in a critical section: contents are copied,
+ *	   the buffer is marked dirty, the WAL record is inserted, the page gets its LSN.
+ *	   crash: rows of a transaction that has not committed, on the pages whose records have
+ *	          reached the disk; the others are empty
+ *	3. Before 19, where rows are frozen: the page's bits in the visibility map, still under the
+ *	   lock, by a record of their own.
+ *	   crash before: rows that are frozen on an all-visible page that the map doesn't know; VACUUM
+ *	          sets the bits.  The file is new in this transaction, so no one sees the rows.
+ *
+ * Invariants:
+ *	- nobody else changes these pages: new ones are ours, the tail has only this load's rows;
+ *	- lower <= upper, both within the page, and upper is MAXALIGNed;
+ *	- pages are written in the order of their blocks, and each exactly once (nwritten);
+ *	- the record says of each tuple what its page says.
  */
 #include "postgres.h"
 
 #include "access/heapam.h"
 #include "access/heapam_xlog.h"
+#include "access/parallel.h"
 #include "access/visibilitymap.h"
 #include "access/xact.h"
 #include "access/xlog.h"
@@ -14,6 +74,7 @@
 #include "compat.h"
 #include "miscadmin.h"
 #include "storage/bufmgr.h"
+#include "storage/lmgr.h"
 #include "storage/predicate.h"
 #include "write/pages.h"
 
@@ -23,12 +84,13 @@
  */
 #define RING_SIZE_KB (32 * 1024)
 
-/* Bytes that are copied of each tuple, if it has as many or not. */
+/* Bytes of data that are copied of each tuple, if it has as many or not: a constant is faster. */
 #define OVERCOPY 32
 
 static void
 alloc_pages(PageBatch *batch, int capacity)
 {
+	Assert(capacity > 0);
 	batch->capacity = capacity;
 	batch->pages = palloc((Size) capacity * BLCKSZ + OVERCOPY);
 	batch->blocks = palloc(capacity * sizeof(BlockNumber));
@@ -58,7 +120,7 @@ pages_open(Relation rel, PageStamp stamp, int capacity)
 	return batch;
 }
 
-/* Gives back the pinned page of the visibility map. */
+/* Unpins the page of the visibility map. */
 static void
 release_map(PageBatch *batch)
 {
@@ -67,19 +129,21 @@ release_map(PageBatch *batch)
 	batch->map = InvalidBuffer;
 }
 
-/* As much as the server would let one ring have, and this batch's share of it. */
+/* This batch's share of what the server lets one ring have: an eighth of the buffers. */
 static int
 ring_size_kb(const PageBatch *batch)
 {
-	int			most = Min(RING_SIZE_KB, NBuffers / 8 * (BLCKSZ / 1024));
+	int			max_kb = Min(RING_SIZE_KB, NBuffers / 8 * (BLCKSZ / 1024));
 
-	return Max(most / Max(batch->shares, 1), 2 * PAGES_BATCH * (BLCKSZ / 1024));
+	return Max(max_kb / Max(batch->shares, 1), 2 * PAGES_BATCH * (BLCKSZ / 1024));
 }
 
 void
 pages_turn(PageBatch *batch, Relation rel, PageTail *tail)
 {
-	Assert(batch->npages == 0);
+	Assert(batch->npages == 0 && batch->page == NULL);
+	/* its strategy is not for local buffers */
+	Assert(batch->strategy == NULL || !RelationUsesLocalBuffers(rel));
 	release_map(batch);
 	batch->rel = rel;
 	batch->tail = tail;
@@ -101,6 +165,7 @@ pages_share_ring(PageBatch *batch, int shares)
 {
 	MemoryContext old = MemoryContextSwitchTo(GetMemoryChunkContext(batch));
 
+	Assert(shares > 0);
 	batch->shares = shares;
 	if (batch->strategy != NULL)
 	{
@@ -142,15 +207,19 @@ pages_stamp(const PageStamp *stamp, HeapTupleHeader header)
 		HeapTupleHeaderSetXminFrozen(header);
 	HeapTupleHeaderSetCmin(header, stamp->cid);
 	HeapTupleHeaderSetXmax(header, 0);
+	/* of another table's or an older version's header nothing may remain */
+	Assert(!HeapTupleHeaderIsHeapOnly(header) && !HeapTupleHeaderIsHotUpdated(header));
+	Assert(HeapTupleHeaderXminFrozen(header) == stamp->frozen);
 }
 
 static inline Page
 get_page(PageBatch *batch, int index)
 {
+	Assert(index >= 0 && index < batch->capacity);
 	return (Page) (batch->pages + (Size) index * BLCKSZ);
 }
 
-/* Notes in the page's header what it holds. */
+/* The current page, if there is one, takes no more tuples: its header says what it holds. */
 static void
 close_page(PageBatch *batch)
 {
@@ -158,6 +227,11 @@ close_page(PageBatch *batch)
 
 	if (header == NULL)
 		return;
+	Assert(batch->page == (char *) get_page(batch, batch->npages - 1));
+	Assert(batch->lower >= SizeOfPageHeaderData && batch->lower <= batch->upper);
+	Assert(batch->upper <= BLCKSZ && batch->upper == MAXALIGN(batch->upper));
+	/* none is begun without a tuple that comes */
+	Assert(batch->lower > SizeOfPageHeaderData);
 	header->pd_lower = batch->lower;
 	header->pd_upper = batch->upper;
 	batch->page = NULL;
@@ -165,8 +239,8 @@ close_page(PageBatch *batch)
 }
 
 /*
- * Begins the batch with the tail's page, if a tuple of that size fits there.
- * Of the private page only what is new will be looked at.
+ * Begins the batch with the continuation of the tail, if a tuple of that size fits there.  The
+ * private page is not initialized: only what is new will be looked at.
  */
 static bool
 continue_tail(PageBatch *batch, Size size)
@@ -177,6 +251,7 @@ continue_tail(PageBatch *batch, Size size)
 		tail->lower + sizeof(ItemIdData) + size + batch->reserve <= tail->upper;
 	if (!batch->continued)
 		return false;
+	Assert(tail->lower > SizeOfPageHeaderData && tail->upper <= BLCKSZ);
 	batch->page = (char *) get_page(batch, batch->npages++);
 	batch->lower = tail->lower;
 	batch->upper = tail->upper;
@@ -212,7 +287,9 @@ pages_add_before(PageBatch *batch, int page, const char *tuple, Size len)
 	PageHeader	header = (PageHeader) get_page(batch, page);
 	Size		size = MAXALIGN(len);
 
-	Assert(page < batch->npages - 1);
+	/* the last page's offsets are in the batch */
+	Assert(page >= 0 && page < batch->npages - 1);
+	Assert(page >= batch->nwritten);
 	Assert(header->pd_lower + sizeof(ItemIdData) + size <= header->pd_upper);
 	header->pd_upper -= size;
 	ItemIdSetNormal((ItemId) ((char *) header + header->pd_lower),
@@ -225,9 +302,11 @@ pages_add_before(PageBatch *batch, int page, const char *tuple, Size len)
 void
 pages_grow(PageBatch *batch)
 {
-	Size		filling = batch->page - batch->pages;
+	Size		filling = batch->page - batch->pages;	/* the current page's place */
 	int			capacity = 2 * batch->capacity;
 
+	/* blocks and buffers would have to be reserved anew */
+	Assert(batch->nwritten == 0);
 	batch->pages = repalloc_huge(batch->pages, (Size) capacity * BLCKSZ + OVERCOPY);
 	batch->blocks = repalloc_huge(batch->blocks, capacity * sizeof(BlockNumber));
 	batch->buffers = repalloc_huge(batch->buffers, capacity * sizeof(Buffer));
@@ -248,18 +327,24 @@ first_offset(const PageBatch *batch, int index)
 int
 pages_count(const PageBatch *batch, int index, OffsetNumber *first)
 {
+	Assert(index < batch->npages);
 	*first = first_offset(batch, index);
 	return PageGetMaxOffsetNumber((Page) (batch->pages + (Size) index * BLCKSZ)) -
 		*first + 1;
 }
 
-/* What the WAL says of a tuple; returns where the next one goes. */
+/*
+ * Puts what the WAL says of a tuple to p; returns where the next one goes.  Up to OVERCOPY bytes
+ * behind the tuple are copied, too: there is space at p for that, and the next tuple overwrites
+ * them.  They are read from the page or, at its end, from the next one.
+ */
 static inline char *
 record_tuple(char *p, const HeapTupleHeaderData *header, Size len)
 {
 	xl_multi_insert_tuple *item = (xl_multi_insert_tuple *) SHORTALIGN(p);
 	const char *data = (const char *) header + SizeofHeapTupleHeader;
 
+	Assert(len >= header->t_hoff && header->t_hoff >= SizeofHeapTupleHeader);
 	len -= SizeofHeapTupleHeader;
 	item->datalen = len;
 	item->t_infomask2 = header->t_infomask2;
@@ -275,8 +360,9 @@ record_tuple(char *p, const HeapTupleHeaderData *header, Size len)
 }
 
 /*
- * Each tuple of a private page points at itself, now that its block is known,
- * and is noted for the WAL.  Returns how many bytes of batch->record that took.
+ * Each new tuple of a private page points at itself, now that its block is known, and is put into
+ * batch->record for the WAL.  Returns the number of bytes there: less than the tuples take on the
+ * page, as each has 7 bytes instead of a header and a line pointer.
  */
 static Size
 finish_tuples(PageBatch *batch, Page page, OffsetNumber first, BlockNumber block)
@@ -285,23 +371,36 @@ finish_tuples(PageBatch *batch, Page page, OffsetNumber first, BlockNumber block
 	bool		recorded = batch->logged && !batch->tuplewise;
 	char	   *p = batch->record;
 
+	/* replay refuses more, and so would the executor's arrays */
+	Assert(first <= last && last <= MaxHeapTuplesPerPage);
 	for (OffsetNumber offset = first; offset <= last; offset++)
 	{
 		ItemId		id = PageGetItemId(page, offset);
 		HeapTupleHeader header = (HeapTupleHeader) PageGetItem(page, id);
 
+		Assert(ItemIdIsNormal(id) && ItemIdGetOffset(id) == MAXALIGN(ItemIdGetOffset(id)));
+		Assert(ItemIdGetOffset(id) >= ((PageHeader) page)->pd_upper &&
+			   ItemIdGetOffset(id) + ItemIdGetLength(id) <= BLCKSZ);
+		/* what pages_stamp has set, and what amcheck takes for damage (RelationPutHeapTuple) */
+		Assert(HeapTupleHeaderGetRawXmin(header) == batch->stamp.xid);
+		Assert(header->t_infomask & HEAP_XMAX_INVALID);
+		Assert(!(header->t_infomask & (HEAP_XMAX_COMMITTED | HEAP_XMAX_IS_MULTI)));
 		ItemPointerSet(&header->t_ctid, block, offset);
 		if (recorded)
 			p = record_tuple(p, header, ItemIdGetLength(id));
 	}
+	Assert(p - batch->record < BLCKSZ);
 	return p - batch->record;
 }
 
 /*
- * Logs a page that is in its buffer, from tuple first on, with what
- * finish_tuples has noted; in a critical section.  What is said to be the last
- * of a multi-insert has logical decoding forget the TOASTed values that it has
- * seen, so it must be the last page of the batch.
+ * Logs a page that is in its buffer, from tuple first on, with what finish_tuples has recorded; in
+ * a critical section.  The record that is marked as the last of a multi-insert makes logical
+ * decoding forget the TOASTed values that it has seen, so it must be the last page of the batch.
+ *
+ * Flags: CONTAINS_NEW_TUPLE and REGBUF_KEEP_DATA where the table is decoded, so that the tuples
+ * are in the record even if the whole page is, too.  ALL_FROZEN_SET makes replay mark the page
+ * all-visible, as the caller has done.
  */
 static XLogRecPtr
 log_page(PageBatch *batch, Buffer buffer, Page page, OffsetNumber first,
@@ -313,6 +412,11 @@ log_page(PageBatch *batch, Buffer buffer, Page page, OffsetNumber first,
 	xl_heap_multi_insert head;
 	int			flags = REGBUF_STANDARD | (is_new ? REGBUF_WILL_INIT : 0);
 
+	Assert(CritSectionCount > 0 && length > 0);
+	Assert(!batch->stamp.frozen || PageIsAllVisible(page));
+	/* replay makes a new page empty but for these tuples */
+	Assert(!is_new || ((PageHeader) page)->pd_lower ==
+		   SizeOfPageHeaderData + last * sizeof(ItemIdData));
 	head.flags = is_last ? XLH_INSERT_LAST_IN_MULTI : 0;
 	head.ntuples = last - first + 1;
 	if (batch->stamp.frozen)
@@ -341,11 +445,14 @@ log_page(PageBatch *batch, Buffer buffer, Page page, OffsetNumber first,
 }
 
 /*
- * The same for a page of a TOAST table.  Logical decoding must not take the
- * changes seen so far for complete while the row that these chunks belong to
- * is still to come, and only a record of a single tuple can say so.  Should a
- * checkpoint begin in between, the next record holds the whole page as it is:
- * so the page grows with the records.
+ * The same for a page of a TOAST table that is decoded, by heap_insert's records.  Logical
+ * decoding must not take the changes seen so far for complete while the row that these chunks
+ * belong to is still to come, and only a record of a single tuple can say so
+ * (XLH_INSERT_ON_TOAST_RELATION).
+ *
+ *		record 1: page with t1			the page's header grows with each record, as the
+ *		record 2: page with t1, t2		first one after a checkpoint holds the whole page,
+ *		record 3: page with t1, t2, t3	of which replay skips only what is in the hole
  */
 static void
 log_tuples(Buffer buffer, Page page, OffsetNumber first)
@@ -361,6 +468,8 @@ log_tuples(Buffer buffer, Page page, OffsetNumber first)
 		xl_heap_header tuple;
 		XLogRecPtr	lsn;
 
+		/* tuples lie in the order of their offsets: none is lost in the hole */
+		Assert(is_new || ItemIdGetOffset(id) < ItemIdGetOffset(PageGetItemId(page, offset - 1)));
 		((PageHeader) page)->pd_lower = (char *) (id + 1) - (char *) page;
 		((PageHeader) page)->pd_upper = ItemIdGetOffset(id);
 
@@ -385,8 +494,8 @@ log_tuples(Buffer buffer, Page page, OffsetNumber first)
 }
 
 /*
- * Copies into the table's page what the private one has beyond the tail.
- * Nobody has changed the page since: all tuples there are this load's.
+ * Copies into the table's page what the private one has beyond the tail: line pointers up to
+ * pd_lower, tuples from pd_upper on.
  */
 static void
 copy_continued(const PageTail *tail, const char *source, char *page)
@@ -394,13 +503,15 @@ copy_continued(const PageTail *tail, const char *source, char *page)
 	const PageHeaderData *from = (const PageHeaderData *) source;
 	PageHeader	to = (PageHeader) page;
 
+	Assert(CritSectionCount > 0);
+	Assert(from->pd_lower > tail->lower && from->pd_upper < tail->upper);
 	memcpy(page + tail->lower, source + tail->lower, from->pd_lower - tail->lower);
 	memcpy(page + from->pd_upper, source + from->pd_upper, tail->upper - from->pd_upper);
 	to->pd_lower = from->pd_lower;
 	to->pd_upper = from->pd_upper;
 }
 
-/* Before the critical section: that the tail is as it was left. */
+/* Before the critical section: whether the tail's page is as it was left. */
 static void
 check_tail(PageBatch *batch, const char *page)
 {
@@ -412,7 +523,12 @@ check_tail(PageBatch *batch, const char *page)
 			 batch->tail->block, RelationGetRelationName(batch->rel));
 }
 
-/* Copies a page into its pinned buffer: a new one, or the tail's. */
+/*
+ * Copies a page into its pinned buffer, a new one or the tail's, and logs it: step 2, and 3.
+ * Memory is allocated and locks are taken before the critical section, in which an error would
+ * stop the server.  Pages of a decoded TOAST table are not marked all-frozen, as only multi-insert
+ * records can say it.
+ */
 static void
 write_page(PageBatch *batch, int index)
 {
@@ -431,6 +547,9 @@ write_page(PageBatch *batch, int index)
 		visibilitymap_pin(batch->rel, block, &batch->map);
 	}
 	LockBuffer(buffer, BUFFER_LOCK_EXCLUSIVE);
+	Assert(BufferGetBlockNumber(buffer) == block);
+	/* a new page: nobody may have used it since the table was extended */
+	Assert(continued || PageIsNew(page));
 	if (continued)
 		check_tail(batch, page);
 	if (all_frozen)
@@ -461,9 +580,11 @@ write_page(PageBatch *batch, int index)
 	UnlockReleaseBuffer(buffer);
 }
 
+/* Writes pages up to end; what is written is counted at once, in case of an error in the next. */
 static void
 write_until(PageBatch *batch, int end)
 {
+	Assert(end <= batch->npages);
 	for (; batch->nwritten < end; batch->nwritten++)
 		write_page(batch, batch->nwritten);
 }
@@ -477,7 +598,10 @@ pages_reserve(PageBatch *batch)
 	if (batch->npages == 0)
 		return;
 
+	/* the record's transaction is what replay takes for the tuples' xmin */
 	Assert(GetCurrentTransactionIdIfAny() == batch->stamp.xid);
+	Assert(batch->nwritten == 0);
+	Assert(CheckRelationLockedByMe(batch->rel, RowExclusiveLock, true) || IsParallelWorker());
 	CheckForSerializableConflictIn(batch->rel, NULL, InvalidBlockNumber);
 	if (batch->continued)
 	{
@@ -496,18 +620,24 @@ pages_reserve(PageBatch *batch)
 		extended = compat_extend(batch->rel, batch->strategy,
 								 Min(batch->npages - reserved, PAGES_BATCH),
 								 &batch->buffers[reserved]);
+		Assert(extended > 0 && reserved + extended <= batch->npages);
 		for (uint32 i = 0; i < extended; i++, reserved++)
+		{
 			batch->blocks[reserved] = BufferGetBlockNumber(batch->buffers[reserved]);
+			/* rows come in the order of the input, whoever else extends the table */
+			Assert(reserved == 0 || batch->blocks[reserved - 1] < batch->blocks[reserved]);
+		}
 	}
 }
 
-/* Notes where the last page's room is. */
+/* The last page is what the next batch may go on with. */
 static void
 keep_tail(PageBatch *batch)
 {
 	int			last = batch->npages - 1;
 	PageHeader	header = (PageHeader) get_page(batch, last);
 
+	Assert(header->pd_lower > SizeOfPageHeaderData);
 	batch->tail->block = batch->blocks[last];
 	batch->tail->lower = header->pd_lower;
 	batch->tail->upper = header->pd_upper;
@@ -518,9 +648,11 @@ pages_write(PageBatch *batch)
 {
 	if (batch->npages == 0)
 		return;
+	Assert(batch->page == NULL);	/* pages_reserve came before */
 	write_until(batch, batch->npages);
+
 	/*
-	 * Else this process would write the WAL itself whenever its buffers are
+	 * Without this the process would write the WAL itself whenever its buffers are
 	 * full, and wait for the disk at the end of each segment.
 	 */
 	if (batch->logged)

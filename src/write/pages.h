@@ -2,26 +2,29 @@
  * pages.h
  *		Heap pages formed privately and then placed at the end of a table.
  *
- * Tuples are put into pages in private memory; when a number of pages is
- * full, the table is extended by as many blocks at once, and each page is
- * copied into its buffer and logged under the buffer's lock, as one
- * multi-insert record that initialises its page.  That form of WAL (and not
- * full-page images) is what logical decoding reads.  For the chunks of a TOAST
- * table it wants a record for each tuple, and gets it.
+ * Tuples are put into pages in private memory; when a number of pages is full, the table is
+ * extended by as many blocks at once, and each page is copied into its buffer and logged under the
+ * buffer's lock, as one multi-insert record that initializes its page.  That form of WAL (and not
+ * full-page images) is what logical decoding reads.  For the chunks of a TOAST table it wants a
+ * record for each tuple, and gets it.
  *
- * Assumption: nobody else inserts into the table meanwhile (SHARE ROW
- * EXCLUSIVE lock), but for the workers of the same load.  Price: the free
- * space that the table had is not used.  Trap: everything goes through
- * shared buffers, for others can read the table; pages written past them
- * could be hidden by zero pages that a reader has cached, or be lost to a
- * checkpoint in between.
+ *		pages_add ...    pages_reserve                pages_write
+ *		+----+----+      +----+----+ blocks 70, 71    +----+----+
+ *		| p0 | p1 |  >   | p0 | p1 | buffers pinned > | 70 | 71 | copied, logged, unpinned
+ *		+----+----+      +----+----+                  +----+----+
+ *		private          the table is extended        others may see the pages
  *
- * One batch may serve many tables in turn (pages_turn).  So that many turns do
- * not leave as many pages partly filled, a table's tail is gone on with: the
- * private page has its new tuples where the table's page has room for them.
+ * Assumption: nobody else inserts into the table meanwhile (SHARE ROW EXCLUSIVE lock), but for the
+ * workers of the same load.  Price: the free space that the table had is not used.  Trap:
+ * everything goes through shared buffers, for others can read the table; pages written past them
+ * could be hidden by zero pages that a reader has cached, or be lost to a checkpoint in between.
  *
- * What a tuple's header holds is heap_prepare_insert's doing, and the WAL
- * record is heap_multi_insert's (heapam.c, PostgreSQL 18).
+ * One batch may serve several tables, one after the other (pages_turn).  So that many changes do
+ * not leave as many pages partly filled, a table's last page is continued (PageTail): the private
+ * page has its new tuples where the table's page has space for them.
+ *
+ * What a tuple's header holds is what heap_prepare_insert sets, and the WAL record is
+ * heap_multi_insert's (heapam.c); src/README.md says with which versions they were compared.
  */
 #ifndef PGBULK_PAGES_H
 #define PGBULK_PAGES_H
@@ -48,8 +51,8 @@ typedef struct PageStamp
 } PageStamp;
 
 /*
- * The page of a table that rows were put into last; what is in use is below
- * lower and from upper on.  Zeroes: there is none.
+ * The page of a table that rows were put into last: lower and upper are its pd_lower and pd_upper.
+ * Zeroes: there is none.
  */
 typedef struct PageTail
 {
@@ -60,26 +63,26 @@ typedef struct PageTail
 
 typedef struct PageBatch
 {
-	Relation	rel;			/* NULL: not yet turned to one */
+	Relation	rel;			/* NULL: pages_turn has not been called yet */
 	PageStamp	stamp;
 	bool		logged;
 	bool		decoded;		/* WAL must carry the tuples for logical decoding */
 	bool		tuplewise;		/* a WAL record for each tuple */
 	BufferAccessStrategy strategy;
-	int			shares;			/* of the ring of buffers, this batch's being one */
+	int			shares;			/* of the ring of buffers; this batch has one of them */
 	Size		reserve;		/* bytes to leave free in a page (fillfactor) */
-	char	   *record;			/* room for a page's WAL record */
+	char	   *record;			/* a page's WAL record: BLCKSZ bytes and some */
 
 	/* the private pages */
 	char	   *pages;
 	int			capacity;
 	int			npages;			/* begun; all but the last are full */
 	PageTail   *tail;			/* NULL: each batch begins a new page */
-	bool		continued;		/* the first page is the tail */
+	bool		continued;		/* the first page is the tail's continuation */
 	BlockNumber *blocks;		/* where pages_reserve has put them */
 
-	/* the page being filled; its header has these only when it is closed */
-	char	   *page;
+	/* the page being filled; its header gets these when it is full */
+	char	   *page;			/* NULL: none */
 	uint32		lower;
 	uint32		upper;
 
@@ -90,20 +93,20 @@ typedef struct PageBatch
 } PageBatch;
 
 /*
- * rel may be NULL: pages_turn comes first.  capacity: pages to hold at most.  In a parallel worker stamp.xid must be
- * the transaction id that it shares with its leader.  Memory: the current
- * context.
+ * rel may be NULL: pages_turn comes first.  capacity: pages to keep in memory at most.  In a
+ * parallel worker stamp.xid must be the transaction id that it shares with its leader.  Memory: the
+ * current context.
  */
 extern PageBatch *pages_open(Relation rel, PageStamp stamp, int capacity);
 
 /*
- * From here on pages are those of rel, the first one, if it has room, that of
- * tail, where the caller keeps what the next turn to rel must know.  The batch
- * is empty.  All tables of a batch are temporary, or none is.
+ * From here on pages are those of rel, the first one, if it has space, that of tail, where the
+ * caller keeps what the next call for rel must know.  The batch is empty.  All tables of a batch
+ * are temporary, or none is.
  */
 extern void pages_turn(PageBatch *batch, Relation rel, PageTail *tail);
 
-/* The batch is one of so many that share what may be taken of the buffers. */
+/* The number of batches that share what one ring of buffers may have, this one included. */
 extern void pages_share_ring(PageBatch *batch, int shares);
 
 /* Another capacity, for an empty batch. */
@@ -112,7 +115,7 @@ extern void pages_resize(PageBatch *batch, int capacity);
 /* What a new tuple's header says, but for its attributes' flags. */
 extern void pages_stamp(const PageStamp *stamp, HeapTupleHeader header);
 
-/* pages_add's way out where the page is full; false: so is the batch. */
+/* For pages_add, where the page is full: begins the next one; false: the batch is full. */
 extern bool pages_next(PageBatch *batch, Size len);
 
 /*
@@ -129,6 +132,7 @@ pages_add(PageBatch *batch, const char *tuple, Size len)
 		!pages_next(batch, len))
 		return false;
 
+	Assert(batch->page != NULL && batch->lower + sizeof(ItemIdData) + size <= batch->upper);
 	batch->upper -= size;
 	ItemIdSetNormal((ItemId) (batch->page + batch->lower), batch->upper, len);
 	batch->lower += sizeof(ItemIdData);
@@ -150,7 +154,7 @@ pages_add(PageBatch *batch, const char *tuple, Size len)
 	return true;
 }
 
-/* The same for any tuple: it is stamped here, and what follows it is not looked at. */
+/* The same for any tuple: it is stamped here, and zeroes need not follow it. */
 static inline bool
 pages_put(PageBatch *batch, HeapTuple tuple)
 {
@@ -163,7 +167,7 @@ pages_put(PageBatch *batch, HeapTuple tuple)
 	return true;
 }
 
-/* How many tuples of len bytes the page in hand, if any, takes. */
+/* How many tuples of len bytes the current page, if any, takes. */
 static inline uint32
 pages_room(const PageBatch *batch, Size len)
 {
@@ -174,19 +178,21 @@ pages_room(const PageBatch *batch, Size len)
 	return (batch->upper - batch->lower - batch->reserve) / each;
 }
 
-/* Where the next tuple of len bytes goes, if there is room. */
+/* Where the next tuple of len bytes goes, if pages_room says that it fits. */
 static inline char *
 pages_place_for(PageBatch *batch, Size len)
 {
+	Assert(pages_room(batch, len) > 0);
 	return batch->page + batch->upper - MAXALIGN(len);
 }
 
-/* n tuples of len bytes are in their places, each before the one before. */
+/* The caller has put n tuples of len bytes there, each below the one before: line pointers. */
 static inline void
 pages_added(PageBatch *batch, uint32 n, Size len)
 {
 	ItemId		ids = (ItemId) (batch->page + batch->lower);
 
+	Assert(n <= pages_room(batch, len));
 	for (uint32 i = 0; i < n; i++)
 	{
 		batch->upper -= MAXALIGN(len);
@@ -205,13 +211,13 @@ pages_have_room(const PageBatch *batch, Size len)
 }
 
 /*
- * Puts a tuple as pages_add does, but into a page before the last one, which
- * must have room for it.  Returns its offset.
+ * Puts a tuple as pages_add does, but into a page before the last one, which must have space for
+ * it.  Returns its offset.
  */
 extern OffsetNumber pages_add_before(PageBatch *batch, int page,
 									 const char *tuple, Size len);
 
-/* Doubles the capacity: what may not be placed yet must stay in memory. */
+/* Doubles the capacity, where pages may not be placed yet and must stay in memory. */
 extern void pages_grow(PageBatch *batch);
 
 /* Number of the page (in batch->blocks) and the offset of the tuple put last. */
@@ -228,31 +234,28 @@ pages_last_offset(const PageBatch *batch)
 }
 
 /*
- * After pages_reserve: how many tuples of the batch are in its page number
- * index, and the first one's offset there; batch->blocks has the page's place.
+ * After pages_reserve: how many tuples of the batch are in its page number index, and the first
+ * one's offset there; batch->blocks has the page's block.
  */
 extern int	pages_count(const PageBatch *batch, int index, OffsetNumber *first);
 
 /*
- * Extends the table by the pages of the batch, which get their block numbers
- * here and are written by pages_write.  What cannot be pinned at once is
- * written here.  Of several processes, one at a time.
+ * Extends the table by the pages of the batch, which get their block numbers here and are written
+ * by pages_write.  Pages that cannot be pinned all at once are written here.  Of several
+ * processes, one at a time.
  *
- * Neither this nor pages_write within a subtransaction of the one that opened
- * the batch: the WAL records would bear the wrong transaction id.
+ * Neither this nor pages_write within a subtransaction of the one that opened the batch: the WAL
+ * records would have the wrong transaction id.
  */
 extern void pages_reserve(PageBatch *batch);
 
-/*
- * Writes what is reserved; the batch is empty then.  Has the WAL writer take
- * the WAL to disk meanwhile.
- */
+/* Writes what is reserved; the batch is empty then.  The WAL writer flushes the WAL meanwhile. */
 extern void pages_write(PageBatch *batch);
 
 /* Both. */
 extern void pages_place(PageBatch *batch);
 
-/* Forgets what was put and is not reserved. */
+/* Forgets what was put; nothing of it may be reserved. */
 extern void pages_discard(PageBatch *batch);
 
 extern void pages_close(PageBatch *batch);
