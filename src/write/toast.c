@@ -1,6 +1,44 @@
 /*
  * toast.c
  *		See toast.h.
+ *
+ * toast_shrink does the work of heap_toast_insert_or_update (heaptoast.c) for a row that has no
+ * older version, move_out that of toast_save_datum (toast_internals.c) with private pages in place
+ * of heap_insert.  A wide value becomes
+ *
+ *		in the row		+-------------------------------------------------+
+ *						| tag | va_rawsize | va_extinfo | id | TOAST table |   varatt_external,
+ *						+-----------------------------------|-------------+   not aligned
+ *						                                    |
+ *		TOAST table		+-------------------------------+   |
+ *						| header | id | 0 | 1996 bytes  | <-+   one tuple for each chunk,
+ *						| header | id | 1 | 1996 bytes  |       without nulls (struct Chunk)
+ *						| header | id | 2 | the rest    |
+ *						+-------------------------------+
+ *		its index		(id, 0) (id, 1) (id, 2)
+ *
+ * va_rawsize is the size uncompressed with a header of 4 bytes, va_extinfo the size stored and the
+ * method of compression.  What is stored of a compressed value is all behind its first header: the
+ * size uncompressed and the compressed bytes.
+ *
+ * Chunks go into private pages (pages.h); a value's last one, which is mostly short, into a page
+ * that has space for no whole chunk (free_space has how much of each).  Index entries are kept
+ * (ChunkEntry) until toast_flush knows the blocks:
+ *
+ *		1. pages_place           the TOAST table is extended, pages are written and logged
+ *		2. index_insert          for each chunk, in the order of the index's key
+ *		   (the caller)          the rows that refer to them
+ *
+ * A crash or an error after 1 or 2 leaves chunks of a failed transaction, which VACUUM of the TOAST
+ * table removes, with their entries.  Chunks whose transaction commits without a row that refers
+ * to them would remain for ever: therefore toast_hold, toast_discard.
+ *
+ * Invariants:
+ *	- ids: no tuple of the TOAST table, dead or alive, has a new value's id;
+ *	- a value's chunks are numbered from 0 without gaps, and all but the last one are of the same
+ *	  size, TOAST_MAX_CHUNK_SIZE, on which reading a slice of it relies;
+ *	- the row's pointer, the sizes of its chunks and their number agree;
+ *	- every chunk in the batch has its index entry in entries, and no other one is there.
  */
 #include "postgres.h"
 
@@ -21,28 +59,27 @@
 #include "write/pglz.h"
 #include "write/toast.h"
 
-/* Pages of chunks held after which it is time to place their rows. */
+/* Pages of chunks in memory after which it is time to place their rows. */
 #define HELD_PAGES 1024
 
 /*
- * Chunks of a decoded table after which it is.  Logical decoding takes a row
- * with all chunks before it as one piece.  One of more than 4096 changes that
- * has been spilled to disk it streams in several runs, and at the end has
- * forgotten, at least up to PostgreSQL 18, that it has streamed anything of
- * the subtransaction: if that is rolled back, nobody tells the subscriber.
+ * The same as a number of chunks, for a decoded table.  Logical decoding takes a row with all
+ * chunks before it as one piece.  A piece of more than 4096 changes that has been spilled to disk
+ * is streamed in several runs, and at the end it is forgotten, at least up to PostgreSQL 18, that
+ * anything of the subtransaction was streamed: the subscriber does not learn of its rollback.
  */
 #define DECODED_CHUNKS 1000
 
-/* Pages whose gaps the last chunks of values may fill. */
+/* The number of pages, before the last one, that are searched for space. */
 #define GAP_PAGES 64
 
-/* What a row's work needs at first: more than most rows do. */
+/* The first block of a row's memory: more than most rows need. */
 #define ROW_CONTEXT_SIZE (64 * 1024)
 
-/* Chunks get such a part of the buffers that a batch of rows may take. */
+/* Chunks have this part of the buffers that a batch of rows may have. */
 #define RING_PART 4
 
-/* The columns of a TOAST table, as they lie in a tuple. */
+/* The columns of a TOAST table, as they lie in a tuple behind its header, without padding. */
 typedef struct Chunk
 {
 	Oid			id;
@@ -53,7 +90,7 @@ typedef struct Chunk
 
 #define CHUNK_SIZE(bytes) (offsetof(Chunk, data) + (bytes))
 
-/* An index entry to be. */
+/* An index entry that is still to be made. */
 typedef struct ChunkEntry
 {
 	Oid			id;
@@ -67,8 +104,8 @@ struct Toaster
 	Relation	rel;
 	PageStamp	stamp;
 	bool		decoded;
-	bool		hold;			/* nothing is placed but by toast_flush */
-	int			shares;			/* of the ring of buffers */
+	bool		hold;			/* chunks are placed by toast_flush only */
+	int			shares;			/* of the ring of buffers (pages_share_ring) */
 	MemoryContext context;
 
 	PglzHistory *history;		/* NULL: nothing was compressed yet */
@@ -81,26 +118,26 @@ struct Toaster
 	/* the TOAST table: open once a value is moved */
 	Relation	table;
 	Oid			index;			/* that was valid then */
-	Oid			greatest_id;	/* of all in the table, but for other workers' */
-	char	   *tuple;			/* a chunk's: its header, */
-	Chunk	   *chunk;			/* and what follows it */
+	Oid			greatest_id;	/* of all in the table, other workers' new ones excepted */
+	char	   *tuple;			/* a chunk's tuple: its header, */
+	Chunk	   *chunk;			/* and its columns */
 	Size		chunk_hoff;
 
 	/* not yet placed */
 	PageBatch  *batch;			/* NULL: none yet */
-	PageBatch  *lent;			/* by the caller; NULL: one's own is made */
+	PageBatch  *lent;			/* the caller's (toast_borrow); NULL: one of our own is made */
 	PageTail   *tail;			/* the caller's */
-	uint16	   *room;			/* in its pages before the last */
-	ChunkEntry *entries;		/* in key order, but for a turn of the counter of OIDs */
+	uint16	   *free_space;			/* of each of the batch's pages */
+	ChunkEntry *entries;		/* in key order, unless the counter of OIDs has wrapped around */
 	int64		nentries;
 	int64		max_entries;
 };
 
 /*
- * Of what it takes for a system index the server does not read pg_index again when it changes while it is open
- * (RelationReloadIndexInfo), and indexes of TOAST tables are among these.  So what the relcache says of them
- * may be out of date since a REINDEX CONCURRENTLY, and stays so: the new index is not taken for valid, or for ready
- * to get entries.
+ * While a system index is open the server doesn't read its row of pg_index again
+ * (RelationReloadIndexInfo), and indexes of TOAST tables are among these.  So what the relcache
+ * says of them may be out of date since a REINDEX CONCURRENTLY, and remains so: the new index is
+ * not taken for valid, or for ready to get entries.
  */
 void
 toast_forget_indexes(Relation rel)
@@ -145,7 +182,10 @@ toast_borrow(Toaster *toaster, PageBatch *batch, PageTail *tail)
 	toaster->tail = tail;
 }
 
-/* The greatest id that any tuple in a TOAST table has, dead or alive. */
+/*
+ * The greatest id of any tuple in a TOAST table, dead or alive (SnapshotAny): an index scan from
+ * the end.  InvalidOid: there is none.
+ */
 static Oid
 find_greatest_id(Relation table, Relation index)
 {
@@ -165,7 +205,10 @@ find_greatest_id(Relation table, Relation index)
 	return id;
 }
 
-/* A chunk's tuple, but for the chunk. */
+/*
+ * The tuple of a chunk, but for its columns: only these change from chunk to chunk, and all are
+ * of fixed places.
+ */
 static void
 prepare_chunk(Toaster *toaster)
 {
@@ -180,6 +223,7 @@ prepare_chunk(Toaster *toaster)
 	if (model->t_len != toaster->chunk_hoff + CHUNK_SIZE(0))
 		elog(ERROR, "unexpected columns of TOAST table %u",
 			 RelationGetRelid(toaster->table));
+	Assert(!HeapTupleHasNulls(model) && !HeapTupleHasExternal(model));
 	pages_stamp(&toaster->stamp, model->t_data);
 
 	toaster->tuple = palloc0(MAXALIGN(toaster->chunk_hoff + sizeof(Chunk)));
@@ -197,6 +241,9 @@ open_table(Toaster *toaster)
 	int			nindexes;
 	int			valid;
 
+	Assert(toaster->table == NULL && OidIsValid(toaster->rel->rd_rel->reltoastrelid));
+	/* only a rewrite of the table has its values keep their ids (toast_save_datum) */
+	Assert(!OidIsValid(toaster->rel->rd_toastoid));
 	toaster->table = table_open(toaster->rel->rd_rel->reltoastrelid,
 								RowExclusiveLock);
 	valid = toast_open_indexes(toaster->table, RowExclusiveLock, &indexes, &nindexes);
@@ -218,8 +265,8 @@ toast_hold(Toaster *toaster, bool hold, int processes)
 		pages_share_ring(toaster->batch, toaster->shares);
 
 	/*
-	 * A worker's locks go with it.  Until the transaction ends somebody must
-	 * have them, or REINDEX CONCURRENTLY would not wait for its rows.
+	 * A worker's locks end with it.  Until the transaction ends the leader must have them, or
+	 * REINDEX CONCURRENTLY would not wait for the worker's rows.
 	 */
 	if (hold && !IsParallelWorker() && toaster->table == NULL &&
 		OidIsValid(toaster->rel->rd_rel->reltoastrelid))
@@ -227,10 +274,10 @@ toast_hold(Toaster *toaster, bool hold, int processes)
 }
 
 /*
- * An id that no tuple of the TOAST table has.  It need not be looked for in
- * the index while it is greater than all there: so, until the counter of OIDs
- * has come round.  Another worker's id is another one all the same, and the
- * index, being unique, has the last word.
+ * An id that no tuple of the TOAST table has.  While it is greater than all there, it need not be
+ * looked up in the index, as GetNewOidWithIndex does each time: until the counter of OIDs wraps
+ * around.  Other workers' ids come from the same counter, so they are different, and the index,
+ * being unique, would refuse an equal one.
  */
 static Oid
 new_id(Toaster *toaster)
@@ -239,10 +286,12 @@ new_id(Toaster *toaster)
 
 	if (unlikely(id <= toaster->greatest_id))
 		id = GetNewOidWithIndex(toaster->table, toaster->index, 1);
+	Assert(OidIsValid(id));
 	toaster->greatest_id = Max(toaster->greatest_id, id);
 	return id;
 }
 
+/* The caller's batch, on from the table's tail, or one of our own. */
 static void
 open_batch(Toaster *toaster)
 {
@@ -256,44 +305,44 @@ open_batch(Toaster *toaster)
 		toaster->batch = pages_open(toaster->table, toaster->stamp, PAGES_BATCH);
 		pages_share_ring(toaster->batch, toaster->shares);
 	}
-	toaster->room = palloc(toaster->batch->capacity * sizeof(uint16));
+	toaster->free_space = palloc(toaster->batch->capacity * sizeof(uint16));
 	MemoryContextSwitchTo(old);
 }
 
-/* Room for a chunk of a batch that is full. */
+/* The batch is full, or there is none: space for one more chunk. */
 static void
-make_room(Toaster *toaster)
+make_space(Toaster *toaster)
 {
 	if (toaster->batch == NULL)
 		open_batch(toaster);
 	else if (toaster->hold)
 	{
 		pages_grow(toaster->batch);
-		toaster->room = repalloc_huge(toaster->room,
+		toaster->free_space = repalloc_huge(toaster->free_space,
 									  toaster->batch->capacity * sizeof(uint16));
 	}
 	else
 		toast_flush(toaster);
 }
 
-/* The page, not the last, with the least room that will do; -1: none. */
+/* The page, not the last, with the least free space that is enough; -1: none. */
 static int
-find_room(const Toaster *toaster, Size needed)
+find_space(const Toaster *toaster, Size needed)
 {
 	int			last = pages_last_page(toaster->batch);
 	int			best = -1;
 
 	for (int i = Max(0, last - GAP_PAGES); i < last; i++)
-		if (toaster->room[i] >= needed &&
-			(best < 0 || toaster->room[i] < toaster->room[best]))
+		if (toaster->free_space[i] >= needed &&
+			(best < 0 || toaster->free_space[i] < toaster->free_space[best]))
 			best = i;
 	return best;
 }
 
 /*
- * Puts a value's last chunk where a page has room that no whole chunk can
- * take.  Without that a TOAST table would be larger than COPY's, which has the
- * free space map.  Logical decoding wants the chunks in order, though.
+ * Puts a value's last chunk on a page that has space for it, but not for a whole chunk.  Without
+ * that a TOAST table would be larger than COPY's, which uses the free space map.  False: there is
+ * no such page, or the table is decoded, as logical decoding wants the chunks in order.
  */
 static bool
 fill_gap(Toaster *toaster, Size len, ChunkEntry *entry)
@@ -303,16 +352,17 @@ fill_gap(Toaster *toaster, Size len, ChunkEntry *entry)
 
 	if (toaster->batch == NULL || toaster->decoded)
 		return false;
-	page = find_room(toaster, needed);
+	page = find_space(toaster, needed);
 	if (page < 0)
 		return false;
 	entry->offset = pages_add_before(toaster->batch, page, toaster->tuple, len);
 	entry->page = page;
-	toaster->room[page] -= needed;
+	Assert(toaster->free_space[page] >= needed);
+	toaster->free_space[page] -= needed;
 	return true;
 }
 
-/* Puts a chunk behind all others. */
+/* Puts a chunk behind all others.  The last page's free space changes with each of them. */
 static void
 append_chunk(Toaster *toaster, Size len, ChunkEntry *entry)
 {
@@ -320,14 +370,15 @@ append_chunk(Toaster *toaster, Size len, ChunkEntry *entry)
 
 	while (toaster->batch == NULL ||
 		   !pages_add(toaster->batch, toaster->tuple, len))
-		make_room(toaster);
+		make_space(toaster);
 	batch = toaster->batch;
 	entry->page = pages_last_page(batch);
 	entry->offset = pages_last_offset(batch);
-	toaster->room[entry->page] = batch->upper - batch->lower;
+	Assert(entry->page < batch->capacity && OffsetNumberIsValid(entry->offset));
+	toaster->free_space[entry->page] = batch->upper - batch->lower;
 }
 
-/* The next entry, in key order. */
+/* Space for the next entry. */
 static ChunkEntry *
 next_entry(Toaster *toaster)
 {
@@ -340,13 +391,20 @@ next_entry(Toaster *toaster)
 	return &toaster->entries[toaster->nentries];
 }
 
-/* Puts toaster->chunk, with so many bytes of data. */
+/* Puts toaster->chunk, with that number of bytes of data. */
 static void
 put_chunk(Toaster *toaster, int32 bytes)
 {
 	Size		len = toaster->chunk_hoff + CHUNK_SIZE(bytes);
 	ChunkEntry	entry = {.id = toaster->chunk->id,.seq = toaster->chunk->seq};
 
+	Assert(bytes > 0 && bytes <= TOAST_MAX_CHUNK_SIZE);
+	/* TOAST tables have no TOAST tables: a chunk must fit as it is */
+	Assert(len <= MaxHeapTupleSize);
+	/* a value's chunks follow each other, unless those before have been flushed */
+	Assert(entry.seq == 0 || toaster->nentries == 0 ||
+		   (toaster->entries[toaster->nentries - 1].id == entry.id &&
+			toaster->entries[toaster->nentries - 1].seq == entry.seq - 1));
 	SET_VARSIZE(&toaster->chunk->length, bytes + VARHDRSZ);
 	memset(toaster->tuple + len, 0, MAXALIGN(len) - len);
 	if (bytes == TOAST_MAX_CHUNK_SIZE || !fill_gap(toaster, len, &entry))
@@ -355,7 +413,10 @@ put_chunk(Toaster *toaster, int32 bytes)
 	toaster->nentries++;
 }
 
-/* Puts a value into the TOAST table.  Returns what refers to it. */
+/*
+ * Puts a value into the TOAST table (toast_save_datum).  Returns the TOAST pointer that takes its
+ * place in the row.
+ */
 static Datum
 move_out(Toaster *toaster, struct varlena *value)
 {
@@ -364,6 +425,8 @@ move_out(Toaster *toaster, struct varlena *value)
 	const char *data;
 	int32		size;
 
+	/* toast_tuple_init has fetched what was out of line */
+	Assert(!VARATT_IS_EXTERNAL(value));
 	if (toaster->table == NULL)
 		open_table(toaster);
 
@@ -374,12 +437,16 @@ move_out(Toaster *toaster, struct varlena *value)
 		pointer.va_rawsize = VARDATA_COMPRESSED_GET_EXTSIZE(value) + VARHDRSZ;
 		VARATT_EXTERNAL_SET_SIZE_AND_COMPRESS_METHOD(pointer, size,
 													 VARDATA_COMPRESSED_GET_COMPRESS_METHOD(value));
+		/* readers take it for compressed by these sizes alone */
+		Assert(VARATT_EXTERNAL_IS_COMPRESSED(pointer));
 	}
 	else
 	{
 		pointer.va_rawsize = size + VARHDRSZ;
 		pointer.va_extinfo = size;
+		Assert(!VARATT_EXTERNAL_IS_COMPRESSED(pointer));
 	}
+	Assert(size > 0);
 	pointer.va_valueid = new_id(toaster);
 	pointer.va_toastrelid = RelationGetRelid(toaster->table);
 
@@ -396,6 +463,9 @@ move_out(Toaster *toaster, struct varlena *value)
 		data += part;
 		size -= part;
 	}
+	Assert(data == (char *) value + VARSIZE_ANY(value));
+	Assert(toaster->chunk->seq == (VARATT_EXTERNAL_GET_EXTSIZE(pointer) - 1) /
+		   TOAST_MAX_CHUNK_SIZE + 1);
 
 	result = palloc(TOAST_POINTER_SIZE);
 	SET_VARTAG_EXTERNAL(result, VARTAG_ONDISK);
@@ -403,6 +473,7 @@ move_out(Toaster *toaster, struct varlena *value)
 	return PointerGetDatum(result);
 }
 
+/* Whether the row's values are larger than wanted, as they are now. */
 static bool
 row_exceeds(Toaster *toaster, Size target)
 {
@@ -411,18 +482,24 @@ row_exceeds(Toaster *toaster, Size target)
 								  toaster->row.ttc_isnull) > target;
 }
 
+/* Moves a row's value out of line (toast_tuple_externalize). */
 static void
 move_attribute(Toaster *toaster, int i)
 {
 	ToastTupleContext *row = &toaster->row;
 
+	Assert(!row->ttc_isnull[i]);
+	Assert((row->ttc_attr[i].tai_colflags & TOASTCOL_IGNORE) == 0);
 	row->ttc_values[i] = move_out(toaster,
 								  (struct varlena *) DatumGetPointer(row->ttc_values[i]));
 	row->ttc_attr[i].tai_colflags |= TOASTCOL_IGNORE;
 	row->ttc_flags |= TOAST_NEEDS_CHANGE;
 }
 
-/* What toast_compress_datum gives for pglz. */
+/*
+ * What toast_compress_datum gives for pglz: a compressed varlena, or NULL where it would not be
+ * smaller by more than 2 bytes, which alignment might take back.
+ */
 static Datum
 compress_by_pglz(Toaster *toaster, Datum value)
 {
@@ -441,13 +518,15 @@ compress_by_pglz(Toaster *toaster, Datum value)
 		pfree(result);
 		return PointerGetDatum(NULL);
 	}
+	Assert(size <= PGLZ_BOUND(length));
 	SET_VARSIZE_COMPRESSED(result, VARHDRSZ_COMPRESSED + size);
 	TOAST_COMPRESS_SET_SIZE_AND_COMPRESS_METHOD(result, length,
 												TOAST_PGLZ_COMPRESSION_ID);
+	Assert(VARDATA_COMPRESSED_GET_EXTSIZE(result) == length);
 	return PointerGetDatum(result);
 }
 
-/* toast_tuple_try_compression, but for the compression by pglz. */
+/* toast_tuple_try_compression, with our own pglz. */
 static void
 compress_attribute(Toaster *toaster, int i)
 {
@@ -470,16 +549,16 @@ compress_attribute(Toaster *toaster, int i)
 		return;
 	}
 
-	/* what it takes the place of goes with the row's context */
+	/* the uncompressed value is freed with the row's context */
 	row->ttc_values[i] = value;
 	attr->tai_size = VARSIZE(DatumGetPointer(value));
 	row->ttc_flags |= TOAST_NEEDS_CHANGE;
 }
 
 /*
- * Compresses the widest values until the row is as small as wanted.  Values
- * of storage EXTERNAL take part, uncompressed: what is wider alone than the
- * row should be is moved out at once.
+ * Compresses the widest values until the row is as small as wanted: the first and the third loop of
+ * heap_toast_insert_or_update.  Values of storage EXTERNAL take part in the first one,
+ * uncompressed, as a value that alone is wider than the row should be is moved out at once.
  */
 static void
 compress_values(Toaster *toaster, bool storage_main, Size target)
@@ -502,7 +581,10 @@ compress_values(Toaster *toaster, bool storage_main, Size target)
 	}
 }
 
-/* Moves the widest values out until the row is as small as wanted. */
+/*
+ * Moves the widest values out until the row is as small as wanted: the second and the fourth loop.
+ * What does not help, for want of a TOAST table or of values, is the caller's matter.
+ */
 static void
 move_values(Toaster *toaster, bool storage_main, Size target)
 {
@@ -530,14 +612,20 @@ form_tuple(Toaster *toaster, HeapTuple old, Size hoff)
 	tuple->t_len = hoff + size;
 	tuple->t_data = header;
 	memcpy(header, old->t_data, SizeofHeapTupleHeader);
+	Assert(hoff == MAXALIGN(hoff) && hoff >= SizeofHeapTupleHeader);
 	HeapTupleHeaderSetNatts(header, desc->natts);
 	header->t_hoff = hoff;
 	heap_fill_tuple(desc, row->ttc_values, row->ttc_isnull,
 					(char *) header + hoff, size, &header->t_infomask,
 					row->ttc_flags & TOAST_HAS_NULLS ? header->t_bits : NULL);
+	Assert(HeapTupleHasNulls(tuple) == ((row->ttc_flags & TOAST_HAS_NULLS) != 0));
 	return tuple;
 }
 
+/*
+ * The four loops of heap_toast_insert_or_update.  The target is for the values alone: the header
+ * with its null bitmap is counted apart.
+ */
 HeapTuple
 toast_shrink(Toaster *toaster, HeapTuple tuple)
 {
@@ -547,6 +635,9 @@ toast_shrink(Toaster *toaster, HeapTuple tuple)
 	Size		hoff = SizeofHeapTupleHeader;
 	Size		target;
 
+	/* a TOAST table's own rows are chunks, which put_chunk makes */
+	Assert(!IsToastRelation(toaster->rel));
+	Assert(HeapTupleHeaderGetNatts(tuple->t_data) == desc->natts);
 	MemoryContextReset(toaster->row_context);
 	old = MemoryContextSwitchTo(toaster->row_context);
 	heap_deform_tuple(tuple, desc, row->ttc_values, row->ttc_isnull);
@@ -567,6 +658,7 @@ toast_shrink(Toaster *toaster, HeapTuple tuple)
 		tuple = form_tuple(toaster, tuple, hoff);
 	MemoryContextSwitchTo(old);
 
+	/* RelationGetBufferForTuple's error: the row has no place, whatever was moved out */
 	if (tuple->t_len > MaxHeapTupleSize)
 		ereport(ERROR,
 				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
@@ -584,6 +676,10 @@ toast_is_full(const Toaster *toaster)
 		toaster->batch->npages >= HELD_PAGES;
 }
 
+/*
+ * An entry in each index that wants one, as toast_save_datum makes it: during REINDEX CONCURRENTLY
+ * there are two, and the new one is ready before it is valid.
+ */
 static void
 insert_entry(Toaster *toaster, const ChunkEntry *entry, Relation *indexes, int nindexes)
 {
@@ -591,6 +687,7 @@ insert_entry(Toaster *toaster, const ChunkEntry *entry, Relation *indexes, int n
 	bool		nulls[2] = {false, false};
 	ItemPointerData tid;
 
+	Assert(OffsetNumberIsValid(entry->offset));
 	ItemPointerSet(&tid, toaster->batch->blocks[entry->page], entry->offset);
 	for (int i = 0; i < nindexes; i++)
 	{
@@ -612,6 +709,8 @@ toast_flush(Toaster *toaster)
 	if (toaster->nentries == 0)
 		return;
 
+	/* a chunk without an entry would never be read, an entry without a chunk be an error */
+	Assert(toaster->batch != NULL && toaster->batch->npages > 0);
 	pages_place(toaster->batch);
 	(void) toast_open_indexes(toaster->table, RowExclusiveLock, &indexes, &nindexes);
 	for (int64 i = 0; i < toaster->nentries; i++)
@@ -629,11 +728,12 @@ close_batch(Toaster *toaster)
 {
 	if (toaster->batch == NULL)
 		return;
+	Assert(toaster->nentries == 0);
 	if (toaster->batch != toaster->lent)
 		pages_close(toaster->batch);
 	else if (toaster->lent->capacity > PAGES_BATCH)
 		pages_resize(toaster->lent, PAGES_BATCH);
-	pfree(toaster->room);
+	pfree(toaster->free_space);
 	toaster->batch = NULL;
 }
 
@@ -644,7 +744,7 @@ toast_discard(Toaster *toaster)
 	if (toaster->batch == NULL)
 		return;
 	pages_discard(toaster->batch);
-	/* what a single huge row has needed */
+	/* memory that a single huge row has needed */
 	if (toaster->batch->capacity > HELD_PAGES)
 		close_batch(toaster);
 }
@@ -656,7 +756,7 @@ toast_close(Toaster *toaster)
 	close_batch(toaster);
 	if (toaster->table != NULL)
 	{
-		/* the lock stays, as after any insert */
+		/* the lock is kept until the transaction ends, as after any insert */
 		table_close(toaster->table, NoLock);
 		pfree(toaster->entries);
 		pfree(toaster->tuple);
