@@ -1,6 +1,44 @@
 /*
  * sequence.c
  *		Ranges of sequences, and the defaults that take values from them.
+ *
+ * A sequence is a relation of one page, with one tuple that no snapshot matters for:
+ *
+ *		+----------------+-----+
+ *		| PageHeaderData | lp1 |
+ *		+----------------+-----+--------------------------------------------+
+ *		|                                                                   |
+ *		|     +--------+---------------------------------+------------------+
+ *		|     | header | last_value, log_cnt, is_called  | magic (special)  |
+ *		+-----+--------+---------------------------------+------------------+
+ *
+ * is_called: last_value has been used, the next value is one increment further; else last_value
+ * itself is the next one.  log_cnt: how many values nextval may still fetch without a WAL record,
+ * because the last record was ahead by as many.
+ *
+ * sequence_reserve does in one step what as many calls of nextval_internal (sequence.c) do:
+ *
+ *		last_value                 *first                      the last one
+ *		    |        + increment      |    + steps * increment      |
+ *		----*-------------------------*-----*-----*-----*-----*-----*----> becomes last_value
+ *		 used by others               '------------ this range -----'
+ *
+ * under the page's exclusive lock, so no value is given twice.  The WAL record (xl_seq_rec and the
+ * tuple) has the same values as the page, and log_cnt 0: the next nextval writes a record.
+ *
+ *		1. the page is changed, in a critical section, after MarkBufferDirty
+ *		2. the record is inserted; replay makes the whole page of it (seq_redo)
+ *		3. rows get the values; the transaction commits, waiting for the record (it has an xid)
+ *
+ * A crash before the record is on disk takes back 1, and no row that has one of the values has
+ * been committed.  After it the values are a gap.  Values are never taken back, nor with an abort.
+ *
+ * In contrast to nextval_internal
+ *	- nothing is fetched ahead, so a crash loses no values beyond the range;
+ *	- the session's cache (CACHE, currval, lastval) is neither used nor changed: for that
+ *	  sequence_next_slow calls nextval at both ends of a load;
+ *	- it works in parallel mode, as nothing of the session is involved;
+ *	- an xmax that SELECT FOR UPDATE of a server before 9.1 has left is not cleared.
  */
 #include "postgres.h"
 
@@ -20,6 +58,7 @@
 #include "optimizer/optimizer.h"
 #include "rewrite/rewriteHandler.h"
 #include "row/sequence.h"
+#include "storage/lmgr.h"
 #include "utils/acl.h"
 #include "utils/builtins.h"
 #include "utils/fmgroids.h"
@@ -29,9 +68,8 @@
 #include "utils/varlena.h"
 
 /*
- * Where nobody knows how many values are needed: a part of those taken so
- * far, so that little is lost at the end of a small load, and no more than
- * nextval loses in a crash.
+ * Where it is not known how many values are needed: this part of those taken so far, so that few
+ * are lost at the end of a small load, and no more than nextval loses in a crash (SEQ_LOG_VALS).
  */
 #define UNEXPECTED_SHARE 8
 #define MAX_UNEXPECTED 32
@@ -49,8 +87,8 @@ sequence_open(Oid relid, bool check_privileges)
 /* ---- reserving ---- */
 
 /*
- * The sequence, checked as nextval checks it.  Its lock belongs to the whole
- * transaction, or a guard's end would let go of it.
+ * The sequence, checked as nextval_internal checks it.  Its lock belongs to the whole transaction
+ * (lock_and_open_sequence): the end of a guard's subtransaction must not release it.
  */
 static Relation
 open_relation(SequenceRange *range)
@@ -67,6 +105,7 @@ open_relation(SequenceRange *range)
 		range->locked = true;
 	}
 
+	Assert(CheckRelationOidLockedByMe(range->relid, RowExclusiveLock, true));
 	rel = relation_open(range->relid, NoLock);
 	if (rel->rd_rel->relkind != RELKIND_SEQUENCE)
 		ereport(ERROR,
@@ -85,6 +124,7 @@ open_relation(SequenceRange *range)
 	return rel;
 }
 
+/* A copy of the sequence's row of pg_sequence; the lock keeps ALTER SEQUENCE away. */
 static FormData_pg_sequence
 read_parameters(Oid relid)
 {
@@ -95,10 +135,12 @@ read_parameters(Oid relid)
 		elog(ERROR, "cache lookup failed for sequence %u", relid);
 	parameters = *(Form_pg_sequence) GETSTRUCT(tuple);
 	ReleaseSysCache(tuple);
+	/* CREATE SEQUENCE refuses others: count_steps divides by it */
+	Assert(parameters.seqincrement != 0 && parameters.seqmin < parameters.seqmax);
 	return parameters;
 }
 
-/* The sequence's one tuple, in its page, locked in this mode. */
+/* The sequence's one tuple, in its page, which is locked in this mode (read_seq_tuple). */
 static HeapTupleHeader
 lock_page(Relation rel, int mode, Buffer *buffer)
 {
@@ -113,6 +155,10 @@ lock_page(Relation rel, int mode, Buffer *buffer)
 		!ItemIdIsNormal(item))
 		elog(ERROR, "sequence \"%s\" has no tuple",
 			 RelationGetRelationName(rel));
+	/* the special space has the magic number, which replay writes again */
+	Assert(PageGetSpecialSize(page) == MAXALIGN(sizeof(uint32)));
+	Assert(ItemIdGetLength(item) >= SizeofHeapTupleHeader +
+		   offsetof(FormData_pg_sequence_data, is_called) + sizeof(bool));
 	return (HeapTupleHeader) PageGetItem(page, item);
 }
 
@@ -122,7 +168,11 @@ tuple_data(HeapTupleHeader tuple)
 	return (Form_pg_sequence_data) ((char *) tuple + tuple->t_hoff);
 }
 
-/* How many steps can be made from value without passing the limit. */
+/*
+ * How many increments can be added to value without passing the limit.  Differences may be as
+ * large as 2^64 - 1 and -seqincrement 2^63, so all is unsigned.  value may be beyond the limit if
+ * ALTER SEQUENCE has changed that.
+ */
 static uint64
 count_steps(const FormData_pg_sequence *parameters, int64 value)
 {
@@ -135,7 +185,10 @@ count_steps(const FormData_pg_sequence *parameters, int64 value)
 		((uint64) value - (uint64) parameters->seqmin) / -increment;
 }
 
-/* The value after the last one that was given out. */
+/*
+ * The next value.  Errors: 2200H at the end of the sequence, in nextval's words; one that cycles
+ * goes on from its other end.
+ */
 static int64
 first_value(Relation rel, const FormData_pg_sequence *parameters,
 			const FormData_pg_sequence_data *data)
@@ -160,8 +213,8 @@ first_value(Relation rel, const FormData_pg_sequence *parameters,
 }
 
 /*
- * The sequence stands at last from now on, after a crash too: unlike nextval
- * we log no values ahead.
+ * last is the last value used, from now on and after a crash.  Unlike nextval_internal, which logs
+ * another value than it leaves on the page, both get the same one.
  */
 static void
 advance(Relation rel, Buffer buffer, HeapTupleHeader tuple, int64 last)
@@ -170,6 +223,8 @@ advance(Relation rel, Buffer buffer, HeapTupleHeader tuple, int64 last)
 	Page		page = BufferGetPage(buffer);
 	Size		length = ItemIdGetLength(PageGetItemId(page, FirstOffsetNumber));
 
+	Assert((char *) tuple > page && (char *) tuple + length <= page + BLCKSZ);
+	/* PANIC on error from here on, until the change is logged */
 	START_CRIT_SECTION();
 	MarkBufferDirty(buffer);
 	data->last_value = last;
@@ -200,8 +255,14 @@ sequence_reserve(SequenceRange *range, int64 wanted, int64 *first)
 	uint64		steps;
 	Buffer		buffer;
 	HeapTupleHeader tuple;
+	int64		last;
 
-	/* with an xid the commit waits for the WAL */
+	Assert(wanted > 0);
+	/* a worker can't assign one, and the record must belong to the transaction */
+	Assert(!IsInParallelMode() || !RelationNeedsWAL(rel) ||
+		   TransactionIdIsValid(GetTopTransactionIdIfAny()));
+	Assert(!IsParallelWorker() || !RelationUsesLocalBuffers(rel));
+	/* with an xid the commit waits for the WAL; not to be assigned under the page's lock */
 	if (RelationNeedsWAL(rel))
 		(void) GetTopTransactionId();
 
@@ -209,11 +270,15 @@ sequence_reserve(SequenceRange *range, int64 wanted, int64 *first)
 	*first = first_value(rel, &parameters, tuple_data(tuple));
 	steps = Min(count_steps(&parameters, *first), (uint64) wanted - 1);
 	range->increment = parameters.seqincrement;
-	advance(rel, buffer, tuple,
-			*first + (int64) (steps * (uint64) range->increment));
+	last = *first + (int64) (steps * (uint64) range->increment);
+	/* the range has not wrapped around, and is within the limits unless these were changed */
+	Assert(steps == 0 || (range->increment > 0 ? last > *first && last <= parameters.seqmax :
+						  last < *first && last >= parameters.seqmin));
+	advance(rel, buffer, tuple, last);
 	UnlockReleaseBuffer(buffer);
 
 	relation_close(rel, NoLock);
+	Assert(steps < (uint64) wanted);
 	return (int64) steps + 1;
 }
 
@@ -234,9 +299,9 @@ sequence_has(SequenceRange *range, int64 wanted)
 /* ---- one value ---- */
 
 /*
- * Whether the session has no values left, given the one that nextval has just
- * told: surely so if nobody has taken any after it.  With others about that
- * may never be seen; then some calls must do.
+ * Whether the session's cache (CACHE > 1) has no values left, given the one that nextval has just
+ * returned: surely so if it is the sequence's last_value.  Where other sessions take values too,
+ * that may never be seen; then twice as many calls as the cache has values are enough.
  */
 static bool
 is_drained(SequenceRange *range, int64 value)
@@ -263,12 +328,20 @@ is_drained(SequenceRange *range, int64 value)
 	return false;
 }
 
+/*
+ * The next value where the range has none: from nextval, or the first one of a new range.
+ *
+ *		nextval  nextval ...    range, range, ...    nextval
+ *		first    CACHE is       all but one of       the last expected one,
+ *		value    used up        those expected       for currval and lastval
+ */
 int64
 sequence_next_slow(SequenceRange *range)
 {
 	bool		in_session = !IsInParallelMode();
 	int64		wanted = range->expected;
 
+	Assert(range->left == 0 && range->expected >= 0);
 	if (wanted == 0)
 		wanted = Min(range->taken / UNEXPECTED_SHARE, MAX_UNEXPECTED);
 
@@ -284,7 +357,7 @@ sequence_next_slow(SequenceRange *range)
 		return value;
 	}
 
-	/* the last one expected comes from nextval */
+	/* the last expected value comes from nextval */
 	if (in_session && range->expected > 0)
 		wanted--;
 	range->left = sequence_reserve(range, Max(wanted, 1), &range->next);
@@ -295,6 +368,7 @@ sequence_next_slow(SequenceRange *range)
 
 /* ---- defaults ---- */
 
+/* All columns with one sequence share a range, as their values alternate. */
 static SequenceRange *
 find_range(List **ranges, Oid relid, bool check_privileges)
 {
@@ -353,6 +427,7 @@ sequence_recognize(Expr *expr, List **ranges, SequenceDefault *def)
 	return false;
 }
 
+/* Of functions that are not the server's any volatile one may ask for currval. */
 static bool
 is_watching_function(Oid function, void *context)
 {
@@ -386,8 +461,8 @@ sequence_is_watched(Node *expr)
 }
 
 /*
- * The sequence that an argument of nextval names, where that can be known: as a constant, or by text that is
- * looked up each time.  That may be missing as long as nobody asks.
+ * The sequence that an argument of nextval names, where that can be known: as a constant, or by
+ * text that is looked up each time.  InvalidOid: it is computed, or there is no such sequence now.
  */
 static Oid
 find_named(Node *arg)
@@ -398,12 +473,16 @@ find_named(Node *arg)
 	{
 		name = (Const *) eval_const_expressions(NULL, linitial(((FuncExpr *) arg)->args));
 		if (IsA(name, Const) && !name->constisnull)
-			return RangeVarGetRelid(makeRangeVarFromNameList(textToQualifiedNameList(DatumGetTextPP(name->constvalue))),
-									NoLock, true);
+		{
+			List	   *names = textToQualifiedNameList(DatumGetTextPP(name->constvalue));
+
+			return RangeVarGetRelid(makeRangeVarFromNameList(names), NoLock, true);
+		}
 	}
 	return IsA(name, Const) && !name->constisnull ? DatumGetObjectId(name->constvalue) : InvalidOid;
 }
 
+/* Adds the sequences of NextValueExpr and nextval below a node to *relids. */
 static bool
 collect_sequences_walker(Node *node, List **relids)
 {

@@ -2,16 +2,17 @@
  * sequence.h
  *		Values of sequences, a range at a time.
  *
- * A range is reserved under the lock of the sequence's page, as nextval does
- * it, so no value is given out twice whoever else asks for values meanwhile.
- * What is left of it when the load ends is a gap.  setval races with a range
- * as it races with nextval; ALTER SEQUENCE waits for the end of the
- * transaction.
+ * A range is reserved under the lock of the sequence's page, as nextval does it, so no value is
+ * used twice whoever else asks for values meanwhile.
  *
- * Unless in parallel mode, where nextval is forbidden, the session takes part:
- * the first value, and the last one that was expected, come from nextval
- * itself, so that currval and lastval know a value of the load; and what
- * earlier calls have left in the session (CACHE) is used up first.
+ * Unless in parallel mode, where nextval is forbidden, the session takes part: the first value, and
+ * the last one that was expected, come from nextval itself, so that currval and lastval know a
+ * value of the load; and values that earlier calls have left in the session (CACHE) are used first.
+ *
+ * Assumption: only sequences' own tuples are changed here, under their buffer's lock; ALTER
+ * SEQUENCE waits for the end of the transaction.  Price: a WAL record for each range; values of a
+ * range that are not used when the load ends are a gap.  Trap: setval during a load may repeat
+ * values, as it may with nextval.
  */
 #ifndef PGBULK_SEQUENCE_H
 #define PGBULK_SEQUENCE_H
@@ -27,31 +28,30 @@ typedef struct SequenceRange
 {
 	Oid			relid;
 	bool		check_privileges;
-	int64		next;			/* the range: left values from next on */
-	int64		left;
-	int64		increment;
+	int64		next;			/* the range: its next value, */
+	int64		left;			/* how many there are */
+	int64		increment;		/* and from one to the next */
 	int64		expected;		/* values that will be asked for beyond these */
 	int			columns;		/* that take a value in every row */
 
 	int64		taken;			/* values so far */
 	bool		locked;
 	bool		begun;			/* nextval was called */
-	bool		drained;		/* the session has no values left */
-	int64		cache;			/* the sequence's CACHE */
-	int64		cached_calls;	/* calls of nextval without an end to it */
+	bool		drained;		/* the session's cache has no values left */
+	int64		cache;			/* the sequence's CACHE; 0: not looked up yet */
+	int64		cached_calls;	/* of nextval, since the cache was known to be empty */
 } SequenceRange;
 
 /*
- * Nothing is looked at or locked yet: what is wrong shows with the first
- * value, as with nextval.  Memory: the current context.
+ * Nothing is looked at or locked yet: errors come with the first value, as with nextval.  Memory:
+ * the current context.
  */
 extern SequenceRange *sequence_open(Oid relid, bool check_privileges);
 
 /*
- * Up to wanted (> 0) consecutive values: *first, and on by range->increment.
- * Returns how many, at least one; fewer where the sequence ends or turns
- * round.  Nothing of the range itself is used, and nothing happens that a
- * parallel worker may not do, but the sequence cannot be a temporary one there.
+ * Up to wanted (> 0) consecutive values: *first, and on by range->increment.  Returns how many, at
+ * least one; fewer where the sequence ends or cycles.  The range's own values are not touched.  A
+ * parallel worker may call it, but not for a temporary sequence.
  *
  * Errors are nextval's: 42501, 25006, 2200H.
  */
@@ -72,21 +72,23 @@ sequence_next(SequenceRange *range)
 	return value;
 }
 
-/* The value that was taken last is not needed after all. */
+/* The value that was taken last, from the range, is not needed after all. */
 static inline void
 sequence_return(SequenceRange *range)
 {
+	Assert(range->increment != 0 && range->left >= 0);
 	range->next = (int64) ((uint64) range->next - (uint64) range->increment);
 	range->left++;
 }
 
-/* Whether so many values are sure to come one after the other, but for others' calls. */
+/* Whether this number of values will come one after the other, but for other sessions' calls. */
 extern bool sequence_has(SequenceRange *range, int64 wanted);
 
-/* Says that n values will be asked for: no more than these are reserved. */
+/* n values will be asked for: no more than these are reserved. */
 static inline void
 sequence_expect(SequenceRange *range, int64 n)
 {
+	Assert(n >= 0);
 	range->expected = Max(n - range->left, 0);
 }
 
@@ -96,25 +98,25 @@ typedef struct SequenceDefault
 {
 	SequenceRange *range;		/* NULL: the default is something else */
 	Oid			type;			/* int2, int4 or int8 */
-	PGFunction	cast;			/* to type; NULL: too large a value is cut off */
+	PGFunction	cast;			/* to type; NULL: too large a value is truncated */
 } SequenceDefault;
 
 /*
- * Whether a planned default is nextval of one sequence, as serial (perhaps
- * below a cast to a smaller integer) or identity columns have it.  Fills
- * *def, with a range out of *ranges, which grows.
+ * Whether a planned default is nextval of one sequence, as serial (perhaps below a cast to a
+ * smaller integer) or identity columns have it.  Fills *def, with a range out of *ranges, to which
+ * a new one is added.
  */
 extern bool sequence_recognize(Expr *expr, List **ranges, SequenceDefault *def);
 
 /*
- * Whether an expression can see when values are taken: one that asks for
- * currval or nextval, or runs volatile functions that are not the server's.
+ * Whether an expression can see when values are taken: one that asks for currval or nextval, or
+ * calls volatile functions that are not the server's.
  */
 extern bool sequence_is_watched(Node *expr);
 
 /*
- * The sequences that a table's columns own, or whose next value they name in their defaults: OIDs, sorted,
- * so that nobody who locks them in this order waits for another one who does.
+ * The sequences that a table's columns own, or whose next value they name in their defaults: OIDs,
+ * sorted, so that processes that lock them in this order don't deadlock.
  */
 extern List *sequence_list(Relation rel);
 
