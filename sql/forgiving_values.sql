@@ -162,6 +162,29 @@ SELECT pg_temp.numbers('', '{"decimal_mark": ",,"}');
 SELECT pg_temp.numbers('', '{"decimal_mark": ""}');
 SELECT pg_temp.numbers('', '{"decimal_mark": true}');
 SELECT pg_temp.try('forgiving_numbers', '', '{"decimal_mark": ",", "format": "binary"}');
+
+-- thousands
+CREATE TABLE forgiving_thousands (i2 smallint, i4 int, i8 bigint, n forgiving_price, f float8, t text);
+SELECT pg_temp.try('forgiving_thousands', E'1,234|-1,234,567|+12,345,678,901|1,234.5|-1,234.5e-3|1,234\n1|12|123|.5|NaN|,\n||1234567| 1,234 |1e3|\n', '{"delimiter": "|", "thousands_mark": ","}');
+SELECT pg_temp.try('forgiving_thousands', E'1.234;-1.234.567;12.345.678.901;1.234,5;-1.234,5e-3;1.234\n', '{"delimiter": ";", "thousands_mark": ".", "decimal_mark": ","}');
+SELECT pg_temp.try('forgiving_thousands', E'1 234 ; 1 234 567 ;12 345;1 234.5;-1 234.5;1 2\n', '{"delimiter": ";", "thousands_mark": " "}');
+SELECT pg_temp.try('forgiving_thousands', E'1\u202f234;1\u202f234\u202f567;1;1\u202f234,5;1;x\n', '{"delimiter": ";", "thousands_mark": "\u202f", "decimal_mark": ",", "encoding": "UTF8"}');
+SELECT * FROM forgiving_thousands;
+TRUNCATE forgiving_thousands;
+-- groups of three, and nothing else: what may mean something else is bad
+SELECT rows_loaded, rows_rejected FROM bulk_load('forgiving_thousands', pg_temp.put('in', E'1|1,56,216\n2|1,5662\n3|1,566,21\n4|1234,567\n5|,123\n6|123,\n7|0,123\n8|1,,234\n9||||1.5,000\n10||||1,5\n11|1,234x\n12||||1,234,567.25\n13|1, 234\n14|- 1,234\n15|9,999,999,999\n'),
+	'{"delimiter": "|", "thousands_mark": ",", "missing_columns": "null", "on_error": "ignore", "reject_table": "pg_temp.forgiving_grouped", "log_verbosity": "silent"}');
+SELECT line_number, reason, column_name, field_value, sqlstate, message FROM pg_temp.forgiving_grouped ORDER BY 1;
+SELECT i2, f FROM forgiving_thousands;
+SELECT pg_temp.try('forgiving_thousands', E'1|1,56\n', '{"delimiter": "|", "thousands_mark": ",", "missing_columns": "null"}');
+-- misuse
+SELECT pg_temp.try('forgiving_thousands', '', '{"thousands_mark": "5"}');
+SELECT pg_temp.try('forgiving_thousands', '', '{"thousands_mark": ", "}');
+SELECT pg_temp.try('forgiving_thousands', '', '{"thousands_mark": "."}');
+SELECT pg_temp.try('forgiving_thousands', '', '{"thousands_mark": ",", "decimal_mark": ","}');
+SELECT pg_temp.try('forgiving_thousands', '', '{"thousands_mark": ",", "format": "binary"}');
+DROP TABLE forgiving_thousands;
+
 DROP TABLE forgiving_numbers;
 DROP DOMAIN forgiving_price;
 

@@ -84,7 +84,68 @@ CREATE TABLE remedies_one (n int);
 SELECT pg_temp.try(E'1\nN/A\n2\n', '{}', 'remedies_one');
 SELECT pg_temp.try(E'N/A\n-\n', '{}', 'remedies_one');
 
-DROP TABLE remedies_t, remedies_texts, remedies_cases, remedies_one, remedies_dates;
+-- marks between thousands, where that is all that they can be
+CREATE TABLE remedies_numbers (a int, b numeric, c float8);
+SELECT pg_temp.try(E'"1,566,216","1,566,216.50",1\n"1,566","2.5",2\n', '{}', 'remedies_numbers');
+SELECT pg_temp.try(E'1.566.216;1.566.216,50;1,5\n1.566;2,5;2\n', '{}', 'remedies_numbers');
+SELECT pg_temp.try(E'1 566 216;1 566 216,50;1,5\n', '{}', 'remedies_numbers');
+SELECT pg_temp.try(E'1''566''216;1;1\n1''566;2;2\n', '{"delimiter": ";"}', 'remedies_numbers');
+SELECT pg_temp.try(E'1;1,500;1\n', '{"delimiter": ";"}', 'remedies_numbers');
+SELECT pg_temp.try(E'1.500;1;1\n', '{"delimiter": ";"}', 'remedies_numbers');
+SELECT pg_temp.try(E'1,56,216;1;1\n', '{"delimiter": ";"}', 'remedies_numbers');
+
+-- the same where the first bad row ends the load
+SET DateStyle = 'ISO, MDY';
+SELECT pg_temp.try(content, '{"on_error": "stop"}') FROM unnest(ARRAY[
+	E'x;01.02.2024;1,50\ny;31.12.2024;2,25\n',
+	E'Name;Day;Amount\nx;01.02.2024;1,50\ny;31.12.2024;2,25\n',
+	E'name,day,amount\nx,2024-01-01,1\n',
+	E'Amount,Name,Day\n1,x,2024-01-01\n',
+	E'x,2024-01-01,1\ny,31.12.2024,1\nz,30.12.2024,1\n',
+	E'x,2024-01-01,1\ny,NA,1\n',
+	E'x,2024-01-01,1\ny,,1,5\n',
+	E'x,2024-01-01,1\ny,,"1,566,216"\n',
+	E'x,2024-01-01,1\r\ny,,1\n',
+	E'x,2024-01-01,1\ny "z,,1\n',
+	E'x,2024-01-01,1\ny,nothing,1\n']) content;
+SELECT pg_temp.try(E'J\u00f6rg,2024-01-01,1\n', '{"on_error": "stop", "encoding": "UTF8"}', encoding => 'WIN1252');
+SELECT pg_temp.try(E'x,2024-01-01,1\nJ\u00f6rg,2024-01-01,1\n', '{"invalid_bytes": "error", "encoding": "UTF8"}', encoding => 'WIN1252');
+-- nothing is said in formats that it is not for, nor a HINT of others replaced
+CREATE FUNCTION remedies_check(text) RETURNS boolean LANGUAGE plpgsql AS $$ BEGIN
+	RAISE 'not this one' USING ERRCODE = '22000', HINT = 'Take another.'; END $$;
+CREATE DOMAIN remedies_domain AS text CHECK (remedies_check(VALUE));
+CREATE TABLE remedies_checked (a remedies_domain, b int);
+SELECT pg_temp.try(E'x,1\n', '{"on_error": "stop"}', 'remedies_checked');
+-- who runs, and what is SET, is not that of the caller where this ends: nothing is tried
+CREATE OR REPLACE FUNCTION remedies_check(text) RETURNS boolean LANGUAGE plpgsql SECURITY DEFINER SET work_mem = '1MB' AS $$ BEGIN
+	RAISE 'not this one' USING ERRCODE = '22000'; END $$;
+SELECT pg_temp.try(E'NA,1\n', '{"on_error": "stop"}', 'remedies_checked');
+DROP TABLE remedies_checked;
+DROP DOMAIN remedies_domain;
+DROP FUNCTION remedies_check(text);
+
+-- keys: of the table or of one that a trigger writes to, and where on_duplicate cannot be used
+CREATE TABLE remedies_keys (id int PRIMARY KEY, t text);
+SELECT pg_temp.try(E'1,a\n1,b\n', '{"on_error": "stop"}', 'remedies_keys');
+SELECT pg_temp.try(E'1,a\n1,b\n', '{"on_error": "stop", "writer": "buffered"}', 'remedies_keys');
+SELECT pg_temp.try(E'1,a\n1,b\n', '{"on_error": "stop", "writer": "direct", "indexes": "rebuild"}', 'remedies_keys');
+CREATE TABLE remedies_log (t text PRIMARY KEY);
+CREATE FUNCTION remedies_log() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN INSERT INTO remedies_log VALUES ('x'); RETURN NEW; END $$;
+CREATE TRIGGER log AFTER INSERT ON remedies_keys FOR EACH ROW EXECUTE FUNCTION remedies_log();
+SELECT pg_temp.try(E'1,a\n2,b\n', '{"on_error": "stop"}', 'remedies_keys');
+DROP TABLE remedies_keys, remedies_log;
+DROP FUNCTION remedies_log();
+CREATE TABLE remedies_keys (id int PRIMARY KEY, t text UNIQUE DEFERRABLE);
+SELECT pg_temp.try(E'1,a\n1,b\n', '{"on_error": "stop"}', 'remedies_keys');
+
+-- names that get in as a row are told, once
+SELECT pg_temp.try(E'A,"b",C\nx,y,z\n', '{"log_verbosity": "default"}', 'remedies_texts');
+SELECT pg_temp.try(E'a,c,b\nx,y,z\n', '{}', 'remedies_texts');
+SELECT pg_temp.try(E'a,b,c\nx,y,z\n', '{"header": true}', 'remedies_texts');
+SELECT pg_temp.try(E'a,b,c\nx,y,z\n', '{"log_verbosity": "silent"}', 'remedies_texts');
+SELECT rows_loaded FROM bulk_load('remedies_texts', ARRAY['/proc/self/cwd/pgbulk_remedies_in', '/proc/self/cwd/pgbulk_remedies_in']);
+
+DROP TABLE remedies_t, remedies_texts, remedies_cases, remedies_one, remedies_dates, remedies_numbers, remedies_keys;
 \pset tuples_only
 \pset format aligned
 COPY (SELECT 1) TO PROGRAM 'cat > pgbulk_remedies_gone; rm -f pgbulk_remedies_*';

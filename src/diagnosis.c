@@ -23,6 +23,9 @@
 /* Things that may be wrong with one file. */
 #define MOST_STEPS 8
 
+/* Rows that are bad as the one is that ends the load, and that one. */
+#define ALIKE_MOST 16
+
 /* ---- witnesses: rows that were read well, for the most part ---- */
 
 /* In that place, or behind the last one; a long row is not kept. */
@@ -373,7 +376,8 @@ remark_step(Search *search, const BulkOptions *before, const char *column)
 	if (now->missing == BULK_MISSING_NULL && before->missing != BULK_MISSING_NULL && makes_empty_rows(search))
 		diagnosis_remark(search, "Empty lines then become rows of nulls.");
 	if (now->ignore_extra && !before->ignore_extra && find_surplus(search) != NULL)
-		diagnosis_remark(search, psprintf("What follows their last column is then left out, for example \"%s\".",
+		diagnosis_remark(search, psprintf("What follows %s last column is then left out, for example \"%s\".",
+										  search->diagnosis->ends_load ? "its" : "their",
 										  reject_clip(find_surplus(search), SHOWN_BYTES)));
 	if (column != NULL && diagnosis_date_format(before, column) == NULL && diagnosis_date_format(now, column) != NULL &&
 		diagnosis_swaps(diagnosis_date_format(now, column)))
@@ -475,12 +479,14 @@ are_quotes_stray(Search *search)
 static char *
 form_hint(Search *search)
 {
-	int			good = count_good(search, search->outcomes);
+	bool		ends_load = search->diagnosis->ends_load;
+	int			good = ends_load ? search->outcomes[0].good : count_good(search, search->outcomes);
 	int			passed = 0;
 	int			changed;
 	int			lost;
 	const char *among = "among the options";
-	const char *rows = good < search->samples.nrows ? "some of them" : "they";
+	const char *rows = ends_load ? "it" : good < search->samples.nrows ? "some of them" : "they";
+	const char *loaded = ends_load ? "Other rows" : "Rows that were loaded";
 
 	/* to fill rows up is no remedy for those that are bad all the same */
 	if (good == 0 && !search->mapped &&
@@ -496,12 +502,13 @@ form_hint(Search *search)
 	if (good == 0)
 		for (int i = 0; i < search->samples.nrows; i++)
 			if (search->outcomes[i].column != NULL)
-				return psprintf("With %s among the options they can be read up to column \"%s\".%s",
-								search->candidate, search->outcomes[i].column, search->remarks);
+				return psprintf("With %s among the options %s can be read up to column \"%s\".%s",
+								search->candidate, ends_load ? "it" : "they",
+								search->outcomes[i].column, search->remarks);
 	if (good == 0)
 		return NULL;
 	diagnosis_count_broken(search, search->candidate, &changed, &lost);
-	if (search->swapped && (changed > 0 || lost == 0))
+	if (search->swapped && (changed > 0 || lost == 0) && !ends_load)
 		diagnosis_remark(search, "Rows that were loaded may have day and month the wrong way round.");
 	if (search->swapped)
 		changed = 0;
@@ -509,9 +516,11 @@ form_hint(Search *search)
 	if ((lost > 0 || changed > 0) && diagnosis_are_few(search) && !search->diagnosis->is_retry)
 		among = "among the options of bulk_load_retry";
 	if (lost > 0)
-		diagnosis_remark(search, "Rows that were loaded cannot be read so.");
+		diagnosis_remark(search, psprintf("%s cannot be read so.", loaded));
 	else if (changed > 0)
-		diagnosis_remark(search, "Rows that were loaded would have other values.");
+		diagnosis_remark(search, psprintf("%s would have other values.", loaded));
+	if (ends_load && strstr(among, "retry") != NULL)
+		diagnosis_remark(search, "Set option \"on_error\" to \"ignore\", and \"reject_table\", to have it set aside for that.");
 	return psprintf("With %s %s %s can be %s.%s", search->candidate, among, rows,
 					passed == good && search->options->comment != NULL ? "passed over" : "read",
 					search->remarks);
@@ -621,15 +630,19 @@ run_search(const Diagnosis *diagnosis, const RejectKind *kind, const char *begun
 	return answer;
 }
 
+/* The rows of a query are lines only by the way. */
+static bool
+can_advise(const BulkOptions *options)
+{
+	return (options->format == BULK_CSV || options->format == BULK_TEXT) && options->query == NULL;
+}
+
 char *
 diagnosis_advise(void *arg, const RejectKind *kind)
 {
 	const Diagnosis *diagnosis = arg;
-	const BulkOptions *options = diagnosis->options;
 
-	/* the rows of a query are lines only by the way */
-	if ((options->format != BULK_CSV && options->format != BULK_TEXT) || options->query != NULL ||
-		kind->nsamples == 0 ||
+	if (!can_advise(diagnosis->options) || kind->nsamples == 0 ||
 		(kind->reason != REJECT_SYNTAX && kind->reason != REJECT_ENCODING && kind->reason != REJECT_VALUE))
 		return NULL;
 	return run_search(diagnosis, kind, NULL);
@@ -639,4 +652,93 @@ char *
 diagnosis_continue(const Diagnosis *diagnosis, const RejectKind *kind, const char *begun)
 {
 	return run_search(diagnosis, kind, begun);
+}
+
+/* ---- a row that ends the load ---- */
+
+/* Some of the batch's rows, evenly spread, but for that one. */
+static void
+keep_others(Diagnosis *diagnosis, const Reader *reader, uint32 index)
+{
+	uint32		nrows = reader->result.nrows;
+	uint32		n = Min(nrows, DIAGNOSIS_ROWS);
+
+	diagnosis->nrows = 0;
+	for (uint32 i = 0; i < n; i++)
+		if ((uint64) i * nrows / n != index)
+			keep_row(diagnosis, diagnosis->nrows, reader, (uint64) i * nrows / n);
+}
+
+static bool
+are_alike(const TrialOutcome *one, const TrialOutcome *other)
+{
+	if (one->reason != other->reason || other->message == NULL)
+		return false;
+	if (one->column != NULL || other->column != NULL)
+		return one->column != NULL && other->column != NULL && strcmp(one->column, other->column) == 0;
+	return one->reason != REJECT_SYNTAX || strcmp(one->message, other->message) == 0;
+}
+
+/*
+ * Of the rows that were kept, those that are bad as the first sample is go to the samples, or all bad ones where that may be a
+ * header, and the good ones count as loaded.  False where the sample itself turns out to be good.
+ */
+static bool
+find_alike(Diagnosis *diagnosis, RejectKind *kind, RejectSample *samples)
+{
+	Search		search = {.diagnosis = diagnosis};
+	Trial	   *trial = &search.samples;
+	TrialOutcome outcomes[DIAGNOSIS_ROWS + 1];
+	bool		possible;
+
+	guard_enable(&search.guard);
+	open_trial(&search, trial);
+	add_row(trial, samples[0].raw, samples[0].raw_len, samples[0].line);
+	for (int i = 0; i < diagnosis->nrows; i++)
+		add_row(trial, diagnosis->rows[i].data, diagnosis->rows[i].length, diagnosis->rows[i].line);
+	possible = trial_run(trial, "{}", outcomes);
+	stored_rows_close(trial->rows);
+	if (!possible || outcomes[0].good)
+		return false;
+	for (int i = 0; i < diagnosis->nrows; i++)
+	{
+		const DiagnosisRow *row = &diagnosis->rows[i];
+
+		diagnosis->rows_loaded += outcomes[i + 1].good ? 1 : 0;
+		if (outcomes[i + 1].good || (samples[0].line > 1 && !are_alike(&outcomes[0], &outcomes[i + 1])))
+			continue;
+		kind->nrows++;
+		if (kind->nsamples < ALIKE_MOST)
+			samples[kind->nsamples++] = (RejectSample) {
+				.raw = pnstrdup(row->data, row->length),
+				.raw_len = row->length,
+				.line = row->line
+			};
+	}
+	return true;
+}
+
+char *
+diagnosis_of_row(Diagnosis *diagnosis, const Reader *reader, uint32 index, RejectReason reason,
+				 const char *message)
+{
+	const ScanRow *row = &reader->rows[index];
+	const char *raw = reader->data + row->start;
+	Size		length = row->end - row->start;
+	RejectSample samples[ALIKE_MOST];
+	RejectKind	kind = {.reason = reason, .message = message, .nrows = 1, .nsamples = 1, .samples = samples};
+
+	/* what follows its line was not meant to be in it */
+	if (row->fault == SCAN_FAULT_UNTERMINATED_QUOTE && memchr(raw, '\n', length) != NULL)
+		length = (const char *) memchr(raw, '\n', length) - raw;
+	if (length > DIAGNOSIS_ROW_BYTES || !can_advise(diagnosis->options))
+		return NULL;
+	samples[0] = (RejectSample) {
+		.raw = pnstrdup(raw, length),
+		.raw_len = length,
+		.line = reader_line(reader, index)
+	};
+	diagnosis->ends_load = true;
+	keep_others(diagnosis, reader, index);
+	return find_alike(diagnosis, &kind, samples) ? diagnosis_advise(diagnosis, &kind) : NULL;
 }

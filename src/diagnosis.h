@@ -29,6 +29,7 @@ typedef struct Diagnosis
 	const Target *target;		/* open, its columns known */
 	MemoryContext context;		/* of what is kept */
 	bool		is_retry;		/* rows come from a reject table: there is no header */
+	bool		ends_load;		/* the bad row does: nothing stays of what was loaded */
 	int64		rows_loaded;
 	uint64		batches;		/* that rows were kept of */
 	int			nrows;
@@ -57,5 +58,12 @@ extern char *diagnosis_advise(void *arg, const RejectKind *kind);
  */
 extern char *diagnosis_continue(const Diagnosis *diagnosis, const RejectKind *kind,
 								const char *begun);
+
+/*
+ * The same as diagnosis_advise for a row of the reader's batch that ends the load.  Of the other rows of the batch some that are bad in
+ * the same way are looked at with it, and 64 at most are witnesses.  NULL, too, for a row of more than DIAGNOSIS_ROW_BYTES.
+ */
+extern char *diagnosis_of_row(Diagnosis *diagnosis, const Reader *reader, uint32 index,
+							  RejectReason reason, const char *message);
 
 #endif							/* PGBULK_DIAGNOSIS_H */

@@ -142,7 +142,8 @@ diagnosis_show_decoded(Search *search, int file_encoding)
 	encoding_open(&encoding, file_encoding);
 	if (encoding.transcode &&
 		encoding_convert(&encoding, sample->raw, sample->raw_len, text, &error) >= 0)
-		diagnosis_remark(search, psprintf("One of them then is \"%s\".", reject_clip(text, SHOWN_BYTES)));
+		diagnosis_remark(search, psprintf("%s then is \"%s\".", search->diagnosis->ends_load ? "It" : "One of them",
+										  reject_clip(text, SHOWN_BYTES)));
 }
 
 /* Encodings that files are often in; the second one has a character for each byte. */
@@ -284,6 +285,56 @@ are_decimal_commas(List *values)
 
 		if (comma != NULL && comma[1 + digits] != ',' && comma[1 + digits] != '.' &&
 			(digits != 3 || comma - (char *) lfirst(lc) > 4 || ((char *) lfirst(lc))[0] == '0'))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Whether a mark can only stand between thousands: it is there twice in a value, before decimals, or in a column of integers,
+ * where a point may still stand before decimals.
+ */
+static bool
+are_thousands(List *values, const char *mark, char decimal, bool integers)
+{
+	ListCell   *lc;
+
+	integers = integers && mark[0] != '.';
+
+	foreach(lc, values)
+	{
+		const char *first = strstr(lfirst(lc), mark);
+
+		if (first != NULL &&
+			(integers || strstr(first + strlen(mark), mark) != NULL || strchr(first, decimal) != NULL))
+			return true;
+	}
+	return false;
+}
+
+/* Marks between thousands, with a decimal point or a decimal comma. */
+static bool
+consider_numbers(Search *search, List *values, bool integers)
+{
+	static const char *const marks[] = {",", ".", " ", "'", "\302\240", "\342\200\257", "\342\200\231"};
+	const BulkOptions *options = search->options;
+	bool		commas = !integers && are_decimal_commas(values);
+
+	if (commas && options->decimal_mark == '.' && diagnosis_consider(search, "{\"decimal_mark\": \",\"}", 0))
+		return true;
+	if (options->thousands_mark != NULL)
+		return false;
+	for (int i = 0; i < lengthof(marks); i++)
+	{
+		char		decimal = marks[i][0] == '.' || commas ? ',' : options->decimal_mark;
+
+		if (marks[i][0] == decimal || (IS_HIGHBIT_SET(marks[i][0]) && GetDatabaseEncoding() != PG_UTF8) ||
+			(decimal != options->decimal_mark && options->decimal_mark != '.'))
+			continue;
+		if (are_thousands(values, marks[i], decimal, integers) &&
+			diagnosis_consider(search, decimal == options->decimal_mark ?
+							   psprintf("{\"thousands_mark\": \"%s\"}", marks[i]) :
+							   psprintf("{\"decimal_mark\": \",\", \"thousands_mark\": \"%s\"}", marks[i]), 0))
 			return true;
 	}
 	return false;
@@ -433,8 +484,13 @@ diagnosis_over_value(Search *search, const TrialOutcome *failed)
 		case NUMERICOID:
 		case FLOAT4OID:
 		case FLOAT8OID:
-			if (search->options->decimal_mark == '.' && are_decimal_commas(values) &&
-				diagnosis_consider(search, "{\"decimal_mark\": \",\"}", 0))
+			if (consider_numbers(search, values, false))
+				return;
+			break;
+		case INT2OID:
+		case INT4OID:
+		case INT8OID:
+			if (consider_numbers(search, values, true))
 				return;
 			break;
 	}

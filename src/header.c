@@ -4,8 +4,11 @@
  */
 #include "postgres.h"
 
+#include "catalog/pg_type.h"
 #include "header.h"
 #include "header_advice.h"
+#include "parser/parse_coerce.h"
+#include "trial.h"
 
 /* The field's text as a name, or NULL for a null marker. */
 static char *
@@ -182,6 +185,41 @@ keep_header(Header *header, const char *raw, Size len)
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 				 errmsg("option \"reject_file\" cannot take rows of files with different header lines"),
 				 errhint("Load the files one by one, or use option \"reject_table\".")));
+}
+
+/* ---- lines that nobody has called one ---- */
+
+static bool
+is_name_of(Header *header, const Column *column, const ScanField *field)
+{
+	const char *text;
+
+	if (column->attnum == InvalidAttrNumber)
+		return column->name == NULL;
+	if (TypeCategory(column->type) != TYPCATEGORY_STRING)
+		return false;
+	text = trial_field_name(header->batch->conv, header->reader->data, field);
+	return text != NULL && pg_strcasecmp(text, column->name) == 0;
+}
+
+void
+header_tell_undeclared(Header *header)
+{
+	const Reader *reader = header->reader;
+	const Converter *conv = header->batch->conv;
+	const ScanRow *row = &reader->rows[0];
+
+	if (!options_is_text(header->options) || header->options->transform != NULL ||
+		header->options->log_verbosity == BULK_VERBOSITY_SILENT || reader->result.nrows == 0 ||
+		row->fault != SCAN_FAULT_NONE || conv->ncolumns == 0 || row->nfields != conv->ncolumns)
+		return;
+	for (int i = 0; i < conv->ncolumns; i++)
+		if (!is_name_of(header, &conv->columns[i], &reader->fields[row->first_field + i]))
+			return;
+	ereport(NOTICE,
+			(errmsg("the first line of file \"%s\" has the names of the columns, and is loaded as a row",
+					encoding_path_text(header->source->path)),
+			 errhint("With {\"header\": true} among the options it is passed over.")));
 }
 
 void

@@ -273,6 +273,7 @@ load_begin(Load *load)
 		.context = CurrentMemoryContext,
 		.is_retry = load->stored != NULL
 	};
+	stop_hint_open(&load->stop, load->target, options);
 	load->checks = checks_open(options, load->target->rel);
 	checks_journal(load->checks)->reader = load->reader;
 
@@ -352,8 +353,9 @@ raise_index_error(Load *load, ErrorData *error)
 		load->refused.line = place.line;
 		load->batch.telling = &load->refused;
 	}
+	stop_hint_add_duplicate(&load->stop, error);
 	/* an access method's own build does not say which row it has in hand */
-	else if (error->hint == NULL && blame_is_possible(error->sqlerrcode))
+	if (!found && error->hint == NULL && blame_is_possible(error->sqlerrcode))
 		error->hint = pstrdup("Use writer \"buffered\" to be told the line of the row.");
 	ThrowErrorData(error);
 }

@@ -91,10 +91,38 @@ end_of_rows(const Load *load)
 	return offset;
 }
 
+/* A row that ends the load may get a HINT how to read it. */
+static void
+run_batch(Load *load)
+{
+	MemoryContext context = CurrentMemoryContext;
+	ResourceOwner owner = CurrentResourceOwner;
+
+	PG_TRY();
+	{
+		batch_run(&load->batch);
+	}
+	PG_CATCH();
+	{
+		ErrorData  *error;
+
+		if (!stop_hint_is_for(geterrcode()))
+			PG_RE_THROW();
+		MemoryContextSwitchTo(context);
+		CurrentResourceOwner = owner;
+		error = CopyErrorData();
+		FlushErrorState();
+		load->diagnosis.rows_loaded = load->batch.rows_loaded;
+		stop_hint_add(&load->stop, &load->diagnosis, &load->batch, error);
+		ReThrowError(error);
+	}
+	PG_END_TRY();
+}
+
 static void
 load_batch(Load *load)
 {
-	batch_run(&load->batch);
+	run_batch(load);
 	if (load->batch.err != NULL)
 		diagnosis_keep(&load->diagnosis, load->reader, Min(load->batch.next, load->reader->result.nrows));
 	if (batch_finished(&load->batch))
@@ -317,6 +345,17 @@ tell_if_slow(Load *load)
 	slower_tell(load->target, load->result->not_direct, rows, bytes);
 }
 
+/* The same, of the first file with any. */
+static void
+tell_if_header(Load *load)
+{
+	bool		first = load->batch.rows_read == 0 && load->options->skip == 0;
+
+	if (first && load->attempts == 0 && load->source->rows == NULL &&
+		load->options->header == BULK_HEADER_SKIP && load->options->header_lines == 0)
+		header_tell_undeclared(&load->header);
+}
+
 /* What is open, and may have to be read again. */
 static void
 remember_file(Load *load)
@@ -353,6 +392,7 @@ load_one_file(Load *load)
 		   reader_rows(load->reader, load->reader->max_rows, load->guard.enabled))
 	{
 		tell_if_slow(load);
+		tell_if_header(load);
 		load_batch(load);
 		pace_note(load);
 		load_side_by_side(load);

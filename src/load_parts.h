@@ -18,6 +18,7 @@
 #include "rejects.h"
 #include "result.h"
 #include "row/guard.h"
+#include "stop_hint.h"
 #include "target.h"
 #include "write/writer.h"
 
@@ -42,6 +43,7 @@ typedef struct Load
 	Progress	progress;
 	Header		header;
 	Diagnosis	diagnosis;
+	StopHint	stop;
 	int			files_unlike;	/* times that workers came home at the end of a file */
 	int			batches_alone;	/* to load before workers are tried (again) */
 	int			patience;		/* how many the next time */

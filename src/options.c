@@ -679,6 +679,17 @@ set_decimal_mark(const OptionDef *def, JsonbValue *value, BulkOptions *options)
 }
 
 static void
+set_thousands_mark(const OptionDef *def, JsonbValue *value, BulkOptions *options)
+{
+	char	   *text = get_string(def, value);
+
+	if (text[0] == '\0' || pg_mblen(text) != strlen(text) ||
+		(!IS_HIGHBIT_SET(text[0]) && strchr(",. '_", text[0]) == NULL))
+		refuse_value(def, value);
+	options->thousands_mark = text;
+}
+
+static void
 set_reject_limit(const OptionDef *def, JsonbValue *value, BulkOptions *options)
 {
 	if (!read_count(value, PG_INT64_MAX, &options->reject_limit) &&
@@ -761,6 +772,8 @@ static const OptionDef option_table[] = {
 	"an object of column names and templates"},
 	{"decimal_mark", FOR_TEXTS, set_decimal_mark, AT(decimal_mark),
 	"one of the characters . , ; : ' _ and /"},
+	{"thousands_mark", FOR_TEXTS, set_thousands_mark, AT(thousands_mark),
+	"one of the characters , . ' _ and space, or one beyond ASCII"},
 	{"where", FOR_ALL, set_string, AT(where), STRING},
 	{"transform", FOR_TEXTS, set_string, AT(transform), STRING},
 	{"on_error", FOR_ALL, set_choice, AT(on_error), NULL, on_error_names},

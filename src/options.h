@@ -149,6 +149,7 @@ typedef struct BulkOptions
 	BulkColumnSet trim;
 	List	   *date_formats;	/* of BulkDateFormat * */
 	char		decimal_mark;	/* '.': as the server has it */
+	char	   *thousands_mark; /* one character; NULL: none */
 	/* rows */
 	char	   *where;			/* SQL text; NULL: none */
 	char	   *transform;		/* a function, as regprocedure has it; NULL: none */

@@ -277,6 +277,17 @@ check_invalid_bytes(BulkOptions *options)
 				 errmsg("option \"invalid_bytes\" set to \"reject\" requires \"on_error\" to be \"ignore\" or \"set_null\"")));
 }
 
+static void
+check_numbers(const BulkOptions *options)
+{
+	if (options->thousands_mark != NULL && options->thousands_mark[0] == options->decimal_mark)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("options \"decimal_mark\" and \"thousands_mark\" must be different"),
+				 options->decimal_mark == '.' ?
+				 errhint("Where points stand between thousands, set option \"decimal_mark\" to \",\".") : 0));
+}
+
 /* With a function between them, fields of the file are no columns. */
 static void
 check_transform(const BulkOptions *options)
@@ -299,6 +310,8 @@ check_transform(const BulkOptions *options)
 		name = "date_format";
 	else if (options->decimal_mark != '.')
 		name = "decimal_mark";
+	else if (options->thousands_mark != NULL)
+		name = "thousands_mark";
 	else if (options->trim.names != NIL)
 		name = "trim";
 	else if (options->on_error == BULK_ON_ERROR_SET_NULL)
@@ -338,6 +351,7 @@ options_check(BulkOptions *options)
 		open_fields(options);
 	check_rejects(options);
 	check_invalid_bytes(options);
+	check_numbers(options);
 	check_transform(options);
 	if (options->format == BULK_BINARY && options->utf16 != BULK_UTF16_NONE)
 		ereport(ERROR,

@@ -60,6 +60,9 @@ typedef struct RejectAdviser
 /* The text, or its first max bytes (whole characters) and "...". */
 extern char *reject_clip(const char *text, int max);
 
+/* What can be said of a bad row without a trial, or NULL. */
+extern const char *reject_general_hint(RejectReason reason, const char *message);
+
 /* Whether a value is what people write for "nothing". */
 extern bool reject_looks_null(const char *value);
 

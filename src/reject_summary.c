@@ -363,20 +363,25 @@ sorted_kinds(const RejectSummary *summary, bool set_null)
 	return kinds;
 }
 
-/* What can be said of a kind without a trial, or NULL. */
+const char *
+reject_general_hint(RejectReason reason, const char *message)
+{
+	if (reason == REJECT_ENCODING)
+		return "Check the option \"encoding\".";
+	if (reason == REJECT_SYNTAX &&
+		(strstr(message, "carriage return") != NULL || strstr(message, "newline") != NULL))
+		return "Give all lines of the file the same line end.";
+	if (reason == REJECT_SYNTAX && strstr(message, "quote") != NULL)
+		return "Check the options \"quote\" and \"escape\".";
+	return NULL;
+}
+
+/* The same for a kind. */
 static const char *
 general_hint(const Kind *kind)
 {
-	const Example *example = &kind->example;
-
-	if (kind->key.reason == REJECT_ENCODING)
-		return "Check the option \"encoding\".";
-	if (kind->key.reason == REJECT_SYNTAX &&
-		(strstr(example->message, "carriage return") != NULL ||
-		 strstr(example->message, "newline") != NULL))
-		return "Give all lines of the file the same line end.";
-	if (kind->key.reason == REJECT_SYNTAX && strstr(example->message, "quote") != NULL)
-		return "Check the options \"quote\" and \"escape\".";
+	if (kind->key.reason == REJECT_ENCODING || kind->key.reason == REJECT_SYNTAX)
+		return reject_general_hint((RejectReason) kind->key.reason, kind->example.message);
 	if (kind->key.reason != REJECT_VALUE && kind->key.reason != SET_NULL)
 		return NULL;
 	if (kind->null_word != NULL && kind->null_word[0] == '\0')

@@ -19,6 +19,7 @@
 #include "catalog/pg_collation.h"
 #include "catalog/pg_inherits.h"
 #include "check/cascades.h"
+#include "check/duplicates.h"
 #include "commands/tablecmds.h"
 #include "compat.h"
 #include "dead_rows.h"
@@ -521,23 +522,17 @@ check_cascades(Relation rel, const BulkOptions *options)
 static void
 check_immediate(Relation rel, const BulkOptions *options)
 {
-	ListCell   *lc;
+	char	   *deferrable;
 
 	if (options->on_duplicate == BULK_ON_DUPLICATE_ERROR)
 		return;
-	foreach(lc, RelationGetIndexList(rel))
-	{
-		Relation	index = index_open(lfirst_oid(lc), AccessShareLock);
-
-		if (!index->rd_index->indimmediate)
-			ereport(ERROR,
-					(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-					 errmsg("option \"on_duplicate\" does not support deferrable constraints"),
-					 errdetail("\"%s\" has the deferrable constraint \"%s\".",
-							   RelationGetRelationName(rel),
-							   RelationGetRelationName(index))));
-		index_close(index, NoLock);
-	}
+	deferrable = duplicates_find_deferrable(rel);
+	if (deferrable != NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("option \"on_duplicate\" does not support deferrable constraints"),
+				 errdetail("\"%s\" has the deferrable constraint \"%s\".",
+						   RelationGetRelationName(rel), deferrable)));
 }
 
 Target *

@@ -812,6 +812,7 @@ check_duplicates(Checks *checks)
 		.journal = checks->journal,
 		.conflicts = checks->conflicts,
 		.policy = checks->options->on_duplicate,
+		.hint = duplicates_hint(checks->target, checks->options),
 		.all_there = checks->bad == NULL,
 		.with_texts = rejects_shown(checks->report->rejects),
 		.tell = tell_duplicate,

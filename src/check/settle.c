@@ -171,7 +171,7 @@ describe_key(Settling *settling, int number)
 }
 
 static void
-raise_duplicate(Settling *settling, RowId row, int number)
+raise_duplicate(Settling *settling, RowId row, int number, const char *hint)
 {
 	char	   *key;
 	const char *name;
@@ -183,6 +183,7 @@ raise_duplicate(Settling *settling, RowId row, int number)
 			(errcode(ERRCODE_UNIQUE_VIOLATION),
 			 errmsg("duplicate key value violates unique constraint \"%s\"", name),
 			 key ? errdetail("Key %s already exists.", key) : 0,
+			 hint ? errhint("%s", hint) : 0,
 			 errtableconstraint(settling->rel, name)));
 }
 
@@ -201,7 +202,7 @@ note_lost(void *arg, RowId row, RowId winner, int index)
 	};
 
 	if (!row_is_new && !winner_is_new)
-		raise_duplicate(settling, row, index);
+		raise_duplicate(settling, row, index, NULL);
 	if (settling->given->policy != BULK_ON_DUPLICATE_ERROR &&
 		IsolationUsesXactSnapshot() && !(row_is_new && winner_is_new))
 		check_seen(settling, row_is_new ? winner : row);
@@ -397,7 +398,7 @@ raise_first(Settling *settling)
 	index.info = BuildIndexInfo(index.rel);
 	settling->indexes = &index;
 	given->tell(given->arg, &first->place);
-	raise_duplicate(settling, first->row, 0);
+	raise_duplicate(settling, first->row, 0, given->hint);
 }
 
 void

@@ -29,6 +29,7 @@ typedef struct Settlement
 	Journal    *journal;
 	Conflicts  *conflicts;
 	BulkOnDuplicate policy;
+	const char *hint;			/* where duplicates are errors, what would help; or NULL */
 	bool		all_there;		/* no row of the load has been deleted */
 	bool		with_texts;		/* of all rows that go, not only the first ones */
 	BadRows    *bad;			/* where they go */

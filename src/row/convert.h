@@ -48,7 +48,7 @@ struct Column
 	bool		force_not_null;
 	bool		trim;
 	bool		prepare;		/* prepare_text before it is converted */
-	text	   *template;		/* of its dates; NULL: decimal_mark matters */
+	text	   *template;		/* of its dates; NULL: it is a number */
 	const char *template_string;
 	bool		null_input;		/* input function wants to see NULLs (domains) */
 	ConvertFunction convert;	/* NULL: only the server knows the type */

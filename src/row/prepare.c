@@ -4,6 +4,8 @@
  */
 #include "postgres.h"
 
+#include <ctype.h>
+
 #include "catalog/pg_collation.h"
 #include "catalog/pg_type.h"
 #include "compat.h"
@@ -84,7 +86,7 @@ prepare_open(Converter *conv)
 
 	initStringInfo(&conv->original);
 	initStringInfo(&conv->prepared);
-	if (conv->options->decimal_mark == '.')
+	if (conv->options->decimal_mark == '.' && conv->options->thousands_mark == NULL)
 		return;
 	for (int i = 0; i < conv->ncolumns; i++)
 	{
@@ -99,36 +101,97 @@ prepare_open(Converter *conv)
 			case FLOAT8OID:
 				column->prepare = column->special = true;
 				break;
+			case INT2OID:
+			case INT4OID:
+			case INT8OID:
+				/* they have no decimals */
+				column->prepare = conv->options->thousands_mark != NULL;
+				column->special |= column->prepare;
+				break;
 		}
 	}
 }
 
 /* ---- one field ---- */
 
+/* A number that is bad before its type has seen it. */
+static bool
+refuse_number(Converter *conv, const Column *column, RowError *err, const char *message)
+{
+	char	   *text = pstrdup(conv->original.data);
+
+	conv->asking = column - conv->columns;	/* for the context */
+	conv->asking_text = text;
+	convert_fail(err, REJECT_VALUE, ERRCODE_INVALID_TEXT_REPRESENTATION,
+				 column, text, message, format_type_be(column->type), text);
+	conv->asking = -1;
+	err->swallowed = convert_is_swallowed(column, text);
+	return false;
+}
+
+static size_t
+count_digits(const char *text)
+{
+	return strspn(text, "0123456789");
+}
+
+/* Whether a mark is there; blanks behind a number are none. */
+static bool
+has_mark(const char *text, const char *mark)
+{
+	return strncmp(text, mark, strlen(mark)) == 0 && text[strspn(text, " ")] != '\0';
+}
+
 /*
- * A point where another mark is expected may well stand between thousands:
- * it makes the number a bad one.
+ * Takes the digits of a number up to its decimals, without what stands between thousands; false: not each of these has three
+ * digits.  Then nobody can tell what is meant, nor where a zero stands before them all.
+ */
+static bool
+take_thousands(Converter *conv, char **text)
+{
+	const char *mark = conv->options->thousands_mark;
+	StringInfo	to = &conv->prepared;
+	char	   *s = *text;
+	size_t		n;
+
+	while (isspace((unsigned char) *s))
+		s++;
+	if (*s == '-' || *s == '+')
+		appendStringInfoChar(to, *s++);
+	n = count_digits(s);
+	if (has_mark(s + n, mark) && (n == 0 || n > 3 || *s == '0'))
+		return false;
+	appendBinaryStringInfo(to, s, n);
+	s += n;
+	for (; has_mark(s, mark); s += 3)
+	{
+		s += strlen(mark);
+		if (count_digits(s) != 3)
+			return false;
+		appendBinaryStringInfo(to, s, 3);
+	}
+	*text = s;
+	s = strstr(s, mark);
+	return s == NULL || !has_mark(s, mark);
+}
+
+/*
+ * A point where another mark is expected may well stand between thousands: it makes the number a bad one, unless
+ * option thousands_mark says that it does.
  */
 static bool
 prepare_number(Converter *conv, const Column *column, RowError *err)
 {
-	const char	mark = conv->options->decimal_mark;
+	const BulkOptions *options = conv->options;
 	char	   *text = conv->original.data;
 
-	if (strchr(text, '.') != NULL)
-	{
-		text = pstrdup(text);
-		conv->asking = column - conv->columns;	/* for the context */
-		conv->asking_text = text;
-		convert_fail(err, REJECT_VALUE, ERRCODE_INVALID_TEXT_REPRESENTATION,
-					 column, text, "invalid input syntax for type %s: \"%s\"",
-					 format_type_be(column->type), text);
-		conv->asking = -1;
-		err->swallowed = convert_is_swallowed(column, text);
-		return false;
-	}
+	if (options->thousands_mark != NULL && !take_thousands(conv, &text))
+		return refuse_number(conv, column, err,
+							 "number of type %s is not grouped by thousands: \"%s\"");
+	if (options->decimal_mark != '.' && strchr(text, '.') != NULL)
+		return refuse_number(conv, column, err, "invalid input syntax for type %s: \"%s\"");
 	for (; *text != '\0'; text++)
-		appendStringInfoChar(&conv->prepared, *text == mark ? '.' : *text);
+		appendStringInfoChar(&conv->prepared, *text == options->decimal_mark ? '.' : *text);
 	return true;
 }
 

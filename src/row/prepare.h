@@ -14,7 +14,7 @@
 #include "row/convert.h"
 
 /*
- * Options decimal_mark and date_format, for the columns of conv.  Errors:
+ * Options decimal_mark, thousands_mark and date_format, for the columns of conv.  Errors:
  * 22023 for a column of another type than dates and times, and for a template
  * that to_timestamp does not know; those of convert_find_loaded.
  */
