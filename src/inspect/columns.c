@@ -6,6 +6,8 @@
 
 #include <string.h>
 
+#include "inspect/names.h"
+
 /* Lines at the start of a file that are looked at for its header. */
 #define LEADS 16
 
@@ -13,9 +15,11 @@ typedef struct Lead
 {
 	uint32_t	before;			/* rows before it, empty ones included */
 	uint32_t	nfields;
-	uint32_t	filled;			/* fields that are not empty */
+	uint32_t	filled;			/* fields that are not empty ... */
+	uint32_t	extent;			/* ... and those up to the last of them */
 	bool		first_filled;
 	bool		typed;			/* its first field is a number, a date or the like */
+	bool		faulty;
 } Lead;
 
 /* A walk over all spans. */
@@ -27,8 +31,10 @@ typedef struct Survey
 	Lead		leads[LEADS];
 	int			nleads;
 	uint64_t	rows;
-	uint64_t	longer;			/* rows with more fields than most */
-	uint32_t	longest;
+	uint64_t	equal;			/* rows with as many fields as most ... */
+	uint64_t	longer;			/* ... and with more, but for leads */
+	bool		last_filled;	/* the last field of rows that are as long as most has values */
+	uint32_t	longest;		/* most fields of these */
 	uint32_t	header_end;		/* rows before it that were taken for a header */
 } Survey;
 
@@ -65,8 +71,9 @@ walk_all(Columns *columns, SheetVisit visit, Survey *survey)
 	{
 		survey->first_span = i == 0;
 		survey->seen = 0;
-		sheet_walk(&columns->spans[i], &columns->dialect->scan, &eol,
-				   columns->space, visit, survey);
+		sheet_walk_table(&columns->spans[i], &columns->dialect->scan,
+						 columns->dialect->columns, &eol, columns->space,
+						 visit, survey);
 	}
 }
 
@@ -88,27 +95,40 @@ survey_row(void *arg, const char *data, const ScanRow *row,
 	Survey	   *survey = arg;
 	const Dialect *dialect = survey->columns->dialect;
 	uint32_t	before = survey->seen++;
+	bool		leads = survey->first_span && survey->nleads < LEADS;
 
 	if (sheet_is_blank(row, fields) && dialect->columns > 1)
 		return true;
-	if (survey->first_span && survey->nleads < LEADS)
+	if (leads)
 	{
 		Lead	   *lead = &survey->leads[survey->nleads++];
 
 		lead->before = before;
 		lead->nfields = row->nfields;
+		lead->faulty = is_faulty(data, row);
 		lead->first_filled = fields[0].length > 0;
 		lead->typed = is_typed_field(data, &fields[0]);
 		for (uint32_t i = 0; i < row->nfields; i++)
-			lead->filled += fields[i].length > 0 ? 1 : 0;
+			if (fields[i].length > 0)
+			{
+				lead->filled++;
+				lead->extent = i + 1;
+			}
 	}
 	if (is_faulty(data, row))
 		return true;
 	survey->rows++;
-	if (row->nfields > dialect->columns)
+	if (row->nfields > dialect->columns && !leads)
+	{
 		survey->longer++;
-	if (row->nfields > survey->longest)
-		survey->longest = row->nfields;
+		if (row->nfields > survey->longest)
+			survey->longest = row->nfields;
+	}
+	if (row->nfields == dialect->columns)
+	{
+		survey->equal++;
+		survey->last_filled |= fields[row->nfields - 1].length > 0;
+	}
 	return true;
 }
 
@@ -148,41 +168,36 @@ find_start(const Survey *survey, uint32_t usual, bool titles)
 
 /*
  * Rows that are longer than others: few of many are broken ones; else the table
- * has a column for each of their fields.
+ * has a column for each of their fields.  from: the first lead that is a row; names: how many the header has.
  */
 static void
-count_columns(Columns *columns, const Survey *survey, uint32_t first)
+count_columns(Columns *columns, const Survey *survey, int from, uint32_t names)
 {
 	uint32_t	usual = columns->dialect->columns;
+	uint64_t	longer = survey->longer;
+	uint32_t	longest = survey->longest;
+	bool		few;
 
-	columns->regular = first > usual ? first : usual;
+	for (int i = from; i < survey->nleads; i++)
+	{
+		const Lead *lead = &survey->leads[i];
+
+		if (lead->faulty || lead->nfields <= usual)
+			continue;
+		longer++;
+		if (lead->nfields > longest)
+			longest = lead->nfields;
+	}
+	few = longer == 1 ? survey->rows > 6 : longer * 10 <= survey->rows;
+	columns->regular = names > usual ? names : usual;
 	columns->longest = columns->regular;
-	if (survey->longest > columns->regular &&
-		(survey->longer * 100 > survey->rows || survey->rows < 100) &&
-		survey->longest <= columns->regular * 2 + 8)
-		columns->longest = survey->longest;
+	if (longest > columns->regular && !few && longest <= columns->regular * 2 + 8)
+		columns->longest = longest;
 	columns->wanted = columns->longest;
 	columns->count = columns->wanted < COLUMNS_MAX ? columns->wanted : COLUMNS_MAX;
 }
 
 /* ---- values ---- */
-
-/* Whether a text could be the name of a column. */
-static bool
-looks_like_name(const char *s, size_t length)
-{
-	int			spaces = 0;
-
-	if (length == 0 || length > 40 || (s[0] >= '0' && s[0] <= '9'))
-		return false;
-	for (size_t i = 0; i < length; i++)
-	{
-		spaces += s[i] == ' ' ? 1 : 0;
-		if (strchr("@\"'\\=<>{}[]!?;|,", s[i]) != NULL)
-			return false;
-	}
-	return spaces <= 2 && s[length - 1] != '.';
-}
 
 static void
 add_shape(ColumnStats *stats, const char *s, size_t length)
@@ -257,6 +272,8 @@ add_value(const Columns *columns, ColumnStats *stats, const char *s,
 			stats->quoted_markers |= 1u << marker;
 		return;
 	}
+	if (stats->name != NULL && stats->values < NAMES_PROBE)
+		stats->alike += names_are_alike(stats->name, stats->name_length, s, length) ? 1 : 0;
 	if (stats->values++ == 0)
 	{
 		stats->shortest = length;
@@ -268,7 +285,7 @@ add_value(const Columns *columns, ColumnStats *stats, const char *s,
 	if (length > stats->longest)
 		stats->longest = length;
 	stats->lengths += length;
-	stats->words += looks_like_name(s, length) ? 1 : 0;
+	stats->words += names_may_be(s, length) ? 1 : 0;
 	add_shape(stats, s, length);
 }
 
@@ -341,12 +358,15 @@ keep_names(Columns *columns, const char *data, const ScanRow *row,
 		   const ScanField *fields)
 {
 	char	   *to = columns->names;
-	uint32_t	shift = columns->row_names ? 1 : 0;
+	uint32_t	column = columns->row_names ? 1 : 0;
 
-	for (uint32_t i = 0; i < row->nfields && i + shift < columns->count; i++)
+	for (uint32_t i = 0; i < row->nfields && column < columns->count; i++)
 	{
-		ColumnStats *stats = &columns->columns[i + shift];
+		ColumnStats *stats = &columns->columns[column];
 
+		if (columns->name_gaps && fields[i].length == 0)
+			continue;
+		column++;
 		stats->name = sheet_value(&columns->dialect->scan, data, &fields[i],
 								  to, &stats->name_length);
 		if (stats->name == to)
@@ -390,120 +410,16 @@ visit_header(void *arg, const char *data, const ScanRow *row,
 
 	uint32_t	at = survey->seen++;
 
-	if (at >= columns->header_lines && at < survey->header_end &&
-		columns_takes(columns, data, row, fields))
+	if (at < columns->header_lines || at >= survey->header_end)
+		return survey->seen < survey->header_end;
+	if (columns_takes(columns, data, row, fields))
 		add_row(columns, data, row, fields);
+	else if (!is_faulty(data, row) && row->nfields > columns->longest)
+		columns->long_rows++;
 	return survey->seen < survey->header_end;
 }
 
 /* ---- the header ---- */
-
-/* Years are names where their columns hold something else. */
-static bool
-is_year(const char *s, size_t length)
-{
-	return length == 4 && (memcmp(s, "19", 2) == 0 || memcmp(s, "20", 2) == 0);
-}
-
-/* The types of a column without values that could be null markers. */
-static bool
-is_typed(const ColumnStats *stats)
-{
-	return stats->values > 0 &&
-		(stats->types != SHAPE_BIT(SHAPE_TEXT) ||
-		 stats->types_comma != SHAPE_BIT(SHAPE_TEXT));
-}
-
-/* A name above values of a type that it does not have. */
-static bool
-is_sure_name(const ColumnStats *stats)
-{
-	Shape		name;
-
-	if (stats->name == NULL || stats->name_length == 0 || !is_typed(stats))
-		return false;
-	shape_of(stats->name, stats->name_length, &name);
-	return ((name.types & stats->types) | (name.types_comma & stats->types_comma)) ==
-		SHAPE_BIT(SHAPE_TEXT);
-}
-
-static double
-judge_typed_name(const ColumnStats *stats, const Shape *name)
-{
-	uint32_t	types = stats->types & ~SHAPE_BIT(SHAPE_TEXT);
-	uint32_t	comma = stats->types_comma & ~SHAPE_BIT(SHAPE_TEXT);
-
-	if ((name->types & types) != 0 || (name->types_comma & comma) != 0)
-		return is_year(stats->name, stats->name_length) &&
-			!is_year(stats->example, stats->example_length) ? -0.1 : -3.0;
-	return 2.0;
-}
-
-/* sure: names of other columns leave no doubt. */
-static double
-judge_text_name(const ColumnStats *stats, const Shape *name, bool sure)
-{
-	double		score = 0.4;
-
-	if (stats->named)
-		return sure ? -0.5 : -2.0;
-	if ((name->types & ~SHAPE_BIT(SHAPE_BOOL)) != SHAPE_BIT(SHAPE_TEXT))
-		return is_year(stats->name, stats->name_length) ? 0.0 : -1.5;
-	if (!looks_like_name(stats->name, stats->name_length))
-		return -0.5;
-	if (stats->values == 0)
-		return score;
-
-	/* codes of one length below a name of another */
-	if (stats->values >= 3 && stats->shortest == stats->longest &&
-		stats->name_length != stats->longest)
-		score += 1.0;
-	if (stats->words * 2 < stats->values)
-		score += 0.7;
-	if (stats->lengths > stats->values * (stats->name_length + 1) * 3)
-		score += 0.5;
-	return score;
-}
-
-/* Above zero: the first row is a header. */
-static double
-judge_header(const Columns *columns)
-{
-	double		score = 0.5;
-	bool		sure = false;
-	bool		any = false;
-
-	for (uint32_t i = 0; i < columns->count; i++)
-	{
-		any |= columns->columns[i].name_length > 0;
-		sure |= is_sure_name(&columns->columns[i]);
-	}
-	if (!any)
-		return 0;
-	for (uint32_t i = 0; i < columns->count; i++)
-	{
-		const ColumnStats *stats = &columns->columns[i];
-		Shape		name;
-
-		if (stats->name == NULL)
-			continue;
-		if (stats->name_length == 0 || shape_null(stats->name, stats->name_length) >= 0)
-		{
-			/* row names have none; others rarely */
-			score -= i == 0 && columns->count > 1 ? 0.2 : stats->values == 0 ? 0.4 : 1.0;
-			continue;
-		}
-		shape_of(stats->name, stats->name_length, &name);
-		if (columns->rows == 0)
-			score += (name.types & ~SHAPE_BIT(SHAPE_BOOL)) == SHAPE_BIT(SHAPE_TEXT) &&
-				looks_like_name(stats->name, stats->name_length) ? 0.2 : -2.0;
-		else if (is_typed(stats))
-			score += judge_typed_name(stats, &name);
-		else
-			score += judge_text_name(stats, &name, sure);
-	}
-	return score;
-}
 
 /* There is no header: what was taken for one is data. */
 static void
@@ -516,23 +432,31 @@ take_back_header(Columns *columns, Survey *survey)
 	survey->header_end = columns->header_lines;
 	columns->header_lines = columns->preamble;
 	survey->seen = 0;
-	sheet_walk(&columns->spans[0], &columns->dialect->scan, &eol,
-			   columns->space, visit_header, survey);
+	sheet_walk_table(&columns->spans[0], &columns->dialect->scan,
+					 columns->dialect->columns, &eol, columns->space,
+					 visit_header, survey);
 }
 
-/* Takes a lead, and the rows above it, for the header of the file. */
+/*
+ * Takes a lead, and the rows above it, for the header of the file.  names: how many columns it stands for.
+ * from: the first lead that counts as a row.
+ */
 static void
-try_header(Columns *columns, Survey *survey, int start)
+try_header(Columns *columns, Survey *survey, int start, uint32_t names, int from)
 {
 	const Lead *lead = &survey->leads[start];
+	uint32_t	usual = columns->dialect->columns;
 
 	columns->rows = columns->blank = columns->faulty = 0;
 	columns->short_rows = columns->long_rows = 0;
 	columns->preamble = columns->header > 0 ? (uint32_t) columns->header - 1 :
 		columns->header < 0 ? lead->before : 0;
-	columns->row_names = columns->header < 0 &&
-		lead->nfields + 1 == columns->dialect->columns && lead->nfields > 1;
-	count_columns(columns, survey, columns->header == 0 ? 0 : lead->nfields);
+	columns->row_names = columns->header < 0 && survey->last_filled &&
+		lead->nfields + 1 == usual && lead->nfields > 1;
+	columns->name_gaps = lead->nfields > usual && names == usual &&
+		lead->filled == usual;
+	count_columns(columns, survey, columns->header == 0 ? 0 : from,
+				  columns->header == 0 ? 0 : names);
 	memset(columns->columns, 0, columns->count * sizeof(ColumnStats));
 	for (uint32_t i = 0; i < columns->count; i++)
 		columns->columns[i].types = columns->columns[i].types_comma = SHAPE_ANY;
@@ -540,7 +464,37 @@ try_header(Columns *columns, Survey *survey, int start)
 		columns->header < 0 ? columns->preamble + 1 : (uint32_t) columns->header;
 	walk_all(columns, visit_row, survey);
 	columns->has_header = columns->header_lines > 0 &&
-		(columns->header > 0 || judge_header(columns) > 0);
+		(columns->header > 0 || names_judge(columns) > 0);
+	columns->doubtful = columns->rows > 0 && !names_are_sure(columns);
+}
+
+/* The columns that a lead has names for: empty fields at its end, or one too many, are none. */
+static uint32_t
+count_names(const Lead *lead, uint32_t usual)
+{
+	return lead->nfields > usual && (lead->extent <= usual || lead->filled == usual) ?
+		usual : lead->nfields;
+}
+
+/*
+ * A line with more fields than rows have is a header with names for all of
+ * them, unless the next line is a better one: then it is a title that has
+ * delimiters in it.
+ */
+static bool
+try_below(Columns *columns, Survey *survey, int start)
+{
+	uint32_t	usual = columns->dialect->columns;
+	const Lead *lead = &survey->leads[start];
+	const Lead *next = lead + 1;
+
+	if (columns->header >= 0 || start + 1 >= survey->nleads || usual < 2 ||
+		count_names(lead, usual) <= usual ||
+		next->nfields != usual || next->filled != usual)
+		return false;
+	try_header(columns, survey, start + 1, usual, start + 2);
+	return columns->has_header &&
+		(names_are_sure(columns) || lead->nfields > usual + usual / 2 + 1);
 }
 
 void
@@ -554,11 +508,19 @@ columns_find(Columns *columns)
 	walk_all(columns, survey_row, &survey);
 	start = columns->header < 0 ? find_start(&survey, usual, true) : 0;
 	first = columns->header < 0 ? find_start(&survey, usual, false) : 0;
-	try_header(columns, &survey, start);
+	if (try_below(columns, &survey, start))
+		return;
+	try_header(columns, &survey, start, count_names(&survey.leads[start], usual), start + 1);
 
-	/* without names below it a title is a row like others */
-	if (!columns->has_header && first != start)
-		try_header(columns, &survey, first);
+	/* where lines have any number of fields, those above a row are no titles */
+	if (!columns->has_header && columns->header < 0 &&
+		survey.equal * 2 <= survey.rows)
+		first = 0;
+
+	/* without names below it a title is a row like others, and a line that is too long a bad one */
+	if (!columns->has_header &&
+		(first != start || survey.leads[start].nfields > usual))
+		try_header(columns, &survey, first, usual, first);
 	if (!columns->has_header && columns->header_lines > columns->preamble)
 		take_back_header(columns, &survey);
 }
@@ -579,7 +541,7 @@ decide_nulls(Columns *columns)
 	for (uint32_t i = 0; i < columns->count; i++)
 	{
 		const ColumnStats *stats = &columns->columns[i];
-		bool		typed = is_typed(stats) && (stats->digits || stats->iso);
+		bool		typed = names_has_type(stats) && (stats->digits || stats->iso);
 
 		for (int k = 0; k < SHAPE_NULLS; k++)
 			if (stats->markers[k] > 0 && (k < SHAPE_SURE_NULLS || typed))

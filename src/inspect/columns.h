@@ -34,6 +34,7 @@ typedef struct ColumnStats
 	uint64_t	blanks;			/* before them */
 	uint64_t	lengths;		/* sum */
 	uint64_t	words;			/* values that look like names of columns */
+	uint64_t	alike;			/* of the first NAMES_PROBE, those written like the name */
 	size_t		shortest;
 	size_t		longest;
 	bool		named;			/* the first row's field is one of the values */
@@ -79,7 +80,9 @@ typedef struct Columns
 	uint32_t	regular;		/* fields that rows should have */
 	uint32_t	longest;		/* most fields of a row that is loaded */
 	bool		row_names;		/* the header lacks the name of the first column */
-	bool		has_header;		/* with names */
+	bool		name_gaps;		/* it has empty fields that are no column's name */
+	bool		has_header;		/* with names ... */
+	bool		doubtful;		/* ... of which no column's values are proof */
 	uint32_t	header_lines;	/* before the data */
 	uint32_t	preamble;		/* of them before the header */
 	uint32_t	null_markers;	/* bits: strings that mean NULL ... */

@@ -13,7 +13,13 @@
 #include <string.h>
 
 #include "inspect/charset.h"
+#include "inspect/line.h"
+#include "inspect/names.h"
+#include "inspect/quoting.h"
 #include "inspect/shape.h"
+
+/* Of a span, what the delimiter is guessed from. */
+#define PROBE_LENGTH (256 * 1024)
 
 #define PROBE_ROWS 2000
 #define PROBE_CELLS 20000
@@ -33,8 +39,12 @@ static const struct
 
 #define DELIMITERS (sizeof(delimiters) / sizeof(delimiters[0]))
 
-/* Nothing that keyboards have: one that is not in the file stands for no quote. */
-static const char no_quotes[] = "\b\001\002\003\004\005\006\016\017\020\021\022";
+/* Delimiters below that are found within values more often than between them. */
+#define USUAL_PRIOR 0.78f
+#define UNPROVEN 0.05f
+
+/* Nothing that keyboards have: one that is not in the file stands for no quote, or for no delimiter. */
+static const char absent[] = "\b\001\002\003\004\005\006\016\017\020\021\022";
 
 static const char *const comments[] = {"#", "//", "%", "@@"};
 
@@ -48,6 +58,15 @@ typedef struct Trial
 	uint32_t	first_fields;	/* of the first of them */
 	uint32_t	lengths[MOST_FIELDS + 1];	/* how many rows have n fields */
 	uint8_t		filled[MOST_FIELDS + 1];	/* columns that are not all empty */
+	uint8_t		named[MOST_FIELDS + 1]; /* that the first row has a text for */
+	uint8_t		values[MOST_FIELDS + 1];	/* that have values below it ... */
+	uint8_t		texts[MOST_FIELDS + 1]; /* ... which are not all numbers and the like */
+	bool		unusual;		/* the delimiter is */
+	uint32_t	known;			/* fields of the first row that are names of many columns */
+	uint32_t	lines;			/* rows of one field, but for what may be a header */
+	uint32_t	whole;			/* those that are one value */
+	uint32_t	later;			/* fields that are not a row's first ... */
+	uint32_t	spaced;			/* ... those that are text behind a blank */
 	uint32_t	cells;
 	double		clean;			/* sum over them */
 	uint32_t	quoted;			/* fields that are as a whole */
@@ -64,13 +83,16 @@ typedef struct Trial
 /* Where the trials work; the caller's stack has room for few of them. */
 typedef struct Guess
 {
-	SheetSpan	span;
+	SheetSpan	span;			/* at most PROBE_LENGTH of ... */
+	const SheetSpan *all;
 	const DialectHints *hints;
 	SheetSpace *space;
 	bool		has[256];		/* bytes that occur */
 	const char *comment;		/* what comments seem to begin with, or NULL */
 	const char *suspect;		/* the same, while it is doubted */
 	char		no_quote;
+	char		no_delimiter;
+	bool		lines_whole;	/* the best has lines that are mostly one value each */
 	Trial		trial;
 	Dialect		best;
 } Guess;
@@ -98,6 +120,14 @@ count_escapes(const char *s, uint32_t len)
 			n += s[i] == '\\' || s[i] == 'n' || s[i] == 't' || s[i] == 'r' ? 1 : 0;
 		}
 	return n;
+}
+
+/* Whether a delimiter is followed as commas in a sentence are. */
+static bool
+is_spaced_text(const char *s, uint32_t length)
+{
+	return length > 2 && s[0] == ' ' && s[1] != ' ' && s[1] != '"' &&
+		!shape_is_typed(s + 1, length - 1);
 }
 
 static void
@@ -132,12 +162,54 @@ try_field(Trial *trial, const char *data, const ScanField *field)
 	}
 }
 
+/* What a row says about a delimiter that is often found within values. */
+static void
+try_types(Trial *trial, const char *data, const ScanField *fields, uint32_t nfields)
+{
+	for (uint32_t i = 0; i < nfields; i++)
+	{
+		const char *s = data + fields[i].start;
+		bool		typed = shape_is_typed(s, fields[i].length);
+
+		if (fields[i].length == 0)
+			continue;
+		if (trial->rows == 0)
+		{
+			trial->named[i] = !typed;
+			trial->known += names_are_known(s, fields[i].length) ? 1 : 0;
+		}
+		else
+		{
+			trial->values[i] = true;
+			trial->texts[i] |= !typed && shape_null(s, fields[i].length) < 0;
+		}
+	}
+}
+
+/* Whether a line that has no delimiter is one value. */
+static bool
+is_whole(const Trial *trial, const char *data, const ScanField *field)
+{
+	switch (sheet_quoting(&trial->dialect.scan, data, field))
+	{
+		case SHEET_QUOTED:
+		case SHEET_PADDED:
+			return true;
+		case SHEET_PLAIN:
+			return line_is_value(data + field->start, field->length);
+		case SHEET_STRAY:
+			break;
+	}
+	return false;
+}
+
 static bool
 try_row(void *arg, const char *data, const ScanRow *row,
 		const ScanField *fields)
 {
 	Trial	   *trial = arg;
 	uint32_t	nfields = row->nfields < MOST_FIELDS ? row->nfields : MOST_FIELDS;
+	bool		judged = false;
 	bool		other_end = row->fault == SCAN_FAULT_NEWLINE ||
 		row->fault == SCAN_FAULT_CARRIAGE_RETURN;
 
@@ -151,6 +223,21 @@ try_row(void *arg, const char *data, const ScanRow *row,
 		trial->suspects[nfields]++;
 		return true;
 	}
+	if (trial->unusual)
+		try_types(trial, data, fields, nfields);
+	if (nfields == 1)
+	{
+		bool		whole = is_whole(trial, data, &fields[0]);
+
+		trial->lines += whole || trial->rows > 0 ? 1 : 0;
+		trial->whole += whole ? 1 : 0;
+		if (whole && trial->cells < PROBE_CELLS)
+		{
+			trial->cells++;
+			trial->clean += 1.0;
+			judged = true;
+		}
+	}
 	if (trial->rows++ == 0)
 		trial->first_fields = nfields;
 	if (row->fault == SCAN_FAULT_NONE || other_end)
@@ -158,8 +245,14 @@ try_row(void *arg, const char *data, const ScanRow *row,
 	for (uint32_t i = 0; i < nfields; i++)
 	{
 		trial->filled[i] |= fields[i].length > 0;
-		if (trial->cells < PROBE_CELLS)
-			try_field(trial, data, &fields[i]);
+		if (trial->cells >= PROBE_CELLS || judged)
+			continue;
+		try_field(trial, data, &fields[i]);
+		if (i > 0)
+		{
+			trial->later++;
+			trial->spaced += is_spaced_text(data + fields[i].start, fields[i].length) ? 1 : 0;
+		}
 	}
 	return trial->rows < PROBE_ROWS;
 }
@@ -176,6 +269,51 @@ usual_length(const Trial *trial)
 	return best;
 }
 
+/*
+ * Whether a delimiter that is often found within values is one here.  Numbers and the like
+ * in a column, below a name or in a file that is made of them, are proof; texts are
+ * not, as those of one column may well have as many words each.
+ */
+static bool
+is_proven(const Trial *trial, uint32_t columns)
+{
+	uint32_t	typed = 0;
+	bool		named = false;
+
+	if (columns == 1)
+		return true;
+	if (trial->first_fields != columns &&
+		(trial->first_fields == 1 || trial->first_fields + 1 != columns))
+		return false;
+	for (uint32_t i = 0; i < columns; i++)
+		if (trial->rows == 1 ? !trial->named[i] : trial->values[i] && !trial->texts[i])
+		{
+			typed++;
+			named |= trial->named[i] != 0;
+		}
+	if (typed == 0)
+		return columns > 2 && trial->known == columns;
+	return named || typed * 2 >= columns + (columns == 2 ? 2 : 0) ||
+		(trial->dialect.scan.delimiter == ':' && columns > 3);
+}
+
+/* Whether delimiters stand as in sentences, and what looks like rows are lines with as many of them by chance. */
+static bool
+is_prose(const Trial *trial, uint32_t columns)
+{
+	return columns > 1 && trial->spaced * 10 >= trial->later * 9 &&
+		(trial->lengths[columns] < trial->rows || trial->first_fields != columns);
+}
+
+/* What many or few fields are worth: one is poor evidence, unless each line is one value. */
+static double
+weigh_columns(const Trial *trial, uint32_t columns)
+{
+	double		whole = trial->lines == 0 ? 0 : (double) trial->whole / trial->lines;
+
+	return columns == 1 ? 0.15 + 0.8 * whole * whole : (columns - 0.6) / columns;
+}
+
 static double
 score_trial(Trial *trial, float prior, double covered)
 {
@@ -183,7 +321,6 @@ score_trial(Trial *trial, float prior, double covered)
 	uint32_t	filled = 0;
 	double		share;
 	double		clean;
-	double		many;
 
 	trial->dialect.columns = columns;
 	if (trial->rows == 0 || columns == 0)
@@ -195,8 +332,10 @@ score_trial(Trial *trial, float prior, double covered)
 	clean *= 0.3 + 0.7 * filled / columns;
 	for (uint32_t i = 0; i < trial->unclosed && i < 5; i++)
 		covered *= 0.8;
-	many = columns == 1 ? 0.15 : (columns - 0.6) / columns;
-	return share * sqrt(share) * clean * clean * many * prior * covered;
+	if ((trial->unusual && !is_proven(trial, columns)) || is_prose(trial, columns))
+		prior *= UNPROVEN;
+	return share * sqrt(share) * clean * clean *
+		weigh_columns(trial, columns) * prior * covered;
 }
 
 static void
@@ -221,6 +360,7 @@ run_trial(Guess *guess, ScanEol eol, float prior)
 	memset(trial, 0, sizeof(*trial));
 	copy_dialect(&trial->dialect, &dialect);
 	trial->suspect = guess->suspect;
+	trial->unusual = prior < USUAL_PRIOR && guess->hints->delimiter == NULL;
 	trial->dialect.eol = eol;
 	trial->dialect.scan.general = eol == SCAN_EOL_ANY ||
 		trial->dialect.scan.separator != NULL ||
@@ -282,15 +422,18 @@ try_quote(Guess *guess, const char *delimiter, size_t length, float prior,
 	if (quote == '\'' && guess->hints->quote == '\0' && !trial->dialect.quotes)
 		return;
 	if (trial->dialect.score > guess->best.score)
+	{
 		copy_dialect(&guess->best, &trial->dialect);
+		guess->lines_whole = trial->whole * 2 > trial->lines;
+	}
 }
 
-/* Whether that stands in the span. */
+/* Whether that stands in the file. */
 static bool
 has_pair(const Guess *guess, char first, char second)
 {
-	const char *s = guess->span.data;
-	const char *end = s + guess->span.length;
+	const char *s = guess->all->data;
+	const char *end = s + guess->all->length;
 
 	while ((s = memchr(s, first, end - s)) != NULL && s + 1 < end)
 		if (*++s == second)
@@ -432,6 +575,28 @@ decide_newline(Guess *guess)
 		retry(guess, SCAN_EOL_UNKNOWN);
 }
 
+/*
+ * One column has no delimiter: the usual one then, unless values have that in them, as
+ * sentences and documents do, or a line here and there.
+ */
+static void
+set_no_delimiter(Guess *guess)
+{
+	const Trial *trial = &guess->trial;
+	uint32_t	split;
+
+	set_delimiter(&guess->best, ",", 1);
+	if (!guess->has[','])
+		return;
+	retry(guess, guess->best.eol == SCAN_EOL_ANY ? SCAN_EOL_ANY : SCAN_EOL_UNKNOWN);
+	split = trial->rows - trial->lengths[1];
+	guess->best.no_delimiter = split > 0 &&
+		(split * 10 < trial->rows * 3 || trial->spaced * 2 > trial->later ||
+		 guess->lines_whole);
+	if (guess->best.no_delimiter)
+		set_delimiter(&guess->best, &guess->no_delimiter, 1);
+}
+
 /* What COPY and pg_dump write: no quotes, but \N and other backslashes. */
 static bool
 is_text_format(const Guess *guess)
@@ -485,13 +650,14 @@ find_comment(const Guess *guess)
 	return NULL;
 }
 
+/* A byte that the file does not have; but for one that is taken already. */
 static char
-find_no_quote(const Guess *guess)
+find_absent(const Guess *guess, char taken)
 {
-	for (const char *c = no_quotes; *c != '\0'; c++)
-		if (!guess->has[(unsigned char) *c])
+	for (const char *c = absent; *c != '\0'; c++)
+		if (!guess->has[(unsigned char) *c] && *c != taken)
 			return *c;
-	return '\b';
+	return absent[0];
 }
 
 static void
@@ -509,18 +675,75 @@ try_all(Guess *guess)
 		if (i == 0 || guess->has[(unsigned char) delimiters[i].byte])
 			try_delimiter(guess, &delimiters[i].byte, 1, delimiters[i].prior);
 	try_long_delimiters(guess);
+
+	/* one column, in which commas are part of the values */
+	if (guess->has[','])
+		try_delimiter(guess, &guess->no_delimiter, 1, 1.0f);
+}
+
+/* ---- quotes ---- */
+
+/* Takes other quotes if the file would lose less by them. */
+static void
+weigh_quoting(Guess *guess, char quote, char escape, char mark, double *least)
+{
+	Dialect		dialect;
+	uint32_t	merged;
+	double		cost;
+
+	copy_dialect(&dialect, &guess->best);
+	dialect.scan.quote = quote;
+	dialect.scan.escape = escape;
+	dialect.no_quote = quote == guess->no_quote;
+	if (strchr(dialect.separator, quote) != NULL)
+		return;
+	cost = quoting_cost(guess->all, &dialect, mark, guess->space, &merged);
+	if (*least >= 0 && cost >= *least)
+		return;
+	*least = cost;
+	dialect.merged = merged;
+	copy_dialect(&guess->best, &dialect);
+}
+
+/*
+ * Quotes and escapes are decided by all that there is of the file, as the few
+ * that matter may be anywhere.  In doubt quotes are doubled.
+ */
+static void
+decide_quoting(Guess *guess)
+{
+	const DialectHints *hints = guess->hints;
+	char		mark = guess->best.no_quote ? '"' : guess->best.scan.quote;
+	char		escape = hints->escape != '\0' ? hints->escape : mark;
+	double		least = -1;
+
+	if (!guess->has[(unsigned char) mark])
+		return;
+	if (hints->quote != '\0' && hints->escape != '\0')
+		return;
+	weigh_quoting(guess, mark, escape, mark, &least);
+	if (hints->escape == '\0' && has_pair(guess, '\\', mark))
+		weigh_quoting(guess, mark, '\\', mark, &least);
+	if (hints->quote == '\0')
+		weigh_quoting(guess, guess->no_quote, guess->no_quote, mark, &least);
 }
 
 void
 dialect_guess(const SheetSpan *span, const DialectHints *hints,
 			  SheetSpace *space, Dialect *dialect)
 {
-	Guess		guess = {.span = *span, .hints = hints, .space = space};
+	Guess		guess = {.span = *span, .all = span, .hints = hints, .space = space};
 	bool		text;
 
+	if (span->length > PROBE_LENGTH)
+	{
+		guess.span.length = PROBE_LENGTH;
+		guess.span.to_end = false;
+	}
 	for (uint32_t i = 0; i < span->length; i++)
 		guess.has[(unsigned char) span->data[i]] = true;
-	guess.no_quote = find_no_quote(&guess);
+	guess.no_quote = find_absent(&guess, '\0');
+	guess.no_delimiter = find_absent(&guess, guess.no_quote);
 	guess.comment = find_comment(&guess);
 
 	/* what a file of nothing has */
@@ -540,10 +763,11 @@ dialect_guess(const SheetSpan *span, const DialectHints *hints,
 		try_all(&guess);
 	}
 
-	/* one column has no delimiter: the usual one then */
 	if (guess.best.columns == 1 && hints->delimiter == NULL)
-		set_delimiter(&guess.best, ",", 1);
+		set_no_delimiter(&guess);
 	set_comment(&guess.best, guess.comment);
+	if (!hints->has_format || hints->format == SCAN_CSV)
+		decide_quoting(&guess);
 	retry(&guess, guess.best.eol == SCAN_EOL_ANY ? SCAN_EOL_ANY : SCAN_EOL_UNKNOWN);
 	text = is_text_format(&guess);
 	if (text)

@@ -47,35 +47,40 @@ skip_document(const char *s, const char *end)
 	return NULL;
 }
 
-/* Whether each line is a document; the last one may be cut off. */
-static bool
-are_lines(const SheetSpan *span)
+bool
+document_is_one(const char *s, size_t length)
+{
+	const char *end = s + length;
+	const char *after;
+
+	s = skip_blanks(s, end);
+	if (!begins_document(s, end))
+		return false;
+	after = skip_document(s, end);
+	return after != NULL && skip_blanks(after, end) == end;
+}
+
+/* What lines are; the last one may be cut off, and empty ones are nothing. */
+static void
+count_lines(const SheetSpan *span, uint32_t *documents, uint32_t *others)
 {
 	const char *s = span->data;
 	const char *end = s + span->length;
-	bool		any = false;
 
+	*documents = *others = 0;
 	while (s < end)
 	{
 		const char *next = memchr(s, '\n', end - s);
 		const char *line_end = next != NULL ? next : end;
-		const char *after;
 
 		if (next == NULL && !span->to_end)
 			break;
-		s = skip_blanks(s, line_end);
-		if (s < line_end)
-		{
-			if (!begins_document(s, line_end))
-				return false;
-			after = skip_document(s, line_end);
-			if (after == NULL || skip_blanks(after, line_end) < line_end)
-				return false;
-			any = true;
-		}
+		if (document_is_one(s, line_end - s))
+			(*documents)++;
+		else if (skip_blanks(s, line_end) < line_end)
+			(*others)++;
 		s = next != NULL ? next + 1 : end;
 	}
-	return any;
 }
 
 DocumentKind
@@ -83,11 +88,18 @@ document_detect(const SheetSpan *span)
 {
 	const char *end = span->data + span->length;
 	const char *s = skip_blanks(span->data, end);
+	uint32_t	documents;
+	uint32_t	others;
 
 	if (!begins_document(s, end))
 		return DOCUMENT_NONE;
-	if (are_lines(span))
+	count_lines(span, &documents, &others);
+	if (documents > 0 && others == 0)
 		return DOCUMENT_LINES;
+
+	/* lines among which some are broken */
+	if (documents > 2 && documents > others)
+		return DOCUMENT_NONE;
 	s = skip_document(s, end);
 	if (s == NULL)
 		return span->to_end ? DOCUMENT_NONE : DOCUMENT_WHOLE;

@@ -20,4 +20,7 @@ typedef enum DocumentKind
  */
 extern DocumentKind document_detect(const SheetSpan *span);
 
+/* The same of one line: whether it is an object or an array, and nothing else. */
+extern bool document_is_one(const char *s, size_t length);
+
 #endif							/* PGBULK_DOCUMENT_H */

@@ -15,9 +15,6 @@
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 
-/* Of a file, what the dialect is guessed from. */
-#define PROBE_LENGTH (256 * 1024)
-
 /* The option that is not bulk_load's. */
 #define TABLE_KEY "table"
 
@@ -196,7 +193,6 @@ find_dialect(Inspection *inspection, SheetSpace *space)
 {
 	const BulkOptions *options = inspection->options;
 	Jsonb	   *given = inspection->given;
-	SheetSpan	probe = inspection->sample->spans[0];
 	DialectHints hints = {0};
 
 	if (get_option(given, "format") != NULL)
@@ -222,12 +218,7 @@ find_dialect(Inspection *inspection, SheetSpace *space)
 	hints.any_newline = options->newline == BULK_NEWLINE_ANY;
 	hints.non_ascii = inspection->encoding != NULL &&
 		!inspection->encoding->transcode && GetDatabaseEncoding() == PG_UTF8;
-	if (probe.length > PROBE_LENGTH)
-	{
-		probe.length = PROBE_LENGTH;
-		probe.to_end = false;
-	}
-	dialect_guess(&probe, &hints, space, &inspection->dialect);
+	dialect_guess(&inspection->sample->spans[0], &hints, space, &inspection->dialect);
 }
 
 static void

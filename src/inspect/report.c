@@ -462,6 +462,11 @@ note_rows(Inspection *inspection)
 	if (columns->faulty > 0)
 		note(inspection, "rows of the sample with broken quotes, line ends or zero bytes, which are bad rows: " UINT64_FORMAT,
 			 (uint64) columns->faulty);
+	if (inspection->dialect.merged > 0)
+		note(inspection, "lines of the sample that look like rows and are within quotes, so that they become part of a row: %u; if quotes are part of the values, set the option \"quote\" to a character that the file does not have",
+			 inspection->dialect.merged);
+	if (columns->has_header && columns->header < 0 && columns->doubtful)
+		note(inspection, "the first row was taken for names by its looks alone; if it is one of data, set the option \"header\" to false");
 	if (columns->wanted > COLUMNS_MAX)
 		note(inspection, "the file has %u columns, a table at most %d",
 			 columns->wanted, COLUMNS_MAX);
@@ -470,8 +475,13 @@ note_rows(Inspection *inspection)
 			 inspection->dialect.comment);
 	if (inspection->documents)
 		note(inspection, "each line is a JSON document; the options \"delimiter\" and \"quote\" name characters that none can have");
-	else if (inspection->dialect.no_quote)
-		note(inspection, "quotes are part of the values; the option \"quote\" names a character that the sample does not have");
+	else
+	{
+		if (inspection->dialect.no_delimiter)
+			note(inspection, "commas are part of the values of the only column; the option \"delimiter\" names a character that the sample does not have");
+		if (inspection->dialect.no_quote)
+			note(inspection, "quotes are part of the values; the option \"quote\" names a character that the sample does not have");
+	}
 }
 
 static void

@@ -685,3 +685,14 @@ shape_cleanness(const char *s, size_t len)
 		return 0.8;
 	return spaces > 0 ? 0.85 : 0.95;
 }
+
+bool
+shape_is_typed(const char *s, size_t len)
+{
+	Shape		shape;
+
+	if (len == 0 || len > 64)
+		return false;
+	shape_of(s, len, &shape);
+	return (shape.types | shape.types_comma) != SHAPE_BIT(SHAPE_TEXT);
+}

@@ -95,6 +95,9 @@ extern void shape_template(const ShapeDate *date, int order, char *template);
  */
 extern double shape_cleanness(const char *s, size_t len);
 
+/* Whether a text is a number, a date or the like: more than text. */
+extern bool shape_is_typed(const char *s, size_t len);
+
 /*
  * Number of the null marker that a text is, from 0 to SHAPE_NULLS - 1; -1 for
  * any other.  The first two mean NULL whatever stands around them; the others

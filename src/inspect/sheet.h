@@ -45,6 +45,16 @@ extern uint32_t sheet_walk(const SheetSpan *span, const ScanDialect *dialect,
 						   ScanEol *eol, SheetSpace *space, SheetVisit visit,
 						   void *arg);
 
+/*
+ * The same for rows that are to have nfields fields: what a broken quote has made
+ * of several lines is shown as a row with an unterminated quote, and the walk
+ * goes on where a load would.
+ */
+extern uint32_t sheet_walk_table(const SheetSpan *span,
+								 const ScanDialect *dialect, uint32_t nfields,
+								 ScanEol *eol, SheetSpace *space,
+								 SheetVisit visit, void *arg);
+
 /* Whether a row is an empty line. */
 extern bool sheet_is_blank(const ScanRow *row, const ScanField *fields);
 

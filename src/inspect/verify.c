@@ -167,8 +167,9 @@ verify_all(Verifier *verifier)
 	{
 		verifier->first_span = i == 0;
 		verifier->seen = 0;
-		sheet_walk(&columns->spans[i], &columns->dialect->scan, &eol,
-				   columns->space, verify_row, verifier);
+		sheet_walk_table(&columns->spans[i], &columns->dialect->scan,
+						 columns->dialect->columns, &eol, columns->space,
+						 verify_row, verifier);
 	}
 }
 

@@ -245,6 +245,28 @@ static const struct
 	{"#a,b\n1,2\n", ",", '"', '"', SCAN_CSV, SCAN_EOL_NL, "", 2},
 	{"a,b\r\n1,2\n3,4\n", ",", '"', '"', SCAN_CSV, SCAN_EOL_ANY, "", 2},
 	{"one\ntwo\nthree\n", ",", '"', '"', SCAN_CSV, SCAN_EOL_NL, "", 1},
+
+	/* one column, whatever its values have in them */
+	{"time\n05:40\n21:30\n17:45\n", ",", '"', '"', SCAN_CSV, SCAN_EOL_NL, "", 1},
+	{"a\n2020-01-01 01:02:03+01\n2020-01-01 01:02:03+01\n1\n", ",", '"', '"', SCAN_CSV, SCAN_EOL_NL, "", 1},
+	{"https://a.example:80/x?y=1\nhttps://b.example/z?w=22\n", ",", '"', '"', SCAN_CSV, SCAN_EOL_NL, "", 1},
+	{"C:\\data\\a b.txt\nC:\\data\\c d.txt\n", ",", '"', '"', SCAN_CSV, SCAN_EOL_NL, "", 1},
+	{"name\nJohn Smith\nJane Doe\nRick Roe\n", ",", '"', '"', SCAN_CSV, SCAN_EOL_NL, "", 1},
+	{"place\nRoom 12\nRoom 14\nRoom 15\n", ",", '"', '"', SCAN_CSV, SCAN_EOL_NL, "", 1},
+	{"v\n\"1,566,216\"\n\"1,130,345\"\n", ",", '"', '"', SCAN_CSV, SCAN_EOL_NL, "", 1},
+	{"\"a;b;c\"\n\"d;e;f\"\n", ",", '"', '"', SCAN_CSV, SCAN_EOL_NL, "", 1},
+	{"{\"duck\": 1}\nno\n{\"duck\": 2}\n", ",", '\0', '\0', SCAN_CSV, SCAN_EOL_NL, "", 1},
+	{"j\n{\"a\": 1, \"b\": 2}\n{\"a\": 3, \"b\": 4}\n", "\001", '\0', '\0', SCAN_CSV, SCAN_EOL_NL, "", 1},
+	{"1,234,567.89\n12,345,678.90\n", "\001", '"', '"', SCAN_CSV, SCAN_EOL_NL, "", 1},
+	{"Well, he said, no.\nNo one came.\nYes, one did.\n", "\001", '"', '"', SCAN_CSV, SCAN_EOL_NL, "", 1},
+	{"first last state phone\nJohn Smith WA 418\nAnn Roe CA 319\n", " ", '"', '"', SCAN_CSV, SCAN_EOL_NL, "", 4},
+
+	/* which quotes and escapes lose the least */
+	{"id,size,c\n1,12\",x\n2,b,y\n3,15\",z\n4,d,y\n5,\"q,r\",z\n", ",", '\0', '\0', SCAN_CSV, SCAN_EOL_NL, "", 3},
+	{"a\tb\tc\n1\t\"x\ty\n2\tz\tw\"\n3\tv\tu\n", "\t", '\0', '\0', SCAN_CSV, SCAN_EOL_NL, "", 3},
+	{"a,b\n1,\"x\ny, z\"\n2,\"v\nw\"\n", ",", '"', '"', SCAN_CSV, SCAN_EOL_NL, "", 2},
+	{"n,t\n8,\"it is \\\"good,\\\" like \\\"that\\\").\"\n", ",", '"', '\\', SCAN_CSV, SCAN_EOL_NL, "", 2},
+	{"p,n\n\"C:\\a\\\",1\n\"C:\\b\\\",2\n", ",", '"', '"', SCAN_CSV, SCAN_EOL_NL, "", 2},
 	{"", ",", '"', '"', SCAN_CSV, SCAN_EOL_UNKNOWN, "", 1},
 };
 
@@ -317,6 +339,18 @@ static const struct
 	{"a,b\n1,x\n2\n3,y,z\n", 1, true, "integer text text ", "a b "},
 	{"ann,red\nbob,green\nann,blue\n", 0, false, "text text ", ""},
 	{"\n\n", 0, false, "text ", ""},
+
+	/* a delimiter behind each row, a title full of them, one row or a header that is too long */
+	{"a,b,c\n1,2,3,\n4,5,6,\n", 1, true, "integer integer integer text ", "a b c "},
+	{",a,b\nx,1,2\ny,3,4\n", 1, true, "text integer integer ", "- a b "},
+	{"a,b\nx,1,2\ny,3,4\n", 1, true, "text integer integer ", "a b "},
+	{"Sales, by shop, by month, by day\nid,name\n1,x\n2,y\n", 2, true, "integer text ", "id name "},
+	{"a,b\n1,2\n3,4\n5,6\n7,8\n9,1,2\n3,4\n", 1, true, "integer integer ", "a b "},
+	{"a,,b\n1,2\n3,4\n5,6\n", 1, true, "integer integer ", "a b "},
+	{"a,b,,\n1,2\n3,4\n", 1, true, "integer integer ", "a b "},
+	{"Smith,Jan\nDe Boer,Ann\nVan Dyk,Eve\n", 1, true, "text text ", "Smith Jan "},
+	{"Jan Smith,A1\nEve Jones,B2\nAnn Miller,C3\n", 0, false, "text text ", ""},
+	{"value\nred hat\nblue\n", 1, true, "text ", "value "},
 };
 
 START_TEST(test_columns)
