@@ -7,6 +7,7 @@
 #include "catalog/namespace.h"
 #include "check/duplicates.h"
 #include "miscadmin.h"
+#include "partition_tree.h"
 #include "stop_hint.h"
 #include "subtransaction.h"
 #include "utils/guc.h"
@@ -107,7 +108,7 @@ look_at_table(void *arg)
 	Oid			table = OidIsValid(namespace) && error->table_name != NULL ?
 		get_relname_relid(error->table_name, namespace) : InvalidOid;
 
-	if (OidIsValid(table) && target_is_part_of(table, looking->diagnosis->target->relid))
+	if (OidIsValid(table) && partition_tree_is_part_of(table, looking->diagnosis->target->relid))
 		looking->hint = looking->duplicate_hint;
 	return false;
 }
