@@ -35,7 +35,7 @@ EXCEPTION WHEN OTHERS THEN
 	GET STACKED DIAGNOSTICS detail = PG_EXCEPTION_DETAIL, context = PG_EXCEPTION_CONTEXT;
 	RETURN NEXT format('%s: %s', sqlstate, sqlerrm);
 	RETURN NEXT detail;
-	RETURN NEXT substring(context, 'line [0-9]+(?=\n|$)');
+	RETURN NEXT substring(context, 'line [0-9]+(?=\n|$|: ")');
 END $$;
 
 -- The same in all ways, which must not differ.

@@ -33,7 +33,7 @@ BEGIN
 		FROM bulk_load(target, path, options);
 EXCEPTION WHEN others THEN
 	GET STACKED DIAGNOSTICS detail = PG_EXCEPTION_DETAIL, context = PG_EXCEPTION_CONTEXT;
-	RETURN NEXT concat_ws(' ', sqlstate || ':', regexp_replace(sqlerrm, 'fkey_?\d', 'fkey'), detail, regexp_replace(split_part(context, E'\n', 1), '".*"', '"..."'));
+	RETURN NEXT concat_ws(' ', sqlstate || ':', regexp_replace(sqlerrm, 'fkey_?\d', 'fkey'), detail, regexp_replace(split_part(context, E'\n', 1), 'file "[^"]*"', 'file "..."'));
 END $$;
 -- how each index got its entries
 CREATE FUNCTION pg_temp.how(details jsonb) RETURNS SETOF text LANGUAGE sql AS $$

@@ -105,6 +105,16 @@ COPY (SELECT i, repeat('p', 8000 + i * 50) FROM generate_series(1, 6) i) TO '/pr
 SELECT pg_temp.error_of($$COPY toast_big FROM '/proc/self/cwd/pgbulk_toast_big' WITH (FORMAT csv)$$)
 UNION ALL SELECT pg_temp.error_of($$SELECT bulk_load('toast_big', '/proc/self/cwd/pgbulk_toast_big', '{"writer": "direct"}')$$);
 SELECT bulk_load('toast_big', '/proc/self/cwd/pgbulk_toast_big', '{"writer": "direct"}');
+SELECT bulk_load('toast_big', '/proc/self/cwd/pgbulk_toast_big', '{"writer": "buffered"}');
+-- partitions, and rows that fit between those that may not
+CREATE TABLE toast_parts (id int, p text) PARTITION BY LIST (id);
+CREATE TABLE toast_part PARTITION OF toast_parts DEFAULT;
+ALTER TABLE toast_part ALTER p SET STORAGE plain;
+SELECT bulk_load('toast_parts', '/proc/self/cwd/pgbulk_toast_big', '{"writer": "buffered"}');
+SELECT rows_loaded FROM bulk_load('toast_big', '/proc/self/cwd/pgbulk_toast_big', '{"writer": "buffered", "limit": 2}');
+SELECT id, length(p) FROM toast_big ORDER BY ctid;
+DROP TABLE toast_parts;
+TRUNCATE toast_big;
 -- a table without a TOAST table
 CREATE TABLE toast_none (o oidvector);
 SELECT reltoastrelid FROM pg_class WHERE oid = 'toast_none'::regclass;

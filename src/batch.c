@@ -77,11 +77,20 @@ clip(const char *text, Size len)
 static char *
 row_text(Batch *batch, const char *raw, Size len)
 {
-	len = Min(len, BATCH_SHOWN_BYTES);
-	if (!options_is_text(batch->options) || batch->conv == NULL ||
-		batch->conv->encoding.transcode)
+	Encoding	encoding;
+
+	if (!options_is_text(batch->options) || raw == NULL)
 		return NULL;
-	len = encoding_valid_prefix(&batch->conv->encoding, raw, len);
+	if (batch->conv != NULL)
+		encoding = batch->conv->encoding;
+	/* when all files have been read a row may be known, and its bytes not */
+	else if (len > 0 && batch->options->encoding == GetDatabaseEncoding())
+		encoding_open(&encoding, batch->options->encoding);
+	else
+		return NULL;
+	if (encoding.transcode)
+		return NULL;
+	len = encoding_valid_prefix(&encoding, raw, Min(len, BATCH_SHOWN_BYTES));
 	return clip(raw, len);
 }
 

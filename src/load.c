@@ -346,13 +346,15 @@ raise_index_error(Load *load, ErrorData *error)
 	HOLD_INTERRUPTS();
 	found = blame_is_possible(error->sqlerrcode) && blame_get(&row) &&
 		checks_find(load->checks, row.table, &row.tid, &place);
-	RESUME_INTERRUPTS();
 	if (found)
 	{
 		load->refused.file = list_nth(load->source->paths, place.file);
 		load->refused.line = place.line;
+		load->refused.raw_len = place.length - place.end_length;
+		load->refused.raw = raw_show(load->raw, place.file, place.offset, &load->refused.raw_len);
 		load->batch.telling = &load->refused;
 	}
+	RESUME_INTERRUPTS();
 	stop_hint_add_duplicate(&load->stop, error);
 	/* an access method's own build does not say which row it has in hand */
 	if (!found && error->hint == NULL && blame_is_possible(error->sqlerrcode))

@@ -187,9 +187,8 @@ begin_shared_file(void *arg, int number, const InputFile *files)
 {
 	Load	   *load = arg;
 
-	if (may_want_raw(load) || load->may_repeat)
-		raw_remember_file(load->raw, number,
-						  list_nth(load->source->paths, number), &files[number]);
+	raw_remember_file(load->raw, number,
+					  list_nth(load->source->paths, number), &files[number]);
 }
 
 /* What is done from here on is timed, until pace_note. */
@@ -356,11 +355,11 @@ tell_if_header(Load *load)
 		header_tell_undeclared(&load->header);
 }
 
-/* What is open, and may have to be read again. */
+/* What is open, and may have to be read again: what costs nothing to remember, in any case. */
 static void
 remember_file(Load *load)
 {
-	if ((may_want_raw(load) || load->may_repeat) &&
+	if ((load->source->rereadable || may_want_raw(load) || load->may_repeat) &&
 		!raw_is_remembered(load->raw, load->source))
 		raw_remember(load->raw, load->source);
 }

@@ -366,6 +366,16 @@ tell_row(Checks *checks, const JournalPlace *place)
 	tell_place(checks, &checks->telling, place);
 }
 
+/* The same with its bytes, for rows of which the server itself may throw an error. */
+static void
+show_row(Checks *checks, const JournalPlace *place)
+{
+	tell_row(checks, place);
+	checks->telling.raw_len = place->length - place->end_length;
+	checks->telling.raw = raw_show(checks->report->raw, place->file, place->offset,
+								   &checks->telling.raw_len);
+}
+
 static void
 open_bad(Checks *checks)
 {
@@ -597,7 +607,7 @@ must_repeat(Checks *checks)
 static void
 raise_first(Checks *checks)
 {
-	tell_row(checks, &checks->first);
+	show_row(checks, &checks->first);
 	foreign_key_raise(checks->first_key, &checks->first_tid,
 					  checks->first_table->slot);
 	*checks->report->telling = NULL;
@@ -704,7 +714,7 @@ tell_duplicate(void *arg, const JournalPlace *place)
 
 	*checks->report->telling = NULL;
 	if (place != NULL)
-		tell_row(checks, place);
+		show_row(checks, place);
 }
 
 void

@@ -11,11 +11,15 @@
 /* What is read at a time: bad rows often stand near one another. */
 #define RAW_WINDOW (64 * 1024)
 
+/* More of a row is not shown in a message. */
+#define SHOWN_BYTES 400
+
 typedef struct RawFile
 {
 	char	   *path;			/* NULL: not remembered */
 	InputFile	file;
 	BufFile    *copy;
+	bool		rereadable;		/* any byte of it can be had at once */
 } RawFile;
 
 struct Raw
@@ -59,6 +63,7 @@ raw_remember_file(Raw *raw, int number, const char *path, const InputFile *file)
 {
 	raw->files[number].path = MemoryContextStrdup(raw->context, path);
 	raw->files[number].file = *file;
+	raw->files[number].rereadable = true;
 }
 
 void
@@ -68,6 +73,7 @@ raw_remember(Raw *raw, Source *source)
 	MemoryContext old = MemoryContextSwitchTo(raw->context);
 
 	raw_remember_file(raw, source->current, source->path, &source->file);
+	file->rereadable = source->rereadable;
 	raw->options = source->options;
 	source->copy = NULL;
 	if (source->client != NULL || source->rows != NULL || source->file.is_pipe)
@@ -79,6 +85,7 @@ raw_remember(Raw *raw, Source *source)
 		source->copy = file->copy = BufFileCreateTemp(false);
 		CurrentResourceOwner = caller;
 		BufFileWrite(file->copy, source->window.data, source->window.length);
+		file->rereadable = true;
 	}
 	MemoryContextSwitchTo(old);
 }
@@ -167,7 +174,8 @@ read_again(Raw *raw, int64 offset, Size length)
 	Source	   *source = raw->source;
 	Window	   *window = &source->window;
 
-	if (source->rereadable && offset >= window->offset + window->length)
+	if (source->rereadable &&
+		(offset < window->offset || offset >= window->offset + window->length))
 		source_seek(source, offset, 1);
 	while (offset + (int64) length > window->offset + window->length)
 	{
@@ -221,4 +229,26 @@ raw_read(Raw *raw, int file, int64 offset, Size length)
 		open_file(raw, file);
 	return raw->source != NULL ? read_again(raw, offset, length) :
 		read_copy(raw, offset, length);
+}
+
+const char *
+raw_show(Raw *raw, int file, int64 offset, Size *length)
+{
+	MemoryContext context = CurrentMemoryContext;
+	const char *volatile data = NULL;
+
+	if (raw->stored == NULL && !raw->files[file].rereadable)
+		return NULL;
+	*length = Min(*length, SHOWN_BYTES);
+	PG_TRY();
+	{
+		data = raw_read(raw, file, offset, *length);
+	}
+	PG_CATCH();
+	{
+		MemoryContextSwitchTo(context);
+		FlushErrorState();
+	}
+	PG_END_TRY();
+	return data;
 }

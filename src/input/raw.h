@@ -42,6 +42,12 @@ extern void raw_remember_file(Raw *raw, int number, const char *path,
 extern const char *raw_read(Raw *raw, int file, int64 offset, Size length);
 
 /*
+ * The same for a message, where an error is known already: NULL, too, where the bytes cannot be had at once, as
+ * those of a compressed file, or not any more.  *length: all of them, made what of that there is to be shown.  No errors.
+ */
+extern const char *raw_show(Raw *raw, int file, int64 offset, Size *length);
+
+/*
  * Whether the source's file, just opened, was remembered by an earlier attempt.  Error:
  * 55000 where it is not the same any more.
  */

@@ -265,13 +265,44 @@ leaf_note_places(LeafContext *context, Leaf *leaf)
 	journal_end_record(journal, leaf->checked);
 }
 
+/* How many rows of the batch, from the first on, surely fit a page; the next one may not. */
+static int
+count_fitting(const Leaf *leaf, int first)
+{
+	int			end = first;
+
+	while (end < leaf->nrows &&
+		   (leaf->former == NULL || MAXALIGN(leaf->tuples[end]->t_len) <= MaxHeapTupleSize))
+		end++;
+	return end - first;
+}
+
+/* Rows that may be too big to store go alone, so that an error can tell of which it is. */
+static void
+leaf_store(LeafContext *context, Leaf *leaf)
+{
+	MemoryContext old = MemoryContextSwitchTo(context->batch_context);
+	int			n;
+
+	for (int first = 0; first < leaf->nrows; first += n)
+	{
+		n = count_fitting(leaf, first);
+		context->writer->current_row = n > 0 ? -1 : leaf->numbers[first];
+		n = Max(n, 1);
+		table_multi_insert(leaf->rri->ri_RelationDesc, leaf->slots + first, n,
+						   context->cid, context->insert_options, leaf->bistate);
+	}
+	context->writer->current_row = -1;
+	MemoryContextSwitchTo(old);
+	MemoryContextReset(context->batch_context);
+}
+
 void
 leaf_flush(LeafContext *context, Leaf *leaf)
 {
 	Writer	   *writer = context->writer;
 	EState	   *estate = writer->estate;
 	ExprContext *next_row = GetPerTupleExprContext(estate);
-	MemoryContext old;
 
 	if (leaf->nrows == 0)
 		return;
@@ -281,12 +312,7 @@ leaf_flush(LeafContext *context, Leaf *leaf)
 	if (leaf->former != NULL)
 		leaf_lend(context, leaf);
 
-	writer->current_row = -1;
-	old = MemoryContextSwitchTo(context->batch_context);
-	table_multi_insert(leaf->rri->ri_RelationDesc, leaf->slots, leaf->nrows,
-					   context->cid, context->insert_options, leaf->bistate);
-	MemoryContextSwitchTo(old);
-	MemoryContextReset(context->batch_context);
+	leaf_store(context, leaf);
 	if (leaf->checked != CHECKS_NOTHING)
 		leaf_note_places(context, leaf);
 

@@ -74,7 +74,7 @@ foreach my $way (@ways)
 			else
 			{
 				is($load->sqlstate, '23503', $name);
-				like($load->{error}, qr/DETAIL:  Key \(p\)=\(50\) is not present.*line 49$/ms, "$name: line");
+				like($load->{error}, qr/DETAIL:  Key \(p\)=\(50\) is not present.*line 49: "/ms, "$name: line");
 			}
 			is($watch->ask('SELECT count(*) FROM t WHERE NOT EXISTS (SELECT FROM p WHERE p.id = t.p)'), 0, "$name: no orphans");
 		}
