@@ -24,7 +24,7 @@ deal_write(BufFile *file, const Split *split, const char *image, Size size,
 	const StringInfoData *string = &split->scratch;
 	DealtGroup	group = {
 		.size = size,
-		.string = split->shape->trusted ? 0 : string->len,
+		.string = split->shape->collated ? string->len : 0,
 		.nrows = n
 	};
 

@@ -70,7 +70,6 @@ struct Groups
 	Shape	   *shape;
 	Size		block_size;		/* of the arena */
 	MemoryContext context;
-	bool		unordered;		/* rows did not come by TID */
 	uint32		ncompared;		/* groups, by the operator class */
 
 	Arena		arena;
@@ -413,14 +412,14 @@ groups_put_rows(Groups *groups, const char *image, Size size,
 	judge_grouping(groups);
 }
 
-/* ---- handing out ---- */
+/* ---- emitting ---- */
 
 /* Groups on their way out, in order. */
 typedef struct Sorted
 {
 	const Group **groups;
-	const SortString **strings; /* NULL: not wanted, or of no use */
-	uint8	   *equal;			/* whether one's key is the same as the one's before */
+	const SortString **strings; /* NULL: not wanted */
+	bool	   *equal;			/* whether one's key is the same as the one's before */
 	RowId	   *rows;			/* all rows, by group */
 	uint32	   *begins;			/* of each group's rows, and their end */
 } Sorted;
@@ -493,7 +492,7 @@ make_items(Groups *groups, SortItem *items)
 
 /* Puts the groups, and if wanted their strings, in the order of their sort strings. */
 static void
-sort_groups(Groups *groups, const Group **sorted, const SortString **strings)
+sort_by_strings(Groups *groups, const Group **sorted, const SortString **strings)
 {
 	Size		n = groups->ngroups;
 	SortHelp	help = {.tie = sort_tied,.poll = poll_interrupts,.arg = groups};
@@ -520,28 +519,38 @@ fetch_group(const Groups *groups, const Group **sorted, Size i)
 	fetch_ahead(sorted[Min(i + AHEAD, groups->ngroups - 1)]);
 }
 
-/* Notes which groups are equal; false: they are not in order. */
+/* Notes which groups are equal to the one before; false: they are not in order. */
 static bool
-verify_order(Groups *groups, const Group **sorted, uint8 *equal)
+verify_order(Groups *groups, const Group **sorted, bool *equal)
 {
-	const char *before = NULL;
-
-	for (Size i = 0; i < groups->ngroups; i++)
+	equal[0] = false;
+	for (Size i = 1; i < groups->ngroups; i++)
 	{
-		const char *image = sorted[i]->image;
-		int			compared = -1;
-
 		if (i % STAGED_ROWS == 0)
 			CHECK_FOR_INTERRUPTS();
 		fetch_group(groups, sorted, i);
-		if (before != NULL)
-			compared = shape_compare(groups->shape, before, image);
-		if (compared > 0)
+		if (!order_follows(groups->shape, sorted[i - 1]->image, sorted[i]->image, &equal[i]))
 			return false;
-		equal[i] = compared == 0;
-		before = image;
 	}
 	return true;
+}
+
+/* Puts the groups in order: by their sort strings, unless or until these turn out to be misleading. */
+static void
+sort_groups(Groups *groups, Sorted *sorted, Order *order)
+{
+	if (order->keys == KEYS_BY_OPERATOR)
+		memcpy(sorted->groups, groups->list, groups->ngroups * sizeof(Group *));
+	else
+	{
+		sort_by_strings(groups, sorted->groups, sorted->strings);
+		if (verify_order(groups, sorted->groups, sorted->equal))
+			return;
+		order_distrust(order);
+	}
+	qsort_arg(sorted->groups, groups->ngroups, sizeof(Group *), compare_groups, groups);
+	if (!verify_order(groups, sorted->groups, sorted->equal))
+		order_raise();
 }
 
 /* Lays the rows of each group side by side, groups in order. */
@@ -576,9 +585,9 @@ scatter_rows(Groups *groups, Sorted *sorted)
 	pfree(places);
 }
 
-/* Hands out what is equal to the key before. */
+/* Emits what is equal to the key before. */
 static void
-hand_out_equal(const Group *group, const Group *before, const RowId *rows,
+emit_equal(const Group *group, const Group *before, const RowId *rows,
 			   uint32 n, const KeySink *sink)
 {
 	if (before == NULL || !is_same(group, before))
@@ -591,33 +600,33 @@ hand_out_equal(const Group *group, const Group *before, const RowId *rows,
  * where grouping was given up, it mostly is.
  */
 static bool
-hand_out_in_turn(Groups *groups, const Sorted *sorted, Size begin, Size end,
-				 const KeySink *sink)
+emit_in_turn(const Sorted *sorted, Size begin, Size end, RowOrder rows,
+			 const KeySink *sink)
 {
 	const uint32 *begins = sorted->begins;
 
-	if (groups->unordered)
+	if (rows_need_sort(rows))
 		return false;
 	for (Size i = begin + 1; i < end; i++)
 		if (sorted->rows[begins[i]] < sorted->rows[begins[i] - 1])
 			return false;
 	for (Size i = begin; i < end; i++)
-		hand_out_equal(sorted->groups[i], i > begin ? sorted->groups[i - 1] : NULL,
+		emit_equal(sorted->groups[i], i > begin ? sorted->groups[i - 1] : NULL,
 					   sorted->rows + begins[i], begins[i + 1] - begins[i], sink);
 	return true;
 }
 
 /* Groups [begin, end) are equal to the index. */
 static void
-hand_out_equals(Groups *groups, const Sorted *sorted, Size begin, Size end,
-				const KeySink *sink)
+emit_equals(Groups *groups, const Sorted *sorted, Size begin, Size end, RowOrder rows,
+			const KeySink *sink)
 {
 	SortItem   *items;
 	SortItem   *spare;
 	Size		n = sorted->begins[end] - sorted->begins[begin];
 	const Group *last = NULL;
 
-	if (hand_out_in_turn(groups, sorted, begin, end, sink))
+	if (emit_in_turn(sorted, begin, end, rows, sink))
 		return;
 	items = room_take(groups->context, n * sizeof(SortItem));
 	spare = room_take(groups->context, n * sizeof(SortItem));
@@ -633,7 +642,7 @@ hand_out_equals(Groups *groups, const Sorted *sorted, Size begin, Size end,
 	{
 		const Group *group = sorted->groups[items[i].value];
 
-		hand_out_equal(group, last, &items[i].key, 1, sink);
+		emit_equal(group, last, &items[i].key, 1, sink);
 		last = group;
 	}
 	pfree(items);
@@ -656,11 +665,23 @@ make_room_for_sorted(Groups *groups, Sorted *sorted)
 	sorted->begins = room_take(groups->context, (groups->ngroups + 1) * sizeof(uint32));
 }
 
-static void
-hand_out_unsorted(Groups *groups, const KeySink *sink)
+/* Rows wait for their groups no longer; false: there are none. */
+static bool
+end_collecting(Groups *groups)
 {
-	Sorted		sorted = {.groups = (const Group **) groups->list};
+	group_rows(groups);
+	drop_slots(groups);
+	return groups->ngroups > 0;
+}
 
+void
+groups_emit_unsorted(Groups *groups, RowOrder rows, const KeySink *sink)
+{
+	Sorted		sorted;
+
+	if (!end_collecting(groups))
+		return;
+	sorted.groups = (const Group **) groups->list;
 	make_room_for_sorted(groups, &sorted);
 	scatter_rows(groups, &sorted);
 	for (Size i = 0; i < groups->ngroups; i++)
@@ -671,27 +692,23 @@ hand_out_unsorted(Groups *groups, const KeySink *sink)
 			CHECK_FOR_INTERRUPTS();
 		sink->key(sink->arg, group->image, group->size, false);
 		key_sink_rows(sink, sorted.rows + sorted.begins[i],
-						  sorted.begins[i + 1] - sorted.begins[i], groups->unordered);
+					  sorted.begins[i + 1] - sorted.begins[i], rows);
 	}
 }
 
-static void
-hand_out_sorted(Groups *groups, const KeySink *sink)
+void
+groups_emit(Groups *groups, Order *order, const KeySink *sink)
 {
-	Size		n = groups->ngroups;
+	Size		n;
 	Sorted		sorted;
 
+	if (!end_collecting(groups))
+		return;
+	n = groups->ngroups;
 	sorted.groups = room_take(groups->context, n * sizeof(Group *));
 	sorted.strings = sink->string == NULL ? NULL : room_take(groups->context, n * sizeof(SortString *));
-	sorted.equal = room_take(groups->context, n);
-	sort_groups(groups, sorted.groups, sorted.strings);
-	if (!verify_order(groups, sorted.groups, sorted.equal))
-	{
-		sorted.strings = NULL;
-		qsort_arg(sorted.groups, n, sizeof(Group *), compare_groups, groups);
-		if (!verify_order(groups, sorted.groups, sorted.equal))
-			elog(ERROR, "keys of an index do not compare consistently");
-	}
+	sorted.equal = room_take(groups->context, n * sizeof(bool));
+	sort_groups(groups, &sorted, order);
 	make_room_for_sorted(groups, &sorted);
 	scatter_rows(groups, &sorted);
 
@@ -700,34 +717,18 @@ hand_out_sorted(Groups *groups, const KeySink *sink)
 		const Group *group = sorted.groups[begin];
 
 		fetch_group(groups, sorted.groups, begin);
-		if (sorted.strings != NULL)
+		if (sorted.strings != NULL && order->keys != KEYS_BY_OPERATOR)
 			sink->string(sink->arg, (const char *) sorted.strings[begin]->bytes,
 						 sorted.strings[begin]->length);
-		else if (sink->string != NULL)
-			sink->string(sink->arg, NULL, 0);
 		for (end = begin + 1; end < n && sorted.equal[end];)
 			end++;
 		if (end - begin > 1)
 		{
-			hand_out_equals(groups, &sorted, begin, end, sink);
+			emit_equals(groups, &sorted, begin, end, order->rows, sink);
 			continue;
 		}
 		sink->key(sink->arg, group->image, group->size, false);
 		key_sink_rows(sink, sorted.rows + sorted.begins[begin],
-						  sorted.begins[end] - sorted.begins[begin], groups->unordered);
+					  sorted.begins[end] - sorted.begins[begin], order->rows);
 	}
-}
-
-void
-groups_hand_out(Groups *groups, bool sorted, bool unordered, const KeySink *sink)
-{
-	group_rows(groups);
-	if (groups->ngroups == 0)
-		return;
-	groups->unordered = unordered;
-	drop_slots(groups);
-	if (sorted)
-		hand_out_sorted(groups, sink);
-	else
-		hand_out_unsorted(groups, sink);
 }

@@ -36,11 +36,13 @@ extern void groups_put_rows(Groups *groups, const char *image, Size size,
 
 extern uint64 groups_rows(const Groups *groups);
 
-/* Bytes that all takes, and what it will take while it is handed out, sorted or not. */
+/* Bytes that all takes, and what it will take while it is emitted, sorted or not. */
 extern Size groups_memory(const Groups *groups, bool sorted);
 
-/* Hands out all, in order or in the order in which groups were found.  unordered: rows did not come by TID. */
-extern void groups_hand_out(Groups *groups, bool sorted, bool unordered,
-							const KeySink *sink);
+/* Emits all in order; says there if that took the operator class. */
+extern void groups_emit(Groups *groups, Order *order, const KeySink *sink);
+
+/* Emits all in the order in which groups were found; rows arrived in that one. */
+extern void groups_emit_unsorted(Groups *groups, RowOrder rows, const KeySink *sink);
 
 #endif							/* PGBULK_GROUPS_H */

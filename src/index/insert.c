@@ -219,7 +219,8 @@ insert_index(Relation heap, Relation index, IndexInfo *info, BlockNumber first,
 	if (btree)
 	{
 		insertion.shape = shape_open(index);
-		insertion.presort = presort_open(insertion.shape, memory);
+		insertion.presort = presort_open(insertion.shape, memory,
+										  (PresortOptions) {0});
 		if (conflicts != NULL)
 			init_scan_keys(&insertion);
 	}

@@ -73,7 +73,7 @@ integers_memory(const Integers *integers)
 }
 
 static void
-hand_out_nulls(Integers *integers, bool unordered, const KeySink *sink)
+emit_nulls(Integers *integers, RowOrder order, const KeySink *sink)
 {
 	char		image[MAXIMUM_ALIGNOF] = {1};
 	char		string[2 * sizeof(uint64)]; /* before or behind all integers */
@@ -84,11 +84,11 @@ hand_out_nulls(Integers *integers, bool unordered, const KeySink *sink)
 	if (sink->string != NULL)
 		sink->string(sink->arg, string, sizeof(string));
 	sink->key(sink->arg, image, sizeof(image), false);
-	key_sink_rows(sink, integers->nulls, integers->nnulls, unordered);
+	key_sink_rows(sink, integers->nulls, integers->nnulls, order);
 }
 
 static void
-hand_out_numbers(Integers *integers, bool unordered, const KeySink *sink)
+emit_numbers(Integers *integers, RowOrder order, const KeySink *sink)
 {
 	SortItem   *items = integers->items;
 	SortItem   *spare;
@@ -112,18 +112,18 @@ hand_out_numbers(Integers *integers, bool unordered, const KeySink *sink)
 		}
 		shape_integer_image(integers->shape, items[begin].key, image);
 		sink->key(sink->arg, image, size, false);
-		key_sink_rows(sink, rows, end - begin, unordered);
+		key_sink_rows(sink, rows, end - begin, order);
 	}
 }
 
 void
-integers_hand_out(Integers *integers, bool unordered, const KeySink *sink)
+integers_emit(Integers *integers, RowOrder order, const KeySink *sink)
 {
 	bool		nulls_first = integers->shape->columns[0].nulls_first;
 
 	if (nulls_first)
-		hand_out_nulls(integers, unordered, sink);
-	hand_out_numbers(integers, unordered, sink);
+		emit_nulls(integers, order, sink);
+	emit_numbers(integers, order, sink);
 	if (!nulls_first)
-		hand_out_nulls(integers, unordered, sink);
+		emit_nulls(integers, order, sink);
 }

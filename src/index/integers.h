@@ -25,7 +25,7 @@ extern void integers_put_null(Integers *integers, RowId row);
 /* Bytes that all takes, and will take while it is sorted. */
 extern Size integers_memory(const Integers *integers);
 
-/* Hands out all in order.  unordered: rows did not come by TID. */
-extern void integers_hand_out(Integers *integers, bool unordered, const KeySink *sink);
+/* Emits all in order; rows arrived in that one. */
+extern void integers_emit(Integers *integers, RowOrder rows, const KeySink *sink);
 
 #endif							/* PGBULK_INTEGERS_H */

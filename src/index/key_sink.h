@@ -8,14 +8,15 @@
 #include "postgres.h"
 
 #include "index/keysort.h"
+#include "index/order.h"
 #include "index/row_id.h"
 
 typedef struct KeySink
 {
 	/*
 	 * If not NULL: called before key() with the key's sort string, at least the
-	 * beginning of it, unless the key is equal to the one before.  NULL where
-	 * strings do not come in the order of the keys.
+	 * beginning of it, unless the key is equal to the one before.  Not called where
+	 * sort strings do not come in the order of the keys (order.h).
 	 */
 	void		(*string) (void *arg, const char *string, Size size);
 	/*
@@ -28,11 +29,11 @@ typedef struct KeySink
 	void	   *arg;
 } KeySink;
 
-/* Emits rows of the current key; unordered: with HOT chains about they need not come by TID. */
+/* Emits rows of one image, which arrived in that order. */
 static inline void
-key_sink_rows(const KeySink *sink, RowId *rows, uint32 n, bool unordered)
+key_sink_rows(const KeySink *sink, RowId *rows, uint32 n, RowOrder order)
 {
-	if (unordered && n > 1)
+	if (rows_need_sort(order) && n > 1)
 		keysort_numbers(rows, n);
 	sink->rows(sink->arg, rows, n);
 }

@@ -15,18 +15,16 @@ struct Presort
 	Shape	   *shape;
 	Size		budget;
 	MemoryContext context;		/* of this and the runs */
-	MemoryContext memory;		/* of the run in hand */
+	MemoryContext memory;		/* of the keys of a run */
+	Order		order;			/* in which keys arrive, then in which they leave */
+	const KeySink *unsorted;	/* where keys go unsorted; or NULL */
+	PresortSpill spill;			/* asked when the memory is full; or NULL */
+	void	   *spill_arg;
 	Integers   *integers;		/* the keys; NULL: they are not */
 	Groups	   *groups;			/* or these */
 	Runs	   *runs;			/* NULL: everything has fit so far */
-	const KeySink *unsorted;	/* where keys go as they are; NULL: they are sorted */
-	PresortSpill spill;			/* says so when the memory is full; or NULL */
-	void	   *spill_arg;
 	BlockNumber block;			/* of the row put last */
 	RowId		last_row;
-	bool		unordered;		/* rows of the run did not come by TID */
-	bool		disordered;		/* nor did those of some run; or the caller says so */
-	bool		mixed;			/* nor do those of equal keys, from run to run */
 };
 
 /* Begins a run with nothing in it. */
@@ -34,7 +32,6 @@ static void
 begin_run(Presort *presort)
 {
 	MemoryContextReset(presort->memory);
-	presort->unordered = presort->disordered && presort->unsorted == NULL;
 	presort->last_row = 0;
 	if (presort->integers != NULL)
 		integers_begin(presort->integers);
@@ -43,18 +40,23 @@ begin_run(Presort *presort)
 }
 
 Presort *
-presort_open(Shape *shape, Size budget)
+presort_open(Shape *shape, Size budget, PresortOptions options)
 {
 	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "presort",
 												  ALLOCSET_DEFAULT_SIZES);
 	MemoryContext old = MemoryContextSwitchTo(context);
 	Presort    *presort = palloc0(sizeof(Presort));
 
+	Assert(!shape->integer || (options.unsorted == NULL && options.spill == NULL));
 	presort->shape = shape;
 	presort->budget = Min(budget, GROUPS_MOST);
 	presort->context = context;
 	presort->memory = AllocSetContextCreate(context, "presort run",
 											ALLOCSET_DEFAULT_SIZES);
+	presort->order = order_open(shape, options.rows);
+	presort->unsorted = options.unsorted;
+	presort->spill = options.spill;
+	presort->spill_arg = options.arg;
 	presort->block = InvalidBlockNumber;
 	if (shape->integer)
 		presort->integers = integers_open(shape, presort->memory);
@@ -62,37 +64,6 @@ presort_open(Shape *shape, Size budget)
 		presort->groups = groups_open(shape, presort->budget, presort->memory);
 	begin_run(presort);
 	MemoryContextSwitchTo(old);
-	return presort;
-}
-
-Presort *
-presort_open_rows(Shape *shape, Size budget, bool disordered)
-{
-	Presort    *presort = presort_open(shape, budget);
-
-	presort->unordered = presort->disordered = disordered;
-	presort->mixed = disordered || !shape->exact;
-	return presort;
-}
-
-Presort *
-presort_open_spilling(Shape *shape, Size budget, PresortSpill spill, void *arg)
-{
-	Presort    *presort = presort_open(shape, budget);
-
-	Assert(!shape->integer);
-	presort->spill = spill;
-	presort->spill_arg = arg;
-	return presort;
-}
-
-Presort *
-presort_open_unsorted(Shape *shape, Size budget, const KeySink *sink)
-{
-	Presort    *presort = presort_open(shape, budget);
-
-	Assert(!shape->integer);
-	presort->unsorted = sink;
 	return presort;
 }
 
@@ -104,10 +75,10 @@ presort_close(Presort *presort)
 	MemoryContextDelete(presort->context);
 }
 
-bool
-presort_disordered(const Presort *presort)
+RowOrder
+presort_rows(const Presort *presort)
 {
-	return presort->disordered || presort->unordered;
+	return presort->order.rows;
 }
 
 int
@@ -124,12 +95,14 @@ memory_needed(const Presort *presort)
 }
 
 static void
-hand_out(Presort *presort, const KeySink *sink)
+emit(Presort *presort, const KeySink *sink)
 {
 	if (presort->integers != NULL)
-		integers_hand_out(presort->integers, presort->unordered, sink);
+		integers_emit(presort->integers, presort->order.rows, sink);
+	else if (presort->unsorted != NULL)
+		groups_emit_unsorted(presort->groups, presort->order.rows, sink);
 	else
-		groups_hand_out(presort->groups, presort->unsorted == NULL, presort->unordered, sink);
+		groups_emit(presort->groups, &presort->order, sink);
 }
 
 static void
@@ -139,9 +112,9 @@ write_run(Presort *presort)
 	KeySink sink;
 
 	if (presort->runs == NULL)
-		presort->runs = runs_open(presort->shape, presort->budget / 2, presort->mixed);
+		presort->runs = runs_open(presort->shape, presort->budget / 2, &presort->order);
 	sink = runs_begin(presort->runs);
-	hand_out(presort, &sink);
+	emit(presort, &sink);
 	runs_end(presort->runs);
 	begin_run(presort);
 	MemoryContextSwitchTo(old);
@@ -163,7 +136,7 @@ bound_memory(Presort *presort)
 		write_run(presort);
 	else
 	{
-		hand_out(presort, presort->unsorted);
+		emit(presort, presort->unsorted);
 		begin_run(presort);
 	}
 }
@@ -181,7 +154,10 @@ begin_row(Presort *presort, RowId row)
 		bound_memory(presort);
 	}
 	if (row < presort->last_row)
-		presort->unordered = presort->disordered = true;
+	{
+		Assert(!rows_interleave(presort->order.rows));
+		presort->order.rows = ROWS_BY_BLOCK;
+	}
 	presort->last_row = row;
 }
 
@@ -230,7 +206,7 @@ presort_finish(Presort *presort, const KeySink *sink)
 	MemoryContext old = MemoryContextSwitchTo(presort->context);
 
 	if (presort->runs == NULL)
-		hand_out(presort, sink);
+		emit(presort, sink);
 	else
 	{
 		write_run(presort);

@@ -29,14 +29,13 @@ struct Ranges
 	const char *image;			/* the key in hand */
 	Size		size;
 	int			count;			/* sorted parts */
-	bool		disordered;		/* rows of a key did not come by TID */
+	Order		order;			/* of what is in the files, then of all ranges, one after the other */
 
 	/* a range that is sorted */
 	KeySink sink;			/* where it goes, */
 	MemoryContext sink_context; /* and what memory it may keep: a range's goes with it */
 	int			range;
 	bool		fresh;			/* no key has come */
-	bool		within;			/* all are, as far as is known */
 };
 
 static inline int
@@ -116,8 +115,8 @@ ranges_open(Shape *shape, Relation heap, Relation index, BlockNumber first,
 	ranges->nblocks = nblocks;
 	ranges->memory = memory;
 	ranges->context = context;
-	ranges->presort = shape->integer ? presort_open(shape, memory) :
-		presort_open_spilling(shape, budget_of(ranges), spill, ranges);
+	ranges->presort = shape->integer ? presort_open(shape, memory, (PresortOptions) {0}) :
+		presort_open(shape, budget_of(ranges), (PresortOptions) {.spill = spill,.arg = ranges});
 	MemoryContextSwitchTo(old);
 	return ranges;
 }
@@ -138,6 +137,14 @@ sorted_string(void *arg, const char *string, Size size)
 	ranges->sink.string(ranges->sink.arg, string, size);
 }
 
+/* The first or last key of a range is to be within it. */
+static void
+check_border(Ranges *ranges, const char *image)
+{
+	if (!split_has(ranges->split, ranges->range, image))
+		ranges->order.keys = KEYS_BY_OPERATOR;
+}
+
 static void
 sorted_key(void *arg, const char *image, Size size, bool equal)
 {
@@ -145,7 +152,7 @@ sorted_key(void *arg, const char *image, Size size, bool equal)
 	MemoryContext old = MemoryContextSwitchTo(ranges->sink_context);
 
 	if (ranges->fresh)
-		ranges->within &= split_has(ranges->split, ranges->range, image);
+		check_border(ranges, image);
 	ranges->fresh = false;
 	ranges->image = image;
 	ranges->sink.key(ranges->sink.arg, image, size, equal);
@@ -166,8 +173,8 @@ sorted_rows(void *arg, const RowId *rows, uint32 n)
 static void
 sort_range(Ranges *ranges, int range, const KeySink *sink)
 {
-	Presort    *presort = presort_open_rows(ranges->shape, budget_of(ranges),
-											   ranges->disordered);
+	Presort    *presort = presort_open(ranges->shape, budget_of(ranges),
+									   (PresortOptions) {.rows = ranges->order.rows});
 	KeySink between = {
 		.string = sink->string == NULL ? NULL : sorted_string,
 		.key = sorted_key,
@@ -186,27 +193,27 @@ sort_range(Ranges *ranges, int range, const KeySink *sink)
 	ranges->fresh = true;
 	presort_finish(presort, &between);
 	if (!ranges->fresh)
-		ranges->within &= split_has(ranges->split, range, ranges->image);
+		check_border(ranges, ranges->image);
 	ranges->count += Max(presort_runs(presort), 1);
 	presort_close(presort);
 }
 
-/* Where strings cannot mislead. */
+/* Where sort strings are in order. */
 static void
-hand_out_directly(Ranges *ranges, const KeySink *sink)
+emit_directly(Ranges *ranges, const KeySink *sink)
 {
 	for (int range = 0; range < count_ranges(ranges); range++)
 		if (ranges->files[range] != NULL)
 			sort_range(ranges, range, sink);
-	if (!ranges->within)
-		elog(ERROR, "keys of an index do not compare consistently");
+	if (ranges->order.keys != KEYS_BY_STRING)
+		order_raise();
 }
 
+/* Where they may not be: into a run for each range, which are then proven to follow one another, or merged. */
 static void
-hand_out_proven(Ranges *ranges, const KeySink *sink)
+emit_proven(Ranges *ranges, const KeySink *sink)
 {
-	Runs	   *runs = runs_open(ranges->shape, RUNS_ALL_AT_ONCE,
-								 ranges->disordered || !ranges->shape->exact);
+	Runs	   *runs = runs_open(ranges->shape, RUNS_ALL_AT_ONCE, &ranges->order);
 
 	for (int range = 0; range < count_ranges(ranges); range++)
 	{
@@ -218,25 +225,25 @@ hand_out_proven(Ranges *ranges, const KeySink *sink)
 		sort_range(ranges, range, &run);
 		runs_end(runs);
 	}
-	if (ranges->within)
+	if (ranges->order.keys == KEYS_BY_COLLATION)
 		runs_chain(runs, sink);
 	else
 		runs_merge(runs, sink);
 }
 
-/* Deals out the rest, and hands out all. */
+/* Deals out the rest, and emits all. */
 static void
 finish_ranges(Ranges *ranges, const KeySink *sink)
 {
 	presort_finish(ranges->presort, &ranges->dealing);
-	ranges->disordered = presort_disordered(ranges->presort);
+	ranges->order = order_open(ranges->shape,
+							   rows_partitioned(presort_rows(ranges->presort), ranges->shape));
 	presort_close(ranges->presort);
 	ranges->presort = NULL;
-	ranges->within = true;
-	if (ranges->shape->trusted)
-		hand_out_directly(ranges, sink);
+	if (ranges->order.keys == KEYS_BY_STRING)
+		emit_directly(ranges, sink);
 	else
-		hand_out_proven(ranges, sink);
+		emit_proven(ranges, sink);
 }
 
 void

@@ -6,7 +6,7 @@
  * key are scattered, but dealt out to ranges of keys (split.h), each of which will fit. So rows with one key meet before anything is sorted: each key is transformed, sorted and compared once, as
  * it would be in memory.
  *
- * Sort strings tell the range of a key. As they may mislead, and keys that have been handed out cannot be taken
+ * Sort strings tell the range of a key. As they may mislead, and keys that have been emitted cannot be taken
  * back, ranges of keys that a collation orders are sorted into files first. Should one of them not be within its
  * borders, these files are merged as runs are, by the operator class.
  *
@@ -32,7 +32,7 @@ extern Ranges *ranges_open(Shape *shape, Relation heap, Relation index,
 /* Where rows are put. */
 extern Presort *ranges_presort(Ranges *ranges);
 
-/* Hands out all keys in order.  Errors: as presort_finish. */
+/* Emits all keys in order.  Errors: as presort_finish. */
 extern void ranges_finish(Ranges *ranges, const KeySink *sink);
 
 /* Sorted parts that went through files. */

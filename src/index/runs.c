@@ -6,7 +6,7 @@
  * as the record's before, rows.  With an image goes the beginning of the key's sort
  * string, by which runs are merged: the operator class's comparison takes many times as
  * long.  It still sees each pair of neighbours.  Should they turn out to be out of order,
- * all is merged again with it alone; as what has been handed out could not be taken
+ * all is merged again with it alone; as what has been emitted could not be taken
  * back, that is found out in a merge that nobody gets.
  */
 #include "postgres.h"
@@ -64,14 +64,13 @@ typedef struct Candidate
 struct Runs
 {
 	Shape	   *shape;
-	bool		mixed;			/* equal keys of several runs: by row */
+	Order	   *order;			/* of what is written and merged */
 	MemoryContext context;
 	int			at_once;
 	int			nruns;
 	int			capacity;
 	Run		   *runs;
 	int			written;		/* runs written, merged ones not counted */
-	bool		misled;			/* prefixes do not come in order */
 
 	/* the run being written */
 	Run		   *writing;
@@ -80,17 +79,17 @@ struct Runs
 	bool		equal;			/* to the one before */
 	bool		fresh;			/* not in the file yet */
 
-	/* the key handed out last */
+	/* the key emitted last */
 	StringInfoData last;
 };
 
 Runs *
-runs_open(Shape *shape, Size budget, bool mixed)
+runs_open(Shape *shape, Size budget, Order *order)
 {
 	Runs	   *runs = palloc0(sizeof(Runs));
 
 	runs->shape = shape;
-	runs->mixed = mixed;
+	runs->order = order;
 	runs->context = CurrentMemoryContext;
 	runs->at_once = Min(Max(budget / RUN_MEMORY, FEWEST_AT_ONCE), MOST_AT_ONCE);
 	runs->capacity = 16;
@@ -114,11 +113,6 @@ put_string(void *arg, const char *string, Size size)
 	Runs	   *runs = arg;
 	uint64		words[2] = {0};
 
-	if (string == NULL)
-	{
-		runs->misled = true;
-		return;
-	}
 	memcpy(words, string, Min(size, sizeof(words)));
 	runs->prefix.high = pg_ntoh64(words[0]);
 	runs->prefix.low = pg_ntoh64(words[1]);
@@ -149,7 +143,7 @@ put_record(Runs *runs, const RowId *rows, uint32 n)
 	if (runs->fresh)
 		compat_buffile_write(runs->writing->file, runs->image.data, runs->image.len);
 	compat_buffile_write(runs->writing->file, rows, n * sizeof(RowId));
-	runs->fresh = runs->mixed;
+	runs->fresh = rows_interleave(runs->order->rows);
 }
 
 static void
@@ -157,7 +151,7 @@ put_rows(void *arg, const RowId *rows, uint32 n)
 {
 	Runs	   *runs = arg;
 
-	if (!runs->mixed)
+	if (!rows_interleave(runs->order->rows))
 		put_record(runs, rows, n);
 	else
 		for (uint32 i = 0; i < n; i++)
@@ -242,7 +236,7 @@ comes_before(Runs *runs, const Candidate *a, const Candidate *b)
 {
 	int			order;
 
-	if (!runs->misled)
+	if (runs->order->keys != KEYS_BY_OPERATOR)
 	{
 		if (a->prefix.high != b->prefix.high)
 			return a->prefix.high < b->prefix.high;
@@ -252,7 +246,7 @@ comes_before(Runs *runs, const Candidate *a, const Candidate *b)
 	order = shape_compare(runs->shape, a->run->data, b->run->data);
 	if (order != 0)
 		return order < 0;
-	return runs->mixed ? first_row(a->run) < first_row(b->run) :
+	return rows_interleave(runs->order->rows) ? first_row(a->run) < first_row(b->run) :
 		a->run->number < b->run->number;
 }
 
@@ -295,38 +289,37 @@ is_last(const Runs *runs, const Run *run)
 		memcmp(run->data, runs->last.data, run->head.size) == 0;
 }
 
-/* Hands out a key that is not the last. */
+/* Emits a key that is not the last. */
 static void
-hand_out_new_key(Runs *runs, const Run *run, bool equal, const KeySink *sink)
+emit_new_key(Runs *runs, const Run *run, bool equal, const KeySink *sink)
 {
 	resetStringInfo(&runs->last);
 	appendBinaryStringInfo(&runs->last, run->data, run->head.size);
-	if (sink->string != NULL && !equal)
+	if (sink->string != NULL && !equal && runs->order->keys != KEYS_BY_OPERATOR)
 		put_string_of(run, sink);
 	sink->key(sink->arg, runs->last.data, runs->last.len, equal);
 }
 
-/* Hands out a key; false: it should have come before the last. */
+/* Emits a key; false: it should have come before the last. */
 static bool
-hand_out_key(Runs *runs, const Run *run, const KeySink *sink)
+emit_key(Runs *runs, const Run *run, const KeySink *sink)
 {
-	int			order = -1;
+	bool		equal = false;
 
 	if (runs->last.len > 0)
 	{
 		if (is_last(runs, run))
 			return true;
-		order = shape_compare(runs->shape, runs->last.data, run->data);
-		if (order > 0)
+		if (!order_follows(runs->shape, runs->last.data, run->data, &equal))
 			return false;
 	}
-	hand_out_new_key(runs, run, order == 0, sink);
+	emit_new_key(runs, run, equal, sink);
 	return true;
 }
 
 /* All rows of the record. */
 static void
-hand_out_rows(Run *run, const KeySink *sink)
+emit_rows(Run *run, const KeySink *sink)
 {
 	RowId	   *rows = (RowId *) (run->data + run->head.size);
 
@@ -345,12 +338,12 @@ hand_out_rows(Run *run, const KeySink *sink)
 
 /* All that a run has of its key, and reads the next; false: that was its last. */
 static bool
-hand_out(Runs *runs, Run *run, const KeySink *sink)
+emit(Runs *runs, Run *run, const KeySink *sink)
 {
 	do
 	{
 		CHECK_FOR_INTERRUPTS();
-		hand_out_rows(run, sink);
+		emit_rows(run, sink);
 		if (!read_record(runs, run))
 			return false;
 	} while (run->head.size == 0);
@@ -386,7 +379,7 @@ rewind_runs(Runs *runs, int first, int n, Candidate *candidates)
 	return ncandidates;
 }
 
-/* Merges n runs from the first into the sink; false: they did not come in order. */
+/* Merges n runs from the first into the sink; false: they did not come in order, but will the next time. */
 static bool
 merge(Runs *runs, int first, int n, const KeySink *sink)
 {
@@ -397,17 +390,17 @@ merge(Runs *runs, int first, int n, const KeySink *sink)
 	{
 		Run		   *run = candidates[0].run;
 
-		if (!hand_out_key(runs, run, sink))
+		if (!emit_key(runs, run, sink))
 			break;
-		if (hand_out(runs, run, sink))
+		if (emit(runs, run, sink))
 			candidates[0].prefix = run->head.prefix;
 		else
 			candidates[0] = candidates[--n];
 		sift_down(runs, candidates, n, 0);
 	}
 	pfree(candidates);
-	if (n > 0 && runs->misled)
-		elog(ERROR, "keys of an index do not compare consistently");
+	if (n > 0)
+		order_distrust(runs->order);
 	return n == 0;
 }
 
@@ -415,13 +408,12 @@ merge(Runs *runs, int first, int n, const KeySink *sink)
 static Run
 merge_into_one(Runs *runs, int first, int n)
 {
-	Runs	   *result = runs_open(runs->shape, 0, runs->mixed);
+	Runs	   *result = runs_open(runs->shape, 0, runs->order);
 	KeySink sink = runs_begin(result);
 	Run			run;
 
 	if (!merge(runs, first, n, &sink))
 	{
-		runs->misled = true;
 		runs_close(result);
 		sink = runs_begin(result);
 		(void) merge(runs, first, n, &sink);
@@ -483,10 +475,10 @@ static const KeySink nobody = {.key = drop_key,.rows = drop_rows};
 void
 runs_merge(Runs *runs, const KeySink *sink)
 {
-	if (!runs->misled && !runs->shape->trusted)
-		runs->misled = !merge(runs, 0, runs->nruns, &nobody);
+	if (runs->order->keys == KEYS_BY_COLLATION)
+		(void) merge(runs, 0, runs->nruns, &nobody);
 	if (!merge(runs, 0, runs->nruns, sink))
-		elog(ERROR, "keys of an index do not compare consistently");
+		order_raise();
 	runs_close(runs);
 }
 
@@ -502,8 +494,8 @@ runs_chain(Runs *runs, const KeySink *sink)
 		while (more)
 		{
 			if (!is_last(runs, run))
-				hand_out_new_key(runs, run, run->head.equal, sink);
-			more = hand_out(runs, run, sink);
+				emit_new_key(runs, run, run->head.equal, sink);
+			more = emit(runs, run, sink);
 		}
 		close_run(run);
 	}

@@ -143,7 +143,6 @@ shape_open(Relation index)
 	shape->natts = shape->desc->natts;
 	shape->nkeys = IndexRelationGetNumberOfKeyAttributes(index);
 	shape->bitmap = (shape->natts + 7) / 8;
-	shape->trusted = true;
 	shape->exact = shape->natts == shape->nkeys;
 	for (int i = 0; i < shape->natts; i++)
 	{
@@ -157,7 +156,7 @@ shape_open(Relation index)
 		if (i < shape->nkeys)
 		{
 			open_key(index, i, column);
-			shape->trusted &= column->kind != KEY_COLLATED;
+			shape->collated |= column->kind == KEY_COLLATED;
 			shape->exact &= column->kind != KEY_OTHER &&
 				(column->kind != KEY_COLLATED || column->deterministic);
 		}

@@ -57,7 +57,7 @@ typedef struct Shape
 	int			nkeys;
 	Size		bitmap;			/* bytes that say which columns are null */
 	bool		integer;		/* a single column, an integer by value: see shape_integer */
-	bool		trusted;		/* sort strings, where there are any, come in order */
+	bool		collated;		/* sort strings are partly what a collation makes of texts (order.h) */
 	bool		exact;			/* keys that are equal have had the same image so far */
 	char	   *scratch;		/* for strings that are to be transformed */
 	Size		scratch_size;

@@ -55,6 +55,7 @@ struct Span
 	int			nshares;
 	int			nranges;
 	double		heap_rows[SPAN_PROCESSES_MOST];
+	RowOrder	row_order[SPAN_PROCESSES_MOST]; /* in the files of each share */
 	uint64		dealt[SPAN_PROCESSES_MOST]; /* rows that went to ranges */
 	SpanRange	ranges[SPLIT_RANGES_MOST];
 
@@ -64,9 +65,7 @@ struct Span
 	pg_atomic_uint32 next_range;
 	pg_atomic_uint32 ranges_done;
 	pg_atomic_uint32 next_block;
-	pg_atomic_uint32 misled;
-	pg_atomic_uint32 inexact;	/* keys may be equal though their images are not */
-	pg_atomic_uint32 disordered;	/* rows of a key may come in any order */
+	pg_atomic_uint32 key_order; /* of all ranges, one after the other; KEYS_BY_OPERATOR: they cannot be chained */
 	ConditionVariable changed;	/* shares_done or ranges_done */
 	ProgressCounts progress;
 	SplitKeys	keys;
@@ -129,9 +128,7 @@ span_init(Span *span, Oid index, int number, const SplitKeys *keys,
 	pg_atomic_init_u32(&span->next_range, 0);
 	pg_atomic_init_u32(&span->ranges_done, 0);
 	pg_atomic_init_u32(&span->next_block, BTREE_FIRST_BLOCK);
-	pg_atomic_init_u32(&span->misled, 0);
-	pg_atomic_init_u32(&span->inexact, 0);
-	pg_atomic_init_u32(&span->disordered, 0);
+	pg_atomic_init_u32(&span->key_order, KEYS_BY_STRING);
 	ConditionVariableInit(&span->changed);
 	progress_counts_init(&span->progress);
 }
@@ -286,20 +283,19 @@ deal_share(SpanPart *part, int share)
 	if (part->shape->integer)
 		part->items = palloc(span->nranges * ITEMS_AT_ONCE * sizeof(SpanItem));
 	else
-		part->presort = presort_open_unsorted(part->shape, span->memory - buffers, &sink);
+		part->presort = presort_open(part->shape, span->memory - buffers,
+									 (PresortOptions) {.unsorted = &sink});
 	progress_index_scan(span->nblocks);
 	span->heap_rows[share] = heap_scan_rows(part->heap, part->index, part->info, first,
 											end - first, deal_row, part);
+	span->row_order[share] = ROWS_BY_TID;
 	if (part->presort != NULL)
 	{
 		presort_finish(part->presort, &sink);
-		if (presort_disordered(part->presort))
-			pg_atomic_write_u32(&span->disordered, 1);
+		span->row_order[share] = rows_partitioned(presort_rows(part->presort), part->shape);
 		presort_close(part->presort);
 	}
 	span->dealt[share] = part->dealt;
-	if (!part->shape->exact)
-		pg_atomic_write_u32(&span->inexact, 1);
 	for (int range = 0; range < span->nranges; range++)
 	{
 		if (part->nitems[range] > 0)
@@ -341,6 +337,17 @@ count_dealt(const Span *span)
 	for (int i = 0; i < span->nshares; i++)
 		dealt += span->dealt[i];
 	return dealt;
+}
+
+/* In which order rows of a key are in the files, those of the shares one after the other. */
+static RowOrder
+dealt_order(const Span *span)
+{
+	RowOrder	rows = ROWS_BY_TID;
+
+	for (int i = 0; i < span->nshares; i++)
+		rows = Max(rows, span->row_order[i]);
+	return rows;
 }
 
 /* What all shares have for a range, whose files go.  Rows of a key are in the order of the shares. */
@@ -415,13 +422,13 @@ build_leaves(SpanPart *part, Presort *presort, int npages)
 	part->feed.btree = btree_open_range(part->heap, part->index, &span->next_block,
 										npages, list);
 	part->fresh = part->within = true;
-	presort_finish(presort, part->shape->trusted ? &part->feed_sink : &sink);
+	presort_finish(presort, part->shape->collated ? &sink : &part->feed_sink);
 	btree_end_key(part->feed.btree);
 	/* strings may mislead, but not within the range */
 	if (!part->fresh && part->within)
 		part->within = split_has(part->split, part->range, part->feed.image);
 	if (!part->within)
-		pg_atomic_write_u32(&span->misled, 1);
+		pg_atomic_write_u32(&span->key_order, KEYS_BY_OPERATOR);
 	range->rows = btree_close_range(part->feed.btree,
 									form_bound(part->shape, part->split, part->range));
 	range->runs = presort_runs(presort);
@@ -437,13 +444,12 @@ build_range(SpanPart *part, int range)
 	Size		npages = memory / LEAVES_SHARE / BLCKSZ;
 	Presort    *presort;
 
-	if (pg_atomic_read_u32(&part->span->misled) != 0)
+	if (pg_atomic_read_u32(&part->span->key_order) == KEYS_BY_OPERATOR)
 		return;
 	npages = Min(Max(npages, LEAVES_LEAST), LEAVES_MOST);
 	part->range = range;
-	part->shape->exact = pg_atomic_read_u32(&part->span->inexact) == 0;
-	presort = presort_open_rows(part->shape, memory - npages * BLCKSZ,
-								pg_atomic_read_u32(&part->span->disordered) != 0);
+	presort = presort_open(part->shape, memory - npages * BLCKSZ,
+						   (PresortOptions) {.rows = dealt_order(part->span)});
 	progress_index_sort(count_dealt(part->span));
 	collect_range(part, presort);
 	build_leaves(part, presort, npages);
@@ -550,7 +556,7 @@ span_finish(Span *span, Relation heap, SharedFileSet *files,
 	Btree	   *btree;
 
 	await_count(span, &span->ranges_done, span->nranges);
-	if (pg_atomic_read_u32(&span->misled) != 0)
+	if (pg_atomic_read_u32(&span->key_order) == KEYS_BY_OPERATOR)
 		return false;
 	check_rows(span);
 	index = index_open(span->index, NoLock);

@@ -217,7 +217,7 @@ static bool
 may_use_files(const Sample *sample)
 {
 	double		image = (double) sample->images.len / sample->n;
-	Size		string = sample->shape->trusted ? 0 : SHAPE_STRING_MOST;
+	Size		string = sample->shape->collated ? SHAPE_STRING_MOST : 0;
 
 	return temp_file_limit < 0 ||
 		sample->rows * (ROW_MEMORY + string + image) <= (double) temp_file_limit * 1024;
