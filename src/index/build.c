@@ -51,7 +51,7 @@ build_btree(Relation heap, Relation index, IndexInfo *info,
 	Ranges	   *ranges = ranges_open(shape, heap, index, first, nblocks, memory);
 	Found		found = {.presort = ranges_presort(ranges)};
 	Feed		feed;
-	KeySink sink = feed_sink(&feed);
+	KeySink		sink = feed_sink(&feed);
 	BuildResult result;
 
 	feed_init(&feed, index, info, shape, conflicts);

@@ -25,7 +25,7 @@ typedef struct Feed
 	const ConflictSink *conflicts;	/* NULL: there are no duplicates */
 	uint32		ngroups;		/* of rows that must not stand together */
 
-	/* the key in hand */
+	/* the current key */
 	const char *image;
 	bool		judged;			/* no two living rows may have it */
 	RowId		living;			/* one that has; 0: none */

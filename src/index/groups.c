@@ -22,8 +22,8 @@
  * block's number and an offset in it, together 32 bits.
  */
 #define ARENA_SHARE 32
-#define ARENA_BLOCK_LEAST (128 * 1024)
-#define ARENA_BLOCK_MOST (8 * 1024 * 1024)
+#define ARENA_MIN_BLOCK (128 * 1024)
+#define ARENA_MAX_BLOCK (8 * 1024 * 1024)
 #define ARENA_OFFSET_BITS 20
 
 /* How far memory is fetched ahead of its use, in groups or rows. */
@@ -65,6 +65,16 @@ typedef struct Arena
 	Size		taken;
 } Arena;
 
+/* Groups on their way out, in order. */
+typedef struct Sorted
+{
+	const Group **groups;
+	const SortString **strings; /* NULL: not wanted, or misleading */
+	bool	   *equal;			/* whether one's key is the same as the one's before */
+	RowId	   *rows;			/* all rows, by group */
+	uint32	   *begins;			/* of each group's rows, and their end */
+} Sorted;
+
 struct Groups
 {
 	Shape	   *shape;
@@ -91,6 +101,8 @@ struct Groups
 	uint32		offsets[STAGED_ROWS + 1];
 	uint32		hashes[STAGED_ROWS];
 	RowId		staged[STAGED_ROWS];
+
+	Sorted		sorted;
 };
 
 static void
@@ -106,8 +118,8 @@ groups_open(Shape *shape, Size budget, MemoryContext context)
 
 	groups->shape = shape;
 	groups->context = context;
-	groups->block_size = Min(Max(budget / ARENA_SHARE, ARENA_BLOCK_LEAST),
-							 ARENA_BLOCK_MOST);
+	groups->block_size = Min(Max(budget / ARENA_SHARE, ARENA_MIN_BLOCK),
+							 ARENA_MAX_BLOCK);
 	initStringInfo(&groups->stage);
 	return groups;
 }
@@ -414,16 +426,6 @@ groups_put_rows(Groups *groups, const char *image, Size size,
 
 /* ---- emitting ---- */
 
-/* Groups on their way out, in order. */
-typedef struct Sorted
-{
-	const Group **groups;
-	const SortString **strings; /* NULL: not wanted */
-	bool	   *equal;			/* whether one's key is the same as the one's before */
-	RowId	   *rows;			/* all rows, by group */
-	uint32	   *begins;			/* of each group's rows, and their end */
-} Sorted;
-
 static inline bool
 is_same(const Group *a, const Group *b)
 {
@@ -548,6 +550,7 @@ sort_groups(Groups *groups, Sorted *sorted, Order *order)
 			return;
 		order_distrust(order);
 	}
+	sorted->strings = NULL;
 	qsort_arg(sorted->groups, groups->ngroups, sizeof(Group *), compare_groups, groups);
 	if (!verify_order(groups, sorted->groups, sorted->equal))
 		order_raise();
@@ -697,27 +700,44 @@ groups_emit_unsorted(Groups *groups, RowOrder rows, const KeySink *sink)
 }
 
 void
-groups_emit(Groups *groups, Order *order, const KeySink *sink)
+groups_sort(Groups *groups, Order *order, bool strings)
 {
+	Sorted	   *sorted = &groups->sorted;
 	Size		n;
-	Sorted		sorted;
 
 	if (!end_collecting(groups))
 		return;
 	n = groups->ngroups;
-	sorted.groups = room_take(groups->context, n * sizeof(Group *));
-	sorted.strings = sink->string == NULL ? NULL : room_take(groups->context, n * sizeof(SortString *));
-	sorted.equal = room_take(groups->context, n * sizeof(bool));
-	sort_groups(groups, &sorted, order);
-	make_room_for_sorted(groups, &sorted);
-	scatter_rows(groups, &sorted);
+	sorted->groups = room_take(groups->context, n * sizeof(Group *));
+	sorted->strings = strings ? room_take(groups->context, n * sizeof(SortString *)) : NULL;
+	sorted->equal = room_take(groups->context, n * sizeof(bool));
+	sort_groups(groups, sorted, order);
+	make_room_for_sorted(groups, sorted);
+	scatter_rows(groups, sorted);
+}
+
+bool
+groups_ends(const Groups *groups, const char **first, const char **last)
+{
+	if (groups->ngroups == 0)
+		return false;
+	*first = groups->sorted.groups[0]->image;
+	*last = groups->sorted.groups[groups->ngroups - 1]->image;
+	return true;
+}
+
+void
+groups_emit(Groups *groups, const Order *order, const KeySink *sink)
+{
+	const Sorted sorted = groups->sorted;
+	Size		n = groups->ngroups;
 
 	for (Size begin = 0, end; begin < n; begin = end)
 	{
 		const Group *group = sorted.groups[begin];
 
 		fetch_group(groups, sorted.groups, begin);
-		if (sorted.strings != NULL && order->keys != KEYS_BY_OPERATOR)
+		if (sorted.strings != NULL)
 			sink->string(sink->arg, (const char *) sorted.strings[begin]->bytes,
 						 sorted.strings[begin]->length);
 		for (end = begin + 1; end < n && sorted.equal[end];)

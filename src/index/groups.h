@@ -16,7 +16,7 @@
 typedef struct Groups Groups;
 
 /* A budget of more than that is not used. */
-#define GROUPS_MOST (UINT64CONST(16) * 1024 * 1024 * 1024)
+#define GROUPS_MAX_MEMORY (UINT64CONST(16) * 1024 * 1024 * 1024)
 
 /*
  * context: of all that is collected, which goes with it when it is reset.  Memory of the rest: the current
@@ -39,8 +39,17 @@ extern uint64 groups_rows(const Groups *groups);
 /* Bytes that all takes, and what it will take while it is emitted, sorted or not. */
 extern Size groups_memory(const Groups *groups, bool sorted);
 
-/* Emits all in order; says there if that took the operator class. */
-extern void groups_emit(Groups *groups, Order *order, const KeySink *sink);
+/*
+ * Sorts all and verifies that; says in the order if it took the operator class.  strings: the sink that comes next
+ * takes sort strings.
+ */
+extern void groups_sort(Groups *groups, Order *order, bool strings);
+
+/* The images of the first and the last key that were sorted; false: there are none. */
+extern bool groups_ends(const Groups *groups, const char **first, const char **last);
+
+/* Emits what was sorted with that order. */
+extern void groups_emit(Groups *groups, const Order *order, const KeySink *sink);
 
 /* Emits all in the order in which groups were found; rows arrived in that one. */
 extern void groups_emit_unsorted(Groups *groups, RowOrder rows, const KeySink *sink);

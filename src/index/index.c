@@ -292,7 +292,7 @@ make_entries(List *plans, int workers, Conflicts *conflicts)
 
 	if (workers < 0)
 		workers = choose_workers(plans);
-	workers = Min(workers, SPAN_PROCESSES_MOST - 1);
+	workers = Min(workers, SPAN_MAX_PROCESSES - 1);
 
 	/* in the order of their OIDs, as everyone locks them */
 	list_sort(order, compare_relids);

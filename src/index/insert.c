@@ -28,7 +28,7 @@ typedef struct Insertion
 	/* btrees */
 	Shape	   *shape;
 	Presort    *presort;
-	Datum		values[INDEX_MAX_KEYS]; /* the key in hand */
+	Datum		values[INDEX_MAX_KEYS]; /* the current key */
 	bool		isnull[INDEX_MAX_KEYS];
 
 	/* duplicates */
@@ -36,7 +36,7 @@ typedef struct Insertion
 	BlockNumber first;			/* of the new rows */
 	ScanKeyData scan_keys[INDEX_MAX_KEYS];	/* equality */
 	uint32		ngroups;
-	bool		judged;			/* no two living rows may have the key in hand */
+	bool		judged;			/* no two living rows may have the current key */
 	bool		fresh;			/* none of its rows is in the index */
 	RowId		living;			/* a living row with it; 0: none */
 	bool		noted;			/* that and another one */
@@ -98,7 +98,7 @@ init_scan_keys(Insertion *insertion)
 	}
 }
 
-/* An old row, alive, with the key in hand; 0: there is none. */
+/* An old row, alive, with the current key; 0: there is none. */
 static RowId
 find_living(Insertion *insertion)
 {
@@ -212,7 +212,7 @@ insert_index(Relation heap, Relation index, IndexInfo *info, BlockNumber first,
 		.scratch = AllocSetContextCreate(CurrentMemoryContext, "index entry",
 										 ALLOCSET_DEFAULT_SIZES)
 	};
-	KeySink sink = {.key = take_key,.rows = take_rows,.arg = &insertion};
+	KeySink		sink = {.key = take_key,.rows = take_rows,.arg = &insertion};
 	bool		btree = index->rd_rel->relam == BTREE_AM_OID;
 	BuildResult result = {0};
 

@@ -17,9 +17,8 @@ struct Presort
 	MemoryContext context;		/* of this and the runs */
 	MemoryContext memory;		/* of the keys of a run */
 	Order		order;			/* in which keys arrive, then in which they leave */
-	const KeySink *unsorted;	/* where keys go unsorted; or NULL */
-	PresortSpill spill;			/* asked when the memory is full; or NULL */
-	void	   *spill_arg;
+	bool		in_range;		/* all keys so far are where the options say */
+	PresortOptions options;		/* spill goes when it has been asked */
 	Integers   *integers;		/* the keys; NULL: they are not */
 	Groups	   *groups;			/* or these */
 	Runs	   *runs;			/* NULL: everything has fit so far */
@@ -49,14 +48,13 @@ presort_open(Shape *shape, Size budget, PresortOptions options)
 
 	Assert(!shape->integer || (options.unsorted == NULL && options.spill == NULL));
 	presort->shape = shape;
-	presort->budget = Min(budget, GROUPS_MOST);
+	presort->budget = Min(budget, GROUPS_MAX_MEMORY);
 	presort->context = context;
 	presort->memory = AllocSetContextCreate(context, "presort run",
 											ALLOCSET_DEFAULT_SIZES);
 	presort->order = order_open(shape, options.rows);
-	presort->unsorted = options.unsorted;
-	presort->spill = options.spill;
-	presort->spill_arg = options.arg;
+	presort->in_range = true;
+	presort->options = options;
 	presort->block = InvalidBlockNumber;
 	if (shape->integer)
 		presort->integers = integers_open(shape, presort->memory);
@@ -91,7 +89,20 @@ static Size
 memory_needed(const Presort *presort)
 {
 	return presort->integers != NULL ? integers_memory(presort->integers) :
-		groups_memory(presort->groups, presort->unsorted == NULL);
+		groups_memory(presort->groups, presort->options.unsorted == NULL);
+}
+
+/* Whether the keys that were sorted are in the range where they should be. */
+static void
+check_range(Presort *presort)
+{
+	const PresortOptions *options = &presort->options;
+	const char *first;
+	const char *last;
+
+	if (options->split != NULL && groups_ends(presort->groups, &first, &last))
+		presort->in_range &= split_has(options->split, options->range, first) &&
+			split_has(options->split, options->range, last);
 }
 
 static void
@@ -99,17 +110,21 @@ emit(Presort *presort, const KeySink *sink)
 {
 	if (presort->integers != NULL)
 		integers_emit(presort->integers, presort->order.rows, sink);
-	else if (presort->unsorted != NULL)
+	else if (presort->options.unsorted != NULL)
 		groups_emit_unsorted(presort->groups, presort->order.rows, sink);
 	else
+	{
+		groups_sort(presort->groups, &presort->order, sink->string != NULL);
+		check_range(presort);
 		groups_emit(presort->groups, &presort->order, sink);
+	}
 }
 
 static void
 write_run(Presort *presort)
 {
 	MemoryContext old = MemoryContextSwitchTo(presort->context);
-	KeySink sink;
+	KeySink		sink;
 
 	if (presort->runs == NULL)
 		presort->runs = runs_open(presort->shape, presort->budget / 2, &presort->order);
@@ -124,19 +139,21 @@ write_run(Presort *presort)
 static inline void
 bound_memory(Presort *presort)
 {
+	PresortOptions *options = &presort->options;
+
 	if (memory_needed(presort) <= presort->budget)
 		return;
-	if (presort->spill != NULL)
+	if (options->spill != NULL)
 	{
-		presort->unsorted = presort->spill(presort->spill_arg, presort->block,
+		options->unsorted = options->spill(options->arg, presort->block,
 										   groups_rows(presort->groups));
-		presort->spill = NULL;
+		options->spill = NULL;
 	}
-	if (presort->unsorted == NULL)
+	if (options->unsorted == NULL)
 		write_run(presort);
 	else
 	{
-		emit(presort, presort->unsorted);
+		emit(presort, options->unsorted);
 		begin_run(presort);
 	}
 }
@@ -200,11 +217,9 @@ presort_put_integer(Presort *presort, uint64 key, RowId row)
 	integers_put(presort->integers, row, key);
 }
 
-void
+bool
 presort_finish(Presort *presort, const KeySink *sink)
 {
-	MemoryContext old = MemoryContextSwitchTo(presort->context);
-
 	if (presort->runs == NULL)
 		emit(presort, sink);
 	else
@@ -212,5 +227,5 @@ presort_finish(Presort *presort, const KeySink *sink)
 		write_run(presort);
 		runs_merge(presort->runs, sink);
 	}
-	MemoryContextSwitchTo(old);
+	return presort->in_range;
 }

@@ -17,6 +17,7 @@
 #include "index/key_sink.h"
 #include "index/order.h"
 #include "index/shape.h"
+#include "index/split.h"
 
 typedef struct Presort Presort;
 
@@ -38,6 +39,9 @@ typedef struct PresortOptions
 	/* If not NULL: the same from then on that the memory is full, where this says so.  Neither for integers. */
 	PresortSpill spill;
 	void	   *arg;			/* of spill */
+	/* If not NULL: all keys should be in that range, unless sort strings are misleading. */
+	Split	   *split;
+	int			range;
 } PresortOptions;
 
 /* budget: bytes of memory.  What the options point to must stay.  Memory: below the current context. */
@@ -61,10 +65,11 @@ extern void presort_put_rows(Presort *presort, const char *image, Size size,
 extern void presort_put_integer(Presort *presort, uint64 key, RowId row);
 
 /*
- * Emits all keys in order, or unsorted all that are left.  Errors: 53400 where temp_file_limit is exceeded,
+ * Emits all keys in order, or unsorted all that are left; false: they were not all within the range of the options.
+ * Errors: 53400 where temp_file_limit is exceeded,
  * and others of files.
  */
-extern void presort_finish(Presort *presort, const KeySink *sink);
+extern bool presort_finish(Presort *presort, const KeySink *sink);
 
 /* In which order the rows of a key have arrived so far. */
 extern RowOrder presort_rows(const Presort *presort);

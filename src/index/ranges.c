@@ -5,7 +5,7 @@
 #include "postgres.h"
 
 #include "catalog/index.h"
-#include "index/deal.h"
+#include "index/partition.h"
 #include "index/ranges.h"
 #include "index/runs.h"
 #include "storage/buffile.h"
@@ -21,28 +21,13 @@ struct Ranges
 	Size		memory;
 	MemoryContext context;
 	Presort    *presort;		/* of what is put */
+	int			count;			/* sorted parts */
 
 	/* once the memory was full */
 	Split	   *split;			/* NULL: it was not, or there was no use in ranges */
-	KeySink dealing;
-	BufFile   **files;			/* NULL: the range got nothing */
-	const char *image;			/* the key in hand */
-	Size		size;
-	int			count;			/* sorted parts */
-	Order		order;			/* of what is in the files, then of all ranges, one after the other */
-
-	/* a range that is sorted */
-	KeySink sink;			/* where it goes, */
-	MemoryContext sink_context; /* and what memory it may keep: a range's goes with it */
-	int			range;
-	bool		fresh;			/* no key has come */
+	Partition  *partition;
+	Order		order;			/* in the files, then of all ranges, one after the other */
 };
-
-static inline int
-count_ranges(const Ranges *ranges)
-{
-	return ranges->split->nborders + 1;
-}
 
 static inline Size
 budget_of(const Ranges *ranges)
@@ -50,31 +35,12 @@ budget_of(const Ranges *ranges)
 	return ranges->memory - split_buffers(ranges->memory);
 }
 
-/* ---- dealing out ---- */
+/* ---- partitioning ---- */
 
-static void
-deal_key(void *arg, const char *image, Size size, bool equal)
+static BufFile *
+create_file(void *arg, int range)
 {
-	Ranges	   *ranges = arg;
-
-	ranges->image = image;
-	ranges->size = size;
-}
-
-static void
-deal_rows(void *arg, const RowId *rows, uint32 n)
-{
-	Ranges	   *ranges = arg;
-	int			range = split_find(ranges->split, ranges->image);
-
-	if (ranges->files[range] == NULL)
-	{
-		MemoryContext old = MemoryContextSwitchTo(ranges->context);
-
-		ranges->files[range] = BufFileCreateTemp(false);
-		MemoryContextSwitchTo(old);
-	}
-	deal_write(ranges->files[range], ranges->split, ranges->image, ranges->size, rows, n);
+	return BufFileCreateTemp(false);
 }
 
 /* Rows, those before a block, have filled the memory. */
@@ -92,11 +58,10 @@ spill(void *arg, BlockNumber block, uint64 rows)
 	if (keys != NULL)
 	{
 		ranges->split = split_open(ranges->shape, keys);
-		ranges->files = palloc0(count_ranges(ranges) * sizeof(BufFile *));
-		ranges->dealing = (KeySink) {.key = deal_key,.rows = deal_rows,.arg = ranges};
+		ranges->partition = partition_open(ranges->split, create_file, NULL);
 	}
 	MemoryContextSwitchTo(old);
-	return keys == NULL ? NULL : &ranges->dealing;
+	return keys == NULL ? NULL : partition_sink(ranges->partition);
 }
 
 Ranges *
@@ -129,100 +94,58 @@ ranges_presort(Ranges *ranges)
 
 /* ---- sorting ---- */
 
+/* Emits what a range has got, whose file goes. */
 static void
-sorted_string(void *arg, const char *string, Size size)
+sort_range(Ranges *ranges, int range, BufFile *file, const KeySink *sink)
 {
-	Ranges	   *ranges = arg;
+	Presort    *presort = presort_open(ranges->shape, budget_of(ranges), (PresortOptions) {
+		.rows = ranges->order.rows,
+		.split = ranges->split,
+		.range = range
+	});
 
-	ranges->sink.string(ranges->sink.arg, string, size);
-}
-
-/* The first or last key of a range is to be within it. */
-static void
-check_border(Ranges *ranges, const char *image)
-{
-	if (!split_has(ranges->split, ranges->range, image))
-		ranges->order.keys = KEYS_BY_OPERATOR;
-}
-
-static void
-sorted_key(void *arg, const char *image, Size size, bool equal)
-{
-	Ranges	   *ranges = arg;
-	MemoryContext old = MemoryContextSwitchTo(ranges->sink_context);
-
-	if (ranges->fresh)
-		check_border(ranges, image);
-	ranges->fresh = false;
-	ranges->image = image;
-	ranges->sink.key(ranges->sink.arg, image, size, equal);
-	MemoryContextSwitchTo(old);
-}
-
-static void
-sorted_rows(void *arg, const RowId *rows, uint32 n)
-{
-	Ranges	   *ranges = arg;
-	MemoryContext old = MemoryContextSwitchTo(ranges->sink_context);
-
-	ranges->sink.rows(ranges->sink.arg, rows, n);
-	MemoryContextSwitchTo(old);
-}
-
-/* Sorts what a range has got, whose file goes. */
-static void
-sort_range(Ranges *ranges, int range, const KeySink *sink)
-{
-	Presort    *presort = presort_open(ranges->shape, budget_of(ranges),
-									   (PresortOptions) {.rows = ranges->order.rows});
-	KeySink between = {
-		.string = sink->string == NULL ? NULL : sorted_string,
-		.key = sorted_key,
-		.rows = sorted_rows,
-		.arg = ranges
-	};
-
-	if (BufFileSeek(ranges->files[range], 0, 0, SEEK_SET) != 0)
+	if (BufFileSeek(file, 0, 0, SEEK_SET) != 0)
 		elog(ERROR, "could not rewind a temporary file");
-	deal_read(ranges->files[range], presort);
-	BufFileClose(ranges->files[range]);
-	ranges->files[range] = NULL;
-
-	ranges->sink = *sink;
-	ranges->range = range;
-	ranges->fresh = true;
-	presort_finish(presort, &between);
-	if (!ranges->fresh)
-		check_border(ranges, ranges->image);
+	partition_read(file, ranges->shape, presort);
+	BufFileClose(file);
+	if (!presort_finish(presort, sink))
+		ranges->order.keys = KEYS_BY_OPERATOR;
 	ranges->count += Max(presort_runs(presort), 1);
 	presort_close(presort);
 }
 
-/* Where sort strings are in order. */
+/* Where sort strings are in order: one range after the other. */
 static void
 emit_directly(Ranges *ranges, const KeySink *sink)
 {
-	for (int range = 0; range < count_ranges(ranges); range++)
-		if (ranges->files[range] != NULL)
-			sort_range(ranges, range, sink);
+	for (int range = 0; range <= ranges->split->nborders; range++)
+	{
+		BufFile    *file = partition_take_file(ranges->partition, range);
+
+		if (file != NULL)
+			sort_range(ranges, range, file, sink);
+	}
 	if (ranges->order.keys != KEYS_BY_STRING)
 		order_raise();
 }
 
-/* Where they may not be: into a run for each range, which are then proven to follow one another, or merged. */
+/* Where they may not be: a run for each range.  All of them are then proven to follow one another, or are merged. */
 static void
 emit_proven(Ranges *ranges, const KeySink *sink)
 {
+	MemoryContext old = MemoryContextSwitchTo(ranges->context);
 	Runs	   *runs = runs_open(ranges->shape, RUNS_ALL_AT_ONCE, &ranges->order);
 
-	for (int range = 0; range < count_ranges(ranges); range++)
+	MemoryContextSwitchTo(old);
+	for (int range = 0; range <= ranges->split->nborders; range++)
 	{
-		KeySink run;
+		BufFile    *file = partition_take_file(ranges->partition, range);
+		KeySink		run;
 
-		if (ranges->files[range] == NULL)
+		if (file == NULL)
 			continue;
 		run = runs_begin(runs);
-		sort_range(ranges, range, &run);
+		sort_range(ranges, range, file, &run);
 		runs_end(runs);
 	}
 	if (ranges->order.keys == KEYS_BY_COLLATION)
@@ -231,11 +154,12 @@ emit_proven(Ranges *ranges, const KeySink *sink)
 		runs_merge(runs, sink);
 }
 
-/* Deals out the rest, and emits all. */
+/* Partitions the rest, and emits all. */
 static void
 finish_ranges(Ranges *ranges, const KeySink *sink)
 {
-	presort_finish(ranges->presort, &ranges->dealing);
+	(void) presort_finish(ranges->presort, partition_sink(ranges->partition));
+	(void) partition_finish(ranges->partition);
 	ranges->order = order_open(ranges->shape,
 							   rows_partitioned(presort_rows(ranges->presort), ranges->shape));
 	presort_close(ranges->presort);
@@ -249,17 +173,13 @@ finish_ranges(Ranges *ranges, const KeySink *sink)
 void
 ranges_finish(Ranges *ranges, const KeySink *sink)
 {
-	MemoryContext old = MemoryContextSwitchTo(ranges->context);
-
-	ranges->sink_context = old;
 	if (ranges->split != NULL)
 		finish_ranges(ranges, sink);
 	else
 	{
-		presort_finish(ranges->presort, sink);
+		(void) presort_finish(ranges->presort, sink);
 		ranges->count = presort_runs(ranges->presort);
 	}
-	MemoryContextSwitchTo(old);
 }
 
 int

@@ -3,11 +3,11 @@
  *		More keys than fit into memory, sorted range by range.
  *
  * When the memory is full, keys are not sorted in runs (runs.h) of what it holds at a time, over which the rows of a
- * key are scattered, but dealt out to ranges of keys (split.h), each of which will fit. So rows with one key meet before anything is sorted: each key is transformed, sorted and compared once, as
- * it would be in memory.
+ * key are scattered, but partitioned by ranges of keys (partition.h), each of which will fit.  So rows with one key
+ * meet before anything is sorted: each key is transformed, sorted and compared once, as it would be in memory.
  *
- * Sort strings tell the range of a key. As they may mislead, and keys that have been emitted cannot be taken
- * back, ranges of keys that a collation orders are sorted into files first. Should one of them not be within its
+ * Sort strings tell the range of a key.  As they may be misleading, and keys that have been emitted cannot be taken
+ * back, ranges of keys that a collation orders are sorted into files first.  Should one of them not be within its
  * borders, these files are merged as runs are, by the operator class.
  *
  * Price: a file for each range, and each key and row is written and read once more, twice with a collation.

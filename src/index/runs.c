@@ -75,7 +75,7 @@ struct Runs
 	/* the run being written */
 	Run		   *writing;
 	Prefix		prefix;
-	StringInfoData image;		/* of the key in hand */
+	StringInfoData image;		/* of the current key */
 	bool		equal;			/* to the one before */
 	bool		fresh;			/* not in the file yet */
 
@@ -183,7 +183,7 @@ static const KeySink run_sink = {.string = put_string,.key = put_key,.rows = put
 KeySink
 runs_begin(Runs *runs)
 {
-	KeySink sink = run_sink;
+	KeySink		sink = run_sink;
 
 	sink.arg = runs;
 	runs->written++;
@@ -409,7 +409,7 @@ static Run
 merge_into_one(Runs *runs, int first, int n)
 {
 	Runs	   *result = runs_open(runs->shape, 0, runs->order);
-	KeySink sink = runs_begin(result);
+	KeySink		sink = runs_begin(result);
 	Run			run;
 
 	if (!merge(runs, first, n, &sink))

@@ -7,10 +7,10 @@
 #include "access/genam.h"
 #include "catalog/index.h"
 #include "compat.h"
-#include "index/deal.h"
 #include "index/feed.h"
 #include "index/heap_scan.h"
 #include "index/notes.h"
+#include "index/partition.h"
 #include "index/span.h"
 #include "miscadmin.h"
 #include "port/atomics.h"
@@ -22,21 +22,8 @@
 
 /* Of a process's memory: for leaves that wait for their blocks; and what it may have beside the keys. */
 #define LEAVES_SHARE 16
-#define LEAVES_LEAST 4
-#define LEAVES_MOST 128
-
-#define ROWS_AT_ONCE 256
-#define ITEMS_AT_ONCE 64
-
-/* In an item's row. */
-#define NULL_KEY (UINT64CONST(1) << 63)
-
-/* What the file of a share and a range holds of integers; for other keys see deal.h. */
-typedef struct SpanItem
-{
-	uint64		key;
-	uint64		row;			/* or NULL_KEY and the row */
-} SpanItem;
+#define MIN_LEAVES 4
+#define MAX_LEAVES 128
 
 typedef struct SpanRange
 {
@@ -54,10 +41,10 @@ struct Span
 	bool		noted;
 	int			nshares;
 	int			nranges;
-	double		heap_rows[SPAN_PROCESSES_MOST];
-	RowOrder	row_order[SPAN_PROCESSES_MOST]; /* in the files of each share */
-	uint64		dealt[SPAN_PROCESSES_MOST]; /* rows that went to ranges */
-	SpanRange	ranges[SPLIT_RANGES_MOST];
+	double		heap_rows[SPAN_MAX_PROCESSES];
+	RowOrder	row_order[SPAN_MAX_PROCESSES]; /* in the files of each share */
+	uint64		partitioned[SPAN_MAX_PROCESSES];	/* rows that are in the files of each share */
+	SpanRange	ranges[SPLIT_MAX_RANGES];
 
 	pg_atomic_uint32 processes; /* that have taken part */
 	pg_atomic_uint32 next_share;
@@ -83,21 +70,13 @@ typedef struct SpanPart
 	Split	   *split;
 	MemoryContext context;		/* of a share or a range */
 
-	/* a share that is dealt */
+	/* a share that is partitioned */
 	int			share;
-	uint64		dealt;			/* rows of it */
+	Partition  *partition;
 	Presort    *presort;		/* NULL: keys are integers */
-	BufFile    *out[SPLIT_RANGES_MOST]; /* NULL: the range got nothing yet */
-	SpanItem   *items;			/* ITEMS_AT_ONCE for each range */
-	int			nitems[SPLIT_RANGES_MOST];
-	const char *image;			/* the key in hand */
-	Size		size;
 
 	/* a range that is sorted */
 	Feed		feed;
-	KeySink feed_sink;
-	bool		fresh;			/* no key has come */
-	bool		within;			/* all are, as far as is known */
 	int			range;
 } SpanPart;
 
@@ -182,166 +161,81 @@ finish_file(BufFile *file)
 	BufFileClose(file);
 }
 
-/* The file's place in a share that is dealt. */
+/* ---- partitioning a share ---- */
+
 static BufFile *
-range_file(SpanPart *part, int range)
+create_keys(void *arg, int range)
 {
-	if (part->out[range] == NULL)
-	{
-		MemoryContext old = MemoryContextSwitchTo(part->context);
-		char		name[MAXPGPATH];
+	SpanPart   *part = arg;
+	char		name[MAXPGPATH];
 
-		name_keys(name, part->span, part->share, range);
-		part->out[range] = BufFileCreateFileSet(&part->files->fs, name);
-		MemoryContextSwitchTo(old);
-	}
-	return part->out[range];
-}
-
-/* ---- dealing out a share ---- */
-
-static void
-write_items(SpanPart *part, int range)
-{
-	compat_buffile_write(range_file(part, range), part->items + range * ITEMS_AT_ONCE,
-						 part->nitems[range] * sizeof(SpanItem));
-	part->nitems[range] = 0;
-}
-
-static inline void
-deal_integer(SpanPart *part, RowId row, Datum value, bool isnull)
-{
-	SpanItem	item = {.row = row};
-	int			range;
-
-	if (isnull)
-	{
-		item.row |= NULL_KEY;
-		range = part->shape->columns[0].nulls_first ? 0 : part->split->nborders;
-	}
-	else
-	{
-		item.key = shape_integer(part->shape, value);
-		range = split_find_integer(part->split, item.key);
-	}
-	part->dealt++;
-	part->items[range * ITEMS_AT_ONCE + part->nitems[range]++] = item;
-	if (part->nitems[range] == ITEMS_AT_ONCE)
-		write_items(part, range);
+	name_keys(name, part->span, part->share, range);
+	return BufFileCreateFileSet(&part->files->fs, name);
 }
 
 static void
-deal_row(Relation index, ItemPointer tid, Datum *values, bool *isnull,
-		 bool alive, void *state)
+put_row(Relation index, ItemPointer tid, Datum *values, bool *isnull,
+		bool alive, void *state)
 {
 	SpanPart   *part = state;
 
 	if (part->presort != NULL)
 		presort_put(part->presort, tid, values, isnull, alive);
 	else
-		deal_integer(part, row_id(tid, alive), values[0], isnull[0]);
+		partition_put_integer(part->partition, row_id(tid, alive), values[0], isnull[0]);
 }
 
 static void
-deal_key(void *arg, const char *image, Size size, bool equal)
-{
-	SpanPart   *part = arg;
-
-	part->image = image;
-	part->size = size;
-}
-
-/* All rows that are known to have the key. */
-static void
-deal_rows(void *arg, const RowId *rows, uint32 n)
-{
-	SpanPart   *part = arg;
-	BufFile    *file = range_file(part, split_find(part->split, part->image));
-
-	deal_write(file, part->split, part->image, part->size, rows, n);
-	part->dealt += n;
-}
-
-static const KeySink deal_sink = {.key = deal_key,.rows = deal_rows};
-
-static void
-deal_share(SpanPart *part, int share)
+partition_share(SpanPart *part, int share)
 {
 	Span	   *span = part->span;
 	BlockNumber first = (uint64) span->nblocks * share / span->nshares;
 	BlockNumber end = (uint64) span->nblocks * (share + 1) / span->nshares;
-	Size		buffers = span->nranges * (part->shape->integer ?
-										   BLCKSZ + ITEMS_AT_ONCE * sizeof(SpanItem) : BLCKSZ);
-	KeySink sink = deal_sink;
+	Size		memory = span->memory - partition_memory(part->shape, span->nranges);
 
-	sink.arg = part;
 	part->share = share;
-	part->dealt = 0;
+	part->partition = partition_open(part->split, create_keys, part);
 	part->presort = NULL;
-	memset(part->out, 0, sizeof(part->out));
-	memset(part->nitems, 0, sizeof(part->nitems));
-	if (part->shape->integer)
-		part->items = palloc(span->nranges * ITEMS_AT_ONCE * sizeof(SpanItem));
-	else
-		part->presort = presort_open(part->shape, span->memory - buffers,
-									 (PresortOptions) {.unsorted = &sink});
+	if (!part->shape->integer)
+		part->presort = presort_open(part->shape, memory, (PresortOptions) {
+			.unsorted = partition_sink(part->partition)
+		});
 	progress_index_scan(span->nblocks);
 	span->heap_rows[share] = heap_scan_rows(part->heap, part->index, part->info, first,
-											end - first, deal_row, part);
+											end - first, put_row, part);
 	span->row_order[share] = ROWS_BY_TID;
 	if (part->presort != NULL)
 	{
-		presort_finish(part->presort, &sink);
+		(void) presort_finish(part->presort, partition_sink(part->partition));
 		span->row_order[share] = rows_partitioned(presort_rows(part->presort), part->shape);
 		presort_close(part->presort);
 	}
-	span->dealt[share] = part->dealt;
+	span->partitioned[share] = partition_finish(part->partition);
 	for (int range = 0; range < span->nranges; range++)
 	{
-		if (part->nitems[range] > 0)
-			write_items(part, range);
-		if (part->out[range] != NULL)
-			finish_file(part->out[range]);
+		BufFile    *file = partition_take_file(part->partition, range);
+
+		if (file != NULL)
+			finish_file(file);
 	}
 }
 
 /* ---- sorting a range ---- */
 
-static void
-take_items(SpanPart *part, BufFile *file, Presort *presort)
-{
-	SpanItem	items[ROWS_AT_ONCE];
-	size_t		n;
-
-	while ((n = BufFileRead(file, items, sizeof(items)) / sizeof(SpanItem)) > 0)
-	{
-		CHECK_FOR_INTERRUPTS();
-		for (size_t i = 0; i < n; i++)
-		{
-			RowId		row = items[i].row & ~NULL_KEY;
-
-			if (items[i].row == row)
-				presort_put_integer(presort, items[i].key, row);
-			else
-				presort_put_rows(presort, NULL, 0, NULL, &row, 1);
-		}
-	}
-}
-
-/* Rows that went to ranges, once all shares are dealt. */
+/* Rows that are in files, once all shares are partitioned. */
 static uint64
-count_dealt(const Span *span)
+count_partitioned(const Span *span)
 {
-	uint64		dealt = 0;
+	uint64		partitioned = 0;
 
 	for (int i = 0; i < span->nshares; i++)
-		dealt += span->dealt[i];
-	return dealt;
+		partitioned += span->partitioned[i];
+	return partitioned;
 }
 
 /* In which order rows of a key are in the files, those of the shares one after the other. */
 static RowOrder
-dealt_order(const Span *span)
+partitioned_order(const Span *span)
 {
 	RowOrder	rows = ROWS_BY_TID;
 
@@ -365,32 +259,10 @@ collect_range(SpanPart *part, Presort *presort)
 		file = BufFileOpenFileSet(&part->files->fs, name, O_RDONLY, true);
 		if (file == NULL)
 			continue;
-		if (part->shape->integer)
-			take_items(part, file, presort);
-		else
-			deal_read(file, presort);
+		partition_read(file, part->shape, presort);
 		BufFileClose(file);
 		BufFileDeleteFileSet(&part->files->fs, name, false);
 	}
-}
-
-static void
-build_key(void *arg, const char *image, Size size, bool equal)
-{
-	SpanPart   *part = arg;
-
-	if (part->fresh)
-		part->within = split_has(part->split, part->range, image);
-	part->fresh = false;
-	part->feed_sink.key(part->feed_sink.arg, image, size, equal);
-}
-
-static void
-build_rows(void *arg, const RowId *rows, uint32 n)
-{
-	SpanPart   *part = arg;
-
-	part->feed_sink.rows(part->feed_sink.arg, rows, n);
 }
 
 /* The bound above a range, or NULL. */
@@ -408,7 +280,7 @@ build_leaves(SpanPart *part, Presort *presort, int npages)
 	Span	   *span = part->span;
 	SpanRange  *range = &span->ranges[part->range];
 	Notes		notes;
-	KeySink sink = {.key = build_key,.rows = build_rows,.arg = part};
+	KeySink		sink;
 	char		name[MAXPGPATH];
 	BufFile    *list;
 
@@ -418,17 +290,12 @@ build_leaves(SpanPart *part, Presort *presort, int npages)
 	notes_begin(&notes, &part->files->fs, name);
 	feed_init(&part->feed, part->index, part->info, part->shape,
 			  span->noted ? &notes.sink : NULL);
-	part->feed_sink = feed_sink(&part->feed);
+	sink = feed_sink(&part->feed);
 	part->feed.btree = btree_open_range(part->heap, part->index, &span->next_block,
 										npages, list);
-	part->fresh = part->within = true;
-	presort_finish(presort, part->shape->collated ? &sink : &part->feed_sink);
-	btree_end_key(part->feed.btree);
-	/* strings may mislead, but not within the range */
-	if (!part->fresh && part->within)
-		part->within = split_has(part->split, part->range, part->feed.image);
-	if (!part->within)
+	if (!presort_finish(presort, &sink))
 		pg_atomic_write_u32(&span->key_order, KEYS_BY_OPERATOR);
+	btree_end_key(part->feed.btree);
 	range->rows = btree_close_range(part->feed.btree,
 									form_bound(part->shape, part->split, part->range));
 	range->runs = presort_runs(presort);
@@ -446,11 +313,14 @@ build_range(SpanPart *part, int range)
 
 	if (pg_atomic_read_u32(&part->span->key_order) == KEYS_BY_OPERATOR)
 		return;
-	npages = Min(Max(npages, LEAVES_LEAST), LEAVES_MOST);
+	npages = Min(Max(npages, MIN_LEAVES), MAX_LEAVES);
 	part->range = range;
-	presort = presort_open(part->shape, memory - npages * BLCKSZ,
-						   (PresortOptions) {.rows = dealt_order(part->span)});
-	progress_index_sort(count_dealt(part->span));
+	presort = presort_open(part->shape, memory - npages * BLCKSZ, (PresortOptions) {
+		.rows = partitioned_order(part->span),
+		.split = part->split,
+		.range = range
+	});
+	progress_index_sort(count_partitioned(part->span));
 	collect_range(part, presort);
 	build_leaves(part, presort, npages);
 	presort_close(presort);
@@ -499,7 +369,7 @@ span_help(Span *span, Relation heap, SharedFileSet *files)
 		part->context = AllocSetContextCreate(context, "span part",
 											  ALLOCSET_DEFAULT_SIZES);
 		pg_atomic_fetch_add_u32(&span->processes, 1);
-		take_all(part, &span->next_share, span->nshares, deal_share, &span->shares_done);
+		take_all(part, &span->next_share, span->nshares, partition_share, &span->shares_done);
 		await_count(span, &span->shares_done, span->nshares);
 		take_all(part, &span->next_range, span->nranges, build_range, &span->ranges_done);
 		index_close(part->index, NoLock);
@@ -534,18 +404,18 @@ take_ranges(Span *span, SharedFileSet *files, const ConflictSink *conflicts,
 	}
 }
 
-/* Every row that was dealt is in a leaf: a file that went would go unnoticed else. */
+/* Every row that was partitioned is in a leaf: a file that went would go unnoticed else. */
 static void
 check_rows(const Span *span)
 {
-	uint64		dealt = count_dealt(span);
+	uint64		partitioned = count_partitioned(span);
 	double		built = 0;
 
 	for (int i = 0; i < span->nranges; i++)
 		built += span->ranges[i].rows;
-	if (built != dealt)
+	if (built != partitioned)
 		elog(ERROR, "%.0f of %llu rows are in the leaves of index %u",
-			 built, (unsigned long long) dealt, span->index);
+			 built, (unsigned long long) partitioned, span->index);
 }
 
 bool

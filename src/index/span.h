@@ -2,9 +2,9 @@
  * span.h
  *		One btree, built by several processes.
  *
- * Each process takes a share of the table's blocks, groups the rows of the same key and deals the
- * groups, unsorted, out to the ranges of keys that split.h has chosen, into temporary files.  When all shares are
- * dealt, each process takes one range after the other, sorts it (presort.h) and makes its leaves
+ * Each process takes a share of the table's blocks, groups the rows of the same key and partitions the groups,
+ * unsorted, by the ranges of keys that split.h has chosen (partition.h).  When that is done with all
+ * shares, each process takes one range after the other, sorts it (presort.h) and makes its leaves
  * (btree.h).  One of them makes the levels above.
  *
  * A range is small and so sorted in the caches of the CPU, which makes up for the way through the files: what
@@ -22,7 +22,7 @@
 #include "index/split.h"
 #include "storage/sharedfileset.h"
 
-#define SPAN_PROCESSES_MOST 32
+#define SPAN_MAX_PROCESSES 32
 
 typedef struct Span Span;		/* in shared memory */
 
@@ -42,7 +42,7 @@ extern void span_init(Span *span, Oid index, int number, const SplitKeys *keys,
 extern void span_help(Span *span, Relation heap, SharedFileSet *files);
 
 /*
- * One process, after that: waits for the others and makes the upper levels.  False: the sort strings have misled, and
+ * One process, after that: waits for the others and makes the upper levels.  False: the sort strings were misleading, and
  * the index has to be built otherwise, in new storage.  *processes: how many took part.
  */
 extern bool span_finish(Span *span, Relation heap, SharedFileSet *files,

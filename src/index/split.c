@@ -12,8 +12,8 @@
 /* Blocks that are looked at, and about how many rows of each. */
 #define SAMPLE_BLOCKS 128
 #define SAMPLE_ROWS 32
-#define SAMPLE_MOST (SAMPLE_BLOCKS * 2 * SAMPLE_ROWS)
-#define SAMPLE_LEAST 64
+#define MAX_SAMPLE (SAMPLE_BLOCKS * 2 * SAMPLE_ROWS)
+#define MIN_SAMPLE 64
 #define SAMPLE_SHARE 8			/* of the memory, for its keys */
 
 /* A range takes so much of a process's memory, if it is no larger than most. */
@@ -29,7 +29,7 @@
 #define RANGES_PER_PROCESS 4
 #define RANGE_LARGEST 0.7
 
-/* Each range is a file while keys are dealt out: so many parts of the memory go to their buffers. */
+/* Each range is a file while keys are partitioned: so many parts of the memory go to their buffers. */
 #define BUFFERS_SHARE 4
 
 /* What a row takes in an index where it shares its key with many, and a key beside its image. */
@@ -44,13 +44,13 @@ typedef struct Sample
 {
 	Shape	   *shape;
 	StringInfoData images;
-	uint32		offsets[SAMPLE_MOST + 1];
+	uint32		offsets[MAX_SAMPLE + 1];
 	int			n;
 	double		rows;			/* in the blocks that were looked at; then, in all */
 	int			in_block;
 	int			step;			/* every so manieth row of a block is taken */
 	Size		most;			/* bytes of images; beyond, no more are taken */
-	const char *sorted[SAMPLE_MOST];
+	const char *sorted[MAX_SAMPLE];
 } Sample;
 
 static void
@@ -60,7 +60,7 @@ sample_row(Relation index, ItemPointer tid, Datum *values, bool *isnull,
 	Sample	   *sample = state;
 
 	sample->rows++;
-	if (sample->in_block++ % sample->step != 0 || sample->n == SAMPLE_MOST ||
+	if (sample->in_block++ % sample->step != 0 || sample->n == MAX_SAMPLE ||
 		sample->images.len > sample->most)
 		return;
 	sample->offsets[sample->n] = sample->images.len;
@@ -102,7 +102,7 @@ take_sample(Relation heap, Relation index, IndexInfo *info, BlockNumber first,
 		heap_scan_block(heap, index, info, block, sample_row, sample);
 		sample->step = Max(sample->in_block / SAMPLE_ROWS, 1);
 	}
-	if (sample->n < SAMPLE_LEAST)
+	if (sample->n < MIN_SAMPLE)
 	{
 		drop_sample(sample);
 		return NULL;
@@ -283,7 +283,7 @@ split_evenly(Relation heap, Relation index, IndexInfo *info, BlockNumber first,
 Size
 split_buffers(Size memory)
 {
-	return Min(memory / BUFFERS_SHARE, SPLIT_RANGES_MOST * BLCKSZ);
+	return Min(memory / BUFFERS_SHARE, SPLIT_MAX_RANGES * BLCKSZ);
 }
 
 /* ---- which range ---- */

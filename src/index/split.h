@@ -5,8 +5,7 @@
  * The borders are keys of a sample of the table's rows; a border is the first key that may be in the range
  * above it.  On which side of it a key is, its sort string tells (shape.h), and where that is the same as the
  * border's, the operator class.  So keys that are equal are in one range, and ranges come in
- * order, as far as sort strings can be trusted; where they cannot, whoever has sorted a range has to
- * look whether its ends are within the borders.
+ * order, as far as sort strings do (order.h); presort.h verifies that the ends of a range are within its borders.
  */
 #ifndef PGBULK_SPLIT_H
 #define PGBULK_SPLIT_H
@@ -18,7 +17,7 @@
 #include "nodes/execnodes.h"
 #include "utils/rel.h"
 
-#define SPLIT_RANGES_MOST 256
+#define SPLIT_MAX_RANGES 256
 
 /* The keys at the borders, as bytes that any process can read. */
 typedef struct SplitKeys
