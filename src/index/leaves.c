@@ -153,10 +153,15 @@ check_item(const Leaves *leaves, ItemId id)
 	if (ItemIdGetOffset(id) + size > BLCKSZ || size < sizeof(IndexTupleData) ||
 		BTreeTupleIsPivot(item))
 		leaves_raise_corrupted(leaves, "has an item that is not a leaf's");
-	if (BTreeTupleIsPosting(item) &&
-		BTreeTupleGetPostingOffset(item) +
-		BTreeTupleGetNPosting(item) * sizeof(ItemPointerData) > size)
-		leaves_raise_corrupted(leaves, "has an item that is too short");
+	if (BTreeTupleIsPosting(item))
+	{
+		Size		offset = BTreeTupleGetPostingOffset(item);
+		int			n = BTreeTupleGetNPosting(item);
+
+		if (n == 0 || offset < sizeof(IndexTupleData) || offset != MAXALIGN(offset) ||
+			offset + n * sizeof(ItemPointerData) > size)
+			leaves_raise_corrupted(leaves, "has an item that is too short");
+	}
 	return item;
 }
 

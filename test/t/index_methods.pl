@@ -196,6 +196,27 @@ my (undef, undef, $odd) = $node->psql('postgres', "\\set VERBOSITY verbose\nSELE
 like($odd, qr/ERROR:  XX002: index "odd_i" is corrupted\nDETAIL:  Block \d+ of it has items out of order\.\nHINT:  Please REINDEX it/, 'a corrupted index');
 $node->safe_psql('postgres', 'DROP TABLE odd');
 
+# So is one whose posting list begins in its own header, or has no row.
+foreach my $posting (pack('SSS', 0, 0, 0x2000 | 100), pack('SSS', 0, 16, 0x2000))
+{
+	$node->safe_psql('postgres', 'CREATE TABLE odd (i int); INSERT INTO odd SELECT 7 FROM generate_series(1, 1000); CREATE INDEX odd_i ON odd (i); CHECKPOINT');
+	my $path = $node->data_dir . '/' . $node->safe_psql('postgres', "SELECT pg_relation_filepath('odd_i')");
+	$node->stop;
+	$node->command_ok([ 'pg_checksums', '--disable', '-D', $node->data_dir ], 'checksums are off');
+	open my $file, '+<:raw', $path or die "$path: $!";
+	# the first item of block 1, which is the root and a leaf
+	sysseek($file, 8192 + 24, 0) && sysread($file, my $pointer, 4) == 4 or die $!;
+	sysseek($file, 8192 + (unpack('L', $pointer) & 0x7fff), 0) && syswrite($file, $posting) or die $!;
+	close $file;
+	$node->start;
+	(undef, undef, $odd) = $node->psql('postgres', "\\set VERBOSITY verbose\nSELECT bulk_load('odd', '$few', '{\"indexes\": \"merge\"}')");
+	like($odd, qr/ERROR:  XX002: index "odd_i" is corrupted\nDETAIL:  Block 1 of it has an item that is too short\./, 'a corrupted posting list');
+	$node->safe_psql('postgres', 'DROP TABLE odd');
+	$node->stop;
+	$node->command_ok([ 'pg_checksums', '--enable', '-D', $node->data_dir ], 'checksums are on');
+	$node->start;
+}
+
 # Memory: what maintenance_work_mem says, for all rows and the old index.
 sub peak_of
 {
