@@ -239,12 +239,9 @@ diagnosis_take_step(Search *search)
 
 /* ---- headers ---- */
 
-/* Of the first line's fields, how many are names of columns, and how many are so in the order of the table. */
-static void
-count_names(const Search *search, const List *fields, int *named, int *ordered)
+void
+diagnosis_count_names(const Target *target, const List *fields, int *named, int *ordered)
 {
-	const Target *target = search->diagnosis->target;
-
 	*named = *ordered = 0;
 	for (int i = 0; i < list_length(fields); i++)
 	{
@@ -259,9 +256,8 @@ count_names(const Search *search, const List *fields, int *named, int *ordered)
 	}
 }
 
-/* Whether fields look like names: each begins with a letter, none stands for nothing or is there twice. */
-static bool
-are_words(const List *fields)
+bool
+diagnosis_are_words(const List *fields)
 {
 	for (int i = 0; i < list_length(fields); i++)
 	{
@@ -303,9 +299,9 @@ step_over_header(Search *search)
 	first = find_first_line(search);
 	if (first == NULL || first->fields == NIL)
 		return false;
-	count_names(search, first->fields, &named, &ordered);
+	diagnosis_count_names(search->diagnosis->target, first->fields, &named, &ordered);
 	if (named < list_length(first->fields) &&
-		(!are_words(first->fields) ||
+		(!diagnosis_are_words(first->fields) ||
 		 (named * 2 < list_length(first->fields) &&
 		  (first->good || first->column == NULL ||
 		   count_good(search, search->outcomes) + search->diagnosis->rows_loaded == 0))))
@@ -656,14 +652,13 @@ diagnosis_continue(const Diagnosis *diagnosis, const RejectKind *kind, const cha
 
 /* ---- a row that ends the load ---- */
 
-/* Some of the batch's rows, evenly spread, but for that one. */
+/* Some of the batch's rows, evenly spread, but for that one, beside those that were kept before. */
 static void
 keep_others(Diagnosis *diagnosis, const Reader *reader, uint32 index)
 {
 	uint32		nrows = reader->result.nrows;
-	uint32		n = Min(nrows, DIAGNOSIS_ROWS);
+	uint32		n = Min(nrows, DIAGNOSIS_ROWS - diagnosis->nrows);
 
-	diagnosis->nrows = 0;
 	for (uint32 i = 0; i < n; i++)
 		if ((uint64) i * nrows / n != index)
 			keep_row(diagnosis, diagnosis->nrows, reader, (uint64) i * nrows / n);

@@ -52,6 +52,12 @@ extern void diagnosis_keep(Diagnosis *diagnosis, const Reader *reader, uint32 nr
  */
 extern char *diagnosis_advise(void *arg, const RejectKind *kind);
 
+/* Of a first line's fields (char *), how many are names of columns, and how many are so in the order of the table. */
+extern void diagnosis_count_names(const Target *target, const List *fields, int *named, int *ordered);
+
+/* Whether fields look like names: each begins with a letter, none stands for nothing or is there twice. */
+extern bool diagnosis_are_words(const List *fields);
+
 /*
  * The options alone, found in the same way but from some that are known already, and with them; NULL
  * where these cannot be, or quotes stand within fields.
@@ -60,8 +66,8 @@ extern char *diagnosis_continue(const Diagnosis *diagnosis, const RejectKind *ki
 								const char *begun);
 
 /*
- * The same as diagnosis_advise for a row of the reader's batch that ends the load.  Of the other rows of the batch some that are bad in
- * the same way are looked at with it, and 64 at most are witnesses.  NULL, too, for a row of more than DIAGNOSIS_ROW_BYTES.
+ * The same as diagnosis_advise for a row of the reader's batch that ends the load.  Of the other rows of the batch, and those that were kept, some that
+ * are bad in the same way are looked at with it, and the others are witnesses.  NULL, too, for a row of more than DIAGNOSIS_ROW_BYTES.
  */
 extern char *diagnosis_of_row(Diagnosis *diagnosis, const Reader *reader, uint32 index,
 							  RejectReason reason, const char *message);

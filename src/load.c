@@ -639,6 +639,7 @@ load_run(Oid relid, List *paths, StoredRows *stored,
 	load->file_context = AllocSetContextCreate(context, "bulk_load file",
 											   ALLOCSET_DEFAULT_SIZES);
 	memset(result, 0, sizeof(*result));
+	result->detected = options->detected;
 	result->load_id = options->dry_run ? -load_id : load_id;
 
 	load->times.wal_before = pgWalUsage.wal_bytes;

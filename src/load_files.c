@@ -123,7 +123,8 @@ static void
 load_batch(Load *load)
 {
 	run_batch(load);
-	if (load->batch.err != NULL)
+	/* for a row that may end the load, once: it may stand alone in its batch, where workers had the others */
+	if (load->batch.err != NULL || load->diagnosis.batches == 0)
 		diagnosis_keep(&load->diagnosis, load->reader, Min(load->batch.next, load->reader->result.nrows));
 	if (batch_finished(&load->batch))
 		unread(load, end_of_rows(load));

@@ -62,7 +62,7 @@ static const char *const compression_names[] = {
 	[BULK_COMPRESSION_LZ4] = "lz4", [BULK_COMPRESSION_ZSTD] = "zstd",
 	[BULK_COMPRESSION_AUTO] = "auto", NULL
 };
-static const char *const header_names[] = {"match", "map", NULL};
+static const char *const header_names[] = {"match", "map", "auto", NULL};
 /* Encodings that the server does not know: their files are read as UTF8. */
 static const struct
 {
@@ -530,8 +530,13 @@ set_line_part(const OptionDef *def, JsonbValue *value, BulkOptions *options)
 static void
 set_delimiter(const OptionDef *def, JsonbValue *value, BulkOptions *options)
 {
+	char	   *standard = options->delimiter;
+
 	refuse_written_out(def, value, get_string(def, value));
 	set_line_part(def, value, options);
+	options->delimiter_auto = pg_strcasecmp(options->delimiter, "auto") == 0;
+	if (options->delimiter_auto)
+		options->delimiter = standard;
 }
 
 static void
@@ -573,7 +578,7 @@ set_header(const OptionDef *def, JsonbValue *value, BulkOptions *options)
 
 	options->header_lines = 1;
 	if (choice >= 0)
-		options->header = choice == 0 ? BULK_HEADER_MATCH : BULK_HEADER_MAP;
+		options->header = BULK_HEADER_MATCH + choice;
 	else if (value->type == jbvBool)
 		options->header_lines = value->val.boolean;
 	else if (read_count(value, INT_MAX, &lines))
@@ -748,7 +753,7 @@ static const OptionDef option_table[] = {
 	{"force_null", FOR_CSV, set_column_set, AT(force_null), COLUMN_SET},
 	{"force_not_null", FOR_CSV, set_column_set, AT(force_not_null), COLUMN_SET},
 	{"header", FOR_FILES, set_header, AT(header),
-		"true, false, an integer from 0 to 2147483647, \"match\" or \"map\"",
+		"true, false, an integer from 0 to 2147483647, \"match\", \"map\" or \"auto\"",
 	header_names},
 	{"columns", FOR_NAMES | FOR_QUERY, set_columns, AT(columns),
 	"a non-empty array of column names and nulls"},

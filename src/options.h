@@ -33,7 +33,8 @@ typedef enum BulkHeader
 {
 	BULK_HEADER_SKIP,			/* false, true or n: header_lines to skip */
 	BULK_HEADER_MATCH,			/* names must be those of the columns, in order */
-	BULK_HEADER_MAP				/* names say which columns the file has */
+	BULK_HEADER_MAP,			/* names say which columns the file has */
+	BULK_HEADER_AUTO			/* one of the others: detect_options finds out */
 } BulkHeader;
 
 typedef enum BulkOnError
@@ -119,6 +120,7 @@ typedef struct BulkOptions
 	/* format */
 	BulkFormat	format;
 	char	   *delimiter;
+	bool		delimiter_auto; /* detect_options finds out */
 	char		quote;
 	char		escape;
 	List	   *nulls;			/* of char *: every string that means NULL */
@@ -176,6 +178,7 @@ typedef struct BulkOptions
 	char	   *query;			/* SQL text; NULL: files */
 	/* as they were given, for workers to read again; may be NULL */
 	Jsonb	   *json;
+	Jsonb	   *detected;		/* those of them that detect_options has found; or NULL */
 } BulkOptions;
 
 /*

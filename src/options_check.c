@@ -139,7 +139,8 @@ check_header(const BulkOptions *options)
 	if (options->format == BULK_FIXED && options->header != BULK_HEADER_SKIP)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("option \"header\" cannot be \"match\" or \"map\" in format \"fixed\""),
+				 errmsg("option \"header\" cannot be %s in format \"fixed\"",
+						options->header == BULK_HEADER_AUTO ? "\"auto\"" : "\"match\" or \"map\""),
 				 errdetail("Option \"fields\" names the columns.")));
 	if (options->header == BULK_HEADER_MAP && options->has_columns)
 		ereport(ERROR,

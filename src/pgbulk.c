@@ -11,6 +11,7 @@
 #include "commands/sequence.h"
 #include "compat.h"
 #include "control.h"
+#include "detect.h"
 #include "fmgr.h"
 #include "funcapi.h"
 #include "input/source.h"
@@ -117,6 +118,7 @@ load(FunctionCallInfo fcinfo, List *paths)
 
 	foreach(lc, paths)
 		files = list_concat(files, source_expand(lfirst(lc), true));
+	options = detect_options(PG_GETARG_OID(0), files, options);
 
 	load_run(PG_GETARG_OID(0), files, NULL, options,
 			 next_load_id(fcinfo->flinfo->fn_oid), &result);

@@ -149,6 +149,14 @@ result_details(const LoadResult *result, const LoadTimes *times, List *paths,
 	compat_push_jsonb(&state, WJB_END_OBJECT, NULL);
 
 	push_files(&state, paths);
+	if (result->detected != NULL)
+	{
+		JsonbValue	detected;
+
+		push_key(&state, "detected");
+		JsonbToJsonbValue(result->detected, &detected);
+		compat_push_jsonb(&state, WJB_VALUE, &detected);
+	}
 	push_numeric(&state, "wal_bytes",
 				 int64_to_numeric(pgWalUsage.wal_bytes - times->wal_before));
 	push_tables(&state, result);

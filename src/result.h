@@ -32,6 +32,7 @@ typedef struct LoadResult
 	int64		blocks_freed;	/* of those that the load has added */
 	const char *not_freed;		/* why there are empty ones at the end, or NULL */
 	const char *no_workers;		/* why they could not help, or NULL */
+	Jsonb	   *detected;		/* options that were found in the files; or NULL */
 	int			attempts;		/* 1, or more where rows had to go without a trace */
 	TimestampTz started;
 	TimestampTz finished;

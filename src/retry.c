@@ -96,6 +96,11 @@ make_options(Retry *retry, Jsonb *json)
 	if (!is_given(json, "on_error"))
 		json = options_merge(json, "{\"on_error\": \"ignore\"}");
 	options = options_parse(json);
+	if (options->delimiter_auto)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("option \"%s\" cannot be \"auto\" with bulk_load_retry", "delimiter"),
+				 errhint("Give the delimiter of the file.")));
 	if (options->format == BULK_BINARY)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),

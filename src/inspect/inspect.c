@@ -29,6 +29,12 @@ get_option(Jsonb *options, const char *key)
 	return value == NULL || value->type == jbvNull ? NULL : value;
 }
 
+static Jsonb *
+delete_option(Jsonb *options, const char *key)
+{
+	return DatumGetJsonbP(DirectFunctionCall2(jsonb_delete, JsonbPGetDatum(options), CStringGetTextDatum(key)));
+}
+
 /* The name of a file without its folder and all that follows a point. */
 static char *
 table_of_path(const char *path)
@@ -128,8 +134,13 @@ take_options(Inspection *inspection, Jsonb *options)
 				 errmsg("option \"%s\" must be the name of a table", TABLE_KEY),
 				 errhint("Write it as in \"name\" or \"schema.name\"; what has a point in it must be in double quotes.")));
 	if (options != NULL && JB_ROOT_IS_OBJECT(options))
-		options = DatumGetJsonbP(DirectFunctionCall2(jsonb_delete, JsonbPGetDatum(options),
-													 CStringGetTextDatum(TABLE_KEY)));
+		options = delete_option(options, TABLE_KEY);
+	inspection->options = options_parse(options);
+	/* what auto means is to be found out anyhow */
+	if (inspection->options->delimiter_auto)
+		options = delete_option(options, "delimiter");
+	if (inspection->options->header == BULK_HEADER_AUTO)
+		options = delete_option(options, "header");
 	inspection->given = options;
 	inspection->options = options_parse(options);
 	if (inspection->options->format != BULK_CSV &&
