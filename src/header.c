@@ -143,6 +143,48 @@ map_header(Header *header, const ScanRow *row)
 	target_set_columns(header->target, columns);
 }
 
+/*
+ * A broken quote in a header line takes in the lines below it, which may be rows.  Where bad rows do not end the
+ * load and names do not matter, it ends with its own line; what is left of the quote is then up to the rows.
+ */
+static void
+mend_header_row(Header *header, bool last)
+{
+	const BulkOptions *options = header->options;
+	Reader	   *reader = header->reader;
+	const ScanRow *row = &reader->rows[0];
+	bool		unclosed = row->fault == SCAN_FAULT_UNTERMINATED_QUOTE;
+	bool		swallowing = row->multiline &&
+		(row->lax || (last && row->nfields != header->batch->conv->ncolumns));
+
+	if (!unclosed && !swallowing)
+		return;
+	if (options->header != BULK_HEADER_SKIP && (unclosed || row->lax))
+		ereport(ERROR,
+				(errcode(ERRCODE_BAD_COPY_FILE_FORMAT),
+				 unclosed ? errmsg("unterminated CSV quoted field") :
+				 errmsg("a quote in the header line takes in the next line"),
+				 errdetail("The names in the header line cannot be told from what follows it."),
+				 errhint("Mend the line, or pass over it with option \"header\" set to true and name the columns in option \"columns\"; if quotes are part of the values, set option \"quote\" to a character that the file does not have.")));
+	if (options->header != BULK_HEADER_SKIP)
+		return;
+	if (options->on_error == BULK_ON_ERROR_STOP)
+	{
+		/* as COPY does, but not in silence */
+		if (row->lax && !unclosed)
+			ereport(NOTICE,
+					(errmsg("header line of \"%s\" has a quote that is not closed in it", header->source->path),
+					 errdetail("What follows is passed over, too, up to the line in which the next quote is."),
+					 errhint("To have these lines read as rows, set option \"on_error\" to other than stop, or option \"quote\" to a character that the file does not have.")));
+		return;
+	}
+	(void) reader_cut(reader);
+	reader->rows[0].fault = SCAN_FAULT_NONE;
+	ereport(NOTICE,
+			(errmsg("header line of \"%s\" has a quote that is not closed in it", header->source->path),
+			 errdetail("The lines below it are read as rows.")));
+}
+
 /* A header line is no row, but it must be readable all the same. */
 static void
 check_header_row(Header *header, const ScanRow *row)
@@ -235,10 +277,11 @@ header_read(Header *header)
 	{
 		const ScanRow *row = NULL;
 
-		if (reader_rows(reader, 1, false))
+		if (reader_rows(reader, 1, options->on_error != BULK_ON_ERROR_STOP))
 		{
 			row = &reader->rows[0];
 			header->batch->next = 0;
+			mend_header_row(header, i + 1 == lines);
 			check_header_row(header, row);
 			appendBinaryStringInfo(raw, reader->data + row->start,
 								   row->next - row->start);

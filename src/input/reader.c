@@ -299,60 +299,80 @@ reader_rows(Reader *reader, uint32 max_rows, bool forgiving)
 	}
 }
 
+/* The batch ends with row number index, which now ends at an offset, or before it; so do what it consumed and its lines. */
+static void
+end_batch(Reader *reader, uint32 index, uint32 end, bool with)
+{
+	const Window *window = &reader->source->window;
+	ScanRow    *row = &reader->rows[index];
+
+	reader->done = reader->data + end - window->data;
+	reader->done_lines = reader->line - window->line + row->line +
+		count_lines(reader, row->start, end);
+	reader->result.nrows = index + (with ? 1 : 0);
+	reader->result.status = with ? SCAN_FULL : SCAN_MORE;
+	if (!with)
+		return;
+	row->next = row->end = end;
+	while (row->end > row->start &&
+		   (reader->data[row->end - 1] == '\n' ||
+			reader->data[row->end - 1] == '\r'))
+		row->end--;
+
+	/* where one quote is broken others are: do not scan far in vain */
+	reader->batch_rows = RECOVERY_ROWS;
+}
+
 ReaderRecovery
 reader_recover(Reader *reader, uint32 index, int nfields)
 {
 	const Window *window = &reader->source->window;
-	ScanRow    *row = &reader->rows[index];
+	const ScanRow *row = &reader->rows[index];
 	uint32		length = window->data + window->length - reader->data;
 	const char *bytes = reader->shape_mblen ? reader->shape : reader->data;
 	uint32		resume = 0;
-	ReaderRecovery recovery = READER_RECOVERED;
 
 	switch (scan_recover(&reader->dialect, reader->eol, bytes, length,
 						 window->at_eof, row->start, row->end, nfields,
 						 &resume))
 	{
 		case SCAN_NO_RESUME:
-			return READER_NOTHING;
+			break;
 		case SCAN_UNDECIDED:
 			/* at the largest window there is no reading on */
 			if (row->start == 0 && window->length >= SCAN_MAX_WINDOW)
-				return READER_NOTHING;
-			recovery = READER_AGAIN;
-			resume = row->start;
-			break;
+				break;
+			end_batch(reader, index, row->start, false);
+			return READER_AGAIN;
 		case SCAN_RESUME:
-			row->next = resume;
 			if (reader->eol == SCAN_EOL_UNKNOWN &&
 				reader->data[resume - 1] == '\r')
 				reader->eol = SCAN_EOL_CR;
-			break;
+			end_batch(reader, index, resume, true);
+			return READER_RECOVERED;
 	}
+	return READER_NOTHING;
+}
 
-	/* the batch ends here, and so do what it consumed and its lines */
-	reader->done = reader->data + resume - window->data;
-	reader->done_lines = reader->line - window->line + row->line +
-		count_lines(reader, row->start, resume);
-	if (recovery == READER_RECOVERED)
-	{
-		row->end = resume;
-		while (row->end > row->start &&
-			   (reader->data[row->end - 1] == '\n' ||
-				reader->data[row->end - 1] == '\r'))
-			row->end--;
-		reader->result.nrows = index + 1;
-		reader->result.status = SCAN_FULL;
+bool
+reader_cut(Reader *reader)
+{
+	const ScanRow *row = &reader->rows[0];
+	bool		cr = reader->eol == SCAN_EOL_CR || reader->eol == SCAN_EOL_ANY ||
+		reader->eol == SCAN_EOL_UNKNOWN;
 
-		/* where one quote is broken others are: do not scan far in vain */
-		reader->batch_rows = RECOVERY_ROWS;
-	}
-	else
+	for (uint32 at = row->start; at < row->end; at++)
 	{
-		reader->result.nrows = index;
-		reader->result.status = SCAN_MORE;
+		char		c = reader->data[at];
+		char		next = at + 1 < row->end ? reader->data[at + 1] : '\0';
+
+		if (reader->eol == SCAN_EOL_CR ? c == '\r' : c == '\n' || (cr && c == '\r' && next != '\n'))
+		{
+			end_batch(reader, 0, at + 1, true);
+			return true;
+		}
 	}
-	return recovery;
+	return false;
 }
 
 int64

@@ -95,6 +95,12 @@ typedef enum ReaderRecovery
  */
 extern ReaderRecovery reader_recover(Reader *reader, uint32 index, int nfields);
 
+/*
+ * Makes the first row of the batch, which goes over several lines, end with its first line; the next batch goes on
+ * behind it.  False: there is no line end in it.
+ */
+extern bool reader_cut(Reader *reader);
+
 /* Number of the line that a row of the batch begins in, and its offset. */
 extern int64 reader_line(const Reader *reader, uint32 index);
 extern int64 reader_offset(const Reader *reader, uint32 index);

@@ -375,6 +375,37 @@ keep_names(Columns *columns, const char *data, const ScanRow *row,
 	}
 }
 
+/* Names of a line in which a quote is broken: what stands between delimiters. */
+static void
+keep_bare_names(Columns *columns, const char *data, const ScanRow *row)
+{
+	const Dialect *dialect = columns->dialect;
+	size_t		length = strlen(dialect->separator);
+	const char *s = data + row->start;
+	const char *end = s;
+
+	while (end < data + row->end && *end != '\n' && *end != '\r')
+		end++;
+	for (uint32_t i = columns->row_names ? 1 : 0; i < columns->count && s <= end; i++)
+	{
+		ColumnStats *stats = &columns->columns[i];
+		const char *next = s;
+
+		while (next < end && ((size_t) (end - next) < length ||
+							  memcmp(next, dialect->separator, length) != 0))
+			next++;
+		stats->name = s;
+		stats->name_length = next - s;
+		trim_blanks(&stats->name, &stats->name_length);
+		while (stats->name_length > 0 && stats->name[0] == dialect->scan.quote)
+			stats->name++, stats->name_length--;
+		while (stats->name_length > 0 &&
+			   stats->name[stats->name_length - 1] == dialect->scan.quote)
+			stats->name_length--;
+		s = next < end ? next + length : end + 1;
+	}
+}
+
 static bool
 visit_row(void *arg, const char *data, const ScanRow *row,
 		  const ScanField *fields)
@@ -385,8 +416,13 @@ visit_row(void *arg, const char *data, const ScanRow *row,
 
 	if (survey->first_span && at < columns->header_lines)
 	{
-		if (at + 1 == columns->header_lines)
+		bool		broken = row->fault == SCAN_FAULT_UNTERMINATED_QUOTE;
+
+		if (at + 1 == columns->header_lines && broken)
+			keep_bare_names(columns, data, row);
+		else if (at + 1 == columns->header_lines)
 			keep_names(columns, data, row, fields);
+		columns->faulty += broken ? 1 : 0;
 		return true;
 	}
 	if (sheet_is_blank(row, fields) && columns->count > 1)
@@ -472,7 +508,8 @@ try_header(Columns *columns, Survey *survey, int start, uint32_t names, int from
 static uint32_t
 count_names(const Lead *lead, uint32_t usual)
 {
-	return lead->nfields > usual && (lead->extent <= usual || lead->filled == usual) ?
+	return lead->faulty ||
+		(lead->nfields > usual && (lead->extent <= usual || lead->filled == usual)) ?
 		usual : lead->nfields;
 }
 
@@ -513,9 +550,12 @@ columns_find(Columns *columns)
 	try_header(columns, &survey, start, count_names(&survey.leads[start], usual), start + 1);
 
 	/* where lines have any number of fields, those above a row are no titles */
-	if (!columns->has_header && columns->header < 0 &&
-		survey.equal * 2 <= survey.rows)
+	if (columns->header < 0 && survey.equal * 2 <= survey.rows &&
+		(!columns->has_header || columns->doubtful))
+	{
+		columns->has_header &= start == 0;
 		first = 0;
+	}
 
 	/* without names below it a title is a row like others, and a line that is too long a bad one */
 	if (!columns->has_header &&

@@ -62,6 +62,7 @@ typedef struct Trial
 	uint8_t		values[MOST_FIELDS + 1];	/* that have values below it ... */
 	uint8_t		texts[MOST_FIELDS + 1]; /* ... which are not all numbers and the like */
 	bool		unusual;		/* the delimiter is */
+	bool		alone;			/* there is none */
 	uint32_t	known;			/* fields of the first row that are names of many columns */
 	uint32_t	lines;			/* rows of one field, but for what may be a header */
 	uint32_t	whole;			/* those that are one value */
@@ -134,6 +135,7 @@ static void
 try_field(Trial *trial, const char *data, const ScanField *field)
 {
 	const char *s = data + field->start;
+	double		clean;
 
 	trial->cells++;
 	switch (sheet_quoting(&trial->dialect.scan, data, field))
@@ -153,7 +155,10 @@ try_field(Trial *trial, const char *data, const ScanField *field)
 			trial->clean += memchr(s, '\n', field->length) != NULL ? -1.0 : 0.1;
 			break;
 		case SHEET_PLAIN:
-			trial->clean += shape_cleanness(s, field->length);
+			clean = shape_cleanness(s, field->length);
+
+			/* what delimits elsewhere is part of a text where nothing delimits */
+			trial->clean += trial->alone ? fmax(clean, 0.5) : clean;
 			if (field->length == 2 && memcmp(s, "\\N", 2) == 0)
 				trial->markers++;
 			else
@@ -361,6 +366,7 @@ run_trial(Guess *guess, ScanEol eol, float prior)
 	copy_dialect(&trial->dialect, &dialect);
 	trial->suspect = guess->suspect;
 	trial->unusual = prior < USUAL_PRIOR && guess->hints->delimiter == NULL;
+	trial->alone = trial->dialect.scan.delimiter == guess->no_delimiter;
 	trial->dialect.eol = eol;
 	trial->dialect.scan.general = eol == SCAN_EOL_ANY ||
 		trial->dialect.scan.separator != NULL ||
