@@ -4,13 +4,13 @@
  *
  * A sequence is a relation of one page, with one tuple that no snapshot matters for:
  *
- *		+----------------+-----+
- *		| PageHeaderData | lp1 |
- *		+----------------+-----+--------------------------------------------+
- *		|                                                                   |
- *		|     +--------+---------------------------------+------------------+
- *		|     | header | last_value, log_cnt, is_called  | magic (special)  |
- *		+-----+--------+---------------------------------+------------------+
+ *		+----------------+-----+------------------------------------+
+ *		| PageHeaderData | lp1 |                                    |
+ *		+----------------+-----+                                    |
+ *		|                                                           |
+ *		|      +--------+--------------------------------+----------+
+ *		|      | header | last_value, log_cnt, is_called |  magic   |
+ *		+------+--------+--------------------------------+----------+
  *
  * is_called: last_value has been used, the next value is one increment further; else last_value
  * itself is the next one.  log_cnt: how many values nextval may still fetch without a WAL record,
@@ -30,8 +30,8 @@
  *		2. the record is inserted; replay makes the whole page of it (seq_redo)
  *		3. rows get the values; the transaction commits, waiting for the record (it has an xid)
  *
- * A crash before the record is on disk takes back 1, and no row that has one of the values has
- * been committed.  After it the values are a gap.  Values are never taken back, nor with an abort.
+ * A crash before the record is on disk undoes 1, and no row that has one of the values has been
+ * committed.  Once it is on disk, values without rows are a gap.  An abort doesn't undo 1, either.
  *
  * In contrast to nextval_internal
  *	- nothing is fetched ahead, so a crash loses no values beyond the range;

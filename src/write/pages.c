@@ -52,8 +52,8 @@
  *	          reached the disk; the others are empty
  *	3. Before 19, where rows are frozen: the page's bits in the visibility map, still under the
  *	   lock, by a record of their own.
- *	   crash before: rows that are frozen on an all-visible page that the map doesn't know; VACUUM
- *	          sets the bits.  The file is new in this transaction, so no one sees the rows.
+ *	   crash before: all-visible pages that the map does not know; frozen rows are only put into
+ *	          a file that is new in this transaction, and goes with it
  *
  * Invariants:
  *	- nobody else changes these pages: new ones are ours, the tail has only this load's rows;
