@@ -139,31 +139,43 @@ csv_bits(const ScanMasks *masks, bool has_escape, Carry *carry, Bits *bits)
 	carry->carriage = bits->carriage >> 63;
 }
 
+/*
+ * The backslashes that act, of all: in a run of them every other one does, from
+ * the first.  *carried: bit 0 is made literal by the byte before; becomes the
+ * same of the next block.  *escaped: what is made literal.
+ */
+SCAN_INLINE uint64_t
+acting_backslashes(uint64_t backslash, uint64_t *carried, uint64_t *escaped)
+{
+	const uint64_t odd = UINT64_C(0xaaaaaaaaaaaaaaaa);
+	uint64_t	start;
+	uint64_t	alternate;
+	uint64_t	acting;
+
+	*escaped = *carried;
+	*carried = 0;
+	if (backslash == 0)
+		return 0;
+
+	/*
+	 * The subtraction borrows through a run and so tells, for runs that begin
+	 * at an even and at an odd place alike, where it alternates.
+	 */
+	start = backslash & ~*escaped;
+	alternate = (((start << 1) | odd) - start) ^ odd;
+	acting = alternate & backslash;
+	*escaped = alternate ^ (backslash | *escaped);
+	*carried = acting >> 63;
+	return acting;
+}
+
 SCAN_INLINE void
 text_bits(const ScanMasks *masks, Carry *carry, Bits *bits)
 {
-	const uint64_t odd = UINT64_C(0xaaaaaaaaaaaaaaaa);
 	uint64_t	backslash = masks->special;
-	uint64_t	escaped = carry->escaped;
+	uint64_t	escaped;
 
-	bits->escape = 0;
-	if (backslash != 0)
-	{
-		/*
-		 * In a run of backslashes every other one acts, from the first.  The
-		 * subtraction borrows through a run and so tells, for runs that
-		 * begin at an even and at an odd place alike, where it alternates.
-		 */
-		uint64_t	start = backslash & ~escaped;
-		uint64_t	alternate = (((start << 1) | odd) - start) ^ odd;
-
-		bits->escape = alternate & backslash;
-		escaped = alternate ^ (backslash | escaped);
-		carry->escaped = bits->escape >> 63;
-	}
-	else
-		carry->escaped = 0;
-
+	bits->escape = acting_backslashes(backslash, &carry->escaped, &escaped);
 	bits->backslash = backslash;
 	bits->delimiter = masks->delimiter & ~escaped;
 	bits->newline = masks->newline & ~escaped;

@@ -60,8 +60,64 @@ avx2_classify(const char *data, uint32_t nblocks,
 	}
 }
 
+/* The kinds of 32 bytes; see kernels.h. */
+AVX2 static inline __m256i
+json_kinds(__m256i bytes)
+{
+	const __m256i by_low = _mm256_broadcastsi128_si256(
+		_mm_loadu_si128((const __m128i *) scan_json_by_low));
+	const __m256i by_high = _mm256_broadcastsi128_si256(
+		_mm_loadu_si128((const __m128i *) scan_json_by_high));
+	__m256i		high = _mm256_and_si256(_mm256_srli_epi16(bytes, 4),
+										_mm256_set1_epi8(0x0f));
+
+	/* a byte with the high bit has no kind: the shuffle gives 0 */
+	return _mm256_and_si256(_mm256_shuffle_epi8(by_low, bytes),
+							_mm256_shuffle_epi8(by_high, high));
+}
+
+/* Bytes that have one of the kinds. */
+AVX2 static inline uint64_t
+kind_bits(const Block *kinds, uint8_t wanted)
+{
+	const __m256i mask = _mm256_set1_epi8((char) wanted);
+	Block		of_them = {
+		_mm256_and_si256(kinds->low, mask), _mm256_and_si256(kinds->high, mask)
+	};
+
+	return ~match_bits(&of_them, _mm256_setzero_si256());
+}
+
+AVX2 static void
+avx2_classify_json(const char *data, uint32_t nblocks, ScanJsonMasks *masks)
+{
+	const __m256i quote = _mm256_set1_epi8('"');
+	const __m256i backslash = _mm256_set1_epi8('\\');
+	const __m256i not_control = _mm256_set1_epi8((char) 0xe0);
+
+	for (uint32_t i = 0; i < nblocks; i++, data += 64)
+	{
+		Block		block;
+		Block		kinds;
+		Block		low;		/* 0 for control characters */
+
+		block.low = _mm256_loadu_si256((const __m256i *) data);
+		block.high = _mm256_loadu_si256((const __m256i *) (data + 32));
+		kinds.low = json_kinds(block.low);
+		kinds.high = json_kinds(block.high);
+		low.low = _mm256_and_si256(block.low, not_control);
+		low.high = _mm256_and_si256(block.high, not_control);
+
+		masks[i].quote = match_bits(&block, quote);
+		masks[i].backslash = match_bits(&block, backslash);
+		masks[i].punctuation = kind_bits(&kinds, SCAN_JSON_PUNCTUATION);
+		masks[i].space = kind_bits(&kinds, SCAN_JSON_SPACE);
+		masks[i].control = match_bits(&low, _mm256_setzero_si256());
+	}
+}
+
 const ScanKernel scan_kernel_avx2 = {
-	"avx2", avx2_supported, avx2_classify
+	"avx2", avx2_supported, avx2_classify, avx2_classify_json
 };
 
 #endif							/* __x86_64__ */

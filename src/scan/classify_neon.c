@@ -61,8 +61,47 @@ neon_classify(const char *data, uint32_t nblocks,
 	}
 }
 
+/* Bytes that have one of the kinds. */
+static inline uint64_t
+kind_bits(const uint8x16_t *kinds, uint8_t wanted)
+{
+	uint8x16_t	others[4];		/* 0 for those */
+
+	for (int i = 0; i < 4; i++)
+		others[i] = vceqzq_u8(vandq_u8(kinds[i], vdupq_n_u8(wanted)));
+	return match_bits(others, vdupq_n_u8(0));
+}
+
+static void
+neon_classify_json(const char *data, uint32_t nblocks, ScanJsonMasks *masks)
+{
+	const uint8x16_t by_low = vld1q_u8(scan_json_by_low);
+	const uint8x16_t by_high = vld1q_u8(scan_json_by_high);
+
+	for (uint32_t i = 0; i < nblocks; i++, data += 64)
+	{
+		uint8x16_t	block[4];
+		uint8x16_t	kinds[4];
+		uint8x16_t	low[4];		/* 0 for control characters */
+
+		for (int j = 0; j < 4; j++)
+		{
+			block[j] = vld1q_u8((const uint8_t *) data + 16 * j);
+			kinds[j] = vandq_u8(vqtbl1q_u8(by_low, vandq_u8(block[j], vdupq_n_u8(0x0f))),
+								vqtbl1q_u8(by_high, vshrq_n_u8(block[j], 4)));
+			low[j] = vandq_u8(block[j], vdupq_n_u8(0xe0));
+		}
+
+		masks[i].quote = match_bits(block, vdupq_n_u8('"'));
+		masks[i].backslash = match_bits(block, vdupq_n_u8('\\'));
+		masks[i].punctuation = kind_bits(kinds, SCAN_JSON_PUNCTUATION);
+		masks[i].space = kind_bits(kinds, SCAN_JSON_SPACE);
+		masks[i].control = match_bits(low, vdupq_n_u8(0));
+	}
+}
+
 const ScanKernel scan_kernel_neon = {
-	"neon", neon_supported, neon_classify
+	"neon", neon_supported, neon_classify, neon_classify_json
 };
 
 #endif							/* __aarch64__ */

@@ -68,6 +68,34 @@ portable_classify(const char *data, uint32_t nblocks,
 	}
 }
 
+static void
+portable_classify_json(const char *data, uint32_t nblocks, ScanJsonMasks *masks)
+{
+	for (uint32_t block = 0; block < nblocks; block++, data += 64)
+	{
+		ScanJsonMasks m = {0};
+
+		for (int shift = 0; shift < 64; shift += 8)
+		{
+			uint64_t	word = load_word(data + shift);
+			uint64_t	brace = word | EACH_BYTE(0x20);	/* of a bracket, too */
+
+			m.quote |= match_bits(word, EACH_BYTE('"')) << shift;
+			m.backslash |= match_bits(word, EACH_BYTE('\\')) << shift;
+			m.punctuation |= (match_bits(brace, EACH_BYTE('{')) |
+							  match_bits(brace, EACH_BYTE('}')) |
+							  match_bits(word, EACH_BYTE(':')) |
+							  match_bits(word, EACH_BYTE(','))) << shift;
+			m.space |= (match_bits(word, EACH_BYTE(' ')) |
+						match_bits(word, EACH_BYTE('\t')) |
+						match_bits(word, EACH_BYTE('\n')) |
+						match_bits(word, EACH_BYTE('\r'))) << shift;
+			m.control |= match_bits(word & EACH_BYTE(0xe0), 0) << shift;
+		}
+		masks[block] = m;
+	}
+}
+
 const ScanKernel scan_kernel_portable = {
-	"portable", portable_supported, portable_classify
+	"portable", portable_supported, portable_classify, portable_classify_json
 };

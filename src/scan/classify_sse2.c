@@ -56,8 +56,55 @@ sse2_classify(const char *data, uint32_t nblocks,
 	}
 }
 
+/* Of two patterns at once. */
+static inline uint64_t
+match_either(const __m128i *block, __m128i pattern, __m128i other)
+{
+	uint64_t	bits = 0;
+
+	for (int i = 0; i < 4; i++)
+	{
+		__m128i		match = _mm_or_si128(_mm_cmpeq_epi8(block[i], pattern),
+										 _mm_cmpeq_epi8(block[i], other));
+		uint32_t	part = _mm_movemask_epi8(match);
+
+		bits |= (uint64_t) part << (16 * i);
+	}
+	return bits;
+}
+
+static void
+sse2_classify_json(const char *data, uint32_t nblocks, ScanJsonMasks *masks)
+{
+	const __m128i to_brace = _mm_set1_epi8(0x20);
+
+	for (uint32_t i = 0; i < nblocks; i++, data += 64)
+	{
+		__m128i		block[4];
+		__m128i		brace[4];	/* brackets are braces here */
+		__m128i		low[4];		/* 0 for control characters */
+
+		for (int j = 0; j < 4; j++)
+		{
+			block[j] = _mm_loadu_si128((const __m128i *) (data + 16 * j));
+			brace[j] = _mm_or_si128(block[j], to_brace);
+			low[j] = _mm_and_si128(block[j], _mm_set1_epi8((char) 0xe0));
+		}
+
+		masks[i].quote = match_bits(block, _mm_set1_epi8('"'));
+		masks[i].backslash = match_bits(block, _mm_set1_epi8('\\'));
+		masks[i].punctuation =
+			match_either(brace, _mm_set1_epi8('{'), _mm_set1_epi8('}')) |
+			match_either(block, _mm_set1_epi8(':'), _mm_set1_epi8(','));
+		masks[i].space =
+			match_either(block, _mm_set1_epi8(' '), _mm_set1_epi8('\t')) |
+			match_either(block, _mm_set1_epi8('\n'), _mm_set1_epi8('\r'));
+		masks[i].control = match_bits(low, _mm_setzero_si128());
+	}
+}
+
 const ScanKernel scan_kernel_sse2 = {
-	"sse2", sse2_supported, sse2_classify
+	"sse2", sse2_supported, sse2_classify, sse2_classify_json
 };
 
 #endif							/* __x86_64__ */

@@ -16,6 +16,21 @@ extern const ScanKernel scan_kernel_neon;
 #endif
 extern const ScanKernel scan_kernel_portable;
 
+/*
+ * Kinds of bytes in JSON, as bits, for kernels that look bytes up by their
+ * halves: a byte has the kinds that both its low and its high four bits have.
+ */
+#define SCAN_JSON_COMMA 1
+#define SCAN_JSON_COLON 2
+#define SCAN_JSON_BRACKET 4		/* and braces */
+#define SCAN_JSON_LINE_SPACE 8	/* tab, LF, CR */
+#define SCAN_JSON_BLANK 16
+#define SCAN_JSON_PUNCTUATION (SCAN_JSON_COMMA | SCAN_JSON_COLON | SCAN_JSON_BRACKET)
+#define SCAN_JSON_SPACE (SCAN_JSON_LINE_SPACE | SCAN_JSON_BLANK)
+
+extern const uint8_t scan_json_by_low[16];
+extern const uint8_t scan_json_by_high[16];
+
 /* The byte that a dialect's special mask stands for. */
 static inline char
 dialect_special(const ScanDialect *dialect)

@@ -315,6 +315,16 @@ typedef struct ScanMasks
 	uint64_t	carriage;		/* CR */
 } ScanMasks;
 
+/* The same for what matters in JSON. */
+typedef struct ScanJsonMasks
+{
+	uint64_t	quote;
+	uint64_t	backslash;
+	uint64_t	punctuation;	/* { } [ ] : , */
+	uint64_t	space;			/* space, tab, LF, CR */
+	uint64_t	control;		/* bytes below a space */
+} ScanJsonMasks;
+
 typedef struct ScanKernel
 {
 	const char *name;			/* "avx2", "sse2", "neon", "portable" */
@@ -322,6 +332,8 @@ typedef struct ScanKernel
 	/* masks of nblocks blocks of 64 bytes each */
 	void		(*classify) (const char *data, uint32_t nblocks,
 							 const ScanDialect *dialect, ScanMasks *masks);
+	void		(*classify_json) (const char *data, uint32_t nblocks,
+								  ScanJsonMasks *masks);
 } ScanKernel;
 
 /* Kernels compiled in, fastest first; ends with a NULL. */

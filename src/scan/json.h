@@ -1,0 +1,86 @@
+/*
+ * json.h
+ *		The text of a JSON document to what stands where in it.
+ *
+ * A document becomes an array of nodes, in the order of the text: one for each
+ * value and one for each key.  Nothing is copied: a node says where its text
+ * lies, so that numbers stay exact and the raw text of any value is at hand.
+ *
+ *		{"a": [1, "x"], "b": null}
+ *
+ *		node  0       1    2      3       4       5    6
+ *		kind  object  key  array  number  string  key  null
+ *		next  7       2    5      4       5       6    7
+ *		count 2            2
+ *
+ * A container's first child is the node after it; a node's next is the one
+ * after it and all within it, so a key's value, the next element and the next
+ * pair are one step away, whatever lies between.  Keys are nodes of kind
+ * string; each is followed by its value.
+ *
+ * What is accepted is what every server's parser accepts, and all of it but for
+ * documents deeper than JSON_MAX_DEPTH.  What is wrong with a document is not
+ * said: who wants to know asks the server.
+ *
+ * The text is taken to be valid in an encoding of the server, in which a byte
+ * below 0x80 is always a character of its own.  At least 16 bytes after it are
+ * readable; what they hold does not matter.
+ */
+#ifndef PGBULK_JSON_H
+#define PGBULK_JSON_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Deeper ones are left to the server, which knows how much stack it has. */
+#define JSON_MAX_DEPTH 64
+
+/* The longest text; no value of the server's comes from a longer one. */
+#define JSON_MAX_LENGTH 0x3fffffffu
+
+/*
+ * Nodes of a text of length bytes, at most: each takes two bytes, but for the
+ * containers that it leaves open, and a last value.
+ */
+#define JSON_MAX_NODES(length) ((size_t) (length) / 2 + JSON_MAX_DEPTH)
+
+typedef enum JsonKind
+{
+	JSON_NULL,
+	JSON_FALSE,
+	JSON_TRUE,
+	JSON_NUMBER,
+	JSON_STRING,
+	JSON_ARRAY,
+	JSON_OBJECT
+} JsonKind;
+
+typedef struct JsonNode
+{
+	uint32_t	start;			/* offset of its text; of a string without its quotes */
+	uint32_t	length;			/* of that text, a container's brackets included */
+	uint32_t	next;			/* index of the node after it and all within it */
+	uint32_t	count:28;		/* elements of an array, pairs of an object; else 0 */
+	uint32_t	kind:3;			/* JsonKind */
+	uint32_t	escaped:1;		/* a string that needs json_unescape */
+} JsonNode;
+
+/*
+ * The nodes of the document in s[0 .. length), of which length is at most
+ * JSON_MAX_LENGTH.  nodes has room for JSON_MAX_NODES(length).  Returns how many
+ * there are, or 0: the server may find fault with the document, or is to say
+ * whether it does.
+ */
+extern uint32_t json_scan(const char *s, uint32_t length, JsonNode *nodes);
+
+/*
+ * The text of an escaped string, s[0 .. length) as its node has it.  to has room
+ * for length bytes.  ascii: characters beyond ASCII cannot be written.  Returns
+ * the text's length, or JSON_NO_TEXT where an escape stands for no character
+ * that can be written: a zero byte, half of a surrogate pair.
+ */
+#define JSON_NO_TEXT SIZE_MAX
+extern size_t json_unescape(const char *s, size_t length, bool ascii, char *to);
+
+#endif							/* PGBULK_JSON_H */
