@@ -63,7 +63,8 @@ SELECT count(*) FROM workers_t;
 DROP TABLE workers_t, workers_rejects;
 
 -- an error that is no row's ends the load, whichever process meets it
-CREATE TABLE workers_big (a int, j jsonb, s text);
+CREATE DOMAIN workers_document AS jsonb;
+CREATE TABLE workers_big (a int, j workers_document, s text);
 ALTER TABLE workers_big ALTER s SET STORAGE plain;
 COPY (SELECT i, '{"a": [1, 2, 3]}', repeat('x', CASE WHEN i = 15000 THEN 10000 ELSE 10 END) FROM generate_series(1, 20000) i)
 	TO '/proc/self/cwd/pgbulk_workers_big' WITH (FORMAT csv);
@@ -74,6 +75,7 @@ SELECT bulk_load('workers_big', '/proc/self/cwd/pgbulk_workers_big', '{"workers"
 RESET statement_timeout;
 SELECT count(*) FROM workers_big;
 DROP TABLE workers_big;
+DROP DOMAIN workers_document;
 
 -- below a savepoint, and rolled back
 CREATE TABLE workers_t (a int, b text, c numeric);

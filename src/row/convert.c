@@ -153,6 +153,8 @@ convert_is_swallowed(const Column *column, const char *text)
 		case TEXTOID:
 		case VARCHAROID:
 		case BPCHAROID:
+		case JSONOID:
+		case JSONBOID:
 			return false;
 		default:
 			return column->convert != NULL && text != NULL &&

@@ -116,6 +116,8 @@ struct Converter
 	StringInfoData message;		/* binary: one field, for its receive function */
 	char	   *scratch;		/* unescaped or terminated text of one field */
 	Size		scratch_size;
+	char	   *json_space;		/* jsonb.c's, for one document */
+	Size		json_space_size;
 	char		number_text[CONVERT_NUMBER_SIZE];	/* see fixed_text */
 	StringInfoData mended;		/* a row with what was not valid replaced */
 	StringInfoData original;	/* the field that was prepared, and what it became */

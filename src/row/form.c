@@ -13,8 +13,12 @@
 /* Copies of up to 32 bytes may write that many, for speed. */
 #define OVERCOPY 32
 
-/* A varlena from a converter may be this much longer than its text. */
+/*
+ * A varlena from a converter may be this much longer than its text; one of jsonb
+ * mostly has no more than this many bytes for each of its text.
+ */
 #define VARLENA_SPARE 16
+#define JSONB_GROWTH 4
 
 /* Rows formed at a time, at most, and about how many bytes of them. */
 #define BLOCK_ROWS 128
@@ -59,6 +63,7 @@ struct RowFormer
 	Size		fixed;			/* room for header, fixed-length columns, alignment */
 	Size		shared;			/* bytes at most that several fields have */
 	Size		spare;			/* room for converters' varlenas beyond their text */
+	uint32		growth;			/* and for each byte of that */
 	uint32		null_length;	/* of the only null marker; else ANY_LENGTH */
 	int			nwords;			/* of these masks, bit i is attribute i: */
 	uint64	   *present;		/* the row's attributes that are not null */
@@ -209,6 +214,7 @@ form_open(Converter *conv, const HeapTupleHeaderData *model)
 	former->natts = desc->natts;
 	former->null_length = conv->nnulls == 1 ? conv->nulls[0].length : ANY_LENGTH;
 	former->nwords = WORD(desc->natts) + 1;
+	former->growth = 1;
 	former->present = palloc0(sizeof(uint64) * former->nwords);
 	former->all = palloc0(sizeof(uint64) * former->nwords);
 	former->notnull = palloc0(sizeof(uint64) * former->nwords);
@@ -241,6 +247,8 @@ form_open(Converter *conv, const HeapTupleHeaderData *model)
 			return NULL;
 		if (form->kind == FORM_VARLENA)
 			former->spare += VARLENA_SPARE;
+		if (column->type == JSONBOID)
+			former->growth = JSONB_GROWTH;
 	}
 	for (int i = 0; i < conv->ndefaults; i++)
 	{
@@ -509,7 +517,8 @@ form_tuple(RowFormer *former, const char *data, const ScanField *fields,
 static inline Size
 spare_bytes(const RowFormer *former, const ScanRow *row)
 {
-	return former->spare == 0 ? 0 : former->spare + row->end - row->start;
+	return former->spare == 0 ? 0 :
+		former->spare + (Size) former->growth * (row->end - row->start);
 }
 
 /* Bytes that a row's tuple may need, HeapTupleData and all. */

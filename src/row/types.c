@@ -12,6 +12,8 @@
 #include "catalog/pg_type.h"
 #include "mb/pg_wchar.h"
 #include "row/convert.h"
+#include "row/jsonb.h"
+#include "row/numeric_put.h"
 #include "utils/builtins.h"
 #include "utils/date.h"
 #include "utils/datetime.h"
@@ -118,20 +120,6 @@ convert_bool(Converter *conv, const Column *column, const char *s, uint32 len,
 	return result;
 }
 
-/*
- * The stored form of numeric, from utils/adt/numeric.c: a two-byte header
- * with sign, display scale and weight (the short form), then base-10000
- * digits.  What does not fit the short form is left to numeric_in.
- */
-#define NUMERIC_SHORT 0x8000
-#define NUMERIC_SHORT_NEGATIVE 0x2000
-#define NUMERIC_SHORT_DSCALE_SHIFT 7
-#define NUMERIC_SHORT_DSCALE_MAX 0x3F
-#define NUMERIC_SHORT_WEIGHT_SIGN 0x0040
-#define NUMERIC_SHORT_WEIGHT_MASK 0x003F
-#define NUMERIC_SHORT_WEIGHT_MAX 63
-#define NUMERIC_SHORT_WEIGHT_MIN (-64)
-
 /* Whether numeric(precision, scale) takes the number without rounding it. */
 static bool
 fit_numeric(ValueNumeric *number, int32 typmod)
@@ -157,27 +145,14 @@ convert_numeric(Converter *conv, const Column *column, const char *s,
 {
 	ValueNumeric number;
 	ValueResult result = value_numeric(s, len, &number);
-	uint16		header;
 	char	   *data;
 
 	if (result != VALUE_OK)
 		return result;
-	if (!fit_numeric(&number, column->typmod) ||
-		number.dscale > NUMERIC_SHORT_DSCALE_MAX ||
-		number.weight > NUMERIC_SHORT_WEIGHT_MAX ||
-		number.weight < NUMERIC_SHORT_WEIGHT_MIN)
+	if (!fit_numeric(&number, column->typmod) || !numeric_fits_short(&number))
 		return VALUE_ASK;
-
-	header = NUMERIC_SHORT |
-		(number.negative ? NUMERIC_SHORT_NEGATIVE : 0) |
-		(number.dscale << NUMERIC_SHORT_DSCALE_SHIFT) |
-		(number.weight < 0 ? NUMERIC_SHORT_WEIGHT_SIGN : 0) |
-		(number.weight & NUMERIC_SHORT_WEIGHT_MASK);
-	*out = convert_varlena(conv, column,
-						   sizeof(uint16) + number.ndigits * sizeof(int16),
-						   &data);
-	memcpy(data, &header, sizeof(uint16));
-	memcpy(data + sizeof(uint16), number.digits, number.ndigits * sizeof(int16));
+	*out = convert_varlena(conv, column, numeric_short_size(&number), &data);
+	numeric_put_short(&number, data);
 	return VALUE_OK;
 }
 
@@ -426,6 +401,8 @@ static const struct
 	{BITOID, convert_bits, "bit"},
 	{VARBITOID, convert_bits, "bit varying"},
 	{BYTEAOID, convert_bytea, "bytea"},
+	{JSONOID, convert_json, "json"},
+	{JSONBOID, convert_jsonb, "jsonb"},
 };
 
 void

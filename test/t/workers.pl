@@ -28,7 +28,7 @@ my $guards = $node->safe_psql('postgres', 'SHOW server_version_num') >= 170000;
 $node->safe_psql('postgres', q{
 	CREATE TABLE plain (i int, s text);
 	CREATE TABLE other (i int, s text);
-	CREATE TABLE jsons (i int, j jsonb);
+	CREATE DOMAIN document AS jsonb; CREATE TABLE jsons (i int, j document);
 
 	-- slow now and then, wherever the row is
 	CREATE FUNCTION nap(i int) RETURNS bool LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE AS
@@ -415,7 +415,7 @@ SKIP:
 		return ($peak, $own);
 	};
 
-	$lean->safe_psql('postgres', 'CREATE TABLE plain (i int, s text); CREATE TABLE jsons (i int, j jsonb); CREATE TABLE tiny (i int)');
+	$lean->safe_psql('postgres', 'CREATE TABLE plain (i int, s text); CREATE DOMAIN document AS jsonb; CREATE TABLE jsons (i int, j document); CREATE TABLE tiny (i int)');
 	my ($peak, $own) = $most->("SET $force = on; SELECT pg_sleep(3)");
 	cmp_ok($own, '>', 0, 'an idle worker was seen');
 	$load->ask("RESET $force");
