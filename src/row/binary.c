@@ -8,7 +8,34 @@
  */
 #include "postgres.h"
 
+#include "catalog/pg_type.h"
+#include "mb/pg_wchar.h"
 #include "row/convert.h"
+
+/* What jsonb_send begins with. */
+#define JSONB_VERSION 1
+
+/*
+ * A document that can be had without json_recv and jsonb_recv: these take text in
+ * the client's encoding, that of jsonb behind a version.
+ */
+static bool
+receive_document(Converter *conv, const Column *column, const char *s, uint32 len,
+				 Datum *value)
+{
+	const Encoding encoding = {.verify = GetDatabaseEncoding()};
+
+	if (column->type == JSONBOID)
+	{
+		if (len == 0 || *s != JSONB_VERSION)
+			return false;
+		s++;
+		len--;
+	}
+	return pg_get_client_encoding() == GetDatabaseEncoding() &&
+		encoding_valid_prefix(&encoding, s, len) == len &&
+		column->convert(conv, column, s, len, value) == VALUE_OK;
+}
 
 /* A field's value; its type's receive function must read all of it. */
 static bool
@@ -25,6 +52,10 @@ receive_field(Converter *conv, int index, const char *data,
 		*value = (Datum) 0;
 		return true;
 	}
+
+	if (column->convert != NULL && !*isnull &&
+		receive_document(conv, column, data + field->start, field->length, value))
+		return true;
 
 	convert_begin_asking(conv, index, *isnull ? NULL : "");
 	if (*isnull)

@@ -8,6 +8,7 @@
 #include "postgres.h"
 
 #include "catalog/namespace.h"
+#include "catalog/pg_type.h"
 #include "commands/trigger.h"
 #include "compat.h"
 #include "nodes/makefuncs.h"
@@ -121,10 +122,11 @@ open_column(Converter *conv, Column *column, AttrNumber attnum)
 	if (options->format == BULK_BINARY)
 		getTypeBinaryInputInfo(att->atttypid, &function, &column->ioparam);
 	else
-	{
 		getTypeInputInfo(att->atttypid, &function, &column->ioparam);
+	/* these are texts in the binary format, too */
+	if (options->format != BULK_BINARY || column->type == JSONOID ||
+		column->type == JSONBOID)
 		convert_choose(conv, column);
-	}
 	fmgr_info(function, &column->input);
 	column->null_input = !column->input.fn_strict;
 
