@@ -1,13 +1,14 @@
 /*
  * bench_scan.c
  *		Times scan_rows on made files of votes: plain and quoted csv, by kernel
- *		and by window size.
+ *		and by window size; and json_scan on made documents.
  */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
+#include "scan/json.h"
 #include "scan/scan.h"
 
 #define NROWS 7500000
@@ -112,6 +113,53 @@ time_scan(const char *name, const ScanDialect *dialect, const char *data,
 	free(fields);
 }
 
+/* Orders of some items, a document in each line. */
+static size_t
+make_documents(char *out)
+{
+	char	   *s = out;
+
+	for (int i = 0; i < 50000; i++)
+	{
+		s += sprintf(s, "{\"session\": \"%08x%08x\", \"items\": [", next_random(), next_random());
+		for (uint32_t n = 3 + next_random() % 27; n > 0; n--)
+			s += sprintf(s, "{\"sku\": %u, \"name\": \"some words of it\", \"price\": %u.%02u, \"tags\": [\"one\", \"two\"], "
+						 "\"stock\": {\"in\": true, \"place\": \"here\"}}%s",
+						 next_random() % 100000000, next_random() % 900, next_random() % 100, n > 1 ? ", " : "");
+		s += sprintf(s, "]}\n");
+	}
+	return (size_t) (s - out);
+}
+
+static void
+time_json(const char *data, size_t len)
+{
+	JsonNode   *nodes = malloc(JSON_MAX_NODES(1 << 16) * sizeof(JsonNode));
+	double		best = 1e9;
+	size_t		nnodes = 0;
+
+	for (int i = 0; i < REPEATS; i++)
+	{
+		double		start = now_ms();
+		double		took;
+
+		nnodes = 0;
+		for (const char *s = data; s < data + len;)
+		{
+			const char *end = memchr(s, '\n', (size_t) (data + len - s));
+
+			nnodes += json_scan(s, (uint32_t) (end - s), nodes);
+			s = end + 1;
+		}
+		took = now_ms() - start;
+		if (took < best)
+			best = took;
+	}
+	printf("%-16s %-8s %23.1f ms  %5.2f GB/s  %zu nodes\n", "documents",
+		   scan_kernel()->name, best, len / best / 1e6, nnodes);
+	free(nodes);
+}
+
 int
 main(void)
 {
@@ -141,6 +189,8 @@ main(void)
 		time_scan("votes text \\N", &text, data, len, 262144);
 		len = make_events(data);
 		time_scan("events", &csv, data, len, 262144);
+		len = make_documents(data);
+		time_json(data, len);
 	}
 	free(data);
 	return 0;
