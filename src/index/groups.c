@@ -591,7 +591,7 @@ scatter_rows(Groups *groups, Sorted *sorted)
 /* Emits what is equal to the key before. */
 static void
 emit_equal(const Group *group, const Group *before, const RowId *rows,
-			   uint32 n, const KeySink *sink)
+		   uint32 n, const KeySink *sink)
 {
 	if (before == NULL || !is_same(group, before))
 		sink->key(sink->arg, group->image, group->size, before != NULL);
@@ -615,7 +615,7 @@ emit_in_turn(const Sorted *sorted, Size begin, Size end, RowOrder rows,
 			return false;
 	for (Size i = begin; i < end; i++)
 		emit_equal(sorted->groups[i], i > begin ? sorted->groups[i - 1] : NULL,
-					   sorted->rows + begins[i], begins[i + 1] - begins[i], sink);
+				   sorted->rows + begins[i], begins[i + 1] - begins[i], sink);
 	return true;
 }
 

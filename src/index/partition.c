@@ -46,7 +46,7 @@ struct Partition
 	Size		size;
 
 	/* integers: ITEMS_AT_ONCE for each range */
-	IntegerItem	   *items;
+	IntegerItem *items;
 	int		   *nitems;
 };
 
@@ -151,9 +151,10 @@ void
 partition_put_integer(Partition *partition, RowId row, Datum value, bool isnull)
 {
 	const Split *split = partition->split;
-	IntegerItem		item = {.row = row};
+	IntegerItem item = {.row = row};
 	int			range;
 
+	Assert(partition->items != NULL && (row & NULL_KEY) == 0);
 	if (isnull)
 	{
 		item.row |= NULL_KEY;
@@ -173,7 +174,7 @@ partition_put_integer(Partition *partition, RowId row, Datum value, bool isnull)
 static void
 read_items(BufFile *file, Presort *presort)
 {
-	IntegerItem		items[ROWS_AT_ONCE];
+	IntegerItem items[ROWS_AT_ONCE];
 	size_t		n;
 
 	while ((n = BufFileRead(file, items, sizeof(items)) / sizeof(IntegerItem)) > 0)

@@ -42,8 +42,8 @@ extern void span_init(Span *span, Oid index, int number, const SplitKeys *keys,
 extern void span_help(Span *span, Relation heap, SharedFileSet *files);
 
 /*
- * One process, after that: waits for the others and makes the upper levels.  False: the sort strings were misleading, and
- * the index has to be built otherwise, in new storage.  *processes: how many took part.
+ * One process, after that: waits for the others and makes the upper levels.  False: the sort strings were misleading,
+ * and the index has to be built otherwise, in new storage.  *processes: how many took part.
  */
 extern bool span_finish(Span *span, Relation heap, SharedFileSet *files,
 						const ConflictSink *conflicts, BuildResult *result,
