@@ -74,6 +74,7 @@ typedef struct Trial
 	uint32_t	stray;			/* fields with quotes within them */
 	uint32_t	ends;			/* rows whose line end is of another kind */
 	uint32_t	unclosed;		/* rows with a quote that is never closed */
+	uint32_t	swallowed;		/* fields with quotes and line ends within them */
 	uint32_t	markers;		/* fields that are \N */
 	uint32_t	escapes;		/* backslash sequences of text format */
 	/* rows that begin like a comment, with as many fields as most or not */
@@ -136,6 +137,7 @@ try_field(Trial *trial, const char *data, const ScanField *field)
 {
 	const char *s = data + field->start;
 	double		clean;
+	bool		swallowed;
 
 	trial->cells++;
 	switch (sheet_quoting(&trial->dialect.scan, data, field))
@@ -152,7 +154,9 @@ try_field(Trial *trial, const char *data, const ScanField *field)
 			trial->stray++;
 
 			/* lines that are swallowed are worse */
-			trial->clean += memchr(s, '\n', field->length) != NULL ? -1.0 : 0.1;
+			swallowed = memchr(s, '\n', field->length) != NULL;
+			trial->swallowed += swallowed ? 1 : 0;
+			trial->clean += swallowed ? -1.0 : 0.1;
 			break;
 		case SHEET_PLAIN:
 			clean = shape_cleanness(s, field->length);
@@ -221,7 +225,14 @@ try_row(void *arg, const char *data, const ScanRow *row,
 	if (sheet_is_blank(row, fields))
 		return true;
 	trial->ends += other_end ? 1 : 0;
-	trial->unclosed += row->fault == SCAN_FAULT_UNTERMINATED_QUOTE ? 1 : 0;
+	if (row->fault == SCAN_FAULT_UNTERMINATED_QUOTE)
+	{
+		/* its fields may be all that follows, inside out */
+		trial->unclosed++;
+		if (trial->rows++ == 0)
+			trial->first_fields = nfields;
+		return trial->rows < PROBE_ROWS;
+	}
 	if (trial->suspect != NULL &&
 		begins_with(data + row->start, row->end - row->start, trial->suspect))
 	{
@@ -328,14 +339,17 @@ score_trial(Trial *trial, float prior, double covered)
 	double		clean;
 
 	trial->dialect.columns = columns;
-	if (trial->rows == 0 || columns == 0)
+	if (trial->rows == 0 || columns == 0 || trial->cells == 0)
 		return 0;
 	for (uint32_t i = 0; i < columns; i++)
 		filled += trial->filled[i];
 	share = (double) trial->lengths[columns] / trial->rows;
 	clean = fmax(trial->clean, 0) / trial->cells;
 	clean *= 0.3 + 0.7 * filled / columns;
-	for (uint32_t i = 0; i < trial->unclosed && i < 5; i++)
+	/* one in fifty rows counts as one */
+	if (trial->unclosed > 0)
+		covered *= 0.8;
+	for (uint32_t i = 1; i < 5 && i * trial->rows < trial->unclosed * 50; i++)
 		covered *= 0.8;
 	if ((trial->unusual && !is_proven(trial, columns)) || is_prose(trial, columns))
 		prior *= UNPROVEN;
@@ -353,14 +367,12 @@ copy_dialect(Dialect *to, const Dialect *from)
 		to->scan.comment = to->comment;
 }
 
-/* Tries guess->trial.dialect; begins with the line ends of eol. */
-static void
-run_trial(Guess *guess, ScanEol eol, float prior)
+/* Shows the trial its rows, which are to have nfields fields if that is not 0.  Returns how far it came. */
+static uint32_t
+walk_trial(Guess *guess, ScanEol eol, float prior, uint32_t nfields)
 {
 	Trial	   *trial = &guess->trial;
 	Dialect		dialect = trial->dialect;
-	uint32_t	end;
-	double		covered;
 
 	memset(trial, 0, sizeof(*trial));
 	copy_dialect(&trial->dialect, &dialect);
@@ -371,8 +383,23 @@ run_trial(Guess *guess, ScanEol eol, float prior)
 	trial->dialect.scan.general = eol == SCAN_EOL_ANY ||
 		trial->dialect.scan.separator != NULL ||
 		trial->dialect.scan.comment != NULL;
-	end = sheet_walk(&guess->span, &trial->dialect.scan, &trial->dialect.eol,
-					 guess->space, try_row, trial);
+	return sheet_walk_table(&guess->span, &trial->dialect.scan, nfields,
+							&trial->dialect.eol, guess->space, try_row, trial);
+}
+
+/* Tries guess->trial.dialect; begins with the line ends of eol. */
+static void
+run_trial(Guess *guess, ScanEol eol, float prior)
+{
+	Trial	   *trial = &guess->trial;
+	uint32_t	end;
+	double		covered;
+
+	end = walk_trial(guess, eol, prior, 0);
+
+	/* a broken quote turns the quotes of all that follows inside out, unless rows must be as long as others */
+	if (trial->swallowed > 0)
+		end = walk_trial(guess, eol, prior, usual_length(trial));
 
 	/* where a quote is never closed the rest cannot be read */
 	covered = trial->rows >= PROBE_ROWS || guess->span.length < 1024 ? 1.0 :
@@ -380,7 +407,6 @@ run_trial(Guess *guess, ScanEol eol, float prior)
 	trial->dialect.quotes = trial->quoted > 0;
 	trial->dialect.score = score_trial(trial, prior, covered);
 }
-
 /* ---- the trials ---- */
 
 static void

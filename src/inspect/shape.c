@@ -691,7 +691,7 @@ shape_is_typed(const char *s, size_t len)
 {
 	Shape		shape;
 
-	if (len == 0 || len > 64)
+	if (len == 0 || len > 64 || (len == 1 && !is_digit(s[0])))
 		return false;
 	shape_of(s, len, &shape);
 	return (shape.types | shape.types_comma) != SHAPE_BIT(SHAPE_TEXT);
