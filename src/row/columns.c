@@ -25,23 +25,6 @@
 #define ROW_ARENA_BLOCK (64 * 1024)
 #define SCRATCH_SIZE 8192
 
-Column *
-convert_find_loaded(Converter *conv, const char *name, const char *option)
-{
-	AttrNumber	attnum = target_find_column(conv->target, name);
-
-	if (attnum == InvalidAttrNumber)
-		target_refuse_column(conv->target, name);
-	for (int i = 0; i < conv->ncolumns; i++)
-		if (conv->columns[i].attnum == attnum)
-			return &conv->columns[i];
-	ereport(ERROR,
-			(errcode(ERRCODE_INVALID_COLUMN_REFERENCE),
-			 errmsg("option \"%s\" names column \"%s\", which is not loaded",
-					option, name)));
-	return NULL;
-}
-
 /* Marks the columns that an option names. */
 static void
 set_special(Converter *conv, const BulkColumnSet *set, Size flag,

@@ -11,7 +11,7 @@
 
 #include "postgres.h"
 
-#include "row/convert.h"
+#include "row/converter.h"
 
 /*
  * Prepares the columns of a converter that has been opened up to that.  Errors:
