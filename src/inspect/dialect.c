@@ -225,19 +225,19 @@ try_row(void *arg, const char *data, const ScanRow *row,
 	if (sheet_is_blank(row, fields))
 		return true;
 	trial->ends += other_end ? 1 : 0;
-	if (row->fault == SCAN_FAULT_UNTERMINATED_QUOTE)
-	{
-		/* its fields may be all that follows, inside out */
-		trial->unclosed++;
-		if (trial->rows++ == 0)
-			trial->first_fields = nfields;
-		return trial->rows < PROBE_ROWS;
-	}
+	trial->unclosed += row->fault == SCAN_FAULT_UNTERMINATED_QUOTE ? 1 : 0;
 	if (trial->suspect != NULL &&
 		begins_with(data + row->start, row->end - row->start, trial->suspect))
 	{
 		trial->suspects[nfields]++;
 		return true;
+	}
+	if (row->fault == SCAN_FAULT_UNTERMINATED_QUOTE)
+	{
+		/* its fields may be all that follows, inside out */
+		if (trial->rows++ == 0)
+			trial->first_fields = nfields;
+		return trial->rows < PROBE_ROWS;
 	}
 	if (trial->unusual)
 		try_types(trial, data, fields, nfields);

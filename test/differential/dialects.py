@@ -34,7 +34,7 @@ class File:
 
     def prose(self):
         words = [self.word() + self.random.choice(["", "", "", "", ",", ";", ":"]) for i in range(self.random.randint(4, 12))]
-        return " ".join(words).capitalize() + "."
+        return " ".join(words).capitalize().rstrip(",;:") + "."
 
     def value(self, kind):
         rnd = self.random
