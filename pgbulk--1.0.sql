@@ -6,16 +6,15 @@
 -- their argument types (NULLIF and CASE x WHEN, too, which look for an "="):
 -- an exact match in pg_catalog, which is searched first, comes before any other.
 --
--- The parameters are those of src/progress.c: param18 the phase, param19 the
--- start, param15 the end of reading, param20 the magic number.
-CREATE VIEW bulk_load_progress AS
+-- The parameters are those of src/progress.c, whose magic number is param20.
+CREATE VIEW bulk_load_progress_wide AS
 SELECT s.pid,
        s.datname,
        s.relid,
        s.relation,
        s.phase,
-       (r.done * 100.0)::pg_catalog.numeric(5,1) AS percent,
-       pg_catalog.repeat(b.full_block, b.blocks) || pg_catalog.repeat(b.empty_block, 20 - b.blocks) AS bar,
+       pg_catalog.trunc(r.done * 100.0, 1)::pg_catalog.numeric(5,1) AS percent,
+       pg_catalog.repeat(b.full_block, b.blocks) || pg_catalog.repeat(b.empty_block, 10 - b.blocks) AS bar,
        s.bytes_processed,
        s.bytes_total,
        s.rows_loaded,
@@ -26,9 +25,12 @@ SELECT s.pid,
        WHEN r.seconds_reading > 0.0 THEN
          ((s.rows_loaded + s.rows_rejected + s.rows_filtered)::pg_catalog.numeric / r.seconds_reading)::pg_catalog.int8
        END AS rows_per_second,
-       s.now - s.started AS elapsed,
-       CASE WHEN s.phase = 'reading' AND r.done > 0.0 THEN
-         pg_catalog.make_interval(secs => (r.seconds_reading * (1.0 - r.done) / r.done)::pg_catalog.float8)
+       r.seconds * '00:00:01'::pg_catalog.interval AS elapsed,
+       -- at the pace so far, if it is not done when it should have been
+       CASE WHEN s.seconds_total > r.seconds THEN
+         (s.seconds_total - r.seconds) * '00:00:01'::pg_catalog.interval
+       WHEN r.done > 0.0 THEN
+         (r.seconds * (1.0 - r.done)::pg_catalog.float8 / r.done::pg_catalog.float8) * '00:00:01'::pg_catalog.interval
        END AS eta
 FROM (
   SELECT p.pid,
@@ -43,68 +45,100 @@ FROM (
            WHEN 4::pg_catalog.int8 THEN 'analyzing'
            WHEN 5::pg_catalog.int8 THEN 'finishing'
          END AS phase,
+         p.share,
          p.bytes_processed,
          nullif(p.bytes_total, 0::pg_catalog.int8) AS bytes_total,
          p.rows_loaded,
          p.rows_rejected,
          p.rows_filtered,
          p.rows_per_second,
-         '2000-01-01 00:00:00+00'::pg_catalog.timestamptz
-           + pg_catalog.make_interval(secs => p.started::pg_catalog.float8 / 1000000::pg_catalog.float8) AS started,
-         CASE WHEN p.read_end > 0::pg_catalog.int8 THEN
-           '2000-01-01 00:00:00+00'::pg_catalog.timestamptz
-             + pg_catalog.make_interval(secs => p.read_end::pg_catalog.float8 / 1000000::pg_catalog.float8)
-         END AS read_end,
-         pg_catalog.clock_timestamp() AS now
+         p.started,
+         p.read_end,
+         p.seconds_total,
+         (extract(epoch FROM pg_catalog.clock_timestamp() - '2000-01-01 00:00:00+00'::pg_catalog.timestamptz) * 1000000.0)::pg_catalog.int8 AS now
   FROM (
          SELECT pid, datid, relid,
                 param18 AS phase, param1 AS bytes_processed, param2 AS bytes_total,
                 param3 AS rows_loaded, param14 AS rows_rejected, param4 AS rows_filtered,
-                param19 AS started, param15 AS read_end, NULL::pg_catalog.int8 AS rows_per_second
+                param19 AS started,
+                nullif(param15, 0::pg_catalog.int8) AS read_end,
+                NULL::pg_catalog.int8 AS rows_per_second,
+                (nullif(param16, 0::pg_catalog.int8) - 1::pg_catalog.int8)::pg_catalog.numeric / 10000.0 AS share,
+                (nullif(param17, 0::pg_catalog.int8) - param19)::pg_catalog.float8 / 1000000::pg_catalog.float8 AS seconds_total
          FROM pg_catalog.pg_stat_get_progress_info('COPY'::pg_catalog.text)
          WHERE param20 = 123589335805035
          UNION ALL
-         -- while it builds an index; rows have 48 bits (src/progress.c)
+         -- while it builds an index; values have 48 bits and tags (src/progress.c)
          SELECT pid, datid, relid,
-                2, param8, param2,
+                2, param8 & 281474976710655, param2 & 281474976710655,
                 param3 & 281474976710655, param18 & 281474976710655, param20 & 281474976710655,
-                param19, NULL, (param18 >> 48 << 15) + (param20 >> 48)
+                (param19 & 281474976710655) * 1000::pg_catalog.int8, NULL,
+                (param18 >> 48 << 15) + (param20 >> 48),
+                least((nullif(param2 >> 48, 0::pg_catalog.int8) - 1::pg_catalog.int8)::pg_catalog.numeric / 10000.0
+                      -- its own method counts blocks, and rows if it does
+                      + (param19 >> 48)::pg_catalog.numeric / 20000.0 *
+                        (least(coalesce(param17::pg_catalog.numeric / nullif(param16, 0::pg_catalog.int8)::pg_catalog.numeric, 0.0), 1.0)
+                         + least(coalesce(param13::pg_catalog.numeric / nullif(param12, 0::pg_catalog.int8)::pg_catalog.numeric, 0.0), 1.0)), 0.999),
+                (pg_catalog.exp(nullif(param8 >> 48, 0::pg_catalog.int8)::pg_catalog.float8 / 1000::pg_catalog.float8) - 1::pg_catalog.float8) / 1000::pg_catalog.float8
          FROM pg_catalog.pg_stat_get_progress_info('CREATE INDEX'::pg_catalog.text)
          WHERE param3 >> 48 = 28775
        ) p
        LEFT JOIN pg_catalog.pg_database d ON d.oid = p.datid
 ) s
 CROSS JOIN LATERAL (
-  SELECT CASE WHEN s.bytes_total IS NOT NULL THEN
-           least(s.bytes_processed::pg_catalog.numeric / s.bytes_total::pg_catalog.numeric, 1.0)
-         END AS done,
-         extract(epoch FROM coalesce(s.read_end, s.now) - s.started) AS seconds_reading
+  SELECT s.share AS done,
+         (s.now - s.started)::pg_catalog.float8 / 1000000::pg_catalog.float8 AS seconds,
+         (coalesce(s.read_end, s.now) - s.started)::pg_catalog.numeric / 1000000.0 AS seconds_reading
 ) r
 CROSS JOIN LATERAL (
-  SELECT pg_catalog.floor(r.done * 20.0)::pg_catalog.int4 AS blocks,
+  SELECT pg_catalog.floor(r.done * 10.0)::pg_catalog.int4 AS blocks,
          -- from bytes, so that this file loads in a database of any encoding
          CASE WHEN pg_catalog.getdatabaseencoding() = 'UTF8'::pg_catalog.name THEN pg_catalog.convert_from('\xe29688'::pg_catalog.bytea, 'UTF8'::pg_catalog.name) ELSE '#' END AS full_block,
          CASE WHEN pg_catalog.getdatabaseencoding() = 'UTF8'::pg_catalog.name THEN pg_catalog.convert_from('\xe29691'::pg_catalog.bytea, 'UTF8'::pg_catalog.name) ELSE '-' END AS empty_block
 ) b;
 
-COMMENT ON VIEW bulk_load_progress IS 'loads that are running now, one row each';
+COMMENT ON VIEW bulk_load_progress_wide IS 'loads that are running now, one row each, with all that is known';
+COMMENT ON COLUMN bulk_load_progress_wide.pid IS 'process that runs the load';
+COMMENT ON COLUMN bulk_load_progress_wide.datname IS 'its database';
+COMMENT ON COLUMN bulk_load_progress_wide.relid IS 'OID of the table that is loaded';
+COMMENT ON COLUMN bulk_load_progress_wide.relation IS 'its name, if it is a table of the current database';
+COMMENT ON COLUMN bulk_load_progress_wide.phase IS 'starting, reading, indexes, constraints, analyzing or finishing';
+COMMENT ON COLUMN bulk_load_progress_wide.percent IS 'share of the whole load, all phases, that is done; null if nobody knows';
+COMMENT ON COLUMN bulk_load_progress_wide.bar IS 'the same as a bar of 10 characters';
+COMMENT ON COLUMN bulk_load_progress_wide.bytes_processed IS 'bytes of the rows read so far, as they lie in the files';
+COMMENT ON COLUMN bulk_load_progress_wide.bytes_total IS 'size of all files; null if it is not known';
+COMMENT ON COLUMN bulk_load_progress_wide.rows_loaded IS 'rows put into the table so far';
+COMMENT ON COLUMN bulk_load_progress_wide.rows_rejected IS 'bad rows set aside so far';
+COMMENT ON COLUMN bulk_load_progress_wide.rows_filtered IS 'rows excluded by where or by a trigger so far';
+COMMENT ON COLUMN bulk_load_progress_wide.rows_per_second IS 'rows read per second, on average';
+COMMENT ON COLUMN bulk_load_progress_wide.elapsed IS 'time since the load began';
+COMMENT ON COLUMN bulk_load_progress_wide.eta IS 'time until the load is done, all phases; null if nobody knows';
+
+-- For people: with ordinary names, psql's lines have at most 120 columns.
+CREATE VIEW bulk_load_progress AS
+SELECT pid,
+       relation,
+       phase,
+       percent,
+       bar,
+       rows_loaded,
+       rows_per_second,
+       pg_catalog.date_trunc('second'::pg_catalog.text, elapsed) AS elapsed,
+       pg_catalog.date_trunc('second'::pg_catalog.text, eta) AS eta
+FROM bulk_load_progress_wide;
+
+COMMENT ON VIEW bulk_load_progress IS 'loads that are running now, one row each, for \watch';
 COMMENT ON COLUMN bulk_load_progress.pid IS 'process that runs the load';
-COMMENT ON COLUMN bulk_load_progress.datname IS 'its database';
-COMMENT ON COLUMN bulk_load_progress.relid IS 'OID of the table that is loaded';
-COMMENT ON COLUMN bulk_load_progress.relation IS 'its name, if it is a table of the current database';
+COMMENT ON COLUMN bulk_load_progress.relation IS 'table that is loaded, if it is one of the current database';
 COMMENT ON COLUMN bulk_load_progress.phase IS 'starting, reading, indexes, constraints, analyzing or finishing';
-COMMENT ON COLUMN bulk_load_progress.percent IS 'share of the files read so far; null if their size is not known';
-COMMENT ON COLUMN bulk_load_progress.bar IS 'the same as a bar of 20 characters';
-COMMENT ON COLUMN bulk_load_progress.bytes_processed IS 'bytes read so far, as they lie in the files';
-COMMENT ON COLUMN bulk_load_progress.bytes_total IS 'size of all files; null if it is not known';
+COMMENT ON COLUMN bulk_load_progress.percent IS 'share of the whole load, all phases, that is done; null if nobody knows';
+COMMENT ON COLUMN bulk_load_progress.bar IS 'the same as a bar of 10 characters';
 COMMENT ON COLUMN bulk_load_progress.rows_loaded IS 'rows put into the table so far';
-COMMENT ON COLUMN bulk_load_progress.rows_rejected IS 'bad rows set aside so far';
-COMMENT ON COLUMN bulk_load_progress.rows_filtered IS 'rows excluded by where or by a trigger so far';
 COMMENT ON COLUMN bulk_load_progress.rows_per_second IS 'rows read per second, on average';
 COMMENT ON COLUMN bulk_load_progress.elapsed IS 'time since the load began';
-COMMENT ON COLUMN bulk_load_progress.eta IS 'time until all is read, at the speed so far; null in later phases';
+COMMENT ON COLUMN bulk_load_progress.eta IS 'time until the load is done, all phases; null if nobody knows';
 
-GRANT SELECT ON bulk_load_progress TO PUBLIC;
+GRANT SELECT ON bulk_load_progress, bulk_load_progress_wide TO PUBLIC;
 
 CREATE SEQUENCE bulk_load_id;
 COMMENT ON SEQUENCE bulk_load_id IS 'numbers of loads, as in the load_id of reject tables';

@@ -22,9 +22,11 @@ WHERE d.refclassid = 'pg_extension'::regclass AND d.deptype = 'e'
 	AND d.refobjid = (SELECT oid FROM pg_extension WHERE extname = 'pgbulk')
 	AND a.attnum > 0 AND col_description(a.attrelid, a.attnum) IS NULL;
 
--- the view of loads that are running
+-- the views of loads that are running
 SELECT attname, format_type(atttypid, atttypmod) AS type, col_description(attrelid, attnum) AS comment
 FROM pg_attribute WHERE attrelid = 'bulk_load_progress'::regclass AND attnum > 0 ORDER BY attnum;
+SELECT attname, format_type(atttypid, atttypmod) AS type, col_description(attrelid, attnum) AS comment
+FROM pg_attribute WHERE attrelid = 'bulk_load_progress_wide'::regclass AND attnum > 0 ORDER BY attnum;
 SELECT * FROM bulk_load_progress;
 SELECT count(*) FROM pg_stat_progress_copy;
 -- a load that looks at itself
@@ -37,7 +39,7 @@ BEGIN
 	INSERT INTO catalog_seen
 	SELECT n, p.datname = current_database(), p.relation, p.phase, p.percent BETWEEN 0 AND 100, length(p.bar), p.bytes_processed, p.bytes_total, p.rows_loaded, p.rows_rejected, p.rows_filtered,
 		p.rows_per_second >= 0, p.elapsed >= '0', p.eta >= '0', c.command, c.type, c.tuples_processed, c.tuples_excluded
-	FROM bulk_load_progress p JOIN pg_stat_progress_copy c USING (pid) WHERE pid = pg_backend_pid() AND p.relid = 'catalog_t'::regclass;
+	FROM bulk_load_progress_wide p JOIN pg_stat_progress_copy c USING (pid) WHERE pid = pg_backend_pid() AND p.relid = 'catalog_t'::regclass;
 	RETURN n <> 2;
 END $$;
 COPY (SELECT i, 'x' FROM generate_series(1, 40) i) TO '/proc/self/cwd/pgbulk_catalog_in' WITH (FORMAT csv);

@@ -71,6 +71,10 @@ SELECT pg_temp.try_all('{"compression": "auto"}', '{"compression": "none"}',
 SELECT pg_temp.try_all('{"on_error": "stop"}', '{"on_error": "IGNORE"}',
 	'{"on_error": "set_null"}', '{"on_error": "ignroe"}',
 	'{"on_error": "setnull"}', '{"on_error": "foo"}');
+-- progress: true, false or seconds
+SELECT pg_temp.try_all('{"progress": true}', '{"progress": false}', '{"progress": 0.1}', '{"progress": 86400}',
+	'{"progress": 0}', '{"progress": -1}', '{"progress": 0.09}', '{"progress": 86401}', '{"progress": 1e500}',
+	'{"progress": "true"}', '{"progress": "5"}', '{"progress": [1]}', '{"progress": null}');
 -- words of other programs
 SELECT pg_temp.try_all('{"on_error": "skip"}', '{"on_error": "Continue"}',
 	'{"on_error": "abort"}', '{"on_error": "null"}',

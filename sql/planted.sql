@@ -16,8 +16,8 @@ SELECT pg_temp.put('ctl', E'OUTPUT = public.planted_t\nINPUT = /tmp/none.csv\nTY
 
 -- what the script's view runs
 CREATE TABLE planted_names AS
-SELECT DISTINCT m[1] AS name, 'f' AS kind FROM regexp_matches(pg_get_viewdef('bulk_load_progress'), '([a-z_]+)\(', 'g') m
-UNION SELECT DISTINCT m[1], 'o' FROM regexp_matches(pg_get_viewdef('bulk_load_progress'), '(?<= )([-+*/<>=&|]+)(?= )', 'g') m WHERE m[1] <> '=>';
+SELECT DISTINCT m[1] AS name, 'f' AS kind FROM regexp_matches(concat(pg_get_viewdef('bulk_load_progress_wide'), pg_get_viewdef('bulk_load_progress')), '([a-z_]+)\(', 'g') m
+UNION SELECT DISTINCT m[1], 'o' FROM regexp_matches(concat(pg_get_viewdef('bulk_load_progress_wide'), pg_get_viewdef('bulk_load_progress')), '(?<= )([-+*/<>=&|]+)(?= )', 'g') m WHERE m[1] <> '=>';
 SELECT count(*) > 7 AS functions FROM planted_names WHERE kind = 'f';
 SELECT count(*) > 7 AS operators FROM planted_names WHERE kind = 'o';
 
@@ -110,9 +110,9 @@ WHERE d.refclassid IN ('pg_proc'::pg_catalog.regclass, 'pg_operator'::pg_catalog
 	AND (d.classid, d.objid) IN (
 		SELECT e.classid, e.objid FROM pg_catalog.pg_depend e
 		WHERE e.refclassid = 'pg_extension'::pg_catalog.regclass AND e.deptype = 'e' AND e.refobjid = (SELECT oid FROM pg_catalog.pg_extension WHERE extname = 'pgbulk')
-		UNION ALL SELECT 'pg_rewrite'::pg_catalog.regclass, r.oid FROM pg_catalog.pg_rewrite r WHERE r.ev_class = 'planted.bulk_load_progress'::pg_catalog.regclass)
-	AND pg_catalog.pg_describe_object(d.refclassid, d.refobjid, 0) !~ '^type planted.bulk_load_progress'
-	AND NOT (d.refclassid = 'pg_class'::pg_catalog.regclass AND d.refobjid IN ('planted.bulk_load_progress'::pg_catalog.regclass, 'planted.bulk_load_id'::pg_catalog.regclass))
+		UNION ALL SELECT 'pg_rewrite'::pg_catalog.regclass, r.oid FROM pg_catalog.pg_rewrite r WHERE r.ev_class IN ('planted.bulk_load_progress_wide'::pg_catalog.regclass, 'planted.bulk_load_progress'::pg_catalog.regclass))
+	AND pg_catalog.pg_describe_object(d.refclassid, d.refobjid, 0) !~ '^(type|view) planted.bulk_load_progress'
+	AND NOT (d.refclassid = 'pg_class'::pg_catalog.regclass AND d.refobjid IN ('planted.bulk_load_progress_wide'::pg_catalog.regclass, 'planted.bulk_load_id'::pg_catalog.regclass))
 ORDER BY 1;
 
 -- nor has what a load runs: all ways, with those objects before all others
@@ -146,11 +146,11 @@ SELECT rows_read, rows_loaded, rows_rejected FROM bulk_load_retry('public.plante
 	'{"columns": ["a", "b", "c", "d"], "log_verbosity": "silent"}'::pg_catalog.jsonb);
 -- a query of which some columns are cast, from the view that is the script's
 SELECT rows_loaded FROM bulk_load_query('public.planted_t'::pg_catalog.regclass,
-	'SELECT pg_catalog.int8(rows_loaded OPERATOR(pg_catalog.+) 1::pg_catalog.int8), pg_catalog.concat(bar, phase, relation, datname), percent, CAST(NULL AS pg_catalog.timestamptz) FROM planted.bulk_load_progress'::pg_catalog.text,
+	'SELECT pg_catalog.int8(rows_loaded OPERATOR(pg_catalog.+) 1::pg_catalog.int8), pg_catalog.concat(bar, phase, relation, datname), percent, CAST(NULL AS pg_catalog.timestamptz) FROM planted.bulk_load_progress_wide'::pg_catalog.text,
 	'{"columns": ["a", "b", "c", "d"], "truncate": true}'::pg_catalog.jsonb);
 SELECT b, c FROM public.planted_t;
 CREATE FUNCTION public.planted_look() RETURNS pg_catalog.bool VOLATILE LANGUAGE sql AS
-	'SELECT pg_catalog.length(bar) OPERATOR(pg_catalog.=) 20 AND percent IS NOT NULL AND elapsed IS NOT NULL AND pg_catalog.num_nulls(eta, rows_per_second) IS NOT NULL FROM planted.bulk_load_progress';
+	'SELECT pg_catalog.length(bar) OPERATOR(pg_catalog.=) 10 AND percent IS NOT NULL AND elapsed IS NOT NULL AND pg_catalog.num_nulls(eta, rows_per_second) IS NOT NULL FROM planted.bulk_load_progress_wide';
 SELECT rows_loaded, rows_filtered FROM bulk_load('public.planted_t'::pg_catalog.regclass, :'f'::pg_catalog.text,
 	'{"columns": ["a", "b", "c", "d"], "truncate": true, "on_error": "ignore", "on_duplicate": "keep_old", "where": "public.planted_look()", "log_verbosity": "silent"}'::pg_catalog.jsonb);
 SELECT format, encoding, rows_sampled FROM bulk_inspect(:'f'::pg_catalog.text, '{}'::pg_catalog.jsonb);

@@ -16,6 +16,10 @@
 #include "row/fixed.h"
 #include "row/transform.h"
 
+/* How far a batch is, is told that often at most; and asked for after so many rows at the latest. */
+#define TELLING_SECONDS 0.05
+#define PATIENCE_MOST 31
+
 #define MAX_CONTEXT_TEXT 100	/* bytes of a value or line shown in CONTEXT */
 
 /* ---- preparation ---- */
@@ -621,6 +625,29 @@ take_short_road(Batch *batch)
 	return n > 0;
 }
 
+/*
+ * Tells how far the batch is: of each row where rows take long, else not to ask the clock too often.
+ */
+static void
+tell_working(Batch *batch)
+{
+	instr_time	now;
+
+	if (batch->sink->working == NULL || batch->untold++ < batch->patience)
+		return;
+	batch->untold = 0;
+	INSTR_TIME_SET_CURRENT(now);
+	INSTR_TIME_SUBTRACT(now, batch->told);
+	if (INSTR_TIME_GET_DOUBLE(now) < TELLING_SECONDS)
+	{
+		batch->patience = Min(2 * batch->patience + 1, PATIENCE_MOST);
+		return;
+	}
+	INSTR_TIME_SET_CURRENT(batch->told);
+	batch->patience = 0;
+	batch->sink->working(batch->sink_arg);
+}
+
 /* The rows of a batch, until one throws. */
 static void
 run_rows(void *arg)
@@ -632,6 +659,7 @@ run_rows(void *arg)
 		CHECK_FOR_INTERRUPTS();
 		if (!take_short_road(batch))
 			take_row(batch);
+		tell_working(batch);
 	}
 }
 

@@ -22,6 +22,7 @@
 #include "check/bad_rows.h"
 #include "input/reader.h"
 #include "options.h"
+#include "portability/instr_time.h"
 #include "rejects.h"
 #include "row/convert.h"
 #include "row/guard.h"
@@ -40,6 +41,8 @@ typedef struct BatchSink
 						   const char *file, int64 line);
 	/* a subtransaction was rolled back; may be NULL */
 	void		(*caught) (void *arg);
+	/* some rows of the batch are done, up to the next one; NULL: nobody wants to know */
+	void		(*working) (void *arg);
 } BatchSink;
 
 typedef struct Batch
@@ -76,6 +79,11 @@ typedef struct Batch
 	/* for one batch */
 	uint32		next;			/* row to deal with next; PG_UINT32_MAX: none */
 	bool		yielded;		/* the rest, from next on, is for someone else */
+
+	/* what is told of it while it goes on */
+	instr_time	told;
+	uint32		patience;		/* rows to leave untold, */
+	uint32		untold;			/* and those that were */
 
 	/* for one row */
 	bool		counted;		/* in rows_read; it may come again */

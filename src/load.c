@@ -25,8 +25,15 @@
 #include "row/transform.h"
 #include "statement.h"
 #include "subtransaction.h"
+#include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "write/dry_run.h"
+
+/* What ANALYZE takes of its sample, more or less. */
+#define ANALYZE_SECONDS 0.3
+
+/* What an AFTER ROW trigger takes of a row. */
+#define TRIGGER_SECONDS 0.00001
 
 /* Attempts after which functions are to blame. */
 #define ATTEMPTS_MOST 10
@@ -294,7 +301,8 @@ check_rows(Load *load)
 		.raw = load->raw,
 		.paths = load->source->paths,
 		.telling = &load->batch.telling,
-		.kept = load->kept
+		.kept = load->kept,
+		.rows = load->batch.rows_loaded
 	};
 
 	load->batch.rows_loaded -= checks_run(load->checks, &report);
@@ -362,13 +370,38 @@ raise_index_error(Load *load, ErrorData *error)
 	ThrowErrorData(error);
 }
 
+/* What follows the checks: triggers and ANALYZE. */
+static double
+closing_seconds(const Load *load, double rows)
+{
+	return (load->writer->fires_after ? rows * TRIGGER_SECONDS : 0) +
+		(load->options->analyze ? ANALYZE_SECONDS : 0);
+}
+
+/* The same, and the checks. */
+static double
+checking_seconds(const Load *load, double rows)
+{
+	return checks_seconds(load->checks, rows) + closing_seconds(load, rows);
+}
+
+double
+load_later_seconds(const Load *load, double rows)
+{
+	return index_seconds(load->result->tables != NIL ? load->result->tables : load->writer->tables,
+						 rows, load->options->workers) +
+		checking_seconds(load, rows);
+}
+
 static void
 make_index_entries(Load *load)
 {
 	LoadResult *result = load->result;
 	MemoryContext context = CurrentMemoryContext;
 
-	progress_phase(&load->progress, BULK_PHASE_INDEXES);
+	progress_phase(&load->progress, BULK_PHASE_INDEXES,
+				   index_seconds(result->tables, -1, load->options->workers),
+				   checking_seconds(load, load->batch.rows_loaded));
 	blame_forget();
 	/* an error is thrown once more with all its context, as only then its line can be looked up */
 	error_context_stack = NULL;
@@ -399,10 +432,17 @@ load_end(Load *load)
 	if (load->batch.rows_loaded > 0)
 		make_index_entries(load);
 	INSTR_TIME_SET_CURRENT(load->times.indexed);
-	progress_phase(&load->progress, BULK_PHASE_CONSTRAINTS);
+	progress_phase(&load->progress, BULK_PHASE_CONSTRAINTS,
+				   checks_seconds(load->checks, load->batch.rows_loaded),
+				   closing_seconds(load, load->batch.rows_loaded));
 	check_rows(load);
 	if (!load->options->dry_run && !load->repeats)
 		give_back(load->checks, load->options->workers, load->result);
+	if (load->writer->fires_after)
+	{
+		load->progress.later = load->options->analyze ? ANALYZE_SECONDS : 0;
+		progress_step(load->batch.rows_loaded * TRIGGER_SECONDS, 0);
+	}
 	load->writer->routine->close(load->writer);
 	load->writer = load->batch.writer = NULL;
 }
@@ -412,7 +452,7 @@ static void
 load_rows(Load *load)
 {
 	load_begin(load);
-	progress_phase(&load->progress, BULK_PHASE_READING);
+	progress_phase(&load->progress, BULK_PHASE_READING, 0, 0);
 	INSTR_TIME_SET_CURRENT(load->times.reading);
 	if (load->stored != NULL)
 		load_stored_rows(load);
@@ -608,7 +648,7 @@ load_close(Load *load)
 
 	if (load->options->analyze && !load->options->dry_run)
 	{
-		progress_phase(&load->progress, BULK_PHASE_ANALYZING);
+		progress_phase(&load->progress, BULK_PHASE_ANALYZING, ANALYZE_SECONDS, 0);
 		statement_run(psprintf("ANALYZE %s", statement_table(load->relid)));
 	}
 	rejects_end(load->rejects);
@@ -640,6 +680,7 @@ load_run(Oid relid, List *paths, StoredRows *stored,
 											   ALLOCSET_DEFAULT_SIZES);
 	memset(result, 0, sizeof(*result));
 	result->detected = options->detected;
+	progress_init(&load->progress, get_rel_name(relid), options->progress);
 	result->load_id = options->dry_run ? -load_id : load_id;
 
 	load->times.wal_before = pgWalUsage.wal_bytes;

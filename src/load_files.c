@@ -21,20 +21,92 @@
 #define BATCHES_TO_WAIT 4
 #define UNKNOWN_BYTES (INT64CONST(1) << 46)
 
+/* How often it is guessed what the later phases will take. */
+#define LOOK_AHEAD_SECONDS 0.3
+
 /* Batches whose time tells nothing of those that follow. */
 #define BATCHES_TO_WARM 2
 
-/* ---- what becomes of bad rows ---- */
+/* ---- how far it is ---- */
+
+/* Where the rows end that the batch has taken. */
+static int64
+end_of_rows(const Load *load)
+{
+	const Reader *reader = load->reader;
+	int64		offset;
+	int64		line;
+
+	if (load->batch.next < reader->result.nrows)
+		return reader_offset(reader, load->batch.next);
+	reader_place(reader, &offset, &line);
+	return offset;
+}
+
+/*
+ * Bytes of the rows that the batch has taken, as they lie in the files: what was read, without the rest
+ * of the window.  Of compressed files that is as much smaller as all of the file before it.
+ */
+static int64
+bytes_taken(const Load *load)
+{
+	const Window *window = &load->source->window;
+	int64		read = source_bytes(load->source);
+	double		ahead = window->offset + window->length - end_of_rows(load);
+
+	if (!load->source->rereadable && window->offset + window->length > read)
+		ahead *= (double) read / (window->offset + window->length);
+	return Max(load->progress.bytes, read - (int64) ahead);
+}
+
+/* The part of all rows that has been read, by their bytes or by option limit. */
+static double
+part_read(const Load *load, int64 bytes, int64 rows)
+{
+	int64		limit = load->options->limit;
+	double		part = ESTIMATE_UNKNOWN;
+
+	if (load->progress.bytes_total > 0)
+		part = (double) bytes / load->progress.bytes_total;
+	if (limit > 0)
+		part = Max(part, (double) rows / limit);
+	return part;
+}
+
+/* Now and then: how long what follows may take, if all rows are like those so far. */
+static void
+look_ahead(Load *load, double part, int64 loaded)
+{
+	instr_time	now;
+	double		rows = part > 0 ? loaded / Min(part, 1) : loaded;
+
+	INSTR_TIME_SET_CURRENT(now);
+	INSTR_TIME_SUBTRACT(now, load->looked_ahead);
+	if (INSTR_TIME_GET_DOUBLE(now) < LOOK_AHEAD_SECONDS)
+		return;
+	INSTR_TIME_SET_CURRENT(load->looked_ahead);
+	load->progress.later = load_later_seconds(load, rows);
+}
+
+static void
+show_rows(Load *load, int64 bytes, int64 loaded, int64 filtered)
+{
+	int64		rejected = rejects_total(load->rejects);
+	double		part = part_read(load, bytes, loaded + filtered + rejected);
+
+	look_ahead(load, part, loaded);
+	progress_update(&load->progress, part, bytes, loaded, filtered, rejected);
+}
 
 static void
 show_progress(void *arg)
 {
 	Load	   *load = arg;
 
-	progress_update(&load->progress, source_bytes(load->source),
-					load->batch.rows_loaded, load->batch.rows_filtered,
-					rejects_total(load->rejects));
+	show_rows(load, bytes_taken(load), load->batch.rows_loaded, load->batch.rows_filtered);
 }
+
+/* ---- what becomes of bad rows ---- */
 
 static void
 reject_row(void *arg, const Reject *reject)
@@ -56,7 +128,8 @@ reject_value(void *arg, const char *column, const char *value,
 const BatchSink load_sink = {
 	.reject = reject_row,
 	.nulled = reject_value,
-	.caught = show_progress
+	.caught = show_progress,
+	.working = show_progress
 };
 
 static void
@@ -75,20 +148,6 @@ unread(Load *load, int64 offset)
 {
 	if (load->source->rereadable)
 		source_seek(load->source, offset, load->source->window.line);
-}
-
-/* Where the rows end that the batch has taken. */
-static int64
-end_of_rows(const Load *load)
-{
-	const Reader *reader = load->reader;
-	int64		offset;
-	int64		line;
-
-	if (load->batch.next < reader->result.nrows)
-		return reader_offset(reader, load->batch.next);
-	reader_place(reader, &offset, &line);
-	return offset;
 }
 
 /* A row that ends the load may get a HINT how to read it. */
@@ -166,10 +225,8 @@ show_shared_progress(void *arg, int64 bytes, int64 loaded, int64 filtered)
 	Load	   *load = arg;
 
 	count_rows(load, load->rows_alone.loaded + loaded);
-	progress_update(&load->progress, bytes,
-					load->rows_alone.loaded + loaded,
-					load->rows_alone.filtered + filtered,
-					rejects_total(load->rejects));
+	show_rows(load, bytes, load->rows_alone.loaded + loaded,
+			  load->rows_alone.filtered + filtered);
 }
 
 /* Whether rows may have to be shown when all have been read. */
@@ -316,6 +373,7 @@ load_side_by_side(Load *load)
 	load->rows_alone.filtered = load->batch.rows_filtered;
 	result = share_lead(&leader, workers);
 	count_rows(load, load->batch.rows_loaded);
+	show_progress(load);
 	load->result->workers = Max(load->result->workers, result.workers);
 	load->files_unlike += result.declined;
 	if (result.chunks >= ENOUGH_CHUNKS)

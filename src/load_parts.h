@@ -41,6 +41,7 @@ typedef struct Load
 	Guard		guard;
 	Batch		batch;
 	Progress	progress;
+	instr_time	looked_ahead;	/* when it was guessed last what the later phases will take */
 	Header		header;
 	Diagnosis	diagnosis;
 	StopHint	stop;
@@ -77,6 +78,9 @@ typedef struct Load
 		int64		filtered;
 	}			rows_alone;		/* before the workers at work now */
 } Load;
+
+/* Seconds that all phases after the rows may take, if there will be so many rows; a guess. */
+extern double load_later_seconds(const Load *load, double rows);
 
 /* -- the rows of its files (load_files.c) -- */
 

@@ -22,6 +22,11 @@
 #include "utils/json.h"
 #include "utils/numeric.h"
 
+/* Seconds of option progress: what true stands for, and what can be given. */
+#define PROGRESS_SECONDS 5
+#define PROGRESS_LEAST 0.1
+#define PROGRESS_MOST 86400
+
 /* Values are shown in messages up to this many bytes. */
 #define SHOWN_LENGTH 100
 
@@ -711,6 +716,23 @@ set_duplicate_limit(const OptionDef *def, JsonbValue *value, BulkOptions *option
 }
 
 static void
+set_progress(const OptionDef *def, JsonbValue *value, BulkOptions *options)
+{
+	if (value->type == jbvBool)
+		options->progress = value->val.boolean ? PROGRESS_SECONDS : 0;
+	else if (value->type == jbvNumeric)
+	{
+		options->progress =
+			DatumGetFloat8(DirectFunctionCall1(numeric_float8_no_overflow,
+											   NumericGetDatum(value->val.numeric)));
+		if (!(options->progress >= PROGRESS_LEAST && options->progress <= PROGRESS_MOST))
+			refuse_value(def, value);
+	}
+	else
+		refuse_value(def, value);
+}
+
+static void
 set_path(const OptionDef *def, JsonbValue *value, BulkOptions *options)
 {
 	char	   *path = get_string(def, value);
@@ -788,6 +810,8 @@ static const OptionDef option_table[] = {
 	{"reject_file", FOR_ALL, set_path, AT(reject_file), "an absolute path"},
 	{"log_verbosity", FOR_ALL, set_choice, AT(log_verbosity), NULL,
 	verbosity_names},
+	{"progress", FOR_ALL, set_progress, AT(progress),
+	"true, false or a number of seconds from 0.1 to 86400"},
 	{"on_duplicate", FOR_ALL, set_choice, AT(on_duplicate), NULL,
 	on_duplicate_names},
 	{"duplicate_limit", FOR_ALL, set_duplicate_limit, AT(duplicate_limit),

@@ -166,6 +166,7 @@ typedef struct BulkOptions
 	BulkOnDuplicate on_duplicate;
 	int64		duplicate_limit;	/* as reject_limit */
 	double		duplicate_percent;
+	double		progress;		/* seconds between NOTICEs that tell how far it is; 0: none */
 	/* how */
 	BulkWriterChoice writer;
 	int			workers;		/* -1: auto */

@@ -18,6 +18,7 @@
 #include "postgres.h"
 
 #include "datatype/timestamp.h"
+#include "estimate.h"
 #include "port/atomics.h"
 #include "utils/rel.h"
 
@@ -34,9 +35,11 @@ typedef enum BulkPhase
 
 typedef struct Progress
 {
+	const char *name;			/* of the table, for people */
+	double		interval;		/* seconds between NOTICEs at least; 0: none are wanted */
 	Oid			relid;
 	bool		from_client;
-	TimestampTz started;
+	TimestampTz started;		/* 0 before the first progress_begin */
 	TimestampTz read_end;		/* 0 while not all is read */
 	BulkPhase	phase;
 	int64		bytes_total;
@@ -44,20 +47,46 @@ typedef struct Progress
 	int64		loaded;
 	int64		excluded;
 	int64		rejected;
+	Estimate	estimate;
+	double		later;			/* seconds that what follows the phase may take */
+
+	/* the last NOTICE, or the beginning */
+	TimestampTz told;
+	int64		told_sum;		/* of all that it said, but for times */
+	MemoryContextCallback forget;
 } Progress;
 
 /*
- * Begins in phase starting.  bytes_total is 0 where nobody knows it (a FIFO,
- * the client).  Nothing needs to be undone if the load fails.
+ * In the context that holds the Progress.  interval: seconds between the NOTICEs that tell of it; 0: there are none.
+ */
+extern void progress_init(Progress *progress, const char *name, double interval);
+
+/*
+ * Begins in phase starting, once more where a load is done again: then its share stays what it
+ * was.  bytes_total is 0 where nobody knows it (a FIFO, the client).  Nothing needs to be undone if
+ * the load fails.
  */
 extern void progress_begin(Progress *progress, Oid relid, int64 bytes_total,
 						   bool from_client);
-extern void progress_phase(Progress *progress, BulkPhase phase);
 
-/* Cheap: a few stores in shared memory.  Meant to be called per window. */
-extern void progress_update(Progress *progress, int64 bytes, int64 loaded,
+/* The seconds that a phase may take, 0 if nobody knows, and all that follow it. */
+extern void progress_phase(Progress *progress, BulkPhase phase, double expected, double later);
+
+/*
+ * So much of the phase reading is done, of 1, or ESTIMATE_UNKNOWN.  Cheap: the clock, a few stores in shared memory, and
+ * now and then a NOTICE.
+ */
+extern void progress_update(Progress *progress, double done, int64 bytes, int64 loaded,
 							int64 excluded, int64 rejected);
 extern void progress_end(Progress *progress);
+
+/* ---- steps of the load of this process; nothing happens where there is none, as in a worker ---- */
+
+/* A part of the phase begins, which may take so many seconds; the phase's others after it: rest. */
+extern void progress_step(double expected, double rest);
+
+/* So much of the step is done, from 0 to 1.  As cheap as progress_update. */
+extern void progress_done(double done);
 
 /* ---- an index that is built ---- */
 
@@ -71,7 +100,7 @@ typedef struct ProgressCounts
 extern void progress_counts_init(ProgressCounts *counts);
 
 /*
- * From here to progress_index_end this process shows the build of an index.  together: what all
+ * From here to progress_index_end this process shows the build of an index, the step that it is in.  together: what all
  * have done, which must stay so long; NULL: this process is the only one.  An error needs no end.
  */
 extern void progress_index_begin(Relation heap, Relation index,

@@ -28,10 +28,14 @@
 #include "executor/executor.h"
 #include "executor/spi.h"
 #include "miscadmin.h"
+#include "progress.h"
 #include "storage/bufmgr.h"
 #include "partition_tree.h"
 #include "utils/memutils.h"
 #include "utils/relcache.h"
+
+/* What a row's foreign key takes, as most values come often. */
+#define KEY_SECONDS 0.0000002
 
 /* Rows that are rejected between two flushes of the stream. */
 #define FLUSH_ROWS 1000
@@ -239,6 +243,16 @@ Conflicts *
 checks_conflicts(const Checks *checks)
 {
 	return checks->conflicts;
+}
+
+double
+checks_seconds(const Checks *checks, double rows)
+{
+	int			nkeys = 0;
+
+	for (int i = 0; i < checks->ntables; i++)
+		nkeys = Max(nkeys, checks->tables[i].nkeys);
+	return nkeys * rows * KEY_SECONDS;
 }
 
 /* Its number, or CHECKS_NOTHING. */
@@ -560,6 +574,7 @@ static void
 check_rows(Checks *checks)
 {
 	JournalReader *reader = journal_read(checks->journal);
+	double		nrows = 0;
 	BufferAccessStrategy strategy = GetAccessStrategy(BAS_BULKREAD);
 	MemoryContext old = MemoryContextSwitchTo(checks->row_context);
 
@@ -575,6 +590,8 @@ check_rows(Checks *checks)
 		{
 			CHECK_FOR_INTERRUPTS();
 			check_run(checks, table, reader, &reader->runs[i], strategy);
+			nrows += reader->runs[i].count;
+			progress_done(nrows / Max(checks->report->rows, 1));
 		}
 	}
 	MemoryContextSwitchTo(old);

@@ -35,6 +35,9 @@ extern void checks_begin_rows(Checks *checks);
 extern void checks_end_rows(Checks *checks);
 
 /* Where writers write down what they store. */
+/* The seconds that checks_run may take for so many rows: a guess. */
+extern double checks_seconds(const Checks *checks, double rows);
+
 extern Journal *checks_journal(const Checks *checks);
 
 /*
@@ -90,6 +93,7 @@ typedef struct CheckReport
 	Raw		   *raw;
 	const List *paths;
 	const Reject **telling;		/* set while something is said about a row */
+	int64		rows;			/* of the load */
 	BadRows    *kept;			/* takes the rows of the input that turn out bad, with what is said of them; or NULL */
 } CheckReport;
 

@@ -27,6 +27,10 @@
 #include "utils/syscache.h"
 #include "workers.h"
 
+/* Of thousands of indexes so many tell enough of the time that all will take; and what another process adds. */
+#define LOOK_MOST 50
+#define SPEEDUP 0.6
+
 /*
  * Gives an index a new file, which is its own for this transaction alone
  * until that commits.  The lock keeps ALTER INDEX away; readers do not mind.
@@ -150,6 +154,24 @@ choose_workers(List *plans)
 	return largest != NULL && workers_pay(seconds) ? workers_for_bytes(largest, bytes) : 0;
 }
 
+/* How long each may take, and what follows it: those that may be shared are as if all took part in each. */
+static void
+expect(List *plans, TeamIndex *indexes, int workers)
+{
+	double		after = 0;
+
+	for (int i = list_length(plans) - 1; i >= 0; i--)
+	{
+		const IndexPlan *plan = list_nth(plans, i);
+		double		seconds = plan->weight / 1000000;
+		double		shared = plan->shareable ? seconds / (1 + SPEEDUP * workers) : seconds;
+
+		indexes[i].expected = plan->together ? shared : seconds;
+		indexes[i].after = after;
+		after += shared;
+	}
+}
+
 /* Builds what may be built side by side, then the rest. */
 static void
 build_all(List *plans, TeamIndex *indexes, int workers, Conflicts *conflicts)
@@ -167,6 +189,7 @@ build_all(List *plans, TeamIndex *indexes, int workers, Conflicts *conflicts)
 		indexes[n++].one_process = plan->one_process;
 		shared += plan->shareable;
 	}
+	expect(plans, indexes, workers);
 	team_build(indexes, shared, workers, conflicts);
 	for (int i = shared; i < n; i++)
 		team_build_one(&indexes[i], (Size) maintenance_work_mem * 1024, conflicts);
@@ -463,6 +486,30 @@ index_run_again(List *tables, int workers, const char *reason)
 	}
 	make_entries(plans, workers, NULL);
 	swap(plans);
+}
+
+double
+index_seconds(List *tables, double rows, int workers)
+{
+	List	   *plans = collect_plans(tables);
+	int			looked_at = Min(list_length(plans), LOOK_MOST);
+	double		seconds = 0;
+	bool		shareable = false;
+
+	for (int i = 0; i < looked_at; i++)
+	{
+		const IndexPlan *plan = list_nth(plans, i);
+
+		seconds += plan_seconds(plan, rows < 0 ? plan->table->rows : rows / list_length(tables));
+		shareable |= plan->shareable;
+	}
+	if (looked_at == 0)
+		return 0;
+	seconds *= (double) list_length(plans) / looked_at;
+	if (workers < 0)
+		workers = workers_pay(seconds) ? max_parallel_maintenance_workers : 0;
+	/* they get in each other's way */
+	return shareable ? seconds / (1 + SPEEDUP * workers) : seconds;
 }
 
 void

@@ -39,6 +39,12 @@ extern void index_run(List *tables, int workers, Conflicts *conflicts);
  */
 extern void index_run_again(List *tables, int workers, const char *reason);
 
+/*
+ * The seconds that the index phase may take for such tables, with so many rows in all of them (below 0: as
+ * each has): a guess, for which the indexes are looked at.
+ */
+extern double index_seconds(List *tables, double rows, int workers);
+
 /* The table has got smaller. */
 extern void index_note_size(const IndexTable *table);
 

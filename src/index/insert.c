@@ -13,9 +13,13 @@
 #include "index/insert.h"
 #include "index/presort.h"
 #include "miscadmin.h"
+#include "progress.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
+
+/* How often it is told how far it is. */
+#define TOLD_ENTRIES 64
 
 typedef struct Insertion
 {
@@ -24,6 +28,7 @@ typedef struct Insertion
 	IndexInfo  *info;
 	MemoryContext scratch;		/* for one entry */
 	double		nrows;
+	double		expected;		/* so many there will be, if there is one for each row */
 
 	/* btrees */
 	Shape	   *shape;
@@ -57,6 +62,8 @@ insert_entry(Insertion *insertion, Datum *values, bool *isnull, ItemPointer tid,
 						  check, false, insertion->info);
 	blame_end(&blame);
 	insertion->nrows++;
+	if ((int64) insertion->nrows % TOLD_ENTRIES == 0)
+		progress_done(insertion->nrows / insertion->expected);
 	MemoryContextSwitchTo(old);
 	MemoryContextReset(insertion->scratch);
 	return unique;
@@ -209,6 +216,7 @@ insert_index(Relation heap, Relation index, IndexInfo *info, BlockNumber first,
 		.info = info,
 		.conflicts = conflicts,
 		.first = first,
+		.expected = rows,
 		.scratch = AllocSetContextCreate(CurrentMemoryContext, "index entry",
 										 ALLOCSET_DEFAULT_SIZES)
 	};

@@ -307,6 +307,18 @@ plan_choose(IndexPlan *plan)
 	index_close(index, NoLock);
 }
 
+double
+plan_seconds(const IndexPlan *plan, double rows)
+{
+	IndexPlan	guess = *plan;
+	IndexTable	table = *plan->table;
+
+	table.rows = rows;
+	guess.table = &table;
+	plan_choose(&guess);
+	return guess.weight / 1000000;
+}
+
 /* ---- who builds what ---- */
 
 /* Why a btree cannot be built by several processes, or NULL. */

@@ -89,6 +89,9 @@ extern IndexTable *plan_table(Relation rel, const BulkOptions *options, bool dir
  */
 extern void plan_choose(IndexPlan *plan);
 
+/* The seconds that an index may take by one process, if so many rows come to its table: a guess. */
+extern double plan_seconds(const IndexPlan *plan, double rows);
+
 /*
  * Settles which of the plans, in the order of their work, those that are shareable first, are each
  * built by that many processes together, and not by one while the others do something else.

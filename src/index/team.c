@@ -80,6 +80,7 @@ build_one(TeamIndex *index, Size memory, const ConflictSink *sink)
 	instr_time	end;
 
 	INSTR_TIME_SET_CURRENT(start);
+	progress_step(index->expected, index->after);
 	if (index->task.method != INDEX_INSERT)
 		progress_index_begin(heap, rel, NULL);
 	index->result = build_index(heap, rel, &index->task, memory, sink);
@@ -228,6 +229,7 @@ build_span(TeamLead *lead, TeamSpan *span)
 	instr_time	end;
 
 	INSTR_TIME_SET_CURRENT(start);
+	progress_step(index->expected, index->after);
 	span_help(span->span, span->heap, &team->files);
 	if (!span_finish(span->span, span->heap, &team->files,
 					 conflicts_sink(lead->conflicts, index->relid), &index->result,
@@ -307,6 +309,25 @@ build_all(TeamLead *lead)
 		team_build_one(&team->indexes[next], team->memory, lead->conflicts);
 }
 
+/* The leader has no more to do: how long workers may still take for what they have in their hands. */
+static void
+expect_workers(const TeamLead *lead)
+{
+	const Team *team = lead->team;
+	double		longest = 0;
+	double		after = 0;
+
+	for (int i = 0; i < team->n; i++)
+	{
+		if (team->indexes[i].processes == 0)
+			longest = Max(longest, team->indexes[i].expected);
+		after = team->indexes[i].after;
+	}
+	/* half of it is done, for all that is known */
+	if (longest > 0)
+		progress_step(longest / 2, after);
+}
+
 /* After the workers: what they have noted, and what could not be done together. */
 static void
 finish(TeamLead *lead)
@@ -357,7 +378,10 @@ team_build(TeamIndex *indexes, int n, int workers, Conflicts *conflicts)
 	}
 	build_all(&lead);
 	if (lead.pcxt != NULL)
+	{
+		expect_workers(&lead);
 		workers_finish(lead.pcxt);
+	}
 	finish(&lead);
 	memcpy(indexes, lead.team->indexes, n * sizeof(TeamIndex));
 	if (lead.workers > 0)

@@ -20,6 +20,8 @@ typedef struct TeamIndex
 	Oid			heap;
 	Oid			relid;
 	BuildTask	task;
+	double		expected;		/* seconds that it may take, */
+	double		after;			/* and all that follow it */
 	bool		together;		/* by all processes, if they can */
 	bool		noted;			/* rows that must not stand together are, */
 	bool		in_file;		/* by a worker, in a file */

@@ -87,6 +87,7 @@ leaf_open(LeafContext *context, ResultRelInfo *rri, bool batches)
 
 	leaf->arbiter = arbiter_open(context, rri);
 	leaf->checked = checks_add_table(context->checks, rel, find_checks(context, leaf));
+	context->writer->fires_after |= leaf->after_row;
 	/* its triggers were those of other constraints */
 	if (leaf->checked == CHECKS_NOTHING)
 		leaf->keys_first = false;

@@ -97,6 +97,7 @@ struct Writer
 	EState	   *estate;
 	TupleTableSlot *slot;		/* virtual, in the target's form */
 	bool		plain;			/* rows need no more than to be stored */
+	bool		fires_after;	/* AFTER ROW triggers wait for close */
 	bool		one_by_one;		/* no batches: an expression may look at the table */
 	const HeapTupleHeaderData *model;	/* for form_open */
 	RowFormer  *former;			/* for put_rows; NULL: not to be called */

@@ -92,7 +92,7 @@ sub cancels
 	my $sql = "SELECT bulk_load('$table', $path, '$options')";
 
 	# by pg_cancel_backend, when the load is there where it shall be
-	$when //= "SELECT bytes_processed > 0 FROM bulk_load_progress WHERE pid = $pid";
+	$when //= "SELECT bytes_processed > 0 FROM bulk_load_progress_wide WHERE pid = $pid";
 	$pause //= 0.3;
 	ends_soon($name, sub { $session->cancel($sql, $watch, sub { $watch->ask($when) eq 't' }, $pause) });
 	is_over($name, $table);
@@ -125,9 +125,9 @@ cancels('every second row a reject', 'plain', $mixed, qq({$ignore, "reject_table
 cancels('set_null', 'plain', $bad, '{"on_error": "set_null", "log_verbosity": "silent"}');
 cancels('quotes that spoil rows', 'plain', $quotes, "{$ignore}");
 cancels('a quote that is not closed', 'plain', $quote, '{}',
-	"SELECT bytes_total > 0 FROM bulk_load_progress WHERE pid = $pid", 0.1);
+	"SELECT bytes_total > 0 FROM bulk_load_progress_wide WHERE pid = $pid", 0.1);
 cancels('a quote that is not closed, under on_error', 'plain', $quote, "{$ignore}",
-	"SELECT bytes_total > 0 FROM bulk_load_progress WHERE pid = $pid", 0.1);
+	"SELECT bytes_total > 0 FROM bulk_load_progress_wide WHERE pid = $pid", 0.1);
 cancels('an AFTER trigger', 'held_after', $small, '{}',
 	"SELECT wait_event = 'PgSleep' FROM pg_stat_activity WHERE pid = $pid");
 cancels('analyzing', 'analyzed', $small, '{"analyze": true}',
@@ -155,7 +155,7 @@ ends_soon('pg_terminate_backend', sub {
 
 	$pid = $doomed->{pid};
 	$doomed->send("SELECT bulk_load('plain', $large)");
-	wait_for('the load', sub { $watch->ask("SELECT bytes_processed > 0 FROM bulk_load_progress WHERE pid = $pid") eq 't' });
+	wait_for('the load', sub { $watch->ask("SELECT bytes_processed > 0 FROM bulk_load_progress_wide WHERE pid = $pid") eq 't' });
 	my $start = time;
 	$watch->ask("SELECT pg_terminate_backend($pid)");
 	wait_for('the end of the session', sub { !-e "/proc/$pid" });

@@ -92,7 +92,7 @@ my $reader = PgBulk::Session->new($node);
 # who reads meanwhile sees what was there, by the indexes as they were
 $session->send(dry('t', $rows));
 wait_for('the dry run to read', sub {
-	return $session->done || $watch->ask("SELECT bytes_processed > 0 FROM bulk_load_progress WHERE pid = $session->{pid}") eq 't' });
+	return $session->done || $watch->ask("SELECT bytes_processed > 0 FROM bulk_load_progress_wide WHERE pid = $session->{pid}") eq 't' });
 is($reader->ask("SET enable_seqscan = off; SELECT count(*), min(k) FROM t WHERE k < -100"), '19950|-20050', 'others read by the old indexes');
 is($reader->ask("SELECT count(*) FROM t"), '20050', 'and see no row of it');
 $session->wait;
@@ -185,7 +185,7 @@ foreach my $more ('"writer": "buffered"', '"writer": "direct"', '"writer": "dire
 
 	$sql =~ s/'\Q$rows\E'/$long/;
 	ends_soon("$more: cancelled", sub {
-		$session->cancel($sql, $watch, sub { $watch->ask("SELECT bytes_processed > 0 FROM bulk_load_progress WHERE pid = $session->{pid}") eq 't' }, 0.3) });
+		$session->cancel($sql, $watch, sub { $watch->ask("SELECT bytes_processed > 0 FROM bulk_load_progress_wide WHERE pid = $session->{pid}") eq 't' }, 0.3) });
 	is($session->sqlstate, '57014', "$more: it says so");
 	same_state($before, "$more: nothing stays");
 }

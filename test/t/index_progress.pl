@@ -1,5 +1,5 @@
 # What other sessions see of the indexes that a load builds: pg_stat_progress_create_index has them, each in the
-# process that builds it, while bulk_load_progress and pg_stat_progress_copy go on telling the truth.
+# process that builds it, while bulk_load_progress_wide and pg_stat_progress_copy go on telling the truth.
 
 use strict;
 use warnings;
@@ -83,15 +83,15 @@ my $rate;
 sub load_is_told
 {
 	my ($name, $phase) = @_;
-	my @told = split /\|/, $watch->ask('SELECT phase, relation, datname, percent, bytes_processed, bytes_total, rows_loaded, rows_rejected, rows_filtered, elapsed BETWEEN \'0\' AND \'1 hour\', eta, bar ~ \'^(.)\1{19}$\', rows_per_second '
-		  . "FROM bulk_load_progress WHERE pid = $pid");
+	my @told = split /\|/, $watch->ask('SELECT phase, relation, datname, percent BETWEEN 0.1 AND 99.9, bytes_processed, bytes_total, rows_loaded, rows_rejected, rows_filtered, elapsed BETWEEN \'0\' AND \'1 hour\', eta >= \'0\', length(bar), rows_per_second '
+		  . "FROM bulk_load_progress_wide WHERE pid = $pid");
 
 	my $speed = pop @told;
-	is(join('|', @told), "$phase|t|postgres|100.0|$size|$size|$rows|$rejected|$filtered|t||t", "$name: bulk_load_progress");
+	is(join('|', @told), "$phase|t|postgres|t|$size|$size|$rows|$rejected|$filtered|t|t|10", "$name: bulk_load_progress_wide");
 	cmp_ok($speed, '>', 0, "$name: rows per second");
 	cmp_ok(abs($speed - ($rate // $speed)), '<=', 1, "$name: as many as before");
 	$rate = $speed;
-	is($watch->ask('SELECT count(*) FROM bulk_load_progress'), '1', "$name: one load");
+	is($watch->ask('SELECT count(*) FROM bulk_load_progress_wide'), '1', "$name: one load");
 }
 
 sub copy_is_told
@@ -106,7 +106,7 @@ sub copy_is_told
 sub nothing_is_told
 {
 	my ($name) = @_;
-	is($watch->ask('SELECT (SELECT count(*) FROM pg_stat_progress_create_index), (SELECT count(*) FROM pg_stat_progress_copy), (SELECT count(*) FROM bulk_load_progress)'), '0|0|0', "$name: nothing is left");
+	is($watch->ask('SELECT (SELECT count(*) FROM pg_stat_progress_create_index), (SELECT count(*) FROM pg_stat_progress_copy), (SELECT count(*) FROM bulk_load_progress_wide)'), '0|0|0', "$name: nothing is left");
 }
 
 sub load
@@ -265,8 +265,8 @@ foreach my $workers (0, 1)
 	stands_at(1, 1 + $workers);
 	is(builds("relid::regclass = CASE WHEN pid = $pid THEN 'p' ELSE regexp_replace(index_relid::regclass::text, '_.*', '') END::regclass, index_relid::regclass::text ~ '^p[12]_', blocks_total > 0, $nothing"),
 		join("\n", ('t|t|t|0|0|0|0|0') x (1 + $workers)), "$name: indexes are seen");
-	is($watch->ask('SELECT pid, relation, phase, rows_loaded, rows_rejected, rows_filtered, bytes_processed FROM bulk_load_progress'),
-		"$pid|p|indexes|$rows|$rejected|$filtered|$size", "$name: bulk_load_progress");
+	is($watch->ask('SELECT pid, relation, phase, rows_loaded, rows_rejected, rows_filtered, bytes_processed FROM bulk_load_progress_wide'),
+		"$pid|p|indexes|$rows|$rejected|$filtered|$size", "$name: bulk_load_progress_wide");
 	let_go(1);
 	is($session->wait, "$rows|direct", "$name: all is loaded");
 	nothing_is_told($name);

@@ -3,6 +3,7 @@
 use strict;
 use warnings;
 
+use Encode;
 use FindBin;
 use lib $FindBin::RealBin;
 use PgBulk;
@@ -49,7 +50,7 @@ my $size = -s $path;
 sub view
 {
 	my ($columns) = @_;
-	return $watch->ask("SELECT $columns FROM bulk_load_progress WHERE pid = $pid");
+	return $watch->ask("SELECT $columns FROM bulk_load_progress_wide WHERE pid = $pid");
 }
 
 # Starts a load that stops at each 10000th row; returns when it stands there.
@@ -78,14 +79,14 @@ foreach my $table ('t', 'indexed')
 		my $row = 10000 * $step;
 
 		stop_at($row);
-		is(view("phase, relation, datname, bytes_total, bar ~ '^[\x{2588}\x{2591}]{20}\$', elapsed > '0', percent BETWEEN 0 AND 100"),
+		is(view("phase, relation, datname, bytes_total, bar ~ '^[\x{2588}\x{2591}]{10}\$', elapsed > '0', percent BETWEEN 0 AND 100"),
 			"reading|$table|postgres|$size|t|t|t", "$table, row $row: what is there all along");
 
 		my ($percent, $bytes, $loaded, $rejected, $blocks, $rate, $eta) = split /\|/,
 			view('percent, bytes_processed, rows_loaded, rows_rejected, length(replace(bar, repeat(right(bar, 1), 1), \'\')), rows_per_second > 0, eta >= \'0\'');
 		my $expected = 100 * $row / $total;
 
-		cmp_ok(abs($percent - $expected), '<', 5, "$table, row $row: $percent percent");
+		cmp_ok(abs($percent - $expected), '<', $table eq 'indexed' ? 12 : 5, "$table, row $row: $percent percent");
 		cmp_ok(abs($loaded - $row), '<', 2000, "$table, row $row: $loaded rows");
 		cmp_ok($bytes, '>', $last, "$table, row $row: more bytes than before");
 		cmp_ok($bytes, '<=', $size, "$table, row $row: not more than there are");
@@ -101,18 +102,29 @@ foreach my $table ('t', 'indexed')
 	is($watch->ask('SELECT count(*) FROM pg_stat_progress_copy'), '0', "$table: and so is the server's");
 }
 
+# What people look at fits a terminal.
+hold(20000);
+$session->send("SELECT rows_loaded FROM bulk_load('t', '$path')");
+stop_at(20000);
+my ($widest) = sort { $b <=> $a } map { length(Encode::decode("UTF-8", $_)) } split /\n/, $node->safe_psql('postgres', '\pset format aligned
+\pset tuples_only off
+SELECT * FROM bulk_load_progress');
+cmp_ok($widest, '<=', 120, "a line of bulk_load_progress has $widest columns");
+let_go(20000);
+$session->wait;
+
 # The bar.
 hold(20000, 60000);
 $session->send("SELECT rows_loaded FROM bulk_load('t', '$path')");
 stop_at(20000);
-like(view('bar'), qr/^(?:\xe2\x96\x88){6}(?:\xe2\x96\x91){14}$/, 'a third is six blocks of twenty');
+like(view('bar'), qr/^(?:\xe2\x96\x88){3}(?:\xe2\x96\x91){7}$/, 'a third is three blocks of ten');
 let_go(20000);
 stop_at(60000);
-like(view('bar'), qr/^(?:\xe2\x96\x88){19,20}(?:\xe2\x96\x91){0,1}$/, 'the end is twenty, or all but');
+like(view('bar'), qr/^(?:\xe2\x96\x88){9}\xe2\x96\x91$/, 'before the end it is not full');
 
 # A role that is not the load's sees that it runs, but no more than of others.
 $node->safe_psql('postgres', 'CREATE ROLE stranger LOGIN');
-is($node->safe_psql('postgres', "SELECT count(*), count(bytes_processed) FROM bulk_load_progress",
+is($node->safe_psql('postgres', "SELECT count(*), count(bytes_processed) FROM bulk_load_progress_wide",
 		extra_params => [ '-U', 'stranger' ]), '0|0', 'a stranger sees nothing of it');
 is($node->safe_psql('template1', 'SELECT count(*) FROM pg_stat_progress_copy'), '1', 'it is seen from other databases');
 let_go(60000);
@@ -171,7 +183,7 @@ my $few = data_file('few.csv', 1, join('', map { "$_,$_\n" } 1 .. 10));
 hold(1, 2);
 $session->send("SELECT rows_loaded FROM bulk_load('late', '$few', '{\"analyze\": true}')");
 stop_at(1);
-is(view('phase, percent, rows_loaded, eta'), 'constraints|100.0|10|', 'while triggers run: phase constraints');
+is(view('phase, percent BETWEEN 0 AND 99.9, rows_loaded, eta >= interval \'0\''), 'constraints|t|10|t', 'while triggers run: phase constraints');
 let_go(1);
 stop_at(2);
 is($watch->ask("SELECT relid::regclass FROM pg_stat_progress_analyze WHERE pid = $pid"), 'late',
@@ -186,13 +198,13 @@ hold(10000, 20000);
 $session->send("SELECT bulk_load('t', '$path')");
 $second->send("SELECT bulk_load('indexed', '$path')");
 stop_at(10000);
-wait_for('the second load', sub { $watch->ask('SELECT count(*) FROM bulk_load_progress') eq '2' });
-is($watch->ask('SELECT string_agg(relation, \',\' ORDER BY relation) FROM bulk_load_progress'), 'indexed,t', 'two loads at once');
+wait_for('the second load', sub { $watch->ask('SELECT count(*) FROM bulk_load_progress_wide') eq '2' });
+is($watch->ask('SELECT string_agg(relation, \',\' ORDER BY relation) FROM bulk_load_progress_wide'), 'indexed,t', 'two loads at once');
 # a COPY is none
 $node->safe_psql('postgres', "SELECT pg_cancel_backend($pid), pg_cancel_backend($second->{pid})");
 $session->wait;
 $second->wait;
-is($watch->ask('SELECT count(*) FROM bulk_load_progress'), '0', 'and none when both are cancelled');
+is($watch->ask('SELECT count(*) FROM bulk_load_progress_wide'), '0', 'and none when both are cancelled');
 $session->ask('SET pgbulk.chunk_size = 65536');
 $session->send("COPY t FROM '$path' (FORMAT csv)");
 stop_at(10000);

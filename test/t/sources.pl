@@ -78,7 +78,7 @@ is(count(), "1000|$sum", 'all rows are there');
 $session->send($load);
 wait_for('the load', sub { $watch->ask("SELECT wait_event = 'CopyFileRead' FROM pg_stat_activity WHERE pid = $pid") eq 't' });
 sleep 0.2;
-is($watch->ask("SELECT phase, percent IS NULL, bytes_total IS NULL FROM bulk_load_progress WHERE pid = $pid"),
+is($watch->ask("SELECT phase, percent IS NULL, bytes_total IS NULL FROM bulk_load_progress_wide WHERE pid = $pid"),
 	'reading|t|t', 'a reader that waits for its writer: nobody knows how much will come');
 $child = write_to($pipe, 0, $lines x 3000);
 is($session->wait, '3000000|' . 3000 * length $lines, 'a reader that waits: many windows');
@@ -278,7 +278,7 @@ foreach my $kind (sort keys %tools)
 	my $many = 'ARRAY[' . join(',', ("'$path'") x 100) . ']';
 	ends_soon($kind, sub {
 		$session->cancel("SELECT bulk_load('t', $many)", $watch,
-			sub { $watch->ask("SELECT bytes_processed > 0 FROM bulk_load_progress WHERE pid = $pid") eq 't' }, 0.3);
+			sub { $watch->ask("SELECT bytes_processed > 0 FROM bulk_load_progress_wide WHERE pid = $pid") eq 't' }, 0.3);
 	});
 	is($session->sqlstate, '57014', "$kind: it says so");
 }

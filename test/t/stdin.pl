@@ -187,7 +187,7 @@ open(my $writer, '>', $fifo) or die $!;
 $writer->autoflush(1);
 print $writer "1,one\n2,";
 wait_for('the load', sub { ($pid) = $watch->ask("SELECT pid FROM pg_stat_activity WHERE query ~ '^SELECT . FROM bulk_load' AND wait_event = 'ClientRead'"); return $pid; });
-is($watch->ask("SELECT phase, bytes_total IS NULL, percent IS NULL FROM bulk_load_progress WHERE pid = $pid"), 'reading|t|t', 'progress: nobody knows how much will come');
+is($watch->ask("SELECT phase, bytes_total IS NULL, percent IS NULL FROM bulk_load_progress_wide WHERE pid = $pid"), 'reading|t|t', 'progress: nobody knows how much will come');
 is($watch->ask("SELECT type FROM pg_stat_progress_copy WHERE pid = $pid"), 'PIPE', 'progress: as COPY shows it');
 $watch->ask("SELECT pg_cancel_backend($pid)");
 $start = time;

@@ -1,0 +1,151 @@
+# How a load is watched: percent and time left span all its phases, and option progress tells of it.
+
+use strict;
+use warnings;
+
+use FindBin;
+use lib $FindBin::RealBin;
+use PgBulk;
+use PostgreSQL::Test::Utils;
+use Test::More;
+use Time::HiRes qw(sleep time);
+
+my $node = bulk_server('watched', 'max_parallel_workers = 8', 'statement_timeout = 120s');
+my $session = PgBulk::Session->new($node);
+my $watch = PgBulk::Session->new($node);
+
+# A row of "slow" takes at least 3 ms; an entry of a slow index, some time.
+$node->safe_psql('postgres', q{
+	CREATE TABLE slow (i int, s text);
+	CREATE FUNCTION slow() RETURNS trigger LANGUAGE plpgsql AS $$BEGIN PERFORM pg_sleep(0.003); RETURN NEW; END$$;
+	CREATE TRIGGER slow BEFORE INSERT ON slow FOR EACH ROW EXECUTE FUNCTION slow();
+	CREATE TABLE parent (i int PRIMARY KEY);
+	INSERT INTO parent SELECT generate_series(0, 9999);
+	CREATE FUNCTION work(i int) RETURNS int IMMUTABLE PARALLEL SAFE LANGUAGE plpgsql AS
+	$$BEGIN RETURN length(repeat('x', i % 100)) + i; END$$;
+	CREATE TABLE indexed (i int, j int REFERENCES parent, s text);
+	CREATE INDEX ON indexed (work(i));
+	CREATE INDEX ON indexed (s);
+	CREATE INDEX ON indexed USING hash (work(j));
+	CREATE INDEX ON indexed (work(j), i)});
+
+my $few = data_file('few.csv', 1, join '', map { "$_,row $_\n" } 1 .. 600);
+# Of rows that all go in at once it takes more for something to be seen.
+my %files = map { my $n = $_; $n => data_file("many_$n.csv", 1, join '', map { sprintf "%d,%d,%s\n", $_, $_ % 10000, $_ * 7919 % 1000003 } 1 .. $n) } 60000, 400000;
+
+# Loads, and looks all the time.  Returns what was seen, each with the time since the start and that of the whole load.
+sub watch
+{
+	my ($sql) = @_;
+	my @seen;
+	my $start = time;
+
+	$session->send($sql);
+	until ($session->done)
+	{
+		my ($phase, $percent, $eta, $rows) = split /\|/,
+			$watch->ask("SELECT phase, percent, extract(epoch FROM eta), rows_loaded FROM bulk_load_progress_wide WHERE pid = $session->{pid}"), -1;
+
+		push @seen, { phase => $phase, percent => $percent, eta => $eta, rows => $rows, at => time - $start }
+			if defined $phase && $phase ne '' && $phase ne 'starting';
+		sleep 0.01;
+	}
+	my $took = time - $start;
+	my $result = $session->wait;
+	return ($result, $took, @seen);
+}
+
+# What holds of every load whose size is known.
+sub check_watched
+{
+	my ($name, $took, @seen) = @_;
+	my @told = grep { $_->{percent} ne '' } @seen;
+	my $back = grep { $told[$_]{percent} < $told[ $_ - 1 ]{percent} } 1 .. $#told;
+	my %percents = map { $_->{percent} => 1 } @told;
+	my @late = grep { $_->{at} > $took * 0.1 } @seen;
+	my ($half) = grep { $_->{at} >= $took / 2 } @seen;
+
+	cmp_ok(scalar @seen, '>', 5, "$name: was looked at");
+	is(scalar(@told), scalar(@seen), "$name: percent is always known");
+	is($back, 0, "$name: percent never goes back");
+	is(scalar(grep { $_->{percent} < 0 || $_->{percent} > 99.9 } @told), 0, "$name: and stays below 100");
+	cmp_ok(scalar keys %percents, '>=', 5, "$name: it moves");
+	is(scalar(grep { $_->{eta} eq '' || $_->{eta} < 0 } @late), 0, "$name: there is a time left");
+	my $left = $took - $half->{at};
+	# what is over at once cannot be foretold
+	cmp_ok($half->{eta} + 0.3, '>', $left / 4, "$name: at half time $half->{eta} s, and it was $left s, not too little");
+	cmp_ok($half->{eta}, '<', $left * 4 + 0.3, "$name: nor too much");
+}
+
+my ($result, $took, @seen) = watch("SELECT rows_loaded FROM bulk_load('slow', '$few')");
+is($result, '600', 'a slow trigger: all is loaded');
+check_watched('a slow trigger', $took, @seen);
+my %rows = map { $_->{rows} => 1 } @seen;
+cmp_ok(scalar keys %rows, '>', 10, 'a slow trigger: rows are counted one by one, in the first chunk too');
+
+foreach my $case ([ 'indexes, alone', direct(0), 400000 ], [ 'indexes, side by side', direct(1), 400000 ],
+	[ 'row by row', '{"writer": "direct", "indexes": "insert", "workers": 0}' ],
+	[ 'merged', '{"writer": "direct", "indexes": "merge", "workers": 0}' ],
+	[ 'buffered', '{"writer": "buffered"}' ])
+{
+	my ($name, $options, $rows) = @$case;
+
+	$rows //= 60000;
+
+	$node->safe_psql('postgres', 'TRUNCATE indexed');
+	$node->safe_psql('postgres', "INSERT INTO indexed SELECT i, i % 10000, i FROM generate_series(1, 40000) i; DROP INDEX indexed_work_idx1") if $name eq 'merged';
+	($result, $took, @seen) = watch("SELECT rows_loaded FROM bulk_load('indexed', '$files{$rows}', '$options')");
+	is($result, $rows, "$name: all is loaded");
+	check_watched($name, $took, @seen);
+	next if $name eq 'buffered';
+	cmp_ok(scalar(grep { $_->{phase} eq 'indexes' } @seen), '>', 2, "$name: indexes are a phase of their own");
+	my @percents = map { $_->{percent} } grep { $_->{phase} eq 'indexes' } @seen;
+	cmp_ok($percents[-1] - $percents[0], '>', 10, "$name: in which percent moves");
+}
+
+# Option progress: lines for people.
+sub notices
+{
+	my ($sql) = @_;
+	my ($out, $err);
+
+	$node->psql('postgres', $sql, stdout => \$out, stderr => \$err);
+	return grep { /NOTICE/ } split /\n/, $err;
+}
+
+my $line = qr/NOTICE:  bulk_load of \w+: (?:reading|indexes|constraints|analyzing)(?:, \d+\.\d %)?, \d+ rows(?: \(\d+ rejected\))?, \d+ rows per second(?:, \d\d:\d\d:\d\d left)?$/;
+
+$node->safe_psql('postgres', 'TRUNCATE indexed; TRUNCATE slow');
+my @lines = notices("SELECT bulk_load('slow', '$few', '{\"progress\": 0.2}')");
+cmp_ok(scalar @lines, '>=', 4, 'progress: lines come');
+cmp_ok(scalar @lines, '<=', 20, 'progress: but not too many');
+is(scalar(grep { !/$line/ } @lines), 0, 'progress: as they should be');
+is(scalar(grep { /reading, \d+\.\d %/ && /left/ } @lines), scalar @lines, 'progress: with percent and time left');
+is(scalar(notices("SELECT bulk_load('slow', '$few', '{\"limit\": 20, \"progress\": true}')")), 0, 'progress: none of a load that is done before');
+is(scalar(notices("SELECT bulk_load('slow', '$few', '{\"limit\": 200, \"progress\": false}')")), 0, 'progress: none if it is false');
+
+foreach my $workers (0, 1)
+{
+	$node->safe_psql('postgres', 'TRUNCATE indexed');
+	@lines = notices("SELECT bulk_load('indexed', '$files{400000}', '{\"writer\": \"direct\", \"workers\": $workers, \"progress\": 0.1}')");
+	cmp_ok(scalar(grep { /: indexes, \d+\.\d %, 400000 rows/ } @lines), '>=', 1, "progress: in the index phase, $workers workers");
+	is(scalar(grep { !/$line/ } @lines), 0, "progress: as they should be, $workers workers");
+}
+
+# Of a query nobody knows how many rows it has.
+@lines = notices("SELECT bulk_load_query('slow', 'SELECT i, ''x'' FROM generate_series(1, 200) i', '{\"progress\": 0.1}')");
+cmp_ok(scalar(grep { /: reading, \d+ rows, / } @lines), '>=', 2, 'progress: of a query');
+
+# Rows that were rejected, once more.
+$node->safe_psql('postgres', 'TRUNCATE slow; CREATE TABLE wrong (i int, s text)');
+my $bad = data_file('bad.csv', 1, join '', map { $_ % 2 ? "x$_,row\n" : "$_,row\n" } 1 .. 400);
+@lines = notices("SELECT bulk_load('slow', '$bad', '{\"progress\": 0.1, \"on_error\": \"ignore\", \"reject_table\": \"rejected\", \"log_verbosity\": \"silent\"}')");
+cmp_ok(scalar(grep { /\(\d+ rejected\)/ } @lines), '>=', 1, 'progress: with rejects');
+$node->safe_psql('postgres', q{UPDATE rejected SET raw_line = ltrim(raw_line, 'x')});
+@lines = notices(q{SELECT bulk_load_retry('slow', 'rejected', max(load_id), '{"progress": 0.1}') FROM rejected});
+cmp_ok(scalar(grep { /: reading, / } @lines), '>=', 1, 'progress: of rows that are loaded again');
+
+$_->close foreach $session, $watch;
+check_log($node);
+$node->stop;
+done_testing();
