@@ -5,7 +5,6 @@
 #include "postgres.h"
 
 #include <dlfcn.h>
-#include <signal.h>
 #include <unistd.h>
 
 #include "access/xact.h"
@@ -19,8 +18,6 @@
 #include "optimizer/paths.h"
 #include "port/atomics.h"
 #include "portability/instr_time.h"
-#include "postmaster/bgworker.h"
-#include "storage/shm_mq.h"
 #include "storage/shm_toc.h"
 #include "utils/varlena.h"
 #include "workers.h"
@@ -163,7 +160,7 @@ typedef struct Attendance
 	struct
 	{
 		pg_atomic_uint32 state;
-		double		seconds;	/* until it began */
+		double		seconds;	/* until it began, or found the work done */
 		BufferUsage buffer_usage;
 		WalUsage	wal_usage;
 	}			workers[FLEXIBLE_ARRAY_MEMBER];
@@ -206,45 +203,6 @@ workers_launch(ParallelContext *pcxt)
 	LaunchParallelWorkers(pcxt);
 }
 
-/* Those that were left behind and may still be about, by their process IDs. */
-#define LEFT_MOST 64
-static pid_t left[LEFT_MOST];
-static int	nleft = 0;
-
-/*
- * Whether another one may be: each has one of the server's places for background workers until it is gone, and the
- * next loads want some, too.
- */
-static bool
-may_leave_behind(void)
-{
-	int			n = 0;
-
-	for (int i = 0; i < nleft; i++)
-		if (kill(left[i], 0) == 0)
-			left[n++] = left[i];
-	nleft = n;
-	return nleft < Min(LEFT_MOST, Max(1, max_worker_processes / 4));
-}
-
-/*
- * What the server does when it has heard the last of a worker, and when that has
- * ended; one that the postmaster has not started yet it never will.
- */
-static void
-leave_behind(ParallelWorkerInfo *worker)
-{
-	pid_t		pid;
-
-	if (GetBackgroundWorkerPid(worker->bgwhandle, &pid) == BGWH_STARTED)
-		left[nleft++] = pid;
-	TerminateBackgroundWorker(worker->bgwhandle);
-	shm_mq_detach(worker->error_mqh);
-	worker->error_mqh = NULL;
-	pfree(worker->bgwhandle);
-	worker->bgwhandle = NULL;
-}
-
 /* Whether the worker has begun; if not, it never will. */
 static bool
 has_begun(pg_atomic_uint32 *state)
@@ -259,30 +217,19 @@ workers_finish(ParallelContext *pcxt)
 {
 	Attendance *attendance = shm_toc_lookup(pcxt->toc, KEY_ATTENDANCE, false);
 	double		slowest = 0;
-	bool		late = false;
 
 	for (int i = 0; i < pcxt->nworkers_launched; i++)
-	{
-		if (has_begun(&attendance->workers[i].state))
-			continue;
-		late = true;
-		if (pcxt->worker[i].error_mqh != NULL && !IsolationIsSerializable() && may_leave_behind())
-			leave_behind(&pcxt->worker[i]);
-	}
+		(void) has_begun(&attendance->workers[i].state);
 	WaitForParallelWorkersToFinish(pcxt);
 
 	for (int i = 0; i < pcxt->nworkers_launched; i++)
 	{
-		if (pg_atomic_read_u32(&attendance->workers[i].state) != WORKER_BEGUN)
-			continue;
 		slowest = Max(slowest, attendance->workers[i].seconds);
-		InstrAccumParallelQuery(&attendance->workers[i].buffer_usage,
-								&attendance->workers[i].wal_usage);
+		if (pg_atomic_read_u32(&attendance->workers[i].state) == WORKER_BEGUN)
+			InstrAccumParallelQuery(&attendance->workers[i].buffer_usage,
+									&attendance->workers[i].wal_usage);
 	}
-	/* of one that has not begun it is known only that it takes longer */
-	if (late)
-		note_start(Max(expect_start(), 2 * seconds_since(attendance->launched)));
-	else if (pcxt->nworkers_launched > 0)
+	if (slowest > 0)
 		note_start(slowest);
 }
 
@@ -292,10 +239,10 @@ workers_begin(shm_toc *toc)
 	Attendance *attendance = shm_toc_lookup(toc, KEY_ATTENDANCE, false);
 	uint32		expected = WORKER_EXPECTED;
 
+	attendance->workers[ParallelWorkerNumber].seconds = seconds_since(attendance->launched);
 	if (!pg_atomic_compare_exchange_u32(&attendance->workers[ParallelWorkerNumber].state,
 										&expected, WORKER_BEGUN))
 		return false;
-	attendance->workers[ParallelWorkerNumber].seconds = seconds_since(attendance->launched);
 	InstrStartParallelQuery();
 	return true;
 }

@@ -4,14 +4,12 @@
  *		come and go.
  *
  * A worker loads the libraries of the session before it begins, which may take
- * longer than the work.  So none is started for work that is done sooner, and
- * none is waited for that has not begun when the work is done: it is told
- * to end, and finds the door closed if it begins all the same.
+ * longer than the work.  So none is started for work that is done sooner, as far as can be foreseen, and
+ * one that has not begun when the work is done returns at once.
  *
- * Trap: such a worker may outlive the load's transaction.  What it does until it
- * finds the door closed is the server's own start of a worker, which restores what
- * it was given and looks at no table.  Only a serializable transaction shares state with it
- * that goes with the transaction; there it is waited for.
+ * Trap: it must be waited for all the same, as the server does it.  It is given the transaction's state, combo
+ * command IDs among it, as that was when it was launched; if the backend went on, it would meet catalog
+ * rows whose command IDs it has never heard of.
  */
 #ifndef PGBULK_WORKERS_H
 #define PGBULK_WORKERS_H
@@ -44,9 +42,8 @@ extern void workers_estimate(ParallelContext *pcxt);
 extern void workers_launch(ParallelContext *pcxt);
 
 /*
- * When the work is done: waits for workers that have begun to end, and counts what
- * they used as this backend's.  Others are left behind, up to a quarter of
- * max_worker_processes of this session at a time.
+ * When the work is done: waits for all workers to end, and counts what they used as this backend's.  Those that
+ * have not begun find nothing to do.
  */
 extern void workers_finish(ParallelContext *pcxt);
 

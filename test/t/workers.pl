@@ -231,10 +231,10 @@ my $moved = data_file('moved.csv', 1, rows("%d,some text\n", 40000));
 
 kill 'STOP', $postmaster;
 $session->send('SELECT rows_loaded, workers FROM ' . load('plain', "'$moved'", 3));
-wait_for('the end of the load', sub { $session->done });
+wait_for('the end of the work', sub { $watch->ask("SELECT wait_event = 'ParallelFinish' FROM pg_stat_activity WHERE pid = $session->{pid}") eq 't' });
 unlink $moved or die $!;
 kill 'CONT', $postmaster;
-is($session->wait, '40000|3', 'workers that have not begun when all is read are not waited for') or diag $session->{error};
+is($session->wait, '40000|3', 'workers that have not begun when all is read find nothing to do') or diag $session->{error};
 no_worker_left('workers that have not begun');
 $session->ask('TRUNCATE plain');
 
