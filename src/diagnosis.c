@@ -14,6 +14,7 @@
 
 #include "catalog/pg_type.h"
 #include "common/hashfn.h"
+#include "diagnosis.h"
 #include "diagnosis_search.h"
 #include "miscadmin.h"
 #include "parser/parse_coerce.h"

@@ -7,34 +7,9 @@
 
 #include "postgres.h"
 
+#include "diagnosis_state.h"
 #include "input/reader.h"
-#include "options.h"
-#include "rejects.h"
-#include "target.h"
-
-/* Rows of the load that are kept, good ones for the most part, and bytes of one. */
-#define DIAGNOSIS_ROWS 64
-#define DIAGNOSIS_ROW_BYTES 4096
-
-typedef struct DiagnosisRow
-{
-	char	   *data;
-	uint32		length;
-	int64		line;
-} DiagnosisRow;
-
-typedef struct Diagnosis
-{
-	const BulkOptions *options; /* those of the load */
-	const Target *target;		/* open, its columns known */
-	MemoryContext context;		/* of what is kept */
-	bool		is_retry;		/* rows come from a reject table: there is no header */
-	bool		ends_load;		/* the bad row does: nothing stays of what was loaded */
-	int64		rows_loaded;
-	uint64		batches;		/* that rows were kept of */
-	int			nrows;
-	DiagnosisRow rows[DIAGNOSIS_ROWS];
-} Diagnosis;
+#include "reject.h"
 
 /*
  * Keeps some of the first nrows rows of the reader's batch, which have had their turn: what would mend the

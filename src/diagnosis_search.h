@@ -7,7 +7,8 @@
 
 #include "postgres.h"
 
-#include "diagnosis.h"
+#include "diagnosis_state.h"
+#include "reject.h"
 #include "trial.h"
 
 /* Bytes of a line that a HINT shows. */

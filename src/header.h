@@ -7,26 +7,7 @@
 
 #include "postgres.h"
 
-#include "batch.h"
-#include "diagnosis.h"
-#include "input/reader.h"
-#include "lib/stringinfo.h"
-#include "options.h"
-#include "rejects.h"
-#include "target.h"
-
-typedef struct Header
-{
-	const BulkOptions *options;
-	Target	   *target;			/* header = map: its columns are set */
-	Source	   *source;
-	Reader	   *reader;
-	RejectStream *rejects;
-	Batch	   *batch;
-	const Diagnosis *diagnosis;
-	StringInfoData raw;			/* the bytes, of the file in hand */
-	StringInfoData first;		/* those of the first file, with header = map */
-} Header;
+#include "header_state.h"
 
 /*
  * Reads the header lines of a file that has just been opened; raw is empty before.  Errors: 22P04 for

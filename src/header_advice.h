@@ -7,7 +7,7 @@
 
 #include "postgres.h"
 
-#include "header.h"
+#include "header_state.h"
 
 /*
  * For a header line as the reader has it now, an error about which is to be raised: the options with which its names are

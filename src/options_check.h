@@ -7,7 +7,7 @@
 
 #include "postgres.h"
 
-#include "options.h"
+#include "bulk_options.h"
 
 /*
  * Refuses what does not go together, and settles what depends on other

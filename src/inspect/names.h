@@ -5,7 +5,7 @@
 #ifndef PGBULK_NAMES_H
 #define PGBULK_NAMES_H
 
-#include "inspect/columns.h"
+#include "inspect/column_stats.h"
 
 /* Values of a column that are compared with what may be its name. */
 #define NAMES_PROBE 1000

@@ -5,7 +5,7 @@
 #ifndef PGBULK_QUOTING_H
 #define PGBULK_QUOTING_H
 
-#include "inspect/dialect.h"
+#include "inspect/dialect_type.h"
 
 /*
  * How much of a span the quotes of a dialect would spoil: rows that come out
