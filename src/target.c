@@ -19,7 +19,6 @@
 #include "catalog/pg_collation.h"
 #include "catalog/pg_inherits.h"
 #include "check/cascades.h"
-#include "check/duplicates.h"
 #include "commands/tablecmds.h"
 #include "compat.h"
 #include "dead_rows.h"
@@ -518,6 +517,23 @@ check_cascades(Relation rel, const BulkOptions *options)
 				 errhint("Use \"keep_old\" for option \"on_duplicate\", or let the key do nothing ON DELETE.")));
 }
 
+char *
+target_find_deferrable(Relation rel)
+{
+	char	   *name = NULL;
+	ListCell   *lc;
+
+	foreach(lc, RelationGetIndexList(rel))
+	{
+		Relation	index = index_open(lfirst_oid(lc), AccessShareLock);
+
+		if (name == NULL && !index->rd_index->indimmediate)
+			name = pstrdup(RelationGetRelationName(index));
+		index_close(index, NoLock);
+	}
+	return name;
+}
+
 /* As INSERT ... ON CONFLICT: who judges at the end has no row to point at. */
 static void
 check_immediate(Relation rel, const BulkOptions *options)
@@ -526,7 +542,7 @@ check_immediate(Relation rel, const BulkOptions *options)
 
 	if (options->on_duplicate == BULK_ON_DUPLICATE_ERROR)
 		return;
-	deferrable = duplicates_find_deferrable(rel);
+	deferrable = target_find_deferrable(rel);
 	if (deferrable != NULL)
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),

@@ -107,6 +107,9 @@ extern void target_refuse_column(const Target *target, const char *name);
 /* The column of that name, or else the only one whose name differs in nothing but the case of letters; or 0. */
 extern AttrNumber target_match_column(const Target *target, const char *name);
 
+/* The name of a deferrable unique or exclusion constraint of a table, or NULL. */
+extern char *target_find_deferrable(Relation rel);
+
 extern void target_close(Target *target);
 
 #endif							/* PGBULK_TARGET_H */

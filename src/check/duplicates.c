@@ -17,6 +17,7 @@
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/syscache.h"
+#include "target.h"
 
 /* Rows between two looks at interrupts. */
 #define ROWS_AT_ONCE 1024
@@ -325,28 +326,11 @@ duplicates_message(Oid index, RejectReason reason, BulkOnDuplicate policy,
 	return text.data;
 }
 
-char *
-duplicates_find_deferrable(Relation rel)
-{
-	char	   *name = NULL;
-	ListCell   *lc;
-
-	foreach(lc, RelationGetIndexList(rel))
-	{
-		Relation	index = index_open(lfirst_oid(lc), AccessShareLock);
-
-		if (name == NULL && !index->rd_index->indimmediate)
-			name = pstrdup(RelationGetRelationName(index));
-		index_close(index, NoLock);
-	}
-	return name;
-}
-
 const char *
 duplicates_hint(Relation target, const BulkOptions *options)
 {
 	if (options->on_duplicate != BULK_ON_DUPLICATE_ERROR || options->freeze ||
-		duplicates_find_deferrable(target) != NULL)
+		target_find_deferrable(target) != NULL)
 		return NULL;
 	return "To set aside rows with a key that is there already, set option \"on_duplicate\" to \"keep_old\"; to replace those that are there, to \"keep_new\".";
 }

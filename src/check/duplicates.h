@@ -48,9 +48,6 @@ extern char *duplicates_message(Oid index, RejectReason reason,
 								BulkOnDuplicate policy, const char *key,
 								int *sqlstate);
 
-/* The name of a deferrable unique or exclusion constraint, or NULL. */
-extern char *duplicates_find_deferrable(Relation rel);
-
 /* The options that would have kept a duplicate from being an error; NULL where they cannot be used. */
 extern const char *duplicates_hint(Relation target, const BulkOptions *options);
 
