@@ -1,5 +1,5 @@
 --
--- A quote in a header line that is not closed there: no line below it is lost.
+-- A quote in a header line that is not closed there: no line below it is lost in silence.
 --
 CREATE TABLE header_quotes (a int, b text);
 

@@ -37,7 +37,7 @@ typedef struct Detector
 	Guard		guard;
 	SheetSpace *space;
 
-	/* the file in hand */
+	/* the file that is looked at */
 	const char *path;
 	SheetSpan	probe;
 	DialectHints hints;
@@ -176,9 +176,9 @@ refuse_delimiter(const Detector *detector, const char *detail)
 {
 	ereport(ERROR,
 			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-			 errmsg("cannot tell the delimiter of file \"%s\"", encoding_path_text(detector->path)),
+			 errmsg("could not determine the delimiter of file \"%s\"", encoding_path_text(detector->path)),
 			 errdetail_internal("%s", detail),
-			 errhint("Set option \"delimiter\" to what stands between fields; where the file has not all columns, name its own in option \"columns\".")));
+			 errhint("Set option \"delimiter\"; if the file lacks columns of the table, list those that it has in option \"columns\".")));
 }
 
 /* Another delimiter that makes rows of the table, too, leaves a doubt. */
@@ -217,7 +217,7 @@ find_fitting(Detector *detector)
 		found = trial_delimiters[i];
 	}
 	if (found == NULL)
-		refuse_delimiter(detector, psprintf("By none have the lines as many fields as there are columns, %d.",
+		refuse_delimiter(detector, psprintf("No delimiter splits the lines into as many fields as there are columns, %d.",
 											detector->target->nfields));
 	return found;
 }
@@ -256,9 +256,11 @@ refuse_header(const Detector *detector, const char *detail)
 {
 	ereport(ERROR,
 			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-			 errmsg("cannot tell whether file \"%s\" begins with a header", encoding_path_text(detector->path)),
+			 errmsg("could not determine whether file \"%s\" begins with a header line", encoding_path_text(detector->path)),
 			 errdetail_internal("%s", detail),
-			 errhint("Set option \"header\" to true if its first line is none of the rows, else to false.")));
+			 detector->options->has_columns ?
+			 errhint("Set option \"header\" to true if its first line is a header, else to false.") :
+			 errhint("Set option \"header\" to true if its first line is a header, to \"map\" if columns are to be found by the names in it, else to false.")));
 }
 
 /* Whether a value says that its field is one of a row: no name is a value of such a type. */
@@ -328,16 +330,16 @@ judge_first_line(Detector *detector, const TrialOutcome *outcomes)
 	if (outcomes[0].good && count_evidence(detector, fields, true) > 0)
 		return "false";
 	if (outcomes[0].good)
-		refuse_header(detector, "Its first line has no names of columns, but all columns would take it.");
+		refuse_header(detector, "Its first line does not consist of names of columns, but could be a row of the table.");
 	if (!diagnosis_are_words(fields))
 		return "false";
 	if (ordered < named)
 		refuse_header(detector, "Its first line has names of columns, but not in their order.");
 	if (!are_others_good(outcomes, detector->nlines))
-		refuse_header(detector, "Its first line looks like names, but the columns do not take the lines behind it either.");
+		refuse_header(detector, "Its first line looks like names, but most of the lines after it are no rows of the table either.");
 	/* a word in one column may stand for a value that nobody knows */
 	if (count_evidence(detector, fields, false) < 2)
-		refuse_header(detector, "Its first line looks like names, but only one column does not take it.");
+		refuse_header(detector, "Its first line looks like names, but has fewer than two of them in columns of numbers or dates.");
 	return "true";
 }
 
@@ -380,7 +382,7 @@ open_file(Detector *detector)
 	return true;
 }
 
-/* What the file in hand is like, as options; NULL: it does not tell. */
+/* What the file is like, as options; NULL: it does not tell. */
 static char *
 find_options(Detector *detector)
 {
@@ -436,10 +438,10 @@ find_common_options(Detector *detector, List *paths)
 		else if (found != NULL && strcmp(found, common) != 0)
 			ereport(ERROR,
 					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-					 errmsg("files \"%s\" and \"%s\" are not written alike",
+					 errmsg("files \"%s\" and \"%s\" require different options",
 							encoding_path_text(first), encoding_path_text(lfirst(lc))),
-					 errdetail("For the first the options would be %s, for the second %s.", common, found),
-					 errhint("Load them one by one.")));
+					 errdetail("The first requires %s, the second %s.", common, found),
+					 errhint("Load them separately.")));
 		MemoryContextReset(context);
 	}
 	MemoryContextDelete(context);

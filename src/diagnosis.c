@@ -517,7 +517,7 @@ form_hint(Search *search)
 	else if (changed > 0)
 		diagnosis_remark(search, psprintf("%s would have other values.", loaded));
 	if (ends_load && strstr(among, "retry") != NULL)
-		diagnosis_remark(search, "Set option \"on_error\" to \"ignore\", and \"reject_table\", to have it set aside for that.");
+		diagnosis_remark(search, "To set the row aside for bulk_load_retry, set option \"on_error\" to \"ignore\" and option \"reject_table\" to the name of a table.");
 	return psprintf("With %s %s %s can be %s.%s", search->candidate, among, rows,
 					passed == good && search->options->comment != NULL ? "passed over" : "read",
 					search->remarks);

@@ -144,11 +144,11 @@ map_header(Header *header, const ScanRow *row)
 }
 
 /*
- * A broken quote in a header line takes in the lines below it, which may be rows.  Where bad rows do not end the
- * load and names do not matter, it ends with its own line; what is left of the quote is then up to the rows.
+ * A quote that is not closed in a header line makes the lines below part of it, though they may be rows.  Where bad
+ * rows do not end the load and names do not matter, the header is cut at its own line end, and those lines are rows.
  */
 static void
-mend_header_row(Header *header, bool last)
+cut_header_row(Header *header, bool last)
 {
 	const BulkOptions *options = header->options;
 	Reader	   *reader = header->reader;
@@ -163,9 +163,9 @@ mend_header_row(Header *header, bool last)
 		ereport(ERROR,
 				(errcode(ERRCODE_BAD_COPY_FILE_FORMAT),
 				 unclosed ? errmsg("unterminated CSV quoted field") :
-				 errmsg("a quote in the header line takes in the next line"),
-				 errdetail("The names in the header line cannot be told from what follows it."),
-				 errhint("Mend the line, or pass over it with option \"header\" set to true and name the columns in option \"columns\"; if quotes are part of the values, set option \"quote\" to a character that the file does not have.")));
+				 errmsg("quoted field in the header line continues on the next line"),
+				 errdetail("The names of the columns cannot be told from what follows them."),
+				 errhint("Correct the line, or skip it with option \"header\" set to true and name the columns in option \"columns\"; if quotes are part of the values, set option \"quote\" to a character that the file does not have.")));
 	if (options->header != BULK_HEADER_SKIP)
 		return;
 	if (options->on_error == BULK_ON_ERROR_STOP)
@@ -173,15 +173,15 @@ mend_header_row(Header *header, bool last)
 		/* as COPY does, but not in silence */
 		if (row->lax && !unclosed)
 			ereport(NOTICE,
-					(errmsg("header line of \"%s\" has a quote that is not closed in it", header->source->path),
-					 errdetail("What follows is passed over, too, up to the line in which the next quote is."),
-					 errhint("To have these lines read as rows, set option \"on_error\" to other than stop, or option \"quote\" to a character that the file does not have.")));
+					(errmsg("header line of file \"%s\" has a quote that is not closed in that line", header->source->path),
+					 errdetail("The lines after it are skipped, too, up to and including the one with the next quote."),
+					 errhint("To have these lines read as rows, set option \"on_error\" to \"ignore\", or option \"quote\" to a character that the file does not have.")));
 		return;
 	}
 	(void) reader_cut(reader);
 	reader->rows[0].fault = SCAN_FAULT_NONE;
 	ereport(NOTICE,
-			(errmsg("header line of \"%s\" has a quote that is not closed in it", header->source->path),
+			(errmsg("header line of file \"%s\" has a quote that is not closed in that line", header->source->path),
 			 errdetail("The lines below it are read as rows.")));
 }
 
@@ -229,7 +229,7 @@ keep_header(Header *header, const char *raw, Size len)
 				 errhint("Load the files one by one, or use option \"reject_table\".")));
 }
 
-/* ---- lines that nobody has called one ---- */
+/* ---- header lines that are loaded as rows ---- */
 
 static bool
 is_name_of(Header *header, const Column *column, const ScanField *field)
@@ -259,7 +259,7 @@ header_tell_undeclared(Header *header)
 		if (!is_name_of(header, &conv->columns[i], &reader->fields[row->first_field + i]))
 			return;
 	ereport(NOTICE,
-			(errmsg("the first line of file \"%s\" has the names of the columns, and is loaded as a row",
+			(errmsg("first line of file \"%s\" has the names of the columns and is loaded as a row",
 					encoding_path_text(header->source->path)),
 			 errhint("With {\"header\": true} among the options it is passed over.")));
 }
@@ -281,7 +281,7 @@ header_read(Header *header)
 		{
 			row = &reader->rows[0];
 			header->batch->next = 0;
-			mend_header_row(header, i + 1 == lines);
+			cut_header_row(header, i + 1 == lines);
 			check_header_row(header, row);
 			appendBinaryStringInfo(raw, reader->data + row->start,
 								   row->next - row->start);

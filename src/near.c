@@ -9,7 +9,7 @@
 #include "near.h"
 #include "utils/varlena.h"
 
-/* In ASCII only, so that no locale has a say. */
+/* In ASCII only, so that the result does not depend on the locale. */
 static char *
 to_lower(const char *name)
 {

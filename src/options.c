@@ -227,7 +227,7 @@ refuse_value(const OptionDef *def, JsonbValue *value)
 			 errmsg("option \"%s\" must be one of %s", def->name,
 					quote_names(def->choices)),
 			 errdetail("The value given is %s.", show_value(value)),
-			 near != NULL ? errhint("Did you mean \"%s\"?", near) : 0));
+			 near != NULL ? errhint("Perhaps you meant \"%s\".", near) : 0));
 }
 
 /* Raises the error for a key that is no option. */
@@ -240,7 +240,7 @@ refuse_key(const char *const *names, char *key)
 			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 			 errmsg("unrecognized option \"%s\"", clip_text(key)),
 			 errdetail("Valid options are %s.", quote_names(names)),
-			 near != NULL ? errhint("Did you mean \"%s\"?", near) : 0));
+			 near != NULL ? errhint("Perhaps you meant \"%s\".", near) : 0));
 }
 
 
@@ -330,7 +330,7 @@ get_choice(const OptionDef *def, JsonbValue *value)
 				 errmsg("value \"%s\" is not valid for option \"%s\"",
 						clip_text(word), def->name),
 				 errdetail("Valid values are %s.", quote_names(def->choices)),
-				 near != NULL ? errhint("Did you mean \"%s\"?", near) : 0));
+				 near != NULL ? errhint("Perhaps you meant \"%s\".", near) : 0));
 	}
 	return choice;
 }

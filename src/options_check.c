@@ -286,7 +286,7 @@ check_numbers(const BulkOptions *options)
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("options \"decimal_mark\" and \"thousands_mark\" must be different"),
 				 options->decimal_mark == '.' ?
-				 errhint("Where points stand between thousands, set option \"decimal_mark\" to \",\".") : 0));
+				 errhint("If there are points between thousands, set option \"decimal_mark\" to \",\".") : 0));
 }
 
 /* With a function between them, fields of the file are no columns. */

@@ -158,7 +158,7 @@ stop_hint_add(const StopHint *stop, Diagnosis *diagnosis, const Batch *batch, Er
 
 	if (has_better_hint(error) || !is_as_before(stop))
 		return;
-	/* what the writer has in hand could be read */
+	/* a row that the writer already has could be read */
 	if (duplicate ? stop->duplicate_hint != NULL :
 		batch->writer->current_row < 0 && batch->next < batch->reader->result.nrows)
 		look_safely(duplicate ? look_at_table : look, &looking, error);

@@ -325,7 +325,7 @@ target_refuse_column(const Target *target, const char *name)
 			(errcode(ERRCODE_UNDEFINED_COLUMN),
 			 errmsg("column \"%s\" of relation \"%s\" does not exist",
 					name, target_name(target)),
-			 near != NULL ? errhint("Did you mean \"%s\"?", near) : 0));
+			 near != NULL ? errhint("Perhaps you meant \"%s\".", near) : 0));
 }
 
 /* Adds a column to the list; raises what is wrong with it. */

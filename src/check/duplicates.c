@@ -332,5 +332,5 @@ duplicates_hint(Relation target, const BulkOptions *options)
 	if (options->on_duplicate != BULK_ON_DUPLICATE_ERROR || options->freeze ||
 		target_find_deferrable(target) != NULL)
 		return NULL;
-	return "To set aside rows with a key that is there already, set option \"on_duplicate\" to \"keep_old\"; to replace those that are there, to \"keep_new\".";
+	return "To set aside rows whose key already exists, set option \"on_duplicate\" to \"keep_old\"; to replace the existing rows, set it to \"keep_new\".";
 }

@@ -47,13 +47,13 @@ refuse_url(const char *path, bool sent)
 	errmsg("cannot read from a URL: \"%s\"", path);
 	if (is_scheme(path, "file://"))
 		return errhint("Give the path alone: \"%s\".", path + strlen("file://"));
-	errdetail("Files that lie on the server are read%s.",
-			  sent ? ", or what the client sends" : "");
+	errdetail("Only files on the server%s can be read.",
+			  sent ? " and what the client sends" : "");
 	if (program == NULL)
-		return errhint("Fetch it into a file on the server, and give the absolute path of that.");
-	return errhint("Fetch it into a file on the server, as with \"%s > /path/to/file\", and give the absolute path of that%s.",
+		return errhint("Download it to a file on the server, and give the absolute path of that file.");
+	return errhint("Download it to a file on the server, for example with \"%s > /path/to/file\", and give the absolute path of that file%s.",
 				   program,
-				   sent ? "; or have a client fetch it and send it, with path \"" SOURCE_CLIENT "\"" : "");
+				   sent ? "; or have the client download and send it, with path \"" SOURCE_CLIENT "\"" : "");
 }
 
 /* "{a,b}" as ARRAY['a', 'b'] */
@@ -120,13 +120,13 @@ refuse(const char *path, bool sent)
 		return refuse_url(path, sent);
 	if (sent && means_client(path))
 	{
-		errmsg("path \"%s\" is not that of what the client sends", path);
-		return errhint("Write it as \"%s\", in lower case.", SOURCE_CLIENT);
+		errmsg("relative path not allowed: \"%s\"", path);
+		return errhint("For what the client sends, write \"%s\", in lower case.", SOURCE_CLIENT);
 	}
 	if (sent && is_array(path))
 	{
-		errmsg("path \"%s\" is an array that is written as a text", path);
-		return errhint("Give %s.", write_array(path));
+		errmsg("path \"%s\" is an array given as text", path);
+		return errhint("Write it as %s.", write_array(path));
 	}
 	errmsg("relative path not allowed: \"%s\"", path);
 	if (is_of_windows(path))

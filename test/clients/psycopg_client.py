@@ -53,7 +53,7 @@ def main():
             conn.execute("SELECT * FROM bulk_load(%s, %s, %s)", ("psycopg_t", path, Jsonb({"trunc": True})))
             check("bad option", "no error", "22023")
         except psycopg.Error as error:
-            check("bad option", (error.sqlstate, error.diag.message_hint), ("22023", 'Did you mean "truncate"?'))
+            check("bad option", (error.sqlstate, error.diag.message_hint), ("22023", 'Perhaps you meant "truncate".'))
 
         with conn.cursor() as cursor:
             statement = ("INSERT INTO psycopg_log SELECT rows_loaded, rows_read"
