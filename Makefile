@@ -13,7 +13,7 @@ MODULE_big = pgbulk
 DATA = pgbulk--$(EXTVERSION).sql $(wildcard pgbulk--*--*.sql)
 PGFILEDESC = "pgbulk - bulk loader"
 
-# Every room; a new file needs no line here.
+# Every folder; a new file needs no line here.
 OBJS = $(patsubst %.c,%.o,$(sort $(wildcard src/*.c src/*/*.c)))
 OWN_FILES = $(wildcard src/*.h src/*/*.h) Makefile pgbulk.control
 

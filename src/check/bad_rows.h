@@ -10,8 +10,8 @@
 
 #include "postgres.h"
 
-#include "journal.h"
-#include "rejects.h"
+#include "input/journal.h"
+#include "reject/rejects.h"
 
 typedef struct BadRow
 {

@@ -28,9 +28,9 @@
 #include "executor/executor.h"
 #include "executor/spi.h"
 #include "miscadmin.h"
-#include "progress.h"
+#include "server/progress.h"
 #include "storage/bufmgr.h"
-#include "partition_tree.h"
+#include "table/partition_tree.h"
 #include "utils/memutils.h"
 #include "utils/relcache.h"
 

@@ -17,10 +17,10 @@
 
 #include "check/bad_rows.h"
 #include "index/conflicts.h"
+#include "input/journal.h"
 #include "input/raw.h"
-#include "journal.h"
-#include "options.h"
-#include "rejects.h"
+#include "option/options.h"
+#include "reject/rejects.h"
 
 typedef struct Checks Checks;
 

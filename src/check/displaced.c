@@ -6,7 +6,7 @@
 
 #include "check/displaced.h"
 #include "miscadmin.h"
-#include "records.h"
+#include "server/records.h"
 
 #define MEMORY_KB 4096
 

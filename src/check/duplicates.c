@@ -12,12 +12,12 @@
 #include "check/duplicates.h"
 #include "executor/executor.h"
 #include "miscadmin.h"
-#include "records.h"
+#include "server/records.h"
+#include "table/target.h"
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/syscache.h"
-#include "target.h"
 
 /* Rows between two looks at interrupts. */
 #define ROWS_AT_ONCE 1024

@@ -17,8 +17,8 @@
 
 #include "index/conflicts.h"
 #include "nodes/execnodes.h"
-#include "options.h"
-#include "rejects.h"
+#include "option/options.h"
+#include "reject/rejects.h"
 
 typedef struct DuplicateSink
 {

@@ -12,8 +12,8 @@
 #include "access/xact.h"
 #include "catalog/pg_am.h"
 #include "check/probe.h"
-#include "compat.h"
 #include "parser/parse_coerce.h"
+#include "server/compat.h"
 #include "utils/lsyscache.h"
 #include "utils/snapmgr.h"
 

@@ -11,7 +11,7 @@
 #include "executor/executor.h"
 #include "index/heap_scan.h"
 #include "miscadmin.h"
-#include "records.h"
+#include "server/records.h"
 #include "utils/fmgroids.h"
 #include "utils/memutils.h"
 

@@ -18,9 +18,9 @@
 #include "postgres.h"
 
 #include "index/conflicts.h"
-#include "journal.h"
-#include "utils/reltrigger.h"
+#include "input/journal.h"
 #include "utils/rel.h"
+#include "utils/reltrigger.h"
 
 typedef struct Rechecks Rechecks;
 

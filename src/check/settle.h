@@ -15,9 +15,9 @@
 
 #include "check/bad_rows.h"
 #include "index/conflicts.h"
-#include "journal.h"
-#include "options.h"
-#include "rejects.h"
+#include "input/journal.h"
+#include "option/options.h"
+#include "reject/rejects.h"
 #include "utils/rel.h"
 
 typedef struct Settlement

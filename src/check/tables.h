@@ -8,7 +8,7 @@
 #include "postgres.h"
 
 #include "nodes/pg_list.h"
-#include "options.h"
+#include "option/options.h"
 #include "utils/rel.h"
 #include "utils/reltrigger.h"
 

@@ -71,12 +71,12 @@
 #include "postgres.h"
 
 #include "access/nbtree.h"
-#include "compat.h"
 #include "index/blame.h"
 #include "index/btree.h"
 #include "index/bulk.h"
 #include "miscadmin.h"
-#include "progress.h"
+#include "server/compat.h"
+#include "server/progress.h"
 
 #define MAX_POSTING_TIDS (BTREE_MAX_POSTING_SIZE / sizeof(ItemPointerData))
 

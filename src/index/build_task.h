@@ -7,8 +7,8 @@
 
 #include "postgres.h"
 
-#include "compat.h"
 #include "index/plan.h"
+#include "server/compat.h"
 #include "storage/block.h"
 
 /* What to do. */

@@ -39,8 +39,8 @@
 
 #include "access/parallel.h"
 #include "access/xloginsert.h"
-#include "compat.h"
 #include "index/bulk.h"
+#include "server/compat.h"
 #include "storage/lmgr.h"
 #include "storage/smgr.h"
 

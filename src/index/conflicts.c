@@ -6,7 +6,7 @@
 
 #include "index/conflicts.h"
 #include "miscadmin.h"
-#include "records.h"
+#include "server/records.h"
 #include "utils/hsearch.h"
 #include "utils/memutils.h"
 

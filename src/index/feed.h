@@ -9,8 +9,8 @@
 
 #include "index/btree.h"
 #include "index/conflicts.h"
-#include "index/merge.h"
 #include "index/key_sink.h"
+#include "index/merge.h"
 #include "index/shape.h"
 #include "nodes/execnodes.h"
 

@@ -11,7 +11,7 @@
 #include "index/blame.h"
 #include "index/heap_scan.h"
 #include "miscadmin.h"
-#include "progress.h"
+#include "server/progress.h"
 #include "storage/bufmgr.h"
 #include "utils/memutils.h"
 

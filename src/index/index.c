@@ -11,7 +11,6 @@
 #include "access/xact.h"
 #include "catalog/indexing.h"
 #include "commands/tablecmds.h"
-#include "compat.h"
 #include "index/build.h"
 #include "index/horizon.h"
 #include "index/index.h"
@@ -20,12 +19,13 @@
 #include "index/swap.h"
 #include "index/team.h"
 #include "miscadmin.h"
+#include "server/compat.h"
+#include "server/workers.h"
 #include "storage/bufmgr.h"
 #include "storage/predicate.h"
 #include "utils/relcache.h"
 #include "utils/resowner.h"
 #include "utils/syscache.h"
-#include "workers.h"
 
 /* Of thousands of indexes so many tell enough of the time that all will take; and what another process adds. */
 #define LOOK_MOST 50

@@ -29,7 +29,7 @@
 #include "index/horizon.h"
 #include "index/leaves.h"
 #include "miscadmin.h"
-#include "progress.h"
+#include "server/progress.h"
 #include "storage/bufmgr.h"
 #include "storage/smgr.h"
 

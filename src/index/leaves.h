@@ -18,7 +18,7 @@
 #include "postgres.h"
 
 #include "access/nbtree.h"
-#include "compat.h"
+#include "server/compat.h"
 #include "utils/rel.h"
 
 typedef struct Leaves Leaves;

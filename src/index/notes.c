@@ -4,9 +4,9 @@
  */
 #include "postgres.h"
 
-#include "compat.h"
 #include "index/notes.h"
 #include "miscadmin.h"
+#include "server/compat.h"
 
 typedef struct Note
 {

@@ -4,9 +4,9 @@
  */
 #include "postgres.h"
 
-#include "compat.h"
 #include "index/partition.h"
 #include "miscadmin.h"
+#include "server/compat.h"
 
 #define ROWS_AT_ONCE 256
 

@@ -11,13 +11,13 @@
 #include "access/transam.h"
 #include "catalog/pg_am_d.h"
 #include "catalog/pg_collation_d.h"
-#include "dead_rows.h"
 #include "index/plan.h"
 #include "miscadmin.h"
+#include "server/workers.h"
 #include "storage/bufmgr.h"
+#include "table/dead_rows.h"
 #include "utils/lsyscache.h"
 #include "utils/relcache.h"
-#include "workers.h"
 
 /* Why the entries of an index cannot be read in order; the name follows. */
 static const char *

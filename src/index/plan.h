@@ -13,9 +13,9 @@
 
 #include "postgres.h"
 
-#include "compat.h"
 #include "nodes/pg_list.h"
-#include "options.h"
+#include "option/options.h"
+#include "server/compat.h"
 #include "utils/rel.h"
 
 typedef enum IndexMethod

@@ -33,9 +33,9 @@
 #include "access/xact.h"
 #include "access/xloginsert.h"
 #include "catalog/pg_am_d.h"
-#include "compat.h"
 #include "index/private.h"
 #include "miscadmin.h"
+#include "server/compat.h"
 #include "storage/bufmgr.h"
 #include "storage/smgr.h"
 

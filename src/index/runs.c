@@ -11,10 +11,10 @@
  */
 #include "postgres.h"
 
-#include "compat.h"
 #include "index/runs.h"
 #include "miscadmin.h"
 #include "port/pg_bswap.h"
+#include "server/compat.h"
 #include "storage/buffile.h"
 #include "utils/memutils.h"
 

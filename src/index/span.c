@@ -6,7 +6,6 @@
 
 #include "access/genam.h"
 #include "catalog/index.h"
-#include "compat.h"
 #include "index/feed.h"
 #include "index/heap_scan.h"
 #include "index/notes.h"
@@ -14,7 +13,8 @@
 #include "index/span.h"
 #include "miscadmin.h"
 #include "port/atomics.h"
-#include "progress.h"
+#include "server/compat.h"
+#include "server/progress.h"
 #include "storage/buffile.h"
 #include "storage/condition_variable.h"
 #include "utils/memutils.h"

@@ -10,7 +10,6 @@
 #include "access/xact.h"
 #include "catalog/index.h"
 #include "catalog/storage.h"
-#include "compat.h"
 #include "index/blame.h"
 #include "index/bulk.h"
 #include "index/notes.h"
@@ -19,11 +18,12 @@
 #include "miscadmin.h"
 #include "port/atomics.h"
 #include "portability/instr_time.h"
-#include "progress.h"
+#include "server/compat.h"
+#include "server/progress.h"
+#include "server/workers.h"
 #include "storage/bufmgr.h"
 #include "storage/sharedfileset.h"
 #include "storage/shm_toc.h"
-#include "workers.h"
 
 #define KEY_TEAM UINT64CONST(1)
 #define KEY_SPANS UINT64CONST(100)	/* and those that follow */

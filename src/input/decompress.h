@@ -12,7 +12,7 @@
 
 #include "postgres.h"
 
-#include "options.h"
+#include "option/options.h"
 
 /* Bytes that tell how a file is compressed. */
 #define DECOMPRESS_MAGIC 4

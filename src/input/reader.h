@@ -11,9 +11,9 @@
 
 #include "postgres.h"
 
+#include "input/encoding.h"
 #include "input/source.h"
-#include "options.h"
-#include "row/encoding.h"
+#include "option/options.h"
 #include "scan/scan.h"
 
 typedef struct Reader

@@ -15,14 +15,14 @@
 
 #include "input/decompress.h"
 #include "input/file.h"
+#include "input/path.h"
 #include "input/query.h"
 #include "input/ring.h"
 #include "input/stdin.h"
 #include "input/stored.h"
 #include "input/utf16.h"
 #include "nodes/pg_list.h"
-#include "input/path.h"
-#include "options.h"
+#include "option/options.h"
 #include "storage/buffile.h"
 
 typedef struct Window

@@ -7,7 +7,7 @@
 
 #include "postgres.h"
 
-#include "options.h"
+#include "option/options.h"
 
 typedef struct Utf16 Utf16;
 

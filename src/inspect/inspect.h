@@ -7,12 +7,12 @@
 
 #include "postgres.h"
 
+#include "input/encoding.h"
 #include "inspect/columns.h"
 #include "inspect/dialect.h"
 #include "inspect/sample.h"
 #include "nodes/pg_list.h"
-#include "options.h"
-#include "row/encoding.h"
+#include "option/options.h"
 #include "utils/jsonb.h"
 
 /* What was asked for, and what was found. */

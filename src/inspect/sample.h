@@ -9,7 +9,7 @@
 
 #include "inspect/charset.h"
 #include "inspect/dialect.h"
-#include "options.h"
+#include "option/options.h"
 #include "scan/magic.h"
 
 /* Pieces further in, if the file is larger than its beginning. */

@@ -6,11 +6,11 @@
 
 #include "access/xact.h"
 #include "catalog/pg_type.h"
-#include "compat.h"
 #include "inspect/verify.h"
 #include "lib/stringinfo.h"
 #include "miscadmin.h"
 #include "scan/values.h"
+#include "server/compat.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/resowner.h"

@@ -7,8 +7,8 @@
 
 #include "postgres.h"
 
+#include "input/encoding.h"
 #include "inspect/columns.h"
-#include "row/encoding.h"
 
 /*
  * Has the input function of each column's type read all values of the sample,

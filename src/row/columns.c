@@ -10,7 +10,6 @@
 #include "catalog/namespace.h"
 #include "catalog/pg_type.h"
 #include "commands/trigger.h"
-#include "compat.h"
 #include "nodes/makefuncs.h"
 #include "optimizer/optimizer.h"
 #include "parser/parse_coerce.h"
@@ -19,6 +18,7 @@
 #include "row/fixed.h"
 #include "row/prepare.h"
 #include "row/transform.h"
+#include "server/compat.h"
 #include "utils/lsyscache.h"
 #include "utils/typcache.h"
 

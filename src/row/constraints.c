@@ -5,10 +5,10 @@
  */
 #include "postgres.h"
 
-#include "compat.h"
 #include "executor/nodeModifyTable.h"
 #include "optimizer/optimizer.h"
 #include "row/constraints.h"
+#include "server/compat.h"
 
 typedef struct Check
 {

@@ -5,12 +5,12 @@
 #include "postgres.h"
 
 #include "catalog/pg_type.h"
-#include "compat.h"
 #include "miscadmin.h"
 #include "row/convert.h"
 #include "row/fixed.h"
 #include "row/prepare.h"
 #include "row/transform.h"
+#include "server/compat.h"
 #include "utils/builtins.h"
 #include "utils/memutils.h"
 

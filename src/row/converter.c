@@ -5,9 +5,9 @@
 #include "postgres.h"
 
 #include "catalog/pg_type.h"
-#include "compat.h"
 #include "mb/pg_wchar.h"
 #include "row/converter.h"
+#include "server/compat.h"
 #include "utils/memutils.h"
 
 bool

@@ -12,15 +12,15 @@
 #include "postgres.h"
 
 #include "executor/executor.h"
-#include "options.h"
+#include "input/encoding.h"
+#include "input/row_error.h"
+#include "option/options.h"
 #include "row/arena.h"
-#include "row/encoding.h"
 #include "row/guard.h"
-#include "row/row_error.h"
 #include "row/sequence.h"
 #include "scan/scan.h"
 #include "scan/values.h"
-#include "target.h"
+#include "table/target.h"
 
 typedef struct Converter Converter;
 typedef struct Column Column;

@@ -8,8 +8,8 @@
 
 #include "catalog/pg_collation.h"
 #include "catalog/pg_type.h"
-#include "compat.h"
 #include "row/prepare.h"
+#include "server/compat.h"
 #include "utils/builtins.h"
 #include "utils/datetime.h"
 #include "utils/formatting.h"

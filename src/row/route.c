@@ -10,10 +10,10 @@
 #include "access/table.h"
 #include "access/tupconvert.h"
 #include "access/xact.h"
-#include "compat.h"
 #include "partitioning/partbounds.h"
 #include "partitioning/partdesc.h"
 #include "row/route.h"
+#include "server/compat.h"
 #include "utils/lsyscache.h"
 #include "utils/partcache.h"
 

@@ -19,11 +19,11 @@
 #include "catalog/pg_inherits.h"
 #include "check/tables.h"
 #include "commands/trigger.h"
-#include "compat.h"
 #include "index/plan.h"
 #include "miscadmin.h"
 #include "pgstat.h"
-#include "statement.h"
+#include "server/compat.h"
+#include "table/statement.h"
 #include "write/direct.h"
 #include "write/dry_run.h"
 

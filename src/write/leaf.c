@@ -7,7 +7,7 @@
 #include "check/foreign_key.h"
 #include "check/tables.h"
 #include "commands/trigger.h"
-#include "compat.h"
+#include "server/compat.h"
 #include "utils/memutils.h"
 #include "write/arbiter.h"
 #include "write/leaf.h"

@@ -16,11 +16,11 @@
 #include "access/htup_details.h"
 #include "check/check.h"
 #include "executor/executor.h"
-#include "options.h"
+#include "input/row_error.h"
+#include "option/options.h"
 #include "row/form.h"
 #include "row/guard.h"
-#include "row/row_error.h"
-#include "target.h"
+#include "table/target.h"
 #include "write/pages.h"
 
 typedef struct Writer Writer;

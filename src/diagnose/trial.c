@@ -1,0 +1,359 @@
+/*
+ * trial.c
+ *		See trial.h.
+ */
+#include "postgres.h"
+
+#include "common/hashfn.h"
+#include "diagnose/trial.h"
+#include "executor/executor.h"
+#include "input/reader.h"
+#include "mb/pg_wchar.h"
+#include "miscadmin.h"
+#include "utils/datum.h"
+#include "utils/memutils.h"
+
+#define WINDOW_SIZE 8192
+
+const char *const trial_delimiters[] = {";", "\t", "|", ",", ":", " ", NULL};
+
+/* A trial that is going on. */
+typedef struct Run
+{
+	const Trial *trial;
+	const char *candidate;
+	MemoryContext texts;		/* of outcomes */
+	EState	   *estate;
+	BulkOptions *options;
+	Reader	   *reader;
+	Converter  *conv;
+	Datum	   *values;
+	bool	   *nulls;
+	bool		good;			/* the row could be converted */
+	RowError	error;
+} Run;
+
+static void
+open_run(void *arg)
+{
+	Run		   *run = arg;
+	const Trial *trial = run->trial;
+	Jsonb	   *json = options_merge(trial->options->json, "{\"on_error\": \"ignore\"}");
+
+	guard_open(trial->guard);
+	run->options = options_parse(options_merge(json, run->candidate));
+	run->conv = convert_open(run->options, trial->target, trial->guard, run->estate);
+	/* they have nothing to do with the row, and nextval has effects */
+	run->conv->ndefaults = 0;
+	for (int i = 0; i < run->conv->ncolumns; i++)
+		if (run->conv->columns[i].default_volatile ||
+			run->conv->columns[i].sequence.range != NULL)
+			run->conv->columns[i].default_expr = NULL;
+}
+
+static void
+convert_one(void *arg)
+{
+	Run		   *run = arg;
+	Reader	   *reader = run->reader;
+
+	convert_window(run->conv, reader->data, reader->result.consumed);
+	run->good = convert_row(run->conv, reader->data, &reader->rows[0], reader->fields,
+							run->values, run->nulls, &run->error);
+}
+
+static const char *
+keep_text(const Run *run, const char *text)
+{
+	return text != NULL ? MemoryContextStrdup(run->texts, text) : NULL;
+}
+
+/* ---- a row that cannot be converted ---- */
+
+static void
+fail(const Run *run, TrialOutcome *outcome, int column, RejectReason reason,
+	 const char *message, const char *value)
+{
+	outcome->reason = reason;
+	outcome->message = keep_text(run, message);
+	outcome->value = keep_text(run, value);
+	if (column < 0)
+	{
+		if (reason == REJECT_SYNTAX && run->reader->rows[0].fault == SCAN_FAULT_NONE)
+			outcome->progress = TRIAL_CUT - 1;
+		return;
+	}
+	outcome->progress = TRIAL_CUT + column;
+	outcome->column = keep_text(run, run->conv->columns[column].name);
+}
+
+static void
+fail_by_error(const Run *run, TrialOutcome *outcome)
+{
+	const Converter *conv = run->conv;
+	const RowError *error = &run->error;
+	int			column = -1;
+
+	for (int i = 0; error->column != NULL && i < conv->ncolumns; i++)
+		if (conv->columns[i].name != NULL && strcmp(conv->columns[i].name, error->column) == 0)
+			column = i;
+	/* what has the wrong number of fields has not come to any of them */
+	if (error->reason == REJECT_SYNTAX || error->reason == REJECT_ENCODING)
+		column = -1;
+	fail(run, outcome, column, error->reason, error->message, error->value);
+}
+
+/* ---- a row that can ---- */
+
+/* The column of the file that is NULL and must not be, or -1. */
+static int
+forbidden_null(const Run *run)
+{
+	TupleDesc	desc = RelationGetDescr(run->trial->target->rel);
+
+	for (int i = 0; i < run->conv->ncolumns; i++)
+	{
+		AttrNumber	attnum = run->conv->columns[i].attnum;
+
+		if (attnum != InvalidAttrNumber && run->nulls[attnum - 1] &&
+			TupleDescAttr(desc, attnum - 1)->attnotnull)
+			return i;
+	}
+	return -1;
+}
+
+/* Whether a field gives its column, or an argument of option transform, a value. */
+static bool
+has_value(const Run *run, int i)
+{
+	AttrNumber	attnum = run->conv->columns[i].attnum;
+
+	if (attnum != InvalidAttrNumber)
+		return !run->nulls[attnum - 1];
+	return run->options->transform != NULL &&
+		!convert_is_null(run->conv, run->reader->data, &run->reader->fields[i]);
+}
+
+static bool
+has_values(const Run *run)
+{
+	int			n = Min(run->reader->rows[0].nfields, run->conv->ncolumns);
+
+	for (int i = 0; i < n; i++)
+		if (has_value(run, i))
+			return true;
+	return run->conv->ncolumns == 0;
+}
+
+static int
+count_in(const char *s, uint32 length, const char *what)
+{
+	int			n = 0;
+
+	for (uint32 i = 0; i < length; i++)
+		n += s[i] == what[0] ? 1 : 0;
+	return n;
+}
+
+/*
+ * Whether a row that is too short was written with another delimiter, which then stands in it as often as between as
+ * many fields as there are columns or, if it is one that stands in few texts, more than it has now.
+ */
+static bool
+is_cut_short(const Run *run)
+{
+	const ScanRow *row = &run->reader->rows[0];
+
+	for (int d = 0; trial_delimiters[d] != NULL; d++)
+	{
+		int			n = count_in(run->reader->data + row->start, row->end - row->start, trial_delimiters[d]);
+
+		/* a line that is quoted as a whole has its own delimiter within the quotes */
+		if (strcmp(trial_delimiters[d], run->options->delimiter) == 0)
+			n -= row->nfields - 1;
+		if (n >= run->conv->ncolumns - 1 || (d < TRIAL_SURE_DELIMITERS && n >= row->nfields))
+			return true;
+	}
+	return false;
+}
+
+/* Whether a field holds another delimiter as often as between as many fields as there are columns. */
+static bool
+has_other_delimiter(const Run *run)
+{
+	const Reader *reader = run->reader;
+	uint32		nfields = reader->rows[0].nfields;
+
+	if (nfields < run->conv->ncolumns)
+		return is_cut_short(run);
+	for (uint32 i = 0; i < nfields; i++)
+		for (int d = 0; trial_delimiters[d] != NULL; d++)
+			if (strcmp(trial_delimiters[d], run->options->delimiter) != 0 && !reader->fields[i].quoted &&
+				count_in(reader->data + reader->fields[i].start, reader->fields[i].length,
+						 trial_delimiters[d]) >= Max(run->conv->ncolumns - 1, 1))
+				return true;
+	return false;
+}
+
+static uint64
+fingerprint(const Run *run)
+{
+	TupleDesc	desc = RelationGetDescr(run->trial->target->rel);
+	uint64		print = 0;
+
+	for (int i = 0; i < run->conv->ncolumns; i++)
+	{
+		AttrNumber	attnum = run->conv->columns[i].attnum;
+		Form_pg_attribute att;
+
+		if (attnum == InvalidAttrNumber)
+		{
+			const ScanField *field = &run->reader->fields[i];
+
+			if (run->options->transform != NULL && i < run->reader->rows[0].nfields)
+				print = hash_combine64(print, hash_bytes((const unsigned char *) run->reader->data + field->start,
+														 field->length));
+			continue;
+		}
+		att = TupleDescAttr(desc, attnum - 1);
+		print = hash_combine64(print, run->nulls[attnum - 1] ? i + 1 :
+							   datum_image_hash(run->values[attnum - 1], att->attbyval, att->attlen));
+	}
+	return print;
+}
+
+static void
+judge(const Run *run, TrialOutcome *outcome)
+{
+	const Reader *reader = run->reader;
+	int			column = forbidden_null(run);
+
+	if (column >= 0)
+	{
+		fail(run, outcome, column, REJECT_CONSTRAINT, NULL, NULL);
+		return;
+	}
+	outcome->progress = TRIAL_CUT + run->conv->ncolumns;
+	outcome->good = true;
+	outcome->print = fingerprint(run);
+	outcome->empty = !has_values(run);
+	if (reader->rows[0].nfields > run->conv->ncolumns)
+	{
+		const ScanField *field = &reader->fields[run->conv->ncolumns];
+
+		if (field->length > 0)
+			outcome->surplus = keep_text(run, pnstrdup(reader->data + field->start, field->length));
+	}
+}
+
+/* ---- rows ---- */
+
+char *
+trial_field_name(Converter *conv, const char *data, const ScanField *field)
+{
+	ScanField	name = convert_trim(conv, data, *field);
+	RowError	error;
+	uint32		length;
+	const char *text = convert_is_null(conv, data, &name) ? NULL :
+		convert_field_text(conv, data, &name, &length, &error);
+
+	return text == NULL || !pg_verifymbstr(text, length, true) ? NULL : pnstrdup(text, length);
+}
+
+/* The fields of what may be names of columns. */
+static List *
+keep_fields(const Run *run)
+{
+	const Reader *reader = run->reader;
+	MemoryContext caller = MemoryContextSwitchTo(run->texts);
+	List	   *fields = NIL;
+
+	for (uint32 i = 0; i < reader->rows[0].nfields; i++)
+		fields = lappend(fields, trial_field_name(run->conv, reader->data, &reader->fields[i]));
+	MemoryContextSwitchTo(caller);
+	return fields;
+}
+
+/* The row that the reader is at; any: there is something left of it. */
+static void
+examine(Run *run, bool any, TrialOutcome *outcome)
+{
+	const Reader *reader = run->reader;
+	ErrorData  *error;
+
+	if (!any)
+	{
+		/* of a comment nothing is left */
+		outcome->passed = outcome->good = run->options->comment != NULL && !reader->ended;
+		outcome->progress = outcome->good ? TRIAL_CUT + run->conv->ncolumns : 0;
+		return;
+	}
+	if (reader->result.nrows != 1)
+		return;
+	/* quotes within fields: what they enclose may go on in the next line */
+	outcome->unclosed = reader->rows[0].fault == SCAN_FAULT_UNTERMINATED_QUOTE ||
+		(reader->rows[0].lax && reader->rows[0].multiline);
+	outcome->stray = reader->rows[0].lax || outcome->unclosed;
+	outcome->implausible = run->trial->strict && has_other_delimiter(run);
+	run->good = false;
+	error = guard_run(run->trial->guard, convert_one, run);
+	if (error != NULL)
+		fail(run, outcome, run->conv->asking, REJECT_VALUE, error->message,
+			 convert_asked_text(run->conv));
+	else if (run->good)
+		judge(run, outcome);
+	else
+		fail_by_error(run, outcome);
+	if (outcome->line == 1 && reader->rows[0].fault == SCAN_FAULT_NONE)
+		outcome->fields = keep_fields(run);
+	if (outcome->line == 1 && run->options->header == BULK_HEADER_SKIP &&
+		run->options->header_lines > 0)
+	{
+		outcome->passed = outcome->good = true;
+		outcome->progress = TRIAL_CUT + run->conv->ncolumns;
+		outcome->empty = outcome->implausible = false;
+	}
+}
+
+static void
+read_rows(Run *run, TrialOutcome *outcomes)
+{
+	const Trial *trial = run->trial;
+	Source	   *source = source_open_stored(trial->rows, run->options, WINDOW_SIZE);
+
+	run->reader = reader_open(source, run->options);
+	for (int i = 0; i < trial->nrows && reader_next_file(run->reader); i++)
+	{
+		CHECK_FOR_INTERRUPTS();
+		outcomes[i].line = run->reader->source->window.line;
+		examine(run, reader_rows(run->reader, run->reader->max_rows, true), &outcomes[i]);
+		convert_next(run->conv);
+		ResetPerTupleExprContext(run->estate);
+	}
+	source_close(source);
+}
+
+bool
+trial_run(const Trial *trial, const char *candidate, TrialOutcome *outcomes)
+{
+	int			natts = RelationGetNumberOfAttributes(trial->target->rel);
+	MemoryContext caller = CurrentMemoryContext;
+	MemoryContext context = AllocSetContextCreate(caller, "bulk_load trial",
+												  ALLOCSET_DEFAULT_SIZES);
+	Run			run = {.trial = trial, .candidate = candidate, .texts = caller};
+	bool		possible;
+
+	memset(outcomes, 0, sizeof(TrialOutcome) * trial->nrows);
+	MemoryContextSwitchTo(context);
+	run.estate = CreateExecutorState();
+	run.values = palloc0(sizeof(Datum) * Max(natts, 1));
+	run.nulls = palloc0(sizeof(bool) * Max(natts, 1));
+	possible = guard_run(trial->guard, open_run, &run) == NULL && !trial->guard->refused;
+	if (possible)
+		read_rows(&run, outcomes);
+	guard_close(trial->guard);
+	FreeExecutorState(run.estate);
+	MemoryContextSwitchTo(caller);
+	MemoryContextDelete(context);
+	return possible;
+}

@@ -1,0 +1,300 @@
+/*
+ * encoding.c
+ *		Checking and converting text; see encoding.h.
+ */
+#include "postgres.h"
+
+#include "catalog/namespace.h"
+#include "input/encoding.h"
+#include "scan/scan.h"
+
+#define VERIFY_STEP 0x40000000
+
+/*
+ * Encodings that only clients use: their characters may contain ASCII bytes.
+ * pg_encoding_mblen wants two bytes of GB18030, and the window's padding
+ * always has them.
+ */
+#define SHAPE_MBLEN(name, pg_enc) \
+	static int name(const unsigned char *s) \
+	{ \
+		return pg_encoding_mblen((pg_enc), (const char *) s); \
+	}
+
+SHAPE_MBLEN(mblen_sjis, PG_SJIS)
+SHAPE_MBLEN(mblen_big5, PG_BIG5)
+SHAPE_MBLEN(mblen_gbk, PG_GBK)
+SHAPE_MBLEN(mblen_uhc, PG_UHC)
+SHAPE_MBLEN(mblen_gb18030, PG_GB18030)
+SHAPE_MBLEN(mblen_johab, PG_JOHAB)
+SHAPE_MBLEN(mblen_shift_jis_2004, PG_SHIFT_JIS_2004)
+
+static int (*shape_mblen(int encoding)) (const unsigned char *)
+{
+	switch (encoding)
+	{
+		case PG_SJIS:
+			return mblen_sjis;
+		case PG_BIG5:
+			return mblen_big5;
+		case PG_GBK:
+			return mblen_gbk;
+		case PG_UHC:
+			return mblen_uhc;
+		case PG_GB18030:
+			return mblen_gb18030;
+		case PG_JOHAB:
+			return mblen_johab;
+		case PG_SHIFT_JIS_2004:
+			return mblen_shift_jis_2004;
+		default:
+			return NULL;
+	}
+}
+
+void
+encoding_open(Encoding *encoding, int file)
+{
+	Oid			procedure;
+
+	memset(encoding, 0, sizeof(*encoding));
+	encoding->file = file;
+	encoding->database = GetDatabaseEncoding();
+	encoding->verify = encoding->database;
+	if (file == encoding->database || file == PG_SQL_ASCII)
+		return;
+	if (encoding->database == PG_SQL_ASCII)
+	{
+		/* kept as it is, but it must be what it is said to be */
+		encoding->verify = file;
+		return;
+	}
+
+	procedure = FindDefaultConversionProc(file, encoding->database);
+	if (!OidIsValid(procedure))
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_FUNCTION),
+				 errmsg("default conversion function for encoding \"%s\" to \"%s\" does not exist",
+						pg_encoding_to_char(file),
+						pg_encoding_to_char(encoding->database))));
+	fmgr_info(procedure, &encoding->procedure);
+	encoding->transcode = true;
+	encoding->verify = file;
+	encoding->shape_mblen = shape_mblen(file);
+}
+
+uint32
+encoding_valid_prefix(const Encoding *encoding, const char *s, uint32 len)
+{
+	uint32		done = 0;
+
+	/* the server's function counts in ints; a step may cut a character */
+	while (done < len)
+	{
+		bool		last = len - done <= VERIFY_STEP;
+		int			step = last ? len - done : VERIFY_STEP;
+		int			n = pg_encoding_verifymbstr(encoding->verify, s + done, step);
+
+		done += n;
+		if (n < step && (last || step - n >= MAX_MULTIBYTE_CHAR_LEN))
+			break;
+	}
+	return done;
+}
+
+/* "0xe2 0x82" for a message. */
+static char *
+bytes_text(const char *s, int len)
+{
+	char	   *text = palloc(5 * Max(len, 1) + 1);
+	char	   *p = text;
+
+	*p = '\0';
+	for (int i = 0; i < len; i++)
+		p += sprintf(p, "%s0x%02x", i > 0 ? " " : "", (unsigned char) s[i]);
+	return text;
+}
+
+void
+encoding_report(const Encoding *encoding, const char *s, uint32 len,
+				RowError *err)
+{
+	int			bounded = Min(len, 16);
+	int			n;
+
+	if (err == NULL)
+		report_invalid_encoding(encoding->verify, s, bounded);
+
+	n = pg_encoding_mblen(encoding->verify, s);
+	n = Min(n, Min(bounded, 8));
+	memset(err, 0, sizeof(*err));
+	err->reason = REJECT_ENCODING;
+	err->sqlstate = ERRCODE_CHARACTER_NOT_IN_REPERTOIRE;
+	err->message = psprintf("invalid byte sequence for encoding \"%s\": %s",
+							pg_encoding_to_char(encoding->verify),
+							bytes_text(s, n));
+}
+
+static int
+report_too_long(RowError *err)
+{
+	if (err == NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
+				 errmsg("field is too long for encoding conversion")));
+	memset(err, 0, sizeof(*err));
+	err->reason = REJECT_SYNTAX;
+	err->sqlstate = ERRCODE_PROGRAM_LIMIT_EXCEEDED;
+	err->message = "field is too long for encoding conversion";
+	return -1;
+}
+
+int
+encoding_convert(Encoding *encoding, const char *s, uint32 len, char *dst,
+				 RowError *err)
+{
+	int			done;
+	const char *bad;
+	int			n;
+
+	if (len > ENCODING_MAX_LENGTH)
+		return report_too_long(err);
+
+	done = DatumGetInt32(FunctionCall6(&encoding->procedure,
+									   Int32GetDatum(encoding->file),
+									   Int32GetDatum(encoding->database),
+									   CStringGetDatum(s),
+									   CStringGetDatum(dst),
+									   Int32GetDatum(len),
+									   BoolGetDatum(err != NULL)));
+	if (done == len)
+	{
+		size_t		length = strlen(dst);
+
+		return length < SCAN_MAX_FIELD ? (int) length : report_too_long(err);
+	}
+
+	bad = s + done;
+	/* a zero byte passes as a character there, but never as text */
+	if (*bad == '\0' ||
+		pg_encoding_verifymbchar(encoding->file, bad, len - done) <= 0)
+	{
+		encoding_report(encoding, bad, len - done, err);
+		return -1;
+	}
+
+	n = Min(pg_encoding_mblen(encoding->file, bad),
+			(int) (len - done));
+	memset(err, 0, sizeof(*err));
+	err->reason = REJECT_ENCODING;
+	err->sqlstate = ERRCODE_UNTRANSLATABLE_CHARACTER;
+	err->message = psprintf("character with byte sequence %s in encoding \"%s\" has no equivalent in encoding \"%s\"",
+							bytes_text(bad, n),
+							pg_encoding_to_char(encoding->file),
+							pg_encoding_to_char(encoding->database));
+	return -1;
+}
+
+/* How many bytes of what is not valid at s one replacement stands for. */
+static int
+invalid_length(int encoding, const char *s, uint32 len)
+{
+	const unsigned char *bytes = (const unsigned char *) s;
+	int			whole;
+	int			n = 1;
+
+	/* as Unicode has it: as much as could have begun a character */
+	if (encoding != PG_UTF8 || bytes[0] < 0xc2 || bytes[0] > 0xf4)
+		return 1;
+	whole = pg_utf_mblen(bytes);
+	for (; n < whole && n < len && (bytes[n] & 0xc0) == 0x80; n++)
+		if (n == 1 && ((bytes[0] == 0xe0 && bytes[1] < 0xa0) ||
+					   (bytes[0] == 0xed && bytes[1] > 0x9f) ||
+					   (bytes[0] == 0xf0 && bytes[1] < 0x90) ||
+					   (bytes[0] == 0xf4 && bytes[1] > 0x8f)))
+			break;
+	return n;
+}
+
+/* What stands in the place of what cannot be had. */
+static const char *
+replacement(int encoding)
+{
+	return encoding == PG_UTF8 ? "\xef\xbf\xbd" : "?";
+}
+
+int
+encoding_convert_replacing(Encoding *encoding, const char *s, uint32 len,
+						   char *dst, RowError *err)
+{
+	char	   *to = dst;
+
+	if (len > ENCODING_MAX_LENGTH)
+		return report_too_long(err);
+	for (;;)
+	{
+		int			done;
+		int			n;
+
+		done = DatumGetInt32(FunctionCall6(&encoding->procedure,
+										   Int32GetDatum(encoding->file),
+										   Int32GetDatum(encoding->database),
+										   CStringGetDatum(s),
+										   CStringGetDatum(to),
+										   Int32GetDatum(len),
+										   BoolGetDatum(true)));
+		to += strlen(to);
+		s += done;
+		len -= done;
+		if (len == 0)
+			break;
+		n = *s == '\0' ? 1 : pg_encoding_verifymbchar(encoding->file, s, len);
+		if (n <= 0)
+			n = invalid_length(encoding->file, s, len);
+		strcpy(to, replacement(encoding->database));
+		to += strlen(to);
+		s += n;
+		len -= n;
+	}
+	return to - dst < SCAN_MAX_FIELD ? (int) (to - dst) : report_too_long(err);
+}
+
+void
+encoding_replace(const Encoding *encoding, const char *s, uint32 len,
+				 StringInfo text)
+{
+	for (;;)
+	{
+		uint32		valid = encoding_valid_prefix(encoding, s, len);
+		int			n;
+
+		appendBinaryStringInfo(text, s, valid);
+		s += valid;
+		len -= valid;
+		if (len == 0)
+			break;
+		appendStringInfoString(text, replacement(encoding->verify));
+		n = invalid_length(encoding->verify, s, len);
+		s += n;
+		len -= n;
+	}
+}
+
+char *
+encoding_path_text(const char *path)
+{
+	StringInfoData text;
+
+	if (pg_verifymbstr(path, strlen(path), true))
+		return pstrdup(path);
+
+	initStringInfo(&text);
+	for (const char *p = path; *p != '\0'; p++)
+	{
+		if (IS_HIGHBIT_SET(*p))
+			appendStringInfo(&text, "\\x%02x", (unsigned char) *p);
+		else
+			appendStringInfoChar(&text, *p);
+	}
+	return text.data;
+}

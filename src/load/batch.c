@@ -1,0 +1,698 @@
+/*
+ * batch.c
+ *		See batch.h.
+ *
+ * Under on_error = stop a bad row raises its error where it is found.  Else
+ * the functions that judge rows fill batch->error, and what others' code
+ * throws is caught by the guard; both ways end in reject_row.
+ */
+#include "postgres.h"
+
+#include "input/encoding.h"
+#include "load/batch.h"
+#include "mb/pg_wchar.h"
+#include "miscadmin.h"
+#include "optimizer/optimizer.h"
+#include "row/fixed.h"
+#include "row/transform.h"
+
+/* How far a batch is, is told that often at most; and asked for after so many rows at the latest. */
+#define TELLING_SECONDS 0.05
+#define PATIENCE_MOST 31
+
+#define MAX_CONTEXT_TEXT 100	/* bytes of a value or line shown in CONTEXT */
+
+/* ---- preparation ---- */
+
+void
+batch_open_columns(Batch *batch)
+{
+	Writer	   *writer = batch->writer;
+
+	batch->conv = convert_open(batch->options, batch->target, batch->guard,
+							   writer->estate);
+	writer->one_by_one = batch->conv->volatile_defaults || batch->where_volatile ||
+		(batch->conv->transform != NULL &&
+		 transform_is_volatile(batch->conv->transform));
+	batch->may_filter = batch->where != NULL || batch->conv->transform != NULL;
+	writer->former = NULL;
+	if (writer->plain && !writer->one_by_one && batch->where == NULL)
+		writer->former = form_open(batch->conv, writer->model);
+}
+
+void
+batch_open_where(Batch *batch)
+{
+	List	   *where = batch->target->where;
+
+	if (where == NIL)
+		return;
+	batch->where = ExecInitQual(where, NULL);
+	batch->where_volatile = contain_volatile_functions((Node *) where);
+}
+
+bool
+batch_gives(const Batch *batch, AttrNumber attnum)
+{
+	for (int i = 0; i < batch->target->nfields; i++)
+		if (batch->target->attnums[i] == attnum)
+			return true;
+	return false;
+}
+
+/* ---- where in the file an error was ---- */
+
+/* At most MAX_CONTEXT_TEXT bytes of text, for a message. */
+static char *
+clip(const char *text, Size len)
+{
+	StringInfoData buf;
+	int			shown = pg_mbcliplen(text, Min(len, 2 * MAX_CONTEXT_TEXT),
+									 MAX_CONTEXT_TEXT);
+
+	initStringInfo(&buf);
+	appendBinaryStringInfo(&buf, text, shown);
+	if (shown < len)
+		appendStringInfoString(&buf, "...");
+	return buf.data;
+}
+
+/* A row's bytes, if they can be shown as text. */
+static char *
+row_text(Batch *batch, const char *raw, Size len)
+{
+	Encoding	encoding;
+
+	if (!options_is_text(batch->options) || raw == NULL)
+		return NULL;
+	if (batch->conv != NULL)
+		encoding = batch->conv->encoding;
+	/* when all files have been read a row may be known, and its bytes not */
+	else if (len > 0 && batch->options->encoding == GetDatabaseEncoding())
+		encoding_open(&encoding, batch->options->encoding);
+	else
+		return NULL;
+	if (encoding.transcode)
+		return NULL;
+	len = encoding_valid_prefix(&encoding, raw, Min(len, BATCH_SHOWN_BYTES));
+	return clip(raw, len);
+}
+
+/* A line of CONTEXT for a row as a whole. */
+static void
+add_row_context(Batch *batch, const char *file, int64 line, const char *raw,
+				Size len)
+{
+	const char *name = target_name(batch->target);
+	const char *path = encoding_path_text(file);
+	char	   *text = row_text(batch, raw, len);
+
+	if (text != NULL)
+		errcontext("bulk_load of %s, file \"%s\", line %lld: \"%s\"",
+				   name, path, (long long) line, text);
+	else
+		errcontext("bulk_load of %s, file \"%s\", line %lld",
+				   name, path, (long long) line);
+}
+
+void
+batch_error_context(void *arg)
+{
+	Batch	   *batch = arg;
+	const char *name = target_name(batch->target);
+	const Source *source = batch->reader ? batch->reader->source : NULL;
+	const Converter *conv = batch->conv;
+	uint32		index = batch->next;
+	const char *path;
+	int64		line;
+
+	/* what the writer does with an earlier row of the batch */
+	if (batch->writer != NULL && batch->writer->current_row >= 0)
+		index = batch->writer->current_row;
+
+	if (batch->telling != NULL)
+	{
+		add_row_context(batch, batch->telling->file, batch->telling->line,
+						batch->telling->raw, batch->telling->raw_len);
+		return;
+	}
+	if (source == NULL || source->path == NULL)
+	{
+		errcontext("bulk_load of %s", name);
+		return;
+	}
+	path = encoding_path_text(source->path);
+	if (index >= batch->reader->result.nrows)
+	{
+		errcontext("bulk_load of %s, file \"%s\"", name, path);
+		return;
+	}
+
+	line = reader_line(batch->reader, index);
+	if (conv != NULL && conv->asking >= 0)
+	{
+		const char *column = conv->columns[conv->asking].name;
+
+		if (conv->asking_text == NULL)
+			errcontext("bulk_load of %s, file \"%s\", line %lld, column %s: null input",
+					   name, path, (long long) line, column);
+		else if (convert_asked_text(conv) == NULL)
+			errcontext("bulk_load of %s, file \"%s\", line %lld, column %s",
+					   name, path, (long long) line, column);
+		else
+			errcontext("bulk_load of %s, file \"%s\", line %lld, column %s: \"%s\"",
+					   name, path, (long long) line, column,
+					   clip(conv->asking_text, strlen(conv->asking_text)));
+	}
+	else
+	{
+		const ScanRow *row = &batch->reader->rows[index];
+
+		add_row_context(batch, source->path, line,
+						batch->reader->data + row->start,
+						row->end - row->start);
+	}
+}
+
+/* ---- bad rows ---- */
+
+/* Bytes of the row without a line end that a broken quote has swallowed. */
+static Size
+row_length(const char *data, const ScanRow *row)
+{
+	Size		len = row->end - row->start;
+	const char *p = data + row->start;
+
+	if (row->fault == SCAN_FAULT_UNTERMINATED_QUOTE)
+	{
+		if (len > 0 && p[len - 1] == '\n')
+			len--;
+		if (len > 0 && p[len - 1] == '\r')
+			len--;
+	}
+	return len;
+}
+
+/* Gives the bad row to the reject stream. */
+static void
+reject_row(Batch *batch)
+{
+	Reader	   *reader = batch->reader;
+	const ScanRow *row = &reader->rows[batch->next];
+	const RowError *error = &batch->error;
+	Reject		reject = {
+		.reason = error->reason,
+		.sqlstate = error->sqlstate,
+		.message = error->message,
+		.column = error->column,
+		.value = error->value,
+		.file = reader->source->path,
+		.line = reader_line(reader, batch->next),
+		.offset = reader_offset(reader, batch->next),
+		.raw = reader->data + row->start,
+		.raw_len = row_length(reader->data, row),
+		.raw_full_len = row->next - row->start,
+	};
+
+	/* too many bad rows are no bad row */
+	batch->guard->work = GUARD_NOT_ROW;
+	batch->sink->reject(batch->sink_arg, &reject);
+	batch->guard->work = GUARD_OWN_CODE;
+}
+
+/*
+ * A value with a line end that its type cannot have tells of a broken quote;
+ * but where rows have one field only, anything may look like a row.
+ */
+static inline bool
+is_swallowing(const Batch *batch)
+{
+	return batch->error.swallowed && batch->conv->ncolumns > 1;
+}
+
+/* Leaves the row, and all that follow, to whoever has more means. */
+static void
+yield_row(Batch *batch)
+{
+	batch->yielded = true;
+	convert_end_asking(batch->conv);
+	if (batch->counted)
+		batch->rows_read--;
+	batch->counted = false;
+}
+
+/* Whether a bad row ends the load although others do not. */
+static bool
+ends_load(const Batch *batch)
+{
+	return batch->error.reason == REJECT_ENCODING &&
+		batch->options->invalid_bytes == BULK_INVALID_ERROR;
+}
+
+/*
+ * The row was found bad and batch->error says why.  If quotes have spoiled it
+ * there may be good rows among what it swallowed.
+ */
+static void
+bad_row(Batch *batch)
+{
+	Reader	   *reader = batch->reader;
+	const ScanRow *row = &reader->rows[batch->next];
+	bool		spoiled = row->fault == SCAN_FAULT_UNTERMINATED_QUOTE ||
+		(row->multiline && (row->lax || is_swallowing(batch)));
+
+	if (batch->limited && (spoiled || ends_load(batch) ||
+						   batch->options->on_error == BULK_ON_ERROR_STOP))
+	{
+		yield_row(batch);
+		return;
+	}
+	if (ends_load(batch))
+	{
+		batch->guard->work = GUARD_NOT_ROW;
+		ereport(ERROR,
+				(errcode(batch->error.sqlstate),
+				 errmsg_internal("%s", batch->error.message)));
+	}
+	if (spoiled && reader_recover(reader, batch->next,
+								  batch->conv->nexpected) == READER_AGAIN)
+		return;
+	reject_row(batch);
+	batch->next++;
+	batch->counted = false;
+}
+
+/*
+ * Whether an error may come of workers being about: of a function that is said to be
+ * parallel safe, and writes.  Input functions that throw internal errors are many, and
+ * hardly one writes.
+ */
+static bool
+may_be_of_parallel_mode(const Batch *batch, int sqlerrcode)
+{
+	switch (ERRCODE_TO_CATEGORY(sqlerrcode))
+	{
+		case ERRCODE_INVALID_TRANSACTION_STATE:
+			return true;
+		case ERRCODE_INTERNAL_ERROR:
+			return batch->conv->asking < 0;
+		default:
+			return false;
+	}
+}
+
+/* An error was thrown under the guard. */
+static void
+caught_error(Batch *batch, ErrorData *edata)
+{
+	RowError   *error = &batch->error;
+	Converter  *conv = batch->conv;
+	const Column *column = conv->asking >= 0 ? &conv->columns[conv->asking] : NULL;
+
+	if (batch->limited && may_be_of_parallel_mode(batch, edata->sqlerrcode))
+	{
+		yield_row(batch);
+		return;
+	}
+	if (batch->options->on_error == BULK_ON_ERROR_SET_NULL &&
+		convert_null_asked(conv))
+	{
+		/* the same row again, with a NULL there */
+		return;
+	}
+
+	memset(error, 0, sizeof(*error));
+	error->column = edata->column_name;
+	if (column != NULL)
+	{
+		error->column = column->name;
+		error->value = convert_asked_text(conv);
+		error->swallowed = convert_is_swallowed(column, conv->asking_text);
+		convert_end_asking(conv);
+	}
+	if (edata->sqlerrcode == ERRCODE_CHARACTER_NOT_IN_REPERTOIRE ||
+		edata->sqlerrcode == ERRCODE_UNTRANSLATABLE_CHARACTER)
+		error->reason = REJECT_ENCODING;
+	else if (ERRCODE_TO_CATEGORY(edata->sqlerrcode) == ERRCODE_INTEGRITY_CONSTRAINT_VIOLATION)
+		error->reason = REJECT_CONSTRAINT;
+	else
+		error->reason = REJECT_VALUE;
+	error->sqlstate = edata->sqlerrcode;
+	error->message = edata->message;
+	bad_row(batch);
+}
+
+/* ---- good rows ---- */
+
+/* Whether options transform and where want the row. */
+static bool
+passes_filter(Batch *batch)
+{
+	ExprContext *econtext = GetPerTupleExprContext(batch->writer->estate);
+	bool		passes;
+
+	if (batch->conv->suppressed || batch->where == NULL)
+		return !batch->conv->suppressed;
+	econtext->ecxt_scantuple = batch->writer->slot;
+	guard_enter(batch->guard);
+	passes = ExecQual(batch->where, econtext);
+	guard_leave(batch->guard, batch->where_volatile);
+	return passes;
+}
+
+/* The values that set_null has made NULL, of a row that got in. */
+static void
+report_nulled(Batch *batch)
+{
+	Converter  *conv = batch->conv;
+
+	for (int i = 0; i < conv->ncolumns; i++)
+		if (conv->nulled[i])
+			batch->sink->nulled(batch->sink_arg, conv->columns[i].name,
+								conv->nulled_text[i],
+								batch->reader->source->path,
+								reader_line(batch->reader, batch->next));
+}
+
+/* n more rows were read, or are good when all is known that can be before they are in the table. */
+static inline void
+count_for_limit(Batch *batch, bool loaded, int64 n)
+{
+	if (batch->limit_left > 0 && batch->options->limit_loaded == loaded)
+		batch->limit_left -= n;
+}
+
+int64
+batch_rows_wanted(const Batch *batch)
+{
+	return batch->options->limit_loaded ? -1 : batch->limit_left;
+}
+
+bool
+batch_finished(const Batch *batch)
+{
+	return batch->yielded || (batch->limit_left == 0 && !batch->counted);
+}
+
+/*
+ * Passes over rows at the start; true if the row is one of them.  One that a
+ * quote has made swallow the rest of the file must not take that along.
+ */
+static bool
+skip_row(Batch *batch)
+{
+	const ScanRow *row = &batch->reader->rows[batch->next];
+
+	if (batch->skip_left == 0)
+		return false;
+	if (row->fault == SCAN_FAULT_UNTERMINATED_QUOTE)
+	{
+		if (batch->err == NULL)
+			convert_fault(batch->conv, row, NULL);
+		if (reader_recover(batch->reader, batch->next,
+						   batch->conv->nexpected) == READER_AGAIN)
+			return true;
+	}
+	batch->skip_left--;
+	batch->next++;
+	return true;
+}
+
+/* ---- rows to pass over ---- */
+
+/* The place of the next one; behind all rows after the last. */
+static const JournalPlace *
+find_aside(Batch *batch)
+{
+	MemoryContext old;
+
+	if (batch->aside_known)
+		return &batch->aside_next.place;
+	MemoryContextReset(batch->aside_context);
+	old = MemoryContextSwitchTo(batch->aside_context);
+	if (!bad_rows_next(batch->aside, &batch->aside_next))
+		batch->aside_next.place = (JournalPlace) {.file = INT_MAX};
+	batch->aside_known = true;
+	MemoryContextSwitchTo(old);
+	return &batch->aside_next.place;
+}
+
+/* The rows that were to be passed over do not come. */
+static void
+raise_changed(const Batch *batch)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+			 errmsg("rows of \"%s\" are not those that were read before",
+					batch->reader->source->path)));
+}
+
+void
+batch_end_file(Batch *batch)
+{
+	if (batch->aside != NULL && !batch_finished(batch) &&
+		find_aside(batch)->file <= batch->reader->source->current)
+		raise_changed(batch);
+}
+
+/* How many of n rows, from the next one on, come before it. */
+static int64
+count_until_aside(Batch *batch, int64 n)
+{
+	const JournalPlace *place = find_aside(batch);
+	int64		low = 0;
+
+	if (place->file != batch->reader->source->current)
+		return n;
+	while (low < n)
+	{
+		int64		middle = (low + n) / 2;
+
+		if (reader_offset(batch->reader, batch->next + middle) < place->offset)
+			low = middle + 1;
+		else
+			n = middle;
+	}
+	return low;
+}
+
+/* The words that were found for the next one. */
+static RowError
+words_of_aside(const Batch *batch)
+{
+	const BadRow *row = &batch->aside_next;
+
+	return (RowError) {
+		.reason = row->reason,
+		.sqlstate = row->sqlstate,
+		.message = row->message,
+		.column = row->column,
+		/* a duplicate's is in the message */
+		.value = row->reason == REJECT_DUPLICATE ? NULL : row->value
+	};
+}
+
+/* Whether the row in hand is one of them. */
+static bool
+is_aside(Batch *batch)
+{
+	const JournalPlace *place = find_aside(batch);
+	JournalPlace here = {
+		.file = batch->reader->source->current,
+		.offset = reader_offset(batch->reader, batch->next)
+	};
+
+	if (journal_is_before(&here, place))
+		return false;
+	if (here.file != place->file || here.offset != place->offset)
+		raise_changed(batch);
+	return true;
+}
+
+/*
+ * Rejects it in the same words; false: it goes to the writer, as it has made others go before a later
+ * row has displaced it.
+ */
+static bool
+pass_over(Batch *batch)
+{
+	bool		displaced = batch->aside_next.reason == REJECT_DUPLICATE &&
+		batch->options->on_duplicate == BULK_ON_DUPLICATE_KEEP_NEW;
+
+	bad_rows_put(batch->kept, &batch->aside_next);
+	batch->aside_known = false;
+	if (displaced)
+	{
+		batch->writer->clears = &batch->aside_next;
+		batch->writer->duplicate = words_of_aside(batch);
+		return false;
+	}
+	batch->error = words_of_aside(batch);
+	reject_row(batch);
+	count_for_limit(batch, true, 1);
+	batch->next++;
+	batch->counted = false;
+	return true;
+}
+
+/* One row, from text to the writer. */
+static void
+take_row(Batch *batch)
+{
+	Reader	   *reader = batch->reader;
+	Writer	   *writer = batch->writer;
+	TupleTableSlot *slot = writer->slot;
+
+	if (!batch->counted)
+	{
+		if (unlikely(skip_row(batch)))
+			return;
+		batch->rows_read++;
+		count_for_limit(batch, false, 1);
+		batch->counted = true;
+		convert_next(batch->conv);
+		writer->clears = NULL;
+		if (unlikely(batch->aside != NULL) && is_aside(batch) && pass_over(batch))
+			return;
+	}
+
+	ResetPerTupleExprContext(writer->estate);
+	ExecClearTuple(slot);
+	if (!batch->convert_row(batch->conv, reader->data,
+						   &reader->rows[batch->next], reader->fields,
+						   slot->tts_values, slot->tts_isnull, batch->err))
+	{
+		bad_row(batch);
+		return;
+	}
+	ExecStoreVirtualTuple(slot);
+	slot->tts_tableOid = RelationGetRelid(batch->target->rel);
+
+	if (batch->may_filter && !passes_filter(batch))
+		batch->rows_filtered++;
+	else
+	{
+		switch (writer->routine->put(writer, batch->next, batch->err))
+		{
+			case WRITER_TAKEN:
+				batch->rows_loaded++;
+				count_for_limit(batch, true, 1);
+				if (unlikely(batch->conv->nnulled > 0))
+					report_nulled(batch);
+				break;
+			case WRITER_FILTERED:
+				batch->rows_filtered++;
+				break;
+			case WRITER_DUPLICATE:
+				batch->error = writer->duplicate;
+				reject_row(batch);
+				count_for_limit(batch, true, 1);
+				break;
+			case WRITER_BAD:
+				bad_row(batch);
+				writer->current_row = -1;
+				return;
+		}
+		writer->current_row = -1;
+	}
+	batch->next++;
+	batch->counted = false;
+}
+
+/* Several rows that need no more than to be stored; false: there is none. */
+static bool
+take_short_road(Batch *batch)
+{
+	Reader	   *reader = batch->reader;
+	Writer	   *writer = batch->writer;
+	int64		n = reader->result.nrows - batch->next;
+
+	if (writer->former == NULL || batch->counted || batch->skip_left > 0)
+		return false;
+	if (batch->limit_left >= 0)
+		n = Min(n, batch->limit_left);
+	if (batch->aside != NULL)
+		n = count_until_aside(batch, n);
+	if (n == 0)
+		return false;
+	n = writer->routine->put_rows(writer, reader->data, reader->rows,
+								  reader->fields, batch->next, n);
+	batch->rows_read += n;
+	batch->rows_loaded += n;
+	if (batch->limit_left > 0)
+		batch->limit_left -= n;		/* whichever of them it counts */
+	batch->next += n;
+	return n > 0;
+}
+
+/*
+ * Tells how far the batch is: of each row where rows take long, else not to ask the clock too often.
+ */
+static void
+tell_working(Batch *batch)
+{
+	instr_time	now;
+
+	if (batch->sink->working == NULL || batch->untold++ < batch->patience)
+		return;
+	batch->untold = 0;
+	INSTR_TIME_SET_CURRENT(now);
+	INSTR_TIME_SUBTRACT(now, batch->told);
+	if (INSTR_TIME_GET_DOUBLE(now) < TELLING_SECONDS)
+	{
+		batch->patience = Min(2 * batch->patience + 1, PATIENCE_MOST);
+		return;
+	}
+	INSTR_TIME_SET_CURRENT(batch->told);
+	batch->patience = 0;
+	batch->sink->working(batch->sink_arg);
+}
+
+/* The rows of a batch, until one throws. */
+static void
+run_rows(void *arg)
+{
+	Batch	   *batch = arg;
+
+	while (batch->next < batch->reader->result.nrows && !batch_finished(batch))
+	{
+		CHECK_FOR_INTERRUPTS();
+		if (!take_short_road(batch))
+			take_row(batch);
+		tell_working(batch);
+	}
+}
+
+void
+batch_run(Batch *batch)
+{
+	Reader	   *reader = batch->reader;
+	int64		wanted = batch_rows_wanted(batch);
+
+	if (!reader->binary)
+		convert_window(batch->conv, reader->data, reader->result.consumed);
+	if (batch->options->fields != NULL)
+		fixed_check_rows(batch->conv, reader->data, reader->rows,
+						 reader->result.nrows, reader->fields);
+	if (!batch->limited)
+		convert_expect(batch->conv, wanted < 0 ? reader->result.nrows :
+					   Min(reader->result.nrows, wanted));
+
+	batch->next = 0;
+	while (batch->next < reader->result.nrows && !batch_finished(batch))
+	{
+		ErrorData  *edata = guard_run(batch->guard, run_rows, batch);
+
+		batch->writer->current_row = -1;
+		if (batch->guard->refused)
+			yield_row(batch);
+		else if (edata != NULL)
+		{
+			if (batch->sink->caught != NULL)
+				batch->sink->caught(batch->sink_arg);
+			caught_error(batch, edata);
+		}
+	}
+	guard_close(batch->guard);
+	batch->writer->routine->flush(batch->writer);
+}

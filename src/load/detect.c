@@ -1,0 +1,505 @@
+/*
+ * detect.c
+ *		See detect.h.
+ */
+#include "postgres.h"
+
+#include "access/table.h"
+#include "catalog/pg_type.h"
+#include "diagnose/diagnosis.h"
+#include "diagnose/trial.h"
+#include "input/encoding.h"
+#include "input/source.h"
+#include "inspect/sample.h"
+#include "load/detect.h"
+#include "mb/pg_wchar.h"
+#include "miscadmin.h"
+#include "parser/parse_coerce.h"
+#include "table/target.h"
+#include "utils/json.h"
+#include "utils/memutils.h"
+
+/* Of a file, what the delimiter is guessed from, and rows that are looked at. */
+#define PROBE_LENGTH (256 * 1024)
+#define ROWS_MOST 64
+
+typedef struct Line
+{
+	const char *data;
+	uint32		length;
+	uint32		nfields;
+} Line;
+
+typedef struct Detector
+{
+	const BulkOptions *options;
+	Target	   *target;
+	Guard		guard;
+	SheetSpace *space;
+
+	/* the file that is looked at */
+	const char *path;
+	SheetSpan	probe;
+	DialectHints hints;
+	Dialect		dialect;
+	int			nlines;
+	Line		lines[ROWS_MOST];
+	List	   *first;			/* fields of the first one, char * */
+} Detector;
+
+/* ---- lines ---- */
+
+static void
+keep_fields(Detector *detector, const char *data, const ScanRow *row, const ScanField *fields)
+{
+	char	   *buffer = palloc(row->end - row->start + SCAN_PADDING);
+
+	detector->first = NIL;
+	for (uint32 i = 0; i < row->nfields; i++)
+	{
+		size_t		length;
+		const char *value = sheet_value(&detector->dialect.scan, data, &fields[i], buffer, &length);
+		char	   *text = pnstrdup(value, length);
+
+		detector->first = lappend(detector->first, pg_verifymbstr(text, length, true) ? text : NULL);
+	}
+}
+
+/* Whether the first line has nothing but names of columns, more than one. */
+static bool
+has_names(const Detector *detector)
+{
+	int			named;
+	int			ordered;
+
+	diagnosis_count_names(detector->target, detector->first, &named, &ordered);
+	return named > 1 && named == list_length(detector->first);
+}
+
+static bool
+keep_line(void *arg, const char *data, const ScanRow *row, const ScanField *fields)
+{
+	Detector   *detector = arg;
+
+	if (detector->nlines == 0)
+		keep_fields(detector, data, row, fields);
+	detector->lines[detector->nlines++] = (Line) {
+		.data = data + row->start,
+		.length = row->end - row->start,
+		.nfields = sheet_is_blank(row, fields) ? 0 : row->nfields
+	};
+	return detector->nlines < ROWS_MOST;
+}
+
+/* Reads the lines by a delimiter; NULL: by the one that fits best. */
+static void
+read_lines(Detector *detector, const char *delimiter)
+{
+	ScanEol		eol;
+
+	CHECK_FOR_INTERRUPTS();
+	detector->hints.delimiter = delimiter;
+	dialect_guess(&detector->probe, &detector->hints, detector->space, &detector->dialect);
+	eol = detector->dialect.eol;
+	detector->nlines = 0;
+	detector->first = NIL;
+	sheet_walk(&detector->probe, &detector->dialect.scan, &eol, detector->space, keep_line, detector);
+}
+
+/* Whether most lines have as many fields as there are columns; all: every line. */
+static bool
+are_fitting(const Detector *detector, bool all)
+{
+	int			fit = 0;
+	int			other = 0;
+
+	for (int i = 0; i < detector->nlines; i++)
+		if (detector->lines[i].nfields == detector->target->nfields)
+			fit++;
+		else if (detector->lines[i].nfields > 0)
+			other++;
+	return all ? other == 0 : fit > other;
+}
+
+/* Converts the lines as rows; false where the options do not go together. */
+static bool
+try_lines(Detector *detector, const char *delimiter, TrialOutcome *outcomes)
+{
+	Trial		trial = {
+		.options = detector->options,
+		.target = detector->target,
+		.guard = &detector->guard,
+		.rows = stored_rows_create(),
+		.nrows = detector->nlines
+	};
+	StringInfoData candidate;
+	bool		possible;
+
+	for (int i = 0; i < detector->nlines; i++)
+	{
+		StoredRow	row = {
+			.path = "",
+			.line = i + 1,
+			.data = detector->lines[i].data,
+			.length = detector->lines[i].length
+		};
+
+		stored_rows_add(trial.rows, &row);
+	}
+	initStringInfo(&candidate);
+	appendStringInfoString(&candidate, "{\"header\": false, \"delimiter\": ");
+	escape_json(&candidate, delimiter);
+	appendStringInfoChar(&candidate, '}');
+	possible = trial_run(&trial, candidate.data, outcomes);
+	stored_rows_close(trial.rows);
+	return possible;
+}
+
+/* How many of them are rows of the table. */
+static int
+count_good(Detector *detector, const char *delimiter)
+{
+	TrialOutcome outcomes[ROWS_MOST];
+	int			good = 0;
+
+	if (!try_lines(detector, delimiter, outcomes))
+		return 0;
+	for (int i = 0; i < detector->nlines; i++)
+		good += outcomes[i].good ? 1 : 0;
+	return good;
+}
+
+/* ---- the delimiter ---- */
+
+static void
+refuse_delimiter(const Detector *detector, const char *detail)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+			 errmsg("could not determine the delimiter of file \"%s\"", encoding_path_text(detector->path)),
+			 errdetail_internal("%s", detail),
+			 errhint("Set option \"delimiter\"; if the file lacks columns of the table, list those that it has in option \"columns\".")));
+}
+
+/* Another delimiter that makes rows of the table, too, leaves a doubt. */
+static void
+check_others(Detector *detector, const char *found)
+{
+	int			good = count_good(detector, found);
+
+	for (int i = 0; trial_delimiters[i] != NULL; i++)
+	{
+		const char *other = trial_delimiters[i];
+
+		/* these stand in texts */
+		if (strcmp(other, found) == 0 || strchr(": ", other[0]) != NULL)
+			continue;
+		read_lines(detector, other);
+		if (detector->nlines > 0 && are_fitting(detector, true) && count_good(detector, other) >= Max(good, 1))
+			refuse_delimiter(detector, psprintf("It may be \"%s\" or \"%s\".", found, other));
+	}
+	read_lines(detector, found);
+}
+
+/* The one by which all lines have as many fields as there are columns. */
+static const char *
+find_fitting(Detector *detector)
+{
+	const char *found = NULL;
+
+	for (int i = 0; trial_delimiters[i] != NULL; i++)
+	{
+		read_lines(detector, trial_delimiters[i]);
+		if (!are_fitting(detector, true))
+			continue;
+		if (found != NULL)
+			refuse_delimiter(detector, psprintf("It may be \"%s\" or \"%s\".", found, trial_delimiters[i]));
+		found = trial_delimiters[i];
+	}
+	if (found == NULL)
+		refuse_delimiter(detector, psprintf("No delimiter splits the lines into as many fields as there are columns, %d.",
+											detector->target->nfields));
+	return found;
+}
+
+/* The one that makes the best table, if that is one of the target. */
+static const char *
+find_delimiter(Detector *detector)
+{
+	const char *found;
+
+	read_lines(detector, NULL);
+	found = pstrdup(detector->dialect.separator);
+	if (detector->options->header == BULK_HEADER_MAP)
+		return found;
+	/* one column: what does not occur will do */
+	if (detector->target->nfields == 1)
+	{
+		read_lines(detector, detector->options->delimiter);
+		if (are_fitting(detector, true))
+			return detector->options->delimiter;
+		read_lines(detector, found);
+	}
+	if (has_names(detector))
+		return found;
+	if (!are_fitting(detector, false))
+		found = find_fitting(detector);
+	if (detector->target->nfields > 1)
+		check_others(detector, found);
+	return found;
+}
+
+/* ---- the header ---- */
+
+static void
+refuse_header(const Detector *detector, const char *detail)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+			 errmsg("could not determine whether file \"%s\" begins with a header line", encoding_path_text(detector->path)),
+			 errdetail_internal("%s", detail),
+			 detector->options->has_columns ?
+			 errhint("Set option \"header\" to true if its first line is a header, else to false.") :
+			 errhint("Set option \"header\" to true if its first line is a header, to \"map\" if columns are to be found by the names in it, else to false.")));
+}
+
+/* Whether a value says that its field is one of a row: no name is a value of such a type. */
+static bool
+is_evidence(const Detector *detector, int column)
+{
+	AttrNumber	attnum = detector->target->attnums[column];
+
+	if (attnum == InvalidAttrNumber)
+		return false;
+	switch (TypeCategory(TupleDescAttr(RelationGetDescr(detector->target->rel), attnum - 1)->atttypid))
+	{
+		case TYPCATEGORY_NUMERIC:
+		case TYPCATEGORY_DATETIME:
+		case TYPCATEGORY_TIMESPAN:
+		case TYPCATEGORY_NETWORK:
+			return true;
+		default:
+			return false;
+	}
+}
+
+/* The values of these with digits, or all of them. */
+static int
+count_evidence(const Detector *detector, const List *fields, bool digits)
+{
+	int			n = 0;
+
+	for (int i = 0; i < Min(list_length(fields), detector->target->nfields); i++)
+	{
+		const char *field = list_nth(fields, i);
+
+		if (field != NULL && is_evidence(detector, i) && (!digits || strpbrk(field, "0123456789") != NULL))
+			n++;
+	}
+	return n;
+}
+
+/* Whether most rows behind the first one can be converted. */
+static bool
+are_others_good(const TrialOutcome *outcomes, int n)
+{
+	int			good = 0;
+
+	for (int i = 1; i < n; i++)
+		good += outcomes[i].good ? 1 : 0;
+	return good * 2 > n - 1;
+}
+
+/* The value of option header. */
+static const char *
+judge_first_line(Detector *detector, const TrialOutcome *outcomes)
+{
+	const List *fields = outcomes[0].fields;
+	int			n = list_length(fields);
+	int			named;
+	int			ordered;
+
+	diagnosis_count_names(detector->target, fields, &named, &ordered);
+	if (n > 0 && named == n)
+	{
+		if (ordered == n && n == detector->target->nfields)
+			return "true";
+		if (!detector->options->has_columns)
+			return "\"map\"";
+	}
+	if (outcomes[0].good && count_evidence(detector, fields, true) > 0)
+		return "false";
+	if (outcomes[0].good)
+		refuse_header(detector, "Its first line does not consist of names of columns, but could be a row of the table.");
+	if (!diagnosis_are_words(fields))
+		return "false";
+	if (ordered < named)
+		refuse_header(detector, "Its first line has names of columns, but not in their order.");
+	if (!are_others_good(outcomes, detector->nlines))
+		refuse_header(detector, "Its first line looks like names, but most of the lines after it are no rows of the table either.");
+	/* a word in one column may stand for a value that nobody knows */
+	if (count_evidence(detector, fields, false) < 2)
+		refuse_header(detector, "Its first line looks like names, but has fewer than two of them in columns of numbers or dates.");
+	return "true";
+}
+
+static const char *
+find_header(Detector *detector, const char *delimiter)
+{
+	TrialOutcome outcomes[ROWS_MOST];
+
+	if (!try_lines(detector, delimiter, outcomes))
+		refuse_header(detector, "Its rows cannot be tried with these options.");
+	return judge_first_line(detector, outcomes);
+}
+
+/* ---- files ---- */
+
+/* False where it has no rows that tell anything: the load says what it is. */
+static bool
+open_file(Detector *detector)
+{
+	const BulkOptions *options = detector->options;
+	Sample	   *sample = sample_read(list_make1(unconstify(char *, detector->path)), options, false);
+
+	if (sample->magic != NULL || sample->spans[0].length == 0)
+		return false;
+	detector->probe = sample->spans[0];
+	if (detector->probe.length > PROBE_LENGTH)
+	{
+		detector->probe.length = PROBE_LENGTH;
+		detector->probe.to_end = false;
+	}
+	detector->hints = (DialectHints) {
+		.has_format = true,
+		.format = options->format == BULK_TEXT ? SCAN_TEXT : SCAN_CSV,
+		.quote = options->quote,
+		.escape = options->escape,
+		.comment = options->comment,
+		.any_newline = options->newline == BULK_NEWLINE_ANY,
+		.non_ascii = options->encoding == PG_UTF8 && GetDatabaseEncoding() == PG_UTF8
+	};
+	return true;
+}
+
+/* What the file is like, as options; NULL: it does not tell. */
+static char *
+find_options(Detector *detector)
+{
+	const BulkOptions *options = detector->options;
+	const char *delimiter = options->delimiter;
+	StringInfoData found;
+
+	if (!open_file(detector))
+		return NULL;
+	if (options->delimiter_auto)
+		delimiter = find_delimiter(detector);
+	else
+		read_lines(detector, delimiter);
+	if (detector->nlines == 0)
+		return NULL;
+	initStringInfo(&found);
+	if (options->delimiter_auto)
+	{
+		appendStringInfoString(&found, "{\"delimiter\": ");
+		escape_json(&found, delimiter);
+	}
+	if (options->header == BULK_HEADER_AUTO)
+		appendStringInfo(&found, "%s\"header\": %s", found.len > 0 ? ", " : "{",
+						 find_header(detector, delimiter));
+	appendStringInfoChar(&found, '}');
+	return found.data;
+}
+
+/* Every file is looked at, as a header in one of them alone would be lost, or loaded as a row. */
+static char *
+find_common_options(Detector *detector, List *paths)
+{
+	MemoryContext caller = CurrentMemoryContext;
+	MemoryContext context = AllocSetContextCreate(caller, "bulk_load detection", ALLOCSET_DEFAULT_SIZES);
+	const char *first = NULL;
+	char	   *common = NULL;
+	ListCell   *lc;
+
+	foreach(lc, paths)
+	{
+		char	   *found;
+
+		CHECK_FOR_INTERRUPTS();
+		MemoryContextSwitchTo(context);
+		detector->path = lfirst(lc);
+		found = find_options(detector);
+		MemoryContextSwitchTo(caller);
+		if (found != NULL && common == NULL)
+		{
+			common = pstrdup(found);
+			first = lfirst(lc);
+		}
+		else if (found != NULL && strcmp(found, common) != 0)
+			ereport(ERROR,
+					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+					 errmsg("files \"%s\" and \"%s\" require different options",
+							encoding_path_text(first), encoding_path_text(lfirst(lc))),
+					 errdetail("The first requires %s, the second %s.", common, found),
+					 errhint("Load them separately.")));
+		MemoryContextReset(context);
+	}
+	MemoryContextDelete(context);
+	return common;
+}
+
+static void
+check_paths(List *paths, const BulkOptions *options)
+{
+	ListCell   *lc;
+
+	foreach(lc, paths)
+		if (strcmp(lfirst(lc), SOURCE_CLIENT) == 0)
+			ereport(ERROR,
+					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+					 errmsg("option \"%s\" cannot be \"auto\" for what the client sends",
+							options->delimiter_auto ? "delimiter" : "header"),
+					 errdetail("It can be read only once."),
+					 errhint("Give the option the value that fits.")));
+}
+
+/* The target's columns as they stand in the file; the lock is given back, as the load may need a stronger one. */
+static void
+open_columns(Detector *detector, Oid relid)
+{
+	List	   *names = detector->options->columns;
+	TupleDesc	desc;
+
+	detector->target = target_join(relid, NIL, NULL, 0);
+	desc = RelationGetDescr(detector->target->rel);
+	for (int i = 0; i < desc->natts && !detector->options->has_columns; i++)
+		if (!TupleDescAttr(desc, i)->attisdropped && !TupleDescAttr(desc, i)->attgenerated)
+			names = lappend(names, NameStr(TupleDescAttr(desc, i)->attname));
+	target_set_columns(detector->target, names);
+}
+
+BulkOptions *
+detect_options(Oid relid, List *paths, BulkOptions *options)
+{
+	Detector   *detector;
+	char	   *found;
+	BulkOptions *detected;
+
+	if (!options->delimiter_auto && options->header != BULK_HEADER_AUTO)
+		return options;
+	check_paths(paths, options);
+	detector = palloc0(sizeof(Detector));
+	detector->options = options;
+	detector->space = palloc(sizeof(SheetSpace));
+	guard_enable(&detector->guard);
+	open_columns(detector, relid);
+	found = find_common_options(detector, paths);
+	table_close(detector->target->rel, RowExclusiveLock);
+	pfree(detector->space);
+	if (found == NULL)
+		found = options->header != BULK_HEADER_AUTO ? "{\"delimiter\": null}" :
+			options->delimiter_auto ? "{\"delimiter\": null, \"header\": false}" : "{\"header\": false}";
+	detected = options_parse(options_merge(options->json, found));
+	detected->detected = options_merge(NULL, found);
+	return detected;
+}

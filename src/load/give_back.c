@@ -1,0 +1,105 @@
+/*
+ * give_back.c
+ *		See give_back.h.
+ */
+#include "postgres.h"
+
+#include "commands/trigger.h"
+#include "index/index.h"
+#include "load/give_back.h"
+#include "storage/bufmgr.h"
+#include "table/compact.h"
+
+/* Blocks that are given back at least, and not only a small part of the table. */
+#define LEAST_BLOCKS 8
+
+/* Why nothing is cut off, where pages hold more than rows of the load. */
+#define WRITTEN_BY_OTHERS "a function has written to the table, too; VACUUM will give the space back"
+
+/*
+ * Entries in an index that others have, too, outlive the transaction if it fails; then no
+ * other row may ever come to the place that they point to, until VACUUM has been there.
+ */
+static bool
+has_lasting_entries(const IndexTable *table)
+{
+	ListCell   *lc;
+
+	foreach(lc, table->plans)
+		if (((IndexPlan *) lfirst(lc))->method == INDEX_INSERT)
+			return true;
+	return false;
+}
+
+/* Whether most rows of the load have gone again from a table, and are much of it. */
+static bool
+has_much_to_give(const Checks *checks, const IndexTable *table)
+{
+	IndexPlan  *plan = table->plans == NIL ? NULL : linitial(table->plans);
+	int64		taken = checks_taken(checks, table->relid);
+	BlockNumber nblocks;
+
+	if (plan == NULL || !plan->after || taken < table->rows - table->rows / 2)
+		return false;
+	nblocks = RelationGetNumberOfBlocks(table->heap);
+	return nblocks - table->heap_blocks >= Max(LEAST_BLOCKS, nblocks / PLAN_LARGE_PART);
+}
+
+/* Moves together what is left of a table's rows; false: it stays as it is. */
+static bool
+shrink(const Checks *checks, IndexTable *table, LoadResult *result)
+{
+	if (!has_much_to_give(checks, table))
+		return false;
+	/* triggers know rows by their places */
+	if (checks_queued(checks) || AfterTriggerPendingOnRel(table->relid))
+	{
+		result->not_freed = "deferrable constraints have yet to be checked; VACUUM will give the space back";
+		return false;
+	}
+	if (has_lasting_entries(table))
+	{
+		result->not_freed = "index entries were inserted; VACUUM will give the space back";
+		return false;
+	}
+	if (!compact_tail(table->heap, table->heap_blocks, table->rows, &table->end))
+	{
+		result->not_freed = WRITTEN_BY_OTHERS;
+		return false;
+	}
+	return true;
+}
+
+/* Cuts off what is empty now. */
+static void
+cut_off(IndexTable *table, LoadResult *result)
+{
+	BlockNumber nblocks = RelationGetNumberOfBlocks(table->heap);
+
+	/* an index that was built anew may call functions, too */
+	if (!compact_is_empty(table->heap, table->end))
+		result->not_freed = WRITTEN_BY_OTHERS;
+	else if (compact_truncate(table->heap, table->end))
+	{
+		result->blocks_freed += nblocks - table->end;
+		index_note_size(table);
+	}
+	else
+		result->not_freed = "others use the table; VACUUM will give the space back";
+}
+
+void
+give_back(const Checks *checks, int workers, LoadResult *result)
+{
+	List	   *shrunk = NIL;
+	ListCell   *lc;
+
+	foreach(lc, result->tables)
+		if (shrink(checks, lfirst(lc), result))
+			shrunk = lappend(shrunk, lfirst(lc));
+	if (shrunk == NIL)
+		return;
+	index_run_again(shrunk, workers, "most rows of the load have gone again");
+	foreach(lc, shrunk)
+		cut_off(lfirst(lc), result);
+}

@@ -1,0 +1,296 @@
+/*
+ * header.c
+ *		See header.h.
+ */
+#include "postgres.h"
+
+#include "catalog/pg_type.h"
+#include "diagnose/trial.h"
+#include "load/header.h"
+#include "load/header_advice.h"
+#include "parser/parse_coerce.h"
+
+/* The field's text as a name, or NULL for a null marker. */
+static char *
+header_name(Header *header, const ScanField *field)
+{
+	const Converter *conv = header->batch->conv;
+	const char *data = header->reader->data;
+	ScanField	name = *field;
+	uint32		len;
+	const char *text;
+
+	if (header->options->trim.all)
+		name = convert_trim(conv, data, name);
+	if (convert_is_null(conv, data, &name))
+		return NULL;
+	text = convert_field_text(header->batch->conv, data, &name, &len, NULL);
+	return pnstrdup(text, len);
+}
+
+/* header = match: the names are those of the columns, in order. */
+static void
+match_header(Header *header, const ScanRow *row)
+{
+	Converter  *conv = header->batch->conv;
+	int			nfields = row ? row->nfields : 1;
+
+	if (nfields != conv->ncolumns)
+	{
+		char	   *hint = row != NULL ? header_advise_delimiter(header, row) : NULL;
+
+		ereport(ERROR,
+				(errcode(ERRCODE_BAD_COPY_FILE_FORMAT),
+				 errmsg("wrong number of fields in header line: got %d, expected %d",
+						nfields, conv->ncolumns),
+				 hint != NULL ? errhint("%s", hint) : 0));
+	}
+
+	for (int i = 0; i < nfields; i++)
+	{
+		const char *expected = conv->columns[i].name;
+		char	   *name;
+
+		if (expected == NULL)
+			continue;
+		name = row ? header_name(header, &header->reader->fields[row->first_field + i]) : NULL;
+		if (name == NULL)
+			ereport(ERROR,
+					(errcode(ERRCODE_BAD_COPY_FILE_FORMAT),
+					 errmsg("column name mismatch in header line field %d: got null value, expected \"%s\"",
+							i + 1, expected)));
+		if (strcmp(name, expected) != 0)
+			ereport(ERROR,
+					(errcode(ERRCODE_BAD_COPY_FILE_FORMAT),
+					 errmsg("column name mismatch in header line field %d: got \"%s\", expected \"%s\"",
+							i + 1, name, expected),
+					 errhint("To find columns by their names in any order, set option \"header\" to \"map\".")));
+	}
+}
+
+/*
+ * The column that a name means, or NULL: that of the same name or, where no other name may mean it, the
+ * one whose name differs in the case of letters alone.
+ */
+static const char *
+find_column(Header *header, List *names, int number)
+{
+	const Target *target = header->target;
+	const char *name = list_nth(names, number);
+	AttrNumber	attnum;
+	ListCell   *lc;
+
+	if (name == NULL || target_find_column(target, name) != InvalidAttrNumber)
+		return name;
+	attnum = target_match_column(target, name);
+	if (attnum == InvalidAttrNumber)
+		return NULL;
+	foreach(lc, names)
+		if (foreach_current_index(lc) != number && lfirst(lc) != NULL &&
+			target_match_column(target, lfirst(lc)) == attnum)
+			return NULL;
+	return NameStr(TupleDescAttr(RelationGetDescr(target->rel), attnum - 1)->attname);
+}
+
+/* header = map: the names say what the fields are. */
+static void
+map_header(Header *header, const ScanRow *row)
+{
+	List	   *names = NIL;
+	List	   *columns = NIL;
+	bool		any = false;
+	char	   *hint;
+
+	if (row == NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_BAD_COPY_FILE_FORMAT),
+				 errmsg("file \"%s\" has no header line", header->source->path)));
+
+	for (int i = 0; i < row->nfields; i++)
+		names = lappend(names, header_name(header, &header->reader->fields[row->first_field + i]));
+	for (int i = 0; i < row->nfields; i++)
+	{
+		const char *name = list_nth(names, i);
+		const char *column = find_column(header, names, i);
+		const char *near;
+
+		/* the advice is looked for before the error: what it tries may throw some, too */
+		if (column == NULL && !header->options->ignore_extra)
+		{
+			near = name == NULL ? NULL : target_near_column(header->target, name);
+			hint = header_advise(header, row);
+			ereport(ERROR,
+					(errcode(name == NULL ? ERRCODE_BAD_COPY_FILE_FORMAT : ERRCODE_UNDEFINED_COLUMN),
+					 name == NULL ? errmsg("header line field %d has no name", i + 1) :
+					 errmsg("column \"%s\" of the header line does not exist in relation \"%s\"",
+							name, target_name(header->target)),
+					 near != NULL ? errdetail("A column with a similar name is \"%s\".", near) : 0,
+					 errhint("%s", hint)));
+		}
+		columns = lappend(columns, unconstify(char *, column));
+		any |= column != NULL;
+	}
+	/* rows of which nothing is loaded are lost */
+	if (!any)
+	{
+		hint = header_advise(header, row);
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_COLUMN),
+				 errmsg("no name in the header line is that of a column of relation \"%s\"",
+						target_name(header->target)),
+				 errhint("%s", hint)));
+	}
+	target_set_columns(header->target, columns);
+}
+
+/*
+ * A quote that is not closed in a header line makes the lines below part of it, though they may be rows.  Where bad
+ * rows do not end the load and names do not matter, the header is cut at its own line end, and those lines are rows.
+ */
+static void
+cut_header_row(Header *header, bool last)
+{
+	const BulkOptions *options = header->options;
+	Reader	   *reader = header->reader;
+	const ScanRow *row = &reader->rows[0];
+	bool		unclosed = row->fault == SCAN_FAULT_UNTERMINATED_QUOTE;
+	bool		swallowing = row->multiline &&
+		(row->lax || (last && row->nfields != header->batch->conv->ncolumns));
+
+	if (!unclosed && !swallowing)
+		return;
+	if (options->header != BULK_HEADER_SKIP && (unclosed || row->lax))
+		ereport(ERROR,
+				(errcode(ERRCODE_BAD_COPY_FILE_FORMAT),
+				 unclosed ? errmsg("unterminated CSV quoted field") :
+				 errmsg("quoted field in the header line continues on the next line"),
+				 errdetail("The names of the columns cannot be told from what follows them."),
+				 errhint("Correct the line, or skip it with option \"header\" set to true and name the columns in option \"columns\"; if quotes are part of the values, set option \"quote\" to a character that the file does not have.")));
+	if (options->header != BULK_HEADER_SKIP)
+		return;
+	if (options->on_error == BULK_ON_ERROR_STOP)
+	{
+		/* as COPY does, but not in silence */
+		if (row->lax && !unclosed)
+			ereport(NOTICE,
+					(errmsg("header line of file \"%s\" has a quote that is not closed in that line", header->source->path),
+					 errdetail("The lines after it are skipped, too, up to and including the one with the next quote."),
+					 errhint("To have these lines read as rows, set option \"on_error\" to \"ignore\", or option \"quote\" to a character that the file does not have.")));
+		return;
+	}
+	(void) reader_cut(reader);
+	reader->rows[0].fault = SCAN_FAULT_NONE;
+	ereport(NOTICE,
+			(errmsg("header line of file \"%s\" has a quote that is not closed in that line", header->source->path),
+			 errdetail("The lines below it are read as rows.")));
+}
+
+/* A header line is no row, but it must be readable all the same. */
+static void
+check_header_row(Header *header, const ScanRow *row)
+{
+	Converter  *conv = header->batch->conv;
+	const char *data = header->reader->data;
+
+	convert_window(conv, data, header->reader->result.consumed);
+	if (row->fault != SCAN_FAULT_NONE)
+		convert_fault(conv, row, NULL);
+	if (conv->encoding.transcode)
+	{
+		ScanField	line = {.start = row->start, .length = row->end - row->start};
+		uint32		len;
+
+		(void) convert_field_text(conv, data, &line, &len, NULL);
+	}
+	if (row->end > conv->valid)
+		encoding_report(&conv->encoding, data + conv->valid,
+						row->end - conv->valid, NULL);
+}
+
+/*
+ * The reject file begins as the input files do.  With header = map it can
+ * hold the rows of several files only where their columns are the same.
+ */
+static void
+keep_header(Header *header, const char *raw, Size len)
+{
+	StringInfo	first = &header->first;
+
+	rejects_header(header->rejects, raw, len);
+	if (header->options->header != BULK_HEADER_MAP ||
+		header->options->reject_file == NULL)
+		return;
+	if (header->source->current == 0)
+		appendBinaryStringInfo(first, raw, len);
+	else if (len != first->len || memcmp(raw, first->data, len) != 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("option \"reject_file\" cannot take rows of files with different header lines"),
+				 errhint("Load the files one by one, or use option \"reject_table\".")));
+}
+
+/* ---- header lines that are loaded as rows ---- */
+
+static bool
+is_name_of(Header *header, const Column *column, const ScanField *field)
+{
+	const char *text;
+
+	if (column->attnum == InvalidAttrNumber)
+		return column->name == NULL;
+	if (TypeCategory(column->type) != TYPCATEGORY_STRING)
+		return false;
+	text = trial_field_name(header->batch->conv, header->reader->data, field);
+	return text != NULL && pg_strcasecmp(text, column->name) == 0;
+}
+
+void
+header_tell_undeclared(Header *header)
+{
+	const Reader *reader = header->reader;
+	const Converter *conv = header->batch->conv;
+	const ScanRow *row = &reader->rows[0];
+
+	if (!options_is_text(header->options) || header->options->transform != NULL ||
+		header->options->log_verbosity == BULK_VERBOSITY_SILENT || reader->result.nrows == 0 ||
+		row->fault != SCAN_FAULT_NONE || conv->ncolumns == 0 || row->nfields != conv->ncolumns)
+		return;
+	for (int i = 0; i < conv->ncolumns; i++)
+		if (!is_name_of(header, &conv->columns[i], &reader->fields[row->first_field + i]))
+			return;
+	ereport(NOTICE,
+			(errmsg("first line of file \"%s\" has the names of the columns and is loaded as a row",
+					encoding_path_text(header->source->path)),
+			 errhint("With {\"header\": true} among the options it is passed over.")));
+}
+
+void
+header_read(Header *header)
+{
+	const BulkOptions *options = header->options;
+	Reader	   *reader = header->reader;
+	int			lines = options->header == BULK_HEADER_SKIP ?
+		options->header_lines : 1;
+	StringInfo	raw = &header->raw;
+
+	for (int i = 0; i < lines; i++)
+	{
+		const ScanRow *row = NULL;
+
+		if (reader_rows(reader, 1, options->on_error != BULK_ON_ERROR_STOP))
+		{
+			row = &reader->rows[0];
+			header->batch->next = 0;
+			cut_header_row(header, i + 1 == lines);
+			check_header_row(header, row);
+			appendBinaryStringInfo(raw, reader->data + row->start,
+								   row->next - row->start);
+		}
+		if (options->header == BULK_HEADER_MATCH)
+			match_header(header, row);
+		else if (options->header == BULK_HEADER_MAP)
+			map_header(header, row);
+		header->batch->next = PG_UINT32_MAX;
+	}
+	keep_header(header, raw->data, raw->len);
+}

@@ -1,0 +1,173 @@
+/*
+ * header_advice.c
+ *		See header_advice.h.
+ */
+#include "postgres.h"
+
+#include "diagnose/trial.h"
+#include "load/header_advice.h"
+
+/* Fields that a line may have by another delimiter, and rows after it that are looked at. */
+#define FIELDS_MOST 1664
+#define ROWS_MOST 64
+
+/* A header line by one delimiter. */
+typedef struct Reading
+{
+	const char *delimiter;		/* NULL: that of the load */
+	List	   *columns;		/* names of columns, or NULL for a field that has none */
+	int			named;			/* fields that have */
+} Reading;
+
+static void
+read_by(Header *header, const char *line, uint32 length, const char *delimiter, Reading *reading)
+{
+	const Target *target = header->target;
+	ScanDialect dialect = header->reader->dialect;
+	ScanEol		eol = SCAN_EOL_NL;
+	ScanField  *fields = palloc(sizeof(ScanField) * FIELDS_MOST);
+	ScanResult	result;
+	ScanRow		row;
+
+	*reading = (Reading) {.delimiter = delimiter};
+	if (delimiter != NULL)
+	{
+		dialect.delimiter = delimiter[0];
+		dialect.separator = NULL;
+		dialect.separator_length = 1;
+		dialect.general = dialect.comment != NULL;
+	}
+	scan_rows(&dialect, &eol, line, length, true, &row, 1, fields, FIELDS_MOST, &result);
+	for (uint32 i = 0; result.nrows == 1 && row.fault == SCAN_FAULT_NONE && i < row.nfields; i++)
+	{
+		const char *name = trial_field_name(header->batch->conv, line, &fields[row.first_field + i]);
+		AttrNumber	attnum = name == NULL ? InvalidAttrNumber : target_match_column(target, name);
+		char	   *column = NULL;
+
+		if (attnum != InvalidAttrNumber &&
+			!TupleDescAttr(RelationGetDescr(target->rel), attnum - 1)->attgenerated)
+			column = NameStr(TupleDescAttr(RelationGetDescr(target->rel), attnum - 1)->attname);
+		for (int k = 0; column != NULL && k < list_length(reading->columns); k++)
+			if (list_nth(reading->columns, k) == column)
+				column = NULL;
+		reading->columns = lappend(reading->columns, column);
+		reading->named += column != NULL ? 1 : 0;
+	}
+	pfree(fields);
+}
+
+/*
+ * The options with which the rows after the header can be read, too.  They are what the window has, whole lines, each taken
+ * for a row.
+ */
+static char *
+find_options(Header *header, const Reading *reading, const char *begun)
+{
+	const Window *window = &header->reader->source->window;
+	const char *at = window->data + header->reader->done;
+	const char *end = window->data + window->length;
+	char		eol = header->reader->eol == SCAN_EOL_CR ? '\r' : '\n';
+	RejectSample samples[ROWS_MOST];
+	RejectKind	kind = {.reason = REJECT_SYNTAX, .message = "", .samples = samples};
+	char	   *found;
+
+	while (kind.nsamples < ROWS_MOST && at < end)
+	{
+		const char *next = memchr(at, eol, end - at);
+		Size		length = (next != NULL ? next : end) - at;
+
+		if (next == NULL && !window->at_eof)
+			break;
+		if (length > 0 && at[length - 1] == '\r')
+			length--;
+		if (length > DIAGNOSIS_ROW_BYTES)
+			break;
+		samples[kind.nsamples++] = (RejectSample) {
+			.raw = pnstrdup(at, length),
+			.raw_len = length,
+			.line = kind.nsamples + 2
+		};
+		at = next != NULL ? next + 1 : end;
+	}
+	target_set_columns(header->target, reading->columns);
+	found = diagnosis_continue(header->diagnosis, &kind, begun);
+	return found != NULL ? found : unconstify(char *, begun);
+}
+
+/*
+ * The line by the delimiter of the load, and by the one by which most names are those of columns; fitting: one that makes as
+ * many fields as there are columns.  Both may be NULL.
+ */
+static void
+read_line(Header *header, const ScanRow *row, Reading *here, Reading *best, const char **fitting)
+{
+	uint32		length = row->end - row->start;
+	char	   *line = palloc0(length + SCAN_PADDING);
+
+	memcpy(line, header->reader->data + row->start, length);
+	read_by(header, line, length, NULL, here);
+	*best = (Reading) {0};
+	*fitting = NULL;
+	for (int i = 0; trial_delimiters[i] != NULL; i++)
+	{
+		Reading		other;
+
+		if (strcmp(header->options->delimiter, trial_delimiters[i]) == 0 ||
+			memchr(line, trial_delimiters[i][0], length) == NULL)
+			continue;
+		read_by(header, line, length, trial_delimiters[i], &other);
+		if (other.named > here->named && other.named > best->named &&
+			other.named * 2 >= list_length(other.columns))
+			*best = other;
+		if (*fitting == NULL && list_length(other.columns) == header->target->nfields)
+			*fitting = other.delimiter;
+	}
+	if (list_length(here->columns) == header->target->nfields)
+		*fitting = NULL;
+}
+
+static const char *
+json_of(const char *delimiter)
+{
+	return delimiter[0] == '\t' ? "\\t" : delimiter;
+}
+
+char *
+header_advise_delimiter(Header *header, const ScanRow *row)
+{
+	Reading		here;
+	Reading		best;
+	const char *fitting;
+	bool		all;
+
+	read_line(header, row, &here, &best, &fitting);
+	if (best.delimiter == NULL)
+		return NULL;
+	all = best.named == list_length(best.columns);
+	return psprintf("With %s among the options %s.",
+					find_options(header, &best,
+								 psprintf("{\"delimiter\": \"%s\"%s}", json_of(best.delimiter),
+										  all ? "" : ", \"extra_columns\": \"ignore\"")),
+					all ? "its names are those of columns" :
+					psprintf("%d of its %d names are those of columns, and the others are passed over",
+							 best.named, list_length(best.columns)));
+}
+
+char *
+header_advise(Header *header, const ScanRow *row)
+{
+	char	   *hint = header_advise_delimiter(header, row);
+	Reading		here;
+	Reading		best;
+	const char *fitting;
+
+	if (hint != NULL)
+		return hint;
+	read_line(header, row, &here, &best, &fitting);
+	if (here.named > 0)
+		return "To pass over such columns, set option \"extra_columns\" to \"ignore\".";
+	if (fitting != NULL)
+		return psprintf("None of its names is that of a column. To take fields for columns by their places, set {\"header\": true, \"delimiter\": \"%s\"}, or name the columns in option \"columns\", too.",
+						json_of(fitting));
+	return "None of its names is that of a column. To take fields for columns by their places, set option \"header\" to true, and name the columns in option \"columns\".";
+}

@@ -1,0 +1,702 @@
+/*
+ * load.c
+ *		One load from start to end.
+ *
+ *		options -> target -> reader -> convert -> write -> result
+ *
+ * Rows come in batches (reader.h), and batch.c takes each from text to the
+ * writer.
+ */
+#include "postgres.h"
+
+#include "access/xact.h"
+#include "check/tables.h"
+#include "common/int.h"
+#include "executor/instrument.h"
+#include "index/blame.h"
+#include "index/index.h"
+#include "load/give_back.h"
+#include "load/load.h"
+#include "load/load_parts.h"
+#include "miscadmin.h"
+#include "optimizer/optimizer.h"
+#include "rewrite/rewriteHandler.h"
+#include "row/convert.h"
+#include "row/transform.h"
+#include "server/subtransaction.h"
+#include "table/statement.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+#include "write/dry_run.h"
+
+/* What ANALYZE takes of its sample, more or less. */
+#define ANALYZE_SECONDS 0.3
+
+/* What an AFTER ROW trigger takes of a row. */
+#define TRIGGER_SECONDS 0.00001
+
+/* Attempts after which functions are to blame. */
+#define ATTEMPTS_MOST 10
+
+/* ---- begin and end ---- */
+
+/*
+ * Has the converter opened for nothing but its errors, before a file is.
+ * With header = map the columns are not known yet.
+ */
+static void
+check_columns(Load *load)
+{
+	MemoryContext context = MemoryContextSwitchTo(load->file_context);
+
+	if (load->options->header != BULK_HEADER_MAP)
+		convert_open(load->options, load->target, &load->guard,
+					 load->writer->estate);
+	MemoryContextSwitchTo(context);
+	MemoryContextReset(load->file_context);
+}
+
+/* A type may give a column its default, too. */
+static bool
+has_volatile_default(Relation rel, AttrNumber attnum)
+{
+	Expr	   *expr = (Expr *) build_column_default(rel, attnum);
+
+	/* planned, as what arguments of functions are by default counts, too */
+	return expr != NULL &&
+		contain_volatile_functions_not_nextval((Node *) expression_planner(expr));
+}
+
+/*
+ * Whether an expression of the load may look at the table, and so must find
+ * each row there before the next one comes.  With header = map any column may
+ * turn out to be missing.
+ */
+static bool
+has_volatile_expression(Load *load)
+{
+	const BulkOptions *options = load->options;
+	Relation	rel = load->target->rel;
+	bool		any = options->header == BULK_HEADER_MAP ||
+		options->default_marker != NULL ||
+		options->missing == BULK_MISSING_DEFAULT;
+
+	if (contain_volatile_functions((Node *) load->target->where))
+		return true;
+	if (options->transform != NULL)
+		return transform_is_volatile(transform_open(options->transform, rel));
+	for (int i = 0; i < RelationGetNumberOfAttributes(rel); i++)
+	{
+		Form_pg_attribute att = TupleDescAttr(RelationGetDescr(rel), i);
+
+		if (!att->attisdropped && !att->attgenerated &&
+			(any || !batch_gives(&load->batch, i + 1)) &&
+			has_volatile_default(rel, i + 1))
+			return true;
+	}
+	return false;
+}
+
+/* The writer that options ask for, or that serves best. */
+static Writer *
+open_writer(Load *load)
+{
+	const BulkOptions *options = load->options;
+	bool		by_indexes = options->indexes == BULK_INDEXES_MERGE ||
+		options->indexes == BULK_INDEXES_REBUILD;
+	const char *refusal = NULL;
+
+	if (load->attempts > 0 && load->result->not_direct != NULL)
+		refusal = load->result->not_direct;
+	else if (options->writer != BULK_WRITER_BUFFERED)
+	{
+		refusal = direct_refusal(load->target->rel, options);
+		if (refusal == NULL && has_volatile_expression(load))
+			refusal = "a volatile expression may look at it";
+		if (refusal == NULL && load->source->rows != NULL &&
+			query_is_volatile(load->source->rows))
+			refusal = "a volatile function of the query may look at it";
+		if (refusal == NULL && rejects_have_effects(load->rejects))
+			refusal = "the reject table is not a plain one, whose triggers or rules may look at it";
+	}
+	if (options->writer == BULK_WRITER_AUTO && refusal == NULL)
+		refusal = target_try_lock(load->target, options);
+	if (options->writer != BULK_WRITER_BUFFERED && refusal == NULL)
+	{
+		refusal = direct_partition_refusal(load->target->rel, options);
+		if (refusal != NULL)
+			target_give_back(load->target);
+	}
+	load->result->not_direct = refusal;
+	load->may_be_slow = options->writer == BULK_WRITER_AUTO && refusal != NULL &&
+		load->attempts == 0 && options->log_verbosity != BULK_VERBOSITY_SILENT;
+
+	if (options->writer == BULK_WRITER_BUFFERED ||
+		(options->writer == BULK_WRITER_AUTO && refusal != NULL))
+		return buffered_open(load->target, options, &load->guard, load->checks);
+	if (refusal != NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 by_indexes ?
+				 errmsg("the indexes of \"%s\" cannot be %s", target_name(load->target),
+						options->indexes == BULK_INDEXES_MERGE ? "merged" : "rebuilt") :
+				 errmsg("writer \"direct\" cannot load into \"%s\"",
+						target_name(load->target)),
+				 errdetail("The reason is that %s.", refusal),
+				 by_indexes ?
+				 errhint("Leave option \"indexes\" to \"auto\".") :
+				 errhint("Use writer \"buffered\", or leave the choice to \"auto\".")));
+	if (!options->dry_run)
+		target_cut_dead(load->target);
+	return direct_open(load->target, options, &load->guard, load->checks);
+}
+
+/* What becomes of the indexes.  Those of partitions are planned when their first rows come. */
+static void
+plan_for_indexes(Load *load)
+{
+	Relation	rel = load->target->rel;
+
+	if (rel->rd_rel->relkind == RELKIND_RELATION)
+		load->result->tables =
+			list_make1(plan_table(rel, load->options,
+								  load->result->not_direct == NULL &&
+								  load->options->writer != BULK_WRITER_BUFFERED));
+}
+
+static void
+open_query(Load *load)
+{
+	const BulkOptions *options = load->options;
+	Target	   *target = load->target;
+	int64		wanted;
+	QueryRows  *rows;
+
+	if (options->limit < 0 || pg_add_s64_overflow(options->skip, options->limit, &wanted))
+		wanted = -1;
+	rows = query_open(options->query, RelationGetDescr(target->rel), target->attnums,
+					  target->nfields, wanted, wanted >= 0 && !options->limit_loaded);
+	load->source = source_open_query(rows, options, source_chunk_size);
+}
+
+/* What the table and the source are from here on. */
+static void
+prepare_input(Load *load)
+{
+	const BulkOptions *options = load->options;
+	Target	   *target = load->target;
+
+	if (!load->query_taken)
+	{
+		target_empty(target, options, target->dry != NULL ? dry_run_caller(target->dry) :
+					 GetCurrentSubTransactionId());
+		if (options->query != NULL && load->attempts == 0)
+			open_query(load);
+	}
+	if (options->transform != NULL)
+		target_set_arguments(target,
+							 transform_arguments(transform_open(options->transform, target->rel)));
+	load->source->client_marker = options->format == BULK_CSV &&
+		options->missing == BULK_MISSING_ERROR && target->nfields > 1;
+}
+
+/* No row has been read. */
+static void
+reset_batch(Load *load)
+{
+	load->batch = (Batch) {
+		.options = load->options,
+		.target = load->target,
+		.guard = &load->guard,
+		.sink = &load_sink,
+		.sink_arg = load,
+		.convert_row = convert_row_function(load->options),
+		.skip_left = load->options->skip,
+		.limit_left = load->options->limit,
+		.next = PG_UINT32_MAX
+	};
+}
+
+static void
+open_rejects(Load *load)
+{
+	load->rejects = rejects_open(load->options, load->target->rel,
+								 statement_table(load->relid),
+								 load->result->load_id, load->paths);
+}
+
+/* What outlives the writing of rows, if that may be undone: the target and the reject stream. */
+static void
+load_open(Load *load)
+{
+	const BulkOptions *options = load->options;
+
+	load->result->started = GetCurrentTimestamp();
+	if (options->query == NULL)
+		load->source = load->stored != NULL ?
+			source_open_stored(load->stored, options, source_chunk_size) :
+			source_open(load->paths, options, source_chunk_size);
+	load->raw = load->stored != NULL ? raw_open_stored(load->stored) :
+		raw_open(list_length(load->paths));
+	load->target = target_open(load->relid, options);
+	load->may_repeat = tables_may_repeat(load->target->rel, options);
+	if (!options->dry_run && !load->may_repeat)
+		prepare_input(load);
+	reset_batch(load);
+	load->callback.callback = batch_error_context;
+	load->callback.arg = &load->batch;
+	load->callback.previous = error_context_stack;
+	error_context_stack = &load->callback;
+	open_rejects(load);
+}
+
+static void
+load_begin(Load *load)
+{
+	const BulkOptions *options = load->options;
+
+	progress_begin(&load->progress, load->relid, load->source->bytes_total,
+				   load->source->from_client);
+
+	if (rejects_accepting(load->rejects))
+	{
+		guard_enable(&load->guard);
+		load->batch.err = &load->batch.error;
+	}
+	load->reader = load->batch.reader = reader_open(load->source, options);
+	load->header = (Header) {
+		.options = options,
+		.target = load->target,
+		.source = load->source,
+		.reader = load->reader,
+		.rejects = load->rejects,
+		.batch = &load->batch,
+		.diagnosis = &load->diagnosis
+	};
+	initStringInfo(&load->header.first);
+	load->diagnosis = (Diagnosis) {
+		.options = options,
+		.target = load->target,
+		.context = CurrentMemoryContext,
+		.is_retry = load->stored != NULL
+	};
+	stop_hint_open(&load->stop, load->target, options);
+	load->checks = checks_open(options, load->target->rel);
+	checks_journal(load->checks)->reader = load->reader;
+
+	load->writer = load->batch.writer = open_writer(load);
+	load->result->writer = load->writer->routine->name;
+	plan_for_indexes(load);
+	check_columns(load);
+	batch_open_where(&load->batch);
+	checks_begin_rows(load->checks);
+}
+
+/* What is checked when all rows are in; some may turn out bad. */
+static void
+check_rows(Load *load)
+{
+	CheckReport report = {
+		.rejects = load->rejects,
+		.raw = load->raw,
+		.paths = load->source->paths,
+		.telling = &load->batch.telling,
+		.kept = load->kept,
+		.rows = load->batch.rows_loaded
+	};
+
+	load->batch.rows_loaded -= checks_run(load->checks, &report);
+	load->repeats = !load->options->dry_run && checks_must_repeat(load->checks);
+	if (load->repeats && !load->may_repeat)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("rows of \"%s\" that turned out bad cannot be taken back",
+						target_name(load->target)),
+				 errdetail("While it was loaded, a foreign key to it was added, or it came to be logically decoded."),
+				 errhint("Load the file again.")));
+	raw_rest(load->raw);
+}
+
+static int
+compare_tables(const ListCell *a, const ListCell *b)
+{
+	Oid			relid_a = ((IndexTable *) lfirst(a))->relid;
+	Oid			relid_b = ((IndexTable *) lfirst(b))->relid;
+
+	return (relid_a > relid_b) - (relid_a < relid_b);
+}
+
+/* Where all rows are now. */
+static void
+take_tables(Load *load)
+{
+	LoadResult *result = load->result;
+
+	if (result->tables != NIL)
+	{
+		((IndexTable *) linitial(result->tables))->rows = load->batch.rows_loaded;
+		return;
+	}
+	result->tables = load->writer->tables;
+	result->by_leaf = true;
+	list_sort(result->tables, compare_tables);
+}
+
+/* An error of the index phase, with the line of the row that it is about. */
+static void
+raise_index_error(Load *load, ErrorData *error)
+{
+	BlamedRow	row;
+	JournalPlace place;
+	bool		found;
+
+	/* nobody may look what has become of workers: they have gone after the error */
+	HOLD_INTERRUPTS();
+	found = blame_is_possible(error->sqlerrcode) && blame_get(&row) &&
+		checks_find(load->checks, row.table, &row.tid, &place);
+	if (found)
+	{
+		load->refused.file = list_nth(load->source->paths, place.file);
+		load->refused.line = place.line;
+		load->refused.raw_len = place.length - place.end_length;
+		load->refused.raw = raw_show(load->raw, place.file, place.offset, &load->refused.raw_len);
+		load->batch.telling = &load->refused;
+	}
+	RESUME_INTERRUPTS();
+	stop_hint_add_duplicate(&load->stop, error);
+	/* an access method's own build does not say which row it has in hand */
+	if (!found && error->hint == NULL && blame_is_possible(error->sqlerrcode))
+		error->hint = pstrdup("Use writer \"buffered\" to be told the line of the row.");
+	ThrowErrorData(error);
+}
+
+/* What follows the checks: triggers and ANALYZE. */
+static double
+closing_seconds(const Load *load, double rows)
+{
+	return (load->writer->fires_after ? rows * TRIGGER_SECONDS : 0) +
+		(load->options->analyze ? ANALYZE_SECONDS : 0);
+}
+
+/* The same, and the checks. */
+static double
+checking_seconds(const Load *load, double rows)
+{
+	return checks_seconds(load->checks, rows) + closing_seconds(load, rows);
+}
+
+double
+load_later_seconds(const Load *load, double rows)
+{
+	return index_seconds(load->result->tables != NIL ? load->result->tables : load->writer->tables,
+						 rows, load->options->workers) +
+		checking_seconds(load, rows);
+}
+
+static void
+make_index_entries(Load *load)
+{
+	LoadResult *result = load->result;
+	MemoryContext context = CurrentMemoryContext;
+
+	progress_phase(&load->progress, BULK_PHASE_INDEXES,
+				   index_seconds(result->tables, -1, load->options->workers),
+				   checking_seconds(load, load->batch.rows_loaded));
+	blame_forget();
+	/* an error is thrown once more with all its context, as only then its line can be looked up */
+	error_context_stack = NULL;
+	PG_TRY();
+	{
+		index_run(result->tables, load->options->workers, checks_conflicts(load->checks));
+	}
+	PG_CATCH();
+	{
+		ErrorData  *error;
+
+		MemoryContextSwitchTo(context);
+		error = CopyErrorData();
+		FlushErrorState();
+		error_context_stack = &load->callback;
+		raise_index_error(load, error);
+	}
+	PG_END_TRY();
+	error_context_stack = &load->callback;
+}
+
+static void
+load_end(Load *load)
+{
+	load->writer->routine->finish(load->writer);
+	checks_end_rows(load->checks);
+	take_tables(load);
+	if (load->batch.rows_loaded > 0)
+		make_index_entries(load);
+	INSTR_TIME_SET_CURRENT(load->times.indexed);
+	progress_phase(&load->progress, BULK_PHASE_CONSTRAINTS,
+				   checks_seconds(load->checks, load->batch.rows_loaded),
+				   closing_seconds(load, load->batch.rows_loaded));
+	check_rows(load);
+	if (!load->options->dry_run && !load->repeats)
+		give_back(load->checks, load->options->workers, load->result);
+	if (load->writer->fires_after)
+	{
+		load->progress.later = load->options->analyze ? ANALYZE_SECONDS : 0;
+		progress_step(load->batch.rows_loaded * TRIGGER_SECONDS, 0);
+	}
+	load->writer->routine->close(load->writer);
+	load->writer = load->batch.writer = NULL;
+}
+
+/* All that is done to the table. */
+static void
+load_rows(Load *load)
+{
+	load_begin(load);
+	progress_phase(&load->progress, BULK_PHASE_READING, 0, 0);
+	INSTR_TIME_SET_CURRENT(load->times.reading);
+	if (load->stored != NULL)
+		load_stored_rows(load);
+	else
+		load_files(load);
+	INSTR_TIME_SET_CURRENT(load->times.ending);
+	load_end(load);
+}
+
+/* In a subtransaction: the target, and what is done to it before the first row. */
+static void
+reopen_target(Load *load)
+{
+	target_reopen(load->target);
+	error_context_stack = load->callback.previous;
+	prepare_input(load);
+	error_context_stack = &load->callback;
+}
+
+/* The same in the subtransaction of a dry run. */
+static void
+try_rows(void *arg)
+{
+	Load	   *load = arg;
+
+	reopen_target(load);
+	dry_run_sequences(load->target->rel);
+	load_rows(load);
+}
+
+/* The relation is closed meanwhile, as its subtransaction's end would not close what others have open. */
+static void
+load_dry(Load *load)
+{
+	Target	   *target = load->target;
+
+	target->dry = dry_run_create();
+	target_close(target);
+	rejects_hold(load->rejects);
+	dry_run(target->dry, try_rows, load);
+	target_reopen(target);
+	rejects_release(load->rejects);
+	load->result->tried = load->result->writer;
+	load->result->writer = "none";
+}
+
+/* ---- attempts ---- */
+
+/*
+ * What functions of the query do must stay, and be done once, whatever becomes of attempts: if they may do anything, all
+ * rows are taken before the first one.
+ */
+static void
+take_query(Load *load)
+{
+	Source	   *source;
+	bool		takes;
+
+	if (load->options->query == NULL)
+		return;
+	open_query(load);
+	takes = query_is_volatile(load->source->rows);
+	source_close(load->source);
+	if (!takes)
+		return;
+
+	prepare_input(load);
+	load->query_taken = true;
+	source = load->source;
+	(void) source_next(source);
+	raw_remember(load->raw, source);
+	(void) source_rest(source, 0);
+	source_close(source);
+	source_rewind(source, raw_copies(load->raw));
+}
+
+static bool
+attempt(void *arg)
+{
+	Load	   *load = arg;
+
+	reopen_target(load);
+	load_rows(load);
+	target_close(load->target);
+	return !load->repeats;
+}
+
+/*
+ * The same as in the attempt before, whose rows are dead.  But rows that later ones displace have old rows make way
+ * for them, which only the buffered writer can do without storing them.
+ */
+static void
+choose_writer_again(Load *load)
+{
+	const BulkOptions *options = load->options;
+	bool		direct = load->result->not_direct == NULL &&
+		options->writer != BULK_WRITER_BUFFERED;
+
+	if (!direct || options->on_duplicate != BULK_ON_DUPLICATE_KEEP_NEW)
+		return;
+	load->result->not_direct = "functions have stored rows meanwhile that may refer to duplicates";
+	if (options->writer == BULK_WRITER_DIRECT)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("writer \"direct\" cannot take back rows of \"%s\"",
+						target_name(load->target)),
+				 errdetail("The reason is that %s.", load->result->not_direct),
+				 errhint("Use writer \"buffered\", or leave the choice to \"auto\".")));
+}
+
+/* Everything as it was before the first attempt, but for the rows to pass over. */
+static void
+begin_again(Load *load)
+{
+	LoadResult *result = load->result;
+
+	if (load->attempts++ == 0)
+		load->bytes_read = source_bytes(load->source);
+	if (load->attempts == ATTEMPTS_MOST)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("rows of \"%s\" turn out bad again and again",
+						target_name(load->target)),
+				 errdetail("The load was undone and done again without them %d times.",
+						   ATTEMPTS_MOST - 1),
+				 errhint("Functions or triggers of the table may make others bad each time; set \"on_error\" to \"stop\" to see the first.")));
+	target_reopen(load->target);
+	rejects_abandon(load->rejects);
+	open_rejects(load);
+	rejects_told(load->rejects);
+	target_close(load->target);
+
+	choose_writer_again(load);
+	load->files_unlike = load->batches_alone = 0;
+	load->patience = 1;
+	result->tables = NIL;
+	result->by_leaf = false;
+	result->no_workers = NULL;
+	reset_batch(load);
+	bad_rows_sort(load->kept);
+	load->batch.aside = load->kept;
+	load->batch.aside_context = AllocSetContextCreate(CurrentMemoryContext,
+													  "bulk_load row to pass over",
+													  ALLOCSET_SMALL_SIZES);
+	source_rewind(load->source, raw_copies(load->raw));
+}
+
+/*
+ * Where rows that turn out bad cannot be deleted as if they had never been (checks_must_repeat), the load is undone and
+ * done again without them.
+ */
+static void
+load_in_attempts(Load *load)
+{
+	take_query(load);
+	target_close(load->target);
+	for (;;)
+	{
+		BadRows    *passed = load->kept;
+		bool		stays;
+
+		load->kept = load->batch.kept = bad_rows_open();
+		rejects_hold(load->rejects);
+		stays = subtransaction_run(attempt, load);
+		if (passed != NULL)
+			bad_rows_close(passed);
+		if (stays)
+			break;
+		begin_again(load);
+	}
+	bad_rows_close(load->kept);
+	target_reopen(load->target);
+	rejects_release(load->rejects);
+}
+
+static void
+load_close(Load *load)
+{
+	LoadResult *result = load->result;
+	RejectAdviser adviser = {.advise = diagnosis_advise, .arg = &load->diagnosis};
+
+	raw_close(load->raw);
+	result->bytes_read = load->attempts > 0 ? load->bytes_read : source_bytes(load->source);
+	result->attempts = load->attempts + 1;
+	result->rows_read = load->batch.rows_read;
+	result->rows_loaded = load->batch.rows_loaded;
+	result->rows_filtered = load->batch.rows_filtered;
+	result->rows_rejected = rejects_total(load->rejects);
+	result->rows_duplicate = rejects_count(load->rejects, REJECT_DUPLICATE);
+	result->rows_replaced = rejects_count(load->rejects, REJECT_REPLACED);
+	load->diagnosis.rows_loaded = result->rows_loaded;
+	rejects_close(load->rejects, result->rows_read, &adviser);
+
+	if (load->options->analyze && !load->options->dry_run)
+	{
+		progress_phase(&load->progress, BULK_PHASE_ANALYZING, ANALYZE_SECONDS, 0);
+		statement_run(psprintf("ANALYZE %s", statement_table(load->relid)));
+	}
+	rejects_end(load->rejects);
+	progress_end(&load->progress);
+	error_context_stack = load->callback.previous;
+	target_close(load->target);
+	CommandCounterIncrement();
+	source_complete(load->source, result->rows_loaded);
+}
+
+void
+load_run(Oid relid, List *paths, StoredRows *stored,
+		 const BulkOptions *options, int64 load_id, LoadResult *result)
+{
+	MemoryContext caller = CurrentMemoryContext;
+	MemoryContext context;
+	Load	   *load;
+
+	context = AllocSetContextCreate(caller, "bulk_load", ALLOCSET_DEFAULT_SIZES);
+	MemoryContextSwitchTo(context);
+	load = palloc0(sizeof(Load));
+	load->patience = 1;
+	load->relid = relid;
+	load->paths = paths;
+	load->stored = stored;
+	load->options = options;
+	load->result = result;
+	load->file_context = AllocSetContextCreate(context, "bulk_load file",
+											   ALLOCSET_DEFAULT_SIZES);
+	memset(result, 0, sizeof(*result));
+	result->detected = options->detected;
+	progress_init(&load->progress, get_rel_name(relid), options->progress);
+	result->load_id = options->dry_run ? -load_id : load_id;
+
+	load->times.wal_before = pgWalUsage.wal_bytes;
+	INSTR_TIME_SET_CURRENT(load->times.start);
+	load_open(load);
+	if (options->dry_run)
+		load_dry(load);
+	else if (load->may_repeat)
+		load_in_attempts(load);
+	else
+		load_rows(load);
+	load_close(load);
+	INSTR_TIME_SET_CURRENT(load->times.done);
+	result->finished = GetCurrentTimestamp();
+
+	MemoryContextSwitchTo(caller);
+	result->details = result_details(result, &load->times, paths, load->rejects);
+	MemoryContextDelete(context);
+}

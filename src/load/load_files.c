@@ -1,0 +1,498 @@
+/*
+ * load_files.c
+ *		The rows of a load: file after file, batch after batch, alone or with workers.
+ */
+#include "postgres.h"
+
+#include "access/xact.h"
+#include "load/load_parts.h"
+#include "load/share.h"
+#include "load/slower.h"
+#include "server/workers.h"
+#include "utils/memutils.h"
+
+/* Workers that did so many chunks were worth their start. */
+#define ENOUGH_CHUNKS 64
+
+/* So many files unlike the one before, and none are expected to be alike. */
+#define UNLIKE_MOST 3
+
+/* Where it is not known how much is left: when to ask again, and the most. */
+#define BATCHES_TO_WAIT 4
+#define UNKNOWN_BYTES (INT64CONST(1) << 46)
+
+/* How often it is guessed what the later phases will take. */
+#define LOOK_AHEAD_SECONDS 0.3
+
+/* Batches whose time tells nothing of those that follow. */
+#define BATCHES_TO_WARM 2
+
+/* ---- how far it is ---- */
+
+/* Where the rows end that the batch has taken. */
+static int64
+end_of_rows(const Load *load)
+{
+	const Reader *reader = load->reader;
+	int64		offset;
+	int64		line;
+
+	if (load->batch.next < reader->result.nrows)
+		return reader_offset(reader, load->batch.next);
+	reader_place(reader, &offset, &line);
+	return offset;
+}
+
+/*
+ * Bytes of the rows that the batch has taken, as they lie in the files: what was read, without the rest
+ * of the window.  Of compressed files that is as much smaller as all of the file before it.
+ */
+static int64
+bytes_taken(const Load *load)
+{
+	const Window *window = &load->source->window;
+	int64		read = source_bytes(load->source);
+	double		ahead = window->offset + window->length - end_of_rows(load);
+
+	if (!load->source->rereadable && window->offset + window->length > read)
+		ahead *= (double) read / (window->offset + window->length);
+	return Max(load->progress.bytes, read - (int64) ahead);
+}
+
+/* The part of all rows that has been read, by their bytes or by option limit. */
+static double
+part_read(const Load *load, int64 bytes, int64 rows)
+{
+	int64		limit = load->options->limit;
+	double		part = ESTIMATE_UNKNOWN;
+
+	if (load->progress.bytes_total > 0)
+		part = (double) bytes / load->progress.bytes_total;
+	if (limit > 0)
+		part = Max(part, (double) rows / limit);
+	return part;
+}
+
+/* Now and then: how long what follows may take, if all rows are like those so far. */
+static void
+look_ahead(Load *load, double part, int64 loaded)
+{
+	instr_time	now;
+	double		rows = part > 0 ? loaded / Min(part, 1) : loaded;
+
+	INSTR_TIME_SET_CURRENT(now);
+	INSTR_TIME_SUBTRACT(now, load->looked_ahead);
+	if (INSTR_TIME_GET_DOUBLE(now) < LOOK_AHEAD_SECONDS)
+		return;
+	INSTR_TIME_SET_CURRENT(load->looked_ahead);
+	load->progress.later = load_later_seconds(load, rows);
+}
+
+static void
+show_rows(Load *load, int64 bytes, int64 loaded, int64 filtered)
+{
+	int64		rejected = rejects_total(load->rejects);
+	double		part = part_read(load, bytes, loaded + filtered + rejected);
+
+	look_ahead(load, part, loaded);
+	progress_update(&load->progress, part, bytes, loaded, filtered, rejected);
+}
+
+static void
+show_progress(void *arg)
+{
+	Load	   *load = arg;
+
+	show_rows(load, bytes_taken(load), load->batch.rows_loaded, load->batch.rows_filtered);
+}
+
+/* ---- what becomes of bad rows ---- */
+
+static void
+reject_row(void *arg, const Reject *reject)
+{
+	Load	   *load = arg;
+
+	rejects_add(load->rejects, reject);
+}
+
+static void
+reject_value(void *arg, const char *column, const char *value,
+			 const char *file, int64 line)
+{
+	Load	   *load = arg;
+
+	rejects_set_null(load->rejects, column, value, file, line);
+}
+
+const BatchSink load_sink = {
+	.reject = reject_row,
+	.nulled = reject_value,
+	.caught = show_progress,
+	.working = show_progress
+};
+
+static void
+count_rows(Load *load, int64 nrows)
+{
+	if (load->writer->routine->count != NULL)
+		load->writer->routine->count(load->writer, nrows);
+}
+
+/*
+ * Where a load ends before its file, what was read ahead does not count: it
+ * depends on the window.
+ */
+static void
+unread(Load *load, int64 offset)
+{
+	if (load->source->rereadable)
+		source_seek(load->source, offset, load->source->window.line);
+}
+
+/* A row that ends the load may get a HINT how to read it. */
+static void
+run_batch(Load *load)
+{
+	MemoryContext context = CurrentMemoryContext;
+	ResourceOwner owner = CurrentResourceOwner;
+
+	PG_TRY();
+	{
+		batch_run(&load->batch);
+	}
+	PG_CATCH();
+	{
+		ErrorData  *error;
+
+		if (!stop_hint_is_for(geterrcode()))
+			PG_RE_THROW();
+		MemoryContextSwitchTo(context);
+		CurrentResourceOwner = owner;
+		error = CopyErrorData();
+		FlushErrorState();
+		load->diagnosis.rows_loaded = load->batch.rows_loaded;
+		stop_hint_add(&load->stop, &load->diagnosis, &load->batch, error);
+		ReThrowError(error);
+	}
+	PG_END_TRY();
+}
+
+static void
+load_batch(Load *load)
+{
+	run_batch(load);
+	/* for a row that may end the load, once: it may stand alone in its batch, where workers had the others */
+	if (load->batch.err != NULL || load->diagnosis.batches == 0)
+		diagnosis_keep(&load->diagnosis, load->reader, Min(load->batch.next, load->reader->result.nrows));
+	if (batch_finished(&load->batch))
+		unread(load, end_of_rows(load));
+	count_rows(load, load->batch.rows_loaded);
+	rejects_flush(load->rejects);
+	show_progress(load);
+	load->batch.next = PG_UINT32_MAX;
+}
+
+/* ---- files ---- */
+
+/* What follows the end marker was not read: that must not go unsaid. */
+static void
+check_trailing(Load *load)
+{
+	Reader	   *reader = load->reader;
+
+	if (!reader->ended || reader->trailing <= 0)
+		return;
+	if (reader->binary)
+		ereport(ERROR,
+				(errcode(ERRCODE_BAD_COPY_FILE_FORMAT),
+				 errmsg("received data after the end marker")));
+	/* said once */
+	if (load->attempts > 0)
+		return;
+	ereport(NOTICE,
+			(errmsg_plural("file \"%s\" has %lld byte after its end-of-copy marker, which was not read",
+						   "file \"%s\" has %lld bytes after its end-of-copy marker, which were not read",
+						   (unsigned long) reader->trailing,
+						   load->source->path, (long long) reader->trailing)));
+}
+
+/* ---- with workers ---- */
+
+static void
+show_shared_progress(void *arg, int64 bytes, int64 loaded, int64 filtered)
+{
+	Load	   *load = arg;
+
+	count_rows(load, load->rows_alone.loaded + loaded);
+	show_rows(load, bytes, load->rows_alone.loaded + loaded,
+			  load->rows_alone.filtered + filtered);
+}
+
+/* Whether rows may have to be shown when all have been read. */
+static bool
+may_want_raw(const Load *load)
+{
+	const BulkOptions *options = load->options;
+
+	return (options->reject_table != NULL || options->reject_file != NULL) &&
+		checks_expected(load->checks, load->target->rel);
+}
+
+/* Workers have loaded from a file that the leader has not seen. */
+static void
+begin_shared_file(void *arg, int number, const InputFile *files)
+{
+	Load	   *load = arg;
+
+	raw_remember_file(load->raw, number,
+					  list_nth(load->source->paths, number), &files[number]);
+}
+
+/* What is done from here on is timed, until pace_note. */
+static void
+pace_begin(Load *load)
+{
+	INSTR_TIME_SET_CURRENT(load->pace.since);
+}
+
+/* A batch has been read and loaded.  The first ones find nothing in the caches yet. */
+static void
+pace_note(Load *load)
+{
+	instr_time	now;
+
+	INSTR_TIME_SET_CURRENT(now);
+	INSTR_TIME_SUBTRACT(now, load->pace.since);
+	if (load->pace.batches++ == BATCHES_TO_WARM)
+		load->pace.bytes = load->pace.seconds = 0;
+	load->pace.bytes += load->reader->result.consumed;
+	load->pace.seconds += INSTR_TIME_GET_DOUBLE(now);
+}
+
+/* Whether so many bytes keep this process busy for longer than workers take to come. */
+static bool
+workers_would_pay(const Load *load, int64 bytes)
+{
+	return load->options->workers >= 0 ||
+		(load->pace.batches > BATCHES_TO_WARM &&
+		 workers_pay(load->pace.seconds / Max(load->pace.bytes, 1) * bytes));
+}
+
+/* Bytes from that offset on that workers could load in one go. */
+static int64
+bytes_left(const Load *load, int64 offset)
+{
+	const Source *source = load->source;
+	int64		left = source_left(source, offset);
+
+	return source->rereadable && !load->reader->binary && load->files_unlike < UNLIKE_MOST ?
+		left + source_following(source) : left;
+}
+
+/* Of so many bytes left, those of rows that are wanted. */
+static int64
+wanted_bytes(const Load *load, int64 left)
+{
+	const ScanResult *last = &load->reader->result;
+	int64		row = last->consumed / Max(last->nrows, 1) + 1;
+	int64		limit = load->batch.limit_left;
+
+	return limit < 0 || limit > left / row ? left : limit * row;
+}
+
+/* Whether the open file is, all by itself. */
+static bool
+is_worth_workers(const Load *load)
+{
+	int64		left = source_left(load->source, load->source->window.offset);
+
+	return share_workers(&load->batch, wanted_bytes(load, left), source_chunk_size) > 0;
+}
+
+/*
+ * Has workers help from here on, if that pays.  Where the work soon comes back
+ * because of a row that workers cannot deal with, they are left alone for a
+ * while, twice as long each time.  They get one chance with each file that is worth
+ * workers by itself, however many came to nothing before.
+ */
+static void
+load_side_by_side(Load *load)
+{
+	ShareLeader leader = {
+		.batch = &load->batch,
+		.source = load->source,
+		.header = load->header.raw.data,
+		.header_length = load->header.raw.len,
+		.first_line = load->first_line,
+		.span = load->header.raw.len < source_chunk_size,
+		.rejects = load->rejects,
+		.journal = checks_journal(load->checks),
+		.chunk_size = source_chunk_size,
+		.show = show_shared_progress,
+		.began = begin_shared_file,
+		.arg = load
+	};
+	int64		offset;
+	int64		line;
+	int64		left;
+	int64		wanted;
+	int			workers;
+	const char *refusal;
+	ShareResult result;
+
+	if (load->alone || load->batch.aside != NULL || batch_finished(&load->batch) || load->batch.skip_left > 0 ||
+		(load->reader->eol == SCAN_EOL_UNKNOWN && !load->reader->binary) || load->batches_alone-- > 0 ||
+		IsSubxactTopXidLogPending())
+		return;
+	reader_place(load->reader, &offset, &line);
+	left = bytes_left(load, offset);
+	wanted = wanted_bytes(load, left);
+	workers = share_workers(&load->batch, wanted, source_chunk_size);
+	if (workers == 0)
+	{
+		/* where nobody knows how much is left, there may be more than thought */
+		load->alone = load->source->rereadable;
+		load->batches_alone = BATCHES_TO_WAIT;
+		return;
+	}
+	if (!workers_would_pay(load, wanted))
+		return;
+	if (!load->may_share)
+	{
+		refusal = share_refusal(&load->batch, load->rejects,
+								load->source->rereadable ? left : UNKNOWN_BYTES);
+		load->alone = refusal != NULL;
+		load->result->no_workers = refusal;
+		if (load->alone)
+			return;
+		load->may_share = true;
+	}
+
+	load->rows_alone.loaded = load->batch.rows_loaded;
+	load->rows_alone.filtered = load->batch.rows_filtered;
+	result = share_lead(&leader, workers);
+	count_rows(load, load->batch.rows_loaded);
+	show_progress(load);
+	load->result->workers = Max(load->result->workers, result.workers);
+	load->files_unlike += result.declined;
+	if (result.chunks >= ENOUGH_CHUNKS)
+		load->patience = 1;
+	load->batches_alone = load->patience;
+	load->patience = Min(load->patience * 2, INT_MAX / 2);
+	if (result.workers == 0)
+	{
+		load->alone = true;
+		load->result->no_workers = "no background worker was free";
+	}
+}
+
+/* The first rows are there, by which it is guessed how many will come. */
+static void
+tell_if_slow(Load *load)
+{
+	const ScanResult *first = &load->reader->result;
+	double		bytes = load->source->bytes_total;
+	double		rows = bytes / Max(first->consumed, 1) * first->nrows;
+
+	if (!load->may_be_slow)
+		return;
+	load->may_be_slow = false;
+	if (load->options->limit >= 0)
+		rows = Min(rows, load->options->limit);
+	slower_tell(load->target, load->result->not_direct, rows, bytes);
+}
+
+/* The same, of the first file with any. */
+static void
+tell_if_header(Load *load)
+{
+	bool		first = load->batch.rows_read == 0 && load->options->skip == 0;
+
+	if (first && load->attempts == 0 && load->source->rows == NULL &&
+		load->options->header == BULK_HEADER_SKIP && load->options->header_lines == 0)
+		header_tell_undeclared(&load->header);
+}
+
+/* What is open, and may have to be read again: what costs nothing to remember, in any case. */
+static void
+remember_file(Load *load)
+{
+	if ((load->source->rereadable || may_want_raw(load) || load->may_repeat) &&
+		!raw_is_remembered(load->raw, load->source))
+		raw_remember(load->raw, load->source);
+}
+
+static void
+load_one_file(Load *load)
+{
+	MemoryContext context = MemoryContextSwitchTo(load->file_context);
+
+	remember_file(load);
+	initStringInfo(&load->header.raw);
+	batch_open_columns(&load->batch);
+	if (load->reader->binary)
+		rejects_header(load->rejects, load->source->window.data,
+					   load->reader->done);
+	if (load->options->header != BULK_HEADER_SKIP ||
+		load->options->header_lines > 0)
+		header_read(&load->header);
+	if (load->options->header == BULK_HEADER_MAP)
+		batch_open_columns(&load->batch);
+	load->first_line = 1 + scan_count_lines(load->reader->eol, load->header.raw.data,
+											load->header.raw.len);
+
+	load->alone = load->may_share = false;
+	if (is_worth_workers(load))
+		load->batches_alone = 0;
+	pace_begin(load);
+	while (!batch_finished(&load->batch) &&
+		   reader_rows(load->reader, load->reader->max_rows, load->guard.enabled))
+	{
+		tell_if_slow(load);
+		tell_if_header(load);
+		load_batch(load);
+		pace_note(load);
+		load_side_by_side(load);
+		pace_begin(load);
+	}
+
+	check_trailing(load);
+	batch_end_file(&load->batch);
+	if (load->reader->ended)
+		unread(load, load->source->window.offset + load->reader->done);
+	load->batch.conv = NULL;
+	MemoryContextSwitchTo(context);
+	MemoryContextReset(load->file_context);
+}
+
+/*
+ * Rows that were stored, each of which is a file to the source: too many of
+ * them to prepare anew for each.
+ */
+void
+load_stored_rows(Load *load)
+{
+	MemoryContext context = MemoryContextSwitchTo(load->file_context);
+
+	batch_open_columns(&load->batch);
+	while (!batch_finished(&load->batch) && reader_next_file(load->reader))
+	{
+		while (reader_rows(load->reader, load->reader->max_rows, load->guard.enabled))
+			load_batch(load);
+		check_trailing(load);
+		batch_end_file(&load->batch);
+	}
+	load->batch.conv = NULL;
+	MemoryContextSwitchTo(context);
+	MemoryContextReset(load->file_context);
+	source_close(load->source);
+}
+
+void
+load_files(Load *load)
+{
+	while (!batch_finished(&load->batch) && reader_next_file(load->reader))
+		load_one_file(load);
+	source_close(load->source);
+}

@@ -1,0 +1,60 @@
+/*
+ * result.h
+ *		What has come of a load, and the details column of its result row.
+ */
+#ifndef PGBULK_RESULT_H
+#define PGBULK_RESULT_H
+
+#include "postgres.h"
+
+#include "nodes/pg_list.h"
+#include "portability/instr_time.h"
+#include "reject/rejects.h"
+#include "utils/jsonb.h"
+#include "utils/timestamp.h"
+
+typedef struct LoadResult
+{
+	int64		load_id;
+	int64		rows_loaded;
+	int64		rows_rejected;
+	int64		rows_duplicate;
+	int64		rows_replaced;
+	int64		rows_filtered;
+	int64		rows_read;
+	int64		bytes_read;
+	const char *writer;
+	const char *tried;			/* the writer of a dry run, else NULL */
+	int			workers;
+	const char *not_direct;		/* why the writer is not, or NULL */
+	List	   *tables;			/* IndexTable: the target, or the leaves that have got rows */
+	bool		by_leaf;
+	int64		blocks_freed;	/* of those that the load has added */
+	const char *not_freed;		/* why there are empty ones at the end, or NULL */
+	const char *no_workers;		/* why they could not help, or NULL */
+	Jsonb	   *detected;		/* options that were found in the files; or NULL */
+	int			attempts;		/* 1, or more where rows had to go without a trace */
+	TimestampTz started;
+	TimestampTz finished;
+	Jsonb	   *details;
+} LoadResult;
+
+/* Moments of a load, and the WAL counter at its start. */
+typedef struct LoadTimes
+{
+	uint64		wal_before;
+	instr_time	start;
+	instr_time	reading;
+	instr_time	ending;
+	instr_time	indexed;
+	instr_time	done;
+} LoadTimes;
+
+/*
+ * load_id, seconds of each phase, files, WAL bytes of this backend, rejects.
+ * Memory: the current context.
+ */
+extern Jsonb *result_details(const LoadResult *result, const LoadTimes *times,
+							 List *paths, const RejectStream *rejects);
+
+#endif							/* PGBULK_RESULT_H */

@@ -1,0 +1,388 @@
+/*
+ * retry.c
+ *		See retry.h.
+ *
+ * The rows are deleted first and stored meanwhile (input/stored.h), so that the load can write
+ * those that are bad again to the same table under the same load_id.  All is one
+ * transaction: whatever fails leaves the reject table as it was.
+ */
+#include "postgres.h"
+
+#include "access/table.h"
+#include "catalog/objectaddress.h"
+#include "catalog/pg_type.h"
+#include "executor/spi.h"
+#include "input/encoding.h"
+#include "load/retry.h"
+#include "mb/pg_wchar.h"
+#include "miscadmin.h"
+#include "reject/reject_parts.h"
+#include "scan/scan.h"
+#include "server/compat.h"
+#include "table/statement.h"
+#include "utils/acl.h"
+#include "utils/builtins.h"
+#include "utils/json.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+
+/* Rows that are fetched at a time. */
+#define FETCHED 1000
+
+/* Places of columns in reject_table_columns(). */
+enum
+{
+	COLUMN_FILE = 4, COLUMN_LINE = 5, COLUMN_OFFSET = 6, COLUMN_RAW_LINE = 12,
+	COLUMN_RAW_BYTES = 13, NCOLUMNS = 13
+};
+
+typedef struct Retry
+{
+	char	   *table;			/* as SQL names it */
+	char	   *target;			/* likewise, and as its rows name it */
+	int64		load_id;
+	Encoding	encoding;		/* of raw_bytes */
+	bool		fixed;			/* rows go in as they were in the file */
+	bool		encoding_given;
+	int64		record_length;	/* 0: they are lines */
+	StoredRows *rows;
+	int64		kept;			/* rows that stay as they are */
+	char	   *converted;
+	Size		capacity;
+} Retry;
+
+/* ---- options ---- */
+
+static bool
+is_given(Jsonb *json, const char *name)
+{
+	JsonbValue *value = json == NULL || !JB_ROOT_IS_OBJECT(json) ? NULL :
+		getKeyJsonValueFromContainer(&json->root, name, strlen(name), NULL);
+
+	return value != NULL && value->type != jbvNull;
+}
+
+/* What is about files, and what would lose rows. */
+static void
+refuse_options(Jsonb *json)
+{
+	static const char *const names[] = {
+		"compression", "dry_run", "freeze", "header", "limit", "limit_counts", "reject_table",
+		"skip", "truncate"
+	};
+
+	for (int i = 0; i < lengthof(names); i++)
+		if (is_given(json, names[i]))
+			ereport(ERROR,
+					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+					 errmsg("option \"%s\" cannot be used with bulk_load_retry", names[i]),
+					 strcmp(names[i], "header") == 0 ?
+					 errhint("A reject table has no header lines: name the columns of the file in option \"columns\", if need be.") : 0));
+}
+
+/*
+ * The options of the load.  Lines are text in the database encoding, whatever the
+ * file's was; what is not text is converted before it is stored.  Where fields have
+ * their places it is the other way round: these are places in the bytes of the file.
+ */
+static BulkOptions *
+make_options(Retry *retry, Jsonb *json)
+{
+	BulkOptions *options;
+	StringInfoData more;
+	int			encoding = GetDatabaseEncoding();
+
+	refuse_options(json);
+	if (!is_given(json, "on_error"))
+		json = options_merge(json, "{\"on_error\": \"ignore\"}");
+	options = options_parse(json);
+	if (options->delimiter_auto)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("option \"%s\" cannot be \"auto\" with bulk_load_retry", "delimiter"),
+				 errhint("Give the delimiter of the file.")));
+	if (options->format == BULK_BINARY)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("bulk_load_retry requires \"format\" to be \"csv\", \"text\" or \"fixed\"")));
+	retry->encoding_given = is_given(json, "encoding");
+	encoding_open(&retry->encoding,
+				  retry->encoding_given ? options->encoding : GetDatabaseEncoding());
+
+	retry->fixed = options->format == BULK_FIXED;
+	retry->record_length = options->record_length;
+	if (retry->fixed)
+		encoding = retry->encoding.file;
+
+	initStringInfo(&more);
+	appendStringInfoString(&more, "{");
+	if (encoding != PG_SQL_ASCII)
+		appendStringInfo(&more, "\"encoding\": \"%s\", ", pg_encoding_to_char(encoding));
+	if (options->on_error != BULK_ON_ERROR_STOP ||
+		options->on_duplicate != BULK_ON_DUPLICATE_ERROR)
+	{
+		appendStringInfoString(&more, "\"reject_table\": ");
+		escape_json(&more, retry->table);
+		appendStringInfoString(&more, ", ");
+	}
+	appendStringInfoString(&more, "\"compression\": \"none\"}");
+	return options_parse(options_merge(json, more.data));
+}
+
+/* ---- the reject table ---- */
+
+static void
+open_table(Retry *retry, Oid relid)
+{
+	const AclMode modes[] = {ACL_SELECT, ACL_DELETE};
+	Relation	rel;
+
+	for (int i = 0; i < lengthof(modes); i++)
+	{
+		AclResult	allowed = pg_class_aclcheck(relid, GetUserId(), modes[i]);
+
+		if (allowed != ACLCHECK_OK && get_rel_name(relid) != NULL)
+			aclcheck_error(allowed, get_relkind_objtype(get_rel_relkind(relid)),
+						   get_rel_name(relid));
+	}
+	rel = table_open(relid, RowExclusiveLock);
+	reject_table_check(rel);
+	retry->table = statement_table(relid);
+	table_close(rel, NoLock);
+}
+
+/* A statement's condition: bad rows of this load. */
+#define BAD_ROWS "load_id OPERATOR(pg_catalog.=) $1 AND " \
+	"reason OPERATOR(pg_catalog.<>) ALL ('{duplicate,replaced}'::pg_catalog.text[])"
+
+/* Whether the rows of the load are for the target that was told. */
+static void
+check_target(Retry *retry)
+{
+	Oid			types[] = {INT8OID};
+	Datum		values[] = {Int64GetDatum(retry->load_id)};
+	char	   *sql = psprintf("SELECT DISTINCT target FROM %s WHERE " BAD_ROWS,
+							   retry->table);
+
+	SPI_connect();
+	if (SPI_execute_with_args(sql, 1, types, values, NULL, false, 2) != SPI_OK_SELECT)
+		elog(ERROR, "could not read the reject table");
+	if (SPI_processed == 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("table %s has no bad rows of load %lld", retry->table,
+						(long long) retry->load_id),
+				 errhint("Result column \"details\" of a load has its number under \"load_id\".")));
+	for (uint64 i = 0; i < SPI_processed; i++)
+	{
+		char	   *name = SPI_getvalue(SPI_tuptable->vals[i], SPI_tuptable->tupdesc, 1);
+
+		if (name == NULL || strcmp(name, retry->target) != 0)
+			ereport(ERROR,
+					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+					 errmsg("rows of load %lld in table %s are not all for table %s",
+							(long long) retry->load_id, retry->table, retry->target),
+					 name != NULL ? errdetail("There are some for %s.", name) : 0,
+					 errhint("Where the table has another name since, give it to the rows in their column \"target\".")));
+	}
+	SPI_finish();
+}
+
+/* Puts a row back as it was. */
+static void
+put_back(Retry *retry, HeapTuple tuple, TupleDesc desc)
+{
+	StringInfoData sql;
+	Oid			types[NCOLUMNS];
+	Datum		values[NCOLUMNS];
+	char		nulls[NCOLUMNS];
+
+	initStringInfo(&sql);
+	appendStringInfo(&sql, "INSERT INTO %s (%s) VALUES (", retry->table,
+					 reject_table_columns());
+	for (int i = 0; i < NCOLUMNS; i++)
+	{
+		bool		isnull;
+
+		types[i] = TupleDescAttr(desc, i)->atttypid;
+		values[i] = SPI_getbinval(tuple, desc, i + 1, &isnull);
+		nulls[i] = isnull ? 'n' : ' ';
+		appendStringInfo(&sql, "%s$%d", i == 0 ? "" : ", ", i + 1);
+	}
+	appendStringInfoChar(&sql, ')');
+	if (SPI_execute_with_args(sql.data, NCOLUMNS, types, values, nulls, false, 0) != SPI_OK_INSERT ||
+		SPI_processed != 1)
+		elog(ERROR, "could not insert into the reject table");
+	retry->kept++;
+}
+
+/* Bytes of the row as text, if they need to be converted; false: they are not valid. */
+static bool
+convert_bytes(Retry *retry, StoredRow *row)
+{
+	Size		room = (Size) row->length * MAX_CONVERSION_GROWTH + 1;
+	RowError	error;
+	int			n;
+
+	if (!retry->encoding.transcode)
+		return true;
+	if (row->length > ENCODING_MAX_LENGTH)
+		return false;
+	if (room > retry->capacity)
+	{
+		if (retry->converted != NULL)
+			pfree(retry->converted);
+		retry->converted = MemoryContextAllocHuge(GetMemoryChunkContext(retry->rows), room);
+		retry->capacity = room;
+	}
+	n = encoding_convert(&retry->encoding, row->data, row->length,
+						 retry->converted, &error);
+	if (n < 0)
+		return false;
+	row->data = retry->converted;
+	row->length = n;
+	return true;
+}
+
+/* A line in the encoding of the file that it came from. */
+static void
+line_to_file(Retry *retry, StoredRow *row)
+{
+	char	   *bytes;
+
+	if (!retry->encoding_given && !scan_is_ascii(row->data, row->length))
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("bulk_load_retry requires option \"encoding\" with format \"fixed\""),
+				 errdetail("Line %lld of file \"%s\" is not only ASCII: where its fields stand depends on the file's encoding.",
+						   (long long) row->line, row->path)));
+	bytes = pg_server_to_any(row->data, row->length, retry->encoding.file);
+	if (bytes == row->data)
+		return;
+	row->data = bytes;
+	row->length = strlen(bytes);
+}
+
+static void
+take_row(Retry *retry, HeapTuple tuple, TupleDesc desc)
+{
+	StoredRow	row = {0};
+	bool		null_line;
+	bool		null_bytes;
+	bool		isnull;
+	Datum		line = SPI_getbinval(tuple, desc, COLUMN_RAW_LINE, &null_line);
+	Datum		bytes = SPI_getbinval(tuple, desc, COLUMN_RAW_BYTES, &null_bytes);
+	struct varlena *raw;
+
+	row.path = SPI_getvalue(tuple, desc, COLUMN_FILE);
+	row.line = DatumGetInt64(SPI_getbinval(tuple, desc, COLUMN_LINE, &isnull));
+	row.offset = DatumGetInt64(SPI_getbinval(tuple, desc, COLUMN_OFFSET, &isnull));
+	if (row.path == NULL)
+		row.path = "";
+	if (null_line && null_bytes)
+		ereport(ERROR,
+				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+				 errmsg("row of file \"%s\", line %lld, has neither raw_line nor raw_bytes",
+						row.path, (long long) row.line)));
+
+	raw = PG_DETOAST_DATUM_PACKED(null_line ? bytes : line);
+	row.data = VARDATA_ANY(raw);
+	row.length = VARSIZE_ANY_EXHDR(raw);
+	if (retry->fixed && !null_line)
+		line_to_file(retry, &row);
+	if (retry->record_length > 0 && row.length > retry->record_length)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("row of file \"%s\", line %lld, has %lld bytes, more than \"record_length\"",
+						row.path, (long long) row.line, (long long) row.length)));
+	if (null_line && !retry->fixed && !convert_bytes(retry, &row))
+		put_back(retry, tuple, desc);
+	else
+		stored_rows_add(retry->rows, &row);
+}
+
+/* From the table to the store, in the order in which they stood in the files. */
+static void
+take_rows(Retry *retry)
+{
+	Oid			types[] = {INT8OID, TEXTOID};
+	Datum		values[] = {
+		Int64GetDatum(retry->load_id),
+		CStringGetTextDatum(retry->target)
+	};
+	const char *columns = reject_table_columns();
+	char	   *sql = psprintf("WITH taken AS (DELETE FROM %s WHERE " BAD_ROWS
+							   " AND target OPERATOR(pg_catalog.=) $2 RETURNING %s) "
+							   "SELECT %s FROM taken ORDER BY file COLLATE pg_catalog.\"C\", line_number, byte_offset",
+							   retry->table, columns, columns);
+	SPIPlanPtr	plan;
+	Portal		portal;
+	MemoryContext context;
+
+	SPI_connect();
+	context = AllocSetContextCreate(CurrentMemoryContext, "bulk_load retry",
+									ALLOCSET_DEFAULT_SIZES);
+	plan = SPI_prepare(sql, lengthof(types), types);
+	if (plan == NULL)
+		elog(ERROR, "could not read the reject table");
+	portal = SPI_cursor_open(NULL, plan, values, NULL, false);
+	for (;;)
+	{
+		SPITupleTable *fetched;
+		uint64		n;
+		MemoryContext caller;
+
+		SPI_cursor_fetch(portal, true, FETCHED);
+		fetched = SPI_tuptable;
+		n = SPI_processed;
+		if (n == 0)
+			break;
+		caller = MemoryContextSwitchTo(context);
+		for (uint64 i = 0; i < n; i++)
+		{
+			CHECK_FOR_INTERRUPTS();
+			take_row(retry, fetched->vals[i], fetched->tupdesc);
+		}
+		MemoryContextSwitchTo(caller);
+		MemoryContextReset(context);
+		SPI_freetuptable(fetched);
+	}
+	SPI_cursor_close(portal);
+	SPI_finish();
+}
+
+void
+retry_run(Oid target, Oid reject_table, int64 load_id, Jsonb *json,
+		  LoadResult *result)
+{
+	Retry		retry = {.load_id = load_id,.target = statement_table(target)};
+	BulkOptions *options;
+
+	if (load_id < 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("load %lld was a dry run", (long long) load_id),
+				 errdetail("Its good rows are not in the table either."),
+				 errhint("Load the files, and try the bad rows of that load again.")));
+	if (retry.target == NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_TABLE),
+				 errmsg("relation with OID %u does not exist", target)));
+	open_table(&retry, reject_table);
+	options = make_options(&retry, json);
+	check_target(&retry);
+	retry.rows = stored_rows_create();
+	take_rows(&retry);
+	load_run(target, stored_rows_files(retry.rows), retry.rows, options, load_id,
+			 result);
+
+	stored_rows_close(retry.rows);
+	result->rows_read += retry.kept;
+	result->rows_rejected += retry.kept;
+	if (retry.kept > 0 && options->log_verbosity != BULK_VERBOSITY_SILENT)
+		ereport(NOTICE,
+				(errmsg_plural("%lld row stays as it was: its bytes are not valid for encoding \"%s\"",
+							   "%lld rows stay as they were: their bytes are not valid for encoding \"%s\"",
+							   (unsigned long) retry.kept, (long long) retry.kept,
+							   pg_encoding_to_char(retry.encoding.file))));
+}

@@ -1,0 +1,587 @@
+/*
+ * share.c
+ *		See share.h.
+ */
+#include "postgres.h"
+
+#include "access/parallel.h"
+#include "access/xact.h"
+#include "catalog/partition.h"
+#include "catalog/pg_proc.h"
+#include "load/share.h"
+#include "load/share_chunks.h"
+#include "mb/pg_wchar.h"
+#include "miscadmin.h"
+#include "rewrite/rewriteHandler.h"
+#include "row/transform.h"
+#include "server/workers.h"
+#include "storage/dsm.h"
+#include "storage/predicate.h"
+#include "storage/shm_toc.h"
+#include "utils/jsonb.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+#include "utils/partcache.h"
+
+#define KEY_SHARED UINT64CONST(1)
+#define KEY_PARALLEL UINT64CONST(2)
+#define KEY_PATHS UINT64CONST(3)
+#define KEY_OPTIONS UINT64CONST(4)
+#define KEY_ATTNUMS UINT64CONST(5)
+#define KEY_WHERE UINT64CONST(6)
+#define KEY_RING UINT64CONST(7)
+#define KEY_FILES UINT64CONST(8)
+#define KEY_HEADER UINT64CONST(9)
+
+/* A worker starts for no less than this many chunks. */
+#define CHUNKS_PER_WORKER 4
+
+/*
+ * Chunks of the largest kind for which a ring has room, beside one in the hands
+ * of each process: the one that is being taken, and one more.
+ */
+#define RING_SPARE 2
+
+/* What workers must know, in shared memory. */
+typedef struct Shared
+{
+	Oid			relid;
+	PageStamp	stamp;
+	int			nfields;
+	int			file;			/* the first one's number */
+	int			last_file;
+	uint32		header_length;
+	int64		first_line;
+	Size		chunk_size;
+	ScanEol		eol;
+	int			encoding;		/* of the file: a worker has none of its client's */
+	int			processes;		/* at most */
+} Shared;
+
+/* ---- who may have workers ---- */
+
+/* All that may have to be evaluated for a row. */
+static List *
+collect_expressions(const Batch *batch)
+{
+	Relation	rel = batch->target->rel;
+	TupleDesc	desc = RelationGetDescr(rel);
+	TupleConstr *constr = desc->constr;
+	List	   *expressions = list_copy(batch->target->where);
+	bool		any = batch->options->default_marker != NULL ||
+		batch->options->missing == BULK_MISSING_DEFAULT;
+
+	if (rel->rd_rel->relispartition)
+		expressions = list_concat(expressions, RelationGetPartitionQual(rel));
+	if (batch->conv->transform != NULL)
+		expressions = list_concat(expressions, transform_expressions(batch->conv->transform));
+	for (int i = 0; constr != NULL && i < constr->num_check; i++)
+		expressions = lappend(expressions, stringToNode(constr->check[i].ccbin));
+	for (int i = 0; i < desc->natts; i++)
+	{
+		Form_pg_attribute att = TupleDescAttr(desc, i);
+		Node	   *expression = att->attisdropped ? NULL :
+			build_column_default(rel, i + 1);
+
+		if (expression != NULL && !convert_takes_sequence(batch->conv, i + 1) &&
+			(any || att->attgenerated ||
+			 (batch->conv->transform == NULL && !batch_gives(batch, i + 1))))
+			expressions = lappend(expressions, expression);
+	}
+	return expressions;
+}
+
+/* Whether every row needs expressions, and not only one that lacks a value. */
+static bool
+evaluates_each_row(const Batch *batch)
+{
+	TupleConstr *constr = RelationGetDescr(batch->target->rel)->constr;
+
+	return batch->target->where != NIL || batch->conv->transform != NULL ||
+		(constr != NULL && (constr->num_check > 0 || constr->has_generated_stored));
+}
+
+/*
+ * What a type is made of may have constraints that run any function; those
+ * of base types and enums have none.
+ */
+static bool
+is_type_parallel_safe(Oid type)
+{
+	Oid			element = get_element_type(type);
+
+	if (OidIsValid(element))
+		return is_type_parallel_safe(element);
+	switch (get_typtype(type))
+	{
+		case TYPTYPE_BASE:
+		case TYPTYPE_ENUM:
+			return true;
+		case TYPTYPE_DOMAIN:
+			return !compat_domain_has_constraints(type) &&
+				is_type_parallel_safe(getBaseType(type));
+		default:
+			return false;
+	}
+}
+
+static bool
+are_types_parallel_safe(const Converter *conv)
+{
+	for (int i = 0; i < conv->ncolumns; i++)
+	{
+		const Column *column = &conv->columns[i];
+
+		if (column->attnum != InvalidAttrNumber &&
+			(func_parallel(column->input.fn_oid) != PROPARALLEL_SAFE ||
+			 !is_type_parallel_safe(column->type)))
+			return false;
+	}
+	return true;
+}
+
+const char *
+share_refusal(const Batch *batch, const RejectStream *rejects, int64 bytes)
+{
+	const BulkOptions *options = batch->options;
+	Relation	rel = batch->target->rel;
+	int64		row_bytes = options->record_length > 0 ? options->record_length :
+		Max(batch->conv->ncolumns, 1);
+	int64		rows = bytes / row_bytes + 1;	/* at most */
+
+	if (batch_rows_wanted(batch) >= 0)
+		rows = Min(rows, batch_rows_wanted(batch));
+	if (rel->rd_rel->relkind == RELKIND_PARTITIONED_TABLE)
+		return "the table is partitioned";
+	if (batch->writer->routine->hold == NULL)
+		return "the writer is not direct";
+	if (RelationUsesLocalBuffers(rel))
+		return "the table is temporary";
+	if (compat_session_origin() != 0)
+		return "the session has a replication origin";
+	if (options->query != NULL)
+		return "the rows come from a query";
+	if (options->format == BULK_BINARY && !SHARE_HAS_GUARDS)
+		return "the format is binary";
+	if (options->format == BULK_BINARY &&
+		pg_get_client_encoding() != GetDatabaseEncoding())
+		return "text of the binary format is in the client's encoding";
+	if (batch->reader->shape_mblen != NULL)
+		return "in the encoding of the file a character may contain a delimiter";
+	if (batch->writer->one_by_one)
+		return "a volatile expression is evaluated for each row";
+	if (rejects_accepting(rejects) && !rejects_parallel_safe(rejects))
+		return "the reject table has triggers or indexes, or is logically decoded";
+	if (!convert_sequences_last(batch->conv, rows))
+		return "a sequence is temporary or might come to its end";
+	if (!are_types_parallel_safe(batch->conv))
+		return "the type of a column is not parallel safe";
+	if (!workers_can_evaluate(collect_expressions(batch)))
+		return "an expression is not parallel safe";
+	if (!SHARE_HAS_GUARDS && evaluates_each_row(batch))
+		return "an expression is evaluated for each row, which workers can do since PostgreSQL 17";
+	return NULL;
+}
+
+int
+share_workers(const Batch *batch, int64 bytes, Size chunk_size)
+{
+	int			workers = batch->options->workers;
+	int64		chunks = bytes / chunk_size / CHUNKS_PER_WORKER;
+
+	if (workers < 0)
+		workers = workers_for_bytes(batch->target->rel, bytes);
+	return Min(workers, chunks);
+}
+
+static Source *
+open_chunks(Ring *ring, List *paths, const BulkOptions *options,
+			const Shared *shared)
+{
+	return ring ? source_tap(ring, paths, shared->file, shared->chunk_size) :
+		source_share(paths, options, shared->chunk_size);
+}
+
+static ChunkReader
+chunks_of(Source *source, const BulkOptions *options, const Shared *shared,
+		  InputFile *files, const char *header)
+{
+	return (ChunkReader) {
+		.source = source,
+		.dialect = options_dialect(options),
+		.last = shared->last_file,
+		.files = files,
+		.header = header,
+		.header_length = shared->header_length,
+		.first_line = shared->first_line
+	};
+}
+
+/* ---- the leader ---- */
+
+/* Up to which file chunks may go, if each is like that which is open. */
+static int
+last_file(const ShareLeader *leader)
+{
+	const Source *source = leader->source;
+
+	return leader->span && source->rereadable && !leader->batch->reader->binary ?
+		list_length(source->paths) - 1 : source->current;
+}
+
+static void *
+put_copy(shm_toc *toc, uint64 key, const void *from, Size size)
+{
+	void	   *to = shm_toc_allocate(toc, size);
+
+	memcpy(to, from, size);
+	shm_toc_insert(toc, key, to);
+	return to;
+}
+
+static void
+estimate(shm_toc_estimator *estimator, Size size)
+{
+	shm_toc_estimate_chunk(estimator, size);
+	shm_toc_estimate_keys(estimator, 1);
+}
+
+/* All paths, each with a zero byte behind it, and an empty one. */
+static void
+join_paths(StringInfo joined, List *paths)
+{
+	ListCell   *lc;
+
+	initStringInfo(joined);
+	foreach(lc, paths)
+		appendBinaryStringInfo(joined, lfirst(lc), strlen(lfirst(lc)) + 1);
+	appendStringInfoChar(joined, '\0');
+}
+
+static List *
+split_paths(char *joined)
+{
+	List	   *paths = NIL;
+
+	for (; *joined != '\0'; joined += strlen(joined) + 1)
+		paths = lappend(paths, joined);
+	return paths;
+}
+
+PGDLLEXPORT void share_worker_main(dsm_segment *segment, shm_toc *toc);
+
+/* Starts workers; NULL where there is none. */
+static ParallelContext *
+start_workers(const ShareLeader *leader, int nworkers, Shared *shared,
+			  const ChunkCursor *cursor, Parallel **parallel, Ring **ring)
+{
+	Batch	   *batch = leader->batch;
+	const Jsonb *json = batch->options->json;
+	StringInfoData paths;
+	Size		files_size = mul_size(sizeof(InputFile), shared->last_file + 1);
+	InputFile  *files;
+	char	   *where = nodeToString(batch->target->where);
+	Size		where_size = strlen(where) + 1;
+	Size		attnums_size = sizeof(AttrNumber) * batch->target->nfields;
+	Size		ring_bytes = leader->source->rereadable ? 0 :
+		mul_size(shared->processes + RING_SPARE, CHUNK_MAX);
+	ParallelContext *pcxt;
+
+	join_paths(&paths, leader->source->paths);
+	pcxt = CreateParallelContext(workers_library(), "share_worker_main", nworkers);
+	estimate(&pcxt->estimator, sizeof(Shared));
+	estimate(&pcxt->estimator, sizeof(Parallel));
+	estimate(&pcxt->estimator, paths.len);
+	estimate(&pcxt->estimator, files_size);
+	estimate(&pcxt->estimator, shared->header_length);
+	estimate(&pcxt->estimator, where_size);
+	estimate(&pcxt->estimator, json ? VARSIZE(json) : 0);
+	estimate(&pcxt->estimator, attnums_size);
+	workers_estimate(pcxt);
+	if (ring_bytes > 0)
+		estimate(&pcxt->estimator, offsetof(Ring, data) + ring_bytes);
+	InitializeParallelDSM(pcxt);
+	if (pcxt->seg == NULL)
+	{
+		DestroyParallelContext(pcxt);
+		return NULL;
+	}
+
+	put_copy(pcxt->toc, KEY_SHARED, shared, sizeof(Shared));
+	*parallel = shm_toc_allocate(pcxt->toc, sizeof(Parallel));
+	parallel_init(*parallel, cursor, batch_rows_wanted(batch));
+	(*parallel)->loaded_wanted = batch->options->limit_loaded ? batch->limit_left : -1;
+	shm_toc_insert(pcxt->toc, KEY_PARALLEL, *parallel);
+	put_copy(pcxt->toc, KEY_PATHS, paths.data, paths.len);
+	files = shm_toc_allocate(pcxt->toc, files_size);
+	files[shared->file] = leader->source->file;
+	shm_toc_insert(pcxt->toc, KEY_FILES, files);
+	put_copy(pcxt->toc, KEY_HEADER, leader->header, shared->header_length);
+	put_copy(pcxt->toc, KEY_WHERE, where, where_size);
+	if (json != NULL)
+		put_copy(pcxt->toc, KEY_OPTIONS, json, VARSIZE(json));
+	put_copy(pcxt->toc, KEY_ATTNUMS, batch->target->attnums, attnums_size);
+
+	*ring = NULL;
+	if (ring_bytes > 0)
+	{
+		*ring = shm_toc_allocate(pcxt->toc, offsetof(Ring, data) + ring_bytes);
+		ring_init(*ring, ring_bytes, cursor->offset);
+		shm_toc_insert(pcxt->toc, KEY_RING, *ring);
+	}
+
+	workers_launch(pcxt);
+	if (pcxt->nworkers_launched == 0)
+	{
+		WaitForParallelWorkersToFinish(pcxt);
+		DestroyParallelContext(pcxt);
+		return NULL;
+	}
+	return pcxt;
+}
+
+/* What the reader has in its window comes first. */
+static void
+begin_ring(const ShareLeader *leader, const ChunkCursor *cursor)
+{
+	Source	   *source = leader->source;
+	const Window *window = &source->window;
+	Size		length = window->offset + window->length - cursor->offset;
+
+	memcpy(source_put_back(source, length),
+		   window->data + window->length - length, length);
+	source_seek(source, cursor->offset, cursor->line);
+}
+
+/* What nobody has dealt with goes back to where it came from. */
+static void
+end_ring(const ShareLeader *leader, Ring *ring, int64 offset)
+{
+	Size		length = pg_atomic_read_u64(&ring->fed) - offset;
+	char	   *to = source_put_back(leader->source, length);
+
+	for (Size done = 0; done < length;)
+		done += ring_read(ring, offset + done, to + done, length - done, NULL, NULL);
+}
+
+static void
+lead_chunks(const ShareLeader *leader, Parallel *parallel, Ring *ring,
+			InputFile *files, const Shared *shared)
+{
+	Batch	   *batch = leader->batch;
+	Batch		alone = *batch;
+	Guard		guard = *batch->guard;
+	Source	   *source = open_chunks(ring, leader->source->paths, batch->options, shared);
+	Share		share = {
+		.parallel = parallel,
+		.ring = ring,
+		.batch = batch,
+		.journal = leader->journal,
+		.processes = shared->processes,
+		.chunks = chunks_of(source, batch->options, shared, files, leader->header),
+		.eol = shared->eol,
+		.leader = leader
+	};
+
+	initStringInfo(&share.queue);
+	initStringInfo(&share.received);
+	if (ring != NULL)
+		begin_ring(leader, &parallel->cursor);
+	source->starved = share_feed_at_once;
+	source->starved_arg = &share;
+	batch->reader = reader_open(source, batch->options);
+	share.journal->reader = batch->reader;
+	share_limit_batch(batch, &share);
+	batch->guard->others_failed = &parallel->failed;
+	share_load_chunks(&share);
+
+	/* until everyone else is done with the last of theirs */
+	parallel_await(parallel, parallel_tickets(parallel), share_receive_rejects, &share);
+	share_receive_rejects(&share);
+
+	convert_reserve(batch->conv, 0);
+	source_close(source);
+	*batch->guard = guard;
+	*batch = alone;
+	share.journal->reader = batch->reader;
+}
+
+ShareResult
+share_lead(const ShareLeader *leader, int nworkers)
+{
+	Batch	   *batch = leader->batch;
+	ShareResult result = {0};
+	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext,
+												  "bulk_load side by side",
+												  ALLOCSET_DEFAULT_SIZES);
+	MemoryContext caller = MemoryContextSwitchTo(context);
+	ChunkCursor cursor = {
+		.file = leader->source->current,
+		.binary = batch->reader->binary,
+		.eol = batch->reader->eol
+	};
+	Shared		shared = {
+		.relid = RelationGetRelid(batch->target->rel),
+		.stamp = direct_stamp(batch->writer),
+		.nfields = batch->target->nfields,
+		.file = leader->source->current,
+		.last_file = last_file(leader),
+		.header_length = leader->header_length,
+		.first_line = leader->first_line,
+		.chunk_size = leader->chunk_size,
+		.eol = batch->reader->eol,
+		.encoding = batch->options->encoding,
+		.processes = nworkers + 1
+	};
+	ParallelContext *pcxt;
+	Parallel   *parallel;
+	Ring	   *ring;
+
+	/* a row that comes again is counted by whoever has it then */
+	if (batch->counted)
+	{
+		batch->rows_read--;
+		if (batch_rows_wanted(batch) >= 0)
+			batch->limit_left++;
+	}
+	batch->counted = false;
+
+	reader_place(batch->reader, &cursor.offset, &cursor.line);
+	cursor.passed = leader->source->bytes_before + cursor.offset;
+	EnterParallelMode();
+	pcxt = start_workers(leader, nworkers, &shared, &cursor, &parallel, &ring);
+	if (pcxt != NULL)
+	{
+		InputFile  *files = shm_toc_lookup(pcxt->toc, KEY_FILES, false);
+		bool		stopped;
+		int			file;
+		int64		offset;
+		int64		line;
+
+		result.workers = pcxt->nworkers_launched;
+		lead_chunks(leader, parallel, ring, files, &shared);
+		stopped = parallel->stopped;
+		result.chunks = parallel->tickets - 1;
+		batch->rows_read += parallel->rows_read;
+		if (batch->limit_left > 0)
+			batch->limit_left -= batch->options->limit_loaded ? parallel->rows_loaded :
+				parallel->rows_read;
+		batch->rows_loaded += parallel->rows_loaded;
+		batch->rows_filtered += parallel->rows_filtered;
+		file = stopped ? parallel->stop_file : parallel->cursor.file;
+		offset = stopped ? parallel->stop_offset : parallel->cursor.offset;
+		line = stopped ? parallel->stop_line : parallel->cursor.line;
+		result.declined = !stopped && file < shared.last_file &&
+			offset >= files[file].size;
+		for (int i = shared.file + 1; i <= file; i++)
+			leader->began(leader->arg, i, files);
+		if (ring != NULL)
+			end_ring(leader, ring, offset);
+		else
+			source_go(leader->source, file, files);
+		workers_finish(pcxt);
+		DestroyParallelContext(pcxt);
+		/* that the transaction has written is known to the process alone that did */
+		if (result.chunks > 0)
+			CheckForSerializableConflictIn(batch->target->rel, NULL, InvalidBlockNumber);
+		reader_seek(batch->reader, offset, line);
+	}
+	ExitParallelMode();
+	MemoryContextSwitchTo(caller);
+	MemoryContextDelete(context);
+	return result;
+}
+
+/* ---- a worker ---- */
+
+static void
+help(shm_toc *toc)
+{
+	Shared	   *shared = shm_toc_lookup(toc, KEY_SHARED, false);
+	Parallel   *parallel = shm_toc_lookup(toc, KEY_PARALLEL, false);
+	Ring	   *ring = shm_toc_lookup(toc, KEY_RING, true);
+	BulkOptions *options = options_parse(shm_toc_lookup(toc, KEY_OPTIONS, true));
+	Guard		guard = {0};
+	Batch		batch = {
+		.options = options,
+		.guard = &guard,
+		.convert_row = convert_row_function(options),
+		.limit_left = -1,
+		.next = PG_UINT32_MAX
+	};
+	Share		share = {
+		.parallel = parallel,
+		.ring = ring,
+		.batch = &batch,
+		.processes = shared->processes,
+		.eol = shared->eol
+	};
+	ErrorContextCallback callback = {
+		.callback = batch_error_context,
+		.arg = &batch,
+		.previous = error_context_stack
+	};
+	List	   *paths = split_paths(shm_toc_lookup(toc, KEY_PATHS, false));
+	Source	   *source;
+	Checks	   *checks;
+
+	options->encoding = shared->encoding;
+	initStringInfo(&share.queue);
+	batch.target = target_join(shared->relid,
+							   stringToNode(shm_toc_lookup(toc, KEY_WHERE, false)),
+							   shm_toc_lookup(toc, KEY_ATTNUMS, false),
+							   shared->nfields);
+	error_context_stack = &callback;
+	source = open_chunks(ring, paths, options, shared);
+	share.chunks = chunks_of(source, options, shared,
+							 shm_toc_lookup(toc, KEY_FILES, false),
+							 shm_toc_lookup(toc, KEY_HEADER, false));
+	batch.reader = reader_open(source, options);
+	checks = checks_open(options, batch.target->rel);
+	share.journal = checks_journal(checks);
+	share.journal->reader = batch.reader;
+	batch.writer = direct_join(batch.target, &shared->stamp, &guard, checks);
+	share_limit_batch(&batch, &share);
+	batch_open_where(&batch);
+	batch_open_columns(&batch);
+
+	share_load_chunks(&share);
+
+	source_close(batch.reader->source);
+	batch.writer->routine->close(batch.writer);
+	target_close(batch.target);
+	error_context_stack = callback.previous;
+}
+
+/* A worker that is terminated throws nothing that it could catch. */
+static void
+note_end(dsm_segment *segment, Datum parallel)
+{
+	parallel_fail((Parallel *) DatumGetPointer(parallel));
+}
+
+void
+share_worker_main(dsm_segment *segment, shm_toc *toc)
+{
+	Parallel   *parallel = shm_toc_lookup(toc, KEY_PARALLEL, false);
+
+	if (!workers_begin(toc))
+		return;
+	on_dsm_detach(segment, note_end, PointerGetDatum(parallel));
+
+	PG_TRY();
+	{
+		/* who comes late may find the file gone, or another one in its place */
+		if (!parallel_is_over(parallel))
+			help(toc);
+	}
+	PG_CATCH();
+	{
+		/* before the leader can hear of it, and take it for a row's error */
+		parallel_fail(parallel);
+		PG_RE_THROW();
+	}
+	PG_END_TRY();
+	cancel_on_dsm_detach(segment, note_end, PointerGetDatum(parallel));
+	workers_end(toc);
+}

@@ -1,0 +1,368 @@
+/*
+ * share_chunks.c
+ *		See share_chunks.h.
+ */
+#include "postgres.h"
+
+#include "load/share_chunks.h"
+#include "miscadmin.h"
+#include "reject/reject_queue.h"
+
+/* Bytes of a chunk's bad rows that may wait for its turn. */
+#define QUEUE_MOST (1024 * 1024)
+
+/*
+ * The last page of a chunk is not full.  Where a chunk has so few, the next
+ * ones are made larger, up to so many times.
+ */
+#define ENOUGH_PAGES 48
+#define CHUNK_GROWTH 16
+
+/*
+ * What can be read only once is read by the leader, so many bytes at a time, so
+ * many chunks for each process ahead of those that are loaded; with more at hand it helps to load.
+ */
+#define FEED_BYTES (64 * 1024)
+#define FEED_AHEAD 4
+
+/* The leader's progress, which the end of a subtransaction takes away. */
+static void
+show_progress(void *arg)
+{
+	Share	   *share = arg;
+	const ShareLeader *leader = share->leader;
+
+	if (leader != NULL)
+		leader->show(leader->arg,
+					 share->ring ? source_bytes(leader->source) :
+					 share->parallel->cursor.passed,
+					 share->parallel->rows_loaded,
+					 share->parallel->rows_filtered);
+}
+
+void
+share_receive_rejects(void *arg)
+{
+	Share	   *share = arg;
+	const ShareLeader *leader = share->leader;
+
+	parallel_receive(share->parallel, &share->received);
+	reject_queue_drain(&share->received, leader->source->paths,
+					   leader->rejects, &share->batch->telling, share->journal);
+}
+
+/*
+ * In one's turn, with limit_counts = loaded: whether the last row that is wanted may be in the
+ * chunk.  What is left of it counts as if each byte were a good row.
+ */
+static bool
+may_reach_limit(const Share *share)
+{
+	const Parallel *parallel = share->parallel;
+	const Reader *reader = share->batch->reader;
+	int64		offset;
+	int64		line;
+	int64		left;
+
+	if (parallel->loaded_wanted < 0)
+		return false;
+	reader_place(reader, &offset, &line);
+	left = reader->source->window.offset + reader->source->window.length - offset;
+	if (share->batch->next < reader->result.nrows)
+		left += reader->result.nrows - share->batch->next;
+	return parallel->rows_loaded + share->batch->rows_loaded + left >= parallel->loaded_wanted;
+}
+
+/* Waits for the turn of the chunk in hand; false: the chunk is void. */
+static bool
+await_turn(void *arg)
+{
+	Share	   *share = arg;
+
+	if (share->has_turn)
+		return !share->parallel->stopped && !share->undone;
+	share->has_turn = true;
+	show_progress(share);
+	if (!parallel_await(share->parallel, share->chunk.ticket,
+						share->leader ? share_receive_rejects : NULL, share))
+		return false;
+	share->undone = may_reach_limit(share);
+	return !share->undone;
+}
+
+/* In one's turn: nobody goes on behind this place. */
+static void
+stop_at(Share *share, int64 offset, int64 line)
+{
+	/* who waits there for bytes would not let the others in */
+	if (share->ring != NULL)
+		ring_end(share->ring);
+	parallel_stop(share->parallel, share->chunks.source->current, offset, line);
+}
+
+/* In one's turn: bad rows of the chunk, and the journal, after all earlier ones. */
+static void
+hand_over_rejects(Share *share)
+{
+	const ShareLeader *leader = share->leader;
+
+	if (leader == NULL)
+	{
+		StringInfo	records = &share->journal->waiting;
+
+		if (records->len > 0)
+			reject_queue_add_records(&share->queue, records->data, records->len);
+		resetStringInfo(records);
+		parallel_send(share->parallel, share->queue.data, share->queue.len);
+	}
+	else
+	{
+		share_receive_rejects(share);
+		Assert(share->received.len == 0);
+		reject_queue_drain(&share->queue, leader->source->paths,
+						   leader->rejects, &share->batch->telling, share->journal);
+		journal_keep(share->journal);
+		rejects_flush(leader->rejects);
+	}
+	resetStringInfo(&share->queue);
+}
+
+/* Bad rows that are too many to wait for the chunk's end. */
+static void
+bound_queue(Share *share)
+{
+	if (share->queue.len < QUEUE_MOST)
+		return;
+	guard_close(share->batch->guard);
+	if (await_turn(share))
+		hand_over_rejects(share);
+	else
+		resetStringInfo(&share->queue);
+}
+
+static void
+queue_reject(void *arg, const Reject *reject)
+{
+	Share	   *share = arg;
+
+	reject_queue_add(&share->queue, share->chunks.source->current, reject);
+	bound_queue(share);
+}
+
+static void
+queue_nulled(void *arg, const char *column, const char *value,
+			 const char *file, int64 line)
+{
+	Share	   *share = arg;
+	const Batch *batch = share->batch;
+	const ScanRow *row = &batch->reader->rows[batch->next];
+
+	reject_queue_set_null(&share->queue, share->chunks.source->current, column, value, line,
+						  batch->reader->data + row->start,
+						  Min(row->end - row->start, BATCH_SHOWN_BYTES));
+	bound_queue(share);
+}
+
+static const BatchSink queue_sink = {
+	.reject = queue_reject,
+	.nulled = queue_nulled,
+	.caught = show_progress
+};
+
+/* Whether the chunk was not done to its end, and where not. */
+static bool
+find_stop(const Batch *batch, int64 *offset, int64 *line)
+{
+	const Reader *reader = batch->reader;
+	const Window *window = &reader->source->window;
+
+	if (batch->next < reader->result.nrows)
+	{
+		*offset = reader_offset(reader, batch->next);
+		*line = reader_line(reader, batch->next);
+		return true;
+	}
+	reader_place(reader, offset, line);
+	return *offset != window->offset + window->length;
+}
+
+/* What must be in input order; then the rows are written. */
+static void
+commit_chunk(Share *share)
+{
+	Parallel   *parallel = share->parallel;
+	Batch	   *batch = share->batch;
+	Writer	   *writer = batch->writer;
+	bool		in_turn = writer->routine->settles_in_turn(writer);
+	int64		offset;
+	int64		line;
+
+	if (!await_turn(share))
+	{
+		const Window *chunk = &batch->reader->source->window;
+
+		if (share->undone)
+			stop_at(share, chunk->offset, chunk->line);
+		parallel_pass(parallel, share->chunk.ticket);
+		writer->routine->discard(writer);
+		resetStringInfo(&share->queue);
+		return;
+	}
+
+	/* what was said of later chunks is true only if this holds */
+	if (parallel->rows_read != share->chunk.rows_before)
+		elog(ERROR, "%lld rows were read, not %lld, in %llu chunks",
+			 (long long) parallel->rows_read,
+			 (long long) share->chunk.rows_before,
+			 (unsigned long long) share->chunk.ticket - 1);
+	share->few_pages = writer->routine->reserve(writer) < ENOUGH_PAGES;
+	if (in_turn)
+		writer->routine->settle(writer);
+	hand_over_rejects(share);
+	parallel->rows_read += batch->rows_read;
+	parallel->rows_loaded += batch->rows_loaded;
+	parallel->rows_filtered += batch->rows_filtered;
+	if (find_stop(batch, &offset, &line))
+		stop_at(share, offset, line);
+	else if (share->ring != NULL)
+		ring_release(share->ring, offset);
+	parallel_pass(parallel, share->chunk.ticket);
+	if (!in_turn)
+		writer->routine->settle(writer);
+}
+
+static void
+load_chunk(Share *share)
+{
+	Batch	   *batch = share->batch;
+	Reader	   *reader = batch->reader;
+
+	share->has_turn = share->undone = false;
+	batch->rows_read = batch->rows_loaded = batch->rows_filtered = 0;
+	batch->yielded = false;
+	batch->limit_left = share->chunk.rows_wanted;
+	reader_take_chunk(reader, share->eol);
+	while (!batch_finished(batch) && reader_rows(reader, reader->max_rows, false))
+		batch_run(batch);
+	commit_chunk(share);
+	batch->next = PG_UINT32_MAX;
+}
+
+/* Values of sequences go to the rows in the order of the file. */
+static void
+prepare_rows(void *arg, uint32 rows)
+{
+	Share	   *share = arg;
+
+	convert_reserve(share->batch->conv, rows);
+}
+
+/*
+ * The leader: reads on into the ring.  False where that has enough: for the
+ * chunks to come or, where someone waits, no room for more.
+ */
+static bool
+feed_ring(Share *share, bool awaited)
+{
+	const ShareLeader *leader = share->leader;
+	Ring	   *ring = share->ring;
+	int64		ahead = pg_atomic_read_u64(&ring->fed) - share->parallel->cursor.offset;
+	int64		capacity = share->batch->reader->source->window.capacity;
+	Size		room;
+	char	   *place = ring_place(ring, &room);
+	Size		length;
+
+	CHECK_FOR_INTERRUPTS();
+	if (pg_atomic_read_u32(&ring->ended) != 0 || room == 0 ||
+		(!awaited && ahead >= (int64) FEED_AHEAD * share->processes * capacity))
+		return false;
+	length = source_read(leader->source, place, Min(room, FEED_BYTES));
+	if (length > 0)
+		ring_feed(ring, length);
+	else
+		ring_end(ring);
+	share_receive_rejects(share);
+	return true;
+}
+
+void
+share_feed_at_once(void *arg)
+{
+	Share	   *share = arg;
+	Size		room;
+	char	   *place = ring_place(share->ring, &room);
+	Size		length;
+
+	if (room == 0)
+		elog(ERROR, "no room for a chunk");
+	length = source_read(share->leader->source, place, Min(room, FEED_BYTES));
+	if (length > 0)
+		ring_feed(share->ring, length);
+	else
+		ring_end(share->ring);
+}
+
+/*
+ * The next chunk.  The leader of a ring must never wait for another process
+ * here, for that may wait for bytes.
+ */
+static bool
+take_chunk(Share *share)
+{
+	bool		busy;
+
+	if (share->ring == NULL || share->leader == NULL)
+		return parallel_take(share->parallel, &share->chunks, &share->chunk,
+							 prepare_rows, share);
+	for (;;)
+	{
+		if (feed_ring(share, false))
+			continue;
+		if (parallel_try_take(share->parallel, &share->chunks, &share->chunk,
+							  prepare_rows, share, &busy))
+			return true;
+		if (!busy)
+			return false;
+		if (feed_ring(share, true))
+			continue;
+		share_receive_rejects(share);
+		parallel_linger(share->parallel);
+	}
+}
+
+void
+share_load_chunks(Share *share)
+{
+	Batch	   *batch = share->batch;
+	Writer	   *writer = batch->writer;
+	Source	   *source = batch->reader->source;
+
+	share->largest_chunk = Min(CHUNK_MAX, (Size) source->window.capacity * CHUNK_GROWTH);
+	writer->routine->hold(writer, share->processes, await_turn, share);
+	journal_hold(share->journal, true);
+	if (share->leader != NULL)
+		parallel_pass(share->parallel, PARALLEL_FIRST_TICKET);
+	while (take_chunk(share))
+	{
+		load_chunk(share);
+		if (share->few_pages && source->window.capacity < share->largest_chunk)
+			source_grow(source);
+		show_progress(share);
+	}
+	journal_hold(share->journal, false);
+	writer->routine->let_go(writer);
+}
+
+void
+share_limit_batch(Batch *batch, Share *share)
+{
+	Guard	   *guard = batch->guard;
+
+	batch->limited = true;
+	batch->sink = &queue_sink;
+	batch->sink_arg = share;
+	batch->err = &batch->error;
+	if (!guard->enabled)
+		guard_enable(guard);
+	guard->forbidden = !SHARE_HAS_GUARDS;
+}

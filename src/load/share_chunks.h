@@ -1,0 +1,83 @@
+/*
+ * share_chunks.h
+ *		What one process does that loads files beside others: chunk after chunk,
+ *		each in its turn.
+ */
+#ifndef PGBULK_SHARE_CHUNKS_H
+#define PGBULK_SHARE_CHUNKS_H
+
+#include "postgres.h"
+
+#include "input/chunks.h"
+#include "input/journal.h"
+#include "input/ring.h"
+#include "lib/stringinfo.h"
+#include "load/batch.h"
+#include "load/parallel.h"
+#include "server/compat.h"
+
+/* Whether others' errors can be caught while workers are about. */
+#ifdef COMPAT_PARALLEL_SUBTRANSACTIONS
+#define SHARE_HAS_GUARDS true
+#else
+#define SHARE_HAS_GUARDS false
+#endif
+
+/* What the leader brings along beside its batch. */
+typedef struct ShareLeader
+{
+	Batch	   *batch;
+	Source	   *source;			/* has a file open */
+	const char *header;			/* what that begins with, whole lines, */
+	uint32		header_length;
+	int64		first_line;		/* and the line behind it */
+	bool		span;			/* files after it that are like it, too */
+	RejectStream *rejects;
+	Journal    *journal;
+	Size		chunk_size;
+	/* for progress: how much has been read, and what has been counted */
+	void		(*show) (void *arg, int64 bytes, int64 loaded, int64 filtered);
+	/* a file after the one that was open has been begun; files as in source_go */
+	void		(*began) (void *arg, int number, const InputFile *files);
+	void	   *arg;
+} ShareLeader;
+
+/* One process's part. */
+typedef struct Share
+{
+	Parallel   *parallel;
+	Batch	   *batch;
+	Journal    *journal;
+	ChunkReader chunks;
+	ScanEol		eol;
+	int			processes;
+	uint32		largest_chunk;
+	ParallelChunk chunk;		/* in hand */
+	bool		has_turn;
+	bool		undone;			/* its last rows may be too many: it is left to the leader alone */
+	bool		few_pages;		/* it has filled */
+	StringInfoData queue;		/* its bad rows */
+
+	Ring	   *ring;			/* NULL: each process reads by itself */
+
+	/* the leader's */
+	const ShareLeader *leader;	/* NULL in a worker */
+	StringInfoData received;	/* bad rows of earlier chunks */
+} Share;
+
+/*
+ * What a batch is while several processes load: bad rows wait for their turn,
+ * and errors are for the backend alone, in the order of the rows.
+ */
+extern void share_limit_batch(Batch *batch, Share *share);
+
+/* Loads chunks until there are no more, or the work stops. */
+extern void share_load_chunks(Share *share);
+
+/* The leader: what workers have sent goes where it belongs.  arg: its share, as below. */
+extern void share_receive_rejects(void *arg);
+
+/* The leader, where it reads a chunk that the ring does not have to its end. */
+extern void share_feed_at_once(void *arg);
+
+#endif							/* PGBULK_SHARE_CHUNKS_H */

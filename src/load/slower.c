@@ -1,0 +1,88 @@
+/*
+ * slower.c
+ *		See slower.h.
+ */
+#include "postgres.h"
+
+#include "access/htup_details.h"
+#include "catalog/pg_am_d.h"
+#include "catalog/pg_class.h"
+#include "catalog/pg_inherits.h"
+#include "load/slower.h"
+#include "storage/bufmgr.h"
+#include "utils/relcache.h"
+#include "utils/syscache.h"
+
+/* So many take seconds with a few indexes: fewer are not worth a word. */
+#define LEAST_ROWS 200000
+
+/* What the catalog knows of a relation, not to open it; nothing if it is gone. */
+static FormData_pg_class
+read_class(Oid relid)
+{
+	HeapTuple	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(relid));
+	FormData_pg_class class = {0};
+
+	if (HeapTupleIsValid(tuple))
+	{
+		memcpy(&class, GETSTRUCT(tuple), CLASS_TUPLE_SIZE);
+		ReleaseSysCache(tuple);
+	}
+	return class;
+}
+
+/* As they were when statistics were taken for a partitioned one. */
+static double
+table_bytes(Relation rel)
+{
+	double		blocks = 0;
+	ListCell   *lc;
+
+	if (rel->rd_rel->relkind == RELKIND_RELATION)
+		return (double) RelationGetNumberOfBlocks(rel) * BLCKSZ;
+	foreach(lc, find_all_inheritors(RelationGetRelid(rel), NoLock, NULL))
+		blocks += Max(read_class(lfirst_oid(lc)).relpages, 0);
+	return blocks * BLCKSZ;
+}
+
+/* Whether the table has indexes to which it takes long to add a row. */
+static bool
+has_slow_indexes(Relation rel)
+{
+	ListCell   *lc;
+
+	if (rel->rd_rel->relkind != RELKIND_RELATION &&
+		rel->rd_rel->relkind != RELKIND_PARTITIONED_TABLE)
+		return false;
+	foreach(lc, RelationGetIndexList(rel))
+		if (read_class(lfirst_oid(lc)).relam != BRIN_AM_OID)
+			return true;
+	return false;
+}
+
+/* The HINT for a reason. */
+static int
+hint_for(const char *refusal)
+{
+	if (strcmp(refusal, TARGET_HAS_ROWS) == 0 || strcmp(refusal, TARGET_IS_LARGE) == 0)
+		return errhint("Set option \"writer\" to \"direct\" if nobody has to write to the table meanwhile.");
+	if (strcmp(refusal, TARGET_IN_USE) == 0)
+		return errhint("Set option \"writer\" to \"direct\" to wait for those who use the table, and to keep others from writing to it meanwhile.");
+	if (strcmp(refusal, TARGET_NO_RIGHT) == 0)
+		return errhint("Have one of the privileges %s on the table granted, by which others can be kept from writing to it meanwhile.",
+					   target_lock_privileges());
+	return errhint("It takes less time to drop the indexes before the load and to create them after it.");
+}
+
+void
+slower_tell(const Target *target, const char *refusal, double rows, double bytes)
+{
+	if (rows < LEAST_ROWS || !has_slow_indexes(target->rel) ||
+		table_bytes(target->rel) > bytes / 2)
+		return;
+	ereport(NOTICE,
+			(errmsg("the indexes of \"%s\" get each row by itself, which may take several times as long as with writer \"direct\"",
+					target_name(target)),
+			 errdetail("The reason is that %s.", refusal),
+			 hint_for(refusal)));
+}

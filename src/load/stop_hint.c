@@ -1,0 +1,165 @@
+/*
+ * stop_hint.c
+ *		See stop_hint.h.
+ */
+#include "postgres.h"
+
+#include "catalog/namespace.h"
+#include "check/duplicates.h"
+#include "load/stop_hint.h"
+#include "miscadmin.h"
+#include "server/subtransaction.h"
+#include "table/partition_tree.h"
+#include "utils/guc.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+
+/* What is looked for in a subtransaction, which is rolled back. */
+typedef struct Looking
+{
+	Diagnosis  *diagnosis;
+	const Batch *batch;
+	const ErrorData *error;
+	const char *duplicate_hint;
+	const char *hint;
+} Looking;
+
+/* ---- others' code ---- */
+
+static void
+note_state(StopHint *stop)
+{
+	GetUserIdAndSecContext(&stop->user, &stop->security);
+	stop->settings = NewGUCNestLevel();
+	AtEOXact_GUC(false, stop->settings);
+}
+
+void
+stop_hint_open(StopHint *stop, const Target *target, const BulkOptions *options)
+{
+	note_state(stop);
+	stop->duplicate_hint = duplicates_hint(target->rel, options);
+}
+
+static bool
+is_as_before(const StopHint *stop)
+{
+	StopHint	now;
+
+	note_state(&now);
+	return now.user == stop->user && now.security == stop->security && now.settings == stop->settings;
+}
+
+/* ---- errors ---- */
+
+bool
+stop_hint_is_for(int sqlerrcode)
+{
+	return ERRCODE_TO_CATEGORY(sqlerrcode) == ERRCODE_DATA_EXCEPTION ||
+		sqlerrcode == ERRCODE_UNIQUE_VIOLATION;
+}
+
+static RejectReason
+reason_of(int sqlerrcode)
+{
+	switch (sqlerrcode)
+	{
+		case ERRCODE_BAD_COPY_FILE_FORMAT:
+			return REJECT_SYNTAX;
+		case ERRCODE_CHARACTER_NOT_IN_REPERTOIRE:
+		case ERRCODE_UNTRANSLATABLE_CHARACTER:
+			return REJECT_ENCODING;
+		default:
+			return REJECT_VALUE;
+	}
+}
+
+/* The server's own are about DateStyle, and how to write a line end as a value. */
+static bool
+has_better_hint(const ErrorData *error)
+{
+	return error->hint != NULL && error->sqlerrcode != ERRCODE_DATETIME_FIELD_OVERFLOW &&
+		error->sqlerrcode != ERRCODE_BAD_COPY_FILE_FORMAT;
+}
+
+/* ---- the search ---- */
+
+static bool
+look(void *arg)
+{
+	Looking    *looking = arg;
+
+	RejectReason reason = reason_of(looking->error->sqlerrcode);
+
+	looking->hint = diagnosis_of_row(looking->diagnosis, looking->batch->reader, looking->batch->next,
+									 reason, looking->error->message);
+	if (looking->hint == NULL && looking->error->hint == NULL && reason != REJECT_VALUE)
+		looking->hint = reject_general_hint(reason, looking->error->message);
+	return false;
+}
+
+/* Functions and triggers may have met a key in a table of their own. */
+static bool
+look_at_table(void *arg)
+{
+	Looking    *looking = arg;
+	const ErrorData *error = looking->error;
+	Oid			namespace = error->schema_name != NULL ? get_namespace_oid(error->schema_name, true) : InvalidOid;
+	Oid			table = OidIsValid(namespace) && error->table_name != NULL ?
+		get_relname_relid(error->table_name, namespace) : InvalidOid;
+
+	if (OidIsValid(table) && partition_tree_is_part_of(table, looking->diagnosis->target->relid))
+		looking->hint = looking->duplicate_hint;
+	return false;
+}
+
+/* What it throws is lost, unless somebody wants an end to all of it. */
+static void
+look_safely(bool (*body) (void *arg), Looking *looking, ErrorData *error)
+{
+	MemoryContext context = CurrentMemoryContext;
+	ErrorContextCallback *callbacks = error_context_stack;
+
+	error_context_stack = NULL;
+	PG_TRY();
+	{
+		(void) subtransaction_run(body, looking);
+		if (looking->hint != NULL)
+			error->hint = pstrdup(looking->hint);
+	}
+	PG_CATCH();
+	{
+		if (ERRCODE_TO_CATEGORY(geterrcode()) == ERRCODE_OPERATOR_INTERVENTION)
+			PG_RE_THROW();
+		MemoryContextSwitchTo(context);
+		FlushErrorState();
+	}
+	PG_END_TRY();
+	error_context_stack = callbacks;
+}
+
+void
+stop_hint_add_duplicate(const StopHint *stop, ErrorData *error)
+{
+	if (error->sqlerrcode == ERRCODE_UNIQUE_VIOLATION && error->hint == NULL && stop->duplicate_hint != NULL)
+		error->hint = pstrdup(stop->duplicate_hint);
+}
+
+void
+stop_hint_add(const StopHint *stop, Diagnosis *diagnosis, const Batch *batch, ErrorData *error)
+{
+	Looking		looking = {
+		.diagnosis = diagnosis,
+		.batch = batch,
+		.error = error,
+		.duplicate_hint = stop->duplicate_hint
+	};
+	bool		duplicate = error->sqlerrcode == ERRCODE_UNIQUE_VIOLATION;
+
+	if (has_better_hint(error) || !is_as_before(stop))
+		return;
+	/* a row that the writer already has could be read */
+	if (duplicate ? stop->duplicate_hint != NULL :
+		batch->writer->current_row < 0 && batch->next < batch->reader->result.nrows)
+		look_safely(duplicate ? look_at_table : look, &looking, error);
+}

@@ -1,0 +1,185 @@
+/*
+ * bulk_options.h
+ *		The options of a load, as data.
+ */
+#ifndef PGBULK_BULK_OPTIONS_H
+#define PGBULK_BULK_OPTIONS_H
+
+#include "postgres.h"
+
+#include "nodes/pg_list.h"
+#include "option/fields.h"
+#include "scan/scan.h"
+#include "utils/jsonb.h"
+
+typedef enum BulkFormat
+{
+	BULK_CSV,
+	BULK_TEXT,
+	BULK_BINARY,
+	BULK_FIXED
+} BulkFormat;
+
+typedef enum BulkCompression
+{
+	BULK_COMPRESSION_NONE,
+	BULK_COMPRESSION_GZIP,
+	BULK_COMPRESSION_LZ4,
+	BULK_COMPRESSION_ZSTD,
+	BULK_COMPRESSION_AUTO		/* as the first bytes of the file say */
+} BulkCompression;
+
+typedef enum BulkHeader
+{
+	BULK_HEADER_SKIP,			/* false, true or n: header_lines to skip */
+	BULK_HEADER_MATCH,			/* names must be those of the columns, in order */
+	BULK_HEADER_MAP,			/* names say which columns the file has */
+	BULK_HEADER_AUTO			/* one of the others: detect_options finds out */
+} BulkHeader;
+
+typedef enum BulkOnError
+{
+	BULK_ON_ERROR_STOP,
+	BULK_ON_ERROR_IGNORE,
+	BULK_ON_ERROR_SET_NULL
+} BulkOnError;
+
+typedef enum BulkOnDuplicate
+{
+	BULK_ON_DUPLICATE_ERROR,
+	BULK_ON_DUPLICATE_KEEP_OLD,
+	BULK_ON_DUPLICATE_KEEP_NEW
+} BulkOnDuplicate;
+
+typedef enum BulkUtf16
+{
+	BULK_UTF16_NONE,			/* but for files of UTF8 whose mark says so */
+	BULK_UTF16_MARKED,			/* the mark says which */
+	BULK_UTF16_LITTLE,
+	BULK_UTF16_BIG
+} BulkUtf16;
+
+typedef enum BulkInvalid
+{
+	BULK_INVALID_ERROR,
+	BULK_INVALID_REJECT,
+	BULK_INVALID_REPLACE
+} BulkInvalid;
+
+typedef enum BulkNewline
+{
+	BULK_NEWLINE_AUTO,			/* of one kind, that of the first */
+	BULK_NEWLINE_ANY
+} BulkNewline;
+
+typedef enum BulkMissing
+{
+	BULK_MISSING_ERROR,
+	BULK_MISSING_NULL,
+	BULK_MISSING_DEFAULT
+} BulkMissing;
+
+typedef enum BulkVerbosity
+{
+	BULK_VERBOSITY_SILENT,
+	BULK_VERBOSITY_DEFAULT,
+	BULK_VERBOSITY_VERBOSE
+} BulkVerbosity;
+
+typedef enum BulkWriterChoice
+{
+	BULK_WRITER_AUTO,
+	BULK_WRITER_BUFFERED,
+	BULK_WRITER_DIRECT
+} BulkWriterChoice;
+
+typedef enum BulkIndexes
+{
+	BULK_INDEXES_AUTO,
+	BULK_INDEXES_INSERT,
+	BULK_INDEXES_MERGE,
+	BULK_INDEXES_REBUILD
+} BulkIndexes;
+
+/* A set of columns by name, or all of them ("*"). */
+typedef struct BulkColumnSet
+{
+	bool		all;
+	List	   *names;			/* of char *; NIL where all or none */
+} BulkColumnSet;
+
+/* What the dates of a column look like, in to_timestamp's templates. */
+typedef struct BulkDateFormat
+{
+	char	   *column;
+	char	   *template;
+} BulkDateFormat;
+
+typedef struct BulkOptions
+{
+	/* format */
+	BulkFormat	format;
+	char	   *delimiter;
+	bool		delimiter_auto; /* detect_options finds out */
+	char		quote;
+	char		escape;
+	List	   *nulls;			/* of char *: every string that means NULL */
+	char	   *default_marker; /* NULL: none */
+	int			encoding;		/* of the files; pg_enc, never -1 */
+	BulkUtf16	utf16;			/* what encoding PG_UTF8 really means */
+	BulkCompression compression;
+	BulkColumnSet force_null;
+	BulkColumnSet force_not_null;
+	BulkHeader	header;
+	int			header_lines;
+	bool		has_columns;	/* columns given; else all but generated ones */
+	List	   *columns;		/* of char *; a NULL element skips a file column */
+	JsonbValue	fields_json;	/* of format fixed, as given */
+	BulkFields *fields;			/* read; NULL: another format */
+	int64		record_length;	/* 0: rows are lines */
+	int			big_endian;		/* of its binary fields, unless they say otherwise */
+	int64		skip;			/* data rows to pass over after the header */
+	int64		limit;			/* data rows; -1: no limit */
+	int			limit_loaded;	/* limit_counts = loaded: it does not count bad rows and those left out */
+	/* forgiving input */
+	BulkNewline newline;
+	int			invalid_bytes;	/* BulkInvalid, never -1 */
+	char	   *comment;		/* what a line begins with that is no row; NULL: none */
+	bool		ignore_extra;	/* extra_columns = ignore */
+	BulkMissing missing;
+	bool		has_trim;		/* trim given */
+	BulkColumnSet trim;
+	List	   *date_formats;	/* of BulkDateFormat * */
+	char		decimal_mark;	/* '.': as the server has it */
+	char	   *thousands_mark; /* one character; NULL: none */
+	/* rows */
+	char	   *where;			/* SQL text; NULL: none */
+	char	   *transform;		/* a function, as regprocedure has it; NULL: none */
+	/* bad rows */
+	BulkOnError on_error;
+	int64		reject_limit;	/* rows; -1: no limit */
+	double		reject_percent; /* of the rows read; < 0: no limit */
+	char	   *reject_table;	/* as written; NULL: none */
+	char	   *reject_file;	/* absolute path; NULL: none */
+	BulkVerbosity log_verbosity;
+	/* duplicates */
+	BulkOnDuplicate on_duplicate;
+	int64		duplicate_limit;	/* as reject_limit */
+	double		duplicate_percent;
+	double		progress;		/* seconds between NOTICEs that tell how far it is; 0: none */
+	/* how */
+	BulkWriterChoice writer;
+	int			workers;		/* -1: auto */
+	BulkIndexes indexes;
+	bool		truncate;
+	bool		freeze;
+	bool		analyze;
+	bool		dry_run;		/* nothing of the load stays */
+	/* the source, if it is not files */
+	char	   *query;			/* SQL text; NULL: files */
+	/* as they were given, for workers to read again; may be NULL */
+	Jsonb	   *json;
+	Jsonb	   *detected;		/* those of them that detect_options has found; or NULL */
+} BulkOptions;
+
+#endif							/* PGBULK_BULK_OPTIONS_H */

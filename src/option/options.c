@@ -1,0 +1,1003 @@
+/*
+ * options.c
+ *		The options of a load: one table, from JSON to BulkOptions.
+ *
+ * A new option is a field of BulkOptions, its default in default_options, a
+ * line of option_table and, where other options matter to it, a check in
+ * options_check.c.  All errors here are ERRCODE_INVALID_PARAMETER_VALUE (22023) and name
+ * the option.
+ */
+#include "option/options.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+
+#include "mb/pg_wchar.h"
+#include "option/near.h"
+#include "option/options_check.h"
+#include "postmaster/bgworker_internals.h"
+#include "utils/builtins.h"
+#include "utils/json.h"
+#include "utils/numeric.h"
+
+/* Seconds of option progress: what true stands for, and what can be given. */
+#define PROGRESS_SECONDS 5
+#define PROGRESS_LEAST 0.1
+#define PROGRESS_MOST 86400
+
+/* Values are shown in messages up to this many bytes. */
+#define SHOWN_LENGTH 100
+
+/*
+ * Which formats an option is for: a set of bits, one for each BulkFormat, and
+ * one for the rows of a query.
+ */
+#define FOR(format) (1 << (format))
+#define FOR_CSV		FOR(BULK_CSV)
+#define FOR_LINES	(FOR(BULK_CSV) | FOR(BULK_TEXT))
+#define FOR_FIXED	FOR(BULK_FIXED)
+#define FOR_TEXTS	(FOR_LINES | FOR_FIXED)
+#define FOR_NAMES	(FOR_LINES | FOR(BULK_BINARY))
+#define FOR_FILES	(FOR_TEXTS | FOR(BULK_BINARY))
+#define FOR_QUERY	FOR(31)
+#define FOR_ALL		(FOR_FILES | FOR_QUERY)
+
+typedef struct OptionDef OptionDef;
+
+struct OptionDef
+{
+	const char *name;
+	int			formats;
+	void		(*set) (const OptionDef *def, JsonbValue *value,
+						BulkOptions *options);
+	size_t		offset;			/* of the field in BulkOptions */
+	const char *expects;		/* "must be ..."; NULL: one of the choices */
+	const char *const *choices; /* its words, ended by NULL */
+};
+
+/* Words of the enums of options.h, found by their value. */
+static const char *const format_names[] = {
+	[BULK_CSV] = "csv", [BULK_TEXT] = "text", [BULK_BINARY] = "binary",
+	[BULK_FIXED] = "fixed", NULL
+};
+static const char *const compression_names[] = {
+	[BULK_COMPRESSION_NONE] = "none", [BULK_COMPRESSION_GZIP] = "gzip",
+	[BULK_COMPRESSION_LZ4] = "lz4", [BULK_COMPRESSION_ZSTD] = "zstd",
+	[BULK_COMPRESSION_AUTO] = "auto", NULL
+};
+static const char *const header_names[] = {"match", "map", "auto", NULL};
+/* Encodings that the server does not know: their files are read as UTF8. */
+static const struct
+{
+	const char *name;
+	BulkUtf16	utf16;
+}			utf16_names[] = {
+	{"UTF16", BULK_UTF16_MARKED}, {"UTF-16", BULK_UTF16_MARKED},
+	{"UTF16LE", BULK_UTF16_LITTLE}, {"UTF-16LE", BULK_UTF16_LITTLE},
+	{"UTF16BE", BULK_UTF16_BIG}, {"UTF-16BE", BULK_UTF16_BIG},
+	{NULL, BULK_UTF16_NONE}
+};
+static const char *const invalid_names[] = {
+	[BULK_INVALID_ERROR] = "error", [BULK_INVALID_REJECT] = "reject",
+	[BULK_INVALID_REPLACE] = "replace", NULL
+};
+static const char *const newline_names[] = {
+	[BULK_NEWLINE_AUTO] = "auto", [BULK_NEWLINE_ANY] = "any", NULL
+};
+static const char *const endian_names[] = {
+	[false] = "little", [true] = "big", NULL
+};
+static const char *const limit_names[] = {
+	[false] = "read", [true] = "loaded", NULL
+};
+static const char *const extra_names[] = {
+	[false] = "error", [true] = "ignore", NULL
+};
+static const char *const missing_names[] = {
+	[BULK_MISSING_ERROR] = "error", [BULK_MISSING_NULL] = "null",
+	[BULK_MISSING_DEFAULT] = "default", NULL
+};
+static const char *const on_error_names[] = {
+	[BULK_ON_ERROR_STOP] = "stop", [BULK_ON_ERROR_IGNORE] = "ignore",
+	[BULK_ON_ERROR_SET_NULL] = "set_null", NULL
+};
+static const char *const on_duplicate_names[] = {
+	[BULK_ON_DUPLICATE_ERROR] = "error", [BULK_ON_DUPLICATE_KEEP_OLD] = "keep_old",
+	[BULK_ON_DUPLICATE_KEEP_NEW] = "keep_new", NULL
+};
+static const char *const verbosity_names[] = {
+	[BULK_VERBOSITY_SILENT] = "silent", [BULK_VERBOSITY_DEFAULT] = "default",
+	[BULK_VERBOSITY_VERBOSE] = "verbose", NULL
+};
+static const char *const writer_names[] = {
+	[BULK_WRITER_AUTO] = "auto", [BULK_WRITER_BUFFERED] = "buffered",
+	[BULK_WRITER_DIRECT] = "direct", NULL
+};
+
+static const char *const workers_names[] = {"auto", NULL};
+static const char *const indexes_names[] = {
+	[BULK_INDEXES_AUTO] = "auto", [BULK_INDEXES_INSERT] = "insert",
+	[BULK_INDEXES_MERGE] = "merge", [BULK_INDEXES_REBUILD] = "rebuild", NULL
+};
+
+/* What is not here is zero; the rest depends on the format, see set_dialect. */
+static const BulkOptions default_options = {
+	.format = BULK_CSV,
+	.encoding = -1,
+	.compression = BULK_COMPRESSION_AUTO,
+	.header = BULK_HEADER_SKIP,
+	.limit = -1,
+	.invalid_bytes = -1,
+	.missing = BULK_MISSING_ERROR,
+	.decimal_mark = '.',
+	.on_error = BULK_ON_ERROR_STOP,
+	.reject_limit = -1,
+	.reject_percent = -1,
+	.log_verbosity = BULK_VERBOSITY_DEFAULT,
+	.duplicate_limit = -1,
+	.duplicate_percent = -1,
+	.writer = BULK_WRITER_AUTO,
+	.workers = -1
+};
+
+
+/*
+ * Words for messages
+ */
+
+static char *
+clip_text(char *text)
+{
+	int			len = strlen(text);
+
+	if (len <= SHOWN_LENGTH)
+		return text;
+	return psprintf("%.*s...", pg_mbcliplen(text, len, SHOWN_LENGTH), text);
+}
+
+/* A value as JSON text. */
+static char *
+show_value(JsonbValue *value)
+{
+	Jsonb	   *json = JsonbValueToJsonb(value);
+
+	return clip_text(JsonbToCString(NULL, &json->root, VARSIZE(json)));
+}
+
+/* "a", "b", "c" */
+static char *
+quote_names(const char *const *names)
+{
+	StringInfoData text;
+
+	initStringInfo(&text);
+	for (int i = 0; names[i] != NULL; i++)
+		appendStringInfo(&text, "%s\"%s\"", i > 0 ? ", " : "", names[i]);
+	return text.data;
+}
+
+/* Words of other programs, and of people, for choices of ours. */
+static const struct
+{
+	const char *option;
+	const char *word;
+	const char *meant;
+}			other_words[] = {
+	{"on_error", "skip", "ignore"}, {"on_error", "continue", "ignore"},
+	{"on_error", "reject", "ignore"}, {"on_error", "log", "ignore"},
+	{"on_error", "skip_row", "ignore"}, {"on_error", "abort", "stop"},
+	{"on_error", "fail", "stop"}, {"on_error", "error", "stop"},
+	{"on_error", "raise", "stop"}, {"on_error", "null", "set_null"},
+	{"on_duplicate", "skip", "keep_old"}, {"on_duplicate", "ignore", "keep_old"},
+	{"on_duplicate", "nothing", "keep_old"}, {"on_duplicate", "do_nothing", "keep_old"},
+	{"on_duplicate", "do nothing", "keep_old"}, {"on_duplicate", "update", "keep_new"},
+	{"on_duplicate", "replace", "keep_new"}, {"on_duplicate", "upsert", "keep_new"},
+	{"on_duplicate", "overwrite", "keep_new"}, {"on_duplicate", "stop", "error"},
+	{"on_duplicate", "fail", "error"}, {"missing_columns", "ignore", "null"},
+	{"invalid_bytes", "ignore", "replace"}, {"invalid_bytes", "stop", "error"},
+	{"extra_columns", "skip", "ignore"}
+};
+
+/* The choice that a word may stand for, or NULL. */
+static const char *
+find_meant(const OptionDef *def, const char *word)
+{
+	for (int i = 0; i < lengthof(other_words); i++)
+		if (strcmp(other_words[i].option, def->name) == 0 &&
+			pg_strcasecmp(other_words[i].word, word) == 0)
+			return other_words[i].meant;
+	return near_find(def->choices, word);
+}
+
+/* Raises the error for a value of the wrong type, or out of range. */
+static void
+refuse_value(const OptionDef *def, JsonbValue *value)
+{
+	const char *near = NULL;
+
+	if (value->type == jbvString && def->choices != NULL)
+		near = find_meant(def, pnstrdup(value->val.string.val,
+										value->val.string.len));
+	ereport(ERROR,
+			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+			 def->expects != NULL ?
+			 errmsg("option \"%s\" must be %s", def->name, def->expects) :
+			 errmsg("option \"%s\" must be one of %s", def->name,
+					quote_names(def->choices)),
+			 errdetail("The value given is %s.", show_value(value)),
+			 near != NULL ? errhint("Perhaps you meant \"%s\".", near) : 0));
+}
+
+/* Raises the error for a key that is no option. */
+static void
+refuse_key(const char *const *names, char *key)
+{
+	const char *near = near_find(names, key);
+
+	ereport(ERROR,
+			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+			 errmsg("unrecognized option \"%s\"", clip_text(key)),
+			 errdetail("Valid options are %s.", quote_names(names)),
+			 near != NULL ? errhint("Perhaps you meant \"%s\".", near) : 0));
+}
+
+
+/*
+ * Reading JSON values
+ */
+
+static char *
+get_string(const OptionDef *def, JsonbValue *value)
+{
+	if (value->type != jbvString)
+		refuse_value(def, value);
+	return pnstrdup(value->val.string.val, value->val.string.len);
+}
+
+/* Whether value is a whole number from 0 to max. */
+static bool
+read_count(JsonbValue *value, int64 max, int64 *count)
+{
+	char	   *text;
+	long long	number;
+
+	if (value->type != jbvNumeric)
+		return false;
+
+	/* Without trailing zeros, so that 1.0 and 1e3 are whole numbers. */
+	text = numeric_normalize(value->val.numeric);
+	if (text[strspn(text, "0123456789")] != '\0')
+		return false;
+	errno = 0;
+	number = strtoll(text, NULL, 10);
+	if (errno != 0 || number > max)
+		return false;
+	*count = number;
+	return true;
+}
+
+/* Whether value is text such as "2.5%", of at most 100 %. */
+static bool
+read_percent(JsonbValue *value, double *percent)
+{
+	char	   *text;
+	char	   *end;
+
+	if (value->type != jbvString)
+		return false;
+	text = pnstrdup(value->val.string.val, value->val.string.len);
+	if (text[0] < '0' || text[0] > '9')
+		return false;
+	if (strcmp(text + strspn(text, "0123456789."), "%") != 0)
+		return false;
+	*percent = strtod(text, &end);
+	return *end == '%' && *percent <= 100;
+}
+
+/* Index of a word among the choices; case does not matter, as in COPY. */
+static int
+find_choice(const OptionDef *def, JsonbValue *value)
+{
+	char	   *word;
+
+	if (value->type != jbvString)
+		return -1;
+	word = pnstrdup(value->val.string.val, value->val.string.len);
+	for (int i = 0; def->choices[i] != NULL; i++)
+		if (pg_strcasecmp(def->choices[i], word) == 0)
+			return i;
+	return -1;
+}
+
+static int
+get_choice(const OptionDef *def, JsonbValue *value)
+{
+	int			choice = find_choice(def, value);
+
+	if (choice < 0)
+	{
+		char	   *word;
+		const char *near;
+
+		if (value->type != jbvString)
+			refuse_value(def, value);
+		word = pnstrdup(value->val.string.val, value->val.string.len);
+		near = find_meant(def, word);
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("value \"%s\" is not valid for option \"%s\"",
+						clip_text(word), def->name),
+				 errdetail("Valid values are %s.", quote_names(def->choices)),
+				 near != NULL ? errhint("Perhaps you meant \"%s\".", near) : 0));
+	}
+	return choice;
+}
+
+/* Strings of an array; a null element, where allowed, is a NULL pointer. */
+static List *
+get_strings(const OptionDef *def, JsonbValue *value, bool allow_null)
+{
+	List	   *strings = NIL;
+	JsonbIterator *iterator;
+	JsonbIteratorToken token;
+	JsonbValue	element;
+
+	if (value->type != jbvBinary || !JsonContainerIsArray(value->val.binary.data))
+		refuse_value(def, value);
+	iterator = JsonbIteratorInit(value->val.binary.data);
+	while ((token = JsonbIteratorNext(&iterator, &element, true)) != WJB_DONE)
+	{
+		if (token != WJB_ELEM)
+			continue;
+		if (element.type == jbvString)
+			strings = lappend(strings, pnstrdup(element.val.string.val,
+												element.val.string.len));
+		else if (element.type == jbvNull && allow_null)
+			strings = lappend(strings, NULL);
+		else
+			refuse_value(def, value);
+	}
+	return strings;
+}
+
+
+/*
+ * Setters
+ */
+
+/* What csv, text and binary files look like unless told otherwise. */
+static void
+set_dialect(BulkOptions *options)
+{
+	options->delimiter = NULL;
+	options->quote = options->escape = '\0';
+	options->nulls = NIL;
+	switch (options->format)
+	{
+		case BULK_CSV:
+			options->delimiter = ",";
+			options->quote = options->escape = '"';
+			options->nulls = list_make1(pstrdup(""));
+			break;
+		case BULK_TEXT:
+			options->delimiter = "\t";
+			options->nulls = list_make1(pstrdup("\\N"));
+			break;
+		case BULK_FIXED:
+			options->nulls = list_make1(pstrdup(""));
+			break;
+		case BULK_BINARY:
+			break;
+	}
+}
+
+#define FIELD(type) ((type *) ((char *) options + def->offset))
+
+static void
+set_bool(const OptionDef *def, JsonbValue *value, BulkOptions *options)
+{
+	if (value->type != jbvBool)
+		refuse_value(def, value);
+	*FIELD(bool) = value->val.boolean;
+}
+
+static void
+set_count(const OptionDef *def, JsonbValue *value, BulkOptions *options)
+{
+	if (!read_count(value, PG_INT64_MAX, FIELD(int64)))
+		refuse_value(def, value);
+}
+
+static void
+set_string(const OptionDef *def, JsonbValue *value, BulkOptions *options)
+{
+	*FIELD(char *) = get_string(def, value);
+}
+
+static void
+set_choice(const OptionDef *def, JsonbValue *value, BulkOptions *options)
+{
+	*FIELD(int) = get_choice(def, value);
+}
+
+static void
+set_format(const OptionDef *def, JsonbValue *value, BulkOptions *options)
+{
+	options->format = get_choice(def, value);
+	set_dialect(options);
+}
+
+static void
+set_extra_columns(const OptionDef *def, JsonbValue *value, BulkOptions *options)
+{
+	options->ignore_extra = get_choice(def, value);
+}
+
+/*
+ * The character that a word or an escape sequence, written out, stands for; '\0': it does not look like one.
+ */
+static char
+find_character(const char *text)
+{
+	static const struct
+	{
+		const char *word;
+		char		character;
+	}			words[] = {
+		{"tab", '\t'}, {"comma", ','}, {"semicolon", ';'}, {"pipe", '|'},
+		{"space", ' '}, {"colon", ':'}, {"\\t", '\t'}, {"\\v", '\v'},
+		{"\\f", '\f'}, {"\\b", '\b'}, {"\\a", '\a'}, {"\\e", '\033'},
+		{"\\\"", '"'}, {"\\'", '\''}, {"\\\\", '\\'}, {"\\|", '|'},
+		{"\\,", ','}, {"\\;", ';'}
+	};
+	const char *digits = text + 1;
+	int			base = 8;
+	long		code;
+	char	   *end;
+
+	for (int i = 0; i < lengthof(words); i++)
+		if (pg_strcasecmp(words[i].word, text) == 0)
+			return words[i].character;
+	if (pg_strncasecmp(text, "0x", 2) != 0 && text[0] != '\\')
+		return '\0';
+	if (pg_strncasecmp(digits, "x", 1) == 0 || pg_strncasecmp(digits, "u", 1) == 0)
+	{
+		digits++;
+		base = 16;
+	}
+	if (!isxdigit((unsigned char) digits[0]))
+		return '\0';
+	code = strtol(digits, &end, base);
+	return *end == '\0' && code > 0 && code < 0x80 && code != '\n' && code != '\r' ? code : '\0';
+}
+
+/* Whoever writes a character like that does not mean those bytes. */
+static void
+refuse_written_out(const OptionDef *def, JsonbValue *value, const char *text)
+{
+	char		character = find_character(text);
+	StringInfoData json;
+
+	if (character == '\0')
+		return;
+	initStringInfo(&json);
+	if (character == '\t')
+		appendStringInfoString(&json, "\"\\t\"");
+	else
+		escape_json(&json, (char[]) {character, '\0'});
+	ereport(ERROR,
+			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+			 errmsg("option \"%s\" must be the character itself", def->name),
+			 errdetail("The value given is %s.", show_value(value)),
+			 character == '\t' ?
+			 errhint("JSON has %s, with one backslash, for a tab.", json.data) :
+			 errhint("Write it as %s.", json.data)));
+}
+
+static void
+set_character(const OptionDef *def, JsonbValue *value, BulkOptions *options)
+{
+	char	   *text = get_string(def, value);
+
+	refuse_written_out(def, value, text);
+	if (strlen(text) != 1 || text[0] == '\r' || text[0] == '\n')
+		refuse_value(def, value);
+	*FIELD(char) = text[0];
+}
+
+static void
+set_quote(const OptionDef *def, JsonbValue *value, BulkOptions *options)
+{
+	set_character(def, value, options);
+	options->escape = options->quote;	/* escape itself comes later */
+}
+
+static void
+set_marker(const OptionDef *def, JsonbValue *value, BulkOptions *options)
+{
+	char	   *text = get_string(def, value);
+
+	if (strpbrk(text, "\r\n") != NULL)
+		refuse_value(def, value);
+	*FIELD(char *) = text;
+}
+
+static void
+set_line_part(const OptionDef *def, JsonbValue *value, BulkOptions *options)
+{
+	set_marker(def, value, options);
+	if (**FIELD(char *) == '\0')
+		refuse_value(def, value);
+}
+
+static void
+set_delimiter(const OptionDef *def, JsonbValue *value, BulkOptions *options)
+{
+	char	   *standard = options->delimiter;
+
+	refuse_written_out(def, value, get_string(def, value));
+	set_line_part(def, value, options);
+	options->delimiter_auto = pg_strcasecmp(options->delimiter, "auto") == 0;
+	if (options->delimiter_auto)
+		options->delimiter = standard;
+}
+
+static void
+set_nulls(const OptionDef *def, JsonbValue *value, BulkOptions *options)
+{
+	ListCell   *cell;
+
+	if (value->type == jbvString)
+		options->nulls = list_make1(get_string(def, value));
+	else
+		options->nulls = get_strings(def, value, false);
+	foreach(cell, options->nulls)
+		if (strpbrk(lfirst(cell), "\r\n") != NULL)
+			refuse_value(def, value);
+}
+
+static void
+set_encoding(const OptionDef *def, JsonbValue *value, BulkOptions *options)
+{
+	char	   *name = get_string(def, value);
+
+	for (int i = 0; utf16_names[i].name != NULL; i++)
+		if (pg_strcasecmp(name, utf16_names[i].name) == 0)
+		{
+			options->encoding = PG_UTF8;
+			options->utf16 = utf16_names[i].utf16;
+			return;
+		}
+	options->encoding = pg_char_to_encoding(name);
+	if (options->encoding < 0)
+		refuse_value(def, value);
+}
+
+static void
+set_header(const OptionDef *def, JsonbValue *value, BulkOptions *options)
+{
+	int			choice = find_choice(def, value);
+	int64		lines;
+
+	options->header_lines = 1;
+	if (choice >= 0)
+		options->header = BULK_HEADER_MATCH + choice;
+	else if (value->type == jbvBool)
+		options->header_lines = value->val.boolean;
+	else if (read_count(value, INT_MAX, &lines))
+		options->header_lines = (int) lines;
+	else
+		refuse_value(def, value);
+}
+
+static void
+set_workers(const OptionDef *def, JsonbValue *value, BulkOptions *options)
+{
+	int64		count;
+
+	if (find_choice(def, value) == 0)
+		options->workers = -1;
+	else if (read_count(value, MAX_PARALLEL_WORKER_LIMIT, &count))
+		options->workers = (int) count;
+	else
+		refuse_value(def, value);
+}
+
+static void
+set_columns(const OptionDef *def, JsonbValue *value, BulkOptions *options)
+{
+	options->has_columns = true;
+	options->columns = get_strings(def, value, true);
+	if (options->columns == NIL)
+		refuse_value(def, value);
+}
+
+static void
+set_fields(const OptionDef *def, JsonbValue *value, BulkOptions *options)
+{
+	*FIELD(JsonbValue) = *value;
+}
+
+static void
+set_record_length(const OptionDef *def, JsonbValue *value, BulkOptions *options)
+{
+	if (!read_count(value, FIELDS_MAX_LENGTH, FIELD(int64)) || *FIELD(int64) == 0)
+		refuse_value(def, value);
+}
+
+static void
+set_column_set(const OptionDef *def, JsonbValue *value, BulkOptions *options)
+{
+	BulkColumnSet *set = FIELD(BulkColumnSet);
+
+	if (value->type != jbvString)
+		set->names = get_strings(def, value, false);
+	else if (strcmp(get_string(def, value), "*") == 0)
+		set->all = true;
+	else
+		refuse_value(def, value);
+}
+
+static void
+set_trim(const OptionDef *def, JsonbValue *value, BulkOptions *options)
+{
+	options->has_trim = true;
+	if (value->type == jbvBool)
+		options->trim.all = value->val.boolean;
+	else
+		options->trim.names = get_strings(def, value, false);
+}
+
+static void
+set_date_formats(const OptionDef *def, JsonbValue *value, BulkOptions *options)
+{
+	JsonbIterator *iterator;
+	JsonbIteratorToken token;
+	JsonbValue	item;
+	char	   *column = NULL;
+
+	if (value->type != jbvBinary || !JsonContainerIsObject(value->val.binary.data))
+		refuse_value(def, value);
+	iterator = JsonbIteratorInit(value->val.binary.data);
+	while ((token = JsonbIteratorNext(&iterator, &item, true)) != WJB_DONE)
+	{
+		BulkDateFormat *format;
+
+		if (token == WJB_KEY)
+			column = pnstrdup(item.val.string.val, item.val.string.len);
+		if (token != WJB_VALUE)
+			continue;
+		if (item.type != jbvString || item.val.string.len == 0)
+			refuse_value(def, value);
+		format = palloc(sizeof(BulkDateFormat));
+		format->column = column;
+		format->template = pnstrdup(item.val.string.val, item.val.string.len);
+		options->date_formats = lappend(options->date_formats, format);
+	}
+}
+
+static void
+set_decimal_mark(const OptionDef *def, JsonbValue *value, BulkOptions *options)
+{
+	char	   *text = get_string(def, value);
+
+	if (strlen(text) != 1 || strchr(".,;:'_/", text[0]) == NULL)
+		refuse_value(def, value);
+	options->decimal_mark = text[0];
+}
+
+static void
+set_thousands_mark(const OptionDef *def, JsonbValue *value, BulkOptions *options)
+{
+	char	   *text = get_string(def, value);
+
+	if (text[0] == '\0' || pg_mblen(text) != strlen(text) ||
+		(!IS_HIGHBIT_SET(text[0]) && strchr(",. '_", text[0]) == NULL))
+		refuse_value(def, value);
+	options->thousands_mark = text;
+}
+
+static void
+set_reject_limit(const OptionDef *def, JsonbValue *value, BulkOptions *options)
+{
+	if (!read_count(value, PG_INT64_MAX, &options->reject_limit) &&
+		!read_percent(value, &options->reject_percent))
+		refuse_value(def, value);
+}
+
+static void
+set_duplicate_limit(const OptionDef *def, JsonbValue *value, BulkOptions *options)
+{
+	if (!read_count(value, PG_INT64_MAX, &options->duplicate_limit) &&
+		!read_percent(value, &options->duplicate_percent))
+		refuse_value(def, value);
+}
+
+static void
+set_progress(const OptionDef *def, JsonbValue *value, BulkOptions *options)
+{
+	if (value->type == jbvBool)
+		options->progress = value->val.boolean ? PROGRESS_SECONDS : 0;
+	else if (value->type == jbvNumeric)
+	{
+		options->progress =
+			DatumGetFloat8(DirectFunctionCall1(numeric_float8_no_overflow,
+											   NumericGetDatum(value->val.numeric)));
+		if (!(options->progress >= PROGRESS_LEAST && options->progress <= PROGRESS_MOST))
+			refuse_value(def, value);
+	}
+	else
+		refuse_value(def, value);
+}
+
+static void
+set_path(const OptionDef *def, JsonbValue *value, BulkOptions *options)
+{
+	char	   *path = get_string(def, value);
+
+	if (!is_absolute_path(path))
+		refuse_value(def, value);
+	*FIELD(char *) = path;
+}
+
+#undef FIELD
+
+
+/*
+ * The table.  Options are set in this order, whatever the order in the JSON:
+ * format comes first, as it changes defaults, and quote before escape.
+ */
+
+#define AT(field) offsetof(BulkOptions, field)
+#define BOOLEAN "true or false"
+#define CHARACTER "a single one-byte character, not a line end"
+#define COLUMN_SET "an array of column names, or \"*\""
+#define COUNT "an integer from 0 to 9223372036854775807"
+#define LIMIT COUNT ", or a percentage from \"0%\" to \"100%\""
+#define LINE_PART "a non-empty string without line ends"
+#define STRING "a string"
+
+static const OptionDef option_table[] = {
+	{"format", FOR_FILES, set_format, AT(format), NULL, format_names},
+	{"delimiter", FOR_LINES, set_delimiter, AT(delimiter), LINE_PART},
+	{"quote", FOR_CSV, set_quote, AT(quote), CHARACTER},
+	{"escape", FOR_CSV, set_character, AT(escape), CHARACTER},
+	{"null", FOR_TEXTS, set_nulls, AT(nulls),
+	"a string or an array of strings, without line ends"},
+	{"default", FOR_LINES, set_marker, AT(default_marker),
+	"a string without line ends"},
+	{"encoding", FOR_FILES, set_encoding, AT(encoding),
+	"the name of an encoding"},
+	{"compression", FOR_FILES, set_choice, AT(compression), NULL,
+	compression_names},
+	{"force_null", FOR_CSV, set_column_set, AT(force_null), COLUMN_SET},
+	{"force_not_null", FOR_CSV, set_column_set, AT(force_not_null), COLUMN_SET},
+	{"header", FOR_FILES, set_header, AT(header),
+		"true, false, an integer from 0 to 2147483647, \"match\", \"map\" or \"auto\"",
+	header_names},
+	{"columns", FOR_NAMES | FOR_QUERY, set_columns, AT(columns),
+	"a non-empty array of column names and nulls"},
+	{"fields", FOR_FIXED, set_fields, AT(fields_json)},
+	{"record_length", FOR_FIXED, set_record_length, AT(record_length),
+	"an integer from 1 to 1000000000"},
+	{"endian", FOR_FIXED, set_choice, AT(big_endian), NULL, endian_names},
+	{"skip", FOR_ALL, set_count, AT(skip), COUNT},
+	{"limit", FOR_ALL, set_count, AT(limit), COUNT},
+	{"limit_counts", FOR_ALL, set_choice, AT(limit_loaded), NULL, limit_names},
+	{"extra_columns", FOR_FILES, set_extra_columns, AT(ignore_extra), NULL,
+	extra_names},
+	{"missing_columns", FOR_FILES, set_choice, AT(missing), NULL, missing_names},
+	{"newline", FOR_TEXTS, set_choice, AT(newline), NULL, newline_names},
+	{"comment", FOR_TEXTS, set_line_part, AT(comment), LINE_PART},
+	{"invalid_bytes", FOR_TEXTS, set_choice, AT(invalid_bytes), NULL,
+	invalid_names},
+	{"trim", FOR_TEXTS, set_trim, AT(trim),
+	"true, false or an array of column names"},
+	{"date_format", FOR_TEXTS, set_date_formats, AT(date_formats),
+	"an object of column names and templates"},
+	{"decimal_mark", FOR_TEXTS, set_decimal_mark, AT(decimal_mark),
+	"one of the characters . , ; : ' _ and /"},
+	{"thousands_mark", FOR_TEXTS, set_thousands_mark, AT(thousands_mark),
+	"one of the characters , . ' _ and space, or one beyond ASCII"},
+	{"where", FOR_ALL, set_string, AT(where), STRING},
+	{"transform", FOR_TEXTS, set_string, AT(transform), STRING},
+	{"on_error", FOR_ALL, set_choice, AT(on_error), NULL, on_error_names},
+	{"reject_limit", FOR_ALL, set_reject_limit, AT(reject_limit),
+	LIMIT},
+	{"reject_table", FOR_ALL, set_string, AT(reject_table), STRING},
+	{"reject_file", FOR_ALL, set_path, AT(reject_file), "an absolute path"},
+	{"log_verbosity", FOR_ALL, set_choice, AT(log_verbosity), NULL,
+	verbosity_names},
+	{"progress", FOR_ALL, set_progress, AT(progress),
+	"true, false or a number of seconds from 0.1 to 86400"},
+	{"on_duplicate", FOR_ALL, set_choice, AT(on_duplicate), NULL,
+	on_duplicate_names},
+	{"duplicate_limit", FOR_ALL, set_duplicate_limit, AT(duplicate_limit),
+	LIMIT},
+	{"writer", FOR_ALL, set_choice, AT(writer), NULL, writer_names},
+	{"workers", FOR_ALL, set_workers, AT(workers),
+	"\"auto\" or an integer from 0 to 1024", workers_names},
+	{"indexes", FOR_ALL, set_choice, AT(indexes), NULL, indexes_names},
+	{"truncate", FOR_ALL, set_bool, AT(truncate), BOOLEAN},
+	{"freeze", FOR_ALL, set_bool, AT(freeze), BOOLEAN},
+	{"analyze", FOR_ALL, set_bool, AT(analyze), BOOLEAN},
+	{"dry_run", FOR_ALL, set_bool, AT(dry_run), BOOLEAN}
+};
+
+
+/*
+ * Checks across options
+ */
+
+static void
+check_keys(Jsonb *json)
+{
+	const char *names[lengthof(option_table) + 1];
+	JsonbIterator *iterator = JsonbIteratorInit(&json->root);
+	JsonbIteratorToken token;
+	JsonbValue	key;
+
+	for (int i = 0; i < lengthof(option_table); i++)
+		names[i] = option_table[i].name;
+	names[lengthof(option_table)] = NULL;
+
+	while ((token = JsonbIteratorNext(&iterator, &key, true)) != WJB_DONE)
+	{
+		char	   *text;
+		int			i = 0;
+
+		if (token != WJB_KEY)
+			continue;
+		text = pnstrdup(key.val.string.val, key.val.string.len);
+		while (names[i] != NULL && strcmp(names[i], text) != 0)
+			i++;
+		if (names[i] == NULL)
+			refuse_key(names, text);
+	}
+}
+
+/* The formats that an option is for: "csv", "text" or "fixed" */
+static char *
+show_formats(int formats)
+{
+	StringInfoData text;
+	int			left = 0;
+
+	initStringInfo(&text);
+	for (int i = 0; format_names[i] != NULL; i++)
+		left += (formats & FOR(i)) != 0;
+	for (int i = 0; format_names[i] != NULL; i++)
+		if ((formats & FOR(i)) != 0)
+		{
+			left--;
+			appendStringInfo(&text, "\"%s\"%s", format_names[i],
+							 left > 1 ? ", " : left == 1 ? " or " : "");
+		}
+	return text.data;
+}
+
+static void
+check_format(const OptionDef *def, BulkFormat format)
+{
+	if ((def->formats & FOR(format)) == 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("option \"%s\" requires \"format\" to be %s",
+						def->name, show_formats(def->formats))));
+}
+
+/* Sets the options that are given; of files, or of a query. */
+static void
+set_options(BulkOptions *options, Jsonb *json)
+{
+	set_dialect(options);
+	if (json != NULL)
+	{
+		if (!JB_ROOT_IS_OBJECT(json))
+			ereport(ERROR,
+					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+					 errmsg("options must be a JSON object"),
+					 errhint("Write them as in '{\"header\": true}'.")));
+		check_keys(json);
+		for (int i = 0; i < lengthof(option_table); i++)
+		{
+			const OptionDef *def = &option_table[i];
+			JsonbValue *value;
+
+			value = getKeyJsonValueFromContainer(&json->root, def->name,
+												 strlen(def->name), NULL);
+			if (value == NULL || value->type == jbvNull)
+				continue;
+			if (options->query != NULL && (def->formats & FOR_QUERY) == 0)
+				ereport(ERROR,
+						(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+						 errmsg("option \"%s\" cannot be used with a query",
+								def->name)));
+			check_format(def, options->format);
+			def->set(def, value, options);
+		}
+	}
+	if (options->encoding < 0)
+		options->encoding = pg_get_client_encoding();
+	options_check(options);
+	options->json = json;
+}
+
+BulkOptions *
+options_parse(Jsonb *json)
+{
+	BulkOptions *options = palloc(sizeof(BulkOptions));
+
+	*options = default_options;
+	set_options(options, json);
+	return options;
+}
+
+BulkOptions *
+options_parse_query(Jsonb *json, char *query)
+{
+	BulkOptions *options = palloc(sizeof(BulkOptions));
+
+	*options = default_options;
+	options->format = BULK_TEXT;
+	options->encoding = GetDatabaseEncoding();
+	options->compression = BULK_COMPRESSION_NONE;
+	options->query = query;
+	set_options(options, json);
+	return options;
+}
+
+Jsonb *
+options_merge(Jsonb *json, const char *more)
+{
+	Datum		added = DirectFunctionCall1(jsonb_in, CStringGetDatum(more));
+
+	if (json == NULL)
+		return DatumGetJsonbP(added);
+	if (!JB_ROOT_IS_OBJECT(json))
+		return json;
+	return DatumGetJsonbP(DirectFunctionCall2(jsonb_concat, JsonbPGetDatum(json), added));
+}
+
+bool
+options_is_text(const BulkOptions *options)
+{
+	return options->format != BULK_BINARY &&
+		(options->fields == NULL || !options->fields->binary);
+}
+
+bool
+options_is_raw(const BulkOptions *options)
+{
+	return options->format == BULK_BINARY || options->record_length > 0;
+}
+
+ScanDialect
+options_dialect(const BulkOptions *options)
+{
+	ScanDialect dialect = {
+		.format = options->format == BULK_TEXT ? SCAN_TEXT : SCAN_CSV,
+		.quote = options->quote,
+		.escape = options->escape,
+	};
+
+	if (options->format == BULK_BINARY)
+		return dialect;
+	dialect.comment = options->comment;
+	dialect.comment_length = options->comment ? strlen(options->comment) : 0;
+	if (options->format == BULK_FIXED)
+	{
+		dialect.format = SCAN_FIXED;
+		dialect.fixed = &options->fields->scan;
+		return dialect;
+	}
+	dialect.delimiter = options->delimiter[0];
+	dialect.separator_length = strlen(options->delimiter);
+	if (dialect.separator_length > 1)
+		dialect.separator = options->delimiter;
+	dialect.general = dialect.separator != NULL || dialect.comment != NULL ||
+		options->newline == BULK_NEWLINE_ANY;
+	return dialect;
+}

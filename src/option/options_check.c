@@ -1,0 +1,367 @@
+/*
+ * options_check.c
+ *		See options_check.h.
+ */
+#include "option/options_check.h"
+
+#include "common/string.h"
+#include "mb/pg_wchar.h"
+
+/* A string that stands for a whole value must not look like two, or quoted. */
+static void
+check_marker(const BulkOptions *options, const char *name, const char *marker)
+{
+	if (strstr(marker, options->delimiter) != NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("option \"%s\" must not contain the delimiter", name)));
+	if (options->format == BULK_CSV && strchr(marker, options->quote) != NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("option \"%s\" must not contain the quote character",
+						name)));
+}
+
+/*
+ * Rows are found in the bytes of the file, so a character beyond ASCII means
+ * something only where the file is encoded as the database is.
+ */
+static void
+check_character(const BulkOptions *options, const char *name, char character)
+{
+	if (IS_HIGHBIT_SET(character) && options->encoding != GetDatabaseEncoding())
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("option \"%s\" must be ASCII where \"encoding\" is not the database encoding",
+						name)));
+}
+
+static void
+check_characters(const BulkOptions *options, const char *name, const char *text)
+{
+	for (; *text != '\0'; text++)
+		check_character(options, name, *text);
+}
+
+static bool
+begins_with(const char *text, const char *start)
+{
+	return strncmp(text, start, strlen(start)) == 0;
+}
+
+/* Only in UTF-8 no part of a character looks like another one. */
+static void
+check_border(const char *delimiter)
+{
+	if (!pg_is_ascii(delimiter) && pg_database_encoding_max_length() > 1 &&
+		GetDatabaseEncoding() != PG_UTF8)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("option \"delimiter\" must be ASCII in a database with encoding \"%s\"",
+						GetDatabaseEncodingName())));
+}
+
+/* Comments must not hide rows. */
+static void
+check_comment(const BulkOptions *options)
+{
+	const char *comment = options->comment;
+	ListCell   *cell;
+	const char *what = NULL;
+
+	check_characters(options, "comment", comment);
+	if (comment[0] == (options->format == BULK_CSV ? options->quote : '\\'))
+		what = options->format == BULK_CSV ? "the quote character" : "a backslash";
+	else if (begins_with(comment, options->delimiter) ||
+			 begins_with(options->delimiter, comment))
+		what = "the delimiter";
+	foreach(cell, options->nulls)
+		if (*(char *) lfirst(cell) != '\0' &&
+			(begins_with(comment, lfirst(cell)) ||
+			 begins_with(lfirst(cell), comment)))
+			what = "a \"null\" string";
+	if (options->default_marker != NULL &&
+		(begins_with(comment, options->default_marker) ||
+		 begins_with(options->default_marker, comment)))
+		what = "the \"default\" string";
+	if (what != NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("option \"comment\" must not begin like %s", what)));
+}
+
+static void
+check_dialect(const BulkOptions *options)
+{
+	ListCell   *cell;
+
+	if (options->format == BULK_TEXT &&
+		(strchr(".abcdefghijklmnopqrstuvwxyz0123456789",
+				options->delimiter[0]) != NULL ||
+		 strchr(options->delimiter, '\\') != NULL))
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("option \"delimiter\" cannot be \"%s\" in format \"text\"",
+						options->delimiter)));
+	if (options->format == BULK_CSV &&
+		strchr(options->delimiter, options->quote) != NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 options->delimiter[1] == '\0' ?
+				 errmsg("options \"delimiter\" and \"quote\" must be different") :
+				 errmsg("option \"delimiter\" must not contain the quote character")));
+	check_characters(options, "delimiter", options->delimiter);
+	check_border(options->delimiter);
+	if (options->comment != NULL)
+		check_comment(options);
+	check_character(options, "quote", options->quote);
+	check_character(options, "escape", options->escape);
+
+	foreach(cell, options->nulls)
+		check_marker(options, "null", lfirst(cell));
+	if (options->default_marker == NULL)
+		return;
+	check_marker(options, "default", options->default_marker);
+	foreach(cell, options->nulls)
+		if (strcmp(lfirst(cell), options->default_marker) == 0)
+			ereport(ERROR,
+					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+					 errmsg("options \"null\" and \"default\" must be different")));
+}
+
+static void
+check_header(const BulkOptions *options)
+{
+	if (options->format == BULK_BINARY && options->header_lines > 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("option \"header\" requires \"format\" to be \"csv\", \"text\" or \"fixed\"")));
+	if (options->format == BULK_FIXED && options->header != BULK_HEADER_SKIP)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("option \"header\" cannot be %s in format \"fixed\"",
+						options->header == BULK_HEADER_AUTO ? "\"auto\"" : "\"match\" or \"map\""),
+				 errdetail("Option \"fields\" names the columns.")));
+	if (options->header == BULK_HEADER_MAP && options->has_columns)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("option \"columns\" cannot be used with \"header\" set to \"map\""),
+				 errdetail("With \"map\" the header of the file names the columns.")));
+}
+
+/* What is about lines has no meaning for records. */
+static void
+check_records(const BulkOptions *options)
+{
+	const char *name = NULL;
+
+	if (options->header_lines > 0)
+		name = "header";
+	else if (options->newline != BULK_NEWLINE_AUTO)
+		name = "newline";
+	else if (options->comment != NULL)
+		name = "comment";
+	if (name != NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("option \"%s\" cannot be used with \"record_length\"", name),
+				 errdetail("Records have no line ends."),
+				 strcmp(name, "header") == 0 ?
+				 errhint("To pass over records at the start, use option \"skip\".") : 0));
+	if (options->utf16 != BULK_UTF16_NONE)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("option \"encoding\" cannot be UTF-16 with \"record_length\"")));
+}
+
+/* Reads the fields, now that all is known that matters to them. */
+static void
+open_fields(BulkOptions *options)
+{
+	FieldDefaults defaults = {
+		.nulls = options->nulls,
+		.big_endian = options->big_endian,
+		.trim = !options->has_trim ? SCAN_TRIM_PADDING :
+			options->trim.all ? SCAN_TRIM_BLANKS : SCAN_TRIM_NOTHING,
+		.must_be_ascii = options->encoding != GetDatabaseEncoding(),
+		.record_length = options->record_length,
+		.cut = options->missing != BULK_MISSING_ERROR,
+		.ignore_extra = options->ignore_extra
+	};
+
+	if (options->fields_json.type == jbvNull)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("option \"format\" set to \"fixed\" requires option \"fields\"")));
+	if (options->trim.names != NIL)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("option \"trim\" must be true or false in format \"fixed\""),
+				 errhint("Each element of option \"fields\" can have its own \"trim\".")));
+	if (options->record_length > 0)
+		check_records(options);
+	if (options->comment != NULL)
+		check_characters(options, "comment", options->comment);
+	options->fields = fields_open(&options->fields_json, &defaults);
+	if (options->fields->named)
+	{
+		options->has_columns = true;
+		options->columns = options->fields->names;
+	}
+
+	/* the scanner makes what is NULL empty, and has trimmed what is not */
+	options->nulls = list_make1(pstrdup(""));
+	options->trim.all = false;
+}
+
+static bool
+keeps_duplicates(const BulkOptions *options)
+{
+	return options->on_duplicate != BULK_ON_DUPLICATE_ERROR;
+}
+
+/* Options that tell where bad rows go need bad rows that go anywhere. */
+static void
+check_rejects(const BulkOptions *options)
+{
+	const char *name = NULL;
+
+	if (options->on_error != BULK_ON_ERROR_STOP)
+		return;
+	if (options->reject_limit >= 0 || options->reject_percent >= 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("option \"%s\" requires \"on_error\" to be \"ignore\" or \"set_null\"",
+						"reject_limit")));
+	if (keeps_duplicates(options))
+		return;
+	if (options->reject_table != NULL)
+		name = "reject_table";
+	else if (options->reject_file != NULL)
+		name = "reject_file";
+	if (name != NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("option \"%s\" requires \"on_error\" to be \"ignore\" or \"set_null\"",
+						name),
+				 errdetail("With \"on_duplicate\" set to \"keep_old\" or \"keep_new\" it can be used, too.")));
+}
+
+static void
+check_duplicates(const BulkOptions *options)
+{
+	if (!keeps_duplicates(options) &&
+		(options->duplicate_limit >= 0 || options->duplicate_percent >= 0))
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("option \"duplicate_limit\" requires \"on_duplicate\" to be \"keep_old\" or \"keep_new\"")));
+	if (keeps_duplicates(options) && options->freeze)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("option \"on_duplicate\" set to \"%s\" cannot be used with \"freeze\"",
+						options->on_duplicate == BULK_ON_DUPLICATE_KEEP_OLD ?
+						"keep_old" : "keep_new"),
+				 errdetail("Frozen rows cannot be taken back.")));
+}
+
+/* Unless told otherwise invalid bytes are as bad as anything else. */
+static void
+check_invalid_bytes(BulkOptions *options)
+{
+	bool		stops = options->on_error == BULK_ON_ERROR_STOP;
+
+	if (options->invalid_bytes < 0)
+		options->invalid_bytes = stops ? BULK_INVALID_ERROR : BULK_INVALID_REJECT;
+	if (options->invalid_bytes == BULK_INVALID_REJECT && stops)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("option \"invalid_bytes\" set to \"reject\" requires \"on_error\" to be \"ignore\" or \"set_null\"")));
+}
+
+static void
+check_numbers(const BulkOptions *options)
+{
+	if (options->thousands_mark != NULL && options->thousands_mark[0] == options->decimal_mark)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("options \"decimal_mark\" and \"thousands_mark\" must be different"),
+				 options->decimal_mark == '.' ?
+				 errhint("If there are points between thousands, set option \"decimal_mark\" to \",\".") : 0));
+}
+
+/* With a function between them, fields of the file are no columns. */
+static void
+check_transform(const BulkOptions *options)
+{
+	const char *name = NULL;
+
+	if (options->transform == NULL)
+		return;
+	if (options->has_columns)
+		name = options->fields != NULL ? "fields" : "columns";
+	else if (options->header != BULK_HEADER_SKIP)
+		name = "header";
+	else if (options->default_marker != NULL)
+		name = "default";
+	else if (options->force_null.all || options->force_null.names != NIL)
+		name = "force_null";
+	else if (options->force_not_null.all || options->force_not_null.names != NIL)
+		name = "force_not_null";
+	else if (options->date_formats != NIL)
+		name = "date_format";
+	else if (options->decimal_mark != '.')
+		name = "decimal_mark";
+	else if (options->thousands_mark != NULL)
+		name = "thousands_mark";
+	else if (options->trim.names != NIL)
+		name = "trim";
+	else if (options->on_error == BULK_ON_ERROR_SET_NULL)
+		name = "on_error";
+	if (name != NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("option \"%s\" cannot be used so with \"transform\"", name),
+				 errdetail("The fields of the file are arguments of the function, not columns.")));
+}
+
+/*
+ * Only the direct writer leaves the indexes alone while rows come, and keeps others
+ * from changing them after that.
+ */
+static void
+check_indexes(BulkOptions *options)
+{
+	if (options->indexes == BULK_INDEXES_AUTO ||
+		options->indexes == BULK_INDEXES_INSERT)
+		return;
+	if (options->writer == BULK_WRITER_BUFFERED)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("option \"indexes\" set to \"%s\" cannot be used with \"writer\" set to \"buffered\"",
+						options->indexes == BULK_INDEXES_MERGE ? "merge" : "rebuild")));
+	options->writer = BULK_WRITER_DIRECT;
+}
+
+void
+options_check(BulkOptions *options)
+{
+	if (options->format == BULK_CSV || options->format == BULK_TEXT)
+		check_dialect(options);
+	check_header(options);
+	if (options->format == BULK_FIXED)
+		open_fields(options);
+	check_rejects(options);
+	check_invalid_bytes(options);
+	check_numbers(options);
+	check_transform(options);
+	if (options->format == BULK_BINARY && options->utf16 != BULK_UTF16_NONE)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("option \"encoding\" cannot be UTF-16 in format \"binary\"")));
+	check_duplicates(options);
+	if (options->limit_loaded && options->limit < 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("option \"limit_counts\" set to \"loaded\" requires option \"limit\"")));
+	check_indexes(options);
+}

@@ -1,0 +1,111 @@
+/*
+ * reject_parts.h
+ *		What the reject stream is made of: table, file, summary.
+ *
+ * Private to rejects.c and its parts.  A Reject that arrives here has a file
+ * name that is valid text in the database encoding.
+ */
+#ifndef PGBULK_REJECT_PARTS_H
+#define PGBULK_REJECT_PARTS_H
+
+#include "postgres.h"
+
+#include "lib/stringinfo.h"
+#include "option/options.h"
+#include "reject/reject.h"
+#include "server/compat.h"
+
+/* -- the reject table (reject_table.c) -- */
+
+typedef struct RejectTable RejectTable;
+
+/*
+ * Opens or creates the table that options name, in the current memory
+ * context.  binary: raw is never text.  Errors: see rejects_open.
+ */
+extern RejectTable *reject_table_open(const BulkOptions *options,
+									  Relation target, const char *target_name,
+									  int64 load_id);
+
+/* Copies a reject into the buffer. */
+extern void reject_table_put(RejectTable *table, const Reject *reject);
+
+/* Whether its rows can be written while parallel workers are about. */
+extern bool reject_table_parallel_safe(const RejectTable *table);
+
+/* Whether what is put into it has no effects, of triggers for instance. */
+extern bool reject_table_is_plain(const RejectTable *table);
+
+/* Bytes that are waiting in the buffer. */
+extern Size reject_table_buffered(const RejectTable *table);
+
+/*
+ * From here to reject_table_release what is flushed waits in a store of this subtransaction, whatever becomes
+ * of those below it.
+ */
+extern void reject_table_hold(RejectTable *table);
+extern void reject_table_release(RejectTable *table);
+
+/* Instead of reject_table_release and reject_table_close: all that waits is forgotten. */
+extern void reject_table_abandon(RejectTable *table);
+
+/* Writes the buffer to the table, whatever it holds. */
+extern void reject_table_flush(RejectTable *table);
+extern void reject_table_close(RejectTable *table);
+
+/* The columns of a reject table, as a list in SQL. */
+extern const char *reject_table_columns(void);
+
+/* Error: 42804 for a table that has other columns. */
+extern void reject_table_check(Relation rel);
+
+/* -- the reject file and its log (reject_file.c) -- */
+
+typedef struct RejectFile RejectFile;
+
+/* Nothing that stands in the files is lost before the first put, or close. */
+extern RejectFile *reject_file_open(const BulkOptions *options, List *inputs);
+extern void reject_file_header(RejectFile *file, const char *raw, size_t len);
+extern void reject_file_put(RejectFile *file, const Reject *reject);
+extern void reject_file_flush(RejectFile *file);
+extern void reject_file_close(RejectFile *file);
+
+/* -- counts, kinds, examples (reject_summary.c) -- */
+
+typedef struct RejectSummary RejectSummary;
+
+extern RejectSummary *reject_summary_create(void);
+extern void reject_summary_add(RejectSummary *summary, const Reject *reject);
+extern void reject_summary_set_null(RejectSummary *summary, const char *column,
+									const char *value, const char *file,
+									int64 line);
+
+/* All but duplicate and replaced. */
+extern int64 reject_summary_rejected(const RejectSummary *summary);
+
+extern int64 reject_summary_count(const RejectSummary *summary,
+								  RejectReason reason);
+
+/*
+ * The first five rejects, or the first five duplicate and replaced rows, a line each,
+ * for an error's DETAIL.
+ */
+extern char *reject_summary_first(const RejectSummary *summary,
+								  bool duplicates);
+
+/* The closing NOTICEs. */
+extern void reject_summary_report(const RejectSummary *summary,
+								  const RejectAdviser *adviser);
+
+/* For the result; all: every example, with texts of any length. */
+extern void reject_summary_details(const RejectSummary *summary, bool all,
+								   CompatJsonb *state);
+
+/* -- words they share (reject_summary.c) -- */
+
+extern const char *const reject_reason_names[REJECT_NREASONS];
+
+/* SQLSTATE as text; dst has room for 6 bytes. */
+extern void reject_sqlstate(int sqlstate, char *dst);
+
+#endif							/* PGBULK_REJECT_PARTS_H */

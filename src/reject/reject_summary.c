@@ -1,0 +1,645 @@
+/*
+ * reject_summary.c
+ *		Counts, kinds and examples of bad rows, and what is said of them.
+ *
+ * Rejects of one reason, SQLSTATE and column are one kind; without a column
+ * the message, up to what it says about the value, must be the same too.
+ * The number of kinds is bounded, and so is the memory.
+ */
+#include "postgres.h"
+
+#include "common/hashfn.h"
+#include "mb/pg_wchar.h"
+#include "utils/builtins.h"
+#include "utils/hsearch.h"
+#include "utils/memutils.h"
+#include "utils/numeric.h"
+
+#include "reject/reject_parts.h"
+
+/* Examples kept; bytes of their texts kept, and shown. */
+#define FIRST_KEPT REJECTS_FIRST
+#define FIRST_SHOWN 5
+#define KEPT_BYTES 1000
+#define SHOWN_BYTES 200
+#define SHOWN_VALUE 100
+
+/* Examples in the details of the result, and bytes of their texts, unless all are wanted. */
+#define DETAILS_ROWS 3
+#define DETAILS_BYTES 100
+
+/* Kinds reported; kinds up to which messages are told apart. */
+#define KINDS_SHOWN 10
+#define KINDS_BY_MESSAGE 1000
+
+/* Rows kept of each kind to try options on; bytes of one, and of all. */
+#define SAMPLES 16
+#define SAMPLE_BYTES 4096
+#define ALL_SAMPLES_BYTES (1024 * 1024)
+
+const char *const reject_reason_names[REJECT_NREASONS] = {
+	[REJECT_SYNTAX] = "syntax",
+	[REJECT_ENCODING] = "encoding",
+	[REJECT_VALUE] = "value",
+	[REJECT_CONSTRAINT] = "constraint",
+	[REJECT_FOREIGN_KEY] = "foreign_key",
+	[REJECT_DUPLICATE] = "duplicate",
+	[REJECT_REPLACED] = "replaced"
+};
+
+/* In a kind's key: not a reject at all, but a value set to null. */
+#define SET_NULL REJECT_NREASONS
+
+typedef struct KindKey
+{
+	int			reason;			/* RejectReason, or SET_NULL */
+	int			sqlstate;
+	uint32		message_hash;	/* 0 where there is a column */
+	char		column[NAMEDATALEN];	/* "": none */
+} KindKey;
+
+/* A reject's texts, copied and clipped. */
+typedef struct Example
+{
+	char	   *file;
+	int64		line;
+	RejectReason reason;
+	char	   *column;			/* or NULL */
+	char	   *message;		/* or NULL */
+	char	   *value;			/* or NULL */
+} Example;
+
+typedef struct Kind
+{
+	KindKey		key;			/* dynahash wants it first */
+	int64		count;
+	int64		number;			/* order of appearance */
+	Example		example;
+	char	   *null_word;		/* a value that looks like a null, or NULL */
+	int			nsamples;
+	RejectSample samples[SAMPLES];
+} Kind;
+
+struct RejectSummary
+{
+	MemoryContext context;
+	int64		counts[REJECT_NREASONS];
+	int64		set_null;
+	Example		first[FIRST_KEPT];
+	int			nfirst;
+	Example		first_duplicates[FIRST_SHOWN];
+	int			nfirst_duplicates;
+	HTAB	   *kinds;
+	Kind	   *latest;			/* likely the next one too */
+	Size		sample_bytes;
+};
+
+/* -- words -- */
+
+char *
+reject_clip(const char *text, int max)
+{
+	size_t		len = strlen(text);
+
+	if (len <= max)
+		return pstrdup(text);
+	return psprintf("%.*s...", pg_mbcliplen(text, Min(len, max + MAX_MULTIBYTE_CHAR_LEN), max),
+					text);
+}
+
+void
+reject_sqlstate(int sqlstate, char *dst)
+{
+	for (int i = 0; i < 5; i++)
+	{
+		dst[i] = PGUNSIXBIT(sqlstate);
+		sqlstate >>= 6;
+	}
+	dst[5] = '\0';
+}
+
+/* -- collecting -- */
+
+bool
+reject_looks_null(const char *value)
+{
+	static const char *const words[] = {
+		"", "-", "--", "?", "NULL", "null", "\\N", "N/A", "n/a", "NA", "#N/A",
+		"None", "nil"
+	};
+
+	for (int i = 0; i < lengthof(words); i++)
+		if (strcmp(value, words[i]) == 0)
+			return true;
+	return false;
+}
+
+RejectSummary *
+reject_summary_create(void)
+{
+	RejectSummary *summary = palloc0(sizeof(RejectSummary));
+	HASHCTL		control = {0};
+
+	summary->context = CurrentMemoryContext;
+	control.keysize = sizeof(KindKey);
+	control.entrysize = sizeof(Kind);
+	control.hcxt = CurrentMemoryContext;
+	summary->kinds = hash_create("pgbulk kinds of rejects", 32, &control,
+								 HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
+	return summary;
+}
+
+static void
+keep_example(RejectSummary *summary, Example *example, const Reject *reject)
+{
+	MemoryContext caller = MemoryContextSwitchTo(summary->context);
+
+	example->file = pstrdup(reject->file);
+	example->line = reject->line;
+	example->reason = reject->reason;
+	example->column = reject->column ? pstrdup(reject->column) : NULL;
+	example->message = reject->message ? reject_clip(reject->message, KEPT_BYTES) : NULL;
+	example->value = reject->value ? reject_clip(reject->value, KEPT_BYTES) : NULL;
+	MemoryContextSwitchTo(caller);
+}
+
+/*
+ * What tells messages without a column apart: all up to ": ", after which a
+ * message quotes the input, and only while there are not too many kinds.
+ */
+static uint32
+message_hash(const RejectSummary *summary, const char *message)
+{
+	const char *end = strstr(message, ": ");
+
+	if (hash_get_num_entries(summary->kinds) >= KINDS_BY_MESSAGE)
+		return 0;
+	return hash_bytes((const unsigned char *) message,
+					  end != NULL ? end - message : strlen(message));
+}
+
+/*
+ * Keeps a row of the kind, or not: the first one is among the samples in the end, and any other
+ * is as likely as any other.
+ */
+static void
+keep_sample(RejectSummary *summary, Kind *kind, const Reject *reject)
+{
+	Size		size = reject->raw_len + (reject->value != NULL ? strlen(reject->value) : 0);
+	int64		place = kind->nsamples;
+	RejectSample *sample;
+	char	   *raw;
+
+	if (reject->raw == NULL || reject->raw_len > SAMPLE_BYTES ||
+		size > 2 * SAMPLE_BYTES || summary->sample_bytes + size > ALL_SAMPLES_BYTES)
+		return;
+	if (place == SAMPLES)
+		place = hash_bytes((const unsigned char *) &kind->count, sizeof(kind->count)) % kind->count;
+	if (place >= SAMPLES || (place == 0 && kind->nsamples > 0))
+		return;
+
+	sample = &kind->samples[place];
+	if (place < kind->nsamples)
+	{
+		summary->sample_bytes -= sample->raw_len +
+			(sample->value != NULL ? strlen(sample->value) : 0);
+		pfree(unconstify(char *, sample->raw));
+		if (sample->value != NULL)
+			pfree(unconstify(char *, sample->value));
+	}
+	else
+		kind->nsamples++;
+	raw = MemoryContextAlloc(summary->context, reject->raw_len + 1);
+	memcpy(raw, reject->raw, reject->raw_len);
+	raw[reject->raw_len] = '\0';
+	sample->raw = raw;
+	sample->raw_len = reject->raw_len;
+	sample->line = reject->line;
+	sample->value = reject->value != NULL ?
+		MemoryContextStrdup(summary->context, reject->value) : NULL;
+	summary->sample_bytes += size;
+}
+
+static void
+count_kind(RejectSummary *summary, int reason, const Reject *reject)
+{
+	KindKey		key = {0};
+	Kind	   *kind;
+	bool		found;
+
+	key.reason = reason;
+	key.sqlstate = reject->sqlstate;
+	if (reject->column != NULL)
+		strlcpy(key.column, reject->column, sizeof(key.column));
+	else
+		key.message_hash = message_hash(summary, reject->message);
+
+	if (summary->latest != NULL &&
+		memcmp(&summary->latest->key, &key, sizeof(key)) == 0)
+		kind = summary->latest;
+	else
+	{
+		kind = hash_search(summary->kinds, &key, HASH_ENTER, &found);
+		if (!found)
+		{
+			kind->count = 0;
+			kind->number = hash_get_num_entries(summary->kinds);
+			kind->null_word = NULL;
+			kind->nsamples = 0;
+			keep_example(summary, &kind->example, reject);
+		}
+		summary->latest = kind;
+	}
+	kind->count++;
+	if (kind->null_word == NULL && reject->value != NULL &&
+		reject_looks_null(reject->value))
+		kind->null_word = MemoryContextStrdup(summary->context, reject->value);
+	keep_sample(summary, kind, reject);
+}
+
+/* Whether a row is none of the bad ones that limits and counts are about. */
+static inline bool
+is_duplicate(RejectReason reason)
+{
+	return reason == REJECT_DUPLICATE || reason == REJECT_REPLACED;
+}
+
+void
+reject_summary_add(RejectSummary *summary, const Reject *reject)
+{
+	summary->counts[reject->reason]++;
+	if (is_duplicate(reject->reason) && summary->nfirst_duplicates < FIRST_SHOWN)
+		keep_example(summary,
+					 &summary->first_duplicates[summary->nfirst_duplicates++],
+					 reject);
+	if (summary->nfirst < FIRST_KEPT)
+		keep_example(summary, &summary->first[summary->nfirst++], reject);
+	count_kind(summary, reject->reason, reject);
+}
+
+void
+reject_summary_set_null(RejectSummary *summary, const char *column,
+						const char *value, const char *file, int64 line)
+{
+	Reject		reject = {0};
+
+	reject.column = column;
+	reject.value = value;
+	reject.file = file;
+	reject.line = line;
+	summary->set_null++;
+	count_kind(summary, SET_NULL, &reject);
+}
+
+int64
+reject_summary_rejected(const RejectSummary *summary)
+{
+	int64		total = 0;
+
+	for (int i = 0; i < REJECT_NREASONS; i++)
+		if (!is_duplicate(i))
+			total += summary->counts[i];
+	return total;
+}
+
+int64
+reject_summary_count(const RejectSummary *summary, RejectReason reason)
+{
+	return summary->counts[reason];
+}
+
+char *
+reject_summary_first(const RejectSummary *summary, bool duplicates)
+{
+	const Example *first = duplicates ? summary->first_duplicates : summary->first;
+	int			n = duplicates ? summary->nfirst_duplicates : summary->nfirst;
+	StringInfoData text;
+
+	initStringInfo(&text);
+	for (int i = 0; i < Min(n, FIRST_SHOWN); i++)
+	{
+		const Example *example = &first[i];
+
+		appendStringInfo(&text, "%sfile \"%s\", line %lld", i == 0 ? "" : "\n",
+						 example->file, (long long) example->line);
+		if (example->column != NULL)
+			appendStringInfo(&text, ", column %s", example->column);
+		appendStringInfo(&text, ": %s",
+						 reject_clip(example->message, SHOWN_BYTES));
+	}
+	return text.data;
+}
+
+/* -- closing NOTICEs -- */
+
+/* Most frequent first, else as they appeared. */
+static int
+compare_kinds(const ListCell *a, const ListCell *b)
+{
+	const Kind *x = lfirst(a);
+	const Kind *y = lfirst(b);
+
+	if (x->count != y->count)
+		return x->count > y->count ? -1 : 1;
+	return x->number < y->number ? -1 : 1;
+}
+
+static List *
+sorted_kinds(const RejectSummary *summary, bool set_null)
+{
+	HASH_SEQ_STATUS scan;
+	Kind	   *kind;
+	List	   *kinds = NIL;
+
+	hash_seq_init(&scan, summary->kinds);
+	while ((kind = hash_seq_search(&scan)) != NULL)
+	{
+		if (kind->key.reason != SET_NULL && is_duplicate(kind->key.reason))
+			continue;
+		if ((kind->key.reason == SET_NULL) == set_null)
+			kinds = lappend(kinds, kind);
+	}
+	list_sort(kinds, compare_kinds);
+	return kinds;
+}
+
+const char *
+reject_general_hint(RejectReason reason, const char *message)
+{
+	if (reason == REJECT_ENCODING)
+		return "Check the option \"encoding\".";
+	if (reason == REJECT_SYNTAX &&
+		(strstr(message, "carriage return") != NULL || strstr(message, "newline") != NULL))
+		return "Give all lines of the file the same line end.";
+	if (reason == REJECT_SYNTAX && strstr(message, "quote") != NULL)
+		return "Check the options \"quote\" and \"escape\".";
+	return NULL;
+}
+
+/* The same for a kind. */
+static const char *
+general_hint(const Kind *kind)
+{
+	if (kind->key.reason == REJECT_ENCODING || kind->key.reason == REJECT_SYNTAX)
+		return reject_general_hint((RejectReason) kind->key.reason, kind->example.message);
+	if (kind->key.reason != REJECT_VALUE && kind->key.reason != SET_NULL)
+		return NULL;
+	if (kind->null_word != NULL && kind->null_word[0] == '\0')
+		return "If an empty value stands for null, use the option \"null\" or \"force_null\".";
+	if (kind->null_word != NULL)
+		return psprintf("If \"%s\" stands for null, add it to the option \"null\".",
+						kind->null_word);
+	return NULL;
+}
+
+/* Names the options that would mend a kind, if there are any; else NULL. */
+static const char *
+hint_for_kind(const Kind *kind, const RejectAdviser *adviser)
+{
+	const Example *example = &kind->example;
+	RejectKind	rows = {
+		.reason = kind->key.reason,
+		.sqlstate = kind->key.sqlstate,
+		.message = example->message,
+		.column = example->column,
+		.nrows = kind->count,
+		.nsamples = kind->nsamples,
+		.samples = kind->samples
+	};
+	const char *hint = NULL;
+
+	if (kind->key.reason != SET_NULL)
+		hint = adviser->advise(adviser->arg, &rows);
+	/* what was tried in vain is no advice */
+	if (hint != NULL || (kind->key.reason == REJECT_VALUE && kind->nsamples > 0))
+		return hint;
+	return general_hint(kind);
+}
+
+/*
+ * The kind in words: the example's message without its value, the column if
+ * the message does not name it, and where the example is.
+ */
+static char *
+describe_kind(const Kind *kind)
+{
+	const Example *example = &kind->example;
+	const char *message = example->message;
+	size_t		len = strlen(message);
+	StringInfoData text;
+
+	initStringInfo(&text);
+	if (example->value != NULL)
+	{
+		char	   *tail = psprintf(": \"%s\"", example->value);
+		size_t		tail_len = strlen(tail);
+
+		if (tail_len <= len && strcmp(message + len - tail_len, tail) == 0)
+			len -= tail_len;
+		pfree(tail);
+	}
+	appendBinaryStringInfo(&text, message, len);
+	if (text.len > SHOWN_BYTES)
+	{
+		char	   *clipped = reject_clip(text.data, SHOWN_BYTES);
+
+		resetStringInfo(&text);
+		appendStringInfoString(&text, clipped);
+	}
+
+	if (example->column != NULL)
+	{
+		char	   *quoted = psprintf("\"%s\"", example->column);
+
+		if (strstr(text.data, quoted) == NULL)
+			appendStringInfo(&text, " in column %s", quoted);
+	}
+	appendStringInfo(&text, ", for example at file \"%s\", line %lld",
+					 example->file, (long long) example->line);
+	if (example->value != NULL)
+		appendStringInfo(&text, ": \"%s\"",
+						 reject_clip(example->value, SHOWN_VALUE));
+	return text.data;
+}
+
+static void
+report_kinds(const RejectSummary *summary, const RejectAdviser *adviser)
+{
+	List	   *kinds = sorted_kinds(summary, false);
+	int			left = list_length(kinds) - KINDS_SHOWN;
+
+	for (int i = 0; i < Min(list_length(kinds), KINDS_SHOWN); i++)
+	{
+		const Kind *kind = list_nth(kinds, i);
+		const char *hint = hint_for_kind(kind, adviser);
+
+		ereport(NOTICE,
+				(errmsg_plural("%lld row: %s", "%lld rows: %s",
+							   (unsigned long) kind->count,
+							   (long long) kind->count, describe_kind(kind)),
+				 hint != NULL ? errhint("%s", hint) : 0));
+	}
+	if (left > 0)
+		ereport(NOTICE,
+				(errmsg_plural("and %d more kind", "and %d more kinds",
+							   left, left)));
+}
+
+static void
+report_set_null(const RejectSummary *summary, const RejectAdviser *adviser)
+{
+	List	   *kinds = sorted_kinds(summary, true);
+	int			left = list_length(kinds) - KINDS_SHOWN;
+
+	ereport(NOTICE,
+			(errmsg_plural("%lld value was set to null",
+						   "%lld values were set to null",
+						   (unsigned long) summary->set_null,
+						   (long long) summary->set_null)));
+	for (int i = 0; i < Min(list_length(kinds), KINDS_SHOWN); i++)
+	{
+		const Kind *kind = list_nth(kinds, i);
+		const Example *example = &kind->example;
+		const char *hint = hint_for_kind(kind, adviser);
+		const char *shown = "";
+
+		if (example->value != NULL)
+			shown = psprintf(": \"%s\"", reject_clip(example->value, SHOWN_VALUE));
+		ereport(NOTICE,
+				(errmsg_plural("%lld value in column \"%s\", for example at file \"%s\", line %lld%s",
+							   "%lld values in column \"%s\", for example at file \"%s\", line %lld%s",
+							   (unsigned long) kind->count,
+							   (long long) kind->count, example->column,
+							   example->file, (long long) example->line, shown),
+				 hint != NULL ? errhint("%s", hint) : 0));
+	}
+	if (left > 0)
+		ereport(NOTICE,
+				(errmsg_plural("and %d more column", "and %d more columns",
+							   left, left)));
+}
+
+void
+reject_summary_report(const RejectSummary *summary,
+					  const RejectAdviser *adviser)
+{
+	int64		rejected = reject_summary_rejected(summary);
+	int64		duplicates = summary->counts[REJECT_DUPLICATE];
+	int64		replaced = summary->counts[REJECT_REPLACED];
+
+	if (rejected > 0)
+	{
+		ereport(NOTICE,
+				(errmsg_plural("%lld row was rejected",
+							   "%lld rows were rejected",
+							   (unsigned long) rejected,
+							   (long long) rejected)));
+		report_kinds(summary, adviser);
+	}
+	if (duplicates > 0)
+		ereport(NOTICE,
+				(errmsg_plural("%lld row was set aside as a duplicate",
+							   "%lld rows were set aside as duplicates",
+							   (unsigned long) duplicates,
+							   (long long) duplicates)));
+	if (replaced > 0)
+		ereport(NOTICE,
+				(errmsg_plural("%lld row was replaced",
+							   "%lld rows were replaced",
+							   (unsigned long) replaced,
+							   (long long) replaced)));
+	if (summary->set_null > 0)
+		report_set_null(summary, adviser);
+}
+
+/* -- details -- */
+
+static void
+push_string(CompatJsonb *state, JsonbIteratorToken token, const char *text)
+{
+	JsonbValue	value;
+
+	value.type = jbvString;
+	value.val.string.val = unconstify(char *, text);
+	value.val.string.len = strlen(text);
+	compat_push_jsonb(state, token, &value);
+}
+
+static void
+push_member(CompatJsonb *state, const char *key, const char *text)
+{
+	if (text == NULL)
+		return;
+	push_string(state, WJB_KEY, key);
+	push_string(state, WJB_VALUE, text);
+}
+
+static void
+push_number(CompatJsonb *state, const char *key, int64 number)
+{
+	JsonbValue	value;
+
+	push_string(state, WJB_KEY, key);
+	value.type = jbvNumeric;
+	value.val.numeric = int64_to_numeric(number);
+	compat_push_jsonb(state, WJB_VALUE, &value);
+}
+
+/* A text with a part of the row in it, which may be long. */
+static void
+push_text(CompatJsonb *state, const char *key, const char *text, bool all)
+{
+	push_member(state, key, text == NULL || all ? text : reject_clip(text, DETAILS_BYTES));
+}
+
+static void
+push_first(const RejectSummary *summary, bool all, CompatJsonb *state)
+{
+	int			n = all ? summary->nfirst : Min(summary->nfirst, DETAILS_ROWS);
+
+	push_string(state, WJB_KEY, "first");
+	compat_push_jsonb(state, WJB_BEGIN_ARRAY, NULL);
+	for (int i = 0; i < n; i++)
+	{
+		const Example *example = &summary->first[i];
+
+		compat_push_jsonb(state, WJB_BEGIN_OBJECT, NULL);
+		push_member(state, "file", example->file);
+		push_number(state, "line", example->line);
+		push_member(state, "column", example->column);
+		push_member(state, "reason", reject_reason_names[example->reason]);
+		push_text(state, "message", example->message, all);
+		push_text(state, "value", example->value, all);
+		compat_push_jsonb(state, WJB_END_OBJECT, NULL);
+	}
+	compat_push_jsonb(state, WJB_END_ARRAY, NULL);
+}
+
+void
+reject_summary_details(const RejectSummary *summary, bool all, CompatJsonb *state)
+{
+	ListCell   *lc;
+
+	if (summary->nfirst > 0)
+	{
+		push_string(state, WJB_KEY, "rejects");
+		compat_push_jsonb(state, WJB_BEGIN_OBJECT, NULL);
+		for (int i = 0; i < REJECT_NREASONS; i++)
+			if (summary->counts[i] > 0)
+				push_number(state, reject_reason_names[i], summary->counts[i]);
+		push_first(summary, all, state);
+		compat_push_jsonb(state, WJB_END_OBJECT, NULL);
+	}
+	if (summary->set_null > 0)
+	{
+		push_string(state, WJB_KEY, "values_set_null");
+		compat_push_jsonb(state, WJB_BEGIN_OBJECT, NULL);
+		foreach(lc, sorted_kinds(summary, true))
+		{
+			const Kind *kind = lfirst(lc);
+
+			push_number(state, kind->example.column, kind->count);
+		}
+		compat_push_jsonb(state, WJB_END_OBJECT, NULL);
+	}
+}

@@ -1,0 +1,366 @@
+/*
+ * rejects.c
+ *		Where bad rows go: the stream that feeds table, file, log and notices.
+ *
+ * A stream hands each bad row to its parts (reject_parts.h) and judges the
+ * limits.  All that it holds lives in one memory context, in relations and
+ * in files of the server's fd layer, so that an abort needs no help.
+ */
+#include "postgres.h"
+
+#include "access/xact.h"
+#include "mb/pg_wchar.h"
+#include "miscadmin.h"
+#include "utils/memutils.h"
+
+#include "input/encoding.h"
+#include "reject/reject_parts.h"
+#include "reject/rejects.h"
+
+/* What may wait in the table's buffer: until the next flush, and at all. */
+#define REJECTS_ENOUGH ((Size) 1024 * 1024)
+#define REJECTS_TOO_MUCH ((Size) 8 * 1024 * 1024)
+
+/* Bytes of a value that a NOTICE shows, as COPY. */
+#define NOTICE_VALUE 100
+
+struct RejectStream
+{
+	const BulkOptions *options;
+	MemoryContext context;
+	SubTransactionId subxact;	/* that of rejects_open */
+	bool		held;
+	bool		told;			/* of each row was told before */
+	RejectSummary *summary;
+	RejectTable *table;			/* NULL: none */
+	RejectFile *file;			/* NULL: none */
+
+	/* the input file that bad rows last came from, as given and as text */
+	char	   *file_given;
+	char	   *file_text;
+};
+
+RejectStream *
+rejects_open(const BulkOptions *options, Relation target,
+			 const char *target_name, int64 load_id, List *inputs)
+{
+	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext,
+												  "pgbulk rejects",
+												  ALLOCSET_DEFAULT_SIZES);
+	MemoryContext caller = MemoryContextSwitchTo(context);
+	RejectStream *rejects = palloc0(sizeof(RejectStream));
+
+	rejects->options = options;
+	rejects->context = context;
+	rejects->subxact = GetCurrentSubTransactionId();
+	rejects->summary = reject_summary_create();
+
+	/* The table first: a load without the right to it makes no file. */
+	if (options->reject_table != NULL)
+		rejects->table = reject_table_open(options, target, target_name,
+										   load_id);
+	if (options->reject_file != NULL)
+		rejects->file = reject_file_open(options, inputs);
+
+	MemoryContextSwitchTo(caller);
+	return rejects;
+}
+
+void
+rejects_header(RejectStream *rejects, const char *raw, size_t len)
+{
+	if (rejects->file != NULL)
+		reject_file_header(rejects->file, raw, len);
+}
+
+bool
+rejects_accepting(const RejectStream *rejects)
+{
+	return rejects->options->on_error != BULK_ON_ERROR_STOP;
+}
+
+bool
+rejects_have_effects(const RejectStream *rejects)
+{
+	return rejects->table != NULL && !reject_table_is_plain(rejects->table);
+}
+
+bool
+rejects_parallel_safe(const RejectStream *rejects)
+{
+	return rejects->table == NULL || reject_table_parallel_safe(rejects->table);
+}
+
+static const char *
+rejects_file_text(RejectStream *rejects, const char *file)
+{
+	if (rejects->file_given == NULL || strcmp(rejects->file_given, file) != 0)
+	{
+		MemoryContext caller = MemoryContextSwitchTo(rejects->context);
+
+		if (rejects->file_given != NULL)
+		{
+			pfree(rejects->file_given);
+			pfree(rejects->file_text);
+		}
+		rejects->file_given = pstrdup(file);
+		rejects->file_text = encoding_path_text(file);
+		MemoryContextSwitchTo(caller);
+	}
+	return rejects->file_text;
+}
+
+/* DETAIL and HINT that both limits share. */
+static int
+detail_of_limit(const RejectStream *rejects)
+{
+	errdetail("First rejects:\n%s", reject_summary_first(rejects->summary, false));
+	if (rejects->file != NULL)
+		errhint("Those found so far are in \"%s\"; mend the rows, or raise \"reject_limit\".",
+				rejects->options->reject_file);
+	else
+		errhint("Mend the rows, raise \"reject_limit\", or name a \"reject_file\", which survives the rollback.");
+	return 0;
+}
+
+static void
+check_row_limit(RejectStream *rejects)
+{
+	int64		limit = rejects->options->reject_limit;
+
+	if (limit < 0 || reject_summary_rejected(rejects->summary) <= limit)
+		return;
+
+	if (rejects->file != NULL)
+		reject_file_flush(rejects->file);
+	ereport(ERROR,
+			(errcode(ERRCODE_INVALID_TEXT_REPRESENTATION),
+			 errmsg("skipped more than reject_limit (%lld) bad rows",
+					(long long) limit),
+			 detail_of_limit(rejects)));
+}
+
+static void
+check_percent_limit(RejectStream *rejects, int64 rows_read)
+{
+	double		percent = rejects->options->reject_percent;
+	int64		rejected = reject_summary_rejected(rejects->summary);
+
+	if (percent < 0 || (double) rejected * 100.0 <= percent * (double) rows_read)
+		return;
+
+	if (rejects->file != NULL)
+		reject_file_flush(rejects->file);
+	ereport(ERROR,
+			(errcode(ERRCODE_INVALID_TEXT_REPRESENTATION),
+			 errmsg("skipped more than reject_limit (%g%%) bad rows: %lld of %lld",
+					percent, (long long) rejected, (long long) rows_read),
+			 detail_of_limit(rejects)));
+}
+
+static int64
+count_duplicates(const RejectStream *rejects)
+{
+	return reject_summary_count(rejects->summary, REJECT_DUPLICATE) +
+		reject_summary_count(rejects->summary, REJECT_REPLACED);
+}
+
+/* Of the row in hand, or of all. */
+static void
+check_duplicate_limit(RejectStream *rejects, int64 rows_read)
+{
+	const BulkOptions *options = rejects->options;
+	int64		limit = options->duplicate_limit;
+	double		percent = options->duplicate_percent;
+	int64		count = count_duplicates(rejects);
+	bool		by_percent = rows_read >= 0;
+
+	if (by_percent ?
+		percent < 0 || (double) count * 100.0 <= percent * (double) rows_read :
+		limit < 0 || count <= limit)
+		return;
+	if (rejects->file != NULL)
+		reject_file_flush(rejects->file);
+	ereport(ERROR,
+			(errcode(ERRCODE_UNIQUE_VIOLATION),
+			 by_percent ?
+			 errmsg("more than duplicate_limit (%g%%) rows are duplicates: %lld of %lld",
+					percent, (long long) count, (long long) rows_read) :
+			 errmsg("more than duplicate_limit (%lld) rows are duplicates",
+					(long long) limit),
+			 errdetail("First duplicates:\n%s",
+					   reject_summary_first(rejects->summary, true)),
+			 errhint("Nothing was loaded; remove them, or raise \"duplicate_limit\".")));
+}
+
+static void
+tell_reject(const Reject *reject)
+{
+	char	   *message = reject_clip(reject->message, 2 * NOTICE_VALUE);
+
+	if (reject->reason == REJECT_REPLACED)
+		ereport(NOTICE,
+				(errmsg("replacing row by that at file \"%s\", line %lld: %s",
+						reject->file, (long long) reject->line, message)));
+	else if (reject->column != NULL)
+		ereport(NOTICE,
+				(errmsg("skipping row at file \"%s\", line %lld, column \"%s\": %s",
+						reject->file, (long long) reject->line,
+						reject->column, message)));
+	else
+		ereport(NOTICE,
+				(errmsg("skipping row at file \"%s\", line %lld: %s",
+						reject->file, (long long) reject->line, message)));
+	pfree(message);
+}
+
+void
+rejects_add(RejectStream *rejects, const Reject *given)
+{
+	Reject		reject = *given;
+
+	Assert(rejects_accepting(rejects) ||
+		   reject.reason == REJECT_DUPLICATE ||
+		   reject.reason == REJECT_REPLACED);
+
+	reject.file = rejects_file_text(rejects, given->file);
+	reject_summary_add(rejects->summary, &reject);
+	if (rejects->file != NULL)
+		reject_file_put(rejects->file, &reject);
+	if (rejects->options->log_verbosity == BULK_VERBOSITY_VERBOSE && !rejects->told)
+		tell_reject(&reject);
+	if (reject.reason == REJECT_DUPLICATE || reject.reason == REJECT_REPLACED)
+		check_duplicate_limit(rejects, -1);
+	else
+		check_row_limit(rejects);
+
+	if (rejects->table != NULL)
+	{
+		reject_table_put(rejects->table, &reject);
+
+		/*
+		 * In a subtransaction that may be rolled back the rows would go with
+		 * it, so there they have to wait.
+		 */
+		if (reject_table_buffered(rejects->table) > REJECTS_TOO_MUCH &&
+			(rejects->held || GetCurrentSubTransactionId() == rejects->subxact))
+			reject_table_flush(rejects->table);
+	}
+}
+
+void
+rejects_set_null(RejectStream *rejects, const char *column, const char *value,
+				 const char *file, int64 line)
+{
+	const char *text = rejects_file_text(rejects, file);
+
+	reject_summary_set_null(rejects->summary, column, value, text, line);
+	if (rejects->options->log_verbosity != BULK_VERBOSITY_VERBOSE || rejects->told)
+		return;
+	if (value == NULL)
+		ereport(NOTICE,
+				(errmsg("setting value to null at file \"%s\", line %lld, column \"%s\"",
+						text, (long long) line, column)));
+	else
+	{
+		char	   *clipped = reject_clip(value, NOTICE_VALUE);
+
+		ereport(NOTICE,
+				(errmsg("setting value to null at file \"%s\", line %lld, column \"%s\": \"%s\"",
+						text, (long long) line, column, clipped)));
+		pfree(clipped);
+	}
+}
+
+void
+rejects_flush(RejectStream *rejects)
+{
+	if (rejects->file != NULL)
+		reject_file_flush(rejects->file);
+	if (rejects->table != NULL &&
+		reject_table_buffered(rejects->table) > REJECTS_ENOUGH)
+		reject_table_flush(rejects->table);
+}
+
+void
+rejects_hold(RejectStream *rejects)
+{
+	rejects->held = true;
+	if (rejects->table != NULL)
+		reject_table_hold(rejects->table);
+}
+
+void
+rejects_release(RejectStream *rejects)
+{
+	rejects->held = false;
+	if (rejects->table != NULL)
+		reject_table_release(rejects->table);
+}
+
+void
+rejects_abandon(RejectStream *rejects)
+{
+	if (rejects->table != NULL)
+		reject_table_abandon(rejects->table);
+	if (rejects->file != NULL)
+		reject_file_close(rejects->file);
+	MemoryContextDelete(rejects->context);
+}
+
+void
+rejects_told(RejectStream *rejects)
+{
+	rejects->told = true;
+}
+
+bool
+rejects_shown(const RejectStream *rejects)
+{
+	return rejects->table != NULL || rejects->file != NULL ||
+		rejects->options->log_verbosity == BULK_VERBOSITY_VERBOSE;
+}
+
+int64
+rejects_count(const RejectStream *rejects, RejectReason reason)
+{
+	return reject_summary_count(rejects->summary, reason);
+}
+
+int64
+rejects_total(const RejectStream *rejects)
+{
+	return reject_summary_rejected(rejects->summary);
+}
+
+void
+rejects_close(RejectStream *rejects, int64 rows_read,
+			  const RejectAdviser *adviser)
+{
+	check_percent_limit(rejects, rows_read);
+	check_duplicate_limit(rejects, rows_read);
+
+	if (rejects->table != NULL)
+	{
+		reject_table_flush(rejects->table);
+		reject_table_close(rejects->table);
+		rejects->table = NULL;
+	}
+	if (rejects->options->log_verbosity != BULK_VERBOSITY_SILENT)
+		reject_summary_report(rejects->summary, adviser);
+}
+
+void
+rejects_end(RejectStream *rejects)
+{
+	if (rejects->file != NULL)
+		reject_file_close(rejects->file);
+	rejects->file = NULL;
+}
+
+void
+rejects_details(const RejectStream *rejects, CompatJsonb *state)
+{
+	reject_summary_details(rejects->summary,
+						   rejects->options->log_verbosity == BULK_VERBOSITY_VERBOSE, state);
+}

@@ -1,0 +1,108 @@
+/*
+ * estimate.c
+ *		See estimate.h.
+ */
+#include "server/estimate.h"
+
+/* The part of a step after which only its pace counts, and not what was expected. */
+#define TRUSTED 0.25
+
+/* A guess is no worse than that. */
+#define PACE_MOST 100
+
+/* Below that nothing can be told of a pace. */
+#define LEAST_DONE 1e-6
+
+static double
+least(double a, double b)
+{
+	return a < b ? a : b;
+}
+
+static double
+most(double a, double b)
+{
+	return a > b ? a : b;
+}
+
+void
+estimate_begin(Estimate *estimate)
+{
+	*estimate = (Estimate) {
+		.share = ESTIMATE_UNKNOWN,
+		.end = ESTIMATE_UNKNOWN
+	};
+}
+
+void
+estimate_step(Estimate *estimate, double now, double expected, double rest)
+{
+	double		guessed = expected;
+
+	/* where nothing was known of what went before, its time tells its part */
+	if (estimate->share < 0 && now > 0 && expected + rest > 0)
+		estimate->share = least(now / (now + expected + rest), ESTIMATE_MOST);
+	/* what has taken longer than expected tells of what is left */
+	if (estimate->expected > 0)
+	{
+		estimate->planned += estimate->guessed;
+		estimate->spent += now - estimate->step_begun;
+	}
+	if (estimate->planned > 0)
+	{
+		double		pace = least(most(estimate->spent / estimate->planned, 1.0 / PACE_MOST), PACE_MOST);
+
+		expected *= pace;
+		rest *= pace;
+	}
+	estimate->guessed = guessed;
+	estimate->base = most(estimate->share, 0);
+	estimate->step_begun = now;
+	estimate->expected = expected;
+	estimate->rest = rest;
+	if (expected > 0)
+		estimate_done(estimate, now, 0);
+}
+
+void
+estimate_done(Estimate *estimate, double now, double done)
+{
+	double		passed = most(now - estimate->step_begun, 0);
+	double		weight = least(done / TRUSTED, 1);
+	double		rest = estimate->rest;
+	double		total;
+	double		share;
+
+	if (done < LEAST_DONE && estimate->expected <= 0)
+	{
+		if (done >= 0)
+			estimate->share = most(estimate->share, estimate->base);
+		estimate->end = done < 0 || estimate->share <= 0 ? ESTIMATE_UNKNOWN :
+			most(now + rest, estimate->end);
+		return;
+	}
+	done = least(most(done, 0), 1);
+	if (estimate->expected <= 0)
+		total = passed / done;
+	else if (done < LEAST_DONE)
+		total = most(estimate->expected, passed);
+	else
+	{
+		total = (1 - weight) * most(estimate->expected, passed) + weight * passed / done;
+		/* the machine is as slow in what follows */
+		rest *= total / estimate->expected;
+	}
+
+	share = total + rest > 0 ?
+		estimate->base + (1 - estimate->base) * done * total / (total + rest) : estimate->base;
+	estimate->share = least(most(share, estimate->share), ESTIMATE_MOST);
+	estimate->end = now + total * (1 - done) + rest;
+}
+
+double
+estimate_part(const Estimate *estimate)
+{
+	double		all = estimate->expected + estimate->rest;
+
+	return all > 0 ? (1 - estimate->base) * estimate->expected / all : 0;
+}

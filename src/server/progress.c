@@ -1,0 +1,586 @@
+/*
+ * progress.c
+ *		What others see of a running load.
+ *
+ * A process shows one command at a time.  An index build writes its own parameters, without
+ * asking, into whatever that is: 0, 3 to 6, 8 to 12, 15 and 16.  So it is shown as
+ * what it is, and what is said of the load goes into the parameters that it leaves alone.
+ */
+#include "postgres.h"
+
+#include <math.h>
+
+#include "access/nbtree.h"
+#include "catalog/pg_am_d.h"
+#include "commands/progress.h"
+#include "lib/stringinfo.h"
+#include "pgstat.h"
+#include "utils/backend_progress.h"
+#include "utils/backend_status.h"
+#include "utils/timestamp.h"
+
+#include "server/progress.h"
+
+/*
+ * With a COPY.  The view in pgbulk--*.sql knows these as param14 to 20.  The share is in parts of 10000, and one more:
+ * 0 stands for a share that is not known; so it does for the end, a time.
+ */
+#define PROGRESS_BULK_REJECTED	13
+#define PROGRESS_BULK_READ_END	14
+#define PROGRESS_BULK_SHARE		15
+#define PROGRESS_BULK_END		16
+#define PROGRESS_BULK_PHASE		17
+#define PROGRESS_BULK_STARTED	18
+#define PROGRESS_BULK_MAGIC		19
+
+#define PROGRESS_MAGIC INT64CONST(0x706762756c6b)	/* "pgbulk" */
+
+/*
+ * With an index build, which leaves six parameters for more values, and the phase is known.  Each has 48 bits
+ * and above them a tag of 15: "pg" with the rows loaded, the upper and the lower half of rows per second with those rejected and
+ * excluded; the share with all bytes; with those done, the seconds that all will have taken, as 1000 ln (1 + milliseconds), 0 if
+ * nobody knows; and with the start, in milliseconds, the part that the index has in all the work if
+ * its own method tells how far it is.  The view knows these as param2, 3, 8, 18, 19 and 20.
+ */
+#define PROGRESS_INDEX_BYTES_TOTAL	1
+#define PROGRESS_INDEX_LOADED		2
+#define PROGRESS_INDEX_BYTES		7
+#define PROGRESS_INDEX_REJECTED		17
+#define PROGRESS_INDEX_STARTED		18
+#define PROGRESS_INDEX_EXCLUDED		19
+
+#define TAG_BITS 15
+#define TAG_SHIFT 48
+#define TAG_MAGIC 0x7067
+
+#define SHARE_PARTS 10000
+
+/* The load of this process that was published last, or NULL: there is none, as in a worker. */
+static Progress *current;
+
+/* Of the index that is shown; after an error it may be dangling until the next load. */
+static ProgressCounts *counts;
+static ProgressCounts own_counts;
+
+/* Of that index: what all of it will be. */
+typedef struct IndexTotals
+{
+	bool		told;			/* here, and not by a build of the server's */
+	BlockNumber blocks;
+	uint64		rows;
+	BlockNumber old_blocks;		/* of the file that new keys are merged with */
+} IndexTotals;
+
+static IndexTotals totals;
+
+/* In one step, so that nobody finds a command without its parameters. */
+static void
+show(ProgressCommandType command, Oid relid, int n, const int *index,
+	 const int64 *value)
+{
+	volatile PgBackendStatus *entry = MyBEEntry;
+
+	if (entry == NULL || !pgstat_track_activities)
+		return;
+	PGSTAT_BEGIN_WRITE_ACTIVITY(entry);
+	entry->st_progress_command = command;
+	entry->st_progress_command_target = relid;
+	for (int i = 0; i < PGSTAT_NUM_PROGRESS_PARAM; i++)
+		entry->st_progress_param[i] = 0;
+	for (int i = 0; i < n; i++)
+		entry->st_progress_param[index[i]] = value[i];
+	PGSTAT_END_WRITE_ACTIVITY(entry);
+}
+
+static bool
+shows(ProgressCommandType command)
+{
+	return MyBEEntry != NULL && MyBEEntry->st_progress_command == command;
+}
+
+/* ---- the load ---- */
+
+static double
+seconds_since(TimestampTz start)
+{
+	return (double) (GetCurrentTimestamp() - start) / USECS_PER_SEC;
+}
+
+static int64
+share_told(const Progress *progress)
+{
+	return progress->estimate.share < 0 ? 0 : 1 + (int64) (progress->estimate.share * SHARE_PARTS);
+}
+
+static TimestampTz
+end_told(const Progress *progress)
+{
+	return progress->estimate.end < 0 ? 0 :
+		progress->started + (TimestampTz) (progress->estimate.end * USECS_PER_SEC);
+}
+
+static void
+progress_publish(Progress *progress)
+{
+	static const int index[] = {
+		PROGRESS_COPY_COMMAND,
+		PROGRESS_COPY_TYPE,
+		PROGRESS_COPY_BYTES_TOTAL,
+		PROGRESS_COPY_BYTES_PROCESSED,
+		PROGRESS_COPY_TUPLES_PROCESSED,
+		PROGRESS_COPY_TUPLES_EXCLUDED,
+#ifdef PROGRESS_COPY_TUPLES_SKIPPED
+		PROGRESS_COPY_TUPLES_SKIPPED,
+#endif
+		PROGRESS_BULK_REJECTED,
+		PROGRESS_BULK_READ_END,
+		PROGRESS_BULK_SHARE,
+		PROGRESS_BULK_END,
+		PROGRESS_BULK_PHASE,
+		PROGRESS_BULK_STARTED,
+		PROGRESS_BULK_MAGIC
+	};
+	const int64 value[] = {
+		PROGRESS_COPY_COMMAND_FROM,
+		progress->from_client ? PROGRESS_COPY_TYPE_PIPE : PROGRESS_COPY_TYPE_FILE,
+		progress->bytes_total,
+		progress->bytes,
+		progress->loaded,
+		progress->excluded,
+#ifdef PROGRESS_COPY_TUPLES_SKIPPED
+		progress->rejected,
+#endif
+		progress->rejected,
+		progress->read_end,
+		share_told(progress),
+		end_told(progress),
+		progress->phase,
+		progress->started,
+		PROGRESS_MAGIC
+	};
+
+	show(PROGRESS_COMMAND_COPY, progress->relid, lengthof(index), index, value);
+	current = progress;
+	counts = NULL;
+}
+
+static void
+forget(void *arg)
+{
+	if (current == arg)
+		current = NULL;
+}
+
+void
+progress_init(Progress *progress, const char *name, double interval)
+{
+	memset(progress, 0, sizeof(Progress));
+	progress->name = name;
+	progress->interval = interval;
+	progress->forget.func = forget;
+	progress->forget.arg = progress;
+	MemoryContextRegisterResetCallback(CurrentMemoryContext, &progress->forget);
+}
+
+void
+progress_begin(Progress *progress, Oid relid, int64 bytes_total,
+			   bool from_client)
+{
+	progress->relid = relid;
+	progress->from_client = from_client;
+	progress->bytes_total = bytes_total;
+	progress->read_end = 0;
+	progress->bytes = progress->loaded = progress->excluded = progress->rejected = 0;
+	if (progress->started == 0)
+	{
+		progress->started = progress->told = GetCurrentTimestamp();
+		estimate_begin(&progress->estimate);
+		if (bytes_total > 0)
+			estimate_done(&progress->estimate, 0, 0);
+	}
+	progress->phase = BULK_PHASE_STARTING;
+	progress_publish(progress);
+}
+
+/* ---- NOTICEs ---- */
+
+static const char *const phase_words[] = {
+	[BULK_PHASE_STARTING] = "starting",
+	[BULK_PHASE_READING] = "reading",
+	[BULK_PHASE_INDEXES] = "indexes",
+	[BULK_PHASE_CONSTRAINTS] = "constraints",
+	[BULK_PHASE_ANALYZING] = "analyzing",
+	[BULK_PHASE_FINISHING] = "finishing"
+};
+
+static int64
+rows_read(const Progress *progress)
+{
+	return progress->loaded + progress->rejected + progress->excluded;
+}
+
+/* "reading, 12.5 %, 150000 rows, 50000 rows per second, 00:00:21 left" */
+static char *
+describe(const Progress *progress, TimestampTz now)
+{
+	double		reading = (double) ((progress->read_end != 0 ? progress->read_end : now) -
+									progress->started) / USECS_PER_SEC;
+	double		left = progress->estimate.end - (double) (now - progress->started) / USECS_PER_SEC;
+	StringInfoData text;
+
+	initStringInfo(&text);
+	appendStringInfoString(&text, phase_words[progress->phase]);
+	if (progress->estimate.share >= 0)
+		appendStringInfo(&text, ", %.1f %%", floor(progress->estimate.share * 1000) / 10);
+	appendStringInfo(&text, ", %lld rows", (long long) rows_read(progress));
+	if (progress->rejected > 0)
+		appendStringInfo(&text, " (%lld rejected)", (long long) progress->rejected);
+	if (reading > 0)
+		appendStringInfo(&text, ", %.0f rows per second", rows_read(progress) / reading);
+	if (progress->estimate.end >= 0)
+	{
+		int64		seconds = (int64) ceil(Max(left, 0));
+
+		appendStringInfo(&text, ", %02lld:%02d:%02d left", (long long) (seconds / 3600),
+						 (int) (seconds / 60 % 60), (int) (seconds % 60));
+	}
+	return text.data;
+}
+
+/* A NOTICE for people, if it is time for one, and it does not say the same as the one before. */
+static void
+tell(Progress *progress, TimestampTz now)
+{
+	ErrorContextCallback *context = error_context_stack;
+	char	   *text;
+	int64		sum;
+
+	if (progress->interval <= 0 || progress->phase == BULK_PHASE_STARTING ||
+		now - progress->told < progress->interval * USECS_PER_SEC)
+		return;
+	/* each only grows */
+	sum = (int64) progress->phase + rows_read(progress) + progress->bytes +
+		(progress->estimate.share < 0 ? 0 : (int64) (progress->estimate.share * 1000));
+	progress->told = now;
+	if (sum == progress->told_sum)
+		return;
+	progress->told_sum = sum;
+	text = describe(progress, now);
+	/* whose row is in hand does not matter */
+	error_context_stack = NULL;
+	ereport(NOTICE, (errmsg("bulk_load of %s: %s", progress->name, text)));
+	error_context_stack = context;
+	pfree(text);
+}
+
+/* ---- how far it is ---- */
+
+static void show_two(int a, int64 value_a, int b, int64 value_b);
+
+void
+progress_phase(Progress *progress, BulkPhase phase, double expected, double later)
+{
+	progress->phase = phase;
+	if (phase > BULK_PHASE_READING && progress->read_end == 0)
+		progress->read_end = GetCurrentTimestamp();
+	progress->later = later;
+	estimate_step(&progress->estimate, seconds_since(progress->started), expected, later);
+	progress_publish(progress);
+	tell(progress, GetCurrentTimestamp());
+}
+
+void
+progress_update(Progress *progress, double done, int64 bytes, int64 loaded,
+				int64 excluded, int64 rejected)
+{
+	static const int index[] = {
+		PROGRESS_COPY_BYTES_PROCESSED,
+		PROGRESS_COPY_TUPLES_PROCESSED,
+		PROGRESS_COPY_TUPLES_EXCLUDED,
+#ifdef PROGRESS_COPY_TUPLES_SKIPPED
+		PROGRESS_COPY_TUPLES_SKIPPED,
+#endif
+		PROGRESS_BULK_REJECTED,
+		PROGRESS_BULK_SHARE,
+		PROGRESS_BULK_END
+	};
+	TimestampTz now = GetCurrentTimestamp();
+
+	progress->bytes = bytes;
+	progress->loaded = loaded;
+	progress->excluded = excluded;
+	progress->rejected = rejected;
+	progress->estimate.rest = progress->later;
+	estimate_done(&progress->estimate, (double) (now - progress->started) / USECS_PER_SEC, done);
+
+	if (!shows(PROGRESS_COMMAND_COPY) || current != progress ||
+		MyBEEntry->st_progress_command_target != progress->relid)
+		progress_publish(progress);
+	else
+	{
+		const int64 value[] = {
+			bytes,
+			loaded,
+			excluded,
+#ifdef PROGRESS_COPY_TUPLES_SKIPPED
+			rejected,
+#endif
+			rejected,
+			share_told(progress),
+			end_told(progress)
+		};
+
+		pgstat_progress_update_multi_param(lengthof(index), index, value);
+	}
+	tell(progress, now);
+}
+
+/* ---- steps ---- */
+
+static inline int64
+tagged(int64 value, int64 tag)
+{
+	return Min(value, (INT64CONST(1) << TAG_SHIFT) - 1) | tag << TAG_SHIFT;
+}
+
+static int64
+share_tag(const Progress *progress)
+{
+	return tagged(progress->bytes_total, share_told(progress));
+}
+
+static int64
+end_tag(const Progress *progress)
+{
+	double		end = progress->estimate.end;
+
+	return tagged(progress->bytes,
+				  end < 0 ? 0 : Max(rint(1000 * log(1 + end * 1000)), 1));
+}
+
+/* What has changed since it was published, whatever is shown. */
+static void
+publish_estimate(const Progress *progress)
+{
+	if (shows(PROGRESS_COMMAND_COPY))
+		show_two(PROGRESS_BULK_SHARE, share_told(progress), PROGRESS_BULK_END, end_told(progress));
+	else if (shows(PROGRESS_COMMAND_CREATE_INDEX))
+		show_two(PROGRESS_INDEX_BYTES_TOTAL, share_tag(progress), PROGRESS_INDEX_BYTES, end_tag(progress));
+}
+
+void
+progress_step(double expected, double rest)
+{
+	if (current == NULL)
+		return;
+	estimate_step(&current->estimate, seconds_since(current->started), expected,
+				  rest + current->later);
+	publish_estimate(current);
+	tell(current, GetCurrentTimestamp());
+}
+
+void
+progress_done(double done)
+{
+	TimestampTz now;
+
+	if (current == NULL)
+		return;
+	now = GetCurrentTimestamp();
+	estimate_done(&current->estimate, (double) (now - current->started) / USECS_PER_SEC, done);
+	publish_estimate(current);
+	tell(current, now);
+}
+
+void
+progress_end(Progress *progress)
+{
+	pgstat_progress_end_command();
+	current = NULL;
+}
+
+/* ---- an index that is built ---- */
+
+void
+progress_counts_init(ProgressCounts *counts)
+{
+	pg_atomic_init_u64(&counts->blocks, 0);
+	pg_atomic_init_u64(&counts->rows, 0);
+}
+
+/* Rows that were read each second, as far as two tags can tell. */
+static int64
+rows_per_second(const Progress *progress)
+{
+	TimestampTz took = progress->read_end - progress->started;
+
+	if (took <= 0)
+		return 0;
+	return Min(rint((double) rows_read(progress) * USECS_PER_SEC / took), (1 << 2 * TAG_BITS) - 1);
+}
+
+void
+progress_index_begin(Relation heap, Relation index, ProgressCounts *together)
+{
+	static const int param[] = {
+		PROGRESS_CREATEIDX_COMMAND,
+		PROGRESS_CREATEIDX_INDEX_OID,
+		PROGRESS_CREATEIDX_ACCESS_METHOD_OID,
+		PROGRESS_CREATEIDX_PHASE,
+		PROGRESS_CREATEIDX_SUBPHASE,
+		PROGRESS_INDEX_BYTES_TOTAL,
+		PROGRESS_INDEX_LOADED,
+		PROGRESS_INDEX_BYTES,
+		PROGRESS_INDEX_REJECTED,
+		PROGRESS_INDEX_STARTED,
+		PROGRESS_INDEX_EXCLUDED
+	};
+	const Progress *load = current;
+
+	counts = together;
+	if (together == NULL)
+	{
+		counts = &own_counts;
+		progress_counts_init(counts);
+	}
+	totals = (IndexTotals) {.told = index->rd_rel->relam == BTREE_AM_OID};
+	if (load != NULL)
+	{
+		int64		rate = rows_per_second(load);
+		int64		part = totals.told ? 0 :
+			(int64) (estimate_part(&load->estimate) * SHARE_PARTS);
+		const int64 value[] = {
+			PROGRESS_CREATEIDX_COMMAND_REINDEX,
+			RelationGetRelid(index),
+			index->rd_rel->relam,
+			PROGRESS_CREATEIDX_PHASE_BUILD,
+			PROGRESS_CREATEIDX_SUBPHASE_INITIALIZE,
+			share_tag(load),
+			tagged(load->loaded, TAG_MAGIC),
+			end_tag(load),
+			tagged(load->rejected, rate >> TAG_BITS),
+			tagged(load->started / 1000, part),
+			tagged(load->excluded, rate & ((1 << TAG_BITS) - 1))
+		};
+
+		show(PROGRESS_COMMAND_CREATE_INDEX, load->relid, lengthof(param), param, value);
+	}
+	else
+	{
+		/* in a worker there is nothing behind the subphase */
+		const int64 value[] = {
+			PROGRESS_CREATEIDX_COMMAND_REINDEX,
+			RelationGetRelid(index),
+			index->rd_rel->relam,
+			PROGRESS_CREATEIDX_PHASE_BUILD,
+			PROGRESS_CREATEIDX_SUBPHASE_INITIALIZE
+		};
+
+		show(PROGRESS_COMMAND_CREATE_INDEX, RelationGetRelid(heap), lengthof(value), param, value);
+	}
+}
+
+void
+progress_index_end(void)
+{
+	progress_done(1);
+	if (current != NULL)
+		progress_publish(current);
+	else
+	{
+		counts = NULL;
+		pgstat_progress_end_command();
+	}
+}
+
+/* NULL: no build is shown. */
+static ProgressCounts *
+shown_counts(void)
+{
+	return shows(PROGRESS_COMMAND_CREATE_INDEX) ? counts : NULL;
+}
+
+/* Rows are scanned, and then put into leaves, with those of an old file if there is one. */
+static void
+tell_index(uint64 blocks, uint64 rows)
+{
+	double		done = 0;
+
+	if (current == NULL || !totals.told)
+		return;
+	if (totals.old_blocks > 0)
+		done = 0.5 + 0.5 * Min((double) blocks / totals.old_blocks, 1);
+	else
+	{
+		if (totals.blocks > 0)
+			done = 0.5 * Min((double) blocks / totals.blocks, 1);
+		if (totals.rows > 0)
+			done += 0.5 * Min((double) rows / totals.rows, 1);
+	}
+	progress_done(done);
+}
+
+static void
+show_two(int a, int64 value_a, int b, int64 value_b)
+{
+	const int	index[] = {a, b};
+	const int64 value[] = {value_a, value_b};
+
+	pgstat_progress_update_multi_param(lengthof(index), index, value);
+}
+
+void
+progress_index_scan(BlockNumber blocks)
+{
+	totals.blocks = blocks;
+	if (shown_counts() != NULL)
+		show_two(PROGRESS_CREATEIDX_SUBPHASE, PROGRESS_BTREE_PHASE_INDEXBUILD_TABLESCAN,
+				 PROGRESS_SCAN_BLOCKS_TOTAL, blocks);
+}
+
+void
+progress_index_sort(uint64 rows)
+{
+	totals.rows = rows;
+	if (shown_counts() != NULL)
+		show_two(PROGRESS_CREATEIDX_SUBPHASE, PROGRESS_BTREE_PHASE_PERFORMSORT_1,
+				 PROGRESS_CREATEIDX_TUPLES_TOTAL, rows);
+}
+
+void
+progress_index_merge(BlockNumber old_blocks)
+{
+	totals.old_blocks = old_blocks;
+	if (shown_counts() == NULL)
+		return;
+	pg_atomic_write_u64(&counts->blocks, 0);
+	show_two(PROGRESS_SCAN_BLOCKS_TOTAL, old_blocks, PROGRESS_SCAN_BLOCKS_DONE, 0);
+}
+
+void
+progress_index_load(void)
+{
+	if (shown_counts() != NULL)
+		pgstat_progress_update_param(PROGRESS_CREATEIDX_SUBPHASE,
+									 PROGRESS_BTREE_PHASE_LEAF_LOAD);
+}
+
+void
+progress_index_blocks(BlockNumber n)
+{
+	if (shown_counts() == NULL)
+		return;
+	pgstat_progress_update_param(PROGRESS_SCAN_BLOCKS_DONE,
+								 pg_atomic_add_fetch_u64(&counts->blocks, n));
+	tell_index(pg_atomic_read_u64(&counts->blocks), pg_atomic_read_u64(&counts->rows));
+}
+
+void
+progress_index_rows(uint64 n)
+{
+	if (shown_counts() == NULL)
+		return;
+	pgstat_progress_update_param(PROGRESS_CREATEIDX_TUPLES_DONE,
+								 pg_atomic_add_fetch_u64(&counts->rows, n));
+	tell_index(pg_atomic_read_u64(&counts->blocks), pg_atomic_read_u64(&counts->rows));
+}

@@ -1,0 +1,257 @@
+/*
+ * workers.c
+ *		See workers.h.
+ */
+#include "postgres.h"
+
+#include <dlfcn.h>
+#include <unistd.h>
+
+#include "access/xact.h"
+#include "catalog/pg_proc.h"
+#include "executor/instrument.h"
+#include "fmgr.h"
+#include "miscadmin.h"
+#include "nodes/makefuncs.h"
+#include "optimizer/clauses.h"
+#include "optimizer/optimizer.h"
+#include "optimizer/paths.h"
+#include "port/atomics.h"
+#include "portability/instr_time.h"
+#include "server/workers.h"
+#include "storage/shm_toc.h"
+#include "utils/varlena.h"
+
+/* What the server takes as its unit for large tables, too. */
+#define BYTES_FOR_FIRST_WORKER (8 * 1024 * 1024)
+
+int
+workers_for_bytes(Relation rel, int64 bytes)
+{
+	int			most = RelationGetParallelWorkers(rel, max_parallel_maintenance_workers);
+	long		cpus = sysconf(_SC_NPROCESSORS_ONLN);
+	int			workers = 0;
+
+	for (int64 step = BYTES_FOR_FIRST_WORKER; bytes >= step && workers < most; step *= 3)
+		workers++;
+	return cpus > 0 ? Min(workers, cpus - 1) : workers;
+}
+
+static void
+add_expression(Query *query, Expr *expression)
+{
+	query->targetList = lappend(query->targetList,
+								makeTargetEntry(expression,
+												list_length(query->targetList) + 1,
+												NULL, false));
+}
+
+bool
+workers_can_evaluate(List *expressions)
+{
+	Query	   *query = makeNode(Query);
+	ListCell   *lc;
+
+	query->commandType = CMD_SELECT;
+	foreach(lc, expressions)
+	{
+		add_expression(query, lfirst(lc));
+		/* planned, with what arguments of functions are by default */
+		add_expression(query, expression_planner(lfirst(lc)));
+	}
+	return max_parallel_hazard(query) == PROPARALLEL_SAFE;
+}
+
+/*
+ * By its name alone a worker may find another one, as Debian's setting
+ * extension_destdir is not for names.
+ */
+const char *
+workers_library(void)
+{
+	Dl_info		info;
+
+	return dladdr((void *) workers_library, &info) != 0 ? info.dli_fname : "pgbulk";
+}
+
+/* ---- whether it pays to start them ---- */
+
+/*
+ * Guesses, in seconds, as long as this session has started none: a process, and
+ * a library that it has to load.  Most take a millisecond, GDAL with all its own 300.
+ */
+#define START_SECONDS 0.01
+#define LIBRARY_SECONDS 0.05
+
+/* How long the last ones took to begin, with so many libraries; 0: there were none. */
+static double start_seconds = 0;
+static int	start_libraries = 0;
+
+/* How many this process has loaded, or found in the postmaster. */
+static int
+count_libraries(void)
+{
+	Size		size = EstimateLibraryStateSpace();
+	char	   *names = palloc(size);
+	int			n = 0;
+
+	SerializeLibraryState(size, names);
+	for (char *name = names; *name != '\0'; name += strlen(name) + 1)
+		n++;
+	pfree(names);
+	return n;
+}
+
+/* Those that the postmaster has loaded for all. */
+static int
+count_preloaded(void)
+{
+	char	   *copy = pstrdup(shared_preload_libraries_string);
+	List	   *names;
+	int			n = SplitDirectoriesString(copy, ',', &names) ? list_length(names) : 0;
+
+	list_free_deep(names);
+	pfree(copy);
+	return n;
+}
+
+/* How long the next ones will take. */
+static double
+expect_start(void)
+{
+	int			libraries = count_libraries();
+
+	if (start_seconds > 0)
+		return start_seconds + Max(libraries - start_libraries, 0) * LIBRARY_SECONDS;
+	/* without this one, which is there anyhow */
+	return START_SECONDS + Max(libraries - count_preloaded() - 1, 0) * LIBRARY_SECONDS;
+}
+
+static void
+note_start(double seconds)
+{
+	start_seconds = seconds;
+	start_libraries = count_libraries();
+}
+
+bool
+workers_pay(double seconds)
+{
+	return seconds > 2 * expect_start();
+}
+
+/* ---- how they come and go ---- */
+
+/* The key of Attendance; callers' own are smaller. */
+#define KEY_ATTENDANCE UINT64CONST(0xFFFFFFFF)
+
+/* What becomes of a worker: it begins, or finds the work done. */
+enum
+{
+	WORKER_EXPECTED,
+	WORKER_BEGUN,
+	WORKER_TOO_LATE
+};
+
+/* In shared memory. */
+typedef struct Attendance
+{
+	instr_time	launched;
+	struct
+	{
+		pg_atomic_uint32 state;
+		double		seconds;	/* until it began, or found the work done */
+		BufferUsage buffer_usage;
+		WalUsage	wal_usage;
+	}			workers[FLEXIBLE_ARRAY_MEMBER];
+} Attendance;
+
+static Size
+attendance_size(const ParallelContext *pcxt)
+{
+	return add_size(offsetof(Attendance, workers),
+					mul_size(sizeof(((Attendance *) NULL)->workers[0]), pcxt->nworkers));
+}
+
+void
+workers_estimate(ParallelContext *pcxt)
+{
+	shm_toc_estimate_chunk(&pcxt->estimator, attendance_size(pcxt));
+	shm_toc_estimate_keys(&pcxt->estimator, 1);
+}
+
+static double
+seconds_since(instr_time start)
+{
+	instr_time	now;
+
+	INSTR_TIME_SET_CURRENT(now);
+	INSTR_TIME_SUBTRACT(now, start);
+	return INSTR_TIME_GET_DOUBLE(now);
+}
+
+void
+workers_launch(ParallelContext *pcxt)
+{
+	Attendance *attendance = shm_toc_allocate(pcxt->toc, attendance_size(pcxt));
+
+	memset(attendance, 0, attendance_size(pcxt));
+	for (int i = 0; i < pcxt->nworkers; i++)
+		pg_atomic_init_u32(&attendance->workers[i].state, WORKER_EXPECTED);
+	INSTR_TIME_SET_CURRENT(attendance->launched);
+	shm_toc_insert(pcxt->toc, KEY_ATTENDANCE, attendance);
+	LaunchParallelWorkers(pcxt);
+}
+
+/* Whether the worker has begun; if not, it never will. */
+static bool
+has_begun(pg_atomic_uint32 *state)
+{
+	uint32		expected = WORKER_EXPECTED;
+
+	return !pg_atomic_compare_exchange_u32(state, &expected, WORKER_TOO_LATE);
+}
+
+void
+workers_finish(ParallelContext *pcxt)
+{
+	Attendance *attendance = shm_toc_lookup(pcxt->toc, KEY_ATTENDANCE, false);
+	double		slowest = 0;
+
+	for (int i = 0; i < pcxt->nworkers_launched; i++)
+		(void) has_begun(&attendance->workers[i].state);
+	WaitForParallelWorkersToFinish(pcxt);
+
+	for (int i = 0; i < pcxt->nworkers_launched; i++)
+	{
+		slowest = Max(slowest, attendance->workers[i].seconds);
+		if (pg_atomic_read_u32(&attendance->workers[i].state) == WORKER_BEGUN)
+			InstrAccumParallelQuery(&attendance->workers[i].buffer_usage,
+									&attendance->workers[i].wal_usage);
+	}
+	if (slowest > 0)
+		note_start(slowest);
+}
+
+bool
+workers_begin(shm_toc *toc)
+{
+	Attendance *attendance = shm_toc_lookup(toc, KEY_ATTENDANCE, false);
+	uint32		expected = WORKER_EXPECTED;
+
+	attendance->workers[ParallelWorkerNumber].seconds = seconds_since(attendance->launched);
+	if (!pg_atomic_compare_exchange_u32(&attendance->workers[ParallelWorkerNumber].state,
+										&expected, WORKER_BEGUN))
+		return false;
+	InstrStartParallelQuery();
+	return true;
+}
+
+void
+workers_end(shm_toc *toc)
+{
+	Attendance *attendance = shm_toc_lookup(toc, KEY_ATTENDANCE, false);
+
+	InstrEndParallelQuery(&attendance->workers[ParallelWorkerNumber].buffer_usage,
+						  &attendance->workers[ParallelWorkerNumber].wal_usage);
+}

@@ -1,0 +1,177 @@
+/*
+ * engines.c
+ *		See engines.h.
+ */
+#include "postgres.h"
+
+#include "access/genam.h"
+#include "access/htup_details.h"
+#include "access/table.h"
+#include "catalog/dependency.h"
+#include "catalog/namespace.h"
+#include "catalog/pg_extension.h"
+#include "catalog/pg_proc.h"
+#include "catalog/pg_type.h"
+#include "table/engines.h"
+#include "utils/builtins.h"
+#include "utils/fmgroids.h"
+#include "utils/guc.h"
+#include "utils/lsyscache.h"
+#include "utils/syscache.h"
+
+typedef struct Extension
+{
+	Oid			oid;
+	Oid			schema;
+} Extension;
+
+static bool
+find_extension(const char *name, Extension *extension)
+{
+	Relation	rel = table_open(ExtensionRelationId, AccessShareLock);
+	ScanKeyData key;
+	SysScanDesc scan;
+	HeapTuple	tuple;
+
+	ScanKeyInit(&key, Anum_pg_extension_extname, BTEqualStrategyNumber, F_NAMEEQ,
+				CStringGetDatum(name));
+	scan = systable_beginscan(rel, ExtensionNameIndexId, true, NULL, 1, &key);
+	tuple = systable_getnext(scan);
+	if (HeapTupleIsValid(tuple))
+	{
+		Form_pg_extension form = (Form_pg_extension) GETSTRUCT(tuple);
+
+		extension->oid = form->oid;
+		extension->schema = form->extnamespace;
+	}
+	systable_endscan(scan);
+	table_close(rel, AccessShareLock);
+	return HeapTupleIsValid(tuple);
+}
+
+/* A table of the extension; InvalidOid: it has none of that name, whoever else may. */
+static Oid
+find_catalog(const Extension *extension, Oid schema, const char *name)
+{
+	Oid			relid = OidIsValid(schema) ? get_relname_relid(name, schema) : InvalidOid;
+
+	return OidIsValid(relid) && get_rel_relkind(relid) == RELKIND_RELATION &&
+		getExtensionOfObject(RelationRelationId, relid) == extension->oid ? relid : InvalidOid;
+}
+
+/* Adds "column = value" to the keys; false: the table is not as it is known to be. */
+static bool
+add_key(ScanKey keys, int *nkeys, Relation catalog, const char *column, Oid type,
+		RegProcedure equal, Datum value)
+{
+	AttrNumber	attnum = get_attnum(RelationGetRelid(catalog), column);
+
+	if (attnum == InvalidAttrNumber ||
+		TupleDescAttr(RelationGetDescr(catalog), attnum - 1)->atttypid != type)
+		return false;
+	ScanKeyInit(&keys[(*nkeys)++], attnum, BTEqualStrategyNumber, equal, value);
+	return true;
+}
+
+static bool
+has_row(Relation catalog, ScanKey keys, int nkeys)
+{
+	SysScanDesc scan = systable_beginscan(catalog, InvalidOid, false, NULL, nkeys, keys);
+	bool		found = HeapTupleIsValid(systable_getnext(scan));
+
+	systable_endscan(scan);
+	return found;
+}
+
+/* ---- Citus ---- */
+
+/* The setting by which Citus itself lets a session write to shards. */
+#define SHARDS_SETTING "citus.enable_manual_changes_to_shards"
+
+/* Distributed tables, and as well reference tables and local ones that Citus knows. */
+static bool
+citus_has(const Extension *citus, Relation rel)
+{
+	Oid			relid = find_catalog(citus, citus->schema, "pg_dist_partition");
+	Relation	catalog;
+	ScanKeyData key[1];
+	int			nkeys = 0;
+	bool		found;
+
+	if (!OidIsValid(relid))
+		return false;
+	catalog = table_open(relid, AccessShareLock);
+	found = add_key(key, &nkeys, catalog, "logicalrelid", REGCLASSOID, F_OIDEQ,
+					ObjectIdGetDatum(RelationGetRelid(rel))) &&
+		has_row(catalog, key, nkeys);
+	table_close(catalog, AccessShareLock);
+	return found;
+}
+
+/* Whether rel is a piece of a distributed table, by the extension's own word. */
+static bool
+citus_has_shard(const Extension *citus, Relation rel)
+{
+	Oid			type = REGCLASSOID;
+	Oid			function = GetSysCacheOid3(PROCNAMEARGSNSP, Anum_pg_proc_oid,
+										   CStringGetDatum("relation_is_a_known_shard"),
+										   PointerGetDatum(buildoidvector(&type, 1)),
+										   ObjectIdGetDatum(citus->schema));
+
+	return OidIsValid(function) && get_func_rettype(function) == BOOLOID &&
+		getExtensionOfObject(ProcedureRelationId, function) == citus->oid &&
+		DatumGetBool(OidFunctionCall1(function, ObjectIdGetDatum(RelationGetRelid(rel))));
+}
+
+static const char *
+citus_fault(Relation rel)
+{
+	Extension	citus;
+	const char *setting;
+
+	if (!find_extension("citus", &citus))
+		return NULL;
+	if (citus_has(&citus, rel))
+		return "is a table of extension \"citus\", which looks for its rows in shards";
+	setting = GetConfigOption(SHARDS_SETTING, true, false);
+	if ((setting == NULL || strcmp(setting, "on") != 0) && citus_has_shard(&citus, rel))
+		return "is a shard of a table of extension \"citus\", and \"" SHARDS_SETTING "\" is off";
+	return NULL;
+}
+
+/* ---- TimescaleDB ---- */
+
+static const char *
+timescale_fault(Relation rel)
+{
+	Extension	timescale;
+	Oid			relid;
+	Relation	catalog;
+	ScanKeyData keys[2];
+	int			nkeys = 0;
+	NameData	schema;
+	bool		found;
+
+	if (!find_extension("timescaledb", &timescale))
+		return NULL;
+	relid = find_catalog(&timescale, get_namespace_oid("_timescaledb_catalog", true), "hypertable");
+	if (!OidIsValid(relid))
+		return NULL;
+	namestrcpy(&schema, get_namespace_name(RelationGetNamespace(rel)));
+	catalog = table_open(relid, AccessShareLock);
+	found = add_key(keys, &nkeys, catalog, "table_name", NAMEOID, F_NAMEEQ,
+					NameGetDatum(&rel->rd_rel->relname)) &&
+		add_key(keys, &nkeys, catalog, "schema_name", NAMEOID, F_NAMEEQ,
+				NameGetDatum(&schema)) &&
+		has_row(catalog, keys, nkeys);
+	table_close(catalog, AccessShareLock);
+	return found ? "is a hypertable of extension \"timescaledb\", which looks for its rows in chunks" : NULL;
+}
+
+const char *
+engines_fault(Relation rel)
+{
+	const char *fault = citus_fault(rel);
+
+	return fault != NULL ? fault : timescale_fault(rel);
+}

@@ -1,0 +1,26 @@
+/*
+ * partition_tree.c
+ *		See partition_tree.h.
+ */
+#include "postgres.h"
+
+#include "catalog/partition.h"
+#include "table/partition_tree.h"
+#include "utils/lsyscache.h"
+
+Oid
+partition_tree_root(Relation rel)
+{
+	/* one that is being detached has no ancestors any more */
+	List	   *ancestors = rel->rd_rel->relispartition ?
+		get_partition_ancestors(RelationGetRelid(rel)) : NIL;
+
+	return ancestors == NIL ? RelationGetRelid(rel) : llast_oid(ancestors);
+}
+
+bool
+partition_tree_is_part_of(Oid relid, Oid other)
+{
+	return relid == other || (get_rel_relispartition(relid) &&
+							  list_member_oid(get_partition_ancestors(relid), other));
+}

@@ -1,0 +1,279 @@
+/*
+ * statement.c
+ *		See statement.h.
+ */
+#include "postgres.h"
+
+#include "access/sysattr.h"
+#include "access/xact.h"
+#include "executor/executor.h"
+#include "nodes/extensible.h"
+#include "nodes/makefuncs.h"
+#include "parser/parsetree.h"
+#include "server/compat.h"
+#include "table/engines.h"
+#include "table/statement.h"
+#include "tcop/tcopprot.h"
+#include "tcop/utility.h"
+#include "utils/builtins.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+#include "utils/snapmgr.h"
+
+typedef struct Statement
+{
+	Relation	rel;
+	char	   *text;			/* as a log shows it */
+	PlannedStmt *plan;
+} Statement;
+
+/* ---- making one ---- */
+
+/* The query and its one table, with the privileges that it takes. */
+static Query *
+make_query(CmdType operation, Relation rel, AclMode required, Bitmapset *inserted,
+		   Bitmapset *selected)
+{
+	ParseState *pstate = make_parsestate(NULL);
+	ParseNamespaceItem *nsitem = addRangeTableEntryForRelation(pstate, rel, RowExclusiveLock,
+															   NULL, false, false);
+	Query	   *query = makeNode(Query);
+
+	COMPAT_REQUIRED_PERMS(nsitem) = required;
+	COMPAT_INSERTED_COLS(nsitem) = inserted;
+	COMPAT_SELECTED_COLS(nsitem) = selected;
+	query->commandType = operation;
+	query->querySource = QSRC_ORIGINAL;
+	query->canSetTag = true;
+	query->rtable = pstate->p_rtable;
+	compat_set_perminfos(query, pstate);
+	query->resultRelation = 1;
+	return query;
+}
+
+/* A parameter for each column given, in the order of the table, as the planner wants it. */
+static List *
+make_values(Relation rel, Bitmapset *columns)
+{
+	List	   *values = NIL;
+
+	for (int i = -1; (i = bms_next_member(columns, i)) >= 0;)
+	{
+		Form_pg_attribute att = TupleDescAttr(RelationGetDescr(rel),
+											  i + FirstLowInvalidHeapAttributeNumber - 1);
+		Param	   *param = makeNode(Param);
+
+		param->paramkind = PARAM_EXTERN;
+		param->paramid = list_length(values) + 1;
+		param->paramtype = att->atttypid;
+		param->paramtypmod = att->atttypmod;
+		param->paramcollid = att->attcollation;
+		param->location = -1;
+		values = lappend(values, makeTargetEntry((Expr *) param, att->attnum,
+												 pstrdup(NameStr(att->attname)), false));
+	}
+	return values;
+}
+
+char *
+statement_table(Oid relid)
+{
+	char	   *name = get_rel_name(relid);
+
+	return name == NULL ? NULL :
+		quote_qualified_identifier(get_namespace_name(get_rel_namespace(relid)), name);
+}
+
+/* What a user would have written. */
+static char *
+insert_text(Relation rel, const List *values)
+{
+	StringInfoData text;
+	ListCell   *lc;
+
+	initStringInfo(&text);
+	appendStringInfo(&text, "INSERT INTO %s", statement_table(RelationGetRelid(rel)));
+	foreach(lc, values)
+		appendStringInfo(&text, "%s%s", foreach_current_index(lc) == 0 ? " (" : ", ",
+						 quote_identifier(lfirst_node(TargetEntry, lc)->resname));
+	foreach(lc, values)
+		appendStringInfo(&text, "%s$%d", foreach_current_index(lc) == 0 ? ") VALUES (" : ", ",
+						 foreach_current_index(lc) + 1);
+	appendStringInfoString(&text, values == NIL ? " DEFAULT VALUES" : ")");
+	return text.data;
+}
+
+static Statement
+plan_insert(Relation rel, Bitmapset *columns, Bitmapset *selected)
+{
+	Statement	statement = {.rel = rel};
+	Query	   *query = make_query(CMD_INSERT, rel,
+								   ACL_INSERT | (bms_is_empty(selected) ? 0 : ACL_SELECT),
+								   columns, selected);
+
+	query->targetList = make_values(rel, columns);
+	query->jointree = makeFromExpr(NIL, NULL);
+	statement.text = insert_text(rel, query->targetList);
+	statement.plan = compat_plan_query(query, statement.text);
+	return statement;
+}
+
+/* Of no row: so no partition, index or row is looked for. */
+static Statement
+plan_delete(Relation rel)
+{
+	Statement	statement = {.rel = rel};
+	Bitmapset  *whole_row = bms_make_singleton(InvalidAttrNumber -
+											   FirstLowInvalidHeapAttributeNumber);
+	Query	   *query = make_query(CMD_DELETE, rel, ACL_DELETE | ACL_SELECT, NULL, whole_row);
+	RangeTblRef *from = makeNode(RangeTblRef);
+
+	from->rtindex = query->resultRelation;
+	query->jointree = makeFromExpr(list_make1(from), makeBoolConst(false, false));
+	statement.text = psprintf("DELETE FROM ONLY %s", statement_table(RelationGetRelid(rel)));
+	statement.plan = compat_plan_query(query, statement.text);
+	return statement;
+}
+
+/* ---- looking at one ---- */
+
+static const char *
+node_fault(Plan *node)
+{
+	if (node != NULL && IsA(node, CustomScan))
+		return psprintf("is written to by another extension, by custom scan \"%s\"",
+						((CustomScan *) node)->methods->CustomName);
+	return "is not written to by a plain INSERT, but by what another extension plans instead";
+}
+
+/* NULL: the rows of one Result go into the table itself. */
+static const char *
+plan_fault(const Statement *statement)
+{
+	Plan	   *top = statement->plan->planTree;
+	ModifyTable *modify = (ModifyTable *) top;
+	RangeTblEntry *rte;
+
+	if (!IsA(top, ModifyTable))
+		return node_fault(top);
+	if (!IsA(outerPlan(top), Result) || outerPlan(outerPlan(top)) != NULL)
+		return node_fault(outerPlan(top));
+	if (list_length(modify->resultRelations) != 1)
+		return node_fault(NULL);
+	rte = rt_fetch(linitial_int(modify->resultRelations), statement->plan->rtable);
+	return rte->relid == RelationGetRelid(statement->rel) ? NULL : node_fault(NULL);
+}
+
+static void
+refuse(Relation rel, const char *fault)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+			 errmsg("cannot load into table \"%s\"", RelationGetRelationName(rel)),
+			 errdetail("The reason is that it %s.", fault),
+			 errhint("Use COPY, or load into a plain table, then use INSERT ... SELECT: the extension sees both.")));
+}
+
+/* What planning takes is soon given back. */
+static MemoryContext
+enter_context(void)
+{
+	return MemoryContextSwitchTo(AllocSetContextCreate(CurrentMemoryContext, "bulk_load statement",
+													   ALLOCSET_DEFAULT_SIZES));
+}
+
+static void
+leave_context(MemoryContext caller)
+{
+	MemoryContextDelete(MemoryContextSwitchTo(caller));
+}
+
+const char *
+statement_fault(Relation rel)
+{
+	const char *fault = engines_fault(rel);
+	MemoryContext caller;
+	Statement	statement;
+
+	if (fault != NULL)
+		return fault;
+	caller = enter_context();
+	statement = plan_insert(rel, NULL, NULL);
+	fault = plan_fault(&statement);
+	if (fault != NULL)
+		fault = MemoryContextStrdup(caller, fault);
+	leave_context(caller);
+	return fault;
+}
+
+void
+statement_check(Relation rel)
+{
+	const char *fault = statement_fault(rel);
+
+	if (fault != NULL)
+		refuse(rel, fault);
+}
+
+/* ---- showing one ---- */
+
+/* Started, which checks privileges, and ended.  Its errors are those of the executor and its hooks. */
+static void
+show(const Statement *statement)
+{
+	QueryDesc  *desc;
+	const char *fault = plan_fault(statement);
+
+	if (fault != NULL)
+		refuse(statement->rel, fault);
+	desc = CreateQueryDesc(statement->plan, statement->text, GetActiveSnapshot(),
+						   InvalidSnapshot, None_Receiver, NULL, NULL, 0);
+	ExecutorStart(desc, EXEC_FLAG_EXPLAIN_ONLY);
+	ExecutorEnd(desc);
+	FreeQueryDesc(desc);
+}
+
+void
+statement_insert(Relation rel, Bitmapset *columns, Bitmapset *selected)
+{
+	const char *fault = engines_fault(rel);
+	MemoryContext caller;
+	Statement	statement;
+
+	if (fault != NULL)
+		refuse(rel, fault);
+	caller = enter_context();
+	statement = plan_insert(rel, columns, selected);
+	show(&statement);
+	leave_context(caller);
+}
+
+void
+statement_delete(Relation rel)
+{
+	MemoryContext caller = enter_context();
+	Statement	statement = plan_delete(rel);
+
+	show(&statement);
+	leave_context(caller);
+}
+
+/* ---- commands ---- */
+
+void
+statement_run(const char *command)
+{
+	RawStmt    *parsed = linitial_node(RawStmt, pg_parse_query(command));
+	PlannedStmt *statement;
+
+	CommandCounterIncrement();
+	PushActiveSnapshot(GetTransactionSnapshot());
+	/* not without the identifier by which pg_stat_statements and others know it */
+	statement = linitial_node(PlannedStmt,
+							  pg_plan_queries(pg_analyze_and_rewrite_fixedparams(parsed, command, NULL, 0, NULL),
+											  command, 0, NULL));
+	ProcessUtility(statement, command, false, PROCESS_UTILITY_QUERY, NULL, NULL,
+				   None_Receiver, NULL);
+	PopActiveSnapshot();
+	CommandCounterIncrement();
+}

@@ -1,0 +1,760 @@
+/*
+ * target.c
+ *		The table: what may be loaded into it, and by whom.
+ *
+ * Rules and wording follow DoCopy and CopyGetAttnums of copy.c and CopyFrom
+ * of copyfrom.c (PostgreSQL 18).
+ */
+#include "postgres.h"
+
+#include "access/sysattr.h"
+#include "access/table.h"
+#include "access/tableam.h"
+#include "access/xact.h"
+#include "catalog/catalog.h"
+#include "catalog/heap.h"
+#include "catalog/namespace.h"
+#include "catalog/objectaddress.h"
+#include "catalog/pg_authid.h"
+#include "catalog/pg_collation.h"
+#include "catalog/pg_inherits.h"
+#include "commands/tablecmds.h"
+#include "miscadmin.h"
+#include "nodes/makefuncs.h"
+#include "optimizer/optimizer.h"
+#include "optimizer/prep.h"
+#include "option/near.h"
+#include "parser/parse_coerce.h"
+#include "parser/parse_collate.h"
+#include "parser/parse_expr.h"
+#include "parser/parser.h"
+#include "server/compat.h"
+#include "storage/bufmgr.h"
+#include "storage/lmgr.h"
+#include "storage/lock.h"
+#include "table/cascades.h"
+#include "table/compact.h"
+#include "table/dead_rows.h"
+#include "table/statement.h"
+#include "table/target.h"
+#include "utils/acl.h"
+#include "utils/builtins.h"
+#include "utils/formatting.h"
+#include "utils/lsyscache.h"
+#include "utils/portal.h"
+#include "utils/rls.h"
+#include "utils/snapmgr.h"
+
+/* Any of these lets LOCK TABLE keep writers out. */
+#define LOCK_PRIVILEGES (ACL_UPDATE | ACL_DELETE | ACL_TRUNCATE | COMPAT_ACL_MAINTAIN)
+
+/*
+ * Locks on partitions that writer auto takes at most, for each of
+ * max_locks_per_transaction: a small part of the room for locks, which COPY
+ * takes only for partitions that get rows.
+ */
+#define AUTO_LOCKS 16
+
+/* Tables, partitioned tables, and views whose trigger takes the rows. */
+static void
+check_kind(Relation rel)
+{
+	const char *name = RelationGetRelationName(rel);
+
+	if (IsSystemRelation(rel))
+		ereport(ERROR,
+				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+				 errmsg("permission denied: \"%s\" is a system catalog", name)));
+
+	if (RELATION_IS_OTHER_TEMP(rel))
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("cannot access temporary tables of other sessions")));
+
+	switch (rel->rd_rel->relkind)
+	{
+		case RELKIND_RELATION:
+		case RELKIND_PARTITIONED_TABLE:
+			break;
+		case RELKIND_VIEW:
+			if (rel->trigdesc == NULL || !rel->trigdesc->trig_insert_instead_row)
+				ereport(ERROR,
+						(errcode(ERRCODE_WRONG_OBJECT_TYPE),
+						 errmsg("cannot load into view \"%s\"", name),
+						 errhint("To enable loading into a view, provide an INSTEAD OF INSERT trigger.")));
+			break;
+		case RELKIND_FOREIGN_TABLE:
+			ereport(ERROR,
+					(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+					 errmsg("cannot load into foreign table \"%s\"", name),
+					 errhint("Load into a plain table, then use INSERT ... SELECT.")));
+			break;
+		case RELKIND_MATVIEW:
+			ereport(ERROR,
+					(errcode(ERRCODE_WRONG_OBJECT_TYPE),
+					 errmsg("cannot load into materialized view \"%s\"", name)));
+			break;
+		case RELKIND_SEQUENCE:
+			ereport(ERROR,
+					(errcode(ERRCODE_WRONG_OBJECT_TYPE),
+					 errmsg("cannot load into sequence \"%s\"", name)));
+			break;
+		default:
+			ereport(ERROR,
+					(errcode(ERRCODE_WRONG_OBJECT_TYPE),
+					 errmsg("cannot load into non-table relation \"%s\"", name)));
+	}
+}
+
+/*
+ * TRUNCATE ONLY target, with all that the command does and checks.  The
+ * command wants the table open nowhere else, so it is closed meanwhile.
+ */
+static void
+truncate_target(Target *target)
+{
+	Relation	rel = target->rel;
+	Oid			relid = RelationGetRelid(rel);
+	bool		parted = rel->rd_rel->relkind == RELKIND_PARTITIONED_TABLE;
+	const char *name = statement_table(relid);
+
+	table_close(rel, NoLock);
+	statement_run(psprintf("TRUNCATE TABLE %s%s", parted ? "" : "ONLY ", name));
+	target->rel = table_open(relid, NoLock);
+}
+
+/*
+ * Frozen rows are seen by everyone at once: only where nobody could have
+ * seen the table otherwise, as COPY FREEZE has it.
+ */
+static void
+check_freeze(Relation rel, SubTransactionId ours)
+{
+	if (rel->rd_rel->relkind != RELKIND_RELATION)
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("option \"freeze\" is for plain tables only"),
+				 errdetail("\"%s\" is not a plain table.",
+						   RelationGetRelationName(rel))));
+
+	/* the one snapshot that is tolerated is that of the calling query */
+	InvalidateCatalogSnapshot();
+	if (!ThereAreNoPriorRegisteredSnapshots() || !ThereAreNoReadyPortals())
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_TRANSACTION_STATE),
+				 errmsg("cannot load with \"freeze\" because of prior transaction activity"),
+				 errhint("Call bulk_load directly, with no open cursor or enclosing query.")));
+
+	if (rel->rd_createSubid != ours && rel->rd_newRelfilelocatorSubid != ours &&
+		rel->rd_newRelfilelocatorSubid != GetCurrentSubTransactionId())
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("cannot load with \"freeze\" because the table was not created or truncated in the current subtransaction"),
+				 errhint("Set option \"truncate\" too, or create the table in the same transaction.")));
+
+	/* the calling query must not read the table: it would see the rows */
+	CheckTableNotInUse(rel, "bulk_load with \"freeze\"");
+}
+
+/* The parse tree of a bare SQL expression. */
+static Node *
+parse_expression(const char *text)
+{
+	List	   *parsed = raw_parser(text, RAW_PARSE_PLPGSQL_EXPR);
+	SelectStmt *select = castNode(SelectStmt, linitial_node(RawStmt, parsed)->stmt);
+	ResTarget  *column;
+
+	if (list_length(select->targetList) != 1 || select->distinctClause != NIL ||
+		select->fromClause != NIL || select->whereClause != NULL ||
+		select->groupClause != NIL || select->havingClause != NULL ||
+		select->windowClause != NIL || select->sortClause != NIL ||
+		select->limitOffset != NULL || select->limitCount != NULL ||
+		select->lockingClause != NIL || select->op != SETOP_NONE)
+		ereport(ERROR,
+				(errcode(ERRCODE_SYNTAX_ERROR),
+				 errmsg("option \"where\" must be one boolean expression")));
+
+	/* an expression has no name, and a bare star is none */
+	column = linitial_node(ResTarget, select->targetList);
+	if (column->name != NULL ||
+		(IsA(column->val, ColumnRef) &&
+		 IsA(linitial(((ColumnRef *) column->val)->fields), A_Star)))
+		ereport(ERROR,
+				(errcode(ERRCODE_SYNTAX_ERROR),
+				 errmsg("option \"where\" must be one boolean expression")));
+	return column->val;
+}
+
+/*
+ * Stored generated columns do not have their values yet when it is asked,
+ * nor have system columns, but for tableoid.
+ */
+static void
+check_where_columns(Relation rel, Node *where)
+{
+	Bitmapset  *attrs = NULL;
+	bool		whole_row;
+
+	pull_varattnos(where, 1, &attrs);
+	whole_row = bms_is_member(0 - FirstLowInvalidHeapAttributeNumber, attrs);
+
+	for (AttrNumber attnum = SelfItemPointerAttributeNumber;
+		 attnum > TableOidAttributeNumber; attnum--)
+		if (bms_is_member(attnum - FirstLowInvalidHeapAttributeNumber, attrs))
+			ereport(ERROR,
+					(errcode(ERRCODE_INVALID_COLUMN_REFERENCE),
+					 errmsg("system columns are not supported in option \"where\""),
+					 errdetail("Column \"%s\" is a system column.",
+							   NameStr(SystemAttributeDefinition(attnum)->attname))));
+
+	for (int i = 0; i < RelationGetNumberOfAttributes(rel); i++)
+	{
+		Form_pg_attribute att = TupleDescAttr(RelationGetDescr(rel), i);
+
+		if (att->attgenerated &&
+			(whole_row ||
+			 bms_is_member(att->attnum - FirstLowInvalidHeapAttributeNumber, attrs)))
+			ereport(ERROR,
+					(errcode(ERRCODE_INVALID_COLUMN_REFERENCE),
+					 errmsg("generated columns are not supported in option \"where\""),
+					 errdetail("Column \"%s\" is a generated column.",
+							   NameStr(att->attname))));
+	}
+}
+
+/* A place in the expression is none in the statement that called. */
+static void
+where_error_callback(void *arg)
+{
+	int			position = geterrposition();
+
+	if (position > 0)
+	{
+		errposition(0);
+		internalerrposition(position);
+		internalerrquery(arg);
+	}
+	errcontext("option \"where\" of bulk_load");
+}
+
+static List *
+transform_where(Target *target, const char *text)
+{
+	ParseState *pstate = target->pstate;
+	ErrorContextCallback callback = {
+		.previous = error_context_stack,
+		.callback = where_error_callback,
+		.arg = unconstify(char *, text)
+	};
+	Node	   *where;
+
+	error_context_stack = &callback;
+	pstate->p_sourcetext = text;
+	addNSItemToQuery(pstate, target->nsitem, false, true, true);
+
+	where = transformExpr(pstate, parse_expression(text), EXPR_KIND_COPY_WHERE);
+	where = coerce_to_boolean(pstate, where, "WHERE");
+	assign_expr_collations(pstate, where);
+	check_where_columns(target->rel, where);
+
+	where = eval_const_expressions(NULL, where);
+	where = (Node *) canonicalize_qual((Expr *) where, false);
+	error_context_stack = callback.previous;
+	return make_ands_implicit((Expr *) where);
+}
+
+AttrNumber
+target_find_column(const Target *target, const char *name)
+{
+	TupleDesc	desc = RelationGetDescr(target->rel);
+
+	for (int i = 0; i < desc->natts; i++)
+	{
+		Form_pg_attribute att = TupleDescAttr(desc, i);
+
+		if (!att->attisdropped && namestrcmp(&att->attname, name) == 0)
+			return att->attnum;
+	}
+	return InvalidAttrNumber;
+}
+
+AttrNumber
+target_match_column(const Target *target, const char *name)
+{
+	TupleDesc	desc = RelationGetDescr(target->rel);
+	AttrNumber	found = target_find_column(target, name);
+	char	   *lower;
+
+	if (found != InvalidAttrNumber)
+		return found;
+	lower = str_tolower(name, strlen(name), DEFAULT_COLLATION_OID);
+	for (int i = 0; i < desc->natts; i++)
+	{
+		Form_pg_attribute att = TupleDescAttr(desc, i);
+		const char *column = NameStr(att->attname);
+
+		if (att->attisdropped ||
+			strcmp(str_tolower(column, strlen(column), DEFAULT_COLLATION_OID), lower) != 0)
+			continue;
+		if (found != InvalidAttrNumber)
+			return InvalidAttrNumber;
+		found = att->attnum;
+	}
+	return found;
+}
+
+const char *
+target_near_column(const Target *target, const char *name)
+{
+	TupleDesc	desc = RelationGetDescr(target->rel);
+	const char **names = palloc0(sizeof(char *) * (desc->natts + 1));
+	int			n = 0;
+
+	for (int i = 0; i < desc->natts; i++)
+		if (!TupleDescAttr(desc, i)->attisdropped)
+			names[n++] = NameStr(TupleDescAttr(desc, i)->attname);
+	return near_find(names, name);
+}
+
+void
+target_refuse_column(const Target *target, const char *name)
+{
+	const char *near = target_near_column(target, name);
+
+	ereport(ERROR,
+			(errcode(ERRCODE_UNDEFINED_COLUMN),
+			 errmsg("column \"%s\" of relation \"%s\" does not exist",
+					name, target_name(target)),
+			 near != NULL ? errhint("Perhaps you meant \"%s\".", near) : 0));
+}
+
+/* Adds a column to the list; raises what is wrong with it. */
+static void
+add_column(Target *target, const char *name)
+{
+	AttrNumber	attnum = InvalidAttrNumber;
+
+	if (name != NULL)
+	{
+		attnum = target_find_column(target, name);
+		if (attnum == InvalidAttrNumber)
+			target_refuse_column(target, name);
+		if (TupleDescAttr(RelationGetDescr(target->rel), attnum - 1)->attgenerated)
+			ereport(ERROR,
+					(errcode(ERRCODE_INVALID_COLUMN_REFERENCE),
+					 errmsg("column \"%s\" is a generated column", name),
+					 errdetail("Generated columns cannot be loaded.")));
+		for (int i = 0; i < target->nfields; i++)
+			if (target->attnums[i] == attnum)
+				ereport(ERROR,
+						(errcode(ERRCODE_DUPLICATE_COLUMN),
+						 errmsg("column \"%s\" specified more than once", name)));
+	}
+	target->attnums[target->nfields++] = attnum;
+}
+
+/*
+ * INSERT of the columns that the file gives; and SELECT of those that option
+ * where names, which its transformation has asked for.  Files after the first one
+ * are of the same statement, but where their headers name more columns.
+ */
+static void
+show_insert(Target *target)
+{
+	Bitmapset  *inserted = NULL;
+
+	for (int i = 0; i < target->nfields; i++)
+		if (target->attnums[i] != InvalidAttrNumber)
+			inserted = bms_add_member(inserted,
+									  target->attnums[i] - FirstLowInvalidHeapAttributeNumber);
+	/* for the executor, too, whose errors show these columns at most */
+	COMPAT_INSERTED_COLS(target->nsitem) = inserted;
+	if (target->shown && bms_is_subset(inserted, target->inserted))
+		return;
+	statement_insert(target->rel, inserted, COMPAT_SELECTED_COLS(target->nsitem));
+	target->shown = true;
+	target->inserted = bms_add_members(target->inserted, inserted);
+}
+
+/*
+ * Which columns a header maps is not known yet; until then the right to any will
+ * do, and that is nobody else's business.
+ */
+static void
+check_any_insert(Relation rel)
+{
+	AclResult	allowed = pg_class_aclcheck(RelationGetRelid(rel), GetUserId(), ACL_INSERT);
+
+	if (allowed != ACLCHECK_OK &&
+		pg_attribute_aclcheck_all(RelationGetRelid(rel), GetUserId(), ACL_INSERT,
+								  ACLMASK_ANY) != ACLCHECK_OK)
+		aclcheck_error(allowed, get_relkind_objtype(rel->rd_rel->relkind),
+					   RelationGetRelationName(rel));
+	statement_check(rel);
+}
+
+void
+target_set_columns(Target *target, List *names)
+{
+	MemoryContext context = MemoryContextSwitchTo(GetMemoryChunkContext(target));
+	ListCell   *lc;
+
+	if (target->attnums != NULL)
+		pfree(target->attnums);
+	target->nfields = 0;
+	target->attnums = palloc(sizeof(AttrNumber) * Max(list_length(names), 1));
+	foreach(lc, names)
+		add_column(target, lfirst(lc));
+	show_insert(target);
+	MemoryContextSwitchTo(context);
+}
+
+void
+target_set_arguments(Target *target, int n)
+{
+	MemoryContext context = MemoryContextSwitchTo(GetMemoryChunkContext(target));
+
+	pfree(target->attnums);
+	target->nfields = n;
+	target->attnums = palloc0(sizeof(AttrNumber) * n);
+	MemoryContextSwitchTo(context);
+}
+
+/* Without a column list: all that can be loaded. */
+static void
+set_all_columns(Target *target, bool mapped)
+{
+	TupleDesc	desc = RelationGetDescr(target->rel);
+
+	target->nfields = 0;
+	target->attnums = palloc(sizeof(AttrNumber) * Max(desc->natts, 1));
+	for (int i = 0; i < desc->natts; i++)
+	{
+		Form_pg_attribute att = TupleDescAttr(desc, i);
+
+		if (!att->attisdropped && !att->attgenerated)
+			target->attnums[target->nfields++] = att->attnum;
+	}
+	if (mapped)
+		check_any_insert(target->rel);
+	else
+		show_insert(target);
+}
+
+const char *
+target_lock_privileges(void)
+{
+	return COMPAT_ACL_MAINTAIN != ACL_NO_RIGHTS ? "UPDATE, DELETE, TRUNCATE or MAINTAIN" :
+		"UPDATE, DELETE or TRUNCATE";
+}
+
+/* The right to lock the table is lacking: which one that is the server's own message does not say. */
+static void
+refuse_lock(const char *name, const BulkOptions *options)
+{
+	bool		direct = options->writer == BULK_WRITER_DIRECT;
+
+	ereport(ERROR,
+			(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+			 errmsg("permission denied for table %s", name),
+			 errdetail("%s keeps others from writing to the table, which takes one of the privileges %s on it.",
+					   direct ? "Writer \"direct\"" : "A dry run", target_lock_privileges()),
+			 direct ? errhint("Have one of them granted, or leave option \"writer\" to \"auto\".") :
+			 errhint("Have one of them granted.")));
+}
+
+/*
+ * The strongest lock that the load will want, at once: to ask for more later
+ * is to invite a deadlock.  Nobody may hold up others' use of a table to
+ * which they have no right.
+ */
+static LOCKMODE
+lock_mode(Oid relid, const BulkOptions *options)
+{
+	bool		direct = options->writer == BULK_WRITER_DIRECT;
+	bool		dry = options->dry_run && get_rel_relkind(relid) != RELKIND_VIEW;
+	AclResult	allowed;
+
+	if (!options->truncate && !direct && !dry)
+		return RowExclusiveLock;
+
+	/* what TRUNCATE and LOCK TABLE ask for */
+	allowed = pg_class_aclcheck(relid, GetUserId(), options->truncate ? ACL_TRUNCATE :
+								LOCK_PRIVILEGES);
+	if (allowed == ACLCHECK_NO_PRIV && !options->truncate &&
+		(get_rel_relkind(relid) == RELKIND_RELATION ||
+		 get_rel_relkind(relid) == RELKIND_PARTITIONED_TABLE))
+		refuse_lock(get_rel_name(relid), options);
+	if (allowed != ACLCHECK_OK && get_rel_name(relid) != NULL)
+		aclcheck_error(allowed, get_relkind_objtype(get_rel_relkind(relid)),
+					   get_rel_name(relid));
+	return options->truncate ? AccessExclusiveLock : ShareRowExclusiveLock;
+}
+
+static void
+make_range_table(Target *target)
+{
+	target->pstate = make_parsestate(NULL);
+	target->nsitem = addRangeTableEntryForRelation(target->pstate, target->rel,
+												   RowExclusiveLock, NULL,
+												   false, false);
+	COMPAT_REQUIRED_PERMS(target->nsitem) = ACL_INSERT;
+}
+
+/*
+ * The keys' actions come when the new rows stand and the replaced ones have gone; then
+ * they would not spare the new ones.
+ */
+static void
+check_cascades(Relation rel, const BulkOptions *options)
+{
+	if (options->on_duplicate == BULK_ON_DUPLICATE_KEEP_NEW &&
+		cascades_return(RelationGetRelid(rel)))
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("rows of \"%s\" cannot be replaced", RelationGetRelationName(rel)),
+				 errdetail("A foreign key deletes or changes rows of the table when others go, and with them those that replace them."),
+				 errhint("Use \"keep_old\" for option \"on_duplicate\", or let the key do nothing ON DELETE.")));
+}
+
+char *
+target_find_deferrable(Relation rel)
+{
+	char	   *name = NULL;
+	ListCell   *lc;
+
+	foreach(lc, RelationGetIndexList(rel))
+	{
+		Relation	index = index_open(lfirst_oid(lc), AccessShareLock);
+
+		if (name == NULL && !index->rd_index->indimmediate)
+			name = pstrdup(RelationGetRelationName(index));
+		index_close(index, NoLock);
+	}
+	return name;
+}
+
+/* As INSERT ... ON CONFLICT: who judges at the end has no row to point at. */
+static void
+check_immediate(Relation rel, const BulkOptions *options)
+{
+	char	   *deferrable;
+
+	if (options->on_duplicate == BULK_ON_DUPLICATE_ERROR)
+		return;
+	deferrable = target_find_deferrable(rel);
+	if (deferrable != NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("option \"on_duplicate\" does not support deferrable constraints"),
+				 errdetail("\"%s\" has the deferrable constraint \"%s\".",
+						   RelationGetRelationName(rel), deferrable)));
+}
+
+Target *
+target_open(Oid relid, const BulkOptions *options)
+{
+	Target	   *target = palloc0(sizeof(Target));
+	LOCKMODE	lockmode = lock_mode(relid, options);
+	Relation	rel = try_table_open(relid, lockmode);
+
+	if (rel == NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_TABLE),
+				 errmsg("relation with OID %u does not exist", relid)));
+
+	check_kind(rel);
+	/* in the order of TRUNCATE and LOCK TABLE, and by the same right */
+	if (lockmode == ShareRowExclusiveLock &&
+		rel->rd_rel->relkind == RELKIND_PARTITIONED_TABLE)
+		(void) find_all_inheritors(relid, lockmode, NULL);
+	/* a query's range table has this lock, and the executor looks for it */
+	if (lockmode != RowExclusiveLock)
+		LockRelationOid(relid, RowExclusiveLock);
+	target->relid = relid;
+	target->rel = rel;
+	target->name = pstrdup(RelationGetRelationName(rel));
+	make_range_table(target);
+	if (options->where)
+		target->where = transform_where(target, options->where);
+
+	if (options->has_columns)
+		target_set_columns(target, options->columns);
+	else
+		set_all_columns(target, options->header == BULK_HEADER_MAP);
+
+	/* which rows are replaced shows what is in the table, too; a view has none to replace */
+	if (options->on_duplicate == BULK_ON_DUPLICATE_KEEP_NEW &&
+		rel->rd_rel->relkind != RELKIND_VIEW)
+		statement_delete(rel);
+	check_immediate(rel, options);
+	check_cascades(rel, options);
+
+	if (check_enable_rls(relid, InvalidOid, false) == RLS_ENABLED)
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("bulk_load is not supported with row-level security"),
+				 errhint("Use INSERT statements instead.")));
+
+	/* TRUNCATE is refused for temporary tables, too */
+	if (XactReadOnly && (!rel->rd_islocaltemp || options->truncate))
+		PreventCommandIfReadOnly("bulk_load");
+
+	return target;
+}
+
+void
+target_empty(Target *target, const BulkOptions *options, SubTransactionId caller)
+{
+	if (options->truncate)
+		truncate_target(target);
+	if (options->freeze)
+		check_freeze(target->rel, caller);
+}
+
+void
+target_reopen(Target *target)
+{
+	target->rel = table_open(target->relid, NoLock);
+}
+
+Target *
+target_join(Oid relid, List *where, const AttrNumber *attnums, int nfields)
+{
+	Target	   *target = palloc0(sizeof(Target));
+
+	target->relid = relid;
+	target->rel = table_open(relid, RowExclusiveLock);
+	target->name = pstrdup(RelationGetRelationName(target->rel));
+	make_range_table(target);
+	target->where = where;
+	target->nfields = nfields;
+	target->attnums = palloc(sizeof(AttrNumber) * Max(nfields, 1));
+	memcpy(target->attnums, attnums, sizeof(AttrNumber) * nfields);
+	return target;
+}
+
+/* Whether a table has rows that others may have written, as far as a short look tells. */
+static bool
+has_rows(Relation rel)
+{
+	return RELKIND_HAS_STORAGE(rel->rd_rel->relkind) &&
+		!RELATION_IS_LOCAL(rel) &&
+		rel->rd_newRelfilelocatorSubid == InvalidSubTransactionId &&
+		RelationGetNumberOfBlocks(rel) > 0 &&
+		(rel->rd_tableam != GetHeapamTableAmRoutine() || !dead_rows_only(rel));
+}
+
+/* Locks one table and has a look at it. */
+static const char *
+try_lock_one(Target *target, Oid relid)
+{
+	Relation	rel;
+	const char *refusal = NULL;
+
+	if (!ConditionalLockRelationOid(relid, ShareRowExclusiveLock))
+		return TARGET_IN_USE;
+	target->locked = lappend_oid(target->locked, relid);
+	rel = try_table_open(relid, NoLock);
+	if (rel == NULL)
+		return TARGET_IN_USE;
+	if (has_rows(rel))
+		refusal = TARGET_HAS_ROWS;
+	table_close(rel, NoLock);
+	return refusal;
+}
+
+/* The target is locked: now its partitions, on all levels. */
+static const char *
+try_lock_partitions(Target *target, const BulkOptions *options)
+{
+	Oid			relid = RelationGetRelid(target->rel);
+	List	   *relids = find_all_inheritors(relid, NoLock, NULL);
+	ListCell   *lc;
+
+	/* what is new or truncated is locked already */
+	if (!options->truncate && !RELATION_IS_LOCAL(target->rel) &&
+		list_length(relids) > AUTO_LOCKS * max_locks_per_xact)
+		return TARGET_IS_LARGE;
+	foreach(lc, relids)
+	{
+		const char *refusal = NULL;
+
+		CHECK_FOR_INTERRUPTS();
+		if (lfirst_oid(lc) != relid)
+			refusal = try_lock_one(target, lfirst_oid(lc));
+		if (refusal != NULL)
+			return refusal;
+	}
+	/* a partition of a partition may have come before that was locked */
+	return equal(relids, find_all_inheritors(relid, NoLock, NULL)) ? NULL :
+		TARGET_IN_USE;
+}
+
+void
+target_give_back(Target *target)
+{
+	ListCell   *lc;
+
+	foreach(lc, target->locked)
+		UnlockRelationOid(lfirst_oid(lc), ShareRowExclusiveLock);
+	list_free(target->locked);
+	target->locked = NIL;
+}
+
+const char *
+target_try_lock(Target *target, const BulkOptions *options)
+{
+	Relation	rel = target->rel;
+	const char *refusal;
+
+	/* not to lock for nothing */
+	if (has_rows(rel))
+		return TARGET_HAS_ROWS;
+	if (!RELATION_IS_LOCAL(rel) &&
+		rel->rd_newRelfilelocatorSubid == InvalidSubTransactionId &&
+		pg_class_aclcheck(RelationGetRelid(rel), GetUserId(),
+						  LOCK_PRIVILEGES) != ACLCHECK_OK)
+		return TARGET_NO_RIGHT;
+
+	refusal = try_lock_one(target, RelationGetRelid(rel));
+	if (refusal == NULL && rel->rd_rel->relkind == RELKIND_PARTITIONED_TABLE)
+		refusal = try_lock_partitions(target, options);
+	if (refusal != NULL)
+		target_give_back(target);
+	return refusal;
+}
+
+void
+target_cut_dead(Target *target)
+{
+	ListCell   *lc;
+
+	if (target->rel->rd_rel->relkind == RELKIND_RELATION)
+	{
+		compact_unseen(target->rel);
+		return;
+	}
+	foreach(lc, find_all_inheritors(target->relid, NoLock, NULL))
+	{
+		Relation	rel = table_open(lfirst_oid(lc), NoLock);
+
+		CHECK_FOR_INTERRUPTS();
+		if (rel->rd_rel->relkind == RELKIND_RELATION)
+			compact_unseen(rel);
+		table_close(rel, NoLock);
+	}
+}
+
+const char *
+target_name(const Target *target)
+{
+	return target->name;
+}
+
+void
+target_close(Target *target)
+{
+	/* the lock stays until the end of the transaction */
+	table_close(target->rel, NoLock);
+}
