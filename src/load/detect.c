@@ -330,7 +330,7 @@ judge_first_line(Detector *detector, const TrialOutcome *outcomes)
 	if (outcomes[0].good && count_evidence(detector, fields, true) > 0)
 		return "false";
 	if (outcomes[0].good)
-		refuse_header(detector, "Its first line does not consist of names of columns, but could be a row of the table.");
+		refuse_header(detector, "Its first line could be a row of the table as well as a header.");
 	if (!diagnosis_are_words(fields))
 		return "false";
 	if (ordered < named)

@@ -229,7 +229,7 @@ find_columns(Relation rel, AttrNumber *attnums)
 				 errmsg("table \"%s\" does not have the columns of a reject table",
 						RelationGetRelationName(rel)),
 				 errdetail_internal("%s", found),
-				 errhint("Name a table that does not exist: it is created as it should be.")));
+				 errhint("A reject table is created by the first load that names it in option \"reject_table\".")));
 }
 
 void
