@@ -47,6 +47,9 @@ SELECT pg_temp.try(E'a "title\n"a,b\n1,x\n2,y\n', '{"header": 2}');
 
 -- a name over two lines is no broken quote
 SELECT pg_temp.try(E'a,"b\nof c"\n1,x\n');
+SELECT pg_temp.try(E'a,"b\n(of c)",d\n1,x,"y"\n2,z,\n', '{"extra_columns": "ignore"}');
+SELECT pg_temp.try(E'a,"b\r\n(of c)",\r\n1,x\r\n2,"y"\r\n');
+SELECT pg_temp.try(E'"a\nof b"\n1\n2\n', '{"missing_columns": "null"}');
 
 -- with windows that end anywhere, and with workers
 DO $$

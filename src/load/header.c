@@ -143,6 +143,26 @@ map_header(Header *header, const ScanRow *row)
 	target_set_columns(header->target, columns);
 }
 
+/* Whether a field that goes on in other lines has a delimiter there, as rows have; names over several lines rarely do. */
+static bool
+has_rows_within(const Reader *reader, const ScanRow *row)
+{
+	const ScanDialect *dialect = &reader->dialect;
+	char		delimiter[2] = {dialect->delimiter, '\0'};
+	const char *separator = dialect->separator != NULL ? dialect->separator : delimiter;
+
+	for (uint32 i = 0; i < row->nfields; i++)
+	{
+		const ScanField *field = &reader->fields[row->first_field + i];
+		char	   *text = pnstrdup(reader->data + field->start, field->length);
+		const char *next = strpbrk(text, "\r\n");
+
+		if (next != NULL && strstr(next, separator) != NULL)
+			return true;
+	}
+	return false;
+}
+
 /*
  * A quote that is not closed in a header line makes the lines below part of it, though they may be rows.  Where bad
  * rows do not end the load and names do not matter, the header is cut at its own line end, and those lines are rows.
@@ -155,7 +175,7 @@ cut_header_row(Header *header, bool last)
 	const ScanRow *row = &reader->rows[0];
 	bool		unclosed = row->fault == SCAN_FAULT_UNTERMINATED_QUOTE;
 	bool		swallowing = row->multiline &&
-		(row->lax || (last && row->nfields != header->batch->conv->ncolumns));
+		(row->lax || (last && row->nfields != header->batch->conv->ncolumns && has_rows_within(reader, row)));
 
 	if (!unclosed && !swallowing)
 		return;
