@@ -9,6 +9,7 @@
 #include "diagnose/diagnosis.h"
 #include "diagnose/trial.h"
 #include "input/encoding.h"
+#include "input/file.h"
 #include "input/source.h"
 #include "inspect/sample.h"
 #include "load/detect.h"
@@ -451,16 +452,25 @@ find_common_options(Detector *detector, List *paths)
 static void
 check_paths(List *paths, const BulkOptions *options)
 {
+	const char *name = options->delimiter_auto ? "delimiter" : "header";
 	ListCell   *lc;
 
 	foreach(lc, paths)
+	{
 		if (strcmp(lfirst(lc), SOURCE_CLIENT) == 0)
 			ereport(ERROR,
 					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-					 errmsg("option \"%s\" cannot be \"auto\" for what the client sends",
-							options->delimiter_auto ? "delimiter" : "header"),
+					 errmsg("option \"%s\" cannot be \"auto\" for what the client sends", name),
 					 errdetail("It can be read only once."),
 					 errhint("Give the option the value that fits.")));
+		if (file_look(lfirst(lc)) < 0)
+			ereport(ERROR,
+					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+					 errmsg("option \"%s\" cannot be \"auto\" for named pipe \"%s\"", name,
+							encoding_path_text(lfirst(lc))),
+					 errdetail("It can be read only once."),
+					 errhint("Give the option the value that fits.")));
+	}
 }
 
 /* The target's columns as they stand in the file; the lock is given back, as the load may need a stronger one. */
