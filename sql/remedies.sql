@@ -110,6 +110,10 @@ SELECT pg_temp.try(content, '{"on_error": "stop"}') FROM unnest(ARRAY[
 	E'x,2024-01-01,1\ny,nothing,1\n']) content;
 SELECT pg_temp.try(E'J\u00f6rg,2024-01-01,1\n', '{"on_error": "stop", "encoding": "UTF8"}', encoding => 'WIN1252');
 SELECT pg_temp.try(E'x,2024-01-01,1\nJ\u00f6rg,2024-01-01,1\n', '{"invalid_bytes": "error", "encoding": "UTF8"}', encoding => 'WIN1252');
+-- a character that no text can have is not the encoding's fault
+CREATE TABLE remedies_json (a jsonb, b int);
+SELECT pg_temp.try(E'{"a": "\\u0000"};1\n', '{"on_error": "stop", "delimiter": ";", "quote": "|"}', 'remedies_json');
+DROP TABLE remedies_json;
 -- nothing is said in formats that it is not for, nor a HINT of others replaced
 CREATE FUNCTION remedies_check(text) RETURNS boolean LANGUAGE plpgsql AS $$ BEGIN
 	RAISE 'not this one' USING ERRCODE = '22000', HINT = 'Take another.'; END $$;

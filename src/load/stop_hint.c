@@ -88,8 +88,9 @@ static bool
 look(void *arg)
 {
 	Looking    *looking = arg;
-
-	RejectReason reason = reason_of(looking->error->sqlerrcode);
+	/* what an input function throws is about the value: \u0000 in jsonb has the code of an encoding */
+	RejectReason reason = looking->batch->conv->asking >= 0 ? REJECT_VALUE :
+		reason_of(looking->error->sqlerrcode);
 
 	looking->hint = diagnosis_of_row(looking->diagnosis, looking->batch->reader, looking->batch->next,
 									 reason, looking->error->message);
