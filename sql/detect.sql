@@ -42,6 +42,9 @@ SELECT pg_temp.try(E'name,day,amount\n');
 -- other names
 SELECT pg_temp.try(E'wer;wann;was\nx;2024-01-01;1\ny;2024-01-02;2\n');
 SELECT pg_temp.try(E'wer;wann;was\nx;2024-01-01;1\ny;2024-01-02;2\n', '{"delimiter": ";"}');
+-- which may be words for what is missing: told, once for files that begin alike
+SELECT pg_temp.try(E'Smith;soon;many\nx;2024-01-01;1\ny;2024-01-02;2\n', '{"log_verbosity": "silent"}');
+SELECT rows_loaded FROM bulk_load('detect_t', ARRAY[pg_temp.put('1', E'wer;wann;was\nx;2024-01-01;1\n'), pg_temp.put('2', E'wer;wann;was\nx;2024-01-01;1\n'), pg_temp.put('3', E'Smith;soon;many\nx;2024-01-01;1\n')], '{"delimiter": ";", "header": "auto"}');
 -- none
 SELECT pg_temp.try(E'x;2024-01-01;1\ny;2024-01-02;2\n');
 SELECT pg_temp.try(E'x;;1\n');

@@ -16,6 +16,7 @@
 #include "mb/pg_wchar.h"
 #include "miscadmin.h"
 #include "parser/parse_coerce.h"
+#include "reject/reject.h"
 #include "table/target.h"
 #include "utils/json.h"
 #include "utils/memutils.h"
@@ -23,6 +24,9 @@
 /* Of a file, what the delimiter is guessed from, and rows that are looked at. */
 #define PROBE_LENGTH (256 * 1024)
 #define ROWS_MOST 64
+
+/* Bytes of a field in messages. */
+#define SHOWN_BYTES 60
 
 typedef struct Line
 {
@@ -46,6 +50,7 @@ typedef struct Detector
 	int			nlines;
 	Line		lines[ROWS_MOST];
 	List	   *first;			/* fields of the first one, char * */
+	char	   *told;			/* the last header of other names that was told, or NULL */
 } Detector;
 
 /* ---- lines ---- */
@@ -311,6 +316,28 @@ are_others_good(const TrialOutcome *outcomes, int n)
 	return good * 2 > n - 1;
 }
 
+/* A row of words for missing values would look like that, too: it does not go in silence. */
+static void
+tell_other_names(Detector *detector, const List *fields)
+{
+	StringInfoData text;
+	ListCell   *lc;
+
+	if (detector->options->log_verbosity == BULK_VERBOSITY_SILENT)
+		return;
+	initStringInfo(&text);
+	foreach(lc, fields)
+		appendStringInfo(&text, "%s\"%s\"", text.len > 0 ? ", " : "", reject_clip(lfirst(lc), SHOWN_BYTES));
+	if (detector->told != NULL && strcmp(detector->told, text.data) == 0)
+		return;
+	detector->told = MemoryContextStrdup(GetMemoryChunkContext(detector), text.data);
+	ereport(NOTICE,
+			(errmsg("the first line of file \"%s\" is taken for a header, by words that are no values of their columns",
+					encoding_path_text(detector->path)),
+			 errdetail("Its fields are %s.", text.data),
+			 errhint("With {\"header\": false} among the options it is a row.")));
+}
+
 /* The value of option header. */
 static const char *
 judge_first_line(Detector *detector, const TrialOutcome *outcomes)
@@ -341,6 +368,7 @@ judge_first_line(Detector *detector, const TrialOutcome *outcomes)
 	/* a word in one column may stand for a value that nobody knows */
 	if (count_evidence(detector, fields, false) < 2)
 		refuse_header(detector, "Its first line looks like names, but has fewer than two of them in columns of numbers or dates.");
+	tell_other_names(detector, fields);
 	return "true";
 }
 
