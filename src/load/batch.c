@@ -444,7 +444,7 @@ raise_changed(const Batch *batch)
 	ereport(ERROR,
 			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 			 errmsg("rows of \"%s\" are not those that were read before",
-					batch->reader->source->path)));
+					encoding_path_text(batch->reader->source->path))));
 }
 
 void

@@ -104,7 +104,7 @@ map_header(Header *header, const ScanRow *row)
 	if (row == NULL)
 		ereport(ERROR,
 				(errcode(ERRCODE_BAD_COPY_FILE_FORMAT),
-				 errmsg("file \"%s\" has no header line", header->source->path)));
+				 errmsg("file \"%s\" has no header line", encoding_path_text(header->source->path))));
 
 	for (int i = 0; i < row->nfields; i++)
 		names = lappend(names, header_name(header, &header->reader->fields[row->first_field + i]));
@@ -193,7 +193,7 @@ cut_header_row(Header *header, bool last)
 		/* as COPY does, but not in silence */
 		if (row->lax && !unclosed)
 			ereport(NOTICE,
-					(errmsg("header line of file \"%s\" has a quote that is not closed in that line", header->source->path),
+					(errmsg("header line of file \"%s\" has a quote that is not closed in that line", encoding_path_text(header->source->path)),
 					 errdetail("The lines after it are skipped, too, up to and including the one with the next quote."),
 					 errhint("To have these lines read as rows, set option \"on_error\" to \"ignore\", or option \"quote\" to a character that the file does not have.")));
 		return;
@@ -201,7 +201,7 @@ cut_header_row(Header *header, bool last)
 	(void) reader_cut(reader);
 	reader->rows[0].fault = SCAN_FAULT_NONE;
 	ereport(NOTICE,
-			(errmsg("header line of file \"%s\" has a quote that is not closed in that line", header->source->path),
+			(errmsg("header line of file \"%s\" has a quote that is not closed in that line", encoding_path_text(header->source->path)),
 			 errdetail("The lines below it are read as rows.")));
 }
 

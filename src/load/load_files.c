@@ -214,7 +214,7 @@ check_trailing(Load *load)
 			(errmsg_plural("file \"%s\" has %lld byte after its end-of-copy marker, which was not read",
 						   "file \"%s\" has %lld bytes after its end-of-copy marker, which were not read",
 						   (unsigned long) reader->trailing,
-						   load->source->path, (long long) reader->trailing)));
+						   encoding_path_text(load->source->path), (long long) reader->trailing)));
 }
 
 /* ---- with workers ---- */
