@@ -178,7 +178,7 @@ class Checker(CaseChecker):
             # COPY stores rows leaf by leaf, so another one may be its first
             if error[:5] != copy_error[:5] or (error != copy_error and not case.partitioned):
                 faults.append("%s: error \"%s\" instead of \"%s\"" % (way, error, copy_error))
-            elif copy_error and not case.self_key and "line %d\n" % lines[lost[0] - 1] not in err:
+            elif copy_error and not case.self_key and ", line %d: " % lines[lost[0] - 1] not in err:
                 faults.append("%s: not line %d in %s" % (way, lines[lost[0] - 1], err))
             elif not copy_error and stop.strip() != str(case.nrows):
                 faults.append("%s: %s rows" % (way, stop))

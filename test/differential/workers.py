@@ -58,6 +58,9 @@ CREATE FUNCTION divides(i bigint) RETURNS bigint LANGUAGE sql IMMUTABLE PARALLEL
 RESULT = """SELECT rows_loaded, rows_rejected, rows_duplicate, rows_replaced, rows_filtered, rows_read, %s,
     details - '{load_id,seconds,wal_bytes,no_workers,not_direct}'::text[] AS details, details->>'no_workers', workers FROM """
 
+# of the trigger's own error
+TRIGGER_HINT = "Take another one."
+
 REJECTS = """SELECT target, file, line_number, byte_offset, reason, column_name, field_value, sqlstate, message, raw_line,
     encode(raw_bytes, 'hex') FROM rejected"""
 
@@ -434,15 +437,15 @@ def first_difference(ours, theirs):
 
 
 def messages(run):
-    """Those of a run, without remedies for kinds of bad rows: these are tried on rows of the backend's own chunks, too."""
+    """Those of a run, without remedies: these are tried on rows of the backend's own chunks, too."""
     lines = []
-    of_kind = False
+    remedied = False
     for line in run.errors.split("\n"):
         # a value in a message may have line ends
         head = re.match(r"(psql:.*: )?(NOTICE|WARNING|ERROR|INFO): ", line)
         if head:
-            of_kind = head.group(2) == "NOTICE" and re.search(r"\d+ rows?: ", line) is not None
-        if not (of_kind and line.startswith("HINT:")):
+            remedied = head.group(2) == "ERROR" or head.group(2) == "NOTICE" and re.search(r"\d+ rows?: ", line) is not None
+        if not (remedied and line.startswith("HINT:") and TRIGGER_HINT not in line):
             lines.append(line)
     return lines
 
