@@ -44,6 +44,7 @@
 #include "utils/portal.h"
 #include "utils/rls.h"
 #include "utils/snapmgr.h"
+#include "utils/syscache.h"
 
 /* Any of these lets LOCK TABLE keep writers out. */
 #define LOCK_PRIVILEGES (ACL_UPDATE | ACL_DELETE | ACL_TRUNCATE | COMPAT_ACL_MAINTAIN)
@@ -520,18 +521,23 @@ check_cascades(Relation rel, const BulkOptions *options)
 char *
 target_find_deferrable(Relation rel)
 {
-	char	   *name = NULL;
 	ListCell   *lc;
 
+	/* without a lock of the indexes, which would stay: COPY has no other than that for its entries */
 	foreach(lc, RelationGetIndexList(rel))
 	{
-		Relation	index = index_open(lfirst_oid(lc), AccessShareLock);
+		HeapTuple	tuple = SearchSysCache1(INDEXRELID, ObjectIdGetDatum(lfirst_oid(lc)));
+		bool		immediate = true;
 
-		if (name == NULL && !index->rd_index->indimmediate)
-			name = pstrdup(RelationGetRelationName(index));
-		index_close(index, NoLock);
+		if (HeapTupleIsValid(tuple))
+		{
+			immediate = ((Form_pg_index) GETSTRUCT(tuple))->indimmediate;
+			ReleaseSysCache(tuple);
+		}
+		if (!immediate)
+			return get_rel_name(lfirst_oid(lc));
 	}
-	return name;
+	return NULL;
 }
 
 /* As INSERT ... ON CONFLICT: who judges at the end has no row to point at. */
