@@ -149,6 +149,12 @@ SELECT pg_temp.try(E'a,b,c\nx,y,z\n', '{"header": true}', 'remedies_texts');
 SELECT pg_temp.try(E'a,b,c\nx,y,z\n', '{"log_verbosity": "silent"}', 'remedies_texts');
 SELECT rows_loaded FROM bulk_load('remedies_texts', ARRAY['/proc/self/cwd/pgbulk_remedies_in', '/proc/self/cwd/pgbulk_remedies_in']);
 
+-- what an input function says of the values is said once, by the load
+CREATE TABLE remedies_queries (q tsquery, n int);
+SELECT pg_temp.try(E'" ",1\n" ",x\n', '{"on_error": "stop"}', 'remedies_queries');
+SELECT pg_temp.try(E'" ",1\n" ",x\n', '{}', 'remedies_queries');
+DROP TABLE remedies_queries;
+
 DROP TABLE remedies_t, remedies_texts, remedies_cases, remedies_one, remedies_dates, remedies_numbers, remedies_keys;
 \pset tuples_only
 \pset format aligned

@@ -19,6 +19,7 @@
 #include "miscadmin.h"
 #include "parser/parse_coerce.h"
 #include "utils/builtins.h"
+#include "utils/guc.h"
 #include "utils/memutils.h"
 
 /* Things that may be wrong with one file. */
@@ -589,12 +590,30 @@ add_row(Trial *trial, const char *data, uint32 length, int64 line)
 	trial->nrows++;
 }
 
+static void
+set_while(const char *name, const char *value)
+{
+	(void) set_config_option(name, value, PGC_SUSET, PGC_S_SESSION, GUC_ACTION_SAVE, true, 0, false);
+}
+
+/* What an input function says of a value that it is only tried on is not true of the load.  Returns what AtEOXact_GUC wants. */
+static int
+begin_silence(void)
+{
+	int			level = NewGUCNestLevel();
+
+	set_while("client_min_messages", "error");
+	set_while("log_min_messages", "error");
+	return level;
+}
+
 /* Both entries: begun is where to go on from, or NULL. */
 static char *
 run_search(const Diagnosis *diagnosis, const RejectKind *kind, const char *begun)
 {
 	Search		search = {.diagnosis = diagnosis, .kind = kind, .remarks = ""};
 	MemoryContext caller = CurrentMemoryContext;
+	int			level = begin_silence();
 	char	   *answer;
 
 	search.context = AllocSetContextCreate(caller, "bulk_load diagnosis", ALLOCSET_DEFAULT_SIZES);
@@ -621,6 +640,7 @@ run_search(const Diagnosis *diagnosis, const RejectKind *kind, const char *begun
 	stored_rows_close(search.samples.rows);
 	stored_rows_close(search.witnesses.rows);
 	stored_rows_close(search.first.rows);
+	AtEOXact_GUC(false, level);
 	MemoryContextSwitchTo(caller);
 	answer = answer != NULL ? pstrdup(answer) : NULL;
 	MemoryContextDelete(search.context);
@@ -685,6 +705,7 @@ find_alike(Diagnosis *diagnosis, RejectKind *kind, RejectSample *samples)
 	Search		search = {.diagnosis = diagnosis};
 	Trial	   *trial = &search.samples;
 	TrialOutcome outcomes[DIAGNOSIS_ROWS + 1];
+	int			level = begin_silence();
 	bool		possible;
 
 	guard_enable(&search.guard);
@@ -694,6 +715,7 @@ find_alike(Diagnosis *diagnosis, RejectKind *kind, RejectSample *samples)
 		add_row(trial, diagnosis->rows[i].data, diagnosis->rows[i].length, diagnosis->rows[i].line);
 	possible = trial_run(trial, "{}", outcomes);
 	stored_rows_close(trial->rows);
+	AtEOXact_GUC(false, level);
 	if (!possible || outcomes[0].good)
 		return false;
 	for (int i = 0; i < diagnosis->nrows; i++)
