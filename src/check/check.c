@@ -680,7 +680,7 @@ reject_bad(Checks *checks, const BadRow *bad)
 	tell_place(checks, &reject, place);
 	if (bad->reason != REJECT_REPLACED)
 		keep_bad(checks, bad, &reject);
-	if (bad->reason != REJECT_REPLACED)
+	if (bad->reason != REJECT_REPLACED && rejects_shown(report->rejects))
 	{
 		reject.raw = raw_read(report->raw, place->file, place->offset, place->length);
 		reject.raw_len = place->length - place->end_length;
