@@ -18,8 +18,8 @@
 #include "diagnose/diagnosis_search.h"
 #include "miscadmin.h"
 #include "parser/parse_coerce.h"
+#include "server/setting.h"
 #include "utils/builtins.h"
-#include "utils/guc.h"
 #include "utils/memutils.h"
 
 /* Things that may be wrong with one file. */
@@ -590,20 +590,14 @@ add_row(Trial *trial, const char *data, uint32 length, int64 line)
 	trial->nrows++;
 }
 
-static void
-set_while(const char *name, const char *value)
-{
-	(void) set_config_option(name, value, PGC_SUSET, PGC_S_SESSION, GUC_ACTION_SAVE, true, 0, false);
-}
-
 /* What an input function says of a value that it is only tried on is not true of the load.  Returns what AtEOXact_GUC wants. */
 static int
 begin_silence(void)
 {
 	int			level = NewGUCNestLevel();
 
-	set_while("client_min_messages", "error");
-	set_while("log_min_messages", "error");
+	setting_set("client_min_messages", "error", PGC_SUSET);
+	setting_set("log_min_messages", "error", PGC_SUSET);
 	return level;
 }
 

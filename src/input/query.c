@@ -9,8 +9,8 @@
 #include "input/query.h"
 #include "miscadmin.h"
 #include "optimizer/optimizer.h"
+#include "server/setting.h"
 #include "utils/builtins.h"
-#include "utils/guc.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/plancache.h"
@@ -243,24 +243,17 @@ append_row(QueryRows *rows, HeapTuple tuple, TupleDesc desc)
 	MemoryContextReset(rows->row);
 }
 
-static void
-set_while(const char *name, const char *value)
-{
-	(void) set_config_option(name, value, PGC_USERSET, PGC_S_SESSION,
-							 GUC_ACTION_SAVE, true, 0, false);
-}
-
 /* Values as text that means the same whatever the session's settings are. */
 static int
 begin_plain_output(void)
 {
 	int			level = NewGUCNestLevel();
 
-	set_while("datestyle", "ISO");
-	set_while("intervalstyle", "postgres");
-	set_while("extra_float_digits", "3");
-	set_while("bytea_output", "hex");
-	set_while("search_path", "pg_catalog");
+	setting_set("datestyle", "ISO", PGC_USERSET);
+	setting_set("intervalstyle", "postgres", PGC_USERSET);
+	setting_set("extra_float_digits", "3", PGC_USERSET);
+	setting_set("bytea_output", "hex", PGC_USERSET);
+	setting_set("search_path", "pg_catalog", PGC_USERSET);
 	return level;
 }
 

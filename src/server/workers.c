@@ -203,13 +203,13 @@ workers_launch(ParallelContext *pcxt)
 	LaunchParallelWorkers(pcxt);
 }
 
-/* Whether the worker has begun; if not, it never will. */
-static bool
-has_begun(pg_atomic_uint32 *state)
+/* Unless it has begun, the worker is to find the work done. */
+static void
+refuse_late(pg_atomic_uint32 *state)
 {
 	uint32		expected = WORKER_EXPECTED;
 
-	return !pg_atomic_compare_exchange_u32(state, &expected, WORKER_TOO_LATE);
+	(void) pg_atomic_compare_exchange_u32(state, &expected, WORKER_TOO_LATE);
 }
 
 void
@@ -219,7 +219,7 @@ workers_finish(ParallelContext *pcxt)
 	double		slowest = 0;
 
 	for (int i = 0; i < pcxt->nworkers_launched; i++)
-		(void) has_begun(&attendance->workers[i].state);
+		refuse_late(&attendance->workers[i].state);
 	WaitForParallelWorkersToFinish(pcxt);
 
 	for (int i = 0; i < pcxt->nworkers_launched; i++)
