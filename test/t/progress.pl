@@ -68,7 +68,7 @@ sub let_go { $watch->ask("SELECT pg_advisory_unlock($_)") foreach @_; }
 
 foreach my $table ('t', 'indexed')
 {
-	my ($last, $before) = (0, 0);
+	my ($last, $last_percent) = (0, 0);
 
 	hold(map { 10000 * $_ } 1 .. 6);
 	# windows of 64 kB, so that a few hundred rows make a step
@@ -86,12 +86,15 @@ foreach my $table ('t', 'indexed')
 			view('percent, bytes_processed, rows_loaded, rows_rejected, length(replace(bar, repeat(right(bar, 1), 1), \'\')), rows_per_second > 0, eta >= \'0\'');
 		my $expected = 100 * $row / $total;
 
-		cmp_ok(abs($percent - $expected), '<', $table eq 'indexed' ? 12 : 5, "$table, row $row: $percent percent");
+		# How much of the load an index is depends on the machine.
+		cmp_ok($percent, '<', $expected + 5, "$table, row $row: $percent percent is not too much");
+		cmp_ok($percent, '>', $table eq 'indexed' ? $expected / 2 : $expected - 5, "$table, row $row: nor too little");
+		cmp_ok($percent, '>=', $last_percent, "$table, row $row: no less than before");
 		cmp_ok(abs($loaded - $row), '<', 2000, "$table, row $row: $loaded rows");
 		cmp_ok($bytes, '>', $last, "$table, row $row: more bytes than before");
 		cmp_ok($bytes, '<=', $size, "$table, row $row: not more than there are");
 		is("$rejected|$rate|$eta", '0|t|t', "$table, row $row: no rejects, a rate and an end");
-		$last = $bytes;
+		($last, $last_percent) = ($bytes, $percent);
 		is($watch->ask("SELECT command, type, relid::regclass, bytes_processed, bytes_total, tuples_processed,
 				tuples_excluded FROM pg_stat_progress_copy WHERE pid = $pid"),
 			"COPY FROM|FILE|$table|$bytes|$size|$loaded|0", "$table, row $row: pg_stat_progress_copy says the same");
