@@ -10,11 +10,11 @@
 
 #include "postgres.h"
 
-#include "input/stored.h"
 #include "option/options.h"
 #include "reject/rejects.h"
 #include "row/convert.h"
 #include "row/guard.h"
+#include "stream/stored.h"
 #include "table/target.h"
 
 /* What is tried. */

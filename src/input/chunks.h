@@ -18,8 +18,8 @@
 
 #include "postgres.h"
 
-#include "input/source.h"
 #include "scan/scan.h"
+#include "stream/source.h"
 
 /* The same for all readers, in shared memory. */
 typedef struct ChunkCursor

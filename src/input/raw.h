@@ -13,7 +13,7 @@
 
 #include "postgres.h"
 
-#include "input/source.h"
+#include "stream/source.h"
 
 typedef struct Raw Raw;
 

@@ -12,9 +12,9 @@
 #include "postgres.h"
 
 #include "input/encoding.h"
-#include "input/source.h"
 #include "option/options.h"
 #include "scan/scan.h"
+#include "stream/source.h"
 
 typedef struct Reader
 {

@@ -5,13 +5,13 @@
 #include "postgres.h"
 
 #include "catalog/namespace.h"
-#include "input/source.h"
 #include "inspect/document.h"
 #include "inspect/inspect.h"
 #include "inspect/verify.h"
 #include "mb/pg_wchar.h"
 #include "miscadmin.h"
 #include "parser/scansup.h"
+#include "stream/source.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 

@@ -4,10 +4,10 @@
  */
 #include "postgres.h"
 
-#include "input/source.h"
 #include "inspect/sample.h"
 #include "mb/pg_wchar.h"
 #include "miscadmin.h"
+#include "stream/source.h"
 
 #define SAMPLE_HEAD (2 * 1024 * 1024)
 #define SAMPLE_PIECE (128 * 1024)

@@ -7,10 +7,10 @@
 
 #include "postgres.h"
 
-#include "input/stored.h"
 #include "load/result.h"
 #include "nodes/pg_list.h"
 #include "option/options.h"
+#include "stream/stored.h"
 
 /*
  * Loads the files that paths (char *) name into relid; or, where stored is not

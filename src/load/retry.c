@@ -2,7 +2,7 @@
  * retry.c
  *		See retry.h.
  *
- * The rows are deleted first and stored meanwhile (input/stored.h), so that the load can write
+ * The rows are deleted first and stored meanwhile (stream/stored.h), so that the load can write
  * those that are bad again to the same table under the same load_id.  All is one
  * transaction: whatever fails leaves the reject table as it was.
  */

@@ -10,11 +10,11 @@
 
 #include "input/chunks.h"
 #include "input/journal.h"
-#include "input/ring.h"
 #include "lib/stringinfo.h"
 #include "load/batch.h"
 #include "load/parallel.h"
 #include "server/compat.h"
+#include "stream/ring.h"
 
 /* Whether others' errors can be caught while workers are about. */
 #ifdef COMPAT_PARALLEL_SUBTRANSACTIONS

@@ -9,11 +9,11 @@
 #include <unistd.h>
 
 #include "catalog/pg_authid.h"
-#include "input/file.h"
 #include "miscadmin.h"
 #include "pgstat.h"
 #include "storage/fd.h"
 #include "storage/latch.h"
+#include "stream/file.h"
 #include "utils/acl.h"
 #include "utils/wait_event.h"
 

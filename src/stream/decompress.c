@@ -7,8 +7,8 @@
  */
 #include "postgres.h"
 
-#include "input/decompress.h"
 #include "miscadmin.h"
+#include "stream/decompress.h"
 #include "utils/memutils.h"
 
 #ifdef PGBULK_GZIP

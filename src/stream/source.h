@@ -13,17 +13,17 @@
 
 #include "postgres.h"
 
-#include "input/decompress.h"
-#include "input/file.h"
-#include "input/path.h"
-#include "input/query.h"
-#include "input/ring.h"
-#include "input/stdin.h"
-#include "input/stored.h"
-#include "input/utf16.h"
 #include "nodes/pg_list.h"
 #include "option/options.h"
 #include "storage/buffile.h"
+#include "stream/decompress.h"
+#include "stream/file.h"
+#include "stream/path.h"
+#include "stream/query.h"
+#include "stream/ring.h"
+#include "stream/stdin.h"
+#include "stream/stored.h"
+#include "stream/utf16.h"
 
 typedef struct Window
 {

@@ -4,9 +4,9 @@
  */
 #include "postgres.h"
 
-#include "input/utf16.h"
 #include "miscadmin.h"
 #include "scan/scan.h"
+#include "stream/utf16.h"
 
 #define IN_SIZE (64 * 1024)
 #define OUT_SIZE (IN_SIZE / 2 * 3 + 4)	/* a unit has at most three bytes */

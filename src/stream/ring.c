@@ -4,7 +4,7 @@
  */
 #include "postgres.h"
 
-#include "input/ring.h"
+#include "stream/ring.h"
 #include "utils/wait_event.h"
 
 void

@@ -4,9 +4,9 @@
  */
 #include "postgres.h"
 
-#include "input/stored.h"
 #include "miscadmin.h"
 #include "storage/buffile.h"
+#include "stream/stored.h"
 #include "utils/memutils.h"
 
 /* A row in the temporary file; its bytes follow. */

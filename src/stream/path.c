@@ -4,8 +4,8 @@
  */
 #include "postgres.h"
 
-#include "input/path.h"
 #include "lib/stringinfo.h"
+#include "stream/path.h"
 #include "utils/varlena.h"
 
 /* Letters by which a name may differ from "stdin". */

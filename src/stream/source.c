@@ -7,11 +7,11 @@
 #include <glob.h>
 #include <unistd.h>
 
-#include "input/source.h"
 #include "mb/pg_wchar.h"
 #include "miscadmin.h"
 #include "scan/magic.h"
 #include "scan/scan.h"
+#include "stream/source.h"
 #include "utils/memutils.h"
 
 int			source_chunk_size = 256 * 1024;

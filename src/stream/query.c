@@ -6,10 +6,10 @@
 
 #include "catalog/pg_type.h"
 #include "executor/spi.h"
-#include "input/query.h"
 #include "miscadmin.h"
 #include "optimizer/optimizer.h"
 #include "server/setting.h"
+#include "stream/query.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
