@@ -22,7 +22,7 @@
 #include "check/duplicates.h"
 #include "check/foreign_key.h"
 #include "check/recheck.h"
-#include "check/settle.h"
+#include "check/remove_duplicates.h"
 #include "check/tables.h"
 #include "commands/trigger.h"
 #include "executor/executor.h"
@@ -47,9 +47,9 @@ typedef struct CheckedTable
 	TupleTableSlot *slot;
 	int			nkeys;
 	ForeignKey **keys;
-	bool	   *again;			/* the key refers to a table that is loaded */
+	bool	   *refers_to_loaded;	/* the key refers to a table that is loaded */
 	bool	  **good;			/* rows of the page in hand, by key */
-	int64		taken;			/* rows of the load that were deleted again */
+	int64		ndeleted;		/* rows of the load that were deleted again */
 	int64		displaced;		/* others of it, that later ones have made go as DELETE does */
 } CheckedTable;
 
@@ -72,7 +72,7 @@ struct Checks
 	bool		bad_expected;	/* rows may turn out to be bad, and not be the end */
 	int			role;			/* session_replication_role, by which keys fire or not; -1: there are none */
 	CommandId	cid;			/* when the first row came */
-	bool		others_ran;		/* commands of functions or triggers since, until the last one */
+	bool		user_code_ran;	/* commands of functions or triggers since, until the last one */
 	int			ntables;
 	int			capacity;
 	CheckedTable *tables;
@@ -95,7 +95,7 @@ struct Checks
 	ForeignKey *first_key;
 	ItemPointerData first_tid;
 
-	Reject		telling;		/* for CONTEXT */
+	Reject		context_row;	/* for CONTEXT */
 	int64		ndisplaced;		/* found so far */
 };
 
@@ -126,7 +126,7 @@ checks_begin_rows(Checks *checks)
 void
 checks_end_rows(Checks *checks)
 {
-	checks->others_ran = GetCurrentCommandId(false) != checks->cid;
+	checks->user_code_ran = GetCurrentCommandId(false) != checks->cid;
 }
 
 Journal *
@@ -266,11 +266,11 @@ find_table(const Checks *checks, Oid relid)
 }
 
 int64
-checks_taken(const Checks *checks, Oid relid)
+checks_deleted(const Checks *checks, Oid relid)
 {
 	int			table = find_table(checks, relid);
 
-	return table == CHECKS_NOTHING ? 0 : checks->tables[table].taken;
+	return table == CHECKS_NOTHING ? 0 : checks->tables[table].ndeleted;
 }
 
 bool
@@ -331,7 +331,7 @@ open_keys(Checks *checks, CheckedTable *table)
 	check_role(checks);
 	table->slot = table_slot_create(table->rel, NULL);
 	table->keys = palloc(sizeof(ForeignKey *) * table->nkeys);
-	table->again = palloc(sizeof(bool) * table->nkeys);
+	table->refers_to_loaded = palloc(sizeof(bool) * table->nkeys);
 	table->good = palloc(sizeof(bool *) * table->nkeys);
 	for (int i = 0; i < table->triggers->numtriggers; i++)
 	{
@@ -344,7 +344,7 @@ open_keys(Checks *checks, CheckedTable *table)
 							   find_good(checks, table, trigger));
 		table->keys[nkeys] = key;
 		table->good[nkeys] = palloc(sizeof(bool) * MaxHeapTuplesPerPage);
-		table->again[nkeys++] = is_loaded(checks, foreign_key_referenced(key));
+		table->refers_to_loaded[nkeys++] = is_loaded(checks, foreign_key_referenced(key));
 	}
 	Assert(nkeys == table->nkeys);
 	MemoryContextSwitchTo(old);
@@ -364,30 +364,30 @@ close_keys(CheckedTable *table)
 
 /* Has the context of an error tell where the row came from. */
 static void
-tell_place(const Checks *checks, Reject *reject, const JournalPlace *place)
+set_context_place(const Checks *checks, Reject *reject, const JournalPlace *place)
 {
 	reject->file = list_nth(checks->report->paths, place->file);
 	reject->line = place->line;
 	reject->offset = place->offset;
-	*checks->report->telling = reject;
+	*checks->report->context_row = reject;
 }
 
 /* The same of a row of which nothing else is known; it is told until something else is, or nothing. */
 static void
-tell_row(Checks *checks, const JournalPlace *place)
+set_context(Checks *checks, const JournalPlace *place)
 {
-	memset(&checks->telling, 0, sizeof(Reject));
-	tell_place(checks, &checks->telling, place);
+	memset(&checks->context_row, 0, sizeof(Reject));
+	set_context_place(checks, &checks->context_row, place);
 }
 
 /* The same with its bytes, for rows of which the server itself may throw an error. */
 static void
-show_row(Checks *checks, const JournalPlace *place)
+set_context_with_bytes(Checks *checks, const JournalPlace *place)
 {
-	tell_row(checks, place);
-	checks->telling.raw_len = place->length - place->end_length;
-	checks->telling.raw = raw_show(checks->report->raw, place->file, place->offset,
-								   &checks->telling.raw_len);
+	set_context(checks, place);
+	checks->context_row.raw_len = place->length - place->end_length;
+	checks->context_row.raw = raw_show(checks->report->raw, place->file, place->offset,
+								   &checks->context_row.raw_len);
 }
 
 static void
@@ -418,7 +418,7 @@ remember_bad(Checks *checks, CheckedTable *table, int keyno, HeapTuple tuple,
 
 /* A row without a referenced one; false: it has come meanwhile. */
 static bool
-take_bad(Checks *checks, CheckedTable *table, int keyno, HeapTuple tuple,
+handle_bad(Checks *checks, CheckedTable *table, int keyno, HeapTuple tuple,
 		 const JournalPlace *place)
 {
 	ForeignKey *key = table->keys[keyno];
@@ -436,17 +436,17 @@ take_bad(Checks *checks, CheckedTable *table, int keyno, HeapTuple tuple,
 		return true;
 	}
 
-	tell_row(checks, place);
+	set_context(checks, place);
 	if (!foreign_key_note(key, &tuple->t_self, table->slot))
 	{
-		*checks->report->telling = NULL;
+		*checks->report->context_row = NULL;
 		return false;
 	}
 	remember_bad(checks, table, keyno, tuple, place);
 	simple_heap_delete(table->rel, &tuple->t_self);
 	checks->deleted++;
-	table->taken++;
-	*checks->report->telling = NULL;
+	table->ndeleted++;
+	*checks->report->context_row = NULL;
 	return true;
 }
 
@@ -461,7 +461,7 @@ checks_holds(Checks *checks, int number, HeapTuple tuple, int *keyno)
 	if (table->keys == NULL)
 		open_keys(checks, table);
 	for (i = 0; i < table->nkeys; i++)
-		if (!table->again[i] && !foreign_key_holds(table->keys[i], tuple))
+		if (!table->refers_to_loaded[i] && !foreign_key_holds(table->keys[i], tuple))
 			break;
 	SPI_finish();
 	*keyno = i;
@@ -469,7 +469,7 @@ checks_holds(Checks *checks, int number, HeapTuple tuple, int *keyno)
 }
 
 void
-checks_doubt(Checks *checks)
+checks_forget_keys(Checks *checks)
 {
 	ListCell   *lc;
 
@@ -484,7 +484,7 @@ checks_take_orphan(Checks *checks, int number, int keyno, HeapTuple tuple,
 	CheckedTable *table = &checks->tables[number];
 	bool		stop = checks->options->on_error == BULK_ON_ERROR_STOP;
 
-	if (!foreign_key_ask(table->keys[keyno], slot, stop))
+	if (!foreign_key_test(table->keys[keyno], slot, stop))
 		return false;
 	remember_bad(checks, table, keyno, tuple, place);
 	return true;
@@ -514,10 +514,10 @@ check_row(Checks *checks, CheckedTable *table, int index)
 		return;
 	for (int i = 0; i < table->nkeys; i++)
 	{
-		if (table->good[i][index] || (checks->repeating && !table->again[i]))
+		if (table->good[i][index] || (checks->repeating && !table->refers_to_loaded[i]))
 			continue;
 		if (!foreign_key_holds(table->keys[i], tuple) &&
-			take_bad(checks, table, i, tuple, place))
+			handle_bad(checks, table, i, tuple, place))
 			break;
 	}
 }
@@ -559,8 +559,8 @@ check_run(Checks *checks, CheckedTable *table, JournalReader *reader,
 
 	for (int i = 0; i < table->nkeys; i++)
 	{
-		foreign_key_sift(table->keys[i], checks->tuples, n, table->good[i]);
-		if (!checks->repeating || table->again[i])
+		foreign_key_find_known(table->keys[i], checks->tuples, n, table->good[i]);
+		if (!checks->repeating || table->refers_to_loaded[i])
 			foreign_key_probe(table->keys[i], checks->tuples, n, table->good[i]);
 	}
 	for (int i = 0; i < n; i++)
@@ -612,9 +612,9 @@ must_repeat(Checks *checks)
 		CheckedTable *table = &checks->tables[i];
 
 		for (int j = 0; j < table->nkeys && table->keys != NULL; j++)
-			repeat |= table->again[j];
+			repeat |= table->refers_to_loaded[j];
 	}
-	checks_doubt(checks);
+	checks_forget_keys(checks);
 	return repeat;
 }
 
@@ -624,10 +624,10 @@ must_repeat(Checks *checks)
 static void
 raise_first(Checks *checks)
 {
-	show_row(checks, &checks->first);
+	set_context_with_bytes(checks, &checks->first);
 	foreign_key_raise(checks->first_key, &checks->first_tid,
 					  checks->first_table->slot);
-	*checks->report->telling = NULL;
+	*checks->report->context_row = NULL;
 	checks->has_first = false;
 }
 
@@ -677,7 +677,7 @@ reject_bad(Checks *checks, const BadRow *bad)
 	Reject		reject = {0};
 
 	describe_bad(checks, bad, &reject);
-	tell_place(checks, &reject, place);
+	set_context_place(checks, &reject, place);
 	if (bad->reason != REJECT_REPLACED)
 		keep_bad(checks, bad, &reject);
 	if (bad->reason != REJECT_REPLACED && rejects_shown(report->rejects))
@@ -693,7 +693,7 @@ reject_bad(Checks *checks, const BadRow *bad)
 		reject.raw_len = reject.raw_full_len = 0;
 	}
 	rejects_add(report->rejects, &reject);
-	*report->telling = NULL;
+	*report->context_row = NULL;
 }
 
 /* Returns how many rows of the load they were. */
@@ -725,13 +725,13 @@ reject_all(Checks *checks)
 /* ---- duplicates ---- */
 
 static void
-tell_duplicate(void *arg, const JournalPlace *place)
+set_duplicate_context(void *arg, const JournalPlace *place)
 {
 	Checks	   *checks = arg;
 
-	*checks->report->telling = NULL;
+	*checks->report->context_row = NULL;
 	if (place != NULL)
-		show_row(checks, place);
+		set_context_with_bytes(checks, place);
 }
 
 void
@@ -819,11 +819,11 @@ get_table(void *arg, int table)
 }
 
 static void
-count_taken(void *arg, int table, int64 nrows)
+count_deleted(void *arg, int table, int64 nrows)
 {
 	Checks	   *checks = arg;
 
-	checks->tables[table].taken += nrows;
+	checks->tables[table].ndeleted += nrows;
 	checks->deleted += nrows;
 }
 
@@ -832,7 +832,7 @@ static void
 check_duplicates(Checks *checks)
 {
 	MemoryContext old = MemoryContextSwitchTo(checks->context);
-	Settlement	settlement = {
+	DuplicateRemoval removal = {
 		.target = checks->target,
 		.get_table = get_table,
 		.ntables = checks->ntables,
@@ -842,14 +842,14 @@ check_duplicates(Checks *checks)
 		.hint = duplicates_hint(checks->target, checks->options),
 		.all_there = checks->bad == NULL,
 		.with_texts = rejects_shown(checks->report->rejects),
-		.tell = tell_duplicate,
-		.taken = count_taken,
+		.set_context = set_duplicate_context,
+		.count_deleted = count_deleted,
 		.arg = checks
 	};
 
 	open_bad(checks);
-	settlement.bad = checks->bad;
-	settle_duplicates(&settlement);
+	removal.bad = checks->bad;
+	remove_duplicates(&removal);
 	MemoryContextSwitchTo(old);
 }
 
@@ -858,7 +858,7 @@ static void
 queue_rechecks(Checks *checks)
 {
 	MemoryContext old = MemoryContextSwitchTo(checks->context);
-	RecheckTables tables = {.get = get_table,.tell = tell_duplicate,.arg = checks};
+	RecheckTables tables = {.get = get_table,.set_context = set_duplicate_context,.arg = checks};
 
 	checks->nrechecks = rechecks_queue(checks->rechecks, checks->journal, &tables);
 	rechecks_close(checks->rechecks);
@@ -909,8 +909,8 @@ checks_must_repeat(const Checks *checks)
 	{
 		const CheckedTable *table = &checks->tables[i];
 
-		if (RelationIsLogicallyLogged(table->rel) ? table->taken + table->displaced > 0 :
-			table->taken > 0 && checks->others_ran && tables_may_be_referred_to(table->rel))
+		if (RelationIsLogicallyLogged(table->rel) ? table->ndeleted + table->displaced > 0 :
+			table->ndeleted > 0 && checks->user_code_ran && tables_may_be_referred_to(table->rel))
 			return true;
 	}
 	return false;
@@ -936,7 +936,7 @@ checks_run(Checks *checks, const CheckReport *report)
 	CommandCounterIncrement();
 	if (SPI_connect() != SPI_OK_CONNECT)
 		elog(ERROR, "SPI_connect failed");
-	checks_doubt(checks);
+	checks_forget_keys(checks);
 	/* what INSERT finds at once comes before what it finds at the end */
 	if (has_conflicts(checks) && checks->options->on_error == BULK_ON_ERROR_STOP &&
 		checks->options->on_duplicate == BULK_ON_DUPLICATE_ERROR)

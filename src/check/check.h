@@ -59,7 +59,7 @@ extern int	checks_add_table(Checks *checks, Relation rel, int what);
 extern bool checks_holds(Checks *checks, int table, HeapTuple tuple, int *key);
 
 /* Code of others has run since; what was there may have gone. */
-extern void checks_doubt(Checks *checks);
+extern void checks_forget_keys(Checks *checks);
 
 /*
  * Such a row, which is not in the table.  It will be rejected; with on_error = stop that is an
@@ -92,7 +92,7 @@ typedef struct CheckReport
 	RejectStream *rejects;
 	Raw		   *raw;
 	const List *paths;
-	const Reject **telling;		/* set while something is said about a row */
+	const Reject **context_row; /* set while something is said about a row */
 	int64		rows;			/* of the load */
 	BadRows    *kept;			/* takes the rows of the input that turn out bad, with what is said of them; or NULL */
 } CheckReport;
@@ -101,7 +101,7 @@ typedef struct CheckReport
  * Checks the rows of the journal; all are in their tables, and so are the
  * index entries.  Returns how many were bad and are rejects now.  With
  * on_error = stop the first row without a referenced one is an error, 23503 in the
- * server's words.  Errors: those of settle_duplicates and rechecks_queue; 55000 if
+ * server's words.  Errors: those of remove_duplicates and rechecks_queue; 55000 if
  * session_replication_role has changed meanwhile.
  */
 extern int64 checks_run(Checks *checks, const CheckReport *report);
@@ -122,6 +122,6 @@ extern bool checks_find(const Checks *checks, Oid relid, const ItemPointerData *
 						JournalPlace *place);
 
 /* How many rows of a table, which the load has put there, were deleted by that. */
-extern int64 checks_taken(const Checks *checks, Oid relid);
+extern int64 checks_deleted(const Checks *checks, Oid relid);
 
 #endif							/* PGBULK_CHECK_H */

@@ -23,24 +23,24 @@
 #define ROWS_AT_ONCE 1024
 
 /* The row that has a key. */
-typedef struct Standing
+typedef struct KeyHolder
 {
 	RowId		row;
 	uint64		number;			/* of rows as they are decided, from 1; 0: none */
-} Standing;
+} KeyHolder;
 
 /* A key of the row in hand. */
 typedef struct Key
 {
 	int			index;
-	Standing   *standing;
+	KeyHolder  *holder;
 } Key;
 
 typedef struct Decision
 {
 	BulkOnDuplicate policy;
 	const DuplicateSink *sink;
-	Standing  **standing;		/* by index and group */
+	KeyHolder **holder;			/* by index and group */
 	uint64	   *gone;			/* a bit for each row number; keep_new only */
 
 	/* the row in hand */
@@ -63,14 +63,14 @@ keep_old(Decision *decision)
 	const DuplicateSink *sink = decision->sink;
 
 	for (int i = 0; i < decision->nkeys; i++)
-		if (decision->keys[i].standing->number > 0)
+		if (decision->keys[i].holder->number > 0)
 		{
-			sink->lost(sink->arg, decision->row, decision->keys[i].standing->row,
+			sink->lost(sink->arg, decision->row, decision->keys[i].holder->row,
 					   decision->keys[i].index);
 			return;
 		}
 	for (int i = 0; i < decision->nkeys; i++)
-		*decision->keys[i].standing = (Standing) {decision->row, decision->number};
+		*decision->keys[i].holder = (KeyHolder) {decision->row, decision->number};
 }
 
 /* Whoever has one of its keys makes way. */
@@ -81,15 +81,15 @@ keep_new(Decision *decision)
 
 	for (int i = 0; i < decision->nkeys; i++)
 	{
-		Standing   *standing = decision->keys[i].standing;
+		KeyHolder  *holder = decision->keys[i].holder;
 
-		if (standing->number > 0 && !is_gone(decision, standing->number))
+		if (holder->number > 0 && !is_gone(decision, holder->number))
 		{
-			sink->lost(sink->arg, standing->row, decision->row,
+			sink->lost(sink->arg, holder->row, decision->row,
 					   decision->keys[i].index);
-			decision->gone[standing->number / 64] |= UINT64CONST(1) << standing->number % 64;
+			decision->gone[holder->number / 64] |= UINT64CONST(1) << holder->number % 64;
 		}
-		*standing = (Standing) {decision->row, decision->number};
+		*holder = (KeyHolder) {decision->row, decision->number};
 	}
 }
 
@@ -128,7 +128,7 @@ decide_all(Decision *decision, Conflicts *conflicts)
 		}
 		decision->keys[decision->nkeys++] = (Key) {
 			.index = index,
-			.standing = &decision->standing[index][group]
+			.holder = &decision->holder[index][group]
 		};
 	}
 	decide_row(decision);
@@ -142,12 +142,12 @@ decide_by_rows(Conflicts *conflicts, BulkOnDuplicate policy,
 	int			nindexes = conflicts_nindexes(conflicts);
 	Decision	decision = {.policy = policy,.sink = sink};
 
-	decision.standing = palloc(nindexes * sizeof(Standing *));
+	decision.holder = palloc(nindexes * sizeof(KeyHolder *));
 	decision.keys = palloc(nindexes * sizeof(Key));
 	for (int i = 0; i < nindexes; i++)
-		decision.standing[i] =
+		decision.holder[i] =
 			MemoryContextAllocExtended(CurrentMemoryContext,
-									   ((Size) conflicts_groups(conflicts, i) + 1) * sizeof(Standing),
+									   ((Size) conflicts_groups(conflicts, i) + 1) * sizeof(KeyHolder),
 									   MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO);
 	if (policy == BULK_ON_DUPLICATE_KEEP_NEW)
 		decision.gone =
@@ -207,7 +207,7 @@ decide_by_groups(Conflicts *conflicts, BulkOnDuplicate policy,
 {
 	Records    *rows = records_open(2, maintenance_work_mem / 4);
 	int64		group = -1;
-	RowId		standing = 0;
+	RowId		holder = 0;
 	int64		next[2];
 	uint32		n = 0;
 
@@ -221,14 +221,14 @@ decide_by_groups(Conflicts *conflicts, BulkOnDuplicate policy,
 		if (next[0] != group)
 		{
 			group = next[0];
-			standing = row;
+			holder = row;
 		}
 		else if (policy != BULK_ON_DUPLICATE_KEEP_NEW)
-			sink->lost(sink->arg, row, standing, index);
+			sink->lost(sink->arg, row, holder, index);
 		else
 		{
-			sink->lost(sink->arg, standing, row, index);
-			standing = row;
+			sink->lost(sink->arg, holder, row, index);
+			holder = row;
 		}
 	}
 	records_close(rows);

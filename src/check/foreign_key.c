@@ -41,7 +41,7 @@ struct ForeignKey
 	Oid			operators[INDEX_MAX_KEYS];	/* referenced column = column */
 	SPIPlanPtr	plan;
 	Probe	   *probe;			/* NULL: only the query will do */
-	bool		asked;			/* the query has run: it may */
+	bool		queried;		/* the query has run: it may */
 	KeySet	   *good;
 	char	   *message;		/* NULL: none was needed yet */
 
@@ -78,7 +78,7 @@ foreign_key_fires(const Trigger *trigger)
 }
 
 void
-foreign_key_silence(TriggerDesc *triggers)
+foreign_key_disable_triggers(TriggerDesc *triggers)
 {
 	for (int i = 0; i < triggers->numtriggers; i++)
 		if (foreign_key_is_check(&triggers->triggers[i]))
@@ -240,7 +240,7 @@ find_referenced(ForeignKey *key)
 	found = SPI_processed > 0;
 	SPI_freetuptable(SPI_tuptable);
 	MemoryContextSwitchTo(caller);	/* SPI has gone back to its own */
-	key->asked = true;
+	key->queried = true;
 	return found;
 }
 
@@ -365,7 +365,7 @@ are_nulls_good(const ForeignKey *key, int nnulls)
 }
 
 void
-foreign_key_sift(ForeignKey *key, HeapTuple tuples, int n, bool *good)
+foreign_key_find_known(ForeignKey *key, HeapTuple tuples, int n, bool *good)
 {
 	Size		start = 0;
 
@@ -383,7 +383,7 @@ foreign_key_sift(ForeignKey *key, HeapTuple tuples, int n, bool *good)
 		key->items[i].len = key->ends[i] - start;
 		start = key->ends[i];
 	}
-	key_set_sift(key->good, key->items, n, good);
+	key_set_has_many(key->good, key->items, n, good);
 }
 
 /* Looks up one row, unless its key is known by now. */
@@ -416,7 +416,7 @@ foreign_key_probe(ForeignKey *key, HeapTuple tuples, int n, bool *good)
 	Oid			userid;
 	int			context;
 
-	if (key->probe == NULL || !key->asked)
+	if (key->probe == NULL || !key->queried)
 		return;
 	for (int i = 0; i < n; i++)
 	{
@@ -497,22 +497,22 @@ foreign_key_raise(ForeignKey *key, ItemPointer tid, TupleTableSlot *slot)
 	ExecClearTuple(slot);
 }
 
-typedef struct Question
+typedef struct TriggerCall
 {
 	const ForeignKey *key;
 	TupleTableSlot *slot;		/* the row */
-} Question;
+} TriggerCall;
 
 /* Has the trigger asked by ask, in a subtransaction; what it has thrown, or NULL. */
 static ErrorData *
-catch_error(bool (*ask) (void *arg), Question *question)
+catch_error(bool (*ask) (void *arg), TriggerCall *call)
 {
 	MemoryContext context = CurrentMemoryContext;
 	ErrorData  *volatile error = NULL;
 
 	PG_TRY();
 	{
-		(void) subtransaction_run(ask, question);
+		(void) subtransaction_run(ask, call);
 	}
 	PG_CATCH();
 	{
@@ -541,22 +541,22 @@ keep_message(ForeignKey *key, ErrorData *error, bool raise)
 static bool
 call_and_stay(void *arg)
 {
-	const Question *question = arg;
+	const TriggerCall *call = arg;
 
-	call_trigger(question->key, question->slot);
+	call_trigger(call->key, call->slot);
 	return true;
 }
 
 bool
 foreign_key_note(ForeignKey *key, ItemPointer tid, TupleTableSlot *slot)
 {
-	Question	question = {.key = key,.slot = slot};
+	TriggerCall call = {.key = key,.slot = slot};
 	ErrorData  *error;
 
 	if (key->message != NULL)
 		return true;
 	fetch_row(key, tid, slot);
-	error = catch_error(call_and_stay, &question);
+	error = catch_error(call_and_stay, &call);
 	ExecClearTuple(slot);
 	return keep_message(key, error, false);
 }
@@ -565,29 +565,29 @@ foreign_key_note(ForeignKey *key, ItemPointer tid, TupleTableSlot *slot)
 static bool
 store_and_call(void *arg)
 {
-	const Question *question = arg;
-	Relation	rel = question->key->rel;
+	const TriggerCall *call = arg;
+	Relation	rel = call->key->rel;
 	/* with an error the slot's pin goes with the subtransaction, and the slot must not outlive it */
 	TupleTableSlot *slot = table_slot_create(rel, NULL);
 
 	/* a dry run has its own pages, at the end */
-	table_tuple_insert(rel, question->slot, GetCurrentCommandId(true),
+	table_tuple_insert(rel, call->slot, GetCurrentCommandId(true),
 					   TABLE_INSERT_SKIP_FSM, NULL);
 	CommandCounterIncrement();
-	fetch_row(question->key, &question->slot->tts_tid, slot);
-	call_trigger(question->key, slot);
+	fetch_row(call->key, &call->slot->tts_tid, slot);
+	call_trigger(call->key, slot);
 	ExecDropSingleTupleTableSlot(slot);
 	return false;
 }
 
 bool
-foreign_key_ask(ForeignKey *key, TupleTableSlot *row, bool raise)
+foreign_key_test(ForeignKey *key, TupleTableSlot *row, bool raise)
 {
-	Question	question = {.key = key,.slot = row};
+	TriggerCall call = {.key = key,.slot = row};
 
 	if (key->message != NULL && !raise)
 		return true;
-	return keep_message(key, catch_error(store_and_call, &question), raise);
+	return keep_message(key, catch_error(store_and_call, &call), raise);
 }
 
 const char *

@@ -34,7 +34,7 @@ extern bool foreign_key_is_check(const Trigger *trigger);
 extern bool foreign_key_fires(const Trigger *trigger);
 
 /* No such trigger of a table is to be fired: its keys are checked here. */
-extern void foreign_key_silence(TriggerDesc *triggers);
+extern void foreign_key_disable_triggers(TriggerDesc *triggers);
 
 /*
  * Why this key cannot be checked here ("has deferrable foreign keys"), or NULL.
@@ -56,7 +56,7 @@ extern ForeignKey *foreign_key_open(Relation rel, const Trigger *trigger,
  * Which of n rows, of one page, are known to be good; of the others nothing is
  * known.  Leaves memory in the current context, as does the next one.
  */
-extern void foreign_key_sift(ForeignKey *key, HeapTuple tuples, int n, bool *good);
+extern void foreign_key_find_known(ForeignKey *key, HeapTuple tuples, int n, bool *good);
 
 /*
  * The same, after it, for those that are not known to be good: looks them up
@@ -86,7 +86,7 @@ extern bool foreign_key_note(ForeignKey *key, ItemPointer tid,
  * back, so nobody else ever hears of it, logical decoding neither.  raise: the server's error is raised.  False: the
  * row may be good now, and what it refers to is not locked.
  */
-extern bool foreign_key_ask(ForeignKey *key, TupleTableSlot *row, bool raise);
+extern bool foreign_key_test(ForeignKey *key, TupleTableSlot *row, bool raise);
 
 /* The message that was kept. */
 extern const char *foreign_key_message(const ForeignKey *key);

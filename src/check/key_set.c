@@ -114,7 +114,7 @@ fetch_ahead(const void *p)
 
 /* Slots, then keys are on their way to the cache before anyone waits for them. */
 void
-key_set_sift(const KeySet *set, KeySetItem *items, int n, bool *found)
+key_set_has_many(const KeySet *set, KeySetItem *items, int n, bool *found)
 {
 	uint32		mask = set->nslots - 1;
 

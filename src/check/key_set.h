@@ -20,11 +20,11 @@ typedef struct KeySetItem
 {
 	const char *key;
 	Size		len;
-	uint32		hash;			/* set by key_set_sift */
+	uint32		hash;			/* set by key_set_has_many */
 } KeySetItem;
 
 /* Which of n keys are in the set: faster than one by one. */
-extern void key_set_sift(const KeySet *set, KeySetItem *items, int n, bool *found);
+extern void key_set_has_many(const KeySet *set, KeySetItem *items, int n, bool *found);
 
 /* Whether the key is in the set; *hash is for key_set_add. */
 extern bool key_set_has(const KeySet *set, const char *key, Size len,

@@ -114,7 +114,7 @@ open_table(RecheckedTable *table, Relation rel)
 	table->estate = CreateExecutorState();
 	table->rri = makeNode(ResultRelInfo);
 	InitResultRelInfo(table->rri, rel, 0, NULL, 0);
-	foreign_key_silence(table->rri->ri_TrigDesc);
+	foreign_key_disable_triggers(table->rri->ri_TrigDesc);
 	table->slot = table_slot_create(rel, NULL);
 	table->row_context = AllocSetContextCreate(CurrentMemoryContext,
 											   "bulk_load recheck",
@@ -141,12 +141,12 @@ queue_row(RecheckedTable *table, const ItemPointerData *tid, List *indexes,
 {
 	MemoryContext old = MemoryContextSwitchTo(table->row_context);
 
-	table->given->tell(table->given->arg, place);
+	table->given->set_context(table->given->arg, place);
 	table->slot->tts_tid = *tid;
 	AfterTriggerBeginQuery();
 	ExecARInsertTriggers(table->estate, table->rri, table->slot, indexes, NULL);
 	AfterTriggerEndQuery(table->estate);
-	table->given->tell(table->given->arg, NULL);
+	table->given->set_context(table->given->arg, NULL);
 	table->nrows++;
 	MemoryContextSwitchTo(old);
 	MemoryContextReset(table->row_context);

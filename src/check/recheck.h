@@ -37,7 +37,7 @@ extern const ConflictSink *rechecks_add_index(Rechecks *rechecks, int table, Oid
 typedef struct RecheckTables
 {
 	Relation	(*get) (void *arg, int table);	/* open, with all entries in its indexes */
-	void		(*tell) (void *arg, const JournalPlace *place);	/* for CONTEXT; NULL: nothing */
+	void		(*set_context) (void *arg, const JournalPlace *place);	/* for CONTEXT; NULL: nothing */
 	void	   *arg;
 } RecheckTables;
 

@@ -29,7 +29,7 @@
 #include "utils/varlena.h"
 
 /* A control file has some dozens of lines. */
-#define MOST_BYTES (1024 * 1024)
+#define MAX_BYTES (1024 * 1024)
 
 typedef enum KeywordId
 {
@@ -197,7 +197,7 @@ read_file(const char *path)
 	while ((n = file_read(&file, piece, sizeof(piece))) > 0)
 	{
 		CHECK_FOR_INTERRUPTS();
-		if (text.len + n > MOST_BYTES)
+		if (text.len + n > MAX_BYTES)
 			ereport(ERROR,
 					(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
 					 errmsg("file \"%s\" is too long for a control file of pg_bulkload", path)));
@@ -367,7 +367,7 @@ choice_of(Control *control, KeywordId key, const char *const *words, int missing
 
 /* A count; -1 for INFINITE, and where least is -1 for that, too. */
 static int64
-count_of(Control *control, KeywordId key, int least, int64 missing)
+count_of(Control *control, KeywordId key, int min, int64 missing)
 {
 	const Line *line = line_of(control, key);
 	long long	count;
@@ -379,7 +379,7 @@ count_of(Control *control, KeywordId key, int least, int64 missing)
 		return -1;
 	errno = 0;
 	count = strtoll(line->value, &end, 10);
-	if (errno == 0 && end != line->value && *end == '\0' && count >= least)
+	if (errno == 0 && end != line->value && *end == '\0' && count >= min)
 		return count;
 	obstacle(control, line, "\"%s\" is not a number that it can have", line->value);
 	return missing;

@@ -23,10 +23,10 @@
 #include "utils/memutils.h"
 
 /* Things that may be wrong with one file. */
-#define MOST_STEPS 8
+#define MAX_STEPS 8
 
 /* Rows that are bad as the one is that ends the load, and that one. */
-#define ALIKE_MOST 16
+#define MAX_ALIKE 16
 
 /* ---- witnesses: rows that were read well, for the most part ---- */
 
@@ -534,7 +534,7 @@ search_from(Search *search, char *begun)
 		return false;
 	search->score = score_outcomes(search, search->outcomes, 0);
 	search->options = options_parse(options_merge(search->diagnosis->options->json, begun));
-	for (int i = 0; i < MOST_STEPS && climb(search); i++)
+	for (int i = 0; i < MAX_STEPS && climb(search); i++)
 		;
 	return true;
 }
@@ -592,7 +592,7 @@ add_row(Trial *trial, const char *data, uint32 length, int64 line)
 
 /* What an input function says of a value that it is only tried on is not true of the load.  Returns what AtEOXact_GUC wants. */
 static int
-begin_silence(void)
+suppress_messages(void)
 {
 	int			level = NewGUCNestLevel();
 
@@ -607,7 +607,7 @@ run_search(const Diagnosis *diagnosis, const RejectKind *kind, const char *begun
 {
 	Search		search = {.diagnosis = diagnosis, .kind = kind, .remarks = ""};
 	MemoryContext caller = CurrentMemoryContext;
-	int			level = begin_silence();
+	int			level = suppress_messages();
 	char	   *answer;
 
 	search.context = AllocSetContextCreate(caller, "bulk_load diagnosis", ALLOCSET_DEFAULT_SIZES);
@@ -699,7 +699,7 @@ find_alike(Diagnosis *diagnosis, RejectKind *kind, RejectSample *samples)
 	Search		search = {.diagnosis = diagnosis};
 	Trial	   *trial = &search.samples;
 	TrialOutcome outcomes[DIAGNOSIS_ROWS + 1];
-	int			level = begin_silence();
+	int			level = suppress_messages();
 	bool		possible;
 
 	guard_enable(&search.guard);
@@ -720,7 +720,7 @@ find_alike(Diagnosis *diagnosis, RejectKind *kind, RejectSample *samples)
 		if (outcomes[i + 1].good || (samples[0].line > 1 && !are_alike(&outcomes[0], &outcomes[i + 1])))
 			continue;
 		kind->nrows++;
-		if (kind->nsamples < ALIKE_MOST)
+		if (kind->nsamples < MAX_ALIKE)
 			samples[kind->nsamples++] = (RejectSample) {
 				.raw = pnstrdup(row->data, row->length),
 				.raw_len = row->length,
@@ -737,7 +737,7 @@ diagnosis_of_row(Diagnosis *diagnosis, const Reader *reader, uint32 index, Rejec
 	const ScanRow *row = &reader->rows[index];
 	const char *raw = reader->data + row->start;
 	Size		length = row->end - row->start;
-	RejectSample samples[ALIKE_MOST];
+	RejectSample samples[MAX_ALIKE];
 	RejectKind	kind = {.reason = reason, .message = message, .nrows = 1, .nsamples = 1, .samples = samples};
 
 	/* what follows its line was not meant to be in it */

@@ -23,7 +23,7 @@
 
 #define PROBE_ROWS 2000
 #define PROBE_CELLS 20000
-#define MOST_FIELDS 2048		/* beyond which rows count as equally long */
+#define MAX_FIELDS 2048		/* beyond which rows count as equally long */
 
 /* Bytes that delimit, and how usual that is. */
 static const struct
@@ -56,11 +56,11 @@ typedef struct Trial
 	Dialect		dialect;
 	uint32_t	rows;			/* that are neither empty nor comments */
 	uint32_t	first_fields;	/* of the first of them */
-	uint32_t	lengths[MOST_FIELDS + 1];	/* how many rows have n fields */
-	uint8_t		filled[MOST_FIELDS + 1];	/* columns that are not all empty */
-	uint8_t		named[MOST_FIELDS + 1]; /* that the first row has a text for */
-	uint8_t		values[MOST_FIELDS + 1];	/* that have values below it ... */
-	uint8_t		texts[MOST_FIELDS + 1]; /* ... which are not all numbers and the like */
+	uint32_t	lengths[MAX_FIELDS + 1];	/* how many rows have n fields */
+	uint8_t		filled[MAX_FIELDS + 1]; /* columns that are not all empty */
+	uint8_t		named[MAX_FIELDS + 1];	/* that the first row has a text for */
+	uint8_t		values[MAX_FIELDS + 1]; /* that have values below it ... */
+	uint8_t		texts[MAX_FIELDS + 1];	/* ... which are not all numbers and the like */
 	bool		unusual;		/* the delimiter is */
 	bool		alone;			/* there is none */
 	uint32_t	known;			/* fields of the first row that are names of many columns */
@@ -79,7 +79,7 @@ typedef struct Trial
 	uint32_t	escapes;		/* backslash sequences of text format */
 	/* rows that begin like a comment, with as many fields as most or not */
 	const char *suspect;
-	uint32_t	suspects[MOST_FIELDS + 1];
+	uint32_t	suspects[MAX_FIELDS + 1];
 } Trial;
 
 /* Where the trials work; the caller's stack has room for few of them. */
@@ -217,7 +217,7 @@ try_row(void *arg, const char *data, const ScanRow *row,
 		const ScanField *fields)
 {
 	Trial	   *trial = arg;
-	uint32_t	nfields = row->nfields < MOST_FIELDS ? row->nfields : MOST_FIELDS;
+	uint32_t	nfields = row->nfields < MAX_FIELDS ? row->nfields : MAX_FIELDS;
 	bool		judged = false;
 	bool		other_end = row->fault == SCAN_FAULT_NEWLINE ||
 		row->fault == SCAN_FAULT_CARRIAGE_RETURN;
@@ -279,7 +279,7 @@ usual_length(const Trial *trial)
 {
 	uint32_t	best = trial->first_fields;
 
-	for (uint32_t n = 1; n <= MOST_FIELDS; n++)
+	for (uint32_t n = 1; n <= MAX_FIELDS; n++)
 		if (trial->lengths[n] > trial->lengths[best])
 			best = n;
 	return best;
@@ -567,7 +567,7 @@ retry(Guess *guess, ScanEol eol)
  * are none.
  */
 static bool
-doubt_comment(Guess *guess)
+check_comment(Guess *guess)
 {
 	Trial	   *trial = &guess->trial;
 	uint32_t	columns = guess->best.columns;
@@ -580,7 +580,7 @@ doubt_comment(Guess *guess)
 	set_comment(&trial->dialect, NULL);
 	run_trial(guess, SCAN_EOL_UNKNOWN, 1.0f);
 	guess->suspect = NULL;
-	for (uint32_t n = 0; n <= MOST_FIELDS; n++)
+	for (uint32_t n = 0; n <= MAX_FIELDS; n++)
 		all += trial->suspects[n];
 	return all == 0 || trial->suspects[columns] * 2 > all || trial->rows == 0;
 }
@@ -788,7 +788,7 @@ dialect_guess(const SheetSpan *span, const DialectHints *hints,
 	guess.best.columns = 1;
 
 	try_all(&guess);
-	if (doubt_comment(&guess))
+	if (check_comment(&guess))
 	{
 		guess.comment = NULL;
 		guess.best.score = 0;

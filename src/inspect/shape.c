@@ -247,7 +247,7 @@ is_zone(const char *s, size_t len)
 
 /* A number of one or two digits, from 1 to most.  Returns its length or 0. */
 static size_t
-small_number(const char *s, size_t len, int most)
+small_number(const char *s, size_t len, int max)
 {
 	size_t		n = count_digits(s, len);
 	int			number = 0;
@@ -256,7 +256,7 @@ small_number(const char *s, size_t len, int most)
 		return 0;
 	for (size_t i = 0; i < n; i++)
 		number = number * 10 + (s[i] - '0');
-	return number >= 1 && number <= most ? n : 0;
+	return number >= 1 && number <= max ? n : 0;
 }
 
 /*

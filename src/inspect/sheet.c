@@ -11,7 +11,7 @@
  * How often the bytes of a span may be read again, as rows do behind a broken
  * quote.  What needs more is not written so.
  */
-#define AGAIN_MOST 16
+#define MAX_REREADS 16
 
 /* Rows that are scanned at once where a quote has just been broken: others may be, too. */
 #define RECOVERY_ROWS 16
@@ -104,7 +104,7 @@ sheet_walk_table(const SheetSpan *span, const ScanDialect *dialect,
 			at = resume;
 			again += seen > at ? seen - at : 0;
 			most = RECOVERY_ROWS;
-			if (again > (uint64_t) span->length * AGAIN_MOST)
+			if (again > (uint64_t) span->length * MAX_REREADS)
 				return at;
 		}
 		else if (result.status != SCAN_FULL || result.nrows == 0)

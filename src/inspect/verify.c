@@ -36,7 +36,7 @@ typedef struct Verifier
 	uint32		seen;			/* rows of the span */
 	bool		first_span;
 	int64		walked;			/* rows in all, for interrupts */
-	int			asking;			/* the column whose value is read */
+	int			current_column; /* the column whose value is read */
 	bool		refused;		/* it is no value, though nothing was thrown */
 } Verifier;
 
@@ -83,7 +83,7 @@ verify_date(Verifier *verifier, const ColumnStats *stats, text *template)
 {
 	char	   *value = verifier->text.data;
 	char		template_string[64];
-	ValueDoubt	doubt;
+	ValueMismatch mismatch;
 	Oid			type;
 	int32		typmod;
 	int			zone = 0;
@@ -91,7 +91,7 @@ verify_date(Verifier *verifier, const ColumnStats *stats, text *template)
 	shape_template(&stats->date, stats->order, template_string);
 	compat_parse_datetime(cstring_to_text(value), template, &type, &typmod,
 						  &zone, NULL);
-	if (value_template_doubt(template_string, value, &doubt))
+	if (value_template_mismatch(template_string, value, &mismatch))
 		verifier->refused = true;
 }
 
@@ -101,7 +101,7 @@ verify_value(Verifier *verifier, int column, const char *s, size_t length)
 	const ColumnStats *stats = &verifier->columns->columns[column];
 	StringInfo	value = &verifier->text;
 
-	verifier->asking = column;
+	verifier->current_column = column;
 	resetStringInfo(value);
 	if (stats->type == SHAPE_JSONB)
 		appendStringInfoString(value, verify_text(verifier->encoding, s, length));
@@ -117,7 +117,7 @@ verify_value(Verifier *verifier, int column, const char *s, size_t length)
 	else
 		InputFunctionCall(&verifier->input[stats->type], value->data,
 						  verifier->ioparam[stats->type], -1);
-	verifier->asking = -1;
+	verifier->current_column = -1;
 }
 
 static bool
@@ -147,7 +147,7 @@ verify_row(void *arg, const char *data, const ScanRow *row,
 		verify_value(verifier, i, s, length);
 		if (verifier->refused)
 		{
-			verifier->asking = i;
+			verifier->current_column = i;
 			break;
 		}
 	}
@@ -195,7 +195,7 @@ verify_softly(Verifier *verifier)
 
 		MemoryContextSwitchTo(context);
 		error = CopyErrorData();
-		if (verifier->asking < 0 ||
+		if (verifier->current_column < 0 ||
 			(ERRCODE_TO_CATEGORY(error->sqlerrcode) != ERRCODE_DATA_EXCEPTION &&
 			 error->sqlerrcode != ERRCODE_PROGRAM_LIMIT_EXCEEDED &&
 			 error->sqlerrcode != ERRCODE_STATEMENT_TOO_COMPLEX))
@@ -234,10 +234,10 @@ verify_types(Columns *columns, Encoding *encoding)
 		for (uint32 i = 0; i < columns->count; i++)
 			verifier.templates[i] = make_template(&columns->columns[i]);
 		verifier.refused = false;
-		verifier.asking = -1;
+		verifier.current_column = -1;
 		verify_softly(&verifier);
 		if (verifier.refused)
-			columns_refuse(columns, verifier.asking);
+			columns_refuse(columns, verifier.current_column);
 	} while (verifier.refused);
 	MemoryContextDelete(verifier.row_context);
 }

@@ -17,8 +17,8 @@
 #include "row/transform.h"
 
 /* How far a batch is, is told that often at most; and asked for after so many rows at the latest. */
-#define TELLING_SECONDS 0.05
-#define PATIENCE_MOST 31
+#define REPORT_SECONDS 0.05
+#define MAX_REPORT_INTERVAL 31
 
 #define MAX_CONTEXT_TEXT 100	/* bytes of a value or line shown in CONTEXT */
 
@@ -130,10 +130,10 @@ batch_error_context(void *arg)
 	if (batch->writer != NULL && batch->writer->current_row >= 0)
 		index = batch->writer->current_row;
 
-	if (batch->telling != NULL)
+	if (batch->context_row != NULL)
 	{
-		add_row_context(batch, batch->telling->file, batch->telling->line,
-						batch->telling->raw, batch->telling->raw_len);
+		add_row_context(batch, batch->context_row->file, batch->context_row->line,
+						batch->context_row->raw, batch->context_row->raw_len);
 		return;
 	}
 	if (source == NULL || source->path == NULL)
@@ -422,19 +422,19 @@ skip_row(Batch *batch)
 
 /* The place of the next one; behind all rows after the last. */
 static const JournalPlace *
-find_aside(Batch *batch)
+find_known_bad(Batch *batch)
 {
 	MemoryContext old;
 
-	if (batch->aside_known)
-		return &batch->aside_next.place;
-	MemoryContextReset(batch->aside_context);
-	old = MemoryContextSwitchTo(batch->aside_context);
-	if (!bad_rows_next(batch->aside, &batch->aside_next))
-		batch->aside_next.place = (JournalPlace) {.file = INT_MAX};
-	batch->aside_known = true;
+	if (batch->known_bad_found)
+		return &batch->known_bad_next.place;
+	MemoryContextReset(batch->known_bad_context);
+	old = MemoryContextSwitchTo(batch->known_bad_context);
+	if (!bad_rows_next(batch->known_bad, &batch->known_bad_next))
+		batch->known_bad_next.place = (JournalPlace) {.file = INT_MAX};
+	batch->known_bad_found = true;
 	MemoryContextSwitchTo(old);
-	return &batch->aside_next.place;
+	return &batch->known_bad_next.place;
 }
 
 /* The rows that were to be passed over do not come. */
@@ -450,16 +450,16 @@ raise_changed(const Batch *batch)
 void
 batch_end_file(Batch *batch)
 {
-	if (batch->aside != NULL && !batch_finished(batch) &&
-		find_aside(batch)->file <= batch->reader->source->current)
+	if (batch->known_bad != NULL && !batch_finished(batch) &&
+		find_known_bad(batch)->file <= batch->reader->source->current)
 		raise_changed(batch);
 }
 
 /* How many of n rows, from the next one on, come before it. */
 static int64
-count_until_aside(Batch *batch, int64 n)
+count_until_known_bad(Batch *batch, int64 n)
 {
-	const JournalPlace *place = find_aside(batch);
+	const JournalPlace *place = find_known_bad(batch);
 	int64		low = 0;
 
 	if (place->file != batch->reader->source->current)
@@ -478,9 +478,9 @@ count_until_aside(Batch *batch, int64 n)
 
 /* The words that were found for the next one. */
 static RowError
-words_of_aside(const Batch *batch)
+known_bad_error(const Batch *batch)
 {
-	const BadRow *row = &batch->aside_next;
+	const BadRow *row = &batch->known_bad_next;
 
 	return (RowError) {
 		.reason = row->reason,
@@ -494,9 +494,9 @@ words_of_aside(const Batch *batch)
 
 /* Whether the row in hand is one of them. */
 static bool
-is_aside(Batch *batch)
+is_known_bad(Batch *batch)
 {
-	const JournalPlace *place = find_aside(batch);
+	const JournalPlace *place = find_known_bad(batch);
 	JournalPlace here = {
 		.file = batch->reader->source->current,
 		.offset = reader_offset(batch->reader, batch->next)
@@ -514,20 +514,20 @@ is_aside(Batch *batch)
  * row has displaced it.
  */
 static bool
-pass_over(Batch *batch)
+reject_known_bad(Batch *batch)
 {
-	bool		displaced = batch->aside_next.reason == REJECT_DUPLICATE &&
+	bool		displaced = batch->known_bad_next.reason == REJECT_DUPLICATE &&
 		batch->options->on_duplicate == BULK_ON_DUPLICATE_KEEP_NEW;
 
-	bad_rows_put(batch->kept, &batch->aside_next);
-	batch->aside_known = false;
+	bad_rows_put(batch->kept, &batch->known_bad_next);
+	batch->known_bad_found = false;
 	if (displaced)
 	{
-		batch->writer->clears = &batch->aside_next;
-		batch->writer->duplicate = words_of_aside(batch);
+		batch->writer->clears = &batch->known_bad_next;
+		batch->writer->duplicate = known_bad_error(batch);
 		return false;
 	}
-	batch->error = words_of_aside(batch);
+	batch->error = known_bad_error(batch);
 	reject_row(batch);
 	count_for_limit(batch, true, 1);
 	batch->next++;
@@ -552,7 +552,7 @@ take_row(Batch *batch)
 		batch->counted = true;
 		convert_next(batch->conv);
 		writer->clears = NULL;
-		if (unlikely(batch->aside != NULL) && is_aside(batch) && pass_over(batch))
+		if (unlikely(batch->known_bad != NULL) && is_known_bad(batch) && reject_known_bad(batch))
 			return;
 	}
 
@@ -601,7 +601,7 @@ take_row(Batch *batch)
 
 /* Several rows that need no more than to be stored; false: there is none. */
 static bool
-take_short_road(Batch *batch)
+take_fast_path(Batch *batch)
 {
 	Reader	   *reader = batch->reader;
 	Writer	   *writer = batch->writer;
@@ -611,8 +611,8 @@ take_short_road(Batch *batch)
 		return false;
 	if (batch->limit_left >= 0)
 		n = Min(n, batch->limit_left);
-	if (batch->aside != NULL)
-		n = count_until_aside(batch, n);
+	if (batch->known_bad != NULL)
+		n = count_until_known_bad(batch, n);
 	if (n == 0)
 		return false;
 	n = writer->routine->put_rows(writer, reader->data, reader->rows,
@@ -629,22 +629,22 @@ take_short_road(Batch *batch)
  * Tells how far the batch is: of each row where rows take long, else not to ask the clock too often.
  */
 static void
-tell_working(Batch *batch)
+report_working(Batch *batch)
 {
 	instr_time	now;
 
-	if (batch->sink->working == NULL || batch->untold++ < batch->patience)
+	if (batch->sink->working == NULL || batch->unreported++ < batch->report_interval)
 		return;
-	batch->untold = 0;
+	batch->unreported = 0;
 	INSTR_TIME_SET_CURRENT(now);
-	INSTR_TIME_SUBTRACT(now, batch->told);
-	if (INSTR_TIME_GET_DOUBLE(now) < TELLING_SECONDS)
+	INSTR_TIME_SUBTRACT(now, batch->reported);
+	if (INSTR_TIME_GET_DOUBLE(now) < REPORT_SECONDS)
 	{
-		batch->patience = Min(2 * batch->patience + 1, PATIENCE_MOST);
+		batch->report_interval = Min(2 * batch->report_interval + 1, MAX_REPORT_INTERVAL);
 		return;
 	}
-	INSTR_TIME_SET_CURRENT(batch->told);
-	batch->patience = 0;
+	INSTR_TIME_SET_CURRENT(batch->reported);
+	batch->report_interval = 0;
 	batch->sink->working(batch->sink_arg);
 }
 
@@ -657,9 +657,9 @@ run_rows(void *arg)
 	while (batch->next < batch->reader->result.nrows && !batch_finished(batch))
 	{
 		CHECK_FOR_INTERRUPTS();
-		if (!take_short_road(batch))
+		if (!take_fast_path(batch))
 			take_row(batch);
-		tell_working(batch);
+		report_working(batch);
 	}
 }
 

@@ -62,10 +62,10 @@ typedef struct Batch
 	bool		limited;
 	int64		skip_left;
 	int64		limit_left;		/* of what option limit counts; -1: no limit */
-	BadRows    *aside;			/* rows to pass over, sorted; or NULL */
-	BadRow		aside_next;		/* the next of them; its place is behind all rows after the last */
-	bool		aside_known;
-	MemoryContext aside_context;	/* its texts */
+	BadRows	   *known_bad;		/* rows to pass over, sorted; or NULL */
+	BadRow		known_bad_next; /* the next of them; its place is behind all rows after the last */
+	bool		known_bad_found;
+	MemoryContext known_bad_context;	/* its texts */
 	BadRows    *kept;			/* takes them once more; with aside */
 
 	/* counted so far */
@@ -81,15 +81,15 @@ typedef struct Batch
 	bool		yielded;		/* the rest, from next on, is for someone else */
 
 	/* what is told of it while it goes on */
-	instr_time	told;
-	uint32		patience;		/* rows to leave untold, */
-	uint32		untold;			/* and those that were */
+	instr_time	reported;
+	uint32		report_interval;	/* rows to leave untold, */
+	uint32		unreported;		/* and those that were */
 
 	/* for one row */
 	bool		counted;		/* in rows_read; it may come again */
 	RowError	error;
 	RowError   *err;			/* &error, or NULL to have errors raised */
-	const Reject *telling;		/* what CONTEXT is about, if not a row of the batch */
+	const Reject *context_row;	/* what CONTEXT is about, if not a row of the batch */
 } Batch;
 
 /*

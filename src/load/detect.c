@@ -23,7 +23,7 @@
 
 /* Of a file, what the delimiter is guessed from, and rows that are looked at. */
 #define PROBE_LENGTH (256 * 1024)
-#define ROWS_MOST 64
+#define MAX_ROWS 64
 
 /* Bytes of a field in messages. */
 #define SHOWN_BYTES 60
@@ -48,9 +48,9 @@ typedef struct Detector
 	DialectHints hints;
 	Dialect		dialect;
 	int			nlines;
-	Line		lines[ROWS_MOST];
+	Line		lines[MAX_ROWS];
 	List	   *first;			/* fields of the first one, char * */
-	char	   *told;			/* the last header of other names that was told, or NULL */
+	char	   *noticed;		/* the last header of other names that was told, or NULL */
 } Detector;
 
 /* ---- lines ---- */
@@ -94,7 +94,7 @@ keep_line(void *arg, const char *data, const ScanRow *row, const ScanField *fiel
 		.length = row->end - row->start,
 		.nfields = sheet_is_blank(row, fields) ? 0 : row->nfields
 	};
-	return detector->nlines < ROWS_MOST;
+	return detector->nlines < MAX_ROWS;
 }
 
 /* Reads the lines by a delimiter; NULL: by the one that fits best. */
@@ -165,7 +165,7 @@ try_lines(Detector *detector, const char *delimiter, TrialOutcome *outcomes)
 static int
 count_good(Detector *detector, const char *delimiter)
 {
-	TrialOutcome outcomes[ROWS_MOST];
+	TrialOutcome outcomes[MAX_ROWS];
 	int			good = 0;
 
 	if (!try_lines(detector, delimiter, outcomes))
@@ -318,7 +318,7 @@ are_others_good(const TrialOutcome *outcomes, int n)
 
 /* A row of words for missing values would look like that, too: it does not go in silence. */
 static void
-tell_other_names(Detector *detector, const List *fields)
+notice_other_names(Detector *detector, const List *fields)
 {
 	StringInfoData text;
 	ListCell   *lc;
@@ -328,9 +328,9 @@ tell_other_names(Detector *detector, const List *fields)
 	initStringInfo(&text);
 	foreach(lc, fields)
 		appendStringInfo(&text, "%s\"%s\"", text.len > 0 ? ", " : "", reject_clip(lfirst(lc), SHOWN_BYTES));
-	if (detector->told != NULL && strcmp(detector->told, text.data) == 0)
+	if (detector->noticed != NULL && strcmp(detector->noticed, text.data) == 0)
 		return;
-	detector->told = MemoryContextStrdup(GetMemoryChunkContext(detector), text.data);
+	detector->noticed = MemoryContextStrdup(GetMemoryChunkContext(detector), text.data);
 	ereport(NOTICE,
 			(errmsg("the first line of file \"%s\" is taken for a header, by words that are no values of their columns",
 					encoding_path_text(detector->path)),
@@ -368,14 +368,14 @@ judge_first_line(Detector *detector, const TrialOutcome *outcomes)
 	/* a word in one column may stand for a value that nobody knows */
 	if (count_evidence(detector, fields, false) < 2)
 		refuse_header(detector, "Its first line looks like names, but has fewer than two of them in columns of numbers or dates.");
-	tell_other_names(detector, fields);
+	notice_other_names(detector, fields);
 	return "true";
 }
 
 static const char *
 find_header(Detector *detector, const char *delimiter)
 {
-	TrialOutcome outcomes[ROWS_MOST];
+	TrialOutcome outcomes[MAX_ROWS];
 
 	if (!try_lines(detector, delimiter, outcomes))
 		refuse_header(detector, "Its rows cannot be tried with these options.");

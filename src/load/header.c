@@ -265,7 +265,7 @@ is_name_of(Header *header, const Column *column, const ScanField *field)
 }
 
 void
-header_tell_undeclared(Header *header)
+header_notice_undeclared(Header *header)
 {
 	const Reader *reader = header->reader;
 	const Converter *conv = header->batch->conv;

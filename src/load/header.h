@@ -20,6 +20,6 @@ extern void header_read(Header *header);
  * Tells of a first row of the reader's batch that is the names of the columns, in whatever case, where all of these are
  * of text, so that nothing is wrong with it.
  */
-extern void header_tell_undeclared(Header *header);
+extern void header_notice_undeclared(Header *header);
 
 #endif							/* PGBULK_HEADER_H */

@@ -8,8 +8,8 @@
 #include "load/header_advice.h"
 
 /* Fields that a line may have by another delimiter, and rows after it that are looked at. */
-#define FIELDS_MOST 1664
-#define ROWS_MOST 64
+#define MAX_FIELDS 1664
+#define MAX_ROWS 64
 
 /* A header line by one delimiter. */
 typedef struct Reading
@@ -25,7 +25,7 @@ read_by(Header *header, const char *line, uint32 length, const char *delimiter, 
 	const Target *target = header->target;
 	ScanDialect dialect = header->reader->dialect;
 	ScanEol		eol = SCAN_EOL_NL;
-	ScanField  *fields = palloc(sizeof(ScanField) * FIELDS_MOST);
+	ScanField  *fields = palloc(sizeof(ScanField) * MAX_FIELDS);
 	ScanResult	result;
 	ScanRow		row;
 
@@ -37,7 +37,7 @@ read_by(Header *header, const char *line, uint32 length, const char *delimiter, 
 		dialect.separator_length = 1;
 		dialect.general = dialect.comment != NULL;
 	}
-	scan_rows(&dialect, &eol, line, length, true, &row, 1, fields, FIELDS_MOST, &result);
+	scan_rows(&dialect, &eol, line, length, true, &row, 1, fields, MAX_FIELDS, &result);
 	for (uint32 i = 0; result.nrows == 1 && row.fault == SCAN_FAULT_NONE && i < row.nfields; i++)
 	{
 		const char *name = trial_field_name(header->batch->conv, line, &fields[row.first_field + i]);
@@ -67,11 +67,11 @@ find_options(Header *header, const Reading *reading, const char *begun)
 	const char *at = window->data + header->reader->done;
 	const char *end = window->data + window->length;
 	char		eol = header->reader->eol == SCAN_EOL_CR ? '\r' : '\n';
-	RejectSample samples[ROWS_MOST];
+	RejectSample samples[MAX_ROWS];
 	RejectKind	kind = {.reason = REJECT_SYNTAX, .message = "", .samples = samples};
 	char	   *found;
 
-	while (kind.nsamples < ROWS_MOST && at < end)
+	while (kind.nsamples < MAX_ROWS && at < end)
 	{
 		const char *next = memchr(at, eol, end - at);
 		Size		length = (next != NULL ? next : end) - at;

@@ -15,9 +15,9 @@
 #include "executor/instrument.h"
 #include "index/blame.h"
 #include "index/index.h"
-#include "load/give_back.h"
 #include "load/load.h"
 #include "load/load_parts.h"
+#include "load/reclaim.h"
 #include "miscadmin.h"
 #include "optimizer/optimizer.h"
 #include "rewrite/rewriteHandler.h"
@@ -36,7 +36,7 @@
 #define TRIGGER_SECONDS 0.00001
 
 /* Attempts after which functions are to blame. */
-#define ATTEMPTS_MOST 10
+#define MAX_ATTEMPTS 10
 
 /* ---- begin and end ---- */
 
@@ -125,7 +125,7 @@ open_writer(Load *load)
 	{
 		refusal = direct_partition_refusal(load->target->rel, options);
 		if (refusal != NULL)
-			target_give_back(load->target);
+			target_release_locks(load->target);
 	}
 	load->result->not_direct = refusal;
 	load->may_be_slow = options->writer == BULK_WRITER_AUTO && refusal != NULL &&
@@ -300,7 +300,7 @@ check_rows(Load *load)
 		.rejects = load->rejects,
 		.raw = load->raw,
 		.paths = load->source->paths,
-		.telling = &load->batch.telling,
+		.context_row = &load->batch.context_row,
 		.kept = load->kept,
 		.rows = load->batch.rows_loaded
 	};
@@ -360,7 +360,7 @@ raise_index_error(Load *load, ErrorData *error)
 		load->refused.line = place.line;
 		load->refused.raw_len = place.length - place.end_length;
 		load->refused.raw = raw_show(load->raw, place.file, place.offset, &load->refused.raw_len);
-		load->batch.telling = &load->refused;
+		load->batch.context_row = &load->refused;
 	}
 	RESUME_INTERRUPTS();
 	stop_hint_add_duplicate(&load->stop, error);
@@ -437,7 +437,7 @@ load_end(Load *load)
 				   closing_seconds(load, load->batch.rows_loaded));
 	check_rows(load);
 	if (!load->options->dry_run && !load->repeats)
-		give_back(load->checks, load->options->workers, load->result);
+		reclaim_space(load->checks, load->options->workers, load->result);
 	if (load->writer->fires_after)
 	{
 		load->progress.later = load->options->analyze ? ANALYZE_SECONDS : 0;
@@ -571,30 +571,30 @@ begin_again(Load *load)
 
 	if (load->attempts++ == 0)
 		load->bytes_read = source_bytes(load->source);
-	if (load->attempts == ATTEMPTS_MOST)
+	if (load->attempts == MAX_ATTEMPTS)
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("rows of \"%s\" turn out bad again and again",
 						target_name(load->target)),
 				 errdetail("The load was undone and done again without them %d times.",
-						   ATTEMPTS_MOST - 1),
+						   MAX_ATTEMPTS - 1),
 				 errhint("Functions or triggers of the table may make others bad each time; set \"on_error\" to \"stop\" to see the first.")));
 	target_reopen(load->target);
 	rejects_abandon(load->rejects);
 	open_rejects(load);
-	rejects_told(load->rejects);
+	rejects_suppress_row_notices(load->rejects);
 	target_close(load->target);
 
 	choose_writer_again(load);
 	load->files_unlike = load->batches_alone = 0;
-	load->patience = 1;
+	load->next_batches_alone = 1;
 	result->tables = NIL;
 	result->by_leaf = false;
 	result->no_workers = NULL;
 	reset_batch(load);
 	bad_rows_sort(load->kept);
-	load->batch.aside = load->kept;
-	load->batch.aside_context = AllocSetContextCreate(CurrentMemoryContext,
+	load->batch.known_bad = load->kept;
+	load->batch.known_bad_context = AllocSetContextCreate(CurrentMemoryContext,
 													  "bulk_load row to pass over",
 													  ALLOCSET_SMALL_SIZES);
 	source_rewind(load->source, raw_copies(load->raw));
@@ -670,7 +670,7 @@ load_run(Oid relid, List *paths, StoredRows *stored,
 	context = AllocSetContextCreate(caller, "bulk_load", ALLOCSET_DEFAULT_SIZES);
 	MemoryContextSwitchTo(context);
 	load = palloc0(sizeof(Load));
-	load->patience = 1;
+	load->next_batches_alone = 1;
 	load->relid = relid;
 	load->paths = paths;
 	load->stored = stored;

@@ -15,7 +15,7 @@
 #define ENOUGH_CHUNKS 64
 
 /* So many files unlike the one before, and none are expected to be alike. */
-#define UNLIKE_MOST 3
+#define MAX_UNLIKE 3
 
 /* Where it is not known how much is left: when to ask again, and the most. */
 #define BATCHES_TO_WAIT 4
@@ -286,7 +286,7 @@ bytes_left(const Load *load, int64 offset)
 	const Source *source = load->source;
 	int64		left = source_left(source, offset);
 
-	return source->rereadable && !load->reader->binary && load->files_unlike < UNLIKE_MOST ?
+	return source->rereadable && !load->reader->binary && load->files_unlike < MAX_UNLIKE ?
 		left + source_following(source) : left;
 }
 
@@ -317,7 +317,7 @@ is_worth_workers(const Load *load)
  * workers by itself, however many came to nothing before.
  */
 static void
-load_side_by_side(Load *load)
+load_in_parallel(Load *load)
 {
 	ShareLeader leader = {
 		.batch = &load->batch,
@@ -341,7 +341,7 @@ load_side_by_side(Load *load)
 	const char *refusal;
 	ShareResult result;
 
-	if (load->alone || load->batch.aside != NULL || batch_finished(&load->batch) || load->batch.skip_left > 0 ||
+	if (load->alone || load->batch.known_bad != NULL || batch_finished(&load->batch) || load->batch.skip_left > 0 ||
 		(load->reader->eol == SCAN_EOL_UNKNOWN && !load->reader->binary) || load->batches_alone-- > 0 ||
 		IsSubxactTopXidLogPending())
 		return;
@@ -377,9 +377,9 @@ load_side_by_side(Load *load)
 	load->result->workers = Max(load->result->workers, result.workers);
 	load->files_unlike += result.declined;
 	if (result.chunks >= ENOUGH_CHUNKS)
-		load->patience = 1;
-	load->batches_alone = load->patience;
-	load->patience = Min(load->patience * 2, INT_MAX / 2);
+		load->next_batches_alone = 1;
+	load->batches_alone = load->next_batches_alone;
+	load->next_batches_alone = Min(load->next_batches_alone * 2, INT_MAX / 2);
 	if (result.workers == 0)
 	{
 		load->alone = true;
@@ -389,7 +389,7 @@ load_side_by_side(Load *load)
 
 /* The first rows are there, by which it is guessed how many will come. */
 static void
-tell_if_slow(Load *load)
+notice_if_slow(Load *load)
 {
 	const ScanResult *first = &load->reader->result;
 	double		bytes = load->source->bytes_total;
@@ -400,18 +400,18 @@ tell_if_slow(Load *load)
 	load->may_be_slow = false;
 	if (load->options->limit >= 0)
 		rows = Min(rows, load->options->limit);
-	slower_tell(load->target, load->result->not_direct, rows, bytes);
+	slower_notice(load->target, load->result->not_direct, rows, bytes);
 }
 
 /* The same, of the first file with any. */
 static void
-tell_if_header(Load *load)
+notice_if_header(Load *load)
 {
 	bool		first = load->batch.rows_read == 0 && load->options->skip == 0;
 
 	if (first && load->attempts == 0 && load->source->rows == NULL &&
 		load->options->header == BULK_HEADER_SKIP && load->options->header_lines == 0)
-		header_tell_undeclared(&load->header);
+		header_notice_undeclared(&load->header);
 }
 
 /* What is open, and may have to be read again: what costs nothing to remember, in any case. */
@@ -449,11 +449,11 @@ load_one_file(Load *load)
 	while (!batch_finished(&load->batch) &&
 		   reader_rows(load->reader, load->reader->max_rows, load->guard.enabled))
 	{
-		tell_if_slow(load);
-		tell_if_header(load);
+		notice_if_slow(load);
+		notice_if_header(load);
 		load_batch(load);
 		pace_note(load);
-		load_side_by_side(load);
+		load_in_parallel(load);
 		pace_begin(load);
 	}
 

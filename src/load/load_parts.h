@@ -47,7 +47,7 @@ typedef struct Load
 	StopHint	stop;
 	int			files_unlike;	/* times that workers came home at the end of a file */
 	int			batches_alone;	/* to load before workers are tried (again) */
-	int			patience;		/* how many the next time */
+	int			next_batches_alone; /* how many the next time */
 	struct
 	{
 		int			batches;	/* that were timed */

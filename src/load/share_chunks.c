@@ -48,7 +48,7 @@ share_receive_rejects(void *arg)
 
 	parallel_receive(share->parallel, &share->received);
 	reject_queue_drain(&share->received, leader->source->paths,
-					   leader->rejects, &share->batch->telling, share->journal);
+					   leader->rejects, &share->batch->context_row, share->journal);
 }
 
 /*
@@ -120,7 +120,7 @@ hand_over_rejects(Share *share)
 		share_receive_rejects(share);
 		Assert(share->received.len == 0);
 		reject_queue_drain(&share->queue, leader->source->paths,
-						   leader->rejects, &share->batch->telling, share->journal);
+						   leader->rejects, &share->batch->context_row, share->journal);
 		journal_keep(share->journal);
 		rejects_flush(leader->rejects);
 	}

@@ -14,7 +14,7 @@
 #include "utils/syscache.h"
 
 /* So many take seconds with a few indexes: fewer are not worth a word. */
-#define LEAST_ROWS 200000
+#define MIN_ROWS 200000
 
 /* What the catalog knows of a relation, not to open it; nothing if it is gone. */
 static FormData_pg_class
@@ -75,9 +75,9 @@ hint_for(const char *refusal)
 }
 
 void
-slower_tell(const Target *target, const char *refusal, double rows, double bytes)
+slower_notice(const Target *target, const char *refusal, double rows, double bytes)
 {
-	if (rows < LEAST_ROWS || !has_slow_indexes(target->rel) ||
+	if (rows < MIN_ROWS || !has_slow_indexes(target->rel) ||
 		table_bytes(target->rel) > bytes / 2)
 		return;
 	ereport(NOTICE,

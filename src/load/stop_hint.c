@@ -15,14 +15,14 @@
 #include "utils/memutils.h"
 
 /* What is looked for in a subtransaction, which is rolled back. */
-typedef struct Looking
+typedef struct HintSearch
 {
 	Diagnosis  *diagnosis;
 	const Batch *batch;
 	const ErrorData *error;
 	const char *duplicate_hint;
 	const char *hint;
-} Looking;
+} HintSearch;
 
 /* ---- others' code ---- */
 
@@ -87,15 +87,15 @@ has_better_hint(const ErrorData *error)
 static bool
 look(void *arg)
 {
-	Looking    *looking = arg;
+	HintSearch *search = arg;
 	/* what an input function throws is about the value: \u0000 in jsonb has the code of an encoding */
-	RejectReason reason = looking->batch->conv->asking >= 0 ? REJECT_VALUE :
-		reason_of(looking->error->sqlerrcode);
+	RejectReason reason = search->batch->conv->asking >= 0 ? REJECT_VALUE :
+		reason_of(search->error->sqlerrcode);
 
-	looking->hint = diagnosis_of_row(looking->diagnosis, looking->batch->reader, looking->batch->next,
-									 reason, looking->error->message);
-	if (looking->hint == NULL && looking->error->hint == NULL && reason != REJECT_VALUE)
-		looking->hint = reject_general_hint(reason, looking->error->message);
+	search->hint = diagnosis_of_row(search->diagnosis, search->batch->reader, search->batch->next,
+									 reason, search->error->message);
+	if (search->hint == NULL && search->error->hint == NULL && reason != REJECT_VALUE)
+		search->hint = reject_general_hint(reason, search->error->message);
 	return false;
 }
 
@@ -103,20 +103,20 @@ look(void *arg)
 static bool
 look_at_table(void *arg)
 {
-	Looking    *looking = arg;
-	const ErrorData *error = looking->error;
+	HintSearch *search = arg;
+	const ErrorData *error = search->error;
 	Oid			namespace = error->schema_name != NULL ? get_namespace_oid(error->schema_name, true) : InvalidOid;
 	Oid			table = OidIsValid(namespace) && error->table_name != NULL ?
 		get_relname_relid(error->table_name, namespace) : InvalidOid;
 
-	if (OidIsValid(table) && partition_tree_is_part_of(table, looking->diagnosis->target->relid))
-		looking->hint = looking->duplicate_hint;
+	if (OidIsValid(table) && partition_tree_is_part_of(table, search->diagnosis->target->relid))
+		search->hint = search->duplicate_hint;
 	return false;
 }
 
 /* What it throws is lost, unless somebody wants an end to all of it. */
 static void
-look_safely(bool (*body) (void *arg), Looking *looking, ErrorData *error)
+look_safely(bool (*body) (void *arg), HintSearch *search, ErrorData *error)
 {
 	MemoryContext context = CurrentMemoryContext;
 	ErrorContextCallback *callbacks = error_context_stack;
@@ -124,9 +124,9 @@ look_safely(bool (*body) (void *arg), Looking *looking, ErrorData *error)
 	error_context_stack = NULL;
 	PG_TRY();
 	{
-		(void) subtransaction_run(body, looking);
-		if (looking->hint != NULL)
-			error->hint = pstrdup(looking->hint);
+		(void) subtransaction_run(body, search);
+		if (search->hint != NULL)
+			error->hint = pstrdup(search->hint);
 	}
 	PG_CATCH();
 	{
@@ -149,7 +149,7 @@ stop_hint_add_duplicate(const StopHint *stop, ErrorData *error)
 void
 stop_hint_add(const StopHint *stop, Diagnosis *diagnosis, const Batch *batch, ErrorData *error)
 {
-	Looking		looking = {
+	HintSearch	search = {
 		.diagnosis = diagnosis,
 		.batch = batch,
 		.error = error,
@@ -162,5 +162,5 @@ stop_hint_add(const StopHint *stop, Diagnosis *diagnosis, const Batch *batch, Er
 	/* a row that the writer already has could be read */
 	if (duplicate ? stop->duplicate_hint != NULL :
 		batch->writer->current_row < 0 && batch->next < batch->reader->result.nrows)
-		look_safely(duplicate ? look_at_table : look, &looking, error);
+		look_safely(duplicate ? look_at_table : look, &search, error);
 }

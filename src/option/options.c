@@ -24,8 +24,8 @@
 
 /* Seconds of option progress: what true stands for, and what can be given. */
 #define PROGRESS_SECONDS 5
-#define PROGRESS_LEAST 0.1
-#define PROGRESS_MOST 86400
+#define PROGRESS_MIN 0.1
+#define PROGRESS_MAX 86400
 
 /* Values are shown in messages up to this many bytes. */
 #define SHOWN_LENGTH 100
@@ -725,7 +725,7 @@ set_progress(const OptionDef *def, JsonbValue *value, BulkOptions *options)
 		options->progress =
 			DatumGetFloat8(DirectFunctionCall1(numeric_float8_no_overflow,
 											   NumericGetDatum(value->val.numeric)));
-		if (!(options->progress >= PROGRESS_LEAST && options->progress <= PROGRESS_MOST))
+		if (!(options->progress >= PROGRESS_MIN && options->progress <= PROGRESS_MAX))
 			refuse_value(def, value);
 	}
 	else

@@ -258,7 +258,7 @@ append_sanitized(StringInfo line, const char *text)
 
 /* Whether the column would be news after the message. */
 static bool
-tells_column(const Reject *reject)
+needs_column(const Reject *reject)
 {
 	const char *found;
 
@@ -294,7 +294,7 @@ log_reject(RejectFile *file, const Reject *reject)
 	appendBinaryStringInfo(line, ": ", 2);
 	append_sanitized(line, fits ? reject->message :
 					 reject_clip(reject->message, 1000));
-	if (tells_column(reject))
+	if (needs_column(reject))
 	{
 		appendStringInfoString(line, " (column \"");
 		append_sanitized(line, reject->column);

@@ -111,7 +111,7 @@ take_string(const char **p, bool has)
 
 static void
 take_entry(const QueueEntry *entry, const char *p, List *paths,
-		   RejectStream *rejects, const Reject **telling)
+		   RejectStream *rejects, const Reject **context_row)
 {
 	Reject		reject = {
 		.reason = entry->reason,
@@ -127,18 +127,18 @@ take_entry(const QueueEntry *entry, const char *p, List *paths,
 	reject.column = take_string(&p, entry->has_column);
 	reject.value = take_string(&p, entry->has_value);
 	reject.raw = p;
-	*telling = &reject;
+	*context_row = &reject;
 	if (entry->is_null)
 		rejects_set_null(rejects, reject.column, reject.value, reject.file,
 						 reject.line);
 	else
 		rejects_add(rejects, &reject);
-	*telling = NULL;
+	*context_row = NULL;
 }
 
 void
 reject_queue_drain(StringInfo queue, List *paths, RejectStream *rejects,
-				   const Reject **telling, Journal *journal)
+				   const Reject **context_row, Journal *journal)
 {
 	int			done = 0;
 	QueueEntry	entry;
@@ -153,7 +153,7 @@ reject_queue_drain(StringInfo queue, List *paths, RejectStream *rejects,
 							entry.raw_len);
 		else
 			take_entry(&entry, queue->data + done + sizeof(entry), paths,
-					   rejects, telling);
+					   rejects, context_row);
 		done += entry.size;
 	}
 	if (done > 0)

@@ -32,7 +32,7 @@ extern void reject_queue_add_records(StringInfo queue, const char *data, Size le
  * the stream deals with it.  Records go to the journal.
  */
 extern void reject_queue_drain(StringInfo queue, List *paths,
-							   RejectStream *rejects, const Reject **telling,
+							   RejectStream *rejects, const Reject **context_row,
 							   Journal *journal);
 
 #endif							/* PGBULK_REJECT_QUEUE_H */

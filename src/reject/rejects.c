@@ -30,7 +30,7 @@ struct RejectStream
 	MemoryContext context;
 	SubTransactionId subxact;	/* that of rejects_open */
 	bool		held;
-	bool		told;			/* of each row was told before */
+	bool		row_notices_suppressed; /* of each row was told before */
 	RejectSummary *summary;
 	RejectTable *table;			/* NULL: none */
 	RejectFile *file;			/* NULL: none */
@@ -194,7 +194,7 @@ check_duplicate_limit(RejectStream *rejects, int64 rows_read)
 }
 
 static void
-tell_reject(const Reject *reject)
+notice_reject(const Reject *reject)
 {
 	char	   *message = reject_clip(reject->message, 2 * NOTICE_VALUE);
 
@@ -227,8 +227,8 @@ rejects_add(RejectStream *rejects, const Reject *given)
 	reject_summary_add(rejects->summary, &reject);
 	if (rejects->file != NULL)
 		reject_file_put(rejects->file, &reject);
-	if (rejects->options->log_verbosity == BULK_VERBOSITY_VERBOSE && !rejects->told)
-		tell_reject(&reject);
+	if (rejects->options->log_verbosity == BULK_VERBOSITY_VERBOSE && !rejects->row_notices_suppressed)
+		notice_reject(&reject);
 	if (reject.reason == REJECT_DUPLICATE || reject.reason == REJECT_REPLACED)
 		check_duplicate_limit(rejects, -1);
 	else
@@ -255,7 +255,7 @@ rejects_set_null(RejectStream *rejects, const char *column, const char *value,
 	const char *text = rejects_file_text(rejects, file);
 
 	reject_summary_set_null(rejects->summary, column, value, text, line);
-	if (rejects->options->log_verbosity != BULK_VERBOSITY_VERBOSE || rejects->told)
+	if (rejects->options->log_verbosity != BULK_VERBOSITY_VERBOSE || rejects->row_notices_suppressed)
 		return;
 	if (value == NULL)
 		ereport(NOTICE,
@@ -309,9 +309,9 @@ rejects_abandon(RejectStream *rejects)
 }
 
 void
-rejects_told(RejectStream *rejects)
+rejects_suppress_row_notices(RejectStream *rejects)
 {
-	rejects->told = true;
+	rejects->row_notices_suppressed = true;
 }
 
 bool

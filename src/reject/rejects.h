@@ -76,10 +76,10 @@ extern void rejects_release(RejectStream *rejects);
 
 /*
  * Instead of rejects_close, while held: nothing of it stays.  The load is to be done again; what was said of single rows
- * need not be said again (rejects_told, of the next stream).
+ * need not be said again (rejects_suppress_row_notices, of the next stream).
  */
 extern void rejects_abandon(RejectStream *rejects);
-extern void rejects_told(RejectStream *rejects);
+extern void rejects_suppress_row_notices(RejectStream *rejects);
 
 /* Whether every reject is shown somewhere, not only the first ones. */
 extern bool rejects_shown(const RejectStream *rejects);

@@ -206,7 +206,7 @@ prepare_date(Converter *conv, int index, RowError *err)
 	int			zone = 0;
 	char		buf[MAXDATELEN + 1];
 	char	   *separator;
-	ValueDoubt	doubt;
+	ValueMismatch doubt;
 
 	convert_begin_asking(conv, index, original->data);
 	value = compat_parse_datetime(cstring_to_text_with_len(original->data,
@@ -216,7 +216,7 @@ prepare_date(Converter *conv, int index, RowError *err)
 	if (convert_soft_error(conv, column, err))
 		return false;
 
-	if (value_template_doubt(column->template_string, original->data, &doubt))
+	if (value_template_mismatch(column->template_string, original->data, &doubt))
 	{
 		convert_fail(err, REJECT_VALUE, ERRCODE_INVALID_DATETIME_FORMAT,
 					 column, pstrdup(original->data),

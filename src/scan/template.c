@@ -134,7 +134,7 @@ skip_ordinal(const char **template, const char **text)
 }
 
 bool
-value_template_doubt(const char *template, const char *text, ValueDoubt *doubt)
+value_template_mismatch(const char *template, const char *text, ValueMismatch *mismatch)
 {
 	bool		joined = false; /* to a number, with nothing between */
 
@@ -181,9 +181,9 @@ value_template_doubt(const char *template, const char *text, ValueDoubt *doubt)
 			(width < pattern->digits && pattern->kind == PATTERN_YEAR) ||
 			(width < pattern->digits && joined && !fill && pattern->kind >= PATTERN_NUMBER))
 		{
-			doubt->pattern = pattern->name;
-			doubt->number = start;
-			doubt->length = width;
+			mismatch->pattern = pattern->name;
+			mismatch->number = start;
+			mismatch->length = width;
 			return true;
 		}
 		joined = !begins_with(template, "TH");

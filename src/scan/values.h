@@ -105,20 +105,20 @@ typedef struct ValueNumeric
 extern ValueResult value_numeric(const char *s, size_t len, ValueNumeric *out);
 
 /* A number of a date that is not what its pattern asks for. */
-typedef struct ValueDoubt
+typedef struct ValueMismatch
 {
 	const char *pattern;
 	const char *number;			/* in the text */
 	size_t		length;
-} ValueDoubt;
+} ValueMismatch;
 
 /*
  * Whether a text that to_timestamp can read by a template is no date all the
  * same: a day, month or year of zero, or fewer digits than YYYY has.  Both are
  * terminated.  Patterns that are not known end the search.
  */
-extern bool value_template_doubt(const char *template, const char *text,
-								 ValueDoubt *doubt);
+extern bool value_template_mismatch(const char *template, const char *text,
+								 ValueMismatch *doubt);
 
 /* Characters in valid UTF-8 text. */
 extern size_t value_utf8_length(const char *s, size_t len);

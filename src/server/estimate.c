@@ -8,19 +8,19 @@
 #define TRUSTED 0.25
 
 /* A guess is no worse than that. */
-#define PACE_MOST 100
+#define MAX_PACE 100
 
 /* Below that nothing can be told of a pace. */
-#define LEAST_DONE 1e-6
+#define MIN_DONE 1e-6
 
 static double
-least(double a, double b)
+min(double a, double b)
 {
 	return a < b ? a : b;
 }
 
 static double
-most(double a, double b)
+max(double a, double b)
 {
 	return a > b ? a : b;
 }
@@ -41,7 +41,7 @@ estimate_step(Estimate *estimate, double now, double expected, double rest)
 
 	/* where nothing was known of what went before, its time tells its part */
 	if (estimate->share < 0 && now > 0 && expected + rest > 0)
-		estimate->share = least(now / (now + expected + rest), ESTIMATE_MOST);
+		estimate->share = min(now / (now + expected + rest), ESTIMATE_MAX);
 	/* what has taken longer than expected tells of what is left */
 	if (estimate->expected > 0)
 	{
@@ -50,13 +50,13 @@ estimate_step(Estimate *estimate, double now, double expected, double rest)
 	}
 	if (estimate->planned > 0)
 	{
-		double		pace = least(most(estimate->spent / estimate->planned, 1.0 / PACE_MOST), PACE_MOST);
+		double		pace = min(max(estimate->spent / estimate->planned, 1.0 / MAX_PACE), MAX_PACE);
 
 		expected *= pace;
 		rest *= pace;
 	}
 	estimate->guessed = guessed;
-	estimate->base = most(estimate->share, 0);
+	estimate->base = max(estimate->share, 0);
 	estimate->step_begun = now;
 	estimate->expected = expected;
 	estimate->rest = rest;
@@ -67,35 +67,35 @@ estimate_step(Estimate *estimate, double now, double expected, double rest)
 void
 estimate_done(Estimate *estimate, double now, double done)
 {
-	double		passed = most(now - estimate->step_begun, 0);
-	double		weight = least(done / TRUSTED, 1);
+	double		passed = max(now - estimate->step_begun, 0);
+	double		weight = min(done / TRUSTED, 1);
 	double		rest = estimate->rest;
 	double		total;
 	double		share;
 
-	if (done < LEAST_DONE && estimate->expected <= 0)
+	if (done < MIN_DONE && estimate->expected <= 0)
 	{
 		if (done >= 0)
-			estimate->share = most(estimate->share, estimate->base);
+			estimate->share = max(estimate->share, estimate->base);
 		estimate->end = done < 0 || estimate->share <= 0 ? ESTIMATE_UNKNOWN :
-			most(now + rest, estimate->end);
+			max(now + rest, estimate->end);
 		return;
 	}
-	done = least(most(done, 0), 1);
+	done = min(max(done, 0), 1);
 	if (estimate->expected <= 0)
 		total = passed / done;
-	else if (done < LEAST_DONE)
-		total = most(estimate->expected, passed);
+	else if (done < MIN_DONE)
+		total = max(estimate->expected, passed);
 	else
 	{
-		total = (1 - weight) * most(estimate->expected, passed) + weight * passed / done;
+		total = (1 - weight) * max(estimate->expected, passed) + weight * passed / done;
 		/* the machine is as slow in what follows */
 		rest *= total / estimate->expected;
 	}
 
 	share = total + rest > 0 ?
 		estimate->base + (1 - estimate->base) * done * total / (total + rest) : estimate->base;
-	estimate->share = least(most(share, estimate->share), ESTIMATE_MOST);
+	estimate->share = min(max(share, estimate->share), ESTIMATE_MAX);
 	estimate->end = now + total * (1 - done) + rest;
 }
 

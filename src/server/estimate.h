@@ -14,7 +14,7 @@
 #define ESTIMATE_UNKNOWN (-1.0)
 
 /* What is told while anything is left to do. */
-#define ESTIMATE_MOST 0.999
+#define ESTIMATE_MAX 0.999
 
 typedef struct Estimate
 {

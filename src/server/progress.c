@@ -65,7 +65,7 @@ static ProgressCounts own_counts;
 /* Of that index: what all of it will be. */
 typedef struct IndexTotals
 {
-	bool		told;			/* here, and not by a build of the server's */
+	bool		shown_here;		/* not by the server's own build */
 	BlockNumber blocks;
 	uint64		rows;
 	BlockNumber old_blocks;		/* of the file that new keys are merged with */
@@ -107,13 +107,13 @@ seconds_since(TimestampTz start)
 }
 
 static int64
-share_told(const Progress *progress)
+published_share(const Progress *progress)
 {
 	return progress->estimate.share < 0 ? 0 : 1 + (int64) (progress->estimate.share * SHARE_PARTS);
 }
 
 static TimestampTz
-end_told(const Progress *progress)
+published_end(const Progress *progress)
 {
 	return progress->estimate.end < 0 ? 0 :
 		progress->started + (TimestampTz) (progress->estimate.end * USECS_PER_SEC);
@@ -152,8 +152,8 @@ progress_publish(Progress *progress)
 #endif
 		progress->rejected,
 		progress->read_end,
-		share_told(progress),
-		end_told(progress),
+		published_share(progress),
+		published_end(progress),
 		progress->phase,
 		progress->started,
 		PROGRESS_MAGIC
@@ -193,7 +193,7 @@ progress_begin(Progress *progress, Oid relid, int64 bytes_total,
 	progress->bytes = progress->loaded = progress->excluded = progress->rejected = 0;
 	if (progress->started == 0)
 	{
-		progress->started = progress->told = GetCurrentTimestamp();
+		progress->started = progress->last_notice = GetCurrentTimestamp();
 		estimate_begin(&progress->estimate);
 		if (bytes_total > 0)
 			estimate_done(&progress->estimate, 0, 0);
@@ -249,22 +249,22 @@ describe(const Progress *progress, TimestampTz now)
 
 /* A NOTICE for people, if it is time for one, and it does not say the same as the one before. */
 static void
-tell(Progress *progress, TimestampTz now)
+send_notice(Progress *progress, TimestampTz now)
 {
 	ErrorContextCallback *context = error_context_stack;
 	char	   *text;
 	int64		sum;
 
 	if (progress->interval <= 0 || progress->phase == BULK_PHASE_STARTING ||
-		now - progress->told < progress->interval * USECS_PER_SEC)
+		now - progress->last_notice < progress->interval * USECS_PER_SEC)
 		return;
 	/* each only grows */
 	sum = (int64) progress->phase + rows_read(progress) + progress->bytes +
 		(progress->estimate.share < 0 ? 0 : (int64) (progress->estimate.share * 1000));
-	progress->told = now;
-	if (sum == progress->told_sum)
+	progress->last_notice = now;
+	if (sum == progress->notice_sum)
 		return;
-	progress->told_sum = sum;
+	progress->notice_sum = sum;
 	text = describe(progress, now);
 	/* whose row is in hand does not matter */
 	error_context_stack = NULL;
@@ -286,7 +286,7 @@ progress_phase(Progress *progress, BulkPhase phase, double expected, double late
 	progress->later = later;
 	estimate_step(&progress->estimate, seconds_since(progress->started), expected, later);
 	progress_publish(progress);
-	tell(progress, GetCurrentTimestamp());
+	send_notice(progress, GetCurrentTimestamp());
 }
 
 void
@@ -326,13 +326,13 @@ progress_update(Progress *progress, double done, int64 bytes, int64 loaded,
 			rejected,
 #endif
 			rejected,
-			share_told(progress),
-			end_told(progress)
+			published_share(progress),
+			published_end(progress)
 		};
 
 		pgstat_progress_update_multi_param(lengthof(index), index, value);
 	}
-	tell(progress, now);
+	send_notice(progress, now);
 }
 
 /* ---- steps ---- */
@@ -346,7 +346,7 @@ tagged(int64 value, int64 tag)
 static int64
 share_tag(const Progress *progress)
 {
-	return tagged(progress->bytes_total, share_told(progress));
+	return tagged(progress->bytes_total, published_share(progress));
 }
 
 static int64
@@ -363,7 +363,7 @@ static void
 publish_estimate(const Progress *progress)
 {
 	if (shows(PROGRESS_COMMAND_COPY))
-		show_two(PROGRESS_BULK_SHARE, share_told(progress), PROGRESS_BULK_END, end_told(progress));
+		show_two(PROGRESS_BULK_SHARE, published_share(progress), PROGRESS_BULK_END, published_end(progress));
 	else if (shows(PROGRESS_COMMAND_CREATE_INDEX))
 		show_two(PROGRESS_INDEX_BYTES_TOTAL, share_tag(progress), PROGRESS_INDEX_BYTES, end_tag(progress));
 }
@@ -376,7 +376,7 @@ progress_step(double expected, double rest)
 	estimate_step(&current->estimate, seconds_since(current->started), expected,
 				  rest + current->later);
 	publish_estimate(current);
-	tell(current, GetCurrentTimestamp());
+	send_notice(current, GetCurrentTimestamp());
 }
 
 void
@@ -389,7 +389,7 @@ progress_done(double done)
 	now = GetCurrentTimestamp();
 	estimate_done(&current->estimate, (double) (now - current->started) / USECS_PER_SEC, done);
 	publish_estimate(current);
-	tell(current, now);
+	send_notice(current, now);
 }
 
 void
@@ -443,11 +443,11 @@ progress_index_begin(Relation heap, Relation index, ProgressCounts *together)
 		counts = &own_counts;
 		progress_counts_init(counts);
 	}
-	totals = (IndexTotals) {.told = index->rd_rel->relam == BTREE_AM_OID};
+	totals = (IndexTotals) {.shown_here = index->rd_rel->relam == BTREE_AM_OID};
 	if (load != NULL)
 	{
 		int64		rate = rows_per_second(load);
-		int64		part = totals.told ? 0 :
+		int64		part = totals.shown_here ? 0 :
 			(int64) (estimate_part(&load->estimate) * SHARE_PARTS);
 		const int64 value[] = {
 			PROGRESS_CREATEIDX_COMMAND_REINDEX,
@@ -502,11 +502,11 @@ shown_counts(void)
 
 /* Rows are scanned, and then put into leaves, with those of an old file if there is one. */
 static void
-tell_index(uint64 blocks, uint64 rows)
+report_index(uint64 blocks, uint64 rows)
 {
 	double		done = 0;
 
-	if (current == NULL || !totals.told)
+	if (current == NULL || !totals.shown_here)
 		return;
 	if (totals.old_blocks > 0)
 		done = 0.5 + 0.5 * Min((double) blocks / totals.old_blocks, 1);
@@ -572,7 +572,7 @@ progress_index_blocks(BlockNumber n)
 		return;
 	pgstat_progress_update_param(PROGRESS_SCAN_BLOCKS_DONE,
 								 pg_atomic_add_fetch_u64(&counts->blocks, n));
-	tell_index(pg_atomic_read_u64(&counts->blocks), pg_atomic_read_u64(&counts->rows));
+	report_index(pg_atomic_read_u64(&counts->blocks), pg_atomic_read_u64(&counts->rows));
 }
 
 void
@@ -582,5 +582,5 @@ progress_index_rows(uint64 n)
 		return;
 	pgstat_progress_update_param(PROGRESS_CREATEIDX_TUPLES_DONE,
 								 pg_atomic_add_fetch_u64(&counts->rows, n));
-	tell_index(pg_atomic_read_u64(&counts->blocks), pg_atomic_read_u64(&counts->rows));
+	report_index(pg_atomic_read_u64(&counts->blocks), pg_atomic_read_u64(&counts->rows));
 }

@@ -51,8 +51,8 @@ typedef struct Progress
 	double		later;			/* seconds that what follows the phase may take */
 
 	/* the last NOTICE, or the beginning */
-	TimestampTz told;
-	int64		told_sum;		/* of all that it said, but for times */
+	TimestampTz last_notice;
+	int64		notice_sum;		/* of all that it said, but for times */
 	MemoryContextCallback forget;
 } Progress;
 

@@ -698,7 +698,7 @@ try_lock_partitions(Target *target, const BulkOptions *options)
 }
 
 void
-target_give_back(Target *target)
+target_release_locks(Target *target)
 {
 	ListCell   *lc;
 
@@ -727,7 +727,7 @@ target_try_lock(Target *target, const BulkOptions *options)
 	if (refusal == NULL && rel->rd_rel->relkind == RELKIND_PARTITIONED_TABLE)
 		refusal = try_lock_partitions(target, options);
 	if (refusal != NULL)
-		target_give_back(target);
+		target_release_locks(target);
 	return refusal;
 }
 

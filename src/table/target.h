@@ -87,7 +87,7 @@ extern const char *target_try_lock(Target *target, const BulkOptions *options);
 extern void target_cut_dead(Target *target);
 
 /* Gives these locks back: nothing was done under them. */
-extern void target_give_back(Target *target);
+extern void target_release_locks(Target *target);
 
 /* The privileges any of which lets a role lock a table so, in words. */
 extern const char *target_lock_privileges(void);

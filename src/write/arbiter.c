@@ -247,7 +247,7 @@ remove_standing(LeafContext *context, Leaf *leaf, const Judge *judge, ItemPointe
 	{
 		if (!compat_before_delete_triggers(estate, &arbiter->epq, rri, tid))
 			raise_kept(judge, rel);
-		checks_doubt(context->checks);
+		checks_forget_keys(context->checks);
 	}
 	result = compat_table_delete(rel, tid, context->cid, GetActiveSnapshot(), &failure);
 	if (result == TM_SelfModified)

@@ -184,7 +184,7 @@ complete_row(BufferedWriter *writer, Leaf *leaf, TupleTableSlot *slot,
 		guard_close(writer->guard);
 		leaf_prepare(&writer->context, leaf);
 		wanted = fire_triggers(writer, leaf, slot, ExecBRInsertTriggers);
-		checks_doubt(writer->context.checks);
+		checks_forget_keys(writer->context.checks);
 		if (!wanted)
 			return WRITER_FILTERED;
 	}

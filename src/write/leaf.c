@@ -28,7 +28,7 @@ find_checks(const LeafContext *context, Leaf *leaf)
 	{
 		what |= CHECKS_KEYS;
 		leaf->after_row = false;
-		foreign_key_silence(leaf->rri->ri_TrigDesc);
+		foreign_key_disable_triggers(leaf->rri->ri_TrigDesc);
 		leaf->keys_first = leaf->arbiter != NULL;
 	}
 	if (leaf->keys_first && context->options->on_error != BULK_ON_ERROR_STOP &&
@@ -361,7 +361,7 @@ leaf_refers(LeafContext *context, Leaf *leaf, TupleTableSlot *slot)
 	bool		bad = false;
 
 	if (context->writer->one_by_one)
-		checks_doubt(context->checks);
+		checks_forget_keys(context->checks);
 	journal_locate(context->journal, context->writer->current_row, &place);
 	do
 	{

@@ -80,9 +80,9 @@ static const char *
 doubt(const char *template, const char *text)
 {
 	static char said[100];
-	ValueDoubt	found;
+	ValueMismatch	found;
 
-	if (!value_template_doubt(template, text, &found))
+	if (!value_template_mismatch(template, text, &found))
 		return "none";
 	snprintf(said, sizeof(said), "%.*s for %s", (int) found.length,
 			 found.number, found.pattern);

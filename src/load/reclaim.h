@@ -1,9 +1,9 @@
 /*
- * give_back.h
+ * reclaim.h
  *		The space of rows that a direct load has put into its tables, and that have gone again.
  */
-#ifndef PGBULK_GIVE_BACK_H
-#define PGBULK_GIVE_BACK_H
+#ifndef PGBULK_RECLAIM_H
+#define PGBULK_RECLAIM_H
 
 #include "postgres.h"
 
@@ -16,6 +16,6 @@
  * workers, and the end of the table is cut off.  checks_run has been there.  The result says of
  * its tables how much it was, or why not.  Errors: as index_run.
  */
-extern void give_back(const Checks *checks, int workers, LoadResult *result);
+extern void reclaim_space(const Checks *checks, int workers, LoadResult *result);
 
-#endif							/* PGBULK_GIVE_BACK_H */
+#endif							/* PGBULK_RECLAIM_H */

@@ -1,5 +1,5 @@
 /*
- * settle.h
+ * remove_duplicates.h
  *		Rows that lose as duplicates leave their table.
  *
  * What duplicates.h decides is carried out: rows of the load are deleted and
@@ -8,8 +8,8 @@
  * are gone and the new ones stand.  One table after the other: what the leaves of a partitioned one
  * have does not meet.
  */
-#ifndef PGBULK_SETTLE_H
-#define PGBULK_SETTLE_H
+#ifndef PGBULK_REMOVE_DUPLICATES_H
+#define PGBULK_REMOVE_DUPLICATES_H
 
 #include "postgres.h"
 
@@ -20,29 +20,29 @@
 #include "reject/rejects.h"
 #include "utils/rel.h"
 
-typedef struct Settlement
+typedef struct DuplicateRemoval
 {
 	Relation	target;			/* that was loaded: the table, or of which the tables are partitions */
 	/* the heap table of a number in the journal and in conflicts; it is locked against other writers */
 	Relation	(*get_table) (void *arg, int table);
 	int			ntables;
-	Journal    *journal;
+	Journal	   *journal;
 	Conflicts  *conflicts;
 	BulkOnDuplicate policy;
 	const char *hint;			/* where duplicates are errors, what would help; or NULL */
 	bool		all_there;		/* no row of the load has been deleted */
 	bool		with_texts;		/* of all rows that go, not only the first ones */
-	BadRows    *bad;			/* where they go */
-	void		(*tell) (void *arg, const JournalPlace *place);	/* for CONTEXT; NULL: nothing */
-	void		(*taken) (void *arg, int table, int64 nrows);
+	BadRows	   *bad;			/* where they go */
+	void		(*set_context) (void *arg, const JournalPlace *place);	/* for CONTEXT; NULL: nothing */
+	void		(*count_deleted) (void *arg, int table, int64 nrows);
 	void	   *arg;
-} Settlement;
+} DuplicateRemoval;
 
 /*
- * Calls taken for each table with how many rows of the load were deleted.  Errors: 40001 where a row
+ * Calls count_deleted for each table with how many rows of the load were deleted.  Errors: 40001 where a row
  * that the transaction's snapshot does not see is met, as in INSERT ... ON
  * CONFLICT; 23505 where rows of the table share a key without the load.
  */
-extern void settle_duplicates(const Settlement *settlement);
+extern void remove_duplicates(const DuplicateRemoval *settlement);
 
-#endif							/* PGBULK_SETTLE_H */
+#endif							/* PGBULK_REMOVE_DUPLICATES_H */

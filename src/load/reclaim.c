@@ -1,17 +1,17 @@
 /*
- * give_back.c
- *		See give_back.h.
+ * reclaim.c
+ *		See reclaim.h.
  */
 #include "postgres.h"
 
 #include "commands/trigger.h"
 #include "index/index.h"
-#include "load/give_back.h"
+#include "load/reclaim.h"
 #include "storage/bufmgr.h"
 #include "table/compact.h"
 
 /* Blocks that are given back at least, and not only a small part of the table. */
-#define LEAST_BLOCKS 8
+#define MIN_BLOCKS 8
 
 /* Why nothing is cut off, where pages hold more than rows of the load. */
 #define WRITTEN_BY_OTHERS "a function has written to the table, too; VACUUM will give the space back"
@@ -33,23 +33,23 @@ has_lasting_entries(const IndexTable *table)
 
 /* Whether most rows of the load have gone again from a table, and are much of it. */
 static bool
-has_much_to_give(const Checks *checks, const IndexTable *table)
+is_worth_reclaiming(const Checks *checks, const IndexTable *table)
 {
 	IndexPlan  *plan = table->plans == NIL ? NULL : linitial(table->plans);
-	int64		taken = checks_taken(checks, table->relid);
+	int64		taken = checks_deleted(checks, table->relid);
 	BlockNumber nblocks;
 
 	if (plan == NULL || !plan->after || taken < table->rows - table->rows / 2)
 		return false;
 	nblocks = RelationGetNumberOfBlocks(table->heap);
-	return nblocks - table->heap_blocks >= Max(LEAST_BLOCKS, nblocks / PLAN_LARGE_PART);
+	return nblocks - table->heap_blocks >= Max(MIN_BLOCKS, nblocks / PLAN_LARGE_PART);
 }
 
 /* Moves together what is left of a table's rows; false: it stays as it is. */
 static bool
 shrink(const Checks *checks, IndexTable *table, LoadResult *result)
 {
-	if (!has_much_to_give(checks, table))
+	if (!is_worth_reclaiming(checks, table))
 		return false;
 	/* triggers know rows by their places */
 	if (checks_queued(checks) || AfterTriggerPendingOnRel(table->relid))
@@ -89,7 +89,7 @@ cut_off(IndexTable *table, LoadResult *result)
 }
 
 void
-give_back(const Checks *checks, int workers, LoadResult *result)
+reclaim_space(const Checks *checks, int workers, LoadResult *result)
 {
 	List	   *shrunk = NIL;
 	ListCell   *lc;

@@ -1,0 +1,431 @@
+/*
+ * remove_duplicates.c
+ *		See remove_duplicates.h.
+ *
+ * What is decided by TID needs a place in the input, which the journal has by TID,
+ * too: so the two are read side by side.
+ */
+#include "postgres.h"
+
+#include "access/genam.h"
+#include "access/heapam.h"
+#include "access/tableam.h"
+#include "access/xact.h"
+#include "catalog/index.h"
+#include "check/duplicates.h"
+#include "check/remove_duplicates.h"
+#include "commands/trigger.h"
+#include "executor/executor.h"
+#include "index/heap_scan.h"
+#include "miscadmin.h"
+#include "server/compat.h"
+#include "server/records.h"
+#include "storage/bufmgr.h"
+#include "utils/memutils.h"
+#include "utils/snapmgr.h"
+
+/* A row that goes: the load's row whose place counts, the row itself, the index. */
+enum
+{
+	LOST_PLACE,
+	LOST_ROW,
+	LOST_INDEX,
+	LOST_COLUMNS
+};
+
+typedef struct JudgedIndex
+{
+	Relation	rel;			/* NULL: not opened yet */
+	IndexInfo  *info;
+} JudgedIndex;
+
+/* With on_duplicate = error: the row that is one. */
+typedef struct FirstError
+{
+	bool		found;
+	int			table;
+	Oid			index;
+	RowId		row;
+	JournalPlace place;
+} FirstError;
+
+typedef struct Removal
+{
+	const DuplicateRemoval *given;
+	JournalReader *reader;
+	bool		more;			/* records in it */
+	EState	   *estate;
+	MemoryContext row_context;
+	int64		nlost;
+	FirstError	first;
+
+	/* the table in hand */
+	Relation	rel;
+	int			table;			/* its number */
+	BlockNumber first_new;		/* of the load */
+	Records	   *lost;
+	int			nindexes;
+	JudgedIndex *indexes;
+	ResultRelInfo *rri;
+	TupleTableSlot *slot;
+	int64		deleted;		/* rows of the load */
+} Removal;
+
+static inline bool
+is_new(const Removal *removal, RowId row)
+{
+	return (BlockNumber) (row >> 17) >= removal->first_new;
+}
+
+/* ---- rows ---- */
+
+/* The member of a row's HOT chain that a snapshot sees, into the slot, pinned. */
+static bool
+fetch_row(Removal *removal, RowId row, Snapshot snapshot)
+{
+	Relation	rel = removal->rel;
+	ItemPointerData tid;
+	HeapTupleData tuple;
+	Buffer		buffer;
+	bool		found;
+
+	row_tid(row, &tid);
+	buffer = ReadBuffer(rel, ItemPointerGetBlockNumber(&tid));
+	LockBuffer(buffer, BUFFER_LOCK_SHARE);
+	found = heap_hot_search_buffer(&tid, rel, buffer, snapshot, &tuple, NULL, true);
+	LockBuffer(buffer, BUFFER_LOCK_UNLOCK);
+	if (found)
+	{
+		tuple.t_self = tid;
+		ExecStoreBufferHeapTuple(&tuple, removal->slot, buffer);
+		ExecMaterializeSlot(removal->slot);
+	}
+	ReleaseBuffer(buffer);
+	return found;
+}
+
+static bool
+is_there(void *arg, RowId row)
+{
+	Removal	   *removal = arg;
+	bool		found;
+
+	if (removal->given->all_there)
+		return true;
+	found = fetch_row(removal, row, SnapshotSelf);
+	ExecClearTuple(removal->slot);
+	return found;
+}
+
+/* The living member of a row's HOT chain, into the slot. */
+static void
+fetch_living(Removal *removal, RowId row)
+{
+	if (!fetch_row(removal, row, SnapshotSelf))
+		elog(ERROR, "a row of \"%s\" is not there any more",
+			 RelationGetRelationName(removal->rel));
+}
+
+/* What the transaction does not see it must not act upon. */
+static void
+check_seen(Removal *removal, RowId row)
+{
+	ItemPointerData tid;
+
+	fetch_living(removal, row);
+	tid = removal->slot->tts_tid;
+	ExecClearTuple(removal->slot);
+	if (!table_tuple_fetch_row_version(removal->rel, &tid,
+									   GetTransactionSnapshot(), removal->slot))
+		ereport(ERROR,
+				(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
+				 errmsg("could not serialize access due to concurrent update")));
+	ExecClearTuple(removal->slot);
+}
+
+static JudgedIndex *
+open_index(Removal *removal, int number)
+{
+	JudgedIndex *index = &removal->indexes[number];
+
+	if (index->rel == NULL)
+	{
+		MemoryContext old;
+
+		old = MemoryContextSwitchTo(GetMemoryChunkContext(removal->indexes));
+		index->rel = index_open(conflicts_index(removal->given->conflicts, number),
+								AccessShareLock);
+		index->info = BuildIndexInfo(index->rel);
+		MemoryContextSwitchTo(old);
+	}
+	return index;
+}
+
+/* The key of the row in the slot as "(columns)=(values)", or NULL. */
+static char *
+describe_key(Removal *removal, int number)
+{
+	JudgedIndex *index = open_index(removal, number);
+
+	return duplicates_key(index->rel, index->info, removal->slot, removal->estate);
+}
+
+static void
+raise_duplicate(Removal *removal, RowId row, int number, const char *hint)
+{
+	char	   *key;
+	const char *name;
+
+	fetch_living(removal, row);
+	key = describe_key(removal, number);
+	name = RelationGetRelationName(removal->indexes[number].rel);
+	ereport(ERROR,
+			(errcode(ERRCODE_UNIQUE_VIOLATION),
+			 errmsg("duplicate key value violates unique constraint \"%s\"", name),
+			 key ? errdetail("Key %s already exists.", key) : 0,
+			 hint ? errhint("%s", hint) : 0,
+			 errtableconstraint(removal->rel, name)));
+}
+
+/* ---- what is decided ---- */
+
+static void
+note_lost(void *arg, RowId row, RowId winner, int index)
+{
+	Removal	   *removal = arg;
+	bool		row_is_new = is_new(removal, row);
+	bool		winner_is_new = is_new(removal, winner);
+	int64		values[LOST_COLUMNS] = {
+		[LOST_PLACE] = (int64) (row_is_new ? row : winner),
+		[LOST_ROW] = (int64) row,
+		[LOST_INDEX] = index
+	};
+
+	if (!row_is_new && !winner_is_new)
+		raise_duplicate(removal, row, index, NULL);
+	if (removal->given->policy != BULK_ON_DUPLICATE_ERROR &&
+		IsolationUsesXactSnapshot() && !(row_is_new && winner_is_new))
+		check_seen(removal, row_is_new ? winner : row);
+	records_put(removal->lost, values);
+}
+
+/* A row that is an error, if it comes first in the input. */
+static void
+note_error(Removal *removal, RowId row, int number, const JournalPlace *place)
+{
+	FirstError *first = &removal->first;
+
+	if (first->found && !journal_is_before(place, &first->place))
+		return;
+	first->found = true;
+	first->table = removal->table;
+	first->index = conflicts_index(removal->given->conflicts, number);
+	first->row = row;
+	first->place = *place;
+}
+
+/* The row in the slot, for the reject stream, if anybody is to see it there. */
+static void
+describe_row(Removal *removal, int number, BadRow *bad)
+{
+	const DuplicateRemoval *given = removal->given;
+
+	if (given->with_texts || removal->nlost < REJECTS_FIRST)
+		bad->value = describe_key(removal, number);
+	if (bad->reason == REJECT_REPLACED && given->with_texts)
+		bad->row = duplicates_row(given->target, removal->rel, removal->slot);
+}
+
+/* Takes a row out of the table; place: of it, or of the one that replaces it. */
+static void
+take_row(Removal *removal, RowId row, int number, const JournalPlace *place)
+{
+	const DuplicateRemoval *given = removal->given;
+	bool		replaced = !is_new(removal, row);
+	BadRow		bad = {
+		.place = *place,
+		.reason = replaced ? REJECT_REPLACED : REJECT_DUPLICATE,
+		.table = removal->table,
+		.key = conflicts_index(given->conflicts, number)
+	};
+	MemoryContext old = MemoryContextSwitchTo(removal->row_context);
+	ItemPointerData tid;
+
+	given->set_context(given->arg, place);
+	/* nobody can have updated a row of the load */
+	row_tid(row, &tid);
+	if (replaced || given->with_texts || removal->nlost < REJECTS_FIRST)
+	{
+		fetch_living(removal, row);
+		tid = removal->slot->tts_tid;
+		describe_row(removal, number, &bad);
+		ExecClearTuple(removal->slot);
+	}
+	bad_rows_put(given->bad, &bad);
+	simple_heap_delete(removal->rel, &tid);
+	if (replaced)
+		ExecARDeleteTriggers(removal->estate, removal->rri, &tid, NULL, NULL, false);
+	else
+		removal->deleted++;
+	removal->nlost++;
+	given->set_context(given->arg, NULL);
+	ResetPerTupleExprContext(removal->estate);
+	MemoryContextSwitchTo(old);
+	MemoryContextReset(removal->row_context);
+}
+
+/* All that were noted in a run of rows, by their places; whether there are more. */
+static bool
+take_run(Removal *removal, const JournalRun *run, int64 *lost)
+{
+	bool		more = true;
+
+	CHECK_FOR_INTERRUPTS();
+	for (int i = 0; i < run->count; i++)
+	{
+		JournalPlace place;
+		ItemPointerData tid;
+
+		journal_next_place(removal->reader, &place);
+		ItemPointerSet(&tid, run->block, run->first + i);
+		while (more && (RowId) lost[LOST_PLACE] == row_id(&tid, true))
+		{
+			if (removal->given->policy == BULK_ON_DUPLICATE_ERROR)
+			{
+				note_error(removal, lost[LOST_ROW], lost[LOST_INDEX], &place);
+				return false;
+			}
+			take_row(removal, lost[LOST_ROW], lost[LOST_INDEX], &place);
+			more = records_next(removal->lost, lost);
+		}
+	}
+	return more;
+}
+
+/* The reader is at the table's first record. */
+static void
+take_rows(Removal *removal)
+{
+	JournalReader *reader = removal->reader;
+	int64		lost[LOST_COLUMNS];
+	bool		more = records_next(removal->lost, lost);
+
+	for (; more && removal->more && reader->table == removal->table;
+		 removal->more = journal_next_record(reader))
+		for (uint32 i = 0; more && i < reader->nruns; i++)
+			more = take_run(removal, &reader->runs[i], lost);
+	if (more)
+		heap_scan_raise_written(removal->rel,
+								"A new row with the key of another one is not of the load.");
+}
+
+/* ---- begin and end ---- */
+
+static void
+open_table(Removal *removal, int table)
+{
+	const DuplicateRemoval *given = removal->given;
+
+	removal->rel = given->get_table(given->arg, table);
+	removal->table = table;
+	removal->lost = records_open(LOST_COLUMNS, maintenance_work_mem / 4);
+	removal->nindexes = conflicts_nindexes(given->conflicts);
+	removal->indexes = palloc0(sizeof(JudgedIndex) * removal->nindexes);
+	removal->slot = MakeSingleTupleTableSlot(RelationGetDescr(removal->rel),
+											  &TTSOpsBufferHeapTuple);
+	removal->rri = makeNode(ResultRelInfo);
+	InitResultRelInfo(removal->rri, removal->rel, 0, NULL, 0);
+	removal->deleted = 0;
+}
+
+static void
+close_table(Removal *removal)
+{
+	records_close(removal->lost);
+	for (int i = 0; i < removal->nindexes; i++)
+		if (removal->indexes[i].rel != NULL)
+			index_close(removal->indexes[i].rel, NoLock);
+	ExecDropSingleTupleTableSlot(removal->slot);
+	/* the page of the last row that triggers will hear of */
+	if (removal->rri->ri_TrigOldSlot != NULL)
+		ExecClearTuple(removal->rri->ri_TrigOldSlot);
+}
+
+/* The table's own records: the journal is read by tables. */
+static void
+find_table(Removal *removal)
+{
+	JournalReader *reader = removal->reader;
+
+	while (removal->more && reader->table < removal->table)
+		removal->more = journal_next_record(reader);
+	removal->first_new = removal->more && reader->table == removal->table ?
+		reader->runs[0].block : InvalidBlockNumber;
+}
+
+static void
+remove_from_table(Removal *removal, int table)
+{
+	const DuplicateRemoval *given = removal->given;
+	DuplicateSink sink = {.is_there = is_there,.lost = note_lost,.arg = removal};
+	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext,
+												  "bulk_load duplicates of a table",
+												  ALLOCSET_SMALL_SIZES);
+	MemoryContext old = MemoryContextSwitchTo(context);
+
+	open_table(removal, table);
+	find_table(removal);
+	duplicates_decide(given->conflicts, given->policy, &sink);
+	records_sort(removal->lost);
+	take_rows(removal);
+	given->count_deleted(given->arg, table, removal->deleted);
+	close_table(removal);
+	MemoryContextSwitchTo(old);
+	MemoryContextDelete(context);
+}
+
+static void
+raise_first(Removal *removal)
+{
+	const DuplicateRemoval *given = removal->given;
+	const FirstError *first = &removal->first;
+	JudgedIndex index;
+
+	removal->rel = given->get_table(given->arg, first->table);
+	removal->slot = MakeSingleTupleTableSlot(RelationGetDescr(removal->rel),
+											  &TTSOpsBufferHeapTuple);
+	index.rel = index_open(first->index, AccessShareLock);
+	index.info = BuildIndexInfo(index.rel);
+	removal->indexes = &index;
+	given->set_context(given->arg, &first->place);
+	raise_duplicate(removal, first->row, 0, given->hint);
+}
+
+void
+remove_duplicates(const DuplicateRemoval *given)
+{
+	Removal		removal = {.given = given};
+	int			table;
+
+	removal.estate = CreateExecutorState();
+	removal.row_context = AllocSetContextCreate(CurrentMemoryContext,
+												 "bulk_load duplicate row",
+												 ALLOCSET_DEFAULT_SIZES);
+	removal.reader = given->ntables > 1 ? journal_read_by_table(given->journal) :
+		journal_read(given->journal);
+	removal.more = journal_next_record(removal.reader);
+	conflicts_sort(given->conflicts);
+	AfterTriggerBeginQuery();
+	while ((table = conflicts_next_table(given->conflicts)) >= 0)
+		remove_from_table(&removal, table);
+	if (removal.first.found)
+		raise_first(&removal);
+	CommandCounterIncrement();
+	AfterTriggerEndQuery(removal.estate);
+
+	journal_end_read(removal.reader);
+	ExecResetTupleTable(removal.estate->es_tupleTable, false);
+	ExecCloseResultRelations(removal.estate);
+	FreeExecutorState(removal.estate);
+	MemoryContextDelete(removal.row_context);
+}
