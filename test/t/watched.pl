@@ -55,52 +55,75 @@ sub watch
 	return ($result, $took, @seen);
 }
 
-# What holds of every load whose size is known.
-sub check_watched
+# What holds of every load whose size is known, however fast the machine is.
+sub check_always
 {
-	my ($name, $took, @seen) = @_;
+	my ($name, @seen) = @_;
 	my @told = grep { $_->{percent} ne '' } @seen;
 	my $back = grep { $told[$_]{percent} < $told[ $_ - 1 ]{percent} } 1 .. $#told;
-	my %percents = map { $_->{percent} => 1 } @told;
-	my @late = grep { $_->{at} > $took * 0.1 } @seen;
-	my ($half) = grep { $_->{at} >= $took / 2 } @seen;
 
-	cmp_ok(scalar @seen, '>', 5, "$name: was looked at");
 	is(scalar(@told), scalar(@seen), "$name: percent is always known");
 	is($back, 0, "$name: percent never goes back");
 	is(scalar(grep { $_->{percent} < 0 || $_->{percent} > 99.9 } @told), 0, "$name: and stays below 100");
-	cmp_ok(scalar keys %percents, '>=', 5, "$name: it moves");
-	is(scalar(grep { $_->{eta} eq '' || $_->{eta} < 0 } @late), 0, "$name: there is a time left");
-	my $left = $took - $half->{at};
-	# what is over at once cannot be foretold
-	cmp_ok($half->{eta} + 0.3, '>', $left / 4, "$name: at half time $half->{eta} s, and it was $left s, not too little");
-	cmp_ok($half->{eta}, '<', $left * 4 + 0.3, "$name: nor too much");
 }
 
-my ($result, $took, @seen) = watch("SELECT rows_loaded FROM bulk_load('slow', '$few')");
-is($result, '600', 'a slow trigger: all is loaded');
-check_watched('a slow trigger', $took, @seen);
+# What is amiss of that which holds while the machine keeps its pace, and has time to look; '' if nothing is.
+sub amiss
+{
+	my ($indexes, $took, @seen) = @_;
+	my %percents = map { $_->{percent} => 1 } @seen;
+	my ($half) = grep { $_->{at} >= $took / 2 } @seen;
+	my @late = grep { $_->{at} > $took * 0.1 } @seen;
+	my @percents = map { $_->{percent} } grep { $_->{phase} eq 'indexes' } @seen;
+	my @amiss;
+
+	return 'not looked at' if @seen <= 5 || !$half;
+	push @amiss, 'percent hardly moves' if keys %percents < 5;
+	push @amiss, 'no time left is told' if grep { $_->{eta} eq '' || $_->{eta} < 0 } @late;
+	# what is over at once cannot be foretold
+	my $left = $took - $half->{at};
+	push @amiss, "at half time $half->{eta} s, and it was $left s"
+	  if $half->{eta} eq '' || $half->{eta} + 0.3 <= $left / 4 || $half->{eta} >= $left * 4 + 0.3;
+	push @amiss, 'indexes are no phase of their own' if $indexes && @percents < 3;
+	push @amiss, 'percent does not move in it' if $indexes && @percents > 2 && $percents[-1] - $percents[0] <= 10;
+	return join(', ', @amiss);
+}
+
+# Watches SQL that loads so many rows, again after BEFORE if this machine did not keep its pace.  Returns what was seen.
+sub check_watched
+{
+	my ($name, $rows, $before, $sql, $indexes) = @_;
+	my ($amiss, @seen);
+
+	foreach (1 .. 6)
+	{
+		$node->safe_psql('postgres', $before);
+		(my ($result, $took), @seen) = watch($sql);
+		is($result, $rows, "$name: all is loaded");
+		check_always($name, @seen);
+		$amiss = amiss($indexes, $took, @seen);
+		last if $amiss eq '';
+		note "$name: $amiss";
+	}
+	is($amiss, '', "$name: percent moves, and the time left is about right");
+	return @seen;
+}
+
+my @seen = check_watched('a slow trigger', 600, 'TRUNCATE slow', "SELECT rows_loaded FROM bulk_load('slow', '$few')");
 my %rows = map { $_->{rows} => 1 } @seen;
 cmp_ok(scalar keys %rows, '>', 10, 'a slow trigger: rows are counted one by one, in the first chunk too');
 
+my $old_rows = "INSERT INTO indexed SELECT i, i % 10000, i FROM generate_series(1, 40000) i; DROP INDEX IF EXISTS indexed_work_idx1";
+
 foreach my $case ([ 'indexes, alone', direct(0), 400000 ], [ 'indexes, side by side', direct(1), 400000 ],
-	[ 'row by row', '{"writer": "direct", "indexes": "insert", "workers": 0}' ],
-	[ 'merged', '{"writer": "direct", "indexes": "merge", "workers": 0}' ],
-	[ 'buffered', '{"writer": "buffered"}' ])
+	[ 'row by row', '{"writer": "direct", "indexes": "insert", "workers": 0}', 60000 ],
+	[ 'merged', '{"writer": "direct", "indexes": "merge", "workers": 0}', 60000, $old_rows ],
+	[ 'buffered', '{"writer": "buffered"}', 60000 ])
 {
-	my ($name, $options, $rows) = @$case;
+	my ($name, $options, $rows, $before) = @$case;
 
-	$rows //= 60000;
-
-	$node->safe_psql('postgres', 'TRUNCATE indexed');
-	$node->safe_psql('postgres', "INSERT INTO indexed SELECT i, i % 10000, i FROM generate_series(1, 40000) i; DROP INDEX indexed_work_idx1") if $name eq 'merged';
-	($result, $took, @seen) = watch("SELECT rows_loaded FROM bulk_load('indexed', '$files{$rows}', '$options')");
-	is($result, $rows, "$name: all is loaded");
-	check_watched($name, $took, @seen);
-	next if $name eq 'buffered';
-	cmp_ok(scalar(grep { $_->{phase} eq 'indexes' } @seen), '>', 2, "$name: indexes are a phase of their own");
-	my @percents = map { $_->{percent} } grep { $_->{phase} eq 'indexes' } @seen;
-	cmp_ok($percents[-1] - $percents[0], '>', 10, "$name: in which percent moves");
+	check_watched($name, $rows, 'TRUNCATE indexed; ' . ($before // ''), "SELECT rows_loaded FROM bulk_load('indexed', '$files{$rows}', '$options')",
+		$name ne 'buffered');
 }
 
 # Option progress: lines for people.
@@ -113,14 +136,16 @@ sub notices
 	return grep { /NOTICE/ } split /\n/, $err;
 }
 
-my $line = qr/NOTICE:  bulk_load of \w+: (?:reading|indexes|constraints|analyzing)(?:, \d+\.\d %)?, \d+ rows(?: \(\d+ rejected\))?, \d+ rows per second(?:, \d\d:\d\d:\d\d left)?$/;
+my $line = qr/NOTICE:  bulk_load of \w+: (?:reading|indexes|constraints|analyzing|finishing)(?:, \d+\.\d %)?, \d+ rows(?: \(\d+ rejected\))?, \d+ rows per second(?:, \d\d:\d\d:\d\d left)?$/;
 
 $node->safe_psql('postgres', 'TRUNCATE indexed; TRUNCATE slow');
+my $start = time;
 my @lines = notices("SELECT bulk_load('slow', '$few', '{\"progress\": 0.2}')");
 cmp_ok(scalar @lines, '>=', 4, 'progress: lines come');
-cmp_ok(scalar @lines, '<=', 20, 'progress: but not too many');
+cmp_ok(scalar @lines, '<=', (time - $start) / 0.2, 'progress: but not too many');
 is(scalar(grep { !/$line/ } @lines), 0, 'progress: as they should be');
-is(scalar(grep { /reading, \d+\.\d %/ && /left/ } @lines), scalar @lines, 'progress: with percent and time left');
+# while nothing has been read nobody knows when all will be
+is(scalar(grep { !/, 0 rows,/ && !(/: \w+, \d+\.\d %/ && /left/) } @lines), 0, 'progress: with percent and time left');
 is(scalar(notices("SELECT bulk_load('slow', '$few', '{\"limit\": 20, \"progress\": true}')")), 0, 'progress: none of a load that is done before');
 is(scalar(notices("SELECT bulk_load('slow', '$few', '{\"limit\": 200, \"progress\": false}')")), 0, 'progress: none if it is false');
 
