@@ -130,8 +130,12 @@ foreach my $method (qw(merge insert rebuild auto))
 	$loader->ask('BEGIN');
 	$loader->ask(bulk_load($method, 2, $more));
 	my @others = map { my $s = PgBulk::Session->new($node); $s->send($waiting{$_}); $s } sort keys %waiting;
-	sleep 0.3;
-	ok(!$_->done, "$method: others wait for the load") foreach @others;
+	foreach my $other (@others)
+	{
+		wait_for('another session to wait', sub {
+			$other->done || $node->safe_psql('postgres', "SELECT count(*) FROM pg_locks WHERE NOT granted AND pid = $other->{pid}") ne '0' });
+		ok(!$other->done, "$method: others wait for the load");
+	}
 	$loader->ask('COMMIT');
 	foreach my $other (@others)
 	{
