@@ -142,9 +142,11 @@ foreach my $n (0 .. $crashes - 1)
 	ok($outcome ne 'else', "$name: all or nothing of $table") or diag "$now, not $before or $case->{all}";
 	is($outcome, 'all', "$name: what was committed is there") if $done;
 	$outcome{$outcome}++;
+	# one that was done sooner than this machine, when it was busy, had needed
+	$case->{takes} = $delay if $done && $delay < $case->{takes};
 	goes_on($table, $case->{workers}, $name) unless $now eq 'no table';
 }
-cmp_ok($outcome{none} // 0, '>=', $crashes / 6, 'crashes fell into the load') if $crashes > 10;
+cmp_ok($outcome{none} // 0, '>=', $crashes / 12, 'crashes fell into the load') if $crashes > 10;
 
 # Right after the commit.
 foreach my $case (@cases)
