@@ -118,14 +118,16 @@ $child = write_to($pipe, 0, ($lines) x 3000);
 is($session->ask("SELECT rows_loaded, workers > 0 FROM bulk_load('t', '$pipe', '{\"truncate\": true, \"workers\": 2}')"), '3000000|t', 'with workers');
 ends_well($child, 'with workers');
 is($watch->ask("SELECT count(*) FROM (SELECT i - lag(i, 1, 1000) OVER (ORDER BY ctid) AS step FROM t) AS s WHERE step NOT IN (1, -999)"), '0', 'with workers: in their order');
-$child = write_to($pipe, 30, $lines x 3000);
 ends_soon('with workers', sub {
-	$session->cancel("SELECT rows_loaded FROM bulk_load('t', '$pipe', '{\"truncate\": true, \"workers\": 2}')", $watch,
+	# a writer for each try: what one has written is gone
+	my $writer = write_to($pipe, 30, $lines x 3000);
+	my $took = $session->cancel("SELECT rows_loaded FROM bulk_load('t', '$pipe', '{\"truncate\": true, \"workers\": 2}')", $watch,
 		sub { $watch->ask("SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'parallel worker'") > 0 }, 0.1);
+	kill 'KILL', $writer;
+	waitpid $writer, 0;
+	return $took;
 });
 is($session->sqlstate, '57014', 'with workers: it says so');
-kill 'KILL', $child;
-waitpid $child, 0;
 
 # With a limit the rest is not waited for.
 $child = in_background(sub {

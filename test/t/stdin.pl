@@ -42,7 +42,7 @@ sub client
 
 	data_file('data', length $data, $data);
 	IPC::Run::run([ $client, $node->connstr('postgres') . $user, $mode, $more{piece} // 8192, $more{end} // 'done', $sql, @{ $more{parameters} // [] } ],
-		'<', $file, '>', \$out, '2>', \$errors, IPC::Run::timeout(60));
+		'<', $file, '>', \$out, '2>', \$errors, IPC::Run::timeout($PostgreSQL::Test::Utils::timeout_default));
 	$out =~ s/PGRES_TUPLES_OK SELECT 1 is=ready\n\z// or $out .= 'the connection was lost';
 	$out =~ s/ ?\n/\n/g;
 	return $out;
