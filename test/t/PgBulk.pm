@@ -23,6 +23,9 @@ our @WORKERS = (0, 2);
 # What initdb would otherwise take from the environment.
 our @LOCALE = ('--encoding=UTF8', '--locale=' . (setlocale(LC_CTYPE, 'C.UTF-8') ? 'C.UTF-8' : 'C'));
 
+# Servers end with a test that is ended, with 15, too.
+$SIG{TERM} = sub { die "ended by a signal" };
+
 my $folder;
 
 # Where the files to load lie; it goes when the test ends.
@@ -292,9 +295,12 @@ sub cancel
 
 	foreach (1 .. 8)
 	{
+		my $limit = time + $PostgreSQL::Test::Utils::timeout_default;
+
 		$self->send($sql);
 		until ($self->done || $ready->())
 		{
+			die "timed out waiting for a load to cancel" if time > $limit;
 			select undef, undef, undef, 0.01;
 		}
 		select undef, undef, undef, $pause;
