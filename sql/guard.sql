@@ -102,7 +102,7 @@ TRUNCATE guard_domain;
 -- in workers as without them; what is said to be parallel safe, and is not, is left to the backend
 CREATE TABLE guard_workers (a int, b text CHECK (guard_judge(b)));
 SET pgbulk.chunk_size = 4096;
-SELECT rows_loaded, rows_rejected, workers > 0 OR details ->> 'no_workers' LIKE '%since PostgreSQL 17' AS workers FROM bulk_load('guard_workers',
+SELECT rows_loaded, rows_rejected, workers > 0 OR details ->> 'no_workers' LIKE '%since PostgreSQL 17.' AS workers FROM bulk_load('guard_workers',
 	pg_temp.put((SELECT string_agg(i || ',' || CASE WHEN i % 1000 = 0 THEN '!XX000' ELSE 'x' END, E'\n') FROM generate_series(1, 10000) i)),
 	'{"workers": 2, "on_error": "ignore", "log_verbosity": "silent"}');
 SELECT count(*), count(*) FILTER (WHERE a % 1000 = 0) FROM guard_workers;
@@ -115,6 +115,6 @@ BEGIN
 	RETURN a % 2000 <> 1;
 END $$;
 CREATE TABLE guard_counted (a int CHECK (guard_counts(a)), b text);
-SELECT rows_loaded, rows_rejected, workers > 0 OR details ->> 'no_workers' LIKE '%since PostgreSQL 17' AS workers FROM bulk_load('guard_counted', '/proc/self/cwd/pgbulk_guard',
+SELECT rows_loaded, rows_rejected, workers > 0 OR details ->> 'no_workers' LIKE '%since PostgreSQL 17.' AS workers FROM bulk_load('guard_counted', '/proc/self/cwd/pgbulk_guard',
 	'{"workers": 2, "on_error": "ignore", "log_verbosity": "silent"}');
 SELECT last_value FROM guard_seen;

@@ -64,7 +64,7 @@ SET pgbulk.chunk_size = 4096;
 SELECT n, pg_temp.ways('limit_t', ARRAY['/proc/self/cwd/pgbulk_limit_large'], jsonb_build_object('limit', n)) FROM unnest(ARRAY[100, 5142, 5143, 12000, 25713, 25714, 30000]) n;
 SELECT n, pg_temp.ways('limit_t', ARRAY['/proc/self/cwd/pgbulk_limit_large', '/proc/self/cwd/pgbulk_limit_large'], jsonb_build_object('limit', n, 'where', 'a % 2 = 0')) FROM unnest(ARRAY[10000, 12857, 20000]) n;
 -- and they do take part, where they can evaluate a CHECK
-SELECT workers > 0 OR details ->> 'no_workers' LIKE '%since PostgreSQL 17' AS workers, rows_loaded FROM bulk_load('limit_t', '/proc/self/cwd/pgbulk_limit_large', '{"limit": 20000, "limit_counts": "loaded", "on_error": "ignore", "log_verbosity": "silent", "writer": "direct", "workers": 2}');
+SELECT workers > 0 OR details ->> 'no_workers' LIKE '%since PostgreSQL 17.' AS workers, rows_loaded FROM bulk_load('limit_t', '/proc/self/cwd/pgbulk_limit_large', '{"limit": 20000, "limit_counts": "loaded", "on_error": "ignore", "log_verbosity": "silent", "writer": "direct", "workers": 2}');
 RESET pgbulk.chunk_size;
 
 -- what is set aside when it is in the table has counted, whichever writer finds it and when

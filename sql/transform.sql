@@ -104,7 +104,7 @@ CREATE TABLE transform_many (a int, b text);
 CREATE FUNCTION transform_many(a text, b text) RETURNS transform_many LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$ SELECT a::int * 2, b || a $$;
 COPY (SELECT i, repeat('x', i % 40) FROM generate_series(1, 20000) i) TO '/proc/self/cwd/pgbulk_transform_many' WITH (FORMAT csv);
 SET pgbulk.chunk_size = 4096;
-SELECT rows_loaded, writer, workers > 0 OR details ->> 'no_workers' LIKE '%since PostgreSQL 17' AS helped FROM bulk_load('transform_many', '/proc/self/cwd/pgbulk_transform_many', '{"workers": 2, "transform": "transform_many"}');
+SELECT rows_loaded, writer, workers > 0 OR details ->> 'no_workers' LIKE '%since PostgreSQL 17.' AS helped FROM bulk_load('transform_many', '/proc/self/cwd/pgbulk_transform_many', '{"workers": 2, "transform": "transform_many"}');
 SELECT count(*), sum(a), bool_and(b = repeat('x', a / 2 % 40) || a / 2) FROM transform_many;
 -- without being called before there are rows
 CREATE FUNCTION transform_called(a text, b text) RETURNS transform_many LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE AS $$
@@ -115,7 +115,7 @@ BEGIN
 	RETURN ROW(a::int, b);
 END $$;
 TRUNCATE transform_many;
-SELECT rows_loaded, writer, workers > 0 OR details ->> 'no_workers' LIKE '%since PostgreSQL 17' AS helped FROM bulk_load('transform_many', '/proc/self/cwd/pgbulk_transform_many', '{"workers": 2, "transform": "transform_called"}');
+SELECT rows_loaded, writer, workers > 0 OR details ->> 'no_workers' LIKE '%since PostgreSQL 17.' AS helped FROM bulk_load('transform_many', '/proc/self/cwd/pgbulk_transform_many', '{"workers": 2, "transform": "transform_called"}');
 DROP FUNCTION transform_called;
 ALTER FUNCTION transform_many PARALLEL RESTRICTED;
 TRUNCATE transform_many;

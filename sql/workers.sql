@@ -12,7 +12,7 @@ DECLARE
 BEGIN
 	SELECT * INTO r FROM bulk_load(t, '/proc/self/cwd/pgbulk_workers_in', options);
 	RETURN format('%s read, %s loaded, %s rejected, %s filtered, %s%s', r.rows_read, r.rows_loaded, r.rows_rejected, r.rows_filtered, r.writer,
-		CASE WHEN r.workers > 0 OR r.details ->> 'no_workers' LIKE '%since PostgreSQL 17' THEN ' with workers'
+		CASE WHEN r.workers > 0 OR r.details ->> 'no_workers' LIKE '%since PostgreSQL 17.' THEN ' with workers'
 			ELSE ' alone' || coalesce(': ' || (r.details ->> 'no_workers'), '') END);
 END $$;
 

@@ -96,20 +96,20 @@ fetch_constraint(const Trigger *trigger)
 	return tuple;
 }
 
-const char *
-foreign_key_fault(const Trigger *trigger)
+RefusalReason
+foreign_key_refusal(const Trigger *trigger)
 {
 	HeapTuple	tuple;
-	const char *fault = NULL;
+	RefusalReason refusal = REFUSAL_NONE;
 
 	/* when such a key is checked SET CONSTRAINTS says, and tells nobody */
 	if (trigger->tgdeferrable)
-		return "has deferrable foreign keys";
+		return REFUSAL_DEFERRABLE_KEYS;
 	tuple = fetch_constraint(trigger);
 	if (COMPAT_HAS_PERIOD((Form_pg_constraint) GETSTRUCT(tuple)))
-		fault = "has foreign keys over periods";
+		refusal = REFUSAL_PERIOD_KEYS;
 	ReleaseSysCache(tuple);
-	return fault;
+	return refusal;
 }
 
 Oid

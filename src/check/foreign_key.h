@@ -22,6 +22,7 @@
 #include "check/key_set.h"
 #include "commands/trigger.h"
 #include "executor/tuptable.h"
+#include "table/refusal.h"
 #include "utils/rel.h"
 
 typedef struct ForeignKey ForeignKey;
@@ -37,9 +38,9 @@ extern bool foreign_key_fires(const Trigger *trigger);
 extern void foreign_key_disable_triggers(TriggerDesc *triggers);
 
 /*
- * Why this key cannot be checked here ("has deferrable foreign keys"), or NULL.
+ * Why this key cannot be checked here, or REFUSAL_NONE.
  */
-extern const char *foreign_key_fault(const Trigger *trigger);
+extern RefusalReason foreign_key_refusal(const Trigger *trigger);
 
 /* The constraint that this one, of a partition, is a part of, or itself. */
 extern Oid	foreign_key_root(const Trigger *trigger);

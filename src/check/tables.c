@@ -43,47 +43,40 @@ tables_is_key(const Trigger *trigger)
 	return is_after_row_insert(trigger) && foreign_key_is_check(trigger);
 }
 
-/* Why a row that was inserted could not be deleted again as if it had never been. */
-static const char *
-deletion_fault(const BulkOptions *options, const char *what)
-{
-	return options->freeze ?
-		psprintf("has %s, and frozen rows cannot be taken back", what) : NULL;
-}
-
-const char *
-tables_fault(Relation rel, const BulkOptions *options)
+RefusalReason
+tables_refusal(Relation rel, const BulkOptions *options)
 {
 	/* what is asked of the catalog may have the relation's own read anew */
 	const TriggerDesc *triggers = CopyTriggerDesc(rel->trigdesc);
 	bool		any = false;
 
 	if (triggers == NULL)
-		return NULL;
+		return REFUSAL_NONE;
 	if (triggers->trig_insert_before_row || triggers->trig_insert_instead_row ||
 		triggers->trig_insert_new_table)
-		return "has triggers that see each row";
+		return REFUSAL_ROW_TRIGGERS;
 	for (int i = 0; i < triggers->numtriggers; i++)
 	{
 		const Trigger *trigger = &triggers->triggers[i];
-		const char *fault;
+		RefusalReason refusal;
 
 		if (!is_after_row_insert(trigger) || recheck_is_trigger(trigger))
 			continue;
 		if (!foreign_key_is_check(trigger))
-			return "has triggers that see each row";
+			return REFUSAL_ROW_TRIGGERS;
 		if (!foreign_key_fires(trigger))
 			continue;
-		fault = foreign_key_fault(trigger);
-		if (fault != NULL)
-			return fault;
+		refusal = foreign_key_refusal(trigger);
+		if (refusal != REFUSAL_NONE)
+			return refusal;
 		any = true;
 	}
 	if (!any || rel->rd_rel->relkind == RELKIND_PARTITIONED_TABLE)
-		return NULL;
+		return REFUSAL_NONE;
 	if (options->on_error == BULK_ON_ERROR_STOP)
-		return NULL;
-	return deletion_fault(options, "foreign keys");
+		return REFUSAL_NONE;
+	/* a row that was inserted could not be deleted again */
+	return options->freeze ? REFUSAL_FROZEN_KEYS : REFUSAL_NONE;
 }
 
 /* Its indexes in which rows may be duplicates, by OID. */
@@ -195,25 +188,25 @@ tables_refers_to_itself(Relation rel)
 	return false;
 }
 
-const char *
-tables_replacement_fault(Relation rel, const BulkOptions *options)
+RefusalReason
+tables_replacement_refusal(Relation rel, const BulkOptions *options)
 {
 	const TriggerDesc *triggers = rel->trigdesc;
 
 	if (options->on_duplicate != BULK_ON_DUPLICATE_KEEP_NEW)
-		return NULL;
+		return REFUSAL_NONE;
 	if (triggers != NULL &&
 		(triggers->trig_delete_before_row || triggers->trig_delete_instead_row ||
 		 triggers->trig_delete_old_table || triggers->trig_delete_before_statement ||
 		 triggers->trig_delete_after_statement))
-		return "has triggers that see each row that is replaced";
+		return REFUSAL_REPLACED_ROW_TRIGGERS;
 	for (int i = 0; triggers != NULL && i < triggers->numtriggers; i++)
 		if (is_after_row_delete(&triggers->triggers[i]) &&
 			RI_FKey_trigger_type(triggers->triggers[i].tgfoid) != RI_TRIGGER_PK)
-			return "has triggers that see each row that is replaced";
+			return REFUSAL_REPLACED_ROW_TRIGGERS;
 	if (options->on_error != BULK_ON_ERROR_STOP && tables_refers_to_itself(rel))
-		return "has a foreign key that refers to itself, so which rows may replace others is known only at the end";
-	return NULL;
+		return REFUSAL_REPLACED_REFERENCES;
+	return REFUSAL_NONE;
 }
 
 /* Whether rows may go again because they refer to nothing. */
@@ -272,42 +265,42 @@ tables_may_repeat(Relation rel, const BulkOptions *options)
 	return (keeps || triggers) && (XLogLogicalInfoActive() || triggers);
 }
 
-const char *
-tables_duplicates_fault(Relation rel, const BulkOptions *options)
+RefusalReason
+tables_duplicates_refusal(Relation rel, const BulkOptions *options)
 {
 	bool		keeps = options->on_duplicate != BULK_ON_DUPLICATE_ERROR;
 	List	   *unique;
 	ListCell   *lc;
-	const char *fault = NULL;
+	RefusalReason refusal = REFUSAL_NONE;
 
 	if (!keeps && !may_lose_orphans(rel, options))
-		return NULL;
+		return REFUSAL_NONE;
 	unique = tables_unique_indexes(rel);
 	if (unique == NIL)
-		return NULL;
+		return REFUSAL_NONE;
 	/* the WAL has each row before the deletion of another one with its key */
 	if (RelationIsLogicallyLogged(rel))
-		return "has unique indexes, and subscribers would meet two rows with one key before the first of them is taken back";
+		return REFUSAL_SUBSCRIBERS;
 	if (!keeps)
-		return NULL;
+		return REFUSAL_NONE;
 	/* with one index the key of a row that goes stands all the same */
 	if (options->on_error != BULK_ON_ERROR_STOP && tables_refers_to_itself(rel) &&
 		(rel->rd_rel->relispartition || list_length(unique) > 1))
-		return "has a foreign key that refers to itself, so which rows keep others away is known only at the end";
+		return REFUSAL_KEPT_REFERENCES;
 	foreach(lc, unique)
 	{
 		Relation	index = index_open(lfirst_oid(lc), AccessShareLock);
 
 		if (index->rd_index->indisexclusion)
-			fault = "has an exclusion constraint, in which duplicates are found one by one";
+			refusal = REFUSAL_EXCLUSION;
 		/* of the target itself it is an error */
 		else if (!index->rd_index->indimmediate)
-			fault = "has a deferrable constraint";
+			refusal = REFUSAL_DEFERRABLE;
 		index_close(index, AccessShareLock);
 	}
-	if (fault == NULL)
-		fault = deletion_fault(options, "unique indexes");
-	if (fault == NULL)
-		fault = tables_replacement_fault(rel, options);
-	return fault;
+	if (refusal == REFUSAL_NONE && options->freeze)
+		refusal = REFUSAL_FROZEN_UNIQUE;
+	if (refusal == REFUSAL_NONE)
+		refusal = tables_replacement_refusal(rel, options);
+	return refusal;
 }

@@ -9,6 +9,7 @@
 
 #include "nodes/pg_list.h"
 #include "option/options.h"
+#include "table/refusal.h"
 #include "utils/rel.h"
 #include "utils/reltrigger.h"
 
@@ -28,20 +29,19 @@ extern bool tables_may_refuse(Relation rel);
 extern bool tables_may_be_referred_to(Relation rel);
 
 /*
- * Why the row triggers of a table cannot be left to checks_run ("has
- * triggers that see each row"), or NULL where they can, or where there is
- * none.  For a partitioned table: of itself, not its leaves.
+ * Why the row triggers of a table cannot be left to checks_run, or REFUSAL_NONE
+ * where they can, or where there is none.  For a partitioned table: of itself, not its leaves.
  */
-extern const char *tables_fault(Relation rel, const BulkOptions *options);
+extern RefusalReason tables_refusal(Relation rel, const BulkOptions *options);
 
-/* Why rows of a table cannot be replaced after the load ("has triggers ..."), if they are to be, or NULL. */
-extern const char *tables_replacement_fault(Relation rel, const BulkOptions *options);
+/* Why rows of a table cannot be replaced after the load if they are to be, or REFUSAL_NONE. */
+extern RefusalReason tables_replacement_refusal(Relation rel, const BulkOptions *options);
 
 /*
  * Why duplicates of a plain table cannot be left to checks_run, as on_duplicate says
- * what becomes of them ("has an exclusion constraint ..."), or NULL.
+ * what becomes of them, or REFUSAL_NONE.
  */
-extern const char *tables_duplicates_fault(Relation rel, const BulkOptions *options);
+extern RefusalReason tables_duplicates_refusal(Relation rel, const BulkOptions *options);
 
 /*
  * Whether rows of a table may refer to others of the same load, in it or in another partition: then it

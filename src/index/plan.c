@@ -19,58 +19,57 @@
 #include "utils/lsyscache.h"
 #include "utils/relcache.h"
 
-/* Why the entries of an index cannot be read in order; the name follows. */
-static const char *
-find_merge_fault(Relation index)
+/* Why the entries of an index cannot be read in order, or REFUSAL_NONE. */
+static RefusalReason
+find_merge_refusal(Relation index)
 {
 	bool		heapkeyspace;
 	bool		allequalimage;
 
 	if (index->rd_rel->relam != BTREE_AM_OID)
-		return "has an index that is not a btree";
+		return REFUSAL_INDEX_NO_BTREE;
 	/* rows of equal keys are not in order */
 	_bt_metaversion(index, &heapkeyspace, &allequalimage);
-	return heapkeyspace ? NULL : "has an index of an old format";
+	return heapkeyspace ? REFUSAL_NONE : REFUSAL_OLD_BTREE;
 }
 
-static const char *
-find_fault(Relation index, const BulkOptions *options)
+static RefusalReason
+find_refusal(Relation index, const BulkOptions *options)
 {
-	const char *name = RelationGetRelationName(index);
 	Form_pg_index form = index->rd_index;
 
 	if (!form->indisvalid || !form->indisready)
-		return psprintf("has an index that is not valid, \"%s\"", name);
+		return REFUSAL_INVALID_INDEX;
 	if (form->indisunique && index->rd_rel->relam != BTREE_AM_OID &&
 		!form->indisexclusion)
-		return psprintf("has a unique index that is not a btree, \"%s\"", name);
+		return REFUSAL_UNIQUE_NO_BTREE;
 	/* which rows to look at later only an insertion tells */
 	if (form->indisexclusion && !form->indimmediate)
-		return psprintf("has a deferrable exclusion constraint, \"%s\"", name);
+		return REFUSAL_DEFERRABLE_EXCLUSION;
 	/* open once, by the caller: scans of this session would lose their file */
 	if (index->rd_refcnt > 1)
-		return psprintf("has an index that this session is using, \"%s\"", name);
-	if (options->indexes == BULK_INDEXES_MERGE && find_merge_fault(index) != NULL)
-		return psprintf("%s, \"%s\"", find_merge_fault(index), name);
-	return NULL;
+		return REFUSAL_INDEX_IN_USE;
+	return options->indexes == BULK_INDEXES_MERGE ? find_merge_refusal(index) : REFUSAL_NONE;
 }
 
-const char *
-plan_fault(Relation rel, const BulkOptions *options)
+Refusal
+plan_refusal(Relation rel, const BulkOptions *options)
 {
-	const char *fault = NULL;
+	Refusal		refusal = REFUSAL(REFUSAL_NONE);
 	ListCell   *lc;
 
 	foreach(lc, RelationGetIndexList(rel))
 	{
 		Relation	index = index_open(lfirst_oid(lc), AccessShareLock);
 
-		fault = find_fault(index, options);
+		refusal.reason = find_refusal(index, options);
+		if (refusal_is_any(&refusal))
+			refusal.name = pstrdup(RelationGetRelationName(index));
 		index_close(index, AccessShareLock);
-		if (fault != NULL)
+		if (refusal_is_any(&refusal))
 			break;
 	}
-	return fault;
+	return refusal;
 }
 
 /* ---- costs ---- */
@@ -242,7 +241,7 @@ choose_cheapest(Relation index, const IndexState *state)
 
 	if (index->rd_rel->relam != BTREE_AM_OID)
 		return choose_other(index, state);
-	if (cost_of(state, INDEX_MERGE) < cost_of(state, best) && find_merge_fault(index) == NULL)
+	if (cost_of(state, INDEX_MERGE) < cost_of(state, best) && find_merge_refusal(index) == REFUSAL_NONE)
 		best = INDEX_MERGE;
 	if (cost_of(state, INDEX_INSERT) < cost_of(state, best))
 		best = INDEX_INSERT;

@@ -16,6 +16,7 @@
 #include "nodes/pg_list.h"
 #include "option/options.h"
 #include "server/compat.h"
+#include "table/refusal.h"
 #include "utils/rel.h"
 
 typedef enum IndexMethod
@@ -72,9 +73,9 @@ typedef struct IndexPlan
 
 /*
  * What an index of the table has that it cannot get its entries after the rows, or not by the
- * method that options ask for ("has an index that is not valid"), or NULL.  No lock stays.
+ * method that options ask for, or REFUSAL_NONE.  No lock stays.
  */
-extern const char *plan_fault(Relation rel, const BulkOptions *options);
+extern Refusal plan_refusal(Relation rel, const BulkOptions *options);
 
 /*
  * A table, to which no row has come yet, and a plan for each of its indexes; direct: the writer

@@ -104,37 +104,37 @@ open_writer(Load *load)
 	const BulkOptions *options = load->options;
 	bool		by_indexes = options->indexes == BULK_INDEXES_MERGE ||
 		options->indexes == BULK_INDEXES_REBUILD;
-	const char *refusal = NULL;
+	Refusal		refusal = REFUSAL(REFUSAL_NONE);
 
-	if (load->attempts > 0 && load->result->not_direct != NULL)
+	if (load->attempts > 0 && refusal_is_any(&load->result->not_direct))
 		refusal = load->result->not_direct;
 	else if (options->writer != BULK_WRITER_BUFFERED)
 	{
 		refusal = direct_refusal(load->target->rel, options);
-		if (refusal == NULL && has_volatile_expression(load))
-			refusal = "a volatile expression may look at it";
-		if (refusal == NULL && load->source->rows != NULL &&
+		if (!refusal_is_any(&refusal) && has_volatile_expression(load))
+			refusal = REFUSAL(REFUSAL_VOLATILE_EXPRESSION);
+		if (!refusal_is_any(&refusal) && load->source->rows != NULL &&
 			query_is_volatile(load->source->rows))
-			refusal = "a volatile function of the query may look at it";
-		if (refusal == NULL && rejects_have_effects(load->rejects))
-			refusal = "the reject table is not a plain one, whose triggers or rules may look at it";
+			refusal = REFUSAL(REFUSAL_VOLATILE_QUERY);
+		if (!refusal_is_any(&refusal) && rejects_have_effects(load->rejects))
+			refusal = REFUSAL(REFUSAL_REJECT_TABLE);
 	}
-	if (options->writer == BULK_WRITER_AUTO && refusal == NULL)
-		refusal = target_try_lock(load->target, options);
-	if (options->writer != BULK_WRITER_BUFFERED && refusal == NULL)
+	if (options->writer == BULK_WRITER_AUTO && !refusal_is_any(&refusal))
+		refusal = REFUSAL(target_try_lock(load->target, options));
+	if (options->writer != BULK_WRITER_BUFFERED && !refusal_is_any(&refusal))
 	{
 		refusal = direct_partition_refusal(load->target->rel, options);
-		if (refusal != NULL)
+		if (refusal_is_any(&refusal))
 			target_release_locks(load->target);
 	}
 	load->result->not_direct = refusal;
-	load->may_be_slow = options->writer == BULK_WRITER_AUTO && refusal != NULL &&
+	load->may_be_slow = options->writer == BULK_WRITER_AUTO && refusal_is_any(&refusal) &&
 		load->attempts == 0 && options->log_verbosity != BULK_VERBOSITY_SILENT;
 
 	if (options->writer == BULK_WRITER_BUFFERED ||
-		(options->writer == BULK_WRITER_AUTO && refusal != NULL))
+		(options->writer == BULK_WRITER_AUTO && refusal_is_any(&refusal)))
 		return buffered_open(load->target, options, &load->guard, load->checks);
-	if (refusal != NULL)
+	if (refusal_is_any(&refusal))
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 				 by_indexes ?
@@ -142,7 +142,7 @@ open_writer(Load *load)
 						options->indexes == BULK_INDEXES_MERGE ? "merged" : "rebuilt") :
 				 errmsg("writer \"direct\" cannot load into \"%s\"",
 						target_name(load->target)),
-				 errdetail("The reason is that %s.", refusal),
+				 refusal_detail(&refusal),
 				 by_indexes ?
 				 errhint("Leave option \"indexes\" to \"auto\".") :
 				 errhint("Use writer \"buffered\", or leave the choice to \"auto\".")));
@@ -160,7 +160,7 @@ plan_for_indexes(Load *load)
 	if (rel->rd_rel->relkind == RELKIND_RELATION)
 		load->result->tables =
 			list_make1(plan_table(rel, load->options,
-								  load->result->not_direct == NULL &&
+								  !refusal_is_any(&load->result->not_direct) &&
 								  load->options->writer != BULK_WRITER_BUFFERED));
 }
 
@@ -548,18 +548,18 @@ static void
 choose_writer_again(Load *load)
 {
 	const BulkOptions *options = load->options;
-	bool		direct = load->result->not_direct == NULL &&
+	bool		direct = !refusal_is_any(&load->result->not_direct) &&
 		options->writer != BULK_WRITER_BUFFERED;
 
 	if (!direct || options->on_duplicate != BULK_ON_DUPLICATE_KEEP_NEW)
 		return;
-	load->result->not_direct = "functions have stored rows meanwhile that may refer to duplicates";
+	load->result->not_direct = REFUSAL(REFUSAL_REFERRED_TO);
 	if (options->writer == BULK_WRITER_DIRECT)
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("writer \"direct\" cannot take back rows of \"%s\"",
 						target_name(load->target)),
-				 errdetail("The reason is that %s.", load->result->not_direct),
+				 refusal_detail(&load->result->not_direct),
 				 errhint("Use writer \"buffered\", or leave the choice to \"auto\".")));
 }
 
@@ -590,7 +590,7 @@ begin_again(Load *load)
 	load->next_batches_alone = 1;
 	result->tables = NIL;
 	result->by_leaf = false;
-	result->no_workers = NULL;
+	result->no_workers = REFUSAL(REFUSAL_NONE);
 	reset_batch(load);
 	bad_rows_sort(load->kept);
 	load->batch.known_bad = load->kept;

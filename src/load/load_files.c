@@ -338,7 +338,6 @@ load_in_parallel(Load *load)
 	int64		left;
 	int64		wanted;
 	int			workers;
-	const char *refusal;
 	ShareResult result;
 
 	if (load->alone || load->batch.known_bad != NULL || batch_finished(&load->batch) || load->batch.skip_left > 0 ||
@@ -360,10 +359,10 @@ load_in_parallel(Load *load)
 		return;
 	if (!load->may_share)
 	{
-		refusal = share_refusal(&load->batch, load->rejects,
-								load->source->rereadable ? left : UNKNOWN_BYTES);
-		load->alone = refusal != NULL;
-		load->result->no_workers = refusal;
+		load->result->no_workers =
+			REFUSAL(share_refusal(&load->batch, load->rejects,
+								  load->source->rereadable ? left : UNKNOWN_BYTES));
+		load->alone = refusal_is_any(&load->result->no_workers);
 		if (load->alone)
 			return;
 		load->may_share = true;
@@ -383,7 +382,7 @@ load_in_parallel(Load *load)
 	if (result.workers == 0)
 	{
 		load->alone = true;
-		load->result->no_workers = "no background worker was free";
+		load->result->no_workers = REFUSAL(REFUSAL_NO_WORKER);
 	}
 }
 
@@ -400,7 +399,7 @@ notice_if_slow(Load *load)
 	load->may_be_slow = false;
 	if (load->options->limit >= 0)
 		rows = Min(rows, load->options->limit);
-	slower_notice(load->target, load->result->not_direct, rows, bytes);
+	slower_notice(load->target, &load->result->not_direct, rows, bytes);
 }
 
 /* The same, of the first file with any. */

@@ -164,10 +164,10 @@ result_details(const LoadResult *result, const LoadTimes *times, List *paths,
 		push_numeric(&state, "bytes_freed", int64_to_numeric(result->blocks_freed * BLCKSZ));
 	if (result->not_freed != NULL)
 		push_string(&state, "not_freed", result->not_freed);
-	if (result->not_direct != NULL)
-		push_string(&state, "not_direct", result->not_direct);
-	else if (result->no_workers != NULL && result->workers == 0)
-		push_string(&state, "no_workers", result->no_workers);
+	if (refusal_is_any(&result->not_direct))
+		push_string(&state, "not_direct", refusal_text(&result->not_direct));
+	else if (refusal_is_any(&result->no_workers) && result->workers == 0)
+		push_string(&state, "no_workers", refusal_text(&result->no_workers));
 	if (result->attempts > 1)
 		push_numeric(&state, "attempts", int64_to_numeric(result->attempts));
 	rejects_details(rejects, &state);

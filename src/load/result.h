@@ -10,6 +10,7 @@
 #include "nodes/pg_list.h"
 #include "portability/instr_time.h"
 #include "reject/rejects.h"
+#include "table/refusal.h"
 #include "utils/jsonb.h"
 #include "utils/timestamp.h"
 
@@ -26,12 +27,12 @@ typedef struct LoadResult
 	const char *writer;
 	const char *tried;			/* the writer of a dry run, else NULL */
 	int			workers;
-	const char *not_direct;		/* why the writer is not, or NULL */
+	Refusal		not_direct;		/* why the writer is not */
 	List	   *tables;			/* IndexTable: the target, or the leaves that have got rows */
 	bool		by_leaf;
 	int64		blocks_freed;	/* of those that the load has added */
 	const char *not_freed;		/* why there are empty ones at the end, or NULL */
-	const char *no_workers;		/* why they could not help, or NULL */
+	Refusal		no_workers;		/* why they could not help */
 	Jsonb	   *detected;		/* options that were found in the files; or NULL */
 	int			attempts;		/* 1, or more where rows had to go without a trace */
 	TimestampTz started;

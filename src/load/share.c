@@ -140,7 +140,7 @@ are_types_parallel_safe(const Converter *conv)
 	return true;
 }
 
-const char *
+RefusalReason
 share_refusal(const Batch *batch, const RejectStream *rejects, int64 bytes)
 {
 	const BulkOptions *options = batch->options;
@@ -152,35 +152,35 @@ share_refusal(const Batch *batch, const RejectStream *rejects, int64 bytes)
 	if (batch_rows_wanted(batch) >= 0)
 		rows = Min(rows, batch_rows_wanted(batch));
 	if (rel->rd_rel->relkind == RELKIND_PARTITIONED_TABLE)
-		return "the table is partitioned";
+		return REFUSAL_PARTITIONED;
 	if (batch->writer->routine->hold == NULL)
-		return "the writer is not direct";
+		return REFUSAL_NOT_DIRECT;
 	if (RelationUsesLocalBuffers(rel))
-		return "the table is temporary";
+		return REFUSAL_TEMPORARY;
 	if (compat_session_origin() != 0)
-		return "the session has a replication origin";
+		return REFUSAL_ORIGIN;
 	if (options->query != NULL)
-		return "the rows come from a query";
+		return REFUSAL_QUERY;
 	if (options->format == BULK_BINARY && !SHARE_HAS_GUARDS)
-		return "the format is binary";
+		return REFUSAL_BINARY;
 	if (options->format == BULK_BINARY &&
 		pg_get_client_encoding() != GetDatabaseEncoding())
-		return "text of the binary format is in the client's encoding";
+		return REFUSAL_BINARY_ENCODING;
 	if (batch->reader->shape_mblen != NULL)
-		return "in the encoding of the file a character may contain a delimiter";
+		return REFUSAL_SHAPED_ENCODING;
 	if (batch->writer->one_by_one)
-		return "a volatile expression is evaluated for each row";
+		return REFUSAL_ONE_BY_ONE;
 	if (rejects_accepting(rejects) && !rejects_parallel_safe(rejects))
-		return "the reject table has triggers or indexes, or is logically decoded";
+		return REFUSAL_REJECT_TABLE_WORKERS;
 	if (!convert_sequences_last(batch->conv, rows))
-		return "a sequence is temporary or might come to its end";
+		return REFUSAL_SEQUENCE;
 	if (!are_types_parallel_safe(batch->conv))
-		return "the type of a column is not parallel safe";
+		return REFUSAL_TYPE;
 	if (!workers_can_evaluate(collect_expressions(batch)))
-		return "an expression is not parallel safe";
+		return REFUSAL_EXPRESSION;
 	if (!SHARE_HAS_GUARDS && evaluates_each_row(batch))
-		return "an expression is evaluated for each row, which workers can do since PostgreSQL 17";
-	return NULL;
+		return REFUSAL_EACH_ROW;
+	return REFUSAL_NONE;
 }
 
 int

@@ -14,6 +14,7 @@
 #include "postgres.h"
 
 #include "load/share_chunks.h"
+#include "table/refusal.h"
 
 /* What came of it. */
 typedef struct ShareResult
@@ -24,11 +25,10 @@ typedef struct ShareResult
 } ShareResult;
 
 /*
- * Why workers cannot help with this load ("it is a temporary table"), or
- * NULL.  For the columns of the batch's converter and at most so many bytes.
+ * Why workers cannot help with this load, or REFUSAL_NONE.  For the columns of the batch's converter and at most so many bytes.
  */
-extern const char *share_refusal(const Batch *batch,
-								 const RejectStream *rejects, int64 bytes);
+extern RefusalReason share_refusal(const Batch *batch,
+								   const RejectStream *rejects, int64 bytes);
 
 /* How many workers option workers and the server's settings want for so many bytes of rows. */
 extern int	share_workers(const Batch *batch, int64 bytes, Size chunk_size);

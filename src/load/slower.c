@@ -62,20 +62,25 @@ has_slow_indexes(Relation rel)
 
 /* The HINT for a reason. */
 static int
-hint_for(const char *refusal)
+hint_for(RefusalReason reason)
 {
-	if (strcmp(refusal, TARGET_HAS_ROWS) == 0 || strcmp(refusal, TARGET_IS_LARGE) == 0)
-		return errhint("Set option \"writer\" to \"direct\" if nobody has to write to the table meanwhile.");
-	if (strcmp(refusal, TARGET_IN_USE) == 0)
-		return errhint("Set option \"writer\" to \"direct\" to wait for those who use the table, and to keep others from writing to it meanwhile.");
-	if (strcmp(refusal, TARGET_NO_RIGHT) == 0)
-		return errhint("Have one of the privileges %s on the table granted, by which others can be kept from writing to it meanwhile.",
-					   target_lock_privileges());
-	return errhint("It takes less time to drop the indexes before the load and to create them after it.");
+	switch (reason)
+	{
+		case REFUSAL_NOT_EMPTY:
+		case REFUSAL_MANY_PARTITIONS:
+			return errhint("Set option \"writer\" to \"direct\" if nobody has to write to the table meanwhile.");
+		case REFUSAL_IN_USE:
+			return errhint("Set option \"writer\" to \"direct\" to wait for those who use the table, and to keep others from writing to it meanwhile.");
+		case REFUSAL_NO_LOCK_PRIVILEGE:
+			return errhint("Have one of the privileges %s on the table granted, by which others can be kept from writing to it meanwhile.",
+						   target_lock_privileges());
+		default:
+			return errhint("It takes less time to drop the indexes before the load and to create them after it.");
+	}
 }
 
 void
-slower_notice(const Target *target, const char *refusal, double rows, double bytes)
+slower_notice(const Target *target, const Refusal *refusal, double rows, double bytes)
 {
 	if (rows < MIN_ROWS || !has_slow_indexes(target->rel) ||
 		table_bytes(target->rel) > bytes / 2)
@@ -83,6 +88,6 @@ slower_notice(const Target *target, const char *refusal, double rows, double byt
 	ereport(NOTICE,
 			(errmsg("the indexes of \"%s\" get each row by itself, which may take several times as long as with writer \"direct\"",
 					target_name(target)),
-			 errdetail("The reason is that %s.", refusal),
-			 hint_for(refusal)));
+			 refusal_detail(refusal),
+			 hint_for(refusal->reason)));
 }

@@ -14,6 +14,6 @@
  * costs more than twice the time: about so many rows in so many bytes of files, for a table that has indexes, and is
  * small beside them.
  */
-extern void slower_notice(const Target *target, const char *refusal, double rows, double bytes);
+extern void slower_notice(const Target *target, const Refusal *refusal, double rows, double bytes);
 
 #endif							/* PGBULK_SLOWER_H */

@@ -379,6 +379,7 @@ reject_table_open(const BulkOptions *options, Relation target,
 	RejectTable *table = palloc0(sizeof(RejectTable));
 	RangeVar   *name;
 	Oid			relid;
+	Refusal		refusal;
 
 	table->context = CurrentMemoryContext;
 	name = makeRangeVarFromNameList(compat_qualified_name_list(options->reject_table));
@@ -406,7 +407,8 @@ reject_table_open(const BulkOptions *options, Relation target,
 	arena_init(&table->arena, table->context, 64 * 1024);
 
 	/* the second road is one of statements */
-	table->plain = is_plain(table->rel) && statement_fault(table->rel) == NULL;
+	refusal = statement_refusal(table->rel);
+	table->plain = is_plain(table->rel) && !refusal_is_any(&refusal);
 	if (table->plain)
 	{
 		show_insert(table);

@@ -123,26 +123,26 @@ citus_has_shard(const Extension *citus, Relation rel)
 		DatumGetBool(OidFunctionCall1(function, ObjectIdGetDatum(RelationGetRelid(rel))));
 }
 
-static const char *
-citus_fault(Relation rel)
+static Refusal
+citus_refusal(Relation rel)
 {
 	Extension	citus;
 	const char *setting;
 
 	if (!find_extension("citus", &citus))
-		return NULL;
+		return REFUSAL(REFUSAL_NONE);
 	if (citus_has(&citus, rel))
-		return "is a table of extension \"citus\", which looks for its rows in shards";
+		return REFUSAL(REFUSAL_CITUS_TABLE);
 	setting = GetConfigOption(SHARDS_SETTING, true, false);
 	if ((setting == NULL || strcmp(setting, "on") != 0) && citus_has_shard(&citus, rel))
-		return "is a shard of a table of extension \"citus\", and \"" SHARDS_SETTING "\" is off";
-	return NULL;
+		return REFUSAL_NAMING(REFUSAL_CITUS_SHARD, SHARDS_SETTING);
+	return REFUSAL(REFUSAL_NONE);
 }
 
 /* ---- TimescaleDB ---- */
 
-static const char *
-timescale_fault(Relation rel)
+static Refusal
+timescale_refusal(Relation rel)
 {
 	Extension	timescale;
 	Oid			relid;
@@ -153,10 +153,10 @@ timescale_fault(Relation rel)
 	bool		found;
 
 	if (!find_extension("timescaledb", &timescale))
-		return NULL;
+		return REFUSAL(REFUSAL_NONE);
 	relid = find_catalog(&timescale, get_namespace_oid("_timescaledb_catalog", true), "hypertable");
 	if (!OidIsValid(relid))
-		return NULL;
+		return REFUSAL(REFUSAL_NONE);
 	namestrcpy(&schema, get_namespace_name(RelationGetNamespace(rel)));
 	catalog = table_open(relid, AccessShareLock);
 	found = add_key(keys, &nkeys, catalog, "table_name", NAMEOID, F_NAMEEQ,
@@ -165,13 +165,13 @@ timescale_fault(Relation rel)
 				NameGetDatum(&schema)) &&
 		has_row(catalog, keys, nkeys);
 	table_close(catalog, AccessShareLock);
-	return found ? "is a hypertable of extension \"timescaledb\", which looks for its rows in chunks" : NULL;
+	return REFUSAL(found ? REFUSAL_HYPERTABLE : REFUSAL_NONE);
 }
 
-const char *
-engines_fault(Relation rel)
+Refusal
+engines_refusal(Relation rel)
 {
-	const char *fault = citus_fault(rel);
+	Refusal		refusal = citus_refusal(rel);
 
-	return fault != NULL ? fault : timescale_fault(rel);
+	return refusal_is_any(&refusal) ? refusal : timescale_refusal(rel);
 }

@@ -13,12 +13,13 @@
 
 #include "postgres.h"
 
+#include "table/refusal.h"
 #include "utils/rel.h"
 
 /*
- * What keeps a load away from the table ("is a hypertable of ..."), or NULL.  rel
+ * What keeps a load away from the table, or REFUSAL_NONE.  rel
  * is locked against its becoming one meanwhile (ROW EXCLUSIVE).
  */
-extern const char *engines_fault(Relation rel);
+extern Refusal engines_refusal(Relation rel);
 
 #endif							/* PGBULK_ENGINES_H */

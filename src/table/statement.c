@@ -137,40 +137,39 @@ plan_delete(Relation rel)
 
 /* ---- looking at one ---- */
 
-static const char *
-node_fault(Plan *node)
+static Refusal
+node_refusal(Plan *node)
 {
 	if (node != NULL && IsA(node, CustomScan))
-		return psprintf("is written to by another extension, by custom scan \"%s\"",
-						((CustomScan *) node)->methods->CustomName);
-	return "is not written to by a plain INSERT, but by what another extension plans instead";
+		return REFUSAL_NAMING(REFUSAL_CUSTOM_SCAN, ((CustomScan *) node)->methods->CustomName);
+	return REFUSAL(REFUSAL_OTHER_PLAN);
 }
 
-/* NULL: the rows of one Result go into the table itself. */
-static const char *
-plan_fault(const Statement *statement)
+/* REFUSAL_NONE: the rows of one Result go into the table itself. */
+static Refusal
+plan_refusal(const Statement *statement)
 {
 	Plan	   *top = statement->plan->planTree;
 	ModifyTable *modify = (ModifyTable *) top;
 	RangeTblEntry *rte;
 
 	if (!IsA(top, ModifyTable))
-		return node_fault(top);
+		return node_refusal(top);
 	if (!IsA(outerPlan(top), Result) || outerPlan(outerPlan(top)) != NULL)
-		return node_fault(outerPlan(top));
+		return node_refusal(outerPlan(top));
 	if (list_length(modify->resultRelations) != 1)
-		return node_fault(NULL);
+		return node_refusal(NULL);
 	rte = rt_fetch(linitial_int(modify->resultRelations), statement->plan->rtable);
-	return rte->relid == RelationGetRelid(statement->rel) ? NULL : node_fault(NULL);
+	return rte->relid == RelationGetRelid(statement->rel) ? REFUSAL(REFUSAL_NONE) : node_refusal(NULL);
 }
 
 static void
-refuse(Relation rel, const char *fault)
+refuse(Relation rel, const Refusal *refusal)
 {
 	ereport(ERROR,
 			(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 			 errmsg("cannot load into table \"%s\"", RelationGetRelationName(rel)),
-			 errdetail("The reason is that it %s.", fault),
+			 refusal_detail(refusal),
 			 errhint("Use COPY, or load into a plain table, then use INSERT ... SELECT: the extension sees both.")));
 }
 
@@ -188,31 +187,29 @@ leave_context(MemoryContext caller)
 	MemoryContextDelete(MemoryContextSwitchTo(caller));
 }
 
-const char *
-statement_fault(Relation rel)
+Refusal
+statement_refusal(Relation rel)
 {
-	const char *fault = engines_fault(rel);
+	Refusal		refusal = engines_refusal(rel);
 	MemoryContext caller;
 	Statement	statement;
 
-	if (fault != NULL)
-		return fault;
+	if (refusal_is_any(&refusal))
+		return refusal;
 	caller = enter_context();
 	statement = plan_insert(rel, NULL, NULL);
-	fault = plan_fault(&statement);
-	if (fault != NULL)
-		fault = MemoryContextStrdup(caller, fault);
+	refusal = plan_refusal(&statement);
 	leave_context(caller);
-	return fault;
+	return refusal;
 }
 
 void
 statement_check(Relation rel)
 {
-	const char *fault = statement_fault(rel);
+	Refusal		refusal = statement_refusal(rel);
 
-	if (fault != NULL)
-		refuse(rel, fault);
+	if (refusal_is_any(&refusal))
+		refuse(rel, &refusal);
 }
 
 /* ---- showing one ---- */
@@ -222,10 +219,10 @@ static void
 show(const Statement *statement)
 {
 	QueryDesc  *desc;
-	const char *fault = plan_fault(statement);
+	Refusal		refusal = plan_refusal(statement);
 
-	if (fault != NULL)
-		refuse(statement->rel, fault);
+	if (refusal_is_any(&refusal))
+		refuse(statement->rel, &refusal);
 	desc = CreateQueryDesc(statement->plan, statement->text, GetActiveSnapshot(),
 						   InvalidSnapshot, None_Receiver, NULL, NULL, 0);
 	ExecutorStart(desc, EXEC_FLAG_EXPLAIN_ONLY);
@@ -236,12 +233,12 @@ show(const Statement *statement)
 void
 statement_insert(Relation rel, Bitmapset *columns, Bitmapset *selected)
 {
-	const char *fault = engines_fault(rel);
+	Refusal		refusal = engines_refusal(rel);
 	MemoryContext caller;
 	Statement	statement;
 
-	if (fault != NULL)
-		refuse(rel, fault);
+	if (refusal_is_any(&refusal))
+		refuse(rel, &refusal);
 	caller = enter_context();
 	statement = plan_insert(rel, columns, selected);
 	show(&statement);

@@ -20,13 +20,14 @@
 
 #include "postgres.h"
 
+#include "table/refusal.h"
 #include "utils/rel.h"
 
 /*
- * Why rows must not go into rel past the executor ("is a hypertable of ..."),
- * or NULL.  rel has at least ROW EXCLUSIVE.
+ * Why rows must not go into rel past the executor, or REFUSAL_NONE.  rel has at
+ * least ROW EXCLUSIVE.
  */
-extern const char *statement_fault(Relation rel);
+extern Refusal statement_refusal(Relation rel);
 
 /* Raises that (0A000). */
 extern void statement_check(Relation rel);

@@ -652,26 +652,26 @@ has_rows(Relation rel)
 }
 
 /* Locks one table and has a look at it. */
-static const char *
+static RefusalReason
 try_lock_one(Target *target, Oid relid)
 {
 	Relation	rel;
-	const char *refusal = NULL;
+	RefusalReason refusal = REFUSAL_NONE;
 
 	if (!ConditionalLockRelationOid(relid, ShareRowExclusiveLock))
-		return TARGET_IN_USE;
+		return REFUSAL_IN_USE;
 	target->locked = lappend_oid(target->locked, relid);
 	rel = try_table_open(relid, NoLock);
 	if (rel == NULL)
-		return TARGET_IN_USE;
+		return REFUSAL_IN_USE;
 	if (has_rows(rel))
-		refusal = TARGET_HAS_ROWS;
+		refusal = REFUSAL_NOT_EMPTY;
 	table_close(rel, NoLock);
 	return refusal;
 }
 
 /* The target is locked: now its partitions, on all levels. */
-static const char *
+static RefusalReason
 try_lock_partitions(Target *target, const BulkOptions *options)
 {
 	Oid			relid = RelationGetRelid(target->rel);
@@ -681,20 +681,20 @@ try_lock_partitions(Target *target, const BulkOptions *options)
 	/* what is new or truncated is locked already */
 	if (!options->truncate && !RELATION_IS_LOCAL(target->rel) &&
 		list_length(relids) > AUTO_LOCKS * max_locks_per_xact)
-		return TARGET_IS_LARGE;
+		return REFUSAL_MANY_PARTITIONS;
 	foreach(lc, relids)
 	{
-		const char *refusal = NULL;
+		RefusalReason refusal = REFUSAL_NONE;
 
 		CHECK_FOR_INTERRUPTS();
 		if (lfirst_oid(lc) != relid)
 			refusal = try_lock_one(target, lfirst_oid(lc));
-		if (refusal != NULL)
+		if (refusal != REFUSAL_NONE)
 			return refusal;
 	}
 	/* a partition of a partition may have come before that was locked */
-	return equal(relids, find_all_inheritors(relid, NoLock, NULL)) ? NULL :
-		TARGET_IN_USE;
+	return equal(relids, find_all_inheritors(relid, NoLock, NULL)) ?
+		REFUSAL_NONE : REFUSAL_IN_USE;
 }
 
 void
@@ -708,25 +708,25 @@ target_release_locks(Target *target)
 	target->locked = NIL;
 }
 
-const char *
+RefusalReason
 target_try_lock(Target *target, const BulkOptions *options)
 {
 	Relation	rel = target->rel;
-	const char *refusal;
+	RefusalReason refusal;
 
 	/* not to lock for nothing */
 	if (has_rows(rel))
-		return TARGET_HAS_ROWS;
+		return REFUSAL_NOT_EMPTY;
 	if (!RELATION_IS_LOCAL(rel) &&
 		rel->rd_newRelfilelocatorSubid == InvalidSubTransactionId &&
 		pg_class_aclcheck(RelationGetRelid(rel), GetUserId(),
 						  LOCK_PRIVILEGES) != ACLCHECK_OK)
-		return TARGET_NO_RIGHT;
+		return REFUSAL_NO_LOCK_PRIVILEGE;
 
 	refusal = try_lock_one(target, RelationGetRelid(rel));
-	if (refusal == NULL && rel->rd_rel->relkind == RELKIND_PARTITIONED_TABLE)
+	if (refusal == REFUSAL_NONE && rel->rd_rel->relkind == RELKIND_PARTITIONED_TABLE)
 		refusal = try_lock_partitions(target, options);
-	if (refusal != NULL)
+	if (refusal != REFUSAL_NONE)
 		target_release_locks(target);
 	return refusal;
 }

@@ -9,6 +9,7 @@
 
 #include "option/options.h"
 #include "parser/parse_node.h"
+#include "table/refusal.h"
 #include "utils/rel.h"
 
 typedef struct Target
@@ -71,14 +72,10 @@ extern void target_set_columns(Target *target, List *names);
 /*
  * For writer auto: locks the table, with its partitions, against other writers
  * if that takes no waiting and there are no rows that they could have written.
- * NULL, or why not: one of these.
+ * Returns why not: REFUSAL_NONE, REFUSAL_NOT_EMPTY, REFUSAL_NO_LOCK_PRIVILEGE,
+ * REFUSAL_IN_USE or REFUSAL_MANY_PARTITIONS.
  */
-#define TARGET_HAS_ROWS "it is not empty"
-#define TARGET_NO_RIGHT "the right to lock it is lacking"
-#define TARGET_IN_USE "others use it"
-#define TARGET_IS_LARGE "it has too many partitions to lock them unasked"
-
-extern const char *target_try_lock(Target *target, const BulkOptions *options);
+extern RefusalReason target_try_lock(Target *target, const BulkOptions *options);
 
 /*
  * Cuts off the pages of the table and its partitions, which are locked against writers, where these hold

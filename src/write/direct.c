@@ -48,76 +48,69 @@ typedef struct DirectWriter
 /* ---- which tables ---- */
 
 /* What a table itself has that keeps the writer away. */
-static const char *
-find_fault(Relation rel, const BulkOptions *options)
+static Refusal
+find_refusal(Relation rel, const BulkOptions *options)
 {
-	const char *fault = tables_fault(rel, options);
-
 	if (rel->rd_rel->relkind == RELKIND_FOREIGN_TABLE)
-		return "is a foreign table";
+		return REFUSAL(REFUSAL_FOREIGN_TABLE);
 	if (rel->rd_rel->relkind != RELKIND_RELATION)
-		return "is not a plain table";
+		return REFUSAL(REFUSAL_NO_PLAIN_TABLE);
 	if (rel->rd_tableam != GetHeapamTableAmRoutine())
-		return "has an access method other than heap";
+		return REFUSAL(REFUSAL_ACCESS_METHOD);
 	if (RelationIsUsedAsCatalogTable(rel))
-		return "is a catalog for logical decoding";
-	return fault;
+		return REFUSAL(REFUSAL_DECODING_CATALOG);
+	return REFUSAL(tables_refusal(rel, options));
 }
 
 /* The same, also of what hangs on it. */
-const char *
-direct_table_fault(Relation rel, const BulkOptions *options)
+Refusal
+direct_table_refusal(Relation rel, const BulkOptions *options)
 {
-	const char *fault = find_fault(rel, options);
+	Refusal		refusal = find_refusal(rel, options);
 
-	if (fault == NULL)
-		fault = plan_fault(rel, options);
-	if (fault == NULL)
-		fault = tables_duplicates_fault(rel, options);
-	return fault;
+	if (!refusal_is_any(&refusal))
+		refusal = plan_refusal(rel, options);
+	if (!refusal_is_any(&refusal))
+		refusal = REFUSAL(tables_duplicates_refusal(rel, options));
+	return refusal;
 }
 
-const char *
+Refusal
 direct_refusal(Relation rel, const BulkOptions *options)
 {
-	const char *fault;
+	RefusalReason reason;
 
 	if (rel->rd_rel->relkind != RELKIND_PARTITIONED_TABLE)
-		fault = direct_table_fault(rel, options);
-	else
-	{
-		fault = tables_fault(rel, options);
-		if (fault == NULL)
-			fault = tables_replacement_fault(rel, options);
-	}
-	return fault == NULL ? NULL : psprintf("it %s", fault);
+		return direct_table_refusal(rel, options);
+	reason = tables_refusal(rel, options);
+	if (reason == REFUSAL_NONE)
+		reason = tables_replacement_refusal(rel, options);
+	return REFUSAL(reason);
 }
 
-const char *
+Refusal
 direct_partition_refusal(Relation rel, const BulkOptions *options)
 {
-	const char *refusal = NULL;
+	Refusal		refusal = REFUSAL(REFUSAL_NONE);
 	ListCell   *lc;
 
 	if (rel->rd_rel->relkind != RELKIND_PARTITIONED_TABLE)
-		return NULL;
+		return refusal;
 	foreach(lc, find_all_inheritors(RelationGetRelid(rel), NoLock, NULL))
 	{
 		Relation	part = table_open(lfirst_oid(lc), NoLock);
-		const char *fault = NULL;
 
 		CHECK_FOR_INTERRUPTS();
 		if (part->rd_rel->relkind != RELKIND_PARTITIONED_TABLE)
 		{
-			fault = direct_table_fault(part, options);
-			if (fault == NULL)
-				fault = statement_fault(part);
+			refusal = direct_table_refusal(part, options);
+			if (!refusal_is_any(&refusal))
+				refusal = statement_refusal(part);
 		}
-		if (fault != NULL)
-			refusal = psprintf("partition \"%s\" %s",
-							   RelationGetRelationName(part), fault);
+		if (refusal_is_any(&refusal))
+			refusal.partition = pstrdup(RelationGetRelationName(part));
 		table_close(part, NoLock);
-		if (refusal != NULL)
+		if (refusal_is_any(&refusal))
 			break;
 	}
 	return refusal;

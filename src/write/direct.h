@@ -51,8 +51,8 @@ extern void direct_end(Writer *writer);
 extern void direct_table_open(DirectTable *table, ResultRelInfo *rri,
 							  EState *estate, Checks *checks);
 
-/* What a plain table or a leaf has that keeps the direct writer away ("has triggers"), or NULL. */
-extern const char *direct_table_fault(Relation rel, const BulkOptions *options);
+/* What a plain table or a leaf has that keeps the direct writer away, or REFUSAL_NONE. */
+extern Refusal direct_table_refusal(Relation rel, const BulkOptions *options);
 
 /* Writes down where the rows of the batch, all of one table, are; it is reserved. */
 extern void direct_note_places(Journal *journal, const PageBatch *batch, int table);

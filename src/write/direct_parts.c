@@ -203,17 +203,21 @@ open_part(void *arg, ResultRelInfo *rri)
 	PartsWriter *writer = arg;
 	EState	   *estate = writer->base.estate;
 	Relation	rel = rri->ri_RelationDesc;
-	const char *fault;
+	Refusal		refusal;
 	MemoryContext old;
 	Part	   *part;
 
 	close_indexes(rri);
-	fault = direct_table_fault(rel, writer->options);
-	if (fault != NULL)
+	refusal = direct_table_refusal(rel, writer->options);
+	if (refusal_is_any(&refusal))
+	{
+		refusal.partition = RelationGetRelationName(rel);
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("partition \"%s\" %s now, so writer \"direct\" cannot go on",
-						RelationGetRelationName(rel), fault)));
+				 errmsg("writer \"direct\" can no longer load into partition \"%s\"",
+						RelationGetRelationName(rel)),
+				 refusal_detail(&refusal)));
+	}
 	if (!CheckRelationLockedByMe(rel, ShareRowExclusiveLock, true) &&
 		!ConditionalLockRelation(rel, ShareRowExclusiveLock))
 		ereport(ERROR,

@@ -24,7 +24,7 @@ find_checks(const LeafContext *context, Leaf *leaf)
 
 	if (leaf->after_row && context->transition_capture == NULL &&
 		rel->rd_tableam == GetHeapamTableAmRoutine() &&
-		tables_fault(rel, context->options) == NULL)
+		tables_refusal(rel, context->options) == REFUSAL_NONE)
 	{
 		what |= CHECKS_KEYS;
 		leaf->after_row = false;

@@ -139,13 +139,12 @@ extern Writer *direct_join(Target *target, const PageStamp *stamp,
 extern PageStamp direct_stamp(const Writer *writer);
 
 /*
- * Why the direct writer cannot serve a table ("it has triggers that see each row"), or NULL.
+ * Why the direct writer cannot serve a table, or REFUSAL_NONE.
  * Partitions are not looked at: that is for when they are locked.
  */
-extern const char *direct_refusal(Relation rel, const BulkOptions *options);
+extern Refusal direct_refusal(Relation rel, const BulkOptions *options);
 
-/* The same for the partitions ("partition \"x\" is a foreign table"), all locked. */
-extern const char *direct_partition_refusal(Relation rel,
-											const BulkOptions *options);
+/* The same for the partitions, all locked. */
+extern Refusal direct_partition_refusal(Relation rel, const BulkOptions *options);
 
 #endif							/* PGBULK_WRITER_H */

@@ -48,7 +48,7 @@ sub waits
 # a leaf that others write to
 $other->ask("BEGIN; INSERT INTO t2n VALUES (2, 'x')");
 $load->ask('BEGIN');
-is($load->ask($auto), '3|buffered|others use it', 'auto leaves others alone');
+is($load->ask($auto), '3|buffered|Others use the table.', 'auto leaves others alone');
 is(locks(), 0, 'and gives back the locks that it had');
 $load->ask('ROLLBACK');
 $load->send($direct);
@@ -56,7 +56,7 @@ waits($load);
 $other->ask('COMMIT');
 is($load->wait, '3|direct|', 'asked for by name it waits');
 is($node->safe_psql('postgres', 'SELECT count(*) FROM t'), 4, 'and all rows are there');
-is($load->ask($auto), '3|buffered|it is not empty', 'auto leaves a leaf with rows alone');
+is($load->ask($auto), '3|buffered|The table is not empty.', 'auto leaves a leaf with rows alone');
 
 # who must wait for the load
 $node->safe_psql('postgres', 'TRUNCATE t; CREATE TABLE t3 (k int, v text)');
@@ -101,7 +101,7 @@ is($node->safe_psql('postgres', 'SELECT (SELECT count(*) FROM t), (SELECT count(
 # more partitions than auto may lock
 $node->safe_psql('postgres', 'CREATE TABLE many (k int, v text) PARTITION BY LIST (k)');
 $node->safe_psql('postgres', join(';', map { "CREATE TABLE many$_ PARTITION OF many FOR VALUES IN ($_)" } 1 .. 170));
-is($load->ask(bulk_load('many', '')), '3|buffered|it has too many partitions to lock them unasked', 'auto does not lock too many');
+is($load->ask(bulk_load('many', '')), '3|buffered|The table has too many partitions to lock them unasked.', 'auto does not lock too many');
 is($load->ask(bulk_load('many', ', "truncate": true')), '3|direct|', 'those of a truncated table are locked already');
 
 # a crash: every page of a leaf was filled in several turns

@@ -62,7 +62,7 @@ sub load
 foreach my $place ('above', 'below')
 {
 	my $set = "SET hooks.$place =";
-	my $refused = qr/^ERROR:  cannot load into table "t"\nDETAIL:  The reason is that it is written to by another extension, by custom scan "Elsewhere"\.\nHINT: /m;
+	my $refused = qr/^ERROR:  cannot load into table "t"\nDETAIL:  The table is written to by another extension, by custom scan "Elsewhere"\.\nHINT: /m;
 
 	foreach my $options ('{}', '{"writer": "direct"}', '{"writer": "buffered"}', '{"dry_run": true}', '{"truncate": true}',
 		'{"header": "map"}', '{"on_error": "ignore", "reject_table": "gone"}')
@@ -210,7 +210,7 @@ foreach my $method ('heap', 'heap_again', 'counting_heap')
 			. q{'{"on_duplicate": "keep_new", "log_verbosity": "silent"}'); SELECT b FROM } . "${method}_keys WHERE a = 2; SELECT counted_rows() / 1000000"),
 		"2|2\nb\n" . ($own ? 2 : 0), "$method: duplicates");
 	like(told(load($method, $file, '{"writer": "direct"}')),
-		$own ? qr/^ERROR:  writer "direct" cannot load into "counting_heap"\nDETAIL:  The reason is that it has an access method other than heap\./m : qr/^2$/,
+		$own ? qr/^ERROR:  writer "direct" cannot load into "counting_heap"\nDETAIL:  The table has an access method other than heap\./m : qr/^2$/,
 		"$method: the direct writer");
 }
 

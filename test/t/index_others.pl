@@ -391,7 +391,7 @@ $node->safe_psql('postgres', q{
 	# the buffered writer goes on beside it, and its rows are in the index
 	fresh_table();
 	start_held($maker, 'CREATE INDEX CONCURRENTLY t_too ON t (held_too(i))', 2);
-	is($load->ask($by_auto), '5000|buffered|it has an index that is not valid, "t_too"', 'a buffered load goes on beside CREATE INDEX CONCURRENTLY');
+	is($load->ask($by_auto), '5000|buffered|The table has an index that is not valid, "t_too".', 'a buffered load goes on beside CREATE INDEX CONCURRENTLY');
 	let_go();
 	is($maker->wait . $maker->{error}, '', 'which ends well');
 	sound('CREATE INDEX CONCURRENTLY and a buffered load');
