@@ -5,7 +5,7 @@ COPY (SELECT i, 'row ' || i FROM generate_series(1, 1000) i) TO '/proc/self/cwd/
 SELECT cron.schedule('neighbour', '* * * * *', $$SELECT bulk_load('by_cron', '/proc/self/cwd/neighbour_cron.csv', '{"truncate": true}')$$) \g /dev/null
 DO $$
 BEGIN
-	FOR i IN 1 .. 750 LOOP
+	FOR i IN 1 .. 3000 LOOP
 		EXIT WHEN EXISTS (SELECT FROM cron.job_run_details WHERE status IN ('succeeded', 'failed'));
 		COMMIT;
 		PERFORM pg_sleep(0.1);

@@ -22,7 +22,7 @@ SELECT pglogical.create_subscription('neighbour', :'dsn' || :'provider', synchro
 -- the provider's slot must be there before anything is written
 DO $$
 BEGIN
-	FOR i IN 1 .. 1200 LOOP
+	FOR i IN 1 .. 6000 LOOP
 		EXIT WHEN EXISTS (SELECT FROM pglogical.show_subscription_status() WHERE status = 'replicating');
 		PERFORM pg_sleep(0.05);
 	END LOOP;
