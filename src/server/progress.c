@@ -483,9 +483,13 @@ progress_index_begin(Relation heap, Relation index, ProgressCounts *together)
 void
 progress_index_end(void)
 {
-	progress_done(1);
 	if (current != NULL)
+	{
+		/* in one step: what the index's own method counts is part of the share from now on */
+		estimate_done(&current->estimate, seconds_since(current->started), 1);
 		progress_publish(current);
+		send_notice(current, GetCurrentTimestamp());
+	}
 	else
 	{
 		counts = NULL;
