@@ -187,14 +187,13 @@ remark_texts(List *remarks)
 static char *
 read_file(const char *path)
 {
-	InputFile	file = {0};
+	Stream	   *file = file_open(path);
 	StringInfoData text;
 	char		piece[8192];
 	Size		n;
 
 	initStringInfo(&text);
-	file_open(&file, path);
-	while ((n = file_read(&file, piece, sizeof(piece))) > 0)
+	while ((n = stream_read(file, piece, sizeof(piece))) > 0)
 	{
 		CHECK_FOR_INTERRUPTS();
 		if (text.len + n > MAX_BYTES)
@@ -203,7 +202,7 @@ read_file(const char *path)
 					 errmsg("file \"%s\" is too long for a control file of pg_bulkload", path)));
 		appendBinaryStringInfo(&text, piece, n);
 	}
-	file_close(&file);
+	stream_close(file);
 	pg_verifymbstr(text.data, text.len, false);
 	return text.data;
 }

@@ -319,7 +319,8 @@ static void
 read_rows(Run *run, TrialOutcome *outcomes)
 {
 	const Trial *trial = run->trial;
-	Source	   *source = source_open_stored(trial->rows, run->options, WINDOW_SIZE);
+	Source	   *source = source_open_list(stored_rows_paths(trial->rows), stored_rows_open,
+										   trial->rows, 0, run->options, WINDOW_SIZE);
 
 	run->reader = reader_open(source, run->options);
 	for (int i = 0; i < trial->nrows && reader_next_file(run->reader); i++)

@@ -87,15 +87,17 @@ move_on(ChunkReader *chunks, ChunkCursor *cursor)
 
 	if (next > chunks->last)
 		return false;
+	/* at its end it is found out whether it is still what it was when it was opened */
 	source_go(source, cursor->file, chunks->files);
-	file_check_end(&source->file);
+	source_seek(source, cursor->offset, cursor->line);
+	window_fill(source, 0, 0);
 	if (!source_open_plain(source, next))
 		return false;
 	mark = source_mark(source);
 	if (!begins_alike(chunks, &source->window, mark, cursor->eol))
 		return false;
 
-	chunks->files[next] = source->file;
+	chunks->files[next] = source->stream->stamp;
 	cursor->file = next;
 	cursor->offset = mark + chunks->header_length;
 	cursor->line = chunks->first_line;
@@ -111,14 +113,12 @@ chunk_read(ChunkReader *chunks, ChunkCursor *cursor, uint32 *rows)
 	ScanBorder	border;
 	bool		last;
 
-	while (!cursor->ended && source->ring == NULL &&
-		   cursor->offset >= chunks->files[cursor->file].size)
+	while (!cursor->ended && cursor->offset >= chunks->files[cursor->file].size)
 		cursor->ended = !move_on(chunks, cursor);
 	if (cursor->ended)
 		return false;
 
-	if (source->ring == NULL)
-		source_go(source, cursor->file, chunks->files);
+	source_go(source, cursor->file, chunks->files);
 	source_seek(source, cursor->offset, cursor->line);
 	do
 	{
@@ -126,7 +126,7 @@ chunk_read(ChunkReader *chunks, ChunkCursor *cursor, uint32 *rows)
 		last = find_border(chunks, cursor, &border);
 	} while (border.end == 0 && !last && window->length < CHUNK_MAX);
 
-	cursor->ended = border.end == 0 || (last && (cursor->binary || source->ring != NULL));
+	cursor->ended = border.end == 0 || (last && cursor->binary);
 	cursor->offset += border.end;
 	cursor->passed += border.end;
 	cursor->line += border.lines;

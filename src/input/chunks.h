@@ -39,7 +39,8 @@ typedef struct ChunkReader
 	Source	   *source;
 	ScanDialect dialect;
 	int			last;			/* no chunk is of a file after this one */
-	InputFile  *files;			/* in shared memory: as they were when somebody opened them first */
+	FileStamp  *files;			/* in shared memory: as they were when somebody opened them first; size
+								 * PG_INT64_MAX: known only when all has been read */
 	/* what all but the first begin with, whole lines, and the line behind it */
 	const char *header;
 	uint32		header_length;

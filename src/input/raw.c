@@ -5,6 +5,7 @@
 #include "postgres.h"
 
 #include "input/raw.h"
+#include "stream/file.h"
 #include "utils/memutils.h"
 #include "utils/resowner.h"
 
@@ -17,7 +18,7 @@
 typedef struct RawFile
 {
 	char	   *path;			/* NULL: not remembered */
-	InputFile	file;
+	FileStamp	stamp;
 	BufFile    *copy;
 	bool		rereadable;		/* any byte of it can be had at once */
 } RawFile;
@@ -59,10 +60,10 @@ raw_open_stored(StoredRows *stored)
 }
 
 void
-raw_remember_file(Raw *raw, int number, const char *path, const InputFile *file)
+raw_remember_file(Raw *raw, int number, const char *path, const FileStamp *stamp)
 {
 	raw->files[number].path = MemoryContextStrdup(raw->context, path);
-	raw->files[number].file = *file;
+	raw->files[number].stamp = *stamp;
 	raw->files[number].rereadable = true;
 }
 
@@ -72,19 +73,17 @@ raw_remember(Raw *raw, Source *source)
 	RawFile    *file = &raw->files[source->current];
 	MemoryContext old = MemoryContextSwitchTo(raw->context);
 
-	raw_remember_file(raw, source->current, source->path, &source->file);
-	file->rereadable = source->rereadable;
+	raw_remember_file(raw, source->current, source->path, &source->stream->stamp);
+	file->rereadable = source_can_seek(source);
 	raw->options = source->options;
-	source->copy = NULL;
-	if (source->client != NULL || source->rows != NULL || source->file.is_pipe)
+	if (source->stream->once)
 	{
 		ResourceOwner caller = CurrentResourceOwner;
 
-		Assert(source->window.offset == 0);
 		CurrentResourceOwner = raw->owner;
-		source->copy = file->copy = BufFileCreateTemp(false);
+		file->copy = BufFileCreateTemp(false);
 		CurrentResourceOwner = caller;
-		BufFileWrite(file->copy, source->window.data, source->window.length);
+		source_copy(source, file->copy);
 		file->rereadable = true;
 	}
 	MemoryContextSwitchTo(old);
@@ -92,14 +91,9 @@ raw_remember(Raw *raw, Source *source)
 
 /* Whether a file is what was remembered. */
 static void
-check_same(const RawFile *file, const InputFile *now)
+check_same(const RawFile *file, const Source *source)
 {
-	const InputFile *then = &file->file;
-
-	if (now->device != then->device || now->inode != then->inode ||
-		now->size != then->size ||
-		now->modified.tv_sec != then->modified.tv_sec ||
-		now->modified.tv_nsec != then->modified.tv_nsec)
+	if (!file_is_same(&file->stamp, &source->stream->stamp))
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("file \"%s\" changed while it was read", file->path),
@@ -115,7 +109,7 @@ raw_is_remembered(const Raw *raw, const Source *source)
 	if (file->path == NULL)
 		return false;
 	if (file->copy == NULL)
-		check_same(file, &source->file);
+		check_same(file, source);
 	return true;
 }
 
@@ -162,7 +156,7 @@ open_file(Raw *raw, int number)
 	{
 		raw->source = source_open(list_make1(file->path), raw->options, RAW_WINDOW);
 		source_next(raw->source);
-		check_same(file, &raw->source->file);
+		check_same(file, raw->source);
 	}
 	MemoryContextSwitchTo(old);
 }
@@ -174,7 +168,7 @@ read_again(Raw *raw, int64 offset, Size length)
 	Source	   *source = raw->source;
 	Window	   *window = &source->window;
 
-	if (source->rereadable &&
+	if (source_can_seek(source) &&
 		(offset < window->offset || offset >= window->offset + window->length))
 		source_seek(source, offset, 1);
 	while (offset + (int64) length > window->offset + window->length)

@@ -14,6 +14,7 @@
 #include "postgres.h"
 
 #include "stream/source.h"
+#include "stream/stored.h"
 
 typedef struct Raw Raw;
 
@@ -31,7 +32,7 @@ extern void raw_remember(Raw *raw, Source *source);
 
 /* The same for a file that can be read again, which another process had open. */
 extern void raw_remember_file(Raw *raw, int number, const char *path,
-							  const InputFile *file);
+							  const FileStamp *stamp);
 
 /*
  * The bytes of file number `file` from offset on; good until the next call.

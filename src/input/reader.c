@@ -93,8 +93,8 @@ reader_next_file(Reader *reader)
 {
 	const Window *window = &reader->source->window;
 
-	/* a row of a reject table has bare line feeds in quotes alone, and no other line ends */
-	reader->eol = reader->source->stored != NULL && reader->first_eol == SCAN_EOL_UNKNOWN ?
+	/* in a row of a reject table others are within quotes alone */
+	reader->eol = reader->source->bare && reader->first_eol == SCAN_EOL_UNKNOWN ?
 		SCAN_EOL_NL : reader->first_eol;
 	reader->ended = false;
 	reader->trailing = 0;
@@ -107,8 +107,7 @@ reader_next_file(Reader *reader)
 	window_fill(reader->source, 0, 0);
 	if (reader->binary)
 		skip_binary_header(reader);
-	else if (window->offset == 0 && reader->source->options->query == NULL &&
-			 reader->source->stored == NULL)
+	else if (window->offset == 0 && !reader->source->bare)
 	{
 		if (options_is_text(reader->source->options))
 			check_text(reader->source);

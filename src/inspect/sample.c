@@ -7,6 +7,8 @@
 #include "inspect/sample.h"
 #include "mb/pg_wchar.h"
 #include "miscadmin.h"
+#include "stream/decompress.h"
+#include "stream/file.h"
 #include "stream/source.h"
 
 #define SAMPLE_HEAD (2 * 1024 * 1024)
@@ -19,10 +21,9 @@
 static BulkCompression
 find_compression(const char *path, const BulkOptions *options)
 {
-	InputFile	file;
+	Stream	   *file;
 	char		magic[DECOMPRESS_MAGIC];
-	Size		length = 0;
-	Size		n;
+	BulkCompression compression;
 
 	if (file_look(path) < 0)
 		ereport(ERROR,
@@ -31,13 +32,10 @@ find_compression(const char *path, const BulkOptions *options)
 				 errdetail("What is read from a pipe is gone, and the load would miss it.")));
 	if (options->compression != BULK_COMPRESSION_AUTO)
 		return options->compression;
-	memset(&file, 0, sizeof(file));
-	file_open(&file, path);
-	while (length < sizeof(magic) &&
-		   (n = file_read(&file, magic + length, sizeof(magic) - length)) > 0)
-		length += n;
-	file_close(&file);
-	return decompress_detect(magic, length);
+	file = file_open(path);
+	compression = decompress_detect(magic, stream_peek(file, magic, sizeof(magic)));
+	stream_close(file);
+	return compression;
 }
 
 static void
@@ -52,7 +50,7 @@ add_span(Sample *sample, const char *data, uint32 length, bool to_end)
 }
 
 static void
-read_piece(Sample *sample, Source *source, int64 offset, uint32 size)
+read_piece(Sample *sample, Source *source, int64 offset, uint32 size, int64 end)
 {
 	char	   *data = palloc0(size + SCAN_PADDING);
 	uint32		length = 0;
@@ -66,14 +64,15 @@ read_piece(Sample *sample, Source *source, int64 offset, uint32 size)
 		length += n;
 	}
 	sample->bytes += length;
-	add_span(sample, data, length, offset + length >= source->file.size);
+	add_span(sample, data, length, offset + length >= end);
 }
 
 /* Evenly over the rest, the last of them at the end. */
 static void
 read_pieces(Sample *sample, Source *source, int64 from)
 {
-	int64		rest = source->file.size - from;
+	int64		rest = source_rest(source, from);
+	int64		end = from + rest;
 	int			n = Min(SAMPLE_PIECES, (rest + SAMPLE_PIECE - 1) / SAMPLE_PIECE);
 
 	for (int i = 1; i <= n; i++)
@@ -81,7 +80,7 @@ read_pieces(Sample *sample, Source *source, int64 from)
 		uint32		size = Min(rest, SAMPLE_PIECE);
 
 		read_piece(sample, source, from + (rest - size) / n * i + (i == n ? (rest - size) % n : 0),
-				   size);
+				   size, end);
 	}
 }
 
@@ -202,9 +201,9 @@ sample_read(List *paths, const BulkOptions *options, bool has_encoding)
 	window_fill(source, 0, 0);
 	add_span(sample, window->data, window->length, window->at_eof);
 	sample->bytes = window->length;
-	if (source->rereadable && source->file.size > window->length)
+	if (source_can_seek(source) && source_rest(source, window->length) > 0)
 		read_pieces(sample, source, window->length);
-	else if (source->rereadable)
+	else if (source_can_seek(source))
 		head->to_end = true;
 	sample->complete = head->to_end && list_length(paths) == 1;
 	source_close(source);

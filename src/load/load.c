@@ -24,6 +24,7 @@
 #include "row/convert.h"
 #include "row/transform.h"
 #include "server/subtransaction.h"
+#include "stream/query.h"
 #include "table/statement.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
@@ -113,8 +114,7 @@ open_writer(Load *load)
 		refusal = direct_refusal(load->target->rel, options);
 		if (!refusal_is_any(&refusal) && has_volatile_expression(load))
 			refusal = REFUSAL(REFUSAL_VOLATILE_EXPRESSION);
-		if (!refusal_is_any(&refusal) && load->source->rows != NULL &&
-			query_is_volatile(load->source->rows))
+		if (!refusal_is_any(&refusal) && load->query_looks)
 			refusal = REFUSAL(REFUSAL_VOLATILE_QUERY);
 		if (!refusal_is_any(&refusal) && rejects_have_effects(load->rejects))
 			refusal = REFUSAL(REFUSAL_REJECT_TABLE);
@@ -164,19 +164,27 @@ plan_for_indexes(Load *load)
 								  load->options->writer != BULK_WRITER_BUFFERED));
 }
 
-static void
-open_query(Load *load)
+static QueryRows *
+open_query(const Load *load)
 {
 	const BulkOptions *options = load->options;
 	Target	   *target = load->target;
 	int64		wanted;
-	QueryRows  *rows;
 
 	if (options->limit < 0 || pg_add_s64_overflow(options->skip, options->limit, &wanted))
 		wanted = -1;
-	rows = query_open(options->query, RelationGetDescr(target->rel), target->attnums,
+	return query_open(options->query, RelationGetDescr(target->rel), target->attnums,
 					  target->nfields, wanted, wanted >= 0 && !options->limit_loaded);
-	load->source = source_open_query(rows, options, source_chunk_size);
+}
+
+static void
+begin_query(Load *load)
+{
+	QueryRows  *rows = open_query(load);
+
+	load->query_looks = query_is_volatile(rows);
+	load->source = source_open_stream(query_stream(rows), load->paths, 0,
+									  load->options, source_chunk_size);
 }
 
 /* What the table and the source are from here on. */
@@ -191,7 +199,7 @@ prepare_input(Load *load)
 		target_empty(target, options, target->dry != NULL ? dry_run_caller(target->dry) :
 					 GetCurrentSubTransactionId());
 		if (options->query != NULL && load->attempts == 0)
-			open_query(load);
+			begin_query(load);
 	}
 	if (options->transform != NULL)
 		target_set_arguments(target,
@@ -234,7 +242,8 @@ load_open(Load *load)
 	load->result->started = GetCurrentTimestamp();
 	if (options->query == NULL)
 		load->source = load->stored != NULL ?
-			source_open_stored(load->stored, options, source_chunk_size) :
+			source_open_list(stored_rows_paths(load->stored), stored_rows_open, load->stored,
+							 stored_rows_bytes(load->stored), options, source_chunk_size) :
 			source_open(load->paths, options, source_chunk_size);
 	load->raw = load->stored != NULL ? raw_open_stored(load->stored) :
 		raw_open(list_length(load->paths));
@@ -508,19 +517,21 @@ load_dry(Load *load)
 static void
 take_query(Load *load)
 {
+	QueryRows  *rows;
 	Source	   *source;
 	bool		takes;
 
 	if (load->options->query == NULL)
 		return;
-	open_query(load);
-	takes = query_is_volatile(load->source->rows);
-	source_close(load->source);
+	rows = open_query(load);
+	takes = query_is_volatile(rows);
+	query_close(rows);
 	if (!takes)
 		return;
 
 	prepare_input(load);
 	load->query_taken = true;
+	load->query_looks = false;
 	source = load->source;
 	(void) source_next(source);
 	raw_remember(load->raw, source);

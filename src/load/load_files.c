@@ -54,7 +54,7 @@ bytes_taken(const Load *load)
 	int64		read = source_bytes(load->source);
 	double		ahead = window->offset + window->length - end_of_rows(load);
 
-	if (!load->source->rereadable && window->offset + window->length > read)
+	if (!source_can_seek(load->source) && window->offset + window->length > read)
 		ahead *= (double) read / (window->offset + window->length);
 	return Max(load->progress.bytes, read - (int64) ahead);
 }
@@ -146,7 +146,7 @@ count_rows(Load *load, int64 nrows)
 static void
 unread(Load *load, int64 offset)
 {
-	if (load->source->rereadable)
+	if (source_can_seek(load->source))
 		source_seek(load->source, offset, load->source->window.line);
 }
 
@@ -241,7 +241,7 @@ may_want_raw(const Load *load)
 
 /* Workers have loaded from a file that the leader has not seen. */
 static void
-begin_shared_file(void *arg, int number, const InputFile *files)
+begin_shared_file(void *arg, int number, const FileStamp *files)
 {
 	Load	   *load = arg;
 
@@ -286,7 +286,7 @@ bytes_left(const Load *load, int64 offset)
 	const Source *source = load->source;
 	int64		left = source_left(source, offset);
 
-	return source->rereadable && !load->reader->binary && load->files_unlike < MAX_UNLIKE ?
+	return source_can_seek(source) && !load->reader->binary && load->files_unlike < MAX_UNLIKE ?
 		left + source_following(source) : left;
 }
 
@@ -351,7 +351,7 @@ load_in_parallel(Load *load)
 	if (workers == 0)
 	{
 		/* where nobody knows how much is left, there may be more than thought */
-		load->alone = load->source->rereadable;
+		load->alone = source_can_seek(load->source);
 		load->batches_alone = BATCHES_TO_WAIT;
 		return;
 	}
@@ -361,7 +361,7 @@ load_in_parallel(Load *load)
 	{
 		load->result->no_workers =
 			REFUSAL(share_refusal(&load->batch, load->rejects,
-								  load->source->rereadable ? left : UNKNOWN_BYTES));
+								  source_can_seek(load->source) ? left : UNKNOWN_BYTES));
 		load->alone = refusal_is_any(&load->result->no_workers);
 		if (load->alone)
 			return;
@@ -408,7 +408,7 @@ notice_if_header(Load *load)
 {
 	bool		first = load->batch.rows_read == 0 && load->options->skip == 0;
 
-	if (first && load->attempts == 0 && load->source->rows == NULL &&
+	if (first && load->attempts == 0 && !load->source->bare &&
 		load->options->header == BULK_HEADER_SKIP && load->options->header_lines == 0)
 		header_notice_undeclared(&load->header);
 }
@@ -417,7 +417,7 @@ notice_if_header(Load *load)
 static void
 remember_file(Load *load)
 {
-	if ((load->source->rereadable || may_want_raw(load) || load->may_repeat) &&
+	if ((source_can_seek(load->source) || may_want_raw(load) || load->may_repeat) &&
 		!raw_is_remembered(load->raw, load->source))
 		raw_remember(load->raw, load->source);
 }

@@ -55,6 +55,7 @@ typedef struct Load
 		double		seconds;	/* and what they took this process alone */
 		instr_time	since;
 	}			pace;
+	bool		query_looks;	/* a volatile function of the query may, while rows are written */
 	bool		may_be_slow;	/* the writer is buffered, unasked, and nobody has been told */
 	ErrorContextCallback callback;
 	Reject		refused;		/* a row that an index could not take, for CONTEXT */

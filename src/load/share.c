@@ -194,17 +194,24 @@ share_workers(const Batch *batch, int64 bytes, Size chunk_size)
 	return Min(workers, chunks);
 }
 
+/* starved as in ring_open. */
 static Source *
-open_chunks(Ring *ring, List *paths, const BulkOptions *options,
-			const Shared *shared)
+open_chunks(Ring *ring, void (*starved) (void *arg), void *starved_arg, List *paths,
+			const BulkOptions *options, const Shared *shared)
 {
-	return ring ? source_tap(ring, paths, shared->file, shared->chunk_size) :
-		source_share(paths, options, shared->chunk_size);
+	Source	   *source;
+
+	if (ring == NULL)
+		return source_share(paths, options, shared->chunk_size);
+	source = source_open_stream(ring_open(ring, starved, starved_arg), paths, shared->file,
+								options, shared->chunk_size);
+	(void) source_next(source);
+	return source;
 }
 
 static ChunkReader
 chunks_of(Source *source, const BulkOptions *options, const Shared *shared,
-		  InputFile *files, const char *header)
+		  FileStamp *files, const char *header)
 {
 	return (ChunkReader) {
 		.source = source,
@@ -225,7 +232,7 @@ last_file(const ShareLeader *leader)
 {
 	const Source *source = leader->source;
 
-	return leader->span && source->rereadable && !leader->batch->reader->binary ?
+	return leader->span && source_can_seek(source) && !leader->batch->reader->binary ?
 		list_length(source->paths) - 1 : source->current;
 }
 
@@ -278,12 +285,12 @@ start_workers(const ShareLeader *leader, int nworkers, Shared *shared,
 	Batch	   *batch = leader->batch;
 	const Jsonb *json = batch->options->json;
 	StringInfoData paths;
-	Size		files_size = mul_size(sizeof(InputFile), shared->last_file + 1);
-	InputFile  *files;
+	Size		files_size = mul_size(sizeof(FileStamp), shared->last_file + 1);
+	FileStamp  *files;
 	char	   *where = nodeToString(batch->target->where);
 	Size		where_size = strlen(where) + 1;
 	Size		attnums_size = sizeof(AttrNumber) * batch->target->nfields;
-	Size		ring_bytes = leader->source->rereadable ? 0 :
+	Size		ring_bytes = source_can_seek(leader->source) ? 0 :
 		mul_size(shared->processes + RING_SPARE, CHUNK_MAX);
 	ParallelContext *pcxt;
 
@@ -314,7 +321,9 @@ start_workers(const ShareLeader *leader, int nworkers, Shared *shared,
 	shm_toc_insert(pcxt->toc, KEY_PARALLEL, *parallel);
 	put_copy(pcxt->toc, KEY_PATHS, paths.data, paths.len);
 	files = shm_toc_allocate(pcxt->toc, files_size);
-	files[shared->file] = leader->source->file;
+	files[shared->file] = leader->source->stream->stamp;
+	if (ring_bytes > 0)
+		files[shared->file].size = PG_INT64_MAX;
 	shm_toc_insert(pcxt->toc, KEY_FILES, files);
 	put_copy(pcxt->toc, KEY_HEADER, leader->header, shared->header_length);
 	put_copy(pcxt->toc, KEY_WHERE, where, where_size);
@@ -359,26 +368,27 @@ end_ring(const ShareLeader *leader, Ring *ring, int64 offset)
 {
 	Size		length = pg_atomic_read_u64(&ring->fed) - offset;
 	char	   *to = source_put_back(leader->source, length);
+	Stream	   *rest = ring_open(ring, NULL, NULL);
 
+	stream_seek(rest, offset);
 	for (Size done = 0; done < length;)
-		done += ring_read(ring, offset + done, to + done, length - done, NULL, NULL);
+		done += stream_read(rest, to + done, length - done);
 }
 
 static void
 lead_chunks(const ShareLeader *leader, Parallel *parallel, Ring *ring,
-			InputFile *files, const Shared *shared)
+			FileStamp *files, const Shared *shared)
 {
 	Batch	   *batch = leader->batch;
 	Batch		alone = *batch;
 	Guard		guard = *batch->guard;
-	Source	   *source = open_chunks(ring, leader->source->paths, batch->options, shared);
+	Source	   *source;
 	Share		share = {
 		.parallel = parallel,
 		.ring = ring,
 		.batch = batch,
 		.journal = leader->journal,
 		.processes = shared->processes,
-		.chunks = chunks_of(source, batch->options, shared, files, leader->header),
 		.eol = shared->eol,
 		.leader = leader
 	};
@@ -387,8 +397,9 @@ lead_chunks(const ShareLeader *leader, Parallel *parallel, Ring *ring,
 	initStringInfo(&share.received);
 	if (ring != NULL)
 		begin_ring(leader, &parallel->cursor);
-	source->starved = share_feed_at_once;
-	source->starved_arg = &share;
+	source = open_chunks(ring, share_feed_at_once, &share, leader->source->paths,
+						 batch->options, shared);
+	share.chunks = chunks_of(source, batch->options, shared, files, leader->header);
 	batch->reader = reader_open(source, batch->options);
 	share.journal->reader = batch->reader;
 	share_limit_batch(batch, &share);
@@ -452,7 +463,7 @@ share_lead(const ShareLeader *leader, int nworkers)
 	pcxt = start_workers(leader, nworkers, &shared, &cursor, &parallel, &ring);
 	if (pcxt != NULL)
 	{
-		InputFile  *files = shm_toc_lookup(pcxt->toc, KEY_FILES, false);
+		FileStamp  *files = shm_toc_lookup(pcxt->toc, KEY_FILES, false);
 		bool		stopped;
 		int			file;
 		int64		offset;
@@ -532,7 +543,7 @@ help(shm_toc *toc)
 							   shm_toc_lookup(toc, KEY_ATTNUMS, false),
 							   shared->nfields);
 	error_context_stack = &callback;
-	source = open_chunks(ring, paths, options, shared);
+	source = open_chunks(ring, NULL, NULL, paths, options, shared);
 	share.chunks = chunks_of(source, options, shared,
 							 shm_toc_lookup(toc, KEY_FILES, false),
 							 shm_toc_lookup(toc, KEY_HEADER, false));

@@ -38,7 +38,7 @@ typedef struct ShareLeader
 	/* for progress: how much has been read, and what has been counted */
 	void		(*show) (void *arg, int64 bytes, int64 loaded, int64 filtered);
 	/* a file after the one that was open has been begun; files as in source_go */
-	void		(*began) (void *arg, int number, const InputFile *files);
+	void		(*began) (void *arg, int number, const FileStamp *files);
 	void	   *arg;
 } ShareLeader;
 

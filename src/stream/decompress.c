@@ -47,22 +47,23 @@ typedef struct Codec
 	void		(*close) (void *state);
 } Codec;
 
-struct Decompressor
+#define IN_SIZE (64 * 1024)
+
+typedef struct Decompressor
 {
+	Stream		stream;
 	const Codec *codec;
 	void	   *state;
 	MemoryContextCallback callback;
 	const char *path;
-	DecompressPull pull;
-	void	   *pull_arg;
-	bool		pull_ended;
+	bool		in_ended;
 	bool		between;		/* frames, or before the first */
 	int64		frames;
 	int64		in_offset;		/* of in[0] in the file */
 	Size		in_done;
 	Size		in_length;
-	char		in[DECOMPRESS_HEAD];
-};
+	char		in[IN_SIZE];
+} Decompressor;
 
 /* ---- gzip ---- */
 
@@ -249,51 +250,6 @@ decompress_detect(const char *data, Size length)
 		BULK_COMPRESSION_ZSTD : BULK_COMPRESSION_NONE;
 }
 
-static void
-close_codec(void *arg)
-{
-	Decompressor *decompressor = arg;
-
-	decompressor->codec->close(decompressor->state);
-}
-
-Decompressor *
-decompress_open(BulkCompression compression, const char *path,
-				const char *head, Size length, DecompressPull pull, void *arg)
-{
-	const Codec *codec = &codecs[compression];
-	Decompressor *decompressor;
-
-	if (codec->open == NULL)
-		ereport(ERROR,
-				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-				 errmsg("cannot read file \"%s\": it is compressed with %s",
-						path, codec->name),
-				 errdetail("pgbulk was built without the library for %s.",
-						   codec->name)));
-
-	Assert(length <= DECOMPRESS_HEAD);
-	decompressor = palloc0(sizeof(Decompressor));
-	decompressor->codec = codec;
-	decompressor->path = path;
-	decompressor->pull = pull;
-	decompressor->pull_arg = arg;
-	decompressor->between = true;
-	memcpy(decompressor->in, head, length);
-	decompressor->in_length = length;
-
-	decompressor->state = codec->open();
-	if (decompressor->state == NULL)
-		ereport(ERROR,
-				(errcode(ERRCODE_OUT_OF_MEMORY),
-				 errmsg("out of memory")));
-	decompressor->callback.func = close_codec;
-	decompressor->callback.arg = decompressor;
-	MemoryContextRegisterResetCallback(CurrentMemoryContext,
-									   &decompressor->callback);
-	return decompressor;
-}
-
 /* Reads on behind what is left of the input; false at its end. */
 static bool
 read_on(Decompressor *decompressor)
@@ -302,15 +258,15 @@ read_on(Decompressor *decompressor)
 	Size		n;
 
 	CHECK_FOR_INTERRUPTS();
-	if (decompressor->pull_ended)
+	if (decompressor->in_ended)
 		return false;
 	memmove(decompressor->in, decompressor->in + decompressor->in_done, left);
 	decompressor->in_offset += decompressor->in_done;
 	decompressor->in_done = 0;
-	n = decompressor->pull(decompressor->pull_arg, decompressor->in + left,
-						   DECOMPRESS_HEAD - left);
+	n = stream_read(decompressor->stream.below, decompressor->in + left,
+					IN_SIZE - left);
 	decompressor->in_length = left + n;
-	decompressor->pull_ended = n == 0;
+	decompressor->in_ended = n == 0;
 	return n > 0;
 }
 
@@ -323,8 +279,9 @@ have_input(Decompressor *decompressor, Size least)
 	return true;
 }
 
-int64
-decompress_used(const Decompressor *decompressor)
+/* How many compressed bytes have been used up. */
+static int64
+bytes_used(const Decompressor *decompressor)
 {
 	return decompressor->in_offset + decompressor->in_done;
 }
@@ -337,7 +294,7 @@ report_truncated(const Decompressor *decompressor)
 			 errmsg("%s data of file \"%s\" is not complete",
 					decompressor->codec->name, decompressor->path),
 			 errdetail("The file ends within it, after %lld bytes.",
-					   (long long) decompress_used(decompressor))));
+					   (long long) bytes_used(decompressor))));
 }
 
 static void
@@ -348,7 +305,7 @@ report_corrupt(const Decompressor *decompressor, const char *problem)
 			 errmsg("%s data of file \"%s\" is corrupt",
 					decompressor->codec->name, decompressor->path),
 			 errdetail("Decompression failed at byte offset %lld of the compressed file: %s.",
-					   (long long) decompress_used(decompressor), problem)));
+					   (long long) bytes_used(decompressor), problem)));
 }
 
 static void
@@ -366,7 +323,7 @@ report_stranger(const Decompressor *decompressor)
 			 errmsg("file \"%s\" has something else after its %s data",
 					decompressor->path, name),
 			 errdetail("It begins at byte offset %lld of the compressed file.",
-					   (long long) decompress_used(decompressor))));
+					   (long long) bytes_used(decompressor))));
 }
 
 /* Between frames: whether there is another one. */
@@ -395,9 +352,10 @@ find_frame(Decompressor *decompressor)
 	return true;
 }
 
-Size
-decompress_read(Decompressor *decompressor, char *to, Size size)
+static Size
+read_decompressed(Stream *stream, char *to, Size size)
 {
+	Decompressor *decompressor = (Decompressor *) stream;
 	CodecStep	step = {.out = to,.out_left = size};
 
 	while (step.out == to)
@@ -420,8 +378,59 @@ decompress_read(Decompressor *decompressor, char *to, Size size)
 
 		/* what is in the library's own buffers comes without input, too */
 		if (status == CODEC_MORE && step.in == start && step.out == to &&
-			decompressor->pull_ended)
+			decompressor->in_ended)
 			report_truncated(decompressor);
 	}
 	return step.out - to;
+}
+
+static int64
+left_compressed(const Stream *stream)
+{
+	return stream_left_below(stream, bytes_used((const Decompressor *) stream));
+}
+
+static const StreamRoutine decompress_routine = {
+	.read = read_decompressed,
+	.left = left_compressed
+};
+
+static void
+close_codec(void *arg)
+{
+	Decompressor *decompressor = arg;
+
+	decompressor->codec->close(decompressor->state);
+}
+
+Stream *
+decompress_open(Stream *below, BulkCompression compression, const char *path)
+{
+	const Codec *codec = &codecs[compression];
+	Decompressor *decompressor;
+
+	if (codec->open == NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("cannot read file \"%s\": it is compressed with %s",
+						path, codec->name),
+				 errdetail("pgbulk was built without the library for %s.",
+						   codec->name)));
+
+	decompressor = palloc0(sizeof(Decompressor));
+	stream_init(&decompressor->stream, &decompress_routine, below);
+	decompressor->codec = codec;
+	decompressor->path = path;
+	decompressor->between = true;
+
+	decompressor->state = codec->open();
+	if (decompressor->state == NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_OUT_OF_MEMORY),
+				 errmsg("out of memory")));
+	decompressor->callback.func = close_codec;
+	decompressor->callback.arg = decompressor;
+	MemoryContextRegisterResetCallback(CurrentMemoryContext,
+									   &decompressor->callback);
+	return &decompressor->stream;
 }

@@ -1,6 +1,6 @@
 /*
  * decompress.h
- *		What a compressed file holds, as a stream.
+ *		What a compressed file holds: a filter (stream.h).
  *
  * Frames (gzip calls them members) that follow each other are one stream, as
  * the command line tools have it.  What is decompressed goes straight to where
@@ -13,14 +13,10 @@
 #include "postgres.h"
 
 #include "option/options.h"
+#include "stream/stream.h"
 
 /* Bytes that tell how a file is compressed. */
 #define DECOMPRESS_MAGIC 4
-
-typedef struct Decompressor Decompressor;
-
-/* Up to size bytes of what is compressed; 0 at its end. */
-typedef Size (*DecompressPull) (void *arg, char *to, Size size);
 
 /*
  * What the first bytes of a file, all that it has or at least
@@ -29,25 +25,14 @@ typedef Size (*DecompressPull) (void *arg, char *to, Size size);
 extern BulkCompression decompress_detect(const char *data, Size length);
 
 /*
- * Begins a stream whose first bytes, at most DECOMPRESS_HEAD, have been read
- * already; pull reads on.  path is for messages and not copied.  Memory: the
- * current context, with which all ends.
+ * What the stream below is compressed with is taken from it.  path is for
+ * messages and not copied.  Memory: the current context, with which all ends.
  *
  * Error: 0A000 where the library for it was left out when pgbulk was built.
+ * When it is read: 22P04 for what is corrupt or ends too early, with its place
+ * in the file.
  */
-#define DECOMPRESS_HEAD (64 * 1024)
-extern Decompressor *decompress_open(BulkCompression compression,
-									 const char *path,
-									 const char *head, Size length,
-									 DecompressPull pull, void *arg);
-
-/*
- * Up to size bytes; 0 at the end.  Error: 22P04 for what is corrupt or ends
- * too early, with its place in the file; those of pull.
- */
-extern Size decompress_read(Decompressor *decompressor, char *to, Size size);
-
-/* How many compressed bytes have been used up. */
-extern int64 decompress_used(const Decompressor *decompressor);
+extern Stream *decompress_open(Stream *below, BulkCompression compression,
+							   const char *path);
 
 #endif							/* PGBULK_DECOMPRESS_H */

@@ -17,6 +17,14 @@
 #include "utils/acl.h"
 #include "utils/wait_event.h"
 
+typedef struct FileStream
+{
+	Stream		stream;
+	const char *path;
+	int			fd;
+	bool		had_writer;		/* of a pipe */
+} FileStream;
+
 void
 file_check_privilege(bool sent)
 {
@@ -67,7 +75,6 @@ check_kind(const char *path, mode_t mode)
 int64
 file_look(const char *path)
 {
-	InputFile	file;
 	struct stat st;
 
 	if (stat(path, &st) != 0)
@@ -75,74 +82,46 @@ file_look(const char *path)
 	check_kind(path, st.st_mode);
 	if (!S_ISFIFO(st.st_mode))
 	{
-		file_open(&file, path);
-		file_close(&file);
-		return file.size;
+		Stream	   *stream = file_open(path);
+		int64		size = stream->stamp.size;
+
+		stream_close(stream);
+		pfree(stream);
+		return size;
 	}
 	if (access(path, R_OK) != 0)
 		report_open(path);
 	return -1;
 }
 
-void
-file_open(InputFile *file, const char *path)
+bool
+file_is_same(const FileStamp *a, const FileStamp *b)
 {
-	struct stat st;
-
-	/* a pipe's writer is waited for where that can be cancelled */
-	memset(file, 0, sizeof(*file));
-	file->fd = OpenTransientFile(path, O_RDONLY | O_NONBLOCK | PG_BINARY);
-	if (file->fd < 0)
-		report_open(path);
-	if (fstat(file->fd, &st) != 0)
-		report_stat(path);
-	check_kind(path, st.st_mode);
-
-	file->path = path;
-	file->is_pipe = S_ISFIFO(st.st_mode);
-	file->size = file->is_pipe ? -1 : st.st_size;
-	file->modified = st.st_mtim;
-	file->device = st.st_dev;
-	file->inode = st.st_ino;
-#if defined(POSIX_FADV_SEQUENTIAL)
-	if (!file->is_pipe)
-		(void) posix_fadvise(file->fd, 0, 0, POSIX_FADV_SEQUENTIAL);
-#endif
+	return a->device == b->device && a->inode == b->inode && a->size == b->size &&
+		a->modified.tv_sec == b->modified.tv_sec &&
+		a->modified.tv_nsec == b->modified.tv_nsec;
 }
 
-void
-file_open_same(InputFile *file, const InputFile *same, const char *path)
-{
-	file_open(file, path);
-	if (file->device != same->device || file->inode != same->inode)
-		ereport(ERROR,
-				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("file \"%s\" changed while it was read", path),
-				 errdetail("There is another file of that name now."),
-				 errhint("Load the file again when nobody writes to it.")));
-	file->size = same->size;
-	file->modified = same->modified;
-}
-
-/* At its end the file must be the one that was opened. */
+/* At its end, after so many bytes, the file must be the one that was opened. */
 static void
-check_unchanged(const InputFile *file)
+check_unchanged(const FileStream *file, int64 bytes_read)
 {
+	const FileStamp *stamp = &file->stream.stamp;
 	struct stat st;
 
 	if (fstat(file->fd, &st) != 0)
 		report_stat(file->path);
-	if (file->bytes_read != file->size || st.st_size != file->size)
+	if (bytes_read != stamp->size || st.st_size != stamp->size)
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("file \"%s\" changed while it was read", file->path),
 				 errdetail("It had %lld bytes when it was opened, %lld were read, and it has %lld now.",
-						   (long long) file->size,
-						   (long long) file->bytes_read,
+						   (long long) stamp->size,
+						   (long long) bytes_read,
 						   (long long) st.st_size),
 				 errhint("Load the file again when nobody writes to it.")));
-	if (st.st_mtim.tv_sec != file->modified.tv_sec ||
-		st.st_mtim.tv_nsec != file->modified.tv_nsec)
+	if (st.st_mtim.tv_sec != stamp->modified.tv_sec ||
+		st.st_mtim.tv_nsec != stamp->modified.tv_nsec)
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("file \"%s\" changed while it was read", file->path),
@@ -150,9 +129,81 @@ check_unchanged(const InputFile *file)
 				 errhint("Load the file again when nobody writes to it.")));
 }
 
+static void
+report_read(const FileStream *file)
+{
+	ereport(ERROR,
+			(errcode_for_file_access(),
+			 errmsg("could not read from file \"%s\": %m", file->path)));
+}
+
+/* As read(2), which a signal does not end. */
+static ssize_t
+read_some(const FileStream *file, char *to, Size size)
+{
+	ssize_t		n;
+
+	do
+	{
+		CHECK_FOR_INTERRUPTS();
+		pgstat_report_wait_start(WAIT_EVENT_COPY_FILE_READ);
+		n = read(file->fd, to, size);
+		pgstat_report_wait_end();
+	} while (n < 0 && errno == EINTR);
+	return n;
+}
+
+/* ---- regular files ---- */
+
+static Size
+read_file(Stream *stream, char *to, Size size)
+{
+	FileStream *file = (FileStream *) stream;
+	ssize_t		n = read_some(file, to, size);
+
+	if (n < 0)
+		report_read(file);
+	/* a file that has grown past its first size is found out at once */
+	if (n == 0 || stream->bytes_read + n > stream->stamp.size)
+		check_unchanged(file, stream->bytes_read + n);
+	return n;
+}
+
+static int64
+left_in_file(const Stream *stream)
+{
+	return stream->stamp.size - stream->bytes_read;
+}
+
+static void
+seek_in_file(Stream *stream, int64 offset)
+{
+	FileStream *file = (FileStream *) stream;
+
+	if (lseek(file->fd, offset, SEEK_SET) != offset)
+		ereport(ERROR,
+				(errcode_for_file_access(),
+				 errmsg("could not seek in file \"%s\": %m", file->path)));
+}
+
+static void
+close_file(Stream *stream)
+{
+	CloseTransientFile(((FileStream *) stream)->fd);
+}
+
+static const StreamRoutine file_routine = {
+	.read = read_file,
+	.left = left_in_file,
+	.seek = seek_in_file,
+	.close = close_file
+};
+
+/* ---- pipes ---- */
+
 /* Until the pipe has bytes, or the last of its writers has gone. */
 static void
-await_pipe(InputFile *file)
+await_pipe(FileStream *file)
 {
 	int			events;
 
@@ -165,64 +216,74 @@ await_pipe(InputFile *file)
 		file->had_writer = true;
 }
 
-Size
-file_read(InputFile *file, char *to, Size size)
+static Size
+read_pipe(Stream *stream, char *to, Size size)
 {
-	for (;;)
+	FileStream *file = (FileStream *) stream;
+	ssize_t		n;
+
+	while ((n = read_some(file, to, size)) < 0 || (n == 0 && !file->had_writer))
 	{
-		ssize_t		n;
-
-		CHECK_FOR_INTERRUPTS();
-		pgstat_report_wait_start(WAIT_EVENT_COPY_FILE_READ);
-		n = read(file->fd, to, size);
-		pgstat_report_wait_end();
-
-		if (n > 0)
-			file->bytes_read += n;
-		else if (n < 0 && errno == EINTR)
-			continue;
-		else if (file->is_pipe &&
-				 (n == 0 ? !file->had_writer : errno == EAGAIN || errno == EWOULDBLOCK))
-		{
-			await_pipe(file);
-			continue;
-		}
-		else if (n < 0)
-			ereport(ERROR,
-					(errcode_for_file_access(),
-					 errmsg("could not read from file \"%s\": %m",
-							file->path)));
-
-		/* a file that has grown past its first size is found out at once */
-		if (!file->is_pipe && (n == 0 || file->bytes_read > file->size))
-			check_unchanged(file);
-		file->had_writer = true;
-		return n;
+		if (n < 0 && errno != EAGAIN && errno != EWOULDBLOCK)
+			report_read(file);
+		await_pipe(file);
 	}
+	file->had_writer = true;
+	return n;
 }
 
-void
-file_seek(InputFile *file, int64 offset)
+static const StreamRoutine pipe_routine = {
+	.read = read_pipe,
+	.close = close_file
+};
+
+/* ---- both ---- */
+
+Stream *
+file_open(const char *path)
 {
-	Assert(!file->is_pipe);
-	if (lseek(file->fd, offset, SEEK_SET) != offset)
+	FileStream *file = palloc0(sizeof(FileStream));
+	Stream	   *stream = &file->stream;
+	struct stat st;
+	bool		is_pipe;
+
+	/* a pipe's writer is waited for where that can be cancelled */
+	file->path = path;
+	file->fd = OpenTransientFile(path, O_RDONLY | O_NONBLOCK | PG_BINARY);
+	if (file->fd < 0)
+		report_open(path);
+	if (fstat(file->fd, &st) != 0)
+		report_stat(path);
+	check_kind(path, st.st_mode);
+
+	is_pipe = S_ISFIFO(st.st_mode);
+	stream_init(stream, is_pipe ? &pipe_routine : &file_routine, NULL);
+	stream->once = is_pipe;
+	stream->stamp = (FileStamp) {
+		.size = is_pipe ? -1 : st.st_size,
+		.modified = st.st_mtim,
+		.device = st.st_dev,
+		.inode = st.st_ino
+	};
+#if defined(POSIX_FADV_SEQUENTIAL)
+	if (!is_pipe)
+		(void) posix_fadvise(file->fd, 0, 0, POSIX_FADV_SEQUENTIAL);
+#endif
+	return stream;
+}
+
+Stream *
+file_open_same(const FileStamp *same, const char *path)
+{
+	Stream	   *stream = file_open(path);
+
+	if (stream->stamp.device != same->device || stream->stamp.inode != same->inode)
 		ereport(ERROR,
-				(errcode_for_file_access(),
-				 errmsg("could not seek in file \"%s\": %m", file->path)));
-	file->bytes_read = offset;
-}
-
-void
-file_check_end(InputFile *file)
-{
-	file_seek(file, file->size);
-	check_unchanged(file);
-}
-
-void
-file_close(InputFile *file)
-{
-	if (file->path != NULL)
-		CloseTransientFile(file->fd);
-	file->path = NULL;
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("file \"%s\" changed while it was read", path),
+				 errdetail("There is another file of that name now."),
+				 errhint("Load the file again when nobody writes to it.")));
+	stream->stamp.size = same->size;
+	stream->stamp.modified = same->modified;
+	return stream;
 }

@@ -12,22 +12,7 @@
 
 #include "postgres.h"
 
-#include <time.h>
-
-#include <sys/types.h>
-
-typedef struct InputFile
-{
-	const char *path;			/* NULL: none is open */
-	int			fd;
-	bool		is_pipe;
-	bool		had_writer;		/* of a pipe */
-	int64		size;			/* when it was opened; -1: a pipe */
-	struct timespec modified;	/* the same */
-	dev_t		device;			/* the same */
-	ino_t		inode;			/* the same */
-	int64		bytes_read;
-} InputFile;
+#include "stream/stream.h"
 
 /*
  * Before anything is said about files: even their names are no one's business.
@@ -45,28 +30,22 @@ extern void file_check_privilege(bool sent);
  */
 extern int64 file_look(const char *path);
 
-/* Errors as file_look.  path is not copied. */
-extern void file_open(InputFile *file, const char *path);
+/*
+ * A regular file, in which reading can go on anywhere, or a pipe.  path is not
+ * copied.  Memory: the current context.
+ *
+ * Errors as file_look; when it is read: 55000 for a file that has changed, the
+ * file system's.
+ */
+extern Stream *file_open(const char *path);
 
 /*
  * The same file once more, for another process.  Error: 55000 where another
  * has taken its place.
  */
-extern void file_open_same(InputFile *file, const InputFile *same,
-						   const char *path);
+extern Stream *file_open_same(const FileStamp *same, const char *path);
 
-/*
- * Up to size bytes; 0 at the end.  Error: 55000 for a file that has changed;
- * the file system's.
- */
-extern Size file_read(InputFile *file, char *to, Size size);
-
-/* Of no pipe: it ends where it did when it was opened.  Error: 55000 where not. */
-extern void file_check_end(InputFile *file);
-
-/* Reading goes on there; not in a pipe. */
-extern void file_seek(InputFile *file, int64 offset);
-
-extern void file_close(InputFile *file);
+/* Whether two files are the same one, which has not been written to in between. */
+extern bool file_is_same(const FileStamp *a, const FileStamp *b);
 
 #endif							/* PGBULK_FILE_H */

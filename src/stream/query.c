@@ -22,6 +22,7 @@
 
 struct QueryRows
 {
+	Stream		stream;
 	Portal		portal;
 	bool		is_volatile;
 	bool		ended;
@@ -297,20 +298,36 @@ fetch_rows(QueryRows *rows)
 	return n > 0;
 }
 
-Size
-query_read(QueryRows *rows, char *to, Size size)
+static Size
+read_query(Stream *stream, char *to, Size size)
 {
+	QueryRows  *rows = (QueryRows *) stream;
+
 	CHECK_FOR_INTERRUPTS();
 	if (rows->done == rows->text.len && !fetch_rows(rows))
 		return 0;
 	size = Min(size, rows->text.len - rows->done);
 	memcpy(to, rows->text.data + rows->done, size);
 	rows->done += size;
+	stream->pauses = rows->wanted == 0 && rows->done == rows->text.len;
 	return size;
 }
 
-bool
-query_pauses(const QueryRows *rows)
+static void
+close_query(Stream *stream)
 {
-	return rows->wanted == 0 && rows->done == rows->text.len;
+	query_close((QueryRows *) stream);
+}
+
+static const StreamRoutine query_routine = {
+	.read = read_query,
+	.close = close_query
+};
+
+Stream *
+query_stream(QueryRows *rows)
+{
+	stream_init(&rows->stream, &query_routine, NULL);
+	rows->stream.once = true;
+	return &rows->stream;
 }

@@ -13,6 +13,7 @@
 
 #include "access/attnum.h"
 #include "access/tupdesc.h"
+#include "stream/stream.h"
 
 typedef struct QueryRows QueryRows;
 
@@ -32,11 +33,11 @@ extern QueryRows *query_open(const char *query, TupleDesc desc,
 /* Whether its functions may look at the table that is loaded, or write to it. */
 extern bool query_is_volatile(const QueryRows *rows);
 
-/* Up to size bytes; 0 at the end.  Errors: those of the query. */
-extern Size query_read(QueryRows *rows, char *to, Size size);
-
-/* Whether all has been read that may be enough: the reader is to ask for more only if it is not. */
-extern bool query_pauses(const QueryRows *rows);
+/*
+ * The rows as a stream, with which they are closed.  It pauses where option limit
+ * may be content with what has been read.  Errors: those of the query.
+ */
+extern Stream *query_stream(QueryRows *rows);
 
 extern void query_close(QueryRows *rows);
 

@@ -7,6 +7,14 @@
 #include "stream/ring.h"
 #include "utils/wait_event.h"
 
+typedef struct RingStream
+{
+	Stream		stream;
+	Ring	   *ring;
+	void		(*starved) (void *arg); /* NULL: waits */
+	void	   *starved_arg;
+} RingStream;
+
 void
 ring_init(Ring *ring, Size size, int64 offset)
 {
@@ -55,14 +63,16 @@ has_news(Ring *ring, uint64 offset)
 }
 
 static void
-await_news(Ring *ring, uint64 offset, void (*starved) (void *arg), void *arg)
+await_news(const RingStream *reader, uint64 offset)
 {
+	Ring	   *ring = reader->ring;
+
 	if (has_news(ring, offset))
 		return;
-	if (starved != NULL)
+	if (reader->starved != NULL)
 	{
 		while (!has_news(ring, offset))
-			starved(arg);
+			reader->starved(reader->starved_arg);
 		return;
 	}
 	ConditionVariablePrepareToSleep(&ring->changed);
@@ -71,14 +81,16 @@ await_news(Ring *ring, uint64 offset, void (*starved) (void *arg), void *arg)
 	ConditionVariableCancelSleep();
 }
 
-Size
-ring_read(Ring *ring, int64 offset, char *to, Size size,
-		  void (*starved) (void *arg), void *arg)
+static Size
+read_ring(Stream *stream, char *to, Size size)
 {
+	RingStream *reader = (RingStream *) stream;
+	Ring	   *ring = reader->ring;
+	int64		offset = stream->bytes_read;
 	Size		at = offset % ring->size;
 
 	Assert(offset >= pg_atomic_read_u64(&ring->released));
-	await_news(ring, offset, starved, arg);
+	await_news(reader, offset);
 
 	/* in this order: what was fed before the end is to be seen */
 	pg_memory_barrier();
@@ -94,6 +106,29 @@ ring_read(Ring *ring, int64 offset, char *to, Size size,
 	else
 		memcpy(to, ring->data + at, size);
 	return size;
+}
+
+/* That is where reading goes on by itself. */
+static void
+seek_in_ring(Stream *stream, int64 offset)
+{
+}
+
+static const StreamRoutine ring_routine = {
+	.read = read_ring,
+	.seek = seek_in_ring
+};
+
+Stream *
+ring_open(Ring *ring, void (*starved) (void *arg), void *arg)
+{
+	RingStream *reader = palloc(sizeof(RingStream));
+
+	stream_init(&reader->stream, &ring_routine, NULL);
+	reader->ring = ring;
+	reader->starved = starved;
+	reader->starved_arg = arg;
+	return &reader->stream;
 }
 
 void

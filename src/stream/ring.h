@@ -14,6 +14,7 @@
 
 #include "port/atomics.h"
 #include "storage/condition_variable.h"
+#include "stream/stream.h"
 
 typedef struct Ring
 {
@@ -38,11 +39,10 @@ extern void ring_feed(Ring *ring, Size length);
 extern void ring_end(Ring *ring);
 
 /*
- * Copies up to size bytes from that offset on; waits for the first of them, or
- * calls starved(arg), unless NULL, until they are there.  0 at the end.
+ * Reads it from the offset that it is told to seek.  Waits for bytes, or calls
+ * starved(arg), unless NULL, until they are there.  Memory: the current context.
  */
-extern Size ring_read(Ring *ring, int64 offset, char *to, Size size,
-					  void (*starved) (void *arg), void *arg);
+extern Stream *ring_open(Ring *ring, void (*starved) (void *arg), void *arg);
 
 /* Nobody will read before this offset. */
 extern void ring_release(Ring *ring, int64 offset);

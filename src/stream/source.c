@@ -11,7 +11,12 @@
 #include "miscadmin.h"
 #include "scan/magic.h"
 #include "scan/scan.h"
+#include "stream/copy.h"
+#include "stream/decompress.h"
+#include "stream/file.h"
 #include "stream/source.h"
+#include "stream/stdin.h"
+#include "stream/utf16.h"
 #include "utils/memutils.h"
 
 int			source_chunk_size = 256 * 1024;
@@ -63,18 +68,120 @@ source_expand(const char *path, bool sent)
 	return paths;
 }
 
-static void
-init_window(Window *window, Size size)
+/* ---- streams of files ---- */
+
+/* How the open file is compressed. */
+static BulkCompression
+find_compression(Source *source)
 {
-	window->capacity = size;
+	BulkCompression compression = source->options->compression;
+	char		magic[DECOMPRESS_MAGIC];
+
+	if (compression != BULK_COMPRESSION_AUTO)
+		return compression;
+	return decompress_detect(magic, stream_peek(source->stream, magic, DECOMPRESS_MAGIC));
+}
+
+/* Whether it may have a byte order mark. */
+static bool
+may_be_marked(const BulkOptions *options)
+{
+	return !options_is_raw(options) && options->encoding == PG_UTF8;
+}
+
+/* Whether it is in UTF-16, and in which. */
+static BulkUtf16
+find_utf16(Source *source)
+{
+	char		mark[UTF16_MARK];
+	Size		length;
+	BulkUtf16	utf16;
+
+	if (!may_be_marked(source->options))
+		return BULK_UTF16_NONE;
+	length = stream_peek(source->stream, mark, UTF16_MARK);
+	utf16 = utf16_detect(mark, length);
+	if (utf16 != BULK_UTF16_NONE || length == 0)
+		return utf16;
+	if (source->options->utf16 == BULK_UTF16_MARKED)
+		ereport(ERROR,
+				(errcode(ERRCODE_BAD_COPY_FILE_FORMAT),
+				 errmsg("file \"%s\" has no byte order mark of UTF-16",
+						source->path),
+				 errhint("Set option \"encoding\" to \"UTF16LE\" or \"UTF16BE\".")));
+	return source->options->utf16;
+}
+
+/*
+ * A client that is told to send bytes as they are does so; psql takes what it
+ * is to send for text else, which a compressed file does not survive.
+ */
+static Stream *
+open_client(const Source *source)
+{
+	const BulkOptions *options = source->options;
+	bool		binary = options_is_raw(options) ||
+		options->utf16 != BULK_UTF16_NONE ||
+		(options->compression != BULK_COMPRESSION_NONE &&
+		 options->compression != BULK_COMPRESSION_AUTO);
+
+	return client_open(binary, source->client_marker);
+}
+
+/* What is open already goes with the source if what is put above it fails. */
+static Stream *
+open_file(void *arg, int number)
+{
+	Source	   *source = arg;
+	BulkCompression compression;
+	BulkUtf16	utf16;
+
+	source->stream = strcmp(source->path, SOURCE_CLIENT) == 0 ? open_client(source) :
+		file_open(source->path);
+	compression = find_compression(source);
+	if (compression != BULK_COMPRESSION_NONE)
+		source->stream = decompress_open(source->stream, compression, source->path);
+	utf16 = find_utf16(source);
+	if (utf16 != BULK_UTF16_NONE)
+		source->stream = utf16_open(source->stream, utf16 == BULK_UTF16_BIG);
+	return source->stream;
+}
+
+/* ---- opening ---- */
+
+static Source *
+create(List *paths, StreamOpener open, void *arg, const BulkOptions *options, Size window_size)
+{
+	Source	   *source = palloc0(sizeof(Source));
+	Window	   *window = &source->window;
+
+	source->paths = paths;
+	source->options = options;
+	source->open = open;
+	source->open_arg = arg;
+	source->current = -1;
+	source->context = AllocSetContextCreate(CurrentMemoryContext,
+											"bulk_load source",
+											ALLOCSET_DEFAULT_SIZES);
+	window->capacity = window_size;
 	window->data = WINDOW_FRONT +
-		(char *) palloc0(WINDOW_FRONT + size + SCAN_PADDING);
+		(char *) palloc0(WINDOW_FRONT + window_size + SCAN_PADDING);
+	return source;
+}
+
+Source *
+source_share(List *paths, const BulkOptions *options, Size window_size)
+{
+	Source	   *source = create(paths, open_file, NULL, options, window_size);
+
+	source->open_arg = source;
+	return source;
 }
 
 Source *
 source_open(List *paths, const BulkOptions *options, Size window_size)
 {
-	Source	   *source = palloc0(sizeof(Source));
+	Source	   *source = source_share(paths, options, window_size);
 	bool		known = true;
 	ListCell   *lc;
 
@@ -104,91 +211,162 @@ source_open(List *paths, const BulkOptions *options, Size window_size)
 	}
 	if (!known)
 		source->bytes_total = 0;
-
-	source->paths = paths;
-	source->options = options;
-	source->current = -1;
-	source->context = AllocSetContextCreate(CurrentMemoryContext,
-											"bulk_load source",
-											ALLOCSET_DEFAULT_SIZES);
-	init_window(&source->window, window_size);
 	return source;
 }
 
 Source *
-source_open_stored(StoredRows *stored, const BulkOptions *options,
+source_open_list(List *paths, StreamOpener open, void *arg, int64 bytes_total,
+				 const BulkOptions *options, Size window_size)
+{
+	Source	   *source = create(paths, open, arg, options, window_size);
+
+	source->bare = true;
+	source->bytes_total = bytes_total;
+	return source;
+}
+
+Source *
+source_open_stream(Stream *stream, List *paths, int number, const BulkOptions *options,
 				   Size window_size)
 {
-	Source	   *source = palloc0(sizeof(Source));
+	Source	   *source = source_open_list(paths, NULL, NULL, 0, options, window_size);
 
-	source->stored = stored;
-	source->paths = stored_rows_paths(stored);
-	source->options = options;
-	source->bytes_total = stored_rows_bytes(stored);
-	source->current = -1;
-	init_window(&source->window, window_size);
+	source->stream = stream;
+	source->current = number - 1;
 	return source;
 }
 
-Source *
-source_open_query(QueryRows *rows, const BulkOptions *options, Size window_size)
+static void
+begin_window(Source *source)
 {
-	Source	   *source = palloc0(sizeof(Source));
+	Window	   *window = &source->window;
 
-	source->rows = rows;
-	source->paths = list_make1(SOURCE_QUERY);
-	source->options = options;
-	source->current = -1;
-	init_window(&source->window, window_size);
-	return source;
+	window->length = 0;
+	window->at_eof = false;
+	window->offset = source->stream->first_offset;
+	window->line = source->stream->first_line;
 }
 
-Source *
-source_share(List *paths, const BulkOptions *options, Size window_size)
+/* A stream that was given is there before it is begun. */
+static void
+open_current(Source *source)
 {
-	Source	   *source = palloc0(sizeof(Source));
+	MemoryContext caller = MemoryContextSwitchTo(source->context);
+	int			number = source->current;
 
-	source->paths = paths;
-	source->options = options;
-	source->current = -1;
-	init_window(&source->window, window_size);
-	return source;
+	source->path = list_nth(source->paths, number);
+	if (source->copies != NULL && source->copies[number] != NULL)
+		source->stream = copy_replay(source->copies[number]);
+	else if (source->stream == NULL)
+		source->stream = source->open(source->open_arg, number);
+	MemoryContextSwitchTo(caller);
+	begin_window(source);
 }
 
-Source *
-source_tap(Ring *ring, List *paths, int number, Size window_size)
+bool
+source_next(Source *source)
 {
-	Source	   *source = palloc0(sizeof(Source));
+	if (source->path != NULL)
+		source_close(source);
+	if (++source->current >= list_length(source->paths))
+		return false;
+	open_current(source);
+	return true;
+}
 
-	source->ring = ring;
-	source->paths = paths;
+/* The file of that number as it is, whatever it holds. */
+static void
+open_plain(Source *source, int number, const FileStamp *same)
+{
+	MemoryContext caller = MemoryContextSwitchTo(source->context);
+
 	source->current = number;
-	source->path = list_nth(paths, number);
-	init_window(&source->window, window_size);
-	return source;
+	source->path = list_nth(source->paths, number);
+	source->stream = same != NULL ? file_open_same(same, source->path) :
+		file_open(source->path);
+	MemoryContextSwitchTo(caller);
+	begin_window(source);
+}
+
+void
+source_go(Source *source, int number, const FileStamp *files)
+{
+	if (source->path != NULL && source->current == number)
+		return;
+	if (source->path != NULL)
+	{
+		int64		bytes = source->bytes_before;
+
+		for (int i = source->current; i < number; i++)
+			bytes += files[i].size;
+		source_close(source);
+		source->bytes_before = bytes;
+	}
+	open_plain(source, number, &files[number]);
+}
+
+/* Whether the window, of the file's first bytes, is of rows as they are. */
+static bool
+is_plain(const Source *source)
+{
+	const BulkOptions *options = source->options;
+	const Window *window = &source->window;
+
+	return (options->compression != BULK_COMPRESSION_AUTO ||
+			decompress_detect(window->data, window->length) == BULK_COMPRESSION_NONE) &&
+		(!may_be_marked(options) ||
+		 utf16_detect(window->data, window->length) == BULK_UTF16_NONE) &&
+		(!options_is_text(options) || scan_magic(window->data, window->length) == NULL);
+}
+
+bool
+source_open_plain(Source *source, int number)
+{
+	const char *path = list_nth(source->paths, number);
+
+	source_close(source);
+	source->current = -1;
+	if (strcmp(path, SOURCE_CLIENT) == 0 || file_look(path) < 0)
+		return false;
+
+	open_plain(source, number, NULL);
+	window_fill(source, 0, 0);
+	if (is_plain(source))
+		return true;
+	source_close(source);
+	source->current = -1;
+	return false;
 }
 
 void
 source_close(Source *source)
 {
-	if (source->client != NULL)
-		client_finish(source->client);
-	source->client = NULL;
-	if (source->rows != NULL)
-		query_close(source->rows);
-	source->rows = NULL;
-	file_close(&source->file);
-	source->bytes_before += source->bytes_read;
-	source->bytes_read = 0;
-	if (source->context != NULL)
-		MemoryContextReset(source->context);
-	source->decompressor = NULL;
-	source->utf16 = NULL;
-	source->kept = NULL;
-	source->kept_length = source->kept_done = 0;
-	source->ended = false;
-	source->copy = source->replayed = NULL;
+	source->bytes_before = source_bytes(source);
+	if (source->stream != NULL)
+		stream_close(source->stream);
+	source->stream = NULL;
 	source->path = NULL;
+	MemoryContextReset(source->context);
+}
+
+void
+source_complete(Source *source, int64 rows)
+{
+	if (source->from_client)
+		client_complete(source->portal, rows);
+}
+
+/* ---- once more ---- */
+
+void
+source_copy(Source *source, BufFile *copy)
+{
+	MemoryContext caller = MemoryContextSwitchTo(source->context);
+
+	Assert(source->window.offset == 0);
+	source->stream = copy_open(source->stream, copy);
+	MemoryContextSwitchTo(caller);
+	BufFileWrite(copy, source->window.data, source->window.length);
 }
 
 void
@@ -199,93 +377,71 @@ source_rewind(Source *source, BufFile **copies)
 	source->bytes_before = 0;
 }
 
-int64
-source_bytes(const Source *source)
-{
-	return source->bytes_before + source->bytes_read;
-}
-
-/* Up to size bytes as they lie in the file; 0 at its end. */
-static Size
-read_raw(void *arg, char *to, Size size)
-{
-	Source	   *source = arg;
-
-	/* a pipe may get another writer */
-	if (source->ended)
-		return 0;
-	if (source->replayed != NULL)
-		size = BufFileRead(source->replayed, to, size);
-	else if (source->client != NULL)
-		size = client_read(source->client, to, size);
-	else if (source->rows != NULL)
-		size = query_read(source->rows, to, size);
-	else
-		size = file_read(&source->file, to, size);
-	source->bytes_read += size;
-	source->ended = size == 0;
-	return size;
-}
-
-/* The same, decompressed. */
-static Size
-read_bytes(void *arg, char *to, Size size)
-{
-	Source	   *source = arg;
-
-	return source->decompressor != NULL ?
-		decompress_read(source->decompressor, to, size) :
-		read_raw(source, to, size);
-}
-
-static Size
-read_ring(Source *source, char *to, Size size)
-{
-	size = ring_read(source->ring, source->ring_offset, to, size,
-					 source->starved, source->starved_arg);
-	source->ring_offset += size;
-	return size;
-}
-
-static Size
-read_kept(Source *source, char *to, Size size)
-{
-	size = Min(size, source->kept_length - source->kept_done);
-	memcpy(to, source->kept + source->kept_done, size);
-	source->kept_done += size;
-	return size;
-}
+/* ---- bytes ---- */
 
 Size
 source_read(Source *source, char *to, Size size)
 {
-	size = Min(size, READ_MOST);
-	if (source->ring != NULL)
-		return read_ring(source, to, size);
-	if (source->kept_done < source->kept_length)
-		return read_kept(source, to, size);
-	size = source->utf16 != NULL ? utf16_read(source->utf16, to, size) :
-		read_bytes(source, to, size);
-	if (source->copy != NULL)
-		BufFileWrite(source->copy, to, size);
-	return size;
+	return stream_read(source->stream, to, Min(size, READ_MOST));
 }
 
 char *
 source_put_back(Source *source, Size length)
 {
-	Size		rest = source->kept_length - source->kept_done;
-	char	   *kept = MemoryContextAllocHuge(source->context, length + rest + 1);
+	return stream_put_back(source->stream, length);
+}
 
-	if (source->kept != NULL)
-	{
-		memcpy(kept + length, source->kept + source->kept_done, rest);
-		pfree(source->kept);
-	}
-	source->kept = kept;
-	source->kept_length = length + rest;
-	source->kept_done = 0;
-	return kept;
+bool
+source_can_seek(const Source *source)
+{
+	return source->stream != NULL && stream_can_seek(source->stream);
+}
+
+void
+source_seek(Source *source, int64 offset, int64 line)
+{
+	Window	   *window = &source->window;
+
+	if (source_can_seek(source))
+		stream_seek(source->stream, offset);
+	window->length = 0;
+	window->at_eof = false;
+	window->offset = offset;
+	window->line = line;
+}
+
+int64
+source_bytes(const Source *source)
+{
+	return source->bytes_before +
+		(source->stream != NULL ? stream_bytes(source->stream) : 0);
+}
+
+int64
+source_left(const Source *source, int64 offset)
+{
+	int64		left = stream_left(source->stream);
+
+	return left < 0 ? offset : source->window.offset + source->window.length - offset + left;
+}
+
+int64
+source_rest(Source *source, int64 offset)
+{
+	Window	   *window = &source->window;
+	int64		end = window->offset + window->length;
+	Size		n;
+	char		dropped[8192];
+
+	if (source_can_seek(source))
+		return source_left(source, offset);
+	if (!window->at_eof)
+		while ((n = source_read(source, dropped, sizeof(dropped))) > 0)
+		{
+			CHECK_FOR_INTERRUPTS();
+			end += n;
+		}
+	return end - offset;
 }
 
 int64
@@ -299,279 +455,18 @@ source_following(const Source *source)
 	return bytes;
 }
 
-int64
-source_left(const Source *source, int64 offset)
-{
-	int64		read = source->window.offset + source->window.length +
-		source->kept_length - source->kept_done;
-	int64		used;
-
-	if (source->rereadable)
-		return source->file.size - offset;
-	if (source->client != NULL || source->rows != NULL || source->replayed != NULL ||
-		source->file.is_pipe)
-		return offset;
-	used = source->decompressor != NULL ?
-		decompress_used(source->decompressor) : source->bytes_read;
-	return read - offset +
-		(double) (source->file.size - used) * read / Max(used, 1);
-}
-
-/*
- * Reads so much that the file tells how it is compressed; what is not
- * compressed stays in the window.
- */
-static void
-begin_bytes(Source *source)
-{
-	Window	   *window = &source->window;
-	BulkCompression compression = source->options->compression;
-
-	while (!window->at_eof && window->length < DECOMPRESS_MAGIC)
-	{
-		Size		n = read_raw(source, window->data + window->length,
-								 DECOMPRESS_MAGIC - window->length);
-
-		window->length += n;
-		window->at_eof = n == 0;
-	}
-	if (compression == BULK_COMPRESSION_AUTO)
-		compression = decompress_detect(window->data, window->length);
-	if (compression != BULK_COMPRESSION_NONE)
-	{
-		MemoryContext caller = MemoryContextSwitchTo(source->context);
-
-		source->decompressor = decompress_open(compression, source->path,
-											   window->data, window->length,
-											   read_raw, source);
-		MemoryContextSwitchTo(caller);
-		window->length = 0;
-		window->at_eof = false;
-	}
-}
-
-/*
- * Finds out whether the file is in UTF-16; what is read for that stays in the
- * window, unless it is.
- */
-static void
-begin_text(Source *source)
-{
-	const BulkOptions *options = source->options;
-	Window	   *window = &source->window;
-	BulkUtf16	utf16;
-	MemoryContext caller;
-
-	if (options_is_raw(options) || options->encoding != PG_UTF8)
-		return;
-	while (!window->at_eof && window->length < UTF16_MARK)
-	{
-		Size		n = read_bytes(source, window->data + window->length,
-								   UTF16_MARK - window->length);
-
-		window->length += n;
-		window->at_eof = n == 0;
-	}
-	utf16 = utf16_detect(window->data, window->length);
-	if (utf16 == BULK_UTF16_NONE)
-		utf16 = options->utf16;
-	if (utf16 == BULK_UTF16_NONE || window->length == 0)
-		return;
-	if (utf16 == BULK_UTF16_MARKED)
-		ereport(ERROR,
-				(errcode(ERRCODE_BAD_COPY_FILE_FORMAT),
-				 errmsg("file \"%s\" has no byte order mark of UTF-16",
-						source->path),
-				 errhint("Set option \"encoding\" to \"UTF16LE\" or \"UTF16BE\".")));
-
-	caller = MemoryContextSwitchTo(source->context);
-	source->utf16 = utf16_open(utf16 == BULK_UTF16_BIG, window->data,
-							   window->length, read_bytes, source);
-	MemoryContextSwitchTo(caller);
-	window->length = 0;
-	window->at_eof = false;
-}
-
-/*
- * A client that is told to send bytes as they are does so; psql takes what it
- * is to send for text else, which a compressed file does not survive.
- */
-static void
-open_client(Source *source)
-{
-	const BulkOptions *options = source->options;
-	bool		binary = options_is_raw(options) ||
-		options->utf16 != BULK_UTF16_NONE ||
-		(options->compression != BULK_COMPRESSION_NONE &&
-		 options->compression != BULK_COMPRESSION_AUTO);
-	MemoryContext caller = MemoryContextSwitchTo(source->context);
-
-	source->client = client_open(binary, source->client_marker);
-	MemoryContextSwitchTo(caller);
-}
-
-/* The window holds the row, and there is no more. */
-static void
-open_stored(Source *source)
-{
-	Window	   *window = &source->window;
-	StoredRow	row;
-
-	stored_rows_read(source->stored, source->current, &row);
-	window->length = 0;
-	while (window->capacity <= row.length)
-		source_grow(source);
-	memcpy(window->data, row.data, row.length);
-	window->length = row.length;
-	/* an empty line is a row, too */
-	if (row.length == 0)
-		window->data[window->length++] = '\n';
-	window->at_eof = true;
-	window->offset = row.offset;
-	window->line = row.line;
-	source->bytes_read = row.length;
-}
-
-static void
-begin_window(Window *window)
-{
-	window->length = 0;
-	window->at_eof = false;
-	window->offset = 0;
-	window->line = 1;
-}
-
-void
-source_go(Source *source, int number, const InputFile *files)
-{
-	if (source->path != NULL && source->current == number)
-		return;
-	if (source->path != NULL)
-	{
-		source->bytes_read = 0;
-		for (int i = source->current; i < number; i++)
-			source->bytes_read += files[i].size;
-		source_close(source);
-	}
-	source->current = number;
-	source->path = list_nth(source->paths, number);
-	file_open_same(&source->file, &files[number], source->path);
-	source->rereadable = true;
-	begin_window(&source->window);
-}
-
-bool
-source_open_plain(Source *source, int number)
-{
-	const BulkOptions *options = source->options;
-	const char *path = list_nth(source->paths, number);
-	const Window *window = &source->window;
-
-	source_close(source);
-	source->current = -1;
-	if (strcmp(path, SOURCE_CLIENT) == 0 || file_look(path) < 0)
-		return false;
-
-	file_open(&source->file, path);
-	source->current = number;
-	source->path = path;
-	source->rereadable = true;
-	begin_window(&source->window);
-	window_fill(source, 0, 0);
-	if ((options->compression == BULK_COMPRESSION_AUTO &&
-		 decompress_detect(window->data, window->length) != BULK_COMPRESSION_NONE) ||
-		(!options_is_raw(options) && options->encoding == PG_UTF8 &&
-		 utf16_detect(window->data, window->length) != BULK_UTF16_NONE) ||
-		(options_is_text(options) && scan_magic(window->data, window->length) != NULL))
-	{
-		source_close(source);
-		source->current = -1;
-		return false;
-	}
-	return true;
-}
-
-/* The open file's bytes come from the copy that was made of them. */
-static void
-begin_replay(Source *source)
-{
-	source->replayed = source->copies[source->current];
-	if (BufFileSeek(source->replayed, 0, 0, SEEK_SET) != 0)
-		ereport(ERROR,
-				(errcode_for_file_access(),
-				 errmsg("could not read from temporary file: %m")));
-	source->rereadable = false;
-	begin_window(&source->window);
-}
-
 uint32
 source_mark(const Source *source)
 {
 	const Window *window = &source->window;
 
-	return !options_is_raw(source->options) &&
-		source->options->encoding == PG_UTF8 &&
+	return may_be_marked(source->options) &&
 		window->length >= sizeof(byte_order_mark) &&
 		memcmp(window->data, byte_order_mark, sizeof(byte_order_mark)) == 0 ?
 		sizeof(byte_order_mark) : 0;
 }
 
-bool
-source_next(Source *source)
-{
-	Window	   *window = &source->window;
-
-	if (source->current >= 0)
-		source_close(source);
-	if (++source->current >= list_length(source->paths))
-		return false;
-
-	source->path = list_nth(source->paths, source->current);
-	if (source->stored != NULL)
-	{
-		open_stored(source);
-		return true;
-	}
-	if (source->copies != NULL && source->copies[source->current] != NULL)
-	{
-		begin_replay(source);
-		return true;
-	}
-	if (source->rows != NULL)
-		source->file = (InputFile) {0};
-	else if (strcmp(source->path, SOURCE_CLIENT) == 0)
-		open_client(source);
-	else
-		file_open(&source->file, source->path);
-	begin_window(window);
-	if (source->options->compression != BULK_COMPRESSION_NONE)
-		begin_bytes(source);
-	if (source->rows == NULL)
-		begin_text(source);
-	source->rereadable = source->client == NULL && source->rows == NULL &&
-		!source->file.is_pipe &&
-		source->decompressor == NULL && source->utf16 == NULL;
-	return true;
-}
-
-void
-source_seek(Source *source, int64 offset, int64 line)
-{
-	Window	   *window = &source->window;
-
-	if (source->ring != NULL)
-		source->ring_offset = offset;
-	else if (source->rereadable)
-	{
-		file_seek(&source->file, offset);
-		source->bytes_read = offset;
-		source->ended = false;
-	}
-	window->length = 0;
-	window->at_eof = false;
-	window->offset = offset;
-	window->line = line;
-}
+/* ---- the window ---- */
 
 void
 source_grow(Source *source)
@@ -590,25 +485,6 @@ source_grow(Source *source)
 						 WINDOW_FRONT + capacity + SCAN_PADDING);
 	window->data = base + WINDOW_FRONT;
 	window->capacity = capacity;
-}
-
-int64
-source_rest(Source *source, int64 offset)
-{
-	Window	   *window = &source->window;
-	int64		end = window->offset + window->length;
-	Size		n;
-	char		dropped[8192];
-
-	if (source->rereadable)
-		return source->file.size - offset;
-	if (!window->at_eof)
-		while ((n = source_read(source, dropped, sizeof(dropped))) > 0)
-		{
-			CHECK_FOR_INTERRUPTS();
-			end += n;
-		}
-	return end - offset;
 }
 
 void
@@ -635,14 +511,7 @@ window_fill(Source *source, uint32 consumed, uint32 lines)
 					   window->capacity - window->length);
 		window->length += n;
 		window->at_eof = n == 0;
-		if (source->rows != NULL && query_pauses(source->rows))
+		if (source->stream->pauses)
 			break;
 	}
-}
-
-void
-source_complete(Source *source, int64 rows)
-{
-	if (source->from_client)
-		client_complete(source->portal, rows);
 }

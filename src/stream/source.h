@@ -2,8 +2,9 @@
  * source.h
  *		The files of a load, and the window of bytes through which they are read.
  *
- * What a file (file.h) holds or the client sends (stdin.h), decompressed where
- * it is compressed, and converted where it is UTF-16, goes into one buffer, the window, which begins at the first byte of a row.  window_fill
+ * One of them at a time is open, as a stream (stream.h), decompressed where it
+ * is compressed, and converted where it is UTF-16.  What it gives goes into one
+ * buffer, the window, which begins at the first byte of a row.  window_fill
  * moves what is left of the last row to the front and reads on behind it; a row
  * that is longer than the window makes the window grow.  Offsets are those of
  * the decompressed and converted bytes.
@@ -16,14 +17,9 @@
 #include "nodes/pg_list.h"
 #include "option/options.h"
 #include "storage/buffile.h"
-#include "stream/decompress.h"
-#include "stream/file.h"
 #include "stream/path.h"
-#include "stream/query.h"
-#include "stream/ring.h"
-#include "stream/stdin.h"
-#include "stream/stored.h"
-#include "stream/utf16.h"
+#include "stream/stream.h"
+#include "utils/portal.h"
 
 typedef struct Window
 {
@@ -35,41 +31,27 @@ typedef struct Window
 	int64		line;			/* number of the line that data[0] is in */
 } Window;
 
+/* Opens number `number` of a list, in the current context. */
+typedef Stream *(*StreamOpener) (void *arg, int number);
+
 typedef struct Source
 {
-	List	   *paths;			/* of char * */
+	List	   *paths;			/* of char *: the files, or what messages call the rest */
 	const BulkOptions *options;
+	StreamOpener open;			/* that of the list */
+	void	   *open_arg;
+	bool		bare;			/* rows alone, all lines ending in LF: no byte order mark, no header */
 	bool		from_client;	/* "stdin" is one of the paths */
 	Portal		portal;			/* of the client's statement; see client_check */
 	bool		client_marker;	/* see client_open; for the caller to set */
 	int64	   *sizes;			/* of the files, as found at the start; -1: not known */
 	int64		bytes_total;	/* of all; 0: not known */
+	BufFile   **copies;			/* by number, of what was read before and cannot be again; or NULL */
 	int64		bytes_before;	/* of the files before the open one */
-	/* the open file */
-	int			current;		/* index in paths, -1 before the first */
+	int			current;		/* index in paths of the open one, -1 before the first */
 	const char *path;			/* NULL: none is open */
-	InputFile	file;			/* unless it is the client */
-	int64		bytes_read;		/* as they lie there */
-	MemoryContext context;		/* of what follows */
-	ClientInput *client;		/* NULL: it is a file */
-	Decompressor *decompressor; /* NULL: bytes are taken as they are */
-	Utf16	   *utf16;			/* NULL: it is not in UTF-16 */
-	bool		ended;			/* its last byte has been read */
-	bool		rereadable;		/* any byte can be had again by its offset */
-	BufFile    *copy;			/* takes what is read from here on; NULL: none */
-	BufFile   **copies;			/* by number, of files that were read before and cannot be again; or NULL */
-	BufFile    *replayed;		/* the copy that stands for the open file; NULL: it is itself */
-	char	   *kept;			/* bytes that come before what is not read yet */
-	Size		kept_length;
-	Size		kept_done;
-	/* in the place of files */
-	StoredRows *stored;			/* NULL: there are none */
-	QueryRows  *rows;			/* NULL: it is no query */
-	/* in the place of a file */
-	Ring	   *ring;			/* NULL: there is none */
-	int64		ring_offset;
-	void		(*starved) (void *arg); /* see ring_read */
-	void	   *starved_arg;
+	Stream	   *stream;
+	MemoryContext context;		/* of the stream */
 	Window		window;
 } Source;
 
@@ -100,20 +82,28 @@ extern Source *source_open(List *paths, const BulkOptions *options,
 /* The name that the rows of a query have in messages. */
 #define SOURCE_QUERY "query"
 
-/* A source of the rows of a query, which is opened already and closed with it. */
-extern Source *source_open_query(QueryRows *rows, const BulkOptions *options,
-								 Size window_size);
+/*
+ * A source of bare rows, as many streams as there are paths, which are only the
+ * names that these have in messages.  bytes_total may be 0, not known.
+ */
+extern Source *source_open_list(List *paths, StreamOpener open, void *arg, int64 bytes_total,
+								const BulkOptions *options, Size window_size);
 
-/* A source of stored rows: each is a file, by the name of the one that it stood in. */
-extern Source *source_open_stored(StoredRows *stored,
+/*
+ * The same of one stream, number `number` of the paths, which is open already.
+ * It is closed with the source, whether or not source_next has been called.
+ */
+extern Source *source_open_stream(Stream *stream, List *paths, int number,
 								  const BulkOptions *options, Size window_size);
 
 /*
  * Opens the next file.  False after the last.  Errors: 22P04 for a file said to
- * be UTF-16 that lacks the mark; those of file_open, file_read and
- * decompress_open.
+ * be UTF-16 that lacks the mark; those of file_open and decompress_open.
  */
 extern bool source_next(Source *source);
+
+/* Whether any byte of the open file can be had again by its offset. */
+extern bool source_can_seek(const Source *source);
 
 /* Bytes of the byte order mark of UTF-8 that the window begins with, at the file's first byte. */
 extern uint32 source_mark(const Source *source);
@@ -125,8 +115,7 @@ extern int64 source_bytes(const Source *source);
  * Drops the first `consumed` bytes and the `lines` line ends in them, and
  * reads on.  Where nothing was consumed the window grows, up to 2 GB.
  *
- * Errors: 54000 for a row longer than that; those of file_read and
- * decompress_read.
+ * Errors: 54000 for a row longer than that; those of the stream.
  */
 extern void window_fill(Source *source, uint32 consumed, uint32 lines);
 
@@ -135,7 +124,7 @@ extern void source_grow(Source *source);
 
 /*
  * Reading goes on at offset of the open file, in that line; the window is
- * empty.  What is not rereadable must have been put back from there on.
+ * empty.  Where it cannot seek, the bytes must have been put back from there on.
  */
 extern void source_seek(Source *source, int64 offset, int64 line);
 
@@ -164,18 +153,18 @@ extern int64 source_rest(Source *source, int64 offset);
 extern int64 source_following(const Source *source);
 
 /*
- * A source of the files of paths that are rereadable, for another process; none is
+ * A source of the files of paths in which it can seek, for another process; none is
  * open.  window_size as in source_open.
  */
 extern Source *source_share(List *paths, const BulkOptions *options,
 							Size window_size);
 
 /*
- * The file of that number is open, and rereadable: the same that files[number]
+ * The file of that number is open, and it can seek there: the same that files[number]
  * was of.  What was open is not read to its end; files from there on count
  * as read.  Error: 55000 where another has taken its place.
  */
-extern void source_go(Source *source, int number, const InputFile *files);
+extern void source_go(Source *source, int number, const FileStamp *files);
 
 /*
  * Opens the file of that number, if it is a regular file whose bytes are taken
@@ -184,8 +173,8 @@ extern void source_go(Source *source, int number, const InputFile *files);
  */
 extern bool source_open_plain(Source *source, int number);
 
-/* A source of what a ring has of the file of that number. */
-extern Source *source_tap(Ring *ring, List *paths, int number, Size window_size);
+/* What is in the window goes to copy, and what is read from here to the file's end. */
+extern void source_copy(Source *source, BufFile *copy);
 
 /*
  * All is read once more from the first file on; what can be read only once, from its copy

@@ -44,14 +44,15 @@
 #define MESSAGE_SYNC 'S'
 #define MESSAGE_COMPLETE 'C'
 
-struct ClientInput
+typedef struct ClientInput
 {
+	Stream		stream;
 	bool		drops_marker;
 	bool		at_line_start;	/* what has been given out ends in a line end */
 	bool		ended;
 	StringInfoData message;		/* the last one; what comes next is at its cursor */
 	MemoryContextCallback callback;
-};
+} ClientInput;
 
 /* The load that reads from the client now. */
 static ClientInput *reading;
@@ -263,37 +264,6 @@ forget(void *arg)
 		reading = NULL;
 }
 
-ClientInput *
-client_open(bool binary, bool marker)
-{
-	ClientInput *client = palloc0(sizeof(ClientInput));
-	StringInfoData response;
-
-	client->drops_marker = marker;
-	client->at_line_start = true;
-	initStringInfo(&client->message);
-
-	/* of a load in the same statement whose error was caught */
-	if (sending && sending_since == GetCurrentStatementStartTimestamp())
-		while (sending)
-			(void) read_message(&client->message);
-	resetStringInfo(&client->message);
-
-	client->callback.func = forget;
-	client->callback.arg = client;
-	MemoryContextRegisterResetCallback(CurrentMemoryContext, &client->callback);
-	reading = client;
-	sending = true;
-	sending_since = GetCurrentStatementStartTimestamp();
-
-	pq_beginmessage(&response, MESSAGE_COPY_IN);
-	pq_sendbyte(&response, binary);
-	pq_sendint16(&response, 0);	/* columns: not known yet */
-	pq_endmessage(&response);
-	pq_flush();
-	return client;
-}
-
 /* Length of the end marker that is the rest of the message, or 0. */
 static Size
 find_marker(const ClientInput *client)
@@ -335,9 +305,10 @@ pass_marker(ClientInput *client, Size length)
 	message->cursor = 0;
 }
 
-Size
-client_read(ClientInput *client, char *to, Size size)
+static Size
+read_client(Stream *stream, char *to, Size size)
 {
+	ClientInput *client = (ClientInput *) stream;
 	StringInfo	message = &client->message;
 	Size		marker = 0;
 	Size		length;
@@ -365,13 +336,54 @@ client_read(ClientInput *client, char *to, Size size)
 	return length;
 }
 
-void
-client_finish(ClientInput *client)
+/* Drops what it still sends. */
+static void
+close_client(Stream *stream)
 {
+	ClientInput *client = (ClientInput *) stream;
+
 	while (!client->ended)
 		next_message(client);
 	if (reading == client)
 		reading = NULL;
+}
+
+static const StreamRoutine client_routine = {
+	.read = read_client,
+	.close = close_client
+};
+
+Stream *
+client_open(bool binary, bool marker)
+{
+	ClientInput *client = palloc0(sizeof(ClientInput));
+	StringInfoData response;
+
+	stream_init(&client->stream, &client_routine, NULL);
+	client->stream.once = true;
+	client->drops_marker = marker;
+	client->at_line_start = true;
+	initStringInfo(&client->message);
+
+	/* of a load in the same statement whose error was caught */
+	if (sending && sending_since == GetCurrentStatementStartTimestamp())
+		while (sending)
+			(void) read_message(&client->message);
+	resetStringInfo(&client->message);
+
+	client->callback.func = forget;
+	client->callback.arg = client;
+	MemoryContextRegisterResetCallback(CurrentMemoryContext, &client->callback);
+	reading = client;
+	sending = true;
+	sending_since = GetCurrentStatementStartTimestamp();
+
+	pq_beginmessage(&response, MESSAGE_COPY_IN);
+	pq_sendbyte(&response, binary);
+	pq_sendint16(&response, 0);	/* columns: not known yet */
+	pq_endmessage(&response);
+	pq_flush();
+	return &client->stream;
 }
 
 void

@@ -16,9 +16,8 @@
 
 #include "postgres.h"
 
+#include "stream/stream.h"
 #include "utils/portal.h"
-
-typedef struct ClientInput ClientInput;
 
 /*
  * Whether the client can be asked here.  Returns the portal of its statement
@@ -33,19 +32,13 @@ extern Portal client_check(void);
 /*
  * Asks it for its data.  binary: it is to send its bytes as they are; psql reads lines
  * else.  marker: a last line of \. is not data, but the end as psql before 18
- * sends it.  Memory: the current context.
- */
-extern ClientInput *client_open(bool binary, bool marker);
-
-/*
- * Up to size bytes; 0 at the end.  Can be cancelled while it waits.
+ * sends it.  What it still sends when the stream is closed, is dropped.
+ * Memory: the current context.
  *
- * Errors: 57014 where the client gives up; 08P01, 08006 where it is lost.
+ * Errors, when it is read: 57014 where the client gives up; 08P01, 08006 where
+ * it is lost.
  */
-extern Size client_read(ClientInput *client, char *to, Size size);
-
-/* Drops what it still sends. */
-extern void client_finish(ClientInput *client);
+extern Stream *client_open(bool binary, bool marker);
 
 /*
  * When the load has succeeded: tells the client what it needs for the rows to

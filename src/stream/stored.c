@@ -20,6 +20,7 @@ typedef struct Record
 
 struct StoredRows
 {
+	Stream		stream;			/* of the row that was opened last */
 	MemoryContext context;
 	BufFile    *file;			/* all records; NULL: none yet */
 	int64		end;			/* of the file */
@@ -30,6 +31,9 @@ struct StoredRows
 	int64	   *places;			/* of each row's record */
 	char	   *data;			/* of the row that was read last */
 	Size		capacity;
+	/* the stream */
+	const char *next;
+	Size		left;
 };
 
 StoredRows *
@@ -163,4 +167,49 @@ stored_rows_read(StoredRows *rows, int number, StoredRow *row)
 	row->offset = record.offset;
 	row->data = rows->data;
 	row->length = record.length;
+}
+
+static Size
+read_row(Stream *stream, char *to, Size size)
+{
+	StoredRows *rows = (StoredRows *) stream;
+
+	size = Min(size, rows->left);
+	memcpy(to, rows->next, size);
+	rows->next += size;
+	rows->left -= size;
+	return size;
+}
+
+static int64
+left_of_row(const Stream *stream)
+{
+	return ((const StoredRows *) stream)->left;
+}
+
+static const StreamRoutine row_routine = {
+	.read = read_row,
+	.left = left_of_row
+};
+
+Stream *
+stored_rows_open(void *arg, int number)
+{
+	StoredRows *rows = arg;
+	StoredRow	row;
+
+	stored_rows_read(rows, number, &row);
+	stream_init(&rows->stream, &row_routine, NULL);
+	rows->stream.first_offset = row.offset;
+	rows->stream.first_line = row.line;
+	rows->next = row.data;
+	rows->left = row.length;
+	if (row.length == 0)
+	{
+		/* an empty line is a row, too; its line end is none of its bytes */
+		rows->next = "\n";
+		rows->left = 1;
+		rows->stream.bytes_read = -1;
+	}
+	return &rows->stream;
 }

@@ -1,6 +1,6 @@
 /*
  * stored.h
- *		Rows that no file has any more, one by one, as if each were a file.
+ *		Rows that no file has any more, one by one, as a stream each.
  *
  * They were set aside by an earlier load and have kept the place where they
  * stood.  Each is read for itself: a quote that one of them leaves open takes nothing from the next.
@@ -13,6 +13,7 @@
 #include "postgres.h"
 
 #include "nodes/pg_list.h"
+#include "stream/stream.h"
 
 typedef struct StoredRows StoredRows;
 
@@ -45,5 +46,8 @@ extern List *stored_rows_paths(StoredRows *rows);
 
 /* Row number `number`, from 0; its data is good until the next call. */
 extern void stored_rows_read(StoredRows *rows, int number, StoredRow *row);
+
+/* The same row of StoredRows as a stream, as source_open_list wants it; it is good as long. */
+extern Stream *stored_rows_open(void *rows, int number);
 
 #endif							/* PGBULK_STORED_H */

@@ -1,6 +1,6 @@
 /*
  * utf16.h
- *		A stream of UTF-16 as one of UTF-8.
+ *		What a stream of UTF-16 is in UTF-8: a filter (stream.h).
  */
 #ifndef PGBULK_UTF16_H
 #define PGBULK_UTF16_H
@@ -8,8 +8,7 @@
 #include "postgres.h"
 
 #include "option/options.h"
-
-typedef struct Utf16 Utf16;
+#include "stream/stream.h"
 
 /* Bytes of a file that utf16_detect wants to see. */
 #define UTF16_MARK 2
@@ -21,15 +20,9 @@ typedef struct Utf16 Utf16;
 extern BulkUtf16 utf16_detect(const char *data, Size length);
 
 /*
- * Begins a stream whose first bytes have been read already; pull reads on, 0
- * being the end.  A byte order mark is dropped.  Memory: the current context,
- * with which all ends.
+ * A byte order mark that the stream below begins with is dropped.  Memory: the
+ * current context, with which all ends.
  */
-extern Utf16 *utf16_open(bool big, const char *head, Size length,
-						 Size (*pull) (void *arg, char *to, Size size),
-						 void *arg);
-
-/* Up to size bytes; 0 at the end.  Errors: those of pull. */
-extern Size utf16_read(Utf16 *utf16, char *to, Size size);
+extern Stream *utf16_open(Stream *below, bool big);
 
 #endif							/* PGBULK_UTF16_H */

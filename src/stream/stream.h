@@ -1,0 +1,110 @@
+/*
+ * stream.h
+ *		Where bytes come from: what every stream offers.
+ *
+ * A stream is a const struct of callbacks, and whoever reads it does not know
+ * what is behind it: a file, a pipe, the client, the rows of a query, a stored
+ * row, another process.  A filter (decompression, UTF-16, a copy) is a stream
+ * that reads from the one below it, and is closed with it.  What a stream can
+ * do more than others is a property: seek, once, pauses.
+ *
+ * A kind of stream is a struct that begins with a Stream, which stream_init
+ * fills, and lives in the memory context that was current then.
+ */
+#ifndef PGBULK_STREAM_H
+#define PGBULK_STREAM_H
+
+#include "postgres.h"
+
+#include <time.h>
+
+#include <sys/types.h>
+
+typedef struct Stream Stream;
+
+typedef struct StreamRoutine
+{
+	/*
+	 * Up to size bytes; 0 at the end, and then it is not called again.  Waits
+	 * only where that can be cancelled.  Errors: as the kind of stream has them.
+	 */
+	Size		(*read) (Stream *stream, char *to, Size size);
+
+	/*
+	 * About how many bytes are to come, -1 where that is not known; exactly,
+	 * where there is seek.  NULL: it never is.
+	 */
+	int64		(*left) (const Stream *stream);
+
+	/* Reading goes on at that offset.  NULL: each byte comes once, in order. */
+	void		(*seek) (Stream *stream, int64 offset);
+
+	/* Gives back all but memory.  NULL: there is nothing else. */
+	void		(*close) (Stream *stream);
+} StreamRoutine;
+
+/* A file as it was when it was opened. */
+typedef struct FileStamp
+{
+	int64		size;			/* -1: it is no regular file */
+	struct timespec modified;
+	dev_t		device;
+	ino_t		inode;
+} FileStamp;
+
+struct Stream
+{
+	const StreamRoutine *routine;
+	Stream	   *below;			/* NULL: this is no filter */
+	MemoryContext context;
+	/* for a kind of stream to set; a filter has the first two from below */
+	bool		once;			/* its bytes cannot be had again by opening it again */
+	FileStamp	stamp;			/* of the file that they lie in */
+	int64		first_offset;	/* where the first byte stood; 0 and 1 for most */
+	int64		first_line;
+	bool		pauses;			/* what was read last may be enough: more is asked for only where it is not */
+	/* kept by stream.c */
+	bool		ended;			/* read has returned 0 */
+	int64		bytes_read;		/* that read has returned; after seek, counted from its offset */
+	char	   *kept;			/* bytes that come before what is not read yet; or NULL */
+	Size		kept_length;
+	Size		kept_done;
+};
+
+extern void stream_init(Stream *stream, const StreamRoutine *routine, Stream *below);
+
+/* Up to size bytes; 0 at the end.  Errors: those of the routine. */
+extern Size stream_read(Stream *stream, char *to, Size size);
+
+/* Makes room for so many bytes that will be read (again) before all others. */
+extern char *stream_put_back(Stream *stream, Size length);
+
+/* The first size bytes, or all that there are, to be read all the same.  Returns how many. */
+extern Size stream_peek(Stream *stream, char *to, Size size);
+
+/* Whether any byte can be had again by its offset. */
+static inline bool
+stream_can_seek(const Stream *stream)
+{
+	return stream->routine->seek != NULL;
+}
+
+/* Only where that can be. */
+extern void stream_seek(Stream *stream, int64 offset);
+
+/* About how many bytes are to come; -1: not known.  Exact where any byte can be had again. */
+extern int64 stream_left(const Stream *stream);
+
+/*
+ * The same for a filter's routine, if what is below becomes as many bytes as
+ * the first `used` bytes of it did.
+ */
+extern int64 stream_left_below(const Stream *stream, int64 used);
+
+/* Bytes read so far, as they lie where they come from: below all filters. */
+extern int64 stream_bytes(const Stream *stream);
+
+/* The stream, and what is below it. */
+extern void stream_close(Stream *stream);
+
+#endif							/* PGBULK_STREAM_H */
