@@ -10,7 +10,7 @@
 
 #include "postgres.h"
 
-#include "input/journal.h"
+#include "format/journal.h"
 #include "reject/rejects.h"
 
 typedef struct BadRow

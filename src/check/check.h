@@ -16,9 +16,9 @@
 #include "postgres.h"
 
 #include "check/bad_rows.h"
+#include "format/journal.h"
+#include "format/raw.h"
 #include "index/conflicts.h"
-#include "input/journal.h"
-#include "input/raw.h"
 #include "option/options.h"
 #include "reject/rejects.h"
 

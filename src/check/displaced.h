@@ -10,7 +10,7 @@
 
 #include "postgres.h"
 
-#include "input/journal.h"
+#include "format/journal.h"
 #include "storage/itemptr.h"
 
 typedef struct DisplacedRow

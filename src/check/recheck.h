@@ -17,8 +17,8 @@
 
 #include "postgres.h"
 
+#include "format/journal.h"
 #include "index/conflicts.h"
-#include "input/journal.h"
 #include "utils/rel.h"
 #include "utils/reltrigger.h"
 

@@ -14,8 +14,8 @@
 #include "postgres.h"
 
 #include "check/bad_rows.h"
+#include "format/journal.h"
 #include "index/conflicts.h"
-#include "input/journal.h"
 #include "option/options.h"
 #include "reject/rejects.h"
 #include "utils/rel.h"

@@ -8,7 +8,7 @@
 #include "postgres.h"
 
 #include "diagnose/diagnosis_state.h"
-#include "input/reader.h"
+#include "format/reader.h"
 #include "reject/reject.h"
 
 /*

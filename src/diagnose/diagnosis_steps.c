@@ -7,7 +7,7 @@
 #include "catalog/namespace.h"
 #include "catalog/pg_type.h"
 #include "diagnose/diagnosis_search.h"
-#include "input/encoding.h"
+#include "format/encoding.h"
 #include "mb/pg_wchar.h"
 #include "miscadmin.h"
 #include "utils/builtins.h"

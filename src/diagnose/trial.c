@@ -7,7 +7,7 @@
 #include "common/hashfn.h"
 #include "diagnose/trial.h"
 #include "executor/executor.h"
-#include "input/reader.h"
+#include "format/reader.h"
 #include "mb/pg_wchar.h"
 #include "miscadmin.h"
 #include "utils/datum.h"

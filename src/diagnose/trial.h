@@ -10,9 +10,9 @@
 
 #include "postgres.h"
 
+#include "format/convert.h"
 #include "option/options.h"
 #include "reject/rejects.h"
-#include "row/convert.h"
 #include "row/guard.h"
 #include "stream/stored.h"
 #include "table/target.h"

@@ -7,7 +7,7 @@
 
 #include "postgres.h"
 
-#include "input/encoding.h"
+#include "format/encoding.h"
 #include "inspect/columns.h"
 #include "inspect/dialect.h"
 #include "inspect/sample.h"

@@ -7,7 +7,7 @@
 
 #include "postgres.h"
 
-#include "input/encoding.h"
+#include "format/encoding.h"
 #include "inspect/columns.h"
 
 /*

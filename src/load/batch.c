@@ -8,13 +8,13 @@
  */
 #include "postgres.h"
 
-#include "input/encoding.h"
+#include "format/encoding.h"
+#include "format/fixed.h"
+#include "format/transform.h"
 #include "load/batch.h"
 #include "mb/pg_wchar.h"
 #include "miscadmin.h"
 #include "optimizer/optimizer.h"
-#include "row/fixed.h"
-#include "row/transform.h"
 
 /* How far a batch is, is told that often at most; and asked for after so many rows at the latest. */
 #define REPORT_SECONDS 0.05

@@ -20,11 +20,11 @@
 #include "postgres.h"
 
 #include "check/bad_rows.h"
-#include "input/reader.h"
+#include "format/convert.h"
+#include "format/reader.h"
 #include "option/options.h"
 #include "portability/instr_time.h"
 #include "reject/rejects.h"
-#include "row/convert.h"
 #include "row/guard.h"
 #include "table/target.h"
 #include "write/writer.h"

@@ -8,7 +8,7 @@
 #include "catalog/pg_type.h"
 #include "diagnose/diagnosis.h"
 #include "diagnose/trial.h"
-#include "input/encoding.h"
+#include "format/encoding.h"
 #include "inspect/sample.h"
 #include "load/detect.h"
 #include "mb/pg_wchar.h"

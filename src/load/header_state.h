@@ -8,7 +8,7 @@
 #include "postgres.h"
 
 #include "diagnose/diagnosis.h"
-#include "input/reader.h"
+#include "format/reader.h"
 #include "lib/stringinfo.h"
 #include "load/batch.h"
 #include "option/options.h"

@@ -9,8 +9,8 @@
 
 #include "check/check.h"
 #include "diagnose/diagnosis.h"
-#include "input/raw.h"
-#include "input/reader.h"
+#include "format/raw.h"
+#include "format/reader.h"
 #include "load/batch.h"
 #include "load/header.h"
 #include "load/result.h"

@@ -20,7 +20,7 @@
 #include "postgres.h"
 
 #include "access/parallel.h"
-#include "input/chunks.h"
+#include "format/chunks.h"
 #include "lib/stringinfo.h"
 #include "port/atomics.h"
 #include "storage/condition_variable.h"

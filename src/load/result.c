@@ -5,8 +5,8 @@
 #include "postgres.h"
 
 #include "executor/instrument.h"
+#include "format/encoding.h"
 #include "index/plan.h"
-#include "input/encoding.h"
 #include "load/result.h"
 #include "server/compat.h"
 #include "utils/builtins.h"

@@ -12,7 +12,7 @@
 #include "catalog/objectaddress.h"
 #include "catalog/pg_type.h"
 #include "executor/spi.h"
-#include "input/encoding.h"
+#include "format/encoding.h"
 #include "load/retry.h"
 #include "mb/pg_wchar.h"
 #include "miscadmin.h"

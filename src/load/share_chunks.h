@@ -8,8 +8,8 @@
 
 #include "postgres.h"
 
-#include "input/chunks.h"
-#include "input/journal.h"
+#include "format/chunks.h"
+#include "format/journal.h"
 #include "lib/stringinfo.h"
 #include "load/batch.h"
 #include "load/parallel.h"

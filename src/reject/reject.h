@@ -7,7 +7,7 @@
 
 #include "postgres.h"
 
-#include "input/row_error.h"
+#include "row/row_error.h"
 
 /* One bad row.  Pointers need to live only during rejects_add. */
 typedef struct Reject

@@ -12,7 +12,7 @@
 
 #include "postgres.h"
 
-#include "input/journal.h"
+#include "format/journal.h"
 #include "lib/stringinfo.h"
 #include "nodes/pg_list.h"
 #include "reject/rejects.h"

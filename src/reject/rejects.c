@@ -13,7 +13,7 @@
 #include "miscadmin.h"
 #include "utils/memutils.h"
 
-#include "input/encoding.h"
+#include "format/encoding.h"
 #include "reject/reject_parts.h"
 #include "reject/rejects.h"
 

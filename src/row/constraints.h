@@ -13,8 +13,8 @@
 #include "postgres.h"
 
 #include "executor/executor.h"
-#include "input/row_error.h"
 #include "row/guard.h"
+#include "row/row_error.h"
 
 typedef struct Constraints Constraints;
 

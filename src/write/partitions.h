@@ -15,9 +15,9 @@
 #include "postgres.h"
 
 #include "access/tupconvert.h"
-#include "input/row_error.h"
 #include "nodes/execnodes.h"
 #include "row/guard.h"
+#include "row/row_error.h"
 
 typedef struct Partitions Partitions;
 

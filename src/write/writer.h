@@ -16,10 +16,10 @@
 #include "access/htup_details.h"
 #include "check/check.h"
 #include "executor/executor.h"
-#include "input/row_error.h"
+#include "format/form.h"
 #include "option/options.h"
-#include "row/form.h"
 #include "row/guard.h"
+#include "row/row_error.h"
 #include "table/target.h"
 #include "write/pages.h"
 

@@ -9,7 +9,7 @@
  */
 #include "postgres.h"
 
-#include "input/journal.h"
+#include "format/journal.h"
 #include "miscadmin.h"
 #include "utils/memutils.h"
 

@@ -8,8 +8,8 @@
 
 #include "catalog/pg_type.h"
 #include "common/shortest_dec.h"
+#include "format/fixed.h"
 #include "port/pg_bswap.h"
-#include "row/fixed.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 

@@ -4,7 +4,7 @@
  */
 #include "postgres.h"
 
-#include "input/reader.h"
+#include "format/reader.h"
 #include "miscadmin.h"
 #include "scan/magic.h"
 #include "utils/memutils.h"

@@ -10,10 +10,10 @@
 #include "postgres.h"
 
 #include "catalog/pg_type.h"
+#include "format/convert.h"
+#include "format/jsonb.h"
+#include "format/numeric_put.h"
 #include "mb/pg_wchar.h"
-#include "row/convert.h"
-#include "row/jsonb.h"
-#include "row/numeric_put.h"
 #include "utils/builtins.h"
 #include "utils/date.h"
 #include "utils/datetime.h"

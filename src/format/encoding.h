@@ -14,9 +14,9 @@
 #include "postgres.h"
 
 #include "fmgr.h"
-#include "input/row_error.h"
 #include "lib/stringinfo.h"
 #include "mb/pg_wchar.h"
+#include "row/row_error.h"
 
 typedef struct Encoding
 {

@@ -5,8 +5,8 @@
 #include "postgres.h"
 
 #include "catalog/pg_type.h"
+#include "format/converter.h"
 #include "mb/pg_wchar.h"
-#include "row/converter.h"
 #include "server/compat.h"
 #include "utils/memutils.h"
 

@@ -22,7 +22,7 @@
 
 #include "postgres.h"
 
-#include "input/reader.h"
+#include "format/reader.h"
 #include "lib/stringinfo.h"
 #include "server/records.h"
 #include "storage/block.h"

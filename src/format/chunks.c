@@ -4,7 +4,7 @@
  */
 #include "postgres.h"
 
-#include "input/chunks.h"
+#include "format/chunks.h"
 
 /* A first row of more fields is not looked at. */
 #define FIELDS_MOST 4096

@@ -8,7 +8,7 @@
 
 #include "catalog/pg_collation.h"
 #include "catalog/pg_type.h"
-#include "row/prepare.h"
+#include "format/prepare.h"
 #include "server/compat.h"
 #include "utils/builtins.h"
 #include "utils/datetime.h"

@@ -6,12 +6,12 @@
  * the way of all others; a number is made the value of its column at once where
  * both are numbers, else by its text.
  */
-#ifndef PGBULK_ROW_FIXED_H
-#define PGBULK_ROW_FIXED_H
+#ifndef PGBULK_FORMAT_FIXED_H
+#define PGBULK_FORMAT_FIXED_H
 
 #include "postgres.h"
 
-#include "row/converter.h"
+#include "format/converter.h"
 
 /*
  * Prepares the columns of a converter that has been opened up to that.  Errors:
@@ -38,4 +38,4 @@ fixed_is_binary(const Converter *conv, int index)
 extern const char *fixed_text(Converter *conv, const BulkField *field,
 							  const char *s, uint32 *len);
 
-#endif							/* PGBULK_ROW_FIXED_H */
+#endif							/* PGBULK_FORMAT_FIXED_H */

@@ -12,11 +12,11 @@
 #include "postgres.h"
 
 #include "executor/executor.h"
-#include "input/encoding.h"
-#include "input/row_error.h"
+#include "format/encoding.h"
 #include "option/options.h"
 #include "row/arena.h"
 #include "row/guard.h"
+#include "row/row_error.h"
 #include "row/sequence.h"
 #include "scan/scan.h"
 #include "scan/values.h"

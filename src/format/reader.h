@@ -11,7 +11,7 @@
 
 #include "postgres.h"
 
-#include "input/encoding.h"
+#include "format/encoding.h"
 #include "option/options.h"
 #include "scan/scan.h"
 #include "stream/source.h"

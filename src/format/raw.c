@@ -4,7 +4,7 @@
  */
 #include "postgres.h"
 
-#include "input/raw.h"
+#include "format/raw.h"
 #include "stream/file.h"
 #include "utils/memutils.h"
 #include "utils/resowner.h"

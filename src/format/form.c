@@ -5,7 +5,7 @@
 #include "postgres.h"
 
 #include "catalog/pg_type.h"
-#include "row/form.h"
+#include "format/form.h"
 #include "row/tuple_put.h"
 #include "scan/values.h"
 #include "scan/values_int.h"

@@ -5,7 +5,7 @@
 #include "postgres.h"
 
 #include "catalog/namespace.h"
-#include "input/encoding.h"
+#include "format/encoding.h"
 #include "scan/scan.h"
 
 #define VERIFY_STEP 0x40000000

@@ -11,7 +11,7 @@
 
 #include "postgres.h"
 
-#include "row/converter.h"
+#include "format/converter.h"
 
 /*
  * Options decimal_mark, thousands_mark and date_format, for the columns of conv.  Errors:

@@ -8,7 +8,7 @@
 
 #include "postgres.h"
 
-#include "row/converter.h"
+#include "format/converter.h"
 
 /*
  * Finds the function that the option names and returns it ready to be called,

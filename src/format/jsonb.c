@@ -4,10 +4,10 @@
  */
 #include "postgres.h"
 
+#include "format/jsonb.h"
+#include "format/numeric_put.h"
 #include "mb/pg_wchar.h"
 #include "port/pg_bswap.h"
-#include "row/jsonb.h"
-#include "row/numeric_put.h"
 #include "scan/json.h"
 #include "utils/jsonb.h"
 #include "utils/memutils.h"

@@ -14,7 +14,7 @@
 
 #include "postgres.h"
 
-#include "row/converter.h"
+#include "format/converter.h"
 
 /*
  * Prepares for a file's columns (target->attnums).  Memory: the current

@@ -36,7 +36,7 @@
 #ifndef PGBULK_JSONB_H
 #define PGBULK_JSONB_H
 
-#include "row/convert.h"
+#include "format/convert.h"
 
 /* As ConvertFunction says. */
 extern ValueResult convert_jsonb(Converter *conv, const Column *column,

@@ -9,8 +9,8 @@
 #include "postgres.h"
 
 #include "catalog/pg_type.h"
+#include "format/convert.h"
 #include "mb/pg_wchar.h"
-#include "row/convert.h"
 
 /* What jsonb_send begins with. */
 #define JSONB_VERSION 1

@@ -15,8 +15,8 @@
 #include "postgres.h"
 
 #include "access/htup_details.h"
+#include "format/convert.h"
 #include "row/arena.h"
-#include "row/convert.h"
 
 typedef struct RowFormer RowFormer;
 
