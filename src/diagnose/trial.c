@@ -323,6 +323,7 @@ read_rows(Run *run, TrialOutcome *outcomes)
 										   trial->rows, 0, run->options, WINDOW_SIZE);
 
 	run->reader = reader_open(source, run->options);
+	reader_begin_columns(run->reader, trial->target);
 	for (int i = 0; i < trial->nrows && reader_next_file(run->reader); i++)
 	{
 		CHECK_FOR_INTERRUPTS();

@@ -1,7 +1,6 @@
 /*
  * binary.c
- *		Fields of the binary format to values, by the types' receive
- *		functions.
+ *		Format binary, COPY's own: values by the types' receive functions.
  *
  * Receive functions know no soft errors on any server version, so under
  * on_error = ignore they always run under the guard.
@@ -10,10 +9,81 @@
 
 #include "catalog/pg_type.h"
 #include "format/convert.h"
+#include "format/reader.h"
 #include "mb/pg_wchar.h"
+#include "utils/lsyscache.h"
 
 /* What jsonb_send begins with. */
 #define JSONB_VERSION 1
+
+/* ---- reading ---- */
+
+/* Sizes tell where rows end: there is nothing to find out about lines. */
+static ScanEol
+first_eol(const BulkOptions *options, bool stored)
+{
+	return SCAN_EOL_NL;
+}
+
+static uint32
+begin_file(Reader *reader)
+{
+	const Window *window = &reader->source->window;
+	int64		size;
+
+	for (;;)
+	{
+		size = scan_binary_header(window->data, window->length);
+		if (size != 0 || window->at_eof)
+			break;
+		window_fill(reader->source, 0, 0);
+	}
+	if (size <= 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_BAD_COPY_FILE_FORMAT),
+				 errmsg("file \"%s\" is not in PostgreSQL's binary format",
+						reader->source->path),
+				 errdetail(size < 0 ? "Its header is not that of COPY's binary format." :
+						   "It ends within the header.")));
+	return size;
+}
+
+static void
+find_rows(Reader *reader, const char *bytes, uint32 length, uint32 max_rows)
+{
+	scan_binary(bytes, length, reader->source->window.at_eof, reader->rows,
+				max_rows, reader->fields, reader->max_fields, &reader->result);
+}
+
+static bool
+find_border(const Reader *reader, ScanEol eol, ScanBorder *border)
+{
+	const Window *window = &reader->source->window;
+
+	return !scan_binary_border(window->data, window->length, border) ||
+		window->at_eof;
+}
+
+/* ---- values ---- */
+
+/* json and jsonb are texts here, too. */
+static void
+open_column(Converter *conv, Column *column)
+{
+	Oid			function;
+
+	getTypeBinaryInputInfo(column->type, &function, &column->ioparam);
+	fmgr_info(function, &column->input);
+	if (column->type == JSONOID || column->type == JSONBOID)
+		convert_choose(conv, column);
+}
+
+/* The state is one field, for its receive function. */
+static void
+open_message(Converter *conv)
+{
+	conv->format_state = makeStringInfo();
+}
 
 /*
  * A document that can be had without json_recv and jsonb_recv: these take text in
@@ -44,7 +114,7 @@ receive_field(Converter *conv, int index, const char *data,
 			  RowError *err)
 {
 	Column	   *column = &conv->columns[index];
-	StringInfo	buf = &conv->message;
+	StringInfo	buf = conv->format_state;
 
 	*isnull = SCAN_FIELD_IS_NULL(field) || conv->nulled[index];
 	if (*isnull && !column->null_input)
@@ -114,7 +184,7 @@ receive_fields(Converter *conv, const char *data, const ScanRow *row,
 	return true;
 }
 
-bool
+static bool
 convert_binary_row(Converter *conv, const char *data, const ScanRow *row,
 				   const ScanField *fields, Datum *values, bool *nulls,
 				   RowError *err)
@@ -147,3 +217,16 @@ convert_binary_row(Converter *conv, const char *data, const ScanRow *row,
 	MemoryContextSwitchTo(context);
 	return ok;
 }
+
+const FormatRoutine format_binary = {
+	.keeps_header = true,
+	.marker_ends = true,
+	.receives = true,
+	.first_eol = first_eol,
+	.begin_file = begin_file,
+	.find_rows = find_rows,
+	.find_border = find_border,
+	.open_column = open_column,
+	.open = open_message,
+	.convert_row = convert_binary_row
+};

@@ -6,65 +6,11 @@
 
 #include "format/chunks.h"
 
-/* A first row of more fields is not looked at. */
-#define FIELDS_MOST 4096
-
-/* Whether what the file ends with, from there on, is a row without a line end. */
-static bool
-has_last_row(const ScanDialect *dialect, const Window *window, uint32 start)
-{
-	uint32		length = window->length - start;
-
-	return length > 0 &&
-		(dialect->comment == NULL || length < dialect->comment_length ||
-		 memcmp(window->data + start, dialect->comment, dialect->comment_length) != 0);
-}
-
-/* Where the window ends as a chunk; true: nothing comes after it. */
-static bool
-find_border(const ChunkReader *chunks, const ChunkCursor *cursor,
-			ScanBorder *border)
-{
-	const Window *window = &chunks->source->window;
-
-	if (cursor->binary)
-		return !scan_binary_border(window->data, window->length, border) ||
-			window->at_eof;
-
-	scan_border(&chunks->dialect, cursor->eol, window->data, window->length, border);
-	if (!window->at_eof)
-		return false;
-	border->rows += has_last_row(&chunks->dialect, window, border->end);
-	border->end = window->length;
-	return true;
-}
-
-/* Whether the rows that the window begins with have line ends of that kind. */
-static bool
-has_line_ends(const ChunkReader *chunks, const Window *window, uint32 begin,
-			  ScanEol eol)
-{
-	const ScanFixed *fixed = chunks->dialect.fixed;
-	ScanEol		found = eol == SCAN_EOL_ANY ? SCAN_EOL_ANY : SCAN_EOL_UNKNOWN;
-	ScanField  *fields;
-	ScanRow		row;
-	ScanResult	result;
-
-	if (fixed != NULL && fixed->record_length > 0)
-		return true;
-	fields = palloc(sizeof(ScanField) * FIELDS_MOST);
-	scan_rows(&chunks->dialect, &found, window->data + begin,
-			  window->length - begin, window->at_eof, &row, 1, fields,
-			  FIELDS_MOST, &result);
-	pfree(fields);
-	return found == eol;
-}
-
 /* Whether the window, of a file's first bytes, begins as the other files do. */
 static bool
-begins_alike(const ChunkReader *chunks, const Window *window, uint32 mark,
-			 ScanEol eol)
+begins_alike(const ChunkReader *chunks, uint32 mark, ScanEol eol)
 {
+	const Window *window = &chunks->reader->source->window;
 	uint32		begin = mark + chunks->header_length;
 
 	if (window->length < begin ||
@@ -72,7 +18,7 @@ begins_alike(const ChunkReader *chunks, const Window *window, uint32 mark,
 		return false;
 	if (chunks->header_length == 0)
 		return window->length == begin ||
-			has_line_ends(chunks, window, begin, eol);
+			reader_begins_with(chunks->reader, begin, eol);
 	return window->length == begin || window->data[begin] != '\n' ||
 		window->data[begin - 1] != '\r';
 }
@@ -81,7 +27,7 @@ begins_alike(const ChunkReader *chunks, const Window *window, uint32 mark,
 static bool
 move_on(ChunkReader *chunks, ChunkCursor *cursor)
 {
-	Source	   *source = chunks->source;
+	Source	   *source = chunks->reader->source;
 	int			next = cursor->file + 1;
 	uint32		mark;
 
@@ -94,7 +40,7 @@ move_on(ChunkReader *chunks, ChunkCursor *cursor)
 	if (!source_open_plain(source, next))
 		return false;
 	mark = source_mark(source);
-	if (!begins_alike(chunks, &source->window, mark, cursor->eol))
+	if (!begins_alike(chunks, mark, cursor->eol))
 		return false;
 
 	chunks->files[next] = source->stream->stamp;
@@ -108,7 +54,8 @@ move_on(ChunkReader *chunks, ChunkCursor *cursor)
 bool
 chunk_read(ChunkReader *chunks, ChunkCursor *cursor, uint32 *rows)
 {
-	Source	   *source = chunks->source;
+	Reader	   *reader = chunks->reader;
+	Source	   *source = reader->source;
 	Window	   *window = &source->window;
 	ScanBorder	border;
 	bool		last;
@@ -123,10 +70,10 @@ chunk_read(ChunkReader *chunks, ChunkCursor *cursor, uint32 *rows)
 	do
 	{
 		window_fill(source, 0, 0);
-		last = find_border(chunks, cursor, &border);
+		last = reader->routine->find_border(reader, cursor->eol, &border);
 	} while (border.end == 0 && !last && window->length < CHUNK_MAX);
 
-	cursor->ended = border.end == 0 || (last && cursor->binary);
+	cursor->ended = border.end == 0;
 	cursor->offset += border.end;
 	cursor->passed += border.end;
 	cursor->line += border.lines;

@@ -18,8 +18,7 @@
 
 #include "postgres.h"
 
-#include "scan/scan.h"
-#include "stream/source.h"
+#include "format/reader.h"
 
 /* The same for all readers, in shared memory. */
 typedef struct ChunkCursor
@@ -28,16 +27,14 @@ typedef struct ChunkCursor
 	int64		offset;			/* of the next row */
 	int64		line;			/* the one it begins in */
 	int64		passed;			/* bytes of this file and those before it */
-	bool		binary;			/* the format */
-	ScanEol		eol;			/* known, in the others */
+	ScanEol		eol;			/* known */
 	bool		ended;			/* nothing more can be had here */
 } ChunkCursor;
 
 /* One process's part. */
 typedef struct ChunkReader
 {
-	Source	   *source;
-	ScanDialect dialect;
+	Reader	   *reader;			/* its source has the window */
 	int			last;			/* no chunk is of a file after this one */
 	FileStamp  *files;			/* in shared memory: as they were when somebody opened them first; size
 								 * PG_INT64_MAX: known only when all has been read */
@@ -54,7 +51,7 @@ typedef struct ChunkReader
  * Reads the next chunk into the source's window and moves the cursor behind
  * it.  *rows is how many row ends it has.  False, with cursor->ended set: end
  * of the files, or what is not for here begins at the cursor or in the file after it (a row longer than
- * CHUNK_MAX; in the binary format what is no whole row; a file that is not
+ * CHUNK_MAX; what the format finds no border behind; a file that is not
  * like the others).
  *
  * Errors: 55000 for a file that changed; the file system's.

@@ -11,7 +11,6 @@
 #include "catalog/pg_type.h"
 #include "commands/trigger.h"
 #include "format/convert.h"
-#include "format/fixed.h"
 #include "format/prepare.h"
 #include "format/transform.h"
 #include "nodes/makefuncs.h"
@@ -89,7 +88,6 @@ open_column(Converter *conv, Column *column, AttrNumber attnum)
 {
 	const BulkOptions *options = conv->options;
 	Form_pg_attribute att;
-	Oid			function;
 
 	memset(column, 0, sizeof(*column));
 	column->attnum = attnum;
@@ -102,15 +100,7 @@ open_column(Converter *conv, Column *column, AttrNumber attnum)
 	column->typmod = att->atttypmod;
 	column->pack = att->attlen == -1 && att->attstorage != TYPSTORAGE_PLAIN;
 
-	if (options->format == BULK_BINARY)
-		getTypeBinaryInputInfo(att->atttypid, &function, &column->ioparam);
-	else
-		getTypeInputInfo(att->atttypid, &function, &column->ioparam);
-	/* these are texts in the binary format, too */
-	if (options->format != BULK_BINARY || column->type == JSONOID ||
-		column->type == JSONBOID)
-		convert_choose(conv, column);
-	fmgr_info(function, &column->input);
+	conv->routine->open_column(conv, column);
 	column->null_input = !column->input.fn_strict;
 
 	if (options->default_marker != NULL ||
@@ -236,8 +226,9 @@ convert_open(const BulkOptions *options, const Target *target, Guard *guard,
 	conv->target = target;
 	conv->guard = guard;
 	conv->econtext = GetPerTupleExprContext(estate);
+	conv->routine = format_routine(options);
 	conv->dialect = options_dialect(options);
-	if (options->format != BULK_BINARY)
+	if (!conv->routine->receives)
 		encoding_open(&conv->encoding, options->encoding);
 	conv->natts = RelationGetNumberOfAttributes(target->rel);
 
@@ -261,7 +252,8 @@ convert_open(const BulkOptions *options, const Target *target, Guard *guard,
 	set_special(conv, &options->force_not_null,
 				offsetof(Column, force_not_null), "force_not_null");
 	set_special(conv, &options->trim, offsetof(Column, trim), "trim");
-	fixed_open(conv);
+	if (conv->routine->open != NULL)
+		conv->routine->open(conv);
 	prepare_open(conv);
 
 #ifdef COMPAT_SOFT_ERRORS
@@ -277,7 +269,6 @@ convert_open(const BulkOptions *options, const Target *target, Guard *guard,
 	arena_init(&conv->arena, CurrentMemoryContext, ROW_ARENA_BLOCK);
 	conv->scratch_size = SCRATCH_SIZE;
 	conv->scratch = palloc(conv->scratch_size);
-	initStringInfo(&conv->message);
 	initStringInfo(&conv->mended);
 	conv->asking = -1;
 	conv->nulled = palloc0(sizeof(bool) * Max(conv->ncolumns, 1));

@@ -6,7 +6,6 @@
 
 #include "catalog/pg_type.h"
 #include "format/convert.h"
-#include "format/fixed.h"
 #include "format/prepare.h"
 #include "format/transform.h"
 #include "miscadmin.h"
@@ -221,7 +220,7 @@ convert_field_as(Converter *conv, int index, const char *data,
 		if (!column->prepare && convert != NULL &&
 			convert(conv, column, s, len, value) == VALUE_OK)
 			return true;
-		s = fixed_text(conv, column->number, s, &len);
+		s = conv->routine->number_text(conv, index, s, &len);
 		convert = column->convert_text;
 	}
 	else if (field->escaped || conv->encoding.transcode)
@@ -272,7 +271,7 @@ convert_special_field(Converter *conv, int index, const char *data,
 }
 
 static inline bool
-convert_field(Converter *conv, int index, const char *data,
+field_to_value(Converter *conv, int index, const char *data,
 			  const ScanField *field, Datum *value, bool *isnull,
 			  RowError *err)
 {
@@ -283,6 +282,14 @@ convert_field(Converter *conv, int index, const char *data,
 	return convert_field_as(conv, index, data, field, value, isnull, err, false);
 }
 
+bool
+convert_field(Converter *conv, int index, const char *data,
+			  const ScanField *field, Datum *value, bool *isnull,
+			  RowError *err)
+{
+	return field_to_value(conv, index, data, field, value, isnull, err);
+}
+
 /* ---- one row ---- */
 
 void
@@ -290,7 +297,7 @@ convert_window(Converter *conv, const char *data, uint32 len)
 {
 	conv->window_length = len;
 	conv->valid = len;
-	if (!conv->encoding.transcode && conv->options->fields == NULL)
+	if (!conv->encoding.transcode)
 		conv->valid = encoding_valid_prefix(&conv->encoding, data, len);
 }
 
@@ -309,7 +316,7 @@ convert_next(Converter *conv)
 const char *
 convert_asked_text(const Converter *conv)
 {
-	return conv->options->format == BULK_BINARY ? NULL : conv->asking_text;
+	return conv->routine->receives ? NULL : conv->asking_text;
 }
 
 bool
@@ -327,40 +334,14 @@ convert_null_asked(Converter *conv)
 bool
 convert_fault(const Converter *conv, const ScanRow *row, RowError *err)
 {
-	ScanFormat	format = conv->dialect.format;
 	int			sqlstate = ERRCODE_BAD_COPY_FILE_FORMAT;
-	const char *message;
+	const char *message = conv->routine->describe_fault(row, &sqlstate);
 
-	switch ((ScanFault) row->fault)
+	if (message == NULL)
 	{
-		case SCAN_FAULT_RECORD_LENGTH:
-			message = psprintf("last record has %u bytes, fewer than \"record_length\"",
-							   row->end - row->start);
-			break;
-		case SCAN_FAULT_UNTERMINATED_QUOTE:
-			message = "unterminated CSV quoted field";
-			break;
-		case SCAN_FAULT_CARRIAGE_RETURN:
-			message = format == SCAN_CSV ?
-				"unquoted carriage return found in data" :
-				"literal carriage return found in data";
-			break;
-		case SCAN_FAULT_NEWLINE:
-			message = format == SCAN_CSV ?
-				"unquoted newline found in data" :
-				"literal newline found in data";
-			break;
-		case SCAN_FAULT_MARKER_NOT_ALONE:
-			message = "end-of-copy marker is not alone on its line";
-			break;
-		case SCAN_FAULT_MARKER_NEWLINE:
-			message = "end-of-copy marker does not match previous newline style";
-			break;
-		default:
-			/* sound, but more than a value can be */
-			sqlstate = ERRCODE_PROGRAM_LIMIT_EXCEEDED;
-			message = "field is longer than 1 GB";
-			break;
+		/* sound, but more than a value can be */
+		sqlstate = ERRCODE_PROGRAM_LIMIT_EXCEEDED;
+		message = "field is longer than 1 GB";
 	}
 	return convert_fail(err, REJECT_SYNTAX, sqlstate, NULL, NULL, "%s",
 						message);
@@ -389,15 +370,6 @@ check_encoding(Converter *conv, const char *data, const ScanRow *row,
 	if (conv->options->invalid_bytes != BULK_INVALID_REPLACE)
 		encoding_report(encoding, data + row->start + valid, len - valid, err);
 	return false;
-}
-
-/* The same for a row that has been found so. */
-static bool
-check_fixed_encoding(Converter *conv, const char *data, const ScanRow *row,
-					 const ScanField *fields, RowError *err)
-{
-	return conv->options->invalid_bytes != BULK_INVALID_REPLACE &&
-		fixed_report(conv, data, row, fields, err);
 }
 
 static bool
@@ -498,7 +470,7 @@ convert_fields(Converter *conv, const char *data, const ScanRow *row,
 
 		if (likely(attnum != InvalidAttrNumber))
 		{
-			if (!convert_field(conv, i, data, &fields[i], &values[attnum - 1],
+			if (!field_to_value(conv, i, data, &fields[i], &values[attnum - 1],
 							   &nulls[attnum - 1], err))
 				return false;
 		}
@@ -532,7 +504,7 @@ convert_mended(Converter *conv, const char *data, const ScanRow *row,
 	{
 		copies[i] = fields[i];
 		copies[i].start = mended->len;
-		if (fixed_is_binary(conv, i))
+		if (conv->routine->is_number != NULL && conv->routine->is_number(conv, i))
 			appendBinaryStringInfo(mended, data + fields[i].start, fields[i].length);
 		else
 			encoding_replace(&conv->encoding, data + fields[i].start,
@@ -543,8 +515,7 @@ convert_mended(Converter *conv, const char *data, const ScanRow *row,
 	return convert(conv, mended->data, row, copies, values, nulls, err);
 }
 
-/* fields_to_values is a constant: what becomes of the fields of a sound row. */
-static pg_attribute_always_inline bool
+bool
 convert_row_by(ConvertRow fields_to_values, Converter *conv, const char *data,
 			   const ScanRow *row, const ScanField *fields, Datum *values,
 			   bool *nulls, RowError *err)
@@ -558,7 +529,8 @@ convert_row_by(ConvertRow fields_to_values, Converter *conv, const char *data,
 	if (row->fault != SCAN_FAULT_NONE && row->fault != SCAN_FAULT_ENCODING)
 		ok = convert_fault(conv, row, err);
 	else if (row->fault == SCAN_FAULT_ENCODING ?
-			 !check_fixed_encoding(conv, data, row, fields, err) :
+			 conv->options->invalid_bytes == BULK_INVALID_REPLACE ||
+			 !conv->routine->report_encoding(conv, data, row, fields, err) :
 			 row->end > conv->valid && !conv->encoding.transcode &&
 			 !check_encoding(conv, data, row, err))
 		ok = conv->options->invalid_bytes == BULK_INVALID_REPLACE &&
@@ -592,7 +564,8 @@ convert_transformed_row(Converter *conv, const char *data, const ScanRow *row,
 ConvertRow
 convert_row_function(const BulkOptions *options)
 {
-	if (options->format == BULK_BINARY)
-		return convert_binary_row;
-	return options->transform != NULL ? convert_transformed_row : convert_row;
+	const FormatRoutine *routine = format_routine(options);
+
+	return options->transform != NULL ? routine->convert_transformed_row :
+		routine->convert_row;
 }

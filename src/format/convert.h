@@ -48,11 +48,22 @@ extern bool convert_transformed_row(Converter *conv, const char *data,
 									const ScanRow *row, const ScanField *fields,
 									Datum *values, bool *nulls, RowError *err);
 
-/* Which of these (and binary.c's) is for a load. */
-typedef bool (*ConvertRow) (Converter *conv, const char *data,
-							const ScanRow *row, const ScanField *fields,
-							Datum *values, bool *nulls, RowError *err);
+/*
+ * The same by what makes values of the fields of a row that is sound: they are
+ * given it with its own fields, as text that is valid, or is to be converted.
+ */
+extern bool convert_row_by(ConvertRow fields_to_values, Converter *conv,
+						   const char *data, const ScanRow *row,
+						   const ScanField *fields, Datum *values, bool *nulls,
+						   RowError *err);
+
+/* Which of these (or the format's own) is for a load. */
 extern ConvertRow convert_row_function(const BulkOptions *options);
+
+/* One field of a row to the value of its column, of any kind; false: err says why. */
+extern bool convert_field(Converter *conv, int index, const char *data,
+						  const ScanField *field, Datum *value, bool *isnull,
+						  RowError *err);
 
 /* Says what the scan has found wrong with a row; always false. */
 extern bool convert_fault(const Converter *conv, const ScanRow *row,
@@ -79,11 +90,6 @@ extern Datum convert_varlena(Converter *conv, const Column *column, Size len,
 
 /* Sets column->convert and type_name where the type has a fast converter (types.c). */
 extern void convert_choose(Converter *conv, Column *column);
-
-/* Binary format (binary.c). */
-extern bool convert_binary_row(Converter *conv, const char *data,
-							   const ScanRow *row, const ScanField *fields,
-							   Datum *values, bool *nulls, RowError *err);
 
 /*
  * For rows that workers share: takes values of sequences for n rows, for all

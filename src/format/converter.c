@@ -88,10 +88,8 @@ convert_field_text(Converter *conv, const char *data, const ScanField *field,
 		convert_reserve_scratch(conv, (Size) *len + 32);
 		if (s != data + field->start)
 			s = conv->scratch;	/* it may have moved */
-		if (conv->dialect.format == SCAN_CSV)
-			*len = scan_unquote(&conv->dialect, s, *len, conv->scratch);
-		else
-			*len = scan_unescape(s, *len, conv->scratch, &high);
+		if (!conv->routine->unescape(conv, s, len, conv->scratch, &high, err))
+			return NULL;
 		s = conv->scratch;
 
 		if (high)
@@ -142,7 +140,7 @@ convert_trim(const Converter *conv, const char *data, ScanField field)
 		field.length--;
 	}
 	data += field.start;
-	for (uint32 i = 0; field.escaped && conv->dialect.format == SCAN_TEXT &&
+	for (uint32 i = 0; field.escaped && conv->routine->escapes_blanks &&
 		 i < field.length;)
 	{
 		if (data[i] == '\\')

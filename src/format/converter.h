@@ -13,6 +13,7 @@
 
 #include "executor/executor.h"
 #include "format/encoding.h"
+#include "format/format.h"
 #include "option/options.h"
 #include "row/arena.h"
 #include "row/guard.h"
@@ -22,8 +23,6 @@
 #include "scan/values.h"
 #include "table/target.h"
 
-typedef struct Converter Converter;
-typedef struct Column Column;
 typedef struct Transform Transform;
 
 /*
@@ -59,10 +58,6 @@ struct Column
 	SequenceDefault sequence;	/* where it only asks one */
 };
 
-/* The longest text of a number, and what is read around it. */
-#define CONVERT_NUMBER_MARGIN 16
-#define CONVERT_NUMBER_SIZE 64
-
 typedef struct NullMarker
 {
 	const char *text;
@@ -81,6 +76,8 @@ struct Converter
 {
 	/* for one file and its columns */
 	const BulkOptions *options;
+	const FormatRoutine *routine;
+	void	   *format_state;	/* the routine's own */
 	const Target *target;
 	Guard	   *guard;
 	ExprContext *econtext;		/* the writer's per-tuple context */
@@ -101,7 +98,6 @@ struct Converter
 	bool		watched;		/* each row must have its nextval */
 	bool		z_is_utc;		/* zone letter Z has its usual meaning */
 	Node	   *escontext;		/* catches soft errors */
-	const BulkField *numbers;	/* what the fields are; NULL: all are texts */
 
 	/* for one window */
 	uint32		window_length;
@@ -110,12 +106,10 @@ struct Converter
 	/* for one row */
 	bool		suppressed;		/* transform does not want it */
 	Arena		arena;
-	StringInfoData message;		/* binary: one field, for its receive function */
 	char	   *scratch;		/* unescaped or terminated text of one field */
 	Size		scratch_size;
 	char	   *json_space;		/* jsonb.c's, for one document */
 	Size		json_space_size;
-	char		number_text[CONVERT_NUMBER_SIZE];	/* see fixed_text */
 	StringInfoData mended;		/* a row with what was not valid replaced */
 	StringInfoData original;	/* the field that was prepared, and what it became */
 	StringInfoData prepared;

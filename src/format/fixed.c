@@ -1,6 +1,10 @@
 /*
  * fixed.c
- *		See fixed.h.
+ *		Format fixed: fields that have their places, in records or lines.
+ *
+ * The scanner has trimmed texts and made NULLs empty spans (scan.h), so texts
+ * go the way of all others; a number is made the value of its column at once
+ * where both are numbers, else by its text.
  */
 #include "postgres.h"
 
@@ -8,10 +12,21 @@
 
 #include "catalog/pg_type.h"
 #include "common/shortest_dec.h"
-#include "format/fixed.h"
+#include "format/convert.h"
+#include "format/lines.h"
 #include "port/pg_bswap.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
+
+/* The longest text of a number, and what is read around it. */
+#define TEXT_MARGIN 16
+#define TEXT_SIZE 64
+
+typedef struct FixedState
+{
+	const BulkField *fields;	/* NULL: all are texts */
+	char		text[TEXT_SIZE];	/* of a number */
+} FixedState;
 
 /* ---- numbers ---- */
 
@@ -107,10 +122,12 @@ read_double(const BulkField *field, const char *s)
 	}
 }
 
-const char *
-fixed_text(Converter *conv, const BulkField *field, const char *s, uint32 *len)
+/* The text of a number; good until the next call. */
+static const char *
+print_number(Converter *conv, const BulkField *field, const char *s, uint32 *len)
 {
-	char	   *text = conv->number_text + CONVERT_NUMBER_MARGIN;
+	FixedState *state = conv->format_state;
+	char	   *text = state->text + TEXT_MARGIN;
 
 	switch (field->type)
 	{
@@ -125,6 +142,22 @@ fixed_text(Converter *conv, const BulkField *field, const char *s, uint32 *len)
 			break;
 	}
 	return text;
+}
+
+static bool
+is_number(const Converter *conv, uint32 index)
+{
+	const FixedState *state = conv->format_state;
+
+	return state->fields != NULL && state->fields[index].type != BULK_FIELD_TEXT;
+}
+
+static const char *
+number_text(Converter *conv, uint32 index, const char *s, uint32 *len)
+{
+	const FixedState *state = conv->format_state;
+
+	return print_number(conv, &state->fields[index], s, len);
 }
 
 /* ---- numbers to values ---- */
@@ -183,7 +216,7 @@ static ValueResult
 number_by_text(Converter *conv, const Column *column, const char *s, uint32 len,
 			   Datum *out)
 {
-	s = fixed_text(conv, column->number, s, &len);
+	s = print_number(conv, column->number, s, &len);
 	return column->convert_text(conv, column, s, len, out);
 }
 
@@ -232,13 +265,13 @@ justify_numbers(Converter *conv)
 	}
 }
 
-void
-fixed_open(Converter *conv)
+static void
+open_fields(Converter *conv)
 {
 	const BulkFields *fields = conv->options->fields;
+	FixedState *state = palloc0(sizeof(FixedState));
 
-	if (fields == NULL)
-		return;
+	conv->format_state = state;
 	if (conv->transform == NULL && conv->ncolumns != fields->scan.nfields)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
@@ -248,14 +281,14 @@ fixed_open(Converter *conv)
 	justify_numbers(conv);
 	if (!fields->binary)
 		return;
-	conv->numbers = fields->fields;
+	state->fields = fields->fields;
 	for (int i = 0; i < conv->ncolumns; i++)
 	{
 		Column	   *column = &conv->columns[i];
 
-		if (column->attnum == InvalidAttrNumber || !fixed_is_binary(conv, i))
+		if (column->attnum == InvalidAttrNumber || !is_number(conv, i))
 			continue;
-		column->number = &conv->numbers[i];
+		column->number = &state->fields[i];
 		column->special = true;
 		column->convert_text = column->convert;
 		column->convert = choose_converter(column);
@@ -305,7 +338,7 @@ find_invalid(const Converter *conv, const char *data, const ScanRow *row,
 		const ScanField *field = &fields[row->first_field + i];
 		const char *s = data + field->start;
 
-		if (fixed_is_binary(conv, i) || is_plain(s, field->length))
+		if (is_number(conv, i) || is_plain(s, field->length))
 			continue;
 		*valid = encoding_valid_prefix(&conv->encoding, s, field->length);
 		if (*valid < field->length)
@@ -314,29 +347,36 @@ find_invalid(const Converter *conv, const char *data, const ScanRow *row,
 	return -1;
 }
 
-void
-fixed_check_rows(Converter *conv, const char *data, ScanRow *rows,
-				 uint32 nrows, const ScanField *fields)
+/* Marks the rows that have a text which is not valid. */
+static void
+begin_batch(Converter *conv, Reader *reader)
 {
+	const FixedState *state = conv->format_state;
+	const char *data = reader->data;
+	ScanRow    *rows = reader->rows;
+	uint32		nrows = reader->result.nrows;
+	const ScanField *fields = reader->fields;
 	uint32		start = nrows > 0 ? rows[0].start : 0;
 	uint32		end = nrows > 0 ? rows[nrows - 1].end : 0;
 	uint32		valid;
 
+	/* a row that is not valid has a fault */
+	conv->window_length = conv->valid = reader->result.consumed;
 	/* where bytes are converted, each text is, for itself */
 	if (conv->encoding.transcode ||
-		(conv->numbers == NULL && is_plain(data + start, end - start)))
+		(state->fields == NULL && is_plain(data + start, end - start)))
 		return;
 	for (uint32 i = 0; i < nrows; i++)
 		if (rows[i].fault == SCAN_FAULT_NONE &&
-			(conv->numbers != NULL ||
+			(state->fields != NULL ||
 			 !is_plain(data + rows[i].start, rows[i].end - rows[i].start)) &&
 			find_invalid(conv, data, &rows[i], fields, &valid) >= 0)
 			rows[i].fault = SCAN_FAULT_ENCODING;
 }
 
-bool
-fixed_report(Converter *conv, const char *data, const ScanRow *row,
-			 const ScanField *fields, RowError *err)
+static bool
+report_encoding(Converter *conv, const char *data, const ScanRow *row,
+				const ScanField *fields, RowError *err)
 {
 	uint32		valid = 0;
 	int			index = find_invalid(conv, data, row, fields, &valid);
@@ -348,3 +388,48 @@ fixed_report(Converter *conv, const char *data, const ScanRow *row,
 		err->column = conv->columns[index].name;
 	return false;
 }
+
+/* ---- rows ---- */
+
+/* Records have no line ends: there is nothing to find out. */
+static ScanEol
+first_eol(const BulkOptions *options, bool stored)
+{
+	return options->record_length > 0 ? SCAN_EOL_NL :
+		lines_first_eol(options, stored);
+}
+
+static const char *
+describe_fault(const ScanRow *row, int *sqlstate)
+{
+	if (row->fault != SCAN_FAULT_RECORD_LENGTH)
+		return lines_describe_fault(row, sqlstate);
+	return psprintf("last record has %u bytes, fewer than \"record_length\"",
+					row->end - row->start);
+}
+
+static bool
+may_form(const Converter *conv, Size *shared)
+{
+	*shared = conv->options->fields->shared_bytes;
+	return true;
+}
+
+const FormatRoutine format_fixed = {
+	.spans_files = true,
+	.first_eol = first_eol,
+	.begin_file = lines_begin_file,
+	.find_rows = lines_find_rows,
+	.find_border = lines_find_border,
+	.recover = lines_recover,
+	.open_column = lines_open_column,
+	.open = open_fields,
+	.begin_batch = begin_batch,
+	.convert_row = convert_row,
+	.convert_transformed_row = convert_transformed_row,
+	.describe_fault = describe_fault,
+	.is_number = is_number,
+	.number_text = number_text,
+	.report_encoding = report_encoding,
+	.may_form = may_form
+};

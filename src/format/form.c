@@ -204,7 +204,7 @@ form_open(Converter *conv, const HeapTupleHeaderData *model)
 	RowFormer  *former;
 	bool		haswidth = false;
 
-	if (conv->options->format == BULK_BINARY || conv->encoding.transcode ||
+	if (conv->routine->may_form == NULL || conv->encoding.transcode ||
 		conv->options->default_marker != NULL || conv->transform != NULL)
 		return NULL;
 
@@ -220,8 +220,8 @@ form_open(Converter *conv, const HeapTupleHeaderData *model)
 	former->notnull = palloc0(sizeof(uint64) * former->nwords);
 	former->fixed = HEAPTUPLESIZE + tuple_header_size(desc->natts, true) +
 		OVERCOPY + sizeof(uint64);
-	former->shared = conv->options->fields != NULL ?
-		conv->options->fields->shared_bytes : 0;
+	if (!conv->routine->may_form(conv, &former->shared))
+		return NULL;
 	for (int i = 0; i < desc->natts; i++)
 	{
 		Form_pg_attribute att = TupleDescAttr(desc, i);

@@ -6,7 +6,6 @@
 
 #include "format/reader.h"
 #include "miscadmin.h"
-#include "scan/magic.h"
 #include "utils/memutils.h"
 
 #define INITIAL_ROWS (64 * 1024)
@@ -20,15 +19,10 @@ reader_open(Source *source, const BulkOptions *options)
 
 	reader->source = source;
 	reader->context = CurrentMemoryContext;
-	reader->binary = options->format == BULK_BINARY;
+	reader->options = options;
+	reader->routine = format_routine(options);
 	reader->dialect = options_dialect(options);
-	reader->first_eol = options->newline == BULK_NEWLINE_ANY ?
-		SCAN_EOL_ANY : SCAN_EOL_UNKNOWN;
-	/* records have none: there is nothing to find out */
-	if (options->record_length > 0)
-		reader->first_eol = SCAN_EOL_NL;
-	/* no character contains a line end */
-	if (!reader->binary && options->format != BULK_FIXED)
+	if (reader->routine->by_shape)
 	{
 		Encoding	encoding;
 
@@ -51,51 +45,10 @@ advance(Reader *reader)
 	reader->done = reader->done_lines = 0;
 }
 
-static void
-skip_binary_header(Reader *reader)
-{
-	const Window *window = &reader->source->window;
-	int64		size;
-
-	for (;;)
-	{
-		size = scan_binary_header(window->data, window->length);
-		if (size != 0 || window->at_eof)
-			break;
-		window_fill(reader->source, 0, 0);
-	}
-	if (size <= 0)
-		ereport(ERROR,
-				(errcode(ERRCODE_BAD_COPY_FILE_FORMAT),
-				 errmsg("file \"%s\" is not in PostgreSQL's binary format",
-						reader->source->path),
-				 errdetail(size < 0 ? "Its header is not that of COPY's binary format." :
-						   "It ends within the header.")));
-	reader->done = size;
-}
-
-/* What is no text is said to be what it is, and not full of bad rows. */
-static void
-check_text(const Source *source)
-{
-	const Window *window = &source->window;
-	const ScanMagic *magic = scan_magic(window->data, window->length);
-
-	if (magic != NULL)
-		ereport(ERROR,
-				(errcode(ERRCODE_BAD_COPY_FILE_FORMAT),
-				 errmsg("file \"%s\" is %s", source->path, magic->title),
-				 errhint("%s", magic->advice)));
-}
-
 bool
 reader_next_file(Reader *reader)
 {
-	const Window *window = &reader->source->window;
-
-	/* in a row of a reject table others are within quotes alone */
-	reader->eol = reader->source->bare && reader->first_eol == SCAN_EOL_UNKNOWN ?
-		SCAN_EOL_NL : reader->first_eol;
+	reader->eol = reader->routine->first_eol(reader->options, reader->source->bare);
 	reader->ended = false;
 	reader->trailing = 0;
 	memset(&reader->result, 0, sizeof(reader->result));
@@ -105,15 +58,15 @@ reader_next_file(Reader *reader)
 	if (!source_next(reader->source))
 		return false;
 	window_fill(reader->source, 0, 0);
-	if (reader->binary)
-		skip_binary_header(reader);
-	else if (window->offset == 0 && !reader->source->bare)
-	{
-		if (options_is_text(reader->source->options))
-			check_text(reader->source);
-		reader->done = source_mark(reader->source);
-	}
+	reader->done = reader->routine->begin_file(reader);
 	return true;
+}
+
+void
+reader_begin_columns(Reader *reader, const Target *target)
+{
+	if (reader->routine->begin_columns != NULL)
+		reader->routine->begin_columns(reader, target);
 }
 
 void
@@ -188,16 +141,19 @@ scan(Reader *reader, uint32 max_rows)
 	reader->data = window->data + reader->done;
 	reader->offset = window->offset + reader->done;
 	reader->line = window->line + reader->done_lines;
-	if (reader->binary)
-		scan_binary(reader->data, length, window->at_eof,
-					reader->rows, max_rows, reader->fields,
-					reader->max_fields, &reader->result);
-	else
-		scan_rows(&reader->dialect, &reader->eol, scan_input(reader), length,
-				  window->at_eof, reader->rows, max_rows, reader->fields,
-				  reader->max_fields, &reader->result);
+	reader->routine->find_rows(reader, scan_input(reader), length, max_rows);
 	reader->done += reader->result.consumed;
 	reader->done_lines += reader->result.lines;
+}
+
+bool
+reader_begins_with(Reader *reader, uint32 begin, ScanEol eol)
+{
+	reader->eol = reader->routine->first_eol(reader->options, false);
+	reader->done = begin;
+	reader->done_lines = 0;
+	scan(reader, 1);
+	return reader->eol == eol;
 }
 
 /* A row with more fields than there is room for. */
@@ -279,7 +235,7 @@ reader_rows(Reader *reader, uint32 max_rows, bool forgiving)
 			case SCAN_MORE:
 				if (reader->chunked)
 					return false;
-				if (forgiving && reader->done == 0 && !reader->binary &&
+				if (forgiving && reader->done == 0 && reader->routine->recover != NULL &&
 					window->length >= SCAN_MAX_WINDOW)
 				{
 					break_off(reader);
@@ -331,9 +287,9 @@ reader_recover(Reader *reader, uint32 index, int nfields)
 	const char *bytes = reader->shape_mblen ? reader->shape : reader->data;
 	uint32		resume = 0;
 
-	switch (scan_recover(&reader->dialect, reader->eol, bytes, length,
-						 window->at_eof, row->start, row->end, nfields,
-						 &resume))
+	if (reader->routine->recover == NULL)
+		return READER_NOTHING;
+	switch (reader->routine->recover(reader, bytes, length, row, nfields, &resume))
 	{
 		case SCAN_NO_RESUME:
 			break;

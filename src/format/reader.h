@@ -12,21 +12,21 @@
 #include "postgres.h"
 
 #include "format/encoding.h"
-#include "option/options.h"
-#include "scan/scan.h"
+#include "format/format.h"
 #include "stream/source.h"
 
-typedef struct Reader
+struct Reader
 {
 	Source	   *source;
-	bool		binary;
+	const BulkOptions *options;
+	const FormatRoutine *routine;
+	void	   *format_state;	/* the routine's own */
 	ScanDialect dialect;
 	int			(*shape_mblen) (const unsigned char *);
 	MemoryContext context;
 
 	/* the open file */
 	bool		chunked;		/* what the window holds is all there is to read */
-	ScanEol		first_eol;		/* what a file begins with */
 	ScanEol		eol;
 	bool		ended;			/* an end marker was read */
 	int64		trailing;		/* bytes after it */
@@ -47,7 +47,7 @@ typedef struct Reader
 	uint32		done_lines;
 	char	   *shape;
 	Size		shape_size;
-} Reader;
+};
 
 /* Memory: the current context. */
 extern Reader *reader_open(Source *source, const BulkOptions *options);
@@ -57,6 +57,9 @@ extern Reader *reader_open(Source *source, const BulkOptions *options);
  * False after the last file.  Error: 22P04 for what is no binary file, or no text.
  */
 extern bool reader_next_file(Reader *reader);
+
+/* The columns of the open file are known (target->attnums). */
+extern void reader_begin_columns(Reader *reader, const Target *target);
 
 /*
  * The next batch, of at most max_rows rows.  False at the end of the file.
@@ -70,6 +73,12 @@ extern bool reader_rows(Reader *reader, uint32 max_rows, bool forgiving);
  * source's window as it is.  Where they end, reader_rows says false.
  */
 extern void reader_take_chunk(Reader *reader, ScanEol eol);
+
+/*
+ * Whether the file whose first window is there has line ends of that kind, by
+ * its first row from a place on.  What the reader had is gone.
+ */
+extern bool reader_begins_with(Reader *reader, uint32 begin, ScanEol eol);
 
 /*
  * Where the reader stands: at the first row that no batch has had, or at an

@@ -12,7 +12,6 @@
 #include "catalog/pg_proc.h"
 #include "catalog/pg_type.h"
 #include "executor/executor.h"
-#include "format/fixed.h"
 #include "format/transform.h"
 #include "nodes/makefuncs.h"
 #include "optimizer/optimizer.h"
@@ -176,6 +175,7 @@ set_fields(Converter *conv, const char *data, const ScanField *fields,
 		   int nfields, RowError *err)
 {
 	ParamExternData *args = conv->transform->arguments->params;
+	bool		(*is_number) (const Converter *, uint32) = conv->routine->is_number;
 
 	for (int i = 0; i < nfields; i++)
 	{
@@ -188,8 +188,8 @@ set_fields(Converter *conv, const char *data, const ScanField *fields,
 		args[i].isnull = convert_is_null(conv, data, &field);
 		if (args[i].isnull)
 			continue;
-		if (fixed_is_binary(conv, i))
-			s = fixed_text(conv, &conv->numbers[i], data + field.start, &len);
+		if (is_number != NULL && is_number(conv, i))
+			s = conv->routine->number_text(conv, i, data + field.start, &len);
 		else
 			s = convert_field_text(conv, data, &field, &len, err);
 		if (s == NULL)

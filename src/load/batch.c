@@ -9,7 +9,6 @@
 #include "postgres.h"
 
 #include "format/encoding.h"
-#include "format/fixed.h"
 #include "format/transform.h"
 #include "load/batch.h"
 #include "mb/pg_wchar.h"
@@ -31,6 +30,7 @@ batch_open_columns(Batch *batch)
 
 	batch->conv = convert_open(batch->options, batch->target, batch->guard,
 							   writer->estate);
+	reader_begin_columns(batch->reader, batch->target);
 	writer->one_by_one = batch->conv->volatile_defaults || batch->where_volatile ||
 		(batch->conv->transform != NULL &&
 		 transform_is_volatile(batch->conv->transform));
@@ -669,11 +669,8 @@ batch_run(Batch *batch)
 	Reader	   *reader = batch->reader;
 	int64		wanted = batch_rows_wanted(batch);
 
-	if (!reader->binary)
-		convert_window(batch->conv, reader->data, reader->result.consumed);
-	if (batch->options->fields != NULL)
-		fixed_check_rows(batch->conv, reader->data, reader->rows,
-						 reader->result.nrows, reader->fields);
+	if (batch->conv->routine->begin_batch != NULL)
+		batch->conv->routine->begin_batch(batch->conv, reader);
 	if (!batch->limited)
 		convert_expect(batch->conv, wanted < 0 ? reader->result.nrows :
 					   Min(reader->result.nrows, wanted));

@@ -203,7 +203,7 @@ check_trailing(Load *load)
 
 	if (!reader->ended || reader->trailing <= 0)
 		return;
-	if (reader->binary)
+	if (reader->routine->marker_ends)
 		ereport(ERROR,
 				(errcode(ERRCODE_BAD_COPY_FILE_FORMAT),
 				 errmsg("received data after the end marker")));
@@ -286,7 +286,7 @@ bytes_left(const Load *load, int64 offset)
 	const Source *source = load->source;
 	int64		left = source_left(source, offset);
 
-	return source_can_seek(source) && !load->reader->binary && load->files_unlike < MAX_UNLIKE ?
+	return source_can_seek(source) && load->reader->routine->spans_files && load->files_unlike < MAX_UNLIKE ?
 		left + source_following(source) : left;
 }
 
@@ -341,7 +341,7 @@ load_in_parallel(Load *load)
 	ShareResult result;
 
 	if (load->alone || load->batch.known_bad != NULL || batch_finished(&load->batch) || load->batch.skip_left > 0 ||
-		(load->reader->eol == SCAN_EOL_UNKNOWN && !load->reader->binary) || load->batches_alone-- > 0 ||
+		load->reader->eol == SCAN_EOL_UNKNOWN || load->batches_alone-- > 0 ||
 		IsSubxactTopXidLogPending())
 		return;
 	reader_place(load->reader, &offset, &line);
@@ -430,7 +430,7 @@ load_one_file(Load *load)
 	remember_file(load);
 	initStringInfo(&load->header.raw);
 	batch_open_columns(&load->batch);
-	if (load->reader->binary)
+	if (load->reader->routine->keeps_header)
 		rejects_header(load->rejects, load->source->window.data,
 					   load->reader->done);
 	if (load->options->header != BULK_HEADER_SKIP ||

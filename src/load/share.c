@@ -161,9 +161,9 @@ share_refusal(const Batch *batch, const RejectStream *rejects, int64 bytes)
 		return REFUSAL_ORIGIN;
 	if (options->query != NULL)
 		return REFUSAL_QUERY;
-	if (options->format == BULK_BINARY && !SHARE_HAS_GUARDS)
+	if (batch->conv->routine->receives && !SHARE_HAS_GUARDS)
 		return REFUSAL_BINARY;
-	if (options->format == BULK_BINARY &&
+	if (batch->conv->routine->receives &&
 		pg_get_client_encoding() != GetDatabaseEncoding())
 		return REFUSAL_BINARY_ENCODING;
 	if (batch->reader->shape_mblen != NULL)
@@ -210,12 +210,11 @@ open_chunks(Ring *ring, void (*starved) (void *arg), void *starved_arg, List *pa
 }
 
 static ChunkReader
-chunks_of(Source *source, const BulkOptions *options, const Shared *shared,
+chunks_of(Reader *reader, const Shared *shared,
 		  FileStamp *files, const char *header)
 {
 	return (ChunkReader) {
-		.source = source,
-		.dialect = options_dialect(options),
+		.reader = reader,
 		.last = shared->last_file,
 		.files = files,
 		.header = header,
@@ -232,7 +231,7 @@ last_file(const ShareLeader *leader)
 {
 	const Source *source = leader->source;
 
-	return leader->span && source_can_seek(source) && !leader->batch->reader->binary ?
+	return leader->span && source_can_seek(source) && leader->batch->reader->routine->spans_files ?
 		list_length(source->paths) - 1 : source->current;
 }
 
@@ -399,8 +398,9 @@ lead_chunks(const ShareLeader *leader, Parallel *parallel, Ring *ring,
 		begin_ring(leader, &parallel->cursor);
 	source = open_chunks(ring, share_feed_at_once, &share, leader->source->paths,
 						 batch->options, shared);
-	share.chunks = chunks_of(source, batch->options, shared, files, leader->header);
 	batch->reader = reader_open(source, batch->options);
+	reader_begin_columns(batch->reader, batch->target);
+	share.chunks = chunks_of(batch->reader, shared, files, leader->header);
 	share.journal->reader = batch->reader;
 	share_limit_batch(batch, &share);
 	batch->guard->others_failed = &parallel->failed;
@@ -428,7 +428,6 @@ share_lead(const ShareLeader *leader, int nworkers)
 	MemoryContext caller = MemoryContextSwitchTo(context);
 	ChunkCursor cursor = {
 		.file = leader->source->current,
-		.binary = batch->reader->binary,
 		.eol = batch->reader->eol
 	};
 	Shared		shared = {
@@ -544,10 +543,10 @@ help(shm_toc *toc)
 							   shared->nfields);
 	error_context_stack = &callback;
 	source = open_chunks(ring, NULL, NULL, paths, options, shared);
-	share.chunks = chunks_of(source, options, shared,
+	batch.reader = reader_open(source, options);
+	share.chunks = chunks_of(batch.reader, shared,
 							 shm_toc_lookup(toc, KEY_FILES, false),
 							 shm_toc_lookup(toc, KEY_HEADER, false));
-	batch.reader = reader_open(source, options);
 	checks = checks_open(options, batch.target->rel);
 	share.journal = checks_journal(checks);
 	share.journal->reader = batch.reader;

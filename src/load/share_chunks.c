@@ -97,7 +97,7 @@ stop_at(Share *share, int64 offset, int64 line)
 	/* who waits there for bytes would not let the others in */
 	if (share->ring != NULL)
 		ring_end(share->ring);
-	parallel_stop(share->parallel, share->chunks.source->current, offset, line);
+	parallel_stop(share->parallel, share->chunks.reader->source->current, offset, line);
 }
 
 /* In one's turn: bad rows of the chunk, and the journal, after all earlier ones. */
@@ -145,7 +145,7 @@ queue_reject(void *arg, const Reject *reject)
 {
 	Share	   *share = arg;
 
-	reject_queue_add(&share->queue, share->chunks.source->current, reject);
+	reject_queue_add(&share->queue, share->chunks.reader->source->current, reject);
 	bound_queue(share);
 }
 
@@ -157,7 +157,7 @@ queue_nulled(void *arg, const char *column, const char *value,
 	const Batch *batch = share->batch;
 	const ScanRow *row = &batch->reader->rows[batch->next];
 
-	reject_queue_set_null(&share->queue, share->chunks.source->current, column, value, line,
+	reject_queue_set_null(&share->queue, share->chunks.reader->source->current, column, value, line,
 						  batch->reader->data + row->start,
 						  Min(row->end - row->start, BATCH_SHOWN_BYTES));
 	bound_queue(share);

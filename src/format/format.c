@@ -1,0 +1,20 @@
+/*
+ * format.c
+ *		See format.h.
+ */
+#include "postgres.h"
+
+#include "format/format.h"
+
+static const FormatRoutine *const routines[] = {
+	[BULK_CSV] = &format_csv,
+	[BULK_TEXT] = &format_text,
+	[BULK_BINARY] = &format_binary,
+	[BULK_FIXED] = &format_fixed
+};
+
+const FormatRoutine *
+format_routine(const BulkOptions *options)
+{
+	return routines[options->format];
+}

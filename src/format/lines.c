@@ -1,0 +1,199 @@
+/*
+ * lines.c
+ *		Formats csv and text: lines of fields with something between them.
+ */
+#include "postgres.h"
+
+#include "format/convert.h"
+#include "format/lines.h"
+#include "scan/magic.h"
+#include "utils/lsyscache.h"
+
+/* ---- reading ---- */
+
+ScanEol
+lines_first_eol(const BulkOptions *options, bool stored)
+{
+	if (options->newline == BULK_NEWLINE_ANY)
+		return SCAN_EOL_ANY;
+	/* a row of a reject table has bare line feeds in quotes alone, and no other line ends */
+	return stored ? SCAN_EOL_NL : SCAN_EOL_UNKNOWN;
+}
+
+/* What is no text is said to be what it is, and not full of bad rows. */
+static void
+check_text(const Source *source)
+{
+	const Window *window = &source->window;
+	const ScanMagic *magic = scan_magic(window->data, window->length);
+
+	if (magic != NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_BAD_COPY_FILE_FORMAT),
+				 errmsg("file \"%s\" is %s", source->path, magic->title),
+				 errhint("%s", magic->advice)));
+}
+
+uint32
+lines_begin_file(Reader *reader)
+{
+	const Source *source = reader->source;
+
+	if (source->window.offset > 0 || source->bare)
+		return 0;
+	if (options_is_text(source->options))
+		check_text(source);
+	return source_mark(source);
+}
+
+void
+lines_find_rows(Reader *reader, const char *bytes, uint32 length,
+				uint32 max_rows)
+{
+	scan_rows(&reader->dialect, &reader->eol, bytes, length,
+			  reader->source->window.at_eof, reader->rows, max_rows,
+			  reader->fields, reader->max_fields, &reader->result);
+}
+
+/* Whether what the file ends with, from there on, is a row without a line end. */
+static bool
+has_last_row(const ScanDialect *dialect, const Window *window, uint32 start)
+{
+	uint32		length = window->length - start;
+
+	return length > 0 &&
+		(dialect->comment == NULL || length < dialect->comment_length ||
+		 memcmp(window->data + start, dialect->comment, dialect->comment_length) != 0);
+}
+
+bool
+lines_find_border(const Reader *reader, ScanEol eol, ScanBorder *border)
+{
+	const Window *window = &reader->source->window;
+
+	scan_border(&reader->dialect, eol, window->data, window->length, border);
+	if (!window->at_eof)
+		return false;
+	border->rows += has_last_row(&reader->dialect, window, border->end);
+	border->end = window->length;
+	return true;
+}
+
+ScanRecovery
+lines_recover(const Reader *reader, const char *bytes, uint32 length,
+			  const ScanRow *row, uint32 nfields, uint32 *resume)
+{
+	return scan_recover(&reader->dialect, reader->eol, bytes, length,
+						reader->source->window.at_eof, row->start, row->end,
+						nfields, resume);
+}
+
+/* ---- values ---- */
+
+void
+lines_open_column(Converter *conv, Column *column)
+{
+	Oid			function;
+
+	getTypeInputInfo(column->type, &function, &column->ioparam);
+	fmgr_info(function, &column->input);
+	convert_choose(conv, column);
+}
+
+static void
+begin_batch(Converter *conv, Reader *reader)
+{
+	convert_window(conv, reader->data, reader->result.consumed);
+}
+
+static bool
+unquote(Converter *conv, const char *s, uint32 *len, char *to, bool *high,
+		RowError *err)
+{
+	*len = scan_unquote(&conv->dialect, s, *len, to);
+	return true;
+}
+
+static bool
+unescape(Converter *conv, const char *s, uint32 *len, char *to, bool *high,
+		 RowError *err)
+{
+	*len = scan_unescape(s, *len, to, high);
+	return true;
+}
+
+static const char *
+describe_csv_fault(const ScanRow *row, int *sqlstate)
+{
+	switch ((ScanFault) row->fault)
+	{
+		case SCAN_FAULT_UNTERMINATED_QUOTE:
+			return "unterminated CSV quoted field";
+		case SCAN_FAULT_CARRIAGE_RETURN:
+			return "unquoted carriage return found in data";
+		case SCAN_FAULT_NEWLINE:
+			return "unquoted newline found in data";
+		case SCAN_FAULT_MARKER_NOT_ALONE:
+			return "end-of-copy marker is not alone on its line";
+		case SCAN_FAULT_MARKER_NEWLINE:
+			return "end-of-copy marker does not match previous newline style";
+		default:
+			return NULL;
+	}
+}
+
+const char *
+lines_describe_fault(const ScanRow *row, int *sqlstate)
+{
+	switch ((ScanFault) row->fault)
+	{
+		case SCAN_FAULT_CARRIAGE_RETURN:
+			return "literal carriage return found in data";
+		case SCAN_FAULT_NEWLINE:
+			return "literal newline found in data";
+		default:
+			return describe_csv_fault(row, sqlstate);
+	}
+}
+
+static bool
+may_form(const Converter *conv, Size *shared)
+{
+	*shared = 0;
+	return true;
+}
+
+const FormatRoutine format_csv = {
+	.by_shape = true,
+	.spans_files = true,
+	.first_eol = lines_first_eol,
+	.begin_file = lines_begin_file,
+	.find_rows = lines_find_rows,
+	.find_border = lines_find_border,
+	.recover = lines_recover,
+	.open_column = lines_open_column,
+	.begin_batch = begin_batch,
+	.convert_row = convert_row,
+	.convert_transformed_row = convert_transformed_row,
+	.describe_fault = describe_csv_fault,
+	.unescape = unquote,
+	.may_form = may_form
+};
+
+const FormatRoutine format_text = {
+	.by_shape = true,
+	.spans_files = true,
+	.escapes_blanks = true,
+	.first_eol = lines_first_eol,
+	.begin_file = lines_begin_file,
+	.find_rows = lines_find_rows,
+	.find_border = lines_find_border,
+	.recover = lines_recover,
+	.open_column = lines_open_column,
+	.begin_batch = begin_batch,
+	.convert_row = convert_row,
+	.convert_transformed_row = convert_transformed_row,
+	.describe_fault = lines_describe_fault,
+	.unescape = unescape,
+	.may_form = may_form
+};
