@@ -56,7 +56,7 @@ diagnosis_keep(Diagnosis *diagnosis, const Reader *reader, uint32 nrows)
 	uint32		number;
 
 	if (nrows == 0 || diagnosis->options->log_verbosity == BULK_VERBOSITY_SILENT ||
-		(diagnosis->options->format != BULK_CSV && diagnosis->options->format != BULK_TEXT))
+		!options_takes(diagnosis->options, "delimiter"))
 		return;
 	if (diagnosis->batches++ == 0)
 	{
@@ -645,7 +645,7 @@ run_search(const Diagnosis *diagnosis, const RejectKind *kind, const char *begun
 static bool
 can_advise(const BulkOptions *options)
 {
-	return (options->format == BULK_CSV || options->format == BULK_TEXT) && options->query == NULL;
+	return options_takes(options, "delimiter") && options->query == NULL;
 }
 
 char *

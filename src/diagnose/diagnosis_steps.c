@@ -60,7 +60,7 @@ some_field_begins(const Search *search, char c)
 static bool
 consider_quotes(Search *search, int kind)
 {
-	if (search->options->format != BULK_CSV)
+	if (!options_takes(search->options, "quote"))
 		return false;
 	if (some_line_has(search, "'") && diagnosis_consider(search, "{\"quote\": \"'\"}", kind))
 		return true;
@@ -72,7 +72,7 @@ diagnosis_over_quotes(Search *search)
 {
 	static const char *const unused[] = {"\\u0001", "\\u0002", NULL};
 
-	if (consider_quotes(search, CUTS | QUOTES) || search->options->format != BULK_CSV)
+	if (consider_quotes(search, CUTS | QUOTES) || !options_takes(search->options, "quote"))
 		return;
 	/* quotes that are no more than characters of values, unless whole fields are quoted, too */
 	for (int i = 0; unused[i] != NULL && !some_line_has(search, i == 0 ? "\001" : "\002"); i++)
@@ -226,7 +226,7 @@ consider_nulls(Search *search, const char *column, List *values)
 	StringInfoData json;
 	ListCell   *lc;
 
-	if (has_text(values, "") && options->format == BULK_CSV && !options->force_null.all &&
+	if (has_text(values, "") && options_takes(options, "force_null") && !options->force_null.all &&
 		diagnosis_consider(search, column_set_with("force_null", &options->force_null, column), 0))
 		return true;
 	foreach(lc, values)

@@ -417,6 +417,8 @@ may_form(const Converter *conv, Size *shared)
 
 const FormatRoutine format_fixed = {
 	.spans_files = true,
+	.rows_alone = true,
+	.by_place = true,
 	.first_eol = first_eol,
 	.begin_file = lines_begin_file,
 	.find_rows = lines_find_rows,

@@ -46,6 +46,12 @@ typedef struct FormatRoutine
 	bool		keeps_header;
 	/* Nothing may follow the end marker. */
 	bool		marker_ends;
+	/* psql ends what it sends with a marker that is no part of the format. */
+	bool		client_marker;
+	/* A row can be read without what stands before it in its file. */
+	bool		rows_alone;
+	/* Where fields stand depends on the encoding: rows are read as the file has them. */
+	bool		by_place;
 	/* Fields are for receive functions: nothing to show, errors are thrown, text in them is in the client's encoding. */
 	bool		receives;
 	/* A field's blank behind a backslash belongs to the value. */

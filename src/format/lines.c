@@ -100,6 +100,16 @@ lines_open_column(Converter *conv, Column *column)
 	convert_choose(conv, column);
 }
 
+/* The state is the dialect. */
+static void
+open_dialect(Converter *conv)
+{
+	ScanDialect *dialect = palloc(sizeof(ScanDialect));
+
+	*dialect = options_dialect(conv->options);
+	conv->format_state = dialect;
+}
+
 static void
 begin_batch(Converter *conv, Reader *reader)
 {
@@ -110,7 +120,7 @@ static bool
 unquote(Converter *conv, const char *s, uint32 *len, char *to, bool *high,
 		RowError *err)
 {
-	*len = scan_unquote(&conv->dialect, s, *len, to);
+	*len = scan_unquote(conv->format_state, s, *len, to);
 	return true;
 }
 
@@ -166,12 +176,15 @@ may_form(const Converter *conv, Size *shared)
 const FormatRoutine format_csv = {
 	.by_shape = true,
 	.spans_files = true,
+	.client_marker = true,
+	.rows_alone = true,
 	.first_eol = lines_first_eol,
 	.begin_file = lines_begin_file,
 	.find_rows = lines_find_rows,
 	.find_border = lines_find_border,
 	.recover = lines_recover,
 	.open_column = lines_open_column,
+	.open = open_dialect,
 	.begin_batch = begin_batch,
 	.convert_row = convert_row,
 	.convert_transformed_row = convert_transformed_row,
@@ -183,6 +196,7 @@ const FormatRoutine format_csv = {
 const FormatRoutine format_text = {
 	.by_shape = true,
 	.spans_files = true,
+	.rows_alone = true,
 	.escapes_blanks = true,
 	.first_eol = lines_first_eol,
 	.begin_file = lines_begin_file,

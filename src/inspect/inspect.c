@@ -143,8 +143,7 @@ take_options(Inspection *inspection, Jsonb *options)
 		options = delete_option(options, "header");
 	inspection->given = options;
 	inspection->options = options_parse(options);
-	if (inspection->options->format != BULK_CSV &&
-		inspection->options->format != BULK_TEXT)
+	if (!options_takes(inspection->options, "delimiter"))
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("only formats \"csv\" and \"text\" can be inspected")));
@@ -209,7 +208,7 @@ find_dialect(Inspection *inspection, SheetSpace *space)
 	if (get_option(given, "format") != NULL)
 	{
 		hints.has_format = true;
-		hints.format = options->format == BULK_TEXT ? SCAN_TEXT : SCAN_CSV;
+		hints.format = options_dialect(options).format;
 	}
 	if (get_option(given, "delimiter") != NULL)
 		hints.delimiter = options->delimiter;

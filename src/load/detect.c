@@ -401,7 +401,7 @@ open_file(Detector *detector)
 	}
 	detector->hints = (DialectHints) {
 		.has_format = true,
-		.format = options->format == BULK_TEXT ? SCAN_TEXT : SCAN_CSV,
+		.format = options_dialect(options).format,
 		.quote = options->quote,
 		.escape = options->escape,
 		.comment = options->comment,

@@ -204,7 +204,7 @@ prepare_input(Load *load)
 	if (options->transform != NULL)
 		target_set_arguments(target,
 							 transform_arguments(transform_open(options->transform, target->rel)));
-	load->source->client_marker = options->format == BULK_CSV &&
+	load->source->client_marker = format_routine(options)->client_marker &&
 		options->missing == BULK_MISSING_ERROR && target->nfields > 1;
 }
 

@@ -13,6 +13,7 @@
 #include "catalog/pg_type.h"
 #include "executor/spi.h"
 #include "format/encoding.h"
+#include "format/format.h"
 #include "load/retry.h"
 #include "mb/pg_wchar.h"
 #include "miscadmin.h"
@@ -42,7 +43,7 @@ typedef struct Retry
 	char	   *target;			/* likewise, and as its rows name it */
 	int64		load_id;
 	Encoding	encoding;		/* of raw_bytes */
-	bool		fixed;			/* rows go in as they were in the file */
+	bool		as_file;		/* rows go in as they were in the file */
 	bool		encoding_given;
 	int64		record_length;	/* 0: they are lines */
 	StoredRows *rows;
@@ -89,6 +90,7 @@ static BulkOptions *
 make_options(Retry *retry, Jsonb *json)
 {
 	BulkOptions *options;
+	const FormatRoutine *routine;
 	StringInfoData more;
 	int			encoding = GetDatabaseEncoding();
 
@@ -96,12 +98,13 @@ make_options(Retry *retry, Jsonb *json)
 	if (!is_given(json, "on_error"))
 		json = options_merge(json, "{\"on_error\": \"ignore\"}");
 	options = options_parse(json);
+	routine = format_routine(options);
 	if (options->delimiter_auto)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("option \"%s\" cannot be \"auto\" with bulk_load_retry", "delimiter"),
 				 errhint("Give the delimiter of the file.")));
-	if (options->format == BULK_BINARY)
+	if (!routine->rows_alone)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("bulk_load_retry requires \"format\" to be \"csv\", \"text\" or \"fixed\"")));
@@ -109,9 +112,9 @@ make_options(Retry *retry, Jsonb *json)
 	encoding_open(&retry->encoding,
 				  retry->encoding_given ? options->encoding : GetDatabaseEncoding());
 
-	retry->fixed = options->format == BULK_FIXED;
 	retry->record_length = options->record_length;
-	if (retry->fixed)
+	retry->as_file = routine->by_place;
+	if (retry->as_file)
 		encoding = retry->encoding.file;
 
 	initStringInfo(&more);
@@ -288,14 +291,14 @@ take_row(Retry *retry, HeapTuple tuple, TupleDesc desc)
 	raw = PG_DETOAST_DATUM_PACKED(null_line ? bytes : line);
 	row.data = VARDATA_ANY(raw);
 	row.length = VARSIZE_ANY_EXHDR(raw);
-	if (retry->fixed && !null_line)
+	if (retry->as_file && !null_line)
 		line_to_file(retry, &row);
 	if (retry->record_length > 0 && row.length > retry->record_length)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("row of file \"%s\", line %lld, has %lld bytes, more than \"record_length\"",
 						row.path, (long long) row.line, (long long) row.length)));
-	if (null_line && !retry->fixed && !convert_bytes(retry, &row))
+	if (null_line && !retry->as_file && !convert_bytes(retry, &row))
 		put_back(retry, tuple, desc);
 	else
 		stored_rows_add(retry->rows, &row);

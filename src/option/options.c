@@ -57,6 +57,21 @@ struct OptionDef
 	const char *const *choices; /* its words, ended by NULL */
 };
 
+/* What files of a format look like unless told otherwise, and to the scanner. */
+static const struct
+{
+	char	   *delimiter;
+	char		quote;
+	const char *null;
+	ScanFormat	scan;
+	bool		is_binary;		/* nothing in it is text as it stands */
+}			formats[] = {
+	[BULK_CSV] = {.delimiter = ",",.quote = '"',.null = "",.scan = SCAN_CSV},
+	[BULK_TEXT] = {.delimiter = "\t",.null = "\\N",.scan = SCAN_TEXT},
+	[BULK_BINARY] = {.is_binary = true},
+	[BULK_FIXED] = {.null = "",.scan = SCAN_FIXED}
+};
+
 /* Words of the enums of options.h, found by their value. */
 static const char *const format_names[] = {
 	[BULK_CSV] = "csv", [BULK_TEXT] = "text", [BULK_BINARY] = "binary",
@@ -367,30 +382,14 @@ get_strings(const OptionDef *def, JsonbValue *value, bool allow_null)
  * Setters
  */
 
-/* What csv, text and binary files look like unless told otherwise. */
 static void
 set_dialect(BulkOptions *options)
 {
-	options->delimiter = NULL;
-	options->quote = options->escape = '\0';
-	options->nulls = NIL;
-	switch (options->format)
-	{
-		case BULK_CSV:
-			options->delimiter = ",";
-			options->quote = options->escape = '"';
-			options->nulls = list_make1(pstrdup(""));
-			break;
-		case BULK_TEXT:
-			options->delimiter = "\t";
-			options->nulls = list_make1(pstrdup("\\N"));
-			break;
-		case BULK_FIXED:
-			options->nulls = list_make1(pstrdup(""));
-			break;
-		case BULK_BINARY:
-			break;
-	}
+	const char *null = formats[options->format].null;
+
+	options->delimiter = formats[options->format].delimiter;
+	options->quote = options->escape = formats[options->format].quote;
+	options->nulls = null != NULL ? list_make1(pstrdup(null)) : NIL;
 }
 
 #define FIELD(type) ((type *) ((char *) options + def->offset))
@@ -964,35 +963,40 @@ options_merge(Jsonb *json, const char *more)
 bool
 options_is_text(const BulkOptions *options)
 {
-	return options->format != BULK_BINARY &&
+	return !formats[options->format].is_binary &&
 		(options->fields == NULL || !options->fields->binary);
 }
 
 bool
 options_is_raw(const BulkOptions *options)
 {
-	return options->format == BULK_BINARY || options->record_length > 0;
+	return formats[options->format].is_binary || options->record_length > 0;
+}
+
+bool
+options_takes(const BulkOptions *options, const char *name)
+{
+	for (int i = 0; i < lengthof(option_table); i++)
+		if (strcmp(option_table[i].name, name) == 0)
+			return (option_table[i].formats & FOR(options->format)) != 0;
+	elog(ERROR, "there is no option \"%s\"", name);
+	return false;
 }
 
 ScanDialect
 options_dialect(const BulkOptions *options)
 {
 	ScanDialect dialect = {
-		.format = options->format == BULK_TEXT ? SCAN_TEXT : SCAN_CSV,
+		.format = formats[options->format].scan,
 		.quote = options->quote,
 		.escape = options->escape,
+		.comment = options->comment,
+		.comment_length = options->comment ? strlen(options->comment) : 0,
+		.fixed = options->fields ? &options->fields->scan : NULL
 	};
 
-	if (options->format == BULK_BINARY)
+	if (options->delimiter == NULL)
 		return dialect;
-	dialect.comment = options->comment;
-	dialect.comment_length = options->comment ? strlen(options->comment) : 0;
-	if (options->format == BULK_FIXED)
-	{
-		dialect.format = SCAN_FIXED;
-		dialect.fixed = &options->fields->scan;
-		return dialect;
-	}
 	dialect.delimiter = options->delimiter[0];
 	dialect.separator_length = strlen(options->delimiter);
 	if (dialect.separator_length > 1)

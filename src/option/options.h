@@ -36,6 +36,9 @@ extern bool options_is_text(const BulkOptions *options);
 /* Whether their bytes are to be taken as they are: there are no lines. */
 extern bool options_is_raw(const BulkOptions *options);
 
+/* Whether an option is one for files of their format. */
+extern bool options_takes(const BulkOptions *options, const char *name);
+
 /* What the scanner has to know of the options, for all formats but binary. */
 extern ScanDialect options_dialect(const BulkOptions *options);
 

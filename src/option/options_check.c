@@ -15,7 +15,7 @@ check_marker(const BulkOptions *options, const char *name, const char *marker)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("option \"%s\" must not contain the delimiter", name)));
-	if (options->format == BULK_CSV && strchr(marker, options->quote) != NULL)
+	if (options->quote != '\0' && strchr(marker, options->quote) != NULL)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("option \"%s\" must not contain the quote character",
@@ -70,8 +70,10 @@ check_comment(const BulkOptions *options)
 	const char *what = NULL;
 
 	check_characters(options, "comment", comment);
-	if (comment[0] == (options->format == BULK_CSV ? options->quote : '\\'))
-		what = options->format == BULK_CSV ? "the quote character" : "a backslash";
+	if (options->quote != '\0' && comment[0] == options->quote)
+		what = "the quote character";
+	else if (options->quote == '\0' && comment[0] == '\\')
+		what = "a backslash";
 	else if (begins_with(comment, options->delimiter) ||
 			 begins_with(options->delimiter, comment))
 		what = "the delimiter";
@@ -90,12 +92,13 @@ check_comment(const BulkOptions *options)
 				 errmsg("option \"comment\" must not begin like %s", what)));
 }
 
+/* Formats csv and text: the latter has no quotes. */
 static void
-check_dialect(const BulkOptions *options)
+check_lines(BulkOptions *options)
 {
 	ListCell   *cell;
 
-	if (options->format == BULK_TEXT &&
+	if (options->quote == '\0' &&
 		(strchr(".abcdefghijklmnopqrstuvwxyz0123456789",
 				options->delimiter[0]) != NULL ||
 		 strchr(options->delimiter, '\\') != NULL))
@@ -103,7 +106,7 @@ check_dialect(const BulkOptions *options)
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("option \"delimiter\" cannot be \"%s\" in format \"text\"",
 						options->delimiter)));
-	if (options->format == BULK_CSV &&
+	if (options->quote != '\0' &&
 		strchr(options->delimiter, options->quote) != NULL)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
@@ -132,21 +135,24 @@ check_dialect(const BulkOptions *options)
 static void
 check_header(const BulkOptions *options)
 {
-	if (options->format == BULK_BINARY && options->header_lines > 0)
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("option \"header\" requires \"format\" to be \"csv\", \"text\" or \"fixed\"")));
-	if (options->format == BULK_FIXED && options->header != BULK_HEADER_SKIP)
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("option \"header\" cannot be %s in format \"fixed\"",
-						options->header == BULK_HEADER_AUTO ? "\"auto\"" : "\"match\" or \"map\""),
-				 errdetail("Option \"fields\" names the columns.")));
 	if (options->header == BULK_HEADER_MAP && options->has_columns)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("option \"columns\" cannot be used with \"header\" set to \"map\""),
 				 errdetail("With \"map\" the header of the file names the columns.")));
+}
+
+static void
+check_binary(BulkOptions *options)
+{
+	if (options->header_lines > 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("option \"header\" requires \"format\" to be \"csv\", \"text\" or \"fixed\"")));
+	if (options->utf16 != BULK_UTF16_NONE)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("option \"encoding\" cannot be UTF-16 in format \"binary\"")));
 }
 
 /* What is about lines has no meaning for records. */
@@ -174,9 +180,9 @@ check_records(const BulkOptions *options)
 				 errmsg("option \"encoding\" cannot be UTF-16 with \"record_length\"")));
 }
 
-/* Reads the fields, now that all is known that matters to them. */
+/* Format fixed: reads the fields, now that all is known that matters to them. */
 static void
-open_fields(BulkOptions *options)
+check_fixed(BulkOptions *options)
 {
 	FieldDefaults defaults = {
 		.nulls = options->nulls,
@@ -189,6 +195,12 @@ open_fields(BulkOptions *options)
 		.ignore_extra = options->ignore_extra
 	};
 
+	if (options->header != BULK_HEADER_SKIP)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("option \"header\" cannot be %s in format \"fixed\"",
+						options->header == BULK_HEADER_AUTO ? "\"auto\"" : "\"match\" or \"map\""),
+				 errdetail("Option \"fields\" names the columns.")));
 	if (options->fields_json.type == jbvNull)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
@@ -342,22 +354,20 @@ check_indexes(BulkOptions *options)
 	options->writer = BULK_WRITER_DIRECT;
 }
 
+static void (*const format_checks[]) (BulkOptions *) = {
+	[BULK_CSV] = check_lines, [BULK_TEXT] = check_lines,
+	[BULK_BINARY] = check_binary, [BULK_FIXED] = check_fixed
+};
+
 void
 options_check(BulkOptions *options)
 {
-	if (options->format == BULK_CSV || options->format == BULK_TEXT)
-		check_dialect(options);
+	format_checks[options->format] (options);
 	check_header(options);
-	if (options->format == BULK_FIXED)
-		open_fields(options);
 	check_rejects(options);
 	check_invalid_bytes(options);
 	check_numbers(options);
 	check_transform(options);
-	if (options->format == BULK_BINARY && options->utf16 != BULK_UTF16_NONE)
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("option \"encoding\" cannot be UTF-16 in format \"binary\"")));
 	check_duplicates(options);
 	if (options->limit_loaded && options->limit < 0)
 		ereport(ERROR,
