@@ -235,8 +235,7 @@ convert_field_as(Converter *conv, int index, const char *data,
 
 	if (special && column->prepare)
 	{
-		s = prepare_text(conv, index, s, &len, err);
-		shown = conv->original.data;
+		s = prepare_text(conv, index, s, &len, &shown, err);
 		if (s == NULL && conv->options->on_error != BULK_ON_ERROR_SET_NULL)
 			return false;
 		if (s == NULL)

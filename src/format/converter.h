@@ -23,6 +23,7 @@
 #include "scan/values.h"
 #include "table/target.h"
 
+typedef struct Preparation Preparation;
 typedef struct Transform Transform;
 
 /*
@@ -81,7 +82,6 @@ struct Converter
 	const Target *target;
 	Guard	   *guard;
 	ExprContext *econtext;		/* the writer's per-tuple context */
-	ScanDialect dialect;
 	Encoding	encoding;
 	int			nnulls;
 	NullMarker *nulls;			/* as the file has them */
@@ -94,6 +94,7 @@ struct Converter
 	Default    *defaults;
 	bool		volatile_defaults;	/* other than nextval: rows go one by one */
 	Transform  *transform;		/* makes the rows; NULL: the fields are columns */
+	Preparation *preparation;	/* of columns with prepare set; prepare.c's own */
 	List	   *sequences;		/* SequenceRange */
 	bool		watched;		/* each row must have its nextval */
 	bool		z_is_utc;		/* zone letter Z has its usual meaning */
@@ -111,8 +112,6 @@ struct Converter
 	char	   *json_space;		/* jsonb.c's, for one document */
 	Size		json_space_size;
 	StringInfoData mended;		/* a row with what was not valid replaced */
-	StringInfoData original;	/* the field that was prepared, and what it became */
-	StringInfoData prepared;
 	int			asking;			/* column whose input function runs, or -1 */
 	const char *asking_text;	/* its field, as the file has it */
 	bool	   *nulled;			/* set_null: fields to make NULL, by position */

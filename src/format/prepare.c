@@ -16,6 +16,12 @@
 #include "utils/json.h"
 #include "utils/lsyscache.h"
 
+struct Preparation
+{
+	StringInfoData original;	/* the field, and what it became */
+	StringInfoData prepared;
+};
+
 /* ---- opening ---- */
 
 /*
@@ -84,8 +90,9 @@ prepare_open(Converter *conv)
 	foreach(lc, conv->options->date_formats)
 		open_date_format(conv, lfirst(lc));
 
-	initStringInfo(&conv->original);
-	initStringInfo(&conv->prepared);
+	conv->preparation = palloc(sizeof(Preparation));
+	initStringInfo(&conv->preparation->original);
+	initStringInfo(&conv->preparation->prepared);
 	if (conv->options->decimal_mark == '.' && conv->options->thousands_mark == NULL)
 		return;
 	for (int i = 0; i < conv->ncolumns; i++)
@@ -118,7 +125,7 @@ prepare_open(Converter *conv)
 static bool
 refuse_number(Converter *conv, const Column *column, RowError *err, const char *message)
 {
-	char	   *text = pstrdup(conv->original.data);
+	char	   *text = pstrdup(conv->preparation->original.data);
 
 	conv->asking = column - conv->columns;	/* for the context */
 	conv->asking_text = text;
@@ -150,7 +157,7 @@ static bool
 take_thousands(Converter *conv, char **text)
 {
 	const char *mark = conv->options->thousands_mark;
-	StringInfo	to = &conv->prepared;
+	StringInfo	to = &conv->preparation->prepared;
 	char	   *s = *text;
 	size_t		n;
 
@@ -183,7 +190,7 @@ static bool
 prepare_number(Converter *conv, const Column *column, RowError *err)
 {
 	const BulkOptions *options = conv->options;
-	char	   *text = conv->original.data;
+	char	   *text = conv->preparation->original.data;
 
 	if (options->thousands_mark != NULL && !take_thousands(conv, &text))
 		return refuse_number(conv, column, err,
@@ -191,7 +198,7 @@ prepare_number(Converter *conv, const Column *column, RowError *err)
 	if (options->decimal_mark != '.' && strchr(text, '.') != NULL)
 		return refuse_number(conv, column, err, "invalid input syntax for type %s: \"%s\"");
 	for (; *text != '\0'; text++)
-		appendStringInfoChar(&conv->prepared, *text == options->decimal_mark ? '.' : *text);
+		appendStringInfoChar(&conv->preparation->prepared, *text == options->decimal_mark ? '.' : *text);
 	return true;
 }
 
@@ -199,7 +206,7 @@ static bool
 prepare_date(Converter *conv, int index, RowError *err)
 {
 	Column	   *column = &conv->columns[index];
-	StringInfo	original = &conv->original;
+	StringInfo	original = &conv->preparation->original;
 	Datum		value;
 	Oid			type;
 	int32		typmod;
@@ -232,24 +239,26 @@ prepare_date(Converter *conv, int index, RowError *err)
 	separator = strchr(buf, 'T');
 	if (separator != NULL)
 		*separator = ' ';
-	appendStringInfoString(&conv->prepared, buf);
+	appendStringInfoString(&conv->preparation->prepared, buf);
 	return true;
 }
 
 const char *
 prepare_text(Converter *conv, int index, const char *s, uint32 *len,
-			 RowError *err)
+			 const char **original, RowError *err)
 {
 	Column	   *column = &conv->columns[index];
+	Preparation *preparation = conv->preparation;
 	bool		ok;
 
-	resetStringInfo(&conv->original);
-	resetStringInfo(&conv->prepared);
-	appendBinaryStringInfo(&conv->original, s, *len);
+	resetStringInfo(&preparation->original);
+	resetStringInfo(&preparation->prepared);
+	appendBinaryStringInfo(&preparation->original, s, *len);
+	*original = preparation->original.data;
 	ok = column->template != NULL ? prepare_date(conv, index, err) :
 		prepare_number(conv, column, err);
 	if (!ok)
 		return NULL;
-	*len = conv->prepared.len;
-	return conv->prepared.data;
+	*len = preparation->prepared.len;
+	return preparation->prepared.data;
 }

@@ -21,10 +21,11 @@
 extern void prepare_open(Converter *conv);
 
 /*
- * The text of a field of a column that has prepare set; NULL if it is bad (err
+ * The text of a field of a column that has prepare set, and what it was; NULL if it is bad (err
  * says why, or is NULL and the error was raised).  Good until the next call.
  */
 extern const char *prepare_text(Converter *conv, int index, const char *s,
-								uint32 *len, RowError *err);
+								uint32 *len, const char **original,
+								RowError *err);
 
 #endif							/* PGBULK_PREPARE_H */
