@@ -14,8 +14,8 @@
 #include "index/build.h"
 #include "index/feed.h"
 #include "index/heap_scan.h"
+#include "index/index_sort.h"
 #include "index/insert.h"
-#include "index/ranges.h"
 #include "miscadmin.h"
 #include "server/compat.h"
 #include "server/progress.h"
@@ -27,7 +27,7 @@
 
 typedef struct Found
 {
-	Presort    *presort;
+	IndexSort  *sort;
 	uint64		nrows;			/* that have gone there */
 } Found;
 
@@ -37,7 +37,7 @@ put_row(Relation index, ItemPointer tid, Datum *values, bool *isnull,
 {
 	Found	   *found = state;
 
-	presort_put(found->presort, tid, values, isnull, alive);
+	index_sort_put(found->sort, tid, values, isnull, alive);
 	found->nrows++;
 }
 
@@ -48,8 +48,8 @@ build_btree(Relation heap, Relation index, IndexInfo *info,
 	Shape	   *shape = shape_open(index);
 	BlockNumber first = task->method == INDEX_MERGE ? task->first_block : 0;
 	BlockNumber nblocks = RelationGetNumberOfBlocks(heap) - first;
-	Ranges	   *ranges = ranges_open(shape, heap, index, first, nblocks, memory);
-	Found		found = {.presort = ranges_presort(ranges)};
+	IndexSort  *sort = index_sort_open(shape, heap, index, first, nblocks, memory);
+	Found		found = {.sort = sort};
 	Feed		feed;
 	KeySink		sink = feed_sink(&feed);
 	BuildResult result;
@@ -63,15 +63,15 @@ build_btree(Relation heap, Relation index, IndexInfo *info,
 	if (task->method == INDEX_MERGE)
 		feed.merge = merge_open(heap, index, shape, feed.btree, task->old, first);
 	progress_index_sort(feed.merge == NULL ? found.nrows : 0);
-	ranges_finish(ranges, &sink);
+	(void) index_sort_finish(sort, &sink);
 	if (feed.merge != NULL)
 	{
 		btree_end_key(feed.btree);
 		merge_close(feed.merge);
 	}
 	result.index_rows = btree_close(feed.btree);
-	result.runs = ranges_count(ranges);
-	ranges_close(ranges);
+	result.runs = index_sort_parts(sort);
+	index_sort_close(sort);
 	return result;
 }
 

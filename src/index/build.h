@@ -13,7 +13,7 @@
 
 /*
  * INDEX_REBUILD: fills an index whose storage is new and empty with all rows of its table, in
- * memory bytes: btrees from presorted keys, others by the access method's own build.
+ * memory bytes: btrees from sorted keys, others by the access method's own build.
  * INDEX_MERGE, btrees alone: the same with the entries of its old file and the rows of the load (merge.h).
  * INDEX_INSERT: inserts the rows of the load (insert.h).
  * Runs in a parallel worker, too, but for what build_complete does.  conflicts: where

@@ -9,8 +9,8 @@
 #include "catalog/pg_am_d.h"
 #include "index/blame.h"
 #include "index/heap_scan.h"
+#include "index/index_sort.h"
 #include "index/insert.h"
-#include "index/presort.h"
 #include "miscadmin.h"
 #include "server/compat.h"
 #include "server/progress.h"
@@ -32,7 +32,7 @@ typedef struct Insertion
 
 	/* btrees */
 	Shape	   *shape;
-	Presort    *presort;
+	IndexSort  *sort;
 	Datum		values[INDEX_MAX_KEYS]; /* the current key */
 	bool		isnull[INDEX_MAX_KEYS];
 
@@ -170,7 +170,7 @@ put_row(Relation index, ItemPointer tid, Datum *values, bool *isnull,
 {
 	Insertion  *insertion = state;
 
-	presort_put(insertion->presort, tid, values, isnull, alive);
+	index_sort_put(insertion->sort, tid, values, isnull, alive);
 }
 
 static void
@@ -221,26 +221,25 @@ insert_index(Relation heap, Relation index, IndexInfo *info, BlockNumber first,
 										 ALLOCSET_DEFAULT_SIZES)
 	};
 	KeySink		sink = {.key = take_key,.rows = take_rows,.arg = &insertion};
+	BlockNumber nblocks = RelationGetNumberOfBlocks(heap) - first;
 	bool		btree = index->rd_rel->relam == BTREE_AM_OID;
 	BuildResult result = {0};
 
 	if (btree)
 	{
 		insertion.shape = shape_open(index);
-		insertion.presort = presort_open(insertion.shape, memory,
-										  (PresortOptions) {0});
+		insertion.sort = index_sort_open(insertion.shape, heap, index, first, nblocks, memory);
 		if (conflicts != NULL)
 			init_scan_keys(&insertion);
 	}
-	result.heap_rows = heap_scan_rows(heap, index, info, first,
-									  RelationGetNumberOfBlocks(heap) - first,
+	result.heap_rows = heap_scan_rows(heap, index, info, first, nblocks,
 									  btree ? put_row : take_row, &insertion);
 	heap_scan_check(heap, result.heap_rows, rows);
 	if (btree)
 	{
-		presort_finish(insertion.presort, &sink);
-		result.runs = presort_runs(insertion.presort);
-		presort_close(insertion.presort);
+		(void) index_sort_finish(insertion.sort, &sink);
+		result.runs = index_sort_parts(insertion.sort);
+		index_sort_close(insertion.sort);
 	}
 	compat_index_insert_cleanup(index, info);
 	result.index_rows = insertion.nrows;

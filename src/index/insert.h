@@ -2,7 +2,7 @@
  * insert.h
  *		Insertion of many rows into an index by its access method, in the order of the keys.
  *
- * A btree takes presorted keys (presort.h): each page is found warm, split and
+ * A btree takes sorted keys (index_sort.h): each page is found warm, split and
  * written once, while rows in the order of the table would come back to it.  Other methods take the
  * rows as the table has them.
  *

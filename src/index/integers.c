@@ -11,6 +11,8 @@
 #include "port/pg_bswap.h"
 #include "utils/memutils.h"
 
+#define INTERRUPT_ROWS 4096
+
 struct Integers
 {
 	Shape	   *shape;
@@ -70,6 +72,25 @@ Size
 integers_memory(const Integers *integers)
 {
 	return integers->nitems * 2 * sizeof(SortItem) + integers->nnulls * sizeof(RowId);
+}
+
+uint64
+integers_rows(const Integers *integers)
+{
+	return integers->nitems + integers->nnulls;
+}
+
+void
+integers_emit_unsorted(const Integers *integers, const KeySink *sink)
+{
+	for (Size i = 0; i < integers->nitems; i++)
+	{
+		if (i % INTERRUPT_ROWS == 0)
+			CHECK_FOR_INTERRUPTS();
+		sink->integer(sink->arg, integers->items[i].key, false, integers->items[i].value);
+	}
+	for (Size i = 0; i < integers->nnulls; i++)
+		sink->integer(sink->arg, 0, true, integers->nulls[i]);
 }
 
 static void

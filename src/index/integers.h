@@ -25,6 +25,11 @@ extern void integers_put_null(Integers *integers, RowId row);
 /* Bytes that all takes, and will take while it is sorted. */
 extern Size integers_memory(const Integers *integers);
 
+extern uint64 integers_rows(const Integers *integers);
+
+/* Emits all as they are, to sink->integer: numbers as they came, and then nulls. */
+extern void integers_emit_unsorted(const Integers *integers, const KeySink *sink);
+
 /* Emits all in order; rows arrived in that one. */
 extern void integers_emit(Integers *integers, RowOrder rows, const KeySink *sink);
 

@@ -26,6 +26,11 @@ typedef struct KeySink
 	void		(*key) (void *arg, const char *image, Size size, bool equal);
 	/* Rows with it, by TID; called any number of times for a key. */
 	void		(*rows) (void *arg, const RowId *rows, uint32 n);
+	/*
+	 * Single integers that nobody sorts (partition.h): called instead of all that for each row, with
+	 * the key as shape_integer has it, unless that is null.
+	 */
+	void		(*integer) (void *arg, uint64 key, bool isnull, RowId row);
 	void	   *arg;
 } KeySink;
 

@@ -72,10 +72,13 @@ rows_interleave(RowOrder rows)
 	return rows == ROWS_BY_IMAGE || rows == ROWS_UNORDERED;
 }
 
-/* How the rows of a shape's groups leave a partition, all of which have been found in that order. */
+/* How the rows of a shape's keys leave a partition, all of which have been found in that order. */
 static inline RowOrder
 rows_partitioned(RowOrder rows, const Shape *shape)
 {
+	/* these are not grouped: each row goes where it belongs when it comes */
+	if (shape->integer)
+		return rows;
 	if (rows_need_sort(rows))
 		return ROWS_UNORDERED;
 	return shape->exact ? rows : ROWS_BY_IMAGE;

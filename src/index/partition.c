@@ -147,11 +147,12 @@ write_items(Partition *partition, int range)
 	partition->nitems[range] = 0;
 }
 
-void
-partition_put_integer(Partition *partition, RowId row, Datum value, bool isnull)
+static void
+put_integer(void *arg, uint64 key, bool isnull, RowId row)
 {
+	Partition  *partition = arg;
 	const Split *split = partition->split;
-	IntegerItem item = {.row = row};
+	IntegerItem item = {.key = key,.row = row};
 	int			range;
 
 	Assert(partition->items != NULL && (row & NULL_KEY) == 0);
@@ -161,10 +162,7 @@ partition_put_integer(Partition *partition, RowId row, Datum value, bool isnull)
 		range = split->shape->columns[0].nulls_first ? 0 : split->nborders;
 	}
 	else
-	{
-		item.key = shape_integer(split->shape, value);
-		range = split_find_integer(split, item.key);
-	}
+		range = split_find_integer(split, key);
 	partition->nrows++;
 	partition->items[range * ITEMS_AT_ONCE + partition->nitems[range]++] = item;
 	if (partition->nitems[range] == ITEMS_AT_ONCE)
@@ -204,7 +202,9 @@ partition_open(Split *split, PartitionCreate create, void *arg)
 	partition->create = create;
 	partition->arg = arg;
 	partition->context = CurrentMemoryContext;
-	partition->sink = (KeySink) {.key = put_key,.rows = put_rows,.arg = partition};
+	partition->sink = (KeySink) {
+		.key = put_key,.rows = put_rows,.integer = put_integer,.arg = partition
+	};
 	partition->files = palloc0(nranges * sizeof(BufFile *));
 	if (split->shape->integer)
 	{

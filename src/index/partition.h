@@ -31,11 +31,8 @@ extern Size partition_memory(const Shape *shape, int nranges);
 /* The split must stay.  Memory, that of the files too: the current context. */
 extern Partition *partition_open(Split *split, PartitionCreate create, void *arg);
 
-/* Where an unsorted presort emits its groups; stays as long as the partition. */
+/* Where an unsorted presort emits its groups or integers; stays as long as the partition. */
 extern const KeySink *partition_sink(Partition *partition);
-
-/* Takes a row with its key where that is an integer (shape->integer), which need not be grouped. */
-extern void partition_put_integer(Partition *partition, RowId row, Datum value, bool isnull);
 
 /* When all rows are in: writes what is left.  Returns how many there are. */
 extern uint64 partition_finish(Partition *partition);

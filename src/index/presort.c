@@ -46,7 +46,6 @@ presort_open(Shape *shape, Size budget, PresortOptions options)
 	MemoryContext old = MemoryContextSwitchTo(context);
 	Presort    *presort = palloc0(sizeof(Presort));
 
-	Assert(!shape->integer || (options.unsorted == NULL && options.spill == NULL));
 	presort->shape = shape;
 	presort->budget = Min(budget, GROUPS_MAX_MEMORY);
 	presort->context = context;
@@ -108,7 +107,9 @@ check_range(Presort *presort)
 static void
 emit(Presort *presort, const KeySink *sink)
 {
-	if (presort->integers != NULL)
+	if (presort->integers != NULL && presort->options.unsorted != NULL)
+		integers_emit_unsorted(presort->integers, sink);
+	else if (presort->integers != NULL)
 		integers_emit(presort->integers, presort->order.rows, sink);
 	else if (presort->options.unsorted != NULL)
 		groups_emit_unsorted(presort->groups, presort->order.rows, sink);
@@ -146,6 +147,8 @@ bound_memory(Presort *presort)
 	if (options->spill != NULL)
 	{
 		options->unsorted = options->spill(options->arg, presort->block,
+										   presort->integers != NULL ?
+										   integers_rows(presort->integers) :
 										   groups_rows(presort->groups));
 		options->spill = NULL;
 	}
@@ -178,6 +181,15 @@ begin_row(Presort *presort, RowId row)
 	presort->last_row = row;
 }
 
+/* One that is not sorted has nothing to wait for. */
+static inline void
+emit_integer(Presort *presort, RowId row, Datum value, bool isnull)
+{
+	const KeySink *sink = presort->options.unsorted;
+
+	sink->integer(sink->arg, isnull ? 0 : shape_integer(presort->shape, value), isnull, row);
+}
+
 void
 presort_put(Presort *presort, const ItemPointerData *tid, const Datum *values,
 			const bool *isnull, bool alive)
@@ -187,6 +199,8 @@ presort_put(Presort *presort, const ItemPointerData *tid, const Datum *values,
 	begin_row(presort, row);
 	if (presort->groups != NULL)
 		groups_put(presort->groups, row, values, isnull);
+	else if (presort->options.unsorted != NULL)
+		emit_integer(presort, row, values[0], isnull[0]);
 	else if (isnull[0])
 		integers_put_null(presort->integers, row);
 	else

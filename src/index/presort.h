@@ -1,6 +1,6 @@
 /*
  * presort.h
- *		The keys of an index, collected in any order and emitted in the index's.
+ *		Keys collected in any order within the memory, and emitted in the index's; for index_sort.c.
  *
  * Keys are collected in groups (groups.h), integers as numbers (integers.h).  What does not fit into the memory is
  * sorted in runs that go to temporary files and are merged (temp_tablespaces and temp_file_limit apply), or emitted
@@ -33,10 +33,10 @@ typedef struct PresortOptions
 	RowOrder	rows;			/* in which order those of a key arrive */
 	/*
 	 * If not NULL: keys are not sorted, but emitted there as they were found, whenever the memory is full.  The rows
-	 * of a key are those that rows_partitioned tells.  Not for integers (shape->integer).
+	 * of a key are those that rows_partitioned tells.  Integers (shape->integer) go there at once.
 	 */
 	const KeySink *unsorted;
-	/* If not NULL: the same from then on that the memory is full, where this says so.  Neither for integers. */
+	/* If not NULL: the same from then on that the memory is full, where this says so. */
 	PresortSpill spill;
 	void	   *arg;			/* of spill */
 	/* If not NULL: all keys should be in that range, unless sort strings are misleading. */

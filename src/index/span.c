@@ -8,8 +8,8 @@
 #include "catalog/index.h"
 #include "index/feed.h"
 #include "index/heap_scan.h"
+#include "index/index_sort.h"
 #include "index/notes.h"
-#include "index/partition.h"
 #include "index/span.h"
 #include "miscadmin.h"
 #include "port/atomics.h"
@@ -72,8 +72,7 @@ typedef struct SpanPart
 
 	/* a share that is partitioned */
 	int			share;
-	Partition  *partition;
-	Presort    *presort;		/* NULL: keys are integers */
+	IndexSort  *sort;
 
 	/* a range that is sorted */
 	Feed		feed;
@@ -179,10 +178,7 @@ put_row(Relation index, ItemPointer tid, Datum *values, bool *isnull,
 {
 	SpanPart   *part = state;
 
-	if (part->presort != NULL)
-		presort_put(part->presort, tid, values, isnull, alive);
-	else
-		partition_put_integer(part->partition, row_id(tid, alive), values[0], isnull[0]);
+	index_sort_put(part->sort, tid, values, isnull, alive);
 }
 
 static void
@@ -191,33 +187,25 @@ partition_share(SpanPart *part, int share)
 	Span	   *span = part->span;
 	BlockNumber first = (uint64) span->nblocks * share / span->nshares;
 	BlockNumber end = (uint64) span->nblocks * (share + 1) / span->nshares;
-	Size		memory = span->memory - partition_memory(part->shape, span->nranges);
+	SortPartitioned partitioned;
 
 	part->share = share;
-	part->partition = partition_open(part->split, create_keys, part);
-	part->presort = NULL;
-	if (!part->shape->integer)
-		part->presort = presort_open(part->shape, memory, (PresortOptions) {
-			.unsorted = partition_sink(part->partition)
-		});
+	part->sort = index_sort_open_partition(part->shape, part->split, create_keys, part,
+										   span->memory);
 	progress_index_scan(span->nblocks);
 	span->heap_rows[share] = heap_scan_rows(part->heap, part->index, part->info, first,
 											end - first, put_row, part);
-	span->row_order[share] = ROWS_BY_TID;
-	if (part->presort != NULL)
-	{
-		(void) presort_finish(part->presort, partition_sink(part->partition));
-		span->row_order[share] = rows_partitioned(presort_rows(part->presort), part->shape);
-		presort_close(part->presort);
-	}
-	span->partitioned[share] = partition_finish(part->partition);
+	partitioned = index_sort_finish_partition(part->sort);
+	span->row_order[share] = partitioned.rows;
+	span->partitioned[share] = partitioned.nrows;
 	for (int range = 0; range < span->nranges; range++)
 	{
-		BufFile    *file = partition_take_file(part->partition, range);
+		BufFile    *file = index_sort_take_file(part->sort, range);
 
 		if (file != NULL)
 			finish_file(file);
 	}
+	index_sort_close(part->sort);
 }
 
 /* ---- sorting a range ---- */
@@ -246,7 +234,7 @@ partitioned_order(const Span *span)
 
 /* What all shares have for a range, whose files go.  Rows of a key are in the order of the shares. */
 static void
-collect_range(SpanPart *part, Presort *presort)
+collect_range(SpanPart *part, IndexSort *sort)
 {
 	Span	   *span = part->span;
 
@@ -259,7 +247,7 @@ collect_range(SpanPart *part, Presort *presort)
 		file = BufFileOpenFileSet(&part->files->fs, name, O_RDONLY, true);
 		if (file == NULL)
 			continue;
-		partition_read(file, part->shape, presort);
+		index_sort_read(sort, file);
 		BufFileClose(file);
 		BufFileDeleteFileSet(&part->files->fs, name, false);
 	}
@@ -275,7 +263,7 @@ form_bound(Shape *shape, const Split *split, int range)
 
 /* Sorts what was collected into leaves. */
 static void
-build_leaves(SpanPart *part, Presort *presort, int npages)
+build_leaves(SpanPart *part, IndexSort *sort, int npages)
 {
 	Span	   *span = part->span;
 	SpanRange  *range = &span->ranges[part->range];
@@ -293,12 +281,12 @@ build_leaves(SpanPart *part, Presort *presort, int npages)
 	sink = feed_sink(&part->feed);
 	part->feed.btree = btree_open_range(part->heap, part->index, &span->next_block,
 										npages, list);
-	if (!presort_finish(presort, &sink))
+	if (!index_sort_finish(sort, &sink))
 		pg_atomic_write_u32(&span->key_order, KEYS_BY_OPERATOR);
 	btree_end_key(part->feed.btree);
 	range->rows = btree_close_range(part->feed.btree,
 									form_bound(part->shape, part->split, part->range));
-	range->runs = presort_runs(presort);
+	range->runs = index_sort_parts(sort);
 	range->ngroups = part->feed.ngroups;
 	finish_file(list);
 	(void) notes_end(&notes);
@@ -309,21 +297,18 @@ build_range(SpanPart *part, int range)
 {
 	Size		memory = part->span->memory;
 	Size		npages = memory / LEAVES_SHARE / BLCKSZ;
-	Presort    *presort;
+	IndexSort  *sort;
 
 	if (pg_atomic_read_u32(&part->span->key_order) == KEYS_BY_OPERATOR)
 		return;
 	npages = Min(Max(npages, MIN_LEAVES), MAX_LEAVES);
 	part->range = range;
-	presort = presort_open(part->shape, memory - npages * BLCKSZ, (PresortOptions) {
-		.rows = partitioned_order(part->span),
-		.split = part->split,
-		.range = range
-	});
+	sort = index_sort_open_range(part->shape, part->split, range, partitioned_order(part->span),
+								 memory - npages * BLCKSZ);
 	progress_index_sort(count_partitioned(part->span));
-	collect_range(part, presort);
-	build_leaves(part, presort, npages);
-	presort_close(presort);
+	collect_range(part, sort);
+	build_leaves(part, sort, npages);
+	index_sort_close(sort);
 }
 
 /* ---- the whole ---- */
