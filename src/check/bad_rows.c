@@ -13,13 +13,13 @@
 #include "utils/resowner.h"
 #include "utils/tuplesort.h"
 
-/* Bytes that rows may wait in, in kB, before they go to a file. */
+/* Memory for rows, in kB, before they spill to a file. */
 #define SORT_MEMORY_KB 4096
 
-/* int8 < int8, which has no name in the catalogs' headers. */
+/* The operator int8 < int8, for which the catalog headers have no macro. */
 #define INT8_LESS 412
 
-/* What is known of a row; the first ones are sorted by. */
+/* Columns of the sort; those before BAD_SORTED are the sort keys. */
 enum
 {
 	BAD_FILE,

@@ -1,9 +1,9 @@
 /*
  * bad_rows.h
- *		Rows that turned out bad when they were in the table, until the reject
- *		stream can have them in the order of the input.
+ *		Rows found bad after they were stored, kept until they can be sent to
+ *		the reject stream in input order.
  *
- * What does not fit into a few MB goes to temporary files.
+ * Rows beyond a few MB spill to temporary files.
  */
 #ifndef PGBULK_BAD_ROWS_H
 #define PGBULK_BAD_ROWS_H
@@ -17,11 +17,11 @@ typedef struct BadRow
 {
 	JournalPlace place;
 	RejectReason reason;
-	int			table;			/* numbers that mean something to the caller */
+	int			table;			/* numbers whose meaning the caller defines */
 	int64		key;
 	char	   *value;			/* of the key, or NULL */
 	char	   *row;			/* as in Reject */
-	/* what is to be said of it, or NULL where table and key tell */
+	/* error message, or NULL if table and key determine it */
 	const char *message;
 	const char *column;			/* or NULL */
 	int			sqlstate;
@@ -29,15 +29,18 @@ typedef struct BadRow
 
 typedef struct BadRows BadRows;
 
-/* Memory: the current context; files are the current resource owner's, also in a subtransaction. */
+/*
+ * Allocates in the current context.  Temporary files belong to the current
+ * resource owner, also in a subtransaction.
+ */
 extern BadRows *bad_rows_open(void);
 
 extern void bad_rows_put(BadRows *bad, const BadRow *row);
 
-/* No more will come: they are read by their places. */
+/* Ends input; rows can then be read in the order of their places. */
 extern void bad_rows_sort(BadRows *bad);
 
-/* The next one, in the current context; false after the last. */
+/* Reads the next row into the current context; false after the last. */
 extern bool bad_rows_next(BadRows *bad, BadRow *row);
 
 extern void bad_rows_close(BadRows *bad);

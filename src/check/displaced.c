@@ -10,10 +10,10 @@
 
 #define MEMORY_KB 4096
 
-/* Rows that are looked for at a time. */
+/* Rows looked up in one pass over the journal. */
 #define AT_ONCE (128 * 1024)
 
-/* A record. */
+/* Columns of a record. */
 enum
 {
 	DISPLACED_TABLE,
@@ -63,7 +63,7 @@ displaced_put(Displaced *displaced, const DisplacedRow *row)
 	records_put(displaced->records, values);
 }
 
-/* The next rows that are looked for; false: there is none. */
+/* Takes the next rows to look up; false if there are none. */
 static bool
 take_some(Displaced *displaced)
 {

@@ -1,9 +1,9 @@
 /*
  * displaced.h
- *		Rows of the load that later ones have displaced while they came.
+ *		Rows of the load that later rows of the load have replaced.
  *
- * Their places in the input are known again when the journal is read at the end: as
- * often as it takes, for some MB of such rows at a time.
+ * Their places in the input are looked up in the journal at the end, a few MB
+ * of them per pass.
  */
 #ifndef PGBULK_DISPLACED_H
 #define PGBULK_DISPLACED_H
@@ -17,7 +17,7 @@ typedef struct DisplacedRow
 {
 	int			table;
 	ItemPointerData tid;
-	Oid			index;			/* in which its key came again */
+	Oid			index;			/* in which its key conflicts */
 } DisplacedRow;
 
 typedef struct Displaced Displaced;
@@ -28,8 +28,8 @@ extern Displaced *displaced_open(void);
 extern void displaced_put(Displaced *displaced, const DisplacedRow *row);
 
 /*
- * Calls found for each row, with its place; NULL for one that is not in the
- * journal.  Lets go of everything.
+ * Calls found for each row with its place, or NULL if it is not in the journal.
+ * Frees everything.
  */
 extern void displaced_close(Displaced *displaced, Journal *journal,
 							void (*found) (void *arg, const DisplacedRow *row,

@@ -19,17 +19,17 @@
 #include "utils/memutils.h"
 #include "utils/syscache.h"
 
-/* Rows between two looks at interrupts. */
+/* Rows between two checks for interrupts. */
 #define ROWS_AT_ONCE 1024
 
-/* The row that has a key. */
+/* The row that currently holds a key. */
 typedef struct KeyHolder
 {
 	RowId		row;
-	uint64		number;			/* of rows as they are decided, from 1; 0: none */
+	uint64		number;			/* sequence number from 1; 0: no row */
 } KeyHolder;
 
-/* A key of the row in hand. */
+/* A key of the current row. */
 typedef struct Key
 {
 	int			index;
@@ -41,9 +41,9 @@ typedef struct Decision
 	BulkOnDuplicate policy;
 	const DuplicateSink *sink;
 	KeyHolder **holder;			/* by index and group */
-	uint64	   *gone;			/* a bit for each row number; keep_new only */
+	uint64	   *gone;			/* bitmap by row number; keep_new only */
 
-	/* the row in hand */
+	/* the current row */
 	RowId		row;
 	uint64		number;
 	int			nkeys;
@@ -56,7 +56,7 @@ is_gone(const Decision *decision, uint64 number)
 	return (decision->gone[number / 64] >> number % 64 & 1) != 0;
 }
 
-/* A row that comes when its key is taken is not there at all. */
+/* A row whose key is taken is dropped, and holds none of its other keys either. */
 static void
 keep_old(Decision *decision)
 {
@@ -73,7 +73,7 @@ keep_old(Decision *decision)
 		*decision->keys[i].holder = (KeyHolder) {decision->row, decision->number};
 }
 
-/* Whoever has one of its keys makes way. */
+/* Rows that hold one of its keys are removed. */
 static void
 keep_new(Decision *decision)
 {
@@ -93,7 +93,7 @@ keep_new(Decision *decision)
 	}
 }
 
-/* All keys of the row in hand are known. */
+/* Decides on the current row, all of whose keys are known. */
 static void
 decide_row(Decision *decision)
 {
@@ -134,7 +134,7 @@ decide_all(Decision *decision, Conflicts *conflicts)
 	decide_row(decision);
 }
 
-/* Several indexes: rows in their order, with the state of all keys at hand. */
+/* With several indexes: takes rows in input order and tracks the holder of each key. */
 static void
 decide_by_rows(Conflicts *conflicts, BulkOnDuplicate policy,
 			   const DuplicateSink *sink)
@@ -147,19 +147,21 @@ decide_by_rows(Conflicts *conflicts, BulkOnDuplicate policy,
 	for (int i = 0; i < nindexes; i++)
 		decision.holder[i] =
 			MemoryContextAllocExtended(CurrentMemoryContext,
-									   ((Size) conflicts_groups(conflicts, i) + 1) * sizeof(KeyHolder),
+									   ((Size) conflicts_groups(conflicts, i) + 1) *
+									   sizeof(KeyHolder),
 									   MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO);
 	if (policy == BULK_ON_DUPLICATE_KEEP_NEW)
 		decision.gone =
 			MemoryContextAllocExtended(CurrentMemoryContext,
-									   (Size) (conflicts_count(conflicts) / 64 + 1) * sizeof(uint64),
+									   (Size) (conflicts_count(conflicts) / 64 + 1) *
+									   sizeof(uint64),
 									   MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO);
 	decide_all(&decision, conflicts);
 }
 
 /* ---- one index ---- */
 
-/* The index in which rows share keys, if there is only one; else -1. */
+/* The only index with conflicting rows, or -1 if there are several. */
 static int
 find_only_index(const Conflicts *conflicts)
 {
@@ -176,7 +178,7 @@ find_only_index(const Conflicts *conflicts)
 	return only;
 }
 
-/* Rows that are there, by their keys. */
+/* Sorts live rows by key. */
 static void
 sort_by_groups(Conflicts *conflicts, const DuplicateSink *sink, Records *rows)
 {
@@ -198,8 +200,8 @@ sort_by_groups(Conflicts *conflicts, const DuplicateSink *sink, Records *rows)
 }
 
 /*
- * What becomes of a row then depends on those with its key alone: so they are taken key by
- * key, and nothing need be kept of others.
+ * With a single index, the decision on a row depends only on rows with the same
+ * key: they are taken key by key, and no state is kept across keys.
  */
 static void
 decide_by_groups(Conflicts *conflicts, BulkOnDuplicate policy,
@@ -252,7 +254,7 @@ duplicates_decide(Conflicts *conflicts, BulkOnDuplicate policy,
 	MemoryContextDelete(context);
 }
 
-/* ---- what is said ---- */
+/* ---- messages ---- */
 
 char *
 duplicates_key(Relation index, IndexInfo *info, TupleTableSlot *slot, EState *estate)
@@ -322,7 +324,8 @@ duplicates_message(Oid index, RejectReason reason, BulkOnDuplicate policy,
 	else if (policy == BULK_ON_DUPLICATE_KEEP_NEW)
 		appendStringInfoString(&text, exclusion ? " conflicts with a later key." : " came again.");
 	else
-		appendStringInfoString(&text, exclusion ? " conflicts with an existing key." : " already exists.");
+		appendStringInfoString(&text, exclusion ? " conflicts with an existing key." :
+							   " already exists.");
 	return text.data;
 }
 

@@ -2,7 +2,7 @@
  * foreign_key.c
  *		See foreign_key.h.
  *
- * The query, who runs it and under which snapshot are those of RI_FKey_check
+ * The query, the role that runs it and its snapshot are those of RI_FKey_check
  * and ri_PerformCheck (ri_triggers.c, PostgreSQL 18).
  */
 #include "postgres.h"
@@ -36,24 +36,24 @@ struct ForeignKey
 	Relation	referenced;
 	bool		match_full;
 	int			natts;
-	AttrNumber	atts[INDEX_MAX_KEYS];	/* of the table */
+	AttrNumber	atts[INDEX_MAX_KEYS];	/* of the referencing table */
 	AttrNumber	referenced_atts[INDEX_MAX_KEYS];
 	Oid			operators[INDEX_MAX_KEYS];	/* referenced column = column */
 	SPIPlanPtr	plan;
-	Probe	   *probe;			/* NULL: only the query will do */
-	bool		queried;		/* the query has run: it may */
+	Probe	   *probe;			/* NULL: use the query only */
+	bool		queried;		/* the query has run, so privileges suffice */
 	KeySet	   *good;
-	char	   *message;		/* NULL: none was needed yet */
+	char	   *message;		/* NULL: not needed so far */
 
-	/* the row in hand */
+	/* key of the current row */
 	Datum		values[INDEX_MAX_KEYS];
-	char		nulls[INDEX_MAX_KEYS];	/* as SPI wants it: none is */
-	StringInfoData bytes;		/* of a key, or of those of a page */
+	char		nulls[INDEX_MAX_KEYS];	/* in SPI's format: no NULLs */
+	StringInfoData bytes;		/* of a key, or of all keys of a page */
 	Size		ends[MaxHeapTuplesPerPage];
 	KeySetItem	items[MaxHeapTuplesPerPage];
 };
 
-/* ---- which triggers ---- */
+/* ---- selecting triggers ---- */
 
 bool
 foreign_key_is_check(const Trigger *trigger)
@@ -102,7 +102,7 @@ foreign_key_refusal(const Trigger *trigger)
 	HeapTuple	tuple;
 	RefusalReason refusal = REFUSAL_NONE;
 
-	/* when such a key is checked SET CONSTRAINTS says, and tells nobody */
+	/* when such a key is checked depends on SET CONSTRAINTS, whose state cannot be queried */
 	if (trigger->tgdeferrable)
 		return REFUSAL_DEFERRABLE_KEYS;
 	tuple = fetch_constraint(trigger);
@@ -148,7 +148,7 @@ column_type(Relation rel, AttrNumber attnum)
 	return TupleDescAttr(RelationGetDescr(rel), attnum - 1)->atttypid;
 }
 
-/* Runs as the owner of the referenced table, whatever its row security. */
+/* Switches to the owner of the referenced table, with row security off. */
 static void
 become_owner(const ForeignKey *key, Oid *userid, int *context)
 {
@@ -206,7 +206,7 @@ prepare_query(ForeignKey *key)
 	pfree(query.data);
 }
 
-/* Whether there is a row with the values in hand; locks it. */
+/* Whether a row with the current values exists; locks it. */
 static bool
 find_referenced(ForeignKey *key)
 {
@@ -218,7 +218,7 @@ find_referenced(ForeignKey *key)
 	int			rc;
 	bool		found;
 
-	/* whoever looks for partitions that are being detached needs a new one */
+	/* partitions being detached are only recognized with a new snapshot */
 	if (IsolationUsesXactSnapshot() && is_referenced_partitioned(key))
 	{
 		CommandCounterIncrement();
@@ -239,7 +239,7 @@ find_referenced(ForeignKey *key)
 				 errhint("This is most likely due to a rule having rewritten the query.")));
 	found = SPI_processed > 0;
 	SPI_freetuptable(SPI_tuptable);
-	MemoryContextSwitchTo(caller);	/* SPI has gone back to its own */
+	MemoryContextSwitchTo(caller);	/* SPI has switched to its own context */
 	key->queried = true;
 	return found;
 }
@@ -292,10 +292,7 @@ foreign_key_referenced(const ForeignKey *key)
 
 /* ---- rows ---- */
 
-/*
- * The bytes of a value, its header excluded.  What is stored compressed is
- * unpacked first; *value may be packed then.
- */
+/* The bytes of a value without its header, detoasted.  May replace *value. */
 static inline const char *
 value_bytes(Form_pg_attribute att, Datum *value, Size *len)
 {
@@ -311,7 +308,8 @@ value_bytes(Form_pg_attribute att, Datum *value, Size *len)
 	}
 	if (att->attlen == -1)
 	{
-		struct varlena *packed = pg_detoast_datum_packed((struct varlena *) DatumGetPointer(*value));
+		struct varlena *packed =
+			pg_detoast_datum_packed((struct varlena *) DatumGetPointer(*value));
 
 		*value = PointerGetDatum(packed);
 		*len = VARSIZE_ANY_EXHDR(packed);
@@ -321,7 +319,10 @@ value_bytes(Form_pg_attribute att, Datum *value, Size *len)
 	return DatumGetCString(*value);
 }
 
-/* Appends the bytes of the values in hand: those of several each with their length. */
+/*
+ * Appends the bytes of the current key; with several columns, each value is
+ * preceded by its length.
+ */
 static inline void
 add_key_bytes(ForeignKey *key)
 {
@@ -340,7 +341,7 @@ add_key_bytes(ForeignKey *key)
 	}
 }
 
-/* Takes the row's key in hand; returns how many of its values are NULL. */
+/* Extracts the row's key; returns how many of its values are NULL. */
 static inline int
 take_key(ForeignKey *key, HeapTuple tuple)
 {
@@ -357,7 +358,7 @@ take_key(ForeignKey *key, HeapTuple tuple)
 	return nnulls;
 }
 
-/* Whether a row with NULLs is good. */
+/* Whether a row with this many NULLs passes without a lookup. */
 static inline bool
 are_nulls_good(const ForeignKey *key, int nnulls)
 {
@@ -369,7 +370,7 @@ foreign_key_find_known(ForeignKey *key, HeapTuple tuples, int n, bool *good)
 {
 	Size		start = 0;
 
-	/* a key without bytes here is no key, or one that is looked up by itself */
+	/* an empty byte string marks a key that must be looked up by itself */
 	resetStringInfo(&key->bytes);
 	for (int i = 0; i < n; i++)
 	{
@@ -386,7 +387,7 @@ foreign_key_find_known(ForeignKey *key, HeapTuple tuples, int n, bool *good)
 	key_set_has_many(key->good, key->items, n, good);
 }
 
-/* Looks up one row, unless its key is known by now. */
+/* Looks up one row, unless its key has become known. */
 static bool
 probe_row(ForeignKey *key, HeapTuple tuple)
 {
@@ -406,8 +407,8 @@ probe_row(ForeignKey *key, HeapTuple tuple)
 }
 
 /*
- * Not before the query has run for one key: if the owner of the referenced
- * table may not read it, that says so.
+ * The query must have run once before: it raises the error if the owner of the
+ * referenced table may not read it.
  */
 void
 foreign_key_probe(ForeignKey *key, HeapTuple tuples, int n, bool *good)
@@ -459,7 +460,7 @@ foreign_key_holds(ForeignKey *key, HeapTuple tuple)
 
 /* ---- bad rows ---- */
 
-/* The slot holds the row, pinned. */
+/* Fetches the row into the slot, pinned. */
 static void
 fetch_row(const ForeignKey *key, ItemPointer tid, TupleTableSlot *slot)
 {
@@ -469,7 +470,7 @@ fetch_row(const ForeignKey *key, ItemPointer tid, TupleTableSlot *slot)
 			 RelationGetRelationName(key->rel));
 }
 
-/* Has the server's own trigger look at the row in the slot. */
+/* Runs the server's trigger on the row in the slot. */
 static void
 call_trigger(const ForeignKey *key, TupleTableSlot *slot)
 {
@@ -503,7 +504,7 @@ typedef struct TriggerCall
 	TupleTableSlot *slot;		/* the row */
 } TriggerCall;
 
-/* Has the trigger asked by ask, in a subtransaction; what it has thrown, or NULL. */
+/* Runs the trigger through `ask` in a subtransaction; returns the error it raised, or NULL. */
 static ErrorData *
 catch_error(bool (*ask) (void *arg), TriggerCall *call)
 {
@@ -524,7 +525,7 @@ catch_error(bool (*ask) (void *arg), TriggerCall *call)
 	return error;
 }
 
-/* Keeps what the trigger has said; false: it has said nothing. */
+/* Keeps the trigger's error message; false if it raised none. */
 static bool
 keep_message(ForeignKey *key, ErrorData *error, bool raise)
 {
@@ -537,7 +538,7 @@ keep_message(ForeignKey *key, ErrorData *error, bool raise)
 	return true;
 }
 
-/* What the trigger has locked stays so. */
+/* Locks taken by the trigger are kept. */
 static bool
 call_and_stay(void *arg)
 {
@@ -561,16 +562,19 @@ foreign_key_note(ForeignKey *key, ItemPointer tid, TupleTableSlot *slot)
 	return keep_message(key, error, false);
 }
 
-/* Stores the row and has the trigger look at it. */
+/* Stores the row and runs the trigger on it. */
 static bool
 store_and_call(void *arg)
 {
 	const TriggerCall *call = arg;
 	Relation	rel = call->key->rel;
-	/* with an error the slot's pin goes with the subtransaction, and the slot must not outlive it */
+	/*
+	 * after an error the subtransaction releases the slot's pin, so the slot
+	 * must not outlive it
+	 */
 	TupleTableSlot *slot = table_slot_create(rel, NULL);
 
-	/* a dry run has its own pages, at the end */
+	/* not through the dry run's writer, which has its own pages */
 	table_tuple_insert(rel, call->slot, GetCurrentCommandId(true),
 					   TABLE_INSERT_SKIP_FSM, NULL);
 	CommandCounterIncrement();
@@ -605,8 +609,9 @@ foreign_key_column(const ForeignKey *key)
 }
 
 /*
- * Whether who loads may read the key's one column: what the trigger asks before it shows
- * values.  The column may have got its value from a default, a trigger or a function.
+ * Whether the current user may read the key's single column, as the trigger
+ * requires before it shows values: the column may have been filled by a
+ * default, a trigger or a function.
  */
 static bool
 is_readable(const ForeignKey *key)

@@ -1,17 +1,17 @@
 /*
  * foreign_key.h
- *		Foreign keys of rows that are in the table already.
+ *		Foreign keys of rows that are already in the table.
  *
- * The server has a trigger look up each row; here each different key is looked
- * up once, with the query of that trigger: the referenced row is locked FOR
- * KEY SHARE, under the same snapshot, as the owner of its table.  So what
- * concurrent transactions do to referenced rows has the same outcome as with
- * COPY, in every isolation level.  Where the row is simply there, and nobody is
- * changing it, it is found without a query (probe.h).  What to say of a row
- * without a referenced one is asked of the trigger itself.
+ * The server's trigger looks up every row; here every distinct key is looked up
+ * once, with the trigger's own query: the referenced row is locked FOR KEY
+ * SHARE, under the same snapshot, as the owner of its table.  So concurrent
+ * changes to referenced rows have the same outcome as with COPY, in every
+ * isolation level.  A referenced row that is visible and not being changed is
+ * found without a query (probe.h).  The error for a missing one is raised by
+ * the trigger itself.
  *
- * Equal keys are found by their bytes: what is equal but looks different
- * (1.0 and 1.00) is only looked up twice.
+ * Keys are compared by their bytes: values that are equal but stored
+ * differently (1.0 and 1.00) are merely looked up twice.
  */
 #ifndef PGBULK_FOREIGN_KEY_H
 #define PGBULK_FOREIGN_KEY_H
@@ -28,64 +28,63 @@
 typedef struct ForeignKey ForeignKey;
 
 /*
- * Whether a trigger checks the foreign key of each row that is inserted; and
- * whether triggers such as this fire at all, now.
+ * Whether a trigger checks a foreign key of inserted rows; and whether such a
+ * trigger fires under the current session_replication_role.
  */
 extern bool foreign_key_is_check(const Trigger *trigger);
 extern bool foreign_key_fires(const Trigger *trigger);
 
-/* No such trigger of a table is to be fired: its keys are checked here. */
+/* Removes these triggers from a table's triggers to fire: its keys are checked here. */
 extern void foreign_key_disable_triggers(TriggerDesc *triggers);
 
-/*
- * Why this key cannot be checked here, or REFUSAL_NONE.
- */
+/* Why this key cannot be checked here, or REFUSAL_NONE. */
 extern RefusalReason foreign_key_refusal(const Trigger *trigger);
 
-/* The constraint that this one, of a partition, is a part of, or itself. */
+/* The topmost parent of a partition's constraint, or the constraint itself. */
 extern Oid	foreign_key_root(const Trigger *trigger);
 
 /*
- * Locks the referenced table as the server does.  trigger must outlive the
- * key.  good: keys known to be so, of all parts of one root.  Within SPI.
- * Memory: the current context.
+ * Locks the referenced table as the server does.  trigger must outlive the key.
+ * good: the set of known good keys, shared by all constraints with the same
+ * root.  Must be called within SPI.  Allocates in the current context.
  */
 extern ForeignKey *foreign_key_open(Relation rel, const Trigger *trigger,
 									KeySet *good);
 
 /*
- * Which of n rows, of one page, are known to be good; of the others nothing is
- * known.  Leaves memory in the current context, as does the next one.
+ * Marks those of n rows of one page whose keys are known to be good.  Leaks
+ * into the current context, as does foreign_key_probe.
  */
 extern void foreign_key_find_known(ForeignKey *key, HeapTuple tuples, int n, bool *good);
 
 /*
- * The same, after it, for those that are not known to be good: looks them up
- * where that is quick.
+ * To be called next: looks up the remaining keys where that takes no query, and
+ * marks those found.
  */
 extern void foreign_key_probe(ForeignKey *key, HeapTuple tuples, int n, bool *good);
 
-/* Whether a row of the table has what it refers to, which then is locked. */
+/* Whether the row's referenced row exists; locks it. */
 extern bool foreign_key_holds(ForeignKey *key, HeapTuple tuple);
 
 /*
- * For a row that does not: raises the server's error for it.  Returns only
- * where the referenced row has come meanwhile.  slot: of the table's kind.
+ * Raises the server's error for a row that violates the key.  Returns only if
+ * the referenced row has appeared meanwhile.  slot: of the table's kind.
  */
 extern void foreign_key_raise(ForeignKey *key, ItemPointer tid,
 							  TupleTableSlot *slot);
 
 /*
- * The same, but the error's primary message is kept instead, as that of all
- * such rows of this key.  False: the row is good now.
+ * The same, but keeps the error's primary message, once for all rows that
+ * violate this key.  False: the row is good now.
  */
 extern bool foreign_key_note(ForeignKey *key, ItemPointer tid,
 							 TupleTableSlot *slot);
 
 /*
- * The same for a row that is not in the table: it is stored in a subtransaction that is rolled
- * back, so nobody else ever hears of it, logical decoding neither.  raise: the server's error is raised.  False: the
- * row may be good now, and what it refers to is not locked.
+ * The same for a row that is not in the table: it is inserted in a
+ * subtransaction that is rolled back, so that nothing, logical decoding
+ * included, ever sees it.  raise: raise the server's error.  False: the row may
+ * be good now, but its referenced row is not locked.
  */
 extern bool foreign_key_test(ForeignKey *key, TupleTableSlot *row, bool raise);
 
@@ -93,13 +92,13 @@ extern bool foreign_key_test(ForeignKey *key, TupleTableSlot *row, bool raise);
 extern const char *foreign_key_message(const ForeignKey *key);
 
 /*
- * The column, where the key has just one, else NULL; and its value's text, NULL where the
- * server's error would not show it to the current user.
+ * The column of a single-column key, else NULL; and its value as text, NULL if
+ * the server's error would not show it to the current user.
  */
 extern const char *foreign_key_column(const ForeignKey *key);
 extern char *foreign_key_value(const ForeignKey *key, HeapTuple tuple);
 
-/* The table that is referred to. */
+/* The referenced table. */
 extern Oid	foreign_key_referenced(const ForeignKey *key);
 
 extern void foreign_key_close(ForeignKey *key);

@@ -2,8 +2,8 @@
  * key_set.c
  *		See key_set.h.
  *
- * Open addressing, half full at most; the keys stand in one block, each with
- * its length before it.
+ * Open addressing, at most half full.  Keys are stored in one block, each
+ * preceded by its length.
  */
 #include "postgres.h"
 
@@ -17,7 +17,7 @@
 typedef struct Slot
 {
 	uint32		hash;
-	uint32		place;			/* of the key in bytes, plus one; 0: none */
+	uint32		place;			/* offset of the key in bytes, plus one; 0: empty */
 } Slot;
 
 struct KeySet
@@ -28,11 +28,11 @@ struct KeySet
 	uint32		nslots;			/* a power of two */
 	uint32		nkeys;
 	char	   *bytes;
-	Size		size;			/* of bytes, in use */
+	Size		size;			/* bytes in use */
 	Size		capacity;
 };
 
-/* A set as small as can be. */
+/* Creates the smallest set. */
 static void
 init_set(KeySet *set)
 {
@@ -52,7 +52,7 @@ key_set_create(Size memory)
 
 	set->context = AllocSetContextCreate(CurrentMemoryContext, "pgbulk keys",
 										 ALLOCSET_DEFAULT_SIZES);
-	/* places are 32 bits wide */
+	/* offsets are 32 bits wide */
 	set->memory = Min(memory, (Size) 2 * 1024 * 1024 * 1024);
 	init_set(set);
 	return set;
@@ -112,7 +112,7 @@ fetch_ahead(const void *p)
 #endif
 }
 
-/* Slots, then keys are on their way to the cache before anyone waits for them. */
+/* Prefetches first the slots, then the keys, before comparing. */
 void
 key_set_has_many(const KeySet *set, KeySetItem *items, int n, bool *found)
 {
@@ -155,7 +155,7 @@ grow_slots(KeySet *set)
 	pfree(old);
 }
 
-/* Bytes that the set will take with a key of len bytes more. */
+/* Bytes the set would take with one more key of len bytes. */
 static Size
 size_with(const KeySet *set, Size len, Size *capacity)
 {
@@ -166,7 +166,7 @@ size_with(const KeySet *set, Size len, Size *capacity)
 	while (*capacity < needed)
 		*capacity *= 2;
 	if ((set->nkeys + 1) * 2 > set->nslots)
-		slots *= 2 + 1;			/* old and new ones, for a moment */
+		slots *= 2 + 1;			/* old and new ones, while it is rehashed */
 	return *capacity + slots;
 }
 

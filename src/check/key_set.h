@@ -1,9 +1,9 @@
 /*
  * key_set.h
- *		Keys that have been looked up already.
+ *		A set of keys that have been looked up.
  *
- * A set of byte strings within a given memory: when that is full it forgets
- * all and starts anew, for to forget a key only costs another look.
+ * It stays within a given amount of memory: when that is full it is emptied and
+ * starts over, since forgetting a key only costs another lookup.
  */
 #ifndef PGBULK_KEY_SET_H
 #define PGBULK_KEY_SET_H
@@ -12,7 +12,7 @@
 
 typedef struct KeySet KeySet;
 
-/* memory: bytes at most.  Lives in a context of its own below the current one. */
+/* memory: maximum size in bytes.  Creates a child of the current context. */
 extern KeySet *key_set_create(Size memory);
 
 /* A key to be looked up. */
@@ -23,10 +23,10 @@ typedef struct KeySetItem
 	uint32		hash;			/* set by key_set_has_many */
 } KeySetItem;
 
-/* Which of n keys are in the set: faster than one by one. */
+/* Which of n keys are in the set; faster than one by one. */
 extern void key_set_has_many(const KeySet *set, KeySetItem *items, int n, bool *found);
 
-/* Whether the key is in the set; *hash is for key_set_add. */
+/* Whether the key is in the set.  *hash is to be passed to key_set_add. */
 extern bool key_set_has(const KeySet *set, const char *key, Size len,
 						uint32 *hash);
 

@@ -22,16 +22,16 @@ struct Probe
 	Relation	referenced;
 	Relation	index;
 	int			natts;
-	int			order[INDEX_MAX_KEYS];	/* the value that each index column wants */
-	ScanKeyData keys[INDEX_MAX_KEYS];	/* in the order of the index */
+	int			order[INDEX_MAX_KEYS];	/* for each index column, the number of its value */
+	ScanKeyData keys[INDEX_MAX_KEYS];	/* in index order */
 	TupleTableSlot *slot;
 
-	/* between begin and end */
+	/* set between begin and end */
 	Snapshot	snapshot;
 	IndexScanDesc scan;
 };
 
-/* The scan key for column number column of the index; false: it cannot be had. */
+/* Sets up the scan key for an index column; false if there is no suitable operator. */
 static bool
 make_key(Probe *probe, int column, Oid operator, Oid type)
 {
@@ -116,7 +116,7 @@ probe_lock(Probe *probe, const Datum *values)
 		probe->keys[column].sk_argument = values[probe->order[column]];
 	index_rescan(probe->scan, probe->keys, probe->natts, NULL, 0);
 
-	/* a row that someone else is changing, or has changed, is not for here */
+	/* rows that others are changing or have changed are left to the query */
 	return index_getnext_slot(probe->scan, ForwardScanDirection, probe->slot) &&
 		table_tuple_lock(probe->referenced, &probe->slot->tts_tid,
 						 probe->snapshot, probe->slot, GetCurrentCommandId(true),

@@ -1,11 +1,12 @@
 /*
  * probe.h
- *		The quick look at a referenced row: an index scan and a row lock.
+ *		The fast path for finding a referenced row: an index scan and a row
+ *		lock.
  *
- * Does what the query of the server's trigger does where nothing is out of the
- * ordinary: the row is found by its unique index, visible, and not being
- * changed by anyone.  It never waits and never says that there is no row; what
- * it does not find must be asked in the other way.
+ * Does what the query of the server's trigger does in the common case: the row
+ * is found by its unique index, is visible, and is not being changed.  It never
+ * waits and never concludes that there is no row; whatever it does not find
+ * must be checked by the query.
  */
 #ifndef PGBULK_PROBE_H
 #define PGBULK_PROBE_H
@@ -17,18 +18,18 @@
 typedef struct Probe Probe;
 
 /*
- * For a key of natts columns of the types given, compared with the columns
- * atts of referenced by operators.  NULL where there can be none.  Memory: the
+ * For a key of natts columns of the given types, compared with the columns atts
+ * of referenced by operators.  NULL if no fast path exists.  Allocates in the
  * current context.
  */
 extern Probe *probe_open(Relation referenced, Oid index, int natts,
 						 const AttrNumber *atts, const Oid *operators,
 						 const Oid *types);
 
-/* Between begin and end the same snapshot is used: keep it short. */
+/* All lookups between begin and end use one snapshot: keep it short. */
 extern void probe_begin(Probe *probe);
 
-/* Whether the row with these values has been found and locked FOR KEY SHARE. */
+/* Whether the row with these values was found and locked FOR KEY SHARE. */
 extern bool probe_lock(Probe *probe, const Datum *values);
 extern void probe_end(Probe *probe);
 

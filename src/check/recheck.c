@@ -15,7 +15,7 @@
 #include "utils/fmgroids.h"
 #include "utils/memutils.h"
 
-/* A row that is to be looked at again, in one index. */
+/* Columns of a record: a row to be rechecked in one index. */
 enum
 {
 	RECHECK_TABLE,
@@ -31,7 +31,7 @@ typedef struct RecheckIndex
 	Oid			relid;
 	ConflictSink sink;
 	uint32		ngroups;
-	RowId		lowest;			/* of the group in hand */
+	RowId		lowest;			/* of the current group */
 } RecheckIndex;
 
 struct Rechecks
@@ -39,18 +39,18 @@ struct Rechecks
 	MemoryContext context;
 	Records    *records;
 
-	/* when they are read */
+	/* read position */
 	bool		more;
 	int64		next[RECHECK_COLUMNS];
 };
 
-/* A table whose rows are queued. */
+/* A table whose rows are being queued. */
 typedef struct RecheckedTable
 {
 	const RecheckTables *given;
 	EState	   *estate;
-	ResultRelInfo *rri;			/* whose only triggers for this are rechecks */
-	TupleTableSlot *slot;		/* a row's TID */
+	ResultRelInfo *rri;			/* whose only matching triggers are rechecks */
+	TupleTableSlot *slot;		/* holds a row's TID */
 	MemoryContext row_context;
 	int64		nrows;
 } RecheckedTable;
@@ -61,7 +61,7 @@ recheck_is_trigger(const Trigger *trigger)
 	return trigger->tgfoid == F_UNIQUE_KEY_RECHECK;
 }
 
-/* ---- what is noted ---- */
+/* ---- noting conflicts ---- */
 
 Rechecks *
 rechecks_open(void)
@@ -73,7 +73,7 @@ rechecks_open(void)
 	return rechecks;
 }
 
-/* The first row of a group stays what is noted of it; it met nobody when it came. */
+/* The first row of each group needs no recheck: it conflicted with nothing when it came. */
 static void
 note(void *arg, uint32 group, RowId row)
 {
@@ -132,8 +132,8 @@ close_table(RecheckedTable *table)
 }
 
 /*
- * The row is a statement of its own: what is not deferred is checked before the
- * next one is looked at, so an error tells its place.
+ * Each row is queued as a statement of its own: constraints that are not
+ * deferred are checked before the next row, so that an error is about this row.
  */
 static void
 queue_row(RecheckedTable *table, const ItemPointerData *tid, List *indexes,
@@ -158,7 +158,7 @@ take_next(Rechecks *rechecks)
 	rechecks->more = records_next(rechecks->records, rechecks->next);
 }
 
-/* The row in the place, if it was noted. */
+/* Queues the row at a TID, if it was noted. */
 static void
 take_row(Rechecks *rechecks, RecheckedTable *table, const ItemPointerData *tid,
 		 const JournalPlace *place)
@@ -179,7 +179,10 @@ take_row(Rechecks *rechecks, RecheckedTable *table, const ItemPointerData *tid,
 	list_free(indexes);
 }
 
-/* Those that stood in the table before were queued when they came. */
+/*
+ * Skips rows that were in the table before the load: they were queued when they
+ * were inserted.
+ */
 static void
 skip_old(Rechecks *rechecks, int number, BlockNumber first)
 {
@@ -188,7 +191,7 @@ skip_old(Rechecks *rechecks, int number, BlockNumber first)
 		take_next(rechecks);
 }
 
-/* All rows of the table that the next noted one is in; the journal is read by tables, too. */
+/* Queues all noted rows of the next table; the journal is read by tables, too. */
 static void
 queue_table(Rechecks *rechecks, JournalReader *reader, RecheckedTable *table)
 {

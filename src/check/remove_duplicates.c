@@ -2,8 +2,8 @@
  * remove_duplicates.c
  *		See remove_duplicates.h.
  *
- * What is decided by TID needs a place in the input, which the journal has by TID,
- * too: so the two are read side by side.
+ * Decisions arrive in TID order.  Each needs the row's place in the input,
+ * which the journal holds in TID order as well, so the two are merged.
  */
 #include "postgres.h"
 
@@ -24,7 +24,10 @@
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
 
-/* A row that goes: the load's row whose place counts, the row itself, the index. */
+/*
+ * Columns of a record: the load's row whose place is reported, the row to be
+ * removed, the index.
+ */
 enum
 {
 	LOST_PLACE,
@@ -39,7 +42,7 @@ typedef struct JudgedIndex
 	IndexInfo  *info;
 } JudgedIndex;
 
-/* With on_duplicate = error: the row that is one. */
+/* With on_duplicate = error: the row to report. */
 typedef struct FirstError
 {
 	bool		found;
@@ -53,22 +56,22 @@ typedef struct Removal
 {
 	const DuplicateRemoval *given;
 	JournalReader *reader;
-	bool		more;			/* records in it */
+	bool		more;			/* there are more records */
 	EState	   *estate;
 	MemoryContext row_context;
 	int64		nlost;
 	FirstError	first;
 
-	/* the table in hand */
+	/* the current table */
 	Relation	rel;
 	int			table;			/* its number */
-	BlockNumber first_new;		/* of the load */
+	BlockNumber first_new;		/* first block with rows of the load */
 	Records	   *lost;
 	int			nindexes;
 	JudgedIndex *indexes;
 	ResultRelInfo *rri;
 	TupleTableSlot *slot;
-	int64		deleted;		/* rows of the load */
+	int64		deleted;		/* rows of the load deleted so far */
 } Removal;
 
 static inline bool
@@ -79,7 +82,7 @@ is_new(const Removal *removal, RowId row)
 
 /* ---- rows ---- */
 
-/* The member of a row's HOT chain that a snapshot sees, into the slot, pinned. */
+/* Fetches the member of a row's HOT chain visible to a snapshot into the slot, pinned. */
 static bool
 fetch_row(Removal *removal, RowId row, Snapshot snapshot)
 {
@@ -117,7 +120,7 @@ is_there(void *arg, RowId row)
 	return found;
 }
 
-/* The living member of a row's HOT chain, into the slot. */
+/* Fetches the live member of a row's HOT chain into the slot. */
 static void
 fetch_living(Removal *removal, RowId row)
 {
@@ -126,7 +129,7 @@ fetch_living(Removal *removal, RowId row)
 			 RelationGetRelationName(removal->rel));
 }
 
-/* What the transaction does not see it must not act upon. */
+/* Raises a serialization error for a row that the transaction's snapshot does not see. */
 static void
 check_seen(Removal *removal, RowId row)
 {
@@ -187,7 +190,7 @@ raise_duplicate(Removal *removal, RowId row, int number, const char *hint)
 			 errtableconstraint(removal->rel, name)));
 }
 
-/* ---- what is decided ---- */
+/* ---- carrying out decisions ---- */
 
 static void
 note_lost(void *arg, RowId row, RowId winner, int index)
@@ -209,7 +212,7 @@ note_lost(void *arg, RowId row, RowId winner, int index)
 	records_put(removal->lost, values);
 }
 
-/* A row that is an error, if it comes first in the input. */
+/* Remembers a row to be reported as an error, if it is the first in input order. */
 static void
 note_error(Removal *removal, RowId row, int number, const JournalPlace *place)
 {
@@ -224,7 +227,7 @@ note_error(Removal *removal, RowId row, int number, const JournalPlace *place)
 	first->place = *place;
 }
 
-/* The row in the slot, for the reject stream, if anybody is to see it there. */
+/* Adds the text of the row in the slot, if it will be shown. */
 static void
 describe_row(Removal *removal, int number, BadRow *bad)
 {
@@ -236,7 +239,7 @@ describe_row(Removal *removal, int number, BadRow *bad)
 		bad->row = duplicates_row(given->target, removal->rel, removal->slot);
 }
 
-/* Takes a row out of the table; place: of it, or of the one that replaces it. */
+/* Deletes a row.  place: its own, or that of the row that replaces it. */
 static void
 take_row(Removal *removal, RowId row, int number, const JournalPlace *place)
 {
@@ -252,7 +255,7 @@ take_row(Removal *removal, RowId row, int number, const JournalPlace *place)
 	ItemPointerData tid;
 
 	given->set_context(given->arg, place);
-	/* nobody can have updated a row of the load */
+	/* rows of the load cannot have been updated */
 	row_tid(row, &tid);
 	if (replaced || given->with_texts || removal->nlost < REJECTS_FIRST)
 	{
@@ -274,7 +277,7 @@ take_row(Removal *removal, RowId row, int number, const JournalPlace *place)
 	MemoryContextReset(removal->row_context);
 }
 
-/* All that were noted in a run of rows, by their places; whether there are more. */
+/* Removes the noted rows of a run; false when there are no more. */
 static bool
 take_run(Removal *removal, const JournalRun *run, int64 *lost)
 {
@@ -302,7 +305,7 @@ take_run(Removal *removal, const JournalRun *run, int64 *lost)
 	return more;
 }
 
-/* The reader is at the table's first record. */
+/* Removes rows; the reader is at the table's first record. */
 static void
 take_rows(Removal *removal)
 {
@@ -332,7 +335,7 @@ open_table(Removal *removal, int table)
 	removal->nindexes = conflicts_nindexes(given->conflicts);
 	removal->indexes = palloc0(sizeof(JudgedIndex) * removal->nindexes);
 	removal->slot = MakeSingleTupleTableSlot(RelationGetDescr(removal->rel),
-											  &TTSOpsBufferHeapTuple);
+											 &TTSOpsBufferHeapTuple);
 	removal->rri = makeNode(ResultRelInfo);
 	InitResultRelInfo(removal->rri, removal->rel, 0, NULL, 0);
 	removal->deleted = 0;
@@ -346,12 +349,12 @@ close_table(Removal *removal)
 		if (removal->indexes[i].rel != NULL)
 			index_close(removal->indexes[i].rel, NoLock);
 	ExecDropSingleTupleTableSlot(removal->slot);
-	/* the page of the last row that triggers will hear of */
+	/* holds a pin on the page of the last row passed to triggers */
 	if (removal->rri->ri_TrigOldSlot != NULL)
 		ExecClearTuple(removal->rri->ri_TrigOldSlot);
 }
 
-/* The table's own records: the journal is read by tables. */
+/* Moves the reader to the table's records; the journal is read by tables. */
 static void
 find_table(Removal *removal)
 {
@@ -393,7 +396,7 @@ raise_first(Removal *removal)
 
 	removal->rel = given->get_table(given->arg, first->table);
 	removal->slot = MakeSingleTupleTableSlot(RelationGetDescr(removal->rel),
-											  &TTSOpsBufferHeapTuple);
+											 &TTSOpsBufferHeapTuple);
 	index.rel = index_open(first->index, AccessShareLock);
 	index.info = BuildIndexInfo(index.rel);
 	removal->indexes = &index;
@@ -409,8 +412,8 @@ remove_duplicates(const DuplicateRemoval *given)
 
 	removal.estate = CreateExecutorState();
 	removal.row_context = AllocSetContextCreate(CurrentMemoryContext,
-												 "bulk_load duplicate row",
-												 ALLOCSET_DEFAULT_SIZES);
+												"bulk_load duplicate row",
+												ALLOCSET_DEFAULT_SIZES);
 	removal.reader = given->ntables > 1 ? journal_read_by_table(given->journal) :
 		journal_read(given->journal);
 	removal.more = journal_next_record(removal.reader);

@@ -1,12 +1,12 @@
 /*
  * remove_duplicates.h
- *		Rows that lose as duplicates leave their table.
+ *		Deletes rows that lost as duplicates.
  *
- * What duplicates.h decides is carried out: rows of the load are deleted and
- * wait among the bad ones; so are those of the table that one of the load
- * replaces, and triggers and foreign keys hear of it as of a DELETE, when all
- * are gone and the new ones stand.  One table after the other: what the leaves of a partitioned one
- * have does not meet.
+ * Carries out what duplicates.h decides: rows of the load are deleted and added
+ * to the bad rows.  So are rows of the table that a row of the load replaces;
+ * their triggers and foreign keys fire as for DELETE, when all old rows are
+ * gone and the new ones are in place.  Tables are processed one by one: keys of
+ * different leaves of a partitioned table do not conflict.
  */
 #ifndef PGBULK_REMOVE_DUPLICATES_H
 #define PGBULK_REMOVE_DUPLICATES_H
@@ -22,26 +22,32 @@
 
 typedef struct DuplicateRemoval
 {
-	Relation	target;			/* that was loaded: the table, or of which the tables are partitions */
-	/* the heap table of a number in the journal and in conflicts; it is locked against other writers */
+	/* the loaded table, whose partitions the tables are unless it is plain */
+	Relation	target;
+	/*
+	 * the heap table with this number in the journal and in conflicts; locked
+	 * against other writers
+	 */
 	Relation	(*get_table) (void *arg, int table);
 	int			ntables;
 	Journal	   *journal;
 	Conflicts  *conflicts;
 	BulkOnDuplicate policy;
-	const char *hint;			/* where duplicates are errors, what would help; or NULL */
-	bool		all_there;		/* no row of the load has been deleted */
-	bool		with_texts;		/* of all rows that go, not only the first ones */
-	BadRows	   *bad;			/* where they go */
-	void		(*set_context) (void *arg, const JournalPlace *place);	/* for CONTEXT; NULL: nothing */
+	const char *hint;			/* HINT if duplicates are errors; or NULL */
+	bool		all_there;		/* no row of the load has been deleted so far */
+	bool		with_texts;		/* keep the text of every removed row, not only of the first */
+	BadRows	   *bad;			/* receives removed rows */
+	/* sets the row for CONTEXT; NULL: none */
+	void		(*set_context) (void *arg, const JournalPlace *place);
 	void		(*count_deleted) (void *arg, int table, int64 nrows);
 	void	   *arg;
 } DuplicateRemoval;
 
 /*
- * Calls count_deleted for each table with how many rows of the load were deleted.  Errors: 40001 where a row
- * that the transaction's snapshot does not see is met, as in INSERT ... ON
- * CONFLICT; 23505 where rows of the table share a key without the load.
+ * Calls count_deleted for each table with the number of deleted rows of the
+ * load.  Errors: 40001 for conflicts with a row that the transaction's snapshot
+ * does not see, as in INSERT ... ON CONFLICT; 23505 if old rows of the table
+ * share a key.
  */
 extern void remove_duplicates(const DuplicateRemoval *settlement);
 

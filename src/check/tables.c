@@ -46,7 +46,7 @@ tables_is_key(const Trigger *trigger)
 RefusalReason
 tables_refusal(Relation rel, const BulkOptions *options)
 {
-	/* what is asked of the catalog may have the relation's own read anew */
+	/* catalog lookups may cause the relcache to reload the relation's own */
 	const TriggerDesc *triggers = CopyTriggerDesc(rel->trigdesc);
 	bool		any = false;
 
@@ -79,7 +79,7 @@ tables_refusal(Relation rel, const BulkOptions *options)
 	return options->freeze ? REFUSAL_FROZEN_KEYS : REFUSAL_NONE;
 }
 
-/* Its indexes in which rows may be duplicates, by OID. */
+/* OIDs of the indexes that enforce uniqueness or exclusion. */
 List *
 tables_unique_indexes(Relation rel)
 {
@@ -128,8 +128,8 @@ tables_may_refuse(Relation rel)
 }
 
 /*
- * Whether this transaction may have stored rows in a table: whoever does holds a lock on it until the
- * end, or has it given back with a subtransaction that was rolled back.
+ * Whether this transaction may have stored rows in a table: a writer holds its
+ * lock until the end, or until its subtransaction is rolled back.
  */
 static bool
 may_have_written(Oid relid)
@@ -161,7 +161,7 @@ tables_may_be_referred_to(Relation rel)
 	return false;
 }
 
-/* The same before anything is stored: whether there are such keys at all. */
+/* Whether there are foreign keys to the table at all. */
 static bool
 is_referred_to(const TriggerDesc *triggers)
 {
@@ -209,7 +209,7 @@ tables_replacement_refusal(Relation rel, const BulkOptions *options)
 	return REFUSAL_NONE;
 }
 
-/* Whether rows may go again because they refer to nothing. */
+/* Whether rows may be deleted for violating a foreign key. */
 static bool
 may_lose_orphans(Relation rel, const BulkOptions *options)
 {
@@ -224,7 +224,7 @@ may_lose_orphans(Relation rel, const BulkOptions *options)
 	return false;
 }
 
-/* Whether some partition has any: foreign keys, from it or to it, are triggers. */
+/* Whether some partition has triggers; foreign keys in either direction are triggers. */
 static bool
 partitions_have_triggers(Relation rel)
 {
@@ -251,7 +251,7 @@ tables_may_repeat(Relation rel, const BulkOptions *options)
 	bool		keeps = options->on_duplicate != BULK_ON_DUPLICATE_ERROR;
 	bool		triggers;
 
-	/* a dry run is undone anyhow, and frozen rows are never taken back */
+	/* a dry run is rolled back anyway, and frozen rows are never deleted again */
 	if (options->dry_run || options->freeze)
 		return false;
 	if (rel->rd_rel->relkind == RELKIND_RELATION)
@@ -260,7 +260,7 @@ tables_may_repeat(Relation rel, const BulkOptions *options)
 	if (rel->rd_rel->relkind != RELKIND_PARTITIONED_TABLE ||
 		(!keeps && options->on_error == BULK_ON_ERROR_STOP))
 		return false;
-	/* partitions may have keys of their own, and be logged if the table itself is not */
+	/* partitions may have foreign keys of their own, and be logged even if the parent is not */
 	triggers = partitions_have_triggers(rel);
 	return (keeps || triggers) && (XLogLogicalInfoActive() || triggers);
 }
@@ -278,12 +278,12 @@ tables_duplicates_refusal(Relation rel, const BulkOptions *options)
 	unique = tables_unique_indexes(rel);
 	if (unique == NIL)
 		return REFUSAL_NONE;
-	/* the WAL has each row before the deletion of another one with its key */
+	/* the WAL would have each row before the deletion of the other row with its key */
 	if (RelationIsLogicallyLogged(rel))
 		return REFUSAL_SUBSCRIBERS;
 	if (!keeps)
 		return REFUSAL_NONE;
-	/* with one index the key of a row that goes stands all the same */
+	/* with several indexes, a dropped row would free its other keys */
 	if (options->on_error != BULK_ON_ERROR_STOP && tables_refers_to_itself(rel) &&
 		(rel->rd_rel->relispartition || list_length(unique) > 1))
 		return REFUSAL_KEPT_REFERENCES;
@@ -293,7 +293,7 @@ tables_duplicates_refusal(Relation rel, const BulkOptions *options)
 
 		if (index->rd_index->indisexclusion)
 			refusal = REFUSAL_EXCLUSION;
-		/* of the target itself it is an error */
+		/* for the target itself this is an error */
 		else if (!index->rd_index->indimmediate)
 			refusal = REFUSAL_DEFERRABLE;
 		index_close(index, AccessShareLock);

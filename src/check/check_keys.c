@@ -1,0 +1,352 @@
+/*
+ * check_keys.c
+ *		Checks the foreign keys of the rows in the journal (check_state.h).
+ *
+ * The journal is read once: for each row, its page is pinned and its keys are
+ * looked up.  Bad rows are deleted as they are found.  Where a table refers to
+ * one that is being loaded, a deletion may remove a referenced row: then the
+ * pass is repeated until it finds no more bad rows.
+ */
+#include "postgres.h"
+
+#include "access/heapam.h"
+#include "access/htup_details.h"
+#include "access/tableam.h"
+#include "access/xact.h"
+#include "check/check_state.h"
+#include "check/tables.h"
+#include "executor/executor.h"
+#include "executor/spi.h"
+#include "miscadmin.h"
+#include "server/progress.h"
+#include "storage/bufmgr.h"
+#include "table/partition_tree.h"
+#include "utils/memutils.h"
+
+/* ---- keys of a table ---- */
+
+/* Whether a referenced table is the target, one of its partitions or an ancestor. */
+static bool
+is_loaded(const Checks *checks, Oid relid)
+{
+	Oid			target = RelationGetRelid(checks->target);
+
+	return partition_tree_is_part_of(target, relid) || partition_tree_is_part_of(relid, target);
+}
+
+/* The set of known good values of a key; all keys of a table share maintenance_work_mem. */
+static KeySet *
+find_good(Checks *checks, const CheckedTable *table, const Trigger *trigger)
+{
+	Oid			root = foreign_key_root(trigger);
+	GoodKeys   *good;
+	ListCell   *lc;
+
+	foreach(lc, checks->good)
+	{
+		good = lfirst(lc);
+		if (good->constraint == root)
+			return good->keys;
+	}
+	good = palloc(sizeof(GoodKeys));
+	good->constraint = root;
+	good->keys = key_set_create((Size) maintenance_work_mem * 1024 / table->nkeys);
+	checks->good = lappend(checks->good, good);
+	return good->keys;
+}
+
+static void
+open_keys(Checks *checks, CheckedTable *table)
+{
+	MemoryContext old = MemoryContextSwitchTo(checks->context);
+	int			nkeys = 0;
+
+	checks_check_role(checks);
+	table->slot = table_slot_create(table->rel, NULL);
+	table->keys = palloc(sizeof(ForeignKey *) * table->nkeys);
+	table->refers_to_loaded = palloc(sizeof(bool) * table->nkeys);
+	table->good = palloc(sizeof(bool *) * table->nkeys);
+	for (int i = 0; i < table->triggers->numtriggers; i++)
+	{
+		const Trigger *trigger = &table->triggers->triggers[i];
+		ForeignKey *key;
+
+		if (!tables_is_key(trigger) || !foreign_key_fires(trigger))
+			continue;
+		key = foreign_key_open(table->rel, trigger,
+							   find_good(checks, table, trigger));
+		table->keys[nkeys] = key;
+		table->good[nkeys] = palloc(sizeof(bool) * MaxHeapTuplesPerPage);
+		table->refers_to_loaded[nkeys++] = is_loaded(checks, foreign_key_referenced(key));
+	}
+	Assert(nkeys == table->nkeys);
+	MemoryContextSwitchTo(old);
+}
+
+void
+checks_close_keys(CheckedTable *table)
+{
+	if (table->keys == NULL)
+		return;
+	for (int i = 0; i < table->nkeys; i++)
+		foreign_key_close(table->keys[i]);
+	ExecDropSingleTupleTableSlot(table->slot);
+}
+
+/* ---- bad rows ---- */
+
+static void
+remember_bad(Checks *checks, CheckedTable *table, int keyno, HeapTuple tuple,
+			 const JournalPlace *place)
+{
+	BadRow		bad = {
+		.place = *place,
+		.reason = REJECT_FOREIGN_KEY,
+		.table = table - checks->tables,
+		.key = keyno,
+		.value = foreign_key_value(table->keys[keyno], tuple)
+	};
+
+	checks_open_bad(checks);
+	bad_rows_put(checks->bad, &bad);
+}
+
+/* Handles a row whose referenced row is missing; false if that has appeared meanwhile. */
+static bool
+handle_bad(Checks *checks, CheckedTable *table, int keyno, HeapTuple tuple,
+		   const JournalPlace *place)
+{
+	ForeignKey *key = table->keys[keyno];
+
+	if (checks->options->on_error == BULK_ON_ERROR_STOP)
+	{
+		if (!checks->has_first || journal_is_before(place, &checks->first))
+		{
+			checks->first = *place;
+			checks->first_table = table;
+			checks->first_key = key;
+			checks->first_tid = tuple->t_self;
+		}
+		checks->has_first = true;
+		return true;
+	}
+
+	checks_set_context(checks, place);
+	if (!foreign_key_note(key, &tuple->t_self, table->slot))
+	{
+		*checks->report->context_row = NULL;
+		return false;
+	}
+	remember_bad(checks, table, keyno, tuple, place);
+	simple_heap_delete(table->rel, &tuple->t_self);
+	checks->deleted++;
+	table->ndeleted++;
+	*checks->report->context_row = NULL;
+	return true;
+}
+
+bool
+checks_holds(Checks *checks, int number, HeapTuple tuple, int *keyno)
+{
+	CheckedTable *table = &checks->tables[number];
+	int			i;
+
+	if (SPI_connect() != SPI_OK_CONNECT)
+		elog(ERROR, "SPI_connect failed");
+	if (table->keys == NULL)
+		open_keys(checks, table);
+	for (i = 0; i < table->nkeys; i++)
+		if (!table->refers_to_loaded[i] && !foreign_key_holds(table->keys[i], tuple))
+			break;
+	SPI_finish();
+	*keyno = i;
+	return i == table->nkeys;
+}
+
+void
+checks_forget_keys(Checks *checks)
+{
+	ListCell   *lc;
+
+	foreach(lc, checks->good)
+		key_set_clear(((GoodKeys *) lfirst(lc))->keys);
+}
+
+bool
+checks_take_orphan(Checks *checks, int number, int keyno, HeapTuple tuple,
+				   TupleTableSlot *slot, const JournalPlace *place)
+{
+	CheckedTable *table = &checks->tables[number];
+	bool		stop = checks->options->on_error == BULK_ON_ERROR_STOP;
+
+	if (!foreign_key_test(table->keys[keyno], slot, stop))
+		return false;
+	remember_bad(checks, table, keyno, tuple, place);
+	return true;
+}
+
+/* ---- rows ---- */
+
+/* Whether a row of this transaction has not been deleted. */
+static inline bool
+is_alive(HeapTupleHeader header)
+{
+	if ((header->t_infomask & HEAP_XMAX_INVALID) ||
+		HEAP_XMAX_IS_LOCKED_ONLY(header->t_infomask))
+		return true;
+	/* an aborted subtransaction's deletion does not count */
+	return !TransactionIdIsCurrentTransactionId(HeapTupleHeaderGetUpdateXid(header));
+}
+
+/* Checks row number index of the current page. */
+static void
+check_row(Checks *checks, CheckedTable *table, int index)
+{
+	HeapTuple	tuple = &checks->tuples[index];
+	const JournalPlace *place = &checks->places[index];
+
+	if (checks->has_first && !journal_is_before(place, &checks->first))
+		return;
+	for (int i = 0; i < table->nkeys; i++)
+	{
+		if (table->good[i][index] || (checks->repeating && !table->refers_to_loaded[i]))
+			continue;
+		if (!foreign_key_holds(table->keys[i], tuple) &&
+			handle_bad(checks, table, i, tuple, place))
+			break;
+	}
+}
+
+/* Collects the live rows of a run; returns their number. */
+static int
+take_rows(Checks *checks, Oid relid, Page page, JournalReader *reader,
+		  const JournalRun *run)
+{
+	int			n = 0;
+
+	for (int i = 0; i < run->count; i++)
+	{
+		HeapTuple	tuple = &checks->tuples[n];
+		OffsetNumber offset = run->first + i;
+		ItemId		id = PageGetItemId(page, offset);
+
+		journal_next_place(reader, &checks->places[n]);
+		if (!ItemIdIsNormal(id))
+			continue;
+		tuple->t_len = ItemIdGetLength(id);
+		tuple->t_tableOid = relid;
+		tuple->t_data = (HeapTupleHeader) PageGetItem(page, id);
+		ItemPointerSet(&tuple->t_self, run->block, offset);
+		n += is_alive(tuple->t_data);
+	}
+	return n;
+}
+
+/* Checks a run of consecutive rows of one page. */
+static void
+check_run(Checks *checks, CheckedTable *table, JournalReader *reader,
+		  const JournalRun *run, BufferAccessStrategy strategy)
+{
+	Buffer		buffer = ReadBufferExtended(table->rel, MAIN_FORKNUM, run->block,
+											RBM_NORMAL, strategy);
+	int			n = take_rows(checks, RelationGetRelid(table->rel),
+							  BufferGetPage(buffer), reader, run);
+
+	for (int i = 0; i < table->nkeys; i++)
+	{
+		foreign_key_find_known(table->keys[i], checks->tuples, n, table->good[i]);
+		if (!checks->repeating || table->refers_to_loaded[i])
+			foreign_key_probe(table->keys[i], checks->tuples, n, table->good[i]);
+	}
+	for (int i = 0; i < n; i++)
+		check_row(checks, table, i);
+	ReleaseBuffer(buffer);
+	MemoryContextReset(checks->row_context);
+}
+
+/* One pass over all rows. */
+static void
+check_rows(Checks *checks)
+{
+	JournalReader *reader = journal_read(checks->journal);
+	double		nrows = 0;
+	BufferAccessStrategy strategy = GetAccessStrategy(BAS_BULKREAD);
+	MemoryContext old = MemoryContextSwitchTo(checks->row_context);
+
+	while (journal_next_record(reader))
+	{
+		CheckedTable *table = &checks->tables[reader->table];
+
+		if (table->nkeys == 0)
+			continue;
+		if (table->keys == NULL)
+			open_keys(checks, table);
+		for (uint32 i = 0; i < reader->nruns; i++)
+		{
+			CHECK_FOR_INTERRUPTS();
+			check_run(checks, table, reader, &reader->runs[i], strategy);
+			nrows += reader->runs[i].count;
+			progress_done(nrows / Max(checks->report->rows, 1));
+		}
+	}
+	MemoryContextSwitchTo(old);
+	FreeAccessStrategy(strategy);
+	journal_end_read(reader);
+}
+
+bool
+checks_must_recheck(Checks *checks)
+{
+	bool		repeat = false;
+
+	if (checks->deleted == 0)
+		return false;
+	for (int i = 0; i < checks->ntables; i++)
+	{
+		CheckedTable *table = &checks->tables[i];
+
+		for (int j = 0; j < table->nkeys && table->keys != NULL; j++)
+			repeat |= table->refers_to_loaded[j];
+	}
+	checks_forget_keys(checks);
+	return repeat;
+}
+
+/* Raises the error of the first bad row, if it still is one. */
+static void
+raise_first(Checks *checks)
+{
+	checks_set_context_with_bytes(checks, &checks->first);
+	foreign_key_raise(checks->first_key, &checks->first_tid,
+					  checks->first_table->slot);
+	*checks->report->context_row = NULL;
+	checks->has_first = false;
+}
+
+static bool
+has_keys(const Checks *checks)
+{
+	for (int i = 0; i < checks->ntables; i++)
+		if (checks->tables[i].nkeys > 0)
+			return true;
+	return false;
+}
+
+void
+checks_check_keys(Checks *checks)
+{
+	bool		again;
+
+	if (!has_keys(checks))
+		return;
+	do
+	{
+		checks->deleted = 0;
+		check_rows(checks);
+		again = checks->has_first;
+		if (checks->has_first)
+			raise_first(checks);	/* if it returns, the row is good now: check the others */
+		else
+			again = checks->repeating = checks_must_recheck(checks);
+	} while (again);
+}
