@@ -74,7 +74,7 @@ foreach my $place ('above', 'below')
 
 	# one partition of several, whichever the writer
 	like(told("$set 'p2'; " . load('p', $file)), qr/cannot load into table "p2"\n.*custom scan/, "$place: a partition that gets a row");
-	like(told("$set 'p2'; " . load('p', $file, '{"writer": "direct"}')), qr/cannot load into "p"\n.*partition "p2" is written to by another/,
+	like(told("$set 'p2'; " . load('p', $file, '{"writer": "direct"}')), qr/cannot load into "p"\n.*Partition "p2" is written to by another/,
 		"$place: a partition, direct");
 	like(told("$set 'p2'; " . load('p', data_file('one', 1, "1,a\n"))), qr/^1$/, "$place: a partition without rows");
 	like(told("$set 'p'; " . load('p1', $file, '{"limit": 1}')), qr/^1$/, "$place: the parent of a partition");
