@@ -33,8 +33,8 @@ typedef enum BulkHeader
 {
 	BULK_HEADER_SKIP,			/* false, true or n: header_lines to skip */
 	BULK_HEADER_MATCH,			/* names must be those of the columns, in order */
-	BULK_HEADER_MAP,			/* names say which columns the file has */
-	BULK_HEADER_AUTO			/* one of the others: detect_options finds out */
+	BULK_HEADER_MAP,			/* names determine which columns the file has */
+	BULK_HEADER_AUTO			/* one of the others, found by detect_options */
 } BulkHeader;
 
 typedef enum BulkOnError
@@ -53,8 +53,8 @@ typedef enum BulkOnDuplicate
 
 typedef enum BulkUtf16
 {
-	BULK_UTF16_NONE,			/* but for files of UTF8 whose mark says so */
-	BULK_UTF16_MARKED,			/* the mark says which */
+	BULK_UTF16_NONE,			/* except for UTF8 files with a UTF-16 byte order mark */
+	BULK_UTF16_MARKED,			/* the byte order mark says which */
 	BULK_UTF16_LITTLE,
 	BULK_UTF16_BIG
 } BulkUtf16;
@@ -68,7 +68,7 @@ typedef enum BulkInvalid
 
 typedef enum BulkNewline
 {
-	BULK_NEWLINE_AUTO,			/* of one kind, that of the first */
+	BULK_NEWLINE_AUTO,			/* one kind per file, that of the first line */
 	BULK_NEWLINE_ANY
 } BulkNewline;
 
@@ -108,7 +108,7 @@ typedef struct BulkColumnSet
 	List	   *names;			/* of char *; NIL where all or none */
 } BulkColumnSet;
 
-/* What the dates of a column look like, in to_timestamp's templates. */
+/* The format of a column's dates, as a to_timestamp template. */
 typedef struct BulkDateFormat
 {
 	char	   *column;
@@ -120,31 +120,31 @@ typedef struct BulkOptions
 	/* format */
 	BulkFormat	format;
 	char	   *delimiter;
-	bool		delimiter_auto; /* detect_options finds out */
+	bool		delimiter_auto; /* to be found by detect_options */
 	char		quote;
 	char		escape;
 	List	   *nulls;			/* of char *: every string that means NULL */
 	char	   *default_marker; /* NULL: none */
 	int			encoding;		/* of the files; pg_enc, never -1 */
-	BulkUtf16	utf16;			/* what encoding PG_UTF8 really means */
+	BulkUtf16	utf16;			/* the encoding if PG_UTF8 stands for UTF-16 */
 	BulkCompression compression;
 	BulkColumnSet force_null;
 	BulkColumnSet force_not_null;
 	BulkHeader	header;
 	int			header_lines;
-	bool		has_columns;	/* columns given; else all but generated ones */
+	bool		has_columns;	/* columns given; otherwise all that are not generated */
 	List	   *columns;		/* of char *; a NULL element skips a file column */
-	JsonbValue	fields_json;	/* of format fixed, as given */
-	BulkFields *fields;			/* read; NULL: another format */
+	JsonbValue	fields_json;	/* fields of format fixed, as given */
+	BulkFields *fields;			/* parsed; NULL: another format */
 	int64		record_length;	/* 0: rows are lines */
-	int			big_endian;		/* of its binary fields, unless they say otherwise */
-	int64		skip;			/* data rows to pass over after the header */
+	int			big_endian;		/* default for binary fields */
+	int64		skip;			/* data rows to skip after the header */
 	int64		limit;			/* data rows; -1: no limit */
-	int			limit_loaded;	/* limit_counts = loaded: it does not count bad rows and those left out */
+	int			limit_loaded;	/* limit_counts = loaded: count only rows that are loaded */
 	/* forgiving input */
 	BulkNewline newline;
 	int			invalid_bytes;	/* BulkInvalid, never -1 */
-	char	   *comment;		/* what a line begins with that is no row; NULL: none */
+	char	   *comment;		/* prefix of comment lines; NULL: none */
 	bool		ignore_extra;	/* extra_columns = ignore */
 	BulkMissing missing;
 	bool		has_trim;		/* trim given */
@@ -154,32 +154,32 @@ typedef struct BulkOptions
 	char	   *thousands_mark; /* one character; NULL: none */
 	/* rows */
 	char	   *where;			/* SQL text; NULL: none */
-	char	   *transform;		/* a function, as regprocedure has it; NULL: none */
+	char	   *transform;		/* a function, in regprocedure syntax; NULL: none */
 	/* bad rows */
 	BulkOnError on_error;
 	int64		reject_limit;	/* rows; -1: no limit */
 	double		reject_percent; /* of the rows read; < 0: no limit */
-	char	   *reject_table;	/* as written; NULL: none */
+	char	   *reject_table;	/* as given; NULL: none */
 	char	   *reject_file;	/* absolute path; NULL: none */
 	BulkVerbosity log_verbosity;
 	/* duplicates */
 	BulkOnDuplicate on_duplicate;
 	int64		duplicate_limit;	/* as reject_limit */
 	double		duplicate_percent;
-	double		progress;		/* seconds between NOTICEs that tell how far it is; 0: none */
-	/* how */
+	double		progress;		/* seconds between progress NOTICEs; 0: none */
+	/* how rows are stored */
 	BulkWriterChoice writer;
 	int			workers;		/* -1: auto */
 	BulkIndexes indexes;
 	bool		truncate;
 	bool		freeze;
 	bool		analyze;
-	bool		dry_run;		/* nothing of the load stays */
+	bool		dry_run;		/* roll everything back */
 	/* the source, if it is not files */
 	char	   *query;			/* SQL text; NULL: files */
-	/* as they were given, for workers to read again; may be NULL */
+	/* as given, for workers to parse again; may be NULL */
 	Jsonb	   *json;
-	Jsonb	   *detected;		/* those of them that detect_options has found; or NULL */
+	Jsonb	   *detected;		/* those found by detect_options; or NULL */
 } BulkOptions;
 
 #endif							/* PGBULK_BULK_OPTIONS_H */

@@ -14,9 +14,9 @@ static const struct
 {
 	const char *name;
 	BulkFieldType type;
-	uint32		length;			/* 0: it must be given */
+	uint32		length;			/* 0: must be given */
 }			types[] = {
-	/* the first name of each is the one that messages have */
+	/* the first name of each type is used in messages */
 	{"text", BULK_FIELD_TEXT, 0},
 	{"smallint", BULK_FIELD_INT2, 2},
 	{"integer", BULK_FIELD_INT4, 4},
@@ -38,7 +38,7 @@ typedef struct Element
 {
 	int			number;			/* from 1 */
 	bool		has_name;
-	char	   *name;			/* NULL: passed over */
+	char	   *name;			/* NULL: not loaded */
 	BulkField	field;
 	ScanFixedField scan;
 } Element;
@@ -48,7 +48,7 @@ typedef struct FieldList
 	const FieldDefaults *defaults;
 	Element    *elements;
 	int			n;
-	uint32		end;			/* where the field before ends */
+	uint32		end;			/* end of the previous field */
 } FieldList;
 
 /* ---- errors ---- */
@@ -119,7 +119,7 @@ get_string(const Element *element, const char *key, JsonbValue *value)
 	return pnstrdup(value->val.string.val, value->val.string.len);
 }
 
-/* A whole number from 1 to FIELDS_MAX_LENGTH. */
+/* An integer from 1 to FIELDS_MAX_LENGTH. */
 static uint32
 get_number(const Element *element, const char *key, JsonbValue *value)
 {
@@ -135,7 +135,7 @@ get_number(const Element *element, const char *key, JsonbValue *value)
 	return (uint32) number;
 }
 
-/* The bytes of a string of hex digits, with or without \x. */
+/* Bytes given as hex digits, with or without \x. */
 static ScanText
 get_hex(const Element *element, const char *digits)
 {
@@ -164,13 +164,14 @@ get_null_text(const Element *element, const FieldDefaults *defaults, const char 
 		refuse(element->number, "has %u bytes, fewer than the string \"%s\" of \"null\"",
 			   element->scan.length, text);
 	if (defaults->must_be_ascii && !pg_is_ascii(text))
-		refuse(element->number, "must have ASCII strings as \"null\" where \"encoding\" is not the database encoding");
+		refuse(element->number,
+			   "must have ASCII strings as \"null\" where \"encoding\" is not the database encoding");
 	return (ScanText) {
 		.text = text, .length = (uint32_t) strlen(text)
 	};
 }
 
-/* The strings of "null"; one that is none is refused. */
+/* The strings of "null"; anything but a string is refused. */
 static List *
 get_nulls(const Element *element, JsonbValue *value)
 {
@@ -191,8 +192,8 @@ get_nulls(const Element *element, JsonbValue *value)
 }
 
 /*
- * What means NULL.  Strings that hold for all texts may be too long for this
- * one: then they are never there.
+ * Sets the null strings of a field.  Defaults that are longer than the field
+ * cannot occur in it.
  */
 static void
 set_nulls(Element *element, const FieldDefaults *defaults, JsonbValue *value)
@@ -354,7 +355,7 @@ read_elements(FieldList *list, JsonbValue *json)
 	}
 }
 
-/* Whether the fields have names: all of them, or none. */
+/* Whether all fields have names; an error if only some have. */
 static bool
 have_names(const FieldList *list)
 {
@@ -385,7 +386,7 @@ compare_elements(const void *a, const void *b)
 	return one->number - other->number;
 }
 
-/* Lines end where they like: what they are too short for must be the last fields. */
+/* Lines may be short, so the fields that may be missing must be the last ones. */
 static void
 put_in_order(FieldList *list, bool named)
 {
@@ -406,7 +407,7 @@ compare_starts(const void *a, const void *b)
 	return one < other ? -1 : one > other;
 }
 
-/* The same bytes may be in several fields. */
+/* Counts bytes that belong to several fields. */
 static uint32
 count_shared_bytes(const ScanFixed *scan)
 {

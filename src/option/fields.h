@@ -1,6 +1,6 @@
 /*
  * fields.h
- *		Option fields: where the fields of a fixed format stand, and what they are.
+ *		Option fields: positions and types of the fields of format fixed.
  */
 #ifndef PGBULK_FIELDS_H
 #define PGBULK_FIELDS_H
@@ -31,37 +31,37 @@ typedef struct BulkField
 
 typedef struct BulkFields
 {
-	bool		named;			/* else they are the columns, or arguments, in order */
-	List	   *names;			/* of char *, of those that are loaded */
-	bool		binary;			/* some field is no text */
-	uint32		shared_bytes;	/* at most so many are in more than one field */
+	bool		named;			/* false: they are the columns, or arguments, in order */
+	List	   *names;			/* of char *, of the fields that are loaded */
+	bool		binary;			/* some field is not text */
+	uint32		shared_bytes;	/* upper bound of bytes that belong to more than one field */
 	BulkField  *fields;			/* as many as scan has */
 	ScanFixedField *places;		/* scan's */
 	ScanFixed	scan;
 } BulkFields;
 
-/* What else matters to them. */
+/* Other options that fields depend on. */
 typedef struct FieldDefaults
 {
-	List	   *nulls;			/* of char *, for texts */
+	List	   *nulls;			/* of char *, for text fields */
 	bool		big_endian;
 	ScanTrim	trim;
-	bool		must_be_ascii;	/* null strings, as the file is in another encoding */
+	bool		must_be_ascii;	/* null strings must be ASCII, as the file has another encoding */
 	int64		record_length;	/* 0: rows are lines */
 	bool		cut;			/* as in ScanFixed */
 	bool		ignore_extra;
 } FieldDefaults;
 
-/* Longest record, and farthest end of a field. */
+/* Maximum record length and field end. */
 #define FIELDS_MAX_LENGTH 1000000000
 
 /*
- * Reads and checks the JSON array of fields.  Memory: the current context.
- * Errors: 22023, which name the field by its number.
+ * Parses and checks the JSON array of fields, in the current memory context.
+ * Errors: 22023, naming the field by its number.
  */
 extern BulkFields *fields_open(JsonbValue *json, const FieldDefaults *defaults);
 
-/* Field number index is for a column of numbers: they may have their padding before them. */
+/* Field number index belongs to a column of numbers, which may be padded on the left. */
 extern void fields_justify(BulkFields *fields, int index);
 
 #endif							/* PGBULK_FIELDS_H */

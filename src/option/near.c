@@ -2,14 +2,14 @@
  * near.c
  *		See near.h.
  *
- * The server has such a search from 16 on.
+ * The server has such a search since version 16.
  */
 #include "postgres.h"
 
 #include "option/near.h"
 #include "utils/varlena.h"
 
-/* In ASCII only, so that the result does not depend on the locale. */
+/* ASCII only, so that the result does not depend on the locale. */
 static char *
 to_lower(const char *name)
 {
@@ -35,7 +35,7 @@ near_find(const char *const *names, const char *given)
 		char	   *name = to_lower(names[i]);
 		int			distance;
 
-		/* An abbreviation is as good as one wrong letter. */
+		/* an abbreviation counts as one wrong letter */
 		if (len >= 3 && strncmp(name, lower, len) == 0)
 			distance = name[len] != '\0';
 		else

@@ -1,6 +1,6 @@
 /*
  * near.h
- *		The word that was meant.
+ *		Finds the intended word for a misspelled one.
  */
 #ifndef PGBULK_NEAR_H
 #define PGBULK_NEAR_H
@@ -8,8 +8,8 @@
 #include "postgres.h"
 
 /*
- * Of some names, ended by NULL, the one that the user may have meant by another: it begins
- * like that, or few letters are different, whose case counts for nothing; or NULL.
+ * Of NULL-terminated names, the one the user may have meant: it starts with the
+ * given word, or differs in few letters, ignoring case; or NULL.
  */
 extern const char *near_find(const char *const *names, const char *given);
 

@@ -1,11 +1,11 @@
 /*
  * options.c
- *		The options of a load: one table, from JSON to BulkOptions.
+ *		Parses the options of a load: one table, from JSON to BulkOptions.
  *
  * A new option is a field of BulkOptions, its default in default_options, a
- * line of option_table and, where other options matter to it, a check in
- * options_check.c.  All errors here are ERRCODE_INVALID_PARAMETER_VALUE (22023) and name
- * the option.
+ * line of option_table and, if it depends on other options, a check in
+ * options_check.c.  All errors here are ERRCODE_INVALID_PARAMETER_VALUE (22023)
+ * and name the option.
  */
 #include "option/options.h"
 
@@ -15,24 +15,21 @@
 #include <stdlib.h>
 
 #include "mb/pg_wchar.h"
-#include "option/near.h"
+#include "option/option_value.h"
 #include "option/options_check.h"
 #include "postmaster/bgworker_internals.h"
 #include "utils/builtins.h"
 #include "utils/json.h"
 #include "utils/numeric.h"
 
-/* Seconds of option progress: what true stands for, and what can be given. */
+/* Seconds for option progress: the meaning of true, and the valid range. */
 #define PROGRESS_SECONDS 5
 #define PROGRESS_MIN 0.1
 #define PROGRESS_MAX 86400
 
-/* Values are shown in messages up to this many bytes. */
-#define SHOWN_LENGTH 100
-
 /*
- * Which formats an option is for: a set of bits, one for each BulkFormat, and
- * one for the rows of a query.
+ * The formats an option applies to: a bit for each BulkFormat, and one for the
+ * rows of a query.
  */
 #define FOR(format) (1 << (format))
 #define FOR_CSV		FOR(BULK_CSV)
@@ -43,19 +40,6 @@
 #define FOR_FILES	(FOR_TEXTS | FOR(BULK_BINARY))
 #define FOR_QUERY	FOR(31)
 #define FOR_ALL		(FOR_FILES | FOR_QUERY)
-
-typedef struct OptionDef OptionDef;
-
-struct OptionDef
-{
-	const char *name;
-	int			formats;
-	void		(*set) (const OptionDef *def, JsonbValue *value,
-						BulkOptions *options);
-	size_t		offset;			/* of the field in BulkOptions */
-	const char *expects;		/* "must be ..."; NULL: one of the choices */
-	const char *const *choices; /* its words, ended by NULL */
-};
 
 /* What files of a format look like unless told otherwise, and to the scanner. */
 static const struct
@@ -72,7 +56,7 @@ static const struct
 	[BULK_FIXED] = {.null = "",.scan = SCAN_FIXED}
 };
 
-/* Words of the enums of options.h, found by their value. */
+/* Words for the enums of bulk_options.h, indexed by value. */
 static const char *const format_names[] = {
 	[BULK_CSV] = "csv", [BULK_TEXT] = "text", [BULK_BINARY] = "binary",
 	[BULK_FIXED] = "fixed", NULL
@@ -83,7 +67,7 @@ static const char *const compression_names[] = {
 	[BULK_COMPRESSION_AUTO] = "auto", NULL
 };
 static const char *const header_names[] = {"match", "map", "auto", NULL};
-/* Encodings that the server does not know: their files are read as UTF8. */
+/* Encodings that the server does not have; such files are read as UTF8. */
 static const struct
 {
 	const char *name;
@@ -137,7 +121,7 @@ static const char *const indexes_names[] = {
 	[BULK_INDEXES_MERGE] = "merge", [BULK_INDEXES_REBUILD] = "rebuild", NULL
 };
 
-/* What is not here is zero; the rest depends on the format, see set_dialect. */
+/* Options not listed are zero; set_dialect sets those that depend on the format. */
 static const BulkOptions default_options = {
 	.format = BULK_CSV,
 	.encoding = -1,
@@ -158,230 +142,13 @@ static const BulkOptions default_options = {
 };
 
 
-/*
- * Words for messages
- */
-
-static char *
-clip_text(char *text)
-{
-	int			len = strlen(text);
-
-	if (len <= SHOWN_LENGTH)
-		return text;
-	return psprintf("%.*s...", pg_mbcliplen(text, len, SHOWN_LENGTH), text);
-}
-
-/* A value as JSON text. */
-static char *
-show_value(JsonbValue *value)
-{
-	Jsonb	   *json = JsonbValueToJsonb(value);
-
-	return clip_text(JsonbToCString(NULL, &json->root, VARSIZE(json)));
-}
-
-/* "a", "b", "c" */
-static char *
-quote_names(const char *const *names)
-{
-	StringInfoData text;
-
-	initStringInfo(&text);
-	for (int i = 0; names[i] != NULL; i++)
-		appendStringInfo(&text, "%s\"%s\"", i > 0 ? ", " : "", names[i]);
-	return text.data;
-}
-
-/* Words of other programs, and of people, for choices of ours. */
-static const struct
-{
-	const char *option;
-	const char *word;
-	const char *meant;
-}			other_words[] = {
-	{"on_error", "skip", "ignore"}, {"on_error", "continue", "ignore"},
-	{"on_error", "reject", "ignore"}, {"on_error", "log", "ignore"},
-	{"on_error", "skip_row", "ignore"}, {"on_error", "abort", "stop"},
-	{"on_error", "fail", "stop"}, {"on_error", "error", "stop"},
-	{"on_error", "raise", "stop"}, {"on_error", "null", "set_null"},
-	{"on_duplicate", "skip", "keep_old"}, {"on_duplicate", "ignore", "keep_old"},
-	{"on_duplicate", "nothing", "keep_old"}, {"on_duplicate", "do_nothing", "keep_old"},
-	{"on_duplicate", "do nothing", "keep_old"}, {"on_duplicate", "update", "keep_new"},
-	{"on_duplicate", "replace", "keep_new"}, {"on_duplicate", "upsert", "keep_new"},
-	{"on_duplicate", "overwrite", "keep_new"}, {"on_duplicate", "stop", "error"},
-	{"on_duplicate", "fail", "error"}, {"missing_columns", "ignore", "null"},
-	{"invalid_bytes", "ignore", "replace"}, {"invalid_bytes", "stop", "error"},
-	{"extra_columns", "skip", "ignore"}
-};
-
-/* The choice that a word may stand for, or NULL. */
-static const char *
-find_meant(const OptionDef *def, const char *word)
-{
-	for (int i = 0; i < lengthof(other_words); i++)
-		if (strcmp(other_words[i].option, def->name) == 0 &&
-			pg_strcasecmp(other_words[i].word, word) == 0)
-			return other_words[i].meant;
-	return near_find(def->choices, word);
-}
-
-/* Raises the error for a value of the wrong type, or out of range. */
-static void
-refuse_value(const OptionDef *def, JsonbValue *value)
-{
-	const char *near = NULL;
-
-	if (value->type == jbvString && def->choices != NULL)
-		near = find_meant(def, pnstrdup(value->val.string.val,
-										value->val.string.len));
-	ereport(ERROR,
-			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-			 def->expects != NULL ?
-			 errmsg("option \"%s\" must be %s", def->name, def->expects) :
-			 errmsg("option \"%s\" must be one of %s", def->name,
-					quote_names(def->choices)),
-			 errdetail("The value given is %s.", show_value(value)),
-			 near != NULL ? errhint("Perhaps you meant \"%s\".", near) : 0));
-}
-
-/* Raises the error for a key that is no option. */
-static void
-refuse_key(const char *const *names, char *key)
-{
-	const char *near = near_find(names, key);
-
-	ereport(ERROR,
-			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-			 errmsg("unrecognized option \"%s\"", clip_text(key)),
-			 errdetail("Valid options are %s.", quote_names(names)),
-			 near != NULL ? errhint("Perhaps you meant \"%s\".", near) : 0));
-}
-
-
-/*
- * Reading JSON values
- */
-
-static char *
-get_string(const OptionDef *def, JsonbValue *value)
-{
-	if (value->type != jbvString)
-		refuse_value(def, value);
-	return pnstrdup(value->val.string.val, value->val.string.len);
-}
-
-/* Whether value is a whole number from 0 to max. */
-static bool
-read_count(JsonbValue *value, int64 max, int64 *count)
-{
-	char	   *text;
-	long long	number;
-
-	if (value->type != jbvNumeric)
-		return false;
-
-	/* Without trailing zeros, so that 1.0 and 1e3 are whole numbers. */
-	text = numeric_normalize(value->val.numeric);
-	if (text[strspn(text, "0123456789")] != '\0')
-		return false;
-	errno = 0;
-	number = strtoll(text, NULL, 10);
-	if (errno != 0 || number > max)
-		return false;
-	*count = number;
-	return true;
-}
-
-/* Whether value is text such as "2.5%", of at most 100 %. */
-static bool
-read_percent(JsonbValue *value, double *percent)
-{
-	char	   *text;
-	char	   *end;
-
-	if (value->type != jbvString)
-		return false;
-	text = pnstrdup(value->val.string.val, value->val.string.len);
-	if (text[0] < '0' || text[0] > '9')
-		return false;
-	if (strcmp(text + strspn(text, "0123456789."), "%") != 0)
-		return false;
-	*percent = strtod(text, &end);
-	return *end == '%' && *percent <= 100;
-}
-
-/* Index of a word among the choices; case does not matter, as in COPY. */
-static int
-find_choice(const OptionDef *def, JsonbValue *value)
-{
-	char	   *word;
-
-	if (value->type != jbvString)
-		return -1;
-	word = pnstrdup(value->val.string.val, value->val.string.len);
-	for (int i = 0; def->choices[i] != NULL; i++)
-		if (pg_strcasecmp(def->choices[i], word) == 0)
-			return i;
-	return -1;
-}
-
-static int
-get_choice(const OptionDef *def, JsonbValue *value)
-{
-	int			choice = find_choice(def, value);
-
-	if (choice < 0)
-	{
-		char	   *word;
-		const char *near;
-
-		if (value->type != jbvString)
-			refuse_value(def, value);
-		word = pnstrdup(value->val.string.val, value->val.string.len);
-		near = find_meant(def, word);
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("value \"%s\" is not valid for option \"%s\"",
-						clip_text(word), def->name),
-				 errdetail("Valid values are %s.", quote_names(def->choices)),
-				 near != NULL ? errhint("Perhaps you meant \"%s\".", near) : 0));
-	}
-	return choice;
-}
-
-/* Strings of an array; a null element, where allowed, is a NULL pointer. */
-static List *
-get_strings(const OptionDef *def, JsonbValue *value, bool allow_null)
-{
-	List	   *strings = NIL;
-	JsonbIterator *iterator;
-	JsonbIteratorToken token;
-	JsonbValue	element;
-
-	if (value->type != jbvBinary || !JsonContainerIsArray(value->val.binary.data))
-		refuse_value(def, value);
-	iterator = JsonbIteratorInit(value->val.binary.data);
-	while ((token = JsonbIteratorNext(&iterator, &element, true)) != WJB_DONE)
-	{
-		if (token != WJB_ELEM)
-			continue;
-		if (element.type == jbvString)
-			strings = lappend(strings, pnstrdup(element.val.string.val,
-												element.val.string.len));
-		else if (element.type == jbvNull && allow_null)
-			strings = lappend(strings, NULL);
-		else
-			refuse_value(def, value);
-	}
-	return strings;
-}
 
 
 /*
  * Setters
  */
 
+/* Defaults that depend on the format. */
 static void
 set_dialect(BulkOptions *options)
 {
@@ -398,44 +165,45 @@ static void
 set_bool(const OptionDef *def, JsonbValue *value, BulkOptions *options)
 {
 	if (value->type != jbvBool)
-		refuse_value(def, value);
+		option_refuse_value(def, value);
 	*FIELD(bool) = value->val.boolean;
 }
 
 static void
 set_count(const OptionDef *def, JsonbValue *value, BulkOptions *options)
 {
-	if (!read_count(value, PG_INT64_MAX, FIELD(int64)))
-		refuse_value(def, value);
+	if (!option_read_count(value, PG_INT64_MAX, FIELD(int64)))
+		option_refuse_value(def, value);
 }
 
 static void
 set_string(const OptionDef *def, JsonbValue *value, BulkOptions *options)
 {
-	*FIELD(char *) = get_string(def, value);
+	*FIELD(char *) = option_get_string(def, value);
 }
 
 static void
 set_choice(const OptionDef *def, JsonbValue *value, BulkOptions *options)
 {
-	*FIELD(int) = get_choice(def, value);
+	*FIELD(int) = option_get_choice(def, value);
 }
 
 static void
 set_format(const OptionDef *def, JsonbValue *value, BulkOptions *options)
 {
-	options->format = get_choice(def, value);
+	options->format = option_get_choice(def, value);
 	set_dialect(options);
 }
 
 static void
 set_extra_columns(const OptionDef *def, JsonbValue *value, BulkOptions *options)
 {
-	options->ignore_extra = get_choice(def, value);
+	options->ignore_extra = option_get_choice(def, value);
 }
 
 /*
- * The character that a word or an escape sequence, written out, stands for; '\0': it does not look like one.
+ * The character that a name or written-out escape sequence stands for; '\0' if
+ * it does not look like one.
  */
 static char
 find_character(const char *text)
@@ -472,7 +240,10 @@ find_character(const char *text)
 	return *end == '\0' && code > 0 && code < 0x80 && code != '\n' && code != '\r' ? code : '\0';
 }
 
-/* Whoever writes a character like that does not mean those bytes. */
+/*
+ * Refuses a character given by its name or escape sequence: the bytes
+ * themselves cannot be meant.
+ */
 static void
 refuse_written_out(const OptionDef *def, JsonbValue *value, const char *text)
 {
@@ -489,7 +260,7 @@ refuse_written_out(const OptionDef *def, JsonbValue *value, const char *text)
 	ereport(ERROR,
 			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 			 errmsg("option \"%s\" must be the character itself", def->name),
-			 errdetail("The value given is %s.", show_value(value)),
+			 errdetail("The value given is %s.", option_show_value(value)),
 			 character == '\t' ?
 			 errhint("JSON has %s, with one backslash, for a tab.", json.data) :
 			 errhint("Write it as %s.", json.data)));
@@ -498,11 +269,11 @@ refuse_written_out(const OptionDef *def, JsonbValue *value, const char *text)
 static void
 set_character(const OptionDef *def, JsonbValue *value, BulkOptions *options)
 {
-	char	   *text = get_string(def, value);
+	char	   *text = option_get_string(def, value);
 
 	refuse_written_out(def, value, text);
 	if (strlen(text) != 1 || text[0] == '\r' || text[0] == '\n')
-		refuse_value(def, value);
+		option_refuse_value(def, value);
 	*FIELD(char) = text[0];
 }
 
@@ -510,16 +281,16 @@ static void
 set_quote(const OptionDef *def, JsonbValue *value, BulkOptions *options)
 {
 	set_character(def, value, options);
-	options->escape = options->quote;	/* escape itself comes later */
+	options->escape = options->quote;	/* an explicit escape is set later */
 }
 
 static void
 set_marker(const OptionDef *def, JsonbValue *value, BulkOptions *options)
 {
-	char	   *text = get_string(def, value);
+	char	   *text = option_get_string(def, value);
 
 	if (strpbrk(text, "\r\n") != NULL)
-		refuse_value(def, value);
+		option_refuse_value(def, value);
 	*FIELD(char *) = text;
 }
 
@@ -528,7 +299,7 @@ set_line_part(const OptionDef *def, JsonbValue *value, BulkOptions *options)
 {
 	set_marker(def, value, options);
 	if (**FIELD(char *) == '\0')
-		refuse_value(def, value);
+		option_refuse_value(def, value);
 }
 
 static void
@@ -536,7 +307,7 @@ set_delimiter(const OptionDef *def, JsonbValue *value, BulkOptions *options)
 {
 	char	   *standard = options->delimiter;
 
-	refuse_written_out(def, value, get_string(def, value));
+	refuse_written_out(def, value, option_get_string(def, value));
 	set_line_part(def, value, options);
 	options->delimiter_auto = pg_strcasecmp(options->delimiter, "auto") == 0;
 	if (options->delimiter_auto)
@@ -549,18 +320,18 @@ set_nulls(const OptionDef *def, JsonbValue *value, BulkOptions *options)
 	ListCell   *cell;
 
 	if (value->type == jbvString)
-		options->nulls = list_make1(get_string(def, value));
+		options->nulls = list_make1(option_get_string(def, value));
 	else
-		options->nulls = get_strings(def, value, false);
+		options->nulls = option_get_strings(def, value, false);
 	foreach(cell, options->nulls)
 		if (strpbrk(lfirst(cell), "\r\n") != NULL)
-			refuse_value(def, value);
+			option_refuse_value(def, value);
 }
 
 static void
 set_encoding(const OptionDef *def, JsonbValue *value, BulkOptions *options)
 {
-	char	   *name = get_string(def, value);
+	char	   *name = option_get_string(def, value);
 
 	for (int i = 0; utf16_names[i].name != NULL; i++)
 		if (pg_strcasecmp(name, utf16_names[i].name) == 0)
@@ -571,13 +342,13 @@ set_encoding(const OptionDef *def, JsonbValue *value, BulkOptions *options)
 		}
 	options->encoding = pg_char_to_encoding(name);
 	if (options->encoding < 0)
-		refuse_value(def, value);
+		option_refuse_value(def, value);
 }
 
 static void
 set_header(const OptionDef *def, JsonbValue *value, BulkOptions *options)
 {
-	int			choice = find_choice(def, value);
+	int			choice = option_find_choice(def, value);
 	int64		lines;
 
 	options->header_lines = 1;
@@ -585,10 +356,10 @@ set_header(const OptionDef *def, JsonbValue *value, BulkOptions *options)
 		options->header = BULK_HEADER_MATCH + choice;
 	else if (value->type == jbvBool)
 		options->header_lines = value->val.boolean;
-	else if (read_count(value, INT_MAX, &lines))
+	else if (option_read_count(value, INT_MAX, &lines))
 		options->header_lines = (int) lines;
 	else
-		refuse_value(def, value);
+		option_refuse_value(def, value);
 }
 
 static void
@@ -596,21 +367,21 @@ set_workers(const OptionDef *def, JsonbValue *value, BulkOptions *options)
 {
 	int64		count;
 
-	if (find_choice(def, value) == 0)
+	if (option_find_choice(def, value) == 0)
 		options->workers = -1;
-	else if (read_count(value, MAX_PARALLEL_WORKER_LIMIT, &count))
+	else if (option_read_count(value, MAX_PARALLEL_WORKER_LIMIT, &count))
 		options->workers = (int) count;
 	else
-		refuse_value(def, value);
+		option_refuse_value(def, value);
 }
 
 static void
 set_columns(const OptionDef *def, JsonbValue *value, BulkOptions *options)
 {
 	options->has_columns = true;
-	options->columns = get_strings(def, value, true);
+	options->columns = option_get_strings(def, value, true);
 	if (options->columns == NIL)
-		refuse_value(def, value);
+		option_refuse_value(def, value);
 }
 
 static void
@@ -622,8 +393,8 @@ set_fields(const OptionDef *def, JsonbValue *value, BulkOptions *options)
 static void
 set_record_length(const OptionDef *def, JsonbValue *value, BulkOptions *options)
 {
-	if (!read_count(value, FIELDS_MAX_LENGTH, FIELD(int64)) || *FIELD(int64) == 0)
-		refuse_value(def, value);
+	if (!option_read_count(value, FIELDS_MAX_LENGTH, FIELD(int64)) || *FIELD(int64) == 0)
+		option_refuse_value(def, value);
 }
 
 static void
@@ -632,11 +403,11 @@ set_column_set(const OptionDef *def, JsonbValue *value, BulkOptions *options)
 	BulkColumnSet *set = FIELD(BulkColumnSet);
 
 	if (value->type != jbvString)
-		set->names = get_strings(def, value, false);
-	else if (strcmp(get_string(def, value), "*") == 0)
+		set->names = option_get_strings(def, value, false);
+	else if (strcmp(option_get_string(def, value), "*") == 0)
 		set->all = true;
 	else
-		refuse_value(def, value);
+		option_refuse_value(def, value);
 }
 
 static void
@@ -646,7 +417,7 @@ set_trim(const OptionDef *def, JsonbValue *value, BulkOptions *options)
 	if (value->type == jbvBool)
 		options->trim.all = value->val.boolean;
 	else
-		options->trim.names = get_strings(def, value, false);
+		options->trim.names = option_get_strings(def, value, false);
 }
 
 static void
@@ -658,7 +429,7 @@ set_date_formats(const OptionDef *def, JsonbValue *value, BulkOptions *options)
 	char	   *column = NULL;
 
 	if (value->type != jbvBinary || !JsonContainerIsObject(value->val.binary.data))
-		refuse_value(def, value);
+		option_refuse_value(def, value);
 	iterator = JsonbIteratorInit(value->val.binary.data);
 	while ((token = JsonbIteratorNext(&iterator, &item, true)) != WJB_DONE)
 	{
@@ -669,7 +440,7 @@ set_date_formats(const OptionDef *def, JsonbValue *value, BulkOptions *options)
 		if (token != WJB_VALUE)
 			continue;
 		if (item.type != jbvString || item.val.string.len == 0)
-			refuse_value(def, value);
+			option_refuse_value(def, value);
 		format = palloc(sizeof(BulkDateFormat));
 		format->column = column;
 		format->template = pnstrdup(item.val.string.val, item.val.string.len);
@@ -680,38 +451,38 @@ set_date_formats(const OptionDef *def, JsonbValue *value, BulkOptions *options)
 static void
 set_decimal_mark(const OptionDef *def, JsonbValue *value, BulkOptions *options)
 {
-	char	   *text = get_string(def, value);
+	char	   *text = option_get_string(def, value);
 
 	if (strlen(text) != 1 || strchr(".,;:'_/", text[0]) == NULL)
-		refuse_value(def, value);
+		option_refuse_value(def, value);
 	options->decimal_mark = text[0];
 }
 
 static void
 set_thousands_mark(const OptionDef *def, JsonbValue *value, BulkOptions *options)
 {
-	char	   *text = get_string(def, value);
+	char	   *text = option_get_string(def, value);
 
 	if (text[0] == '\0' || pg_mblen(text) != strlen(text) ||
 		(!IS_HIGHBIT_SET(text[0]) && strchr(",. '_", text[0]) == NULL))
-		refuse_value(def, value);
+		option_refuse_value(def, value);
 	options->thousands_mark = text;
 }
 
 static void
 set_reject_limit(const OptionDef *def, JsonbValue *value, BulkOptions *options)
 {
-	if (!read_count(value, PG_INT64_MAX, &options->reject_limit) &&
-		!read_percent(value, &options->reject_percent))
-		refuse_value(def, value);
+	if (!option_read_count(value, PG_INT64_MAX, &options->reject_limit) &&
+		!option_read_percent(value, &options->reject_percent))
+		option_refuse_value(def, value);
 }
 
 static void
 set_duplicate_limit(const OptionDef *def, JsonbValue *value, BulkOptions *options)
 {
-	if (!read_count(value, PG_INT64_MAX, &options->duplicate_limit) &&
-		!read_percent(value, &options->duplicate_percent))
-		refuse_value(def, value);
+	if (!option_read_count(value, PG_INT64_MAX, &options->duplicate_limit) &&
+		!option_read_percent(value, &options->duplicate_percent))
+		option_refuse_value(def, value);
 }
 
 static void
@@ -725,19 +496,19 @@ set_progress(const OptionDef *def, JsonbValue *value, BulkOptions *options)
 			DatumGetFloat8(DirectFunctionCall1(numeric_float8_no_overflow,
 											   NumericGetDatum(value->val.numeric)));
 		if (!(options->progress >= PROGRESS_MIN && options->progress <= PROGRESS_MAX))
-			refuse_value(def, value);
+			option_refuse_value(def, value);
 	}
 	else
-		refuse_value(def, value);
+		option_refuse_value(def, value);
 }
 
 static void
 set_path(const OptionDef *def, JsonbValue *value, BulkOptions *options)
 {
-	char	   *path = get_string(def, value);
+	char	   *path = option_get_string(def, value);
 
 	if (!is_absolute_path(path))
-		refuse_value(def, value);
+		option_refuse_value(def, value);
 	*FIELD(char *) = path;
 }
 
@@ -853,11 +624,11 @@ check_keys(Jsonb *json)
 		while (names[i] != NULL && strcmp(names[i], text) != 0)
 			i++;
 		if (names[i] == NULL)
-			refuse_key(names, text);
+			option_refuse_key(names, text);
 	}
 }
 
-/* The formats that an option is for: "csv", "text" or "fixed" */
+/* The formats an option applies to: "csv", "text" or "fixed" */
 static char *
 show_formats(int formats)
 {
@@ -887,7 +658,7 @@ check_format(const OptionDef *def, BulkFormat format)
 						def->name, show_formats(def->formats))));
 }
 
-/* Sets the options that are given; of files, or of a query. */
+/* Sets the given options, for files or for a query. */
 static void
 set_options(BulkOptions *options, Jsonb *json)
 {

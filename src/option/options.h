@@ -10,36 +10,37 @@
 #include "option/bulk_options.h"
 
 /*
- * Reads and checks all options, allocated in the current memory context.
- * json may be NULL (all defaults).  Errors: 22023 for an unknown key (with
- * the keys there are, and a hint where one is near), a wrong type, a value
- * out of range (with the valid ones), or options that exclude each other;
- * the primary message names the key.
+ * Parses and checks all options, in the current memory context.  json may be
+ * NULL (all defaults).  Errors: 22023 for an unknown key (listing the valid
+ * ones, with a hint if one is similar), a wrong type, a value out of range
+ * (with the valid range), or options that exclude each other; the primary
+ * message names the key.
  */
 extern BulkOptions *options_parse(Jsonb *json);
 
 /*
  * The same for a load of a query's rows, which come in text format and the
- * database's encoding.  Error besides: 22023 for options that are about files.
+ * database's encoding.  Additional error: 22023 for options that apply only to
+ * files.
  */
 extern BulkOptions *options_parse_query(Jsonb *json, char *query);
 
 /*
- * The options, and those of a JSON text, which count in the place of others.
- * What is no object is left as it is: options_parse says so.
+ * The options, overridden by those of a JSON text.  If either is not an object,
+ * json is returned as it is: options_parse raises the error.
  */
 extern Jsonb *options_merge(Jsonb *json, const char *more);
 
-/* Whether the files are text as a whole, which can be shown as such. */
+/* Whether files consist of text only, and so can be shown as text. */
 extern bool options_is_text(const BulkOptions *options);
 
-/* Whether their bytes are to be taken as they are: there are no lines. */
+/* Whether their bytes must be taken unchanged, because there are no lines. */
 extern bool options_is_raw(const BulkOptions *options);
 
-/* Whether an option is one for files of their format. */
+/* Whether an option is for files of their format. */
 extern bool options_takes(const BulkOptions *options, const char *name);
 
-/* What the scanner has to know of the options, for all formats but binary. */
+/* The scanner's settings, for all formats but binary. */
 extern ScanDialect options_dialect(const BulkOptions *options);
 
 #endif							/* PGBULK_OPTIONS_H */

@@ -7,7 +7,7 @@
 #include "common/string.h"
 #include "mb/pg_wchar.h"
 
-/* A string that stands for a whole value must not look like two, or quoted. */
+/* A string that stands for a whole value must not contain a delimiter or quotes. */
 static void
 check_marker(const BulkOptions *options, const char *name, const char *marker)
 {
@@ -23,8 +23,8 @@ check_marker(const BulkOptions *options, const char *name, const char *marker)
 }
 
 /*
- * Rows are found in the bytes of the file, so a character beyond ASCII means
- * something only where the file is encoded as the database is.
+ * Rows are found in the bytes of the file, so a non-ASCII character works only
+ * if the file is in the database encoding.
  */
 static void
 check_character(const BulkOptions *options, const char *name, char character)
@@ -49,7 +49,7 @@ begins_with(const char *text, const char *start)
 	return strncmp(text, start, strlen(start)) == 0;
 }
 
-/* Only in UTF-8 no part of a character looks like another one. */
+/* Only in UTF-8 can no part of a character be mistaken for another character. */
 static void
 check_border(const char *delimiter)
 {
@@ -155,7 +155,7 @@ check_binary(BulkOptions *options)
 				 errmsg("option \"encoding\" cannot be UTF-16 in format \"binary\"")));
 }
 
-/* What is about lines has no meaning for records. */
+/* Options about lines have no meaning for records. */
 static void
 check_records(const BulkOptions *options)
 {
@@ -180,7 +180,7 @@ check_records(const BulkOptions *options)
 				 errmsg("option \"encoding\" cannot be UTF-16 with \"record_length\"")));
 }
 
-/* Format fixed: reads the fields, now that all is known that matters to them. */
+/* Parses the fields, when all options they depend on are known. */
 static void
 check_fixed(BulkOptions *options)
 {
@@ -221,7 +221,7 @@ check_fixed(BulkOptions *options)
 		options->columns = options->fields->names;
 	}
 
-	/* the scanner makes what is NULL empty, and has trimmed what is not */
+	/* the scanner returns NULLs as empty fields, and has trimmed all others */
 	options->nulls = list_make1(pstrdup(""));
 	options->trim.all = false;
 }
@@ -232,7 +232,7 @@ keeps_duplicates(const BulkOptions *options)
 	return options->on_duplicate != BULK_ON_DUPLICATE_ERROR;
 }
 
-/* Options that tell where bad rows go need bad rows that go anywhere. */
+/* Options that say where rejected rows go require that rows are rejected. */
 static void
 check_rejects(const BulkOptions *options)
 {
@@ -276,7 +276,7 @@ check_duplicates(const BulkOptions *options)
 				 errdetail("Frozen rows cannot be taken back.")));
 }
 
-/* Unless told otherwise invalid bytes are as bad as anything else. */
+/* By default rows with invalid bytes are bad rows. */
 static void
 check_invalid_bytes(BulkOptions *options)
 {
@@ -301,7 +301,7 @@ check_numbers(const BulkOptions *options)
 				 errhint("If there are points between thousands, set option \"decimal_mark\" to \",\".") : 0));
 }
 
-/* With a function between them, fields of the file are no columns. */
+/* With a transform function, fields of the file are not columns. */
 static void
 check_transform(const BulkOptions *options)
 {
@@ -337,8 +337,8 @@ check_transform(const BulkOptions *options)
 }
 
 /*
- * Only the direct writer leaves the indexes alone while rows come, and keeps others
- * from changing them after that.
+ * Only the direct writer leaves indexes alone while rows are stored, and keeps
+ * others from changing them afterwards.
  */
 static void
 check_indexes(BulkOptions *options)

@@ -1,6 +1,6 @@
 /*
  * options_check.h
- *		What options mean together.
+ *		Checks across options.
  */
 #ifndef PGBULK_OPTIONS_CHECK_H
 #define PGBULK_OPTIONS_CHECK_H
@@ -10,8 +10,8 @@
 #include "option/bulk_options.h"
 
 /*
- * Refuses what does not go together, and settles what depends on other
- * options.  Error: 22023, which names the option.
+ * Refuses options that exclude each other, and sets options that depend on
+ * others.  Error: 22023, naming the option.
  */
 extern void options_check(BulkOptions *options);
 

@@ -1,0 +1,217 @@
+/*
+ * option_value.c
+ *		See option_value.h.
+ */
+#include "postgres.h"
+
+#include "mb/pg_wchar.h"
+#include "option/near.h"
+#include "option/option_value.h"
+#include "utils/builtins.h"
+#include "utils/numeric.h"
+
+/* Maximum number of bytes of a value shown in messages. */
+#define SHOWN_LENGTH 100
+
+static char *
+clip_text(char *text)
+{
+	int			len = strlen(text);
+
+	if (len <= SHOWN_LENGTH)
+		return text;
+	return psprintf("%.*s...", pg_mbcliplen(text, len, SHOWN_LENGTH), text);
+}
+
+char *
+option_show_value(JsonbValue *value)
+{
+	Jsonb	   *json = JsonbValueToJsonb(value);
+
+	return clip_text(JsonbToCString(NULL, &json->root, VARSIZE(json)));
+}
+
+/* "a", "b", "c" */
+static char *
+quote_names(const char *const *names)
+{
+	StringInfoData text;
+
+	initStringInfo(&text);
+	for (int i = 0; names[i] != NULL; i++)
+		appendStringInfo(&text, "%s\"%s\"", i > 0 ? ", " : "", names[i]);
+	return text.data;
+}
+
+/* Words used by other programs, or commonly, for our choices. */
+static const struct
+{
+	const char *option;
+	const char *word;
+	const char *meant;
+}			other_words[] = {
+	{"on_error", "skip", "ignore"}, {"on_error", "continue", "ignore"},
+	{"on_error", "reject", "ignore"}, {"on_error", "log", "ignore"},
+	{"on_error", "skip_row", "ignore"}, {"on_error", "abort", "stop"},
+	{"on_error", "fail", "stop"}, {"on_error", "error", "stop"},
+	{"on_error", "raise", "stop"}, {"on_error", "null", "set_null"},
+	{"on_duplicate", "skip", "keep_old"}, {"on_duplicate", "ignore", "keep_old"},
+	{"on_duplicate", "nothing", "keep_old"}, {"on_duplicate", "do_nothing", "keep_old"},
+	{"on_duplicate", "do nothing", "keep_old"}, {"on_duplicate", "update", "keep_new"},
+	{"on_duplicate", "replace", "keep_new"}, {"on_duplicate", "upsert", "keep_new"},
+	{"on_duplicate", "overwrite", "keep_new"}, {"on_duplicate", "stop", "error"},
+	{"on_duplicate", "fail", "error"}, {"missing_columns", "ignore", "null"},
+	{"invalid_bytes", "ignore", "replace"}, {"invalid_bytes", "stop", "error"},
+	{"extra_columns", "skip", "ignore"}
+};
+
+/* The choice that a word may stand for, or NULL. */
+static const char *
+find_meant(const OptionDef *def, const char *word)
+{
+	for (int i = 0; i < lengthof(other_words); i++)
+		if (strcmp(other_words[i].option, def->name) == 0 &&
+			pg_strcasecmp(other_words[i].word, word) == 0)
+			return other_words[i].meant;
+	return near_find(def->choices, word);
+}
+
+void
+option_refuse_value(const OptionDef *def, JsonbValue *value)
+{
+	const char *near = NULL;
+
+	if (value->type == jbvString && def->choices != NULL)
+		near = find_meant(def, pnstrdup(value->val.string.val,
+										value->val.string.len));
+	ereport(ERROR,
+			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+			 def->expects != NULL ?
+			 errmsg("option \"%s\" must be %s", def->name, def->expects) :
+			 errmsg("option \"%s\" must be one of %s", def->name,
+					quote_names(def->choices)),
+			 errdetail("The value given is %s.", option_show_value(value)),
+			 near != NULL ? errhint("Perhaps you meant \"%s\".", near) : 0));
+}
+
+void
+option_refuse_key(const char *const *names, char *key)
+{
+	const char *near = near_find(names, key);
+
+	ereport(ERROR,
+			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+			 errmsg("unrecognized option \"%s\"", clip_text(key)),
+			 errdetail("Valid options are %s.", quote_names(names)),
+			 near != NULL ? errhint("Perhaps you meant \"%s\".", near) : 0));
+}
+
+char *
+option_get_string(const OptionDef *def, JsonbValue *value)
+{
+	if (value->type != jbvString)
+		option_refuse_value(def, value);
+	return pnstrdup(value->val.string.val, value->val.string.len);
+}
+
+bool
+option_read_count(JsonbValue *value, int64 max, int64 *count)
+{
+	char	   *text;
+	long long	number;
+
+	if (value->type != jbvNumeric)
+		return false;
+
+	/* without trailing zeros, so that 1.0 and 1e3 are integers */
+	text = numeric_normalize(value->val.numeric);
+	if (text[strspn(text, "0123456789")] != '\0')
+		return false;
+	errno = 0;
+	number = strtoll(text, NULL, 10);
+	if (errno != 0 || number > max)
+		return false;
+	*count = number;
+	return true;
+}
+
+bool
+option_read_percent(JsonbValue *value, double *percent)
+{
+	char	   *text;
+	char	   *end;
+
+	if (value->type != jbvString)
+		return false;
+	text = pnstrdup(value->val.string.val, value->val.string.len);
+	if (text[0] < '0' || text[0] > '9')
+		return false;
+	if (strcmp(text + strspn(text, "0123456789."), "%") != 0)
+		return false;
+	*percent = strtod(text, &end);
+	return *end == '%' && *percent <= 100;
+}
+
+int
+option_find_choice(const OptionDef *def, JsonbValue *value)
+{
+	char	   *word;
+
+	if (value->type != jbvString)
+		return -1;
+	word = pnstrdup(value->val.string.val, value->val.string.len);
+	for (int i = 0; def->choices[i] != NULL; i++)
+		if (pg_strcasecmp(def->choices[i], word) == 0)
+			return i;
+	return -1;
+}
+
+int
+option_get_choice(const OptionDef *def, JsonbValue *value)
+{
+	int			choice = option_find_choice(def, value);
+
+	if (choice < 0)
+	{
+		char	   *word;
+		const char *near;
+
+		if (value->type != jbvString)
+			option_refuse_value(def, value);
+		word = pnstrdup(value->val.string.val, value->val.string.len);
+		near = find_meant(def, word);
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("value \"%s\" is not valid for option \"%s\"",
+						clip_text(word), def->name),
+				 errdetail("Valid values are %s.", quote_names(def->choices)),
+				 near != NULL ? errhint("Perhaps you meant \"%s\".", near) : 0));
+	}
+	return choice;
+}
+
+List *
+option_get_strings(const OptionDef *def, JsonbValue *value, bool allow_null)
+{
+	List	   *strings = NIL;
+	JsonbIterator *iterator;
+	JsonbIteratorToken token;
+	JsonbValue	element;
+
+	if (value->type != jbvBinary || !JsonContainerIsArray(value->val.binary.data))
+		option_refuse_value(def, value);
+	iterator = JsonbIteratorInit(value->val.binary.data);
+	while ((token = JsonbIteratorNext(&iterator, &element, true)) != WJB_DONE)
+	{
+		if (token != WJB_ELEM)
+			continue;
+		if (element.type == jbvString)
+			strings = lappend(strings, pnstrdup(element.val.string.val,
+												element.val.string.len));
+		else if (element.type == jbvNull && allow_null)
+			strings = lappend(strings, NULL);
+		else
+			option_refuse_value(def, value);
+	}
+	return strings;
+}

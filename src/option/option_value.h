@@ -1,0 +1,53 @@
+/*
+ * option_value.h
+ *		Reads the JSON values of options, and raises errors about them.
+ *
+ * Errors: 22023, naming the option.
+ */
+#ifndef PGBULK_OPTION_VALUE_H
+#define PGBULK_OPTION_VALUE_H
+
+#include "postgres.h"
+
+#include "option/bulk_options.h"
+#include "utils/jsonb.h"
+
+typedef struct OptionDef OptionDef;
+
+struct OptionDef
+{
+	const char *name;
+	int			formats;
+	void		(*set) (const OptionDef *def, JsonbValue *value,
+						BulkOptions *options);
+	size_t		offset;			/* of the field in BulkOptions */
+	const char *expects;		/* "must be ..."; NULL: one of the choices */
+	const char *const *choices; /* valid words, NULL-terminated */
+};
+
+/* A value as JSON text. */
+extern char *option_show_value(JsonbValue *value);
+
+/* Raises the error for a value of the wrong type or out of range. */
+extern void option_refuse_value(const OptionDef *def, JsonbValue *value);
+
+/* Raises the error for an unknown option. */
+extern void option_refuse_key(const char *const *names, char *key);
+
+extern char *option_get_string(const OptionDef *def, JsonbValue *value);
+
+/* Whether value is a whole number from 0 to max. */
+extern bool option_read_count(JsonbValue *value, int64 max, int64 *count);
+
+/* Whether value is text such as "2.5%", of at most 100 %. */
+extern bool option_read_percent(JsonbValue *value, double *percent);
+
+/* Index of a word among the choices; case does not matter, as in COPY. */
+extern int option_find_choice(const OptionDef *def, JsonbValue *value);
+
+extern int option_get_choice(const OptionDef *def, JsonbValue *value);
+
+/* Strings of an array; null elements, if allowed, become NULL pointers. */
+extern List *option_get_strings(const OptionDef *def, JsonbValue *value, bool allow_null);
+
+#endif							/* PGBULK_OPTION_VALUE_H */
