@@ -2,24 +2,24 @@
  * control.c
  *		See control.h.
  *
- * All lines are read first, then translated in an order of our own, as what one
- * line means may depend on others.  A line that changes which rows get in, and that cannot
- * be translated, is an obstacle: no call is better than one that loads other rows in silence.
+ * All lines are read first and then translated in an order of our own, as the
+ * meaning of one line may depend on others.  A line that affects which rows are
+ * loaded, and that cannot be translated, is an obstacle: no call is better than
+ * one that silently loads other rows.
  */
 #include "postgres.h"
 
-#include <ctype.h>
 #include <errno.h>
 
 #include "access/htup_details.h"
 #include "catalog/pg_proc.h"
 #include "control/control.h"
 #include "control/control_column.h"
+#include "control/control_text.h"
 #include "lib/stringinfo.h"
 #include "mb/pg_wchar.h"
 #include "miscadmin.h"
 #include "option/fields.h"
-#include "stream/file.h"
 #include "stream/path.h"
 #include "utils/builtins.h"
 #include "utils/catcache.h"
@@ -27,9 +27,6 @@
 #include "utils/lsyscache.h"
 #include "utils/syscache.h"
 #include "utils/varlena.h"
-
-/* A control file has some dozens of lines. */
-#define MAX_BYTES (1024 * 1024)
 
 typedef enum KeywordId
 {
@@ -46,7 +43,7 @@ static const struct
 {
 	const char *name;
 	const char *alias;			/* or NULL */
-	bool		repeats;		/* each line adds to those before */
+	bool		repeats;		/* lines with this keyword accumulate */
 }			keywords[NKEYWORDS] = {
 	[KEY_TYPE] = {"TYPE"},
 	[KEY_INPUT] = {"INPUT", "INFILE"},
@@ -85,7 +82,7 @@ typedef struct Line
 	char	   *value;
 } Line;
 
-/* What is to be said of a line. */
+/* A remark about a line. */
 typedef struct Remark
 {
 	int			line;
@@ -103,7 +100,7 @@ typedef struct Control
 
 static const Line whole_file = {0};
 
-/* ---- what is said of lines ---- */
+/* ---- remarks ---- */
 
 static Remark *make_remark(const Line *line, const char *format,
 						   va_list args) pg_attribute_printf(2, 0);
@@ -169,7 +166,7 @@ compare_remarks(const ListCell *a, const ListCell *b)
 	return ((Remark *) lfirst(a))->line - ((Remark *) lfirst(b))->line;
 }
 
-/* What remarks say, in the order of their lines. */
+/* The texts of remarks, in line order. */
 static List *
 remark_texts(List *remarks)
 {
@@ -183,89 +180,6 @@ remark_texts(List *remarks)
 }
 
 /* ---- reading the file ---- */
-
-static char *
-read_file(const char *path)
-{
-	Stream	   *file = file_open(path);
-	StringInfoData text;
-	char		piece[8192];
-	Size		n;
-
-	initStringInfo(&text);
-	while ((n = stream_read(file, piece, sizeof(piece))) > 0)
-	{
-		CHECK_FOR_INTERRUPTS();
-		if (text.len + n > MAX_BYTES)
-			ereport(ERROR,
-					(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
-					 errmsg("file \"%s\" is too long for a control file of pg_bulkload", path)));
-		appendBinaryStringInfo(&text, piece, n);
-	}
-	stream_close(file);
-	pg_verifymbstr(text.data, text.len, false);
-	return text.data;
-}
-
-/*
- * The line up to its comment, in place: values may stand in double quotes,
- * in which a backslash takes the meaning from a quote or backslash.  *closed:
- * whether all quotes are.
- */
-static void
-cut_comment(char *line, bool *closed)
-{
-	bool		quoted = false;
-
-	for (char *c = line; *c != '\0'; c++)
-	{
-		if (*c == '\\' && (c[1] == '\\' || c[1] == '"'))
-			c++;
-		else if (*c == '"')
-			quoted = !quoted;
-		else if (*c == '#' && !quoted)
-		{
-			*c = '\0';
-			break;
-		}
-	}
-	*closed = !quoted;
-}
-
-static char *
-without_blanks(char *text)
-{
-	char	   *end;
-
-	while (isspace((unsigned char) *text))
-		text++;
-	end = text + strlen(text);
-	while (end > text && isspace((unsigned char) end[-1]))
-		end--;
-	*end = '\0';
-	return text;
-}
-
-static char *
-without_quotes(const char *text)
-{
-	StringInfoData bare;
-	bool		quoted = false;
-
-	initStringInfo(&bare);
-	for (; *text != '\0'; text++)
-	{
-		if (*text == '"')
-		{
-			quoted = !quoted;
-			continue;
-		}
-		if (quoted && *text == '\\' && (text[1] == '\\' || text[1] == '"'))
-			text++;
-		appendStringInfoChar(&bare, *text);
-	}
-	return bare.data;
-}
 
 static int
 find_keyword(const char *name)
@@ -287,8 +201,8 @@ take_line(Control *control, int number, char *text)
 	int			key;
 
 	line->number = number;
-	cut_comment(text, &closed);
-	text = without_blanks(text);
+	control_text_cut_comment(text, &closed);
+	text = control_text_trim(text);
 	if (*text == '\0')
 		return;
 	equals = strchr(text, '=');
@@ -299,7 +213,7 @@ take_line(Control *control, int number, char *text)
 		return;
 	}
 	*equals = '\0';
-	name = without_blanks(text);
+	name = control_text_trim(text);
 	key = find_keyword(name);
 	line->keyword = key < 0 ? name : keywords[key].name;
 	if (key < 0)
@@ -307,7 +221,7 @@ take_line(Control *control, int number, char *text)
 		obstacle(control, line, "is not a keyword of pg_bulkload 3.1");
 		return;
 	}
-	line->value = without_quotes(without_blanks(equals + 1));
+	line->value = control_text_unquote(control_text_trim(equals + 1));
 	if (control->lines[key] != NIL && !keywords[key].repeats)
 		obstacle(control, line, "is given a second time");
 	control->lines[key] = lappend(control->lines[key], line);
@@ -337,7 +251,7 @@ line_of(const Control *control, KeywordId key)
 	return control->lines[key] != NIL ? linitial(control->lines[key]) : NULL;
 }
 
-/* Whether a keyword is given, with YES; what is neither YES nor NO is an obstacle. */
+/* Whether a keyword is given as YES; anything but YES and NO is an obstacle. */
 static bool
 is_yes(Control *control, KeywordId key)
 {
@@ -349,7 +263,7 @@ is_yes(Control *control, KeywordId key)
 	return yes;
 }
 
-/* The index of a word; a word that is not among them is an obstacle, and -1. */
+/* The index of a word; -1, with an obstacle, if it is not a valid one. */
 static int
 choice_of(Control *control, KeywordId key, const char *const *words, int missing)
 {
@@ -364,7 +278,7 @@ choice_of(Control *control, KeywordId key, const char *const *words, int missing
 	return -1;
 }
 
-/* A count; -1 for INFINITE, and where least is -1 for that, too. */
+/* A count of at least min; -1 for INFINITE, and for -1 if min allows it. */
 static int64
 count_of(Control *control, KeywordId key, int min, int64 missing)
 {
@@ -384,7 +298,7 @@ count_of(Control *control, KeywordId key, int min, int64 missing)
 	return missing;
 }
 
-/* A path as it is on the server. */
+/* A path, as an absolute path on the server. */
 static char *
 path_of(Control *control, KeywordId key)
 {
@@ -448,7 +362,7 @@ translate_csv(Control *control)
 
 	translate_character(control, KEY_DELIMITER, "delimiter");
 	translate_character(control, KEY_QUOTE, "quote");
-	/* there it stays the double quote, whatever the quote is */
+	/* there the default escape is the double quote, whatever the quote is */
 	if (line_of(control, KEY_QUOTE) != NULL && line_of(control, KEY_ESCAPE) == NULL)
 		add_string(control, "escape", "\"");
 	translate_character(control, KEY_ESCAPE, "escape");
@@ -460,14 +374,15 @@ translate_csv(Control *control)
 
 		foreach(lc, control->lines[KEY_FORCE_NOT_NULL])
 		{
-			appendStringInfoString(json, lc == list_head(control->lines[KEY_FORCE_NOT_NULL]) ? "[" : ", ");
+			appendStringInfoString(json, lc == list_head(control->lines[KEY_FORCE_NOT_NULL]) ?
+								   "[" : ", ");
 			escape_json(json, ((Line *) lfirst(lc))->value);
 		}
 		appendStringInfoChar(json, ']');
 	}
 }
 
-/* Whether blanks are kept at a line, by the lines PRESERVE_BLANKS before it. */
+/* Whether PRESERVE_BLANKS lines before this one turn it on. */
 static bool
 preserves_blanks(Control *control, const Line *col)
 {
@@ -484,7 +399,7 @@ preserves_blanks(Control *control, const Line *col)
 	return preserves;
 }
 
-/* Fields of a record: they are the columns of the table, or arguments of FILTER, in order. */
+/* Fields of a record, which are the table's columns, or the arguments of FILTER, in order. */
 static void
 translate_fixed(Control *control)
 {
@@ -507,7 +422,8 @@ translate_fixed(Control *control)
 			obstacle(control, line, "\"%s\" is neither YES nor NO", line->value);
 	}
 	if (control->lines[KEY_COL] == NIL)
-		obstacle(control, line_of(control, KEY_TYPE), "there is no line COL, which says what a record consists of");
+		obstacle(control, line_of(control, KEY_TYPE),
+				 "there is no line COL, which says what a record consists of");
 	foreach(lc, control->lines[KEY_COL])
 	{
 		const Line *line = lfirst(lc);
@@ -527,13 +443,15 @@ translate_fixed(Control *control)
 		if (column.null_or_padded)
 			note(control, line, "what NULLIF says is NULL with spaces behind it, too");
 		if (column.binary && !noted)
-			note(control, line, "a number that does not fit its column is a bad row, where pg_bulkload stores what is left of it");
+			note(control, line,
+				 "a number that does not fit its column is a bad row, where pg_bulkload stores what is left of it");
 		noted |= column.binary;
 	}
 	if (stride > 0 && stride < longest)
 		obstacle(control, stride_line, "is less than the %u bytes of the columns", longest);
 	if (stride < 0 || stride > FIELDS_MAX_LENGTH)
-		obstacle(control, stride_line, "\"%s\" is not a number that it can have", stride_line->value);
+		obstacle(control, stride_line, "\"%s\" is not a number that it can have",
+				 stride_line->value);
 	add_count(control, "record_length", stride > 0 ? stride : longest);
 #ifdef WORDS_BIGENDIAN
 	add_string(control, "endian", "big");
@@ -542,7 +460,7 @@ translate_fixed(Control *control)
 	appendStringInfo(begin_option(control, "fields"), "%s]", json.data);
 }
 
-/* Lines of another TYPE: pg_bulkload refuses them, too. */
+/* Lines for another TYPE, which pg_bulkload refuses, too. */
 static void
 refuse_others(Control *control, KeywordId first, KeywordId last, const char *type)
 {
@@ -551,7 +469,7 @@ refuse_others(Control *control, KeywordId first, KeywordId last, const char *typ
 			obstacle(control, line_of(control, key), "is for TYPE = %s", type);
 }
 
-/* Without ENCODING a file is taken to be in the database's, whatever the client's is. */
+/* Without ENCODING a file is in the database encoding, whatever the client's is. */
 static void
 translate_encoding(Control *control, bool from_client)
 {
@@ -565,7 +483,7 @@ translate_encoding(Control *control, bool from_client)
 		add_string(control, "encoding", GetDatabaseEncodingName());
 }
 
-/* Whether there is a limit. */
+/* Returns whether there is a limit. */
 static bool
 translate_rows(Control *control)
 {
@@ -588,8 +506,9 @@ translate_rows(Control *control)
 }
 
 /*
- * Bad rows, which do not count for a limit.  Where none is allowed but a file is named for it, that file gets the one that
- * ends the load, as reject files survive a rollback.
+ * Bad rows, which do not count toward a limit.  If none are allowed but a file
+ * for them is named, that file gets the row that ends the load, as reject files
+ * survive a rollback.
  */
 static void
 translate_errors(Control *control, bool limited)
@@ -612,10 +531,11 @@ translate_errors(Control *control, bool limited)
 	if (badfile != NULL)
 		add_string(control, "reject_file", path_of(control, KEY_PARSE_BADFILE));
 	if (errors != NULL && allowed >= 0)
-		note(control, errors, "with more bad rows than that nothing is loaded, where pg_bulkload keeps the rows before");
+		note(control, errors,
+			 "with more bad rows than that nothing is loaded, where pg_bulkload keeps the rows before");
 }
 
-/* Rows with keys that others have are set aside or replace those. */
+/* Rows with existing keys are rejected, or replace the existing rows. */
 static void
 translate_duplicates(Control *control)
 {
@@ -631,7 +551,8 @@ translate_duplicates(Control *control)
 		if (keep != NULL)
 			note(control, keep, "has no effect without DUPLICATE_ERRORS");
 		if (badfile != NULL)
-			note(control, badfile, "is not written: a duplicate ends the load, and the error shows it");
+			note(control, badfile,
+				 "is not written: a duplicate ends the load, and the error shows it");
 		return;
 	}
 
@@ -644,7 +565,8 @@ translate_duplicates(Control *control)
 	if (badfile != NULL && line_of(control, KEY_PARSE_BADFILE) == NULL)
 		add_string(control, "reject_file", path_of(control, KEY_DUPLICATE_BADFILE));
 	else if (badfile != NULL)
-		note(control, badfile, "duplicates go to the file of PARSE_BADFILE, together with bad rows");
+		note(control, badfile,
+			 "duplicates go to the file of PARSE_BADFILE, together with bad rows");
 }
 
 static void
@@ -661,7 +583,8 @@ translate_how(Control *control)
 	else if (writer == 1)
 		add_string(control, "writer", "buffered");
 	if (writer == 3)
-		obstacle(control, line_of(control, KEY_WRITER), "pgbulk writes no files, and needs none that are prepared");
+		obstacle(control, line_of(control, KEY_WRITER),
+				 "pgbulk writes no files, and needs none that are prepared");
 	else if (line_of(control, KEY_OUT_COL) != NULL)
 		obstacle(control, line_of(control, KEY_OUT_COL), "is for WRITER = BINARY");
 	if (processes != NULL && writer != 2 && several)
@@ -673,15 +596,17 @@ translate_how(Control *control)
 	if (is_yes(control, KEY_VERBOSE))
 	{
 		add_string(control, "log_verbosity", "verbose");
-		note(control, line_of(control, KEY_VERBOSE), "bad rows are told in NOTICEs; they go to the server's log if log_min_messages says so");
+		note(control, line_of(control, KEY_VERBOSE),
+			 "bad rows are told in NOTICEs; they go to the server's log if log_min_messages says so");
 	}
 	if (logfile != NULL)
-		note(control, logfile, "is not written: the result row has the counts, NOTICEs say what was bad");
+		note(control, logfile,
+			 "is not written: the result row has the counts, NOTICEs say what was bad");
 }
 
 /* ---- the call ---- */
 
-/* The target as a literal; NULL, with an obstacle, where it is no name. */
+/* The target as a literal; NULL, with an obstacle, if it is not a valid name. */
 static char *
 target_literal(Control *control)
 {
@@ -709,8 +634,8 @@ target_literal(Control *control)
 }
 
 /*
- * The kinds of result that functions of that name have, wherever they are: *rows, with columns;
- * *values, without.
+ * What functions of that name return, in any schema: *rows, composite rows;
+ * *values, scalars.
  */
 static void
 find_results(const char *call, bool *rows, bool *values)
@@ -736,8 +661,10 @@ find_results(const char *call, bool *rows, bool *values)
 }
 
 /*
- * The rows of a set-returning function.  Under a limit it is called in the select list, row by row, as in FROM all that
- * it returns would be stored first; in FROM it stays where it is not known whether its rows have columns.
+ * A query for the rows of a set-returning function.  With a limit the function
+ * is called in the select list, which fetches row by row, since FROM would
+ * store all of its rows first; it stays in FROM if it is unknown whether its
+ * rows are composite.
  */
 static char *
 function_query(const char *call, bool limited)
@@ -754,7 +681,7 @@ function_query(const char *call, bool limited)
 	return psprintf("SELECT * FROM %s", call);
 }
 
-/* The statement, or NULL where there are obstacles. */
+/* The statement, or NULL if there are obstacles. */
 static char *
 make_call(Control *control, const char *schema)
 {
@@ -818,7 +745,7 @@ control_read(const char *path, const char *schema)
 	control.folder = pstrdup(path);
 	get_parent_directory(control.folder);
 	initStringInfo(&control.options);
-	take_lines(&control, read_file(path));
+	take_lines(&control, control_text_read(path));
 	call->statement = make_call(&control, schema);
 	call->obstacles = remark_texts(control.obstacles);
 	call->notes = remark_texts(control.notes);

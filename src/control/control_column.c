@@ -15,11 +15,11 @@
 #include "utils/builtins.h"
 #include "utils/json.h"
 
-/* The first of those with one name has the length that it has by default. */
+/* Types; of several with the same name the first has the default length. */
 static const struct
 {
 	const char *name;
-	const char *type;			/* NULL: a text */
+	const char *type;			/* NULL: text */
 	uint32		length;			/* 0: any */
 	bool		trimmed;
 }			types[] = {
@@ -50,7 +50,7 @@ static const struct
 	{"DOUBLE", "double precision", 8}
 };
 
-/* A line that is read. */
+/* State of parsing a line. */
 typedef struct Parse
 {
 	const char *at;
@@ -60,7 +60,7 @@ typedef struct Parse
 	uint32		length;
 	bool		has_null;
 	StringInfoData null;		/* its bytes */
-	bool		null_is_text;	/* as it was written */
+	bool		null_is_text;	/* it was given as text */
 } Parse;
 
 static void
@@ -70,7 +70,7 @@ skip_blanks(Parse *parse)
 		parse->at++;
 }
 
-/* Whether a word begins there. */
+/* Whether a word starts here. */
 static bool
 is_at_word(const Parse *parse, const char *word)
 {
@@ -80,7 +80,7 @@ is_at_word(const Parse *parse, const char *word)
 		!isalnum((unsigned char) parse->at[len]);
 }
 
-/* The words up to a parenthesis, NULLIF or the end, with one blank between two. */
+/* The words up to a parenthesis, NULLIF or the end, separated by single blanks. */
 static char *
 read_type_name(Parse *parse)
 {
@@ -99,7 +99,7 @@ read_type_name(Parse *parse)
 	return name.data;
 }
 
-/* A number as strtoul takes it, with 0x and 0 before it. */
+/* A number in strtoul's syntax, with prefixes 0x and 0. */
 static bool
 read_number(Parse *parse, uint32 *number)
 {
@@ -118,7 +118,7 @@ read_number(Parse *parse, uint32 *number)
 	return true;
 }
 
-/* What stands in parentheses; false: it is none of the forms. */
+/* Parses the parentheses; false if they have none of the valid forms. */
 static bool
 read_place(Parse *parse)
 {
@@ -154,7 +154,7 @@ hex_value(char c)
 	return isdigit((unsigned char) c) ? c - '0' : tolower((unsigned char) c) - 'a' + 10;
 }
 
-/* What NULLIF is followed by; false: it is none of the forms. */
+/* Parses what follows NULLIF; false if it has none of the valid forms. */
 static bool
 read_null(Parse *parse)
 {
@@ -210,7 +210,7 @@ choose_type(Parse *parse, const char *name)
 		psprintf("\"%s\" is not a type of pg_bulkload", name);
 }
 
-/* The whole line; NULL, or what is wrong with it. */
+/* Parses the whole line; returns NULL, or what is wrong with it. */
 static const char *
 read_line(Parse *parse, bool preserve_blanks)
 {
@@ -245,7 +245,7 @@ read_line(Parse *parse, bool preserve_blanks)
 	return NULL;
 }
 
-/* Bytes of zero alone are NULL anyway. */
+/* Whether all bytes are zero, which means NULL by default. */
 static bool
 is_zeros(const StringInfoData *bytes)
 {

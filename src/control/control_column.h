@@ -1,6 +1,6 @@
 /*
  * control_column.h
- *		Lines COL of pg_bulkload's control files: fields of binary files.
+ *		COL lines of pg_bulkload's control files: fields of binary files.
  */
 #ifndef PGBULK_CONTROL_COLUMN_H
 #define PGBULK_CONTROL_COLUMN_H
@@ -11,15 +11,15 @@
 
 typedef struct ControlColumn
 {
-	bool		binary;			/* else it is a text */
-	bool		null_or_padded; /* spaces behind what is NULL make no difference here */
-	uint32		end;			/* bytes of a record up to its end */
+	bool		binary;			/* false: it is text */
+	bool		null_or_padded; /* spaces after a null value make no difference here */
+	uint32		end;			/* length of a record up to the end of this field */
 } ControlColumn;
 
 /*
- * Appends to json what a line means as an element of option "fields".  before is
- * where the field before it ends; preserve_blanks holds for lines that are only a
- * number.  NULL, or why there is no such element.
+ * Appends a line to json as an element of option "fields".  before is the end
+ * of the previous field; preserve_blanks applies to lines that are only a
+ * number.  Returns NULL, or why the line cannot be translated.
  */
 extern const char *control_column_read(const char *value, bool preserve_blanks,
 									   uint32 before, StringInfo json,
