@@ -1,6 +1,6 @@
 /*
  * reject.h
- *		A bad row, and bad rows that are alike, as data.
+ *		A bad row, and bad rows of one kind, as data.
  */
 #ifndef PGBULK_REJECT_H
 #define PGBULK_REJECT_H
@@ -9,7 +9,7 @@
 
 #include "row/row_error.h"
 
-/* One bad row.  Pointers need to live only during rejects_add. */
+/* A bad row.  What it points to must live only during rejects_add. */
 typedef struct Reject
 {
 	RejectReason reason;
@@ -20,14 +20,14 @@ typedef struct Reject
 	const char *file;			/* path */
 	int64		line;			/* of the row's first byte, from 1 */
 	int64		offset;			/* of the row's first byte in the file, from 0 */
-	const char *raw;			/* the row's bytes as they stand in the file, */
+	const char *raw;			/* the row's bytes as in the file, */
 	size_t		raw_len;		/* line end excluded */
 	size_t		raw_full_len;	/* line end included */
-	const char *row;			/* instead of raw: a row of the table, as text, that
-								 * the input's row has replaced */
+	/* instead of raw: the row of the table that was replaced, as text */
+	const char *row;
 } Reject;
 
-/* Bad rows that are alike, for someone who knows what would mend them. */
+/* Bad rows of one kind, for whoever suggests options that would accept them. */
 typedef struct RejectSample
 {
 	const char *raw;			/* the row, with a NUL after it */
@@ -40,30 +40,30 @@ typedef struct RejectKind
 {
 	RejectReason reason;
 	int			sqlstate;
-	const char *message;		/* of one of them */
+	const char *message;		/* of one of the rows */
 	const char *column;			/* or NULL */
-	int64		nrows;			/* all of them */
+	int64		nrows;			/* number of such rows */
 	int			nsamples;
-	const RejectSample *samples;	/* the first one, and any others */
+	const RejectSample *samples;	/* the first one, and perhaps others */
 } RejectKind;
 
 typedef struct RejectAdviser
 {
-	/* what to say of them, as a HINT, or NULL */
+	/* returns a HINT, or NULL */
 	char	   *(*advise) (void *arg, const RejectKind *kind);
 	void	   *arg;
 } RejectAdviser;
 
-/* How many of a load are kept to be shown. */
+/* Number of rejects of a load that are kept to be shown. */
 #define REJECTS_FIRST 10
 
 /* The text, or its first max bytes (whole characters) and "...". */
 extern char *reject_clip(const char *text, int max);
 
-/* What can be said of a bad row without a trial, or NULL. */
+/* The HINT for a bad row that needs no trial, or NULL. */
 extern const char *reject_general_hint(RejectReason reason, const char *message);
 
-/* Whether a value is what people write for "nothing". */
+/* Whether a value is one that people write for "no value". */
 extern bool reject_looks_null(const char *value);
 
 #endif							/* PGBULK_REJECT_H */

@@ -1,13 +1,13 @@
 /*
  * reject_file.c
- *		The file that bad rows go to as they came, and its log.
+ *		The reject file, which gets bad rows unchanged, and its log.
  *
- * Both are written through the server's fd layer, which closes, and so
- * flushes, them when the transaction aborts: what was put in survives.
+ * Both are written through the server's fd layer, which closes and so flushes
+ * them when the transaction aborts: what was written survives.
  *
- * What stood in them before stays until there is something to put in, or until the load
- * ends well: it may be all that is left of an earlier load's bad rows, and a load
- * that fails without any has nothing to say instead.
+ * Existing contents are kept until there is something to write, or until the
+ * load succeeds: they may be all that is left of an earlier load's bad rows,
+ * and a load that fails without bad rows has nothing to replace them with.
  */
 #include "postgres.h"
 
@@ -22,7 +22,7 @@
 
 #include "reject/reject_parts.h"
 
-/* What follows the last row of PostgreSQL's binary format. */
+/* The trailer of PostgreSQL's binary format. */
 static const char binary_trailer[] = {'\xff', '\xff'};
 
 struct RejectFile
@@ -32,11 +32,11 @@ struct RejectFile
 	char	   *log_path;
 	FILE	   *log;
 	StringInfoData line;		/* the log's next line */
-	bool		begun;			/* both are this load's */
+	bool		begun;			/* both files contain rows of this load */
 	bool		binary;
-	int64		record_length;	/* of each row; 0: they differ */
+	int64		record_length;	/* of each row; 0: varying */
 	StringInfoData header;		/* empty: none */
-	char		newline[2];		/* the input's latest line end */
+	char		newline[2];		/* the input's most recent line end */
 	int			newline_len;
 };
 
@@ -52,10 +52,7 @@ check_permission(void)
 				 errhint("The option \"reject_table\" needs no such privilege.")));
 }
 
-/*
- * A name of one of the inputs is no proof that it is another file: compare
- * what the names lead to.
- */
+/* Different names may lead to the same file: compare the files themselves. */
 static void
 check_not_input(const char *path, const struct stat *found, List *inputs)
 {
@@ -90,8 +87,9 @@ check_kind(const char *path, const struct stat *found, List *inputs)
 }
 
 /*
- * Opens path for writing.  What stands there is looked at before the open, which
- * would wait on a FIFO, and after it, as only then it is sure which file it is.
+ * Opens path for writing.  The file is checked before the open, which would
+ * block on a FIFO, and again after it, as only then it is certain which file
+ * was opened.
  */
 static FILE *
 open_stream(const char *path, List *inputs, struct stat *st)
@@ -171,7 +169,7 @@ write_bytes(FILE *stream, const char *path, const char *data, size_t len)
 	}
 }
 
-/* A last line may lack its line end: it then gets that of the others. */
+/* If the last line lacks its line end, it gets that of the other lines. */
 static void
 write_line(RejectFile *file, const char *raw, size_t len, size_t full_len)
 {
@@ -204,7 +202,7 @@ empty_stream(FILE *stream, const char *path)
 				 errmsg("could not truncate file \"%s\": %m", path)));
 }
 
-/* From here on both files are this load's. */
+/* Replaces the existing contents of both files. */
 static void
 begin_files(RejectFile *file)
 {
@@ -229,7 +227,7 @@ begin_files(RejectFile *file)
 	write_line(file, raw, text, len);
 }
 
-/* Appends text so that the line stays one line. */
+/* Appends text without line breaks. */
 static void
 append_sanitized(StringInfo line, const char *text)
 {
@@ -256,7 +254,7 @@ append_sanitized(StringInfo line, const char *text)
 	appendBinaryStringInfo(line, run, p - run);
 }
 
-/* Whether the column would be news after the message. */
+/* Whether the message does not already name the column. */
 static bool
 needs_column(const Reject *reject)
 {
@@ -269,7 +267,7 @@ needs_column(const Reject *reject)
 		found[strlen(reject->column)] != '"';
 }
 
-/* Texts near the limit of a string do not fit into one with others. */
+/* Texts near the size limit of a string cannot be combined with others. */
 static bool
 fits_log(const Reject *reject)
 {
@@ -317,8 +315,8 @@ reject_file_put(RejectFile *file, const Reject *reject)
 	begin_files(file);
 
 	/*
-	 * A row that was replaced is none of the input; behind a record that is too
-	 * short, all others would be at the wrong place.
+	 * A replaced row is not part of the input; and after a record that is too
+	 * short, all others would be misaligned.
 	 */
 	if (reject->reason != REJECT_REPLACED &&
 		(file->record_length == 0 || reject->raw_full_len == file->record_length))

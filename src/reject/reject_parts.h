@@ -1,9 +1,9 @@
 /*
  * reject_parts.h
- *		What the reject stream is made of: table, file, summary.
+ *		The parts of the reject stream: table, file, summary.
  *
- * Private to rejects.c and its parts.  A Reject that arrives here has a file
- * name that is valid text in the database encoding.
+ * Private to rejects.c and its parts.  File names in a Reject have been made
+ * valid text in the database encoding.
  */
 #ifndef PGBULK_REJECT_PARTS_H
 #define PGBULK_REJECT_PARTS_H
@@ -20,8 +20,8 @@
 typedef struct RejectTable RejectTable;
 
 /*
- * Opens or creates the table that options name, in the current memory
- * context.  binary: raw is never text.  Errors: see rejects_open.
+ * Opens or creates the table named by options, in the current memory context.
+ * binary: raw is never text.  Errors: see rejects_open.
  */
 extern RejectTable *reject_table_open(const BulkOptions *options,
 									  Relation target, const char *target_name,
@@ -30,40 +30,44 @@ extern RejectTable *reject_table_open(const BulkOptions *options,
 /* Copies a reject into the buffer. */
 extern void reject_table_put(RejectTable *table, const Reject *reject);
 
-/* Whether its rows can be written while parallel workers are about. */
+/* Whether its rows can be written while parallel workers are running. */
 extern bool reject_table_parallel_safe(const RejectTable *table);
 
-/* Whether what is put into it has no effects, of triggers for instance. */
+/* Whether inserting into it has no side effects such as triggers. */
 extern bool reject_table_is_plain(const RejectTable *table);
 
-/* Bytes that are waiting in the buffer. */
+/* Bytes in the buffer. */
 extern Size reject_table_buffered(const RejectTable *table);
 
 /*
- * From here to reject_table_release what is flushed waits in a store of this subtransaction, whatever becomes
- * of those below it.
+ * Until reject_table_release, flushed rows are held in a tuplestore that
+ * belongs to the current subtransaction, so that they survive the rollback of
+ * nested ones.
  */
 extern void reject_table_hold(RejectTable *table);
 extern void reject_table_release(RejectTable *table);
 
-/* Instead of reject_table_release and reject_table_close: all that waits is forgotten. */
+/*
+ * Instead of reject_table_release and reject_table_close: discards all held and
+ * buffered rows.
+ */
 extern void reject_table_abandon(RejectTable *table);
 
-/* Writes the buffer to the table, whatever it holds. */
+/* Writes the whole buffer to the table. */
 extern void reject_table_flush(RejectTable *table);
 extern void reject_table_close(RejectTable *table);
 
-/* The columns of a reject table, as a list in SQL. */
+/* The columns of a reject table, as an SQL list. */
 extern const char *reject_table_columns(void);
 
-/* Error: 42804 for a table that has other columns. */
+/* Error: 42804 if the table has other columns. */
 extern void reject_table_check(Relation rel);
 
 /* -- the reject file and its log (reject_file.c) -- */
 
 typedef struct RejectFile RejectFile;
 
-/* Nothing that stands in the files is lost before the first put, or close. */
+/* Existing contents of the files are kept until the first put, or close. */
 extern RejectFile *reject_file_open(const BulkOptions *options, List *inputs);
 extern void reject_file_header(RejectFile *file, const char *raw, size_t len);
 extern void reject_file_put(RejectFile *file, const Reject *reject);
@@ -80,15 +84,15 @@ extern void reject_summary_set_null(RejectSummary *summary, const char *column,
 									const char *value, const char *file,
 									int64 line);
 
-/* All but duplicate and replaced. */
+/* All but duplicate and replaced rows. */
 extern int64 reject_summary_rejected(const RejectSummary *summary);
 
 extern int64 reject_summary_count(const RejectSummary *summary,
 								  RejectReason reason);
 
 /*
- * The first five rejects, or the first five duplicate and replaced rows, a line each,
- * for an error's DETAIL.
+ * The first five rejects, or the first five duplicate and replaced rows, one
+ * per line, for an error's DETAIL.
  */
 extern char *reject_summary_first(const RejectSummary *summary,
 								  bool duplicates);
@@ -97,15 +101,15 @@ extern char *reject_summary_first(const RejectSummary *summary,
 extern void reject_summary_report(const RejectSummary *summary,
 								  const RejectAdviser *adviser);
 
-/* For the result; all: every example, with texts of any length. */
+/* For the result.  all: every example, with texts of any length. */
 extern void reject_summary_details(const RejectSummary *summary, bool all,
 								   CompatJsonb *state);
 
-/* -- words they share (reject_summary.c) -- */
+/* -- shared helpers (reject_summary.c) -- */
 
 extern const char *const reject_reason_names[REJECT_NREASONS];
 
-/* SQLSTATE as text; dst has room for 6 bytes. */
+/* SQLSTATE as text; dst must have space for 6 bytes. */
 extern void reject_sqlstate(int sqlstate, char *dst);
 
 #endif							/* PGBULK_REJECT_PARTS_H */

@@ -2,8 +2,8 @@
  * reject_queue.c
  *		See reject_queue.h.
  *
- * An entry is a fixed part and the strings that it announces, one behind the
- * other, each with a zero byte after it.
+ * An entry is a fixed part followed by its strings, each terminated by a zero
+ * byte.
  */
 #include "postgres.h"
 
@@ -11,7 +11,7 @@
 
 typedef struct QueueEntry
 {
-	uint64		size;			/* of the entry, this part included */
+	uint64		size;			/* of the entry, including this part */
 	bool		is_null;		/* of reject_queue_set_null; else a bad row, */
 	bool		is_records;		/* or records */
 	bool		has_column;
@@ -32,7 +32,7 @@ add_string(StringInfo queue, const char *text)
 		appendBinaryStringInfo(queue, text, strlen(text) + 1);
 }
 
-/* The entry's strings are there: its size is known now. */
+/* Sets the entry's size, when all its strings have been appended. */
 static void
 finish_entry(StringInfo queue, int start)
 {

@@ -1,11 +1,11 @@
 /*
  * reject_queue.h
- *		Bad rows on their way from a worker to the reject stream, and what it has
- *		written in its journal.
+ *		Carries bad rows from a worker to the reject stream, along with the
+ *		worker's journal records.
  *
- * Workers may write to no table but the target, and what they find must come
- * to the stream in the order of the input.  So they put it into a buffer, and
- * the leader takes it out when the rows before are done with.
+ * Workers may write to no table but the target, and rejects must reach the
+ * stream in input order.  So workers put them into a buffer, which the leader
+ * empties when all earlier rows have been processed.
  */
 #ifndef PGBULK_REJECT_QUEUE_H
 #define PGBULK_REJECT_QUEUE_H
@@ -17,19 +17,19 @@
 #include "nodes/pg_list.h"
 #include "reject/rejects.h"
 
-/* file is the number of the file that the row is from. */
+/* file: number of the file that the row is from. */
 extern void reject_queue_add(StringInfo queue, int file, const Reject *reject);
 extern void reject_queue_set_null(StringInfo queue, int file,
 								  const char *column, const char *value,
 								  int64 line, const char *raw, Size raw_len);
 
-/* Records of a journal, whole ones. */
+/* Complete journal records. */
 extern void reject_queue_add_records(StringInfo queue, const char *data, Size len);
 
 /*
- * Gives what is whole in the queue to the stream and drops it there.  paths
- * are those of the files.  *telling is set to the bad row while
- * the stream deals with it.  Records go to the journal.
+ * Passes complete entries to the stream and the journal, and removes them from
+ * the queue.  paths: those of the files.  *context_row is set to the bad row
+ * while the stream processes it.
  */
 extern void reject_queue_drain(StringInfo queue, List *paths,
 							   RejectStream *rejects, const Reject **context_row,

@@ -1,10 +1,10 @@
 /*
  * reject_summary.c
- *		Counts, kinds and examples of bad rows, and what is said of them.
+ *		Counts, kinds and examples of bad rows, and their reports.
  *
- * Rejects of one reason, SQLSTATE and column are one kind; without a column
- * the message, up to what it says about the value, must be the same too.
- * The number of kinds is bounded, and so is the memory.
+ * Rejects with the same reason, SQLSTATE and column are of one kind; without a
+ * column, the message up to what it quotes of the value must be the same too.
+ * The number of kinds, and so the memory, is limited.
  */
 #include "postgres.h"
 
@@ -17,22 +17,22 @@
 
 #include "reject/reject_parts.h"
 
-/* Examples kept; bytes of their texts kept, and shown. */
+/* Number of examples kept; bytes of their texts kept, and shown. */
 #define FIRST_KEPT REJECTS_FIRST
 #define FIRST_SHOWN 5
 #define KEPT_BYTES 1000
 #define SHOWN_BYTES 200
 #define SHOWN_VALUE 100
 
-/* Examples in the details of the result, and bytes of their texts, unless all are wanted. */
+/* Examples in the result's details and bytes of their texts, unless all are wanted. */
 #define DETAILS_ROWS 3
 #define DETAILS_BYTES 100
 
-/* Kinds reported; kinds up to which messages are told apart. */
+/* Number of kinds reported; number of kinds up to which messages are distinguished. */
 #define KINDS_SHOWN 10
 #define KINDS_BY_MESSAGE 1000
 
-/* Rows kept of each kind to try options on; bytes of one, and of all. */
+/* Rows kept per kind for trying options; bytes of one row, and of all. */
 #define SAMPLES 16
 #define SAMPLE_BYTES 4096
 #define ALL_SAMPLES_BYTES (1024 * 1024)
@@ -47,18 +47,18 @@ const char *const reject_reason_names[REJECT_NREASONS] = {
 	[REJECT_REPLACED] = "replaced"
 };
 
-/* In a kind's key: not a reject at all, but a value set to null. */
+/* Reason in a kind's key for a value set to NULL, which is not a reject. */
 #define SET_NULL REJECT_NREASONS
 
 typedef struct KindKey
 {
 	int			reason;			/* RejectReason, or SET_NULL */
 	int			sqlstate;
-	uint32		message_hash;	/* 0 where there is a column */
+	uint32		message_hash;	/* 0 if there is a column */
 	char		column[NAMEDATALEN];	/* "": none */
 } KindKey;
 
-/* A reject's texts, copied and clipped. */
+/* Copied and clipped texts of a reject. */
 typedef struct Example
 {
 	char	   *file;
@@ -71,7 +71,7 @@ typedef struct Example
 
 typedef struct Kind
 {
-	KindKey		key;			/* dynahash wants it first */
+	KindKey		key;			/* must be first for dynahash */
 	int64		count;
 	int64		number;			/* order of appearance */
 	Example		example;
@@ -90,11 +90,11 @@ struct RejectSummary
 	Example		first_duplicates[FIRST_SHOWN];
 	int			nfirst_duplicates;
 	HTAB	   *kinds;
-	Kind	   *latest;			/* likely the next one too */
+	Kind	   *latest;			/* most recent kind, likely the next one too */
 	Size		sample_bytes;
 };
 
-/* -- words -- */
+/* -- helpers for texts -- */
 
 char *
 reject_clip(const char *text, int max)
@@ -164,8 +164,8 @@ keep_example(RejectSummary *summary, Example *example, const Reject *reject)
 }
 
 /*
- * What tells messages without a column apart: all up to ": ", after which a
- * message quotes the input, and only while there are not too many kinds.
+ * Distinguishes messages without a column: hashes all up to ": ", after which a
+ * message quotes the input, as long as there are not too many kinds.
  */
 static uint32
 message_hash(const RejectSummary *summary, const char *message)
@@ -178,10 +178,7 @@ message_hash(const RejectSummary *summary, const char *message)
 					  end != NULL ? end - message : strlen(message));
 }
 
-/*
- * Keeps a row of the kind, or not: the first one is among the samples in the end, and any other
- * is as likely as any other.
- */
+/* Samples rows of a kind: the first is always kept, all others with equal probability. */
 static void
 keep_sample(RejectSummary *summary, Kind *kind, const Reject *reject)
 {
@@ -257,7 +254,7 @@ count_kind(RejectSummary *summary, int reason, const Reject *reject)
 	keep_sample(summary, kind, reject);
 }
 
-/* Whether a row is none of the bad ones that limits and counts are about. */
+/* Whether a row does not count as bad in limits and counts. */
 static inline bool
 is_duplicate(RejectReason reason)
 {
@@ -376,7 +373,7 @@ reject_general_hint(RejectReason reason, const char *message)
 	return NULL;
 }
 
-/* The same for a kind. */
+/* The general HINT for a kind. */
 static const char *
 general_hint(const Kind *kind)
 {
@@ -392,7 +389,7 @@ general_hint(const Kind *kind)
 	return NULL;
 }
 
-/* Names the options that would mend a kind, if there are any; else NULL. */
+/* The HINT naming options that would accept rows of a kind, or NULL. */
 static const char *
 hint_for_kind(const Kind *kind, const RejectAdviser *adviser)
 {
@@ -410,15 +407,15 @@ hint_for_kind(const Kind *kind, const RejectAdviser *adviser)
 
 	if (kind->key.reason != SET_NULL)
 		hint = adviser->advise(adviser->arg, &rows);
-	/* what was tried in vain is no advice */
+	/* an option that was tried without success must not be suggested */
 	if (hint != NULL || (kind->key.reason == REJECT_VALUE && kind->nsamples > 0))
 		return hint;
 	return general_hint(kind);
 }
 
 /*
- * The kind in words: the example's message without its value, the column if
- * the message does not name it, and where the example is.
+ * Describes a kind: the example's message without its value, the column if the
+ * message does not name it, and the example's place.
  */
 static char *
 describe_kind(const Kind *kind)
@@ -585,7 +582,7 @@ push_number(CompatJsonb *state, const char *key, int64 number)
 	compat_push_jsonb(state, WJB_VALUE, &value);
 }
 
-/* A text with a part of the row in it, which may be long. */
+/* A text that quotes the row, and so may be long. */
 static void
 push_text(CompatJsonb *state, const char *key, const char *text, bool all)
 {

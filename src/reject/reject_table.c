@@ -1,12 +1,12 @@
 /*
  * reject_table.c
- *		The table that bad rows go to.
+ *		The reject table.
  *
- * Rejects wait in an arena as arrays of Datums, and go to the table in one
- * stroke: by table_multi_insert where the table is no more than columns, by
- * an INSERT of whole arrays where it has indexes, triggers, rules,
- * constraints or partitions.  Price of the first: about half a microsecond
- * per reject; of the second: several.
+ * Rejects are buffered in an arena as arrays of Datums and written in batches:
+ * by table_multi_insert if the table has nothing but columns, by an INSERT of
+ * whole arrays if it has indexes, triggers, rules, constraints or partitions.
+ * Price per reject: about half a microsecond for the former, several for the
+ * latter.
  */
 #include "postgres.h"
 
@@ -55,7 +55,7 @@ typedef enum RejectColumn
 } RejectColumn;
 #define NCOLUMNS (COLUMN_RAW_BYTES + 1)
 
-/* The first columns are the same for every row of a load. */
+/* The columns before this one have the same value in all rows of a load. */
 #define FIRST_ARRAY COLUMN_FILE
 
 static const struct
@@ -64,11 +64,12 @@ static const struct
 	Oid			type;
 	Oid			array_type;
 	const char *internal_name;	/* of the type, in pg_catalog */
-	const char *type_name;		/* as messages show it */
+	const char *type_name;		/* as shown in messages */
 }			columns[NCOLUMNS] = {
 	[COLUMN_LOAD_ID] = {"load_id", INT8OID, InvalidOid, "int8", "bigint"},
 	[COLUMN_TARGET] = {"target", TEXTOID, InvalidOid, "text", "text"},
-	[COLUMN_LOADED_AT] = {"loaded_at", TIMESTAMPTZOID, InvalidOid, "timestamptz", "timestamp with time zone"},
+	[COLUMN_LOADED_AT] = {"loaded_at", TIMESTAMPTZOID, InvalidOid, "timestamptz",
+		"timestamp with time zone"},
 	[COLUMN_FILE] = {"file", TEXTOID, TEXTARRAYOID, "text", "text"},
 	[COLUMN_LINE_NUMBER] = {"line_number", INT8OID, INT8ARRAYOID, "int8", "bigint"},
 	[COLUMN_BYTE_OFFSET] = {"byte_offset", INT8OID, INT8ARRAYOID, "int8", "bigint"},
@@ -90,15 +91,15 @@ typedef struct RejectRow
 	bool		nulls[NCOLUMNS];
 } RejectRow;
 
-/* Rows that one call of table_multi_insert, one INSERT takes at most. */
+/* Maximum number of rows per table_multi_insert or INSERT. */
 #define SLOTS 256
 #define INSERT_ROWS 1000
 #define INSERT_BYTES ((Size) 16 * 1024 * 1024)
 
-/* Bytes of rows that were held back to take at a time. */
+/* Bytes of held rows written per batch. */
 #define RELEASED_AT_ONCE ((Size) 1024 * 1024)
 
-/* Input that one call of a conversion procedure gets. */
+/* Bytes of input per call of a conversion procedure. */
 #define CONVERT_PIECE (1024 * 1024)
 
 struct RejectTable
@@ -113,32 +114,32 @@ struct RejectTable
 	Datum		loaded_at;
 	Datum		reasons[REJECT_NREASONS];
 
-	/* is raw text, and how does it become text of the database? */
+	/* whether raw is text, and its conversion to the database encoding */
 	bool		binary;
 	int			verify_encoding;
 	int			file_encoding;
-	Oid			conversion;		/* InvalidOid: none needed */
+	Oid			conversion;		/* InvalidOid: not needed */
 	bool		unconvertible;
 
-	/* what waits */
+	/* buffered rows */
 	Arena		arena;
 	RejectRow  *first;
 	RejectRow  *last;
 	Size		buffered;
 
-	/* what must outlive a subtransaction */
+	/* rows that must survive a subtransaction */
 	bool		held;
-	Tuplestorestate *store;		/* NULL: nothing yet */
+	Tuplestorestate *store;		/* NULL: none so far */
 	TupleDesc	store_desc;
 
-	/* road one: table_multi_insert */
+	/* fast path: table_multi_insert */
 	bool		plain;
 	CommandId	cid;
 	BulkInsertState bulk_insert;
 	AttrNumber	attnums[NCOLUMNS];
 	TupleTableSlot *slots[SLOTS];
 
-	/* road two: INSERT */
+	/* general path: INSERT */
 	char	   *insert;
 };
 
@@ -154,7 +155,10 @@ check_privilege(Oid relid, const char *name)
 					   get_relkind_objtype(get_rel_relkind(relid)), name);
 }
 
-/* Before the lock: nobody waits for, or locks, what is not theirs. */
+/*
+ * Checks privileges before locking, so that nobody can wait for or lock a table
+ * they may not use.
+ */
 static void
 check_before_lock(const RangeVar *name, Oid relid, Oid old_relid, void *arg)
 {
@@ -168,7 +172,7 @@ create_table(RangeVar *name)
 	StringInfoData sql;
 	Oid			existing;
 
-	/* Says what is wrong with the schema without showing our statement. */
+	/* reports problems with the schema without showing our statement */
 	RangeVarGetAndCheckCreationNamespace(name, NoLock, &existing);
 	if (OidIsValid(existing))
 		return;
@@ -186,7 +190,7 @@ create_table(RangeVar *name)
 	pfree(sql.data);
 }
 
-/* What the i-th column is, where it is not what it should be; else NULL. */
+/* What the i-th column actually is, if it is not as required; else NULL. */
 static char *
 difference(Form_pg_attribute att, int i)
 {
@@ -202,7 +206,7 @@ difference(Form_pg_attribute att, int i)
 					columns[i].name, columns[i].type_name);
 }
 
-/* Finds the columns, or says what is not as it should be. */
+/* Finds the columns; raises an error if any is not as required. */
 static void
 find_columns(Relation rel, AttrNumber *attnums)
 {
@@ -284,7 +288,7 @@ check_table(RejectTable *table, Relation target)
 	find_columns(rel, table->attnums);
 }
 
-/* Whether rows can be put in as they are, with nobody to ask or to tell. */
+/* Whether rows can be stored by the fast path: nothing else has to see or check them. */
 static bool
 is_plain(Relation rel)
 {
@@ -308,9 +312,10 @@ is_plain(Relation rel)
 }
 
 /*
- * The INSERT of the second road.  It is prepared once, and thrown away, so
- * that what the server has against it is said before anything is read.  With several
- * arrays, and without a schema, unnest is that of pg_catalog whatever the search path is.
+ * The INSERT of the general path.  It is prepared once and discarded, so that
+ * the server's errors about it come before anything is read.  With several
+ * arrays and no schema, unnest is always that of pg_catalog, whatever the
+ * search path.
  */
 static void
 make_insert(RejectTable *table)
@@ -339,7 +344,7 @@ make_insert(RejectTable *table)
 	SPI_finish();
 }
 
-/* How raw becomes text: the rules are those of pg_any_to_server. */
+/* How raw becomes text: by the rules of pg_any_to_server. */
 static void
 open_encoding(RejectTable *table, const BulkOptions *options)
 {
@@ -360,7 +365,7 @@ open_encoding(RejectTable *table, const BulkOptions *options)
 	table->unconvertible = !OidIsValid(table->conversion);
 }
 
-/* The INSERT that the first road stands for. */
+/* Shows other extensions the INSERT that the fast path stands for. */
 static void
 show_insert(RejectTable *table)
 {
@@ -406,7 +411,7 @@ reject_table_open(const BulkOptions *options, Relation target,
 												 ALLOCSET_DEFAULT_SIZES);
 	arena_init(&table->arena, table->context, 64 * 1024);
 
-	/* the second road is one of statements */
+	/* the general path executes real statements */
 	refusal = statement_refusal(table->rel);
 	table->plain = is_plain(table->rel) && !refusal_is_any(&refusal);
 	if (table->plain)
@@ -433,8 +438,8 @@ copy_varlena(RejectTable *table, const char *data, size_t len)
 }
 
 /*
- * Converts raw to the database encoding.  False where it is not valid text;
- * never throws.
+ * Converts raw to the database encoding.  False if it is not valid text; never
+ * raises an error.
  */
 static bool
 convert_raw(RejectTable *table, const char *raw, size_t len, Datum *text)
@@ -458,7 +463,7 @@ convert_raw(RejectTable *table, const char *raw, size_t len, Datum *text)
 												  piece * MAX_CONVERSION_GROWTH + 1,
 												  true);
 
-		/* At a piece's end a character may be cut; it comes next time. */
+		/* a character cut off at the end of a piece is left for the next one */
 		if (converted <= 0 ||
 			(converted < piece && (piece < CONVERT_PIECE ||
 								   converted <= piece - MAX_MULTIBYTE_CHAR_LEN)))
@@ -481,7 +486,7 @@ convert_raw(RejectTable *table, const char *raw, size_t len, Datum *text)
 	return true;
 }
 
-/* Whether raw is text as it stands: valid, and in no need of conversion. */
+/* Whether raw is valid text in the database encoding without conversion. */
 static bool
 raw_is_text(const RejectTable *table, const char *raw, size_t len)
 {
@@ -586,9 +591,9 @@ bool
 reject_table_parallel_safe(const RejectTable *table)
 {
 	/*
-	 * Logical decoding forgets TOASTed values at each end of a multi-insert in
-	 * the transaction: this table's must not come between a worker's value
-	 * and its row, nor the other way round.
+	 * Logical decoding discards TOASTed values at the end of each multi-insert
+	 * in the transaction: those of this table must not come between a worker's
+	 * value and its row, nor the other way round.
 	 */
 	return table->plain && !RelationIsLogicallyLogged(table->rel);
 }
@@ -601,7 +606,7 @@ reject_table_buffered(const RejectTable *table)
 
 /* -- writing the buffer to the table -- */
 
-/* Writes up to SLOTS rows from row on; returns the first that is left. */
+/* Writes up to SLOTS rows starting with row; returns the next unwritten one. */
 static RejectRow *
 multi_insert(RejectTable *table, RejectRow *row)
 {
@@ -656,7 +661,7 @@ column_array(RejectRow *row, int nrows, int column)
 											  fixed ? TYPALIGN_DOUBLE : TYPALIGN_INT));
 }
 
-/* Likewise, by one INSERT. */
+/* The same by one INSERT. */
 static RejectRow *
 insert_batch(RejectTable *table, RejectRow *row)
 {
@@ -696,7 +701,7 @@ insert_batch(RejectTable *table, RejectRow *row)
 	return next;
 }
 
-/* -- rows that are held back -- */
+/* -- held rows -- */
 
 static void
 store_rows(RejectTable *table)
@@ -721,7 +726,7 @@ reject_table_hold(RejectTable *table)
 		TupleDescInitEntry(desc, i + 1, columns[i].name, columns[i].type, -1, 0);
 	compat_finalize_desc(desc);
 	table->store_desc = desc;
-	/* its file belongs to the resource owner of now */
+	/* its file belongs to the current resource owner */
 	table->store = tuplestore_begin_heap(false, false, work_mem);
 	table->held = true;
 	MemoryContextSwitchTo(caller);

@@ -1,10 +1,11 @@
 /*
  * rejects.c
- *		Where bad rows go: the stream that feeds table, file, log and notices.
+ *		The reject stream, which distributes bad rows to table, file, log and
+ *		notices.
  *
- * A stream hands each bad row to its parts (reject_parts.h) and judges the
- * limits.  All that it holds lives in one memory context, in relations and
- * in files of the server's fd layer, so that an abort needs no help.
+ * A stream passes each bad row to its parts (reject_parts.h) and enforces the
+ * limits.  Everything it holds is in one memory context, in relations, and in
+ * files of the server's fd layer, so that an abort needs no cleanup.
  */
 #include "postgres.h"
 
@@ -17,11 +18,11 @@
 #include "reject/reject_parts.h"
 #include "reject/rejects.h"
 
-/* What may wait in the table's buffer: until the next flush, and at all. */
+/* Bytes that may wait in the table's buffer until the next flush, and at most. */
 #define REJECTS_ENOUGH ((Size) 1024 * 1024)
 #define REJECTS_TOO_MUCH ((Size) 8 * 1024 * 1024)
 
-/* Bytes of a value that a NOTICE shows, as COPY. */
+/* Bytes of a value shown in a NOTICE, as in COPY. */
 #define NOTICE_VALUE 100
 
 struct RejectStream
@@ -30,12 +31,12 @@ struct RejectStream
 	MemoryContext context;
 	SubTransactionId subxact;	/* that of rejects_open */
 	bool		held;
-	bool		row_notices_suppressed; /* of each row was told before */
+	bool		row_notices_suppressed; /* an earlier attempt has sent NOTICEs for each row */
 	RejectSummary *summary;
 	RejectTable *table;			/* NULL: none */
 	RejectFile *file;			/* NULL: none */
 
-	/* the input file that bad rows last came from, as given and as text */
+	/* the input file of the last bad row, as given and as valid text */
 	char	   *file_given;
 	char	   *file_text;
 };
@@ -55,7 +56,7 @@ rejects_open(const BulkOptions *options, Relation target,
 	rejects->subxact = GetCurrentSubTransactionId();
 	rejects->summary = reject_summary_create();
 
-	/* The table first: a load without the right to it makes no file. */
+	/* the table first, so that a load without privileges on it creates no file */
 	if (options->reject_table != NULL)
 		rejects->table = reject_table_open(options, target, target_name,
 										   load_id);
@@ -110,7 +111,7 @@ rejects_file_text(RejectStream *rejects, const char *file)
 	return rejects->file_text;
 }
 
-/* DETAIL and HINT that both limits share. */
+/* DETAIL and HINT common to both limits. */
 static int
 detail_of_limit(const RejectStream *rejects)
 {
@@ -165,7 +166,7 @@ count_duplicates(const RejectStream *rejects)
 		reject_summary_count(rejects->summary, REJECT_REPLACED);
 }
 
-/* Of the row in hand, or of all. */
+/* Checks the limit for the current row, or for all rows at the end. */
 static void
 check_duplicate_limit(RejectStream *rejects, int64 rows_read)
 {
@@ -227,7 +228,8 @@ rejects_add(RejectStream *rejects, const Reject *given)
 	reject_summary_add(rejects->summary, &reject);
 	if (rejects->file != NULL)
 		reject_file_put(rejects->file, &reject);
-	if (rejects->options->log_verbosity == BULK_VERBOSITY_VERBOSE && !rejects->row_notices_suppressed)
+	if (rejects->options->log_verbosity == BULK_VERBOSITY_VERBOSE &&
+		!rejects->row_notices_suppressed)
 		notice_reject(&reject);
 	if (reject.reason == REJECT_DUPLICATE || reject.reason == REJECT_REPLACED)
 		check_duplicate_limit(rejects, -1);
@@ -239,8 +241,8 @@ rejects_add(RejectStream *rejects, const Reject *given)
 		reject_table_put(rejects->table, &reject);
 
 		/*
-		 * In a subtransaction that may be rolled back the rows would go with
-		 * it, so there they have to wait.
+		 * in a subtransaction that may be rolled back, the rows would be lost
+		 * with it: buffer them
 		 */
 		if (reject_table_buffered(rejects->table) > REJECTS_TOO_MUCH &&
 			(rejects->held || GetCurrentSubTransactionId() == rejects->subxact))
@@ -255,7 +257,8 @@ rejects_set_null(RejectStream *rejects, const char *column, const char *value,
 	const char *text = rejects_file_text(rejects, file);
 
 	reject_summary_set_null(rejects->summary, column, value, text, line);
-	if (rejects->options->log_verbosity != BULK_VERBOSITY_VERBOSE || rejects->row_notices_suppressed)
+	if (rejects->options->log_verbosity != BULK_VERBOSITY_VERBOSE ||
+		rejects->row_notices_suppressed)
 		return;
 	if (value == NULL)
 		ereport(NOTICE,
