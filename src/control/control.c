@@ -20,6 +20,7 @@
 #include "mb/pg_wchar.h"
 #include "miscadmin.h"
 #include "option/fields.h"
+#include "stream/file.h"
 #include "stream/path.h"
 #include "utils/builtins.h"
 #include "utils/catcache.h"

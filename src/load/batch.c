@@ -2,9 +2,10 @@
  * batch.c
  *		See batch.h.
  *
- * Under on_error = stop a bad row raises its error where it is found.  Else
- * the functions that judge rows fill batch->error, and what others' code
- * throws is caught by the guard; both ways end in reject_row.
+ * Under on_error = stop a bad row raises its error where it is found.
+ * Otherwise the functions that check rows fill batch->error, and errors raised
+ * by user-defined functions are caught by the guard; both ways end in
+ * reject_row.
  */
 #include "postgres.h"
 
@@ -15,7 +16,10 @@
 #include "miscadmin.h"
 #include "optimizer/optimizer.h"
 
-/* How far a batch is, is told that often at most; and asked for after so many rows at the latest. */
+/*
+ * Minimum time between progress reports within a batch, and the maximum number
+ * of rows between looks at the clock.
+ */
 #define REPORT_SECONDS 0.05
 #define MAX_REPORT_INTERVAL 31
 
@@ -60,7 +64,7 @@ batch_gives(const Batch *batch, AttrNumber attnum)
 	return false;
 }
 
-/* ---- where in the file an error was ---- */
+/* ---- error context ---- */
 
 /* At most MAX_CONTEXT_TEXT bytes of text, for a message. */
 static char *
@@ -87,7 +91,7 @@ row_text(Batch *batch, const char *raw, Size len)
 		return NULL;
 	if (batch->conv != NULL)
 		encoding = batch->conv->encoding;
-	/* when all files have been read a row may be known, and its bytes not */
+	/* after the end of the files a row's place may be known, but not its bytes */
 	else if (len > 0 && batch->options->encoding == GetDatabaseEncoding())
 		encoding_open(&encoding, batch->options->encoding);
 	else
@@ -126,7 +130,7 @@ batch_error_context(void *arg)
 	const char *path;
 	int64		line;
 
-	/* what the writer does with an earlier row of the batch */
+	/* the writer is processing an earlier row of the batch */
 	if (batch->writer != NULL && batch->writer->current_row >= 0)
 		index = batch->writer->current_row;
 
@@ -176,7 +180,7 @@ batch_error_context(void *arg)
 
 /* ---- bad rows ---- */
 
-/* Bytes of the row without a line end that a broken quote has swallowed. */
+/* Length of the row without a line end that an open quote has included. */
 static Size
 row_length(const char *data, const ScanRow *row)
 {
@@ -193,7 +197,7 @@ row_length(const char *data, const ScanRow *row)
 	return len;
 }
 
-/* Gives the bad row to the reject stream. */
+/* Sends the bad row to the reject stream. */
 static void
 reject_row(Batch *batch)
 {
@@ -214,15 +218,15 @@ reject_row(Batch *batch)
 		.raw_full_len = row->next - row->start,
 	};
 
-	/* too many bad rows are no bad row */
+	/* exceeding a limit is not an error of the row */
 	batch->guard->work = GUARD_NOT_ROW;
 	batch->sink->reject(batch->sink_arg, &reject);
 	batch->guard->work = GUARD_OWN_CODE;
 }
 
 /*
- * A value with a line end that its type cannot have tells of a broken quote;
- * but where rows have one field only, anything may look like a row.
+ * A line end in a value whose type allows none indicates a broken quote, unless
+ * rows have a single field, where anything may look like a row.
  */
 static inline bool
 is_swallowing(const Batch *batch)
@@ -230,7 +234,7 @@ is_swallowing(const Batch *batch)
 	return batch->error.swallowed && batch->conv->ncolumns > 1;
 }
 
-/* Leaves the row, and all that follow, to whoever has more means. */
+/* Leaves this row and all that follow to the leader. */
 static void
 yield_row(Batch *batch)
 {
@@ -241,7 +245,7 @@ yield_row(Batch *batch)
 	batch->counted = false;
 }
 
-/* Whether a bad row ends the load although others do not. */
+/* Whether a bad row ends the load although on_error is not stop. */
 static bool
 ends_load(const Batch *batch)
 {
@@ -250,8 +254,8 @@ ends_load(const Batch *batch)
 }
 
 /*
- * The row was found bad and batch->error says why.  If quotes have spoiled it
- * there may be good rows among what it swallowed.
+ * Handles a row found bad for the reason in batch->error.  If that is a broken
+ * quote, there may be good rows among the lines it swallowed.
  */
 static void
 bad_row(Batch *batch)
@@ -283,9 +287,9 @@ bad_row(Batch *batch)
 }
 
 /*
- * Whether an error may come of workers being about: of a function that is said to be
- * parallel safe, and writes.  Input functions that throw internal errors are many, and
- * hardly one writes.
+ * Whether an error may be due to parallel mode: raised by a function that
+ * writes although it is marked parallel safe.  Many input functions raise
+ * internal errors; hardly any write.
  */
 static bool
 may_be_of_parallel_mode(const Batch *batch, int sqlerrcode)
@@ -301,7 +305,7 @@ may_be_of_parallel_mode(const Batch *batch, int sqlerrcode)
 	}
 }
 
-/* An error was thrown under the guard. */
+/* Handles an error that was caught by the guard. */
 static void
 caught_error(Batch *batch, ErrorData *edata)
 {
@@ -317,7 +321,7 @@ caught_error(Batch *batch, ErrorData *edata)
 	if (batch->options->on_error == BULK_ON_ERROR_SET_NULL &&
 		convert_null_asked(conv))
 	{
-		/* the same row again, with a NULL there */
+		/* the same row again, with NULL for the value */
 		return;
 	}
 
@@ -344,7 +348,7 @@ caught_error(Batch *batch, ErrorData *edata)
 
 /* ---- good rows ---- */
 
-/* Whether options transform and where want the row. */
+/* Whether options transform and where accept the row. */
 static bool
 passes_filter(Batch *batch)
 {
@@ -360,7 +364,7 @@ passes_filter(Batch *batch)
 	return passes;
 }
 
-/* The values that set_null has made NULL, of a row that got in. */
+/* Reports the values of a stored row that on_error = set_null made NULL. */
 static void
 report_nulled(Batch *batch)
 {
@@ -374,7 +378,10 @@ report_nulled(Batch *batch)
 								reader_line(batch->reader, batch->next));
 }
 
-/* n more rows were read, or are good when all is known that can be before they are in the table. */
+/*
+ * Counts n rows read, or, for limit_counts = loaded, n rows that passed all
+ * checks before storage.
+ */
 static inline void
 count_for_limit(Batch *batch, bool loaded, int64 n)
 {
@@ -395,8 +402,8 @@ batch_finished(const Batch *batch)
 }
 
 /*
- * Passes over rows at the start; true if the row is one of them.  One that a
- * quote has made swallow the rest of the file must not take that along.
+ * Whether the row is among those to skip at the start of the file.  If a broken
+ * quote has swallowed the rest of the file, only the first line is skipped.
  */
 static bool
 skip_row(Batch *batch)
@@ -418,9 +425,9 @@ skip_row(Batch *batch)
 	return true;
 }
 
-/* ---- rows to pass over ---- */
+/* ---- rows known to be bad ---- */
 
-/* The place of the next one; behind all rows after the last. */
+/* Reads the place of the next one; after the last, a place after all rows. */
 static const JournalPlace *
 find_known_bad(Batch *batch)
 {
@@ -437,7 +444,7 @@ find_known_bad(Batch *batch)
 	return &batch->known_bad_next.place;
 }
 
-/* The rows that were to be passed over do not come. */
+/* Raises the error for input that lacks a row known to be bad. */
 static void
 raise_changed(const Batch *batch)
 {
@@ -455,7 +462,7 @@ batch_end_file(Batch *batch)
 		raise_changed(batch);
 }
 
-/* How many of n rows, from the next one on, come before it. */
+/* How many of n rows, starting with the next, come before it. */
 static int64
 count_until_known_bad(Batch *batch, int64 n)
 {
@@ -476,7 +483,7 @@ count_until_known_bad(Batch *batch, int64 n)
 	return low;
 }
 
-/* The words that were found for the next one. */
+/* The error recorded for it in an earlier attempt. */
 static RowError
 known_bad_error(const Batch *batch)
 {
@@ -487,12 +494,12 @@ known_bad_error(const Batch *batch)
 		.sqlstate = row->sqlstate,
 		.message = row->message,
 		.column = row->column,
-		/* a duplicate's is in the message */
+		/* a duplicate's value is in the message */
 		.value = row->reason == REJECT_DUPLICATE ? NULL : row->value
 	};
 }
 
-/* Whether the row in hand is one of them. */
+/* Whether the current row is the next one. */
 static bool
 is_known_bad(Batch *batch)
 {
@@ -510,8 +517,8 @@ is_known_bad(Batch *batch)
 }
 
 /*
- * Rejects it in the same words; false: it goes to the writer, as it has made others go before a later
- * row has displaced it.
+ * Rejects it with the recorded error.  False: pass it to the writer, as before
+ * a later row replaced it, it replaced others itself.
  */
 static bool
 reject_known_bad(Batch *batch)
@@ -535,7 +542,7 @@ reject_known_bad(Batch *batch)
 	return true;
 }
 
-/* One row, from text to the writer. */
+/* Takes one row from text to the writer. */
 static void
 take_row(Batch *batch)
 {
@@ -599,7 +606,7 @@ take_row(Batch *batch)
 	batch->counted = false;
 }
 
-/* Several rows that need no more than to be stored; false: there is none. */
+/* The fast path for runs of rows that only need to be stored; false if there are none. */
 static bool
 take_fast_path(Batch *batch)
 {
@@ -620,13 +627,14 @@ take_fast_path(Batch *batch)
 	batch->rows_read += n;
 	batch->rows_loaded += n;
 	if (batch->limit_left > 0)
-		batch->limit_left -= n;		/* whichever of them it counts */
+		batch->limit_left -= n;		/* both kinds of limit count them */
 	batch->next += n;
 	return n > 0;
 }
 
 /*
- * Tells how far the batch is: of each row where rows take long, else not to ask the clock too often.
+ * Reports progress within the batch: after each row if rows are slow, otherwise
+ * less often to save clock calls.
  */
 static void
 report_working(Batch *batch)
@@ -648,7 +656,7 @@ report_working(Batch *batch)
 	batch->sink->working(batch->sink_arg);
 }
 
-/* The rows of a batch, until one throws. */
+/* Processes the rows of a batch until one raises an error. */
 static void
 run_rows(void *arg)
 {

@@ -1,18 +1,19 @@
 /*
  * batch.h
- *		The rows of a batch, from text to the writer.
+ *		Takes the rows of a batch from text to the writer.
  *
- * The loop that the backend and its workers have in common: each row is
- * converted, filtered and given to the writer; what is bad goes to the sink.
- * When batch_run returns the writer has flushed, so that whatever points into
- * the window is done with.
+ * This is the loop common to the leader and its workers: each row is converted,
+ * filtered and passed to the writer; bad rows go to the sink.  When batch_run
+ * returns, the writer has flushed, so that nothing points into the window any
+ * more.
  *
- * Rows that have turned out bad in an earlier attempt to load them are passed over and rejected as they were then.
+ * Rows that turned out bad in an earlier attempt are skipped and rejected with
+ * the error recorded then.
  *
- * A limited batch belongs to several processes that load side by side: what
- * is more than ordinary (an error to raise, a broken quote to look behind, a
- * subtransaction where there can be none) it leaves alone, row and all that
- * follow, and says so by `yielded`.
+ * A limited batch belongs to several processes that load in parallel: whatever
+ * needs more (an error to raise, a broken quote to recover from, a
+ * subtransaction where none is possible) it leaves alone, that row and all
+ * following ones, and reports that by `yielded`.
  */
 #ifndef PGBULK_BATCH_H
 #define PGBULK_BATCH_H
@@ -29,19 +30,19 @@
 #include "table/target.h"
 #include "write/writer.h"
 
-/* More of a row is not looked at for CONTEXT. */
+/* Maximum number of bytes of a row examined for CONTEXT. */
 #define BATCH_SHOWN_BYTES 400
 
-/* What becomes of bad rows. */
+/* Receives bad rows. */
 typedef struct BatchSink
 {
 	void		(*reject) (void *arg, const Reject *reject);
-	/* on_error = set_null: this value of a row that got in was made NULL */
+	/* on_error = set_null: this value of a stored row was made NULL */
 	void		(*nulled) (void *arg, const char *column, const char *value,
 						   const char *file, int64 line);
 	/* a subtransaction was rolled back; may be NULL */
 	void		(*caught) (void *arg);
-	/* some rows of the batch are done, up to the next one; NULL: nobody wants to know */
+	/* the batch's rows before the next one are done; may be NULL */
 	void		(*working) (void *arg);
 } BatchSink;
 
@@ -57,18 +58,18 @@ typedef struct Batch
 	void	   *sink_arg;
 	ExprState  *where;
 	bool		where_volatile;
-	bool		may_filter;		/* by options transform or where */
+	bool		may_filter;		/* option transform or where is set */
 	ConvertRow	convert_row;
 	bool		limited;
 	int64		skip_left;
-	int64		limit_left;		/* of what option limit counts; -1: no limit */
-	BadRows	   *known_bad;		/* rows to pass over, sorted; or NULL */
-	BadRow		known_bad_next; /* the next of them; its place is behind all rows after the last */
+	int64		limit_left;		/* rows left until option limit; -1: no limit */
+	BadRows	   *known_bad;		/* rows known to be bad from an earlier attempt, sorted; or NULL */
+	BadRow		known_bad_next; /* the next of them; after the last, its place is after all rows */
 	bool		known_bad_found;
 	MemoryContext known_bad_context;	/* its texts */
-	BadRows    *kept;			/* takes them once more; with aside */
+	BadRows    *kept;			/* receives them again for the next attempt; set with known_bad */
 
-	/* counted so far */
+	/* rows read so far */
 	int64		rows_read;
 	int64		rows_loaded;
 	int64		rows_filtered;
@@ -77,49 +78,46 @@ typedef struct Batch
 	Converter  *conv;
 
 	/* for one batch */
-	uint32		next;			/* row to deal with next; PG_UINT32_MAX: none */
-	bool		yielded;		/* the rest, from next on, is for someone else */
+	uint32		next;			/* next row to process; PG_UINT32_MAX: none */
+	bool		yielded;		/* rows from next on are left to the leader */
 
-	/* what is told of it while it goes on */
+	/* time of the last progress report */
 	instr_time	reported;
-	uint32		report_interval;	/* rows to leave untold, */
-	uint32		unreported;		/* and those that were */
+	uint32		report_interval;	/* rows between looks at the clock, */
+	uint32		unreported;		/* and rows since the last one */
 
 	/* for one row */
-	bool		counted;		/* in rows_read; it may come again */
+	bool		counted;		/* included in rows_read; the row may come again */
 	RowError	error;
-	RowError   *err;			/* &error, or NULL to have errors raised */
-	const Reject *context_row;	/* what CONTEXT is about, if not a row of the batch */
+	RowError   *err;			/* &error, or NULL to raise errors */
+	const Reject *context_row;	/* row shown by CONTEXT, if not one of the batch */
 } Batch;
 
 /*
- * Prepares for the columns of the target as they are now.  Memory: the current
- * context.  Errors as convert_open.
+ * Prepares for the target's current columns, in the current context.  Errors:
+ * as convert_open.
  */
 extern void batch_open_columns(Batch *batch);
 
 /* Prepares option where. */
 extern void batch_open_where(Batch *batch);
 
-/* Whether the file has a column. */
+/* Whether the file provides a column. */
 extern bool batch_gives(const Batch *batch, AttrNumber attnum);
 
-/* The rows of the reader's batch, until the end, the limit or a yield. */
+/* Processes the rows of the reader's batch, until its end, the limit or a yield. */
 extern void batch_run(Batch *batch);
 
-/*
- * When a file has ended: all rows of it that were to be passed over must have come.
- * Error: 55000.
- */
+/* At the end of a file: all of its rows known to be bad must have been seen.  Error: 55000. */
 extern void batch_end_file(Batch *batch);
 
-/* How many rows will be read at most; -1: nobody knows. */
+/* Upper bound of rows that will be read; -1: unknown. */
 extern int64 batch_rows_wanted(const Batch *batch);
 
-/* Option limit is reached, or the batch has yielded. */
+/* Whether option limit has been reached, or the batch has yielded. */
 extern bool batch_finished(const Batch *batch);
 
-/* An error context callback: file, line, column, value. */
+/* Error context callback: shows file, line, column, value. */
 extern void batch_error_context(void *arg);
 
 #endif							/* PGBULK_BATCH_H */

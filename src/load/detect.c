@@ -21,7 +21,7 @@
 #include "utils/json.h"
 #include "utils/memutils.h"
 
-/* Of a file, what the delimiter is guessed from, and rows that are looked at. */
+/* Bytes of a file used to find the delimiter, and number of rows examined. */
 #define PROBE_LENGTH (256 * 1024)
 #define MAX_ROWS 64
 
@@ -42,15 +42,16 @@ typedef struct Detector
 	Guard		guard;
 	SheetSpace *space;
 
-	/* the file that is looked at */
+	/* the current file */
 	const char *path;
 	SheetSpan	probe;
 	DialectHints hints;
 	Dialect		dialect;
 	int			nlines;
 	Line		lines[MAX_ROWS];
-	List	   *first;			/* fields of the first one, char * */
-	char	   *noticed;		/* the last header of other names that was told, or NULL */
+	List	   *first;			/* fields of the first line, char * */
+	/* the last header with unknown names that a NOTICE was about, or NULL */
+	char	   *noticed;
 } Detector;
 
 /* ---- lines ---- */
@@ -67,11 +68,12 @@ keep_fields(Detector *detector, const char *data, const ScanRow *row, const Scan
 		const char *value = sheet_value(&detector->dialect.scan, data, &fields[i], buffer, &length);
 		char	   *text = pnstrdup(value, length);
 
-		detector->first = lappend(detector->first, pg_verifymbstr(text, length, true) ? text : NULL);
+		detector->first =
+			lappend(detector->first, pg_verifymbstr(text, length, true) ? text : NULL);
 	}
 }
 
-/* Whether the first line has nothing but names of columns, more than one. */
+/* Whether the first line consists of several column names and nothing else. */
 static bool
 has_names(const Detector *detector)
 {
@@ -97,7 +99,7 @@ keep_line(void *arg, const char *data, const ScanRow *row, const ScanField *fiel
 	return detector->nlines < MAX_ROWS;
 }
 
-/* Reads the lines by a delimiter; NULL: by the one that fits best. */
+/* Splits the lines by a delimiter; NULL: by the one that fits best. */
 static void
 read_lines(Detector *detector, const char *delimiter)
 {
@@ -109,10 +111,11 @@ read_lines(Detector *detector, const char *delimiter)
 	eol = detector->dialect.eol;
 	detector->nlines = 0;
 	detector->first = NIL;
-	sheet_walk(&detector->probe, &detector->dialect.scan, &eol, detector->space, keep_line, detector);
+	sheet_walk(&detector->probe, &detector->dialect.scan, &eol, detector->space, keep_line,
+			   detector);
 }
 
-/* Whether most lines have as many fields as there are columns; all: every line. */
+/* Whether most lines, or all, have as many fields as there are columns. */
 static bool
 are_fitting(const Detector *detector, bool all)
 {
@@ -127,7 +130,7 @@ are_fitting(const Detector *detector, bool all)
 	return all ? other == 0 : fit > other;
 }
 
-/* Converts the lines as rows; false where the options do not go together. */
+/* Converts the lines as rows; false if the options exclude each other. */
 static bool
 try_lines(Detector *detector, const char *delimiter, TrialOutcome *outcomes)
 {
@@ -161,7 +164,7 @@ try_lines(Detector *detector, const char *delimiter, TrialOutcome *outcomes)
 	return possible;
 }
 
-/* How many of them are rows of the table. */
+/* How many lines are valid rows of the table. */
 static int
 count_good(Detector *detector, const char *delimiter)
 {
@@ -182,12 +185,13 @@ refuse_delimiter(const Detector *detector, const char *detail)
 {
 	ereport(ERROR,
 			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-			 errmsg("could not determine the delimiter of file \"%s\"", encoding_path_text(detector->path)),
+			 errmsg("could not determine the delimiter of file \"%s\"",
+					encoding_path_text(detector->path)),
 			 errdetail_internal("%s", detail),
 			 errhint("Set option \"delimiter\"; if the file lacks columns of the table, list those that it has in option \"columns\".")));
 }
 
-/* Another delimiter that makes rows of the table, too, leaves a doubt. */
+/* Raises an error if another delimiter also gives valid rows. */
 static void
 check_others(Detector *detector, const char *found)
 {
@@ -197,17 +201,18 @@ check_others(Detector *detector, const char *found)
 	{
 		const char *other = trial_delimiters[i];
 
-		/* these stand in texts */
+		/* common within text */
 		if (strcmp(other, found) == 0 || strchr(": ", other[0]) != NULL)
 			continue;
 		read_lines(detector, other);
-		if (detector->nlines > 0 && are_fitting(detector, true) && count_good(detector, other) >= Max(good, 1))
+		if (detector->nlines > 0 && are_fitting(detector, true) &&
+			count_good(detector, other) >= Max(good, 1))
 			refuse_delimiter(detector, psprintf("It may be \"%s\" or \"%s\".", found, other));
 	}
 	read_lines(detector, found);
 }
 
-/* The one by which all lines have as many fields as there are columns. */
+/* The delimiter by which all lines have as many fields as there are columns. */
 static const char *
 find_fitting(Detector *detector)
 {
@@ -219,16 +224,18 @@ find_fitting(Detector *detector)
 		if (!are_fitting(detector, true))
 			continue;
 		if (found != NULL)
-			refuse_delimiter(detector, psprintf("It may be \"%s\" or \"%s\".", found, trial_delimiters[i]));
+			refuse_delimiter(detector,
+							 psprintf("It may be \"%s\" or \"%s\".", found, trial_delimiters[i]));
 		found = trial_delimiters[i];
 	}
 	if (found == NULL)
-		refuse_delimiter(detector, psprintf("No delimiter splits the lines into as many fields as there are columns, %d.",
-											detector->target->nfields));
+		refuse_delimiter(detector,
+						 psprintf("No delimiter splits the lines into as many fields as there are columns, %d.",
+								  detector->target->nfields));
 	return found;
 }
 
-/* The one that makes the best table, if that is one of the target. */
+/* The delimiter bulk_inspect would choose, if its rows fit the target. */
 static const char *
 find_delimiter(Detector *detector)
 {
@@ -238,7 +245,7 @@ find_delimiter(Detector *detector)
 	found = pstrdup(detector->dialect.separator);
 	if (detector->options->header == BULK_HEADER_MAP)
 		return found;
-	/* one column: what does not occur will do */
+	/* a single column: any character that does not occur */
 	if (detector->target->nfields == 1)
 	{
 		read_lines(detector, detector->options->delimiter);
@@ -262,14 +269,18 @@ refuse_header(const Detector *detector, const char *detail)
 {
 	ereport(ERROR,
 			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-			 errmsg("could not determine whether file \"%s\" begins with a header line", encoding_path_text(detector->path)),
+			 errmsg("could not determine whether file \"%s\" begins with a header line",
+					encoding_path_text(detector->path)),
 			 errdetail_internal("%s", detail),
 			 detector->options->has_columns ?
 			 errhint("Set option \"header\" to true if its first line is a header, else to false.") :
 			 errhint("Set option \"header\" to true if its first line is a header, to \"map\" if columns are to be found by the names in it, else to false.")));
 }
 
-/* Whether a value says that its field is one of a row: no name is a value of such a type. */
+/*
+ * Whether a value shows that its line is a row: no column name is a valid value
+ * of such a type.
+ */
 static bool
 is_evidence(const Detector *detector, int column)
 {
@@ -277,7 +288,8 @@ is_evidence(const Detector *detector, int column)
 
 	if (attnum == InvalidAttrNumber)
 		return false;
-	switch (TypeCategory(TupleDescAttr(RelationGetDescr(detector->target->rel), attnum - 1)->atttypid))
+	switch (TypeCategory(TupleDescAttr(RelationGetDescr(detector->target->rel), attnum -
+									   1)->atttypid))
 	{
 		case TYPCATEGORY_NUMERIC:
 		case TYPCATEGORY_DATETIME:
@@ -289,7 +301,7 @@ is_evidence(const Detector *detector, int column)
 	}
 }
 
-/* The values of these with digits, or all of them. */
+/* Counts such values, only those with digits or all. */
 static int
 count_evidence(const Detector *detector, const List *fields, bool digits)
 {
@@ -299,13 +311,14 @@ count_evidence(const Detector *detector, const List *fields, bool digits)
 	{
 		const char *field = list_nth(fields, i);
 
-		if (field != NULL && is_evidence(detector, i) && (!digits || strpbrk(field, "0123456789") != NULL))
+		if (field != NULL && is_evidence(detector, i) &&
+			(!digits || strpbrk(field, "0123456789") != NULL))
 			n++;
 	}
 	return n;
 }
 
-/* Whether most rows behind the first one can be converted. */
+/* Whether most rows after the first can be converted. */
 static bool
 are_others_good(const TrialOutcome *outcomes, int n)
 {
@@ -316,7 +329,7 @@ are_others_good(const TrialOutcome *outcomes, int n)
 	return good * 2 > n - 1;
 }
 
-/* A row of words for missing values would look like that, too: it does not go in silence. */
+/* A row of words for missing values would look like a header, too, so a NOTICE reports it. */
 static void
 notice_other_names(Detector *detector, const List *fields)
 {
@@ -327,7 +340,8 @@ notice_other_names(Detector *detector, const List *fields)
 		return;
 	initStringInfo(&text);
 	foreach(lc, fields)
-		appendStringInfo(&text, "%s\"%s\"", text.len > 0 ? ", " : "", reject_clip(lfirst(lc), SHOWN_BYTES));
+		appendStringInfo(&text, "%s\"%s\"", text.len > 0 ? ", " :
+						 "", reject_clip(lfirst(lc), SHOWN_BYTES));
 	if (detector->noticed != NULL && strcmp(detector->noticed, text.data) == 0)
 		return;
 	detector->noticed = MemoryContextStrdup(GetMemoryChunkContext(detector), text.data);
@@ -338,7 +352,7 @@ notice_other_names(Detector *detector, const List *fields)
 			 errhint("With {\"header\": false} among the options it is a row.")));
 }
 
-/* The value of option header. */
+/* Finds the value of option header. */
 static const char *
 judge_first_line(Detector *detector, const TrialOutcome *outcomes)
 {
@@ -364,10 +378,12 @@ judge_first_line(Detector *detector, const TrialOutcome *outcomes)
 	if (ordered < named)
 		refuse_header(detector, "Its first line has names of columns, but not in their order.");
 	if (!are_others_good(outcomes, detector->nlines))
-		refuse_header(detector, "Its first line looks like names, but most of the lines after it are no rows of the table either.");
-	/* a word in one column may stand for a value that nobody knows */
+		refuse_header(detector,
+					  "Its first line looks like names, but most of the lines after it are no rows of the table either.");
+	/* a word in one column may be an unusual null value */
 	if (count_evidence(detector, fields, false) < 2)
-		refuse_header(detector, "Its first line looks like names, but has fewer than two of them in columns of numbers or dates.");
+		refuse_header(detector,
+					  "Its first line looks like names, but has fewer than two of them in columns of numbers or dates.");
 	notice_other_names(detector, fields);
 	return "true";
 }
@@ -384,12 +400,13 @@ find_header(Detector *detector, const char *delimiter)
 
 /* ---- files ---- */
 
-/* False where it has no rows that tell anything: the load says what it is. */
+/* False if the file has no rows to examine: the load reports what it is. */
 static bool
 open_file(Detector *detector)
 {
 	const BulkOptions *options = detector->options;
-	Sample	   *sample = sample_read(list_make1(unconstify(char *, detector->path)), options, false);
+	Sample	   *sample =
+		sample_read(list_make1(unconstify(char *, detector->path)), options, false);
 
 	if (sample->magic != NULL || sample->spans[0].length == 0)
 		return false;
@@ -411,7 +428,7 @@ open_file(Detector *detector)
 	return true;
 }
 
-/* What the file is like, as options; NULL: it does not tell. */
+/* The file's dialect as options; NULL if it cannot be determined. */
 static char *
 find_options(Detector *detector)
 {
@@ -440,12 +457,16 @@ find_options(Detector *detector)
 	return found.data;
 }
 
-/* Every file is looked at, as a header in one of them alone would be lost, or loaded as a row. */
+/*
+ * Examines every file, as a header in only one of them would otherwise be lost
+ * or loaded as a row.
+ */
 static char *
 find_common_options(Detector *detector, List *paths)
 {
 	MemoryContext caller = CurrentMemoryContext;
-	MemoryContext context = AllocSetContextCreate(caller, "bulk_load detection", ALLOCSET_DEFAULT_SIZES);
+	MemoryContext context =
+		AllocSetContextCreate(caller, "bulk_load detection", ALLOCSET_DEFAULT_SIZES);
 	const char *first = NULL;
 	char	   *common = NULL;
 	ListCell   *lc;
@@ -501,7 +522,10 @@ check_paths(List *paths, const BulkOptions *options)
 	}
 }
 
-/* The target's columns as they stand in the file; the lock is given back, as the load may need a stronger one. */
+/*
+ * Reads the target's columns in file order; releases the lock, as the load may
+ * need a stronger one.
+ */
 static void
 open_columns(Detector *detector, Oid relid)
 {
@@ -536,7 +560,8 @@ detect_options(Oid relid, List *paths, BulkOptions *options)
 	pfree(detector->space);
 	if (found == NULL)
 		found = options->header != BULK_HEADER_AUTO ? "{\"delimiter\": null}" :
-			options->delimiter_auto ? "{\"delimiter\": null, \"header\": false}" : "{\"header\": false}";
+			options->delimiter_auto ? "{\"delimiter\": null, \"header\": false}" :
+				"{\"header\": false}";
 	detected = options_parse(options_merge(options->json, found));
 	detected->detected = options_merge(NULL, found);
 	return detected;

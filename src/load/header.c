@@ -28,7 +28,7 @@ header_name(Header *header, const ScanField *field)
 	return pnstrdup(text, len);
 }
 
-/* header = match: the names are those of the columns, in order. */
+/* header = match: the names must be those of the columns, in order. */
 static void
 match_header(Header *header, const ScanRow *row)
 {
@@ -69,8 +69,8 @@ match_header(Header *header, const ScanRow *row)
 }
 
 /*
- * The column that a name means, or NULL: that of the same name or, where no other name may mean it, the
- * one whose name differs in the case of letters alone.
+ * The column a name refers to, or NULL: the one with the same name, or the only
+ * one whose name differs merely in case, if no other header field matches that.
  */
 static const char *
 find_column(Header *header, List *names, int number)
@@ -92,7 +92,7 @@ find_column(Header *header, List *names, int number)
 	return NameStr(TupleDescAttr(RelationGetDescr(target->rel), attnum - 1)->attname);
 }
 
-/* header = map: the names say what the fields are. */
+/* header = map: the names determine the columns. */
 static void
 map_header(Header *header, const ScanRow *row)
 {
@@ -104,7 +104,8 @@ map_header(Header *header, const ScanRow *row)
 	if (row == NULL)
 		ereport(ERROR,
 				(errcode(ERRCODE_BAD_COPY_FILE_FORMAT),
-				 errmsg("file \"%s\" has no header line", encoding_path_text(header->source->path))));
+				 errmsg("file \"%s\" has no header line",
+						encoding_path_text(header->source->path))));
 
 	for (int i = 0; i < row->nfields; i++)
 		names = lappend(names, header_name(header, &header->reader->fields[row->first_field + i]));
@@ -114,13 +115,14 @@ map_header(Header *header, const ScanRow *row)
 		const char *column = find_column(header, names, i);
 		const char *near;
 
-		/* the advice is looked for before the error: what it tries may throw some, too */
+		/* find the HINT before raising the error, as its trials may raise errors themselves */
 		if (column == NULL && !header->options->ignore_extra)
 		{
 			near = name == NULL ? NULL : target_near_column(header->target, name);
 			hint = header_advise(header, row);
 			ereport(ERROR,
-					(errcode(name == NULL ? ERRCODE_BAD_COPY_FILE_FORMAT : ERRCODE_UNDEFINED_COLUMN),
+					(errcode(name == NULL ? ERRCODE_BAD_COPY_FILE_FORMAT :
+							 ERRCODE_UNDEFINED_COLUMN),
 					 name == NULL ? errmsg("header line field %d has no name", i + 1) :
 					 errmsg("column \"%s\" of the header line does not exist in relation \"%s\"",
 							name, target_name(header->target)),
@@ -130,7 +132,7 @@ map_header(Header *header, const ScanRow *row)
 		columns = lappend(columns, unconstify(char *, column));
 		any |= column != NULL;
 	}
-	/* rows of which nothing is loaded are lost */
+	/* a file with no loaded column would lose all its rows */
 	if (!any)
 	{
 		hint = header_advise(header, row);
@@ -143,7 +145,10 @@ map_header(Header *header, const ScanRow *row)
 	target_set_columns(header->target, columns);
 }
 
-/* Whether a field that goes on in other lines has a delimiter there, as rows have; names over several lines rarely do. */
+/*
+ * Whether a field that spans lines contains delimiters there, as rows do and
+ * names rarely do.
+ */
 static bool
 has_rows_within(const Reader *reader, const ScanRow *row)
 {
@@ -164,8 +169,10 @@ has_rows_within(const Reader *reader, const ScanRow *row)
 }
 
 /*
- * A quote that is not closed in a header line makes the lines below part of it, though they may be rows.  Where bad
- * rows do not end the load and names do not matter, the header is cut at its own line end, and those lines are rows.
+ * An unclosed quote in a header line makes the lines after it part of the
+ * header, though they may be rows.  If bad rows do not end the load and names
+ * are not needed, the header is cut at its own line end, and those lines are
+ * rows.
  */
 static void
 cut_header_row(Header *header, bool last)
@@ -175,7 +182,8 @@ cut_header_row(Header *header, bool last)
 	const ScanRow *row = &reader->rows[0];
 	bool		unclosed = row->fault == SCAN_FAULT_UNTERMINATED_QUOTE;
 	bool		swallowing = row->multiline &&
-		(row->lax || (last && row->nfields != header->batch->conv->ncolumns && has_rows_within(reader, row)));
+		(row->lax ||
+		 (last && row->nfields != header->batch->conv->ncolumns && has_rows_within(reader, row)));
 
 	if (!unclosed && !swallowing)
 		return;
@@ -190,7 +198,7 @@ cut_header_row(Header *header, bool last)
 		return;
 	if (options->on_error == BULK_ON_ERROR_STOP)
 	{
-		/* as COPY does, but not in silence */
+		/* accepted as in COPY, but with a NOTICE */
 		if (row->lax && !unclosed)
 			ereport(NOTICE,
 					(errmsg("header line of file \"%s\" has a quote that is not closed in that line", encoding_path_text(header->source->path)),
@@ -201,11 +209,12 @@ cut_header_row(Header *header, bool last)
 	(void) reader_cut(reader);
 	reader->rows[0].fault = SCAN_FAULT_NONE;
 	ereport(NOTICE,
-			(errmsg("header line of file \"%s\" has a quote that is not closed in that line", encoding_path_text(header->source->path)),
+			(errmsg("header line of file \"%s\" has a quote that is not closed in that line",
+					encoding_path_text(header->source->path)),
 			 errdetail("The lines below it are read as rows.")));
 }
 
-/* A header line is no row, but it must be readable all the same. */
+/* Raises an error for a malformed header line, as for a malformed row. */
 static void
 check_header_row(Header *header, const ScanRow *row)
 {
@@ -228,8 +237,8 @@ check_header_row(Header *header, const ScanRow *row)
 }
 
 /*
- * The reject file begins as the input files do.  With header = map it can
- * hold the rows of several files only where their columns are the same.
+ * The reject file starts with the header of the input files.  With header = map
+ * it can hold rows of several files only if all have the same columns.
  */
 static void
 keep_header(Header *header, const char *raw, Size len)
@@ -249,7 +258,7 @@ keep_header(Header *header, const char *raw, Size len)
 				 errhint("Load the files one by one, or use option \"reject_table\".")));
 }
 
-/* ---- header lines that are loaded as rows ---- */
+/* ---- header lines loaded as rows ---- */
 
 static bool
 is_name_of(Header *header, const Column *column, const ScanField *field)

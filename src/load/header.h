@@ -1,6 +1,7 @@
 /*
  * header.h
- *		The header lines of a file: passed over, compared with the columns, or their names.
+ *		The header lines of a file: skipped, compared with the columns, or
+ *		used as column names.
  */
 #ifndef PGBULK_HEADER_H
 #define PGBULK_HEADER_H
@@ -10,15 +11,17 @@
 #include "load/header_state.h"
 
 /*
- * Reads the header lines of a file that has just been opened; raw is empty before.  Errors: 22P04 for
- * lines that are malformed or not as options say, 42703 for names of columns that there are not, 0A000 where
- * the reject file cannot have them.
+ * Reads the header lines of a file that has just been opened; raw must be
+ * empty.  Errors: 22P04 for malformed lines or other names than the options
+ * require, 42703 for unknown columns, 0A000 if the reject file cannot hold
+ * several headers.
  */
 extern void header_read(Header *header);
 
 /*
- * Tells of a first row of the reader's batch that is the names of the columns, in whatever case, where all of these are
- * of text, so that nothing is wrong with it.
+ * Sends a NOTICE if the first row of the reader's batch consists of the column
+ * names, ignoring case, and all columns are text, so that it is loaded without
+ * an error.
  */
 extern void header_notice_undeclared(Header *header);
 

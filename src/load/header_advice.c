@@ -7,16 +7,19 @@
 #include "diagnose/trial.h"
 #include "load/header_advice.h"
 
-/* Fields that a line may have by another delimiter, and rows after it that are looked at. */
+/*
+ * Maximum number of fields of a line by another delimiter, and of rows after it
+ * that are tried.
+ */
 #define MAX_FIELDS 1664
 #define MAX_ROWS 64
 
-/* A header line by one delimiter. */
+/* A header line split by one delimiter. */
 typedef struct Reading
 {
 	const char *delimiter;		/* NULL: that of the load */
-	List	   *columns;		/* names of columns, or NULL for a field that has none */
-	int			named;			/* fields that have */
+	List	   *columns;		/* column names, or NULL for a field that is none */
+	int			named;			/* number of fields that are */
 } Reading;
 
 static void
@@ -40,7 +43,8 @@ read_by(Header *header, const char *line, uint32 length, const char *delimiter, 
 	scan_rows(&dialect, &eol, line, length, true, &row, 1, fields, MAX_FIELDS, &result);
 	for (uint32 i = 0; result.nrows == 1 && row.fault == SCAN_FAULT_NONE && i < row.nfields; i++)
 	{
-		const char *name = trial_field_name(header->batch->conv, line, &fields[row.first_field + i]);
+		const char *name =
+			trial_field_name(header->batch->conv, line, &fields[row.first_field + i]);
 		AttrNumber	attnum = name == NULL ? InvalidAttrNumber : target_match_column(target, name);
 		char	   *column = NULL;
 
@@ -57,8 +61,8 @@ read_by(Header *header, const char *line, uint32 length, const char *delimiter, 
 }
 
 /*
- * The options with which the rows after the header can be read, too.  They are what the window has, whole lines, each taken
- * for a row.
+ * The options by which the rows after the header, too, can be read.  Tries
+ * complete lines in the window, each as a row.
  */
 static char *
 find_options(Header *header, const Reading *reading, const char *begun)
@@ -95,8 +99,9 @@ find_options(Header *header, const Reading *reading, const char *begun)
 }
 
 /*
- * The line by the delimiter of the load, and by the one by which most names are those of columns; fitting: one that makes as
- * many fields as there are columns.  Both may be NULL.
+ * Splits the line by the load's delimiter, and by the one by which most fields
+ * are column names.  fitting: one by which it has as many fields as there are
+ * columns.  Both may be NULL.
  */
 static void
 read_line(Header *header, const ScanRow *row, Reading *here, Reading *best, const char **fitting)

@@ -1,6 +1,6 @@
 /*
  * header_advice.h
- *		What to do about a header line whose names are not those of the columns.
+ *		Hints for header lines whose names are not those of the columns.
  */
 #ifndef PGBULK_HEADER_ADVICE_H
 #define PGBULK_HEADER_ADVICE_H
@@ -10,13 +10,15 @@
 #include "load/header_state.h"
 
 /*
- * For a header line as the reader has it now, an error about which is to be raised: the options with which its names are
- * those of columns and the rows after it can be read, as a HINT; or that, to go without some of them or without
- * names.  No remedy leaves the load without any of its columns.  What the window has is looked at, no more is read.
+ * For a header line, which the reader has just read, about which an error is
+ * about to be raised: a HINT with the options by which its names are column
+ * names and the rows after it can be read; or one that suggests to ignore some
+ * names or the header.  Never suggests options that load none of its columns.
+ * Examines only what is in the window.
  */
 extern char *header_advise(Header *header, const ScanRow *row);
 
-/* The same where there is another delimiter to name; NULL where not. */
+/* The same if another delimiter can be suggested; else NULL. */
 extern char *header_advise_delimiter(Header *header, const ScanRow *row);
 
 #endif							/* PGBULK_HEADER_ADVICE_H */

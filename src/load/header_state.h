@@ -1,6 +1,7 @@
 /*
  * header_state.h
- *		What header.c and header_advice.c know of a file and its load.
+ *		State of the header of the current file, shared by header.c and
+ *		header_advice.c.
  */
 #ifndef PGBULK_HEADER_STATE_H
 #define PGBULK_HEADER_STATE_H
@@ -18,13 +19,13 @@
 typedef struct Header
 {
 	const BulkOptions *options;
-	Target	   *target;			/* header = map: its columns are set */
+	Target	   *target;			/* header = map: sets its columns */
 	Source	   *source;
 	Reader	   *reader;
 	RejectStream *rejects;
 	Batch	   *batch;
 	const Diagnosis *diagnosis;
-	StringInfoData raw;			/* the bytes, of the file in hand */
+	StringInfoData raw;			/* bytes of the current file's header */
 	StringInfoData first;		/* those of the first file, with header = map */
 } Header;
 

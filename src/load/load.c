@@ -1,8 +1,8 @@
 /*
  * load.c
- *		One load from start to end.
+ *		A load from start to end.
  *
- *		options -> target -> reader -> convert -> write -> result
+ * 		options -> target -> reader -> convert -> write -> result
  *
  * Rows come in batches (reader.h), and batch.c takes each from text to the
  * writer.
@@ -30,20 +30,20 @@
 #include "utils/memutils.h"
 #include "write/dry_run.h"
 
-/* What ANALYZE takes of its sample, more or less. */
+/* Estimated seconds ANALYZE takes for its sample. */
 #define ANALYZE_SECONDS 0.3
 
-/* What an AFTER ROW trigger takes of a row. */
+/* Estimated seconds per row for an AFTER ROW trigger. */
 #define TRIGGER_SECONDS 0.00001
 
-/* Attempts after which functions are to blame. */
+/* Number of attempts after which changing results of functions are to blame. */
 #define MAX_ATTEMPTS 10
 
 /* ---- begin and end ---- */
 
 /*
- * Has the converter opened for nothing but its errors, before a file is.
- * With header = map the columns are not known yet.
+ * Opens the converter only for its errors, before any file is opened.  With
+ * header = map the columns are not known yet.
  */
 static void
 check_columns(Load *load)
@@ -57,20 +57,20 @@ check_columns(Load *load)
 	MemoryContextReset(load->file_context);
 }
 
-/* A type may give a column its default, too. */
+/* Defaults may also come from the column's type. */
 static bool
 has_volatile_default(Relation rel, AttrNumber attnum)
 {
 	Expr	   *expr = (Expr *) build_column_default(rel, attnum);
 
-	/* planned, as what arguments of functions are by default counts, too */
+	/* planned first, since the default values of function arguments count, too */
 	return expr != NULL &&
 		contain_volatile_functions_not_nextval((Node *) expression_planner(expr));
 }
 
 /*
- * Whether an expression of the load may look at the table, and so must find
- * each row there before the next one comes.  With header = map any column may
+ * Whether an expression of the load may read the table, and so must see each
+ * row there before the next one is processed.  With header = map any column may
  * turn out to be missing.
  */
 static bool
@@ -98,7 +98,7 @@ has_volatile_expression(Load *load)
 	return false;
 }
 
-/* The writer that options ask for, or that serves best. */
+/* Opens the writer that options name, or the best one for `auto`. */
 static Writer *
 open_writer(Load *load)
 {
@@ -151,7 +151,10 @@ open_writer(Load *load)
 	return direct_open(load->target, options, &load->guard, load->checks);
 }
 
-/* What becomes of the indexes.  Those of partitions are planned when their first rows come. */
+/*
+ * Plans how indexes get their entries.  Those of partitions are planned when
+ * their first rows come.
+ */
 static void
 plan_for_indexes(Load *load)
 {
@@ -187,7 +190,7 @@ begin_query(Load *load)
 									  load->options, source_chunk_size);
 }
 
-/* What the table and the source are from here on. */
+/* Prepares the target and the source for reading. */
 static void
 prepare_input(Load *load)
 {
@@ -208,7 +211,7 @@ prepare_input(Load *load)
 		options->missing == BULK_MISSING_ERROR && target->nfields > 1;
 }
 
-/* No row has been read. */
+/* Resets the batch to the state before the first row. */
 static void
 reset_batch(Load *load)
 {
@@ -233,7 +236,7 @@ open_rejects(Load *load)
 								 load->result->load_id, load->paths);
 }
 
-/* What outlives the writing of rows, if that may be undone: the target and the reject stream. */
+/* Opens what survives a rollback of the stored rows: target and reject stream. */
 static void
 load_open(Load *load)
 {
@@ -301,7 +304,7 @@ load_begin(Load *load)
 	checks_begin_rows(load->checks);
 }
 
-/* What is checked when all rows are in; some may turn out bad. */
+/* Runs the checks that need all rows in their tables. */
 static void
 check_rows(Load *load)
 {
@@ -335,7 +338,7 @@ compare_tables(const ListCell *a, const ListCell *b)
 	return (relid_a > relid_b) - (relid_a < relid_b);
 }
 
-/* Where all rows are now. */
+/* Collects the tables that got rows. */
 static void
 take_tables(Load *load)
 {
@@ -351,7 +354,7 @@ take_tables(Load *load)
 	list_sort(result->tables, compare_tables);
 }
 
-/* An error of the index phase, with the line of the row that it is about. */
+/* Raises an error of the index phase with the line of the row it is about. */
 static void
 raise_index_error(Load *load, ErrorData *error)
 {
@@ -359,7 +362,7 @@ raise_index_error(Load *load, ErrorData *error)
 	JournalPlace place;
 	bool		found;
 
-	/* nobody may look what has become of workers: they have gone after the error */
+	/* workers have exited after the error: nobody may ask for their state */
 	HOLD_INTERRUPTS();
 	found = blame_is_possible(error->sqlerrcode) && blame_get(&row) &&
 		checks_find(load->checks, row.table, &row.tid, &place);
@@ -373,13 +376,13 @@ raise_index_error(Load *load, ErrorData *error)
 	}
 	RESUME_INTERRUPTS();
 	stop_hint_add_duplicate(&load->stop, error);
-	/* an access method's own build does not say which row it has in hand */
+	/* an access method's own build does not report its current row */
 	if (!found && error->hint == NULL && blame_is_possible(error->sqlerrcode))
 		error->hint = pstrdup("Use writer \"buffered\" to be told the line of the row.");
 	ThrowErrorData(error);
 }
 
-/* What follows the checks: triggers and ANALYZE. */
+/* Estimated seconds for what follows the checks: triggers and ANALYZE. */
 static double
 closing_seconds(const Load *load, double rows)
 {
@@ -387,7 +390,7 @@ closing_seconds(const Load *load, double rows)
 		(load->options->analyze ? ANALYZE_SECONDS : 0);
 }
 
-/* The same, and the checks. */
+/* The same including the checks. */
 static double
 checking_seconds(const Load *load, double rows)
 {
@@ -412,7 +415,10 @@ make_index_entries(Load *load)
 				   index_seconds(result->tables, -1, load->options->workers),
 				   checking_seconds(load, load->batch.rows_loaded));
 	blame_forget();
-	/* an error is thrown once more with all its context, as only then its line can be looked up */
+	/*
+	 * the error is rethrown with its full context below, as its line can only
+	 * be looked up then
+	 */
 	error_context_stack = NULL;
 	PG_TRY();
 	{
@@ -456,7 +462,7 @@ load_end(Load *load)
 	load->writer = load->batch.writer = NULL;
 }
 
-/* All that is done to the table. */
+/* Everything that changes the table. */
 static void
 load_rows(Load *load)
 {
@@ -471,7 +477,7 @@ load_rows(Load *load)
 	load_end(load);
 }
 
-/* In a subtransaction: the target, and what is done to it before the first row. */
+/* In a subtransaction: reopens the target and prepares it for the first row. */
 static void
 reopen_target(Load *load)
 {
@@ -481,7 +487,7 @@ reopen_target(Load *load)
 	error_context_stack = &load->callback;
 }
 
-/* The same in the subtransaction of a dry run. */
+/* The same within the subtransaction of a dry run. */
 static void
 try_rows(void *arg)
 {
@@ -492,7 +498,10 @@ try_rows(void *arg)
 	load_rows(load);
 }
 
-/* The relation is closed meanwhile, as its subtransaction's end would not close what others have open. */
+/*
+ * The relation is closed meanwhile, because a subtransaction must not end with
+ * a relation open that was opened outside it.
+ */
 static void
 load_dry(Load *load)
 {
@@ -511,8 +520,8 @@ load_dry(Load *load)
 /* ---- attempts ---- */
 
 /*
- * What functions of the query do must stay, and be done once, whatever becomes of attempts: if they may do anything, all
- * rows are taken before the first one.
+ * Side effects of the query's functions must happen once and survive all
+ * attempts: if there may be any, all rows are fetched before the first attempt.
  */
 static void
 take_query(Load *load)
@@ -552,8 +561,9 @@ attempt(void *arg)
 }
 
 /*
- * The same as in the attempt before, whose rows are dead.  But rows that later ones displace have old rows make way
- * for them, which only the buffered writer can do without storing them.
+ * Uses the writer of the attempt before, whose rows are dead now.  But a row
+ * that later rows replaced must replace old rows without being stored itself,
+ * which only the buffered writer can do.
  */
 static void
 choose_writer_again(Load *load)
@@ -574,7 +584,7 @@ choose_writer_again(Load *load)
 				 errhint("Use writer \"buffered\", or leave the choice to \"auto\".")));
 }
 
-/* Everything as it was before the first attempt, but for the rows to pass over. */
+/* Restores the state before the first attempt, except for the rows known to be bad. */
 static void
 begin_again(Load *load)
 {
@@ -606,14 +616,14 @@ begin_again(Load *load)
 	bad_rows_sort(load->kept);
 	load->batch.known_bad = load->kept;
 	load->batch.known_bad_context = AllocSetContextCreate(CurrentMemoryContext,
-													  "bulk_load row to pass over",
-													  ALLOCSET_SMALL_SIZES);
+														  "bulk_load row to pass over",
+														  ALLOCSET_SMALL_SIZES);
 	source_rewind(load->source, raw_copies(load->raw));
 }
 
 /*
- * Where rows that turn out bad cannot be deleted as if they had never been (checks_must_repeat), the load is undone and
- * done again without them.
+ * If bad rows cannot be deleted without a trace (checks_must_repeat), rolls the
+ * load back and repeats it without them.
  */
 static void
 load_in_attempts(Load *load)

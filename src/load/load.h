@@ -1,6 +1,6 @@
 /*
  * load.h
- *		One load, from its options to its result row.
+ *		A load, from its options to its result row.
  */
 #ifndef PGBULK_LOAD_H
 #define PGBULK_LOAD_H
@@ -13,11 +13,11 @@
 #include "stream/stored.h"
 
 /*
- * Loads the files that paths (char *) name into relid; or, where stored is not
- * NULL, its rows, which stood in these files.  load_id is what the rejects carry.  Everything that is
- * done belongs to the current (sub)transaction; nothing is caught.  result is
- * allocated in the current context, and so is all that the load needs, below
- * a context of its own.
+ * Loads the files named by paths (char *) into relid; or, if stored is not
+ * NULL, its rows, which were read from these files earlier.  load_id identifies
+ * the load in rejects.  Everything belongs to the current (sub)transaction; no
+ * error is caught.  result and a child context with the load's memory are
+ * allocated in the current context.
  */
 extern void load_run(Oid relid, List *paths, StoredRows *stored,
 					 const BulkOptions *options, int64 load_id,

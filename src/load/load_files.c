@@ -1,6 +1,7 @@
 /*
  * load_files.c
- *		The rows of a load: file after file, batch after batch, alone or with workers.
+ *		Reads the rows of a load: file after file, batch after batch, with or
+ *		without workers.
  */
 #include "postgres.h"
 
@@ -11,25 +12,31 @@
 #include "server/workers.h"
 #include "utils/memutils.h"
 
-/* Workers that did so many chunks were worth their start. */
+/* Number of chunks after which starting workers has paid off. */
 #define ENOUGH_CHUNKS 64
 
-/* So many files unlike the one before, and none are expected to be alike. */
+/*
+ * Number of files unlike their predecessors after which files are no longer
+ * expected to be alike.
+ */
 #define MAX_UNLIKE 3
 
-/* Where it is not known how much is left: when to ask again, and the most. */
+/*
+ * If the remaining size is unknown: batches until workers are considered again,
+ * and the maximum.
+ */
 #define BATCHES_TO_WAIT 4
 #define UNKNOWN_BYTES (INT64CONST(1) << 46)
 
-/* How often it is guessed what the later phases will take. */
+/* Seconds between estimates of the later phases. */
 #define LOOK_AHEAD_SECONDS 0.3
 
-/* Batches whose time tells nothing of those that follow. */
+/* Batches whose duration is not representative. */
 #define BATCHES_TO_WARM 2
 
-/* ---- how far it is ---- */
+/* ---- progress ---- */
 
-/* Where the rows end that the batch has taken. */
+/* Offset after the last row that the batch has processed. */
 static int64
 end_of_rows(const Load *load)
 {
@@ -44,8 +51,8 @@ end_of_rows(const Load *load)
 }
 
 /*
- * Bytes of the rows that the batch has taken, as they lie in the files: what was read, without the rest
- * of the window.  Of compressed files that is as much smaller as all of the file before it.
+ * File bytes of the rows processed: bytes read, minus the rest of the window.
+ * For compressed files the rest is scaled by the compression ratio so far.
  */
 static int64
 bytes_taken(const Load *load)
@@ -59,7 +66,7 @@ bytes_taken(const Load *load)
 	return Max(load->progress.bytes, read - (int64) ahead);
 }
 
-/* The part of all rows that has been read, by their bytes or by option limit. */
+/* The fraction of all rows that has been read, by bytes or by option limit. */
 static double
 part_read(const Load *load, int64 bytes, int64 rows)
 {
@@ -73,7 +80,10 @@ part_read(const Load *load, int64 bytes, int64 rows)
 	return part;
 }
 
-/* Now and then: how long what follows may take, if all rows are like those so far. */
+/*
+ * From time to time, estimates the later phases, assuming that all rows are
+ * like those so far.
+ */
 static void
 look_ahead(Load *load, double part, int64 loaded)
 {
@@ -139,10 +149,7 @@ count_rows(Load *load, int64 nrows)
 		load->writer->routine->count(load->writer, nrows);
 }
 
-/*
- * Where a load ends before its file, what was read ahead does not count: it
- * depends on the window.
- */
+/* ---- bad rows ---- */
 static void
 unread(Load *load, int64 offset)
 {
@@ -150,7 +157,10 @@ unread(Load *load, int64 offset)
 		source_seek(load->source, offset, load->source->window.line);
 }
 
-/* A row that ends the load may get a HINT how to read it. */
+/*
+ * When a load ends before its file, bytes read ahead do not count, as they
+ * depend on the window.
+ */
 static void
 run_batch(Load *load)
 {
@@ -182,9 +192,13 @@ static void
 load_batch(Load *load)
 {
 	run_batch(load);
-	/* for a row that may end the load, once: it may stand alone in its batch, where workers had the others */
+	/*
+	 * Adds a HINT to an error that ends the load, naming options by which the
+	 * row can be read.
+	 */
 	if (load->batch.err != NULL || load->diagnosis.batches == 0)
-		diagnosis_keep(&load->diagnosis, load->reader, Min(load->batch.next, load->reader->result.nrows));
+		diagnosis_keep(&load->diagnosis, load->reader,
+					   Min(load->batch.next, load->reader->result.nrows));
 	if (batch_finished(&load->batch))
 		unread(load, end_of_rows(load));
 	count_rows(load, load->batch.rows_loaded);
@@ -193,9 +207,12 @@ load_batch(Load *load)
 	load->batch.next = PG_UINT32_MAX;
 }
 
-/* ---- files ---- */
+/*
+ * keep rows once for a row that may end the load: it may be alone in its batch,
+ * if workers had the others
+ */
 
-/* What follows the end marker was not read: that must not go unsaid. */
+/* Reports that data after the end-of-data marker was not read. */
 static void
 check_trailing(Load *load)
 {
@@ -207,7 +224,7 @@ check_trailing(Load *load)
 		ereport(ERROR,
 				(errcode(ERRCODE_BAD_COPY_FILE_FORMAT),
 				 errmsg("received data after the end marker")));
-	/* said once */
+	/* reported by the first attempt */
 	if (load->attempts > 0)
 		return;
 	ereport(NOTICE,
@@ -229,7 +246,7 @@ show_shared_progress(void *arg, int64 bytes, int64 loaded, int64 filtered)
 			  load->rows_alone.filtered + filtered);
 }
 
-/* Whether rows may have to be shown when all have been read. */
+/* Whether rows may have to be shown after all have been read. */
 static bool
 may_want_raw(const Load *load)
 {
@@ -239,7 +256,7 @@ may_want_raw(const Load *load)
 		checks_expected(load->checks, load->target->rel);
 }
 
-/* Workers have loaded from a file that the leader has not seen. */
+/* Called when workers have loaded from a file that the leader has not opened. */
 static void
 begin_shared_file(void *arg, int number, const FileStamp *files)
 {
@@ -249,14 +266,14 @@ begin_shared_file(void *arg, int number, const FileStamp *files)
 					  list_nth(load->source->paths, number), &files[number]);
 }
 
-/* What is done from here on is timed, until pace_note. */
+/* Starts timing a batch, until pace_note. */
 static void
 pace_begin(Load *load)
 {
 	INSTR_TIME_SET_CURRENT(load->pace.since);
 }
 
-/* A batch has been read and loaded.  The first ones find nothing in the caches yet. */
+/* Ends timing a batch.  The first ones, which find caches cold, do not count. */
 static void
 pace_note(Load *load)
 {
@@ -270,7 +287,7 @@ pace_note(Load *load)
 	load->pace.seconds += INSTR_TIME_GET_DOUBLE(now);
 }
 
-/* Whether so many bytes keep this process busy for longer than workers take to come. */
+/* Whether loading this many bytes takes this process longer than workers take to start. */
 static bool
 workers_would_pay(const Load *load, int64 bytes)
 {
@@ -279,7 +296,7 @@ workers_would_pay(const Load *load, int64 bytes)
 		 workers_pay(load->pace.seconds / Max(load->pace.bytes, 1) * bytes));
 }
 
-/* Bytes from that offset on that workers could load in one go. */
+/* Bytes from an offset on that workers could load without interruption. */
 static int64
 bytes_left(const Load *load, int64 offset)
 {
@@ -290,7 +307,7 @@ bytes_left(const Load *load, int64 offset)
 		left + source_following(source) : left;
 }
 
-/* Of so many bytes left, those of rows that are wanted. */
+/* Of the bytes left, those of rows within option limit. */
 static int64
 wanted_bytes(const Load *load, int64 left)
 {
@@ -301,7 +318,7 @@ wanted_bytes(const Load *load, int64 left)
 	return limit < 0 || limit > left / row ? left : limit * row;
 }
 
-/* Whether the open file is, all by itself. */
+/* Whether the current file alone is worth starting workers. */
 static bool
 is_worth_workers(const Load *load)
 {
@@ -311,10 +328,10 @@ is_worth_workers(const Load *load)
 }
 
 /*
- * Has workers help from here on, if that pays.  Where the work soon comes back
- * because of a row that workers cannot deal with, they are left alone for a
- * while, twice as long each time.  They get one chance with each file that is worth
- * workers by itself, however many came to nothing before.
+ * Loads with workers from here on, if that pays.  If they soon return because
+ * of a row they cannot process, the leader continues alone for a while, twice
+ * as long each time.  Workers get one try with each file that is worth it by
+ * itself, whatever happened before.
  */
 static void
 load_in_parallel(Load *load)
@@ -340,8 +357,10 @@ load_in_parallel(Load *load)
 	int			workers;
 	ShareResult result;
 
-	if (load->alone || load->batch.known_bad != NULL || batch_finished(&load->batch) || load->batch.skip_left > 0 ||
-		load->reader->eol == SCAN_EOL_UNKNOWN || load->batches_alone-- > 0 ||
+	if (load->alone || load->batch.known_bad != NULL || batch_finished(&load->batch) ||
+		load->batch.skip_left > 0 ||
+		load->reader->eol == SCAN_EOL_UNKNOWN ||
+		load->batches_alone-- > 0 ||
 		IsSubxactTopXidLogPending())
 		return;
 	reader_place(load->reader, &offset, &line);
@@ -350,7 +369,7 @@ load_in_parallel(Load *load)
 	workers = share_workers(&load->batch, wanted, source_chunk_size);
 	if (workers == 0)
 	{
-		/* where nobody knows how much is left, there may be more than thought */
+		/* if the remaining size is unknown, it may be larger than estimated */
 		load->alone = source_can_seek(load->source);
 		load->batches_alone = BATCHES_TO_WAIT;
 		return;
@@ -386,7 +405,7 @@ load_in_parallel(Load *load)
 	}
 }
 
-/* The first rows are there, by which it is guessed how many will come. */
+/* Called after the first rows, from which the total is estimated. */
 static void
 notice_if_slow(Load *load)
 {
@@ -402,7 +421,7 @@ notice_if_slow(Load *load)
 	slower_notice(load->target, &load->result->not_direct, rows, bytes);
 }
 
-/* The same, of the first file with any. */
+/* The same for the first file that has rows. */
 static void
 notice_if_header(Load *load)
 {
@@ -413,7 +432,10 @@ notice_if_header(Load *load)
 		header_notice_undeclared(&load->header);
 }
 
-/* What is open, and may have to be read again: what costs nothing to remember, in any case. */
+/*
+ * Remembers the open file, which may have to be read again; always, where that
+ * costs nothing.
+ */
 static void
 remember_file(Load *load)
 {
@@ -466,8 +488,8 @@ load_one_file(Load *load)
 }
 
 /*
- * Rows that were stored, each of which is a file to the source: too many of
- * them to prepare anew for each.
+ * Loads stored rows.  To the source each is a file, but there are too many to
+ * prepare for each anew.
  */
 void
 load_stored_rows(Load *load)

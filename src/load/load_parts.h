@@ -1,6 +1,6 @@
 /*
  * load_parts.h
- *		What the files of one load share (load.h): its state.
+ *		The state of a load, shared by load.c and load_files.c.
  */
 #ifndef PGBULK_LOAD_PARTS_H
 #define PGBULK_LOAD_PARTS_H
@@ -41,57 +41,57 @@ typedef struct Load
 	Guard		guard;
 	Batch		batch;
 	Progress	progress;
-	instr_time	looked_ahead;	/* when it was guessed last what the later phases will take */
+	instr_time	looked_ahead;	/* time of the last estimate of the later phases */
 	Header		header;
 	Diagnosis	diagnosis;
 	StopHint	stop;
-	int			files_unlike;	/* times that workers came home at the end of a file */
-	int			batches_alone;	/* to load before workers are tried (again) */
-	int			next_batches_alone; /* how many the next time */
+	int			files_unlike;	/* times that workers stopped at the end of a file */
+	int			batches_alone;	/* batches to load before trying workers (again) */
+	int			next_batches_alone; /* the next value of that */
 	struct
 	{
-		int			batches;	/* that were timed */
-		double		bytes;		/* of these, */
-		double		seconds;	/* and what they took this process alone */
+		int			batches;	/* batches that were timed */
+		double		bytes;		/* their bytes, */
+		double		seconds;	/* and their seconds without workers */
 		instr_time	since;
 	}			pace;
-	bool		query_looks;	/* a volatile function of the query may, while rows are written */
-	bool		may_be_slow;	/* the writer is buffered, unasked, and nobody has been told */
+	bool		query_looks;	/* a volatile function of the query may read the table while it is loaded */
+	bool		may_be_slow;	/* writer auto is buffered, and no NOTICE has said so */
 	ErrorContextCallback callback;
-	Reject		refused;		/* a row that an index could not take, for CONTEXT */
+	Reject		refused;		/* a row that an index rejected, for CONTEXT */
 
-	/* attempts, where rows may have to go again without a trace */
+	/* attempts, if rows may have to be removed without a trace */
 	bool		may_repeat;
-	bool		repeats;		/* the one that has come to its end is to be undone */
-	int			attempts;		/* that were */
-	bool		query_taken;	/* before them all, as it may do more than give rows */
-	BadRows    *kept;			/* rows that the next one passes over */
-	int64		bytes_read;		/* by the first one */
+	bool		repeats;		/* the current one is to be rolled back */
+	int			attempts;		/* completed ones */
+	bool		query_taken;	/* its rows are stored, because it may have side effects */
+	BadRows    *kept;			/* rows known to be bad, for the next attempt */
+	int64		bytes_read;		/* by the first attempt */
 
 	/* for one file */
 	MemoryContext file_context;
-	int64		first_line;		/* behind it */
-	bool		alone;			/* without workers, from here to its end */
-	bool		may_share;		/* share_refusal has nothing against workers */
+	int64		first_line;		/* after the header */
+	bool		alone;			/* no workers for the rest of the file */
+	bool		may_share;		/* share_refusal allows workers */
 	struct
 	{
 		int64		loaded;
 		int64		filtered;
-	}			rows_alone;		/* before the workers at work now */
+	}			rows_alone;		/* before the current workers started */
 } Load;
 
-/* Seconds that all phases after the rows may take, if there will be so many rows; a guess. */
+/* Estimated seconds for all phases after this many rows have been read. */
 extern double load_later_seconds(const Load *load, double rows);
 
 /* -- the rows of its files (load_files.c) -- */
 
-/* What becomes of bad rows; its argument is the Load. */
+/* The sink for bad rows; its argument is the Load. */
 extern const BatchSink load_sink;
 
-/* All rows to the writer, by this process and by workers. */
+/* Reads all rows and passes them to the writer, with workers where possible. */
 extern void load_files(Load *load);
 
-/* The same for rows that were stored. */
+/* The same for stored rows. */
 extern void load_stored_rows(Load *load);
 
 #endif							/* PGBULK_LOAD_PARTS_H */

@@ -10,15 +10,16 @@
 #include "storage/bufmgr.h"
 #include "table/compact.h"
 
-/* Blocks that are given back at least, and not only a small part of the table. */
+/* Minimum number of blocks to reclaim; they must also be a large enough part of the table. */
 #define MIN_BLOCKS 8
 
-/* Why nothing is cut off, where pages hold more than rows of the load. */
+/* Why nothing is truncated if pages contain rows of others. */
 #define WRITTEN_BY_OTHERS "a function has written to the table, too; VACUUM will give the space back"
 
 /*
- * Entries in an index that others have, too, outlive the transaction if it fails; then no
- * other row may ever come to the place that they point to, until VACUUM has been there.
+ * Whether index entries survive an abort because they are in an index file that
+ * other sessions use.  Then no other row may be placed where they point until
+ * VACUUM has removed them.
  */
 static bool
 has_lasting_entries(const IndexTable *table)
@@ -31,7 +32,7 @@ has_lasting_entries(const IndexTable *table)
 	return false;
 }
 
-/* Whether most rows of the load have gone again from a table, and are much of it. */
+/* Whether most rows of the load have been deleted from a table, and make up much of it. */
 static bool
 is_worth_reclaiming(const Checks *checks, const IndexTable *table)
 {
@@ -45,16 +46,17 @@ is_worth_reclaiming(const Checks *checks, const IndexTable *table)
 	return nblocks - table->heap_blocks >= Max(MIN_BLOCKS, nblocks / PLAN_LARGE_PART);
 }
 
-/* Moves together what is left of a table's rows; false: it stays as it is. */
+/* Moves the remaining rows of a table together; false if it stays as it is. */
 static bool
 shrink(const Checks *checks, IndexTable *table, LoadResult *result)
 {
 	if (!is_worth_reclaiming(checks, table))
 		return false;
-	/* triggers know rows by their places */
+	/* queued triggers refer to rows by TID */
 	if (checks_queued(checks) || AfterTriggerPendingOnRel(table->relid))
 	{
-		result->not_freed = "deferrable constraints have yet to be checked; VACUUM will give the space back";
+		result->not_freed =
+			"deferrable constraints have yet to be checked; VACUUM will give the space back";
 		return false;
 	}
 	if (has_lasting_entries(table))
@@ -70,13 +72,13 @@ shrink(const Checks *checks, IndexTable *table, LoadResult *result)
 	return true;
 }
 
-/* Cuts off what is empty now. */
+/* Truncates the emptied blocks. */
 static void
 cut_off(IndexTable *table, LoadResult *result)
 {
 	BlockNumber nblocks = RelationGetNumberOfBlocks(table->heap);
 
-	/* an index that was built anew may call functions, too */
+	/* functions called by the rebuild of an index may have written rows */
 	if (!compact_is_empty(table->heap, table->end))
 		result->not_freed = WRITTEN_BY_OTHERS;
 	else if (compact_truncate(table->heap, table->end))

@@ -1,6 +1,7 @@
 /*
  * reclaim.h
- *		The space of rows that a direct load has put into its tables, and that have gone again.
+ *		Reclaims the space of rows of a direct load that have been deleted
+ *		again.
  */
 #ifndef PGBULK_RECLAIM_H
 #define PGBULK_RECLAIM_H
@@ -11,10 +12,11 @@
 #include "load/result.h"
 
 /*
- * Where most rows of the load have gone again, so does their space, if it is much of the table:
- * what is left is moved together, the indexes are built once more, by up to so many
- * workers, and the end of the table is cut off.  checks_run has been there.  The result says of
- * its tables how much it was, or why not.  Errors: as index_run.
+ * Where most rows of the load have been deleted, and their space is much of the
+ * table, moves the remaining rows together, rebuilds the indexes with up to
+ * this many workers, and truncates the table.  Call after checks_run.  Sets in
+ * the result how much was reclaimed per table, or why not.  Errors: as
+ * index_run.
  */
 extern void reclaim_space(const Checks *checks, int workers, LoadResult *result);
 

@@ -1,6 +1,6 @@
 /*
  * result.c
- *		What a load tells about itself beyond its counters.
+ *		The result of a load beyond its counters.
  */
 #include "postgres.h"
 
@@ -46,7 +46,7 @@ push_string(CompatJsonb *state, const char *key, const char *string)
 	compat_push_jsonb(state, WJB_VALUE, &value);
 }
 
-/* Seconds between two moments, to the microsecond. */
+/* Seconds between two times, with microseconds. */
 static void
 push_seconds(CompatJsonb *state, const char *key, instr_time from,
 			 instr_time to)
@@ -76,7 +76,7 @@ push_files(CompatJsonb *state, List *paths)
 	compat_push_jsonb(state, WJB_END_ARRAY, NULL);
 }
 
-/* Of each index how it got its entries, why, and in what time. */
+/* For each index, how it got its entries, why, and how long it took. */
 static void
 push_indexes(CompatJsonb *state, const IndexTable *table, bool by_leaf)
 {

@@ -1,6 +1,6 @@
 /*
  * result.h
- *		What has come of a load, and the details column of its result row.
+ *		The result of a load, and the details column of its result row.
  */
 #ifndef PGBULK_RESULT_H
 #define PGBULK_RESULT_H
@@ -25,22 +25,22 @@ typedef struct LoadResult
 	int64		rows_read;
 	int64		bytes_read;
 	const char *writer;
-	const char *tried;			/* the writer of a dry run, else NULL */
+	const char *tried;			/* the writer of a dry run, or NULL */
 	int			workers;
-	Refusal		not_direct;		/* why the writer is not */
-	List	   *tables;			/* IndexTable: the target, or the leaves that have got rows */
+	Refusal		not_direct;		/* why the writer is not "direct" */
+	List	   *tables;			/* IndexTable: the target, or the leaves that got rows */
 	bool		by_leaf;
-	int64		blocks_freed;	/* of those that the load has added */
-	const char *not_freed;		/* why there are empty ones at the end, or NULL */
-	Refusal		no_workers;		/* why they could not help */
-	Jsonb	   *detected;		/* options that were found in the files; or NULL */
-	int			attempts;		/* 1, or more where rows had to go without a trace */
+	int64		blocks_freed;	/* blocks truncated, of those the load has added */
+	const char *not_freed;		/* why empty blocks at the end remain, or NULL */
+	Refusal		no_workers;		/* why there were no workers */
+	Jsonb	   *detected;		/* options detected in the files; or NULL */
+	int			attempts;		/* 1, or more if the load had to be repeated */
 	TimestampTz started;
 	TimestampTz finished;
 	Jsonb	   *details;
 } LoadResult;
 
-/* Moments of a load, and the WAL counter at its start. */
+/* Timestamps of a load, and the WAL usage at its start. */
 typedef struct LoadTimes
 {
 	uint64		wal_before;

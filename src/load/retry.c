@@ -2,9 +2,10 @@
  * retry.c
  *		See retry.h.
  *
- * The rows are deleted first and stored meanwhile (stream/stored.h), so that the load can write
- * those that are bad again to the same table under the same load_id.  All is one
- * transaction: whatever fails leaves the reject table as it was.
+ * The rows are first deleted and stored elsewhere (stream/stored.h), so that the
+ * load can write those that are still bad to the same table under the same
+ * load_id.  All of it is one transaction: if anything fails the reject table is
+ * unchanged.
  */
 #include "postgres.h"
 
@@ -27,10 +28,10 @@
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 
-/* Rows that are fetched at a time. */
+/* Rows per fetch. */
 #define FETCHED 1000
 
-/* Places of columns in reject_table_columns(). */
+/* Positions in reject_table_columns(). */
 enum
 {
 	COLUMN_FILE = 4, COLUMN_LINE = 5, COLUMN_OFFSET = 6, COLUMN_RAW_LINE = 12,
@@ -39,15 +40,15 @@ enum
 
 typedef struct Retry
 {
-	char	   *table;			/* as SQL names it */
-	char	   *target;			/* likewise, and as its rows name it */
+	char	   *table;			/* as an SQL identifier */
+	char	   *target;			/* likewise, and as in the table's rows */
 	int64		load_id;
 	Encoding	encoding;		/* of raw_bytes */
-	bool		as_file;		/* rows go in as they were in the file */
+	bool		as_file;		/* rows are loaded in the file's encoding */
 	bool		encoding_given;
 	int64		record_length;	/* 0: they are lines */
 	StoredRows *rows;
-	int64		kept;			/* rows that stay as they are */
+	int64		kept;			/* rows that are not loaded */
 	char	   *converted;
 	Size		capacity;
 } Retry;
@@ -63,7 +64,7 @@ is_given(Jsonb *json, const char *name)
 	return value != NULL && value->type != jbvNull;
 }
 
-/* What is about files, and what would lose rows. */
+/* Refuses options about files, and those that would lose rows. */
 static void
 refuse_options(Jsonb *json)
 {
@@ -82,9 +83,10 @@ refuse_options(Jsonb *json)
 }
 
 /*
- * The options of the load.  Lines are text in the database encoding, whatever the
- * file's was; what is not text is converted before it is stored.  Where fields have
- * their places it is the other way round: these are places in the bytes of the file.
+ * The options of the load.  Lines are text in the database encoding, whatever
+ * the file's was; lines that could not be stored as text are converted first.
+ * For fixed fields it is the other way round, as positions are bytes of the
+ * file.
  */
 static BulkOptions *
 make_options(Retry *retry, Jsonb *json)
@@ -154,11 +156,11 @@ open_table(Retry *retry, Oid relid)
 	table_close(rel, NoLock);
 }
 
-/* A statement's condition: bad rows of this load. */
+/* A condition in SQL: bad rows of this load. */
 #define BAD_ROWS "load_id OPERATOR(pg_catalog.=) $1 AND " \
 	"reason OPERATOR(pg_catalog.<>) ALL ('{duplicate,replaced}'::pg_catalog.text[])"
 
-/* Whether the rows of the load are for the target that was told. */
+/* Checks that the rows of the load are for the given target. */
 static void
 check_target(Retry *retry)
 {
@@ -191,7 +193,7 @@ check_target(Retry *retry)
 	SPI_finish();
 }
 
-/* Puts a row back as it was. */
+/* Puts a row back unchanged. */
 static void
 put_back(Retry *retry, HeapTuple tuple, TupleDesc desc)
 {
@@ -213,13 +215,14 @@ put_back(Retry *retry, HeapTuple tuple, TupleDesc desc)
 		appendStringInfo(&sql, "%s$%d", i == 0 ? "" : ", ", i + 1);
 	}
 	appendStringInfoChar(&sql, ')');
-	if (SPI_execute_with_args(sql.data, NCOLUMNS, types, values, nulls, false, 0) != SPI_OK_INSERT ||
+	if (SPI_execute_with_args(sql.data, NCOLUMNS, types, values, nulls, false,
+							  0) != SPI_OK_INSERT ||
 		SPI_processed != 1)
 		elog(ERROR, "could not insert into the reject table");
 	retry->kept++;
 }
 
-/* Bytes of the row as text, if they need to be converted; false: they are not valid. */
+/* Converts the row's bytes to text if necessary; false if they are not valid. */
 static bool
 convert_bytes(Retry *retry, StoredRow *row)
 {
@@ -247,7 +250,7 @@ convert_bytes(Retry *retry, StoredRow *row)
 	return true;
 }
 
-/* A line in the encoding of the file that it came from. */
+/* Converts a line back to the encoding of its file. */
 static void
 line_to_file(Retry *retry, StoredRow *row)
 {
@@ -304,7 +307,7 @@ take_row(Retry *retry, HeapTuple tuple, TupleDesc desc)
 		stored_rows_add(retry->rows, &row);
 }
 
-/* From the table to the store, in the order in which they stood in the files. */
+/* Moves the rows from the table to the store, in the order of the files. */
 static void
 take_rows(Retry *retry)
 {

@@ -1,6 +1,6 @@
 /*
  * retry.h
- *		The bad rows of an earlier load, once more.
+ *		Loads the bad rows of an earlier load again.
  */
 #ifndef PGBULK_RETRY_H
 #define PGBULK_RETRY_H
@@ -11,16 +11,17 @@
 #include "utils/jsonb.h"
 
 /*
- * Takes the bad rows of load load_id out of the reject table and loads them into
- * target.  What is bad again goes back, with the reason that it is now and the
- * place that it always had.  json may be NULL; on_error is ignore unless it says otherwise.
+ * Deletes the bad rows of load load_id from the reject table and loads them
+ * into target.  Rows that are still bad are put back, with their new reason and
+ * their original place.  json may be NULL; the default of on_error is ignore.
  *
- * The reject table has no say in where its rows go, as others may write to it; but rows that
- * are for another table are refused.
+ * The target is not taken from the reject table, as others may be able to write
+ * to it; but rows for another table are refused.
  *
- * Errors: 22023 where there are no such rows, or not all are for target, and for options that mean
- * nothing here; 42804 for what is no reject table; 42501 without SELECT and DELETE on it;
- * 22004 for a row without its line; those of a load.
+ * Errors: 22023 if there are no such rows, or not all are for target, and for
+ * options that do not apply; 42804 if the table is not a reject table; 42501
+ * without SELECT and DELETE on it; 22004 for a row without its line; those of a
+ * load.
  */
 extern void retry_run(Oid target, Oid reject_table, int64 load_id,
 					  Jsonb *json, LoadResult *result);

@@ -13,10 +13,10 @@
 #include "utils/relcache.h"
 #include "utils/syscache.h"
 
-/* So many take seconds with a few indexes: fewer are not worth a word. */
+/* Minimum number of rows for the NOTICE; these take seconds with a few indexes. */
 #define MIN_ROWS 200000
 
-/* What the catalog knows of a relation, not to open it; nothing if it is gone. */
+/* Reads a relation's pg_class row without opening it; empty if it is gone. */
 static FormData_pg_class
 read_class(Oid relid)
 {
@@ -31,7 +31,7 @@ read_class(Oid relid)
 	return class;
 }
 
-/* As they were when statistics were taken for a partitioned one. */
+/* Size of the table; for a partitioned one as of the last ANALYZE. */
 static double
 table_bytes(Relation rel)
 {
@@ -45,7 +45,7 @@ table_bytes(Relation rel)
 	return blocks * BLCKSZ;
 }
 
-/* Whether the table has indexes to which it takes long to add a row. */
+/* Whether the table has indexes for which insertions are slow. */
 static bool
 has_slow_indexes(Relation rel)
 {

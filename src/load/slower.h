@@ -1,6 +1,6 @@
 /*
  * slower.h
- *		Tells that a load will take much longer than it might.
+ *		Reports that a load will take much longer than necessary.
  */
 #ifndef PGBULK_SLOWER_H
 #define PGBULK_SLOWER_H
@@ -10,9 +10,10 @@
 #include "table/target.h"
 
 /*
- * A NOTICE with the reason (refusal) for which writer auto is not "direct", and what would help, where that
- * costs more than twice the time: about so many rows in so many bytes of files, for a table that has indexes, and is
- * small beside them.
+ * Sends a NOTICE with the reason (refusal) for which writer auto is not
+ * "direct" and how to change that, if it more than doubles the time of the
+ * load: that is, for the estimated number of rows and bytes and a table with
+ * indexes that is small in comparison.
  */
 extern void slower_notice(const Target *target, const Refusal *refusal, double rows, double bytes);
 

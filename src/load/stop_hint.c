@@ -14,7 +14,7 @@
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 
-/* What is looked for in a subtransaction, which is rolled back. */
+/* A search for a HINT, in a subtransaction that is rolled back. */
 typedef struct HintSearch
 {
 	Diagnosis  *diagnosis;
@@ -24,7 +24,7 @@ typedef struct HintSearch
 	const char *hint;
 } HintSearch;
 
-/* ---- others' code ---- */
+/* ---- user-defined code ---- */
 
 static void
 note_state(StopHint *stop)
@@ -47,7 +47,8 @@ is_as_before(const StopHint *stop)
 	StopHint	now;
 
 	note_state(&now);
-	return now.user == stop->user && now.security == stop->security && now.settings == stop->settings;
+	return now.user == stop->user && now.security == stop->security &&
+		now.settings == stop->settings;
 }
 
 /* ---- errors ---- */
@@ -74,7 +75,10 @@ reason_of(int sqlerrcode)
 	}
 }
 
-/* The server's own are about DateStyle, and how to write a line end as a value. */
+/*
+ * Whether the error has a HINT to keep; the server's about DateStyle, and about
+ * line ends in values, are replaced.
+ */
 static bool
 has_better_hint(const ErrorData *error)
 {
@@ -88,24 +92,28 @@ static bool
 look(void *arg)
 {
 	HintSearch *search = arg;
-	/* what an input function throws is about the value: \u0000 in jsonb has the code of an encoding */
+	/*
+	 * errors of input functions are about the value, whatever their code:
+	 * \u0000 in jsonb has that of an encoding error
+	 */
 	RejectReason reason = search->batch->conv->asking >= 0 ? REJECT_VALUE :
 		reason_of(search->error->sqlerrcode);
 
 	search->hint = diagnosis_of_row(search->diagnosis, search->batch->reader, search->batch->next,
-									 reason, search->error->message);
+									reason, search->error->message);
 	if (search->hint == NULL && search->error->hint == NULL && reason != REJECT_VALUE)
 		search->hint = reject_general_hint(reason, search->error->message);
 	return false;
 }
 
-/* Functions and triggers may have met a key in a table of their own. */
+/* The conflicting key may be in another table that a function or trigger writes to. */
 static bool
 look_at_table(void *arg)
 {
 	HintSearch *search = arg;
 	const ErrorData *error = search->error;
-	Oid			namespace = error->schema_name != NULL ? get_namespace_oid(error->schema_name, true) : InvalidOid;
+	Oid			namespace = error->schema_name != NULL ?
+		get_namespace_oid(error->schema_name, true) : InvalidOid;
 	Oid			table = OidIsValid(namespace) && error->table_name != NULL ?
 		get_relname_relid(error->table_name, namespace) : InvalidOid;
 
@@ -114,7 +122,7 @@ look_at_table(void *arg)
 	return false;
 }
 
-/* What it throws is lost, unless somebody wants an end to all of it. */
+/* Runs body; errors are discarded, except cancellation. */
 static void
 look_safely(bool (*body) (void *arg), HintSearch *search, ErrorData *error)
 {
@@ -142,7 +150,8 @@ look_safely(bool (*body) (void *arg), HintSearch *search, ErrorData *error)
 void
 stop_hint_add_duplicate(const StopHint *stop, ErrorData *error)
 {
-	if (error->sqlerrcode == ERRCODE_UNIQUE_VIOLATION && error->hint == NULL && stop->duplicate_hint != NULL)
+	if (error->sqlerrcode == ERRCODE_UNIQUE_VIOLATION && error->hint == NULL &&
+		stop->duplicate_hint != NULL)
 		error->hint = pstrdup(stop->duplicate_hint);
 }
 
@@ -159,7 +168,7 @@ stop_hint_add(const StopHint *stop, Diagnosis *diagnosis, const Batch *batch, Er
 
 	if (has_better_hint(error) || !is_as_before(stop))
 		return;
-	/* a row that the writer already has could be read */
+	/* a row that reached the writer could be read */
 	if (duplicate ? stop->duplicate_hint != NULL :
 		batch->writer->current_row < 0 && batch->next < batch->reader->result.nrows)
 		look_safely(duplicate ? look_at_table : look, &search, error);

@@ -1,13 +1,16 @@
 /*
  * stop_hint.h
- *		The HINT of an error that ends a load for the sake of one row.
+ *		The HINT for an error about a single row that ends a load.
  *
- * Such an error is thrown on as it is, whoever has thrown it, but with the options in its HINT that would mend the
- * row: found by the trials of diagnosis.h, as for a row that is set aside.  What a trial throws is lost, but for
- * a cancel.  Price: nothing before the error; then a conversion of at most 80 rows of 4 kB for each candidate, of which there may
- * be some hundreds.
+ * Such an error is rethrown unchanged, whoever raised it, except for a HINT
+ * that names options by which the row would be accepted.  They are found by the
+ * trials of diagnosis.h, as for a rejected row.  Errors raised by trials are
+ * discarded, except cancellation.  Price: nothing before the error; then the
+ * conversion of at most 80 rows of 4 kB for each of perhaps some hundred
+ * candidates.
  *
- * Trap: the error may have left others' code half done.  Where that has changed who runs or what is SET there is no HINT.
+ * Trap: the error may have interrupted user-defined code.  If that changed the
+ * current user or settings there is no HINT.
  */
 #ifndef PGBULK_STOP_HINT_H
 #define PGBULK_STOP_HINT_H
@@ -20,21 +23,23 @@
 
 typedef struct StopHint
 {
-	const char *duplicate_hint;	/* for a key that is there twice; or NULL */
-	/* what others' code may have changed, as it was before */
+	const char *duplicate_hint;	/* for a duplicate key; or NULL */
+	/* session state that user-defined code may have changed */
 	Oid			user;
 	int			security;
-	int			settings;		/* how deep they are nested */
+	int			settings;		/* GUC nesting level */
 } StopHint;
 
 extern void stop_hint_open(StopHint *stop, const Target *target, const BulkOptions *options);
 
-/* Whether an error may get a HINT, from its SQLSTATE alone. */
+/* Whether an error with this SQLSTATE may get a HINT. */
 extern bool stop_hint_is_for(int sqlerrcode);
 
 /*
- * Looks for what would mend the row that the batch is at.  The error was caught outside of any subtransaction of the
- * load, and is to be thrown on.  A HINT that it has stays, but where the server's knows the settings of the server alone.
+ * Looks for options by which the batch's current row would be accepted.  The
+ * error was caught outside any subtransaction of the load and will be rethrown.
+ * It keeps a HINT it already has, unless that is one of the server's about its
+ * own settings.
  */
 extern void stop_hint_add(const StopHint *stop, Diagnosis *diagnosis, const Batch *batch,
 						  ErrorData *error);
