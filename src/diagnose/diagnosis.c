@@ -2,13 +2,16 @@
  * diagnosis.c
  *		See diagnosis.h.
  *
- * A candidate is a JSON object of options that is laid over those of the load; a trial (trial.h) says how far
- * each sample gets with it.  The search climbs: of all candidates for what is wrong with a sample the best is kept,
- * and what is still wrong then is looked at, until all is well or nothing helps any more.  So a file with
- * another delimiter, a decimal comma and dates of its own gets one answer.
+ * A candidate is a JSON object of options that override those of the load; a
+ * trial (trial.h) reports how far each sample gets with it.  The search is
+ * greedy: of all candidates for what is wrong with a sample the best is kept,
+ * then what is still wrong is examined, until all samples are good or nothing
+ * helps any more.  So a file with another delimiter, a decimal comma and
+ * unusual dates gets a single answer.
  *
- * Rows that the load has taken are witnesses: what cuts rows in another way must leave them as they are,
- * unless there are fewer of them than of the bad ones.
+ * Rows that the load has accepted are witnesses: a candidate that splits rows
+ * differently must leave them unchanged, unless there are fewer of them than
+ * bad rows.
  */
 #include "postgres.h"
 
@@ -22,15 +25,15 @@
 #include "utils/builtins.h"
 #include "utils/memutils.h"
 
-/* Things that may be wrong with one file. */
+/* Maximum number of problems with one file. */
 #define MAX_STEPS 8
 
-/* Rows that are bad as the one is that ends the load, and that one. */
+/* Maximum number of rows with the same error as the one that ends the load, including it. */
 #define MAX_ALIKE 16
 
-/* ---- witnesses: rows that were read well, for the most part ---- */
+/* ---- witnesses: rows that were mostly read without errors ---- */
 
-/* In that place, or behind the last one; a long row is not kept. */
+/* Keeps a row in this slot, or in a new one; long rows are not kept. */
 static void
 keep_row(Diagnosis *diagnosis, int place, const Reader *reader, uint32 index)
 {
@@ -64,12 +67,16 @@ diagnosis_keep(Diagnosis *diagnosis, const Reader *reader, uint32 nrows)
 			keep_row(diagnosis, diagnosis->nrows, reader, (uint64) i * nrows / first);
 		return;
 	}
-	/* of each batch one, any of which is as likely to be there in the end as any other */
+	/*
+	 * reservoir sampling: one row per batch, each with the same probability of
+	 * being there in the end
+	 */
 	number = hash_bytes((const unsigned char *) &diagnosis->batches, sizeof(diagnosis->batches));
 	if (diagnosis->nrows < DIAGNOSIS_ROWS)
 		keep_row(diagnosis, diagnosis->nrows, reader, number % nrows);
 	else if (number % diagnosis->batches < DIAGNOSIS_ROWS / 2)
-		keep_row(diagnosis, DIAGNOSIS_ROWS / 2 + number % diagnosis->batches, reader, number % nrows);
+		keep_row(diagnosis, DIAGNOSIS_ROWS / 2 +
+				 number % diagnosis->batches, reader, number % nrows);
 }
 
 void
@@ -87,7 +94,7 @@ diagnosis_count_broken(Search *search, const char *candidate, int *changed, int 
 
 		if (outcomes[i].passed && outcomes[i].line == 1)
 			continue;
-		/* with the right number of fields a row stands for its dialect, though it may be bad */
+		/* a row with the right number of fields confirms its dialect even if it is bad */
 		if (before->progress >= TRIAL_CUT && outcomes[i].progress < TRIAL_CUT)
 			(*lost)++;
 		else if (!before->good || before->stray || search->diagnosis->rows_loaded == 0)
@@ -99,7 +106,7 @@ diagnosis_count_broken(Search *search, const char *candidate, int *changed, int 
 	}
 }
 
-/* Whether rows have as many fields as they should have, for the most part. */
+/* Whether most rows have the right number of fields. */
 static bool
 are_cut_well(const Search *search)
 {
@@ -118,7 +125,7 @@ diagnosis_are_few(const Search *search)
 
 /* ---- steps ---- */
 
-/* Options with others laid over them. */
+/* Options, overridden by others. */
 static char *
 merge_options(const char *options, const char *more)
 {
@@ -137,7 +144,10 @@ count_good(const Search *search, const TrialOutcome *outcomes)
 	return n;
 }
 
-/* A row that becomes NULL all through has come nowhere, unless it is a value here and there among good rows. */
+/*
+ * A row whose values all become NULL counts as no progress, unless its only
+ * value is NULL here and there among good rows.
+ */
 static int
 score_outcomes(const Search *search, const TrialOutcome *outcomes, int kind)
 {
@@ -146,11 +156,12 @@ score_outcomes(const Search *search, const TrialOutcome *outcomes, int kind)
 
 	for (int i = 0; i < search->samples.nrows; i++)
 		if (!outcomes[i].implausible && (may_be_empty || !outcomes[i].empty))
-			score += outcomes[i].stray ? Min(outcomes[i].progress, TRIAL_CUT - 1) : outcomes[i].progress;
+			score += outcomes[i].stray ? Min(outcomes[i].progress, TRIAL_CUT - 1) :
+				outcomes[i].progress;
 	return score;
 }
 
-/* Whether no row that was kept is taken for fewer fields than another delimiter gives it. */
+/* Whether no kept row is split into fewer fields than by another delimiter. */
 static bool
 are_filled_well(Search *search, const char *candidate, int kind)
 {
@@ -168,8 +179,9 @@ are_filled_well(Search *search, const char *candidate, int kind)
 }
 
 /*
- * Whether a candidate that has come further than any other may be named.  Rows are not cut in another way for the sake
- * of a few: a delimiter too many in one row says nothing about the others.
+ * Whether the best candidate so far may be suggested.  Rows are not split
+ * differently for the sake of a few: an extra delimiter in one row says nothing
+ * about the others.
  */
 static bool
 is_plausible(Search *search, const char *candidate, const TrialOutcome *outcomes, int kind)
@@ -204,10 +216,11 @@ diagnosis_consider(Search *search, const char *addition, int kind)
 	int			score;
 
 	CHECK_FOR_INTERRUPTS();
-	/* where short rows are taken, each way to cut rows gives some */
+	/* if short rows are accepted, every delimiter gives some */
 	if ((kind & CUTS) && search->options->missing != BULK_MISSING_ERROR)
 		kind |= FILLS;
-	search->samples.strict = (kind & FILLS) || ((kind & CUTS) && search->kind->reason == REJECT_VALUE);
+	search->samples.strict = (kind & FILLS) ||
+		((kind & CUTS) && search->kind->reason == REJECT_VALUE);
 	if (!trial_run(&search->samples, candidate, outcomes))
 		return false;
 	score = score_outcomes(search, outcomes, kind);
@@ -234,7 +247,8 @@ diagnosis_take_step(Search *search)
 	search->candidate = search->next;
 	search->outcomes = search->next_outcomes;
 	search->score = search->next_score;
-	search->options = options_parse(options_merge(search->diagnosis->options->json, search->candidate));
+	search->options =
+		options_parse(options_merge(search->diagnosis->options->json, search->candidate));
 	search->next = NULL;
 	return true;
 }
@@ -275,7 +289,7 @@ diagnosis_are_words(const List *fields)
 	return fields != NIL;
 }
 
-/* The first line of a file: a sample, or a row that was kept. */
+/* The first line of a file, if it is a sample or was kept. */
 static const TrialOutcome *
 find_first_line(Search *search)
 {
@@ -284,10 +298,11 @@ find_first_line(Search *search)
 	for (int i = 0; i < search->samples.nrows; i++)
 		if (search->outcomes[i].line == 1)
 			return &search->outcomes[i];
-	return search->first.nrows > 0 && trial_run(&search->first, search->candidate, first) ? first : NULL;
+	return search->first.nrows > 0 &&
+		trial_run(&search->first, search->candidate, first) ? first : NULL;
 }
 
-/* The first line has names, and the load has taken it for a row. */
+/* Considers that the first line is a header that the load has read as a row. */
 static bool
 step_over_header(Search *search)
 {
@@ -296,7 +311,8 @@ step_over_header(Search *search)
 	int			named;
 	int			ordered;
 
-	if (search->diagnosis->is_retry || options->header != BULK_HEADER_SKIP || options->header_lines > 0)
+	if (search->diagnosis->is_retry || options->header != BULK_HEADER_SKIP ||
+		options->header_lines > 0)
 		return false;
 	first = find_first_line(search);
 	if (first == NULL || first->fields == NIL)
@@ -314,7 +330,8 @@ step_over_header(Search *search)
 	{
 		search->mapped = true;
 		search->candidate = merge_options(search->candidate, "{\"header\": \"map\"}");
-		diagnosis_remark(search, "The first line has the names of columns, in another order than the table.");
+		diagnosis_remark(search,
+						 "The first line has the names of columns, in another order than the table.");
 		return true;
 	}
 	search->next_score = -1;
@@ -337,7 +354,7 @@ has_text_column(TupleDesc desc)
 	return false;
 }
 
-/* Whether rows that were kept become NULL all through. */
+/* Whether all values of a kept row become NULL. */
 static bool
 makes_empty_rows(Search *search)
 {
@@ -360,7 +377,7 @@ find_surplus(const Search *search)
 	return NULL;
 }
 
-/* What there is to say of the step from some options to others. */
+/* Adds remarks on the step from one set of options to the next. */
 static void
 remark_step(Search *search, const BulkOptions *before, const char *column)
 {
@@ -371,13 +388,16 @@ remark_step(Search *search, const BulkOptions *before, const char *column)
 	if (list_length(now->nulls) > list_length(before->nulls) &&
 		has_text_column(RelationGetDescr(search->diagnosis->target->rel)))
 		diagnosis_remark(search, "In columns of text these words are then null, too.");
-	if (now->missing == BULK_MISSING_NULL && before->missing != BULK_MISSING_NULL && makes_empty_rows(search))
+	if (now->missing == BULK_MISSING_NULL && before->missing != BULK_MISSING_NULL &&
+		makes_empty_rows(search))
 		diagnosis_remark(search, "Empty lines then become rows of nulls.");
 	if (now->ignore_extra && !before->ignore_extra && find_surplus(search) != NULL)
-		diagnosis_remark(search, psprintf("What follows %s last column is then left out, for example \"%s\".",
-										  search->diagnosis->ends_load ? "its" : "their",
-										  reject_clip(find_surplus(search), SHOWN_BYTES)));
-	if (column != NULL && diagnosis_date_format(before, column) == NULL && diagnosis_date_format(now, column) != NULL &&
+		diagnosis_remark(search,
+						 psprintf("What follows %s last column is then left out, for example \"%s\".",
+								  search->diagnosis->ends_load ? "its" : "their",
+								  reject_clip(find_surplus(search), SHOWN_BYTES)));
+	if (column != NULL && diagnosis_date_format(before, column) == NULL &&
+		diagnosis_date_format(now, column) != NULL &&
 		diagnosis_swaps(diagnosis_date_format(now, column)))
 	{
 		search->swapped = true;
@@ -385,7 +405,7 @@ remark_step(Search *search, const BulkOptions *before, const char *column)
 	}
 }
 
-/* Looks for what helps with one sample. */
+/* Tries candidates for one sample. */
 static void
 look_for_step(Search *search, const TrialOutcome *sample)
 {
@@ -398,11 +418,12 @@ look_for_step(Search *search, const TrialOutcome *sample)
 		diagnosis_over_syntax(search, sample);
 	else if (sample->reason == REJECT_ENCODING)
 		diagnosis_over_encoding(search);
-	else if (sample->reason == REJECT_VALUE && sample->column != NULL && search->options->transform == NULL)
+	else if (sample->reason == REJECT_VALUE && sample->column != NULL &&
+			 search->options->transform == NULL)
 		diagnosis_over_value(search, sample);
 }
 
-/* Looks for what helps with the first thing that something helps with. */
+/* Finds the next step: tries candidates for each sample until one helps. */
 static bool
 climb(Search *search)
 {
@@ -425,7 +446,7 @@ climb(Search *search)
 	return false;
 }
 
-/* Lines that are documents are none of csv, whatever can be made of them. */
+/* JSON documents in lines are not csv, however they may be split. */
 static bool
 are_documents(const Search *search)
 {
@@ -454,26 +475,29 @@ count_stray(const TrialOutcome *outcomes, int n, bool unclosed)
 }
 
 /*
- * Whether quotes within fields may make one row of several, which then can be read.  What
- * is in order within its row matters only where rows are cut in another way; one quote that is not closed has no other
- * to run to, but where rows may be short it makes one of all that follow.
+ * Whether quotes within fields may join several rows into one, which can then
+ * be read.  A quote pair within a row matters only if rows are split
+ * differently; a single unclosed quote has no partner, but if rows may be short
+ * it swallows all that follow.
  */
 static bool
 are_quotes_stray(Search *search)
 {
 	const BulkOptions *before = search->diagnosis->options;
 	const BulkOptions *now = search->options;
-	bool		same = strcmp(before->delimiter, now->delimiter) == 0 && before->quote == now->quote &&
+	bool		same = strcmp(before->delimiter, now->delimiter) == 0 &&
+		before->quote == now->quote &&
 		before->escape == now->escape;
 	const Trial *trial = &search->witnesses;
 	TrialOutcome *outcomes = palloc(sizeof(TrialOutcome) * Max(trial->nrows, 1));
 	int			few = same && now->missing == before->missing ? 1 : 0;
 
 	return count_stray(search->outcomes, search->samples.nrows, same) > few ||
-		(trial_run(trial, search->candidate, outcomes) && count_stray(outcomes, trial->nrows, same) > few);
+		(trial_run(trial, search->candidate, outcomes) &&
+		 count_stray(outcomes, trial->nrows, same) > few);
 }
 
-/* The answer, from as far as the search has come. */
+/* Forms the HINT from the result of the search. */
 static char *
 form_hint(Search *search)
 {
@@ -486,7 +510,7 @@ form_hint(Search *search)
 	const char *rows = ends_load ? "it" : good < search->samples.nrows ? "some of them" : "they";
 	const char *loaded = ends_load ? "Other rows" : "Rows that were loaded";
 
-	/* to fill rows up is no remedy for those that are bad all the same */
+	/* filling up short rows is no help if they are bad anyway */
 	if (good == 0 && !search->mapped &&
 		(search->options->missing != search->diagnosis->options->missing ||
 		 search->options->ignore_extra != search->diagnosis->options->ignore_extra))
@@ -507,10 +531,11 @@ form_hint(Search *search)
 		return NULL;
 	diagnosis_count_broken(search, search->candidate, &changed, &lost);
 	if (search->swapped && (changed > 0 || lost == 0) && !ends_load)
-		diagnosis_remark(search, "Rows that were loaded may have day and month the wrong way round.");
+		diagnosis_remark(search,
+						 "Rows that were loaded may have day and month the wrong way round.");
 	if (search->swapped)
 		changed = 0;
-	/* right for these, and wrong for the rest of the file */
+	/* right for these rows, but wrong for the rest of the file */
 	if ((lost > 0 || changed > 0) && diagnosis_are_few(search) && !search->diagnosis->is_retry)
 		among = "among the options of bulk_load_retry";
 	if (lost > 0)
@@ -518,13 +543,14 @@ form_hint(Search *search)
 	else if (changed > 0)
 		diagnosis_remark(search, psprintf("%s would have other values.", loaded));
 	if (ends_load && strstr(among, "retry") != NULL)
-		diagnosis_remark(search, "To set the row aside for bulk_load_retry, set option \"on_error\" to \"ignore\" and option \"reject_table\" to the name of a table.");
+		diagnosis_remark(search,
+						 "To set the row aside for bulk_load_retry, set option \"on_error\" to \"ignore\" and option \"reject_table\" to the name of a table.");
 	return psprintf("With %s %s %s can be %s.%s", search->candidate, among, rows,
 					passed == good && search->options->comment != NULL ? "passed over" : "read",
 					search->remarks);
 }
 
-/* Climbs from some options on; false where they cannot be. */
+/* Searches from a starting set of options; false if that is not valid. */
 static bool
 search_from(Search *search, char *begun)
 {
@@ -539,7 +565,10 @@ search_from(Search *search, char *begun)
 	return true;
 }
 
-/* Whether the samples are bad in a trial as they were in the load.  If not, what a trial says means nothing. */
+/*
+ * Whether the samples are bad in a trial as they were in the load.  If not,
+ * trials mean nothing.
+ */
 static bool
 is_reproduced(Search *search)
 {
@@ -554,9 +583,12 @@ advise(Search *search)
 	const RejectKind *kind = search->kind;
 	bool		syntax = kind->reason == REJECT_SYNTAX;
 
-	/* a line alone is at odds with no other one */
-	if (syntax && (strstr(kind->message, "carriage return") != NULL || strstr(kind->message, "newline") != NULL))
-		return search_from(search, "{\"newline\": \"any\"}") && count_good(search, search->outcomes) > 0 ?
+	/* a single line cannot show a mix of line ends */
+	if (syntax &&
+		(strstr(kind->message, "carriage return") != NULL ||
+		 strstr(kind->message, "newline") != NULL))
+		return search_from(search, "{\"newline\": \"any\"}") &&
+			count_good(search, search->outcomes) > 0 ?
 			form_hint(search) : NULL;
 	if (!is_reproduced(search))
 		return NULL;
@@ -566,7 +598,7 @@ advise(Search *search)
 	return search_from(search, "{}") && search->candidate[1] != '}' ? form_hint(search) : NULL;
 }
 
-/* Rows for trials. */
+/* Sets up trials of the samples. */
 static void
 open_trial(Search *search, Trial *trial)
 {
@@ -590,7 +622,10 @@ add_row(Trial *trial, const char *data, uint32 length, int64 line)
 	trial->nrows++;
 }
 
-/* What an input function says of a value that it is only tried on is not true of the load.  Returns what AtEOXact_GUC wants. */
+/*
+ * Suppresses messages: what an input function says about a trial value does not
+ * apply to the load.  Returns the level for AtEOXact_GUC.
+ */
 static int
 suppress_messages(void)
 {
@@ -601,7 +636,7 @@ suppress_messages(void)
 	return level;
 }
 
-/* Both entries: begun is where to go on from, or NULL. */
+/* Common to all entry points.  begun: options to start from, or NULL. */
 static char *
 run_search(const Diagnosis *diagnosis, const RejectKind *kind, const char *begun)
 {
@@ -615,10 +650,12 @@ run_search(const Diagnosis *diagnosis, const RejectKind *kind, const char *begun
 	guard_enable(&search.guard);
 	open_trial(&search, &search.samples);
 	for (int i = 0; i < kind->nsamples; i++)
-		add_row(&search.samples, kind->samples[i].raw, kind->samples[i].raw_len, kind->samples[i].line);
+		add_row(&search.samples, kind->samples[i].raw, kind->samples[i].raw_len,
+				kind->samples[i].line);
 	open_trial(&search, &search.witnesses);
 	for (int i = 0; i < diagnosis->nrows; i++)
-		add_row(&search.witnesses, diagnosis->rows[i].data, diagnosis->rows[i].length, diagnosis->rows[i].line);
+		add_row(&search.witnesses, diagnosis->rows[i].data, diagnosis->rows[i].length,
+				diagnosis->rows[i].line);
 	open_trial(&search, &search.first);
 	for (int i = 0; i < diagnosis->nrows && search.first.nrows == 0; i++)
 		if (diagnosis->rows[i].line == 1)
@@ -629,7 +666,8 @@ run_search(const Diagnosis *diagnosis, const RejectKind *kind, const char *begun
 	if (begun == NULL)
 		answer = advise(&search);
 	else
-		answer = search_from(&search, pstrdup(begun)) && !are_quotes_stray(&search) ? search.candidate : NULL;
+		answer = search_from(&search, pstrdup(begun)) &&
+			!are_quotes_stray(&search) ? search.candidate : NULL;
 
 	stored_rows_close(search.samples.rows);
 	stored_rows_close(search.witnesses.rows);
@@ -641,7 +679,7 @@ run_search(const Diagnosis *diagnosis, const RejectKind *kind, const char *begun
 	return answer;
 }
 
-/* The rows of a query are lines only by the way. */
+/* Rows of a query have no lines of their own. */
 static bool
 can_advise(const BulkOptions *options)
 {
@@ -654,7 +692,8 @@ diagnosis_advise(void *arg, const RejectKind *kind)
 	const Diagnosis *diagnosis = arg;
 
 	if (!can_advise(diagnosis->options) || kind->nsamples == 0 ||
-		(kind->reason != REJECT_SYNTAX && kind->reason != REJECT_ENCODING && kind->reason != REJECT_VALUE))
+		(kind->reason != REJECT_SYNTAX && kind->reason != REJECT_ENCODING &&
+		 kind->reason != REJECT_VALUE))
 		return NULL;
 	return run_search(diagnosis, kind, NULL);
 }
@@ -667,7 +706,10 @@ diagnosis_continue(const Diagnosis *diagnosis, const RejectKind *kind, const cha
 
 /* ---- a row that ends the load ---- */
 
-/* Some of the batch's rows, evenly spread, but for that one, beside those that were kept before. */
+/*
+ * Keeps an evenly spaced selection of the batch's other rows, in addition to
+ * those kept before.
+ */
 static void
 keep_others(Diagnosis *diagnosis, const Reader *reader, uint32 index)
 {
@@ -685,13 +727,15 @@ are_alike(const TrialOutcome *one, const TrialOutcome *other)
 	if (one->reason != other->reason || other->message == NULL)
 		return false;
 	if (one->column != NULL || other->column != NULL)
-		return one->column != NULL && other->column != NULL && strcmp(one->column, other->column) == 0;
+		return one->column != NULL && other->column != NULL &&
+			strcmp(one->column, other->column) == 0;
 	return one->reason != REJECT_SYNTAX || strcmp(one->message, other->message) == 0;
 }
 
 /*
- * Of the rows that were kept, those that are bad as the first sample is go to the samples, or all bad ones where that may be a
- * header, and the good ones count as loaded.  False where the sample itself turns out to be good.
+ * Of the rows that were kept, adds those with the same error as the first
+ * sample to the samples (all bad ones, if that may be a header), and counts the
+ * good ones as loaded.  False if the sample turns out to be good.
  */
 static bool
 find_alike(Diagnosis *diagnosis, RejectKind *kind, RejectSample *samples)
@@ -717,7 +761,8 @@ find_alike(Diagnosis *diagnosis, RejectKind *kind, RejectSample *samples)
 		const DiagnosisRow *row = &diagnosis->rows[i];
 
 		diagnosis->rows_loaded += outcomes[i + 1].good ? 1 : 0;
-		if (outcomes[i + 1].good || (samples[0].line > 1 && !are_alike(&outcomes[0], &outcomes[i + 1])))
+		if (outcomes[i + 1].good ||
+			(samples[0].line > 1 && !are_alike(&outcomes[0], &outcomes[i + 1])))
 			continue;
 		kind->nrows++;
 		if (kind->nsamples < MAX_ALIKE)
@@ -738,9 +783,10 @@ diagnosis_of_row(Diagnosis *diagnosis, const Reader *reader, uint32 index, Rejec
 	const char *raw = reader->data + row->start;
 	Size		length = row->end - row->start;
 	RejectSample samples[MAX_ALIKE];
-	RejectKind	kind = {.reason = reason, .message = message, .nrows = 1, .nsamples = 1, .samples = samples};
+	RejectKind	kind = {.reason = reason, .message = message, .nrows = 1, .nsamples = 1,
+		.samples = samples};
 
-	/* what follows its line was not meant to be in it */
+	/* lines after the first were not meant to be part of the row */
 	if (row->fault == SCAN_FAULT_UNTERMINATED_QUOTE && memchr(raw, '\n', length) != NULL)
 		length = (const char *) memchr(raw, '\n', length) - raw;
 	if (length > DIAGNOSIS_ROW_BYTES || !can_advise(diagnosis->options))

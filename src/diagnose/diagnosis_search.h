@@ -11,15 +11,15 @@
 #include "diagnose/trial.h"
 #include "reject/reject.h"
 
-/* Bytes of a line that a HINT shows. */
+/* Maximum number of bytes of a line shown in a HINT. */
 #define SHOWN_BYTES 80
 
-/* Of what kind a candidate is. */
-#define CUTS	1				/* it cuts rows and fields in another way */
-#define FILLS	2				/* it takes rows that have too many or too few fields */
-#define QUOTES	4				/* it is for quotes within fields, which few rows may have */
+/* What a candidate changes. */
+#define CUTS	1				/* how rows and fields are split */
+#define FILLS	2				/* whether rows with too many or too few fields are accepted */
+#define QUOTES	4				/* the meaning of quotes within fields, which may be rare */
 
-/* The search for what mends a kind. */
+/* The search for options for one kind of bad rows. */
 typedef struct Search
 {
 	const Diagnosis *diagnosis;
@@ -28,16 +28,16 @@ typedef struct Search
 	Guard		guard;
 	Trial		samples;
 	Trial		witnesses;
-	Trial		first;			/* the one of them that is the first line of a file, if it was kept */
-	TrialOutcome *witnessed;	/* witnesses with the options of the load */
+	Trial		first;			/* the sample that is the first line of a file, if it was kept */
+	TrialOutcome *witnessed;	/* witnesses' outcomes with the options of the load */
 
-	/* as far as it has come */
+	/* the best options so far */
 	char	   *candidate;
-	BulkOptions *options;		/* with it */
+	BulkOptions *options;		/* the same, parsed */
 	TrialOutcome *outcomes;
 	int			score;
-	char	   *remarks;		/* what else there is to say */
-	bool		swapped;		/* dates that were loaded may be others */
+	char	   *remarks;		/* additional sentences for the HINT */
+	bool		swapped;		/* dates already loaded may have day and month swapped */
 	bool		mapped;			/* the header names the columns: nothing else can be tried */
 
 	/* the best candidate for the next step */
@@ -47,50 +47,50 @@ typedef struct Search
 } Search;
 
 /*
- * Tries the best candidate so far with more options, a JSON object; true where no other can be better.  kind: bits of
- * what they do.
+ * Tries the best options so far with additional ones, a JSON object; true if no
+ * other candidate can be better.  kind: bits of what they change.
  */
 extern bool diagnosis_consider(Search *search, const char *addition, int kind);
 
-/* Whether the file is as the options say, but for some rows. */
+/* Whether the options fit the file, except for a few rows. */
 extern bool diagnosis_are_few(const Search *search);
 
-/* Makes the best candidate the one to go on from; false where none is better. */
+/* Makes the best candidate the new starting point; false if none is better. */
 extern bool diagnosis_take_step(Search *search);
 
-/* Of the rows that were read well, those that a candidate makes others of, or bad ones. */
+/* Counts accepted rows that a candidate changes, or makes bad. */
 extern void diagnosis_count_broken(Search *search, const char *candidate, int *changed, int *lost);
 
-/* One more sentence for the HINT. */
+/* Adds a sentence to the HINT. */
 extern void diagnosis_remark(Search *search, const char *text);
 
 /* -- candidates (diagnosis_steps.c) -- */
 
-/* For a line that is not in order as a whole. */
+/* For a malformed line. */
 extern void diagnosis_over_syntax(Search *search, const TrialOutcome *failed);
 
 /* For quotes within fields. */
 extern void diagnosis_over_quotes(Search *search);
 
-/* For bytes that are no text. */
+/* For invalid bytes. */
 extern void diagnosis_over_encoding(Search *search);
 
-/* For a value that its column refuses. */
+/* For a value that its column's type rejects. */
 extern void diagnosis_over_value(Search *search, const TrialOutcome *failed);
 
 /*
- * Many encodings can read the same bytes: only who knows the data can tell
- * whether a line means something so.
+ * Adds a line as decoded: several encodings may accept the same bytes, and only
+ * the user can tell which one makes sense.
  */
 extern void diagnosis_show_decoded(Search *search, int file_encoding);
 
-/* What turns out to be the order of day and month in a column is so in others that can be read in that way. */
+/* Applies the order of day and month found for one column to others that may have the same. */
 extern void diagnosis_swap_dates(Search *search, const char *column);
 
 /* The template of a column, or NULL. */
 extern const char *diagnosis_date_format(const BulkOptions *options, const char *column);
 
-/* Whether the day comes first there, and the session took the month for it, or the reverse. */
+/* Whether a template has day and month in the other order than the session's DateStyle. */
 extern bool diagnosis_swaps(const char *template);
 
 #endif							/* PGBULK_DIAGNOSIS_SEARCH_H */

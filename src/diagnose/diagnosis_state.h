@@ -1,6 +1,7 @@
 /*
  * diagnosis_state.h
- *		What a diagnosis knows of the load: its options, and rows that were good.
+ *		What a diagnosis needs of the load: its options, and some of its
+ *		rows.
  */
 #ifndef PGBULK_DIAGNOSIS_STATE_H
 #define PGBULK_DIAGNOSIS_STATE_H
@@ -10,7 +11,7 @@
 #include "option/options.h"
 #include "table/target.h"
 
-/* Rows of the load that are kept, good ones for the most part, and bytes of one. */
+/* Number of rows kept, most of them good, and maximum length of each. */
 #define DIAGNOSIS_ROWS 64
 #define DIAGNOSIS_ROW_BYTES 4096
 
@@ -25,11 +26,11 @@ typedef struct Diagnosis
 {
 	const BulkOptions *options; /* those of the load */
 	const Target *target;		/* open, its columns known */
-	MemoryContext context;		/* of what is kept */
+	MemoryContext context;		/* of the rows that are kept */
 	bool		is_retry;		/* rows come from a reject table: there is no header */
-	bool		ends_load;		/* the bad row does: nothing stays of what was loaded */
+	bool		ends_load;		/* the bad row does: nothing that was loaded remains */
 	int64		rows_loaded;
-	uint64		batches;		/* that rows were kept of */
+	uint64		batches;		/* number of batches sampled */
 	int			nrows;
 	DiagnosisRow rows[DIAGNOSIS_ROWS];
 } Diagnosis;

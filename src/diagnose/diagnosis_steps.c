@@ -1,6 +1,6 @@
 /*
  * diagnosis_steps.c
- *		Options that often are the remedy, for what is wrong with a row.
+ *		Candidate options for each kind of problem with a row.
  */
 #include "postgres.h"
 
@@ -14,9 +14,9 @@
 #include "utils/json.h"
 #include "utils/lsyscache.h"
 
-/* ---- fields too many or too few ---- */
+/* ---- wrong number of fields ---- */
 
-/* Whether some sample has such bytes in its line. */
+/* Whether some sample contains these bytes. */
 static bool
 some_line_has(const Search *search, const char *bytes)
 {
@@ -44,7 +44,7 @@ every_line_begins(const Search *search, const char *bytes)
 	return true;
 }
 
-/* Whether some field begins with a character, or a line does. */
+/* Whether some field, or line, starts with a character. */
 static bool
 some_field_begins(const Search *search, char c)
 {
@@ -64,7 +64,8 @@ consider_quotes(Search *search, int kind)
 		return false;
 	if (some_line_has(search, "'") && diagnosis_consider(search, "{\"quote\": \"'\"}", kind))
 		return true;
-	return some_line_has(search, "\\") && diagnosis_consider(search, "{\"escape\": \"\\\\\"}", kind);
+	return some_line_has(search, "\\") &&
+		diagnosis_consider(search, "{\"escape\": \"\\\\\"}", kind);
 }
 
 void
@@ -74,14 +75,14 @@ diagnosis_over_quotes(Search *search)
 
 	if (consider_quotes(search, CUTS | QUOTES) || !options_takes(search->options, "quote"))
 		return;
-	/* quotes that are no more than characters of values, unless whole fields are quoted, too */
+	/* quotes as ordinary characters, unless whole fields are quoted, too */
 	for (int i = 0; unused[i] != NULL && !some_line_has(search, i == 0 ? "\001" : "\002"); i++)
 		if (!some_field_begins(search, search->options->quote) &&
 			diagnosis_consider(search, psprintf("{\"quote\": \"%s\"}", unused[i]), CUTS | QUOTES))
 			return;
 }
 
-/* Where most lines begin so, that is no mark of comments. */
+/* A prefix that most lines have does not mark comments. */
 static bool
 consider_comments(Search *search)
 {
@@ -94,7 +95,7 @@ consider_comments(Search *search)
 	return false;
 }
 
-/* more: options that go with each delimiter, with a comma before them, or "". */
+/* more: options to try with each delimiter, preceded by a comma, or "". */
 static bool
 consider_delimiters(Search *search, const char *in, const char *more, int kind)
 {
@@ -109,7 +110,8 @@ consider_delimiters(Search *search, const char *in, const char *more, int kind)
 			((kind & FILLS) && !every_line_has(search, delimiter)))
 			continue;
 		if (diagnosis_consider(search, psprintf("{\"delimiter\": \"%s\"%s}",
-												delimiter[0] == '\t' ? "\\t" : delimiter, more), kind))
+												delimiter[0] == '\t' ? "\\t" : delimiter, more),
+							   kind))
 			return true;
 	}
 	return false;
@@ -122,7 +124,8 @@ diagnosis_over_syntax(Search *search, const TrialOutcome *failed)
 	bool		missing = strncmp(failed->message, "missing data", 12) == 0;
 	const char *fill = extra ? "\"extra_columns\": \"ignore\"" : "\"missing_columns\": \"null\"";
 
-	if (consider_quotes(search, CUTS) || !(extra || missing) || consider_delimiters(search, NULL, "", CUTS) ||
+	if (consider_quotes(search, CUTS) || !(extra || missing) ||
+		consider_delimiters(search, NULL, "", CUTS) ||
 		(missing && consider_comments(search)) || search->next != NULL)
 		return;
 	(void) (diagnosis_consider(search, psprintf("{%s}", fill), FILLS) ||
@@ -142,11 +145,13 @@ diagnosis_show_decoded(Search *search, int file_encoding)
 	encoding_open(&encoding, file_encoding);
 	if (encoding.transcode &&
 		encoding_convert(&encoding, sample->raw, sample->raw_len, text, &error) >= 0)
-		diagnosis_remark(search, psprintf("%s then is \"%s\".", search->diagnosis->ends_load ? "It" : "One of them",
-										  reject_clip(text, SHOWN_BYTES)));
+		diagnosis_remark(search,
+						 psprintf("%s then is \"%s\".", search->diagnosis->ends_load ? "It" :
+								  "One of them",
+								  reject_clip(text, SHOWN_BYTES)));
 }
 
-/* Encodings that files are often in; the second one has a character for each byte. */
+/* Common encodings of files; the second one has a character for each byte. */
 void
 diagnosis_over_encoding(Search *search)
 {
@@ -170,7 +175,7 @@ diagnosis_over_encoding(Search *search)
 
 /* ---- values ---- */
 
-/* The option with the names of a set, and one more. */
+/* The option with the columns of a set, and one more. */
 static char *
 column_set_with(const char *option, const BulkColumnSet *set, const char *column)
 {
@@ -189,7 +194,7 @@ column_set_with(const char *option, const BulkColumnSet *set, const char *column
 	return json.data;
 }
 
-/* What the samples have in a column that refuses it. */
+/* The values of the samples in a column that rejects them. */
 static List *
 refused_values(const Search *search, const char *column)
 {
@@ -217,7 +222,7 @@ has_text(List *texts, const char *text)
 	return false;
 }
 
-/* Values that people write for nothing. */
+/* Strings that commonly stand for NULL. */
 static bool
 consider_nulls(Search *search, const char *column, List *values)
 {
@@ -270,8 +275,8 @@ consider_trim(Search *search, const char *column, List *values)
 }
 
 /*
- * Whether commas can only be decimal marks: before three digits they may as well stand between thousands, unless
- * another value shows what they mean.
+ * Whether commas can only be decimal marks: before three digits they may be
+ * thousands separators, unless another value disambiguates.
  */
 static bool
 are_decimal_commas(List *values)
@@ -291,8 +296,9 @@ are_decimal_commas(List *values)
 }
 
 /*
- * Whether a mark can only stand between thousands: it is there twice in a value, before decimals, or in a column of integers,
- * where a point may still stand before decimals.
+ * Whether a mark can only be a thousands separator: it occurs twice in a value,
+ * before decimals, or in a column of integers, where a point may still precede
+ * decimals.
  */
 static bool
 are_thousands(List *values, const char *mark, char decimal, bool integers)
@@ -306,21 +312,24 @@ are_thousands(List *values, const char *mark, char decimal, bool integers)
 		const char *first = strstr(lfirst(lc), mark);
 
 		if (first != NULL &&
-			(integers || strstr(first + strlen(mark), mark) != NULL || strchr(first, decimal) != NULL))
+			(integers || strstr(first + strlen(mark), mark) != NULL ||
+			 strchr(first, decimal) != NULL))
 			return true;
 	}
 	return false;
 }
 
-/* Marks between thousands, with a decimal point or a decimal comma. */
+/* Thousands separators, with a decimal point or a decimal comma. */
 static bool
 consider_numbers(Search *search, List *values, bool integers)
 {
-	static const char *const marks[] = {",", ".", " ", "'", "\302\240", "\342\200\257", "\342\200\231"};
+	static const char *const marks[] = {",", ".", " ", "'", "\302\240", "\342\200\257",
+		"\342\200\231"};
 	const BulkOptions *options = search->options;
 	bool		commas = !integers && are_decimal_commas(values);
 
-	if (commas && options->decimal_mark == '.' && diagnosis_consider(search, "{\"decimal_mark\": \",\"}", 0))
+	if (commas && options->decimal_mark == '.' &&
+		diagnosis_consider(search, "{\"decimal_mark\": \",\"}", 0))
 		return true;
 	if (options->thousands_mark != NULL)
 		return false;
@@ -328,19 +337,21 @@ consider_numbers(Search *search, List *values, bool integers)
 	{
 		char		decimal = marks[i][0] == '.' || commas ? ',' : options->decimal_mark;
 
-		if (marks[i][0] == decimal || (IS_HIGHBIT_SET(marks[i][0]) && GetDatabaseEncoding() != PG_UTF8) ||
+		if (marks[i][0] == decimal ||
+			(IS_HIGHBIT_SET(marks[i][0]) && GetDatabaseEncoding() != PG_UTF8) ||
 			(decimal != options->decimal_mark && options->decimal_mark != '.'))
 			continue;
 		if (are_thousands(values, marks[i], decimal, integers) &&
 			diagnosis_consider(search, decimal == options->decimal_mark ?
 							   psprintf("{\"thousands_mark\": \"%s\"}", marks[i]) :
-							   psprintf("{\"decimal_mark\": \",\", \"thousands_mark\": \"%s\"}", marks[i]), 0))
+							   psprintf("{\"decimal_mark\": \",\", \"thousands_mark\": \"%s\"}",
+										marks[i]), 0))
 			return true;
 	}
 	return false;
 }
 
-/* date_format as it is, and a template for one more column. */
+/* date_format with a template for one more column. */
 static char *
 date_format_with(const BulkOptions *options, const char *column, const char *template)
 {
@@ -397,7 +408,7 @@ is_date(Oid type)
 	return type == DATEOID || type == TIMESTAMPOID || type == TIMESTAMPTZOID;
 }
 
-/* Whether a column's values are others in the best candidate, and no row that was read well is lost for them. */
+/* Whether the best candidate changes values of the column, and breaks no accepted row. */
 static bool
 makes_others(Search *search)
 {
@@ -407,7 +418,8 @@ makes_others(Search *search)
 	int			lost;
 
 	for (int i = 0; i < search->samples.nrows; i++)
-		differ |= search->outcomes[i].good && search->outcomes[i].print != search->next_outcomes[i].print;
+		differ |= search->outcomes[i].good &&
+			search->outcomes[i].print != search->next_outcomes[i].print;
 	diagnosis_count_broken(search, search->candidate, &changed, &lost_before);
 	diagnosis_count_broken(search, search->next, &changed, &lost);
 	return differ && lost <= lost_before;
@@ -433,8 +445,10 @@ diagnosis_swap_dates(Search *search, const char *column)
 		{
 			search->next = NULL;
 			search->next_score = search->score - 1;
-			(void) diagnosis_consider(search, date_format_with(search->options, NameStr(att->attname),
-															   psprintf("%.*s%s", length, template, times[k])), 0);
+			(void) diagnosis_consider(search,
+									  date_format_with(search->options, NameStr(att->attname),
+													   psprintf("%.*s%s", length, template,
+																times[k])), 0);
 			if (search->next != NULL && makes_others(search))
 			{
 				(void) diagnosis_take_step(search);
@@ -445,20 +459,23 @@ diagnosis_swap_dates(Search *search, const char *column)
 	}
 }
 
-/* The usual ones; where several fit all samples nobody can tell which is meant. */
+/* Tries common templates; if several fit all samples, the right one cannot be known. */
 static bool
 consider_dates(Search *search, const char *column)
 {
 	static const char *const dates[] = {
-		"YYYY-MM-DD", "YYYY-DD-MM", "DD/MM/YYYY", "MM/DD/YYYY", "DD.MM.YYYY", "DD-MM-YYYY", "MM-DD-YYYY",
-		"YYYY/MM/DD", "YYYY.MM.DD", "YYYYMMDD", "DD/MM/YY", "MM/DD/YY", "DD.MM.YY", "DD Mon YYYY", "DD-Mon-YYYY",
+		"YYYY-MM-DD", "YYYY-DD-MM", "DD/MM/YYYY", "MM/DD/YYYY", "DD.MM.YYYY", "DD-MM-YYYY",
+			"MM-DD-YYYY",
+		"YYYY/MM/DD", "YYYY.MM.DD", "YYYYMMDD", "DD/MM/YY", "MM/DD/YY", "DD.MM.YY", "DD Mon YYYY",
+			"DD-Mon-YYYY",
 		"Mon DD, YYYY"
 	};
 
 	for (int i = 0; i < lengthof(times); i++)
 		for (int k = 0; k < lengthof(dates); k++)
 			if (diagnosis_consider(search, date_format_with(search->options, column,
-															psprintf("%s%s", dates[k], times[i])), 0))
+															psprintf("%s%s", dates[k], times[i])),
+								   0))
 				return true;
 	return false;
 }

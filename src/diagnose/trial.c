@@ -17,7 +17,7 @@
 
 const char *const trial_delimiters[] = {";", "\t", "|", ",", ":", " ", NULL};
 
-/* A trial that is going on. */
+/* State of a running trial. */
 typedef struct Run
 {
 	const Trial *trial;
@@ -43,7 +43,7 @@ open_run(void *arg)
 	guard_open(trial->guard);
 	run->options = options_parse(options_merge(json, run->candidate));
 	run->conv = convert_open(run->options, trial->target, trial->guard, run->estate);
-	/* they have nothing to do with the row, and nextval has effects */
+	/* defaults do not depend on the row, and nextval has side effects */
 	run->conv->ndefaults = 0;
 	for (int i = 0; i < run->conv->ncolumns; i++)
 		if (run->conv->columns[i].default_volatile ||
@@ -68,7 +68,7 @@ keep_text(const Run *run, const char *text)
 	return text != NULL ? MemoryContextStrdup(run->texts, text) : NULL;
 }
 
-/* ---- a row that cannot be converted ---- */
+/* ---- rows that cannot be converted ---- */
 
 static void
 fail(const Run *run, TrialOutcome *outcome, int column, RejectReason reason,
@@ -97,15 +97,15 @@ fail_by_error(const Run *run, TrialOutcome *outcome)
 	for (int i = 0; error->column != NULL && i < conv->ncolumns; i++)
 		if (conv->columns[i].name != NULL && strcmp(conv->columns[i].name, error->column) == 0)
 			column = i;
-	/* what has the wrong number of fields has not come to any of them */
+	/* a row with the wrong number of fields was not assigned to columns */
 	if (error->reason == REJECT_SYNTAX || error->reason == REJECT_ENCODING)
 		column = -1;
 	fail(run, outcome, column, error->reason, error->message, error->value);
 }
 
-/* ---- a row that can ---- */
+/* ---- rows that can ---- */
 
-/* The column of the file that is NULL and must not be, or -1. */
+/* The column of the file that is NULL in violation of NOT NULL, or -1. */
 static int
 forbidden_null(const Run *run)
 {
@@ -122,7 +122,7 @@ forbidden_null(const Run *run)
 	return -1;
 }
 
-/* Whether a field gives its column, or an argument of option transform, a value. */
+/* Whether a field provides a value for its column, or for an argument of option transform. */
 static bool
 has_value(const Run *run, int i)
 {
@@ -156,8 +156,9 @@ count_in(const char *s, uint32 length, const char *what)
 }
 
 /*
- * Whether a row that is too short was written with another delimiter, which then stands in it as often as between as
- * many fields as there are columns or, if it is one that stands in few texts, more than it has now.
+ * Whether a row that is too short was written with another delimiter: one that
+ * occurs as often as needed for all columns or, if it is rare in text, more
+ * often than the current one.
  */
 static bool
 is_cut_short(const Run *run)
@@ -166,9 +167,10 @@ is_cut_short(const Run *run)
 
 	for (int d = 0; trial_delimiters[d] != NULL; d++)
 	{
-		int			n = count_in(run->reader->data + row->start, row->end - row->start, trial_delimiters[d]);
+		int			n =
+			count_in(run->reader->data + row->start, row->end - row->start, trial_delimiters[d]);
 
-		/* a line that is quoted as a whole has its own delimiter within the quotes */
+		/* a line quoted as a whole has its own delimiter within the quotes */
 		if (strcmp(trial_delimiters[d], run->options->delimiter) == 0)
 			n -= row->nfields - 1;
 		if (n >= run->conv->ncolumns - 1 || (d < TRIAL_SURE_DELIMITERS && n >= row->nfields))
@@ -177,7 +179,7 @@ is_cut_short(const Run *run)
 	return false;
 }
 
-/* Whether a field holds another delimiter as often as between as many fields as there are columns. */
+/* Whether a field contains another delimiter as often as needed for all columns. */
 static bool
 has_other_delimiter(const Run *run)
 {
@@ -188,7 +190,8 @@ has_other_delimiter(const Run *run)
 		return is_cut_short(run);
 	for (uint32 i = 0; i < nfields; i++)
 		for (int d = 0; trial_delimiters[d] != NULL; d++)
-			if (strcmp(trial_delimiters[d], run->options->delimiter) != 0 && !reader->fields[i].quoted &&
+			if (strcmp(trial_delimiters[d], run->options->delimiter) != 0 &&
+				!reader->fields[i].quoted &&
 				count_in(reader->data + reader->fields[i].start, reader->fields[i].length,
 						 trial_delimiters[d]) >= Max(run->conv->ncolumns - 1, 1))
 				return true;
@@ -211,13 +214,17 @@ fingerprint(const Run *run)
 			const ScanField *field = &run->reader->fields[i];
 
 			if (run->options->transform != NULL && i < run->reader->rows[0].nfields)
-				print = hash_combine64(print, hash_bytes((const unsigned char *) run->reader->data + field->start,
-														 field->length));
+				print =
+					hash_combine64(print,
+								   hash_bytes((const unsigned char *) run->reader->data +
+											  field->start,
+											  field->length));
 			continue;
 		}
 		att = TupleDescAttr(desc, attnum - 1);
 		print = hash_combine64(print, run->nulls[attnum - 1] ? i + 1 :
-							   datum_image_hash(run->values[attnum - 1], att->attbyval, att->attlen));
+							   datum_image_hash(run->values[attnum - 1], att->attbyval,
+												att->attlen));
 	}
 	return print;
 }
@@ -260,7 +267,7 @@ trial_field_name(Converter *conv, const char *data, const ScanField *field)
 	return text == NULL || !pg_verifymbstr(text, length, true) ? NULL : pnstrdup(text, length);
 }
 
-/* The fields of what may be names of columns. */
+/* Keeps the fields of a possible header. */
 static List *
 keep_fields(const Run *run)
 {
@@ -274,7 +281,7 @@ keep_fields(const Run *run)
 	return fields;
 }
 
-/* The row that the reader is at; any: there is something left of it. */
+/* Examines the reader's current row.  any: something of it is left. */
 static void
 examine(Run *run, bool any, TrialOutcome *outcome)
 {
@@ -283,14 +290,14 @@ examine(Run *run, bool any, TrialOutcome *outcome)
 
 	if (!any)
 	{
-		/* of a comment nothing is left */
+		/* nothing is left of a comment */
 		outcome->passed = outcome->good = run->options->comment != NULL && !reader->ended;
 		outcome->progress = outcome->good ? TRIAL_CUT + run->conv->ncolumns : 0;
 		return;
 	}
 	if (reader->result.nrows != 1)
 		return;
-	/* quotes within fields: what they enclose may go on in the next line */
+	/* a quote within a field may continue into the next line */
 	outcome->unclosed = reader->rows[0].fault == SCAN_FAULT_UNTERMINATED_QUOTE ||
 		(reader->rows[0].lax && reader->rows[0].multiline);
 	outcome->stray = reader->rows[0].lax || outcome->unclosed;

@@ -1,9 +1,9 @@
 /*
  * trial.h
- *		Rows of a load read and converted once more, with other options.
+ *		Reads and converts rows of a load again, with other options.
  *
- * Nothing is written, and what others' code throws is caught.  Each row is read for itself: a quote
- * that it leaves open takes nothing from the next.
+ * Nothing is written, and errors raised by user-defined functions are caught.
+ * Rows are read independently: an open quote does not affect the next row.
  */
 #ifndef PGBULK_TRIAL_H
 #define PGBULK_TRIAL_H
@@ -17,7 +17,7 @@
 #include "stream/stored.h"
 #include "table/target.h"
 
-/* What is tried. */
+/* The setup of trials. */
 typedef struct Trial
 {
 	const BulkOptions *options; /* of the load */
@@ -25,49 +25,54 @@ typedef struct Trial
 	Guard	   *guard;			/* enabled */
 	StoredRows *rows;
 	int			nrows;
-	bool		strict;			/* judge whether fields look as if another delimiter was meant */
+	/* also judge whether fields look as if another delimiter was meant */
+	bool		strict;
 } Trial;
 
-/* A row whose fields are as many as they should be has come so far. */
+/* The progress of a row with the right number of fields. */
 #define TRIAL_CUT 2
 
-/* What became of a row. */
+/* The outcome of a trial for one row. */
 typedef struct TrialOutcome
 {
 	int64		line;
-	int			progress;		/* 0: it is no row or no text; 1: it has too many or too few fields; 2 + n:
-								 * column n fails; more: it is good */
+	/*
+	 * 0: not a row, or not text; 1: wrong number of fields; 2 + n: column n
+	 * fails; more: good
+	 */
+	int			progress;
 	bool		good;
-	bool		passed;			/* it is a comment or a header: good, but no row */
-	bool		stray;			/* quotes stand within fields ... */
-	bool		unclosed;		/* ... or go on over the end of the row */
-	bool		empty;			/* it is NULL all through */
+	bool		passed;			/* a comment or a header: good, but no row */
+	bool		stray;			/* quotes occur within fields ... */
+	bool		unclosed;		/* ... or extend beyond the end of the row */
+	bool		empty;			/* all values are NULL */
 	bool		implausible;	/* see Trial.strict */
-	uint64		print;			/* of a good row's values: equal ones have the same */
-	/* of what is wrong */
+	uint64		print;			/* hash of a good row's values */
+	/* why the row is bad */
 	RejectReason reason;
 	const char *message;		/* or NULL */
 	const char *column;			/* or NULL */
 	const char *value;			/* or NULL */
-	/* more of the row */
-	List	   *fields;			/* char *, or NULL for a null; of the first line of a file alone */
-	const char *surplus;		/* the first field behind the last column, unless it is empty */
+	/* more about the row */
+	List	   *fields;			/* char *, or NULL for a null; only of the first line of a file */
+	const char *surplus;		/* the first field after the last column, unless it is empty */
 } TrialOutcome;
 
 /*
- * Reads the rows with the options of the load and those of a JSON object laid over them.
- * False where there are no such options, for this table.  Texts are in the current memory context. Price: about a
- * conversion of each row, and a subtransaction for each error that is thrown.
+ * Reads the rows with the options of the load overridden by those of a JSON
+ * object.  False if these are not valid for this table.  Texts are in the
+ * current memory context.  Price: the conversion of each row, and a
+ * subtransaction for each error raised.
  */
 extern bool trial_run(const Trial *trial, const char *candidate, TrialOutcome *outcomes);
 
 /*
- * The text of a field that may be a name of a column, trimmed; NULL for a null, and for what is no text.  Memory: the
- * current context.
+ * The text of a possible column name, trimmed; NULL for a null and for invalid
+ * text.  Allocates in the current context.
  */
 extern char *trial_field_name(Converter *conv, const char *data, const ScanField *field);
 
-/* Delimiters that files are often written with, ended by NULL; the first three stand in few texts. */
+/* Common delimiters, NULL-terminated; the first three are rare in text. */
 #define TRIAL_SURE_DELIMITERS 3
 extern const char *const trial_delimiters[];
 

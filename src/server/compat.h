@@ -1,9 +1,10 @@
 /*
  * compat.h
- *		The only file that knows that PostgreSQL has versions (15 to 19).
+ *		The only file that depends on the server version (PostgreSQL 15 to
+ *		19).
  *
- * Everything else is written for the newest server; what an older one says
- * differently is translated here, under the newer name where there is one.
+ * All other code is written for the newest server; differences of older ones
+ * are translated here, under the newer name if there is one.
  */
 #ifndef PGBULK_COMPAT_H
 #define PGBULK_COMPAT_H
@@ -37,7 +38,7 @@
 #define COMPAT_SOFT_ERRORS 1
 #endif
 
-/* Internal subtransactions while parallel workers are about: from 17 on. */
+/* Subtransactions while parallel workers are running: from 17 on. */
 #if PG_VERSION_NUM >= 170000
 #define COMPAT_PARALLEL_SUBTRANSACTIONS 1
 #endif
@@ -48,7 +49,7 @@
 #define rd_newRelfilelocatorSubid rd_newRelfilenodeSubid
 #endif
 
-/* What a sequence's WAL record begins with. */
+/* The start of a sequence's WAL record. */
 #if PG_VERSION_NUM >= 190000
 #include "commands/sequence_xlog.h"
 #endif
@@ -77,7 +78,7 @@ compat_seq_rec(xl_seq_rec *record, Relation sequence)
 #define compat_set_perminfos(query, pstate) ((void) 0)
 #endif
 
-/* The plan of a query, by whoever plans here. */
+/* Plans a query, honoring planner hooks. */
 #include "tcop/tcopprot.h"
 
 #if PG_VERSION_NUM >= 190000
@@ -120,7 +121,7 @@ compat_insert_index_tuples(ResultRelInfo *rri, TupleTableSlot *slot,
 #endif
 }
 
-/* The same for a row that is there on trial: whether another one has its key. */
+/* The same for a speculatively inserted row; *conflict: whether another row has its key. */
 static inline List *
 compat_insert_index_tuples_trying(ResultRelInfo *rri, TupleTableSlot *slot,
 								  EState *estate, bool *conflict)
@@ -136,7 +137,7 @@ compat_insert_index_tuples_trying(ResultRelInfo *rri, TupleTableSlot *slot,
 #endif
 }
 
-/* Whether no row has the key of this one, in the indexes given; tid: the one that has. */
+/* Whether no row has the same key in the given indexes; tid: the conflicting row. */
 static inline bool
 compat_check_index_constraints(ResultRelInfo *rri, TupleTableSlot *slot,
 							   EState *estate, ItemPointer tid, List *indexes)
@@ -151,7 +152,7 @@ compat_check_index_constraints(ResultRelInfo *rri, TupleTableSlot *slot,
 #endif
 }
 
-/* False: a trigger wants the row to stay. */
+/* False if a trigger suppresses the deletion. */
 static inline bool
 compat_before_delete_triggers(EState *estate, EPQState *epq, ResultRelInfo *rri,
 							  ItemPointer tid)
@@ -206,7 +207,7 @@ compat_root_to_child_map(ResultRelInfo *rri, EState *estate)
 #define compat_domain_has_constraints(type) DomainHasConstraints(type)
 #endif
 
-/* 19: a descriptor made by hand must be said to be complete. */
+/* From 19 on, manually built descriptors must be finalized. */
 #if PG_VERSION_NUM >= 190000
 #define compat_finalize_desc(desc) TupleDescFinalize(desc)
 #else
@@ -214,8 +215,8 @@ compat_root_to_child_map(ResultRelInfo *rri, EState *estate)
 #endif
 
 /*
- * A date by to_timestamp's templates, of which every character must match;
- * softly with an ErrorSaveContext, which 15 does not have.
+ * Converts a date by to_timestamp's template, which every character must match;
+ * raises soft errors given an ErrorSaveContext, which 15 does not have.
  */
 #include "catalog/pg_collation.h"
 #include "utils/builtins.h"
@@ -223,13 +224,14 @@ compat_root_to_child_map(ResultRelInfo *rri, EState *estate)
 
 #if PG_VERSION_NUM >= 160000
 #define compat_parse_datetime(value, template, type, typmod, zone, escontext) \
-	parse_datetime((value), (template), DEFAULT_COLLATION_OID, true, (type), (typmod), (zone), (escontext))
+	parse_datetime((value), (template), DEFAULT_COLLATION_OID, true, (type), (typmod), (zone), \
+				   (escontext))
 #else
 #define compat_parse_datetime(value, template, type, typmod, zone, escontext) \
 	parse_datetime((value), (template), DEFAULT_COLLATION_OID, true, (type), (typmod), (zone), NULL)
 #endif
 
-/* Throws what is wrong with a template, whatever text it may meet. */
+/* Raises errors of a template itself. */
 static inline void
 compat_check_datetime_template(text *template)
 {
@@ -250,7 +252,7 @@ compat_check_datetime_template(text *template)
 #endif
 }
 
-/* Whether the caller may execute a function; else the server's error. */
+/* Raises an error unless the caller may execute a function. */
 #include "catalog/pg_proc.h"
 #include "miscadmin.h"
 #include "utils/acl.h"
@@ -283,7 +285,7 @@ compat_check_execute(Oid function, const char *name)
 	index_beginscan((rel), (index), (snapshot), (nkeys), 0)
 #endif
 
-/* 18: foreign keys over periods of time. */
+/* 18: temporal foreign keys (PERIOD). */
 #if PG_VERSION_NUM >= 180000
 #define COMPAT_HAS_PERIOD(constraint) ((constraint)->conperiod)
 #else
@@ -309,8 +311,8 @@ compat_check_execute(Oid function, const char *name)
 #endif
 
 /*
- * Pins up to n new blocks at the end of a table, unlocked and zeroed.
- * Returns how many; never 0.
+ * Extends a table by up to n blocks, which are returned pinned, unlocked and
+ * zeroed.  Returns how many; never 0.
  */
 static inline uint32
 compat_extend(Relation rel, BufferAccessStrategy strategy, uint32 n,
@@ -323,7 +325,7 @@ compat_extend(Relation rel, BufferAccessStrategy strategy, uint32 n,
 						&extended);
 	return extended;
 #else
-	/* 15 does not look after itself: others need buffers, too */
+	/* 15 has no such limit itself */
 	n = Min(n, Max(NBuffers / 16, 1));
 	LockRelationForExtension(rel, ExclusiveLock);
 	for (uint32 i = 0; i < n; i++)
@@ -335,9 +337,9 @@ compat_extend(Relation rel, BufferAccessStrategy strategy, uint32 n,
 }
 
 /*
- * The visibility map's bits for a new page whose tuples are all frozen; map is
- * the pinned page of the map.  Before 19 the map is set and logged by itself,
- * when the page is done but still locked (compat_frozen_after); from then on
+ * Sets the visibility map's bits for a new page whose tuples are all frozen;
+ * map is the map's pinned page.  Before 19 the map is set and logged separately
+ * when the page is complete but still locked (compat_frozen_after); from 19 on
  * it changes with the page, in the same critical section and WAL record.
  */
 #include "access/visibilitymap.h"
@@ -363,7 +365,7 @@ compat_extend(Relation rel, BufferAccessStrategy strategy, uint32 n,
 					  InvalidTransactionId, COMPAT_ALL_FROZEN)
 #endif
 
-/* The replication origin that the session's changes bear; 0: none. */
+/* The replication origin of the session's changes; 0: none. */
 #include "replication/origin.h"
 
 #if PG_VERSION_NUM >= 190000
@@ -372,7 +374,7 @@ compat_extend(Relation rel, BufferAccessStrategy strategy, uint32 n,
 #define compat_session_origin() (replorigin_session_origin)
 #endif
 
-/* A ring of buffers for bulk writes; 15 has only the usual 16 MB. */
+/* A buffer ring for bulk writes; in 15 always 16 MB. */
 static inline BufferAccessStrategy
 compat_bulkwrite_strategy(int size_kb)
 {
@@ -388,7 +390,7 @@ compat_bulkwrite_strategy(int size_kb)
 	deconstruct_array((array), (type), -1, false, TYPALIGN_INT, (elements), (nulls), (count))
 #endif
 
-/* A Jsonb under construction.  Start from zeroes; the last push gives it. */
+/* A Jsonb under construction.  Initialize with zeroes; the last push returns it. */
 #if PG_VERSION_NUM >= 190000
 typedef JsonbInState CompatJsonb;
 #else
@@ -416,13 +418,13 @@ compat_push_jsonb(CompatJsonb *state, JsonbIteratorToken token,
 #include "storage/buffile.h"
 #include "utils/sortsupport.h"
 
-/* New pages past shared buffers: from 17 on the server has means for it. */
+/* Writing new pages past shared buffers: provided by the server from 17 on. */
 #if PG_VERSION_NUM >= 170000
 #include "storage/bulk_write.h"
 #define COMPAT_BULK_WRITE 1
 #endif
 
-/* And where it has none: */
+/* For older servers: */
 #include "storage/bufpage.h"
 #include "storage/smgr.h"
 
@@ -432,7 +434,7 @@ compat_push_jsonb(CompatJsonb *state, JsonbIteratorToken token,
 #define compat_set_checksum(page, block) PageSetChecksumInplace((page), (block))
 #endif
 
-/* Memory for a page that is written without a buffer. */
+/* Memory for a page written without a buffer. */
 #if PG_VERSION_NUM >= 160000
 #define compat_alloc_page(context) \
 	((Page) MemoryContextAllocAligned((context), BLCKSZ, PG_IO_ALIGN_SIZE, 0))
@@ -440,7 +442,7 @@ compat_push_jsonb(CompatJsonb *state, JsonbIteratorToken token,
 #define compat_alloc_page(context) ((Page) MemoryContextAlloc((context), BLCKSZ))
 #endif
 
-/* New blocks of zeroes at the end of a relation's main fork. */
+/* Adds zeroed blocks at the end of a relation's main fork. */
 static inline void
 compat_zero_extend(SMgrRelation smgr, BlockNumber first, BlockNumber n,
 				   bool skip_fsync)
@@ -462,7 +464,10 @@ compat_zero_extend(SMgrRelation smgr, BlockNumber first, BlockNumber n,
 #define RelationSetNewRelfilenumber RelationSetNewRelfilenode
 #endif
 
-/* The WAL record of a btree's page that is to be used again: what it says of rows that are gone. */
+/*
+ * Fills in a WAL record for the reuse of a btree page, which carries a snapshot
+ * conflict horizon.
+ */
 static inline void
 compat_reuse_page(xl_btree_reuse_page *record, Relation heap, FullTransactionId horizon)
 {
@@ -480,7 +485,7 @@ compat_reuse_page(xl_btree_reuse_page *record, Relation heap, FullTransactionId 
 #define HeapTupleHeaderAdvanceConflictHorizon HeapTupleHeaderAdvanceLatestRemovedXid
 #endif
 
-/* From 16 on, a row's new version may stay in its HOT chain with another value in such an index. */
+/* From 16 on, an update may remain HOT if it changes columns of such an index. */
 #if PG_VERSION_NUM >= 160000
 #define COMPAT_IS_SUMMARIZING(index) ((index)->rd_indam->amsummarizing)
 #else
@@ -512,7 +517,7 @@ compat_reuse_page(xl_btree_reuse_page *record, Relation heap, FullTransactionId 
 #define compat_vacuum_info_heap(info, heap) ((void) (heap))
 #endif
 
-/* 17: what insertions into an index keep from one to the next. */
+/* 17: state kept between insertions into an index. */
 #if PG_VERSION_NUM >= 170000
 #define compat_index_insert_cleanup(index, info) index_insert_cleanup((index), (info))
 #else
@@ -527,14 +532,14 @@ compat_reuse_page(xl_btree_reuse_page *record, Relation heap, FullTransactionId 
 #define PageSetChecksumInplace PageSetChecksum
 #endif
 
-/* How many pages of a table are known to be all frozen: from 18 on. */
+/* The number of all-frozen pages of a table: from 18 on. */
 #if PG_VERSION_NUM >= 180000
 #define COMPAT_FROZEN_PAGES(rel) ((rel)->rd_rel->relallfrozen)
 #else
 #define COMPAT_FROZEN_PAGES(rel) 0
 #endif
 
-/* Size and rows of a relation, for the planner. */
+/* Sets a relation's size and number of rows for the planner. */
 static inline void
 compat_update_relstats(Relation rel, BlockNumber pages, double rows,
 					   BlockNumber visible, BlockNumber frozen, bool has_index)
@@ -564,7 +569,7 @@ compat_buffile_read(BufFile *file, void *data, size_t size)
 }
 #endif
 
-/* False: the file has ended. */
+/* False at the end of the file. */
 static inline bool
 compat_buffile_read_more(BufFile *file, void *data, size_t size)
 {
@@ -582,12 +587,12 @@ compat_buffile_read_more(BufFile *file, void *data, size_t size)
 }
 
 /*
- * What a collation that does not compare bytes makes of a string, so that bytes
- * compare as it does: strxfrm.  15 has no function for that; there only the
- * database's own collation can, if it is the operating system's.  In 16 and 17 pg_strxfrm is
- * not for the operating system's collations, and crashes on the database's own one.
+ * Transforms a string so that bytewise comparison gives the order of a
+ * collation: strxfrm.  15 has no function for that, so only the database's own
+ * collation is supported, if it is libc's.  In 16 and 17 pg_strxfrm does not
+ * support libc collations, and crashes on the database's own one.
  *
- * Declared here, as utils/pg_locale.h wants ICU's headers wherever the server
+ * Declared here because utils/pg_locale.h requires ICU's headers if the server
  * was built with ICU.
  */
 struct pg_locale_struct;

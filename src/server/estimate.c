@@ -4,13 +4,13 @@
  */
 #include "server/estimate.h"
 
-/* The part of a step after which only its pace counts, and not what was expected. */
+/* Fraction of a step after which only its pace counts, not the initial estimate. */
 #define TRUSTED 0.25
 
-/* A guess is no worse than that. */
+/* Maximum factor by which initial estimates are corrected. */
 #define MAX_PACE 100
 
-/* Below that nothing can be told of a pace. */
+/* Minimum fraction done before a pace is calculated. */
 #define MIN_DONE 1e-6
 
 static double
@@ -39,10 +39,10 @@ estimate_step(Estimate *estimate, double now, double expected, double rest)
 {
 	double		guessed = expected;
 
-	/* where nothing was known of what went before, its time tells its part */
+	/* without estimates for earlier steps, their time determines their fraction */
 	if (estimate->share < 0 && now > 0 && expected + rest > 0)
 		estimate->share = min(now / (now + expected + rest), ESTIMATE_MAX);
-	/* what has taken longer than expected tells of what is left */
+	/* a step that has taken longer than expected delays its rest accordingly */
 	if (estimate->expected > 0)
 	{
 		estimate->planned += estimate->guessed;
@@ -89,7 +89,7 @@ estimate_done(Estimate *estimate, double now, double done)
 	else
 	{
 		total = (1 - weight) * max(estimate->expected, passed) + weight * passed / done;
-		/* the machine is as slow in what follows */
+		/* the machine is expected to be as slow in later steps */
 		rest *= total / estimate->expected;
 	}
 

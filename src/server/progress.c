@@ -1,10 +1,11 @@
 /*
  * progress.c
- *		What others see of a running load.
+ *		Publishes the progress of a load.
  *
- * A process shows one command at a time.  An index build writes its own parameters, without
- * asking, into whatever that is: 0, 3 to 6, 8 to 12, 15 and 16.  So it is shown as
- * what it is, and what is said of the load goes into the parameters that it leaves alone.
+ * A process shows one command at a time.  The build of an index writes its own
+ * parameters (0, 3 to 6, 8 to 12, 15 and 16) into whichever command is shown.
+ * So it is shown as an index build, and the values about the load go into the
+ * parameters it leaves alone.
  */
 #include "postgres.h"
 
@@ -22,8 +23,9 @@
 #include "server/progress.h"
 
 /*
- * With a COPY.  The view in pgbulk--*.sql knows these as param14 to 20.  The share is in parts of 10000, and one more:
- * 0 stands for a share that is not known; so it does for the end, a time.
+ * With a COPY.  The view in pgbulk--*.sql reads these as param14 to 20.  The
+ * share is in units of 1/10000 plus one, as 0 means unknown; the end is a
+ * timestamp, 0 if unknown.
  */
 #define PROGRESS_BULK_REJECTED	13
 #define PROGRESS_BULK_READ_END	14
@@ -36,11 +38,14 @@
 #define PROGRESS_MAGIC INT64CONST(0x706762756c6b)	/* "pgbulk" */
 
 /*
- * With an index build, which leaves six parameters for more values, and the phase is known.  Each has 48 bits
- * and above them a tag of 15: "pg" with the rows loaded, the upper and the lower half of rows per second with those rejected and
- * excluded; the share with all bytes; with those done, the seconds that all will have taken, as 1000 ln (1 + milliseconds), 0 if
- * nobody knows; and with the start, in milliseconds, the part that the index has in all the work if
- * its own method tells how far it is.  The view knows these as param2, 3, 8, 18, 19 and 20.
+ * With an index build, which leaves six parameters for more values than that.
+ * Each has 48 bits of value and a tag of 15 bits above: "pg" with the rows
+ * loaded, the upper and the lower half of rows per second with those rejected
+ * and excluded; the share with total bytes; with bytes done, the estimated
+ * total seconds as 1000 ln (1 + milliseconds), 0 if unknown; and with the start
+ * time in milliseconds, the index's share of the work, if its access method
+ * reports progress itself.  The view reads these as param2, 3, 8, 18, 19 and
+ * 20.
  */
 #define PROGRESS_INDEX_BYTES_TOTAL	1
 #define PROGRESS_INDEX_LOADED		2
@@ -55,14 +60,14 @@
 
 #define SHARE_PARTS 10000
 
-/* The load of this process that was published last, or NULL: there is none, as in a worker. */
+/* This process's most recently published load; NULL: none, as in a worker. */
 static Progress *current;
 
-/* Of the index that is shown; after an error it may be dangling until the next load. */
+/* Counts of the index that is shown; may dangle after an error until the next load. */
 static ProgressCounts *counts;
 static ProgressCounts own_counts;
 
-/* Of that index: what all of it will be. */
+/* Totals of that index. */
 typedef struct IndexTotals
 {
 	bool		shown_here;		/* not by the server's own build */
@@ -73,7 +78,7 @@ typedef struct IndexTotals
 
 static IndexTotals totals;
 
-/* In one step, so that nobody finds a command without its parameters. */
+/* Sets command and parameters in one step, so that nobody sees the command without them. */
 static void
 show(ProgressCommandType command, Oid relid, int n, const int *index,
 	 const int64 *value)
@@ -247,7 +252,7 @@ describe(const Progress *progress, TimestampTz now)
 	return text.data;
 }
 
-/* A NOTICE for people, if it is time for one, and it does not say the same as the one before. */
+/* Sends a NOTICE if one is due and it would differ from the last. */
 static void
 send_notice(Progress *progress, TimestampTz now)
 {
@@ -258,7 +263,7 @@ send_notice(Progress *progress, TimestampTz now)
 	if (progress->interval <= 0 || progress->phase == BULK_PHASE_STARTING ||
 		now - progress->last_notice < progress->interval * USECS_PER_SEC)
 		return;
-	/* each only grows */
+	/* each term only grows */
 	sum = (int64) progress->phase + rows_read(progress) + progress->bytes +
 		(progress->estimate.share < 0 ? 0 : (int64) (progress->estimate.share * 1000));
 	progress->last_notice = now;
@@ -266,14 +271,14 @@ send_notice(Progress *progress, TimestampTz now)
 		return;
 	progress->notice_sum = sum;
 	text = describe(progress, now);
-	/* whose row is in hand does not matter */
+	/* no CONTEXT for the current row */
 	error_context_stack = NULL;
 	ereport(NOTICE, (errmsg("bulk_load of %s: %s", progress->name, text)));
 	error_context_stack = context;
 	pfree(text);
 }
 
-/* ---- how far it is ---- */
+/* ---- share of the work ---- */
 
 static void show_two(int a, int64 value_a, int b, int64 value_b);
 
@@ -358,14 +363,16 @@ end_tag(const Progress *progress)
 				  end < 0 ? 0 : Max(rint(1000 * log(1 + end * 1000)), 1));
 }
 
-/* What has changed since it was published, whatever is shown. */
+/* Publishes a changed estimate, whichever command is shown. */
 static void
 publish_estimate(const Progress *progress)
 {
 	if (shows(PROGRESS_COMMAND_COPY))
-		show_two(PROGRESS_BULK_SHARE, published_share(progress), PROGRESS_BULK_END, published_end(progress));
+		show_two(PROGRESS_BULK_SHARE, published_share(progress), PROGRESS_BULK_END,
+				 published_end(progress));
 	else if (shows(PROGRESS_COMMAND_CREATE_INDEX))
-		show_two(PROGRESS_INDEX_BYTES_TOTAL, share_tag(progress), PROGRESS_INDEX_BYTES, end_tag(progress));
+		show_two(PROGRESS_INDEX_BYTES_TOTAL, share_tag(progress), PROGRESS_INDEX_BYTES,
+				 end_tag(progress));
 }
 
 void
@@ -399,7 +406,7 @@ progress_end(Progress *progress)
 	current = NULL;
 }
 
-/* ---- an index that is built ---- */
+/* ---- index builds ---- */
 
 void
 progress_counts_init(ProgressCounts *counts)
@@ -408,7 +415,7 @@ progress_counts_init(ProgressCounts *counts)
 	pg_atomic_init_u64(&counts->rows, 0);
 }
 
-/* Rows that were read each second, as far as two tags can tell. */
+/* Rows read per second, limited to what two tags can hold. */
 static int64
 rows_per_second(const Progress *progress)
 {
@@ -467,7 +474,7 @@ progress_index_begin(Relation heap, Relation index, ProgressCounts *together)
 	}
 	else
 	{
-		/* in a worker there is nothing behind the subphase */
+		/* a worker shows only the subphase */
 		const int64 value[] = {
 			PROGRESS_CREATEIDX_COMMAND_REINDEX,
 			RelationGetRelid(index),
@@ -497,14 +504,17 @@ progress_index_end(void)
 	}
 }
 
-/* NULL: no build is shown. */
+/* NULL: no index build is shown. */
 static ProgressCounts *
 shown_counts(void)
 {
 	return shows(PROGRESS_COMMAND_CREATE_INDEX) ? counts : NULL;
 }
 
-/* Rows are scanned, and then put into leaves, with those of an old file if there is one. */
+/*
+ * Totals: rows are scanned and then written to leaves, with those of an old
+ * file if there is one.
+ */
 static void
 report_index(uint64 blocks, uint64 rows)
 {

@@ -1,16 +1,17 @@
 /*
  * progress.h
- *		What others see of a running load.
+ *		Publishes the progress of a load.
  *
- * A load shows itself as a COPY, so that pg_stat_progress_copy serves; a few
- * parameters that COPY leaves alone carry what the view bulk_load_progress
- * adds, among them a magic number that tells a load from a COPY.  While an index is
- * built, the process that does it, the load's or a worker, shows a REINDEX in
- * pg_stat_progress_create_index; the load's takes along what bulk_load_progress wants to know.
+ * A load is shown as a COPY, so that pg_stat_progress_copy works; a few
+ * parameters that COPY does not use hold what the view bulk_load_progress adds,
+ * among them a magic number that distinguishes a load from a COPY.  While an
+ * index is being built, the process that builds it, leader or worker, shows a
+ * REINDEX in pg_stat_progress_create_index; the leader adds what
+ * bulk_load_progress needs.
  *
- * The server forgets a backend's progress when a subtransaction aborts and
- * when a command inside the load (ANALYZE) reports its own.  A Progress
- * therefore remembers everything, and publishes it again where that happened.
+ * The server resets a backend's progress when a subtransaction aborts and when
+ * a command inside the load (ANALYZE) reports its own.  So a Progress holds all
+ * values, and publishes them again after that.
  */
 #ifndef PGBULK_PROGRESS_H
 #define PGBULK_PROGRESS_H
@@ -22,7 +23,7 @@
 #include "server/estimate.h"
 #include "utils/rel.h"
 
-/* Known by number to the view in pgbulk--*.sql. */
+/* The view in pgbulk--*.sql uses these numbers. */
 typedef enum BulkPhase
 {
 	BULK_PHASE_STARTING,
@@ -35,12 +36,12 @@ typedef enum BulkPhase
 
 typedef struct Progress
 {
-	const char *name;			/* of the table, for people */
-	double		interval;		/* seconds between NOTICEs at least; 0: none are wanted */
+	const char *name;			/* of the table, for messages */
+	double		interval;		/* minimum seconds between NOTICEs; 0: none */
 	Oid			relid;
 	bool		from_client;
 	TimestampTz started;		/* 0 before the first progress_begin */
-	TimestampTz read_end;		/* 0 while not all is read */
+	TimestampTz read_end;		/* 0 until all input is read */
 	BulkPhase	phase;
 	int64		bytes_total;
 	int64		bytes;
@@ -48,49 +49,57 @@ typedef struct Progress
 	int64		excluded;
 	int64		rejected;
 	Estimate	estimate;
-	double		later;			/* seconds that what follows the phase may take */
+	double		later;			/* estimated seconds of all later phases */
 
-	/* the last NOTICE, or the beginning */
+	/* time of the last NOTICE, or the start */
 	TimestampTz last_notice;
-	int64		notice_sum;		/* of all that it said, but for times */
+	int64		notice_sum;		/* checksum of its values except times */
 	MemoryContextCallback forget;
 } Progress;
 
 /*
- * In the context that holds the Progress.  interval: seconds between the NOTICEs that tell of it; 0: there are none.
+ * To be called in the context that holds the Progress.  interval: seconds
+ * between NOTICEs; 0: none.
  */
 extern void progress_init(Progress *progress, const char *name, double interval);
 
 /*
- * Begins in phase starting, once more where a load is done again: then its share stays what it
- * was.  bytes_total is 0 where nobody knows it (a FIFO, the client).  Nothing needs to be undone if
- * the load fails.
+ * Starts in phase starting; again if a load is repeated, whose share then stays
+ * as it was.  bytes_total is 0 if unknown (a FIFO, the client).  Nothing needs
+ * to be undone if the load fails.
  */
 extern void progress_begin(Progress *progress, Oid relid, int64 bytes_total,
 						   bool from_client);
 
-/* The seconds that a phase may take, 0 if nobody knows, and all that follow it. */
+/* Starts a phase, with its expected seconds, 0 if unknown, and those of all later phases. */
 extern void progress_phase(Progress *progress, BulkPhase phase, double expected, double later);
 
 /*
- * So much of the phase reading is done, of 1, or ESTIMATE_UNKNOWN.  Cheap: the clock, a few stores in shared memory, and
- * now and then a NOTICE.
+ * Reports the fraction of phase reading that is done, 0 to 1, or
+ * ESTIMATE_UNKNOWN.  Cheap: a clock call, a few stores in shared memory, and
+ * occasionally a NOTICE.
  */
 extern void progress_update(Progress *progress, double done, int64 bytes, int64 loaded,
 							int64 excluded, int64 rejected);
 extern void progress_end(Progress *progress);
 
-/* ---- steps of the load of this process; nothing happens where there is none, as in a worker ---- */
+/* ---- steps of this process's load; no-ops if there is none, as in a worker ---- */
 
-/* A part of the phase begins, which may take so many seconds; the phase's others after it: rest. */
+/*
+ * Starts a step of the phase, with its expected seconds and those of the
+ * phase's remaining steps.
+ */
 extern void progress_step(double expected, double rest);
 
-/* So much of the step is done, from 0 to 1.  As cheap as progress_update. */
+/* Reports the fraction of the step that is done, 0 to 1.  As cheap as progress_update. */
 extern void progress_done(double done);
 
-/* ---- an index that is built ---- */
+/* ---- index builds ---- */
 
-/* How far it is.  In shared memory, where several processes build one: each shows what all have done. */
+/*
+ * Progress of an index build.  In shared memory if several processes build one
+ * index: each shows the sum.
+ */
 typedef struct ProgressCounts
 {
 	pg_atomic_uint64 blocks;
@@ -100,24 +109,25 @@ typedef struct ProgressCounts
 extern void progress_counts_init(ProgressCounts *counts);
 
 /*
- * From here to progress_index_end this process shows the build of an index, the step that it is in.  together: what all
- * have done, which must stay so long; NULL: this process is the only one.  An error needs no end.
+ * Until progress_index_end this process shows the build of an index, which is
+ * the current step.  together: counts of all processes, which must live as
+ * long; NULL: this is the only process.  Not needed after an error.
  */
 extern void progress_index_begin(Relation heap, Relation index,
 								 ProgressCounts *together);
 extern void progress_index_end(void);
 
 /*
- * The phases of a btree, and what all of it will be: blocks of the table that are scanned;
- * rows that are sorted, 0 if nobody knows; then rows that go into leaves, with those
- * of an old file of so many blocks, if there is one.  Nothing happens where no build is shown.
+ * Starts the phases of a btree build and sets their totals: blocks of the table
+ * to scan; rows to sort, 0 if unknown; rows to write to leaves, with those of
+ * an old file of so many blocks, if there is one.  No-ops if no build is shown.
  */
 extern void progress_index_scan(BlockNumber blocks);
 extern void progress_index_sort(uint64 rows);
 extern void progress_index_merge(BlockNumber old_blocks);
 extern void progress_index_load(void);
 
-/* So many more are done.  As cheap as progress_update: per page or so. */
+/* Adds to what is done.  As cheap as progress_update: call it per page or so. */
 extern void progress_index_blocks(BlockNumber n);
 extern void progress_index_rows(uint64 n);
 

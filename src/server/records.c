@@ -14,7 +14,7 @@
 #include "utils/resowner.h"
 #include "utils/tuplesort.h"
 
-/* int8 < int8, which has no name in the catalogs' headers. */
+/* The operator int8 < int8, for which the catalog headers have no macro. */
 #define INT8_LESS 412
 
 struct Records

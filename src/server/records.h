@@ -1,35 +1,35 @@
 /*
  * records.h
- *		Records of numbers, collected in any order and read back sorted.
+ *		Records of integers, collected in any order and read back sorted.
  *
- * Beyond the memory that they may take they go to temporary files
- * (temp_tablespaces and temp_file_limit apply).
+ * Beyond their memory they spill to temporary files (temp_tablespaces and
+ * temp_file_limit apply).
  */
 #ifndef PGBULK_RECORDS_H
 #define PGBULK_RECORDS_H
 
 #include "postgres.h"
 
-/* Numbers that a record has at most. */
+/* Maximum number of columns of a record. */
 #define RECORDS_COLUMNS 4
 
 typedef struct Records Records;
 
 /*
- * Records of ncolumns numbers each, which are sorted by all of them, the first
- * one first.  Memory: below the current context, and so many kB at most.
+ * Records of ncolumns integers each, sorted by all columns.  Creates a child of
+ * the current context, with at most this many kB.
  */
 extern Records *records_open(int ncolumns, int memory_kb);
 
 extern void records_put(Records *records, const int64 *values);
 
-/* No more will come: they are read from the first one on. */
+/* Ends input; records can then be read. */
 extern void records_sort(Records *records);
 
-/* The next one; false after the last. */
+/* Reads the next record; false after the last. */
 extern bool records_next(Records *records, int64 *values);
 
-/* Memory and files go. */
+/* Frees memory and files. */
 extern void records_close(Records *records);
 
 #endif							/* PGBULK_RECORDS_H */

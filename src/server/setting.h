@@ -1,6 +1,6 @@
 /*
  * setting.h
- *		A setting of the server's for a piece of work.
+ *		Changes a setting of the server temporarily.
  */
 #ifndef PGBULK_SETTING_H
 #define PGBULK_SETTING_H
@@ -10,8 +10,8 @@
 #include "utils/guc.h"
 
 /*
- * Sets it from here to the AtEOXact_GUC of the level that NewGUCNestLevel has given, also in
- * parallel mode; context: whose right to set it is needed.
+ * Sets it until the AtEOXact_GUC of the level that NewGUCNestLevel returned,
+ * also in parallel mode.  context: whose privileges are needed to set it.
  */
 static inline void
 setting_set(const char *name, const char *value, GucContext context)

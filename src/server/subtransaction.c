@@ -9,7 +9,7 @@
 #include "utils/memutils.h"
 #include "utils/resowner.h"
 
-/* Guards may be open within. */
+/* Closes guards left open within. */
 static void
 roll_back(int level, MemoryContext context, ResourceOwner owner)
 {

@@ -1,9 +1,10 @@
 /*
  * subtransaction.h
- *		Work that may be undone.
+ *		Runs work that may have to be rolled back.
  *
- * Price: an XID of its own, if it writes.  Trap: relations that are open when it begins must not be what it opens
- * and closes; resources of the server belong to the subtransaction in which they were taken.
+ * Price: an XID of its own, if it writes.  Trap: relations that are open when
+ * it starts must not be opened or closed in it; resources belong to the
+ * subtransaction in which they were acquired.
  */
 #ifndef PGBULK_SUBTRANSACTION_H
 #define PGBULK_SUBTRANSACTION_H
@@ -11,9 +12,10 @@
 #include "postgres.h"
 
 /*
- * Calls body(arg) in a subtransaction.  True: it stays; false: it is rolled back, and so is
- * what the body has left open below it.  Returns which.  With an error it is rolled back, too, and the error is thrown on.
- * Memory context and resource owner are the caller's again.
+ * Calls body(arg) in a subtransaction, which is committed if it returns true
+ * and rolled back, with everything it has left open, if it returns false or
+ * raises an error; returns the same, and rethrows the error.  Restores the
+ * caller's memory context and resource owner.
  */
 extern bool subtransaction_run(bool (*body) (void *arg), void *arg);
 

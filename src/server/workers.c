@@ -22,7 +22,7 @@
 #include "storage/shm_toc.h"
 #include "utils/varlena.h"
 
-/* What the server takes as its unit for large tables, too. */
+/* The server uses the same unit for large tables. */
 #define BYTES_FOR_FIRST_WORKER (8 * 1024 * 1024)
 
 int
@@ -56,15 +56,15 @@ workers_can_evaluate(List *expressions)
 	foreach(lc, expressions)
 	{
 		add_expression(query, lfirst(lc));
-		/* planned, with what arguments of functions are by default */
+		/* planned, to include default values of function arguments */
 		add_expression(query, expression_planner(lfirst(lc)));
 	}
 	return max_parallel_hazard(query) == PROPARALLEL_SAFE;
 }
 
 /*
- * By its name alone a worker may find another one, as Debian's setting
- * extension_destdir is not for names.
+ * Without a path a worker may find another library, as Debian's setting
+ * extension_destdir does not apply to plain names.
  */
 const char *
 workers_library(void)
@@ -74,20 +74,21 @@ workers_library(void)
 	return dladdr((void *) workers_library, &info) != 0 ? info.dli_fname : "pgbulk";
 }
 
-/* ---- whether it pays to start them ---- */
+/* ---- whether starting them pays ---- */
 
 /*
- * Guesses, in seconds, as long as this session has started none: a process, and
- * a library that it has to load.  Most take a millisecond, GDAL with all its own 300.
+ * Estimated seconds to start a process, and to load a library, until this
+ * session has started workers.  Most libraries take a millisecond; GDAL with
+ * its dependencies takes 300.
  */
 #define START_SECONDS 0.01
 #define LIBRARY_SECONDS 0.05
 
-/* How long the last ones took to begin, with so many libraries; 0: there were none. */
+/* Start time of the last workers, with this many libraries; 0: none so far. */
 static double start_seconds = 0;
 static int	start_libraries = 0;
 
-/* How many this process has loaded, or found in the postmaster. */
+/* Number of libraries loaded by this process or the postmaster. */
 static int
 count_libraries(void)
 {
@@ -102,7 +103,7 @@ count_libraries(void)
 	return n;
 }
 
-/* Those that the postmaster has loaded for all. */
+/* Number of libraries preloaded by the postmaster. */
 static int
 count_preloaded(void)
 {
@@ -115,7 +116,7 @@ count_preloaded(void)
 	return n;
 }
 
-/* How long the next ones will take. */
+/* Expected start time of the next workers. */
 static double
 expect_start(void)
 {
@@ -123,7 +124,7 @@ expect_start(void)
 
 	if (start_seconds > 0)
 		return start_seconds + Max(libraries - start_libraries, 0) * LIBRARY_SECONDS;
-	/* without this one, which is there anyhow */
+	/* except this library, which is always loaded */
 	return START_SECONDS + Max(libraries - count_preloaded() - 1, 0) * LIBRARY_SECONDS;
 }
 
@@ -140,12 +141,12 @@ workers_pay(double seconds)
 	return seconds > 2 * expect_start();
 }
 
-/* ---- how they come and go ---- */
+/* ---- starting and finishing ---- */
 
-/* The key of Attendance; callers' own are smaller. */
+/* Key of Attendance in the table of contents; callers use smaller keys. */
 #define KEY_ATTENDANCE UINT64CONST(0xFFFFFFFF)
 
-/* What becomes of a worker: it begins, or finds the work done. */
+/* State of a worker: it begins, or finds that the work is done. */
 enum
 {
 	WORKER_EXPECTED,
@@ -160,7 +161,7 @@ typedef struct Attendance
 	struct
 	{
 		pg_atomic_uint32 state;
-		double		seconds;	/* until it began, or found the work done */
+		double		seconds;	/* until it began, or found that the work was done */
 		BufferUsage buffer_usage;
 		WalUsage	wal_usage;
 	}			workers[FLEXIBLE_ARRAY_MEMBER];
@@ -203,7 +204,7 @@ workers_launch(ParallelContext *pcxt)
 	LaunchParallelWorkers(pcxt);
 }
 
-/* Unless it has begun, the worker is to find the work done. */
+/* Marks the work as done, unless the worker has begun. */
 static void
 refuse_late(pg_atomic_uint32 *state)
 {
