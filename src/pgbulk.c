@@ -1,6 +1,6 @@
 /*
  * pgbulk.c
- *		The front door: settings and SQL-callable functions.
+ *		Entry points: settings and SQL-callable functions.
  */
 #include "postgres.h"
 
@@ -59,8 +59,8 @@ _PG_init(void)
 }
 
 /*
- * A number for a load, from the sequence beside the function.  A read-only
- * transaction, in which temporary tables can be loaded, has none.
+ * A number for a load, from the sequence in the function's schema; none in a
+ * read-only transaction, in which temporary tables can be loaded.
  */
 static int64
 next_load_id(Oid function)

@@ -28,8 +28,8 @@ extern void charset_guess(const char *s, size_t len, bool complete,
 extern size_t charset_invalid_utf8(const char *s, size_t len, bool complete);
 
 /*
- * UTF-16 as UTF-8, which has room for 3 * len / 2 bytes.  Halves of pairs without
- * the other become U+FFFD.  Returns the length.
+ * UTF-16 as UTF-8, for which 3 * len / 2 bytes are needed.  Unpaired surrogates
+ * become U+FFFD.  Returns the length.
  */
 extern size_t charset_from_utf16(const char *s, size_t len, bool big_endian,
 								 char *utf8);

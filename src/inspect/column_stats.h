@@ -61,13 +61,13 @@ typedef struct Columns
 	int			nspans;
 	const Dialect *dialect;
 	SheetSpace *space;
-	char	   *buffer;			/* room for the longest span */
-	char	   *names;			/* room for names that are escaped: as large */
+	char	   *buffer;			/* space for the longest span */
+	char	   *names;			/* space for unescaped names, of the same size */
 	int			header;			/* lines of it, as the caller knows; -1: to be found */
 	const char *const *nulls;	/* strings that mean NULL; NULL: to be found */
 	int			nnulls;
 	char		decimal_mark;	/* '\0': to be found */
-	bool		month_first;	/* in doubt */
+	bool		month_first;	/* the default if ambiguous */
 
 	/* the rows */
 	uint64_t	rows;			/* of data: neither empty lines nor header */
@@ -82,13 +82,13 @@ typedef struct Columns
 	bool		row_names;		/* the header lacks the name of the first column */
 	bool		name_gaps;		/* it has empty fields that are no column's name */
 	bool		has_header;		/* with names ... */
-	bool		doubtful;		/* ... of which no column's values are proof */
+	bool		doubtful;		/* ... which no column's values prove */
 	uint32_t	header_lines;	/* before the data */
 	uint32_t	preamble;		/* of them before the header */
 	uint32_t	null_markers;	/* bits: strings that mean NULL ... */
 	bool		null_empty;		/* ... and the empty one */
 	bool		trim_all;
-	ColumnStats *columns;		/* room for COLUMNS_MAX */
+	ColumnStats *columns;		/* array of COLUMNS_MAX */
 } Columns;
 
 #endif							/* PGBULK_COLUMN_STATS_H */

@@ -168,7 +168,8 @@ find_start(const Survey *survey, uint32_t usual, bool titles)
 
 /*
  * Rows that are longer than others: few of many are broken ones; else the table
- * has a column for each of their fields.  from: the first lead that is a row; names: how many the header has.
+ * has a column for each of their fields.  from: the first lead that is a row;
+ * names: how many the header has.
  */
 static void
 count_columns(Columns *columns, const Survey *survey, int from, uint32_t names)
@@ -436,7 +437,7 @@ visit_row(void *arg, const char *data, const ScanRow *row,
 	return true;
 }
 
-/* Rows that were taken for a header are rows of data. */
+/* Treats rows that were taken for a header as data. */
 static bool
 visit_header(void *arg, const char *data, const ScanRow *row,
 			 const ScanField *fields)
@@ -457,7 +458,7 @@ visit_header(void *arg, const char *data, const ScanRow *row,
 
 /* ---- the header ---- */
 
-/* There is no header: what was taken for one is data. */
+/* There is no header: makes what was taken for one data again. */
 static void
 take_back_header(Columns *columns, Survey *survey)
 {
@@ -474,8 +475,8 @@ take_back_header(Columns *columns, Survey *survey)
 }
 
 /*
- * Takes a lead, and the rows above it, for the header of the file.  names: how many columns it stands for.
- * from: the first lead that counts as a row.
+ * Takes a lead, and the rows above it, for the header of the file.  names: how
+ * many columns it stands for. from: the first lead that counts as a row.
  */
 static void
 try_header(Columns *columns, Survey *survey, int start, uint32_t names, int from)

@@ -43,7 +43,10 @@ static const struct
 #define USUAL_PRIOR 0.78f
 #define UNPROVEN 0.05f
 
-/* Nothing that keyboards have: one that is not in the file stands for no quote, or for no delimiter. */
+/*
+ * Nothing that keyboards have: one that is not in the file stands for no quote,
+ * or for no delimiter.
+ */
 static const char absent[] = "\b\001\002\003\004\005\006\016\017\020\021\022";
 
 static const char *const comments[] = {"#", "//", "%", "@@"};
@@ -82,7 +85,7 @@ typedef struct Trial
 	uint32_t	suspects[MAX_FIELDS + 1];
 } Trial;
 
-/* Where the trials work; the caller's stack has room for few of them. */
+/* Work space of the trials, too large for the stack. */
 typedef struct Guess
 {
 	SheetSpan	span;			/* at most PROBE_LENGTH of ... */
@@ -91,7 +94,7 @@ typedef struct Guess
 	SheetSpace *space;
 	bool		has[256];		/* bytes that occur */
 	const char *comment;		/* what comments seem to begin with, or NULL */
-	const char *suspect;		/* the same, while it is doubted */
+	const char *suspect;		/* the same, until it is confirmed */
 	char		no_quote;
 	char		no_delimiter;
 	bool		lines_whole;	/* the best has lines that are mostly one value each */
@@ -313,7 +316,10 @@ is_proven(const Trial *trial, uint32_t columns)
 		(trial->dialect.scan.delimiter == ':' && columns > 3);
 }
 
-/* Whether delimiters stand as in sentences, and what looks like rows are lines with as many of them by chance. */
+/*
+ * Whether delimiters stand as in sentences, and what looks like rows are lines
+ * with as many of them by chance.
+ */
 static bool
 is_prose(const Trial *trial, uint32_t columns)
 {
@@ -367,7 +373,10 @@ copy_dialect(Dialect *to, const Dialect *from)
 		to->scan.comment = to->comment;
 }
 
-/* Shows the trial its rows, which are to have nfields fields if that is not 0.  Returns how far it came. */
+/*
+ * Shows the trial its rows, which are to have nfields fields if that is not 0.
+ * Returns how far it came.
+ */
 static uint32_t
 walk_trial(Guess *guess, ScanEol eol, float prior, uint32_t nfields)
 {
@@ -397,7 +406,10 @@ run_trial(Guess *guess, ScanEol eol, float prior)
 
 	end = walk_trial(guess, eol, prior, 0);
 
-	/* a broken quote turns the quotes of all that follows inside out, unless rows must be as long as others */
+	/*
+	 * a broken quote turns the quotes of all that follows inside out, unless
+	 * rows must be as long as others
+	 */
 	if (trial->swallowed > 0)
 		end = walk_trial(guess, eol, prior, usual_length(trial));
 
@@ -562,10 +574,7 @@ retry(Guess *guess, ScanEol eol)
 	run_trial(guess, eol, 1.0f);
 }
 
-/*
- * Whether rows that begin like comments are rows like the others.  Then they
- * are none.
- */
+/* Discards the comment prefix if such rows are like all others. */
 static bool
 check_comment(Guess *guess)
 {
@@ -738,8 +747,8 @@ weigh_quoting(Guess *guess, char quote, char escape, char mark, double *least)
 }
 
 /*
- * Quotes and escapes are decided by all that there is of the file, as the few
- * that matter may be anywhere.  In doubt quotes are doubled.
+ * Quotes and escapes are decided by the whole sample, as the few that matter
+ * may be anywhere.  If undecided, quotes are doubled.
  */
 static void
 decide_quoting(Guess *guess)

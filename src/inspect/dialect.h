@@ -12,8 +12,8 @@
 #include "inspect/dialect_type.h"
 
 /*
- * The dialect of a span that begins a file (without its byte order mark).  Price: some forty walks over
- * 256 kB of it, and four over all.
+ * The dialect of a span that begins a file (without its byte order mark).
+ * Price: some forty walks over 256 kB of it, and four over all.
  */
 extern void dialect_guess(const SheetSpan *span, const DialectHints *hints,
 						  SheetSpace *space, Dialect *dialect);

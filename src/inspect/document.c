@@ -23,7 +23,8 @@ begins_document(const char *s, const char *end)
 	if (s >= end || (*s != '{' && *s != '['))
 		return false;
 	next = skip_blanks(s + 1, end);
-	return next < end && strchr(*s == '{' ? "\"}" : "{[\"-0123456789tfn]", *next) != NULL && *next != '\0';
+	return next < end && strchr(*s == '{' ? "\"}" : "{[\"-0123456789tfn]", *next) != NULL &&
+		*next != '\0';
 }
 
 /* What follows the object or array that begins here; NULL where its end is not there. */

@@ -15,8 +15,8 @@ typedef enum DocumentKind
 } DocumentKind;
 
 /*
- * By brackets and quotes alone, of a span that begins a file.  Whoever trusts in lines asks the server's input function
- * afterwards.
+ * By brackets and quotes alone, of a span that begins a file.  Whoever trusts
+ * in lines asks the server's input function afterwards.
  */
 extern DocumentKind document_detect(const SheetSpan *span);
 

@@ -32,7 +32,8 @@ get_option(Jsonb *options, const char *key)
 static Jsonb *
 delete_option(Jsonb *options, const char *key)
 {
-	return DatumGetJsonbP(DirectFunctionCall2(jsonb_delete, JsonbPGetDatum(options), CStringGetTextDatum(key)));
+	return DatumGetJsonbP(DirectFunctionCall2(jsonb_delete, JsonbPGetDatum(options),
+											  CStringGetTextDatum(key)));
 }
 
 /* The name of a file without its folder and all that follows a point. */
@@ -98,8 +99,9 @@ take_table(Inspection *inspection, char *text)
 }
 
 /*
- * Finds out whether a table could have the name.  Where that is found in another schema first, the one that it will
- * be in is named, too, or what is loaded would go to the wrong one.
+ * Finds out whether a table could have the name.  Where that is found in
+ * another schema first, the one that it will be in is named, too, or what is
+ * loaded would go to the wrong one.
  */
 static void
 look_at_table(Inspection *inspection)
@@ -272,7 +274,8 @@ find_columns(Inspection *inspection, SheetSpace *space)
 static DocumentKind
 find_documents(const Inspection *inspection)
 {
-	static const char *const keys[] = {"format", "delimiter", "quote", "escape", "header", "comment"};
+	static const char *const keys[] = {"format", "delimiter", "quote", "escape", "header",
+		"comment"};
 
 	for (int i = 0; i < lengthof(keys); i++)
 		if (get_option(inspection->given, keys[i]) != NULL)

@@ -15,17 +15,18 @@
 static const char *const words[] = {
 	"account", "address", "age", "amount", "author", "bool", "brand", "category", "city",
 	"class", "code", "color", "colour", "column", "comment", "company", "content", "count",
-	"country", "county", "currency", "customer", "data", "date", "datetime", "day", "department",
-	"description", "desc", "document", "duration", "email", "end", "entry", "event", "file", "first",
-	"firstname", "flag", "from", "gender", "group", "header", "height", "host", "hour", "id",
-	"index", "ip", "item", "json", "key", "kind", "label", "lang", "language", "last",
-	"lastname", "lat", "latitude", "length", "level", "line", "link", "location", "lon",
-	"longitude", "mail", "message", "model", "month", "name", "nr", "no", "note", "notes", "number",
-	"order", "organisation", "organization", "owner", "path", "person", "phone", "place", "position",
-	"postcode", "price", "product", "province", "qty", "quantity", "rank", "ref", "reference", "region",
-	"remark", "remarks", "result", "role", "row", "score", "sex", "size", "source", "start", "state",
-	"status", "street", "surname", "tag", "tags", "team", "tel", "text", "time", "timestamp", "title", "to",
-	"total", "town", "type", "unit", "units", "uri", "url", "user", "username", "uuid", "val", "value",
+	"country", "county", "currency", "customer", "data", "date", "datetime", "day",
+	"department", "description", "desc", "document", "duration", "email", "end", "entry",
+	"event", "file", "first", "firstname", "flag", "from", "gender", "group", "header",
+	"height", "host", "hour", "id", "index", "ip", "item", "json", "key", "kind", "label",
+	"lang", "language", "last", "lastname", "lat", "latitude", "length", "level", "line",
+	"link", "location", "lon", "longitude", "mail", "message", "model", "month", "name", "nr",
+	"no", "note", "notes", "number", "order", "organisation", "organization", "owner", "path",
+	"person", "phone", "place", "position", "postcode", "price", "product", "province", "qty",
+	"quantity", "rank", "ref", "reference", "region", "remark", "remarks", "result", "role",
+	"row", "score", "sex", "size", "source", "start", "state", "status", "street", "surname",
+	"tag", "tags", "team", "tel", "text", "time", "timestamp", "title", "to", "total", "town",
+	"type", "unit", "units", "uri", "url", "user", "username", "uuid", "val", "value",
 	"version", "website", "weight", "width", "year", "zip"
 };
 
@@ -199,7 +200,7 @@ judge_writing(const ColumnStats *stats)
 	return 0.2;
 }
 
-/* sure: names of other columns leave no doubt. */
+/* sure: the names of other columns are proof of a header. */
 static double
 judge_text_name(const ColumnStats *stats, const Shape *name, bool sure)
 {

@@ -13,7 +13,10 @@
 /* Whether a text could be the name of a column. */
 extern bool names_may_be(const char *s, size_t length);
 
-/* Whether one of a text's words is in the names of many columns: order_id, First Name, productName. */
+/*
+ * Whether one of a text's words is in the names of many columns: order_id,
+ * First Name, productName.
+ */
 extern bool names_are_known(const char *s, size_t length);
 
 /* Whether texts are written alike: in capitals or not, words, digits, marks. */

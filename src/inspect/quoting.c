@@ -2,11 +2,11 @@
  * quoting.c
  *		See quoting.h.
  *
- * A quote within a field opens quotes, as in COPY, and all up to the next one
- * is one field, line ends included.  What so becomes of five rows may have as
- * many fields as each of them: it is loaded, and nobody misses the others.  The
- * lines tell: each is a row by itself, while those of a text that was meant to
- * have line ends are not.
+ * A quote within a field opens a quoted part, as in COPY, and everything up to
+ * the next quote is one field, line ends included.  Five rows joined in this
+ * way may have as many fields as each of them: the result is loaded, and the
+ * others are silently lost.  The lines give it away: each is a row by itself,
+ * while the lines of a text with intended line ends are not.
  */
 #include "inspect/quoting.h"
 
@@ -14,7 +14,7 @@
 
 #include "inspect/shape.h"
 
-/* What a load does: loses rows in silence, finds a bad row, changes a value. */
+/* Costs: rows silently lost, a bad row, a changed value. */
 #define COST_MERGED 4.0
 #define COST_SWALLOWED 2.0
 #define COST_BROKEN 3.0

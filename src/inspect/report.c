@@ -373,7 +373,8 @@ write_statements(Inspection *inspection)
 	/* sent as one it is one transaction, in which nothing is loaded where no table could be made */
 	inspection->create_and_load = psprintf("%s;\n%s", inspection->create_table, text.data);
 	if (inspection->taken)
-		note(inspection, "relation %s exists already, and nothing is loaded into it unseen; name another one in option \"table\", or call bulk_load with load_options",
+		note(inspection,
+			 "relation %s exists already, and nothing is loaded into it unseen; name another one in option \"table\", or call bulk_load with load_options",
 			 table);
 	else
 		inspection->bulk_load = text.data;
@@ -446,7 +447,8 @@ note_rows(Inspection *inspection)
 		note(inspection, "lines before the %s: %u",
 			 columns->has_header ? "header" : "data", columns->preamble);
 	if (columns->has_header && columns->row_names)
-		note(inspection, "the header has one name less than there are columns; it was taken for that of the first one");
+		note(inspection,
+			 "the header has one name less than there are columns; it was taken for that of the first one");
 	if (columns->blank > 0)
 		note(inspection, "empty lines in the sample, which become rows of NULL: " UINT64_FORMAT,
 			 (uint64) columns->blank);
@@ -457,30 +459,38 @@ note_rows(Inspection *inspection)
 		note(inspection, "rows of the sample have up to %u fields, most or the header %u",
 			 columns->longest, columns->regular);
 	if (columns->long_rows > 0)
-		note(inspection, "rows of the sample with too many fields, which are bad rows: " UINT64_FORMAT,
+		note(inspection,
+			 "rows of the sample with too many fields, which are bad rows: " UINT64_FORMAT,
 			 (uint64) columns->long_rows);
 	if (columns->faulty > 0)
-		note(inspection, "rows of the sample with broken quotes, line ends or zero bytes, which are bad rows: " UINT64_FORMAT,
+		note(inspection,
+			 "rows of the sample with broken quotes, line ends or zero bytes, which are bad rows: " UINT64_FORMAT,
 			 (uint64) columns->faulty);
 	if (inspection->dialect.merged > 0)
-		note(inspection, "lines of the sample that look like rows and are within quotes, so that they become part of a row: %u; if quotes are part of the values, set the option \"quote\" to a character that the file does not have",
+		note(inspection,
+			 "lines of the sample that look like rows and are within quotes, so that they become part of a row: %u; if quotes are part of the values, set the option \"quote\" to a character that the file does not have",
 			 inspection->dialect.merged);
 	if (columns->has_header && columns->header < 0 && columns->doubtful)
-		note(inspection, "the first row was taken for names by its looks alone; if it is one of data, set the option \"header\" to false");
+		note(inspection,
+			 "the first row was taken for names by its looks alone; if it is one of data, set the option \"header\" to false");
 	if (columns->wanted > COLUMNS_MAX)
 		note(inspection, "the file has %u columns, a table at most %d",
 			 columns->wanted, COLUMNS_MAX);
 	if (inspection->dialect.comment[0] != '\0' && inspection->options->comment == NULL)
-		note(inspection, "lines that begin with \"%s\" are taken for comments and not loaded; if they are rows, leave the option \"comment\" out",
+		note(inspection,
+			 "lines that begin with \"%s\" are taken for comments and not loaded; if they are rows, leave the option \"comment\" out",
 			 inspection->dialect.comment);
 	if (inspection->documents)
-		note(inspection, "each line is a JSON document; the options \"delimiter\" and \"quote\" name characters that none can have");
+		note(inspection,
+			 "each line is a JSON document; the options \"delimiter\" and \"quote\" name characters that none can have");
 	else
 	{
 		if (inspection->dialect.no_delimiter)
-			note(inspection, "commas are part of the values of the only column; the option \"delimiter\" names a character that the sample does not have");
+			note(inspection,
+				 "commas are part of the values of the only column; the option \"delimiter\" names a character that the sample does not have");
 		if (inspection->dialect.no_quote)
-			note(inspection, "quotes are part of the values; the option \"quote\" names a character that the sample does not have");
+			note(inspection,
+				 "quotes are part of the values; the option \"quote\" names a character that the sample does not have");
 	}
 }
 
@@ -501,7 +511,8 @@ note_columns(Inspection *inspection)
 				 quote_identifier(column_name(inspection, i)), template);
 		}
 		if (stats->type == SHAPE_TIMESTAMPTZ && stats->zoneless)
-			note(inspection, "column %s: values without a time zone are taken for those of the session's",
+			note(inspection,
+				 "column %s: values without a time zone are taken for those of the session's",
 				 quote_identifier(column_name(inspection, i)));
 		if (stats->type == SHAPE_TEXT && stats->values > 0)
 			for (int k = SHAPE_SURE_NULLS; k < SHAPE_NULLS; k++)
@@ -527,7 +538,8 @@ report_write_other(Inspection *inspection)
 	inspection->format = "json";
 	note(inspection, "the file is a JSON document, which has no lines that are rows");
 	if (inspection->sample->compression == BULK_COMPRESSION_NONE)
-		note(inspection, "SELECT * FROM jsonb_array_elements(pg_read_file(%s)::jsonb) reads it, if it is an array",
+		note(inspection,
+			 "SELECT * FROM jsonb_array_elements(pg_read_file(%s)::jsonb) reads it, if it is an array",
 			 quote_literal_cstr(encoding_path_text(inspection->path)));
 }
 

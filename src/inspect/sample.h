@@ -34,9 +34,10 @@ typedef struct Sample
 
 /*
  * Reads the beginning of the first file, decompressed, pieces of the rest where
- * the file can be read from any place, and a piece of the beginnings of the next files.  Drops the byte order mark and turns UTF-16
- * into UTF-8.  has_encoding: the caller has given the encoding that options has.
- * Memory: the current context, about 4 MB.
+ * the file can be read from any place, and a piece of the beginnings of the
+ * next files.  Drops the byte order mark and turns UTF-16 into UTF-8.
+ * has_encoding: the caller has given the encoding that options has. Memory: the
+ * current context, about 4 MB.
  *
  * Errors: those of source_open and window_fill; 42809 for a named pipe, whose
  * bytes the load would miss.

@@ -245,7 +245,7 @@ is_zone(const char *s, size_t len)
 	return false;
 }
 
-/* A number of one or two digits, from 1 to most.  Returns its length or 0. */
+/* A number of one or two digits, from 1 to max.  Returns its length or 0. */
 static size_t
 small_number(const char *s, size_t len, int max)
 {

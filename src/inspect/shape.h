@@ -86,7 +86,7 @@ extern void shape_of(const char *s, size_t len, Shape *shape);
  */
 extern bool shape_merge_dates(ShapeDate *date, const ShapeDate *other);
 
-/* The template of a layout; order is one of its orders.  room: 64 bytes. */
+/* The template of a layout; order is one of its orders.  template has 64 bytes. */
 extern void shape_template(const ShapeDate *date, int order, char *template);
 
 /*

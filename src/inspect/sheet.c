@@ -8,8 +8,8 @@
 #define LONG_ROW 65536
 
 /*
- * How often the bytes of a span may be read again, as rows do behind a broken
- * quote.  What needs more is not written so.
+ * How often the bytes of a span may be read again, as rows after a broken quote
+ * are.  A span that needs more is not written in this dialect.
  */
 #define MAX_REREADS 16
 
@@ -81,7 +81,7 @@ sheet_walk_table(const SheetSpan *span, const ScanDialect *dialect,
 {
 	uint32_t	at = 0;
 	uint32_t	most = SHEET_ROWS;
-	uint64_t	again = 0;		/* bytes that were read in vain */
+	uint64_t	again = 0;		/* bytes read without result */
 
 	for (;;)
 	{

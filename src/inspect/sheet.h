@@ -22,7 +22,7 @@ typedef struct SheetSpan
 	bool		to_end;			/* the file has no byte after it */
 } SheetSpan;
 
-/* Room to work in; a row of more than SHEET_FIELDS fields ends a walk. */
+/* Work space; a row of more than SHEET_FIELDS fields ends a walk. */
 #define SHEET_ROWS 1024
 #define SHEET_FIELDS 65536
 
@@ -59,8 +59,8 @@ extern uint32_t sheet_walk_table(const SheetSpan *span,
 extern bool sheet_is_blank(const ScanRow *row, const ScanField *fields);
 
 /*
- * The value of a field: what stands in the span, or what is written to
- * buffer, which has room for the field.
+ * The value of a field: in the span itself or copied to buffer, which must have
+ * space for the field.
  */
 extern const char *sheet_value(const ScanDialect *dialect, const char *data,
 							   const ScanField *field, char *buffer,

@@ -36,8 +36,8 @@ typedef struct Verifier
 	uint32		seen;			/* rows of the span */
 	bool		first_span;
 	int64		walked;			/* rows in all, for interrupts */
-	int			current_column; /* the column whose value is read */
-	bool		refused;		/* it is no value, though nothing was thrown */
+	int			current_column; /* column of the current value */
+	bool		refused;		/* the value is not valid, though no error was raised */
 } Verifier;
 
 char *
@@ -228,7 +228,7 @@ verify_types(Columns *columns, Encoding *encoding)
 		fmgr_info(function, &verifier.input[t]);
 	}
 
-	/* each time round a column loses a type */
+	/* each iteration removes a type of a column */
 	do
 	{
 		for (uint32 i = 0; i < columns->count; i++)

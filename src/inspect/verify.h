@@ -1,6 +1,6 @@
 /*
  * verify.h
- *		The server's last word on types.
+ *		Verifies types with the server's input functions.
  */
 #ifndef PGBULK_VERIFY_H
 #define PGBULK_VERIFY_H
@@ -11,13 +11,13 @@
 #include "inspect/columns.h"
 
 /*
- * Has the input function of each column's type read all values of the sample,
- * as a load would.  A column whose type refuses one gets the next type that
- * looked possible, text in the end.  encoding: NULL where the server cannot
- * convert the file's.
+ * Passes all values of the sample to the input functions of their columns'
+ * types, as a load would.  A column whose type rejects a value gets the next
+ * possible type, in the end text.  encoding: NULL if the server cannot convert
+ * the file's.
  *
- * It runs in a subtransaction, as input functions of 15 can only throw.  Errors
- * that are not about a value (a cancel, no memory) are thrown on.
+ * Runs in a subtransaction, as input functions of 15 can only throw.  Errors
+ * not about a value (cancellation, out of memory) are rethrown.
  */
 extern void verify_types(Columns *columns, Encoding *encoding);
 

@@ -53,7 +53,7 @@ typedef enum RowOutcome
 {
 	ROW_WHOLE,
 	ROW_UNFINISHED,				/* more bytes are needed */
-	ROW_MANY_FIELDS,			/* more fields than there is room for */
+	ROW_MANY_FIELDS,			/* more fields than fit the array */
 	ROW_BAD_SIZE
 } RowOutcome;
 

@@ -15,9 +15,10 @@ typedef struct ScanMagic
 } ScanMagic;
 
 /*
- * Names what data[0 .. length), the first bytes of a file, begins; NULL for text, and for what is
- * not known.  The first 4 kB are enough.  What begins with letters alone counts only where a byte follows that no text has, so
- * that a line of text is never taken for something else.
+ * Names what data[0 .. length), the first bytes of a file, begins; NULL for
+ * text, and for what is not known.  The first 4 kB are enough.  What begins
+ * with letters alone counts only where a byte follows that no text has, so that
+ * a line of text is never taken for something else.
  */
 extern const ScanMagic *scan_magic(const char *data, size_t length);
 

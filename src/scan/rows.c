@@ -2,15 +2,16 @@
  * rows.c
  *		Rows and fields of a window.
  *
- * Works by blocks of 64 bytes.  A kernel marks the bytes of interest
- * (classify*.c), bits.h takes from the masks what is quoted or escaped, and
- * what remains are the ends of fields and rows.  There are two roads:
+ * Works in blocks of 64 bytes.  A kernel marks the bytes of interest
+ * (classify*.c), bits.h derives from the masks what is quoted or escaped, and
+ * what remains are the ends of fields and rows.  There are two code paths:
  *
- * - regular_blocks: blocks in which every line end is of the file's kind and
- *	 every quote encloses a whole field.  No branch depends on a single byte.
- * - careful_block: everything else, end by end: faults, quotes in odd
- *	 places, doubled quotes, quoted line ends, markers, the first line end
- *	 of a file, the last block of a window, arrays nearly full.
+ * - fast path (regular_blocks): blocks in which every line end is of the file's
+ * 	 kind and every quote encloses a whole field.  No branch depends on a
+ * 	 single byte.
+ * - general path (careful_block): everything else, end by end: faults, quotes
+ * 	 in odd places, doubled quotes, quoted line ends, markers, the first line
+ * 	 end of a file, the last block of a window, arrays nearly full.
  *
  * Both keep the same state, so they may alternate from block to block.
  */
@@ -26,7 +27,7 @@
 /* Blocks classified at a time: their masks stay in the first-level cache. */
 #define BATCH_BLOCKS 64
 
-/* Fields written at a time; at most so many less one are written in vain. */
+/* Fields written at a time; up to one less of them are overwritten later. */
 #define FIELD_STEP 4
 
 /* What a field in progress has met. */
@@ -71,7 +72,7 @@ typedef struct Scan
 	Carry		carry;
 } Scan;
 
-/* -- the regular road -- */
+/* -- fast path -- */
 
 SCAN_INLINE void
 field_store(ScanField *field, uint32_t start, uint32_t length, uint32_t quoted,
@@ -187,8 +188,9 @@ still_met(bool met, uint64_t ends, uint64_t backslash)
 }
 
 /*
- * Takes blocks as long as they are regular, there is room, and at least one
- * byte of the window follows.  Returns how many of nblocks it took.
+ * Processes blocks as long as they are regular, the arrays have space, and at
+ * least one byte of the window follows.  Returns how many of nblocks it
+ * processed.
  */
 SCAN_INLINE uint32_t
 regular_blocks(Scan *scan, const ScanMasks *masks, uint32_t nblocks,
@@ -279,7 +281,7 @@ regular_blocks(Scan *scan, const ScanMasks *masks, uint32_t nblocks,
 	return block;
 }
 
-/* -- the careful road -- */
+/* -- general path -- */
 
 static void
 scan_stop(Scan *scan, ScanStatus status)
@@ -608,7 +610,7 @@ last_row(Scan *scan)
 		row_end(scan, scan->length, scan->length, scan->lines);
 }
 
-/* -- both roads -- */
+/* -- both paths -- */
 
 /* Whether the row in progress is one that regular_blocks may carry on. */
 static inline bool

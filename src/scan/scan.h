@@ -170,24 +170,25 @@ typedef struct ScanResult
 /*
  * Finds the rows of a window and their fields.
  *
- * eol is read and, at the first line end of a file, written.  at_eof says
- * that no byte follows the window in its file: the last row then needs no
- * line end.  An empty line is a row with one empty field.
+ * eol is read and, at the first line end of a file, written.  at_eof says that
+ * no byte follows the window in its file: the last row then needs no line end.
+ * An empty line is a row with one empty field.
  *
- * SCAN_FULL with nrows = 0 means that one row has more than max_fields
- * fields; the caller comes again with more room.
+ * SCAN_FULL with nrows = 0 means that one row has more than max_fields fields;
+ * the caller comes again with more room.
  *
- * Foreign line ends: outside quotes LF always ends a row, and is a fault of
- * it where the file's kind is CR or CRNL; CR ends a row only in a file of
- * kind CR (or as CR LF in CRNL), and elsewhere is a fault of the row it
- * stands in.  In a file of kind CR, a LF after a CR so is an empty faulty row.
+ * Foreign line ends: outside quotes LF always ends a row, and is a fault of it
+ * where the file's kind is CR or CRNL; CR ends a row only in a file of kind CR
+ * (or as CR LF in CRNL), and elsewhere is a fault of the row it stands in.  In
+ * a file of kind CR, a LF after a CR so is an empty faulty row.
  *
  * Comment lines are passed over wherever a row could begin: SCAN_MORE and
  * SCAN_END may so come without rows although bytes were consumed.
  *
- * SCAN_FIXED: the spans are trimmed, and those of NULLs are empty and not quoted; an
- * empty text that is none is.  Line ends are as in text format, but no byte
- * takes their meaning from them.  A line too short for all fields has fewer; records have no line ends.
+ * SCAN_FIXED: the spans are trimmed, and those of NULLs are empty and not
+ * quoted; an empty text that is none is.  Line ends are as in text format, but
+ * no byte takes their meaning from them.  A line too short for all fields has
+ * fewer; records have no line ends.
  */
 extern void scan_rows(const ScanDialect *dialect, ScanEol *eol,
 					  const char *window, uint32_t length, bool at_eof,
@@ -222,17 +223,17 @@ extern bool scan_binary_border(const char *window, uint32_t length,
 extern uint32_t scan_count_lines(ScanEol eol, const char *s, uint32_t length);
 
 /*
- * Text of an escaped csv field: takes quotes away, resolves escapes.  dst
- * has room for len bytes and may be src.  Returns the length.
+ * Text of an escaped csv field: removes quotes, resolves escapes.  dst must
+ * have space for len bytes and may be src.  Returns the length.
  */
 extern size_t scan_unquote(const ScanDialect *dialect,
 						   const char *src, size_t len, char *dst);
 
 /*
- * Text of an escaped text-format field: backslash sequences (\b \f \n \r \t
- * \v, \ooo, \xhh, any other character itself).  dst has room for len bytes
- * and may be src.  *high is set where an octal or hex sequence made a byte
- * with the high bit or a zero byte: the caller then must check the encoding.
+ * Text of an escaped text-format field: backslash sequences (\b \f \n \r \t \v,
+ * \ooo, \xhh, any other character itself).  dst must have space for len bytes
+ * and may be src.  *high is set if an octal or hex sequence made a byte with
+ * the high bit or a zero byte: the caller must then check the encoding.
  * Returns the length.
  */
 extern size_t scan_unescape(const char *src, size_t len, char *dst, bool *high);

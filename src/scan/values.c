@@ -2,11 +2,11 @@
  * values.c
  *		Text to integers, booleans, UUIDs, bit strings and byte strings.
  *
- * Each integer function has a short road for what files hold (a sign, some
- * digits, nothing else) and a common long one, integer_slow, that also
- * knows white space and sorts the errors.  The long road answers BAD_SYNTAX
- * only where no server can have found an overflow first: 15 and 18 notice
- * an overflow at different digits.
+ * Each integer function has a fast path for what files contain (a sign, some
+ * digits, nothing else) and a common slow one, integer_slow, that also handles
+ * white space and classifies errors.  The slow path returns BAD_SYNTAX only if
+ * no server can have found an overflow first: 15 and 18 notice an overflow at
+ * different digits.
  */
 #include "scan/values.h"
 #include "scan/values_swar.h"

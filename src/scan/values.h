@@ -81,7 +81,7 @@ extern ValueResult value_uuid(const char *s, size_t len, uint8_t out[16]);
 /* Digits '0' and '1', first digit in the high bit; out has (len + 7) / 8 bytes. */
 extern ValueResult value_bits(const char *s, size_t len, uint8_t *out);
 
-/* "\x" and hex digits; out has room for len / 2 - 1 bytes; *outlen is set where OK. */
+/* "\x" and hex digits; out must have space for len / 2 - 1 bytes; *outlen is set if OK. */
 extern ValueResult value_bytea_hex(const char *s, size_t len, uint8_t *out,
 								   size_t *outlen);
 
@@ -104,7 +104,7 @@ typedef struct ValueNumeric
 /* Plain and exponent notation; ASK for NaN, infinity, or too many digits. */
 extern ValueResult value_numeric(const char *s, size_t len, ValueNumeric *out);
 
-/* A number of a date that is not what its pattern asks for. */
+/* A number of a date that does not match its pattern. */
 typedef struct ValueMismatch
 {
 	const char *pattern;
@@ -113,12 +113,12 @@ typedef struct ValueMismatch
 } ValueMismatch;
 
 /*
- * Whether a text that to_timestamp can read by a template is no date all the
- * same: a day, month or year of zero, or fewer digits than YYYY has.  Both are
- * terminated.  Patterns that are not known end the search.
+ * Whether a text that to_timestamp can read by a template is nevertheless not a
+ * valid date: a day, month or year of zero, or fewer digits than YYYY has.
+ * Both are terminated.  Unknown patterns end the search.
  */
 extern bool value_template_mismatch(const char *template, const char *text,
-								 ValueMismatch *doubt);
+									ValueMismatch *mismatch);
 
 /* Characters in valid UTF-8 text. */
 extern size_t value_utf8_length(const char *s, size_t len);

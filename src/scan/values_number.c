@@ -20,7 +20,7 @@ typedef struct Decimal
 	int			exponent;		/* as written after the e, less the scale */
 } Decimal;
 
-/* Longest text the short road takes: 16 digits and a point. */
+/* Longest text for the fast path: 16 digits and a point. */
 #define SHORT_TEXT 16
 
 /* Exponents beyond these go to the server. */
@@ -48,8 +48,8 @@ find_point(uint64_t word)
 }
 
 /*
- * The short road: n (1 to 16) bytes, digits with at most one point in or
- * around them.  False where it is anything else.
+ * The fast path: n (1 to 16) bytes, digits with at most one point in or around
+ * them.  False for anything else.
  */
 static inline bool
 decimal_short(const char *s, size_t n, Decimal *out)
@@ -126,9 +126,9 @@ typedef struct DecimalParts
 } DecimalParts;
 
 /*
- * The long road, byte by byte: sign, point, exponent, surrounding white
- * space.  BAD_SYNTAX only without an exponent, which could overflow before
- * a server sees what follows.
+ * The slow path, byte by byte: sign, point, exponent, surrounding white space.
+ * BAD_SYNTAX only without an exponent, which could overflow before a server
+ * sees what follows.
  */
 static ValueResult
 decimal_parts(const char *s, size_t len, DecimalParts *out)

@@ -18,17 +18,17 @@
 #include "utils/rel.h"
 #include "utils/syscache.h"
 
-/* What happens to rows of a table. */
+/* An action on rows of a table. */
 typedef struct Event
 {
 	Oid			relid;
-	char	   *column;			/* that changes; NULL: the rows go */
+	char	   *column;			/* column changed by it; NULL: rows are deleted */
 } Event;
 
 typedef struct Search
 {
-	Oid			relid;			/* the table that is looked for */
-	List	   *events;			/* all that are known */
+	Oid			relid;			/* the table searched for */
+	List	   *events;			/* all events found so far */
 	bool		found;
 } Search;
 
@@ -95,7 +95,7 @@ refers_to(const KeyColumns *key, Relation rel, const char *column)
 	return false;
 }
 
-/* What a key's action does where it is found. */
+/* Adds the event that a key's action causes in the referencing table. */
 static void
 follow(Search *search, const Event *event, Relation rel, const Trigger *trigger)
 {
@@ -132,7 +132,7 @@ follow(Search *search, const Event *event, Relation rel, const Trigger *trigger)
 		add_event(search, other, get_attname(other, sets ? key.set[i] : key.own[i], false));
 }
 
-/* Those of a partition may be its own. */
+/* Follows the keys that refer to the event's table, partitions included. */
 static void
 look_at(Search *search, const Event *event)
 {
@@ -144,7 +144,7 @@ look_at(Search *search, const Event *event)
 	foreach(lc, parts)
 	{
 		Relation	rel = table_open(lfirst_oid(lc), AccessShareLock);
-		/* what is asked of the catalog may have the relation's own read anew */
+		/* catalog lookups may cause the relcache to reload the relation's own */
 		TriggerDesc *triggers = CopyTriggerDesc(rel->trigdesc);
 
 		CHECK_FOR_INTERRUPTS();

@@ -1,6 +1,6 @@
 /*
  * cascades.h
- *		Whether the actions of foreign keys come back to a table.
+ *		Whether cascading actions of foreign keys lead back to a table.
  */
 #ifndef PGBULK_CASCADES_H
 #define PGBULK_CASCADES_H
@@ -8,10 +8,11 @@
 #include "postgres.h"
 
 /*
- * Whether rows of a table, or of a part of it, are deleted or changed when rows of it are deleted: by
- * ON DELETE CASCADE, SET NULL or SET DEFAULT of a key to itself, or along a circle of
- * tables, on which ON UPDATE counts, too.  Triggers of other kinds are not looked
- * at.  Locks what it looks at (ACCESS SHARE).
+ * Whether deleting rows of a table or one of its partitions deletes or changes
+ * other rows of it: by ON DELETE CASCADE, SET NULL or SET DEFAULT of a
+ * self-referencing key, or along a cycle of tables, in which ON UPDATE counts,
+ * too.  User-defined triggers are not considered.  Locks the tables it examines
+ * (ACCESS SHARE).
  */
 extern bool cascades_return(Oid relid);
 

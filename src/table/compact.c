@@ -286,10 +286,11 @@ compact_is_empty(Relation rel, BlockNumber end)
 }
 
 /*
- * Locks the table ACCESS EXCLUSIVE if nobody uses it.  Before 18 a conditional lock is refused as
- * long as somebody waits for any lock on the table, and writers may well wait for ours.  A lock
- * that may wait is granted then: it goes ahead of those who wait for what we have.  A reader who
- * comes just then is waited for.
+ * Locks the table ACCESS EXCLUSIVE if nobody uses it.  Before 18 a conditional
+ * lock fails as long as anyone waits for any lock on the table, and writers may
+ * well wait for ours.  An unconditional lock is granted then: it goes ahead of
+ * those who wait for what we hold.  A reader who arrives at that moment is
+ * waited for.
  */
 static bool
 lock_unused(Relation rel)

@@ -32,10 +32,10 @@
 #include "storage/procarray.h"
 #include "table/dead_rows.h"
 
-/* Pages that are looked at where a guess will do. */
+/* Number of pages sampled if an estimate suffices. */
 #define PAGES_TO_LOOK_AT 1024
 
-/* Judges a row that is stored. */
+/* Tests a stored row. */
 typedef bool (*RowTest) (HeapTuple row, Buffer buffer, TransactionId *failed);
 
 /*

@@ -49,7 +49,7 @@ find_extension(const char *name, Extension *extension)
 	return HeapTupleIsValid(tuple);
 }
 
-/* A table of the extension; InvalidOid: it has none of that name, whoever else may. */
+/* A table of the extension; InvalidOid if it has none of that name, even if others do. */
 static Oid
 find_catalog(const Extension *extension, Oid schema, const char *name)
 {
@@ -59,7 +59,7 @@ find_catalog(const Extension *extension, Oid schema, const char *name)
 		getExtensionOfObject(RelationRelationId, relid) == extension->oid ? relid : InvalidOid;
 }
 
-/* Adds "column = value" to the keys; false: the table is not as it is known to be. */
+/* Adds "column = value" to the keys; false if the catalog does not have that column. */
 static bool
 add_key(ScanKey keys, int *nkeys, Relation catalog, const char *column, Oid type,
 		RegProcedure equal, Datum value)
@@ -85,10 +85,10 @@ has_row(Relation catalog, ScanKey keys, int nkeys)
 
 /* ---- Citus ---- */
 
-/* The setting by which Citus itself lets a session write to shards. */
+/* Citus's own setting that permits a session to write to shards. */
 #define SHARDS_SETTING "citus.enable_manual_changes_to_shards"
 
-/* Distributed tables, and as well reference tables and local ones that Citus knows. */
+/* Distributed tables, and also reference tables and local ones managed by Citus. */
 static bool
 citus_has(const Extension *citus, Relation rel)
 {
@@ -108,7 +108,7 @@ citus_has(const Extension *citus, Relation rel)
 	return found;
 }
 
-/* Whether rel is a piece of a distributed table, by the extension's own word. */
+/* Whether rel is a shard of a distributed table, according to the extension. */
 static bool
 citus_has_shard(const Extension *citus, Relation rel)
 {

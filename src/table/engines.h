@@ -1,12 +1,14 @@
 /*
  * engines.h
- *		Tables whose rows another extension keeps elsewhere.
+ *		Tables whose rows are stored elsewhere by another extension.
  *
- * Such a table is an empty shell to the server: a row that is put into its heap is
- * there, and no query finds it.  Two extensions are asked by their catalogs, which
- * are found through the extension and belong to it; neither is needed to build or to run.
+ * To the server such a table is an empty shell: a row put into its heap is
+ * there, and no query finds it.  Two extensions are recognized by their
+ * catalogs, which are looked up as members of the extension; neither is needed
+ * to build or run.
  *
- * Price: one look into pg_extension for each; where one is there, a scan of its list of tables.
+ * Price: a lookup in pg_extension for each; if one is installed, a scan of its
+ * list of tables.
  */
 #ifndef PGBULK_ENGINES_H
 #define PGBULK_ENGINES_H

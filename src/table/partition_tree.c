@@ -11,7 +11,7 @@
 Oid
 partition_tree_root(Relation rel)
 {
-	/* one that is being detached has no ancestors any more */
+	/* a partition being detached has no ancestors any more */
 	List	   *ancestors = rel->rd_rel->relispartition ?
 		get_partition_ancestors(RelationGetRelid(rel)) : NIL;
 

@@ -1,6 +1,6 @@
 /*
  * partition_tree.h
- *		Where a table stands in a tree of partitions.
+ *		The position of a table in a partition tree.
  */
 #ifndef PGBULK_PARTITION_TREE_H
 #define PGBULK_PARTITION_TREE_H
@@ -9,7 +9,7 @@
 
 #include "utils/rel.h"
 
-/* The root of the tree that a partition belongs to; the table itself if it is none. */
+/* The root of a partition's tree; for any other table the table itself. */
 extern Oid	partition_tree_root(Relation rel);
 
 /* Whether a table is another one, or a partition of it at any depth. */

@@ -27,9 +27,9 @@ typedef struct Statement
 	PlannedStmt *plan;
 } Statement;
 
-/* ---- making one ---- */
+/* ---- creating ---- */
 
-/* The query and its one table, with the privileges that it takes. */
+/* The query and its only table, with the privileges it requires. */
 static Query *
 make_query(CmdType operation, Relation rel, AclMode required, Bitmapset *inserted,
 		   Bitmapset *selected)
@@ -51,7 +51,7 @@ make_query(CmdType operation, Relation rel, AclMode required, Bitmapset *inserte
 	return query;
 }
 
-/* A parameter for each column given, in the order of the table, as the planner wants it. */
+/* A parameter for each given column, in table order, as the planner expects. */
 static List *
 make_values(Relation rel, Bitmapset *columns)
 {
@@ -84,7 +84,7 @@ statement_table(Oid relid)
 		quote_qualified_identifier(get_namespace_name(get_rel_namespace(relid)), name);
 }
 
-/* What a user would have written. */
+/* The statement as a user would have written it. */
 static char *
 insert_text(Relation rel, const List *values)
 {
@@ -118,7 +118,7 @@ plan_insert(Relation rel, Bitmapset *columns, Bitmapset *selected)
 	return statement;
 }
 
-/* Of no row: so no partition, index or row is looked for. */
+/* DELETE with a false condition, so no partition, index or row is accessed. */
 static Statement
 plan_delete(Relation rel)
 {
@@ -135,7 +135,7 @@ plan_delete(Relation rel)
 	return statement;
 }
 
-/* ---- looking at one ---- */
+/* ---- checking the plan ---- */
 
 static Refusal
 node_refusal(Plan *node)
@@ -145,7 +145,7 @@ node_refusal(Plan *node)
 	return REFUSAL(REFUSAL_OTHER_PLAN);
 }
 
-/* REFUSAL_NONE: the rows of one Result go into the table itself. */
+/* NULL if the plan inserts a single Result into the table itself. */
 static Refusal
 plan_refusal(const Statement *statement)
 {
@@ -173,7 +173,7 @@ refuse(Relation rel, const Refusal *refusal)
 			 errhint("Use COPY, or load into a plain table, then use INSERT ... SELECT: the extension sees both.")));
 }
 
-/* What planning takes is soon given back. */
+/* Memory used for planning is freed soon. */
 static MemoryContext
 enter_context(void)
 {
@@ -212,9 +212,12 @@ statement_check(Relation rel)
 		refuse(rel, &refusal);
 }
 
-/* ---- showing one ---- */
+/* ---- showing to other extensions ---- */
 
-/* Started, which checks privileges, and ended.  Its errors are those of the executor and its hooks. */
+/*
+ * Starts the statement, which checks privileges, and ends it.  Errors are those
+ * of the executor and its hooks.
+ */
 static void
 show(const Statement *statement)
 {
@@ -265,9 +268,10 @@ statement_run(const char *command)
 
 	CommandCounterIncrement();
 	PushActiveSnapshot(GetTransactionSnapshot());
-	/* not without the identifier by which pg_stat_statements and others know it */
+	/* with the query identifier by which pg_stat_statements and others recognize it */
 	statement = linitial_node(PlannedStmt,
-							  pg_plan_queries(pg_analyze_and_rewrite_fixedparams(parsed, command, NULL, 0, NULL),
+							  pg_plan_queries(pg_analyze_and_rewrite_fixedparams(parsed, command,
+																				 NULL, 0, NULL),
 											  command, 0, NULL));
 	ProcessUtility(statement, command, false, PROCESS_UTILITY_QUERY, NULL, NULL,
 				   None_Receiver, NULL);

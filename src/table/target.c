@@ -1,9 +1,9 @@
 /*
  * target.c
- *		The table: what may be loaded into it, and by whom.
+ *		The target table: what may be loaded into it, and by whom.
  *
- * Rules and wording follow DoCopy and CopyGetAttnums of copy.c and CopyFrom
- * of copyfrom.c (PostgreSQL 18).
+ * Rules and wording follow DoCopy and CopyGetAttnums of copy.c and CopyFrom of
+ * copyfrom.c (PostgreSQL 18).
  */
 #include "postgres.h"
 
@@ -46,13 +46,13 @@
 #include "utils/snapmgr.h"
 #include "utils/syscache.h"
 
-/* Any of these lets LOCK TABLE keep writers out. */
+/* Any of these privileges permits LOCK TABLE in a mode that blocks writers. */
 #define LOCK_PRIVILEGES (ACL_UPDATE | ACL_DELETE | ACL_TRUNCATE | COMPAT_ACL_MAINTAIN)
 
 /*
- * Locks on partitions that writer auto takes at most, for each of
- * max_locks_per_transaction: a small part of the room for locks, which COPY
- * takes only for partitions that get rows.
+ * Maximum number of partitions that writer auto locks, per
+ * max_locks_per_transaction: a small part of the lock table.  COPY locks only
+ * partitions that get rows.
  */
 #define AUTO_LOCKS 16
 
@@ -108,8 +108,9 @@ check_kind(Relation rel)
 }
 
 /*
- * TRUNCATE ONLY target, with all that the command does and checks.  The
- * command wants the table open nowhere else, so it is closed meanwhile.
+ * TRUNCATE ONLY target, with all checks and effects of the command.  The
+ * command requires that the table is not open elsewhere, so it is closed
+ * meanwhile.
  */
 static void
 truncate_target(Target *target)
@@ -125,8 +126,8 @@ truncate_target(Target *target)
 }
 
 /*
- * Frozen rows are seen by everyone at once: only where nobody could have
- * seen the table otherwise, as COPY FREEZE has it.
+ * Frozen rows are visible to everyone at once: allowed only if nobody could
+ * have seen the table otherwise, as with COPY FREEZE.
  */
 static void
 check_freeze(Relation rel, SubTransactionId ours)
@@ -138,7 +139,7 @@ check_freeze(Relation rel, SubTransactionId ours)
 				 errdetail("\"%s\" is not a plain table.",
 						   RelationGetRelationName(rel))));
 
-	/* the one snapshot that is tolerated is that of the calling query */
+	/* the only snapshot allowed is that of the calling query */
 	InvalidateCatalogSnapshot();
 	if (!ThereAreNoPriorRegisteredSnapshots() || !ThereAreNoReadyPortals())
 		ereport(ERROR,
@@ -175,7 +176,7 @@ parse_expression(const char *text)
 				(errcode(ERRCODE_SYNTAX_ERROR),
 				 errmsg("option \"where\" must be one boolean expression")));
 
-	/* an expression has no name, and a bare star is none */
+	/* the expression must be unnamed, and not a bare star */
 	column = linitial_node(ResTarget, select->targetList);
 	if (column->name != NULL ||
 		(IsA(column->val, ColumnRef) &&
@@ -187,8 +188,8 @@ parse_expression(const char *text)
 }
 
 /*
- * Stored generated columns do not have their values yet when it is asked,
- * nor have system columns, but for tableoid.
+ * Stored generated columns are not computed yet when the condition is
+ * evaluated, nor do system columns have values, except tableoid.
  */
 static void
 check_where_columns(Relation rel, Node *where)
@@ -223,7 +224,7 @@ check_where_columns(Relation rel, Node *where)
 	}
 }
 
-/* A place in the expression is none in the statement that called. */
+/* A position within the expression has no meaning in the calling statement. */
 static void
 where_error_callback(void *arg)
 {
@@ -329,7 +330,7 @@ target_refuse_column(const Target *target, const char *name)
 			 near != NULL ? errhint("Perhaps you meant \"%s\".", near) : 0));
 }
 
-/* Adds a column to the list; raises what is wrong with it. */
+/* Adds a column to the list; raises an error if it cannot be loaded. */
 static void
 add_column(Target *target, const char *name)
 {
@@ -355,9 +356,10 @@ add_column(Target *target, const char *name)
 }
 
 /*
- * INSERT of the columns that the file gives; and SELECT of those that option
- * where names, which its transformation has asked for.  Files after the first one
- * are of the same statement, but where their headers name more columns.
+ * Shows other extensions INSERT of the columns that the file has, and SELECT of
+ * those that option where uses, as recorded by its transformation.  Files after
+ * the first are part of the same statement, unless their headers name more
+ * columns.
  */
 static void
 show_insert(Target *target)
@@ -368,7 +370,7 @@ show_insert(Target *target)
 		if (target->attnums[i] != InvalidAttrNumber)
 			inserted = bms_add_member(inserted,
 									  target->attnums[i] - FirstLowInvalidHeapAttributeNumber);
-	/* for the executor, too, whose errors show these columns at most */
+	/* also for the executor, whose errors show only these columns */
 	COMPAT_INSERTED_COLS(target->nsitem) = inserted;
 	if (target->shown && bms_is_subset(inserted, target->inserted))
 		return;
@@ -378,8 +380,8 @@ show_insert(Target *target)
 }
 
 /*
- * Which columns a header maps is not known yet; until then the right to any will
- * do, and that is nobody else's business.
+ * The columns a header names are not known yet; until then the privilege on any
+ * column suffices, and other extensions are not shown anything.
  */
 static void
 check_any_insert(Relation rel)
@@ -421,7 +423,7 @@ target_set_arguments(Target *target, int n)
 	MemoryContextSwitchTo(context);
 }
 
-/* Without a column list: all that can be loaded. */
+/* Without a column list: all columns that can be loaded. */
 static void
 set_all_columns(Target *target, bool mapped)
 {
@@ -449,7 +451,10 @@ target_lock_privileges(void)
 		"UPDATE, DELETE or TRUNCATE";
 }
 
-/* The right to lock the table is lacking: which one that is the server's own message does not say. */
+/*
+ * Raises the error for a missing privilege to lock the table, naming the
+ * privileges, which the server's own message does not.
+ */
 static void
 refuse_lock(const char *name, const BulkOptions *options)
 {
@@ -465,9 +470,9 @@ refuse_lock(const char *name, const BulkOptions *options)
 }
 
 /*
- * The strongest lock that the load will want, at once: to ask for more later
- * is to invite a deadlock.  Nobody may hold up others' use of a table to
- * which they have no right.
+ * The strongest lock that the load will need, taken at once: upgrading it later
+ * invites deadlocks.  Nobody may block others on a table without privileges on
+ * it.
  */
 static LOCKMODE
 lock_mode(Oid relid, const BulkOptions *options)
@@ -479,7 +484,7 @@ lock_mode(Oid relid, const BulkOptions *options)
 	if (!options->truncate && !direct && !dry)
 		return RowExclusiveLock;
 
-	/* what TRUNCATE and LOCK TABLE ask for */
+	/* the privileges required by TRUNCATE and LOCK TABLE */
 	allowed = pg_class_aclcheck(relid, GetUserId(), options->truncate ? ACL_TRUNCATE :
 								LOCK_PRIVILEGES);
 	if (allowed == ACLCHECK_NO_PRIV && !options->truncate &&
@@ -503,8 +508,8 @@ make_range_table(Target *target)
 }
 
 /*
- * The keys' actions come when the new rows stand and the replaced ones have gone; then
- * they would not spare the new ones.
+ * Actions of foreign keys fire when the new rows are stored and the replaced
+ * ones deleted, so they would affect the new ones.
  */
 static void
 check_cascades(Relation rel, const BulkOptions *options)
@@ -523,7 +528,10 @@ target_find_deferrable(Relation rel)
 {
 	ListCell   *lc;
 
-	/* without a lock of the indexes, which would stay: COPY has no other than that for its entries */
+	/*
+	 * do not lock the indexes, as the lock would stay: COPY holds only the lock
+	 * for its insertions
+	 */
 	foreach(lc, RelationGetIndexList(rel))
 	{
 		HeapTuple	tuple = SearchSysCache1(INDEXRELID, ObjectIdGetDatum(lfirst_oid(lc)));
@@ -540,7 +548,7 @@ target_find_deferrable(Relation rel)
 	return NULL;
 }
 
-/* As INSERT ... ON CONFLICT: who judges at the end has no row to point at. */
+/* As INSERT ... ON CONFLICT: a deferred check has no row to resolve the conflict with. */
 static void
 check_immediate(Relation rel, const BulkOptions *options)
 {
@@ -570,11 +578,11 @@ target_open(Oid relid, const BulkOptions *options)
 				 errmsg("relation with OID %u does not exist", relid)));
 
 	check_kind(rel);
-	/* in the order of TRUNCATE and LOCK TABLE, and by the same right */
+	/* in the lock order of TRUNCATE and LOCK TABLE, and with the same privileges */
 	if (lockmode == ShareRowExclusiveLock &&
 		rel->rd_rel->relkind == RELKIND_PARTITIONED_TABLE)
 		(void) find_all_inheritors(relid, lockmode, NULL);
-	/* a query's range table has this lock, and the executor looks for it */
+	/* a query's range table already holds this lock, and the executor checks for it */
 	if (lockmode != RowExclusiveLock)
 		LockRelationOid(relid, RowExclusiveLock);
 	target->relid = relid;
@@ -589,7 +597,7 @@ target_open(Oid relid, const BulkOptions *options)
 	else
 		set_all_columns(target, options->header == BULK_HEADER_MAP);
 
-	/* which rows are replaced shows what is in the table, too; a view has none to replace */
+	/* the rows replaced reveal what is in the table, too; a view has none to replace */
 	if (options->on_duplicate == BULK_ON_DUPLICATE_KEEP_NEW &&
 		rel->rd_rel->relkind != RELKIND_VIEW)
 		statement_delete(rel);
@@ -602,7 +610,7 @@ target_open(Oid relid, const BulkOptions *options)
 				 errmsg("bulk_load is not supported with row-level security"),
 				 errhint("Use INSERT statements instead.")));
 
-	/* TRUNCATE is refused for temporary tables, too */
+	/* TRUNCATE is refused even for temporary tables */
 	if (XactReadOnly && (!rel->rd_islocaltemp || options->truncate))
 		PreventCommandIfReadOnly("bulk_load");
 
@@ -640,7 +648,7 @@ target_join(Oid relid, List *where, const AttrNumber *attnums, int nfields)
 	return target;
 }
 
-/* Whether a table has rows that others may have written, as far as a short look tells. */
+/* Whether a table has rows that others may have written, judging by a few pages. */
 static bool
 has_rows(Relation rel)
 {
@@ -651,7 +659,7 @@ has_rows(Relation rel)
 		(rel->rd_tableam != GetHeapamTableAmRoutine() || !dead_rows_only(rel));
 }
 
-/* Locks one table and has a look at it. */
+/* Locks one table and checks it for rows. */
 static RefusalReason
 try_lock_one(Target *target, Oid relid)
 {
@@ -670,7 +678,7 @@ try_lock_one(Target *target, Oid relid)
 	return refusal;
 }
 
-/* The target is locked: now its partitions, on all levels. */
+/* Locks and checks the partitions of the locked target, at all levels. */
 static RefusalReason
 try_lock_partitions(Target *target, const BulkOptions *options)
 {
@@ -678,7 +686,7 @@ try_lock_partitions(Target *target, const BulkOptions *options)
 	List	   *relids = find_all_inheritors(relid, NoLock, NULL);
 	ListCell   *lc;
 
-	/* what is new or truncated is locked already */
+	/* a new or truncated table is locked already */
 	if (!options->truncate && !RELATION_IS_LOCAL(target->rel) &&
 		list_length(relids) > AUTO_LOCKS * max_locks_per_xact)
 		return REFUSAL_MANY_PARTITIONS;
@@ -692,7 +700,7 @@ try_lock_partitions(Target *target, const BulkOptions *options)
 		if (refusal != REFUSAL_NONE)
 			return refusal;
 	}
-	/* a partition of a partition may have come before that was locked */
+	/* a partition may have gained partitions before it was locked */
 	return equal(relids, find_all_inheritors(relid, NoLock, NULL)) ?
 		REFUSAL_NONE : REFUSAL_IN_USE;
 }
@@ -714,7 +722,7 @@ target_try_lock(Target *target, const BulkOptions *options)
 	Relation	rel = target->rel;
 	RefusalReason refusal;
 
-	/* not to lock for nothing */
+	/* check first, to avoid a needless lock */
 	if (has_rows(rel))
 		return REFUSAL_NOT_EMPTY;
 	if (!RELATION_IS_LOCAL(rel) &&
@@ -761,6 +769,6 @@ target_name(const Target *target)
 void
 target_close(Target *target)
 {
-	/* the lock stays until the end of the transaction */
+	/* keeps the lock until the end of the transaction */
 	table_close(target->rel, NoLock);
 }
