@@ -150,3 +150,9 @@ SELECT rows_loaded, writer FROM bulk_load_query('query_cut', $$SELECT nextval('q
 DROP TABLE query_cut;
 DROP FUNCTION query_f;
 DROP SEQUENCE query_s;
+-- rows that are taken before the first attempt are no lines of a file either: the first one is no header
+CREATE TABLE query_named (id text PRIMARY KEY, name text);
+CREATE TABLE query_child (id text REFERENCES query_named);
+SET client_min_messages = notice;
+SELECT rows_loaded FROM bulk_load_query('query_named', $$SELECT * FROM (VALUES ('id', 'name'), ('a', 'b'), ('a', 'c')) v (x, y) WHERE random() >= 0$$, '{"on_duplicate": "keep_old"}');
+DROP TABLE query_named, query_child;
