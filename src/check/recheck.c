@@ -102,7 +102,7 @@ rechecks_add_index(Rechecks *rechecks, int table, Oid index)
 	added->rechecks = rechecks;
 	added->table = table;
 	added->relid = index;
-	added->sink = (ConflictSink) {.note = note,.arg = added};
+	added->sink = (ConflictSink) {.add = note,.arg = added};
 	return &added->sink;
 }
 

@@ -71,9 +71,9 @@
 #include "postgres.h"
 
 #include "access/nbtree.h"
-#include "index/blame.h"
 #include "index/btree.h"
 #include "index/bulk.h"
+#include "index/failed_row.h"
 #include "miscadmin.h"
 #include "server/compat.h"
 #include "server/progress.h"
@@ -524,14 +524,14 @@ finish_page(Btree *btree, Level *level)
 }
 
 /*
- * An item of more than a third of a page: the row is the one to blame, and the error nbtree's own.
+ * An item of more than a third of a page: the row has failed, and the error is nbtree's own.
  * On internal levels that can't be, as pivots come from items that were small enough.
  */
 static void
 refuse_item(Btree *btree, const Level *level, IndexTuple item)
 {
 	if (level->number == 0)
-		blame_row(btree->heap, BTreeTupleGetHeapTID(item));
+		failed_row_set(btree->heap, BTreeTupleGetHeapTID(item));
 	_bt_check_third_page(btree->index, btree->heap, level->number == 0,
 						 level->page, item);
 }

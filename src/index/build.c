@@ -10,9 +10,9 @@
 #include "catalog/pg_am_d.h"
 #include "catalog/storage_xlog.h"
 #include "executor/executor.h"
-#include "index/blame.h"
+#include "index/btree_load.h"
 #include "index/build.h"
-#include "index/feed.h"
+#include "index/failed_row.h"
 #include "index/heap_scan.h"
 #include "index/index_sort.h"
 #include "index/insert.h"
@@ -50,26 +50,26 @@ build_btree(Relation heap, Relation index, IndexInfo *info,
 	BlockNumber nblocks = RelationGetNumberOfBlocks(heap) - first;
 	IndexSort  *sort = index_sort_open(shape, heap, index, first, nblocks, memory);
 	Found		found = {.sort = sort};
-	Feed		feed;
-	KeySink		sink = feed_sink(&feed);
+	BtreeLoad	load;
+	KeySink		sink = btree_load_sink(&load);
 	BuildResult result;
 
-	feed_init(&feed, index, info, shape, conflicts);
+	btree_load_init(&load, index, info, shape, conflicts);
 	progress_index_scan(nblocks);
 	result.heap_rows = heap_scan_rows(heap, index, info, first, nblocks, put_row, &found);
 	if (task->method == INDEX_MERGE)
 		heap_scan_check(heap, result.heap_rows, task->rows);
-	feed.btree = btree_open(heap, index);
+	load.btree = btree_open(heap, index);
 	if (task->method == INDEX_MERGE)
-		feed.merge = merge_open(heap, index, shape, feed.btree, task->old, first);
-	progress_index_sort(feed.merge == NULL ? found.nrows : 0);
+		load.merge = merge_open(heap, index, shape, load.btree, task->old, first);
+	progress_index_sort(load.merge == NULL ? found.nrows : 0);
 	(void) index_sort_finish(sort, &sink);
-	if (feed.merge != NULL)
+	if (load.merge != NULL)
 	{
-		btree_end_key(feed.btree);
-		merge_close(feed.merge);
+		btree_end_key(load.btree);
+		merge_close(load.merge);
 	}
-	result.index_rows = btree_close(feed.btree);
+	result.index_rows = btree_close(load.btree);
 	result.runs = index_sort_parts(sort);
 	index_sort_close(sort);
 	return result;
@@ -118,17 +118,17 @@ check_exclusion(Relation heap, Relation index, IndexInfo *info, BlockNumber firs
 	ItemPointerData end;
 	Datum		values[INDEX_MAX_KEYS];
 	bool		isnull[INDEX_MAX_KEYS];
-	Blame		blame;
+	FailedRowContext context;
 
 	ItemPointerSet(&begin, first, FirstOffsetNumber);
 	ItemPointerSet(&end, MaxBlockNumber, MaxOffsetNumber);
 	scan = compat_table_beginscan_tidrange(heap, snapshot, &begin, &end);
 	econtext->ecxt_scantuple = slot;
-	blame_begin(&blame, heap, &slot->tts_tid);
+	failed_row_begin(&context, heap, &slot->tts_tid);
 	while (table_scan_getnextslot_tidrange(scan, ForwardScanDirection, slot))
 	{
 		CHECK_FOR_INTERRUPTS();
-		blame_forget();
+		failed_row_reset();
 		ResetExprContext(econtext);
 		if (predicate != NULL && !ExecQual(predicate, econtext))
 			continue;
@@ -136,7 +136,7 @@ check_exclusion(Relation heap, Relation index, IndexInfo *info, BlockNumber firs
 		check_exclusion_constraint(heap, index, info, &slot->tts_tid, values,
 								   isnull, estate, false);
 	}
-	blame_end(&blame);
+	failed_row_end(&context);
 	table_endscan(scan);
 	UnregisterSnapshot(snapshot);
 	ExecDropSingleTupleTableSlot(slot);
@@ -159,7 +159,7 @@ make_init_fork(Relation index)
 }
 
 /*
- * Of blocks that are new, BRIN takes note when somebody asks it to, as VACUUM does.
+ * Of blocks that are new, BRIN makes entries when somebody asks it to, as VACUUM does.
  */
 static void
 summarize(Relation heap, Relation index)

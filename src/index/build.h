@@ -14,10 +14,11 @@
 /*
  * INDEX_REBUILD: fills an index whose storage is new and empty with all rows of its table, in
  * memory bytes: btrees from sorted keys, others by the access method's own build.
- * INDEX_MERGE, btrees alone: the same with the entries of its old file and the rows of the load (merge.h).
+ * INDEX_MERGE, btrees alone: the same with the entries of its old file and the rows of the load
+ * (merge.h).
  * INDEX_INSERT: inserts the rows of the load (insert.h).
- * Runs in a parallel worker, too, but for what build_complete does.  conflicts: where
- * rows that must not stand together are noted, by the first two of a btree; or NULL.
+ * Runs in a parallel worker, too, but for what build_complete does.  conflicts: where rows that
+ * share a key are recorded; or NULL.
  *
  * Errors: build_complete's are 23P01 in INSERT's words for rows that exclude one another.
  */

@@ -26,7 +26,7 @@ typedef struct BuildResult
 	double		heap_rows;		/* that were looked at */
 	double		index_rows;		/* put into the index */
 	int			runs;			/* sorted runs that went to temporary files */
-	bool		broken_chains;	/* rows that others may still see stand for newer versions of them alone */
+	bool		broken_chains;	/* others may still see versions without an entry */
 } BuildResult;
 
 #endif							/* PGBULK_BUILD_TASK_H */

@@ -44,7 +44,7 @@ typedef struct ConflictIndex
 	uint32		ngroups;
 	ConflictSink sink;
 
-	/* of the group in hand, if only the first conflict counts */
+	/* of the current group, if only the first conflict counts */
 	RowId		lowest;
 	RowId		second;			/* 0: there is none yet */
 } ConflictIndex;
@@ -63,7 +63,7 @@ struct Conflicts
 	ConflictIndex **indexes;	/* by table */
 
 	/* when they are read */
-	int			table;			/* in hand; -1: none yet */
+	int			table;			/* the current one; -1: none yet */
 	bool		more;
 	int64		next[CONFLICT_COLUMNS];
 };
@@ -95,7 +95,7 @@ conflicts_open(void)
 
 /* The first conflict is that whose second row comes first; of its indexes, the first. */
 static void
-note_first(ConflictTable *table, ConflictIndex *index, uint32 group, RowId row)
+add_first(ConflictTable *table, ConflictIndex *index, uint32 group, RowId row)
 {
 	if (group >= index->ngroups)
 	{
@@ -135,14 +135,14 @@ put_record(Conflicts *conflicts, int table, RowId row, int index, uint32 group)
 }
 
 static void
-note(void *arg, uint32 group, RowId row)
+add_conflict(void *arg, uint32 group, RowId row)
 {
 	ConflictIndex *index = arg;
 	ConflictTable *table = &index->conflicts->tables[index->table];
 
 	if (table->first_only)
 	{
-		note_first(table, index, group, row);
+		add_first(table, index, group, row);
 		return;
 	}
 	put_record(index->conflicts, index->table, row, index->number, group);
@@ -151,9 +151,9 @@ note(void *arg, uint32 group, RowId row)
 
 /* ---- tables and indexes ---- */
 
-/* Room for one more of size bytes in an array of n. */
+/* Makes an array of n elements of size bytes larger if it is full. */
 static void *
-reserve_room(Conflicts *conflicts, void *array, int n, int *capacity, Size size)
+reserve_array(Conflicts *conflicts, void *array, int n, int *capacity, Size size)
 {
 	if (n < *capacity)
 		return array;
@@ -165,8 +165,8 @@ reserve_room(Conflicts *conflicts, void *array, int n, int *capacity, Size size)
 void
 conflicts_add_table(Conflicts *conflicts, int number, bool first_only)
 {
-	conflicts->tables = reserve_room(conflicts, conflicts->tables, conflicts->ntables,
-									 &conflicts->tables_capacity, sizeof(ConflictTable));
+	conflicts->tables = reserve_array(conflicts, conflicts->tables, conflicts->ntables,
+									  &conflicts->tables_capacity, sizeof(ConflictTable));
 	conflicts->tables[conflicts->ntables++] = (ConflictTable) {
 		.number = number,
 		.first_index = conflicts->nindexes,
@@ -187,10 +187,10 @@ conflicts_add_index(Conflicts *conflicts, Oid relid, const ConflictSink *elsewhe
 	index->table = conflicts->ntables - 1;
 	index->number = table->nindexes++;
 	index->sink = elsewhere != NULL ? *elsewhere :
-		(ConflictSink) {.note = note,.arg = index};
-	conflicts->indexes = reserve_room(conflicts, conflicts->indexes, conflicts->nindexes,
-									  &conflicts->indexes_capacity,
-									  sizeof(ConflictIndex *));
+		(ConflictSink) {.add = add_conflict,.arg = index};
+	conflicts->indexes = reserve_array(conflicts, conflicts->indexes, conflicts->nindexes,
+									   &conflicts->indexes_capacity,
+									   sizeof(ConflictIndex *));
 	conflicts->indexes[conflicts->nindexes++] = index;
 }
 
@@ -231,7 +231,7 @@ conflicts_sort(Conflicts *conflicts)
 int
 conflicts_next_table(Conflicts *conflicts)
 {
-	/* what nobody wanted to know of the one in hand */
+	/* what nobody wanted to know of the current one */
 	while (conflicts->more && conflicts->next[CONFLICT_TABLE] <= conflicts->table)
 		conflicts->more = records_next(conflicts->records, conflicts->next);
 	if (!conflicts->more)

@@ -2,14 +2,14 @@
  * conflicts.h
  *		Rows that have the same key where keys are to be unique.
  *
- * A unique index gets the entries of all living rows, and whoever makes them notes
+ * A unique index gets the entries of all live rows, and whoever makes them records
  * each group of rows that must not stand together.  Which of them go, or which one is
  * the error, is decided when all indexes are there (check/duplicates.h); their
  * entries stay behind, as those of any row that is deleted.
  *
  * So a method of making entries has to do this for a unique index: take a
  * ConflictSink, NULL where duplicates are known already or cannot be, and call
- * its note for every living row of a key that more than one living row has, old rows
+ * its add for every live row of a key that more than one live row has, old rows
  * included, by their index TIDs, in any order.  NULLs are equal only with NULLS NOT
  * DISTINCT, and equal is what the operator class calls equal.
  */
@@ -23,7 +23,7 @@
 typedef struct ConflictSink
 {
 	/* group: the key, by a number that the index counts from 0 */
-	void		(*note) (void *arg, uint32 group, RowId row);
+	void		(*add) (void *arg, uint32 group, RowId row);
 	void	   *arg;
 } ConflictSink;
 
@@ -33,14 +33,15 @@ typedef struct Conflicts Conflicts;
 extern Conflicts *conflicts_open(void);
 
 /*
- * The next table, which others know by a number; numbers ascend.  first_only: all but the one that comes to
- * light first in it, if rows are put in the order of their TIDs, is forgotten; its group is 0.
+ * The next table, which others know by a number; numbers ascend.  first_only: all but the one
+ * that comes to light first in it, if rows are put in the order of their TIDs, is forgotten; its
+ * group is 0.
  */
 extern void conflicts_add_table(Conflicts *conflicts, int table, bool first_only);
 
 /*
- * The next unique index of that table, by OID: these are asked in this order.  elsewhere: where what it finds goes
- * instead, as it is nobody's business here; or NULL.
+ * The next unique index of that table, by OID: these are asked in this order.  elsewhere: where
+ * what it finds goes instead, as it is nobody's business here; or NULL.
  */
 extern void conflicts_add_index(Conflicts *conflicts, Oid index,
 								const ConflictSink *elsewhere);

@@ -8,8 +8,8 @@
 #include "postgres.h"
 
 #include "index/groups.h"
+#include "index/huge_array.h"
 #include "index/keysort.h"
-#include "index/room.h"
 #include "miscadmin.h"
 #include "utils/memutils.h"
 
@@ -59,9 +59,9 @@ typedef struct Arena
 {
 	char	  **blocks;
 	Size		nblocks;
-	Size		blocks_room;
+	Size		blocks_capacity;
 	Size		used;			/* of the last block */
-	Size		room;			/* in it */
+	Size		capacity;		/* of it */
 	Size		taken;
 } Arena;
 
@@ -85,13 +85,13 @@ struct Groups
 	Arena		arena;
 	Group	  **list;
 	Size		ngroups;
-	Size		groups_room;
+	Size		groups_capacity;
 	SortString **strings;		/* of the groups, if the caller has them; or NULL */
-	Size		strings_room;
+	Size		strings_capacity;
 	RowId	   *rows;
 	uint32	   *owners;			/* the group of each */
 	Size		nrows;
-	Size		rows_room;
+	Size		rows_capacity;
 	uint64	   *slots;			/* hash << 32 | place; NULL: grouping is given up */
 	Size		nslots;
 
@@ -131,8 +131,8 @@ groups_begin(Groups *groups)
 	groups->strings = NULL;
 	groups->rows = NULL;
 	groups->owners = NULL;
-	groups->ngroups = groups->groups_room = groups->strings_room = 0;
-	groups->nrows = groups->rows_room = 0;
+	groups->ngroups = groups->groups_capacity = groups->strings_capacity = 0;
+	groups->nrows = groups->rows_capacity = 0;
 	memset(&groups->arena, 0, sizeof(Arena));
 	groups->nslots = FIRST_SLOTS;
 	groups->slots = MemoryContextAllocZero(groups->context, FIRST_SLOTS * sizeof(uint64));
@@ -166,12 +166,12 @@ arena_take(Groups *groups, Size size, uint32 *place)
 	char	   *result;
 
 	size = MAXALIGN(size);
-	if (size > arena->room - arena->used)
+	if (size > arena->capacity - arena->used)
 	{
-		arena->room = Max(size + MAXIMUM_ALIGNOF, groups->block_size);
-		arena->blocks = room_for_one(groups->context, arena->blocks, arena->nblocks,
-									 &arena->blocks_room, sizeof(char *));
-		arena->blocks[arena->nblocks++] = room_take(groups->context, arena->room);
+		arena->capacity = Max(size + MAXIMUM_ALIGNOF, groups->block_size);
+		arena->blocks = huge_array_grow(groups->context, arena->blocks, arena->nblocks,
+										&arena->blocks_capacity, sizeof(char *));
+		arena->blocks[arena->nblocks++] = huge_array_alloc(groups->context, arena->capacity);
 		arena->used = MAXIMUM_ALIGNOF;
 	}
 	result = arena->blocks[arena->nblocks - 1] + arena->used;
@@ -215,7 +215,7 @@ grow_slots(Groups *groups)
 	Size		nslots = groups->nslots * 2;
 	uint64	   *slots;
 
-	slots = room_take(groups->context, nslots * sizeof(uint64));
+	slots = huge_array_alloc(groups->context, nslots * sizeof(uint64));
 	memset(slots, 0, nslots * sizeof(uint64));
 	for (Size i = 0; i < groups->nslots; i++)
 	{
@@ -239,8 +239,8 @@ add_group(Groups *groups, const char *image, Size size, uint32 *place)
 {
 	Group	   *group = (Group *) arena_take(groups, offsetof(Group, image) + size, place);
 
-	groups->list = room_for_one(groups->context, groups->list, groups->ngroups,
-								&groups->groups_room, sizeof(Group *));
+	groups->list = huge_array_grow(groups->context, groups->list, groups->ngroups,
+								   &groups->groups_capacity, sizeof(Group *));
 	memcpy(group->image, image, size);
 	group->size = size;
 	group->number = groups->ngroups;
@@ -317,16 +317,16 @@ judge_grouping(Groups *groups)
 }
 
 static void
-make_room_for_rows(Groups *groups, uint32 n)
+reserve_rows(Groups *groups, uint32 n)
 {
-	while (groups->nrows + n > groups->rows_room)
+	while (groups->nrows + n > groups->rows_capacity)
 	{
-		Size		room = groups->rows_room;
+		Size		capacity = groups->rows_capacity;
 
-		groups->rows = room_for_one(groups->context, groups->rows, room, &groups->rows_room,
-									sizeof(RowId));
-		groups->owners = room_for_one(groups->context, groups->owners, room, &room,
-									  sizeof(uint32));
+		groups->rows = huge_array_grow(groups->context, groups->rows, capacity,
+									   &groups->rows_capacity, sizeof(RowId));
+		groups->owners = huge_array_grow(groups->context, groups->owners, capacity, &capacity,
+										 sizeof(uint32));
 	}
 }
 
@@ -336,7 +336,7 @@ group_rows(Groups *groups)
 {
 	if (groups->nstaged == 0)
 		return;
-	make_room_for_rows(groups, groups->nstaged);
+	reserve_rows(groups, groups->nstaged);
 	if (groups->slots != NULL)
 	{
 		while (groups->ngroups + groups->nstaged > groups->nslots / 2)
@@ -401,8 +401,8 @@ group_for(Groups *groups, const char *image, Size size, const StringInfoData *st
 		find_group(groups, image, size, hash_image(image, size));
 	if (string != NULL && groups->ngroups > before)
 	{
-		groups->strings = room_for_one(groups->context, groups->strings, before,
-									   &groups->strings_room, sizeof(SortString *));
+		groups->strings = huge_array_grow(groups->context, groups->strings, before,
+										  &groups->strings_capacity, sizeof(SortString *));
 		groups->strings[before] = make_string(groups, before, string);
 	}
 	return group;
@@ -414,7 +414,7 @@ groups_put_rows(Groups *groups, const char *image, Size size,
 {
 	const Group *group;
 
-	make_room_for_rows(groups, n);
+	reserve_rows(groups, n);
 	group = group_for(groups, image, size, string);
 	for (uint32 i = 0; i < n; i++)
 	{
@@ -498,8 +498,8 @@ sort_by_strings(Groups *groups, const Group **sorted, const SortString **strings
 {
 	Size		n = groups->ngroups;
 	SortHelp	help = {.tie = sort_tied,.poll = poll_interrupts,.arg = groups};
-	SortItem   *items = room_take(groups->context, n * sizeof(SortItem));
-	SortItem   *spare = room_take(groups->context, n * sizeof(SortItem));
+	SortItem   *items = huge_array_alloc(groups->context, n * sizeof(SortItem));
+	SortItem   *spare = huge_array_alloc(groups->context, n * sizeof(SortItem));
 
 	make_items(groups, items);
 	keysort_strings(items, spare, n, &help);
@@ -521,7 +521,7 @@ fetch_group(const Groups *groups, const Group **sorted, Size i)
 	fetch_ahead(sorted[Min(i + AHEAD, groups->ngroups - 1)]);
 }
 
-/* Notes which groups are equal to the one before; false: they are not in order. */
+/* Tells which groups are equal to the one before; false: they are not in order. */
 static bool
 verify_order(Groups *groups, const Group **sorted, bool *equal)
 {
@@ -537,7 +537,10 @@ verify_order(Groups *groups, const Group **sorted, bool *equal)
 	return true;
 }
 
-/* Puts the groups in order: by their sort strings, unless or until these turn out to be misleading. */
+/*
+ * Puts the groups in order: by their sort strings, unless or until these turn out to be
+ * misleading.
+ */
 static void
 sort_groups(Groups *groups, Sorted *sorted, Order *order)
 {
@@ -561,7 +564,7 @@ static void
 scatter_rows(Groups *groups, Sorted *sorted)
 {
 	Size		last = groups->nrows - 1;
-	uint32	   *places = room_take(groups->context, groups->ngroups * sizeof(uint32));
+	uint32	   *places = huge_array_alloc(groups->context, groups->ngroups * sizeof(uint32));
 	uint32		begin = 0;
 
 	/* how many each has, then where they go */
@@ -631,8 +634,8 @@ emit_equals(Groups *groups, const Sorted *sorted, Size begin, Size end, RowOrder
 
 	if (emit_in_turn(sorted, begin, end, rows, sink))
 		return;
-	items = room_take(groups->context, n * sizeof(SortItem));
-	spare = room_take(groups->context, n * sizeof(SortItem));
+	items = huge_array_alloc(groups->context, n * sizeof(SortItem));
+	spare = huge_array_alloc(groups->context, n * sizeof(SortItem));
 	n = 0;
 	for (Size i = begin; i < end; i++)
 		for (uint32 row = sorted->begins[i]; row < sorted->begins[i + 1]; row++)
@@ -660,12 +663,12 @@ drop_slots(Groups *groups)
 	groups->slots = NULL;
 }
 
-/* Has room for the rows of n groups. */
+/* Reserves memory for the rows of all groups, in order. */
 static void
-make_room_for_sorted(Groups *groups, Sorted *sorted)
+reserve_sorted(Groups *groups, Sorted *sorted)
 {
-	sorted->rows = room_take(groups->context, groups->nrows * sizeof(RowId));
-	sorted->begins = room_take(groups->context, (groups->ngroups + 1) * sizeof(uint32));
+	sorted->rows = huge_array_alloc(groups->context, groups->nrows * sizeof(RowId));
+	sorted->begins = huge_array_alloc(groups->context, (groups->ngroups + 1) * sizeof(uint32));
 }
 
 /* Rows wait for their groups no longer; false: there are none. */
@@ -685,7 +688,7 @@ groups_emit_unsorted(Groups *groups, RowOrder rows, const KeySink *sink)
 	if (!end_collecting(groups))
 		return;
 	sorted.groups = (const Group **) groups->list;
-	make_room_for_sorted(groups, &sorted);
+	reserve_sorted(groups, &sorted);
 	scatter_rows(groups, &sorted);
 	for (Size i = 0; i < groups->ngroups; i++)
 	{
@@ -708,11 +711,11 @@ groups_sort(Groups *groups, Order *order, bool strings)
 	if (!end_collecting(groups))
 		return;
 	n = groups->ngroups;
-	sorted->groups = room_take(groups->context, n * sizeof(Group *));
-	sorted->strings = strings ? room_take(groups->context, n * sizeof(SortString *)) : NULL;
-	sorted->equal = room_take(groups->context, n * sizeof(bool));
+	sorted->groups = huge_array_alloc(groups->context, n * sizeof(Group *));
+	sorted->strings = strings ? huge_array_alloc(groups->context, n * sizeof(SortString *)) : NULL;
+	sorted->equal = huge_array_alloc(groups->context, n * sizeof(bool));
 	sort_groups(groups, sorted, order);
-	make_room_for_sorted(groups, sorted);
+	reserve_sorted(groups, sorted);
 	scatter_rows(groups, sorted);
 }
 

@@ -19,8 +19,8 @@ typedef struct Groups Groups;
 #define GROUPS_MAX_MEMORY (UINT64CONST(16) * 1024 * 1024 * 1024)
 
 /*
- * context: of all that is collected, which goes with it when it is reset.  Memory of the rest: the current
- * context.  budget: bytes that will be used, for the size of blocks.
+ * context: of all that is collected, which goes with it when it is reset.  Memory of the rest:
+ * the current context.  budget: bytes that will be used, for the size of blocks.
  */
 extern Groups *groups_open(Shape *shape, Size budget, MemoryContext context);
 
@@ -40,8 +40,8 @@ extern uint64 groups_rows(const Groups *groups);
 extern Size groups_memory(const Groups *groups, bool sorted);
 
 /*
- * Sorts all and verifies that; says in the order if it took the operator class.  strings: the sink that comes next
- * takes sort strings.
+ * Sorts all and verifies that; says in the order if it took the operator class.  strings: the
+ * sink that comes next takes sort strings.
  */
 extern void groups_sort(Groups *groups, Order *order, bool strings);
 

@@ -8,7 +8,7 @@
 #include "access/xact.h"
 #include "catalog/index.h"
 #include "executor/executor.h"
-#include "index/blame.h"
+#include "index/failed_row.h"
 #include "index/heap_scan.h"
 #include "miscadmin.h"
 #include "server/progress.h"
@@ -87,16 +87,16 @@ give_page(HeapScan *scan, BlockNumber block)
 	Datum		values[INDEX_MAX_KEYS];
 	bool		isnull[INDEX_MAX_KEYS];
 	MemoryContext old = MemoryContextSwitchTo(scan->econtext->ecxt_per_tuple_memory);
-	Blame		blame;
+	FailedRowContext context;
 
-	blame_begin(&blame, scan->heap, &row.t_self);
+	failed_row_begin(&context, scan->heap, &row.t_self);
 	for (OffsetNumber at = FirstOffsetNumber; at <= most; at++)
 	{
 		ItemId		item = PageGetItemId(scan->copy, at);
 
 		if (!ItemIdIsNormal(item))
 			continue;
-		blame_forget();
+		failed_row_reset();
 		row.t_data = (HeapTupleHeader) PageGetItem(scan->copy, item);
 		row.t_len = ItemIdGetLength(item);
 		ItemPointerSet(&row.t_self, block, at);
@@ -108,7 +108,7 @@ give_page(HeapScan *scan, BlockNumber block)
 		FormIndexDatum(scan->info, scan->slot, scan->estate, values, isnull);
 		scan->callback(scan->index, &row.t_self, values, isnull, true, scan->state);
 	}
-	blame_end(&blame);
+	failed_row_end(&context);
 	ExecClearTuple(scan->slot);
 	MemoryContextSwitchTo(old);
 }

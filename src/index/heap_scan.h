@@ -18,7 +18,7 @@
 /*
  * Calls back for the rows of nblocks blocks from first on as
  * table_index_build_range_scan does, by block.  The caller's transaction holds a
- * lock that excludes writers and VACUUM.  Returns the number of living rows.
+ * lock that excludes writers and VACUUM.  Returns the number of live rows.
  */
 extern double heap_scan_rows(Relation heap, Relation index, IndexInfo *info,
 							 BlockNumber first, BlockNumber nblocks,

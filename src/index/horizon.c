@@ -2,10 +2,10 @@
  * horizon.c
  *		See horizon.h.
  *
- * Which rows a build has left out it does not say.  They were deleted by transactions before the oldest one that
- * anybody was thought to need when its scan began.  That transaction only gets younger, unless a
- * standby's feedback sets in: so the youngest before and after the build is taken.  What was pruned meanwhile has
- * raised its conflict then.
+ * Which rows a build has left out it does not say.  They were deleted by transactions before the
+ * oldest one that anybody was thought to need when its scan began.  That transaction only gets
+ * younger, unless a standby's feedback sets in: so the youngest before and after the build is
+ * taken.  What was pruned meanwhile has raised its conflict then.
  */
 #include "postgres.h"
 
@@ -86,8 +86,8 @@ find_newest(const IndexTable *table, TransactionId horizon)
 }
 
 /*
- * Of all records that raise the conflict this one does nothing else.  It is about a page of a btree, but
- * is replayed without looking at any.
+ * Of all records that raise the conflict this one does nothing else.  It is about a page of a
+ * btree, but is replayed without looking at any.
  */
 static void
 log_conflict(Relation heap, TransactionId newest)

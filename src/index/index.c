@@ -14,10 +14,10 @@
 #include "index/build.h"
 #include "index/horizon.h"
 #include "index/index.h"
+#include "index/parallel_build.h"
 #include "index/private.h"
-#include "index/span.h"
+#include "index/range_build.h"
 #include "index/swap.h"
-#include "index/team.h"
 #include "miscadmin.h"
 #include "server/compat.h"
 #include "server/workers.h"
@@ -27,8 +27,11 @@
 #include "utils/resowner.h"
 #include "utils/syscache.h"
 
-/* Of thousands of indexes so many tell enough of the time that all will take; and what another process adds. */
-#define LOOK_MOST 50
+/*
+ * Of thousands of indexes so many tell enough of the time that all will take; and what another
+ * process adds.
+ */
+#define LOOK_MAX 50
 #define SPEEDUP 0.6
 
 /*
@@ -154,9 +157,12 @@ choose_workers(List *plans)
 	return largest != NULL && workers_pay(seconds) ? workers_for_bytes(largest, bytes) : 0;
 }
 
-/* How long each may take, and what follows it: those that may be shared are as if all took part in each. */
+/*
+ * How long each may take, and what follows it: those that may be shared are as if all took part
+ * in each.
+ */
 static void
-expect(List *plans, TeamIndex *indexes, int workers)
+expect(List *plans, ParallelIndex *indexes, int workers)
 {
 	double		after = 0;
 
@@ -174,7 +180,7 @@ expect(List *plans, TeamIndex *indexes, int workers)
 
 /* Builds what may be built side by side, then the rest. */
 static void
-build_all(List *plans, TeamIndex *indexes, int workers, Conflicts *conflicts)
+build_all(List *plans, ParallelIndex *indexes, int workers, Conflicts *conflicts)
 {
 	int			shared = 0;
 	int			n = 0;
@@ -190,14 +196,14 @@ build_all(List *plans, TeamIndex *indexes, int workers, Conflicts *conflicts)
 		shared += plan->shareable;
 	}
 	expect(plans, indexes, workers);
-	team_build(indexes, shared, workers, conflicts);
+	parallel_build_all(indexes, shared, workers, conflicts);
 	for (int i = shared; i < n; i++)
-		team_build_one(&indexes[i], (Size) maintenance_work_mem * 1024, conflicts);
+		parallel_build_one(&indexes[i], (Size) maintenance_work_mem * 1024, conflicts);
 }
 
 /*
- * Keeps snapshots from before this transaction from using an index, here and on standbys: as after CREATE INDEX.  A
- * later REINDEX takes that back.
+ * Keeps snapshots from before this transaction from using an index, here and on standbys: as
+ * after CREATE INDEX.  A later REINDEX takes that back.
  */
 static void
 hide_from_old_snapshots(Relation index)
@@ -216,7 +222,7 @@ hide_from_old_snapshots(Relation index)
 
 /* What only this process can do for a new index. */
 static void
-complete(IndexPlan *plan, const TeamIndex *built)
+complete(IndexPlan *plan, const ParallelIndex *built)
 {
 	Relation	index = index_open(plan->relid, NoLock);
 
@@ -234,15 +240,15 @@ complete(IndexPlan *plan, const TeamIndex *built)
 	plan->processes = built->processes;
 	plan->one_process = built->one_process;
 	if (plan->method == INDEX_REBUILD)
-		plan->table->living = built->result.heap_rows;
+		plan->table->live_rows = built->result.heap_rows;
 	index_close(index, NoLock);
 }
 
 /* What is to be done for each plan. */
-static TeamIndex *
+static ParallelIndex *
 make_tasks(List *order)
 {
-	TeamIndex  *indexes = palloc0(list_length(order) * sizeof(TeamIndex));
+	ParallelIndex *indexes = palloc0(list_length(order) * sizeof(ParallelIndex));
 	ListCell   *lc;
 	int			i = 0;
 
@@ -262,7 +268,7 @@ make_tasks(List *order)
 
 /* Those of a table follow one another in plans. */
 static void
-note_living(List *plans)
+note_live_rows(List *plans)
 {
 	const IndexTable *before = NULL;
 	ListCell   *lc;
@@ -271,8 +277,8 @@ note_living(List *plans)
 	{
 		const IndexTable *table = ((IndexPlan *) lfirst(lc))->table;
 
-		if (table != before && table->living >= 0)
-			update_heap_statistics(table->heap, table->living);
+		if (table != before && table->live_rows >= 0)
+			update_heap_statistics(table->heap, table->live_rows);
 		before = table;
 	}
 }
@@ -309,13 +315,13 @@ static void
 make_entries(List *plans, int workers, Conflicts *conflicts)
 {
 	List	   *order = list_copy(plans);
-	TeamIndex  *indexes;
+	ParallelIndex *indexes;
 	ListCell   *lc;
 	int			i = 0;
 
 	if (workers < 0)
 		workers = choose_workers(plans);
-	workers = Min(workers, SPAN_MAX_PROCESSES - 1);
+	workers = Min(workers, RANGE_BUILD_MAX_PROCESSES - 1);
 
 	/* in the order of their OIDs, as everyone locks them */
 	list_sort(order, compare_relids);
@@ -329,7 +335,7 @@ make_entries(List *plans, int workers, Conflicts *conflicts)
 	foreach(lc, order)
 		complete(lfirst(lc), &indexes[i++]);
 	tell_standbys(plans);
-	note_living(plans);
+	note_live_rows(plans);
 	pfree(indexes);
 	list_free(order);
 }
@@ -492,7 +498,7 @@ double
 index_seconds(List *tables, double rows, int workers)
 {
 	List	   *plans = collect_plans(tables);
-	int			looked_at = Min(list_length(plans), LOOK_MOST);
+	int			looked_at = Min(list_length(plans), LOOK_MAX);
 	double		seconds = 0;
 	bool		shareable = false;
 
@@ -515,5 +521,5 @@ index_seconds(List *tables, double rows, int workers)
 void
 index_note_size(const IndexTable *table)
 {
-	update_heap_statistics(table->heap, table->living);
+	update_heap_statistics(table->heap, table->live_rows);
 }

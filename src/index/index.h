@@ -26,10 +26,11 @@
  * a key are noted.
  *
  * Where somebody who uses an index waits for this very transaction, as whoever has read the table
- * and now writes to it does, or is not done within lock_timeout, all old files stay and the entries are inserted into them.
+ * and now writes to it does, or is not done within lock_timeout, all old files stay and the
+ * entries are inserted into them.
  *
- * Errors: as build_index; 55006 where an index is being used by this session; 40P01 and 55P03 in these
- * cases where option indexes has asked for new files.
+ * Errors: as build_index; 55006 where an index is being used by this session; 40P01 and 55P03 in
+ * these cases where option indexes has asked for new files.
  */
 extern void index_run(List *tables, int workers, Conflicts *conflicts);
 
@@ -40,8 +41,8 @@ extern void index_run(List *tables, int workers, Conflicts *conflicts);
 extern void index_run_again(List *tables, int workers, const char *reason);
 
 /*
- * The seconds that the index phase may take for such tables, with so many rows in all of them (below 0: as
- * each has): a guess, for which the indexes are looked at.
+ * The seconds that the index phase may take for such tables, with so many rows in all of them
+ * (below 0: as each has): a guess, for which the indexes are looked at.
  */
 extern double index_seconds(List *tables, double rows, int workers);
 

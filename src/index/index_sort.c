@@ -197,7 +197,10 @@ emit_directly(IndexSort *sort, const KeySink *sink)
 		order_raise();
 }
 
-/* Where they may not be: a run for each range.  If all follow one another they are chained, else merged. */
+/*
+ * Where they may not be: a run for each range.  If all follow one another they are chained, else
+ * merged.
+ */
 static void
 emit_proven(IndexSort *sort, const KeySink *sink)
 {

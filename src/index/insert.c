@@ -7,7 +7,7 @@
 #include "access/genam.h"
 #include "access/tableam.h"
 #include "catalog/pg_am_d.h"
-#include "index/blame.h"
+#include "index/failed_row.h"
 #include "index/heap_scan.h"
 #include "index/index_sort.h"
 #include "index/insert.h"
@@ -41,9 +41,9 @@ typedef struct Insertion
 	BlockNumber first;			/* of the new rows */
 	ScanKeyData scan_keys[INDEX_MAX_KEYS];	/* equality */
 	uint32		ngroups;
-	bool		judged;			/* no two living rows may have the current key */
+	bool		checked;			/* no two live rows may have the current key */
 	bool		fresh;			/* none of its rows is in the index */
-	RowId		living;			/* a living row with it; 0: none */
+	RowId		live_row;		/* a live row with it; 0: none */
 	bool		noted;			/* that and another one */
 } Insertion;
 
@@ -53,14 +53,14 @@ insert_entry(Insertion *insertion, Datum *values, bool *isnull, ItemPointer tid,
 			 IndexUniqueCheck check)
 {
 	MemoryContext old = MemoryContextSwitchTo(insertion->scratch);
-	Blame		blame;
+	FailedRowContext context;
 	bool		unique;
 
 	CHECK_FOR_INTERRUPTS();
-	blame_begin(&blame, insertion->heap, tid);
+	failed_row_begin(&context, insertion->heap, tid);
 	unique = index_insert(insertion->index, values, isnull, tid, insertion->heap,
 						  check, false, insertion->info);
-	blame_end(&blame);
+	failed_row_end(&context);
 	insertion->nrows++;
 	if ((int64) insertion->nrows % TOLD_ENTRIES == 0)
 		progress_done(insertion->nrows / insertion->expected);
@@ -107,13 +107,13 @@ init_scan_keys(Insertion *insertion)
 
 /* An old row, alive, with the current key; 0: there is none. */
 static RowId
-find_living(Insertion *insertion)
+find_live(Insertion *insertion)
 {
 	int			nkeys = IndexRelationGetNumberOfKeyAttributes(insertion->index);
 	SnapshotData dirty;
 	IndexScanDesc scan;
 	ItemPointer found;
-	RowId		living = 0;
+	RowId		live = 0;
 
 	for (int i = 0; i < nkeys; i++)
 	{
@@ -124,41 +124,41 @@ find_living(Insertion *insertion)
 	InitDirtySnapshot(dirty);
 	scan = compat_index_beginscan(insertion->heap, insertion->index, &dirty, nkeys);
 	index_rescan(scan, insertion->scan_keys, nkeys, NULL, 0);
-	while (living == 0 && (found = index_getnext_tid(scan, ForwardScanDirection)) != NULL)
+	while (live == 0 && (found = index_getnext_tid(scan, ForwardScanDirection)) != NULL)
 	{
 		ItemPointerData entry = *found;
 		ItemPointerData tid = entry;
 
 		if (ItemPointerGetBlockNumber(&entry) < insertion->first &&
 			table_index_fetch_tuple_check(insertion->heap, &tid, &dirty, NULL))
-			living = row_id(&entry, true);
+			live = row_id(&entry, true);
 	}
 	index_endscan(scan);
-	return living;
+	return live;
 }
 
-/* Inserts a row and notes whether another living one has its key. */
+/* Inserts a row and records whether another live one has its key. */
 static void
-insert_noting(Insertion *insertion, RowId row, ItemPointer tid)
+insert_recording(Insertion *insertion, RowId row, ItemPointer tid)
 {
 	const ConflictSink *sink = insertion->conflicts;
-	bool		counts = insertion->judged && row_alive(row);
+	bool		counts = insertion->checked && row_alive(row);
 	bool		ask = counts && insertion->fresh;
 
 	if (!insert_entry(insertion, insertion->values, insertion->isnull, tid,
 					  ask ? UNIQUE_CHECK_PARTIAL : UNIQUE_CHECK_NO) && ask)
-		insertion->living = find_living(insertion);
+		insertion->live_row = find_live(insertion);
 	if (!counts)
 		return;
 	insertion->fresh = false;
-	if (insertion->living == 0)
+	if (insertion->live_row == 0)
 	{
-		insertion->living = row;
+		insertion->live_row = row;
 		return;
 	}
 	if (!insertion->noted)
-		sink->note(sink->arg, insertion->ngroups++, insertion->living);
-	sink->note(sink->arg, insertion->ngroups - 1, row);
+		sink->add(sink->arg, insertion->ngroups++, insertion->live_row);
+	sink->add(sink->arg, insertion->ngroups - 1, row);
 	insertion->noted = true;
 }
 
@@ -181,10 +181,10 @@ take_key(void *arg, const char *image, Size size, bool equal)
 	shape_values(insertion->shape, image, insertion->values, insertion->isnull);
 	if (insertion->conflicts == NULL || equal)
 		return;
-	insertion->judged = insertion->info->ii_NullsNotDistinct ||
+	insertion->checked = insertion->info->ii_NullsNotDistinct ||
 		!shape_has_null(insertion->shape, image);
 	insertion->fresh = true;
-	insertion->living = 0;
+	insertion->live_row = 0;
 	insertion->noted = false;
 }
 
@@ -199,7 +199,7 @@ take_rows(void *arg, const RowId *rows, uint32 n)
 
 		row_tid(rows[i], &tid);
 		if (insertion->conflicts != NULL)
-			insert_noting(insertion, rows[i], &tid);
+			insert_recording(insertion, rows[i], &tid);
 		else
 			insert_entry(insertion, insertion->values, insertion->isnull, &tid,
 						 UNIQUE_CHECK_NO);

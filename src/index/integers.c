@@ -4,9 +4,9 @@
  */
 #include "postgres.h"
 
+#include "index/huge_array.h"
 #include "index/integers.h"
 #include "index/keysort.h"
-#include "index/room.h"
 #include "miscadmin.h"
 #include "port/pg_bswap.h"
 #include "utils/memutils.h"
@@ -19,10 +19,10 @@ struct Integers
 	MemoryContext context;
 	SortItem   *items;
 	Size		nitems;
-	Size		items_room;
+	Size		items_capacity;
 	RowId	   *nulls;
 	Size		nnulls;
-	Size		nulls_room;
+	Size		nulls_capacity;
 };
 
 static void
@@ -46,16 +46,16 @@ integers_begin(Integers *integers)
 {
 	integers->items = NULL;
 	integers->nulls = NULL;
-	integers->nitems = integers->items_room = 0;
-	integers->nnulls = integers->nulls_room = 0;
+	integers->nitems = integers->items_capacity = 0;
+	integers->nnulls = integers->nulls_capacity = 0;
 }
 
 void
 integers_put(Integers *integers, RowId row, uint64 key)
 {
-	if (integers->nitems == integers->items_room)
-		integers->items = room_for_one(integers->context, integers->items, integers->nitems,
-									   &integers->items_room, sizeof(SortItem));
+	if (integers->nitems == integers->items_capacity)
+		integers->items = huge_array_grow(integers->context, integers->items, integers->nitems,
+										  &integers->items_capacity, sizeof(SortItem));
 	integers->items[integers->nitems].key = key;
 	integers->items[integers->nitems++].value = row;
 }
@@ -63,8 +63,8 @@ integers_put(Integers *integers, RowId row, uint64 key)
 void
 integers_put_null(Integers *integers, RowId row)
 {
-	integers->nulls = room_for_one(integers->context, integers->nulls, integers->nnulls,
-								   &integers->nulls_room, sizeof(RowId));
+	integers->nulls = huge_array_grow(integers->context, integers->nulls, integers->nnulls,
+									  &integers->nulls_capacity, sizeof(RowId));
 	integers->nulls[integers->nnulls++] = row;
 }
 
@@ -118,7 +118,7 @@ emit_numbers(Integers *integers, RowOrder order, const KeySink *sink)
 	Size		size = shape_integer_size(integers->shape);
 	char		image[SHAPE_INTEGER_IMAGE];
 
-	spare = room_take(integers->context, Max(n, 1) * sizeof(SortItem));
+	spare = huge_array_alloc(integers->context, Max(n, 1) * sizeof(SortItem));
 	keysort_integers(items, spare, n, poll_interrupts);
 	rows = (RowId *) spare;
 	for (Size begin = 0, end; begin < n; begin = end)

@@ -12,7 +12,10 @@
 
 typedef struct Integers Integers;
 
-/* context: of all that is collected, which goes with it when it is reset.  Memory of the rest: the current context. */
+/*
+ * context: of all that is collected, which goes with it when it is reset.  Memory of the rest:
+ * the current context.
+ */
 extern Integers *integers_open(Shape *shape, MemoryContext context);
 
 /* Begins anew; the context has been reset. */

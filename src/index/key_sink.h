@@ -1,6 +1,6 @@
 /*
  * key_sink.h
- *		Whoever takes the keys of an index and their rows, from whoever collects, sorts or merges them.
+ *		Who takes the keys of an index and their rows from whoever sorts or merges them.
  */
 #ifndef PGBULK_KEY_SINK_H
 #define PGBULK_KEY_SINK_H
@@ -27,8 +27,8 @@ typedef struct KeySink
 	/* Rows with it, by TID; called any number of times for a key. */
 	void		(*rows) (void *arg, const RowId *rows, uint32 n);
 	/*
-	 * Single integers that nobody sorts (partition.h): called instead of all that for each row, with
-	 * the key as shape_integer has it, unless that is null.
+	 * Single integers that nobody sorts (partition.h): called instead of all that for each row,
+	 * with the key as shape_integer has it, unless that is null.
 	 */
 	void		(*integer) (void *arg, uint64 key, bool isnull, RowId row);
 	void	   *arg;

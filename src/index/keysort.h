@@ -38,7 +38,7 @@ typedef struct SortHelp
 /* A few numbers, in place. */
 extern void keysort_numbers(uint64_t *numbers, size_t n);
 
-/* By key, as unsigned numbers.  spare has room for as many items. */
+/* By key, as unsigned numbers.  spare: memory for as many items. */
 extern void keysort_integers(SortItem *items, SortItem *spare, size_t n,
 							 void (*poll) (void));
 

@@ -439,7 +439,7 @@ find_alive(const Merge *merge, IndexTuple item)
 /*
  * Puts the entries that are equal to the new key; false: there is none.  They need not be the
  * same: 1.0 and 1.00 are two keys, with rows in the order of their TIDs.  *alive, if wanted: a
- * living row of theirs.
+ * live row of theirs.
  */
 static bool
 put_equals(Merge *merge, RowId *alive)

@@ -2,12 +2,13 @@
  * partition.h
  *		Rows partitioned by the ranges of their keys (split.h), in temporary files.
  *
- * A range's file holds what came for it, in any order: of each group of rows (presort.h) the image, the rows, and
- * between them the sort string where that takes long to make; of integers each row with its key.
+ * A range's file holds what came for it, in any order: of each group of rows (presort.h) the
+ * image, the rows, and between them the sort string where that takes long to make; of integers
+ * each row with its key.
  *
- * Which range it is, the sort string tells, and the operator class where that is the same as a border's.  So equal keys
- * are in one range.  That ranges follow one another holds as far as sort strings are in order: whoever sorts a range
- * has the presort verify it (PresortOptions.range).
+ * Which range it is, the sort string tells, and the operator class where that is the same as a
+ * border's.  So equal keys are in one range.  That ranges follow one another holds as far as sort
+ * strings are in order: whoever sorts a range has the presort verify it (PresortOptions.range).
  *
  * Price: each key and row is written and read once, and a buffer for each range's file.
  */

@@ -90,9 +90,12 @@ plan_refusal(Relation rel, const BulkOptions *options)
 #define COST_SORT_BYTE 0.005
 #define COST_COMPARE 0.01
 #define COST_COMPARE_COLLATED 0.2
-#define COST_NEW_FILE 2000.0	/* and its catalog rows, and that others must let go of the old one */
+#define COST_NEW_FILE 2000.0	/* and its catalog rows, and locking the old one against others */
 
-/* What is to be done by several processes together is that many times as much, unless files are used anyhow. */
+/*
+ * What is to be done by several processes together is that many times as much, unless files are
+ * used anyhow.
+ */
 #define COST_TOGETHER 1.4
 
 /* Indexes that it may pay to build so, for each process. */
@@ -241,7 +244,8 @@ choose_cheapest(Relation index, const IndexState *state)
 
 	if (index->rd_rel->relam != BTREE_AM_OID)
 		return choose_other(index, state);
-	if (cost_of(state, INDEX_MERGE) < cost_of(state, best) && find_merge_refusal(index) == REFUSAL_NONE)
+	if (cost_of(state, INDEX_MERGE) < cost_of(state, best) &&
+		find_merge_refusal(index) == REFUSAL_NONE)
 		best = INDEX_MERGE;
 	if (cost_of(state, INDEX_INSERT) < cost_of(state, best))
 		best = INDEX_INSERT;
@@ -434,7 +438,7 @@ plan_table(Relation rel, const BulkOptions *options, bool direct)
 	table->name = pstrdup(RelationGetRelationName(rel));
 	table->heap_blocks = RelationGetNumberOfBlocks(rel);
 	table->vacant = direct && table->heap_blocks > 0 && dead_rows_only(rel);
-	table->living = -1;
+	table->live_rows = -1;
 	foreach(lc, RelationGetIndexList(rel))
 	{
 		IndexPlan  *plan = palloc0(sizeof(IndexPlan));

@@ -2,11 +2,10 @@
  * plan.h
  *		Which index gets its entries how, and why.
  *
- * What the methods cost is guessed from the sizes of table and index and the number of new rows, with
- * what was measured on 7.5 M votes (plan.c).  In short: insertion of a row costs about
- * as much as a merge of a twentieth of a page, more where keys are compared by a collation; a
- * merge costs a third of a rebuild while the table grows by less than its
- * size.
+ * What the methods cost is guessed from the sizes of table and index and the number of new rows,
+ * with what was measured on 7.5 M votes (plan.c).  In short: insertion of a row costs about as
+ * much as a merge of a twentieth of a page, more where keys are compared by a collation; a merge
+ * costs a third of a rebuild while the table grows by less than its size.
  */
 #ifndef PGBULK_PLAN_H
 #define PGBULK_PLAN_H
@@ -41,9 +40,9 @@ typedef struct IndexTable
 	BlockNumber heap_blocks;	/* before the load */
 	bool		vacant;			/* no rows seem to be on them */
 	int64		rows;			/* of the load; set when all are there */
-	double		living;			/* rows that were counted, all in all; -1: nobody has */
+	double		live_rows;			/* rows that were counted, all in all; -1: nobody has */
 	BlockNumber end;			/* behind the last row, if they were moved together */
-	TransactionId horizon;		/* rows deleted before it may lack an entry in an index that was rebuilt (horizon.h) */
+	TransactionId horizon;		/* rows deleted before it may lack an entry (horizon.h) */
 	List	   *plans;			/* of its indexes, by OID */
 } IndexTable;
 

@@ -2,12 +2,12 @@
  * presort.h
  *		Keys collected in any order within the memory, and emitted in the index's; for index_sort.c.
  *
- * Keys are collected in groups (groups.h), integers as numbers (integers.h).  What does not fit into the memory is
- * sorted in runs that go to temporary files and are merged (temp_tablespaces and temp_file_limit apply), or emitted
- * unsorted, for someone else to sort.
+ * Keys are collected in groups (groups.h), integers as numbers (integers.h).  What does not fit
+ * into the memory is sorted in runs that go to temporary files and are merged (temp_tablespaces
+ * and temp_file_limit apply), or emitted unsorted, for someone else to sort.
  *
- * The order is verified with the operator class's own comparison; where it is not what the sort strings promised,
- * the keys are sorted again with that comparison alone (order.h).
+ * The order is verified with the operator class's own comparison; where it is not what the sort
+ * strings promised, the keys are sorted again with that comparison alone (order.h).
  */
 #ifndef PGBULK_PRESORT_H
 #define PGBULK_PRESORT_H
@@ -22,18 +22,22 @@
 typedef struct Presort Presort;
 
 /*
- * Where keys are to go when the memory is full for the first time, with so many rows, all of the blocks before that
- * one; NULL: they are sorted in runs.
+ * Where keys are to go when the memory is full for the first time, with so many rows, all of the
+ * blocks before that one; NULL: they are sorted in runs.
  */
 typedef const KeySink *(*PresortSpill) (void *arg, BlockNumber block, uint64 rows);
 
-/* How keys arrive, and where they go when the memory is full; all zeroes: from a scan of the table, and into runs. */
+/*
+ * How keys arrive, and where they go when the memory is full; all zeroes: from a scan of the
+ * table, and into runs.
+ */
 typedef struct PresortOptions
 {
 	RowOrder	rows;			/* in which order those of a key arrive */
 	/*
-	 * If not NULL: keys are not sorted, but emitted there as they were found, whenever the memory is full.  The rows
-	 * of a key are those that rows_partitioned tells.  Integers (shape->integer) go there at once.
+	 * If not NULL: keys are not sorted, but emitted there as they were found, whenever the memory
+	 * is full.  The rows of a key are those that rows_partitioned tells.  Integers
+	 * (shape->integer) go there at once.
 	 */
 	const KeySink *unsorted;
 	/* If not NULL: the same from then on that the memory is full, where this says so. */
@@ -44,7 +48,10 @@ typedef struct PresortOptions
 	int			range;
 } PresortOptions;
 
-/* budget: bytes of memory.  What the options point to must stay.  Memory: below the current context. */
+/*
+ * budget: bytes of memory.  What the options point to must stay.  Memory: below the current
+ * context.
+ */
 extern Presort *presort_open(Shape *shape, Size budget, PresortOptions options);
 
 /* Takes a row's key.  Rows come block by block. */
@@ -59,15 +66,14 @@ extern void presort_put_rows(Presort *presort, const char *image, Size size,
 							 const StringInfoData *string, const RowId *rows, uint32 n);
 
 /*
- * The same where shape->integer, for a key as shape_integer has it; the other is for nulls then.  Rows come
- * block by block.
+ * The same where shape->integer, for a key as shape_integer has it; the other is for nulls then.
+ * Rows come block by block.
  */
 extern void presort_put_integer(Presort *presort, uint64 key, RowId row);
 
 /*
- * Emits all keys in order, or unsorted all that are left; false: they were not all within the range of the options.
- * Errors: 53400 where temp_file_limit is exceeded,
- * and others of files.
+ * Emits all keys in order, or unsorted all that are left; false: they were not all within the
+ * range of the options.  Errors: 53400 where temp_file_limit is exceeded, and others of files.
  */
 extern bool presort_finish(Presort *presort, const KeySink *sink);
 

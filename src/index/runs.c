@@ -36,7 +36,7 @@ typedef struct Prefix
 typedef struct RecordHead
 {
 	uint32		size:31;		/* of the image; 0: as before */
-	uint32		equal:1;		/* its key is the same as the one's before, though its image is not */
+	uint32		equal:1;		/* to the key of the one before, though its image is not */
 	uint32		nrows;
 	Prefix		prefix;
 } RecordHead;
@@ -379,7 +379,10 @@ rewind_runs(Runs *runs, int first, int n, Candidate *candidates)
 	return ncandidates;
 }
 
-/* Merges n runs from the first into the sink; false: they did not come in order, but will the next time. */
+/*
+ * Merges n runs from the first into the sink; false: they did not come in order, but will the
+ * next time.
+ */
 static bool
 merge(Runs *runs, int first, int n, const KeySink *sink)
 {

@@ -52,7 +52,8 @@ compares_bytes(Oid collation)
 {
 	bool		is_default = collation == DEFAULT_COLLATION_OID;
 	int			cache = is_default ? DATABASEOID : COLLOID;
-	HeapTuple	tuple = SearchSysCache1(cache, ObjectIdGetDatum(is_default ? MyDatabaseId : collation));
+	HeapTuple	tuple = SearchSysCache1(cache, ObjectIdGetDatum(is_default ? MyDatabaseId :
+																collation));
 	char		provider;
 	bool		isnull = true;
 	Datum		locale = (Datum) 0;
@@ -78,7 +79,10 @@ compares_bytes(Oid collation)
 	return result;
 }
 
-/* What is known of the order of an operator class.  Extensions add types of their own to the server's families. */
+/*
+ * What is known of the order of an operator class.  Extensions add types of their own to the
+ * server's families.
+ */
 static KeyKind
 find_kind(Relation index, int i, int16 length, bool by_value)
 {
@@ -458,11 +462,11 @@ append_transformed(Shape *shape, const ShapeColumn *column, StringInfo string,
 	enlargeStringInfo(string, 4 * length + 64);
 	for (;;)
 	{
-		Size		room = string->maxlen - string->len;
+		Size		left = string->maxlen - string->len;
 
-		need = compat_transform(string->data + string->len, shape->scratch, room,
+		need = compat_transform(string->data + string->len, shape->scratch, left,
 								column->locale);
-		if (need < room)
+		if (need < left)
 			break;
 		enlargeStringInfo(string, need + 1);
 	}
@@ -531,7 +535,7 @@ shape_string(Shape *shape, const char *image, StringInfo string)
 		bool		null = is_null(image, i);
 		int			from;
 
-		if (column->kind == KEY_OTHER || string->len - start > SHAPE_STRING_MOST)
+		if (column->kind == KEY_OTHER || string->len - start > SHAPE_STRING_MAX)
 			break;
 		appendStringInfoChar(string, null == column->nulls_first ? 0 : 1);
 		if (null)
@@ -543,5 +547,5 @@ shape_string(Shape *shape, const char *image, StringInfo string)
 			for (int k = from; k < string->len; k++)
 				string->data[k] = ~string->data[k];
 	}
-	string->len = Min(string->len, start + SHAPE_STRING_MOST);
+	string->len = Min(string->len, start + SHAPE_STRING_MAX);
 }

@@ -23,7 +23,7 @@
 #include "utils/sortsupport.h"
 
 /* Longer sort strings cost memory and seldom tell more. */
-#define SHAPE_STRING_MOST 256
+#define SHAPE_STRING_MAX 256
 
 /* How a column's value becomes part of a sort string. */
 typedef enum KeyKind
@@ -57,7 +57,7 @@ typedef struct Shape
 	int			nkeys;
 	Size		bitmap;			/* bytes that say which columns are null */
 	bool		integer;		/* a single column, an integer by value: see shape_integer */
-	bool		collated;		/* sort strings are partly what a collation makes of texts (order.h) */
+	bool		collated;		/* sort strings partly come from a collation (order.h) */
 	bool		exact;			/* keys that are equal have had the same image so far */
 	char	   *scratch;		/* for strings that are to be transformed */
 	Size		scratch_size;

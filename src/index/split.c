@@ -21,8 +21,8 @@
 
 /*
  * A range is to stay in the caches of the CPU while it is sorted.  The last leaf of each is not
- * full: so many leaves make up for that.  Processes take turns with ranges, so that one that is larger than the
- * others does not matter, up to that part of all rows.
+ * full: so many leaves make up for that.  Processes take turns with ranges, so that one that is
+ * larger than the others does not matter, up to that part of all rows.
  */
 #define RANGE_BYTES (4.0 * 1024 * 1024)
 #define RANGE_LEAVES 64
@@ -35,14 +35,20 @@
  */
 #define RUN_ROWS 8
 
-/* Each range is a file while keys are partitioned: so many parts of the memory go to their buffers. */
+/*
+ * Each range is a file while keys are partitioned: so many parts of the memory go to their
+ * buffers.
+ */
 #define BUFFERS_SHARE 4
 
 /* What a row takes in an index where it shares its key with many, and a key beside its image. */
 #define ROW_SIZE sizeof(ItemPointerData)
 #define KEY_SIZE (sizeof(IndexTupleData) + sizeof(ItemIdData))
 
-/* What a row takes while it is sorted, beside its key, and a key beside its image and sort string. */
+/*
+ * What a row takes while it is sorted, beside its key, and a key beside its image and sort
+ * string.
+ */
 #define ROW_MEMORY 24
 #define KEY_MEMORY 100
 
@@ -87,7 +93,10 @@ compare_samples(const void *a, const void *b, void *arg)
 	return shape_compare(arg, *(const char *const *) a, *(const char *const *) b);
 }
 
-/* Takes rows of nblocks blocks, those that are evenly spread, and sorts them.  NULL: there are too few. */
+/*
+ * Takes rows of nblocks blocks, those that are evenly spread, and sorts them.  NULL: there are
+ * too few.
+ */
 static Sample *
 take_sample(Relation heap, Relation index, IndexInfo *info, BlockNumber first,
 			BlockNumber nblocks, Size memory)
@@ -195,7 +204,10 @@ may_be_border(Sample *sample, const char *image, const char *before)
 	return shape_compare(sample->shape, before, image) < 0;
 }
 
-/* Borders between nranges ranges, or less.  *largest: how many of the sample's keys are in one range at most. */
+/*
+ * Borders between nranges ranges, or less.  *largest: how many of the sample's keys are in one
+ * range at most.
+ */
 static SplitKeys *
 choose_borders(Sample *sample, int nranges, int *largest)
 {
@@ -234,12 +246,12 @@ choose_borders(Sample *sample, int nranges, int *largest)
 	return keys;
 }
 
-/* Whether the limit leaves room for all keys and rows. */
+/* Whether temp_file_limit allows for all keys and rows. */
 static bool
 may_use_files(const Sample *sample)
 {
 	double		image = (double) sample->images.len / sample->n;
-	Size		string = sample->shape->collated ? SHAPE_STRING_MOST : 0;
+	Size		string = sample->shape->collated ? SHAPE_STRING_MAX : 0;
 
 	return temp_file_limit < 0 ||
 		sample->rows * (ROW_MEMORY + string + image) <= (double) temp_file_limit * 1024;

@@ -2,10 +2,11 @@
  * split.h
  *		Where the keys of a btree are split into ranges, for several processes or for little memory.
  *
- * The borders are keys of a sample of the table's rows; a border is the first key that may be in the range
- * above it.  On which side of it a key is, its sort string tells (shape.h), and where that is the same as the
- * border's, the operator class.  So keys that are equal are in one range, and ranges come in
- * order, as far as sort strings do (order.h); presort.h verifies that the ends of a range are within its borders.
+ * The borders are keys of a sample of the table's rows; a border is the first key that may be in
+ * the range above it.  On which side of it a key is, its sort string tells (shape.h), and where
+ * that is the same as the border's, the operator class.  So keys that are equal are in one range,
+ * and ranges come in order, as far as sort strings do (order.h); presort.h verifies that the ends
+ * of a range are within its borders.
  */
 #ifndef PGBULK_SPLIT_H
 #define PGBULK_SPLIT_H
@@ -23,7 +24,7 @@
 typedef struct SplitKeys
 {
 	uint64		nborders;		/* as large as that for the alignment of the images */
-	uint64		size;			/* of the images, one behind the other, each behind its size as a uint64 */
+	uint64		size;			/* of the images, each behind its size as a uint64 */
 	char		images[FLEXIBLE_ARRAY_MEMBER];
 } SplitKeys;
 
@@ -44,16 +45,16 @@ typedef struct Split
 } Split;
 
 /*
- * Borders for an index that so many processes build from a table of nblocks blocks, each with memory bytes.  NULL:
- * it had better be built by one, as *refusal says.
+ * Borders for an index that so many processes build from a table of nblocks blocks, each with
+ * memory bytes.  NULL: it had better be built by one, as *refusal says.
  */
 extern SplitKeys *split_choose(Relation heap, Relation index, IndexInfo *info,
 							   BlockNumber nblocks, int processes,
 							   Size memory, const char **refusal);
 
 /*
- * Borders for one process, in whose memory the keys of nblocks blocks of the table would go in so many parts or more:
- * it has room for so many rows.  NULL: there is no use in ranges.
+ * Borders for one process, in whose memory the keys of nblocks blocks of the table would go in so
+ * many parts or more: it holds so many rows.  NULL: there is no use in ranges.
  */
 extern SplitKeys *split_evenly(Relation heap, Relation index, IndexInfo *info,
 							   BlockNumber first, BlockNumber nblocks,

@@ -15,7 +15,7 @@
 #include "executor/instrument.h"
 #include "format/convert.h"
 #include "format/transform.h"
-#include "index/blame.h"
+#include "index/failed_row.h"
 #include "index/index.h"
 #include "load/load.h"
 #include "load/load_parts.h"
@@ -358,13 +358,13 @@ take_tables(Load *load)
 static void
 raise_index_error(Load *load, ErrorData *error)
 {
-	BlamedRow	row;
+	FailedRow	row;
 	JournalPlace place;
 	bool		found;
 
 	/* workers have exited after the error: nobody may ask for their state */
 	HOLD_INTERRUPTS();
-	found = blame_is_possible(error->sqlerrcode) && blame_get(&row) &&
+	found = failed_row_is_possible(error->sqlerrcode) && failed_row_get(&row) &&
 		checks_find(load->checks, row.table, &row.tid, &place);
 	if (found)
 	{
@@ -377,7 +377,7 @@ raise_index_error(Load *load, ErrorData *error)
 	RESUME_INTERRUPTS();
 	stop_hint_add_duplicate(&load->stop, error);
 	/* an access method's own build does not report its current row */
-	if (!found && error->hint == NULL && blame_is_possible(error->sqlerrcode))
+	if (!found && error->hint == NULL && failed_row_is_possible(error->sqlerrcode))
 		error->hint = pstrdup("Use writer \"buffered\" to be told the line of the row.");
 	ThrowErrorData(error);
 }
@@ -414,7 +414,7 @@ make_index_entries(Load *load)
 	progress_phase(&load->progress, BULK_PHASE_INDEXES,
 				   index_seconds(result->tables, -1, load->options->workers),
 				   checking_seconds(load, load->batch.rows_loaded));
-	blame_forget();
+	failed_row_reset();
 	/*
 	 * the error is rethrown with its full context below, as its line can only
 	 * be looked up then

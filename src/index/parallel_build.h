@@ -1,13 +1,13 @@
 /*
- * team.h
+ * parallel_build.h
  *		Indexes of a table, or of several, built side by side.
  *
- * Those that the plan says are built by all processes together, one after the other (span.h).  Then
- * each process takes the index with the most work that nobody has begun, until
- * none is left.  They share the memory.
+ * Those that the plan says are built by all processes together, one after the other
+ * (range_build.h).  Then each process takes the index with the most work that nobody has begun,
+ * until none is left.  They share the memory.
  */
-#ifndef PGBULK_TEAM_H
-#define PGBULK_TEAM_H
+#ifndef PGBULK_PARALLEL_BUILD_H
+#define PGBULK_PARALLEL_BUILD_H
 
 #include "postgres.h"
 
@@ -15,7 +15,7 @@
 #include "utils/rel.h"
 
 /* An index to build, and what came of it. */
-typedef struct TeamIndex
+typedef struct ParallelIndex
 {
 	Oid			heap;
 	Oid			relid;
@@ -29,15 +29,15 @@ typedef struct TeamIndex
 	double		seconds;
 	int			processes;		/* that have built it */
 	const char *one_process;	/* why it was one, where there were more; or NULL */
-} TeamIndex;
+} ParallelIndex;
 
 /* Builds one, in memory bytes.  conflicts: of the tables, or NULL. */
-extern void team_build_one(TeamIndex *index, Size memory, Conflicts *conflicts);
+extern void parallel_build_one(ParallelIndex *index, Size memory, Conflicts *conflicts);
 
 /*
  * Builds n indexes, the first ones first, with up to so many workers, where they
  * can be had.  All have new storage.
  */
-extern void team_build(TeamIndex *indexes, int n, int workers, Conflicts *conflicts);
+extern void parallel_build_all(ParallelIndex *indexes, int n, int workers, Conflicts *conflicts);
 
-#endif							/* PGBULK_TEAM_H */
+#endif							/* PGBULK_PARALLEL_BUILD_H */

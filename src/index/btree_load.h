@@ -1,9 +1,9 @@
 /*
- * feed.h
- *		Keys in order, judged by what the index is for and put into a btree.
+ * btree_load.h
+ *		Keys in order, checked by what the index is for and put into a btree.
  */
-#ifndef PGBULK_FEED_H
-#define PGBULK_FEED_H
+#ifndef PGBULK_BTREE_LOAD_H
+#define PGBULK_BTREE_LOAD_H
 
 #include "postgres.h"
 
@@ -14,7 +14,7 @@
 #include "index/shape.h"
 #include "nodes/execnodes.h"
 
-typedef struct Feed
+typedef struct BtreeLoad
 {
 	Relation	index;
 	Shape	   *shape;
@@ -27,19 +27,19 @@ typedef struct Feed
 
 	/* the current key */
 	const char *image;
-	bool		judged;			/* no two living rows may have it */
-	RowId		living;			/* one that has; 0: none */
+	bool		checked;			/* no two live rows may have it */
+	RowId		live_row;		/* one that has; 0: none */
 	bool		noted;			/* that and another one have */
-} Feed;
+} BtreeLoad;
 
 /* Nothing but btree and merge is left to set. */
-extern void feed_init(Feed *feed, Relation index, IndexInfo *info, Shape *shape,
-					  const ConflictSink *conflicts);
+extern void btree_load_init(BtreeLoad *load, Relation index, IndexInfo *info, Shape *shape,
+							const ConflictSink *conflicts);
 
 /*
  * Where the keys go; the last one is to be ended (btree_end_key) by the caller.  Living rows with
- * one key that nobody notes are an internal error, unless their constraint is deferrable.
+ * one key that nobody records are an internal error, unless their constraint is deferrable.
  */
-extern KeySink feed_sink(Feed *feed);
+extern KeySink btree_load_sink(BtreeLoad *load);
 
-#endif							/* PGBULK_FEED_H */
+#endif							/* PGBULK_BTREE_LOAD_H */

@@ -1,6 +1,6 @@
 /*
- * room.c
- *		See room.h.
+ * huge_array.c
+ *		See huge_array.h.
  */
 #include "postgres.h"
 
@@ -8,7 +8,7 @@
 #include <sys/mman.h>
 #endif
 
-#include "index/room.h"
+#include "index/huge_array.h"
 
 #define HUGE_PAGE (2 * 1024 * 1024)
 
@@ -30,7 +30,7 @@ prefer_huge_pages(void *address, Size size)
 }
 
 void *
-room_take(MemoryContext context, Size size)
+huge_array_alloc(MemoryContext context, Size size)
 {
 	void	   *result = MemoryContextAllocHuge(context, size);
 
@@ -39,14 +39,14 @@ room_take(MemoryContext context, Size size)
 }
 
 void *
-room_for_one(MemoryContext context, void *array, Size n, Size *room, Size size)
+huge_array_grow(MemoryContext context, void *array, Size n, Size *capacity, Size size)
 {
-	if (n < *room)
+	if (n < *capacity)
 		return array;
-	*room = Max(2 * *room, 1024);
+	*capacity = Max(2 * *capacity, 1024);
 	if (array == NULL)
-		return room_take(context, *room * size);
-	array = repalloc_huge(array, *room * size);
-	prefer_huge_pages(array, *room * size);
+		return huge_array_alloc(context, *capacity * size);
+	array = repalloc_huge(array, *capacity * size);
+	prefer_huge_pages(array, *capacity * size);
 	return array;
 }

@@ -1,5 +1,5 @@
 /*
- * blame.h
+ * failed_row.h
  *		Which row of a table an error of the index phase is about.
  *
  * A key may be too large for a page, an expression may throw, a row exclude another
@@ -9,8 +9,8 @@
  *
  * Errors that are no row's fault (cancellation, a full disk) are not noted.
  */
-#ifndef PGBULK_BLAME_H
-#define PGBULK_BLAME_H
+#ifndef PGBULK_FAILED_ROW_H
+#define PGBULK_FAILED_ROW_H
 
 #include "postgres.h"
 
@@ -18,54 +18,54 @@
 #include "storage/spin.h"
 #include "utils/rel.h"
 
-typedef struct BlamedRow
+typedef struct FailedRow
 {
 	Oid			table;			/* InvalidOid: none is known */
 	ItemPointerData tid;
-} BlamedRow;
+} FailedRow;
 
-/* A row in hand. */
-typedef struct Blame
+/* The current row. */
+typedef struct FailedRowContext
 {
 	ErrorContextCallback callback;
 	Oid			table;
 	const ItemPointerData *tid;
-} Blame;
+} FailedRowContext;
 
-/* From here to blame_end an error is about the row that is at tid then. */
-extern void blame_begin(Blame *blame, Relation table, const ItemPointerData *tid);
-extern void blame_end(Blame *blame);
+/* From here to failed_row_end an error is about the row that is at tid then. */
+extern void failed_row_begin(FailedRowContext *context, Relation table, const ItemPointerData *tid);
+extern void failed_row_end(FailedRowContext *context);
 
 /* An error about this row comes next. */
-extern void blame_row(Relation table, const ItemPointerData *tid);
+extern void failed_row_set(Relation table, const ItemPointerData *tid);
 
 /* Whether an error may be a row's fault at all. */
-extern bool blame_is_possible(int sqlerrcode);
+extern bool failed_row_is_possible(int sqlerrcode);
 
 /* Nothing is known: a function may have caught an error about the row before. */
-extern void blame_forget(void);
+extern void failed_row_reset(void);
 
 /* The row, if one is known. */
-extern bool blame_get(BlamedRow *row);
+extern bool failed_row_get(FailedRow *row);
 
 /* ---- between processes ---- */
 
 /* In shared memory: the row of whoever was first. */
-typedef struct SharedBlame
+typedef struct SharedFailedRow
 {
 	slock_t		lock;
-	BlamedRow	row;
-} SharedBlame;
+	FailedRow	row;
+} SharedFailedRow;
 
-extern void blame_init(SharedBlame *shared);
+extern void failed_row_init(SharedFailedRow *shared);
 
 /* In a worker that has caught an error and throws it again: its row goes there. */
-extern void blame_give(SharedBlame *shared);
+extern void failed_row_send(SharedFailedRow *shared);
 
 /*
  * From here on an error that comes without a row, as those of workers do, gets it from
  * there.  The callback is left by whoever ends the work.
  */
-extern void blame_share(ErrorContextCallback *callback, SharedBlame *shared);
+extern void failed_row_receive(ErrorContextCallback *callback, SharedFailedRow *shared);
 
-#endif							/* PGBULK_BLAME_H */
+#endif							/* PGBULK_FAILED_ROW_H */
