@@ -227,6 +227,7 @@ convert_open(const BulkOptions *options, const Target *target, Guard *guard,
 	conv->guard = guard;
 	conv->econtext = GetPerTupleExprContext(estate);
 	conv->routine = format_routine(options);
+	conv->dialect = options_dialect(options);
 	if (!conv->routine->receives)
 		encoding_open(&conv->encoding, options->encoding);
 	conv->natts = RelationGetNumberOfAttributes(target->rel);

@@ -269,7 +269,7 @@ convert_special_field(Converter *conv, int index, const char *data,
 	return convert_field_as(conv, index, data, field, value, isnull, err, true);
 }
 
-static inline bool
+static pg_attribute_always_inline bool
 field_to_value(Converter *conv, int index, const char *data,
 			  const ScanField *field, Datum *value, bool *isnull,
 			  RowError *err)
@@ -514,10 +514,11 @@ convert_mended(Converter *conv, const char *data, const ScanRow *row,
 	return convert(conv, mended->data, row, copies, values, nulls, err);
 }
 
-bool
-convert_row_by(ConvertRow fields_to_values, Converter *conv, const char *data,
-			   const ScanRow *row, const ScanField *fields, Datum *values,
-			   bool *nulls, RowError *err)
+/* fields_to_values is a constant wherever rows go this way in numbers. */
+static pg_attribute_always_inline bool
+convert_by(ConvertRow fields_to_values, Converter *conv, const char *data,
+		   const ScanRow *row, const ScanField *fields, Datum *values,
+		   bool *nulls, RowError *err)
 {
 	MemoryContext context;
 	bool		ok;
@@ -544,11 +545,20 @@ convert_row_by(ConvertRow fields_to_values, Converter *conv, const char *data,
 }
 
 bool
+convert_row_by(ConvertRow fields_to_values, Converter *conv, const char *data,
+			   const ScanRow *row, const ScanField *fields, Datum *values,
+			   bool *nulls, RowError *err)
+{
+	return convert_by(fields_to_values, conv, data, row, fields, values, nulls,
+					  err);
+}
+
+bool
 convert_row(Converter *conv, const char *data, const ScanRow *row,
 			const ScanField *fields, Datum *values, bool *nulls, RowError *err)
 {
-	return convert_row_by(convert_fields, conv, data, row, fields, values,
-						  nulls, err);
+	return convert_by(convert_fields, conv, data, row, fields, values, nulls,
+					  err);
 }
 
 bool
@@ -556,8 +566,8 @@ convert_transformed_row(Converter *conv, const char *data, const ScanRow *row,
 						const ScanField *fields, Datum *values, bool *nulls,
 						RowError *err)
 {
-	return convert_row_by(transform_row, conv, data, row, fields, values,
-						  nulls, err);
+	return convert_by(transform_row, conv, data, row, fields, values, nulls,
+					  err);
 }
 
 ConvertRow

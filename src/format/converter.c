@@ -88,8 +88,19 @@ convert_field_text(Converter *conv, const char *data, const ScanField *field,
 		convert_reserve_scratch(conv, (Size) *len + 32);
 		if (s != data + field->start)
 			s = conv->scratch;	/* it may have moved */
-		if (!conv->routine->unescape(conv, s, len, conv->scratch, &high, err))
-			return NULL;
+		switch (conv->routine->escapes)
+		{
+			case FORMAT_QUOTES:
+				*len = scan_unquote(&conv->dialect, s, *len, conv->scratch);
+				break;
+			case FORMAT_BACKSLASHES:
+				*len = scan_unescape(s, *len, conv->scratch, &high);
+				break;
+			case FORMAT_OWN_ESCAPES:
+				if (!conv->routine->unescape(conv, s, len, conv->scratch, &high, err))
+					return NULL;
+				break;
+		}
 		s = conv->scratch;
 
 		if (high)
@@ -140,7 +151,7 @@ convert_trim(const Converter *conv, const char *data, ScanField field)
 		field.length--;
 	}
 	data += field.start;
-	for (uint32 i = 0; field.escaped && conv->routine->escapes_blanks &&
+	for (uint32 i = 0; field.escaped && conv->routine->escapes == FORMAT_BACKSLASHES &&
 		 i < field.length;)
 	{
 		if (data[i] == '\\')

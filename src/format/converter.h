@@ -82,6 +82,7 @@ struct Converter
 	const Target *target;
 	Guard	   *guard;
 	ExprContext *econtext;		/* the writer's per-tuple context */
+	ScanDialect dialect;
 	Encoding	encoding;
 	int			nnulls;
 	NullMarker *nulls;			/* as the file has them */

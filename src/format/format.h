@@ -34,6 +34,14 @@ typedef bool (*ConvertRow) (Converter *conv, const char *data,
 							const ScanRow *row, const ScanField *fields,
 							Datum *values, bool *nulls, RowError *err);
 
+/* What a field with escapes is made a text by. */
+typedef enum FormatEscapes
+{
+	FORMAT_QUOTES,				/* scan_unquote */
+	FORMAT_BACKSLASHES,			/* scan_unescape; a blank behind one belongs to the value */
+	FORMAT_OWN_ESCAPES			/* unescape */
+} FormatEscapes;
+
 typedef struct FormatRoutine
 {
 	/* ---- properties ---- */
@@ -54,8 +62,7 @@ typedef struct FormatRoutine
 	bool		by_place;
 	/* Fields are for receive functions: nothing to show, errors are thrown, text in them is in the client's encoding. */
 	bool		receives;
-	/* A field's blank behind a backslash belongs to the value. */
-	bool		escapes_blanks;
+	FormatEscapes escapes;
 
 	/* ---- reading ---- */
 
@@ -125,7 +132,7 @@ typedef struct FormatRoutine
 	const char *(*describe_fault) (const ScanRow *row, int *sqlstate);
 
 	/*
-	 * Text of a field with escapes to `to`, which has room for *len and 32
+	 * FORMAT_OWN_ESCAPES: text of a field with escapes to `to`, which has room for *len and 32
 	 * bytes; it may be s itself.  *high: escapes made bytes that must be
 	 * checked.  False: err says why not.
 	 */

@@ -100,36 +100,10 @@ lines_open_column(Converter *conv, Column *column)
 	convert_choose(conv, column);
 }
 
-/* The state is the dialect. */
-static void
-open_dialect(Converter *conv)
-{
-	ScanDialect *dialect = palloc(sizeof(ScanDialect));
-
-	*dialect = options_dialect(conv->options);
-	conv->format_state = dialect;
-}
-
 static void
 begin_batch(Converter *conv, Reader *reader)
 {
 	convert_window(conv, reader->data, reader->result.consumed);
-}
-
-static bool
-unquote(Converter *conv, const char *s, uint32 *len, char *to, bool *high,
-		RowError *err)
-{
-	*len = scan_unquote(conv->format_state, s, *len, to);
-	return true;
-}
-
-static bool
-unescape(Converter *conv, const char *s, uint32 *len, char *to, bool *high,
-		 RowError *err)
-{
-	*len = scan_unescape(s, *len, to, high);
-	return true;
 }
 
 static const char *
@@ -184,12 +158,10 @@ const FormatRoutine format_csv = {
 	.find_border = lines_find_border,
 	.recover = lines_recover,
 	.open_column = lines_open_column,
-	.open = open_dialect,
 	.begin_batch = begin_batch,
 	.convert_row = convert_row,
 	.convert_transformed_row = convert_transformed_row,
 	.describe_fault = describe_csv_fault,
-	.unescape = unquote,
 	.may_form = may_form
 };
 
@@ -197,7 +169,7 @@ const FormatRoutine format_text = {
 	.by_shape = true,
 	.spans_files = true,
 	.rows_alone = true,
-	.escapes_blanks = true,
+	.escapes = FORMAT_BACKSLASHES,
 	.first_eol = lines_first_eol,
 	.begin_file = lines_begin_file,
 	.find_rows = lines_find_rows,
@@ -208,6 +180,5 @@ const FormatRoutine format_text = {
 	.convert_row = convert_row,
 	.convert_transformed_row = convert_transformed_row,
 	.describe_fault = lines_describe_fault,
-	.unescape = unescape,
 	.may_form = may_form
 };
