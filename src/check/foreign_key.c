@@ -177,7 +177,7 @@ prepare_query(ForeignKey *key)
 	initStringInfo(&query);
 	appendStringInfo(&query, "SELECT 1 FROM %s%s x",
 					 is_referenced_partitioned(key) ? "" : "ONLY ",
-					 quote_qualified_identifier(get_namespace_name(RelationGetNamespace(referenced)),
+					 quote_qualified_identifier(get_namespace_name(referenced->rd_rel->relnamespace),
 												RelationGetRelationName(referenced)));
 	for (int i = 0; i < key->natts; i++)
 	{

@@ -154,7 +154,7 @@ header_advise_delimiter(Header *header, const ScanRow *row)
 								 psprintf("{\"delimiter\": \"%s\"%s}", json_of(best.delimiter),
 										  all ? "" : ", \"extra_columns\": \"ignore\"")),
 					all ? "its names are those of columns" :
-					psprintf("%d of its %d names are those of columns, and the others are passed over",
+					psprintf("%d of its %d names are those of columns, and the others are ignored",
 							 best.named, list_length(best.columns)));
 }
 

@@ -303,7 +303,8 @@ bytes_left(const Load *load, int64 offset)
 	const Source *source = load->source;
 	int64		left = source_left(source, offset);
 
-	return source_can_seek(source) && load->reader->routine->spans_files && load->files_unlike < MAX_UNLIKE ?
+	return source_can_seek(source) && load->reader->routine->spans_files &&
+		load->files_unlike < MAX_UNLIKE ?
 		left + source_following(source) : left;
 }
 
@@ -359,8 +360,7 @@ load_in_parallel(Load *load)
 
 	if (load->alone || load->batch.known_bad != NULL || batch_finished(&load->batch) ||
 		load->batch.skip_left > 0 ||
-		load->reader->eol == SCAN_EOL_UNKNOWN ||
-		load->batches_alone-- > 0 ||
+		load->reader->eol == SCAN_EOL_UNKNOWN || load->batches_alone-- > 0 ||
 		IsSubxactTopXidLogPending())
 		return;
 	reader_place(load->reader, &offset, &line);

@@ -120,7 +120,7 @@ detail_of_limit(const RejectStream *rejects)
 		errhint("Those found so far are in \"%s\"; mend the rows, or raise \"reject_limit\".",
 				rejects->options->reject_file);
 	else
-		errhint("Mend the rows, raise \"reject_limit\", or name a \"reject_file\", which survives the rollback.");
+		errhint("Correct the rows, raise \"reject_limit\", or name a \"reject_file\", which survives the rollback.");
 	return 0;
 }
 

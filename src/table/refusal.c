@@ -9,7 +9,8 @@
 typedef struct RefusalMessage
 {
 	const char *table;			/* may take the name */
-	const char *partition;		/* takes the partition's, may take the name; NULL: it is never about one */
+	/* takes the partition's, may take the name; NULL: it is never about one */
+	const char *partition;
 } RefusalMessage;
 
 /* What is true of the table or of a partition. */

@@ -160,7 +160,8 @@ plan_refusal(const Statement *statement)
 	if (list_length(modify->resultRelations) != 1)
 		return node_refusal(NULL);
 	rte = rt_fetch(linitial_int(modify->resultRelations), statement->plan->rtable);
-	return rte->relid == RelationGetRelid(statement->rel) ? REFUSAL(REFUSAL_NONE) : node_refusal(NULL);
+	return rte->relid == RelationGetRelid(statement->rel) ? REFUSAL(REFUSAL_NONE) :
+		node_refusal(NULL);
 }
 
 static void
