@@ -22,18 +22,11 @@
 #include "postgres.h"
 
 #include "access/itup.h"
+#include "index/btree_type.h"
 #include "index/row_id.h"
 #include "port/atomics.h"
 #include "storage/buffile.h"
 #include "utils/rel.h"
-
-typedef struct Btree Btree;
-
-/*
- * The most that a tuple with a posting list may have: a tenth of a page, less its line pointer
- * (nbtsort.c's maxpostingsize), so that such tuples fit into what fill factor 90 leaves free.
- */
-#define BTREE_MAX_POSTING_SIZE (MAXALIGN_DOWN(BLCKSZ * 10 / 100) - sizeof(ItemIdData))
 
 /* Memory: the current context. */
 extern Btree *btree_open(Relation heap, Relation index);
@@ -78,8 +71,6 @@ extern double btree_close(Btree *btree);
  * bound: a key, as a tuple of the index, above all of the range and not above any of the next one;
  * NULL: the range is the last one.
  */
-#define BTREE_FIRST_BLOCK 1
-
 extern Btree *btree_open_range(Relation heap, Relation index,
 							   pg_atomic_uint32 *next_block, int npages,
 							   BufFile *list);

@@ -9,8 +9,8 @@
 #include <string.h>
 
 /* From here on up, counting digits pays. */
-#define RADIX_LEAST 512
-#define INSERTION_MOST 12
+#define RADIX_MIN 512
+#define INSERTION_MAX 12
 
 #define DIGIT_BITS 8
 #define DIGITS (1 << DIGIT_BITS)
@@ -47,7 +47,7 @@ sort_by_merging(SortItem *items, SortItem *spare, size_t n)
 	size_t		right = half;
 	size_t		to = 0;
 
-	if (n <= INSERTION_MOST)
+	if (n <= INSERTION_MAX)
 	{
 		sort_by_insertion(items, n);
 		return;
@@ -123,7 +123,7 @@ keysort_integers(SortItem *items, SortItem *spare, size_t n, void (*poll) (void)
 {
 	if (is_sorted(items, n))
 		return;
-	if (n < RADIX_LEAST)
+	if (n < RADIX_MIN)
 		sort_by_merging(items, spare, n);
 	else
 		sort_by_radix(items, spare, n, poll);
