@@ -74,11 +74,12 @@ FROM (
                 param3 & 281474976710655, param18 & 281474976710655, param20 & 281474976710655,
                 (param19 & 281474976710655) * 1000::pg_catalog.int8, NULL,
                 (param18 >> 48 << 15) + (param20 >> 48),
-                least((nullif(param2 >> 48, 0::pg_catalog.int8) - 1::pg_catalog.int8)::pg_catalog.numeric / 10000.0
-                      -- its own method counts blocks, and rows if it does
-                      + (param19 >> 48)::pg_catalog.numeric / 20000.0 *
-                        (least(coalesce(param17::pg_catalog.numeric / nullif(param16, 0::pg_catalog.int8)::pg_catalog.numeric, 0.0), 1.0)
-                         + least(coalesce(param13::pg_catalog.numeric / nullif(param12, 0::pg_catalog.int8)::pg_catalog.numeric, 0.0), 1.0)), 0.999),
+                CASE WHEN param2 >> 48 > 0::pg_catalog.int8 THEN
+                  least(((param2 >> 48) - 1::pg_catalog.int8)::pg_catalog.numeric / 10000.0
+                        -- its own method may count rows
+                        + (param19 >> 48)::pg_catalog.numeric / 10000.0 *
+                          least(coalesce(param13::pg_catalog.numeric / nullif(param12, 0::pg_catalog.int8)::pg_catalog.numeric, 0.0), 1.0), 0.999)
+                END,
                 (pg_catalog.exp(nullif(param8 >> 48, 0::pg_catalog.int8)::pg_catalog.float8 / 1000::pg_catalog.float8) - 1::pg_catalog.float8) / 1000::pg_catalog.float8
          FROM pg_catalog.pg_stat_get_progress_info('CREATE INDEX'::pg_catalog.text)
          WHERE param3 >> 48 = 28775

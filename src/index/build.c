@@ -77,17 +77,65 @@ build_btree(Relation heap, Relation index, IndexInfo *info,
 
 /* ---- all else ---- */
 
+/*
+ * A scan is reported in steps of so many blocks at least, and in so many steps at most: each is a
+ * scan of its own for the server.
+ */
+#define REPORT_BLOCKS 128
+#define REPORT_STEPS 1000
+
+/*
+ * The server's index_build_range_scan, but for its progress: at the first block the server reports
+ * that all blocks are done, and takes that back at the second.  While the server scans, it must
+ * find its own routines in the relation.
+ */
+static double
+scan_reported(Relation heap, Relation index, IndexInfo *info, bool allow_sync, bool anyvisible,
+			  bool progress, BlockNumber first, BlockNumber nblocks,
+			  IndexBuildCallback callback, void *state, TableScanDesc scan)
+{
+	const TableAmRoutine *here = heap->rd_tableam;
+	double		nrows = 0;
+
+	heap->rd_tableam = GetHeapamTableAmRoutine();
+	if (!progress || scan != NULL || first != 0 || nblocks != InvalidBlockNumber)
+		nrows = table_index_build_range_scan(heap, index, info, allow_sync, anyvisible, progress,
+											 first, nblocks, callback, state, scan);
+	else
+	{
+		BlockNumber all = RelationGetNumberOfBlocks(heap);
+		BlockNumber step = Max(REPORT_BLOCKS, all / REPORT_STEPS);
+
+		progress_index_scan_other(all);
+		for (uint64 begin = 0; begin < all; begin += step)
+		{
+			BlockNumber n = Min(step, all - begin);
+
+			CHECK_FOR_INTERRUPTS();
+			nrows += table_index_build_range_scan(heap, index, info, false, anyvisible, false,
+												  begin, n, callback, state, NULL);
+			progress_index_blocks(n);
+		}
+	}
+	heap->rd_tableam = here;
+	return nrows;
+}
+
 /* A build takes its memory from the setting; in a worker none can be set. */
 static BuildResult
 build_other(Relation heap, Relation index, IndexInfo *info, Size memory)
 {
 	int			setting = maintenance_work_mem;
+	const TableAmRoutine *server = heap->rd_tableam;
+	TableAmRoutine reporting = *server;
 	IndexBuildResult *built;
 	BuildResult result = {0};
 
 	PG_TRY();
 	{
 		maintenance_work_mem = memory / 1024;
+		reporting.index_build_range_scan = scan_reported;
+		heap->rd_tableam = &reporting;
 		built = index->rd_indam->ambuild(heap, index, info);
 		result.heap_rows = built->heap_tuples;
 		result.index_rows = built->index_tuples;
@@ -96,6 +144,7 @@ build_other(Relation heap, Relation index, IndexInfo *info, Size memory)
 	PG_FINALLY();
 	{
 		maintenance_work_mem = setting;
+		heap->rd_tableam = server;
 	}
 	PG_END_TRY();
 	return result;

@@ -43,9 +43,9 @@
  * loaded, the upper and the lower half of rows per second with those rejected
  * and excluded; the share with total bytes; with bytes done, the estimated
  * total seconds as 1000 ln (1 + milliseconds), 0 if unknown; and with the start
- * time in milliseconds, the index's share of the work, if its access method
- * reports progress itself.  The view reads these as param2, 3, 8, 18, 19 and
- * 20.
+ * time in milliseconds, what the index's share of the work has behind its
+ * scan, if its access method reports that itself.  The view reads these as
+ * param2, 3, 8, 18, 19 and 20.
  */
 #define PROGRESS_INDEX_BYTES_TOTAL	1
 #define PROGRESS_INDEX_LOADED		2
@@ -70,10 +70,10 @@ static ProgressCounts own_counts;
 /* Totals of that index. */
 typedef struct IndexTotals
 {
-	bool		shown_here;		/* not by the server's own build */
 	BlockNumber blocks;
 	uint64		rows;
 	BlockNumber old_blocks;		/* of the file that new keys are merged with */
+	double		behind_scan;	/* share of the work that its access method reports itself */
 } IndexTotals;
 
 static IndexTotals totals;
@@ -203,6 +203,10 @@ progress_begin(Progress *progress, Oid relid, int64 bytes_total,
 		if (bytes_total > 0)
 			estimate_done(&progress->estimate, 0, 0);
 	}
+	else if (counts != NULL && progress->estimate.share >= 0)
+		/* an index build failed, whose access method may have reported that much */
+		progress->estimate.share = Min(progress->estimate.share + totals.behind_scan,
+									   ESTIMATE_MAX);
 	progress->phase = BULK_PHASE_STARTING;
 	progress_publish(progress);
 }
@@ -450,12 +454,13 @@ progress_index_begin(Relation heap, Relation index, ProgressCounts *together)
 		counts = &own_counts;
 		progress_counts_init(counts);
 	}
-	totals = (IndexTotals) {.shown_here = index->rd_rel->relam == BTREE_AM_OID};
+	totals = (IndexTotals) {0};
+	if (load != NULL && index->rd_rel->relam != BTREE_AM_OID)
+		totals.behind_scan = 0.5 * estimate_part(&load->estimate);
 	if (load != NULL)
 	{
 		int64		rate = rows_per_second(load);
-		int64		part = totals.shown_here ? 0 :
-			(int64) (estimate_part(&load->estimate) * SHARE_PARTS);
+		int64		part = (int64) (totals.behind_scan * SHARE_PARTS);
 		const int64 value[] = {
 			PROGRESS_CREATEIDX_COMMAND_REINDEX,
 			RelationGetRelid(index),
@@ -520,7 +525,7 @@ report_index(uint64 blocks, uint64 rows)
 {
 	double		done = 0;
 
-	if (current == NULL || !totals.shown_here)
+	if (current == NULL)
 		return;
 	if (totals.old_blocks > 0)
 		done = 0.5 + 0.5 * Min((double) blocks / totals.old_blocks, 1);
@@ -561,14 +566,28 @@ progress_index_sort(uint64 rows)
 				 PROGRESS_CREATEIDX_TUPLES_TOTAL, rows);
 }
 
+/* Counts blocks from 0 again, of a new total. */
+static void
+restart_blocks(BlockNumber blocks)
+{
+	if (shown_counts() == NULL)
+		return;
+	pg_atomic_write_u64(&counts->blocks, 0);
+	show_two(PROGRESS_SCAN_BLOCKS_TOTAL, blocks, PROGRESS_SCAN_BLOCKS_DONE, 0);
+}
+
+void
+progress_index_scan_other(BlockNumber blocks)
+{
+	totals.blocks = blocks;
+	restart_blocks(blocks);
+}
+
 void
 progress_index_merge(BlockNumber old_blocks)
 {
 	totals.old_blocks = old_blocks;
-	if (shown_counts() == NULL)
-		return;
-	pg_atomic_write_u64(&counts->blocks, 0);
-	show_two(PROGRESS_SCAN_BLOCKS_TOTAL, old_blocks, PROGRESS_SCAN_BLOCKS_DONE, 0);
+	restart_blocks(old_blocks);
 }
 
 void

@@ -127,6 +127,9 @@ extern void progress_index_sort(uint64 rows);
 extern void progress_index_merge(BlockNumber old_blocks);
 extern void progress_index_load(void);
 
+/* Begins the heap scan of an access method that reports its phases itself. */
+extern void progress_index_scan_other(BlockNumber blocks);
+
 /* Adds to what is done.  As cheap as progress_update: call it per page or so. */
 extern void progress_index_blocks(BlockNumber n);
 extern void progress_index_rows(uint64 n);

@@ -190,6 +190,31 @@ foreach my $method ('hash (at_row(i))', 'gin ((array[at_row(i)]))', 'gist (int4r
 	$node->safe_psql('postgres', 'ALTER TABLE t DROP CONSTRAINT t_i_fkey; DROP TABLE parent');
 }
 
+# Percent does not go back behind the first block of a scan, of which the server says that all blocks are done.
+foreach my $method ('hash (at_number(i))', 'gin ((array[at_number(i)]))', 'brin (at_number(i))')
+{
+	my ($name) = $method =~ /^(\w+)/;
+	my @percents;
+
+	$node->safe_psql('postgres', q{
+		CREATE OR REPLACE FUNCTION at_number(i int) RETURNS int IMMUTABLE PARALLEL SAFE LANGUAGE plpgsql AS
+		$$BEGIN
+		IF i = 1 THEN PERFORM public.pause(1); ELSIF i = 2001 THEN PERFORM public.pause(4); END IF;
+		RETURN i;
+		END$$});
+	prepare("CREATE INDEX a ON t USING $method");
+	hold(1, 4);
+	$session->send(load(0));
+	foreach my $number (1, 4)
+	{
+		stands_at($number);
+		push @percents, $watch->ask("SELECT percent FROM bulk_load_progress_wide WHERE pid = $pid");
+		let_go($number);
+	}
+	cmp_ok($percents[0], '<=', $percents[1], "$name: percent in the first block, and later");
+	is($session->wait, $rows, "$name: all is loaded");
+}
+
 # Side by side: each process shows its own, and only the load's is a load.
 foreach my $methods ([ 'btree', 'btree' ], [ 'hash', 'hash' ])
 {
