@@ -156,8 +156,7 @@ regular_ends(const Bits *bits, ScanEol eol, uint64_t carriage, uint64_t *ends)
 		case SCAN_EOL_CR:
 			*ends = bits->carriage;
 			return bits->newline == 0;
-		case SCAN_EOL_UNKNOWN:
-		case SCAN_EOL_ANY:
+		default:
 			break;
 	}
 	*ends = 0;
@@ -498,7 +497,7 @@ careful_carriage(Scan *scan, uint32_t at, uint32_t base)
 				return true;
 			}
 			return false;
-		case SCAN_EOL_ANY:
+		default:
 			break;
 	}
 	return false;

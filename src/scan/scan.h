@@ -105,7 +105,13 @@ typedef enum ScanEol
 	SCAN_EOL_NL,
 	SCAN_EOL_CR,
 	SCAN_EOL_CRNL,
-	SCAN_EOL_ANY				/* given, not found; dialects that are general */
+	SCAN_EOL_ANY,				/* given, not found; dialects that are general */
+
+	/* JSON; see json_rows.h.  Lines end with LF */
+	SCAN_EOL_JSON_ARRAY,		/* rows are the elements of an array */
+	SCAN_EOL_JSON_SERIES,		/* rows are objects one after the other */
+	SCAN_EOL_JSON_WHOLE,		/* given: all is one row */
+	SCAN_EOL_JSON_END			/* behind an array, or such a row */
 } ScanEol;
 
 /* What is wrong with a row, before anyone looks at its values. */
@@ -121,6 +127,11 @@ typedef enum ScanFault
 	SCAN_FAULT_TRUNCATED,		/* binary: end of file within a row */
 	SCAN_FAULT_FIELD_SIZE,		/* binary: a field length below -1 or too large */
 	SCAN_FAULT_RECORD_LENGTH,	/* fixed: end of file within a record */
+	SCAN_FAULT_JSON,			/* json: not an object in JSON, or not one alone */
+	SCAN_FAULT_JSON_DEPTH,		/* json: deeper than SCAN_JSON_MAX_DEPTH */
+	SCAN_FAULT_JSON_NO_KEY,		/* json: an object of which no key was asked for */
+	SCAN_FAULT_JSON_BEHIND,		/* json: something behind the array */
+	SCAN_FAULT_JSON_UNCLOSED,	/* json: end of file within the array */
 	SCAN_FAULT_ENCODING			/* for who checks rows after the scan */
 } ScanFault;
 
