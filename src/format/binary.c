@@ -177,7 +177,7 @@ receive_fields(Converter *conv, const char *data, const ScanRow *row,
 			return false;
 	}
 	if (n < conv->ncolumns &&
-		!convert_missing(conv, n, values, nulls, err))
+		!convert_missing(conv, n, conv->ncolumns, values, nulls, err))
 		return false;
 	if (conv->ndefaults > 0)
 		convert_defaults(conv, values, nulls);

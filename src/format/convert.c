@@ -400,10 +400,10 @@ too_few_fields(const Converter *conv, uint32 nfields, RowError *err)
 }
 
 bool
-convert_missing(Converter *conv, int first, Datum *values, bool *nulls,
+convert_missing(Converter *conv, int first, int end, Datum *values, bool *nulls,
 				RowError *err)
 {
-	for (int i = first; i < conv->ncolumns; i++)
+	for (int i = first; i < end; i++)
 	{
 		Column	   *column = &conv->columns[i];
 
@@ -480,7 +480,7 @@ convert_fields(Converter *conv, const char *data, const ScanRow *row,
 
 	if (n < conv->ncolumns &&
 		(too_few_fields(conv, n, err) ||
-		 !convert_missing(conv, n, values, nulls, err)))
+		 !convert_missing(conv, n, conv->ncolumns, values, nulls, err)))
 		return false;
 	if (conv->ndefaults > 0)
 		convert_defaults(conv, values, nulls);

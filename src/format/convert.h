@@ -107,8 +107,8 @@ extern bool convert_takes_sequence(const Converter *conv, AttrNumber attnum);
 /* Columns that the file does not have. */
 extern void convert_defaults(Converter *conv, Datum *values, bool *nulls);
 
-/* Columns of the list, from the first on, that a row is too short for. */
-extern bool convert_missing(Converter *conv, int first, Datum *values,
+/* Columns [first, end) of the list, which a row does not have. */
+extern bool convert_missing(Converter *conv, int first, int end, Datum *values,
 							bool *nulls, RowError *err);
 
 #endif							/* PGBULK_CONVERT_H */

@@ -10,7 +10,8 @@ static const FormatRoutine *const routines[] = {
 	[BULK_CSV] = &format_csv,
 	[BULK_TEXT] = &format_text,
 	[BULK_BINARY] = &format_binary,
-	[BULK_FIXED] = &format_fixed
+	[BULK_FIXED] = &format_fixed,
+	[BULK_JSON] = &format_json
 };
 
 const FormatRoutine *

@@ -163,6 +163,7 @@ extern const FormatRoutine format_csv;
 extern const FormatRoutine format_text;
 extern const FormatRoutine format_binary;
 extern const FormatRoutine format_fixed;
+extern const FormatRoutine format_json;
 
 /* The routine of a load's format. */
 extern const FormatRoutine *format_routine(const BulkOptions *options);

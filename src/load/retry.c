@@ -109,7 +109,7 @@ make_options(Retry *retry, Jsonb *json)
 	if (!routine->rows_alone)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("bulk_load_retry requires \"format\" to be \"csv\", \"text\" or \"fixed\"")));
+				 errmsg("bulk_load_retry requires \"format\" to be \"csv\", \"text\", \"fixed\" or \"json\"")));
 	retry->encoding_given = is_given(json, "encoding");
 	encoding_open(&retry->encoding,
 				  retry->encoding_given ? options->encoding : GetDatabaseEncoding());

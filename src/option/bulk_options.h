@@ -17,7 +17,8 @@ typedef enum BulkFormat
 	BULK_CSV,
 	BULK_TEXT,
 	BULK_BINARY,
-	BULK_FIXED
+	BULK_FIXED,
+	BULK_JSON
 } BulkFormat;
 
 typedef enum BulkCompression

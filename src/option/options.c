@@ -36,8 +36,10 @@
 #define FOR_LINES	(FOR(BULK_CSV) | FOR(BULK_TEXT))
 #define FOR_FIXED	FOR(BULK_FIXED)
 #define FOR_TEXTS	(FOR_LINES | FOR_FIXED)
-#define FOR_NAMES	(FOR_LINES | FOR(BULK_BINARY))
-#define FOR_FILES	(FOR_TEXTS | FOR(BULK_BINARY))
+#define FOR_JSON	FOR(BULK_JSON)
+#define FOR_NAMES	(FOR_LINES | FOR(BULK_BINARY) | FOR_JSON)
+#define FOR_HEADERS	(FOR_TEXTS | FOR(BULK_BINARY))
+#define FOR_FILES	(FOR_HEADERS | FOR_JSON)
 #define FOR_QUERY	FOR(31)
 #define FOR_ALL		(FOR_FILES | FOR_QUERY)
 
@@ -53,13 +55,14 @@ static const struct
 	[BULK_CSV] = {.delimiter = ",",.quote = '"',.null = "",.scan = SCAN_CSV},
 	[BULK_TEXT] = {.delimiter = "\t",.null = "\\N",.scan = SCAN_TEXT},
 	[BULK_BINARY] = {.is_binary = true},
-	[BULK_FIXED] = {.null = "",.scan = SCAN_FIXED}
+	[BULK_FIXED] = {.null = "",.scan = SCAN_FIXED},
+	[BULK_JSON] = {.null = ""}
 };
 
 /* Words for the enums of bulk_options.h, indexed by value. */
 static const char *const format_names[] = {
 	[BULK_CSV] = "csv", [BULK_TEXT] = "text", [BULK_BINARY] = "binary",
-	[BULK_FIXED] = "fixed", NULL
+	[BULK_FIXED] = "fixed", [BULK_JSON] = "json", NULL
 };
 static const char *const compression_names[] = {
 	[BULK_COMPRESSION_NONE] = "none", [BULK_COMPRESSION_GZIP] = "gzip",
@@ -544,7 +547,7 @@ static const OptionDef option_table[] = {
 	compression_names},
 	{"force_null", FOR_CSV, set_column_set, AT(force_null), COLUMN_SET},
 	{"force_not_null", FOR_CSV, set_column_set, AT(force_not_null), COLUMN_SET},
-	{"header", FOR_FILES, set_header, AT(header),
+	{"header", FOR_HEADERS, set_header, AT(header),
 		"true, false, an integer from 0 to 2147483647, \"match\", \"map\" or \"auto\"",
 	header_names},
 	{"columns", FOR_NAMES | FOR_QUERY, set_columns, AT(columns),
@@ -561,11 +564,11 @@ static const OptionDef option_table[] = {
 	{"missing_columns", FOR_FILES, set_choice, AT(missing), NULL, missing_names},
 	{"newline", FOR_TEXTS, set_choice, AT(newline), NULL, newline_names},
 	{"comment", FOR_TEXTS, set_line_part, AT(comment), LINE_PART},
-	{"invalid_bytes", FOR_TEXTS, set_choice, AT(invalid_bytes), NULL,
+	{"invalid_bytes", FOR_TEXTS | FOR_JSON, set_choice, AT(invalid_bytes), NULL,
 	invalid_names},
 	{"trim", FOR_TEXTS, set_trim, AT(trim),
 	"true, false or an array of column names"},
-	{"date_format", FOR_TEXTS, set_date_formats, AT(date_formats),
+	{"date_format", FOR_TEXTS | FOR_JSON, set_date_formats, AT(date_formats),
 	"an object of column names and templates"},
 	{"decimal_mark", FOR_TEXTS, set_decimal_mark, AT(decimal_mark),
 	"one of the characters . , ; : ' _ and /"},

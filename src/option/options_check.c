@@ -132,6 +132,20 @@ check_lines(BulkOptions *options)
 					 errmsg("options \"null\" and \"default\" must be different")));
 }
 
+/* Each key is a column. */
+static void
+check_json(BulkOptions *options)
+{
+	ListCell   *cell;
+
+	foreach(cell, options->columns)
+		if (lfirst(cell) == NULL)
+			ereport(ERROR,
+					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+					 errmsg("option \"columns\" must not have nulls in format \"json\""),
+					 errhint("Keys that are not to be loaded are ignored with option \"extra_columns\" set to \"ignore\".")));
+}
+
 static void
 check_header(const BulkOptions *options)
 {
@@ -356,7 +370,8 @@ check_indexes(BulkOptions *options)
 
 static void (*const format_checks[]) (BulkOptions *) = {
 	[BULK_CSV] = check_lines, [BULK_TEXT] = check_lines,
-	[BULK_BINARY] = check_binary, [BULK_FIXED] = check_fixed
+	[BULK_BINARY] = check_binary, [BULK_FIXED] = check_fixed,
+	[BULK_JSON] = check_json
 };
 
 void

@@ -33,6 +33,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "scan/json_node.h"
+
 /* Deeper ones are left to the server, which knows how much stack it has. */
 #define JSON_MAX_DEPTH 64
 
@@ -44,27 +46,6 @@
  * containers that it leaves open, and a last value.
  */
 #define JSON_MAX_NODES(length) ((size_t) (length) / 2 + JSON_MAX_DEPTH)
-
-typedef enum JsonKind
-{
-	JSON_NULL,
-	JSON_FALSE,
-	JSON_TRUE,
-	JSON_NUMBER,
-	JSON_STRING,
-	JSON_ARRAY,
-	JSON_OBJECT
-} JsonKind;
-
-typedef struct JsonNode
-{
-	uint32_t	start;			/* offset of its text; of a string without its quotes */
-	uint32_t	length;			/* of that text, a container's brackets included */
-	uint32_t	next;			/* index of the node after it and all within it */
-	uint32_t	count:28;		/* elements of an array, pairs of an object; else 0 */
-	uint32_t	kind:3;			/* JsonKind */
-	uint32_t	escaped:1;		/* a string that needs json_unescape */
-} JsonNode;
 
 /*
  * The nodes of the document in s[0 .. length), of which length is at most

@@ -1,11 +1,36 @@
 /*
  * json_keys.h
- *		Which of the names a key of an object means (private to this folder).
+ *		The keys that are asked for of each object, and which of them a key means.
  */
 #ifndef PGBULK_JSON_KEYS_H
 #define PGBULK_JSON_KEYS_H
 
-#include "scan/json_rows.h"
+#include <stdbool.h>
+#include <stdint.h>
+
+typedef struct ScanJsonKey
+{
+	const char *name;
+	uint32_t	length;			/* at most SCAN_JSON_MAX_NAME */
+	bool		whole;			/* of strings, too, the JSON text is wanted, quotes and all */
+} ScanJsonKey;
+
+#define SCAN_JSON_MAX_NAME 63
+
+/* The keys asked for.  The caller owns all arrays. */
+typedef struct ScanJson
+{
+	uint32_t	nkeys;
+	const ScanJsonKey *keys;
+	uint32_t	nslots;			/* of the index: scan_json_nslots(nkeys) */
+	uint32_t   *slots;			/* scan_json_index fills them */
+	bool		ascii;			/* escapes for characters beyond ASCII are in no name */
+	bool		ignore_extra;
+	bool		missing_is_null;
+} ScanJson;
+
+extern uint32_t scan_json_nslots(uint32_t nkeys);
+extern void scan_json_index(ScanJson *json);
 
 #define JSON_NO_KEY UINT32_MAX
 

@@ -15,7 +15,7 @@
 #include <string.h>
 
 #include "scan/bits.h"
-#include "scan/json.h"
+#include "scan/json_node.h"
 #include "scan/values_swar.h"
 
 /* Blocks at a time: few, as most documents are short. */

@@ -37,6 +37,7 @@ typedef struct RowScan
 	bool		at_eof;
 	uint32_t	lines;			/* line ends up to the mark that is next, in text passed over */
 	uint32_t	row_start;
+	uint32_t	row_next;		/* where what follows the row begins */
 	Walk		outcome;		/* of a walk that has come to an end */
 
 	const ScanJson *json;		/* NULL: what the keys have is not asked for */
@@ -389,8 +390,8 @@ put_pair(RowScan *scan, const JsonNode *key, const JsonNode *value)
 static Walk
 walk_object(RowScan *scan, uint32_t mark)
 {
-	JsonNode	key;
-	JsonNode	value;
+	JsonNode	key = {0};
+	JsonNode	value = {0};
 	char		c;
 
 	mark = next_token(scan);
@@ -502,9 +503,9 @@ take_comma(RowScan *scan, bool *comma)
 	return mark + 1;
 }
 
-/* What is behind a sound object: WALK_OBJECT, and *next is where the next row may be. */
+/* What is behind a sound object: WALK_OBJECT if it may be there. */
 static Walk
-take_row_end(RowScan *scan, uint32_t end, uint32_t *next)
+take_row_end(RowScan *scan, uint32_t end)
 {
 	JsonScan   *marks = &scan->marks;
 	uint32_t	mark;
@@ -513,20 +514,20 @@ take_row_end(RowScan *scan, uint32_t end, uint32_t *next)
 	switch (scan->eol)
 	{
 		case SCAN_EOL_JSON_ARRAY:
-			*next = take_comma(scan, &comma);
-			return *next == marks->length && !comma && !scan->at_eof ?
+			scan->row_next = take_comma(scan, &comma);
+			return scan->row_next == marks->length && !comma && !scan->at_eof ?
 				WALK_UNFINISHED : WALK_OBJECT;
 		case SCAN_EOL_JSON_SERIES:
-			*next = end;
+			scan->row_next = end;
 			return WALK_OBJECT;
 		default:
 			mark = next_token(scan);
-			*next = mark;
+			scan->row_next = mark;
 			if (mark == marks->length)
 				return scan->at_eof ? WALK_OBJECT : WALK_UNFINISHED;
 			if (byte_at(marks, mark) != '\n' || scan->eol == SCAN_EOL_JSON_WHOLE)
 				return WALK_BROKEN;
-			*next = mark + 1;
+			scan->row_next = mark + 1;
 			scan->lines++;
 			return WALK_OBJECT;
 	}
@@ -551,11 +552,11 @@ find_broken_end(RowScan *scan, ScanRow *row)
 	{
 		row->end = pass_element(scan, next_token(scan), &finished);
 		row->multiline = row->lax = scan->lines > row->line;
-		row->next = row->end;
+		scan->row_next = row->end;
 		if (finished && scan->eol == SCAN_EOL_JSON_ARRAY)
 		{
-			row->next = take_comma(scan, &comma);
-			finished = comma || row->next < marks->length;
+			scan->row_next = take_comma(scan, &comma);
+			finished = comma || scan->row_next < marks->length;
 		}
 	}
 	else
@@ -564,9 +565,9 @@ find_broken_end(RowScan *scan, ScanRow *row)
 			memchr(text + row->start, '\n', marks->length - row->start);
 		finished = line_end != NULL;
 		row->end = finished ? (uint32_t) (line_end - text) : marks->length;
-		row->next = row->end + finished;
-		scan->lines += scan_count_lines(SCAN_EOL_NL, text + row->start, row->next - row->start);
-		begin_marks(marks, text, row->next, marks->length, true);
+		scan->row_next = row->end + finished;
+		scan->lines += scan_count_lines(SCAN_EOL_NL, text + row->start, scan->row_next - row->start);
+		begin_marks(marks, text, scan->row_next, marks->length, true);
 	}
 	while (row->end > row->start && is_json_space(text[row->end - 1]))
 		row->end--;
@@ -639,19 +640,25 @@ static bool
 scan_row(RowScan *scan, uint32_t mark, ScanRow *row)
 {
 	Walk		walk = WALK_BROKEN;
+	JsonNode	value;
 
 	*row = (ScanRow) {.start = mark, .line = scan->lines};
 	scan->row_start = mark;
 	if (scan->eol == SCAN_EOL_JSON_END)
 		row->fault = SCAN_FAULT_JSON_BEHIND;
-	else if (byte_at(&scan->marks, mark) == '{')
+	else if (byte_at(&scan->marks, mark) != '{')
+	{
+		if (walk_value(scan, mark, &value))
+			row->fault = SCAN_FAULT_JSON_KIND;
+	}
+	else
 	{
 		begin_fields(scan);
 		walk = walk_object(scan, mark);
 		if (walk == WALK_OBJECT)
 		{
 			row->end = scan->marks.marks[scan->marks.at - 1] + 1;
-			walk = take_row_end(scan, row->end, &row->next);
+			walk = take_row_end(scan, row->end);
 		}
 		if (walk == WALK_UNFINISHED)
 			return false;
@@ -679,11 +686,14 @@ add_end_row(RowScan *scan, ScanRow *row)
 {
 	const uint32_t end = scan->marks.length;
 
-	*row = (ScanRow) {
-		.start = end, .end = end, .next = end, .line = scan->lines,
-		.fault = scan->eol == SCAN_EOL_JSON_ARRAY ?
-			SCAN_FAULT_JSON_UNCLOSED : SCAN_FAULT_JSON
-	};
+	if (scan->eol == SCAN_EOL_JSON_ARRAY)
+		*row = (ScanRow) {
+			.start = end, .end = end, .line = scan->lines,
+			.fault = SCAN_FAULT_JSON_UNCLOSED
+		};
+	else
+		*row = (ScanRow) {.fault = SCAN_FAULT_JSON};
+	scan->row_next = end;
 	scan->eol = SCAN_EOL_JSON_END;
 }
 
@@ -733,10 +743,12 @@ find_rows(RowScan *scan, ScanRow *rows, uint32_t max_rows, ScanField *fields,
 			scan->fields = fields + result->nfields;
 			if (!next_row(scan, mark, row))
 				return;
+			/* commas belong to no row, line ends do */
+			row->next = is_by_lines(scan->eol) ? scan->row_next : row->end;
 			row->first_field = result->nfields;
 			result->nfields += row->nfields;
 			result->nrows++;
-			result->consumed = row->next;
+			result->consumed = scan->row_next;
 			result->lines = scan->lines;
 
 			/* it may end elsewhere, and all that follows be something else */

@@ -33,34 +33,11 @@
 #ifndef PGBULK_JSON_ROWS_H
 #define PGBULK_JSON_ROWS_H
 
+#include "scan/json_keys.h"
 #include "scan/scan.h"
 
 /* Objects and arrays within each other; deeper ones are a fault. */
 #define SCAN_JSON_MAX_DEPTH 4096
-
-typedef struct ScanJsonKey
-{
-	const char *name;
-	uint32_t	length;			/* at most SCAN_JSON_MAX_NAME */
-	bool		whole;			/* of strings, too, the JSON text is wanted, quotes and all */
-} ScanJsonKey;
-
-#define SCAN_JSON_MAX_NAME 63
-
-/* The keys asked for.  The caller owns all arrays. */
-typedef struct ScanJson
-{
-	uint32_t	nkeys;
-	const ScanJsonKey *keys;
-	uint32_t	nslots;			/* of the index: scan_json_nslots(nkeys) */
-	uint32_t   *slots;			/* scan_json_index fills them */
-	bool		ascii;			/* escapes for characters beyond ASCII are in no name */
-	bool		ignore_extra;
-	bool		missing_is_null;
-} ScanJson;
-
-extern uint32_t scan_json_nslots(uint32_t nkeys);
-extern void scan_json_index(ScanJson *json);
 
 /* Fields that a row needs room for; SCAN_FULL without rows asks for that many. */
 #define SCAN_JSON_FIELDS(nkeys) (2 * (nkeys) + 1)

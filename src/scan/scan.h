@@ -127,7 +127,8 @@ typedef enum ScanFault
 	SCAN_FAULT_TRUNCATED,		/* binary: end of file within a row */
 	SCAN_FAULT_FIELD_SIZE,		/* binary: a field length below -1 or too large */
 	SCAN_FAULT_RECORD_LENGTH,	/* fixed: end of file within a record */
-	SCAN_FAULT_JSON,			/* json: not an object in JSON, or not one alone */
+	SCAN_FAULT_JSON,			/* json: not JSON, or more than one value */
+	SCAN_FAULT_JSON_KIND,		/* json: not an object */
 	SCAN_FAULT_JSON_DEPTH,		/* json: deeper than SCAN_JSON_MAX_DEPTH */
 	SCAN_FAULT_JSON_NO_KEY,		/* json: an object of which no key was asked for */
 	SCAN_FAULT_JSON_BEHIND,		/* json: something behind the array */
