@@ -17,6 +17,9 @@ typedef struct ScanJsonKey
 
 #define SCAN_JSON_MAX_NAME 63
 
+/* Objects and arrays within each other; deeper ones are a fault. */
+#define SCAN_JSON_MAX_DEPTH 4096
+
 /* The keys asked for.  The caller owns all arrays. */
 typedef struct ScanJson
 {

@@ -265,7 +265,7 @@ scan_scalar(JsonScan *scan, uint32_t mark, JsonNode *node)
 /* ---- strings ---- */
 
 /* The value of four hex digits, or -1. */
-static int
+static inline int
 hex_value(const char *s)
 {
 	int			value = 0;
@@ -310,7 +310,7 @@ escape_letter(char c)
 }
 
 /* Whether a backslash begins an escape; left: bytes of the text after it. */
-static bool
+static inline bool
 is_escape(const char *s, uint32_t left)
 {
 	if (left < 1)

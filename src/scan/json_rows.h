@@ -36,9 +36,6 @@
 #include "scan/json_keys.h"
 #include "scan/scan.h"
 
-/* Objects and arrays within each other; deeper ones are a fault. */
-#define SCAN_JSON_MAX_DEPTH 4096
-
 /* Fields that a row needs room for; SCAN_FULL without rows asks for that many. */
 #define SCAN_JSON_FIELDS(nkeys) (2 * (nkeys) + 1)
 
