@@ -53,8 +53,12 @@ extern Journal *checks_journal(const Checks *checks);
 #define CHECKS_CONFLICTS 2		/* duplicates, found when indexes are built */
 #define CHECKS_DISPLACED 4		/* rows that checks_displace will name */
 #define CHECKS_PLACES 8			/* places of rows, for checks_find if an index rejects one */
+#define CHECKS_LATER 16			/* it may get no rows: that error waits for checks_expect_rows */
 #define CHECKS_NOTHING (-1)
 extern int	checks_add_table(Checks *checks, Relation rel, int what);
+
+/* A table that was added with CHECKS_LATER has got rows.  Error: 55000, as above. */
+extern void checks_expect_rows(Checks *checks, int table);
 
 /*
  * For rows that must be good before they replace others: whether all rows that

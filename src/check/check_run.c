@@ -136,6 +136,7 @@ checks_add_table(Checks *checks, Relation rel, int what)
 	MemoryContext old = MemoryContextSwitchTo(checks->context);
 	int			nkeys = what & CHECKS_KEYS ? count_keys(checks, rel->trigdesc) : 0;
 	List	   *unique = NIL;
+	bool		may_replace;
 	CheckedTable *table;
 
 	if (what & CHECKS_CONFLICTS)
@@ -146,9 +147,10 @@ checks_add_table(Checks *checks, Relation rel, int what)
 		MemoryContextSwitchTo(old);
 		return CHECKS_NOTHING;
 	}
+	may_replace = checks->options->on_duplicate == BULK_ON_DUPLICATE_KEEP_NEW &&
+		(unique != NIL || (what & CHECKS_DISPLACED));
 	/* as DELETE does for rows that subscribers could not identify */
-	if (checks->options->on_duplicate == BULK_ON_DUPLICATE_KEEP_NEW &&
-		(unique != NIL || (what & CHECKS_DISPLACED)))
+	if (may_replace && !(what & CHECKS_LATER))
 		CheckCmdReplicaIdentity(rel, CMD_DELETE);
 	if (unique != NIL)
 		expect_conflicts(checks, unique, nkeys > 0);
@@ -168,8 +170,16 @@ checks_add_table(Checks *checks, Relation rel, int what)
 	table->rel = rel;
 	table->triggers = CopyTriggerDesc(rel->trigdesc);
 	table->nkeys = nkeys;
+	table->may_replace = may_replace;
 	MemoryContextSwitchTo(old);
 	return checks->ntables++;
+}
+
+void
+checks_expect_rows(Checks *checks, int table)
+{
+	if (checks->tables[table].may_replace)
+		CheckCmdReplicaIdentity(checks->tables[table].rel, CMD_DELETE);
 }
 
 Conflicts *

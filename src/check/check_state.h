@@ -22,6 +22,7 @@ typedef struct CheckedTable
 	TupleTableSlot *slot;
 	int			nkeys;
 	ForeignKey **keys;
+	bool		may_replace;	/* rows that are in it already, or came before */
 	bool	   *refers_to_loaded;	/* the key refers to a table that is being loaded */
 	bool	  **good;			/* which rows of the current page are good, by key */
 	int64		ndeleted;		/* rows of the load that were deleted again */

@@ -5,8 +5,10 @@
 #include "postgres.h"
 
 #include "access/parallel.h"
+#include "access/table.h"
 #include "access/xact.h"
 #include "catalog/partition.h"
+#include "catalog/pg_inherits.h"
 #include "catalog/pg_proc.h"
 #include "format/transform.h"
 #include "load/share.h"
@@ -32,6 +34,7 @@
 #define KEY_RING UINT64CONST(7)
 #define KEY_FILES UINT64CONST(8)
 #define KEY_HEADER UINT64CONST(9)
+#define KEY_WRITER UINT64CONST(10)
 
 /* A worker starts for no less than this many chunks. */
 #define CHUNKS_PER_WORKER 4
@@ -46,7 +49,7 @@
 typedef struct Shared
 {
 	Oid			relid;
-	PageStamp	stamp;
+	Size		writer_size;	/* bytes at KEY_WRITER */
 	int			nfields;
 	int			file;			/* the first one's number */
 	int			last_file;
@@ -60,14 +63,74 @@ typedef struct Shared
 
 /* ---- who may have workers ---- */
 
+/* What is evaluated for each row of a table, whatever the options are: CHECK, generated columns. */
+static List *
+table_expressions(Relation rel)
+{
+	TupleDesc	desc = RelationGetDescr(rel);
+	TupleConstr *constr = desc->constr;
+	List	   *expressions = NIL;
+
+	for (int i = 0; constr != NULL && i < constr->num_check; i++)
+		expressions = lappend(expressions, stringToNode(constr->check[i].ccbin));
+	for (int i = 0; constr != NULL && i < desc->natts; i++)
+		if (TupleDescAttr(desc, i)->attgenerated && !TupleDescAttr(desc, i)->attisdropped)
+			expressions = lappend(expressions, build_column_default(rel, i + 1));
+	return expressions;
+}
+
+/* Those of a partitioned table and all below it, and of their keys. */
+static List *
+partition_expressions(Relation rel)
+{
+	List	   *expressions = NIL;
+	ListCell   *lc;
+
+	foreach(lc, find_all_inheritors(RelationGetRelid(rel), NoLock, NULL))
+	{
+		Relation	part = table_open(lfirst_oid(lc), NoLock);
+
+		CHECK_FOR_INTERRUPTS();
+		if (part->rd_rel->relkind == RELKIND_PARTITIONED_TABLE)
+			expressions = list_concat(expressions,
+									  copyObject(RelationGetPartitionKey(part)->partexprs));
+		else
+			expressions = list_concat(expressions, table_expressions(part));
+		table_close(part, NoLock);
+	}
+	return expressions;
+}
+
+/* Whether workers may call what finds a partition: the key's hash or comparison functions. */
+static bool
+is_routing_parallel_safe(Relation rel)
+{
+	bool		safe = true;
+	ListCell   *lc;
+
+	foreach(lc, find_all_inheritors(RelationGetRelid(rel), NoLock, NULL))
+	{
+		Relation	part;
+		PartitionKey key;
+
+		if (get_rel_relkind(lfirst_oid(lc)) != RELKIND_PARTITIONED_TABLE)
+			continue;
+		part = table_open(lfirst_oid(lc), NoLock);
+		key = RelationGetPartitionKey(part);
+		for (int i = 0; i < key->partnatts; i++)
+			safe &= func_parallel(key->partsupfunc[i].fn_oid) == PROPARALLEL_SAFE;
+		table_close(part, NoLock);
+	}
+	return safe;
+}
+
 /* All that may have to be evaluated for a row. */
 static List *
-collect_expressions(const Batch *batch)
+collect_expressions(const Batch *batch, List *of_tables)
 {
 	Relation	rel = batch->target->rel;
 	TupleDesc	desc = RelationGetDescr(rel);
-	TupleConstr *constr = desc->constr;
-	List	   *expressions = list_copy(batch->target->where);
+	List	   *expressions = list_concat_copy(batch->target->where, of_tables);
 	bool		any = batch->options->default_marker != NULL ||
 		batch->options->missing == BULK_MISSING_DEFAULT;
 
@@ -75,8 +138,6 @@ collect_expressions(const Batch *batch)
 		expressions = list_concat(expressions, RelationGetPartitionQual(rel));
 	if (batch->conv->transform != NULL)
 		expressions = list_concat(expressions, transform_expressions(batch->conv->transform));
-	for (int i = 0; constr != NULL && i < constr->num_check; i++)
-		expressions = lappend(expressions, stringToNode(constr->check[i].ccbin));
 	for (int i = 0; i < desc->natts; i++)
 	{
 		Form_pg_attribute att = TupleDescAttr(desc, i);
@@ -84,21 +145,12 @@ collect_expressions(const Batch *batch)
 			build_column_default(rel, i + 1);
 
 		if (expression != NULL && !convert_takes_sequence(batch->conv, i + 1) &&
-			(any || att->attgenerated ||
+			!att->attgenerated &&
+			(any ||
 			 (batch->conv->transform == NULL && !batch_gives(batch, i + 1))))
 			expressions = lappend(expressions, expression);
 	}
 	return expressions;
-}
-
-/* Whether every row needs expressions, and not only one that lacks a value. */
-static bool
-evaluates_each_row(const Batch *batch)
-{
-	TupleConstr *constr = RelationGetDescr(batch->target->rel)->constr;
-
-	return batch->target->where != NIL || batch->conv->transform != NULL ||
-		(constr != NULL && (constr->num_check > 0 || constr->has_generated_stored));
 }
 
 /*
@@ -148,13 +200,17 @@ share_refusal(const Batch *batch, const RejectStream *rejects, int64 bytes)
 	int64		row_bytes = options->record_length > 0 ? options->record_length :
 		Max(batch->conv->ncolumns, 1);
 	int64		rows = bytes / row_bytes + 1;	/* at most */
+	bool		partitioned = rel->rd_rel->relkind == RELKIND_PARTITIONED_TABLE;
+	List	   *of_tables;
+	RefusalReason refusal;
 
 	if (batch_rows_wanted(batch) >= 0)
 		rows = Min(rows, batch_rows_wanted(batch));
-	if (rel->rd_rel->relkind == RELKIND_PARTITIONED_TABLE)
-		return REFUSAL_PARTITIONED;
 	if (batch->writer->routine->hold == NULL)
 		return REFUSAL_NOT_DIRECT;
+	refusal = batch->writer->routine->share_refusal(batch->writer);
+	if (refusal != REFUSAL_NONE)
+		return refusal;
 	if (RelationUsesLocalBuffers(rel))
 		return REFUSAL_TEMPORARY;
 	if (compat_session_origin() != 0)
@@ -176,9 +232,14 @@ share_refusal(const Batch *batch, const RejectStream *rejects, int64 bytes)
 		return REFUSAL_SEQUENCE;
 	if (!are_types_parallel_safe(batch->conv))
 		return REFUSAL_TYPE;
-	if (!workers_can_evaluate(collect_expressions(batch)))
+	of_tables = partitioned ? partition_expressions(rel) : table_expressions(rel);
+	if (!workers_can_evaluate(collect_expressions(batch, of_tables)))
 		return REFUSAL_EXPRESSION;
-	if (!SHARE_HAS_GUARDS && evaluates_each_row(batch))
+	if (partitioned && !is_routing_parallel_safe(rel))
+		return REFUSAL_PARTITION_KEY;
+	/* not only for one that lacks a value */
+	if (!SHARE_HAS_GUARDS &&
+		(batch->target->where != NIL || batch->conv->transform != NULL || of_tables != NIL))
 		return REFUSAL_EACH_ROW;
 	return REFUSAL_NONE;
 }
@@ -289,6 +350,7 @@ start_workers(const ShareLeader *leader, int nworkers, Shared *shared,
 	char	   *where = nodeToString(batch->target->where);
 	Size		where_size = strlen(where) + 1;
 	Size		attnums_size = sizeof(AttrNumber) * batch->target->nfields;
+	Size		writer_size = shared->writer_size;
 	Size		ring_bytes = source_can_seek(leader->source) ? 0 :
 		mul_size(shared->processes + RING_SPARE, CHUNK_MAX);
 	ParallelContext *pcxt;
@@ -303,6 +365,7 @@ start_workers(const ShareLeader *leader, int nworkers, Shared *shared,
 	estimate(&pcxt->estimator, where_size);
 	estimate(&pcxt->estimator, json ? VARSIZE(json) : 0);
 	estimate(&pcxt->estimator, attnums_size);
+	estimate(&pcxt->estimator, writer_size);
 	workers_estimate(pcxt);
 	if (ring_bytes > 0)
 		estimate(&pcxt->estimator, offsetof(Ring, data) + ring_bytes);
@@ -329,6 +392,9 @@ start_workers(const ShareLeader *leader, int nworkers, Shared *shared,
 	if (json != NULL)
 		put_copy(pcxt->toc, KEY_OPTIONS, json, VARSIZE(json));
 	put_copy(pcxt->toc, KEY_ATTNUMS, batch->target->attnums, attnums_size);
+	shm_toc_insert(pcxt->toc, KEY_WRITER, shm_toc_allocate(pcxt->toc, writer_size));
+	batch->writer->routine->share(batch->writer,
+								  shm_toc_lookup(pcxt->toc, KEY_WRITER, false));
 
 	*ring = NULL;
 	if (ring_bytes > 0)
@@ -342,6 +408,7 @@ start_workers(const ShareLeader *leader, int nworkers, Shared *shared,
 	if (pcxt->nworkers_launched == 0)
 	{
 		WaitForParallelWorkersToFinish(pcxt);
+		batch->writer->routine->gather(batch->writer);
 		DestroyParallelContext(pcxt);
 		return NULL;
 	}
@@ -409,6 +476,7 @@ lead_chunks(const ShareLeader *leader, Parallel *parallel, Ring *ring,
 	/* until everyone else is done with the last of theirs */
 	parallel_await(parallel, parallel_tickets(parallel), share_receive_rejects, &share);
 	share_receive_rejects(&share);
+	batch->writer->routine->gather(batch->writer);
 
 	convert_reserve(batch->conv, 0);
 	source_close(source);
@@ -432,7 +500,7 @@ share_lead(const ShareLeader *leader, int nworkers)
 	};
 	Shared		shared = {
 		.relid = RelationGetRelid(batch->target->rel),
-		.stamp = direct_stamp(batch->writer),
+		.writer_size = batch->writer->routine->prepare_share(batch->writer),
 		.nfields = batch->target->nfields,
 		.file = leader->source->current,
 		.last_file = last_file(leader),
@@ -550,7 +618,8 @@ help(shm_toc *toc)
 	checks = checks_open(options, batch.target->rel);
 	share.journal = checks_journal(checks);
 	share.journal->reader = batch.reader;
-	batch.writer = direct_join(batch.target, &shared->stamp, &guard, checks);
+	batch.writer = direct_join(batch.target, shm_toc_lookup(toc, KEY_WRITER, false),
+							   &guard, checks);
 	share_limit_batch(&batch, &share);
 	batch_open_where(&batch);
 	batch_open_columns(&batch);

@@ -11,11 +11,7 @@
 /* Bytes of a chunk's bad rows that may wait for its turn. */
 #define QUEUE_MOST (1024 * 1024)
 
-/*
- * The last page of a chunk is not full.  Where a chunk has so few, the next
- * ones are made larger, up to so many times.
- */
-#define ENOUGH_PAGES 48
+/* Where a chunk's rows are too few for the writer, the next ones are made larger, up to so many times. */
 #define CHUNK_GROWTH 16
 
 /*
@@ -215,7 +211,7 @@ commit_chunk(Share *share)
 			 (long long) parallel->rows_read,
 			 (long long) share->chunk.rows_before,
 			 (unsigned long long) share->chunk.ticket - 1);
-	share->few_pages = writer->routine->reserve(writer) < ENOUGH_PAGES;
+	share->few_rows = !writer->routine->reserve(writer);
 	if (in_turn)
 		writer->routine->settle(writer);
 	hand_over_rejects(share);
@@ -345,7 +341,7 @@ share_load_chunks(Share *share)
 	while (take_chunk(share))
 	{
 		load_chunk(share);
-		if (share->few_pages && source->window.capacity < share->largest_chunk)
+		if (share->few_rows && source->window.capacity < share->largest_chunk)
 			source_grow(source);
 		show_progress(share);
 	}

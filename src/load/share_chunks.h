@@ -55,7 +55,7 @@ typedef struct Share
 	ParallelChunk chunk;		/* in hand */
 	bool		has_turn;
 	bool		undone;			/* its last rows may be too many: it is left to the leader alone */
-	bool		few_pages;		/* it has filled */
+	bool		few_rows;		/* it had for the writer */
 	StringInfoData queue;		/* its bad rows */
 
 	Ring	   *ring;			/* NULL: each process reads by itself */

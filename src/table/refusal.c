@@ -91,8 +91,8 @@ static const RefusalMessage messages[] = {
 	[REFUSAL_REFERRED_TO] =
 	OF_LOAD("Functions have stored rows during the load that may refer to duplicates."),
 
-	[REFUSAL_PARTITIONED] =
-	OF_LOAD("The table is partitioned."),
+	[REFUSAL_MANY_PARTITIONS_WORKERS] =
+	OF_LOAD("The table has more partitions than are prepared for workers."),
 	[REFUSAL_NOT_DIRECT] =
 	OF_LOAD("The writer is not \"direct\"."),
 	[REFUSAL_TEMPORARY] =
@@ -117,6 +117,8 @@ static const RefusalMessage messages[] = {
 	OF_LOAD("The type of a column is not parallel safe."),
 	[REFUSAL_EXPRESSION] =
 	OF_LOAD("An expression is not parallel safe."),
+	[REFUSAL_PARTITION_KEY] =
+	OF_LOAD("A function of the partition key's operator class is not parallel safe."),
 	[REFUSAL_EACH_ROW] =
 	OF_LOAD("An expression is evaluated for each row, which workers can do since PostgreSQL 17."),
 	[REFUSAL_NO_WORKER] =

@@ -29,6 +29,9 @@
 
 #define ROW_ARENA_BLOCK (64 * 1024)
 
+/* The last page of a chunk is not full: where it has fewer, larger chunks are better. */
+#define ENOUGH_PAGES 48
+
 typedef struct DirectWriter
 {
 	Writer		base;
@@ -340,6 +343,32 @@ direct_close(Writer *base)
 
 /* ---- side by side with others ---- */
 
+static RefusalReason
+direct_share_refusal(Writer *base)
+{
+	return REFUSAL_NONE;
+}
+
+static Size
+direct_prepare_share(Writer *base)
+{
+	return offsetof(DirectShared, leaves);
+}
+
+static void
+direct_share(Writer *base, void *shared)
+{
+	*(DirectShared *) shared = (DirectShared) {
+		.stamp = ((DirectWriter *) base)->sink.batch->stamp
+	};
+}
+
+/* What the others have stored, count has been told. */
+static void
+direct_gather(Writer *base)
+{
+}
+
 static void
 direct_hold(Writer *base, int processes, bool (*may_place) (void *arg), void *arg)
 {
@@ -377,7 +406,7 @@ direct_settles_in_turn(Writer *base)
 		OidIsValid(writer->table.rri->ri_RelationDesc->rd_rel->reltoastrelid);
 }
 
-static int
+static bool
 direct_reserve(Writer *base)
 {
 	DirectWriter *writer = (DirectWriter *) base;
@@ -385,7 +414,7 @@ direct_reserve(Writer *base)
 	if (direct_settles_in_turn(base))
 		toast_flush(writer->sink.toaster);
 	reserve_pages(writer);
-	return writer->sink.batch->npages;
+	return writer->sink.batch->npages >= ENOUGH_PAGES;
 }
 
 static void
@@ -413,6 +442,10 @@ static const WriterRoutine direct_routine = {
 	.finish = direct_finish,
 	.count = direct_count,
 	.close = direct_close,
+	.prepare_share = direct_prepare_share,
+	.share = direct_share,
+	.gather = direct_gather,
+	.share_refusal = direct_share_refusal,
 	.hold = direct_hold,
 	.let_go = direct_let_go,
 	.reserve = direct_reserve,
@@ -438,8 +471,7 @@ direct_begin(Writer *writer, Target *target, CommandId cid)
 }
 
 void
-direct_table_open(DirectTable *table, ResultRelInfo *rri, EState *estate,
-				  Checks *checks)
+direct_table_open(DirectTable *table, ResultRelInfo *rri, EState *estate)
 {
 	MemoryContext old = MemoryContextSwitchTo(estate->es_query_cxt);
 	TupleDesc	desc = RelationGetDescr(rri->ri_RelationDesc);
@@ -450,8 +482,6 @@ direct_table_open(DirectTable *table, ResultRelInfo *rri, EState *estate,
 	table->generated = desc->constr && desc->constr->has_generated_stored;
 	table->former = tuple_former(desc);
 	table->map = compat_root_to_child_map(rri, estate);
-	table->checked = checks_add_table(checks, rri->ri_RelationDesc,
-									  CHECKS_KEYS | CHECKS_CONFLICTS | CHECKS_PLACES);
 	MemoryContextSwitchTo(old);
 }
 
@@ -465,7 +495,8 @@ open_writer(Target *target, const PageStamp *stamp, Guard *guard, Checks *checks
 
 	writer->base.routine = &direct_routine;
 	writer->guard = guard;
-	direct_table_open(table, rri, writer->base.estate, checks);
+	direct_table_open(table, rri, writer->base.estate);
+	table->checked = checks_add_table(checks, rel, DIRECT_CHECKS);
 	if (table->checked != CHECKS_NOTHING)
 		writer->journal = checks_journal(checks);
 	writer->partition = rel->rd_rel->relispartition;
@@ -509,16 +540,14 @@ direct_open(Target *target, const BulkOptions *options, Guard *guard,
 }
 
 Writer *
-direct_join(Target *target, const PageStamp *stamp, Guard *guard, Checks *checks)
+direct_join(Target *target, void *shared, Guard *guard, Checks *checks)
 {
-	DirectWriter *writer = open_writer(target, stamp, guard, checks);
+	DirectShared *leader = shared;
+	DirectWriter *writer;
 
+	if (target->rel->rd_rel->relkind == RELKIND_PARTITIONED_TABLE)
+		return direct_parts_join(target, leader, guard, checks);
+	writer = open_writer(target, &leader->stamp, guard, checks);
 	writer->worker = true;
 	return &writer->base;
-}
-
-PageStamp
-direct_stamp(const Writer *base)
-{
-	return ((const DirectWriter *) base)->sink.batch->stamp;
 }

@@ -27,6 +27,32 @@ typedef struct DirectTable
 	int			checked;		/* number in the checks, or CHECKS_NOTHING */
 } DirectTable;
 
+/* What the journal and the index phase need to know of every table. */
+#define DIRECT_CHECKS (CHECKS_KEYS | CHECKS_CONFLICTS | CHECKS_PLACES)
+
+/* How far a leaf is.  With workers in shared memory, for whoever has the turn. */
+typedef struct LeafState
+{
+	PageTail	tail;
+	PageTail	chunk_tail;		/* of the TOAST table */
+	int64		rows;			/* that the load has put there */
+} LeafState;
+
+typedef struct SharedLeaf
+{
+	Oid			relid;
+	int			checked;		/* number in the leader's checks */
+	LeafState	state;
+} SharedLeaf;
+
+/* What a worker must know of the leader's writer, in shared memory. */
+typedef struct DirectShared
+{
+	PageStamp	stamp;
+	int			nleaves;		/* of a partitioned table: all that it has */
+	SharedLeaf	leaves[FLEXIBLE_ARRAY_MEMBER];	/* by OID */
+} DirectShared;
+
 /* Where tuples become pages. */
 typedef struct TupleSink
 {
@@ -47,9 +73,9 @@ extern void direct_fire_after(Writer *writer, ResultRelInfo *root);
 /* Lets go of all that direct_begin has made, but for the slots. */
 extern void direct_end(Writer *writer);
 
-/* Memory: the executor state's. */
+/* All but checked, which is the caller's.  Memory: the executor state's. */
 extern void direct_table_open(DirectTable *table, ResultRelInfo *rri,
-							  EState *estate, Checks *checks);
+							  EState *estate);
 
 /* What a plain table or a leaf has that keeps the direct writer away, or REFUSAL_NONE. */
 extern Refusal direct_table_refusal(Relation rel, const BulkOptions *options);
@@ -85,5 +111,9 @@ sink_relieve(TupleSink *sink)
 extern Writer *direct_parts_open(Target *target, const BulkOptions *options,
 								 const PageStamp *stamp, Guard *guard,
 								 Checks *checks);
+
+/* The same in a worker. */
+extern Writer *direct_parts_join(Target *target, DirectShared *shared,
+								 Guard *guard, Checks *checks);
 
 #endif							/* PGBULK_DIRECT_H */

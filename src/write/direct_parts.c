@@ -11,18 +11,36 @@
  *
  * Index entries come when all rows are there (index/index.h), to leaves that have got some.
  *
- * Price: each row is copied once more than into a plain table.
+ * Beside other processes (parallel.h) the leaves have their turns when the process has its own, and
+ * not before.  How far a leaf's last page is filled is in shared memory then, and the next process
+ * goes on with that page: the table is the same as without workers, row for row, and so is the order
+ * of rows in each leaf, by which duplicates are settled.
+ *
+ *		process 1:	parse, convert, route, form | pages, WAL | parse, convert ...
+ *		process 2:	parse, convert, route, form   wait       | pages, WAL | parse ...
+ *
+ * What must be known of a leaf before its first row, the leader finds out for all of them before it
+ * has workers (register_leaves): the size of the table, its indexes, its number in the checks.
+ *
+ * Memory: WAITING_MAX for each process, or WAITING_SHARED where several load, and two batches of
+ * PAGES_BATCH pages.
+ *
+ * Price: each row is copied once more than into a plain table.  Pages are written, and wide values
+ * compressed, by one process at a time.
  *
  * Assumption: the target and all its partitions are locked as the direct
  * writer wants it, and direct_partition_refusal has said nothing.
  */
 #include "postgres.h"
 
+#include "access/table.h"
+#include "catalog/pg_inherits.h"
 #include "commands/trigger.h"
 #include "index/plan.h"
 #include "miscadmin.h"
 #include "pgstat.h"
 #include "storage/lmgr.h"
+#include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "write/direct.h"
 #include "write/dry_run.h"
@@ -32,9 +50,15 @@
  * Bytes of rows that wait: less for few leaves, so that they stay in the
  * cache, and at most so many.
  */
-#define WAITING_LEAST (1024 * 1024)
+#define WAITING_MIN (1024 * 1024)
 #define WAITING_PER_LEAF (128 * 1024)
-#define WAITING_MOST (8 * 1024 * 1024)
+#define WAITING_MAX (8 * 1024 * 1024)
+
+/* Beside other processes they wait for the turn: usually all rows of a chunk. */
+#define WAITING_SHARED (16 * 1024 * 1024)
+
+/* Leaves that are prepared for workers at most: each takes locks, also without rows. */
+#define SHARED_LEAVES_MAX 256
 
 #define ROW_ARENA_BLOCK (256 * 1024)
 
@@ -47,13 +71,16 @@ typedef struct WaitingRow
 
 typedef struct Part
 {
-	DirectTable table;
-	IndexTable *indexes;
+	Oid			relid;
+	Relation	rel;			/* opened for registration; NULL: only by routing */
+	DirectTable table;			/* without rri: no row has come to this process */
+	IndexTable *indexes;		/* NULL in a worker */
+	bool		prepared;		/* for rows in its table */
 	WaitingRow *first;			/* NULL: none waits */
 	WaitingRow *last;
 	struct Part *next;			/* that has rows waiting */
-	PageTail	tail;
-	PageTail	chunk_tail;		/* of the TOAST table */
+	LeafState  *state;			/* own, or in shared memory */
+	LeafState	own;
 } Part;
 
 typedef struct PartsWriter
@@ -67,7 +94,16 @@ typedef struct PartsWriter
 	DryRun	   *dry;			/* NULL: what is loaded is to stay */
 	ResultRelInfo *root;
 	Partitions *partitions;
-	int			nparts;			/* opened so far */
+	int			nparts;			/* that have got rows from this process */
+	List	   *parts;			/* that routing has opened, but for registered ones */
+	List	   *registered;		/* every leaf, by OID, once workers were wanted; NIL: none */
+
+	/* beside other processes */
+	DirectShared *shared;		/* NULL: there are none */
+	bool		worker;
+	int			processes;
+	bool		(*may_place) (void *arg);	/* between hold and let_go */
+	void	   *may_place_arg;
 
 	/* rows that wait */
 	Arena		arena;
@@ -104,10 +140,13 @@ open_toaster(PartsWriter *writer, Part *part)
 	MemoryContext old = MemoryContextSwitchTo(writer->base.estate->es_query_cxt);
 
 	if (writer->chunks == NULL)
+	{
 		writer->chunks = pages_open(NULL, writer->stamp, PAGES_BATCH);
+		pages_share_ring(writer->chunks, writer->processes);
+	}
 	writer->sink.toaster = toast_open(part->table.rri->ri_RelationDesc,
 									  writer->stamp);
-	toast_borrow(writer->sink.toaster, writer->chunks, &part->chunk_tail);
+	toast_borrow(writer->sink.toaster, writer->chunks, &part->state->chunk_tail);
 	MemoryContextSwitchTo(old);
 }
 
@@ -126,13 +165,27 @@ fetch_ahead(const WaitingRow *row)
 
 /* The first rows are about to come to a leaf's table. */
 static void
-prepare_part(PartsWriter *writer, Part *part)
+prepare_part(PartsWriter *writer, Part *part, Relation rel)
+{
+	if (writer->dry != NULL && !part->prepared)
+		dry_run_prepare(writer->dry, rel, true, 0);
+	part->prepared = true;
+}
+
+/* The leader: so many rows have come to a leaf's table, whichever process has put them there. */
+static void
+count_rows(PartsWriter *writer, Part *part, Relation rel, int64 nrows)
 {
 	MemoryContext old = MemoryContextSwitchTo(GetMemoryChunkContext(writer));
 
-	if (writer->dry != NULL)
-		dry_run_prepare(writer->dry, part->table.rri->ri_RelationDesc, true, 0);
-	writer->base.tables = lappend(writer->base.tables, part->indexes);
+	if (part->indexes->rows == 0)
+	{
+		if (part->table.checked != CHECKS_NOTHING)
+			checks_expect_rows(writer->checks, part->table.checked);
+		writer->base.tables = lappend(writer->base.tables, part->indexes);
+	}
+	part->indexes->rows += nrows;
+	pgstat_count_heap_insert(rel, nrows);
 	MemoryContextSwitchTo(old);
 }
 
@@ -145,9 +198,9 @@ flush_part(PartsWriter *writer, Part *part)
 	int64		nrows = 0;
 
 	writer->turn = part;
-	if (part->indexes->rows == 0)
-		prepare_part(writer, part);
-	pages_turn(sink->batch, rel, &part->tail);
+	if (!part->prepared)
+		prepare_part(writer, part, rel);
+	pages_turn(sink->batch, rel, &part->state->tail);
 	for (WaitingRow *row = part->first; row != NULL; row = row->next)
 	{
 		fetch_ahead(row);
@@ -163,21 +216,41 @@ flush_part(PartsWriter *writer, Part *part)
 	if (sink->toaster != NULL)
 		toast_close(sink->toaster);
 	sink->toaster = NULL;
-	pgstat_count_heap_insert(rel, nrows);
-	part->indexes->rows += nrows;
-	part->first = part->last = NULL;
+	part->state->rows += nrows;
+	if (writer->shared == NULL)
+		count_rows(writer, part, rel, nrows);
 }
 
+/* No row waits any more. */
 static void
-flush_all(PartsWriter *writer)
+end_waiting(PartsWriter *writer)
 {
-	guard_close(writer->guard);
-	writer->base.current_row = -1;
 	for (Part *part = writer->first; part != NULL; part = part->next)
-		flush_part(writer, part);
+		part->first = part->last = NULL;
 	writer->first = writer->last = NULL;
 	writer->waiting = 0;
 	arena_reset(&writer->arena);
+}
+
+/* All rows that wait are in their tables.  Beside other processes in one's turn. */
+static void
+flush_all(PartsWriter *writer)
+{
+	for (Part *part = writer->first; part != NULL; part = part->next)
+		flush_part(writer, part);
+	end_waiting(writer);
+}
+
+/* The same, or the rows do not count any more and are forgotten. */
+static void
+place_waiting(PartsWriter *writer)
+{
+	guard_close(writer->guard);
+	writer->base.current_row = -1;
+	if (writer->may_place == NULL || writer->may_place(writer->may_place_arg))
+		flush_all(writer);
+	else
+		end_waiting(writer);
 }
 
 /* ---- put ---- */
@@ -192,23 +265,44 @@ close_indexes(ResultRelInfo *rri)
 	rri->ri_IndexRelationDescs = NULL;
 }
 
-/*
- * A leaf has its first row.  All of them were looked at, but what has run
- * since may have changed one, or have been allowed to see one that is being
- * detached.
- */
-static void *
-open_part(void *arg, ResultRelInfo *rri)
+static Part *
+new_part(PartsWriter *writer, Oid relid)
 {
-	PartsWriter *writer = arg;
-	EState	   *estate = writer->base.estate;
-	Relation	rel = rri->ri_RelationDesc;
-	Refusal		refusal;
-	MemoryContext old;
-	Part	   *part;
+	Part	   *part = MemoryContextAllocZero(writer->base.estate->es_query_cxt,
+											  sizeof(Part));
 
-	close_indexes(rri);
-	refusal = direct_table_refusal(rel, writer->options);
+	part->relid = relid;
+	part->state = &part->own;
+	return part;
+}
+
+/* The registered leaf, or NULL. */
+static Part *
+find_registered(const PartsWriter *writer, Oid relid)
+{
+	ListCell   *lc;
+
+	foreach(lc, writer->registered)
+	{
+		Part	   *part = lfirst(lc);
+
+		if (part->relid == relid)
+			return part;
+	}
+	return NULL;
+}
+
+/*
+ * What the index phase and the checks must know of a leaf before it has rows.  All leaves were
+ * looked at, but what has run since may have changed one, or have been allowed to see one that is
+ * being detached.
+ */
+static void
+plan_part(PartsWriter *writer, Part *part, Relation rel, int checks)
+{
+	Refusal		refusal = direct_table_refusal(rel, writer->options);
+	MemoryContext old;
+
 	if (refusal_is_any(&refusal))
 	{
 		refusal.partition = RelationGetRelationName(rel);
@@ -224,13 +318,61 @@ open_part(void *arg, ResultRelInfo *rri)
 				(errcode(ERRCODE_LOCK_NOT_AVAILABLE),
 				 errmsg("could not obtain lock on partition \"%s\"",
 						RelationGetRelationName(rel))));
-
-	part = MemoryContextAllocZero(estate->es_query_cxt, sizeof(Part));
-	direct_table_open(&part->table, rri, estate, writer->checks);
+	part->table.checked = checks_add_table(writer->checks, rel, checks);
 	/* what becomes of indexes is told when the writer is closed */
 	old = MemoryContextSwitchTo(GetMemoryChunkContext(writer));
 	part->indexes = plan_table(rel, writer->options, true);
 	MemoryContextSwitchTo(old);
+}
+
+/* A worker's first row for a leaf, of which the leader knows. */
+static Part *
+join_part(PartsWriter *writer, Relation rel)
+{
+	DirectShared *shared = writer->shared;
+
+	for (int i = 0; i < shared->nleaves; i++)
+	{
+		SharedLeaf *leaf = &shared->leaves[i];
+		Part	   *part;
+
+		if (leaf->relid != RelationGetRelid(rel))
+			continue;
+		part = new_part(writer, leaf->relid);
+		part->table.checked = leaf->checked;
+		part->state = &leaf->state;
+		part->prepared = true;
+		return part;
+	}
+	ereport(ERROR,
+			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+			 errmsg("partition \"%s\" was not there when the load began",
+					RelationGetRelationName(rel))));
+}
+
+/* A leaf has its first row from this process. */
+static void *
+open_part(void *arg, ResultRelInfo *rri)
+{
+	PartsWriter *writer = arg;
+	Relation	rel = rri->ri_RelationDesc;
+	Part	   *part;
+
+	close_indexes(rri);
+	if (writer->worker)
+		part = join_part(writer, rel);
+	else
+		part = find_registered(writer, RelationGetRelid(rel));
+	if (part == NULL)
+	{
+		MemoryContext old = MemoryContextSwitchTo(writer->base.estate->es_query_cxt);
+
+		part = new_part(writer, RelationGetRelid(rel));
+		plan_part(writer, part, rel, DIRECT_CHECKS);
+		writer->parts = lappend(writer->parts, part);
+		MemoryContextSwitchTo(old);
+	}
+	direct_table_open(&part->table, rri, writer->base.estate);
 	writer->nparts++;
 	return part;
 }
@@ -275,7 +417,7 @@ waiting_limit(const PartsWriter *writer)
 {
 	Size		limit = (Size) writer->nparts * WAITING_PER_LEAF;
 
-	return Min(Max(limit, WAITING_LEAST), WAITING_MOST);
+	return Min(Max(limit, WAITING_MIN), WAITING_MAX);
 }
 
 static WriterVerdict
@@ -297,8 +439,8 @@ parts_put(Writer *base, uint32 number, RowError *err)
 		return WRITER_BAD;
 
 	add_row(writer, part, slot);
-	if (writer->waiting >= waiting_limit(writer))
-		flush_all(writer);
+	if (writer->waiting >= (writer->may_place ? WAITING_SHARED : waiting_limit(writer)))
+		place_waiting(writer);
 	return WRITER_TAKEN;
 }
 
@@ -314,22 +456,223 @@ parts_flush(Writer *base)
 static void
 parts_finish(Writer *base)
 {
-	flush_all((PartsWriter *) base);
+	place_waiting((PartsWriter *) base);
 }
 
 static void
 parts_close(Writer *base)
 {
 	PartsWriter *writer = (PartsWriter *) base;
+	ListCell   *lc;
 
 	if (writer->chunks != NULL)
 		pages_close(writer->chunks);
 	pages_close(writer->sink.batch);
-	direct_fire_after(base, writer->root);
+	if (!writer->worker)
+		direct_fire_after(base, writer->root);
 	ExecDropSingleTupleTableSlot(base->slot);
 	ExecResetTupleTable(base->estate->es_tupleTable, false);
 	partitions_close(writer->partitions);
+	foreach(lc, writer->registered)
+	{
+		Part	   *part = lfirst(lc);
+
+		if (part->rel != NULL)
+			table_close(part->rel, NoLock);
+	}
 	direct_end(base);
+}
+
+/* ---- side by side with others ---- */
+
+/* The leaves, which are locked, by OID. */
+static List *
+find_leaves(Relation root)
+{
+	List	   *leaves = NIL;
+	ListCell   *lc;
+
+	foreach(lc, find_all_inheritors(RelationGetRelid(root), NoLock, NULL))
+		if (get_rel_relkind(lfirst_oid(lc)) != RELKIND_PARTITIONED_TABLE)
+			leaves = lappend_oid(leaves, lfirst_oid(lc));
+	list_sort(leaves, list_oid_cmp);
+	return leaves;
+}
+
+static RefusalReason
+parts_share_refusal(Writer *base)
+{
+	PartsWriter *writer = (PartsWriter *) base;
+
+	return list_length(find_leaves(writer->root->ri_RelationDesc)) <= SHARED_LEAVES_MAX ?
+		REFUSAL_NONE : REFUSAL_MANY_PARTITIONS_WORKERS;
+}
+
+static Part *
+find_part(const PartsWriter *writer, Oid relid)
+{
+	ListCell   *lc;
+
+	foreach(lc, writer->parts)
+	{
+		Part	   *part = lfirst(lc);
+
+		if (part->relid == relid)
+			return part;
+	}
+	return NULL;
+}
+
+/*
+ * A leaf that has no rows of this load yet, and that workers may have some for.  The locks are those
+ * that its first row would take, as a worker's end with it.
+ */
+static Part *
+register_leaf(PartsWriter *writer, Oid relid)
+{
+	Part	   *part = new_part(writer, relid);
+
+	part->rel = table_open(relid, NoLock);
+	toast_forget_indexes(part->rel);
+	plan_part(writer, part, part->rel, DIRECT_CHECKS | CHECKS_LATER);
+	prepare_part(writer, part, part->rel);
+	return part;
+}
+
+static void
+register_leaves(PartsWriter *writer)
+{
+	MemoryContext old = MemoryContextSwitchTo(writer->base.estate->es_query_cxt);
+	List	   *leaves = find_leaves(writer->root->ri_RelationDesc);
+	List	   *registered = NIL;
+	ListCell   *lc;
+
+	foreach(lc, leaves)
+	{
+		Part	   *part = find_part(writer, lfirst_oid(lc));
+
+		CHECK_FOR_INTERRUPTS();
+		if (part == NULL)
+			part = register_leaf(writer, lfirst_oid(lc));
+		registered = lappend(registered, part);
+	}
+	writer->registered = registered;
+	MemoryContextSwitchTo(old);
+}
+
+static Size
+parts_prepare_share(Writer *base)
+{
+	PartsWriter *writer = (PartsWriter *) base;
+
+	if (writer->registered == NIL)
+		register_leaves(writer);
+	/* rows that wait already come before those of the workers, and by the tails alone */
+	place_waiting(writer);
+	return offsetof(DirectShared, leaves) +
+		sizeof(SharedLeaf) * list_length(writer->registered);
+}
+
+static void
+parts_share(Writer *base, void *memory)
+{
+	PartsWriter *writer = (PartsWriter *) base;
+	DirectShared *shared = memory;
+	ListCell   *lc;
+
+	shared->stamp = writer->stamp;
+	shared->nleaves = 0;
+	foreach(lc, writer->registered)
+	{
+		Part	   *part = lfirst(lc);
+		SharedLeaf *leaf = &shared->leaves[shared->nleaves++];
+
+		leaf->relid = part->relid;
+		leaf->checked = part->table.checked;
+		leaf->state = part->own;
+		part->state = &leaf->state;
+	}
+	writer->shared = shared;
+}
+
+static void
+parts_gather(Writer *base)
+{
+	PartsWriter *writer = (PartsWriter *) base;
+	ListCell   *lc;
+
+	foreach(lc, writer->registered)
+	{
+		Part	   *part = lfirst(lc);
+		int64		nrows = part->state->rows - part->own.rows;
+		Relation	rel = part->rel != NULL ? part->rel :
+			part->table.rri->ri_RelationDesc;
+
+		part->own = *part->state;
+		part->state = &part->own;
+		if (nrows > 0)
+			count_rows(writer, part, rel, nrows);
+	}
+	writer->shared = NULL;
+}
+
+static void
+share_rings(PartsWriter *writer, int processes)
+{
+	writer->processes = processes;
+	pages_share_ring(writer->sink.batch, processes);
+	if (writer->chunks != NULL)
+		pages_share_ring(writer->chunks, processes);
+}
+
+static void
+parts_hold(Writer *base, int processes, bool (*may_place) (void *arg), void *arg)
+{
+	PartsWriter *writer = (PartsWriter *) base;
+
+	Assert(writer->waiting == 0);
+	share_rings(writer, processes);
+	writer->may_place = may_place;
+	writer->may_place_arg = arg;
+}
+
+static void
+parts_let_go(Writer *base)
+{
+	PartsWriter *writer = (PartsWriter *) base;
+
+	Assert(writer->waiting == 0);
+	writer->may_place = NULL;
+	share_rings(writer, 1);
+}
+
+/* As many rows as would be placed without other processes are enough. */
+static bool
+parts_reserve(Writer *base)
+{
+	PartsWriter *writer = (PartsWriter *) base;
+	bool		enough = writer->waiting >= waiting_limit(writer);
+
+	flush_all(writer);
+	return enough;
+}
+
+/* Everything is written in one's turn: the next process goes on with the last pages. */
+static bool
+parts_settles_in_turn(Writer *base)
+{
+	return true;
+}
+
+static void
+parts_settle(Writer *base)
+{
+}
+
+static void
+parts_discard(Writer *base)
+{
+	end_waiting((PartsWriter *) base);
 }
 
 static const WriterRoutine parts_routine = {
@@ -337,22 +680,30 @@ static const WriterRoutine parts_routine = {
 	.put = parts_put,
 	.flush = parts_flush,
 	.finish = parts_finish,
-	.close = parts_close
+	.close = parts_close,
+	.prepare_share = parts_prepare_share,
+	.share = parts_share,
+	.gather = parts_gather,
+	.share_refusal = parts_share_refusal,
+	.hold = parts_hold,
+	.let_go = parts_let_go,
+	.reserve = parts_reserve,
+	.settle = parts_settle,
+	.settles_in_turn = parts_settles_in_turn,
+	.discard = parts_discard
 };
 
-Writer *
-direct_parts_open(Target *target, const BulkOptions *options,
-				  const PageStamp *stamp, Guard *guard, Checks *checks)
+static PartsWriter *
+open_writer(Target *target, const PageStamp *stamp, Guard *guard, Checks *checks)
 {
 	PartsWriter *writer = palloc0(sizeof(PartsWriter));
 
 	writer->base.routine = &parts_routine;
-	writer->options = options;
 	writer->guard = guard;
 	writer->checks = checks;
 	writer->journal = checks_journal(checks);
 	writer->stamp = *stamp;
-	writer->dry = target->dry;
+	writer->processes = 1;
 	writer->root = direct_begin(&writer->base, target, stamp->cid);
 	writer->partitions = partitions_open(writer->base.estate, writer->root, NULL,
 										 guard, open_part, writer);
@@ -363,7 +714,29 @@ direct_parts_open(Target *target, const BulkOptions *options,
 		.place = place_rows,
 		.arg = writer
 	};
+	return writer;
+}
+
+Writer *
+direct_parts_open(Target *target, const BulkOptions *options,
+				  const PageStamp *stamp, Guard *guard, Checks *checks)
+{
+	PartsWriter *writer = open_writer(target, stamp, guard, checks);
+
+	writer->options = options;
+	writer->dry = target->dry;
 	AfterTriggerBeginQuery();
 	ExecBSInsertTriggers(writer->base.estate, writer->root);
+	return &writer->base;
+}
+
+Writer *
+direct_parts_join(Target *target, DirectShared *shared, Guard *guard,
+				  Checks *checks)
+{
+	PartsWriter *writer = open_writer(target, &shared->stamp, guard, checks);
+
+	writer->shared = shared;
+	writer->worker = true;
 	return &writer->base;
 }

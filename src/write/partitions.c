@@ -18,7 +18,7 @@ struct Partitions
 	ResultRelInfo *root;
 	ModifyTableState *mtstate;
 	PartitionTupleRouting *proute;
-	Router	   *router;			/* NULL: a missing partition is an error */
+	Router	   *router;			/* NULL: a missing partition was an error so far */
 	OpenLeaf	open_leaf;
 	void	   *arg;
 };
@@ -47,8 +47,6 @@ partitions_open(EState *estate, ResultRelInfo *root,
 	partitions->arg = arg;
 	partitions->proute = ExecSetupPartitionTupleRouting(estate,
 														root->ri_RelationDesc);
-	if (guard->enabled)
-		partitions->router = route_open(root->ri_RelationDesc, estate, guard);
 	MemoryContextSwitchTo(old);
 	return partitions;
 }
@@ -59,6 +57,9 @@ has_partition(Partitions *partitions, TupleTableSlot *slot, RowError *err)
 {
 	ResultRelInfo *root = partitions->root;
 
+	if (partitions->router == NULL)
+		partitions->router = route_open(root->ri_RelationDesc, partitions->estate,
+										partitions->guard);
 	if (root->ri_RelationDesc->rd_rel->relispartition &&
 		!constraints_check_bounds(root, slot, partitions->estate, err))
 		return false;
@@ -72,7 +73,7 @@ partitions_find(Partitions *partitions, TupleTableSlot *slot, RowError *err)
 	ResourceOwner owner = CurrentResourceOwner;
 	ResultRelInfo *rri;
 
-	if (partitions->router != NULL && !has_partition(partitions, slot, err))
+	if (guard->enabled && !has_partition(partitions, slot, err))
 		return NULL;
 
 	/*

@@ -70,16 +70,33 @@ typedef struct WriterRoutine
 
 	/*
 	 * For processes that write side by side (parallel.h); NULL: this writer
-	 * cannot.  Between hold and let_go rows stay with the writer, whose memory
-	 * is limited: when it is full it calls may_place(arg), which waits for the
+	 * cannot.
+	 *
+	 * The leader, before parallel mode: what workers must know takes so many
+	 * bytes of shared memory.  Then share fills them, for direct_join; and when
+	 * every process is done, gather takes over what these have stored.
+	 */
+	Size		(*prepare_share) (Writer *writer);
+	void		(*share) (Writer *writer, void *shared);
+	void		(*gather) (Writer *writer);
+
+	/* Why there cannot be workers, or REFUSAL_NONE. */
+	RefusalReason (*share_refusal) (Writer *writer);
+
+	/*
+	 * Between hold and let_go rows stay with the writer, whose memory is
+	 * limited: when it is full it calls may_place(arg), which waits for the
 	 * process's turn and says whether the rows still count.
 	 */
 	void		(*hold) (Writer *writer, int processes,
 						 bool (*may_place) (void *arg), void *arg);
 	void		(*let_go) (Writer *writer);
 
-	/* In one's turn: the rows get their places in the table, on so many new pages. */
-	int			(*reserve) (Writer *writer);
+	/*
+	 * In one's turn: the rows get their places in the table.  False: they were so
+	 * few that larger chunks would cost less.
+	 */
+	bool		(*reserve) (Writer *writer);
 
 	/* Afterwards, or still in one's turn: they are written there. */
 	void		(*settle) (Writer *writer);
@@ -129,14 +146,11 @@ extern Writer *direct_open(Target *target, const BulkOptions *options,
 						   Guard *guard, Checks *checks);
 
 /*
- * The same in a parallel worker, which shares the leader's transaction; stamp
- * is the leader's.  No statement triggers are fired.
+ * The same in a parallel worker, which shares the leader's transaction; shared
+ * is what share has filled there.  No statement triggers are fired.
  */
-extern Writer *direct_join(Target *target, const PageStamp *stamp,
-						   Guard *guard, Checks *checks);
-
-/* What direct_join needs to know of the leader's writer. */
-extern PageStamp direct_stamp(const Writer *writer);
+extern Writer *direct_join(Target *target, void *shared, Guard *guard,
+						   Checks *checks);
 
 /*
  * Why the direct writer cannot serve a table, or REFUSAL_NONE.
