@@ -116,8 +116,12 @@ raw_is_remembered(const Raw *raw, const Source *source)
 BufFile **
 raw_copies(const Raw *raw)
 {
-	BufFile   **copies = palloc0(sizeof(BufFile *) * Max(raw->nfiles, 1));
+	BufFile   **copies;
 
+	/* stored rows stand in no file: all of them can be read again */
+	if (raw->nfiles == 0)
+		return NULL;
+	copies = palloc0(sizeof(BufFile *) * raw->nfiles);
 	for (int i = 0; i < raw->nfiles; i++)
 		copies[i] = raw->files[i].copy;
 	return copies;

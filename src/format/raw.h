@@ -54,7 +54,11 @@ extern const char *raw_show(Raw *raw, int file, int64 offset, Size *length);
  */
 extern bool raw_is_remembered(const Raw *raw, const Source *source);
 
-/* By number, the copies of files that can be read only once, for source_rewind; NULL: there is none.  Memory: the current context. */
+/*
+ * For source_rewind: by number, the copies of files that can be read only once,
+ * and NULL for the others.  NULL for stored rows, which are not files.  Memory:
+ * the current context.
+ */
 extern BufFile **raw_copies(const Raw *raw);
 
 /* Lets go of the file that is open; what is remembered stays. */
