@@ -171,14 +171,15 @@ prepare_query(ForeignKey *key)
 	Relation	referenced = key->referenced;
 	Oid			types[INDEX_MAX_KEYS];
 	StringInfoData query;
+	char	   *schema;
 	Oid			userid;
 	int			context;
 
 	initStringInfo(&query);
+	schema = get_namespace_name(referenced->rd_rel->relnamespace);
 	appendStringInfo(&query, "SELECT 1 FROM %s%s x",
 					 is_referenced_partitioned(key) ? "" : "ONLY ",
-					 quote_qualified_identifier(get_namespace_name(referenced->rd_rel->relnamespace),
-												RelationGetRelationName(referenced)));
+					 quote_qualified_identifier(schema, RelationGetRelationName(referenced)));
 	for (int i = 0; i < key->natts; i++)
 	{
 		StringInfoData column;

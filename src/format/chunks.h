@@ -36,8 +36,11 @@ typedef struct ChunkReader
 {
 	Reader	   *reader;			/* its source has the window */
 	int			last;			/* no chunk is of a file after this one */
-	FileStamp  *files;			/* in shared memory: as they were when somebody opened them first; size
-								 * PG_INT64_MAX: known only when all has been read */
+	/*
+	 * In shared memory: as they were when somebody opened them first; size
+	 * PG_INT64_MAX: known only when all has been read.
+	 */
+	FileStamp  *files;
 	/* what all but the first begin with, whole lines, and the line behind it */
 	const char *header;
 	uint32		header_length;
@@ -50,9 +53,9 @@ typedef struct ChunkReader
 /*
  * Reads the next chunk into the source's window and moves the cursor behind
  * it.  *rows is how many row ends it has.  False, with cursor->ended set: end
- * of the files, or what is not for here begins at the cursor or in the file after it (a row longer than
- * CHUNK_MAX; what the format finds no border behind; a file that is not
- * like the others).
+ * of the files, or what is not for here begins at the cursor or in the file
+ * after it (a row longer than CHUNK_MAX; what the format finds no border
+ * behind; a file that is not like the others).
  *
  * Errors: 55000 for a file that changed; the file system's.
  */

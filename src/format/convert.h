@@ -93,8 +93,9 @@ extern void convert_choose(Converter *conv, Column *column);
 
 /*
  * For rows that workers share: takes values of sequences for n rows, for all
- * columns that the file does not have, at once; what was left is given up.  Error: 55000 where others
- * have used a sequence up since convert_sequences_last.
+ * columns that the file does not have, at once; what was left is given up.
+ * Error: 55000 where others have used a sequence up since
+ * convert_sequences_last.
  */
 extern void convert_reserve(Converter *conv, int64 n);
 

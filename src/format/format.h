@@ -60,7 +60,10 @@ typedef struct FormatRoutine
 	bool		rows_alone;
 	/* Where fields stand depends on the encoding: rows are read as the file has them. */
 	bool		by_place;
-	/* Fields are for receive functions: nothing to show, errors are thrown, text in them is in the client's encoding. */
+	/*
+	 * Fields are for receive functions: nothing to show, errors are thrown,
+	 * text in them is in the client's encoding.
+	 */
 	bool		receives;
 	FormatEscapes escapes;
 
@@ -147,7 +150,10 @@ typedef struct FormatRoutine
 	const char *(*number_text) (Converter *conv, uint32 index, const char *s,
 								uint32 *len);
 
-	/* Says what is not valid in a row with SCAN_FAULT_ENCODING; always false.  NULL: it finds none. */
+	/*
+	 * Says what is not valid in a row with SCAN_FAULT_ENCODING; always false.
+	 * NULL: it finds none.
+	 */
 	bool		(*report_encoding) (Converter *conv, const char *data,
 									const ScanRow *row, const ScanField *fields,
 									RowError *err);

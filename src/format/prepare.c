@@ -150,8 +150,9 @@ has_mark(const char *text, const char *mark)
 }
 
 /*
- * Takes the digits of a number up to its decimals, without what stands between thousands; false: not each of these has three
- * digits.  Then nobody can tell what is meant, nor where a zero stands before them all.
+ * Takes the digits of a number up to its decimals, without what stands between
+ * thousands; false: not each of these has three digits.  Then nobody can tell
+ * what is meant, nor where a zero stands before them all.
  */
 static bool
 take_thousands(Converter *conv, char **text)
@@ -183,8 +184,8 @@ take_thousands(Converter *conv, char **text)
 }
 
 /*
- * A point where another mark is expected may well stand between thousands: it makes the number a bad one, unless
- * option thousands_mark says that it does.
+ * A point where another mark is expected may well stand between thousands: it
+ * makes the number a bad one, unless option thousands_mark says that it does.
  */
 static bool
 prepare_number(Converter *conv, const Column *column, RowError *err)
@@ -198,7 +199,8 @@ prepare_number(Converter *conv, const Column *column, RowError *err)
 	if (options->decimal_mark != '.' && strchr(text, '.') != NULL)
 		return refuse_number(conv, column, err, "invalid input syntax for type %s: \"%s\"");
 	for (; *text != '\0'; text++)
-		appendStringInfoChar(&conv->preparation->prepared, *text == options->decimal_mark ? '.' : *text);
+		appendStringInfoChar(&conv->preparation->prepared,
+							 *text == options->decimal_mark ? '.' : *text);
 	return true;
 }
 

@@ -18,7 +18,10 @@
 
 typedef struct Raw Raw;
 
-/* For the files of a load.  Memory: the current context; copies are the current resource owner's. */
+/*
+ * For the files of a load.  Memory: the current context; copies are the current
+ * resource owner's.
+ */
 extern Raw *raw_open(int nfiles);
 
 /* For the files that stored rows are. */
@@ -43,8 +46,9 @@ extern void raw_remember_file(Raw *raw, int number, const char *path,
 extern const char *raw_read(Raw *raw, int file, int64 offset, Size length);
 
 /*
- * The same for a message, where an error is known already: NULL, too, where the bytes cannot be had at once, as
- * those of a compressed file, or not any more.  *length: all of them, made what of that there is to be shown.  No errors.
+ * The same for a message, where an error is known already: NULL, too, where the
+ * bytes cannot be had at once, as those of a compressed file, or not any more.
+ * *length: all of them, made what of that there is to be shown.  No errors.
  */
 extern const char *raw_show(Raw *raw, int file, int64 offset, Size *length);
 

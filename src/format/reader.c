@@ -254,7 +254,10 @@ reader_rows(Reader *reader, uint32 max_rows, bool forgiving)
 	}
 }
 
-/* The batch ends with row number index, which now ends at an offset, or before it; so do what it consumed and its lines. */
+/*
+ * The batch ends with row number index, which now ends at an offset, or before
+ * it; so do what it consumed and its lines.
+ */
 static void
 end_batch(Reader *reader, uint32 index, uint32 end, bool with)
 {

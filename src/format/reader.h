@@ -105,8 +105,9 @@ typedef enum ReaderRecovery
 extern ReaderRecovery reader_recover(Reader *reader, uint32 index, int nfields);
 
 /*
- * Makes the first row of the batch, which goes over several lines, end with its first line; the next batch goes on
- * behind it.  False: there is no line end in it.
+ * Makes the first row of the batch, which goes over several lines, end with its
+ * first line; the next batch goes on behind it.  False: there is no line end in
+ * it.
  */
 extern bool reader_cut(Reader *reader);
 

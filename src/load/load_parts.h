@@ -55,7 +55,7 @@ typedef struct Load
 		double		seconds;	/* and their seconds without workers */
 		instr_time	since;
 	}			pace;
-	bool		query_looks;	/* a volatile function of the query may read the table while it is loaded */
+	bool		query_looks;	/* a volatile function of the query may read the table */
 	bool		may_be_slow;	/* writer auto is buffered, and no NOTICE has said so */
 	ErrorContextCallback callback;
 	Reject		refused;		/* a row that an index rejected, for CONTEXT */

@@ -25,7 +25,8 @@ typedef struct ShareResult
 } ShareResult;
 
 /*
- * Why workers cannot help with this load, or REFUSAL_NONE.  For the columns of the batch's converter and at most so many bytes.
+ * Why workers cannot help with this load, or REFUSAL_NONE.  For the columns of
+ * the batch's converter and at most so many bytes.
  */
 extern RefusalReason share_refusal(const Batch *batch,
 								   const RejectStream *rejects, int64 bytes);

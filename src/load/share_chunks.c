@@ -11,7 +11,10 @@
 /* Bytes of a chunk's bad rows that may wait for its turn. */
 #define QUEUE_MOST (1024 * 1024)
 
-/* Where a chunk's rows are too few for the writer, the next ones are made larger, up to so many times. */
+/*
+ * Where a chunk's rows are too few for the writer, the next ones are made
+ * larger, up to so many times.
+ */
 #define CHUNK_GROWTH 16
 
 /*

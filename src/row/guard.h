@@ -9,9 +9,10 @@
  * spans a batch of rows, not each: price about 2 microseconds a batch, and
  * about 10 for each error caught.
  *
- * Trap: what guarded code wrote to the database is lost when a later row
- * under the same guard fails.  So volatile expressions and triggers before a row get a guard of their
- * own (close it right after them).  Triggers after rows run with the guard closed: by then the row is in the table.
+ * Trap: what guarded code wrote to the database is lost when a later row under
+ * the same guard fails.  So volatile expressions and triggers before a row get
+ * a guard of their own (close it right after them).  Triggers after rows run
+ * with the guard closed: by then the row is in the table.
  */
 #ifndef PGBULK_GUARD_H
 #define PGBULK_GUARD_H
@@ -24,7 +25,7 @@
 /* What runs: it tells whose fault an error is. */
 typedef enum GuardWork
 {
-	GUARD_OWN_CODE,				/* ours and the server's; a default, which sees nothing of the row */
+	GUARD_OWN_CODE,				/* ours, the server's, or a default: it sees nothing of the row */
 	GUARD_ROW_CODE,				/* others' code that is given the row, or a field of it */
 	GUARD_NOT_ROW				/* nothing of the row's: errors are thrown on */
 } GuardWork;
@@ -63,10 +64,11 @@ guard_close(Guard *guard)
 }
 
 /*
- * Around others' code that is given the row: a type's input function, a CHECK, a
- * generated column, option transform or where, the key of a partition, triggers before the row.  What it throws
- * is the row's fault as far as a WHEN OTHERS of PL/pgSQL would catch it.  The
- * guard stays open behind it, unless what has run is volatile.
+ * Around others' code that is given the row: a type's input function, a CHECK,
+ * a generated column, option transform or where, the key of a partition,
+ * triggers before the row.  What it throws is the row's fault as far as a WHEN
+ * OTHERS of PL/pgSQL would catch it.  The guard stays open behind it, unless
+ * what has run is volatile.
  */
 static inline void
 guard_enter(Guard *guard)

@@ -149,7 +149,8 @@ find_broken_end(RowScan *scan, ScanRow *row)
 		finished = line_end != NULL;
 		row->end = finished ? (uint32_t) (line_end - text) : marks->length;
 		scan->row_next = row->end + finished;
-		scan->lines += scan_count_lines(SCAN_EOL_NL, text + row->start, scan->row_next - row->start);
+		scan->lines += scan_count_lines(SCAN_EOL_NL, text + row->start,
+										scan->row_next - row->start);
 		begin_marks(marks, text, scan->row_next, marks->length, true);
 	}
 	while (row->end > row->start && is_json_space(text[row->end - 1]))

@@ -88,7 +88,10 @@ is_array(const char *path)
 	return length > 2 && path[0] == '{' && path[length - 1] == '}';
 }
 
-/* Whether a name is that of the client's data, but for its letters, or as other programs have it. */
+/*
+ * Whether a name is that of the client's data, but for its letters, or as other
+ * programs have it.
+ */
 static bool
 means_client(const char *path)
 {

@@ -11,8 +11,9 @@
 #define SOURCE_CLIENT "stdin"
 
 /*
- * Raises the error for a path that is not absolute, which says what it seems to be: a URL, a file of
- * the client, an array, the client's data by another name.  sent: what the client sends would do, too.
+ * Raises the error for a path that is not absolute, which says what it seems to
+ * be: a URL, a file of the client, an array, the client's data by another
+ * name.  sent: what the client sends would do, too.
  */
 extern void path_check(const char *path, bool sent);
 

@@ -40,13 +40,13 @@ typedef struct Source
 	const BulkOptions *options;
 	StreamOpener open;			/* that of the list */
 	void	   *open_arg;
-	bool		bare;			/* rows alone, all lines ending in LF: no byte order mark, no header */
+	bool		bare;			/* rows alone, lines ending in LF: no byte order mark, no header */
 	bool		from_client;	/* "stdin" is one of the paths */
 	Portal		portal;			/* of the client's statement; see client_check */
 	bool		client_marker;	/* see client_open; for the caller to set */
 	int64	   *sizes;			/* of the files, as found at the start; -1: not known */
 	int64		bytes_total;	/* of all; 0: not known */
-	BufFile   **copies;			/* by number, of what was read before and cannot be again; or NULL */
+	BufFile   **copies;			/* by number, of what cannot be read again; or NULL */
 	int64		bytes_before;	/* of the files before the open one */
 	int			current;		/* index in paths of the open one, -1 before the first */
 	const char *path;			/* NULL: none is open */

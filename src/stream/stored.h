@@ -3,9 +3,9 @@
  *		Rows that no file has any more, one by one, as a stream each.
  *
  * They were set aside by an earlier load and have kept the place where they
- * stood.  Each is read for itself: a quote that one of them leaves open takes nothing from the next.
- * They wait in a temporary file; memory: 8 bytes a row, and the names
- * of the files.
+ * stood.  Each is read for itself: a quote that one of them leaves open takes
+ * nothing from the next. They wait in a temporary file; memory: 8 bytes a row,
+ * and the names of the files.
  */
 #ifndef PGBULK_STORED_H
 #define PGBULK_STORED_H

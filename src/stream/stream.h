@@ -62,7 +62,7 @@ struct Stream
 	FileStamp	stamp;			/* of the file that they lie in */
 	int64		first_offset;	/* where the first byte stood; 0 and 1 for most */
 	int64		first_line;
-	bool		pauses;			/* what was read last may be enough: more is asked for only where it is not */
+	bool		pauses;			/* more is asked for only where what was read is not enough */
 	/* kept by stream.c */
 	bool		ended;			/* read has returned 0 */
 	int64		bytes_read;		/* that read has returned; after seek, counted from its offset */

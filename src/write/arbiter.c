@@ -49,7 +49,10 @@ arbiter_open(const LeafContext *context, ResultRelInfo *rri)
 		Relation	index = rri->ri_IndexRelationDescs[i];
 		IndexInfo  *info = rri->ri_IndexRelationInfo[i];
 
-		/* one that is not ready gets no entries: CREATE INDEX CONCURRENTLY has not come so far, or failed */
+		/*
+		 * one that is not ready gets no entries: CREATE INDEX CONCURRENTLY has
+		 * not come so far, or failed
+		 */
 		if (!info->ii_ReadyForInserts ||
 			(!info->ii_Unique && info->ii_ExclusionOps == NULL))
 			continue;
@@ -79,7 +82,10 @@ arbiter_close(Arbiter *arbiter)
 
 /* ---- the row that is in the way ---- */
 
-/* The command of this transaction that has inserted a row.  As a system column it may be a combined one. */
+/*
+ * The command of this transaction that has inserted a row.  As a system column
+ * it may be a combined one.
+ */
 static CommandId
 inserted_by(TupleTableSlot *slot)
 {
@@ -111,14 +117,14 @@ is_from_load(const Arbiter *arbiter)
 static void
 check_seen(const Arbiter *arbiter, Relation rel)
 {
+	Datum		xmin;
 	bool		isnull;
 
 	if (!IsolationUsesXactSnapshot() ||
 		table_tuple_satisfies_snapshot(rel, arbiter->standing, GetTransactionSnapshot()))
 		return;
-	if (!TransactionIdIsCurrentTransactionId(DatumGetTransactionId(slot_getsysattr(arbiter->standing,
-																				   MinTransactionIdAttributeNumber,
-																				   &isnull))))
+	xmin = slot_getsysattr(arbiter->standing, MinTransactionIdAttributeNumber, &isnull);
+	if (!TransactionIdIsCurrentTransactionId(DatumGetTransactionId(xmin)))
 		ereport(ERROR,
 				(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
 				 errmsg("could not serialize access due to concurrent update")));
@@ -278,7 +284,10 @@ set_aside(LeafContext *context, const Judge *judge, TupleTableSlot *slot)
 										&error->sqlstate);
 }
 
-/* A row that is not stored, as a later one displaces it, must still be what it was when that was found. */
+/*
+ * A row that is not stored, as a later one displaces it, must still be what it
+ * was when that was found.
+ */
 static void
 check_cleared(LeafContext *context, const Leaf *leaf, TupleTableSlot *slot)
 {

@@ -25,7 +25,8 @@ extern Arbiter *arbiter_open(const LeafContext *context, ResultRelInfo *rri);
  * writer's error says so.  recheck: as ExecInsertIndexTuples.
  *
  * Errors: 40001 where the transaction's snapshot does not see the row that is
- * in the way; 55000 where a constraint is deferrable; 23505 where a trigger keeps a row from being deleted.
+ * in the way; 55000 where a constraint is deferrable; 23505 where a trigger
+ * keeps a row from being deleted.
  */
 extern bool arbiter_insert(LeafContext *context, Leaf *leaf,
 						   TupleTableSlot *slot, List **recheck);

@@ -147,8 +147,8 @@ switch_leaf(BufferedWriter *writer, Leaf *leaf)
 }
 
 /*
- * Calls a row's triggers, under a guard of their own, as they may write; false: one of them suppresses
- * it.  The row as they see it goes with the row.
+ * Calls a row's triggers, under a guard of their own, as they may write; false:
+ * one of them suppresses it.  The row as they see it goes with the row.
  */
 static bool
 fire_triggers(BufferedWriter *writer, Leaf *leaf, TupleTableSlot *slot,
@@ -261,7 +261,10 @@ buffered_put(Writer *base, uint32 number, RowError *err)
 		slot = partitions_map(leaf->rri, leaf->map, slot);
 	}
 
-	/* whether it has stored anything, an INSTEAD OF trigger need not say: COPY counts each row, too */
+	/*
+	 * whether it has stored anything, an INSTEAD OF trigger need not say: COPY
+	 * counts each row, too
+	 */
 	if (unlikely(leaf->instead_row))
 	{
 		(void) fire_triggers(writer, leaf, slot, ExecIRInsertTriggers);

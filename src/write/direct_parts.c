@@ -11,10 +11,11 @@
  *
  * Index entries come when all rows are there (index/index.h), to leaves that have got some.
  *
- * Beside other processes (parallel.h) the leaves have their turns when the process has its own, and
- * not before.  How far a leaf's last page is filled is in shared memory then, and the next process
- * goes on with that page: the table is the same as without workers, row for row, and so is the order
- * of rows in each leaf, by which duplicates are settled.
+ * Beside other processes (parallel.h) the leaves have their turns when the
+ * process has its own, and not before.  How far a leaf's last page is filled is
+ * in shared memory then, and the next process goes on with that page: the table
+ * is the same as without workers, row for row, and so is the order of rows in
+ * each leaf, by which duplicates are settled.
  *
  *		process 1:	parse, convert, route, form | pages, WAL | parse, convert ...
  *		process 2:	parse, convert, route, form   wait       | pages, WAL | parse ...
@@ -524,8 +525,9 @@ find_part(const PartsWriter *writer, Oid relid)
 }
 
 /*
- * A leaf that has no rows of this load yet, and that workers may have some for.  The locks are those
- * that its first row would take, as a worker's end with it.
+ * A leaf that has no rows of this load yet, and that workers may have some
+ * for.  The locks are those that its first row would take, as a worker's end
+ * with it.
  */
 static Part *
 register_leaf(PartsWriter *writer, Oid relid)

@@ -2,8 +2,9 @@
  * dry_run.c
  *		See dry_run.h.
  *
- * Pages are cut off as VACUUM does it: when nobody uses the table, back to the last one with a row that may be of
- * use to anybody.  No index that others know has an entry for what is on them.
+ * Pages are cut off as VACUUM does it: when nobody uses the table, back to the
+ * last one with a row that may be of use to anybody.  No index that others know
+ * has an entry for what is on them.
  */
 #include "postgres.h"
 
@@ -26,7 +27,10 @@
 #include "utils/memutils.h"
 #include "write/dry_run.h"
 
-/* How long to wait for others to let go of tables, in milliseconds: readers have come and gone by then. */
+/*
+ * How long to wait for others to let go of tables, in milliseconds: readers
+ * have come and gone by then.
+ */
 #define PATIENCE 1000
 #define NAP 50
 
@@ -119,8 +123,9 @@ make_indexes_private(Relation rel, int opened)
 }
 
 /*
- * The lock of the table keeps writers away from its TOAST table, but not VACUUM.  This one is the caller's, or it
- * would go before the pages are cut off.
+ * The lock of the table keeps writers away from its TOAST table, but not
+ * VACUUM.  This one is the caller's, or it would go before the pages are cut
+ * off.
  */
 static void
 lock_toast(DryRun *dry, Oid toast)
@@ -248,7 +253,10 @@ restore_statistics(const DryTable *table, Relation rel)
 							   table->frozen, rel->rd_rel->relhasindex);
 }
 
-/* Cuts tables off where they ended before, but for those that others use; whether there are such. */
+/*
+ * Cuts tables off where they ended before, but for those that others use;
+ * whether there are such.
+ */
 static bool
 cut_off(DryRun *dry)
 {
@@ -303,9 +311,9 @@ clean_up(DryRun *dry, int patience)
 /* ---- the subtransaction ---- */
 
 /*
- * What the transaction's commit would do, as the user that it would do it as: the triggers may be those
- * of a caller who has not the rights of a function around the load.  After an error the subtransaction's end
- * restores the user.
+ * What the transaction's commit would do, as the user that it would do it as:
+ * the triggers may be those of a caller who has not the rights of a function
+ * around the load.  After an error the subtransaction's end restores the user.
  */
 static void
 fire_deferred(void)

@@ -119,9 +119,13 @@ struct Writer
 	const HeapTupleHeaderData *model;	/* for form_open */
 	RowFormer  *former;			/* for put_rows; NULL: not to be called */
 	RowError	duplicate;		/* of the row put last */
-	const BadRow *clears;		/* not NULL: the row to be put is not stored, as a later one displaces it by this
-								 * key; what stands in its way goes all the same, and duplicate is left as it is */
-	List	   *tables;			/* leaves with rows but not their index entries: IndexTable (index/plan.h) */
+	/*
+	 * Not NULL: the row to be put is not stored, as a later one displaces it by
+	 * this key; what stands in its way goes all the same, and duplicate is left
+	 * as it is.
+	 */
+	const BadRow *clears;
+	List	   *tables;			/* IndexTable: leaves whose rows lack index entries */
 	int64		current_row;	/* number of the row worked on, -1: none (for CONTEXT) */
 };
 
