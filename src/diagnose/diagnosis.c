@@ -22,6 +22,7 @@
 #include "miscadmin.h"
 #include "parser/parse_coerce.h"
 #include "server/setting.h"
+#include "server/text_clip.h"
 #include "utils/builtins.h"
 #include "utils/memutils.h"
 
@@ -395,7 +396,7 @@ remark_step(Search *search, const BulkOptions *before, const char *column)
 		diagnosis_remark(search,
 						 psprintf("What follows %s last column is then left out, for example \"%s\".",
 								  search->diagnosis->ends_load ? "its" : "their",
-								  reject_clip(find_surplus(search), SHOWN_BYTES)));
+								  text_clip_string(find_surplus(search), SHOWN_BYTES)));
 	if (column != NULL && diagnosis_date_format(before, column) == NULL &&
 		diagnosis_date_format(now, column) != NULL &&
 		diagnosis_swaps(diagnosis_date_format(now, column)))

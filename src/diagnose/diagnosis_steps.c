@@ -10,6 +10,7 @@
 #include "format/encoding.h"
 #include "mb/pg_wchar.h"
 #include "miscadmin.h"
+#include "server/text_clip.h"
 #include "utils/builtins.h"
 #include "utils/json.h"
 #include "utils/lsyscache.h"
@@ -148,7 +149,7 @@ diagnosis_show_decoded(Search *search, int file_encoding)
 		diagnosis_remark(search,
 						 psprintf("%s then is \"%s\".", search->diagnosis->ends_load ? "It" :
 								  "One of them",
-								  reject_clip(text, SHOWN_BYTES)));
+								  text_clip_string(text, SHOWN_BYTES)));
 }
 
 /* Common encodings of files; the second one has a character for each byte. */

@@ -15,6 +15,7 @@
 #include "mb/pg_wchar.h"
 #include "miscadmin.h"
 #include "optimizer/optimizer.h"
+#include "server/text_clip.h"
 
 /*
  * Minimum time between progress reports within a batch, and the maximum number
@@ -66,21 +67,6 @@ batch_gives(const Batch *batch, AttrNumber attnum)
 
 /* ---- error context ---- */
 
-/* At most MAX_CONTEXT_TEXT bytes of text, for a message. */
-static char *
-clip(const char *text, Size len)
-{
-	StringInfoData buf;
-	int			shown = pg_mbcliplen(text, Min(len, 2 * MAX_CONTEXT_TEXT),
-									 MAX_CONTEXT_TEXT);
-
-	initStringInfo(&buf);
-	appendBinaryStringInfo(&buf, text, shown);
-	if (shown < len)
-		appendStringInfoString(&buf, "...");
-	return buf.data;
-}
-
 /* A row's bytes, if they can be shown as text. */
 static char *
 row_text(Batch *batch, const char *raw, Size len)
@@ -99,7 +85,7 @@ row_text(Batch *batch, const char *raw, Size len)
 	if (encoding.transcode)
 		return NULL;
 	len = encoding_valid_prefix(&encoding, raw, Min(len, BATCH_SHOWN_BYTES));
-	return clip(raw, len);
+	return text_clip(raw, len, MAX_CONTEXT_TEXT);
 }
 
 /* A line of CONTEXT for a row as a whole. */
@@ -166,7 +152,7 @@ batch_error_context(void *arg)
 		else
 			errcontext("bulk_load of %s, file \"%s\", line %lld, column %s: \"%s\"",
 					   name, path, (long long) line, column,
-					   clip(conv->asking_text, strlen(conv->asking_text)));
+					   text_clip_string(conv->asking_text, MAX_CONTEXT_TEXT));
 	}
 	else
 	{

@@ -15,6 +15,7 @@
 #include "miscadmin.h"
 #include "parser/parse_coerce.h"
 #include "reject/reject.h"
+#include "server/text_clip.h"
 #include "stream/file.h"
 #include "stream/source.h"
 #include "table/target.h"
@@ -341,7 +342,7 @@ notice_other_names(Detector *detector, const List *fields)
 	initStringInfo(&text);
 	foreach(lc, fields)
 		appendStringInfo(&text, "%s\"%s\"", text.len > 0 ? ", " :
-						 "", reject_clip(lfirst(lc), SHOWN_BYTES));
+						 "", text_clip_string(lfirst(lc), SHOWN_BYTES));
 	if (detector->noticed != NULL && strcmp(detector->noticed, text.data) == 0)
 		return;
 	detector->noticed = MemoryContextStrdup(GetMemoryChunkContext(detector), text.data);

@@ -7,28 +7,19 @@
 #include "mb/pg_wchar.h"
 #include "option/near.h"
 #include "option/option_value.h"
+#include "server/text_clip.h"
 #include "utils/builtins.h"
 #include "utils/numeric.h"
 
 /* Maximum number of bytes of a value shown in messages. */
 #define SHOWN_LENGTH 100
 
-static char *
-clip_text(char *text)
-{
-	int			len = strlen(text);
-
-	if (len <= SHOWN_LENGTH)
-		return text;
-	return psprintf("%.*s...", pg_mbcliplen(text, len, SHOWN_LENGTH), text);
-}
-
 char *
 option_show_value(JsonbValue *value)
 {
 	Jsonb	   *json = JsonbValueToJsonb(value);
 
-	return clip_text(JsonbToCString(NULL, &json->root, VARSIZE(json)));
+	return text_clip_string(JsonbToCString(NULL, &json->root, VARSIZE(json)), SHOWN_LENGTH);
 }
 
 /* "a", "b", "c" */
@@ -101,7 +92,7 @@ option_refuse_key(const char *const *names, char *key)
 
 	ereport(ERROR,
 			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-			 errmsg("unrecognized option \"%s\"", clip_text(key)),
+			 errmsg("unrecognized option \"%s\"", text_clip_string(key, SHOWN_LENGTH)),
 			 errdetail("Valid options are %s.", quote_names(names)),
 			 near != NULL ? errhint("Perhaps you meant \"%s\".", near) : 0));
 }
@@ -183,7 +174,7 @@ option_get_choice(const OptionDef *def, JsonbValue *value)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("value \"%s\" is not valid for option \"%s\"",
-						clip_text(word), def->name),
+						text_clip_string(word, SHOWN_LENGTH), def->name),
 				 errdetail("Valid values are %s.", quote_names(def->choices)),
 				 near != NULL ? errhint("Perhaps you meant \"%s\".", near) : 0));
 	}

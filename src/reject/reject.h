@@ -57,9 +57,6 @@ typedef struct RejectAdviser
 /* Number of rejects of a load that are kept to be shown. */
 #define REJECTS_FIRST 10
 
-/* The text, or its first max bytes (whole characters) and "...". */
-extern char *reject_clip(const char *text, int max);
-
 /* The HINT for a bad row that needs no trial, or NULL. */
 extern const char *reject_general_hint(RejectReason reason, const char *message);
 

@@ -17,6 +17,7 @@
 
 #include "catalog/pg_authid.h"
 #include "miscadmin.h"
+#include "server/text_clip.h"
 #include "storage/fd.h"
 #include "utils/acl.h"
 
@@ -291,7 +292,7 @@ log_reject(RejectFile *file, const Reject *reject)
 	appendStringInfoString(line, reject_reason_names[reject->reason]);
 	appendBinaryStringInfo(line, ": ", 2);
 	append_sanitized(line, fits ? reject->message :
-					 reject_clip(reject->message, 1000));
+					 text_clip_string(reject->message, 1000));
 	if (needs_column(reject))
 	{
 		appendStringInfoString(line, " (column \"");
@@ -300,7 +301,7 @@ log_reject(RejectFile *file, const Reject *reject)
 		{
 			appendStringInfoString(line, "\": \"");
 			append_sanitized(line, fits ? reject->value :
-							 reject_clip(reject->value, 1000));
+							 text_clip_string(reject->value, 1000));
 		}
 		appendStringInfoString(line, "\")");
 	}

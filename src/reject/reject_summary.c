@@ -10,6 +10,8 @@
 
 #include "common/hashfn.h"
 #include "mb/pg_wchar.h"
+#include "server/jsonb_push.h"
+#include "server/text_clip.h"
 #include "utils/builtins.h"
 #include "utils/hsearch.h"
 #include "utils/memutils.h"
@@ -96,17 +98,6 @@ struct RejectSummary
 
 /* -- helpers for texts -- */
 
-char *
-reject_clip(const char *text, int max)
-{
-	size_t		len = strlen(text);
-
-	if (len <= max)
-		return pstrdup(text);
-	return psprintf("%.*s...", pg_mbcliplen(text, Min(len, max + MAX_MULTIBYTE_CHAR_LEN), max),
-					text);
-}
-
 void
 reject_sqlstate(int sqlstate, char *dst)
 {
@@ -158,8 +149,8 @@ keep_example(RejectSummary *summary, Example *example, const Reject *reject)
 	example->line = reject->line;
 	example->reason = reject->reason;
 	example->column = reject->column ? pstrdup(reject->column) : NULL;
-	example->message = reject->message ? reject_clip(reject->message, KEPT_BYTES) : NULL;
-	example->value = reject->value ? reject_clip(reject->value, KEPT_BYTES) : NULL;
+	example->message = reject->message ? text_clip_string(reject->message, KEPT_BYTES) : NULL;
+	example->value = reject->value ? text_clip_string(reject->value, KEPT_BYTES) : NULL;
 	MemoryContextSwitchTo(caller);
 }
 
@@ -322,7 +313,7 @@ reject_summary_first(const RejectSummary *summary, bool duplicates)
 		if (example->column != NULL)
 			appendStringInfo(&text, ", column %s", example->column);
 		appendStringInfo(&text, ": %s",
-						 reject_clip(example->message, SHOWN_BYTES));
+						 text_clip_string(example->message, SHOWN_BYTES));
 	}
 	return text.data;
 }
@@ -438,7 +429,7 @@ describe_kind(const Kind *kind)
 	appendBinaryStringInfo(&text, message, len);
 	if (text.len > SHOWN_BYTES)
 	{
-		char	   *clipped = reject_clip(text.data, SHOWN_BYTES);
+		char	   *clipped = text_clip_string(text.data, SHOWN_BYTES);
 
 		resetStringInfo(&text);
 		appendStringInfoString(&text, clipped);
@@ -455,7 +446,7 @@ describe_kind(const Kind *kind)
 					 example->file, (long long) example->line);
 	if (example->value != NULL)
 		appendStringInfo(&text, ": \"%s\"",
-						 reject_clip(example->value, SHOWN_VALUE));
+						 text_clip_string(example->value, SHOWN_VALUE));
 	return text.data;
 }
 
@@ -501,7 +492,7 @@ report_set_null(const RejectSummary *summary, const RejectAdviser *adviser)
 		const char *shown = "";
 
 		if (example->value != NULL)
-			shown = psprintf(": \"%s\"", reject_clip(example->value, SHOWN_VALUE));
+			shown = psprintf(": \"%s\"", text_clip_string(example->value, SHOWN_VALUE));
 		ereport(NOTICE,
 				(errmsg_plural("%lld value in column \"%s\", for example at file \"%s\", line %lld%s",
 							   "%lld values in column \"%s\", for example at file \"%s\", line %lld%s",
@@ -552,41 +543,17 @@ reject_summary_report(const RejectSummary *summary,
 /* -- details -- */
 
 static void
-push_string(CompatJsonb *state, JsonbIteratorToken token, const char *text)
-{
-	JsonbValue	value;
-
-	value.type = jbvString;
-	value.val.string.val = unconstify(char *, text);
-	value.val.string.len = strlen(text);
-	compat_push_jsonb(state, token, &value);
-}
-
-static void
 push_member(CompatJsonb *state, const char *key, const char *text)
 {
-	if (text == NULL)
-		return;
-	push_string(state, WJB_KEY, key);
-	push_string(state, WJB_VALUE, text);
-}
-
-static void
-push_number(CompatJsonb *state, const char *key, int64 number)
-{
-	JsonbValue	value;
-
-	push_string(state, WJB_KEY, key);
-	value.type = jbvNumeric;
-	value.val.numeric = int64_to_numeric(number);
-	compat_push_jsonb(state, WJB_VALUE, &value);
+	if (text != NULL)
+		jsonb_push_string(state, key, text);
 }
 
 /* A text that quotes the row, and so may be long. */
 static void
 push_text(CompatJsonb *state, const char *key, const char *text, bool all)
 {
-	push_member(state, key, text == NULL || all ? text : reject_clip(text, DETAILS_BYTES));
+	push_member(state, key, text == NULL || all ? text : text_clip_string(text, DETAILS_BYTES));
 }
 
 static void
@@ -594,7 +561,7 @@ push_first(const RejectSummary *summary, bool all, CompatJsonb *state)
 {
 	int			n = all ? summary->nfirst : Min(summary->nfirst, DETAILS_ROWS);
 
-	push_string(state, WJB_KEY, "first");
+	jsonb_push_key(state, "first");
 	compat_push_jsonb(state, WJB_BEGIN_ARRAY, NULL);
 	for (int i = 0; i < n; i++)
 	{
@@ -602,7 +569,7 @@ push_first(const RejectSummary *summary, bool all, CompatJsonb *state)
 
 		compat_push_jsonb(state, WJB_BEGIN_OBJECT, NULL);
 		push_member(state, "file", example->file);
-		push_number(state, "line", example->line);
+		jsonb_push_int64(state, "line", example->line);
 		push_member(state, "column", example->column);
 		push_member(state, "reason", reject_reason_names[example->reason]);
 		push_text(state, "message", example->message, all);
@@ -619,23 +586,23 @@ reject_summary_details(const RejectSummary *summary, bool all, CompatJsonb *stat
 
 	if (summary->nfirst > 0)
 	{
-		push_string(state, WJB_KEY, "rejects");
+		jsonb_push_key(state, "rejects");
 		compat_push_jsonb(state, WJB_BEGIN_OBJECT, NULL);
 		for (int i = 0; i < REJECT_NREASONS; i++)
 			if (summary->counts[i] > 0)
-				push_number(state, reject_reason_names[i], summary->counts[i]);
+				jsonb_push_int64(state, reject_reason_names[i], summary->counts[i]);
 		push_first(summary, all, state);
 		compat_push_jsonb(state, WJB_END_OBJECT, NULL);
 	}
 	if (summary->set_null > 0)
 	{
-		push_string(state, WJB_KEY, "values_set_null");
+		jsonb_push_key(state, "values_set_null");
 		compat_push_jsonb(state, WJB_BEGIN_OBJECT, NULL);
 		foreach(lc, sorted_kinds(summary, true))
 		{
 			const Kind *kind = lfirst(lc);
 
-			push_number(state, kind->example.column, kind->count);
+			jsonb_push_int64(state, kind->example.column, kind->count);
 		}
 		compat_push_jsonb(state, WJB_END_OBJECT, NULL);
 	}

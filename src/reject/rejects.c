@@ -12,6 +12,7 @@
 #include "access/xact.h"
 #include "mb/pg_wchar.h"
 #include "miscadmin.h"
+#include "server/text_clip.h"
 #include "utils/memutils.h"
 
 #include "format/encoding.h"
@@ -197,7 +198,7 @@ check_duplicate_limit(RejectStream *rejects, int64 rows_read)
 static void
 notice_reject(const Reject *reject)
 {
-	char	   *message = reject_clip(reject->message, 2 * NOTICE_VALUE);
+	char	   *message = text_clip_string(reject->message, 2 * NOTICE_VALUE);
 
 	if (reject->reason == REJECT_REPLACED)
 		ereport(NOTICE,
@@ -266,7 +267,7 @@ rejects_set_null(RejectStream *rejects, const char *column, const char *value,
 						text, (long long) line, column)));
 	else
 	{
-		char	   *clipped = reject_clip(value, NOTICE_VALUE);
+		char	   *clipped = text_clip_string(value, NOTICE_VALUE);
 
 		ereport(NOTICE,
 				(errmsg("setting value to null at file \"%s\", line %lld, column \"%s\": \"%s\"",
