@@ -397,6 +397,7 @@ const FormatRoutine format_json = {
 	.begin_batch = begin_batch,
 	.convert_row = convert_json_row,
 	.describe_fault = describe_fault,
+	.escapes = FORMAT_OWN_ESCAPES,
 	.unescape = unescape,
 	.may_form = may_form
 };
