@@ -269,7 +269,8 @@ parallel_send(Parallel *parallel, const char *data, Size len)
 	{
 		uint64		sent = pg_atomic_read_u64(&parallel->sent);
 		Size		at = sent % PIPE_SIZE;
-		Size		n = Min(len, Min(await_room(parallel), PIPE_SIZE - at));
+		Size		room = await_room(parallel);	/* may grow: Min() would look twice */
+		Size		n = Min(len, Min(room, PIPE_SIZE - at));
 
 		memcpy(parallel->pipe + at, data, n);
 		pg_memory_barrier();
