@@ -88,13 +88,15 @@ read_ring(Stream *stream, char *to, Size size)
 	Ring	   *ring = reader->ring;
 	int64		offset = stream->bytes_read;
 	Size		at = offset % ring->size;
+	Size		available;
 
 	Assert(offset >= pg_atomic_read_u64(&ring->released));
 	await_news(reader, offset);
 
 	/* in this order: what was fed before the end is to be seen */
 	pg_memory_barrier();
-	size = Min(size, pg_atomic_read_u64(&ring->fed) - offset);
+	available = pg_atomic_read_u64(&ring->fed) - offset;
+	size = Min(size, available);	/* Min() would look twice at what grows */
 	pg_memory_barrier();
 	if (at + size > ring->size)
 	{
