@@ -95,6 +95,11 @@ SELECT pg_temp.try('json_t', E'{"a":1,"b":"\\u0000","c":1}\n{"a":1,"b":"x\\ud83d
 SELECT pg_temp.try('json_t', E'{"a":1,"b":"\\u0000","c":1}');
 SELECT pg_temp.try('json_t', '\x7b2261223a312c2262223a22ff222c2263223a317d'::bytea, '{"on_error": "ignore"}');
 SELECT pg_temp.try('json_t', '\x7b2261223a312c2262223a22e95c6e222c2263223a317d'::bytea, '{"encoding": "LATIN1"}');
+-- what is within a damaged first object is no row
+SELECT pg_temp.try('json_more', E'{\n "ints": tru,\n "pairs": [\n   {"ints": [99]}\n ]\n}\n{\n "ints": [2]\n}', '{"missing_columns": "null", "extra_columns": "ignore", "on_error": "ignore"}');
+SELECT pg_temp.try('json_more', E'{"ints": tru,\n "pairs": [{"ints": [98]},\n   {"ints": [99]}\n ]\n}\n{\n "ints": [2]\n}', '{"missing_columns": "null", "extra_columns": "ignore", "on_error": "ignore"}');
+SELECT pg_temp.try('json_more', E'{"ints": [1],\n{"ints": [2]}\n{"ints": [3], "pairs": null}\n{"ints": "bad}\n{"ints": [4]}', '{"missing_columns": "null", "extra_columns": "ignore", "on_error": "ignore"}');
+SELECT pg_temp.try('json_more', E'{"ints": [1], "texts": "x\n{"ints": [2]}\n{"ints": [3]}', '{"missing_columns": "null", "extra_columns": "ignore", "on_error": "ignore"}');
 
 --
 -- Keys

@@ -160,6 +160,27 @@ find_broken_end(RowScan *scan, ScanRow *row)
 
 /* ---- rows ---- */
 
+/* Whether a line ends within brackets that begin in it, and not within a string. */
+static bool
+ends_within_brackets(const char *s, const char *end)
+{
+	bool		inside = false;
+	int64_t		depth = 0;
+
+	for (; s < end && *s != '\n'; s++)
+	{
+		if (*s == '"')
+			inside = !inside;
+		else if (inside && *s == '\\' && s + 1 < end)
+			s++;
+		else if (!inside && (*s == '{' || *s == '['))
+			depth++;
+		else if (!inside && (*s == '}' || *s == ']'))
+			depth--;
+	}
+	return s < end && depth > 0 && !inside;
+}
+
 /*
  * How the rows of a file stand, from its first bytes: SCAN_EOL_UNKNOWN if these
  * do not say.  *begin: where the first one may be.
@@ -190,7 +211,9 @@ find_kind(const char *window, uint32_t length, bool at_eof, uint32_t *begin)
 		case WALK_UNFINISHED:
 			return SCAN_EOL_UNKNOWN;
 		default:
-			return SCAN_EOL_NL;
+			/* by lines, an object within a damaged one could pass for a row */
+			return ends_within_brackets(window + mark, window + length) ?
+				SCAN_EOL_JSON_SERIES : SCAN_EOL_NL;
 	}
 }
 
