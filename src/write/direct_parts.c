@@ -41,6 +41,7 @@
 #include "miscadmin.h"
 #include "pgstat.h"
 #include "storage/lmgr.h"
+#include "storage/lock.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "write/direct.h"
@@ -58,8 +59,12 @@
 /* Beside other processes they wait for the turn: usually all rows of a chunk. */
 #define WAITING_SHARED (16 * 1024 * 1024)
 
-/* Leaves that are prepared for workers at most: each takes locks, also without rows. */
-#define SHARED_LEAVES_MAX 256
+/*
+ * Leaves that are prepared for workers at most, as a multiple of
+ * max_locks_per_transaction: each takes locks in the leader, also without rows, and
+ * again in each worker that has rows for it.
+ */
+#define SHARED_LEAVES_LOCKS 4
 
 #define ROW_ARENA_BLOCK (256 * 1024)
 
@@ -505,7 +510,8 @@ parts_share_refusal(Writer *base)
 {
 	PartsWriter *writer = (PartsWriter *) base;
 
-	return list_length(find_leaves(writer->root->ri_RelationDesc)) <= SHARED_LEAVES_MAX ?
+	return list_length(find_leaves(writer->root->ri_RelationDesc)) <=
+		SHARED_LEAVES_LOCKS * max_locks_per_xact ?
 		REFUSAL_NONE : REFUSAL_MANY_PARTITIONS_WORKERS;
 }
 
