@@ -160,9 +160,14 @@ find_broken_end(RowScan *scan, ScanRow *row)
 
 /* ---- rows ---- */
 
-/* Whether a line ends within brackets that begin in it, and not within a string. */
-static bool
-ends_within_brackets(const char *s, const char *end)
+/*
+ * How rows stand where the first one, from s on, is damaged.  If its line ends
+ * within brackets, and not within a string, and the next one does not begin with
+ * an object, the lines belong together: one by one, an object within the damaged
+ * one could pass for a row.
+ */
+static ScanEol
+find_damaged_kind(const char *s, const char *end, bool at_eof)
 {
 	bool		inside = false;
 	int64_t		depth = 0;
@@ -178,7 +183,10 @@ ends_within_brackets(const char *s, const char *end)
 		else if (!inside && (*s == '}' || *s == ']'))
 			depth--;
 	}
-	return s < end && depth > 0 && !inside;
+	if (end - s < 2)
+		return at_eof ? SCAN_EOL_NL : SCAN_EOL_UNKNOWN;
+	return depth > 0 && !inside && s[1] != '{' && s[1] != '\n' && s[1] != '\r' ?
+		SCAN_EOL_JSON_SERIES : SCAN_EOL_NL;
 }
 
 /*
@@ -211,9 +219,7 @@ find_kind(const char *window, uint32_t length, bool at_eof, uint32_t *begin)
 		case WALK_UNFINISHED:
 			return SCAN_EOL_UNKNOWN;
 		default:
-			/* by lines, an object within a damaged one could pass for a row */
-			return ends_within_brackets(window + mark, window + length) ?
-				SCAN_EOL_JSON_SERIES : SCAN_EOL_NL;
+			return find_damaged_kind(window + mark, window + length, at_eof);
 	}
 }
 
