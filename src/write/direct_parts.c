@@ -282,13 +282,13 @@ new_part(PartsWriter *writer, Oid relid)
 	return part;
 }
 
-/* The registered leaf, or NULL. */
+/* The leaf among these, or NULL. */
 static Part *
-find_registered(const PartsWriter *writer, Oid relid)
+find_part(List *parts, Oid relid)
 {
 	ListCell   *lc;
 
-	foreach(lc, writer->registered)
+	foreach(lc, parts)
 	{
 		Part	   *part = lfirst(lc);
 
@@ -368,7 +368,7 @@ open_part(void *arg, ResultRelInfo *rri)
 	if (writer->worker)
 		part = join_part(writer, rel);
 	else
-		part = find_registered(writer, RelationGetRelid(rel));
+		part = find_part(writer->registered, RelationGetRelid(rel));
 	if (part == NULL)
 	{
 		MemoryContext old = MemoryContextSwitchTo(writer->base.estate->es_query_cxt);
@@ -515,21 +515,6 @@ parts_share_refusal(Writer *base)
 		REFUSAL_NONE : REFUSAL_MANY_PARTITIONS_WORKERS;
 }
 
-static Part *
-find_part(const PartsWriter *writer, Oid relid)
-{
-	ListCell   *lc;
-
-	foreach(lc, writer->parts)
-	{
-		Part	   *part = lfirst(lc);
-
-		if (part->relid == relid)
-			return part;
-	}
-	return NULL;
-}
-
 /*
  * A leaf that has no rows of this load yet, and that workers may have some
  * for.  The locks are those that its first row would take, as a worker's end
@@ -557,7 +542,7 @@ register_leaves(PartsWriter *writer)
 
 	foreach(lc, leaves)
 	{
-		Part	   *part = find_part(writer, lfirst_oid(lc));
+		Part	   *part = find_part(writer->parts, lfirst_oid(lc));
 
 		CHECK_FOR_INTERRUPTS();
 		if (part == NULL)
