@@ -256,6 +256,18 @@ prepare_rows(void *arg, uint32 rows)
 	convert_reserve(share->batch->conv, rows);
 }
 
+/* The leader: the next bytes to their place in the ring, or the end. */
+static void
+feed(Share *share, char *place, Size room)
+{
+	Size		length = source_read(share->leader->source, place, Min(room, FEED_BYTES));
+
+	if (length > 0)
+		ring_feed(share->ring, length);
+	else
+		ring_end(share->ring);
+}
+
 /*
  * The leader: reads on into the ring.  False where that has enough: for the
  * chunks to come or, where someone waits, no room for more.
@@ -263,23 +275,17 @@ prepare_rows(void *arg, uint32 rows)
 static bool
 feed_ring(Share *share, bool awaited)
 {
-	const ShareLeader *leader = share->leader;
 	Ring	   *ring = share->ring;
 	int64		ahead = pg_atomic_read_u64(&ring->fed) - share->parallel->cursor.offset;
 	int64		capacity = share->batch->reader->source->window.capacity;
 	Size		room;
 	char	   *place = ring_place(ring, &room);
-	Size		length;
 
 	CHECK_FOR_INTERRUPTS();
 	if (pg_atomic_read_u32(&ring->ended) != 0 || room == 0 ||
 		(!awaited && ahead >= (int64) FEED_AHEAD * share->processes * capacity))
 		return false;
-	length = source_read(leader->source, place, Min(room, FEED_BYTES));
-	if (length > 0)
-		ring_feed(ring, length);
-	else
-		ring_end(ring);
+	feed(share, place, room);
 	share_receive_rejects(share);
 	return true;
 }
@@ -290,15 +296,10 @@ share_feed_at_once(void *arg)
 	Share	   *share = arg;
 	Size		room;
 	char	   *place = ring_place(share->ring, &room);
-	Size		length;
 
 	if (room == 0)
 		elog(ERROR, "no room for a chunk");
-	length = source_read(share->leader->source, place, Min(room, FEED_BYTES));
-	if (length > 0)
-		ring_feed(share->ring, length);
-	else
-		ring_end(share->ring);
+	feed(share, place, room);
 }
 
 /*
