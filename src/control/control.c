@@ -19,7 +19,7 @@
 #include "lib/stringinfo.h"
 #include "mb/pg_wchar.h"
 #include "miscadmin.h"
-#include "option/fields.h"
+#include "option/fixed_fields.h"
 #include "stream/file.h"
 #include "stream/path.h"
 #include "utils/builtins.h"

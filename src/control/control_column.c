@@ -11,7 +11,7 @@
 
 #include "control/control_column.h"
 #include "mb/pg_wchar.h"
-#include "option/fields.h"
+#include "option/fixed_fields.h"
 #include "utils/builtins.h"
 #include "utils/json.h"
 

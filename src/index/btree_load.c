@@ -64,7 +64,7 @@ take_rows(void *arg, const RowId *rows, uint32 n)
 }
 
 void
-btree_load_init(BtreeLoad *load, Relation index, IndexInfo *info, Shape *shape,
+btree_load_init(BtreeLoad *load, Relation index, IndexInfo *info, KeyShape *shape,
 				const ConflictSink *conflicts)
 {
 	memset(load, 0, sizeof(BtreeLoad));

@@ -11,13 +11,13 @@
 #include "index/conflicts.h"
 #include "index/key_sink.h"
 #include "index/merge.h"
-#include "index/shape.h"
+#include "index/key_shape.h"
 #include "nodes/execnodes.h"
 
 typedef struct BtreeLoad
 {
 	Relation	index;
-	Shape	   *shape;
+	KeyShape	   *shape;
 	Btree	   *btree;
 	Merge	   *merge;			/* NULL: there are no old entries */
 	bool		unique;
@@ -33,7 +33,7 @@ typedef struct BtreeLoad
 } BtreeLoad;
 
 /* Nothing but btree and merge is left to set. */
-extern void btree_load_init(BtreeLoad *load, Relation index, IndexInfo *info, Shape *shape,
+extern void btree_load_init(BtreeLoad *load, Relation index, IndexInfo *info, KeyShape *shape,
 							const ConflictSink *conflicts);
 
 /*

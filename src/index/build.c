@@ -45,7 +45,7 @@ static BuildResult
 build_btree(Relation heap, Relation index, IndexInfo *info,
 			const BuildTask *task, Size memory, const ConflictSink *conflicts)
 {
-	Shape	   *shape = shape_open(index);
+	KeyShape	   *shape = shape_open(index);
 	BlockNumber first = task->method == INDEX_MERGE ? task->first_block : 0;
 	BlockNumber nblocks = RelationGetNumberOfBlocks(heap) - first;
 	IndexSort  *sort = index_sort_open(shape, heap, index, first, nblocks, memory);

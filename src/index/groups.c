@@ -55,7 +55,7 @@ typedef struct Group
 	char		image[FLEXIBLE_ARRAY_MEMBER];
 } Group;
 
-typedef struct Arena
+typedef struct GroupArena
 {
 	char	  **blocks;
 	Size		nblocks;
@@ -63,7 +63,7 @@ typedef struct Arena
 	Size		used;			/* of the last block */
 	Size		capacity;		/* of it */
 	Size		taken;
-} Arena;
+} GroupArena;
 
 /* Groups on their way out, in order. */
 typedef struct Sorted
@@ -77,12 +77,12 @@ typedef struct Sorted
 
 struct Groups
 {
-	Shape	   *shape;
+	KeyShape	   *shape;
 	Size		block_size;		/* of the arena */
 	MemoryContext context;
 	uint32		ncompared;		/* groups, by the operator class */
 
-	Arena		arena;
+	GroupArena	arena;
 	Group	  **list;
 	Size		ngroups;
 	Size		groups_capacity;
@@ -112,7 +112,7 @@ poll_interrupts(void)
 }
 
 Groups *
-groups_open(Shape *shape, Size budget, MemoryContext context)
+groups_open(KeyShape *shape, Size budget, MemoryContext context)
 {
 	Groups	   *groups = palloc0(sizeof(Groups));
 
@@ -133,7 +133,7 @@ groups_begin(Groups *groups)
 	groups->owners = NULL;
 	groups->ngroups = groups->groups_capacity = groups->strings_capacity = 0;
 	groups->nrows = groups->rows_capacity = 0;
-	memset(&groups->arena, 0, sizeof(Arena));
+	memset(&groups->arena, 0, sizeof(GroupArena));
 	groups->nslots = FIRST_SLOTS;
 	groups->slots = MemoryContextAllocZero(groups->context, FIRST_SLOTS * sizeof(uint64));
 }
@@ -162,7 +162,7 @@ groups_memory(const Groups *groups, bool sorted)
 static char *
 arena_take(Groups *groups, Size size, uint32 *place)
 {
-	Arena	   *arena = &groups->arena;
+	GroupArena *arena = &groups->arena;
 	char	   *result;
 
 	size = MAXALIGN(size);

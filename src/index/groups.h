@@ -1,6 +1,6 @@
 /*
  * groups.h
- *		Keys of any kind and their rows, in groups by the key's image (shape.h).
+ *		Keys of any kind and their rows, in groups by the key's image (key_shape.h).
  *
  * Each key is kept, transformed, sorted and compared once, however many rows have it; where
  * most rows have a key of their own, grouping is given up.
@@ -11,7 +11,7 @@
 #include "postgres.h"
 
 #include "index/key_sink.h"
-#include "index/shape.h"
+#include "index/key_shape.h"
 
 typedef struct Groups Groups;
 
@@ -22,7 +22,7 @@ typedef struct Groups Groups;
  * context: of all that is collected, which goes with it when it is reset.  Memory of the rest:
  * the current context.  budget: bytes that will be used, for the size of blocks.
  */
-extern Groups *groups_open(Shape *shape, Size budget, MemoryContext context);
+extern Groups *groups_open(KeyShape *shape, Size budget, MemoryContext context);
 
 /* Begins anew; the context has been reset. */
 extern void groups_begin(Groups *groups);

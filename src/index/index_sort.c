@@ -13,7 +13,7 @@
 
 struct IndexSort
 {
-	Shape	   *shape;
+	KeyShape	   *shape;
 	Size		memory;
 	MemoryContext context;
 	Presort    *presort;		/* of what is put; NULL: that is done */
@@ -39,7 +39,7 @@ keys_memory(Size memory)
 }
 
 static IndexSort *
-open_sort(Shape *shape, Size memory)
+open_sort(KeyShape *shape, Size memory)
 {
 	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "index sort",
 												  ALLOCSET_DEFAULT_SIZES);
@@ -81,7 +81,7 @@ spill(void *arg, BlockNumber block, uint64 rows)
 }
 
 IndexSort *
-index_sort_open(Shape *shape, Relation heap, Relation index, BlockNumber first,
+index_sort_open(KeyShape *shape, Relation heap, Relation index, BlockNumber first,
 				BlockNumber nblocks, Size memory)
 {
 	IndexSort  *sort = open_sort(shape, memory);
@@ -100,7 +100,7 @@ index_sort_open(Shape *shape, Relation heap, Relation index, BlockNumber first,
 }
 
 IndexSort *
-index_sort_open_partition(Shape *shape, Split *split, PartitionCreate create, void *arg,
+index_sort_open_partition(KeyShape *shape, Split *split, PartitionCreate create, void *arg,
 						  Size memory)
 {
 	IndexSort  *sort = open_sort(shape, memory);
@@ -145,7 +145,7 @@ index_sort_take_file(IndexSort *sort, int range)
 /* ---- sorting ---- */
 
 IndexSort *
-index_sort_open_range(Shape *shape, Split *split, int range, RowOrder rows, Size memory)
+index_sort_open_range(KeyShape *shape, Split *split, int range, RowOrder rows, Size memory)
 {
 	IndexSort  *sort = open_sort(shape, memory);
 	MemoryContext old = MemoryContextSwitchTo(sort->context);

@@ -48,18 +48,18 @@ typedef struct SortPartitioned
  * For the rows of nblocks blocks of a table, from first on; memory: bytes, as for all of these.
  * Memory: below the current context.
  */
-extern IndexSort *index_sort_open(Shape *shape, Relation heap, Relation index,
+extern IndexSort *index_sort_open(KeyShape *shape, Relation heap, Relation index,
 								  BlockNumber first, BlockNumber nblocks, Size memory);
 
 /* For rows that are only partitioned, into files that create makes. */
-extern IndexSort *index_sort_open_partition(Shape *shape, Split *split, PartitionCreate create,
+extern IndexSort *index_sort_open_partition(KeyShape *shape, Split *split, PartitionCreate create,
 											void *arg, Size memory);
 
 /*
  * For the keys of a range, from such files (index_sort_read).  rows: in which order all of them
  * have those of a key, one file after the other.
  */
-extern IndexSort *index_sort_open_range(Shape *shape, Split *split, int range, RowOrder rows,
+extern IndexSort *index_sort_open_range(KeyShape *shape, Split *split, int range, RowOrder rows,
 										Size memory);
 
 /* Takes a row's key.  Rows come block by block. */

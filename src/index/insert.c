@@ -31,7 +31,7 @@ typedef struct Insertion
 	double		expected;		/* so many there will be, if there is one for each row */
 
 	/* btrees */
-	Shape	   *shape;
+	KeyShape	   *shape;
 	IndexSort  *sort;
 	Datum		values[INDEX_MAX_KEYS]; /* the current key */
 	bool		isnull[INDEX_MAX_KEYS];

@@ -15,7 +15,7 @@
 
 struct Integers
 {
-	Shape	   *shape;
+	KeyShape	   *shape;
 	MemoryContext context;
 	SortItem   *items;
 	Size		nitems;
@@ -32,7 +32,7 @@ poll_interrupts(void)
 }
 
 Integers *
-integers_open(Shape *shape, MemoryContext context)
+integers_open(KeyShape *shape, MemoryContext context)
 {
 	Integers   *integers = palloc0(sizeof(Integers));
 

@@ -8,7 +8,7 @@
 #include "postgres.h"
 
 #include "index/key_sink.h"
-#include "index/shape.h"
+#include "index/key_shape.h"
 
 typedef struct Integers Integers;
 
@@ -16,7 +16,7 @@ typedef struct Integers Integers;
  * context: of all that is collected, which goes with it when it is reset.  Memory of the rest:
  * the current context.
  */
-extern Integers *integers_open(Shape *shape, MemoryContext context);
+extern Integers *integers_open(KeyShape *shape, MemoryContext context);
 
 /* Begins anew; the context has been reset. */
 extern void integers_begin(Integers *integers);

@@ -61,7 +61,7 @@ struct Merge
 {
 	Relation	heap;
 	Relation	index;
-	Shape	   *shape;
+	KeyShape	   *shape;
 	Btree	   *btree;
 	BlockNumber first_block;	/* of the new rows */
 	MemoryContext scratch;		/* for comparisons; reset with each page */
@@ -97,7 +97,7 @@ struct Merge
 static int
 compare_key(Merge *merge, IndexTuple item)
 {
-	Shape	   *shape = merge->shape;
+	KeyShape	   *shape = merge->shape;
 	MemoryContext old = MemoryContextSwitchTo(merge->scratch);
 	int			order = 0;
 
@@ -117,7 +117,7 @@ compare_key(Merge *merge, IndexTuple item)
 static int
 compare_items(Merge *merge, IndexTuple a, IndexTuple b)
 {
-	Shape	   *shape = merge->shape;
+	KeyShape	   *shape = merge->shape;
 	MemoryContext old = MemoryContextSwitchTo(merge->scratch);
 	int			order = 0;
 
@@ -174,7 +174,7 @@ has_other_forms(const ShapeColumn *column, const struct varlena *value)
 static bool
 is_odd(const Merge *merge, IndexTuple item)
 {
-	const Shape *shape = merge->shape;
+	const KeyShape *shape = merge->shape;
 
 	for (int i = 0; i < shape->nkeys; i++)
 	{
@@ -500,7 +500,7 @@ merge_key(Merge *merge, const char *image, IndexTuple tuple, RowId *alive)
 }
 
 Merge *
-merge_open(Relation heap, Relation index, Shape *shape, Btree *btree,
+merge_open(Relation heap, Relation index, KeyShape *shape, Btree *btree,
 		   RelFileLocator file, BlockNumber first_block)
 {
 	Merge	   *merge = palloc0(sizeof(Merge));

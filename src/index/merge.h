@@ -24,12 +24,12 @@
 
 #include "index/btree.h"
 #include "index/leaves.h"
-#include "index/shape.h"
+#include "index/key_shape.h"
 
 typedef struct Merge Merge;
 
 /* The old rows are all before block first_block of the table.  Memory: the current context. */
-extern Merge *merge_open(Relation heap, Relation index, Shape *shape,
+extern Merge *merge_open(Relation heap, Relation index, KeyShape *shape,
 						 Btree *btree, RelFileLocator file,
 						 BlockNumber first_block);
 

@@ -4,7 +4,7 @@
  *
  * The entries of a btree come in the order of the operator class, those of equal keys by TID.
  * What is known of that on the way is one state, an Order, of whoever collects or merges keys.
- * It begins as the shape (shape.h) and the scan of the table say, and changes here only:
+ * It begins as the shape (key_shape.h) and the scan of the table say, and changes here only:
  *
  *	KEYS_BY_STRING		sort strings come in the order of the keys: numbers and bytes do
  *	KEYS_BY_COLLATION	sort strings are what a collation makes of texts.  They should come in the
@@ -31,7 +31,7 @@
 
 #include "postgres.h"
 
-#include "index/shape.h"
+#include "index/key_shape.h"
 
 typedef enum KeyOrder
 {
@@ -57,7 +57,7 @@ typedef struct Order
 
 /* What the shape's keys begin with, whose rows arrive so. */
 static inline Order
-order_open(const Shape *shape, RowOrder rows)
+order_open(const KeyShape *shape, RowOrder rows)
 {
 	return (Order) {shape->collated ? KEYS_BY_COLLATION : KEYS_BY_STRING, rows};
 }
@@ -78,7 +78,7 @@ rows_interleave(RowOrder rows)
 
 /* How the rows of a shape's keys leave a partition, all of which have been found in that order. */
 static inline RowOrder
-rows_partitioned(RowOrder rows, const Shape *shape)
+rows_partitioned(RowOrder rows, const KeyShape *shape)
 {
 	/* these are not grouped: each row goes where it belongs when it comes */
 	if (shape->integer)
@@ -90,7 +90,7 @@ rows_partitioned(RowOrder rows, const Shape *shape)
 
 /* Whether a key may follow another one; *equal: whether it is the same to the index. */
 static inline bool
-order_follows(Shape *shape, const char *before, const char *image, bool *equal)
+order_follows(KeyShape *shape, const char *before, const char *image, bool *equal)
 {
 	int			order = shape_compare(shape, before, image);
 

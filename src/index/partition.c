@@ -51,7 +51,7 @@ struct Partition
 };
 
 Size
-partition_memory(const Shape *shape, int nranges)
+partition_memory(const KeyShape *shape, int nranges)
 {
 	return nranges * (BLCKSZ + (shape->integer ? ITEMS_AT_ONCE * sizeof(IntegerItem) : 0));
 }
@@ -240,7 +240,7 @@ partition_take_file(Partition *partition, int range)
 }
 
 void
-partition_read(BufFile *file, const Shape *shape, Presort *presort)
+partition_read(BufFile *file, const KeyShape *shape, Presort *presort)
 {
 	if (shape->integer)
 		read_items(file, presort);

@@ -27,7 +27,7 @@ typedef struct Partition Partition;
 typedef BufFile *(*PartitionCreate) (void *arg, int range);
 
 /* Bytes that a partition of so many ranges takes. */
-extern Size partition_memory(const Shape *shape, int nranges);
+extern Size partition_memory(const KeyShape *shape, int nranges);
 
 /* The split must stay.  Memory, that of the files too: the current context. */
 extern Partition *partition_open(Split *split, PartitionCreate create, void *arg);
@@ -42,6 +42,6 @@ extern uint64 partition_finish(Partition *partition);
 extern BufFile *partition_take_file(Partition *partition, int range);
 
 /* Puts all that is in a file, from where it stands, into a presort. */
-extern void partition_read(BufFile *file, const Shape *shape, Presort *presort);
+extern void partition_read(BufFile *file, const KeyShape *shape, Presort *presort);
 
 #endif							/* PGBULK_PARTITION_H */

@@ -12,7 +12,7 @@
 
 struct Presort
 {
-	Shape	   *shape;
+	KeyShape	   *shape;
 	Size		budget;
 	MemoryContext context;		/* of this and the runs */
 	MemoryContext memory;		/* of the keys of a run */
@@ -39,7 +39,7 @@ begin_run(Presort *presort)
 }
 
 Presort *
-presort_open(Shape *shape, Size budget, PresortOptions options)
+presort_open(KeyShape *shape, Size budget, PresortOptions options)
 {
 	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "presort",
 												  ALLOCSET_DEFAULT_SIZES);

@@ -16,7 +16,7 @@
 
 #include "index/key_sink.h"
 #include "index/order.h"
-#include "index/shape.h"
+#include "index/key_shape.h"
 #include "index/split.h"
 
 typedef struct Presort Presort;
@@ -52,7 +52,7 @@ typedef struct PresortOptions
  * budget: bytes of memory.  What the options point to must stay.  Memory: below the current
  * context.
  */
-extern Presort *presort_open(Shape *shape, Size budget, PresortOptions options);
+extern Presort *presort_open(KeyShape *shape, Size budget, PresortOptions options);
 
 /* Takes a row's key.  Rows come block by block. */
 extern void presort_put(Presort *presort, const ItemPointerData *tid,

@@ -69,7 +69,7 @@ typedef struct RangeBuildPart
 	Relation	heap;
 	Relation	index;
 	IndexInfo  *info;
-	Shape	   *shape;
+	KeyShape	   *shape;
 	Split	   *split;
 	MemoryContext context;		/* of a share or a range */
 
@@ -261,7 +261,7 @@ collect_range(RangeBuildPart *part, IndexSort *sort)
 
 /* The bound above a range, or NULL. */
 static IndexTuple
-form_bound(Shape *shape, const Split *split, int range)
+form_bound(KeyShape *shape, const Split *split, int range)
 {
 	return range == split->nborders ? NULL :
 		shape_tuple(shape, split->borders[range].image);
@@ -371,7 +371,7 @@ range_build_help(RangeBuild *build, Relation heap, SharedFileSet *files)
 
 static void
 take_ranges(RangeBuild *build, SharedFileSet *files, const ConflictSink *conflicts,
-			Btree *btree, Shape *shape)
+			Btree *btree, KeyShape *shape)
 {
 	Split	   *split = split_open(shape, &build->keys);
 	uint32		ngroups = 0;

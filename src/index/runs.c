@@ -63,7 +63,7 @@ typedef struct Candidate
 
 struct Runs
 {
-	Shape	   *shape;
+	KeyShape	   *shape;
 	Order	   *order;			/* of what is written and merged */
 	MemoryContext context;
 	int			at_once;
@@ -84,7 +84,7 @@ struct Runs
 };
 
 Runs *
-runs_open(Shape *shape, Size budget, Order *order)
+runs_open(KeyShape *shape, Size budget, Order *order)
 {
 	Runs	   *runs = palloc0(sizeof(Runs));
 

@@ -24,7 +24,7 @@ typedef struct Runs Runs;
  * caller's, of what each run gets; must stay.  Where rows interleave, each is written with its
  * key.
  */
-extern Runs *runs_open(Shape *shape, Size budget, Order *order);
+extern Runs *runs_open(KeyShape *shape, Size budget, Order *order);
 
 /* Begins a run; what goes into the sink until runs_end is the run. */
 extern KeySink runs_begin(Runs *runs);

@@ -54,7 +54,7 @@
 
 typedef struct Sample
 {
-	Shape	   *shape;
+	KeyShape	   *shape;
 	StringInfoData images;
 	uint32		offsets[MAX_SAMPLE + 1];
 	int			n;
@@ -324,7 +324,7 @@ split_buffers(Size memory)
 /* ---- which range ---- */
 
 Split *
-split_open(Shape *shape, const SplitKeys *keys)
+split_open(KeyShape *shape, const SplitKeys *keys)
 {
 	Split	   *split = palloc0(offsetof(Split, borders) +
 								keys->nborders * sizeof(SplitBorder));

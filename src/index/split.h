@@ -3,7 +3,7 @@
  *		Where the keys of a btree are split into ranges, for several processes or for little memory.
  *
  * The borders are keys of a sample of the table's rows; a border is the first key that may be in
- * the range above it.  On which side of it a key is, its sort string tells (shape.h), and where
+ * the range above it.  On which side of it a key is, its sort string tells (key_shape.h), and where
  * that is the same as the border's, the operator class.  So keys that are equal are in one range,
  * and ranges come in order, as far as sort strings do (order.h); presort.h verifies that the ends
  * of a range are within its borders.
@@ -13,7 +13,7 @@
 
 #include "postgres.h"
 
-#include "index/shape.h"
+#include "index/key_shape.h"
 #include "lib/stringinfo.h"
 #include "nodes/execnodes.h"
 #include "utils/rel.h"
@@ -38,7 +38,7 @@ typedef struct SplitBorder
 
 typedef struct Split
 {
-	Shape	   *shape;
+	KeyShape	   *shape;
 	StringInfoData scratch;		/* the sort string of the key that split_find was asked for last */
 	int			nborders;		/* one less than ranges */
 	SplitBorder borders[FLEXIBLE_ARRAY_MEMBER];
@@ -64,7 +64,7 @@ extern SplitKeys *split_evenly(Relation heap, Relation index, IndexInfo *info,
 extern Size split_buffers(Size memory);
 
 /* keys must stay.  Memory: the current context. */
-extern Split *split_open(Shape *shape, const SplitKeys *keys);
+extern Split *split_open(KeyShape *shape, const SplitKeys *keys);
 
 /* The range of a key, from 0. */
 extern int	split_find(Split *split, const char *image);

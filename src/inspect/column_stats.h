@@ -6,7 +6,7 @@
 #define PGBULK_COLUMN_STATS_H
 
 #include "inspect/dialect_type.h"
-#include "inspect/shape.h"
+#include "inspect/value_shape.h"
 
 /* As many as a table may have. */
 #define COLUMNS_MAX 1600

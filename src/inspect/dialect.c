@@ -16,7 +16,7 @@
 #include "inspect/line.h"
 #include "inspect/names.h"
 #include "inspect/quoting.h"
-#include "inspect/shape.h"
+#include "inspect/value_shape.h"
 
 /* Of a span, what the delimiter is guessed from. */
 #define PROBE_LENGTH (256 * 1024)

@@ -8,7 +8,7 @@
 #include "postgres.h"
 
 #include "format/encoding.h"
-#include "inspect/columns.h"
+#include "inspect/column_types.h"
 #include "inspect/dialect.h"
 #include "inspect/sample.h"
 #include "nodes/pg_list.h"

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "inspect/document.h"
-#include "inspect/shape.h"
+#include "inspect/value_shape.h"
 
 static inline bool
 is_digit(char c)
@@ -96,7 +96,7 @@ has_twice(const char *s, size_t length, const char *pair)
 bool
 line_is_value(const char *s, size_t length)
 {
-	Shape		shape;
+	ValueShape	shape;
 
 	if (length == 0)
 		return false;

@@ -158,7 +158,7 @@ names_are_sure(const Columns *columns)
 	for (uint32_t i = 0; i < columns->count; i++)
 	{
 		const ColumnStats *stats = &columns->columns[i];
-		Shape		name;
+		ValueShape	name;
 
 		if (stats->name == NULL || stats->name_length == 0 || !names_has_type(stats))
 			continue;
@@ -171,7 +171,7 @@ names_are_sure(const Columns *columns)
 }
 
 static double
-judge_typed_name(const ColumnStats *stats, const Shape *name)
+judge_typed_name(const ColumnStats *stats, const ValueShape *name)
 {
 	uint32_t	types = stats->types & ~SHAPE_BIT(SHAPE_TEXT);
 	uint32_t	comma = stats->types_comma & ~SHAPE_BIT(SHAPE_TEXT);
@@ -202,7 +202,7 @@ judge_writing(const ColumnStats *stats)
 
 /* sure: the names of other columns are proof of a header. */
 static double
-judge_text_name(const ColumnStats *stats, const Shape *name, bool sure)
+judge_text_name(const ColumnStats *stats, const ValueShape *name, bool sure)
 {
 	double		score;
 
@@ -243,7 +243,7 @@ names_judge(const Columns *columns)
 	for (uint32_t i = 0; i < columns->count; i++)
 	{
 		const ColumnStats *stats = &columns->columns[i];
-		Shape		name;
+		ValueShape	name;
 
 		if (stats->name == NULL)
 			continue;

@@ -12,7 +12,7 @@
 
 #include <string.h>
 
-#include "inspect/shape.h"
+#include "inspect/value_shape.h"
 
 /* Costs: rows silently lost, a bad row, a changed value. */
 #define COST_MERGED 4.0

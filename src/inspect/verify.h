@@ -8,7 +8,7 @@
 #include "postgres.h"
 
 #include "format/encoding.h"
-#include "inspect/columns.h"
+#include "inspect/column_types.h"
 
 /*
  * Passes all values of the sample to the input functions of their columns'

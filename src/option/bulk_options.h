@@ -8,7 +8,7 @@
 #include "postgres.h"
 
 #include "nodes/pg_list.h"
-#include "option/fields.h"
+#include "option/fixed_fields.h"
 #include "scan/scan.h"
 #include "utils/jsonb.h"
 

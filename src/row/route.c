@@ -18,7 +18,7 @@
 #include "utils/partcache.h"
 
 /* A partitioned table of the tree. */
-typedef struct Level
+typedef struct RouteLevel
 {
 	Relation	rel;
 	PartitionKey key;
@@ -26,29 +26,29 @@ typedef struct Level
 	List	   *exprs;			/* ExprStates of the key's expressions */
 	AttrMap    *map;			/* from the root's columns, NULL if the same */
 	TupleTableSlot *slot;		/* a row in this table's form, with map */
-	struct Level **children;	/* by partition; NULL: leaf or not yet opened */
-} Level;
+	struct RouteLevel **children;	/* by partition; NULL: leaf or not yet opened */
+} RouteLevel;
 
 struct Router
 {
 	EState	   *estate;
 	Guard	   *guard;
-	Level	   *root;
+	RouteLevel	   *root;
 	List	   *levels;			/* those that were opened here */
 };
 
-static Level *
+static RouteLevel *
 open_level(Router *router, Relation rel, Relation root)
 {
 	EState	   *estate = router->estate;
 	MemoryContext context = MemoryContextSwitchTo(estate->es_query_cxt);
-	Level	   *level = palloc0(sizeof(Level));
+	RouteLevel	   *level = palloc0(sizeof(RouteLevel));
 
 	level->rel = rel;
 	level->key = RelationGetPartitionKey(rel);
 	level->desc = RelationGetPartitionDesc(rel, !IsolationUsesXactSnapshot());
 	level->exprs = ExecPrepareExprList(level->key->partexprs, estate);
-	level->children = palloc0(sizeof(Level *) * Max(level->desc->nparts, 1));
+	level->children = palloc0(sizeof(RouteLevel *) * Max(level->desc->nparts, 1));
 	if (rel != root)
 	{
 		level->map = compat_attrmap_if_needed(RelationGetDescr(root),
@@ -80,7 +80,7 @@ route_close(Router *router)
 
 	foreach(lc, router->levels)
 	{
-		Level	   *level = lfirst(lc);
+		RouteLevel	   *level = lfirst(lc);
 
 		if (level->slot)
 			ExecDropSingleTupleTableSlot(level->slot);
@@ -89,10 +89,10 @@ route_close(Router *router)
 }
 
 /* The subpartitioned table at index, opened for as long as the load goes. */
-static Level *
-child_level(Router *router, Level *level, int index)
+static RouteLevel *
+child_level(Router *router, RouteLevel *level, int index)
 {
-	Level	   *child = level->children[index];
+	RouteLevel	   *child = level->children[index];
 	ResourceOwner owner = CurrentResourceOwner;
 	MemoryContext context;
 
@@ -116,7 +116,7 @@ child_level(Router *router, Level *level, int index)
 
 /* The values of the partition key in a row of the level's form. */
 static void
-key_values(Router *router, Level *level, TupleTableSlot *slot, Datum *values,
+key_values(Router *router, RouteLevel *level, TupleTableSlot *slot, Datum *values,
 		   bool *isnull)
 {
 	ExprContext *econtext = GetPerTupleExprContext(router->estate);
@@ -142,7 +142,7 @@ key_values(Router *router, Level *level, TupleTableSlot *slot, Datum *values,
 
 /* Index of the partition for a key, or -1. */
 static int
-find_partition(Level *level, Datum *values, bool *isnull)
+find_partition(RouteLevel *level, Datum *values, bool *isnull)
 {
 	PartitionKey key = level->key;
 	PartitionBoundInfo bounds = level->desc->boundinfo;
@@ -200,7 +200,7 @@ find_partition(Level *level, Datum *values, bool *isnull)
 }
 
 static void
-fail_route(Level *level, RowError *err)
+fail_route(RouteLevel *level, RowError *err)
 {
 	memset(err, 0, sizeof(*err));
 	err->reason = REJECT_CONSTRAINT;
@@ -214,7 +214,7 @@ route_exists(Router *router, TupleTableSlot *slot, RowError *err)
 {
 	EState	   *estate = router->estate;
 	MemoryContext context = MemoryContextSwitchTo(GetPerTupleMemoryContext(estate));
-	Level	   *level = router->root;
+	RouteLevel	   *level = router->root;
 	int			index;
 
 	for (;;)

@@ -15,7 +15,7 @@
 #include "general.h"
 
 /* One row, or a line that is none. */
-typedef struct Line
+typedef struct RowLine
 {
 	uint32_t	end;			/* of its data */
 	uint32_t	next;
@@ -23,7 +23,7 @@ typedef struct Line
 	uint8_t		fault;
 	bool		inner;			/* line ends that are data */
 	bool		marker;			/* text: it is the end-of-copy marker */
-} Line;
+} RowLine;
 
 typedef enum Found
 {
@@ -57,7 +57,7 @@ typedef struct General
 /* ---- the end of a row ---- */
 
 static void
-set_fault(Line *line, ScanFault fault, uint32_t at)
+set_fault(RowLine *line, ScanFault fault, uint32_t at)
 {
 	if (line->fault == SCAN_FAULT_NONE)
 	{
@@ -80,7 +80,7 @@ next_that_matters(const General *scan, const bool *matters, uint32_t at)
  * is set where that depends on what has not been read.
  */
 static bool
-judge_line_end(General *scan, Line *line, bool *more)
+judge_line_end(General *scan, RowLine *line, bool *more)
 {
 	uint32_t	at = line->end;
 	bool		is_last = at + 1 == scan->length;
@@ -120,14 +120,14 @@ judge_line_end(General *scan, Line *line, bool *more)
 
 /* The file ends, or the window does. */
 static Found
-end_of_window(const General *scan, Line *line)
+end_of_window(const General *scan, RowLine *line)
 {
 	line->end = line->next = scan->length;
 	return scan->at_eof ? FOUND_LINE : FOUND_UNFINISHED;
 }
 
 static Found
-find_csv_line(General *scan, uint32_t at, Line *line)
+find_csv_line(General *scan, uint32_t at, RowLine *line)
 {
 	const char	quote = scan->dialect->quote;
 	const char	escape = scan->dialect->escape;
@@ -170,7 +170,7 @@ find_csv_line(General *scan, uint32_t at, Line *line)
  * end-of-copy marker, else a fault.  False: more must be read.
  */
 static bool
-judge_marker(General *scan, uint32_t start, uint32_t at, Line *line)
+judge_marker(General *scan, uint32_t start, uint32_t at, RowLine *line)
 {
 	uint32_t	place = at + 2;
 	ScanEol		eol = scan->eol;
@@ -214,7 +214,7 @@ judge_marker(General *scan, uint32_t start, uint32_t at, Line *line)
 }
 
 static Found
-find_text_line(General *scan, uint32_t at, Line *line)
+find_text_line(General *scan, uint32_t at, RowLine *line)
 {
 	const uint32_t start = at;
 	bool		more = false;
@@ -248,7 +248,7 @@ find_text_line(General *scan, uint32_t at, Line *line)
 
 /* The line from start on is a comment: it ends at its first line end. */
 static Found
-find_comment_end(General *scan, uint32_t at, Line *line)
+find_comment_end(General *scan, uint32_t at, RowLine *line)
 {
 	bool		more = false;
 
@@ -284,7 +284,7 @@ is_comment(const General *scan, uint32_t start, bool *more)
 
 /* The row, or comment, that begins at start. */
 static Found
-find_line(General *scan, uint32_t start, Line *line, bool *comment)
+find_line(General *scan, uint32_t start, RowLine *line, bool *comment)
 {
 	bool		more = false;
 
@@ -460,7 +460,7 @@ scan_begin(General *scan)
 
 /* Line ends in a row or comment and at its end. */
 static uint32_t
-lines_of(const General *scan, const Line *line, uint32_t start, bool comment)
+lines_of(const General *scan, const RowLine *line, uint32_t start, bool comment)
 {
 	if (!line->inner && line->fault == SCAN_FAULT_NONE && !comment)
 		return line->next > line->end;
@@ -487,7 +487,7 @@ general_rows(const ScanDialect *dialect, ScanEol *eol,
 	{
 		uint32_t	start = result->consumed;
 		ScanRow    *row = &rows[result->nrows];
-		Line		line;
+		RowLine		line;
 		bool		comment;
 
 		if (result->nrows == max_rows)
@@ -540,7 +540,7 @@ general_border(const ScanDialect *dialect, ScanEol eol, const char *window,
 	General		scan = {
 		.dialect = dialect, .window = window, .length = length, .eol = eol
 	};
-	Line		line;
+	RowLine		line;
 	bool		comment;
 
 	scan_begin(&scan);

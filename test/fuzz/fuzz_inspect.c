@@ -7,10 +7,10 @@
 #include <string.h>
 
 #include "inspect/charset.h"
-#include "inspect/columns.h"
+#include "inspect/column_types.h"
 #include "inspect/dialect.h"
 #include "inspect/document.h"
-#include "inspect/shape.h"
+#include "inspect/value_shape.h"
 #include "scan/magic.h"
 
 #define MAX_INPUT 2048
@@ -82,7 +82,7 @@ LLVMFuzzerTestOneInput(const uint8_t *input, size_t size)
 	Dialect		dialect;
 	SheetSpan	span;
 	char	   *window;
-	Shape		shape;
+	ValueShape	shape;
 
 	if (size < 1 || size > MAX_INPUT)
 		return 0;

@@ -1,16 +1,16 @@
 /*
  * check_inspect.c
- *		shape.h, charset.h, dialect.h and columns.h on texts whose verdict is known.
+ *		value_shape.h, charset.h, dialect.h and column_types.h on texts whose verdict is known.
  */
 #include <check.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "inspect/charset.h"
-#include "inspect/columns.h"
+#include "inspect/column_types.h"
 #include "inspect/dialect.h"
 #include "inspect/document.h"
-#include "inspect/shape.h"
+#include "inspect/value_shape.h"
 
 /* ---- shapes ---- */
 
@@ -62,7 +62,7 @@ static const struct
 
 START_TEST(test_shape)
 {
-	Shape		shape;
+	ValueShape	shape;
 
 	shape_of(shapes[_i].text, strlen(shapes[_i].text), &shape);
 	ck_assert_msg((shape.types & ~T(TEXT)) == shapes[_i].types,
@@ -73,7 +73,7 @@ END_TEST
 
 START_TEST(test_comma)
 {
-	Shape		shape;
+	ValueShape	shape;
 
 	shape_of("1234,5", 6, &shape);
 	ck_assert(shape.comma && !shape.thousand);
@@ -104,7 +104,7 @@ static const struct
 
 START_TEST(test_template)
 {
-	Shape		shape;
+	ValueShape	shape;
 	char		template[64];
 
 	shape_of(dates[_i].text, strlen(dates[_i].text), &shape);
@@ -125,8 +125,8 @@ END_TEST
 static bool
 merge(const char *a, const char *b, int *orders)
 {
-	Shape		x;
-	Shape		y;
+	ValueShape		x;
+	ValueShape		y;
 	bool		merged;
 
 	shape_of(a, strlen(a), &x);

@@ -1,12 +1,12 @@
 /*
- * fields.c
- *		See fields.h.
+ * fixed_fields.c
+ *		See fixed_fields.h.
  */
 #include "postgres.h"
 
 #include "common/string.h"
 #include "mb/pg_wchar.h"
-#include "option/fields.h"
+#include "option/fixed_fields.h"
 #include "utils/builtins.h"
 #include "utils/numeric.h"
 

@@ -1,9 +1,9 @@
 /*
- * fields.h
+ * fixed_fields.h
  *		Option fields: positions and types of the fields of format fixed.
  */
-#ifndef PGBULK_FIELDS_H
-#define PGBULK_FIELDS_H
+#ifndef PGBULK_FIXED_FIELDS_H
+#define PGBULK_FIXED_FIELDS_H
 
 #include "postgres.h"
 
@@ -64,4 +64,4 @@ extern BulkFields *fields_open(JsonbValue *json, const FieldDefaults *defaults);
 /* Field number index belongs to a column of numbers, which may be padded on the left. */
 extern void fields_justify(BulkFields *fields, int index);
 
-#endif							/* PGBULK_FIELDS_H */
+#endif							/* PGBULK_FIXED_FIELDS_H */

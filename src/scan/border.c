@@ -1,5 +1,5 @@
 /*
- * chunks.c
+ * border.c
  *		Where a file may be cut: the last row end in a window.
  *
  * The same masks as rows.c makes, but nothing is written, so this costs a

@@ -1,8 +1,8 @@
 /*
- * shape.c
- *		See shape.h.
+ * value_shape.c
+ *		See value_shape.h.
  */
-#include "inspect/shape.h"
+#include "inspect/value_shape.h"
 
 #include <string.h>
 
@@ -182,7 +182,7 @@ is_special_number(const char *s, size_t len)
 }
 
 static void
-find_number(const char *s, size_t len, Shape *shape)
+find_number(const char *s, size_t len, ValueShape *shape)
 {
 	const char *comma = memchr(s, ',', len);
 
@@ -466,7 +466,7 @@ order_date(const DatePart *parts, ShapeDate *date)
 }
 
 static void
-find_template(const char *s, size_t len, Shape *shape)
+find_template(const char *s, size_t len, ValueShape *shape)
 {
 	ShapeDate	date = {0};
 	DatePart	parts[3];
@@ -485,7 +485,7 @@ find_template(const char *s, size_t len, Shape *shape)
 }
 
 static void
-find_date(const char *s, size_t len, Shape *shape)
+find_date(const char *s, size_t len, ValueShape *shape)
 {
 	size_t		clock = clock_length(s, len);
 	size_t		iso = iso_length(s, len);
@@ -622,7 +622,7 @@ is_json(const char *s, size_t len)
 }
 
 void
-shape_of(const char *s, size_t len, Shape *shape)
+shape_of(const char *s, size_t len, ValueShape *shape)
 {
 	memset(shape, 0, sizeof(*shape));
 	if (len == 0)
@@ -651,7 +651,7 @@ shape_of(const char *s, size_t len, Shape *shape)
 double
 shape_cleanness(const char *s, size_t len)
 {
-	Shape		shape;
+	ValueShape	shape;
 	size_t		shown = len < 400 ? len : 400;
 	int			strange = 0;
 	int			spaces = 0;
@@ -689,7 +689,7 @@ shape_cleanness(const char *s, size_t len)
 bool
 shape_is_typed(const char *s, size_t len)
 {
-	Shape		shape;
+	ValueShape	shape;
 
 	if (len == 0 || len > 64 || (len == 1 && !is_digit(s[0])))
 		return false;

@@ -1,9 +1,9 @@
 /*
- * columns.h
+ * column_types.h
  *		The columns of a sample whose dialect is known.  Pure C.
  */
-#ifndef PGBULK_COLUMNS_H
-#define PGBULK_COLUMNS_H
+#ifndef PGBULK_COLUMN_TYPES_H
+#define PGBULK_COLUMN_TYPES_H
 
 #include "inspect/column_stats.h"
 
@@ -31,4 +31,4 @@ extern const char *columns_text(const Columns *columns, uint32_t column,
 								const char *data, const ScanField *field,
 								size_t *length);
 
-#endif							/* PGBULK_COLUMNS_H */
+#endif							/* PGBULK_COLUMN_TYPES_H */

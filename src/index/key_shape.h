@@ -1,5 +1,5 @@
 /*
- * shape.h
+ * key_shape.h
  *		What the keys of a btree index look like.
  *
  * A key travels as an image: the index's columns as bytes, laid out like the
@@ -12,8 +12,8 @@
  * of the operating system they are not to be trusted beyond speed: the order is verified
  * with shape_compare.
  */
-#ifndef PGBULK_SHAPE_H
-#define PGBULK_SHAPE_H
+#ifndef PGBULK_KEY_SHAPE_H
+#define PGBULK_KEY_SHAPE_H
 
 #include "postgres.h"
 
@@ -50,7 +50,7 @@ typedef struct ShapeColumn
 	struct pg_locale_struct *locale;
 } ShapeColumn;
 
-typedef struct Shape
+typedef struct KeyShape
 {
 	TupleDesc	desc;
 	int			natts;			/* with INCLUDE columns */
@@ -63,44 +63,44 @@ typedef struct Shape
 	Size		scratch_size;
 	IndexTuple	tuple;			/* of the last shape_tuple, or NULL */
 	ShapeColumn columns[INDEX_MAX_KEYS];
-} Shape;
+} KeyShape;
 
 /* Memory: the current context. */
-extern Shape *shape_open(Relation index);
+extern KeyShape *shape_open(Relation index);
 
 /*
  * The image of a key, appended to a buffer that is MAXALIGNed and zero padded to a
  * multiple of MAXALIGN.  Returns its length.  What is stored elsewhere is fetched.
  * Error: 54000 for a key that no index tuple can hold.
  */
-extern Size shape_image(Shape *shape, const Datum *values, const bool *isnull,
+extern Size shape_image(KeyShape *shape, const Datum *values, const bool *isnull,
 						StringInfo image);
 
 /* The other way round; the values point into the image. */
-extern void shape_values(const Shape *shape, const char *image, Datum *values,
+extern void shape_values(const KeyShape *shape, const char *image, Datum *values,
 						 bool *isnull);
 
 /* As the index orders keys: below, equal or above 0. */
-extern int	shape_compare(Shape *shape, const char *a, const char *b);
+extern int	shape_compare(KeyShape *shape, const char *a, const char *b);
 
 /* Whether a key column is null. */
-extern bool shape_has_null(const Shape *shape, const char *image);
+extern bool shape_has_null(const KeyShape *shape, const char *image);
 
 /* Appends a key's sort string, of limited length, to a buffer. */
-extern void shape_string(Shape *shape, const char *image, StringInfo string);
+extern void shape_string(KeyShape *shape, const char *image, StringInfo string);
 
 /* The tuple that the index will hold, good until the next call; its heap TID is not set. */
-extern IndexTuple shape_tuple(Shape *shape, const char *image);
+extern IndexTuple shape_tuple(KeyShape *shape, const char *image);
 
 /*
  * Where shape->integer: the key, not null, as a number that sorts like it, and
  * back to its image.
  */
-extern uint64 shape_integer(const Shape *shape, Datum value);
-extern void shape_integer_image(const Shape *shape, uint64 key, char *image);
+extern uint64 shape_integer(const KeyShape *shape, Datum value);
+extern void shape_integer_image(const KeyShape *shape, uint64 key, char *image);
 
 /* Bytes that shape_integer_image may write, and those that count. */
 #define SHAPE_INTEGER_IMAGE 16
-extern Size shape_integer_size(const Shape *shape);
+extern Size shape_integer_size(const KeyShape *shape);
 
-#endif							/* PGBULK_SHAPE_H */
+#endif							/* PGBULK_KEY_SHAPE_H */

@@ -1,8 +1,8 @@
 /*
- * columns.c
- *		See columns.h.
+ * column_types.c
+ *		See column_types.h.
  */
-#include "inspect/columns.h"
+#include "inspect/column_types.h"
 
 #include <string.h>
 
@@ -82,7 +82,7 @@ walk_all(Columns *columns, SheetVisit visit, Survey *survey)
 static bool
 is_typed_field(const char *data, const ScanField *field)
 {
-	Shape		shape;
+	ValueShape	shape;
 
 	shape_of(data + field->start, field->length, &shape);
 	return field->length > 0 && shape.types != SHAPE_BIT(SHAPE_TEXT);
@@ -205,7 +205,7 @@ add_shape(ColumnStats *stats, const char *s, size_t length)
 {
 	const uint32_t iso_dates = SHAPE_BIT(SHAPE_DATE) |
 		SHAPE_BIT(SHAPE_TIMESTAMP) | SHAPE_BIT(SHAPE_TIMESTAMPTZ);
-	Shape		shape;
+	ValueShape	shape;
 
 	if (stats->types == SHAPE_BIT(SHAPE_TEXT) &&
 		stats->types_comma == SHAPE_BIT(SHAPE_TEXT))

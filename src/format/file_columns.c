@@ -1,5 +1,5 @@
 /*
- * columns.c
+ * file_columns.c
  *		The columns of a file, prepared once: types, markers, defaults, sequences.
  *
  * What convert.h says of opening a converter and of its sequences is here; convert.c

@@ -1,6 +1,6 @@
 /*
- * shape.c
- *		See shape.h.
+ * key_shape.c
+ *		See key_shape.h.
  */
 #include "postgres.h"
 
@@ -12,7 +12,7 @@
 #include "catalog/pg_index.h"
 #include "catalog/pg_opfamily_d.h"
 #include "catalog/pg_type_d.h"
-#include "index/shape.h"
+#include "index/key_shape.h"
 #include "miscadmin.h"
 #include "server/compat.h"
 #include "utils/builtins.h"
@@ -137,10 +137,10 @@ open_key(Relation index, int i, ShapeColumn *column)
 	compat_index_sort_support(index, column->descending, ssup);
 }
 
-Shape *
+KeyShape *
 shape_open(Relation index)
 {
-	Shape	   *shape = palloc0(sizeof(Shape));
+	KeyShape	   *shape = palloc0(sizeof(KeyShape));
 	const ShapeColumn *first = &shape->columns[0];
 
 	shape->desc = RelationGetDescr(index);
@@ -187,7 +187,7 @@ pad_to(StringInfo image, Size start, Size at)
 
 /* A varlena as it will stand in the index, but for compression. */
 static void
-append_varlena(Shape *shape, StringInfo image, Size start,
+append_varlena(KeyShape *shape, StringInfo image, Size start,
 			   const ShapeColumn *column, struct varlena *value)
 {
 	Size		size;
@@ -223,7 +223,7 @@ append_varlena(Shape *shape, StringInfo image, Size start,
 }
 
 static void
-append_value(Shape *shape, StringInfo image, Size start,
+append_value(KeyShape *shape, StringInfo image, Size start,
 			 const ShapeColumn *column, Datum value)
 {
 	Size		size;
@@ -246,14 +246,14 @@ append_value(Shape *shape, StringInfo image, Size start,
 
 /* Throws if no tuple can hold a key, as long as it is known whose it is. */
 static void
-check_size(const Shape *shape, const Datum *values, const bool *isnull)
+check_size(const KeyShape *shape, const Datum *values, const bool *isnull)
 {
 	pfree(index_form_tuple(shape->desc, unconstify(Datum *, values),
 						   unconstify(bool *, isnull)));
 }
 
 Size
-shape_image(Shape *shape, const Datum *values, const bool *isnull, StringInfo image)
+shape_image(KeyShape *shape, const Datum *values, const bool *isnull, StringInfo image)
 {
 	Size		start = image->len;
 
@@ -300,7 +300,7 @@ take_value(const ShapeColumn *column, const char *image, Size *at)
 }
 
 void
-shape_values(const Shape *shape, const char *image, Datum *values, bool *isnull)
+shape_values(const KeyShape *shape, const char *image, Datum *values, bool *isnull)
 {
 	Size		at = shape->bitmap;
 
@@ -313,7 +313,7 @@ shape_values(const Shape *shape, const char *image, Datum *values, bool *isnull)
 }
 
 int
-shape_compare(Shape *shape, const char *a, const char *b)
+shape_compare(KeyShape *shape, const char *a, const char *b)
 {
 	Size		at_a = shape->bitmap;
 	Size		at_b = shape->bitmap;
@@ -335,7 +335,7 @@ shape_compare(Shape *shape, const char *a, const char *b)
 }
 
 bool
-shape_has_null(const Shape *shape, const char *image)
+shape_has_null(const KeyShape *shape, const char *image)
 {
 	for (int i = 0; i < shape->nkeys; i++)
 		if (is_null(image, i))
@@ -344,7 +344,7 @@ shape_has_null(const Shape *shape, const char *image)
 }
 
 IndexTuple
-shape_tuple(Shape *shape, const char *image)
+shape_tuple(KeyShape *shape, const char *image)
 {
 	const ShapeColumn *first = &shape->columns[0];
 	Datum		values[INDEX_MAX_KEYS];
@@ -396,7 +396,7 @@ integer_bits(const ShapeColumn *column, Datum value)
 }
 
 uint64
-shape_integer(const Shape *shape, Datum value)
+shape_integer(const KeyShape *shape, Datum value)
 {
 	const ShapeColumn *column = &shape->columns[0];
 	uint64		bits = integer_bits(column, value);
@@ -405,7 +405,7 @@ shape_integer(const Shape *shape, Datum value)
 }
 
 Size
-shape_integer_size(const Shape *shape)
+shape_integer_size(const KeyShape *shape)
 {
 	const ShapeColumn *column = &shape->columns[0];
 
@@ -413,7 +413,7 @@ shape_integer_size(const Shape *shape)
 }
 
 void
-shape_integer_image(const Shape *shape, uint64 key, char *image)
+shape_integer_image(const KeyShape *shape, uint64 key, char *image)
 {
 	const ShapeColumn *column = &shape->columns[0];
 	uint64		bits = column->descending ? ~key : key;
@@ -443,7 +443,7 @@ shape_integer_image(const Shape *shape, uint64 key, char *image)
 
 /* What the collation makes of a string. */
 static void
-append_transformed(Shape *shape, const ShapeColumn *column, StringInfo string,
+append_transformed(KeyShape *shape, const ShapeColumn *column, StringInfo string,
 				   const char *text, Size length)
 {
 	Size		need;
@@ -475,7 +475,7 @@ append_transformed(Shape *shape, const ShapeColumn *column, StringInfo string,
 
 /* Text: its bytes, or what becomes of them, up to a zero. */
 static void
-append_text(Shape *shape, const ShapeColumn *column, StringInfo string,
+append_text(KeyShape *shape, const ShapeColumn *column, StringInfo string,
 			Datum value, bool last)
 {
 	struct varlena *text = (struct varlena *) DatumGetPointer(value);
@@ -498,7 +498,7 @@ append_text(Shape *shape, const ShapeColumn *column, StringInfo string,
 }
 
 static void
-append_key(Shape *shape, const ShapeColumn *column, StringInfo string,
+append_key(KeyShape *shape, const ShapeColumn *column, StringInfo string,
 		   Datum value, bool last)
 {
 	uint64		bits;
@@ -524,7 +524,7 @@ append_key(Shape *shape, const ShapeColumn *column, StringInfo string,
 }
 
 void
-shape_string(Shape *shape, const char *image, StringInfo string)
+shape_string(KeyShape *shape, const char *image, StringInfo string)
 {
 	Size		at = shape->bitmap;
 	int			start = string->len;

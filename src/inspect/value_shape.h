@@ -1,5 +1,5 @@
 /*
- * shape.h
+ * value_shape.h
  *		What a value looks like: the types that would hold it.
  *
  * Pure C, as scan/: no server header, no allocation, no I/O, no abort.  A shape
@@ -7,8 +7,8 @@
  * functions afterwards.  It is strict about what people mean: 0123 is no number
  * but a code, and 1 is no boolean.
  */
-#ifndef PGBULK_SHAPE_H
-#define PGBULK_SHAPE_H
+#ifndef PGBULK_VALUE_SHAPE_H
+#define PGBULK_VALUE_SHAPE_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -67,7 +67,7 @@ typedef enum ShapeMonth
 	SHAPE_MONTH_MAY				/* either */
 } ShapeMonth;
 
-typedef struct Shape
+typedef struct ValueShape
 {
 	uint32_t	types;			/* bits of ShapeType */
 	uint32_t	types_comma;	/* the same where a comma is the decimal mark */
@@ -75,10 +75,10 @@ typedef struct Shape
 	bool		thousand;		/* ... and three digits behind it */
 	bool		special;		/* a number without digits: NaN, Infinity */
 	ShapeDate	date;
-} Shape;
+} ValueShape;
 
 /* The shape of s[0 .. len), which has no blanks at its ends. */
-extern void shape_of(const char *s, size_t len, Shape *shape);
+extern void shape_of(const char *s, size_t len, ValueShape *shape);
 
 /*
  * Whether dates of both layouts can be read by one template, which *date then
@@ -108,4 +108,4 @@ extern bool shape_is_typed(const char *s, size_t len);
 extern const char *const shape_nulls[SHAPE_NULLS];
 extern int	shape_null(const char *s, size_t len);
 
-#endif							/* PGBULK_SHAPE_H */
+#endif							/* PGBULK_VALUE_SHAPE_H */
