@@ -54,6 +54,7 @@ extern Journal *checks_journal(const Checks *checks);
 #define CHECKS_DISPLACED 4		/* rows that checks_displace will name */
 #define CHECKS_PLACES 8			/* places of rows, for checks_find if an index rejects one */
 #define CHECKS_LATER 16			/* it may get no rows: that error waits for checks_expect_rows */
+#define CHECKS_UNIQUE 32		/* places of rows, for checks_find if they may be duplicates */
 #define CHECKS_NOTHING (-1)
 extern int	checks_add_table(Checks *checks, Relation rel, int what);
 

@@ -142,7 +142,8 @@ checks_add_table(Checks *checks, Relation rel, int what)
 	if (what & CHECKS_CONFLICTS)
 		unique = tables_unique_indexes(rel);
 	if (nkeys == 0 && unique == NIL && !(what & CHECKS_DISPLACED) &&
-		!(what & CHECKS_PLACES && tables_may_refuse(rel)))
+		!(what & CHECKS_PLACES && tables_may_refuse(rel)) &&
+		!(what & CHECKS_UNIQUE && tables_unique_indexes(rel) != NIL))
 	{
 		MemoryContextSwitchTo(old);
 		return CHECKS_NOTHING;

@@ -84,8 +84,8 @@ presort_runs(const Presort *presort)
 	return presort->runs == NULL ? 0 : runs_count(presort->runs);
 }
 
-static Size
-memory_needed(const Presort *presort)
+Size
+presort_memory(const Presort *presort)
 {
 	return presort->integers != NULL ? integers_memory(presort->integers) :
 		groups_memory(presort->groups, presort->options.unsorted == NULL);
@@ -142,7 +142,7 @@ bound_memory(Presort *presort)
 {
 	PresortOptions *options = &presort->options;
 
-	if (memory_needed(presort) <= presort->budget)
+	if (presort_memory(presort) <= presort->budget)
 		return;
 	if (options->spill != NULL)
 	{

@@ -80,6 +80,9 @@ extern bool presort_finish(Presort *presort, const KeySink *sink);
 /* In which order the rows of a key have arrived so far. */
 extern RowOrder presort_rows(const Presort *presort);
 
+/* Bytes that the keys take, and what they will take while they are emitted. */
+extern Size presort_memory(const Presort *presort);
+
 /* Runs that went to files so far. */
 extern int	presort_runs(const Presort *presort);
 

@@ -262,6 +262,67 @@ load_open(Load *load)
 	open_rejects(load);
 }
 
+/* Raises an error about an index with the line of the row it is about. */
+static void
+raise_index_error(Load *load, ErrorData *error)
+{
+	FailedRow	row;
+	JournalPlace place;
+	bool		found;
+
+	/* workers have exited after the error: nobody may ask for their state */
+	HOLD_INTERRUPTS();
+	found = failed_row_is_possible(error->sqlerrcode) && failed_row_get(&row) &&
+		checks_find(load->checks, row.table, &row.tid, &place);
+	if (found)
+	{
+		load->refused.file = list_nth(load->source->paths, place.file);
+		load->refused.line = place.line;
+		load->refused.raw_len = place.length - place.end_length;
+		load->refused.raw = raw_show(load->raw, place.file, place.offset, &load->refused.raw_len);
+		load->batch.context_row = &load->refused;
+	}
+	RESUME_INTERRUPTS();
+	stop_hint_add_duplicate(&load->stop, error);
+	/* an access method's own build does not report its current row */
+	if (load->progress.phase == BULK_PHASE_INDEXES && !found && error->hint == NULL &&
+		failed_row_is_possible(error->sqlerrcode))
+		error->hint = pstrdup("Use writer \"buffered\" to be told the line of the row.");
+	ThrowErrorData(error);
+}
+
+/* Runs work on indexes, whose errors are about rows that are known by their TIDs. */
+static void
+work_by_place(void *arg, void (*work) (void *), void *work_arg)
+{
+	Load	   *load = arg;
+	MemoryContext context = CurrentMemoryContext;
+	ErrorContextCallback *callbacks = error_context_stack;
+
+	failed_row_reset();
+	/*
+	 * the error is rethrown with its full context below, as its line can only
+	 * be looked up then
+	 */
+	error_context_stack = NULL;
+	PG_TRY();
+	{
+		work(work_arg);
+	}
+	PG_CATCH();
+	{
+		ErrorData  *error;
+
+		MemoryContextSwitchTo(context);
+		error = CopyErrorData();
+		FlushErrorState();
+		error_context_stack = callbacks;
+		raise_index_error(load, error);
+	}
+	PG_END_TRY();
+	error_context_stack = callbacks;
+}
+
 static void
 load_begin(Load *load)
 {
@@ -297,6 +358,8 @@ load_begin(Load *load)
 	checks_journal(load->checks)->reader = load->reader;
 
 	load->writer = load->batch.writer = open_writer(load);
+	load->writer->by_place = work_by_place;
+	load->writer->by_place_arg = load;
 	load->result->writer = load->writer->routine->name;
 	plan_for_indexes(load);
 	check_columns(load);
@@ -354,34 +417,6 @@ take_tables(Load *load)
 	list_sort(result->tables, compare_tables);
 }
 
-/* Raises an error of the index phase with the line of the row it is about. */
-static void
-raise_index_error(Load *load, ErrorData *error)
-{
-	FailedRow	row;
-	JournalPlace place;
-	bool		found;
-
-	/* workers have exited after the error: nobody may ask for their state */
-	HOLD_INTERRUPTS();
-	found = failed_row_is_possible(error->sqlerrcode) && failed_row_get(&row) &&
-		checks_find(load->checks, row.table, &row.tid, &place);
-	if (found)
-	{
-		load->refused.file = list_nth(load->source->paths, place.file);
-		load->refused.line = place.line;
-		load->refused.raw_len = place.length - place.end_length;
-		load->refused.raw = raw_show(load->raw, place.file, place.offset, &load->refused.raw_len);
-		load->batch.context_row = &load->refused;
-	}
-	RESUME_INTERRUPTS();
-	stop_hint_add_duplicate(&load->stop, error);
-	/* an access method's own build does not report its current row */
-	if (!found && error->hint == NULL && failed_row_is_possible(error->sqlerrcode))
-		error->hint = pstrdup("Use writer \"buffered\" to be told the line of the row.");
-	ThrowErrorData(error);
-}
-
 /* Estimated seconds for what follows the checks: triggers and ANALYZE. */
 static double
 closing_seconds(const Load *load, double rows)
@@ -406,36 +441,22 @@ load_later_seconds(const Load *load, double rows)
 }
 
 static void
+run_indexes(void *arg)
+{
+	Load	   *load = arg;
+
+	index_run(load->result->tables, load->options->workers, checks_conflicts(load->checks));
+}
+
+static void
 make_index_entries(Load *load)
 {
 	LoadResult *result = load->result;
-	MemoryContext context = CurrentMemoryContext;
 
 	progress_phase(&load->progress, BULK_PHASE_INDEXES,
 				   index_seconds(result->tables, -1, load->options->workers),
 				   checking_seconds(load, load->batch.rows_loaded));
-	failed_row_reset();
-	/*
-	 * the error is rethrown with its full context below, as its line can only
-	 * be looked up then
-	 */
-	error_context_stack = NULL;
-	PG_TRY();
-	{
-		index_run(result->tables, load->options->workers, checks_conflicts(load->checks));
-	}
-	PG_CATCH();
-	{
-		ErrorData  *error;
-
-		MemoryContextSwitchTo(context);
-		error = CopyErrorData();
-		FlushErrorState();
-		error_context_stack = &load->callback;
-		raise_index_error(load, error);
-	}
-	PG_END_TRY();
-	error_context_stack = &load->callback;
+	work_by_place(load, run_indexes, load);
 }
 
 static void

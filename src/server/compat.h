@@ -492,6 +492,20 @@ compat_reuse_page(xl_btree_reuse_page *record, Relation heap, FullTransactionId 
 #define COMPAT_IS_SUMMARIZING(index) false
 #endif
 
+/* The leaf where an insertion begins, locked for it: 16 came to need the heap, 17 no snapshot. */
+#include "access/nbtree.h"
+
+#if PG_VERSION_NUM >= 170000
+#define compat_bt_search(index, heap, key, buffer) \
+	_bt_search((index), (heap), (key), (buffer), BT_WRITE)
+#elif PG_VERSION_NUM >= 160000
+#define compat_bt_search(index, heap, key, buffer) \
+	_bt_search((index), (heap), (key), (buffer), BT_WRITE, NULL)
+#else
+#define compat_bt_search(index, heap, key, buffer) \
+	_bt_search((index), (key), (buffer), BT_WRITE, NULL)
+#endif
+
 #if PG_VERSION_NUM >= 180000
 #define COMPAT_BT_MAX_ITEM_SIZE(page) BTMaxItemSize
 #define compat_index_sort_support(index, reverse, ssup) \

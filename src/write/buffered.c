@@ -307,7 +307,12 @@ buffered_put_rows(Writer *base, const char *data, const ScanRow *rows,
 static void
 buffered_finish(Writer *base)
 {
+	BufferedWriter *writer = (BufferedWriter *) base;
+	ListCell   *lc;
+
 	buffered_flush(base);
+	foreach(lc, writer->leaves)
+		leaf_flush_entries(&writer->context, lfirst(lc));
 }
 
 static void
@@ -317,8 +322,7 @@ buffered_close(Writer *base)
 	EState	   *estate = base->estate;
 	ListCell   *lc;
 
-	flush_all(writer);
-	base->current_row = -1;
+	buffered_finish(base);
 	foreach(lc, writer->leaves)
 		leaf_close(&writer->context, lfirst(lc));
 
@@ -425,6 +429,8 @@ buffered_open(Target *target, const BulkOptions *options, Guard *guard,
 	writer->context.journal = checks_journal(checks);
 	writer->context.cid = GetCurrentCommandId(true);
 	writer->context.insert_options = insert_options(target->rel, options);
+	if (target->rel->rd_rel->relkind != RELKIND_PARTITIONED_TABLE)
+		writer->context.entries_budget = (Size) maintenance_work_mem * 1024;
 	open_executor(writer, target);
 	estate = writer->base.estate;
 	triggers = writer->root->ri_TrigDesc;

@@ -15,12 +15,15 @@
 
 #define LEAF_FIRST_ROWS 16		/* of a batch that may stay small */
 
+/* Index entries wait from then on that the load has so many rows: sorting a few does not pay. */
+#define LEAF_ROWS_TO_COLLECT 1000
+
 /* What needs to be done at the end; what can be checked then needs no triggers now. */
 static int
 find_checks(const LeafContext *context, Leaf *leaf)
 {
 	Relation	rel = leaf->rri->ri_RelationDesc;
-	int			what = 0;
+	int			what = leaf->collects ? CHECKS_PLACES | CHECKS_UNIQUE : 0;
 
 	if (leaf->after_row && context->transition_capture == NULL &&
 		rel->rd_tableam == GetHeapamTableAmRoutine() &&
@@ -86,17 +89,18 @@ leaf_open(LeafContext *context, ResultRelInfo *rri, bool batches)
 		leaf->after_row = true;
 
 	leaf->arbiter = arbiter_open(context, rri);
-	leaf->checked = checks_add_table(context->checks, rel, find_checks(context, leaf));
-	context->writer->fires_after |= leaf->after_row;
-	/* its triggers were those of other constraints */
-	if (leaf->checked == CHECKS_NOTHING)
-		leaf->keys_first = false;
 	leaf->batches = batches && !leaf->before_row && !leaf->instead_row &&
 		leaf->arbiter == NULL;
 
 	/* other access methods may borrow the heap's routines: they count as heap */
 	if (rel->rd_tableam == GetHeapamTableAmRoutine())
 		leaf->former = tuple_former(RelationGetDescr(rel));
+	leaf->collects = leaf->batches && leaf->former != NULL && context->entries_budget > 0;
+	leaf->checked = checks_add_table(context->checks, rel, find_checks(context, leaf));
+	context->writer->fires_after |= leaf->after_row;
+	/* its triggers were those of other constraints */
+	if (leaf->checked == CHECKS_NOTHING)
+		leaf->keys_first = false;
 	MemoryContextSwitchTo(old);
 	return leaf;
 }
@@ -238,15 +242,59 @@ leaf_fire(LeafContext *context, Leaf *leaf, TupleTableSlot *slot, List *recheck)
 	list_free(recheck);
 }
 
-/* The same, and before them its index entries. */
+/* The same, and before them its index entries; entries: takes those that may wait, or NULL. */
 static void
-leaf_follow_up(LeafContext *context, Leaf *leaf, TupleTableSlot *slot)
+leaf_follow_up(LeafContext *context, Leaf *leaf, TupleTableSlot *slot, Entries *entries)
 {
+	EState	   *estate = context->writer->estate;
+	ResultRelInfo *rri = leaf->rri;
 	List	   *recheck = NIL;
 
-	if (leaf->rri->ri_NumIndices > 0)
-		recheck = compat_insert_index_tuples(leaf->rri, slot, context->writer->estate);
+	if (entries != NULL)
+	{
+		entries_put(entries, slot, estate);
+		rri = entries_others(entries);
+	}
+	if (rri != NULL && rri->ri_NumIndices > 0)
+		recheck = compat_insert_index_tuples(rri, slot, estate);
 	leaf_fire(context, leaf, slot, recheck);
+}
+
+static void
+insert_entries(void *arg)
+{
+	entries_flush(arg);
+}
+
+void
+leaf_flush_entries(LeafContext *context, Leaf *leaf)
+{
+	Writer	   *writer = context->writer;
+	int64		current_row = writer->current_row;
+
+	if (leaf->entries == NULL)
+		return;
+	writer->current_row = -1;
+	if (writer->by_place != NULL)
+		writer->by_place(writer->by_place_arg, insert_entries, leaf->entries);
+	else
+		entries_flush(leaf->entries);
+	writer->current_row = current_row;
+}
+
+/* Before a batch: from then on that there are many rows, their index entries wait. */
+static void
+leaf_begin_entries(LeafContext *context, Leaf *leaf)
+{
+	MemoryContext old;
+
+	leaf->nwritten += leaf->nrows;
+	if (!leaf->collects || leaf->entries != NULL || leaf->nwritten <= LEAF_ROWS_TO_COLLECT)
+		return;
+	old = MemoryContextSwitchTo(context->writer->estate->es_query_cxt);
+	leaf->entries = entries_open(leaf->rri, context->entries_budget);
+	leaf->collects = leaf->entries != NULL;
+	MemoryContextSwitchTo(old);
 }
 
 /* Where the rows of the batch have got their places. */
@@ -310,6 +358,7 @@ leaf_flush(LeafContext *context, Leaf *leaf)
 
 	leaf_prepare(context, leaf);
 	leaf_begin_bulk(context, leaf);
+	leaf_begin_entries(context, leaf);
 	if (leaf->former != NULL)
 		leaf_lend(context, leaf);
 
@@ -323,7 +372,7 @@ leaf_flush(LeafContext *context, Leaf *leaf)
 		for (int i = 0; i < leaf->nrows; i++)
 		{
 			writer->current_row = leaf->numbers[i];
-			leaf_follow_up(context, leaf, leaf->slots[i]);
+			leaf_follow_up(context, leaf, leaf->slots[i], leaf->entries);
 			ResetExprContext(context->flush_econtext);
 		}
 	estate->es_per_tuple_exprcontext = next_row;
@@ -331,6 +380,8 @@ leaf_flush(LeafContext *context, Leaf *leaf)
 	leaf_clear(leaf);
 	leaf->nrows = 0;
 	leaf->nbytes = 0;
+	if (leaf->entries != NULL && entries_full(leaf->entries))
+		leaf_flush_entries(context, leaf);
 }
 
 /* Where the row has got its place. */
@@ -396,6 +447,8 @@ leaf_insert(LeafContext *context, Leaf *leaf, TupleTableSlot *slot)
 	slot->tts_tableOid = RelationGetRelid(rel);
 
 	leaf_prepare(context, leaf);
+	if (unlikely(leaf->entries != NULL))
+		leaf_flush_entries(context, leaf);
 	if (leaf->keys_first && !leaf_refers(context, leaf, slot))
 		return true;
 	if (leaf->arbiter != NULL)
@@ -415,7 +468,7 @@ leaf_insert(LeafContext *context, Leaf *leaf, TupleTableSlot *slot)
 		table_tuple_insert(rel, slot, context->cid, context->insert_options,
 						   leaf->bistate);
 		leaf_note_place(context, leaf, slot);
-		leaf_follow_up(context, leaf, slot);
+		leaf_follow_up(context, leaf, slot, NULL);
 	}
 	if (leaf->former == NULL)
 		ExecClearTuple(slot);
@@ -446,6 +499,8 @@ void
 leaf_close(LeafContext *context, Leaf *leaf)
 {
 	leaf_rest(leaf);
+	if (leaf->entries != NULL)
+		entries_close(leaf->entries);
 	if (leaf->arbiter != NULL)
 		arbiter_close(leaf->arbiter);
 	if (leaf->rri->ri_RelationDesc->rd_tableam != NULL)

@@ -6,6 +6,9 @@
  * tuples are formed here, in the writer's arena, and lent to the slots that
  * table_multi_insert wants; it then finds them materialized and copies each
  * only once, to its page.  Other access methods get slots of their own kind.
+ *
+ * Their index entries follow at once, or, where there are many rows, wait in
+ * turn (index/entries.h).
  */
 #ifndef PGBULK_LEAF_H
 #define PGBULK_LEAF_H
@@ -24,8 +27,8 @@ extern Leaf *leaf_open(LeafContext *context, ResultRelInfo *rri, bool batches);
 extern void leaf_prepare_dry(LeafContext *context, Leaf *leaf);
 
 /*
- * Before the first row comes, also one that a trigger brings: a dry run needs to know.  Outside the
- * guard; flush and insert do it themselves.
+ * Before the first row comes, also one that a trigger brings: a dry run needs
+ * to know.  Outside the guard; flush and insert do it themselves.
  */
 static inline void
 leaf_prepare(LeafContext *context, Leaf *leaf)
@@ -48,8 +51,11 @@ leaf_is_full(const Leaf *leaf)
 	return leaf->nrows >= LEAF_BATCH_ROWS || leaf->nbytes >= LEAF_BATCH_BYTES;
 }
 
-/* Writes the batch: heap, index entries, AFTER ROW triggers. */
+/* Writes the batch: heap, index entries unless these wait, AFTER ROW triggers. */
 extern void leaf_flush(LeafContext *context, Leaf *leaf);
+
+/* Inserts the index entries that wait. */
+extern void leaf_flush_entries(LeafContext *context, Leaf *leaf);
 
 /*
  * Writes one row, past the (empty) batch.  False: it is a duplicate, and the writer's

@@ -9,6 +9,7 @@
 
 #include "access/heapam.h"
 #include "access/tableam.h"
+#include "index/entries.h"
 #include "row/arena.h"
 #include "row/constraints.h"
 #include "row/tuple.h"
@@ -32,6 +33,8 @@ typedef struct Leaf
 	bool		keys_first;		/* foreign keys, before a row may displace others */
 	bool		batches;		/* rows may wait */
 	bool		prepared;		/* for a dry run */
+	bool		collects;		/* index entries may come later than their rows */
+	Entries    *entries;		/* those that wait; NULL: none yet, or never */
 
 	/* the batch */
 	int			nrows;
@@ -42,6 +45,7 @@ typedef struct Leaf
 	TupleTableSlot **slots;
 	int			nslots;			/* made so far */
 	BulkInsertState bistate;
+	uint64		nwritten;		/* rows of batches */
 } Leaf;
 
 /* What all leaves of a writer share. */
@@ -51,6 +55,7 @@ typedef struct LeafContext
 	Guard	   *guard;
 	CommandId	cid;
 	int			insert_options;	/* TABLE_INSERT_* */
+	Size		entries_budget; /* bytes of index entries that may wait; 0: none may */
 	Arena		arena;			/* tuples of all batches */
 	MemoryContext batch_context;	/* what table_multi_insert leaks */
 	ExprContext *flush_econtext;	/* what a flush evaluates, row by row */

@@ -125,6 +125,12 @@ struct Writer
 	 * as it is.
 	 */
 	const BadRow *clears;
+	/*
+	 * Runs work(work_arg), so that an error about a row of which only the TID is
+	 * known (failed_row.h) is told with its line.  NULL: no line can be told.
+	 */
+	void		(*by_place) (void *arg, void (*work) (void *), void *work_arg);
+	void	   *by_place_arg;
 	List	   *tables;			/* IndexTable: leaves whose rows lack index entries */
 	int64		current_row;	/* number of the row worked on, -1: none (for CONTEXT) */
 };

@@ -1,0 +1,54 @@
+/*
+ * entries.h
+ *		Index entries of rows that others may not see yet: collected, sorted, inserted.
+ *
+ * Rows are in their table already, and their keys wait here until there are
+ * many: then each index gets them in its own order, a leaf at a time
+ * (inserter.h).  That is for btrees that check for duplicates at once or not at
+ * all; other indexes get their entries from the executor.
+ *
+ * Duplicates are errors as ever.  Rows whose keys may be there already are
+ * asked of the server when the others have their entries, in the order of the
+ * table: so the first one of a batch is told, and whoever has the key in a
+ * transaction that is running is waited for.
+ *
+ * Assumption: nobody needs an entry of a row before entries_flush: the command
+ * that stores the rows cannot see them, triggers after rows fire later, and
+ * whoever has inserted an equal key meanwhile is found then.
+ */
+#ifndef PGBULK_ENTRIES_H
+#define PGBULK_ENTRIES_H
+
+#include "postgres.h"
+
+#include "executor/tuptable.h"
+#include "nodes/execnodes.h"
+
+typedef struct Entries Entries;
+
+/*
+ * For an open relation with open indexes.  budget: bytes for the keys that
+ * wait, of all indexes.  NULL: it has no index of this kind.  Memory: the
+ * current context.
+ */
+extern Entries *entries_open(ResultRelInfo *rri, Size budget);
+
+/* The same relation with the other indexes only, for the executor; NULL: there are none. */
+extern ResultRelInfo *entries_others(const Entries *entries);
+
+/*
+ * Takes a row's keys.  What expressions of indexes need is evaluated in the
+ * state's context for a row, which the caller resets.  Errors: those of the
+ * expressions, 54000 for a key that is too large for a tuple.
+ */
+extern void entries_put(Entries *entries, TupleTableSlot *slot, EState *estate);
+
+/* Whether the budget is spent. */
+extern bool entries_full(const Entries *entries);
+
+/* Inserts what waits.  Errors: those of INSERT, about a row (failed_row.h). */
+extern void entries_flush(Entries *entries);
+
+extern void entries_close(Entries *entries);
+
+#endif							/* PGBULK_ENTRIES_H */

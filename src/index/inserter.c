@@ -1,0 +1,545 @@
+/*
+ * inserter.c
+ *		See inserter.h.
+ *
+ * While a leaf is locked, its new items are staged: each has its place among
+ * the old items of the page, which stays as it is, so that a search begins
+ * where the one before ended.  When a key comes that belongs elsewhere, or to
+ * the server, all of them go to the page and to the WAL.
+ */
+#include "postgres.h"
+
+#include "access/genam.h"
+#include "access/nbtree.h"
+#include "access/nbtxlog.h"
+#include "access/xlog.h"
+#include "access/xloginsert.h"
+#include "catalog/pg_am_d.h"
+#include "index/failed_row.h"
+#include "index/inserter.h"
+#include "miscadmin.h"
+#include "server/compat.h"
+#include "storage/predicate.h"
+#include "utils/memutils.h"
+
+/* Items that a page can take. */
+#define MAX_STAGED MaxIndexTuplesPerPage
+
+/*
+ * A posting list item, as a build makes it (nbtsort.c); many of the full size
+ * would waste space at splits.
+ */
+#define MAX_POSTING_SIZE (MAXALIGN_DOWN(BLCKSZ / 10) - sizeof(ItemIdData))
+#define MAX_POSTING_ROWS (MAX_POSTING_SIZE / sizeof(ItemPointerData))
+
+/* What a record takes beside its item: headers of the record and the block, the offset. */
+#define RECORD_SIZE (SizeOfXLogRecord + SizeOfXLogRecordBlockHeader + sizeof(RelFileLocator) + \
+					 sizeof(BlockNumber) + SizeOfXLogRecordDataHeaderShort + SizeOfBtreeInsert)
+
+/* How far to the right a key may be of the leaf in hand before a descent is better. */
+#define MAX_STEPS 2
+
+struct Inserter
+{
+	Relation	heap;
+	Relation	index;
+	IndexInfo  *info;
+	KeyShape   *shape;
+	InserterDoubt doubt;
+	void	   *arg;
+	MemoryContext scratch;		/* what the server's insertion leaves behind */
+	BTScanInsert key;			/* of the current key */
+	bool		shares;			/* rows of a key may share an item */
+
+	/* the current key */
+	const char *image;
+	Size		size;
+	IndexTuple	tuple;
+	bool		judged;			/* no two rows may have it */
+	bool		taken;			/* a row with it has come */
+
+	/* the leaf; search.buf: locked, or InvalidBuffer */
+	BTInsertStateData search;
+	BlockNumber block;			/* of the latest leaf, or InvalidBlockNumber */
+	BlockNumber right;			/* its right sibling */
+	bool		steps;			/* keys have gone on to the right sibling lately */
+	Size		room;			/* left on the page */
+
+	/* its new items */
+	int			nstaged;
+	OffsetNumber offsets[MAX_STAGED];	/* before which old item each goes */
+	IndexTuple	items[MAX_STAGED];
+	Size		staged_size;
+	PGAlignedBlock staged;
+
+	ItemPointerData tids[MAX_POSTING_ROWS];
+};
+
+/* ---- the leaf and its new items ---- */
+
+static inline Page
+leaf_page(const Inserter *inserter)
+{
+	return BufferGetPage(inserter->search.buf);
+}
+
+/* Puts the i-th new item on the page. */
+static inline OffsetNumber
+add_item(Inserter *inserter, int i)
+{
+	OffsetNumber offset = inserter->offsets[i] + i;
+
+	if (PageAddItem(leaf_page(inserter), (char *) inserter->items[i],
+					IndexTupleSize(inserter->items[i]), offset, false, false) == InvalidOffsetNumber)
+		elog(PANIC, "failed to add new item to block %u in index \"%s\"",
+			 BufferGetBlockNumber(inserter->search.buf), RelationGetRelationName(inserter->index));
+	return offset;
+}
+
+/* All of them, and an image of the page. */
+static void
+put_with_image(Inserter *inserter)
+{
+	START_CRIT_SECTION();
+	for (int i = 0; i < inserter->nstaged; i++)
+		add_item(inserter, i);
+	MarkBufferDirty(inserter->search.buf);
+	log_newpage_buffer(inserter->search.buf, true);
+	END_CRIT_SECTION();
+}
+
+/*
+ * One with its record, as _bt_insertonpg does; redo applies each of them to the
+ * page as it was before.
+ */
+static void
+put_with_record(Inserter *inserter, int i)
+{
+	IndexTuple	item = inserter->items[i];
+	xl_btree_insert record;
+
+	START_CRIT_SECTION();
+	record.offnum = add_item(inserter, i);
+	MarkBufferDirty(inserter->search.buf);
+	if (RelationNeedsWAL(inserter->index))
+	{
+		XLogRecPtr	lsn;
+
+		XLogBeginInsert();
+		XLogRegisterData((char *) &record, SizeOfBtreeInsert);
+		XLogRegisterBuffer(0, inserter->search.buf, REGBUF_STANDARD);
+		XLogRegisterBufData(0, (char *) item, IndexTupleSize(item));
+		lsn = XLogInsert(RM_BTREE_ID, XLOG_BTREE_INSERT_LEAF);
+		PageSetLSN(leaf_page(inserter), lsn);
+	}
+	END_CRIT_SECTION();
+}
+
+/* Whether an image of the page is less to write than records of its new items. */
+static bool
+image_is_less(const Inserter *inserter)
+{
+	Page		page = leaf_page(inserter);
+	Size		image = BLCKSZ - PageGetExactFreeSpace(page) + inserter->staged_size;
+
+	if (!RelationNeedsWAL(inserter->index) || inserter->nstaged < 2)
+		return false;
+	return XLogCheckBufferNeedsBackup(inserter->search.buf) ||
+		inserter->nstaged * RECORD_SIZE + inserter->staged_size > image + RECORD_SIZE;
+}
+
+/* The new items go to the page. */
+static void
+put_staged(Inserter *inserter)
+{
+	if (inserter->nstaged == 0)
+		return;
+	if (image_is_less(inserter))
+		put_with_image(inserter);
+	else
+		for (int i = 0; i < inserter->nstaged; i++)
+			put_with_record(inserter, i);
+	inserter->nstaged = 0;
+	inserter->staged_size = 0;
+}
+
+/* The same, and the leaf is given back. */
+static void
+leave_leaf(Inserter *inserter)
+{
+	if (!BufferIsValid(inserter->search.buf))
+		return;
+	put_staged(inserter);
+	_bt_relbuf(inserter->index, inserter->search.buf);
+	inserter->search.buf = InvalidBuffer;
+}
+
+/* A leaf is locked that the current key belongs on. */
+static void
+take_leaf(Inserter *inserter, Buffer buffer)
+{
+	Page		page = BufferGetPage(buffer);
+
+	Assert(inserter->nstaged == 0);
+	inserter->search.buf = buffer;
+	inserter->search.bounds_valid = false;
+	inserter->search.postingoff = 0;
+	inserter->block = BufferGetBlockNumber(buffer);
+	inserter->right = BTPageGetOpaque(page)->btpo_next;
+	inserter->room = PageGetExactFreeSpace(page);
+}
+
+/* ---- finding the leaf ---- */
+
+/* As the server compares: the current key is not behind the leaf if that is not above 0. */
+static inline int
+compare_high(Inserter *inserter, Page page)
+{
+	if (P_RIGHTMOST(BTPageGetOpaque(page)))
+		return -1;
+	return _bt_compare(inserter->index, inserter->key, page, P_HIKEY);
+}
+
+/* Whether a page may be used as it is: it was a leaf a moment ago. */
+static inline bool
+is_usable(Page page)
+{
+	BTPageOpaque opaque = BTPageGetOpaque(page);
+
+	return P_ISLEAF(opaque) && !P_IGNORE(opaque) && !P_INCOMPLETE_SPLIT(opaque);
+}
+
+/*
+ * Goes right from a locked leaf that is before the key, a few steps as
+ * _bt_moveright would, but leaves what is unusual to a descent.  Returns the
+ * key's leaf, locked, or InvalidBuffer.
+ */
+static Buffer
+step_right(Inserter *inserter, Buffer buffer)
+{
+	for (int i = 0; i < MAX_STEPS; i++)
+	{
+		buffer = _bt_relandgetbuf(inserter->index, buffer,
+								  BTPageGetOpaque(BufferGetPage(buffer))->btpo_next, BT_WRITE);
+		if (!is_usable(BufferGetPage(buffer)))
+			break;
+		if (compare_high(inserter, BufferGetPage(buffer)) <= 0)
+			return buffer;
+	}
+	_bt_relbuf(inserter->index, buffer);
+	return InvalidBuffer;
+}
+
+/*
+ * Comes back to the latest leaf, which others may have changed since.  That the
+ * key is above an item of it proves that it does not belong further left.
+ */
+static Buffer
+come_back(Inserter *inserter)
+{
+	Buffer		buffer = _bt_getbuf(inserter->index, inserter->block, BT_WRITE);
+	Page		page = BufferGetPage(buffer);
+
+	if (is_usable(page) &&
+		PageGetMaxOffsetNumber(page) >= P_FIRSTDATAKEY(BTPageGetOpaque(page)) &&
+		_bt_compare(inserter->index, inserter->key, page, P_FIRSTDATAKEY(BTPageGetOpaque(page))) > 0)
+	{
+		if (compare_high(inserter, page) <= 0)
+			return buffer;
+		return step_right(inserter, buffer);
+	}
+	_bt_relbuf(inserter->index, buffer);
+	return InvalidBuffer;
+}
+
+/* From the root, as the server does; splits on the way that are not finished are finished. */
+static Buffer
+descend(Inserter *inserter)
+{
+	Buffer		buffer;
+	BTStack		stack = compat_bt_search(inserter->index, inserter->heap, inserter->key, &buffer);
+
+	if (stack != NULL)
+		_bt_freestack(stack);
+	return buffer;
+}
+
+/* Has the current key's leaf locked. */
+static void
+find_leaf(Inserter *inserter)
+{
+	Buffer		buffer = inserter->search.buf;
+	BlockNumber right = inserter->right;
+
+	if (BufferIsValid(buffer))
+	{
+		if (compare_high(inserter, BufferGetPage(buffer)) <= 0)
+			return;
+		put_staged(inserter);
+		inserter->search.buf = InvalidBuffer;
+		if (inserter->steps && !InterruptPending)
+			buffer = step_right(inserter, buffer);
+		else
+		{
+			_bt_relbuf(inserter->index, buffer);
+			buffer = InvalidBuffer;
+		}
+	}
+	else if (BlockNumberIsValid(inserter->block))
+		buffer = come_back(inserter);
+	if (!BufferIsValid(buffer))
+	{
+		CHECK_FOR_INTERRUPTS();
+		buffer = descend(inserter);
+		inserter->steps = BufferGetBlockNumber(buffer) == right;
+	}
+	take_leaf(inserter, buffer);
+}
+
+/* ---- a row's place ---- */
+
+/*
+ * Whether the server is to judge the key when all others are in: no page may
+ * hold it, or there may be equal ones of others, on this leaf, where the search
+ * has ended at offset, or the next.
+ */
+static bool
+is_doubtful(Inserter *inserter, OffsetNumber offset)
+{
+	Page		page = leaf_page(inserter);
+
+	if (IndexTupleSize(inserter->tuple) > COMPAT_BT_MAX_ITEM_SIZE(page))
+		return true;
+	if (!inserter->judged)
+		return false;
+	if (inserter->search.bounds_valid && offset < inserter->search.stricthigh)
+		return true;
+	return offset > PageGetMaxOffsetNumber(page) && compare_high(inserter, page) == 0;
+}
+
+/* Whether a row of the current key belongs before the old item at offset, too. */
+static bool
+belongs_before(Inserter *inserter, ItemPointer tid, OffsetNumber offset)
+{
+	Page		page = leaf_page(inserter);
+	ItemPointer first = inserter->key->scantid;
+	bool		belongs;
+
+	inserter->key->scantid = tid;
+	if (offset <= PageGetMaxOffsetNumber(page))
+		belongs = _bt_compare(inserter->index, inserter->key, page, offset) < 0;
+	else
+		belongs = compare_high(inserter, page) <= 0;
+	inserter->key->scantid = first;
+	return belongs;
+}
+
+/* How many rows an item of the current key may have, of n. */
+static inline uint32
+rows_of_item(const Inserter *inserter, uint32 n)
+{
+	Size		key = MAXALIGN(IndexTupleSize(inserter->tuple));
+
+	if (!inserter->shares || inserter->judged || n == 1 ||
+		key + 2 * sizeof(ItemPointerData) > MAX_POSTING_SIZE)
+		return 1;
+	return Min(n, (MAX_POSTING_SIZE - key) / sizeof(ItemPointerData));
+}
+
+/* Takes an item for so many rows to the stage; false: it does not fit the page. */
+static bool
+stage(Inserter *inserter, uint32 n, OffsetNumber offset)
+{
+	IndexTuple	item = inserter->tuple;
+	Size		size;
+
+	item->t_tid = inserter->tids[0];
+	if (n > 1)
+		item = _bt_form_posting(item, inserter->tids, n);
+	size = IndexTupleSize(item);
+	Assert(size == MAXALIGN(size));
+	if (size + sizeof(ItemIdData) <= inserter->room && inserter->nstaged < MAX_STAGED)
+	{
+		IndexTuple	copy = (IndexTuple) (inserter->staged.data + inserter->staged_size);
+
+		if (inserter->nstaged == 0)
+			CheckForSerializableConflictIn(inserter->index, NULL, inserter->block);
+		memcpy(copy, item, size);
+		inserter->items[inserter->nstaged] = copy;
+		inserter->offsets[inserter->nstaged++] = offset;
+		inserter->staged_size += size;
+		inserter->room -= size + sizeof(ItemIdData);
+	}
+	else
+		size = 0;
+	if (n > 1)
+		pfree(item);
+	return size > 0;
+}
+
+/* The next search begins where this one has ended, and may end anywhere behind. */
+static OffsetNumber
+find_offset(Inserter *inserter)
+{
+	BTInsertState search = &inserter->search;
+
+	if (search->bounds_valid)
+		search->stricthigh = OffsetNumberNext(PageGetMaxOffsetNumber(leaf_page(inserter)));
+	return _bt_binsrch_insert(inserter->index, search);
+}
+
+/* Takes the first of n rows, or some; returns how many.  0: the server is to insert the first. */
+static uint32
+put_rows(Inserter *inserter, const RowId *rows, uint32 n)
+{
+	OffsetNumber offset;
+
+	n = rows_of_item(inserter, n);
+	for (uint32 i = 0; i < n; i++)
+		row_tid(rows[i], &inserter->tids[i]);
+	inserter->key->scantid = inserter->judged ? NULL : &inserter->tids[0];
+	find_leaf(inserter);
+	offset = find_offset(inserter);
+	if (inserter->search.postingoff != 0)
+	{
+		inserter->search.postingoff = 0;
+		return 0;
+	}
+	if (is_doubtful(inserter, offset))
+	{
+		inserter->doubt(inserter->arg, rows[0], inserter->image, inserter->size);
+		return 1;
+	}
+	if (n > 1 && !belongs_before(inserter, &inserter->tids[n - 1], offset))
+		n = 1;
+	return stage(inserter, n, offset) ? n : 0;
+}
+
+/* ---- the sink ---- */
+
+/* As _bt_mkscankey does for a tuple. */
+static void
+set_key(Inserter *inserter)
+{
+	BTScanInsert key = inserter->key;
+	bool		nulls = false;
+
+	for (int i = 0; i < key->keysz; i++)
+	{
+		ScanKey		column = &key->scankeys[i];
+		bool		isnull;
+
+		column->sk_argument = index_getattr(inserter->tuple, i + 1,
+											RelationGetDescr(inserter->index), &isnull);
+		column->sk_flags = (isnull ? SK_ISNULL : 0) |
+			(inserter->index->rd_indoption[i] << SK_BT_INDOPTION_SHIFT);
+		nulls |= isnull;
+	}
+	key->anynullkeys = nulls && !inserter->info->ii_NullsNotDistinct;
+	inserter->judged = inserter->info->ii_Unique && !key->anynullkeys;
+}
+
+static void
+take_key(void *arg, const char *image, Size size, bool equal)
+{
+	Inserter   *inserter = arg;
+
+	inserter->image = image;
+	inserter->size = size;
+	inserter->tuple = shape_tuple(inserter->shape, image);
+	set_key(inserter);
+	if (!equal)
+		inserter->taken = false;
+}
+
+static void
+take_rows(void *arg, const RowId *rows, uint32 n)
+{
+	Inserter   *inserter = arg;
+	uint32		done;
+
+	for (uint32 i = 0; i < n; i += done)
+	{
+		done = 1;
+		if (inserter->judged && inserter->taken)
+			inserter->doubt(inserter->arg, rows[i], inserter->image, inserter->size);
+		else if (inserter->key->heapkeyspace)
+			done = put_rows(inserter, rows + i, n - i);
+		else
+			done = 0;
+		if (done == 0)
+		{
+			inserter_ask_server(inserter, rows[i], inserter->image);
+			done = 1;
+		}
+		inserter->taken = true;
+	}
+}
+
+void
+inserter_ask_server(Inserter *inserter, RowId row, const char *image)
+{
+	MemoryContext old;
+	FailedRowContext failing;
+	Datum		values[INDEX_MAX_KEYS];
+	bool		isnull[INDEX_MAX_KEYS];
+	ItemPointerData tid;
+
+	leave_leaf(inserter);
+	CHECK_FOR_INTERRUPTS();
+	old = MemoryContextSwitchTo(inserter->scratch);
+	row_tid(row, &tid);
+	shape_values(inserter->shape, image, values, isnull);
+	failed_row_begin(&failing, inserter->heap, &tid);
+	index_insert(inserter->index, values, isnull, &tid, inserter->heap,
+				 inserter->info->ii_Unique ? UNIQUE_CHECK_YES : UNIQUE_CHECK_NO, false,
+				 inserter->info);
+	failed_row_end(&failing);
+	MemoryContextSwitchTo(old);
+	MemoryContextReset(inserter->scratch);
+}
+
+bool
+inserter_serves(Relation index)
+{
+	return index->rd_rel->relam == BTREE_AM_OID && index->rd_index->indisready &&
+		index->rd_index->indimmediate && !index->rd_index->indisexclusion;
+}
+
+Inserter *
+inserter_open(Relation heap, Relation index, IndexInfo *info, KeyShape *shape,
+			  InserterDoubt doubt, void *arg)
+{
+	Inserter   *inserter = palloc0(sizeof(Inserter));
+
+	inserter->heap = heap;
+	inserter->index = index;
+	inserter->info = info;
+	inserter->shape = shape;
+	inserter->doubt = doubt;
+	inserter->arg = arg;
+	inserter->scratch = AllocSetContextCreate(CurrentMemoryContext, "index entry",
+											  ALLOCSET_DEFAULT_SIZES);
+	inserter->key = _bt_mkscankey(index, NULL);
+	_bt_metaversion(index, &inserter->key->heapkeyspace, &inserter->key->allequalimage);
+	inserter->key->keysz = IndexRelationGetNumberOfKeyAttributes(index);
+	inserter->shares = inserter->key->allequalimage && BTGetDeduplicateItems(index);
+	inserter->search.itup_key = inserter->key;
+	inserter->search.buf = InvalidBuffer;
+	inserter->block = InvalidBlockNumber;
+	return inserter;
+}
+
+KeySink
+inserter_sink(Inserter *inserter)
+{
+	return (KeySink) {.key = take_key,.rows = take_rows,.arg = inserter};
+}
+
+void
+inserter_end(Inserter *inserter)
+{
+	leave_leaf(inserter);
+	inserter->block = InvalidBlockNumber;
+	inserter->steps = false;
+}

@@ -1,0 +1,63 @@
+/*
+ * inserter.h
+ *		Keys in order put into a btree that others read and write, leaf by leaf.
+ *
+ * A key_sink.h for sorted keys.  One descent and one exclusive lock serve all
+ * keys that belong on a leaf; the next leaf is mostly the right sibling of the
+ * one before.  Rows of one key become one item with a posting list, as
+ * deduplication would make of them later.
+ *
+ * What is usual is done here, by the rules of nbtree's README: a key goes where
+ * it is within the bounds of its leaf, an index that checks for duplicates is
+ * looked up under the same lock.  All else is left to the server's own
+ * insertion, with no lock held: a full page, which it splits, an item in the
+ * middle of a posting list, an index of an old format.  A row whose key may be
+ * there already, or that no page may hold, goes to the owner of the inserter,
+ * who asks the server when all others are in.
+ *
+ * WAL: an XLOG_BTREE_INSERT_LEAF record for each item, or one image of the leaf
+ * (XLOG_FPI) where that is less, or where the first change since a checkpoint
+ * would take an image anyhow.  The server's redo needs no more.
+ *
+ * Price: a search in the leaf for each key, none for further rows with it;
+ * while a leaf is filled, others wait for it.
+ *
+ * Trap: between keys a leaf may be locked, so the sink must be fed from memory, by code that
+ * takes no buffer lock.  inserter_end gives it back.
+ */
+#ifndef PGBULK_INSERTER_H
+#define PGBULK_INSERTER_H
+
+#include "postgres.h"
+
+#include "index/key_sink.h"
+#include "index/key_shape.h"
+#include "nodes/execnodes.h"
+#include "utils/rel.h"
+
+typedef struct Inserter Inserter;
+
+/* Takes a row that needs the server's judgement; a leaf may be locked. */
+typedef void (*InserterDoubt) (void *arg, RowId row, const char *image, Size size);
+
+/* Whether an index is a btree whose entries may come later than their rows. */
+extern bool inserter_serves(Relation index);
+
+/* heap and index are open and locked as for INSERT.  Memory: the current context. */
+extern Inserter *inserter_open(Relation heap, Relation index, IndexInfo *info, KeyShape *shape,
+							   InserterDoubt doubt, void *arg);
+
+/*
+ * Where the keys go, from the first to the last in order, any number of times.
+ * Errors: those of the server's insertion and of the operator class; 40001
+ * where a serializable transaction has read what is changed.
+ */
+extern KeySink inserter_sink(Inserter *inserter);
+
+/* The last key has come: gives back the leaf, and forgets it. */
+extern void inserter_end(Inserter *inserter);
+
+/* Inserts a row by the server: an error is about that row (failed_row.h). */
+extern void inserter_ask_server(Inserter *inserter, RowId row, const char *image);
+
+#endif							/* PGBULK_INSERTER_H */
