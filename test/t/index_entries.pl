@@ -1,0 +1,157 @@
+# Index entries that go in by the leaf: what standbys and crash recovery make of them, and what other
+# sessions meet that write the same keys.
+
+use strict;
+use warnings;
+
+use FindBin;
+use lib $FindBin::RealBin;
+use PgBulk;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my $primary = PostgreSQL::Test::Cluster->new('primary');
+$primary->init(allows_streaming => 1, extra => [ '--data-checksums', @LOCALE ]);
+$primary->append_conf('postgresql.conf',
+	"log_line_prefix = '%m [%p] %q%a %e '\nlog_statement = none\nautovacuum = off\nshared_buffers = 16MB\n"
+	  . "max_wal_size = 1GB\nwal_keep_size = 2GB\nwal_consistency_checking = all\ndeadlock_timeout = 1h\nlock_timeout = 60s\nmaintenance_work_mem = 1MB\n");
+$primary->start;
+$primary->safe_psql('postgres', 'CREATE EXTENSION pgbulk; CREATE EXTENSION amcheck');
+$primary->backup('base');
+
+my $standby = PostgreSQL::Test::Cluster->new('standby');
+$standby->init_from_backup($primary, 'base', has_streaming => 1);
+$standby->start;
+
+$primary->safe_psql('postgres', q{
+	CREATE TABLE t (id int, few int, s text, long text);
+	CREATE UNIQUE INDEX t_id ON t (id) WITH (fillfactor = 20);
+	CREATE INDEX t_few ON t (few) WITH (fillfactor = 20);
+	CREATE INDEX t_s ON t (s DESC, few) WITH (fillfactor = 50);
+	CREATE INDEX t_alone ON t (few) WITH (deduplicate_items = off);
+	CREATE INDEX t_long ON t (long);
+	INSERT INTO t SELECT i * 10, i % 13, md5((i % 700)::text), repeat(md5((i % 30)::text), i % 30) FROM generate_series(1, 3000) i;
+	CREATE TABLE u (id int PRIMARY KEY, s text)});
+
+# Rows whose keys are scattered among those of before.
+sub rows_file
+{
+	my ($name, $from, $to) = @_;
+	return data_file($name, 1, join('', map {
+		($_ * 7919 % 100003) * 10 + $from % 9 + 1 . ',' . $_ % 13 . ",key " . $_ % 701 . ',' . "long $_ " x ($_ % 90) . "\n"
+	} $from .. $to));
+}
+
+sub sound
+{
+	my ($node, $name, $check) = @_;
+	my ($rc, $out, $err) = $node->psql('postgres', "SELECT $check FROM pg_index WHERE indrelid IN ('t'::regclass, 'u'::regclass)");
+	is("$rc $err", '0 ', "$name: the indexes are whole");
+}
+
+sub everything
+{
+	my ($node) = @_;
+	return $node->safe_psql('postgres', "SELECT count(*), md5(string_agg(t::text, '' ORDER BY t::text COLLATE \"C\")) FROM t");
+}
+
+my $parents = 'bt_index_parent_check(indexrelid::regclass, true, true)';
+
+sub load
+{
+	my ($file) = @_;
+	return "SELECT rows_loaded FROM bulk_load('t', '$file', '{\"writer\": \"buffered\"}')";
+}
+
+# ---- standby: each record makes of a page what it was here
+foreach my $n (1 .. 3)
+{
+	$primary->safe_psql('postgres', 'CHECKPOINT') if $n != 2;
+	$primary->safe_psql('postgres', 'DELETE FROM t WHERE few = 3; VACUUM t') if $n == 3;
+	is($primary->safe_psql('postgres', load(rows_file("rows$n.csv", $n * 10000, $n * 10000 + 2999))), '3000', "load $n");
+}
+$primary->wait_for_catchup($standby, 'replay', $primary->lsn('insert'));
+is(everything($standby), everything($primary), 'the standby has the rows');
+sound($primary, 'primary', $parents);
+sound($standby, 'standby', 'bt_index_check(indexrelid::regclass, true)');
+
+$primary->safe_psql('postgres', "ALTER SYSTEM SET wal_consistency_checking = ''; SELECT pg_reload_conf()");
+$standby->stop;
+
+# ---- crashes: after a load, and in one
+kill_server($primary);
+$primary->start;
+sound($primary, 'after a crash', $parents);
+my $session = PgBulk::Session->new($primary);
+my $before = everything($primary);
+$session->send(load(rows_file('rows5.csv', 50000, 140000)));
+wait_for('a load that has begun', sub {
+	$primary->safe_psql('postgres', "SELECT pg_relation_size('t_id') > 2500000") eq 't' });
+kill_server($primary);
+$session->close;
+$primary->start;
+is(everything($primary), $before, 'nothing of an unfinished load is there');
+sound($primary, 'after a crash in a load', $parents);
+is($primary->safe_psql('postgres', load(rows_file('rows6.csv', 60000, 67999))), '8000', 'and the next one');
+sound($primary, 'after that', $parents);
+
+# ---- the same keys in other sessions
+my ($load, $other) = map { PgBulk::Session->new($primary) } 1 .. 2;
+my $keys = data_file('keys.csv', 1, join('', map { "$_,new\n" } 1 .. 5000));
+my $into_u = "SELECT rows_loaded FROM bulk_load('u', '$keys', '{\"writer\": \"buffered\"}')";
+
+sub waits
+{
+	my ($session) = @_;
+	wait_for('a session that waits', sub {
+		$primary->safe_psql('postgres', "SELECT count(*) FROM pg_locks WHERE pid = $session->{pid} AND locktype = 'transactionid' AND NOT granted") eq '1' });
+}
+
+$other->ask("BEGIN; INSERT INTO u VALUES (3000, 'theirs'), (4000, 'theirs')");
+$load->send($into_u);
+waits($load);
+$primary->safe_psql('postgres', "SET lock_timeout = '10s'; INSERT INTO u VALUES (-1, 'beside')");
+pass('others go on meanwhile');
+$other->ask('ROLLBACK');
+is($load->wait, '5000', 'a key of a transaction that is rolled back');
+$primary->safe_psql('postgres', 'DELETE FROM u');
+
+$other->ask("BEGIN; INSERT INTO u VALUES (4000, 'theirs'), (3000, 'theirs')");
+$load->send($into_u);
+waits($load);
+$other->ask('COMMIT');
+$load->wait;
+is($load->sqlstate, '23505', 'a key of one that commits');
+like($load->{error}, qr/line 3000/, 'the first row in the file is told');
+$primary->safe_psql('postgres', 'DELETE FROM u');
+
+$load->ask("BEGIN; $into_u");
+$other->send("INSERT INTO u VALUES (2500, 'theirs')");
+waits($other);
+$load->ask('COMMIT');
+$other->wait;
+is($other->sqlstate, '23505', 'others wait for keys of a load');
+$primary->safe_psql('postgres', 'DELETE FROM u');
+
+# ---- serializable transactions: each has read what the other one adds
+my $range = 'SET enable_seqscan = off; BEGIN ISOLATION LEVEL SERIALIZABLE; SELECT count(*) FROM u WHERE id BETWEEN %s';
+$primary->safe_psql('postgres', "INSERT INTO u SELECT i, 'old' FROM generate_series(10001, 20000) i; VACUUM ANALYZE u");
+$load->ask(sprintf($range, '15000 AND 15010'));
+$other->ask(sprintf($range, '2000 AND 2010'));
+$load->ask($into_u);
+my $first = $load->sqlstate;
+$other->ask("DELETE FROM u WHERE id = 15005");
+$first .= $other->sqlstate;
+$load->ask('COMMIT');
+$first .= $load->sqlstate;
+$other->ask('COMMIT');
+$first .= $other->sqlstate;
+like($first, qr/40001/, 'one of them fails');
+
+sound($primary, 'at the end', $parents);
+$_->close foreach ($load, $other);
+check_log($standby, qr{terminating walreceiver process});
+check_log($primary);
+
+done_testing();
