@@ -134,9 +134,10 @@ $other->wait;
 is($other->sqlstate, '23505', 'others wait for keys of a load');
 $primary->safe_psql('postgres', 'DELETE FROM u');
 
-# ---- serializable transactions: each has read what the other one adds or deletes, the load only where its later rows go
+# ---- serializable transactions: each has read what the other one adds or deletes, on a
+# leaf that no other row of the load goes to
 my $range = 'SET enable_seqscan = off; BEGIN ISOLATION LEVEL SERIALIZABLE; SELECT count(*) FROM u WHERE id BETWEEN %s';
-my $later = data_file('later.csv', 1, join('', map { $_ * 10 + 1 . ",new\n" } 3001 .. 4500));
+my $later = data_file('later.csv', 1, join('', map { "$_,new\n" } 70001 .. 71500, 44005));
 $primary->safe_psql('postgres', "INSERT INTO u SELECT i * 10, 'old' FROM generate_series(1, 6000) i; VACUUM ANALYZE u");
 $load->ask(sprintf($range, '55000 AND 55010'));
 $other->ask(sprintf($range, '44003 AND 44008'));
