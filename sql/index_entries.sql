@@ -121,12 +121,31 @@ DELETE FROM index_entries_refers;
 CREATE TRIGGER look AFTER INSERT ON index_entries_refers FOR EACH ROW EXECUTE FUNCTION pg_temp.look();
 SELECT pg_temp.load('index_entries_refers', '{"on_error": "ignore"}'), pg_temp.check_all('index_entries_refers');
 SELECT * FROM index_entries_seen;
+-- a function that looks at the table meanwhile finds by an index what it finds without
+CREATE TABLE index_entries_looks (a int PRIMARY KEY, b text, c int);
+CREATE FUNCTION index_entries_agree(n int) RETURNS boolean LANGUAGE plpgsql AS $$
+DECLARE
+	by_index bigint; by_scan bigint;
+BEGIN
+	IF n % 1000 > 0 THEN RETURN true; END IF;
+	SET LOCAL enable_seqscan = off;
+	SELECT count(*) INTO by_index FROM index_entries_looks WHERE a > 0;
+	RESET enable_seqscan;
+	SET LOCAL enable_indexscan = off; SET LOCAL enable_bitmapscan = off; SET LOCAL enable_indexonlyscan = off;
+	SELECT count(*) INTO by_scan FROM index_entries_looks WHERE a > 0;
+	RESET enable_indexscan; RESET enable_bitmapscan; RESET enable_indexonlyscan;
+	RETURN by_index = by_scan AND (by_scan > 1000 OR n < 4000);
+END $$;
+ALTER TABLE index_entries_looks ADD CHECK (index_entries_agree(a));
+COPY (SELECT i, 'text', i FROM generate_series(1, 6000) i) TO '/proc/self/cwd/pgbulk_index_entries_in' WITH (FORMAT csv);
+SELECT pg_temp.load('index_entries_looks');
+
 -- nothing stays of a load on trial
 SELECT pg_temp.load('index_entries_big', '{"dry_run": true, "on_error": "ignore"}'), pg_temp.check_all('index_entries_big');
 SELECT count(*) FROM index_entries_big;
 
 DROP FUNCTION pg_temp.some_rows(int, int);
-DROP TABLE index_entries_t, index_entries_empty, index_entries_unlogged, index_entries_refers, index_entries_u, index_entries_n, index_entries_big, index_entries_seen;
-DROP FUNCTION index_entries_scattered(int);
+DROP TABLE index_entries_looks, index_entries_t, index_entries_empty, index_entries_unlogged, index_entries_refers, index_entries_u, index_entries_n, index_entries_big, index_entries_seen;
+DROP FUNCTION index_entries_scattered(int), index_entries_agree(int);
 DROP EXTENSION amcheck;
 COPY (SELECT 1) TO PROGRAM 'cat > pgbulk_index_entries_gone; rm -f pgbulk_index_entries_*';

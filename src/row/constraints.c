@@ -112,6 +112,15 @@ constraints_only_notnull(const Constraints *constraints)
 		(constraints->nchecks == 0 && constraints->virtual_notnull == NIL);
 }
 
+bool
+constraints_volatile(const Constraints *constraints)
+{
+	for (int i = 0; constraints != NULL && i < constraints->nchecks; i++)
+		if (constraints->checks[i].is_volatile)
+			return true;
+	return false;
+}
+
 /* The server's own error for a row that has failed a test here. */
 static bool
 raise_error(Constraints *constraints, TupleTableSlot *slot)

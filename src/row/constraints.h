@@ -24,6 +24,9 @@ extern Constraints *constraints_open(ResultRelInfo *rri, EState *estate);
 /* Whether there is nothing but NOT NULL on stored columns (or nothing at all). */
 extern bool constraints_only_notnull(const Constraints *constraints);
 
+/* Whether a CHECK may look at the table. */
+extern bool constraints_volatile(const Constraints *constraints);
+
 /* Whether slot may enter the table; see row_error.h for err. */
 extern bool constraints_check(Constraints *constraints, TupleTableSlot *slot,
 							  Guard *guard, RowError *err);

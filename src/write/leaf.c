@@ -95,7 +95,9 @@ leaf_open(LeafContext *context, ResultRelInfo *rri, bool batches)
 	/* other access methods may borrow the heap's routines: they count as heap */
 	if (rel->rd_tableam == GetHeapamTableAmRoutine())
 		leaf->former = tuple_former(RelationGetDescr(rel));
-	leaf->collects = leaf->batches && leaf->former != NULL && context->entries_budget > 0;
+	/* who looks at the table finds by its indexes what a scan finds */
+	leaf->collects = leaf->batches && leaf->former != NULL && context->entries_budget > 0 &&
+		!constraints_volatile(leaf->constraints);
 	leaf->checked = checks_add_table(context->checks, rel, find_checks(context, leaf));
 	context->writer->fires_after |= leaf->after_row;
 	/* its triggers were those of other constraints */
