@@ -90,7 +90,8 @@ add_item(Inserter *inserter, int i)
 	OffsetNumber offset = inserter->offsets[i] + i;
 
 	if (PageAddItem(leaf_page(inserter), (char *) inserter->items[i],
-					IndexTupleSize(inserter->items[i]), offset, false, false) == InvalidOffsetNumber)
+					IndexTupleSize(inserter->items[i]), offset, false,
+					false) == InvalidOffsetNumber)
 		elog(PANIC, "failed to add new item to block %u in index \"%s\"",
 			 BufferGetBlockNumber(inserter->search.buf), RelationGetRelationName(inserter->index));
 	return offset;
@@ -242,7 +243,8 @@ come_back(Inserter *inserter)
 
 	if (is_usable(page) &&
 		PageGetMaxOffsetNumber(page) >= P_FIRSTDATAKEY(BTPageGetOpaque(page)) &&
-		_bt_compare(inserter->index, inserter->key, page, P_FIRSTDATAKEY(BTPageGetOpaque(page))) > 0)
+		_bt_compare(inserter->index, inserter->key, page,
+					P_FIRSTDATAKEY(BTPageGetOpaque(page))) > 0)
 	{
 		if (compare_high(inserter, page) <= 0)
 			return buffer;
