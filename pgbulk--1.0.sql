@@ -13,6 +13,7 @@ SELECT s.pid,
        s.relid,
        s.relation,
        s.phase,
+       s.waiting,
        pg_catalog.trunc(r.done * 100.0, 1)::pg_catalog.numeric(5,1) AS percent,
        pg_catalog.repeat(b.full_block, b.blocks) || pg_catalog.repeat(b.empty_block, 10 - b.blocks) AS bar,
        s.bytes_processed,
@@ -45,6 +46,11 @@ FROM (
            WHEN 4::pg_catalog.int8 THEN 'analyzing'
            WHEN 5::pg_catalog.int8 THEN 'finishing'
          END AS phase,
+         -- src/server/throttle.h
+         CASE a.wait_event
+           WHEN 'BaseBackupThrottle' THEN 'max_rate'
+           WHEN 'SyncRep' THEN 'max_lag'
+         END AS waiting,
          p.share,
          p.bytes_processed,
          nullif(p.bytes_total, 0::pg_catalog.int8) AS bytes_total,
@@ -85,6 +91,7 @@ FROM (
          WHERE param3 >> 48 = 28775
        ) p
        LEFT JOIN pg_catalog.pg_database d ON d.oid = p.datid
+       LEFT JOIN LATERAL pg_catalog.pg_stat_get_activity(p.pid) a ON true
 ) s
 CROSS JOIN LATERAL (
   SELECT s.share AS done,
@@ -104,6 +111,7 @@ COMMENT ON COLUMN bulk_load_progress_wide.datname IS 'its database';
 COMMENT ON COLUMN bulk_load_progress_wide.relid IS 'OID of the table that is loaded';
 COMMENT ON COLUMN bulk_load_progress_wide.relation IS 'its name, if it is a table of the current database';
 COMMENT ON COLUMN bulk_load_progress_wide.phase IS 'starting, reading, indexes, constraints, analyzing or finishing';
+COMMENT ON COLUMN bulk_load_progress_wide.waiting IS 'option that the load is waiting for: max_rate, max_lag; null if for none';
 COMMENT ON COLUMN bulk_load_progress_wide.percent IS 'share of the whole load, all phases, that is done; null if nobody knows';
 COMMENT ON COLUMN bulk_load_progress_wide.bar IS 'the same as a bar of 10 characters';
 COMMENT ON COLUMN bulk_load_progress_wide.bytes_processed IS 'bytes of the rows read so far, as they lie in the files';

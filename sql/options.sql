@@ -75,6 +75,15 @@ SELECT pg_temp.try_all('{"on_error": "stop"}', '{"on_error": "IGNORE"}',
 SELECT pg_temp.try_all('{"progress": true}', '{"progress": false}', '{"progress": 0.1}', '{"progress": 86400}',
 	'{"progress": 0}', '{"progress": -1}', '{"progress": 0.09}', '{"progress": 86401}', '{"progress": 1e500}',
 	'{"progress": "true"}', '{"progress": "5"}', '{"progress": [1]}', '{"progress": null}');
+-- max_rate: bytes per second, max_lag: seconds, both with units; lag_standbys: which ones
+SELECT pg_temp.try_all('{"max_rate": 32768}', '{"max_rate": "50MB"}', '{"max_rate": "0.5GB"}', '{"max_rate": 1e12}',
+	'{"max_rate": 32767}', '{"max_rate": 0}', '{"max_rate": -1}', '{"max_rate": 1e13}', '{"max_rate": "31kB"}',
+	'{"max_rate": "50M"}', '{"max_rate": "10s"}', '{"max_rate": ""}', '{"max_rate": true}', '{"max_rate": null}');
+SELECT pg_temp.try_all('{"max_lag": 0.05}', '{"max_lag": 0}', '{"max_lag": "-1s"}', '{"max_lag": 86401}', '{"max_lag": "2d"}',
+	'{"max_lag": "10MB"}', '{"max_lag": "soon"}', '{"max_lag": [1]}');
+SELECT pg_temp.try_all('{"lag_standbys": ["a"]}', '{"lag_standbys": "synchronous"}', '{"max_lag": 1, "lag_standbys": "a"}',
+	'{"max_lag": 1, "lag_standbys": []}', '{"max_lag": 1, "lag_standbys": ["a", ""]}', '{"max_lag": 1, "lag_standbys": ["a", 1]}',
+	'{"max_lag": 1, "lag_standbys": true}');
 -- words of other programs
 SELECT pg_temp.try_all('{"on_error": "skip"}', '{"on_error": "Continue"}',
 	'{"on_error": "abort"}', '{"on_error": "null"}',

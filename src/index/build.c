@@ -19,6 +19,7 @@
 #include "miscadmin.h"
 #include "server/compat.h"
 #include "server/progress.h"
+#include "server/throttle.h"
 #include "storage/smgr.h"
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
@@ -115,6 +116,7 @@ scan_reported(Relation heap, Relation index, IndexInfo *info, bool allow_sync, b
 			nrows += table_index_build_range_scan(heap, index, info, false, anyvisible, false,
 												  begin, n, callback, state, NULL);
 			progress_index_blocks(n);
+			throttle_wait();
 		}
 	}
 	heap->rd_tableam = here;

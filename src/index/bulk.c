@@ -41,6 +41,7 @@
 #include "access/xloginsert.h"
 #include "index/bulk.h"
 #include "server/compat.h"
+#include "server/throttle.h"
 #include "storage/lmgr.h"
 #include "storage/smgr.h"
 
@@ -250,6 +251,7 @@ bulk_put(BulkPages *bulk, BlockNumber block, Page page)
 		put_own(bulk, block, page);
 	else
 		smgr_bulk_write(bulk->state, block, (BulkWriteBuffer) page, true);
+	throttle_wait();
 }
 
 void
@@ -283,6 +285,7 @@ bulk_put(BulkPages *bulk, BlockNumber block, Page page)
 {
 	Assert(BlockNumberIsValid(block) && page_is_standard(page));
 	put_own(bulk, block, page);
+	throttle_wait();
 }
 
 void

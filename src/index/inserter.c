@@ -19,6 +19,7 @@
 #include "index/inserter.h"
 #include "miscadmin.h"
 #include "server/compat.h"
+#include "server/throttle.h"
 #include "storage/predicate.h"
 #include "utils/memutils.h"
 
@@ -292,6 +293,7 @@ find_leaf(Inserter *inserter)
 	if (!BufferIsValid(buffer))
 	{
 		CHECK_FOR_INTERRUPTS();
+		throttle_wait();
 		buffer = descend(inserter);
 		inserter->steps = BufferGetBlockNumber(buffer) == right;
 	}
@@ -489,6 +491,7 @@ inserter_ask_server(Inserter *inserter, RowId row, const char *image)
 
 	leave_leaf(inserter);
 	CHECK_FOR_INTERRUPTS();
+	throttle_wait();
 	old = MemoryContextSwitchTo(inserter->scratch);
 	row_tid(row, &tid);
 	shape_values(inserter->shape, image, values, isnull);

@@ -24,6 +24,7 @@
 #include "optimizer/optimizer.h"
 #include "rewrite/rewriteHandler.h"
 #include "server/subtransaction.h"
+#include "server/throttle.h"
 #include "stream/query.h"
 #include "table/statement.h"
 #include "utils/lsyscache.h"
@@ -723,6 +724,7 @@ load_run(Oid relid, List *paths, StoredRows *stored,
 	memset(result, 0, sizeof(*result));
 	result->detected = options->detected;
 	progress_init(&load->progress, get_rel_name(relid), options->progress);
+	throttle_begin(&options->limits);
 	result->load_id = options->dry_run ? -load_id : load_id;
 
 	load->times.wal_before = pgWalUsage.wal_bytes;

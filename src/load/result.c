@@ -9,6 +9,7 @@
 #include "index/plan.h"
 #include "load/result.h"
 #include "server/jsonb_push.h"
+#include "server/throttle.h"
 #include "utils/builtins.h"
 #include "utils/numeric.h"
 
@@ -80,6 +81,23 @@ push_tables(CompatJsonb *state, const LoadResult *result)
 	compat_push_jsonb(state, WJB_END_ARRAY, NULL);
 }
 
+/* For how long this process has waited for the sake of others. */
+static void
+push_waits(CompatJsonb *state)
+{
+	ThrottleWaits waits = throttle_waits();
+
+	if (waits.rate == 0 && waits.lag == 0)
+		return;
+	jsonb_push_key(state, "waited");
+	compat_push_jsonb(state, WJB_BEGIN_OBJECT, NULL);
+	if (waits.rate > 0)
+		jsonb_push_numeric(state, "max_rate", int64_div_fast_to_numeric(waits.rate, 6));
+	if (waits.lag > 0)
+		jsonb_push_numeric(state, "max_lag", int64_div_fast_to_numeric(waits.lag, 6));
+	compat_push_jsonb(state, WJB_END_OBJECT, NULL);
+}
+
 Jsonb *
 result_details(const LoadResult *result, const LoadTimes *times, List *paths,
 			   const RejectStream *rejects)
@@ -106,6 +124,7 @@ result_details(const LoadResult *result, const LoadTimes *times, List *paths,
 	push_seconds(&state, "constraints", times->indexed, times->done);
 	compat_push_jsonb(&state, WJB_END_OBJECT, NULL);
 
+	push_waits(&state);
 	push_files(&state, paths);
 	if (result->detected != NULL)
 	{

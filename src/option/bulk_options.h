@@ -10,6 +10,7 @@
 #include "nodes/pg_list.h"
 #include "option/fixed_fields.h"
 #include "scan/scan.h"
+#include "server/throttle.h"
 #include "utils/jsonb.h"
 
 typedef enum BulkFormat
@@ -168,6 +169,7 @@ typedef struct BulkOptions
 	int64		duplicate_limit;	/* as reject_limit */
 	double		duplicate_percent;
 	double		progress;		/* seconds between progress NOTICEs; 0: none */
+	ThrottleLimits limits;		/* for the sake of others */
 	/* how rows are stored */
 	BulkWriterChoice writer;
 	int			workers;		/* -1: auto */

@@ -17,6 +17,7 @@
 #include "mb/pg_wchar.h"
 #include "option/option_value.h"
 #include "option/options_check.h"
+#include "option/throttle_options.h"
 #include "postmaster/bgworker_internals.h"
 #include "utils/builtins.h"
 #include "utils/json.h"
@@ -596,7 +597,14 @@ static const OptionDef option_table[] = {
 	{"truncate", FOR_ALL, set_bool, AT(truncate), BOOLEAN},
 	{"freeze", FOR_ALL, set_bool, AT(freeze), BOOLEAN},
 	{"analyze", FOR_ALL, set_bool, AT(analyze), BOOLEAN},
-	{"dry_run", FOR_ALL, set_bool, AT(dry_run), BOOLEAN}
+	{"dry_run", FOR_ALL, set_bool, AT(dry_run), BOOLEAN},
+	{"max_rate", FOR_ALL, throttle_options_set_rate, AT(limits.max_rate),
+	"bytes per second, as a number or a string such as \"50MB\", from 32kB to 1e12"},
+	{"max_lag", FOR_ALL, throttle_options_set_lag, AT(limits.max_lag),
+	"seconds, as a number or a string such as \"10s\", from 0.1 to 86400"},
+	{"lag_standbys", FOR_ALL, throttle_options_set_standbys, AT(limits.standbys),
+		"\"streaming\", \"synchronous\" or an array of application names",
+	throttle_standby_names}
 };
 
 

@@ -388,5 +388,10 @@ options_check(BulkOptions *options)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("option \"limit_counts\" set to \"loaded\" requires option \"limit\"")));
+	if (options->limits.max_lag == 0 &&
+		(options->limits.standbys != THROTTLE_STREAMING || options->limits.names != NIL))
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("option \"lag_standbys\" requires option \"max_lag\"")));
 	check_indexes(options);
 }

@@ -20,8 +20,11 @@
 #include "nodes/execnodes.h"
 #include "parser/parse_node.h"
 #include "parser/parse_relation.h"
+#include "replication/slot.h"
+#include "replication/walsender_private.h"
 #include "storage/bufmgr.h"
 #include "storage/lmgr.h"
+#include "utils/backend_status.h"
 #include "utils/jsonb.h"
 #include "utils/regproc.h"
 #include "utils/rel.h"
@@ -373,6 +376,48 @@ compat_extend(Relation rel, BufferAccessStrategy strategy, uint32 n,
 #else
 #define compat_session_origin() (replorigin_session_origin)
 #endif
+
+/* Whether a WAL sender has a standby, not a logical subscriber; 15 knows that by its slot. */
+static inline bool
+compat_is_physical_sender(const WalSnd *sender, int pid)
+{
+#if PG_VERSION_NUM >= 160000
+	return sender->kind == REPLICATION_KIND_PHYSICAL;
+#else
+	for (int i = 0; i < max_replication_slots; i++)
+	{
+		const ReplicationSlot *slot = &ReplicationSlotCtl->replication_slots[i];
+
+		if (slot->in_use && slot->active_pid == pid)
+			return SlotIsPhysical(slot);
+	}
+	return true;
+#endif
+}
+
+/* The application_name of a process of the server; false: there is none with that PID. */
+static inline bool
+compat_application_name(int pid, char name[NAMEDATALEN])
+{
+	int			n;
+
+	pgstat_clear_backend_activity_snapshot();
+	n = pgstat_fetch_stat_numbackends();
+	for (int i = 1; i <= n; i++)
+	{
+#if PG_VERSION_NUM >= 160000
+		const LocalPgBackendStatus *status = pgstat_get_local_beentry_by_index(i);
+#else
+		const LocalPgBackendStatus *status = pgstat_fetch_stat_local_beentry(i);
+#endif
+
+		if (status == NULL || status->backendStatus.st_procpid != pid)
+			continue;
+		strlcpy(name, status->backendStatus.st_appname, NAMEDATALEN);
+		return true;
+	}
+	return false;
+}
 
 /* A buffer ring for bulk writes; in 15 always 16 MB. */
 static inline BufferAccessStrategy

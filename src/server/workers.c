@@ -18,7 +18,9 @@
 #include "optimizer/paths.h"
 #include "port/atomics.h"
 #include "portability/instr_time.h"
+#include "server/throttle.h"
 #include "server/workers.h"
+#include "storage/dsm.h"
 #include "storage/shm_toc.h"
 #include "utils/varlena.h"
 
@@ -143,8 +145,9 @@ workers_pay(double seconds)
 
 /* ---- starting and finishing ---- */
 
-/* Key of Attendance in the table of contents; callers use smaller keys. */
+/* Keys in the table of contents; callers use smaller ones. */
 #define KEY_ATTENDANCE UINT64CONST(0xFFFFFFFF)
+#define KEY_THROTTLE UINT64CONST(0xFFFFFFFE)
 
 /* State of a worker: it begins, or finds that the work is done. */
 enum
@@ -178,7 +181,28 @@ void
 workers_estimate(ParallelContext *pcxt)
 {
 	shm_toc_estimate_chunk(&pcxt->estimator, attendance_size(pcxt));
-	shm_toc_estimate_keys(&pcxt->estimator, 1);
+	shm_toc_estimate_chunk(&pcxt->estimator, throttle_size());
+	shm_toc_estimate_keys(&pcxt->estimator, 2);
+}
+
+static void
+unshare_throttle(dsm_segment *segment, Datum arg)
+{
+	throttle_unshare();
+}
+
+/* All processes are slowed down together, if this one is. */
+static void
+share_throttle(ParallelContext *pcxt)
+{
+	Throttle   *throttle;
+
+	if (throttle_size() == 0 || pcxt->seg == NULL)
+		return;
+	throttle = shm_toc_allocate(pcxt->toc, throttle_size());
+	on_dsm_detach(pcxt->seg, unshare_throttle, (Datum) 0);
+	throttle_share(throttle);
+	shm_toc_insert(pcxt->toc, KEY_THROTTLE, throttle);
 }
 
 static double
@@ -199,6 +223,7 @@ workers_launch(ParallelContext *pcxt)
 	memset(attendance, 0, attendance_size(pcxt));
 	for (int i = 0; i < pcxt->nworkers; i++)
 		pg_atomic_init_u32(&attendance->workers[i].state, WORKER_EXPECTED);
+	share_throttle(pcxt);
 	INSTR_TIME_SET_CURRENT(attendance->launched);
 	shm_toc_insert(pcxt->toc, KEY_ATTENDANCE, attendance);
 	LaunchParallelWorkers(pcxt);
@@ -230,6 +255,7 @@ workers_finish(ParallelContext *pcxt)
 			InstrAccumParallelQuery(&attendance->workers[i].buffer_usage,
 									&attendance->workers[i].wal_usage);
 	}
+	throttle_unshare();
 	if (slowest > 0)
 		note_start(slowest);
 }
@@ -239,12 +265,16 @@ workers_begin(shm_toc *toc)
 {
 	Attendance *attendance = shm_toc_lookup(toc, KEY_ATTENDANCE, false);
 	uint32		expected = WORKER_EXPECTED;
+	Throttle   *throttle;
 
 	attendance->workers[ParallelWorkerNumber].seconds = seconds_since(attendance->launched);
 	if (!pg_atomic_compare_exchange_u32(&attendance->workers[ParallelWorkerNumber].state,
 										&expected, WORKER_BEGUN))
 		return false;
 	InstrStartParallelQuery();
+	throttle = shm_toc_lookup(toc, KEY_THROTTLE, true);
+	if (throttle != NULL)
+		throttle_attach(throttle);
 	return true;
 }
 

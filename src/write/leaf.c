@@ -8,6 +8,7 @@
 #include "check/tables.h"
 #include "commands/trigger.h"
 #include "server/compat.h"
+#include "server/throttle.h"
 #include "utils/memutils.h"
 #include "write/arbiter.h"
 #include "write/leaf.h"
@@ -259,6 +260,7 @@ leaf_follow_up(LeafContext *context, Leaf *leaf, TupleTableSlot *slot, Entries *
 	}
 	if (rri != NULL && rri->ri_NumIndices > 0)
 		recheck = compat_insert_index_tuples(rri, slot, estate);
+	throttle_wait();
 	leaf_fire(context, leaf, slot, recheck);
 }
 
@@ -365,6 +367,7 @@ leaf_flush(LeafContext *context, Leaf *leaf)
 		leaf_lend(context, leaf);
 
 	leaf_store(context, leaf);
+	throttle_wait();
 	if (leaf->checked != CHECKS_NOTHING)
 		leaf_note_places(context, leaf);
 
@@ -458,6 +461,7 @@ leaf_insert(LeafContext *context, Leaf *leaf, TupleTableSlot *slot)
 		List	   *recheck = NIL;
 
 		stored = arbiter_insert(context, leaf, slot, &recheck);
+		throttle_wait();
 		if (stored)
 		{
 			leaf_note_place(context, leaf, slot);

@@ -73,6 +73,7 @@
 #include "catalog/catalog.h"
 #include "miscadmin.h"
 #include "server/compat.h"
+#include "server/throttle.h"
 #include "storage/bufmgr.h"
 #include "storage/lmgr.h"
 #include "storage/predicate.h"
@@ -662,6 +663,7 @@ pages_write(PageBatch *batch)
 	CheckForSerializableConflictIn(batch->rel, NULL, InvalidBlockNumber);
 	batch->npages = batch->nwritten = 0;
 	batch->continued = false;
+	throttle_wait();
 }
 
 void
