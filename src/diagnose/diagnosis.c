@@ -45,8 +45,15 @@ keep_row(Diagnosis *diagnosis, int place, const Reader *reader, uint32 index)
 		return;
 	if (place == diagnosis->nrows)
 	{
-		kept->data = MemoryContextAlloc(diagnosis->context, DIAGNOSIS_ROW_BYTES);
 		diagnosis->nrows++;
+		kept->data = NULL;
+	}
+	if (kept->data == NULL || kept->size < row->end - row->start)
+	{
+		if (kept->data != NULL)
+			pfree(kept->data);
+		kept->size = row->end - row->start;
+		kept->data = MemoryContextAlloc(diagnosis->context, kept->size);
 	}
 	kept->length = row->end - row->start;
 	kept->line = reader_line(reader, index);

@@ -18,6 +18,7 @@
 typedef struct DiagnosisRow
 {
 	char	   *data;
+	uint32		size;			/* bytes allocated */
 	uint32		length;
 	int64		line;
 } DiagnosisRow;

@@ -8,8 +8,10 @@
 #include "miscadmin.h"
 #include "utils/memutils.h"
 
-#define INITIAL_ROWS (64 * 1024)
-#define INITIAL_FIELDS (256 * 1024)
+/* Rows of a batch at most, and memory for fields at first; less for a small window. */
+#define MAX_ROWS (64 * 1024)
+#define MIN_ROWS 64
+#define FIELDS_PER_ROW 4
 #define RECOVERY_ROWS 32		/* in the first batch after a broken quote */
 
 Reader *
@@ -30,9 +32,10 @@ reader_open(Source *source, const BulkOptions *options)
 		reader->shape_mblen = encoding.shape_mblen;
 	}
 
-	reader->max_rows = reader->batch_rows = INITIAL_ROWS;
+	reader->max_rows = reader->batch_rows =
+		Min(Max(source->window.capacity / 4, MIN_ROWS), MAX_ROWS);
 	reader->rows = palloc(sizeof(ScanRow) * reader->max_rows);
-	reader->max_fields = INITIAL_FIELDS;
+	reader->max_fields = FIELDS_PER_ROW * reader->max_rows;
 	reader->fields = palloc(sizeof(ScanField) * reader->max_fields);
 	return reader;
 }

@@ -31,11 +31,14 @@ int
 workers_for_bytes(Relation rel, int64 bytes)
 {
 	int			most = RelationGetParallelWorkers(rel, max_parallel_maintenance_workers);
-	long		cpus = sysconf(_SC_NPROCESSORS_ONLN);
 	int			workers = 0;
+	long		cpus;
 
 	for (int64 step = BYTES_FOR_FIRST_WORKER; bytes >= step && workers < most; step *= 3)
 		workers++;
+	if (workers == 0)
+		return 0;
+	cpus = sysconf(_SC_NPROCESSORS_ONLN);
 	return cpus > 0 ? Min(workers, cpus - 1) : workers;
 }
 

@@ -21,6 +21,9 @@
 
 int			source_chunk_size = 256 * 1024;
 
+/* The least window over small files, which may be compressed. */
+#define MIN_WINDOW (16 * 1024)
+
 #define WINDOW_FRONT 16			/* readable bytes before the window */
 static const char byte_order_mark[] = {'\xef', '\xbb', '\xbf'};
 
@@ -149,11 +152,20 @@ open_file(void *arg, int number)
 
 /* ---- opening ---- */
 
+static void
+make_window(Source *source, Size size)
+{
+	Window	   *window = &source->window;
+
+	window->capacity = size;
+	window->data = WINDOW_FRONT + (char *) palloc0(WINDOW_FRONT + size + SCAN_PADDING);
+}
+
+/* Without a window. */
 static Source *
-create(List *paths, StreamOpener open, void *arg, const BulkOptions *options, Size window_size)
+create(List *paths, StreamOpener open, void *arg, const BulkOptions *options)
 {
 	Source	   *source = palloc0(sizeof(Source));
-	Window	   *window = &source->window;
 
 	source->paths = paths;
 	source->options = options;
@@ -163,25 +175,31 @@ create(List *paths, StreamOpener open, void *arg, const BulkOptions *options, Si
 	source->context = AllocSetContextCreate(CurrentMemoryContext,
 											"bulk_load source",
 											ALLOCSET_DEFAULT_SIZES);
-	window->capacity = window_size;
-	window->data = WINDOW_FRONT +
-		(char *) palloc0(WINDOW_FRONT + window_size + SCAN_PADDING);
 	return source;
 }
 
-Source *
-source_share(List *paths, const BulkOptions *options, Size window_size)
+static Source *
+create_files(List *paths, const BulkOptions *options)
 {
-	Source	   *source = create(paths, open_file, NULL, options, window_size);
+	Source	   *source = create(paths, open_file, NULL, options);
 
 	source->open_arg = source;
 	return source;
 }
 
 Source *
+source_share(List *paths, const BulkOptions *options, Size window_size)
+{
+	Source	   *source = create_files(paths, options);
+
+	make_window(source, window_size);
+	return source;
+}
+
+Source *
 source_open(List *paths, const BulkOptions *options, Size window_size)
 {
-	Source	   *source = source_share(paths, options, window_size);
+	Source	   *source = create_files(paths, options);
 	bool		known = true;
 	ListCell   *lc;
 
@@ -211,6 +229,10 @@ source_open(List *paths, const BulkOptions *options, Size window_size)
 	}
 	if (!known)
 		source->bytes_total = 0;
+	/* memory costs more than the rows of a small file; one more byte to find its end */
+	if (known && source->bytes_total < window_size)
+		window_size = Min(window_size, Max(source->bytes_total + 1, MIN_WINDOW));
+	make_window(source, window_size);
 	return source;
 }
 
@@ -218,8 +240,9 @@ Source *
 source_open_list(List *paths, StreamOpener open, void *arg, int64 bytes_total,
 				 const BulkOptions *options, Size window_size)
 {
-	Source	   *source = create(paths, open, arg, options, window_size);
+	Source	   *source = create(paths, open, arg, options);
 
+	make_window(source, window_size);
 	source->bare = true;
 	source->bytes_total = bytes_total;
 	return source;
