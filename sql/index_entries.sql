@@ -144,8 +144,31 @@ SELECT pg_temp.load('index_entries_looks');
 SELECT pg_temp.load('index_entries_big', '{"dry_run": true, "on_error": "ignore"}'), pg_temp.check_all('index_entries_big');
 SELECT count(*) FROM index_entries_big;
 
+-- several processes, whether they come or not; also within a subtransaction, and where duplicates are errors
+CREATE TABLE index_entries_workers (a int PRIMARY KEY, b text, c numeric);
+CREATE INDEX ON index_entries_workers (b, c) WHERE a % 3 > 0;
+CREATE INDEX ON index_entries_workers (lower(b) DESC) INCLUDE (a);
+CREATE INDEX ON index_entries_workers USING hash (b);
+SET maintenance_work_mem = '4MB';
+COPY (SELECT i * 7919 % 100003, 'text ' || i % 1000, CASE WHEN i % 9 > 0 THEN i % 100 END FROM generate_series(1, 60000) i)
+	TO '/proc/self/cwd/pgbulk_index_entries_in' WITH (FORMAT csv);
+SELECT pg_temp.load('index_entries_workers', '{"workers": 2}'), pg_temp.check_all('index_entries_workers');
+COPY (SELECT i * 7919 % 100003 + 200000, 'text ' || i % 1000, CASE WHEN i % 1000 = 7 THEN 'bad' ELSE 'NaN' END FROM generate_series(1, 60000) i)
+	TO '/proc/self/cwd/pgbulk_index_entries_in' WITH (FORMAT csv);
+BEGIN;
+SAVEPOINT a;
+SELECT pg_temp.load('index_entries_workers', '{"workers": 2, "on_error": "ignore"}'), pg_temp.check_all('index_entries_workers');
+ROLLBACK TO a;
+SELECT pg_temp.load('index_entries_workers', '{"workers": 1, "on_error": "ignore", "truncate": true}'), pg_temp.check_all('index_entries_workers');
+COMMIT;
+SELECT count(*), count(c), min(a), max(a) FROM index_entries_workers;
+COPY (SELECT i, 'text ' || i % 1000, i FROM generate_series(400000, 460000) i UNION ALL SELECT 450000, 'again', 0)
+	TO '/proc/self/cwd/pgbulk_index_entries_in' WITH (FORMAT csv);
+SELECT pg_temp.load('index_entries_workers', '{"workers": 2}');
+SELECT count(*) FROM index_entries_workers;
+
 DROP FUNCTION pg_temp.some_rows(int, int);
-DROP TABLE index_entries_looks, index_entries_t, index_entries_empty, index_entries_unlogged, index_entries_refers, index_entries_u, index_entries_n, index_entries_big, index_entries_seen;
+DROP TABLE index_entries_workers, index_entries_looks, index_entries_t, index_entries_empty, index_entries_unlogged, index_entries_refers, index_entries_u, index_entries_n, index_entries_big, index_entries_seen;
 DROP FUNCTION index_entries_scattered(int), index_entries_agree(int);
 DROP EXTENSION amcheck;
 COPY (SELECT 1) TO PROGRAM 'cat > pgbulk_index_entries_gone; rm -f pgbulk_index_entries_*';

@@ -4,13 +4,25 @@
  */
 #include "postgres.h"
 
+#include "access/tableam.h"
 #include "catalog/index.h"
 #include "executor/executor.h"
 #include "index/entries.h"
+#include "index/huge_array.h"
 #include "index/inserter.h"
+#include "index/parallel_entries.h"
 #include "index/presort.h"
 #include "miscadmin.h"
 #include "utils/memutils.h"
+#include "utils/snapmgr.h"
+
+/*
+ * Rows that may wait for workers: what part of the memory they may take, as
+ * much as their copy in shared memory; and how many at least and at most.
+ */
+#define ROWS_SHARE 4
+#define MIN_ROWS 10000
+#define MAX_ROWS (64 * 1024 * 1024)
 
 /* One index. */
 typedef struct EntryIndex
@@ -39,6 +51,14 @@ struct Entries
 	MemoryContext context;
 	int			nindexes;
 	EntryIndex *indexes;
+
+	/* with workers */
+	int			workers;		/* 0: keys wait; else rows */
+	int			helped;			/* workers that there were, at most */
+	RowId	   *rows;
+	uint32		nrows;
+	Size		row_capacity;
+	uint32		max_rows;		/* from then on they do not wait any longer */
 
 	/* of a flush */
 	MemoryContext doubt_context;
@@ -83,8 +103,23 @@ add_index(Entries *entries, Relation index, IndexInfo *info)
 									take_doubt, entry);
 }
 
+/* How many workers may help. */
+static int
+count_workers(const Entries *entries, int workers)
+{
+	IndexInfo **infos;
+
+	if (workers == 0)
+		return 0;
+	infos = palloc(entries->nindexes * sizeof(IndexInfo *));
+	for (int i = 0; i < entries->nindexes; i++)
+		infos[i] = entries->indexes[i].info;
+	return parallel_entries_are_safe(entries->rri->ri_RelationDesc, infos, entries->nindexes) ?
+		workers : 0;
+}
+
 Entries *
-entries_open(ResultRelInfo *rri, Size budget)
+entries_open(ResultRelInfo *rri, Size budget, int workers)
 {
 	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "bulk_load index entries",
 												  ALLOCSET_DEFAULT_SIZES);
@@ -113,6 +148,8 @@ entries_open(ResultRelInfo *rri, Size budget)
 			entries->others = others;
 		others->ri_IndexRelationDescs[i] = served ? NULL : index;
 	}
+	entries->workers = count_workers(entries, workers);
+	entries->max_rows = Min(Max(budget / ROWS_SHARE / sizeof(RowId), MIN_ROWS), MAX_ROWS);
 	MemoryContextSwitchTo(old);
 	if (entries->nindexes > 0)
 		return entries;
@@ -126,9 +163,16 @@ entries_others(const Entries *entries)
 	return entries->others;
 }
 
+int
+entries_workers(const Entries *entries)
+{
+	return entries->helped;
+}
+
 void
 entries_close(Entries *entries)
 {
+	Assert(entries->nrows == 0);
 	for (int i = 0; i < entries->nindexes; i++)
 		Assert(entries->indexes[i].presort == NULL);
 	MemoryContextDelete(entries->context);
@@ -157,12 +201,27 @@ begin_presort(Entries *entries, EntryIndex *index)
 	MemoryContextSwitchTo(old);
 }
 
+static void
+put_row(Entries *entries, RowId row)
+{
+	if (entries->nrows == entries->row_capacity)
+		entries->rows = huge_array_grow(entries->context, entries->rows, entries->nrows,
+										&entries->row_capacity, sizeof(RowId));
+	entries->rows[entries->nrows++] = row;
+}
+
 void
 entries_put(Entries *entries, TupleTableSlot *slot, EState *estate)
 {
 	ExprContext *econtext = GetPerTupleExprContext(estate);
-	MemoryContext old = MemoryContextSwitchTo(econtext->ecxt_per_tuple_memory);
+	MemoryContext old;
 
+	if (entries->workers > 0)
+	{
+		put_row(entries, row_id(&slot->tts_tid, true));
+		return;
+	}
+	old = MemoryContextSwitchTo(econtext->ecxt_per_tuple_memory);
 	econtext->ecxt_scantuple = slot;
 	for (int i = 0; i < entries->nindexes; i++)
 	{
@@ -185,6 +244,8 @@ entries_full(const Entries *entries)
 {
 	Size		size = 0;
 
+	if (entries->workers > 0)
+		return entries->nrows >= entries->max_rows;
 	for (int i = 0; i < entries->nindexes; i++)
 		if (entries->indexes[i].presort != NULL)
 			size += presort_memory(entries->indexes[i].presort);
@@ -232,11 +293,81 @@ ask_server(Entries *entries)
 	entries->ndoubts = entries->capacity = 0;
 }
 
+/* Forms the key of a row once more, for the server. */
+static void
+judge_row(EntryIndex *index, TupleTableSlot *slot, RowId row, EState *estate)
+{
+	IndexInfo  *info = BuildIndexInfo(index->index);
+	Datum		values[INDEX_MAX_KEYS];
+	bool		isnull[INDEX_MAX_KEYS];
+	StringInfoData image;
+
+	FormIndexDatum(info, slot, estate, values, isnull);
+	initStringInfo(&image);
+	(void) shape_image(index->shape, values, isnull, &image);
+	inserter_ask_server(index->inserter, row, image.data);
+}
+
+/* Rows that the server must judge, in the order of the table, and of the indexes. */
+static void
+judge_rows(Entries *entries, const ParallelEntries *parallel)
+{
+	Relation	heap = entries->rri->ri_RelationDesc;
+	EState	   *estate = CreateExecutorState();
+	ExprContext *econtext = GetPerTupleExprContext(estate);
+	TupleTableSlot *slot = table_slot_create(heap, NULL);
+
+	econtext->ecxt_scantuple = slot;
+	for (uint32 row = 0; row < entries->nrows; row++)
+		for (int i = 0; i < entries->nindexes; i++)
+		{
+			MemoryContext old;
+			ItemPointerData tid;
+
+			if (!parallel_entries_is_judged(&parallel[i], row))
+				continue;
+			row_tid(entries->rows[row], &tid);
+			if (!table_tuple_fetch_row_version(heap, &tid, SnapshotAny, slot))
+				elog(ERROR, "could not find a row of the load in table \"%s\"",
+					 RelationGetRelationName(heap));
+			old = MemoryContextSwitchTo(econtext->ecxt_per_tuple_memory);
+			judge_row(&entries->indexes[i], slot, entries->rows[row], estate);
+			MemoryContextSwitchTo(old);
+			ResetExprContext(econtext);
+		}
+	ExecDropSingleTupleTableSlot(slot);
+	FreeExecutorState(estate);
+}
+
+static void
+flush_rows(Entries *entries)
+{
+	MemoryContext context = AllocSetContextCreate(entries->context, "flush of index entries",
+												  ALLOCSET_DEFAULT_SIZES);
+	MemoryContext old = MemoryContextSwitchTo(context);
+	ParallelEntries *parallel = palloc0(entries->nindexes * sizeof(ParallelEntries));
+	int			workers;
+
+	keysort_numbers(entries->rows, entries->nrows);
+	for (int i = 0; i < entries->nindexes; i++)
+		parallel[i].index = entries->indexes[i].index;
+	workers = parallel_entries_insert(entries->rri->ri_RelationDesc, parallel, entries->nindexes,
+									  entries->rows, entries->nrows, entries->workers,
+									  entries->budget / 2);
+	entries->helped = Max(entries->helped, workers);
+	judge_rows(entries, parallel);
+	entries->nrows = 0;
+	MemoryContextSwitchTo(old);
+	MemoryContextDelete(context);
+}
+
 void
 entries_flush(Entries *entries)
 {
 	MemoryContext old = MemoryContextSwitchTo(entries->context);
 
+	if (entries->nrows > 0)
+		flush_rows(entries);
 	for (int i = 0; i < entries->nindexes; i++)
 		if (entries->indexes[i].presort != NULL)
 			insert_waiting(&entries->indexes[i]);

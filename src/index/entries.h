@@ -27,11 +27,12 @@
 typedef struct Entries Entries;
 
 /*
- * For an open relation with open indexes.  budget: bytes for the keys that
- * wait, of all indexes.  NULL: it has no index of this kind.  Memory: the
- * current context.
+ * For an open relation with open indexes.  budget: bytes for all that waits.
+ * workers: how many processes may help
+ * (parallel_entries.h); then rows wait, not their keys.  NULL: it has no index
+ * of this kind.  Memory: the current context.
  */
-extern Entries *entries_open(ResultRelInfo *rri, Size budget);
+extern Entries *entries_open(ResultRelInfo *rri, Size budget, int workers);
 
 /* The same relation with the other indexes only, for the executor; NULL: there are none. */
 extern ResultRelInfo *entries_others(const Entries *entries);
@@ -45,6 +46,9 @@ extern void entries_put(Entries *entries, TupleTableSlot *slot, EState *estate);
 
 /* Whether the budget is spent. */
 extern bool entries_full(const Entries *entries);
+
+/* How many workers have helped, at most. */
+extern int	entries_workers(const Entries *entries);
 
 /* Inserts what waits.  Errors: those of INSERT, about a row (failed_row.h). */
 extern void entries_flush(Entries *entries);

@@ -361,6 +361,7 @@ load_begin(Load *load)
 	load->writer = load->batch.writer = open_writer(load);
 	load->writer->by_place = work_by_place;
 	load->writer->by_place_arg = load;
+	load->writer->input_bytes = load->source->bytes_total;
 	load->result->writer = load->writer->routine->name;
 	plan_for_indexes(load);
 	check_columns(load);
@@ -480,6 +481,7 @@ load_end(Load *load)
 		load->progress.later = load->options->analyze ? ANALYZE_SECONDS : 0;
 		progress_step(load->batch.rows_loaded * TRIGGER_SECONDS, 0);
 	}
+	load->result->workers = Max(load->result->workers, load->writer->workers);
 	load->writer->routine->close(load->writer);
 	load->writer = load->batch.writer = NULL;
 }

@@ -9,6 +9,7 @@
 #include "commands/trigger.h"
 #include "server/compat.h"
 #include "server/throttle.h"
+#include "server/workers.h"
 #include "utils/memutils.h"
 #include "write/arbiter.h"
 #include "write/leaf.h"
@@ -283,7 +284,18 @@ leaf_flush_entries(LeafContext *context, Leaf *leaf)
 		writer->by_place(writer->by_place_arg, insert_entries, leaf->entries);
 	else
 		entries_flush(leaf->entries);
+	writer->workers = Max(writer->workers, entries_workers(leaf->entries));
 	writer->current_row = current_row;
+}
+
+/* How many workers may make index entries, as many as for files of that size. */
+static int
+entry_workers(const LeafContext *context, const Leaf *leaf)
+{
+	int			workers = context->options->workers;
+
+	return workers >= 0 ? workers :
+		workers_for_bytes(leaf->rri->ri_RelationDesc, context->writer->input_bytes);
 }
 
 /* Before a batch: from then on that there are many rows, their index entries wait. */
@@ -296,7 +308,8 @@ leaf_begin_entries(LeafContext *context, Leaf *leaf)
 	if (!leaf->collects || leaf->entries != NULL || leaf->nwritten <= LEAF_ROWS_TO_COLLECT)
 		return;
 	old = MemoryContextSwitchTo(context->writer->estate->es_query_cxt);
-	leaf->entries = entries_open(leaf->rri, context->entries_budget);
+	leaf->entries = entries_open(leaf->rri, context->entries_budget,
+								 entry_workers(context, leaf));
 	leaf->collects = leaf->entries != NULL;
 	MemoryContextSwitchTo(old);
 }

@@ -131,6 +131,8 @@ struct Writer
 	 */
 	void		(*by_place) (void *arg, void (*work) (void *), void *work_arg);
 	void	   *by_place_arg;
+	int64		input_bytes;	/* of all files; 0: not known */
+	int			workers;		/* that have made index entries, at most */
 	List	   *tables;			/* IndexTable: leaves whose rows lack index entries */
 	int64		current_row;	/* number of the row worked on, -1: none (for CONTEXT) */
 };

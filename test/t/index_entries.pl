@@ -60,8 +60,9 @@ my $parents = 'bt_index_parent_check(indexrelid::regclass, true, true)';
 
 sub load
 {
-	my ($file) = @_;
-	return "SELECT rows_loaded FROM bulk_load('t', '$file', '{\"writer\": \"buffered\"}')";
+	my ($file, $workers) = @_;
+	$workers //= 0;
+	return "SELECT rows_loaded FROM bulk_load('t', '$file', '{\"writer\": \"buffered\", \"workers\": $workers}')";
 }
 
 # ---- standby: each record makes of a page what it was here
@@ -71,6 +72,10 @@ foreach my $n (1 .. 3)
 	$primary->safe_psql('postgres', 'DELETE FROM t WHERE few = 3; VACUUM t') if $n == 3;
 	is($primary->safe_psql('postgres', load(rows_file("rows$n.csv", $n * 10000, $n * 10000 + 2999))), '3000', "load $n");
 }
+$primary->safe_psql('postgres', q{CHECKPOINT; SET maintenance_work_mem = '16MB';
+	CREATE INDEX t_expression ON t (lower(s)) WHERE few < 9});
+my $many = load(rows_file('many.csv', 70000, 94999), 2) =~ s/rows_loaded/rows_loaded, workers/r;
+like($primary->safe_psql('postgres', "SET maintenance_work_mem = '16MB'; $many"), qr/^25000\|[12]$/, 'a load with workers');
 $primary->wait_for_catchup($standby, 'replay', $primary->lsn('insert'));
 is(everything($standby), everything($primary), 'the standby has the rows');
 sound($primary, 'primary', $parents);
@@ -125,6 +130,26 @@ $load->wait;
 is($load->sqlstate, '23505', 'a key of one that commits');
 like($load->{error}, qr/line 3000/, 'the first row in the file is told');
 $primary->safe_psql('postgres', 'DELETE FROM u');
+
+# with workers it is the first row in the file, too, whichever process finds a duplicate
+$primary->safe_psql('postgres', q{ALTER TABLE u ADD UNIQUE (s); INSERT INTO u VALUES (77777, 'old 77777'), (99999, 'old 99999')});
+foreach my $first ([ '500,old 99999', 's' ], [ '77777,new 500', 'id' ])
+{
+	my $file = data_file("unique_$first->[1].csv", 1, join('', map { ($_ == 500 ? $first->[0] : "$_,new $_") . "\n" } 1 .. 80000));
+
+	$load->ask("SET maintenance_work_mem = '16MB'; SELECT rows_loaded FROM bulk_load('u', '$file', '{\"writer\": \"buffered\", \"workers\": 2}')");
+	is($load->sqlstate, '23505', "a duplicate in $first->[1] with workers");
+	like($load->{error}, qr/\($first->[1]\)=.*line 500\b/s, 'the first row in the file is told');
+}
+$primary->safe_psql('postgres', 'ALTER TABLE u DROP CONSTRAINT u_s_key; DELETE FROM u');
+
+# an expression that throws in a worker
+$primary->safe_psql('postgres', q{CREATE INDEX u_throws ON u ((100 / (length(s) - 3))); CREATE INDEX u_more ON u (s)});
+my $throws = data_file('throws.csv', 1, join('', map { "$_," . ($_ == 60000 ? 'abc' : "text $_") . "\n" } 1 .. 80000));
+$load->ask("SELECT rows_loaded FROM bulk_load('u', '$throws', '{\"writer\": \"buffered\", \"workers\": 2}')");
+is($load->sqlstate, '22012', 'an expression of an index throws in a process');
+like($load->{error}, qr/line 60000\b/, 'its row is told');
+$primary->safe_psql('postgres', 'DROP INDEX u_throws, u_more; DELETE FROM u');
 
 $load->ask("BEGIN; $into_u");
 $other->send("INSERT INTO u VALUES (2500, 'theirs')");
