@@ -53,7 +53,19 @@ typedef struct ColumnStats
 	bool		trim;
 } ColumnStats;
 
-/* Rows that something is wrong with, by kind. */
+struct Columns;
+
+/* How the rows of a sample are read. */
+typedef struct ColumnsRoutine
+{
+	/* Shows all rows of data that a load takes to visit, until that wants no more. */
+	void		(*walk) (const struct Columns *columns, SheetVisit visit, void *arg);
+
+	/* The text of a field as it will be loaded; NULL where it will be NULL. */
+	const char *(*text) (const struct Columns *columns, uint32_t column,
+						 const char *data, const ScanField *field, size_t *length);
+} ColumnsRoutine;
+
 typedef struct Columns
 {
 	/* given */
@@ -69,7 +81,8 @@ typedef struct Columns
 	char		decimal_mark;	/* '\0': to be found */
 	bool		month_first;	/* the default if ambiguous */
 
-	/* the rows */
+	/* the rows, and those that something is wrong with, by kind */
+	const ColumnsRoutine *routine;
 	uint64_t	rows;			/* of data: neither empty lines nor header */
 	uint64_t	blank;			/* empty lines */
 	uint64_t	short_rows;		/* with fewer fields than columns */

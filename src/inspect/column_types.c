@@ -6,6 +6,7 @@
 
 #include <string.h>
 
+#include "inspect/column_values.h"
 #include "inspect/names.h"
 
 /* Lines at the start of a file that are looked at for its header. */
@@ -37,21 +38,6 @@ typedef struct Survey
 	uint32_t	longest;		/* most fields of these */
 	uint32_t	header_end;		/* rows before it that were taken for a header */
 } Survey;
-
-static inline bool
-is_blank(char c)
-{
-	return c == ' ' || c == '\t';
-}
-
-static void
-trim_blanks(const char **s, size_t *length)
-{
-	while (*length > 0 && is_blank((*s)[0]))
-		(*s)++, (*length)--;
-	while (*length > 0 && is_blank((*s)[*length - 1]))
-		(*length)--;
-}
 
 static bool
 is_faulty(const char *data, const ScanRow *row)
@@ -198,141 +184,12 @@ count_columns(Columns *columns, const Survey *survey, int from, uint32_t names)
 	columns->count = columns->wanted < COLUMNS_MAX ? columns->wanted : COLUMNS_MAX;
 }
 
-/* ---- values ---- */
+/* ---- rows ---- */
 
-static void
-add_shape(ColumnStats *stats, const char *s, size_t length)
-{
-	const uint32_t iso_dates = SHAPE_BIT(SHAPE_DATE) |
-		SHAPE_BIT(SHAPE_TIMESTAMP) | SHAPE_BIT(SHAPE_TIMESTAMPTZ);
-	ValueShape	shape;
-
-	if (stats->types == SHAPE_BIT(SHAPE_TEXT) &&
-		stats->types_comma == SHAPE_BIT(SHAPE_TEXT))
-		return;
-	shape_of(s, length, &shape);
-	if (shape.date.orders != 0)
-	{
-		bool		fits = !stats->iso;
-
-		if (stats->date.orders == 0)
-			stats->date = shape.date;
-		else
-			fits = fits && shape_merge_dates(&stats->date, &shape.date);
-		if (!fits)
-			shape.types = shape.types_comma = SHAPE_BIT(SHAPE_TEXT);
-	}
-	else if (shape.types & iso_dates)
-	{
-		stats->iso = true;
-		stats->zoneless |= (shape.types & SHAPE_BIT(SHAPE_TIMESTAMP)) != 0;
-		if (stats->date.orders != 0)
-			shape.types = shape.types_comma = SHAPE_BIT(SHAPE_TEXT);
-	}
-	stats->types &= shape.types;
-	stats->types_comma &= shape.types_comma;
-	stats->digits |= !shape.special;
-	stats->plain_comma |= shape.comma && !shape.thousand;
-}
-
-/* Whether a text is one of those that the caller has for NULL. */
+/* Whether a row is one that a load takes. */
 static bool
-is_given_null(const Columns *columns, const char *s, size_t length)
-{
-	for (int i = 0; i < columns->nnulls; i++)
-		if (strlen(columns->nulls[i]) == length &&
-			memcmp(columns->nulls[i], s, length) == 0)
-			return true;
-	return false;
-}
-
-static void
-add_value(const Columns *columns, ColumnStats *stats, const char *s,
-		  size_t length, bool quoted)
-{
-	int			marker = columns->nulls == NULL ? shape_null(s, length) : -1;
-
-	if (columns->nulls != NULL && length > 0 && is_given_null(columns, s, length))
-	{
-		stats->given_nulls++;
-		return;
-	}
-	if (length == 0)
-	{
-		stats->quoted_empty |= quoted;
-		stats->empties++;
-		return;
-	}
-	if (stats->name != NULL && stats->name_length == length &&
-		memcmp(stats->name, s, length) == 0)
-		stats->named = true;
-	if (marker >= 0)
-	{
-		stats->markers[marker]++;
-		if (quoted)
-			stats->quoted_markers |= 1u << marker;
-		return;
-	}
-	if (stats->name != NULL && stats->values < NAMES_PROBE)
-		stats->alike += names_are_alike(stats->name, stats->name_length, s, length) ? 1 : 0;
-	if (stats->values++ == 0)
-	{
-		stats->shortest = length;
-		stats->example_length = length < COLUMNS_EXAMPLE ? length : COLUMNS_EXAMPLE;
-		memcpy(stats->example, s, stats->example_length);
-	}
-	if (length < stats->shortest)
-		stats->shortest = length;
-	if (length > stats->longest)
-		stats->longest = length;
-	stats->lengths += length;
-	stats->words += names_may_be(s, length) ? 1 : 0;
-	add_shape(stats, s, length);
-}
-
-static bool
-is_marker(const Columns *columns, const char *data, const ScanField *field)
-{
-	return columns->dialect->scan.format == SCAN_TEXT && field->length == 2 &&
-		memcmp(data + field->start, "\\N", 2) == 0;
-}
-
-static void
-add_field(Columns *columns, ColumnStats *stats, const char *data,
-		  const ScanField *field)
-{
-	const ScanDialect *scan = &columns->dialect->scan;
-	bool		quoted = field->quoted &&
-		sheet_quoting(scan, data, field) == SHEET_QUOTED;
-	size_t		length;
-	size_t		whole;
-	const char *s = sheet_value(scan, data, field, columns->buffer, &length);
-
-	/* a marker of text format is one as it stands in the file */
-	if (is_marker(columns, data, field))
-	{
-		stats->markers[0]++;
-		return;
-	}
-	whole = length;
-	if (!quoted)
-	{
-		if (length > 0 && is_blank(s[0]))
-			stats->blanks++;
-		trim_blanks(&s, &length);
-		stats->padded |= length < whole;
-		if (length == 0 && whole > 0)
-		{
-			stats->hollow++;
-			return;
-		}
-	}
-	add_value(columns, stats, s, length, quoted);
-}
-
-bool
-columns_takes(const Columns *columns, const char *data, const ScanRow *row,
-			  const ScanField *fields)
+is_data(const Columns *columns, const char *data, const ScanRow *row,
+		const ScanField *fields)
 {
 	return !(sheet_is_blank(row, fields) && columns->count > 1) &&
 		!is_faulty(data, row) &&
@@ -348,7 +205,7 @@ add_row(Columns *columns, const char *data, const ScanRow *row,
 	columns->rows++;
 	columns->short_rows += row->nfields < columns->count ? 1 : 0;
 	for (uint32_t i = 0; i < n; i++)
-		add_field(columns, &columns->columns[i], data, &fields[i]);
+		column_add_field(columns, &columns->columns[i], data, &fields[i]);
 	for (uint32_t i = n; i < columns->count; i++)
 		columns->columns[i].empties++;
 }
@@ -372,7 +229,7 @@ keep_names(Columns *columns, const char *data, const ScanRow *row,
 								  to, &stats->name_length);
 		if (stats->name == to)
 			to += stats->name_length;
-		trim_blanks(&stats->name, &stats->name_length);
+		column_trim(&stats->name, &stats->name_length);
 	}
 }
 
@@ -397,7 +254,7 @@ keep_bare_names(Columns *columns, const char *data, const ScanRow *row)
 			next++;
 		stats->name = s;
 		stats->name_length = next - s;
-		trim_blanks(&stats->name, &stats->name_length);
+		column_trim(&stats->name, &stats->name_length);
 		while (stats->name_length > 0 && stats->name[0] == dialect->scan.quote)
 			stats->name++, stats->name_length--;
 		while (stats->name_length > 0 &&
@@ -449,7 +306,7 @@ visit_header(void *arg, const char *data, const ScanRow *row,
 
 	if (at < columns->header_lines || at >= survey->header_end)
 		return survey->seen < survey->header_end;
-	if (columns_takes(columns, data, row, fields))
+	if (is_data(columns, data, row, fields))
 		add_row(columns, data, row, fields);
 	else if (!is_faulty(data, row) && row->nfields > columns->longest)
 		columns->long_rows++;
@@ -535,6 +392,48 @@ try_below(Columns *columns, Survey *survey, int start)
 		(names_are_sure(columns) || lead->nfields > usual + usual / 2 + 1);
 }
 
+/* ---- rows of data, for others ---- */
+
+typedef struct DataWalk
+{
+	const Columns *columns;
+	SheetVisit	visit;
+	void	   *arg;
+	uint32_t	header;			/* lines of it that are still to come */
+	bool		done;			/* no more rows are wanted */
+} DataWalk;
+
+static bool
+show_data(void *arg, const char *data, const ScanRow *row, const ScanField *fields)
+{
+	DataWalk   *walk = arg;
+
+	if (walk->header > 0)
+		walk->header--;
+	else if (is_data(walk->columns, data, row, fields))
+		walk->done = !walk->visit(walk->arg, data, row, fields);
+	return !walk->done;
+}
+
+static void
+walk_data(const Columns *columns, SheetVisit visit, void *arg)
+{
+	ScanEol		eol = columns->dialect->eol == SCAN_EOL_ANY ?
+		SCAN_EOL_ANY : SCAN_EOL_UNKNOWN;
+	DataWalk	walk = {.columns = columns, .visit = visit, .arg = arg};
+
+	walk.header = columns->header_lines;
+	for (int i = 0; i < columns->nspans && !walk.done; i++)
+	{
+		sheet_walk_table(&columns->spans[i], &columns->dialect->scan,
+						 columns->dialect->columns, &eol, columns->space,
+						 show_data, &walk);
+		walk.header = 0;
+	}
+}
+
+static const ColumnsRoutine columns_of_lines = {.walk = walk_data, .text = column_text};
+
 void
 columns_find(Columns *columns)
 {
@@ -543,6 +442,7 @@ columns_find(Columns *columns)
 	int			start;
 	int			first;
 
+	columns->routine = &columns_of_lines;
 	walk_all(columns, survey_row, &survey);
 	start = columns->header < 0 ? find_start(&survey, usual, true) : 0;
 	first = columns->header < 0 ? find_start(&survey, usual, false) : 0;
@@ -576,7 +476,7 @@ decide_nulls(Columns *columns)
 
 	columns->null_empty = columns->nulls == NULL ?
 		columns->dialect->scan.format == SCAN_CSV :
-		is_given_null(columns, "", 0);
+		column_is_null(columns, "", 0);
 	if (columns->nulls != NULL)
 		return;
 	for (uint32_t i = 0; i < columns->count; i++)
@@ -751,29 +651,4 @@ columns_refuse(Columns *columns, uint32_t column)
 		stats->types = SHAPE_BIT(SHAPE_TEXT);
 	stats->type = narrowest_type(stats->types);
 	decide_options(columns, stats);
-}
-
-const char *
-columns_text(const Columns *columns, uint32_t column, const char *data,
-			 const ScanField *field, size_t *length)
-{
-	const ColumnStats *stats = &columns->columns[column];
-	const ScanDialect *scan = &columns->dialect->scan;
-	const char *s = sheet_value(scan, data, field, columns->buffer, length);
-	int			marker;
-
-	if (is_marker(columns, data, field))
-		return NULL;
-	if ((columns->trim_all || stats->trim) &&
-		sheet_quoting(scan, data, field) != SHEET_QUOTED)
-		trim_blanks(&s, length);
-	if (field->quoted && !stats->force_null)
-		return s;
-	if (columns->nulls != NULL)
-		return is_given_null(columns, s, *length) ? NULL : s;
-	marker = shape_null(s, *length);
-	if ((*length == 0 && columns->null_empty) ||
-		(marker >= 0 && (columns->null_markers & (1u << marker)) != 0))
-		return NULL;
-	return s;
 }

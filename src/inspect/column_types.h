@@ -22,13 +22,4 @@ extern void columns_decide(Columns *columns);
  */
 extern void columns_refuse(Columns *columns, uint32_t column);
 
-/* Whether columns_find took a row as one of data. */
-extern bool columns_takes(const Columns *columns, const char *data,
-						  const ScanRow *row, const ScanField *fields);
-
-/* The text of a field as it will be loaded; NULL where it will be NULL. */
-extern const char *columns_text(const Columns *columns, uint32_t column,
-								const char *data, const ScanField *field,
-								size_t *length);
-
 #endif							/* PGBULK_COLUMN_TYPES_H */

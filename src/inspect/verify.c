@@ -33,8 +33,6 @@ typedef struct Verifier
 	FmgrInfo	input[SHAPE_TYPES];
 	Oid			ioparam[SHAPE_TYPES];
 	text	  **templates;		/* of columns that have one */
-	uint32		seen;			/* rows of the span */
-	bool		first_span;
 	int64		walked;			/* rows in all, for interrupts */
 	int			current_column; /* column of the current value */
 	bool		refused;		/* the value is not valid, though no error was raised */
@@ -130,9 +128,6 @@ verify_row(void *arg, const char *data, const ScanRow *row,
 
 	if ((verifier->walked++ & 255) == 0)
 		CHECK_FOR_INTERRUPTS();
-	if ((verifier->seen++ < columns->header_lines && verifier->first_span) ||
-		!columns_takes(columns, data, row, fields))
-		return true;
 	caller = MemoryContextSwitchTo(verifier->row_context);
 	for (uint32 i = 0; i < row->nfields && i < columns->count; i++)
 	{
@@ -141,7 +136,7 @@ verify_row(void *arg, const char *data, const ScanRow *row,
 
 		if (columns->columns[i].type == SHAPE_TEXT)
 			continue;
-		s = columns_text(columns, i, data, &fields[i], &length);
+		s = columns->routine->text(columns, i, data, &fields[i], &length);
 		if (s == NULL)
 			continue;
 		verify_value(verifier, i, s, length);
@@ -156,24 +151,7 @@ verify_row(void *arg, const char *data, const ScanRow *row,
 	return !verifier->refused;
 }
 
-static void
-verify_all(Verifier *verifier)
-{
-	Columns    *columns = verifier->columns;
-	ScanEol		eol = columns->dialect->eol == SCAN_EOL_ANY ?
-		SCAN_EOL_ANY : SCAN_EOL_UNKNOWN;
-
-	for (int i = 0; i < columns->nspans && !verifier->refused; i++)
-	{
-		verifier->first_span = i == 0;
-		verifier->seen = 0;
-		sheet_walk_table(&columns->spans[i], &columns->dialect->scan,
-						 columns->dialect->columns, &eol, columns->space,
-						 verify_row, verifier);
-	}
-}
-
-/* The same, but an error about a value is only noted. */
+/* All rows; an error about a value is only noted. */
 static void
 verify_softly(Verifier *verifier)
 {
@@ -184,7 +162,7 @@ verify_softly(Verifier *verifier)
 	MemoryContextSwitchTo(context);
 	PG_TRY();
 	{
-		verify_all(verifier);
+		verifier->columns->routine->walk(verifier->columns, verify_row, verifier);
 		ReleaseCurrentSubTransaction();
 		MemoryContextSwitchTo(context);
 		CurrentResourceOwner = owner;

@@ -29,13 +29,11 @@ check_row(void *arg, const char *data, const ScanRow *row,
 {
 	Columns    *columns = arg;
 
-	if (!columns_takes(columns, data, row, fields))
-		return true;
 	REQUIRE(row->nfields <= columns->longest);
 	for (uint32_t i = 0; i < row->nfields && i < columns->count; i++)
 	{
 		size_t		length;
-		const char *s = columns_text(columns, i, data, &fields[i], &length);
+		const char *s = columns->routine->text(columns, i, data, &fields[i], &length);
 
 		REQUIRE(s == NULL || length <= MAX_INPUT * 3);
 	}
@@ -48,7 +46,6 @@ check_columns(const SheetSpan *span, const Dialect *dialect, int header)
 	Columns		columns = {.spans = span, .nspans = 1, .dialect = dialect,
 		.space = &space, .buffer = buffer, .names = names, .header = header,
 		.columns = stats};
-	ScanEol		eol = dialect->eol == SCAN_EOL_ANY ? SCAN_EOL_ANY : SCAN_EOL_UNKNOWN;
 
 	columns_find(&columns);
 	columns_decide(&columns);
@@ -65,7 +62,7 @@ check_columns(const SheetSpan *span, const Dialect *dialect, int header)
 			REQUIRE(strlen(template) < sizeof(template));
 		}
 	}
-	sheet_walk(span, &dialect->scan, &eol, &space, check_row, &columns);
+	columns.routine->walk(&columns, check_row, &columns);
 	for (uint32_t i = 0; i < columns.count && i < 4; i++)
 		for (int tries = 0; stats[i].type != SHAPE_TEXT; tries++)
 		{
