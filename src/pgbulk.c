@@ -292,11 +292,20 @@ bulk_inspect(PG_FUNCTION_ARGS)
 		values[lengthof(values) - 1] = text_array(found->notes);
 		return HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(desc), values, nulls));
 	}
-	put_text(values, nulls, i++, dialect->separator);
-	put_text(values, nulls, i++, dialect->no_quote ? NULL : byte_text(dialect->scan.quote));
-	put_text(values, nulls, i++, dialect->no_quote ? NULL : byte_text(dialect->scan.escape));
-	values[i++] = BoolGetDatum(found->columns.has_header);
-	values[i++] = Int32GetDatum(found->columns.header_lines);
+	if (found->columns.objects != NULL)
+	{
+		/* delimiter, quote, escape, header, header_lines */
+		memset(nulls + 1, true, 5 * sizeof(nulls[0]));
+		i += 5;
+	}
+	else
+	{
+		put_text(values, nulls, i++, dialect->separator);
+		put_text(values, nulls, i++, dialect->no_quote ? NULL : byte_text(dialect->scan.quote));
+		put_text(values, nulls, i++, dialect->no_quote ? NULL : byte_text(dialect->scan.escape));
+		values[i++] = BoolGetDatum(found->columns.has_header);
+		values[i++] = Int32GetDatum(found->columns.header_lines);
+	}
 	put_text(values, nulls, i++, found->sample->charset.name);
 	values[i++] = BoolGetDatum(found->sample->charset.mark > 0);
 	put_text(values, nulls, i++, compressions[found->sample->compression]);

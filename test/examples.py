@@ -226,6 +226,9 @@ class World:
             f"{5 + i % 20:02}/{10 + i % 3}/2024;{i % 40};{i},{i % 100:02};caf\u00e9 {i}\r\n" for i in range(80000))
         (self.data / "sales.csv").write_bytes(sales.encode("latin-1"))
         (self.data / "sales.csv.gz").write_bytes(gzip.compress(sales.encode("latin-1"), 1))
+        (self.data / "events.json").write_text("".join(
+            '{"id":"%d","type":"PushEvent","actor":{"id":%d,"login":"user%d"},"created_at":"2015-01-01T15:%02d:00Z"%s}\n' % (
+                2489651045 + i, i, i, i % 60, ',"org":{"id":%d}' % i if i % 3 == 0 else "") for i in range(3000)))
         (self.data / "unknown.csv.gz").write_bytes(gzip.compress(b"id;name;born\n1;alice;2001-02-03\n2;bob;1999-12-31\n"))
         (self.folder / "etc/bulkload/votes.ctl").write_text(self.moved(
             "TYPE = CSV\nINPUT = /data/votes.csv\nOUTPUT = votes\nPARSE_ERRORS = -1\n"))

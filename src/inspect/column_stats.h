@@ -6,10 +6,8 @@
 #define PGBULK_COLUMN_STATS_H
 
 #include "inspect/dialect_type.h"
+#include "inspect/objects.h"
 #include "inspect/value_shape.h"
-
-/* As many as a table may have. */
-#define COLUMNS_MAX 1600
 
 #define COLUMNS_EXAMPLE 64
 
@@ -37,6 +35,9 @@ typedef struct ColumnStats
 	uint64_t	alike;			/* of the first NAMES_PROBE, those written like the name */
 	size_t		shortest;
 	size_t		longest;
+	bool		bare;			/* objects: a number or a boolean, without quotes */
+	bool		nested;			/* an object or an array */
+	bool		digits_quoted;	/* none but strings, which are numbers */
 	bool		named;			/* the first row's field is one of the values */
 	char		example[COLUMNS_EXAMPLE];
 	size_t		example_length;
@@ -71,6 +72,7 @@ typedef struct Columns
 	/* given */
 	const SheetSpan *spans;		/* the first begins the file */
 	int			nspans;
+	const Objects *objects;		/* NULL: rows are those of the dialect */
 	const Dialect *dialect;
 	SheetSpace *space;
 	char	   *buffer;			/* space for the longest span */

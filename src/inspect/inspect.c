@@ -7,6 +7,8 @@
 #include "catalog/namespace.h"
 #include "inspect/document.h"
 #include "inspect/inspect.h"
+#include "inspect/naming.h"
+#include "inspect/object_columns.h"
 #include "inspect/verify.h"
 #include "mb/pg_wchar.h"
 #include "miscadmin.h"
@@ -123,6 +125,13 @@ look_at_table(Inspection *inspection)
 		inspection->table_schema = get_namespace_name(namespace);
 }
 
+/* Whether the caller says that the file is JSON. */
+static bool
+is_json(const Inspection *inspection)
+{
+	return inspection->options->format == BULK_JSON;
+}
+
 static void
 take_options(Inspection *inspection, Jsonb *options)
 {
@@ -145,11 +154,12 @@ take_options(Inspection *inspection, Jsonb *options)
 		options = delete_option(options, "header");
 	inspection->given = options;
 	inspection->options = options_parse(options);
-	if (!options_takes(inspection->options, "delimiter"))
+	if (!options_takes(inspection->options, "delimiter") && !is_json(inspection))
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("only formats \"csv\" and \"text\" can be inspected")));
-	if (strlen(inspection->options->delimiter) > DIALECT_SEPARATOR)
+				 errmsg("only formats \"csv\", \"text\" and \"json\" can be inspected")));
+	if (inspection->options->delimiter != NULL &&
+		strlen(inspection->options->delimiter) > DIALECT_SEPARATOR)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("option \"delimiter\" must not have more than %d bytes here",
@@ -233,21 +243,41 @@ find_dialect(Inspection *inspection, SheetSpace *space)
 	dialect_guess(&inspection->sample->spans[0], &hints, space, &inspection->dialect);
 }
 
+/* Columns of the sample, of which nothing is known yet. */
 static void
-find_columns(Inspection *inspection, SheetSpace *space)
+begin_columns(Inspection *inspection, SheetSpace *space)
 {
-	const BulkOptions *options = inspection->options;
 	Columns    *columns = &inspection->columns;
 	const Sample *sample = inspection->sample;
 
 	memset(columns, 0, sizeof(Columns));
 	columns->spans = sample->spans;
 	columns->nspans = sample->nspans;
-	columns->dialect = &inspection->dialect;
 	columns->space = space;
 	columns->buffer = palloc(sample->longest + SCAN_PADDING);
-	columns->names = palloc(sample->longest + SCAN_PADDING);
 	columns->columns = palloc0(COLUMNS_MAX * sizeof(ColumnStats));
+	columns->month_first = DateOrder == DATEORDER_MDY;
+}
+
+static void
+decide_columns(Inspection *inspection)
+{
+	CHECK_FOR_INTERRUPTS();
+	columns_decide(&inspection->columns);
+	verify_types(&inspection->columns, inspection->encoding);
+}
+
+/* ---- rows by a dialect ---- */
+
+static void
+find_columns(Inspection *inspection, SheetSpace *space)
+{
+	const BulkOptions *options = inspection->options;
+	Columns    *columns = &inspection->columns;
+
+	begin_columns(inspection, space);
+	columns->dialect = &inspection->dialect;
+	columns->names = palloc(inspection->sample->longest + SCAN_PADDING);
 	columns->header = inspection->documents ? 0 : -1;
 	if (options->header != BULK_HEADER_SKIP)
 		columns->header = 1;
@@ -264,35 +294,120 @@ find_columns(Inspection *inspection, SheetSpace *space)
 	}
 	if (get_option(inspection->given, "decimal_mark") != NULL)
 		columns->decimal_mark = options->decimal_mark;
-	columns->month_first = DateOrder == DATEORDER_MDY;
 	columns_find(columns);
-	CHECK_FOR_INTERRUPTS();
-	columns_decide(columns);
+	decide_columns(inspection);
 }
 
-/* Whether the file is JSON, unless the caller knows how it is cut. */
+/*
+ * Whether the file is JSON, unless the caller knows how it is cut.  Who says that it
+ * is csv wants to have documents in lines as they are.
+ */
 static DocumentKind
 find_documents(const Inspection *inspection)
 {
-	static const char *const keys[] = {"format", "delimiter", "quote", "escape", "header",
-		"comment"};
+	static const char *const keys[] = {"delimiter", "quote", "escape", "header", "comment"};
+	bool		csv = get_option(inspection->given, "format") != NULL;
+	DocumentKind kind;
 
 	for (int i = 0; i < lengthof(keys); i++)
 		if (get_option(inspection->given, keys[i]) != NULL)
 			return DOCUMENT_NONE;
-	return document_detect(&inspection->sample->spans[0]);
+	if (options_dialect(inspection->options).format != SCAN_CSV)
+		return DOCUMENT_NONE;
+	kind = document_detect(&inspection->sample->spans[0]);
+	return csv && kind == DOCUMENT_WHOLE ? DOCUMENT_NONE : kind;
 }
 
 /* Dialect, columns, types. */
 static void
-find_rows(Inspection *inspection, SheetSpace *space)
+find_lines(Inspection *inspection, SheetSpace *space)
 {
 	CHECK_FOR_INTERRUPTS();
 	find_dialect(inspection, space);
 	CHECK_FOR_INTERRUPTS();
 	sample_align(inspection->sample, &inspection->dialect, space);
 	find_columns(inspection, space);
-	verify_types(&inspection->columns, inspection->encoding);
+}
+
+static void
+find_rows(Inspection *inspection, SheetSpace *space)
+{
+	find_lines(inspection, space);
+	if (inspection->documents &&
+		(inspection->columns.count != 1 || inspection->columns.columns[0].type != SHAPE_JSONB))
+	{
+		/* they only looked so */
+		inspection->documents = false;
+		find_lines(inspection, space);
+	}
+	inspection->names = naming_columns(&inspection->columns, inspection->encoding,
+									   inspection->documents);
+}
+
+/* ---- objects of JSON ---- */
+
+/* An option that was given and is not for files of format json; NULL: there is none. */
+static char *
+find_misfit(const Inspection *inspection)
+{
+	BulkOptions json = *inspection->options;
+	JsonbIterator *it;
+	JsonbIteratorToken token;
+	JsonbValue	value;
+	char	   *key = NULL;
+
+	if (inspection->given == NULL)
+		return NULL;
+	json.format = BULK_JSON;
+	it = JsonbIteratorInit(&inspection->given->root);
+	while ((token = JsonbIteratorNext(&it, &value, true)) != WJB_DONE)
+	{
+		if (token == WJB_KEY)
+			key = pnstrdup(value.val.string.val, value.val.string.len);
+		else if (token == WJB_VALUE && value.type != jbvNull && !options_takes(&json, key))
+			return key;
+	}
+	return NULL;
+}
+
+/* Whether the rows of the file are objects, whose keys are then known. */
+static bool
+find_objects(Inspection *inspection, SheetSpace *space)
+{
+	Sample	   *sample = inspection->sample;
+	Objects    *objects;
+
+	if (!is_json(inspection) && get_option(inspection->given, "format") != NULL)
+		return false;
+	CHECK_FOR_INTERRUPTS();
+	objects = inspection->objects = palloc(sizeof(Objects));
+	objects_begin(objects, space,
+				  !sample->utf16 && strcmp(sample->charset.name, "UTF8") != 0);
+	if (!objects_detect(objects, &sample->spans[0]) && !is_json(inspection))
+		return false;
+	inspection->misfit = find_misfit(inspection);
+	return inspection->misfit == NULL;
+}
+
+static void
+find_keys(Inspection *inspection, SheetSpace *space)
+{
+	Sample	   *sample = inspection->sample;
+	Objects    *objects = inspection->objects;
+
+	sample_align_objects(sample, objects);
+	for (int i = 1; i < sample->nspans; i++)
+		objects_add(objects, &sample->spans[i]);
+	inspection->names = naming_keys(objects, inspection->encoding);
+	objects->scan.ignore_extra = get_option(inspection->given, "extra_columns") != NULL ?
+		inspection->options->ignore_extra : objects->unnamed || objects->too_many;
+
+	CHECK_FOR_INTERRUPTS();
+	inspection->dialect.eol = objects->newline;
+	begin_columns(inspection, space);
+	inspection->columns.objects = objects;
+	object_columns_find(&inspection->columns);
+	decide_columns(inspection);
 }
 
 Inspection *
@@ -300,7 +415,7 @@ inspect_file(const char *path, Jsonb *options, const char *schema)
 {
 	Inspection *inspection = palloc0(sizeof(Inspection));
 	SheetSpace *space = palloc(sizeof(SheetSpace));
-	DocumentKind documents = DOCUMENT_NONE;
+	DocumentKind documents;
 	List	   *files;
 
 	take_options(inspection, options);
@@ -312,23 +427,23 @@ inspect_file(const char *path, Jsonb *options, const char *schema)
 	look_at_table(inspection);
 	inspection->sample = sample_read(files, inspection->options,
 									 get_option(inspection->given, "encoding") != NULL);
-	if (inspection->sample->magic == NULL)
-	{
-		documents = find_documents(inspection);
-		inspection->encoding = open_encoding(inspection->sample);
-	}
-	if (inspection->sample->magic != NULL || documents == DOCUMENT_WHOLE)
+	if (inspection->sample->magic != NULL)
 	{
 		report_write_other(inspection);
 		return inspection;
 	}
-	inspection->documents = documents == DOCUMENT_LINES;
-	find_rows(inspection, space);
-	if (inspection->documents &&
-		(inspection->columns.count != 1 || inspection->columns.columns[0].type != SHAPE_JSONB))
+	inspection->encoding = open_encoding(inspection->sample);
+	if (find_objects(inspection, space))
+		find_keys(inspection, space);
+	else
 	{
-		/* they only looked so */
-		inspection->documents = false;
+		documents = find_documents(inspection);
+		if (documents == DOCUMENT_WHOLE)
+		{
+			report_write_other(inspection);
+			return inspection;
+		}
+		inspection->documents = documents == DOCUMENT_LINES;
 		find_rows(inspection, space);
 	}
 	report_write(inspection);

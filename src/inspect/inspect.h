@@ -25,9 +25,11 @@ typedef struct Inspection
 	bool		taken;			/* there is something of that name already */
 	Jsonb	   *given;			/* options of bulk_load; NULL: none */
 	BulkOptions *options;		/* the same */
-	bool		documents;		/* each line is one of JSON */
+	bool		documents;		/* each line is one of JSON, in a column of its own */
 
 	Sample	   *sample;
+	Objects    *objects;		/* of JSON, if looked for; columns.objects: they are rows */
+	char	   *misfit;			/* an option because of which they are not; NULL: none */
 	Dialect		dialect;
 	Columns		columns;
 	Encoding   *encoding;		/* NULL: the server cannot convert the file's */
@@ -51,10 +53,14 @@ typedef struct Inspection
  * current context, about 8 MB.
  *
  * Errors: those of source_expand, sample_read and options_parse; 22023 for the
- * path "stdin", formats other than csv and text, and a table without a name.
+ * path "stdin", formats other than csv, text and json, and a table without a name.
  */
 extern Inspection *inspect_file(const char *path, Jsonb *options,
 								const char *schema);
+
+/* Adds to notes (report.c). */
+extern void report_note(Inspection *inspection, const char *format,...)
+			pg_attribute_printf(2, 3);
 
 /* Fills the report (report.c). */
 extern void report_write(Inspection *inspection);

@@ -1,22 +1,16 @@
 /*
  * report.c
- *		What bulk_inspect says: names, statements, options, notes.
+ *		What bulk_inspect says: options, statements, notes.
  */
 #include "postgres.h"
 
 #include "inspect/inspect.h"
 #include "inspect/verify.h"
-#include "mb/pg_wchar.h"
 #include "utils/builtins.h"
 #include "utils/json.h"
 
-/* Names that every table has already. */
-static const char *const system_columns[] = {
-	"tableoid", "cmax", "xmax", "cmin", "xmin", "ctid", NULL
-};
-
-static void pg_attribute_printf(2, 3)
-note(Inspection *inspection, const char *format,...)
+void
+report_note(Inspection *inspection, const char *format,...)
 {
 	StringInfoData text;
 	va_list		args;
@@ -33,95 +27,6 @@ note(Inspection *inspection, const char *format,...)
 		enlargeStringInfo(&text, needed);
 	}
 	inspection->notes = lappend(inspection->notes, text.data);
-}
-
-/* ---- names of columns ---- */
-
-static bool
-is_taken(List *names, const char *name)
-{
-	ListCell   *lc;
-
-	for (int i = 0; system_columns[i] != NULL; i++)
-		if (strcmp(system_columns[i], name) == 0)
-			return true;
-	foreach(lc, names)
-		if (strcmp(lfirst(lc), name) == 0)
-			return true;
-	return false;
-}
-
-static int
-count_name(List *names, const char *name)
-{
-	ListCell   *lc;
-	int			n = 0;
-
-	foreach(lc, names)
-		n += strcmp(lfirst(lc), name) == 0 ? 1 : 0;
-	return n;
-}
-
-/* name and a number behind it, within the length of an identifier. */
-static char *
-number_name(const char *name, int number)
-{
-	char	   *suffix = psprintf("_%d", number);
-	int			room = NAMEDATALEN - 1 - strlen(suffix);
-	int			length = strlen(name);
-
-	if (length > room)
-		length = pg_mbcliplen(name, length, room);
-	return psprintf("%.*s%s", length, name, suffix);
-}
-
-/* A name of the header as an identifier: one line of at most 63 bytes. */
-static char *
-clean_name(Inspection *inspection, const ColumnStats *stats)
-{
-	char	   *name = verify_text(inspection->encoding, stats->name,
-								   stats->name_length);
-	int			length;
-
-	for (char *c = name; *c != '\0'; c++)
-		if ((unsigned char) *c < ' ' || *c == 0x7f)
-			*c = ' ';
-	while (*name == ' ')
-		name++;
-	length = strlen(name);
-	while (length > 0 && name[length - 1] == ' ')
-		name[--length] = '\0';
-	if (length >= NAMEDATALEN)
-		name[pg_mbcliplen(name, length, NAMEDATALEN - 1)] = '\0';
-	return name;
-}
-
-static void
-name_columns(Inspection *inspection)
-{
-	const Columns *columns = &inspection->columns;
-	List	   *bases = NIL;	/* before they got numbers */
-
-	for (uint32 i = 0; i < columns->count; i++)
-	{
-		const ColumnStats *stats = &columns->columns[i];
-		char	   *base;
-		char	   *name;
-
-		base = columns->has_header && stats->name_length > 0 ?
-			clean_name(inspection, stats) : "";
-		if (inspection->documents)
-			base = pstrdup("document");
-		else if (base[0] == '\0')
-			base = columns->row_names && i == 0 ? pstrdup("row_name") :
-				psprintf("column_%u", i + 1);
-		name = base;
-		for (int number = Max(count_name(bases, base) + 1, 2);
-			 is_taken(inspection->names, name); number++)
-			name = number_name(base, number);
-		bases = lappend(bases, base);
-		inspection->names = lappend(inspection->names, name);
-	}
 }
 
 static const char *
@@ -265,6 +170,11 @@ put_dialect(const Inspection *inspection, StringInfo json)
 	const Dialect *dialect = &inspection->dialect;
 	bool		csv = dialect->scan.format == SCAN_CSV;
 
+	if (inspection->columns.objects != NULL)
+	{
+		put_string(inspection, json, "format", "json");
+		return;
+	}
 	if (!csv)
 		put_string(inspection, json, "format", "text");
 	if (strcmp(dialect->separator, csv ? "," : "\t") != 0)
@@ -334,6 +244,8 @@ write_options(Inspection *inspection)
 		put_byte(inspection, &json, "decimal_mark", columns->decimal_mark);
 	if (columns->short_rows > 0 || columns->blank > 0)
 		put_string(inspection, &json, "missing_columns", "null");
+	if (columns->objects != NULL && columns->objects->unnamed)
+		put_string(inspection, &json, "extra_columns", "ignore");
 	if (columns->long_rows > 0 || columns->faulty > 0 ||
 		sample->charset.invalid > 0)
 		put_string(inspection, &json, "on_error", "ignore");
@@ -373,7 +285,7 @@ write_statements(Inspection *inspection)
 	/* sent as one it is one transaction, in which nothing is loaded where no table could be made */
 	inspection->create_and_load = psprintf("%s;\n%s", inspection->create_table, text.data);
 	if (inspection->taken)
-		note(inspection,
+		report_note(inspection,
 			 "relation %s exists already, and nothing is loaded into it unseen; name another one in option \"table\", or call bulk_load with load_options",
 			 table);
 	else
@@ -428,12 +340,99 @@ note_encoding(Inspection *inspection)
 	const char *name = sample->charset.name;
 
 	if (inspection->encoding == NULL)
-		note(inspection, "this database cannot convert encoding %s", name);
+		report_note(inspection, "this database cannot convert encoding %s", name);
 	else if (!sample->charset.sure)
-		note(inspection, "encoding %s is a guess", name);
+		report_note(inspection, "encoding %s is a guess", name);
 	if (sample->charset.invalid > 0)
-		note(inspection, "%zu bytes of the sample are not valid in encoding %s",
+		report_note(inspection, "%zu bytes of the sample are not valid in encoding %s",
 			 sample->charset.invalid, name);
+}
+
+/* Whether a column begins with an array of objects. */
+static bool
+has_objects(const ColumnStats *stats)
+{
+	size_t		i = 1;
+
+	while (i < stats->example_length && isspace((unsigned char) stats->example[i]))
+		i++;
+	return stats->type == SHAPE_JSONB && stats->example[0] == '[' &&
+		i < stats->example_length && stats->example[i] == '{';
+}
+
+/* A single object may have in an array what rows are wanted of. */
+static void
+note_longest_array(Inspection *inspection)
+{
+	const Columns *columns = &inspection->columns;
+	int			longest = -1;
+
+	for (uint32 i = 0; i < columns->count; i++)
+	{
+		const ColumnStats *stats = &columns->columns[i];
+
+		if (has_objects(stats) &&
+			(longest < 0 || stats->longest > columns->columns[longest].longest))
+			longest = i;
+	}
+	if (longest >= 0)
+		report_note(inspection,
+					"the file is a single object, and so a single row; jsonb_array_elements(%s) has the objects of its longest array as rows",
+					quote_identifier(column_name(inspection, longest)));
+}
+
+static void
+note_too_many(Inspection *inspection)
+{
+	if (inspection->objects != NULL && inspection->objects->too_many)
+		report_note(inspection, "the objects have more than %d different keys, and a table has no more columns",
+					COLUMNS_MAX);
+}
+
+static void
+note_objects(Inspection *inspection)
+{
+	const Columns *columns = &inspection->columns;
+	const Objects *objects = columns->objects;
+	StringInfoData strings;
+
+	if (columns->rows == 0)
+		report_note(inspection, objects->rows == 0 && !inspection->sample->complete ?
+					"there are no rows in the sample; the first one may be longer" :
+					"there are no rows in the sample");
+	if (columns->rows == 1 && inspection->sample->complete)
+		note_longest_array(inspection);
+	if (columns->short_rows > 0)
+		report_note(inspection, "objects of the sample that lack keys of others: " UINT64_FORMAT,
+					(uint64) columns->short_rows);
+	if (columns->faulty > 0)
+		report_note(inspection,
+					"bad rows of the sample, which are not JSON objects, have none of the columns, or a character that no text can have: " UINT64_FORMAT,
+					(uint64) columns->faulty);
+	if (objects->repeating > 0)
+		report_note(inspection,
+					"objects of the sample with a key that comes twice, of which the last value counts: " UINT64_FORMAT,
+					(uint64) objects->repeating);
+	if (objects->unnamed)
+		report_note(inspection,
+					"keys that cannot be the name of a column are not loaded, such as \"%s\"",
+					verify_text(inspection->encoding, objects->unnamed_key,
+								strlen(objects->unnamed_key)));
+	if (objects->alike[0] != objects->alike[1])
+		report_note(inspection,
+					"there are keys that differ in the case of letters alone, such as \"%s\" and \"%s\"; each has a column",
+					column_name(inspection, objects->alike[0]),
+					column_name(inspection, objects->alike[1]));
+	note_too_many(inspection);
+	initStringInfo(&strings);
+	for (uint32 i = 0; i < columns->count; i++)
+		if (columns->columns[i].digits_quoted)
+			appendStringInfo(&strings, "%s%s", strings.len > 0 ? ", " : "",
+							 quote_identifier(column_name(inspection, i)));
+	if (strings.len > 0)
+		report_note(inspection,
+					"columns whose values are numbers in quotes, and so stay text: %s",
+					strings.data);
 }
 
 static void
@@ -442,54 +441,55 @@ note_rows(Inspection *inspection)
 	const Columns *columns = &inspection->columns;
 
 	if (columns->rows == 0)
-		note(inspection, "there are no rows in the sample");
+		report_note(inspection, "there are no rows in the sample");
 	if (columns->preamble > 0)
-		note(inspection, "lines before the %s: %u",
+		report_note(inspection, "lines before the %s: %u",
 			 columns->has_header ? "header" : "data", columns->preamble);
 	if (columns->has_header && columns->row_names)
-		note(inspection,
+		report_note(inspection,
 			 "the header has one name less than there are columns; it was taken for that of the first one");
 	if (columns->blank > 0)
-		note(inspection, "empty lines in the sample, which become rows of NULL: " UINT64_FORMAT,
+		report_note(inspection, "empty lines in the sample, which become rows of NULL: " UINT64_FORMAT,
 			 (uint64) columns->blank);
 	if (columns->short_rows > 0)
-		note(inspection, "rows of the sample with fewer fields than columns: " UINT64_FORMAT,
+		report_note(inspection, "rows of the sample with fewer fields than columns: " UINT64_FORMAT,
 			 (uint64) columns->short_rows);
 	if (columns->longest > columns->regular)
-		note(inspection, "rows of the sample have up to %u fields, most or the header %u",
+		report_note(inspection, "rows of the sample have up to %u fields, most or the header %u",
 			 columns->longest, columns->regular);
 	if (columns->long_rows > 0)
-		note(inspection,
+		report_note(inspection,
 			 "rows of the sample with too many fields, which are bad rows: " UINT64_FORMAT,
 			 (uint64) columns->long_rows);
 	if (columns->faulty > 0)
-		note(inspection,
+		report_note(inspection,
 			 "rows of the sample with broken quotes, line ends or zero bytes, which are bad rows: " UINT64_FORMAT,
 			 (uint64) columns->faulty);
 	if (inspection->dialect.merged > 0)
-		note(inspection,
+		report_note(inspection,
 			 "lines of the sample that look like rows and are within quotes, so that they become part of a row: %u; if quotes are part of the values, set the option \"quote\" to a character that the file does not have",
 			 inspection->dialect.merged);
 	if (columns->has_header && columns->header < 0 && columns->doubtful)
-		note(inspection,
+		report_note(inspection,
 			 "the first row was taken for names by its looks alone; if it is one of data, set the option \"header\" to false");
 	if (columns->wanted > COLUMNS_MAX)
-		note(inspection, "the file has %u columns, a table at most %d",
+		report_note(inspection, "the file has %u columns, a table at most %d",
 			 columns->wanted, COLUMNS_MAX);
 	if (inspection->dialect.comment[0] != '\0' && inspection->options->comment == NULL)
-		note(inspection,
+		report_note(inspection,
 			 "lines that begin with \"%s\" are taken for comments and not loaded; if they are rows, leave the option \"comment\" out",
 			 inspection->dialect.comment);
+	note_too_many(inspection);
 	if (inspection->documents)
-		note(inspection,
+		report_note(inspection,
 			 "each line is a JSON document; the options \"delimiter\" and \"quote\" name characters that none can have");
 	else
 	{
 		if (inspection->dialect.no_delimiter)
-			note(inspection,
+			report_note(inspection,
 				 "commas are part of the values of the only column; the option \"delimiter\" names a character that the sample does not have");
 		if (inspection->dialect.no_quote)
-			note(inspection,
+			report_note(inspection,
 				 "quotes are part of the values; the option \"quote\" names a character that the sample does not have");
 	}
 }
@@ -507,19 +507,46 @@ note_columns(Inspection *inspection)
 		if (stats->ambiguous)
 		{
 			shape_template(&stats->date, stats->order, template);
-			note(inspection, "column %s: no date of the sample tells day from month; %s is a guess",
+			report_note(inspection, "column %s: no date of the sample tells day from month; %s is a guess",
 				 quote_identifier(column_name(inspection, i)), template);
 		}
 		if (stats->type == SHAPE_TIMESTAMPTZ && stats->zoneless)
-			note(inspection,
+			report_note(inspection,
 				 "column %s: values without a time zone are taken for those of the session's",
 				 quote_identifier(column_name(inspection, i)));
 		if (stats->type == SHAPE_TEXT && stats->values > 0)
 			for (int k = SHAPE_SURE_NULLS; k < SHAPE_NULLS; k++)
 				if ((columns->null_markers & (1u << k)) && stats->markers[k] > 0)
-					note(inspection, "column %s: \"%s\" becomes NULL, as in other columns",
+					report_note(inspection, "column %s: \"%s\" becomes NULL, as in other columns",
 						 quote_identifier(column_name(inspection, i)), shape_nulls[k]);
 	}
+}
+
+/* A document of JSON that is no objects. */
+static void
+note_document(Inspection *inspection)
+{
+	const Objects *objects = inspection->objects;
+
+	if (objects->too_many)
+		note_too_many(inspection);
+	else if (objects->good == 0 && objects->bad == 0 && !inspection->sample->complete)
+		report_note(inspection, "the file is a JSON document, of which the sample does not have one whole row");
+	else
+		report_note(inspection, "the file is a JSON document, but not one of objects with keys");
+	if (inspection->sample->compression == BULK_COMPRESSION_NONE)
+		report_note(inspection, "SELECT * FROM %s(pg_read_file(%s)::jsonb) reads it",
+					objects->eol == SCAN_EOL_JSON_ARRAY ||
+					objects->eol == SCAN_EOL_JSON_END ? "jsonb_array_elements" : "jsonb_each",
+					quote_literal_cstr(encoding_path_text(inspection->path)));
+}
+
+static void
+note_misfit(Inspection *inspection)
+{
+	if (inspection->misfit != NULL)
+		report_note(inspection, "the file is made of JSON objects, but option \"%s\" is not for format \"json\"",
+					inspection->misfit);
 }
 
 void
@@ -531,16 +558,14 @@ report_write_other(Inspection *inspection)
 	if (magic != NULL)
 	{
 		inspection->format = magic->name;
-		note(inspection, "the file is %s, not text", magic->title);
-		note(inspection, "%s", magic->advice);
+		report_note(inspection, "the file is %s, not text", magic->title);
+		report_note(inspection, "%s", magic->advice);
 		return;
 	}
 	inspection->format = "json";
-	note(inspection, "the file is a JSON document, which has no lines that are rows");
-	if (inspection->sample->compression == BULK_COMPRESSION_NONE)
-		note(inspection,
-			 "SELECT * FROM jsonb_array_elements(pg_read_file(%s)::jsonb) reads it, if it is an array",
-			 quote_literal_cstr(encoding_path_text(inspection->path)));
+	note_misfit(inspection);
+	if (inspection->misfit == NULL)
+		note_document(inspection);
 }
 
 void
@@ -553,13 +578,16 @@ report_write(Inspection *inspection)
 
 	inspection->newline = newlines[inspection->dialect.eol];
 	if (inspection->format == NULL)
-		inspection->format = inspection->documents ? "ndjson" :
-			inspection->dialect.scan.format == SCAN_TEXT ? "text" : "csv";
-	name_columns(inspection);
+		inspection->format = inspection->columns.objects != NULL ? "json" :
+			inspection->documents ? "ndjson" : inspection->dialect.scan.format == SCAN_TEXT ? "text" : "csv";
 	write_columns(inspection);
 	write_options(inspection);
 	write_statements(inspection);
 	note_encoding(inspection);
-	note_rows(inspection);
+	if (inspection->columns.objects != NULL)
+		note_objects(inspection);
+	else
+		note_rows(inspection);
 	note_columns(inspection);
+	note_misfit(inspection);
 }

@@ -103,6 +103,7 @@ read_other(Sample *sample, const char *path, const BulkOptions *raw)
 	window_fill(source, 0, 0);
 	sample->bytes += window->length;
 	add_span(sample, window->data, window->length, window->at_eof);
+	sample->spans[sample->nspans - 1].begins = true;
 	source_close(source);
 }
 
@@ -200,6 +201,7 @@ sample_read(List *paths, const BulkOptions *options, bool has_encoding)
 	window = &source->window;
 	window_fill(source, 0, 0);
 	add_span(sample, window->data, window->length, window->at_eof);
+	head->begins = true;
 	sample->bytes = window->length;
 	if (source_can_seek(source) && source_rest(source, window->length) > 0)
 		read_pieces(sample, source, window->length);
@@ -244,7 +246,7 @@ check_row(void *arg, const char *data, const ScanRow *row,
 }
 
 static bool
-align_span(SheetSpan *span, const Dialect *dialect, SheetSpace *space)
+align_lines(SheetSpan *span, const Dialect *dialect, SheetSpace *space)
 {
 	const char	end = dialect->eol == SCAN_EOL_CR ? '\r' : '\n';
 	SheetSpan	rest = *span;
@@ -269,18 +271,33 @@ align_span(SheetSpan *span, const Dialect *dialect, SheetSpace *space)
 	return false;
 }
 
-void
-sample_align(Sample *sample, const Dialect *dialect, SheetSpace *space)
+/* By a dialect, or else by the objects of the beginning. */
+static void
+align_pieces(Sample *sample, const Dialect *dialect, const Objects *objects, SheetSpace *space)
 {
 	int			kept = 1;
 
 	for (int i = 1; i < sample->nspans; i++)
 	{
+		SheetSpan  *span = &sample->spans[i];
+
 		CHECK_FOR_INTERRUPTS();
-		if (align_span(&sample->spans[i], dialect, space))
-			sample->spans[kept++] = sample->spans[i];
+		if (dialect != NULL ? align_lines(span, dialect, space) : objects_align(objects, span))
+			sample->spans[kept++] = *span;
 		else
-			sample->bytes -= sample->spans[i].length;
+			sample->bytes -= span->length;
 	}
 	sample->nspans = kept;
+}
+
+void
+sample_align(Sample *sample, const Dialect *dialect, SheetSpace *space)
+{
+	align_pieces(sample, dialect, NULL, space);
+}
+
+void
+sample_align_objects(Sample *sample, const Objects *objects)
+{
+	align_pieces(sample, NULL, objects, NULL);
 }

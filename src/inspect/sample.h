@@ -9,6 +9,7 @@
 
 #include "inspect/charset.h"
 #include "inspect/dialect.h"
+#include "inspect/objects.h"
 #include "option/options.h"
 #include "scan/magic.h"
 
@@ -51,5 +52,8 @@ extern Sample *sample_read(List *paths, const BulkOptions *options,
  */
 extern void sample_align(Sample *sample, const Dialect *dialect,
 						 SheetSpace *space);
+
+/* The same where rows are objects of JSON. */
+extern void sample_align_objects(Sample *sample, const Objects *objects);
 
 #endif							/* PGBULK_SAMPLE_H */

@@ -20,7 +20,11 @@ typedef struct SheetSpan
 	const char *data;
 	uint32_t	length;
 	bool		to_end;			/* the file has no byte after it */
+	bool		begins;			/* nor one before it */
 } SheetSpan;
+
+/* As many columns as a table may have. */
+#define COLUMNS_MAX 1600
 
 /* Work space; a row of more than SHEET_FIELDS fields ends a walk. */
 #define SHEET_ROWS 1024

@@ -10,6 +10,7 @@
 #include "inspect/column_types.h"
 #include "inspect/dialect.h"
 #include "inspect/document.h"
+#include "inspect/object_columns.h"
 #include "inspect/value_shape.h"
 #include "scan/magic.h"
 
@@ -21,6 +22,7 @@ static SheetSpace space;
 static ColumnStats stats[COLUMNS_MAX];
 static char buffer[3 * MAX_INPUT];
 static char names[3 * MAX_INPUT];
+static Objects objects;
 
 /* A column holds its values: none of their shapes lacks its type. */
 static bool
@@ -29,7 +31,7 @@ check_row(void *arg, const char *data, const ScanRow *row,
 {
 	Columns    *columns = arg;
 
-	REQUIRE(row->nfields <= columns->longest);
+	REQUIRE(columns->objects != NULL || row->nfields <= columns->longest);
 	for (uint32_t i = 0; i < row->nfields && i < columns->count; i++)
 	{
 		size_t		length;
@@ -40,6 +42,33 @@ check_row(void *arg, const char *data, const ScanRow *row,
 	return true;
 }
 
+/* What has been found can be stood by: types, nulls, templates, and what is left when they are refused. */
+static void
+check_verdict(Columns *columns)
+{
+	columns_decide(columns);
+	REQUIRE(columns->count <= COLUMNS_MAX);
+	for (uint32_t i = 0; i < columns->count; i++)
+	{
+		char		template[64];
+
+		REQUIRE(stats[i].type <= SHAPE_TEXT);
+		REQUIRE(stats[i].nulls <= columns->rows);
+		if (stats[i].order != 0)
+		{
+			shape_template(&stats[i].date, stats[i].order, template);
+			REQUIRE(strlen(template) < sizeof(template));
+		}
+	}
+	columns->routine->walk(columns, check_row, columns);
+	for (uint32_t i = 0; i < columns->count && i < 4; i++)
+		for (int tries = 0; stats[i].type != SHAPE_TEXT; tries++)
+		{
+			REQUIRE(tries < 2 * SHAPE_TYPES);
+			columns_refuse(columns, i);
+		}
+}
+
 static void
 check_columns(const SheetSpan *span, const Dialect *dialect, int header)
 {
@@ -48,27 +77,36 @@ check_columns(const SheetSpan *span, const Dialect *dialect, int header)
 		.columns = stats};
 
 	columns_find(&columns);
-	columns_decide(&columns);
-	REQUIRE(columns.count <= COLUMNS_MAX);
-	for (uint32_t i = 0; i < columns.count; i++)
-	{
-		char		template[64];
+	check_verdict(&columns);
+}
 
-		REQUIRE(stats[i].type <= SHAPE_TEXT);
-		REQUIRE(stats[i].nulls <= columns.rows);
-		if (stats[i].order != 0)
-		{
-			shape_template(&stats[i].date, stats[i].order, template);
-			REQUIRE(strlen(template) < sizeof(template));
-		}
+/*
+ * The same of objects: the first half begins a file, and the second one is a
+ * piece further in.
+ */
+static void
+check_objects(const SheetSpan *span, bool ascii)
+{
+	SheetSpan	spans[2] = {*span, *span};
+	Columns		columns = {.spans = spans, .nspans = 1, .objects = &objects,
+		.space = &space, .buffer = buffer, .columns = stats};
+
+	spans[0].begins = true;
+	objects_begin(&objects, &space, ascii);
+	objects_detect(&objects, &spans[0]);
+	spans[1].data += span->length / 2;
+	spans[1].length -= span->length / 2;
+	if (objects_align(&objects, &spans[1]))
+	{
+		REQUIRE(spans[1].data + spans[1].length == span->data + span->length);
+		objects_add(&objects, &spans[1]);
+		columns.nspans = 2;
 	}
-	columns.routine->walk(&columns, check_row, &columns);
-	for (uint32_t i = 0; i < columns.count && i < 4; i++)
-		for (int tries = 0; stats[i].type != SHAPE_TEXT; tries++)
-		{
-			REQUIRE(tries < 2 * SHAPE_TYPES);
-			columns_refuse(&columns, i);
-		}
+	if (objects.scan.nkeys > 1 && ascii)
+		objects_drop_key(&objects, objects.scan.nkeys / 2);
+	objects.scan.ignore_extra = objects.unnamed;
+	object_columns_find(&columns);
+	check_verdict(&columns);
 }
 
 int
@@ -77,7 +115,7 @@ LLVMFuzzerTestOneInput(const uint8_t *input, size_t size)
 	Charset		charset;
 	DialectHints hints = {0};
 	Dialect		dialect;
-	SheetSpan	span;
+	SheetSpan	span = {0};
 	char	   *window;
 	ValueShape	shape;
 
@@ -110,6 +148,7 @@ LLVMFuzzerTestOneInput(const uint8_t *input, size_t size)
 	dialect_guess(&span, &hints, &space, &dialect);
 	REQUIRE(dialect.columns >= 1 && dialect.separator[0] != '\0');
 	check_columns(&span, &dialect, (input[0] >> 5) - 1);
+	check_objects(&span, (input[0] & 2) != 0);
 	free(window);
 	return 0;
 }

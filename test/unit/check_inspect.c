@@ -276,7 +276,7 @@ static char window[1 << 16];
 static SheetSpan
 make_span(const char *text)
 {
-	SheetSpan	span = {window, strlen(text), true};
+	SheetSpan	span = {.data = window, .length = strlen(text), .to_end = true};
 
 	memcpy(window, text, span.length);
 	memset(window + span.length, 0, SCAN_PADDING);
@@ -437,7 +437,7 @@ START_TEST(test_hostile)
 		data[i] = line[i % sizeof(line)];
 	for (int to_end = 0; to_end < 2; to_end++)
 	{
-		SheetSpan	span = {data, length, to_end};
+		SheetSpan	span = {.data = data, .length = length, .to_end = to_end};
 		ScanEol		eol = SCAN_EOL_UNKNOWN;
 		uint32_t	rows = 0;
 
@@ -473,7 +473,8 @@ static const struct
 
 START_TEST(test_document)
 {
-	SheetSpan	span = {documents[_i].text, strlen(documents[_i].text), !documents[_i].cut};
+	SheetSpan	span = {.data = documents[_i].text, .length = strlen(documents[_i].text),
+		.to_end = !documents[_i].cut};
 
 	ck_assert_msg(document_detect(&span) == documents[_i].kind, "\"%s\": %d instead of %d",
 				  documents[_i].text, document_detect(&span), documents[_i].kind);
