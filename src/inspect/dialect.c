@@ -1,29 +1,17 @@
 /*
  * dialect.c
  *		See dialect.h.
- *
- * The score of a trial is the product of: the share of rows that have as many
- * fields as most; how clean fields look (shape_cleanness, or that they are
- * quoted as a whole); how many fields a row has, as one is poor evidence; how
- * usual the delimiter is; how much of the span could be read.
  */
 #include "inspect/dialect.h"
 
-#include <math.h>
 #include <string.h>
 
 #include "inspect/charset.h"
-#include "inspect/line.h"
-#include "inspect/names.h"
+#include "inspect/dialect_trial.h"
 #include "inspect/quoting.h"
-#include "inspect/value_shape.h"
 
 /* Of a span, what the delimiter is guessed from. */
 #define PROBE_LENGTH (256 * 1024)
-
-#define PROBE_ROWS 2000
-#define PROBE_CELLS 20000
-#define MAX_FIELDS 2048		/* beyond which rows count as equally long */
 
 /* Bytes that delimit, and how usual that is. */
 static const struct
@@ -41,7 +29,6 @@ static const struct
 
 /* Delimiters below that are found within values more often than between them. */
 #define USUAL_PRIOR 0.78f
-#define UNPROVEN 0.05f
 
 /*
  * Nothing that keyboards have: one that is not in the file stands for no quote,
@@ -52,38 +39,6 @@ static const char absent[] = "\b\001\002\003\004\005\006\016\017\020\021\022";
 static const char *const comments[] = {"#", "//", "%", "@@"};
 
 #define COMMENTS (sizeof(comments) / sizeof(comments[0]))
-
-/* One dialect tried, and what came of it. */
-typedef struct Trial
-{
-	Dialect		dialect;
-	uint32_t	rows;			/* that are neither empty nor comments */
-	uint32_t	first_fields;	/* of the first of them */
-	uint32_t	lengths[MAX_FIELDS + 1];	/* how many rows have n fields */
-	uint8_t		filled[MAX_FIELDS + 1]; /* columns that are not all empty */
-	uint8_t		named[MAX_FIELDS + 1];	/* that the first row has a text for */
-	uint8_t		values[MAX_FIELDS + 1]; /* that have values below it ... */
-	uint8_t		texts[MAX_FIELDS + 1];	/* ... which are not all numbers and the like */
-	bool		unusual;		/* the delimiter is */
-	bool		alone;			/* there is none */
-	uint32_t	known;			/* fields of the first row that are names of many columns */
-	uint32_t	lines;			/* rows of one field, but for what may be a header */
-	uint32_t	whole;			/* those that are one value */
-	uint32_t	later;			/* fields that are not a row's first ... */
-	uint32_t	spaced;			/* ... those that are text behind a blank */
-	uint32_t	cells;
-	double		clean;			/* sum over them */
-	uint32_t	quoted;			/* fields that are as a whole */
-	uint32_t	stray;			/* fields with quotes within them */
-	uint32_t	ends;			/* rows whose line end is of another kind */
-	uint32_t	unclosed;		/* rows with a quote that is never closed */
-	uint32_t	swallowed;		/* fields with quotes and line ends within them */
-	uint32_t	markers;		/* fields that are \N */
-	uint32_t	escapes;		/* backslash sequences of text format */
-	/* rows that begin like a comment, with as many fields as most or not */
-	const char *suspect;
-	uint32_t	suspects[MAX_FIELDS + 1];
-} Trial;
 
 /* Work space of the trials, too large for the stack. */
 typedef struct Guess
@@ -98,270 +53,11 @@ typedef struct Guess
 	char		no_quote;
 	char		no_delimiter;
 	bool		lines_whole;	/* the best has lines that are mostly one value each */
-	Trial		trial;
+	DialectTrial		trial;
 	Dialect		best;
 } Guess;
 
-static bool
-begins_with(const char *s, uint32_t len, const char *prefix)
-{
-	size_t		n = strlen(prefix);
-
-	return len >= n && memcmp(s, prefix, n) == 0;
-}
-
 /* ---- one trial ---- */
-
-/* Sequences that only text format has. */
-static uint32_t
-count_escapes(const char *s, uint32_t len)
-{
-	uint32_t	n = 0;
-
-	for (uint32_t i = 0; i + 1 < len; i++)
-		if (s[i] == '\\')
-		{
-			i++;
-			n += s[i] == '\\' || s[i] == 'n' || s[i] == 't' || s[i] == 'r' ? 1 : 0;
-		}
-	return n;
-}
-
-/* Whether a delimiter is followed as commas in a sentence are. */
-static bool
-is_spaced_text(const char *s, uint32_t length)
-{
-	return length > 2 && s[0] == ' ' && s[1] != ' ' && s[1] != '"' &&
-		!shape_is_typed(s + 1, length - 1);
-}
-
-static void
-try_field(Trial *trial, const char *data, const ScanField *field)
-{
-	const char *s = data + field->start;
-	double		clean;
-	bool		swallowed;
-
-	trial->cells++;
-	switch (sheet_quoting(&trial->dialect.scan, data, field))
-	{
-		case SHEET_QUOTED:
-			trial->quoted++;
-			trial->clean += 1.0;
-			break;
-		case SHEET_PADDED:
-			trial->quoted++;
-			trial->clean += 0.9;
-			break;
-		case SHEET_STRAY:
-			trial->stray++;
-
-			/* lines that are swallowed are worse */
-			swallowed = memchr(s, '\n', field->length) != NULL;
-			trial->swallowed += swallowed ? 1 : 0;
-			trial->clean += swallowed ? -1.0 : 0.1;
-			break;
-		case SHEET_PLAIN:
-			clean = shape_cleanness(s, field->length);
-
-			/* what delimits elsewhere is part of a text where nothing delimits */
-			trial->clean += trial->alone ? fmax(clean, 0.5) : clean;
-			if (field->length == 2 && memcmp(s, "\\N", 2) == 0)
-				trial->markers++;
-			else
-				trial->escapes += count_escapes(s, field->length);
-			break;
-	}
-}
-
-/* What a row says about a delimiter that is often found within values. */
-static void
-try_types(Trial *trial, const char *data, const ScanField *fields, uint32_t nfields)
-{
-	for (uint32_t i = 0; i < nfields; i++)
-	{
-		const char *s = data + fields[i].start;
-		bool		typed = shape_is_typed(s, fields[i].length);
-
-		if (fields[i].length == 0)
-			continue;
-		if (trial->rows == 0)
-		{
-			trial->named[i] = !typed;
-			trial->known += names_are_known(s, fields[i].length) ? 1 : 0;
-		}
-		else
-		{
-			trial->values[i] = true;
-			trial->texts[i] |= !typed && shape_null(s, fields[i].length) < 0;
-		}
-	}
-}
-
-/* Whether a line that has no delimiter is one value. */
-static bool
-is_whole(const Trial *trial, const char *data, const ScanField *field)
-{
-	switch (sheet_quoting(&trial->dialect.scan, data, field))
-	{
-		case SHEET_QUOTED:
-		case SHEET_PADDED:
-			return true;
-		case SHEET_PLAIN:
-			return line_is_value(data + field->start, field->length);
-		case SHEET_STRAY:
-			break;
-	}
-	return false;
-}
-
-static bool
-try_row(void *arg, const char *data, const ScanRow *row,
-		const ScanField *fields)
-{
-	Trial	   *trial = arg;
-	uint32_t	nfields = row->nfields < MAX_FIELDS ? row->nfields : MAX_FIELDS;
-	bool		judged = false;
-	bool		other_end = row->fault == SCAN_FAULT_NEWLINE ||
-		row->fault == SCAN_FAULT_CARRIAGE_RETURN;
-
-	if (sheet_is_blank(row, fields))
-		return true;
-	trial->ends += other_end ? 1 : 0;
-	trial->unclosed += row->fault == SCAN_FAULT_UNTERMINATED_QUOTE ? 1 : 0;
-	if (trial->suspect != NULL &&
-		begins_with(data + row->start, row->end - row->start, trial->suspect))
-	{
-		trial->suspects[nfields]++;
-		return true;
-	}
-	if (row->fault == SCAN_FAULT_UNTERMINATED_QUOTE)
-	{
-		/* its fields may be all that follows, inside out */
-		if (trial->rows++ == 0)
-			trial->first_fields = nfields;
-		return trial->rows < PROBE_ROWS;
-	}
-	if (trial->unusual)
-		try_types(trial, data, fields, nfields);
-	if (nfields == 1)
-	{
-		bool		whole = is_whole(trial, data, &fields[0]);
-
-		trial->lines += whole || trial->rows > 0 ? 1 : 0;
-		trial->whole += whole ? 1 : 0;
-		if (whole && trial->cells < PROBE_CELLS)
-		{
-			trial->cells++;
-			trial->clean += 1.0;
-			judged = true;
-		}
-	}
-	if (trial->rows++ == 0)
-		trial->first_fields = nfields;
-	if (row->fault == SCAN_FAULT_NONE || other_end)
-		trial->lengths[nfields]++;
-	for (uint32_t i = 0; i < nfields; i++)
-	{
-		trial->filled[i] |= fields[i].length > 0;
-		if (trial->cells >= PROBE_CELLS || judged)
-			continue;
-		try_field(trial, data, &fields[i]);
-		if (i > 0)
-		{
-			trial->later++;
-			trial->spaced += is_spaced_text(data + fields[i].start, fields[i].length) ? 1 : 0;
-		}
-	}
-	return trial->rows < PROBE_ROWS;
-}
-
-/* The number of fields that most rows have; the first row's among equals. */
-static uint32_t
-usual_length(const Trial *trial)
-{
-	uint32_t	best = trial->first_fields;
-
-	for (uint32_t n = 1; n <= MAX_FIELDS; n++)
-		if (trial->lengths[n] > trial->lengths[best])
-			best = n;
-	return best;
-}
-
-/*
- * Whether a delimiter that is often found within values is one here.  Numbers and the like
- * in a column, below a name or in a file that is made of them, are proof; texts are
- * not, as those of one column may well have as many words each.
- */
-static bool
-is_proven(const Trial *trial, uint32_t columns)
-{
-	uint32_t	typed = 0;
-	bool		named = false;
-
-	if (columns == 1)
-		return true;
-	if (trial->first_fields != columns &&
-		(trial->first_fields == 1 || trial->first_fields + 1 != columns))
-		return false;
-	for (uint32_t i = 0; i < columns; i++)
-		if (trial->rows == 1 ? !trial->named[i] : trial->values[i] && !trial->texts[i])
-		{
-			typed++;
-			named |= trial->named[i] != 0;
-		}
-	if (typed == 0)
-		return columns > 2 && trial->known == columns;
-	return named || typed * 2 >= columns + (columns == 2 ? 2 : 0) ||
-		(trial->dialect.scan.delimiter == ':' && columns > 3);
-}
-
-/*
- * Whether delimiters stand as in sentences, and what looks like rows are lines
- * with as many of them by chance.
- */
-static bool
-is_prose(const Trial *trial, uint32_t columns)
-{
-	return columns > 1 && trial->spaced * 10 >= trial->later * 9 &&
-		(trial->lengths[columns] < trial->rows || trial->first_fields != columns);
-}
-
-/* What many or few fields are worth: one is poor evidence, unless each line is one value. */
-static double
-weigh_columns(const Trial *trial, uint32_t columns)
-{
-	double		whole = trial->lines == 0 ? 0 : (double) trial->whole / trial->lines;
-
-	return columns == 1 ? 0.15 + 0.8 * whole * whole : (columns - 0.6) / columns;
-}
-
-static double
-score_trial(Trial *trial, float prior, double covered)
-{
-	uint32_t	columns = usual_length(trial);
-	uint32_t	filled = 0;
-	double		share;
-	double		clean;
-
-	trial->dialect.columns = columns;
-	if (trial->rows == 0 || columns == 0 || trial->cells == 0)
-		return 0;
-	for (uint32_t i = 0; i < columns; i++)
-		filled += trial->filled[i];
-	share = (double) trial->lengths[columns] / trial->rows;
-	clean = fmax(trial->clean, 0) / trial->cells;
-	clean *= 0.3 + 0.7 * filled / columns;
-	/* one in fifty rows counts as one */
-	if (trial->unclosed > 0)
-		covered *= 0.8;
-	for (uint32_t i = 1; i < 5 && i * trial->rows < trial->unclosed * 50; i++)
-		covered *= 0.8;
-	if ((trial->unusual && !is_proven(trial, columns)) || is_prose(trial, columns))
-		prior *= UNPROVEN;
-	return share * sqrt(share) * clean * clean *
-		weigh_columns(trial, columns) * prior * covered;
-}
 
 static void
 copy_dialect(Dialect *to, const Dialect *from)
@@ -380,7 +76,7 @@ copy_dialect(Dialect *to, const Dialect *from)
 static uint32_t
 walk_trial(Guess *guess, ScanEol eol, float prior, uint32_t nfields)
 {
-	Trial	   *trial = &guess->trial;
+	DialectTrial	   *trial = &guess->trial;
 	Dialect		dialect = trial->dialect;
 
 	memset(trial, 0, sizeof(*trial));
@@ -393,14 +89,14 @@ walk_trial(Guess *guess, ScanEol eol, float prior, uint32_t nfields)
 		trial->dialect.scan.separator != NULL ||
 		trial->dialect.scan.comment != NULL;
 	return sheet_walk_table(&guess->span, &trial->dialect.scan, nfields,
-							&trial->dialect.eol, guess->space, try_row, trial);
+							&trial->dialect.eol, guess->space, dialect_try_row, trial);
 }
 
 /* Tries guess->trial.dialect; begins with the line ends of eol. */
 static void
 run_trial(Guess *guess, ScanEol eol, float prior)
 {
-	Trial	   *trial = &guess->trial;
+	DialectTrial	   *trial = &guess->trial;
 	uint32_t	end;
 	double		covered;
 
@@ -411,13 +107,13 @@ run_trial(Guess *guess, ScanEol eol, float prior)
 	 * rows must be as long as others
 	 */
 	if (trial->swallowed > 0)
-		end = walk_trial(guess, eol, prior, usual_length(trial));
+		end = walk_trial(guess, eol, prior, dialect_usual_length(trial));
 
 	/* where a quote is never closed the rest cannot be read */
-	covered = trial->rows >= PROBE_ROWS || guess->span.length < 1024 ? 1.0 :
+	covered = trial->rows >= DIALECT_ROWS || guess->span.length < 1024 ? 1.0 :
 		(double) end / guess->span.length;
 	trial->dialect.quotes = trial->quoted > 0;
-	trial->dialect.score = score_trial(trial, prior, covered);
+	trial->dialect.score = dialect_score(trial, prior, covered);
 }
 /* ---- the trials ---- */
 
@@ -448,7 +144,7 @@ static void
 try_quote(Guess *guess, const char *delimiter, size_t length, float prior,
 		  char quote, char escape)
 {
-	Trial	   *trial = &guess->trial;
+	DialectTrial	   *trial = &guess->trial;
 
 	memset(&trial->dialect, 0, sizeof(trial->dialect));
 	trial->dialect.scan.format = SCAN_CSV;
@@ -578,7 +274,7 @@ retry(Guess *guess, ScanEol eol)
 static bool
 check_comment(Guess *guess)
 {
-	Trial	   *trial = &guess->trial;
+	DialectTrial	   *trial = &guess->trial;
 	uint32_t	columns = guess->best.columns;
 	uint32_t	all = 0;
 
@@ -589,7 +285,7 @@ check_comment(Guess *guess)
 	set_comment(&trial->dialect, NULL);
 	run_trial(guess, SCAN_EOL_UNKNOWN, 1.0f);
 	guess->suspect = NULL;
-	for (uint32_t n = 0; n <= MAX_FIELDS; n++)
+	for (uint32_t n = 0; n <= DIALECT_FIELDS; n++)
 		all += trial->suspects[n];
 	return all == 0 || trial->suspects[columns] * 2 > all || trial->rows == 0;
 }
@@ -598,7 +294,7 @@ check_comment(Guess *guess)
 static void
 decide_newline(Guess *guess)
 {
-	Trial	   *trial = &guess->trial;
+	DialectTrial	   *trial = &guess->trial;
 	uint32_t	ends = trial->ends;
 	uint32_t	alike;
 
@@ -623,7 +319,7 @@ decide_newline(Guess *guess)
 static void
 set_no_delimiter(Guess *guess)
 {
-	const Trial *trial = &guess->trial;
+	const DialectTrial *trial = &guess->trial;
 	uint32_t	split;
 
 	set_delimiter(&guess->best, ",", 1);
@@ -642,7 +338,7 @@ set_no_delimiter(Guess *guess)
 static bool
 is_text_format(const Guess *guess)
 {
-	const Trial *trial = &guess->trial;
+	const DialectTrial *trial = &guess->trial;
 	char		delimiter = guess->best.scan.delimiter;
 
 	if (guess->hints->has_format)
@@ -681,12 +377,12 @@ find_comment(const Guess *guess)
 	if (guess->hints->comment != NULL)
 		return guess->hints->comment;
 	for (size_t i = 0; i < COMMENTS; i++)
-		if (begins_with(s, end - s, comments[i]))
+		if (dialect_begins_with(s, end - s, comments[i]))
 			return comments[i];
 	while (s < end && (s = memchr(s, '\n', end - s)) != NULL)
 		if (++s < end && *s == '#')
 			return "#";
-		else if (begins_with(s, end - s, "@@") || begins_with(s, end - s, "//"))
+		else if (dialect_begins_with(s, end - s, "@@") || dialect_begins_with(s, end - s, "//"))
 			return *s == '@' ? "@@" : "//";
 	return NULL;
 }
