@@ -364,7 +364,10 @@ set_text_format(Guess *guess)
 	best->scan.quote = best->scan.escape = '\0';
 	best->quotes = best->no_quote = false;
 	retry(guess, best->eol == SCAN_EOL_ANY ? SCAN_EOL_ANY : SCAN_EOL_UNKNOWN);
-	best->columns = guess->trial.dialect.columns;
+
+	/* none if the only line ends are data */
+	if (guess->trial.dialect.columns > 0)
+		best->columns = guess->trial.dialect.columns;
 }
 
 /* What may begin comments: the prefix of a line at the start of the file or further in. */

@@ -320,6 +320,20 @@ START_TEST(test_hints)
 }
 END_TEST
 
+/* In text format the only line end is data, so that no row is whole. */
+START_TEST(test_no_row)
+{
+	SheetSpan	span = make_span("x\t0\\t\\\n");
+	DialectHints hints = {0};
+	Dialect		dialect;
+
+	span.to_end = false;
+	dialect_guess(&span, &hints, &space, &dialect);
+	ck_assert_int_eq(dialect.scan.format, SCAN_TEXT);
+	ck_assert_uint_ge(dialect.columns, 1);
+}
+END_TEST
+
 /* ---- columns ---- */
 
 static const struct
@@ -498,6 +512,7 @@ main(void)
 	tcase_add_test(tcase, test_utf16);
 	tcase_add_loop_test(tcase, test_dialect, 0, COUNT(dialects));
 	tcase_add_test(tcase, test_hints);
+	tcase_add_test(tcase, test_no_row);
 	tcase_add_loop_test(tcase, test_columns, 0, COUNT(tables));
 	tcase_add_test(tcase, test_refuse);
 	tcase_add_test(tcase, test_hostile);
