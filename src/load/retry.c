@@ -18,7 +18,7 @@
 #include "load/retry.h"
 #include "mb/pg_wchar.h"
 #include "miscadmin.h"
-#include "reject/reject_parts.h"
+#include "reject/reject_columns.h"
 #include "scan/scan.h"
 #include "server/compat.h"
 #include "table/statement.h"
@@ -30,13 +30,6 @@
 
 /* Rows per fetch. */
 #define FETCHED 1000
-
-/* Positions in reject_table_columns(). */
-enum
-{
-	COLUMN_FILE = 4, COLUMN_LINE = 5, COLUMN_OFFSET = 6, COLUMN_RAW_LINE = 12,
-	COLUMN_RAW_BYTES = 13, NCOLUMNS = 13
-};
 
 typedef struct Retry
 {
@@ -140,6 +133,7 @@ static void
 open_table(Retry *retry, Oid relid)
 {
 	const AclMode modes[] = {ACL_SELECT, ACL_DELETE};
+	AttrNumber	attnums[REJECT_NCOLUMNS];
 	Relation	rel;
 
 	for (int i = 0; i < lengthof(modes); i++)
@@ -151,7 +145,7 @@ open_table(Retry *retry, Oid relid)
 						   get_rel_name(relid));
 	}
 	rel = table_open(relid, RowExclusiveLock);
-	reject_table_check(rel);
+	reject_columns_find(rel, attnums);
 	retry->table = statement_table(relid);
 	table_close(rel, NoLock);
 }
@@ -198,14 +192,14 @@ static void
 put_back(Retry *retry, HeapTuple tuple, TupleDesc desc)
 {
 	StringInfoData sql;
-	Oid			types[NCOLUMNS];
-	Datum		values[NCOLUMNS];
-	char		nulls[NCOLUMNS];
+	Oid			types[REJECT_NCOLUMNS];
+	Datum		values[REJECT_NCOLUMNS];
+	char		nulls[REJECT_NCOLUMNS];
 
 	initStringInfo(&sql);
 	appendStringInfo(&sql, "INSERT INTO %s (%s) VALUES (", retry->table,
-					 reject_table_columns());
-	for (int i = 0; i < NCOLUMNS; i++)
+					 reject_columns_list());
+	for (int i = 0; i < REJECT_NCOLUMNS; i++)
 	{
 		bool		isnull;
 
@@ -215,7 +209,7 @@ put_back(Retry *retry, HeapTuple tuple, TupleDesc desc)
 		appendStringInfo(&sql, "%s$%d", i == 0 ? "" : ", ", i + 1);
 	}
 	appendStringInfoChar(&sql, ')');
-	if (SPI_execute_with_args(sql.data, NCOLUMNS, types, values, nulls, false,
+	if (SPI_execute_with_args(sql.data, REJECT_NCOLUMNS, types, values, nulls, false,
 							  0) != SPI_OK_INSERT ||
 		SPI_processed != 1)
 		elog(ERROR, "could not insert into the reject table");
@@ -276,13 +270,13 @@ take_row(Retry *retry, HeapTuple tuple, TupleDesc desc)
 	bool		null_line;
 	bool		null_bytes;
 	bool		isnull;
-	Datum		line = SPI_getbinval(tuple, desc, COLUMN_RAW_LINE, &null_line);
-	Datum		bytes = SPI_getbinval(tuple, desc, COLUMN_RAW_BYTES, &null_bytes);
+	Datum		line = SPI_getbinval(tuple, desc, COLUMN_RAW_LINE + 1, &null_line);
+	Datum		bytes = SPI_getbinval(tuple, desc, COLUMN_RAW_BYTES + 1, &null_bytes);
 	struct varlena *raw;
 
-	row.path = SPI_getvalue(tuple, desc, COLUMN_FILE);
-	row.line = DatumGetInt64(SPI_getbinval(tuple, desc, COLUMN_LINE, &isnull));
-	row.offset = DatumGetInt64(SPI_getbinval(tuple, desc, COLUMN_OFFSET, &isnull));
+	row.path = SPI_getvalue(tuple, desc, COLUMN_FILE + 1);
+	row.line = DatumGetInt64(SPI_getbinval(tuple, desc, COLUMN_LINE_NUMBER + 1, &isnull));
+	row.offset = DatumGetInt64(SPI_getbinval(tuple, desc, COLUMN_BYTE_OFFSET + 1, &isnull));
 	if (row.path == NULL)
 		row.path = "";
 	if (null_line && null_bytes)
@@ -316,7 +310,7 @@ take_rows(Retry *retry)
 		Int64GetDatum(retry->load_id),
 		CStringGetTextDatum(retry->target)
 	};
-	const char *columns = reject_table_columns();
+	const char *columns = reject_columns_list();
 	char	   *sql = psprintf("WITH taken AS (DELETE FROM %s WHERE " BAD_ROWS
 							   " AND target OPERATOR(pg_catalog.=) $2 RETURNING %s) "
 							   "SELECT %s FROM taken ORDER BY file COLLATE pg_catalog.\"C\", line_number, byte_offset",

@@ -57,12 +57,6 @@ extern void reject_table_abandon(RejectTable *table);
 extern void reject_table_flush(RejectTable *table);
 extern void reject_table_close(RejectTable *table);
 
-/* The columns of a reject table, as an SQL list. */
-extern const char *reject_table_columns(void);
-
-/* Error: 42804 if the table has other columns. */
-extern void reject_table_check(Relation rel);
-
 /* -- the reject file and its log (reject_file.c) -- */
 
 typedef struct RejectFile RejectFile;

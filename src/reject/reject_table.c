@@ -33,62 +33,21 @@
 #include "utils/timestamp.h"
 #include "utils/tuplestore.h"
 
+#include "reject/reject_columns.h"
 #include "reject/reject_parts.h"
 #include "row/arena.h"
 #include "table/statement.h"
 
-typedef enum RejectColumn
-{
-	COLUMN_LOAD_ID,
-	COLUMN_TARGET,
-	COLUMN_LOADED_AT,
-	COLUMN_FILE,
-	COLUMN_LINE_NUMBER,
-	COLUMN_BYTE_OFFSET,
-	COLUMN_REASON,
-	COLUMN_COLUMN_NAME,
-	COLUMN_FIELD_VALUE,
-	COLUMN_SQLSTATE,
-	COLUMN_MESSAGE,
-	COLUMN_RAW_LINE,
-	COLUMN_RAW_BYTES
-} RejectColumn;
-#define NCOLUMNS (COLUMN_RAW_BYTES + 1)
-
 /* The columns before this one have the same value in all rows of a load. */
 #define FIRST_ARRAY COLUMN_FILE
-
-static const struct
-{
-	const char *name;
-	Oid			type;
-	Oid			array_type;
-	const char *internal_name;	/* of the type, in pg_catalog */
-	const char *type_name;		/* as shown in messages */
-}			columns[NCOLUMNS] = {
-	[COLUMN_LOAD_ID] = {"load_id", INT8OID, InvalidOid, "int8", "bigint"},
-	[COLUMN_TARGET] = {"target", TEXTOID, InvalidOid, "text", "text"},
-	[COLUMN_LOADED_AT] = {"loaded_at", TIMESTAMPTZOID, InvalidOid, "timestamptz",
-		"timestamp with time zone"},
-	[COLUMN_FILE] = {"file", TEXTOID, TEXTARRAYOID, "text", "text"},
-	[COLUMN_LINE_NUMBER] = {"line_number", INT8OID, INT8ARRAYOID, "int8", "bigint"},
-	[COLUMN_BYTE_OFFSET] = {"byte_offset", INT8OID, INT8ARRAYOID, "int8", "bigint"},
-	[COLUMN_REASON] = {"reason", TEXTOID, TEXTARRAYOID, "text", "text"},
-	[COLUMN_COLUMN_NAME] = {"column_name", TEXTOID, TEXTARRAYOID, "text", "text"},
-	[COLUMN_FIELD_VALUE] = {"field_value", TEXTOID, TEXTARRAYOID, "text", "text"},
-	[COLUMN_SQLSTATE] = {"sqlstate", TEXTOID, TEXTARRAYOID, "text", "text"},
-	[COLUMN_MESSAGE] = {"message", TEXTOID, TEXTARRAYOID, "text", "text"},
-	[COLUMN_RAW_LINE] = {"raw_line", TEXTOID, TEXTARRAYOID, "text", "text"},
-	[COLUMN_RAW_BYTES] = {"raw_bytes", BYTEAOID, BYTEAARRAYOID, "bytea", "bytea"}
-};
 
 /* One buffered row. */
 typedef struct RejectRow
 {
 	struct RejectRow *next;
 	Size		size;			/* of its values */
-	Datum		values[NCOLUMNS];
-	bool		nulls[NCOLUMNS];
+	Datum		values[REJECT_NCOLUMNS];
+	bool		nulls[REJECT_NCOLUMNS];
 } RejectRow;
 
 /* Maximum number of rows per table_multi_insert or INSERT. */
@@ -136,7 +95,7 @@ struct RejectTable
 	bool		plain;
 	CommandId	cid;
 	BulkInsertState bulk_insert;
-	AttrNumber	attnums[NCOLUMNS];
+	AttrNumber	attnums[REJECT_NCOLUMNS];
 	TupleTableSlot *slots[SLOTS];
 
 	/* general path: INSERT */
@@ -164,96 +123,6 @@ check_before_lock(const RangeVar *name, Oid relid, Oid old_relid, void *arg)
 {
 	if (OidIsValid(relid))
 		check_privilege(relid, name->relname);
-}
-
-static void
-create_table(RangeVar *name)
-{
-	StringInfoData sql;
-	Oid			existing;
-
-	/* reports problems with the schema without showing our statement */
-	RangeVarGetAndCheckCreationNamespace(name, NoLock, &existing);
-	if (OidIsValid(existing))
-		return;
-
-	initStringInfo(&sql);
-	appendStringInfo(&sql, "CREATE TABLE %s (",
-					 quote_qualified_identifier(name->schemaname, name->relname));
-	for (int i = 0; i < NCOLUMNS; i++)
-		appendStringInfo(&sql, "%s%s pg_catalog.%s", i == 0 ? "" : ", ",
-						 quote_identifier(columns[i].name),
-						 columns[i].internal_name);
-	appendStringInfoChar(&sql, ')');
-
-	statement_run(sql.data);
-	pfree(sql.data);
-}
-
-/* What the i-th column actually is, if it is not as required; else NULL. */
-static char *
-difference(Form_pg_attribute att, int i)
-{
-	if (i >= NCOLUMNS)
-		return psprintf("There is a column \"%s\" after \"%s\", which should be the last one.",
-						NameStr(att->attname), columns[NCOLUMNS - 1].name);
-	if (strcmp(NameStr(att->attname), columns[i].name) == 0 &&
-		att->atttypid == columns[i].type && att->atttypmod == -1)
-		return NULL;
-	return psprintf("Column %d is \"%s\" of type %s, and should be \"%s\" of type %s.",
-					i + 1, NameStr(att->attname),
-					format_type_with_typemod(att->atttypid, att->atttypmod),
-					columns[i].name, columns[i].type_name);
-}
-
-/* Finds the columns; raises an error if any is not as required. */
-static void
-find_columns(Relation rel, AttrNumber *attnums)
-{
-	TupleDesc	desc = RelationGetDescr(rel);
-	char	   *found = NULL;
-	int			n = 0;
-
-	for (int i = 0; i < desc->natts && found == NULL; i++)
-	{
-		Form_pg_attribute att = TupleDescAttr(desc, i);
-
-		if (att->attisdropped)
-			continue;
-		found = difference(att, n);
-		if (found == NULL)
-			attnums[n++] = att->attnum;
-	}
-	if (found == NULL && n < NCOLUMNS)
-		found = psprintf("Column %d, \"%s\" of type %s, is missing.",
-						 n + 1, columns[n].name, columns[n].type_name);
-	if (found != NULL)
-		ereport(ERROR,
-				(errcode(ERRCODE_DATATYPE_MISMATCH),
-				 errmsg("table \"%s\" does not have the columns of a reject table",
-						RelationGetRelationName(rel)),
-				 errdetail_internal("%s", found),
-				 errhint("A reject table is created by the first load that names it in option \"reject_table\".")));
-}
-
-void
-reject_table_check(Relation rel)
-{
-	AttrNumber	attnums[NCOLUMNS];
-
-	find_columns(rel, attnums);
-}
-
-const char *
-reject_table_columns(void)
-{
-	StringInfoData sql;
-
-	initStringInfo(&sql);
-	for (int i = 0; i < NCOLUMNS; i++)
-		appendStringInfo(&sql, "%s%s", i == 0 ? "" : ", ",
-						 quote_identifier(columns[i].name));
-	return sql.data;
 }
 
 static void
@@ -285,7 +154,7 @@ check_table(RejectTable *table, Relation target)
 				 errmsg("table \"%s\" cannot be a reject table, as it has row-level security",
 						RelationGetRelationName(rel)),
 				 errhint("Name a table without policies that apply to you.")));
-	find_columns(rel, table->attnums);
+	reject_columns_find(rel, table->attnums);
 }
 
 /* Whether rows can be stored by the fast path: nothing else has to see or check them. */
@@ -320,7 +189,7 @@ is_plain(Relation rel)
 static void
 make_insert(RejectTable *table)
 {
-	Oid			argtypes[NCOLUMNS];
+	Oid			argtypes[REJECT_NCOLUMNS];
 	StringInfoData sql;
 	SPIPlanPtr	plan;
 
@@ -329,16 +198,16 @@ make_insert(RejectTable *table)
 	for (int i = 0; i < FIRST_ARRAY; i++)
 		appendStringInfo(&sql, "$%d, ", i + 1);
 	appendStringInfoString(&sql, "r.* FROM unnest(");
-	for (int i = FIRST_ARRAY; i < NCOLUMNS; i++)
+	for (int i = FIRST_ARRAY; i < REJECT_NCOLUMNS; i++)
 		appendStringInfo(&sql, "%s$%d", i == FIRST_ARRAY ? "" : ", ", i + 1);
 	appendStringInfoString(&sql, ") r");
 
-	for (int i = 0; i < NCOLUMNS; i++)
-		argtypes[i] = i < FIRST_ARRAY ? columns[i].type : columns[i].array_type;
+	for (int i = 0; i < REJECT_NCOLUMNS; i++)
+		argtypes[i] = i < FIRST_ARRAY ? reject_columns[i].type : reject_columns[i].array_type;
 
 	table->insert = sql.data;
 	SPI_connect();
-	plan = SPI_prepare(table->insert, NCOLUMNS, argtypes);
+	plan = SPI_prepare(table->insert, REJECT_NCOLUMNS, argtypes);
 	if (plan == NULL)
 		elog(ERROR, "could not prepare the reject table's INSERT");
 	SPI_finish();
@@ -371,7 +240,7 @@ show_insert(RejectTable *table)
 {
 	Bitmapset  *inserted = NULL;
 
-	for (int i = 0; i < NCOLUMNS; i++)
+	for (int i = 0; i < REJECT_NCOLUMNS; i++)
 		inserted = bms_add_member(inserted,
 								  table->attnums[i] - FirstLowInvalidHeapAttributeNumber);
 	statement_insert(table->rel, inserted, NULL);
@@ -392,7 +261,7 @@ reject_table_open(const BulkOptions *options, Relation target,
 									 check_before_lock, NULL);
 	if (!OidIsValid(relid))
 	{
-		create_table(name);
+		reject_columns_create(name);
 		relid = RangeVarGetRelidExtended(name, RowExclusiveLock, 0,
 										 check_before_lock, NULL);
 	}
@@ -626,7 +495,7 @@ multi_insert(RejectTable *table, RejectRow *row)
 		}
 		ExecClearTuple(slot);
 		memset(slot->tts_isnull, true, natts * sizeof(bool));
-		for (int i = 0; i < NCOLUMNS; i++)
+		for (int i = 0; i < REJECT_NCOLUMNS; i++)
 		{
 			slot->tts_values[table->attnums[i] - 1] = row->values[i];
 			slot->tts_isnull[table->attnums[i] - 1] = row->nulls[i];
@@ -647,7 +516,7 @@ column_array(RejectRow *row, int nrows, int column)
 	Datum	   *values = palloc(nrows * sizeof(Datum));
 	bool	   *nulls = palloc(nrows * sizeof(bool));
 	int			lower = 1;
-	bool		fixed = columns[column].type == INT8OID;
+	bool		fixed = reject_columns[column].type == INT8OID;
 
 	for (int i = 0; i < nrows; i++, row = row->next)
 	{
@@ -655,7 +524,7 @@ column_array(RejectRow *row, int nrows, int column)
 		nulls[i] = row->nulls[column];
 	}
 	return PointerGetDatum(construct_md_array(values, nulls, 1, &nrows, &lower,
-											  columns[column].type,
+											  reject_columns[column].type,
 											  fixed ? 8 : -1,
 											  fixed ? FLOAT8PASSBYVAL : false,
 											  fixed ? TYPALIGN_DOUBLE : TYPALIGN_INT));
@@ -666,8 +535,8 @@ static RejectRow *
 insert_batch(RejectTable *table, RejectRow *row)
 {
 	RejectRow  *next = row;
-	Oid			argtypes[NCOLUMNS];
-	Datum		args[NCOLUMNS];
+	Oid			argtypes[REJECT_NCOLUMNS];
+	Datum		args[REJECT_NCOLUMNS];
 	int			nrows = 0;
 	Size		bytes = 0;
 
@@ -679,22 +548,22 @@ insert_batch(RejectTable *table, RejectRow *row)
 	} while (next != NULL && nrows < INSERT_ROWS &&
 			 bytes + next->size < INSERT_BYTES);
 
-	for (int i = 0; i < NCOLUMNS; i++)
+	for (int i = 0; i < REJECT_NCOLUMNS; i++)
 	{
 		if (i < FIRST_ARRAY)
 		{
-			argtypes[i] = columns[i].type;
+			argtypes[i] = reject_columns[i].type;
 			args[i] = row->values[i];
 		}
 		else
 		{
-			argtypes[i] = columns[i].array_type;
+			argtypes[i] = reject_columns[i].array_type;
 			args[i] = column_array(row, nrows, i);
 		}
 	}
 
 	SPI_connect();
-	if (SPI_execute_with_args(table->insert, NCOLUMNS, argtypes, args, NULL,
+	if (SPI_execute_with_args(table->insert, REJECT_NCOLUMNS, argtypes, args, NULL,
 							  false, 0) != SPI_OK_INSERT)
 		elog(ERROR, "could not insert into reject table");
 	SPI_finish();
@@ -720,10 +589,10 @@ void
 reject_table_hold(RejectTable *table)
 {
 	MemoryContext caller = MemoryContextSwitchTo(table->context);
-	TupleDesc	desc = CreateTemplateTupleDesc(NCOLUMNS);
+	TupleDesc	desc = CreateTemplateTupleDesc(REJECT_NCOLUMNS);
 
-	for (int i = 0; i < NCOLUMNS; i++)
-		TupleDescInitEntry(desc, i + 1, columns[i].name, columns[i].type, -1, 0);
+	for (int i = 0; i < REJECT_NCOLUMNS; i++)
+		TupleDescInitEntry(desc, i + 1, reject_columns[i].name, reject_columns[i].type, -1, 0);
 	compat_finalize_desc(desc);
 	table->store_desc = desc;
 	/* its file belongs to the current resource owner */
@@ -740,7 +609,7 @@ copy_stored(RejectTable *table, TupleTableSlot *slot)
 	slot_getallattrs(slot);
 	row->next = NULL;
 	row->size = 0;
-	for (int i = 0; i < NCOLUMNS; i++)
+	for (int i = 0; i < REJECT_NCOLUMNS; i++)
 	{
 		row->values[i] = slot->tts_values[i];
 		row->nulls[i] = slot->tts_isnull[i];
