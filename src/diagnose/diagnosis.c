@@ -15,77 +15,14 @@
  */
 #include "postgres.h"
 
-#include "catalog/pg_type.h"
-#include "common/hashfn.h"
 #include "diagnose/diagnosis.h"
 #include "diagnose/diagnosis_search.h"
 #include "miscadmin.h"
-#include "parser/parse_coerce.h"
-#include "server/setting.h"
-#include "server/text_clip.h"
 #include "utils/builtins.h"
 #include "utils/memutils.h"
 
 /* Maximum number of problems with one file. */
 #define MAX_STEPS 8
-
-/* Maximum number of rows with the same error as the one that ends the load, including it. */
-#define MAX_ALIKE 16
-
-/* ---- witnesses: rows that were mostly read without errors ---- */
-
-/* Keeps a row in this slot, or in a new one; long rows are not kept. */
-static void
-keep_row(Diagnosis *diagnosis, int place, const Reader *reader, uint32 index)
-{
-	const ScanRow *row = &reader->rows[index];
-	DiagnosisRow *kept = &diagnosis->rows[place];
-
-	if (row->end - row->start > DIAGNOSIS_ROW_BYTES)
-		return;
-	if (place == diagnosis->nrows)
-	{
-		diagnosis->nrows++;
-		kept->data = NULL;
-	}
-	if (kept->data == NULL || kept->size < row->end - row->start)
-	{
-		if (kept->data != NULL)
-			pfree(kept->data);
-		kept->size = row->end - row->start;
-		kept->data = MemoryContextAlloc(diagnosis->context, kept->size);
-	}
-	kept->length = row->end - row->start;
-	kept->line = reader_line(reader, index);
-	memcpy(kept->data, reader->data + row->start, kept->length);
-}
-
-void
-diagnosis_keep(Diagnosis *diagnosis, const Reader *reader, uint32 nrows)
-{
-	uint32		first = nrows <= DIAGNOSIS_ROWS ? nrows : DIAGNOSIS_ROWS / 2;
-	uint32		number;
-
-	if (nrows == 0 || diagnosis->options->log_verbosity == BULK_VERBOSITY_SILENT ||
-		!options_takes(diagnosis->options, "delimiter"))
-		return;
-	if (diagnosis->batches++ == 0)
-	{
-		for (uint32 i = 0; i < first; i++)
-			keep_row(diagnosis, diagnosis->nrows, reader, (uint64) i * nrows / first);
-		return;
-	}
-	/*
-	 * reservoir sampling: one row per batch, each with the same probability of
-	 * being there in the end
-	 */
-	number = hash_bytes((const unsigned char *) &diagnosis->batches, sizeof(diagnosis->batches));
-	if (diagnosis->nrows < DIAGNOSIS_ROWS)
-		keep_row(diagnosis, diagnosis->nrows, reader, number % nrows);
-	else if (number % diagnosis->batches < DIAGNOSIS_ROWS / 2)
-		keep_row(diagnosis, DIAGNOSIS_ROWS / 2 +
-				 number % diagnosis->batches, reader, number % nrows);
-}
 
 void
 diagnosis_count_broken(Search *search, const char *candidate, int *changed, int *lost)
@@ -142,8 +79,8 @@ merge_options(const char *options, const char *more)
 	return JsonbToCString(NULL, &json->root, VARSIZE(json));
 }
 
-static int
-count_good(const Search *search, const TrialOutcome *outcomes)
+int
+diagnosis_count_good(const Search *search, const TrialOutcome *outcomes)
 {
 	int			n = 0;
 
@@ -237,14 +174,7 @@ diagnosis_consider(Search *search, const char *addition, int kind)
 	search->next = candidate;
 	search->next_outcomes = outcomes;
 	search->next_score = score;
-	return count_good(search, outcomes) == search->samples.nrows;
-}
-
-void
-diagnosis_remark(Search *search, const char *text)
-{
-	if (strstr(search->remarks, text) == NULL)
-		search->remarks = psprintf("%s %s", search->remarks, text);
+	return diagnosis_count_good(search, outcomes) == search->samples.nrows;
 }
 
 bool
@@ -330,7 +260,7 @@ step_over_header(Search *search)
 		(!diagnosis_are_words(first->fields) ||
 		 (named * 2 < list_length(first->fields) &&
 		  (first->good || first->column == NULL ||
-		   count_good(search, search->outcomes) + search->diagnosis->rows_loaded == 0))))
+		   diagnosis_count_good(search, search->outcomes) + search->diagnosis->rows_loaded == 0))))
 		return false;
 	if (ordered < named && (options->has_columns || options->transform != NULL))
 		return false;
@@ -351,67 +281,6 @@ step_over_header(Search *search)
 }
 
 /* ---- the search ---- */
-
-static bool
-has_text_column(TupleDesc desc)
-{
-	for (int i = 0; i < desc->natts; i++)
-		if (!TupleDescAttr(desc, i)->attisdropped &&
-			TypeCategory(TupleDescAttr(desc, i)->atttypid) == TYPCATEGORY_STRING)
-			return true;
-	return false;
-}
-
-/* Whether all values of a kept row become NULL. */
-static bool
-makes_empty_rows(Search *search)
-{
-	const Trial *trial = &search->witnesses;
-	TrialOutcome *outcomes = palloc(sizeof(TrialOutcome) * Max(trial->nrows, 1));
-
-	if (trial_run(trial, search->candidate, outcomes))
-		for (int i = 0; i < trial->nrows; i++)
-			if (outcomes[i].empty)
-				return true;
-	return false;
-}
-
-static const char *
-find_surplus(const Search *search)
-{
-	for (int i = 0; i < search->samples.nrows; i++)
-		if (search->outcomes[i].surplus != NULL)
-			return search->outcomes[i].surplus;
-	return NULL;
-}
-
-/* Adds remarks on the step from one set of options to the next. */
-static void
-remark_step(Search *search, const BulkOptions *before, const char *column)
-{
-	const BulkOptions *now = search->options;
-
-	if (now->encoding != before->encoding)
-		diagnosis_show_decoded(search, now->encoding);
-	if (list_length(now->nulls) > list_length(before->nulls) &&
-		has_text_column(RelationGetDescr(search->diagnosis->target->rel)))
-		diagnosis_remark(search, "In columns of text these words are then null, too.");
-	if (now->missing == BULK_MISSING_NULL && before->missing != BULK_MISSING_NULL &&
-		makes_empty_rows(search))
-		diagnosis_remark(search, "Empty lines then become rows of nulls.");
-	if (now->ignore_extra && !before->ignore_extra && find_surplus(search) != NULL)
-		diagnosis_remark(search,
-						 psprintf("What follows %s last column is then left out, for example \"%s\".",
-								  search->diagnosis->ends_load ? "its" : "their",
-								  text_clip_string(find_surplus(search), SHOWN_BYTES)));
-	if (column != NULL && diagnosis_date_format(before, column) == NULL &&
-		diagnosis_date_format(now, column) != NULL &&
-		diagnosis_swaps(diagnosis_date_format(now, column)))
-	{
-		search->swapped = true;
-		diagnosis_swap_dates(search, column);
-	}
-}
 
 /* Tries candidates for one sample. */
 static void
@@ -447,7 +316,7 @@ climb(Search *search)
 		look_for_step(search, sample);
 		if (diagnosis_take_step(search))
 		{
-			remark_step(search, before, sample->column);
+			diagnosis_remark_step(search, before, sample->column);
 			return true;
 		}
 	}
@@ -470,92 +339,6 @@ are_documents(const Search *search)
 			return false;
 	}
 	return true;
-}
-
-static int
-count_stray(const TrialOutcome *outcomes, int n, bool unclosed)
-{
-	int			found = 0;
-
-	for (int i = 0; i < n; i++)
-		found += unclosed ? outcomes[i].unclosed : outcomes[i].stray && outcomes[i].line > 1;
-	return found;
-}
-
-/*
- * Whether quotes within fields may join several rows into one, which can then
- * be read.  A quote pair within a row matters only if rows are split
- * differently; a single unclosed quote has no partner, but if rows may be short
- * it swallows all that follow.
- */
-static bool
-are_quotes_stray(Search *search)
-{
-	const BulkOptions *before = search->diagnosis->options;
-	const BulkOptions *now = search->options;
-	bool		same = strcmp(before->delimiter, now->delimiter) == 0 &&
-		before->quote == now->quote &&
-		before->escape == now->escape;
-	const Trial *trial = &search->witnesses;
-	TrialOutcome *outcomes = palloc(sizeof(TrialOutcome) * Max(trial->nrows, 1));
-	int			few = same && now->missing == before->missing ? 1 : 0;
-
-	return count_stray(search->outcomes, search->samples.nrows, same) > few ||
-		(trial_run(trial, search->candidate, outcomes) &&
-		 count_stray(outcomes, trial->nrows, same) > few);
-}
-
-/* Forms the HINT from the result of the search. */
-static char *
-form_hint(Search *search)
-{
-	bool		ends_load = search->diagnosis->ends_load;
-	int			good = ends_load ? search->outcomes[0].good : count_good(search, search->outcomes);
-	int			passed = 0;
-	int			changed;
-	int			lost;
-	const char *among = "among the options";
-	const char *rows = ends_load ? "it" : good < search->samples.nrows ? "some of them" : "they";
-	const char *loaded = ends_load ? "Other rows" : "Rows that were loaded";
-
-	/* filling up short rows is no help if they are bad anyway */
-	if (good == 0 && !search->mapped &&
-		(search->options->missing != search->diagnosis->options->missing ||
-		 search->options->ignore_extra != search->diagnosis->options->ignore_extra))
-		return NULL;
-	if (are_quotes_stray(search))
-		return "Check the options \"quote\" and \"escape\": quotes stand within fields, or are not closed.";
-	for (int i = 0; i < search->samples.nrows; i++)
-		passed += search->outcomes[i].passed ? 1 : 0;
-	if (search->mapped)
-		return psprintf("Set %s among the options.%s", search->candidate, search->remarks);
-	if (good == 0)
-		for (int i = 0; i < search->samples.nrows; i++)
-			if (search->outcomes[i].column != NULL)
-				return psprintf("With %s among the options %s can be read up to column \"%s\".%s",
-								search->candidate, ends_load ? "it" : "they",
-								search->outcomes[i].column, search->remarks);
-	if (good == 0)
-		return NULL;
-	diagnosis_count_broken(search, search->candidate, &changed, &lost);
-	if (search->swapped && (changed > 0 || lost == 0) && !ends_load)
-		diagnosis_remark(search,
-						 "Rows that were loaded may have day and month the wrong way round.");
-	if (search->swapped)
-		changed = 0;
-	/* right for these rows, but wrong for the rest of the file */
-	if ((lost > 0 || changed > 0) && diagnosis_are_few(search) && !search->diagnosis->is_retry)
-		among = "among the options of bulk_load_retry";
-	if (lost > 0)
-		diagnosis_remark(search, psprintf("%s cannot be read so.", loaded));
-	else if (changed > 0)
-		diagnosis_remark(search, psprintf("%s would have other values.", loaded));
-	if (ends_load && strstr(among, "retry") != NULL)
-		diagnosis_remark(search,
-						 "To set the row aside for bulk_load_retry, set option \"on_error\" to \"ignore\" and option \"reject_table\" to the name of a table.");
-	return psprintf("With %s %s %s can be %s.%s", search->candidate, among, rows,
-					passed == good && search->options->comment != NULL ? "passed over" : "read",
-					search->remarks);
 }
 
 /* Searches from a starting set of options; false if that is not valid. */
@@ -582,7 +365,8 @@ is_reproduced(Search *search)
 {
 	TrialOutcome *outcomes = palloc(sizeof(TrialOutcome) * search->samples.nrows);
 
-	return trial_run(&search->samples, "{}", outcomes) && count_good(search, outcomes) == 0;
+	return trial_run(&search->samples, "{}", outcomes) &&
+		diagnosis_count_good(search, outcomes) == 0;
 }
 
 static char *
@@ -596,52 +380,21 @@ advise(Search *search)
 		(strstr(kind->message, "carriage return") != NULL ||
 		 strstr(kind->message, "newline") != NULL))
 		return search_from(search, "{\"newline\": \"any\"}") &&
-			count_good(search, search->outcomes) > 0 ?
-			form_hint(search) : NULL;
+			diagnosis_count_good(search, search->outcomes) > 0 ?
+			diagnosis_form_hint(search) : NULL;
 	if (!is_reproduced(search))
 		return NULL;
 	if (syntax && are_documents(search))
 		return "The lines are JSON documents. A table with one column of type jsonb takes them with "
 			"{\"quote\": \"\\u0002\", \"delimiter\": \"\\u0001\"} among the options.";
-	return search_from(search, "{}") && search->candidate[1] != '}' ? form_hint(search) : NULL;
+	return search_from(search, "{}") && search->candidate[1] != '}' ?
+		diagnosis_form_hint(search) : NULL;
 }
 
-/* Sets up trials of the samples. */
 static void
 open_trial(Search *search, Trial *trial)
 {
-	trial->options = search->diagnosis->options;
-	trial->target = search->diagnosis->target;
-	trial->guard = &search->guard;
-	trial->rows = stored_rows_create();
-}
-
-static void
-add_row(Trial *trial, const char *data, uint32 length, int64 line)
-{
-	StoredRow	row = {
-		.path = "",
-		.line = line,
-		.data = data,
-		.length = length
-	};
-
-	stored_rows_add(trial->rows, &row);
-	trial->nrows++;
-}
-
-/*
- * Suppresses messages: what an input function says about a trial value does not
- * apply to the load.  Returns the level for AtEOXact_GUC.
- */
-static int
-suppress_messages(void)
-{
-	int			level = NewGUCNestLevel();
-
-	setting_set("client_min_messages", "error", PGC_SUSET);
-	setting_set("log_min_messages", "error", PGC_SUSET);
-	return level;
+	trial_open(trial, search->diagnosis->options, search->diagnosis->target, &search->guard);
 }
 
 /* Common to all entry points.  begun: options to start from, or NULL. */
@@ -650,7 +403,6 @@ run_search(const Diagnosis *diagnosis, const RejectKind *kind, const char *begun
 {
 	Search		search = {.diagnosis = diagnosis, .kind = kind, .remarks = ""};
 	MemoryContext caller = CurrentMemoryContext;
-	int			level = suppress_messages();
 	char	   *answer;
 
 	search.context = AllocSetContextCreate(caller, "bulk_load diagnosis", ALLOCSET_DEFAULT_SIZES);
@@ -658,16 +410,16 @@ run_search(const Diagnosis *diagnosis, const RejectKind *kind, const char *begun
 	guard_enable(&search.guard);
 	open_trial(&search, &search.samples);
 	for (int i = 0; i < kind->nsamples; i++)
-		add_row(&search.samples, kind->samples[i].raw, kind->samples[i].raw_len,
-				kind->samples[i].line);
+		trial_add(&search.samples, kind->samples[i].raw, kind->samples[i].raw_len,
+				  kind->samples[i].line);
 	open_trial(&search, &search.witnesses);
 	for (int i = 0; i < diagnosis->nrows; i++)
-		add_row(&search.witnesses, diagnosis->rows[i].data, diagnosis->rows[i].length,
-				diagnosis->rows[i].line);
+		trial_add(&search.witnesses, diagnosis->rows[i].data, diagnosis->rows[i].length,
+				  diagnosis->rows[i].line);
 	open_trial(&search, &search.first);
 	for (int i = 0; i < diagnosis->nrows && search.first.nrows == 0; i++)
 		if (diagnosis->rows[i].line == 1)
-			add_row(&search.first, diagnosis->rows[i].data, diagnosis->rows[i].length, 1);
+			trial_add(&search.first, diagnosis->rows[i].data, diagnosis->rows[i].length, 1);
 	search.witnessed = palloc0(sizeof(TrialOutcome) * Max(diagnosis->nrows, 1));
 	(void) trial_run(&search.witnesses, "{}", search.witnessed);
 
@@ -675,22 +427,21 @@ run_search(const Diagnosis *diagnosis, const RejectKind *kind, const char *begun
 		answer = advise(&search);
 	else
 		answer = search_from(&search, pstrdup(begun)) &&
-			!are_quotes_stray(&search) ? search.candidate : NULL;
+			!diagnosis_are_quotes_stray(&search) ? search.candidate : NULL;
 
-	stored_rows_close(search.samples.rows);
-	stored_rows_close(search.witnesses.rows);
-	stored_rows_close(search.first.rows);
-	AtEOXact_GUC(false, level);
+	trial_close(&search.samples);
+	trial_close(&search.witnesses);
+	trial_close(&search.first);
 	MemoryContextSwitchTo(caller);
 	answer = answer != NULL ? pstrdup(answer) : NULL;
 	MemoryContextDelete(search.context);
 	return answer;
 }
 
-/* Rows of a query have no lines of their own. */
-static bool
-can_advise(const BulkOptions *options)
+bool
+diagnosis_is_for(const BulkOptions *options)
 {
+	/* rows of a query have no lines of their own */
 	return options_takes(options, "delimiter") && options->query == NULL;
 }
 
@@ -699,7 +450,7 @@ diagnosis_advise(void *arg, const RejectKind *kind)
 {
 	const Diagnosis *diagnosis = arg;
 
-	if (!can_advise(diagnosis->options) || kind->nsamples == 0 ||
+	if (!diagnosis_is_for(diagnosis->options) || kind->nsamples == 0 ||
 		(kind->reason != REJECT_SYNTAX && kind->reason != REJECT_ENCODING &&
 		 kind->reason != REJECT_VALUE))
 		return NULL;
@@ -712,99 +463,3 @@ diagnosis_continue(const Diagnosis *diagnosis, const RejectKind *kind, const cha
 	return run_search(diagnosis, kind, begun);
 }
 
-/* ---- a row that ends the load ---- */
-
-/*
- * Keeps an evenly spaced selection of the batch's other rows, in addition to
- * those kept before.
- */
-static void
-keep_others(Diagnosis *diagnosis, const Reader *reader, uint32 index)
-{
-	uint32		nrows = reader->result.nrows;
-	uint32		n = Min(nrows, DIAGNOSIS_ROWS - diagnosis->nrows);
-
-	for (uint32 i = 0; i < n; i++)
-		if ((uint64) i * nrows / n != index)
-			keep_row(diagnosis, diagnosis->nrows, reader, (uint64) i * nrows / n);
-}
-
-static bool
-are_alike(const TrialOutcome *one, const TrialOutcome *other)
-{
-	if (one->reason != other->reason || other->message == NULL)
-		return false;
-	if (one->column != NULL || other->column != NULL)
-		return one->column != NULL && other->column != NULL &&
-			strcmp(one->column, other->column) == 0;
-	return one->reason != REJECT_SYNTAX || strcmp(one->message, other->message) == 0;
-}
-
-/*
- * Of the rows that were kept, adds those with the same error as the first
- * sample to the samples (all bad ones, if that may be a header), and counts the
- * good ones as loaded.  False if the sample turns out to be good.
- */
-static bool
-find_alike(Diagnosis *diagnosis, RejectKind *kind, RejectSample *samples)
-{
-	Search		search = {.diagnosis = diagnosis};
-	Trial	   *trial = &search.samples;
-	TrialOutcome outcomes[DIAGNOSIS_ROWS + 1];
-	int			level = suppress_messages();
-	bool		possible;
-
-	guard_enable(&search.guard);
-	open_trial(&search, trial);
-	add_row(trial, samples[0].raw, samples[0].raw_len, samples[0].line);
-	for (int i = 0; i < diagnosis->nrows; i++)
-		add_row(trial, diagnosis->rows[i].data, diagnosis->rows[i].length, diagnosis->rows[i].line);
-	possible = trial_run(trial, "{}", outcomes);
-	stored_rows_close(trial->rows);
-	AtEOXact_GUC(false, level);
-	if (!possible || outcomes[0].good)
-		return false;
-	for (int i = 0; i < diagnosis->nrows; i++)
-	{
-		const DiagnosisRow *row = &diagnosis->rows[i];
-
-		diagnosis->rows_loaded += outcomes[i + 1].good ? 1 : 0;
-		if (outcomes[i + 1].good ||
-			(samples[0].line > 1 && !are_alike(&outcomes[0], &outcomes[i + 1])))
-			continue;
-		kind->nrows++;
-		if (kind->nsamples < MAX_ALIKE)
-			samples[kind->nsamples++] = (RejectSample) {
-				.raw = pnstrdup(row->data, row->length),
-				.raw_len = row->length,
-				.line = row->line
-			};
-	}
-	return true;
-}
-
-char *
-diagnosis_of_row(Diagnosis *diagnosis, const Reader *reader, uint32 index, RejectReason reason,
-				 const char *message)
-{
-	const ScanRow *row = &reader->rows[index];
-	const char *raw = reader->data + row->start;
-	Size		length = row->end - row->start;
-	RejectSample samples[MAX_ALIKE];
-	RejectKind	kind = {.reason = reason, .message = message, .nrows = 1, .nsamples = 1,
-		.samples = samples};
-
-	/* lines after the first were not meant to be part of the row */
-	if (row->fault == SCAN_FAULT_UNTERMINATED_QUOTE && memchr(raw, '\n', length) != NULL)
-		length = (const char *) memchr(raw, '\n', length) - raw;
-	if (length > DIAGNOSIS_ROW_BYTES || !can_advise(diagnosis->options))
-		return NULL;
-	samples[0] = (RejectSample) {
-		.raw = pnstrdup(raw, length),
-		.raw_len = length,
-		.line = reader_line(reader, index)
-	};
-	diagnosis->ends_load = true;
-	keep_others(diagnosis, reader, index);
-	return find_alike(diagnosis, &kind, samples) ? diagnosis_advise(diagnosis, &kind) : NULL;
-}

@@ -1,6 +1,6 @@
 /*
  * diagnosis_search.h
- *		The search of diagnosis.c, and the candidates that it tries.  Private to these two.
+ *		The search of diagnosis.c and its parts.  Private to diagnosis*.c.
  */
 #ifndef PGBULK_DIAGNOSIS_SEARCH_H
 #define PGBULK_DIAGNOSIS_SEARCH_H
@@ -61,8 +61,25 @@ extern bool diagnosis_take_step(Search *search);
 /* Counts accepted rows that a candidate changes, or makes bad. */
 extern void diagnosis_count_broken(Search *search, const char *candidate, int *changed, int *lost);
 
+/* Whether the options are for rows that can be tried. */
+extern bool diagnosis_is_for(const BulkOptions *options);
+
+/* How many samples are good. */
+extern int	diagnosis_count_good(const Search *search, const TrialOutcome *outcomes);
+
+/* -- what has come of it (diagnosis_hint.c) -- */
+
 /* Adds a sentence to the HINT. */
 extern void diagnosis_remark(Search *search, const char *text);
+
+/* Adds remarks on a step from other options, which a bad value of that column (or NULL) led to. */
+extern void diagnosis_remark_step(Search *search, const BulkOptions *before, const char *column);
+
+/* Whether quotes within fields make the best options doubtful. */
+extern bool diagnosis_are_quotes_stray(Search *search);
+
+/* The HINT, or NULL. */
+extern char *diagnosis_form_hint(Search *search);
 
 /* -- candidates (diagnosis_steps.c) -- */
 

@@ -10,7 +10,9 @@
 #include "format/reader.h"
 #include "mb/pg_wchar.h"
 #include "miscadmin.h"
+#include "server/setting.h"
 #include "utils/datum.h"
+#include "utils/guc.h"
 #include "utils/memutils.h"
 
 #define WINDOW_SIZE 8192
@@ -342,6 +344,47 @@ read_rows(Run *run, TrialOutcome *outcomes)
 	source_close(source);
 }
 
+void
+trial_open(Trial *trial, const BulkOptions *options, const Target *target, Guard *guard)
+{
+	*trial = (Trial) {.options = options, .target = target, .guard = guard};
+	trial->rows = stored_rows_create();
+}
+
+void
+trial_add(Trial *trial, const char *data, uint32 length, int64 line)
+{
+	StoredRow	row = {
+		.path = "",
+		.line = line,
+		.data = data,
+		.length = length
+	};
+
+	stored_rows_add(trial->rows, &row);
+	trial->nrows++;
+}
+
+void
+trial_close(Trial *trial)
+{
+	stored_rows_close(trial->rows);
+}
+
+/*
+ * Suppresses messages: what an input function says about a trial value does not
+ * apply to the load.  Returns the level for AtEOXact_GUC.
+ */
+static int
+suppress_messages(void)
+{
+	int			level = NewGUCNestLevel();
+
+	setting_set("client_min_messages", "error", PGC_SUSET);
+	setting_set("log_min_messages", "error", PGC_SUSET);
+	return level;
+}
+
 bool
 trial_run(const Trial *trial, const char *candidate, TrialOutcome *outcomes)
 {
@@ -350,6 +393,7 @@ trial_run(const Trial *trial, const char *candidate, TrialOutcome *outcomes)
 	MemoryContext context = AllocSetContextCreate(caller, "bulk_load trial",
 												  ALLOCSET_DEFAULT_SIZES);
 	Run			run = {.trial = trial, .candidate = candidate, .texts = caller};
+	int			level = suppress_messages();
 	bool		possible;
 
 	memset(outcomes, 0, sizeof(TrialOutcome) * trial->nrows);
@@ -362,6 +406,7 @@ trial_run(const Trial *trial, const char *candidate, TrialOutcome *outcomes)
 		read_rows(&run, outcomes);
 	guard_close(trial->guard);
 	FreeExecutorState(run.estate);
+	AtEOXact_GUC(false, level);
 	MemoryContextSwitchTo(caller);
 	MemoryContextDelete(context);
 	return possible;

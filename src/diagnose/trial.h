@@ -58,6 +58,12 @@ typedef struct TrialOutcome
 	const char *surplus;		/* the first field after the last column, unless it is empty */
 } TrialOutcome;
 
+/* Prepares trials of rows that are added then.  Memory: the current context, and a file. */
+extern void trial_open(Trial *trial, const BulkOptions *options, const Target *target,
+					   Guard *guard);
+extern void trial_add(Trial *trial, const char *data, uint32 length, int64 line);
+extern void trial_close(Trial *trial);
+
 /*
  * Reads the rows with the options of the load overridden by those of a JSON
  * object.  False if these are not valid for this table.  Texts are in the

@@ -1,0 +1,166 @@
+/*
+ * diagnosis_hint.c
+ *		What has come of a search, as a HINT.
+ */
+#include "postgres.h"
+
+#include "diagnose/diagnosis_search.h"
+#include "parser/parse_coerce.h"
+#include "server/text_clip.h"
+
+/* ---- remarks ---- */
+
+void
+diagnosis_remark(Search *search, const char *text)
+{
+	if (strstr(search->remarks, text) == NULL)
+		search->remarks = psprintf("%s %s", search->remarks, text);
+}
+
+static bool
+has_text_column(TupleDesc desc)
+{
+	for (int i = 0; i < desc->natts; i++)
+		if (!TupleDescAttr(desc, i)->attisdropped &&
+			TypeCategory(TupleDescAttr(desc, i)->atttypid) == TYPCATEGORY_STRING)
+			return true;
+	return false;
+}
+
+/* Whether all values of a kept row become NULL. */
+static bool
+makes_empty_rows(Search *search)
+{
+	const Trial *trial = &search->witnesses;
+	TrialOutcome *outcomes = palloc(sizeof(TrialOutcome) * Max(trial->nrows, 1));
+
+	if (trial_run(trial, search->candidate, outcomes))
+		for (int i = 0; i < trial->nrows; i++)
+			if (outcomes[i].empty)
+				return true;
+	return false;
+}
+
+static const char *
+find_surplus(const Search *search)
+{
+	for (int i = 0; i < search->samples.nrows; i++)
+		if (search->outcomes[i].surplus != NULL)
+			return search->outcomes[i].surplus;
+	return NULL;
+}
+
+void
+diagnosis_remark_step(Search *search, const BulkOptions *before, const char *column)
+{
+	const BulkOptions *now = search->options;
+
+	if (now->encoding != before->encoding)
+		diagnosis_show_decoded(search, now->encoding);
+	if (list_length(now->nulls) > list_length(before->nulls) &&
+		has_text_column(RelationGetDescr(search->diagnosis->target->rel)))
+		diagnosis_remark(search, "In columns of text these words are then null, too.");
+	if (now->missing == BULK_MISSING_NULL && before->missing != BULK_MISSING_NULL &&
+		makes_empty_rows(search))
+		diagnosis_remark(search, "Empty lines then become rows of nulls.");
+	if (now->ignore_extra && !before->ignore_extra && find_surplus(search) != NULL)
+		diagnosis_remark(search,
+						 psprintf("What follows %s last column is then left out, for example \"%s\".",
+								  search->diagnosis->ends_load ? "its" : "their",
+								  text_clip_string(find_surplus(search), SHOWN_BYTES)));
+	if (column != NULL && diagnosis_date_format(before, column) == NULL &&
+		diagnosis_date_format(now, column) != NULL &&
+		diagnosis_swaps(diagnosis_date_format(now, column)))
+	{
+		search->swapped = true;
+		diagnosis_swap_dates(search, column);
+	}
+}
+
+/* ---- the HINT ---- */
+
+static int
+count_stray(const TrialOutcome *outcomes, int n, bool unclosed)
+{
+	int			found = 0;
+
+	for (int i = 0; i < n; i++)
+		found += unclosed ? outcomes[i].unclosed : outcomes[i].stray && outcomes[i].line > 1;
+	return found;
+}
+
+/*
+ * Whether quotes within fields may join several rows into one, which can then
+ * be read.  A quote pair within a row matters only if rows are split
+ * differently; a single unclosed quote has no partner, but if rows may be short
+ * it swallows all that follow.
+ */
+bool
+diagnosis_are_quotes_stray(Search *search)
+{
+	const BulkOptions *before = search->diagnosis->options;
+	const BulkOptions *now = search->options;
+	bool		same = strcmp(before->delimiter, now->delimiter) == 0 &&
+		before->quote == now->quote &&
+		before->escape == now->escape;
+	const Trial *trial = &search->witnesses;
+	TrialOutcome *outcomes = palloc(sizeof(TrialOutcome) * Max(trial->nrows, 1));
+	int			few = same && now->missing == before->missing ? 1 : 0;
+
+	return count_stray(search->outcomes, search->samples.nrows, same) > few ||
+		(trial_run(trial, search->candidate, outcomes) &&
+		 count_stray(outcomes, trial->nrows, same) > few);
+}
+
+char *
+diagnosis_form_hint(Search *search)
+{
+	bool		ends_load = search->diagnosis->ends_load;
+	int			good = ends_load ? search->outcomes[0].good :
+		diagnosis_count_good(search, search->outcomes);
+	int			passed = 0;
+	int			changed;
+	int			lost;
+	const char *among = "among the options";
+	const char *rows = ends_load ? "it" : good < search->samples.nrows ? "some of them" : "they";
+	const char *loaded = ends_load ? "Other rows" : "Rows that were loaded";
+
+	/* filling up short rows is no help if they are bad anyway */
+	if (good == 0 && !search->mapped &&
+		(search->options->missing != search->diagnosis->options->missing ||
+		 search->options->ignore_extra != search->diagnosis->options->ignore_extra))
+		return NULL;
+	if (diagnosis_are_quotes_stray(search))
+		return "Check the options \"quote\" and \"escape\": quotes stand within fields, or are not closed.";
+	for (int i = 0; i < search->samples.nrows; i++)
+		passed += search->outcomes[i].passed ? 1 : 0;
+	if (search->mapped)
+		return psprintf("Set %s among the options.%s", search->candidate, search->remarks);
+	if (good == 0)
+		for (int i = 0; i < search->samples.nrows; i++)
+			if (search->outcomes[i].column != NULL)
+				return psprintf("With %s among the options %s can be read up to column \"%s\".%s",
+								search->candidate, ends_load ? "it" : "they",
+								search->outcomes[i].column, search->remarks);
+	if (good == 0)
+		return NULL;
+	diagnosis_count_broken(search, search->candidate, &changed, &lost);
+	if (search->swapped && (changed > 0 || lost == 0) && !ends_load)
+		diagnosis_remark(search,
+						 "Rows that were loaded may have day and month the wrong way round.");
+	if (search->swapped)
+		changed = 0;
+	/* right for these rows, but wrong for the rest of the file */
+	if ((lost > 0 || changed > 0) && diagnosis_are_few(search) && !search->diagnosis->is_retry)
+		among = "among the options of bulk_load_retry";
+	if (lost > 0)
+		diagnosis_remark(search, psprintf("%s cannot be read so.", loaded));
+	else if (changed > 0)
+		diagnosis_remark(search, psprintf("%s would have other values.", loaded));
+	if (ends_load && strstr(among, "retry") != NULL)
+		diagnosis_remark(search,
+						 "To set the row aside for bulk_load_retry, set option \"on_error\" to \"ignore\" and option \"reject_table\" to the name of a table.");
+	return psprintf("With %s %s %s can be %s.%s", search->candidate, among, rows,
+					passed == good && search->options->comment != NULL ? "passed over" : "read",
+					search->remarks);
+}
