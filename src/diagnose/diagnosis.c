@@ -276,7 +276,7 @@ step_over_header(Search *search)
 	(void) diagnosis_consider(search, "{\"header\": true}", 0);
 	if (!diagnosis_take_step(search))
 		return false;
-	diagnosis_remark(search, "The first line is then taken for names of columns, not for a row.");
+	diagnosis_remark(search, "The first line is then a header, not a row.");
 	return true;
 }
 

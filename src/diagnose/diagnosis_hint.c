@@ -59,14 +59,13 @@ diagnosis_remark_step(Search *search, const BulkOptions *before, const char *col
 		diagnosis_show_decoded(search, now->encoding);
 	if (list_length(now->nulls) > list_length(before->nulls) &&
 		has_text_column(RelationGetDescr(search->diagnosis->target->rel)))
-		diagnosis_remark(search, "In columns of text these words are then null, too.");
+		diagnosis_remark(search, "In text columns these words then become null, too.");
 	if (now->missing == BULK_MISSING_NULL && before->missing != BULK_MISSING_NULL &&
 		makes_empty_rows(search))
 		diagnosis_remark(search, "Empty lines then become rows of nulls.");
 	if (now->ignore_extra && !before->ignore_extra && find_surplus(search) != NULL)
 		diagnosis_remark(search,
-						 psprintf("What follows %s last column is then left out, for example \"%s\".",
-								  search->diagnosis->ends_load ? "its" : "their",
+						 psprintf("Fields after the last column are then ignored, for example \"%s\".",
 								  text_clip_string(find_surplus(search), SHOWN_BYTES)));
 	if (column != NULL && diagnosis_date_format(before, column) == NULL &&
 		diagnosis_date_format(now, column) != NULL &&
@@ -131,7 +130,7 @@ diagnosis_form_hint(Search *search)
 		 search->options->ignore_extra != search->diagnosis->options->ignore_extra))
 		return NULL;
 	if (diagnosis_are_quotes_stray(search))
-		return "Check the options \"quote\" and \"escape\": quotes stand within fields, or are not closed.";
+		return "Check the options \"quote\" and \"escape\": quotes occur within fields, or are not closed.";
 	for (int i = 0; i < search->samples.nrows; i++)
 		passed += search->outcomes[i].passed ? 1 : 0;
 	if (search->mapped)
@@ -145,18 +144,19 @@ diagnosis_form_hint(Search *search)
 	if (good == 0)
 		return NULL;
 	diagnosis_count_broken(search, search->candidate, &changed, &lost);
-	if (search->swapped && (changed > 0 || lost == 0) && !ends_load)
+	if (search->swapped && (changed > 0 || lost == 0) && !ends_load &&
+		(search->diagnosis->rows_loaded > 0 || search->diagnosis->is_retry))
 		diagnosis_remark(search,
-						 "Rows that were loaded may have day and month the wrong way round.");
+						 "Rows that were loaded may have day and month swapped.");
 	if (search->swapped)
 		changed = 0;
 	/* right for these rows, but wrong for the rest of the file */
 	if ((lost > 0 || changed > 0) && diagnosis_are_few(search) && !search->diagnosis->is_retry)
 		among = "among the options of bulk_load_retry";
 	if (lost > 0)
-		diagnosis_remark(search, psprintf("%s cannot be read so.", loaded));
+		diagnosis_remark(search, psprintf("%s cannot be read that way.", loaded));
 	else if (changed > 0)
-		diagnosis_remark(search, psprintf("%s would have other values.", loaded));
+		diagnosis_remark(search, psprintf("%s would get other values.", loaded));
 	if (ends_load && strstr(among, "retry") != NULL)
 		diagnosis_remark(search,
 						 "To set the row aside for bulk_load_retry, set option \"on_error\" to \"ignore\" and option \"reject_table\" to the name of a table.");

@@ -147,7 +147,7 @@ diagnosis_show_decoded(Search *search, int file_encoding)
 	if (encoding.transcode &&
 		encoding_convert(&encoding, sample->raw, sample->raw_len, text, &error) >= 0)
 		diagnosis_remark(search,
-						 psprintf("%s then is \"%s\".", search->diagnosis->ends_load ? "It" :
+						 psprintf("%s then reads \"%s\".", search->diagnosis->ends_load ? "It" :
 								  "One of them",
 								  text_clip_string(text, SHOWN_BYTES)));
 }

@@ -43,7 +43,7 @@ def main():
               [("NOTICE", "1 row was rejected"),
                ("NOTICE", f'1 row: invalid input syntax for type integer in column "a", for example at file "{path}", line 2: "N/A"')])
         check("hint", notices[-1][2],
-              'With {"null": ["", "N/A"]} among the options they can be read. In columns of text these words are then null, too.')
+              'With {"null": ["", "N/A"]} among the options they can be read. In text columns these words then become null, too.')
         check("rows", conn.execute("SELECT a, b FROM psycopg_t ORDER BY a").fetchall(), [(1, "one"), (3, "thr\u00e9\u00e9")])
 
         cursor = conn.execute("SELECT rows_loaded FROM bulk_load(%s, %s::text[], %s)",

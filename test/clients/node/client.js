@@ -53,7 +53,7 @@ async function main() {
   check('details', row.details.files, [path]);
   check('notices', notices.map((notice) => notice.message), ['1 row was rejected',
     `1 row: invalid input syntax for type integer in column "a", for example at file "${path}", line 2: "N/A"`]);
-  check('hint', notices[1] && notices[1].hint, 'With {"null": ["", "N/A"]} among the options they can be read. In columns of text these words are then null, too.');
+  check('hint', notices[1] && notices[1].hint, 'With {"null": ["", "N/A"]} among the options they can be read. In text columns these words then become null, too.');
   check('rows', (await client.query('SELECT a, b FROM node_t ORDER BY a')).rows,
     [{ a: 1, b: 'one' }, { a: 3, b: 'thr\u00e9\u00e9' }]);
 

@@ -81,7 +81,7 @@ func run(ctx context.Context) error {
 	check("notices", len(notices), 2)
 	if len(notices) == 2 {
 		check("notice", notices[0].Message, "1 row was rejected")
-		check("hint", notices[1].Hint, `With {"null": ["", "N/A"]} among the options they can be read. In columns of text these words are then null, too.`)
+		check("hint", notices[1].Hint, `With {"null": ["", "N/A"]} among the options they can be read. In text columns these words then become null, too.`)
 	}
 
 	err = conn.QueryRow(ctx, "SELECT rows_loaded FROM bulk_load($1, $2::text[], $3)",
