@@ -66,7 +66,7 @@ SELECT * FROM pg_temp.try(E'1,a,31/12/2024,N/A\nN/A,b,2024-01-01,1\n', '{"on_err
 SELECT * FROM pg_temp.try((SELECT string_agg(i || ',b,' || CASE WHEN i <= 500 THEN '31/12/2024' ELSE '31.12.2024' END || ',1', E'\n') FROM generate_series(1, 1000) i));
 SELECT * FROM pg_temp.try((SELECT string_agg(i || ',b,31/12/2024,1', E'\n') FROM generate_series(1, 1000) i));
 -- a line too long for a sample
-SELECT * FROM pg_temp.try('N/A,' || repeat('long ', 1000) || ',,1');
+SELECT * FROM pg_temp.try('N/A,' || repeat('long ', 10000) || ',,1');
 -- nothing is left behind, neither rows nor values of a sequence, and nothing is tried in silence
 CREATE TABLE diagnosis_s (id serial, d date, CHECK (d > '2024-01-01'));
 SELECT rows_loaded FROM bulk_load('diagnosis_s', pg_temp.put('in', E'31/12/2024\n30/12/2024\n'), '{"on_error": "ignore", "columns": ["d"]}');

@@ -17,6 +17,7 @@
 
 #include "diagnose/diagnosis.h"
 #include "diagnose/diagnosis_search.h"
+#include "format/format.h"
 #include "miscadmin.h"
 #include "utils/builtins.h"
 #include "utils/memutils.h"
@@ -91,12 +92,13 @@ diagnosis_count_good(const Search *search, const TrialOutcome *outcomes)
 
 /*
  * A row whose values all become NULL counts as no progress, unless its only
- * value is NULL here and there among good rows.
+ * value is NULL here and there among good rows, or its fields have names.
  */
 static int
 score_outcomes(const Search *search, const TrialOutcome *outcomes, int kind)
 {
-	bool		may_be_empty = kind == 0 && search->diagnosis->rows_loaded > 0;
+	bool		may_be_empty = search->by_name ||
+		(kind == 0 && search->diagnosis->rows_loaded > 0);
 	int			score = 0;
 
 	for (int i = 0; i < search->samples.nrows; i++)
@@ -138,7 +140,8 @@ is_plausible(Search *search, const char *candidate, const TrialOutcome *outcomes
 
 	for (int i = 0; i < search->samples.nrows; i++)
 	{
-		if ((kind & FILLS) && (outcomes[i].implausible || outcomes[i].empty))
+		if ((kind & FILLS) &&
+			(outcomes[i].implausible || (outcomes[i].empty && !search->by_name)))
 			return false;
 		better += outcomes[i].progress > search->outcomes[i].progress ? 1 : 0;
 		worse += outcomes[i].progress < search->outcomes[i].progress ? 1 : 0;
@@ -249,8 +252,8 @@ step_over_header(Search *search)
 	int			named;
 	int			ordered;
 
-	if (search->diagnosis->is_retry || options->header != BULK_HEADER_SKIP ||
-		options->header_lines > 0)
+	if (search->diagnosis->is_retry || !options_takes(options, "header") ||
+		options->header != BULK_HEADER_SKIP || options->header_lines > 0)
 		return false;
 	first = find_first_line(search);
 	if (first == NULL || first->fields == NIL)
@@ -305,45 +308,27 @@ static bool
 climb(Search *search)
 {
 	const BulkOptions *before = search->options;
+	const TrialOutcome *outcomes = search->outcomes;
 
 	if (step_over_header(search))
 		return !search->mapped;
 	for (int i = 0; i < search->samples.nrows; i++)
 	{
-		const TrialOutcome *sample = &search->outcomes[i];
+		const TrialOutcome *sample = &outcomes[i];
 
 		CHECK_FOR_INTERRUPTS();
 		look_for_step(search, sample);
 		if (diagnosis_take_step(search))
 		{
-			diagnosis_remark_step(search, before, sample->column);
+			diagnosis_remark_step(search, before, outcomes, sample->column);
 			return true;
 		}
 	}
 	return false;
 }
 
-/* JSON documents in lines are not csv, however they may be split. */
-static bool
-are_documents(const Search *search)
-{
-	for (int i = 0; i < search->kind->nsamples; i++)
-	{
-		const RejectSample *sample = &search->kind->samples[i];
-		const char *last = sample->raw + sample->raw_len;
-
-		while (last > sample->raw && strchr(" \t\r,", last[-1]) != NULL)
-			last--;
-		if (sample->raw[0] != '{' || last[-1] != '}' ||
-			!strchr("\"}", sample->raw[1 + strspn(sample->raw + 1, " \t")]))
-			return false;
-	}
-	return true;
-}
-
-/* Searches from a starting set of options; false if that is not valid. */
-static bool
-search_from(Search *search, char *begun)
+bool
+diagnosis_search_from(Search *search, char *begun)
 {
 	search->candidate = begun;
 	search->outcomes = palloc(sizeof(TrialOutcome) * search->samples.nrows);
@@ -369,26 +354,31 @@ is_reproduced(Search *search)
 		diagnosis_count_good(search, outcomes) == 0;
 }
 
+/* The HINT for a kind of bad rows. */
 static char *
-advise(Search *search)
+advise(Search *search, const char *begun)
 {
 	const RejectKind *kind = search->kind;
-	bool		syntax = kind->reason == REJECT_SYNTAX;
+	char	   *hint = NULL;
 
 	/* a single line cannot show a mix of line ends */
-	if (syntax &&
-		(strstr(kind->message, "carriage return") != NULL ||
-		 strstr(kind->message, "newline") != NULL))
-		return search_from(search, "{\"newline\": \"any\"}") &&
+	if (kind->reason == REJECT_SYNTAX && reject_is_line_end(kind->message))
+		return diagnosis_search_from(search, "{\"newline\": \"any\"}") &&
 			diagnosis_count_good(search, search->outcomes) > 0 ?
 			diagnosis_form_hint(search) : NULL;
-	if (!is_reproduced(search))
+	if (!is_reproduced(search) || !diagnosis_search_from(search, pstrdup(begun)))
 		return NULL;
-	if (syntax && are_documents(search))
-		return "The lines are JSON documents. A table with one column of type jsonb takes them with "
-			"{\"quote\": \"\\u0002\", \"delimiter\": \"\\u0001\"} among the options.";
-	return search_from(search, "{}") && search->candidate[1] != '}' ?
-		diagnosis_form_hint(search) : NULL;
+	if (search->candidate[1] != '}')
+		hint = diagnosis_form_hint(search);
+	return hint != NULL ? hint : diagnosis_explain_object(search);
+}
+
+/* The options found from others on, instead of a HINT. */
+static char *
+continue_from(Search *search, const char *begun)
+{
+	return diagnosis_search_from(search, pstrdup(begun)) &&
+		!diagnosis_are_quotes_stray(search) ? search->candidate : NULL;
 }
 
 static void
@@ -397,11 +387,16 @@ open_trial(Search *search, Trial *trial)
 	trial_open(trial, search->diagnosis->options, search->diagnosis->target, &search->guard);
 }
 
-/* Common to all entry points.  begun: options to start from, or NULL. */
-static char *
-run_search(const Diagnosis *diagnosis, const RejectKind *kind, const char *begun)
+char *
+diagnosis_run(const Diagnosis *diagnosis, const RejectKind *kind, const char *begun,
+			  char *(*body) (Search *search, const char *begun))
 {
-	Search		search = {.diagnosis = diagnosis, .kind = kind, .remarks = ""};
+	Search		search = {
+		.diagnosis = diagnosis,
+		.kind = kind,
+		.by_name = format_routine(diagnosis->options)->by_name,
+		.remarks = ""
+	};
 	MemoryContext caller = CurrentMemoryContext;
 	char	   *answer;
 
@@ -423,11 +418,7 @@ run_search(const Diagnosis *diagnosis, const RejectKind *kind, const char *begun
 	search.witnessed = palloc0(sizeof(TrialOutcome) * Max(diagnosis->nrows, 1));
 	(void) trial_run(&search.witnesses, "{}", search.witnessed);
 
-	if (begun == NULL)
-		answer = advise(&search);
-	else
-		answer = search_from(&search, pstrdup(begun)) &&
-			!diagnosis_are_quotes_stray(&search) ? search.candidate : NULL;
+	answer = body(&search, begun);
 
 	trial_close(&search.samples);
 	trial_close(&search.witnesses);
@@ -441,25 +432,30 @@ run_search(const Diagnosis *diagnosis, const RejectKind *kind, const char *begun
 bool
 diagnosis_is_for(const BulkOptions *options)
 {
-	/* rows of a query have no lines of their own */
-	return options_takes(options, "delimiter") && options->query == NULL;
+	const FormatRoutine *routine = format_routine(options);
+
+	/* rows of a query have no lines of their own, and fields by their places no other one */
+	return routine->rows_alone && !routine->by_place && options->query == NULL;
 }
 
 char *
 diagnosis_advise(void *arg, const RejectKind *kind)
 {
 	const Diagnosis *diagnosis = arg;
+	char	   *hint;
 
-	if (!diagnosis_is_for(diagnosis->options) || kind->nsamples == 0 ||
+	if (!diagnosis_is_for(diagnosis->options) ||
 		(kind->reason != REJECT_SYNTAX && kind->reason != REJECT_ENCODING &&
 		 kind->reason != REJECT_VALUE))
 		return NULL;
-	return run_search(diagnosis, kind, NULL);
+	hint = diagnosis_other_format(diagnosis, kind);
+	if (hint == NULL && kind->nsamples > 0)
+		hint = diagnosis_run(diagnosis, kind, "{}", advise);
+	return hint;
 }
 
 char *
 diagnosis_continue(const Diagnosis *diagnosis, const RejectKind *kind, const char *begun)
 {
-	return run_search(diagnosis, kind, begun);
+	return diagnosis_run(diagnosis, kind, begun, continue_from);
 }
-

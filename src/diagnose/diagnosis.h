@@ -42,6 +42,12 @@ extern void diagnosis_count_names(const Target *target, const List *fields, int 
 extern bool diagnosis_are_words(const List *fields);
 
 /*
+ * The HINT for a header line, where the reader's window begins with JSON objects instead; NULL
+ * if it does not.
+ */
+extern char *diagnosis_of_header(const Diagnosis *diagnosis, const Reader *reader);
+
+/*
  * The options alone, found in the same way, but starting from some that are
  * known, which are included; NULL if these are not valid, or quotes occur
  * within fields.
@@ -53,7 +59,7 @@ extern char *diagnosis_continue(const Diagnosis *diagnosis, const RejectKind *ki
  * The same as diagnosis_advise for a row of the reader's batch that ends the
  * load.  Of the other rows of the batch and those that were kept, some with the
  * same error are examined with it, and the others are witnesses.  NULL also for
- * a row of more than DIAGNOSIS_ROW_BYTES.
+ * a row of more than REJECT_SAMPLE_BYTES.
  */
 extern char *diagnosis_of_row(Diagnosis *diagnosis, const Reader *reader, uint32 index,
 							  RejectReason reason, const char *message);

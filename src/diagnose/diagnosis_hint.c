@@ -5,6 +5,7 @@
 #include "postgres.h"
 
 #include "diagnose/diagnosis_search.h"
+#include "option/near.h"
 #include "parser/parse_coerce.h"
 #include "server/text_clip.h"
 
@@ -27,16 +28,19 @@ has_text_column(TupleDesc desc)
 	return false;
 }
 
-/* Whether all values of a kept row become NULL. */
+/* Whether all values of a row that was bad become NULL. */
 static bool
 makes_empty_rows(Search *search)
 {
 	const Trial *trial = &search->witnesses;
 	TrialOutcome *outcomes = palloc(sizeof(TrialOutcome) * Max(trial->nrows, 1));
 
+	for (int i = 0; i < search->samples.nrows; i++)
+		if (search->outcomes[i].empty)
+			return true;
 	if (trial_run(trial, search->candidate, outcomes))
 		for (int i = 0; i < trial->nrows; i++)
-			if (outcomes[i].empty)
+			if (outcomes[i].empty && !search->witnessed[i].good)
 				return true;
 	return false;
 }
@@ -50,8 +54,46 @@ find_surplus(const Search *search)
 	return NULL;
 }
 
+/* The column that a row lacks, and that its key without a column may be meant for; or NULL. */
+static const char *
+find_meant_column(const TrialOutcome *outcome)
+{
+	const char **names = palloc0(sizeof(char *) * (list_length(outcome->lacking) + 1));
+
+	for (int i = 0; i < list_length(outcome->lacking); i++)
+		names[i] = list_nth(outcome->lacking, i);
+	return near_find(names, outcome->surplus);
+}
+
+/* Which keys are left out, of rows that were bad for them. */
+static void
+remark_keys(Search *search, const TrialOutcome *outcomes)
+{
+	const TrialOutcome *shown = NULL;
+	const char *meant = NULL;
+
+	for (int i = 0; i < search->samples.nrows && meant == NULL; i++)
+	{
+		if (outcomes[i].surplus == NULL)
+			continue;
+		meant = find_meant_column(&outcomes[i]);
+		if (shown == NULL || meant != NULL)
+			shown = &outcomes[i];
+	}
+	if (shown == NULL)
+		return;
+	diagnosis_remark(search,
+					 psprintf("Keys that are not columns are then ignored, for example \"%s\".",
+							  text_clip_string(shown->surplus, SHOWN_BYTES)));
+	if (meant != NULL)
+		diagnosis_remark(search,
+						 psprintf("Perhaps it is meant for column \"%s\": keys must be the names of columns.",
+								  meant));
+}
+
 void
-diagnosis_remark_step(Search *search, const BulkOptions *before, const char *column)
+diagnosis_remark_step(Search *search, const BulkOptions *before, const TrialOutcome *outcomes,
+					  const char *column)
 {
 	const BulkOptions *now = search->options;
 
@@ -62,8 +104,11 @@ diagnosis_remark_step(Search *search, const BulkOptions *before, const char *col
 		diagnosis_remark(search, "In text columns these words then become null, too.");
 	if (now->missing == BULK_MISSING_NULL && before->missing != BULK_MISSING_NULL &&
 		makes_empty_rows(search))
-		diagnosis_remark(search, "Empty lines then become rows of nulls.");
-	if (now->ignore_extra && !before->ignore_extra && find_surplus(search) != NULL)
+		diagnosis_remark(search, search->by_name ? "Empty objects then become rows of nulls." :
+						 "Empty lines then become rows of nulls.");
+	if (now->ignore_extra && !before->ignore_extra && search->by_name)
+		remark_keys(search, outcomes);
+	else if (now->ignore_extra && !before->ignore_extra && find_surplus(search) != NULL)
 		diagnosis_remark(search,
 						 psprintf("Fields after the last column are then ignored, for example \"%s\".",
 								  text_clip_string(find_surplus(search), SHOWN_BYTES)));
@@ -99,9 +144,8 @@ diagnosis_are_quotes_stray(Search *search)
 {
 	const BulkOptions *before = search->diagnosis->options;
 	const BulkOptions *now = search->options;
-	bool		same = strcmp(before->delimiter, now->delimiter) == 0 &&
-		before->quote == now->quote &&
-		before->escape == now->escape;
+	bool		same = before->quote == now->quote && before->escape == now->escape &&
+		now->delimiter != NULL && strcmp(before->delimiter, now->delimiter) == 0;
 	const Trial *trial = &search->witnesses;
 	TrialOutcome *outcomes = palloc(sizeof(TrialOutcome) * Max(trial->nrows, 1));
 	int			few = same && now->missing == before->missing ? 1 : 0;
@@ -125,7 +169,7 @@ diagnosis_form_hint(Search *search)
 	const char *loaded = ends_load ? "Other rows" : "Rows that were loaded";
 
 	/* filling up short rows is no help if they are bad anyway */
-	if (good == 0 && !search->mapped &&
+	if (good == 0 && !search->mapped && !search->by_name &&
 		(search->options->missing != search->diagnosis->options->missing ||
 		 search->options->ignore_extra != search->diagnosis->options->ignore_extra))
 		return NULL;

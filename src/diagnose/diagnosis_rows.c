@@ -42,6 +42,25 @@ keep_row(Diagnosis *diagnosis, int place, const Reader *reader, uint32 index)
 }
 
 void
+diagnosis_keep_beginning(Diagnosis *diagnosis, const Reader *reader)
+{
+	const Source *source = reader->source;
+	const Window *window = &source->window;
+	uint32		mark;
+	uint32		length;
+
+	if (diagnosis->beginning != NULL || source->current != 0 ||
+		(window->offset > 0 && !source->bare))
+		return;
+	mark = source_mark(source);
+	length = Min(window->length - mark, DIAGNOSIS_BEGINNING_BYTES);
+	diagnosis->beginning = MemoryContextAllocZero(diagnosis->context, length + SCAN_PADDING);
+	memcpy(diagnosis->beginning, window->data + mark, length);
+	diagnosis->beginning_length = length;
+	diagnosis->beginning_is_all = window->at_eof && length == window->length - mark;
+}
+
+void
 diagnosis_keep(Diagnosis *diagnosis, const Reader *reader, uint32 nrows)
 {
 	uint32		first = nrows <= DIAGNOSIS_ROWS ? nrows : DIAGNOSIS_ROWS / 2;
@@ -50,6 +69,7 @@ diagnosis_keep(Diagnosis *diagnosis, const Reader *reader, uint32 nrows)
 	if (nrows == 0 || diagnosis->options->log_verbosity == BULK_VERBOSITY_SILENT ||
 		!diagnosis_is_for(diagnosis->options))
 		return;
+	diagnosis_keep_beginning(diagnosis, reader);
 	if (diagnosis->batches++ == 0)
 	{
 		for (uint32 i = 0; i < first; i++)
@@ -152,14 +172,20 @@ diagnosis_of_row(Diagnosis *diagnosis, const Reader *reader, uint32 index, Rejec
 	/* lines after the first were not meant to be part of the row */
 	if (row->fault == SCAN_FAULT_UNTERMINATED_QUOTE && memchr(raw, '\n', length) != NULL)
 		length = (const char *) memchr(raw, '\n', length) - raw;
-	if (length > DIAGNOSIS_ROW_BYTES || !diagnosis_is_for(diagnosis->options))
+	if (!diagnosis_is_for(diagnosis->options))
 		return NULL;
+	diagnosis_keep_beginning(diagnosis, reader);
+	diagnosis->ends_load = true;
+	if (length > REJECT_SAMPLE_BYTES)
+	{
+		kind.nsamples = 0;
+		return diagnosis_advise(diagnosis, &kind);
+	}
 	samples[0] = (RejectSample) {
 		.raw = pnstrdup(raw, length),
 		.raw_len = length,
 		.line = reader_line(reader, index)
 	};
-	diagnosis->ends_load = true;
 	keep_others(diagnosis, reader, index);
 	return find_alike(diagnosis, &kind, samples) ? diagnosis_advise(diagnosis, &kind) : NULL;
 }

@@ -9,6 +9,7 @@
 
 #include "diagnose/diagnosis_state.h"
 #include "diagnose/trial.h"
+#include "format/reader.h"
 #include "reject/reject.h"
 
 /* Maximum number of bytes of a line shown in a HINT. */
@@ -24,6 +25,7 @@ typedef struct Search
 {
 	const Diagnosis *diagnosis;
 	const RejectKind *kind;
+	bool		by_name;		/* fields have names: these say what is meant */
 	MemoryContext context;
 	Guard		guard;
 	Trial		samples;
@@ -67,19 +69,47 @@ extern bool diagnosis_is_for(const BulkOptions *options);
 /* How many samples are good. */
 extern int	diagnosis_count_good(const Search *search, const TrialOutcome *outcomes);
 
+/* Searches from a starting set of options; false if that is not valid. */
+extern bool diagnosis_search_from(Search *search, char *begun);
+
+/*
+ * What body makes of a search for bad rows of one kind, which is set up and closed here; begun
+ * is passed on.  The result is in the caller's memory context.
+ */
+extern char *diagnosis_run(const Diagnosis *diagnosis, const RejectKind *kind, const char *begun,
+						   char *(*body) (Search *search, const char *begun));
+
+/* Keeps the beginning of the first file, if the window has it. */
+extern void diagnosis_keep_beginning(Diagnosis *diagnosis, const Reader *reader);
+
 /* -- what has come of it (diagnosis_hint.c) -- */
 
 /* Adds a sentence to the HINT. */
 extern void diagnosis_remark(Search *search, const char *text);
 
-/* Adds remarks on a step from other options, which a bad value of that column (or NULL) led to. */
-extern void diagnosis_remark_step(Search *search, const BulkOptions *before, const char *column);
+/*
+ * Adds remarks on a step from other options and outcomes, which a bad value of that column (or
+ * NULL) led to.
+ */
+extern void diagnosis_remark_step(Search *search, const BulkOptions *before,
+								  const TrialOutcome *outcomes, const char *column);
 
 /* Whether quotes within fields make the best options doubtful. */
 extern bool diagnosis_are_quotes_stray(Search *search);
 
 /* The HINT, or NULL. */
 extern char *diagnosis_form_hint(Search *search);
+
+/* -- rows that are objects, and rows that are lines (diagnosis_json.c) -- */
+
+/*
+ * The HINT for a file that has objects where the load takes lines, or the reverse; NULL
+ * if it has not.  The kind may be without samples.
+ */
+extern char *diagnosis_other_format(const Diagnosis *diagnosis, const RejectKind *kind);
+
+/* The HINT for an object that no option mends, or NULL. */
+extern char *diagnosis_explain_object(Search *search);
 
 /* -- candidates (diagnosis_steps.c) -- */
 

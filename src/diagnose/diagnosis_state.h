@@ -15,6 +15,9 @@
 #define DIAGNOSIS_ROWS 64
 #define DIAGNOSIS_ROW_BYTES 4096
 
+/* How much is kept of the beginning of the first file. */
+#define DIAGNOSIS_BEGINNING_BYTES (64 * 1024)
+
 typedef struct DiagnosisRow
 {
 	char	   *data;
@@ -32,6 +35,9 @@ typedef struct Diagnosis
 	bool		ends_load;		/* the bad row does: nothing that was loaded remains */
 	int64		rows_loaded;
 	uint64		batches;		/* number of batches sampled */
+	char	   *beginning;		/* of the first file, with SCAN_PADDING; NULL: it is not known */
+	uint32		beginning_length;
+	bool		beginning_is_all;	/* the file has no more */
 	int			nrows;
 	DiagnosisRow rows[DIAGNOSIS_ROWS];
 } Diagnosis;

@@ -89,6 +89,8 @@ consider_comments(Search *search)
 {
 	static const char *const marks[] = {"#", "//", "--", "%"};
 
+	if (!options_takes(search->options, "comment"))
+		return false;
 	for (int i = 0; i < lengthof(marks) && diagnosis_are_few(search); i++)
 		if (every_line_begins(search, marks[i]) &&
 			diagnosis_consider(search, psprintf("{\"comment\": \"%s\"}", marks[i]), CUTS))
@@ -100,6 +102,8 @@ consider_comments(Search *search)
 static bool
 consider_delimiters(Search *search, const char *in, const char *more, int kind)
 {
+	if (!options_takes(search->options, "delimiter"))
+		return false;
 	for (int i = 0; trial_delimiters[i] != NULL; i++)
 	{
 		const char *delimiter = trial_delimiters[i];
@@ -118,19 +122,38 @@ consider_delimiters(Search *search, const char *in, const char *more, int kind)
 	return false;
 }
 
+/* What leaves fields out, or takes the place of those that a row lacks. */
+static void
+consider_fills(Search *search, const TrialOutcome *failed)
+{
+	static const char *const missing[] = {
+		"\"missing_columns\": \"null\"", "\"missing_columns\": \"default\"", NULL
+	};
+	const char *extra = failed->extra ? "\"extra_columns\": \"ignore\"" : "";
+	bool		both = failed->extra && failed->lacking != NIL;
+
+	if (failed->extra && (diagnosis_consider(search, psprintf("{%s}", extra), FILLS) ||
+						  consider_delimiters(search, NULL, psprintf(", %s", extra),
+											  CUTS | FILLS)))
+		return;
+	for (int i = 0; missing[i] != NULL && (failed->missing || both); i++)
+	{
+		const char *fill = psprintf("%s%s%s", extra, both ? ", " : "", missing[i]);
+
+		if (diagnosis_consider(search, psprintf("{%s}", fill), FILLS) ||
+			consider_delimiters(search, NULL, psprintf(", %s", fill), CUTS | FILLS))
+			return;
+	}
+}
+
 void
 diagnosis_over_syntax(Search *search, const TrialOutcome *failed)
 {
-	bool		extra = strncmp(failed->message, "extra data", 10) == 0;
-	bool		missing = strncmp(failed->message, "missing data", 12) == 0;
-	const char *fill = extra ? "\"extra_columns\": \"ignore\"" : "\"missing_columns\": \"null\"";
-
-	if (consider_quotes(search, CUTS) || !(extra || missing) ||
+	if (consider_quotes(search, CUTS) || !(failed->extra || failed->missing) ||
 		consider_delimiters(search, NULL, "", CUTS) ||
-		(missing && consider_comments(search)) || search->next != NULL)
+		(failed->missing && consider_comments(search)) || search->next != NULL)
 		return;
-	(void) (diagnosis_consider(search, psprintf("{%s}", fill), FILLS) ||
-			consider_delimiters(search, NULL, psprintf(", %s", fill), CUTS | FILLS));
+	consider_fills(search, failed);
 }
 
 /* ---- encodings ---- */
@@ -232,6 +255,8 @@ consider_nulls(Search *search, const char *column, List *values)
 	StringInfoData json;
 	ListCell   *lc;
 
+	if (!options_takes(options, "null"))
+		return false;
 	if (has_text(values, "") && options_takes(options, "force_null") && !options->force_null.all &&
 		diagnosis_consider(search, column_set_with("force_null", &options->force_null, column), 0))
 		return true;
@@ -264,11 +289,13 @@ consider_trim(Search *search, const char *column, List *values)
 	const BulkOptions *options = search->options;
 	ListCell   *lc;
 
+	if (!options_takes(options, "trim") || options->trim.all)
+		return false;
 	foreach(lc, values)
 	{
 		const char *value = lfirst(lc);
 
-		if (!options->trim.all && value[0] != '\0' &&
+		if ( value[0] != '\0' &&
 			(is_blank(value[0]) || is_blank(value[strlen(value) - 1])))
 			return diagnosis_consider(search, column_set_with("trim", &options->trim, column), 0);
 	}
@@ -329,6 +356,8 @@ consider_numbers(Search *search, List *values, bool integers)
 	const BulkOptions *options = search->options;
 	bool		commas = !integers && are_decimal_commas(values);
 
+	if (!options_takes(options, "decimal_mark"))
+		return false;
 	if (commas && options->decimal_mark == '.' &&
 		diagnosis_consider(search, "{\"decimal_mark\": \",\"}", 0))
 		return true;

@@ -31,6 +31,7 @@ typedef struct Run
 	Converter  *conv;
 	Datum	   *values;
 	bool	   *nulls;
+	bool	   *skipped;		/* by column: its default is not evaluated */
 	bool		good;			/* the row could be converted */
 	RowError	error;
 } Run;
@@ -47,10 +48,15 @@ open_run(void *arg)
 	run->conv = convert_open(run->options, trial->target, trial->guard, run->estate);
 	/* defaults do not depend on the row, and nextval has side effects */
 	run->conv->ndefaults = 0;
+	run->skipped = palloc0(sizeof(bool) * Max(run->conv->ncolumns, 1));
 	for (int i = 0; i < run->conv->ncolumns; i++)
-		if (run->conv->columns[i].default_volatile ||
-			run->conv->columns[i].sequence.range != NULL)
-			run->conv->columns[i].default_expr = NULL;
+	{
+		Column	   *column = &run->conv->columns[i];
+
+		run->skipped[i] = column->default_volatile || column->sequence.range != NULL;
+		if (run->skipped[i])
+			column->default_expr = NULL;
+	}
 }
 
 static void
@@ -58,10 +64,13 @@ convert_one(void *arg)
 {
 	Run		   *run = arg;
 	Reader	   *reader = run->reader;
+	const FormatRoutine *routine = reader->routine;
 
-	convert_window(run->conv, reader->data, reader->result.consumed);
-	run->good = convert_row(run->conv, reader->data, &reader->rows[0], reader->fields,
-							run->values, run->nulls, &run->error);
+	if (routine->begin_batch != NULL)
+		routine->begin_batch(run->conv, reader);
+	/* functions of option transform are not called */
+	run->good = routine->convert_row(run->conv, reader->data, &reader->rows[0], reader->fields,
+									 run->values, run->nulls, &run->error);
 }
 
 static const char *
@@ -71,6 +80,18 @@ keep_text(const Run *run, const char *text)
 }
 
 /* ---- rows that cannot be converted ---- */
+
+char *
+trial_field_name(Converter *conv, const char *data, const ScanField *field)
+{
+	ScanField	name = convert_trim(conv, data, *field);
+	RowError	error;
+	uint32		length;
+	const char *text = convert_is_null(conv, data, &name) ? NULL :
+		convert_field_text(conv, data, &name, &length, &error);
+
+	return text == NULL || !pg_verifymbstr(text, length, true) ? NULL : pnstrdup(text, length);
+}
 
 static void
 fail(const Run *run, TrialOutcome *outcome, int column, RejectReason reason,
@@ -89,6 +110,35 @@ fail(const Run *run, TrialOutcome *outcome, int column, RejectReason reason,
 	outcome->column = keep_text(run, run->conv->columns[column].name);
 }
 
+/* Whether the row has no field for a column. */
+static bool
+lacks_field(const Run *run, int i)
+{
+	const FormatRoutine *routine = run->reader->routine;
+
+	return routine->by_name ? routine->is_missing(&run->reader->fields[i]) :
+		i >= run->reader->rows[0].nfields;
+}
+
+/* What a field without a column says. */
+static void
+note_surplus(const Run *run, TrialOutcome *outcome)
+{
+	const Reader *reader = run->reader;
+	ScanField	field = reader->fields[run->conv->ncolumns];
+	MemoryContext caller = MemoryContextSwitchTo(run->texts);
+
+	/* a name stands as it is */
+	if (reader->routine->by_name)
+		field.escaped = false;
+	if (field.length > 0)
+		outcome->surplus = trial_field_name(run->conv, reader->data, &field);
+	for (int i = 0; reader->routine->by_name && i < run->conv->ncolumns; i++)
+		if (lacks_field(run, i))
+			outcome->lacking = lappend(outcome->lacking, pstrdup(run->conv->columns[i].name));
+	MemoryContextSwitchTo(caller);
+}
+
 static void
 fail_by_error(const Run *run, TrialOutcome *outcome)
 {
@@ -96,11 +146,17 @@ fail_by_error(const Run *run, TrialOutcome *outcome)
 	const RowError *error = &run->error;
 	int			column = -1;
 
+	outcome->extra = error->extra;
+	outcome->missing = error->missing;
+	if (error->extra && run->reader->routine->by_name)
+		note_surplus(run, outcome);
+
 	for (int i = 0; error->column != NULL && i < conv->ncolumns; i++)
 		if (conv->columns[i].name != NULL && strcmp(conv->columns[i].name, error->column) == 0)
 			column = i;
-	/* a row with the wrong number of fields was not assigned to columns */
-	if (error->reason == REJECT_SYNTAX || error->reason == REJECT_ENCODING)
+	/* a row with the wrong number of fields was not assigned to columns, unless these have names */
+	if ((error->reason == REJECT_SYNTAX && !run->reader->routine->by_name) ||
+		error->reason == REJECT_ENCODING)
 		column = -1;
 	fail(run, outcome, column, error->reason, error->message, error->value);
 }
@@ -117,8 +173,11 @@ forbidden_null(const Run *run)
 	{
 		AttrNumber	attnum = run->conv->columns[i].attnum;
 
-		if (attnum != InvalidAttrNumber && run->nulls[attnum - 1] &&
-			TupleDescAttr(desc, attnum - 1)->attnotnull)
+		if (attnum == InvalidAttrNumber || !run->nulls[attnum - 1] ||
+			(run->skipped[i] && run->options->missing == BULK_MISSING_DEFAULT &&
+			 lacks_field(run, i)))
+			continue;
+		if (TupleDescAttr(desc, attnum - 1)->attnotnull)
 			return i;
 	}
 	return -1;
@@ -246,28 +305,11 @@ judge(const Run *run, TrialOutcome *outcome)
 	outcome->good = true;
 	outcome->print = fingerprint(run);
 	outcome->empty = !has_values(run);
-	if (reader->rows[0].nfields > run->conv->ncolumns)
-	{
-		const ScanField *field = &reader->fields[run->conv->ncolumns];
-
-		if (field->length > 0)
-			outcome->surplus = keep_text(run, pnstrdup(reader->data + field->start, field->length));
-	}
+	if (!reader->routine->by_name && reader->rows[0].nfields > run->conv->ncolumns)
+		note_surplus(run, outcome);
 }
 
 /* ---- rows ---- */
-
-char *
-trial_field_name(Converter *conv, const char *data, const ScanField *field)
-{
-	ScanField	name = convert_trim(conv, data, *field);
-	RowError	error;
-	uint32		length;
-	const char *text = convert_is_null(conv, data, &name) ? NULL :
-		convert_field_text(conv, data, &name, &length, &error);
-
-	return text == NULL || !pg_verifymbstr(text, length, true) ? NULL : pnstrdup(text, length);
-}
 
 /* Keeps the fields of a possible header. */
 static List *
@@ -303,7 +345,8 @@ examine(Run *run, bool any, TrialOutcome *outcome)
 	outcome->unclosed = reader->rows[0].fault == SCAN_FAULT_UNTERMINATED_QUOTE ||
 		(reader->rows[0].lax && reader->rows[0].multiline);
 	outcome->stray = reader->rows[0].lax || outcome->unclosed;
-	outcome->implausible = run->trial->strict && has_other_delimiter(run);
+	outcome->implausible = run->trial->strict && run->options->delimiter != NULL &&
+		has_other_delimiter(run);
 	run->good = false;
 	error = guard_run(run->trial->guard, convert_one, run);
 	if (error != NULL)
@@ -313,7 +356,8 @@ examine(Run *run, bool any, TrialOutcome *outcome)
 		judge(run, outcome);
 	else
 		fail_by_error(run, outcome);
-	if (outcome->line == 1 && reader->rows[0].fault == SCAN_FAULT_NONE)
+	if (outcome->line == 1 && reader->rows[0].fault == SCAN_FAULT_NONE &&
+		!reader->routine->by_name)
 		outcome->fields = keep_fields(run);
 	if (outcome->line == 1 && run->options->header == BULK_HEADER_SKIP &&
 		run->options->header_lines > 0)

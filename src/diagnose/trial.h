@@ -53,9 +53,16 @@ typedef struct TrialOutcome
 	const char *message;		/* or NULL */
 	const char *column;			/* or NULL */
 	const char *value;			/* or NULL */
+	bool		extra;			/* it has a field too many ... */
+	bool		missing;		/* ... or lacks one */
 	/* more about the row */
 	List	   *fields;			/* char *, or NULL for a null; only of the first line of a file */
-	const char *surplus;		/* the first field after the last column, unless it is empty */
+	/*
+	 * a field without a column, or its name in formats by name, unless it is
+	 * empty; in these also the columns (char *) without a field
+	 */
+	const char *surplus;
+	List	   *lacking;
 } TrialOutcome;
 
 /* Prepares trials of rows that are added then.  Memory: the current context, and a file. */

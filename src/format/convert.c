@@ -378,6 +378,7 @@ too_many_fields(const Converter *conv, uint32 nfields, RowError *err)
 		return false;
 	convert_fail(err, REJECT_SYNTAX, ERRCODE_BAD_COPY_FILE_FORMAT, NULL, NULL,
 				 "extra data after last expected column");
+	convert_wrong_count(err, true);
 	return true;
 }
 
@@ -396,6 +397,7 @@ too_few_fields(const Converter *conv, uint32 nfields, RowError *err)
 	else
 		convert_fail(err, REJECT_SYNTAX, ERRCODE_BAD_COPY_FILE_FORMAT, column,
 					 NULL, "missing data for column \"%s\"", column->name);
+	convert_wrong_count(err, false);
 	return true;
 }
 

@@ -188,4 +188,16 @@ extern bool convert_fail(RowError *err, RejectReason reason, int sqlstate,
 						 const Column *column, const char *value,
 						 const char *format,...) pg_attribute_printf(6, 7);
 
+/* Adds that the row has a field too many, or one too few; always false. */
+static inline bool
+convert_wrong_count(RowError *err, bool extra)
+{
+	if (err != NULL)
+	{
+		err->extra = extra;
+		err->missing = !extra;
+	}
+	return false;
+}
+
 #endif							/* PGBULK_CONVERTER_H */

@@ -60,6 +60,8 @@ typedef struct FormatRoutine
 	bool		rows_alone;
 	/* Where fields stand depends on the encoding: rows are read as the file has them. */
 	bool		by_place;
+	/* Fields have names: a row may lack any of them, and is_missing says which. */
+	bool		by_name;
 	/*
 	 * Fields are for receive functions: nothing to show, errors are thrown,
 	 * text in them is in the client's encoding.
@@ -141,6 +143,9 @@ typedef struct FormatRoutine
 	 */
 	bool		(*unescape) (Converter *conv, const char *s, uint32 *len,
 							 char *to, bool *high, RowError *err);
+
+	/* Whether a row has no field for a column; NULL but for formats by name. */
+	bool		(*is_missing) (const ScanField *field);
 
 	/*
 	 * Whether fields of the file, by number, are numbers and no texts, and

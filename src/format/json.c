@@ -319,9 +319,10 @@ refuse_key(Converter *conv, const char *data, const ScanField *key, RowError *er
 	text = convert_field_text(conv, data, &name, &len, err);
 	if (text == NULL)
 		return false;
-	return convert_fail(err, REJECT_SYNTAX, ERRCODE_BAD_COPY_FILE_FORMAT, NULL, NULL,
-						"key \"%s\" is not a column that is loaded",
-						pnstrdup(text, pg_mbcliplen(text, len, NAMEDATALEN)));
+	convert_fail(err, REJECT_SYNTAX, ERRCODE_BAD_COPY_FILE_FORMAT, NULL, NULL,
+				 "key \"%s\" is not a column that is loaded",
+				 pnstrdup(text, pg_mbcliplen(text, len, NAMEDATALEN)));
+	return convert_wrong_count(err, true);
 }
 
 /* The value of a column whose key is not there. */
@@ -331,8 +332,11 @@ take_missing(Converter *conv, int index, Datum *values, bool *nulls, RowError *e
 	const Column *column = &conv->columns[index];
 
 	if (conv->options->missing == BULK_MISSING_ERROR)
-		return convert_fail(err, REJECT_SYNTAX, ERRCODE_BAD_COPY_FILE_FORMAT, column, NULL,
-							"missing data for column \"%s\"", column->name);
+	{
+		convert_fail(err, REJECT_SYNTAX, ERRCODE_BAD_COPY_FILE_FORMAT, column, NULL,
+					 "missing data for column \"%s\"", column->name);
+		return convert_wrong_count(err, false);
+	}
 	return convert_missing(conv, index, index + 1, values, nulls, err);
 }
 
@@ -377,6 +381,12 @@ convert_json_row(Converter *conv, const char *data, const ScanRow *row,
 }
 
 static bool
+is_missing(const ScanField *field)
+{
+	return SCAN_JSON_IS_MISSING(field);
+}
+
+static bool
 may_form(const Converter *conv, Size *shared)
 {
 	*shared = 0;
@@ -387,6 +397,7 @@ const FormatRoutine format_json = {
 	.by_shape = true,
 	.spans_files = true,
 	.rows_alone = true,
+	.by_name = true,
 	.first_eol = first_eol,
 	.begin_columns = begin_columns,
 	.begin_file = lines_begin_file,
@@ -399,5 +410,6 @@ const FormatRoutine format_json = {
 	.describe_fault = describe_fault,
 	.escapes = FORMAT_OWN_ESCAPES,
 	.unescape = unescape,
+	.is_missing = is_missing,
 	.may_form = may_form
 };

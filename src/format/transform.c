@@ -217,9 +217,12 @@ set_missing(Converter *conv, int nfields, RowError *err)
 										 conv->econtext, &args[i].isnull);
 		}
 		else if (conv->options->missing == BULK_MISSING_ERROR)
-			return convert_fail(err, REJECT_SYNTAX, ERRCODE_BAD_COPY_FILE_FORMAT,
-								NULL, NULL, "missing data for argument %d of function \"%s\"",
-								i + 1, transform->name);
+		{
+			convert_fail(err, REJECT_SYNTAX, ERRCODE_BAD_COPY_FILE_FORMAT,
+						 NULL, NULL, "missing data for argument %d of function \"%s\"",
+						 i + 1, transform->name);
+			return convert_wrong_count(err, false);
+		}
 	}
 	return true;
 }
@@ -251,8 +254,11 @@ transform_row(Converter *conv, const char *data, const ScanRow *row,
 	bool		isnull;
 
 	if (row->nfields > transform->narguments && !conv->options->ignore_extra)
-		return convert_fail(err, REJECT_SYNTAX, ERRCODE_BAD_COPY_FILE_FORMAT,
-							NULL, NULL, "extra data after last expected column");
+	{
+		convert_fail(err, REJECT_SYNTAX, ERRCODE_BAD_COPY_FILE_FORMAT,
+					 NULL, NULL, "extra data after last expected column");
+		return convert_wrong_count(err, true);
+	}
 	if (!set_fields(conv, data, fields, nfields, err) ||
 		!set_missing(conv, nfields, err))
 		return false;

@@ -34,11 +34,11 @@ match_header(Header *header, const ScanRow *row)
 {
 	Converter  *conv = header->batch->conv;
 	int			nfields = row ? row->nfields : 1;
+	char	   *hint;
 
 	if (nfields != conv->ncolumns)
 	{
-		char	   *hint = row != NULL ? header_advise_delimiter(header, row) : NULL;
-
+		hint = row != NULL ? header_advise_delimiter(header, row) : NULL;
 		ereport(ERROR,
 				(errcode(ERRCODE_BAD_COPY_FILE_FORMAT),
 				 errmsg("wrong number of fields in header line: got %d, expected %d",
@@ -59,12 +59,15 @@ match_header(Header *header, const ScanRow *row)
 					(errcode(ERRCODE_BAD_COPY_FILE_FORMAT),
 					 errmsg("column name mismatch in header line field %d: got null value, expected \"%s\"",
 							i + 1, expected)));
-		if (strcmp(name, expected) != 0)
-			ereport(ERROR,
-					(errcode(ERRCODE_BAD_COPY_FILE_FORMAT),
-					 errmsg("column name mismatch in header line field %d: got \"%s\", expected \"%s\"",
-							i + 1, name, expected),
-					 errhint("To find columns by their names in any order, set option \"header\" to \"map\".")));
+		if (strcmp(name, expected) == 0)
+			continue;
+		hint = diagnosis_of_header(header->diagnosis, header->reader);
+		ereport(ERROR,
+				(errcode(ERRCODE_BAD_COPY_FILE_FORMAT),
+				 errmsg("column name mismatch in header line field %d: got \"%s\", expected \"%s\"",
+						i + 1, name, expected),
+				 hint != NULL ? errhint("%s", hint) :
+				 errhint("To find columns by their names in any order, set option \"header\" to \"map\".")));
 	}
 }
 
@@ -280,7 +283,8 @@ header_notice_undeclared(Header *header)
 	const Converter *conv = header->batch->conv;
 	const ScanRow *row = &reader->rows[0];
 
-	if (!options_is_text(header->options) || header->options->transform != NULL ||
+	if (!options_is_text(header->options) || !options_takes(header->options, "header") ||
+		header->options->transform != NULL ||
 		header->options->log_verbosity == BULK_VERBOSITY_SILENT || reader->result.nrows == 0 ||
 		row->fault != SCAN_FAULT_NONE || conv->ncolumns == 0 || row->nfields != conv->ncolumns)
 		return;
@@ -291,6 +295,20 @@ header_notice_undeclared(Header *header)
 			(errmsg("first line of file \"%s\" has the names of the columns and is loaded as a row",
 					encoding_path_text(header->source->path)),
 			 errhint("With {\"header\": true} among the options it is passed over.")));
+}
+
+/* A header line that is passed over may have all rows of a file of JSON. */
+static void
+notice_objects(Header *header)
+{
+	char	   *hint = header->options->log_verbosity == BULK_VERBOSITY_SILENT ? NULL :
+		diagnosis_of_header(header->diagnosis, header->reader);
+
+	if (hint != NULL)
+		ereport(NOTICE,
+				(errmsg("header line of file \"%s\" is JSON and is passed over",
+						encoding_path_text(header->source->path)),
+				 errhint("%s", hint)));
 }
 
 void
@@ -319,6 +337,8 @@ header_read(Header *header)
 			match_header(header, row);
 		else if (options->header == BULK_HEADER_MAP)
 			map_header(header, row);
+		else if (i == 0 && row != NULL && reader->source->current == 0)
+			notice_objects(header);
 		header->batch->next = PG_UINT32_MAX;
 	}
 	keep_header(header, raw->data, raw->len);

@@ -144,7 +144,10 @@ header_advise_delimiter(Header *header, const ScanRow *row)
 	Reading		best;
 	const char *fitting;
 	bool		all;
+	char	   *hint = diagnosis_of_header(header->diagnosis, header->reader);
 
+	if (hint != NULL)
+		return hint;
 	read_line(header, row, &here, &best, &fitting);
 	if (best.delimiter == NULL)
 		return NULL;

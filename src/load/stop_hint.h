@@ -6,8 +6,8 @@
  * that names options by which the row would be accepted.  They are found by the
  * trials of diagnosis.h, as for a rejected row.  Errors raised by trials are
  * discarded, except cancellation.  Price: nothing before the error; then the
- * conversion of at most 80 rows of 4 kB for each of perhaps some hundred
- * candidates.
+ * conversion of the row and of at most 79 others of 4 kB for each of perhaps
+ * some hundred candidates.
  *
  * Trap: the error may have interrupted user-defined code.  If that changed the
  * current user or settings there is no HINT.

@@ -765,6 +765,27 @@ options_takes(const BulkOptions *options, const char *name)
 	return false;
 }
 
+char *
+options_switch(const BulkOptions *options, BulkFormat format)
+{
+	StringInfoData json;
+
+	initStringInfo(&json);
+	appendStringInfo(&json, "{\"format\": \"%s\"", format_names[format]);
+	for (int i = 0; i < lengthof(option_table) && options->json != NULL; i++)
+	{
+		const char *name = option_table[i].name;
+		JsonbValue *value =
+			getKeyJsonValueFromContainer(&options->json->root, name, strlen(name), NULL);
+
+		if ((option_table[i].formats & FOR(format)) == 0 && value != NULL &&
+			value->type != jbvNull)
+			appendStringInfo(&json, ", \"%s\": null", name);
+	}
+	appendStringInfoChar(&json, '}');
+	return json.data;
+}
+
 ScanDialect
 options_dialect(const BulkOptions *options)
 {

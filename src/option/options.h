@@ -40,6 +40,12 @@ extern bool options_is_raw(const BulkOptions *options);
 /* Whether an option is for files of their format. */
 extern bool options_takes(const BulkOptions *options, const char *name);
 
+/*
+ * What makes options those of another format, for options_merge: its name, and null
+ * for what is given and not for files of that format.
+ */
+extern char *options_switch(const BulkOptions *options, BulkFormat format);
+
 /* The scanner's settings, for all formats but binary. */
 extern ScanDialect options_dialect(const BulkOptions *options);
 

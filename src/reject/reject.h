@@ -27,6 +27,9 @@ typedef struct Reject
 	const char *row;
 } Reject;
 
+/* Bad rows that are longer are not kept as samples. */
+#define REJECT_SAMPLE_BYTES (32 * 1024)
+
 /* Bad rows of one kind, for whoever suggests options that would accept them. */
 typedef struct RejectSample
 {
@@ -59,6 +62,9 @@ typedef struct RejectAdviser
 
 /* The HINT for a bad row that needs no trial, or NULL. */
 extern const char *reject_general_hint(RejectReason reason, const char *message);
+
+/* Whether the message of a REJECT_SYNTAX is about line ends of different kinds. */
+extern bool reject_is_line_end(const char *message);
 
 /* Whether a value is one that people write for "no value". */
 extern bool reject_looks_null(const char *value);

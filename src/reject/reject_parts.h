@@ -72,7 +72,7 @@ extern void reject_file_close(RejectFile *file);
 
 typedef struct RejectSummary RejectSummary;
 
-extern RejectSummary *reject_summary_create(void);
+extern RejectSummary *reject_summary_create(const BulkOptions *options);
 extern void reject_summary_add(RejectSummary *summary, const Reject *reject);
 extern void reject_summary_set_null(RejectSummary *summary, const char *column,
 									const char *value, const char *file,

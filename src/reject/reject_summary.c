@@ -34,9 +34,8 @@
 #define KINDS_SHOWN 10
 #define KINDS_BY_MESSAGE 1000
 
-/* Rows kept per kind for trying options; bytes of one row, and of all. */
+/* Rows kept per kind for trying options; bytes of all. */
 #define SAMPLES 16
-#define SAMPLE_BYTES 4096
 #define ALL_SAMPLES_BYTES (1024 * 1024)
 
 const char *const reject_reason_names[REJECT_NREASONS] = {
@@ -85,6 +84,7 @@ typedef struct Kind
 struct RejectSummary
 {
 	MemoryContext context;
+	const BulkOptions *options; /* of the load */
 	int64		counts[REJECT_NREASONS];
 	int64		set_null;
 	Example		first[FIRST_KEPT];
@@ -126,12 +126,13 @@ reject_looks_null(const char *value)
 }
 
 RejectSummary *
-reject_summary_create(void)
+reject_summary_create(const BulkOptions *options)
 {
 	RejectSummary *summary = palloc0(sizeof(RejectSummary));
 	HASHCTL		control = {0};
 
 	summary->context = CurrentMemoryContext;
+	summary->options = options;
 	control.keysize = sizeof(KindKey);
 	control.entrysize = sizeof(Kind);
 	control.hcxt = CurrentMemoryContext;
@@ -178,8 +179,8 @@ keep_sample(RejectSummary *summary, Kind *kind, const Reject *reject)
 	RejectSample *sample;
 	char	   *raw;
 
-	if (reject->raw == NULL || reject->raw_len > SAMPLE_BYTES ||
-		size > 2 * SAMPLE_BYTES || summary->sample_bytes + size > ALL_SAMPLES_BYTES)
+	if (reject->raw == NULL || reject->raw_len > REJECT_SAMPLE_BYTES ||
+		size > 2 * REJECT_SAMPLE_BYTES || summary->sample_bytes + size > ALL_SAMPLES_BYTES)
 		return;
 	if (place == SAMPLES)
 		place = hash_bytes((const unsigned char *) &kind->count, sizeof(kind->count)) % kind->count;
@@ -351,26 +352,41 @@ sorted_kinds(const RejectSummary *summary, bool set_null)
 	return kinds;
 }
 
+bool
+reject_is_line_end(const char *message)
+{
+	static const char *const messages[] = {
+		"unquoted carriage return found in data", "unquoted newline found in data",
+		"literal carriage return found in data", "literal newline found in data",
+		"end-of-copy marker does not match previous newline style"
+	};
+
+	for (int i = 0; i < lengthof(messages); i++)
+		if (strcmp(message, messages[i]) == 0)
+			return true;
+	return false;
+}
+
 const char *
 reject_general_hint(RejectReason reason, const char *message)
 {
 	if (reason == REJECT_ENCODING)
 		return "Check the option \"encoding\".";
-	if (reason == REJECT_SYNTAX &&
-		(strstr(message, "carriage return") != NULL || strstr(message, "newline") != NULL))
+	if (reason == REJECT_SYNTAX && reject_is_line_end(message))
 		return "Give all lines of the file the same line end.";
-	if (reason == REJECT_SYNTAX && strstr(message, "quote") != NULL)
+	if (reason == REJECT_SYNTAX && strcmp(message, "unterminated CSV quoted field") == 0)
 		return "Check the options \"quote\" and \"escape\".";
 	return NULL;
 }
 
 /* The general HINT for a kind. */
 static const char *
-general_hint(const Kind *kind)
+general_hint(const RejectSummary *summary, const Kind *kind)
 {
 	if (kind->key.reason == REJECT_ENCODING || kind->key.reason == REJECT_SYNTAX)
 		return reject_general_hint((RejectReason) kind->key.reason, kind->example.message);
-	if (kind->key.reason != REJECT_VALUE && kind->key.reason != SET_NULL)
+	if ((kind->key.reason != REJECT_VALUE && kind->key.reason != SET_NULL) ||
+		!options_takes(summary->options, "null"))
 		return NULL;
 	if (kind->null_word != NULL && kind->null_word[0] == '\0')
 		return "If an empty value stands for null, use the option \"null\" or \"force_null\".";
@@ -382,7 +398,7 @@ general_hint(const Kind *kind)
 
 /* The HINT naming options that would accept rows of a kind, or NULL. */
 static const char *
-hint_for_kind(const Kind *kind, const RejectAdviser *adviser)
+hint_for_kind(const RejectSummary *summary, const Kind *kind, const RejectAdviser *adviser)
 {
 	const Example *example = &kind->example;
 	RejectKind	rows = {
@@ -401,7 +417,7 @@ hint_for_kind(const Kind *kind, const RejectAdviser *adviser)
 	/* an option that was tried without success must not be suggested */
 	if (hint != NULL || (kind->key.reason == REJECT_VALUE && kind->nsamples > 0))
 		return hint;
-	return general_hint(kind);
+	return general_hint(summary, kind);
 }
 
 /*
@@ -459,7 +475,7 @@ report_kinds(const RejectSummary *summary, const RejectAdviser *adviser)
 	for (int i = 0; i < Min(list_length(kinds), KINDS_SHOWN); i++)
 	{
 		const Kind *kind = list_nth(kinds, i);
-		const char *hint = hint_for_kind(kind, adviser);
+		const char *hint = hint_for_kind(summary, kind, adviser);
 
 		ereport(NOTICE,
 				(errmsg_plural("%lld row: %s", "%lld rows: %s",
@@ -488,7 +504,7 @@ report_set_null(const RejectSummary *summary, const RejectAdviser *adviser)
 	{
 		const Kind *kind = list_nth(kinds, i);
 		const Example *example = &kind->example;
-		const char *hint = hint_for_kind(kind, adviser);
+		const char *hint = hint_for_kind(summary, kind, adviser);
 		const char *shown = "";
 
 		if (example->value != NULL)

@@ -55,7 +55,7 @@ rejects_open(const BulkOptions *options, Relation target,
 	rejects->options = options;
 	rejects->context = context;
 	rejects->subxact = GetCurrentSubTransactionId();
-	rejects->summary = reject_summary_create();
+	rejects->summary = reject_summary_create(options);
 
 	/* the table first, so that a load without privileges on it creates no file */
 	if (options->reject_table != NULL)

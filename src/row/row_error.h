@@ -32,6 +32,8 @@ typedef struct RowError
 	const char *message;		/* lives until the next row */
 	const char *column;			/* name, or NULL */
 	const char *value;			/* the field's text, or NULL */
+	bool		extra;			/* it has a field, or key, beyond the columns ... */
+	bool		missing;		/* ... or lacks one */
 	bool		swallowed;		/* a line end where none can be: a quote is broken */
 } RowError;
 
