@@ -150,6 +150,11 @@ count_rows(Load *load, int64 nrows)
 }
 
 /* ---- bad rows ---- */
+
+/*
+ * When a load ends before its file, bytes read ahead do not count, as they
+ * depend on the window.
+ */
 static void
 unread(Load *load, int64 offset)
 {
@@ -158,8 +163,8 @@ unread(Load *load, int64 offset)
 }
 
 /*
- * When a load ends before its file, bytes read ahead do not count, as they
- * depend on the window.
+ * Adds a HINT to an error that ends the load, naming options by which the row
+ * can be read.
  */
 static void
 run_batch(Load *load)
@@ -193,8 +198,8 @@ load_batch(Load *load)
 {
 	run_batch(load);
 	/*
-	 * Adds a HINT to an error that ends the load, naming options by which the
-	 * row can be read.
+	 * keep rows once for a row that may end the load: it may be alone in its batch,
+	 * if workers had the others
 	 */
 	if (load->batch.err != NULL || load->diagnosis.batches == 0)
 		diagnosis_keep(&load->diagnosis, load->reader,
@@ -206,11 +211,6 @@ load_batch(Load *load)
 	show_progress(load);
 	load->batch.next = PG_UINT32_MAX;
 }
-
-/*
- * keep rows once for a row that may end the load: it may be alone in its batch,
- * if workers had the others
- */
 
 /* Reports that data after the end-of-data marker was not read. */
 static void
