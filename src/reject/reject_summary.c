@@ -34,9 +34,10 @@
 #define KINDS_SHOWN 10
 #define KINDS_BY_MESSAGE 1000
 
-/* Rows kept per kind for trying options; bytes of all. */
+/* Rows kept per kind for trying options; bytes of all, and of one kind. */
 #define SAMPLES 16
 #define ALL_SAMPLES_BYTES (1024 * 1024)
+#define KIND_SAMPLES_BYTES (ALL_SAMPLES_BYTES / KINDS_SHOWN)
 
 const char *const reject_reason_names[REJECT_NREASONS] = {
 	[REJECT_SYNTAX] = "syntax",
@@ -78,6 +79,7 @@ typedef struct Kind
 	Example		example;
 	char	   *null_word;		/* a value that looks like a null, or NULL */
 	int			nsamples;
+	Size		sample_bytes;
 	RejectSample samples[SAMPLES];
 } Kind;
 
@@ -180,7 +182,8 @@ keep_sample(RejectSummary *summary, Kind *kind, const Reject *reject)
 	char	   *raw;
 
 	if (reject->raw == NULL || reject->raw_len > REJECT_SAMPLE_BYTES ||
-		size > 2 * REJECT_SAMPLE_BYTES || summary->sample_bytes + size > ALL_SAMPLES_BYTES)
+		size > 2 * REJECT_SAMPLE_BYTES || kind->sample_bytes + size > KIND_SAMPLES_BYTES ||
+		summary->sample_bytes + size > ALL_SAMPLES_BYTES)
 		return;
 	if (place == SAMPLES)
 		place = hash_bytes((const unsigned char *) &kind->count, sizeof(kind->count)) % kind->count;
@@ -190,8 +193,11 @@ keep_sample(RejectSummary *summary, Kind *kind, const Reject *reject)
 	sample = &kind->samples[place];
 	if (place < kind->nsamples)
 	{
-		summary->sample_bytes -= sample->raw_len +
+		Size		freed = sample->raw_len +
 			(sample->value != NULL ? strlen(sample->value) : 0);
+
+		kind->sample_bytes -= freed;
+		summary->sample_bytes -= freed;
 		pfree(unconstify(char *, sample->raw));
 		if (sample->value != NULL)
 			pfree(unconstify(char *, sample->value));
@@ -206,6 +212,7 @@ keep_sample(RejectSummary *summary, Kind *kind, const Reject *reject)
 	sample->line = reject->line;
 	sample->value = reject->value != NULL ?
 		MemoryContextStrdup(summary->context, reject->value) : NULL;
+	kind->sample_bytes += size;
 	summary->sample_bytes += size;
 }
 
@@ -235,6 +242,7 @@ count_kind(RejectSummary *summary, int reason, const Reject *reject)
 			kind->number = hash_get_num_entries(summary->kinds);
 			kind->null_word = NULL;
 			kind->nsamples = 0;
+			kind->sample_bytes = 0;
 			keep_example(summary, &kind->example, reject);
 		}
 		summary->latest = kind;
