@@ -256,9 +256,7 @@ void
 checks_set_context_with_bytes(Checks *checks, const JournalPlace *place)
 {
 	checks_set_context(checks, place);
-	checks->context_row.raw_len = place->length - place->end_length;
-	checks->context_row.raw = raw_show(checks->report->raw, place->file, place->offset,
-									   &checks->context_row.raw_len);
+	checks->context_row.raw = raw_show(checks->report->raw, place, &checks->context_row.raw_len);
 }
 
 void
@@ -323,11 +321,7 @@ reject_bad(Checks *checks, const BadRow *bad)
 	if (bad->reason != REJECT_REPLACED)
 		keep_bad(checks, bad, &reject);
 	if (bad->reason != REJECT_REPLACED && rejects_shown(report->rejects))
-	{
-		reject.raw = raw_read(report->raw, place->file, place->offset, place->length);
-		reject.raw_len = place->length - place->end_length;
-		reject.raw_full_len = place->length;
-	}
+		reject.raw = raw_read(report->raw, place, &reject.raw_len, &reject.raw_full_len);
 	if (reject.raw == NULL)
 	{
 		/* nobody will see it */

@@ -88,6 +88,10 @@ extern void convert_next(Converter *conv);
 extern Datum convert_varlena(Converter *conv, const Column *column, Size len,
 							 char **data);
 
+/* A varlena with these bytes as its data. */
+extern ValueResult convert_bytes(Converter *conv, const Column *column,
+								 const char *s, uint32 len, Datum *out);
+
 /* Sets column->convert and type_name where the type has a fast converter (types.c). */
 extern void convert_choose(Converter *conv, Column *column);
 

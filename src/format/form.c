@@ -34,7 +34,7 @@
 typedef enum FormKind
 {
 	FORM_NULL,					/* not in the file */
-	FORM_TEXT,
+	FORM_TEXT,					/* a varlena whose data is the field's bytes */
 	FORM_INT2,
 	FORM_INT4,
 	FORM_INT8,
@@ -92,6 +92,8 @@ choose_kind(const TupleColumn *store, const Column *column)
 {
 	FormKind	by_converter = store->length < 0 ? FORM_VARLENA : FORM_FIXED;
 
+	if (column->is_value)
+		return store->length < 0 ? FORM_TEXT : FORM_FIXED;
 	if (column->number != NULL)
 		return by_converter;
 	switch (column->type)

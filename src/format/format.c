@@ -17,5 +17,5 @@ static const FormatRoutine *const routines[] = {
 const FormatRoutine *
 format_routine(const BulkOptions *options)
 {
-	return routines[options->format];
+	return options->query != NULL ? &format_values : routines[options->format];
 }

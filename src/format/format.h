@@ -1,6 +1,7 @@
 /*
  * format.h
- *		What a format is: a const struct of callbacks, one for each BulkFormat.
+ *		What a format is: a const struct of callbacks, one for each BulkFormat,
+ *		and one for the rows of a query.
  *
  * Nothing outside this folder asks which format a load has: it calls the
  * routine, or asks one of its properties.  A callback that may be NULL says so.
@@ -17,6 +18,7 @@
 
 #include "postgres.h"
 
+#include "lib/stringinfo.h"
 #include "option/options.h"
 #include "row/row_error.h"
 #include "scan/scan.h"
@@ -98,7 +100,7 @@ typedef struct FormatRoutine
 	/*
 	 * Where a chunk for one process may end in the window, which begins with
 	 * a row; how many rows and lines it has.  True: nothing follows in this
-	 * file that workers can deal with.
+	 * file that workers can deal with.  NULL: there never are workers.
 	 */
 	bool		(*find_border) (const Reader *reader, ScanEol eol,
 								ScanBorder *border);
@@ -164,6 +166,14 @@ typedef struct FormatRoutine
 									RowError *err);
 
 	/*
+	 * Appends a row, of the batch or read again, as the line that it is shown
+	 * as, with a line end.  Returns its length without that.  NULL: the row's
+	 * bytes are what is shown.  Errors: those of output functions.
+	 */
+	Size		(*show_row) (const Target *target, const char *bytes,
+							 Size length, StringInfo text);
+
+	/*
 	 * Whether the fast path (form.h) may form tuples from the fields; *shared
 	 * is how many bytes at most several fields have in common.  NULL: it may not.
 	 */
@@ -175,8 +185,9 @@ extern const FormatRoutine format_text;
 extern const FormatRoutine format_binary;
 extern const FormatRoutine format_fixed;
 extern const FormatRoutine format_json;
+extern const FormatRoutine format_values;
 
-/* The routine of a load's format. */
+/* The routine of a load: its format's, or that of the rows of a query. */
 extern const FormatRoutine *format_routine(const BulkOptions *options);
 
 #endif							/* PGBULK_FORMAT_H */

@@ -28,6 +28,7 @@ struct Raw
 	MemoryContext context;
 	ResourceOwner owner;		/* of copies, also in a subtransaction */
 	const BulkOptions *options;
+	const Target *target;
 	StoredRows *stored;			/* NULL: there are files */
 	int			nfiles;
 	RawFile    *files;
@@ -35,25 +36,28 @@ struct Raw
 	Source	   *source;			/* has it open; NULL: it is a copy */
 	char	   *data;			/* of a copy */
 	Size		capacity;
+	StringInfoData text;		/* the row as it is shown, where that is not its bytes */
 };
 
 Raw *
-raw_open(int nfiles)
+raw_open(int nfiles, const Target *target)
 {
 	Raw		   *raw = palloc0(sizeof(Raw));
 
 	raw->context = CurrentMemoryContext;
 	raw->owner = CurrentResourceOwner;
+	raw->target = target;
 	raw->nfiles = nfiles;
 	raw->files = palloc0(sizeof(RawFile) * nfiles);
 	raw->current = -1;
+	initStringInfo(&raw->text);
 	return raw;
 }
 
 Raw *
 raw_open_stored(StoredRows *stored)
 {
-	Raw		   *raw = raw_open(0);
+	Raw		   *raw = raw_open(0, NULL);
 
 	raw->stored = stored;
 	return raw;
@@ -210,8 +214,8 @@ read_copy(Raw *raw, int64 offset, Size length)
 	return raw->data;
 }
 
-const char *
-raw_read(Raw *raw, int file, int64 offset, Size length)
+static const char *
+read_bytes(Raw *raw, int file, int64 offset, Size length)
 {
 	if (raw->stored != NULL)
 	{
@@ -229,18 +233,47 @@ raw_read(Raw *raw, int file, int64 offset, Size length)
 		read_copy(raw, offset, length);
 }
 
+/* The routine of a format whose rows are shown as others than their bytes; NULL: it is none. */
+static const FormatRoutine *
+showing_routine(const Raw *raw)
+{
+	const FormatRoutine *routine = raw->options != NULL ? format_routine(raw->options) : NULL;
+
+	return routine != NULL && routine->show_row != NULL ? routine : NULL;
+}
+
 const char *
-raw_show(Raw *raw, int file, int64 offset, Size *length)
+raw_read(Raw *raw, const JournalPlace *place, Size *length, Size *full_length)
+{
+	const FormatRoutine *routine = showing_routine(raw);
+	const char *bytes = read_bytes(raw, place->file, place->offset, place->length);
+
+	*length = place->length - place->end_length;
+	*full_length = place->length;
+	if (bytes == NULL || routine == NULL)
+		return bytes;
+	resetStringInfo(&raw->text);
+	*length = routine->show_row(raw->target, bytes, place->length, &raw->text);
+	*full_length = raw->text.len;
+	return raw->text.data;
+}
+
+const char *
+raw_show(Raw *raw, const JournalPlace *place, Size *length)
 {
 	MemoryContext context = CurrentMemoryContext;
 	const char *volatile data = NULL;
 
-	if (raw->stored == NULL && !raw->files[file].rereadable)
+	if (raw->stored == NULL && !raw->files[place->file].rereadable)
 		return NULL;
-	*length = Min(*length, SHOWN_BYTES);
 	PG_TRY();
 	{
-		data = raw_read(raw, file, offset, *length);
+		Size		full_length;
+
+		/* a row that is shown as it stands need not be read to its end */
+		*length = Min(place->length - place->end_length, SHOWN_BYTES);
+		data = showing_routine(raw) != NULL ? raw_read(raw, place, length, &full_length) :
+			read_bytes(raw, place->file, place->offset, *length);
 	}
 	PG_CATCH();
 	{

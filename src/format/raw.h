@@ -13,16 +13,17 @@
 
 #include "postgres.h"
 
+#include "format/journal.h"
 #include "stream/source.h"
 #include "stream/stored.h"
 
 typedef struct Raw Raw;
 
 /*
- * For the files of a load.  Memory: the current context; copies are the current
- * resource owner's.
+ * For the files, or the query, of a load into target.  Memory: the current
+ * context; copies are the current resource owner's.
  */
-extern Raw *raw_open(int nfiles);
+extern Raw *raw_open(int nfiles, const Target *target);
 
 /* For the files that stored rows are. */
 extern Raw *raw_open_stored(StoredRows *stored);
@@ -38,19 +39,21 @@ extern void raw_remember_file(Raw *raw, int number, const char *path,
 							  const FileStamp *stamp);
 
 /*
- * The bytes of file number `file` from offset on; good until the next call.
- * NULL for a file that was not remembered.  Rows must be asked for in the
- * order of the files.  Errors: 55000 for a file that changed; those of
- * source_next and window_fill.
+ * The row at a place, as it is shown: its bytes, unless its format shows others
+ * (show_row of format.h); good until the next call.  *length: without its line
+ * end, *full_length: with it.  NULL for a file that was not remembered.  Rows
+ * must be asked for in the order of the files.  Errors: 55000 for a file that
+ * changed; those of source_next, window_fill and show_row.
  */
-extern const char *raw_read(Raw *raw, int file, int64 offset, Size length);
+extern const char *raw_read(Raw *raw, const JournalPlace *place, Size *length,
+							Size *full_length);
 
 /*
  * The same for a message, where an error is known already: NULL, too, where the
  * bytes cannot be had at once, as those of a compressed file, or not any more.
- * *length: all of them, made what of that there is to be shown.  No errors.
+ * *length: what of the row there is to be shown.  No errors.
  */
-extern const char *raw_show(Raw *raw, int file, int64 offset, Size *length);
+extern const char *raw_show(Raw *raw, const JournalPlace *place, Size *length);
 
 /*
  * Whether the source's file, just opened, was remembered by an earlier attempt.  Error:

@@ -158,9 +158,9 @@ convert_numeric(Converter *conv, const Column *column, const char *s,
 
 /* ---- character strings ---- */
 
-static ValueResult
-convert_text(Converter *conv, const Column *column, const char *s, uint32 len,
-			 Datum *out)
+ValueResult
+convert_bytes(Converter *conv, const Column *column, const char *s, uint32 len,
+			  Datum *out)
 {
 	char	   *data;
 
@@ -189,7 +189,7 @@ convert_varchar(Converter *conv, const Column *column, const char *s,
 	if (column->typmod >= (int32) VARHDRSZ && len > limit &&
 		count_characters(s, len) > limit)
 		return VALUE_ASK;
-	return convert_text(conv, column, s, len, out);
+	return convert_bytes(conv, column, s, len, out);
 }
 
 static ValueResult
@@ -201,7 +201,7 @@ convert_bpchar(Converter *conv, const Column *column, const char *s, uint32 len,
 	char	   *data;
 
 	if (column->typmod < (int32) VARHDRSZ)
-		return convert_text(conv, column, s, len, out);
+		return convert_bytes(conv, column, s, len, out);
 
 	limit = column->typmod - VARHDRSZ;
 	characters = count_characters(s, len);
@@ -390,7 +390,7 @@ static const struct
 	{FLOAT8OID, convert_float8, "double precision"},
 	{NUMERICOID, convert_numeric, "numeric"},
 	{BOOLOID, convert_bool, "boolean"},
-	{TEXTOID, convert_text, "text"},
+	{TEXTOID, convert_bytes, "text"},
 	{VARCHAROID, convert_varchar, "character varying"},
 	{BPCHAROID, convert_bpchar, "character"},
 	{DATEOID, convert_date, "date"},

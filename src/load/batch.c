@@ -88,21 +88,28 @@ row_text(Batch *batch, const char *raw, Size len)
 	return text_clip(raw, len, MAX_CONTEXT_TEXT);
 }
 
-/* A line of CONTEXT for a row as a whole. */
-static void
-add_row_context(Batch *batch, const char *file, int64 line, const char *raw,
-				Size len)
+/* The line of CONTEXT for a row as a whole; raw may be NULL. */
+static char *
+row_context(Batch *batch, const char *file, int64 line, const char *raw, Size len)
 {
 	const char *name = target_name(batch->target);
 	const char *path = encoding_path_text(file);
 	char	   *text = row_text(batch, raw, len);
 
 	if (text != NULL)
-		errcontext("bulk_load of %s, file \"%s\", line %lld: \"%s\"",
-				   name, path, (long long) line, text);
-	else
-		errcontext("bulk_load of %s, file \"%s\", line %lld",
-				   name, path, (long long) line);
+		return psprintf("bulk_load of %s, file \"%s\", line %lld: \"%s\"",
+						name, path, (long long) line, text);
+	return psprintf("bulk_load of %s, file \"%s\", line %lld",
+					name, path, (long long) line);
+}
+
+/* The row of the batch that is worked on, which may be behind its last. */
+static uint32
+current_row(const Batch *batch)
+{
+	/* the writer may be processing an earlier one */
+	return batch->writer != NULL && batch->writer->current_row >= 0 ?
+		batch->writer->current_row : batch->next;
 }
 
 void
@@ -112,18 +119,14 @@ batch_error_context(void *arg)
 	const char *name = target_name(batch->target);
 	const Source *source = batch->reader ? batch->reader->source : NULL;
 	const Converter *conv = batch->conv;
-	uint32		index = batch->next;
+	uint32		index = current_row(batch);
 	const char *path;
 	int64		line;
 
-	/* the writer is processing an earlier row of the batch */
-	if (batch->writer != NULL && batch->writer->current_row >= 0)
-		index = batch->writer->current_row;
-
 	if (batch->context_row != NULL)
 	{
-		add_row_context(batch, batch->context_row->file, batch->context_row->line,
-						batch->context_row->raw, batch->context_row->raw_len);
+		errcontext("%s", row_context(batch, batch->context_row->file, batch->context_row->line,
+									 batch->context_row->raw, batch->context_row->raw_len));
 		return;
 	}
 	if (source == NULL || source->path == NULL)
@@ -157,11 +160,74 @@ batch_error_context(void *arg)
 	else
 	{
 		const ScanRow *row = &batch->reader->rows[index];
+		bool		later = batch->reader->routine->show_row != NULL;
 
-		add_row_context(batch, source->path, line,
-						batch->reader->data + row->start,
-						row->end - row->start);
+		errcontext("%s", row_context(batch, source->path, line,
+									 later ? NULL : batch->reader->data + row->start,
+									 row->end - row->start));
 	}
+}
+
+bool
+batch_shows_row(const Batch *batch, int sqlerrcode)
+{
+	switch (ERRCODE_TO_CATEGORY(sqlerrcode))
+	{
+		case ERRCODE_INSUFFICIENT_RESOURCES:
+		case ERRCODE_OPERATOR_INTERVENTION:
+		case ERRCODE_SYSTEM_ERROR:
+		case ERRCODE_INTERNAL_ERROR:
+			return false;
+		default:
+			return batch->reader->routine->show_row != NULL && batch->context_row == NULL &&
+				batch->conv->asking < 0 && current_row(batch) < batch->reader->result.nrows;
+	}
+}
+
+/* A row of the batch as the format shows it; NULL where that fails. */
+static const char *
+try_to_show(const Batch *batch, const ScanRow *row, Size *length)
+{
+	MemoryContext context = CurrentMemoryContext;
+	StringInfoData text;
+
+	initStringInfo(&text);
+	PG_TRY();
+	{
+		*length = batch->reader->routine->show_row(batch->target, batch->reader->data + row->start,
+												   row->end - row->start, &text);
+	}
+	PG_CATCH();
+	{
+		MemoryContextSwitchTo(context);
+		FlushErrorState();
+		return NULL;
+	}
+	PG_END_TRY();
+	return text.data;
+}
+
+void
+batch_show_row(Batch *batch, ErrorData *error)
+{
+	const Reader *reader = batch->reader;
+	uint32		index = current_row(batch);
+	int64		line = reader_line(reader, index);
+	const char *file = reader->source->path;
+	const char *plain = row_context(batch, file, line, NULL, 0);
+	char	   *place = error->context != NULL ? strstr(error->context, plain) : NULL;
+	const char *rest;
+	const char *text;
+	Size		length;
+
+	if (place == NULL)
+		return;
+	rest = place + strlen(plain);
+	text = try_to_show(batch, &reader->rows[index], &length);
+	if (text == NULL || (*rest != '\n' && *rest != '\0'))
+		return;
+	error->context = psprintf("%.*s%s%s", (int) (place - error->context), error->context,
+							  row_context(batch, file, line, text, length), rest);
 }
 
 /* ---- bad rows ---- */
@@ -206,6 +272,14 @@ reject_row(Batch *batch)
 
 	/* exceeding a limit is not an error of the row */
 	batch->guard->work = GUARD_NOT_ROW;
+	if (reader->routine->show_row != NULL)
+	{
+		resetStringInfo(&batch->shown);
+		reject.raw_len = reader->routine->show_row(batch->target, reject.raw,
+												   row->end - row->start, &batch->shown);
+		reject.raw = batch->shown.data;
+		reject.raw_full_len = batch->shown.len;
+	}
 	batch->sink->reject(batch->sink_arg, &reject);
 	batch->guard->work = GUARD_OWN_CODE;
 }

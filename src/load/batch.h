@@ -90,6 +90,7 @@ typedef struct Batch
 	bool		counted;		/* included in rows_read; the row may come again */
 	RowError	error;
 	RowError   *err;			/* &error, or NULL to raise errors */
+	StringInfoData shown;		/* it, if rejected, where its bytes are not what is shown */
 	const Reject *context_row;	/* row shown by CONTEXT, if not one of the batch */
 } Batch;
 
@@ -119,5 +120,18 @@ extern bool batch_finished(const Batch *batch);
 
 /* Error context callback: shows file, line, column, value. */
 extern void batch_error_context(void *arg);
+
+/*
+ * Whether batch_show_row is to be called for an error that has ended batch_run,
+ * and has to do with the current row.
+ */
+extern bool batch_shows_row(const Batch *batch, int sqlerrcode);
+
+/*
+ * Adds the row to the error's CONTEXT.  That is not for the callback to do where a
+ * row is shown by output functions: it must not raise an error, and is called
+ * for every message.  In the current memory context.
+ */
+extern void batch_show_row(Batch *batch, ErrorData *error);
 
 #endif							/* PGBULK_BATCH_H */

@@ -187,6 +187,7 @@ begin_query(Load *load)
 	QueryRows  *rows = open_query(load);
 
 	load->query_looks = query_is_volatile(rows);
+	load->target->query = query_fields(rows);
 	load->source = source_open_stream(query_stream(rows), load->paths, 0,
 									  load->options, source_chunk_size);
 }
@@ -227,6 +228,7 @@ reset_batch(Load *load)
 		.limit_left = load->options->limit,
 		.next = PG_UINT32_MAX
 	};
+	initStringInfo(&load->batch.shown);
 }
 
 static void
@@ -249,9 +251,9 @@ load_open(Load *load)
 			source_open_list(stored_rows_paths(load->stored), stored_rows_open, load->stored,
 							 stored_rows_bytes(load->stored), options, source_chunk_size) :
 			source_open(load->paths, options, source_chunk_size);
-	load->raw = load->stored != NULL ? raw_open_stored(load->stored) :
-		raw_open(list_length(load->paths));
 	load->target = target_open(load->relid, options);
+	load->raw = load->stored != NULL ? raw_open_stored(load->stored) :
+		raw_open(list_length(load->paths), load->target);
 	load->may_repeat = tables_may_repeat(load->target->rel, options);
 	if (!options->dry_run && !load->may_repeat)
 		prepare_input(load);
@@ -279,8 +281,7 @@ raise_index_error(Load *load, ErrorData *error)
 	{
 		load->refused.file = list_nth(load->source->paths, place.file);
 		load->refused.line = place.line;
-		load->refused.raw_len = place.length - place.end_length;
-		load->refused.raw = raw_show(load->raw, place.file, place.offset, &load->refused.raw_len);
+		load->refused.raw = raw_show(load->raw, &place, &load->refused.raw_len);
 		load->batch.context_row = &load->refused;
 	}
 	RESUME_INTERRUPTS();

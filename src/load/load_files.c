@@ -178,16 +178,21 @@ run_batch(Load *load)
 	}
 	PG_CATCH();
 	{
+		bool		has_hint = stop_hint_is_for(geterrcode());
+		bool		shows_row = batch_shows_row(&load->batch, geterrcode());
 		ErrorData  *error;
 
-		if (!stop_hint_is_for(geterrcode()))
+		if (!has_hint && !shows_row)
 			PG_RE_THROW();
 		MemoryContextSwitchTo(context);
 		CurrentResourceOwner = owner;
 		error = CopyErrorData();
 		FlushErrorState();
+		if (shows_row)
+			batch_show_row(&load->batch, error);
 		load->diagnosis.rows_loaded = load->batch.rows_loaded;
-		stop_hint_add(&load->stop, &load->diagnosis, &load->batch, error);
+		if (has_hint)
+			stop_hint_add(&load->stop, &load->diagnosis, &load->batch, error);
 		ReThrowError(error);
 	}
 	PG_END_TRY();

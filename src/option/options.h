@@ -19,8 +19,8 @@
 extern BulkOptions *options_parse(Jsonb *json);
 
 /*
- * The same for a load of a query's rows, which come in text format and the
- * database's encoding.  Additional error: 22023 for options that apply only to
+ * The same for a load of a query's rows, which are shown in text format and come
+ * in the database's encoding.  Additional error: 22023 for options that apply only to
  * files.
  */
 extern BulkOptions *options_parse_query(Jsonb *json, char *query);

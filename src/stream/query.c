@@ -4,8 +4,10 @@
  */
 #include "postgres.h"
 
+#include "access/tupmacs.h"
 #include "catalog/pg_type.h"
 #include "executor/spi.h"
+#include "libpq/pqformat.h"
 #include "miscadmin.h"
 #include "optimizer/optimizer.h"
 #include "server/setting.h"
@@ -20,6 +22,31 @@
 #define FETCH_MOST 1000
 #define FETCH_BYTES (256 * 1024)
 
+/* How a field's bytes come from its value. */
+typedef enum FieldKind
+{
+	FIELD_BY_VALUE,
+	FIELD_FIXED,				/* of a fixed length, by reference */
+	FIELD_VARLENA,				/* without its header, in no way compressed */
+	FIELD_CHARACTERS,			/* the same, which is its text */
+	FIELD_PRINTED				/* its text, by the output function */
+} FieldKind;
+
+typedef struct QueryField
+{
+	FieldKind	kind;
+	int16		length;			/* of the type; -1: varlena */
+	FmgrInfo	output;
+} QueryField;
+
+struct QueryFields
+{
+	int			n;
+	bool		any_printed;
+	MemoryContext shown;		/* for one row that is shown */
+	QueryField	fields[FLEXIBLE_ARRAY_MEMBER];
+};
+
 struct QueryRows
 {
 	Stream		stream;
@@ -29,11 +56,16 @@ struct QueryRows
 	long		next;			/* rows to fetch */
 	int64		wanted;			/* not fetched yet; -1: all */
 	bool		exactly;		/* no more than these */
-	int			natts;
-	FmgrInfo   *output;
+	QueryFields *fields;
+	Datum	   *values;			/* of one row */
+	bool	   *nulls;
 	MemoryContext row;
-	StringInfoData text;
-	Size		done;			/* of text */
+	SPITupleTable *fetched;		/* NULL: its rows have all been sent */
+	uint64		nfetched;
+	uint64		nsent;
+	uint64		fetched_bytes;	/* what they were sent as */
+	StringInfoData bytes;		/* of the rows sent last */
+	Size		done;			/* of bytes */
 };
 
 /* ---- opening ---- */
@@ -133,6 +165,60 @@ add_casts(const char *query, TupleDesc result, TupleDesc desc,
 	return any ? text.data : NULL;
 }
 
+/* Whether values of a type are their text. */
+static bool
+is_characters(Oid type)
+{
+	return type == TEXTOID || type == VARCHAROID || type == BPCHAROID;
+}
+
+/*
+ * What is sent of a field.  Where the query promises what its column is to be,
+ * type and length, that is the value, as INSERT would take it; what is to be
+ * checked yet, and what domains may refuse, is for the column's input function.
+ */
+static FieldKind
+choose_kind(Form_pg_attribute result, Form_pg_attribute column)
+{
+	int32		typmod = result->atttypmod;
+	Oid			type = getBaseTypeAndTypmod(result->atttypid, &typmod);
+
+	if (is_characters(type))
+		return FIELD_CHARACTERS;
+	if (result->attlen < -1 ||
+		(column != NULL && (type != column->atttypid ||
+							(column->atttypmod >= 0 && column->atttypmod != typmod))))
+		return FIELD_PRINTED;
+	return result->attlen == -1 ? FIELD_VARLENA :
+		result->attbyval ? FIELD_BY_VALUE : FIELD_FIXED;
+}
+
+static QueryFields *
+open_fields(TupleDesc result, TupleDesc desc, const AttrNumber *attnums)
+{
+	QueryFields *fields = palloc0(offsetof(QueryFields, fields) +
+								  sizeof(QueryField) * result->natts);
+
+	fields->n = result->natts;
+	fields->shown = AllocSetContextCreate(CurrentMemoryContext, "bulk_load shown row of a query",
+										  ALLOCSET_SMALL_SIZES);
+	for (int i = 0; i < fields->n; i++)
+	{
+		Form_pg_attribute att = TupleDescAttr(result, i);
+		QueryField *field = &fields->fields[i];
+		Oid			function;
+		bool		is_varlena;
+
+		field->kind = choose_kind(att, attnums[i] == InvalidAttrNumber ? NULL :
+								  TupleDescAttr(desc, attnums[i] - 1));
+		field->length = att->attlen;
+		fields->any_printed |= field->kind == FIELD_PRINTED;
+		getTypeOutputInfo(att->atttypid, &function, &is_varlena);
+		fmgr_info(function, &field->output);
+	}
+	return fields;
+}
+
 QueryRows *
 query_open(const char *query, TupleDesc desc, const AttrNumber *attnums, int n,
 		   int64 wanted, bool exactly)
@@ -164,18 +250,10 @@ query_open(const char *query, TupleDesc desc, const AttrNumber *attnums, int n,
 	rows->wanted = wanted;
 	rows->exactly = exactly;
 	rows->ended = exactly && wanted == 0;
-	rows->natts = n;
-	rows->output = palloc(sizeof(FmgrInfo) * Max(n, 1));
-	for (int i = 0; i < n; i++)
-	{
-		Oid			function;
-		bool		is_varlena;
-
-		getTypeOutputInfo(TupleDescAttr(rows->portal->tupDesc, i)->atttypid,
-						  &function, &is_varlena);
-		fmgr_info(function, &rows->output[i]);
-	}
-	initStringInfo(&rows->text);
+	rows->fields = open_fields(rows->portal->tupDesc, desc, attnums);
+	rows->values = palloc(sizeof(Datum) * Max(n, 1));
+	rows->nulls = palloc(sizeof(bool) * Max(n, 1));
+	initStringInfo(&rows->bytes);
 	rows->row = AllocSetContextCreate(context, "bulk_load row of a query",
 									  ALLOCSET_DEFAULT_SIZES);
 	return rows;
@@ -187,6 +265,12 @@ query_is_volatile(const QueryRows *rows)
 	return rows->is_volatile;
 }
 
+QueryFields *
+query_fields(const QueryRows *rows)
+{
+	return rows->fields;
+}
+
 void
 query_close(QueryRows *rows)
 {
@@ -196,15 +280,101 @@ query_close(QueryRows *rows)
 	SPI_finish();
 	MemoryContextSwitchTo(context);
 	MemoryContextDelete(rows->row);
-	pfree(rows->text.data);
-	pfree(rows->output);
+	pfree(rows->bytes.data);
+	pfree(rows->values);
+	pfree(rows->nulls);
 	pfree(rows);
 }
 
-/* ---- rows ---- */
+/* ---- values and their bytes ---- */
+
+static inline void
+append_bytes(StringInfo to, const char *bytes, Size length)
+{
+	/* mostly there is room, and no call */
+	if (unlikely(length + sizeof(int32) >= to->maxlen - to->len))
+		enlargeStringInfo(to, length + sizeof(int32));
+	pq_writeint32(to, length);
+	memcpy(to->data + to->len, bytes, length);
+	to->len += length;
+}
+
+/*
+ * Appends what a value is sent as.  Whatever it has elsewhere, in a TOAST table
+ * or expanded in memory, comes with it.
+ */
+static inline void
+append_value(StringInfo to, QueryField *field, Datum value)
+{
+	const char *bytes = DatumGetPointer(value);
+	char		word[sizeof(Datum)];
+	Size		length = field->length;
+
+	switch (field->kind)
+	{
+		case FIELD_BY_VALUE:
+			store_att_byval(word, value, length);
+			bytes = word;
+			break;
+		case FIELD_FIXED:
+			break;
+		case FIELD_VARLENA:
+		case FIELD_CHARACTERS:
+			bytes = (const char *) PG_DETOAST_DATUM_PACKED(value);
+			length = VARSIZE_ANY_EXHDR(bytes);
+			bytes = VARDATA_ANY(bytes);
+			break;
+		case FIELD_PRINTED:
+			bytes = OutputFunctionCall(&field->output, value);
+			length = strlen(bytes);
+			break;
+	}
+	append_bytes(to, bytes, length);
+}
+
+/* The text of a value that was sent as these bytes. */
+static const char *
+show_value(QueryField *field, const char *bytes, Size length)
+{
+	Datum		value = (Datum) 0;
+	char	   *copy;
+
+	switch (field->kind)
+	{
+		case FIELD_BY_VALUE:
+			copy = palloc(sizeof(Datum));
+			memcpy(copy, bytes, length);
+			value = fetch_att(copy, true, length);
+			break;
+		case FIELD_FIXED:
+			copy = palloc(length);
+			memcpy(copy, bytes, length);
+			value = PointerGetDatum(copy);
+			break;
+		case FIELD_VARLENA:
+			copy = palloc(VARHDRSZ + length);
+			SET_VARSIZE(copy, VARHDRSZ + length);
+			memcpy(VARDATA(copy), bytes, length);
+			value = PointerGetDatum(copy);
+			break;
+		case FIELD_CHARACTERS:
+		case FIELD_PRINTED:
+			return pnstrdup(bytes, length);
+	}
+	return OutputFunctionCall(&field->output, value);
+}
+
+bool
+query_field_is_text(const QueryFields *fields, int i)
+{
+	return fields->fields[i].kind == FIELD_CHARACTERS ||
+		fields->fields[i].kind == FIELD_PRINTED;
+}
+
+/* ---- text ---- */
 
 static void
-append_value(StringInfo text, const char *value)
+append_escaped(StringInfo text, const char *value)
 {
 	for (;;)
 	{
@@ -221,29 +391,6 @@ append_value(StringInfo text, const char *value)
 	}
 }
 
-static void
-append_row(QueryRows *rows, HeapTuple tuple, TupleDesc desc)
-{
-	StringInfo	text = &rows->text;
-	MemoryContext context = MemoryContextSwitchTo(rows->row);
-
-	for (int i = 0; i < rows->natts; i++)
-	{
-		bool		isnull;
-		Datum		value = SPI_getbinval(tuple, desc, i + 1, &isnull);
-
-		if (i > 0)
-			appendStringInfoChar(text, '\t');
-		if (isnull)
-			appendStringInfoString(text, "\\N");
-		else
-			append_value(text, OutputFunctionCall(&rows->output[i], value));
-	}
-	appendStringInfoChar(text, '\n');
-	MemoryContextSwitchTo(context);
-	MemoryContextReset(rows->row);
-}
-
 /* Values as text that means the same whatever the session's settings are. */
 static int
 begin_plain_output(void)
@@ -258,6 +405,54 @@ begin_plain_output(void)
 	return level;
 }
 
+void
+query_show_row(QueryFields *fields, const char *bytes, Size length, StringInfo text)
+{
+	StringInfoData row = {.data = unconstify(char *, bytes), .len = length};
+	MemoryContext context = MemoryContextSwitchTo(fields->shown);
+	int			n = pq_getmsgint(&row, sizeof(int16));
+	int			level = begin_plain_output();
+
+	Assert(n == fields->n);
+	for (int i = 0; i < n; i++)
+	{
+		int32		size = pq_getmsgint(&row, sizeof(int32));
+
+		if (i > 0)
+			appendStringInfoChar(text, '\t');
+		if (size < 0)
+			appendStringInfoString(text, "\\N");
+		else
+			append_escaped(text, show_value(&fields->fields[i],
+											pq_getmsgbytes(&row, size), size));
+	}
+	AtEOXact_GUC(true, level);
+	MemoryContextSwitchTo(context);
+	MemoryContextReset(fields->shown);
+}
+
+/* ---- rows ---- */
+
+static void
+append_row(QueryRows *rows, HeapTuple tuple, TupleDesc desc)
+{
+	QueryFields *fields = rows->fields;
+	StringInfo	to = &rows->bytes;
+	MemoryContext context = MemoryContextSwitchTo(rows->row);
+
+	heap_deform_tuple(tuple, desc, rows->values, rows->nulls);
+	pq_sendint16(to, fields->n);
+	for (int i = 0; i < fields->n; i++)
+	{
+		if (rows->nulls[i])
+			pq_sendint32(to, -1);
+		else
+			append_value(to, &fields->fields[i], rows->values[i]);
+	}
+	MemoryContextSwitchTo(context);
+	MemoryContextReset(rows->row);
+}
+
 /* How many rows to fetch now.  If what was wanted is not enough, some more at a time will do. */
 static long
 rows_to_fetch(const QueryRows *rows)
@@ -266,36 +461,60 @@ rows_to_fetch(const QueryRows *rows)
 		rows->wanted == 0 ? FETCH_FIRST : Min(rows->next, rows->wanted);
 }
 
-static bool
+static void
 fetch_rows(QueryRows *rows)
 {
 	MemoryContext context = CurrentMemoryContext;
-	SPITupleTable *table;
 	long		asked = rows_to_fetch(rows);
-	uint64		n;
-	int			level;
 
-	rows->done = 0;
-	resetStringInfo(&rows->text);
-	if (rows->ended)
-		return false;
 	SPI_cursor_fetch(rows->portal, true, asked);
 	MemoryContextSwitchTo(context);
-	n = SPI_processed;
-	table = SPI_tuptable;
+	rows->fetched = SPI_tuptable;
+	rows->nfetched = SPI_processed;
+	rows->nsent = rows->fetched_bytes = 0;
 	if (rows->wanted > 0)
-		rows->wanted -= n;
-	rows->ended = n < asked || (rows->exactly && rows->wanted == 0);
+		rows->wanted -= rows->nfetched;
+	rows->ended = rows->nfetched < asked || (rows->exactly && rows->wanted == 0);
+}
 
-	level = begin_plain_output();
-	for (uint64 i = 0; i < n; i++)
-		append_row(rows, table->vals[i], table->tupdesc);
-	AtEOXact_GUC(true, level);
-	SPI_freetuptable(table);
+static void
+forget_fetched(QueryRows *rows)
+{
+	uint64		size = rows->nfetched > 0 ? rows->fetched_bytes / rows->nfetched : 0;
 
-	if (n > 0)
-		rows->next = Max(1, Min(FETCH_MOST, FETCH_BYTES / Max(1, rows->text.len / (long) n)));
-	return n > 0;
+	if (rows->nfetched > 0)
+		rows->next = Max(1, Min(FETCH_MOST, FETCH_BYTES / Max(1, size)));
+	SPI_freetuptable(rows->fetched);
+	rows->fetched = NULL;
+}
+
+/*
+ * The next rows to bytes: one, and more while these are less than FETCH_BYTES.
+ * False: there are none.
+ */
+static bool
+send_rows(QueryRows *rows)
+{
+	int			level = -1;
+
+	rows->done = 0;
+	resetStringInfo(&rows->bytes);
+	if (rows->fetched == NULL)
+	{
+		if (rows->ended)
+			return false;
+		fetch_rows(rows);
+	}
+	if (rows->fields->any_printed)
+		level = begin_plain_output();
+	while (rows->nsent < rows->nfetched && rows->bytes.len < FETCH_BYTES)
+		append_row(rows, rows->fetched->vals[rows->nsent++], rows->fetched->tupdesc);
+	if (level >= 0)
+		AtEOXact_GUC(true, level);
+	rows->fetched_bytes += rows->bytes.len;
+	if (rows->nsent == rows->nfetched)
+		forget_fetched(rows);
+	return rows->bytes.len > 0;
 }
 
 static Size
@@ -304,12 +523,12 @@ read_query(Stream *stream, char *to, Size size)
 	QueryRows  *rows = (QueryRows *) stream;
 
 	CHECK_FOR_INTERRUPTS();
-	if (rows->done == rows->text.len && !fetch_rows(rows))
+	if (rows->done == rows->bytes.len && !send_rows(rows))
 		return 0;
-	size = Min(size, rows->text.len - rows->done);
-	memcpy(to, rows->text.data + rows->done, size);
+	size = Min(size, rows->bytes.len - rows->done);
+	memcpy(to, rows->bytes.data + rows->done, size);
 	rows->done += size;
-	stream->pauses = rows->wanted == 0 && rows->done == rows->text.len;
+	stream->pauses = rows->wanted == 0 && rows->fetched == NULL && rows->done == rows->bytes.len;
 	return size;
 }
 

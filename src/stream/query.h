@@ -1,10 +1,16 @@
 /*
  * query.h
- *		The rows of a query, as bytes of COPY's text format.
+ *		The rows of a query, as a stream of bytes.
  *
- * So they take the road of all other rows: each is a line, can be rejected as
- * one, and is converted by the input functions of the columns.  The query runs as rows are
- * wanted, with the snapshot of when it was opened.  Under option limit it runs no further.
+ * So they go the way of all other rows: through the window, in batches, and to
+ * a copy where they may have to be read again.  A row is laid out as in COPY's
+ * binary format (scan_binary), but a field is the value itself as the server
+ * has it in memory, in this machine's byte order and without a varlena's
+ * header, or its text where an input function has to judge it.  The row as a
+ * line of text is made for those alone that are shown.
+ *
+ * The query runs as rows are wanted, with the snapshot of when it was opened.
+ * Under option limit it runs no further.
  */
 #ifndef PGBULK_QUERY_H
 #define PGBULK_QUERY_H
@@ -13,9 +19,13 @@
 
 #include "access/attnum.h"
 #include "access/tupdesc.h"
+#include "lib/stringinfo.h"
 #include "stream/stream.h"
 
 typedef struct QueryRows QueryRows;
+
+/* What the fields of its rows are; it lives as long as the context of query_open. */
+typedef struct QueryFields QueryFields;
 
 /*
  * Opens a query for n columns of a table: attnums, of which 0 is none, in desc.
@@ -38,6 +48,19 @@ extern bool query_is_volatile(const QueryRows *rows);
  * may be content with what has been read.  Errors: those of the query.
  */
 extern Stream *query_stream(QueryRows *rows);
+
+/* Of an open query. */
+extern QueryFields *query_fields(const QueryRows *rows);
+
+/* Whether field i is sent as its text, for an input function; else it is a value of its column. */
+extern bool query_field_is_text(const QueryFields *fields, int i);
+
+/*
+ * Appends a row, which was sent as these bytes, as text format has it, without
+ * a line end.  Errors: those of output functions.
+ */
+extern void query_show_row(QueryFields *fields, const char *bytes, Size length,
+						   StringInfo text);
 
 extern void query_close(QueryRows *rows);
 

@@ -25,6 +25,7 @@ typedef struct Target
 	/* the file's columns, in file order */
 	int			nfields;
 	AttrNumber *attnums;		/* 0: field is not loaded */
+	struct QueryFields *query;	/* of a query; NULL: they are those of a file */
 	bool		shown;			/* other extensions have been shown the INSERT ... */
 	Bitmapset  *inserted;		/* ... and its columns */
 
