@@ -260,7 +260,8 @@ static Buffer
 descend(Inserter *inserter)
 {
 	Buffer		buffer;
-	BTStack		stack = compat_bt_search(inserter->index, inserter->heap, inserter->key, &buffer);
+	BTStack		stack = compat_bt_search(inserter->index, inserter->heap, inserter->key, &buffer,
+										 BT_WRITE);
 
 	if (stack != NULL)
 		_bt_freestack(stack);

@@ -541,14 +541,14 @@ compat_reuse_page(xl_btree_reuse_page *record, Relation heap, FullTransactionId 
 #include "access/nbtree.h"
 
 #if PG_VERSION_NUM >= 170000
-#define compat_bt_search(index, heap, key, buffer) \
-	_bt_search((index), (heap), (key), (buffer), BT_WRITE)
+#define compat_bt_search(index, heap, key, buffer, access) \
+	_bt_search((index), (heap), (key), (buffer), (access))
 #elif PG_VERSION_NUM >= 160000
-#define compat_bt_search(index, heap, key, buffer) \
-	_bt_search((index), (heap), (key), (buffer), BT_WRITE, NULL)
+#define compat_bt_search(index, heap, key, buffer, access) \
+	_bt_search((index), (heap), (key), (buffer), (access), NULL)
 #else
-#define compat_bt_search(index, heap, key, buffer) \
-	_bt_search((index), (key), (buffer), BT_WRITE, NULL)
+#define compat_bt_search(index, heap, key, buffer, access) \
+	_bt_search((index), (key), (buffer), (access), NULL)
 #endif
 
 #if PG_VERSION_NUM >= 180000

@@ -1,0 +1,410 @@
+/*
+ * lookup.c
+ *		See lookup.h.
+ */
+#include "postgres.h"
+
+#include "access/nbtree.h"
+#include "access/visibilitymap.h"
+#include "index/lookup.h"
+#include "miscadmin.h"
+#include "server/compat.h"
+#include "storage/bufmgr.h"
+
+/* How far to the right a key may be of the leaf in hand before a descent is better. */
+#define MAX_STEPS 2
+
+/* Bytes are looked for while that has helped lately, else for one key of so many. */
+#define MAX_HITS 16
+#define TRY_ONE_OF 8
+
+struct Lookup
+{
+	Relation	heap;
+	Relation	index;
+	KeyShape   *shape;
+	LookupSink	sink;
+	BTScanInsert key;			/* of the current key */
+	IndexTuple	tuple;			/* the same, good until the next key */
+	bool		begun;			/* a row of it has come */
+
+	/* the leaf; search.buf: locked, or InvalidBuffer */
+	BTInsertStateData search;
+	BlockNumber right;			/* its right sibling */
+	bool		steps;			/* keys have gone on to the right sibling lately */
+	bool		stays;			/* the latest key was on the leaf of the one before */
+	int			hits;			/* bytes that were found, less those that were not */
+	uint32		tries;			/* keys whose bytes were not looked for */
+	Buffer		map;			/* of the visibility map, pinned, or InvalidBuffer */
+};
+
+/* ---- finding the leaf ---- */
+
+static inline Page
+leaf_page(const Lookup *lookup)
+{
+	return BufferGetPage(lookup->search.buf);
+}
+
+static inline void
+take_leaf(Lookup *lookup, Buffer buffer)
+{
+	lookup->search.buf = buffer;
+	lookup->search.bounds_valid = false;
+	if (BufferIsValid(buffer))
+		lookup->right = BTPageGetOpaque(BufferGetPage(buffer))->btpo_next;
+}
+
+/* As the server compares: the current key is not behind the leaf if that is not above 0. */
+static inline int
+compare_high(Lookup *lookup, Page page)
+{
+	if (P_RIGHTMOST(BTPageGetOpaque(page)))
+		return -1;
+	return _bt_compare(lookup->index, lookup->key, page, P_HIKEY);
+}
+
+/*
+ * The next leaf to the right of a locked one, locked, without those that are
+ * being deleted; InvalidBuffer: there is none.
+ */
+static Buffer
+next_leaf(Lookup *lookup, Buffer buffer)
+{
+	do
+	{
+		BTPageOpaque opaque = BTPageGetOpaque(BufferGetPage(buffer));
+
+		if (P_RIGHTMOST(opaque))
+		{
+			_bt_relbuf(lookup->index, buffer);
+			return InvalidBuffer;
+		}
+		buffer = _bt_relandgetbuf(lookup->index, buffer, opaque->btpo_next, BT_READ);
+	} while (P_IGNORE(BTPageGetOpaque(BufferGetPage(buffer))));
+	return buffer;
+}
+
+/* Goes right from a locked leaf that is before the key; InvalidBuffer: it is too far for steps. */
+static Buffer
+step_right(Lookup *lookup, Buffer buffer)
+{
+	for (int i = 0; i < MAX_STEPS; i++)
+	{
+		buffer = next_leaf(lookup, buffer);
+		if (!BufferIsValid(buffer) || compare_high(lookup, BufferGetPage(buffer)) <= 0)
+			return buffer;
+	}
+	_bt_relbuf(lookup->index, buffer);
+	return InvalidBuffer;
+}
+
+/* From the root; InvalidBuffer: the index is empty. */
+static Buffer
+descend(Lookup *lookup)
+{
+	Buffer		buffer;
+	BTStack		stack = compat_bt_search(lookup->index, lookup->heap, lookup->key, &buffer,
+										 BT_READ);
+
+	if (stack != NULL)
+		_bt_freestack(stack);
+	return buffer;
+}
+
+/* Has the current key's leaf locked, if there is one. */
+static void
+find_leaf(Lookup *lookup)
+{
+	Buffer		buffer = lookup->search.buf;
+	BlockNumber right = lookup->right;
+
+	if (BufferIsValid(buffer))
+	{
+		if (compare_high(lookup, BufferGetPage(buffer)) <= 0)
+			return;
+		lookup->search.buf = InvalidBuffer;
+		if (lookup->steps && !InterruptPending)
+			buffer = step_right(lookup, buffer);
+		else
+		{
+			_bt_relbuf(lookup->index, buffer);
+			buffer = InvalidBuffer;
+		}
+	}
+	if (!BufferIsValid(buffer))
+	{
+		CHECK_FOR_INTERRUPTS();
+		buffer = descend(lookup);
+		lookup->steps = BufferIsValid(buffer) && BufferGetBlockNumber(buffer) == right;
+	}
+	take_leaf(lookup, buffer);
+}
+
+/* ---- its entries ---- */
+
+static void
+tell_entry(Lookup *lookup, RowId row, const ItemPointerData *tid)
+{
+	bool		visible = VM_ALL_VISIBLE(lookup->heap, ItemPointerGetBlockNumber(tid),
+										 &lookup->map);
+
+	lookup->sink.entry(lookup->sink.arg, row, tid, visible);
+}
+
+static void
+tell_item(Lookup *lookup, RowId row, OffsetNumber offset)
+{
+	Page		page = leaf_page(lookup);
+	ItemId		id = PageGetItemId(page, offset);
+	IndexTuple	item = (IndexTuple) PageGetItem(page, id);
+
+	if (ItemIdIsDead(id))
+		return;
+	if (!BTreeTupleIsPosting(item))
+		tell_entry(lookup, row, &item->t_tid);
+	else
+		for (int i = 0; i < BTreeTupleGetNPosting(item); i++)
+			tell_entry(lookup, row, BTreeTupleGetPostingN(item, i));
+}
+
+/* Where the current key is, or would be; the next search begins there. */
+static OffsetNumber
+find_offset(Lookup *lookup)
+{
+	BTInsertState search = &lookup->search;
+
+	if (search->bounds_valid)
+		search->stricthigh = OffsetNumberNext(PageGetMaxOffsetNumber(leaf_page(lookup)));
+	return _bt_binsrch_insert(lookup->index, search);
+}
+
+/* Whether the search has found that the item at offset is above the key. */
+static inline bool
+is_above(const Lookup *lookup, OffsetNumber offset)
+{
+	return lookup->search.bounds_valid && offset >= lookup->search.stricthigh &&
+		offset <= PageGetMaxOffsetNumber(leaf_page(lookup));
+}
+
+/* Tells the entries of the current key from offset on; equal ones may go on to the right. */
+static void
+tell_from(Lookup *lookup, RowId row, OffsetNumber offset)
+{
+	for (;;)
+	{
+		Page		page = leaf_page(lookup);
+		OffsetNumber last = PageGetMaxOffsetNumber(page);
+		Buffer		buffer;
+
+		while (offset <= last &&
+			   _bt_compare(lookup->index, lookup->key, page, offset) == 0)
+			tell_item(lookup, row, offset++);
+		if (offset <= last || compare_high(lookup, page) != 0)
+			return;
+		buffer = lookup->search.buf;
+		lookup->search.buf = InvalidBuffer;
+		take_leaf(lookup, next_leaf(lookup, buffer));
+		if (!BufferIsValid(lookup->search.buf))
+			return;
+		offset = P_FIRSTDATAKEY(BTPageGetOpaque(leaf_page(lookup)));
+	}
+}
+
+/* Tells the entries of the current key, whose leaf is locked. */
+static void
+tell_entries(Lookup *lookup, RowId row)
+{
+	OffsetNumber offset = find_offset(lookup);
+
+	if (!is_above(lookup, offset))
+		tell_from(lookup, row, offset);
+}
+
+/* ---- its bytes ---- */
+
+/*
+ * The first item on the leaf, from where the key before was, with the bytes of
+ * the current key.  What has the same bytes is equal; that nothing has them
+ * proves nothing.
+ */
+static OffsetNumber
+find_same(const Lookup *lookup)
+{
+	Page		page = leaf_page(lookup);
+	OffsetNumber last = PageGetMaxOffsetNumber(page);
+	OffsetNumber offset = lookup->search.bounds_valid ? lookup->search.low :
+		P_FIRSTDATAKEY(BTPageGetOpaque(page));
+	const char *key = (const char *) lookup->tuple;
+	Size		size = IndexTupleSize(lookup->tuple);
+	unsigned short flags = lookup->tuple->t_info & (INDEX_NULL_MASK | INDEX_VAR_MASK);
+	uint64		tail;
+
+	/* neighbours differ at their ends */
+	memcpy(&tail, key + size - sizeof(tail), sizeof(tail));
+	for (; offset <= last; offset++)
+	{
+		IndexTuple	item = (IndexTuple) PageGetItem(page, PageGetItemId(page, offset));
+		Size		item_size = BTreeTupleIsPosting(item) ? BTreeTupleGetPostingOffset(item) :
+			IndexTupleSize(item);
+
+		if (item_size == size &&
+			*(const uint64 *) ((const char *) item + size - sizeof(tail)) == tail &&
+			(item->t_info & (INDEX_NULL_MASK | INDEX_VAR_MASK)) == flags &&
+			memcmp(key + sizeof(IndexTupleData), item + 1, size - sizeof(IndexTupleData)) == 0)
+			return offset;
+	}
+	return InvalidOffsetNumber;
+}
+
+/* Tells a row of the item that stands, if there is one: then no other does. */
+static bool
+tell_standing(Lookup *lookup, RowId row, OffsetNumber offset)
+{
+	ItemId		id = PageGetItemId(leaf_page(lookup), offset);
+	IndexTuple	item = (IndexTuple) PageGetItem(leaf_page(lookup), id);
+
+	if (ItemIdIsDead(id) || BTreeTupleIsPosting(item) ||
+		!VM_ALL_VISIBLE(lookup->heap, ItemPointerGetBlockNumber(&item->t_tid), &lookup->map))
+		return false;
+	lookup->sink.entry(lookup->sink.arg, row, &item->t_tid, true);
+	return true;
+}
+
+/*
+ * Tells the entries of the current key if its bytes are on the leaf, with no
+ * comparison where a row stands for certain, or two.
+ */
+static bool
+tell_same(Lookup *lookup, RowId row)
+{
+	BTInsertState search = &lookup->search;
+	OffsetNumber first = P_FIRSTDATAKEY(BTPageGetOpaque(leaf_page(lookup)));
+	OffsetNumber offset = find_same(lookup);
+
+	if (offset == InvalidOffsetNumber)
+	{
+		lookup->hits = Max(lookup->hits - 1, 0);
+		return false;
+	}
+	lookup->hits = Min(lookup->hits + 1, MAX_HITS);
+	search->bounds_valid = true;
+	search->low = offset;
+	if (tell_standing(lookup, row, offset))
+		return true;
+	while (offset > first &&
+		   _bt_compare(lookup->index, lookup->key, leaf_page(lookup), offset - 1) == 0)
+		offset--;
+	tell_from(lookup, row, offset);
+	return true;
+}
+
+static bool
+tries_bytes(Lookup *lookup)
+{
+	return lookup->hits > 0 || lookup->tries++ % TRY_ONE_OF == 0;
+}
+
+static void
+look_up(Lookup *lookup, RowId row)
+{
+	Buffer		before = lookup->search.buf;
+	bool		tries = tries_bytes(lookup);
+
+	if (BufferIsValid(before) && lookup->stays && tries)
+	{
+		if (tell_same(lookup, row))
+			return;
+		tries = false;
+	}
+	find_leaf(lookup);
+	if (!BufferIsValid(lookup->search.buf))
+		return;
+	lookup->stays = lookup->search.buf == before;
+	if ((lookup->stays && !tries) || !tries_bytes(lookup) || !tell_same(lookup, row))
+		tell_entries(lookup, row);
+}
+
+/* ---- the sink ---- */
+
+/* As _bt_mkscankey does for a tuple. */
+static void
+set_key(Lookup *lookup, IndexTuple tuple)
+{
+	BTScanInsert key = lookup->key;
+
+	for (int i = 0; i < key->keysz; i++)
+	{
+		ScanKey		column = &key->scankeys[i];
+		bool		isnull;
+
+		column->sk_argument = index_getattr(tuple, i + 1, RelationGetDescr(lookup->index),
+											&isnull);
+		column->sk_flags = (isnull ? SK_ISNULL : 0) |
+			(lookup->index->rd_indoption[i] << SK_BT_INDOPTION_SHIFT);
+	}
+}
+
+static void
+take_key(void *arg, const char *image, Size size, bool equal)
+{
+	Lookup	   *lookup = arg;
+
+	if (equal)
+		return;
+	lookup->tuple = shape_tuple(lookup->shape, image);
+	set_key(lookup, lookup->tuple);
+	lookup->begun = false;
+}
+
+static void
+take_rows(void *arg, const RowId *rows, uint32 n)
+{
+	Lookup	   *lookup = arg;
+
+	for (uint32 i = 0; i < n; i++)
+	{
+		bool		first = !lookup->begun;
+
+		lookup->begun = true;
+		if (first)
+			look_up(lookup, rows[i]);
+		lookup->sink.row(lookup->sink.arg, rows[i], first);
+	}
+}
+
+Lookup *
+lookup_open(Relation heap, Relation index, KeyShape *shape, const LookupSink *sink)
+{
+	Lookup	   *lookup = palloc0(sizeof(Lookup));
+
+	lookup->heap = heap;
+	lookup->index = index;
+	lookup->shape = shape;
+	lookup->sink = *sink;
+	lookup->key = _bt_mkscankey(index, NULL);
+	_bt_metaversion(index, &lookup->key->heapkeyspace, &lookup->key->allequalimage);
+	lookup->key->keysz = IndexRelationGetNumberOfKeyAttributes(index);
+	lookup->search.itup_key = lookup->key;
+	lookup->search.buf = InvalidBuffer;
+	lookup->right = InvalidBlockNumber;
+	lookup->map = InvalidBuffer;
+	return lookup;
+}
+
+KeySink
+lookup_keys(Lookup *lookup)
+{
+	return (KeySink) {.key = take_key,.rows = take_rows,.arg = lookup};
+}
+
+void
+lookup_end(Lookup *lookup)
+{
+	if (BufferIsValid(lookup->search.buf))
+		_bt_relbuf(lookup->index, lookup->search.buf);
+	if (BufferIsValid(lookup->map))
+		ReleaseBuffer(lookup->map);
+	lookup->search.buf = lookup->map = InvalidBuffer;
+	lookup->steps = lookup->stays = false;
+}
