@@ -51,6 +51,9 @@ struct Entries
 	MemoryContext context;
 	int			nindexes;
 	EntryIndex *indexes;
+	EntryIndex *tried;			/* a row whose key is there is lost, no error; NULL: none */
+	EntriesLost lost;
+	void	   *lost_arg;
 
 	/* with workers */
 	int			workers;		/* 0: keys wait; else rows */
@@ -157,6 +160,18 @@ entries_open(ResultRelInfo *rri, Size budget, int workers)
 	return NULL;
 }
 
+void
+entries_try(Entries *entries, Relation index, EntriesLost lost, void *arg)
+{
+	for (int i = 0; i < entries->nindexes; i++)
+		if (entries->indexes[i].index == index)
+			entries->tried = &entries->indexes[i];
+	Assert(entries->tried != NULL);
+	inserter_try(entries->tried->inserter);
+	entries->lost = lost;
+	entries->lost_arg = arg;
+}
+
 ResultRelInfo *
 entries_others(const Entries *entries)
 {
@@ -180,9 +195,9 @@ entries_close(Entries *entries)
 
 /* ---- collecting ---- */
 
-/* Whether a partial index has the row, as ExecInsertIndexTuples finds. */
-static bool
-has_row(IndexInfo *info, EState *estate)
+/* As ExecInsertIndexTuples finds. */
+bool
+entries_has_row(IndexInfo *info, EState *estate)
 {
 	if (info->ii_Predicate == NIL)
 		return true;
@@ -229,7 +244,7 @@ entries_put(Entries *entries, TupleTableSlot *slot, EState *estate)
 		Datum		values[INDEX_MAX_KEYS];
 		bool		isnull[INDEX_MAX_KEYS];
 
-		if (!has_row(index->info, estate))
+		if (!entries_has_row(index->info, estate))
 			continue;
 		FormIndexDatum(index->info, slot, estate, values, isnull);
 		if (index->presort == NULL)
@@ -285,8 +300,12 @@ ask_server(Entries *entries)
 	for (int i = 0; i < entries->ndoubts; i++)
 	{
 		const Doubt *doubt = &entries->doubts[i];
+		EntryIndex *index = &entries->indexes[doubt->index];
 
-		inserter_ask_server(entries->indexes[doubt->index].inserter, doubt->row, doubt->image);
+		if (index == entries->tried)
+			entries->lost(entries->lost_arg, doubt->row);
+		else
+			inserter_ask_server(index->inserter, doubt->row, doubt->image);
 	}
 	MemoryContextReset(entries->doubt_context);
 	entries->doubts = NULL;

@@ -22,6 +22,7 @@
 #include "postgres.h"
 
 #include "executor/tuptable.h"
+#include "index/row_id.h"
 #include "nodes/execnodes.h"
 
 typedef struct Entries Entries;
@@ -33,6 +34,17 @@ typedef struct Entries Entries;
  * of this kind.  Memory: the current context.
  */
 extern Entries *entries_open(ResultRelInfo *rri, Size budget, int workers);
+
+/*
+ * From here on a row whose key in this unique index may be there already is no error:
+ * entries_flush calls lost for each.  The row may have entries in this index and
+ * others; it is for the caller to delete it.
+ */
+typedef void (*EntriesLost) (void *arg, RowId row);
+extern void entries_try(Entries *entries, Relation index, EntriesLost lost, void *arg);
+
+/* Whether a partial index has the row that the state's context for a row shows. */
+extern bool entries_has_row(IndexInfo *info, EState *estate);
 
 /* The same relation with the other indexes only, for the executor; NULL: there are none. */
 extern ResultRelInfo *entries_others(const Entries *entries);

@@ -51,6 +51,7 @@ struct Inserter
 	MemoryContext scratch;		/* what the server's insertion leaves behind */
 	BTScanInsert key;			/* of the current key */
 	bool		shares;			/* rows of a key may share an item */
+	bool		tries;			/* a key that is there is a doubt, not an error */
 
 	/* the current key */
 	const char *image;
@@ -474,16 +475,20 @@ take_rows(void *arg, const RowId *rows, uint32 n)
 			done = 0;
 		if (done == 0)
 		{
-			inserter_ask_server(inserter, rows[i], inserter->image);
+			if (!inserter_ask_server(inserter, rows[i], inserter->image))
+				inserter->doubt(inserter->arg, rows[i], inserter->image, inserter->size);
 			done = 1;
 		}
 		inserter->taken = true;
 	}
 }
 
-void
+bool
 inserter_ask_server(Inserter *inserter, RowId row, const char *image)
 {
+	IndexUniqueCheck check = !inserter->info->ii_Unique ? UNIQUE_CHECK_NO :
+		inserter->tries ? UNIQUE_CHECK_PARTIAL : UNIQUE_CHECK_YES;
+	bool		good;
 	MemoryContext old;
 	FailedRowContext failing;
 	Datum		values[INDEX_MAX_KEYS];
@@ -497,12 +502,18 @@ inserter_ask_server(Inserter *inserter, RowId row, const char *image)
 	row_tid(row, &tid);
 	shape_values(inserter->shape, image, values, isnull);
 	failed_row_begin(&failing, inserter->heap, &tid);
-	index_insert(inserter->index, values, isnull, &tid, inserter->heap,
-				 inserter->info->ii_Unique ? UNIQUE_CHECK_YES : UNIQUE_CHECK_NO, false,
-				 inserter->info);
+	good = index_insert(inserter->index, values, isnull, &tid, inserter->heap, check, false,
+						inserter->info);
 	failed_row_end(&failing);
 	MemoryContextSwitchTo(old);
 	MemoryContextReset(inserter->scratch);
+	return good || check != UNIQUE_CHECK_PARTIAL;
+}
+
+void
+inserter_try(Inserter *inserter)
+{
+	inserter->tries = true;
 }
 
 bool

@@ -57,7 +57,16 @@ extern KeySink inserter_sink(Inserter *inserter);
 /* The last key has come: gives back the leaf, and forgets it. */
 extern void inserter_end(Inserter *inserter);
 
-/* Inserts a row by the server: an error is about that row (failed_row.h). */
-extern void inserter_ask_server(Inserter *inserter, RowId row, const char *image);
+/*
+ * From here on a unique key that may be there is a doubt also where the server
+ * has found it, and no error.
+ */
+extern void inserter_try(Inserter *inserter);
+
+/*
+ * Inserts a row by the server: an error is about that row (failed_row.h).  False, after
+ * inserter_try: the entry is in, but another row may have the key.
+ */
+extern bool inserter_ask_server(Inserter *inserter, RowId row, const char *image);
 
 #endif							/* PGBULK_INSERTER_H */
