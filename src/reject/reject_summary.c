@@ -274,6 +274,18 @@ reject_summary_add(RejectSummary *summary, const Reject *reject)
 	count_kind(summary, reject->reason, reject);
 }
 
+bool
+reject_summary_has_first(const RejectSummary *summary)
+{
+	return summary->nfirst == FIRST_KEPT && summary->nfirst_duplicates == FIRST_SHOWN;
+}
+
+void
+reject_summary_count_duplicates(RejectSummary *summary, int64 nrows)
+{
+	summary->counts[REJECT_DUPLICATE] += nrows;
+}
+
 void
 reject_summary_set_null(RejectSummary *summary, const char *column,
 						const char *value, const char *file, int64 line)

@@ -251,6 +251,22 @@ rejects_add(RejectStream *rejects, const Reject *given)
 	}
 }
 
+int64
+rejects_unseen_duplicates(const RejectStream *rejects)
+{
+	int64		limit = rejects->options->duplicate_limit;
+
+	if (rejects_shown(rejects) || !reject_summary_has_first(rejects->summary))
+		return 0;
+	return limit < 0 ? PG_INT64_MAX : limit - count_duplicates(rejects);
+}
+
+void
+rejects_count_duplicates(RejectStream *rejects, int64 nrows)
+{
+	reject_summary_count_duplicates(rejects->summary, nrows);
+}
+
 void
 rejects_set_null(RejectStream *rejects, const char *column, const char *value,
 				 const char *file, int64 line)
