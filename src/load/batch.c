@@ -129,6 +129,16 @@ batch_error_context(void *arg)
 									 batch->context_row->raw, batch->context_row->raw_len));
 		return;
 	}
+	if (batch->writer != NULL && batch->writer->find_place != NULL)
+	{
+		JournalPlace place;
+
+		if (batch->writer->find_place(batch->writer->find_place_arg, NULL, &place))
+			add_row_context(batch, list_nth(source->paths, place.file), place.line, NULL, 0);
+		else
+			errcontext("bulk_load of %s", name);
+		return;
+	}
 	if (source == NULL || source->path == NULL)
 	{
 		errcontext("bulk_load of %s", name);

@@ -265,6 +265,17 @@ load_open(Load *load)
 	open_rejects(load);
 }
 
+/* The place in the input of a row that an error is about. */
+static bool
+find_place(const Load *load, const FailedRow *row, JournalPlace *place)
+{
+	const Writer *writer = load->writer;
+
+	return writer->find_place != NULL ?
+		writer->find_place(writer->find_place_arg, &row->tid, place) :
+		checks_find(load->checks, row->table, &row->tid, place);
+}
+
 /* Raises an error about an index with the line of the row it is about. */
 static void
 raise_index_error(Load *load, ErrorData *error)
@@ -276,7 +287,7 @@ raise_index_error(Load *load, ErrorData *error)
 	/* workers have exited after the error: nobody may ask for their state */
 	HOLD_INTERRUPTS();
 	found = failed_row_is_possible(error->sqlerrcode) && failed_row_get(&row) &&
-		checks_find(load->checks, row.table, &row.tid, &place);
+		find_place(load, &row, &place);
 	if (found)
 	{
 		load->refused.file = list_nth(load->source->paths, place.file);
@@ -325,6 +336,45 @@ work_by_place(void *arg, void (*work) (void *), void *work_arg)
 	error_context_stack = callbacks;
 }
 
+/* ---- duplicates of a writer that has taken them ---- */
+
+static int64
+unseen_duplicates(void *arg)
+{
+	Load	   *load = arg;
+
+	return rejects_unseen_duplicates(load->rejects);
+}
+
+static void
+reject_duplicate(void *arg, const JournalPlace *place, const char *raw, const RowError *error)
+{
+	Load	   *load = arg;
+	Reject		reject = {
+		.reason = error->reason,
+		.sqlstate = error->sqlstate,
+		.message = error->message,
+		.file = list_nth(load->source->paths, place->file),
+		.line = place->line,
+		.offset = place->offset,
+		.raw = raw,
+		.raw_len = raw == NULL ? 0 : place->length - place->end_length,
+		.raw_full_len = raw == NULL ? 0 : place->length
+	};
+
+	load->batch.rows_loaded--;
+	rejects_add(load->rejects, &reject);
+}
+
+static void
+count_duplicates(void *arg, int64 nrows)
+{
+	Load	   *load = arg;
+
+	load->batch.rows_loaded -= nrows;
+	rejects_count_duplicates(load->rejects, nrows);
+}
+
 static void
 load_begin(Load *load)
 {
@@ -363,6 +413,12 @@ load_begin(Load *load)
 	load->writer->by_place = work_by_place;
 	load->writer->by_place_arg = load;
 	load->writer->input_bytes = load->source->bytes_total;
+	load->writer->late = (LateDuplicates) {
+		.unseen = unseen_duplicates,
+		.reject = reject_duplicate,
+		.count = count_duplicates,
+		.arg = load
+	};
 	load->result->writer = load->writer->routine->name;
 	plan_for_indexes(load);
 	check_columns(load);

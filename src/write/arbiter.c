@@ -113,18 +113,23 @@ is_from_load(const Arbiter *arbiter)
 		inserted_by(arbiter->standing) >= arbiter->first_cid;
 }
 
-/* Whoever goes by its snapshot must not act upon what that does not show. */
-static void
-check_seen(const Arbiter *arbiter, Relation rel)
+bool
+arbiter_may_see(Relation rel, TupleTableSlot *standing)
 {
 	Datum		xmin;
 	bool		isnull;
 
 	if (!IsolationUsesXactSnapshot() ||
-		table_tuple_satisfies_snapshot(rel, arbiter->standing, GetTransactionSnapshot()))
-		return;
-	xmin = slot_getsysattr(arbiter->standing, MinTransactionIdAttributeNumber, &isnull);
-	if (!TransactionIdIsCurrentTransactionId(DatumGetTransactionId(xmin)))
+		table_tuple_satisfies_snapshot(rel, standing, GetTransactionSnapshot()))
+		return true;
+	xmin = slot_getsysattr(standing, MinTransactionIdAttributeNumber, &isnull);
+	return TransactionIdIsCurrentTransactionId(DatumGetTransactionId(xmin));
+}
+
+static void
+check_seen(const Arbiter *arbiter, Relation rel)
+{
+	if (!arbiter_may_see(rel, arbiter->standing))
 		ereport(ERROR,
 				(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
 				 errmsg("could not serialize access due to concurrent update")));
@@ -141,9 +146,8 @@ check_seen_tid(Arbiter *arbiter, Relation rel, ItemPointer tid)
 	ExecClearTuple(arbiter->standing);
 }
 
-/* From here on the load's rows so far are earlier ones. */
-static void
-advance_command(LeafContext *context)
+void
+arbiter_advance_command(LeafContext *context)
 {
 	CommandCounterIncrement();
 	context->cid = GetCurrentCommandId(true);
@@ -168,7 +172,7 @@ lock_standing(LeafContext *context, Leaf *leaf, ItemPointer tid)
 			return true;
 		case TM_Invisible:
 			/* this command has put it there */
-			advance_command(context);
+			arbiter_advance_command(context);
 			break;
 		case TM_Updated:
 		case TM_Deleted:
@@ -270,7 +274,6 @@ remove_standing(LeafContext *context, Leaf *leaf, const Judge *judge, ItemPointe
 
 /* ---- the new row ---- */
 
-/* The row in the slot is a duplicate. */
 static void
 set_aside(LeafContext *context, const Judge *judge, TupleTableSlot *slot)
 {
@@ -282,6 +285,21 @@ set_aside(LeafContext *context, const Judge *judge, TupleTableSlot *slot)
 	error->message = duplicates_message(RelationGetRelid(judge->index), REJECT_DUPLICATE,
 										context->options->on_duplicate, key,
 										&error->sqlstate);
+}
+
+void
+arbiter_set_aside(LeafContext *context, const Arbiter *arbiter, TupleTableSlot *slot)
+{
+	Assert(arbiter->njudges == 1);
+	set_aside(context, &arbiter->judges[0], slot);
+}
+
+bool
+arbiter_only_index(const Arbiter *arbiter, Relation *index, IndexInfo **info)
+{
+	*index = arbiter->judges[0].index;
+	*info = arbiter->judges[0].info;
+	return arbiter->njudges == 1;
 }
 
 /*

@@ -31,6 +31,19 @@ extern Arbiter *arbiter_open(const LeafContext *context, ResultRelInfo *rri);
 extern bool arbiter_insert(LeafContext *context, Leaf *leaf,
 						   TupleTableSlot *slot, List **recheck);
 
+/* For arbiter_batch.c: whether there is one index that judges, and which. */
+extern bool arbiter_only_index(const Arbiter *arbiter, Relation *index, IndexInfo **info);
+
+/* The row in the slot is a duplicate by the only index: has the writer's error say so. */
+extern void arbiter_set_aside(LeafContext *context, const Arbiter *arbiter,
+							  TupleTableSlot *slot);
+
+/* Whoever goes by its snapshot must not act upon what that does not show. */
+extern bool arbiter_may_see(Relation rel, TupleTableSlot *standing);
+
+/* From here on the load's rows so far are earlier ones. */
+extern void arbiter_advance_command(LeafContext *context);
+
 extern void arbiter_close(Arbiter *arbiter);
 
 #endif							/* PGBULK_ARBITER_H */

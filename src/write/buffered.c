@@ -22,6 +22,7 @@
 #include "table/statement.h"
 #include "utils/memutils.h"
 #include "utils/rel.h"
+#include "write/arbiter_batch.h"
 #include "write/leaf.h"
 #include "write/partitions.h"
 
@@ -38,6 +39,7 @@ typedef struct BufferedWriter
 	bool		batches;		/* leaves may batch, as far as the root goes */
 	bool		replaces;		/* on_duplicate = keep_new */
 	Leaf	   *leaf;			/* the only one, or the latest */
+	ArbiterBatch *keys;			/* where its rows wait to be asked for their keys; or NULL */
 	List	   *leaves;			/* all, for the close */
 	List	   *waiting;		/* those with rows in their batches */
 	List	   *warm;			/* those flushed last, oldest first */
@@ -196,14 +198,44 @@ complete_row(BufferedWriter *writer, Leaf *leaf, TupleTableSlot *slot,
 		WRITER_TAKEN : WRITER_BAD;
 }
 
+/* Settles the rows that wait to be asked for their keys. */
+static void
+settle_keys(BufferedWriter *writer)
+{
+	int64		current_row = writer->base.current_row;
+
+	if (writer->keys == NULL)
+		return;
+	guard_close(writer->guard);
+	arbiter_batch_flush(writer->keys);
+	writer->base.current_row = current_row;
+}
+
+static void
+put_key(BufferedWriter *writer, HeapTuple tuple, uint32 number)
+{
+	arbiter_batch_put(writer->keys, tuple, number);
+	if (arbiter_batch_full(writer->keys))
+		settle_keys(writer);
+}
+
 static WriterVerdict
 store_row(BufferedWriter *writer, Leaf *leaf, TupleTableSlot *slot,
 		  uint32 number)
 {
+	if (writer->keys != NULL && !writer->base.one_by_one)
+	{
+		put_key(writer,
+				tuple_form(leaf->former, slot->tts_values, slot->tts_isnull,
+						   arbiter_batch_arena(writer->keys)),
+				number);
+		return WRITER_TAKEN;
+	}
 	if (!leaf->batches || writer->base.one_by_one)
 	{
 		bool		stored;
 
+		settle_keys(writer);
 		guard_close(writer->guard);
 		stored = leaf_insert(&writer->context, leaf, slot);
 		keep_warm(writer, leaf);
@@ -287,9 +319,15 @@ buffered_put_rows(Writer *base, const char *data, const ScanRow *rows,
 
 	n = Min(n, Min(WRITER_ROWS, LEAF_BATCH_ROWS - leaf->nrows));
 	n = form_rows(base->former, data, rows + first, n, fields,
+				  writer->keys != NULL ? arbiter_batch_arena(writer->keys) :
 				  &writer->context.arena, tuples);
 	for (uint32 i = 0; i < n; i++)
 	{
+		if (writer->keys != NULL)
+		{
+			arbiter_batch_put(writer->keys, tuples[i], first + i);
+			continue;
+		}
 		leaf_put_tuple(&writer->context, leaf, tuples[i], first + i);
 		if (!leaf_is_full(leaf))
 			continue;
@@ -299,6 +337,8 @@ buffered_put_rows(Writer *base, const char *data, const ScanRow *rows,
 		else
 			flush_all(writer);
 	}
+	if (writer->keys != NULL && arbiter_batch_full(writer->keys))
+		settle_keys(writer);
 	return n;
 }
 
@@ -310,6 +350,7 @@ buffered_finish(Writer *base)
 	BufferedWriter *writer = (BufferedWriter *) base;
 	ListCell   *lc;
 
+	settle_keys(writer);
 	buffered_flush(base);
 	foreach(lc, writer->leaves)
 		leaf_flush_entries(&writer->context, lfirst(lc));
@@ -323,6 +364,8 @@ buffered_close(Writer *base)
 	ListCell   *lc;
 
 	buffered_finish(base);
+	if (writer->keys != NULL)
+		arbiter_batch_close(writer->keys);
 	foreach(lc, writer->leaves)
 		leaf_close(&writer->context, lfirst(lc));
 
@@ -460,7 +503,9 @@ buffered_open(Target *target, const BulkOptions *options, Guard *guard,
 
 		writer->leaf = leaf;
 		leaf_prepare(&writer->context, leaf);
-		writer->base.plain = leaf->batches && leaf->former != NULL &&
+		if (writer->batches)
+			writer->keys = arbiter_batch_open(&writer->context, leaf);
+		writer->base.plain = (leaf->batches || writer->keys != NULL) && leaf->former != NULL &&
 			!leaf->generated && constraints_only_notnull(leaf->constraints) &&
 			!target->rel->rd_rel->relispartition;
 	}

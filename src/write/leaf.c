@@ -320,6 +320,10 @@ leaf_note_places(LeafContext *context, Leaf *leaf)
 {
 	Journal    *journal = context->journal;
 
+	for (int i = 0; leaf->tids != NULL && i < leaf->nrows; i++)
+		leaf->tids[leaf->numbers[i]] = leaf->slots[i]->tts_tid;
+	if (leaf->checked == CHECKS_NOTHING)
+		return;
 	for (int i = 0; i < leaf->nrows; i++)
 	{
 		ItemPointer tid = &leaf->slots[i]->tts_tid;
@@ -381,8 +385,7 @@ leaf_flush(LeafContext *context, Leaf *leaf)
 
 	leaf_store(context, leaf);
 	throttle_wait();
-	if (leaf->checked != CHECKS_NOTHING)
-		leaf_note_places(context, leaf);
+	leaf_note_places(context, leaf);
 
 	/* the row that made room for itself still has its values in its context */
 	estate->es_per_tuple_exprcontext = context->flush_econtext;

@@ -1,6 +1,6 @@
 /*
  * leaf_state.h
- *		What leaf.c and arbiter.c know of a table that rows are written to, and of the writer.
+ *		What leaf.c and the arbiters know of a table that rows are written to, and of the writer.
  */
 #ifndef PGBULK_LEAF_STATE_H
 #define PGBULK_LEAF_STATE_H
@@ -46,6 +46,7 @@ typedef struct Leaf
 	int			nslots;			/* made so far */
 	BulkInsertState bistate;
 	uint64		nwritten;		/* rows of batches */
+	ItemPointerData *tids;		/* by number, where rows of batches are then; NULL: nobody asks */
 } Leaf;
 
 /* What all leaves of a writer share. */

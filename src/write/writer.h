@@ -25,6 +25,18 @@
 
 typedef struct Writer Writer;
 
+/* Where duplicates go that are found when put has taken their rows already. */
+typedef struct LateDuplicates
+{
+	/* How many may only be counted; then one must be rejected. */
+	int64		(*unseen) (void *arg);
+	/* raw: its bytes, or NULL. */
+	void		(*reject) (void *arg, const JournalPlace *place, const char *raw,
+						   const RowError *error);
+	void		(*count) (void *arg, int64 nrows);
+	void	   *arg;
+} LateDuplicates;
+
 /* Rows that a writer forms at a time. */
 #define WRITER_ROWS 128
 
@@ -133,6 +145,13 @@ struct Writer
 	void	   *by_place_arg;
 	int64		input_bytes;	/* of all files; 0: not known */
 	int			workers;		/* that have made index entries, at most */
+	LateDuplicates late;
+	/*
+	 * Not NULL while rows are worked on that may not be of the window: finds the place
+	 * of the row at tid, or of the row that is worked on (tid NULL).
+	 */
+	bool		(*find_place) (void *arg, const ItemPointerData *tid, JournalPlace *place);
+	void	   *find_place_arg;
 	List	   *tables;			/* IndexTable: leaves whose rows lack index entries */
 	int64		current_row;	/* number of the row worked on, -1: none (for CONTEXT) */
 };

@@ -92,6 +92,9 @@ class Case:
         # rows that are replaced are shown as they were in their leaf
         self.shuffled = self.policy == "keep_old" and r.random() < 0.7
         self.workers = r.choice([0, 1, 2])
+        # what the visibility map knows, and how many rows are settled together
+        self.vacuum = r.random() < 0.5
+        self.memory = r.choice(["1MB", "64MB"])
         self.columns = ["n"] + ["c%d" % i for i in range(len(self.types))] + ["f", "filler"]
         self.old = [self.values(i) for i in range(1, self.nold + 1)]
         self.rows = [self.values(self.nold + i) for i in range(1, self.nrows + 1)]
@@ -190,6 +193,8 @@ class Checker(CaseChecker):
                           "UPDATE staged s SET line = l.line FROM lines l WHERE l.place = s.place; DELETE FROM staged WHERE f > 4;\n"
                   % (columns, old, columns, columns, columns, path, ", ".join("(%d, %d)" % (i + 1, lines[i]) for i in range(case.nrows if len(case.rows) == case.nrows else len(case.rows)))))
         self.must(number, "%s\n%s;\n" % ("".join("CREATE INDEX ON o (%s);\n" % ", ".join(k.format("") for k in u.keys) for u in case.unique if not u.exclude), case.oracle()))
+        if case.vacuum:
+            self.must(number, "VACUUM t;")
         dump = "SELECT count(*), md5(string_agg(r, ',' ORDER BY r COLLATE \"C\")) FROM (SELECT x::text AS r FROM (SELECT %s FROM %%s) x) y;" % columns
         expected = self.must(number, dump % "o")
         duplicate = [int(x) for x in self.must(number, "SELECT line FROM fate WHERE what = 'duplicate' ORDER BY line;").split()]
@@ -210,7 +215,7 @@ class Checker(CaseChecker):
             if case.key or case.random.random() < 0.3:
                 options["on_error"] = "ignore"
             # the rows of before lie as they did: dead ones and HOT chains included
-            out, err = self.sql("BEGIN; DROP TABLE IF EXISTS rejected; SELECT rows_loaded, rows_rejected, rows_duplicate, rows_replaced, rows_read FROM bulk_load('t', '%s', '%s');\n" % (path, json.dumps(options))
+            out, err = self.sql("SET maintenance_work_mem = '%s';\n" % case.memory + "BEGIN; DROP TABLE IF EXISTS rejected; SELECT rows_loaded, rows_rejected, rows_duplicate, rows_replaced, rows_read FROM bulk_load('t', '%s', '%s');\n" % (path, json.dumps(options))
                                 + dump % "t" + "\nSELECT 'd', line_number FROM rejected WHERE reason = 'duplicate';\n"
                                 "SELECT 'r', line_number || ':' || replace(raw_line, E'\\n', '/') FROM rejected WHERE reason = 'replaced';\n"
                                 "SELECT count(bt_index_parent_check(c.oid, true, true)) FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid JOIN pg_class r ON r.oid = i.indrelid"

@@ -1,0 +1,140 @@
+--
+-- Duplicates by the batch: many rows, which wait and are then settled together.
+--
+SET client_min_messages = warning;
+CREATE EXTENSION IF NOT EXISTS amcheck;
+SET maintenance_work_mem = '1MB';
+
+-- Loads the file; compares the table with what INSERT ... ON CONFLICT DO NOTHING makes of the same rows in the order of the file.
+CREATE FUNCTION pg_temp.compare(target regclass, options jsonb DEFAULT '{}') RETURNS SETOF text LANGUAGE plpgsql AS $$
+DECLARE
+	r record;
+	n bigint;
+BEGIN
+	EXECUTE format('CREATE TEMP TABLE expected (LIKE %s INCLUDING ALL)', target);
+	EXECUTE format('INSERT INTO expected SELECT * FROM %s', target);
+	CREATE TEMP TABLE rows_in AS TABLE expected WITH NO DATA;
+	ALTER TABLE rows_in ADD line serial;
+	EXECUTE format('COPY rows_in (%s) FROM ''/proc/self/cwd/pgbulk_duplicates_batch_in'' WITH (FORMAT csv)',
+		(SELECT string_agg(attname, ',' ORDER BY attnum) FROM pg_attribute WHERE attrelid = target AND attnum > 0 AND NOT attisdropped));
+	EXECUTE format('INSERT INTO expected SELECT %s FROM rows_in ORDER BY line ON CONFLICT DO NOTHING',
+		(SELECT string_agg(attname, ',' ORDER BY attnum) FROM pg_attribute WHERE attrelid = target AND attnum > 0 AND NOT attisdropped));
+	SELECT * INTO r FROM bulk_load(target, '/proc/self/cwd/pgbulk_duplicates_batch_in', options || '{"writer": "buffered", "on_duplicate": "keep_old", "log_verbosity": "silent"}');
+	ASSERT r.rows_read = r.rows_loaded + r.rows_duplicate;
+	ASSERT r.rows_duplicate = coalesce((r.details -> 'rejects' ->> 'duplicate')::bigint, 0);
+	EXECUTE format('SELECT count(*) FROM ((TABLE %1$s EXCEPT ALL TABLE expected) UNION ALL (TABLE expected EXCEPT ALL TABLE %1$s)) x', target) INTO n;
+	RETURN NEXT format('%s loaded, %s duplicate, %s rows are others', r.rows_loaded, r.rows_duplicate, n);
+	PERFORM bt_index_parent_check(indexrelid, true, true) FROM pg_index JOIN pg_class c ON c.oid = indexrelid WHERE indrelid = target AND c.relam = 403;
+	DROP TABLE expected, rows_in;
+END $$;
+
+-- keys in and out of the table, visible to everyone or not, dead, in HOT chains; twins in the file
+CREATE TABLE duplicates_batch_t (a text, b int, c text, d int);
+CREATE UNIQUE INDEX ON duplicates_batch_t (a, b) WITH (fillfactor = 20);
+CREATE INDEX ON duplicates_batch_t (c) WITH (fillfactor = 20);
+CREATE INDEX ON duplicates_batch_t USING hash (c);
+INSERT INTO duplicates_batch_t SELECT 'key ' || i % 3001, i % 7, 'c' || i % 100, i FROM generate_series(1, 12000) i ON CONFLICT DO NOTHING;
+UPDATE duplicates_batch_t SET d = -d WHERE d % 10 = 3;
+DELETE FROM duplicates_batch_t WHERE d % 10 = 7;
+VACUUM duplicates_batch_t;
+UPDATE duplicates_batch_t SET d = -d WHERE d % 10 = 4;
+UPDATE duplicates_batch_t SET c = 'moved', d = d + 1000000 WHERE d % 10 = 5;
+DELETE FROM duplicates_batch_t WHERE d % 10 = 6;
+COPY (SELECT 'key ' || (i * 7919) % 6007, i % 5, 'c' || i % 100, i FROM generate_series(1, 20000) i) TO '/proc/self/cwd/pgbulk_duplicates_batch_in' WITH (FORMAT csv);
+SELECT pg_temp.compare('duplicates_batch_t');
+SELECT pg_temp.compare('duplicates_batch_t');
+VACUUM duplicates_batch_t;
+SELECT pg_temp.compare('duplicates_batch_t');
+DELETE FROM duplicates_batch_t;
+SELECT pg_temp.compare('duplicates_batch_t');
+TRUNCATE duplicates_batch_t;
+SELECT pg_temp.compare('duplicates_batch_t');
+BEGIN;
+TRUNCATE duplicates_batch_t;
+SELECT pg_temp.compare('duplicates_batch_t');
+SELECT pg_temp.compare('duplicates_batch_t');
+COMMIT;
+BEGIN ISOLATION LEVEL SERIALIZABLE;
+DELETE FROM duplicates_batch_t WHERE d % 2 = 0;
+SELECT pg_temp.compare('duplicates_batch_t');
+ROLLBACK;
+
+-- rows that were set aside are shown to whoever wants to see them
+SELECT rows_loaded, rows_duplicate, jsonb_array_length(details -> 'rejects' -> 'first') AS first, details #>> '{rejects,first,0,line}' AS line, details #>> '{rejects,first,0,message}' AS message
+FROM bulk_load('duplicates_batch_t', '/proc/self/cwd/pgbulk_duplicates_batch_in', '{"writer": "buffered", "on_duplicate": "keep_old", "log_verbosity": "silent"}');
+SELECT rows_loaded, rows_duplicate
+FROM bulk_load('duplicates_batch_t', '/proc/self/cwd/pgbulk_duplicates_batch_in', '{"writer": "buffered", "on_duplicate": "keep_old", "log_verbosity": "silent", "reject_table": "duplicates_batch_rejects", "reject_file": "/proc/self/cwd/pgbulk_duplicates_batch_bad"}');
+SELECT count(*), count(DISTINCT line_number), min(line_number), max(line_number) FROM duplicates_batch_rejects;
+SELECT md5(string_agg(raw_line || E'\n', '' ORDER BY line_number)) = md5(pg_read_file('/proc/self/cwd/pgbulk_duplicates_batch_in')) AS table_has_them,
+	md5(pg_read_file('/proc/self/cwd/pgbulk_duplicates_batch_bad')) = md5(pg_read_file('/proc/self/cwd/pgbulk_duplicates_batch_in')) AS file_has_them FROM duplicates_batch_rejects;
+SELECT line_number, message FROM duplicates_batch_rejects WHERE line_number IN (1, 19999) ORDER BY line_number;
+DROP TABLE duplicates_batch_rejects;
+-- and those that are too many end the load at the right one
+SELECT bulk_load('duplicates_batch_t', '/proc/self/cwd/pgbulk_duplicates_batch_in', '{"writer": "buffered", "on_duplicate": "keep_old", "duplicate_limit": 12345}');
+SELECT rows_duplicate FROM bulk_load('duplicates_batch_t', '/proc/self/cwd/pgbulk_duplicates_batch_in', '{"writer": "buffered", "on_duplicate": "keep_old", "duplicate_limit": 20000, "log_verbosity": "silent"}');
+SELECT bulk_load('duplicates_batch_t', '/proc/self/cwd/pgbulk_duplicates_batch_in', '{"writer": "buffered", "on_duplicate": "keep_old", "duplicate_limit": "99%"}');
+SELECT rows_read, rows_loaded, rows_duplicate FROM bulk_load('duplicates_batch_t', '/proc/self/cwd/pgbulk_duplicates_batch_in', '{"writer": "buffered", "on_duplicate": "keep_old", "limit": 1234, "limit_counts": "loaded", "log_verbosity": "silent"}');
+DROP TABLE duplicates_batch_t;
+
+-- nulls, and where they are equal; a single integer; integers that are none
+CREATE TABLE duplicates_batch_t (a int, b numeric);
+COPY (SELECT CASE WHEN i % 5 > 0 THEN i * 7919 % 5003 END, CASE WHEN i % 2 = 0 THEN (i % 100)::numeric(10, 1) ELSE (i % 100)::numeric(10, 3) END FROM generate_series(1, 10000) i) TO '/proc/self/cwd/pgbulk_duplicates_batch_in' WITH (FORMAT csv);
+CREATE UNIQUE INDEX u ON duplicates_batch_t (a);
+SELECT pg_temp.compare('duplicates_batch_t');
+DROP INDEX u;
+TRUNCATE duplicates_batch_t;
+CREATE UNIQUE INDEX u ON duplicates_batch_t (a) NULLS NOT DISTINCT;
+SELECT pg_temp.compare('duplicates_batch_t');
+SELECT pg_temp.compare('duplicates_batch_t');
+DROP INDEX u;
+TRUNCATE duplicates_batch_t;
+CREATE UNIQUE INDEX u ON duplicates_batch_t (b DESC) INCLUDE (a);
+SELECT pg_temp.compare('duplicates_batch_t');
+SELECT pg_temp.compare('duplicates_batch_t');
+DROP INDEX u;
+TRUNCATE duplicates_batch_t;
+CREATE UNIQUE INDEX u ON duplicates_batch_t (((b * 10)::int), (a % 10)) WHERE a > 1000;
+SELECT pg_temp.compare('duplicates_batch_t');
+SELECT pg_temp.compare('duplicates_batch_t');
+DROP TABLE duplicates_batch_t;
+
+-- long keys, some compressed, and values beside the table
+CREATE TABLE duplicates_batch_t (k text PRIMARY KEY, w text);
+ALTER TABLE duplicates_batch_t ALTER w SET STORAGE EXTERNAL;
+COPY (SELECT repeat(md5((i % 700)::text), 1 + i % 700 % 60), repeat('w', i % 10 * 500) FROM generate_series(1, 3000) i) TO '/proc/self/cwd/pgbulk_duplicates_batch_in' WITH (FORMAT csv);
+SELECT pg_temp.compare('duplicates_batch_t');
+SELECT pg_temp.compare('duplicates_batch_t');
+-- compressed otherwise
+UPDATE duplicates_batch_t SET k = k || '';
+VACUUM duplicates_batch_t;
+SELECT pg_temp.compare('duplicates_batch_t');
+DROP TABLE duplicates_batch_t;
+
+-- errors that rows raise when they have waited have their lines
+CREATE TABLE duplicates_batch_t (k text UNIQUE, v text);
+CREATE INDEX ON duplicates_batch_t ((100 / (length(v) - 3)));
+COPY (SELECT 'key ' || i, CASE WHEN i = 1777 THEN 'abc' ELSE 'abcd' END FROM generate_series(1, 3000) i) TO '/proc/self/cwd/pgbulk_duplicates_batch_in' WITH (FORMAT csv);
+SELECT bulk_load('duplicates_batch_t', '/proc/self/cwd/pgbulk_duplicates_batch_in', '{"writer": "buffered", "on_duplicate": "keep_old"}');
+COPY (SELECT CASE WHEN i = 1777 THEN (SELECT string_agg(md5(j::text), '') FROM generate_series(1, 300) j) ELSE 'key ' || i END, 'abcd' FROM generate_series(1, 3000) i) TO '/proc/self/cwd/pgbulk_duplicates_batch_in' WITH (FORMAT csv);
+DO $$
+DECLARE
+	context text;
+BEGIN
+	PERFORM bulk_load('duplicates_batch_t', '/proc/self/cwd/pgbulk_duplicates_batch_in', '{"writer": "buffered", "on_duplicate": "keep_old"}');
+EXCEPTION WHEN program_limit_exceeded THEN
+	GET STACKED DIAGNOSTICS context = PG_EXCEPTION_CONTEXT;
+	RAISE WARNING '%', substring(context, 'line [0-9]+');
+END $$;
+SELECT count(*) FROM duplicates_batch_t;
+DROP TABLE duplicates_batch_t;
+
+-- bad rows among them, and a dry run
+CREATE TABLE duplicates_batch_t (a int PRIMARY KEY, b int CHECK (b < 5000), c int GENERATED ALWAYS AS (b % 10) STORED);
+INSERT INTO duplicates_batch_t SELECT i, i FROM generate_series(1, 4000, 3) i;
+COPY (SELECT i % 2500, CASE WHEN i % 1000 = 0 THEN 'x' WHEN i % 1500 = 0 THEN '6000' ELSE (i % 4000)::text END FROM generate_series(1, 5999) i) TO '/proc/self/cwd/pgbulk_duplicates_batch_in' WITH (FORMAT csv);
+SELECT rows_read, rows_loaded, rows_rejected, rows_duplicate FROM bulk_load('duplicates_batch_t', '/proc/self/cwd/pgbulk_duplicates_batch_in', '{"columns": ["a", "b"], "writer": "buffered", "on_duplicate": "keep_old", "on_error": "ignore", "log_verbosity": "silent", "dry_run": true}');
+SELECT count(*), sum(a), sum(c) FROM duplicates_batch_t;
+SELECT rows_read, rows_loaded, rows_rejected, rows_duplicate FROM bulk_load('duplicates_batch_t', '/proc/self/cwd/pgbulk_duplicates_batch_in', '{"columns": ["a", "b"], "writer": "buffered", "on_duplicate": "keep_old", "on_error": "ignore", "log_verbosity": "silent"}');
+SELECT count(*), sum(a), sum(c) FROM duplicates_batch_t;
+SELECT count(bt_index_parent_check('duplicates_batch_t_pkey', true, true));
+DROP TABLE duplicates_batch_t;

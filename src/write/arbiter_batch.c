@@ -1,0 +1,615 @@
+/*
+ * arbiter_batch.c
+ *		See arbiter_batch.h.
+ */
+#include "postgres.h"
+
+#include "access/tableam.h"
+#include "catalog/catalog.h"
+#include "catalog/index.h"
+#include "index/inserter.h"
+#include "index/lookup.h"
+#include "index/presort.h"
+#include "miscadmin.h"
+#include "server/compat.h"
+#include "storage/bufmgr.h"
+#include "utils/memutils.h"
+#include "utils/snapmgr.h"
+#include "write/arbiter.h"
+#include "write/arbiter_batch.h"
+#include "write/leaf.h"
+
+/* So few rows are asked about one by one: sorting them does not pay. */
+#ifndef ROWS_TO_SORT
+#define ROWS_TO_SORT 32
+#endif
+
+/* Rows between two checks for interrupts. */
+#define ROWS_AT_ONCE 1024
+
+typedef enum Fate
+{
+	FATE_NEW,
+	FATE_ASK,
+	FATE_DUPLICATE
+} Fate;
+
+typedef struct WaitingRow
+{
+	HeapTuple	tuple;
+	JournalPlace place;
+	const char *raw;			/* its bytes, if they may have to be shown, or NULL */
+	Fate		fate;
+} WaitingRow;
+
+/* An entry with the key of a row; whether its own row stands is to be asked. */
+typedef struct Candidate
+{
+	RowId		standing;
+	uint32		number;			/* of the row that waits */
+} Candidate;
+
+struct ArbiterBatch
+{
+	LeafContext *context;
+	Leaf	   *leaf;
+	Relation	index;
+	IndexInfo  *info;
+	KeyShape   *shape;
+	Lookup	   *lookup;
+	Size		budget;			/* of maintenance_work_mem */
+	bool		shows;			/* each duplicate */
+	TupleTableSlot *slot;		/* a row that waits */
+	TupleTableSlot *standing;	/* a row that may be in its way */
+	StringInfoData keys[2];		/* theirs, when they are compared */
+
+	/* the rows that wait */
+	Arena		arena;
+	WaitingRow *rows;
+	ItemPointerData *tids;		/* of those that are stored */
+	uint32		nrows;
+	uint32		capacity;
+	Size		bytes;
+
+	/* those that are looked at together */
+	MemoryContext scratch;
+	Candidate  *candidates;
+	uint32		ncandidates;
+	uint32		candidates_capacity;
+	RowId	   *lost;			/* rows that were stored, but others have their keys */
+	uint32		nlost;
+	uint32		lost_capacity;
+};
+
+/* For their keys, and then for index entries; the rest is for rows. */
+static inline Size
+memory_for_keys(const ArbiterBatch *batch)
+{
+	return batch->budget / 8 * 5;
+}
+
+/* ---- rows that wait, as numbers ---- */
+
+/* Keys are sorted with TIDs: those of a row that has none tell its number. */
+#define ROWS_OF_BLOCK 64
+
+static inline void
+number_tid(uint32 number, ItemPointer tid)
+{
+	ItemPointerSet(tid, number / ROWS_OF_BLOCK, number % ROWS_OF_BLOCK + 1);
+}
+
+static inline uint32
+row_number(RowId row)
+{
+	ItemPointerData tid;
+
+	row_tid(row, &tid);
+	return ItemPointerGetBlockNumberNoCheck(&tid) * ROWS_OF_BLOCK +
+		ItemPointerGetOffsetNumberNoCheck(&tid) - 1;
+}
+
+/* Shows a row in the slot, and to expressions. */
+static void
+show_row(ArbiterBatch *batch, uint32 number)
+{
+	EState	   *estate = batch->context->writer->estate;
+
+	ResetPerTupleExprContext(estate);
+	ExecStoreHeapTuple(batch->rows[number].tuple, batch->slot, false);
+	batch->slot->tts_tableOid = RelationGetRelid(batch->leaf->rri->ri_RelationDesc);
+	GetPerTupleExprContext(estate)->ecxt_scantuple = batch->slot;
+	batch->context->writer->current_row = number;
+}
+
+/* The key of the row in a slot; false: the index has none of it, or it is equal to no other. */
+static bool
+form_key(ArbiterBatch *batch, TupleTableSlot *slot, Datum *values, bool *isnull)
+{
+	EState	   *estate = batch->context->writer->estate;
+	MemoryContext old = MemoryContextSwitchTo(GetPerTupleMemoryContext(estate));
+	bool		judged;
+
+	GetPerTupleExprContext(estate)->ecxt_scantuple = slot;
+	judged = entries_has_row(batch->info, estate);
+	if (judged)
+	{
+		FormIndexDatum(batch->info, slot, estate, values, isnull);
+		for (int i = 0; i < batch->shape->nkeys; i++)
+			judged &= !isnull[i] || batch->info->ii_NullsNotDistinct;
+	}
+	MemoryContextSwitchTo(old);
+	return judged;
+}
+
+/* ---- looking up ---- */
+
+static void
+take_row(void *arg, RowId row, bool first)
+{
+	ArbiterBatch *batch = arg;
+
+	if (!first)
+		batch->rows[row_number(row)].fate = FATE_DUPLICATE;
+}
+
+static void
+take_entry(void *arg, RowId row, const ItemPointerData *tid, bool visible)
+{
+	ArbiterBatch *batch = arg;
+	uint32		number = row_number(row);
+
+	if (visible)
+		batch->rows[number].fate = FATE_DUPLICATE;
+	if (batch->rows[number].fate == FATE_DUPLICATE)
+		return;
+	batch->rows[number].fate = FATE_ASK;
+	if (batch->ncandidates == batch->candidates_capacity)
+	{
+		batch->candidates_capacity = Max(2 * batch->candidates_capacity, 1024);
+		batch->candidates = batch->candidates == NULL ?
+			MemoryContextAlloc(batch->scratch, batch->candidates_capacity * sizeof(Candidate)) :
+			repalloc_huge(batch->candidates, batch->candidates_capacity * sizeof(Candidate));
+	}
+	batch->candidates[batch->ncandidates++] = (Candidate) {row_id(tid, true), number};
+}
+
+/* Looks up the keys of rows from first on, as many as fit; returns how many rows. */
+static uint32
+look_up(ArbiterBatch *batch, uint32 first)
+{
+	Size		budget = memory_for_keys(batch);
+	MemoryContext old = MemoryContextSwitchTo(batch->scratch);
+	Presort    *presort = presort_open(batch->shape, 2 * budget, (PresortOptions) {0});
+	KeySink		keys = lookup_keys(batch->lookup);
+	uint32		i;
+
+	for (i = first; i < batch->nrows; i++)
+	{
+		Datum		values[INDEX_MAX_KEYS];
+		bool		isnull[INDEX_MAX_KEYS];
+		ItemPointerData tid;
+
+		if (i % ROWS_AT_ONCE == 0)
+		{
+			CHECK_FOR_INTERRUPTS();
+			if (i > first && presort_memory(presort) >= budget)
+				break;
+		}
+		batch->rows[i].fate = FATE_NEW;
+		show_row(batch, i);
+		if (!form_key(batch, batch->slot, values, isnull))
+			continue;
+		number_tid(i, &tid);
+		MemoryContextSwitchTo(GetPerTupleMemoryContext(batch->context->writer->estate));
+		presort_put(presort, &tid, values, isnull, true);
+		MemoryContextSwitchTo(batch->scratch);
+	}
+	batch->context->writer->current_row = -1;
+	presort_finish(presort, &keys);
+	lookup_end(batch->lookup);
+	presort_close(presort);
+	MemoryContextSwitchTo(old);
+	return i - first;
+}
+
+/* ---- rows that may be in the way ---- */
+
+/* Whether the row that was fetched still has the key of the one that waits. */
+static bool
+has_key(ArbiterBatch *batch, uint32 number)
+{
+	TupleTableSlot *slots[2] = {batch->slot, batch->standing};
+	EState	   *estate = batch->context->writer->estate;
+	MemoryContext old = MemoryContextSwitchTo(GetPerTupleMemoryContext(estate));
+	bool		judged = true;
+
+	show_row(batch, number);
+	for (int i = 0; i < 2 && judged; i++)
+	{
+		Datum		values[INDEX_MAX_KEYS];
+		bool		isnull[INDEX_MAX_KEYS];
+
+		judged = form_key(batch, slots[i], values, isnull);
+		resetStringInfo(&batch->keys[i]);
+		if (judged)
+			shape_image(batch->shape, values, isnull, &batch->keys[i]);
+	}
+	judged = judged &&
+		shape_compare(batch->shape, batch->keys[0].data, batch->keys[1].data) == 0;
+	MemoryContextSwitchTo(old);
+	return judged;
+}
+
+/* Whether the row of an entry stands, for certain. */
+static bool
+stands(ArbiterBatch *batch, IndexFetchTableData *fetch, const Candidate *candidate)
+{
+	Relation	rel = batch->leaf->rri->ri_RelationDesc;
+	SnapshotData dirty;
+	ItemPointerData tid;
+	bool		again = false;
+	bool		found;
+
+	InitDirtySnapshot(dirty);
+	row_tid(candidate->standing, &tid);
+	found = table_index_fetch_tuple(fetch, &tid, &dirty, batch->standing, &again, NULL) &&
+		!TransactionIdIsValid(dirty.xmin) && !TransactionIdIsValid(dirty.xmax) &&
+		arbiter_may_see(rel, batch->standing) && has_key(batch, candidate->number);
+	ExecClearTuple(batch->standing);
+	return found;
+}
+
+static int
+compare_candidates(const void *a, const void *b)
+{
+	RowId		row_a = ((const Candidate *) a)->standing;
+	RowId		row_b = ((const Candidate *) b)->standing;
+
+	return (row_a > row_b) - (row_a < row_b);
+}
+
+/* Has the pages of the next candidates read ahead, from *ahead on. */
+static void
+read_ahead(const ArbiterBatch *batch, uint32 i, uint32 *ahead)
+{
+	Relation	rel = batch->leaf->rri->ri_RelationDesc;
+
+	for (; *ahead < batch->ncandidates && *ahead < i + maintenance_io_concurrency; (*ahead)++)
+	{
+		BlockNumber block = row_block(batch->candidates[*ahead].standing);
+
+		if (*ahead == 0 || block != row_block(batch->candidates[*ahead - 1].standing))
+			PrefetchBuffer(rel, MAIN_FORKNUM, block);
+	}
+}
+
+static void
+fetch_candidates(ArbiterBatch *batch)
+{
+	IndexFetchTableData *fetch;
+	uint32		ahead = 0;
+
+	if (batch->ncandidates == 0)
+		return;
+	qsort(batch->candidates, batch->ncandidates, sizeof(Candidate), compare_candidates);
+	fetch = table_index_fetch_begin(batch->leaf->rri->ri_RelationDesc);
+	for (uint32 i = 0; i < batch->ncandidates; i++)
+	{
+		const Candidate *candidate = &batch->candidates[i];
+
+		if (i % ROWS_AT_ONCE == 0)
+			CHECK_FOR_INTERRUPTS();
+		read_ahead(batch, i, &ahead);
+		if (batch->rows[candidate->number].fate == FATE_ASK && stands(batch, fetch, candidate))
+			batch->rows[candidate->number].fate = FATE_DUPLICATE;
+	}
+	table_index_fetch_end(fetch);
+	batch->context->writer->current_row = -1;
+}
+
+/* ---- storing ---- */
+
+/* Leaves a row to the arbiter. */
+static void
+ask(ArbiterBatch *batch, uint32 number)
+{
+	show_row(batch, number);
+	if (!leaf_insert(batch->context, batch->leaf, batch->slot))
+		batch->rows[number].fate = FATE_DUPLICATE;
+	batch->context->writer->current_row = -1;
+}
+
+static void
+ask_all(ArbiterBatch *batch, uint32 first, uint32 n)
+{
+	for (uint32 i = first; i < first + n; i++)
+		if (batch->rows[i].fate == FATE_ASK)
+			ask(batch, i);
+}
+
+static void
+take_lost(void *arg, RowId row)
+{
+	ArbiterBatch *batch = arg;
+
+	if (batch->nlost == batch->lost_capacity)
+	{
+		batch->lost_capacity = Max(2 * batch->lost_capacity, 64);
+		batch->lost = batch->lost == NULL ?
+			MemoryContextAlloc(batch->scratch, batch->lost_capacity * sizeof(RowId)) :
+			repalloc_huge(batch->lost, batch->lost_capacity * sizeof(RowId));
+	}
+	batch->lost[batch->nlost++] = row;
+}
+
+static int
+compare_rows(const void *a, const void *b)
+{
+	RowId		row_a = *(const RowId *) a;
+	RowId		row_b = *(const RowId *) b;
+
+	return (row_a > row_b) - (row_a < row_b);
+}
+
+/* Takes back rows whose keys others were faster to enter; they are to be asked about. */
+static void
+take_back(ArbiterBatch *batch, uint32 first, uint32 n)
+{
+	if (batch->nlost == 0)
+		return;
+	arbiter_advance_command(batch->context);
+	qsort(batch->lost, batch->nlost, sizeof(RowId), compare_rows);
+	for (uint32 i = first; i < first + n; i++)
+	{
+		RowId		row = row_id(&batch->tids[i], true);
+
+		if (batch->rows[i].fate != FATE_NEW ||
+			bsearch(&row, batch->lost, batch->nlost, sizeof(RowId), compare_rows) == NULL)
+			continue;
+		CHECK_FOR_INTERRUPTS();
+		simple_heap_delete(batch->leaf->rri->ri_RelationDesc, &batch->tids[i]);
+		batch->rows[i].fate = FATE_ASK;
+	}
+	batch->nlost = 0;
+	arbiter_advance_command(batch->context);
+	ask_all(batch, first, n);
+}
+
+static void
+store_new(ArbiterBatch *batch, uint32 first, uint32 n)
+{
+	Leaf	   *leaf = batch->leaf;
+
+	for (uint32 i = first; i < first + n; i++)
+	{
+		if (batch->rows[i].fate != FATE_NEW)
+			continue;
+		leaf_put_tuple(batch->context, leaf, batch->rows[i].tuple, i);
+		if (leaf_is_full(leaf))
+		{
+			CHECK_FOR_INTERRUPTS();
+			leaf_flush(batch->context, leaf);
+		}
+	}
+	leaf_flush(batch->context, leaf);
+	leaf_flush_entries(batch->context, leaf);
+	batch->context->writer->current_row = -1;
+	take_back(batch, first, n);
+}
+
+/* ---- duplicates ---- */
+
+static void
+tell_duplicates(ArbiterBatch *batch, uint32 first, uint32 n)
+{
+	Writer	   *writer = batch->context->writer;
+	const LateDuplicates *late = &writer->late;
+	int64		unseen = late->unseen(late->arg);
+	int64		more = 0;
+
+	for (uint32 i = first; i < first + n; i++)
+	{
+		WaitingRow *row = &batch->rows[i];
+
+		if (row->fate != FATE_DUPLICATE)
+			continue;
+		if (more < unseen)
+		{
+			more++;
+			continue;
+		}
+		late->count(late->arg, more);
+		more = 0;
+		show_row(batch, i);
+		arbiter_set_aside(batch->context, batch->leaf->arbiter, batch->slot);
+		late->reject(late->arg, &row->place, row->raw, &writer->duplicate);
+		unseen = late->unseen(late->arg);
+	}
+	late->count(late->arg, more);
+	writer->current_row = -1;
+}
+
+/* ---- the batch ---- */
+
+/* Looks at rows from first on together; returns how many. */
+static uint32
+settle(ArbiterBatch *batch, uint32 first)
+{
+	uint32		n = batch->nrows - first;
+
+	if (n < ROWS_TO_SORT)
+		for (uint32 i = first; i < first + n; i++)
+			batch->rows[i].fate = FATE_ASK;
+	else
+		n = look_up(batch, first);
+	fetch_candidates(batch);
+	ask_all(batch, first, n);
+	store_new(batch, first, n);
+	tell_duplicates(batch, first, n);
+
+	ExecClearTuple(batch->slot);
+	MemoryContextReset(batch->scratch);
+	batch->candidates = NULL;
+	batch->lost = NULL;
+	batch->ncandidates = batch->candidates_capacity = batch->lost_capacity = 0;
+	return n;
+}
+
+/* For the writer. */
+static bool
+find_place(void *arg, const ItemPointerData *tid, JournalPlace *place)
+{
+	ArbiterBatch *batch = arg;
+	int64		number = batch->context->writer->current_row;
+
+	if (tid != NULL)
+		for (number = 0; number < batch->nrows; number++)
+			if (ItemPointerEquals(&batch->tids[number], unconstify(ItemPointerData *, tid)))
+				break;
+	if (number < 0 || number >= batch->nrows)
+		return false;
+	*place = batch->rows[number].place;
+	return true;
+}
+
+void
+arbiter_batch_flush(ArbiterBatch *batch)
+{
+	LeafContext *context = batch->context;
+	Writer	   *writer = context->writer;
+	EState	   *estate = writer->estate;
+	ExprContext *next_row = GetPerTupleExprContext(estate);
+
+	if (batch->nrows == 0)
+		return;
+	/* the row that made room for itself still has its values in its context */
+	estate->es_per_tuple_exprcontext = context->flush_econtext;
+	writer->current_row = -1;
+	writer->find_place = find_place;
+	writer->find_place_arg = batch;
+	for (uint32 i = 0; i < batch->nrows; i++)
+		ItemPointerSetInvalid(&batch->tids[i]);
+	batch->leaf->tids = batch->tids;
+
+	for (uint32 first = 0; first < batch->nrows;)
+		first += settle(batch, first);
+
+	batch->leaf->tids = NULL;
+	writer->find_place = NULL;
+	estate->es_per_tuple_exprcontext = next_row;
+	batch->nrows = 0;
+	batch->bytes = 0;
+	arena_reset(&batch->arena);
+}
+
+static void
+reserve_rows(ArbiterBatch *batch)
+{
+	MemoryContext context = batch->context->writer->estate->es_query_cxt;
+
+	batch->capacity = Max(2 * batch->capacity, ROWS_AT_ONCE);
+	if (batch->rows == NULL)
+	{
+		batch->rows = MemoryContextAlloc(context, batch->capacity * sizeof(WaitingRow));
+		batch->tids = MemoryContextAlloc(context, batch->capacity * sizeof(ItemPointerData));
+		return;
+	}
+	batch->rows = repalloc_huge(batch->rows, batch->capacity * sizeof(WaitingRow));
+	batch->tids = repalloc_huge(batch->tids, batch->capacity * sizeof(ItemPointerData));
+}
+
+Arena *
+arbiter_batch_arena(ArbiterBatch *batch)
+{
+	return &batch->arena;
+}
+
+void
+arbiter_batch_put(ArbiterBatch *batch, HeapTuple tuple, uint32 number)
+{
+	const Journal *journal = batch->context->journal;
+	WaitingRow *row;
+
+	if (batch->nrows == batch->capacity)
+		reserve_rows(batch);
+	row = &batch->rows[batch->nrows++];
+	row->tuple = tuple;
+	row->raw = NULL;
+	journal_locate(journal, number, &row->place);
+	batch->bytes += sizeof(WaitingRow) + sizeof(ItemPointerData) +
+		MAXALIGN(sizeof(HeapTupleData)) + MAXALIGN(tuple->t_len);
+	if (batch->shows)
+	{
+		char	   *raw = arena_alloc(&batch->arena, row->place.length);
+
+		memcpy(raw, journal->reader->data + journal->reader->rows[number].start,
+			   row->place.length);
+		row->raw = raw;
+		batch->bytes += MAXALIGN(row->place.length);
+	}
+}
+
+bool
+arbiter_batch_full(const ArbiterBatch *batch)
+{
+	return batch->bytes >= batch->budget - memory_for_keys(batch);
+}
+
+/* Whether rows of the leaf need nothing at their turn but to know who has their keys. */
+static bool
+serves(const LeafContext *context, const Leaf *leaf)
+{
+	const BulkOptions *options = context->options;
+	Relation	index;
+	IndexInfo  *info;
+
+	return leaf->arbiter != NULL && options->on_duplicate == BULK_ON_DUPLICATE_KEEP_OLD &&
+		options->on_error != BULK_ON_ERROR_SET_NULL &&
+		arbiter_only_index(leaf->arbiter, &index, &info) && inserter_serves(index) &&
+		context->entries_budget > 0 && leaf->former != NULL &&
+		!leaf->before_row && !leaf->instead_row && !leaf->after_row &&
+		leaf->checked == CHECKS_NOTHING && !constraints_volatile(leaf->constraints) &&
+		!RelationIsLogicallyLogged(leaf->rri->ri_RelationDesc);
+}
+
+ArbiterBatch *
+arbiter_batch_open(LeafContext *context, Leaf *leaf)
+{
+	const BulkOptions *options = context->options;
+	Relation	rel = leaf->rri->ri_RelationDesc;
+	ArbiterBatch *batch;
+	LookupSink	sink;
+	MemoryContext old;
+
+	if (!serves(context, leaf))
+		return NULL;
+	old = MemoryContextSwitchTo(context->writer->estate->es_query_cxt);
+	batch = palloc0(sizeof(ArbiterBatch));
+	(void) arbiter_only_index(leaf->arbiter, &batch->index, &batch->info);
+	batch->context = context;
+	batch->leaf = leaf;
+	batch->budget = context->entries_budget;
+	batch->shows = options->reject_table != NULL || options->reject_file != NULL;
+	batch->shape = shape_open(batch->index);
+	sink = (LookupSink) {.row = take_row,.entry = take_entry,.arg = batch};
+	batch->lookup = lookup_open(rel, batch->index, batch->shape, &sink);
+	batch->slot = MakeSingleTupleTableSlot(RelationGetDescr(rel), &TTSOpsHeapTuple);
+	batch->standing = table_slot_create(rel, NULL);
+	initStringInfo(&batch->keys[0]);
+	initStringInfo(&batch->keys[1]);
+	batch->scratch = AllocSetContextCreate(CurrentMemoryContext, "bulk_load duplicates",
+										   ALLOCSET_DEFAULT_SIZES);
+	arena_init(&batch->arena, CurrentMemoryContext, 64 * 1024);
+	leaf->entries = entries_open(leaf->rri, memory_for_keys(batch));
+	entries_try(leaf->entries, batch->index, take_lost, batch);
+	MemoryContextSwitchTo(old);
+	return batch;
+}
+
+void
+arbiter_batch_close(ArbiterBatch *batch)
+{
+	ExecDropSingleTupleTableSlot(batch->slot);
+	ExecDropSingleTupleTableSlot(batch->standing);
+}

@@ -1,0 +1,177 @@
+# Duplicates by the batch among other sessions: keys that others enter, hold or
+# give up before the rows of a load are looked up, and between that and the moment
+# when their index entries go in.
+
+use strict;
+use warnings;
+
+use FindBin;
+use lib $FindBin::RealBin;
+use PgBulk;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my $node = bulk_server('duplicate_batches', 'deadlock_timeout = 1h', 'lock_timeout = 60s', 'autovacuum = off');
+my ($load, $other, $third, $watch) = map { PgBulk::Session->new($node) } 1 .. 4;
+
+$node->safe_psql('postgres', q{
+	CREATE EXTENSION amcheck;
+	CREATE TABLE t (a text PRIMARY KEY, n int, s text);
+	CREATE INDEX ON t (n);
+	CREATE INDEX ON t USING hash (s)});
+my $file = data_file('rows.csv', 1, join('', map { sprintf("key %05d,%d,new %d\n", $_, $_, $_) } 1 .. 3000));
+my $call = "SELECT rows_loaded, rows_duplicate FROM bulk_load('t', '$file', '{\"writer\": \"buffered\", \"on_duplicate\": \"keep_old\", \"log_verbosity\": \"silent\"}')";
+
+sub waits
+{
+	my ($session) = @_;
+
+	wait_for('a session to wait', sub {
+		$watch->ask("SELECT count(*) FROM pg_locks WHERE pid = $session->{pid} AND NOT granted") > 0 });
+}
+
+# keys 2000 to 2099 are there, all but the last ten visible to everyone
+sub reset_table
+{
+	$node->safe_psql('postgres', q{TRUNCATE t});
+	$node->safe_psql('postgres', q{INSERT INTO t SELECT format('key %s', lpad(i::text, 5, '0')), -i, 'old ' || i FROM generate_series(2000, 2089) i});
+	$node->safe_psql('postgres', q{VACUUM t});
+	$node->safe_psql('postgres', q{INSERT INTO t SELECT format('key %s', lpad(i::text, 5, '0')), -i, 'old ' || i FROM generate_series(2090, 2099) i});
+}
+
+sub sound
+{
+	my ($name, $rows) = @_;
+
+	is($watch->ask("SELECT count(bt_index_parent_check(indexrelid, true, true)) FROM pg_index JOIN pg_class c ON c.oid = indexrelid WHERE indrelid = 't'::regclass AND relam = 403"), 2, "$name: indexes are whole");
+	is($watch->ask('SET enable_seqscan = off; SELECT count(*) FROM t WHERE a >= \'\'; RESET enable_seqscan') =~ s/^SET\n|\nRESET$//gr, $rows, "$name: all rows are found");
+	is($watch->ask('SELECT count(DISTINCT a) FROM t'), $rows, "$name: keys are unique");
+}
+
+# what a transaction that is running does to a row before the load meets it
+foreach my $case (
+	# what it does; loaded and set aside with COMMIT, with ROLLBACK; rows then
+	["INSERT INTO t VALUES ('key 00500', 0, 'theirs')", '2899|101', '2900|100', 3000, 3000],
+	["UPDATE t SET n = 0 WHERE a = 'key 02050'", '2900|100', '2900|100', 3000, 3000],
+	["UPDATE t SET a = 'else' WHERE a = 'key 02050'", '2901|99', '2900|100', 3001, 3000],
+	["UPDATE t SET a = 'else' WHERE a = 'key 02095'", '2901|99', '2900|100', 3001, 3000],
+	["DELETE FROM t WHERE a = 'key 02050'", '2901|99', '2900|100', 3000, 3000],
+	["INSERT INTO t VALUES ('key 00500', 0, 'theirs') ON CONFLICT DO NOTHING", '2899|101', '2900|100', 3000, 3000])
+{
+	my ($statement, @expected) = @$case;
+
+	foreach my $end ('COMMIT', 'ROLLBACK')
+	{
+		my ($counts, $rows) = $end eq 'COMMIT' ? @expected[0, 2] : @expected[1, 3];
+
+		reset_table();
+		$other->ask("BEGIN; $statement");
+		$load->send($call);
+		waits($load);
+		$other->ask($end);
+		is($load->wait, $counts, "$statement, $end");
+		sound("$statement, $end", $rows);
+	}
+}
+
+# others are faster: while the load waits for one key, which it has found, keys come
+# that it has not found; one of them is of a transaction that is running still
+foreach my $end ('COMMIT', 'ROLLBACK')
+{
+	reset_table();
+	$other->ask("BEGIN; DELETE FROM t WHERE a = 'key 02000'");
+	$load->send($call);
+	waits($load);
+	$watch->ask("INSERT INTO t SELECT format('key %s', lpad(i::text, 5, '0')), -i, 'faster' FROM generate_series(100, 199) i");
+	$third->ask("BEGIN; INSERT INTO t VALUES ('key 00200', 0, 'running')");
+	$other->ask('ROLLBACK');
+	waits($load);
+	is($watch->ask("SELECT count(*) FROM t WHERE s = 'faster'"), 100, 'nobody waits');
+	$third->ask($end);
+	is($load->wait, $end eq 'COMMIT' ? '2799|201' : '2800|200', "others are faster, $end");
+	is($watch->ask("SELECT count(*) FILTER (WHERE s = 'faster'), count(*) FILTER (WHERE s = 'running') FROM t"), $end eq 'COMMIT' ? '100|1' : '100|0', "$end: their rows stand");
+	sound("faster, $end", 3000);
+}
+
+# the same where a snapshot does not show them
+foreach my $level ('REPEATABLE READ', 'SERIALIZABLE')
+{
+	reset_table();
+	$load->ask("BEGIN ISOLATION LEVEL $level; SELECT 1");
+	is($load->ask($call), '2900|100', "$level: alone");
+	$load->ask('ROLLBACK');
+	foreach my $statement ("INSERT INTO t VALUES ('key 00500', 0, 'theirs')", "UPDATE t SET n = 0 WHERE a = 'key 02050'")
+	{
+		reset_table();
+		$load->ask("BEGIN ISOLATION LEVEL $level; SELECT count(*) FROM t");
+		$other->ask($statement);
+		$load->ask($call);
+		is($load->sqlstate, '40001', "$level: $statement");
+		like($load->{error}, $statement =~ /INSERT/ ? qr/line 500\b/ : qr/line 2050\b/, "$level: its line");
+		$load->ask('ROLLBACK');
+	}
+	reset_table();
+	$other->ask("BEGIN; DELETE FROM t WHERE a = 'key 02000'");
+	$load->ask("BEGIN ISOLATION LEVEL $level; SELECT count(*) FROM t");
+	$load->send($call);
+	waits($load);
+	$watch->ask("INSERT INTO t VALUES ('key 00100', 0, 'faster')");
+	$other->ask('ROLLBACK');
+	$load->wait;
+	is($load->sqlstate, '40001', "$level: others are faster");
+	$load->ask('ROLLBACK');
+	sound($level, 101);
+}
+
+# serializable transactions: each has read what the other one adds, on leaves of its own
+reset_table();
+my $many = data_file('many.csv', 1, join('', map { sprintf("key %05d,%d,new\n", $_, $_) } 70001 .. 72000));
+$node->safe_psql('postgres', q{INSERT INTO t SELECT format('key %s', lpad(i::text, 5, '0')), 0, 'far' FROM generate_series(10000, 60000, 10) i; VACUUM ANALYZE t});
+$_->ask('SET enable_seqscan = off') foreach ($load, $other);
+$load->ask("BEGIN ISOLATION LEVEL SERIALIZABLE; SELECT count(*) FROM t WHERE a BETWEEN 'key 20001' AND 'key 20005'");
+$other->ask("BEGIN ISOLATION LEVEL SERIALIZABLE; SELECT count(*) FROM t WHERE a BETWEEN 'key 71000' AND 'key 71005'");
+my $failed = '';
+foreach my $step ([ $load, $call =~ s/rows\.csv/many.csv/r ], [ $other, "INSERT INTO t VALUES ('key 20003', 0, 'theirs')" ], [ $load, 'COMMIT' ], [ $other, 'COMMIT' ])
+{
+	my ($who, $what) = @$step;
+
+	$who->ask($what);
+	$failed .= $who->sqlstate;
+}
+is($failed, '40001', 'one of two serializable transactions fails');
+$_->ask('RESET enable_seqscan') foreach ($load, $other);
+
+# two loads take turns, others' statements wait for keys
+reset_table();
+$load->ask('BEGIN');
+is($load->ask($call), '2900|100', 'the first of two loads');
+$other->send($call);
+waits($other);
+$third->send("WITH i AS (INSERT INTO t VALUES ('key 00001', 0, 'theirs') ON CONFLICT DO NOTHING RETURNING a) SELECT count(*) FROM i");
+waits($third);
+$load->ask('COMMIT');
+is($other->wait, '0|3000', 'the second one');
+is($third->wait, 0, 'others wait for keys of a load');
+sound('two loads', 3000);
+
+# keys of rows that are dead
+$node->safe_psql('postgres', 'DELETE FROM t');
+is($load->ask($call), '3000|0', 'keys of dead rows are free');
+sound('dead rows', 3000);
+
+# a crash
+reset_table();
+$load->ask('BEGIN');
+$load->ask($call);
+$watch->ask('CHECKPOINT');
+$node->stop('immediate');
+$node->start;
+($load, $watch) = map { PgBulk::Session->new($node) } 1 .. 2;
+sound('crash before the commit', 100);
+$load->ask($call);
+$node->stop('immediate');
+$node->start;
+($load, $watch) = map { PgBulk::Session->new($node) } 1 .. 2;
+sound('crash after the commit', 3000);
+
+done_testing();
