@@ -166,7 +166,7 @@ entries_try(Entries *entries, Relation index, EntriesLost lost, void *arg)
 	for (int i = 0; i < entries->nindexes; i++)
 		if (entries->indexes[i].index == index)
 			entries->tried = &entries->indexes[i];
-	Assert(entries->tried != NULL);
+	Assert(entries->tried != NULL && entries->workers == 0);
 	inserter_try(entries->tried->inserter);
 	entries->lost = lost;
 	entries->lost_arg = arg;

@@ -134,7 +134,8 @@ batch_error_context(void *arg)
 		JournalPlace place;
 
 		if (batch->writer->find_place(batch->writer->find_place_arg, NULL, &place))
-			add_row_context(batch, list_nth(source->paths, place.file), place.line, NULL, 0);
+			errcontext("%s", row_context(batch, list_nth(source->paths, place.file), place.line,
+										 NULL, 0));
 		else
 			errcontext("bulk_load of %s", name);
 		return;

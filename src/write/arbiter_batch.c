@@ -601,7 +601,7 @@ arbiter_batch_open(LeafContext *context, Leaf *leaf)
 	batch->scratch = AllocSetContextCreate(CurrentMemoryContext, "bulk_load duplicates",
 										   ALLOCSET_DEFAULT_SIZES);
 	arena_init(&batch->arena, CurrentMemoryContext, 64 * 1024);
-	leaf->entries = entries_open(leaf->rri, memory_for_keys(batch));
+	leaf->entries = entries_open(leaf->rri, memory_for_keys(batch), 0);
 	entries_try(leaf->entries, batch->index, take_lost, batch);
 	MemoryContextSwitchTo(old);
 	return batch;
