@@ -17,7 +17,7 @@ typedef struct ColumnStats
 	uint64_t	values;			/* that are neither empty nor null markers */
 	uint64_t	empties;
 	uint64_t	hollow;			/* of blanks alone, without quotes */
-	uint64_t	given_nulls;	/* strings that the caller has for NULL */
+	uint64_t	given_nulls;	/* strings that the caller has for NULL; of objects, null */
 	uint64_t	markers[SHAPE_NULLS];	/* null markers, by kind */
 	bool		quoted_empty;
 	uint32_t	quoted_markers; /* bits: kinds that came with quotes */

@@ -58,10 +58,6 @@ typedef struct Inspection
 extern Inspection *inspect_file(const char *path, Jsonb *options,
 								const char *schema);
 
-/* Adds to notes (report.c). */
-extern void report_note(Inspection *inspection, const char *format,...)
-			pg_attribute_printf(2, 3);
-
 /* Fills the report (report.c). */
 extern void report_write(Inspection *inspection);
 

@@ -174,7 +174,7 @@ object_columns_find(Columns *columns)
 
 		if (!stats->bare)
 		{
-			stats->digits_quoted = stats->values > 0 && (stats->types & NUMBERS) != 0;
+			stats->digits_quoted = stats->digits && (stats->types & NUMBERS) != 0;
 			stats->types &= ~(NUMBERS | SHAPE_BIT(SHAPE_BOOL));
 		}
 		if (!stats->nested)

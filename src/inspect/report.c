@@ -9,8 +9,8 @@
 #include "utils/builtins.h"
 #include "utils/json.h"
 
-void
-report_note(Inspection *inspection, const char *format,...)
+static void pg_attribute_printf(2, 3)
+note(Inspection *inspection, const char *format,...)
 {
 	StringInfoData text;
 	va_list		args;
@@ -285,7 +285,7 @@ write_statements(Inspection *inspection)
 	/* sent as one it is one transaction, in which nothing is loaded where no table could be made */
 	inspection->create_and_load = psprintf("%s;\n%s", inspection->create_table, text.data);
 	if (inspection->taken)
-		report_note(inspection,
+		note(inspection,
 			 "relation %s exists already, and nothing is loaded into it unseen; name another one in option \"table\", or call bulk_load with load_options",
 			 table);
 	else
@@ -340,11 +340,11 @@ note_encoding(Inspection *inspection)
 	const char *name = sample->charset.name;
 
 	if (inspection->encoding == NULL)
-		report_note(inspection, "this database cannot convert encoding %s", name);
+		note(inspection, "this database cannot convert encoding %s", name);
 	else if (!sample->charset.sure)
-		report_note(inspection, "encoding %s is a guess", name);
+		note(inspection, "encoding %s is a guess", name);
 	if (sample->charset.invalid > 0)
-		report_note(inspection, "%zu bytes of the sample are not valid in encoding %s",
+		note(inspection, "%zu bytes of the sample are not valid in encoding %s",
 			 sample->charset.invalid, name);
 }
 
@@ -376,17 +376,17 @@ note_longest_array(Inspection *inspection)
 			longest = i;
 	}
 	if (longest >= 0)
-		report_note(inspection,
-					"the file is a single object, and so a single row; jsonb_array_elements(%s) has the objects of its longest array as rows",
-					quote_identifier(column_name(inspection, longest)));
+		note(inspection,
+			 "the file is a single object, and so a single row; jsonb_array_elements(%s) has the objects of its longest array as rows",
+			 quote_identifier(column_name(inspection, longest)));
 }
 
 static void
 note_too_many(Inspection *inspection)
 {
 	if (inspection->objects != NULL && inspection->objects->too_many)
-		report_note(inspection, "the objects have more than %d different keys, and a table has no more columns",
-					COLUMNS_MAX);
+		note(inspection, "the objects have more than %d different keys, and a table has no more columns",
+			 COLUMNS_MAX);
 }
 
 static void
@@ -397,32 +397,32 @@ note_objects(Inspection *inspection)
 	StringInfoData strings;
 
 	if (columns->rows == 0)
-		report_note(inspection, objects->rows == 0 && !inspection->sample->complete ?
-					"there are no rows in the sample; the first one may be longer" :
-					"there are no rows in the sample");
+		note(inspection, objects->rows == 0 && !inspection->sample->complete ?
+			 "there are no rows in the sample; the first one may be longer" :
+			 "there are no rows in the sample");
 	if (columns->rows == 1 && inspection->sample->complete)
 		note_longest_array(inspection);
 	if (columns->short_rows > 0)
-		report_note(inspection, "objects of the sample that lack keys of others: " UINT64_FORMAT,
-					(uint64) columns->short_rows);
+		note(inspection, "objects of the sample that lack keys of others: " UINT64_FORMAT,
+			 (uint64) columns->short_rows);
 	if (columns->faulty > 0)
-		report_note(inspection,
-					"bad rows of the sample, which are not JSON objects, have none of the columns, or a character that no text can have: " UINT64_FORMAT,
-					(uint64) columns->faulty);
+		note(inspection,
+			 "bad rows of the sample, which are not JSON objects, have none of the columns, or a character that no text can have: " UINT64_FORMAT,
+			 (uint64) columns->faulty);
 	if (objects->repeating > 0)
-		report_note(inspection,
-					"objects of the sample with a key that comes twice, of which the last value counts: " UINT64_FORMAT,
-					(uint64) objects->repeating);
+		note(inspection,
+			 "objects of the sample with a key that comes twice, of which the last value counts: " UINT64_FORMAT,
+			 (uint64) objects->repeating);
 	if (objects->unnamed)
-		report_note(inspection,
-					"keys that cannot be the name of a column are not loaded, such as \"%s\"",
-					verify_text(inspection->encoding, objects->unnamed_key,
-								strlen(objects->unnamed_key)));
+		note(inspection,
+			 "keys that cannot be the name of a column are not loaded, such as \"%s\"",
+			 verify_text(inspection->encoding, objects->unnamed_key,
+						 strlen(objects->unnamed_key)));
 	if (objects->alike[0] != objects->alike[1])
-		report_note(inspection,
-					"there are keys that differ in the case of letters alone, such as \"%s\" and \"%s\"; each has a column",
-					column_name(inspection, objects->alike[0]),
-					column_name(inspection, objects->alike[1]));
+		note(inspection,
+			 "there are keys that differ in the case of letters alone, such as \"%s\" and \"%s\"; each has a column",
+			 column_name(inspection, objects->alike[0]),
+			 column_name(inspection, objects->alike[1]));
 	note_too_many(inspection);
 	initStringInfo(&strings);
 	for (uint32 i = 0; i < columns->count; i++)
@@ -430,9 +430,9 @@ note_objects(Inspection *inspection)
 			appendStringInfo(&strings, "%s%s", strings.len > 0 ? ", " : "",
 							 quote_identifier(column_name(inspection, i)));
 	if (strings.len > 0)
-		report_note(inspection,
-					"columns whose values are numbers in quotes, and so stay text: %s",
-					strings.data);
+		note(inspection,
+			 "columns whose values are numbers in quotes, and so stay text: %s",
+			 strings.data);
 }
 
 static void
@@ -441,55 +441,55 @@ note_rows(Inspection *inspection)
 	const Columns *columns = &inspection->columns;
 
 	if (columns->rows == 0)
-		report_note(inspection, "there are no rows in the sample");
+		note(inspection, "there are no rows in the sample");
 	if (columns->preamble > 0)
-		report_note(inspection, "lines before the %s: %u",
+		note(inspection, "lines before the %s: %u",
 			 columns->has_header ? "header" : "data", columns->preamble);
 	if (columns->has_header && columns->row_names)
-		report_note(inspection,
+		note(inspection,
 			 "the header has one name less than there are columns; it was taken for that of the first one");
 	if (columns->blank > 0)
-		report_note(inspection, "empty lines in the sample, which become rows of NULL: " UINT64_FORMAT,
+		note(inspection, "empty lines in the sample, which become rows of NULL: " UINT64_FORMAT,
 			 (uint64) columns->blank);
 	if (columns->short_rows > 0)
-		report_note(inspection, "rows of the sample with fewer fields than columns: " UINT64_FORMAT,
+		note(inspection, "rows of the sample with fewer fields than columns: " UINT64_FORMAT,
 			 (uint64) columns->short_rows);
 	if (columns->longest > columns->regular)
-		report_note(inspection, "rows of the sample have up to %u fields, most or the header %u",
+		note(inspection, "rows of the sample have up to %u fields, most or the header %u",
 			 columns->longest, columns->regular);
 	if (columns->long_rows > 0)
-		report_note(inspection,
+		note(inspection,
 			 "rows of the sample with too many fields, which are bad rows: " UINT64_FORMAT,
 			 (uint64) columns->long_rows);
 	if (columns->faulty > 0)
-		report_note(inspection,
+		note(inspection,
 			 "rows of the sample with broken quotes, line ends or zero bytes, which are bad rows: " UINT64_FORMAT,
 			 (uint64) columns->faulty);
 	if (inspection->dialect.merged > 0)
-		report_note(inspection,
+		note(inspection,
 			 "lines of the sample that look like rows and are within quotes, so that they become part of a row: %u; if quotes are part of the values, set the option \"quote\" to a character that the file does not have",
 			 inspection->dialect.merged);
 	if (columns->has_header && columns->header < 0 && columns->doubtful)
-		report_note(inspection,
+		note(inspection,
 			 "the first row was taken for names by its looks alone; if it is one of data, set the option \"header\" to false");
 	if (columns->wanted > COLUMNS_MAX)
-		report_note(inspection, "the file has %u columns, a table at most %d",
+		note(inspection, "the file has %u columns, a table at most %d",
 			 columns->wanted, COLUMNS_MAX);
 	if (inspection->dialect.comment[0] != '\0' && inspection->options->comment == NULL)
-		report_note(inspection,
+		note(inspection,
 			 "lines that begin with \"%s\" are taken for comments and not loaded; if they are rows, leave the option \"comment\" out",
 			 inspection->dialect.comment);
 	note_too_many(inspection);
 	if (inspection->documents)
-		report_note(inspection,
+		note(inspection,
 			 "each line is a JSON document; the options \"delimiter\" and \"quote\" name characters that none can have");
 	else
 	{
 		if (inspection->dialect.no_delimiter)
-			report_note(inspection,
+			note(inspection,
 				 "commas are part of the values of the only column; the option \"delimiter\" names a character that the sample does not have");
 		if (inspection->dialect.no_quote)
-			report_note(inspection,
+			note(inspection,
 				 "quotes are part of the values; the option \"quote\" names a character that the sample does not have");
 	}
 }
@@ -507,17 +507,17 @@ note_columns(Inspection *inspection)
 		if (stats->ambiguous)
 		{
 			shape_template(&stats->date, stats->order, template);
-			report_note(inspection, "column %s: no date of the sample tells day from month; %s is a guess",
+			note(inspection, "column %s: no date of the sample tells day from month; %s is a guess",
 				 quote_identifier(column_name(inspection, i)), template);
 		}
 		if (stats->type == SHAPE_TIMESTAMPTZ && stats->zoneless)
-			report_note(inspection,
+			note(inspection,
 				 "column %s: values without a time zone are taken for those of the session's",
 				 quote_identifier(column_name(inspection, i)));
 		if (stats->type == SHAPE_TEXT && stats->values > 0)
 			for (int k = SHAPE_SURE_NULLS; k < SHAPE_NULLS; k++)
 				if ((columns->null_markers & (1u << k)) && stats->markers[k] > 0)
-					report_note(inspection, "column %s: \"%s\" becomes NULL, as in other columns",
+					note(inspection, "column %s: \"%s\" becomes NULL, as in other columns",
 						 quote_identifier(column_name(inspection, i)), shape_nulls[k]);
 	}
 }
@@ -531,22 +531,22 @@ note_document(Inspection *inspection)
 	if (objects->too_many)
 		note_too_many(inspection);
 	else if (objects->good == 0 && objects->bad == 0 && !inspection->sample->complete)
-		report_note(inspection, "the file is a JSON document, of which the sample does not have one whole row");
+		note(inspection, "the file is a JSON document, of which the sample does not have one whole row");
 	else
-		report_note(inspection, "the file is a JSON document, but not one of objects with keys");
+		note(inspection, "the file is a JSON document, but not one of objects with keys");
 	if (inspection->sample->compression == BULK_COMPRESSION_NONE)
-		report_note(inspection, "SELECT * FROM %s(pg_read_file(%s)::jsonb) reads it",
-					objects->eol == SCAN_EOL_JSON_ARRAY ||
-					objects->eol == SCAN_EOL_JSON_END ? "jsonb_array_elements" : "jsonb_each",
-					quote_literal_cstr(encoding_path_text(inspection->path)));
+		note(inspection, "SELECT * FROM %s(pg_read_file(%s)::jsonb) reads it",
+			 objects->eol == SCAN_EOL_JSON_ARRAY ||
+			 objects->eol == SCAN_EOL_JSON_END ? "jsonb_array_elements" : "jsonb_each",
+			 quote_literal_cstr(encoding_path_text(inspection->path)));
 }
 
 static void
 note_misfit(Inspection *inspection)
 {
 	if (inspection->misfit != NULL)
-		report_note(inspection, "the file is made of JSON objects, but option \"%s\" is not for format \"json\"",
-					inspection->misfit);
+		note(inspection, "the file is made of JSON objects, but option \"%s\" is not for format \"json\"",
+			 inspection->misfit);
 }
 
 void
@@ -558,8 +558,8 @@ report_write_other(Inspection *inspection)
 	if (magic != NULL)
 	{
 		inspection->format = magic->name;
-		report_note(inspection, "the file is %s, not text", magic->title);
-		report_note(inspection, "%s", magic->advice);
+		note(inspection, "the file is %s, not text", magic->title);
+		note(inspection, "%s", magic->advice);
 		return;
 	}
 	inspection->format = "json";
@@ -579,7 +579,8 @@ report_write(Inspection *inspection)
 	inspection->newline = newlines[inspection->dialect.eol];
 	if (inspection->format == NULL)
 		inspection->format = inspection->columns.objects != NULL ? "json" :
-			inspection->documents ? "ndjson" : inspection->dialect.scan.format == SCAN_TEXT ? "text" : "csv";
+			inspection->documents ? "ndjson" :
+			inspection->dialect.scan.format == SCAN_TEXT ? "text" : "csv";
 	write_columns(inspection);
 	write_options(inspection);
 	write_statements(inspection);
