@@ -129,6 +129,8 @@ SELECT pg_temp.follow('diagnosis_json_t', '{"id":1,"b":"' || repeat('long ', 500
 SELECT pg_temp.follow('diagnosis_json_t', E'{"x":1,"y":2,"z":3}\n');
 SELECT pg_temp.follow('diagnosis_json_t', E'[{"x":1,"y":2,"z":3}]\n');
 SELECT pg_temp.try('diagnosis_json_t', E'[\n{"id":1,"b":"x","d":null,"n":1},\n{"id":2,"b":"x","d":null,"n":1}\n]', '{"format": "csv"}');
+SELECT pg_temp.follow('diagnosis_json_t', '[{"id":1,"b":"x","d":null,"n":1},{"id":2,"b":"x","d":null,"n":1}]', '{"delimiter": "auto", "header": "auto"}');
+SELECT pg_temp.follow('diagnosis_json_texts', E'{"a":1,"b":"x"}\n{"a":2,"b":"y"}\n', '{"header": "auto"}');
 -- all of a file can pass for a header line
 SELECT pg_temp.try('diagnosis_json_t', '[{"id":1,"b":"x","d":null,"n":1},{"id":2,"b":"x","d":null,"n":1}]', '{"format": "csv", "header": true}');
 -- a header is not looked for among objects

@@ -47,6 +47,9 @@ extern bool diagnosis_are_words(const List *fields);
  */
 extern char *diagnosis_of_header(const Diagnosis *diagnosis, const Reader *reader);
 
+/* The same by the beginning of a file that the diagnosis has. */
+extern char *diagnosis_of_beginning(const Diagnosis *diagnosis);
+
 /*
  * The options alone, found in the same way, but starting from some that are
  * known, which are included; NULL if these are not valid, or quotes occur

@@ -198,13 +198,20 @@ char *
 diagnosis_of_header(const Diagnosis *diagnosis, const Reader *reader)
 {
 	Diagnosis  *copy = palloc(sizeof(Diagnosis));
-	RejectSample samples[MAX_OBJECTS];
-	bool		begins;
 
 	*copy = *diagnosis;
 	copy->context = CurrentMemoryContext;
 	diagnosis_keep_beginning(copy, reader);
-	(void) find_objects(copy, samples, &begins);
+	return diagnosis_of_beginning(copy);
+}
+
+char *
+diagnosis_of_beginning(const Diagnosis *diagnosis)
+{
+	RejectSample samples[MAX_OBJECTS];
+	bool		begins;
+
+	(void) find_objects(diagnosis, samples, &begins);
 	if (!begins)
 		return NULL;
 	if (is_for_documents(diagnosis->target))

@@ -181,14 +181,32 @@ count_good(Detector *detector, const char *delimiter)
 
 /* ---- the delimiter ---- */
 
+/* The HINT for a file of JSON objects, or NULL. */
+static char *
+advise_format(const Detector *detector)
+{
+	Diagnosis	diagnosis = {
+		.options = detector->options,
+		.target = detector->target,
+		.beginning = unconstify(char *, detector->probe.data),
+		.beginning_length = detector->probe.length,
+		.beginning_is_all = detector->probe.to_end
+	};
+
+	return diagnosis_of_beginning(&diagnosis);
+}
+
 static void
 refuse_delimiter(const Detector *detector, const char *detail)
 {
+	char	   *hint = advise_format(detector);
+
 	ereport(ERROR,
 			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 			 errmsg("could not determine the delimiter of file \"%s\"",
 					encoding_path_text(detector->path)),
 			 errdetail_internal("%s", detail),
+			 hint != NULL ? errhint("%s", hint) :
 			 errhint("Set option \"delimiter\"; if the file lacks columns of the table, list those that it has in option \"columns\".")));
 }
 
@@ -268,12 +286,14 @@ find_delimiter(Detector *detector)
 static void
 refuse_header(const Detector *detector, const char *detail)
 {
+	char	   *hint = advise_format(detector);
+
 	ereport(ERROR,
 			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 			 errmsg("could not determine whether file \"%s\" begins with a header line",
 					encoding_path_text(detector->path)),
 			 errdetail_internal("%s", detail),
-			 detector->options->has_columns ?
+			 hint != NULL ? errhint("%s", hint) : detector->options->has_columns ?
 			 errhint("Set option \"header\" to true if its first line is a header, else to false.") :
 			 errhint("Set option \"header\" to true if its first line is a header, to \"map\" if columns are to be found by the names in it, else to false.")));
 }
