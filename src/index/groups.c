@@ -22,6 +22,7 @@
  * block's number and an offset in it, together 32 bits.
  */
 #define ARENA_SHARE 32
+#define ARENA_FIRST_BLOCK (16 * 1024)
 #define ARENA_MIN_BLOCK (128 * 1024)
 #define ARENA_MAX_BLOCK (8 * 1024 * 1024)
 #define ARENA_OFFSET_BITS 20
@@ -168,7 +169,9 @@ arena_take(Groups *groups, Size size, uint32 *place)
 	size = MAXALIGN(size);
 	if (size > arena->capacity - arena->used)
 	{
-		arena->capacity = Max(size + MAXIMUM_ALIGNOF, groups->block_size);
+		/* as much again, so that few keys take little */
+		arena->capacity = Min(Max(arena->taken, ARENA_FIRST_BLOCK), groups->block_size);
+		arena->capacity = Max(size + MAXIMUM_ALIGNOF, arena->capacity);
 		arena->blocks = huge_array_grow(groups->context, arena->blocks, arena->nblocks,
 										&arena->blocks_capacity, sizeof(char *));
 		arena->blocks[arena->nblocks++] = huge_array_alloc(groups->context, arena->capacity);
