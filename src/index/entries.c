@@ -24,6 +24,9 @@
 #define MIN_ROWS 10000
 #define MAX_ROWS (64 * 1024 * 1024)
 
+/* What a Presort takes beside its keys: contexts, the first blocks. */
+#define PRESORT_OVERHEAD (32 * 1024)
+
 /* One index. */
 typedef struct EntryIndex
 {
@@ -211,8 +214,12 @@ begin_presort(Entries *entries, EntryIndex *index)
 {
 	MemoryContext old = MemoryContextSwitchTo(entries->context);
 
-	/* what waits goes before it would have to go to files */
-	index->presort = presort_open(index->shape, 2 * entries->budget, (PresortOptions) {0});
+	/*
+	 * not to files: rows reuse pages in any order, so those of a key in one run
+	 * might belong between those in another, and the owner looks at the memory
+	 */
+	index->presort = presort_open(index->shape, entries->budget,
+								  (PresortOptions) {.stays = true});
 	MemoryContextSwitchTo(old);
 }
 
@@ -254,17 +261,24 @@ entries_put(Entries *entries, TupleTableSlot *slot, EState *estate)
 	MemoryContextSwitchTo(old);
 }
 
-bool
-entries_full(const Entries *entries)
+Size
+entries_memory(const Entries *entries)
 {
 	Size		size = 0;
 
+	/* rows are accounted with the memory that their keys will take */
 	if (entries->workers > 0)
-		return entries->nrows >= entries->max_rows;
+		return (Size) ((double) entries->budget * entries->nrows / entries->max_rows);
 	for (int i = 0; i < entries->nindexes; i++)
 		if (entries->indexes[i].presort != NULL)
-			size += presort_memory(entries->indexes[i].presort);
-	return size >= entries->budget;
+			size += presort_memory(entries->indexes[i].presort) + PRESORT_OVERHEAD;
+	return size;
+}
+
+bool
+entries_full(const Entries *entries)
+{
+	return entries_memory(entries) >= entries->budget;
 }
 
 /* ---- inserting ---- */

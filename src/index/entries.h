@@ -56,7 +56,10 @@ extern ResultRelInfo *entries_others(const Entries *entries);
  */
 extern void entries_put(Entries *entries, TupleTableSlot *slot, EState *estate);
 
-/* Whether the budget is spent. */
+/* Bytes that the keys take that wait. */
+extern Size entries_memory(const Entries *entries);
+
+/* Whether that is the budget or more. */
 extern bool entries_full(const Entries *entries);
 
 /* How many workers have helped, at most. */

@@ -105,7 +105,7 @@ static void
 take_key(Feed *feed, const ItemPointerData *tid, const Datum *values, const bool *isnull)
 {
 	if (feed->presort == NULL)
-		feed->presort = presort_open(feed->shape, 2 * feed->memory, (PresortOptions) {0});
+		feed->presort = presort_open(feed->shape, feed->memory, (PresortOptions) {.stays = true});
 	presort_put(feed->presort, tid, values, isnull, true);
 	if (presort_memory(feed->presort) >= feed->memory)
 		insert_keys(feed);

@@ -142,7 +142,7 @@ bound_memory(Presort *presort)
 {
 	PresortOptions *options = &presort->options;
 
-	if (presort_memory(presort) <= presort->budget)
+	if (options->stays || presort_memory(presort) <= presort->budget)
 		return;
 	if (options->spill != NULL)
 	{

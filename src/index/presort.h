@@ -46,6 +46,8 @@ typedef struct PresortOptions
 	/* If not NULL: all keys should be in that range, unless sort strings are misleading. */
 	Split	   *split;
 	int			range;
+	/* Keys stay in the memory, however many: presort_memory is the owner's to look at. */
+	bool		stays;
 } PresortOptions;
 
 /*

@@ -96,6 +96,47 @@ keep_warm(BufferedWriter *writer, Leaf *leaf)
 	}
 }
 
+/*
+ * The index entries that wait for all partitions stay within the memory: of
+ * the one that has most of them they go in first.
+ */
+static void
+bound_entries(BufferedWriter *writer)
+{
+	for (;;)
+	{
+		Leaf	   *largest = NULL;
+		Size		most = 0;
+		Size		sum = 0;
+		ListCell   *lc;
+
+		foreach(lc, writer->leaves)
+		{
+			Leaf	   *leaf = lfirst(lc);
+			Size		size = leaf->entries == NULL ? 0 : entries_memory(leaf->entries);
+
+			sum += size;
+			if (size > most)
+			{
+				most = size;
+				largest = leaf;
+			}
+		}
+		if (largest == NULL || sum < writer->context.entries_budget)
+			return;
+		leaf_flush_entries(&writer->context, largest);
+	}
+}
+
+static void
+flush_entries(BufferedWriter *writer)
+{
+	ListCell   *lc;
+
+	foreach(lc, writer->leaves)
+		leaf_flush_entries(&writer->context, lfirst(lc));
+}
+
 static void
 flush_all(BufferedWriter *writer)
 {
@@ -117,6 +158,7 @@ flush_all(BufferedWriter *writer)
 		}
 		list_free(writer->waiting);
 		writer->waiting = NIL;
+		bound_entries(writer);
 	}
 	arena_reset(&writer->context.arena);
 }
@@ -132,17 +174,20 @@ buffered_flush(Writer *base)
 
 /*
  * Another leaf than before.  Batches must not hold back rows that a trigger
- * of this one may look for.
+ * of this one may look for, nor may index entries wait from then on.
  */
 static void
 switch_leaf(BufferedWriter *writer, Leaf *leaf)
 {
-	if (!leaf->batches && writer->waiting != NIL)
+	if ((!leaf->batches && writer->waiting != NIL) ||
+		(leaf->looks && writer->context.entries_budget > 0))
 	{
 		int64		current_row = writer->base.current_row;
 
 		guard_close(writer->guard);
 		flush_all(writer);
+		flush_entries(writer);
+		writer->context.entries_budget = 0;
 		writer->base.current_row = current_row;
 	}
 	writer->leaf = leaf;
@@ -263,6 +308,7 @@ store_row(BufferedWriter *writer, Leaf *leaf, TupleTableSlot *slot,
 			writer->waiting = list_delete_ptr(writer->waiting, leaf);
 			if (writer->waiting == NIL)
 				arena_reset(&writer->context.arena);
+			bound_entries(writer);
 		}
 	}
 	return WRITER_TAKEN;
@@ -348,12 +394,10 @@ static void
 buffered_finish(Writer *base)
 {
 	BufferedWriter *writer = (BufferedWriter *) base;
-	ListCell   *lc;
 
 	settle_keys(writer);
 	buffered_flush(base);
-	foreach(lc, writer->leaves)
-		leaf_flush_entries(&writer->context, lfirst(lc));
+	flush_entries(writer);
 }
 
 static void
@@ -472,8 +516,7 @@ buffered_open(Target *target, const BulkOptions *options, Guard *guard,
 	writer->context.journal = checks_journal(checks);
 	writer->context.cid = GetCurrentCommandId(true);
 	writer->context.insert_options = insert_options(target->rel, options);
-	if (target->rel->rd_rel->relkind != RELKIND_PARTITIONED_TABLE)
-		writer->context.entries_budget = (Size) maintenance_work_mem * 1024;
+	writer->context.entries_budget = (Size) maintenance_work_mem * 1024;
 	open_executor(writer, target);
 	estate = writer->base.estate;
 	triggers = writer->root->ri_TrigDesc;

@@ -17,8 +17,12 @@
 
 #define LEAF_FIRST_ROWS 16		/* of a batch that may stay small */
 
-/* Index entries wait from then on that the load has so many rows: sorting a few does not pay. */
+/*
+ * Index entries wait from then on that the load has more rows than that, and a
+ * leaf of many has more than some: sorting a few does not pay.
+ */
 #define LEAF_ROWS_TO_COLLECT 1000
+#define LEAF_OWN_ROWS_TO_COLLECT 50
 
 /* What needs to be done at the end; what can be checked then needs no triggers now. */
 static int
@@ -98,8 +102,8 @@ leaf_open(LeafContext *context, ResultRelInfo *rri, bool batches)
 	if (rel->rd_tableam == GetHeapamTableAmRoutine())
 		leaf->former = tuple_former(RelationGetDescr(rel));
 	/* who looks at the table finds by its indexes what a scan finds */
-	leaf->collects = leaf->batches && leaf->former != NULL && context->entries_budget > 0 &&
-		!constraints_volatile(leaf->constraints);
+	leaf->looks = !leaf->batches || constraints_volatile(leaf->constraints);
+	leaf->collects = leaf->former != NULL && context->entries_budget > 0 && !leaf->looks;
 	leaf->checked = checks_add_table(context->checks, rel, find_checks(context, leaf));
 	context->writer->fires_after |= leaf->after_row;
 	/* its triggers were those of other constraints */
@@ -298,20 +302,29 @@ entry_workers(const LeafContext *context, const Leaf *leaf)
 		workers_for_bytes(leaf->rri->ri_RelationDesc, context->writer->input_bytes);
 }
 
-/* Before a batch: from then on that there are many rows, their index entries wait. */
-static void
+/*
+ * Before a batch: from then on that there are many rows, their index entries
+ * wait.  Returns where, or NULL: they do not.
+ */
+static Entries *
 leaf_begin_entries(LeafContext *context, Leaf *leaf)
 {
 	MemoryContext old;
 
+	context->nwritten += leaf->nrows;
 	leaf->nwritten += leaf->nrows;
-	if (!leaf->collects || leaf->entries != NULL || leaf->nwritten <= LEAF_ROWS_TO_COLLECT)
-		return;
-	old = MemoryContextSwitchTo(context->writer->estate->es_query_cxt);
-	leaf->entries = entries_open(leaf->rri, context->entries_budget,
-								 entry_workers(context, leaf));
-	leaf->collects = leaf->entries != NULL;
-	MemoryContextSwitchTo(old);
+	if (!leaf->collects || context->entries_budget == 0 ||
+		context->nwritten <= LEAF_ROWS_TO_COLLECT || leaf->nwritten <= LEAF_OWN_ROWS_TO_COLLECT)
+		return NULL;
+	if (leaf->entries == NULL)
+	{
+		old = MemoryContextSwitchTo(context->writer->estate->es_query_cxt);
+		leaf->entries = entries_open(leaf->rri, context->entries_budget,
+									 entry_workers(context, leaf));
+		leaf->collects = leaf->entries != NULL;
+		MemoryContextSwitchTo(old);
+	}
+	return leaf->entries;
 }
 
 /* Where the rows of the batch have got their places. */
@@ -373,13 +386,14 @@ leaf_flush(LeafContext *context, Leaf *leaf)
 	Writer	   *writer = context->writer;
 	EState	   *estate = writer->estate;
 	ExprContext *next_row = GetPerTupleExprContext(estate);
+	Entries    *entries;
 
 	if (leaf->nrows == 0)
 		return;
 
 	leaf_prepare(context, leaf);
 	leaf_begin_bulk(context, leaf);
-	leaf_begin_entries(context, leaf);
+	entries = leaf_begin_entries(context, leaf);
 	if (leaf->former != NULL)
 		leaf_lend(context, leaf);
 
@@ -393,7 +407,7 @@ leaf_flush(LeafContext *context, Leaf *leaf)
 		for (int i = 0; i < leaf->nrows; i++)
 		{
 			writer->current_row = leaf->numbers[i];
-			leaf_follow_up(context, leaf, leaf->slots[i], leaf->entries);
+			leaf_follow_up(context, leaf, leaf->slots[i], entries);
 			ResetExprContext(context->flush_econtext);
 		}
 	estate->es_per_tuple_exprcontext = next_row;
@@ -401,7 +415,7 @@ leaf_flush(LeafContext *context, Leaf *leaf)
 	leaf_clear(leaf);
 	leaf->nrows = 0;
 	leaf->nbytes = 0;
-	if (leaf->entries != NULL && entries_full(leaf->entries))
+	if (entries != NULL && entries_full(entries))
 		leaf_flush_entries(context, leaf);
 }
 

@@ -32,6 +32,7 @@ typedef struct Leaf
 	int			checked;		/* number in the checks, or CHECKS_NOTHING */
 	bool		keys_first;		/* foreign keys, before a row may displace others */
 	bool		batches;		/* rows may wait */
+	bool		looks;			/* functions that its rows call may look at what is loaded */
 	bool		prepared;		/* for a dry run */
 	bool		collects;		/* index entries may come later than their rows */
 	Entries    *entries;		/* those that wait; NULL: none yet, or never */
@@ -56,7 +57,8 @@ typedef struct LeafContext
 	Guard	   *guard;
 	CommandId	cid;
 	int			insert_options;	/* TABLE_INSERT_* */
-	Size		entries_budget; /* bytes of index entries that may wait; 0: none may */
+	Size		entries_budget; /* bytes of index entries that may wait, of all; 0: none may */
+	uint64		nwritten;		/* rows of batches, of all leaves */
 	Arena		arena;			/* tuples of all batches */
 	MemoryContext batch_context;	/* what table_multi_insert leaks */
 	ExprContext *flush_econtext;	/* what a flush evaluates, row by row */
