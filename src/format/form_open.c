@@ -1,0 +1,203 @@
+/*
+ * form_open.c
+ *		Which columns the short road serves, and what is the same for all rows.
+ */
+#include "postgres.h"
+
+#include "catalog/pg_type.h"
+#include "format/form.h"
+#include "format/form_state.h"
+
+/*
+ * A varlena from a converter may be this much longer than its text; one of jsonb
+ * mostly has no more than this many bytes for each of its text.
+ */
+#define VARLENA_SPARE 16
+#define JSONB_GROWTH 4
+
+/* Longer rows take so long that their place does not matter. */
+#define ONE_SIZE_MOST 1024
+
+static FormKind
+choose_kind(const TupleColumn *store, const Column *column)
+{
+	FormKind	by_converter = store->length < 0 ? FORM_VARLENA : FORM_FIXED;
+
+	if (column->is_value)
+		return store->length < 0 ? FORM_TEXT : FORM_FIXED;
+	if (column->number != NULL)
+		return by_converter;
+	switch (column->type)
+	{
+		case TEXTOID:
+		case VARCHAROID:
+			return FORM_TEXT;
+		case INT2OID:
+			return FORM_INT2;
+		case INT4OID:
+			return FORM_INT4;
+		case INT8OID:
+			return FORM_INT8;
+		default:
+			return by_converter;
+	}
+}
+
+/* False: the column needs the long road. */
+static bool
+set_field(FormColumn *form, const Column *column, int field)
+{
+	if (column->convert == NULL || column->null_input ||
+		(column->special && (column->number == NULL || column->prepare)))
+		return false;
+	form->kind = choose_kind(&form->store, column);
+	form->field = field;
+	form->column = column;
+	form->max_length = MaxAllocSize / 2;
+	if (column->type == VARCHAROID && column->typmod >= (int32) VARHDRSZ)
+		form->max_length = column->typmod - VARHDRSZ;
+	return true;
+}
+
+/* The header of a row, as far as it is the same for all rows of its sort. */
+static HeapTupleHeader
+make_header(int natts, Size hoff, bool hasnull, const HeapTupleHeaderData *model)
+{
+	HeapTupleHeader header = palloc(hoff);
+
+	tuple_init_header(header, natts, hoff, hasnull);
+	if (model != NULL)
+	{
+		header->t_choice = model->t_choice;
+		header->t_infomask |= model->t_infomask;
+		header->t_infomask2 |= model->t_infomask2;
+	}
+	return header;
+}
+
+static void
+make_headers(RowFormer *former, bool haswidth, const HeapTupleHeaderData *model)
+{
+	former->hoff = tuple_header_size(former->natts, false);
+	former->whole = make_header(former->natts, former->hoff, false, model);
+	if (haswidth)
+		former->whole->t_infomask |= HEAP_HASVARWIDTH;
+	former->hoff_holed = tuple_header_size(former->natts, true);
+	former->holed = make_header(former->natts, former->hoff_holed, true, model);
+}
+
+/*
+ * Whether columns cannot be done one after the other: a row cannot be known
+ * to have no nulls by the length of its fields, or columns take their values
+ * from one sequence, in turn.
+ */
+static bool
+needs_rows(const RowFormer *former)
+{
+	for (int i = 0; i < former->natts; i++)
+	{
+		const FormColumn *form = &former->columns[i];
+
+		if (form->kind == FORM_NULL ||
+			(form->kind == FORM_SEQUENCE && form->sequence->range->columns > 1))
+			return true;
+	}
+	return former->null_length == ANY_LENGTH;
+}
+
+/*
+ * Where the columns are, if rows without nulls are all alike.  The image ends
+ * in what follows a row up to the next aligned byte.
+ */
+static void
+find_layout(RowFormer *former)
+{
+	Size		size = former->hoff;
+
+	for (int i = 0; i < former->natts; i++)
+	{
+		FormColumn *form = &former->columns[i];
+
+		if (form->store.length < 0)
+			return;
+		form->offset = TYPEALIGN(form->store.align, size);
+		size = form->offset + form->store.length;
+	}
+	if (size > ONE_SIZE_MOST)
+		return;
+	former->row_size = size;
+	former->image = palloc0(MAXALIGN(size));
+	memcpy(former->image, former->whole, former->hoff);
+}
+
+RowFormer *
+form_open(Converter *conv, const HeapTupleHeaderData *model)
+{
+	TupleDesc	desc = RelationGetDescr(conv->target->rel);
+	RowFormer  *former;
+	bool		haswidth = false;
+
+	if (conv->routine->may_form == NULL || conv->encoding.transcode ||
+		conv->options->default_marker != NULL || conv->transform != NULL)
+		return NULL;
+
+	former = palloc0(offsetof(RowFormer, columns) +
+					 sizeof(FormColumn) * desc->natts);
+	former->conv = conv;
+	former->natts = desc->natts;
+	former->null_length = conv->nnulls == 1 ? conv->nulls[0].length : ANY_LENGTH;
+	former->nwords = WORD(desc->natts) + 1;
+	former->growth = 1;
+	former->present = palloc0(sizeof(uint64) * former->nwords);
+	former->all = palloc0(sizeof(uint64) * former->nwords);
+	former->notnull = palloc0(sizeof(uint64) * former->nwords);
+	former->fixed = HEAPTUPLESIZE + tuple_header_size(desc->natts, true) +
+		OVERCOPY + sizeof(uint64);
+	if (!conv->routine->may_form(conv, &former->shared))
+		return NULL;
+	for (int i = 0; i < desc->natts; i++)
+	{
+		Form_pg_attribute att = TupleDescAttr(desc, i);
+		FormColumn *form = &former->columns[i];
+
+		tuple_column(&form->store, att);
+		former->all[WORD(i)] |= BIT(i);
+		if (att->attnotnull)
+			former->notnull[WORD(i)] |= BIT(i);
+		haswidth |= att->attlen < 0;
+		former->fixed += (form->store.align - 1) + VARHDRSZ + Max(att->attlen, 0);
+	}
+
+	for (int i = 0; i < conv->ncolumns; i++)
+	{
+		const Column *column = &conv->columns[i];
+		FormColumn *form;
+
+		if (column->attnum == InvalidAttrNumber)
+			continue;
+		form = &former->columns[column->attnum - 1];
+		if (!set_field(form, column, i))
+			return NULL;
+		if (form->kind == FORM_VARLENA)
+			former->spare += VARLENA_SPARE;
+		if (column->type == JSONBOID)
+			former->growth = JSONB_GROWTH;
+	}
+	for (int i = 0; i < conv->ndefaults; i++)
+	{
+		const Default *def = &conv->defaults[i];
+		FormColumn *form = &former->columns[def->attnum - 1];
+
+		if (def->sequence.range == NULL)
+			return NULL;
+		form->kind = FORM_SEQUENCE;
+		form->sequence = &def->sequence;
+	}
+	former->by_rows = needs_rows(former);
+	former->block = BLOCK_ROWS;
+	former->patience = BLOCK_FEWEST;
+	make_headers(former, haswidth, model);
+	if (!former->by_rows)
+		find_layout(former);
+	return former;
+}
