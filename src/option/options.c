@@ -7,6 +7,8 @@
  * options_check.c.  All errors here are ERRCODE_INVALID_PARAMETER_VALUE (22023)
  * and name the option.
  */
+#include "postgres.h"
+
 #include "option/options.h"
 
 #include <ctype.h>

@@ -2,6 +2,8 @@
  * options_check.c
  *		See options_check.h.
  */
+#include "postgres.h"
+
 #include "option/options_check.h"
 
 #include "common/string.h"

@@ -2,6 +2,8 @@
  * throttle_options.c
  *		See throttle_options.h.
  */
+#include "postgres.h"
+
 #include "option/throttle_options.h"
 
 #include "fmgr.h"
