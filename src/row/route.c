@@ -1,6 +1,6 @@
 /*
  * route.c
- *		Partition lookup without an error; see route.h.
+ *		See route.h.
  *
  * The search in a table's bounds is the server's (partbounds.h); its use
  * follows get_partition_for_tuple of execPartition.c.
@@ -27,6 +27,7 @@ typedef struct RouteLevel
 	AttrMap    *map;			/* from the root's columns, NULL if the same */
 	TupleTableSlot *slot;		/* a row in this table's form, with map */
 	struct RouteLevel **children;	/* by partition; NULL: leaf or not yet opened */
+	void	  **places;			/* by partition: the caller's, of leaves */
 } RouteLevel;
 
 struct Router
@@ -49,6 +50,7 @@ open_level(Router *router, Relation rel, Relation root)
 	level->desc = RelationGetPartitionDesc(rel, !IsolationUsesXactSnapshot());
 	level->exprs = ExecPrepareExprList(level->key->partexprs, estate);
 	level->children = palloc0(sizeof(RouteLevel *) * Max(level->desc->nparts, 1));
+	level->places = palloc0(sizeof(void *) * Max(level->desc->nparts, 1));
 	if (rel != root)
 	{
 		level->map = compat_attrmap_if_needed(RelationGetDescr(root),
@@ -210,11 +212,12 @@ fail_route(RouteLevel *level, RowError *err)
 }
 
 bool
-route_exists(Router *router, TupleTableSlot *slot, RowError *err)
+route_find(Router *router, TupleTableSlot *slot, void ***place, RowError *err)
 {
 	EState	   *estate = router->estate;
 	MemoryContext context = MemoryContextSwitchTo(GetPerTupleMemoryContext(estate));
 	RouteLevel	   *level = router->root;
+	bool		by_default = false;
 	int			index;
 
 	for (;;)
@@ -227,12 +230,14 @@ route_exists(Router *router, TupleTableSlot *slot, RowError *err)
 			row = execute_attr_map_slot(level->map, slot, level->slot);
 		key_values(router, level, row, values, isnull);
 		index = find_partition(level, values, isnull);
+		by_default |= index >= 0 && index == level->desc->boundinfo->default_index;
 		if (index < 0 || level->desc->is_leaf[index])
 			break;
 		level = child_level(router, level, index);
 	}
-	if (index < 0)
+	if (index < 0 && err != NULL)
 		fail_route(level, err);
 	MemoryContextSwitchTo(context);
+	*place = index < 0 || by_default ? NULL : &level->places[index];
 	return index >= 0;
 }

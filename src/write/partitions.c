@@ -18,7 +18,7 @@ struct Partitions
 	ResultRelInfo *root;
 	ModifyTableState *mtstate;
 	PartitionTupleRouting *proute;
-	Router	   *router;			/* NULL: a missing partition was an error so far */
+	Router	   *router;			/* NULL: no row has come */
 	OpenLeaf	open_leaf;
 	void	   *arg;
 };
@@ -51,9 +51,11 @@ partitions_open(EState *estate, ResultRelInfo *root,
 	return partitions;
 }
 
-/* What is wrong with the row, if it has no partition; told without an error. */
+/*
+ * Whether the row has a partition; if not, err says so.  *place as in route.h.
+ */
 static bool
-has_partition(Partitions *partitions, TupleTableSlot *slot, RowError *err)
+has_partition(Partitions *partitions, TupleTableSlot *slot, void ***place, RowError *err)
 {
 	ResultRelInfo *root = partitions->root;
 
@@ -63,18 +65,16 @@ has_partition(Partitions *partitions, TupleTableSlot *slot, RowError *err)
 	if (root->ri_RelationDesc->rd_rel->relispartition &&
 		!constraints_check_bounds(root, slot, partitions->estate, err))
 		return false;
-	return route_exists(partitions->router, slot, err);
+	return route_find(partitions->router, slot, place, err);
 }
 
-void *
-partitions_find(Partitions *partitions, TupleTableSlot *slot, RowError *err)
+/* The server's answer, or its error: opens the leaf for its first row. */
+static void *
+open_partition(Partitions *partitions, TupleTableSlot *slot)
 {
 	Guard	   *guard = partitions->guard;
 	ResourceOwner owner = CurrentResourceOwner;
 	ResultRelInfo *rri;
-
-	if (guard->enabled && !has_partition(partitions, slot, err))
-		return NULL;
 
 	/*
 	 * What is opened now must outlive the guard's subtransaction, and what is
@@ -92,6 +92,23 @@ partitions_find(Partitions *partitions, TupleTableSlot *slot, RowError *err)
 	guard->work = GUARD_OWN_CODE;
 	CurrentResourceOwner = owner;
 	return rri->ri_CopyMultiInsertBuffer;
+}
+
+void *
+partitions_find(Partitions *partitions, TupleTableSlot *slot, RowError *err)
+{
+	void	  **place = NULL;
+	void	   *leaf;
+
+	/* where no guard is enabled the server raises the error */
+	if (!has_partition(partitions, slot, &place, err) && partitions->guard->enabled)
+		return NULL;
+	if (place != NULL && *place != NULL)
+		return *place;
+	leaf = open_partition(partitions, slot);
+	if (place != NULL)
+		*place = leaf;
+	return leaf;
 }
 
 void
