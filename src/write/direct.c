@@ -124,12 +124,12 @@ direct_partition_refusal(Relation rel, const BulkOptions *options)
 void
 direct_note_places(Journal *journal, const PageBatch *batch, int table)
 {
-	for (int i = 0; i < batch->npages; i++)
+	for (int i = 0; i < batch->run.npages; i++)
 	{
 		OffsetNumber first;
 		int			count = pages_count(batch, i, &first);
 
-		journal_stored(journal, batch->blocks[i], first, count);
+		journal_stored(journal, batch->run.blocks[i], first, count);
 	}
 	journal_end_record(journal, table);
 }
@@ -184,7 +184,7 @@ shrink_tuple(TupleSink *sink, HeapTuple tuple)
 	Size		bound = HeapTupleHasExternal(tuple) ? MaxHeapTupleSize : tuple->t_len;
 
 	guard_close(sink->guard);
-	if (sink->batch->decoded && !pages_have_room(sink->batch, bound))
+	if (sink->batch->run.decoded && !pages_have_room(sink->batch, bound))
 		sink->place(sink->arg);
 	return toast_shrink(sink->toaster, tuple);
 }
@@ -402,7 +402,7 @@ direct_settles_in_turn(Writer *base)
 {
 	DirectWriter *writer = (DirectWriter *) base;
 
-	return writer->sink.batch->decoded &&
+	return writer->sink.batch->run.decoded &&
 		OidIsValid(writer->table.rri->ri_RelationDesc->rd_rel->reltoastrelid);
 }
 
@@ -414,7 +414,7 @@ direct_reserve(Writer *base)
 	if (direct_settles_in_turn(base))
 		toast_flush(writer->sink.toaster);
 	reserve_pages(writer);
-	return writer->sink.batch->npages >= ENOUGH_PAGES;
+	return writer->sink.batch->run.npages >= ENOUGH_PAGES;
 }
 
 static void

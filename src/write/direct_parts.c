@@ -12,22 +12,24 @@
  * Index entries come when all rows are there (index/index.h), to leaves that have got some.
  *
  * Beside other processes (parallel.h) the leaves have their turns when the
- * process has its own, and not before.  How far a leaf's last page is filled is
- * in shared memory then, and the next process goes on with that page: the table
- * is the same as without workers, row for row, and so is the order of rows in
- * each leaf, by which duplicates are settled.
+ * process has its own, and not before.  Then rows are put into private pages,
+ * which get their blocks; they are written, logged and copied to the tables,
+ * when the next process has its turn.  How far a leaf's last page is filled is
+ * in shared memory, and the next process goes on with that page, which is
+ * written before: the table is the same as without workers, row for row, and so
+ * is the order of rows in each leaf, which tells the first of two duplicates.
  *
- *		process 1:	parse, convert, route, form | pages, WAL | parse, convert ...
- *		process 2:	parse, convert, route, form   wait       | pages, WAL | parse ...
+ *		process 1:	parse, convert, route, form | pages | WAL | parse, convert ...
+ *		process 2:	parse, convert, route, form   wait  | pages | WAL | parse ...
  *
  * What must be known of a leaf before its first row, the leader finds out for all of them before it
  * has workers (register_leaves): the size of the table, its indexes, its number in the checks.
  *
- * Memory: WAITING_MAX for each process, or WAITING_SHARED where several load, and two batches of
- * PAGES_BATCH pages.
+ * Memory: WAITING_MAX for each process and two batches of PAGES_BATCH pages; where several load,
+ * WAITING_SHARED and one batch of PAGES_HELD.
  *
- * Price: each row is copied once more than into a plain table.  Pages are written, and wide values
- * compressed, by one process at a time.
+ * Price: each row is copied once more than into a plain table.  Tables are extended, and wide
+ * values compressed, by one process at a time.
  *
  * Assumption: the target and all its partitions are locked as the direct
  * writer wants it, and direct_partition_refusal has said nothing.
@@ -125,17 +127,25 @@ typedef struct PartsWriter
 
 /* ---- turns ---- */
 
+/* The rows of the leaf whose turn it is get their places, and the chunks before them. */
 static void
-place_rows(void *arg)
+reserve_rows(PartsWriter *writer)
 {
-	PartsWriter *writer = arg;
-
 	if (writer->sink.toaster != NULL)
 		toast_flush(writer->sink.toaster);
 	pages_reserve(writer->sink.batch);
 	if (writer->turn->table.checked != CHECKS_NOTHING)
 		direct_note_places(writer->journal, writer->sink.batch,
 						   writer->turn->table.checked);
+}
+
+/* The batch is full. */
+static void
+place_rows(void *arg)
+{
+	PartsWriter *writer = arg;
+
+	reserve_rows(writer);
 	pages_write(writer->sink.batch);
 }
 
@@ -195,9 +205,9 @@ count_rows(PartsWriter *writer, Part *part, Relation rel, int64 nrows)
 	MemoryContextSwitchTo(old);
 }
 
-/* All rows that wait for a leaf are in its table. */
+/* All rows that wait for a leaf are in its table; or, with later, only have their places there. */
 static void
-flush_part(PartsWriter *writer, Part *part)
+flush_part(PartsWriter *writer, Part *part, bool later)
 {
 	TupleSink  *sink = &writer->sink;
 	Relation	rel = part->table.rri->ri_RelationDesc;
@@ -218,7 +228,11 @@ flush_part(PartsWriter *writer, Part *part)
 		sink_relieve(sink);
 		nrows++;
 	}
-	place_rows(writer);
+	reserve_rows(writer);
+	if (later)
+		pages_write_last(sink->batch);
+	else
+		pages_write(sink->batch);
 	if (sink->toaster != NULL)
 		toast_close(sink->toaster);
 	sink->toaster = NULL;
@@ -238,12 +252,12 @@ end_waiting(PartsWriter *writer)
 	arena_reset(&writer->arena);
 }
 
-/* All rows that wait are in their tables.  Beside other processes in one's turn. */
+/* The same for all leaves.  Beside other processes in one's turn. */
 static void
-flush_all(PartsWriter *writer)
+flush_all(PartsWriter *writer, bool later)
 {
 	for (Part *part = writer->first; part != NULL; part = part->next)
-		flush_part(writer, part);
+		flush_part(writer, part, later);
 	end_waiting(writer);
 }
 
@@ -254,7 +268,7 @@ place_waiting(PartsWriter *writer)
 	guard_close(writer->guard);
 	writer->base.current_row = -1;
 	if (writer->may_place == NULL || writer->may_place(writer->may_place_arg))
-		flush_all(writer);
+		flush_all(writer, false);
 	else
 		end_waiting(writer);
 }
@@ -624,6 +638,7 @@ parts_hold(Writer *base, int processes, bool (*may_place) (void *arg), void *arg
 	PartsWriter *writer = (PartsWriter *) base;
 
 	Assert(writer->waiting == 0);
+	pages_resize(writer->sink.batch, PAGES_HELD);
 	share_rings(writer, processes);
 	writer->may_place = may_place;
 	writer->may_place_arg = arg;
@@ -636,7 +651,18 @@ parts_let_go(Writer *base)
 
 	Assert(writer->waiting == 0);
 	writer->may_place = NULL;
+	pages_resize(writer->sink.batch, PAGES_BATCH);
 	share_rings(writer, 1);
+}
+
+/*
+ * Logical decoding forgets TOASTed values at the end of each batch of rows, of whichever table;
+ * others' must not come between a value and its row.
+ */
+static bool
+parts_settles_in_turn(Writer *base)
+{
+	return XLogLogicalInfoActive();
 }
 
 /* As many rows as would be placed without other processes are enough. */
@@ -646,20 +672,14 @@ parts_reserve(Writer *base)
 	PartsWriter *writer = (PartsWriter *) base;
 	bool		enough = writer->waiting >= waiting_limit(writer);
 
-	flush_all(writer);
+	flush_all(writer, !parts_settles_in_turn(base));
 	return enough;
-}
-
-/* Everything is written in one's turn: the next process goes on with the last pages. */
-static bool
-parts_settles_in_turn(Writer *base)
-{
-	return true;
 }
 
 static void
 parts_settle(Writer *base)
 {
+	pages_write(((PartsWriter *) base)->sink.batch);
 }
 
 static void

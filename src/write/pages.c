@@ -58,7 +58,8 @@
  * Invariants:
  *	- nobody else changes these pages: new ones are ours, the tail has only this load's rows;
  *	- lower <= upper, both within the page, and upper is MAXALIGNed;
- *	- pages are written in the order of their blocks, and each exactly once (nwritten);
+ *	- each page is written exactly once (nwritten), in the order of the blocks but for the last one
+ *	  of a run, which may be first (last_written);
  *	- the record says of each tuple what its page says.
  */
 #include "postgres.h"
@@ -88,6 +89,31 @@
 /* Bytes of data that are copied of each tuple, if it has as many or not: a constant is faster. */
 #define OVERCOPY 32
 
+/*
+ * Buffers that a batch has pinned at most between pages_reserve and pages_write, also as a part of
+ * all: the server gives a backend that has many pinned few more.  Other pages are found again by
+ * their blocks.
+ */
+#define PINNED_MAX PAGES_BATCH
+#define PINNED_PART 16
+
+/* Bytes of WAL after which the WAL writer is to flush it. */
+#define ANNOUNCED_WAL (PAGES_BATCH * BLCKSZ)
+
+/* The current run begins behind that number of pages. */
+static void
+begin_run(PageBatch *batch, int used)
+{
+	PageRun    *run = &batch->run;
+
+	Assert(used <= batch->capacity && batch->page == NULL);
+	run->pages = batch->pages + (Size) used * BLCKSZ;
+	run->blocks = batch->blocks + used;
+	run->buffers = batch->buffers + used;
+	run->npages = run->nwritten = 0;
+	run->continued = run->last_written = false;
+}
+
 static void
 alloc_pages(PageBatch *batch, int capacity)
 {
@@ -96,12 +122,13 @@ alloc_pages(PageBatch *batch, int capacity)
 	batch->pages = palloc((Size) capacity * BLCKSZ + OVERCOPY);
 	batch->blocks = palloc(capacity * sizeof(BlockNumber));
 	batch->buffers = palloc(capacity * sizeof(Buffer));
+	begin_run(batch, 0);
 }
 
 static void
 free_pages(PageBatch *batch)
 {
-	Assert(batch->npages == 0);
+	Assert(pages_used(batch) == 0);
 	pfree(batch->buffers);
 	pfree(batch->blocks);
 	pfree(batch->pages);
@@ -139,19 +166,40 @@ ring_size_kb(const PageBatch *batch)
 	return Max(max_kb / Max(batch->shares, 1), 2 * PAGES_BATCH * (BLCKSZ / 1024));
 }
 
+/* The current run, which is reserved, waits for pages_write. */
+static void
+set_aside(PageBatch *batch)
+{
+	MemoryContext old = MemoryContextSwitchTo(GetMemoryChunkContext(batch));
+
+	if (batch->nwaiting == batch->max_waiting)
+	{
+		batch->max_waiting = Max(2 * batch->max_waiting, 8);
+		batch->waiting = batch->waiting == NULL ?
+			palloc(batch->max_waiting * sizeof(PageRun)) :
+			repalloc(batch->waiting, batch->max_waiting * sizeof(PageRun));
+	}
+	batch->waiting[batch->nwaiting++] = batch->run;
+	begin_run(batch, pages_used(batch));
+	MemoryContextSwitchTo(old);
+}
+
 void
 pages_turn(PageBatch *batch, Relation rel, PageTail *tail)
 {
-	Assert(batch->npages == 0 && batch->page == NULL);
+	PageRun    *run = &batch->run;
+
+	Assert(batch->page == NULL);
 	/* its strategy is not for local buffers */
 	Assert(batch->strategy == NULL || !RelationUsesLocalBuffers(rel));
-	release_map(batch);
-	batch->rel = rel;
+	if (run->npages > 0)
+		set_aside(batch);
+	run->rel = rel;
+	run->logged = RelationNeedsWAL(rel);
+	run->decoded = RelationIsLogicallyLogged(rel);
+	run->tuplewise = run->decoded && IsToastRelation(rel);
 	batch->tail = tail;
 	batch->reserve = RelationGetTargetPageFreeSpace(rel, HEAP_DEFAULT_FILLFACTOR);
-	batch->logged = RelationNeedsWAL(rel);
-	batch->decoded = RelationIsLogicallyLogged(rel);
-	batch->tuplewise = batch->decoded && IsToastRelation(rel);
 	if (batch->strategy == NULL && !RelationUsesLocalBuffers(rel))
 	{
 		MemoryContext old = MemoryContextSwitchTo(GetMemoryChunkContext(batch));
@@ -183,6 +231,8 @@ pages_close(PageBatch *batch)
 	if (batch->strategy != NULL)
 		FreeAccessStrategy(batch->strategy);
 	free_pages(batch);
+	if (batch->waiting != NULL)
+		pfree(batch->waiting);
 	pfree(batch->record);
 	pfree(batch);
 }
@@ -214,10 +264,19 @@ pages_stamp(const PageStamp *stamp, HeapTupleHeader header)
 }
 
 static inline Page
-get_page(PageBatch *batch, int index)
+get_page(const PageRun *run, int index)
 {
-	Assert(index >= 0 && index < batch->capacity);
-	return (Page) (batch->pages + (Size) index * BLCKSZ);
+	Assert(index >= 0 && index < run->npages);
+	return (Page) (run->pages + (Size) index * BLCKSZ);
+}
+
+/* Behind those that the run has. */
+static inline char *
+add_page(PageBatch *batch)
+{
+	Assert(pages_used(batch) < batch->capacity);
+	batch->run.npages++;
+	return (char *) get_page(&batch->run, batch->run.npages - 1);
 }
 
 /* The current page, if there is one, takes no more tuples: its header says what it holds. */
@@ -228,7 +287,7 @@ close_page(PageBatch *batch)
 
 	if (header == NULL)
 		return;
-	Assert(batch->page == (char *) get_page(batch, batch->npages - 1));
+	Assert(batch->page == (char *) get_page(&batch->run, batch->run.npages - 1));
 	Assert(batch->lower >= SizeOfPageHeaderData && batch->lower <= batch->upper);
 	Assert(batch->upper <= BLCKSZ && batch->upper == MAXALIGN(batch->upper));
 	/* none is begun without a tuple that comes */
@@ -240,20 +299,22 @@ close_page(PageBatch *batch)
 }
 
 /*
- * Begins the batch with the continuation of the tail, if a tuple of that size fits there.  The
+ * Begins the run with the continuation of the tail, if a tuple of that size fits there.  The
  * private page is not initialized: only what is new will be looked at.
  */
 static bool
 continue_tail(PageBatch *batch, Size size)
 {
 	const PageTail *tail = batch->tail;
+	PageRun    *run = &batch->run;
 
-	batch->continued = tail != NULL && tail->lower > 0 &&
+	run->continued = tail != NULL && tail->lower > 0 &&
 		tail->lower + sizeof(ItemIdData) + size + batch->reserve <= tail->upper;
-	if (!batch->continued)
+	if (!run->continued)
 		return false;
 	Assert(tail->lower > SizeOfPageHeaderData && tail->upper <= BLCKSZ);
-	batch->page = (char *) get_page(batch, batch->npages++);
+	run->from = *tail;
+	batch->page = add_page(batch);
 	batch->lower = tail->lower;
 	batch->upper = tail->upper;
 	return true;
@@ -267,13 +328,13 @@ pages_next(PageBatch *batch, Size len)
 	/* an empty page takes any tuple, whatever the fill factor says */
 	if (batch->page != NULL && batch->lower == SizeOfPageHeaderData)
 		return true;
-	if (batch->npages == batch->capacity)
+	if (pages_used(batch) == batch->capacity)
 		return false;
-	if (batch->npages == 0 && continue_tail(batch, size))
+	if (batch->run.npages == 0 && continue_tail(batch, size))
 		return true;
 
 	close_page(batch);
-	batch->page = (char *) get_page(batch, batch->npages++);
+	batch->page = add_page(batch);
 	PageInit((Page) batch->page, BLCKSZ, 0);
 	batch->lower = SizeOfPageHeaderData;
 	batch->upper = BLCKSZ;
@@ -285,12 +346,12 @@ pages_next(PageBatch *batch, Size len)
 OffsetNumber
 pages_add_before(PageBatch *batch, int page, const char *tuple, Size len)
 {
-	PageHeader	header = (PageHeader) get_page(batch, page);
+	PageHeader	header = (PageHeader) get_page(&batch->run, page);
 	Size		size = MAXALIGN(len);
 
 	/* the last page's offsets are in the batch */
-	Assert(page >= 0 && page < batch->npages - 1);
-	Assert(page >= batch->nwritten);
+	Assert(page >= 0 && page < batch->run.npages - 1);
+	Assert(page >= batch->run.nwritten);
 	Assert(header->pd_lower + sizeof(ItemIdData) + size <= header->pd_upper);
 	header->pd_upper -= size;
 	ItemIdSetNormal((ItemId) ((char *) header + header->pd_lower),
@@ -307,31 +368,32 @@ pages_grow(PageBatch *batch)
 	int			capacity = 2 * batch->capacity;
 
 	/* blocks and buffers would have to be reserved anew */
-	Assert(batch->nwritten == 0);
+	Assert(batch->run.nwritten == 0 && batch->nwaiting == 0);
 	batch->pages = repalloc_huge(batch->pages, (Size) capacity * BLCKSZ + OVERCOPY);
 	batch->blocks = repalloc_huge(batch->blocks, capacity * sizeof(BlockNumber));
 	batch->buffers = repalloc_huge(batch->buffers, capacity * sizeof(Buffer));
 	if (batch->page != NULL)
 		batch->page = batch->pages + filling;
+	batch->run.pages = batch->pages;
+	batch->run.blocks = batch->blocks;
+	batch->run.buffers = batch->buffers;
 	batch->capacity = capacity;
 }
 
 /* The first tuple of a page that is not in the table yet. */
 static inline OffsetNumber
-first_offset(const PageBatch *batch, int index)
+first_offset(const PageRun *run, int index)
 {
-	if (index > 0 || !batch->continued)
+	if (index > 0 || !run->continued)
 		return FirstOffsetNumber;
-	return (batch->tail->lower - SizeOfPageHeaderData) / sizeof(ItemIdData) + 1;
+	return (run->from.lower - SizeOfPageHeaderData) / sizeof(ItemIdData) + 1;
 }
 
 int
 pages_count(const PageBatch *batch, int index, OffsetNumber *first)
 {
-	Assert(index < batch->npages);
-	*first = first_offset(batch, index);
-	return PageGetMaxOffsetNumber((Page) (batch->pages + (Size) index * BLCKSZ)) -
-		*first + 1;
+	*first = first_offset(&batch->run, index);
+	return PageGetMaxOffsetNumber(get_page(&batch->run, index)) - *first + 1;
 }
 
 /*
@@ -366,10 +428,11 @@ record_tuple(char *p, const HeapTupleHeaderData *header, Size len)
  * page, as each has 7 bytes instead of a header and a line pointer.
  */
 static Size
-finish_tuples(PageBatch *batch, Page page, OffsetNumber first, BlockNumber block)
+finish_tuples(PageBatch *batch, const PageRun *run, Page page, OffsetNumber first,
+			  BlockNumber block)
 {
 	OffsetNumber last = PageGetMaxOffsetNumber(page);
-	bool		recorded = batch->logged && !batch->tuplewise;
+	bool		recorded = run->logged && !run->tuplewise;
 	char	   *p = batch->record;
 
 	/* replay refuses more, and so would the executor's arrays */
@@ -405,7 +468,7 @@ finish_tuples(PageBatch *batch, Page page, OffsetNumber first, BlockNumber block
  */
 static XLogRecPtr
 log_page(PageBatch *batch, Buffer buffer, Page page, OffsetNumber first,
-		 Size length, bool is_last)
+		 Size length, bool decoded, bool is_last)
 {
 	OffsetNumber last = PageGetMaxOffsetNumber(page);
 	OffsetNumber offsets[MaxHeapTuplesPerPage];
@@ -422,7 +485,7 @@ log_page(PageBatch *batch, Buffer buffer, Page page, OffsetNumber first,
 	head.ntuples = last - first + 1;
 	if (batch->stamp.frozen)
 		head.flags |= XLH_INSERT_ALL_FROZEN_SET;
-	if (batch->decoded)
+	if (decoded)
 	{
 		head.flags |= XLH_INSERT_CONTAINS_NEW_TUPLE;
 		flags |= REGBUF_KEEP_DATA;
@@ -514,62 +577,81 @@ copy_continued(const PageTail *tail, const char *source, char *page)
 
 /* Before the critical section: whether the tail's page is as it was left. */
 static void
-check_tail(PageBatch *batch, const char *page)
+check_tail(const PageRun *run, const char *page)
 {
 	const PageHeaderData *header = (const PageHeaderData *) page;
 
-	if (header->pd_lower != batch->tail->lower ||
-		header->pd_upper != batch->tail->upper)
+	if (header->pd_lower != run->from.lower || header->pd_upper != run->from.upper)
 		elog(ERROR, "page %u of \"%s\" has changed while it was being filled",
-			 batch->tail->block, RelationGetRelationName(batch->rel));
+			 run->from.block, RelationGetRelationName(run->rel));
+}
+
+static Buffer
+read_page(const PageBatch *batch, const PageRun *run, int index)
+{
+	return ReadBufferExtended(run->rel, MAIN_FORKNUM, run->blocks[index], RBM_NORMAL,
+							  batch->strategy);
+}
+
+/* The pinned buffer of a page, which is the caller's from here on. */
+static Buffer
+take_buffer(PageBatch *batch, PageRun *run, int index)
+{
+	Buffer		buffer = run->buffers[index];
+
+	run->buffers[index] = InvalidBuffer;
+	if (!BufferIsValid(buffer))
+		return read_page(batch, run, index);
+	batch->pinned--;
+	return buffer;
 }
 
 /*
- * Copies a page into its pinned buffer, a new one or the tail's, and logs it: step 2, and 3.
+ * Copies a page into its buffer, a new one or the tail's, and logs it: step 2, and 3.
  * Memory is allocated and locks are taken before the critical section, in which an error would
  * stop the server.  Pages of a decoded TOAST table are not marked all-frozen, as only multi-insert
  * records can say it.
  */
 static void
-write_page(PageBatch *batch, int index)
+write_page(PageBatch *batch, PageRun *run, int index)
 {
-	Buffer		buffer = batch->buffers[index];
-	BlockNumber block = batch->blocks[index];
-	Page		source = get_page(batch, index);
+	Buffer		buffer = take_buffer(batch, run, index);
+	BlockNumber block = run->blocks[index];
+	Page		source = get_page(run, index);
 	Page		page = BufferGetPage(buffer);
-	OffsetNumber first = first_offset(batch, index);
-	bool		continued = index == 0 && batch->continued;
-	bool		all_frozen = batch->stamp.frozen && !batch->tuplewise;
-	Size		length = finish_tuples(batch, source, first, block);
+	OffsetNumber first = first_offset(run, index);
+	bool		continued = index == 0 && run->continued;
+	bool		all_frozen = batch->stamp.frozen && !run->tuplewise;
+	Size		length = finish_tuples(batch, run, source, first, block);
 
 	if (all_frozen)
 	{
 		PageSetAllVisible(source);
-		visibilitymap_pin(batch->rel, block, &batch->map);
+		visibilitymap_pin(run->rel, block, &batch->map);
 	}
 	LockBuffer(buffer, BUFFER_LOCK_EXCLUSIVE);
 	Assert(BufferGetBlockNumber(buffer) == block);
 	/* a new page: nobody may have used it since the table was extended */
 	Assert(continued || PageIsNew(page));
 	if (continued)
-		check_tail(batch, page);
+		check_tail(run, page);
 	if (all_frozen)
 		compat_frozen_before(batch->map);
 	START_CRIT_SECTION();
 	if (continued)
-		copy_continued(batch->tail, source, page);
+		copy_continued(&run->from, source, page);
 	else
 		memcpy(page, source, BLCKSZ);
 	MarkBufferDirty(buffer);
 	if (all_frozen)
-		compat_frozen_set(batch->rel, block, batch->map);
-	if (batch->tuplewise)
+		compat_frozen_set(run->rel, block, batch->map);
+	if (run->tuplewise)
 		log_tuples(buffer, page, first);
-	else if (batch->logged)
+	else if (run->logged)
 	{
 		/* on 15 PageSetLSN is a macro that evaluates its argument twice */
-		XLogRecPtr	lsn = log_page(batch, buffer, page, first, length,
-										 index == batch->npages - 1);
+		XLogRecPtr	lsn = log_page(batch, buffer, page, first, length, run->decoded,
+										 index == run->npages - 1);
 
 		PageSetLSN(page, lsn);
 		if (all_frozen)
@@ -577,108 +659,163 @@ write_page(PageBatch *batch, int index)
 	}
 	END_CRIT_SECTION();
 	if (all_frozen)
-		compat_frozen_after(batch->rel, block, buffer, batch->map);
+		compat_frozen_after(run->rel, block, buffer, batch->map);
 	UnlockReleaseBuffer(buffer);
 }
 
-/* Writes pages up to end; what is written is counted at once, in case of an error in the next. */
+/* The new pages [first, end) of the run stay pinned, unless that are too many. */
 static void
-write_until(PageBatch *batch, int end)
+keep_pinned(PageBatch *batch, int first, int end)
 {
-	Assert(end <= batch->npages);
-	for (; batch->nwritten < end; batch->nwritten++)
-		write_page(batch, batch->nwritten);
+	PageRun    *run = &batch->run;
+	int			max_pinned = Min(PINNED_MAX, NBuffers / PINNED_PART);
+
+	for (int i = first; i < end; i++)
+	{
+		if (batch->pinned < max_pinned)
+			batch->pinned++;
+		else
+		{
+			ReleaseBuffer(run->buffers[i]);
+			run->buffers[i] = InvalidBuffer;
+		}
+	}
+}
+
+/* The last page is what the next run may go on with. */
+static void
+keep_tail(PageBatch *batch)
+{
+	const PageRun *run = &batch->run;
+	PageHeader	header = (PageHeader) get_page(run, run->npages - 1);
+
+	Assert(header->pd_lower > SizeOfPageHeaderData);
+	batch->tail->block = run->blocks[run->npages - 1];
+	batch->tail->lower = header->pd_lower;
+	batch->tail->upper = header->pd_upper;
+}
+
+/* What is written is counted at once, in case of an error in the next page. */
+static void
+write_until(PageBatch *batch, PageRun *run, int end)
+{
+	Assert(end <= run->npages);
+	for (; run->nwritten < end; run->nwritten++)
+		write_page(batch, run, run->nwritten);
+}
+
+/* at_once: pages are written before the table is extended further. */
+static void
+reserve_pages(PageBatch *batch, bool at_once)
+{
+	PageRun    *run = &batch->run;
+	int			reserved = 0;
+
+	close_page(batch);
+	if (run->npages == 0)
+		return;
+
+	/* the record's transaction is what replay takes for the tuples' xmin */
+	Assert(GetCurrentTransactionIdIfAny() == batch->stamp.xid);
+	Assert(run->nwritten == 0);
+	Assert(CheckRelationLockedByMe(run->rel, RowExclusiveLock, true) || IsParallelWorker());
+	CheckForSerializableConflictIn(run->rel, NULL, InvalidBlockNumber);
+	if (run->continued)
+	{
+		run->blocks[0] = run->from.block;
+		run->buffers[0] = InvalidBuffer;
+		reserved = 1;
+	}
+	while (reserved < run->npages)
+	{
+		int			before = reserved;
+		uint32		extended;
+
+		CHECK_FOR_INTERRUPTS();
+		if (at_once)
+			write_until(batch, run, reserved);
+		extended = compat_extend(run->rel, batch->strategy,
+								 Min(run->npages - reserved, PAGES_BATCH),
+								 &run->buffers[reserved]);
+		Assert(extended > 0 && reserved + extended <= run->npages);
+		for (uint32 i = 0; i < extended; i++, reserved++)
+		{
+			run->blocks[reserved] = BufferGetBlockNumber(run->buffers[reserved]);
+			/* rows come in the order of the input, whoever else extends the table */
+			Assert(reserved == 0 || run->blocks[reserved - 1] < run->blocks[reserved]);
+		}
+		keep_pinned(batch, before, reserved);
+	}
+	if (batch->tail != NULL)
+		keep_tail(batch);
 }
 
 void
 pages_reserve(PageBatch *batch)
 {
-	int			reserved = 0;
-
-	close_page(batch);
-	if (batch->npages == 0)
-		return;
-
-	/* the record's transaction is what replay takes for the tuples' xmin */
-	Assert(GetCurrentTransactionIdIfAny() == batch->stamp.xid);
-	Assert(batch->nwritten == 0);
-	Assert(CheckRelationLockedByMe(batch->rel, RowExclusiveLock, true) || IsParallelWorker());
-	CheckForSerializableConflictIn(batch->rel, NULL, InvalidBlockNumber);
-	if (batch->continued)
-	{
-		batch->blocks[0] = batch->tail->block;
-		batch->buffers[0] = ReadBufferExtended(batch->rel, MAIN_FORKNUM,
-											   batch->tail->block, RBM_NORMAL,
-											   batch->strategy);
-		reserved = 1;
-	}
-	while (reserved < batch->npages)
-	{
-		uint32		extended;
-
-		CHECK_FOR_INTERRUPTS();
-		write_until(batch, reserved);
-		extended = compat_extend(batch->rel, batch->strategy,
-								 Min(batch->npages - reserved, PAGES_BATCH),
-								 &batch->buffers[reserved]);
-		Assert(extended > 0 && reserved + extended <= batch->npages);
-		for (uint32 i = 0; i < extended; i++, reserved++)
-		{
-			batch->blocks[reserved] = BufferGetBlockNumber(batch->buffers[reserved]);
-			/* rows come in the order of the input, whoever else extends the table */
-			Assert(reserved == 0 || batch->blocks[reserved - 1] < batch->blocks[reserved]);
-		}
-	}
+	reserve_pages(batch, false);
 }
 
-/* The last page is what the next batch may go on with. */
-static void
-keep_tail(PageBatch *batch)
+void
+pages_write_last(PageBatch *batch)
 {
-	int			last = batch->npages - 1;
-	PageHeader	header = (PageHeader) get_page(batch, last);
+	PageRun    *run = &batch->run;
 
-	Assert(header->pd_lower > SizeOfPageHeaderData);
-	batch->tail->block = batch->blocks[last];
-	batch->tail->lower = header->pd_lower;
-	batch->tail->upper = header->pd_upper;
+	Assert(batch->page == NULL);	/* pages_reserve came before */
+	if (run->npages == 0)
+		return;
+	write_page(batch, run, run->npages - 1);
+	run->last_written = true;
+}
+
+static void
+write_run(PageBatch *batch, PageRun *run)
+{
+	write_until(batch, run, run->npages - (run->last_written ? 1 : 0));
+	release_map(batch);
+	CheckForSerializableConflictIn(run->rel, NULL, InvalidBlockNumber);
+}
+
+/*
+ * Without this the process would write the WAL itself whenever its buffers are full, and wait for
+ * the disk at the end of each segment.
+ */
+static void
+announce_wal(PageBatch *batch)
+{
+	if (XactLastRecEnd < batch->announced + ANNOUNCED_WAL)
+		return;
+	XLogSetAsyncXactLSN(XactLastRecEnd);
+	batch->announced = XactLastRecEnd;
 }
 
 void
 pages_write(PageBatch *batch)
 {
-	if (batch->npages == 0)
-		return;
 	Assert(batch->page == NULL);	/* pages_reserve came before */
-	write_until(batch, batch->npages);
-
-	/*
-	 * Without this the process would write the WAL itself whenever its buffers are
-	 * full, and wait for the disk at the end of each segment.
-	 */
-	if (batch->logged)
-		XLogSetAsyncXactLSN(XactLastRecEnd);
-	if (batch->tail != NULL)
-		keep_tail(batch);
-	CheckForSerializableConflictIn(batch->rel, NULL, InvalidBlockNumber);
-	batch->npages = batch->nwritten = 0;
-	batch->continued = false;
+	for (int i = 0; i < batch->nwaiting; i++)
+		write_run(batch, &batch->waiting[i]);
+	batch->nwaiting = 0;
+	if (batch->run.npages > 0)
+		write_run(batch, &batch->run);
+	begin_run(batch, 0);
+	Assert(batch->pinned == 0);
+	announce_wal(batch);
 	throttle_wait();
 }
 
 void
 pages_place(PageBatch *batch)
 {
-	pages_reserve(batch);
+	reserve_pages(batch, true);
 	pages_write(batch);
 }
 
 void
 pages_discard(PageBatch *batch)
 {
-	Assert(batch->nwritten == 0);
+	Assert(batch->run.nwritten == 0 && batch->nwaiting == 0 && batch->pinned == 0);
 	batch->page = NULL;
 	batch->lower = batch->upper = 0;
-	batch->npages = 0;
-	batch->continued = false;
+	begin_run(batch, 0);
 }

@@ -21,7 +21,12 @@
  *
  * One batch may serve several tables, one after the other (pages_turn).  So that many changes do
  * not leave as many pages partly filled, a table's last page is continued (PageTail): the private
- * page has its new tuples where the table's page has space for them.
+ * page has its new tuples where the table's page has space for them.  What is reserved in one table
+ * (a run of pages) may wait until other tables have theirs; pages_write writes all of it.
+ *
+ * Of several processes that load side by side one at a time reserves pages, and all write at the
+ * same time.  A page that another process may continue must be written before that one's turn
+ * (pages_write_last).
  *
  * What a tuple's header holds is what heap_prepare_insert sets, and the WAL record is
  * heap_multi_insert's (heapam.c); src/README.md says with which versions they were compared.
@@ -32,6 +37,7 @@
 #include "postgres.h"
 
 #include "access/htup_details.h"
+#include "access/xlogdefs.h"
 #include "storage/buf.h"
 #include "storage/bufpage.h"
 #include "utils/rel.h"
@@ -40,7 +46,7 @@
 #define PAGES_BATCH 64
 
 /* Pages that a process keeps while others write, too. */
-#define PAGES_HELD 256
+#define PAGES_HELD 512
 
 /* How the rows of a load become visible, and to whom. */
 typedef struct PageStamp
@@ -61,35 +67,51 @@ typedef struct PageTail
 	LocationIndex upper;
 } PageTail;
 
-typedef struct PageBatch
+/* Pages of one table that are placed together. */
+typedef struct PageRun
 {
 	Relation	rel;			/* NULL: pages_turn has not been called yet */
-	PageStamp	stamp;
 	bool		logged;
 	bool		decoded;		/* WAL must carry the tuples for logical decoding */
 	bool		tuplewise;		/* a WAL record for each tuple */
+	bool		continued;		/* the first page is the continuation of from */
+	PageTail	from;
+	char	   *pages;			/* in the batch's memory, as are blocks and buffers */
+	BlockNumber *blocks;		/* where pages_reserve has put them */
+	Buffer	   *buffers;		/* pinned, or invalid */
+	int			npages;			/* begun; all but the last are full */
+	int			nwritten;		/* pages that are in the table already, from the first on; */
+	bool		last_written;	/* and the last one is, too */
+} PageRun;
+
+typedef struct PageBatch
+{
+	PageStamp	stamp;
 	BufferAccessStrategy strategy;
 	int			shares;			/* of the ring of buffers; this batch has one of them */
-	Size		reserve;		/* bytes to leave free in a page (fillfactor) */
 	char	   *record;			/* a page's WAL record: BLCKSZ bytes and some */
+	XLogRecPtr	announced;		/* the WAL up to here, to the WAL writer */
+	Buffer		map;			/* of the visibility map, pinned, or invalid */
+	int			pinned;			/* buffers of all runs */
 
-	/* the private pages */
+	/* the private pages, their blocks and buffers; the current run's are behind all others */
 	char	   *pages;
+	BlockNumber *blocks;
+	Buffer	   *buffers;
 	int			capacity;
-	int			npages;			/* begun; all but the last are full */
-	PageTail   *tail;			/* NULL: each batch begins a new page */
-	bool		continued;		/* the first page is the tail's continuation */
-	BlockNumber *blocks;		/* where pages_reserve has put them */
+
+	/* what is filled now, and what is reserved and waits for pages_write */
+	PageRun		run;
+	PageTail   *tail;			/* NULL: each run begins a new page */
+	Size		reserve;		/* bytes to leave free in a page (fillfactor) */
+	PageRun    *waiting;
+	int			nwaiting;
+	int			max_waiting;
 
 	/* the page being filled; its header gets these when it is full */
 	char	   *page;			/* NULL: none */
 	uint32		lower;
 	uint32		upper;
-
-	/* reserved, not yet written */
-	Buffer	   *buffers;
-	int			nwritten;		/* pages that are in the table already */
-	Buffer		map;			/* of the visibility map, pinned, or invalid */
 } PageBatch;
 
 /*
@@ -101,8 +123,8 @@ extern PageBatch *pages_open(Relation rel, PageStamp stamp, int capacity);
 
 /*
  * From here on pages are those of rel, the first one, if it has space, that of tail, where the
- * caller keeps what the next call for rel must know.  The batch is empty.  All tables of a batch
- * are temporary, or none is.
+ * caller keeps what the next call for rel must know.  What was put before is reserved or written.
+ * All tables of a batch are temporary, or none is.
  */
 extern void pages_turn(PageBatch *batch, Relation rel, PageTail *tail);
 
@@ -201,11 +223,18 @@ pages_added(PageBatch *batch, uint32 n, Size len)
 	batch->lower += n * sizeof(ItemIdData);
 }
 
+/* Pages of all runs. */
+static inline int
+pages_used(const PageBatch *batch)
+{
+	return (batch->run.pages - batch->pages) / BLCKSZ + batch->run.npages;
+}
+
 /* Whether pages_put would take a tuple of len bytes. */
 static inline bool
 pages_have_room(const PageBatch *batch, Size len)
 {
-	return batch->npages < batch->capacity ||
+	return pages_used(batch) < batch->capacity ||
 		batch->lower == SizeOfPageHeaderData ||
 		batch->lower + sizeof(ItemIdData) + MAXALIGN(len) + batch->reserve <= batch->upper;
 }
@@ -220,11 +249,11 @@ extern OffsetNumber pages_add_before(PageBatch *batch, int page,
 /* Doubles the capacity, where pages may not be placed yet and must stay in memory. */
 extern void pages_grow(PageBatch *batch);
 
-/* Number of the page (in batch->blocks) and the offset of the tuple put last. */
+/* Number of the page (in batch->run.blocks) and the offset of the tuple put last. */
 static inline int
 pages_last_page(const PageBatch *batch)
 {
-	return batch->npages - 1;
+	return batch->run.npages - 1;
 }
 
 static inline OffsetNumber
@@ -234,25 +263,29 @@ pages_last_offset(const PageBatch *batch)
 }
 
 /*
- * After pages_reserve: how many tuples of the batch are in its page number index, and the first
- * one's offset there; batch->blocks has the page's block.
+ * After pages_reserve: how many tuples of the run are in its page number index, and the first one's
+ * offset there; batch->run.blocks has the page's block.
  */
 extern int	pages_count(const PageBatch *batch, int index, OffsetNumber *first);
 
 /*
- * Extends the table by the pages of the batch, which get their block numbers here and are written
- * by pages_write.  Pages that cannot be pinned all at once are written here.  Of several
- * processes, one at a time.
+ * Extends the table by the pages of the run, which get their block numbers here and are written by
+ * pages_write.  Of several processes, one at a time.
  *
- * Neither this nor pages_write within a subtransaction of the one that opened the batch: the WAL
+ * Neither this nor what follows within a subtransaction of the one that opened the batch: the WAL
  * records would have the wrong transaction id.
  */
 extern void pages_reserve(PageBatch *batch);
 
-/* Writes what is reserved; the batch is empty then.  The WAL writer flushes the WAL meanwhile. */
+/* Writes only the last page of what pages_reserve has reserved, for whoever continues it. */
+extern void pages_write_last(PageBatch *batch);
+
+/*
+ * Writes all that is reserved; the batch is empty then.  The WAL writer flushes the WAL meanwhile.
+ */
 extern void pages_write(PageBatch *batch);
 
-/* Both. */
+/* Both; pages are written before the table is extended further. */
 extern void pages_place(PageBatch *batch);
 
 /* Forgets what was put; nothing of it may be reserved. */

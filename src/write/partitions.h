@@ -3,8 +3,8 @@
  *		The leaf for each row of a partitioned target.
  *
  * Routing is the server's (ExecFindPartition), which opens a leaf when its
- * first row comes and keeps it open; the rows after it are routed by route.h.  What a writer has of its own for a leaf
- * hangs on the leaf's result relation.
+ * first row comes and keeps it open; the rows after it are routed by route.h.
+ * What a writer has of its own for a leaf hangs on the leaf's result relation.
  *
  * Assumption: the writer's guard may be open, and a guard's subtransaction may
  * be rolled back at any row; what is opened here outlives it.

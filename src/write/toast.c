@@ -673,7 +673,7 @@ toast_is_full(const Toaster *toaster)
 	if (toaster->decoded)
 		return toaster->nentries >= DECODED_CHUNKS;
 	return toaster->hold && toaster->batch != NULL &&
-		toaster->batch->npages >= HELD_PAGES;
+		toaster->batch->run.npages >= HELD_PAGES;
 }
 
 /*
@@ -688,7 +688,7 @@ insert_entry(Toaster *toaster, const ChunkEntry *entry, Relation *indexes, int n
 	ItemPointerData tid;
 
 	Assert(OffsetNumberIsValid(entry->offset));
-	ItemPointerSet(&tid, toaster->batch->blocks[entry->page], entry->offset);
+	ItemPointerSet(&tid, toaster->batch->run.blocks[entry->page], entry->offset);
 	for (int i = 0; i < nindexes; i++)
 	{
 		Relation	index = indexes[i];
@@ -710,7 +710,7 @@ toast_flush(Toaster *toaster)
 		return;
 
 	/* a chunk without an entry would never be read, an entry without a chunk be an error */
-	Assert(toaster->batch != NULL && toaster->batch->npages > 0);
+	Assert(toaster->batch != NULL && toaster->batch->run.npages > 0);
 	pages_place(toaster->batch);
 	(void) toast_open_indexes(toaster->table, RowExclusiveLock, &indexes, &nindexes);
 	for (int64 i = 0; i < toaster->nentries; i++)
