@@ -142,6 +142,7 @@ SELECT pg_temp.look(pg_temp.large('[', ',', ']'), show => 1);
 SELECT pg_temp.look(pg_temp.large(E'[\n', E',\n', E'\n]\n'), show => 1);
 SELECT pg_temp.look(pg_temp.large(E'', E'\n ', E'\n'), show => 1);
 SELECT pg_temp.look(replace(pg_temp.large('', E'~', ''), '~', ' ') || E'\n', show => 1);
+SELECT pg_temp.look(pg_temp.large('[{"": 1, "id": 0},', ',', ']'), show => 1);
 -- several files, each as it is
 SELECT pg_temp.put('part1.json', E'{"a":1}\n{"a":2}\n'), pg_temp.put('part2.json', E'[{"a":1.5},{"b":2}]'), pg_temp.put('part3.json', '\xefbbbf' || convert_to(E'{\n"a":3}\n{"c":true}', 'UTF8')) \g /dev/null
 SELECT notes, create_table, load_options FROM bulk_inspect('/proc/self/cwd/pgbulk_objects_part*.json');

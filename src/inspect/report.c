@@ -414,8 +414,9 @@ note_objects(Inspection *inspection)
 			 "objects of the sample with a key that comes twice, of which the last value counts: " UINT64_FORMAT,
 			 (uint64) objects->repeating);
 	if (objects->unnamed)
-		note(inspection,
-			 "keys that cannot be the name of a column are not loaded, such as \"%s\"",
+		note(inspection, inspection->sample->complete ?
+			 "keys that cannot be the name of a column are not loaded, such as \"%s\"" :
+			 "keys that cannot be the name of a column are not loaded, such as \"%s\", nor any that the sample does not have",
 			 verify_text(inspection->encoding, objects->unnamed_key,
 						 strlen(objects->unnamed_key)));
 	if (objects->alike[0] != objects->alike[1])
