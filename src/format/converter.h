@@ -40,6 +40,7 @@ struct Column
 	Oid			type;
 	int32		typmod;
 	bool		pack;			/* varlena values may have short headers */
+	bool		is_value;		/* the field is the value, for convert; else its text */
 	bool		special;		/* any of these: */
 	bool		force_null;
 	bool		force_not_null;
@@ -49,7 +50,6 @@ struct Column
 	const char *template_string;
 	bool		null_input;		/* input function wants to see NULLs (domains) */
 	ConvertFunction convert;	/* NULL: only the server knows the type, or its binary form */
-	bool		is_value;		/* the field is the value, for convert; else its text */
 	const char *type_name;		/* as messages name it; where convert is set */
 	const BulkField *number;	/* the field is one, for convert; NULL: it is a text */
 	ConvertFunction convert_text;	/* for its text */
