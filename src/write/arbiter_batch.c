@@ -31,6 +31,7 @@ typedef enum Fate
 {
 	FATE_NEW,
 	FATE_ASK,
+	FATE_STORED,				/* it was asked about */
 	FATE_DUPLICATE
 } Fate;
 
@@ -315,8 +316,8 @@ static void
 ask(ArbiterBatch *batch, uint32 number)
 {
 	show_row(batch, number);
-	if (!leaf_insert(batch->context, batch->leaf, batch->slot))
-		batch->rows[number].fate = FATE_DUPLICATE;
+	batch->rows[number].fate = leaf_insert(batch->context, batch->leaf, batch->slot) ?
+		FATE_STORED : FATE_DUPLICATE;
 	batch->context->writer->current_row = -1;
 }
 
