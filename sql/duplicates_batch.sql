@@ -59,6 +59,65 @@ DELETE FROM duplicates_batch_t WHERE d % 2 = 0;
 SELECT pg_temp.compare('duplicates_batch_t');
 ROLLBACK;
 
+-- keep_new: the table and the counters are those of the direct writer, which finds duplicates when it builds its indexes
+CREATE FUNCTION pg_temp.replace(target regclass, options jsonb DEFAULT '{}') RETURNS SETOF text LANGUAGE plpgsql AS $$
+DECLARE
+	r record;
+	e record;
+	n bigint;
+	m bigint;
+BEGIN
+	DROP TABLE IF EXISTS rejects_e, rejects_r;
+	EXECUTE format('CREATE TEMP TABLE expected (LIKE %s INCLUDING ALL)', target);
+	EXECUTE format('INSERT INTO expected SELECT * FROM %s', target);
+	SELECT * INTO e FROM bulk_load('expected', '/proc/self/cwd/pgbulk_duplicates_batch_in', '{"reject_table": "rejects_e"}' || options || '{"writer": "direct", "on_duplicate": "keep_new", "log_verbosity": "silent"}');
+	SELECT * INTO r FROM bulk_load(target, '/proc/self/cwd/pgbulk_duplicates_batch_in', '{"reject_table": "rejects_r"}' || options || '{"writer": "buffered", "on_duplicate": "keep_new", "log_verbosity": "silent"}');
+	ASSERT r.rows_read = r.rows_loaded + r.rows_duplicate;
+	EXECUTE format('SELECT count(*) FROM ((TABLE %1$s EXCEPT ALL TABLE expected) UNION ALL (TABLE expected EXCEPT ALL TABLE %1$s)) x', target) INTO n;
+	IF options ? 'reject_table' THEN
+		m := 0;
+	ELSE
+		EXECUTE 'SELECT count(*) FROM (SELECT line_number, reason, raw_line, regexp_replace(message, ''"[^"]*"'', '''') FROM rejects_r EXCEPT ALL SELECT line_number, reason, raw_line, regexp_replace(message, ''"[^"]*"'', '''') FROM rejects_e) x' INTO m;
+	END IF;
+	RETURN NEXT format('%s loaded, %s duplicate, %s replaced, otherwise %s, %s rows and %s rejects are others', r.rows_loaded, r.rows_duplicate, r.rows_replaced,
+		nullif((e.rows_loaded, e.rows_duplicate, e.rows_replaced)::text, (r.rows_loaded, r.rows_duplicate, r.rows_replaced)::text), n, m);
+	PERFORM bt_index_parent_check(indexrelid, true, true) FROM pg_index JOIN pg_class c ON c.oid = indexrelid WHERE indrelid = target AND c.relam = 403;
+	DROP TABLE expected;
+END $$;
+TRUNCATE duplicates_batch_t;
+INSERT INTO duplicates_batch_t SELECT 'key ' || i % 3001, i % 7, 'c' || i % 100, i FROM generate_series(1, 12000) i ON CONFLICT DO NOTHING;
+UPDATE duplicates_batch_t SET d = -d WHERE d % 10 = 3;
+DELETE FROM duplicates_batch_t WHERE d % 10 = 7;
+VACUUM duplicates_batch_t;
+UPDATE duplicates_batch_t SET d = -d WHERE d % 10 = 4;
+UPDATE duplicates_batch_t SET c = 'moved', d = d + 1000000 WHERE d % 10 = 5;
+DELETE FROM duplicates_batch_t WHERE d % 10 = 6;
+SELECT pg_temp.replace('duplicates_batch_t');
+SELECT pg_temp.replace('duplicates_batch_t');
+VACUUM duplicates_batch_t;
+-- nobody sees what was replaced, but the first
+SELECT rows_loaded, rows_duplicate, rows_replaced, details -> 'rejects' ->> 'replaced' AS replaced, details #>> '{rejects,first,0,line}' AS line, details #>> '{rejects,first,0,message}' AS message
+FROM bulk_load('duplicates_batch_t', '/proc/self/cwd/pgbulk_duplicates_batch_in', '{"writer": "buffered", "on_duplicate": "keep_new", "log_verbosity": "silent"}');
+SELECT bulk_load('duplicates_batch_t', '/proc/self/cwd/pgbulk_duplicates_batch_in', '{"writer": "buffered", "on_duplicate": "keep_new", "duplicate_limit": 12345}');
+DELETE FROM duplicates_batch_t;
+SELECT pg_temp.replace('duplicates_batch_t');
+TRUNCATE duplicates_batch_t;
+SELECT pg_temp.replace('duplicates_batch_t');
+BEGIN;
+TRUNCATE duplicates_batch_t;
+SELECT pg_temp.replace('duplicates_batch_t');
+SELECT pg_temp.replace('duplicates_batch_t');
+COMMIT;
+BEGIN ISOLATION LEVEL SERIALIZABLE;
+DELETE FROM duplicates_batch_t WHERE d % 2 = 0;
+SELECT pg_temp.replace('duplicates_batch_t');
+ROLLBACK;
+-- twins far apart, in several batches
+COPY (SELECT 'key ' || (i * 7919) % 6007, i % 5, 'c' || i % 100, i FROM generate_series(1, 20000) i UNION ALL SELECT 'key ' || (i * 7919) % 6007, i % 5, 'd' || i % 100, i FROM generate_series(1, 20000) i WHERE i % 3 = 0) TO '/proc/self/cwd/pgbulk_duplicates_batch_in' WITH (FORMAT csv);
+SELECT pg_temp.replace('duplicates_batch_t');
+SELECT pg_temp.compare('duplicates_batch_t');
+COPY (SELECT 'key ' || (i * 7919) % 6007, i % 5, 'c' || i % 100, i FROM generate_series(1, 20000) i) TO '/proc/self/cwd/pgbulk_duplicates_batch_in' WITH (FORMAT csv);
+
 -- rows that were set aside are shown to whoever wants to see them
 SELECT rows_loaded, rows_duplicate, jsonb_array_length(details -> 'rejects' -> 'first') AS first, details #>> '{rejects,first,0,line}' AS line, details #>> '{rejects,first,0,message}' AS message
 FROM bulk_load('duplicates_batch_t', '/proc/self/cwd/pgbulk_duplicates_batch_in', '{"writer": "buffered", "on_duplicate": "keep_old", "log_verbosity": "silent"}');
@@ -81,21 +140,25 @@ CREATE TABLE duplicates_batch_t (a int, b numeric);
 COPY (SELECT CASE WHEN i % 5 > 0 THEN i * 7919 % 5003 END, CASE WHEN i % 2 = 0 THEN (i % 100)::numeric(10, 1) ELSE (i % 100)::numeric(10, 3) END FROM generate_series(1, 10000) i) TO '/proc/self/cwd/pgbulk_duplicates_batch_in' WITH (FORMAT csv);
 CREATE UNIQUE INDEX u ON duplicates_batch_t (a);
 SELECT pg_temp.compare('duplicates_batch_t');
+SELECT pg_temp.replace('duplicates_batch_t');
 DROP INDEX u;
 TRUNCATE duplicates_batch_t;
 CREATE UNIQUE INDEX u ON duplicates_batch_t (a) NULLS NOT DISTINCT;
 SELECT pg_temp.compare('duplicates_batch_t');
 SELECT pg_temp.compare('duplicates_batch_t');
+SELECT pg_temp.replace('duplicates_batch_t');
 DROP INDEX u;
 TRUNCATE duplicates_batch_t;
 CREATE UNIQUE INDEX u ON duplicates_batch_t (b DESC) INCLUDE (a);
 SELECT pg_temp.compare('duplicates_batch_t');
 SELECT pg_temp.compare('duplicates_batch_t');
+SELECT pg_temp.replace('duplicates_batch_t');
 DROP INDEX u;
 TRUNCATE duplicates_batch_t;
 CREATE UNIQUE INDEX u ON duplicates_batch_t (((b * 10)::int), (a % 10)) WHERE a > 1000;
 SELECT pg_temp.compare('duplicates_batch_t');
 SELECT pg_temp.compare('duplicates_batch_t');
+SELECT pg_temp.replace('duplicates_batch_t');
 DROP TABLE duplicates_batch_t;
 
 -- long keys, some compressed, and values beside the table
@@ -108,6 +171,7 @@ SELECT pg_temp.compare('duplicates_batch_t');
 UPDATE duplicates_batch_t SET k = k || '';
 VACUUM duplicates_batch_t;
 SELECT pg_temp.compare('duplicates_batch_t');
+SELECT pg_temp.replace('duplicates_batch_t');
 DROP TABLE duplicates_batch_t;
 
 -- errors that rows raise when they have waited have their lines

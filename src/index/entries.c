@@ -9,7 +9,6 @@
 #include "executor/executor.h"
 #include "index/entries.h"
 #include "index/huge_array.h"
-#include "index/inserter.h"
 #include "index/parallel_entries.h"
 #include "index/presort.h"
 #include "miscadmin.h"
@@ -55,8 +54,7 @@ struct Entries
 	int			nindexes;
 	EntryIndex *indexes;
 	EntryIndex *tried;			/* a row whose key is there is lost, no error; NULL: none */
-	EntriesLost lost;
-	void	   *lost_arg;
+	EntriesTrial trial;
 
 	/* with workers */
 	int			workers;		/* 0: keys wait; else rows */
@@ -164,15 +162,14 @@ entries_open(ResultRelInfo *rri, Size budget, int workers)
 }
 
 void
-entries_try(Entries *entries, Relation index, EntriesLost lost, void *arg)
+entries_try(Entries *entries, Relation index, const EntriesTrial *trial)
 {
 	for (int i = 0; i < entries->nindexes; i++)
 		if (entries->indexes[i].index == index)
 			entries->tried = &entries->indexes[i];
 	Assert(entries->tried != NULL && entries->workers == 0);
-	inserter_try(entries->tried->inserter);
-	entries->lost = lost;
-	entries->lost_arg = arg;
+	entries->trial = *trial;
+	inserter_try(entries->tried->inserter, trial->gone, trial->arg);
 }
 
 ResultRelInfo *
@@ -317,7 +314,7 @@ ask_server(Entries *entries)
 		EntryIndex *index = &entries->indexes[doubt->index];
 
 		if (index == entries->tried)
-			entries->lost(entries->lost_arg, doubt->row);
+			entries->trial.lost(entries->trial.arg, doubt->row);
 		else
 			inserter_ask_server(index->inserter, doubt->row, doubt->image);
 	}

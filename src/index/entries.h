@@ -22,7 +22,7 @@
 #include "postgres.h"
 
 #include "executor/tuptable.h"
-#include "index/row_id.h"
+#include "index/inserter.h"
 #include "nodes/execnodes.h"
 
 typedef struct Entries Entries;
@@ -38,10 +38,16 @@ extern Entries *entries_open(ResultRelInfo *rri, Size budget, int workers);
 /*
  * From here on a row whose key in this unique index may be there already is no error:
  * entries_flush calls lost for each.  The row may have entries in this index and
- * others; it is for the caller to delete it.
+ * others; it is for the caller to delete it.  An entry does not count whose row
+ * is gone, which is asked with a leaf locked (inserter.h); NULL: none is.
  */
-typedef void (*EntriesLost) (void *arg, RowId row);
-extern void entries_try(Entries *entries, Relation index, EntriesLost lost, void *arg);
+typedef struct EntriesTrial
+{
+	void		(*lost) (void *arg, RowId row);
+	InserterGone gone;
+	void	   *arg;
+} EntriesTrial;
+extern void entries_try(Entries *entries, Relation index, const EntriesTrial *trial);
 
 /* Whether a partial index has the row that the state's context for a row shows. */
 extern bool entries_has_row(IndexInfo *info, EState *estate);

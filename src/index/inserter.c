@@ -17,6 +17,7 @@
 #include "catalog/pg_am_d.h"
 #include "index/failed_row.h"
 #include "index/inserter.h"
+#include "index/lookup.h"
 #include "miscadmin.h"
 #include "server/compat.h"
 #include "server/throttle.h"
@@ -40,6 +41,10 @@
 /* How far to the right a key may be of the leaf in hand before a descent is better. */
 #define MAX_STEPS 2
 
+/* Bytes are looked for while that has helped lately, else for one key of so many. */
+#define MAX_HITS 16
+#define TRY_ONE_OF 8
+
 struct Inserter
 {
 	Relation	heap;
@@ -51,7 +56,11 @@ struct Inserter
 	MemoryContext scratch;		/* what the server's insertion leaves behind */
 	BTScanInsert key;			/* of the current key */
 	bool		shares;			/* rows of a key may share an item */
-	bool		tries;			/* a key that is there is a doubt, not an error */
+	bool		is_trial;		/* a key that is there is a doubt, not an error */
+	InserterGone gone;			/* NULL: no row has */
+	void	   *gone_arg;
+	int			hits;			/* keys that were found by their bytes, less those that were not */
+	uint32		tries;			/* keys that were not looked for so */
 
 	/* the current key */
 	const char *image;
@@ -304,23 +313,124 @@ find_leaf(Inserter *inserter)
 
 /* ---- a row's place ---- */
 
+/* Whether no page may hold the key: the server is to say so when all others are in. */
+static inline bool
+is_too_large(const Inserter *inserter)
+{
+	return IndexTupleSize(inserter->tuple) > COMPAT_BT_MAX_ITEM_SIZE(leaf_page(inserter));
+}
+
 /*
- * Whether the server is to judge the key when all others are in: no page may
- * hold it, or there may be equal ones of others, on this leaf, where the search
- * has ended at offset, or the next.
+ * Whether there may be keys of others that are equal, on this leaf, where the
+ * search has ended at offset, or the next.
  */
 static bool
-is_doubtful(Inserter *inserter, OffsetNumber offset)
+may_be_taken(Inserter *inserter, OffsetNumber offset)
 {
 	Page		page = leaf_page(inserter);
 
-	if (IndexTupleSize(inserter->tuple) > COMPAT_BT_MAX_ITEM_SIZE(page))
-		return true;
 	if (!inserter->judged)
 		return false;
 	if (inserter->search.bounds_valid && offset < inserter->search.stricthigh)
 		return true;
 	return offset > PageGetMaxOffsetNumber(page) && compare_high(inserter, page) == 0;
+}
+
+/* Whether the rows of an item have all gone. */
+static bool
+item_gone(const Inserter *inserter, ItemId id)
+{
+	IndexTuple	item = (IndexTuple) PageGetItem(leaf_page(inserter), id);
+
+	if (ItemIdIsDead(id))
+		return true;
+	if (!BTreeTupleIsPosting(item))
+		return inserter->gone(inserter->gone_arg, &item->t_tid);
+	for (int i = 0; i < BTreeTupleGetNPosting(item); i++)
+		if (!inserter->gone(inserter->gone_arg, BTreeTupleGetPostingN(item, i)))
+			return false;
+	return true;
+}
+
+/*
+ * Whether all entries with the current key, from offset on, are on this leaf, and of
+ * rows that have gone.  Then *place is where the row at tid belongs among them;
+ * InvalidOffsetNumber: in the middle of a posting list, or on another leaf.
+ */
+static bool
+equals_gone(Inserter *inserter, OffsetNumber offset, ItemPointer tid, OffsetNumber *place)
+{
+	Page		page = leaf_page(inserter);
+	OffsetNumber last = PageGetMaxOffsetNumber(page);
+
+	if (inserter->gone == NULL)
+		return false;
+	for (*place = offset; offset <= last; offset++)
+	{
+		ItemId		id = PageGetItemId(page, offset);
+		IndexTuple	item = (IndexTuple) PageGetItem(page, id);
+
+		if (_bt_compare(inserter->index, inserter->key, page, offset) != 0)
+			return true;
+		if (!item_gone(inserter, id))
+			return false;
+		if (ItemPointerCompare(BTreeTupleGetMaxHeapTID(item), tid) < 0)
+			*place = offset + 1;
+		else if (ItemPointerCompare(BTreeTupleGetHeapTID(item), tid) < 0)
+			*place = InvalidOffsetNumber;
+	}
+	/* it may be the last on the leaf, or the first on the next */
+	if (compare_high(inserter, page) == 0)
+		return false;
+	if (*place > last)
+	{
+		inserter->key->scantid = tid;
+		if (compare_high(inserter, page) > 0)
+			*place = InvalidOffsetNumber;
+		inserter->key->scantid = NULL;
+	}
+	return true;
+}
+
+/*
+ * Where entries with the current key begin, found by their bytes on the leaf in hand or
+ * the one that the key belongs on; InvalidOffsetNumber: that remains to be searched.
+ */
+static OffsetNumber
+find_same(Inserter *inserter)
+{
+	BTInsertState search = &inserter->search;
+	OffsetNumber offset = InvalidOffsetNumber;
+	OffsetNumber first;
+
+	if (inserter->gone == NULL || !inserter->judged ||
+		(inserter->hits == 0 && inserter->tries++ % TRY_ONE_OF != 0))
+		return InvalidOffsetNumber;
+	for (int i = 0; i < 2 && offset == InvalidOffsetNumber; i++)
+	{
+		Buffer		before = search->buf;
+
+		if (i == 1 || !BufferIsValid(before))
+			find_leaf(inserter);
+		if (i == 1 && search->buf == before)
+			break;
+		first = P_FIRSTDATAKEY(BTPageGetOpaque(leaf_page(inserter)));
+		offset = lookup_same(leaf_page(inserter), search->bounds_valid ? search->low : first,
+							 inserter->tuple);
+	}
+	if (offset == InvalidOffsetNumber)
+	{
+		inserter->hits = Max(inserter->hits - 1, 0);
+		return offset;
+	}
+	inserter->hits = Min(inserter->hits + 1, MAX_HITS);
+	while (offset > first &&
+		   _bt_compare(inserter->index, inserter->key, leaf_page(inserter), offset - 1) == 0)
+		offset--;
+	search->bounds_valid = true;
+	search->low = offset;
+	search->stricthigh = OffsetNumberNext(PageGetMaxOffsetNumber(leaf_page(inserter)));
+	return offset;
 }
 
 /* Whether a row of the current key belongs before the old item at offset, too. */
@@ -399,26 +509,36 @@ static uint32
 put_rows(Inserter *inserter, const RowId *rows, uint32 n)
 {
 	OffsetNumber offset;
+	OffsetNumber place;
 
 	n = rows_of_item(inserter, n);
 	for (uint32 i = 0; i < n; i++)
 		row_tid(rows[i], &inserter->tids[i]);
 	inserter->key->scantid = inserter->judged ? NULL : &inserter->tids[0];
-	find_leaf(inserter);
-	offset = find_offset(inserter);
+	offset = find_same(inserter);
+	if (offset == InvalidOffsetNumber)
+	{
+		find_leaf(inserter);
+		offset = find_offset(inserter);
+	}
 	if (inserter->search.postingoff != 0)
 	{
 		inserter->search.postingoff = 0;
 		return 0;
 	}
-	if (is_doubtful(inserter, offset))
+	place = offset;
+	if (is_too_large(inserter) ||
+		(may_be_taken(inserter, offset) &&
+		 !equals_gone(inserter, offset, &inserter->tids[0], &place)))
 	{
 		inserter->doubt(inserter->arg, rows[0], inserter->image, inserter->size);
 		return 1;
 	}
-	if (n > 1 && !belongs_before(inserter, &inserter->tids[n - 1], offset))
+	if (place == InvalidOffsetNumber)
+		return 0;
+	if (n > 1 && !belongs_before(inserter, &inserter->tids[n - 1], place))
 		n = 1;
-	return stage(inserter, n, offset) ? n : 0;
+	return stage(inserter, n, place) ? n : 0;
 }
 
 /* ---- the sink ---- */
@@ -487,7 +607,7 @@ bool
 inserter_ask_server(Inserter *inserter, RowId row, const char *image)
 {
 	IndexUniqueCheck check = !inserter->info->ii_Unique ? UNIQUE_CHECK_NO :
-		inserter->tries ? UNIQUE_CHECK_PARTIAL : UNIQUE_CHECK_YES;
+		inserter->is_trial ? UNIQUE_CHECK_PARTIAL : UNIQUE_CHECK_YES;
 	bool		good;
 	MemoryContext old;
 	FailedRowContext failing;
@@ -511,9 +631,11 @@ inserter_ask_server(Inserter *inserter, RowId row, const char *image)
 }
 
 void
-inserter_try(Inserter *inserter)
+inserter_try(Inserter *inserter, InserterGone gone, void *arg)
 {
-	inserter->tries = true;
+	inserter->is_trial = true;
+	inserter->gone = gone;
+	inserter->gone_arg = arg;
 }
 
 bool

@@ -57,11 +57,15 @@ extern KeySink inserter_sink(Inserter *inserter);
 /* The last key has come: gives back the leaf, and forgets it. */
 extern void inserter_end(Inserter *inserter);
 
+/* Whether the row of an entry has been deleted by this transaction. */
+typedef bool (*InserterGone) (void *arg, const ItemPointerData *tid);
+
 /*
  * From here on a unique key that may be there is a doubt also where the server
- * has found it, and no error.
+ * has found it, and no error; and it is none where all entries with it are of rows
+ * that have gone.  gone: NULL for none; a leaf may be locked.
  */
-extern void inserter_try(Inserter *inserter);
+extern void inserter_try(Inserter *inserter, InserterGone gone, void *arg);
 
 /*
  * Inserts a row by the server: an error is about that row (failed_row.h).  False, after

@@ -223,21 +223,13 @@ tell_entries(Lookup *lookup, RowId row)
 
 /* ---- its bytes ---- */
 
-/*
- * The first item on the leaf, from where the key before was, with the bytes of
- * the current key.  What has the same bytes is equal; that nothing has them
- * proves nothing.
- */
-static OffsetNumber
-find_same(const Lookup *lookup)
+OffsetNumber
+lookup_same(Page page, OffsetNumber offset, IndexTuple tuple)
 {
-	Page		page = leaf_page(lookup);
 	OffsetNumber last = PageGetMaxOffsetNumber(page);
-	OffsetNumber offset = lookup->search.bounds_valid ? lookup->search.low :
-		P_FIRSTDATAKEY(BTPageGetOpaque(page));
-	const char *key = (const char *) lookup->tuple;
-	Size		size = IndexTupleSize(lookup->tuple);
-	unsigned short flags = lookup->tuple->t_info & (INDEX_NULL_MASK | INDEX_VAR_MASK);
+	const char *key = (const char *) tuple;
+	Size		size = IndexTupleSize(tuple);
+	unsigned short flags = tuple->t_info & (INDEX_NULL_MASK | INDEX_VAR_MASK);
 	uint64		tail;
 
 	/* neighbours differ at their ends */
@@ -255,6 +247,17 @@ find_same(const Lookup *lookup)
 			return offset;
 	}
 	return InvalidOffsetNumber;
+}
+
+/* The same on the leaf, from where the key before was. */
+static OffsetNumber
+find_same(const Lookup *lookup)
+{
+	const BTInsertStateData *search = &lookup->search;
+	Page		page = leaf_page(lookup);
+
+	return lookup_same(page, search->bounds_valid ? search->low :
+					   P_FIRSTDATAKEY(BTPageGetOpaque(page)), lookup->tuple);
 }
 
 /* Tells a row of the item that stands, if there is one: then no other does. */

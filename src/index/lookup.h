@@ -27,9 +27,17 @@
 
 #include "index/key_shape.h"
 #include "index/key_sink.h"
+#include "storage/bufpage.h"
 #include "utils/rel.h"
 
 typedef struct Lookup Lookup;
+
+/*
+ * The first item of a leaf, from offset on, with the bytes of a tuple; or
+ * InvalidOffsetNumber.  What has the same bytes is equal; that nothing has them
+ * proves nothing.
+ */
+extern OffsetNumber lookup_same(Page page, OffsetNumber offset, IndexTuple tuple);
 
 /* Who is told; a leaf is locked. */
 typedef struct LookupSink

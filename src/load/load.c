@@ -367,12 +367,13 @@ reject_duplicate(void *arg, const JournalPlace *place, const char *raw, const Ro
 }
 
 static void
-count_duplicates(void *arg, int64 nrows)
+count_duplicates(void *arg, RejectReason reason, int64 nrows)
 {
 	Load	   *load = arg;
 
-	load->batch.rows_loaded -= nrows;
-	rejects_count_duplicates(load->rejects, nrows);
+	if (reason == REJECT_DUPLICATE)
+		load->batch.rows_loaded -= nrows;
+	rejects_count_duplicates(load->rejects, reason, nrows);
 }
 
 static void

@@ -281,9 +281,9 @@ reject_summary_has_first(const RejectSummary *summary)
 }
 
 void
-reject_summary_count_duplicates(RejectSummary *summary, int64 nrows)
+reject_summary_count_duplicates(RejectSummary *summary, RejectReason reason, int64 nrows)
 {
-	summary->counts[REJECT_DUPLICATE] += nrows;
+	summary->counts[reason] += nrows;
 }
 
 void

@@ -262,9 +262,9 @@ rejects_unseen_duplicates(const RejectStream *rejects)
 }
 
 void
-rejects_count_duplicates(RejectStream *rejects, int64 nrows)
+rejects_count_duplicates(RejectStream *rejects, RejectReason reason, int64 nrows)
 {
-	reject_summary_count_duplicates(rejects->summary, nrows);
+	reject_summary_count_duplicates(rejects->summary, reason, nrows);
 }
 
 void

@@ -63,7 +63,7 @@ extern void rejects_add(RejectStream *rejects, const Reject *reject);
  * somewhere, among the first, or the one too many.
  */
 extern int64 rejects_unseen_duplicates(const RejectStream *rejects);
-extern void rejects_count_duplicates(RejectStream *rejects, int64 nrows);
+extern void rejects_count_duplicates(RejectStream *rejects, RejectReason reason, int64 nrows);
 
 /* on_error = set_null: a value of this column was made NULL. */
 extern void rejects_set_null(RejectStream *rejects, const char *column,

@@ -101,16 +101,16 @@ inserted_by(TupleTableSlot *slot)
 	return DatumGetCommandId(slot_getsysattr(slot, MinCommandIdAttributeNumber, &isnull));
 }
 
-static bool
-is_from_load(const Arbiter *arbiter)
+bool
+arbiter_is_from_load(const Arbiter *arbiter, TupleTableSlot *standing)
 {
 	bool		isnull;
-	TransactionId xmin = DatumGetTransactionId(slot_getsysattr(arbiter->standing,
+	TransactionId xmin = DatumGetTransactionId(slot_getsysattr(standing,
 															   MinTransactionIdAttributeNumber,
 															   &isnull));
 
 	return TransactionIdEquals(xmin, GetCurrentTransactionId()) &&
-		inserted_by(arbiter->standing) >= arbiter->first_cid;
+		inserted_by(standing) >= arbiter->first_cid;
 }
 
 bool
@@ -191,9 +191,8 @@ lock_standing(LeafContext *context, Leaf *leaf, ItemPointer tid)
 
 /* ---- keep_new ---- */
 
-/* The table that is loaded. */
-static Relation
-root_of(const ResultRelInfo *rri)
+Relation
+arbiter_root(const ResultRelInfo *rri)
 {
 	return rri->ri_RootResultRelInfo ? rri->ri_RootResultRelInfo->ri_RelationDesc :
 		rri->ri_RelationDesc;
@@ -211,15 +210,15 @@ note_standing(LeafContext *context, Leaf *leaf, const Judge *judge)
 		.key = RelationGetRelid(judge->index)
 	};
 
-	if (is_from_load(arbiter))
+	if (arbiter_is_from_load(arbiter, slot))
 	{
 		checks_displace(context->checks, leaf->checked, &slot->tts_tid, row.key);
 		return;
 	}
-	journal_locate(context->journal, context->writer->current_row, &row.place);
+	writer_locate(context->writer, context->journal, &row.place);
 	row.value = duplicates_key(judge->index, judge->info, slot, context->writer->estate);
 	if (context->options->reject_table != NULL)
-		row.row = duplicates_row(root_of(leaf->rri), leaf->rri->ri_RelationDesc, slot);
+		row.row = duplicates_row(arbiter_root(leaf->rri), leaf->rri->ri_RelationDesc, slot);
 	checks_replace(context->checks, &row);
 }
 

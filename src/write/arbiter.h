@@ -38,6 +38,12 @@ extern bool arbiter_only_index(const Arbiter *arbiter, Relation *index, IndexInf
 extern void arbiter_set_aside(LeafContext *context, const Arbiter *arbiter,
 							  TupleTableSlot *slot);
 
+/* Whether a row that is in the way is one of the load. */
+extern bool arbiter_is_from_load(const Arbiter *arbiter, TupleTableSlot *standing);
+
+/* The table that is loaded. */
+extern Relation arbiter_root(const ResultRelInfo *rri);
+
 /* Whoever goes by its snapshot must not act upon what that does not show. */
 extern bool arbiter_may_see(Relation rel, TupleTableSlot *standing);
 

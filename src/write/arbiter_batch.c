@@ -7,11 +7,13 @@
 #include "access/tableam.h"
 #include "catalog/catalog.h"
 #include "catalog/index.h"
-#include "index/inserter.h"
+#include "check/duplicates.h"
+#include "check/tables.h"
 #include "index/lookup.h"
 #include "index/presort.h"
 #include "miscadmin.h"
 #include "server/compat.h"
+#include "server/throttle.h"
 #include "storage/bufmgr.h"
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
@@ -40,14 +42,21 @@ typedef struct WaitingRow
 	HeapTuple	tuple;
 	JournalPlace place;
 	const char *raw;			/* its bytes, if they may have to be shown, or NULL */
+	uint32		first;			/* the first row with its key */
 	Fate		fate;
+
+	/* of the first row with a key */
+	uint32		last;			/* the last one */
+	Fate		keys;			/* what becomes of its rows */
+	uint32		nentries;		/* entries with it whose rows have not gone */
+	ItemPointerData replaced;	/* a row that was there, or invalid */
 } WaitingRow;
 
-/* An entry with the key of a row; whether its own row stands is to be asked. */
+/* An entry with the key of rows that wait; whether its own row stands is to be asked. */
 typedef struct Candidate
 {
 	RowId		standing;
-	uint32		number;			/* of the row that waits */
+	uint32		number;			/* of the first that waits */
 } Candidate;
 
 struct ArbiterBatch
@@ -59,7 +68,10 @@ struct ArbiterBatch
 	KeyShape   *shape;
 	Lookup	   *lookup;
 	Size		budget;			/* of maintenance_work_mem */
-	bool		shows;			/* each duplicate */
+	bool		replaces;		/* keep_new */
+	bool		shows;			/* each duplicate, with its bytes */
+	bool		notes;			/* each of what was replaced, or displaced */
+	int			nnoted;
 	TupleTableSlot *slot;		/* a row that waits */
 	TupleTableSlot *standing;	/* a row that may be in its way */
 	StringInfoData keys[2];		/* theirs, when they are compared */
@@ -72,11 +84,15 @@ struct ArbiterBatch
 	uint32		capacity;
 	Size		bytes;
 
+	uint32		first;			/* the first with the key that is looked up */
+
 	/* those that are looked at together */
 	MemoryContext scratch;
 	Candidate  *candidates;
 	uint32		ncandidates;
 	uint32		candidates_capacity;
+	RowId	   *gone;			/* entries whose rows were deleted, in order */
+	uint32		ngone;
 	RowId	   *lost;			/* rows that were stored, but others have their keys */
 	uint32		nlost;
 	uint32		lost_capacity;
@@ -150,8 +166,12 @@ take_row(void *arg, RowId row, bool first)
 {
 	ArbiterBatch *batch = arg;
 
-	if (!first)
-		batch->rows[row_number(row)].fate = FATE_DUPLICATE;
+	uint32		number = row_number(row);
+
+	if (first)
+		batch->first = number;
+	batch->rows[number].first = batch->first;
+	batch->rows[batch->first].last = number;
 }
 
 static void
@@ -159,12 +179,14 @@ take_entry(void *arg, RowId row, const ItemPointerData *tid, bool visible)
 {
 	ArbiterBatch *batch = arg;
 	uint32		number = row_number(row);
+	WaitingRow *waiting = &batch->rows[number];
 
-	if (visible)
-		batch->rows[number].fate = FATE_DUPLICATE;
-	if (batch->rows[number].fate == FATE_DUPLICATE)
+	if (visible && !batch->replaces)
+		waiting->keys = FATE_DUPLICATE;
+	if (waiting->keys == FATE_DUPLICATE)
 		return;
-	batch->rows[number].fate = FATE_ASK;
+	waiting->keys = FATE_ASK;
+	waiting->nentries++;
 	if (batch->ncandidates == batch->candidates_capacity)
 	{
 		batch->candidates_capacity = Max(2 * batch->candidates_capacity, 1024);
@@ -197,7 +219,10 @@ look_up(ArbiterBatch *batch, uint32 first)
 			if (i > first && presort_memory(presort) >= budget)
 				break;
 		}
-		batch->rows[i].fate = FATE_NEW;
+		batch->rows[i].first = batch->rows[i].last = i;
+		batch->rows[i].keys = FATE_NEW;
+		batch->rows[i].nentries = 0;
+		ItemPointerSetInvalid(&batch->rows[i].replaced);
 		show_row(batch, i);
 		if (!form_key(batch, batch->slot, values, isnull))
 			continue;
@@ -242,9 +267,33 @@ has_key(ArbiterBatch *batch, uint32 number)
 	return judged;
 }
 
-/* Whether the row of an entry stands, for certain. */
+/*
+ * Deletes the row in the slot, whose pin keeps its place from being another
+ * row's.  False: somebody has changed it meanwhile.
+ */
 static bool
-stands(ArbiterBatch *batch, IndexFetchTableData *fetch, const Candidate *candidate)
+remove_standing(ArbiterBatch *batch, uint32 first)
+{
+	LeafContext *context = batch->context;
+	TupleTableSlot *standing = batch->standing;
+	bool		from_load = arbiter_is_from_load(batch->leaf->arbiter, standing);
+	TM_FailureData failure;
+
+	context->writer->current_row = first;
+	if (compat_table_delete(batch->leaf->rri->ri_RelationDesc, &standing->tts_tid, context->cid,
+							GetActiveSnapshot(), &failure) != TM_Ok)
+		return false;
+	if (from_load)
+		checks_displace(context->checks, batch->leaf->checked, &standing->tts_tid,
+						RelationGetRelid(batch->index));
+	else
+		batch->rows[first].replaced = standing->tts_tid;
+	return true;
+}
+
+/* Whether the row of an entry stands, for certain; where rows are replaced it goes. */
+static bool
+settle_candidate(ArbiterBatch *batch, IndexFetchTableData *fetch, const Candidate *candidate)
 {
 	Relation	rel = batch->leaf->rri->ri_RelationDesc;
 	SnapshotData dirty;
@@ -256,7 +305,8 @@ stands(ArbiterBatch *batch, IndexFetchTableData *fetch, const Candidate *candida
 	row_tid(candidate->standing, &tid);
 	found = table_index_fetch_tuple(fetch, &tid, &dirty, batch->standing, &again, NULL) &&
 		!TransactionIdIsValid(dirty.xmin) && !TransactionIdIsValid(dirty.xmax) &&
-		arbiter_may_see(rel, batch->standing) && has_key(batch, candidate->number);
+		arbiter_may_see(rel, batch->standing) && has_key(batch, candidate->number) &&
+		(!batch->replaces || remove_standing(batch, candidate->number));
 	ExecClearTuple(batch->standing);
 	return found;
 }
@@ -294,19 +344,54 @@ fetch_candidates(ArbiterBatch *batch)
 	if (batch->ncandidates == 0)
 		return;
 	qsort(batch->candidates, batch->ncandidates, sizeof(Candidate), compare_candidates);
+	if (batch->replaces)
+		batch->gone = MemoryContextAllocHuge(batch->scratch,
+											 batch->ncandidates * sizeof(RowId));
 	fetch = table_index_fetch_begin(batch->leaf->rri->ri_RelationDesc);
 	for (uint32 i = 0; i < batch->ncandidates; i++)
 	{
 		const Candidate *candidate = &batch->candidates[i];
+		WaitingRow *row = &batch->rows[candidate->number];
 
 		if (i % ROWS_AT_ONCE == 0)
 			CHECK_FOR_INTERRUPTS();
 		read_ahead(batch, i, &ahead);
-		if (batch->rows[candidate->number].fate == FATE_ASK && stands(batch, fetch, candidate))
-			batch->rows[candidate->number].fate = FATE_DUPLICATE;
+		if (row->keys != FATE_ASK || !settle_candidate(batch, fetch, candidate))
+			continue;
+		if (!batch->replaces)
+			row->keys = FATE_DUPLICATE;
+		else
+		{
+			batch->gone[batch->ngone++] = candidate->standing;
+			if (--row->nentries == 0)
+				row->keys = FATE_NEW;
+			throttle_wait();
+		}
 	}
 	table_index_fetch_end(fetch);
 	batch->context->writer->current_row = -1;
+}
+
+/* ---- fates ---- */
+
+/*
+ * Each row's fate, from that of its key.  Of rows about whose key is to be asked
+ * and that displace each other all are asked about, as each may be in the way of the next.
+ */
+static void
+give_fates(ArbiterBatch *batch, uint32 first, uint32 n)
+{
+	for (uint32 i = first; i < first + n; i++)
+	{
+		WaitingRow *row = &batch->rows[i];
+		const WaitingRow *leading = &batch->rows[row->first];
+		uint32		winner = batch->replaces ? leading->last : row->first;
+
+		if (leading->keys == FATE_ASK && batch->replaces)
+			row->fate = FATE_ASK;
+		else
+			row->fate = i == winner ? leading->keys : FATE_DUPLICATE;
+	}
 }
 
 /* ---- storing ---- */
@@ -351,6 +436,17 @@ compare_rows(const void *a, const void *b)
 	RowId		row_b = *(const RowId *) b;
 
 	return (row_a > row_b) - (row_a < row_b);
+}
+
+/* For the inserter: whether the row of an entry was deleted here. */
+static bool
+has_gone(void *arg, const ItemPointerData *tid)
+{
+	const ArbiterBatch *batch = arg;
+	RowId		row = row_id(tid, true);
+
+	return batch->ngone > 0 &&
+		bsearch(&row, batch->gone, batch->ngone, sizeof(RowId), compare_rows) != NULL;
 }
 
 /* Takes back rows whose keys others were faster to enter; they are to be asked about. */
@@ -420,40 +516,131 @@ tell_duplicates(ArbiterBatch *batch, uint32 first, uint32 n)
 			more++;
 			continue;
 		}
-		late->count(late->arg, more);
+		late->count(late->arg, REJECT_DUPLICATE, more);
 		more = 0;
 		show_row(batch, i);
 		arbiter_set_aside(batch->context, batch->leaf->arbiter, batch->slot);
 		late->reject(late->arg, &row->place, row->raw, &writer->duplicate);
 		unseen = late->unseen(late->arg);
 	}
-	late->count(late->arg, more);
+	late->count(late->arg, REJECT_DUPLICATE, more);
 	writer->current_row = -1;
 }
 
+/* Has a row written down that goes to the reject stream at the end, in the order of the input. */
+static void
+note(ArbiterBatch *batch, uint32 number, RejectReason reason, TupleTableSlot *slot)
+{
+	LeafContext *context = batch->context;
+	BadRow		row = {
+		.place = batch->rows[number].place,
+		.reason = reason,
+		.table = batch->leaf->checked,
+		.key = RelationGetRelid(batch->index)
+	};
+	MemoryContext old =
+		MemoryContextSwitchTo(GetPerTupleMemoryContext(context->writer->estate));
+
+	row.value = duplicates_key(batch->index, batch->info, slot, context->writer->estate);
+	if (reason == REJECT_REPLACED && context->options->reject_table != NULL)
+		row.row = duplicates_row(arbiter_root(batch->leaf->rri),
+								 batch->leaf->rri->ri_RelationDesc, slot);
+	checks_replace(context->checks, &row);
+	MemoryContextSwitchTo(old);
+	batch->nnoted++;
+}
+
+static inline bool
+is_noted(const ArbiterBatch *batch)
+{
+	return batch->notes || batch->nnoted < REJECTS_FIRST;
+}
+
+/* Notes the row of the table that a row has replaced.  It is dead, and still there. */
+static void
+note_replaced(ArbiterBatch *batch, uint32 number)
+{
+	Relation	rel = batch->leaf->rri->ri_RelationDesc;
+
+	if (!table_tuple_fetch_row_version(rel, &batch->rows[number].replaced, SnapshotAny,
+									   batch->standing))
+		elog(ERROR, "could not fetch the row that was replaced");
+	note(batch, number, REJECT_REPLACED, batch->standing);
+	ExecClearTuple(batch->standing);
+}
+
+/* The same where rows are replaced: which were, and which others of the batch displace. */
+static void
+tell_replaced(ArbiterBatch *batch, uint32 first, uint32 n)
+{
+	const LateDuplicates *late = &batch->context->writer->late;
+	int64		replaced = 0;
+	int64		duplicates = 0;
+
+	for (uint32 i = first; i < first + n; i++)
+	{
+		const WaitingRow *row = &batch->rows[i];
+		bool		replaces = ItemPointerIsValid(&row->replaced);
+
+		if (!replaces && row->fate != FATE_DUPLICATE)
+			continue;
+		if (!is_noted(batch))
+		{
+			replaced += replaces;
+			duplicates += row->fate == FATE_DUPLICATE;
+			continue;
+		}
+		show_row(batch, i);
+		if (replaces)
+			note_replaced(batch, i);
+		if (row->fate == FATE_DUPLICATE)
+			note(batch, i, REJECT_DUPLICATE, batch->slot);
+	}
+	late->count(late->arg, REJECT_REPLACED, replaced);
+	late->count(late->arg, REJECT_DUPLICATE, duplicates);
+	batch->context->writer->current_row = -1;
+}
+
 /* ---- the batch ---- */
+
+/* Asks about each. */
+static void
+settle_few(ArbiterBatch *batch)
+{
+	for (uint32 i = 0; i < batch->nrows; i++)
+	{
+		batch->rows[i].fate = FATE_ASK;
+		ask(batch, i);
+	}
+	if (!batch->replaces)
+		tell_duplicates(batch, 0, batch->nrows);
+	ExecClearTuple(batch->slot);
+}
 
 /* Looks at rows from first on together; returns how many. */
 static uint32
 settle(ArbiterBatch *batch, uint32 first)
 {
-	uint32		n = batch->nrows - first;
+	uint32		n;
 
-	if (n < ROWS_TO_SORT)
-		for (uint32 i = first; i < first + n; i++)
-			batch->rows[i].fate = FATE_ASK;
-	else
-		n = look_up(batch, first);
+	/* what has been stored may have to go again */
+	if (batch->replaces)
+		arbiter_advance_command(batch->context);
+	n = look_up(batch, first);
 	fetch_candidates(batch);
+	give_fates(batch, first, n);
 	ask_all(batch, first, n);
 	store_new(batch, first, n);
-	tell_duplicates(batch, first, n);
+	if (batch->replaces)
+		tell_replaced(batch, first, n);
+	else
+		tell_duplicates(batch, first, n);
 
 	ExecClearTuple(batch->slot);
 	MemoryContextReset(batch->scratch);
 	batch->candidates = NULL;
-	batch->lost = NULL;
-	batch->ncandidates = batch->candidates_capacity = batch->lost_capacity = 0;
+	batch->lost = batch->gone = NULL;
+	batch->ncandidates = batch->candidates_capacity = batch->lost_capacity = batch->ngone = 0;
 	return n;
 }
 
@@ -493,8 +680,11 @@ arbiter_batch_flush(ArbiterBatch *batch)
 		ItemPointerSetInvalid(&batch->tids[i]);
 	batch->leaf->tids = batch->tids;
 
-	for (uint32 first = 0; first < batch->nrows;)
-		first += settle(batch, first);
+	if (batch->nrows < ROWS_TO_SORT)
+		settle_few(batch);
+	else
+		for (uint32 first = 0; first < batch->nrows;)
+			first += settle(batch, first);
 
 	batch->leaf->tids = NULL;
 	writer->find_place = NULL;
@@ -557,6 +747,20 @@ arbiter_batch_full(const ArbiterBatch *batch)
 	return batch->bytes >= batch->budget - memory_for_keys(batch);
 }
 
+/* With keep_new: whether rows may go with nobody being told, and for good. */
+static bool
+may_replace(const LeafContext *context, const Leaf *leaf)
+{
+	Relation	rel = leaf->rri->ri_RelationDesc;
+	const TriggerDesc *triggers = leaf->rri->ri_TrigDesc;
+
+	if (context->options->on_duplicate == BULK_ON_DUPLICATE_KEEP_OLD)
+		return leaf->checked == CHECKS_NOTHING;
+	return !tables_may_repeat(rel, context->options) && context->delete_capture == NULL &&
+		(triggers == NULL ||
+		 (!triggers->trig_delete_before_row && !triggers->trig_delete_after_row));
+}
+
 /* Whether rows of the leaf need nothing at their turn but to know who has their keys. */
 static bool
 serves(const LeafContext *context, const Leaf *leaf)
@@ -565,12 +769,12 @@ serves(const LeafContext *context, const Leaf *leaf)
 	Relation	index;
 	IndexInfo  *info;
 
-	return leaf->arbiter != NULL && options->on_duplicate == BULK_ON_DUPLICATE_KEEP_OLD &&
+	return leaf->arbiter != NULL && may_replace(context, leaf) &&
 		options->on_error != BULK_ON_ERROR_SET_NULL &&
 		arbiter_only_index(leaf->arbiter, &index, &info) && inserter_serves(index) &&
 		context->entries_budget > 0 && leaf->former != NULL &&
-		!leaf->before_row && !leaf->instead_row && !leaf->after_row &&
-		leaf->checked == CHECKS_NOTHING && !constraints_volatile(leaf->constraints) &&
+		!leaf->before_row && !leaf->instead_row && !leaf->after_row && !leaf->keys_first &&
+		!constraints_volatile(leaf->constraints) &&
 		!RelationIsLogicallyLogged(leaf->rri->ri_RelationDesc);
 }
 
@@ -581,6 +785,7 @@ arbiter_batch_open(LeafContext *context, Leaf *leaf)
 	Relation	rel = leaf->rri->ri_RelationDesc;
 	ArbiterBatch *batch;
 	LookupSink	sink;
+	EntriesTrial trial;
 	MemoryContext old;
 
 	if (!serves(context, leaf))
@@ -591,7 +796,11 @@ arbiter_batch_open(LeafContext *context, Leaf *leaf)
 	batch->context = context;
 	batch->leaf = leaf;
 	batch->budget = context->entries_budget;
-	batch->shows = options->reject_table != NULL || options->reject_file != NULL;
+	batch->replaces = options->on_duplicate == BULK_ON_DUPLICATE_KEEP_NEW;
+	batch->shows = !batch->replaces &&
+		(options->reject_table != NULL || options->reject_file != NULL);
+	batch->notes = options->reject_table != NULL || options->reject_file != NULL ||
+		options->log_verbosity == BULK_VERBOSITY_VERBOSE || options->duplicate_limit >= 0;
 	batch->shape = shape_open(batch->index);
 	sink = (LookupSink) {.row = take_row,.entry = take_entry,.arg = batch};
 	batch->lookup = lookup_open(rel, batch->index, batch->shape, &sink);
@@ -602,8 +811,9 @@ arbiter_batch_open(LeafContext *context, Leaf *leaf)
 	batch->scratch = AllocSetContextCreate(CurrentMemoryContext, "bulk_load duplicates",
 										   ALLOCSET_DEFAULT_SIZES);
 	arena_init(&batch->arena, CurrentMemoryContext, 64 * 1024);
+	trial = (EntriesTrial) {.lost = take_lost,.gone = has_gone,.arg = batch};
 	leaf->entries = entries_open(leaf->rri, memory_for_keys(batch), 0);
-	entries_try(leaf->entries, batch->index, take_lost, batch);
+	entries_try(leaf->entries, batch->index, &trial);
 	MemoryContextSwitchTo(old);
 	return batch;
 }

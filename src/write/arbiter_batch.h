@@ -1,41 +1,47 @@
 /*
  * arbiter_batch.h
- *		Rows whose keys others may have taken, by the batch: on_duplicate = keep_old.
+ *		Rows whose keys others may have taken, by the batch.
  *
  * The outcome is arbiter.h's, and so are the guarantees, under ROW EXCLUSIVE.
  * Rows wait, longer than their window, until their memory is full.  Then their
  * keys are sorted, and looked up in the index leaf by leaf (index/lookup.h).
  * Each row then has one of three fates:
  *
- * duplicate: an earlier row of the batch has its key, or a row of the table
- * that stands for certain: everyone sees it, or it was fetched, in the order
- * of the heap, is committed (or of this transaction), and still has the key,
- * as by then its TID might be another row's.
+ * duplicate: another row of the batch has its key, an earlier one with keep_old
+ * and a later one with keep_new.  Or, with keep_old, a row of the table that
+ * stands for certain: everyone sees it, or it was fetched, in the order of the
+ * heap, is committed (or of this transaction), and still has the key, as by
+ * then its TID might be another row's.
  *
- * new: the index has no entry with the key.  Such rows go to the table by
- * table_multi_insert, and their keys into the index leaf by leaf
- * (index/entries.h).  Nobody can have met them before: who looks for a key
- * finds a row by its entry.  That nobody else has the key is decided under the
- * lock of the leaf that the entry goes to, as in any INSERT, and as nobody can
- * have entered it in between.  Who turns out to have been faster keeps the
- * key: our row is deleted, and becomes one to be asked about.  It has no entry
- * then, so that nobody waits for us because of it; but where the server had to
- * split the page, and so has found the other one only when our entry was in,
- * others wait for the end of this transaction as for that of any row of it.
+ * new: the index has no entry with the key, or, with keep_new, only one of a
+ * row that stood for certain and was deleted, with the page pinned since it
+ * was fetched, so that its place could not become another row's.  Such rows go
+ * to the table by table_multi_insert, and their keys into the index leaf by
+ * leaf (index/entries.h).  Nobody can have met them before: who looks for a
+ * key finds a row by its entry.  That nobody else has the key is decided under
+ * the lock of the leaf that the entry goes to, as in any INSERT, and as nobody
+ * can have entered it in between; entries of rows deleted here do not count,
+ * as nobody can bring these back while this transaction runs.  Who turns out
+ * to have been faster keeps the key: our row is deleted, and becomes one to be
+ * asked about.  It has no entry then, so that nobody waits for us because of
+ * it; but where the server had to split the page, and so has found the other
+ * one only when our entry was in, others wait for the end of this transaction
+ * as for that of any row of it.
  *
  * to be asked about: everything else; an entry whose row is dead, or in the hands of a
  * transaction that is running, or unseen by this one's snapshot.  These go
  * through the arbiter one by one, which waits and raises errors as INSERT ...
  * ON CONFLICT does.  They come before the new rows, when the fewest keys are in
- * our hands, and in the order of the input.
+ * our hands, and in the order of the input; with keep_new all rows with such a key.
  *
- * That the batch's earlier row has a key and the later one is a duplicate does
+ * That with keep_old the batch's earlier row has a key and the later one is a duplicate does
  * not depend on what becomes of the first: it is stored, or another row has
  * the key.
  *
  * Served is what needs nothing at its turn (arbiter_batch_open): one unique
- * btree that judges, no triggers on rows, no foreign keys, a plain table that is not
- * logically decoded, as subscribers would get rows that are taken back.
+ * btree that judges, no triggers on rows, no foreign keys from the table, nor to it with
+ * keep_new, a plain table that is not logically decoded, as subscribers would get
+ * rows that are taken back.
  *
  * Price: the rows are in memory until then, in three eighths of
  * maintenance_work_mem; the rest is for their keys.  An error that a row raises by then

@@ -327,6 +327,21 @@ leaf_begin_entries(LeafContext *context, Leaf *leaf)
 	return leaf->entries;
 }
 
+/* The row that is worked on is stored next. */
+static void
+journal_current(LeafContext *context)
+{
+	JournalPlace place;
+
+	if (context->writer->find_place == NULL)
+	{
+		journal_rows(context->journal, context->writer->current_row, 1);
+		return;
+	}
+	writer_locate(context->writer, context->journal, &place);
+	journal_place(context->journal, &place);
+}
+
 /* Where the rows of the batch have got their places. */
 static void
 leaf_note_places(LeafContext *context, Leaf *leaf)
@@ -341,10 +356,12 @@ leaf_note_places(LeafContext *context, Leaf *leaf)
 	{
 		ItemPointer tid = &leaf->slots[i]->tts_tid;
 
-		journal_rows(journal, leaf->numbers[i], 1);
+		context->writer->current_row = leaf->numbers[i];
+		journal_current(context);
 		journal_stored(journal, ItemPointerGetBlockNumber(tid),
 					   ItemPointerGetOffsetNumber(tid), 1);
 	}
+	context->writer->current_row = -1;
 	journal_end_record(journal, leaf->checked);
 }
 
@@ -427,7 +444,7 @@ leaf_note_place(LeafContext *context, Leaf *leaf, TupleTableSlot *slot)
 
 	if (leaf->checked == CHECKS_NOTHING)
 		return;
-	journal_rows(journal, context->writer->current_row, 1);
+	journal_current(context);
 	journal_stored(journal, ItemPointerGetBlockNumber(&slot->tts_tid),
 				   ItemPointerGetOffsetNumber(&slot->tts_tid), 1);
 	journal_end_record(journal, leaf->checked);

@@ -33,7 +33,8 @@ typedef struct LateDuplicates
 	/* raw: its bytes, or NULL. */
 	void		(*reject) (void *arg, const JournalPlace *place, const char *raw,
 						   const RowError *error);
-	void		(*count) (void *arg, int64 nrows);
+	/* reason: whether these are duplicates, or rows of the table that were replaced. */
+	void		(*count) (void *arg, RejectReason reason, int64 nrows);
 	void	   *arg;
 } LateDuplicates;
 
@@ -155,6 +156,15 @@ struct Writer
 	List	   *tables;			/* IndexTable: leaves whose rows lack index entries */
 	int64		current_row;	/* number of the row worked on, -1: none (for CONTEXT) */
 };
+
+/* The place in the input of the row that is worked on. */
+static inline void
+writer_locate(const Writer *writer, const Journal *journal, JournalPlace *place)
+{
+	if (writer->find_place == NULL ||
+		!writer->find_place(writer->find_place_arg, NULL, place))
+		journal_locate(journal, writer->current_row, place);
+}
 
 /*
  * What can be checked when all rows are in their tables (check.h), every

@@ -144,6 +144,78 @@ foreach my $step ([ $load, $call =~ s/rows\.csv/many.csv/r ], [ $other, "INSERT 
 is($failed, '40001', 'one of two serializable transactions fails');
 $_->ask('RESET enable_seqscan') foreach ($load, $other);
 
+# keep_new: the same encounters; what stands then is new
+my $new = $call =~ s/keep_old/keep_new/r =~ s/rows_duplicate/rows_duplicate, rows_replaced/r;
+foreach my $case (
+	["INSERT INTO t VALUES ('key 00500', 0, 'theirs')", '3000|0|101', '3000|0|100', 3000, 3000],
+	["UPDATE t SET n = 0 WHERE a = 'key 02050'", '3000|0|100', '3000|0|100', 3000, 3000],
+	["UPDATE t SET a = 'else' WHERE a = 'key 02050'", '3000|0|99', '3000|0|100', 3001, 3000],
+	["DELETE FROM t WHERE a = 'key 02095'", '3000|0|99', '3000|0|100', 3000, 3000],
+	["SELECT FROM t WHERE a = 'key 02050' FOR UPDATE", '3000|0|100', '3000|0|100', 3000, 3000],
+	["SELECT FROM t WHERE a = 'key 02095' FOR KEY SHARE", '3000|0|100', '3000|0|100', 3000, 3000])
+{
+	my ($statement, @expected) = @$case;
+
+	foreach my $end ('COMMIT', 'ROLLBACK')
+	{
+		my ($counts, $rows) = $end eq 'COMMIT' ? @expected[0, 2] : @expected[1, 3];
+
+		reset_table();
+		$other->ask("BEGIN; $statement");
+		$load->send($new);
+		waits($load);
+		$other->ask($end);
+		is($load->wait, $counts, "keep_new, $statement, $end");
+		is($watch->ask("SELECT count(*) FROM t WHERE s LIKE 'new%'"), 3000, "keep_new, $statement, $end: what stands");
+		sound("keep_new, $statement, $end", $rows);
+	}
+}
+foreach my $end ('COMMIT', 'ROLLBACK')
+{
+	reset_table();
+	$other->ask("BEGIN; DELETE FROM t WHERE a = 'key 02000'");
+	$load->send($new);
+	waits($load);
+	$watch->ask("INSERT INTO t SELECT format('key %s', lpad(i::text, 5, '0')), -i, 'faster' FROM generate_series(100, 199) i");
+	$third->ask("BEGIN; INSERT INTO t VALUES ('key 00200', 0, 'running')");
+	$other->ask('ROLLBACK');
+	waits($load);
+	$third->ask($end);
+	is($load->wait, $end eq 'COMMIT' ? '3000|0|201' : '3000|0|200', "keep_new, others are faster, $end");
+	is($watch->ask("SELECT count(*) FROM t WHERE s LIKE 'new%'"), 3000, "keep_new, $end: new rows stand");
+	sound("keep_new, faster, $end", 3000);
+}
+foreach my $level ('REPEATABLE READ', 'SERIALIZABLE')
+{
+	reset_table();
+	is($load->ask("BEGIN ISOLATION LEVEL $level; $new; ROLLBACK") =~ s/^BEGIN\n|\nROLLBACK$//gr, '3000|0|100', "keep_new, $level: alone");
+	foreach my $statement ("INSERT INTO t VALUES ('key 00500', 0, 'theirs')", "UPDATE t SET n = 0 WHERE a = 'key 02050'", "DELETE FROM t WHERE a = 'key 02051'")
+	{
+		reset_table();
+		$load->ask("BEGIN ISOLATION LEVEL $level; SELECT count(*) FROM t");
+		$other->ask($statement);
+		$load->ask($new);
+		is($load->sqlstate // '', $statement =~ /DELETE/ ? '' : '40001', "keep_new, $level: $statement");
+		$load->ask('ROLLBACK');
+	}
+	# somebody changes what the load is about to replace, and commits while it waits
+	reset_table();
+	$load->ask("BEGIN ISOLATION LEVEL $level; SELECT count(*) FROM t");
+	$other->ask("BEGIN; UPDATE t SET n = 0 WHERE a = 'key 02050'");
+	$load->send($new);
+	waits($load);
+	$other->ask('COMMIT');
+	$load->wait;
+	is($load->sqlstate, '40001', "keep_new, $level: changed meanwhile");
+	$load->ask('ROLLBACK');
+	sound("keep_new, $level", 100);
+}
+reset_table();
+$node->safe_psql('postgres', "UPDATE t SET n = n - 1; UPDATE t SET n = n - 1");
+is($load->ask($new), '3000|0|100', 'rows that have several entries are replaced');
+is($load->ask($new), '3000|0|3000', 'and those of a load');
+sound('several entries', 3000);
+
 # two loads take turns, others' statements wait for keys
 reset_table();
 $load->ask('BEGIN');
