@@ -86,7 +86,7 @@ slower_notice(const Target *target, const Refusal *refusal, double rows, double 
 		table_bytes(target->rel) > bytes / 2)
 		return;
 	ereport(NOTICE,
-			(errmsg("the indexes of \"%s\" get each row by itself, which may take several times as long as with writer \"direct\"",
+			(errmsg("the indexes of \"%s\" get their entries while others may write, which may take more than twice as long as with writer \"direct\"",
 					target_name(target)),
 			 refusal_detail(refusal),
 			 hint_for(refusal->reason)));
