@@ -3,13 +3,15 @@
  *		Unit tests of rows of JSON: by hand, in windows of any size and in chunks, and
  *		line by line beside a scanner of documents that goes byte by byte.
  */
+#include "json_made.h"
 #include "json_reference.h"
 #include "scan/json_rows.h"
-#include "values_help.h"
 
-#define MAX_TEXT 8192
 #define MAX_FOUND 4096
 #define MAX_KEYS 8
+
+/* Where values of rows begin: they are small. */
+#define VALUE_DEPTH 6
 
 typedef struct Found
 {
@@ -196,7 +198,7 @@ scan(const char *s)
 static void
 expect_from(const char *s, ScanEol given, const char *expected)
 {
-	char		said[2 * MAX_TEXT];
+	char		said[2 * MADE_MAX];
 	char	   *p = said;
 
 	scan_from(s, strlen(s), given);
@@ -394,47 +396,6 @@ END_TEST
 
 /* ---- made at random ---- */
 
-static char made[MAX_TEXT];
-static size_t made_length;
-
-static uint32_t
-below(uint32_t n)
-{
-	return (uint32_t) (next_random() >> 33) % n;
-}
-
-static void
-put(const char *s)
-{
-	made_length += (size_t) sprintf(made + made_length, "%s", s);
-}
-
-#define PICK(array) array[below(sizeof(array) / sizeof(array[0]))]
-
-static void
-put_value(int depth)
-{
-	static const char *const scalars[] = {
-		"null", "true", "0", "-12.5e3", "\"\"", "\"text\"", "\"{\\\"}\"", "\"\\\\\"", "\"[,]:\"", "\"a longer text of some words and more\"", "[]", "{}"
-	};
-	uint32_t	n = below(4);
-	bool		object = below(2) == 0;
-
-	if (depth > 3 || below(3) > 0)
-	{
-		put(PICK(scalars));
-		return;
-	}
-	put(object ? "{" : "[");
-	for (uint32_t i = 0; i < n; i++)
-	{
-		put(i > 0 ? ", " : "");
-		put(object ? "\"k\": " : "");
-		put_value(depth + 1);
-	}
-	put(object ? "}" : "]");
-}
-
 static void
 put_object(const char *space)
 {
@@ -449,37 +410,17 @@ put_object(const char *space)
 		put("\"");
 		put(PICK(names));
 		put("\":");
-		put_value(0);
+		put_value(VALUE_DEPTH);
 	}
 	put(n > 0 ? space : "");
 	put("}");
-}
-
-static void
-spoil(void)
-{
-	static const char bytes[] = "{}[]:,\"\\ \n0.-e19tfnu\x01\x7f\xc3\x00ax/";
-
-	for (uint32_t n = 1 + below(3); n > 0 && made_length > 0; n--)
-	{
-		uint32_t	at = below((uint32_t) made_length);
-		char		byte = bytes[below(sizeof(bytes) - 1)];
-
-		if (below(2) == 0)
-			made[at] = byte;
-		else
-		{
-			memmove(made + at, made + at + 1, made_length - at - 1);
-			made_length--;
-		}
-	}
 }
 
 /* Each line is a row where, and only where, it is an object. */
 static void
 compare_lines(void)
 {
-	static JsonNode nodes[JSON_MAX_NODES(MAX_TEXT)];
+	static JsonNode nodes[JSON_MAX_NODES(MADE_MAX)];
 	size_t		row = 0;
 
 	for (size_t at = 0; at < made_length;)
@@ -509,7 +450,8 @@ compare_lines(void)
 START_TEST(made_lines)
 {
 	KEYS("a", "!b", "longer name");
-	for (int i = 0; i < 1500 * 2; i++)
+	made_in_a_line = true;
+	for (int i = 0; i < 600 * 2; i++)
 	{
 		made_length = 0;
 		json.ignore_extra = below(2);
@@ -530,12 +472,13 @@ END_TEST
 START_TEST(made_arrays)
 {
 	KEYS("a", "!b", "longer name");
-	for (int i = 0; i < 1500 * 2; i++)
+	for (int i = 0; i < 600 * 2; i++)
 	{
 		bool		series = below(3) == 0;
 		uint32_t	n = 1 + below(8);
 
 		made_length = 0;
+		made_in_a_line = below(2);
 		put(series ? "" : "[ ");
 		for (uint32_t k = 0; k < n; k++)
 		{
