@@ -3,7 +3,9 @@
  *		See groups.h.
  *
  * Rows are looked up in the hash table some hundreds at a time, in passes that
- * have the next one's memory fetched: one by one, each would wait for it.
+ * have the next one's memory fetched: one by one, each would wait for it.  With simplehash.h
+ * a load with an index of two integers took 2 % more CPU, and as many lines: what
+ * fetches ahead looks at the slots.
  */
 #include "postgres.h"
 
