@@ -40,8 +40,8 @@
 #define CHUNKS_PER_WORKER 4
 
 /*
- * Chunks of the largest kind for which a ring has room, beside one in the hands
- * of each process: the one that is being taken, and one more.
+ * Chunks of the largest kind that a ring has space for beside the current one of each process: the
+ * one that is being read, and one more.
  */
 #define RING_SPARE 2
 
@@ -206,7 +206,7 @@ share_refusal(const Batch *batch, const RejectStream *rejects, int64 bytes)
 
 	if (batch_rows_wanted(batch) >= 0)
 		rows = Min(rows, batch_rows_wanted(batch));
-	if (batch->writer->routine->hold == NULL)
+	if (batch->writer->routine->begin_parallel == NULL)
 		return REFUSAL_NOT_DIRECT;
 	refusal = batch->writer->routine->share_refusal(batch->writer);
 	if (refusal != REFUSAL_NONE)
@@ -428,7 +428,7 @@ begin_ring(const ShareLeader *leader, const ChunkCursor *cursor)
 	source_seek(source, cursor->offset, cursor->line);
 }
 
-/* What nobody has dealt with goes back to where it came from. */
+/* Bytes that nobody has loaded go back to the source. */
 static void
 end_ring(const ShareLeader *leader, Ring *ring, int64 offset)
 {

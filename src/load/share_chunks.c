@@ -9,17 +9,14 @@
 #include "reject/reject_queue.h"
 
 /* Bytes of a chunk's bad rows that may wait for its turn. */
-#define QUEUE_MOST (1024 * 1024)
+#define QUEUE_MAX (1024 * 1024)
 
-/*
- * Where a chunk's rows are too few for the writer, the next ones are made
- * larger, up to so many times.
- */
+/* Where a chunk has too few rows for the writer, the next ones are larger, up to this factor. */
 #define CHUNK_GROWTH 16
 
 /*
- * What can be read only once is read by the leader, so many bytes at a time, so
- * many chunks for each process ahead of those that are loaded; with more at hand it helps to load.
+ * What can be read only once the leader reads, FEED_BYTES at a time.  While it is FEED_AHEAD chunks
+ * for each process ahead it loads chunks itself.
  */
 #define FEED_BYTES (64 * 1024)
 #define FEED_AHEAD 4
@@ -72,7 +69,7 @@ may_reach_limit(const Share *share)
 	return parallel->rows_loaded + share->batch->rows_loaded + left >= parallel->loaded_wanted;
 }
 
-/* Waits for the turn of the chunk in hand; false: the chunk is void. */
+/* Waits for the turn of the current chunk; false: the chunk is void. */
 static bool
 await_turn(void *arg)
 {
@@ -101,7 +98,7 @@ stop_at(Share *share, int64 offset, int64 line)
 
 /* In one's turn: bad rows of the chunk, and the journal, after all earlier ones. */
 static void
-hand_over_rejects(Share *share)
+send_rejects(Share *share)
 {
 	const ShareLeader *leader = share->leader;
 
@@ -130,11 +127,11 @@ hand_over_rejects(Share *share)
 static void
 bound_queue(Share *share)
 {
-	if (share->queue.len < QUEUE_MOST)
+	if (share->queue.len < QUEUE_MAX)
 		return;
 	guard_close(share->batch->guard);
 	if (await_turn(share))
-		hand_over_rejects(share);
+		send_rejects(share);
 	else
 		resetStringInfo(&share->queue);
 }
@@ -192,7 +189,7 @@ commit_chunk(Share *share)
 	Parallel   *parallel = share->parallel;
 	Batch	   *batch = share->batch;
 	Writer	   *writer = batch->writer;
-	bool		in_turn = writer->routine->settles_in_turn(writer);
+	bool		in_turn = writer->routine->writes_in_turn(writer);
 	int64		offset;
 	int64		line;
 
@@ -216,8 +213,8 @@ commit_chunk(Share *share)
 			 (unsigned long long) share->chunk.ticket - 1);
 	share->few_rows = !writer->routine->reserve(writer);
 	if (in_turn)
-		writer->routine->settle(writer);
-	hand_over_rejects(share);
+		writer->routine->write(writer);
+	send_rejects(share);
 	parallel->rows_read += batch->rows_read;
 	parallel->rows_loaded += batch->rows_loaded;
 	parallel->rows_filtered += batch->rows_filtered;
@@ -227,7 +224,7 @@ commit_chunk(Share *share)
 		ring_release(share->ring, offset);
 	parallel_pass(parallel, share->chunk.ticket);
 	if (!in_turn)
-		writer->routine->settle(writer);
+		writer->routine->write(writer);
 }
 
 static void
@@ -258,9 +255,9 @@ prepare_rows(void *arg, uint32 rows)
 
 /* The leader: the next bytes to their place in the ring, or the end. */
 static void
-feed(Share *share, char *place, Size room)
+feed(Share *share, char *place, Size space)
 {
-	Size		length = source_read(share->leader->source, place, Min(room, FEED_BYTES));
+	Size		length = source_read(share->leader->source, place, Min(space, FEED_BYTES));
 
 	if (length > 0)
 		ring_feed(share->ring, length);
@@ -270,7 +267,7 @@ feed(Share *share, char *place, Size room)
 
 /*
  * The leader: reads on into the ring.  False where that has enough: for the
- * chunks to come or, where someone waits, no room for more.
+ * chunks to come or, where someone waits, no space for more.
  */
 static bool
 feed_ring(Share *share, bool awaited)
@@ -278,14 +275,14 @@ feed_ring(Share *share, bool awaited)
 	Ring	   *ring = share->ring;
 	int64		ahead = pg_atomic_read_u64(&ring->fed) - share->parallel->cursor.offset;
 	int64		capacity = share->batch->reader->source->window.capacity;
-	Size		room;
-	char	   *place = ring_place(ring, &room);
+	Size		space;
+	char	   *place = ring_place(ring, &space);
 
 	CHECK_FOR_INTERRUPTS();
-	if (pg_atomic_read_u32(&ring->ended) != 0 || room == 0 ||
+	if (pg_atomic_read_u32(&ring->ended) != 0 || space == 0 ||
 		(!awaited && ahead >= (int64) FEED_AHEAD * share->processes * capacity))
 		return false;
-	feed(share, place, room);
+	feed(share, place, space);
 	share_receive_rejects(share);
 	return true;
 }
@@ -294,12 +291,12 @@ void
 share_feed_at_once(void *arg)
 {
 	Share	   *share = arg;
-	Size		room;
-	char	   *place = ring_place(share->ring, &room);
+	Size		space;
+	char	   *place = ring_place(share->ring, &space);
 
-	if (room == 0)
-		elog(ERROR, "no room for a chunk");
-	feed(share, place, room);
+	if (space == 0)
+		elog(ERROR, "no space for a chunk");
+	feed(share, place, space);
 }
 
 /*
@@ -338,7 +335,7 @@ share_load_chunks(Share *share)
 	Source	   *source = batch->reader->source;
 
 	share->largest_chunk = Min(CHUNK_MAX, (Size) source->window.capacity * CHUNK_GROWTH);
-	writer->routine->hold(writer, share->processes, await_turn, share);
+	writer->routine->begin_parallel(writer, share->processes, await_turn, share);
 	journal_hold(share->journal, true);
 	if (share->leader != NULL)
 		parallel_pass(share->parallel, PARALLEL_FIRST_TICKET);
@@ -350,7 +347,7 @@ share_load_chunks(Share *share)
 		show_progress(share);
 	}
 	journal_hold(share->journal, false);
-	writer->routine->let_go(writer);
+	writer->routine->end_parallel(writer);
 }
 
 void

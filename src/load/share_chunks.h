@@ -52,7 +52,7 @@ typedef struct Share
 	ScanEol		eol;
 	int			processes;
 	uint32		largest_chunk;
-	ParallelChunk chunk;		/* in hand */
+	ParallelChunk chunk;		/* the current one */
 	bool		has_turn;
 	bool		undone;			/* its last rows may be too many: it is left to the leader alone */
 	bool		few_rows;		/* it had for the writer */

@@ -1,7 +1,7 @@
 /*
  * direct.c
- *		The writer for plain heap tables: whole pages at a time.  For partitioned
- *		ones see direct_parts.c.
+ *		The writer for plain heap tables: whole pages at a time; and what that
+ *		for partitioned ones (direct_parts.c) has in common with it.
  *
  * Rows are checked as the buffered writer checks them, formed, put into
  * private pages and placed at the end of the table (pages.h).  The table is
@@ -27,26 +27,19 @@
 #include "write/direct.h"
 #include "write/dry_run.h"
 
-#define ROW_ARENA_BLOCK (64 * 1024)
+#define ROW_ARENA_BLOCK (256 * 1024)
 
 /* The last page of a chunk is not full: where it has fewer, larger chunks are better. */
 #define ENOUGH_PAGES 48
 
-typedef struct DirectWriter
+typedef struct PlainWriter
 {
-	Writer		base;
-	Guard	   *guard;
+	DirectWriter direct;
 	DirectTable table;
 	bool		partition;		/* the target is one, with bounds to check */
-	Arena		arena;			/* one row's tuple */
-	TupleSink	sink;
 	HeapTupleHeader model;
-	Journal    *journal;		/* NULL: nobody wants to know */
-	bool		worker;
 	int64		counted;		/* rows, in statistics */
-	bool		(*may_place) (void *arg);	/* between hold and let_go */
-	void	   *may_place_arg;
-} DirectWriter;
+} PlainWriter;
 
 /* ---- which tables ---- */
 
@@ -119,59 +112,55 @@ direct_partition_refusal(Relation rel, const BulkOptions *options)
 	return refusal;
 }
 
-/* ---- put ---- */
+/* ---- rows to pages, for both writers ---- */
 
-void
-direct_note_places(Journal *journal, const PageBatch *batch, int table)
+/* Writes down where the rows of the batch are. */
+static void
+note_places(DirectWriter *writer)
 {
+	const PageBatch *batch = writer->batch;
+
 	for (int i = 0; i < batch->run.npages; i++)
 	{
 		OffsetNumber first;
 		int			count = pages_count(batch, i, &first);
 
-		journal_stored(journal, batch->run.blocks[i], first, count);
+		journal_stored(writer->journal, batch->run.blocks[i], first, count);
 	}
-	journal_end_record(journal, table);
+	journal_end_record(writer->journal, writer->table->checked);
 }
 
-/* The rows of the batch get their places. */
-static void
-reserve_pages(DirectWriter *writer)
+void
+direct_reserve_rows(DirectWriter *writer)
 {
-	pages_reserve(writer->sink.batch);
-	if (writer->journal != NULL)
-		direct_note_places(writer->journal, writer->sink.batch, writer->table.checked);
+	pages_reserve(writer->batch);
+	if (writer->table->checked != CHECKS_NOTHING)
+		note_places(writer);
 }
 
 /* The rows that have no places are forgotten. */
 static void
 discard_rows(DirectWriter *writer)
 {
-	toast_discard(writer->sink.toaster);
-	pages_discard(writer->sink.batch);
-	if (writer->journal != NULL)
+	toast_discard(writer->toaster);
+	pages_discard(writer->batch);
+	if (writer->table->checked != CHECKS_NOTHING)
 		journal_forget(writer->journal);
 }
 
-/*
- * Places the rows of the batch, and before them the chunks that they refer to.
- * Beside other processes that takes one's turn; rows that do not count any
- * more are forgotten.
- */
-static void
-place_rows(void *arg)
+void
+direct_place(DirectWriter *writer)
 {
-	DirectWriter *writer = arg;
-
 	guard_close(writer->guard);
-	if (writer->may_place != NULL && !writer->may_place(writer->may_place_arg))
+	if (writer->await_turn != NULL && !writer->await_turn(writer->await_arg))
 	{
 		discard_rows(writer);
 		return;
 	}
-	toast_flush(writer->sink.toaster);
-	reserve_pages(writer);
-	pages_write(writer->sink.batch);
+	if (writer->toaster != NULL)
+		toast_flush(writer->toaster);
+	direct_reserve_rows(writer);
+	pages_write(writer->batch);
 }
 
 /*
@@ -179,295 +168,124 @@ place_rows(void *arg)
  * decoded, the row must go into the batch that is placed with its chunks.
  */
 static HeapTuple
-shrink_tuple(TupleSink *sink, HeapTuple tuple)
+shrink_tuple(DirectWriter *writer, HeapTuple tuple)
 {
 	Size		bound = HeapTupleHasExternal(tuple) ? MaxHeapTupleSize : tuple->t_len;
 
-	guard_close(sink->guard);
-	if (sink->batch->run.decoded && !pages_have_room(sink->batch, bound))
-		sink->place(sink->arg);
-	return toast_shrink(sink->toaster, tuple);
+	guard_close(writer->guard);
+	if (writer->batch->run.decoded && !pages_have_space(writer->batch, bound))
+		direct_place(writer);
+	return toast_shrink(writer->toaster, tuple);
 }
 
 void
-sink_put_slow(TupleSink *sink, HeapTuple tuple)
+direct_put_slow(DirectWriter *writer, HeapTuple tuple)
 {
 	if (!toast_unneeded(tuple))
-		tuple = shrink_tuple(sink, tuple);
-	if (!pages_put(sink->batch, tuple))
+		tuple = shrink_tuple(writer, tuple);
+	if (!pages_put(writer->batch, tuple))
 	{
-		sink->place(sink->arg);
-		pages_put(sink->batch, tuple);
+		direct_place(writer);
+		pages_put(writer->batch, tuple);
 	}
 }
 
-static WriterVerdict
-direct_put(Writer *base, uint32 number, RowError *err)
-{
-	DirectWriter *writer = (DirectWriter *) base;
-	TupleTableSlot *slot = base->slot;
-
-	base->current_row = number;
-	if (!constraints_complete(writer->table.rri, writer->table.constraints,
-							  writer->table.generated, writer->partition, slot,
-							  base->estate, writer->guard, err))
-		return WRITER_BAD;
-
-	sink_put(&writer->sink, tuple_form(writer->table.former, slot->tts_values,
-									   slot->tts_isnull, &writer->arena));
-	if (writer->journal != NULL)
-		journal_rows(writer->journal, number, 1);
-	sink_relieve(&writer->sink);
-	arena_reset(&writer->arena);
-	return WRITER_TAKEN;
-}
-
-/* Rows of one size, as many as the page in hand takes, formed in their places. */
-static uint32
-put_rows_of_one_size(DirectWriter *writer, const char *data,
-					 const ScanRow *rows, const ScanField *fields, uint32 n)
-{
-	PageBatch  *batch = writer->sink.batch;
-	const Size	size = form_row_size(writer->base.former);
-	uint32		formed;
-
-	formed = form_rows_of_one_size(writer->base.former, data, rows, n, fields,
-								   pages_place_for(batch, size));
-	pages_added(batch, formed, size);
-	return formed;
-}
-
-static uint32
-direct_put_rows(Writer *base, const char *data, const ScanRow *rows,
-				const ScanField *fields, uint32 first, uint32 n)
-{
-	DirectWriter *writer = (DirectWriter *) base;
-	HeapTuple	tuples[WRITER_ROWS];
-	uint32		noted = 0;
-
-	if (form_row_size(base->former) > 0)
-	{
-		uint32		room = pages_room(writer->sink.batch, form_row_size(base->former));
-		uint32		done = room == 0 ? 0 :
-			put_rows_of_one_size(writer, data, rows + first, fields, Min(n, room));
-
-		if (done > 0 && writer->journal != NULL)
-			journal_rows(writer->journal, first, done);
-		if (done > 0)
-			return done;
-		/* a smaller one may still fit the page, any other begins the next */
-		if (room == 0)
-			n = 1;
-	}
-	n = form_rows(base->former, data, rows + first, Min(n, WRITER_ROWS),
-				  fields, &writer->arena, tuples);
-	for (uint32 i = 0; i < n; i++)
-	{
-		HeapTuple	tuple = tuples[i];
-
-		/* formed with the stamp of the batch, from base->model */
-		if (likely(tuple->t_len <= TOAST_TUPLE_THRESHOLD &&
-				   pages_add(writer->sink.batch, (char *) tuple->t_data, tuple->t_len)))
-			continue;
-
-		/* what is placed on the way must be in the journal */
-		if (writer->journal != NULL)
-			journal_rows(writer->journal, first + noted, i - noted);
-		noted = i;
-		base->current_row = first + i;
-		sink_put(&writer->sink, tuple);
-		if (writer->journal != NULL)
-			journal_rows(writer->journal, first + noted++, 1);
-		sink_relieve(&writer->sink);
-		base->current_row = -1;
-	}
-	if (writer->journal != NULL)
-		journal_rows(writer->journal, first + noted, n - noted);
-	arena_reset(&writer->arena);
-	return n;
-}
-
-/* Full pages are placed as they come; the last one waits for more rows. */
-static void
-direct_flush(Writer *base)
-{
-	base->current_row = -1;
-}
+/* ---- beside other processes, for both writers ---- */
 
 static void
-direct_finish(Writer *base)
+share_rings(DirectWriter *writer, int processes)
 {
-	place_rows(base);
+	writer->processes = processes;
+	pages_share_ring(writer->batch, processes);
+	if (writer->chunks != NULL)
+		pages_share_ring(writer->chunks, processes);
+	if (writer->toaster != NULL)
+		toast_hold(writer->toaster, processes > 1, processes);
 }
 
 void
-direct_fire_after(Writer *writer, ResultRelInfo *root)
+direct_begin_parallel(Writer *base, int processes, bool (*await_turn) (void *arg), void *arg)
 {
-	ExecASInsertTriggers(writer->estate, root, NULL);
-	AfterTriggerEndQuery(writer->estate);
+	DirectWriter *writer = (DirectWriter *) base;
+
+	base->routine->finish(base);
+	pages_resize(writer->batch, PAGES_HELD);
+	share_rings(writer, processes);
+	writer->await_turn = await_turn;
+	writer->await_arg = arg;
 }
 
 void
-direct_end(Writer *writer)
-{
-	ExecCloseResultRelations(writer->estate);
-	ExecCloseRangeTableRelations(writer->estate);
-	FreeExecutorState(writer->estate);
-}
-
-/* What is counted now are dead rows should the load fail. */
-static void
-direct_count(Writer *base, int64 nrows)
+direct_end_parallel(Writer *base)
 {
 	DirectWriter *writer = (DirectWriter *) base;
 
-	pgstat_count_heap_insert(writer->table.rri->ri_RelationDesc,
-							 nrows - writer->counted);
-	writer->counted = nrows;
+	writer->await_turn = NULL;
+	pages_resize(writer->batch, PAGES_BATCH);
+	share_rings(writer, 1);
 }
 
-static void
-direct_close(Writer *base)
+void
+direct_write(Writer *base)
 {
 	DirectWriter *writer = (DirectWriter *) base;
 
-	place_rows(writer);
-	toast_close(writer->sink.toaster);
-	pages_close(writer->sink.batch);
-	if (!writer->worker)
-		direct_fire_after(base, writer->table.rri);
-	ExecDropSingleTupleTableSlot(base->slot);
-	ExecResetTupleTable(base->estate->es_tupleTable, false);
-	direct_end(base);
+	if (writer->toaster != NULL)
+		toast_flush(writer->toaster);
+	pages_write(writer->batch);
 }
 
-/* ---- side by side with others ---- */
+/* ---- begin and end, for both writers ---- */
 
-static RefusalReason
-direct_share_refusal(Writer *base)
-{
-	return REFUSAL_NONE;
-}
-
-static Size
-direct_prepare_share(Writer *base)
-{
-	return offsetof(DirectShared, leaves);
-}
-
-static void
-direct_share(Writer *base, void *shared)
-{
-	*(DirectShared *) shared = (DirectShared) {
-		.stamp = ((DirectWriter *) base)->sink.batch->stamp
-	};
-}
-
-/* What the others have stored, count has been told. */
-static void
-direct_gather(Writer *base)
-{
-}
-
-static void
-direct_hold(Writer *base, int processes, bool (*may_place) (void *arg), void *arg)
-{
-	DirectWriter *writer = (DirectWriter *) base;
-
-	place_rows(writer);
-	pages_resize(writer->sink.batch, PAGES_HELD);
-	pages_share_ring(writer->sink.batch, processes);
-	toast_hold(writer->sink.toaster, true, processes);
-	writer->may_place = may_place;
-	writer->may_place_arg = arg;
-}
-
-static void
-direct_let_go(Writer *base)
-{
-	DirectWriter *writer = (DirectWriter *) base;
-
-	writer->may_place = NULL;
-	pages_resize(writer->sink.batch, PAGES_BATCH);
-	pages_share_ring(writer->sink.batch, 1);
-	toast_hold(writer->sink.toaster, false, 1);
-}
-
-/*
- * Logical decoding forgets TOASTed values at the end of each batch of rows;
- * others' must not come between a value and its row.
- */
-static bool
-direct_settles_in_turn(Writer *base)
-{
-	DirectWriter *writer = (DirectWriter *) base;
-
-	return writer->sink.batch->run.decoded &&
-		OidIsValid(writer->table.rri->ri_RelationDesc->rd_rel->reltoastrelid);
-}
-
-static bool
-direct_reserve(Writer *base)
-{
-	DirectWriter *writer = (DirectWriter *) base;
-
-	if (direct_settles_in_turn(base))
-		toast_flush(writer->sink.toaster);
-	reserve_pages(writer);
-	return writer->sink.batch->run.npages >= ENOUGH_PAGES;
-}
-
-static void
-direct_settle(Writer *base)
-{
-	DirectWriter *writer = (DirectWriter *) base;
-
-	toast_flush(writer->sink.toaster);
-	pages_write(writer->sink.batch);
-}
-
-static void
-direct_discard(Writer *base)
-{
-	DirectWriter *writer = (DirectWriter *) base;
-
-	discard_rows(writer);
-}
-
-static const WriterRoutine direct_routine = {
-	.name = "direct",
-	.put = direct_put,
-	.put_rows = direct_put_rows,
-	.flush = direct_flush,
-	.finish = direct_finish,
-	.count = direct_count,
-	.close = direct_close,
-	.prepare_share = direct_prepare_share,
-	.share = direct_share,
-	.gather = direct_gather,
-	.share_refusal = direct_share_refusal,
-	.hold = direct_hold,
-	.let_go = direct_let_go,
-	.reserve = direct_reserve,
-	.settle = direct_settle,
-	.settles_in_turn = direct_settles_in_turn,
-	.discard = direct_discard
-};
-
-ResultRelInfo *
-direct_begin(Writer *writer, Target *target, CommandId cid)
+void
+direct_begin(DirectWriter *writer, const WriterRoutine *routine, Target *target,
+			 Relation rel, const PageStamp *stamp, Guard *guard, Journal *journal)
 {
 	EState	   *estate = CreateExecutorState();
-	ResultRelInfo *rri = makeNode(ResultRelInfo);
 
-	writer->estate = estate;
-	writer->current_row = -1;
-	writer->slot = MakeSingleTupleTableSlot(RelationGetDescr(target->rel),
-											&TTSOpsVirtual);
-	estate->es_output_cid = cid;
+	writer->base.routine = routine;
+	writer->base.estate = estate;
+	writer->base.current_row = -1;
+	writer->base.slot = MakeSingleTupleTableSlot(RelationGetDescr(target->rel),
+												 &TTSOpsVirtual);
+	writer->guard = guard;
+	writer->journal = journal;
+	writer->processes = 1;
+	arena_init(&writer->arena, CurrentMemoryContext, ROW_ARENA_BLOCK);
+	writer->batch = pages_open(rel, *stamp, PAGES_BATCH);
+	writer->root = makeNode(ResultRelInfo);
+	estate->es_output_cid = stamp->cid;
 	compat_init_range_table(estate, target->pstate);
-	ExecInitResultRelation(estate, rri, 1);
-	return rri;
+	ExecInitResultRelation(estate, writer->root, 1);
+}
+
+void
+direct_fire_before(DirectWriter *writer)
+{
+	AfterTriggerBeginQuery();
+	ExecBSInsertTriggers(writer->base.estate, writer->root);
+}
+
+void
+direct_end(DirectWriter *writer, Partitions *partitions)
+{
+	EState	   *estate = writer->base.estate;
+
+	pages_close(writer->batch);
+	if (writer->chunks != NULL)
+		pages_close(writer->chunks);
+	if (!writer->worker)
+	{
+		ExecASInsertTriggers(estate, writer->root, NULL);
+		AfterTriggerEndQuery(estate);
+	}
+	ExecDropSingleTupleTableSlot(writer->base.slot);
+	ExecResetTupleTable(estate->es_tupleTable, false);
+	if (partitions != NULL)
+		partitions_close(partitions);
+	ExecCloseResultRelations(estate);
+	ExecCloseRangeTableRelations(estate);
+	FreeExecutorState(estate);
 }
 
 void
@@ -485,35 +303,228 @@ direct_table_open(DirectTable *table, ResultRelInfo *rri, EState *estate)
 	MemoryContextSwitchTo(old);
 }
 
-static DirectWriter *
+/* ---- put, into a plain table ---- */
+
+static WriterVerdict
+plain_put(Writer *base, uint32 number, RowError *err)
+{
+	PlainWriter *writer = (PlainWriter *) base;
+	DirectWriter *direct = &writer->direct;
+	TupleTableSlot *slot = base->slot;
+
+	base->current_row = number;
+	if (!constraints_complete(writer->table.rri, writer->table.constraints,
+							  writer->table.generated, writer->partition, slot,
+							  base->estate, direct->guard, err))
+		return WRITER_BAD;
+
+	direct_put_tuple(direct, tuple_form(writer->table.former, slot->tts_values,
+										slot->tts_isnull, &direct->arena));
+	if (direct->journal != NULL)
+		journal_rows(direct->journal, number, 1);
+	direct_relieve(direct);
+	arena_reset(&direct->arena);
+	return WRITER_TAKEN;
+}
+
+/* Rows of one size, as many as the current page takes, formed in their places. */
+static uint32
+put_rows_of_one_size(DirectWriter *writer, const char *data,
+					 const ScanRow *rows, const ScanField *fields, uint32 n)
+{
+	PageBatch  *batch = writer->batch;
+	const Size	size = form_row_size(writer->base.former);
+	uint32		formed;
+
+	formed = form_rows_of_one_size(writer->base.former, data, rows, n, fields,
+								   pages_place_for(batch, size));
+	pages_added(batch, formed, size);
+	return formed;
+}
+
+static uint32
+plain_put_rows(Writer *base, const char *data, const ScanRow *rows,
+				const ScanField *fields, uint32 first, uint32 n)
+{
+	DirectWriter *writer = (DirectWriter *) base;
+	HeapTuple	tuples[WRITER_ROWS];
+	uint32		noted = 0;
+
+	if (form_row_size(base->former) > 0)
+	{
+		uint32		left = pages_tuples_left(writer->batch, form_row_size(base->former));
+		uint32		done = left == 0 ? 0 :
+			put_rows_of_one_size(writer, data, rows + first, fields, Min(n, left));
+
+		if (done > 0 && writer->journal != NULL)
+			journal_rows(writer->journal, first, done);
+		if (done > 0)
+			return done;
+		/* a smaller one may still fit the page, any other begins the next */
+		if (left == 0)
+			n = 1;
+	}
+	n = form_rows(base->former, data, rows + first, Min(n, WRITER_ROWS),
+				  fields, &writer->arena, tuples);
+	for (uint32 i = 0; i < n; i++)
+	{
+		HeapTuple	tuple = tuples[i];
+
+		/* formed with the stamp of the batch, from base->model */
+		if (likely(tuple->t_len <= TOAST_TUPLE_THRESHOLD &&
+				   pages_add(writer->batch, (char *) tuple->t_data, tuple->t_len)))
+			continue;
+
+		/* what is placed on the way must be in the journal */
+		if (writer->journal != NULL)
+			journal_rows(writer->journal, first + noted, i - noted);
+		noted = i;
+		base->current_row = first + i;
+		direct_put_tuple(writer, tuple);
+		if (writer->journal != NULL)
+			journal_rows(writer->journal, first + noted++, 1);
+		direct_relieve(writer);
+		base->current_row = -1;
+	}
+	if (writer->journal != NULL)
+		journal_rows(writer->journal, first + noted, n - noted);
+	arena_reset(&writer->arena);
+	return n;
+}
+
+/* Full pages are placed as they come; the last one waits for more rows. */
+static void
+plain_flush(Writer *base)
+{
+	base->current_row = -1;
+}
+
+static void
+plain_finish(Writer *base)
+{
+	direct_place((DirectWriter *) base);
+}
+
+/* What is counted now are dead rows should the load fail. */
+static void
+plain_count(Writer *base, int64 nrows)
+{
+	PlainWriter *writer = (PlainWriter *) base;
+
+	pgstat_count_heap_insert(writer->table.rri->ri_RelationDesc,
+							 nrows - writer->counted);
+	writer->counted = nrows;
+}
+
+static void
+plain_close(Writer *base)
+{
+	DirectWriter *writer = (DirectWriter *) base;
+
+	direct_place(writer);
+	toast_close(writer->toaster);
+	direct_end(writer, NULL);
+}
+
+/* ---- a plain table beside other processes ---- */
+
+static RefusalReason
+plain_share_refusal(Writer *base)
+{
+	return REFUSAL_NONE;
+}
+
+static Size
+plain_prepare_share(Writer *base)
+{
+	return offsetof(DirectShared, leaves);
+}
+
+static void
+plain_share(Writer *base, void *shared)
+{
+	*(DirectShared *) shared = (DirectShared) {
+		.stamp = ((DirectWriter *) base)->batch->stamp
+	};
+}
+
+/* What the others have stored, count has been told. */
+static void
+plain_gather(Writer *base)
+{
+}
+
+/*
+ * Logical decoding forgets TOASTed values at the end of each batch of rows;
+ * others' must not come between a value and its row.
+ */
+static bool
+plain_writes_in_turn(Writer *base)
+{
+	DirectWriter *writer = (DirectWriter *) base;
+
+	return writer->batch->run.decoded &&
+		OidIsValid(writer->root->ri_RelationDesc->rd_rel->reltoastrelid);
+}
+
+static bool
+plain_reserve(Writer *base)
+{
+	DirectWriter *writer = (DirectWriter *) base;
+
+	if (plain_writes_in_turn(base))
+		toast_flush(writer->toaster);
+	direct_reserve_rows(writer);
+	return writer->batch->run.npages >= ENOUGH_PAGES;
+}
+
+static void
+plain_discard(Writer *base)
+{
+	discard_rows((DirectWriter *) base);
+}
+
+static const WriterRoutine plain_routine = {
+	.name = "direct",
+	.put = plain_put,
+	.put_rows = plain_put_rows,
+	.flush = plain_flush,
+	.finish = plain_finish,
+	.count = plain_count,
+	.close = plain_close,
+	.prepare_share = plain_prepare_share,
+	.share = plain_share,
+	.gather = plain_gather,
+	.share_refusal = plain_share_refusal,
+	.begin_parallel = direct_begin_parallel,
+	.end_parallel = direct_end_parallel,
+	.reserve = plain_reserve,
+	.write = direct_write,
+	.writes_in_turn = plain_writes_in_turn,
+	.discard = plain_discard
+};
+
+static PlainWriter *
 open_writer(Target *target, const PageStamp *stamp, Guard *guard, Checks *checks)
 {
-	DirectWriter *writer = palloc0(sizeof(DirectWriter));
+	PlainWriter *writer = palloc0(sizeof(PlainWriter));
+	DirectWriter *direct = &writer->direct;
 	DirectTable *table = &writer->table;
 	Relation	rel = target->rel;
-	ResultRelInfo *rri = direct_begin(&writer->base, target, stamp->cid);
 
-	writer->base.routine = &direct_routine;
-	writer->guard = guard;
-	direct_table_open(table, rri, writer->base.estate);
+	direct_begin(direct, &plain_routine, target, rel, stamp, guard, NULL);
+	direct_table_open(table, direct->root, direct->base.estate);
 	table->checked = checks_add_table(checks, rel, DIRECT_CHECKS);
 	if (table->checked != CHECKS_NOTHING)
-		writer->journal = checks_journal(checks);
+		direct->journal = checks_journal(checks);
+	direct->table = table;
+	direct->toaster = toast_open(rel, *stamp);
 	writer->partition = rel->rd_rel->relispartition;
-	writer->base.plain = !table->generated && !writer->partition &&
+	direct->base.plain = !table->generated && !writer->partition &&
 		constraints_only_notnull(table->constraints);
-	arena_init(&writer->arena, CurrentMemoryContext, ROW_ARENA_BLOCK);
-
-	writer->sink = (TupleSink) {
-		.batch = pages_open(rel, *stamp, PAGES_BATCH),
-		.toaster = toast_open(rel, *stamp),
-		.guard = guard,
-		.place = place_rows,
-		.arg = writer
-	};
 	writer->model = palloc0(SizeofHeapTupleHeader);
 	pages_stamp(stamp, writer->model);
-	writer->base.model = writer->model;
+	direct->base.model = writer->model;
 	return writer;
 }
 
@@ -527,27 +538,26 @@ direct_open(Target *target, const BulkOptions *options, Guard *guard,
 		/* a row that is rolled back must not be there for everyone */
 		.frozen = options->freeze && !options->dry_run
 	};
-	DirectWriter *writer;
+	PlainWriter *writer;
 
 	if (target->rel->rd_rel->relkind == RELKIND_PARTITIONED_TABLE)
 		return direct_parts_open(target, options, &stamp, guard, checks);
 	if (target->dry != NULL)
 		dry_run_prepare(target->dry, target->rel, true, 0);
 	writer = open_writer(target, &stamp, guard, checks);
-	AfterTriggerBeginQuery();
-	ExecBSInsertTriggers(writer->base.estate, writer->table.rri);
-	return &writer->base;
+	direct_fire_before(&writer->direct);
+	return &writer->direct.base;
 }
 
 Writer *
 direct_join(Target *target, void *shared, Guard *guard, Checks *checks)
 {
 	DirectShared *leader = shared;
-	DirectWriter *writer;
+	PlainWriter *writer;
 
 	if (target->rel->rd_rel->relkind == RELKIND_PARTITIONED_TABLE)
 		return direct_parts_join(target, leader, guard, checks);
 	writer = open_writer(target, &leader->stamp, guard, checks);
-	writer->worker = true;
-	return &writer->base;
+	writer->direct.worker = true;
+	return &writer->direct.base;
 }

@@ -2,7 +2,11 @@
  * direct.h
  *		What the direct writers of plain and of partitioned tables share.
  *
- * Private to the two (direct.c, direct_parts.c); others see writer.h.
+ * Private to the two (direct.c, direct_parts.c); others see writer.h.  Both form rows, put them
+ * into private pages, place these and say where the rows are.  They differ in when a row comes to
+ * a page: in a plain table at once, most rows by the fast path, which forms them there; in a
+ * partitioned one only when many rows wait for their leaves, which may be thousands, too many for
+ * pages of their own.  So there are two writers that begin with the same struct, and not one.
  */
 #ifndef PGBULK_DIRECT_H
 #define PGBULK_DIRECT_H
@@ -13,6 +17,7 @@
 #include "row/constraints.h"
 #include "row/tuple.h"
 #include "write/pages.h"
+#include "write/partitions.h"
 #include "write/toast.h"
 #include "write/writer.h"
 
@@ -53,25 +58,40 @@ typedef struct DirectShared
 	SharedLeaf	leaves[FLEXIBLE_ARRAY_MEMBER];	/* by OID */
 } DirectShared;
 
-/* Where tuples become pages. */
-typedef struct TupleSink
+/* What the writers of both kinds begin with. */
+typedef struct DirectWriter
 {
-	PageBatch  *batch;
-	Toaster    *toaster;		/* NULL: no wide rows will come */
+	Writer		base;
 	Guard	   *guard;
-	void		(*place) (void *arg);	/* the batch, and the chunks before it */
-	void	   *arg;
-} TupleSink;
+	Journal    *journal;		/* NULL: nobody wants to know */
+	ResultRelInfo *root;		/* the target */
+	Arena		arena;			/* rows that are in no page yet */
 
-/* What every direct writer has; returns the target's result relation. */
-extern ResultRelInfo *direct_begin(Writer *writer, Target *target,
-								   CommandId cid);
+	/* where tuples become pages */
+	PageBatch  *batch;
+	DirectTable *table;			/* that they are for */
+	Toaster    *toaster;		/* its own; NULL: no wide rows will come */
+	PageBatch  *chunks;			/* of leaves' TOAST tables; NULL: none was needed yet */
 
-/* AFTER STATEMENT triggers and what else waits for the statement's end. */
-extern void direct_fire_after(Writer *writer, ResultRelInfo *root);
+	/* beside other processes */
+	bool		worker;
+	int			processes;
+	bool		(*await_turn) (void *arg);	/* NULL: there are no others */
+	void	   *await_arg;
+} DirectWriter;
 
-/* Lets go of all that direct_begin has made, but for the slots. */
-extern void direct_end(Writer *writer);
+/* Begins what every direct writer has: the executor's state and the batch, of rel unless NULL. */
+extern void direct_begin(DirectWriter *writer, const WriterRoutine *routine, Target *target,
+						 Relation rel, const PageStamp *stamp, Guard *guard, Journal *journal);
+
+/* BEFORE STATEMENT triggers, in the leader. */
+extern void direct_fire_before(DirectWriter *writer);
+
+/*
+ * AFTER STATEMENT triggers, in the leader, and the end of all that direct_begin has made.
+ * partitions may be NULL.
+ */
+extern void direct_end(DirectWriter *writer, Partitions *partitions);
 
 /* All but checked, which is the caller's.  Memory: the executor state's. */
 extern void direct_table_open(DirectTable *table, ResultRelInfo *rri,
@@ -80,31 +100,39 @@ extern void direct_table_open(DirectTable *table, ResultRelInfo *rri,
 /* What a plain table or a leaf has that keeps the direct writer away, or REFUSAL_NONE. */
 extern Refusal direct_table_refusal(Relation rel, const BulkOptions *options);
 
-/* Writes down where the rows of the batch, all of one table, are; it is reserved. */
-extern void direct_note_places(Journal *journal, const PageBatch *batch, int table);
+/* The rows in the batch get their places in writer->table, and the journal learns of these. */
+extern void direct_reserve_rows(DirectWriter *writer);
 
 /*
- * The way out of sink_put for wide rows and full pages.
+ * The rows in the batch are in writer->table, and before them the chunks that they refer to.
+ * Beside other processes that takes one's turn; rows that do not count any more are forgotten.
  */
-extern void sink_put_slow(TupleSink *sink, HeapTuple tuple);
+extern void direct_place(DirectWriter *writer);
+
+/* Of a writer's routine, the same for both. */
+extern void direct_begin_parallel(Writer *base, int processes,
+								  bool (*await_turn) (void *arg), void *arg);
+extern void direct_end_parallel(Writer *base);
+extern void direct_write(Writer *base);
+
+/* For wide rows and full pages, see direct_put_tuple. */
+extern void direct_put_slow(DirectWriter *writer, HeapTuple tuple);
 
 /* Puts a tuple into a page. */
 static inline void
-sink_put(TupleSink *sink, HeapTuple tuple)
+direct_put_tuple(DirectWriter *writer, HeapTuple tuple)
 {
 	if (unlikely(!toast_unneeded(tuple)) ||
-		unlikely(!pages_put(sink->batch, tuple)))
-		sink_put_slow(sink, tuple);
+		unlikely(!pages_put(writer->batch, tuple)))
+		direct_put_slow(writer, tuple);
 }
 
-/*
- * After each row, when it is in the journal: places what is too much to hold.
- */
+/* After each row, when it is in the journal: places rows whose chunks are too many to hold. */
 static inline void
-sink_relieve(TupleSink *sink)
+direct_relieve(DirectWriter *writer)
 {
-	if (sink->toaster != NULL && toast_is_full(sink->toaster))
-		sink->place(sink->arg);
+	if (writer->toaster != NULL && toast_is_full(writer->toaster))
+		direct_place(writer);
 }
 
 /* The writer of partitioned tables. */

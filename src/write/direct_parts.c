@@ -3,16 +3,16 @@
  *		The direct writer of partitioned tables.
  *
  * Each row is routed, checked and formed in its leaf's form, and waits, in an
- * arena that all leaves share.  When that has its fill, the leaves with rows
- * have their turns: one batch of pages serves them all, and goes on with the
- * page that a leaf's last turn left partly filled.  So the memory is the same
- * for eight leaves and for thousands, the rows of a turn are as many as they
- * can be, and tables take no more pages than after COPY.
+ * arena that all leaves share.  When that is full the rows are flushed, leaf
+ * after leaf: one batch of pages serves them all, and continues the page that
+ * the last flush left partly filled.  So the memory is the same for eight
+ * leaves and for thousands, as many rows as possible are flushed at once, and
+ * tables take no more pages than after COPY.
  *
  * Index entries come when all rows are there (index/index.h), to leaves that have got some.
  *
- * Beside other processes (parallel.h) the leaves have their turns when the
- * process has its own, and not before.  Then rows are put into private pages,
+ * Beside other processes (parallel.h) leaves are flushed when the process has
+ * its turn, and not before.  Then rows are put into private pages,
  * which get their blocks; they are written, logged and copied to the tables,
  * when the next process has its turn.  How far a leaf's last page is filled is
  * in shared memory, and the next process goes on with that page, which is
@@ -51,14 +51,14 @@
 #include "write/partitions.h"
 
 /*
- * Bytes of rows that wait: less for few leaves, so that they stay in the
- * cache, and at most so many.
+ * Bytes of rows that wait: for each leaf that has had rows, so that those of few leaves stay in the
+ * cache; and the least and the most for all.
  */
 #define WAITING_MIN (1024 * 1024)
 #define WAITING_PER_LEAF (128 * 1024)
 #define WAITING_MAX (8 * 1024 * 1024)
 
-/* Beside other processes they wait for the turn: usually all rows of a chunk. */
+/* Beside other processes rows wait for the turn: usually all of a chunk. */
 #define WAITING_SHARED (16 * 1024 * 1024)
 
 /*
@@ -67,8 +67,6 @@
  * again in each worker that has rows for it.
  */
 #define SHARED_LEAVES_LOCKS 4
-
-#define ROW_ARENA_BLOCK (256 * 1024)
 
 typedef struct WaitingRow
 {
@@ -93,80 +91,43 @@ typedef struct Part
 
 typedef struct PartsWriter
 {
-	Writer		base;
+	DirectWriter direct;		/* its arena has the rows that wait */
 	const BulkOptions *options;
-	Guard	   *guard;
 	Checks	   *checks;
-	Journal    *journal;
 	PageStamp	stamp;
 	DryRun	   *dry;			/* NULL: what is loaded is to stay */
-	ResultRelInfo *root;
 	Partitions *partitions;
 	int			nparts;			/* that have got rows from this process */
 	List	   *parts;			/* that routing has opened, but for registered ones */
 	List	   *registered;		/* every leaf, by OID, once workers were wanted; NIL: none */
-
-	/* beside other processes */
-	DirectShared *shared;		/* NULL: there are none */
-	bool		worker;
-	int			processes;
-	bool		(*may_place) (void *arg);	/* between hold and let_go */
-	void	   *may_place_arg;
+	DirectShared *shared;		/* NULL: there are no other processes */
 
 	/* rows that wait */
-	Arena		arena;
 	Size		waiting;		/* bytes */
 	Part	   *first;			/* of the leaves that they are for */
 	Part	   *last;
-
-	/* the leaf whose turn it is */
-	Part	   *turn;
-	TupleSink	sink;
-	PageBatch  *chunks;			/* NULL: none was needed yet */
 } PartsWriter;
 
-/* ---- turns ---- */
+/* ---- flush ---- */
 
-/* The rows of the leaf whose turn it is get their places, and the chunks before them. */
-static void
-reserve_rows(PartsWriter *writer)
-{
-	if (writer->sink.toaster != NULL)
-		toast_flush(writer->sink.toaster);
-	pages_reserve(writer->sink.batch);
-	if (writer->turn->table.checked != CHECKS_NOTHING)
-		direct_note_places(writer->journal, writer->sink.batch,
-						   writer->turn->table.checked);
-}
-
-/* The batch is full. */
-static void
-place_rows(void *arg)
-{
-	PartsWriter *writer = arg;
-
-	reserve_rows(writer);
-	pages_write(writer->sink.batch);
-}
-
-/* The turn's first wide row has come. */
+/* For the first wide row of a leaf's flush. */
 static void
 open_toaster(PartsWriter *writer, Part *part)
 {
-	MemoryContext old = MemoryContextSwitchTo(writer->base.estate->es_query_cxt);
+	DirectWriter *direct = &writer->direct;
+	MemoryContext old = MemoryContextSwitchTo(direct->base.estate->es_query_cxt);
 
-	if (writer->chunks == NULL)
+	if (direct->chunks == NULL)
 	{
-		writer->chunks = pages_open(NULL, writer->stamp, PAGES_BATCH);
-		pages_share_ring(writer->chunks, writer->processes);
+		direct->chunks = pages_open(NULL, writer->stamp, PAGES_BATCH);
+		pages_share_ring(direct->chunks, direct->processes);
 	}
-	writer->sink.toaster = toast_open(part->table.rri->ri_RelationDesc,
-									  writer->stamp);
-	toast_borrow(writer->sink.toaster, writer->chunks, &part->state->chunk_tail);
+	direct->toaster = toast_open(part->table.rri->ri_RelationDesc, writer->stamp);
+	toast_borrow(direct->toaster, direct->chunks, &part->state->chunk_tail);
 	MemoryContextSwitchTo(old);
 }
 
-/* The rows of a leaf lie scattered: has the next one come to the cache. */
+/* The rows of a leaf lie scattered: prefetches the next one. */
 static inline void
 fetch_ahead(const WaitingRow *row)
 {
@@ -188,7 +149,7 @@ prepare_part(PartsWriter *writer, Part *part, Relation rel)
 	part->prepared = true;
 }
 
-/* The leader: so many rows have come to a leaf's table, whichever process has put them there. */
+/* The leader: counts rows that are new in a leaf's table, whichever process has put them there. */
 static void
 count_rows(PartsWriter *writer, Part *part, Relation rel, int64 nrows)
 {
@@ -198,7 +159,7 @@ count_rows(PartsWriter *writer, Part *part, Relation rel, int64 nrows)
 	{
 		if (part->table.checked != CHECKS_NOTHING)
 			checks_expect_rows(writer->checks, part->table.checked);
-		writer->base.tables = lappend(writer->base.tables, part->indexes);
+		writer->direct.base.tables = lappend(writer->direct.base.tables, part->indexes);
 	}
 	part->indexes->rows += nrows;
 	pgstat_count_heap_insert(rel, nrows);
@@ -209,33 +170,35 @@ count_rows(PartsWriter *writer, Part *part, Relation rel, int64 nrows)
 static void
 flush_part(PartsWriter *writer, Part *part, bool later)
 {
-	TupleSink  *sink = &writer->sink;
+	DirectWriter *direct = &writer->direct;
 	Relation	rel = part->table.rri->ri_RelationDesc;
 	int64		nrows = 0;
 
-	writer->turn = part;
+	direct->table = &part->table;
 	if (!part->prepared)
 		prepare_part(writer, part, rel);
-	pages_turn(sink->batch, rel, &part->state->tail);
+	pages_turn(direct->batch, rel, &part->state->tail);
 	for (WaitingRow *row = part->first; row != NULL; row = row->next)
 	{
 		fetch_ahead(row);
-		if (sink->toaster == NULL && !toast_unneeded(row->tuple))
+		if (direct->toaster == NULL && !toast_unneeded(row->tuple))
 			open_toaster(writer, part);
-		sink_put(sink, row->tuple);
+		direct_put_tuple(direct, row->tuple);
 		if (part->table.checked != CHECKS_NOTHING)
-			journal_place(writer->journal, row->place);
-		sink_relieve(sink);
+			journal_place(direct->journal, row->place);
+		direct_relieve(direct);
 		nrows++;
 	}
-	reserve_rows(writer);
+	if (direct->toaster != NULL)
+		toast_flush(direct->toaster);
+	direct_reserve_rows(direct);
 	if (later)
-		pages_write_last(sink->batch);
+		pages_write_last(direct->batch);
 	else
-		pages_write(sink->batch);
-	if (sink->toaster != NULL)
-		toast_close(sink->toaster);
-	sink->toaster = NULL;
+		pages_write(direct->batch);
+	if (direct->toaster != NULL)
+		toast_close(direct->toaster);
+	direct->toaster = NULL;
 	part->state->rows += nrows;
 	if (writer->shared == NULL)
 		count_rows(writer, part, rel, nrows);
@@ -249,7 +212,7 @@ end_waiting(PartsWriter *writer)
 		part->first = part->last = NULL;
 	writer->first = writer->last = NULL;
 	writer->waiting = 0;
-	arena_reset(&writer->arena);
+	arena_reset(&writer->direct.arena);
 }
 
 /* The same for all leaves.  Beside other processes in one's turn. */
@@ -265,9 +228,10 @@ flush_all(PartsWriter *writer, bool later)
 static void
 place_waiting(PartsWriter *writer)
 {
-	guard_close(writer->guard);
-	writer->base.current_row = -1;
-	if (writer->may_place == NULL || writer->may_place(writer->may_place_arg))
+	guard_close(writer->direct.guard);
+	writer->direct.base.current_row = -1;
+	if (writer->direct.await_turn == NULL ||
+		writer->direct.await_turn(writer->direct.await_arg))
 		flush_all(writer, false);
 	else
 		end_waiting(writer);
@@ -288,7 +252,7 @@ close_indexes(ResultRelInfo *rri)
 static Part *
 new_part(PartsWriter *writer, Oid relid)
 {
-	Part	   *part = MemoryContextAllocZero(writer->base.estate->es_query_cxt,
+	Part	   *part = MemoryContextAllocZero(writer->direct.base.estate->es_query_cxt,
 											  sizeof(Part));
 
 	part->relid = relid;
@@ -379,25 +343,25 @@ open_part(void *arg, ResultRelInfo *rri)
 	Part	   *part;
 
 	close_indexes(rri);
-	if (writer->worker)
+	if (writer->direct.worker)
 		part = join_part(writer, rel);
 	else
 		part = find_part(writer->registered, RelationGetRelid(rel));
 	if (part == NULL)
 	{
-		MemoryContext old = MemoryContextSwitchTo(writer->base.estate->es_query_cxt);
+		MemoryContext old = MemoryContextSwitchTo(writer->direct.base.estate->es_query_cxt);
 
 		part = new_part(writer, RelationGetRelid(rel));
 		plan_part(writer, part, rel, DIRECT_CHECKS);
 		writer->parts = lappend(writer->parts, part);
 		MemoryContextSwitchTo(old);
 	}
-	direct_table_open(&part->table, rri, writer->base.estate);
+	direct_table_open(&part->table, rri, writer->direct.base.estate);
 	writer->nparts++;
 	return part;
 }
 
-/* Has the row wait for its leaf's turn. */
+/* The row waits until its leaf is flushed. */
 static void
 add_row(PartsWriter *writer, Part *part, TupleTableSlot *slot)
 {
@@ -409,12 +373,12 @@ add_row(PartsWriter *writer, Part *part, TupleTableSlot *slot)
 	/* a slot that was materialized has its values in the tuple alone */
 	slot_getallattrs(slot);
 	tuple = tuple_form(part->table.former, slot->tts_values, slot->tts_isnull,
-					   &writer->arena);
-	row = arena_alloc(&writer->arena, size);
+					   &writer->direct.arena);
+	row = arena_alloc(&writer->direct.arena, size);
 	row->tuple = tuple;
 	row->next = NULL;
 	if (checked)
-		journal_locate(writer->journal, writer->base.current_row, row->place);
+		journal_locate(writer->direct.journal, writer->direct.base.current_row, row->place);
 	writer->waiting += HEAPTUPLESIZE + tuple->t_len + size;
 
 	if (part->first != NULL)
@@ -455,11 +419,11 @@ parts_put(Writer *base, uint32 number, RowError *err)
 	table = &part->table;
 	slot = partitions_map(table->rri, table->map, base->slot);
 	if (!constraints_complete(table->rri, table->constraints, table->generated,
-							  false, slot, base->estate, writer->guard, err))
+							  false, slot, base->estate, writer->direct.guard, err))
 		return WRITER_BAD;
 
 	add_row(writer, part, slot);
-	if (writer->waiting >= (writer->may_place ? WAITING_SHARED : waiting_limit(writer)))
+	if (writer->waiting >= (writer->direct.await_turn ? WAITING_SHARED : waiting_limit(writer)))
 		place_waiting(writer);
 	return WRITER_TAKEN;
 }
@@ -485,14 +449,6 @@ parts_close(Writer *base)
 	PartsWriter *writer = (PartsWriter *) base;
 	ListCell   *lc;
 
-	if (writer->chunks != NULL)
-		pages_close(writer->chunks);
-	pages_close(writer->sink.batch);
-	if (!writer->worker)
-		direct_fire_after(base, writer->root);
-	ExecDropSingleTupleTableSlot(base->slot);
-	ExecResetTupleTable(base->estate->es_tupleTable, false);
-	partitions_close(writer->partitions);
 	foreach(lc, writer->registered)
 	{
 		Part	   *part = lfirst(lc);
@@ -500,7 +456,7 @@ parts_close(Writer *base)
 		if (part->rel != NULL)
 			table_close(part->rel, NoLock);
 	}
-	direct_end(base);
+	direct_end(&writer->direct, writer->partitions);
 }
 
 /* ---- side by side with others ---- */
@@ -524,7 +480,7 @@ parts_share_refusal(Writer *base)
 {
 	PartsWriter *writer = (PartsWriter *) base;
 
-	return list_length(find_leaves(writer->root->ri_RelationDesc)) <=
+	return list_length(find_leaves(writer->direct.root->ri_RelationDesc)) <=
 		SHARED_LEAVES_LOCKS * max_locks_per_xact ?
 		REFUSAL_NONE : REFUSAL_MANY_PARTITIONS_WORKERS;
 }
@@ -549,8 +505,8 @@ register_leaf(PartsWriter *writer, Oid relid)
 static void
 register_leaves(PartsWriter *writer)
 {
-	MemoryContext old = MemoryContextSwitchTo(writer->base.estate->es_query_cxt);
-	List	   *leaves = find_leaves(writer->root->ri_RelationDesc);
+	MemoryContext old = MemoryContextSwitchTo(writer->direct.base.estate->es_query_cxt);
+	List	   *leaves = find_leaves(writer->direct.root->ri_RelationDesc);
 	List	   *registered = NIL;
 	ListCell   *lc;
 
@@ -623,44 +579,12 @@ parts_gather(Writer *base)
 	writer->shared = NULL;
 }
 
-static void
-share_rings(PartsWriter *writer, int processes)
-{
-	writer->processes = processes;
-	pages_share_ring(writer->sink.batch, processes);
-	if (writer->chunks != NULL)
-		pages_share_ring(writer->chunks, processes);
-}
-
-static void
-parts_hold(Writer *base, int processes, bool (*may_place) (void *arg), void *arg)
-{
-	PartsWriter *writer = (PartsWriter *) base;
-
-	Assert(writer->waiting == 0);
-	pages_resize(writer->sink.batch, PAGES_HELD);
-	share_rings(writer, processes);
-	writer->may_place = may_place;
-	writer->may_place_arg = arg;
-}
-
-static void
-parts_let_go(Writer *base)
-{
-	PartsWriter *writer = (PartsWriter *) base;
-
-	Assert(writer->waiting == 0);
-	writer->may_place = NULL;
-	pages_resize(writer->sink.batch, PAGES_BATCH);
-	share_rings(writer, 1);
-}
-
 /*
  * Logical decoding forgets TOASTed values at the end of each batch of rows, of whichever table;
  * others' must not come between a value and its row.
  */
 static bool
-parts_settles_in_turn(Writer *base)
+parts_writes_in_turn(Writer *base)
 {
 	return XLogLogicalInfoActive();
 }
@@ -672,14 +596,8 @@ parts_reserve(Writer *base)
 	PartsWriter *writer = (PartsWriter *) base;
 	bool		enough = writer->waiting >= waiting_limit(writer);
 
-	flush_all(writer, !parts_settles_in_turn(base));
+	flush_all(writer, !parts_writes_in_turn(base));
 	return enough;
-}
-
-static void
-parts_settle(Writer *base)
-{
-	pages_write(((PartsWriter *) base)->sink.batch);
 }
 
 static void
@@ -698,11 +616,11 @@ static const WriterRoutine parts_routine = {
 	.share = parts_share,
 	.gather = parts_gather,
 	.share_refusal = parts_share_refusal,
-	.hold = parts_hold,
-	.let_go = parts_let_go,
+	.begin_parallel = direct_begin_parallel,
+	.end_parallel = direct_end_parallel,
 	.reserve = parts_reserve,
-	.settle = parts_settle,
-	.settles_in_turn = parts_settles_in_turn,
+	.write = direct_write,
+	.writes_in_turn = parts_writes_in_turn,
 	.discard = parts_discard
 };
 
@@ -710,23 +628,13 @@ static PartsWriter *
 open_writer(Target *target, const PageStamp *stamp, Guard *guard, Checks *checks)
 {
 	PartsWriter *writer = palloc0(sizeof(PartsWriter));
+	DirectWriter *direct = &writer->direct;
 
-	writer->base.routine = &parts_routine;
-	writer->guard = guard;
+	direct_begin(direct, &parts_routine, target, NULL, stamp, guard, checks_journal(checks));
 	writer->checks = checks;
-	writer->journal = checks_journal(checks);
 	writer->stamp = *stamp;
-	writer->processes = 1;
-	writer->root = direct_begin(&writer->base, target, stamp->cid);
-	writer->partitions = partitions_open(writer->base.estate, writer->root, NULL,
+	writer->partitions = partitions_open(direct->base.estate, direct->root, NULL,
 										 guard, open_part, writer);
-	arena_init(&writer->arena, CurrentMemoryContext, ROW_ARENA_BLOCK);
-	writer->sink = (TupleSink) {
-		.batch = pages_open(NULL, *stamp, PAGES_BATCH),
-		.guard = guard,
-		.place = place_rows,
-		.arg = writer
-	};
 	return writer;
 }
 
@@ -738,9 +646,8 @@ direct_parts_open(Target *target, const BulkOptions *options,
 
 	writer->options = options;
 	writer->dry = target->dry;
-	AfterTriggerBeginQuery();
-	ExecBSInsertTriggers(writer->base.estate, writer->root);
-	return &writer->base;
+	direct_fire_before(&writer->direct);
+	return &writer->direct.base;
 }
 
 Writer *
@@ -750,6 +657,6 @@ direct_parts_join(Target *target, DirectShared *shared, Guard *guard,
 	PartsWriter *writer = open_writer(target, &shared->stamp, guard, checks);
 
 	writer->shared = shared;
-	writer->worker = true;
-	return &writer->base;
+	writer->direct.worker = true;
+	return &writer->direct.base;
 }

@@ -191,7 +191,7 @@ pages_put(PageBatch *batch, HeapTuple tuple)
 
 /* How many tuples of len bytes the current page, if any, takes. */
 static inline uint32
-pages_room(const PageBatch *batch, Size len)
+pages_tuples_left(const PageBatch *batch, Size len)
 {
 	const Size	each = sizeof(ItemIdData) + MAXALIGN(len);
 
@@ -200,11 +200,11 @@ pages_room(const PageBatch *batch, Size len)
 	return (batch->upper - batch->lower - batch->reserve) / each;
 }
 
-/* Where the next tuple of len bytes goes, if pages_room says that it fits. */
+/* Where the next tuple of len bytes goes, if pages_tuples_left says that it fits. */
 static inline char *
 pages_place_for(PageBatch *batch, Size len)
 {
-	Assert(pages_room(batch, len) > 0);
+	Assert(pages_tuples_left(batch, len) > 0);
 	return batch->page + batch->upper - MAXALIGN(len);
 }
 
@@ -214,7 +214,7 @@ pages_added(PageBatch *batch, uint32 n, Size len)
 {
 	ItemId		ids = (ItemId) (batch->page + batch->lower);
 
-	Assert(n <= pages_room(batch, len));
+	Assert(n <= pages_tuples_left(batch, len));
 	for (uint32 i = 0; i < n; i++)
 	{
 		batch->upper -= MAXALIGN(len);
@@ -232,7 +232,7 @@ pages_used(const PageBatch *batch)
 
 /* Whether pages_put would take a tuple of len bytes. */
 static inline bool
-pages_have_room(const PageBatch *batch, Size len)
+pages_have_space(const PageBatch *batch, Size len)
 {
 	return pages_used(batch) < batch->capacity ||
 		batch->lower == SizeOfPageHeaderData ||

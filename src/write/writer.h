@@ -97,13 +97,13 @@ typedef struct WriterRoutine
 	RefusalReason (*share_refusal) (Writer *writer);
 
 	/*
-	 * Between hold and let_go rows stay with the writer, whose memory is
-	 * limited: when it is full it calls may_place(arg), which waits for the
-	 * process's turn and says whether the rows still count.
+	 * Between the two, rows stay with the writer, whose memory is limited: when it
+	 * is full it calls await_turn(arg), which waits for the process's turn and says
+	 * whether the rows still count.  No row waits when they are called.
 	 */
-	void		(*hold) (Writer *writer, int processes,
-						 bool (*may_place) (void *arg), void *arg);
-	void		(*let_go) (Writer *writer);
+	void		(*begin_parallel) (Writer *writer, int processes,
+								   bool (*await_turn) (void *arg), void *arg);
+	void		(*end_parallel) (Writer *writer);
 
 	/*
 	 * In one's turn: the rows get their places in the table.  False: they were so
@@ -112,10 +112,10 @@ typedef struct WriterRoutine
 	bool		(*reserve) (Writer *writer);
 
 	/* Afterwards, or still in one's turn: they are written there. */
-	void		(*settle) (Writer *writer);
+	void		(*write) (Writer *writer);
 
-	/* Whether settle must come in one's turn, too. */
-	bool		(*settles_in_turn) (Writer *writer);
+	/* Whether write must come in one's turn, too. */
+	bool		(*writes_in_turn) (Writer *writer);
 
 	/* Instead: the rows are forgotten. */
 	void		(*discard) (Writer *writer);
