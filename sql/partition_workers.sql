@@ -80,6 +80,21 @@ SELECT count(*) FROM pw;
 SELECT pg_temp.load('pw', '{"dry_run": true, "on_error": "ignore", "on_duplicate": "keep_old"}');
 SELECT count(*) FROM pw;
 
+-- unlogged leaves, pages with space left free, a CHECK of a leaf's own, default partitions on two levels
+CREATE TABLE pw_mixed (a int, b text, c numeric) PARTITION BY RANGE (a);
+CREATE UNLOGGED TABLE pw_mixed_low PARTITION OF pw_mixed FOR VALUES FROM (0) TO (5000) WITH (fillfactor = 50);
+CREATE TABLE pw_mixed_mid (c numeric, gone int, a int, b text, CHECK (a % 7 <> 3));
+ALTER TABLE pw_mixed_mid DROP gone;
+ALTER TABLE pw_mixed ATTACH PARTITION pw_mixed_mid FOR VALUES FROM (5000) TO (12000);
+CREATE TABLE pw_mixed_rest PARTITION OF pw_mixed DEFAULT PARTITION BY LIST (b);
+CREATE TABLE pw_mixed_x PARTITION OF pw_mixed_rest FOR VALUES IN ('x', 'xx', 'xxx');
+CREATE TABLE pw_mixed_other PARTITION OF pw_mixed_rest DEFAULT;
+SELECT pg_temp.load('pw_mixed', '{"on_error": "ignore"}');
+SELECT count(*) FROM (SELECT a, b, c FROM pw_copy WHERE a NOT BETWEEN 5000 AND 11999 OR a % 7 <> 3 EXCEPT ALL SELECT a, b, c FROM pw_mixed) x;
+SELECT tableoid::regclass, count(*), bool_and(ordered) FROM
+	(SELECT tableoid, a > lag(a, 1, 0) OVER (PARTITION BY tableoid ORDER BY ctid) AS ordered FROM pw_mixed) x GROUP BY 1 ORDER BY 1::text;
+DROP TABLE pw_mixed;
+
 -- who cannot have workers
 CREATE FUNCTION pw_key(int) RETURNS int LANGUAGE plpgsql IMMUTABLE PARALLEL RESTRICTED AS 'BEGIN RETURN $1 % 2; END';
 CREATE TABLE pw_expr (a int, b text, c numeric) PARTITION BY LIST (pw_key(a));

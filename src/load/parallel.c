@@ -240,26 +240,26 @@ parallel_pass(Parallel *parallel, uint64 ticket)
 }
 
 static inline Size
-pipe_room(Parallel *parallel)
+pipe_space(Parallel *parallel)
 {
 	return PIPE_SIZE - (pg_atomic_read_u64(&parallel->sent) -
 						pg_atomic_read_u64(&parallel->received));
 }
 
 static Size
-await_room(Parallel *parallel)
+await_space(Parallel *parallel)
 {
-	Size		room = pipe_room(parallel);
+	Size		space = pipe_space(parallel);
 
-	if (room == 0)
+	if (space == 0)
 	{
 		ConditionVariablePrepareToSleep(&parallel->changed);
-		while ((room = pipe_room(parallel)) == 0)
+		while ((space = pipe_space(parallel)) == 0)
 			wait_for_change(parallel);
 		ConditionVariableCancelSleep();
 	}
 	pg_memory_barrier();
-	return room;
+	return space;
 }
 
 void
@@ -269,8 +269,8 @@ parallel_send(Parallel *parallel, const char *data, Size len)
 	{
 		uint64		sent = pg_atomic_read_u64(&parallel->sent);
 		Size		at = sent % PIPE_SIZE;
-		Size		room = await_room(parallel);	/* may grow: Min() would look twice */
-		Size		n = Min(len, Min(room, PIPE_SIZE - at));
+		Size		space = await_space(parallel);	/* may grow: Min() would look twice */
+		Size		n = Min(len, Min(space, PIPE_SIZE - at));
 
 		memcpy(parallel->pipe + at, data, n);
 		pg_memory_barrier();

@@ -5,14 +5,14 @@
  * The leader and its workers share a cursor over the files (chunks.h).  Each
  * process takes a chunk and with it a ticket; it forms the chunk's rows alone,
  * then waits for its turn, which comes in the order of the tickets.  What must
- * be in input order is done in one's turn: giving out block numbers, handing
- * bad rows to the leader, counting.  So the table has the order of the file,
+ * be in input order is done in one's turn: reserving blocks, sending bad rows
+ * to the leader, counting.  So the table has the order of the file,
  * and whatever happens to a row happens after all that came before it.
  *
  * A process that meets what it cannot do stops the work at that row, in its
  * turn: later chunks are void, and the leader goes on alone from there.
  *
- * This room hands out chunks and turns; it knows no format and no table.
+ * This gives chunks and turns to processes; it knows no format and no table.
  */
 #ifndef PGBULK_PARALLEL_H
 #define PGBULK_PARALLEL_H
@@ -29,7 +29,7 @@
 #define PIPE_SIZE (1024 * 1024)
 
 /*
- * The leader's, from the start, for what it has in hand from before: nobody's
+ * The leader's, from the start, for rows that it has from before: nobody's
  * turn comes until it has passed this one.
  */
 #define PARALLEL_FIRST_TICKET 0
@@ -45,9 +45,9 @@ typedef struct Parallel
 	ChunkCursor cursor;
 	uint64		tickets;		/* given out */
 	int64		rows_given;		/* in the chunks of these */
-	int64		rows_wanted;	/* no more than so many; -1: all */
+	int64		rows_wanted;	/* rows to read at most; -1: all */
 
-	int64		loaded_wanted;	/* as many rows are to be loaded; -1: all */
+	int64		loaded_wanted;	/* rows to load at most; -1: all */
 
 	/* only for who holds the ticket */
 	pg_atomic_uint64 turn;
@@ -71,10 +71,10 @@ typedef struct ParallelChunk
 {
 	uint64		ticket;
 	int64		rows_before;	/* in all chunks before it */
-	int64		rows_wanted;	/* no more than so many of it; -1: all */
+	int64		rows_wanted;	/* rows of it to read at most; -1: all */
 } ParallelChunk;
 
-/* For so many rows from the cursor on, or -1 for all. */
+/* rows: how many to read at most from the cursor on, or -1 for all. */
 extern void parallel_init(Parallel *parallel, const ChunkCursor *cursor,
 						  int64 rows);
 
@@ -122,7 +122,7 @@ extern void parallel_pass(Parallel *parallel, uint64 ticket);
 /* A worker is about to end with an error: whoever waits for it must not wait on. */
 extern void parallel_fail(Parallel *parallel);
 
-/* A worker, in its turn: bytes for the leader; waits while there is no room. */
+/* A worker, in its turn: bytes for the leader; waits while there is no space. */
 extern void parallel_send(Parallel *parallel, const char *data, Size len);
 
 /* The leader: appends what has been sent. */

@@ -16,7 +16,7 @@
 #include "load/share_chunks.h"
 #include "table/refusal.h"
 
-/* What came of it. */
+/* The result of share_lead. */
 typedef struct ShareResult
 {
 	int			workers;		/* that took part */
@@ -26,18 +26,18 @@ typedef struct ShareResult
 
 /*
  * Why workers cannot help with this load, or REFUSAL_NONE.  For the columns of
- * the batch's converter and at most so many bytes.
+ * the batch's converter and at most that number of bytes.
  */
 extern RefusalReason share_refusal(const Batch *batch,
 								   const RejectStream *rejects, int64 bytes);
 
-/* How many workers option workers and the server's settings want for so many bytes of rows. */
+/* How many workers option workers and the server's settings want for that number of bytes. */
 extern int	share_workers(const Batch *batch, int64 bytes, Size chunk_size);
 
 /*
- * Loads on from where the batch's reader stands, with up to nworkers workers,
- * until the end of the last file or a row that wants the backend alone; the reader
- * then stands there, maybe in a later file.  With no worker to be had nothing is done.
+ * Loads on from the place of the batch's reader, with up to nworkers workers, until
+ * the end of the last file or a row that only the backend can load; that is the reader's
+ * place then, maybe in a later file.  Where no worker starts nothing is done.
  */
 extern ShareResult share_lead(const ShareLeader *leader, int nworkers);
 

@@ -29,6 +29,11 @@ $node->safe_psql('postgres', q{
 	CREATE TABLE plain (i int, s text);
 	CREATE TABLE other (i int, s text);
 	CREATE DOMAIN document AS jsonb; CREATE TABLE jsons (i int, j document);
+	CREATE TABLE parts (i int, s text) PARTITION BY HASH (i);
+	CREATE TABLE parts_0 PARTITION OF parts FOR VALUES WITH (MODULUS 2, REMAINDER 0);
+	CREATE TABLE parts_1 PARTITION OF parts FOR VALUES WITH (MODULUS 2, REMAINDER 1) PARTITION BY RANGE (i);
+	CREATE TABLE parts_1_low PARTITION OF parts_1 FOR VALUES FROM (MINVALUE) TO (20000);
+	CREATE TABLE parts_1_rest PARTITION OF parts_1 DEFAULT;
 
 	-- slow now and then, wherever the row is
 	CREATE FUNCTION nap(i int) RETURNS bool LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE AS
@@ -115,6 +120,8 @@ my $ignore = '"on_error": "ignore", "log_verbosity": "silent"';
 
 cancels('plain rows', 'plain', many($large));
 cancels('wide values', 'plain', many($wide));
+cancels('partitions', 'parts', many($large));
+cancels('wide values in partitions', 'parts', many($wide));
 if ($guards)
 {
 	cancels('rejects to nowhere', 'plain', many($bad), $ignore);
@@ -162,7 +169,7 @@ sub hits_worker
 	die 'no load was met';
 }
 
-for my $case ([ 'plain', $long ], [ 'plain', $long_bad, $ignore ], $guards ? ([ 'halting', $halt ], [ 'napping', "'$large'" ]) : ())
+for my $case ([ 'plain', $long ], [ 'plain', $long_bad, $ignore ], [ 'parts', $long ], $guards ? ([ 'halting', $halt ], [ 'napping', "'$large'" ]) : ())
 {
 	my ($table, $path, $more) = @$case;
 	my $name = "a worker is terminated: $table" . ($more ? ', with rejects' : '');
