@@ -575,22 +575,25 @@ copy_continued(const PageTail *tail, const char *source, char *page)
 	to->pd_upper = from->pd_upper;
 }
 
-/* Before the critical section: whether the tail's page is as it was left. */
+/*
+ * Before the critical section: whether the page is as it was left, empty or, if it is continued, as
+ * the tail says.
+ */
 static void
-check_tail(const PageRun *run, const char *page)
+check_page(const PageRun *run, BlockNumber block, bool continued, const char *page)
 {
 	const PageHeaderData *header = (const PageHeaderData *) page;
 
-	if (header->pd_lower != run->from.lower || header->pd_upper != run->from.upper)
+	if (!continued)
+	{
+		/* RelationGetBufferForTuple's error */
+		if (!PageIsNew((Page) page))
+			elog(ERROR, "page %u of relation \"%s\" should be empty but is not",
+				 block, RelationGetRelationName(run->rel));
+	}
+	else if (header->pd_lower != run->from.lower || header->pd_upper != run->from.upper)
 		elog(ERROR, "page %u of \"%s\" has changed while it was being filled",
 			 run->from.block, RelationGetRelationName(run->rel));
-}
-
-static Buffer
-read_page(const PageBatch *batch, const PageRun *run, int index)
-{
-	return ReadBufferExtended(run->rel, MAIN_FORKNUM, run->blocks[index], RBM_NORMAL,
-							  batch->strategy);
 }
 
 /* The pinned buffer of a page, which is the caller's from here on. */
@@ -601,7 +604,8 @@ take_buffer(PageBatch *batch, PageRun *run, int index)
 
 	run->buffers[index] = InvalidBuffer;
 	if (!BufferIsValid(buffer))
-		return read_page(batch, run, index);
+		return ReadBufferExtended(run->rel, MAIN_FORKNUM, run->blocks[index], RBM_NORMAL,
+								  batch->strategy);
 	batch->pinned--;
 	return buffer;
 }
@@ -631,10 +635,7 @@ write_page(PageBatch *batch, PageRun *run, int index)
 	}
 	LockBuffer(buffer, BUFFER_LOCK_EXCLUSIVE);
 	Assert(BufferGetBlockNumber(buffer) == block);
-	/* a new page: nobody may have used it since the table was extended */
-	Assert(continued || PageIsNew(page));
-	if (continued)
-		check_tail(run, page);
+	check_page(run, block, continued, page);
 	if (all_frozen)
 		compat_frozen_before(batch->map);
 	START_CRIT_SECTION();

@@ -10,7 +10,7 @@
  *
  *		pages_add ...    pages_reserve                pages_write
  *		+----+----+      +----+----+ blocks 70, 71    +----+----+
- *		| p0 | p1 |  >   | p0 | p1 | buffers pinned > | 70 | 71 | copied, logged, unpinned
+ *		| p0 | p1 |  >   | p0 | p1 | some pinned    > | 70 | 71 | copied, logged, unpinned
  *		+----+----+      +----+----+                  +----+----+
  *		private          the table is extended        others may see the pages
  *

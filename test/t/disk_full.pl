@@ -58,7 +58,7 @@ sub count { return $session->ask("SELECT count(*), count(s) FROM $_[0]") }
 # $load->(TABLE, PATH) is SQL that loads a file.
 sub fills
 {
-	my ($name, $make, $files, $load) = @_;
+	my ($name, $make, $files, $load, @leaves) = @_;
 	my ($few) = slurp_file($files->{small}) =~ /(\d+),[^\n]*\n\z/;
 	my $filler = "$disk/filler";
 
@@ -74,7 +74,7 @@ sub fills
 	like($session->{error}, qr/ERROR:  53100: could not (?:extend|write).*No space left on device\n/, "$name: and says why");
 	is(count('full_one'), "$few|$few", "$name: the rows of before are there, and no others");
 	is(count('other o(s)'), '1000|1000', "$name: so are those of other tables");
-	is_sound($node, 'full_one', "$name: the heap is sound");
+	is_sound($node, $_, "$name: the heap is sound") foreach @leaves ? @leaves : 'full_one';
 
 	unlink $filler or die $!;
 	is($session->ask($load->('full_one', $files->{small})), $few, "$name: with some space a smaller load works");
@@ -84,7 +84,7 @@ sub fills
 			  . '; ROLLBACK TO s; COMMIT; SELECT count(*) FROM full_one'),
 		$few . "\n" . 3 * $few, "$name: below a savepoint the same");
 	is($session->sqlstate, '53100', "$name: with an error");
-	is_sound($node, 'full_one', "$name: the heap is sound in the end");
+	is_sound($node, $_, "$name: the heap is sound in the end") foreach @leaves ? @leaves : 'full_one';
 	$session->ask('DROP TABLE full_one; CHECKPOINT');
 }
 
@@ -101,6 +101,11 @@ foreach my $workers (@WORKERS)
 		fills("direct, $workers workers, $kind, $_", $make{$kind}, $file{$_}, $direct) foreach sort keys %file;
 	}
 }
+
+my $partitioned = 'CREATE TABLE full_one (i int, s text) PARTITION BY HASH (i) TABLESPACE small';
+$partitioned .= "; CREATE TABLE full_$_ PARTITION OF full_one FOR VALUES WITH (MODULUS 2, REMAINDER $_)" foreach 0, 1;
+fills("direct, partitions, $_", $partitioned, $file{$_},
+	sub { return "SELECT rows_loaded FROM bulk_load('$_[0]', '$_[1]', '" . direct(2) . "')" }, 'full_0', 'full_1') foreach sort keys %file;
 fills('buffered', $make{logged}, $file{rows},
 	sub { return "SELECT rows_loaded FROM bulk_load('$_[0]', '$_[1]', '{\"writer\": \"buffered\"}')" });
 
