@@ -291,7 +291,8 @@ find_leaf(Inserter *inserter)
 			return;
 		put_staged(inserter);
 		inserter->search.buf = InvalidBuffer;
-		if (inserter->steps && !InterruptPending)
+		/* whoever is to wait, or to stop, does so with no leaf locked */
+		if (inserter->steps && !InterruptPending && throttle_active == NULL)
 			buffer = step_right(inserter, buffer);
 		else
 		{
