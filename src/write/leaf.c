@@ -313,10 +313,11 @@ leaf_begin_entries(LeafContext *context, Leaf *leaf)
 
 	context->nwritten += leaf->nrows;
 	leaf->nwritten += leaf->nrows;
-	if (!leaf->collects || context->entries_budget == 0 ||
-		context->nwritten <= LEAF_ROWS_TO_COLLECT || leaf->nwritten <= LEAF_OWN_ROWS_TO_COLLECT)
+	if (context->entries_budget == 0)
 		return NULL;
-	if (leaf->entries == NULL)
+	/* or an arbiter's batch has opened them */
+	if (leaf->entries == NULL && leaf->collects && context->nwritten > LEAF_ROWS_TO_COLLECT &&
+		leaf->nwritten > LEAF_OWN_ROWS_TO_COLLECT)
 	{
 		old = MemoryContextSwitchTo(context->writer->estate->es_query_cxt);
 		leaf->entries = entries_open(leaf->rri, context->entries_budget,
