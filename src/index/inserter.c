@@ -12,6 +12,7 @@
 #include "access/genam.h"
 #include "access/nbtree.h"
 #include "access/nbtxlog.h"
+#include "access/tableam.h"
 #include "access/xlog.h"
 #include "access/xloginsert.h"
 #include "catalog/pg_am_d.h"
@@ -337,19 +338,52 @@ may_be_taken(Inserter *inserter, OffsetNumber offset)
 	return offset > PageGetMaxOffsetNumber(page) && compare_high(inserter, page) == 0;
 }
 
-/* Whether the rows of an item have all gone. */
+/* Whether the owner says of all rows of an item that they have gone. */
 static bool
-item_gone(const Inserter *inserter, ItemId id)
+is_said_gone(const Inserter *inserter, const ItemPointerData *tids, int n)
 {
-	IndexTuple	item = (IndexTuple) PageGetItem(leaf_page(inserter), id);
-
-	if (ItemIdIsDead(id))
-		return true;
-	if (!BTreeTupleIsPosting(item))
-		return inserter->gone(inserter->gone_arg, &item->t_tid);
-	for (int i = 0; i < BTreeTupleGetNPosting(item); i++)
-		if (!inserter->gone(inserter->gone_arg, BTreeTupleGetPostingN(item, i)))
+	if (inserter->gone == NULL)
+		return false;
+	for (int i = 0; i < n; i++)
+		if (!inserter->gone(inserter->gone_arg, &tids[i]))
 			return false;
+	return true;
+}
+
+/*
+ * Whether all rows of an item are dead, as _bt_check_unique finds.  If they are
+ * dead to everyone it is marked, so that the server removes it where the page is
+ * full.
+ */
+static bool
+item_gone(Inserter *inserter, ItemId id)
+{
+	Page		page = leaf_page(inserter);
+	IndexTuple	item = (IndexTuple) PageGetItem(page, id);
+	bool		posting = BTreeTupleIsPosting(item);
+	ItemPointer tids = posting ? BTreeTupleGetPosting(item) : &item->t_tid;
+	int			n = posting ? BTreeTupleGetNPosting(item) : 1;
+	bool		to_all = true;
+
+	if (ItemIdIsDead(id) || is_said_gone(inserter, tids, n))
+		return true;
+	for (int i = 0; i < n; i++)
+	{
+		ItemPointerData tid = tids[i];
+		SnapshotData dirty;
+		bool		row_to_all = false;
+
+		InitDirtySnapshot(dirty);
+		if (table_index_fetch_tuple_check(inserter->heap, &tid, &dirty, &row_to_all))
+			return false;
+		to_all &= row_to_all;
+	}
+	if (to_all)
+	{
+		ItemIdMarkDead(id);
+		BTPageGetOpaque(page)->btpo_flags |= BTP_HAS_GARBAGE;
+		MarkBufferDirtyHint(inserter->search.buf, true);
+	}
 	return true;
 }
 
@@ -364,8 +398,6 @@ equals_gone(Inserter *inserter, OffsetNumber offset, ItemPointer tid, OffsetNumb
 	Page		page = leaf_page(inserter);
 	OffsetNumber last = PageGetMaxOffsetNumber(page);
 
-	if (inserter->gone == NULL)
-		return false;
 	for (*place = offset; offset <= last; offset++)
 	{
 		ItemId		id = PageGetItemId(page, offset);

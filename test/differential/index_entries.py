@@ -52,7 +52,7 @@ class Case:
         self.again = r.choice([0, 0, 0, 0.001, 0.01])
         # rows that are dead may share keys with those of the file
         self.first = 1 if self.deleted == 1 and r.random() < 0.7 else FILE + 1
-        self.others = self.again == 0 and r.random() < 0.4
+        self.others = self.again == 0 and self.first > FILE and r.random() < 0.4
         self.memory = r.choice(["1MB", "1MB", "64MB"])
 
     def rows(self, first, n):
