@@ -350,7 +350,7 @@ examine(Run *run, bool any, TrialOutcome *outcome)
 	run->good = false;
 	error = guard_run(run->trial->guard, convert_one, run);
 	if (error != NULL)
-		fail(run, outcome, run->conv->asking, REJECT_VALUE, error->message,
+		fail(run, outcome, run->conv->input_column, REJECT_VALUE, error->message,
 			 convert_asked_text(run->conv));
 	else if (run->good)
 		judge(run, outcome);

@@ -127,12 +127,12 @@ receive_field(Converter *conv, int index, const char *data,
 		receive_document(conv, column, data + field->start, field->length, value))
 		return true;
 
-	convert_begin_asking(conv, index, *isnull ? NULL : "");
+	convert_begin_input(conv, index, *isnull ? NULL : "");
 	if (*isnull)
 	{
 		*value = ReceiveFunctionCall(&column->input, NULL, column->ioparam,
 									 column->typmod);
-		convert_end_asking(conv);
+		convert_end_input(conv);
 		return true;
 	}
 
@@ -143,7 +143,7 @@ receive_field(Converter *conv, int index, const char *data,
 								 column->typmod);
 	if (buf->cursor == buf->len)
 	{
-		convert_end_asking(conv);
+		convert_end_input(conv);
 		return true;
 	}
 
@@ -156,7 +156,7 @@ receive_field(Converter *conv, int index, const char *data,
 	/* an error that is raised here is still about the field */
 	convert_fail(err, REJECT_VALUE, ERRCODE_INVALID_BINARY_REPRESENTATION,
 				 column, NULL, "incorrect binary data format");
-	convert_end_asking(conv);
+	convert_end_input(conv);
 	return false;
 }
 

@@ -44,7 +44,7 @@ ask_server(Converter *conv, int index, char *text, const char *shown,
 {
 	Column	   *column = &conv->columns[index];
 
-	convert_begin_asking(conv, index, shown);
+	convert_begin_input(conv, index, shown);
 #ifdef COMPAT_SOFT_ERRORS
 	if (conv->escontext != NULL)
 	{
@@ -56,7 +56,7 @@ ask_server(Converter *conv, int index, char *text, const char *shown,
 #endif
 		*value = InputFunctionCall(&column->input, text, column->ioparam,
 								   column->typmod);
-	convert_end_asking(conv);
+	convert_end_input(conv);
 	return true;
 }
 
@@ -148,12 +148,12 @@ use_default(Converter *conv, Column *column, const char *missing_message,
 {
 	if (column->default_expr == NULL && missing_message != NULL)
 	{
-		conv->asking = column - conv->columns;	/* for the context */
-		conv->asking_text = conv->options->default_marker;
+		conv->input_column = column - conv->columns;	/* for the context */
+		conv->input_text = conv->options->default_marker;
 		convert_fail(err, REJECT_SYNTAX, ERRCODE_BAD_COPY_FILE_FORMAT,
 					 column, conv->options->default_marker,
 					 "%s", missing_message);
-		conv->asking = -1;
+		conv->input_column = -1;
 		return false;
 	}
 	if (column->default_expr == NULL)
@@ -304,7 +304,7 @@ void
 convert_next(Converter *conv)
 {
 	arena_reset(&conv->arena);
-	conv->asking = -1;
+	conv->input_column = -1;
 	if (conv->nnulled > 0)
 	{
 		memset(conv->nulled, 0, sizeof(bool) * conv->ncolumns);
@@ -315,18 +315,18 @@ convert_next(Converter *conv)
 const char *
 convert_asked_text(const Converter *conv)
 {
-	return conv->routine->receives ? NULL : conv->asking_text;
+	return conv->routine->receives ? NULL : conv->input_text;
 }
 
 bool
 convert_null_asked(Converter *conv)
 {
-	int			index = conv->asking;
+	int			index = conv->input_column;
 
-	if (index < 0 || conv->asking_text == NULL || conv->nulled[index])
+	if (index < 0 || conv->input_text == NULL || conv->nulled[index])
 		return false;
 	convert_mark_nulled(conv, index, convert_asked_text(conv));
-	conv->asking = -1;
+	conv->input_column = -1;
 	return true;
 }
 

@@ -182,17 +182,17 @@ convert_is_swallowed(const Column *column, const char *text)
 }
 
 void
-convert_begin_asking(Converter *conv, int index, const char *text)
+convert_begin_input(Converter *conv, int index, const char *text)
 {
-	conv->asking = index;
-	conv->asking_text = text;
+	conv->input_column = index;
+	conv->input_text = text;
 	guard_enter(conv->guard);
 }
 
 void
-convert_end_asking(Converter *conv)
+convert_end_input(Converter *conv)
 {
-	conv->asking = -1;
+	conv->input_column = -1;
 	guard_leave(conv->guard, false);
 }
 
@@ -201,14 +201,14 @@ convert_soft_error(Converter *conv, const Column *column, RowError *err)
 {
 #ifdef COMPAT_SOFT_ERRORS
 	ErrorSaveContext *escontext = (ErrorSaveContext *) conv->escontext;
-	const char *text = conv->asking_text;
+	const char *text = conv->input_text;
 	const ErrorData *edata;
 	RejectReason reason = REJECT_VALUE;
 
 	if (escontext == NULL || !escontext->error_occurred)
 		return false;
 	escontext->error_occurred = false;
-	convert_end_asking(conv);
+	convert_end_input(conv);
 	edata = escontext->error_data;
 
 	/* a domain's */

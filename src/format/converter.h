@@ -114,8 +114,8 @@ struct Converter
 	char	   *json_space;		/* jsonb.c's, for one document */
 	Size		json_space_size;
 	StringInfoData mended;		/* a row with what was not valid replaced */
-	int			asking;			/* column whose input function runs, or -1 */
-	const char *asking_text;	/* its field, as the file has it */
+	int			input_column;	/* column whose input function runs, or -1 */
+	const char *input_text;	/* its field, as the file has it */
 	bool	   *nulled;			/* set_null: fields to make NULL, by position */
 	int			nnulled;
 	char	  **nulled_text;
@@ -167,12 +167,12 @@ extern bool convert_is_swallowed(const Column *column, const char *text);
  * Around the call of a column's input function: for CONTEXT, and for the
  * guard, which is opened.  text is NULL for a null.
  */
-extern void convert_begin_asking(Converter *conv, int index, const char *text);
-extern void convert_end_asking(Converter *conv);
+extern void convert_begin_input(Converter *conv, int index, const char *text);
+extern void convert_end_input(Converter *conv);
 
 /*
  * Whether what was asked has said no, by a soft error, which goes into err;
- * the asking is ended then.
+ * convert_end_input is called then.
  */
 extern bool convert_soft_error(Converter *conv, const Column *column,
 							   RowError *err);

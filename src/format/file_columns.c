@@ -270,7 +270,7 @@ convert_open(const BulkOptions *options, const Target *target, Guard *guard,
 	conv->scratch_size = SCRATCH_SIZE;
 	conv->scratch = palloc(conv->scratch_size);
 	initStringInfo(&conv->mended);
-	conv->asking = -1;
+	conv->input_column = -1;
 	conv->nulled = palloc0(sizeof(bool) * Max(conv->ncolumns, 1));
 	conv->nulled_text = palloc0(sizeof(char *) * Max(conv->ncolumns, 1));
 	return conv;

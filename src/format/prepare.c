@@ -127,11 +127,11 @@ refuse_number(Converter *conv, const Column *column, RowError *err, const char *
 {
 	char	   *text = pstrdup(conv->preparation->original.data);
 
-	conv->asking = column - conv->columns;	/* for the context */
-	conv->asking_text = text;
+	conv->input_column = column - conv->columns;	/* for the context */
+	conv->input_text = text;
 	convert_fail(err, REJECT_VALUE, ERRCODE_INVALID_TEXT_REPRESENTATION,
 				 column, text, message, format_type_be(column->type), text);
-	conv->asking = -1;
+	conv->input_column = -1;
 	err->swallowed = convert_is_swallowed(column, text);
 	return false;
 }
@@ -217,7 +217,7 @@ prepare_date(Converter *conv, int index, RowError *err)
 	char	   *separator;
 	ValueMismatch doubt;
 
-	convert_begin_asking(conv, index, original->data);
+	convert_begin_input(conv, index, original->data);
 	value = compat_parse_datetime(cstring_to_text_with_len(original->data,
 														   original->len),
 								  column->template, &type, &typmod, &zone,
@@ -231,13 +231,13 @@ prepare_date(Converter *conv, int index, RowError *err)
 					 column, pstrdup(original->data),
 					 "invalid value \"%.*s\" for \"%s\"",
 					 (int) doubt.length, doubt.number, doubt.pattern);
-		convert_end_asking(conv);
+		convert_end_input(conv);
 		return false;
 	}
 
 	/* a space instead of the T is what the fast converters know */
 	JsonEncodeDateTime(buf, value, type, NULL);
-	convert_end_asking(conv);
+	convert_end_input(conv);
 	separator = strchr(buf, 'T');
 	if (separator != NULL)
 		*separator = ' ';

@@ -153,11 +153,11 @@ batch_error_context(void *arg)
 	}
 
 	line = reader_line(batch->reader, index);
-	if (conv != NULL && conv->asking >= 0)
+	if (conv != NULL && conv->input_column >= 0)
 	{
-		const char *column = conv->columns[conv->asking].name;
+		const char *column = conv->columns[conv->input_column].name;
 
-		if (conv->asking_text == NULL)
+		if (conv->input_text == NULL)
 			errcontext("bulk_load of %s, file \"%s\", line %lld, column %s: null input",
 					   name, path, (long long) line, column);
 		else if (convert_asked_text(conv) == NULL)
@@ -166,7 +166,7 @@ batch_error_context(void *arg)
 		else
 			errcontext("bulk_load of %s, file \"%s\", line %lld, column %s: \"%s\"",
 					   name, path, (long long) line, column,
-					   text_clip_string(conv->asking_text, MAX_CONTEXT_TEXT));
+					   text_clip_string(conv->input_text, MAX_CONTEXT_TEXT));
 	}
 	else
 	{
@@ -191,7 +191,7 @@ batch_shows_row(const Batch *batch, int sqlerrcode)
 			return false;
 		default:
 			return batch->reader->routine->show_row != NULL && batch->context_row == NULL &&
-				batch->conv->asking < 0 && current_row(batch) < batch->reader->result.nrows;
+				batch->conv->input_column < 0 && current_row(batch) < batch->reader->result.nrows;
 	}
 }
 
@@ -310,7 +310,7 @@ static void
 yield_row(Batch *batch)
 {
 	batch->yielded = true;
-	convert_end_asking(batch->conv);
+	convert_end_input(batch->conv);
 	if (batch->counted)
 		batch->rows_read--;
 	batch->counted = false;
@@ -370,7 +370,7 @@ may_be_of_parallel_mode(const Batch *batch, int sqlerrcode)
 		case ERRCODE_INVALID_TRANSACTION_STATE:
 			return true;
 		case ERRCODE_INTERNAL_ERROR:
-			return batch->conv->asking < 0;
+			return batch->conv->input_column < 0;
 		default:
 			return false;
 	}
@@ -382,7 +382,7 @@ caught_error(Batch *batch, ErrorData *edata)
 {
 	RowError   *error = &batch->error;
 	Converter  *conv = batch->conv;
-	const Column *column = conv->asking >= 0 ? &conv->columns[conv->asking] : NULL;
+	const Column *column = conv->input_column >= 0 ? &conv->columns[conv->input_column] : NULL;
 
 	if (batch->limited && may_be_of_parallel_mode(batch, edata->sqlerrcode))
 	{
@@ -402,8 +402,8 @@ caught_error(Batch *batch, ErrorData *edata)
 	{
 		error->column = column->name;
 		error->value = convert_asked_text(conv);
-		error->swallowed = convert_is_swallowed(column, conv->asking_text);
-		convert_end_asking(conv);
+		error->swallowed = convert_is_swallowed(column, conv->input_text);
+		convert_end_input(conv);
 	}
 	if (edata->sqlerrcode == ERRCODE_CHARACTER_NOT_IN_REPERTOIRE ||
 		edata->sqlerrcode == ERRCODE_UNTRANSLATABLE_CHARACTER)

@@ -96,7 +96,7 @@ look(void *arg)
 	 * errors of input functions are about the value, whatever their code:
 	 * \u0000 in jsonb has that of an encoding error
 	 */
-	RejectReason reason = search->batch->conv->asking >= 0 ? REJECT_VALUE :
+	RejectReason reason = search->batch->conv->input_column >= 0 ? REJECT_VALUE :
 		reason_of(search->error->sqlerrcode);
 
 	search->hint = diagnosis_of_row(search->diagnosis, search->batch->reader, search->batch->next,
