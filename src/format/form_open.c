@@ -16,7 +16,7 @@
 #define JSONB_GROWTH 4
 
 /* Longer rows take so long that their place does not matter. */
-#define ONE_SIZE_MOST 1024
+#define MAX_ONE_SIZE 1024
 
 static FormKind
 choose_kind(const TupleColumn *store, const Column *column)
@@ -123,7 +123,7 @@ find_layout(RowFormer *former)
 		form->offset = TYPEALIGN(form->store.align, size);
 		size = form->offset + form->store.length;
 	}
-	if (size > ONE_SIZE_MOST)
+	if (size > MAX_ONE_SIZE)
 		return;
 	former->row_size = size;
 	former->image = palloc0(MAXALIGN(size));

@@ -14,7 +14,7 @@
 #include "utils/memutils.h"
 
 /* Bytes that a row may take: five numbers of up to ten bytes. */
-#define CODE_MOST 50
+#define MAX_CODE_SIZE 50
 
 /* For the places of records, in kB. */
 #define ORDER_MEMORY 1024
@@ -137,7 +137,7 @@ put_place(uint8 *p, JournalPlace *next, const JournalPlace *place)
 static inline void
 reserve_room(Journal *journal, uint32 n)
 {
-	Size		needed = journal->size + (Size) n * CODE_MOST;
+	Size		needed = journal->size + (Size) n * MAX_CODE_SIZE;
 
 	if (likely(needed <= journal->capacity))
 		return;

@@ -19,7 +19,7 @@
 
 /* Rows that are fetched at a time: about so many bytes of them. */
 #define FETCH_FIRST 16
-#define FETCH_MOST 1000
+#define MAX_FETCH_ROWS 1000
 #define FETCH_BYTES (256 * 1024)
 
 /* How a field's bytes come from its value. */
@@ -483,7 +483,7 @@ forget_fetched(QueryRows *rows)
 	uint64		size = rows->nfetched > 0 ? rows->fetched_bytes / rows->nfetched : 0;
 
 	if (rows->nfetched > 0)
-		rows->next = Max(1, Min(FETCH_MOST, FETCH_BYTES / Max(1, size)));
+		rows->next = Max(1, Min(MAX_FETCH_ROWS, FETCH_BYTES / Max(1, size)));
 	SPI_freetuptable(rows->fetched);
 	rows->fetched = NULL;
 }

@@ -27,7 +27,7 @@ int			source_chunk_size = 256 * 1024;
 #define WINDOW_FRONT 16			/* readable bytes before the window */
 static const char byte_order_mark[] = {'\xef', '\xbb', '\xbf'};
 
-#define READ_MOST (32 * 1024 * 1024)	/* at a time: a read cannot be cancelled */
+#define MAX_READ_SIZE (32 * 1024 * 1024)	/* at a time: a read cannot be cancelled */
 
 List *
 source_expand(const char *path, bool sent)
@@ -405,7 +405,7 @@ source_rewind(Source *source, BufFile **copies)
 Size
 source_read(Source *source, char *to, Size size)
 {
-	return stream_read(source->stream, to, Min(size, READ_MOST));
+	return stream_read(source->stream, to, Min(size, MAX_READ_SIZE));
 }
 
 char *
