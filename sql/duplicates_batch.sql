@@ -187,7 +187,7 @@ BEGIN
 	PERFORM bulk_load('duplicates_batch_t', '/proc/self/cwd/pgbulk_duplicates_batch_in', '{"writer": "buffered", "on_duplicate": "keep_old"}');
 EXCEPTION WHEN program_limit_exceeded THEN
 	GET STACKED DIAGNOSTICS context = PG_EXCEPTION_CONTEXT;
-	RAISE WARNING '%', substring(context, 'line [0-9]+');
+	RAISE INFO '%', substring(context, 'line [0-9]+');
 END $$;
 SELECT count(*) FROM duplicates_batch_t;
 DROP TABLE duplicates_batch_t;
