@@ -432,7 +432,7 @@ begin_ring(const ShareLeader *leader, const ChunkCursor *cursor)
 static void
 end_ring(const ShareLeader *leader, Ring *ring, int64 offset)
 {
-	Size		length = pg_atomic_read_u64(&ring->fed) - offset;
+	Size		length = pg_atomic_read_u64(&ring->written) - offset;
 	char	   *to = source_put_back(leader->source, length);
 	Stream	   *rest = ring_open(ring, NULL, NULL);
 

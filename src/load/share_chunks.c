@@ -260,7 +260,7 @@ feed(Share *share, char *place, Size space)
 	Size		length = source_read(share->leader->source, place, Min(space, FEED_BYTES));
 
 	if (length > 0)
-		ring_feed(share->ring, length);
+		ring_advance(share->ring, length);
 	else
 		ring_end(share->ring);
 }
@@ -273,7 +273,7 @@ static bool
 feed_ring(Share *share, bool awaited)
 {
 	Ring	   *ring = share->ring;
-	int64		ahead = pg_atomic_read_u64(&ring->fed) - share->parallel->cursor.offset;
+	int64		ahead = pg_atomic_read_u64(&ring->written) - share->parallel->cursor.offset;
 	int64		capacity = share->batch->reader->source->window.capacity;
 	Size		space;
 	char	   *place = ring_place(ring, &space);

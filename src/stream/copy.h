@@ -1,7 +1,7 @@
 /*
  * copy.h
- *		What can be read only once, copied to a temporary file while it is read,
- *		and read from there again.
+ *		Input that can be read only once, copied to a temporary file while it is
+ *		read, to be read again from there.
  */
 #ifndef PGBULK_COPY_H
 #define PGBULK_COPY_H

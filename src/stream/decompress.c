@@ -2,8 +2,8 @@
  * decompress.c
  *		See decompress.h.
  *
- * The libraries get their memory by malloc; it is given back when the context
- * of the stream is reset, by an error too.
+ * The libraries allocate with malloc; their memory is freed when the context of
+ * the stream is reset, after an error too.
  */
 #include "postgres.h"
 
@@ -23,12 +23,12 @@
 
 typedef enum CodecStatus
 {
-	CODEC_MORE,					/* room or input is used up */
+	CODEC_MORE,					/* output space or input is used up */
 	CODEC_FRAME_END,
 	CODEC_CORRUPT				/* step->problem says what */
 } CodecStatus;
 
-/* What a codec works on: it moves both places and takes from both counts. */
+/* What a codec works on: it advances both pointers and decrements both counts. */
 typedef struct CodecStep
 {
 	const char *in;
@@ -59,7 +59,7 @@ typedef struct Decompressor
 	bool		in_ended;
 	bool		between;		/* frames, or before the first */
 	int64		frames;
-	int64		in_offset;		/* of in[0] in the file */
+	int64		in_offset;		/* of in[0], in the file */
 	Size		in_done;
 	Size		in_length;
 	char		in[IN_SIZE];
@@ -101,7 +101,7 @@ gzip_decode(void *state, CodecStep *step)
 	switch (rc)
 	{
 		case Z_OK:
-		case Z_BUF_ERROR:		/* nothing could be done: not an error */
+		case Z_BUF_ERROR:		/* no progress was possible: not an error */
 			return CODEC_MORE;
 		case Z_STREAM_END:
 			inflateReset(stream);
@@ -218,7 +218,7 @@ static const Codec codecs[] = {
 	}
 };
 
-/* A frame that readers of lz4 and zstd pass over. */
+/* A skippable frame of lz4 or zstd. */
 static bool
 is_skipped_frame(const char *data, Size length)
 {
@@ -245,12 +245,12 @@ decompress_detect(const char *data, Size length)
 			memcmp(data, magics[i].bytes, magics[i].length) == 0)
 			return magics[i].compression;
 
-	/* zstd's tools (pzstd) begin files so, lz4's do not */
+	/* zstd's tools (pzstd) begin files with one, lz4's do not */
 	return is_skipped_frame(data, length) ?
 		BULK_COMPRESSION_ZSTD : BULK_COMPRESSION_NONE;
 }
 
-/* Reads on behind what is left of the input; false at its end. */
+/* Reads more input, after what is left of it; false at its end. */
 static bool
 read_on(Decompressor *decompressor)
 {
@@ -279,7 +279,7 @@ have_input(Decompressor *decompressor, Size least)
 	return true;
 }
 
-/* How many compressed bytes have been used up. */
+/* How many compressed bytes have been consumed. */
 static int64
 bytes_used(const Decompressor *decompressor)
 {
@@ -326,7 +326,7 @@ report_stranger(const Decompressor *decompressor)
 					   (long long) bytes_used(decompressor))));
 }
 
-/* Between frames: whether there is another one. */
+/* Between frames: whether another one follows. */
 static bool
 find_frame(Decompressor *decompressor)
 {
@@ -376,7 +376,7 @@ read_decompressed(Stream *stream, char *to, Size size)
 		decompressor->between = status == CODEC_FRAME_END;
 		decompressor->frames += decompressor->between;
 
-		/* what is in the library's own buffers comes without input, too */
+		/* the library may still have output in its own buffers */
 		if (status == CODEC_MORE && step.in == start && step.out == to &&
 			decompressor->in_ended)
 			report_truncated(decompressor);

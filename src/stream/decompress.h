@@ -1,11 +1,11 @@
 /*
  * decompress.h
- *		What a compressed file holds: a filter (stream.h).
+ *		Decompression, as a filter (stream.h).
  *
- * Frames (gzip calls them members) that follow each other are one stream, as
- * the command line tools have it.  What is decompressed goes straight to where
- * the caller wants it, so memory stays flat however much a file grows: 64 kB
- * and what the library needs, 128 MB for the largest zstd window accepted.
+ * Consecutive frames (gzip calls them members) are one stream, as for the
+ * command-line tools.  What is decompressed goes straight to where the caller
+ * wants it, so memory use does not depend on the size of the file: 64 kB and
+ * what the library needs, 128 MB for the largest zstd window accepted.
  */
 #ifndef PGBULK_DECOMPRESS_H
 #define PGBULK_DECOMPRESS_H
@@ -15,22 +15,22 @@
 #include "option/options.h"
 #include "stream/stream.h"
 
-/* Bytes that tell how a file is compressed. */
+/* Bytes needed to recognize a compression. */
 #define DECOMPRESS_MAGIC 4
 
 /*
- * What the first bytes of a file, all that it has or at least
- * DECOMPRESS_MAGIC, are: a compression, or BULK_COMPRESSION_NONE.
+ * The compression of a file, or BULK_COMPRESSION_NONE, by its first bytes: at
+ * least DECOMPRESS_MAGIC of them, or the whole file.
  */
 extern BulkCompression decompress_detect(const char *data, Size length);
 
 /*
- * What the stream below is compressed with is taken from it.  path is for
- * messages and not copied.  Memory: the current context, with which all ends.
+ * Decompresses the stream below.  path is for messages and not copied.  Memory:
+ * the current context; everything is freed with it.
  *
  * Error: 0A000 where the library for it was left out when pgbulk was built.
- * When it is read: 22P04 for what is corrupt or ends too early, with its place
- * in the file.
+ * When it is read: 22P04 where data are corrupt or end too early, with the
+ * offset in the file.
  */
 extern Stream *decompress_open(Stream *below, BulkCompression compression,
 							   const char *path);

@@ -102,7 +102,7 @@ file_is_same(const FileStamp *a, const FileStamp *b)
 		a->modified.tv_nsec == b->modified.tv_nsec;
 }
 
-/* At its end, after so many bytes, the file must be the one that was opened. */
+/* At its end the file must be the one that was opened. */
 static void
 check_unchanged(const FileStream *file, int64 bytes_read)
 {
@@ -137,7 +137,7 @@ report_read(const FileStream *file)
 			 errmsg("could not read from file \"%s\": %m", file->path)));
 }
 
-/* As read(2), which a signal does not end. */
+/* read(2), retried after a signal. */
 static ssize_t
 read_some(const FileStream *file, char *to, Size size)
 {
@@ -163,7 +163,7 @@ read_file(Stream *stream, char *to, Size size)
 
 	if (n < 0)
 		report_read(file);
-	/* a file that has grown past its first size is found out at once */
+	/* notice at once that a file has grown past its first size */
 	if (n == 0 || stream->bytes_read + n > stream->stamp.size)
 		check_unchanged(file, stream->bytes_read + n);
 	return n;
@@ -201,7 +201,7 @@ static const StreamRoutine file_routine = {
 
 /* ---- pipes ---- */
 
-/* Until the pipe has bytes, or the last of its writers has gone. */
+/* Waits until the pipe has bytes, or its last writer has closed it. */
 static void
 await_pipe(FileStream *file)
 {
@@ -247,7 +247,7 @@ file_open(const char *path)
 	struct stat st;
 	bool		is_pipe;
 
-	/* a pipe's writer is waited for where that can be cancelled */
+	/* wait for a pipe's writer where that can be cancelled */
 	file->path = path;
 	file->fd = OpenTransientFile(path, O_RDONLY | O_NONBLOCK | PG_BINARY);
 	if (file->fd < 0)

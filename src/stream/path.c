@@ -8,10 +8,10 @@
 #include "stream/path.h"
 #include "utils/varlena.h"
 
-/* Letters by which a name may differ from "stdin". */
+/* Edit distance up to which a name is taken for "stdin". */
 #define WRONG_LETTERS 2
 
-/* Bytes of a URL's scheme, "://" included; 0: it is none. */
+/* Length of a URL's scheme, "://" included; 0: not a URL. */
 static int
 scheme_length(const char *path)
 {
@@ -26,7 +26,7 @@ is_scheme(const char *path, const char *scheme)
 	return pg_strncasecmp(path, scheme, strlen(scheme)) == 0;
 }
 
-/* What writes the bytes that a URL stands for to its output. */
+/* The program that writes what is behind a URL to its output. */
 static const char *
 program_for(const char *path)
 {
@@ -89,7 +89,7 @@ is_array(const char *path)
 }
 
 /*
- * Whether a name is that of the client's data, but for its letters, or as other
+ * Whether a name is meant for the client's data: misspelled, or as other
  * programs have it.
  */
 static bool

@@ -1,19 +1,19 @@
 /*
  * path.h
- *		Whether a path may be one of a file on the server.
+ *		Whether a path can be that of a file on the server.
  */
 #ifndef PGBULK_PATH_H
 #define PGBULK_PATH_H
 
 #include "postgres.h"
 
-/* A path with this name stands for what the client sends. */
+/* This path stands for what the client sends. */
 #define SOURCE_CLIENT "stdin"
 
 /*
- * Raises the error for a path that is not absolute, which says what it seems to
- * be: a URL, a file of the client, an array, the client's data by another
- * name.  sent: what the client sends would do, too.
+ * Raises an error for a path that is not absolute, which says what it seems to
+ * be: a URL, a file on the client, an array, another name for the client's
+ * data.  sent: data from the client would do, too.
  */
 extern void path_check(const char *path, bool sent);
 

@@ -19,30 +19,30 @@ void
 ring_init(Ring *ring, Size size, int64 offset)
 {
 	ConditionVariableInit(&ring->changed);
-	pg_atomic_init_u64(&ring->fed, offset);
+	pg_atomic_init_u64(&ring->written, offset);
 	pg_atomic_init_u64(&ring->released, offset);
 	pg_atomic_init_u32(&ring->ended, 0);
 	ring->size = size;
 }
 
 char *
-ring_place(Ring *ring, Size *room)
+ring_place(Ring *ring, Size *space)
 {
-	uint64		fed = pg_atomic_read_u64(&ring->fed);
-	Size		at = fed % ring->size;
-	Size		held = fed - pg_atomic_read_u64(&ring->released);
+	uint64		written = pg_atomic_read_u64(&ring->written);
+	Size		at = written % ring->size;
+	Size		held = written - pg_atomic_read_u64(&ring->released);
 
-	/* what others have read is overwritten only after they say so */
+	/* bytes are overwritten only after they have been released */
 	pg_memory_barrier();
-	*room = Min(ring->size - held, ring->size - at);
+	*space = Min(ring->size - held, ring->size - at);
 	return ring->data + at;
 }
 
 void
-ring_feed(Ring *ring, Size length)
+ring_advance(Ring *ring, Size length)
 {
 	pg_memory_barrier();
-	pg_atomic_write_u64(&ring->fed, pg_atomic_read_u64(&ring->fed) + length);
+	pg_atomic_write_u64(&ring->written, pg_atomic_read_u64(&ring->written) + length);
 	ConditionVariableBroadcast(&ring->changed);
 }
 
@@ -58,7 +58,7 @@ ring_end(Ring *ring)
 static bool
 has_news(Ring *ring, uint64 offset)
 {
-	return pg_atomic_read_u64(&ring->fed) > offset ||
+	return pg_atomic_read_u64(&ring->written) > offset ||
 		pg_atomic_read_u32(&ring->ended) != 0;
 }
 
@@ -93,9 +93,9 @@ read_ring(Stream *stream, char *to, Size size)
 	Assert(offset >= pg_atomic_read_u64(&ring->released));
 	await_news(reader, offset);
 
-	/* in this order: what was fed before the end is to be seen */
+	/* in this order, so that what was written before the end is seen */
 	pg_memory_barrier();
-	available = pg_atomic_read_u64(&ring->fed) - offset;
+	available = pg_atomic_read_u64(&ring->written) - offset;
 	size = Min(size, available);	/* Min() would look twice at what grows */
 	pg_memory_barrier();
 	if (at + size > ring->size)

@@ -21,7 +21,7 @@
 
 int			source_chunk_size = 256 * 1024;
 
-/* The least window over small files, which may be compressed. */
+/* The smallest window, for small files, which may be compressed. */
 #define MIN_WINDOW (16 * 1024)
 
 #define WINDOW_FRONT 16			/* readable bytes before the window */
@@ -56,7 +56,7 @@ source_expand(const char *path, bool sent)
 				 errmsg("no file matches \"%s\"", path)));
 	}
 
-	/* not to leak what glob has allocated, should a palloc fail */
+	/* free what glob has allocated even if a palloc fails */
 	PG_TRY();
 	{
 		for (size_t i = 0; i < found.gl_pathc; i++)
@@ -73,7 +73,7 @@ source_expand(const char *path, bool sent)
 
 /* ---- streams of files ---- */
 
-/* How the open file is compressed. */
+/* The compression of the open file. */
 static BulkCompression
 find_compression(Source *source)
 {
@@ -92,7 +92,7 @@ may_be_marked(const BulkOptions *options)
 	return !options_is_raw(options) && options->encoding == PG_UTF8;
 }
 
-/* Whether it is in UTF-16, and in which. */
+/* Whether it is UTF-16, and of which byte order. */
 static BulkUtf16
 find_utf16(Source *source)
 {
@@ -116,8 +116,8 @@ find_utf16(Source *source)
 }
 
 /*
- * A client that is told to send bytes as they are does so; psql takes what it
- * is to send for text else, which a compressed file does not survive.
+ * A client sends bytes unchanged if it is told that they are binary; else psql
+ * takes them for text, which corrupts a compressed file.
  */
 static Stream *
 open_client(const Source *source)
@@ -131,7 +131,7 @@ open_client(const Source *source)
 	return client_open(binary, source->client_marker);
 }
 
-/* What is open already goes with the source if what is put above it fails. */
+/* What is open already is closed with the source if a filter above it fails. */
 static Stream *
 open_file(void *arg, int number)
 {
@@ -229,7 +229,7 @@ source_open(List *paths, const BulkOptions *options, Size window_size)
 	}
 	if (!known)
 		source->bytes_total = 0;
-	/* memory costs more than the rows of a small file; one more byte to find its end */
+	/* allocating costs more than reading a small file; one more byte to find its end */
 	if (known && source->bytes_total < window_size)
 		window_size = Min(window_size, Max(source->bytes_total + 1, MIN_WINDOW));
 	make_window(source, window_size);
@@ -270,7 +270,7 @@ begin_window(Source *source)
 	window->line = source->stream->first_line;
 }
 
-/* A stream that was given is there before it is begun. */
+/* A stream that was given is open before it is begun. */
 static void
 open_current(Source *source)
 {
@@ -297,7 +297,7 @@ source_next(Source *source)
 	return true;
 }
 
-/* The file of that number as it is, whatever it holds. */
+/* The file of that number, without filters. */
 static void
 open_plain(Source *source, int number, const FileStamp *same)
 {
@@ -328,7 +328,7 @@ source_go(Source *source, int number, const FileStamp *files)
 	open_plain(source, number, &files[number]);
 }
 
-/* Whether the window, of the file's first bytes, is of rows as they are. */
+/* Whether the file, by its first bytes in the window, needs no filter. */
 static bool
 is_plain(const Source *source)
 {

@@ -3,11 +3,11 @@
  *		The files of a load, and the window of bytes through which they are read.
  *
  * One of them at a time is open, as a stream (stream.h), decompressed where it
- * is compressed, and converted where it is UTF-16.  What it gives goes into one
+ * is compressed, and converted where it is UTF-16.  Its bytes go into one
  * buffer, the window, which begins at the first byte of a row.  window_fill
- * moves what is left of the last row to the front and reads on behind it; a row
- * that is longer than the window makes the window grow.  Offsets are those of
- * the decompressed and converted bytes.
+ * moves what is left of the last row to the front and reads more after it; a
+ * row that is longer than the window makes the window grow.  Offsets are those
+ * of the decompressed and converted bytes.
  */
 #ifndef PGBULK_SOURCE_H
 #define PGBULK_SOURCE_H
@@ -28,17 +28,17 @@ typedef struct Window
 	uint32		capacity;
 	bool		at_eof;			/* the file has no byte after the window */
 	int64		offset;			/* of data[0] in the file */
-	int64		line;			/* number of the line that data[0] is in */
+	int64		line;			/* number of the line of data[0] */
 } Window;
 
-/* Opens number `number` of a list, in the current context. */
+/* Opens stream `number` of a list, in the current context. */
 typedef Stream *(*StreamOpener) (void *arg, int number);
 
 typedef struct Source
 {
-	List	   *paths;			/* of char *: the files, or what messages call the rest */
+	List	   *paths;			/* of char *: the files, or names for messages */
 	const BulkOptions *options;
-	StreamOpener open;			/* that of the list */
+	StreamOpener open;			/* opens one of the list */
 	void	   *open_arg;
 	bool		bare;			/* rows alone, lines ending in LF: no byte order mark, no header */
 	bool		from_client;	/* "stdin" is one of the paths */
@@ -48,7 +48,7 @@ typedef struct Source
 	int64		bytes_total;	/* of all; 0: not known */
 	BufFile   **copies;			/* by number, of what cannot be read again; or NULL */
 	int64		bytes_before;	/* of the files before the open one */
-	int			current;		/* index in paths of the open one, -1 before the first */
+	int			current;		/* index in paths of the open file, -1 before the first */
 	const char *path;			/* NULL: none is open */
 	Stream	   *stream;
 	MemoryContext context;		/* of the stream */
@@ -56,22 +56,22 @@ typedef struct Source
 } Source;
 
 /*
- * The files that a path means: itself, the client for "stdin" if sent says that
- * it may be, or for a glob (a path with *, ? or [) all that match, sorted by name.
- * Returns a List of char * in the current context.
+ * The files that a path means: itself; the client for "stdin", if sent; for a
+ * glob (a path with *, ? or [) all that match, sorted by name. Returns a List
+ * of char * in the current context.
  *
- * Errors: 22023 for what is no absolute path; 42501 without pg_read_server_files;
- * 58P01 for a glob without a match.
+ * Errors: 22023 for a path that is not absolute; 42501 without
+ * pg_read_server_files; 58P01 for a glob without a match.
  */
 extern List *source_expand(const char *path, bool sent);
 
-/* Bytes of a window to begin with (setting pgbulk.chunk_size). */
+/* Initial size of a window (setting pgbulk.chunk_size). */
 extern int	source_chunk_size;
 
 /*
- * Prepares to read paths with windows of window_size bytes to begin with.
- * Looks at every file so that nothing is loaded where one is missing.
- * Memory: the current context.
+ * Prepares to read paths with windows of window_size bytes at first.  Checks
+ * every file, so that nothing is loaded where one is missing. Memory: the
+ * current context.
  *
  * Errors: 42501 without pg_read_server_files, which only files need; 22023 for
  * more than one "stdin"; those of file_look and client_check.
@@ -83,108 +83,114 @@ extern Source *source_open(List *paths, const BulkOptions *options,
 #define SOURCE_QUERY "query"
 
 /*
- * A source of bare rows, as many streams as there are paths, which are only the
- * names that these have in messages.  bytes_total may be 0, not known.
+ * A source of bare rows: a stream for each of the paths, which are only names
+ * for messages.  bytes_total may be 0, not known.
  */
 extern Source *source_open_list(List *paths, StreamOpener open, void *arg, int64 bytes_total,
 								const BulkOptions *options, Size window_size);
 
 /*
- * The same of one stream, number `number` of the paths, which is open already.
+ * The same for one stream, number `number` of the paths, which is open already.
  * It is closed with the source, whether or not source_next has been called.
  */
 extern Source *source_open_stream(Stream *stream, List *paths, int number,
 								  const BulkOptions *options, Size window_size);
 
 /*
- * Opens the next file.  False after the last.  Errors: 22P04 for a file said to
- * be UTF-16 that lacks the mark; those of file_open and decompress_open.
+ * Opens the next file.  False after the last.  Errors: 22P04 for a file
+ * declared as UTF-16 that lacks the mark; those of file_open and
+ * decompress_open.
  */
 extern bool source_next(Source *source);
 
-/* Whether any byte of the open file can be had again by its offset. */
+/* Whether the open file is seekable. */
 extern bool source_can_seek(const Source *source);
 
-/* Bytes of the byte order mark of UTF-8 that the window begins with, at the file's first byte. */
+/* Length of the UTF-8 byte order mark that the window begins with, at the file's first byte. */
 extern uint32 source_mark(const Source *source);
 
 /* Bytes read so far, as they lie in the files. */
 extern int64 source_bytes(const Source *source);
 
 /*
- * Drops the first `consumed` bytes and the `lines` line ends in them, and
- * reads on.  Where nothing was consumed the window grows, up to 2 GB.
+ * Drops the first `consumed` bytes and the `lines` line ends in them, and reads
+ * more.  Where nothing was consumed the window grows, up to 2 GB.
  *
  * Errors: 54000 for a row longer than that; those of the stream.
  */
 extern void window_fill(Source *source, uint32 consumed, uint32 lines);
 
-/* The window becomes twice as large, while it is empty or not.  Error: 54000 at 2 GB. */
+/* Doubles the window, empty or not.  Error: 54000 at 2 GB. */
 extern void source_grow(Source *source);
 
 /*
- * Reading goes on at offset of the open file, in that line; the window is
- * empty.  Where it cannot seek, the bytes must have been put back from there on.
+ * Continues reading at offset of the open file, in that line; the window is
+ * empty.  Where the file is not seekable, the bytes from there on must have
+ * been put back.
  */
 extern void source_seek(Source *source, int64 offset, int64 line);
 
-/* Makes room for so many bytes that will be read (again) before all others. */
+/* Makes space for length bytes that will be read (again) before all others. */
 extern char *source_put_back(Source *source, Size length);
 
 /* Up to size bytes, past the window; 0 at the end.  Errors as window_fill. */
 extern Size source_read(Source *source, char *to, Size size);
 
 /*
- * About how many bytes there are from that offset on, which lies in the
- * window.  Where nobody knows, as many as there were before.
+ * About how many bytes there are from offset on, which lies in the window.
+ * Where that is not known, as many as there were before.
  */
 extern int64 source_left(const Source *source, int64 offset);
 
 /*
- * How many bytes the open file has from that offset, which lies in the window,
- * to its end.  Where that cannot be told otherwise they are read.
+ * How many bytes the open file has from offset, which lies in the window, to
+ * its end.  Where that is not known they are read.
  */
 extern int64 source_rest(Source *source, int64 offset);
 
 /*
  * How many bytes the files after the open one have, up to the first that
- * is read only once.  What they hold, compressed or not, is not known yet.
+ * is read only once.  Whether they are compressed is not known yet.
  */
 extern int64 source_following(const Source *source);
 
 /*
- * A source of the files of paths in which it can seek, for another process; none is
- * open.  window_size as in source_open.
+ * A source of the seekable files of paths, for another process; none is open.
+ * window_size as in source_open.
  */
 extern Source *source_share(List *paths, const BulkOptions *options,
 							Size window_size);
 
 /*
- * The file of that number is open, and it can seek there: the same that files[number]
- * was of.  What was open is not read to its end; files from there on count
- * as read.  Error: 55000 where another has taken its place.
+ * Opens the file of that number, which must be the seekable file that
+ * files[number] was of.  What was open is not read to its end; files from there
+ * on count as read.  Error: 55000 where it has been replaced.
  */
 extern void source_go(Source *source, int number, const FileStamp *files);
 
 /*
- * Opens the file of that number, if it is a regular file whose bytes are taken
- * as they are, and fills the window with the first of them.  False: it is
- * not, and none is open.
+ * Opens the file of that number, if it is a regular file that needs no filter,
+ * and fills the window with its first bytes.  False: it is not, and none is
+ * open.
  */
 extern bool source_open_plain(Source *source, int number);
 
-/* What is in the window goes to copy, and what is read from here to the file's end. */
+/*
+ * Copies what is in the window, and all that is read from here to the file's
+ * end, to copy.
+ */
 extern void source_copy(Source *source, BufFile *copy);
 
 /*
- * All is read once more from the first file on; what can be read only once, from its copy
- * (raw.h): bytes as they were read before, decompressed and converted.  None is open.
+ * Starts again with the first file.  What can be read only once comes from its
+ * copy (raw.h): bytes as they were read before, decompressed and converted.
+ * None is open.
  */
 extern void source_rewind(Source *source, BufFile **copies);
 
 extern void source_close(Source *source);
 
-/* When the load has succeeded, after all else: the client is told. */
+/* Called last, when the load has succeeded: completes the client's COPY. */
 extern void source_complete(Source *source, int64 rows);
 
 #endif							/* PGBULK_SOURCE_H */

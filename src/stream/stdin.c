@@ -2,16 +2,16 @@
  * stdin.c
  *		See stdin.h.
  *
- * After an error the client goes on sending, for it has not heard of it; the
- * server's main loop drops that, as it does for COPY.  Where a function
- * catches the error, what is left must not be taken for the data of another
- * load: that one drops it before it asks.
+ * After an error the client continues to send, until it receives the error; the
+ * server's main loop drops that, as it does for COPY.  Where a function catches
+ * the error, what is left must not be taken for the data of another load: that
+ * one drops it before it asks.
  */
 #include "postgres.h"
 
 /*
- * libpq.h brings along what a connection is, for which it wants headers of
- * other libraries.  Nothing here looks into one.
+ * libpq.h declares connections, for which it needs headers of other libraries.
+ * Nothing here uses these.
  */
 #undef ENABLE_GSS
 #undef USE_OPENSSL
@@ -48,16 +48,19 @@ typedef struct ClientInput
 {
 	Stream		stream;
 	bool		drops_marker;
-	bool		at_line_start;	/* what has been given out ends in a line end */
+	bool		at_line_start;	/* what has been returned ends in a line end */
 	bool		ended;
-	StringInfoData message;		/* the last one; what comes next is at its cursor */
+	StringInfoData message;		/* the last one; unread data begin at its cursor */
 	MemoryContextCallback callback;
 } ClientInput;
 
 /* The load that reads from the client now. */
 static ClientInput *reading;
 
-/* The client has been asked, in the statement of that time, and not yet said that it is done. */
+/*
+ * The client has been asked for data, by the statement that began then, and has
+ * not sent all.
+ */
 static bool sending;
 static TimestampTz sending_since;
 
@@ -73,8 +76,8 @@ refuse(const char *reason)
 }
 
 /*
- * In the extended protocol the statement has a cached plan.  The client had
- * the description of its rows before it ran, whatever kind it is.
+ * In the extended protocol the statement has a cached plan.  The client got the
+ * description of its rows before it ran, whatever kind it is.
  */
 static bool
 is_extended(Portal portal)
@@ -148,7 +151,7 @@ client_check(void)
 
 /* ---- messages ---- */
 
-/* Until the client has sent something; a cancel is heard. */
+/* Waits until the client has sent something; a cancel is noticed. */
 static void
 await_client(void)
 {
@@ -285,7 +288,7 @@ find_marker(const ClientInput *client)
 	return 0;
 }
 
-/* Where a marker is all that is left of the message, drops it if nothing follows. */
+/* Where only a marker is left of the message, drops it if nothing follows. */
 static void
 pass_marker(ClientInput *client, Size length)
 {
@@ -297,7 +300,7 @@ pass_marker(ClientInput *client, Size length)
 	if (client->ended)
 		return;
 
-	/* it was data after all: it comes before the new message's */
+	/* it was data after all, before that of the new message */
 	enlargeStringInfo(message, length);
 	memmove(message->data + length, message->data, message->len + 1);
 	memcpy(message->data, marker, length);
@@ -336,7 +339,7 @@ read_client(Stream *stream, char *to, Size size)
 	return length;
 }
 
-/* Drops what it still sends. */
+/* Drops what the client still sends. */
 static void
 close_client(Stream *stream)
 {

@@ -1,15 +1,15 @@
 /*
  * stdin.h
- *		What the client sends: the COPY-in protocol, out of a function.
+ *		What the client sends: the COPY-in protocol, from within a function.
  *
  * A client that runs COPY FROM STDIN gets CopyInResponse, sends CopyData and
- * CopyDone, and then gets a result without rows.  It need not know that it is
- * a function that asks.  But where the statement sends rows, it has had their
- * RowDescription before the function runs, and forgets it in between (libpq
- * has one result at a time).  So at the end it comes once more; and before it,
- * in the simple protocol, "COPY n", for programs that wait for the end of a
- * COPY.  (In the extended protocol libpq takes that for the end of the whole
- * statement.)
+ * CopyDone, and then gets a result without rows.  It need not know that a
+ * function asks for data.  But where the statement returns rows, it has got
+ * their RowDescription before the function runs, and forgets it in between
+ * (libpq has one result at a time).  So at the end RowDescription is sent
+ * again; and before it, in the simple protocol, "COPY n", for programs that
+ * wait for the end of a COPY.  (In the extended protocol libpq takes that for
+ * the end of the whole statement.)
  */
 #ifndef PGBULK_STDIN_H
 #define PGBULK_STDIN_H
@@ -20,29 +20,29 @@
 #include "utils/portal.h"
 
 /*
- * Whether the client can be asked here.  Returns the portal of its statement
- * if rows go from that to the client, else NULL.
+ * Checks that the client can be asked for data here.  Returns the portal of its
+ * statement if that sends its rows to the client, else NULL.
  *
- * Errors: 0A000 where there is no client, or where it is busy with something
- * else: with COPY, with rows that it has been sent, with another load, or where
- * an error might be caught and the statement go on.
+ * Errors: 0A000 where there is no client, or where it is busy: with COPY, with
+ * rows that it has been sent, with another load; or where an error might be
+ * caught and the statement continue.
  */
 extern Portal client_check(void);
 
 /*
- * Asks it for its data.  binary: it is to send its bytes as they are; psql reads lines
- * else.  marker: a last line of \. is not data, but the end as psql before 18
- * sends it.  What it still sends when the stream is closed, is dropped.
- * Memory: the current context.
+ * Asks the client for its data.  binary: it is to send bytes unchanged; else
+ * psql reads lines.  marker: a last line of \. is not data, but the end as psql
+ * before 18 sends it.  What it still sends when the stream is closed is
+ * dropped. Memory: the current context.
  *
- * Errors, when it is read: 57014 where the client gives up; 08P01, 08006 where
- * it is lost.
+ * Errors, when it is read: 57014 where the client cancels its COPY; 08P01,
+ * 08006 where the connection is lost.
  */
 extern Stream *client_open(bool binary, bool marker);
 
 /*
- * When the load has succeeded: tells the client what it needs for the rows to
- * come.  portal is what client_check gave.
+ * When the load has succeeded: sends the client what it needs before the
+ * statement's rows.  portal is what client_check returned.
  */
 extern void client_complete(Portal portal, int64 rows);
 

@@ -27,10 +27,10 @@ struct StoredRows
 	int64		bytes;
 	List	   *files;			/* of char * */
 	int			nrows;
-	int			room;
+	int			max_places;
 	int64	   *places;			/* of each row's record */
 	char	   *data;			/* of the row that was read last */
-	Size		capacity;
+	Size		capacity;		/* of data */
 	/* the stream */
 	const char *next;
 	Size		left;
@@ -80,16 +80,16 @@ stored_rows_add(StoredRows *rows, const StoredRow *row)
 
 	if (rows->file == NULL)
 		rows->file = BufFileCreateTemp(false);
-	if (rows->nrows == rows->room)
+	if (rows->nrows == rows->max_places)
 	{
-		if (rows->room > PG_INT32_MAX / 2)
+		if (rows->max_places > PG_INT32_MAX / 2)
 			ereport(ERROR,
 					(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
 					 errmsg("too many rows")));
-		rows->room = Max(1024, rows->room * 2);
+		rows->max_places = Max(1024, rows->max_places * 2);
 		rows->places = rows->places == NULL ?
-			palloc(sizeof(int64) * rows->room) :
-			repalloc_huge(rows->places, sizeof(int64) * rows->room);
+			palloc(sizeof(int64) * rows->max_places) :
+			repalloc_huge(rows->places, sizeof(int64) * rows->max_places);
 	}
 	rows->places[rows->nrows++] = rows->end;
 	BufFileWrite(rows->file, &record, sizeof(record));
@@ -206,7 +206,7 @@ stored_rows_open(void *arg, int number)
 	rows->left = row.length;
 	if (row.length == 0)
 	{
-		/* an empty line is a row, too; its line end is none of its bytes */
+		/* an empty line is a row, too, without its line end */
 		rows->next = "\n";
 		rows->left = 1;
 		rows->stream.bytes_read = -1;

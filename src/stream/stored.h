@@ -1,11 +1,11 @@
 /*
  * stored.h
- *		Rows that no file has any more, one by one, as a stream each.
+ *		Rows of a reject table, each as a stream of its own.
  *
- * They were set aside by an earlier load and have kept the place where they
- * stood.  Each is read for itself: a quote that one of them leaves open takes
- * nothing from the next. They wait in a temporary file; memory: 8 bytes a row,
- * and the names of the files.
+ * They were rejected by an earlier load, and have the place in the input where
+ * they were read.  Each is read separately: a quote that one of them leaves
+ * open does not affect the next.  They are kept in a temporary file; memory: 8
+ * bytes a row, and the names of the files.
  */
 #ifndef PGBULK_STORED_H
 #define PGBULK_STORED_H
@@ -19,7 +19,7 @@ typedef struct StoredRows StoredRows;
 
 typedef struct StoredRow
 {
-	const char *path;			/* the file that it stood in */
+	const char *path;			/* the file that it was read from */
 	int64		line;			/* of its first byte, from 1 */
 	int64		offset;			/* of its first byte, from 0 */
 	const char *data;
@@ -29,25 +29,28 @@ typedef struct StoredRow
 /* Memory: a context of its own below the current one. */
 extern StoredRows *stored_rows_create(void);
 
-/* Gives the temporary file back; only where the transaction goes on. */
+/* Closes the temporary file; needed only where the transaction continues. */
 extern void stored_rows_close(StoredRows *rows);
 
-/* Takes a copy of a row. */
+/* Adds a copy of a row. */
 extern void stored_rows_add(StoredRows *rows, const StoredRow *row);
 
-/* Bytes of all rows. */
+/* Size of all rows, in bytes. */
 extern int64 stored_rows_bytes(const StoredRows *rows);
 
-/* The files that they stood in, each once, in the order of their first row. */
+/* The files that they were read from, each once, in the order of their first row. */
 extern List *stored_rows_files(const StoredRows *rows);
 
-/* The file that each row stood in, by its number. */
+/* The file of each row, as an index in that list. */
 extern List *stored_rows_paths(StoredRows *rows);
 
-/* Row number `number`, from 0; its data is good until the next call. */
+/* Row number `number`, from 0; its data are valid until the next call. */
 extern void stored_rows_read(StoredRows *rows, int number, StoredRow *row);
 
-/* The same row of StoredRows as a stream, as source_open_list wants it; it is good as long. */
+/*
+ * The same row of StoredRows as a stream, as source_open_list wants it; it is
+ * valid as long.
+ */
 extern Stream *stored_rows_open(void *rows, int number);
 
 #endif							/* PGBULK_STORED_H */

@@ -1,12 +1,12 @@
 /*
  * stream.h
- *		Where bytes come from: what every stream offers.
+ *		Where bytes come from: the interface of streams.
  *
- * A stream is a const struct of callbacks, and whoever reads it does not know
- * what is behind it: a file, a pipe, the client, the rows of a query, a stored
- * row, another process.  A filter (decompression, UTF-16, a copy) is a stream
- * that reads from the one below it, and is closed with it.  What a stream can
- * do more than others is a property: seek, once, pauses.
+ * A stream is a const struct of callbacks, and its readers do not know what is
+ * behind it: a file, a pipe, the client, the rows of a query, a stored row,
+ * another process.  A filter (decompression, UTF-16, a copy) is a stream that
+ * reads from the one below it, and is closed with it.  What differs from stream
+ * to stream is a property: seek, once, pauses.
  *
  * A kind of stream is a struct that begins with a Stream, which stream_init
  * fills, and lives in the memory context that was current then.
@@ -26,20 +26,20 @@ typedef struct StreamRoutine
 {
 	/*
 	 * Up to size bytes; 0 at the end, and then it is not called again.  Waits
-	 * only where that can be cancelled.  Errors: as the kind of stream has them.
+	 * only where that can be cancelled.  Errors: those of the kind of stream.
 	 */
 	Size		(*read) (Stream *stream, char *to, Size size);
 
 	/*
-	 * About how many bytes are to come, -1 where that is not known; exactly,
-	 * where there is seek.  NULL: it never is.
+	 * About how many bytes are left, -1 where that is not known; exact where
+	 * there is seek.  NULL: never known.
 	 */
 	int64		(*left) (const Stream *stream);
 
-	/* Reading goes on at that offset.  NULL: each byte comes once, in order. */
+	/* Continues at an offset.  NULL: the stream can only be read in order, once. */
 	void		(*seek) (Stream *stream, int64 offset);
 
-	/* Gives back all but memory.  NULL: there is nothing else. */
+	/* Releases everything but memory.  NULL: there is nothing else. */
 	void		(*close) (Stream *stream);
 } StreamRoutine;
 
@@ -58,11 +58,11 @@ struct Stream
 	Stream	   *below;			/* NULL: this is no filter */
 	MemoryContext context;
 	/* for a kind of stream to set; a filter has the first two from below */
-	bool		once;			/* its bytes cannot be had again by opening it again */
+	bool		once;			/* it cannot be read again by opening it again */
 	FileStamp	stamp;			/* of the file that they lie in */
-	int64		first_offset;	/* where the first byte stood; 0 and 1 for most */
+	int64		first_offset;	/* where the first byte was; 0 and 1 for most */
 	int64		first_line;
-	bool		pauses;			/* more is asked for only where what was read is not enough */
+	bool		pauses;			/* is read from only where what was read is not enough */
 	/* kept by stream.c */
 	bool		ended;			/* read has returned 0 */
 	int64		bytes_read;		/* that read has returned; after seek, counted from its offset */
@@ -76,32 +76,32 @@ extern void stream_init(Stream *stream, const StreamRoutine *routine, Stream *be
 /* Up to size bytes; 0 at the end.  Errors: those of the routine. */
 extern Size stream_read(Stream *stream, char *to, Size size);
 
-/* Makes room for so many bytes that will be read (again) before all others. */
+/* Makes space for length bytes that will be read (again) before all others. */
 extern char *stream_put_back(Stream *stream, Size length);
 
-/* The first size bytes, or all that there are, to be read all the same.  Returns how many. */
+/* Peeks at the first size bytes, or all that there are.  Returns how many. */
 extern Size stream_peek(Stream *stream, char *to, Size size);
 
-/* Whether any byte can be had again by its offset. */
+/* Whether the stream is seekable. */
 static inline bool
 stream_can_seek(const Stream *stream)
 {
 	return stream->routine->seek != NULL;
 }
 
-/* Only where that can be. */
+/* Only for a seekable stream. */
 extern void stream_seek(Stream *stream, int64 offset);
 
-/* About how many bytes are to come; -1: not known.  Exact where any byte can be had again. */
+/* About how many bytes are left; -1: not known.  Exact for a seekable stream. */
 extern int64 stream_left(const Stream *stream);
 
 /*
- * The same for a filter's routine, if what is below becomes as many bytes as
- * the first `used` bytes of it did.
+ * The same for a filter: extrapolated from what the first `used` bytes below it
+ * have become.
  */
 extern int64 stream_left_below(const Stream *stream, int64 used);
 
-/* Bytes read so far, as they lie where they come from: below all filters. */
+/* Bytes read so far, counted below all filters. */
 extern int64 stream_bytes(const Stream *stream);
 
 /* The stream, and what is below it. */

@@ -1,6 +1,6 @@
 /*
  * utf16.h
- *		What a stream of UTF-16 is in UTF-8: a filter (stream.h).
+ *		UTF-16 to UTF-8, as a filter (stream.h).
  */
 #ifndef PGBULK_UTF16_H
 #define PGBULK_UTF16_H
@@ -10,18 +10,18 @@
 #include "option/options.h"
 #include "stream/stream.h"
 
-/* Bytes of a file that utf16_detect wants to see. */
+/* Bytes of a file that utf16_detect needs. */
 #define UTF16_MARK 2
 
 /*
- * What a file is that begins so: BULK_UTF16_LITTLE or BULK_UTF16_BIG where it
- * has a byte order mark, else BULK_UTF16_NONE.
+ * The byte order of a file that begins with data: BULK_UTF16_LITTLE or
+ * BULK_UTF16_BIG where it has a byte order mark, else BULK_UTF16_NONE.
  */
 extern BulkUtf16 utf16_detect(const char *data, Size length);
 
 /*
  * A byte order mark that the stream below begins with is dropped.  Memory: the
- * current context, with which all ends.
+ * current context; everything is freed with it.
  */
 extern Stream *utf16_open(Stream *below, bool big);
 
