@@ -125,7 +125,7 @@ struct Toaster
 
 	/* not yet placed */
 	PageBatch  *batch;			/* NULL: none yet */
-	PageBatch  *lent;			/* the caller's (toast_borrow); NULL: one of our own is made */
+	PageBatch  *borrowed;	/* the caller's (toast_borrow); NULL: one of our own is made */
 	PageTail   *tail;			/* the caller's */
 	uint16	   *free_space;			/* of each of the batch's pages */
 	ChunkEntry *entries;		/* in key order, unless the counter of OIDs has wrapped around */
@@ -178,7 +178,7 @@ toast_open(Relation rel, PageStamp stamp)
 void
 toast_borrow(Toaster *toaster, PageBatch *batch, PageTail *tail)
 {
-	toaster->lent = batch;
+	toaster->borrowed = batch;
 	toaster->tail = tail;
 }
 
@@ -261,7 +261,7 @@ toast_hold(Toaster *toaster, bool hold, int processes)
 {
 	toaster->hold = hold || toaster->decoded;
 	toaster->shares = processes * RING_PART;
-	if (toaster->batch != NULL && toaster->batch != toaster->lent)
+	if (toaster->batch != NULL && toaster->batch != toaster->borrowed)
 		pages_share_ring(toaster->batch, toaster->shares);
 
 	/*
@@ -297,9 +297,9 @@ open_batch(Toaster *toaster)
 {
 	MemoryContext old = MemoryContextSwitchTo(toaster->context);
 
-	toaster->batch = toaster->lent;
-	if (toaster->lent != NULL)
-		pages_turn(toaster->lent, toaster->table, toaster->tail);
+	toaster->batch = toaster->borrowed;
+	if (toaster->borrowed != NULL)
+		pages_turn(toaster->borrowed, toaster->table, toaster->tail);
 	else
 	{
 		toaster->batch = pages_open(toaster->table, toaster->stamp, PAGES_BATCH);
@@ -729,10 +729,10 @@ close_batch(Toaster *toaster)
 	if (toaster->batch == NULL)
 		return;
 	Assert(toaster->nentries == 0);
-	if (toaster->batch != toaster->lent)
+	if (toaster->batch != toaster->borrowed)
 		pages_close(toaster->batch);
-	else if (toaster->lent->capacity > PAGES_BATCH)
-		pages_resize(toaster->lent, PAGES_BATCH);
+	else if (toaster->borrowed->capacity > PAGES_BATCH)
+		pages_resize(toaster->borrowed, PAGES_BATCH);
 	pfree(toaster->free_space);
 	toaster->batch = NULL;
 }
