@@ -95,7 +95,7 @@ sub start_held
 	waits_for($session, 'one that stands still', "locktype = 'advisory'");
 }
 
-sub let_go { $gate->ask('SELECT pg_advisory_unlock_all()') }
+sub open_gate { $gate->ask('SELECT pg_advisory_unlock_all()') }
 
 sub sound
 {
@@ -152,7 +152,7 @@ sub readers
 		DELETE FROM t WHERE i % 100 = 17; SAVEPOINT before_load; UPDATE t SET n = n + 1 WHERE i % 100 = 19; " . bulk_load($method, $workers));
 	is($session{$_}->ask($read{$_}), $before, "$name: during the load, $_") foreach sort keys %read;
 
-	let_go();
+	open_gate();
 	if (swaps($method))
 	{
 		waits_for($load, 'a load that waits for a reader', "mode = 'AccessExclusiveLock'");
@@ -233,7 +233,7 @@ foreach my $method (qw(merge rebuild insert))
 			waits($other{$what});
 			pass("$method: $what waits for a load in its index phase");
 		}
-		let_go();
+		open_gate();
 		is($load->wait, '5000', "$method: the load beside " . join(', ', sort keys %other)) or diag $load->{error};
 		foreach my $what (sort keys %other)
 		{
@@ -320,7 +320,7 @@ foreach my $method (qw(auto merge))
 		start_held($load, "SET deadlock_timeout = '10ms'; BEGIN; $sql");
 		$other->send('UPDATE t SET n = n + 1000000 WHERE i > 14990; COMMIT');
 		waits($other);
-		let_go();
+		open_gate();
 		my $said = $load->wait;
 		my $error = $load->sqlstate;
 		$load->ask('COMMIT');
@@ -392,7 +392,7 @@ $node->safe_psql('postgres', q{
 	fresh_table();
 	start_held($maker, 'CREATE INDEX CONCURRENTLY t_too ON t (held_too(i))', 2);
 	is($load->ask($by_auto), '5000|buffered|The table has an index that is not valid, "t_too".', 'a buffered load goes on beside CREATE INDEX CONCURRENTLY');
-	let_go();
+	open_gate();
 	is($maker->wait . $maker->{error}, '', 'which ends well');
 	sound('CREATE INDEX CONCURRENTLY and a buffered load');
 
@@ -409,7 +409,7 @@ $node->safe_psql('postgres', q{
 		start_held($maker, $sql, 2);
 		$load->send(bulk_load('merge', 0));
 		waits($load);
-		let_go();
+		open_gate();
 		$maker->wait;
 		is($maker->sqlstate, '40P01', "$name: one waits for the other's end") or diag "$maker->{error} $load->{err}";
 		$load->wait;
@@ -475,7 +475,7 @@ foreach my $method (qw(merge rebuild insert))
 			start_held($_[0], bulk_load($method, 2));
 			$watch->ask("SELECT pg_${how}_backend($_[0]{pid})");
 			$_[0]->wait;
-			let_go();
+			open_gate();
 		});
 	}
 	# one that waits for readers
@@ -578,7 +578,7 @@ foreach my $method (qw(merge rebuild insert))
 			$other->send($sql->('b'));
 			waits_for($other, 'the other load', "locktype = 'advisory'");
 		}
-		let_go();
+		open_gate();
 		is($load->wait . $load->{error}, '1000', "$name: a load");
 		if (swaps($method))
 		{

@@ -53,7 +53,7 @@ my $watch = PgBulk::Session->new($node);
 my $server_major = $node->pg_version->major;
 
 sub hold { $watch->ask("SELECT pg_advisory_lock($_)") foreach @_; }
-sub let_go { $watch->ask("SELECT pg_advisory_unlock($_)") foreach @_; }
+sub unlock { $watch->ask("SELECT pg_advisory_unlock($_)") foreach @_; }
 
 # Waits until so many processes of the load stand at one of the locks.  Returns its number.
 sub stands_at
@@ -135,19 +135,19 @@ is($blocks, $watch->ask("SELECT pg_relation_size('t') / current_setting('block_s
 cmp_ok($done, '<=', $blocks, "scanning: $done of them");
 load_is_told('scanning', 'indexes');
 is($watch->ask('SELECT count(*) FROM pg_stat_progress_copy'), '0', 'scanning: it is no COPY');
-let_go(1);
+unlock(1);
 
 stands_at(2);
 is(builds("phase, blocks_total, blocks_done, tuples_total, tuples_done, $nothing"), "building index: sorting live tuples|$blocks|$blocks|$rows|0|0|0|0|0|0", 'sorting: all is scanned');
 load_is_told('sorting', 'indexes');
-let_go(2);
+unlock(2);
 
 stands_at(3);
 ($done) = builds('tuples_done') =~ /^(\d+)$/;
 is(builds("phase, blocks_total, blocks_done, tuples_total, $nothing"), "building index: loading tuples in tree|$blocks|$blocks|$rows|0|0|0|0|0", 'loading: rows to load');
 cmp_ok($done, '<', $rows, "loading: $done of them are");
 load_is_told('loading', 'indexes');
-let_go(3);
+unlock(3);
 is($session->wait, $rows, 'then all is loaded');
 nothing_is_told('after the load');
 $session->ask(q{SET test.pauses = 'off'});
@@ -176,7 +176,7 @@ foreach my $method ('hash (at_row(i))', 'gin ((array[at_row(i)]))', 'gist (int4r
 		is(builds("pid, relid::regclass, command, phase ~ '^building index', blocks_total, blocks_done BETWEEN 0 AND $blocks, tuples_done BETWEEN 0 AND $rows, $nothing"),
 			"$pid|t|REINDEX|t|$blocks|t|t|0|0|0|0|0", "$name, index $index: how far it is");
 		load_is_told("$name, index $index", 'indexes');
-		let_go($number);
+		unlock($number);
 	}
 	is(join(' ', sort keys %seen), 'a b', "$name: both were seen");
 	wait_for('the check of the foreign key', sub { $watch->ask("SELECT count(*) FROM pg_locks WHERE pid = $pid AND NOT granted") eq '1' });
@@ -209,7 +209,7 @@ foreach my $method ('hash (at_number(i))', 'gin ((array[at_number(i)]))', 'brin 
 	{
 		stands_at($number);
 		push @percents, $watch->ask("SELECT percent FROM bulk_load_progress_wide WHERE pid = $pid");
-		let_go($number);
+		unlock($number);
 	}
 	cmp_ok($percents[0], '<=', $percents[1], "$name: percent in the first block, and later");
 	is($session->wait, $rows, "$name: all is loaded");
@@ -229,7 +229,7 @@ foreach my $methods ([ 'btree', 'btree' ], [ 'hash', 'hash' ])
 	is($watch->ask("SELECT count(*), count(*) FILTER (WHERE p.pid = $pid), count(*) FILTER (WHERE a.leader_pid = $pid) FROM pg_stat_progress_create_index p JOIN pg_stat_activity a USING (pid)"),
 		'2|1|1', "$name: in the load's process and a worker");
 	load_is_told($name, 'indexes');
-	let_go(1, 4);
+	unlock(1, 4);
 	is($session->wait, $rows, "$name: all is loaded");
 	nothing_is_told($name);
 }
@@ -255,7 +255,7 @@ foreach my $methods ([ 'btree', 'btree' ], [ 'hash', 'hash' ])
 	my $large_blocks = $watch->ask("SELECT pg_relation_size('t') / current_setting('block_size')::int");
 	is(builds("relid::regclass, index_relid::regclass, command, phase, blocks_total, blocks_done BETWEEN 0 AND $large_blocks, $nothing"),
 		join("\n", ("t|i|REINDEX|building index: scanning table|$large_blocks|t|0|0|0|0|0") x 2), 'by two processes: both are seen');
-	let_go(1);
+	unlock(1);
 	my ($samples, $late) = (0, 0);
 	until ($session->done)
 	{
@@ -292,7 +292,7 @@ foreach my $workers (0, 1)
 		join("\n", ('t|t|t|0|0|0|0|0') x (1 + $workers)), "$name: indexes are seen");
 	is($watch->ask('SELECT pid, relation, phase, rows_loaded, rows_rejected, rows_filtered, bytes_processed FROM bulk_load_progress_wide'),
 		"$pid|p|indexes|$rows|$rejected|$filtered|$size", "$name: bulk_load_progress_wide");
-	let_go(1);
+	unlock(1);
 	is($session->wait, "$rows|direct", "$name: all is loaded");
 	nothing_is_told($name);
 }
@@ -306,13 +306,13 @@ $session->send(load(0, '"indexes": "merge"'));
 stands_at(1);
 is(builds("index_relid::regclass, phase, blocks_total, blocks_done BETWEEN 0 AND blocks_total"), "i|building index: scanning table|$blocks|t", 'merge: scanning the new rows');
 load_is_told('merge', 'indexes');
-let_go(1);
+unlock(1);
 stands_at(3);
 ($done) = builds('blocks_done');
 is(builds("phase, blocks_total, tuples_total, $nothing"), "building index: loading tuples in tree|$old_blocks|0|0|0|0|0|0", 'merge: with the old file');
 cmp_ok($done, '<', $old_blocks, "merge: $done of its blocks");
 load_is_told('merge, later', 'indexes');
-let_go(3);
+unlock(3);
 is($session->wait, $rows, 'merge: all is loaded');
 nothing_is_told('merge');
 $session->ask(q{SET test.pauses = 'off'});
@@ -325,7 +325,7 @@ stands_at(1);
 is(builds('*'), '', 'insert: no index is built');
 load_is_told('insert', 'indexes');
 copy_is_told('insert');
-let_go(1);
+unlock(1);
 is($session->wait, $rows, 'insert: all is loaded');
 
 # Errors in the middle leave nothing, at once.
@@ -340,7 +340,7 @@ foreach my $workers (0, 1)
 	$session->wait;
 	is($session->sqlstate, '57014', 'it was cancelled');
 }
-let_go(9);
+unlock(9);
 foreach my $workers (0, 1)
 {
 	prepare('CREATE INDEX a ON t (at_row(i))', 'CREATE INDEX b ON t USING hash (at_row(i))');
@@ -352,7 +352,7 @@ foreach my $workers (0, 1)
 	$session->wait;
 	is($session->sqlstate, '57014', 'it was cancelled');
 	nothing_is_told("after a cancel, $workers workers");
-	let_go(1);
+	unlock(1);
 	is($session->ask(load($workers)), $rows, 'the next load is not bothered');
 	nothing_is_told('nor what is told of it');
 }
@@ -363,7 +363,7 @@ hold(1);
 $session->send('SET track_activities = off; ' . load(0));
 stands_at(1);
 nothing_is_told('track_activities off');
-let_go(1);
+unlock(1);
 is($session->wait, $rows, 'track_activities off: all is loaded');
 
 $_->close foreach $session, $watch;

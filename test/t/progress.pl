@@ -64,7 +64,7 @@ sub stop_at
 }
 
 sub hold { $watch->ask("SELECT pg_advisory_lock($_)") foreach @_; }
-sub let_go { $watch->ask("SELECT pg_advisory_unlock($_)") foreach @_; }
+sub unlock { $watch->ask("SELECT pg_advisory_unlock($_)") foreach @_; }
 
 foreach my $table ('t', 'indexed')
 {
@@ -98,7 +98,7 @@ foreach my $table ('t', 'indexed')
 		is($watch->ask("SELECT command, type, relid::regclass, bytes_processed, bytes_total, tuples_processed,
 				tuples_excluded FROM pg_stat_progress_copy WHERE pid = $pid"),
 			"COPY FROM|FILE|$table|$bytes|$size|$loaded|0", "$table, row $row: pg_stat_progress_copy says the same");
-		let_go($row);
+		unlock($row);
 	}
 	is($session->wait, $rows, "$table: all is loaded");
 	is(view('count(*)'), '0', "$table: the view is empty afterwards");
@@ -113,7 +113,7 @@ my ($widest) = sort { $b <=> $a } map { length(Encode::decode("UTF-8", $_)) } sp
 \pset tuples_only off
 SELECT * FROM bulk_load_progress');
 cmp_ok($widest, '<=', 120, "a line of bulk_load_progress has $widest columns");
-let_go(20000);
+unlock(20000);
 $session->wait;
 
 # The bar.
@@ -121,7 +121,7 @@ hold(20000, 60000);
 $session->send("SELECT rows_loaded FROM bulk_load('t', '$path')");
 stop_at(20000);
 like(view('bar'), qr/^(?:\xe2\x96\x88){3}(?:\xe2\x96\x91){7}$/, 'a third is three blocks of ten');
-let_go(20000);
+unlock(20000);
 stop_at(60000);
 like(view('bar'), qr/^(?:\xe2\x96\x88){9}\xe2\x96\x91$/, 'before the end it is not full');
 
@@ -130,7 +130,7 @@ $node->safe_psql('postgres', 'CREATE ROLE stranger LOGIN');
 is($node->safe_psql('postgres', "SELECT count(*), count(bytes_processed) FROM bulk_load_progress_wide",
 		extra_params => [ '-U', 'stranger' ]), '0|0', 'a stranger sees nothing of it');
 is($node->safe_psql('template1', 'SELECT count(*) FROM pg_stat_progress_copy'), '1', 'it is seen from other databases');
-let_go(60000);
+unlock(60000);
 $session->wait;
 
 # After an error.
@@ -139,7 +139,7 @@ $session->send("SELECT bulk_load('t', '$bad', '{\"skip\": 5}')");
 $session->wait;
 is($session->sqlstate, '22P02', 'a bad row ends the load');
 is(view('count(*)'), '0', 'and nothing of it is seen any more');
-let_go(20000);
+unlock(20000);
 
 # Rejects: counted, and an error that the guard has caught hides nothing.
 my $third = data_file('third.csv', 1, join('', map { sprintf("%s,%s\n", $_ % 4 == 0 && $_ % 10000 ? 'no int' : $_, 'x' x 90) } 1 .. $total));
@@ -155,7 +155,7 @@ is($watch->ask("SELECT tuples_processed, tuples_excluded FROM pg_stat_progress_c
 	"$loaded|$filtered", 'with errors caught: the server says the same');
 is($watch->ask("SELECT tuples_skipped FROM pg_stat_progress_copy WHERE pid = $pid"), $rejected,
 	'with errors caught: and the same rejects') if $node->pg_version >= 17;
-let_go(30000);
+unlock(30000);
 $session->wait;
 
 # In the window of the caught error itself.
@@ -164,7 +164,7 @@ hold(20000);
 $session->send("SELECT rows_loaded, rows_rejected FROM bulk_load('checked', '$caught', '{\"on_error\": \"ignore\", \"log_verbosity\": \"silent\"}')");
 stop_at(20000);
 is(view('phase'), 'reading', 'right after an error was caught: still there');
-let_go(20000);
+unlock(20000);
 is($session->wait, '4|1', 'right after an error was caught: it was one');
 is(view('count(*)'), '0', 'and nothing is seen afterwards');
 
@@ -187,11 +187,11 @@ hold(1, 2);
 $session->send("SELECT rows_loaded FROM bulk_load('late', '$few', '{\"analyze\": true}')");
 stop_at(1);
 is(view('phase, percent BETWEEN 0 AND 99.9, rows_loaded, eta >= interval \'0\''), 'constraints|t|10|t', 'while triggers run: phase constraints');
-let_go(1);
+unlock(1);
 stop_at(2);
 is($watch->ask("SELECT relid::regclass FROM pg_stat_progress_analyze WHERE pid = $pid"), 'late',
 	'while ANALYZE runs it shows its own progress');
-let_go(2);
+unlock(2);
 is($session->wait, '10', 'then all is loaded');
 is(view('count(*)'), '0', 'and nothing is seen afterwards');
 
@@ -213,7 +213,7 @@ $session->send("COPY t FROM '$path' (FORMAT csv)");
 stop_at(10000);
 is($watch->ask("SELECT count(*) FROM pg_stat_progress_copy"), '1', 'a COPY');
 is(view('count(*)'), '0', 'is no load');
-let_go(10000, 20000);
+unlock(10000, 20000);
 $session->wait;
 
 $_->close foreach $session, $second, $watch;
