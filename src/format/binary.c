@@ -13,12 +13,12 @@
 #include "mb/pg_wchar.h"
 #include "utils/lsyscache.h"
 
-/* What jsonb_send begins with. */
+/* The version that jsonb_send begins with. */
 #define JSONB_VERSION 1
 
 /* ---- reading ---- */
 
-/* Sizes tell where rows end: there is nothing to find out about lines. */
+/* Rows are delimited by sizes: there are no line ends to detect. */
 static ScanEol
 first_eol(const BulkOptions *options, bool stored)
 {
@@ -86,8 +86,8 @@ open_message(Converter *conv)
 }
 
 /*
- * A document that can be had without json_recv and jsonb_recv: these take text in
- * the client's encoding, that of jsonb behind a version.
+ * A document converted without json_recv and jsonb_recv.  These take text in
+ * the client's encoding, for jsonb after a version.
  */
 static bool
 receive_document(Converter *conv, const Column *column, const char *s, uint32 len,
@@ -153,7 +153,7 @@ receive_field(Converter *conv, int index, const char *data,
 		return receive_field(conv, index, data, field, value, isnull, err);
 	}
 
-	/* an error that is raised here is still about the field */
+	/* an error raised here is still about the field */
 	convert_fail(err, REJECT_VALUE, ERRCODE_INVALID_BINARY_REPRESENTATION,
 				 column, NULL, "incorrect binary data format");
 	convert_end_input(conv);
@@ -192,7 +192,7 @@ convert_binary_row(Converter *conv, const char *data, const ScanRow *row,
 	MemoryContext context;
 	bool		ok;
 
-	/* no telling where the next row begins: an error that nobody catches */
+	/* it is not known where the next row begins: an error that ends the load */
 	if (row->fault != SCAN_FAULT_NONE)
 		guard_close(conv->guard);
 	if (row->fault == SCAN_FAULT_TRUNCATED)

@@ -6,7 +6,7 @@
 
 #include "format/chunks.h"
 
-/* Whether the window, of a file's first bytes, begins as the other files do. */
+/* Whether the file, by its first bytes in the window, begins as the other files do. */
 static bool
 begins_alike(const ChunkReader *chunks, uint32 mark, ScanEol eol)
 {
@@ -33,7 +33,7 @@ move_on(ChunkReader *chunks, ChunkCursor *cursor)
 
 	if (next > chunks->last)
 		return false;
-	/* at its end it is found out whether it is still what it was when it was opened */
+	/* reaching its end checks that it has not changed since it was opened */
 	source_go(source, cursor->file, chunks->files);
 	source_seek(source, cursor->offset, cursor->line);
 	window_fill(source, 0, 0);

@@ -35,8 +35,8 @@ terminate(Converter *conv, const char *s, uint32 len)
 }
 
 /*
- * Asks the type's input function; text is NULL for a null.  The field as it
- * stands in the file is shown.
+ * Calls the type's input function; text is NULL for a null.  shown is the field
+ * for messages, as the file has it.
  */
 static bool
 ask_server(Converter *conv, int index, char *text, const char *shown,
@@ -60,7 +60,7 @@ ask_server(Converter *conv, int index, char *text, const char *shown,
 	return true;
 }
 
-/* A value that surely is bad: the words of the server, without asking it. */
+/* A value that is certainly invalid: the server's message, without calling it. */
 static bool
 surely_bad(Converter *conv, const Column *column, ValueResult result,
 		   const char *text, RowError *err)
@@ -85,7 +85,7 @@ surely_bad(Converter *conv, const Column *column, ValueResult result,
 						text, column->type_name);
 }
 
-/* set_null: a field to be made NULL, in this row.  Binary fields have no text. */
+/* set_null: the field becomes NULL in this row.  Binary fields have no text. */
 void
 convert_mark_nulled(Converter *conv, int index, const char *text)
 {
@@ -95,7 +95,7 @@ convert_mark_nulled(Converter *conv, int index, const char *text)
 	conv->nulled_text[index] = NULL;
 	conv->nnulled++;
 
-	/* the arena lives as long as the row, however often it comes again */
+	/* the arena lives as long as the row, however often that is converted again */
 	if (text != NULL)
 	{
 		Size		size = strlen(text) + 1;
@@ -104,7 +104,7 @@ convert_mark_nulled(Converter *conv, int index, const char *text)
 	}
 }
 
-/* The NULL that stands for a bad value. */
+/* The NULL in place of a bad value. */
 static bool
 null_instead(Converter *conv, int index, Datum *value, bool *isnull,
 			 RowError *err)
@@ -116,7 +116,7 @@ null_instead(Converter *conv, int index, Datum *value, bool *isnull,
 	return true;
 }
 
-/* A field whose text the column's fast converter (if any) has not taken. */
+/* A field that the column's fast converter (if any) has declined. */
 static bool
 convert_slowly(Converter *conv, int index, ValueResult result, const char *s,
 			   uint32 len, const char *shown, Datum *value, bool *isnull,
@@ -141,7 +141,7 @@ convert_slowly(Converter *conv, int index, ValueResult result, const char *s,
 	return null_instead(conv, index, value, isnull, err);
 }
 
-/* The DEFAULT of a column that the file gives, for this row. */
+/* The DEFAULT of a column that the file has, for this row. */
 static bool
 use_default(Converter *conv, Column *column, const char *missing_message,
 			Datum *value, bool *isnull, RowError *err)
@@ -184,7 +184,7 @@ is_null_text(const Converter *conv, const char *s, uint32 len)
 	return false;
 }
 
-/* special is a constant: columns that no option singles out have none of it. */
+/* special is a constant, so that columns without special options skip all of it. */
 static pg_attribute_always_inline bool
 convert_field_as(Converter *conv, int index, const char *data,
 				 const ScanField *field, Datum *value, bool *isnull,
@@ -338,7 +338,7 @@ convert_fault(const Converter *conv, const ScanRow *row, RowError *err)
 
 	if (message == NULL)
 	{
-		/* sound, but more than a value can be */
+		/* well-formed, but too large for a value */
 		sqlstate = ERRCODE_PROGRAM_LIMIT_EXCEEDED;
 		message = "field is longer than 1 GB";
 	}
@@ -347,8 +347,8 @@ convert_fault(const Converter *conv, const ScanRow *row, RowError *err)
 }
 
 /*
- * A row beyond the bytes that are known to be valid text.  Where what is not
- * valid is to be replaced there is no error yet.
+ * A row beyond the bytes that are known to be valid text.  Where invalid bytes
+ * are to be replaced there is no error yet.
  */
 static bool
 check_encoding(Converter *conv, const char *data, const ScanRow *row,
@@ -361,7 +361,7 @@ check_encoding(Converter *conv, const char *data, const ScanRow *row,
 	if (valid == len)
 		return true;
 
-	/* know about the rows after this one again */
+	/* find how far the rows after this one are valid */
 	if (row->next > conv->valid)
 		conv->valid = row->next +
 			encoding_valid_prefix(encoding, data + row->next,
@@ -411,7 +411,7 @@ convert_missing(Converter *conv, int first, int end, Datum *values, bool *nulls,
 
 		if (column->attnum == InvalidAttrNumber)
 			continue;
-		/* there may be one for the sake of the default marker */
+		/* there may be one just for the default marker */
 		if (column->default_expr != NULL &&
 			conv->options->missing == BULK_MISSING_DEFAULT)
 			use_default(conv, column, NULL, &values[column->attnum - 1],
@@ -445,8 +445,9 @@ convert_defaults(Converter *conv, Datum *values, bool *nulls)
 }
 
 /*
- * The values of a sound row.  As in COPY, that a row is too short shows only
- * after the fields it has; for a reject the count says more than a value.
+ * The values of a well-formed row.  As in COPY, a row that is too short is
+ * noticed only after its fields; for a reject the count is the better message
+ * than a bad value.
  */
 static bool
 convert_fields(Converter *conv, const char *data, const ScanRow *row,
@@ -456,7 +457,7 @@ convert_fields(Converter *conv, const char *data, const ScanRow *row,
 	uint32		nfields = row->nfields;
 	uint32		n;
 
-	/* a table without columns wants empty lines */
+	/* a table without columns takes empty lines */
 	if (conv->ncolumns == 0 && nfields == 1 && row->start == row->end)
 		nfields = 0;
 	if (too_many_fields(conv, nfields, err) ||
@@ -489,34 +490,34 @@ convert_fields(Converter *conv, const char *data, const ScanRow *row,
 	return true;
 }
 
-/* The values of a row with bytes that are not valid: from a mended copy. */
+/* The values of a row with invalid bytes: from a copy in which they are replaced. */
 static bool
 convert_mended(Converter *conv, const char *data, const ScanRow *row,
 			   const ScanField *fields, Datum *values, bool *nulls,
 			   RowError *err, ConvertRow convert)
 {
-	StringInfo	mended = &conv->mended;
+	StringInfo	repaired = &conv->repaired;
 	ScanField  *copies = palloc(sizeof(ScanField) * Max(row->nfields, 1));
 
-	/* fields may be read beyond their ends */
-	resetStringInfo(mended);
-	appendStringInfoSpaces(mended, SCAN_PADDING);
+	/* fields may be read past their ends */
+	resetStringInfo(repaired);
+	appendStringInfoSpaces(repaired, SCAN_PADDING);
 	for (uint32 i = 0; i < row->nfields; i++)
 	{
 		copies[i] = fields[i];
-		copies[i].start = mended->len;
+		copies[i].start = repaired->len;
 		if (conv->routine->is_number != NULL && conv->routine->is_number(conv, i))
-			appendBinaryStringInfo(mended, data + fields[i].start, fields[i].length);
+			appendBinaryStringInfo(repaired, data + fields[i].start, fields[i].length);
 		else
 			encoding_replace(&conv->encoding, data + fields[i].start,
-						 fields[i].length, mended);
-		copies[i].length = mended->len - copies[i].start;
+						 fields[i].length, repaired);
+		copies[i].length = repaired->len - copies[i].start;
 	}
-	appendStringInfoSpaces(mended, SCAN_PADDING);
-	return convert(conv, mended->data, row, copies, values, nulls, err);
+	appendStringInfoSpaces(repaired, SCAN_PADDING);
+	return convert(conv, repaired->data, row, copies, values, nulls, err);
 }
 
-/* fields_to_values is a constant wherever rows go this way in numbers. */
+/* fields_to_values is a constant wherever many rows are converted. */
 static pg_attribute_always_inline bool
 convert_by(ConvertRow fields_to_values, Converter *conv, const char *data,
 		   const ScanRow *row, const ScanField *fields, Datum *values,

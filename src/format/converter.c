@@ -111,13 +111,13 @@ convert_field_text(Converter *conv, const char *data, const ScanField *field,
 			if (valid < *len &&
 				conv->options->invalid_bytes == BULK_INVALID_REPLACE)
 			{
-				StringInfoData mended;
+				StringInfoData repaired;
 
-				initStringInfo(&mended);
-				encoding_replace(&check, s, *len, &mended);
-				*len = mended.len;
+				initStringInfo(&repaired);
+				encoding_replace(&check, s, *len, &repaired);
+				*len = repaired.len;
 				convert_reserve_scratch(conv, (Size) *len + 32);
-				s = memcpy(conv->scratch, mended.data, *len);
+				s = memcpy(conv->scratch, repaired.data, *len);
 			}
 			else if (valid < *len)
 			{
@@ -139,9 +139,9 @@ ScanField
 convert_trim(const Converter *conv, const char *data, ScanField field)
 {
 	int			(*mblen) (const unsigned char *) = conv->encoding.shape_mblen;
-	uint32		kept = 0;		/* up to here no blank is taken away */
+	uint32		kept = 0;		/* no blank before this is trimmed */
 
-	/* quoted as a whole: the span is what stands between the quotes */
+	/* quoted as a whole: the span is what is between the quotes */
 	if (field.quoted && !field.escaped)
 		return field;
 

@@ -1,10 +1,10 @@
 /*
  * converter.h
- *		What fields are converted with, and what all that convert them need: a
- *		field's text, NULL, an error, an input function's own error.
+ *		The state of conversion, and what all functions that convert fields
+ *		need: a field's text, NULL, errors, soft errors of input functions.
  *
- * Values live in a per-row arena and in the per-tuple memory context of the
- * executor state, until the next row.
+ * Values are allocated in a per-row arena and in the per-tuple memory context
+ * of the executor state, and are valid until the next row.
  */
 #ifndef PGBULK_CONVERTER_H
 #define PGBULK_CONVERTER_H
@@ -28,7 +28,7 @@ typedef struct Transform Transform;
 
 /*
  * Text s[0 .. len) to a value of column's type.  VALUE_OK: *out is what the
- * server's input function would give; else as values.h says.
+ * server's input function would return; else see values.h.
  */
 typedef ValueResult (*ConvertFunction) (Converter *conv, const Column *column,
 										const char *s, uint32 len, Datum *out);
@@ -48,8 +48,8 @@ struct Column
 	bool		prepare;		/* prepare_text before it is converted */
 	text	   *template;		/* of its dates; NULL: it is a number */
 	const char *template_string;
-	bool		null_input;		/* input function wants to see NULLs (domains) */
-	ConvertFunction convert;	/* NULL: only the server knows the type, or its binary form */
+	bool		null_input;		/* input function is called for NULLs (domains) */
+	ConvertFunction convert;	/* NULL: only the server can convert the type, or its binary form */
 	const char *type_name;		/* as messages name it; where convert is set */
 	const BulkField *number;	/* the field is one, for convert; NULL: it is a text */
 	ConvertFunction convert_text;	/* for its text */
@@ -57,7 +57,7 @@ struct Column
 	Oid			ioparam;
 	ExprState  *default_expr;	/* for the default marker, or a missing field */
 	bool		default_volatile;
-	SequenceDefault sequence;	/* where it only asks one */
+	SequenceDefault sequence;	/* where it is only nextval */
 };
 
 typedef struct NullMarker
@@ -71,7 +71,7 @@ typedef struct Default
 	AttrNumber	attnum;
 	ExprState  *expr;
 	bool		is_volatile;
-	SequenceDefault sequence;	/* where expr only asks one */
+	SequenceDefault sequence;	/* where expr is only nextval */
 } Default;
 
 struct Converter
@@ -79,26 +79,26 @@ struct Converter
 	/* for one file and its columns */
 	const BulkOptions *options;
 	const FormatRoutine *routine;
-	void	   *format_state;	/* the routine's own */
+	void	   *format_state;	/* private to the routine */
 	const Target *target;
 	Guard	   *guard;
 	ExprContext *econtext;		/* the writer's per-tuple context */
 	ScanDialect dialect;
 	Encoding	encoding;
 	int			nnulls;
-	NullMarker *nulls;			/* as the file has them */
+	NullMarker *nulls;			/* in the file's encoding */
 	const char *default_marker; /* likewise; NULL: none */
 	int			natts;
 	int			ncolumns;
-	int			nexpected;		/* fields of a sound row; 0: that varies */
+	int			nexpected;		/* fields of a well-formed row; 0: that varies */
 	Column	   *columns;
 	int			ndefaults;		/* columns that the file does not have */
 	Default    *defaults;
-	bool		volatile_defaults;	/* other than nextval: rows go one by one */
+	bool		volatile_defaults;	/* other than nextval: rows are stored one by one */
 	Transform  *transform;		/* makes the rows; NULL: the fields are columns */
-	Preparation *preparation;	/* of columns with prepare set; prepare.c's own */
+	Preparation *preparation;	/* of columns with prepare set; private to prepare.c */
 	List	   *sequences;		/* SequenceRange */
-	bool		watched;		/* each row must have its nextval */
+	bool		watched;		/* each row must call nextval itself */
 	bool		z_is_utc;		/* zone letter Z has its usual meaning */
 	Node	   *escontext;		/* catches soft errors */
 
@@ -107,15 +107,15 @@ struct Converter
 	uint32		valid;			/* bytes known to be valid text */
 
 	/* for one row */
-	bool		suppressed;		/* transform does not want it */
+	bool		suppressed;		/* transform has returned NULL */
 	Arena		arena;
 	char	   *scratch;		/* unescaped or terminated text of one field */
 	Size		scratch_size;
-	char	   *json_space;		/* jsonb.c's, for one document */
+	char	   *json_space;		/* private to jsonb.c, for one document */
 	Size		json_space_size;
-	StringInfoData mended;		/* a row with what was not valid replaced */
+	StringInfoData repaired;		/* a row whose invalid bytes were replaced */
 	int			input_column;	/* column whose input function runs, or -1 */
-	const char *input_text;	/* its field, as the file has it */
+	const char *input_text;	/* that field's text */
 	bool	   *nulled;			/* set_null: fields to make NULL, by position */
 	int			nnulled;
 	char	  **nulled_text;
@@ -134,7 +134,7 @@ convert_is_null_marker(const Converter *conv, const char *s, uint32 len)
 	return false;
 }
 
-/* Whether a field is a null marker as it stands. */
+/* Whether a field is a null marker, unconverted. */
 static inline bool
 convert_is_null(const Converter *conv, const char *data, const ScanField *field)
 {
@@ -149,30 +149,30 @@ convert_is_null(const Converter *conv, const char *data, const ScanField *field)
 extern ScanField convert_trim(const Converter *conv, const char *data,
 							  ScanField field);
 
-/* A field's text, unquoted and in the database encoding, or NULL if it cannot be had. */
+/* A field's text, unquoted and in the database encoding; NULL: err says why. */
 extern const char *convert_field_text(Converter *conv, const char *data,
 									  const ScanField *field, uint32 *len,
 									  RowError *err);
 
-/* Makes scratch at least that large; what it holds stays. */
+/* Makes scratch at least that large; its contents are kept. */
 extern void convert_reserve_scratch(Converter *conv, Size size);
 
 /*
  * Whether a field that its type refuses has a line end that no value of the
- * type (a number, a date) can have: quotes then are out of order.
+ * type (a number, a date) can have: then quotes are misplaced.
  */
 extern bool convert_is_swallowed(const Column *column, const char *text);
 
 /*
- * Around the call of a column's input function: for CONTEXT, and for the
- * guard, which is opened.  text is NULL for a null.
+ * To be called around a column's input function: sets what CONTEXT shows, and
+ * opens the guard.  text is NULL for a null.
  */
 extern void convert_begin_input(Converter *conv, int index, const char *text);
 extern void convert_end_input(Converter *conv);
 
 /*
- * Whether what was asked has said no, by a soft error, which goes into err;
- * convert_end_input is called then.
+ * Whether the input function has reported a soft error, which goes into err;
+ * calls convert_end_input then.
  */
 extern bool convert_soft_error(Converter *conv, const Column *column,
 							   RowError *err);
@@ -189,7 +189,7 @@ extern bool convert_fail(RowError *err, RejectReason reason, int sqlstate,
 						 const Column *column, const char *value,
 						 const char *format,...) pg_attribute_printf(6, 7);
 
-/* Adds that the row has a field too many, or one too few; always false. */
+/* Marks the error as one of a field too many, or too few; always false. */
 static inline bool
 convert_wrong_count(RowError *err, bool extra)
 {

@@ -65,7 +65,7 @@ encoding_open(Encoding *encoding, int file)
 		return;
 	if (encoding->database == PG_SQL_ASCII)
 	{
-		/* kept as it is, but it must be what it is said to be */
+		/* not converted, but it must be valid in its declared encoding */
 		encoding->verify = file;
 		return;
 	}
@@ -195,7 +195,7 @@ encoding_convert(Encoding *encoding, const char *s, uint32 len, char *dst,
 	return -1;
 }
 
-/* How many bytes of what is not valid at s one replacement stands for. */
+/* How many invalid bytes at s become one replacement character. */
 static int
 invalid_length(int encoding, const char *s, uint32 len)
 {
@@ -203,7 +203,7 @@ invalid_length(int encoding, const char *s, uint32 len)
 	int			whole;
 	int			n = 1;
 
-	/* as Unicode has it: as much as could have begun a character */
+	/* as Unicode recommends: the longest prefix of a character */
 	if (encoding != PG_UTF8 || bytes[0] < 0xc2 || bytes[0] > 0xf4)
 		return 1;
 	whole = pg_utf_mblen(bytes);
@@ -216,7 +216,7 @@ invalid_length(int encoding, const char *s, uint32 len)
 	return n;
 }
 
-/* What stands in the place of what cannot be had. */
+/* The replacement for what cannot be converted. */
 static const char *
 replacement(int encoding)
 {

@@ -2,11 +2,11 @@
  * encoding.h
  *		From the file's encoding to the database's.
  *
- * A file in the database's own encoding is only checked, a window at a time.
- * Any other is scanned as it lies in the file (offsets in messages and the
- * raw bytes of rejects stay exact) and converted field by field where a
- * field has a byte that is not ASCII.  The encodings whose characters may
- * contain ASCII bytes are scanned through a shape (scan_shape).
+ * A file in the database encoding is only validated, a window at a time.  Any
+ * other is scanned unconverted (so that offsets in messages and the raw bytes
+ * of rejects stay exact), and then those fields are converted that have bytes
+ * beyond ASCII.  The encodings whose characters may contain ASCII bytes are
+ * scanned through a shape (scan_shape).
  */
 #ifndef PGBULK_ENCODING_H
 #define PGBULK_ENCODING_H
@@ -22,7 +22,7 @@ typedef struct Encoding
 {
 	int			file;			/* pg_enc */
 	int			database;
-	int			verify;			/* the encoding that bytes are checked against */
+	int			verify;			/* the encoding in which bytes must be valid */
 	bool		transcode;
 	FmgrInfo	procedure;		/* conversion function */
 	int			(*shape_mblen) (const unsigned char *); /* NULL: no shape needed */
@@ -31,7 +31,7 @@ typedef struct Encoding
 /* Errors: 42883 where the server has no such conversion. */
 extern void encoding_open(Encoding *encoding, int file);
 
-/* How many bytes of s are valid, from the first on (without conversion). */
+/* Length of the valid prefix of s (without conversion). */
 extern uint32 encoding_valid_prefix(const Encoding *encoding, const char *s,
 									uint32 len);
 
@@ -39,17 +39,17 @@ extern uint32 encoding_valid_prefix(const Encoding *encoding, const char *s,
 #define ENCODING_MAX_LENGTH ((PG_INT32_MAX - 1) / MAX_CONVERSION_GROWTH - 1)
 
 /*
- * Converts len bytes of s to dst (terminated; room for
- * len * MAX_CONVERSION_GROWTH + 1 bytes).  Returns the length, or -1 with
- * err filled; err = NULL: raises 22021 or 22P05 as the server does, or 54000
- * where the text or its conversion is too long for a value.
+ * Converts len bytes of s to dst (terminated; at least len *
+ * MAX_CONVERSION_GROWTH + 1 bytes).  Returns the length, or -1 with err filled;
+ * err = NULL: raises 22021 or 22P05 as the server does, or 54000 where the text
+ * or its conversion is too long for a value.
  */
 extern int encoding_convert(Encoding *encoding, const char *s, uint32 len,
 							char *dst, RowError *err);
 
 /*
  * The same, with a replacement character for each piece that is not valid or
- * has no equivalent.  Error: as for a text that is too long.
+ * has no equivalent.  Error: 54000 as above.
  */
 extern int encoding_convert_replacing(Encoding *encoding, const char *s,
 									  uint32 len, char *dst, RowError *err);
@@ -58,14 +58,13 @@ extern int encoding_convert_replacing(Encoding *encoding, const char *s,
 extern void encoding_replace(const Encoding *encoding, const char *s,
 							 uint32 len, StringInfo text);
 
-/* Says that s, invalid at its first byte, is so: err, or the server's error. */
+/* Reports that s is invalid at its first byte: in err, or as the server's error. */
 extern void encoding_report(const Encoding *encoding, const char *s,
 							uint32 len, RowError *err);
 
 /*
- * A path as text of the database encoding.  Names of files are bytes: what a
- * glob finds may be no text at all, and must not get into a table or a
- * message as such.
+ * A path as text in the database encoding.  File names are bytes: what a glob
+ * finds may not be valid text, which must not get into a table or a message.
  */
 extern char *encoding_path_text(const char *path);
 

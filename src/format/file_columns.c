@@ -2,8 +2,8 @@
  * file_columns.c
  *		The columns of a file, prepared once: types, markers, defaults, sequences.
  *
- * What convert.h says of opening a converter and of its sequences is here; convert.c
- * has what is done for each row.
+ * Implements opening a converter and its sequences (convert.h); convert.c has
+ * what is done for each row.
  */
 #include "postgres.h"
 
@@ -54,7 +54,7 @@ prepare_default(Converter *conv, AttrNumber attnum, bool *is_volatile,
 	if (expr == NULL)
 		return NULL;
 	expr = expression_planner(expr);
-	/* nextval takes no notice of rollback and looks at no table */
+	/* nextval ignores rollback and looks at no table */
 	*is_volatile = contain_volatile_functions_not_nextval((Node *) expr);
 	conv->volatile_defaults |= *is_volatile;
 	if (!sequence_recognize(expr, &conv->sequences, sequence))
@@ -63,9 +63,9 @@ prepare_default(Converter *conv, AttrNumber attnum, bool *is_volatile,
 }
 
 /*
- * A NULL that a domain's constraints have agreed to, for a column that has no
- * default; NULL where the type has no constraints to ask.  (COPY does not
- * ask them, and lets NULLs into domains that are NOT NULL.)
+ * A NULL that is checked by a domain's constraints, for a column that has no
+ * default; NULL where the type has no constraints.  (COPY does not check them,
+ * and lets NULLs into domains that are NOT NULL.)
  */
 static ExprState *
 prepare_domain_null(Form_pg_attribute att)
@@ -111,8 +111,8 @@ open_column(Converter *conv, Column *column, AttrNumber attnum)
 }
 
 /*
- * A marker as the file has it; NULL if its encoding cannot express it, so
- * that it never occurs.
+ * A marker in the file's encoding; NULL if that cannot express it, so that it
+ * never occurs.
  */
 static const char *
 marker_in_file(const Converter *conv, const char *text)
@@ -191,8 +191,8 @@ open_defaults(Converter *conv)
 }
 
 /*
- * Where something runs between the rows that may ask for currval, every row's
- * value must come from nextval, as in COPY.
+ * Where code that may call currval runs between rows, every row's value must
+ * come from nextval, as in COPY.
  */
 static void
 open_sequences(Converter *conv)
@@ -269,7 +269,7 @@ convert_open(const BulkOptions *options, const Target *target, Guard *guard,
 	arena_init(&conv->arena, CurrentMemoryContext, ROW_ARENA_BLOCK);
 	conv->scratch_size = SCRATCH_SIZE;
 	conv->scratch = palloc(conv->scratch_size);
-	initStringInfo(&conv->mended);
+	initStringInfo(&conv->repaired);
 	conv->input_column = -1;
 	conv->nulled = palloc0(sizeof(bool) * Max(conv->ncolumns, 1));
 	conv->nulled_text = palloc0(sizeof(char *) * Max(conv->ncolumns, 1));

@@ -1,10 +1,10 @@
 /*
  * fixed.c
- *		Format fixed: fields that have their places, in records or lines.
+ *		Format fixed: fields at fixed positions, in records or lines.
  *
  * The scanner has trimmed texts and made NULLs empty spans (scan.h), so texts
- * go the way of all others; a number is made the value of its column at once
- * where both are numbers, else by its text.
+ * are converted as in all formats.  A number is converted directly where its
+ * column is a number, else as text.
  */
 #include "postgres.h"
 
@@ -18,7 +18,7 @@
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 
-/* The longest text of a number, and what is read around it. */
+/* The longest text of a number, and what is read beyond its ends. */
 #define TEXT_MARGIN 16
 #define TEXT_SIZE 64
 
@@ -107,7 +107,7 @@ read_float8(const BulkField *field, const char *s)
 	return value;
 }
 
-/* Any number, as what C makes of it. */
+/* Any number, as C's conversion. */
 static inline double
 read_double(const BulkField *field, const char *s)
 {
@@ -190,7 +190,10 @@ integer_to_int8(Converter *conv, const Column *column, const char *s, uint32 len
 	return VALUE_OK;
 }
 
-/* The server's casts round, too, but refuse what becomes infinite or nothing. */
+/*
+ * The server's casts round, too, but reject overflow to infinity and underflow
+ * to zero.
+ */
 static ValueResult
 number_to_float4(Converter *conv, const Column *column, const char *s, uint32 len,
 				 Datum *out)
@@ -242,7 +245,7 @@ choose_converter(const Column *column)
 	}
 }
 
-/* Numbers mostly stand at the right end of their fields, behind spaces. */
+/* Numbers are mostly aligned to the right, after spaces. */
 static void
 justify_numbers(Converter *conv)
 {
@@ -299,14 +302,14 @@ open_fields(Converter *conv)
 
 #define EACH_BYTE(b) (UINT64CONST(0x0101010101010101) * (b))
 
-/* High bits where a word has bytes that are not ASCII, or zero (and perhaps behind those). */
+/* High bits where a word has bytes that are not ASCII, or zero (and perhaps after those). */
 static inline uint64
 not_plain(uint64 word)
 {
 	return word | ((word - EACH_BYTE(1)) & ~word);
 }
 
-/* Whether a text is ASCII without bytes of zero, and so valid in any encoding. */
+/* Whether a text is ASCII without zero bytes, and so valid in any encoding. */
 static inline bool
 is_plain(const char *s, uint32 len)
 {
@@ -328,7 +331,7 @@ is_plain(const char *s, uint32 len)
 	return ((found | not_plain(word)) & EACH_BYTE(0x80)) == 0;
 }
 
-/* The first field with a text that is not valid, from its byte number *valid on; -1: none. */
+/* The first field with an invalid text, which is valid up to byte *valid; -1: none. */
 static int
 find_invalid(const Converter *conv, const char *data, const ScanRow *row,
 			 const ScanField *fields, uint32 *valid)
@@ -347,7 +350,7 @@ find_invalid(const Converter *conv, const char *data, const ScanRow *row,
 	return -1;
 }
 
-/* Marks the rows that have a text which is not valid. */
+/* Marks the rows that have an invalid text. */
 static void
 begin_batch(Converter *conv, Reader *reader)
 {
@@ -360,9 +363,9 @@ begin_batch(Converter *conv, Reader *reader)
 	uint32		end = nrows > 0 ? rows[nrows - 1].end : 0;
 	uint32		valid;
 
-	/* a row that is not valid has a fault */
+	/* an invalid row has a fault */
 	conv->window_length = conv->valid = reader->result.consumed;
-	/* where bytes are converted, each text is, for itself */
+	/* where the encoding is converted, each text is checked then */
 	if (conv->encoding.transcode ||
 		(state->fields == NULL && is_plain(data + start, end - start)))
 		return;
@@ -391,7 +394,7 @@ report_encoding(Converter *conv, const char *data, const ScanRow *row,
 
 /* ---- rows ---- */
 
-/* Records have no line ends: there is nothing to find out. */
+/* Records have no line ends: there is nothing to detect. */
 static ScanEol
 first_eol(const BulkOptions *options, bool stored)
 {

@@ -1,6 +1,6 @@
 /*
  * form.c
- *		The short road from fields to tuples; see form.h.
+ *		The fast path from fields to tuples; see form.h.
  */
 #include "postgres.h"
 
@@ -9,12 +9,12 @@
 #include "scan/values.h"
 #include "scan/values_int.h"
 
-/* Rows formed one by one at most before a block is tried again. */
+/* At most so many rows are formed one by one before a block is tried again. */
 #define BLOCK_PATIENCE 1024
 
 /*
- * Notes in former->present which columns are not null.  False: the row is for
- * the long road.
+ * Sets in former->present which columns are not null.  False: the row is left
+ * to the slow path.
  */
 static inline bool
 find_present(RowFormer *former, const char *data, const ScanField *fields)
@@ -74,7 +74,10 @@ put_bitmap(const RowFormer *former, uint8 *bits)
 		bits[i] = (uint8) (former->present[i / 8] >> (i % 8 * 8));
 }
 
-/* Sources are readable for 64 bytes beyond, targets have OVERCOPY to spare. */
+/*
+ * Sources are readable for 64 bytes past their ends, targets have OVERCOPY
+ * bytes to spare.
+ */
 static inline void
 copy_bytes(char *to, const char *from, uint32 len)
 {
@@ -101,7 +104,7 @@ put_text(char *p, const FormColumn *form, const char *s, uint32 len)
 	return p + len;
 }
 
-/* A varlena, by its column's converter; *spare is what is left for them. */
+/* A varlena, by its column's converter; *spare is the space left for them. */
 static char *
 put_varlena(RowFormer *former, const FormColumn *form, char *p, Size *spare,
 			const char *s, uint32 len)
@@ -119,7 +122,7 @@ put_varlena(RowFormer *former, const FormColumn *form, char *p, Size *spare,
 	return tuple_put_varlena(p, &form->store, value);
 }
 
-/* The next value of a sequence, where there is one in stock and it fits. */
+/* The next value of a sequence, where one has been reserved and it fits. */
 static inline bool
 store_next_value(char *p, const FormColumn *form)
 {
@@ -134,7 +137,7 @@ store_next_value(char *p, const FormColumn *form)
 	return true;
 }
 
-/* Takes back n values from each of the columns before natts that took some. */
+/* Returns n values to the sequences of the columns before natts. */
 static void
 return_values(const RowFormer *former, int natts, uint32 n)
 {
@@ -156,8 +159,8 @@ return_values(const RowFormer *former, int natts, uint32 n)
 	} while (0)
 
 /*
- * A value of fixed length, at p, which is aligned.  False: it cannot be had
- * here.
+ * A value of fixed length, at p, which is aligned.  False: it is left to the
+ * slow path.
  */
 static pg_attribute_always_inline bool
 store_value(RowFormer *former, const FormColumn *form, FormKind kind, char *p,
@@ -185,8 +188,8 @@ store_value(RowFormer *former, const FormColumn *form, FormKind kind, char *p,
 }
 
 /*
- * Any value, at p or what comes next for its alignment.  Returns where the
- * next one goes, or NULL where this one cannot be had here.
+ * Any value, at p after its alignment.  Returns where the next one goes, or
+ * NULL where this one is left to the slow path.
  */
 static pg_attribute_always_inline char *
 put_value(RowFormer *former, const FormColumn *form, FormKind kind, char *p,
@@ -208,8 +211,8 @@ put_value(RowFormer *former, const FormColumn *form, FormKind kind, char *p,
 /* ---- any row ---- */
 
 /*
- * The row's tuple, from its header on, at to, where there is room for it.
- * Returns its length; 0: the long road.
+ * The row's tuple, from its header on, at `to`, where there is space for it.
+ * Returns its length; 0: left to the slow path.
  */
 static Size
 form_tuple(RowFormer *former, const char *data, const ScanField *fields,
@@ -256,7 +259,7 @@ form_tuple(RowFormer *former, const char *data, const ScanField *fields,
 	return p - to;
 }
 
-/* Bytes that converters' varlenas of a row may take. */
+/* Bytes that a row's varlenas from converters may take. */
 static inline Size
 spare_bytes(const RowFormer *former, const ScanRow *row)
 {
@@ -270,7 +273,10 @@ tuple_bound(const RowFormer *former, const ScanRow *row)
 {
 	uint32		length = row->end - row->start;
 
-	/* the texts of a row take no more than its length, and what they share */
+	/*
+	 * the texts of a row take no more than its length and what several fields
+	 * have in common
+	 */
 	return MAXALIGN(former->fixed + length +
 					Min(former->shared, (uint64) length * former->natts) +
 					spare_bytes(former, row));
@@ -305,8 +311,8 @@ form_row(RowFormer *former, const char *data, const ScanRow *row,
 /* ---- rows without nulls, a column at a time ---- */
 
 /*
- * Rows [0, n) in progress.  A column's work for all of them is a loop that
- * knows the column's type, and whose steps do not wait for each other.
+ * Rows [0, n) in progress.  Each column is done for all of them in a loop for
+ * its type, whose iterations do not depend on each other.
  */
 typedef struct RowBlock
 {
@@ -316,15 +322,15 @@ typedef struct RowBlock
 	uint32		nfields;		/* of each row */
 	uint32		n;
 
-	/* rows of one size: where the first one is, the others before it */
+	/* rows of one size: where the first one is; the others precede it */
 	char	   *first;
 
-	/* others: where each row's next value goes, and what its varlenas may take */
+	/* other rows: where each row's next value goes, and what its varlenas may take */
 	char	  **at;
 	Size	   *spare;
 } RowBlock;
 
-/* A block of those rows from the start that can be looked at. */
+/* A block of the rows at the start whose fields can be formed. */
 static RowBlock
 begin_block(RowFormer *former, const char *data, const ScanRow *rows, uint32 n,
 			const ScanField *fields)
@@ -348,7 +354,7 @@ begin_block(RowFormer *former, const char *data, const ScanRow *rows, uint32 n,
 	};
 }
 
-/* Returns for how many rows the value could be had: the next one is odd. */
+/* Returns for how many rows the value was formed: the next one is for the slow path. */
 static pg_attribute_always_inline uint32
 do_column(RowBlock *block, const FormColumn *column, FormKind kind, bool one_size)
 {
@@ -395,7 +401,7 @@ do_column(RowBlock *block, const FormColumn *column, FormKind kind, bool one_siz
 			do_column(block, form, kind, false); \
 		break
 
-/* All columns; the block ends before the first odd row. */
+/* All columns; the block ends before the first row for the slow path. */
 static void
 do_columns(RowBlock *block, bool one_size)
 {
@@ -425,9 +431,9 @@ do_columns(RowBlock *block, bool one_size)
 }
 
 /*
- * Forms up to *n rows, as many as fit a block, and notes in *n how many those
+ * Forms up to *n rows, as many as fit a block, and sets *n to how many those
  * are.  Returns how many it could form: the next one has a null, may have one,
- * or is for the long road.
+ * or is left to the slow path.
  */
 static uint32
 form_block(RowFormer *former, const char *data, const ScanRow *rows, uint32 *n,
@@ -475,8 +481,9 @@ form_block(RowFormer *former, const char *data, const ScanRow *rows, uint32 *n,
 }
 
 /*
- * What was begun behind an odd row was done in vain: where such rows are
- * frequent, more and more rows go one by one until a block is tried again.
+ * The work for rows after one that is left to the slow path was wasted.  Where
+ * such rows are frequent, more and more rows are formed one by one until a
+ * block is tried again.
  */
 static void
 learn_oddness(RowFormer *former, uint32 begun, uint32 formed)
@@ -525,7 +532,7 @@ form_rows(RowFormer *former, const char *data, const ScanRow *rows, uint32 n,
 			break;
 	}
 
-	/* what converters have made is in the tuples now */
+	/* the converters' values have been copied to the tuples */
 	convert_next(former->conv);
 	return done;
 }

@@ -1,13 +1,13 @@
 /*
  * form.h
- *		Fields straight to a heap tuple, where nothing needs the values between.
+ *		The fast path: fields straight to a heap tuple, where nothing needs the
+ *		values.
  *
- * The short road of a load whose rows only have to be converted: no where,
- * no defaults, no checks beyond NOT NULL, every column of a type with a fast
- * converter.  A row for which anything at all is out of the ordinary (a bad
- * value, an escaped field, a converter that declines, a null where none may
- * be) is left to the long road, which judges it from the beginning.  So this
- * room knows no errors.
+ * For a load whose rows only have to be converted: no where, no defaults, no
+ * checks beyond NOT NULL, every column of a type with a fast converter.  A row
+ * with anything out of the ordinary (a bad value, an escaped field, a converter
+ * that declines, a null in a NOT NULL column) is left to the slow path, which
+ * starts with it anew.  So there are no errors here.
  */
 #ifndef PGBULK_FORM_H
 #define PGBULK_FORM_H
@@ -21,31 +21,31 @@
 typedef struct RowFormer RowFormer;
 
 /*
- * NULL where the columns need the long road.  The table may have no
- * constraints but NOT NULL and no generated columns: that is for the caller
- * to know.  model, if not NULL, is a tuple header whose transaction fields and
- * flags every tuple gets.  Memory: the current context.
+ * NULL where the columns need the slow path.  The caller must know that the
+ * table has no constraints but NOT NULL and no generated columns.  model, if
+ * not NULL, is a tuple header whose transaction fields and flags every tuple
+ * gets.  Memory: the current context.
  */
 extern RowFormer *form_open(Converter *conv, const HeapTupleHeaderData *model);
 
 /*
  * Tuples of the first rows of n, in arena.  Each is followed by zeroes up to
  * its MAXALIGNed length.  Returns how many there are: the next row, if there
- * is one, must take the long road.
+ * is one, must take the slow path.
  */
 extern uint32 form_rows(RowFormer *former, const char *data,
 						const ScanRow *rows, uint32 n,
 						const ScanField *fields, Arena *arena,
 						HeapTuple *tuples);
 
-/* Bytes of every row without nulls; 0: that depends on the row. */
+/* Size of every row without nulls; 0: that depends on the row. */
 extern Size form_row_size(const RowFormer *former);
 
 /*
  * Where rows are of one size: the same straight to their places, the first
- * row's tuple, from its header on, at first, and each next one MAXALIGN(size)
- * bytes before the one before.  Returns how many there are; after them a row is
- * for form_rows, or n was larger than suits.
+ * row's tuple, from its header on, at `first`, and each next one MAXALIGN(size)
+ * bytes below the one before.  Returns how many there are; the next row is for
+ * form_rows, unless all n were formed or n exceeded a block.
  */
 extern uint32 form_rows_of_one_size(RowFormer *former, const char *data,
 									const ScanRow *rows, uint32 n,

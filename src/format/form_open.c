@@ -1,6 +1,6 @@
 /*
  * form_open.c
- *		Which columns the short road serves, and what is the same for all rows.
+ *		Which columns the fast path serves, and what is the same for all rows.
  */
 #include "postgres.h"
 
@@ -9,13 +9,13 @@
 #include "format/form_state.h"
 
 /*
- * A varlena from a converter may be this much longer than its text; one of jsonb
- * mostly has no more than this many bytes for each of its text.
+ * A varlena from a converter may be this much longer than its text; one of
+ * jsonb mostly has no more than this many bytes for each byte of its text.
  */
 #define VARLENA_SPARE 16
 #define JSONB_GROWTH 4
 
-/* Longer rows take so long that their place does not matter. */
+/* Longer rows take so long that placing them directly does not pay. */
 #define MAX_ONE_SIZE 1024
 
 static FormKind
@@ -43,7 +43,7 @@ choose_kind(const TupleColumn *store, const Column *column)
 	}
 }
 
-/* False: the column needs the long road. */
+/* False: the column needs the slow path. */
 static bool
 set_field(FormColumn *form, const Column *column, int field)
 {
@@ -59,7 +59,7 @@ set_field(FormColumn *form, const Column *column, int field)
 	return true;
 }
 
-/* The header of a row, as far as it is the same for all rows of its sort. */
+/* The header of a row, as far as it is the same for all rows of its kind. */
 static HeapTupleHeader
 make_header(int natts, Size hoff, bool hasnull, const HeapTupleHeaderData *model)
 {
@@ -87,9 +87,9 @@ make_headers(RowFormer *former, bool haswidth, const HeapTupleHeaderData *model)
 }
 
 /*
- * Whether columns cannot be done one after the other: a row cannot be known
- * to have no nulls by the length of its fields, or columns take their values
- * from one sequence, in turn.
+ * Whether columns cannot be formed one after the other: a column is not in the
+ * file, nulls cannot be recognized by the length of fields, or columns share a
+ * sequence, whose values alternate.
  */
 static bool
 needs_rows(const RowFormer *former)
@@ -106,8 +106,8 @@ needs_rows(const RowFormer *former)
 }
 
 /*
- * Where the columns are, if rows without nulls are all alike.  The image ends
- * in what follows a row up to the next aligned byte.
+ * The columns' offsets, if rows without nulls all have the same layout.  The
+ * image includes the padding after a row.
  */
 static void
 find_layout(RowFormer *former)

@@ -1,6 +1,6 @@
 /*
  * form_state.h
- *		State shared by form_open.c and form.c.  Private to these two.
+ *		State shared by form_open.c and form.c, private to these two.
  */
 #ifndef PGBULK_FORM_STATE_H
 #define PGBULK_FORM_STATE_H
@@ -13,7 +13,7 @@
 /* Copies of up to 32 bytes may write that many, for speed. */
 #define OVERCOPY 32
 
-/* Rows formed at a time, at most, and about how many bytes of them. */
+/* Rows formed at a time, at most, and about how many bytes of these. */
 #define BLOCK_ROWS 128
 #define BLOCK_FEWEST 16
 #define BLOCK_BYTES (16 * 1024)
@@ -38,7 +38,7 @@ typedef struct FormColumn
 	TupleColumn store;
 	Size		offset;			/* of its values, if rows are of one size */
 	int			field;			/* its place in the file */
-	uint32		max_length;		/* text: bytes that surely fit the type */
+	uint32		max_length;		/* text: bytes that fit the type for certain */
 	const Column *column;
 	const SequenceDefault *sequence;
 } FormColumn;
@@ -47,18 +47,18 @@ struct RowFormer
 {
 	Converter  *conv;
 	int			natts;
-	Size		fixed;			/* room for header, fixed-length columns, alignment */
-	Size		shared;			/* bytes at most that several fields have */
-	Size		spare;			/* room for converters' varlenas beyond their text */
-	uint32		growth;			/* and for each byte of that */
+	Size		fixed;			/* space for header, fixed-length columns, alignment */
+	Size		shared;			/* bytes at most that several fields have in common */
+	Size		spare;			/* space for converters' varlenas beyond their text */
+	uint32		growth;			/* and for each byte of the text */
 	uint32		null_length;	/* of the only null marker; else ANY_LENGTH */
 	int			nwords;			/* of these masks, bit i is attribute i: */
 	uint64	   *present;		/* the row's attributes that are not null */
 	uint64	   *all;
 	uint64	   *notnull;
-	HeapTupleHeader whole;		/* what a row without nulls begins with */
+	HeapTupleHeader whole;		/* header of a row without nulls */
 	Size		hoff;			/* its length */
-	HeapTupleHeader holed;		/* a row with nulls, but for its bitmap */
+	HeapTupleHeader holed;		/* that of a row with nulls, but for its bitmap */
 	Size		hoff_holed;
 	Size		row_size;		/* of all rows without nulls; 0: they differ */
 	char	   *image;			/* such a row without its values */

@@ -2,10 +2,10 @@
  * journal.c
  *		See journal.h.
  *
- * A row is a number: twice its length where it begins where the one before
- * ended, on the next line, with a line end as long; else that plus one, and
- * what is different follows.  Numbers are written seven bits to a byte, the
- * lowest first, with the high bit where more follow.
+ * A row is encoded as a number: twice its length if it begins where the
+ * previous one ended, on the next line, and has a line end of the same length;
+ * else that plus one, followed by what differs.  Numbers are written with seven
+ * bits to a byte, the lowest first, and the high bit set where more follow.
  */
 #include "postgres.h"
 
@@ -16,10 +16,10 @@
 /* Bytes that a row may take: five numbers of up to ten bytes. */
 #define MAX_CODE_SIZE 50
 
-/* For the places of records, in kB. */
+/* Memory for sorting the places of records, in kB. */
 #define ORDER_MEMORY 1024
 
-/* A batch of rows that grows beyond this is given room in good time. */
+/* Initial size of the buffer for the codes of a record. */
 #define FIRST_CAPACITY (16 * 1024)
 
 typedef struct RecordHeader
@@ -30,7 +30,7 @@ typedef struct RecordHeader
 	int32		table;
 } RecordHeader;
 
-/* Of the record behind its header. */
+/* The rest of the record, after its header. */
 static inline Size
 record_size(const RecordHeader *header)
 {
@@ -82,7 +82,7 @@ take_number(const uint8 *p, uint64 *number)
 	return p;
 }
 
-/* Small numbers of either sign as small numbers without. */
+/* Zigzag: small numbers of either sign as small unsigned numbers. */
 static inline uint64
 fold_sign(int64 number)
 {
@@ -95,7 +95,7 @@ unfold_sign(uint64 number)
 	return (int64) (number >> 1) ^ -(int64) (number & 1);
 }
 
-/* What is expected behind a row. */
+/* The place that is expected of the row after this one. */
 static inline void
 expect_next(JournalPlace *next, const JournalPlace *place)
 {
@@ -135,7 +135,7 @@ put_place(uint8 *p, JournalPlace *next, const JournalPlace *place)
 /* ---- rows ---- */
 
 static inline void
-reserve_room(Journal *journal, uint32 n)
+reserve_codes(Journal *journal, uint32 n)
 {
 	Size		needed = journal->size + (Size) n * MAX_CODE_SIZE;
 
@@ -164,15 +164,15 @@ journal_locate(const Journal *journal, uint32 index, JournalPlace *place)
 void
 journal_place(Journal *journal, const JournalPlace *place)
 {
-	reserve_room(journal, 1);
+	reserve_codes(journal, 1);
 	journal->size = put_place(journal->rows + journal->size, &journal->next,
 							  place) - journal->rows;
 	journal->nrows++;
 }
 
 /*
- * Rows that are as expected, and short, which most are, are dealt with here:
- * with what is expected, relative to the batch, at hand.
+ * A fast loop for rows that are where they are expected, and short, as most
+ * are: it keeps the expected place relative to the batch in local variables.
  */
 void
 journal_rows(Journal *journal, uint32 first, uint32 n)
@@ -185,7 +185,7 @@ journal_rows(Journal *journal, uint32 first, uint32 n)
 	uint32		end_length = next->end_length;
 	uint8	   *p;
 
-	reserve_room(journal, n);
+	reserve_codes(journal, n);
 	p = journal->rows + journal->size;
 	for (uint32 i = 0; i < n; i++)
 	{
@@ -359,13 +359,13 @@ journal_read(Journal *journal)
 	Assert(journal->nrows == 0 && journal->waiting.len == 0);
 	reader->journal = journal;
 	reader->nrecords = journal->nrecords;
-	/* the file is read from its beginning on, wherever it has been left */
+	/* read the file from its beginning, whatever its position */
 	seek(reader, journal->memory.len);
 	seek(reader, 0);
 	return reader;
 }
 
-/* Bytes of records. */
+/* Reads bytes of records. */
 static void
 take_bytes(JournalReader *reader, void *to, Size len)
 {
@@ -475,7 +475,10 @@ journal_end_read(JournalReader *reader)
 	pfree(reader);
 }
 
-/* How many rows of the record come before the one at tid, or -1: it has it not. */
+/*
+ * How many rows of the record come before the one at tid; -1: the record does
+ * not have it.
+ */
 static int64
 find_in_record(const JournalReader *reader, const ItemPointerData *tid)
 {

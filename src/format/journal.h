@@ -1,21 +1,20 @@
 /*
  * journal.h
- *		Where in the input each loaded row came from.
+ *		Where in the input each loaded row comes from.
  *
- * What is checked only when all rows are in the table (foreign keys) must
- * still be able to say which line is to blame.  So whoever stores rows writes
- * down, in the order in which they were stored, the place of each in its file
- * and the places that they got in the table; later the two are read back
- * together.
+ * Errors that are found only when all rows are in the table (foreign keys) must
+ * still name the line.  So the writer records, in the order in which rows are
+ * stored, the place of each in its file and their TIDs; later the two are read
+ * back together.
  *
- * A record is some rows of one table: their places in the input, usually a
- * byte or two for each (the length of a row says where the next one begins),
- * and runs of neighbours in the table.  Records are kept in memory up to
- * JOURNAL_MEMORY, then in a temporary file.  A parallel worker keeps its
- * records only until its turn, when they go to the leader.
+ * A record has some rows of one table: their places in the input, usually a
+ * byte or two for each (the next row begins where this one ends), and runs of
+ * consecutive TIDs.  Records are kept in memory up to JOURNAL_MEMORY, then in a
+ * temporary file.  A parallel worker keeps its records only until its turn,
+ * when they go to the leader.
  *
- * The rows of a table are in the order of the input; those of several tables
- * (partitions) need not be, one with another.
+ * The rows of a table are in the order of the input; rows of different tables
+ * (partitions) need not be.
  */
 #ifndef PGBULK_JOURNAL_H
 #define PGBULK_JOURNAL_H
@@ -37,13 +36,13 @@
 typedef struct JournalPlace
 {
 	int			file;			/* index in the load's list */
-	uint32		length;			/* bytes, line end included */
-	uint32		end_length;		/* of them, the line end */
+	uint32		length;			/* in bytes, line end included */
+	uint32		end_length;		/* of the line end */
 	int64		offset;			/* of its first byte */
 	int64		line;			/* number of the line that it begins in */
 } JournalPlace;
 
-/* Neighbours in a page of a table. */
+/* Consecutive TIDs in a page of a table. */
 typedef struct JournalRun
 {
 	BlockNumber block;
@@ -54,7 +53,7 @@ typedef struct JournalRun
 typedef struct Journal
 {
 	MemoryContext context;
-	ResourceOwner owner;		/* of its temporary file, also in a subtransaction */
+	ResourceOwner owner;		/* owns its temporary file, also in a subtransaction */
 	const Reader *reader;		/* whose batch the rows are from */
 	bool		held;			/* records wait for journal_keep */
 
@@ -67,7 +66,7 @@ typedef struct Journal
 	StringInfoData runs;
 	uint32		nplaced;
 
-	/* finished ones: those that wait, those in memory, the others */
+	/* finished records: those that wait, those in memory, those in the file */
 	StringInfoData waiting;
 	StringInfoData memory;
 	BufFile    *spilled;
@@ -80,11 +79,11 @@ extern Journal *journal_open(void);
 /* Rows [first, first + n) of the reader's batch will be stored next. */
 extern void journal_rows(Journal *journal, uint32 first, uint32 n);
 
-/* The place of a row of the reader's batch, for rows that have to wait; */
+/* The place of a row of the reader's batch, for rows that are stored later; */
 extern void journal_locate(const Journal *journal, uint32 index,
 						   JournalPlace *place);
 
-/* and then this row will be stored next. */
+/* this row will then be stored next. */
 extern void journal_place(Journal *journal, const JournalPlace *place);
 
 /* The next count rows are in the table, at block from offset first on. */
@@ -92,23 +91,23 @@ extern void journal_stored(Journal *journal, BlockNumber block,
 						   OffsetNumber first, int count);
 
 /*
- * Ends the record: its rows, all of them stored, are those of a table that
- * the caller knows by a number.  Not in a subtransaction of the one that
- * opened the journal.
+ * Ends the record: its rows have all been stored, in a table that the caller
+ * identifies by a number.  Not in a subtransaction of the one that opened the
+ * journal.
  */
 extern void journal_end_record(Journal *journal, int table);
 
-/* Instead: rows that are not stored yet will not be. */
+/* Instead: rows that are not stored yet are discarded. */
 extern void journal_forget(Journal *journal);
 
 /* While held, finished records wait in journal->waiting; then they are kept. */
 extern void journal_hold(Journal *journal, bool held);
 extern void journal_keep(Journal *journal);
 
-/* Whole records that another process has had waiting. */
+/* Adds whole records of another process. */
 extern void journal_receive(Journal *journal, const char *data, Size len);
 
-/* Lets go of the temporary file. */
+/* Closes the temporary file. */
 extern void journal_close(Journal *journal);
 
 /* ---- reading ---- */
@@ -140,12 +139,12 @@ extern JournalReader *journal_read_by_table(Journal *journal);
 /* The next record; false after the last. */
 extern bool journal_next_record(JournalReader *reader);
 
-/* The place of the record's next row: to be called nrows times. */
+/* The place of the record's next row; to be called nrows times. */
 extern void journal_next_place(JournalReader *reader, JournalPlace *place);
 
 extern void journal_end_read(JournalReader *reader);
 
-/* The place of the row at tid in a table; false: it is not in the journal.  Reads all of it. */
+/* The place of the row at tid in a table; false: it is not in the journal.  Scans all of it. */
 extern bool journal_find(Journal *journal, int table, const ItemPointerData *tid,
 						 JournalPlace *place);
 

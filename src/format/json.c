@@ -3,10 +3,10 @@
  *		Format json: rows are objects, the keys are the names of columns.
  *
  * The scanner (scan/json_rows.h) gives a row a field for each column, so that
- * values go the way of all others.  What is left to do here: keys that are missing
- * or unknown, texts with escapes, and columns whose values are no texts of their
- * type in JSON.  The rules are those of json_populate_record, which is asked itself
- * where a column is an array or of a composite type.
+ * values are converted as in all formats.  What is left to do here: keys that
+ * are missing or unknown, texts with escapes, and columns whose values are not
+ * texts of their type in JSON.  The rules are those of json_populate_record,
+ * which is called where a column is an array or of a composite type.
  */
 #include "postgres.h"
 
@@ -32,12 +32,12 @@
 
 /* ---- columns ---- */
 
-/* What a column takes of a value. */
+/* What a column is converted from. */
 typedef enum Taking
 {
-	TAKES_TEXT,					/* of a string the characters, of all else the JSON text */
+	TAKES_TEXT,					/* of a string its characters, of anything else its JSON text */
 	TAKES_JSON,					/* the JSON text */
-	TAKES_POPULATED				/* what json_populate_record makes of that */
+	TAKES_POPULATED				/* what json_populate_record makes of the JSON text */
 } Taking;
 
 static Taking
@@ -51,16 +51,16 @@ taking_of(Oid type)
 	return TAKES_TEXT;
 }
 
-/* An input function of JSON text; the state of its calls. */
+/* The state of calls of an input function of JSON text. */
 typedef struct Populating
 {
 	FmgrInfo	input;			/* the type's own, for NULL */
 	FmgrInfo	populate;		/* json_populate_record */
 	Datum		base;			/* a record of the column alone, NULL */
-	char	   *start;			/* of an object that has nothing but the column */
+	char	   *start;			/* start of an object with just this column */
 } Populating;
 
-/* cstring, NULL for a null, ioparam and typmod: as any input function. */
+/* Called as any input function: cstring (NULL for a null), ioparam and typmod. */
 static Datum
 populate_in(PG_FUNCTION_ARGS)
 {
@@ -87,7 +87,7 @@ populate_in(PG_FUNCTION_ARGS)
 	return value;
 }
 
-/* Makes that the column's input function. */
+/* Installs that as the column's input function. */
 static void
 open_populated(Column *column)
 {
@@ -103,7 +103,7 @@ open_populated(Column *column)
 	desc = BlessTupleDesc(desc);
 	state->base = HeapTupleGetDatum(heap_form_tuple(desc, values, nulls));
 
-	/* it asks which type its first argument has */
+	/* it looks up the type of its first argument */
 	fmgr_info(F_JSON_POPULATE_RECORD, &state->populate);
 	args = list_make2(makeNullConst(RECORDOID, -1, InvalidOid),
 					  makeNullConst(JSONOID, -1, InvalidOid));
@@ -133,7 +133,7 @@ open_column(Converter *conv, Column *column)
 
 /* ---- keys ---- */
 
-/* A column's name as the file has it; NULL if its encoding cannot express it. */
+/* A column's name in the file's encoding; NULL if that cannot express it. */
 static const char *
 name_in_file(const char *name, int encoding)
 {
@@ -156,7 +156,7 @@ name_in_file(const char *name, int encoding)
 	return (const char *) raw;
 }
 
-/* The reader's state: what the scanner is to look for.  It is the same for all files. */
+/* The reader's state: the keys that the scanner looks for, the same for all files. */
 static void
 begin_columns(Reader *reader, const Target *target)
 {
@@ -179,7 +179,7 @@ begin_columns(Reader *reader, const Target *target)
 		att = TupleDescAttr(RelationGetDescr(target->rel), target->attnums[i] - 1);
 		name = name_in_file(NameStr(att->attname), options->encoding);
 		keys[i] = (ScanJsonKey) {
-			/* what no text of the file can be is no key */
+			/* what the encoding cannot express is never a key */
 			.name = name != NULL ? pstrdup(name) : "\xff",
 			.length = name != NULL ? Min(strlen(name), SCAN_JSON_MAX_NAME) : 1,
 			.whole = taking_of(att->atttypid) != TAKES_TEXT
@@ -268,7 +268,7 @@ begin_batch(Converter *conv, Reader *reader)
 	convert_window(conv, reader->data, reader->result.consumed);
 }
 
-/* By the server, which knows what its encoding can express, and what to say if it cannot. */
+/* By the server, which knows what its encoding can express, and has the messages. */
 static const char *
 unescape_slowly(Converter *conv, const char *s, uint32 len, uint32 *unescaped)
 {
@@ -306,7 +306,7 @@ unescape(Converter *conv, const char *s, uint32 *len, char *to, bool *high, RowE
 	return true;
 }
 
-/* The row's key that is none of the columns. */
+/* The row's key that is not a column. */
 static bool
 refuse_key(Converter *conv, const char *data, const ScanField *key, RowError *err)
 {
@@ -314,7 +314,7 @@ refuse_key(Converter *conv, const char *data, const ScanField *key, RowError *er
 	uint32		len;
 	const char *text;
 
-	/* of a name "escaped" means something else */
+	/* in a field of a name "escaped" means something else */
 	name.escaped = false;
 	text = convert_field_text(conv, data, &name, &len, err);
 	if (text == NULL)
@@ -325,7 +325,7 @@ refuse_key(Converter *conv, const char *data, const ScanField *key, RowError *er
 	return convert_wrong_count(err, true);
 }
 
-/* The value of a column whose key is not there. */
+/* The value of a column whose key is missing. */
 static bool
 take_missing(Converter *conv, int index, Datum *values, bool *nulls, RowError *err)
 {
@@ -361,7 +361,7 @@ convert_object(Converter *conv, const char *data, const ScanRow *row,
 	return true;
 }
 
-/* Raises the server's own error, which tells more, for what is not JSON. */
+/* Raises the server's own, more detailed error for invalid JSON. */
 static void
 raise_syntax(const char *data, const ScanRow *row)
 {

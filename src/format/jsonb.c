@@ -12,21 +12,24 @@
 #include "utils/jsonb.h"
 #include "utils/memutils.h"
 
-/* Longer texts are left to the input function; jsonb has its limits far beyond. */
+/* Longer texts are left to the input function; jsonb's own limits are far above. */
 #define MAX_TEXT (16 * 1024 * 1024)
 
-/* What the nodes and keys of a document may take and be kept for the next one. */
+/*
+ * Memory of up to this size for the nodes and keys of a document is kept for
+ * the next one.
+ */
 #define KEPT_SPACE (1024 * 1024)
 
-/* Objects of more pairs are not sorted by insertion. */
+/* Objects of more pairs are not sorted by insertion sort. */
 #define MAX_INSERTION_SORT 16
 
 /* Copies of up to this many bytes may write as many, for speed. */
 #define OVERCOPY 16
 
 /*
- * A pair of an object.  order begins with the key's length and goes on with its
- * first bytes: where two differ they compare as the keys do.
+ * A pair of an object.  order has the key's length and its first bytes: where
+ * two differ they compare as the keys do.
  */
 typedef struct JsonPair
 {
@@ -42,16 +45,16 @@ typedef struct JsonbBuilder
 {
 	const char *text;
 	const JsonNode *nodes;
-	JsonPair   *pairs;			/* those not in use */
-	char	   *keys;			/* room for unescaped ones */
-	bool		ascii;			/* escapes can give nothing else */
-	char	   *start;			/* of the value, from its varlena header on */
-	char	   *next;			/* where data go on */
+	JsonPair   *pairs;			/* free ones */
+	char	   *keys;			/* space for unescaped ones */
+	bool		ascii;			/* escapes can express nothing else */
+	char	   *start;			/* start of the value, with its varlena header */
+	char	   *next;			/* where data continue */
 } JsonbBuilder;
 
 static bool build_container(JsonbBuilder *builder, uint32 index, JEntry *entry);
 
-/* The bytes that a value may take: a JEntry, padding and the longest of all else. */
+/* The bytes that a value may take: a JEntry, padding and its longest form. */
 static inline Size
 size_bound(uint32 nnodes, uint32 len)
 {
@@ -117,7 +120,7 @@ build_number(JsonbBuilder *builder, const JsonNode *node, JEntry *entry)
 	return true;
 }
 
-/* False: the value is for the input function. */
+/* False: the value is left to the input function. */
 static inline bool
 build_value(JsonbBuilder *builder, uint32 index, JEntry *entry)
 {
@@ -178,7 +181,7 @@ add_entry(Entries *entries, JEntry entry)
 	entries->n++;
 }
 
-/* The n elements from a node on; all of a scalar's array is that node. */
+/* The n elements that begin at a node; the array around a scalar has just that node. */
 static bool
 build_array(JsonbBuilder *builder, uint32 header, uint32 index, uint32 n)
 {
@@ -201,7 +204,7 @@ key_order(const char *key, uint32 length)
 {
 	uint64		bytes;
 
-	/* more may be readable than the key has */
+	/* more bytes may be readable than the key has */
 	memcpy(&bytes, key, sizeof(bytes));
 	bytes = pg_ntoh64(bytes);
 	if (length < sizeof(bytes))
@@ -255,8 +258,8 @@ sort_pairs(JsonPair *pairs, uint32 n)
 }
 
 /*
- * Of equal keys the last pair stays.  The values of the others are built all the
- * same, as they may be refused.  *n becomes how many pairs stay.
+ * Of equal keys the last pair is kept.  The values of the others are built all
+ * the same, as they may be invalid.  *n becomes how many pairs are kept.
  */
 static bool
 drop_repeated(JsonbBuilder *builder, JsonPair *pairs, uint32 *n)
@@ -304,7 +307,7 @@ read_pairs(JsonbBuilder *builder, uint32 index, uint32 n, JsonPair *pairs)
 	return true;
 }
 
-/* The n pairs from a node on. */
+/* The n pairs that begin at a node. */
 static bool
 build_object(JsonbBuilder *builder, uint32 index, uint32 n)
 {
@@ -353,7 +356,7 @@ build_container(JsonbBuilder *builder, uint32 index, JEntry *entry)
 
 /* ---- values ---- */
 
-/* size bytes that last until the next document. */
+/* Memory that is valid until the next document. */
 static char *
 reserve_space(Converter *conv, Size size)
 {

@@ -17,32 +17,34 @@
  *			string, key		its bytes
  *			numeric			padding to 4 bytes, then a numeric with a 4-byte header
  *			container		as above
- *			others			nothing; the JEntry tells all
+ *			others			nothing; none: the JEntry has it all
  *
  * The JEntry of a child has its type and the length of its data, padding
- * included; that of each JB_OFFSET_STRIDE'th child has instead where its data end,
- * from the start of the container's data on, and JENTRY_HAS_OFF.  A root that is a scalar
- * is an array of one element, with JB_FSCALAR.  Keys are sorted, shorter ones
- * first, then by bytes; of equal keys the last one in the text counts.
+ * included; that of each JB_OFFSET_STRIDE'th child has the end offset of its
+ * data instead, from the start of the container's data, and JENTRY_HAS_OFF.  A
+ * root that is a scalar is an array of one element, with JB_FSCALAR.  Keys are
+ * sorted, shorter ones first, then by bytes; of equal keys the last one in the
+ * text counts.
  *
  * Whatever is unusual is left to the input function, so that errors and limits
- * are its own: what json_scan does not take, escapes that stand for no character of
- * the database's encoding, numbers beyond numeric's short form, texts longer than
- * 16 MB.
+ * are the server's: what json_scan declines, escapes for characters that the
+ * database encoding lacks, numbers beyond numeric's short form, texts longer
+ * than 16 MB.
  *
- * Price: memory for nodes and keys, 14 bytes for each byte of the text at most, of which the
- * usual document touches a quarter; what is more than 1 MB goes back with the next document.
+ * Price: memory for nodes and keys, at most 14 bytes for each byte of the text,
+ * of which a usual document touches a quarter; what exceeds 1 MB is freed by
+ * the next document.
  */
 #ifndef PGBULK_JSONB_H
 #define PGBULK_JSONB_H
 
 #include "format/convert.h"
 
-/* As ConvertFunction says. */
+/* See ConvertFunction. */
 extern ValueResult convert_jsonb(Converter *conv, const Column *column,
 								 const char *s, uint32 len, Datum *out);
 
-/* The same for json, which is its text. */
+/* The same for json, which is stored as its text. */
 extern ValueResult convert_json(Converter *conv, const Column *column,
 								const char *s, uint32 len, Datum *out);
 

@@ -1,6 +1,6 @@
 /*
  * lines.c
- *		Formats csv and text: lines of fields with something between them.
+ *		Formats csv and text: lines of fields with delimiters.
  */
 #include "postgres.h"
 
@@ -20,7 +20,7 @@ lines_first_eol(const BulkOptions *options, bool stored)
 	return stored ? SCAN_EOL_NL : SCAN_EOL_UNKNOWN;
 }
 
-/* What is no text is said to be what it is, and not full of bad rows. */
+/* A file that is not text is reported as what it is, instead of as bad rows. */
 static void
 check_text(const Source *source)
 {
@@ -55,7 +55,7 @@ lines_find_rows(Reader *reader, const char *bytes, uint32 length,
 			  reader->fields, reader->max_fields, &reader->result);
 }
 
-/* Whether what the file ends with, from there on, is a row without a line end. */
+/* Whether the rest of the file, from an offset on, is a row without a line end. */
 static bool
 has_last_row(const ScanDialect *dialect, const Window *window, uint32 start)
 {

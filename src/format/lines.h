@@ -1,6 +1,6 @@
 /*
  * lines.h
- *		Callbacks of formats csv and text that others of lines share.
+ *		Callbacks of formats csv and text that other formats of lines share.
  */
 #ifndef PGBULK_LINES_H
 #define PGBULK_LINES_H
@@ -12,7 +12,7 @@
 
 extern ScanEol lines_first_eol(const BulkOptions *options, bool stored);
 
-/* Passes over a byte order mark; what is no text is refused. */
+/* Skips a byte order mark; refuses files that are not text. */
 extern uint32 lines_begin_file(Reader *reader);
 
 extern void lines_find_rows(Reader *reader, const char *bytes, uint32 length,
@@ -23,7 +23,7 @@ extern ScanRecovery lines_recover(const Reader *reader, const char *bytes,
 								  uint32 length, const ScanRow *row,
 								  uint32 nfields, uint32 *resume);
 
-/* In the words of format text. */
+/* With the messages of format text. */
 extern const char *lines_describe_fault(const ScanRow *row, int *sqlstate);
 
 /* The type's input function, and a fast converter if it has one. */

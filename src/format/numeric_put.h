@@ -1,11 +1,10 @@
 /*
  * numeric_put.h
- *		How a number lies in a value of type numeric.
+ *		The layout of a value of type numeric.
  *
  * Private to the files that form such values.  The layout is that of the short form in
  * utils/adt/numeric.c: a header of two bytes with sign, display scale and
- * weight, then digits in base 10000.  What does not fit it is left to
- * numeric_in.
+ * weight, then digits in base 10000.  What does not fit is left to numeric_in.
  */
 #ifndef PGBULK_NUMERIC_PUT_H
 #define PGBULK_NUMERIC_PUT_H

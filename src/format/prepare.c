@@ -25,8 +25,8 @@ struct Preparation
 /* ---- opening ---- */
 
 /*
- * Has the server read a template before the first row comes: without text to
- * go with it only what is wrong with the template itself is thrown.
+ * Has the server parse a template before the first row: without text only
+ * errors in the template itself are thrown.
  */
 static void
 check_template(const char *name, text *template)
@@ -121,7 +121,7 @@ prepare_open(Converter *conv)
 
 /* ---- one field ---- */
 
-/* A number that is bad before its type has seen it. */
+/* A number that is invalid before its type's input function is called. */
 static bool
 refuse_number(Converter *conv, const Column *column, RowError *err, const char *message)
 {
@@ -142,7 +142,7 @@ count_digits(const char *text)
 	return strspn(text, "0123456789");
 }
 
-/* Whether a mark is there; blanks behind a number are none. */
+/* Whether a mark is there; blanks after a number are not one. */
 static bool
 has_mark(const char *text, const char *mark)
 {
@@ -150,9 +150,9 @@ has_mark(const char *text, const char *mark)
 }
 
 /*
- * Takes the digits of a number up to its decimals, without what stands between
- * thousands; false: not each of these has three digits.  Then nobody can tell
- * what is meant, nor where a zero stands before them all.
+ * Appends the digits of a number up to its decimals, without thousands
+ * separators; false: not every group has three digits, or the first one begins
+ * with a zero.  Then it is not clear what is meant.
  */
 static bool
 take_thousands(Converter *conv, char **text)
@@ -184,8 +184,8 @@ take_thousands(Converter *conv, char **text)
 }
 
 /*
- * A point where another mark is expected may well stand between thousands: it
- * makes the number a bad one, unless option thousands_mark says that it does.
+ * A point where another decimal mark is expected may well separate thousands:
+ * it makes the number invalid, unless option thousands_mark says that it does.
  */
 static bool
 prepare_number(Converter *conv, const Column *column, RowError *err)
@@ -235,7 +235,7 @@ prepare_date(Converter *conv, int index, RowError *err)
 		return false;
 	}
 
-	/* a space instead of the T is what the fast converters know */
+	/* the fast converters expect a space instead of the T */
 	JsonEncodeDateTime(buf, value, type, NULL);
 	convert_end_input(conv);
 	separator = strchr(buf, 'T');

@@ -1,10 +1,11 @@
 /*
  * prepare.h
- *		Values as people write them to text that a type's input function knows.
+ *		Values as people write them to text that a type's input function
+ *		accepts.
  *
- * What is prepared then goes the way of every other field's text, so that
- * domains, type modifiers and null markers work as ever.  Messages and
- * rejects have the text as it stood in the file.
+ * The result is converted like the text of any other field, so that domains,
+ * type modifiers and null markers work as usual.  Messages and rejects have the
+ * original text.
  */
 #ifndef PGBULK_PREPARE_H
 #define PGBULK_PREPARE_H
@@ -16,7 +17,7 @@
 /*
  * Options decimal_mark, thousands_mark and date_format, for the columns of conv.  Errors:
  * 22023 for a column of another type than dates and times, and for a template
- * that to_timestamp does not know; those of convert_find_loaded.
+ * that to_timestamp does not accept; those of convert_find_loaded.
  */
 extern void prepare_open(Converter *conv);
 

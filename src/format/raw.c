@@ -9,7 +9,7 @@
 #include "utils/memutils.h"
 #include "utils/resowner.h"
 
-/* What is read at a time: bad rows often stand near one another. */
+/* Bytes read at a time: bad rows are often near one another. */
 #define RAW_WINDOW (64 * 1024)
 
 /* More of a row is not shown in a message. */
@@ -20,13 +20,13 @@ typedef struct RawFile
 	char	   *path;			/* NULL: not remembered */
 	FileStamp	stamp;
 	BufFile    *copy;
-	bool		rereadable;		/* any byte of it can be had at once */
+	bool		rereadable;		/* seekable: any byte of it can be read directly */
 } RawFile;
 
 struct Raw
 {
 	MemoryContext context;
-	ResourceOwner owner;		/* of copies, also in a subtransaction */
+	ResourceOwner owner;		/* owns the copies, also in a subtransaction */
 	const BulkOptions *options;
 	const Target *target;
 	StoredRows *stored;			/* NULL: there are files */
@@ -36,7 +36,7 @@ struct Raw
 	Source	   *source;			/* has it open; NULL: it is a copy */
 	char	   *data;			/* of a copy */
 	Size		capacity;
-	StringInfoData text;		/* the row as it is shown, where that is not its bytes */
+	StringInfoData text;		/* the row as it is shown, if not its bytes */
 };
 
 Raw *
@@ -93,7 +93,7 @@ raw_remember(Raw *raw, Source *source)
 	MemoryContextSwitchTo(old);
 }
 
-/* Whether a file is what was remembered. */
+/* Whether a file is the one that was remembered. */
 static void
 check_same(const RawFile *file, const Source *source)
 {
@@ -122,7 +122,7 @@ raw_copies(const Raw *raw)
 {
 	BufFile   **copies;
 
-	/* stored rows stand in no file: all of them can be read again */
+	/* stored rows are not in files: all of them can be read again */
 	if (raw->nfiles == 0)
 		return NULL;
 	copies = palloc0(sizeof(BufFile *) * raw->nfiles);
@@ -169,7 +169,7 @@ open_file(Raw *raw, int number)
 	MemoryContextSwitchTo(old);
 }
 
-/* The bytes where the file itself can be read again. */
+/* The bytes, from the file itself. */
 static const char *
 read_again(Raw *raw, int64 offset, Size length)
 {
@@ -233,7 +233,7 @@ read_bytes(Raw *raw, int file, int64 offset, Size length)
 		read_copy(raw, offset, length);
 }
 
-/* The routine of a format whose rows are shown as others than their bytes; NULL: it is none. */
+/* The format's routine, if its rows are not shown as their bytes, else NULL. */
 static const FormatRoutine *
 showing_routine(const Raw *raw)
 {
@@ -270,7 +270,7 @@ raw_show(Raw *raw, const JournalPlace *place, Size *length)
 	{
 		Size		full_length;
 
-		/* a row that is shown as it stands need not be read to its end */
+		/* a row that is shown as its bytes need not be read to its end */
 		*length = Min(place->length - place->end_length, SHOWN_BYTES);
 		data = showing_routine(raw) != NULL ? raw_read(raw, place, length, &full_length) :
 			read_bytes(raw, place->file, place->offset, *length);

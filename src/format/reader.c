@@ -8,7 +8,10 @@
 #include "miscadmin.h"
 #include "utils/memutils.h"
 
-/* Rows of a batch at most, and memory for fields at first; less for a small window. */
+/*
+ * The most rows of a batch, and the initial number of fields; fewer for a small
+ * window.
+ */
 #define MAX_ROWS (64 * 1024)
 #define MIN_ROWS 64
 #define FIELDS_PER_ROW 4
@@ -40,7 +43,7 @@ reader_open(Source *source, const BulkOptions *options)
 	return reader;
 }
 
-/* Moves the window behind the batches that have been read. */
+/* Moves the window past the batches that have been read. */
 static void
 advance(Reader *reader)
 {
@@ -92,7 +95,7 @@ reader_place(const Reader *reader, int64 *offset, int64 *line)
 	*line = window->line + reader->done_lines;
 	if (reader->result.status == SCAN_MARKER)
 	{
-		/* it stands alone on the last line */
+		/* it is alone on the last line */
 		*offset = reader->result.nrows == 0 ? reader->offset :
 			reader->offset + reader->rows[reader->result.nrows - 1].next;
 		*line -= 1;
@@ -159,7 +162,7 @@ reader_begins_with(Reader *reader, uint32 begin, ScanEol eol)
 	return reader->eol == eol;
 }
 
-/* A row with more fields than there is room for. */
+/* A row has more fields than the array holds. */
 static void
 grow_fields(Reader *reader)
 {
@@ -179,8 +182,8 @@ count_lines(const Reader *reader, uint32 from, uint32 to)
 }
 
 /*
- * The unfinished row that fills the largest window, as a broken row of all
- * its whole lines.
+ * The unfinished row that fills the largest window, as a damaged row of all its
+ * whole lines.
  */
 static void
 break_off(Reader *reader)
@@ -259,7 +262,7 @@ reader_rows(Reader *reader, uint32 max_rows, bool forgiving)
 
 /*
  * The batch ends with row number index, which now ends at an offset, or before
- * it; so do what it consumed and its lines.
+ * it; so do the bytes and lines that it has consumed.
  */
 static void
 end_batch(Reader *reader, uint32 index, uint32 end, bool with)
@@ -280,7 +283,7 @@ end_batch(Reader *reader, uint32 index, uint32 end, bool with)
 			reader->data[row->end - 1] == '\r'))
 		row->end--;
 
-	/* where one quote is broken others are: do not scan far in vain */
+	/* where one quote is misplaced others are: do not scan far for nothing */
 	reader->batch_rows = RECOVERY_ROWS;
 }
 
@@ -300,7 +303,7 @@ reader_recover(Reader *reader, uint32 index, int nfields)
 		case SCAN_NO_RESUME:
 			break;
 		case SCAN_UNDECIDED:
-			/* at the largest window there is no reading on */
+			/* the largest window cannot be filled further */
 			if (row->start == 0 && window->length >= SCAN_MAX_WINDOW)
 				break;
 			end_batch(reader, index, row->start, false);

@@ -25,7 +25,7 @@ struct Transform
 {
 	char	   *name;
 	int			narguments;
-	int			ndefaults;		/* the last ones may be missing */
+	int			ndefaults;		/* of the last arguments, which may be missing */
 	ExprState **defaults;		/* of those */
 	List	   *expressions;	/* the call and the defaults */
 	bool		is_volatile;
@@ -65,7 +65,10 @@ check_function(Oid oid, Form_pg_proc proc, Relation rel)
 			refuse_function(oid, "Its arguments are not all of type text.");
 }
 
-/* The function's call, with the fields of a row as parameters: who plans it cannot run it. */
+/*
+ * The function's call, with the fields of a row as parameters, which planning
+ * cannot evaluate.
+ */
 static Expr *
 make_call(Oid oid, Oid type, int narguments)
 {
@@ -169,7 +172,7 @@ transform_is_volatile(const Transform *transform)
 
 /* ---- one row ---- */
 
-/* The fields as arguments; false: one cannot be had. */
+/* The fields as arguments; false: one is invalid. */
 static bool
 set_fields(Converter *conv, const char *data, const ScanField *fields,
 		   int nfields, RowError *err)
@@ -199,7 +202,7 @@ set_fields(Converter *conv, const char *data, const ScanField *fields,
 	return true;
 }
 
-/* Arguments that the row is too short for. */
+/* Arguments for which the row has no fields. */
 static bool
 set_missing(Converter *conv, int nfields, RowError *err)
 {

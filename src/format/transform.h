@@ -18,7 +18,7 @@
  */
 extern Transform *transform_open(const char *name, Relation rel);
 
-/* How many arguments it takes, and how many of them it must be given. */
+/* How many arguments it takes, and how many of them have no default. */
 extern int	transform_arguments(const Transform *transform);
 extern int	transform_required(const Transform *transform);
 
@@ -28,7 +28,7 @@ extern bool transform_is_volatile(const Transform *transform);
 
 /*
  * The row of the table that the function makes of a row of the file.  Where it
- * returns NULL there is to be none: conv->suppressed.  False: err says why.
+ * returns NULL there is none: conv->suppressed.  False: err says why.
  */
 extern bool transform_row(Converter *conv, const char *data, const ScanRow *row,
 						  const ScanField *fields, Datum *values, bool *nulls,

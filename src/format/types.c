@@ -3,9 +3,9 @@
  *		Fast converters: the common types from text, without their input
  *		functions.
  *
- * Each gives exactly the datum that the input function would, typmod
- * included, or declines.  Parsing is scan/values.c's; here is only what
- * makes a Datum of it.
+ * Each returns exactly the datum that the input function would, typmod
+ * included, or declines.  scan/values.c parses; here the result becomes a
+ * Datum.
  */
 #include "postgres.h"
 
@@ -120,7 +120,7 @@ convert_bool(Converter *conv, const Column *column, const char *s, uint32 len,
 	return result;
 }
 
-/* Whether numeric(precision, scale) takes the number without rounding it. */
+/* Whether numeric(precision, scale) holds the number without rounding. */
 static bool
 fit_numeric(ValueNumeric *number, int32 typmod)
 {
@@ -179,7 +179,10 @@ count_characters(const char *s, uint32 len)
 	return pg_mbstrlen_with_len(s, len);
 }
 
-/* Too long is the server's to judge: spaces may be cut off, or it may be an error. */
+/*
+ * The server decides on values that are too long: spaces may be cut off, or it
+ * is an error.
+ */
 static ValueResult
 convert_varchar(Converter *conv, const Column *column, const char *s,
 				uint32 len, Datum *out)
@@ -342,7 +345,7 @@ convert_uuid(Converter *conv, const Column *column, const char *s, uint32 len,
 	return value_uuid(s, len, uuid->data);
 }
 
-/* bit(n) wants n digits exactly, bit varying(n) at most n. */
+/* bit(n) takes exactly n digits, bit varying(n) at most n. */
 static ValueResult
 convert_bits(Converter *conv, const Column *column, const char *s, uint32 len,
 			 Datum *out)
@@ -368,7 +371,7 @@ convert_bytea(Converter *conv, const Column *column, const char *s, uint32 len,
 
 	if (len < 2)
 		return VALUE_ASK;
-	/* the form with exactly (len - 2) / 2 bytes is the only one taken */
+	/* only the form with exactly (len - 2) / 2 bytes is accepted */
 	*out = convert_varlena(conv, column, (len - 2) / 2, &data);
 	return value_bytea_hex(s, len, (uint8_t *) data, &outlen);
 }

@@ -2,10 +2,9 @@
  * values.c
  *		The rows of a query: values of their columns' types, or their texts.
  *
- * Rows are laid out as those of COPY's binary format (stream/query.h).  A
- * value that its column takes as it is becomes a Datum without an input
- * function; any other field is its text, without escapes, and goes the way of
- * the fields of a file.
+ * Rows are laid out as those of COPY's binary format (stream/query.h).  A value
+ * of its column's own type becomes a Datum without an input function; any other
+ * field is text, without escapes, and is converted like the fields of a file.
  */
 #include "postgres.h"
 
@@ -16,7 +15,7 @@
 
 /* ---- reading ---- */
 
-/* Sizes tell where rows end. */
+/* Rows are delimited by sizes. */
 static ScanEol
 first_eol(const BulkOptions *options, bool stored)
 {
@@ -30,8 +29,8 @@ begin_file(Reader *reader)
 }
 
 /*
- * To a converter NULL is a field that is not quoted and looks like a marker,
- * here the empty one; no other field may be taken for it.
+ * For a converter NULL is an unquoted field that is a null marker, here the
+ * empty one; no other field may be taken for it.
  */
 static void
 find_rows(Reader *reader, const char *bytes, uint32 length, uint32 max_rows)
@@ -46,7 +45,7 @@ find_rows(Reader *reader, const char *bytes, uint32 length, uint32 max_rows)
 
 /* ---- values ---- */
 
-/* By value. */
+/* Passed by value. */
 static ValueResult
 take_word(Converter *conv, const Column *column, const char *s, uint32 len,
 		  Datum *out)
@@ -81,7 +80,7 @@ take_word(Converter *conv, const Column *column, const char *s, uint32 len,
 	return VALUE_OK;
 }
 
-/* Of a fixed length, by reference. */
+/* Of fixed length, passed by reference. */
 static ValueResult
 take_fixed(Converter *conv, const Column *column, const char *s, uint32 len,
 		   Datum *out)
@@ -90,7 +89,7 @@ take_fixed(Converter *conv, const Column *column, const char *s, uint32 len,
 	return VALUE_OK;
 }
 
-/* The input function is there for NULLs that it wants to see. */
+/* The input function is called for NULLs, if it takes them. */
 static void
 open_column(Converter *conv, Column *column)
 {
@@ -112,7 +111,7 @@ open_marker(Converter *conv)
 	conv->nulls[0] = (NullMarker) {.text = "", .length = 0};
 }
 
-/* Texts have been in this database already. */
+/* Texts come from this database: they are valid. */
 static void
 begin_batch(Converter *conv, Reader *reader)
 {
