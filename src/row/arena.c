@@ -1,6 +1,6 @@
 /*
  * arena.c
- *		Blocks behind arena.h.
+ *		The blocks of arena.h.
  */
 #include "postgres.h"
 
@@ -40,7 +40,7 @@ arena_alloc_slow(Arena *arena, Size size)
 	ArenaBlock *block = arena->current;
 	char	   *p;
 
-	/* go on to a block kept from an earlier round, else make one */
+	/* use a block kept by an earlier reset, else allocate one */
 	if (block != NULL && block->next != NULL && block->next->size >= size)
 		block = block->next;
 	else

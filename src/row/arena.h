@@ -1,12 +1,11 @@
 /*
  * arena.h
- *		Memory that is given out by moving a pointer and given back all at once.
+ *		Memory that is allocated by moving a pointer and freed all at once.
  *
- * The price of an allocation is an addition and a comparison; nothing is
- * freed alone.  Blocks live in the memory context named at creation and are
- * kept from one arena_reset to the next, so that a load in full swing
- * allocates nothing; one that outgrew the usual block size goes back to the
- * server at the reset.
+ * The price of an allocation is an addition and a comparison; nothing is freed
+ * separately.  Blocks are allocated in the memory context named at creation and
+ * kept by arena_reset, so that a load soon needs no new ones; a block above the
+ * usual size is freed by the reset.
  */
 #ifndef PGBULK_ARENA_H
 #define PGBULK_ARENA_H
@@ -19,7 +18,7 @@ typedef struct Arena
 {
 	char	   *next;			/* free bytes of the current block: */
 	char	   *end;			/* [next, end) */
-	char	   *start;			/* first byte of a usual first block, if current, else NULL */
+	char	   *start;			/* of the first block, if current and of usual size, else NULL */
 	ArenaBlock *current;
 	ArenaBlock *first;
 	Size		block_size;
@@ -28,10 +27,10 @@ typedef struct Arena
 
 extern void arena_init(Arena *arena, MemoryContext context, Size block_size);
 
-/* arena_reset's way out when more than one usual block was used. */
+/* arena_reset's slow path, when more than one usual block was used. */
 extern void arena_reset_slow(Arena *arena);
 
-/* Gives back everything. */
+/* Frees everything. */
 static inline void
 arena_reset(Arena *arena)
 {
@@ -41,7 +40,7 @@ arena_reset(Arena *arena)
 		arena_reset_slow(arena);
 }
 
-/* arena_alloc's way out when the current block is full. */
+/* arena_alloc's slow path, when the current block is full. */
 extern void *arena_alloc_slow(Arena *arena, Size size);
 
 /* size bytes, aligned for any type, not cleared; size may exceed 1 GB. */
@@ -57,7 +56,7 @@ arena_alloc(Arena *arena, Size size)
 	return p;
 }
 
-/* Gives back the tail of the latest allocation p, of which used bytes stay. */
+/* Shrinks the latest allocation, p, to used bytes. */
 static inline void
 arena_trim(Arena *arena, void *p, Size used)
 {

@@ -56,7 +56,7 @@ add_check(Constraints *constraints, Relation rel, ConstrCheck *source)
 	expr = compat_expand_generated(expr, rel);
 	check->name = pstrdup(source->ccname);
 	check->expr = ExecPrepareExpr((Expr *) expr, constraints->estate);
-	/* planned, as what arguments of functions are by default counts, too */
+	/* planned first, so that defaults of functions' arguments count, too */
 	check->is_volatile =
 		contain_volatile_functions((Node *) expression_planner((Expr *) expr));
 	constraints->nchecks++;
@@ -98,7 +98,7 @@ constraints_open(ResultRelInfo *rri, EState *estate)
 	return constraints;
 }
 
-/* Messages go with their row: there may be millions. */
+/* Messages are freed with their row: there may be millions. */
 static MemoryContext
 enter_row_memory(EState *estate)
 {

@@ -1,11 +1,10 @@
 /*
  * constraints.h
- *		NOT NULL and CHECK, told beforehand.
+ *		NOT NULL and CHECK, tested without throwing.
  *
- * ExecConstraints can only throw, and a throw can only be survived at the
- * price of a subtransaction.  So the same tests are made here first, with
- * the same expressions; only where an error is wanted ExecConstraints is
- * called to raise it in its own words.
+ * ExecConstraints can only throw, and catching an error takes a subtransaction.
+ * So the same tests are made here first, with the same expressions;
+ * ExecConstraints is called only to raise its error, where one is wanted.
  */
 #ifndef PGBULK_CONSTRAINTS_H
 #define PGBULK_CONSTRAINTS_H
@@ -21,7 +20,7 @@ typedef struct Constraints Constraints;
 /* NULL where the table has none.  Memory: the executor state's. */
 extern Constraints *constraints_open(ResultRelInfo *rri, EState *estate);
 
-/* Whether there is nothing but NOT NULL on stored columns (or nothing at all). */
+/* Whether the only constraints are NOT NULL on stored columns (or none). */
 extern bool constraints_only_notnull(const Constraints *constraints);
 
 /* Whether a CHECK may look at the table. */
@@ -31,7 +30,7 @@ extern bool constraints_volatile(const Constraints *constraints);
 extern bool constraints_check(Constraints *constraints, TupleTableSlot *slot,
 							  Guard *guard, RowError *err);
 
-/* The same for the table's partition bounds, when a row was not routed there. */
+/* The same for the table's partition bounds, for a row that was not routed there. */
 extern bool constraints_check_bounds(ResultRelInfo *rri, TupleTableSlot *slot,
 									 EState *estate, RowError *err);
 

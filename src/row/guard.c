@@ -38,8 +38,8 @@ guard_close_slow(Guard *guard)
 	MemoryContext current = CurrentMemoryContext;
 
 	/*
-	 * Its commit begins a new command where the number of the current one has
-	 * been used (by a wide value of a reject, say), which cannot be in
+	 * Its commit would increment the command counter if the current command id
+	 * has been used (by a wide value of a reject, say), which is not allowed in
 	 * parallel mode.  But what runs there writes nothing that must be kept.
 	 */
 	if (IsInParallelMode())
@@ -51,7 +51,7 @@ guard_close_slow(Guard *guard)
 	guard->open = false;
 }
 
-/* What no row can be blamed for, whoever has thrown it. */
+/* Errors that are never a row's fault, whatever code has thrown them. */
 static bool
 is_about_server(int sqlerrcode)
 {
@@ -67,7 +67,7 @@ is_about_server(int sqlerrcode)
 	{
 		case ERRCODE_SEQUENCE_GENERATOR_LIMIT_EXCEEDED:
 		case ERRCODE_LOCK_NOT_AVAILABLE:
-		case ERRCODE_ASSERT_FAILURE:	/* which WHEN OTHERS lets pass, too */
+		case ERRCODE_ASSERT_FAILURE:	/* not caught by WHEN OTHERS either */
 		case ERRCODE_DATA_CORRUPTED:
 		case ERRCODE_INDEX_CORRUPTED:
 			return true;
@@ -76,9 +76,9 @@ is_about_server(int sqlerrcode)
 }
 
 /*
- * Whether an error tells about the row and not about the server or the code.
- * Many types have no better code for a bad value than that of an internal
- * error; from our own code it is one.
+ * Whether an error is about the row, and not about the server or the code.
+ * Many types raise an internal error for a bad value; from our own code it is
+ * what it says.
  */
 static bool
 is_about_data(int sqlerrcode, GuardWork work)
@@ -129,7 +129,7 @@ guard_run(Guard *guard, void (*body) (void *arg), void *arg)
 
 		if (guard->refused)
 		{
-			/* nothing but our own code has run since, so nothing is to undo */
+			/* only our own code has run since, so there is nothing to undo */
 			MemoryContextSwitchTo(context);
 			FlushErrorState();
 			guard->work = GUARD_OWN_CODE;
@@ -138,13 +138,13 @@ guard_run(Guard *guard, void (*body) (void *arg), void *arg)
 		if (!guard->open)
 			PG_RE_THROW();
 
-		/* FreeErrorData would leave some of it */
+		/* FreeErrorData would not free all of it */
 		MemoryContextReset(guard->errors);
 		MemoryContextSwitchTo(guard->errors);
 		edata = CopyErrorData();
 		FlushErrorState();
 
-		/* also where the error goes on: nobody else ends the subtransaction */
+		/* also where the error is rethrown: nothing else ends the subtransaction */
 		RollbackAndReleaseCurrentSubTransaction();
 		MemoryContextSwitchTo(context);
 		CurrentResourceOwner = guard->owner;

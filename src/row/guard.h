@@ -1,18 +1,19 @@
 /*
  * guard.h
- *		Errors thrown by others' code while rows are set aside, not fatal.
+ *		Catches errors thrown by user-defined code, so that the row is set
+ *		aside.
  *
  * Input functions without soft errors (all of them on 15), defaults, checks,
- * transform and the where clause can throw.  Under on_error = ignore or set_null such
- * code runs inside an internal subtransaction, the guard.  It is opened when
- * first needed and closed before anything is written to a table, so that it
- * spans a batch of rows, not each: price about 2 microseconds a batch, and
- * about 10 for each error caught.
+ * transform and the where clause can throw.  Under on_error = ignore or
+ * set_null such code runs within an internal subtransaction, the guard.  It is
+ * opened when first needed and closed before anything is written to a table, so
+ * that there is one for a batch of rows, not for each row.  Price: about 2
+ * microseconds a batch, and about 10 for each error caught.
  *
- * Trap: what guarded code wrote to the database is lost when a later row under
- * the same guard fails.  So volatile expressions and triggers before a row get
- * a guard of their own (close it right after them).  Triggers after rows run
- * with the guard closed: by then the row is in the table.
+ * Trap: what guarded code has written to the database is rolled back when a
+ * later row under the same guard fails.  So volatile expressions and triggers
+ * before a row get a guard of their own (close it right after them).  Triggers
+ * after rows run with the guard closed: by then the row is in the table.
  */
 #ifndef PGBULK_GUARD_H
 #define PGBULK_GUARD_H
@@ -22,24 +23,24 @@
 #include "port/atomics.h"
 #include "utils/resowner.h"
 
-/* What runs: it tells whose fault an error is. */
+/* What code is running, which decides whose fault an error is. */
 typedef enum GuardWork
 {
-	GUARD_OWN_CODE,				/* ours, the server's, or a default: it sees nothing of the row */
-	GUARD_ROW_CODE,				/* others' code that is given the row, or a field of it */
-	GUARD_NOT_ROW				/* nothing of the row's: errors are thrown on */
+	GUARD_OWN_CODE,				/* ours, the server's, or a default: it does not see the row */
+	GUARD_ROW_CODE,				/* user-defined code or input function, given the row or a field */
+	GUARD_NOT_ROW				/* not about the row: errors are rethrown */
 } GuardWork;
 
 typedef struct Guard
 {
-	bool		enabled;		/* off: errors go where they always go */
-	bool		forbidden;		/* there can be no subtransaction now */
-	bool		refused;		/* one was wanted all the same */
+	bool		enabled;		/* off: errors are not caught */
+	bool		forbidden;		/* no subtransaction is possible now */
+	bool		refused;		/* one was needed all the same */
 	pg_atomic_uint32 *others_failed;	/* if not NULL and not 0: errors are not the row's */
 	bool		open;
 	GuardWork	work;
 	MemoryContext errors;		/* holds the error caught last */
-	MemoryContext context;		/* what was current outside */
+	MemoryContext context;		/* the one to return to */
 	ResourceOwner owner;
 } Guard;
 
@@ -64,11 +65,11 @@ guard_close(Guard *guard)
 }
 
 /*
- * Around others' code that is given the row: a type's input function, a CHECK,
+ * Around code that is given the row: a type's input function, a CHECK,
  * a generated column, option transform or where, the key of a partition,
  * triggers before the row.  What it throws is the row's fault as far as a WHEN
- * OTHERS of PL/pgSQL would catch it.  The guard stays open behind it, unless
- * what has run is volatile.
+ * OTHERS of PL/pgSQL would catch it.  The guard then stays open, unless the
+ * code is volatile.
  */
 static inline void
 guard_enter(Guard *guard)
@@ -86,16 +87,16 @@ guard_leave(Guard *guard, bool is_volatile)
 }
 
 /*
- * Calls body(arg).  Returns NULL when it came to its end, or the error that
- * was thrown under an open guard (good until the next one), after the guard's
- * subtransaction has been rolled back.  Errors that are not
- * about data (cancel, locks, out of memory, I/O, serialization; of code that does not see
- * the row also internal ones and what its author got wrong) and those thrown with the
- * guard closed are thrown on.
+ * Calls body(arg).  Returns NULL when it has returned, or the error that was
+ * thrown under an open guard (valid until the next one), after the guard's
+ * subtransaction has been rolled back.  Errors that are not about data (cancel,
+ * locks, out of memory, I/O, serialization; from code that does not see the row
+ * also internal errors and programming errors) and those thrown with the guard
+ * closed are rethrown.
  *
- * Where subtransactions are forbidden (before 17, while parallel workers are
- * about), what wants the guard open ends the body before it has run others'
- * code; guard->refused then says so, and NULL is returned.
+ * Where subtransactions are forbidden (before 17, in parallel mode), code that
+ * needs the guard is not run: the body is left, guard->refused is set, and NULL
+ * is returned.
  */
 extern ErrorData *guard_run(Guard *guard, void (*body) (void *arg), void *arg);
 

@@ -24,10 +24,10 @@ typedef struct RouteLevel
 	PartitionKey key;
 	PartitionDesc desc;
 	List	   *exprs;			/* ExprStates of the key's expressions */
-	AttrMap    *map;			/* from the root's columns, NULL if the same */
-	TupleTableSlot *slot;		/* a row in this table's form, with map */
+	AttrMap    *map;			/* from the root's columns; NULL if they are the same */
+	TupleTableSlot *slot;		/* a row with this table's columns, with map */
 	struct RouteLevel **children;	/* by partition; NULL: leaf or not yet opened */
-	void	  **places;			/* by partition: the caller's, of leaves */
+	void	  **places;			/* by partition: the caller's pointers, for leaves */
 } RouteLevel;
 
 struct Router
@@ -35,7 +35,7 @@ struct Router
 	EState	   *estate;
 	Guard	   *guard;
 	RouteLevel	   *root;
-	List	   *levels;			/* those that were opened here */
+	List	   *levels;			/* the tables that were opened here */
 };
 
 static RouteLevel *
@@ -90,7 +90,7 @@ route_close(Router *router)
 	}
 }
 
-/* The subpartitioned table at index, opened for as long as the load goes. */
+/* The subpartitioned table at index, opened until the end of the load. */
 static RouteLevel *
 child_level(Router *router, RouteLevel *level, int index)
 {
@@ -116,7 +116,7 @@ child_level(Router *router, RouteLevel *level, int index)
 	return child;
 }
 
-/* The values of the partition key in a row of the level's form. */
+/* The values of the partition key in a row with the level's columns. */
 static void
 key_values(Router *router, RouteLevel *level, TupleTableSlot *slot, Datum *values,
 		   bool *isnull)

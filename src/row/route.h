@@ -2,13 +2,14 @@
  * route.h
  *		The partition for a row, found without an error.
  *
- * ExecFindPartition throws where there is none.  Asking here first lets such
- * a row be set aside without a subtransaction.  With each leaf the caller may
- * keep what it knows of it, so that the server is asked once for a leaf, and
- * not for each row.
+ * ExecFindPartition throws where there is none.  Searching here first lets such
+ * a row be set aside without a subtransaction.  The caller may keep a pointer
+ * with each leaf, so that ExecFindPartition is called once for a leaf, and not
+ * for each row.
  *
  * Trap: the server checks the bounds of a default partition for each row, as
- * others may have attached partitions since.  For these it must be asked.
+ * other sessions may have attached partitions since.  For these it must be
+ * called.
  */
 #ifndef PGBULK_ROUTE_H
 #define PGBULK_ROUTE_H
@@ -21,12 +22,13 @@
 
 typedef struct Router Router;
 
-/* root stays the caller's.  Memory: the executor state's. */
+/* root still belongs to the caller.  Memory: the executor state's. */
 extern Router *route_open(Relation root, EState *estate, Guard *guard);
 
 /*
- * False: there is no partition, and err, unless NULL, says so.  *place is where the caller keeps a
- * pointer for the leaf, NULL at first; or NULL: the server is to be asked for each row.
+ * False: there is no partition, and err, unless NULL, is filled.  *place is the
+ * caller's pointer for the leaf, NULL at first; or NULL: ExecFindPartition must
+ * be called for each row.
  */
 extern bool route_find(Router *router, TupleTableSlot *slot, void ***place, RowError *err);
 

@@ -4,8 +4,8 @@
  *
  * A function that judges a row takes a RowError pointer.  Where it is NULL
  * (on_error = stop) it raises the error the way the server would; else it
- * fills the struct and returns false, and no error is raised where that can
- * be told beforehand.
+ * fills the struct and returns false, and no error is raised where it can be
+ * predicted.
  */
 #ifndef PGBULK_ROW_ERROR_H
 #define PGBULK_ROW_ERROR_H
@@ -29,10 +29,10 @@ typedef struct RowError
 {
 	RejectReason reason;
 	int			sqlstate;
-	const char *message;		/* lives until the next row */
+	const char *message;		/* valid until the next row */
 	const char *column;			/* name, or NULL */
 	const char *value;			/* the field's text, or NULL */
-	bool		extra;			/* it has a field, or key, beyond the columns ... */
+	bool		extra;			/* the row has a field, or key, beyond the columns ... */
 	bool		missing;		/* ... or lacks one */
 	bool		swallowed;		/* a line end where none can be: a quote is broken */
 } RowError;

@@ -2,7 +2,8 @@
  * sequence.c
  *		Ranges of sequences, and the defaults that take values from them.
  *
- * A sequence is a relation of one page, with one tuple that no snapshot matters for:
+ * A sequence is a relation of one page, with one tuple that is visible to all
+ * snapshots:
  *
  *		+----------------+-----+------------------------------------+
  *		| PageHeaderData | lp1 |                                    |
@@ -12,9 +13,9 @@
  *		|      | header | last_value, log_cnt, is_called |  magic   |
  *		+------+--------+--------------------------------+----------+
  *
- * is_called: last_value has been used, the next value is one increment further; else last_value
- * itself is the next one.  log_cnt: how many values nextval may still fetch without a WAL record,
- * because the last record was ahead by as many.
+ * is_called: last_value has been used, the next value is one increment further;
+ * else last_value itself is the next one.  log_cnt: how many values nextval may
+ * still fetch without a WAL record, as the last record was ahead by as many.
  *
  * sequence_reserve does in one step what as many calls of nextval_internal (sequence.c) do:
  *
@@ -37,7 +38,7 @@
  *	- nothing is fetched ahead, so a crash loses no values beyond the range;
  *	- the session's cache (CACHE, currval, lastval) is neither used nor changed: for that
  *	  sequence_next_slow calls nextval at both ends of a load;
- *	- it works in parallel mode, as nothing of the session is involved;
+ *	- it works in parallel mode, as the session's state is not involved;
  *	- an xmax that SELECT FOR UPDATE of a server before 9.1 has left is not cleared.
  */
 #include "postgres.h"
@@ -68,8 +69,9 @@
 #include "utils/varlena.h"
 
 /*
- * Where it is not known how many values are needed: this part of those taken so far, so that few
- * are lost at the end of a small load, and no more than nextval loses in a crash (SEQ_LOG_VALS).
+ * Where it is not known how many values are needed, reserve this fraction of
+ * those taken so far, so that few are lost at the end of a small load, and no
+ * more than nextval loses in a crash (SEQ_LOG_VALS).
  */
 #define UNEXPECTED_SHARE 8
 #define MAX_UNEXPECTED 32
@@ -135,7 +137,7 @@ read_parameters(Oid relid)
 		elog(ERROR, "cache lookup failed for sequence %u", relid);
 	parameters = *(Form_pg_sequence) GETSTRUCT(tuple);
 	ReleaseSysCache(tuple);
-	/* CREATE SEQUENCE refuses others: count_steps divides by it */
+	/* CREATE SEQUENCE refuses zero: count_steps divides by it */
 	Assert(parameters.seqincrement != 0 && parameters.seqmin < parameters.seqmax);
 	return parameters;
 }
@@ -213,8 +215,8 @@ first_value(Relation rel, const FormData_pg_sequence *parameters,
 }
 
 /*
- * last is the last value used, from now on and after a crash.  Unlike nextval_internal, which logs
- * another value than it leaves on the page, both get the same one.
+ * last is the last value used, from now on and after a crash.  nextval_internal
+ * logs another value than it writes to the page; here both are the same.
  */
 static void
 advance(Relation rel, Buffer buffer, HeapTupleHeader tuple, int64 last)
@@ -258,7 +260,7 @@ sequence_reserve(SequenceRange *range, int64 wanted, int64 *first)
 	int64		last;
 
 	Assert(wanted > 0);
-	/* a worker can't assign one, and the record must belong to the transaction */
+	/* a worker can't assign an xid, and the record must belong to the transaction */
 	Assert(!IsInParallelMode() || !RelationNeedsWAL(rel) ||
 		   TransactionIdIsValid(GetTopTransactionIdIfAny()));
 	Assert(!IsParallelWorker() || !RelationUsesLocalBuffers(rel));
@@ -299,9 +301,10 @@ sequence_has(SequenceRange *range, int64 wanted)
 /* ---- one value ---- */
 
 /*
- * Whether the session's cache (CACHE > 1) has no values left, given the one that nextval has just
- * returned: surely so if it is the sequence's last_value.  Where other sessions take values too,
- * that may never be seen; then twice as many calls as the cache has values are enough.
+ * Whether the session's cache (CACHE > 1) has no values left, given the one
+ * that nextval has just returned: certainly so if it is the sequence's
+ * last_value.  With other sessions taking values, too, that may never be
+ * observed; then twice as many calls as the cache has values are enough.
  */
 static bool
 is_drained(SequenceRange *range, int64 value)
@@ -427,7 +430,7 @@ sequence_recognize(Expr *expr, List **ranges, SequenceDefault *def)
 	return false;
 }
 
-/* Of functions that are not the server's any volatile one may ask for currval. */
+/* Any volatile function that is not the server's may call currval. */
 static bool
 is_watching_function(Oid function, void *context)
 {
@@ -461,8 +464,9 @@ sequence_is_watched(Node *expr)
 }
 
 /*
- * The sequence that an argument of nextval names, where that can be known: as a constant, or by
- * text that is looked up each time.  InvalidOid: it is computed, or there is no such sequence now.
+ * The sequence that an argument of nextval names, if that is a constant, or
+ * text that is looked up each time.  InvalidOid: it is computed, or there is no
+ * such sequence now.
  */
 static Oid
 find_named(Node *arg)

@@ -2,12 +2,14 @@
  * sequence.h
  *		Values of sequences, a range at a time.
  *
- * A range is reserved under the lock of the sequence's page, as nextval does it, so no value is
- * used twice whoever else asks for values meanwhile.
+ * A range is reserved under the lock of the sequence's page, as by nextval, so
+ * no value is used twice, whatever other sessions do.
  *
- * Unless in parallel mode, where nextval is forbidden, the session takes part: the first value, and
- * the last one that was expected, come from nextval itself, so that currval and lastval know a
- * value of the load; and values that earlier calls have left in the session (CACHE) are used first.
+ * The session's state is updated, too, except in parallel mode, where nextval
+ * is forbidden: the first value, and the last one that was expected, come from
+ * nextval itself, so that currval and lastval return a value of the load; and
+ * values that earlier calls have left in the session's cache (CACHE) are used
+ * first.
  *
  * Assumption: only sequences' own tuples are changed here, under their buffer's lock; ALTER
  * SEQUENCE waits for the end of the transaction.  Price: a WAL record for each range; values of a
@@ -28,11 +30,11 @@ typedef struct SequenceRange
 {
 	Oid			relid;
 	bool		check_privileges;
-	int64		next;			/* the range: its next value, */
-	int64		left;			/* how many there are */
-	int64		increment;		/* and from one to the next */
-	int64		expected;		/* values that will be asked for beyond these */
-	int			columns;		/* that take a value in every row */
+	int64		next;			/* next value of the range, */
+	int64		left;			/* how many are left, */
+	int64		increment;		/* and the step between them */
+	int64		expected;		/* values that will be needed beyond these */
+	int			columns;		/* columns that take a value in every row */
 
 	int64		taken;			/* values so far */
 	bool		locked;
@@ -43,15 +45,16 @@ typedef struct SequenceRange
 } SequenceRange;
 
 /*
- * Nothing is looked at or locked yet: errors come with the first value, as with nextval.  Memory:
- * the current context.
+ * The sequence is not opened or locked yet: errors are raised at the first
+ * value, as with nextval.  Memory: the current context.
  */
 extern SequenceRange *sequence_open(Oid relid, bool check_privileges);
 
 /*
- * Up to wanted (> 0) consecutive values: *first, and on by range->increment.  Returns how many, at
- * least one; fewer where the sequence ends or cycles.  The range's own values are not touched.  A
- * parallel worker may call it, but not for a temporary sequence.
+ * Reserves up to wanted (> 0) consecutive values: from *first, in steps of
+ * range->increment.  Returns how many, at least one; fewer where the sequence
+ * ends or cycles.  Does not touch the range's own values.  A parallel worker
+ * may call it, but not for a temporary sequence.
  *
  * Errors are nextval's: 42501, 25006, 2200H.
  */
@@ -72,7 +75,7 @@ sequence_next(SequenceRange *range)
 	return value;
 }
 
-/* The value that was taken last, from the range, is not needed after all. */
+/* Returns the value that was taken last to the range. */
 static inline void
 sequence_return(SequenceRange *range)
 {
@@ -81,10 +84,10 @@ sequence_return(SequenceRange *range)
 	range->left++;
 }
 
-/* Whether this number of values will come one after the other, but for other sessions' calls. */
+/* Whether the next `wanted` values are consecutive, but for other sessions' calls. */
 extern bool sequence_has(SequenceRange *range, int64 wanted);
 
-/* n values will be asked for: no more than these are reserved. */
+/* n values will be needed: no more than these are reserved. */
 static inline void
 sequence_expect(SequenceRange *range, int64 n)
 {
@@ -109,8 +112,8 @@ typedef struct SequenceDefault
 extern bool sequence_recognize(Expr *expr, List **ranges, SequenceDefault *def);
 
 /*
- * Whether an expression can see when values are taken: one that asks for currval or nextval, or
- * calls volatile functions that are not the server's.
+ * Whether an expression depends on when values are taken: it calls currval or
+ * nextval, or volatile functions that are not the server's.
  */
 extern bool sequence_is_watched(Node *expr);
 

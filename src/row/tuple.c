@@ -14,8 +14,8 @@ struct TupleFormer
 {
 	TupleDesc	desc;
 	int			natts;
-	bool		general;		/* has a column that only the server forms */
-	Size		fixed;			/* room for header and fixed-length columns */
+	bool		general;		/* has a column that only the server can form */
+	Size		fixed;			/* space for header and fixed-length columns */
 	TupleColumn columns[FLEXIBLE_ARRAY_MEMBER];
 };
 
@@ -69,7 +69,7 @@ tuple_former(TupleDesc desc)
 	return former;
 }
 
-/* Most bytes that the tuple can take; 0 where it is not for us to form. */
+/* The most bytes that the tuple can take; 0 where heap_form_tuple must form it. */
 static inline Size
 tuple_bound(const TupleFormer *former, const Datum *values, const bool *nulls,
 			bool *hasnull)
@@ -93,7 +93,7 @@ tuple_bound(const TupleFormer *former, const Datum *values, const bool *nulls,
 	return bound;
 }
 
-/* What expanded objects and toast pointers need, or cstring columns. */
+/* The slow path, for expanded objects, toast pointers and cstring columns. */
 static HeapTuple
 form_generally(const TupleFormer *former, const Datum *values,
 			   const bool *nulls, Arena *arena)

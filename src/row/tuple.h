@@ -2,8 +2,8 @@
  * tuple.h
  *		Values to heap tuples, without heap_form_tuple's allocation.
  *
- * The bytes are those of heap_form_tuple; the memory is an arena's, so that
- * a batch of tuples lies side by side and is given back at once.
+ * The bytes are those of heap_form_tuple; the memory is an arena's, so that the
+ * tuples of a batch are contiguous and freed at once.
  */
 #ifndef PGBULK_TUPLE_H
 #define PGBULK_TUPLE_H
@@ -16,7 +16,7 @@
 
 typedef struct TupleFormer TupleFormer;
 
-/* Memory: the current context; desc must live as long. */
+/* Memory: the current context; desc must remain valid as long. */
 extern TupleFormer *tuple_former(TupleDesc desc);
 
 extern HeapTuple tuple_form(const TupleFormer *former, const Datum *values,

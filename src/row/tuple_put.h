@@ -1,8 +1,8 @@
 /*
  * tuple_put.h
- *		How a value lies in a heap tuple: alignment, headers, padding.
+ *		How a value is stored in a heap tuple: alignment, headers, padding.
  *
- * Private to the rooms that form tuples.  The layout is that of heaptuple.c;
+ * Private to the modules that form tuples.  The layout is that of heaptuple.c;
  * short varlenas are unaligned.
  */
 #ifndef PGBULK_TUPLE_PUT_H
@@ -23,7 +23,7 @@ typedef struct TupleColumn
 
 extern void tuple_column(TupleColumn *column, Form_pg_attribute att);
 
-/* Writes up to 8 zero bytes from p on, of which those that align stay. */
+/* Writes up to 8 zero bytes from p on, of which those up to the alignment are kept. */
 static inline char *
 tuple_align(char *p, uint8 align)
 {
@@ -31,7 +31,7 @@ tuple_align(char *p, uint8 align)
 	return (char *) TYPEALIGN(align, (uintptr_t) p);
 }
 
-/* Room is the caller's care; returns where the next value goes. */
+/* The caller ensures that there is space; returns where the next value goes. */
 static inline char *
 tuple_put_varlena(char *p, const TupleColumn *column, Datum datum)
 {
@@ -89,7 +89,7 @@ tuple_put_fixed(char *p, const TupleColumn *column, Datum datum)
 	return p + column->length;
 }
 
-/* A header of hoff bytes with everything but the data's flags. */
+/* A header of hoff bytes with everything but the flags for the data. */
 static inline void
 tuple_init_header(HeapTupleHeader header, int natts, Size hoff, bool hasnull)
 {
@@ -107,7 +107,7 @@ tuple_header_size(int natts, bool hasnull)
 	return MAXALIGN(SizeofHeapTupleHeader + (hasnull ? BITMAPLEN(natts) : 0));
 }
 
-/* The tuple at t, whose header and len bytes lie HEAPTUPLESIZE behind. */
+/* The tuple at t, whose header and data, len bytes, begin HEAPTUPLESIZE after it. */
 static inline HeapTuple
 tuple_finish(void *t, Size len)
 {
