@@ -286,8 +286,8 @@ throttle_begin(const ThrottleLimits *limits)
 	pay_from_here();
 	if (limits->max_lag > 0 && XLogRecPtrIsInvalid(replayed_by_all(own)))
 		ereport(NOTICE,
-				(errmsg("option max_lag has no effect at present"),
-				 errdetail("No standby that it is about is connected."),
+				(errmsg("option \"max_lag\" has no effect at present"),
+				 errdetail("None of the standbys that option \"lag_standbys\" selects is connected."),
 				 errhint("See pg_stat_replication for the standbys of this server.")));
 }
 

@@ -63,7 +63,7 @@ is($fast, 't', 'the next load is not slowed down');
 # ---- standbys ----
 
 my (undef, undef, $notice) = $primary->psql('postgres', qq[SELECT rows_loaded FROM bulk_load('t', '$file', '{"max_lag": 1}')]);
-like($notice, qr/NOTICE:  option max_lag has no effect at present/, 'a NOTICE without a standby');
+like($notice, qr/NOTICE:  option "max_lag" has no effect at present/, 'a NOTICE without a standby');
 
 $primary->backup('base');
 my $standby = PostgreSQL::Test::Cluster->new('reports');
@@ -73,10 +73,10 @@ $primary->wait_for_catchup($standby);
 
 (undef, undef, $notice) = $primary->psql('postgres',
 	qq[SELECT rows_loaded FROM bulk_load('t', '$file', '{"max_lag": "5min", "lag_standbys": ["nobody"]}')]);
-like($notice, qr/option max_lag has no effect/, 'a NOTICE where a standby of another name is connected');
+like($notice, qr/option "max_lag" has no effect/, 'a NOTICE where a standby of another name is connected');
 (undef, undef, $notice) = $primary->psql('postgres',
 	qq[SELECT rows_loaded FROM bulk_load('t', '$file', '{"max_lag": "5min", "lag_standbys": "synchronous"}')]);
-like($notice, qr/option max_lag has no effect/, 'a NOTICE where no standby is synchronous');
+like($notice, qr/option "max_lag" has no effect/, 'a NOTICE where no standby is synchronous');
 (undef, undef, $notice) = $primary->psql('postgres',
 	qq[SELECT rows_loaded FROM bulk_load('t', '$file', '{"max_lag": "5min"}')]);
 is($notice, '', 'no NOTICE with a standby');
