@@ -57,7 +57,7 @@ typedef enum RowOutcome
 	ROW_BAD_SIZE
 } RowOutcome;
 
-/* The fields of the row at offset p; *p moves behind the row. */
+/* The fields of the row at offset p; *p moves past the row. */
 static RowOutcome
 scan_fields(const char *window, uint32_t length, uint32_t *p, int count,
 			ScanField *fields, uint32_t max_fields)

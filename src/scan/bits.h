@@ -1,10 +1,11 @@
 /*
  * bits.h
  *		From the masks of a block to its structure: which delimiters and line
- *		ends stand outside quotes and escapes (private to this folder).
+ *		ends are outside quotes and escapes (private to this folder).
  *
- * Bit i of every mask is byte i of the block.  What a block must know of the
- * bytes before it is in Carry, as masks whose bit 0 is that of the block.
+ * Bit i of every mask is byte i of the block.  Carry has what a block depends
+ * on in the bytes before it, as masks whose bit 0 is the first byte of the
+ * block.
  */
 #ifndef PGBULK_BITS_H
 #define PGBULK_BITS_H
@@ -19,7 +20,7 @@ typedef struct Carry
 	uint64_t	escaped;		/* bit 0: made literal by the byte before */
 	uint64_t	separated;		/* bit 0: follows a delimiter or line end */
 	uint64_t	closed;			/* bit 0: follows a closing quote */
-	uint64_t	closed_twice;	/* bit 0: a closing quote stands two before */
+	uint64_t	closed_twice;	/* bit 0: a closing quote is two before */
 	uint64_t	carriage;		/* bit 0: follows a structural CR */
 } Carry;
 
@@ -33,7 +34,7 @@ typedef struct Bits
 	uint64_t	inner;			/* LF and CR that are data */
 	uint64_t	lax;			/* csv: quote misplaced at or just before here */
 	uint64_t	doubled;		/* csv: quotes made literal by a quote */
-	uint64_t	escape;			/* csv: escape bytes; text: acting backslashes */
+	uint64_t	escape;			/* csv: escape bytes; text: backslashes that escape */
 	uint64_t	backslash;		/* text: all backslashes */
 	uint64_t	closed;			/* csv: follows a closing quote */
 	uint64_t	closed_twice;	/* csv: closing quote two before */
@@ -66,9 +67,9 @@ prefix_parity(uint64_t x)
 }
 
 /*
- * The quotes that open or close, where the escape is another byte.  Inside
- * quotes an escape makes a quote or escape after it literal; outside it is
- * data.
+ * The quotes that open or close, where the escape differs from the quote.
+ * Inside quotes an escape makes a quote or escape after it literal; outside it
+ * is data.
  */
 static inline uint64_t
 acting_quotes(uint64_t quote, uint64_t escape, Carry *carry)
@@ -140,9 +141,9 @@ csv_bits(const ScanMasks *masks, bool has_escape, Carry *carry, Bits *bits)
 }
 
 /*
- * The backslashes that act, of all: in a run of them every other one does, from
- * the first.  *carried: bit 0 is made literal by the byte before; becomes the
- * same of the next block.  *escaped: what is made literal.
+ * Which backslashes escape the next byte: in a run of them every other one,
+ * from the first.  *carried: bit 0 is made literal by the byte before; set
+ * likewise for the next block.  *escaped: the bytes made literal.
  */
 SCAN_INLINE uint64_t
 acting_backslashes(uint64_t backslash, uint64_t *carried, uint64_t *escaped)
@@ -158,8 +159,8 @@ acting_backslashes(uint64_t backslash, uint64_t *carried, uint64_t *escaped)
 		return 0;
 
 	/*
-	 * The subtraction borrows through a run and so tells, for runs that begin
-	 * at an even and at an odd place alike, where it alternates.
+	 * The subtraction borrows through a run and so shows where it alternates,
+	 * for runs that begin at even and at odd positions alike.
 	 */
 	start = backslash & ~*escaped;
 	alternate = (((start << 1) | odd) - start) ^ odd;

@@ -2,8 +2,8 @@
  * border.c
  *		Where a file may be cut: the last row end in a window.
  *
- * The same masks as rows.c makes, but nothing is written, so this costs a
- * small part of a scan.
+ * Uses the same masks as rows.c, but writes nothing, so this costs a small part
+ * of a scan.
  */
 #include "scan.h"
 

@@ -3,9 +3,9 @@
  *		The text of fields: quotes and escapes resolved.
  *
  * Long stretches without a byte of interest are moved by words of eight
- * bytes.  When source and destination are one buffer the two run apart as
- * escapes fall away; between one and seven bytes apart a word would
- * overwrite what is not yet read, so bytes go one by one there.
+ * bytes.  When source and destination are one buffer their distance grows with
+ * each escape; between one and seven bytes apart a word would overwrite what
+ * has not been read, so bytes are moved one by one there.
  */
 #include "scan.h"
 
@@ -35,7 +35,7 @@ static inline size_t
 bytes_before(uint64_t marks)
 {
 #if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
-	/* here zero_bytes may mark bytes before a real one: leave them to others */
+	/* here zero_bytes may mark bytes before a real one: use the byte loop */
 	return 0;
 #else
 	return (size_t) __builtin_ctzll(marks) / 8;
@@ -139,7 +139,7 @@ is_octal(char c)
 }
 
 /*
- * The byte that a backslash and what is at *src stand for; *src moves on.
+ * The byte for a backslash and the sequence at *src; advances *src.
  */
 static char
 unescape_one(const char **src, const char *end, bool *high)

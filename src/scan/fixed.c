@@ -1,12 +1,11 @@
 /*
  * fixed.c
- *		Rows whose fields are found by their places: records of one length, or
- *		lines.
+ *		Rows with fields at fixed positions: records of one length, or lines.
  *
- * Of lines only the ends are looked for, by the masks of classify*.c.  Spans
- * come out trimmed, and those of NULLs empty, so that whoever makes values of
- * them need not know where they come from.  Price: for each field about 2 ns,
- * and eight bytes of padding a step.
+ * Lines are only searched for their ends, by the masks of classify*.c.  Spans
+ * are trimmed, and those of NULLs empty, so that they can be converted like
+ * those of other formats.  Price: about 2 ns for each field, and for each eight
+ * bytes of padding.
  */
 #include "scan.h"
 
@@ -24,11 +23,11 @@
 
 #define SPACES UINT64_C(0x2020202020202020)
 
-/* The length of a text without the spaces at its end. */
+/* The length of a text without trailing spaces. */
 static inline uint32_t
 without_padding(const char *s, uint32_t length)
 {
-	uint64_t	others;			/* bits of bytes that are no spaces; the last byte on top */
+	uint64_t	others;			/* bits of bytes that are not spaces; the last byte on top */
 
 	for (; length >= 8; length -= 8)
 	{
@@ -42,7 +41,7 @@ without_padding(const char *s, uint32_t length)
 	return others == 0 ? 0 : length - (uint32_t) __builtin_clzll(others) / 8;
 }
 
-/* The spaces before a text that has something else, too. */
+/* The number of leading spaces of a text that has other bytes, too. */
 static inline uint32_t
 leading_spaces(const char *s)
 {
@@ -60,7 +59,7 @@ is_blank(char c)
 	return c == ' ' || c == '\t';
 }
 
-/* What is left of a text; *null where it is nothing but bytes of zero. */
+/* Trims a text; *null where it consists of zero bytes. */
 SCAN_INLINE ScanField
 trim_text(const ScanFixedField *field, const char *window, uint32_t start,
 		  uint32_t length, bool *null)
@@ -68,7 +67,7 @@ trim_text(const ScanFixedField *field, const char *window, uint32_t start,
 	const char *s = window + start;
 	uint32_t	before = 0;
 
-	/* no text has them */
+	/* no text has zero bytes */
 	if (UNLIKELY(s[length - 1] == '\0'))
 	{
 		while (length > 0 && s[length - 1] == '\0')
@@ -137,7 +136,7 @@ take_field(const ScanFixedField *field, const char *window, uint32_t start,
 	return taken;
 }
 
-/* A record that is whole. */
+/* A complete record. */
 static inline void
 take_record(const ScanFixed *fixed, const char *window, uint32_t start,
 			ScanField *fields)
@@ -148,7 +147,10 @@ take_record(const ScanFixed *fixed, const char *window, uint32_t start,
 							   fixed->fields[i].length);
 }
 
-/* A line has the fields that end in it, perhaps one in part, and what is too much. */
+/*
+ * A line has the fields that end in it, perhaps a partial one, and one for
+ * excess bytes.
+ */
 static inline uint32_t
 take_line(const ScanFixed *fixed, const char *window, uint32_t start,
 		  uint32_t end, ScanField *fields)
@@ -242,10 +244,10 @@ typedef struct Lines
 	bool		comment;
 
 	/* CR and LF in the blocks that were classified */
-	uint32_t	base;			/* of the block in hand */
+	uint32_t	base;			/* of the current block */
 	uint32_t	block;
 	uint32_t	nblocks;
-	uint64_t	bits;			/* of it, that are left */
+	uint64_t	bits;			/* those left of the current block */
 	ScanMasks	masks[BATCH_BLOCKS];
 } Lines;
 
@@ -297,7 +299,7 @@ next_block(Lines *lines)
 	return true;
 }
 
-/* Where the next CR or LF stands; false: there is none. */
+/* The position of the next CR or LF; false: there is none. */
 static inline bool
 next_end(Lines *lines, uint32_t *at)
 {
@@ -320,10 +322,10 @@ typedef enum Judgement
 {
 	JUDGED_END,
 	JUDGED_DATA,
-	JUDGED_LATER				/* it depends on what has not been read */
+	JUDGED_LATER				/* it depends on bytes not read yet */
 } Judgement;
 
-/* What the CR or LF at `at` is; the same as in general.c, but for markers. */
+/* Classifies the CR or LF at `at`; as in general.c, except markers. */
 static inline Judgement
 judge_end(Lines *lines, uint32_t at)
 {
@@ -375,7 +377,7 @@ begins_comment(const Lines *lines, uint32_t start, bool *later)
 	return left >= n && memcmp(lines->window + start, dialect->comment, n) == 0;
 }
 
-/* The next line; false: the rest of the window is none, or not a whole one. */
+/* The next line; false: the rest of the window has none, or not a complete one. */
 static inline bool
 next_line(Lines *lines)
 {
@@ -462,7 +464,7 @@ line_rows(const ScanDialect *dialect, ScanEol *eol, const char *window,
 	}
 }
 
-/* ---- what others call ---- */
+/* ---- entry points ---- */
 
 void
 fixed_rows(const ScanDialect *dialect, ScanEol *eol,

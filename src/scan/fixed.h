@@ -1,7 +1,7 @@
 /*
  * fixed.h
- *		Rows whose fields have their places (private to this folder).  The
- *		functions are those of scan.h, which come here.
+ *		Rows with fields at fixed positions (private to this folder).  Called by
+ *		the functions of scan.h.
  */
 #ifndef PGBULK_FIXED_H
 #define PGBULK_FIXED_H

@@ -3,10 +3,10 @@
  *		Rows of dialects that masks of single bytes cannot describe: delimiters
  *		of several bytes, comment lines, line ends of every kind.
  *
- * One row after the other, in two passes: the first finds its end, by quotes
- * and escapes alone, the second its fields.  scan_rows and scan_border come
- * here where the dialect asks for it; without those options the outcome is
- * theirs.  Price: about 1 ns for each byte.
+ * Each row in two passes: the first finds its end, by quotes and escapes alone,
+ * the second its fields.  scan_rows and scan_border call this where the dialect
+ * needs it; for other dialects the result would be the same.  Price: about 1 ns
+ * for each byte.
  */
 #include "scan.h"
 
@@ -14,7 +14,7 @@
 
 #include "general.h"
 
-/* One row, or a line that is none. */
+/* One row, or a line that is not a row. */
 typedef struct RowLine
 {
 	uint32_t	end;			/* of its data */
@@ -28,7 +28,7 @@ typedef struct RowLine
 typedef enum Found
 {
 	FOUND_LINE,
-	FOUND_UNFINISHED			/* more must be read to tell */
+	FOUND_UNFINISHED			/* more must be read to decide */
 } Found;
 
 typedef struct General
@@ -37,10 +37,10 @@ typedef struct General
 	const char *window;
 	uint32_t	length;
 	bool		at_eof;
-	bool		markers;		/* text: \. is looked at */
+	bool		markers;		/* text: \. may be a marker */
 	ScanEol		eol;
 
-	/* which bytes matter where */
+	/* which bytes matter in which state */
 	bool		in_lines[256];
 	bool		in_fields[256];
 	bool		in_comments[256];
@@ -77,7 +77,7 @@ next_that_matters(const General *scan, const bool *matters, uint32_t at)
 
 /*
  * A CR or LF outside quotes, at line->end.  True: the row ends with it.  *more
- * is set where that depends on what has not been read.
+ * is set where that depends on bytes not read yet.
  */
 static bool
 judge_line_end(General *scan, RowLine *line, bool *more)
@@ -141,7 +141,7 @@ find_csv_line(General *scan, uint32_t at, RowLine *line)
 
 		if (c == escape && has_escape && inside)
 		{
-			/* what it stands before is data, unless it is a line end */
+			/* the next byte is data, unless it is a line end */
 			if (at + 1 < scan->length &&
 				(scan->window[at + 1] == quote || scan->window[at + 1] == escape))
 				at++;
@@ -264,7 +264,7 @@ find_comment_end(General *scan, uint32_t at, RowLine *line)
 	return end_of_window(scan, line);
 }
 
-/* Whether a line is a comment; *more is set where that cannot be told yet. */
+/* Whether a line is a comment; *more is set where that is not known yet. */
 static bool
 is_comment(const General *scan, uint32_t start, bool *more)
 {
@@ -300,7 +300,7 @@ find_line(General *scan, uint32_t start, RowLine *line, bool *comment)
 
 /* ---- its fields ---- */
 
-/* The length of a delimiter that stands at `at`; 0: none does. */
+/* The length of a delimiter at `at`; 0: there is none. */
 static inline uint32_t
 delimiter_at(const General *scan, uint32_t at, uint32_t end)
 {
@@ -350,7 +350,7 @@ split_text(General *scan, uint32_t start, uint32_t end)
 		{
 			escaped = true;
 
-			/* one with nothing after it is no part of the field */
+			/* one with nothing after it is not part of the field */
 			if (at + 1 >= end)
 			{
 				end = at;
@@ -372,12 +372,12 @@ split_text(General *scan, uint32_t start, uint32_t end)
 	add_field(scan, start, end, false, escaped);
 }
 
-/* A csv field from start to end, in which so many quotes and escapes stand. */
+/* A csv field from start to end, with that number of quotes and escapes. */
 static void
 add_csv_field(General *scan, uint32_t start, uint32_t end, bool quoted,
 			  bool closed, uint32_t specials)
 {
-	/* quoted as a whole, and nothing else to do */
+	/* quoted as a whole, and nothing else to process */
 	if (quoted && closed && specials == 2 &&
 		scan->window[start] == scan->dialect->quote)
 		add_field(scan, start + 1, end - 1, true, false);

@@ -1,7 +1,7 @@
 /*
  * general.h
  *		Rows of dialects that need more than masks of bytes (private to this
- *		folder).  The functions are those of scan.h, which come here.
+ *		folder).  Called by the functions of scan.h.
  */
 #ifndef PGBULK_GENERAL_H
 #define PGBULK_GENERAL_H

@@ -2,7 +2,7 @@
  * json.c
  *		See json.h.
  *
- * Two steps take turns: the marks of a few blocks are found (json_marks.h), and
+ * Two steps alternate: the marks of a few blocks are found (json_marks.h), and
  * the grammar walks from mark to mark.
  */
 #include "scan/json.h"
@@ -35,8 +35,8 @@ put_utf8(char *to, uint32_t c)
 }
 
 /*
- * The character of the escape \u at *s, of which the second half of a surrogate
- * pair must follow the first; *s then is after it.  0: no character.
+ * The character of the escape \u at *s; the second half of a surrogate pair
+ * must follow the first; *s is advanced past it.  0: no character.
  */
 static uint32_t
 unescape_character(const char **s, const char *end)
@@ -91,7 +91,7 @@ json_unescape(const char *s, size_t length, bool ascii, char *to)
 
 /* ---- documents ---- */
 
-/* The string whose opening quote is at a mark; false where it is none. */
+/* The string whose opening quote is at a mark; false: it is invalid. */
 static inline bool
 scan_string(JsonScan *scan, uint32_t mark, JsonNode *node)
 {
@@ -113,8 +113,8 @@ scan_string(JsonScan *scan, uint32_t mark, JsonNode *node)
 }
 
 /*
- * The grammar.  A loop instead of functions that call each other: open[] has
- * the containers around the current place, the innermost last.
+ * The grammar.  A loop instead of recursion: open[] has the containers around
+ * the current position, the innermost last.
  */
 static uint32_t
 scan_document(JsonScan *scan, JsonNode *nodes)

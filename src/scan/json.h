@@ -1,10 +1,11 @@
 /*
  * json.h
- *		The text of a JSON document to what stands where in it.
+ *		The text of a JSON document to the positions of its values.
  *
  * A document becomes an array of nodes, in the order of the text: one for each
- * value and one for each key.  Nothing is copied: a node says where its text
- * lies, so that numbers stay exact and the raw text of any value is at hand.
+ * value and one for each key.  Nothing is copied: a node has the position of
+ * its text, so that numbers stay exact and the raw text of any value is
+ * available.
  *
  *		{"a": [1, "x"], "b": null}
  *
@@ -18,13 +19,13 @@
  * pair are one step away, whatever lies between.  Keys are nodes of kind
  * string; each is followed by its value.
  *
- * What is accepted is what every server's parser accepts, and all of it but for
- * documents deeper than JSON_MAX_DEPTH.  What is wrong with a document is not
- * said: who wants to know asks the server.
+ * Accepted is exactly what every supported server's parser accepts, except
+ * documents deeper than JSON_MAX_DEPTH.  Errors are not described: for that
+ * call the server's parser.
  *
- * The text is taken to be valid in an encoding of the server, in which a byte
- * below 0x80 is always a character of its own.  At least 16 bytes after it are
- * readable; what they hold does not matter.
+ * The text must be valid in a server encoding, where a byte below 0x80 is
+ * always a character by itself.  At least 16 bytes after it are readable; their
+ * contents do not matter.
  */
 #ifndef PGBULK_JSON_H
 #define PGBULK_JSON_H
@@ -38,27 +39,27 @@
 /* Deeper ones are left to the server, which knows how much stack it has. */
 #define JSON_MAX_DEPTH 64
 
-/* The longest text; no value of the server's comes from a longer one. */
+/* The longest text; no value of the server can come from a longer one. */
 #define JSON_MAX_LENGTH 0x3fffffffu
 
 /*
- * Nodes of a text of length bytes, at most: each takes two bytes, but for the
- * containers that it leaves open, and a last value.
+ * Nodes of a text of length bytes, at most: each takes two bytes, except
+ * containers that are not closed, and a last value.
  */
 #define JSON_MAX_NODES(length) ((size_t) (length) / 2 + JSON_MAX_DEPTH)
 
 /*
  * The nodes of the document in s[0 .. length), of which length is at most
- * JSON_MAX_LENGTH.  nodes has room for JSON_MAX_NODES(length).  Returns how many
- * there are, or 0: the server may find fault with the document, or is to say
- * whether it does.
+ * JSON_MAX_LENGTH.  nodes has space for JSON_MAX_NODES(length).  Returns how
+ * many there are, or 0: the document is invalid, or the server must decide
+ * that.
  */
 extern uint32_t json_scan(const char *s, uint32_t length, JsonNode *nodes);
 
 /*
- * The text of an escaped string, s[0 .. length) as its node has it.  to has room
- * for length bytes.  ascii: characters beyond ASCII cannot be written.  Returns
- * the text's length, or JSON_NO_TEXT where an escape stands for no character
+ * The text of an escaped string, s[0 .. length) as its node has it.  `to` has
+ * space for length bytes.  ascii: characters beyond ASCII cannot be written.
+ * Returns the text's length, or JSON_NO_TEXT for an escape without a character
  * that can be written: a zero byte, half of a surrogate pair.
  */
 #define JSON_NO_TEXT SIZE_MAX

@@ -9,12 +9,12 @@
 #include "scan/json.h"
 #include "scan/values_swar.h"
 
-/* A longer text of a key, with all its escapes, is none of the names. */
+/* A longer text of a key, with all its escapes, matches none of the names. */
 #define MAX_ESCAPED (6 * SCAN_JSON_MAX_NAME)
 
 #define EMPTY_SLOT UINT32_MAX
 
-/* The first n bytes (8 are taken for more) with the case of letters taken away. */
+/* The first n bytes (at most 8), with letters in one case. */
 static inline uint64_t
 folded_bytes(const char *s, uint32_t n)
 {
@@ -84,7 +84,7 @@ json_find_key(const ScanJson *json, const char *s, uint32_t length, bool escaped
 {
 	JsonMeaning meaning = {.key = JSON_NO_KEY};
 	char		text[MAX_ESCAPED];
-	bool		doubtful = false;
+	bool		ambiguous = false;
 	uint32_t	slot;
 	uint32_t	key;
 
@@ -113,11 +113,11 @@ json_find_key(const ScanJson *json, const char *s, uint32_t length, bool escaped
 			return (JsonMeaning) {.key = key, .exact = true};
 		if (equal_but_for_case(candidate->name, s, length))
 		{
-			doubtful = meaning.key != JSON_NO_KEY;
+			ambiguous = meaning.key != JSON_NO_KEY;
 			meaning.key = key;
 		}
 	}
-	if (doubtful)
+	if (ambiguous)
 		meaning.key = JSON_NO_KEY;
 	return meaning;
 }

@@ -1,6 +1,6 @@
 /*
  * json_keys.h
- *		The keys that are asked for of each object, and which of them a key means.
+ *		The keys wanted of each object, and which of them a key means.
  */
 #ifndef PGBULK_JSON_KEYS_H
 #define PGBULK_JSON_KEYS_H
@@ -12,22 +12,22 @@ typedef struct ScanJsonKey
 {
 	const char *name;
 	uint32_t	length;			/* at most SCAN_JSON_MAX_NAME */
-	bool		whole;			/* of strings, too, the JSON text is wanted, quotes and all */
+	bool		whole;			/* the JSON text is wanted of strings, too, quotes included */
 } ScanJsonKey;
 
 #define SCAN_JSON_MAX_NAME 63
 
-/* Objects and arrays within each other; deeper ones are a fault. */
+/* Nesting of objects and arrays; deeper ones are a fault. */
 #define SCAN_JSON_MAX_DEPTH 4096
 
-/* The keys asked for.  The caller owns all arrays. */
+/* The keys that are wanted.  The caller owns all arrays. */
 typedef struct ScanJson
 {
 	uint32_t	nkeys;
 	const ScanJsonKey *keys;
 	uint32_t	nslots;			/* of the index: scan_json_nslots(nkeys) */
 	uint32_t   *slots;			/* scan_json_index fills them */
-	bool		ascii;			/* escapes for characters beyond ASCII are in no name */
+	bool		ascii;			/* no name matches escapes for characters beyond ASCII */
 	bool		ignore_extra;
 	bool		missing_is_null;
 } ScanJson;
@@ -41,11 +41,11 @@ extern void scan_json_index(ScanJson *json);
 typedef struct JsonMeaning
 {
 	uint32_t	key;			/* its index, or JSON_NO_KEY */
-	bool		exact;			/* it is that name; else but for the case of letters */
+	bool		exact;			/* it is that name; else the case of letters differs */
 } JsonMeaning;
 
 /*
- * The meaning of a key, its text as it stands in the document.  At least 8 bytes
+ * The meaning of a key, given its text in the document.  At least 8 bytes
  * after it are readable.
  */
 extern JsonMeaning json_find_key(const ScanJson *json, const char *s,

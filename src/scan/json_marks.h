@@ -1,13 +1,13 @@
 /*
  * json_marks.h
- *		The places of a JSON text that matter ("marks"), and the scalars that begin at
- *		them (private to this folder).
+ *		The positions in a JSON text that matter ("marks"), and the scalars that
+ *		begin at them (private to this folder).
  *
  * Found without a branch for a single byte, a few blocks of 64 bytes at a time:
  * outside strings the punctuation and where each other token begins, of strings
  * both quotes and the backslashes between them; control characters anywhere, if
- * they are asked for, line ends among them.  So whoever walks from mark to
- * mark never looks at the inside of a string or at white space.
+ * wanted, line ends among them.  A walk from mark to mark never looks at the
+ * inside of a string or at white space.
  */
 #ifndef PGBULK_JSON_MARKS_H
 #define PGBULK_JSON_MARKS_H
@@ -21,7 +21,7 @@
 /* Blocks at a time: few, as most documents are short. */
 #define BATCH_BLOCKS 16
 
-/* Marks are written by fours, of which the last three may be in vain. */
+/* Marks are written four at a time, of which the last three may be unused. */
 #define MARK_STEP 4
 
 typedef struct JsonScan
@@ -30,12 +30,12 @@ typedef struct JsonScan
 	uint32_t	length;
 	uint32_t	scanned;		/* bytes whose marks have been found */
 	uint32_t	nmarks;
-	uint32_t	at;				/* the mark that is next */
+	uint32_t	at;				/* index of the next mark */
 
 	/* of the bytes before the next block, as bits.h has them */
 	uint64_t	inside;			/* all ones inside a string, else 0 */
 	uint64_t	escaped;		/* bit 0: made literal by the byte before */
-	uint64_t	token;			/* bit 0: goes on with a token that is no string */
+	uint64_t	token;			/* bit 0: continues a token that is not a string */
 
 	uint64_t	wrong;			/* not 0: control characters within strings */
 	uint64_t	controls;		/* all ones: control characters are marks, too */
@@ -82,7 +82,7 @@ add_marks(JsonScan *scan, uint32_t base, uint64_t bits)
 	scan->nmarks += count_bits(bits);
 	while (bits != 0)
 	{
-		/* where no bit is left the place does not matter */
+		/* where no bit is left the position does not matter */
 		for (int i = 0; i < MARK_STEP; i++)
 		{
 			mark[i] = base + (uint32_t) __builtin_ctzll(bits | UINT64_C(1) << 63);
@@ -162,7 +162,7 @@ is_json_space(char c)
 	return c == ' ' || c == '\n' || c == '\t' || c == '\r';
 }
 
-/* Eight bits that say which bytes are no digits. */
+/* Eight bits for the bytes that are not digits. */
 static inline uint32_t
 other_than_digits(uint64_t word)
 {
@@ -181,7 +181,7 @@ after_digits(const char *s, const char *end)
 	return s;
 }
 
-/* Whether s[0 .. length) is what the grammar calls a number. */
+/* Whether s[0 .. length) is a number by the grammar. */
 static bool
 is_any_number(const char *s, uint32_t length)
 {
@@ -235,7 +235,7 @@ is_number(const char *s, uint32_t length)
 	return is_any_number(s, length);
 }
 
-/* The scalar at a mark, up to the next one; false where it is none. */
+/* The scalar at a mark, up to the next one; false: it is invalid. */
 static inline bool
 scan_scalar(JsonScan *scan, uint32_t mark, JsonNode *node)
 {
@@ -284,7 +284,7 @@ hex_value(const char *s)
 	return value;
 }
 
-/* What a letter after a backslash stands for; 0 where it stands for nothing. */
+/* The character of a letter after a backslash; 0 for an invalid escape. */
 static inline char
 escape_letter(char c)
 {

@@ -1,6 +1,6 @@
 /*
  * json_node.h
- *		What a value of a JSON text is, and where it stands; see json.h.
+ *		The kind and position of a value in a JSON text; see json.h.
  */
 #ifndef PGBULK_JSON_NODE_H
 #define PGBULK_JSON_NODE_H

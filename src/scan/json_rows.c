@@ -11,7 +11,7 @@
 
 /* ---- where rows end ---- */
 
-/* The token that is next, which stays so. */
+/* Peeks at the next token. */
 static inline uint32_t
 peek_token(RowScan *scan)
 {
@@ -22,9 +22,9 @@ peek_token(RowScan *scan)
 }
 
 /*
- * Passes over an element of an array or a series whose first token has been
- * taken, by brackets and quotes.  Returns where it ends; *finished: before the
- * text does.
+ * Skips an element of an array or a series whose first token has been taken, by
+ * brackets and quotes.  Returns where it ends; *finished: that is before the
+ * end of the text.
  */
 static uint32_t
 pass_element(RowScan *scan, uint32_t mark, bool *finished)
@@ -72,7 +72,7 @@ pass_element(RowScan *scan, uint32_t mark, bool *finished)
 
 /*
  * Takes what is between an element of an array and the next one.  Returns where
- * that begins, or the text ends; *comma: there is one.
+ * that begins, or the text ends; *comma: there is a comma.
  */
 static uint32_t
 take_comma(RowScan *scan, bool *comma)
@@ -86,7 +86,7 @@ take_comma(RowScan *scan, bool *comma)
 	return mark + 1;
 }
 
-/* What is behind a sound object: WALK_OBJECT if it may be there. */
+/* Checks what follows a valid object: WALK_OBJECT if that is allowed. */
 static Walk
 take_row_end(RowScan *scan, uint32_t end)
 {
@@ -117,8 +117,8 @@ take_row_end(RowScan *scan, uint32_t end)
 }
 
 /*
- * The ends of a row that is no object, from row->start on, and of what belongs to
- * it.  False: the window ends before it does.
+ * The end of a row that is not an object, which begins at row->start, and of
+ * what belongs to it.  False: the window ends before it does.
  */
 static bool
 find_broken_end(RowScan *scan, ScanRow *row)
@@ -161,10 +161,10 @@ find_broken_end(RowScan *scan, ScanRow *row)
 /* ---- rows ---- */
 
 /*
- * How rows stand where the first one, from s on, is damaged.  If its line ends
- * within brackets, and not within a string, and the next one does not begin with
- * an object, the lines belong together: one by one, an object within the damaged
- * one could pass for a row.
+ * The layout of rows (ScanEol) where the first one, at s, is damaged.  If its
+ * line ends within brackets, and not within a string, and the next line does
+ * not begin with an object, the lines belong together: taken one by one, an
+ * object within the damaged one could pass for a row.
  */
 static ScanEol
 find_damaged_kind(const char *s, const char *end, bool at_eof)
@@ -190,8 +190,8 @@ find_damaged_kind(const char *s, const char *end, bool at_eof)
 }
 
 /*
- * How the rows of a file stand, from its first bytes: SCAN_EOL_UNKNOWN if these
- * do not say.  *begin: where the first one may be.
+ * The layout of the rows of a file, from its first bytes: SCAN_EOL_UNKNOWN if
+ * these do not show it.  *begin: where the first one may be.
  */
 static ScanEol
 find_kind(const char *window, uint32_t length, bool at_eof, uint32_t *begin)
@@ -223,7 +223,7 @@ find_kind(const char *window, uint32_t length, bool at_eof, uint32_t *begin)
 	}
 }
 
-/* The row is sound; its fields are there. */
+/* The row is valid, and its fields have been filled. */
 static void
 finish_fields(const RowScan *scan, ScanRow *row)
 {
@@ -283,7 +283,7 @@ scan_row(RowScan *scan, uint32_t mark, ScanRow *row)
 	return find_broken_end(scan, row);
 }
 
-/* Whether a file ends with a row for what it lacks. */
+/* Whether a file ends with a row for an unclosed array, or for a missing document. */
 static inline bool
 lacks_end(const RowScan *scan)
 {
@@ -353,7 +353,7 @@ find_rows(RowScan *scan, ScanRow *rows, uint32_t max_rows, ScanField *fields,
 			scan->fields = fields + result->nfields;
 			if (!next_row(scan, mark, row))
 				return;
-			/* commas belong to no row, line ends do */
+			/* commas do not belong to a row, line ends do */
 			row->next = is_by_lines(scan->eol) ? scan->row_next : row->end;
 			row->first_field = result->nfields;
 			result->nfields += row->nfields;
@@ -361,7 +361,7 @@ find_rows(RowScan *scan, ScanRow *rows, uint32_t max_rows, ScanField *fields,
 			result->consumed = scan->row_next;
 			result->lines = scan->lines;
 
-			/* it may end elsewhere, and all that follows be something else */
+			/* it may end elsewhere, which would change everything after it */
 			if (row->lax)
 			{
 				result->status = SCAN_FULL;
@@ -477,7 +477,10 @@ scan_json_border(ScanEol eol, const char *window, uint32_t length, bool at_eof,
 
 /* ---- recovery ---- */
 
-/* What an object's line has before it: brackets and commas that others end with, and blanks. */
+/*
+ * Whether s .. end has only what may precede an object in its line: brackets
+ * and commas that end others, and blanks.
+ */
 static bool
 is_lead(const char *s, const char *end)
 {
@@ -486,7 +489,10 @@ is_lead(const char *s, const char *end)
 	return s == end;
 }
 
-/* The object that a line may begin with, in that column or, where such an array begins, at once. */
+/*
+ * The object that a line begins with, in that column; at its start, if the
+ * broken row's line begins the array.
+ */
 static const char *
 find_object(const char *s, const char *end, uint32_t column, bool begins_array)
 {

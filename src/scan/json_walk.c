@@ -18,7 +18,7 @@ json_begin_walk(RowScan *scan, ScanEol eol, const char *window, uint32_t start,
 
 /* ---- the grammar ---- */
 
-/* The walk ends at this mark, or because of this many bytes from there on; always false. */
+/* Ends the walk at this mark, because of so many bytes from there on; always false. */
 static bool
 stop_walk(RowScan *scan, uint32_t mark, uint32_t bytes)
 {
@@ -67,7 +67,7 @@ walk_scalar(RowScan *scan, uint32_t mark, JsonNode *node)
 	return true;
 }
 
-/* One more object or array is open. */
+/* Opens one more object or array. */
 static inline bool
 push_container(RowScan *scan, uint64_t *objects, uint32_t depth, bool object)
 {
@@ -85,11 +85,11 @@ push_container(RowScan *scan, uint64_t *objects, uint32_t depth, bool object)
 	return true;
 }
 
-/* The container that opens at a mark; what is in it is only looked at. */
+/* The container that opens at a mark, which is only checked. */
 static bool
 walk_container(RowScan *scan, uint32_t mark, JsonNode *node)
 {
-	uint64_t	objects[SCAN_JSON_MAX_DEPTH / 64];	/* which of those that are open are objects */
+	uint64_t	objects[SCAN_JSON_MAX_DEPTH / 64];	/* which of the open containers are objects */
 	const JsonScan *marks = &scan->marks;
 	const uint32_t start = mark;
 	uint32_t	depth = 0;
@@ -171,7 +171,7 @@ walk_value(RowScan *scan, uint32_t mark, JsonNode *node)
 	}
 }
 
-/* ---- what the keys have ---- */
+/* ---- values of keys ---- */
 
 /* Up to 16 bytes are compared at once; at least so many after both are readable. */
 static inline bool
@@ -234,10 +234,12 @@ note_extra(RowScan *scan, const ScanField *key)
 }
 
 /*
- * A key that means what an earlier one has meant: whether its value counts.  It does if it is the
- * name itself, or the same as the earlier one.  Of others that are as good none is meant.
+ * A key that means the same as an earlier one: whether its value counts.  It
+ * does if it is the name itself, or the same text as the earlier one.  Of
+ * different keys that match equally well none is meant.
  *
- * Of the earlier one: "escaped", it was the name itself; not "quoted", none was meant.
+ * In the field of the earlier one: "escaped", it was the name itself; not
+ * "quoted", none was meant.
  */
 static bool
 takes_over(RowScan *scan, uint32_t key, const ScanField *name)

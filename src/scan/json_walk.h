@@ -1,7 +1,7 @@
 /*
  * json_walk.h
- *		One walk along the marks of a window: the grammar of JSON, and what the
- *		keys of each object have (private to this folder).
+ *		A walk along the marks of a window: the grammar of JSON, and the values
+ *		of the keys of each object (private to this folder).
  */
 #ifndef PGBULK_JSON_WALK_H
 #define PGBULK_JSON_WALK_H
@@ -17,11 +17,11 @@ typedef enum Walk
 {
 	WALK_OBJECT,
 	WALK_BROKEN,
-	WALK_UNFINISHED,			/* sound as far as the window goes */
+	WALK_UNFINISHED,			/* valid as far as the window goes */
 	WALK_DEEP
 } Walk;
 
-/* What the key of an object's n'th pair was, and what it meant. */
+/* The key of an object's n'th pair, and its meaning. */
 typedef struct Remembered
 {
 	uint32_t	start;
@@ -34,15 +34,15 @@ typedef struct RowScan
 	JsonScan	marks;
 	ScanEol		eol;
 	bool		at_eof;
-	uint32_t	lines;			/* line ends up to the mark that is next, in text passed over */
+	uint32_t	lines;			/* line ends before the next mark, in text that was skipped */
 	uint32_t	row_start;
-	uint32_t	row_next;		/* where what follows the row begins */
-	Walk		outcome;		/* of a walk that has come to an end */
+	uint32_t	row_next;		/* where the text after the row begins */
+	Walk		outcome;		/* of a walk that has ended */
 
-	const ScanJson *json;		/* NULL: what the keys have is not asked for */
+	const ScanJson *json;		/* NULL: values of keys are not wanted */
 	ScanField  *fields;			/* of the row */
-	ScanField	extra;			/* its first key that was not asked for */
-	uint32_t	nfound;			/* keys that were */
+	ScanField	extra;			/* its first unwanted key */
+	uint32_t	nfound;			/* keys that were wanted */
 	uint32_t	npairs;
 	bool		too_long;		/* a value is */
 	uint32_t	nremembered;
@@ -57,7 +57,7 @@ is_by_lines(ScanEol eol)
 }
 
 /*
- * The mark of the next token within a row, or of what cannot be there: an end of
+ * The mark of the next token within a row, or of its premature end: the end of
  * the line, if rows are lines, or of the text.
  */
 static inline uint32_t
@@ -84,16 +84,17 @@ extern void json_begin_walk(RowScan *scan, ScanEol eol, const char *window,
 							uint32_t start, uint32_t length, bool at_eof);
 
 /*
- * The object whose bracket, at a mark, has been taken.  What its keys have goes to scan->fields,
- * if scan->json says what is asked for: a field for each key, one that is not
- * used here, and one more for each key, with room for its text.
+ * The object whose opening brace, at a mark, has been taken.  The values of its
+ * keys go to scan->fields, if scan->json has the keys that are wanted: a field
+ * for each key, one that is not used here, and one more for the text of each
+ * key.
  */
 extern Walk json_walk_object(RowScan *scan, uint32_t mark);
 
-/* Any value, likewise, of which nothing is kept; false: scan->outcome says why. */
+/* Any value, likewise, which is only checked; false: scan->outcome says why. */
 extern bool json_walk_value(RowScan *scan, uint32_t mark);
 
-/* Whether a field is that of no key so far: it begins with the row, where no value does. */
+/* Whether a field has no key so far: it begins where the row does, which no value can. */
 static inline bool
 json_is_unset(const RowScan *scan, const ScanField *field)
 {

@@ -1,6 +1,6 @@
 /*
  * kernels.h
- *		The kernels that classify.c chooses among (private to this folder).
+ *		The kernels that classify.c chooses from (private to this folder).
  */
 #ifndef PGBULK_KERNELS_H
 #define PGBULK_KERNELS_H
@@ -17,8 +17,8 @@ extern const ScanKernel scan_kernel_neon;
 extern const ScanKernel scan_kernel_portable;
 
 /*
- * Kinds of bytes in JSON, as bits, for kernels that look bytes up by their
- * halves: a byte has the kinds that both its low and its high four bits have.
+ * Kinds of bytes in JSON, as bits, for kernels that look bytes up by nibbles: a
+ * byte has the kinds that both its low and its high nibble have.
  */
 #define SCAN_JSON_COMMA 1
 #define SCAN_JSON_COLON 2
@@ -31,7 +31,7 @@ extern const ScanKernel scan_kernel_portable;
 extern const uint8_t scan_json_by_low[16];
 extern const uint8_t scan_json_by_high[16];
 
-/* The byte that a dialect's special mask stands for. */
+/* The byte that a dialect's special mask marks. */
 static inline char
 dialect_special(const ScanDialect *dialect)
 {
@@ -45,7 +45,7 @@ dialect_has_escape(const ScanDialect *dialect)
 	return dialect->format == SCAN_CSV && dialect->escape != dialect->quote;
 }
 
-/* Forgets what was found after the first n bytes of a block. */
+/* Clears the bits after the first n bytes of a block. */
 static inline void
 scan_mask_tail(ScanMasks *masks, uint32_t n)
 {

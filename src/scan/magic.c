@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-/* How far a byte is looked for that no text has, and names in an archive are. */
+/* How far to search for a byte that no text has, and for names in an archive. */
 #define LOOK 4096
 
 #define UNPACK "Unpack it."
@@ -19,7 +19,7 @@ typedef struct Signature
 	size_t		offset;
 	const char *bytes;
 	size_t		length;
-	bool		letters;		/* a text could begin so */
+	bool		letters;		/* a text could begin with it */
 	ScanMagic	magic;
 } Signature;
 
@@ -70,7 +70,7 @@ has_bytes(const char *data, size_t length, const char *bytes)
 	return false;
 }
 
-/* Whether some byte is none of a text: a control character below the tabulator. */
+/* Whether some byte cannot be in a text: a control character below tab. */
 static bool
 has_control(const char *data, size_t length)
 {
@@ -80,7 +80,10 @@ has_control(const char *data, size_t length)
 	return false;
 }
 
-/* Documents of office programs are zip archives; the names of their first files tell which. */
+/*
+ * Documents of office programs are zip archives, recognized by the names of
+ * their first files.
+ */
 static const ScanMagic *
 look_into_zip(const char *data, size_t length, const ScanMagic *zip)
 {

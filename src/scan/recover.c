@@ -1,15 +1,14 @@
 /*
  * recover.c
- *		Where rows parse again after one that broken quoting has spoiled.
+ *		Where rows parse again after one that is damaged by a misplaced quote.
  *
  * A stray quote makes a row swallow the lines after it up to the next quote,
- * or to the end of the file.  The lines are still there; each is tried as
- * the start of a record, in the strict sense in which a file that a program
- * wrote would have it.  Strictness is what tells a record from the tail of a
- * quoted field.
+ * or to the end of the file.  Each of these lines is tried as the start of a
+ * record, in the strict form in which programs write them.  Strictness is what
+ * distinguishes a record from the tail of a quoted field.
  *
- * Price: near to linear, since a try ends at the first quote that is out of
- * place, and a line that starts with a quote ends the tries of those before.
+ * Price: nearly linear, since a try ends at the first misplaced quote, and a
+ * line that starts with a quote ends the tries of those before.
  */
 #include "scan.h"
 
@@ -30,7 +29,7 @@ typedef enum LineEnd
 	END_UNFINISHED
 } LineEnd;
 
-/* What stands at s: a line end of the file's kind, of another, or none. */
+/* The line end at s: of the file's kind, of another, or none. */
 static LineEnd
 line_end_at(ScanEol eol, const char *s, const char *limit, bool at_eof)
 {
@@ -49,8 +48,8 @@ line_end_at(ScanEol eol, const char *s, const char *limit, bool at_eof)
 }
 
 /*
- * Passes over a quoted field, from after its opening quote to after its
- * closing one.  NULL if that does not stand in the window.
+ * Skips a quoted field, from after its opening quote to after its closing one.
+ * NULL if that is not in the window.
  */
 static const char *
 skip_quoted(const ScanDialect *dialect, const char *s, const char *limit)
@@ -68,7 +67,7 @@ skip_quoted(const ScanDialect *dialect, const char *s, const char *limit)
 	return NULL;
 }
 
-/* The length of a delimiter at s; 0: none stands there. */
+/* The length of a delimiter at s; 0: there is none. */
 static inline uint32_t
 delimiter_at(const ScanDialect *dialect, const char *s, const char *limit)
 {
@@ -168,7 +167,7 @@ scan_recover(const ScanDialect *dialect, ScanEol eol,
 	const char *s = window + row_start;
 	char		line_end = eol == SCAN_EOL_CR ? '\r' : '\n';
 
-	/* the first row has swallowed the line end that tells the file's kind */
+	/* the first row has swallowed the line end that determines the file's kind */
 	if (eol == SCAN_EOL_UNKNOWN && memchr(s, '\n', (size_t) (stop - s)) == NULL)
 		line_end = '\r';
 

@@ -27,7 +27,7 @@
 /* Blocks classified at a time: their masks stay in the first-level cache. */
 #define BATCH_BLOCKS 64
 
-/* Fields written at a time; up to one less of them are overwritten later. */
+/* Fields written at a time; all but the first may be overwritten later. */
 #define FIELD_STEP 4
 
 /* What a field in progress has met. */
@@ -59,7 +59,7 @@ typedef struct Scan
 	uint32_t	row_line;
 	uint32_t	first_field;
 	uint32_t	fault_at;		/* where fault was found */
-	uint32_t	marker;			/* where \. stands */
+	uint32_t	marker;			/* position of \. */
 	uint8_t		fault;
 	bool		multiline;
 	bool		lax;
@@ -91,11 +91,11 @@ field_store(ScanField *field, uint32_t start, uint32_t length, uint32_t quoted,
 #endif
 }
 
-/* Writes the field that ends at the lowest bit of *ends and takes that away. */
+/* Writes the field that ends at the lowest bit of *ends and clears that. */
 SCAN_INLINE uint32_t
 plain_field(ScanField *field, uint32_t base, uint32_t start, uint64_t *ends)
 {
-	/* the highest bit stands in where no bit is left */
+	/* the highest bit is used where no bit is left */
 	uint32_t	end = base + (uint32_t) __builtin_ctzll(*ends | UINT64_C(1) << 63);
 
 	field_store(field, start, end - start, 0, 0);
@@ -103,7 +103,7 @@ plain_field(ScanField *field, uint32_t base, uint32_t start, uint64_t *ends)
 	return end + 1;
 }
 
-/* Fields that end at the bits of ends and need no work. */
+/* Fields that end at the bits of ends and need no processing. */
 SCAN_INLINE void
 plain_fields(ScanField *field, uint32_t base, uint32_t start, uint64_t ends)
 {
@@ -118,9 +118,9 @@ plain_fields(ScanField *field, uint32_t base, uint32_t start, uint64_t ends)
 }
 
 /*
- * Fields that end at the bits of ends.  Those whose end is in quoted lose
- * the quote on either side; those that contain a bit of backslash, or the
- * first one if met says so, are escaped.
+ * Fields that end at the bits of ends.  Those whose end is in quoted lose the
+ * quote on either side; those that contain a bit of backslash are escaped, and
+ * so is the first one if met is set.
  */
 SCAN_INLINE void
 marked_fields(ScanField *field, uint32_t base, uint32_t start, uint64_t ends,
@@ -163,7 +163,7 @@ regular_ends(const Bits *bits, ScanEol eol, uint64_t carriage, uint64_t *ends)
 	return false;
 }
 
-/* Of the backslashes in acting, those that a period follows. */
+/* Those of the backslashes in acting that are followed by a period. */
 static inline uint64_t
 marker_bits(const char *block, uint64_t acting, uint32_t readable)
 {
@@ -179,7 +179,7 @@ marker_bits(const char *block, uint64_t acting, uint32_t readable)
 	return found;
 }
 
-/* Whether a field in progress has met a backslash after a block. */
+/* Whether the field in progress has met a backslash at the end of a block. */
 SCAN_INLINE bool
 still_met(bool met, uint64_t ends, uint64_t backslash)
 {
@@ -341,8 +341,8 @@ field_end(Scan *scan, uint32_t end)
 }
 
 /*
- * Judges the \. of a row in text format.  True if it is the end-of-copy
- * marker; else its fault counts, unless another one stands before it.
+ * Examines the \. of a row in text format.  True if it is the end-of-copy
+ * marker; else it is a fault, unless there is one before it.
  */
 static bool
 row_judge_marker(Scan *scan, uint32_t end)
@@ -379,7 +379,7 @@ row_judge_marker(Scan *scan, uint32_t end)
 	return false;
 }
 
-/* The row in progress ends at end; next and line are those of the row after. */
+/* The row in progress ends at end; next and line are those of the following row. */
 static bool
 row_end(Scan *scan, uint32_t end, uint32_t next, uint32_t line)
 {
@@ -428,7 +428,7 @@ count_byte(const char *s, uint32_t len, char byte)
 	return count;
 }
 
-/* The first line end of the file tells its kind; lines so far are counted. */
+/* The first line end of the file determines its kind; counts the lines so far. */
 static void
 learn_eol(Scan *scan, ScanEol eol, uint32_t base)
 {
@@ -437,7 +437,7 @@ learn_eol(Scan *scan, ScanEol eol, uint32_t base)
 							 eol == SCAN_EOL_CR ? '\r' : '\n');
 }
 
-/* What a careful block has to tell of the fields and rows in it. */
+/* What a careful block has found about the fields and rows in it. */
 typedef struct Careful
 {
 	uint32_t	base;
@@ -449,7 +449,7 @@ typedef struct Careful
 	uint64_t	after_carriage;
 } Careful;
 
-/* The bits in range belong to the field and the row in progress. */
+/* Adds the bits in range to the field and the row in progress. */
 static void
 careful_note(Scan *scan, const Careful *block, uint64_t range)
 {
@@ -469,7 +469,7 @@ careful_note(Scan *scan, const Careful *block, uint64_t range)
 }
 
 /*
- * A CR outside quotes.  Whether it ends the row; what ends CR LF is the LF.
+ * A CR outside quotes.  Whether it ends the row; CR LF is ended by the LF.
  */
 static bool
 careful_carriage(Scan *scan, uint32_t at, uint32_t base)
@@ -599,7 +599,7 @@ last_row(Scan *scan)
 	}
 	else
 	{
-		/* a backslash with nothing after it is no part of the field */
+		/* a backslash with nothing after it is not part of the field */
 		while (end - nbackslashes > scan->field_start &&
 			   scan->window[end - nbackslashes - 1] == '\\')
 			nbackslashes++;
@@ -611,7 +611,7 @@ last_row(Scan *scan)
 
 /* -- both paths -- */
 
-/* Whether the row in progress is one that regular_blocks may carry on. */
+/* Whether regular_blocks may continue the row in progress. */
 static inline bool
 scan_is_regular(const Scan *scan, bool csv)
 {
@@ -625,7 +625,7 @@ SCAN_INLINE void
 scan_batch(Scan *scan, const ScanMasks *masks, uint32_t nblocks, uint32_t base,
 		   const bool csv, const bool has_escape)
 {
-	/* the window's last byte is for careful_block */
+	/* the window's last byte is left to careful_block */
 	uint32_t	nregular = base + nblocks * 64 < scan->length ? nblocks : nblocks - 1;
 	uint32_t	block = 0;
 

@@ -1,18 +1,17 @@
 /*
  * scan.h
- *		Bytes of a file to rows and fields, as spans.
+ *		The bytes of a file to rows and fields, as spans.
  *
  * This folder is pure C: no server header, no allocation, no I/O, no abort.
  * The caller owns every buffer and every array; errors are data (ScanFault).
  *
  * A scan looks at a window: bytes that begin at the first byte of a row.
  * Nothing crosses from one window to the next but the kind of line end
- * (ScanEol): a row that is not whole in its window is left for the next
- * one, which then begins with it.  Price: the last row of a window is
- * looked at twice.
+ * (ScanEol): a row that is not complete in its window is left for the next one,
+ * which then begins with it.  Price: the last row of a window is scanned twice.
  *
- * Every window must be followed by SCAN_PADDING readable bytes; what they
- * hold does not matter.
+ * Every window must be followed by SCAN_PADDING readable bytes; their contents
+ * do not matter.
  *
  * The rules are those of COPY FROM of PostgreSQL 18 (CopyReadLineText,
  * CopyReadAttributesCSV and CopyReadAttributesText in copyfromparse.c).
@@ -27,8 +26,8 @@
 #define SCAN_PADDING 64
 
 /*
- * Longest window: offsets are 32 bits.  A field's length has 30 bits, and so
- * has that of a value in the server, with its four bytes of length.
+ * Longest window: offsets have 32 bits.  A field's length has 30 bits, as has
+ * that of a value in the server, including its four bytes of length.
  */
 #define SCAN_MAX_WINDOW 0x7fffff00u
 #define SCAN_MAX_FIELD 0x3ffffffcu
@@ -37,10 +36,10 @@ typedef enum ScanFormat
 {
 	SCAN_CSV,
 	SCAN_TEXT,
-	SCAN_FIXED					/* fields by their places; see ScanFixed */
+	SCAN_FIXED					/* fields by their positions; see ScanFixed */
 } ScanFormat;
 
-/* What is no part of a text in a field of fixed length; bytes of zero never are. */
+/* What is trimmed from a text in a field of fixed length, besides zero bytes. */
 typedef enum ScanTrim
 {
 	SCAN_TRIM_NOTHING,
@@ -57,11 +56,11 @@ typedef struct ScanText
 
 typedef struct ScanFixedField
 {
-	uint32_t	start;			/* in its row, from 0 */
+	uint32_t	start;			/* offset in its row, from 0 */
 	uint32_t	length;
-	bool		binary;			/* taken as it is; else a text, trimmed */
+	bool		binary;			/* taken unchanged; else a text, trimmed */
 	uint8_t		trim;			/* ScanTrim */
-	bool		empty_is_null;	/* a text of which nothing is left */
+	bool		empty_is_null;	/* a text that is empty after trimming */
 	uint32_t	nnulls;			/* other contents that mean NULL, before or after trimming */
 	const ScanText *nulls;
 } ScanFixedField;
@@ -69,9 +68,9 @@ typedef struct ScanFixedField
 typedef struct ScanFixed
 {
 	uint32_t	record_length;	/* of each row; 0: rows are lines */
-	uint32_t	line_length;	/* lines: what is longer has one field more, unless: */
+	uint32_t	line_length;	/* lines: longer ones have one field more, unless: */
 	bool		ignore_extra;
-	bool		cut;			/* lines: a field that a line has in part counts */
+	bool		cut;			/* lines: a partial last field counts */
 	uint32_t	nfields;
 	const ScanFixedField *fields;	/* lines: in the order of their starts */
 } ScanFixed;
@@ -83,12 +82,12 @@ typedef struct ScanDialect
 	char		quote;			/* csv only */
 	char		escape;			/* csv only; same as quote by default */
 
-	/* what general.c is for; see there */
+	/* for general.c; see there */
 	bool		general;		/* any of these, or SCAN_EOL_ANY: */
 	const char *separator;		/* delimiter of several bytes, the first of
 								 * them in delimiter; NULL: it has one */
 	uint32_t	separator_length;
-	const char *comment;		/* lines that begin so are no rows; NULL: none */
+	const char *comment;		/* lines that begin with it are not rows; NULL: none */
 	uint32_t	comment_length;
 
 	const ScanFixed *fixed;		/* of SCAN_FIXED, else NULL */
@@ -105,23 +104,23 @@ typedef enum ScanEol
 	SCAN_EOL_NL,
 	SCAN_EOL_CR,
 	SCAN_EOL_CRNL,
-	SCAN_EOL_ANY,				/* given, not found; dialects that are general */
+	SCAN_EOL_ANY,				/* set by the caller; general dialects only */
 
 	/* JSON; see json_rows.h.  Lines end with LF */
 	SCAN_EOL_JSON_ARRAY,		/* rows are the elements of an array */
 	SCAN_EOL_JSON_SERIES,		/* rows are objects one after the other */
-	SCAN_EOL_JSON_WHOLE,		/* given: all is one row */
-	SCAN_EOL_JSON_END			/* behind an array, or such a row */
+	SCAN_EOL_JSON_WHOLE,		/* set by the caller: all is one row */
+	SCAN_EOL_JSON_END			/* after an array, or such a row */
 } ScanEol;
 
-/* What is wrong with a row, before anyone looks at its values. */
+/* What is wrong with a row, found without looking at its values. */
 typedef enum ScanFault
 {
 	SCAN_FAULT_NONE,
 	SCAN_FAULT_UNTERMINATED_QUOTE,	/* end of file inside quotes */
 	SCAN_FAULT_CARRIAGE_RETURN, /* unquoted CR in a file of another kind */
 	SCAN_FAULT_NEWLINE,			/* unquoted LF in a file of another kind */
-	SCAN_FAULT_MARKER_NOT_ALONE,	/* text: \. with company on its line */
+	SCAN_FAULT_MARKER_NOT_ALONE,	/* text: \. not alone on its line */
 	SCAN_FAULT_MARKER_NEWLINE,	/* text: \. before another kind of line end */
 	SCAN_FAULT_FIELD_TOO_LONG,	/* a field of SCAN_MAX_FIELD bytes or more */
 	SCAN_FAULT_TRUNCATED,		/* binary: end of file within a row */
@@ -130,15 +129,15 @@ typedef enum ScanFault
 	SCAN_FAULT_JSON,			/* json: not JSON, or more than one value */
 	SCAN_FAULT_JSON_KIND,		/* json: not an object */
 	SCAN_FAULT_JSON_DEPTH,		/* json: deeper than SCAN_JSON_MAX_DEPTH */
-	SCAN_FAULT_JSON_NO_KEY,		/* json: an object of which no key was asked for */
-	SCAN_FAULT_JSON_BEHIND,		/* json: something behind the array */
+	SCAN_FAULT_JSON_NO_KEY,		/* json: an object without any wanted key */
+	SCAN_FAULT_JSON_BEHIND,		/* json: something after the array */
 	SCAN_FAULT_JSON_UNCLOSED,	/* json: end of file within the array */
-	SCAN_FAULT_ENCODING			/* for who checks rows after the scan */
+	SCAN_FAULT_ENCODING			/* for checks of rows after the scan */
 } ScanFault;
 
 /*
- * One field.  For a csv field that is quoted as a whole and needs no other
- * work the span is what stands between the quotes, ready to use.
+ * One field.  For a csv field that is quoted as a whole and needs no unescaping
+ * the span is what is between the quotes.
  */
 typedef struct ScanField
 {
@@ -167,7 +166,7 @@ typedef enum ScanStatus
 	SCAN_MORE,					/* rest of the window is an unfinished row */
 	SCAN_FULL,					/* arrays full; scan on from consumed */
 	SCAN_END,					/* at_eof and everything consumed */
-	SCAN_MARKER					/* text: end-of-copy marker; rest is no data */
+	SCAN_MARKER					/* text: end-of-copy marker; the rest is not data */
 } ScanStatus;
 
 typedef struct ScanResult
@@ -182,25 +181,25 @@ typedef struct ScanResult
 /*
  * Finds the rows of a window and their fields.
  *
- * eol is read and, at the first line end of a file, written.  at_eof says that
- * no byte follows the window in its file: the last row then needs no line end.
- * An empty line is a row with one empty field.
+ * *eol is read and, at the first line end of a file, set.  at_eof: no byte
+ * follows the window in its file; the last row then needs no line end.  An
+ * empty line is a row with one empty field.
  *
  * SCAN_FULL with nrows = 0 means that one row has more than max_fields fields;
- * the caller comes again with more room.
+ * the caller must call again with more space.
  *
  * Foreign line ends: outside quotes LF always ends a row, and is a fault of it
  * where the file's kind is CR or CRNL; CR ends a row only in a file of kind CR
- * (or as CR LF in CRNL), and elsewhere is a fault of the row it stands in.  In
- * a file of kind CR, a LF after a CR so is an empty faulty row.
+ * (or as CR LF in CRNL), and elsewhere is a fault of its row.  So in a file of
+ * kind CR a LF after a CR is an empty faulty row.
  *
- * Comment lines are passed over wherever a row could begin: SCAN_MORE and
- * SCAN_END may so come without rows although bytes were consumed.
+ * Comment lines are skipped wherever a row could begin: so SCAN_MORE and
+ * SCAN_END may be returned without rows although bytes were consumed.
  *
- * SCAN_FIXED: the spans are trimmed, and those of NULLs are empty and not
- * quoted; an empty text that is none is.  Line ends are as in text format, but
- * no byte takes their meaning from them.  A line too short for all fields has
- * fewer; records have no line ends.
+ * SCAN_FIXED: the spans are trimmed; NULLs are empty and not quoted, other
+ * empty texts are quoted.  Line ends are as in text format, but cannot be
+ * escaped.  A line too short for all fields has fewer; records have no line
+ * ends.
  */
 extern void scan_rows(const ScanDialect *dialect, ScanEol *eol,
 					  const char *window, uint32_t length, bool at_eof,
@@ -218,7 +217,7 @@ typedef struct ScanBorder
 
 /*
  * Where a window that begins with a row can be cut, by quotes and escapes
- * alone.  eol is known, unless rows are records.  Takes no notice of an end-of-copy marker.
+ * alone.  eol is known, unless rows are records.  Ignores end-of-copy markers.
  */
 extern void scan_border(const ScanDialect *dialect, ScanEol eol,
 						const char *window, uint32_t length,
@@ -226,7 +225,7 @@ extern void scan_border(const ScanDialect *dialect, ScanEol eol,
 
 /*
  * The same for the binary format, in which each row counts as a line.  False:
- * no row follows there, but an end marker or what cannot be read on from.
+ * no row follows there, but an end marker, or data that cannot be parsed.
  */
 extern bool scan_binary_border(const char *window, uint32_t length,
 							   ScanBorder *border);
@@ -258,13 +257,13 @@ typedef enum ScanRecovery
 } ScanRecovery;
 
 /*
- * Where reading goes on after a row that broken quoting has spoiled.
+ * Where parsing can resume after a row that is damaged by a misplaced quote.
  *
- * row_start and row_end bound the bytes the broken row swallowed.  Looks at
- * each later line start among them for a record that is well-formed in the
- * strict sense of RFC 4180 (quotes only around whole fields, doubled or
- * escaped inside) and has nfields fields (0: any number above one, or one
- * nonempty field).  The first such line is *resume.
+ * row_start and row_end bound the bytes of the damaged row.  Looks at each
+ * later line start among them for a record that is well-formed in the strict
+ * sense of RFC 4180 (quotes only around whole fields, doubled or escaped
+ * inside) and has nfields fields (0: any number above one, or one nonempty
+ * field).  *resume is the first such line.
  */
 extern ScanRecovery scan_recover(const ScanDialect *dialect, ScanEol eol,
 								 const char *window, uint32_t length,
@@ -277,17 +276,17 @@ extern ScanRecovery scan_recover(const ScanDialect *dialect, ScanEol eol,
  * BIG5, GBK, UHC, GB18030, JOHAB, SHIFT_JIS_2004): writes to shape the
  * window with the trailing bytes of each character made 0x80, so that a
  * scan of shape finds only real delimiters; offsets are those of the window.
- * mblen tells a character's length from its first byte (or first two).  A
+ * mblen returns a character's length from its first byte (or first two).  A
  * trailing byte below 0x30 ends the character early: it cannot be valid.
  */
 extern void scan_shape(const char *window, uint32_t length,
 					   int (*mblen) (const unsigned char *), char *shape);
 
 /*
- * UTF-16 in s[0 .. len) to UTF-8 in to, as far as both go: *used bytes to as
- * many as are returned.  last: nothing follows; else what may be half of a
- * character is left.  big: the high byte comes first.  What is not valid
- * becomes bytes that are no UTF-8.
+ * UTF-16 in s[0 .. len) to UTF-8 in `to`, as far as input and space go:
+ * converts *used bytes, returns how many were written.  last: nothing follows;
+ * else an incomplete character at the end is left.  big: the high byte comes
+ * first.  Invalid input becomes bytes that are invalid UTF-8.
  */
 extern size_t scan_utf16(const unsigned char *s, size_t len, bool big,
 						 bool last, char *to, size_t room, size_t *used);
@@ -302,8 +301,8 @@ extern bool scan_is_ascii(const char *s, size_t len);
  * The same for PostgreSQL's binary format, after its header: each row a
  * 16-bit field count, each field a 32-bit length (-1: NULL) and its bytes,
  * in network byte order; a field count of -1 ends the data (SCAN_MARKER).
- * After a fault there is no telling where the next row begins: the faulty
- * row is the last one.  row->line is the row's number in the window.
+ * After a fault it is not known where the next row begins: the faulty row is
+ * the last one.  row->line is the row's number in the window.
  */
 extern void scan_binary(const char *window, uint32_t length, bool at_eof,
 						ScanRow *rows, uint32_t max_rows,
@@ -312,13 +311,13 @@ extern void scan_binary(const char *window, uint32_t length, bool at_eof,
 
 /*
  * Length of the binary format's file header (signature, flags, extension),
- * once it is all in the window; 0 where more is needed; -1 where it is wrong.
+ * once it is all in the window; 0 where more is needed; -1 where it is invalid.
  */
 extern int64_t scan_binary_header(const char *window, uint32_t length);
 
 /* -- what the CPU-specific files provide (classify*.c) -- */
 
-/* Where five bytes of interest stand in a block of 64 bytes; bit i = byte i. */
+/* Positions of five bytes of interest in a block of 64 bytes; bit i = byte i. */
 typedef struct ScanMasks
 {
 	uint64_t	delimiter;

@@ -1,17 +1,17 @@
 /*
  * template.c
- *		Dates that to_timestamp would silently take for others.
+ *		Dates that to_timestamp would silently misread.
  *
- * The server reads 00/12/2024 by DD/MM/YYYY as the first of December (a zero
- * is to it as if nothing stood there), and 31/12/24 as a day in the year 24.
- * Both are what people's files have where no date is meant, or another one.
+ * The server reads 00/12/2024 by DD/MM/YYYY as the first of December (it
+ * ignores a zero), and 31/12/24 as a day in the year 24.  Both occur in files
+ * where no date is meant, or another one.
  *
- * HH24MISS has a digit less, 12300, and nobody knows of which number: it is not read as
- * 12:30:00.
+ * In 12300, read by HH24MISS, a digit is missing, and it is not known from
+ * which number: it is not read as 12:30:00.
  *
- * The text is known to match the template, so the two are walked side by side:
- * a number ends where its digits end, or, if another pattern follows at once,
- * after as many as it may have.
+ * The text is known to match the template, so the two are walked in parallel: a
+ * number ends where its digits end, or, if another pattern follows immediately,
+ * after its maximal number of digits.
  */
 #include "values.h"
 
@@ -19,7 +19,7 @@
 
 typedef enum PatternKind
 {
-	PATTERN_STOP,				/* what follows is not looked at */
+	PATTERN_STOP,				/* the rest is ignored */
 	PATTERN_FRACTION,			/* of a second: any number of digits */
 	PATTERN_NUMBER,
 	PATTERN_WORD,
@@ -31,10 +31,10 @@ typedef struct Pattern
 {
 	const char *name;
 	PatternKind kind;
-	size_t		digits;			/* at most, where another number follows at once */
+	size_t		digits;			/* at most, where another number follows immediately */
 } Pattern;
 
-/* Those that begin with others come first. */
+/* Longer patterns come before their prefixes. */
 static const Pattern patterns[] = {
 	{"A.M.", PATTERN_WORD, 0}, {"P.M.", PATTERN_WORD, 0},
 	{"AM", PATTERN_WORD, 0}, {"PM", PATTERN_WORD, 0},
@@ -63,7 +63,7 @@ is_digit(char c)
 	return c >= '0' && c <= '9';
 }
 
-/* Whether s begins with name, in whatever case. */
+/* Whether s begins with name, ignoring case. */
 static bool
 begins_with(const char *s, const char *name)
 {
@@ -82,7 +82,7 @@ find_pattern(const char *s)
 	return NULL;
 }
 
-/* Passes over text that stands for itself in both; false at their ends. */
+/* Skips literal text in both; false at their ends. */
 static bool
 skip_literal(const char **template, const char **text)
 {
@@ -107,7 +107,7 @@ skip_literal(const char **template, const char **text)
 	return true;
 }
 
-/* Passes over FM, TM and FX, which may stand before a pattern; whether FM did. */
+/* Skips FM, TM and FX, which may precede a pattern; returns whether FM did. */
 static bool
 skip_prefixes(const char **template)
 {
@@ -122,7 +122,7 @@ skip_prefixes(const char **template)
 	}
 }
 
-/* Passes over the ending of an ordinal number: two letters, whichever. */
+/* Skips the ending of an ordinal number: any two letters. */
 static void
 skip_ordinal(const char **template, const char **text)
 {
@@ -136,7 +136,7 @@ skip_ordinal(const char **template, const char **text)
 bool
 value_template_mismatch(const char *template, const char *text, ValueMismatch *mismatch)
 {
-	bool		joined = false; /* to a number, with nothing between */
+	bool		joined = false; /* directly after a number */
 
 	while (*template != '\0' && *text != '\0')
 	{
@@ -176,7 +176,7 @@ value_template_mismatch(const char *template, const char *text, ValueMismatch *m
 		if (text == start)
 			return false;
 		width = text - start;
-		/* of digits without separators some are missing: nobody knows which */
+		/* digits without separators are missing: it is not known which */
 		if ((zero && pattern->kind >= PATTERN_DAY) ||
 			(width < pattern->digits && pattern->kind == PATTERN_YEAR) ||
 			(width < pattern->digits && joined && !fill && pattern->kind >= PATTERN_NUMBER))

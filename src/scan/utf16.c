@@ -3,8 +3,8 @@
  *		UTF-16 to UTF-8, a piece at a time.
  *
  * What is not valid UTF-16 (half of a surrogate pair, half of a unit at the
- * end) becomes bytes that are not valid UTF-8, so that it is found where all
- * invalid bytes are, row by row.
+ * end) becomes bytes that are invalid UTF-8, so that it is found where all
+ * invalid bytes are found, row by row.
  */
 #include "scan.h"
 
@@ -27,7 +27,7 @@ put_character(char *to, uint32_t c)
 	}
 	else if (c < 0x10000)
 	{
-		/* half of a pair, too: three bytes that are no UTF-8 */
+		/* half of a pair, too: three bytes of invalid UTF-8 */
 		*to++ = (char) (0xe0 | c >> 12);
 		*to++ = (char) (0x80 | (c >> 6 & 0x3f));
 		*to++ = (char) (0x80 | (c & 0x3f));

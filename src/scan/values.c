@@ -5,7 +5,7 @@
  * Each integer function has a fast path for what files contain (a sign, some
  * digits, nothing else) and a common slow one, integer_slow, that also handles
  * white space and classifies errors.  The slow path returns BAD_SYNTAX only if
- * no server can have found an overflow first: 15 and 18 notice an overflow at
+ * no server can find an overflow first: 15 and 18 notice an overflow at
  * different digits.
  */
 #include "scan/values.h"
@@ -225,7 +225,7 @@ value_bool(const char *s, size_t len, bool *out)
 
 /*
  * Eight hex digits to four bytes, first in the low byte of the result.
- * *bad collects high bits where a byte is no hex digit.
+ * *bad collects high bits where a byte is not a hex digit.
  */
 static inline uint32_t
 swar_unhex(uint64_t word, uint64_t *bad)

@@ -2,15 +2,14 @@
  * values.h
  *		Text to values of the common types, without a server.
  *
- * Each function either gives exactly what the type's input function of
- * PostgreSQL 15 to 19 would give (VALUE_OK), or says VALUE_ASK: the caller
- * then asks the server's own input function.  VALUE_BAD_SYNTAX and
- * VALUE_BAD_RANGE are given only where every supported server surely refuses
- * the text, with "invalid input syntax for type" (22P02) or "value ... is
- * out of range for type" (22003).  For dates and times these are "invalid
- * input syntax for type" (22007) and "date/time field value out of range"
- * (22008).
- * When in doubt: VALUE_ASK.  It costs time, never correctness.
+ * Each function returns either exactly what the type's input function of
+ * PostgreSQL 15 to 19 would (VALUE_OK), or VALUE_ASK: the caller then calls the
+ * server's own input function.  VALUE_BAD_SYNTAX and VALUE_BAD_RANGE are
+ * returned only where every supported server certainly rejects the text, with
+ * "invalid input syntax for type" (22P02) or "value ... is out of range for
+ * type" (22003).  For dates and times these are "invalid input syntax for type"
+ * (22007) and "date/time field value out of range" (22008).  When in doubt:
+ * VALUE_ASK.  It costs time, never correctness.
  *
  * Input is s[0 .. len), not terminated, already unquoted; at least 8 bytes
  * before s and 16 after s + len are readable.

@@ -11,7 +11,7 @@
 
 typedef unsigned __int128 uint128;
 
-/* mantissa * 10^exponent; scale is how many digits stood after the point. */
+/* mantissa * 10^exponent; scale is the number of digits after the point. */
 typedef struct Decimal
 {
 	bool		negative;
@@ -23,7 +23,7 @@ typedef struct Decimal
 /* Longest text for the fast path: 16 digits and a point. */
 #define SHORT_TEXT 16
 
-/* Exponents beyond these go to the server. */
+/* Exponents beyond these are left to the server. */
 #define EXPONENT_LIMIT 1000
 
 static const uint64_t power_of_10[20] = {
@@ -103,7 +103,7 @@ decimal_short(const char *s, size_t n, Decimal *out)
 	return swar_all_digits(head) && swar_all_digits(tail);
 }
 
-/* The first byte from s on that is no digit, or end. */
+/* The first byte from s on that is not a digit, or end. */
 static inline const char *
 skip_digits(const char *s, const char *end)
 {
@@ -114,7 +114,7 @@ skip_digits(const char *s, const char *end)
 	return s;
 }
 
-/* Where the parts of a number stand in its text. */
+/* The parts of a number in its text. */
 typedef struct DecimalParts
 {
 	bool		negative;
@@ -194,7 +194,7 @@ decimal_parts(const char *s, size_t len, DecimalParts *out)
 	return VALUE_BAD_SYNTAX;
 }
 
-/* Cuts zeros before the first significant digit, wherever that stands. */
+/* Cuts zeros before the first significant digit, wherever that is. */
 static void
 skip_zeros(DecimalParts *parts)
 {
@@ -255,8 +255,8 @@ decimal_read(const char *s, size_t len, Decimal *out)
 /*
  * mantissa * 10^exponent, rounded half to even to nbits (at most 62) binary
  * digits: *bits * 2^*power.  mantissa is not 0 and |exponent| <= 19, so that
- * the product or the quotient is exact but for a remainder, which is all
- * that rounding needs to know.
+ * the product or the quotient is exact except for a remainder, which is all
+ * that rounding needs.
  */
 static void
 round_to_binary(uint64_t mantissa, int exponent, int nbits,

@@ -10,7 +10,7 @@
 
 #define USECS_PER_SEC INT64_C(1000000)
 
-/* Days before each month of a year that is no leap year. */
+/* Days before each month of a year that is not a leap year. */
 static const int16_t days_before_month[14] = {
 	0, 0, 31, 59, 90, 120, 151, 181, 212, 243, 273, 304, 334, 365
 };
@@ -113,7 +113,7 @@ read_time(const char *s, const char *end, ValueTime *out)
 		uint64_t	keep;
 		size_t		digits;
 
-		/* high bit of each byte that is no digit; bit 56 ends it anyway */
+		/* high bit of each byte that is not a digit; bit 56 is always set */
 		stop = ((word | ((word & ~SWAR_HIGHS) +
 						 UINT64_C(0x7676767676767676))) & SWAR_HIGHS) |
 			UINT64_C(1) << 63;
@@ -131,7 +131,7 @@ read_time(const char *s, const char *end, ValueTime *out)
 	return s;
 }
 
-/* The value of two digits at s, -1 where they are none. */
+/* The value of two digits at s; -1: they are not digits. */
 static inline int
 read_pair(const char *s)
 {
