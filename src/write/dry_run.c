@@ -2,9 +2,9 @@
  * dry_run.c
  *		See dry_run.h.
  *
- * Pages are cut off as VACUUM does it: when nobody uses the table, back to the
- * last one with a row that may be of use to anybody.  No index that others know
- * has an entry for what is on them.
+ * Pages are truncated as by VACUUM: when nobody uses the table, after the last
+ * one with a row that anybody may still need.  No index that other transactions
+ * see has an entry for the rows on them.
  */
 #include "postgres.h"
 
@@ -28,8 +28,8 @@
 #include "write/dry_run.h"
 
 /*
- * How long to wait for others to let go of tables, in milliseconds: readers
- * have come and gone by then.
+ * How long to wait for others to release tables, in milliseconds: enough for
+ * most readers to finish.
  */
 #define PATIENCE 1000
 #define NAP 50
@@ -37,15 +37,15 @@
 typedef struct DryTable
 {
 	Oid			relid;
-	BlockNumber first;			/* block of the dry run */
-	/* what the catalog says of the table's size */
+	BlockNumber first;			/* first block of the dry run */
+	/* the table's size in the catalog */
 	BlockNumber pages;
 	BlockNumber visible;
 	BlockNumber frozen;
 	double		rows;
-	/* after the roll-back */
-	BlockNumber end;			/* block behind the last one of use */
-	BlockNumber rest;			/* blocks to cut off */
+	/* after the rollback */
+	BlockNumber end;			/* block after the last one that is needed */
+	BlockNumber rest;			/* blocks to truncate */
 } DryTable;
 
 struct DryRun
@@ -77,7 +77,7 @@ dry_run_caller(const DryRun *dry)
 
 /* ---- before rows come ---- */
 
-/* The next row begins a page of its own, as all pages before are full for all that is known. */
+/* The next row begins a new page, as all pages before count as full. */
 static void
 begin_page(Relation rel, BlockNumber block)
 {
@@ -95,7 +95,7 @@ prepare_one(DryRun *dry, Relation rel, bool by_page)
 	MemoryContext old;
 	DryTable   *table;
 
-	/* of other methods nothing is known; a new file goes as a whole */
+	/* other access methods are unknown; a new file is dropped as a whole */
 	if (rel->rd_tableam != GetHeapamTableAmRoutine() ||
 		rel->rd_newRelfilelocatorSubid == GetCurrentSubTransactionId())
 		return;
@@ -124,8 +124,8 @@ make_indexes_private(Relation rel, int opened)
 
 /*
  * The lock of the table keeps writers away from its TOAST table, but not
- * VACUUM.  This one is the caller's, or it would go before the pages are cut
- * off.
+ * VACUUM.  This lock belongs to the caller's resource owner, or it would be
+ * released before the pages are truncated.
  */
 static void
 lock_toast(DryRun *dry, Oid toast)
@@ -142,7 +142,7 @@ dry_run_prepare(DryRun *dry, Relation rel, bool by_page, int opened)
 {
 	Oid			toast = rel->rd_rel->reltoastrelid;
 
-	/* what is done here is to go with the whole dry run, not with a guard */
+	/* what is done here must be undone with the whole dry run, not with a guard */
 	Assert(GetCurrentTransactionNestLevel() == dry->level + 1);
 	if (!RELKIND_HAS_STORAGE(rel->rd_rel->relkind))
 		return;
@@ -175,9 +175,9 @@ dry_run_sequences(Relation rel)
 	}
 }
 
-/* ---- when they have gone ---- */
+/* ---- after the rollback ---- */
 
-/* Whether there is nothing on a page but rows whose insertion was rolled back. */
+/* Whether a page has only rows whose insertion was rolled back. */
 static bool
 is_dead(Page page)
 {
@@ -192,7 +192,7 @@ is_dead(Page page)
 		HeapTupleHeader header;
 		TransactionId xmin;
 
-		/* readers may have pruned */
+		/* readers may have pruned the page */
 		if (!ItemIdIsUsed(id) || ItemIdIsDead(id))
 			continue;
 		if (!ItemIdIsNormal(id))
@@ -206,7 +206,7 @@ is_dead(Page page)
 	return true;
 }
 
-/* The block behind the last one that is of use. */
+/* The block after the last one that is needed. */
 static BlockNumber
 find_end(Relation rel, BlockNumber first)
 {
@@ -243,7 +243,7 @@ tell_rest(const DryTable *table)
 			 errhint("VACUUM gives the space back.")));
 }
 
-/* Builds of indexes have noted rows that are gone, in a way that is not rolled back. */
+/* Index builds have counted rows that are gone now, in a way that is not rolled back. */
 static void
 restore_statistics(const DryTable *table, Relation rel)
 {
@@ -254,7 +254,7 @@ restore_statistics(const DryTable *table, Relation rel)
 }
 
 /*
- * Cuts tables off where they ended before, but for those that others use;
+ * Truncates tables to their old size, except those that others use; returns
  * whether there are such.
  */
 static bool
@@ -280,7 +280,7 @@ cut_off(DryRun *dry)
 	return used;
 }
 
-/* patience: for others who use tables, with all of them together. */
+/* patience: how long to wait for others, for all tables together. */
 static void
 clean_up(DryRun *dry, int patience)
 {
@@ -292,7 +292,7 @@ clean_up(DryRun *dry, int patience)
 		Relation	rel = table_open(table->relid, AccessShareLock);
 
 		restore_statistics(table, rel);
-		/* the caller's locks keep away all who might change it */
+		/* the caller's locks prevent changes */
 		table->end = find_end(rel, table->first);
 		table->rest = RelationGetNumberOfBlocks(rel) - table->end;
 		table_close(rel, NoLock);
@@ -311,8 +311,8 @@ clean_up(DryRun *dry, int patience)
 /* ---- the subtransaction ---- */
 
 /*
- * What the transaction's commit would do, as the user that it would do it as:
- * the triggers may be those of a caller who has not the rights of a function
+ * What the transaction's commit would do, as the user that it would be done as:
+ * deferred triggers must not run with the rights of a SECURITY DEFINER function
  * around the load.  After an error the subtransaction's end restores the user.
  */
 static void
@@ -326,7 +326,7 @@ fire_deferred(void)
 	stmt->deferred = false;
 	CommandCounterIncrement();
 	GetUserIdAndSecContext(&user, &security);
-	/* who is within a function with rights of its own may still not change the user */
+	/* within a SECURITY DEFINER function the user still cannot be changed */
 	SetUserIdAndSecContext(GetOuterUserId(), security);
 	AfterTriggerSetState(stmt);
 	SetUserIdAndSecContext(user, security);

@@ -18,7 +18,7 @@ struct Partitions
 	ResultRelInfo *root;
 	ModifyTableState *mtstate;
 	PartitionTupleRouting *proute;
-	Router	   *router;			/* NULL: no row has come */
+	Router	   *router;			/* NULL: no row yet */
 	OpenLeaf	open_leaf;
 	void	   *arg;
 };
@@ -52,7 +52,8 @@ partitions_open(EState *estate, ResultRelInfo *root,
 }
 
 /*
- * Whether the row has a partition; if not, err says so.  *place as in route.h.
+ * Whether the row has a partition; if not, err is filled.  *place as in
+ * route.h.
  */
 static bool
 has_partition(Partitions *partitions, TupleTableSlot *slot, void ***place, RowError *err)
@@ -68,7 +69,7 @@ has_partition(Partitions *partitions, TupleTableSlot *slot, void ***place, RowEr
 	return route_find(partitions->router, slot, place, err);
 }
 
-/* The server's answer, or its error: opens the leaf for its first row. */
+/* Calls ExecFindPartition, which may throw: opens the leaf for its first row. */
 static void *
 open_partition(Partitions *partitions, TupleTableSlot *slot)
 {
@@ -85,7 +86,7 @@ open_partition(Partitions *partitions, TupleTableSlot *slot)
 	guard->work = GUARD_NOT_ROW;
 	rri = ExecFindPartition(partitions->mtstate, partitions->root,
 							partitions->proute, slot, partitions->estate);
-	/* a writer's own hangs where COPY's does */
+	/* a writer's state is attached where COPY's is */
 	if (unlikely(rri->ri_CopyMultiInsertBuffer == NULL))
 		rri->ri_CopyMultiInsertBuffer =
 			partitions->open_leaf(partitions->arg, rri);
@@ -100,7 +101,7 @@ partitions_find(Partitions *partitions, TupleTableSlot *slot, RowError *err)
 	void	  **place = NULL;
 	void	   *leaf;
 
-	/* where no guard is enabled the server raises the error */
+	/* where the guard is not enabled the server raises the error */
 	if (!has_partition(partitions, slot, &place, err) && partitions->guard->enabled)
 		return NULL;
 	if (place != NULL && *place != NULL)

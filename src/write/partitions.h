@@ -4,7 +4,7 @@
  *
  * Routing is the server's (ExecFindPartition), which opens a leaf when its
  * first row comes and keeps it open; the rows after it are routed by route.h.
- * What a writer has of its own for a leaf hangs on the leaf's result relation.
+ * A writer's own state of a leaf is attached to the leaf's result relation.
  *
  * Assumption: the writer's guard may be open, and a guard's subtransaction may
  * be rolled back at any row; what is opened here outlives it.
@@ -21,7 +21,7 @@
 
 typedef struct Partitions Partitions;
 
-/* Makes what the writer has for a leaf, when its first row comes. */
+/* Creates the writer's state of a leaf, when its first row comes. */
 typedef void *(*OpenLeaf) (void *arg, ResultRelInfo *rri);
 
 /*
@@ -32,11 +32,14 @@ extern Partitions *partitions_open(EState *estate, ResultRelInfo *root,
 								   struct TransitionCaptureState *capture,
 								   Guard *guard, OpenLeaf open_leaf, void *arg);
 
-/* The leaf for a row in the target's form; NULL: err says there is none. */
+/*
+ * The leaf for a row with the target's columns; NULL: there is none, and err is
+ * filled.
+ */
 extern void *partitions_find(Partitions *partitions, TupleTableSlot *slot,
 							 RowError *err);
 
-/* The row in the form of its leaf; map: from the target's, or NULL. */
+/* The row with its leaf's columns; map: from the target's, or NULL. */
 static inline TupleTableSlot *
 partitions_map(ResultRelInfo *rri, TupleConversionMap *map, TupleTableSlot *slot)
 {
@@ -47,7 +50,7 @@ partitions_map(ResultRelInfo *rri, TupleConversionMap *map, TupleTableSlot *slot
 	return slot;
 }
 
-/* Closes the leaves, too; when the executor's slots are gone. */
+/* Closes the leaves, too; to be called when the executor's slots have been dropped. */
 extern void partitions_close(Partitions *partitions);
 
 #endif							/* PGBULK_PARTITIONS_H */

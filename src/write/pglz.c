@@ -16,11 +16,11 @@
 #define MIN_MATCH 3
 #define MAX_MATCH 273
 #define MAX_OFFSET 4094
-#define LONG_MATCH 18			/* from here on a length takes a byte of its own */
+#define LONG_MATCH 18			/* a longer match needs another byte for its length */
 
 #define LIKELY(x) __builtin_expect(!!(x), 1)
 
-/* One value on its way. */
+/* A value that is being compressed. */
 typedef struct Pglz
 {
 	PglzHistory *history;
@@ -28,7 +28,7 @@ typedef struct Pglz
 	const char *end;
 	uint32_t	mask;			/* of hash values */
 	uint8_t    *out;
-	uint8_t    *control;		/* where a bit for each of eight items goes */
+	uint8_t    *control;		/* the byte with a bit for each of eight items */
 	unsigned	bit;
 } Pglz;
 
@@ -46,7 +46,7 @@ choose_mask(int32_t length)
 	return PGLZ_HEADS - 1;
 }
 
-/* Rounded as the server does it. */
+/* Rounded as by the server. */
 static int32_t
 largest_result(int32_t length)
 {
@@ -55,7 +55,7 @@ largest_result(int32_t length)
 	return length * (100 - MIN_SAVED_PERCENT) / 100;
 }
 
-/* Bytes count as the platform's char does; the last three stand for themselves. */
+/* Bytes are signed as the platform's char; the last three are hashed alone. */
 static inline uint32_t
 hash_at(const Pglz *pglz, const char *s)
 {
@@ -66,7 +66,10 @@ hash_at(const Pglz *pglz, const char *s)
 	return (uint32_t) hash & pglz->mask;
 }
 
-/* Notes a byte of the source; returns the latest place with the same hash. */
+/*
+ * Adds a byte of the source to the history; returns the latest position with
+ * the same hash.
+ */
 static inline uint32_t
 remember(Pglz *pglz, const char *s)
 {
@@ -98,7 +101,7 @@ load8(const char *s)
 	return word;
 }
 
-/* How many bytes are the same, up to most. */
+/* How many bytes are equal, up to most. */
 static inline int32_t
 match_length(const char *a, const char *b, int32_t most)
 {
@@ -120,9 +123,9 @@ match_length(const char *a, const char *b, int32_t most)
 }
 
 /*
- * The match at s that the server would take: it looks at place after place,
- * the latest first, and is content with less the more it has seen.  Returns
- * its length, or 0 where there is none worth it.
+ * The match at s that the server would take: it goes through positions, the
+ * latest first, and accepts shorter matches the more it has seen.  Returns its
+ * length, or 0 where there is none good enough.
  */
 static inline int32_t
 find_match(const Pglz *pglz, const char *s, uint32_t place, int32_t *offset)
@@ -188,7 +191,7 @@ put_match(Pglz *pglz, int32_t length, int32_t offset)
 		*pglz->out++ = (uint8_t) (length - LONG_MATCH);
 }
 
-/* Positions do not come again, so those of earlier values mean nothing. */
+/* Positions are never reused, so those of earlier values are harmless. */
 static void
 begin_value(PglzHistory *history, uint32_t length)
 {

@@ -18,8 +18,8 @@
  *		its index		(id, 0) (id, 1) (id, 2)
  *
  * va_rawsize is the size uncompressed with a header of 4 bytes, va_extinfo the size stored and the
- * method of compression.  What is stored of a compressed value is all behind its first header: the
- * size uncompressed and the compressed bytes.
+ * method of compression.  Of a compressed value all after its first header is
+ * stored: the size uncompressed and the compressed bytes.
  *
  * Chunks go into private pages (pages.h); a value's last one, which is mostly short, into a page
  * that has space for no whole chunk (free_space has how much of each).  Index entries are kept
@@ -31,7 +31,7 @@
  *
  * A crash or an error after 1 or 2 leaves chunks of a failed transaction, which VACUUM of the TOAST
  * table removes, with their entries.  Chunks whose transaction commits without a row that refers
- * to them would remain for ever: therefore toast_hold, toast_discard.
+ * to them would remain forever: hence toast_hold, toast_discard.
  *
  * Invariants:
  *	- ids: no tuple of the TOAST table, dead or alive, has a new value's id;
@@ -59,27 +59,29 @@
 #include "write/pglz.h"
 #include "write/toast.h"
 
-/* Pages of chunks in memory after which it is time to place their rows. */
+/* Pages of chunks in memory at which their rows are placed. */
 #define HELD_PAGES 1024
 
 /*
- * The same as a number of chunks, for a decoded table.  Logical decoding takes a row with all
- * chunks before it as one piece.  A piece of more than 4096 changes that has been spilled to disk
- * is streamed in several runs, and at the end it is forgotten, at least up to PostgreSQL 18, that
- * anything of the subtransaction was streamed: the subscriber does not learn of its rollback.
+ * The same as a number of chunks, for a decoded table.  Logical decoding treats
+ * a row with all chunks before it as one piece.  A piece of more than 4096
+ * changes that has been spilled to disk is streamed in several runs, and at the
+ * end, at least up to PostgreSQL 18, the information is lost that anything of
+ * the subtransaction was streamed: the subscriber does not learn of its
+ * rollback.
  */
 #define DECODED_CHUNKS 1000
 
 /* The number of pages, before the last one, that are searched for space. */
 #define GAP_PAGES 64
 
-/* The first block of a row's memory: more than most rows need. */
+/* First block of the memory context for a row: more than most rows need. */
 #define ROW_CONTEXT_SIZE (64 * 1024)
 
-/* Chunks have this part of the buffers that a batch of rows may have. */
+/* Chunks may use this part of the buffers that a batch of rows may use. */
 #define RING_PART 4
 
-/* The columns of a TOAST table, as they lie in a tuple behind its header, without padding. */
+/* The columns of a TOAST table, as they follow a tuple's header, without padding. */
 typedef struct Chunk
 {
 	Oid			id;
@@ -90,7 +92,7 @@ typedef struct Chunk
 
 #define CHUNK_SIZE(bytes) (offsetof(Chunk, data) + (bytes))
 
-/* An index entry that is still to be made. */
+/* An index entry to be made later. */
 typedef struct ChunkEntry
 {
 	Oid			id;
@@ -135,9 +137,10 @@ struct Toaster
 
 /*
  * While a system index is open the server doesn't read its row of pg_index again
- * (RelationReloadIndexInfo), and indexes of TOAST tables are among these.  So what the relcache
- * says of them may be out of date since a REINDEX CONCURRENTLY, and remains so: the new index is
- * not taken for valid, or for ready to get entries.
+ * (RelationReloadIndexInfo), and indexes of TOAST tables are among these.  So
+ * their relcache entries may be out of date since a REINDEX CONCURRENTLY, and
+ * remain so: the new index does not appear as valid, or as ready to get
+ * entries.
  */
 void
 toast_forget_indexes(Relation rel)
@@ -206,8 +209,8 @@ find_greatest_id(Relation table, Relation index)
 }
 
 /*
- * The tuple of a chunk, but for its columns: only these change from chunk to chunk, and all are
- * of fixed places.
+ * The tuple of a chunk, without its columns: only these change from chunk to
+ * chunk, and all are at fixed offsets.
  */
 static void
 prepare_chunk(Toaster *toaster)
@@ -274,10 +277,11 @@ toast_hold(Toaster *toaster, bool hold, int processes)
 }
 
 /*
- * An id that no tuple of the TOAST table has.  While it is greater than all there, it need not be
- * looked up in the index, as GetNewOidWithIndex does each time: until the counter of OIDs wraps
- * around.  Other workers' ids come from the same counter, so they are different, and the index,
- * being unique, would refuse an equal one.
+ * An id that no tuple of the TOAST table has.  While it is greater than all of
+ * them, it need not be looked up in the index, as GetNewOidWithIndex does each
+ * time: until the OID counter wraps around.  Other workers' ids come from the
+ * same counter, so they are different, and the unique index would reject an
+ * equal one.
  */
 static Oid
 new_id(Toaster *toaster)
@@ -291,7 +295,7 @@ new_id(Toaster *toaster)
 	return id;
 }
 
-/* The caller's batch, on from the table's tail, or one of our own. */
+/* The caller's batch, after the table's tail, or one of our own. */
 static void
 open_batch(Toaster *toaster)
 {
@@ -309,7 +313,7 @@ open_batch(Toaster *toaster)
 	MemoryContextSwitchTo(old);
 }
 
-/* The batch is full, or there is none: space for one more chunk. */
+/* Makes space for one more chunk where the batch is full, or there is none. */
 static void
 make_space(Toaster *toaster)
 {
@@ -341,8 +345,9 @@ find_space(const Toaster *toaster, Size needed)
 
 /*
  * Puts a value's last chunk on a page that has space for it, but not for a whole chunk.  Without
- * that a TOAST table would be larger than COPY's, which uses the free space map.  False: there is
- * no such page, or the table is decoded, as logical decoding wants the chunks in order.
+ * that a TOAST table would be larger than COPY's, which uses the free space
+ * map.  False: there is no such page, or the table is decoded: logical decoding
+ * needs the chunks in order.
  */
 static bool
 fill_gap(Toaster *toaster, Size len, ChunkEntry *entry)
@@ -362,7 +367,7 @@ fill_gap(Toaster *toaster, Size len, ChunkEntry *entry)
 	return true;
 }
 
-/* Puts a chunk behind all others.  The last page's free space changes with each of them. */
+/* Puts a chunk after all others.  Each changes the last page's free space. */
 static void
 append_chunk(Toaster *toaster, Size len, ChunkEntry *entry)
 {
@@ -399,9 +404,9 @@ put_chunk(Toaster *toaster, int32 bytes)
 	ChunkEntry	entry = {.id = toaster->chunk->id,.seq = toaster->chunk->seq};
 
 	Assert(bytes > 0 && bytes <= TOAST_MAX_CHUNK_SIZE);
-	/* TOAST tables have no TOAST tables: a chunk must fit as it is */
+	/* TOAST tables have no TOAST tables: a chunk must fit unchanged */
 	Assert(len <= MaxHeapTupleSize);
-	/* a value's chunks follow each other, unless those before have been flushed */
+	/* a value's chunks are consecutive, unless those before have been flushed */
 	Assert(entry.seq == 0 || toaster->nentries == 0 ||
 		   (toaster->entries[toaster->nentries - 1].id == entry.id &&
 			toaster->entries[toaster->nentries - 1].seq == entry.seq - 1));
@@ -437,7 +442,7 @@ move_out(Toaster *toaster, struct varlena *value)
 		pointer.va_rawsize = VARDATA_COMPRESSED_GET_EXTSIZE(value) + VARHDRSZ;
 		VARATT_EXTERNAL_SET_SIZE_AND_COMPRESS_METHOD(pointer, size,
 													 VARDATA_COMPRESSED_GET_COMPRESS_METHOD(value));
-		/* readers take it for compressed by these sizes alone */
+		/* readers detect compression by these sizes alone */
 		Assert(VARATT_EXTERNAL_IS_COMPRESSED(pointer));
 	}
 	else
@@ -473,7 +478,7 @@ move_out(Toaster *toaster, struct varlena *value)
 	return PointerGetDatum(result);
 }
 
-/* Whether the row's values are larger than wanted, as they are now. */
+/* Whether the row's values are still too large. */
 static bool
 row_exceeds(Toaster *toaster, Size target)
 {
@@ -497,8 +502,9 @@ move_attribute(Toaster *toaster, int i)
 }
 
 /*
- * What toast_compress_datum gives for pglz: a compressed varlena, or NULL where it would not be
- * smaller by more than 2 bytes, which alignment might take back.
+ * What toast_compress_datum returns for pglz: a compressed varlena, or NULL
+ * where it would not be smaller by more than 2 bytes, which alignment might
+ * undo.
  */
 static Datum
 compress_by_pglz(Toaster *toaster, Datum value)
@@ -556,9 +562,10 @@ compress_attribute(Toaster *toaster, int i)
 }
 
 /*
- * Compresses the widest values until the row is as small as wanted: the first and the third loop of
- * heap_toast_insert_or_update.  Values of storage EXTERNAL take part in the first one,
- * uncompressed, as a value that alone is wider than the row should be is moved out at once.
+ * Compresses the widest values until the row is small enough: the first and the
+ * third loop of heap_toast_insert_or_update.  Values of storage EXTERNAL take
+ * part in the first one, uncompressed, as a value that alone exceeds the row's
+ * target size is moved out at once.
  */
 static void
 compress_values(Toaster *toaster, bool storage_main, Size target)
@@ -582,8 +589,9 @@ compress_values(Toaster *toaster, bool storage_main, Size target)
 }
 
 /*
- * Moves the widest values out until the row is as small as wanted: the second and the fourth loop.
- * What does not help, for want of a TOAST table or of values, is the caller's matter.
+ * Moves the widest values out until the row is small enough: the second and the
+ * fourth loop.  The caller handles the case that this does not suffice, for
+ * lack of a TOAST table or of values.
  */
 static void
 move_values(Toaster *toaster, bool storage_main, Size target)
@@ -623,8 +631,8 @@ form_tuple(Toaster *toaster, HeapTuple old, Size hoff)
 }
 
 /*
- * The four loops of heap_toast_insert_or_update.  The target is for the values alone: the header
- * with its null bitmap is counted apart.
+ * The four loops of heap_toast_insert_or_update.  The target is for the values
+ * alone: the header with its null bitmap is counted separately.
  */
 HeapTuple
 toast_shrink(Toaster *toaster, HeapTuple tuple)
@@ -635,7 +643,7 @@ toast_shrink(Toaster *toaster, HeapTuple tuple)
 	Size		hoff = SizeofHeapTupleHeader;
 	Size		target;
 
-	/* a TOAST table's own rows are chunks, which put_chunk makes */
+	/* a TOAST table's own rows are chunks, made by put_chunk */
 	Assert(!IsToastRelation(toaster->rel));
 	Assert(HeapTupleHeaderGetNatts(tuple->t_data) == desc->natts);
 	MemoryContextReset(toaster->row_context);
@@ -658,7 +666,10 @@ toast_shrink(Toaster *toaster, HeapTuple tuple)
 		tuple = form_tuple(toaster, tuple, hoff);
 	MemoryContextSwitchTo(old);
 
-	/* RelationGetBufferForTuple's error: the row has no place, whatever was moved out */
+	/*
+	 * RelationGetBufferForTuple's error: the row does not fit a page, whatever
+	 * was moved out
+	 */
 	if (tuple->t_len > MaxHeapTupleSize)
 		ereport(ERROR,
 				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
@@ -677,8 +688,9 @@ toast_is_full(const Toaster *toaster)
 }
 
 /*
- * An entry in each index that wants one, as toast_save_datum makes it: during REINDEX CONCURRENTLY
- * there are two, and the new one is ready before it is valid.
+ * An entry in each index that is ready, as made by toast_save_datum: during
+ * REINDEX CONCURRENTLY there are two, and the new one is ready before it is
+ * valid.
  */
 static void
 insert_entry(Toaster *toaster, const ChunkEntry *entry, Relation *indexes, int nindexes)
@@ -709,7 +721,10 @@ toast_flush(Toaster *toaster)
 	if (toaster->nentries == 0)
 		return;
 
-	/* a chunk without an entry would never be read, an entry without a chunk be an error */
+	/*
+	 * a chunk without an entry would never be found, an entry without a chunk
+	 * would be an error
+	 */
 	Assert(toaster->batch != NULL && toaster->batch->run.npages > 0);
 	pages_place(toaster->batch);
 	(void) toast_open_indexes(toaster->table, RowExclusiveLock, &indexes, &nindexes);

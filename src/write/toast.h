@@ -3,15 +3,17 @@
  *		Wide values: compressed, or moved to the TOAST table in bulk.
  *
  * Which values are compressed or moved is decided as the server decides
- * (heap_toast_insert_or_update), with its own helpers.  But the chunks of moved values go into
- * private pages (pages.h), and their index entries wait until these are placed.
+ * (heap_toast_insert_or_update), with its own helpers.  But the chunks of moved
+ * values go into private pages (pages.h), and their index entries are kept
+ * until these are placed.
  *
- * Assumption: nobody else inserts into the table meanwhile, so into its TOAST table neither, but
- * for the workers of the same load.  Nothing here needs the leader of a parallel group.
+ * Assumption: nobody else inserts into the table meanwhile, and so into its
+ * TOAST table, except workers of the same load.  Workers of a parallel group
+ * may call all of this.
  *
  * Price: a wide row is formed twice; free space that the TOAST table had is not used.
  *
- * Trap: logical decoding must meet a row's chunks before the row, and forgets chunks at each end of
+ * Trap: logical decoding must see a row's chunks before the row, and forgets chunks at each end of
  * a multi-insert, which is where a batch of rows is placed:
  *
  *		WAL:  chunks of rows 1..9 | rows 1..9, the last page marked | chunks of rows 10..17 | ...
@@ -37,7 +39,7 @@
 
 typedef struct Toaster Toaster;
 
-/* Whether a row is stored as it is (heap_prepare_insert's test). */
+/* Whether a row is stored unchanged (heap_prepare_insert's test). */
 static inline bool
 toast_unneeded(HeapTuple tuple)
 {
@@ -45,28 +47,30 @@ toast_unneeded(HeapTuple tuple)
 }
 
 /*
- * Before a table's first row: what this session knows of its TOAST table's indexes may be out of
- * date, and is read again.  Locks the TOAST table as an INSERT of a wide value does, so that
- * REINDEX CONCURRENTLY waits from here on.
+ * Before a table's first row: reloads the relcache entries of its TOAST table's
+ * indexes, which may be out of date.  Locks the TOAST table as an INSERT of a
+ * wide value does, so that REINDEX CONCURRENTLY waits from here on.
  */
 extern void toast_forget_indexes(Relation rel);
 
 /*
- * rel: the table, not its TOAST table, which it need not have.  Costs little until the first value
- * is moved.  Memory: the current context.
+ * rel: the table, which need not have a TOAST table.  Costs little until the
+ * first value is moved.  Memory: the current context.
  */
 extern Toaster *toast_open(Relation rel, PageStamp stamp);
 
 /*
- * Chunks go into batch, the caller's, on from tail, which it keeps for the table's next toaster.
- * Before the first row; no other table may use the batch until toast_close.
+ * Chunks go into the caller's batch, after tail, which the caller keeps for the
+ * table's next toaster.  To be called before the first row; no other table may
+ * use the batch until toast_close.
  */
 extern void toast_borrow(Toaster *toaster, PageBatch *batch, PageTail *tail);
 
 /*
- * The row as it is to be stored; its header is not stamped.  It is valid until the next call.  Like
- * toast_flush not within a subtransaction of the caller's: it opens the TOAST table and may place
- * pages.  Errors: 54000 for a row that no page can take.
+ * The row as it must be stored; its header is not stamped.  Valid until the
+ * next call.  Like toast_flush not to be called within a subtransaction of the
+ * caller: it opens the TOAST table and may place pages.  Errors: 54000 for a
+ * row that does not fit a page.
  */
 extern HeapTuple toast_shrink(Toaster *toaster, HeapTuple tuple);
 
@@ -77,13 +81,13 @@ extern HeapTuple toast_shrink(Toaster *toaster, HeapTuple tuple);
  */
 extern void toast_hold(Toaster *toaster, bool hold, int processes);
 
-/* Whether there are so many chunks in memory that it is time to place the rows. */
+/* Whether enough chunks are in memory to place the rows now. */
 extern bool toast_is_full(const Toaster *toaster);
 
-/* All chunks and their index entries are in the TOAST table. */
+/* Puts all chunks and their index entries into the TOAST table. */
 extern void toast_flush(Toaster *toaster);
 
-/* Forgets the chunks in memory; their rows must not be placed either. */
+/* Discards the chunks in memory; their rows must not be placed either. */
 extern void toast_discard(Toaster *toaster);
 
 extern void toast_close(Toaster *toaster);

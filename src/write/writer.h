@@ -1,12 +1,12 @@
 /*
  * writer.h
- *		Rows to tables: what every writer offers the load.
+ *		Rows to tables: the interface of writers.
  *
- * A writer is a const struct of callbacks.  The load fills writer->slot with
- * a row in the target's form and calls put; the writer routes it, fires
- * triggers, computes generated columns, checks constraints and takes the
- * row.  Rows may wait in batches until flush, which the load calls before
- * it lets go of a window: row numbers given to put stay good that long.
+ * A writer is a const struct of callbacks.  The load fills writer->slot with a
+ * row with the target's columns and calls put; the writer routes it, fires
+ * triggers, computes generated columns, checks constraints and takes the row.
+ * Rows may be kept in batches until flush, which the load calls before it
+ * leaves a window: row numbers given to put are valid until then.
  */
 #ifndef PGBULK_WRITER_H
 #define PGBULK_WRITER_H
@@ -25,7 +25,7 @@
 
 typedef struct Writer Writer;
 
-/* Where duplicates go that are found when put has taken their rows already. */
+/* Receives duplicates that are found after put has taken their rows. */
 typedef struct LateDuplicates
 {
 	/* How many may only be counted; then one must be rejected. */
@@ -53,41 +53,40 @@ typedef struct WriterRoutine
 {
 	const char *name;			/* as the result row shows it */
 
-	/* Takes the row in writer->slot; number is its place in the window. */
+	/* Takes the row in writer->slot; number is its index in the batch. */
 	WriterVerdict (*put) (Writer *writer, uint32 number, RowError *err);
 
 	/*
 	 * Takes rows [first, first + n) past the slot, formed straight from their
 	 * fields.  Only with writer->former.  Returns how many it took: the next
-	 * one, if there is one, must go the long way, by put.
+	 * one, if there is one, must be taken by put.
 	 */
 	uint32		(*put_rows) (Writer *writer, const char *data,
 							 const ScanRow *rows, const ScanField *fields,
 							 uint32 first, uint32 n);
 
-	/* Everything taken so far is in its table, or does not need the window. */
+	/* Afterwards all rows taken so far are in their tables, or do not need the window. */
 	void		(*flush) (Writer *writer);
 
-	/* No more rows will come: everything is in its table. */
+	/* No more rows will come: all are in their tables afterwards. */
 	void		(*finish) (Writer *writer);
 
 	/*
-	 * For the server's statistics, time and again: so many rows are in the
-	 * table because of this load, whichever process has put them there.  NULL:
-	 * the writer counts by itself.
+	 * For the server's statistics, called repeatedly: this load has inserted so
+	 * many rows into the table, whichever process has done it.  NULL: the
+	 * writer counts by itself.
 	 */
 	void		(*count) (Writer *writer, int64 nrows);
 
-	/* Fires what fires at the end of a statement, and lets go of everything. */
+	/* Fires triggers at the end of the statement, and releases everything. */
 	void		(*close) (Writer *writer);
 
 	/*
-	 * For processes that write side by side (parallel.h); NULL: this writer
-	 * cannot.
+	 * For processes that write in parallel (parallel.h); NULL: not supported.
 	 *
-	 * The leader, before parallel mode: what workers must know takes so many
-	 * bytes of shared memory.  Then share fills them, for direct_join; and when
-	 * every process is done, gather takes over what these have stored.
+	 * In the leader, before parallel mode: the size of the shared memory for
+	 * workers.  Then share fills it, for direct_join; and when every process is
+	 * done, gather takes over what they have stored.
 	 */
 	Size		(*prepare_share) (Writer *writer);
 	void		(*share) (Writer *writer, void *shared);
@@ -97,27 +96,27 @@ typedef struct WriterRoutine
 	RefusalReason (*share_refusal) (Writer *writer);
 
 	/*
-	 * Between the two, rows stay with the writer, whose memory is limited: when it
-	 * is full it calls await_turn(arg), which waits for the process's turn and says
-	 * whether the rows still count.  No row waits when they are called.
+	 * Between the two, the writer keeps its rows in memory; when that is full
+	 * it calls await_turn(arg), which waits for the process's turn and returns
+	 * whether the rows still count.  No row may be kept when they are called.
 	 */
 	void		(*begin_parallel) (Writer *writer, int processes,
 								   bool (*await_turn) (void *arg), void *arg);
 	void		(*end_parallel) (Writer *writer);
 
 	/*
-	 * In one's turn: the rows get their places in the table.  False: they were so
-	 * few that larger chunks would cost less.
+	 * In the process's turn: the rows get their TIDs.  False: they were so few
+	 * that larger chunks would cost less.
 	 */
 	bool		(*reserve) (Writer *writer);
 
-	/* Afterwards, or still in one's turn: they are written there. */
+	/* Afterwards, or still in the process's turn: writes them there. */
 	void		(*write) (Writer *writer);
 
-	/* Whether write must come in one's turn, too. */
+	/* Whether write must be called in the process's turn, too. */
 	bool		(*writes_in_turn) (Writer *writer);
 
-	/* Instead: the rows are forgotten. */
+	/* Instead: discards the rows. */
 	void		(*discard) (Writer *writer);
 } WriterRoutine;
 
@@ -125,22 +124,23 @@ struct Writer
 {
 	const WriterRoutine *routine;
 	EState	   *estate;
-	TupleTableSlot *slot;		/* virtual, in the target's form */
-	bool		plain;			/* rows need no more than to be stored */
+	TupleTableSlot *slot;		/* virtual, with the target's columns */
+	bool		plain;			/* rows only have to be stored */
 	bool		fires_after;	/* AFTER ROW triggers wait for close */
 	bool		one_by_one;		/* no batches: an expression may look at the table */
 	const HeapTupleHeaderData *model;	/* for form_open */
-	RowFormer  *former;			/* for put_rows; NULL: not to be called */
+	RowFormer  *former;			/* for put_rows; NULL: put_rows must not be called */
 	RowError	duplicate;		/* of the row put last */
 	/*
 	 * Not NULL: the row to be put is not stored, as a later one displaces it by
-	 * this key; what stands in its way goes all the same, and duplicate is left
-	 * as it is.
+	 * this key; conflicting rows are deleted all the same, and duplicate is
+	 * unchanged.
 	 */
 	const BadRow *clears;
 	/*
-	 * Runs work(work_arg), so that an error about a row of which only the TID is
-	 * known (failed_row.h) is told with its line.  NULL: no line can be told.
+	 * Runs work(work_arg), so that an error about a row of which only the TID
+	 * is known (failed_row.h) is reported with its line.  NULL: no line is
+	 * known.
 	 */
 	void		(*by_place) (void *arg, void (*work) (void *), void *work_arg);
 	void	   *by_place_arg;
@@ -148,16 +148,16 @@ struct Writer
 	int			workers;		/* that have made index entries, at most */
 	LateDuplicates late;
 	/*
-	 * Not NULL while rows are worked on that may not be of the window: finds the place
-	 * of the row at tid, or of the row that is worked on (tid NULL).
+	 * Not NULL while rows are processed that may not be in the window: finds
+	 * the place of the row at tid, or of the current row (tid NULL).
 	 */
 	bool		(*find_place) (void *arg, const ItemPointerData *tid, JournalPlace *place);
 	void	   *find_place_arg;
 	List	   *tables;			/* IndexTable: leaves whose rows lack index entries */
-	int64		current_row;	/* number of the row worked on, -1: none (for CONTEXT) */
+	int64		current_row;	/* number of the current row, -1: none (for CONTEXT) */
 };
 
-/* The place in the input of the row that is worked on. */
+/* The place of the current row in the input. */
 static inline void
 writer_locate(const Writer *writer, const Journal *journal, JournalPlace *place)
 {
@@ -167,8 +167,8 @@ writer_locate(const Writer *writer, const Journal *journal, JournalPlace *place)
 }
 
 /*
- * What can be checked when all rows are in their tables (check.h), every
- * writer leaves to checks, where it writes down what it has stored.
+ * Every writer leaves to checks (check.h) what can be checked when all rows are
+ * in their tables, and records there what it has stored.
  *
  * The writer for ordinary use: COPY's own way, table_multi_insert with a
  * bulk-insert state, for every kind of table.  Fires BEFORE STATEMENT
@@ -178,28 +178,28 @@ extern Writer *buffered_open(Target *target, const BulkOptions *options,
 							 Guard *guard, Checks *checks);
 
 /*
- * The writer for plain heap tables, and partitioned ones whose leaves are
- * that, under a lock that keeps other writers out: whole pages at the end of
- * the table.  Only where direct_refusal and direct_partition_refusal say
- * nothing.
+ * The writer for plain heap tables, and partitioned ones whose leaves are such,
+ * under a lock that keeps other writers out: whole pages at the end of the
+ * table.  Only where direct_refusal and direct_partition_refusal return
+ * REFUSAL_NONE.
  */
 extern Writer *direct_open(Target *target, const BulkOptions *options,
 						   Guard *guard, Checks *checks);
 
 /*
  * The same in a parallel worker, which shares the leader's transaction; shared
- * is what share has filled there.  No statement triggers are fired.
+ * is what share has filled.  No statement triggers are fired.
  */
 extern Writer *direct_join(Target *target, void *shared, Guard *guard,
 						   Checks *checks);
 
 /*
  * Why the direct writer cannot serve a table, or REFUSAL_NONE.
- * Partitions are not looked at: that is for when they are locked.
+ * Partitions are not checked: they are not locked yet.
  */
 extern Refusal direct_refusal(Relation rel, const BulkOptions *options);
 
-/* The same for the partitions, all locked. */
+/* The same for the partitions, which must all be locked. */
 extern Refusal direct_partition_refusal(Relation rel, const BulkOptions *options);
 
 #endif							/* PGBULK_WRITER_H */
