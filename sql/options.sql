@@ -80,7 +80,7 @@ SELECT pg_temp.try_all('{"max_rate": 32768}', '{"max_rate": "50MB"}', '{"max_rat
 	'{"max_rate": 32767}', '{"max_rate": 0}', '{"max_rate": -1}', '{"max_rate": 1e13}', '{"max_rate": "31kB"}',
 	'{"max_rate": "50M"}', '{"max_rate": "10s"}', '{"max_rate": ""}', '{"max_rate": true}', '{"max_rate": null}');
 SELECT pg_temp.try_all('{"max_lag": 0.05}', '{"max_lag": 0}', '{"max_lag": "-1s"}', '{"max_lag": 86401}', '{"max_lag": "2d"}',
-	'{"max_lag": "10MB"}', '{"max_lag": "soon"}', '{"max_lag": [1]}');
+	'{"max_lag": "10MB"}', '{"max_lag": "soon"}', '{"max_lag": [1]}', '{"max_lag": "10"}', '{"max_lag": "0.05"}', '{"max_lag": "500ms"}');
 SELECT pg_temp.try_all('{"lag_standbys": ["a"]}', '{"lag_standbys": "synchronous"}', '{"max_lag": 1, "lag_standbys": "a"}',
 	'{"max_lag": 1, "lag_standbys": []}', '{"max_lag": 1, "lag_standbys": ["a", ""]}', '{"max_lag": 1, "lag_standbys": ["a", 1]}',
 	'{"max_lag": 1, "lag_standbys": true}');

@@ -48,10 +48,8 @@ throttle_options_set_rate(const OptionDef *def, JsonbValue *value, BulkOptions *
 void
 throttle_options_set_lag(const OptionDef *def, JsonbValue *value, BulkOptions *options)
 {
-	double		seconds = read_quantity(value, GUC_UNIT_MS);
+	double		seconds = read_quantity(value, GUC_UNIT_S);
 
-	if (value->type == jbvString)
-		seconds /= 1000;
 	if (!(seconds >= LAG_MIN && seconds <= LAG_MAX))
 		option_refuse_value(def, value);
 	options->limits.max_lag = (int64) (seconds * USECS_PER_SEC);
@@ -71,8 +69,10 @@ has_empty(List *strings)
 void
 throttle_options_set_standbys(const OptionDef *def, JsonbValue *value, BulkOptions *options)
 {
-	if (value->type == jbvString)
-		options->limits.standbys = option_get_choice(def, value);
+	int			choice = option_find_choice(def, value);
+
+	if (choice >= 0)
+		options->limits.standbys = choice;
 	else
 	{
 		options->limits.standbys = THROTTLE_NAMED;
