@@ -17,11 +17,13 @@
 
 /*
  * Rows that may wait for workers: what part of the memory they may take, as
- * much as their copy in shared memory; and how many at least and at most.
+ * much as their copy in shared memory; and how many at least and at most: that
+ * memory may be scarce where there is plenty of the other (64 MB in a container),
+ * and what it lacks is an error.
  */
 #define ROWS_SHARE 4
 #define MIN_ROWS 10000
-#define MAX_ROWS (64 * 1024 * 1024)
+#define MAX_ROWS (4 * 1024 * 1024)
 
 /* What a Presort takes beside its keys: contexts, the first blocks. */
 #define PRESORT_OVERHEAD (32 * 1024)
