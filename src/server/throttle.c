@@ -64,12 +64,18 @@ typedef struct Scope
 {
 	MemoryContextCallback callback;
 	Throttle   *outer;
+	ThrottleWaits waited;		/* by the other one, until then */
 } Scope;
 
+/* For which it has waited, the other one has waited, too. */
 static void
 end_scope(void *arg)
 {
-	throttle_active = own = ((Scope *) arg)->outer;
+	const Scope *scope = arg;
+
+	throttle_active = own = scope->outer;
+	waited.rate += scope->waited.rate;
+	waited.lag += scope->waited.lag;
 }
 
 /* WAL that has been written before is not this load's, or has been paid for by workers. */
@@ -273,14 +279,17 @@ throttle_begin(const ThrottleLimits *limits)
 {
 	Scope	   *scope;
 
-	waited = (ThrottleWaits) {0};
-	if (limits->max_rate <= 0 && limits->max_lag <= 0)
-		return;
 	scope = palloc0(sizeof(Scope));
 	scope->outer = own;
+	scope->waited = waited;
 	scope->callback.func = end_scope;
 	scope->callback.arg = scope;
 	MemoryContextRegisterResetCallback(CurrentMemoryContext, &scope->callback);
+	if (own == NULL)
+		scope->waited = (ThrottleWaits) {0};
+	waited = (ThrottleWaits) {0};
+	if (limits->max_rate <= 0 && limits->max_lag <= 0)
+		return;
 	throttle_active = own = make_throttle(limits);
 	nsamples = 0;
 	pay_from_here();
