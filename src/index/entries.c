@@ -282,17 +282,6 @@ entries_full(const Entries *entries)
 
 /* ---- inserting ---- */
 
-static void
-insert_waiting(EntryIndex *index)
-{
-	KeySink		sink = inserter_sink(index->inserter);
-
-	presort_finish(index->presort, &sink);
-	inserter_end(index->inserter);
-	presort_close(index->presort);
-	index->presort = NULL;
-}
-
 /* As rows come in the table, and their indexes in the server's order. */
 static int
 compare_doubts(const void *a, const void *b)
@@ -327,9 +316,8 @@ ask_server(Entries *entries)
 
 /* Forms the key of a row once more, for the server. */
 static void
-judge_row(EntryIndex *index, TupleTableSlot *slot, RowId row, EState *estate)
+judge_row(EntryIndex *index, IndexInfo *info, TupleTableSlot *slot, RowId row, EState *estate)
 {
-	IndexInfo  *info = BuildIndexInfo(index->index);
 	Datum		values[INDEX_MAX_KEYS];
 	bool		isnull[INDEX_MAX_KEYS];
 	StringInfoData image;
@@ -348,7 +336,11 @@ judge_rows(Entries *entries, const ParallelEntries *parallel)
 	EState	   *estate = CreateExecutorState();
 	ExprContext *econtext = GetPerTupleExprContext(estate);
 	TupleTableSlot *slot = table_slot_create(heap, NULL);
+	IndexInfo **infos = palloc(entries->nindexes * sizeof(IndexInfo *));
 
+	/* of their own, as what is prepared for their expressions goes with the state */
+	for (int i = 0; i < entries->nindexes; i++)
+		infos[i] = BuildIndexInfo(entries->indexes[i].index);
 	econtext->ecxt_scantuple = slot;
 	for (uint32 row = 0; row < entries->nrows; row++)
 		for (int i = 0; i < entries->nindexes; i++)
@@ -363,7 +355,7 @@ judge_rows(Entries *entries, const ParallelEntries *parallel)
 				elog(ERROR, "could not find a row of the load in table \"%s\"",
 					 RelationGetRelationName(heap));
 			old = MemoryContextSwitchTo(econtext->ecxt_per_tuple_memory);
-			judge_row(&entries->indexes[i], slot, entries->rows[row], estate);
+			judge_row(&entries->indexes[i], infos[i], slot, entries->rows[row], estate);
 			MemoryContextSwitchTo(old);
 			ResetExprContext(econtext);
 		}
@@ -401,8 +393,7 @@ entries_flush(Entries *entries)
 	if (entries->nrows > 0)
 		flush_rows(entries);
 	for (int i = 0; i < entries->nindexes; i++)
-		if (entries->indexes[i].presort != NULL)
-			insert_waiting(&entries->indexes[i]);
+		inserter_take_all(entries->indexes[i].inserter, &entries->indexes[i].presort);
 	ask_server(entries);
 	MemoryContextSwitchTo(old);
 }

@@ -702,16 +702,18 @@ inserter_open(Relation heap, Relation index, IndexInfo *info, KeyShape *shape,
 	return inserter;
 }
 
-KeySink
-inserter_sink(Inserter *inserter)
-{
-	return (KeySink) {.key = take_key,.rows = take_rows,.arg = inserter};
-}
-
 void
-inserter_end(Inserter *inserter)
+inserter_take_all(Inserter *inserter, Presort **presort)
 {
+	KeySink		sink = {.key = take_key,.rows = take_rows,.arg = inserter};
+
+	if (*presort == NULL)
+		return;
+	presort_finish(*presort, &sink);
+	/* others may change the leaf from now on */
 	leave_leaf(inserter);
 	inserter->block = InvalidBlockNumber;
 	inserter->steps = false;
+	presort_close(*presort);
+	*presort = NULL;
 }

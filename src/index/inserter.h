@@ -2,7 +2,7 @@
  * inserter.h
  *		Keys in order put into a btree that others read and write, leaf by leaf.
  *
- * A key_sink.h for sorted keys.  One descent and one exclusive lock serve all
+ * Takes keys from a presort.  One descent and one exclusive lock serve all
  * keys that belong on a leaf; the next leaf is mostly the right sibling of the
  * one before.  Rows of one key become one item with a posting list, as
  * deduplication would make of them later.
@@ -22,16 +22,16 @@
  * Price: a search in the leaf for each key, none for further rows with it;
  * while a leaf is filled, others wait for it.
  *
- * Trap: between keys a leaf may be locked, so the sink must be fed from memory, by code that
- * takes no buffer lock.  inserter_end gives it back.
+ * Trap: between keys a leaf may be locked, so keys must come from memory (PresortOptions.stays), by
+ * code that takes no buffer lock.
  */
 #ifndef PGBULK_INSERTER_H
 #define PGBULK_INSERTER_H
 
 #include "postgres.h"
 
-#include "index/key_sink.h"
 #include "index/key_shape.h"
+#include "index/presort.h"
 #include "nodes/execnodes.h"
 #include "utils/rel.h"
 
@@ -48,14 +48,11 @@ extern Inserter *inserter_open(Relation heap, Relation index, IndexInfo *info, K
 							   InserterDoubt doubt, void *arg);
 
 /*
- * Where the keys go, from the first to the last in order, any number of times.
- * Errors: those of the server's insertion and of the operator class; 40001
- * where a serializable transaction has read what is changed.
+ * Inserts all keys of a presort, and closes it; *presort is NULL then.  Does nothing if it is NULL
+ * already.  Errors: those of the server's insertion and of the operator class; 40001 where a
+ * serializable transaction has read what is changed.
  */
-extern KeySink inserter_sink(Inserter *inserter);
-
-/* The last key has come: gives back the leaf, and forgets it. */
-extern void inserter_end(Inserter *inserter);
+extern void inserter_take_all(Inserter *inserter, Presort **presort);
 
 /* Whether the row of an entry has been deleted by this transaction. */
 typedef bool (*InserterGone) (void *arg, const ItemPointerData *tid);

@@ -87,19 +87,6 @@ judge_later(void *arg, RowId row, const char *image, Size size)
 	feed->judged[low / 8] |= 1 << (low % 8);
 }
 
-static void
-insert_keys(Feed *feed)
-{
-	KeySink		sink = inserter_sink(feed->inserter);
-
-	if (feed->presort == NULL)
-		return;
-	presort_finish(feed->presort, &sink);
-	inserter_end(feed->inserter);
-	presort_close(feed->presort);
-	feed->presort = NULL;
-}
-
 /* Keys go to the index before they would have to go to files. */
 static void
 take_key(Feed *feed, const ItemPointerData *tid, const Datum *values, const bool *isnull)
@@ -108,7 +95,7 @@ take_key(Feed *feed, const ItemPointerData *tid, const Datum *values, const bool
 		feed->presort = presort_open(feed->shape, feed->memory, (PresortOptions) {.stays = true});
 	presort_put(feed->presort, tid, values, isnull, true);
 	if (presort_memory(feed->presort) >= feed->memory)
-		insert_keys(feed);
+		inserter_take_all(feed->inserter, &feed->presort);
 }
 
 /* Forms the keys of all rows.  The rows are this transaction's, but maybe not this process's. */
@@ -143,7 +130,7 @@ take_rows(Feed *feed, Relation heap, IndexInfo *info)
 	}
 	failed_row_end(&context);
 	ExecDropSingleTupleTableSlot(slot);
-	insert_keys(feed);
+	inserter_take_all(feed->inserter, &feed->presort);
 	FreeExecutorState(estate);
 }
 
