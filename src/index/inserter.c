@@ -18,6 +18,7 @@
 #include "catalog/pg_am_d.h"
 #include "index/failed_row.h"
 #include "index/inserter.h"
+#include "index/leaf_search.h"
 #include "index/lookup.h"
 #include "miscadmin.h"
 #include "server/compat.h"
@@ -204,13 +205,10 @@ take_leaf(Inserter *inserter, Buffer buffer)
 
 /* ---- finding the leaf ---- */
 
-/* As the server compares: the current key is not behind the leaf if that is not above 0. */
 static inline int
-compare_high(Inserter *inserter, Page page)
+compare_high(const Inserter *inserter, Page page)
 {
-	if (P_RIGHTMOST(BTPageGetOpaque(page)))
-		return -1;
-	return _bt_compare(inserter->index, inserter->key, page, P_HIKEY);
+	return leaf_search_compare_high(inserter->index, inserter->key, page);
 }
 
 /* Whether a page may be used as it is: it was a leaf a moment ago. */
@@ -266,19 +264,6 @@ come_back(Inserter *inserter)
 	return InvalidBuffer;
 }
 
-/* From the root, as the server does; splits on the way that are not finished are finished. */
-static Buffer
-descend(Inserter *inserter)
-{
-	Buffer		buffer;
-	BTStack		stack = compat_bt_search(inserter->index, inserter->heap, inserter->key, &buffer,
-										 BT_WRITE);
-
-	if (stack != NULL)
-		_bt_freestack(stack);
-	return buffer;
-}
-
 /* Has the current key's leaf locked. */
 static void
 find_leaf(Inserter *inserter)
@@ -307,7 +292,8 @@ find_leaf(Inserter *inserter)
 	{
 		CHECK_FOR_INTERRUPTS();
 		throttle_wait();
-		buffer = descend(inserter);
+		buffer = leaf_search_descend(inserter->heap, inserter->index, inserter->key,
+									 BT_WRITE);
 		inserter->steps = BufferGetBlockNumber(buffer) == right;
 	}
 	take_leaf(inserter, buffer);
@@ -576,24 +562,12 @@ put_rows(Inserter *inserter, const RowId *rows, uint32 n)
 
 /* ---- the sink ---- */
 
-/* As _bt_mkscankey does for a tuple. */
 static void
 set_key(Inserter *inserter)
 {
 	BTScanInsert key = inserter->key;
-	bool		nulls = false;
+	bool		nulls = leaf_search_set(inserter->index, key, inserter->tuple);
 
-	for (int i = 0; i < key->keysz; i++)
-	{
-		ScanKey		column = &key->scankeys[i];
-		bool		isnull;
-
-		column->sk_argument = index_getattr(inserter->tuple, i + 1,
-											RelationGetDescr(inserter->index), &isnull);
-		column->sk_flags = (isnull ? SK_ISNULL : 0) |
-			(inserter->index->rd_indoption[i] << SK_BT_INDOPTION_SHIFT);
-		nulls |= isnull;
-	}
 	key->anynullkeys = nulls && !inserter->info->ii_NullsNotDistinct;
 	inserter->judged = inserter->info->ii_Unique && !key->anynullkeys;
 }
@@ -692,9 +666,7 @@ inserter_open(Relation heap, Relation index, IndexInfo *info, KeyShape *shape,
 	inserter->arg = arg;
 	inserter->scratch = AllocSetContextCreate(CurrentMemoryContext, "index entry",
 											  ALLOCSET_DEFAULT_SIZES);
-	inserter->key = _bt_mkscankey(index, NULL);
-	_bt_metaversion(index, &inserter->key->heapkeyspace, &inserter->key->allequalimage);
-	inserter->key->keysz = IndexRelationGetNumberOfKeyAttributes(index);
+	inserter->key = leaf_search_key(index);
 	inserter->shares = inserter->key->allequalimage && BTGetDeduplicateItems(index);
 	inserter->search.itup_key = inserter->key;
 	inserter->search.buf = InvalidBuffer;

@@ -6,6 +6,7 @@
 
 #include "access/nbtree.h"
 #include "access/visibilitymap.h"
+#include "index/leaf_search.h"
 #include "index/lookup.h"
 #include "miscadmin.h"
 #include "server/compat.h"
@@ -55,13 +56,10 @@ take_leaf(Lookup *lookup, Buffer buffer)
 		lookup->right = BTPageGetOpaque(BufferGetPage(buffer))->btpo_next;
 }
 
-/* As the server compares: the current key is not behind the leaf if that is not above 0. */
 static inline int
-compare_high(Lookup *lookup, Page page)
+compare_high(const Lookup *lookup, Page page)
 {
-	if (P_RIGHTMOST(BTPageGetOpaque(page)))
-		return -1;
-	return _bt_compare(lookup->index, lookup->key, page, P_HIKEY);
+	return leaf_search_compare_high(lookup->index, lookup->key, page);
 }
 
 /*
@@ -99,19 +97,6 @@ step_right(Lookup *lookup, Buffer buffer)
 	return InvalidBuffer;
 }
 
-/* From the root; InvalidBuffer: the index is empty. */
-static Buffer
-descend(Lookup *lookup)
-{
-	Buffer		buffer;
-	BTStack		stack = compat_bt_search(lookup->index, lookup->heap, lookup->key, &buffer,
-										 BT_READ);
-
-	if (stack != NULL)
-		_bt_freestack(stack);
-	return buffer;
-}
-
 /* Has the current key's leaf locked, if there is one. */
 static void
 find_leaf(Lookup *lookup)
@@ -135,7 +120,8 @@ find_leaf(Lookup *lookup)
 	if (!BufferIsValid(buffer))
 	{
 		CHECK_FOR_INTERRUPTS();
-		buffer = descend(lookup);
+		buffer = leaf_search_descend(lookup->heap, lookup->index, lookup->key,
+									 BT_READ);
 		lookup->steps = BufferIsValid(buffer) && BufferGetBlockNumber(buffer) == right;
 	}
 	take_leaf(lookup, buffer);
@@ -330,24 +316,6 @@ look_up(Lookup *lookup, RowId row)
 
 /* ---- the sink ---- */
 
-/* As _bt_mkscankey does for a tuple. */
-static void
-set_key(Lookup *lookup, IndexTuple tuple)
-{
-	BTScanInsert key = lookup->key;
-
-	for (int i = 0; i < key->keysz; i++)
-	{
-		ScanKey		column = &key->scankeys[i];
-		bool		isnull;
-
-		column->sk_argument = index_getattr(tuple, i + 1, RelationGetDescr(lookup->index),
-											&isnull);
-		column->sk_flags = (isnull ? SK_ISNULL : 0) |
-			(lookup->index->rd_indoption[i] << SK_BT_INDOPTION_SHIFT);
-	}
-}
-
 static void
 take_key(void *arg, const char *image, Size size, bool equal)
 {
@@ -356,7 +324,7 @@ take_key(void *arg, const char *image, Size size, bool equal)
 	if (equal)
 		return;
 	lookup->tuple = shape_tuple(lookup->shape, image);
-	set_key(lookup, lookup->tuple);
+	(void) leaf_search_set(lookup->index, lookup->key, lookup->tuple);
 	lookup->begun = false;
 }
 
@@ -385,9 +353,7 @@ lookup_open(Relation heap, Relation index, KeyShape *shape, const LookupSink *si
 	lookup->index = index;
 	lookup->shape = shape;
 	lookup->sink = *sink;
-	lookup->key = _bt_mkscankey(index, NULL);
-	_bt_metaversion(index, &lookup->key->heapkeyspace, &lookup->key->allequalimage);
-	lookup->key->keysz = IndexRelationGetNumberOfKeyAttributes(index);
+	lookup->key = leaf_search_key(index);
 	lookup->search.itup_key = lookup->key;
 	lookup->search.buf = InvalidBuffer;
 	lookup->right = InvalidBlockNumber;

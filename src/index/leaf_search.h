@@ -1,0 +1,67 @@
+/*
+ * leaf_search.h
+ *		What all who search a btree for sorted keys, leaf by leaf, ask of nbtree.
+ */
+#ifndef PGBULK_LEAF_SEARCH_H
+#define PGBULK_LEAF_SEARCH_H
+
+#include "postgres.h"
+
+#include "access/nbtree.h"
+#include "server/compat.h"
+
+/* A search key for all columns of the index, without values.  Memory: the current context. */
+static inline BTScanInsert
+leaf_search_key(Relation index)
+{
+	BTScanInsert key = _bt_mkscankey(index, NULL);
+
+	_bt_metaversion(index, &key->heapkeyspace, &key->allequalimage);
+	key->keysz = IndexRelationGetNumberOfKeyAttributes(index);
+	return key;
+}
+
+/* As _bt_mkscankey does for a tuple, which must stay; returns whether a column is null. */
+static inline bool
+leaf_search_set(Relation index, BTScanInsert key, IndexTuple tuple)
+{
+	bool		nulls = false;
+
+	for (int i = 0; i < key->keysz; i++)
+	{
+		ScanKey		column = &key->scankeys[i];
+		bool		isnull;
+
+		column->sk_argument = index_getattr(tuple, i + 1, RelationGetDescr(index), &isnull);
+		column->sk_flags = (isnull ? SK_ISNULL : 0) |
+			(index->rd_indoption[i] << SK_BT_INDOPTION_SHIFT);
+		nulls |= isnull;
+	}
+	return nulls;
+}
+
+/* As the server compares: the key is not behind the leaf if that is not above 0. */
+static inline int
+leaf_search_compare_high(Relation index, BTScanInsert key, Page page)
+{
+	if (P_RIGHTMOST(BTPageGetOpaque(page)))
+		return -1;
+	return _bt_compare(index, key, page, P_HIKEY);
+}
+
+/*
+ * The key's leaf from the root, locked; BT_WRITE finishes splits on the way that are not finished.
+ * InvalidBuffer, with BT_READ only: the index is empty.
+ */
+static inline Buffer
+leaf_search_descend(Relation heap, Relation index, BTScanInsert key, int access)
+{
+	Buffer		buffer;
+	BTStack		stack = compat_bt_search(index, heap, key, &buffer, access);
+
+	if (stack != NULL)
+		_bt_freestack(stack);
+	return buffer;
+}
+
+#endif							/* PGBULK_LEAF_SEARCH_H */
