@@ -9,7 +9,7 @@ BEGIN
 	RETURN 10 / $1;
 END $$;
 
--- Writes a file and gives its path.
+-- Writes a file and returns its path.
 CREATE FUNCTION pg_temp.put(name text, content text) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
 	path text := '/proc/self/cwd/pgbulk_bad_rows_' || name;
@@ -19,7 +19,7 @@ BEGIN
 	RETURN path;
 END $$;
 
--- What becomes of a file: the rows of the table, or the error.
+-- The result of loading a file: the rows of the table, or the error.
 CREATE FUNCTION pg_temp.try(target regclass, content text, options jsonb DEFAULT NULL)
 RETURNS SETOF text LANGUAGE plpgsql AS $$
 DECLARE
@@ -38,7 +38,7 @@ EXCEPTION WHEN OTHERS THEN
 	RETURN QUERY SELECT t FROM unnest(ARRAY[context]) t WHERE t <> '';
 END $$;
 
--- The same of bytes.
+-- The same for bytes.
 CREATE FUNCTION pg_temp.put(name text, content bytea) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
 	path text := '/proc/self/cwd/pgbulk_bad_rows_' || name;
@@ -48,7 +48,7 @@ BEGIN
 	RETURN path;
 END $$;
 
--- What becomes of every kind of value, one type at a time: ignored, and made null.
+-- Every kind of bad value, one type at a time: ignored, and made null.
 CREATE FUNCTION pg_temp.each_type(good text, bad text, VARIADIC types text[])
 RETURNS TABLE (type text, ignored text, field_value text, sqlstate text, message text, nulled text) LANGUAGE plpgsql AS $$
 DECLARE
@@ -92,11 +92,11 @@ SELECT rows_read, rows_loaded, rows_rejected, rows_duplicate, rows_filtered
 FROM bulk_load('bad_rows_t', pg_temp.put('in', E'1,x,2,n,\n2,"two\nlines",2,n,\nthree,x,2,n,\n4,x,3,n,\n5,x,2\n6,x,2,n,,,\n,x,2,n,\n8,y,2,n,\n9,x,2,,\n0,x,2,n,\n50,x,2,n,\n999,x,2,n,\n13,"x"x"",2,n,\n14,"two\nlines",2,n,2024-13-13\n15,x,2,n,\n16,x,2,n\r,\n\n18,"two\nlines",2,n,2024-02-02\n19,x"yz,2,n,\n20,x,2,n,\n'), '{"on_error": "ignore", "reject_table": "bad_rows_rejects"}');
 SELECT * FROM bad_rows_t ORDER BY a;
 SELECT line_number, byte_offset, reason, column_name, field_value, sqlstate, message FROM bad_rows_rejects ORDER BY line_number;
--- the raw lines are what stands in the file
+-- the raw lines are those of the file
 SELECT line_number, raw_line, raw_bytes,
 	raw_line = convert_from(pg_read_binary_file('/proc/self/cwd/pgbulk_bad_rows_in', byte_offset, octet_length(raw_line)), 'UTF8') AS from_file
 FROM bad_rows_rejects ORDER BY line_number;
--- the same whatever is read at a time
+-- the same with any chunk size
 CREATE TABLE bad_rows_again (LIKE bad_rows_rejects);
 SELECT size, rows_loaded, rows_rejected
 FROM unnest(ARRAY[16, 33, 64, 200]) AS size, set_config('pgbulk.chunk_size', size::text, false) AS setting,
@@ -128,7 +128,7 @@ SELECT pg_temp.try('bad_rows_t', E'1,"two\nlines",2,n,\n14,"two\nlines",2,n,2024
 SELECT pg_temp.try('bad_rows_t', E'1,x,2,n,\n16,x,2,n\r,\n');
 SELECT pg_temp.try('bad_rows_t', E'1,x,2,n,\n19,x"yz,2,n,\n20,x,2,n,\n');
 SELECT count(*) FROM bad_rows_t;
--- long lines are cut
+-- long lines are truncated
 SELECT pg_temp.try('bad_rows_t', E'1,x,2,n,\n1,' || repeat('\u00e9', 1000) || E',2\n');
 
 -- defaults that throw
@@ -145,7 +145,7 @@ SELECT pg_temp.try('bad_rows_d', E'1\n2\n3\n', '{"columns": ["a"], "on_error": "
 DROP TABLE bad_rows_d;
 DROP SEQUENCE bad_rows_seq;
 
--- broken quotes: the rows that they spoil, and no more
+-- misplaced quotes: the rows that they damage, and no more
 CREATE TABLE bad_rows_q (a int, b text);
 SELECT pg_temp.try('bad_rows_q', E'1,x\n2,"y\n3,z\n4,w\n', '{"on_error": "ignore"}');
 SELECT pg_temp.try('bad_rows_q', E'1,x\n2,y"\n3,z\n4,w"\n5,v\n6,u\n', '{"on_error": "ignore"}');
@@ -160,7 +160,7 @@ SELECT pg_temp.try('bad_rows_q', E'1,"x\r2,y\r3,z\r', '{"on_error": "ignore"}');
 SELECT pg_temp.try('bad_rows_q', E'1,"x\r2,y\rz,z\r', '{"on_error": "ignore"}');
 SELECT pg_temp.try('bad_rows_q', E'1,x\r2,"y\r3,z\r', '{"on_error": "ignore"}');
 SELECT pg_temp.try('bad_rows_q', E'1,"x\\"\n2,y\n3,"z\\"z"\n', '{"on_error": "ignore", "escape": "\\"}');
--- far from each other, with the same outcome whatever is read at a time
+-- far from each other, with the same result with any chunk size
 SELECT pg_temp.put('in', string_agg(CASE WHEN i IN (100, 2000, 2001, 5000) THEN i || ',broken"' WHEN i = 3000 THEN i || ',"1234"' ELSE i || ',' || repeat('7', i % 9 + 1) END || E'\n', '' ORDER BY i))
 FROM generate_series(1, 5000) i;
 TRUNCATE bad_rows_rejects;
@@ -178,7 +178,7 @@ SELECT pg_temp.try('bad_rows_q', E'1,x\r\n2,y\n3,z\r\n4,w\r,\r\n5,v\r\n', '{"on_
 SELECT pg_temp.try('bad_rows_q', E'1,x\r2,y\n3,z\r4,w\r', '{"on_error": "ignore"}');
 SELECT pg_temp.try('bad_rows_q', E'1\tx\n2\ty\r\n3\tz\n', '{"on_error": "ignore", "format": "text"}');
 
--- bytes that are no text, also where rows are not loaded from
+-- invalid bytes, also in fields that are not loaded
 TRUNCATE bad_rows_rejects;
 SELECT pg_temp.put('in', '1,ok\0122,caf\351\0123,ok\0124,"two\012lines \377"\0125,ok\0126,a\000b\0127,\303\251\0128,\303'::bytea);
 SELECT rows_read, rows_loaded, rows_rejected FROM bulk_load('bad_rows_q', '/proc/self/cwd/pgbulk_bad_rows_in', '{"on_error": "ignore", "truncate": true, "reject_table": "bad_rows_rejects"}');
@@ -188,7 +188,7 @@ SELECT rows_read, rows_loaded, rows_rejected FROM bulk_load('bad_rows_q', '/proc
 SELECT rows_read, rows_loaded, rows_rejected FROM bulk_load('bad_rows_q', '/proc/self/cwd/pgbulk_bad_rows_in', '{"on_error": "set_null", "log_verbosity": "silent"}');
 SELECT rows_loaded FROM bulk_load('bad_rows_q', '/proc/self/cwd/pgbulk_bad_rows_in');
 
--- set_null, and nulls that may not be
+-- set_null, and nulls that are not allowed
 CREATE TABLE bad_rows_n (a int NOT NULL, b bad_rows_even, c date, d bad_rows_needed DEFAULT 'd');
 SELECT pg_temp.try('bad_rows_n', E'1,2,2024-01-01,x\nx,2,2024-01-01,x\n3,3,2024-01-01,x\n4,x,x,x\n5,,,\n', '{"on_error": "set_null", "log_verbosity": "verbose"}');
 CREATE DOMAIN bad_rows_needed_int AS int NOT NULL;

@@ -3,7 +3,7 @@
 --
 CREATE TABLE binary_rows (a int, b text);
 
--- Writes a file and gives its path.
+-- Writes a file and returns its path.
 CREATE FUNCTION pg_temp.put(name text, content bytea) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
 	path text := '/proc/self/cwd/pgbulk_binary_' || name;
@@ -13,7 +13,7 @@ BEGIN
 	RETURN path;
 END $$;
 
--- The parts of a file.
+-- The parts of a binary file.
 CREATE FUNCTION pg_temp.header(flags int DEFAULT 0, extension bytea DEFAULT '') RETURNS bytea
 RETURN '\x5047434f50590aff0d0a00'::bytea || int4send(flags) || int4send(length(extension)) || extension;
 CREATE FUNCTION pg_temp.count(n int) RETURNS bytea
@@ -23,7 +23,7 @@ CREATE FUNCTION pg_temp.fields(VARIADIC f bytea[]) RETURNS bytea LANGUAGE sql AS
 	FROM unnest(f) WITH ORDINALITY AS u (v, n)
 $$;
 
--- What becomes of a file: the rows of the table, or the error.
+-- The result of loading a file: the rows of the table, or the error.
 CREATE FUNCTION pg_temp.try(content bytea, options jsonb DEFAULT '{}')
 RETURNS SETOF text LANGUAGE plpgsql AS $$
 DECLARE
@@ -79,7 +79,7 @@ CREATE FUNCTION pg_temp.differ() RETURNS bigint LANGUAGE sql AS $$
 $$;
 SELECT pg_temp.differ();
 SELECT pg_column_size(t) < 100000 AS compressed, length(t), cardinality(ai) FROM binary_copy WHERE length(t) > 1000;
--- whatever is read at a time
+-- with any chunk size
 SELECT size, rows_loaded, pg_temp.differ()
 FROM unnest(ARRAY[16, 100, 4096]) AS size, set_config('pgbulk.chunk_size', size::text, false) AS setting,
 	bulk_load('binary_copy', '/proc/self/cwd/pgbulk_binary_out' || left(setting, 0), '{"format": "binary", "truncate": true}');
@@ -98,23 +98,23 @@ SELECT pg_temp.try(pg_temp.header());
 SELECT pg_temp.try(pg_temp.header() || pg_temp.count(-1));
 SELECT pg_temp.try(pg_temp.header() || pg_temp.fields(int4send(1), 'x'));
 SELECT pg_temp.try(pg_temp.header() || pg_temp.fields(int4send(1), 'x') || pg_temp.fields(NULL, '') || pg_temp.count(-1));
--- a header extension and flags that nobody has to understand are passed over
+-- a header extension and flags that need not be understood are skipped
 SELECT pg_temp.try(pg_temp.header(1, 'more to say') || pg_temp.fields(int4send(1), 'x') || pg_temp.count(-1));
--- other flags are not
+-- other flags are an error
 SELECT pg_temp.try(pg_temp.header(65536) || pg_temp.fields(int4send(1), 'x') || pg_temp.count(-1));
--- what is no such file
+-- files in another format
 SELECT pg_temp.try('');
 SELECT pg_temp.try(E'1,x\n');
 SELECT pg_temp.try('PGCOPY');
 SELECT pg_temp.try('\x5047434f50590a000d0a0000000000000000');
 SELECT pg_temp.try(substr(pg_temp.header(), 1, 15));
 SELECT pg_temp.try(substr(pg_temp.header(0, 'abcdef'), 1, 21));
--- rows that break off
+-- truncated rows
 SELECT pg_temp.try(pg_temp.header() || '\x00');
 SELECT pg_temp.try(pg_temp.header() || pg_temp.fields(int4send(1), 'x') || pg_temp.count(2));
 SELECT pg_temp.try(pg_temp.header() || pg_temp.fields(int4send(1), 'x') || substr(pg_temp.fields(int4send(2), 'yyy'), 1, 12));
 SELECT pg_temp.try(pg_temp.header() || pg_temp.fields(int4send(1), 'x') || substr(pg_temp.fields(int4send(2), 'yyy'), 1, 16));
--- they end the load whatever on_error says, as nobody can tell where the next row begins
+-- they end the load whatever on_error says, as it is not known where the next row begins
 SELECT pg_temp.try(pg_temp.header() || pg_temp.fields(int4send(1), 'x') || pg_temp.count(2), '{"on_error": "ignore"}');
 SELECT pg_temp.try(pg_temp.header() || pg_temp.count(2) || int4send(-2), '{"on_error": "ignore"}');
 SELECT pg_temp.try(pg_temp.header() || pg_temp.count(-2));
@@ -129,7 +129,7 @@ SELECT pg_temp.try(pg_temp.header() || pg_temp.fields(int4send(1), 'x') || pg_te
 	|| pg_temp.fields(int4send(4), 'x') || pg_temp.count(-1), '{"on_error": "ignore"}');
 SELECT pg_temp.try(pg_temp.header() || pg_temp.fields(int4send(1), 'x', 'y') || pg_temp.fields(int4send(2)) || pg_temp.count(-1),
 	'{"extra_columns": "ignore", "missing_columns": "null"}');
--- values that are none
+-- invalid values
 SELECT pg_temp.try(pg_temp.header() || pg_temp.fields(int4send(1), 'x') || pg_temp.fields('\x0102', 'x') || pg_temp.count(-1));
 SELECT pg_temp.try(pg_temp.header() || pg_temp.fields(int4send(1), 'x') || pg_temp.fields('\x0102030405', 'x') || pg_temp.count(-1));
 SELECT pg_temp.try(pg_temp.header() || pg_temp.fields(int4send(1), '\xff') || pg_temp.count(-1));
@@ -137,14 +137,14 @@ SELECT pg_temp.try(pg_temp.header() || pg_temp.fields(int4send(1), 'a') || pg_te
 	|| pg_temp.fields(int4send(4), '\xff') || pg_temp.fields(int4send(5), 'e') || pg_temp.count(-1), '{"on_error": "ignore", "log_verbosity": "verbose"}');
 SELECT pg_temp.try(pg_temp.header() || pg_temp.fields(int4send(1), 'a') || pg_temp.fields('\x0102', 'b') || pg_temp.fields('\x0102030405', 'c')
 	|| pg_temp.fields(int4send(4), '\xff') || pg_temp.fields(int4send(5), 'e') || pg_temp.count(-1), '{"on_error": "set_null"}');
--- where they go: the line is the row's number, the raw line its bytes
+-- rejects: the line is the row's number, the raw line its bytes
 SELECT rows_loaded, rows_rejected FROM bulk_load('binary_rows', ARRAY[
 	pg_temp.put('1', pg_temp.header() || pg_temp.fields(int4send(1), 'a') || pg_temp.fields('\x0102', 'b') || pg_temp.count(-1)),
 	pg_temp.put('2', pg_temp.header() || pg_temp.fields(int4send(1)) || pg_temp.fields(int4send(5), 'e') || pg_temp.fields(int4send(6), '\xff') || pg_temp.count(-1))],
 	'{"format": "binary", "on_error": "ignore", "reject_table": "binary_rejects", "log_verbosity": "silent"}');
 SELECT file, line_number, byte_offset, reason, column_name, field_value, sqlstate, message FROM binary_rejects ORDER BY file, line_number;
 SELECT raw_line, raw_bytes FROM binary_rejects ORDER BY file, line_number;
--- domains see nulls too
+-- domains are checked for nulls too
 CREATE DOMAIN binary_needed AS int NOT NULL CHECK (value > 0);
 CREATE TABLE binary_domain (a binary_needed, b text);
 SELECT rows_loaded, rows_rejected FROM bulk_load('binary_domain', pg_temp.put('in', pg_temp.header() || pg_temp.fields(int4send(1), 'x')

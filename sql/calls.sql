@@ -3,7 +3,7 @@
 --
 CREATE TABLE calls_t (a int, b text);
 
--- Writes a file and gives its path.
+-- Writes a file and returns its path.
 CREATE FUNCTION pg_temp.put(name text, content text) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
 	path text := '/proc/self/cwd/pgbulk_calls_' || name;
@@ -50,7 +50,7 @@ SELECT rows_loaded FROM bulk_load('calls_t', NULL::text);
 SELECT rows_loaded FROM bulk_load('calls_t', NULL::text[]);
 SELECT rows_loaded FROM bulk_load('calls_t', ARRAY[:'f1', NULL]);
 SELECT rows_loaded FROM bulk_load('calls_t', :'f1', NULL);
--- a table that is none
+-- not a table
 SELECT rows_loaded FROM bulk_load('calls_none', :'f1');
 SELECT rows_loaded FROM bulk_load(0, :'f1');
 SELECT rows_loaded FROM bulk_load('calls_t'::regclass::oid::int, :'f1');
@@ -58,7 +58,7 @@ SELECT rows_loaded FROM bulk_load('calls_t'::regclass::oid::int, :'f1');
 -- truncate
 SELECT rows_loaded FROM bulk_load('calls_t', :'f1', '{"truncate": true}');
 SELECT * FROM calls_t ORDER BY a;
--- an error leaves what was there
+-- an error leaves the old rows
 SELECT rows_loaded FROM bulk_load('calls_t', :'f2', '{"truncate": true}');
 SELECT * FROM calls_t ORDER BY a;
 SELECT rows_loaded FROM bulk_load('calls_t', '/proc/self/cwd/pgbulk_calls_none', '{"truncate": true}');
@@ -85,7 +85,7 @@ DROP OWNED BY regress_pgbulk_calls;
 DROP ROLE regress_pgbulk_calls;
 
 -- freeze, where COPY allows it
--- (looked at where pageinspect is at hand)
+-- (checked where pageinspect is available)
 SET client_min_messages = warning;
 DO $$
 BEGIN
@@ -134,7 +134,7 @@ BEGIN ISOLATION LEVEL REPEATABLE READ;
 SELECT 1;
 SELECT rows_loaded FROM bulk_load('calls_f', :'f1', '{"freeze": true, "truncate": true}');
 ROLLBACK;
--- in a function that nothing else encloses
+-- in a function outside of a subtransaction
 DO $$ BEGIN PERFORM bulk_load('calls_f', '/proc/self/cwd/pgbulk_calls_1', '{"freeze": true, "truncate": true}'); END $$;
 SELECT pg_temp.frozen('calls_f', true), count(*) FROM calls_f;
 CREATE TABLE calls_p (a int, b text) PARTITION BY LIST (a);
@@ -188,7 +188,7 @@ BEGIN ISOLATION LEVEL SERIALIZABLE;
 SELECT rows_loaded FROM bulk_load('calls_t', :'f1');
 SELECT count(*) FROM calls_t;
 COMMIT;
--- read only: temporary tables alone
+-- read only: only temporary tables
 CREATE TEMP TABLE calls_temp (a int, b text);
 BEGIN READ ONLY;
 SELECT rows_loaded, rows_rejected FROM bulk_load('calls_temp', :'f2', '{"on_error": "ignore", "log_verbosity": "silent"}');
@@ -262,7 +262,7 @@ FETCH c;
 SELECT rows_loaded FROM bulk_load('calls_t', :'f1');
 FETCH ALL FROM c;
 COMMIT;
--- the sequence of load numbers goes on over rollbacks
+-- the sequence of load numbers is not rolled back
 SELECT nextval('bulk_load_id') AS id \gset
 SELECT rows_loaded FROM bulk_load('calls_t', :'f2');
 SELECT (details ->> 'load_id')::bigint - :id AS later FROM bulk_load('calls_t', :'f1');

@@ -1,5 +1,5 @@
 --
--- What the extension is made of.
+-- The objects of the extension.
 --
 SELECT extname, extversion, extnamespace::regnamespace, extrelocatable, obj_description(oid, 'pg_extension') AS comment FROM pg_extension WHERE extname = 'pgbulk';
 -- (since 17 the type of a view counts as an object of its own)
@@ -29,7 +29,7 @@ SELECT attname, format_type(atttypid, atttypmod) AS type, col_description(attrel
 FROM pg_attribute WHERE attrelid = 'bulk_load_progress_wide'::regclass AND attnum > 0 ORDER BY attnum;
 SELECT * FROM bulk_load_progress;
 SELECT count(*) FROM pg_stat_progress_copy;
--- a load that looks at itself
+-- a load that shows itself
 CREATE TABLE catalog_t (a int, b text);
 CREATE TABLE catalog_seen (n int, datname bool, relation text, phase text, percent bool, bar int, bytes_processed bigint, bytes_total bigint, rows_loaded bigint, rows_rejected bigint, rows_filtered bigint,
 	rows_per_second bool, elapsed bool, eta bool, command text, type text, tuples_processed bigint, tuples_excluded bigint);
@@ -49,7 +49,7 @@ RESET pgbulk.chunk_size;
 SELECT DISTINCT datname, relation, phase, percent, bar, bytes_total, rows_rejected, elapsed, command, type, rows_per_second IS NULL OR rows_per_second AS rows_per_second, eta IS NULL OR eta AS eta FROM catalog_seen;
 SELECT bool_and(bytes_processed BETWEEN 0 AND bytes_total) AND count(DISTINCT bytes_processed) > 1 AS bytes, bool_and(rows_loaded + rows_filtered < n) AND count(DISTINCT rows_loaded) > 1 AS rows,
 	max(rows_filtered) AS filtered, bool_and(tuples_processed = rows_loaded AND tuples_excluded = rows_filtered) AS as_copy FROM catalog_seen;
--- nothing is left when it is over, well or badly
+-- nothing is left when it has ended, with or without an error
 SELECT count(*) FROM bulk_load_progress;
 COPY (SELECT 'x') TO '/proc/self/cwd/pgbulk_catalog_in' WITH (FORMAT csv);
 SELECT rows_loaded FROM bulk_load('catalog_t', '/proc/self/cwd/pgbulk_catalog_in', '{"columns": ["a"]}');

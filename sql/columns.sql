@@ -3,7 +3,7 @@
 --
 CREATE TABLE columns_t (a int, b text DEFAULT 'b by default', c date, d int DEFAULT 10 * 10);
 
--- Writes a file and gives its path.
+-- Writes a file and returns its path.
 CREATE FUNCTION pg_temp.put(name text, content text) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
 	path text := '/proc/self/cwd/pgbulk_columns_' || name;
@@ -13,7 +13,7 @@ BEGIN
 	RETURN path;
 END $$;
 
--- What becomes of a file: the rows of the table, or the error.
+-- The result of loading a file: the rows of the table, or the error.
 CREATE FUNCTION pg_temp.try(target regclass, content text, options jsonb DEFAULT NULL)
 RETURNS SETOF text LANGUAGE plpgsql AS $$
 DECLARE
@@ -37,7 +37,7 @@ END $$;
 SELECT pg_temp.try('columns_t', E'1,x,2024-01-01,4\n', '{"columns": ["a", "b", "c", "d"]}');
 SELECT pg_temp.try('columns_t', E'2024-01-01,1\n', '{"columns": ["c", "a"]}');
 SELECT pg_temp.try('columns_t', E'1\n\n', '{"columns": ["a"]}');
--- a null passes over a field
+-- a null skips a field
 SELECT pg_temp.try('columns_t', E'1,"any\nthing",x\n2,,y\n', '{"columns": ["a", null, "b"]}');
 SELECT pg_temp.try('columns_t', E'x,y\n', '{"columns": [null, null]}');
 SELECT pg_temp.try('columns_t', E'1,x\n', '{"columns": ["a", null, "b"]}');
@@ -57,7 +57,7 @@ SELECT pg_temp.try('columns_odd', E'1,x\n', '{"columns": ["gone"]}');
 SELECT pg_temp.try('columns_odd', E'1,x\n', '{"columns": ["........pg.dropped.1........"]}');
 SELECT pg_temp.try('columns_odd', E'1,x\n', '{"columns": ["Mixed Case", "twice"]}');
 
--- header: true and numbers pass over lines, quoted line ends and all
+-- header: true and numbers skip lines, including quoted line ends
 SELECT pg_temp.try('columns_t', E'any,thing\n1,x,,\n', '{"header": true}');
 SELECT pg_temp.try('columns_t', E'"any\nthing",more,x,y,z\n1,x,,\n', '{"header": 1}');
 SELECT pg_temp.try('columns_t', E'# title\n\na,b,c,d\n1,x,,\n', '{"header": 3}');
@@ -115,7 +115,7 @@ SELECT rows_loaded, rows_read FROM bulk_load('columns_t', ARRAY[pg_temp.put('1',
 	'{"header": "map", "truncate": true}');
 SELECT * FROM columns_t ORDER BY a;
 
--- a name that none has, and the one that may be meant
+-- an unknown name, and the column that may be meant
 CREATE TABLE columns_near (customer_id int, amount numeric, ordered date, "Überweisung" text, gone int);
 ALTER TABLE columns_near DROP COLUMN gone;
 SELECT pg_temp.try('columns_near', E'1,x\n', '{"columns": ["custmer_id", "amount"]}');
@@ -149,7 +149,7 @@ SELECT pg_temp.try('columns_t', E'1,x\n2,y,,,5\n', '{"missing_columns": "null"}'
 SELECT pg_temp.try('columns_t', E'1,x\n2,y,,,5\n', '{"missing_columns": "null", "extra_columns": "ignore"}');
 SELECT pg_temp.try('columns_t', E'1\tx\n', '{"format": "text", "missing_columns": "default"}');
 SELECT pg_temp.try('columns_t', E'x\n', '{"columns": ["b", "d", null], "missing_columns": "default"}');
--- null may not be had
+-- null is not allowed
 ALTER TABLE columns_t ALTER d SET NOT NULL;
 SELECT pg_temp.try('columns_t', E'1,x\n', '{"missing_columns": "null"}');
 SELECT pg_temp.try('columns_t', E'1,x\n', '{"missing_columns": "default"}');
@@ -162,9 +162,9 @@ SELECT pg_temp.try('columns_t', E'1,x,,\n2,y,,\n', '{"limit": 0}');
 SELECT pg_temp.try('columns_t', E'1,x,,\n2,y,,\n', '{"skip": 2}');
 SELECT pg_temp.try('columns_t', E'1,x,,\n2,y,,\n', '{"skip": 9223372036854775807}');
 SELECT pg_temp.try('columns_t', E'1,x,,\n2,y,,\n', '{"limit": 9223372036854775807}');
--- what is passed over or not reached may be bad
+-- what is skipped or not reached may be bad
 SELECT pg_temp.try('columns_t', E'bad\n1,x,,\n2,y,,\nbad\n"\n', '{"skip": 1, "limit": 2}');
--- but what a quote has broken cannot be passed over whole
+-- but a row damaged by a quote cannot be skipped as a whole
 SELECT pg_temp.try('columns_t', E'x"y\n1,x,,\n2,y,,\n', '{"skip": 1}');
 SELECT pg_temp.try('columns_t', E'x"y\n1,x,,\n2,y,,\n', '{"skip": 1, "on_error": "ignore"}');
 SELECT pg_temp.try('columns_t', E'x"y\n1,x,,\n2,y,,\n', '{"skip": 2, "on_error": "ignore"}');

@@ -1,8 +1,8 @@
 --
--- Constraints and keys: a table never ends up breaking its own.
+-- Constraints and keys: a table never violates its own.
 --
 
--- Writes a file and gives its path.
+-- Writes a file and returns its path.
 CREATE FUNCTION pg_temp.put(name text, content text) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
 	path text := '/proc/self/cwd/pgbulk_constraints_' || name;
@@ -12,7 +12,7 @@ BEGIN
 	RETURN path;
 END $$;
 
--- What becomes of a file: the rows of the table, or the error.
+-- The result of loading a file: the rows of the table, or the error.
 CREATE FUNCTION pg_temp.try(target regclass, content text, options jsonb DEFAULT NULL)
 RETURNS SETOF text LANGUAGE plpgsql AS $$
 DECLARE
@@ -44,7 +44,7 @@ SELECT line_number, reason, column_name, field_value, sqlstate, message FROM con
 INSERT INTO constraints_t VALUES (7, 7, 7);
 ALTER TABLE constraints_t ADD CONSTRAINT late CHECK (a <> 7) NOT VALID;
 SELECT pg_temp.try('constraints_t', E'7,7,7\n');
--- one that looks at the whole row, and one of a user's function
+-- one on the whole row, and one with a user-defined function
 TRUNCATE constraints_t;
 ALTER TABLE constraints_t DROP CONSTRAINT late, ADD CHECK (constraints_t.* IS NOT NULL);
 SELECT pg_temp.try('constraints_t', E'1,1,1\n1,1,\n');
@@ -101,7 +101,7 @@ SELECT a FROM constraints_t WHERE b = 'w4711';
 SELECT a FROM constraints_t WHERE 100 / a = 33;
 RESET enable_seqscan;
 DROP TABLE constraints_t;
--- deferrable keys are judged at the end
+-- deferrable keys are checked at the end
 CREATE TABLE constraints_t (a int PRIMARY KEY DEFERRABLE INITIALLY DEFERRED);
 INSERT INTO constraints_t VALUES (1);
 BEGIN;

@@ -1,7 +1,7 @@
 --
 -- Control files of pg_bulkload, as calls of bulk_load.
 --
--- Writes a file and gives its path.
+-- Writes a file and returns its path.
 CREATE FUNCTION pg_temp.put(name text, content bytea) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
 	path text := '/proc/self/cwd/pgbulk_control_' || name;
@@ -14,14 +14,14 @@ CREATE FUNCTION pg_temp.put(name text, content text) RETURNS text LANGUAGE sql A
 -- What a control file of these lines means.
 CREATE FUNCTION pg_temp.control(content text, OUT statement text, OUT obstacles text[], OUT notes text[])
 LANGUAGE sql AS $$ SELECT * FROM bulk_load_control(pg_temp.put('ctl', content)) $$;
--- Its statement, but for what is different each time.
+-- Its statement, without what differs each time.
 CREATE FUNCTION pg_temp.statement(content text) RETURNS text
 LANGUAGE sql AS $$ SELECT replace(statement, 'SELECT * FROM bulk', 'SELECT rows_read, rows_loaded, rows_rejected, writer FROM bulk') FROM pg_temp.control(content) $$;
 CREATE TABLE control_t (a int, b text, c int CHECK (c < 100));
 SELECT pg_temp.put('in.csv', E'a,b,c\n1,one,1\n2,|two|,NIL\n3,"th""ree",3\n') AS f \gset
 \x
 
--- the least: a table and a file beside the control file
+-- the minimum: a table and a file next to the control file
 SELECT * FROM pg_temp.control(E'TABLE = control_t\nINPUT = pgbulk_control_in.csv\nSKIP = 1\n');
 -- and it runs
 SELECT pg_temp.statement(E'TABLE = control_t\nINPUT = pgbulk_control_in.csv\nSKIP = 1\nNULL = NIL\n') AS statement \gexec
@@ -80,7 +80,7 @@ SELECT pg_temp.statement(E'TABLE=control_t\nINPUT=pgbulk_control_limit.csv\nLIMI
 :statement
 SELECT a FROM control_t ORDER BY a;
 
--- rows of a function: no more are made than are wanted
+-- rows of a function: no more are computed than needed
 CREATE SEQUENCE control_made;
 CREATE FUNCTION control_make(n int) RETURNS SETOF control_t LANGUAGE sql VOLATILE AS $$ SELECT nextval('control_made')::int, i::text, 1 FROM (SELECT generate_series(1, n) AS i) x $$;
 CREATE FUNCTION control_table(n int) RETURNS TABLE (a bigint, b int, c int) LANGUAGE sql VOLATILE AS $$ SELECT nextval('control_made'), i, 1 FROM (SELECT generate_series(1, n) AS i) x $$;
@@ -218,7 +218,7 @@ SELECT statement, unnest(obstacles) AS obstacle FROM pg_temp.control(E'TABLE=con
 SELECT statement, unnest(obstacles) AS obstacle FROM pg_temp.control(E'TABLE=control_t\nINPUT=/x\nCOL=INT\nSTRIDE=4\nOUT_COL=INT\nSKIP=INFINITE\nOUTPUT=other');
 \x
 
--- who may ask, and for what
+-- privileges and paths
 SELECT statement FROM bulk_load_control(NULL);
 SELECT statement FROM bulk_load_control('x.ctl');
 SELECT statement FROM bulk_load_control('/proc/self/cwd/pgbulk_control_none');

@@ -14,7 +14,7 @@ END $$;
 CREATE TABLE corners (a int, b text);
 CREATE TABLE corners_int (a int, b int);
 
--- the limit runs out on a row that must be looked at twice
+-- the limit is reached at a row that must be read twice
 SET pgbulk.chunk_size = 64;
 SELECT rows_loaded, rows_rejected, rows_read FROM bulk_load('corners_int',
 	pg_temp.put('limit', E'1,2"\n"xyz\n' || repeat(E'5,6\n', 40)), '{"on_error": "ignore", "limit": 1, "log_verbosity": "silent"}');
@@ -34,7 +34,7 @@ SELECT bulk_load('corners', ARRAY['/proc/self/cwd/pgbulk_corners_map1', '/proc/s
 SELECT bulk_load('corners', ARRAY['/proc/self/cwd/pgbulk_corners_map1', '/proc/self/cwd/pgbulk_corners_map1'],
 	'{"header": "map", "on_error": "ignore", "reject_file": "/proc/self/cwd/pgbulk_corners_bad"}') IS NOT NULL AS loaded;
 
--- a reject file starts with all header lines, and loads again as it is
+-- a reject file starts with all header lines, and can be loaded again unchanged
 TRUNCATE corners;
 SELECT rows_loaded, rows_rejected FROM bulk_load('corners', pg_temp.put('two', E'first\nsecond\n1,x\nzwei,y\ndrei,z\n'),
 	'{"header": 2, "on_error": "ignore", "reject_file": "/proc/self/cwd/pgbulk_corners_bad", "log_verbosity": "silent"}');
@@ -49,7 +49,7 @@ CREATE TABLE corners_wide (a int8, b text);
 COPY corners_wide FROM '/proc/self/cwd/pgbulk_corners_bad' WITH (FORMAT binary);
 TABLE corners_wide;
 
--- the texts of values made null live as long as they are needed
+-- the texts of values made null are valid as long as they are needed
 CREATE TABLE corners_json (id int PRIMARY KEY, j jsonb);
 SELECT rows_loaded FROM bulk_load('corners_json',
 	pg_temp.put('json', (SELECT string_agg(i || ',' || CASE WHEN i % 500 = 0 THEN 'no json ' || i ELSE '1' END, E'\n' ORDER BY i) FROM generate_series(1, 2500) i)),
@@ -76,7 +76,7 @@ ALTER TABLE corners DROP c;
 DROP FUNCTION corners_locked;
 \set VERBOSITY default
 
--- one reject too many is told once
+-- one reject too many is reported once
 CREATE TABLE corners_check (a int CHECK (a > 0), j jsonb);
 SELECT bulk_load('corners_check', pg_temp.put('over', E'1,1\n2,no\n3,3\n'),
 	'{"on_error": "ignore", "reject_limit": 0, "reject_file": "/proc/self/cwd/pgbulk_corners_bad"}');
@@ -92,7 +92,7 @@ EXCEPTION WHEN OTHERS THEN
 END $$;
 SELECT count(*) FROM corners_check;
 
--- a column the file lacks: its domain is asked about the NULL
+-- a column the file lacks: its domain checks the NULL
 CREATE DOMAIN corners_needed AS int NOT NULL;
 CREATE TABLE corners_domain (a int, b corners_needed, c int);
 SELECT bulk_load('corners_domain', pg_temp.put('domain', E'1,2\n3,4\n'), '{"columns": ["a", "c"]}');
@@ -108,13 +108,13 @@ CREATE TABLE corners_one (a int);
 SELECT rows_loaded, rows_rejected FROM bulk_load('corners_one', pg_temp.put('one', E'1\n"x\n5\n"\n2\n'),
 	'{"on_error": "ignore", "log_verbosity": "silent"}');
 TABLE corners_one;
--- around text they can: the row is rejected as a whole
+-- around text there can be one: the row is rejected as a whole
 CREATE TABLE corners_text (a int, b text);
 SELECT rows_loaded, rows_rejected FROM bulk_load('corners_text', pg_temp.put('pairs', E'1,1\nzwei,"5\n3,3\n4,4\n5,6"\n6,6\n'),
 	'{"on_error": "ignore", "log_verbosity": "silent"}');
 TABLE corners_text;
 
--- a read-only transaction writes nothing that lasts
+-- a read-only transaction writes nothing permanent
 CREATE TEMPORARY TABLE corners_temp (a int);
 CREATE TABLE corners_rejects (load_id bigint, target text, loaded_at timestamptz, file text, line_number bigint, byte_offset bigint,
 	reason text, column_name text, field_value text, sqlstate text, message text, raw_line text, raw_bytes bytea);

@@ -4,7 +4,7 @@
 CREATE TABLE csv_rows (a text, b text);
 CREATE TABLE csv_words (a text);
 
--- Writes a file and gives its path.
+-- Writes a file and returns its path.
 CREATE FUNCTION pg_temp.put(name text, content bytea) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
 	path text := '/proc/self/cwd/pgbulk_csv_' || name;
@@ -16,7 +16,7 @@ END $$;
 CREATE FUNCTION pg_temp.put(name text, content text) RETURNS text
 RETURN pg_temp.put(name, convert_to(content, 'UTF8'));
 
--- What becomes of a file: the rows of the table, or the error.
+-- The result of loading a file: the rows of the table, or the error.
 CREATE FUNCTION pg_temp.try(target regclass, content bytea, options jsonb DEFAULT NULL)
 RETURNS SETOF text LANGUAGE plpgsql AS $$
 DECLARE
@@ -39,7 +39,7 @@ RETURNS SETOF text LANGUAGE sql AS $$
 	SELECT pg_temp.try(target, convert_to(content, 'UTF8'), options)
 $$;
 
--- quotes, and what only looks like them
+-- quotes, and what only looks like quotes
 SELECT pg_temp.try('csv_rows', E'one,two\n"one","two"\n"a,b","say ""hi"""\n"x\ny","\n"\n');
 SELECT pg_temp.try('csv_rows', E' a , b \n" a "," b "\n"a" , "b"\na "b" c,d"e"f\n"a"b,"c""d"e\n""a,a""\n');
 SELECT pg_temp.try('csv_rows', E'"""","""a"""\n"""""",x""""\n');
@@ -61,7 +61,7 @@ SELECT pg_temp.try('csv_rows', E'*a!*b*,c\n*d!!*,!\n', '{"quote": "*", "escape":
 SELECT pg_temp.try('csv_rows', E'$a$$b$,$\n$\n$$,$c\nd$\n', '{"quote": "$"}');
 -- the escape only counts before a quote or itself, and only within quotes
 SELECT pg_temp.try('csv_rows', E'"a\\b","\\\\\\""\na\\b,\\\\\n', '{"escape": "\\"}');
--- the control characters that nobody has in his data
+-- control characters that are rare in data
 SELECT pg_temp.try('csv_rows', E'a\x01b\n\x02c\x01\x02\x01\x02d,\n\x02\n', '{"delimiter": "\u0001", "quote": "\u0002"}');
 
 -- line ends
@@ -78,7 +78,7 @@ SELECT pg_temp.try('csv_rows', 'a,b');
 SELECT pg_temp.try('csv_rows', 'a,');
 SELECT pg_temp.try('csv_rows', 'a,"b"');
 SELECT pg_temp.try('csv_rows', E'a,"b\n"');
--- another kind than that of the first line
+-- other line ends than that of the first line
 SELECT pg_temp.try('csv_rows', E'a,b\nc,d\r\n');
 SELECT pg_temp.try('csv_rows', E'a,b\nc\rc,d\n');
 SELECT pg_temp.try('csv_rows', E'a,b\r\nc,d\n');
@@ -109,18 +109,18 @@ SELECT pg_temp.try('csv_rows', '\xefbbbf612c620a'::bytea, '{"encoding": "LATIN1"
 SELECT rows_loaded FROM bulk_load('csv_words', ARRAY[pg_temp.put('1', E'\ufeffone\n'), pg_temp.put('2', E'\ufefftwo\n')]);
 SELECT a, length(a) FROM csv_words;
 
--- what ends text is data here
+-- the end marker of format text is data here
 SELECT pg_temp.try('csv_words', E'a\n\\.\n"\\."\nb\\.\n\\.\\.\n');
 SELECT pg_temp.try('csv_words', '\.');
 SELECT pg_temp.try('csv_words', E'a\r\n\\.\r\nb\r\n');
 SELECT pg_temp.try('csv_rows', E'\\.,\\.\n"x\n\\.\ny",\\.\n');
 
--- ragged rows
+-- rows with too few or too many fields
 SELECT pg_temp.try('csv_rows', E'a,b\nc\n');
 SELECT pg_temp.try('csv_rows', E'a,b\nc,d,e\n');
 SELECT pg_temp.try('csv_rows', E'a,b\nc,d,\n');
 SELECT pg_temp.try('csv_words', E'a\n,\n');
--- a quote without its other half
+-- an unclosed quote
 SELECT pg_temp.try('csv_rows', E'a,b\n"c,d\ne,f\n');
 SELECT pg_temp.try('csv_rows', E'a,b\nc,d"\ne,f\n');
 SELECT pg_temp.try('csv_rows', E'a,b\nc,d"\ne,f"\ng,h\n');
@@ -141,12 +141,12 @@ SELECT pg_temp.try('csv_numbers', E'1,"x\ny\nz"\n2,"\n"\nthree,x\n');
 SELECT pg_temp.try('csv_numbers', E'1,"x\r\ny\rz"\r\n2,"\n"\r\nthree,x\r\n');
 SELECT pg_temp.try('csv_numbers', E'1,"x\ny\rz"\r2,"\r\n"\rthree,x\r');
 
--- values beyond what is read at a time
+-- values longer than a chunk
 SELECT rows_loaded, rows_read, bytes_read
 FROM bulk_load('csv_rows', pg_temp.put('long', 'x,' || repeat('0123456789', 300000) || E'\n"' || repeat(E'"",\n', 200000) || '",y'),
 	'{"truncate": true, "escape": "\""}');
 SELECT length(a), length(b), b = repeat('0123456789', 300000) AS b_same, a = repeat(E'",\n', 200000) AS a_same FROM csv_rows ORDER BY ctid;
--- the same whatever is read at a time
+-- the same with any chunk size
 COPY (SELECT i, CASE WHEN i % 7 = 0 THEN E'multi\n"line' WHEN i % 5 = 0 THEN NULL ELSE repeat('x', i % 40) END
 	FROM generate_series(1, 500) i) TO '/proc/self/cwd/pgbulk_csv_many' WITH (FORMAT csv);
 CREATE FUNCTION pg_temp.many() RETURNS text LANGUAGE sql AS $$

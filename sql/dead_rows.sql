@@ -1,12 +1,12 @@
 --
--- Tables that have pages and no rows: after a load that failed, a COPY that was rolled back, or DELETE.
+-- Tables that have pages but no rows: after a load that failed, a COPY that was rolled back, or DELETE.
 --
 CREATE TABLE dead_rows_t (a int PRIMARY KEY, b int, c text);
 CREATE INDEX dead_rows_b ON dead_rows_t (b);
 CREATE INDEX dead_rows_c ON dead_rows_t (c);
 COPY (SELECT i, i % 100, 'name ' || i FROM generate_series(1, 3000) i) TO '/proc/self/cwd/pgbulk_dead_rows_in' (FORMAT csv);
 COPY (SELECT i::text, i % 100, 'name ' || i FROM generate_series(1, 3000) i UNION ALL SELECT 'x', 1, 'x') TO '/proc/self/cwd/pgbulk_dead_rows_bad' (FORMAT csv);
--- what only the index phase finds, when all pages are there
+-- an error that only the index phase finds, when all pages are written
 COPY (SELECT i, i % 100, 'name ' || i FROM generate_series(1, 3000) i UNION ALL SELECT 1, 1, 'x') TO '/proc/self/cwd/pgbulk_dead_rows_twice' (FORMAT csv);
 
 CREATE FUNCTION pg_temp.load(options jsonb DEFAULT '{}', path text DEFAULT '/proc/self/cwd/pgbulk_dead_rows_in') RETURNS text LANGUAGE sql AS $$
@@ -33,7 +33,7 @@ BEGIN
 	RETURN format('%s rows on %s pages', array_to_string(rows, ' '), CASE WHEN pg_relation_size('dead_rows_t') > 163840 THEN 'more' ELSE 'as many' END);
 END $$;
 
--- a load that failed leaves pages that no index knows: they are cut off
+-- a load that failed leaves pages without index entries: they are truncated
 SELECT pg_temp.load();
 SELECT pg_temp.look(), pg_relation_size('dead_rows_t');
 TRUNCATE dead_rows_t;
@@ -41,12 +41,12 @@ SELECT pg_temp.fails();
 SELECT pg_temp.look();
 SELECT pg_temp.load('{"on_duplicate": "keep_old", "log_verbosity": "silent"}', '/proc/self/cwd/pgbulk_dead_rows_twice');
 SELECT pg_temp.look();
--- with every writer that is asked for
+-- with each writer
 TRUNCATE dead_rows_t;
 SELECT pg_temp.fails();
 SELECT pg_temp.load('{"writer": "direct", "indexes": "insert"}');
 SELECT pg_temp.look();
--- and in vain twice, with savepoints, or in one transaction that fails
+-- after two failures, with savepoints, or in one transaction that fails
 TRUNCATE dead_rows_t;
 SELECT pg_temp.fails(), pg_temp.fails(), pg_temp.look();
 BEGIN;
@@ -61,7 +61,7 @@ SELECT pg_temp.look();
 SELECT pg_temp.load();
 SELECT pg_temp.look();
 
--- COPY and the buffered writer leave index entries, too: the pages stay, the new files of the indexes are without those
+-- COPY and the buffered writer leave index entries, too: the pages remain, the new files of the indexes do not have those
 TRUNCATE dead_rows_t;
 COPY dead_rows_t FROM '/proc/self/cwd/pgbulk_dead_rows_bad' (FORMAT csv);
 SELECT pg_temp.load();
@@ -73,7 +73,7 @@ SELECT pg_temp.look();
 DELETE FROM dead_rows_t;
 SELECT pg_temp.load();
 SELECT pg_temp.look();
--- deleted here, and back again
+-- deleted in this transaction, and restored
 BEGIN;
 DELETE FROM dead_rows_t;
 SELECT pg_temp.load();
@@ -93,7 +93,7 @@ SELECT pg_temp.look();
 DELETE FROM dead_rows_t WHERE a > 0;
 SELECT pg_temp.load();
 
--- no page is cut off while a file may come back that has entries for it
+-- no page is truncated while a file with entries for it may be restored
 CREATE FUNCTION pg_temp.fill() RETURNS text LANGUAGE plpgsql AS $$
 BEGIN
 	INSERT INTO dead_rows_t SELECT 100000 + i, -i, 'other ' || i FROM generate_series(1, 3000) i;

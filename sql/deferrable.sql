@@ -10,7 +10,7 @@ BEGIN
 	RETURN path;
 END $$;
 
--- Loads the file, then does what is asked for: the table, or the error with its place in the file.
+-- Loads the file, then runs a command: the table, or the error with its place in the file.
 CREATE FUNCTION pg_temp.one(target regclass, options jsonb, begin text, after text) RETURNS SETOF text LANGUAGE plpgsql AS $$
 DECLARE
 	r record;
@@ -32,7 +32,7 @@ EXCEPTION WHEN OTHERS THEN
 	END IF;
 END $$;
 
--- The same by each writer and index method; what differs from the first is shown, but for places that the buffered writer does not know.
+-- The same by each writer and index method; differences from the first are shown, except places that the buffered writer does not know.
 CREATE FUNCTION pg_temp.ways(target regclass, begin text DEFAULT '', after text DEFAULT 'SET CONSTRAINTS ALL IMMEDIATE', options jsonb DEFAULT '{}') RETURNS SETOF text LANGUAGE plpgsql AS $$
 DECLARE
 	first text[];
@@ -41,7 +41,7 @@ DECLARE
 BEGIN
 	FOR way IN SELECT * FROM jsonb_array_elements('[{"writer": "direct", "workers": 0}, {"writer": "direct", "workers": 2}, {"writer": "direct", "indexes": "merge"},
 			{"writer": "direct", "indexes": "insert"}, {"writer": "buffered"}]') LOOP
-		-- what it leaves in the queue goes with it, and so does what it sets, if something was set before
+		-- what it leaves in the queue is rolled back with it, and so is what it sets, if something was set before
 		BEGIN
 			SET CONSTRAINTS deferrable_other_k_key DEFERRED;
 			other := ARRAY(SELECT line FROM pg_temp.one(target, options || way, begin, after) line WHERE line IS NOT NULL);
@@ -67,18 +67,18 @@ CREATE TABLE deferrable_t (k int, s text, UNIQUE (k) DEFERRABLE INITIALLY DEFERR
 SELECT pg_temp.ways('deferrable_t');
 SELECT pg_temp.ways('deferrable_t', after => 'SELECT 1');
 SELECT pg_temp.ways('deferrable_t', 'SET CONSTRAINTS ALL IMMEDIATE', 'SELECT 1');
--- mended meanwhile: whichever of the rows
+-- corrected meanwhile: either of the rows
 SELECT pg_temp.ways('deferrable_t', after => 'DELETE FROM deferrable_t WHERE s IN (''a'', ''b''); SET CONSTRAINTS ALL IMMEDIATE');
 SELECT pg_temp.ways('deferrable_t', after => 'DELETE FROM deferrable_t WHERE s IN (''d'', ''e''); SET CONSTRAINTS ALL IMMEDIATE');
 SELECT pg_temp.ways('deferrable_t', after => 'UPDATE deferrable_t SET k = k + 10 WHERE s < ''c''; SET CONSTRAINTS ALL IMMEDIATE');
 SELECT pg_temp.ways('deferrable_t', after => 'UPDATE deferrable_t SET s = s || s; DELETE FROM deferrable_t WHERE s = ''bb''; SET CONSTRAINTS ALL IMMEDIATE');
--- beside rows that stood in the table, some of which share keys themselves
+-- with rows that were in the table before, some of which share keys themselves
 SELECT pg_temp.ways('deferrable_t', 'INSERT INTO deferrable_t VALUES (3, ''old'')');
 SELECT pg_temp.ways('deferrable_t', 'INSERT INTO deferrable_t VALUES (3, ''old''), (7, ''old''), (7, ''older'')', 'DELETE FROM deferrable_t WHERE s IN (''a'', ''b'', ''c''); SET CONSTRAINTS ALL IMMEDIATE');
 SELECT pg_temp.ways('deferrable_t', 'INSERT INTO deferrable_t VALUES (3, ''old''), (3, ''older'')', 'DELETE FROM deferrable_t WHERE s IN (''a'', ''b'', ''c'', ''older''); SET CONSTRAINTS ALL IMMEDIATE');
 SELECT pg_temp.ways('deferrable_t', 'INSERT INTO deferrable_t VALUES (3, ''old''), (8, ''gone''); DELETE FROM deferrable_t', 'DELETE FROM deferrable_t WHERE s IN (''a'', ''b''); SET CONSTRAINTS ALL IMMEDIATE');
 
--- at the commit; what a subtransaction has queued goes with it
+-- at the commit; what a subtransaction has queued is rolled back with it
 BEGIN;
 SELECT rows_loaded, writer FROM bulk_load('deferrable_t', '/proc/self/cwd/pgbulk_deferrable_in');
 COMMIT;
@@ -98,16 +98,16 @@ SET enable_seqscan = off;
 SELECT s FROM deferrable_t WHERE k = 2;
 RESET enable_seqscan;
 INSERT INTO deferrable_t VALUES (2, 'again');
--- alone it is a transaction
+-- as a transaction of its own
 SELECT bulk_load('deferrable_t', '/proc/self/cwd/pgbulk_deferrable_in', '{"writer": "direct"}');
--- a dry run fires what it has queued, and nothing of it stays
+-- a dry run fires what it has queued, and nothing of it remains
 SELECT bulk_load('deferrable_t', '/proc/self/cwd/pgbulk_deferrable_in', '{"writer": "direct", "dry_run": true}');
 BEGIN;
 SELECT rows_loaded FROM bulk_load('deferrable_t', '/proc/self/cwd/pgbulk_deferrable_in', '{"writer": "direct", "dry_run": true, "where": "k IS NULL"}');
 COMMIT;
 DROP TABLE deferrable_t;
 
--- at the end of the statement: the first row whose key is there, and its line
+-- at the end of the statement: the first row whose key exists, and its line
 CREATE TABLE deferrable_t (k int PRIMARY KEY DEFERRABLE, s text UNIQUE NOT DEFERRABLE, u text UNIQUE DEFERRABLE INITIALLY DEFERRED);
 SELECT pg_temp.put('in', E'1,a,x\n2,b,y\n3,c,z\n4,d,y\n2,e,x\n1,f,w\n') IS NOT NULL AS put;
 SELECT pg_temp.ways('deferrable_t');
@@ -121,7 +121,7 @@ SELECT pg_temp.ways('deferrable_t');
 SELECT bulk_load('deferrable_t', '/proc/self/cwd/pgbulk_deferrable_in', '{"on_duplicate": "keep_new", "writer": "direct"}');
 DROP TABLE deferrable_t;
 
--- keys of several columns, NULLs that are equal, values that are
+-- keys of several columns, NULLs that are equal, values that are equal
 CREATE TABLE deferrable_t (a numeric, b text, UNIQUE NULLS NOT DISTINCT (a, b) DEFERRABLE INITIALLY DEFERRED);
 SELECT pg_temp.put('in', E'1.0,a\n,b\n1.00,c\n1,a\n2,\n,b\n') IS NOT NULL AS put;
 SELECT pg_temp.ways('deferrable_t');
@@ -129,7 +129,7 @@ SELECT pg_temp.ways('deferrable_t', after => 'DELETE FROM deferrable_t WHERE a::
 SELECT pg_temp.ways('deferrable_t', after => 'DELETE FROM deferrable_t WHERE a::text = ''1.0'' OR a IS NULL; SET CONSTRAINTS ALL IMMEDIATE');
 DROP TABLE deferrable_t;
 
--- beside foreign keys: rows without a referenced one go before, and are not checked
+-- with foreign keys: rows without a referenced one are deleted before, and not checked
 CREATE TABLE deferrable_r (id int PRIMARY KEY);
 INSERT INTO deferrable_r SELECT generate_series(1, 5);
 CREATE TABLE deferrable_t (k int UNIQUE DEFERRABLE, r int REFERENCES deferrable_r);
@@ -139,7 +139,7 @@ SELECT pg_temp.ways('deferrable_t', 'SET CONSTRAINTS ALL DEFERRED', options => '
 SELECT pg_temp.put('in', E'1,1\n2,9\n3,3\n2,4\n3,2\n4,5\n') IS NOT NULL AS put;
 SELECT pg_temp.ways('deferrable_t', options => '{"on_error": "ignore"}');
 SELECT pg_temp.ways('deferrable_t', 'SET CONSTRAINTS ALL DEFERRED', options => '{"on_error": "ignore"}');
--- most rows go, and those that stay do so where they are
+-- most rows are deleted, and the others are not moved
 SELECT pg_temp.put('in', (SELECT string_agg(i % 50000 || ',' || CASE WHEN i % 100 = 7 THEN 1 ELSE 9 END, E'\n') FROM generate_series(1, 60000) i) || E'\n') IS NOT NULL AS put;
 BEGIN;
 SET CONSTRAINTS ALL DEFERRED;

@@ -1,5 +1,5 @@
 --
--- What a file says of itself: options delimiter and header set to auto.
+-- Detection: options delimiter and header set to auto.
 --
 SET DateStyle = 'ISO, MDY';
 CREATE FUNCTION pg_temp.put(name text, content bytea) RETURNS text LANGUAGE plpgsql AS $$
@@ -10,7 +10,7 @@ BEGIN
 	PERFORM lo_export(object, path), lo_unlink(object);
 	RETURN path;
 END $$;
--- Loads lines, and what was found, the rows that got in, or why it cannot.
+-- Loads lines: the options detected, the rows loaded, or why it fails.
 CREATE FUNCTION pg_temp.try(content text, options jsonb DEFAULT '{}', target text DEFAULT 'detect_t', encoding text DEFAULT 'UTF8') RETURNS SETOF text LANGUAGE plpgsql AS $$
 DECLARE
 	message text;
@@ -42,7 +42,7 @@ SELECT pg_temp.try(E'name,day,amount\n');
 -- other names
 SELECT pg_temp.try(E'wer;wann;was\nx;2024-01-01;1\ny;2024-01-02;2\n');
 SELECT pg_temp.try(E'wer;wann;was\nx;2024-01-01;1\ny;2024-01-02;2\n', '{"delimiter": ";"}');
--- which may be words for what is missing: told, once for files that begin alike
+-- which may be words for missing values: a NOTICE, once for files that begin alike
 SELECT pg_temp.try(E'Smith;soon;many\nx;2024-01-01;1\ny;2024-01-02;2\n', '{"log_verbosity": "silent"}');
 SELECT rows_loaded FROM bulk_load('detect_t', ARRAY[pg_temp.put('1', E'wer;wann;was\nx;2024-01-01;1\n'), pg_temp.put('2', E'wer;wann;was\nx;2024-01-01;1\n'), pg_temp.put('3', E'Smith;soon;many\nx;2024-01-01;1\n')], '{"delimiter": ";", "header": "auto"}');
 -- none
@@ -51,10 +51,10 @@ SELECT pg_temp.try(E'x;;1\n');
 SELECT pg_temp.try('');
 SELECT pg_temp.try(E'1\n2\n', '{}', 'detect_numbers');
 SELECT pg_temp.try(E'n\n1\n2\n', '{}', 'detect_numbers');
--- one column: what stands in it is no delimiter
+-- one column: nothing in its values is a delimiter
 SELECT pg_temp.try(E'a\n12:30 o''clock\n13:30 o''clock\n', '{}', 'detect_one');
 SELECT pg_temp.try(E'a\nx, y\nz\n', '{}', 'detect_one');
--- what may be either is an error
+-- ambiguous files are an error
 SELECT pg_temp.try(E'x,y\nz,w\n', '{}', 'detect_texts');
 SELECT pg_temp.try(E'x,y\nz,w\n', '{"header": false}', 'detect_texts');
 SELECT pg_temp.try(E'x,y\nz,w\n', '{"header": true}', 'detect_texts');
@@ -81,12 +81,12 @@ SELECT pg_temp.try(E'name;day;amount\nJ\u00f6rg;2024-01-01;1\n', '{"encoding": "
 SELECT pg_temp.try(E'name;day;amount\nx;2024-01-01;1\n', '{"dry_run": true}');
 SELECT rows_loaded, details->'detected' FROM bulk_load('detect_t', pg_temp.put('in', E'name;day;amount\nx;2024-01-01;1\ny;;\n'), '{"delimiter": "Auto", "header": "AUTO", "limit": 1}');
 
--- several files: one verdict, or none
+-- several files: the same result, or an error
 SELECT rows_loaded, details->'detected' FROM bulk_load('detect_t', ARRAY[pg_temp.put('1', ''), pg_temp.put('2', E'name;day;amount\nx;2024-01-01;1\n'), pg_temp.put('3', E'name;day;amount\ny;2024-01-01;2\n')], '{"delimiter": "auto", "header": "auto"}');
 SELECT rows_loaded FROM bulk_load('detect_t', ARRAY[pg_temp.put('2', E'name;day;amount\nx;2024-01-01;1\n'), pg_temp.put('3', E'y;2024-01-01;2\n')], '{"delimiter": "auto", "header": "auto"}');
 SELECT rows_loaded FROM bulk_load('detect_t', ARRAY[pg_temp.put('2', E'x;2024-01-01;1\n'), pg_temp.put('3', E'y,2024-01-01,2\n')], '{"delimiter": "auto"}');
 
--- what can be read only once, other formats, rows that are no lines of a file
+-- input that can be read only once, other formats, rows that are not lines of a file
 COPY (SELECT 1) TO PROGRAM 'cat > pgbulk_detect_gone; mkfifo pgbulk_detect_pipe';
 SELECT rows_loaded FROM bulk_load('detect_t', '/proc/self/cwd/pgbulk_detect_pipe', '{"header": "auto"}');
 SELECT rows_loaded FROM bulk_load('detect_t', 'stdin', '{"header": "auto"}');
@@ -97,7 +97,7 @@ SELECT rows_loaded FROM bulk_load_query('detect_t', 'SELECT 1', '{"header": "aut
 SELECT rows_loaded FROM bulk_load_query('detect_t', 'SELECT 1', '{"delimiter": "auto"}');
 SELECT rows_loaded FROM bulk_load('detect_t', pg_temp.put('in', E'x;31.12.2024;1\ny;2024-01-01;2\n'), '{"delimiter": "auto", "header": "auto", "on_error": "ignore", "reject_table": "detect_rejects", "log_verbosity": "silent"}');
 SELECT rows_loaded FROM bulk_load_retry('detect_t', 'detect_rejects', (SELECT load_id FROM detect_rejects), '{"delimiter": "auto"}');
--- bulk_inspect finds these out as ever
+-- bulk_inspect detects these as usual
 SELECT delimiter, header_lines FROM bulk_inspect(pg_temp.put('in', E'x;y\n1;2\n'), '{"delimiter": "auto", "header": "auto"}');
 
 DROP TABLE detect_t, detect_texts, detect_one, detect_numbers, detect_rejects;

@@ -1,7 +1,7 @@
 --
--- What is said of bad rows, and the options that would mend them, which are tried.
+-- NOTICEs about bad rows, and the options that would fix them, which are tried.
 --
--- Writes a file and gives its path.
+-- Writes a file and returns its path.
 CREATE FUNCTION pg_temp.put(name text, content bytea) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
 	path text := '/proc/self/cwd/pgbulk_diagnosis_' || name;
@@ -11,7 +11,7 @@ BEGIN
 	RETURN path;
 END $$;
 CREATE TABLE diagnosis_t (a int, b text, d date, n numeric(9,2));
--- Loads lines, and what it takes.
+-- Loads lines, and the options that a HINT names.
 CREATE FUNCTION pg_temp.try(content text, options jsonb DEFAULT '{}', encoding text DEFAULT 'UTF8', OUT loaded bigint, OUT rejected bigint) LANGUAGE sql AS $$
 	SELECT rows_loaded, rows_rejected FROM bulk_load('diagnosis_t', pg_temp.put('in', convert_to(content, encoding)), '{"on_error": "ignore"}' || options)
 $$;
@@ -28,7 +28,7 @@ SET DateStyle = 'ISO, MDY';
 CREATE TABLE diagnosis_ts (t timestamp, z timestamptz);
 SELECT rows_loaded FROM bulk_load('diagnosis_ts', pg_temp.put('in', E'31.12.2024 23:59,2024-01-01\n2024-01-01,31/12/24 11:59 PM\n'), '{"on_error": "ignore", "date_format": {"z": "YYYY-MM-DD"}}');
 
--- what stands for nothing
+-- words for missing values
 SELECT * FROM pg_temp.try(E'N/A,a,2024-01-01,1\n-,a,2024-01-01,1\nNULL,b,,2\n\\N,c,,3\n1,d,,4\n');
 SELECT * FROM pg_temp.try(E'N/A,a,2024-01-01,1\nnothing,a,2024-01-01,1\n');
 SELECT * FROM pg_temp.try(E'1,a,"",1\n', '{"force_null": ["b"]}');
@@ -62,12 +62,12 @@ SELECT * FROM pg_temp.try(E'1,caf\u00e9,,1\n2,x,,2\n3,\u20ac,,3\n', '{"encoding"
 SELECT * FROM pg_temp.try(E'1,a,31/12/2024,N/A\nN/A,b,2024-01-01,1\nx,c,30/12/2024,1\n2,d,28/12/2024,1\n');
 SELECT * FROM pg_temp.try(E'1,a,31/12/2024,N/A\nN/A,b,2024-01-01,1\n', '{"on_error": "set_null"}');
 
--- many: any row of a kind may be a sample
+-- many: any row of a kind may be in the sample
 SELECT * FROM pg_temp.try((SELECT string_agg(i || ',b,' || CASE WHEN i <= 500 THEN '31/12/2024' ELSE '31.12.2024' END || ',1', E'\n') FROM generate_series(1, 1000) i));
 SELECT * FROM pg_temp.try((SELECT string_agg(i || ',b,31/12/2024,1', E'\n') FROM generate_series(1, 1000) i));
--- a line too long for a sample
+-- a line too long for the sample
 SELECT * FROM pg_temp.try('N/A,' || repeat('long ', 10000) || ',,1');
--- nothing is left behind, neither rows nor values of a sequence, and nothing is tried in silence
+-- nothing is left behind, neither rows nor values of a sequence, and nothing is tried with log_verbosity silent
 CREATE TABLE diagnosis_s (id serial, d date, CHECK (d > '2024-01-01'));
 SELECT rows_loaded FROM bulk_load('diagnosis_s', pg_temp.put('in', E'31/12/2024\n30/12/2024\n'), '{"on_error": "ignore", "columns": ["d"]}');
 INSERT INTO diagnosis_s (d) VALUES ('2024-02-02');
@@ -79,7 +79,7 @@ CREATE TABLE diagnosis_p (x point, d diagnosis_d, n money) PARTITION BY LIST (d)
 CREATE TABLE diagnosis_p1 PARTITION OF diagnosis_p DEFAULT;
 SELECT rows_loaded FROM bulk_load('diagnosis_p', pg_temp.put('in', E'"(1,2)",31/12/2024,1\n"(1,2)",2024-02-02,N/A\n"(1,2)",2024-02-02,1\n'), '{"on_error": "ignore"}');
 
--- with a function between fields and columns, lines are tried alone
+-- with a function between fields and columns, only options for lines are tried
 CREATE FUNCTION diagnosis_f(text, text) RETURNS diagnosis_t STABLE LANGUAGE sql AS $$ SELECT $1::int, $2, NULL::date, NULL::numeric $$;
 SELECT * FROM pg_temp.try(E'N/A,a\n1,b,c\n2\n3;d\n', '{"transform": "diagnosis_f"}');
 DROP FUNCTION diagnosis_f;

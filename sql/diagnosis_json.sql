@@ -1,7 +1,7 @@
 --
--- What is said of bad rows of format json, and of files in another format than that of the load.
+-- NOTICEs about bad rows of format json, and about files in another format than that of the load.
 --
--- Writes a file and gives its path.
+-- Writes a file and returns its path.
 CREATE FUNCTION pg_temp.put(content bytea) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
 	path text := '/proc/self/cwd/pgbulk_diagnosis_json_in';
@@ -10,7 +10,7 @@ BEGIN
 	PERFORM lo_export(object, path), lo_unlink(object);
 	RETURN path;
 END $$;
--- Loads a file, with what each HINT says, until it says no more: what the loads take, or their errors and other HINTs.
+-- Loads a file with the options of each HINT, until there is none: the options, or errors and other HINTs.
 CREATE FUNCTION pg_temp.follow(t regclass, content bytea, options jsonb DEFAULT '{}') RETURNS SETOF text LANGUAGE plpgsql AS $$
 DECLARE
 	path text := pg_temp.put(content);
@@ -49,7 +49,7 @@ SELECT pg_temp.json('diagnosis_json_t', E'{"id":1,"b":"x","d":"31/12/2024","n":1
 SELECT pg_temp.json('diagnosis_json_t', E'[{"id":1,"b":"x","d":"31.12.24","n":1},\n {"id":2,\n  "b":"y", "d":"30.11.24","n":2}]');
 SELECT pg_temp.follow('diagnosis_json_t', convert_to(E'{"id":1,"b":"caf\u00e9","d":null,"n":1}', 'LATIN1'), '{"format": "json", "encoding": "UTF8"}');
 SELECT pg_temp.try('diagnosis_json_t', E'{"id":1,"b":"x","d":"31/12/2024","n":1}\n{"id":2,"b":"y","d":"30/11/2024","n":2}\n{"id":2,"b":"y","d":"2024-01-01","n":2}');
--- those that it does not take are not named
+-- those that json does not have are not named
 SELECT pg_temp.json('diagnosis_json_t', '{"id":1,"b":"x","d":null,"n":"1,234.56"}');
 SELECT pg_temp.json('diagnosis_json_t', '{"id":"1.234.567","b":"x","d":null,"n":1}');
 SELECT pg_temp.json('diagnosis_json_t', '{"id":1.5,"b":"x","d":null,"n":1}');
@@ -79,7 +79,7 @@ SELECT pg_temp.try('diagnosis_json_t', E'{"id":1}\n{"id":2,"b":"x","x":1,"d":nul
 SELECT pg_temp.try('diagnosis_json_t', E'{"x":1}\n{"y":2}', '{"extra_columns": "ignore", "missing_columns": "null"}');
 -- a long object
 SELECT pg_temp.json('diagnosis_json_t', '{"id":1,"b":"' || repeat('long ', 5000) || '","d":"31/12/2024"}');
--- columns that need a value get their defaults; of these none is evaluated
+-- columns that need a value get their defaults; none of these is evaluated
 CREATE TABLE diagnosis_json_default (id serial PRIMARY KEY, user_name text NOT NULL DEFAULT 'somebody', amount numeric);
 SELECT pg_temp.json('diagnosis_json_default', E'{"amount":1}\n{"amount":2,"user_name":"x"}\n');
 SELECT pg_temp.json('diagnosis_json_default', E'{"amount":1,"userName":"x"}\n{"amount":2,"userName":"y"}\n');
@@ -91,7 +91,7 @@ SELECT pg_temp.json('diagnosis_json_notnull', '{"a":1}');
 CREATE TABLE diagnosis_json_short (a int, b text NOT NULL DEFAULT 'x', c serial);
 SELECT pg_temp.follow('diagnosis_json_short', E'1\n2\n');
 
--- what is not JSON, or no object
+-- not JSON, or not an object
 SELECT pg_temp.try('diagnosis_json_t', E'{"id":1,"b":"x","d":null,"n":1}\n{"id":2,"b":"x","d":null,"n":tru}\n{"id":3,"b":"x","d":null,"n":1}\n');
 SELECT pg_temp.try('diagnosis_json_t', E'[{"id":1,"b":"x","d":null,"n":1},\n{"id":2,"b":"x" "d":null,"n":1},\n{"id":3,"b":"x","d":null,"n":1}]');
 SELECT pg_temp.try('diagnosis_json_t', E'{"id":1,"b":"x","d":null,"n":1}\n{"id":2,"b":"x","d":nu');
@@ -131,9 +131,9 @@ SELECT pg_temp.follow('diagnosis_json_t', E'[{"x":1,"y":2,"z":3}]\n');
 SELECT pg_temp.try('diagnosis_json_t', E'[\n{"id":1,"b":"x","d":null,"n":1},\n{"id":2,"b":"x","d":null,"n":1}\n]', '{"format": "csv"}');
 SELECT pg_temp.follow('diagnosis_json_t', '[{"id":1,"b":"x","d":null,"n":1},{"id":2,"b":"x","d":null,"n":1}]', '{"delimiter": "auto", "header": "auto"}');
 SELECT pg_temp.follow('diagnosis_json_texts', E'{"a":1,"b":"x"}\n{"a":2,"b":"y"}\n', '{"header": "auto"}');
--- all of a file can pass for a header line
+-- all of a file could be a header line
 SELECT pg_temp.try('diagnosis_json_t', '[{"id":1,"b":"x","d":null,"n":1},{"id":2,"b":"x","d":null,"n":1}]', '{"format": "csv", "header": true}');
--- a header is not looked for among objects
+-- objects are not searched for a header
 SELECT pg_temp.try('diagnosis_json_texts', '{"a":"a","b":"b"}');
 -- whole documents
 CREATE TABLE diagnosis_json_docs (doc jsonb);
@@ -142,7 +142,7 @@ SELECT pg_temp.json('diagnosis_json_docs', E'{"x":1,"y":2}\n{"doc":2}\n');
 SELECT pg_temp.try('diagnosis_json_docs', E'{"x":1,"y":2}\n{"x":1,"y":2\n{"y":1}', '{"format": "csv", "quote": "\u0002", "delimiter": "\u0001"}');
 SELECT pg_temp.try('diagnosis_json_docs', E'{"x":1,"y":2}\n{"x":1,"y":2}\n', '{"format": "csv", "quote": "\u0002", "delimiter": "\u0001", "header": true}');
 
--- rejects once more: with the format forgotten, and with what a HINT says
+-- retrying rejects: with the format forgotten, and with the options of a HINT
 \pset tuples_only off
 TRUNCATE diagnosis_json_t;
 SELECT rows_loaded, details ->> 'load_id' AS load FROM bulk_load('diagnosis_json_t', pg_temp.put(E'[{"id":1,"b":"x","d":"2024-01-01","n":1},\n{"id":2,"b":"x","d":"31/12/2024","n":1}, {"id":3,\n"b":"x","d":"30/12/2024","n":1}]'), '{"format": "json", "on_error": "ignore", "reject_table": "diagnosis_json_r"}') \gset

@@ -11,7 +11,7 @@ SELECT rows_loaded, rows_read, writer, workers FROM bulk_load('direct_t', '/proc
 -- the same rows in the order of the file, on no more pages than COPY takes
 SELECT count(*) FROM (SELECT row_number() OVER (ORDER BY ctid), * FROM direct_t EXCEPT ALL SELECT a, * FROM direct_copy) x;
 SELECT pg_relation_size('direct_t') <= 1.02 * pg_relation_size('direct_copy') AS size;
--- of the same make, but for hints
+-- the same, except hint bits
 CREATE EXTENSION IF NOT EXISTS pageinspect;
 SELECT count(*) FROM generate_series(0, 9) block,
 	LATERAL heap_page_items(get_raw_page('direct_t', block)) a
@@ -19,7 +19,7 @@ SELECT count(*) FROM generate_series(0, 9) block,
 WHERE (a.lp_off, a.lp_len, a.lp_flags, a.t_infomask2, a.t_infomask & ~ x'0300'::int, a.t_hoff, a.t_bits, a.t_ctid, a.t_data) IS DISTINCT FROM
 	(b.lp_off, b.lp_len, b.lp_flags, b.t_infomask2, b.t_infomask & ~ x'0300'::int, b.t_hoff, b.t_bits, b.t_ctid, b.t_data);
 
--- behind what is there, in input order; within a transaction and its parts
+-- after the old rows, in input order; within a transaction and subtransactions
 SELECT rows_loaded FROM bulk_load('direct_t', '/proc/self/cwd/pgbulk_direct_in', '{"writer": "direct", "limit": 5}');
 SELECT a FROM direct_t ORDER BY ctid OFFSET 19998;
 BEGIN;
@@ -51,7 +51,7 @@ COPY (VALUES ('1,2'), ('2,3'), ('three,4'), ('5,6'), ('6,8'), ('7'), ('-1,8'), (
 SELECT rows_loaded, rows_rejected, rows_filtered, writer FROM bulk_load('direct_more', '/proc/self/cwd/pgbulk_direct_more',
 	'{"writer": "direct", "columns": ["a", "b"], "where": "a > 0", "on_error": "ignore", "log_verbosity": "silent"}');
 TABLE direct_more;
--- a batch is placed while bad rows are about: the guard's subtransactions leave no trace
+-- a batch is placed among bad rows: the guard's subtransactions leave no trace
 CREATE TABLE direct_json (a int CHECK (a >= 0), j jsonb);
 COPY (SELECT i || ',' || CASE WHEN i % 100 = 0 THEN 'no json' ELSE to_json(repeat('x', 100))::text END FROM generate_series(1, 20000) i)
 	TO '/proc/self/cwd/pgbulk_direct_json';
@@ -74,7 +74,7 @@ SELECT count(*) FROM (TABLE direct_copy EXCEPT ALL TABLE direct_new) x;
 SELECT rows_loaded, writer FROM bulk_load('direct_new', '/proc/self/cwd/pgbulk_direct_in', '{"writer": "direct", "truncate": true, "limit": 3}');
 SELECT count(*) FROM direct_new;
 
--- what it cannot serve, it says why
+-- what it cannot serve, and why
 CREATE TABLE direct_index (a int PRIMARY KEY);
 CREATE TABLE direct_fk (a int REFERENCES direct_index DEFERRABLE);
 CREATE TABLE direct_trigger (a int);
@@ -85,7 +85,7 @@ SELECT bulk_load('direct_trigger', '/proc/self/cwd/pgbulk_direct_in', '{"writer"
 CREATE TABLE direct_catalog (a int) WITH (user_catalog_table = true);
 SELECT bulk_load('direct_catalog', '/proc/self/cwd/pgbulk_direct_in', '{"writer": "direct"}');
 DROP TABLE direct_catalog;
--- the lock is for those who might change what is there
+-- the lock needs a privilege to change rows
 CREATE ROLE direct_role;
 GRANT pg_read_server_files TO direct_role;
 GRANT INSERT ON direct_t TO direct_role;

@@ -3,7 +3,7 @@
 --
 CREATE EXTENSION IF NOT EXISTS amcheck;
 
--- What heap and TOAST table of each leaf have that they should not have; none may.
+-- What is wrong with the heap and TOAST table of each leaf; nothing should be.
 CREATE FUNCTION pg_temp.faults(target regclass) RETURNS bigint LANGUAGE sql AS $$
 	SELECT count(*) FROM pg_partition_tree(target) t JOIN pg_class c ON c.oid = t.relid AND c.relkind = 'r',
 		LATERAL (SELECT * FROM verify_heapam(c.oid, check_toast => true)
@@ -53,7 +53,7 @@ SELECT tableoid::regclass, count(*), sum(g) FROM loaded GROUP BY 1 ORDER BY 1;
 SELECT pg_temp.differ('copied', 'loaded'), pg_temp.small('loaded', 'copied'), pg_temp.faults('loaded');
 -- each leaf's rows in the order of the file
 SELECT count(*) FROM (SELECT id, lag(id) OVER (PARTITION BY tableoid ORDER BY ctid) AS before FROM loaded) x WHERE before > id;
--- behind what is there; and not again by itself
+-- after the old rows; and not by default
 SELECT rows_loaded FROM bulk_load('loaded', '/proc/self/cwd/pgbulk_direct_partitions_in', '{"writer": "direct", "limit": 500, "skip": 500}');
 COPY (SELECT i, substr('abcde', 1 + i % 5, 1), (i::bigint * 7919) % 6000, CASE WHEN i % 7 > 0 THEN repeat(chr(97 + i % 26), i % 90) END
 	FROM generate_series(501, 1000) i) TO '/proc/self/cwd/pgbulk_direct_partitions_more' WITH (FORMAT csv);
@@ -97,7 +97,7 @@ SELECT tableoid::regclass, * FROM loaded ORDER BY id;
 SELECT pg_temp.faults('loaded');
 DROP TABLE copied, loaded, direct_partitions_rejects;
 
--- a serial column, default values, rows of many leaves while bad ones are about
+-- a serial column, default values, rows of many leaves among bad ones
 CREATE TABLE direct_partitions_s (id serial, k int, v text DEFAULT 'none') PARTITION BY LIST (k);
 DO $$
 BEGIN
@@ -154,7 +154,7 @@ CREATE TRIGGER l AFTER INSERT ON direct_partitions_t1 EXECUTE FUNCTION direct_pa
 COPY (VALUES (1), (2), (3), (2)) TO '/proc/self/cwd/pgbulk_direct_partitions_t';
 SELECT rows_loaded, writer FROM bulk_load('direct_partitions_t', '/proc/self/cwd/pgbulk_direct_partitions_t');
 TABLE direct_partitions_log;
--- one that makes an index, which gets its entries; and one that makes what there must not be
+-- one that creates an index, which gets its entries; and one that creates what is not allowed
 CREATE FUNCTION direct_partitions_index() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
 	CREATE INDEX ON direct_partitions_t2 (a);
@@ -171,7 +171,7 @@ END $$;
 SELECT bulk_load('direct_partitions_t', '/proc/self/cwd/pgbulk_direct_partitions_t', '{"writer": "direct"}');
 DROP TRIGGER i ON direct_partitions_t;
 
--- what it cannot serve, it says why, and serves it otherwise if it may
+-- what it cannot serve, and why; auto uses the other writer
 CREATE FUNCTION pg_temp.both() RETURNS SETOF text LANGUAGE plpgsql AS $$
 DECLARE
 	detail text;
@@ -202,7 +202,7 @@ CREATE SERVER direct_partitions_w FOREIGN DATA WRAPPER direct_partitions_w;
 CREATE FOREIGN TABLE direct_partitions_t4 PARTITION OF direct_partitions_t FOR VALUES IN (4) SERVER direct_partitions_w;
 SELECT bulk_load('direct_partitions_t', '/proc/self/cwd/pgbulk_direct_partitions_t', '{"writer": "direct"}');
 DROP FOREIGN DATA WRAPPER direct_partitions_w CASCADE;
--- the locks are for those who might change what is there; the root's privileges are enough
+-- the locks need a privilege to change rows; the root's privileges suffice
 CREATE ROLE direct_partitions_role;
 GRANT pg_read_server_files TO direct_partitions_role;
 GRANT INSERT ON direct_partitions_t TO direct_partitions_role;

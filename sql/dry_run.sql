@@ -1,5 +1,5 @@
 --
--- Dry runs: the same outcome as that of the load that follows, and nothing stays.
+-- Dry runs: the same result as that of the load that follows, and nothing remains.
 --
 \set VERBOSITY terse
 SET client_min_messages = warning;
@@ -11,14 +11,14 @@ BEGIN
 	PERFORM lo_export(object, path), lo_unlink(object);
 	RETURN path;
 END $$;
--- good rows, some of them wide; bad values, violated checks, orphans, duplicates within and of what stands
+-- good rows, some of them wide; bad values, violated checks, orphans, duplicates within the input and with the table
 SELECT pg_temp.put('in', string_agg(format(E'%s,%s,%s\n',
 	CASE WHEN i % 50 = 7 THEN 'x' ELSE (i % 700 - CASE WHEN i > 900 THEN 300 ELSE 0 END)::text END,
 	CASE i % 40 WHEN 5 THEN '' WHEN 9 THEN (SELECT string_agg(md5((i * k)::text), '') FROM generate_series(1, 200) k) ELSE repeat('s', i % 90) END,
 	i % 23), '' ORDER BY i)) AS f FROM generate_series(1, 1000) i \gset
 SELECT pg_temp.put('good', string_agg(format(E'%s,%s,%s\n', i + 1000, md5(i::text), i % 20), '' ORDER BY i)) AS good FROM generate_series(1, 300) i \gset
 
--- tables of a kind, with rows that were there before
+-- tables of several kinds, with old rows
 CREATE FUNCTION dry_make(kind text) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
 	unvacuumed text := CASE WHEN kind LIKE 'parts%' THEN '' ELSE 'WITH (autovacuum_enabled = false, toast.autovacuum_enabled = false)' END;
@@ -124,7 +124,7 @@ EXCEPTION WHEN OTHERS THEN
 	RETURN format('%s: %s %s', SQLSTATE, SQLERRM, detail);
 END $$;
 
--- a dry run and then the load: what both say, if it is the same
+-- a dry run and then the load: their result, if it is the same
 CREATE FUNCTION dry_compare(kind text, path text, options jsonb) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
 	said text;
@@ -208,7 +208,7 @@ BEGIN
 EXCEPTION WHEN invalid_parameter_value THEN
 	RAISE INFO '%', regexp_replace(SQLERRM, '\d+', 'N');
 END $$;
--- more rejects than memory is for
+-- more rejects than fit in memory
 SET work_mem = '64kB';
 SELECT pg_temp.put('bad', string_agg(format(E'x%s,%s,1\n', i, repeat('y', 200)), '')) AS bad FROM generate_series(1, 20000) i \gset
 SELECT rows_rejected FROM bulk_load('dry_t', :'bad', '{"columns": ["k", "s", "r"], "on_error": "ignore", "reject_table": "dry_rejects", "log_verbosity": "silent", "dry_run": true}');
@@ -218,7 +218,7 @@ RESET work_mem;
 SELECT rows_loaded, details ->> 'writer' AS writer FROM bulk_load('dry_t', :'good', '{"columns": ["k", "s", "r"], "truncate": true, "freeze": true, "analyze": true, "dry_run": true}');
 SELECT count(*) FROM dry_t;
 
--- in a transaction, below a savepoint, with what the transaction has done itself
+-- in a transaction, after a savepoint, with changes of the transaction itself
 BEGIN;
 INSERT INTO dry_t (k, s, r) VALUES (5000, 'own', 1);
 SAVEPOINT s;
@@ -283,7 +283,7 @@ SELECT count(*) FROM dry_t;
 SELECT rows_loaded, writer FROM bulk_load('dry_view', :'good', '{"dry_run": true}');
 SELECT count(*) FROM dry_t;
 
--- locks and rights: as those of a direct load
+-- locks and privileges: those of a direct load
 BEGIN;
 SELECT rows_loaded FROM bulk_load('dry_t', :'good', '{"columns": ["k", "s", "r"], "dry_run": true}');
 SELECT mode FROM pg_locks WHERE relation = 'dry_t'::regclass AND pid = pg_backend_pid() ORDER BY mode;

@@ -1,5 +1,5 @@
 --
--- Dry runs: whose rights deferred triggers have, what triggers do before the first row, sequences that text names.
+-- Dry runs: whose privileges deferred triggers have, what triggers do before the first row, sequences named by text.
 --
 \set VERBOSITY terse
 CREATE FUNCTION pg_temp.put(name text, content text) RETURNS text LANGUAGE plpgsql AS $$
@@ -12,7 +12,7 @@ BEGIN
 END $$;
 SELECT pg_temp.put('in', string_agg(format(E'%s,%s\n', i, i % 10), '' ORDER BY i)) AS f FROM generate_series(1, 100) i \gset
 
--- what the caller has deferred runs with the caller's rights, not with those of a function around the dry run
+-- what the caller has deferred runs with the caller's privileges, not with those of a function around the dry run
 CREATE TABLE dry_more_target (k int, v int);
 CREATE FUNCTION dry_more_wrap(path text, options jsonb) RETURNS bigint LANGUAGE sql SECURITY DEFINER SET search_path = public, pg_temp AS $$
 	SELECT rows_loaded FROM bulk_load('dry_more_target', path, options)
@@ -32,7 +32,7 @@ INSERT INTO dry_more.t VALUES (1);
 SELECT dry_more_wrap(:'f', '{"dry_run": true}');
 COMMIT;
 RESET ROLE;
--- and afterwards the function goes on with its own
+-- and afterwards the function continues with its own
 CREATE FUNCTION dry_more_user(path text) RETURNS bool LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_temp AS $$
 BEGIN
 	PERFORM bulk_load('dry_more_target', path, '{"dry_run": true}');
@@ -44,7 +44,7 @@ RESET ROLE;
 DROP OWNED BY regress_pgbulk_dry_more;
 DROP ROLE regress_pgbulk_dry_more;
 
--- what triggers put into the table before the first row of the load goes, too: all rows that one brings are more than a page
+-- rows that triggers insert before the first row of the load are removed, too: they are more than a page
 CREATE FUNCTION dry_more_sizes(relid regclass) RETURNS text LANGUAGE sql AS $$
 	SELECT string_agg(format('%s %s', c.relname, pg_relation_size(c.oid)), ', ' ORDER BY c.relname)
 	FROM pg_class c WHERE c.oid = relid OR c.oid IN (SELECT indexrelid FROM pg_index WHERE indrelid = relid)
@@ -88,7 +88,7 @@ SELECT rows_loaded FROM bulk_load('dry_more_named', :'f', '{"columns": ["d", "v"
 SELECT last_value, is_called FROM dry_more_sequence;
 SELECT rows_loaded FROM bulk_load('dry_more_named', :'f', '{"columns": ["k", "v"], "dry_run": true}');
 
--- nor does VACUUM come to the TOAST table before the transaction ends
+-- nor can VACUUM process the TOAST table before the transaction ends
 CREATE TABLE dry_more_wide (k int, s text);
 BEGIN;
 SELECT rows_loaded FROM bulk_load('dry_more_wide', :'f', '{"dry_run": true}');

@@ -1,5 +1,5 @@
 --
--- Duplicates: which of the rows with one key stand, and what becomes of the others.
+-- Duplicates: which of the rows with one key are kept, and what happens to the others.
 --
 CREATE FUNCTION pg_temp.put(name text, content text) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
@@ -10,7 +10,7 @@ BEGIN
 	RETURN path;
 END $$;
 
--- What becomes of a file and of the rows that begin says: what was set aside, the counters, the table; or the error.
+-- Loads a file into a table with the rows of begin: what was set aside, the counters, the table; or the error.
 CREATE FUNCTION pg_temp.one(target regclass, options jsonb, begin text) RETURNS SETOF text LANGUAGE plpgsql AS $$
 DECLARE
 	r record;
@@ -74,7 +74,7 @@ SELECT pg_temp.ways('duplicates_t', '', '{"duplicate_limit": "42.8%"}');
 SELECT pg_temp.put('in', E'1,one\nx,x\n1,uno\n2\n3,"two\nlines"\n3,a\n');
 SELECT pg_temp.ways('duplicates_t', '', '{"on_error": "ignore"}');
 SELECT pg_temp.ways('duplicates_t', '', '{"on_error": "ignore", "where": "t <> ''one''", "limit": 5}');
--- the file of rejects holds what did not get in, and only that
+-- the reject file has the rows that were not loaded, and only those
 SELECT pg_temp.put('in', E'1,one\n2,two\n2,deux\n7,seven');
 TRUNCATE duplicates_t;
 INSERT INTO duplicates_t VALUES (1, 'old'), (7, 'old');
@@ -87,7 +87,7 @@ SELECT rows_loaded FROM bulk_load('duplicates_t', '/proc/self/cwd/pgbulk_duplica
 SET client_min_messages = warning;
 DROP TABLE duplicates_t;
 
--- several unique indexes at once: a row that was set aside is in nobody's way
+-- several unique indexes at once: a row that was set aside conflicts with no other
 CREATE TABLE duplicates_t (a int PRIMARY KEY, b text UNIQUE, c int, d int, UNIQUE (c, d));
 CREATE INDEX ON duplicates_t (d);
 SELECT pg_temp.put('in', E'1,x,1,1\n2,x,2,2\n2,y,3,3\n3,z,1,1\n4,z,4,\n5,v,4,\n6,,,1\n7,,,1\n1,y,4,4\n');
@@ -103,7 +103,7 @@ SELECT pg_temp.put('in', E'1.0,A,1,1\n1.00,b,1,2\n2,a,3,3\n3,p1,5,4\n4,p2,5,5\n5
 SELECT pg_temp.ways('duplicates_t');
 DROP TABLE duplicates_t;
 
--- foreign keys: a row without a referenced one is in nobody's way
+-- foreign keys: a row without a referenced one conflicts with no other
 CREATE TABLE duplicates_r (id int PRIMARY KEY);
 INSERT INTO duplicates_r VALUES (1), (2);
 CREATE TABLE duplicates_t (a int PRIMARY KEY, r int REFERENCES duplicates_r);
@@ -111,7 +111,7 @@ SELECT pg_temp.put('in', E'1,1\n1,3\n2,3\n2,2\n3,1\n3,\n');
 SELECT pg_temp.ways('duplicates_t', 'INSERT INTO duplicates_t VALUES (1, 2)', '{"on_error": "ignore"}');
 SELECT pg_temp.ways('duplicates_t', 'INSERT INTO duplicates_t VALUES (1, 2)');
 DROP TABLE duplicates_t, duplicates_r;
--- to the table itself: what refers to a row that has gone has no referenced one either
+-- to the table itself: what refers to a row that was deleted has no referenced row either
 CREATE TABLE duplicates_t (a int PRIMARY KEY, b int UNIQUE, up int REFERENCES duplicates_t);
 SELECT pg_temp.put('in', E'1,1,\n2,1,1\n3,3,2\n4,4,3\n5,5,1\n');
 SELECT pg_temp.one('duplicates_t', '{"on_duplicate": "keep_old", "on_error": "ignore", "writer": "direct"}', '');
@@ -156,13 +156,13 @@ SELECT pg_temp.refer('INSERT INTO duplicates_cascade VALUES (1), (2), (3), (NULL
 SELECT pg_temp.refer('INSERT INTO duplicates_restrict VALUES (3)');
 SELECT pg_temp.refer('INSERT INTO duplicates_restrict VALUES (1)');
 SELECT pg_temp.refer('INSERT INTO duplicates_restrict VALUES (2)');
--- a key that nobody has after the load
+-- a key that no row has after the load
 SELECT pg_temp.put('in', E'7,1\n');
 SELECT pg_temp.refer('INSERT INTO duplicates_none VALUES (1)');
 SELECT pg_temp.refer('INSERT INTO duplicates_none VALUES (2)');
 DROP TABLE duplicates_t, duplicates_none, duplicates_cascade, duplicates_null, duplicates_restrict;
 
--- wide values go with their row
+-- wide values are deleted with their row
 CREATE TABLE duplicates_t (a int PRIMARY KEY, w text);
 ALTER TABLE duplicates_t ALTER w SET STORAGE EXTERNAL;
 COPY (SELECT i % 3, repeat(i::text, 5000) FROM generate_series(1, 6) i) TO '/proc/self/cwd/pgbulk_duplicates_in' WITH (FORMAT csv);
@@ -225,7 +225,7 @@ SELECT pg_temp.one('duplicates_t', '{"writer": "direct", "on_duplicate": "keep_n
 DROP TABLE duplicates_t, duplicates_log;
 DROP FUNCTION duplicates_see;
 
--- what the transaction does not see it does not replace; what it has put there itself it does
+-- rows that the transaction does not see are not replaced; its own are
 CREATE TABLE duplicates_t (a int PRIMARY KEY, b text);
 BEGIN ISOLATION LEVEL REPEATABLE READ;
 INSERT INTO duplicates_t VALUES (1, 'mine');
@@ -234,7 +234,7 @@ SELECT rows_loaded, rows_duplicate, rows_replaced FROM bulk_load('duplicates_t',
 SELECT rows_loaded, rows_duplicate, rows_replaced FROM bulk_load('duplicates_t', '/proc/self/cwd/pgbulk_duplicates_in', '{"on_duplicate": "keep_old"}');
 TABLE duplicates_t ORDER BY a;
 COMMIT;
--- below a savepoint
+-- after a savepoint
 BEGIN;
 SAVEPOINT s;
 SELECT rows_loaded, rows_duplicate, rows_replaced FROM bulk_load('duplicates_t', '/proc/self/cwd/pgbulk_duplicates_in', '{"writer": "direct", "on_duplicate": "keep_new"}');
@@ -260,7 +260,7 @@ SELECT count(*), min(c), max(c) FROM duplicates_t WHERE a >= 0;
 RESET enable_seqscan;
 DROP TABLE duplicates_t;
 
--- where most rows go again, so does their space
+-- where most rows are deleted again, their space is reclaimed
 CREATE TABLE duplicates_t (a int PRIMARY KEY, b text, c text);
 ALTER TABLE duplicates_t ALTER c SET STORAGE EXTERNAL;
 CREATE INDEX ON duplicates_t (b);
@@ -289,7 +289,7 @@ SET enable_seqscan = off;
 SELECT count(*), count(c), min(length(c)), max(length(c)) FROM duplicates_t WHERE a >= 100000;
 SELECT count(*) FROM duplicates_t WHERE b = 'n4';
 RESET enable_seqscan;
--- not where an index that others have, too, points to them: if the load fails, nothing else may come there
+-- not where an index that others see, too, points to them: if the load fails, nothing else may be stored there
 BEGIN;
 SELECT pg_temp.load_in('{"on_duplicate": "keep_old", "writer": "direct", "indexes": "insert", "workers": 0}') ~ 'freed: $';
 ROLLBACK;
@@ -300,7 +300,7 @@ SELECT count(*) FROM duplicates_t WHERE b = 'after';
 SELECT count(*) FROM duplicates_t WHERE a > 200000;
 SELECT count(*) FROM duplicates_t WHERE a < 100000;
 RESET enable_seqscan;
--- others among them, who keep the table
+-- where others are using the table
 BEGIN;
 DECLARE c CURSOR FOR SELECT * FROM duplicates_t;
 FETCH c;
@@ -309,7 +309,7 @@ MOVE ALL c;
 COMMIT;
 DROP TABLE duplicates_t;
 
--- what cannot be
+-- what is refused
 CREATE TABLE duplicates_t (a int UNIQUE DEFERRABLE, r int4range);
 SELECT bulk_load('duplicates_t', '/proc/self/cwd/pgbulk_duplicates_in', '{"on_duplicate": "keep_old"}');
 ALTER TABLE duplicates_t DROP CONSTRAINT duplicates_t_a_key, ADD EXCLUDE USING gist (r WITH &&);
@@ -319,7 +319,7 @@ SELECT bulk_load('duplicates_t', '/proc/self/cwd/pgbulk_duplicates_in', '{"dupli
 SELECT bulk_load('duplicates_t', '/proc/self/cwd/pgbulk_duplicates_in', '{"reject_table": "x"}');
 SELECT bulk_load('duplicates_t', '/proc/self/cwd/pgbulk_duplicates_in', '{"on_duplicate": "keep"}');
 SELECT bulk_load('duplicates_t', '/proc/self/cwd/pgbulk_duplicates_in', '{"on_duplicate": "keep_new", "duplicate_limit": -1}');
--- keep_new deletes and looks
+-- keep_new deletes and reads
 CREATE ROLE duplicates_user;
 GRANT INSERT ON duplicates_t TO duplicates_user;
 GRANT pg_read_server_files TO duplicates_user;
@@ -334,7 +334,7 @@ DROP TABLE duplicates_t;
 DROP OWNED BY duplicates_user;
 DROP ROLE duplicates_user;
 
--- keys that would take the new rows with the old ones
+-- keys that would delete the new rows with the old ones
 CREATE TABLE duplicates_boss (id int PRIMARY KEY, boss int REFERENCES duplicates_boss ON DELETE CASCADE);
 INSERT INTO duplicates_boss VALUES (1, NULL), (2, 1);
 COPY duplicates_boss TO '/proc/self/cwd/pgbulk_duplicates_boss' WITH (FORMAT csv);

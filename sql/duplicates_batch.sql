@@ -1,11 +1,11 @@
 --
--- Duplicates by the batch: many rows, which wait and are then settled together.
+-- Duplicates by the batch: many rows, which are collected and then looked up together.
 --
 SET client_min_messages = warning;
 CREATE EXTENSION IF NOT EXISTS amcheck;
 SET maintenance_work_mem = '1MB';
 
--- Loads the file; compares the table with what INSERT ... ON CONFLICT DO NOTHING makes of the same rows in the order of the file.
+-- Loads the file; compares the table with the result of INSERT ... ON CONFLICT DO NOTHING of the same rows in the order of the file.
 CREATE FUNCTION pg_temp.compare(target regclass, options jsonb DEFAULT '{}') RETURNS SETOF text LANGUAGE plpgsql AS $$
 DECLARE
 	r record;
@@ -28,7 +28,7 @@ BEGIN
 	DROP TABLE expected, rows_in;
 END $$;
 
--- keys in and out of the table, visible to everyone or not, dead, in HOT chains; twins in the file
+-- keys in and out of the table, visible to everyone or not, dead, in HOT chains; duplicates in the file
 CREATE TABLE duplicates_batch_t (a text, b int, c text, d int);
 CREATE UNIQUE INDEX ON duplicates_batch_t (a, b) WITH (fillfactor = 20);
 CREATE INDEX ON duplicates_batch_t (c) WITH (fillfactor = 20);
@@ -95,7 +95,7 @@ DELETE FROM duplicates_batch_t WHERE d % 10 = 6;
 SELECT pg_temp.replace('duplicates_batch_t');
 SELECT pg_temp.replace('duplicates_batch_t');
 VACUUM duplicates_batch_t;
--- nobody sees what was replaced, but the first
+-- only the first rows that were replaced are described
 SELECT rows_loaded, rows_duplicate, rows_replaced, details -> 'rejects' ->> 'replaced' AS replaced, details #>> '{rejects,first,0,line}' AS line, details #>> '{rejects,first,0,message}' AS message
 FROM bulk_load('duplicates_batch_t', '/proc/self/cwd/pgbulk_duplicates_batch_in', '{"writer": "buffered", "on_duplicate": "keep_new", "log_verbosity": "silent"}');
 SELECT bulk_load('duplicates_batch_t', '/proc/self/cwd/pgbulk_duplicates_batch_in', '{"writer": "buffered", "on_duplicate": "keep_new", "duplicate_limit": 12345}');
@@ -112,13 +112,13 @@ BEGIN ISOLATION LEVEL SERIALIZABLE;
 DELETE FROM duplicates_batch_t WHERE d % 2 = 0;
 SELECT pg_temp.replace('duplicates_batch_t');
 ROLLBACK;
--- twins far apart, in several batches
+-- duplicates far apart, in several batches
 COPY (SELECT 'key ' || (i * 7919) % 6007, i % 5, 'c' || i % 100, i FROM generate_series(1, 20000) i UNION ALL SELECT 'key ' || (i * 7919) % 6007, i % 5, 'd' || i % 100, i FROM generate_series(1, 20000) i WHERE i % 3 = 0) TO '/proc/self/cwd/pgbulk_duplicates_batch_in' WITH (FORMAT csv);
 SELECT pg_temp.replace('duplicates_batch_t');
 SELECT pg_temp.compare('duplicates_batch_t');
 COPY (SELECT 'key ' || (i * 7919) % 6007, i % 5, 'c' || i % 100, i FROM generate_series(1, 20000) i) TO '/proc/self/cwd/pgbulk_duplicates_batch_in' WITH (FORMAT csv);
 
--- rows that were set aside are shown to whoever wants to see them
+-- rows that were set aside are described where somebody sees them
 SELECT rows_loaded, rows_duplicate, jsonb_array_length(details -> 'rejects' -> 'first') AS first, details #>> '{rejects,first,0,line}' AS line, details #>> '{rejects,first,0,message}' AS message
 FROM bulk_load('duplicates_batch_t', '/proc/self/cwd/pgbulk_duplicates_batch_in', '{"writer": "buffered", "on_duplicate": "keep_old", "log_verbosity": "silent"}');
 SELECT rows_loaded, rows_duplicate
@@ -128,14 +128,14 @@ SELECT md5(string_agg(raw_line || E'\n', '' ORDER BY line_number)) = md5(pg_read
 	md5(pg_read_file('/proc/self/cwd/pgbulk_duplicates_batch_bad')) = md5(pg_read_file('/proc/self/cwd/pgbulk_duplicates_batch_in')) AS file_has_them FROM duplicates_batch_rejects;
 SELECT line_number, message FROM duplicates_batch_rejects WHERE line_number IN (1, 19999) ORDER BY line_number;
 DROP TABLE duplicates_batch_rejects;
--- and those that are too many end the load at the right one
+-- and too many end the load at the right one
 SELECT bulk_load('duplicates_batch_t', '/proc/self/cwd/pgbulk_duplicates_batch_in', '{"writer": "buffered", "on_duplicate": "keep_old", "duplicate_limit": 12345}');
 SELECT rows_duplicate FROM bulk_load('duplicates_batch_t', '/proc/self/cwd/pgbulk_duplicates_batch_in', '{"writer": "buffered", "on_duplicate": "keep_old", "duplicate_limit": 20000, "log_verbosity": "silent"}');
 SELECT bulk_load('duplicates_batch_t', '/proc/self/cwd/pgbulk_duplicates_batch_in', '{"writer": "buffered", "on_duplicate": "keep_old", "duplicate_limit": "99%"}');
 SELECT rows_read, rows_loaded, rows_duplicate FROM bulk_load('duplicates_batch_t', '/proc/self/cwd/pgbulk_duplicates_batch_in', '{"writer": "buffered", "on_duplicate": "keep_old", "limit": 1234, "limit_counts": "loaded", "log_verbosity": "silent"}');
 DROP TABLE duplicates_batch_t;
 
--- nulls, and where they are equal; a single integer; integers that are none
+-- nulls, and where they are equal; a single integer; keys that are not integers
 CREATE TABLE duplicates_batch_t (a int, b numeric);
 COPY (SELECT CASE WHEN i % 5 > 0 THEN i * 7919 % 5003 END, CASE WHEN i % 2 = 0 THEN (i % 100)::numeric(10, 1) ELSE (i % 100)::numeric(10, 3) END FROM generate_series(1, 10000) i) TO '/proc/self/cwd/pgbulk_duplicates_batch_in' WITH (FORMAT csv);
 CREATE UNIQUE INDEX u ON duplicates_batch_t (a);
@@ -161,7 +161,7 @@ SELECT pg_temp.compare('duplicates_batch_t');
 SELECT pg_temp.replace('duplicates_batch_t');
 DROP TABLE duplicates_batch_t;
 
--- long keys, some compressed, and values beside the table
+-- long keys, some compressed, and values out of line
 CREATE TABLE duplicates_batch_t (k text PRIMARY KEY, w text);
 ALTER TABLE duplicates_batch_t ALTER w SET STORAGE EXTERNAL;
 COPY (SELECT repeat(md5((i % 700)::text), 1 + i % 700 % 60), repeat('w', i % 10 * 500) FROM generate_series(1, 3000) i) TO '/proc/self/cwd/pgbulk_duplicates_batch_in' WITH (FORMAT csv);
@@ -174,7 +174,7 @@ SELECT pg_temp.compare('duplicates_batch_t');
 SELECT pg_temp.replace('duplicates_batch_t');
 DROP TABLE duplicates_batch_t;
 
--- errors that rows raise when they have waited have their lines
+-- errors of collected rows have their lines
 CREATE TABLE duplicates_batch_t (k text UNIQUE, v text);
 CREATE INDEX ON duplicates_batch_t ((100 / (length(v) - 3)));
 COPY (SELECT 'key ' || i, CASE WHEN i = 1777 THEN 'abc' ELSE 'abcd' END FROM generate_series(1, 3000) i) TO '/proc/self/cwd/pgbulk_duplicates_batch_in' WITH (FORMAT csv);

@@ -1,5 +1,5 @@
 --
--- Duplicates and foreign keys together, and what triggers and functions do to both meanwhile: no orphan stays, no good row goes.
+-- Duplicates and foreign keys together, with concurrent changes by triggers and functions: no orphan remains, no good row is deleted.
 --
 CREATE FUNCTION pg_temp.put(content text) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
@@ -10,7 +10,7 @@ BEGIN
 	RETURN path;
 END $$;
 
--- What becomes of a file, and of the table; nothing of it stays.
+-- The result of loading a file, and the table; nothing of it remains.
 CREATE FUNCTION pg_temp.one(target regclass, options jsonb) RETURNS SETOF text LANGUAGE plpgsql AS $$
 DECLARE
 	r record;
@@ -35,7 +35,7 @@ WHEN OTHERS THEN
 	RETURN NEXT substring(context, 'file "[^"]*", (line [0-9]+)');
 END $$;
 
--- keys whose actions come back to the table: to a partition alone, round a circle through a partition, by way of SET NULL and ON UPDATE
+-- keys whose actions cascade back to the table: to a partition alone, in a cycle through a partition, by SET NULL and ON UPDATE
 CREATE TABLE duplicates_keys_p (id int NOT NULL, parent int, v text) PARTITION BY RANGE (id);
 CREATE TABLE duplicates_keys_p1 PARTITION OF duplicates_keys_p FOR VALUES FROM (0) TO (1000);
 ALTER TABLE duplicates_keys_p1 ADD UNIQUE (id);
@@ -59,7 +59,7 @@ CREATE TABLE duplicates_keys_t (id int PRIMARY KEY, x int, v text);
 CREATE TABLE duplicates_keys_x (u int UNIQUE REFERENCES duplicates_keys_t ON DELETE SET NULL, w int UNIQUE);
 ALTER TABLE duplicates_keys_t ADD FOREIGN KEY (x) REFERENCES duplicates_keys_x (u) ON UPDATE CASCADE;
 SELECT pg_temp.one('duplicates_keys_t', '{"on_duplicate": "keep_new"}');
--- what changes is no key that the table refers to
+-- what changes is not a key that the table refers to
 ALTER TABLE duplicates_keys_t DROP CONSTRAINT duplicates_keys_t_x_fkey;
 ALTER TABLE duplicates_keys_t ADD FOREIGN KEY (x) REFERENCES duplicates_keys_x (w) ON UPDATE CASCADE;
 INSERT INTO duplicates_keys_t VALUES (1, NULL, 'old');
@@ -67,12 +67,12 @@ INSERT INTO duplicates_keys_x VALUES (1, 1);
 SELECT pg_temp.one('duplicates_keys_t', '{"on_duplicate": "keep_new"}');
 DROP TABLE duplicates_keys_x, duplicates_keys_t CASCADE;
 
--- who loses to a row that does not stand
+-- a row that was displaced by one that is deleted then
 CREATE TABLE duplicates_keys_t (id int PRIMARY KEY, u text UNIQUE, k int UNIQUE, parent int REFERENCES duplicates_keys_t);
 SELECT pg_temp.put(E'1,a,1,\n2,a,2,\n3,c,9,2\n4,d,9,1\n') IS NULL;
 SELECT pg_temp.one('duplicates_keys_t', '{"on_duplicate": "keep_old", "on_error": "ignore"}');
 SELECT pg_temp.one('duplicates_keys_t', '{"on_duplicate": "keep_old", "on_error": "ignore", "writer": "direct"}');
--- with one index it stands
+-- with one index it is kept
 ALTER TABLE duplicates_keys_t DROP CONSTRAINT duplicates_keys_t_u_key, DROP CONSTRAINT duplicates_keys_t_k_key;
 SELECT pg_temp.put(E'1,a,1,\n1,b,2,\n2,c,9,1\n3,d,9,4\n2,d,9,1\n') IS NULL;
 SELECT pg_temp.one('duplicates_keys_t', '{"on_duplicate": "keep_old", "on_error": "ignore", "writer": "direct"}');
@@ -92,7 +92,7 @@ SELECT pg_temp.one('duplicates_keys_p', '{"on_duplicate": "keep_old", "on_error"
 SELECT pg_temp.one('duplicates_keys_p', '{"on_duplicate": "keep_new"}');
 DROP TABLE duplicates_keys_p;
 
--- a row of the load that somebody has changed, and that was undone, is looked at all the same
+-- a row of the load whose change was rolled back is checked all the same
 CREATE TABLE duplicates_keys_r (id int PRIMARY KEY);
 INSERT INTO duplicates_keys_r VALUES (1);
 CREATE TABLE duplicates_keys_t (id int PRIMARY KEY, p int REFERENCES duplicates_keys_r, n int DEFAULT 0, seen int);
@@ -110,7 +110,7 @@ SELECT pg_temp.one('duplicates_keys_t', '{"columns": ["id", "p"], "on_error": "i
 DROP TABLE duplicates_keys_t;
 DROP FUNCTION duplicates_keys_f;
 
--- and is known to be of the load
+-- and is recognized as one of the load
 CREATE TABLE duplicates_keys_t (id int PRIMARY KEY, n int);
 CREATE FUNCTION duplicates_keys_f() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
@@ -133,7 +133,7 @@ ROLLBACK;
 DROP TABLE duplicates_keys_t;
 DROP FUNCTION duplicates_keys_f;
 
--- a key that was good once is not believed when a trigger has deleted what it refers to
+-- a key that was good before is checked again when a trigger has deleted the referenced row
 TRUNCATE duplicates_keys_r;
 INSERT INTO duplicates_keys_r VALUES (7), (8);
 CREATE TABLE duplicates_keys_t (id int PRIMARY KEY, p int NOT NULL REFERENCES duplicates_keys_r);
@@ -167,7 +167,7 @@ SELECT pg_temp.one('duplicates_keys_t', '{"columns": ["id", "p"], "on_duplicate"
 DROP TABLE duplicates_keys_t, duplicates_keys_r;
 DROP FUNCTION duplicates_keys_f;
 
--- rows that a deferred trigger knows by their places stay there
+-- rows that a deferred trigger knows by their TIDs are not moved
 CREATE TABLE duplicates_keys_t (id int PRIMARY KEY, u text);
 CREATE TABLE duplicates_keys_r (t int REFERENCES duplicates_keys_t DEFERRABLE INITIALLY DEFERRED);
 CREATE TABLE duplicates_keys_o (t int REFERENCES duplicates_keys_t ON DELETE CASCADE);
@@ -189,7 +189,7 @@ SELECT count(*), min(id), max(id), sum(id) FILTER (WHERE u LIKE '10 %') FROM dup
 DROP TABLE duplicates_keys_t, duplicates_keys_r, duplicates_keys_o;
 DROP FUNCTION duplicates_keys_f;
 
--- who sees each row that is replaced wants it from the writer that shows it
+-- triggers that see each replaced row need the buffered writer
 CREATE TABLE duplicates_keys_t (id int PRIMARY KEY, v text);
 CREATE FUNCTION duplicates_keys_f() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END';
 CREATE TRIGGER after AFTER DELETE ON duplicates_keys_t FOR EACH ROW EXECUTE FUNCTION duplicates_keys_f();

@@ -13,7 +13,7 @@ BEGIN
 	RETURN path;
 END $$;
 
--- what COPY writes comes back, in every format and encoding
+-- round trip of what COPY writes, in every format and encoding
 CREATE TABLE encoding_texts (encoding text, t text);
 INSERT INTO encoding_texts VALUES
 	('LATIN1', E'caf\u00e9 na\u00efve \u00ff'), ('LATIN9', E'10 \u20ac'), ('WIN1252', E'\u201cquoted\u201d \u20ac'), ('WIN1251', E'\u041f\u0440\u0438\u0432\u0435\u0442'), ('KOI8R', E'\u041f\u0440\u0438\u0432\u0435\u0442'),
@@ -43,7 +43,7 @@ SELECT rows_loaded FROM bulk_load('encoding_t', pg_temp.put('in', '\x312ce90a'::
 RESET client_encoding;
 SELECT t = E'\u00e9' AS converted FROM encoding_t;
 
--- bytes that are none, in one encoding after the other
+-- invalid bytes, in one encoding after the other
 CREATE FUNCTION pg_temp.bad(enc text, VARIADIC bad bytea[]) RETURNS TABLE (bytes bytea, counts text, sqlstate text, message text, raw_line text, raw_bytes bytea) LANGUAGE plpgsql AS $$
 BEGIN
 	FOREACH bytes IN ARRAY bad LOOP
@@ -68,10 +68,10 @@ SELECT * FROM pg_temp.bad('GB18030', '\x8130', '\x81308130');
 SELECT pg_temp.put('in', '1,ok\0122,\377\012'::bytea) <> '' AS made;
 SELECT rows_loaded FROM bulk_load('encoding_t', '/proc/self/cwd/pgbulk_encoding_in', '{"encoding": "SJIS"}');
 SELECT rows_loaded, rows_rejected FROM bulk_load('encoding_t', '/proc/self/cwd/pgbulk_encoding_in', '{"encoding": "SJIS", "on_error": "set_null"}');
--- a field that is not loaded must be text all the same
+-- a field that is not loaded must be valid text all the same
 SELECT rows_loaded FROM bulk_load('encoding_t', '/proc/self/cwd/pgbulk_encoding_in', '{"encoding": "SJIS", "columns": ["n", null]}');
 
--- delimiters and quotes within characters are none: 0x5c and 0x7c are second bytes in SJIS, GBK and BIG5
+-- delimiters and quotes within characters are not recognized: 0x5c and 0x7c are second bytes in SJIS, GBK and BIG5
 SELECT rows_loaded FROM bulk_load('encoding_t', pg_temp.put('in', '1|'::bytea || '\x955c817c'::bytea || '\0122|"'::bytea || '\x835c'::bytea || '|"\012'::bytea),
 	'{"encoding": "SJIS", "delimiter": "|", "escape": "\\", "truncate": true}');
 SELECT n, t = E'\u8868\uff0d' AS t1, t = E'\u30bd|' AS t2 FROM encoding_t ORDER BY n;

@@ -1,9 +1,9 @@
 --
--- Tables whose rows other extensions keep elsewhere: Citus and TimescaleDB, with
--- catalogs made by hand.  test/t/hooks.pl has those of which only the plan tells.
+-- Tables whose rows other extensions store elsewhere: Citus and TimescaleDB, with
+-- catalogs made by hand.  test/t/hooks.pl has those that are recognized by the plan.
 --
 
--- Writes a file and gives its path.
+-- Writes a file and returns its path.
 CREATE FUNCTION pg_temp.put(name text, content text) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
 	path text := '/proc/self/cwd/pgbulk_engines_' || name;
@@ -59,7 +59,7 @@ SELECT raw_line FROM engines_rejects;
 ROLLBACK;
 SELECT count(*) FROM engines_t;
 
--- the catalogs are asked without the caller's privileges
+-- the catalogs are read without the caller's privileges
 CREATE ROLE regress_pgbulk_engines;
 GRANT pg_read_server_files TO regress_pgbulk_engines;
 GRANT INSERT ON engines_t TO regress_pgbulk_engines;
@@ -67,7 +67,7 @@ SET ROLE regress_pgbulk_engines;
 SELECT * FROM bulk_load('engines_t', :'f');
 RESET ROLE;
 
--- other tables are as they were; a partition is asked when a row comes to it
+-- other tables are loaded as usual; a partition is checked when its first row comes
 SELECT rows_loaded FROM bulk_load('engines_local', :'f');
 SELECT rows_loaded FROM bulk_load('engines_parts', :'f', '{"limit": 1}');
 SELECT rows_loaded FROM bulk_load('engines_parts', :'f');

@@ -1,7 +1,7 @@
 --
--- Format fixed: fields by their places, in lines and in records.
+-- Format fixed: fields at fixed positions, in lines and in records.
 --
--- Writes a file and gives its path.
+-- Writes a file and returns its path.
 CREATE FUNCTION pg_temp.put(name text, content bytea) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
 	path text := '/proc/self/cwd/pgbulk_fixed_' || name;
@@ -12,7 +12,7 @@ BEGIN
 END $$;
 CREATE FUNCTION pg_temp.put(name text, content text) RETURNS text LANGUAGE sql AS $$ SELECT pg_temp.put(name, convert_to(content, 'UTF8')) $$;
 
--- What becomes of a file: the rows of the table, or the error.
+-- The result of loading a file: the rows of the table, or the error.
 CREATE FUNCTION pg_temp.try(t regclass, content bytea, options jsonb)
 RETURNS SETOF text LANGUAGE plpgsql AS $$
 DECLARE
@@ -46,18 +46,18 @@ SET DateStyle = 'ISO, MDY';
 --
 CREATE TABLE fixed_t (a int, b text, c numeric);
 SELECT pg_temp.try('fixed_t', E'  1one   1.50\n  2 two  2.5 \n 33three    3\n', '{"fields": [{"length": 3}, {"length": 6}, {"length": 4}]}');
--- of numbers, that before them is padding, too
+-- for numbers, spaces before them are padding, too
 SELECT pg_temp.try('fixed_t', E'    7  one  N/A\n  N/A  two  1.5\n', '{"fields": [{"length": 5}, {"length": 5}, {"length": 5}], "null": "N/A"}');
 SELECT pg_temp.try('fixed_t', E'    7  one  N/A\n', '{"fields": [{"length": 5}, {"length": 5}, {"length": 5}], "null": "N/A", "trim": false}');
--- by name, in any order, with gaps, passed over, twice the same bytes
+-- by name, in any order, with gaps, skipped, twice the same bytes
 SELECT pg_temp.try('fixed_t', E'one  1..25\ntwo 22.. 5\n', '{"fields": [{"name": "a", "start": 5, "length": 2}, {"name": null, "length": 2}, {"name": "c", "length": 2}, {"name": "b", "start": 1, "length": 8}]}');
 SELECT pg_temp.try('fixed_t', E'12\n', '{"fields": [{"name": "a", "length": 2}, {"name": "b", "start": 1, "length": 1}, {"name": "c", "start": 2, "length": 1, "type": "TEXT"}]}');
--- the last line needs no end; the first end says what the others are
+-- the last line needs no end; the first end determines the others
 SELECT pg_temp.try('fixed_t', E'1a1\r\n2b2\r\n3c3', '{"fields": [{"length": 1}, {"length": 1}, {"length": 1}]}');
 SELECT pg_temp.try('fixed_t', E'1a1\r2b2\r', '{"fields": [{"length": 1}, {"length": 1}, {"length": 1}]}');
 SELECT pg_temp.try('fixed_t', E'1a1\n2b2\r\n', '{"fields": [{"length": 1}, {"length": 1}, {"length": 1}]}');
 SELECT pg_temp.try('fixed_t', E'1a1\n2b2\r\n3c3\r', '{"newline": "any", "fields": [{"length": 1}, {"length": 1}, {"length": 1}]}');
--- nothing has a meaning but line ends
+-- only line ends have a meaning
 SELECT pg_temp.try('fixed_t', E'1"\\,".2\n2\\N\\. 1\n', '{"fields": [{"length": 1}, {"length": 4}, {"length": 2}]}');
 SELECT pg_temp.try('fixed_t', E'\uFEFF1a1\n', '{"fields": [{"length": 1}, {"length": 1}, {"length": 1}]}');
 SELECT pg_temp.try('fixed_t', '\xfffe310061003100'::bytea, '{"fields": [{"length": 1}, {"length": 1}, {"length": 1}]}');
@@ -72,7 +72,7 @@ SELECT pg_temp.try('fixed_t', E'1one 1\n2two\n', '{"fields": [{"length": 1}, {"l
 SELECT pg_temp.try('fixed_t', E'1one 1\n2two\n\n3threeandmore\n4four4\n', '{"fields": [{"length": 1}, {"length": 4}, {"length": 1}], "on_error": "ignore"}');
 SELECT pg_temp.try('fixed_t', E'1one 1\n2two\n\n3thre3and more\n4f', '{"fields": [{"length": 1}, {"length": 4}, {"length": 1}], "missing_columns": "null", "extra_columns": "ignore"}');
 SELECT pg_temp.try('fixed_d', E'1one\n2t\n3\n', '{"fields": [{"name": "b", "start": 2, "length": 3}, {"name": "a", "start": 1, "length": 1}], "missing_columns": "default"}');
--- what is only passed over may be missing, and counts for the length
+-- skipped fields may be missing, and count for the length
 SELECT pg_temp.try('fixed_d', E'1--\n2\n3----\n', '{"fields": [{"name": "a", "length": 1}, {"name": null, "length": 4}]}');
 SELECT pg_temp.try('fixed_d', E'1-----\n', '{"fields": [{"name": "a", "length": 1}, {"name": null, "length": 4}]}');
 
@@ -94,7 +94,7 @@ SELECT pg_temp.try('fixed_s', E'     \n', '{"fields": [{"length": 3, "null": "  
 -- header, skip, limit, comment, where
 SELECT pg_temp.try('fixed_s', E'name and value\n------\nab\ncd\n#ef\ngh\nij\n', '{"fields": [{"length": 1}, {"length": 1}], "header": 2, "skip": 1, "limit": 2, "comment": "#"}');
 SELECT pg_temp.try('fixed_s', E'ab\ncd\n', '{"fields": [{"length": 1}, {"length": 1}], "where": "a > ''b''"}');
--- dates and numbers as they are written elsewhere
+-- dates and numbers in other notations
 CREATE TABLE fixed_v (d date, n numeric, f float8);
 SELECT pg_temp.try('fixed_v', E'31122024 1,5   2,25\n', '{"fields": [{"length": 8}, {"length": 5}, {"length": 6}], "date_format": {"d": "DDMMYYYY"}, "decimal_mark": ","}');
 -- transform: the fields are arguments
@@ -102,14 +102,14 @@ CREATE FUNCTION fixed_make(a text, b text, c text DEFAULT 'none') RETURNS fixed_
 SELECT pg_temp.try('fixed_s', E'x yz \nx y\n', '{"fields": [{"length": 2}, {"length": 1}, {"length": 2}], "transform": "fixed_make(text,text,text)"}');
 SELECT pg_temp.try('fixed_s', 'x '::bytea || '\xff00'::bytea || 'yz'::bytea || '\x00ff'::bytea, '{"fields": [{"length": 2}, {"length": 2, "type": "smallint"}], "record_length": 4, "transform": "fixed_make(text,text,text)"}');
 
--- places are in bytes: a field that cuts a character is a bad one
+-- positions are in bytes: a field that cuts a character is invalid
 SELECT pg_temp.try('fixed_s', E'äböc\n', '{"fields": [{"length": 3}, {"length": 3}]}');
 SELECT pg_temp.try('fixed_s', E'aaaa\naäbb\ncccc\n', '{"fields": [{"length": 2}, {"length": 2}]}');
 SELECT pg_temp.try('fixed_s', E'aaaa\naäbb\ncccc\nccä\n', '{"fields": [{"length": 2}, {"length": 2}], "on_error": "ignore", "extra_columns": "ignore"}');
 SELECT pg_temp.try('fixed_s', E'aaaa\naäbb\ncccc\nccä\n', '{"fields": [{"length": 2}, {"length": 2}], "invalid_bytes": "replace", "extra_columns": "ignore"}');
 SELECT pg_temp.try('fixed_s', E'aäb\n', '{"fields": [{"length": 1}, {"length": 1, "start": 4}]}');
 SELECT pg_temp.try('fixed_s', 'a\344b\366'::bytea, '{"fields": [{"length": 2}, {"length": 2, "null": "NA"}], "encoding": "LATIN1"}');
--- in Japanese files bytes of characters may look like anything, but not like line ends
+-- in Japanese files bytes of characters may look like anything except line ends
 SELECT pg_temp.try('fixed_s', '\x835c955c0a8d828d820a'::bytea, '{"fields": [{"length": 2}, {"length": 2}], "encoding": "SJIS"}');
 SELECT pg_temp.try('fixed_s', '\x835c955c0a8d828d820a'::bytea, '{"fields": [{"length": 1}, {"length": 3}], "encoding": "SJIS"}');
 SELECT pg_temp.try('fixed_s', '\x6100620063'::bytea, '{"fields": [{"length": 2}, {"length": 3}]}');
@@ -124,7 +124,7 @@ SELECT pg_temp.try('fixed_s', E'ababcdcdefe', '{"fields": [{"length": 2}, {"leng
 SELECT pg_temp.try('fixed_s', E'ababcdcdefe', '{"fields": [{"length": 2}, {"length": 1}], "record_length": 4, "on_error": "ignore"}');
 SELECT pg_temp.try('fixed_s', '\xfffe6100'::bytea, '{"fields": [{"length": 2}, {"length": 2}], "record_length": 4, "encoding": "LATIN1"}');
 SELECT pg_temp.try('fixed_s', '\xfffe6100'::bytea, '{"fields": [{"length": 2}, {"length": 2}], "record_length": 4}');
--- texts that C and Cobol have written; what is behind a byte of zero is not dropped
+-- texts written by C and Cobol; what follows a zero byte is not dropped
 SELECT pg_temp.try('fixed_s', '\x6100006220006162630000002000610062'::bytea, '{"fields": [{"length": 3}, {"length": 3}], "record_length": 6, "on_error": "ignore"}');
 SELECT pg_temp.try('fixed_s', '\x610000622000000000200000'::bytea, '{"fields": [{"length": 3}, {"length": 3}], "record_length": 6, "null": []}');
 SELECT pg_temp.try('fixed_s', '\x610062'::bytea, '{"fields": [{"length": 3}, {"length": 3, "start": 1}], "record_length": 3}');
@@ -190,10 +190,10 @@ UPDATE fixed_rejects SET raw_line = '42xyz' WHERE line_number = 5;
 SELECT rows_read, rows_loaded, rows_rejected FROM bulk_load_retry('fixed_r', 'fixed_rejects', :load, '{"format": "fixed", "fields": [{"length": 2}, {"length": 3}], "missing_columns": "null", "log_verbosity": "silent", "encoding": "UTF8"}');
 SELECT line_number, message FROM fixed_rejects ORDER BY 1;
 SELECT * FROM fixed_r ORDER BY a;
--- nor too long
+-- and the row not too long
 INSERT INTO fixed_rejects SELECT (r).* FROM (SELECT jsonb_populate_record(r, '{"raw_line": "42xyz4711", "line_number": 9}') AS r FROM fixed_rejects r LIMIT 1) x;
 SELECT bulk_load_retry('fixed_r', 'fixed_rejects', :load, '{"format": "fixed", "fields": [{"length": 2}, {"length": 3}], "record_length": 5, "encoding": "UTF8"}');
--- places are those in the file, whatever its encoding
+-- positions are those in the file, whatever its encoding
 TRUNCATE fixed_r, fixed_rejects;
 SELECT pg_temp.put('in', ' 1\344\366\374 x\344\366\374'::bytea) AS f \gset
 SELECT details ->> 'load_id' AS load FROM bulk_load('fixed_r', :'f', '{"format": "fixed", "fields": [{"length": 2}, {"length": 3}], "record_length": 5, "encoding": "LATIN1", "on_error": "ignore", "reject_table": "fixed_rejects", "log_verbosity": "silent"}') \gset
@@ -263,7 +263,7 @@ SELECT count(*), min(line_number), max(line_number), bool_and(byte_offset = (lin
 RESET pgbulk.chunk_size;
 
 --
--- What is refused
+-- Errors
 --
 \pset tuples_only on
 \pset format unaligned

@@ -1,5 +1,5 @@
 --
--- Foreign keys: checked when all rows are in; a row without a referenced one is a reject.
+-- Foreign keys: checked when all rows are in; a row without a referenced row is a reject.
 --
 CREATE FUNCTION pg_temp.put(name text, content text) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
@@ -10,7 +10,7 @@ BEGIN
 	RETURN path;
 END $$;
 
--- What becomes of a file: the rejects and how many rows are loaded, or the error.
+-- The result of loading a file: the rejects and how many rows are loaded, or the error.
 CREATE FUNCTION pg_temp.one(target regclass, options jsonb) RETURNS SETOF text LANGUAGE plpgsql AS $$
 DECLARE
 	r record;
@@ -38,7 +38,7 @@ EXCEPTION WHEN OTHERS THEN
 	RETURN NEXT substring(context, 'line [0-9]+(?=\n|$|: ")');
 END $$;
 
--- The same in all ways, which must not differ.
+-- The same with all writers and workers, which must not differ.
 CREATE FUNCTION pg_temp.ways(target regclass, options jsonb DEFAULT '{}', ways jsonb DEFAULT '[{"writer": "direct", "workers": 0}, {"writer": "direct", "workers": 2}, {"writer": "buffered"}]')
 RETURNS SETOF text LANGUAGE plpgsql AS $$
 DECLARE
@@ -75,7 +75,7 @@ SELECT pg_temp.ways('foreign_keys_t', '{"on_error": "ignore", "reject_limit": 3}
 SELECT pg_temp.ways('foreign_keys_t', '{"on_error": "ignore", "reject_limit": 4}');
 SELECT pg_temp.ways('foreign_keys_t', '{"on_error": "ignore", "reject_limit": "0.05%"}');
 
--- the file of rejects, and what is said at the end
+-- the reject file, and the NOTICEs at the end
 SELECT rows_loaded, rows_rejected, details -> 'rejects' ->> 'foreign_key' AS foreign_key FROM bulk_load('foreign_keys_t', '/proc/self/cwd/pgbulk_foreign_keys_in', '{"on_error": "ignore", "truncate": true, "reject_file": "/proc/self/cwd/pgbulk_foreign_keys_bad"}');
 SELECT pg_read_file('/proc/self/cwd/pgbulk_foreign_keys_bad');
 SET client_min_messages = notice;
@@ -108,7 +108,7 @@ SELECT pg_temp.ways('foreign_keys_t');
 DROP TABLE foreign_keys_t;
 CREATE TABLE foreign_keys_t (a int, b int, FOREIGN KEY (a, b) REFERENCES foreign_keys_p (a, b) MATCH PARTIAL);
 
--- several keys on one row: the first one by name is told
+-- several keys on one row: the first one by name is reported
 CREATE TABLE foreign_keys_t (n int, p int CONSTRAINT key_b REFERENCES foreign_keys_p, k text CONSTRAINT key_a REFERENCES foreign_keys_p (k));
 SELECT pg_temp.put('in', E'1,1,key 1\n2,0,key 2\n3,0,no key\n4,4,no key\n5,5,\n6,,\n');
 SELECT pg_temp.ways('foreign_keys_t', :'ignore');
@@ -139,7 +139,7 @@ SELECT pg_temp.short(pg_temp.ways('foreign_keys_t', '{"on_error": "ignore", "col
 SELECT pg_temp.short(pg_temp.ways('foreign_keys_t', '{"columns": ["n", "k", "wide"]}'));
 DROP TABLE foreign_keys_t, foreign_keys_g;
 
--- the table itself: rows that come later, rows that are lost with what they refer to
+-- the table itself: rows that come later, rows that are rejected with what they refer to
 CREATE TABLE foreign_keys_t (id int PRIMARY KEY, up int REFERENCES foreign_keys_t, p int REFERENCES foreign_keys_p);
 SELECT pg_temp.put('in', E'1,,1\n2,1,2\n3,9,3\n4,4,4\n5,6,5\n6,5,6\n7,99,7\n8,7,8\n9,10,9\n10,11,10\n11,3,1000\n12,2,12\n');
 SELECT pg_temp.ways('foreign_keys_t', :'ignore', '[{"writer": "buffered"}, {"workers": 2}]');
@@ -147,7 +147,7 @@ SELECT id FROM foreign_keys_t ORDER BY id;
 SELECT pg_temp.ways('foreign_keys_t', '{}', '[{"writer": "buffered"}, {"workers": 2}]');
 DROP TABLE foreign_keys_t;
 
--- deferrable keys are for the server, each at its time
+-- deferrable keys are checked by the server, each at its time
 CREATE TABLE foreign_keys_t (n int, p int REFERENCES foreign_keys_p DEFERRABLE INITIALLY DEFERRED);
 SELECT pg_temp.put('in', E'1,1\n2,500\n');
 BEGIN;
@@ -216,7 +216,7 @@ SELECT pg_temp.ways('foreign_keys_t', :'ignore');
 ROLLBACK;
 DROP TABLE foreign_keys_t, foreign_keys_pp;
 
--- who may: the look at the referenced table is its owner's
+-- privileges: the referenced table is read as its owner
 CREATE ROLE foreign_keys_role;
 CREATE ROLE foreign_keys_owner;
 GRANT pg_read_server_files TO foreign_keys_role;
@@ -240,7 +240,7 @@ DROP TABLE foreign_keys_t, foreign_keys_secret;
 REVOKE CREATE ON SCHEMA public FROM foreign_keys_owner, foreign_keys_role;
 DROP ROLE foreign_keys_role, foreign_keys_owner;
 
--- triggers of statements see what is left; those of rows keep the server's way
+-- statement triggers see what is left; with row triggers the server's checks are used
 SELECT pg_temp.put('in', E'1,1\n2,500\n');
 CREATE TABLE foreign_keys_t (n int, p int REFERENCES foreign_keys_p);
 CREATE FUNCTION foreign_keys_f() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE INFO 'there are % rows', (SELECT count(*) FROM foreign_keys_t); RETURN NULL; END $$;
@@ -251,7 +251,7 @@ SELECT pg_temp.ways('foreign_keys_t', :'ignore', '[{"writer": "buffered"}, {"wri
 SELECT pg_temp.one('foreign_keys_t', '{"writer": "direct"}');
 DROP TABLE foreign_keys_t;
 
--- frozen rows cannot be taken back
+-- frozen rows cannot be deleted again
 CREATE TABLE foreign_keys_t (n int, p int REFERENCES foreign_keys_p);
 SELECT rows_loaded, writer FROM bulk_load('foreign_keys_t', '/proc/self/cwd/pgbulk_foreign_keys_in', '{"freeze": true, "truncate": true, "where": "n = 1"}');
 SELECT rows_loaded FROM bulk_load('foreign_keys_t', '/proc/self/cwd/pgbulk_foreign_keys_in', '{"freeze": true, "truncate": true, "writer": "direct", "on_error": "ignore"}');

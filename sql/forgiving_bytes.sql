@@ -1,10 +1,10 @@
 --
--- Bytes that are no text.
+-- Bytes that are not valid text.
 --
 \pset null '(null)'
 CREATE TABLE forgiving (n int, t text);
 
--- Writes a file and gives its path.
+-- Writes a file and returns its path.
 CREATE FUNCTION pg_temp.put(name text, content bytea) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
 	path text := '/proc/self/cwd/pgbulk_forgiving_bytes_' || name;
@@ -14,7 +14,7 @@ BEGIN
 	RETURN path;
 END $$;
 
--- What becomes of a file: the rows of the table (with what is not ASCII escaped), or the error.
+-- The result of loading a file: the rows of the table (non-ASCII characters escaped), or the error.
 CREATE FUNCTION pg_temp.try(content bytea, options jsonb DEFAULT NULL)
 RETURNS SETOF text LANGUAGE plpgsql AS $$
 DECLARE
@@ -48,7 +48,7 @@ SELECT pg_temp.try(:bad, '{"invalid_bytes": "replace"}');
 SELECT pg_temp.try(:bad, '{"invalid_bytes": "replace", "limit": 3}');
 -- a bad row before them is still a bad row
 SELECT pg_temp.try('\x782c310a312ce90a'::bytea, '{"on_error": "ignore", "invalid_bytes": "error"}');
--- one replacement for what could have begun a character
+-- one replacement for the longest prefix of a character
 SELECT bytes, (SELECT string_agg(said, ', ') FROM pg_temp.try('\x312c78'::bytea || bytes || '\x790a', '{"invalid_bytes": "replace"}') said)
 FROM unnest(ARRAY['\xe9', '\xc3', '\xc0af', '\xe28261', '\xe282e282ac', '\xeda080', '\xf8888080', '\xf09f98', '\xf09f9861', '\xe08080', '\xf4908080', '\x00', '\x8080', '\xff']::bytea[]) bytes;
 -- other encodings
@@ -109,7 +109,7 @@ SELECT pg_temp.try('\xfffe', '{"encoding": "UTF16"}');
 SELECT pg_temp.try('\xff', '{"encoding": "UTF16LE", "on_error": "ignore"}');
 -- not so where another encoding is meant
 SELECT pg_temp.try(pg_temp.utf16(E'1,2\n', true), '{"encoding": "LATIN1"}');
--- what is not valid is a matter of its row
+-- invalid text is an error of its row
 SELECT pg_temp.try(pg_temp.utf16(E'1,ab\n2,', false) || '\x3dd8'::bytea || pg_temp.utf16(E'\n3,c\n', false, false) || '\x34'::bytea, '{"on_error": "ignore"}');
 SELECT pg_temp.try(pg_temp.utf16(E'1,ab\n2,', false) || '\x3dd8'::bytea || pg_temp.utf16(E'\n3,c\n4,d', false, false) || '\x34'::bytea, '{"invalid_bytes": "replace"}');
 -- rejects are in UTF-8
@@ -117,7 +117,7 @@ SELECT rows_loaded, rows_rejected FROM bulk_load('forgiving', pg_temp.put('in', 
 	'{"encoding": "UTF16", "on_error": "ignore", "reject_table": "pg_temp.forgiving_rejects", "reject_file": "/proc/self/cwd/pgbulk_forgiving_bytes_bad", "log_verbosity": "silent"}');
 SELECT line_number, byte_offset, reason, raw_line = E'\u00e9,2' AS same FROM pg_temp.forgiving_rejects;
 SELECT pg_read_binary_file('/proc/self/cwd/pgbulk_forgiving_bytes_bad');
--- several files, each as it is; workers
+-- several files, each in its encoding; workers
 SELECT rows_loaded FROM bulk_load('forgiving', ARRAY[pg_temp.put('a', pg_temp.utf16(E'1,\u00e9\n', true)), pg_temp.put('b', E'2,\u00e9\n'::text::bytea), pg_temp.put('c', pg_temp.utf16(E'3,\u00e9\n', false))], '{"truncate": true}');
 SELECT n, encode(convert_to(t, 'UTF8'), 'escape') FROM forgiving ORDER BY n;
 SET pgbulk.chunk_size = 4096;
@@ -126,7 +126,7 @@ SELECT lo_export(:object, '/proc/self/cwd/pgbulk_forgiving_bytes_many'), lo_unli
 TRUNCATE forgiving;
 SELECT rows_loaded, workers > 0 AS helped, bytes_read FROM bulk_load('forgiving', '/proc/self/cwd/pgbulk_forgiving_bytes_many', '{"workers": 2}');
 SELECT count(*), sum(n), bool_and(t = E'\u00e9\n\U0001f600 ' || n) FROM forgiving;
--- rows that are judged when all are in are read again
+-- rows that are checked when all are in are read again
 CREATE TABLE forgiving_keys (k int PRIMARY KEY);
 INSERT INTO forgiving_keys SELECT i FROM generate_series(1, 10000) i WHERE i % 5000 <> 0;
 TRUNCATE forgiving;

@@ -4,7 +4,7 @@
 \pset null '(null)'
 CREATE TABLE forgiving (n int, t text, d numeric);
 
--- Writes a file and gives its path.
+-- Writes a file and returns its path.
 CREATE FUNCTION pg_temp.put(name text, content text) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
 	path text := '/proc/self/cwd/pgbulk_forgiving_lines_' || name;
@@ -14,7 +14,7 @@ BEGIN
 	RETURN path;
 END $$;
 
--- What becomes of a file, with windows of any size: the rows of the table, or the error.
+-- The result of loading a file, with windows of any size: the rows of the table, or the error.
 CREATE FUNCTION pg_temp.try(target regclass, content text, options jsonb DEFAULT NULL)
 RETURNS SETOF text LANGUAGE plpgsql AS $$
 DECLARE
@@ -83,7 +83,7 @@ SELECT pg_temp.try('forgiving', E'-- a\n1\ta\\\n--\t1\n--\\\n\\N\t--\t2\n', '{"c
 SELECT pg_temp.try('forgiving', E'#\r\n1,a,1\r\n#b\r\n', '{"comment": "#"}');
 SELECT pg_temp.try('forgiving', E'#\n#\n', '{"comment": "#"}');
 SELECT pg_temp.try('forgiving', E'1,a,1\n #2\n', '{"comment": "#"}');
--- header, skip and limit know nothing of them
+-- header, skip and limit ignore them
 SELECT pg_temp.try('forgiving', E'#1\nd,n\n#2\n1,2\n#3\n3,4\n#4\n5,6\n7,8\n', '{"comment": "#", "header": "map", "skip": 1, "limit": 2}');
 SELECT pg_temp.try('forgiving', E'#1\na\n#2\nb\n#3\n3,4,5\n', '{"comment": "#", "header": 2}');
 -- lines of bad rows
@@ -120,7 +120,7 @@ SELECT pg_temp.try('forgiving', '', '{"newline": true}');
 SELECT pg_temp.try('forgiving', '', '{"newline": "any", "format": "binary"}');
 
 --
--- rejects: where they stand, and what they were; mended, they come in
+-- rejects: their places and lines; corrected, they can be loaded
 --
 
 CREATE TABLE forgiving_rejects (load_id bigint, target text, loaded_at timestamptz, file text, line_number bigint, byte_offset bigint, reason text, column_name text,
@@ -149,7 +149,7 @@ SELECT * FROM pg_temp.reject(E'#"\n1,a,1\n"2,b,2\n#"\n3,c,3\n4,d,x\n', '{"commen
 SELECT * FROM forgiving;
 SELECT * FROM pg_temp.reject(E'# \\\n1\ta\n2\tb\t2\n#\n\\\n#\tb\t2\n', '{"comment": "#", "format": "text"}');
 SELECT * FROM forgiving;
--- rows that are judged when all are in are read again
+-- rows that are checked when all are in are read again
 CREATE TABLE forgiving_keys (k int PRIMARY KEY);
 INSERT INTO forgiving_keys VALUES (1), (3);
 TRUNCATE forgiving;
@@ -159,7 +159,7 @@ SELECT * FROM forgiving;
 DROP TABLE forgiving, forgiving_keys, forgiving_rejects;
 
 --
--- the same with workers, and as COPY has it without
+-- the same with workers, and the result of COPY without
 --
 
 CREATE TABLE forgiving_many (a int, b text, c numeric);
@@ -167,7 +167,7 @@ CREATE TABLE forgiving_copy (LIKE forgiving_many);
 COPY (SELECT CASE WHEN i % 11 = 0 THEN '# "' || i || E'\r\n' ELSE '' END || i || '~~"' || repeat('x', i % 40) || CASE WHEN i % 7 = 0 THEN E'~~\n#""\r' ELSE '' END || '"~~' || i / 8.0 ||
 		(ARRAY[E'\r\n', E'\n', E'\r'])[1 + i % 3] FROM generate_series(1, 20000) i)
 	TO '/proc/self/cwd/pgbulk_forgiving_lines_many' WITH (FORMAT csv, QUOTE E'\x01', DELIMITER E'\x02');
--- COPY has put those quotes around rows with line ends of their own, and a line end behind each
+-- COPY has put those quotes around rows with embedded line ends, and a line end after each
 SELECT lo_from_bytea(0, convert_to(replace(replace(convert_from(pg_read_binary_file('/proc/self/cwd/pgbulk_forgiving_lines_many'), 'UTF8'), E'\x01\n', ''), E'\x01', ''), 'UTF8')) AS object \gset
 SELECT lo_export(:object, '/proc/self/cwd/pgbulk_forgiving_lines_many'), lo_unlink(:object);
 SET pgbulk.chunk_size = 4096;

@@ -4,7 +4,7 @@
 \pset null '(null)'
 CREATE TABLE forgiving (n int, t text, d numeric);
 
--- Writes a file and gives its path.
+-- Writes a file and returns its path.
 CREATE FUNCTION pg_temp.put(name text, content text) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
 	path text := '/proc/self/cwd/pgbulk_forgiving_values_' || name;
@@ -14,7 +14,7 @@ BEGIN
 	RETURN path;
 END $$;
 
--- What becomes of a file: the rows of the table, or the error.
+-- The result of loading a file: the rows of the table, or the error.
 CREATE FUNCTION pg_temp.try(target regclass, content text, options jsonb DEFAULT NULL)
 RETURNS SETOF text LANGUAGE plpgsql AS $$
 DECLARE
@@ -41,7 +41,7 @@ SELECT pg_temp.try('forgiving', E' 1 ,\t two words ,3.5\t\n');
 SELECT pg_temp.try('forgiving', E' 1 ,\t two words ,3.5\t\n', '{"trim": true}');
 SELECT pg_temp.try('forgiving', E' 1 ,\t two words ,3.5\t\n', '{"trim": ["t"]}');
 SELECT pg_temp.try('forgiving', E'1,  ," 2"\n', '{"trim": true}');
--- what stands inside quotes stays
+-- what is inside quotes is kept
 SELECT pg_temp.try('forgiving', E'1,"  two ",2\n2, "  two " ,2\n3, "t""w" o,2\n 4 , "","3"\n5,"",\n', '{"trim": true}');
 SELECT pg_temp.try('forgiving', E'1, "a\nb" ,1\n', '{"trim": true}');
 -- null and default markers
@@ -59,7 +59,7 @@ SELECT pg_temp.try('forgiving', E' 1 |\ttwo\t| \\N\n', '{"trim": true, "format":
 SELECT pg_temp.try('forgiving', E' d , n \n1,2\n', '{"trim": true, "header": "map"}');
 SELECT pg_temp.try('forgiving', E' n , t,d\n1,2,3\n', '{"trim": true, "header": "match"}');
 SELECT pg_temp.try('forgiving', E' n , t,d\n1,2,3\n', '{"trim": ["n"], "header": "match"}');
--- the value that is bad is the trimmed one, the line is as it came
+-- the bad value is the trimmed one, the line is unchanged
 SELECT rows_rejected FROM bulk_load('forgiving', pg_temp.put('in', E'1, a ,  x \n'), '{"trim": true, "on_error": "ignore", "reject_table": "pg_temp.forgiving_rejects", "log_verbosity": "silent"}');
 SELECT column_name, field_value, message, raw_line FROM pg_temp.forgiving_rejects;
 SELECT pg_temp.try('forgiving', E'1, a ,  x \n', '{"trim": true}');
@@ -83,7 +83,7 @@ CREATE FUNCTION pg_temp.dates(content text, options jsonb DEFAULT '{}') RETURNS 
 $$;
 SELECT pg_temp.dates(E'31/12/2024,11:30 pm,01.02.2024 10:20:30.600000,2024-07-01T10:00 +00,05 jun 24\n1/2/2024,1:05 AM,,,\n,,,,\n');
 SELECT pg_temp.dates(E'31/12/2024\t11:30 pm\t01.02.2024 10:20:30.600000\t2024-07-01T10:00 +00\t05 JUN 24\n', '{"format": "text"}');
--- all of a value counts
+-- the whole value must match
 SELECT pg_temp.dates(E'31/12/2024x\n');
 SELECT pg_temp.dates(E'31/12\n');
 SELECT pg_temp.dates(E'31-12-2024\n');
@@ -94,7 +94,7 @@ SELECT pg_temp.dates(E'31/12/24\n');
 SELECT pg_temp.dates(E'00/12/2024\n');
 SELECT pg_temp.dates(E'00/00/0000\n');
 SELECT pg_temp.dates(E'31/12/24\n', '{"date_format": {"d": "DD/MM/YY"}}');
--- no such day, domains
+-- invalid days, domains
 SELECT pg_temp.dates(E'30/02/2024\n');
 SELECT pg_temp.dates(E'01/13/2024\n');
 SELECT pg_temp.dates(E',,,,05 Jun 99\n');
@@ -112,7 +112,7 @@ SELECT * FROM pg_temp.bad_dates('{"on_error": "ignore"}');
 SELECT d, t, o FROM forgiving_dates;
 SELECT * FROM pg_temp.bad_dates('{"on_error": "set_null"}');
 SELECT d, t, o FROM forgiving_dates;
--- the same as to_timestamp says
+-- the same as by to_timestamp
 CREATE TABLE forgiving_many (a timestamp, b timestamp);
 COPY (SELECT to_char(s, 'DD.MM.YYYY HH24:MI:SS'), s FROM generate_series('1999-12-27 00:00:00'::timestamp, '2031-01-01', '17 hours 59 minutes 7 seconds') s) TO '/proc/self/cwd/pgbulk_forgiving_values_many' (FORMAT csv);
 SELECT rows_loaded FROM bulk_load('forgiving_many', '/proc/self/cwd/pgbulk_forgiving_values_many', '{"date_format": {"a": "DD.MM.YYYY HH24:MI:SS"}}');
@@ -146,7 +146,7 @@ SELECT pg_temp.numbers(E'1;1,5;-2,25;3,0e2;9,999;1,5\n2;NaN;Infinity;,5;7;1.5\n3
 SELECT pg_temp.numbers(E'1,"1,5"\n', '{"delimiter": ","}');
 SELECT pg_temp.numbers(E'1\t1\\,5\n', '{"delimiter": "\t", "format": "text"}');
 SELECT pg_temp.numbers(E'1;1.5\n', '{"decimal_mark": "."}');
--- a point may be one of thousands
+-- a point may separate thousands
 SELECT pg_temp.numbers(E'1;1.234\n');
 SELECT pg_temp.numbers(E'1;1.234,5\n');
 SELECT pg_temp.numbers(E'1;1,2,3\n');
@@ -171,7 +171,7 @@ SELECT pg_temp.try('forgiving_thousands', E'1 234 ; 1 234 567 ;12 345;1 234.5;-1
 SELECT pg_temp.try('forgiving_thousands', E'1\u202f234;1\u202f234\u202f567;1;1\u202f234,5;1;x\n', '{"delimiter": ";", "thousands_mark": "\u202f", "decimal_mark": ",", "encoding": "UTF8"}');
 SELECT * FROM forgiving_thousands;
 TRUNCATE forgiving_thousands;
--- groups of three, and nothing else: what may mean something else is bad
+-- only groups of three: what may mean something else is bad
 SELECT rows_loaded, rows_rejected FROM bulk_load('forgiving_thousands', pg_temp.put('in', E'1|1,56,216\n2|1,5662\n3|1,566,21\n4|1234,567\n5|,123\n6|123,\n7|0,123\n8|1,,234\n9||||1.5,000\n10||||1,5\n11|1,234x\n12||||1,234,567.25\n13|1, 234\n14|- 1,234\n15|9,999,999,999\n'),
 	'{"delimiter": "|", "thousands_mark": ",", "missing_columns": "null", "on_error": "ignore", "reject_table": "pg_temp.forgiving_grouped", "log_verbosity": "silent"}');
 SELECT line_number, reason, column_name, field_value, sqlstate, message FROM pg_temp.forgiving_grouped ORDER BY 1;

@@ -1,12 +1,12 @@
 --
--- Functions that write while a table is loaded: what they put there is never cut off, and no index finds another row by it; what
--- refers to rows of the load is never left alone.
+-- Functions that write while a table is loaded: their rows are never truncated, and no index entry of them finds another row; what
+-- refers to rows of the load is never orphaned.
 --
 CREATE TABLE function_writes (a int PRIMARY KEY, b int);
 INSERT INTO function_writes SELECT i, i FROM generate_series(1, 20000) i;
 COPY (SELECT i, i FROM generate_series(1, 20000) i) TO '/proc/self/cwd/pgbulk_function_writes_in' (FORMAT csv);
 
--- a row among those of the load, which then all go again; rolled back, the entry of that row is still in the index
+-- a row among those of the load, which are all deleted then; after a rollback the entry of that row is still in the index
 CREATE FUNCTION function_writes_put(x int) RETURNS bool LANGUAGE plpgsql AS $$
 BEGIN
 	IF x = 15000 THEN
@@ -40,7 +40,7 @@ FROM bulk_load('function_writes', '/proc/self/cwd/pgbulk_function_writes_in', '{
 \set VERBOSITY default
 SELECT count(*), count(*) FILTER (WHERE a = 9000000) FROM function_writes;
 
--- an index that is built anew after rows have gone asks its predicate, which writes once more
+-- an index that is rebuilt after rows were deleted evaluates its predicate, which writes again
 ALTER TABLE function_writes DROP CONSTRAINT function_writes_check;
 TRUNCATE function_writes;
 INSERT INTO function_writes SELECT i, i FROM generate_series(1, 20000) i;
@@ -64,7 +64,7 @@ BEGIN
 	SELECT * INTO r FROM bulk_load('function_writes', '/proc/self/cwd/pgbulk_function_writes_in',
 		'{"writer": "direct", "indexes": "rebuild", "on_duplicate": "keep_old", "workers": 0, "log_verbosity": "silent"}');
 	PERFORM set_config('enable_seqscan', 'off', true);
-	-- what a scan of the index finds is what there is
+	-- an index scan finds all rows
 	ASSERT (SELECT count(*) FROM function_writes WHERE a = 9000000) = (SELECT count(*) FROM function_writes WHERE a + 0 = 9000000);
 	RAISE EXCEPTION 'loaded %', r.rows_loaded USING ERRCODE = 'UNDOI';
 EXCEPTION
@@ -81,7 +81,7 @@ DROP TABLE function_writes;
 DROP FUNCTION function_writes_put, function_writes_once, function_writes_lie;
 DROP SEQUENCE function_writes_asked;
 
--- functions that store a row for each that they see: one that turns out bad later was never there
+-- functions that store a row for each that they see: one that turns out to be bad later was never there
 CREATE TABLE function_writes_par (k int PRIMARY KEY);
 INSERT INTO function_writes_par VALUES (1);
 CREATE TABLE function_writes_a (id int PRIMARY KEY, k int REFERENCES function_writes_par, d int);
@@ -97,7 +97,7 @@ BEGIN
 END $$;
 COPY (VALUES (1, 1), (2, 99), (3, 1), (3, 1), (4, 99), (5, 1)) TO '/proc/self/cwd/pgbulk_function_writes_in' (FORMAT csv);
 
--- What becomes of the file, of the table, of what refers to it, and what refers to nothing; nothing of it stays.
+-- The result of loading the file: the table, what refers to it, and what is orphaned; nothing of it remains.
 CREATE FUNCTION pg_temp.one(options jsonb) RETURNS SETOF text LANGUAGE plpgsql AS $$
 DECLARE
 	r record;
@@ -117,7 +117,7 @@ EXCEPTION
 	WHEN OTHERS THEN
 		RETURN NEXT format('%s: %s', sqlstate, sqlerrm);
 END $$;
--- nobody stores anything
+-- no function stores anything
 SELECT pg_temp.one('{"on_duplicate": "keep_old"}');
 -- rows are known to be good before they are stored
 SELECT pg_temp.one('{"on_duplicate": "keep_new", "where": "function_writes_see() = 1"}');

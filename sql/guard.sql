@@ -1,5 +1,5 @@
 --
--- Whose fault an error is that others' code throws: the row's, but for what says
+-- Whose fault an error is that user-defined code throws: the row's, unless it says
 -- that the server, a lock or a cancel is at fault.
 --
 CREATE FUNCTION pg_temp.put(content text) RETURNS text LANGUAGE plpgsql AS $$
@@ -65,9 +65,9 @@ SELECT code, pg_temp.load('guard_domain', code) AS domain, pg_temp.load('guard_g
 	pg_temp.load('guard_transform', code, '{"transform": "guard_row"}') AS transform
 FROM unnest('{XX000,42P01,XX001,53100,57014,58030}'::text[]) code;
 
--- a default sees nothing of the row
+-- a default does not see the row
 SELECT pg_temp.load('guard_default', '22012');
--- a trigger before the row: what it has done for a row that it refuses goes with that row
+-- a trigger before the row: what it has done for a row that it rejects is rolled back
 SELECT pg_temp.load('guard_trigger', code) FROM unnest('{XX000,P0001,XX001,53100,57014,P0004,40001}'::text[]) code;
 CREATE TABLE guard_log (n serial, b text);
 CREATE OR REPLACE FUNCTION guard_trigger() RETURNS trigger LANGUAGE plpgsql AS $$
@@ -94,12 +94,12 @@ SELECT pg_temp.load('guard_after', 'P0001');
 DROP VIEW guard_view;
 DROP FUNCTION guard_instead;
 DROP TABLE guard_log, guard_after;
--- a value that is refused becomes NULL
+-- a bad value becomes NULL
 SELECT rows_loaded, rows_rejected FROM bulk_load('guard_domain', pg_temp.put(E'1,!XX000\n2,x\n'), '{"on_error": "set_null", "log_verbosity": "silent"}');
 TABLE guard_domain;
 TRUNCATE guard_domain;
 
--- in workers as without them; what is said to be parallel safe, and is not, is left to the backend
+-- the same in workers; what is declared parallel safe, and is not, is left to the backend
 CREATE TABLE guard_workers (a int, b text CHECK (guard_judge(b)));
 SET pgbulk.chunk_size = 4096;
 SELECT rows_loaded, rows_rejected, workers > 0 OR details ->> 'no_workers' LIKE '%since PostgreSQL 17.' AS workers FROM bulk_load('guard_workers',

@@ -1,9 +1,9 @@
 --
--- A quote in a header line that is not closed there: no line below it is lost in silence.
+-- A quote in a header line that is not closed there: no line below it is lost silently.
 --
 CREATE TABLE header_quotes (a int, b text);
 
--- Writes a file and gives its path.
+-- Writes a file and returns its path.
 CREATE FUNCTION pg_temp.put(name text, content text) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
 	path text := '/proc/self/cwd/pgbulk_header_quotes_' || name;
@@ -13,7 +13,7 @@ BEGIN
 	RETURN path;
 END $$;
 
--- What becomes of a file: the rows of the table, the rejects and the counts.
+-- The result of loading a file: the rows of the table, the rejects and the counts.
 CREATE FUNCTION pg_temp.try(content text, options jsonb DEFAULT '{}') RETURNS SETOF text LANGUAGE plpgsql AS $$
 DECLARE
 	r record;
@@ -37,21 +37,21 @@ SELECT pg_temp.try(E'"a,b\r1,x\r2,y\r');
 SELECT pg_temp.try(E'"a,b\r\n1,x\n2,y\r3,z', '{"newline": "any"}');
 SELECT pg_temp.try(E'a,"b');
 
--- closed by the quotes of rows; those are as they would be without a header
+-- closed by the quotes of rows; those are read as without a header
 SELECT pg_temp.try(E'a,"b\n1,"x"\n2,"y"\n3,z\n');
 SELECT pg_temp.try(E'a",b\n1,x"\n2,y\n');
 SELECT pg_temp.try(E'"a,b\n1,x\n2,y"\n3,z\n');
 
--- several header lines, each by itself
+-- several header lines, each separately
 SELECT pg_temp.try(E'a "title\n"a,b\n1,x\n2,y\n', '{"header": 2}');
 
--- a name over two lines is no broken quote
+-- a name over two lines is not a misplaced quote
 SELECT pg_temp.try(E'a,"b\nof c"\n1,x\n');
 SELECT pg_temp.try(E'a,"b\n(of c)",d\n1,x,"y"\n2,z,\n', '{"extra_columns": "ignore"}');
 SELECT pg_temp.try(E'a,"b\r\n(of c)",\r\n1,x\r\n2,"y"\r\n');
 SELECT pg_temp.try(E'"a\nof b"\n1\n2\n', '{"missing_columns": "null"}');
 
--- with windows that end anywhere, and with workers
+-- with windows of any size, and with workers
 DO $$
 DECLARE
 	r record;
@@ -65,14 +65,14 @@ BEGIN
 	END LOOP;
 END $$;
 
--- names cannot be told then
+-- names cannot be determined then
 \set VERBOSITY terse
 SELECT pg_temp.try(E'"a,b\n1,x\n2,y\n', '{"header": "map"}');
 SELECT pg_temp.try(E'a,b",c\n1,x",2\n', '{"header": "map", "extra_columns": "ignore"}');
 \set VERBOSITY default
 SELECT * FROM bulk_load('header_quotes', pg_temp.put('in', E'"a,b\n1,x\n2,y\n'), '{"header": "match", "on_error": "ignore"}');
 
--- by default as COPY, but not in silence
+-- by default as COPY, but with a NOTICE
 \set VERBOSITY terse
 SELECT pg_temp.try(E'"a,b\n1,x\n2,y\n', '{"on_error": "stop", "reject_table": null}');
 \set VERBOSITY default

@@ -1,5 +1,5 @@
 --
--- Index entries of the buffered writer, which wait and then go in by the leaf.
+-- Index entries of the buffered writer, which are collected and then inserted by the leaf.
 --
 SET client_min_messages = warning;
 CREATE EXTENSION IF NOT EXISTS amcheck;
@@ -7,7 +7,7 @@ SET maintenance_work_mem = '1MB';
 
 CREATE FUNCTION pg_temp.load(target regclass, options jsonb DEFAULT '{}') RETURNS bigint LANGUAGE sql AS $$
 	SELECT rows_loaded FROM bulk_load(target, '/proc/self/cwd/pgbulk_index_entries_in', options || '{"writer": "buffered"}') $$;
--- indexes that are not sound; an error tells of one
+-- indexes that are corrupt; an error names one
 CREATE FUNCTION pg_temp.check_all(target regclass) RETURNS bigint LANGUAGE sql AS $$
 	SELECT count(bt_index_parent_check(indexrelid, true, true)) FROM pg_index JOIN pg_class c ON c.oid = indexrelid
 	WHERE indrelid = target AND c.relam = 403 $$;
@@ -33,7 +33,7 @@ CREATE FUNCTION pg_temp.some_rows(first int, last int) RETURNS SETOF index_entri
 INSERT INTO index_entries_t SELECT * FROM pg_temp.some_rows(1, 5000);
 COPY (SELECT * FROM pg_temp.some_rows(5001, 15000)) TO '/proc/self/cwd/pgbulk_index_entries_in' WITH (FORMAT csv);
 SELECT pg_temp.load('index_entries_t'), pg_temp.check_all('index_entries_t');
--- into pages with room that old rows have left
+-- into pages with free space of old rows
 DELETE FROM index_entries_t WHERE id % 3 = 0;
 VACUUM index_entries_t;
 COPY (SELECT * FROM pg_temp.some_rows(15001, 25000)) TO '/proc/self/cwd/pgbulk_index_entries_in' WITH (FORMAT csv);
@@ -57,7 +57,7 @@ SELECT pg_temp.load('index_entries_temp'), pg_temp.check_all('index_entries_temp
 CREATE UNLOGGED TABLE index_entries_unlogged (LIKE index_entries_t INCLUDING INDEXES);
 SELECT pg_temp.load('index_entries_unlogged'), pg_temp.check_all('index_entries_unlogged');
 
--- duplicates: the first in the file is told, although another one comes first in the index
+-- duplicates: the first in the file is reported, although another one comes first in the index
 CREATE TABLE index_entries_u (a int PRIMARY KEY, b text UNIQUE, c int);
 INSERT INTO index_entries_u VALUES (-1, 'old', 0), (70000, 'older', 0);
 COPY (SELECT CASE i WHEN 3000 THEN 70000 WHEN 4000 THEN -1 ELSE i END, 'text ' || i, i FROM generate_series(1, 6000) i)
@@ -68,7 +68,7 @@ COPY (SELECT CASE i WHEN 5000 THEN 2500 ELSE i END, CASE i WHEN 5000 THEN 'text 
 	FROM generate_series(1, 6000) i) TO '/proc/self/cwd/pgbulk_index_entries_in' WITH (FORMAT csv);
 SELECT pg_temp.load('index_entries_u');
 SELECT count(*) FROM index_entries_u;
--- nulls are no duplicates, rows that are dead neither
+-- nulls are not duplicates, nor are dead rows
 ALTER TABLE index_entries_u DROP CONSTRAINT index_entries_u_pkey, ALTER a DROP NOT NULL, ADD UNIQUE (a);
 DELETE FROM index_entries_u;
 INSERT INTO index_entries_u SELECT i, 'text ' || i FROM generate_series(1, 3000) i;
@@ -77,13 +77,13 @@ COPY (SELECT CASE WHEN i % 2 = 0 THEN i END, CASE WHEN i % 3 > 0 THEN 'text ' ||
 	TO '/proc/self/cwd/pgbulk_index_entries_in' WITH (FORMAT csv);
 SELECT pg_temp.load('index_entries_u'), pg_temp.check_all('index_entries_u');
 SELECT count(*), count(a), count(b) FROM index_entries_u;
--- but where they are
+-- except where they are
 CREATE TABLE index_entries_n (a int, b text, c int, UNIQUE NULLS NOT DISTINCT (a));
 COPY (SELECT CASE WHEN i NOT IN (2000, 5000) THEN i END, 'text ' || i, i FROM generate_series(1, 6000) i)
 	TO '/proc/self/cwd/pgbulk_index_entries_in' WITH (FORMAT csv);
 SELECT pg_temp.load('index_entries_n');
 
--- a key that no page can hold, another one that no tuple can, and an expression that throws
+-- a key too large for a page, another one too large for a tuple, and an expression that throws
 CREATE TABLE index_entries_big (a int, b text, c int);
 CREATE INDEX index_entries_big_b ON index_entries_big (b);
 CREATE FUNCTION index_entries_scattered(n int) RETURNS text LANGUAGE sql IMMUTABLE AS $$
@@ -101,7 +101,7 @@ CREATE INDEX index_entries_big_c ON index_entries_big ((10 / (a - 3500)));
 COPY (SELECT i, 'text', i FROM generate_series(1, 6000) i) TO '/proc/self/cwd/pgbulk_index_entries_in' WITH (FORMAT csv);
 SELECT pg_temp.load('index_entries_big');
 
--- bad rows go, triggers and foreign keys see all others
+-- bad rows are rejected, triggers and foreign keys see all others
 DROP INDEX index_entries_big_c;
 CREATE TABLE index_entries_refers (a int PRIMARY KEY, b text REFERENCES index_entries_u (b), c int REFERENCES index_entries_refers);
 CREATE INDEX ON index_entries_refers (b);
@@ -121,7 +121,7 @@ DELETE FROM index_entries_refers;
 CREATE TRIGGER look AFTER INSERT ON index_entries_refers FOR EACH ROW EXECUTE FUNCTION pg_temp.look();
 SELECT pg_temp.load('index_entries_refers', '{"on_error": "ignore"}'), pg_temp.check_all('index_entries_refers');
 SELECT * FROM index_entries_seen;
--- a function that looks at the table meanwhile finds by an index what it finds without
+-- a function that reads the table meanwhile finds the same with and without an index
 CREATE TABLE index_entries_looks (a int PRIMARY KEY, b text, c int);
 CREATE FUNCTION index_entries_agree(n int) RETURNS boolean LANGUAGE plpgsql AS $$
 DECLARE
@@ -140,11 +140,11 @@ ALTER TABLE index_entries_looks ADD CHECK (index_entries_agree(a));
 COPY (SELECT i, 'text', i FROM generate_series(1, 6000) i) TO '/proc/self/cwd/pgbulk_index_entries_in' WITH (FORMAT csv);
 SELECT pg_temp.load('index_entries_looks');
 
--- nothing stays of a load on trial
+-- nothing of a dry run remains
 SELECT pg_temp.load('index_entries_big', '{"dry_run": true, "on_error": "ignore"}'), pg_temp.check_all('index_entries_big');
 SELECT count(*) FROM index_entries_big;
 
--- several processes, whether they come or not; also within a subtransaction, and where duplicates are errors
+-- several processes, whether they start or not; also within a subtransaction, and where duplicates are errors
 CREATE TABLE index_entries_workers (a int PRIMARY KEY, b text, c numeric);
 CREATE INDEX ON index_entries_workers (b, c) WHERE a % 3 > 0;
 CREATE INDEX ON index_entries_workers (lower(b) DESC) INCLUDE (a);

@@ -1,5 +1,5 @@
 --
--- Index entries of the buffered writer that wait for many partitions.
+-- Index entries of the buffered writer, collected for many partitions.
 --
 SET client_min_messages = warning;
 CREATE EXTENSION IF NOT EXISTS amcheck;
@@ -7,7 +7,7 @@ SET maintenance_work_mem = '1MB';
 
 CREATE FUNCTION pg_temp.load(target regclass, options jsonb DEFAULT '{}') RETURNS bigint LANGUAGE sql AS $$
 	SELECT rows_loaded FROM bulk_load(target, '/proc/self/cwd/pgbulk_entries_partitions_in', options || '{"writer": "buffered"}') $$;
--- the indexes of all partitions, all of them sound
+-- the indexes of all partitions, all of them intact
 CREATE FUNCTION pg_temp.check_all(target regclass) RETURNS bigint LANGUAGE sql AS $$
 	SELECT count(bt_index_parent_check(indexrelid, true, true)) FROM pg_index JOIN pg_class c ON c.oid = indexrelid
 	WHERE indrelid IN (SELECT relid FROM pg_partition_tree(target) WHERE isleaf) AND c.relam = 403 $$;
@@ -25,7 +25,7 @@ CREATE INDEX entries_parts_day ON entries_parts (day, id) WITH (fillfactor = 20)
 INSERT INTO entries_parts SELECT i, 1 + i % 60, 'word ' || i % 1000 FROM generate_series(1, 12000) i;
 COPY (SELECT i, 1 + (i * 7919) % 60, 'word ' || i % 1000 FROM generate_series(12001, 42000) i) TO '/proc/self/cwd/pgbulk_entries_partitions_in' WITH (FORMAT csv);
 SELECT pg_temp.load('entries_parts'), pg_temp.check_all('entries_parts');
--- a duplicate is told with its line, and nothing stays
+-- a duplicate is reported with its line, and nothing remains
 COPY (SELECT CASE i WHEN 52000 THEN 52000 - 60 ELSE i END, 1 + i % 60, 'word ' || i % 1000 FROM generate_series(50001, 55000) i)
 	TO '/proc/self/cwd/pgbulk_entries_partitions_in' WITH (FORMAT csv);
 SELECT pg_temp.load('entries_parts');

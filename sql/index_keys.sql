@@ -1,5 +1,5 @@
 --
--- Keys whose bytes say less, or more, than their operator class.
+-- Keys whose bytes distinguish less, or more, than their operator class.
 --
 CREATE EXTENSION amcheck;
 
@@ -63,7 +63,7 @@ SELECT count(*), count(DISTINCT k) FROM keys_d;
 SELECT bt_index_parent_check('keys_d_k', true, true);
 DROP TABLE keys_d;
 
--- an index that CREATE INDEX CONCURRENTLY has left behind is nobody's judge
+-- an invalid index of CREATE INDEX CONCURRENTLY does not check uniqueness
 CREATE TABLE keys_c (i int);
 INSERT INTO keys_c VALUES (1), (1);
 \set VERBOSITY terse

@@ -9,7 +9,7 @@ COPY (SELECT i, nullif(i % 97, 5), CASE WHEN i % 11 > 0 THEN chr(65 + i % 40) ||
 	FROM generate_series(1, 6000) i ORDER BY i % 4, i) TO '/proc/self/cwd/pgbulk_methods_in' WITH (FORMAT csv);
 CREATE TABLE methods_t (a int, b int, c text, d numeric, e date, f uuid, g bool) WITH (autovacuum_enabled = off);
 
--- one index after the other: rows, some of which go or change; more rows by a load; is the index sound, and as large as REINDEX makes it
+-- one index after the other: rows, some deleted or updated; more rows by a load; is the index intact, and as large as after REINDEX
 CREATE FUNCTION pg_temp.try(definition text, method text, small bool) RETURNS TABLE (loaded bigint, how text, as_reindex text) LANGUAGE plpgsql AS $$
 DECLARE
 	index regclass;
@@ -87,7 +87,7 @@ SELECT query, pg_temp.same('SELECT count(*) FROM methods_o WHERE ' || query) FRO
 
 SELECT bulk_load('methods_o', '/proc/self/cwd/pgbulk_methods_in', '{"indexes": "merge"}');
 
--- duplicates: of rows that are there, of rows that are gone, among the new ones
+-- duplicates: of old rows, of deleted rows, among the new ones
 CREATE TABLE methods_u (a int, b text);
 CREATE UNIQUE INDEX methods_u_i ON methods_u (a, b);
 INSERT INTO methods_u SELECT i, 'x' FROM generate_series(1, 500) i;
@@ -156,7 +156,7 @@ END
 $$;
 SELECT policy, method, t.* FROM unnest(ARRAY['keep_old', 'keep_new']) policy, unnest(ARRAY['insert', 'merge', 'rebuild']) method, LATERAL pg_temp.keep(method, policy) t;
 
--- the choice
+-- the choice of the method
 CREATE TABLE methods_a (a int, b int);
 CREATE INDEX methods_a_btree ON methods_a (a);
 CREATE INDEX methods_a_hash ON methods_a USING hash (b);
@@ -175,7 +175,7 @@ SELECT count(*) FROM methods_a WHERE a > 39990;
 SELECT brin_summarize_new_values('methods_a_brin') <= 1 AS summarized;
 RESET enable_seqscan;
 
--- what scans have found dead in the old file does not come into the new one; in a temporary table nobody else's snapshot counts
+-- entries marked dead in the old file are not copied to the new one; for a temporary table no other snapshot counts
 CREATE TEMP TABLE methods_dead (a int, b int);
 CREATE INDEX methods_dead_i ON methods_dead (a);
 INSERT INTO methods_dead SELECT i, 0 FROM generate_series(1, 20000) i;
@@ -204,7 +204,7 @@ DROP TABLE methods_k, methods_a, methods_dead, methods_t, methods_d, methods_o, 
 DROP EXTENSION amcheck;
 COPY (SELECT 1) TO PROGRAM 'cat > pgbulk_methods_gone; rm -f pgbulk_methods_*';
 
--- rows that others put there meanwhile
+-- rows inserted concurrently
 CREATE TABLE methods_written (a int PRIMARY KEY, b int);
 INSERT INTO methods_written SELECT i, i FROM generate_series(1, 1000) i;
 CREATE FUNCTION methods_write() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN INSERT INTO methods_written VALUES (5000, 5000); RETURN NEW; END $$;

@@ -1,5 +1,5 @@
 --
--- Btrees that a load builds or merges have the pages that REINDEX makes, byte for byte.
+-- Btrees that a load builds or merges have the same pages as after REINDEX, byte for byte.
 --
 SET client_min_messages = warning;
 CREATE EXTENSION IF NOT EXISTS pageinspect;
@@ -15,7 +15,7 @@ CREATE INDEX index_pages_5 ON index_pages_t (d) WITH (fillfactor = 60);
 CREATE INDEX index_pages_6 ON index_pages_t (e);
 CREATE UNIQUE INDEX index_pages_7 ON index_pages_t (a, b) WHERE a <= 10000 AND e < 0;
 
--- what a page has, but for its LSN, its checksum and its free space
+-- a page without its LSN, its checksum and its free space
 CREATE FUNCTION pg_temp.content(page bytea) RETURNS bytea LANGUAGE sql AS $$
 	SELECT substr(page, 11, lower - 10) || substr(page, upper + 1)
 	FROM (SELECT get_byte(page, 12) + 256 * get_byte(page, 13) AS lower, get_byte(page, 14) + 256 * get_byte(page, 15) AS upper) header $$;
@@ -24,7 +24,7 @@ CREATE FUNCTION pg_temp.pages() RETURNS TABLE (index text, block bigint, content
 	FROM (SELECT indexrelid::regclass AS i FROM pg_index WHERE indrelid = 'index_pages_t'::regclass) indexes,
 		generate_series(0, pg_relation_size(i) / current_setting('block_size')::int - 1) b $$;
 CREATE TEMP TABLE loaded (index text, block bigint, content bytea);
--- how many pages there are, and how many of them are different when REINDEX has made them
+-- how many pages there are, and how many of them differ after REINDEX
 CREATE FUNCTION pg_temp.compare() RETURNS TABLE (index text, several bool, other bigint) LANGUAGE plpgsql AS $$
 BEGIN
 	TRUNCATE loaded;

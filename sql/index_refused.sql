@@ -1,5 +1,5 @@
 --
--- Rows that an index cannot take: the error names their line, whoever has built the index.
+-- Rows that an index cannot store: the error names their line, whichever process has built the index.
 --
 CREATE FUNCTION pg_temp.put(name text, content text) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
@@ -10,7 +10,7 @@ BEGIN
 	RETURN path;
 END $$;
 
--- The error, and the place in the files.
+-- The error, and its place in the files.
 CREATE FUNCTION pg_temp.one(target regclass, path text[], options jsonb) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
 	loaded bigint;
@@ -44,7 +44,7 @@ BEGIN
 	END LOOP;
 END $$;
 
--- something that no compression makes short
+-- incompressible text
 CREATE FUNCTION pg_temp.wide(n int) RETURNS text LANGUAGE sql AS $$
 	SELECT left(string_agg(sha512(i::text::bytea)::text, ''), n) FROM generate_series(1, n / 128 + 1) i $$;
 
@@ -60,7 +60,7 @@ SELECT pg_temp.ways('index_refused_t', '{/proc/self/cwd/pgbulk_index_refused_wid
 SELECT pg_temp.ways('index_refused_t', '{/proc/self/cwd/pgbulk_index_refused_good,/proc/self/cwd/pgbulk_index_refused_wide}', '{"on_error": "ignore"}');
 SELECT pg_temp.put('huge', E'1,a,1\n2,' || pg_temp.wide(20000) || E',1\n3,b,1\n') IS NULL;
 SELECT pg_temp.ways('index_refused_t', '{/proc/self/cwd/pgbulk_index_refused_huge}');
--- the same among rows that were there before, and by several processes
+-- the same among old rows, and by several processes
 SELECT rows_loaded FROM bulk_load('index_refused_t', '/proc/self/cwd/pgbulk_index_refused_good');
 SELECT pg_temp.ways('index_refused_t', '{/proc/self/cwd/pgbulk_index_refused_wide}', '{"header": true, "on_error": "ignore"}');
 SET min_parallel_table_scan_size = 0;
@@ -70,12 +70,12 @@ SELECT count(*) FROM index_refused_t;
 TRUNCATE index_refused_t;
 DROP INDEX index_refused_s, index_refused_i;
 
--- columns that come along
+-- included columns
 CREATE UNIQUE INDEX index_refused_i ON index_refused_t (i) INCLUDE (s);
 SELECT pg_temp.ways('index_refused_t', '{/proc/self/cwd/pgbulk_index_refused_wide}', '{"header": true, "on_error": "ignore"}');
 DROP INDEX index_refused_i;
 
--- expressions and predicates that throw; errors that they catch are none
+-- expressions and predicates that throw; errors that they catch do not count
 CREATE INDEX index_refused_e ON index_refused_t ((1 / d));
 SELECT pg_temp.ways('index_refused_t', '{/proc/self/cwd/pgbulk_index_refused_zero}');
 DROP INDEX index_refused_e;
@@ -108,7 +108,7 @@ SELECT pg_temp.ways('index_refused_t', '{/proc/self/cwd/pgbulk_index_refused_som
 DROP INDEX index_refused_f;
 DROP FUNCTION index_refused_f(text);
 
--- builds of other access methods do not say it, but where it can be learned
+-- builds of other access methods do not report it, except where it can be found
 CREATE INDEX index_refused_g ON index_refused_t USING gin (string_to_array(s, ' '));
 SELECT pg_temp.one('index_refused_t', '{/proc/self/cwd/pgbulk_index_refused_wide}', way || '{"header": true, "on_error": "ignore"}')
 FROM unnest('{"{\"writer\": \"direct\", \"indexes\": \"rebuild\"}", "{\"writer\": \"buffered\"}"}'::jsonb[]) way;
@@ -127,7 +127,7 @@ CREATE TABLE index_refused_p2 PARTITION OF index_refused_p FOR VALUES FROM (2) T
 CREATE INDEX ON index_refused_p (s);
 SELECT pg_temp.ways('index_refused_p', '{/proc/self/cwd/pgbulk_index_refused_good,/proc/self/cwd/pgbulk_index_refused_wide}', '{"columns": ["i", "s", "d"], "on_error": "ignore"}');
 
--- a row that was there before is in no file
+-- an old row is in no file
 CREATE FUNCTION index_refused_f(i int) RETURNS int IMMUTABLE LANGUAGE plpgsql AS $$BEGIN RETURN i; END$$;
 CREATE INDEX index_refused_e ON index_refused_t (index_refused_f(i));
 INSERT INTO index_refused_t VALUES (0);

@@ -1,5 +1,5 @@
 --
--- Which rows an index that is built anew gets, whatever has happened to those that were there.
+-- Which rows a rebuilt index contains, whatever has happened to old ones.
 --
 SET client_min_messages = warning;
 CREATE EXTENSION IF NOT EXISTS amcheck;
@@ -10,7 +10,7 @@ CREATE UNIQUE INDEX index_rows_a ON index_rows (a);
 CREATE INDEX index_rows_e ON index_rows ((c + 1), lower(b)) WHERE c % 2 = 0;
 CREATE INDEX index_rows_h ON index_rows USING hash (b);
 
--- loads, and compares what the indexes find with what is there
+-- loads, and compares index scans with the table
 CREATE FUNCTION pg_temp.load() RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
 	result text;
@@ -32,7 +32,7 @@ BEGIN
 END
 $$;
 
--- rows that live
+-- live rows
 BEGIN;
 INSERT INTO index_rows SELECT i, 'old', i FROM generate_series(1, 3000) i;
 SELECT pg_temp.load();
@@ -71,7 +71,7 @@ SELECT pg_temp.load();
 COMMIT;
 SELECT bt_index_parent_check(i::regclass, true, true) FROM unnest(ARRAY['index_rows_a', 'index_rows_e']) i;
 
--- a load that was taken back, and what VACUUM leaves of it
+-- a load that was rolled back, and what VACUUM leaves of it
 DELETE FROM index_rows WHERE a > 100000;
 BEGIN; SELECT pg_temp.load(); ROLLBACK;
 BEGIN; SELECT pg_temp.load(); ROLLBACK;
@@ -80,14 +80,14 @@ UPDATE index_rows SET b = 'changed' WHERE a % 30 = 8;
 VACUUM index_rows;
 SELECT pg_temp.load();
 
--- duplicates of dead rows are none, those of living ones are
+-- duplicates of dead rows do not count, those of live ones do
 \set VERBOSITY terse
 SELECT pg_temp.load();
 DELETE FROM index_rows WHERE a > 100000;
 SELECT pg_temp.load();
 DROP TABLE index_rows;
 
--- wide values, and functions that take their time over few rows
+-- wide values, and functions that are slow for few rows
 CREATE TABLE index_rows (a int, b text);
 ALTER TABLE index_rows ALTER b SET STORAGE external;
 CREATE INDEX index_rows_b ON index_rows (b);

@@ -1,5 +1,5 @@
 --
--- Indexes built after the rows of a direct load: what REINDEX would make of them.
+-- Indexes built after the rows of a direct load: the same as after REINDEX.
 --
 SET client_min_messages = warning;
 CREATE EXTENSION IF NOT EXISTS amcheck;
@@ -9,7 +9,7 @@ COPY (SELECT i, nullif(i % 97, 5), CASE WHEN i % 11 > 0 THEN chr(65 + i % 40) ||
 	FROM generate_series(1, 12000) i) TO '/proc/self/cwd/pgbulk_indexes_in' WITH (FORMAT csv);
 CREATE TABLE indexes_t (a int, b int, c text, d numeric, e date, f uuid, g bool);
 
--- one index after the other: a load, how it got its entries, is it sound, is it what REINDEX makes
+-- one index after the other: a load, how it got its entries, is it intact, is it the same as after REINDEX
 CREATE FUNCTION pg_temp.try(definition text, file text DEFAULT 'pgbulk_indexes_in') RETURNS TABLE (loaded bigint, how text, rows float4, as_reindex text) LANGUAGE plpgsql AS $$
 DECLARE
 	index regclass;
@@ -25,7 +25,7 @@ BEGIN
 	SELECT reltuples INTO rows FROM pg_class WHERE oid = index AND relpages = pg_relation_size(index) / 8192;
 	size := pg_relation_size(index);
 	EXECUTE 'REINDEX INDEX indexes_i';
-	-- spgist puts pages where chance will have it
+	-- the pages of spgist are random
 	as_reindex := CASE WHEN abs(size - pg_relation_size(index)) <= size * CASE WHEN definition ~ 'spgist' THEN 0.2 ELSE 0.02 END THEN 'same size' ELSE format('%s bytes, not %s', size, pg_relation_size(index)) END;
 	DROP INDEX indexes_i;
 	RETURN NEXT;
@@ -85,7 +85,7 @@ TRUNCATE indexes_u;
 DROP INDEX indexes_u_i;
 CREATE UNIQUE INDEX indexes_u_i ON indexes_u (a, b) NULLS NOT DISTINCT;
 SELECT bulk_load('indexes_u', '/proc/self/cwd/pgbulk_indexes_u', '{"limit": 4}');
--- rows that are gone do not count
+-- deleted rows do not count
 BEGIN;
 SELECT rows_loaded, writer FROM bulk_load('indexes_u', '/proc/self/cwd/pgbulk_indexes_u', '{"truncate": true, "limit": 2}');
 DELETE FROM indexes_u;
@@ -140,7 +140,7 @@ SELECT pg_relation_filenode('indexes_unlogged_pkey') AS before \gset
 SELECT rows_loaded, writer FROM bulk_load('indexes_unlogged', '/proc/self/cwd/pgbulk_indexes_x', '{"limit": 0}');
 SELECT pg_relation_filenode('indexes_unlogged_pkey') = :before AS untouched;
 
--- several side by side, some of which cannot be
+-- several in parallel, some of which cannot be
 CREATE FUNCTION indexes_f(int) RETURNS int IMMUTABLE PARALLEL UNSAFE LANGUAGE sql AS 'SELECT $1 % 100';
 CREATE TABLE indexes_w (a int PRIMARY KEY, b int, c text, d numeric, e date, f uuid, g bool, EXCLUDE USING btree (a WITH =));
 CREATE INDEX indexes_w_c ON indexes_w (c);

@@ -1,10 +1,10 @@
 --
--- bulk_inspect: how a file is written, what its columns hold, and statements that load it.
+-- bulk_inspect: the format of a file, what its columns contain, and statements that load it.
 --
 SET DateStyle = 'ISO, MDY';
 SET client_min_messages = warning;
 
--- Writes a file and gives its path.
+-- Writes a file and returns its path.
 CREATE FUNCTION pg_temp.put(name text, content bytea) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
 	path text := '/proc/self/cwd/pgbulk_inspect_' || name;
@@ -14,7 +14,7 @@ BEGIN
 	RETURN path;
 END $$;
 
--- The verdict on a file, and what its statements make of the file.
+-- The result for a file, and what its statements load.
 CREATE FUNCTION pg_temp.look_at(content bytea, options jsonb DEFAULT NULL, show int DEFAULT 3) RETURNS SETOF text LANGUAGE plpgsql AS $$
 DECLARE
 	v record;
@@ -103,7 +103,7 @@ SET DateStyle = 'ISO, MDY';
 SELECT pg_temp.look(E'd,e\n01/02/2024,25/12/2024\n03/04/2024,01/01/2025\n');
 SELECT pg_temp.look(E'd,e\n30/02/2024,2024-2-9\n01/01/2024,2024/12/31\n');
 
--- numbers as they are written elsewhere
+-- numbers in other notations
 SELECT pg_temp.look(E'what;price\na;1,5\nb;12\nc;1234,75\n');
 SELECT pg_temp.look(E'what,price\na,"1,500"\nb,"12,000"\n');
 
@@ -141,18 +141,18 @@ SELECT pg_temp.look_at('\x612c620a312c780a322c7900790a332c7a0a');
 -- compressed
 SELECT pg_temp.look_at('\x1f8b08000000000002ffcb4cb12ecf48cde332b436323032d13530d53530e4328272cc401c002c9f26fd22000000');
 
--- nothing to see
+-- empty files
 SELECT pg_temp.look('');
 SELECT pg_temp.look(E'\n\n');
 SELECT pg_temp.look(E'a,b,c\n');
 SELECT pg_temp.look(repeat('a,', 1999) || E'a\n' || repeat('1,', 1999) || E'1\n', show => 0) LIMIT 2;
 
--- a large file: pieces further in have their say
+-- a large file: pieces further in count
 SELECT (v).format, (v).header, (v).complete, (v).rows_sampled BETWEEN 100000 AND 400000 AS rows, (v).bytes_sampled, c ->> 'name' AS name, c ->> 'type' AS type
 FROM (SELECT bulk_inspect(pg_temp.put('large', convert_to((SELECT E'n,t\n' || string_agg(i || CASE WHEN i > 350000 THEN E',"two\nlines"' ELSE ',"x"' END, E'\n') FROM generate_series(1, 400000) i) || E'\n3000000000,z\n', 'UTF8'))) AS v) s,
 	jsonb_array_elements((v).columns) c;
 
--- what is given is taken as given, and what is no matter here goes along
+-- options that are given are not guessed, and others are passed on
 SELECT pg_temp.look(E'1;2,5\n3;4,5\n', '{"delimiter": ","}');
 SELECT pg_temp.look(E'a,b\nc,d\n', '{"header": false, "null": ["c", "x"], "on_error": "ignore", "limit": 1}');
 SELECT pg_temp.look(E'a,b\n1,2\n', '{"header": true, "encoding": "LATIN1", "quote": "|", "decimal_mark": ","}');
@@ -188,7 +188,7 @@ SELECT create_table FROM bulk_inspect('/proc/self/cwd/pgbulk_inspect_sales.csv',
 DROP TABLE inspect_s.sales;
 DROP SCHEMA inspect_s;
 
--- JSON that is not made of objects: a document in each line is loaded as it is, one over many lines has no rows
+-- JSON other than objects: a document in each line is loaded unchanged, one over many lines has no rows
 SELECT pg_temp.look(E'{"duck": 1, "x": "a:b, \\"c\\""}\n{"duck": 2}\n\n[1, 2]\n');
 SELECT pg_temp.look(E'[1, 2]\n');
 SELECT pg_temp.look(E'{1,2}\n{3,4}\n', show => 1);
@@ -196,7 +196,7 @@ SELECT pg_temp.look(E'{"a": b}\n{"a": c}\n', show => 1);
 SELECT pg_temp.put('in', E'[\n  [1, "a"],\n  [2, "b"]\n]\n') IS NULL;
 SELECT format, create_table, bulk_load, create_and_load, notes FROM bulk_inspect('/proc/self/cwd/pgbulk_inspect_in');
 
--- what is no text is said to be what it is, by a load, too
+-- files that are not text are recognized, by a load, too
 CREATE FUNCTION pg_temp.what(content bytea) RETURNS SETOF text LANGUAGE plpgsql AS $$
 DECLARE
 	path text := pg_temp.put('what', content);

@@ -1,5 +1,5 @@
 --
--- bulk_inspect on files that look like others: no row is lost, and none becomes part of another.
+-- bulk_inspect on misleading files: no row is lost, and none becomes part of another.
 --
 SET client_min_messages = warning;
 CREATE FUNCTION pg_temp.put(name text, content text) RETURNS text LANGUAGE plpgsql AS $$
@@ -11,7 +11,7 @@ BEGIN
 	RETURN path;
 END $$;
 
--- The verdict on a file, and what its statements make of the file.
+-- The result for a file, and what its statements load.
 CREATE FUNCTION pg_temp.look(content text, show int DEFAULT 9) RETURNS SETOF text LANGUAGE plpgsql AS $$
 DECLARE
 	v record;
@@ -55,5 +55,5 @@ SELECT pg_temp.look(E'Sales, by shop, by month, by day\nid,name\n1,x\n2,y\n');
 SELECT pg_temp.look(E'a,b\n1,2\n3,4\n5,6\n7,8\n9,1,2\n3,4\n');
 SELECT pg_temp.look(E'a,"b,c\n1,x,2\n2,y,3\n');
 
--- behind broken quotes the sample goes on where the load does
+-- after misplaced quotes the sample resumes where the load does
 SELECT pg_temp.look((SELECT E'id,word,n\n' || string_agg(CASE WHEN i % 50 = 7 THEN format(E'%s,"broken,1\n', i) ELSE format(E'%s,"word, %s",%s\n', i, i, CASE i WHEN 990 THEN '9.5' ELSE '9' END) END, '') FROM generate_series(1, 1000) i), 1);

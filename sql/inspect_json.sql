@@ -5,7 +5,7 @@ SET DateStyle = 'ISO, MDY';
 SET TimeZone = 'UTC';
 SET client_min_messages = warning;
 
--- Writes a file and gives its path.
+-- Writes a file and returns its path.
 CREATE FUNCTION pg_temp.put(name text, content bytea) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
 	path text := '/proc/self/cwd/pgbulk_objects_' || name;
@@ -15,7 +15,7 @@ BEGIN
 	RETURN path;
 END $$;
 
--- The verdict on a file, and what its statements make of the file.
+-- The result for a file, and what its statements load.
 CREATE FUNCTION pg_temp.look_at(content bytea, options jsonb DEFAULT NULL, show int DEFAULT 9) RETURNS SETOF text LANGUAGE plpgsql AS $$
 DECLARE
 	v record;
@@ -58,7 +58,7 @@ SELECT count(*) FROM pgbulk_objects_events e
 DROP TABLE pgbulk_objects_events;
 
 --
--- How objects stand
+-- Layouts of objects
 --
 SELECT pg_temp.look(E'{"a":1}\r\n\r\n  {"a":2}  \r\n');
 SELECT pg_temp.look('[{"a":1},{"a":2,"b":[{"c":1}]}]');
@@ -81,13 +81,13 @@ SELECT pg_temp.look_at('\x1f8b0800000000000203ab564a54b25230ace5aa06338c6ab900ce
 SELECT pg_temp.look('{"i":1,"l":3000000000,"n":1.50,"big":12345678901234567890,"f":1e-7,"b":true,"d":"2024-02-29","ts":"2024-02-29T12:00:00","tz":"2024-02-29T12:00:00+02:00","t":"12:30","u":"550e8400-e29b-41d4-a716-446655440000","ip":"10.0.0.1","o":{"x":1},"a":[1,2],"s":"text","z":null}');
 -- a number in quotes is a string; so is JSON
 SELECT pg_temp.look(E'{"id":"007","n":"12","m":1,"k":"true","doc":"{\\"a\\": 1}","date":"2024-01-01"}\n{"id":"008","n":"13","m":"2","k":"false","doc":"[]","date":""}');
--- escapes are resolved before a type is judged
+-- escapes are resolved before a type is chosen
 SELECT pg_temp.look(E'{"d":"2024\\u002d01\\u002D02","s":"\\ud83d\\ude00\\t\\"","\\u006bey":1}\n{"d":"2024-01-03","s":"x","key":2}');
 -- values of different kinds
 SELECT pg_temp.look(E'{"a":1,"b":1,"c":{"x":1},"d":true,"e":"2024-01-01"}\n{"a":1.5,"b":"x","c":"s\\"tr","d":2,"e":20240101}\n{"a":-1e3,"b":null,"c":[3],"d":null}');
 -- dates by templates
 SELECT pg_temp.look(E'{"d":"31/12/2024","m":"1/2/2024"}\n{"d":"01/02/2025","m":"3/4/2024"}');
--- what no jsonb can have is text; what no text can have is a bad row
+-- what jsonb cannot store is text; what text cannot store is a bad row
 SELECT pg_temp.look(E'{"a":{"x":"\\u0000"},"b":1}\n{"a":{"x":2},"b":2}');
 SELECT pg_temp.look((SELECT string_agg(CASE WHEN i = 3 THEN '{"a":"\u0000","b":3}' ELSE format('{"a":"x","b":%s}', i) END, E'\n') FROM generate_series(1, 4) i));
 SELECT pg_temp.look(E'{"a":"x\\ud83d"}\n{"a":"y"}', '{"log_verbosity": "silent"}');
@@ -133,7 +133,7 @@ SELECT pg_temp.look(E'{"a":1}\n{"a":2}', '{"delimiter": "auto", "header": "auto"
 SELECT format FROM bulk_inspect(:'path', '{"format": "json", "null": "NA"}');
 
 --
--- Large files: pieces further in have their say, and what is within objects has not
+-- Large files: pieces further in count, nested objects do not
 --
 CREATE FUNCTION pg_temp.large(head text, border text, tail text) RETURNS text LANGUAGE sql AS $$
 	SELECT head || string_agg(format(E'{"id": %s,%s"in": [{"x": %s}, {"id": null, "y": "} {\\" ["}],%s"v": %s}', i, l, i, l, CASE WHEN i = 60000 THEN '"x"' ELSE i::text END), border) || tail
@@ -143,7 +143,7 @@ SELECT pg_temp.look(pg_temp.large(E'[\n', E',\n', E'\n]\n'), show => 1);
 SELECT pg_temp.look(pg_temp.large(E'', E'\n ', E'\n'), show => 1);
 SELECT pg_temp.look(replace(pg_temp.large('', E'~', ''), '~', ' ') || E'\n', show => 1);
 SELECT pg_temp.look(pg_temp.large('[{"": 1, "id": 0},', ',', ']'), show => 1);
--- several files, each as it is
+-- several files, each with its own layout
 SELECT pg_temp.put('part1.json', E'{"a":1}\n{"a":2}\n'), pg_temp.put('part2.json', E'[{"a":1.5},{"b":2}]'), pg_temp.put('part3.json', '\xefbbbf' || convert_to(E'{\n"a":3}\n{"c":true}', 'UTF8')) \g /dev/null
 SELECT notes, create_table, load_options FROM bulk_inspect('/proc/self/cwd/pgbulk_objects_part*.json');
 SELECT replace(create_and_load, 'SELECT * FROM', 'SELECT rows_loaded, rows_rejected FROM') FROM bulk_inspect('/proc/self/cwd/pgbulk_objects_part*.json', '{"table": "parts"}') \gexec

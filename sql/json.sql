@@ -1,7 +1,7 @@
 --
 -- Format json: objects in lines, in an array, one after the other.
 --
--- Writes a file and gives its path.
+-- Writes a file and returns its path.
 CREATE FUNCTION pg_temp.put(name text, content bytea) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
 	path text := '/proc/self/cwd/pgbulk_json_' || name;
@@ -12,7 +12,7 @@ BEGIN
 END $$;
 CREATE FUNCTION pg_temp.put(name text, content text) RETURNS text LANGUAGE sql AS $$ SELECT pg_temp.put(name, convert_to(content, 'UTF8')) $$;
 
--- What becomes of a file: the rows of the table and those that are bad, or the error.
+-- The result of loading a file: the rows of the table and the bad ones, or the error.
 CREATE FUNCTION pg_temp.try(t regclass, content bytea, options jsonb DEFAULT '{}')
 RETURNS SETOF text LANGUAGE plpgsql AS $$
 DECLARE
@@ -47,9 +47,9 @@ CREATE TABLE json_t (a int, b text, c numeric);
 SELECT pg_temp.try('json_t', E'{"a":1,"b":"one","c":1.50}\n{"c": -2e3, "a": "2", "b": null}\n');
 -- what a text column gets: characters, or JSON text
 SELECT pg_temp.try('json_t', E'{"a":1,"b":"q\\"\\\\ \\u00e9 \\ud83d\\ude00 \\n","c":null}\n{"a":1,"b":[1, {"x" : 2}],"c":0}\n{"a":1,"b":true,"c":0}\n{"a":1,"b":1.10,"c":0}\n{"a":1,"b":"","c":0}\n{"a":1,"b":{},"c":12345678901234567890.123456789012345678901234567890}');
--- the last of several values counts, but none is any less checked
+-- the last of several values counts, but all are checked
 SELECT pg_temp.try('json_t', E'{"a":1,"b":"x","a":2,"c":1}\n{"a":1,"b":"x","c":{"d":}, "c":1}', '{"on_error": "ignore"}');
--- documents, numbers beyond all types, dates
+-- documents, numbers out of range, dates
 CREATE TABLE json_types (j json, jb jsonb, d date, ts timestamptz, n numeric, f float8, ok bool, u uuid);
 SET TimeZone = 'UTC';
 SELECT pg_temp.try('json_types', '{"j": {"b":1, "a" : "\u00e9"}, "jb": {"b":1,"a":2,"a":[null]}, "d": "2024-02-29", "ts": "2024-05-06T07:08:09Z", "n": 1e40, "f": 1.5e-3, "ok": true, "u": "550e8400-e29b-41d4-a716-446655440000"}
@@ -90,12 +90,12 @@ SELECT pg_temp.compare('{"dom": 0}');
 SELECT pg_temp.compare('{"tags": ["a", "b", "c"]}');
 SELECT pg_temp.try('json_more', E'{"ints": [1]}\n{"ints": [1, [2]]}\n{"tags": ["a", "b", "c"]}\n{"pair": {"x": "y"}}\n{"ints": [2]}', '{"missing_columns": "null", "on_error": "ignore"}');
 SELECT pg_temp.try('json_more', E'{"ints": [1]}\n{"ints": [1, [2]], "dom": 1}\n{"dom": "x", "ints": [3]}', '{"missing_columns": "null", "on_error": "set_null"}');
--- escapes that are no characters
+-- escapes that are not characters
 SELECT pg_temp.try('json_t', E'{"a":1,"b":"\\u0000","c":1}\n{"a":1,"b":"x\\ud83d","c":1}\n{"a":1,"b":"\\ud83dx","c":1}\n{"a":2,"b":"\\t","c":1}', '{"on_error": "ignore"}');
 SELECT pg_temp.try('json_t', E'{"a":1,"b":"\\u0000","c":1}');
 SELECT pg_temp.try('json_t', '\x7b2261223a312c2262223a22ff222c2263223a317d'::bytea, '{"on_error": "ignore"}');
 SELECT pg_temp.try('json_t', '\x7b2261223a312c2262223a22e95c6e222c2263223a317d'::bytea, '{"encoding": "LATIN1"}');
--- what is within a damaged first object is no row
+-- an object within a damaged first object is not a row
 SELECT pg_temp.try('json_more', E'{\n "ints": tru,\n "pairs": [\n   {"ints": [99]}\n ]\n}\n{\n "ints": [2]\n}', '{"missing_columns": "null", "extra_columns": "ignore", "on_error": "ignore"}');
 SELECT pg_temp.try('json_more', E'{"ints": tru,\n "pairs": [{"ints": [98]},\n   {"ints": [99]}\n ]\n}\n{\n "ints": [2]\n}', '{"missing_columns": "null", "extra_columns": "ignore", "on_error": "ignore"}');
 SELECT pg_temp.try('json_more', E'{"ints": [1],\n{"ints": [2]}\n{"ints": [3], "pairs": null}\n{"ints": "bad}\n{"ints": [4]}', '{"missing_columns": "null", "extra_columns": "ignore", "on_error": "ignore"}');
@@ -109,7 +109,7 @@ SELECT pg_temp.try('json_t', E'{"a":1,"b":"x","c":2,"other":3}', '{}');
 SELECT pg_temp.try('json_t', E'{"a":1,"b":"x","c":2,"other":[3, {"a": 4}], "more": null}\n{"b":"y"}\n{}\n{"other":1}', '{"extra_columns": "ignore", "missing_columns": "null", "on_error": "ignore"}');
 SELECT pg_temp.try('json_t', E'{"a":1}\n{"a":2,"b":"x","c":1,"d":1}\n{"a":3,"b":"x","c":1}', '{"on_error": "ignore"}');
 SELECT pg_temp.try('json_t', E'{"b":"x"}\n{"a":null}', '{"columns": ["b"], "extra_columns": "ignore", "on_error": "ignore"}');
--- a key may be written in any case, where that leaves no doubt
+-- a key may be in any case, where that is unambiguous
 SELECT pg_temp.try('json_t', E'{"A":1,"B":"x","C":2}\n{"A":1,"a":2,"b":"x","c":2}\n{"A":1,"A":2,"b":"x","c":2}\n{"\\u0061":1,"b":"x","c":2}', '{"on_error": "ignore", "extra_columns": "ignore"}');
 CREATE TABLE json_case ("Name" text, name text, "größe" int);
 SELECT pg_temp.try('json_case', '{"Name":"1","name":"2","größe":3}
@@ -142,7 +142,7 @@ SELECT pg_temp.try('json_t', E'[{"a":1,"b":"x","c":1}, 12, {"a":2,"b":"x","c":1 
 SELECT pg_temp.try('json_t', E'[{"a":1,"b":"x","c":1},\n{"a":2,"b":"x","c":1}\n', '{"on_error": "ignore"}');
 SELECT pg_temp.try('json_t', E'[{"a":1,"b":"x","c":1},\n{"a":2,"b":"x', '{"on_error": "ignore"}');
 SELECT pg_temp.try('json_t', E'[{"a":1,"b":"x","c":1}');
--- a quote that is not closed takes no more rows along than it must
+-- an unclosed quote costs no more rows than necessary
 SELECT pg_temp.try('json_t', E'[{"a":1,"b":"x,"c":1},\n{"a":2,"b":"x","c":1},\n{"a":3,"b":"x","c":1}]', '{"on_error": "ignore"}');
 SELECT pg_temp.try('json_t', E'[\n  {\n    "a": 1,\n    "b": "x,\n    "c": 1\n  },\n  {\n    "a": 2,\n    "b": "x",\n    "c": 1\n  },\n  {\n    "a": 3,\n    "b": "x",\n    "c": 1\n  }\n]', '{"on_error": "ignore"}');
 -- one after the other
@@ -152,7 +152,7 @@ SELECT repeat('[', 5000) AS deep \gset
 SELECT array_agg(t ~ 'nested deeper than 4096 levels') FROM pg_temp.try('json_t', '{"a":1,"b":"x","c":1}' || E'\n{"a":2,"b":' || :'deep' || translate(:'deep', '[', ']') || E',"c":1}\n{"a":3,"b":"x","c":1}', '{"on_error": "ignore"}') t;
 
 --
--- Rejects, and those of another load once more
+-- Rejects, and retrying those of another load
 --
 \pset tuples_only off
 SELECT pg_temp.put('in', E'[{"a":1,"b":"x","c":1},\n{"a":"two",\n "b":"x","c":1}, {"a":3,"b":"x"}, {"a":4,"b":"x"\n]') AS f \gset
@@ -168,7 +168,7 @@ SELECT * FROM json_t ORDER BY a;
 -- as a file
 SELECT rows_loaded, rows_rejected FROM bulk_load('json_t', :'f', '{"format": "json", "on_error": "ignore", "reject_file": "/proc/self/cwd/pgbulk_json_bad", "log_verbosity": "silent", "truncate": true}');
 SELECT pg_read_file('/proc/self/cwd/pgbulk_json_bad');
--- what is tried and taken back
+-- rows that are tried and rolled back
 SELECT rows_loaded, rows_rejected FROM bulk_load('json_t', :'f', '{"format": "json", "on_error": "ignore", "log_verbosity": "silent", "dry_run": true}');
 SELECT count(*) FROM json_t;
 -- keys of other tables, and of the same
@@ -203,7 +203,7 @@ SELECT pg_temp.many(:'lines', 0) = pg_temp.many(:'lines', 2) AS same_lines, pg_t
 SELECT split_part(pg_temp.many(:'lines', 0), ', md5', 1) AS lines, split_part(pg_temp.many(:'array', 0), ', md5', 1) AS array;
 
 --
--- Options that mean nothing
+-- Options that do not apply
 --
 \set VERBOSITY terse
 SELECT FROM bulk_load('json_t', '/x', '{"format": "json", "delimiter": ";"}');

@@ -31,7 +31,7 @@ COPY (SELECT id, b, j FROM jsonb_cast) TO '/proc/self/cwd/pgbulk_jsonb_binary' W
 SELECT writer, ignore, format, r.* FROM unnest(ARRAY['direct', 'buffered']) writer, unnest(ARRAY['stop', 'ignore']) ignore, unnest(ARRAY['csv', 'text', 'binary']) format,
 	pg_temp.try('/proc/self/cwd/pgbulk_jsonb_' || format, jsonb_build_object('format', format, 'writer', writer, 'on_error', ignore)) r;
 
--- by a query, and by places
+-- by a query, and by positions
 TRUNCATE jsonb_loaded;
 SELECT rows_loaded FROM bulk_load_query('jsonb_loaded', 'SELECT id, doc, doc FROM jsonb_texts');
 SELECT count(*) FROM jsonb_cast c JOIN jsonb_loaded l USING (id) WHERE record_image_eq(ROW(c.b, c.j), ROW(l.b, l.j));
@@ -41,7 +41,7 @@ SELECT rows_loaded FROM bulk_load('jsonb_loaded', '/proc/self/cwd/pgbulk_jsonb_f
 	'{"format": "fixed", "fields": [{"start": 1, "length": 1}, {"length": 10}, {"length": 10}]}');
 SELECT id, b, j FROM jsonb_loaded ORDER BY id;
 
--- what is wrong is the input function's to say; jsonb_in refuses what a later key makes invisible, too
+-- errors are those of the input function; jsonb_in also rejects bad values of keys that come again
 TRUNCATE jsonb_loaded;
 COPY (SELECT n, doc, doc FROM unnest(ARRAY['{"a":}', '"\u0000"', '"\ud800"', '{"a":"\u0000","a":1}', '1e999999', '{"a":1e999999,"a":1}', '01', E'"a\tb"', '[1,]', '{"a":1', 'nul', ''])
 	WITH ORDINALITY AS t (doc, n)) TO '/proc/self/cwd/pgbulk_jsonb_bad' WITH (FORMAT csv, FORCE_QUOTE *);

@@ -11,7 +11,7 @@ BEGIN
 	PERFORM lo_export(object, path), lo_unlink(object);
 	RETURN path;
 END $$;
--- What becomes of files, the same by each writer and with workers.
+-- The result of loading files, the same by each writer and with workers.
 CREATE FUNCTION pg_temp.one(target regclass, paths text[], options jsonb) RETURNS SETOF text LANGUAGE plpgsql AS $$
 DECLARE
 	r record;
@@ -45,7 +45,7 @@ BEGIN
 	END LOOP;
 END $$;
 
--- bad rows do not count, nor do those that are left out; what follows the last row is not read
+-- bad rows do not count, nor do excluded ones; what follows the last row is not read
 SELECT pg_temp.put('few', E'1,a\nbad\n3,c\nx,d\n5,e\nbad\n7,f\n') AS few \gset
 SELECT n, pg_temp.ways('limit_t', ARRAY[:'few'], jsonb_build_object('limit', n)) FROM generate_series(0, 5) n;
 SELECT pg_temp.ways('limit_t', ARRAY[:'few'], '{"limit": 2, "where": "a <> 3"}');
@@ -63,17 +63,17 @@ COPY (SELECT f, b FROM limit_source ORDER BY a) TO '/proc/self/cwd/pgbulk_limit_
 SET pgbulk.chunk_size = 4096;
 SELECT n, pg_temp.ways('limit_t', ARRAY['/proc/self/cwd/pgbulk_limit_large'], jsonb_build_object('limit', n)) FROM unnest(ARRAY[100, 5142, 5143, 12000, 25713, 25714, 30000]) n;
 SELECT n, pg_temp.ways('limit_t', ARRAY['/proc/self/cwd/pgbulk_limit_large', '/proc/self/cwd/pgbulk_limit_large'], jsonb_build_object('limit', n, 'where', 'a % 2 = 0')) FROM unnest(ARRAY[10000, 12857, 20000]) n;
--- and they do take part, where they can evaluate a CHECK
+-- and workers do take part, where they can evaluate a CHECK
 SELECT workers > 0 OR details ->> 'no_workers' LIKE '%since PostgreSQL 17.' AS workers, rows_loaded FROM bulk_load('limit_t', '/proc/self/cwd/pgbulk_limit_large', '{"limit": 20000, "limit_counts": "loaded", "on_error": "ignore", "log_verbosity": "silent", "writer": "direct", "workers": 2}');
 RESET pgbulk.chunk_size;
 
--- what is set aside when it is in the table has counted, whichever writer finds it and when
+-- rows that are set aside after they are in the table have counted, whichever writer finds them and when
 CREATE TABLE limit_keys (a int PRIMARY KEY, b int REFERENCES limit_keys);
 SELECT pg_temp.put('keys', E'1,1\n1,1\nx,\n2,9\n3,1\n4,4\n') AS keys \gset
 SELECT n, pg_temp.ways('limit_keys', ARRAY[:'keys'], jsonb_build_object('limit', n, 'on_duplicate', 'keep_old'), '[{"writer": "direct", "workers": 0}, {"writer": "direct", "workers": 2}]') FROM generate_series(1, 5) n;
 ALTER TABLE limit_keys DROP CONSTRAINT limit_keys_b_fkey;
 SELECT k, n, pg_temp.ways('limit_keys', ARRAY[:'keys'], jsonb_build_object('limit', n, 'on_duplicate', k)) FROM generate_series(1, 5) n, unnest(ARRAY['keep_old', 'keep_new']) k;
--- so they do when the load is done once more without them
+-- also when the load is repeated without them
 CREATE TABLE limit_parents AS SELECT i AS a FROM generate_series(1, 5) i;
 ALTER TABLE limit_parents ADD PRIMARY KEY (a);
 CREATE TABLE limit_seen (a int UNIQUE);
@@ -85,7 +85,7 @@ SELECT rows_read, rows_loaded, rows_rejected, details -> 'attempts' AS attempts
 	FROM bulk_load('limit_keys', :'keys', '{"columns": ["a", "b"], "limit": 3, "limit_counts": "loaded", "on_error": "ignore", "log_verbosity": "silent", "skip": 1}');
 SELECT * FROM limit_keys ORDER BY a;
 
--- rows of a query: no more are made than are wanted
+-- rows of a query: no more are computed than needed
 CREATE SEQUENCE limit_made;
 CREATE FUNCTION limit_make(n int) RETURNS SETOF int LANGUAGE sql VOLATILE AS $$ SELECT CASE WHEN nextval('limit_made') % 3 = 0 THEN -i ELSE i END FROM (SELECT generate_series(1, n) AS i) x $$;
 CREATE FUNCTION pg_temp.made(options jsonb, OUT read bigint, OUT loaded bigint, OUT made bigint) LANGUAGE plpgsql AS $$
@@ -103,7 +103,7 @@ SELECT read, loaded, made < 40 AS few FROM pg_temp.made('{"limit": 2, "skip": 1,
 SELECT read, loaded, made < 40 AS few FROM pg_temp.made('{"limit": 0, "limit_counts": "loaded"}');
 SELECT rows_read, rows_loaded FROM bulk_load_query('limit_t', 'SELECT limit_make(10), ''x''', '{"on_error": "ignore", "log_verbosity": "silent", "limit": 10, "limit_counts": "loaded"}');
 
--- what does not go together
+-- options that exclude each other
 SELECT bulk_load('limit_t', :'few', '{"limit_counts": "loaded"}');
 SELECT bulk_load('limit_t', :'few', '{"limit_counts": "good", "limit": 1}');
 SELECT rows_loaded FROM bulk_load('limit_t', :'few', '{"limit_counts": "read", "limit": 1}');

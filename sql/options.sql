@@ -1,5 +1,5 @@
 --
--- Options: what is taken and what is refused, before any file is looked at
+-- Options: what is accepted and what is refused, before any file is opened
 --
 CREATE TABLE options_target (a int, b text);
 
@@ -205,7 +205,7 @@ SELECT pg_temp.try_all('{"format": "binary", "header": false}',
 	'{"format": "binary", "on_error": "ignore", "skip": 1, "limit": 1}',
 	'{"format": "binary", "where": "a > 1", "columns": ["a"]}');
 
--- Long values are cut in messages
+-- Long values are truncated in messages
 SELECT pg_temp.try_load(jsonb_build_object('where', ARRAY[repeat('x', 1000)]));
 SELECT pg_temp.try_load(jsonb_build_object('writer', repeat('x', 1000)));
 SELECT pg_temp.try_load(jsonb_build_object(repeat('x', 1000), 1));

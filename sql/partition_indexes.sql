@@ -1,5 +1,5 @@
 --
--- The direct writer into partitioned tables with indexes: each leaf that gets rows has its own fed.
+-- The direct writer into partitioned tables with indexes: those of each leaf that gets rows are built.
 --
 SET client_min_messages = warning;
 CREATE EXTENSION IF NOT EXISTS amcheck;
@@ -40,7 +40,7 @@ CREATE FUNCTION pg_temp.how(details jsonb) RETURNS SETOF text LANGUAGE sql AS $$
 	SELECT format('%s %s: %s, %s', i ->> 'table', i ->> 'index', i ->> 'method', i ->> 'reason') FROM jsonb_array_elements(details -> 'indexes') i ORDER BY 1;
 $$;
 
--- leaves on two levels, one with its columns in other places and one with indexes of its own; one gets no rows
+-- leaves on two levels, one with another order of columns and one with indexes of its own; one gets no rows
 CREATE TABLE loaded (id int, day date, v text, n numeric DEFAULT 1, PRIMARY KEY (id, day)) PARTITION BY RANGE (day);
 CREATE TABLE loaded_1 PARTITION OF loaded FOR VALUES FROM ('2024-01-01') TO ('2024-02-01');
 CREATE TABLE loaded_2 (n numeric DEFAULT 1, gone int, day date NOT NULL, v text, id int NOT NULL);
@@ -62,7 +62,7 @@ COPY (SELECT i, date '2024-01-01' + i % 90, md5((i % 5000)::text), i % 7 FROM ge
 BEGIN;
 COPY copied FROM '/proc/self/cwd/pgbulk_partition_indexes_in' WITH (FORMAT csv);
 SELECT rows_loaded, writer, details ->> 'not_direct' AS not_direct, h.how FROM bulk_load('loaded', '/proc/self/cwd/pgbulk_partition_indexes_in'), LATERAL pg_temp.how(details) h (how);
--- what has got no rows has been left alone
+-- leaves without new rows are unchanged
 SELECT count(*) FROM pg_locks WHERE relation IN (SELECT indexrelid FROM pg_index WHERE indrelid = 'loaded_none'::regclass);
 COMMIT;
 SELECT * FROM pg_temp.compare('loaded', 'copied', 'x.id, x.day, x.v, x.n');
@@ -75,7 +75,7 @@ SELECT count(*) FROM loaded_3b WHERE id = (SELECT max(id) FROM copied WHERE day 
 SELECT count(*) FROM loaded_3b WHERE day = '2024-03-15';
 RESET enable_seqscan;
 
--- with rows in it: by every method, undone and done; auto says why it is not direct
+-- with old rows: by every method, rolled back and committed; auto says why it is not direct
 SELECT writer, details ->> 'not_direct' AS why FROM bulk_load('loaded', '/proc/self/cwd/pgbulk_partition_indexes_more', '{"limit": 0}');
 COPY copied FROM '/proc/self/cwd/pgbulk_partition_indexes_more' WITH (FORMAT csv);
 SELECT relname, pg_relation_filenode(oid) AS node INTO TEMP before FROM pg_class WHERE relname LIKE 'loaded%' AND relkind = 'i' ORDER BY 1;
@@ -105,7 +105,7 @@ SELECT rows_loaded, writer FROM bulk_load('loaded_3', '/proc/self/cwd/pgbulk_par
 SELECT * FROM pg_temp.compare('loaded_3', 'copied', 'x.id, x.day, x.v, x.n');
 TRUNCATE loaded, copied;
 
--- rows that come twice: the first one in the input is the error, wherever it belongs
+-- duplicates: the first one in the input is reported, whichever its leaf
 SELECT pg_temp.put('twice', E'1,2024-01-01,a\n1,2024-02-01,a\n2,2024-03-01,b\n3,2024-03-01,b\n2,2024-02-05,c\n3,2024-03-01,d\n1,2024-02-01,e\n2,2024-03-01,f\n1,2024-01-09,g\n4,2025-12-31,h\n');
 SELECT pg_temp.one('loaded', '/proc/self/cwd/pgbulk_partition_indexes_twice', format('{"columns": ["id", "day", "v"], "writer": %s}', w)::jsonb) FROM unnest('{"\"buffered\"", "\"direct\""}'::text[]) w;
 SELECT pg_temp.one('loaded', '/proc/self/cwd/pgbulk_partition_indexes_twice', format('{"columns": ["id", "day", "v"], "writer": %s, "where": "v NOT IN (''d'', ''e'', ''f'')"}', w)::jsonb) FROM unnest('{"\"buffered\"", "\"direct\""}'::text[]) w;
@@ -145,10 +145,10 @@ SELECT pg_temp.ways('keep_new', '{"on_error": "ignore"}');
 CREATE TABLE partition_indexes_referring (id int, day date, FOREIGN KEY (id, day) REFERENCES loaded);
 INSERT INTO partition_indexes_referring VALUES (1, '2024-01-01');
 SELECT pg_temp.ways('keep_new', '{"on_error": "ignore"}');
--- those of leaf 1 among themselves, where another row takes the place
+-- within leaf 1, where another row replaces the referenced one
 SELECT pg_temp.one('loaded', pg_temp.put('other', E'1,2024-01-30,a\n'), '{"columns": ["id", "day", "v"], "writer": "direct", "on_duplicate": "keep_new"}');
 DROP TABLE partition_indexes_referring;
--- what deletes rows of the table is for the other writer
+-- keys that delete rows of the table need the other writer
 CREATE TABLE partition_indexes_m (id int PRIMARY KEY REFERENCES loaded_1 (id) ON DELETE CASCADE, v text);
 ALTER TABLE loaded_2 ADD FOREIGN KEY (id) REFERENCES partition_indexes_m ON DELETE SET NULL NOT VALID;
 SELECT pg_temp.one('loaded', '/proc/self/cwd/pgbulk_partition_indexes_twice', '{"columns": ["id", "day", "v"], "writer": "direct", "on_duplicate": "keep_new"}');
@@ -164,7 +164,7 @@ UPDATE pg_index SET indisvalid = false WHERE indexrelid = 'loaded_none_pkey'::re
 SELECT pg_temp.one('loaded', '/proc/self/cwd/pgbulk_partition_indexes_x', '{"columns": ["id", "day", "x"], "writer": "direct"}');
 DROP TABLE loaded, partition_indexes_r, partition_indexes_rejects;
 
--- deferrable keys: rows that share one may go before the transaction ends
+-- deferrable keys: rows that share one may be deleted before the transaction ends
 CREATE TABLE loaded (id int, day date, v text, PRIMARY KEY (id, day) DEFERRABLE) PARTITION BY RANGE (day);
 CREATE TABLE loaded_1 PARTITION OF loaded FOR VALUES FROM ('2024-01-01') TO ('2024-02-01');
 CREATE TABLE loaded_2 PARTITION OF loaded DEFAULT;
@@ -185,7 +185,7 @@ SELECT pg_temp.one('loaded', '/proc/self/cwd/pgbulk_partition_indexes_twice', fo
 	FROM unnest('{keep_old, keep_new}'::text[]) p, unnest('{buffered, direct}'::text[]) w;
 DROP TABLE loaded;
 
--- nothing of a dry run stays; a file twice makes no table larger
+-- nothing of a dry run remains; loading a file twice does not make a table larger
 CREATE TABLE loaded (id int PRIMARY KEY, v text) PARTITION BY HASH (id);
 SELECT format('CREATE TABLE loaded_%s PARTITION OF loaded FOR VALUES WITH (modulus 3, remainder %s)', i, i) FROM generate_series(0, 2) i \gexec
 CREATE INDEX ON loaded (v);
@@ -231,7 +231,7 @@ DROP TABLE loaded, copied;
 DROP EXTENSION amcheck;
 COPY (SELECT 1) TO PROGRAM 'cat > pgbulk_partition_indexes_gone; rm -f pgbulk_partition_indexes_*';
 
--- a replaced row is told in the form of the table that was loaded, whatever its partition looks like
+-- a replaced row is shown with the columns of the table that was loaded, whatever those of its partition
 CREATE TABLE pi_form (a int, gone int, b text, PRIMARY KEY (a)) PARTITION BY RANGE (a);
 ALTER TABLE pi_form DROP gone;
 CREATE TABLE pi_form_1 (b text, a int NOT NULL, PRIMARY KEY (a));

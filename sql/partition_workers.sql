@@ -1,5 +1,5 @@
 --
--- Parallel workers and partitioned tables: the outcome of one process, leaf by leaf.
+-- Parallel workers and partitioned tables: the result of one process, leaf by leaf.
 --
 \set file '/proc/self/cwd/pgbulk_partition_workers'
 COPY (SELECT i, repeat('x', i % 40) || CASE WHEN i % 7 = 0 THEN E',"\n' ELSE '' END, i / 8.0 FROM generate_series(1, 20000) i)
@@ -33,7 +33,7 @@ SELECT count(*) FROM (SELECT a, b, c FROM pw EXCEPT ALL SELECT a, b, c FROM pw_c
 SELECT tableoid::regclass, count(*), bool_and(ordered) FROM
 	(SELECT tableoid, a > lag(a, 1, 0) OVER (PARTITION BY tableoid ORDER BY ctid) AS ordered FROM pw) x GROUP BY 1 ORDER BY 1::text;
 
--- rows after rows: leaves that have some, indexes, duplicates among several chunks
+-- more rows: leaves with old rows, indexes, duplicates among several chunks
 TRUNCATE pw;
 ALTER TABLE pw ADD PRIMARY KEY (a);
 CREATE INDEX ON pw (c);
@@ -58,7 +58,7 @@ SELECT pg_temp.load('pw', '{}');
 \set VERBOSITY default
 ALTER TABLE pw ATTACH PARTITION pw_mid FOR VALUES FROM (5000) TO (12000);
 
--- foreign keys, wide values, and all of it in a savepoint that goes
+-- foreign keys, wide values, and all of it in a savepoint that is rolled back
 TRUNCATE pw;
 CREATE TABLE pw_ref (k int PRIMARY KEY);
 INSERT INTO pw_ref SELECT i FROM generate_series(1, 20000) i WHERE i % 1000 <> 0;
@@ -95,7 +95,7 @@ SELECT tableoid::regclass, count(*), bool_and(ordered) FROM
 	(SELECT tableoid, a > lag(a, 1, 0) OVER (PARTITION BY tableoid ORDER BY ctid) AS ordered FROM pw_mixed) x GROUP BY 1 ORDER BY 1::text;
 DROP TABLE pw_mixed;
 
--- who cannot have workers
+-- loads that cannot have workers
 CREATE FUNCTION pw_key(int) RETURNS int LANGUAGE plpgsql IMMUTABLE PARALLEL RESTRICTED AS 'BEGIN RETURN $1 % 2; END';
 CREATE TABLE pw_expr (a int, b text, c numeric) PARTITION BY LIST (pw_key(a));
 CREATE TABLE pw_expr_0 PARTITION OF pw_expr FOR VALUES IN (0);

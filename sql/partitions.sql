@@ -1,8 +1,8 @@
 --
--- Partitioned tables: routing, columns in other places, no partition found.
+-- Partitioned tables: routing, other orders of columns, no partition found.
 --
 
--- Writes a file and gives its path.
+-- Writes a file and returns its path.
 CREATE FUNCTION pg_temp.put(name text, content text) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
 	path text := '/proc/self/cwd/pgbulk_partitions_' || name;
@@ -12,7 +12,7 @@ BEGIN
 	RETURN path;
 END $$;
 
--- What becomes of a file: the rows of the table, or the error.
+-- The result of loading a file: the rows of the table, or the error.
 CREATE FUNCTION pg_temp.try(target regclass, content text, options jsonb DEFAULT NULL)
 RETURNS SETOF text LANGUAGE plpgsql AS $$
 DECLARE
@@ -109,7 +109,7 @@ SELECT pg_temp.try('partitions_expr', E'10,1\n0,2\n');
 SELECT pg_temp.try('partitions_expr', E'10,1\n0,2\n1,3\n5,4\n,5\n', '{"on_error": "ignore"}');
 DROP TABLE partitions_expr;
 
--- many partitions, rows in turn, so that batches are small and often given back
+-- many partitions, rows alternating, so that batches are small and often released
 CREATE TABLE partitions_many (k int, v text) PARTITION BY LIST (k);
 DO $$
 BEGIN

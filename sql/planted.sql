@@ -1,5 +1,5 @@
 --
--- What others may plant: functions, operators, types and casts under the names that the extension's
+-- Objects that attackers may plant: functions, operators, types and casts under the names that the extension's
 -- script and the statements of a load use, in the extension's schema and in the search path.  None is ever called.
 --
 SET client_min_messages = warning;
@@ -102,7 +102,7 @@ RESET check_function_bodies;
 SELECT count(*) > 2000 AS functions FROM pg_catalog.pg_proc WHERE pronamespace = 'planted'::pg_catalog.regnamespace;
 SELECT count(*) > 1500 AS operators FROM pg_catalog.pg_operator WHERE oprnamespace = 'planted'::pg_catalog.regnamespace;
 
--- what the extension is made of has nothing to do with them
+-- the extension's objects do not depend on them
 CREATE EXTENSION pgbulk SCHEMA planted;
 SELECT DISTINCT pg_catalog.pg_describe_object(d.refclassid, d.refobjid, d.refobjsubid) AS bound
 FROM pg_catalog.pg_depend d
@@ -115,7 +115,7 @@ WHERE d.refclassid IN ('pg_proc'::pg_catalog.regclass, 'pg_operator'::pg_catalog
 	AND NOT (d.refclassid = 'pg_class'::pg_catalog.regclass AND d.refobjid IN ('planted.bulk_load_progress_wide'::pg_catalog.regclass, 'planted.bulk_load_id'::pg_catalog.regclass))
 ORDER BY 1;
 
--- nor has what a load runs: all ways, with those objects before all others
+-- nor does what a load runs: in all ways, with those objects first in the search path
 CREATE TABLE planted_p (id pg_catalog.int4 PRIMARY KEY);
 INSERT INTO planted_p VALUES (1), (2), (3);
 CREATE TABLE planted_t (a pg_catalog.int4 PRIMARY KEY REFERENCES planted_p, b pg_catalog.text, c pg_catalog.numeric, d pg_catalog.date, e pg_catalog.int8 GENERATED ALWAYS AS IDENTITY);
@@ -137,7 +137,7 @@ SELECT rows_loaded, rows_rejected, writer FROM bulk_load('public.planted_parts':
 	'{"on_error": "ignore", "on_duplicate": "keep_old", "log_verbosity": "silent", "dry_run": true}'::pg_catalog.jsonb);
 SELECT rows_loaded, rows_rejected, writer FROM bulk_load('public.planted_parts'::pg_catalog.regclass, :'f'::pg_catalog.text,
 	'{"on_error": "ignore", "on_duplicate": "keep_old", "date_format": {"d": "YYYY-MM-DD"}}'::pg_catalog.jsonb);
--- once more
+-- again
 SET search_path = public;
 UPDATE planted_r SET raw_line = '3,mended,3,2024-01-03' WHERE reason OPERATOR(pg_catalog.=) 'value' AND load_id OPERATOR(pg_catalog.=) :load_id;
 DELETE FROM planted_t;

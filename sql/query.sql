@@ -3,7 +3,7 @@
 --
 SET client_min_messages = warning;
 CREATE TABLE query_t (id int, t text, d date DEFAULT '2000-01-01');
--- What becomes of a query: the rows of the table, or the error.
+-- The result of loading a query: the rows of the table, or the error.
 CREATE FUNCTION pg_temp.try(query text, options jsonb DEFAULT '{}') RETURNS SETOF text LANGUAGE plpgsql AS $$
 DECLARE
 	r record;
@@ -31,7 +31,7 @@ SELECT pg_temp.try('SELECT i, i, NULL FROM generate_series(1, 100) i', '{"skip":
 SELECT pg_temp.try('SELECT 1.6::numeric, true, TIMESTAMP ''2024-05-06 07:08:09''');
 SELECT pg_temp.try('SELECT ''7''::text, ''ab  ''::char(4), ''2024-05-06''::varchar');
 SELECT pg_temp.try('SELECT ''x''::text, NULL, NULL');
--- what the session has set for text makes no difference
+-- the session's settings for text output make no difference
 CREATE TABLE query_types (d date, z timestamptz, i interval, f float8, b bytea, c regclass, a text[]);
 CREATE TABLE query_source AS SELECT DATE '2024-02-03' AS d, TIMESTAMPTZ '2024-02-03 04:05:06.789+00' AS z, INTERVAL '-1 day +02:03:04.5' AS i, 0.1::float8 + 0.2 AS f,
 	'\x5c00ff'::bytea AS b, 'query_t'::regclass AS c, ARRAY[E'a\n"b"', NULL, '\'] AS a;
@@ -51,10 +51,10 @@ SELECT pg_temp.try('SELECT i, repeat(''x'', i), NULL FROM generate_series(1, 7) 
 SELECT pg_temp.try('SELECT i, repeat(''x'', i), NULL FROM generate_series(1, 7) i', '{"on_error": "ignore", "reject_table": "query_rejects", "reject_file": "/proc/self/cwd/pgbulk_query_bad"}');
 SELECT file, line_number, byte_offset, reason, column_name, message, raw_line FROM query_rejects ORDER BY line_number;
 SELECT pg_read_file('/proc/self/cwd/pgbulk_query_bad');
--- an error of the query is none of a row
+-- an error of the query is not an error of a row
 SELECT pg_temp.try('SELECT 1 / (3 - i), ''x'', NULL FROM generate_series(1, 7) i', '{"on_error": "ignore"}');
 ALTER TABLE query_t DROP CONSTRAINT query_t_id_check;
--- the query does not see what is loaded, and does see what was there
+-- the query does not see what is loaded, and does see old rows
 INSERT INTO query_t VALUES (1, 'a'), (2, 'b');
 SELECT rows_loaded, writer FROM bulk_load_query('query_t', 'SELECT id + 10, t, d FROM query_t', '{"writer": "direct"}');
 SELECT rows_loaded, writer FROM bulk_load_query('query_t', 'SELECT id + 100, t, d FROM query_t', '{"writer": "buffered"}');
@@ -116,7 +116,7 @@ SELECT pg_temp.try('SELECT 1, 2, ');
 SELECT pg_temp.try('SELECT $1, 2, 3');
 SELECT pg_temp.try('SELECT ARRAY[1], ''x'', NULL');
 SELECT pg_temp.try('SELECT 1, 2, 3', jsonb_build_object(o, 'x')) FROM unnest(ARRAY['format', 'delimiter', 'encoding', 'header', 'null', 'compression', 'trim', 'transform', 'nowhere']) o;
--- nobody reads more than they may
+-- privileges to read are checked
 CREATE ROLE regress_pgbulk_query;
 GRANT INSERT ON query_t TO regress_pgbulk_query;
 SET ROLE regress_pgbulk_query;
@@ -128,7 +128,7 @@ DROP OWNED BY regress_pgbulk_query;
 DROP ROLE regress_pgbulk_query;
 DROP TABLE query_t, query_rejects CASCADE;
 
--- types whose names alone would cut values; the first character; no row at all
+-- types whose bare names would truncate values; the first character; no row at all
 CREATE TABLE query_cut (c char(5), b bit(4), a char(3)[], v varchar(4));
 SELECT rows_loaded FROM bulk_load_query('query_cut', $$SELECT 'hello'::text, B'1010'::varbit, ARRAY['ab', 'abc'], 'four'::text$$);
 TABLE query_cut;
@@ -150,7 +150,7 @@ SELECT rows_loaded, writer FROM bulk_load_query('query_cut', $$SELECT nextval('q
 DROP TABLE query_cut;
 DROP FUNCTION query_f;
 DROP SEQUENCE query_s;
--- rows that are taken before the first attempt are no lines of a file either: the first one is no header
+-- rows that are read before the first attempt are not lines of a file either: the first one is not a header
 CREATE TABLE query_named (id text PRIMARY KEY, name text);
 CREATE TABLE query_child (id text REFERENCES query_named);
 SET client_min_messages = notice;

@@ -1,5 +1,5 @@
 --
--- Values of a query go to the table as they are, whatever their types: the same as by INSERT.
+-- Values of a query are stored unchanged, whatever their types: the same as by INSERT.
 --
 SET client_min_messages = warning;
 SET lc_monetary = 'C';
@@ -57,7 +57,7 @@ SELECT rows_loaded FROM bulk_load_retry('query_all', 'query_rejects', (SELECT mi
 SELECT count(*) FROM query_rejects;
 SELECT count(*) FROM query_all a JOIN query_insert i USING (k) WHERE a::text = i::text;
 DROP TABLE query_rejects, query_insert;
--- so they are where they turn out bad only when all rows are in, or end the load
+-- also where they turn out to be bad only when all rows are in, or end the load
 CREATE TABLE query_keys (d date PRIMARY KEY, v bytea);
 CREATE TABLE query_refs (d date REFERENCES query_keys, v bytea);
 SET bytea_output = 'escape';
@@ -94,7 +94,7 @@ SELECT rows_loaded, rows_rejected FROM bulk_load_query('query_some', $$SELECT i,
 SELECT * FROM query_some;
 SELECT line_number, raw_line FROM query_rejects;
 DROP TABLE query_some, query_rejects;
--- domains are checked, and lengths are, as they were for text
+-- domains and lengths are checked, as for text
 CREATE FUNCTION pg_temp.bad(columns text, query text) RETURNS SETOF text LANGUAGE plpgsql AS $$
 BEGIN
 	EXECUTE format('CREATE TEMP TABLE query_bad (%s)', columns);
@@ -123,7 +123,7 @@ SELECT rows_loaded FROM bulk_load_query('query_arrays', 'SELECT query_expanded(i
 SELECT sum(cardinality(a)), sum(a[cardinality(a)]) FROM query_arrays;
 DROP TABLE query_arrays;
 DROP FUNCTION query_expanded;
--- wide rows are taken one after the other; rows without a column
+-- wide rows are fetched one by one; rows without a column
 CREATE TABLE query_wide (t text, i int);
 SELECT rows_loaded FROM bulk_load_query('query_wide', 'SELECT repeat(chr(64 + i), 3000000), i FROM generate_series(1, 20) i');
 SELECT count(*), sum(length(t)), bool_and(t = repeat(chr(64 + i), 3000000)) FROM query_wide;

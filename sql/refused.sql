@@ -1,8 +1,8 @@
 --
--- Calls that are refused: files that cannot be read, tables that cannot be loaded, roles without the right.
+-- Calls that are refused: files that cannot be read, tables that cannot be loaded, roles without privileges.
 --
 
--- Writes a file and gives its path.
+-- Writes a file and returns its path.
 CREATE FUNCTION pg_temp.put(name text, content text) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
 	path text := '/proc/self/cwd/pgbulk_refused_' || name;
@@ -29,7 +29,7 @@ SELECT rows_loaded FROM bulk_load('refused_t', './pgbulk_refused_in');
 SELECT rows_loaded FROM bulk_load('refused_t', '~/file.csv');
 SELECT rows_loaded FROM bulk_load('refused_t', 'file:///proc/self/cwd/pgbulk_refused_in');
 SELECT rows_loaded FROM bulk_load('refused_t', 'cat /etc/passwd |');
--- what is no path says what it seems to be
+-- invalid paths: the error says what they seem to be
 SELECT rows_loaded FROM bulk_load('refused_t', 'STDIN');
 SELECT rows_loaded FROM bulk_load('refused_t', 'stdn');
 SELECT rows_loaded FROM bulk_load('refused_t', '-');
@@ -64,7 +64,7 @@ CREATE INDEX refused_parted_index ON refused_parted (a);
 SELECT rows_loaded FROM bulk_load('refused_view', :'file');
 SELECT rows_loaded FROM bulk_load('refused_matview', :'file');
 SELECT rows_loaded FROM bulk_load('refused_seq', :'file');
--- (servers word these in their own ways)
+-- (messages differ between servers)
 \set VERBOSITY sqlstate
 SELECT rows_loaded FROM bulk_load('refused_index', :'file');
 SELECT rows_loaded FROM bulk_load('refused_parted_index', :'file');
@@ -76,7 +76,7 @@ SELECT rows_loaded FROM bulk_load('pg_authid', :'file', '{"truncate": true}');
 SELECT rows_loaded FROM bulk_load('pg_roles', :'file');
 SELECT rows_loaded FROM bulk_load('information_schema.sql_features', :'file', '{"columns": ["feature_id"], "limit": 0}');
 SELECT rows_loaded FROM bulk_load(1, :'file');
--- a foreign table, where there is a wrapper to make one of
+-- a foreign table, where there is a wrapper
 CREATE FUNCTION pg_temp.foreign_table() RETURNS text LANGUAGE plpgsql AS $$
 BEGIN
 	IF NOT EXISTS (SELECT FROM pg_available_extensions WHERE name = 'file_fdw') THEN
@@ -111,14 +111,14 @@ CREATE ROLE regress_pgbulk_refused_mapper IN ROLE pg_read_server_files;
 GRANT INSERT ON refused_t TO regress_pgbulk_refused;
 SET ROLE regress_pgbulk_refused;
 SELECT rows_loaded FROM bulk_load('refused_t', :'file');
--- and is not told which files there are
+-- and learns nothing about which files exist
 SELECT rows_loaded FROM bulk_load('refused_t', '/proc/self/cwd/pgbulk_refused_none');
 SELECT rows_loaded FROM bulk_load('refused_t', '/proc/self/cwd/pgbulk_refused_none*');
 SELECT rows_loaded FROM bulk_load('refused_t', '/proc/self/cwd/pgbulk_refused_*');
 SET ROLE regress_pgbulk_refused_reader;
 SELECT rows_loaded FROM bulk_load('refused_t', :'file');
 RESET ROLE;
--- columns: those that the file gives must be granted, and no others
+-- columns: those that the file has must be granted, and no others
 GRANT INSERT (a, b) ON refused_t TO regress_pgbulk_refused_reader;
 SET ROLE regress_pgbulk_refused_reader;
 SELECT rows_loaded FROM bulk_load('refused_t', :'file');
@@ -128,14 +128,14 @@ SELECT rows_loaded FROM bulk_load('refused_t', :'file', '{"columns": ["a", "b"],
 SELECT rows_loaded FROM bulk_load('refused_t', :'file', '{"columns": ["a", null, null], "header": 0}');
 RESET ROLE;
 SELECT pg_temp.put('mapped', E'b,a\ny,7\n') AS mapped, pg_temp.put('mapped_more', E'b,a,c\ny,7,8\n') AS mapped_more \gset
--- (one who has no right at all is told so before the file is read)
+-- (without any privilege there is an error before the file is read)
 SET ROLE regress_pgbulk_refused_reader;
 SELECT rows_loaded FROM bulk_load('refused_t', :'mapped', '{"header": "map"}');
 SELECT rows_loaded FROM bulk_load('refused_t', :'mapped_more', '{"header": "map"}');
 SET ROLE regress_pgbulk_refused_mapper;
 SELECT rows_loaded FROM bulk_load('refused_t', :'mapped', '{"header": "map"}');
 RESET ROLE;
--- partitions need no grants of their own, triggers and defaults run as ever
+-- partitions need no grants of their own, triggers and defaults run as usual
 CREATE TABLE refused_parts (a int, b text) PARTITION BY LIST (a);
 CREATE TABLE refused_part PARTITION OF refused_parts DEFAULT;
 GRANT INSERT ON refused_parts TO regress_pgbulk_refused_reader;
@@ -154,7 +154,7 @@ SET row_security = off;
 SELECT rows_loaded FROM bulk_load('refused_t', :'file');
 RESET row_security;
 RESET ROLE;
--- those whom it does not bind may load
+-- roles that bypass it may load
 SELECT rows_loaded FROM bulk_load('refused_t', :'file');
 ALTER TABLE refused_t OWNER TO regress_pgbulk_refused_reader;
 SET ROLE regress_pgbulk_refused_reader;

@@ -1,5 +1,5 @@
 --
--- What becomes of a reject file that is there already, and of what a path leads to.
+-- Reject files that exist already, and symbolic links.
 --
 CREATE FUNCTION pg_temp.put(name text, content text) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
@@ -10,7 +10,7 @@ BEGIN
 	RETURN path;
 END $$;
 CREATE TABLE reject_file_t (a int, b text);
--- Loads a file with the same reject file as ever; what the two files hold then.
+-- Loads a file with the same reject file each time; the contents of the two files then.
 CREATE FUNCTION pg_temp.load(content text, more jsonb DEFAULT '{}') RETURNS SETOF text LANGUAGE plpgsql AS $$
 DECLARE
 	bad text := '/proc/self/cwd/pgbulk_reject_file_bad';
@@ -35,7 +35,7 @@ BEGIN
 END $$;
 
 SELECT pg_temp.load(E'a,b\n1,one\nx,two\n');
--- a load that fails before it has found a bad row leaves both as they are, whatever it fails of
+-- a load that fails before it has found a bad row leaves both unchanged, whatever the error
 CREATE TRIGGER fail BEFORE INSERT ON reject_file_t FOR EACH ROW EXECUTE FUNCTION reject_file_fail();
 SELECT pg_temp.load(E'a,b\n1,fail\ny,two\n');
 SELECT pg_temp.load(E'a,b\n1,one\n', '{"columns": ["a", "none"]}');
@@ -50,21 +50,21 @@ CREATE TRIGGER late AFTER INSERT ON reject_file_t EXECUTE FUNCTION reject_file_l
 SELECT pg_temp.load(E'a,b\n1,one\n', '{"analyze": true}');
 DROP TRIGGER late ON reject_file_t;
 DROP INDEX reject_file_i;
--- one that has found some has them in it, and nothing else, also if it fails then
+-- one that has found some writes them, and nothing else, also if it fails then
 SELECT pg_temp.load(E'a,b\ny,bad\n1,fail\n');
 SELECT pg_temp.load(E'a,b\n1,good\nz,bad\nz,too\n', '{"reject_limit": 1}');
 SELECT pg_temp.load(E'a,b\nd,dry\n', '{"dry_run": true}');
 DROP TRIGGER fail ON reject_file_t;
 SELECT pg_temp.load(E'a,b\nw,bad\n', '{"writer": "direct", "reject_table": "pg_temp.reject_file_r"}');
--- one that ends well has nothing in it but the header
+-- one without bad rows writes only the header
 SELECT pg_temp.load(E'a,b\n1,good\n');
 SELECT pg_temp.load(E'', '{"header": false}');
--- once more: it reads the table, so the file may be the same
+-- bulk_load_retry: it reads the table, so the file may be the same
 SELECT pg_temp.load(E'a,b\nv,bad\n', '{"reject_table": "pg_temp.reject_file_r"}');
 SELECT rows_read, rows_loaded, rows_rejected FROM bulk_load_retry('reject_file_t', 'pg_temp.reject_file_r', (SELECT max(load_id) FROM reject_file_r),
 	'{"log_verbosity": "silent", "reject_file": "/proc/self/cwd/pgbulk_reject_file_bad"}');
 SELECT pg_read_file('/proc/self/cwd/pgbulk_reject_file_bad');
--- but a file of bad rows cannot be loaded into itself, nor into its log, by no name
+-- but a reject file cannot be loaded with itself, or its log, as reject file, by any name
 \set VERBOSITY terse
 SELECT rows_loaded FROM bulk_load('reject_file_t', '/proc/self/cwd/pgbulk_reject_file_bad', '{"on_error": "ignore", "reject_file": "/proc/self/cwd/global/../pgbulk_reject_file_bad"}');
 SELECT rows_loaded FROM bulk_load('reject_file_t', '/proc/self/cwd/pgbulk_reject_file_bad.log', '{"on_error": "ignore", "reject_file": "/proc/self/cwd/pgbulk_reject_file_bad"}');

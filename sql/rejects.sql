@@ -1,5 +1,5 @@
 --
--- Bad rows: where they go, what is said of them, when they are too many.
+-- Bad rows: where they go, NOTICEs about them, limits.
 --
 -- Files are named through /proc/self/cwd, the server's data folder: a path
 -- that is the same on every machine, so that messages with it can be expected.
@@ -45,7 +45,7 @@ FROM rejected;
 SELECT pg_read_file(:'out');
 SELECT pg_read_file(:'outlog');
 
--- the reject file, mended, loads
+-- the reject file can be loaded when corrected
 SELECT rows_loaded, rows_rejected
 FROM bulk_load('votes', :'out', '{"header": true, "on_error": "ignore", "log_verbosity": "silent",
 	"null": ["", "N/A"], "extra_columns": "ignore", "missing_columns": "null"}');
@@ -78,7 +78,7 @@ COPY (SELECT string_agg(CASE WHEN j = i THEN 'x' ELSE '1' END, ',' ORDER BY j)
 SELECT rows_rejected, details -> 'rejects' -> 'value' AS value, jsonb_array_length(details -> 'rejects' -> 'first') AS first
 FROM bulk_load('wide', :'in2', '{"on_error": "ignore"}');
 
--- nothing bad, nothing said
+-- no bad rows, no NOTICE
 COPY (SELECT 'a,b,1,2024-01-01') TO :'in2';
 SELECT rows_loaded, rows_rejected, details -> 'rejects' AS rejects, details -> 'values_set_null' AS set_null
 FROM bulk_load('votes', :'in2', '{"on_error": "ignore"}');
@@ -99,12 +99,12 @@ SELECT rows_rejected FROM bulk_load('votes', :'in', jsonb_build_object('header',
 	'reject_limit', 2, 'reject_table', 'rejected', 'reject_file', :'out'));
 SELECT rows_rejected FROM bulk_load('votes', :'in', '{"header": true, "on_error": "ignore", "reject_limit": 0}');
 SELECT rows_rejected FROM bulk_load('votes', :'in', '{"header": true, "on_error": "ignore", "reject_limit": "12.5%", "reject_table": "rejected"}');
--- the table goes with the transaction, the file stays
+-- the table is rolled back, the file remains
 SELECT count(*) FROM rejected;
 SELECT pg_read_file(:'out');
 TRUNCATE votes, rejected;
 
--- a reject table is created where its name says
+-- a reject table is created in the schema of its name
 CREATE SCHEMA "Other schema";
 SELECT rows_rejected FROM bulk_load('votes', :'in', '{"header": true, "on_error": "ignore", "log_verbosity": "silent",
 	"reject_table": "\"Other schema\".\"Bad rows\""}');
@@ -128,7 +128,7 @@ COMMIT;
 SELECT count(*) FROM fresh;
 DROP TABLE fresh;
 
--- a table of another shape, or no table, or the target
+-- a table with other columns, or not a table, or the target
 CREATE TABLE shape (LIKE rejected);
 ALTER TABLE shape ALTER line_number TYPE int;
 SELECT rows_rejected FROM bulk_load('votes', :'in', '{"header": true, "on_error": "ignore", "reject_table": "shape"}');
@@ -145,7 +145,7 @@ SELECT rows_rejected FROM bulk_load('votes', :'in', '{"header": true, "on_error"
 DROP VIEW rejected_view;
 DROP TABLE shape;
 
--- reject tables that are more than columns: dropped ones, index, trigger, partitions, constraint
+-- reject tables with dropped columns, an index, a trigger, partitions, a constraint
 CREATE TABLE odd (gone int, LIKE rejected);
 ALTER TABLE odd DROP gone;
 SELECT rows_rejected FROM bulk_load('votes', :'in', '{"header": true, "on_error": "ignore", "log_verbosity": "silent", "reject_table": "odd"}');
@@ -179,7 +179,7 @@ SELECT reason, sqlstate, message, raw_line, raw_bytes FROM rejected;
 SELECT pg_read_binary_file(:'out');
 SELECT rows_loaded FROM bulk_load('words', :'out', '{"encoding": "LATIN1"}');
 SELECT word, octet_length(word) FROM words ORDER BY word COLLATE "C";
--- and converted where they are
+-- and converted where they are valid
 CREATE TABLE numbers (n int);
 TRUNCATE rejected;
 SELECT rows_rejected FROM bulk_load('numbers', :'in2', '{"on_error": "ignore", "log_verbosity": "silent", "encoding": "LATIN1", "reject_table": "rejected"}');
@@ -191,7 +191,7 @@ SELECT rows_loaded, rows_rejected FROM bulk_load('numbers', :'in2', jsonb_build_
 	'log_verbosity', 'silent', 'reject_file', :'out'));
 SELECT encode(pg_read_binary_file(:'out'), 'escape');
 
--- one header for several files; lines keep their own file
+-- one header for several files; each line with its file
 COPY (SELECT 1) TO PROGRAM 'cat > pgbulk_rejects_gone; printf "n\nx\n1\n" > pgbulk_rejects_in2.csv; printf "n\n2\ny\n" > pgbulk_rejects_in3.csv';
 TRUNCATE rejected;
 SELECT rows_loaded, rows_rejected FROM bulk_load('numbers', :'dir' || 'in[23].csv', jsonb_build_object('header', true, 'on_error', 'ignore',
@@ -199,7 +199,7 @@ SELECT rows_loaded, rows_rejected FROM bulk_load('numbers', :'dir' || 'in[23].cs
 SELECT file, line_number, raw_line FROM rejected ORDER BY file;
 SELECT pg_read_file(:'out');
 
--- reject files that cannot be
+-- reject files that are refused
 SELECT rows_rejected FROM bulk_load('votes', :'in', jsonb_build_object('header', true, 'on_error', 'ignore', 'reject_file', :'in'));
 SELECT rows_rejected FROM bulk_load('votes', :'in', '{"header": true, "on_error": "ignore", "reject_file": "/proc/self/cwd/global/../pgbulk_rejects_in.csv"}');
 SELECT rows_rejected FROM bulk_load('votes', :'in', '{"header": true, "on_error": "ignore", "reject_file": "/proc/self/cwd"}');
@@ -242,7 +242,7 @@ TRUNCATE rejected;
 SELECT rows_rejected FROM bulk_load('numbers', :'in2', '{"on_error": "ignore", "log_verbosity": "silent", "reject_table": "rejected"}');
 SELECT count(*), count(DISTINCT raw_line), min(line_number), max(line_number) FROM rejected;
 
--- nobody loads any more
+-- no load is running any more
 SELECT count(*) FROM bulk_load_progress;
 
 DROP TABLE votes, wide, words, numbers, rejected;

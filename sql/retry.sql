@@ -1,7 +1,7 @@
 --
--- The bad rows of an earlier load, once more: bulk_load_retry.
+-- Loading the bad rows of an earlier load again: bulk_load_retry.
 --
--- Writes a file and gives its path.
+-- Writes a file and returns its path.
 CREATE FUNCTION pg_temp.put(name text, content bytea) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
 	path text := '/proc/self/cwd/pgbulk_retry_' || name;
@@ -20,7 +20,7 @@ SELECT rows_loaded, rows_rejected, details ->> 'load_id' AS load FROM bulk_load(
 SELECT load_id = :load AS load, target, line_number, byte_offset, reason, column_name, field_value, raw_line FROM retry_r ORDER BY line_number;
 CREATE TABLE retry_before AS TABLE retry_r;
 
--- those that are mended get in, the others stay, with what is wrong with them now
+-- those that are fixed are loaded, the others remain, with their new errors
 SELECT rows_read, rows_loaded, rows_rejected, bytes_read, workers, details -> 'files' AS files, (details ->> 'load_id')::bigint = :load AS load
 FROM bulk_load_retry('retry_t', 'retry_r', :load, '{"date_format": {"d": "DD/MM/YYYY"}, "extra_columns": "ignore"}');
 SELECT load_id = :load AS load, target, line_number, byte_offset, reason, column_name, field_value, message, raw_line FROM retry_r ORDER BY line_number;
@@ -28,7 +28,7 @@ SELECT bool_and((r.file, r.byte_offset, r.raw_line) IS NOT DISTINCT FROM (b.file
 SELECT rows_read, rows_loaded, rows_rejected FROM bulk_load_retry('retry_t', 'retry_r', :load, '{"date_format": {"d": "DD/MM/YYYY"}, "decimal_mark": ",", "null": ["", "N/A"], "log_verbosity": "silent"}');
 SELECT rows_read, rows_loaded, rows_rejected FROM bulk_load_retry('retry_t', 'retry_r', :load, '{"missing_columns": "null", "null": ["", "N/A"]}');
 SELECT line_number, message FROM retry_r ORDER BY line_number;
--- or mended by hand
+-- or corrected by hand
 UPDATE retry_r SET raw_line = '6,six,2024-01-06,6';
 SELECT rows_read, rows_loaded, rows_rejected FROM bulk_load_retry('retry_t', 'retry_r', :load);
 SELECT * FROM retry_t ORDER BY b;
@@ -38,7 +38,7 @@ SELECT count(*) FROM retry_r;
 SELECT rows_read FROM bulk_load_retry('retry_t', 'retry_r', :load);
 \set VERBOSITY default
 
--- an error leaves all as it was
+-- an error leaves all unchanged
 INSERT INTO retry_r TABLE retry_before;
 TRUNCATE retry_t;
 \set VERBOSITY terse
@@ -55,7 +55,7 @@ SELECT * FROM retry_t ORDER BY b;
 SELECT count(*) FROM retry_r;
 TRUNCATE retry_r;
 
--- each row is read for itself: an open quote takes nothing from the next one
+-- each row is read separately: an open quote does not affect the next one
 TRUNCATE retry_t;
 INSERT INTO retry_r SELECT load_id, target, loaded_at, file, line, 50, 'syntax', NULL, NULL, '22P04', '', raw, NULL
 FROM retry_before b, (VALUES (10, '1,"one'), (11, '2,two",'), (12, E'3,"th\nree"'), (13, E'4,\uFEFFfour'), (14, E'\uFEFF5,five')) AS v (line, raw) WHERE b.line_number = 3;
@@ -65,7 +65,7 @@ DELETE FROM retry_r WHERE line_number = 14;
 SELECT rows_read, rows_loaded, rows_rejected FROM bulk_load_retry('retry_t', 'retry_r', :load, '{"columns": ["a", "b"], "quote": "''", "extra_columns": "ignore"}');
 SELECT a, replace(b, E'\uFEFF', '[mark]') AS b FROM retry_t ORDER BY a;
 
--- bytes that were no text
+-- bytes that were not valid text
 TRUNCATE retry_t, retry_r;
 SELECT details ->> 'load_id' AS load FROM bulk_load('retry_t', pg_temp.put('bytes.csv', '\x312c636166e90a322c818d0a332c6f6b0a782cc3a90a'::bytea), '{"columns": ["a", "b"], "on_error": "ignore", "reject_table": "retry_r", "log_verbosity": "silent", "encoding": "UTF8"}') \gset
 SELECT line_number, raw_line, raw_bytes FROM retry_r ORDER BY 1;
@@ -137,7 +137,7 @@ SELECT rows_read FROM bulk_load_retry('retry_t', 'retry_r', 77);
 INSERT INTO retry_r SELECT 78, 'public.retry_t', now(), 'f', 1, 0, 'value';
 SELECT rows_read FROM bulk_load_retry('retry_t', 'retry_r', 78);
 
--- who may write to the reject table does not say where its rows go
+-- a role that may write to the reject table cannot choose where its rows go
 CREATE TABLE retry_moved (a int, b text);
 CREATE TABLE retry_victim (a int, b text);
 SELECT details ->> 'load_id' AS load FROM bulk_load('retry_moved', pg_temp.put('redirect', E'1,a\nx,b\n'), '{"on_error": "ignore", "reject_table": "retry_r", "log_verbosity": "silent"}') \gset
@@ -147,7 +147,7 @@ SELECT rows_loaded FROM bulk_load_retry('retry_moved', 'retry_r', :load);
 \set VERBOSITY default
 SELECT count(*) FROM retry_victim;
 SELECT (SELECT count(*) FROM retry_moved) AS rows, target FROM retry_r WHERE load_id = :load;
--- a table that was renamed: its rows are told so
+-- a table that was renamed: its rows need the new name
 ALTER TABLE retry_moved RENAME TO retry_renamed;
 UPDATE retry_r SET target = 'public.retry_moved' WHERE load_id = :load;
 \set VERBOSITY sqlstate
@@ -162,7 +162,7 @@ SELECT rows_read FROM bulk_load_retry(4294967295, 'retry_r', 77);
 \set VERBOSITY default
 DROP TABLE retry_victim, retry_renamed;
 
--- what is refused
+-- errors
 SELECT rows_read FROM bulk_load_retry('retry_t', 'retry_r', 999999);
 \set VERBOSITY terse
 SELECT rows_read FROM bulk_load_retry(NULL, 'retry_r', 1);
@@ -189,7 +189,7 @@ GRANT SELECT, INSERT ON retry_r TO regress_pgbulk_retry;
 SET ROLE regress_pgbulk_retry;
 SELECT rows_read FROM bulk_load_retry('retry_t', 'retry_r', 78);
 RESET ROLE;
--- no right to read files is needed
+-- no privilege to read files is needed
 GRANT DELETE ON retry_r TO regress_pgbulk_retry;
 GRANT INSERT ON retry_t TO regress_pgbulk_retry;
 UPDATE retry_r SET raw_line = '9' WHERE load_id = 78;
@@ -197,7 +197,7 @@ SET ROLE regress_pgbulk_retry;
 SELECT rows_read, rows_loaded FROM bulk_load_retry('retry_t', 'retry_r', 78, '{"columns": ["a"]}');
 RESET ROLE;
 
--- empty lines are rows, and what ended no row in the file ends none now
+-- empty lines are rows, and what was not a row end in the file is none now
 CREATE TABLE retry_lines (a int, b text);
 SELECT pg_temp.put('lines.csv', E'1,a\n\n7,foo\rbar\n2,b\n') AS f \gset
 SELECT rows_loaded, rows_rejected, details ->> 'load_id' AS load FROM bulk_load('retry_lines', :'f', '{"on_error": "ignore", "reject_table": "retry_rl", "log_verbosity": "silent"}') \gset

@@ -5,7 +5,7 @@
 COPY (SELECT i FROM generate_series(1, 50000) i) TO '/proc/self/cwd/pgbulk_sequences_in';
 COPY (SELECT i FROM generate_series(1, 10) i) TO '/proc/self/cwd/pgbulk_sequences_few';
 
--- What a statement says when it fails, without its context.
+-- The error of a statement, without its context.
 CREATE FUNCTION seq_error(statement text) RETURNS text LANGUAGE plpgsql AS $$
 BEGIN
 	EXECUTE statement;
@@ -50,7 +50,7 @@ FROM (SELECT 'seq_serial' AS name, id::bigint, v FROM seq_serial UNION ALL SELEC
 GROUP BY name ORDER BY name COLLATE "C";
 -- in the order of the file
 SELECT count(*) FROM (SELECT id < lag(id) OVER (ORDER BY ctid) AS less FROM seq_bigserial) x WHERE less;
--- behind the load comes no value again
+-- no value is used again after the load
 SELECT nextval('seq_bigserial_id_seq') > max(id) AS behind FROM seq_bigserial;
 
 -- no more rows than values: the errors of COPY
@@ -75,7 +75,7 @@ ALTER SEQUENCE seq_wide RESTART;
 SELECT rows_loaded, rows_rejected FROM bulk_load('seq_cast', '/proc/self/cwd/pgbulk_sequences_few',
 	'{"columns": ["v"], "on_error": "ignore", "log_verbosity": "silent"}');
 SELECT * FROM seq_cast ORDER BY v;
--- a used up sequence is nobody's bad row
+-- an exhausted sequence is not a bad row
 TRUNCATE seq_max RESTART IDENTITY;
 SELECT seq_error($$SELECT bulk_load('seq_max', '/proc/self/cwd/pgbulk_sequences_few', '{"columns": ["v"], "on_error": "ignore"}')$$);
 
@@ -127,7 +127,7 @@ SELECT count(*), min(id), max(id), count(*) FILTER (WHERE id = (v + 1) / 2) AS d
 TRUNCATE seq_marker RESTART IDENTITY;
 SELECT rows_loaded FROM bulk_load('seq_marker', '/proc/self/cwd/pgbulk_sequences_short', '{"columns": ["v", "id"], "missing_columns": "default"}');
 SELECT count(*) FILTER (WHERE id = v) FROM seq_marker;
--- values that the file gives leave the sequence alone
+-- values in the file do not use the sequence
 TRUNCATE seq_marker RESTART IDENTITY;
 COPY (SELECT i, i FROM generate_series(1, 10) i) TO '/proc/self/cwd/pgbulk_sequences_both' (FORMAT csv);
 SELECT rows_loaded FROM bulk_load('seq_marker', '/proc/self/cwd/pgbulk_sequences_both');
@@ -162,7 +162,7 @@ COMMIT;
 TRUNCATE seq_serial RESTART IDENTITY;
 SELECT rows_loaded FROM bulk_load('seq_serial', '/proc/self/cwd/pgbulk_sequences_few', '{"columns": ["v"]}');
 SELECT currval('seq_serial_id_seq') BETWEEN 1 AND 10 AS currval, lastval() BETWEEN 1 AND 10 AS lastval;
--- who asks for them for each row gets each row's
+-- code that calls currval for each row gets each row's value
 CREATE TABLE seq_asked (id serial, v int, code text DEFAULT 'no. ' || currval('seq_asked_id_seq'));
 SELECT rows_loaded FROM bulk_load('seq_asked', '/proc/self/cwd/pgbulk_sequences_in', '{"columns": ["v"], "limit": 1000}');
 SELECT count(*) FILTER (WHERE code = 'no. ' || id) FROM seq_asked;
@@ -194,7 +194,7 @@ SET ROLE pgbulk_seq_user;
 SELECT rows_loaded FROM bulk_load('seq_bigserial', '/proc/self/cwd/pgbulk_sequences_few', '{"columns": ["v"]}');
 RESET ROLE;
 
--- what is no sequence
+-- not a sequence
 CREATE TABLE seq_none (id int DEFAULT nextval('seq_serial'::regclass), v int);
 SELECT seq_error($$COPY seq_none (v) FROM '/proc/self/cwd/pgbulk_sequences_few'$$) =
 	seq_error($$SELECT bulk_load('seq_none', '/proc/self/cwd/pgbulk_sequences_few', '{"columns": ["v"]}')$$) AS same;

@@ -1,5 +1,5 @@
 --
--- What writer auto costs where it cannot be the direct one is told where it is much.
+-- A NOTICE where writer auto is not the direct one and that costs much.
 --
 CREATE TABLE slower_t (a int, b int);
 CREATE INDEX ON slower_t (a);
@@ -28,7 +28,7 @@ EXCEPTION WHEN OTHERS THEN
 	-- 17 has one more
 	RETURN concat_ws(' | ', sqlstate, sqlerrm, replace(detail, ', TRUNCATE or MAINTAIN', ' or TRUNCATE'), hint);
 END $$;
--- the privileges are others on 17 and later
+-- the privileges differ on 17 and later
 \set VERBOSITY terse
 SET ROLE slower_role;
 SELECT pg_temp.many();

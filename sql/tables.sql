@@ -1,8 +1,8 @@
 --
--- Kinds of tables and columns: what becomes of rows is what COPY would make of them.
+-- Kinds of tables and columns: the result is that of COPY.
 --
 
--- Writes a file and gives its path.
+-- Writes a file and returns its path.
 CREATE FUNCTION pg_temp.put(name text, content text) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
 	path text := '/proc/self/cwd/pgbulk_tables_' || name;
@@ -12,7 +12,7 @@ BEGIN
 	RETURN path;
 END $$;
 
--- What becomes of a file: the rows of the table, or the error.
+-- The result of loading a file: the rows of the table, or the error.
 CREATE FUNCTION pg_temp.try(target regclass, content text, options jsonb DEFAULT NULL)
 RETURNS SETOF text LANGUAGE plpgsql AS $$
 DECLARE
@@ -105,7 +105,7 @@ SELECT pg_temp.try('tables_serial', E'x\ny\n', '{"columns": ["t"]}');
 SELECT pg_temp.try('tables_serial', E'11,12,13,z\n', '{}');
 SELECT pg_temp.try('tables_serial', E',1,2,z\n', '{}');
 SELECT pg_temp.try('tables_serial', E'z\n', '{"columns": ["t"]}');
--- numbers that bad rows have taken are not given again
+-- sequence values of bad rows are not used again
 SELECT rows_loaded, rows_rejected FROM bulk_load('tables_serial', pg_temp.put('in', E'w\nw,w\nw\n'), '{"columns": ["t"], "on_error": "ignore", "log_verbosity": "silent"}');
 SELECT id, t FROM tables_serial ORDER BY id;
 
@@ -133,7 +133,7 @@ SELECT pg_temp.try('tables_domains', E'1\n', '{"columns": ["a"]}');
 SELECT pg_temp.try('tables_domains', E'1\n', '{"missing_columns": "default"}');
 SELECT pg_temp.try('tables_domains', E'1\n', '{"missing_columns": "null"}');
 
--- all types have their way, arrays and rows too
+-- all types, arrays and rows too
 CREATE TYPE tables_mood AS ENUM ('sad', 'happy');
 CREATE TABLE tables_types (a int[], b text[], c tables_type, d tables_mood, e int4range, f jsonb, g bytea, h point, i interval, j inet, k bit(3), l "char", m money, n tsvector, o numeric(5,2), p char(3), q varchar(3), r timestamp(0), s regclass);
 SELECT pg_temp.try('tables_types', $$"{1,NULL}","{""a,b"",c}","(1,""x y"")",happy,"[1,5)","{""k"": [1, null]}",\x00ff,"(1,2)",1 day 2:03,::1,101,x,$1.50,a b,1.005,a,abc,2024-01-01 12:00:00.6,pg_class
@@ -148,7 +148,7 @@ SELECT pg_temp.try('tables_types', $$,,,angry,,,,,,,,,,,,,,,
 $$);
 SELECT pg_temp.try('tables_types', $$,,,,,,,,,,1010,,,,,,,,
 $$);
--- values that are stored elsewhere
+-- values stored out of line
 CREATE TABLE tables_wide (a int, b text, c text);
 ALTER TABLE tables_wide ALTER b SET STORAGE EXTERNAL;
 SELECT rows_loaded FROM bulk_load('tables_wide', pg_temp.put('in', (SELECT string_agg(i || ',' || repeat(i::text, 10000 * i) || ',' || repeat('c', 100000), E'\n') FROM generate_series(1, 9) i)));

@@ -4,7 +4,7 @@
 CREATE TABLE text_rows (a text, b text);
 CREATE TABLE text_words (a text);
 
--- Writes a file and gives its path.
+-- Writes a file and returns its path.
 CREATE FUNCTION pg_temp.put(name text, content bytea) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
 	path text := '/proc/self/cwd/pgbulk_text_' || name;
@@ -16,7 +16,7 @@ END $$;
 CREATE FUNCTION pg_temp.put(name text, content text) RETURNS text
 RETURN pg_temp.put(name, convert_to(content, 'UTF8'));
 
--- What becomes of a file: the rows of the table, or the error.
+-- The result of loading a file: the rows of the table, or the error.
 CREATE FUNCTION pg_temp.try(target regclass, content bytea, options jsonb DEFAULT '{}')
 RETURNS SETOF text LANGUAGE plpgsql AS $$
 DECLARE
@@ -49,7 +49,7 @@ SELECT pg_temp.try('text_rows', E'a\\\r\nb\tc\\\r\r\nd\te\r\n');
 -- a backslash at the end of the file
 SELECT pg_temp.try('text_words', E'a\\');
 SELECT pg_temp.try('text_words', E'a\\\\');
--- bytes by number must make text
+-- numeric escapes must make valid text
 SELECT pg_temp.try('text_rows', E'\\303\\251\t\\xc3\\xa9\n');
 SELECT pg_temp.try('text_rows', E'a\tb\n\\303\\251\t\\xe9\n');
 SELECT pg_temp.try('text_rows', E'a\tb\n\\0\tc\n');
@@ -86,7 +86,7 @@ SELECT pg_temp.try('text_words', '');
 -- byte order mark
 SELECT pg_temp.try('text_words', E'\ufeffa\nb\n');
 
--- ragged rows
+-- rows with too few or too many fields
 SELECT pg_temp.try('text_rows', E'a\tb\nc\n');
 SELECT pg_temp.try('text_rows', E'a\tb\nc\td\te\n');
 
@@ -97,12 +97,12 @@ SELECT pg_temp.try('text_words', E'a\r\n\\.\r\n');
 SELECT pg_temp.try('text_words', E'a\r\\.\r');
 SELECT pg_temp.try('text_words', E'a\n\\.\nb\nc\n');
 SELECT pg_temp.try('text_words', E'a\n\\.\n\n');
--- what is behind it is not read, whatever the window
+-- what follows it is not read, whatever the window
 SELECT bytes_read FROM bulk_load('text_words', pg_temp.put('in', E'a\n\\.\n' || repeat('x', 100000)), '{"format": "text"}');
 SET pgbulk.chunk_size = 16;
 SELECT bytes_read FROM bulk_load('text_words', pg_temp.put('in', E'a\n\\.\n' || repeat('x', 100000)), '{"format": "text"}');
 RESET pgbulk.chunk_size;
--- what is not one
+-- not a marker
 SELECT pg_temp.try('text_words', E'a\n\\\\.\n\\\\\\\\.\n.\n');
 SELECT pg_temp.try('text_words', E'a\n\\.');
 SELECT pg_temp.try('text_words', E'a\n\\.b\nc\n');
@@ -117,12 +117,12 @@ SELECT pg_temp.try('text_rows', E'a\tb\nc\t\\.\n');
 SELECT rows_loaded, rows_read FROM bulk_load('text_words', ARRAY[pg_temp.put('1', E'one\n\\.\n'), pg_temp.put('2', E'two\n\\.\n'),
 	pg_temp.put('3', E'three\n')], '{"format": "text", "truncate": true}');
 SELECT a FROM text_words ORDER BY ctid;
--- a bad row that has one is but a bad row
+-- a bad row that contains one is just a bad row
 SELECT rows_loaded, rows_rejected, rows_read FROM bulk_load('text_words', pg_temp.put('in', E'a\nb\\.\n\\.c\nd\n\\.\nlost\n'),
 	'{"format": "text", "truncate": true, "on_error": "ignore"}');
 SELECT a FROM text_words ORDER BY ctid;
 
--- round trip of all that COPY writes, whatever is read at a time
+-- round trip of all that COPY writes, with any chunk size
 CREATE TABLE text_source (a text, b text, c int[], d bytea, e json);
 INSERT INTO text_source
 SELECT (ARRAY[NULL, '', E'\b\f\n\r\t\v', E'\\', E'\\N', E'\\.', 'N', '\x41', 'a', E'\u00e9\u4e16'])[i % 10 + 1],
@@ -142,7 +142,7 @@ SELECT size, pg_temp.differ('/proc/self/cwd/pgbulk_text_out', '{}'),
 FROM unnest(ARRAY[16, 17, 63, 64, 65, 1000, 1048576]) AS size, set_config('pgbulk.chunk_size', size::text, false);
 RESET pgbulk.chunk_size;
 
--- the file's encoding is not that of bytes by number, which must be text of the database
+-- numeric escapes are in the database encoding, not in the file's
 SELECT pg_temp.try('text_rows', '\xe9095c3335310a'::bytea, '{"encoding": "LATIN1"}');
 
 DROP TABLE text_rows, text_words, text_source, text_copy;

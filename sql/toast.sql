@@ -9,14 +9,14 @@ BEGIN
 	RETURN QUERY EXECUTE format('SELECT row_number() OVER (ORDER BY chunk_id), array_agg(length(chunk_data) ORDER BY chunk_seq)
 		FROM %s GROUP BY chunk_id', (SELECT reltoastrelid::regclass FROM pg_class WHERE oid = t));
 END $$;
--- What is told apart of a row: how wide each value lies there, compressed how, and what it is.
+-- What is compared of a row: the stored width of each value, its compression, and the value.
 CREATE FUNCTION pg_temp.rows(t regclass) RETURNS SETOF text[] LANGUAGE plpgsql AS $$
 BEGIN
 	RETURN QUERY EXECUTE (SELECT format('SELECT ARRAY[%s] FROM %s',
 			string_agg(format('coalesce(pg_column_size(%1$I) || coalesce(pg_column_compression(%1$I), '' plain '') || md5(%1$I::text), ''null'')', attname), ', '), t)
 		FROM pg_attribute WHERE attrelid = t AND attnum > 0 AND NOT attisdropped);
 END $$;
--- Loads a table's file into it and, by COPY, into its twin.  Returns how many rows and moved values there are, and how many differ.
+-- Loads a table's file into it and, by COPY, into a copy.  Returns how many rows and moved values there are, and how many differ.
 CREATE FUNCTION pg_temp.compare(t text, kind text DEFAULT '', OUT loaded bigint, OUT differ bigint, OUT moved bigint, OUT moved_differ bigint)
 LANGUAGE plpgsql AS $$
 DECLARE
@@ -44,7 +44,7 @@ COPY (SELECT i, CASE WHEN i & 1 > 0 THEN pg_temp.noise(i, i * 3) END, CASE WHEN 
 	FROM generate_series(1, 600) i) TO '/proc/self/cwd/pgbulk_toast_all' WITH (FORMAT csv);
 SELECT * FROM pg_temp.compare('toast_all');
 SELECT pg_table_size('toast_all') <= 1.02 * pg_table_size('toast_all_copy') AS size;
--- of the same make
+-- identical
 SET client_min_messages = warning;
 CREATE EXTENSION IF NOT EXISTS pageinspect;
 RESET client_min_messages;
@@ -52,10 +52,10 @@ CREATE FUNCTION pg_temp.headers(t text) RETURNS TABLE (n bigint, lp_len smallint
 	$$SELECT row_number() OVER (ORDER BY block, lp), lp_len, t_infomask & ~ x'0300'::int, t_infomask2, t_hoff, t_bits
 	FROM generate_series(0, pg_relation_size(t) / 8192 - 1) block, heap_page_items(get_raw_page(t, block::int))$$;
 SELECT count(*) FROM (SELECT * FROM pg_temp.headers('toast_all') EXCEPT ALL SELECT * FROM pg_temp.headers('toast_all_copy')) x;
--- once more, behind what is there
+-- again, after the old rows
 SELECT * FROM pg_temp.compare('toast_all');
 
--- where a row begins to be too wide, and a chunk to be too small
+-- around the width at which a row is too wide, and a chunk too small
 CREATE TABLE toast_edge (id int, s text);
 ALTER TABLE toast_edge ALTER s SET STORAGE external;
 COPY (SELECT i, pg_temp.noise(i, i) FROM generate_series(1990, 2050) i) TO '/proc/self/cwd/pgbulk_toast_edge' WITH (FORMAT csv);
@@ -92,7 +92,7 @@ COPY (SELECT string_agg(CASE WHEN (r + i) % 11 = 0 THEN '' WHEN i > 4 THEN repea
 	FROM generate_series(1, 120) r, generate_series(1, 150) i GROUP BY r ORDER BY r) TO '/proc/self/cwd/pgbulk_toast_many';
 SELECT * FROM pg_temp.compare('toast_many');
 
--- rows that stay too big: the same error
+-- rows that remain too big: the same error
 CREATE FUNCTION pg_temp.error_of(command text) RETURNS text LANGUAGE plpgsql AS
 	$$BEGIN EXECUTE command; RETURN 'none'; EXCEPTION WHEN OTHERS THEN RETURN sqlstate || ': ' || sqlerrm; END$$;
 DO $$ BEGIN EXECUTE (SELECT 'CREATE TABLE toast_wide (' || string_agg('c' || i || ' text', ', ') || ')' FROM generate_series(1, 460) i); END $$;
@@ -106,7 +106,7 @@ SELECT pg_temp.error_of($$COPY toast_big FROM '/proc/self/cwd/pgbulk_toast_big' 
 UNION ALL SELECT pg_temp.error_of($$SELECT bulk_load('toast_big', '/proc/self/cwd/pgbulk_toast_big', '{"writer": "direct"}')$$);
 SELECT bulk_load('toast_big', '/proc/self/cwd/pgbulk_toast_big', '{"writer": "direct"}');
 SELECT bulk_load('toast_big', '/proc/self/cwd/pgbulk_toast_big', '{"writer": "buffered"}');
--- partitions, and rows that fit between those that may not
+-- partitions, and rows that fit among those that may not
 CREATE TABLE toast_parts (id int, p text) PARTITION BY LIST (id);
 CREATE TABLE toast_part PARTITION OF toast_parts DEFAULT;
 ALTER TABLE toast_part ALTER p SET STORAGE plain;
@@ -122,7 +122,7 @@ COPY (SELECT string_agg(k::text, ' ') FROM generate_series(400, 2000, 100) i, ge
 SELECT bulk_load('toast_none', '/proc/self/cwd/pgbulk_toast_none', '{"writer": "direct"}') IS NOT NULL AS loaded;
 SELECT count(*), max(array_length(o::oid[], 1)) FROM toast_none;
 
--- values that lie in another TOAST table already
+-- values that are in another TOAST table already
 CREATE FUNCTION toast_from_there() RETURNS text LANGUAGE sql STABLE AS 'SELECT s FROM toast_edge WHERE id = 9983 LIMIT 1';
 CREATE TABLE toast_there (id int, s text DEFAULT toast_from_there(), n text DEFAULT '');
 CREATE TABLE toast_there_copy (LIKE toast_there INCLUDING ALL);
@@ -140,7 +140,7 @@ SELECT count(*), bool_and(s = pg_temp.noise(id, id * 20)) AS right, count(DISTIN
 SELECT count(*) FROM toast_bad WHERE pg_column_size(s) > 1996;
 SELECT count(*) FROM pg_temp.chunks('toast_bad');
 
--- what is rolled back leaves nothing that VACUUM does not take
+-- what is rolled back leaves nothing that VACUUM does not remove
 BEGIN;
 SELECT rows_loaded FROM bulk_load('toast_all', '/proc/self/cwd/pgbulk_toast_all', '{"writer": "direct"}');
 SAVEPOINT s;
@@ -154,7 +154,7 @@ VACUUM toast_all, toast_huge;
 SELECT pg_table_size('toast_huge') <= 1.02 * pg_table_size('toast_huge_copy') AS size;
 SELECT * FROM pg_temp.compare('toast_huge');
 
--- deleted in part, and indexes and tables made anew
+-- deleted in part, and indexes and tables rebuilt
 DELETE FROM toast_all WHERE id % 3 = 0;
 DELETE FROM toast_all_copy WHERE id % 3 = 0;
 VACUUM toast_all, toast_all_copy;

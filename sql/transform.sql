@@ -1,10 +1,10 @@
 --
--- Rows that a function makes.
+-- Rows made by a function.
 --
 SET client_min_messages = warning;
 CREATE TABLE transform_t (id int NOT NULL, t text, d date DEFAULT '2000-01-01', twice int GENERATED ALWAYS AS (id * 2) STORED);
 
--- Writes a file and gives its path.
+-- Writes a file and returns its path.
 CREATE FUNCTION pg_temp.put(name text, content text) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
 	path text := '/proc/self/cwd/pgbulk_transform_' || name;
@@ -14,7 +14,7 @@ BEGIN
 	RETURN path;
 END $$;
 
--- What becomes of a file: the rows of the table, or the error.
+-- The result of loading a file: the rows of the table, or the error.
 CREATE FUNCTION pg_temp.try(content text, options jsonb)
 RETURNS SETOF text LANGUAGE plpgsql AS $$
 DECLARE

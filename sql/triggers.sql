@@ -2,7 +2,7 @@
 -- Triggers: every kind fires as for COPY; rows that one suppresses are filtered ones.
 --
 
--- Writes a file and gives its path.
+-- Writes a file and returns its path.
 CREATE FUNCTION pg_temp.put(name text, content text) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
 	path text := '/proc/self/cwd/pgbulk_triggers_' || name;
@@ -12,7 +12,7 @@ BEGIN
 	RETURN path;
 END $$;
 
--- What becomes of a file: the rows of the table, or the error.
+-- The result of loading a file: the rows of the table, or the error.
 CREATE FUNCTION pg_temp.try(target regclass, content text, options jsonb DEFAULT NULL)
 RETURNS SETOF text LANGUAGE plpgsql AS $$
 DECLARE
@@ -119,7 +119,7 @@ CREATE TRIGGER t2 BEFORE INSERT ON triggers_t FOR EACH ROW WHEN (NEW.b = 'odd') 
 SELECT pg_temp.try('triggers_t', E'1,x\nbad\n2,odd\n3,odd\n4,y\n', '{"on_error": "ignore", "log_verbosity": "silent", "where": "b <> ''x''"}');
 SELECT pg_temp.notes();
 DROP TABLE triggers_t;
--- on partitioned tables too, with partitions of other shapes
+-- on partitioned tables too, with partitions with other columns
 CREATE TABLE triggers_t (a int, b text) PARTITION BY RANGE (a);
 CREATE TABLE triggers_low PARTITION OF triggers_t FOR VALUES FROM (0) TO (10);
 CREATE TABLE triggers_high (b text, gone int, a int);
@@ -171,7 +171,7 @@ ALTER VIEW triggers_view ALTER at SET DEFAULT 9;
 SELECT rows_loaded, rows_rejected, rows_filtered FROM bulk_load('triggers_view', pg_temp.put('in', E'4,x\nx,y\n5,z\n6,w\n'),
 	'{"columns": ["a", "b"], "where": "a <> 5", "on_error": "ignore", "log_verbosity": "silent"}');
 SELECT * FROM triggers_t ORDER BY a;
--- what needs a table does not go
+-- options that need a table are refused
 SELECT rows_loaded FROM bulk_load('triggers_view', '/proc/self/cwd/pgbulk_triggers_in', '{"truncate": true}');
 SELECT rows_loaded FROM bulk_load('triggers_view', '/proc/self/cwd/pgbulk_triggers_in', '{"freeze": true}');
 -- a view that PostgreSQL could update by itself is refused, as by COPY
@@ -195,7 +195,7 @@ CREATE FUNCTION triggers_truncate() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN T
 CREATE TRIGGER n BEFORE INSERT ON triggers_outer FOR EACH ROW EXECUTE FUNCTION triggers_truncate();
 SELECT pg_temp.try('triggers_outer', E'1\n2\n');
 
--- what is kept of a function for the next row lives as long as the load: from file to file, and from one replaced row to the next
+-- cached state of a function is valid for the whole load: from file to file, and from one replaced row to the next
 CREATE FUNCTION triggers_definer() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER SET work_mem = '1MB' AS 'BEGIN RETURN coalesce(NEW, OLD); END';
 CREATE FUNCTION triggers_see() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
@@ -216,7 +216,7 @@ SELECT rows_loaded, rows_duplicate FROM bulk_load('triggers_kept', :files, '{"on
 CREATE VIEW triggers_shown AS SELECT a + 0 AS a, b + 0 AS b, c || '' AS c FROM triggers_kept;
 CREATE TRIGGER instead INSTEAD OF INSERT ON triggers_shown FOR EACH ROW EXECUTE FUNCTION triggers_definer();
 SELECT rows_loaded FROM bulk_load('triggers_shown', :files);
--- and so does the way from a partition's columns to the table's
+-- and so is the map from a partition's columns to the table's
 CREATE TABLE triggers_parts (a int NOT NULL, b int, c text) PARTITION BY LIST (b);
 CREATE TABLE triggers_part (c text, gone int, b int, a int NOT NULL);
 ALTER TABLE triggers_part DROP COLUMN gone;

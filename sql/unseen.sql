@@ -1,5 +1,5 @@
 --
--- Who may insert but not read is shown no more than COPY shows: in errors, rejects, NOTICEs and details.
+-- A role that may insert but not read sees no more than with COPY: in errors, rejects, NOTICEs and details.
 --
 CREATE FUNCTION pg_temp.put(name text, content text) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
@@ -9,7 +9,7 @@ BEGIN
 	PERFORM lo_export(object, path), lo_unlink(object);
 	RETURN path;
 END $$;
--- What COPY says of a file with one row and, where it differs, what bulk_load says of it.
+-- The error of COPY for a file with one row and, where it differs, that of bulk_load.
 CREATE FUNCTION unseen_errors(target regclass, line text) RETURNS SETOF text LANGUAGE plpgsql AS $$
 DECLARE
 	path text := '/proc/self/cwd/pgbulk_unseen_in';
@@ -39,7 +39,7 @@ BEGIN
 		END IF;
 	END LOOP;
 END $$;
--- What is set aside, by both writers, in all places that tell of it.
+-- Rows set aside, by both writers, everywhere they are reported.
 CREATE FUNCTION unseen_rejects(target regclass, line text) RETURNS SETOF text LANGUAGE plpgsql AS $$
 DECLARE
 	path text := '/proc/self/cwd/pgbulk_unseen_in';
@@ -69,7 +69,7 @@ CREATE TABLE unseen_part PARTITION OF unseen_parts FOR VALUES FROM (1) TO (10);
 CREATE TABLE unseen_x (a int, b int, c int4range DEFAULT '[1,5]', EXCLUDE USING gist (c WITH &&));
 INSERT INTO unseen_x DEFAULT VALUES;
 INSERT INTO unseen_t (a, b, c) VALUES (1, 1, 'known');
--- to lock a table is not to read it
+-- locking a table is not reading it
 GRANT INSERT (a, b), DELETE ON unseen_t, unseen_parts, unseen_part, unseen_x TO regress_pgbulk_unseen;
 SET ROLE regress_pgbulk_unseen;
 -- CHECK, foreign key, unique key
@@ -79,7 +79,7 @@ SELECT unseen_errors('unseen_t', '3,1');
 SELECT unseen_rejects('unseen_t', '200,2');
 SELECT unseen_rejects('unseen_t', '3,99');
 SELECT unseen_rejects('unseen_t', '3,1');
--- a value that is not the file's
+-- a value that is not from the file
 RESET ROLE;
 ALTER TABLE unseen_t ALTER d SET DEFAULT 77, ALTER c SET DEFAULT repeat('secret', 10);
 SET ROLE regress_pgbulk_unseen;
@@ -114,7 +114,7 @@ SET ROLE regress_pgbulk_unseen;
 SELECT unseen_errors('unseen_t', '3,2');
 SELECT unseen_rejects('unseen_t', '3,2');
 SELECT unseen_errors('unseen_t', '3,1');
--- a foreign key of a partition that is loaded by way of its root, with policies of its own
+-- a foreign key of a partition that is loaded through its root, with policies of its own
 RESET ROLE;
 ALTER TABLE unseen_parts ALTER n SET DEFAULT 5;
 ALTER TABLE unseen_part ADD FOREIGN KEY (b) REFERENCES unseen_p, ENABLE ROW LEVEL SECURITY;

@@ -3,7 +3,7 @@
 --
 CREATE TABLE where_t (a int, b text, c date DEFAULT '2024-01-01', d int GENERATED ALWAYS AS (a * 2) STORED);
 
--- Writes a file and gives its path.
+-- Writes a file and returns its path.
 CREATE FUNCTION pg_temp.put(name text, content text) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
 	path text := '/proc/self/cwd/pgbulk_where_' || name;
@@ -13,7 +13,7 @@ BEGIN
 	RETURN path;
 END $$;
 
--- What becomes of a file: the rows of the table, or the error.
+-- The result of loading a file: the rows of the table, or the error.
 CREATE FUNCTION pg_temp.try(target regclass, content text, options jsonb DEFAULT NULL)
 RETURNS SETOF text LANGUAGE plpgsql AS $$
 DECLARE
@@ -62,17 +62,17 @@ SET search_path = public, where_schema;
 SELECT pg_temp.try('where_t', E'1,x\n2,y\n', '{"columns": ["a", "b"], "where": "is_one(a)"}');
 RESET search_path;
 
--- rows are converted before they are judged; what is excluded breaks no constraint
+-- rows are converted before the test; excluded rows violate no constraint
 SELECT pg_temp.try('where_t', E'1,x\nz,y\n', '{"columns": ["a", "b"], "where": "a = 1"}');
 ALTER TABLE where_t ADD CHECK (a < 10), ALTER b SET NOT NULL;
 SELECT pg_temp.try('where_t', E'1,x\n11,y\n2,\n', '{"columns": ["a", "b"], "where": "a < 10 AND b IS NOT NULL"}');
--- an expression that throws is a matter of its row
+-- an expression that throws is an error of its row
 SELECT pg_temp.try('where_t', E'1,x\n0,y\n2,z\n', '{"columns": ["a", "b"], "where": "1 / a >= 0"}');
 SELECT pg_temp.try('where_t', E'1,x\n0,y\n2,z\n', '{"columns": ["a", "b"], "where": "1 / a >= 0", "on_error": "ignore"}');
 SELECT pg_temp.try('where_t', E'1,x\n2,q\n3,7\n', '{"columns": ["a", "b"], "where": "b::int > 5", "on_error": "ignore", "reject_table": "where_rejects"}');
 SELECT line_number, reason, column_name, field_value, sqlstate, message, raw_line FROM where_rejects ORDER BY line_number;
 
--- what it may not be
+-- what is not allowed
 SELECT pg_temp.try('where_t', '', '{"where": "a"}');
 SELECT pg_temp.try('where_t', '', '{"where": "z > 1"}');
 SELECT pg_temp.try('where_t', '', '{"where": "other.a > 1"}');
@@ -128,7 +128,7 @@ SET ROLE regress_pgbulk_where;
 SELECT rows_loaded FROM bulk_load('where_t', '/proc/self/cwd/pgbulk_where_in', '{"where": "where_count() < 2"}');
 SELECT rows_loaded FROM bulk_load('where_t', '/proc/self/cwd/pgbulk_where_in', '{"where": "pg_read_file(''PG_VERSION'') <> ''''"}');
 SELECT rows_loaded FROM bulk_load('where_t', '/proc/self/cwd/pgbulk_where_in', '{"where": "where_schema.is_one(a)"}');
--- as in COPY, it needs the right to read the columns it looks at
+-- as in COPY, it needs the privilege to read its columns
 SELECT rows_loaded FROM bulk_load('where_t', '/proc/self/cwd/pgbulk_where_in', '{"where": "a > 1"}');
 SELECT rows_loaded FROM bulk_load('where_t', '/proc/self/cwd/pgbulk_where_in', '{"where": "true"}');
 RESET ROLE;

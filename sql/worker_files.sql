@@ -1,5 +1,5 @@
 --
--- Parallel workers that go from file to file: the outcome of one process.
+-- Parallel workers that go from file to file: the result of one process.
 --
 SET pgbulk.chunk_size = 4096;
 SET statement_timeout = '60s';
@@ -8,7 +8,7 @@ SET client_min_messages = warning;
 \pset tuples_only on
 
 -- Thirty files of a hundred rows, none of which is worth a worker; those that
--- are told of have another first line, or another end of each line.
+-- are listed have another first line, or another end of each line.
 CREATE FUNCTION pg_temp.write(header text, odd int[] DEFAULT '{}', odd_header text DEFAULT '', eol text DEFAULT E'\n') RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
 	object oid;
@@ -31,7 +31,7 @@ BEGIN
 	PERFORM lo_export(object, format('/proc/self/cwd/pgbulk_part_%s', to_char(file, 'fm00'))), lo_unlink(object);
 END $$;
 
--- What a load says and does, by the direct writer alone and with workers.
+-- The messages and result of a load, by the direct writer alone and with workers.
 CREATE TABLE part_t (a int, b int, c text);
 CREATE FUNCTION pg_temp.load(options jsonb) RETURNS SETOF text LANGUAGE plpgsql AS $$
 DECLARE
@@ -78,7 +78,7 @@ SELECT pg_temp.load('{}');
 SELECT pg_temp.load('{"on_error": "ignore", "limit": 1730}');
 SELECT pg_temp.load('{"on_error": "ignore", "reject_limit": 60}');
 
--- some of another kind: their line ends, a mark, an empty one, an end marker, one without a last line end
+-- some differ: their line ends, a byte order mark, an empty one, an end marker, one without a last line end
 SELECT pg_temp.write('', '{7, 8, 20}', '', E'\r\n');
 SELECT pg_temp.load('{"on_error": "ignore", "reject_table": "part_rejects"}');
 SELECT pg_temp.write('', '{1, 9, 23}', E'\ufeff1,1,mark');
@@ -114,7 +114,7 @@ SELECT pg_temp.load('{"on_error": "ignore", "reject_table": "part_rejects", "hea
 SELECT pg_temp.write(E'two lines\nof whatever');
 SELECT pg_temp.load('{"on_error": "ignore", "reject_table": "part_rejects", "header": 2}');
 
--- rows that turn out bad at the end are read again, whoever has read them first
+-- rows that turn out to be bad at the end are read again, whichever process has read them first
 CREATE TABLE part_b (b int PRIMARY KEY);
 INSERT INTO part_b SELECT generate_series(1, 39);
 TRUNCATE part_t;

@@ -1,5 +1,5 @@
 --
--- Parallel workers: the outcome of one process.
+-- Parallel workers: the result of one process.
 --
 \set file '/proc/self/cwd/pgbulk_workers_in'
 CREATE TABLE workers_t (a int, b text, c numeric);
@@ -16,7 +16,7 @@ BEGIN
 			ELSE ' alone' || coalesce(': ' || (r.details ->> 'no_workers'), '') END);
 END $$;
 
--- rows in the order of the file; before 17 those with expressions are for the backend alone, and said to be
+-- rows in the order of the file; before 17 those with expressions are left to the backend, as details says
 SELECT pg_temp.load('workers_t', '{"workers": 2}');
 CREATE TABLE workers_copy (LIKE workers_t);
 COPY workers_copy FROM :'file' WITH (FORMAT csv);
@@ -29,7 +29,7 @@ TRUNCATE workers_t;
 SELECT pg_temp.load('workers_t', '{"workers": 0}');
 DROP TABLE workers_t;
 
--- locks that outlive the workers: REINDEX CONCURRENTLY of a TOAST table waits for whoever may have put something there
+-- locks that outlive the workers: REINDEX CONCURRENTLY of a TOAST table waits for transactions that may have inserted there
 CREATE TABLE workers_t (a int, b text, c numeric);
 BEGIN;
 SELECT pg_temp.load('workers_t', '{"workers": 2}');
@@ -62,7 +62,7 @@ SELECT pg_temp.load('workers_t', '{"workers": 2, "on_error": "ignore", "reject_l
 SELECT count(*) FROM workers_t;
 DROP TABLE workers_t, workers_rejects;
 
--- an error that is no row's ends the load, whichever process meets it
+-- an error that is not a row's ends the load, in whichever process
 CREATE DOMAIN workers_document AS jsonb;
 CREATE TABLE workers_big (a int, j workers_document, s text);
 ALTER TABLE workers_big ALTER s SET STORAGE plain;
@@ -77,7 +77,7 @@ SELECT count(*) FROM workers_big;
 DROP TABLE workers_big;
 DROP DOMAIN workers_document;
 
--- below a savepoint, and rolled back
+-- after a savepoint, and rolled back
 CREATE TABLE workers_t (a int, b text, c numeric);
 BEGIN;
 SAVEPOINT s;
@@ -118,7 +118,7 @@ SELECT size FROM pg_stat_file('/proc/self/cwd/pgbulk_workers_few');
 SET pgbulk.chunk_size = 4096;
 DROP TABLE workers_few, workers_bytes;
 
--- the binary format, with workers from 17 on; where it is broken as without them
+-- the binary format, with workers from 17 on; errors as without them
 COPY (SELECT * FROM workers_copy ORDER BY a) TO '/proc/self/cwd/pgbulk_workers_binary' WITH (FORMAT binary);
 CREATE TABLE workers_binary (a int CHECK (a <> 15000), b text, c numeric);
 CREATE FUNCTION pg_temp.load_binary(content bytea, options jsonb) RETURNS SETOF text LANGUAGE plpgsql AS $$

@@ -39,7 +39,7 @@ SELECT pg_temp.load('writer_t', '{"columns": ["a", "b"]}');
 TRUNCATE writer_t;
 ALTER TABLE writer_t ALTER c DROP DEFAULT;
 SELECT pg_temp.load('writer_t', '{"columns": ["a", "b"], "where": "random() >= 0"}');
--- the right to lock it
+-- the privilege to lock it
 TRUNCATE writer_t;
 CREATE ROLE writer_role;
 GRANT pg_read_server_files TO writer_role;
