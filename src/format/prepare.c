@@ -215,7 +215,7 @@ prepare_date(Converter *conv, int index, RowError *err)
 	int			zone = 0;
 	char		buf[MAXDATELEN + 1];
 	char	   *separator;
-	ValueMismatch doubt;
+	ValueMismatch mismatch;
 
 	convert_begin_input(conv, index, original->data);
 	value = compat_parse_datetime(cstring_to_text_with_len(original->data,
@@ -225,12 +225,12 @@ prepare_date(Converter *conv, int index, RowError *err)
 	if (convert_soft_error(conv, column, err))
 		return false;
 
-	if (value_template_mismatch(column->template_string, original->data, &doubt))
+	if (value_template_mismatch(column->template_string, original->data, &mismatch))
 	{
 		convert_fail(err, REJECT_VALUE, ERRCODE_INVALID_DATETIME_FORMAT,
 					 column, pstrdup(original->data),
 					 "invalid value \"%.*s\" for \"%s\"",
-					 (int) doubt.length, doubt.number, doubt.pattern);
+					 (int) mismatch.length, mismatch.number, mismatch.pattern);
 		convert_end_input(conv);
 		return false;
 	}

@@ -3,12 +3,13 @@
  *		What other extensions do: looks at statements, puts a plan of its own in place of
  *		the server's, and has a table access method.
  *
- * hooks.tell: each INSERT and DELETE that is started, and each command, is a NOTICE, which says
- * so where a command lacks the identifier that it should have.
- * hooks.forbid: who checks privileges lets nobody write to the table of that name.
- * hooks.above, hooks.below: where INSERT into the table of that name gets a custom
- * scan, around the whole plan or around what gives its rows.  Both run as before.
- * counting_heap_handler: the heap's routines, some of which count.
+ * hooks.report: each INSERT and DELETE that is started, and each command, sends
+ * a NOTICE, which says so where a command lacks the identifier that it should
+ * have.  hooks.forbid: the check of privileges refuses writes to the table of
+ * that name.  hooks.above, hooks.below: where INSERT into the table of that
+ * name gets a custom scan, around the whole plan or around what gives its rows.
+ * Both run as before.  counting_heap_handler: the heap's routines, some of
+ * which count.
  */
 #include "postgres.h"
 
@@ -31,7 +32,7 @@ PG_MODULE_MAGIC;
 
 void		_PG_init(void);
 
-static bool tell;
+static bool report;
 static char *forbid;
 static char *above;
 static char *below;
@@ -40,7 +41,7 @@ static ExecutorStart_hook_type next_start;
 static ExecutorCheckPerms_hook_type next_check;
 static ProcessUtility_hook_type next_utility;
 
-/* ---- a custom scan that hands on what another plan gives ---- */
+/* ---- a custom scan that returns the rows of another plan ---- */
 
 static void
 begin(CustomScanState *state, EState *estate, int eflags)
@@ -143,7 +144,7 @@ plan(Query *query, const char *text, int options, ParamListInfo params MORE_ARGU
 static void
 start(QueryDesc *desc, int eflags)
 {
-	if (tell && (desc->operation == CMD_INSERT || desc->operation == CMD_DELETE))
+	if (report && (desc->operation == CMD_INSERT || desc->operation == CMD_DELETE))
 		ereport(NOTICE, (errmsg("started: %s", desc->sourceText)));
 	if (next_start != NULL)
 		next_start(desc, eflags);
@@ -188,7 +189,7 @@ utility(PlannedStmt *statement, const char *text, bool read_only, ProcessUtility
 	bool		nameless = statement->queryId == 0 &&
 		strcmp(GetConfigOption("compute_query_id", false, false), "on") == 0;
 
-	if (tell && context != PROCESS_UTILITY_TOPLEVEL)
+	if (report && context != PROCESS_UTILITY_TOPLEVEL)
 		ereport(NOTICE, (errmsg("command%s: %s", nameless ? " without identifier" : "", text)));
 	if (next_utility != NULL)
 		next_utility(statement, text, read_only, context, params, environment, dest, completion);
@@ -227,7 +228,7 @@ insert_batch(Relation rel, TupleTableSlot **slots, int nslots, CommandId cid, in
 	GetHeapamTableAmRoutine()->multi_insert(rel, slots, nslots, cid, options, bulk);
 }
 
-/* The heap's scan for an index is for nobody but the heap. */
+/* The heap's scan for an index works only for the heap. */
 static double
 scan_for_index(Relation table, Relation index, IndexInfo *info, bool allow_sync, bool anyvisible,
 			   bool progress, BlockNumber first, BlockNumber n, IndexBuildCallback callback,
@@ -275,9 +276,9 @@ counted_rows(PG_FUNCTION_ARGS)
 void
 _PG_init(void)
 {
-	DefineCustomBoolVariable("hooks.tell", "Tell of statements.", NULL, &tell, false,
+	DefineCustomBoolVariable("hooks.report", "Reports statements.", NULL, &report, false,
 							 PGC_USERSET, 0, NULL, NULL, NULL);
-	DefineCustomStringVariable("hooks.forbid", "Table that nobody may write to.", NULL,
+	DefineCustomStringVariable("hooks.forbid", "Table that must not be written to.", NULL,
 							   &forbid, "", PGC_USERSET, 0, NULL, NULL, NULL);
 	DefineCustomStringVariable("hooks.above", "Table with a custom scan around INSERT.", NULL,
 							   &above, "", PGC_USERSET, 0, NULL, NULL, NULL);

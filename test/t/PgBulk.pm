@@ -1,4 +1,4 @@
-# What the tests beside this share: a server with the extension, files to
+# What the tests in this folder share: a server with the extension, files to
 # load, sessions that run while others look on, and a look at the server's log.
 
 package PgBulk;
@@ -170,7 +170,7 @@ sub is_sound
 		'', $name);
 }
 
-# The server's processes end at once, none with a last word to another.  What
+# The server's processes end at once, without cleaning up.  What
 # they had written is still in the system's cache.
 sub kill_server
 {
@@ -181,7 +181,7 @@ sub kill_server
 	my $stat = sub { open(my $f, '<', "/proc/$_[0]/stat") or return ''; return <$f> // ''; };
 
 	kill 'STOP', $postmaster;
-	wait_for('the postmaster to stand still', sub { $stat->($postmaster) =~ /^\d+ \(.*\) T/s });
+	wait_for('the postmaster to stop', sub { $stat->($postmaster) =~ /^\d+ \(.*\) T/s });
 	my @pids = grep { $stat->($_) =~ $child } map { m,/proc/(\d+), } glob '/proc/[0-9]*';
 	kill 'KILL', @pids;
 	$node->kill9;

@@ -1,4 +1,4 @@
-# pgaudit writes of a load what it writes of a COPY.
+# pgaudit logs for a load what it logs for a COPY.
 
 use strict;
 use warnings;

@@ -1,4 +1,4 @@
-# A load leaves the shared buffers to others: it goes through a ring, as COPY.
+# A load does not fill the shared buffers: it uses a ring, as COPY does.
 
 use strict;
 use warnings;
@@ -63,7 +63,8 @@ my $options = $node->pg_version < 16 ? '{"workers": 0}' : '{}';
 my $load = share_left('bulk_load', "SELECT bulk_load('by_load', '$path', '$options')");
 
 cmp_ok($copy, '<', 95, 'the buffers are full, so that COPY takes some');
-# what the backend has filled before workers came stays beside the smaller ring that it has then: 1 MB
+# what the backend has filled before workers started remains besides the smaller
+# ring that it has then: 1 MB
 my $alone = 128;
 cmp_ok($load, '>=', $copy - 2 - 100 * $alone / 4096, 'a load leaves as many to others as COPY');
 

@@ -1,7 +1,7 @@
-# What the server knows of tables may be read anew at any moment, as when
-# somebody else's GRANT or ANALYZE of the table commits.  With debug_discard_caches,
-# which servers with assertions have, that is each time something is looked up.
-# And a session that grants beside loads.
+# Cached catalog entries may be invalidated at any moment, as when another
+# session's GRANT or ANALYZE of the table commits.  With debug_discard_caches,
+# which servers with assertions have, that happens at each lookup. And a session
+# that grants during loads.
 
 use strict;
 use warnings;
@@ -80,7 +80,7 @@ SKIP:
 	}
 }
 
-# for so many loads; the other one goes on all the while
+# for so many loads; the other session continues meanwhile
 $other->send('DO $$BEGIN LOOP GRANT SELECT ON t TO PUBLIC; COMMIT; REVOKE SELECT ON t FROM PUBLIC; COMMIT; END LOOP; END$$');
 foreach my $writer ('direct', 'buffered')
 {
@@ -88,7 +88,7 @@ foreach my $writer ('direct', 'buffered')
 	my %seen;
 
 	$seen{outcome('t', $t, qq("writer": "$writer", $t_columns, "on_error": "ignore"))}++ foreach 1 .. 150;
-	is(join(' and ', keys %seen), $expected, "$writer, beside a session that grants");
+	is(join(' and ', keys %seen), $expected, "$writer, with a session that grants");
 }
 ok(!$other->done, 'it did so until now');
 $node->safe_psql('postgres', "SELECT pg_cancel_backend($other->{pid})");

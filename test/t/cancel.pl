@@ -55,7 +55,7 @@ $node->safe_psql('postgres', q{
 	CREATE TABLE parts_0 PARTITION OF parts FOR VALUES WITH (modulus 2, remainder 0);
 	CREATE TABLE parts_1 PARTITION OF parts FOR VALUES WITH (modulus 2, remainder 1)});
 
-# A file so many times that no load gets to its end.
+# A list of a file, so long that no load reaches its end.
 sub many { return 'ARRAY[' . join(',', ("'$_[0]'") x 200) . ']'; }
 
 sub lines { my ($format) = @_; return join('', map { sprintf($format, $_) } 1 .. 50000); }
@@ -85,7 +85,7 @@ sub is_over
 		"$name: the next load works");
 }
 
-# Cancels a load after a while, once more the other way.
+# Cancels a load after a while, and again with the other way of cancelling.
 sub cancels
 {
 	my ($name, $table, $path, $options, $when, $pause) = @_;

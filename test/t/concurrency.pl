@@ -54,7 +54,7 @@ sub sound
 	}
 }
 
-# Starts a load that stands still in its middle.
+# Starts a load that stops halfway.
 sub start_held
 {
 	my ($session, $file) = @_;
@@ -89,7 +89,7 @@ $watch->ask('RESET lock_timeout');
 start_held($second, $high);
 is($watch->ask("SELECT count(*) FROM pg_locks WHERE relation = 'held'::regclass AND mode = 'RowExclusiveLock' AND granted"), '2',
 	'two loads are at the table');
-is($watch->ask('VACUUM held; ANALYZE held; SELECT count(*) FROM held'), '2', 'VACUUM and ANALYZE go on beside them');
+is($watch->ask('VACUUM held; ANALYZE held; SELECT count(*) FROM held'), '2', 'VACUUM and ANALYZE run concurrently');
 is($watch->{error}, '', 'without an error');
 $other->ask('SELECT pg_advisory_unlock(1)');
 is($load->wait, '20000', 'the first load is whole');
@@ -115,7 +115,7 @@ wait_for('the second load to wait', sub {
 	$watch->ask("SELECT wait_event_type || ' ' || wait_event FROM pg_stat_activity WHERE pid = $second->{pid}") eq 'Lock transactionid';
 });
 $load->ask('ROLLBACK');
-is($second->wait, '20000', 'and goes on when the first rolls back');
+is($second->wait, '20000', 'and continues when the first rolls back');
 sound('the same keys', 'held_s', 'held_pkey');
 
 # ---- loads against VACUUM, updates and CREATE INDEX CONCURRENTLY, at full speed
@@ -128,7 +128,7 @@ foreach my $round (1 .. 2)
 	$other->send("SELECT rows_loaded FROM bulk_load('bare', ARRAY['$low', '$high'])");
 	$watch->ask("VACUUM (FREEZE) t; INSERT INTO t SELECT -i, 'mine' FROM generate_series(1, 1000) i;
 		VACUUM t; DELETE FROM t WHERE i < -500; VACUUM (INDEX_CLEANUP on) t; ANALYZE t, parts, bare");
-	is($watch->{error}, '', "round $round: VACUUM and others' writing go on beside loads");
+	is($watch->{error}, '', "round $round: VACUUM and writes of others run concurrently with loads");
 	is($load->wait, '40000', "round $round: the first load");
 	is($second->wait, "20000\n20000\n20000", "round $round: the second");
 	is($other->wait, '40000', "round $round: the third");
@@ -137,7 +137,7 @@ foreach my $round (1 .. 2)
 	$expected{bare} += 40000;
 	is($watch->ask("SELECT count(*) FROM $_"), $expected{$_}, "round $round: the rows of $_") foreach sort keys %expected;
 }
-sound('beside VACUUM', 't_i', 't_s');
+sound('with VACUUM', 't_i', 't_s');
 
 foreach my $round (1 .. 2)
 {
@@ -146,7 +146,7 @@ foreach my $round (1 .. 2)
 	$load->send("SELECT rows_loaded FROM bulk_load('bare', ARRAY['$low', '$high'])");
 	$second->send("SELECT pg_sleep(0.02); SELECT rows_loaded FROM bulk_load('bare', '$high')");
 	$other->ask("SELECT pg_sleep(0.03 * $round); CREATE INDEX CONCURRENTLY $index ON bare (i, s)");
-	is($other->{error}, '', "round $round: CREATE INDEX CONCURRENTLY gets through beside loads");
+	is($other->{error}, '', "round $round: CREATE INDEX CONCURRENTLY finishes during loads");
 	$load->wait;
 	$second->wait;
 	$expected{bare} += 60000;

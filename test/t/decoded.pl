@@ -1,6 +1,7 @@
-# What logical decoding shows of a load whose rows turn out bad when they are in the
-# table: that of COPYing the rows that stay, whatever the replica identity is.  Subscribers, one of
-# insertions alone too, end with the same rows.
+# What logical decoding shows of a load whose rows turn out to be bad when they
+# are in the table: the same as for COPY of the remaining rows, whatever the
+# replica identity.  Subscribers, one of insertions alone too, end with the same
+# rows.
 
 use strict;
 use warnings;
@@ -40,15 +41,15 @@ my %identity = (
 	index => 'CREATE UNIQUE INDEX %t_ri ON %t (id); ALTER TABLE %t REPLICA IDENTITY USING INDEX %t_ri;',
 	nothing => 'ALTER TABLE %t REPLICA IDENTITY NOTHING;');
 my @all = qw(default full index nothing);
-# DELETE of old rows wants to tell which they were
-my @telling = qw(default full index);
+# DELETE of old rows needs a replica identity
+my @identified = qw(default full index);
 my $keyed = 'CREATE TABLE %t (id int PRIMARY KEY, k int REFERENCES par, s text); INSERT INTO %t VALUES (7, 1, \'old\'), (8, 1, \'older\');';
 my $plain = 'CREATE TABLE %t (id int NOT NULL, k int REFERENCES par, s text); INSERT INTO %t VALUES (7, 1, \'old\');';
 
-# rows some of which refer to nothing, and 7, which is there
+# rows some of which have no referenced row, and 7, which exists
 my $orphans = "1,1,a\n2,99,b\n3,2,c\n4,98,d\n5,2,e\n";
 my $with_old = "7,99,x\n${orphans}7,3,y\n";
-my $twins = "1,1,a\n2,1,b\n7,2,c\n1,2,d\n8,99,e\n7,3,f\n3,1,g\n";
+my $duplicates = "1,1,a\n2,1,b\n7,2,c\n1,2,d\n8,99,e\n7,3,f\n3,1,g\n";
 my $parted = 'CREATE TABLE %t (id int PRIMARY KEY, k int REFERENCES par, s text) PARTITION BY RANGE (id);
 	CREATE TABLE %t_1 PARTITION OF %t FOR VALUES FROM (0) TO (4); CREATE TABLE %t_2 (s text, id int NOT NULL, k int); ALTER TABLE %t ATTACH PARTITION %t_2 FOR VALUES FROM (4) TO (100);
 	ALTER TABLE %t_1 REPLICA IDENTITY FULL; ALTER TABLE %t_2 REPLICA IDENTITY FULL; INSERT INTO %t VALUES (7, 1, \'old\');';
@@ -63,23 +64,23 @@ my $direct = '"writer": "direct"';
 
 
 # Name, tables, kinds of identity, files, options, outcome (rows loaded, rejected, duplicate, replaced; attempts), and more:
-# prepare: statements before it; call: what to load by instead; after: a statement and its result; feed: how the file comes.
+# prepare: statements before it; call: what to load by instead; after: a statement and its result; source: how the file is read.
 my @cases = (
 	[ 'the first file', $keyed, ['default'], "7,99\n", "$ignore, $old, \"columns\": [\"id\", \"k\"]", '0|1|0|0|1' ],
 	[ 'orphans', $keyed, \@all, $orphans, "$ignore, $buffered", '3|2|0|0|2' ],
 	[ 'orphans, direct', $plain, [qw(full nothing)], $orphans, "$ignore, $direct", '3|2|0|0|2' ],
 	[ 'orphans, workers', $plain, [qw(full nothing)], $many, "$ignore, $direct, \"workers\": 2", '5000|45000|0|0|2' ],
-	[ 'orphans, space given back', $plain =~ s/INSERT.*//r, ['full'], $many, "$ignore, $direct, \"workers\": 0", '5000|45000|0|0|2' ],
+	[ 'orphans, space reclaimed', $plain =~ s/INSERT.*//r, ['full'], $many, "$ignore, $direct, \"workers\": 0", '5000|45000|0|0|2' ],
 	[ 'orphans, keep_old', $keyed, \@all, $with_old, "$ignore, $old", '3|3|1|0|1' ],
-	[ 'orphans, keep_new', $keyed, \@telling, $with_old, "$ignore, $new", '4|3|0|1|1' ],
-	[ 'twins, keep_old', $keyed, \@all, $twins, "$ignore, $old", '3|1|3|0|1' ],
-	[ 'twins, keep_new', $keyed, \@telling, $twins, "$ignore, $new, \"reject_table\": \"r.rejects\", \"log_verbosity\": \"verbose\"", '4|1|2|1|2' ],
-	[ 'keep_new, several indexes', $keyed . 'ALTER TABLE %t ADD UNIQUE (s);', \@telling, "1,1,a\n2,1,b\n7,1,b\n3,1,a\n1,1,c\n9,1,old\n", $new, '4|0|2|1|2' ],
+	[ 'orphans, keep_new', $keyed, \@identified, $with_old, "$ignore, $new", '4|3|0|1|1' ],
+	[ 'duplicates, keep_old', $keyed, \@all, $duplicates, "$ignore, $old", '3|1|3|0|1' ],
+	[ 'duplicates, keep_new', $keyed, \@identified, $duplicates, "$ignore, $new, \"reject_table\": \"r.rejects\", \"log_verbosity\": \"verbose\"", '4|1|2|1|2' ],
+	[ 'keep_new, several indexes', $keyed . 'ALTER TABLE %t ADD UNIQUE (s);', \@identified, "1,1,a\n2,1,b\n7,1,b\n3,1,a\n1,1,c\n9,1,old\n", $new, '4|0|2|1|2' ],
 	[ 'keep_new, exclusion', 'CREATE TABLE %t (id int PRIMARY KEY, r int4range, EXCLUDE USING gist (r WITH &&)); INSERT INTO %t VALUES (7, \'[1,5)\'), (8, \'[10,20)\');',
-		\@telling, "1;[3,8)\n2;[7,11)\n3;[30,31)\n4;[10,12)\n", "$new, \"delimiter\": \";\"", '2|0|2|2|2' ],
+		\@identified, "1;[3,8)\n2;[7,11)\n3;[30,31)\n4;[10,12)\n", "$new, \"delimiter\": \";\"", '2|0|2|2|2' ],
 	[ 'a key to the table itself', 'CREATE TABLE %t (id int PRIMARY KEY, k int REFERENCES %t, s text); INSERT INTO %t VALUES (7, 7, \'old\');', \@all,
 		"1,1,a\n2,99,b\n3,2,c\n4,5,d\n5,7,e\n6,3,f\n", $ignore, '3|3|0|0|2' ],
-	[ 'a trigger that suppresses', $keyed . 'CREATE TRIGGER b BEFORE INSERT ON %t FOR EACH ROW EXECUTE FUNCTION skip_some();', \@telling,
+	[ 'a trigger that suppresses', $keyed . 'CREATE TRIGGER b BEFORE INSERT ON %t FOR EACH ROW EXECUTE FUNCTION skip_some();', \@identified,
 		"1,1,a\n5,1,b\n7,1,c\n1,2,d\n", $new, '2|0|1|1|2' ],
 	[ 'a trigger that looks', $keyed . 'CREATE TRIGGER b AFTER INSERT OR DELETE ON %t FOR EACH ROW EXECUTE FUNCTION log_row();
 		CREATE TRIGGER s AFTER INSERT ON %t FOR EACH STATEMENT EXECUTE FUNCTION log_row();', ['default'],
@@ -89,28 +90,28 @@ my @cases = (
 		ALTER TABLE %t ALTER d SET DEFAULT %t_f();', ['default'], "1,1\n2,99\n3,1\n4,1\n", "$ignore, \"columns\": [\"id\", \"k\"]", '3|1|0|0|2',
 		after => [ 'SELECT string_agg(id::text, \' \' ORDER BY id) FROM %t_child', '1 3' ] ],
 	[ 'reject_limit', $keyed, ['default'], $orphans, "$ignore, \"reject_limit\": 1", undef ],
-	[ 'duplicate_limit', $keyed, ['default'], $twins, "$ignore, $new, \"duplicate_limit\": 2", undef ],
+	[ 'duplicate_limit', $keyed, ['default'], $duplicates, "$ignore, $new, \"duplicate_limit\": 2", undef ],
 	[ 'a savepoint', $keyed, ['default'], $orphans, $ignore, '3|2|0|0|2',
 		before => "BEGIN; SAVEPOINT a; SELECT bulk_load('%t', '%f', '{$ignore}'); ROLLBACK TO a; SAVEPOINT b; SELECT bulk_load('%t', '%f', '{$ignore, \"reject_limit\": 1}'); ROLLBACK TO b", commit => 'COMMIT' ],
 	[ 'limit and skip', $keyed, ['default'], $orphans, "$ignore, \"skip\": 1, \"limit\": 3", '1|2|0|0|2' ],
-	[ 'a dry run', $keyed, ['default'], $twins, "$ignore, $new, \"dry_run\": true", '4|1|2|1|1' ],
+	[ 'a dry run', $keyed, ['default'], $duplicates, "$ignore, $new, \"dry_run\": true", '4|1|2|1|1' ],
 	[ 'a dry run, direct', $plain, ['full'], $orphans, "$ignore, $direct, \"dry_run\": true, \"truncate\": true", '3|2|0|0|1' ],
 	[ 'truncate', $plain, ['full'], $orphans, "$ignore, \"truncate\": true", '3|2|0|0|2', truncated => 1 ],
 	[ 'partitions', $parted, ['default'], $orphans, $ignore, '3|2|0|0|2' ],
 	[ 'partitions, direct', $parted =~ s/ PRIMARY KEY//r, ['default'], $orphans, "$ignore, $direct", '3|2|0|0|2' ],
-	[ 'partitions, keep_new', $parted, ['default'], $twins, "$ignore, $new", '4|1|2|1|2' ],
+	[ 'partitions, keep_new', $parted, ['default'], $duplicates, "$ignore, $new", '4|1|2|1|2' ],
 	[ 'a partition', $parted, ['default'], "1,1,a\n2,99,b\n3,1,c\n", $ignore, '2|1|0|0|2', into => '%t_1' ],
 	[ 'wide values', $keyed, \@all, $wide, $ignore, '2|2|0|0|2' ],
-	[ 'wide values, keep_new', $keyed, \@telling, $wide =~ s/,99,/,2,/gr . $wide =~ s/,99,/,2,/gr =~ s/abc|z/A/gr, $new, '4|0|4|0|2' ],
+	[ 'wide values, keep_new', $keyed, \@identified, $wide =~ s/,99,/,2,/gr . $wide =~ s/,99,/,2,/gr =~ s/abc|z/A/gr, $new, '4|0|4|0|2' ],
 	[ 'a reject file', $keyed, ['default'], $orphans, "$ignore, \"reject_file\": \"$folder/bad.csv\"", '3|2|0|0|2',
 		after => [ "SELECT pg_read_file('$folder/bad.csv')", "2,99,b\n4,98,d\n" ] ],
 	[ 'a header', $keyed, ['default'], "s,k,id\na,1,1\nb,99,2\n", "$ignore, \"header\": \"map\"", '1|1|0|0|2' ],
 	[ 'several files', $keyed, ['default'], [ $orphans, "11,1,k\n12,99,l\n", "13,1,m\n" ], $ignore, '5|3|0|0|2' ],
 	[ 'a filter', $keyed, ['default'], $orphans, "$ignore, \"where\": \"id <> 1\"", '2|2|0|0|2' ],
-	[ 'gzip', $keyed, ['default'], $orphans, $ignore, '3|2|0|0|2', feed => 'gzip' ],
-	[ 'a pipe', $keyed, ['default'], $orphans, $ignore, '3|2|0|0|2', feed => 'pipe' ],
-	[ 'a pipe, gzip', $keyed, ['default'], $orphans, "$ignore, $new", '3|2|0|0|1', feed => 'gzip pipe' ],
-	[ 'the client', $keyed, ['default'], $orphans, $ignore, '3|2|0|0|2', feed => 'client' ],
+	[ 'gzip', $keyed, ['default'], $orphans, $ignore, '3|2|0|0|2', source => 'gzip' ],
+	[ 'a pipe', $keyed, ['default'], $orphans, $ignore, '3|2|0|0|2', source => 'pipe' ],
+	[ 'a pipe, gzip', $keyed, ['default'], $orphans, "$ignore, $new", '3|2|0|0|1', source => 'gzip pipe' ],
+	[ 'the client', $keyed, ['default'], $orphans, $ignore, '3|2|0|0|2', source => 'client' ],
 	[ 'a query', $keyed, ['default'], '', $ignore, '3|2|0|0|2',
 		call => "bulk_load_query('%t', 'VALUES (1, 1, ''a''), (2, 99, ''b''), (3, 2, ''c''), (4, 98, ''d''), (5, 2, ''e'')', '%o')" ],
 	[ 'rows once more', $keyed, ['default'], "x,1,a\n1,1,a\ny,2,b\nz,2,c\n", $ignore, '2|1|0|0|2',
@@ -143,7 +144,7 @@ my $ddl = join(";\n", $common, map { $_->{tables} } @runs);
 my @tables = map { $_->{t} } @runs;
 my @others = ('log', map { "$_->{t}_child" } grep { $_->{tables} =~ /_child/ } @runs);
 
-$node->safe_psql('postgres', "$ddl; CREATE SCHEMA r; CREATE SCHEMA twin;
+$node->safe_psql('postgres', "$ddl; CREATE SCHEMA r; CREATE SCHEMA copied;
 	CREATE PUBLICATION everything FOR TABLES IN SCHEMA public;
 	CREATE PUBLICATION roots FOR TABLES IN SCHEMA public WITH (publish_via_partition_root = true);
 	CREATE PUBLICATION inserts FOR TABLES IN SCHEMA public WITH (publish = 'insert')");
@@ -168,7 +169,7 @@ sub changes
 {
 	my ($t) = @_;
 	my $out = $load->ask("SELECT substr(data, strpos(data, ': ') + 2) FROM pg_logical_slot_get_changes('slot', NULL, NULL, 'skip-empty-xacts', '1', 'include-xids', '0')
-		WHERE data ~ '^table (public|twin).$t(_[12])?: '");
+		WHERE data ~ '^table (public|copied).$t(_[12])?: '");
 	return split /\n/, $out;
 }
 
@@ -176,14 +177,14 @@ sub changes
 sub make_files
 {
 	my ($run) = @_;
-	my $feed = $run->{feed} // '';
+	my $source = $run->{source} // '';
 	my @paths;
 
 	foreach my $i (0 .. $#{ $run->{files} })
 	{
 		my $path = data_file("$run->{t}.$i.csv", 1, length $run->{files}[$i] ? $run->{files}[$i] : "\n");
 
-		if ($feed =~ /gzip/)
+		if ($source =~ /gzip/)
 		{
 			gzip($path => "$path.gz") or die $GzipError;
 			$path .= '.gz';
@@ -207,12 +208,12 @@ sub run
 	$load->ask("DROP TABLE IF EXISTS before; CREATE TEMP TABLE before AS SELECT * FROM $t");
 	changes($t);
 	$load->ask($fill->($run->{before})) if $run->{before};
-	if (($run->{feed} // '') =~ /pipe/)
+	if (($run->{source} // '') =~ /pipe/)
 	{
 		$given = "$folder/pipe";
 		system("rm -f $given; mkfifo $given; cat $path > $given &") == 0 or die;
 	}
-	$given = 'stdin' if ($run->{feed} // '') eq 'client';
+	$given = 'stdin' if ($run->{source} // '') eq 'client';
 	my $call = $fill->($run->{call} // "bulk_load('$into', '$given', '%o')");
 	my $sql = "SELECT concat_ws('|', rows_loaded, rows_rejected, rows_duplicate, rows_replaced, coalesce(details ->> 'attempts', '1')) AS outcome FROM $call";
 	if ($given eq 'stdin')
@@ -237,15 +238,15 @@ sub run
 	# the same by COPY
 	my @lines = changes($t);
 	my $old = $run->{truncated} ? 'SELECT * FROM before WHERE false' : 'SELECT * FROM before';
-	$load->ask("CREATE TABLE twin.$t (LIKE $t); COPY (SELECT * FROM $t EXCEPT ALL $old) TO '$folder/twin.csv' (FORMAT csv); COPY twin.$t FROM '$folder/twin.csv' (FORMAT csv)");
+	$load->ask("CREATE TABLE copied.$t (LIKE $t); COPY (SELECT * FROM $t EXCEPT ALL $old) TO '$folder/copied.csv' (FORMAT csv); COPY copied.$t FROM '$folder/copied.csv' (FORMAT csv)");
 	is($load->{error}, '', "$name: COPY of the same rows");
 	my @copied = changes($t);
-	# the columns of a partition may stand in another order
+	# the columns of a partition may be in another order
 	my $sorted = sub { return join("\n", sort map { join(' ', sort split /(?<=\S) (?=\w+\[)/, $_) } grep { /^INSERT/ } @_); };
 	is($sorted->(@lines), $sorted->(@copied), "$name: the insertions are those of COPY");
 	is(scalar(grep { /^DELETE/ } @lines), $run->{truncated} ? 0 : $load->ask("SELECT count(*) FROM (SELECT * FROM before EXCEPT ALL SELECT * FROM $t) x"), "$name: deleted are old rows");
 	is(scalar(grep { !/^(INSERT|DELETE)/ } @lines), $run->{truncated} // 0, "$name: nothing else is decoded");
-	$load->ask("CREATE TABLE r.$t AS SELECT * FROM before UNION ALL SELECT * FROM twin.$t");
+	$load->ask("CREATE TABLE r.$t AS SELECT * FROM before UNION ALL SELECT * FROM copied.$t");
 }
 
 sub contents
@@ -256,7 +257,7 @@ sub contents
 
 foreach my $run (@runs)
 {
-	next if !$has_client && ($run->{feed} // '') eq 'client';
+	next if !$has_client && ($run->{source} // '') eq 'client';
 	run($run);
 }
 $node->wait_for_catchup($_) foreach qw(everything roots inserts);
@@ -281,7 +282,7 @@ $load->ask("TRUNCATE r.t; CREATE SEQUENCE r.s; CREATE FUNCTION r.key() RETURNS i
 my $odd = data_file('odd.csv', 1, "1,a\n1,b\n1,c\n");
 $load->ask("SELECT bulk_load('r.t', '$odd', '{$new, $more, \"columns\": [\"k\", \"s\"]}')");
 is($load->sqlstate, '55000', 'keys that are not the same twice');
-is($load->ask('SELECT count(*) FROM r.t WHERE s = \'old\''), '3', 'old rows stand');
+is($load->ask('SELECT count(*) FROM r.t WHERE s = \'old\''), '3', 'old rows are unchanged');
 
 # rows that came again are rejected in the words of the first attempt
 $load->ask('ALTER TABLE r.t ALTER id DROP DEFAULT');
@@ -322,7 +323,7 @@ my $is_slow = sub { return $watch->ask('SELECT last_value > 6 FROM r.calls') eq 
 $load->cancel($slow, $watch, $is_slow, 0.1);
 is($load->sqlstate, '57014', 'cancelled');
 is($load->ask('SELECT count(*) FROM r.t'), '0', 'cancelled: nothing is loaded');
-is($load->ask("SELECT rows_loaded, rows_rejected FROM bulk_load('r.t', '$few', '{$ignore, $more}')"), '3|2', 'cancelled: the session goes on');
+is($load->ask("SELECT rows_loaded, rows_rejected FROM bulk_load('r.t', '$few', '{$ignore, $more}')"), '3|2', 'cancelled: the session continues');
 $load->ask('TRUNCATE r.t; ALTER SEQUENCE r.calls RESTART');
 
 check_log($subscriber);

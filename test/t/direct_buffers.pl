@@ -1,5 +1,5 @@
-# A direct load leaves the shared buffers to others as COPY does, whatever the
-# number of its workers: together they have one ring's share.
+# A direct load uses a ring of shared buffers as COPY does, whatever the number
+# of its workers: together they have one ring's share.
 
 use strict;
 use warnings;

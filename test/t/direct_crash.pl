@@ -1,5 +1,5 @@
-# The server is killed in the middle of direct loads: afterwards the rows are
-# all there or none is, and the table takes another load.
+# The server is killed during direct loads: afterwards all rows are there or
+# none, and the table can be loaded again.
 #
 # PGBULK_TEST_CRASHES=n does that many crashes; else 20, or 36 where PGBULK_TEST_LONG is set.
 
@@ -54,7 +54,7 @@ sub bulk_load
 	return "SELECT bulk_load('$table', '$file', '" . direct($workers, $more) . "')";
 }
 
-# What a crash may catch: the table, and the SQL for so many workers.
+# What may run during a crash: the table, and the SQL for so many workers.
 my @loads = (
 	[ 'plain', sub { bulk_load('plain', $rows, @_) } ],
 	[ 'wide', sub { bulk_load('wide', $wide, @_) } ],

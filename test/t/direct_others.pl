@@ -1,5 +1,5 @@
 # A direct load among other sessions: they see none of its rows and then all;
-# who would write or change the table waits for the end of the load.
+# those that write to the table or alter it wait for the end of the load.
 
 use strict;
 use warnings;
@@ -98,7 +98,7 @@ sub waits_for_lock
 	return !$session->done;
 }
 
-# Nothing of the load goes on once its statement is over.
+# Nothing of the load is running when its statement has ended.
 sub no_workers_left
 {
 	my ($name) = @_;
@@ -127,7 +127,7 @@ sub readers
 
 		$load->ask("SET pgbulk.chunk_size = '64kB'");
 
-		# once more if the machine had no time for readers
+		# again if the machine was too busy for readers
 		my @seen;
 		foreach (1 .. 10)
 		{
@@ -159,7 +159,7 @@ sub waiting
 	close_gate();
 	$load->send('BEGIN; ' . bulk_load('slow', $small, $workers) . '; COMMIT');
 	wait_for_load();
-	is($watch->ask('SELECT count(*) FROM slow'), '1', "$name: in the middle of the load a reader goes on");
+	is($watch->ask('SELECT count(*) FROM slow'), '1', "$name: during the load a reader continues");
 	$insert->send("INSERT INTO slow VALUES (-2, 'meanwhile') RETURNING i");
 	ok(waits_for_lock($insert), "$name: INSERT waits");
 	$update->send("UPDATE slow SET s = 'changed' WHERE i = -1 RETURNING s");
@@ -173,8 +173,8 @@ sub waiting
 		"$name: it has the lock that keeps writers out") if $workers == 0;
 
 	open_gate();
-	is($load->wait, '20000', "$name: the load beside checkpoints") or diag $load->{error};
-	is($insert->wait, '-2', "$name: INSERT goes on");
+	is($load->wait, '20000', "$name: the load with checkpoints") or diag $load->{error};
+	is($insert->wait, '-2', "$name: INSERT continues");
 	is($update->wait, 'changed', "$name: so does UPDATE");
 	is($vacuum->wait . $vacuum->{error}, '', "$name: so does VACUUM");
 	is($index->wait . $index->{error}, '', "$name: so does CREATE INDEX CONCURRENTLY");
@@ -201,7 +201,7 @@ sub waiting
 	$load->send(bulk_load('fast', $small, $workers));
 	ok(waits_for_lock($load), "$name: a load waits for a writer");
 	$insert->ask('COMMIT');
-	is($load->wait, '20000', "$name: and goes on then");
+	is($load->wait, '20000', "$name: and continues then");
 	is($watch->ask('SELECT count(*) FROM fast'), '80001', "$name: with the rows of both");
 }
 
@@ -221,7 +221,7 @@ sub undone
 	is($load->ask('BEGIN; ' . bulk_load('fast', $large, $workers) . '; ROLLBACK; ' . bulk_load('fast', $small, $workers)),
 		"$many\n20000", "$name: a load after one that was rolled back");
 
-	# what VACUUM cannot cut off is free for rows of whoever comes next
+	# what VACUUM cannot truncate is free space for later rows
 	$size = $watch->ask("VACUUM fast; SELECT pg_relation_size('fast')");
 	$watch->ask("INSERT INTO fast SELECT i, 'text of a row of this file' FROM generate_series(1, 20000) i");
 	cmp_ok($watch->ask("SELECT pg_relation_size('fast')"), '<=', $size, "$name: the space of the dead rows is used again");

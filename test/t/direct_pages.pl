@@ -46,10 +46,10 @@ $node->safe_psql('postgres', q{
 	-- pages that had room for the next tuple, but for what the table wants free
 	CREATE FUNCTION holes(t regclass, fillfactor int) RETURNS bigint LANGUAGE sql AS
 	$$ SELECT count(*) FROM (
-		SELECT upper - lower - 4 - 8192 * (100 - fillfactor) / 100 AS room, lead(len) OVER (ORDER BY block) AS next
+		SELECT upper - lower - 4 - 8192 * (100 - fillfactor) / 100 AS space, lead(len) OVER (ORDER BY block) AS next
 		FROM blocks(t) block, get_raw_page(t::text, block) page, page_header(page),
 			LATERAL (SELECT (lp_len + 7) & ~7 AS len FROM heap_page_items(page) WHERE lp = 1) first) pages
-		WHERE room >= next $$});
+		WHERE space >= next $$});
 
 my $rows = data_file('rows.csv', 1024 * 1024, sub {
 	my ($n) = @_;
@@ -171,8 +171,8 @@ foreach my $kind (@kinds)
 		my $name = "$kind->{name}, $workers workers, chunks of $chunk bytes";
 		my ($writer, $rows, $steps, $tuples, $headers, $amcheck, $holes, @sizes) = splice @said, 0, 9;
 
-		# where there are workers each chunk may end in a page with room, and
-		# chunks of long rows are shorter than wanted
+		# where there are workers each chunk may end in a page with free space,
+		# and chunks of long rows are shorter than wanted
 		my $spare = $workers ? 2 * (-s $kind->{file}) / $chunk + 1 : 1;
 
 		is($writer, 'direct ' . ($kind->{alone} ? 0 : $workers), "$name: who did it");

@@ -1,5 +1,5 @@
 # Direct loads into partitioned tables: who else may use the partitions
-# meanwhile, which locks stay, and what a crash leaves of pages that were
+# meanwhile, which locks remain, and what a crash leaves of pages that were
 # filled in several turns.
 
 use strict;
@@ -49,7 +49,7 @@ sub waits
 $other->ask("BEGIN; INSERT INTO t2n VALUES (2, 'x')");
 $load->ask('BEGIN');
 is($load->ask($auto), '3|buffered|Others use the table.', 'auto leaves others alone');
-is(locks(), 0, 'and gives back the locks that it had');
+is(locks(), 0, 'and releases the locks that it had');
 $load->ask('ROLLBACK');
 $load->send($direct);
 waits($load);

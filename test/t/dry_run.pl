@@ -43,7 +43,7 @@ sub dry
 		'{"columns": ["k", "s"], "dry_run": true@{[$more ? ", $more" : '']}}'));
 }
 
-# The database's files but for those of catalogs, with their sizes, and where sequences stand.  What has
+# The database's files except those of catalogs, with their sizes, and the state of sequences.  What has
 # been dropped is there until a checkpoint.
 my $base = $node->data_dir . '/' . $node->safe_psql('postgres', q{SELECT regexp_replace(pg_relation_filepath('t'), '\d+$', '')});
 sub state_of_all
@@ -116,7 +116,7 @@ until ($session->done)
 	sleep 0.01;
 }
 $session->wait;
-is($watch->ask('SELECT last_value FROM t_id_seq'), $value, 'and stand there afterwards');
+is($watch->ask('SELECT last_value FROM t_id_seq'), $value, 'and do so afterwards');
 $node->safe_psql('postgres', "SELECT setval('t_id_seq', " . ($value - ($taken > 20 ? 20 : $taken)) . ')');
 same_state($before, 'the rest is as it was');
 
@@ -158,7 +158,7 @@ $node->safe_psql('postgres', 'DROP TABLE parts');
 # two dry runs of one table come one after the other
 $session->send(dry('t', $rows));
 $watch->ask(dry('t', $rows));
-unlike($watch->{error}, qr/ERROR|WARNING/, 'dry runs beside each other');
+unlike($watch->{error}, qr/ERROR|WARNING/, 'concurrent dry runs');
 $session->wait;
 same_state($before, 'nothing stays of both');
 

@@ -1,4 +1,5 @@
-# Dump and restore: the numbers of loads go on, and whoever dumps a database can read them.
+# Dump and restore: the numbers of loads continue, and the role that dumps a
+# database can read them.
 
 use strict;
 use warnings;

@@ -1,6 +1,6 @@
-# Duplicates by the batch among other sessions: keys that others enter, hold or
-# give up before the rows of a load are looked up, and between that and the moment
-# when their index entries go in.
+# Duplicates by the batch among other sessions: keys that others insert, lock or
+# delete before the rows of a load are looked up, and between that and the
+# insertion of their index entries.
 
 use strict;
 use warnings;
@@ -144,7 +144,7 @@ foreach my $step ([ $load, $call =~ s/rows\.csv/many.csv/r ], [ $other, "INSERT 
 is($failed, '40001', 'one of two serializable transactions fails');
 $_->ask('RESET enable_seqscan') foreach ($load, $other);
 
-# keep_new: the same encounters; what stands then is new
+# keep_new: the same conflicts; the result are the new rows
 my $new = $call =~ s/keep_old/keep_new/r =~ s/rows_duplicate/rows_duplicate, rows_replaced/r;
 foreach my $case (
 	["INSERT INTO t VALUES ('key 00500', 0, 'theirs')", '3000|0|101', '3000|0|100', 3000, 3000],
@@ -166,7 +166,7 @@ foreach my $case (
 		waits($load);
 		$other->ask($end);
 		is($load->wait, $counts, "keep_new, $statement, $end");
-		is($watch->ask("SELECT count(*) FROM t WHERE s LIKE 'new%'"), 3000, "keep_new, $statement, $end: what stands");
+		is($watch->ask("SELECT count(*) FROM t WHERE s LIKE 'new%'"), 3000, "keep_new, $statement, $end: the result");
 		sound("keep_new, $statement, $end", $rows);
 	}
 }
@@ -182,7 +182,7 @@ foreach my $end ('COMMIT', 'ROLLBACK')
 	waits($load);
 	$third->ask($end);
 	is($load->wait, $end eq 'COMMIT' ? '3000|0|201' : '3000|0|200', "keep_new, others are faster, $end");
-	is($watch->ask("SELECT count(*) FROM t WHERE s LIKE 'new%'"), 3000, "keep_new, $end: new rows stand");
+	is($watch->ask("SELECT count(*) FROM t WHERE s LIKE 'new%'"), 3000, "keep_new, $end: the new rows");
 	sound("keep_new, faster, $end", 3000);
 }
 foreach my $level ('REPEATABLE READ', 'SERIALIZABLE')

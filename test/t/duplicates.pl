@@ -1,6 +1,6 @@
-# Duplicates among other sessions: the buffered writer meets rows that others
-# insert, change and delete meanwhile; the direct one replaces rows that others read
-# and refer to; both are what they were after a crash, and on a standby.
+# Duplicates among other sessions: the buffered writer finds rows that others
+# insert, change and delete meanwhile; the direct one replaces rows that others
+# read and refer to; both also after a crash, and on a standby.
 
 use strict;
 use warnings;
@@ -50,7 +50,7 @@ sub sound
 
 # another session's rows, before it has committed
 foreach my $case (
-	# what it does; with COMMIT: keep_old, keep_new; with ROLLBACK likewise; what stands with keep_new and COMMIT
+	# what it does; with COMMIT: keep_old, keep_new; with ROLLBACK likewise; the result with keep_new and COMMIT
 	['INSERT INTO t VALUES (50, 9050, \'other\')', '488|12|0', '500|0|12', '489|11|0', '500|0|11', 'new 50'],
 	['INSERT INTO t VALUES (9050, 1050, \'other\')', '488|12|0', '500|0|12', '489|11|0', '500|0|11', 'new 50'],
 	['UPDATE t SET s = \'other\' WHERE a = 105', '489|11|0', '500|0|11', '489|11|0', '500|0|11', 'new 105'],
@@ -59,7 +59,7 @@ foreach my $case (
 	['DELETE FROM t WHERE a = 105', '490|10|0', '500|0|10', '489|11|0', '500|0|11', 'new 105'])
 {
 	my ($statement, @expected) = @$case;
-	my $stands = pop @expected;
+	my $result = pop @expected;
 
 	foreach my $end ('COMMIT', 'ROLLBACK')
 	{
@@ -74,14 +74,14 @@ foreach my $case (
 			waits($load) unless $policy eq 'keep_old' && $statement =~ /s = /;
 			$other->ask($end);
 			is($load->wait, shift @expected, $name);
-			my ($n) = $stands =~ /(\d+)/;
-			is($watch->ask("SELECT s FROM t WHERE a = $n"), $stands, "$name: what stands") if $policy eq 'keep_new';
+			my ($n) = $result =~ /(\d+)/;
+			is($watch->ask("SELECT s FROM t WHERE a = $n"), $result, "$name: the result") if $policy eq 'keep_new';
 			sound($name);
 		}
 	}
 }
 
-# whoever goes by a snapshot must not act upon what it does not show
+# a transaction with a snapshot must not act upon what that does not show
 foreach my $level ('REPEATABLE READ', 'SERIALIZABLE')
 {
 	foreach my $writer ('buffered', 'direct')
@@ -132,7 +132,7 @@ foreach my $writer ('direct', 'buffered')
 # a reader with an old snapshot sees the old rows, by the new index too
 reset_table();
 $other->ask('BEGIN ISOLATION LEVEL REPEATABLE READ; SET enable_seqscan = off; SELECT count(*) FROM r');
-is($load->ask(call('keep_new', 'direct')), '500|0|11', 'rows are replaced behind a reader');
+is($load->ask(call('keep_new', 'direct')), '500|0|11', 'rows are replaced during a read');
 is($other->ask('SELECT s FROM t WHERE a = 105'), 'old 105', 'it sees the old one');
 is($other->ask('SELECT count(*) FROM t WHERE b > 0'), 11, 'and only old ones');
 $other->ask('COMMIT; RESET enable_seqscan');
@@ -155,21 +155,21 @@ $watch->ask('VACUUM t');
 cmp_ok($watch->ask($size), '<=', $full, 'VACUUM gives it back');
 is($load->ask($again), '0|20000|t|f', 'without the reader the load does it');
 cmp_ok($watch->ask($size), '<=', $full, 'at once');
-sound('given back');
+sound('reclaimed');
 $load->ask('BEGIN; LOCK TABLE t IN SHARE ROW EXCLUSIVE MODE');
 $other->send('DELETE FROM t WHERE false');
 waits($other);
 like($load->ask($again), qr/^0\|20000\|t\|f$/m, 'who waits to write does not keep it from that');
 $load->ask('COMMIT');
 $other->wait;
-sound('given back, with a writer');
+sound('reclaimed, with a writer');
 $node->stop('immediate');
 $node->start;
 ($load, $other, $watch) = map { PgBulk::Session->new($node) } 1 .. 3;
 is($watch->ask('SELECT count(*) FROM t'), 20000, 'after a crash: the same rows');
-sound('given back, crash');
+sound('reclaimed, crash');
 $load->ask('BEGIN');
-is($load->ask($again), '0|20000|t|f', 'given back, not committed');
+is($load->ask($again), '0|20000|t|f', 'reclaimed, not committed');
 $watch->ask('CHECKPOINT');
 $node->stop('immediate');
 $node->start;

@@ -1,6 +1,6 @@
-# Foreign keys among other sessions: what becomes of rows that are referred to
-# while a load looks for them; what readers and subscribers see; and the lines
-# of files that cannot be read twice.
+# Foreign keys among other sessions: changes of referenced rows while a load
+# looks for them; what readers and subscribers see; and the lines of files that
+# cannot be read twice.
 
 use strict;
 use warnings;
@@ -48,7 +48,7 @@ sub reset_tables
 
 foreach my $way (@ways)
 {
-	# deleted, and the other session goes on, or not
+	# deleted, and the other session continues, or not
 	foreach my $end ('COMMIT', 'ROLLBACK')
 	{
 		foreach my $ignore (0, 1)
@@ -131,7 +131,7 @@ foreach my $way (@ways)
 }
 
 # rows that go are not decoded, so that neither the replica identity nor a publication is in the way: one without deletions,
-# with a filter that sees less of a deleted row than of a new one, or with a list without what tells which row it was
+# with a filter that sees less of a deleted row than of a new one, or with a column list without the replica identity
 reset_tables();
 $load->ask('ALTER TABLE t REPLICA IDENTITY NOTHING; DELETE FROM p WHERE id = 50');
 foreach my $publication ('', "t WITH (publish = 'insert')", "t WHERE (s <> 'x')", 't (p, s)')
@@ -165,7 +165,7 @@ $load->ask('ALTER TABLE t REPLICA IDENTITY FULL');
 		$load->ask($replace);
 		is($load->sqlstate, '55000', "$table: keep_new");
 		is(($load->{error} =~ /(cannot delete.*)/)[0], ($error =~ /(cannot delete.*)/)[0], "$table: in the same words");
-		is($load->ask("SELECT a, b FROM $table"), '1|old', "$table: the row stands");
+		is($load->ask("SELECT a, b FROM $table"), '1|old', "$table: the row is unchanged");
 		is($load->ask($replace =~ s/keep_new/keep_old/r), '1|0', "$table: keep_old");
 		$load->ask('ALTER TABLE ' . ($table eq 'k' ? 'k' : 'part') . ' REPLICA IDENTITY USING INDEX ' . ($table eq 'k' ? 'k_a' : 'part_a'));
 		is($load->ask($replace), '2|2', "$table: with a replica identity");
@@ -188,9 +188,10 @@ SKIP:
 	}
 }
 
-# Rows with one key never stand together in the WAL, even if all but one go again: a subscriber would stop at the second.
+# Rows with one key are never in the WAL together, even if all but one are
+# deleted: a subscriber would stop at the second.
 {
-	my $twins = data_file('twins.csv', 1, "5,1000\n5,1\n6,1\n");
+	my $duplicates = data_file('duplicates.csv', 1, "5,1000\n5,1\n6,1\n");
 	my $few = data_file('few.csv', 1, "1,1\n2,1\n11,1\n");
 
 	$node->safe_psql('postgres', 'CREATE TABLE u (n int PRIMARY KEY, p int REFERENCES p); INSERT INTO p VALUES (1) ON CONFLICT DO NOTHING; DELETE FROM p WHERE id = 1000');
@@ -198,8 +199,8 @@ SKIP:
 		my ($path, $options) = @_;
 		return $load->ask("SELECT rows_loaded, rows_rejected, rows_duplicate, rows_replaced, writer, details ->> 'not_direct' ~ 'subscribers would meet' FROM bulk_load('u', '$path', '{\"log_verbosity\": \"silent\", $options}')");
 	};
-	$load_u->($twins, '"on_error": "ignore", "writer": "direct"');
-	is($load->sqlstate, '0A000', 'orphans beside a unique index: not direct');
+	$load_u->($duplicates, '"on_error": "ignore", "writer": "direct"');
+	is($load->sqlstate, '0A000', 'orphans with a unique index: not direct');
 	$node->safe_psql('postgres', 'INSERT INTO u SELECT i, 1 FROM generate_series(1, 10) i');
 	foreach my $policy (qw(keep_old keep_new))
 	{
@@ -257,7 +258,8 @@ foreach my $way (@ways)
 	system("rm -f $file; mkfifo $file; cat $lines > $file &") == 0 or die;
 	is($load->ask(call($way, 1)), '2940|60', "$way: a pipe");
 	is($watch->ask($ask_lines), $expected, "$way: lines of a pipe");
-	# what was kept for rejects goes if there are none, or the log tells of a leak
+	# what was kept for rejects is freed if there are none, or the log reports a
+	# leak
 	$node->safe_psql('postgres', 'TRUNCATE t; INSERT INTO p SELECT 5000 + i * 50 FROM generate_series(1, 60) i');
 	system("cat $lines > $file &") == 0 or die;
 	is($load->ask(call($way, 1)), '3000|0', "$way: a pipe without bad rows");

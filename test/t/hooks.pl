@@ -40,8 +40,8 @@ $node->safe_psql('postgres', qq{
 	CREATE TABLE rejects_of_others (load_id bigint, target text, loaded_at timestamptz, file text, line_number bigint, byte_offset bigint,
 		reason text, column_name text, field_value text, sqlstate text, message text, raw_line text, raw_bytes bytea)});
 
-# Runs SQL in a session of its own; returns what it printed and what it was told, as one text.
-sub told
+# Runs SQL in a session of its own; returns its output, messages included, as one text.
+sub run_sql
 {
 	my ($sql) = @_;
 	my ($out, $err);
@@ -67,29 +67,29 @@ foreach my $place ('above', 'below')
 	foreach my $options ('{}', '{"writer": "direct"}', '{"writer": "buffered"}', '{"dry_run": true}', '{"truncate": true}',
 		'{"header": "map"}', '{"on_error": "ignore", "reject_table": "gone"}')
 	{
-		like(told("$set 't'; " . load('t', $file, $options)), $refused, "$place: $options");
+		like(run_sql("$set 't'; " . load('t', $file, $options)), $refused, "$place: $options");
 	}
-	like(told("$set 't'; SELECT * FROM bulk_load_query('t', 'SELECT 1, 2')"), $refused, "$place: a query");
-	is(told('SELECT count(*) FROM t'), '0', "$place: nothing is there");
+	like(run_sql("$set 't'; SELECT * FROM bulk_load_query('t', 'SELECT 1, 2')"), $refused, "$place: a query");
+	is(run_sql('SELECT count(*) FROM t'), '0', "$place: nothing is there");
 
 	# one partition of several, whichever the writer
-	like(told("$set 'p2'; " . load('p', $file)), qr/cannot load into table "p2"\n.*custom scan/, "$place: a partition that gets a row");
-	like(told("$set 'p2'; " . load('p', $file, '{"writer": "direct"}')), qr/cannot load into "p"\n.*Partition "p2" is written to by another/,
+	like(run_sql("$set 'p2'; " . load('p', $file)), qr/cannot load into table "p2"\n.*custom scan/, "$place: a partition that gets a row");
+	like(run_sql("$set 'p2'; " . load('p', $file, '{"writer": "direct"}')), qr/cannot load into "p"\n.*Partition "p2" is written to by another/,
 		"$place: a partition, direct");
-	like(told("$set 'p2'; " . load('p', data_file('one', 1, "1,a\n"))), qr/^1$/, "$place: a partition without rows");
-	like(told("$set 'p'; " . load('p1', $file, '{"limit": 1}')), qr/^1$/, "$place: the parent of a partition");
-	is(told('SELECT count(*) FROM p; TRUNCATE p'), '2', "$place: what was loaded is there");
-	like(told("$set 'child'; " . load('t', $file)), qr/^2$/, "$place: a child by inheritance is another table");
-	like(told('TRUNCATE t'), qr/^$/, 'emptied');
+	like(run_sql("$set 'p2'; " . load('p', data_file('one', 1, "1,a\n"))), qr/^1$/, "$place: a partition without rows");
+	like(run_sql("$set 'p'; " . load('p1', $file, '{"limit": 1}')), qr/^1$/, "$place: the parent of a partition");
+	is(run_sql('SELECT count(*) FROM p; TRUNCATE p'), '2', "$place: what was loaded is there");
+	like(run_sql("$set 'child'; " . load('t', $file)), qr/^2$/, "$place: a child by inheritance is another table");
+	like(run_sql('TRUNCATE t'), qr/^$/, 'emptied');
 
 	# a reject table of theirs gets its rows by INSERT
-	like(told("$set 'rejects_of_others'; " . load('t', $bad, '{"on_error": "ignore", "reject_table": "rejects_of_others", "log_verbosity": "silent"}')),
+	like(run_sql("$set 'rejects_of_others'; " . load('t', $bad, '{"on_error": "ignore", "reject_table": "rejects_of_others", "log_verbosity": "silent"}')),
 		qr/^1$/, "$place: a reject table");
-	is(told('SELECT raw_line FROM rejects_of_others'), 'x,a', "$place: has its row");
-	my $id = told('SELECT load_id FROM rejects_of_others');
-	like(told("$set 't'; SELECT * FROM bulk_load_retry('t', 'rejects_of_others', $id)"), $refused, "$place: a second try");
-	is(told('SELECT count(*) FROM rejects_of_others'), '1', "$place: leaves the row where it was");
-	like(told('TRUNCATE t, rejects_of_others'), qr/^$/, 'emptied');
+	is(run_sql('SELECT raw_line FROM rejects_of_others'), 'x,a', "$place: has its row");
+	my $id = run_sql('SELECT load_id FROM rejects_of_others');
+	like(run_sql("$set 't'; SELECT * FROM bulk_load_retry('t', 'rejects_of_others', $id)"), $refused, "$place: a second try");
+	is(run_sql('SELECT count(*) FROM rejects_of_others'), '1', "$place: leaves the row where it was");
+	like(run_sql('TRUNCATE t, rejects_of_others'), qr/^$/, 'emptied');
 }
 
 # ---- what is seen ----
@@ -99,7 +99,7 @@ my $insert = qr/started: INSERT INTO public\.t \(a, b\) VALUES \(\$1, \$2\)/;
 sub seen
 {
 	my ($sql, $expected, $name) = @_;
-	my @lines = grep { /started|command|ERROR/ } split /\n/, told("SET compute_query_id = on; SET hooks.tell = on; $sql");
+	my @lines = grep { /started|command|ERROR/ } split /\n/, run_sql("SET compute_query_id = on; SET hooks.report = on; $sql");
 
 	s/^NOTICE:  // foreach @lines;
 	is_deeply(\@lines, $expected, $name);
@@ -153,29 +153,29 @@ my %forbidden = (
 foreach my $way (sort keys %forbidden)
 {
 	my ($sql, $table, $columns) = @{ $forbidden{$way} };
-	like(told("SET hooks.forbid = '$table'; $sql"), qr/^ERROR:  writing to "$table" is forbidden, columns $columns$/m, "forbidden: $way");
+	like(run_sql("SET hooks.forbid = '$table'; $sql"), qr/^ERROR:  writing to "$table" is forbidden, columns $columns$/m, "forbidden: $way");
 }
 
 # neither a rule nor a default counts where COPY needs none
-is(told(load('ruled', $file, '{"columns": ["a", "b"]}') . '; SELECT * FROM ruled ORDER BY a; SET hooks.tell = on; SELECT 1'),
+is(run_sql(load('ruled', $file, '{"columns": ["a", "b"]}') . '; SELECT * FROM ruled ORDER BY a; SET hooks.report = on; SELECT 1'),
 	"2\n1|a|2|7\n2|b|3|7\n1", 'a table with a rule and a default that throws');
 
 # privileges are the executor's
 $node->safe_psql('postgres', q{
 	CREATE ROLE loader; GRANT pg_read_server_files TO loader; GRANT INSERT (a) ON t TO loader; GRANT INSERT ON u TO loader});
-like(told('SET ROLE loader; ' . load('t', $file)), qr/^ERROR:  permission denied for table t$/m, 'INSERT of one column is not enough');
-like(told('SET ROLE loader; ' . load('t', $ab, '{"header": "map"}')), qr/^ERROR:  permission denied for table t$/m, 'nor by the header');
-like(told('SET ROLE loader; ' . load('t', $file, '{"columns": ["a", null]}')), qr/^2$/, 'but for this column');
-like(told('SET ROLE loader; ' . load('p', $ab, '{"header": "map"}')), qr/^ERROR:  permission denied for table p$/m, 'no column at all');
-like(told('SET ROLE loader; ' . load('u', $file, '{"on_duplicate": "keep_new"}')), qr/^ERROR:  permission denied for table u$/m, 'no right to replace');
-like(told('SET ROLE loader; ' . load('t', $file, '{"columns": ["a", null], "where": "b IS NULL"}')),
+like(run_sql('SET ROLE loader; ' . load('t', $file)), qr/^ERROR:  permission denied for table t$/m, 'INSERT of one column is not enough');
+like(run_sql('SET ROLE loader; ' . load('t', $ab, '{"header": "map"}')), qr/^ERROR:  permission denied for table t$/m, 'nor by the header');
+like(run_sql('SET ROLE loader; ' . load('t', $file, '{"columns": ["a", null]}')), qr/^2$/, 'but for this column');
+like(run_sql('SET ROLE loader; ' . load('p', $ab, '{"header": "map"}')), qr/^ERROR:  permission denied for table p$/m, 'no column at all');
+like(run_sql('SET ROLE loader; ' . load('u', $file, '{"on_duplicate": "keep_new"}')), qr/^ERROR:  permission denied for table u$/m, 'no right to replace');
+like(run_sql('SET ROLE loader; ' . load('t', $file, '{"columns": ["a", null], "where": "b IS NULL"}')),
 	qr/^ERROR:  permission denied for table t$/m, 'no right to read what where looks at');
 
 # what is shown of a row are the columns that were loaded
 $node->safe_psql('postgres', 'CREATE TABLE checked (a int CHECK (a > 2), b text, c text DEFAULT \'secret\'); GRANT INSERT ON checked TO loader');
 my $shown = qr/^DETAIL:  Failing row contains \(a, b\) = \(1, a\)\.$/m;
-like(told("SET ROLE loader; COPY checked (a, b) FROM '$file' (FORMAT csv)"), $shown, 'COPY shows the columns that it loads');
-like(told('SET ROLE loader; ' . load('checked', $file, qq({"writer": "$_", "columns": ["a", "b"]}))), $shown, "so does writer $_") foreach 'auto', 'buffered';
+like(run_sql("SET ROLE loader; COPY checked (a, b) FROM '$file' (FORMAT csv)"), $shown, 'COPY shows the columns that it loads');
+like(run_sql('SET ROLE loader; ' . load('checked', $file, qq({"writer": "$_", "columns": ["a", "b"]}))), $shown, "so does writer $_") foreach 'auto', 'buffered';
 
 # ---- a table access method ----
 
@@ -196,20 +196,20 @@ foreach my $method ('heap', 'heap_again', 'counting_heap')
 		CREATE TABLE ${method}_keys (a int PRIMARY KEY REFERENCES parents, b text) USING $method;
 		CREATE TABLE ${method}_parts (a int, b text) PARTITION BY RANGE (a);
 		CREATE TABLE ${method}_part PARTITION OF ${method}_parts DEFAULT USING $method");
-	is(told(load($method, $many) . "; SELECT count(*), sum(a), sum(length(b)) FROM $method; SELECT counted_rows()"),
+	is(run_sql(load($method, $many) . "; SELECT count(*), sum(a), sum(length(b)) FROM $method; SELECT counted_rows()"),
 		"3000\n3000|4501500|93874\n" . ($own ? 3000 : 0), "$method: a load, and whether by calls of its own");
-	is(told(load($method, $many, '{"dry_run": true}') . "; SELECT count(*) FROM $method"), "3000\n3000", "$method: a dry run");
-	is(told(load($method, $many, '{"truncate": true, "freeze": true}') . "; SELECT count(*) FROM $method"), "3000\n3000", "$method: truncate, freeze");
-	is(told(load("${method}_parts", $many) . "; SELECT count(*) FROM ${method}_part"), "3000\n3000", "$method: a partition");
-	like(told(load("${method}_keys", $many)), qr/^ERROR:  .* violates foreign key constraint/m, "$method: an orphan");
-	like(told(load("${method}_keys", $many, '{"on_error": "ignore", "log_verbosity": "silent"}')),
+	is(run_sql(load($method, $many, '{"dry_run": true}') . "; SELECT count(*) FROM $method"), "3000\n3000", "$method: a dry run");
+	is(run_sql(load($method, $many, '{"truncate": true, "freeze": true}') . "; SELECT count(*) FROM $method"), "3000\n3000", "$method: truncate, freeze");
+	is(run_sql(load("${method}_parts", $many) . "; SELECT count(*) FROM ${method}_part"), "3000\n3000", "$method: a partition");
+	like(run_sql(load("${method}_keys", $many)), qr/^ERROR:  .* violates foreign key constraint/m, "$method: an orphan");
+	like(run_sql(load("${method}_keys", $many, '{"on_error": "ignore", "log_verbosity": "silent"}')),
 		$own ? qr/^ERROR:  .* violates foreign key constraint/m : qr/^2500$/, "$method: orphans to be rejected");
-	is(told(load("${method}_keys", $file) . "; SELECT counted_rows()") =~ /^(ERROR)|^2\n(\d+)$/ ? $1 // $2 : 'neither',
+	is(run_sql(load("${method}_keys", $file) . "; SELECT counted_rows()") =~ /^(ERROR)|^2\n(\d+)$/ ? $1 // $2 : 'neither',
 		$own ? 2 : 'ERROR', "$method: a key");
-	is(told(q{SELECT rows_loaded, rows_replaced FROM bulk_load('} . "${method}_keys', '$file', "
+	is(run_sql(q{SELECT rows_loaded, rows_replaced FROM bulk_load('} . "${method}_keys', '$file', "
 			. q{'{"on_duplicate": "keep_new", "log_verbosity": "silent"}'); SELECT b FROM } . "${method}_keys WHERE a = 2; SELECT counted_rows() / 1000000"),
 		"2|2\nb\n" . ($own ? 2 : 0), "$method: duplicates");
-	like(told(load($method, $file, '{"writer": "direct"}')),
+	like(run_sql(load($method, $file, '{"writer": "direct"}')),
 		$own ? qr/^ERROR:  writer "direct" cannot load into "counting_heap"\nDETAIL:  The table has an access method other than heap\./m : qr/^2$/,
 		"$method: the direct writer");
 }

@@ -1,6 +1,7 @@
-# The server is killed at chosen points of a load's index phase and of what follows for rows
-# with the same key, and a standby gets the same: afterwards the table has all rows or none of
-# the load, its indexes are sound, and no more files are left than CREATE INDEX leaves.
+# The server is killed at chosen points of a load's index phase and of the
+# removal of rows with the same key, and a standby gets the same: afterwards the
+# table has all rows or none of the load, its indexes are intact, and no more
+# files are left than by CREATE INDEX.
 
 use strict;
 use warnings;
@@ -80,7 +81,7 @@ sub sound
 	is_sound($node, 't', "$name: so is the heap");
 }
 
-# Where a load can be stopped: what comes before, and what tells that it is there.
+# Where a load can be stopped: preparation, and how to see that it is there.
 my %points = (
 	'index phase' => sub {
 		my ($sql) = @_;
@@ -212,7 +213,7 @@ foreach my $case ([ 'merge', 'new' ], [ 'rebuild', 'new' ], [ 'insert', 'new' ],
 			  || $look->ask("SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'startup' AND wait_event_type = 'Lock'") eq '1';
 		});
 	}
-	is($reader->ask($views), $before, "$name: the reader goes on with what there was");
+	is($reader->ask($views), $before, "$name: the reader still sees the old rows");
 	$reader->ask('COMMIT');
 	is($reader->{error}, '', "$name: undisturbed");
 	$node->wait_for_catchup($standby);

@@ -1,5 +1,5 @@
-# Index entries that go in by the leaf: what standbys and crash recovery make of them, and what other
-# sessions meet that write the same keys.
+# Index entries that are inserted by the leaf: on standbys, after crash
+# recovery, and with other sessions that write the same keys.
 
 use strict;
 use warnings;
@@ -128,7 +128,7 @@ waits($load);
 $other->ask('COMMIT');
 $load->wait;
 is($load->sqlstate, '23505', 'a key of one that commits');
-like($load->{error}, qr/line 3000/, 'the first row in the file is told');
+like($load->{error}, qr/line 3000/, 'the first row in the file is reported');
 $primary->safe_psql('postgres', 'DELETE FROM u');
 
 # with workers it is the first row in the file, too, whichever process finds a duplicate
@@ -139,7 +139,7 @@ foreach my $first ([ '500,old 99999', 's' ], [ '77777,new 500', 'id' ])
 
 	$load->ask("SET maintenance_work_mem = '16MB'; SELECT rows_loaded FROM bulk_load('u', '$file', '{\"writer\": \"buffered\", \"workers\": 2}')");
 	is($load->sqlstate, '23505', "a duplicate in $first->[1] with workers");
-	like($load->{error}, qr/\($first->[1]\)=.*line 500\b/s, 'the first row in the file is told');
+	like($load->{error}, qr/\($first->[1]\)=.*line 500\b/s, 'the first row in the file is reported');
 }
 $primary->safe_psql('postgres', 'ALTER TABLE u DROP CONSTRAINT u_s_key; DELETE FROM u');
 
@@ -148,7 +148,7 @@ $primary->safe_psql('postgres', q{CREATE INDEX u_throws ON u ((100 / (length(s) 
 my $throws = data_file('throws.csv', 1, join('', map { "$_," . ($_ == 60000 ? 'abc' : "text $_") . "\n" } 1 .. 80000));
 $load->ask("SELECT rows_loaded FROM bulk_load('u', '$throws', '{\"writer\": \"buffered\", \"workers\": 2}')");
 is($load->sqlstate, '22012', 'an expression of an index throws in a process');
-like($load->{error}, qr/line 60000\b/, 'its row is told');
+like($load->{error}, qr/line 60000\b/, 'its row is reported');
 $primary->safe_psql('postgres', 'DROP INDEX u_throws, u_more; DELETE FROM u');
 
 $load->ask("BEGIN; $into_u");

@@ -1,6 +1,6 @@
-# Other sessions while the indexes of a table get their entries and new files: they see the old
-# rows or the new ones by every index, whenever they come; who waits for whom; what
-# errors leave; what serializable transactions and foreign keys make of it.
+# Other sessions while the indexes of a table get their entries and new files:
+# they see the old rows or the new ones by every index, at any time; who waits
+# for whom; what errors leave; serializable transactions and foreign keys.
 #
 # This is for one session at a time to be where the test wants it, so it is here and
 # not among isolation specs, whose tester not all servers' packages have.
@@ -506,7 +506,7 @@ foreach my $method (qw(merge rebuild insert))
 	unlink $open;
 }
 
-# ---- serializable transactions: whoever INSERT would make fail fails
+# ---- serializable transactions: those that an INSERT would make fail fail
 
 my @schedules = (
 	[ 'both ways', '1: READ', '2: SELECT count(*) FROM elsewhere', '2: LOAD', '1: INSERT INTO elsewhere VALUES (1)', '1: COMMIT', '2: COMMIT' ],

@@ -1,4 +1,4 @@
-# One index that several processes build: the outcome is REINDEX's, whatever the keys are; errors,
+# One index built by several processes: the result is that of REINDEX, whatever the keys; errors,
 # cancels and crashes at any time leave nothing behind.
 #
 # PGBULK_TEST_LONG=1 tries each kind of keys with few and many workers; else with few or many.
@@ -18,7 +18,7 @@ srand $seed;
 note "PGBULK_TEST_SEED=$seed";
 
 my $rows = 240000;
-my $node = bulk_server('index_team', 'shared_buffers = 32MB', 'max_wal_size = 1GB', 'max_parallel_workers = 8');
+my $node = bulk_server('index_parallel', 'shared_buffers = 32MB', 'max_wal_size = 1GB', 'max_parallel_workers = 8');
 
 $node->safe_psql('postgres', q{
 	CREATE EXTENSION amcheck;
@@ -44,8 +44,9 @@ sub load
 	  . "FROM bulk_load('$table', '$file', '" . direct($workers, $more) . "')";
 }
 
-# What SQL says, which can be done again and again, when several processes have built the indexes: a worker
-# that comes when all is done has no part in them, so once more if this machine was busy.
+# The result of repeatable SQL when several processes have built the indexes: a
+# worker that starts too late takes no part, so it is run again if this machine
+# was busy.
 sub by_several
 {
 	my ($sql, $several) = @_;
@@ -102,10 +103,10 @@ my $cases = 0;
 foreach my $case (@indexes)
 {
 	my ($name, $definition, $unique) = @$case;
-	my @teams = ([ 1, '64MB' ], [ 3, '1MB' ]);
+	my @settings = ([ 1, '64MB' ], [ 3, '1MB' ]);
 
-	@teams = $teams[ $cases++ % 2 ] unless $ENV{PGBULK_TEST_LONG};
-	foreach (@teams)
+	@settings = $settings[ $cases++ % 2 ] unless $ENV{PGBULK_TEST_LONG};
+	foreach (@settings)
 	{
 		my ($workers, $memory) = @$_;
 
@@ -117,7 +118,8 @@ foreach my $case (@indexes)
 }
 is(temporary_files(), 0, 'no temporary file is left');
 
-# Rows with a past: their pages go another way, and rows of a page do not come in order.
+# Old versions of rows: such pages are scanned differently, and rows of a page
+# do not come in order.
 foreach my $key (qw(word part n))
 {
 	my $past = "DROP TABLE t; CREATE TABLE t ($columns) WITH (fillfactor = 80); CREATE INDEX i ON t ($key); "
@@ -237,7 +239,7 @@ foreach my $definition (sort keys %pauses)
 		$session->wait;
 		last if $session->sqlstate;
 	}
-	# as what has told the backend of it says
+	# by the message that the backend got
 	like($session->sqlstate, qr/^(?:57P01|55000)$/, "index on $definition: a worker has ended");
 	is($session->ask('SELECT count(*) FROM t'), '0', 'nothing is in the table');
 	is(temporary_files(), 0, 'and no temporary file is left');

@@ -1,5 +1,5 @@
 # What other sessions see of the indexes that a load builds: pg_stat_progress_create_index has them, each in the
-# process that builds it, while bulk_load_progress_wide and pg_stat_progress_copy go on telling the truth.
+# process that builds it, while bulk_load_progress_wide and pg_stat_progress_copy remain correct.
 
 use strict;
 use warnings;
@@ -55,7 +55,7 @@ my $server_major = $node->pg_version->major;
 sub hold { $watch->ask("SELECT pg_advisory_lock($_)") foreach @_; }
 sub unlock { $watch->ask("SELECT pg_advisory_unlock($_)") foreach @_; }
 
-# Waits until so many processes of the load stand at one of the locks.  Returns its number.
+# Waits until so many processes of the load wait for one of the locks.  Returns its number.
 sub stands_at
 {
 	my ($numbers, $n) = @_;
@@ -69,7 +69,7 @@ sub stands_at
 	});
 }
 
-# What the server tells of indexes that are built, one line each.
+# What the server shows of indexes that are built, one line each.
 sub builds
 {
 	my ($columns) = @_;
@@ -79,22 +79,22 @@ sub builds
 my $nothing = 'lockers_total, lockers_done, current_locker_pid, partitions_total, partitions_done';
 my $rate;
 
-# What is told of the load itself is all there, and right.
-sub load_is_told
+# What is shown of the load itself is complete and correct.
+sub check_load
 {
 	my ($name, $phase) = @_;
-	my @told = split /\|/, $watch->ask('SELECT phase, relation, datname, percent BETWEEN 0.1 AND 99.9, bytes_processed, bytes_total, rows_loaded, rows_rejected, rows_filtered, elapsed BETWEEN \'0\' AND \'1 hour\', eta >= \'0\', length(bar), rows_per_second '
+	my @known = split /\|/, $watch->ask('SELECT phase, relation, datname, percent BETWEEN 0.1 AND 99.9, bytes_processed, bytes_total, rows_loaded, rows_rejected, rows_filtered, elapsed BETWEEN \'0\' AND \'1 hour\', eta >= \'0\', length(bar), rows_per_second '
 		  . "FROM bulk_load_progress_wide WHERE pid = $pid");
 
-	my $speed = pop @told;
-	is(join('|', @told), "$phase|t|postgres|t|$size|$size|$rows|$rejected|$filtered|t|t|10", "$name: bulk_load_progress_wide");
+	my $speed = pop @known;
+	is(join('|', @known), "$phase|t|postgres|t|$size|$size|$rows|$rejected|$filtered|t|t|10", "$name: bulk_load_progress_wide");
 	cmp_ok($speed, '>', 0, "$name: rows per second");
 	cmp_ok(abs($speed - ($rate // $speed)), '<=', 1, "$name: as many as before");
 	$rate = $speed;
 	is($watch->ask('SELECT count(*) FROM bulk_load_progress_wide'), '1', "$name: one load");
 }
 
-sub copy_is_told
+sub check_copy
 {
 	my ($name) = @_;
 	my $skipped = $server_major >= 17 ? ', tuples_skipped' : '';
@@ -103,7 +103,7 @@ sub copy_is_told
 		"t|COPY FROM|FILE|$size|$size|$rows|$filtered" . ($skipped ? "|$rejected" : ''), "$name: pg_stat_progress_copy");
 }
 
-sub nothing_is_told
+sub no_progress
 {
 	my ($name) = @_;
 	is($watch->ask('SELECT (SELECT count(*) FROM pg_stat_progress_create_index), (SELECT count(*) FROM pg_stat_progress_copy), (SELECT count(*) FROM bulk_load_progress_wide)'), '0|0|0', "$name: nothing is left");
@@ -133,23 +133,23 @@ is(builds("pid, datname, relid::regclass, index_relid::regclass, command, phase,
 my ($blocks, $done) = split /\|/, builds('blocks_total, blocks_done');
 is($blocks, $watch->ask("SELECT pg_relation_size('t') / current_setting('block_size')::int"), 'scanning: blocks of the table');
 cmp_ok($done, '<=', $blocks, "scanning: $done of them");
-load_is_told('scanning', 'indexes');
+check_load('scanning', 'indexes');
 is($watch->ask('SELECT count(*) FROM pg_stat_progress_copy'), '0', 'scanning: it is no COPY');
 unlock(1);
 
 stands_at(2);
 is(builds("phase, blocks_total, blocks_done, tuples_total, tuples_done, $nothing"), "building index: sorting live tuples|$blocks|$blocks|$rows|0|0|0|0|0|0", 'sorting: all is scanned');
-load_is_told('sorting', 'indexes');
+check_load('sorting', 'indexes');
 unlock(2);
 
 stands_at(3);
 ($done) = builds('tuples_done') =~ /^(\d+)$/;
 is(builds("phase, blocks_total, blocks_done, tuples_total, $nothing"), "building index: loading tuples in tree|$blocks|$blocks|$rows|0|0|0|0|0", 'loading: rows to load');
 cmp_ok($done, '<', $rows, "loading: $done of them are");
-load_is_told('loading', 'indexes');
+check_load('loading', 'indexes');
 unlock(3);
 is($session->wait, $rows, 'then all is loaded');
-nothing_is_told('after the load');
+no_progress('after the load');
 $session->ask(q{SET test.pauses = 'off'});
 
 # Other access methods count for themselves.  One index comes after the other, and in between as well as afterwards the load
@@ -175,22 +175,23 @@ foreach my $method ('hash (at_row(i))', 'gin ((array[at_row(i)]))', 'gist (int4r
 		$seen{$index} = 1;
 		is(builds("pid, relid::regclass, command, phase ~ '^building index', blocks_total, blocks_done BETWEEN 0 AND $blocks, tuples_done BETWEEN 0 AND $rows, $nothing"),
 			"$pid|t|REINDEX|t|$blocks|t|t|0|0|0|0|0", "$name, index $index: how far it is");
-		load_is_told("$name, index $index", 'indexes');
+		check_load("$name, index $index", 'indexes');
 		unlock($number);
 	}
 	is(join(' ', sort keys %seen), 'a b', "$name: both were seen");
 	wait_for('the check of the foreign key', sub { $watch->ask("SELECT count(*) FROM pg_locks WHERE pid = $pid AND NOT granted") eq '1' });
 	is(builds('*'), '', "$name, then: no index is built");
-	load_is_told("$name, then", 'constraints');
-	copy_is_told("$name, then");
+	check_load("$name, then", 'constraints');
+	check_copy("$name, then");
 	$blocker->ask('COMMIT');
 	$blocker->close;
 	is($session->wait, $rows, "$name: all is loaded");
-	nothing_is_told($name);
+	no_progress($name);
 	$node->safe_psql('postgres', 'ALTER TABLE t DROP CONSTRAINT t_i_fkey; DROP TABLE parent');
 }
 
-# Percent does not go back behind the first block of a scan, of which the server says that all blocks are done.
+# Percent does not decrease at the first block of a scan, for which the server
+# reports that all blocks are done.
 foreach my $method ('hash (at_number(i))', 'gin ((array[at_number(i)]))', 'brin (at_number(i))')
 {
 	my ($name) = $method =~ /^(\w+)/;
@@ -215,7 +216,7 @@ foreach my $method ('hash (at_number(i))', 'gin ((array[at_number(i)]))', 'brin 
 	is($session->wait, $rows, "$name: all is loaded");
 }
 
-# Side by side: each process shows its own, and only the load's is a load.
+# In parallel: each process shows its own, and only the load's is a load.
 foreach my $methods ([ 'btree', 'btree' ], [ 'hash', 'hash' ])
 {
 	my $name = "two of $methods->[0]";
@@ -228,10 +229,10 @@ foreach my $methods ([ 'btree', 'btree' ], [ 'hash', 'hash' ])
 		join("\n", map { "t|$_|REINDEX|t|$blocks|t|0|0|0|0|0" } 'a', 'b'), "$name: both are seen");
 	is($watch->ask("SELECT count(*), count(*) FILTER (WHERE p.pid = $pid), count(*) FILTER (WHERE a.leader_pid = $pid) FROM pg_stat_progress_create_index p JOIN pg_stat_activity a USING (pid)"),
 		'2|1|1', "$name: in the load's process and a worker");
-	load_is_told($name, 'indexes');
+	check_load($name, 'indexes');
 	unlock(1, 4);
 	is($session->wait, $rows, "$name: all is loaded");
-	nothing_is_told($name);
+	no_progress($name);
 }
 
 # One index by several processes: each shows how far all are.
@@ -271,10 +272,10 @@ foreach my $methods ([ 'btree', 'btree' ], [ 'hash', 'hash' ])
 	}
 	is($late, 0, "by two processes: $samples times a look at it");
 	is($session->wait, "$many|2", 'by two processes: all is loaded');
-	nothing_is_told('by two processes');
+	no_progress('by two processes');
 }
 
-# Partitions: the load is that of the whole table, a worker tells of the partition in its hands.
+# Partitions: the load is that of the whole table, a worker shows the partition that it builds.
 $node->safe_psql('postgres', q{
 	CREATE TABLE p (i int, s text) PARTITION BY RANGE (i);
 	CREATE TABLE p1 PARTITION OF p FOR VALUES FROM (0) TO (2000);
@@ -294,7 +295,7 @@ foreach my $workers (0, 1)
 		"$pid|p|indexes|$rows|$rejected|$filtered|$size", "$name: bulk_load_progress_wide");
 	unlock(1);
 	is($session->wait, "$rows|direct", "$name: all is loaded");
-	nothing_is_told($name);
+	no_progress($name);
 }
 
 # New rows among old ones: blocks of the new rows, then those of the old file.
@@ -305,16 +306,16 @@ hold(1, 3);
 $session->send(load(0, '"indexes": "merge"'));
 stands_at(1);
 is(builds("index_relid::regclass, phase, blocks_total, blocks_done BETWEEN 0 AND blocks_total"), "i|building index: scanning table|$blocks|t", 'merge: scanning the new rows');
-load_is_told('merge', 'indexes');
+check_load('merge', 'indexes');
 unlock(1);
 stands_at(3);
 ($done) = builds('blocks_done');
 is(builds("phase, blocks_total, tuples_total, $nothing"), "building index: loading tuples in tree|$old_blocks|0|0|0|0|0|0", 'merge: with the old file');
 cmp_ok($done, '<', $old_blocks, "merge: $done of its blocks");
-load_is_told('merge, later', 'indexes');
+check_load('merge, later', 'indexes');
 unlock(3);
 is($session->wait, $rows, 'merge: all is loaded');
-nothing_is_told('merge');
+no_progress('merge');
 $session->ask(q{SET test.pauses = 'off'});
 
 # Rows that are inserted build no index.
@@ -323,8 +324,8 @@ hold(1);
 $session->send(load(0, '"indexes": "insert"'));
 stands_at(1);
 is(builds('*'), '', 'insert: no index is built');
-load_is_told('insert', 'indexes');
-copy_is_told('insert');
+check_load('insert', 'indexes');
+check_copy('insert');
 unlock(1);
 is($session->wait, $rows, 'insert: all is loaded');
 
@@ -335,7 +336,7 @@ foreach my $workers (0, 1)
 {
 	$session->send("DO \$\$BEGIN PERFORM bulk_load('t', '$path', '" . direct($workers, $options) . "'); EXCEPTION WHEN unique_violation THEN PERFORM pause(9); END\$\$");
 	stands_at(9);
-	nothing_is_told("after an error that was caught, $workers workers");
+	no_progress("after an error that was caught, $workers workers");
 	$watch->ask("SELECT pg_cancel_backend($pid)");
 	$session->wait;
 	is($session->sqlstate, '57014', 'it was cancelled');
@@ -351,18 +352,18 @@ foreach my $workers (0, 1)
 	$watch->ask("SELECT pg_cancel_backend($pid)");
 	$session->wait;
 	is($session->sqlstate, '57014', 'it was cancelled');
-	nothing_is_told("after a cancel, $workers workers");
+	no_progress("after a cancel, $workers workers");
 	unlock(1);
 	is($session->ask(load($workers)), $rows, 'the next load is not bothered');
-	nothing_is_told('nor what is told of it');
+	no_progress('nor what is told of it');
 }
 
-# Who wants nothing to be told.
+# Without tracking.
 prepare('CREATE INDEX i ON t (at_row(i))');
 hold(1);
 $session->send('SET track_activities = off; ' . load(0));
 stands_at(1);
-nothing_is_told('track_activities off');
+no_progress('track_activities off');
 unlock(1);
 is($session->wait, $rows, 'track_activities off: all is loaded');
 

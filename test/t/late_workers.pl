@@ -1,6 +1,6 @@
-# A worker loads the libraries of the session before it begins.  One that takes its
-# time with that finds the work done, and is gone before the transaction goes on; where the
-# work is done sooner none is started.
+# A worker loads the libraries of the session before it begins.  One that is
+# slow finds the work done, and has exited before the transaction continues;
+# where the work is done sooner none is started.
 
 use strict;
 use warnings;
@@ -71,7 +71,7 @@ $session->ask("LOAD '$folder/sleeper.so'");
 # one transaction has made and replaced have command IDs that only the backend knows.
 my $about = q{SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'parallel worker'};
 my $again = join '; ', map { "ALTER TABLE plain SET (fillfactor = $_)" } 50 .. 60;
-is($session->ask('BEGIN; ' . load_sql('plain', '"workers": 1') . "; $about; $again; COMMIT"), "$rows|1\n0", 'a late worker has gone when the transaction goes on');
+is($session->ask('BEGIN; ' . load_sql('plain', '"workers": 1') . "; $about; $again; COMMIT"), "$rows|1\n0", 'a late worker has exited when the transaction continues');
 is($session->ask('BEGIN; SAVEPOINT s; ' . load_sql('plain', '"workers": 1') . '; ROLLBACK TO s; '
 	. load_sql('plain', '"workers": 1, "on_error": "ignore"') . '; COMMIT; SELECT count(*) FROM plain'), "$rows|1\n$rows|1\n" . 3 * $rows, 'two in one transaction');
 is($session->ask(load_sql('indexed', '"workers": 2')), "$rows|2", 'indexes');

@@ -110,7 +110,7 @@ if ($full)
 		sets_aside("a field of $bytes bytes", $path, 2, '');
 	}
 
-	# an unclosed quote, and 2.5 GB of lines behind it
+	# an unclosed quote, and 2.5 GB of lines after it
 	my $lines = join('', map { "$_,some text of a row,$_\n" } 1 .. 30000);
 	$path = data_file('unclosed.csv', 2560 * $MB, $lines, "1,first,1\n2,\"unclosed,2\n");
 	my $good = 1 + 30000 * int((-s $path) / length $lines);

@@ -163,10 +163,10 @@ $load->send(bulk_load('rebuild', 'new'));
 waits_for("mode = 'AccessExclusiveLock'");
 is($gate->ask("SET statement_timeout = '10s'; SELECT count(*) > 0 FROM t0 WHERE n = 7"), 't', 'another leaf is read meanwhile');
 is($other->ask('SELECT count(*) > 0 FROM t1 WHERE n = 7'), 't', 'by the one that is waited for, too');
-# of a leaf that gets no rows nobody takes note
+# a leaf that gets no rows is not locked
 is($watch->ask("SELECT count(*) FROM pg_locks WHERE pid = $load->{pid} AND relation IN (SELECT indexrelid FROM pg_index WHERE indrelid = 't3'::regclass)"), '0', 'a leaf without new rows is left alone');
 $other->ask('COMMIT');
-is($load->wait, '5000', 'then the load goes on');
+is($load->wait, '5000', 'then the load continues');
 sound('readers of leaves');
 
 # who reads one and then waits for the load has all of them inserted into
@@ -207,7 +207,7 @@ foreach my $case ([ 'merge', 'new' ], [ 'rebuild', 'half', $new ], [ 'insert', '
 	is($reader->ask($views), $before, "$name: a reader");
 	$load->ask(bulk_load($method, $file, $more));
 	is($load->{error}, '', "$name: a load");
-	is($reader->ask($views), $before, "$name: the reader goes on with what there was");
+	is($reader->ask($views), $before, "$name: the reader still sees the old rows");
 	$reader->ask('COMMIT');
 	is($reader->{error}, '', "$name: undisturbed");
 	$node->wait_for_catchup($standby);
@@ -267,7 +267,7 @@ foreach my $options (direct(0), direct(2), direct(0, '"on_duplicate": "keep_old"
 {
 	my ($memory, $files) = needs("SELECT FROM bulk_load('many', '$many', '$options')");
 
-	# what the session knows of so many tables is most of it
+	# most of it is the relcache of so many tables
 	cmp_ok($memory, '<', $copy_memory * 1.3 + 24 * 1024, "memory for many leaves, $options");
 	cmp_ok($files, '<', 150, "files for many leaves, $options");
 	is($watch->ask('SELECT count(*), count(DISTINCT tableoid) FROM many'), '200000|997', "all rows are there, $options");

@@ -1,5 +1,5 @@
-# Parallel workers and partitioned tables: what the files hold after a load, and
-# after the server was killed during one or right behind it.
+# Parallel workers and partitioned tables: the files after a load, and after the
+# server was killed during or right after one.
 
 use strict;
 use warnings;
@@ -37,7 +37,8 @@ sub bulk_load
 	return "SELECT workers FROM bulk_load('t', '$path', '" . direct($workers, $more) . "')";
 }
 
-# the rows of COPY, whoever loads, and decoded as they are in the tables
+# the rows of COPY, whichever process loads, and decoded as they are in the
+# tables
 $node->safe_psql('postgres', "COPY u FROM '$path' (FORMAT csv)");
 my $all = $node->safe_psql('postgres', "SELECT $sums FROM u");
 $node->safe_psql('postgres', q{ALTER TABLE u REPLICA IDENTITY FULL; SELECT pg_create_logical_replication_slot('slot', 'test_decoding')});
@@ -59,7 +60,7 @@ foreach my $workers (1, 2)
 }
 $node->safe_psql('postgres', q{SELECT pg_drop_replication_slot('slot')});
 
-# killed on the way, or behind the commit
+# killed during the load, or after the commit
 $node->safe_psql('postgres', 'TRUNCATE t; ALTER TABLE t ADD PRIMARY KEY (i); ALTER SYSTEM SET wal_level = replica');
 $node->restart;
 my $start = time;

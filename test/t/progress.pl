@@ -53,7 +53,7 @@ sub view
 	return $watch->ask("SELECT $columns FROM bulk_load_progress_wide WHERE pid = $pid");
 }
 
-# Starts a load that stops at each 10000th row; returns when it stands there.
+# Starts a load that stops at each 10000th row; returns when it has stopped.
 sub stop_at
 {
 	my ($row) = @_;

@@ -88,7 +88,7 @@ sub check_next
 	is($node->safe_psql('postgres', "SELECT sign(increment_by) * nextval('${name}_id_seq') >
 			(SELECT max(sign(increment_by) * id) FROM (SELECT id FROM $name UNION ALL SELECT id FROM ${name}_called) x)
 			FROM pg_sequences WHERE sequencename = '${name}_id_seq'"),
-		't', "$when: and behind all others");
+		't', "$when: and after all others");
 }
 
 foreach my $n (1 .. $crashes)

@@ -79,7 +79,7 @@ $session->send($load);
 wait_for('the load', sub { $watch->ask("SELECT wait_event = 'CopyFileRead' FROM pg_stat_activity WHERE pid = $pid") eq 't' });
 sleep 0.2;
 is($watch->ask("SELECT phase, percent IS NULL, bytes_total IS NULL FROM bulk_load_progress_wide WHERE pid = $pid"),
-	'reading|t|t', 'a reader that waits for its writer: nobody knows how much will come');
+	'reading|t|t', 'a reader that waits for its writer: the size is not known');
 $child = write_to($pipe, 0, $lines x 3000);
 is($session->wait, '3000000|' . 3000 * length $lines, 'a reader that waits: many windows');
 is($watch->ask("SELECT count(*) FROM (SELECT i - lag(i, 1, 1000) OVER (ORDER BY ctid) AS step FROM t) AS s WHERE step NOT IN (1, -999)"), '0', 'in their order');
@@ -102,14 +102,14 @@ ok(!$session->done, 'several writers: one of them is still there');
 close($open) or die $!;
 is($session->wait, '15|60', 'several writers: the last one ends it');
 
-# A header, a broken quote to look behind, rejects; small windows.
+# A header, recovery after a misplaced quote, rejects; small windows.
 my $bad = "i,s\n1,one\nx,bad\n2,\"broken\n3,three\n";
 $child = write_to($pipe, 0.05, split(//, $bad));
 is($session->ask("SET pgbulk.chunk_size = 16;
 	SELECT rows_loaded, rows_rejected FROM bulk_load('t', '$pipe', '{\"truncate\": true, \"header\": \"match\", \"on_error\": \"ignore\",
 		\"log_verbosity\": \"silent\", \"reject_table\": \"rejected\"}')"), '2|2', 'rejects of a pipe');
 is($watch->ask('SELECT file, line_number, byte_offset, raw_line FROM rejected ORDER BY 2'),
-	"$pipe|3|10|x,bad\n$pipe|4|16|2,\"broken", 'and where they stood');
+	"$pipe|3|10|x,bad\n$pipe|4|16|2,\"broken", 'and their places');
 ends_well($child, 'rejects');
 $session->ask('RESET pgbulk.chunk_size');
 
@@ -174,7 +174,7 @@ foreach my $writer (0, 1)
 # Where another file of the list is missing the pipe is not touched.
 $child = write_to($pipe, 0, $lines);
 $session->ask("SELECT bulk_load('t', ARRAY['$pipe', '$folder/none'])");
-is($session->sqlstate, '58P01', 'a missing file beside a pipe');
+is($session->sqlstate, '58P01', 'a missing file and a pipe');
 is($session->ask($load), '1000|' . length $lines, 'the pipe has kept its writer');
 ends_well($child, 'a missing file');
 
@@ -227,7 +227,8 @@ SKIP: {
 	is(count(), '1000|' . $sum, 'and nothing is loaded');
 }
 
-# Cut off or damaged far behind: nothing is loaded, whatever was read before.
+# Truncated or damaged near the end: nothing is loaded, whatever was read
+# before.
 $text = join('', map { "$_,some text\n" } 1 .. 500000);
 my %tools = (gzip => 'gzip -c', lz4 => 'lz4 -qc', zstd => 'zstd -qc');
 my $plain = data_file('large.csv', 1, $text);
@@ -253,10 +254,10 @@ foreach my $kind (sort keys %tools)
 		data_file("cut.$kind", 1, substr($archive, 0, $cut));
 		$session->ask("SELECT rows_loaded FROM bulk_load('t', '$folder/cut.$kind', '$options')");
 		is($session->sqlstate, '22P04', "$kind: cut off: with $options");
-		like($session->{error}, qr/$kind data of file ".*cut\.$kind" is not complete.*after $cut bytes/s, "$kind: cut off: it says so");
+		like($session->{error}, qr/$kind data of file ".*cut\.$kind" is not complete.*after $cut bytes/s, "$kind: truncated");
 		data_file("after.$kind", 1, $archive . 'something else');
 		$session->ask("SELECT rows_loaded FROM bulk_load('t', '$folder/after.$kind', '$options')");
-		like($session->{error}, qr/something else after its $kind data.*byte offset $length/s, "$kind: something behind it");
+		like($session->{error}, qr/something else after its $kind data.*byte offset $length/s, "$kind: trailing data");
 	}
 
 	# with workers, alone and in small chunks; the order is that of the file

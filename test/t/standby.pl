@@ -141,9 +141,9 @@ my $reject = sub {
 		  . direct(2, qq("on_error": "ignore", $quiet, "reject_table": "$table")) . "')");
 };
 $primary->safe_psql('postgres', 'CREATE UNLOGGED TABLE rejected_here (LIKE rejected)');
-is($reject->('rejected'), '400|200|0|The reject table has triggers or indexes, or is logically decoded.', 'no workers beside a reject table that is decoded');
+is($reject->('rejected'), '400|200|0|The reject table has triggers or indexes, or is logically decoded.', 'no workers with a reject table that is decoded');
 same_everywhere('rejects of wide rows');
-is($reject->('rejected_here'), '400|200|2|', 'workers beside one that is not');
+is($reject->('rejected_here'), '400|200|2|', 'workers with one that is not');
 same_everywhere('rejects of wide rows that stay here');
 is($primary->safe_psql('postgres', "SELECT count(*) FROM (SELECT target, line_number, raw_line FROM rejected_here
 		EXCEPT SELECT target, line_number, raw_line FROM rejected) x"), '0', 'both have the same rejects');

@@ -1,5 +1,6 @@
-# A transaction on a standby has a snapshot from before rows were deleted; then a load on the primary
-# gives indexes new files.  By these it finds the rows that it may see, or it is canceled.
+# A transaction on a standby has a snapshot from before rows were deleted; then
+# a load on the primary rebuilds indexes.  By these it finds the rows that it
+# may see, or it is canceled.
 
 use strict;
 use warnings;
@@ -33,7 +34,7 @@ sub conflicts
 	return $standby->safe_psql('postgres', "SELECT confl_snapshot, confl_lock FROM pg_stat_database_conflicts WHERE datname = 'postgres'");
 }
 
-# Pages of three rows have so much room that nobody prunes them.
+# Pages of three rows have so much free space that they are not pruned.
 sub fresh_table
 {
 	my ($method) = @_;
@@ -130,7 +131,7 @@ $primary->safe_psql('postgres', "UPDATE s SET n = n + 1000000 WHERE i <= 300;
 	SELECT bulk_load('s', '@{[data_file('s.csv', 1, qq(0,0\n))]}', '" . direct(0, '"indexes": "rebuild"') . "')");
 replay();
 is(join(' ', map { $_->ask('SET enable_bitmapscan = on; SELECT count(*) FROM s WHERE n BETWEEN 1 AND 50') } @readers),
-	'50 50', 'old snapshots beside a rebuild of an index of blocks');
+	'50 50', 'old snapshots during a rebuild of a BRIN index');
 is($primary->safe_psql('postgres', 'SET enable_bitmapscan = on; SELECT count(*) FROM s WHERE n BETWEEN 0 AND 50'), '1', 'and a young one');
 $_->close foreach @readers;
 

@@ -95,7 +95,7 @@ foreach my $mode ('simple', 'extended')
 	# options
 	is(client($mode, "i;s\n5;five\nx;bad\n", q{SELECT rows_loaded, rows_rejected FROM bulk_load('t', 'stdin', '{"header": "match", "delimiter": ";", "on_error": "ignore", "log_verbosity": "silent", "reject_table": "rejected"}')}),
 		$copied->(1) . "PGRES_TUPLES_OK SELECT 1 rows_loaded=1 rows_rejected=1\n", "$mode: rejects");
-	is($watch->ask('SELECT file, line_number, raw_line FROM rejected; DROP TABLE rejected'), 'stdin|3|x;bad', "$mode: and where they stood");
+	is($watch->ask('SELECT file, line_number, raw_line FROM rejected; DROP TABLE rejected'), 'stdin|3|x;bad', "$mode: and their places");
 	is(client($mode, $lines x 100, q{SELECT rows_loaded FROM bulk_load('t', 'stdin', '{"limit": 5}')}), $copied->(5) . "PGRES_TUPLES_OK SELECT 1 rows_loaded=5\n", "$mode: a limit: the rest is dropped");
 	is(client($mode, "1\tx\n\\.\nmore\n", q{SELECT rows_loaded FROM bulk_load('t', 'stdin', '{"format": "text"}')}), $copied->(1) . "PGRES_TUPLES_OK SELECT 1 rows_loaded=1\n", "$mode: an end marker");
 	gzip(\$lines => \my $packed) or die $GzipError;
@@ -130,10 +130,10 @@ foreach my $mode ('simple', 'extended')
 	is(client($mode, $lines, "SELECT * FROM bulk_load('t', 'stdin')", end => 'fail'),
 		$asked . "PGRES_FATAL_ERROR  57014: COPY from stdin failed: the client has had enough\n", "$mode: a client that gives up");
 	is(client($mode, "1,one\n", q{SELECT * FROM bulk_load('t', 'stdin', '{"limit": 1}')}, end => 'fail'),
-		$asked . "PGRES_FATAL_ERROR  57014: COPY from stdin failed: the client has had enough\n", "$mode: a client that gives up behind the limit");
+		$asked . "PGRES_FATAL_ERROR  57014: COPY from stdin failed: the client has had enough\n", "$mode: a client that gives up after the limit");
 	is(client($mode, $lines, "SELECT * FROM bulk_load('t', 'stdin')", end => 'cancel'),
 		$asked . "PGRES_FATAL_ERROR  57014: canceling statement due to user request\n", "$mode: a client that cancels");
-	is(client($mode, '', "SELECT * FROM bulk_load('none', 'stdin')"), "PGRES_FATAL_ERROR  42P01: relation \"none\" does not exist\n", "$mode: it is not asked for what nobody wants");
+	is(client($mode, '', "SELECT * FROM bulk_load('none', 'stdin')"), "PGRES_FATAL_ERROR  42P01: relation \"none\" does not exist\n", "$mode: it is not asked for data that are not needed");
 	is(count(), '0|', "$mode: nothing is loaded");
 
 	# an error that is caught: what the client sends on is no one's data
@@ -187,7 +187,7 @@ open(my $writer, '>', $fifo) or die $!;
 $writer->autoflush(1);
 print $writer "1,one\n2,";
 wait_for('the load', sub { ($pid) = $watch->ask("SELECT pid FROM pg_stat_activity WHERE query ~ '^SELECT . FROM bulk_load' AND wait_event = 'ClientRead'"); return $pid; });
-is($watch->ask("SELECT phase, bytes_total IS NULL, percent IS NULL FROM bulk_load_progress_wide WHERE pid = $pid"), 'reading|t|t', 'progress: nobody knows how much will come');
+is($watch->ask("SELECT phase, bytes_total IS NULL, percent IS NULL FROM bulk_load_progress_wide WHERE pid = $pid"), 'reading|t|t', 'progress: the size is not known');
 is($watch->ask("SELECT type FROM pg_stat_progress_copy WHERE pid = $pid"), 'PIPE', 'progress: as COPY shows it');
 $watch->ask("SELECT pg_cancel_backend($pid)");
 $start = time;
@@ -196,7 +196,7 @@ cmp_ok(time - $start, '<', 10, 'a cancel ends it while the client says nothing')
 print $writer "two\n";
 close($writer);
 $harness->finish;
-like($out, qr/57014: canceling statement due to user request\nPGRES_TUPLES_OK SELECT 1 is=ready/, 'the client hears of it, and goes on');
+like($out, qr/57014: canceling statement due to user request\nPGRES_TUPLES_OK SELECT 1 is=ready/, 'the client gets the error, and continues');
 
 # A client that goes away.
 $harness = IPC::Run::start(\@slow, '>', \$out, '2>', \$err);

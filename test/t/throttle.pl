@@ -1,5 +1,5 @@
-# max_rate and max_lag: a load that takes no more than its share of the WAL, and
-# waits for standbys.
+# max_rate and max_lag: a load that writes WAL at a limited rate, and waits for
+# standbys.
 
 use strict;
 use warnings;
@@ -38,7 +38,7 @@ sub rate_holds
 			FROM bulk_load('$table', '$path', '{"max_rate": $rate, $options}')]);
 	my $least = $wal / $rate - 0.4;
 
-	cmp_ok($least, '>', 0.4, "$table, $options: enough WAL to tell");
+	cmp_ok($least, '>', 0.4, "$table, $options: enough WAL to measure");
 	cmp_ok($seconds, '>=', $least, "$table, $options: $wal bytes of WAL in no less than $least s");
 	cmp_ok($waited, '>', 0, "$table, $options: waited $waited s");
 }
@@ -82,7 +82,7 @@ like($notice, qr/option "max_lag" has no effect/, 'a NOTICE where no standby is 
 is($notice, '', 'no NOTICE with a standby');
 $primary->wait_for_catchup($standby);
 
-# waits_for_standby(NAME, TABLE, PATH, OPTIONS): replay stands still, so the load does, until replay goes on
+# waits_for_standby(NAME, TABLE, PATH, OPTIONS): replay is paused, so the load is, until replay continues
 sub waits_for_standby
 {
 	my ($name, $table, $path, $options) = @_;
@@ -97,7 +97,7 @@ sub waits_for_standby
 	sleep 1;
 	is($watch->ask($waiting), '1', "$name: waits for the standby");
 	$standby->safe_psql('postgres', 'SELECT pg_wal_replay_resume()');
-	is($session->wait, 't', "$name: goes on when replay does");
+	is($session->wait, 't', "$name: continues when replay does");
 	$primary->wait_for_catchup($standby);
 }
 

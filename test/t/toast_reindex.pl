@@ -1,5 +1,6 @@
-# REINDEX CONCURRENTLY puts a new index in place of that of a TOAST table while a load moves values there.  The
-# session that loads knows it afterwards, and so does the table.
+# REINDEX CONCURRENTLY replaces the index of a TOAST table while a load moves
+# values there. The session that loads uses the new one afterwards, and it has
+# all entries.
 
 use strict;
 use warnings;
@@ -15,7 +16,8 @@ my ($watch, $gate, $old, $reindex, $load) = map { PgBulk::Session->new($node) } 
 my $rows = 2000;
 my $wide = data_file('wide.csv', 1, join('', map { "$_," . "wide $_ " x 300 . "\n" } 1 .. $rows));
 
-# The last row stands still while a lock is held; it has then looked at another table, and so heard of all changes.
+# The load stops at the last row while a lock is held; it has then looked at
+# another table, and so processed all invalidations.
 $node->safe_psql('postgres', qq{
 	CREATE EXTENSION amcheck;
 	CREATE TABLE elsewhere (i int);
@@ -53,7 +55,7 @@ foreach my $workers (@WORKERS)
 	$old->ask('COMMIT');
 	reindex_is('waiting for readers before marking dead');
 	$watch->ask('SELECT pg_advisory_unlock(1)');
-	is($load->wait, $rows, "$workers workers: a load beside REINDEX");
+	is($load->wait, $rows, "$workers workers: a load with REINDEX");
 	$reindex->wait;
 	is($reindex->{error}, '', "$workers workers: which ends");
 

@@ -1,6 +1,7 @@
 # Several sessions load rows with the same keys into one table, under keep_old and keep_new, each
 # against the others and against plain upserts, on all levels of isolation: whatever
-# the order, each upsert has counted once, in a row that stands or in one that was replaced.
+# the order, each upsert has counted once, in a row that is there or in one that
+# was replaced.
 #
 # PGBULK_TEST_ROUNDS=n plays each case n times; else 1.
 
@@ -61,8 +62,9 @@ my @cases = (
 	[ 'SERIALIZABLE', [qw(keep_new keep_new)], [] ],
 	[ 'SERIALIZABLE', [qw(keep_old keep_new)], [qw(keep_new)] ]);
 
-# Does what each session has to do, one statement after the other, all side by side.  What fails for
-# the sake of others is tried again.  Returns the other errors, and how many tries were in vain.
+# Does what each session has to do, one statement after the other, all sessions
+# in parallel.  What fails for the sake of others is tried again.  Returns the
+# other errors, and how many tries were in vain.
 sub work
 {
 	my ($level, @tasks) = @_;
@@ -124,7 +126,7 @@ foreach my $case ((@cases) x $rounds)
 	is($node->safe_psql('postgres', "SELECT u.k, u.n, s.n FROM (SELECT k, count(*) AS n FROM upserts GROUP BY 1) u
 			FULL JOIN (SELECT k, sum(v) AS n FROM (SELECT k, v FROM t UNION ALL SELECT (r).k, (r).v FROM ($gone) g WHERE reason = 'replaced') x GROUP BY 1) s USING (k)
 			WHERE coalesce(u.n, 0) <> coalesce(s.n, 0)"), '', "$name: no update is lost, none is made twice");
-	# each key was inserted once more than its rows were replaced
+	# each key was inserted one time more than its rows were replaced
 	is($node->safe_psql('postgres', "SELECT (SELECT sum(loaded - replaced) FROM loads) + (SELECT count(*) FROM upserts WHERE inserted) + 1 = (SELECT count(*) FROM t),
 			(SELECT count(*) = count(DISTINCT k) AND count(*) = $keys + 1 FROM t)"), 't|t', "$name: rows that came, less those that were replaced");
 	is($node->safe_psql('postgres', "SELECT bool_and(loaded + duplicate = lines AND lines = " . ($keys + $keys / 50) . ") FROM loads"), 't', "$name: counters of each load");

@@ -1,4 +1,5 @@
-# How a load is watched: percent and time left span all its phases, and option progress tells of it.
+# Progress of a load: percent and time left cover all its phases, also in the
+# NOTICEs of option progress.
 
 use strict;
 use warnings;
@@ -59,13 +60,13 @@ sub watch
 sub check_always
 {
 	my ($name, @seen) = @_;
-	my @told = grep { $_->{percent} ne '' } @seen;
-	my @back = grep { $told[$_]{percent} < $told[ $_ - 1 ]{percent} } 1 .. $#told;
-	my $back = join(', ', map { join(' ', map { "$_->{phase} $_->{percent} at $_->{at} s" } @told[ $_ - 1, $_ ]) } @back);
+	my @known = grep { $_->{percent} ne '' } @seen;
+	my @back = grep { $known[$_]{percent} < $known[ $_ - 1 ]{percent} } 1 .. $#known;
+	my $back = join(', ', map { join(' ', map { "$_->{phase} $_->{percent} at $_->{at} s" } @known[ $_ - 1, $_ ]) } @back);
 
-	is(scalar(@told), scalar(@seen), "$name: percent is always known");
+	is(scalar(@known), scalar(@seen), "$name: percent is always known");
 	is($back, '', "$name: percent never goes back");
-	is(scalar(grep { $_->{percent} < 0 || $_->{percent} > 99.9 } @told), 0, "$name: and stays below 100");
+	is(scalar(grep { $_->{percent} < 0 || $_->{percent} > 99.9 } @known), 0, "$name: and stays below 100");
 }
 
 # What is amiss of that which holds while the machine keeps its pace, and has time to look; '' if nothing is.
@@ -80,8 +81,8 @@ sub amiss
 
 	return 'not looked at' if @seen <= 5 || !$half;
 	push @amiss, 'percent hardly moves' if keys %percents < 5;
-	push @amiss, 'no time left is told' if grep { $_->{eta} eq '' || $_->{eta} < 0 } @late;
-	# what is over at once cannot be foretold
+	push @amiss, 'no time left is shown' if grep { $_->{eta} eq '' || $_->{eta} < 0 } @late;
+	# the end of short phases cannot be predicted
 	my $left = $took - $half->{at};
 	push @amiss, "at half time $half->{eta} s, and it was $left s"
 	  if $half->{eta} eq '' || $half->{eta} + 0.3 <= $left / 4 || $half->{eta} >= $left * 4 + 0.3;
@@ -90,7 +91,7 @@ sub amiss
 	return join(', ', @amiss);
 }
 
-# Watches a load of so many rows, and of more after BEFORE if this machine was too fast or did not keep its pace.  $load->(ROWS)
+# Watches a load of so many rows, and of more after BEFORE if this machine was too fast or its speed varied.  $load->(ROWS)
 # is its SQL.  Returns what was seen.
 sub check_watched
 {
@@ -117,7 +118,7 @@ cmp_ok(scalar keys %rows, '>', 10, 'a slow trigger: rows are counted one by one,
 
 my $old_rows = "INSERT INTO indexed SELECT i, i % 10000, i FROM generate_series(1, 40000) i; DROP INDEX IF EXISTS indexed_work_idx1";
 
-foreach my $case ([ 'indexes, alone', direct(0), 400000 ], [ 'indexes, side by side', direct(1), 400000 ],
+foreach my $case ([ 'indexes, alone', direct(0), 400000 ], [ 'indexes, in parallel', direct(1), 400000 ],
 	[ 'row by row', '{"writer": "direct", "indexes": "insert", "workers": 0}', 60000 ],
 	[ 'merged', '{"writer": "direct", "indexes": "merge", "workers": 0}', 60000, $old_rows ],
 	[ 'buffered', '{"writer": "buffered"}', 60000 ])
@@ -146,7 +147,7 @@ my @lines = notices("SELECT bulk_load('slow', '$few', '{\"progress\": 0.2}')");
 cmp_ok(scalar @lines, '>=', 4, 'progress: lines come');
 cmp_ok(scalar @lines, '<=', (time - $start) / 0.2, 'progress: but not too many');
 is(scalar(grep { !/$line/ } @lines), 0, 'progress: as they should be');
-# while nothing has been read nobody knows when all will be
+# while nothing has been read the time left is not known
 is(scalar(grep { !/, 0 rows,/ && !(/: \w+, \d+\.\d %/ && /left/) } @lines), 0, 'progress: with percent and time left');
 is(scalar(notices("SELECT bulk_load('slow', '$few', '{\"limit\": 20, \"progress\": true}')")), 0, 'progress: none of a load that is done before');
 is(scalar(notices("SELECT bulk_load('slow', '$few', '{\"limit\": 200, \"progress\": false}')")), 0, 'progress: none if it is false');
@@ -159,11 +160,11 @@ foreach my $workers (0, 1)
 	is(scalar(grep { !/$line/ } @lines), 0, "progress: as they should be, $workers workers");
 }
 
-# Of a query nobody knows how many rows it has.
+# The number of rows of a query is not known.
 @lines = notices("SELECT bulk_load_query('slow', 'SELECT i, ''x'' FROM generate_series(1, 200) i', '{\"progress\": 0.1}')");
 cmp_ok(scalar(grep { /: reading, \d+ rows, / } @lines), '>=', 2, 'progress: of a query');
 
-# Rows that were rejected, once more.
+# Retrying rejected rows.
 $node->safe_psql('postgres', 'TRUNCATE slow; CREATE TABLE wrong (i int, s text)');
 my $bad = data_file('bad.csv', 1, join '', map { $_ % 2 ? "x$_,row\n" : "$_,row\n" } 1 .. 400);
 @lines = notices("SELECT bulk_load('slow', '$bad', '{\"progress\": 0.1, \"on_error\": \"ignore\", \"reject_table\": \"rejected\", \"log_verbosity\": \"silent\"}')");

@@ -1,6 +1,6 @@
-# Loads with parallel workers beside what else may happen: they are cancelled,
-# lose a worker, find none, are rolled back, have others work at the same time.
-# And a worker needs little memory.
+# Loads with parallel workers under adverse conditions: they are cancelled, lose
+# a worker, get none, are rolled back, run among other sessions.  And a worker
+# needs little memory.
 #
 # PGBULK_TEST_FULL=1 makes the large file larger (200 MB).
 
@@ -68,7 +68,7 @@ my $jsons = data_file('jsons.csv', 15 * $MB, rows(qq(%d,"{""a"": [1, 2, {""b"": 
 my $broken = "'" . data_file('broken.csv', 1, rows("%d,some text\n", 30000) . "x,y\n" . rows("%d,some text\n", 30000)) . "'";
 my $halt = "'" . data_file('halt.csv', 1, rows("%d,some text\n", 30000) . "0,stop here\n" . rows("%d,some text\n", 90000)) . "'";
 
-# A file so many times that no load gets to its end.
+# A list of a file, so long that no load reaches its end.
 sub many { my ($path) = @_; return 'ARRAY[' . join(',', ("'$path'") x 200) . ']'; }
 
 sub load
@@ -137,13 +137,13 @@ if ($guards)
 else
 {
 	is($session->ask('SELECT rows_loaded, workers FROM ' . load('plain', $small, 3, '"where": "i < 0"')),
-		'0|0', 'no worker is started for rows that it would give back');
+		'0|0', 'no worker is started for rows that it could not load');
 }
 
 # ---- losing a worker ----
 
 # Starts a load and sends a signal to one of its workers that has its work
-# before it: the backend stands still meanwhile, and the load with it.
+# before it: the backend is stopped meanwhile, and the load with it.
 sub hits_worker
 {
 	my ($signal, $table, $path, $more) = @_;
@@ -232,7 +232,7 @@ $session->ask('TRUNCATE plain');
 
 # ---- coming late ----
 
-# Nobody starts workers while the postmaster stands still.
+# No workers can start while the postmaster is stopped.
 my ($postmaster) = split /\n/, slurp_file($node->data_dir . '/postmaster.pid');
 my $moved = data_file('moved.csv', 1, rows("%d,some text\n", 40000));
 
@@ -318,8 +318,8 @@ $rival->ask($eager);
 like($rival->ask("EXPLAIN (COSTS OFF) $query"), qr/Gather/, 'the query is a parallel one');
 $rival->send(join('; ', ($query) x 30));
 my @out = split /\n/, $session->ask(join('; ', ($load, 'TRUNCATE plain') x 5));
-is(join(' ', map { (split /\|/)[0] } @out), join(' ', ('40000') x 5), 'beside parallel queries: the loads');
-is($rival->wait, join("\n", ('66666') x 30), 'beside parallel queries: the queries');
+is(join(' ', map { (split /\|/)[0] } @out), join(' ', ('40000') x 5), 'with parallel queries: the loads');
+is($rival->wait, join("\n", ('66666') x 30), 'with parallel queries: the queries');
 $rival->close;
 is($session->ask("$eager; SELECT l.rows_loaded, l.workers, (SELECT count(*) FROM busy) FROM " . load('plain', $small, 3) . ' l; TRUNCATE plain'),
 	'40000|3|200000', 'in one statement with what could be a parallel query');
@@ -345,7 +345,7 @@ my $huge = "'" . data_file('huge.csv', $size, rows("%d,some text and some more\n
 
 my (@seen, %bytes, %tuples);
 
-# once more if this machine gave too few looks at it
+# again if this machine was too slow to observe it
 foreach my $try (1 .. 10)
 {
 	@seen = %bytes = %tuples = ();

@@ -341,7 +341,7 @@ static const struct
 	const char *text;
 	int			header_lines;
 	bool		has_header;
-	const char *types;			/* with a blank behind each */
+	const char *types;			/* with a blank after each */
 	const char *names;			/* of the header, the same */
 }			tables[] = {
 	{"id,name\n1,x\n2,y\n", 1, true, "integer text ", "id name "},
@@ -354,7 +354,7 @@ static const struct
 	{"ann,red\nbob,green\nann,blue\n", 0, false, "text text ", ""},
 	{"\n\n", 0, false, "text ", ""},
 
-	/* a delimiter behind each row, a title full of them, one row or a header that is too long */
+	/* a delimiter after each row, a title full of them, one row or a header that is too long */
 	{"a,b,c\n1,2,3,\n4,5,6,\n", 1, true, "integer integer integer text ", "a b c "},
 	{",a,b\nx,1,2\ny,3,4\n", 1, true, "text integer integer ", "- a b "},
 	{"a,b\nx,1,2\ny,3,4\n", 1, true, "text integer integer ", "a b "},

@@ -13,7 +13,7 @@
 static SheetSpace space;
 static Objects objects;
 
-/* A copy with what must be readable behind it. */
+/* A copy with padding that must be readable after it. */
 static SheetSpan
 make_span(const char *text, bool to_end)
 {
@@ -32,7 +32,7 @@ static const struct
 {
 	const char *text;
 	bool		detected;
-	const char *keys;			/* with a blank behind each */
+	const char *keys;			/* with a blank after each */
 	ScanEol		eol;
 	bool		cut;			/* the span does not go to the end of the file */
 }			files[] = {
@@ -168,7 +168,7 @@ END_TEST
 static const struct
 {
 	const char *text;
-	const char *types;			/* with a blank behind each */
+	const char *types;			/* with a blank after each */
 	int			rows;
 	int			faulty;
 }			tables[] = {

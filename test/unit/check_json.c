@@ -1,7 +1,8 @@
 /*
  * check_json.c
- *		Unit tests of JSON text to nodes: by hand, and beside a scanner that goes
- *		byte by byte, on documents that are made and spoiled at random.
+ *		Unit tests of JSON text to nodes: by hand, and compared with a scanner
+ *		that goes byte by byte, on documents that are made and spoiled at
+ *		random.
  */
 #include "json_made.h"
 #include "json_reference.h"
@@ -155,13 +156,13 @@ START_TEST(depth)
 		memset(text, '[', depth);
 		memset(text + depth, ']', depth);
 		ck_assert_int_eq(scan(text, 2 * depth), depth <= JSON_MAX_DEPTH ? depth : 0);
-		/* nodes of what is left open have room, too */
+		/* there is space for nodes of unclosed containers, too */
 		ck_assert_int_eq(scan(text, depth), 0);
 	}
 }
 END_TEST
 
-/* A document whose parts come to stand at every place of a block. */
+/* A document whose parts get to every position in a block. */
 START_TEST(places)
 {
 	static const char text[] = "{\"k\\\\\": \"\\u00e9\\\"x\", \"long key\" : [ -1.5e3,true,false , null,\"\\\\\\\\\"], \"\": {}}";

@@ -1,7 +1,8 @@
 /*
  * check_json_rows.c
  *		Unit tests of rows of JSON: by hand, in windows of any size and in chunks, and
- *		line by line beside a scanner of documents that goes byte by byte.
+ *		line by line compared with a scanner of documents that goes byte by
+ *		byte.
  */
 #include "json_made.h"
 #include "json_reference.h"
@@ -161,7 +162,7 @@ read_chunks(const char *s, size_t len, ScanEol eol, size_t size)
 	}
 }
 
-/* By every kernel, in windows of several sizes; how the rows stand. */
+/* By every kernel, in windows of several sizes; the layout of the rows. */
 static ScanEol
 scan_from(const char *s, size_t len, ScanEol given)
 {
@@ -366,7 +367,7 @@ START_TEST(depth)
 }
 END_TEST
 
-/* The row at from is broken; reading goes on at what to begins with, or nowhere. */
+/* The row at `from` is damaged; parsing resumes where the text is `to`, or nowhere. */
 static void
 expect_recovery(const char *s, ScanEol eol, const char *from, const char *to)
 {
@@ -378,7 +379,7 @@ expect_recovery(const char *s, ScanEol eol, const char *from, const char *to)
 
 	ck_assert_msg((recovery == SCAN_RESUME) == (to != NULL), "recovery of %s", s);
 	if (to != NULL)
-		ck_assert_msg(strncmp(s + resume, to, strlen(to)) == 0, "%s goes on at %s", s, s + resume);
+		ck_assert_msg(strncmp(s + resume, to, strlen(to)) == 0, "%s resumes at %s", s, s + resume);
 	free(window);
 }
 

@@ -62,7 +62,7 @@ START_TEST(test_integers)
 	qsort(expected, n, sizeof(SortItem), compare_numbers);
 	keysort_integers(items, spare, n, NULL);
 	ck_assert_mem_eq(items, expected, n * sizeof(SortItem));
-	/* once more, sorted already, and backwards */
+	/* again, sorted already, and in reverse */
 	keysort_integers(items, spare, n, NULL);
 	ck_assert_mem_eq(items, expected, n * sizeof(SortItem));
 	for (size_t i = 0; i < n; i++)

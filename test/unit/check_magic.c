@@ -58,7 +58,7 @@ START_TEST(test_magic)
 }
 END_TEST
 
-/* What stands further in a file: tar's magic, the names of an archive's files. */
+/* What is further in a file: tar's magic, the names of an archive's files. */
 START_TEST(test_inside)
 {
 	char		data[600] = {0};

@@ -29,7 +29,7 @@ next_random(void)
 	return (uint32_t) (x >> 16);
 }
 
-/* Reads a result back; returns how many bytes it stands for. */
+/* Decompresses a result; returns its length. */
 static int32_t
 read_back(const uint8_t *s, int32_t size, char *to)
 {
@@ -141,7 +141,7 @@ START_TEST(results_by_hand)
 	ck_assert_int_eq(compact(text, 1 + 273 * 7), 1 + 1 + 7 * 3);
 	ck_assert_int_eq(compact(text, 1 + 273 * 8), 1 + 1 + 7 * 3 + 1 + 3);
 
-	/* a match of 2 is none: the rest stands as it is */
+	/* a match of 2 is too short: the rest is literal */
 	ck_assert_int_eq(compact(text, 1 + 273 + 2), 1 + 1 + 3 + 2);
 }
 END_TEST

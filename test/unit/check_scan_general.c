@@ -3,7 +3,7 @@
  *		Delimiters of several bytes, comment lines, line ends of every kind.
  *
  * Without these options general.c must do as rows.c does: check_scan_random.c
- * and check_scan_border.c say so.  Here stand examples, and random files that
+ * and check_scan_border.c say so. Here are examples, and random files that
  * are written twice: plainly, and with what the options allow.
  */
 #include <check.h>

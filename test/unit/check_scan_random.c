@@ -1,7 +1,7 @@
 /*
  * check_scan_random.c
  *		Random input against the reference, with every kernel, in windows of
- *		every size and with little room; kernels against the portable one.
+ *		every size and with little space; kernels against the portable one.
  */
 #include <check.h>
 #include <stdlib.h>

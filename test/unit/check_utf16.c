@@ -10,7 +10,7 @@
 #include "scan/scan.h"
 #include "scan_reference.h"
 
-/* Converts in pieces of so many bytes, with so much room. */
+/* Converts in pieces of so many bytes, with limited space. */
 static size_t
 convert(const char *s, size_t len, bool big, size_t piece, size_t room, char *to)
 {

@@ -3,7 +3,7 @@
  *		Unit tests of text to booleans, UUIDs, bits, bytes, dates and times.
  *
  * test/differential/values.py asks a server whether the values are right;
- * here stand the borders of each form, what the bytes around a text must not
+ * here are the limits of each form, what the bytes around a text must not
  * do, and comparisons with simple ways to the same end.
  */
 #include "values_help.h"
@@ -75,9 +75,9 @@ run_bytea(const char *s, size_t len, uint8_t *image)
 
 /* -- bool, uuid, bits, bytea ------------------------------------------------ */
 
-/* The number in doubt and its pattern, as "00 for DD", or "none". */
+/* The number that would be misread and its pattern, as "00 for DD", or "none". */
 static const char *
-doubt(const char *template, const char *text)
+mismatch(const char *template, const char *text)
 {
 	static char said[100];
 	ValueMismatch	found;
@@ -89,50 +89,50 @@ doubt(const char *template, const char *text)
 	return said;
 }
 
-START_TEST(template_doubts)
+START_TEST(template_mismatches)
 {
-	ck_assert_str_eq(doubt("DD/MM/YYYY", "31/12/2024"), "none");
-	ck_assert_str_eq(doubt("DD/MM/YYYY", "1/2/2024"), "none");
-	ck_assert_str_eq(doubt("DD/MM/YYYY", "00/12/2024"), "00 for DD");
-	ck_assert_str_eq(doubt("DD/MM/YYYY", "1/0/2024"), "0 for MM");
-	ck_assert_str_eq(doubt("DD/MM/YYYY", "31/12/24"), "24 for YYYY");
-	ck_assert_str_eq(doubt("DD/MM/YY", "31/12/24"), "none");
-	ck_assert_str_eq(doubt("DD/MM/YY", "31/12/00"), "none");
-	ck_assert_str_eq(doubt("yyyy-mm-dd", "0000-00-00"), "0000 for YYYY");
-	ck_assert_str_eq(doubt("yyyy-mm-dd hh24:mi:ss", "2024-01-01 00:00:00"), "none");
-	ck_assert_str_eq(doubt("HH24:MI:SS.US DD.MM.YYYY", "00:00:00.0 01.00.2024"), "00 for MM");
-	ck_assert_str_eq(doubt("HH12:MI AM DD", "12:00 pm 00"), "00 for DD");
-	ck_assert_str_eq(doubt("HH12:MI A.M. DD", "12:00 p.m. 00"), "00 for DD");
-	ck_assert_str_eq(doubt("YYYYMMDD", "20240100"), "00 for DD");
-	ck_assert_str_eq(doubt("YYYYMMDD", "20240110"), "none");
-	ck_assert_str_eq(doubt("DDMMYY", "000124"), "00 for DD");
-	ck_assert_str_eq(doubt("Dy, DD Mon YYYY", "Sun, 00 Dec 2024"), "00 for DD");
-	ck_assert_str_eq(doubt("DD Month YYYY", "1 M\303\244rz 24"), "24 for YYYY");
-	ck_assert_str_eq(doubt("YYYY-MM-DD\"T\"HH24", "2024-01-00T10"), "00 for DD");
-	ck_assert_str_eq(doubt("\"a\\\"b\"DD", "a\"b00"), "00 for DD");
-	ck_assert_str_eq(doubt("DD  /MM", " 5  / 00"), "00 for MM");
+	ck_assert_str_eq(mismatch("DD/MM/YYYY", "31/12/2024"), "none");
+	ck_assert_str_eq(mismatch("DD/MM/YYYY", "1/2/2024"), "none");
+	ck_assert_str_eq(mismatch("DD/MM/YYYY", "00/12/2024"), "00 for DD");
+	ck_assert_str_eq(mismatch("DD/MM/YYYY", "1/0/2024"), "0 for MM");
+	ck_assert_str_eq(mismatch("DD/MM/YYYY", "31/12/24"), "24 for YYYY");
+	ck_assert_str_eq(mismatch("DD/MM/YY", "31/12/24"), "none");
+	ck_assert_str_eq(mismatch("DD/MM/YY", "31/12/00"), "none");
+	ck_assert_str_eq(mismatch("yyyy-mm-dd", "0000-00-00"), "0000 for YYYY");
+	ck_assert_str_eq(mismatch("yyyy-mm-dd hh24:mi:ss", "2024-01-01 00:00:00"), "none");
+	ck_assert_str_eq(mismatch("HH24:MI:SS.US DD.MM.YYYY", "00:00:00.0 01.00.2024"), "00 for MM");
+	ck_assert_str_eq(mismatch("HH12:MI AM DD", "12:00 pm 00"), "00 for DD");
+	ck_assert_str_eq(mismatch("HH12:MI A.M. DD", "12:00 p.m. 00"), "00 for DD");
+	ck_assert_str_eq(mismatch("YYYYMMDD", "20240100"), "00 for DD");
+	ck_assert_str_eq(mismatch("YYYYMMDD", "20240110"), "none");
+	ck_assert_str_eq(mismatch("DDMMYY", "000124"), "00 for DD");
+	ck_assert_str_eq(mismatch("Dy, DD Mon YYYY", "Sun, 00 Dec 2024"), "00 for DD");
+	ck_assert_str_eq(mismatch("DD Month YYYY", "1 M\303\244rz 24"), "24 for YYYY");
+	ck_assert_str_eq(mismatch("YYYY-MM-DD\"T\"HH24", "2024-01-00T10"), "00 for DD");
+	ck_assert_str_eq(mismatch("\"a\\\"b\"DD", "a\"b00"), "00 for DD");
+	ck_assert_str_eq(mismatch("DD  /MM", " 5  / 00"), "00 for MM");
 	/* prefixes and endings */
-	ck_assert_str_eq(doubt("FMDD/FMMM/YYYY", "00/12/2024"), "00 for DD");
-	ck_assert_str_eq(doubt("FMDD/FMMM/FMYYYY", "31/12/24"), "24 for YYYY");
-	ck_assert_str_eq(doubt("FMDD/FMMM/YYYY", "1/2/2024"), "none");
-	ck_assert_str_eq(doubt("FXDD TMMonth YYYY", "01 May 0024"), "none");
-	ck_assert_str_eq(doubt("FXDD TMMonth YYYY", "01 May 024"), "024 for YYYY");
-	ck_assert_str_eq(doubt("DDth Mon YYYY", "3rd Dec 24"), "24 for YYYY");
-	ck_assert_str_eq(doubt("DDTH Mon YYYY", "31st Dec 2024"), "none");
+	ck_assert_str_eq(mismatch("FMDD/FMMM/YYYY", "00/12/2024"), "00 for DD");
+	ck_assert_str_eq(mismatch("FMDD/FMMM/FMYYYY", "31/12/24"), "24 for YYYY");
+	ck_assert_str_eq(mismatch("FMDD/FMMM/YYYY", "1/2/2024"), "none");
+	ck_assert_str_eq(mismatch("FXDD TMMonth YYYY", "01 May 0024"), "none");
+	ck_assert_str_eq(mismatch("FXDD TMMonth YYYY", "01 May 024"), "024 for YYYY");
+	ck_assert_str_eq(mismatch("DDth Mon YYYY", "3rd Dec 24"), "24 for YYYY");
+	ck_assert_str_eq(mismatch("DDTH Mon YYYY", "31st Dec 2024"), "none");
 	/* digits that are missing where nothing separates numbers */
-	ck_assert_str_eq(doubt("HH24MISS", "123000"), "none");
-	ck_assert_str_eq(doubt("HH24MISS", "12300"), "0 for SS");
-	ck_assert_str_eq(doubt("YYYYMMDD", "2024111"), "1 for DD");
-	ck_assert_str_eq(doubt("DDMMYY", "10124"), "4 for YY");
-	ck_assert_str_eq(doubt("HH24MISSMS", "1230005"), "none");
-	ck_assert_str_eq(doubt("HH24MI SS", "1230 5"), "none");
+	ck_assert_str_eq(mismatch("HH24MISS", "123000"), "none");
+	ck_assert_str_eq(mismatch("HH24MISS", "12300"), "0 for SS");
+	ck_assert_str_eq(mismatch("YYYYMMDD", "2024111"), "1 for DD");
+	ck_assert_str_eq(mismatch("DDMMYY", "10124"), "4 for YY");
+	ck_assert_str_eq(mismatch("HH24MISSMS", "1230005"), "none");
+	ck_assert_str_eq(mismatch("HH24MI SS", "1230 5"), "none");
 	/* what is not known ends the search */
-	ck_assert_str_eq(doubt("TZH DD", "+00 00"), "none");
-	ck_assert_str_eq(doubt("YYYY DD", "-044 00"), "none");
-	ck_assert_str_eq(doubt("SSSS DD", "0 00"), "none");
-	ck_assert_str_eq(doubt("DD", ""), "none");
-	ck_assert_str_eq(doubt("", "00"), "none");
-	ck_assert_str_eq(doubt("\"open", "open"), "none");
+	ck_assert_str_eq(mismatch("TZH DD", "+00 00"), "none");
+	ck_assert_str_eq(mismatch("YYYY DD", "-044 00"), "none");
+	ck_assert_str_eq(mismatch("SSSS DD", "0 00"), "none");
+	ck_assert_str_eq(mismatch("DD", ""), "none");
+	ck_assert_str_eq(mismatch("", "00"), "none");
+	ck_assert_str_eq(mismatch("\"open", "open"), "none");
 }
 END_TEST
 
@@ -437,7 +437,7 @@ main(void)
 	tcase_add_test(tests, timestamps);
 	tcase_add_test(tests, timestamps_refused);
 	tcase_add_test(tests, times);
-	tcase_add_test(tests, template_doubts);
+	tcase_add_test(tests, template_mismatches);
 	tcase_add_test(tests, utf8_lengths);
 	tcase_set_timeout(tests, 120);
 	suite_add_tcase(suite, tests);

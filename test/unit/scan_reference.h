@@ -51,7 +51,7 @@ typedef struct Found
 	Field		fields[MAX_FIELDS];
 } Found;
 
-/* How a caller of scan_rows fills its window and how much room it gives. */
+/* How a caller of scan_rows fills its window and how much space it provides. */
 #define ROOMY UINT32_MAX		/* as many as the input can have, and more */
 
 typedef struct Feed
