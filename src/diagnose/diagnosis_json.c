@@ -1,7 +1,7 @@
 /*
  * diagnosis_json.c
  *		Files of JSON objects that are loaded as lines of fields, and the reverse; objects
- *		that no option mends.
+ *		that no option fixes.
  *
  * Rows of another format cannot be told by the samples alone: an object that goes over several
  * lines is no line.  So the beginning of the first file is kept, too.
@@ -301,7 +301,7 @@ diagnosis_other_format(const Diagnosis *diagnosis, const RejectKind *kind)
 	return hint;
 }
 
-/* ---- objects that no option mends ---- */
+/* ---- objects that no option fixes ---- */
 
 /* A document's nodes, or NULL where it is not sound. */
 static JsonNode *

@@ -108,7 +108,7 @@ extern char *diagnosis_form_hint(Search *search);
  */
 extern char *diagnosis_other_format(const Diagnosis *diagnosis, const RejectKind *kind);
 
-/* The HINT for an object that no option mends, or NULL. */
+/* The HINT for an object that no option fixes, or NULL. */
 extern char *diagnosis_explain_object(Search *search);
 
 /* -- candidates (diagnosis_steps.c) -- */

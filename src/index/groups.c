@@ -161,7 +161,7 @@ groups_memory(const Groups *groups, bool sorted)
 	return rows + list + images + (groups->slots ? groups->nslots * sizeof(uint64) : 0);
 }
 
-/* Memory for what is never given back; its place, which is never 0. */
+/* Memory that is never freed; returns its position, which is never 0. */
 static char *
 arena_take(Groups *groups, Size size, uint32 *place)
 {

@@ -40,7 +40,7 @@
 #define RECORD_SIZE (SizeOfXLogRecord + SizeOfXLogRecordBlockHeader + sizeof(RelFileLocator) + \
 					 sizeof(BlockNumber) + SizeOfXLogRecordDataHeaderShort + SizeOfBtreeInsert)
 
-/* How far to the right a key may be of the leaf in hand before a descent is better. */
+/* How far to the right of the current leaf a key may be before a descent is better. */
 #define MAX_STEPS 2
 
 /* Bytes are looked for while that has helped lately, else for one key of so many. */
@@ -177,7 +177,7 @@ put_staged(Inserter *inserter)
 	inserter->staged_size = 0;
 }
 
-/* The same, and the leaf is given back. */
+/* The same, and releases the leaf. */
 static void
 leave_leaf(Inserter *inserter)
 {
@@ -412,7 +412,7 @@ equals_gone(Inserter *inserter, OffsetNumber offset, ItemPointer tid, OffsetNumb
 }
 
 /*
- * Where entries with the current key begin, found by their bytes on the leaf in hand or
+ * Where entries with the current key begin, found by their bytes on the current leaf or
  * the one that the key belongs on; InvalidOffsetNumber: that remains to be searched.
  */
 static OffsetNumber

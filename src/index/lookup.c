@@ -12,7 +12,7 @@
 #include "server/compat.h"
 #include "storage/bufmgr.h"
 
-/* How far to the right a key may be of the leaf in hand before a descent is better. */
+/* How far to the right of the current leaf a key may be before a descent is better. */
 #define MAX_STEPS 2
 
 /* Bytes are looked for while that has helped lately, else for one key of so many. */
@@ -262,7 +262,7 @@ tell_standing(Lookup *lookup, RowId row, OffsetNumber offset)
 
 /*
  * Tells the entries of the current key if its bytes are on the leaf, with no
- * comparison where a row stands for certain, or two.
+ * comparison where a row is certain to exist, or two.
  */
 static bool
 tell_same(Lookup *lookup, RowId row)

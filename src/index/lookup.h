@@ -62,7 +62,7 @@ extern Lookup *lookup_open(Relation heap, Relation index, KeyShape *shape,
 /* Where the keys go, from the first to the last in order, any number of times. */
 extern KeySink lookup_keys(Lookup *lookup);
 
-/* The last key has come: gives back the leaf. */
+/* The last key has come: releases the leaf. */
 extern void lookup_end(Lookup *lookup);
 
 #endif							/* PGBULK_LOOKUP_H */

@@ -267,7 +267,7 @@ reason_for(IndexMethod method)
 	pg_unreachable();
 }
 
-/* Whether the space of the load's rows may be given back. */
+/* Whether the space of the load's rows may be reclaimed. */
 static bool
 may_give_back(const IndexPlan *plan)
 {

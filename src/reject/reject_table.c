@@ -234,7 +234,7 @@ open_encoding(RejectTable *table, const BulkOptions *options)
 	table->unconvertible = !OidIsValid(table->conversion);
 }
 
-/* Shows other extensions the INSERT that the fast path stands for. */
+/* Shows other extensions the INSERT that the fast path replaces. */
 static void
 show_insert(RejectTable *table)
 {

@@ -118,7 +118,7 @@ detail_of_limit(const RejectStream *rejects)
 {
 	errdetail("First rejects:\n%s", reject_summary_first(rejects->summary, false));
 	if (rejects->file != NULL)
-		errhint("Those found so far are in \"%s\"; mend the rows, or raise \"reject_limit\".",
+		errhint("Those found so far are in \"%s\"; correct the rows, or raise \"reject_limit\".",
 				rejects->options->reject_file);
 	else
 		errhint("Correct the rows, raise \"reject_limit\", or name a \"reject_file\", which survives the rollback.");

@@ -31,7 +31,7 @@ typedef struct QueryFields QueryFields;
  * Opens a query for n columns of a table: attnums, of which 0 is none, in desc.
  * Values of other types than theirs are cast.  Of its rows so many are wanted, -1 for
  * all; exactly: certainly no more.  Must come before anything that
- * the query is not to see; the rooms in between may use SPI.  Memory: the
+ * the query is not to see; the code in between may use SPI.  Memory: the
  * current context.
  *
  * Errors: 42601 where it is not one query, or has another number of columns;

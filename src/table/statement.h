@@ -1,10 +1,11 @@
 /*
  * statement.h
- *		The statements that a load stands for, as other extensions see them.
+ *		The statements that a load is equivalent to, as other extensions see
+ *		them.
  *
  * Extensions watch, forbid and replace statements by hooks: of the planner and
  * the executor for INSERT and DELETE, of ProcessUtility for the rest.  A load
- * stores its rows without any of them.  So the INSERT that it stands for is
+ * stores its rows without any of them.  So the equivalent INSERT is
  * planned: the result must be the server's own plan for that very table, or an
  * extension would have stored the rows elsewhere.  The plan is then started and
  * ended without being run, as EXPLAIN does: so its privileges are checked, and

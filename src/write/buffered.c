@@ -72,7 +72,7 @@ add_leaf(void *arg, ResultRelInfo *rri)
 
 /*
  * A leaf of many was written to: it keeps its slots and its buffer pin, and
- * the one that had its turn longest ago gives back its own.
+ * the one that had its turn longest ago releases its own.
  */
 static void
 keep_warm(BufferedWriter *writer, Leaf *leaf)
