@@ -133,6 +133,10 @@ SELECT pg_temp.follow('diagnosis_json_t', '[{"id":1,"b":"x","d":null,"n":1},{"id
 SELECT pg_temp.follow('diagnosis_json_texts', E'{"a":1,"b":"x"}\n{"a":2,"b":"y"}\n', '{"header": "auto"}');
 -- all of a file could be a header line
 SELECT pg_temp.try('diagnosis_json_t', '[{"id":1,"b":"x","d":null,"n":1},{"id":2,"b":"x","d":null,"n":1}]', '{"format": "csv", "header": true}');
+-- a literal of an array is no object, even where the first chunk ends behind it
+SET pgbulk.chunk_size = 17;
+SELECT pg_temp.try('diagnosis_json_texts', E'\n{ NULL,x }\tbehind a header line\n', '{"format": "text", "header": true}');
+RESET pgbulk.chunk_size;
 -- objects are not searched for a header
 SELECT pg_temp.try('diagnosis_json_texts', '{"a":"a","b":"b"}');
 -- whole documents

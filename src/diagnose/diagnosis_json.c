@@ -41,6 +41,27 @@ is_bracket(char c)
 	return c == '{' || c == '[';
 }
 
+/*
+ * Whether a text may be the beginning of an object, or of an array of objects.  A literal of an
+ * array begins with a brace, too.
+ */
+static bool
+may_begin_object(const char *text, uint32 length)
+{
+	static const char *const allowed[] = {"{[", "{", "\"}"};
+	int			next = 0;
+
+	for (uint32 i = 0; i < length && next < lengthof(allowed); i++)
+	{
+		if (strchr(" \t\r\n", text[i]) != NULL)
+			continue;
+		if (strchr(allowed[next], text[i]) == NULL)
+			return false;
+		next = text[i] == '{' ? 2 : next + 1;
+	}
+	return true;
+}
+
 /* Whether each sample is a line with an object. */
 static bool
 are_documents(const RejectKind *kind)
@@ -86,7 +107,8 @@ find_objects(const Diagnosis *diagnosis, RejectSample *samples, bool *begins)
 	int			n = 0;
 
 	*begins = false;
-	if (text == NULL || !is_bracket(first_byte(text, diagnosis->beginning_length)))
+	if (text == NULL || first_byte(text, diagnosis->beginning_length) == '\0' ||
+		!may_begin_object(text, diagnosis->beginning_length))
 		return 0;
 	open_scan(&json);
 	scan_json_rows(&json, &eol, text, diagnosis->beginning_length, diagnosis->beginning_is_all,

@@ -437,7 +437,10 @@ def first_difference(ours, theirs):
 
 
 def messages(run):
-    """Those of a run, without remedies: these are tried on rows of the backend's own chunks, too."""
+    """Those of a run, without remedies: these are tried on rows of the backend's own chunks, too.
+
+    Whether a file looks like JSON is seen by its first chunk, and some chunks here are tiny.
+    """
     lines = []
     remedied = False
     for line in run.errors.split("\n"):
@@ -445,7 +448,9 @@ def messages(run):
         head = re.match(r"(psql:.*: )?(NOTICE|WARNING|ERROR|INFO): ", line)
         if head:
             remedied = head.group(2) == "ERROR" or head.group(2) == "NOTICE" and re.search(r"\d+ rows?: ", line) is not None
-        if not (remedied and line.startswith("HINT:") and TRIGGER_HINT not in line):
+        if head and line.endswith(" is JSON and is passed over"):
+            remedied = True
+        elif not (remedied and line.startswith("HINT:") and TRIGGER_HINT not in line):
             lines.append(line)
     return lines
 
