@@ -119,6 +119,7 @@ SELECT pg_temp.try_all('{"header": true}', '{"header": false}', '{"header": 0}',
 	'{"header": "MAP"}', '{"header": "true"}', '{"header": "mach"}',
 	'{"header": "match", "format": "text"}',
 	'{"header": "map", "columns": ["a", "b"]}',
+	'{"header": "map", "columns": ["a", null]}',
 	'{"header": "match", "columns": ["a", "b"]}');
 
 -- Characters

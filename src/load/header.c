@@ -8,6 +8,7 @@
 #include "diagnose/trial.h"
 #include "load/header.h"
 #include "load/header_advice.h"
+#include "option/options_show.h"
 #include "parser/parse_coerce.h"
 
 /* The field's text as a name, or NULL for a null marker. */
@@ -71,12 +72,26 @@ match_header(Header *header, const ScanRow *row)
 	}
 }
 
+/* Whether a column is one of those that may be loaded. */
+static bool
+is_wanted(const Header *header, const char *column)
+{
+	ListCell   *lc;
+
+	if (!header->options->has_columns)
+		return true;
+	foreach(lc, header->options->columns)
+		if (strcmp(lfirst(lc), column) == 0)
+			return true;
+	return false;
+}
+
 /*
- * The column a name refers to, or NULL: the one with the same name, or the only
+ * The column of the table that a name refers to, or NULL: the one with the same name, or the only
  * one whose name differs merely in case, if no other header field matches that.
  */
 static const char *
-find_column(Header *header, List *names, int number)
+find_in_table(const Header *header, List *names, int number)
 {
 	const Target *target = header->target;
 	const char *name = list_nth(names, number);
@@ -93,6 +108,38 @@ find_column(Header *header, List *names, int number)
 			target_match_column(target, lfirst(lc)) == attnum)
 			return NULL;
 	return NameStr(TupleDescAttr(RelationGetDescr(target->rel), attnum - 1)->attname);
+}
+
+/* The same of those that may be loaded. */
+static const char *
+find_column(const Header *header, List *names, int number)
+{
+	const char *column = find_in_table(header, names, number);
+
+	return column != NULL && is_wanted(header, column) ? column : NULL;
+}
+
+/* Columns that are to be loaded must be in the header line, as keys must in format json. */
+static void
+check_all_found(const Header *header, List *found)
+{
+	ListCell   *lc;
+	ListCell   *other;
+
+	if (!header->options->has_columns || header->options->missing == BULK_MISSING_DEFAULT)
+		return;
+	foreach(lc, header->options->columns)
+	{
+		bool		is_there = false;
+
+		foreach(other, found)
+			is_there |= lfirst(other) != NULL && strcmp(lfirst(other), lfirst(lc)) == 0;
+		if (!is_there)
+			ereport(ERROR,
+					(errcode(ERRCODE_UNDEFINED_COLUMN),
+					 errmsg("column \"%s\" is not in the header line", (char *) lfirst(lc)),
+					 errhint("Columns that the file lacks get their defaults with option \"missing_columns\" set to \"default\", or if they are not among the columns to be loaded.")));
+	}
 }
 
 /* header = map: the names determine the columns. */
@@ -127,9 +174,13 @@ map_header(Header *header, const ScanRow *row)
 					(errcode(name == NULL ? ERRCODE_BAD_COPY_FILE_FORMAT :
 							 ERRCODE_UNDEFINED_COLUMN),
 					 name == NULL ? errmsg("header line field %d has no name", i + 1) :
+					 find_in_table(header, names, i) != NULL ?
+					 errmsg("column \"%s\" of the header line is not among the columns to be loaded",
+							name) :
 					 errmsg("column \"%s\" of the header line does not exist in relation \"%s\"",
 							name, target_name(header->target)),
-					 near != NULL ? errdetail("A column with a similar name is \"%s\".", near) : 0,
+					 near != NULL && find_in_table(header, names, i) == NULL ?
+					 errdetail("A column with a similar name is \"%s\".", near) : 0,
 					 errhint("%s", hint)));
 		}
 		columns = lappend(columns, unconstify(char *, column));
@@ -145,6 +196,7 @@ map_header(Header *header, const ScanRow *row)
 						target_name(header->target)),
 				 errhint("%s", hint)));
 	}
+	check_all_found(header, columns);
 	target_set_columns(header->target, columns);
 }
 
@@ -294,7 +346,8 @@ header_notice_undeclared(Header *header)
 	ereport(NOTICE,
 			(errmsg("first line of file \"%s\" has the names of the columns and is loaded as a row",
 					encoding_path_text(header->source->path)),
-			 errhint("With {\"header\": true} among the options it is passed over.")));
+			 errhint("With %s among the options it is passed over.",
+					 options_show(header->options, "{\"header\": true}"))));
 }
 
 /* A header line that is passed over may have all rows of a file of JSON. */

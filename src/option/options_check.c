@@ -138,24 +138,21 @@ check_lines(BulkOptions *options)
 static void
 check_json(BulkOptions *options)
 {
-	ListCell   *cell;
-
-	foreach(cell, options->columns)
-		if (lfirst(cell) == NULL)
-			ereport(ERROR,
-					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-					 errmsg("option \"columns\" must not have nulls in format \"json\""),
-					 errhint("Keys that are not to be loaded are ignored with option \"extra_columns\" set to \"ignore\".")));
+	if (list_member_ptr(options->columns, NULL))
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("option \"columns\" must not have nulls in format \"json\""),
+				 errhint("Keys that are not to be loaded are ignored with option \"extra_columns\" set to \"ignore\".")));
 }
 
 static void
 check_header(const BulkOptions *options)
 {
-	if (options->header == BULK_HEADER_MAP && options->has_columns)
+	if (options->header == BULK_HEADER_MAP && list_member_ptr(options->columns, NULL))
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("option \"columns\" cannot be used with \"header\" set to \"map\""),
-				 errdetail("With \"map\" the header of the file names the columns.")));
+				 errmsg("option \"columns\" must not have nulls with \"header\" set to \"map\""),
+				 errhint("Fields that are not to be loaded are ignored with option \"extra_columns\" set to \"ignore\".")));
 }
 
 static void

@@ -9,45 +9,15 @@
 #include "access/table.h"
 #include "catalog/dependency.h"
 #include "catalog/namespace.h"
-#include "catalog/pg_extension.h"
 #include "catalog/pg_proc.h"
 #include "catalog/pg_type.h"
+#include "server/extension.h"
 #include "table/engines.h"
 #include "utils/builtins.h"
 #include "utils/fmgroids.h"
 #include "utils/guc.h"
 #include "utils/lsyscache.h"
 #include "utils/syscache.h"
-
-typedef struct Extension
-{
-	Oid			oid;
-	Oid			schema;
-} Extension;
-
-static bool
-find_extension(const char *name, Extension *extension)
-{
-	Relation	rel = table_open(ExtensionRelationId, AccessShareLock);
-	ScanKeyData key;
-	SysScanDesc scan;
-	HeapTuple	tuple;
-
-	ScanKeyInit(&key, Anum_pg_extension_extname, BTEqualStrategyNumber, F_NAMEEQ,
-				CStringGetDatum(name));
-	scan = systable_beginscan(rel, ExtensionNameIndexId, true, NULL, 1, &key);
-	tuple = systable_getnext(scan);
-	if (HeapTupleIsValid(tuple))
-	{
-		Form_pg_extension form = (Form_pg_extension) GETSTRUCT(tuple);
-
-		extension->oid = form->oid;
-		extension->schema = form->extnamespace;
-	}
-	systable_endscan(scan);
-	table_close(rel, AccessShareLock);
-	return HeapTupleIsValid(tuple);
-}
 
 /* A table of the extension; InvalidOid if it has none of that name, even if others do. */
 static Oid
@@ -129,7 +99,7 @@ citus_refusal(Relation rel)
 	Extension	citus;
 	const char *setting;
 
-	if (!find_extension("citus", &citus))
+	if (!extension_find("citus", &citus))
 		return REFUSAL(REFUSAL_NONE);
 	if (citus_has(&citus, rel))
 		return REFUSAL(REFUSAL_CITUS_TABLE);
@@ -152,7 +122,7 @@ timescale_refusal(Relation rel)
 	NameData	schema;
 	bool		found;
 
-	if (!find_extension("timescaledb", &timescale))
+	if (!extension_find("timescaledb", &timescale))
 		return REFUSAL(REFUSAL_NONE);
 	relid = find_catalog(&timescale, get_namespace_oid("_timescaledb_catalog", true), "hypertable");
 	if (!OidIsValid(relid))
