@@ -240,6 +240,24 @@ LANGUAGE C VOLATILE PARALLEL UNSAFE;
 COMMENT ON FUNCTION bulk_load_retry(regclass, regclass, bigint, jsonb) IS
   'loads the bad rows of an earlier load into its target from its reject table, and removes those that got in';
 
+CREATE FUNCTION bulk_load_last(
+  OUT rows_loaded bigint,
+  OUT rows_rejected bigint,
+  OUT rows_duplicate bigint,
+  OUT rows_replaced bigint,
+  OUT rows_filtered bigint,
+  OUT rows_read bigint,
+  OUT bytes_read bigint,
+  OUT writer text,
+  OUT workers integer,
+  OUT elapsed interval,
+  OUT details jsonb)
+RETURNS record
+AS 'MODULE_PATHNAME', 'bulk_load_last'
+LANGUAGE C VOLATILE PARALLEL RESTRICTED;
+COMMENT ON FUNCTION bulk_load_last() IS
+  'the result of the last load of this session, by COPY or by a function; nulls if there was none';
+
 CREATE FUNCTION bulk_load_control(
   path text,
   OUT statement text,

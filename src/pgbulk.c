@@ -5,20 +5,20 @@
 #include "postgres.h"
 
 #include "access/htup_details.h"
-#include "access/xact.h"
 #include "catalog/namespace.h"
 #include "catalog/pg_type.h"
-#include "commands/sequence.h"
 #include "control/control.h"
 #include "fmgr.h"
 #include "funcapi.h"
 #include "inspect/inspect.h"
 #include "load/detect.h"
 #include "load/load.h"
+#include "load/load_id.h"
 #include "load/retry.h"
 #include "scan/scan.h"
 #include "server/compat.h"
 #include "stream/source.h"
+#include "utility/utility.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/guc.h"
@@ -39,6 +39,7 @@ SQL_FUNCTION(bulk_load);
 SQL_FUNCTION(bulk_load_files);
 SQL_FUNCTION(bulk_load_query);
 SQL_FUNCTION(bulk_load_retry);
+SQL_FUNCTION(bulk_load_last);
 SQL_FUNCTION(bulk_load_control);
 SQL_FUNCTION(bulk_inspect);
 
@@ -56,25 +57,7 @@ _PG_init(void)
 							GUC_UNIT_BYTE | GUC_NOT_IN_SAMPLE,
 							NULL, NULL, NULL);
 	MarkGUCPrefixReserved("pgbulk");
-}
-
-/*
- * A number for a load, from the sequence in the function's schema; none in a
- * read-only transaction, in which temporary tables can be loaded.
- */
-static int64
-next_load_id(Oid function)
-{
-	Oid			sequence;
-
-	if (XactReadOnly)
-		return 0;
-	sequence = get_relname_relid("bulk_load_id", get_func_namespace(function));
-	if (!OidIsValid(sequence))
-		ereport(ERROR,
-				(errcode(ERRCODE_UNDEFINED_TABLE),
-				 errmsg("sequence \"bulk_load_id\" of extension \"pgbulk\" does not exist")));
-	return nextval_internal(sequence, false);
+	utility_install();
 }
 
 /* The result row. */
@@ -121,7 +104,7 @@ load(FunctionCallInfo fcinfo, List *paths)
 	options = detect_options(PG_GETARG_OID(0), files, options);
 
 	load_run(PG_GETARG_OID(0), files, NULL, options,
-			 next_load_id(fcinfo->flinfo->fn_oid), &result);
+			 load_id_next(get_func_namespace(fcinfo->flinfo->fn_oid)), &result);
 	return form_result(fcinfo, &result);
 }
 
@@ -183,7 +166,7 @@ bulk_load_query(PG_FUNCTION_ARGS)
 	options = options_parse_query(PG_ARGISNULL(2) ? NULL : PG_GETARG_JSONB_P(2),
 								  text_to_cstring(PG_GETARG_TEXT_PP(1)));
 	load_run(PG_GETARG_OID(0), list_make1(SOURCE_QUERY), NULL, options,
-			 next_load_id(fcinfo->flinfo->fn_oid), &result);
+			 load_id_next(get_func_namespace(fcinfo->flinfo->fn_oid)), &result);
 	return form_result(fcinfo, &result);
 }
 
@@ -199,6 +182,17 @@ bulk_load_retry(PG_FUNCTION_ARGS)
 	retry_run(PG_GETARG_OID(0), PG_GETARG_OID(1), PG_GETARG_INT64(2),
 			  PG_ARGISNULL(3) ? NULL : PG_GETARG_JSONB_P(3), &result);
 	return form_result(fcinfo, &result);
+}
+
+/* bulk_load_last() */
+Datum
+bulk_load_last(PG_FUNCTION_ARGS)
+{
+	const LoadResult *result = result_last();
+
+	if (result == NULL)
+		PG_RETURN_NULL();
+	return form_result(fcinfo, result);
 }
 
 /* char * of a List as a text[] */

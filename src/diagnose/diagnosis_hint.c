@@ -6,6 +6,7 @@
 
 #include "diagnose/diagnosis_search.h"
 #include "option/near.h"
+#include "option/options_show.h"
 #include "parser/parse_coerce.h"
 #include "server/text_clip.h"
 
@@ -164,6 +165,7 @@ diagnosis_form_hint(Search *search)
 	int			passed = 0;
 	int			changed;
 	int			lost;
+	const char *options = options_show(search->diagnosis->options, search->candidate);
 	const char *among = "among the options";
 	const char *rows = ends_load ? "it" : good < search->samples.nrows ? "some of them" : "they";
 	const char *loaded = ends_load ? "Other rows" : "Rows that were loaded";
@@ -178,12 +180,12 @@ diagnosis_form_hint(Search *search)
 	for (int i = 0; i < search->samples.nrows; i++)
 		passed += search->outcomes[i].passed ? 1 : 0;
 	if (search->mapped)
-		return psprintf("Set %s among the options.%s", search->candidate, search->remarks);
+		return psprintf("Set %s among the options.%s", options, search->remarks);
 	if (good == 0)
 		for (int i = 0; i < search->samples.nrows; i++)
 			if (search->outcomes[i].column != NULL)
 				return psprintf("With %s among the options %s can be read up to column \"%s\".%s",
-								search->candidate, ends_load ? "it" : "they",
+								options, ends_load ? "it" : "they",
 								search->outcomes[i].column, search->remarks);
 	if (good == 0)
 		return NULL;
@@ -196,7 +198,10 @@ diagnosis_form_hint(Search *search)
 		changed = 0;
 	/* right for these rows, but wrong for the rest of the file */
 	if ((lost > 0 || changed > 0) && diagnosis_are_few(search) && !search->diagnosis->is_retry)
+	{
+		options = search->candidate;
 		among = "among the options of bulk_load_retry";
+	}
 	if (lost > 0)
 		diagnosis_remark(search, psprintf("%s cannot be read that way.", loaded));
 	else if (changed > 0)
@@ -204,7 +209,7 @@ diagnosis_form_hint(Search *search)
 	if (ends_load && strstr(among, "retry") != NULL)
 		diagnosis_remark(search,
 						 "To set the row aside for bulk_load_retry, set option \"on_error\" to \"ignore\" and option \"reject_table\" to the name of a table.");
-	return psprintf("With %s %s %s can be %s.%s", search->candidate, among, rows,
+	return psprintf("With %s %s %s can be %s.%s", options, among, rows,
 					passed == good && search->options->comment != NULL ? "passed over" : "read",
 					search->remarks);
 }

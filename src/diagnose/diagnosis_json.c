@@ -13,6 +13,7 @@
 #include "diagnose/diagnosis_search.h"
 #include "format/format.h"
 #include "mb/pg_wchar.h"
+#include "option/options_show.h"
 #include "scan/json.h"
 #include "scan/json_rows.h"
 #include "server/text_clip.h"
@@ -22,6 +23,8 @@
 
 /* Maximum number of objects that are tried. */
 #define MAX_OBJECTS 16
+
+#define FORMAT_JSON "{\"format\": \"json\"}"
 
 /* ---- what a text looks like ---- */
 
@@ -164,25 +167,31 @@ try_format(const Diagnosis *diagnosis, const RejectKind *kind, BulkFormat format
 {
 	Diagnosis  *other = palloc(sizeof(Diagnosis));
 	char	   *begun = options_switch(diagnosis->options, format);
+	BulkOptions *options;
 	char	   *hint;
 
 	*other = *diagnosis;
-	other->options = options_parse(options_merge(diagnosis->options->json, begun));
+	options = options_parse(options_merge(diagnosis->options->json, begun));
+	options->by_copy = diagnosis->options->by_copy;
+	other->options = options;
 	other->ends_load = false;
 	if (format_routine(other->options)->by_name)
 		other->nrows = 0;
 	hint = diagnosis_run(other, kind, begun, body);
-	if (hint != NULL && strstr(begun, ": null") != NULL)
-		hint = psprintf("%s There null means that the option is not given.", hint);
-	return hint;
+	return hint == NULL ? NULL :
+		psprintf("%s%s", hint, options_remark_null(diagnosis->options, begun));
 }
 
 /* How a column gets lines as they are. */
 static char *
 advise_documents(const Diagnosis *diagnosis)
 {
-	return psprintf("The lines are JSON documents. A table with one column of type jsonb takes them with {%s\"quote\": \"\\u0002\", \"delimiter\": \"\\u0001\"} among the options.",
-					options_takes(diagnosis->options, "quote") ? "" : "\"format\": \"csv\", ");
+	char	   *options = psprintf("{%s\"quote\": \"\\u0002\", \"delimiter\": \"\\u0001\"}",
+								   options_takes(diagnosis->options, "quote") ? "" :
+								   "\"format\": \"csv\", ");
+
+	return psprintf("The lines are JSON documents. A table with one column of type jsonb takes them with %s among the options.",
+					options_show(diagnosis->options, options));
 }
 
 static char *
@@ -209,10 +218,12 @@ advise_objects(const Diagnosis *diagnosis, const RejectKind *kind)
 			return psprintf("The file has JSON objects. %s", hint);
 	}
 	if (kind->reason == REJECT_SYNTAX && documents)
-		return psprintf("%s With {\"format\": \"json\"} they can be read into columns that have the names of their keys.",
-						advise_documents(diagnosis));
+		return psprintf("%s With %s they can be read into columns that have the names of their keys.",
+						advise_documents(diagnosis),
+						options_show(diagnosis->options, FORMAT_JSON));
 	if (diagnosis->rows_loaded == 0)
-		return "The file has JSON objects. With {\"format\": \"json\"} among the options they can be read into columns that have the names of their keys.";
+		return psprintf("The file has JSON objects. With %s among the options they can be read into columns that have the names of their keys.",
+						options_show(diagnosis->options, FORMAT_JSON));
 	return NULL;
 }
 
@@ -239,7 +250,8 @@ diagnosis_of_beginning(const Diagnosis *diagnosis)
 	if (is_for_documents(diagnosis->target))
 		return "The file has JSON objects, and no header line.";
 	return psprintf("The file has JSON objects. Set %s among the options.",
-					options_switch(diagnosis->options, BULK_JSON));
+					options_show(diagnosis->options,
+								 options_switch(diagnosis->options, BULK_JSON)));
 }
 
 /* ---- objects within an object ---- */

@@ -398,6 +398,7 @@ const FormatRoutine format_json = {
 	.spans_files = true,
 	.rows_alone = true,
 	.by_name = true,
+	.client_marker = true,
 	.first_eol = first_eol,
 	.begin_columns = begin_columns,
 	.begin_file = lines_begin_file,

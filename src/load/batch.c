@@ -88,19 +88,29 @@ row_text(Batch *batch, const char *raw, Size len)
 	return text_clip(raw, len, MAX_CONTEXT_TEXT);
 }
 
+/* The load, and the file if it is not NULL; as COPY says it where that is the statement. */
+static char *
+load_context(const Batch *batch, const char *file)
+{
+	const char *name = target_name(batch->target);
+
+	if (batch->options->by_copy)
+		return psprintf("COPY %s", name);
+	if (file == NULL)
+		return psprintf("bulk_load of %s", name);
+	return psprintf("bulk_load of %s, file \"%s\"", name, encoding_path_text(file));
+}
+
 /* The line of CONTEXT for a row as a whole; raw may be NULL. */
 static char *
 row_context(Batch *batch, const char *file, int64 line, const char *raw, Size len)
 {
-	const char *name = target_name(batch->target);
-	const char *path = encoding_path_text(file);
+	char	   *load = load_context(batch, file);
 	char	   *text = row_text(batch, raw, len);
 
 	if (text != NULL)
-		return psprintf("bulk_load of %s, file \"%s\", line %lld: \"%s\"",
-						name, path, (long long) line, text);
-	return psprintf("bulk_load of %s, file \"%s\", line %lld",
-					name, path, (long long) line);
+		return psprintf("%s, line %lld: \"%s\"", load, (long long) line, text);
+	return psprintf("%s, line %lld", load, (long long) line);
 }
 
 /* The row of the batch that is worked on, which may be behind its last. */
@@ -116,11 +126,10 @@ void
 batch_error_context(void *arg)
 {
 	Batch	   *batch = arg;
-	const char *name = target_name(batch->target);
 	const Source *source = batch->reader ? batch->reader->source : NULL;
 	const Converter *conv = batch->conv;
 	uint32		index = current_row(batch);
-	const char *path;
+	char	   *load;
 	int64		line;
 
 	if (batch->context_row != NULL)
@@ -137,18 +146,13 @@ batch_error_context(void *arg)
 			errcontext("%s", row_context(batch, list_nth(source->paths, place.file), place.line,
 										 NULL, 0));
 		else
-			errcontext("bulk_load of %s", name);
+			errcontext("%s", load_context(batch, NULL));
 		return;
 	}
-	if (source == NULL || source->path == NULL)
+	load = load_context(batch, source == NULL ? NULL : source->path);
+	if (source == NULL || source->path == NULL || index >= batch->reader->result.nrows)
 	{
-		errcontext("bulk_load of %s", name);
-		return;
-	}
-	path = encoding_path_text(source->path);
-	if (index >= batch->reader->result.nrows)
-	{
-		errcontext("bulk_load of %s, file \"%s\"", name, path);
+		errcontext("%s", load);
 		return;
 	}
 
@@ -158,14 +162,11 @@ batch_error_context(void *arg)
 		const char *column = conv->columns[conv->input_column].name;
 
 		if (conv->input_text == NULL)
-			errcontext("bulk_load of %s, file \"%s\", line %lld, column %s: null input",
-					   name, path, (long long) line, column);
+			errcontext("%s, line %lld, column %s: null input", load, (long long) line, column);
 		else if (convert_asked_text(conv) == NULL)
-			errcontext("bulk_load of %s, file \"%s\", line %lld, column %s",
-					   name, path, (long long) line, column);
+			errcontext("%s, line %lld, column %s", load, (long long) line, column);
 		else
-			errcontext("bulk_load of %s, file \"%s\", line %lld, column %s: \"%s\"",
-					   name, path, (long long) line, column,
+			errcontext("%s, line %lld, column %s: \"%s\"", load, (long long) line, column,
 					   text_clip_string(conv->input_text, MAX_CONTEXT_TEXT));
 	}
 	else

@@ -13,6 +13,7 @@
 #include "load/detect.h"
 #include "mb/pg_wchar.h"
 #include "miscadmin.h"
+#include "option/options_show.h"
 #include "parser/parse_coerce.h"
 #include "reject/reject.h"
 #include "server/text_clip.h"
@@ -370,7 +371,8 @@ notice_other_names(Detector *detector, const List *fields)
 			(errmsg("the first line of file \"%s\" is taken for a header, by words that are no values of their columns",
 					encoding_path_text(detector->path)),
 			 errdetail("Its fields are %s.", text.data),
-			 errhint("With {\"header\": false} among the options it is a row.")));
+			 errhint("With %s among the options it is a row.",
+					 options_show(detector->options, "{\"header\": false}"))));
 }
 
 /* Finds the value of option header. */
@@ -585,5 +587,6 @@ detect_options(Oid relid, List *paths, BulkOptions *options)
 				"{\"header\": false}";
 	detected = options_parse(options_merge(options->json, found));
 	detected->detected = options_merge(NULL, found);
+	detected->by_copy = options->by_copy;
 	return detected;
 }

@@ -6,6 +6,7 @@
 
 #include "diagnose/trial.h"
 #include "load/header_advice.h"
+#include "option/options_show.h"
 
 /*
  * Maximum number of fields of a line by another delimiter, and of rows after it
@@ -153,9 +154,12 @@ header_advise_delimiter(Header *header, const ScanRow *row)
 		return NULL;
 	all = best.named == list_length(best.columns);
 	return psprintf("With %s among the options %s.",
-					find_options(header, &best,
-								 psprintf("{\"delimiter\": \"%s\"%s}", json_of(best.delimiter),
-										  all ? "" : ", \"extra_columns\": \"ignore\"")),
+					options_show(header->options,
+								 find_options(header, &best,
+											  psprintf("{\"delimiter\": \"%s\"%s}",
+													   json_of(best.delimiter),
+													   all ? "" :
+													   ", \"extra_columns\": \"ignore\""))),
 					all ? "its names are those of columns" :
 					psprintf("%d of its %d names are those of columns, and the others are ignored",
 							 best.named, list_length(best.columns)));
@@ -175,7 +179,9 @@ header_advise(Header *header, const ScanRow *row)
 	if (here.named > 0)
 		return "To pass over such columns, set option \"extra_columns\" to \"ignore\".";
 	if (fitting != NULL)
-		return psprintf("None of its names is that of a column. To take fields for columns by their places, set {\"header\": true, \"delimiter\": \"%s\"}, or name the columns in option \"columns\", too.",
-						json_of(fitting));
+		return psprintf("None of its names is that of a column. To take fields for columns by their places, set %s, or name the columns in option \"columns\", too.",
+						options_show(header->options,
+									 psprintf("{\"header\": true, \"delimiter\": \"%s\"}",
+											  json_of(fitting))));
 	return "None of its names is that of a column. To take fields for columns by their places, set option \"header\" to true, and name the columns in option \"columns\".";
 }

@@ -192,6 +192,21 @@ begin_query(Load *load)
 									  load->options, source_chunk_size);
 }
 
+/*
+ * Whether a last line of \. that the client sends is its mark for the end, as psql before 18
+ * sends it, and cannot be a row.  Where the server's COPY never takes it for a row, COPY
+ * statements do not, either.
+ */
+static bool
+is_marker_no_row(const Load *load)
+{
+	const BulkOptions *options = load->options;
+
+	return format_routine(options)->client_marker &&
+		(!options_takes(options, "delimiter") || (options->by_copy && COMPAT_COPY_MARKER) ||
+		 (options->missing == BULK_MISSING_ERROR && load->target->nfields > 1));
+}
+
 /* Prepares the target and the source for reading. */
 static void
 prepare_input(Load *load)
@@ -209,8 +224,7 @@ prepare_input(Load *load)
 	if (options->transform != NULL)
 		target_set_arguments(target,
 							 transform_arguments(transform_open(options->transform, target->rel)));
-	load->source->client_marker = format_routine(options)->client_marker &&
-		options->missing == BULK_MISSING_ERROR && target->nfields > 1;
+	load->source->client_marker = is_marker_no_row(load);
 }
 
 /* Resets the batch to the state before the first row. */
@@ -802,5 +816,6 @@ load_run(Oid relid, List *paths, StoredRows *stored,
 
 	MemoryContextSwitchTo(caller);
 	result->details = result_details(result, &load->times, paths, load->rejects);
+	result_keep(result);
 	MemoryContextDelete(context);
 }

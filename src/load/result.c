@@ -151,3 +151,42 @@ result_details(const LoadResult *result, const LoadTimes *times, List *paths,
 	object = compat_push_jsonb(&state, WJB_END_OBJECT, NULL);
 	return JsonbValueToJsonb(object);
 }
+
+/* ---- the last one ---- */
+
+static LoadResult *last;
+
+void
+result_keep(const LoadResult *result)
+{
+	MemoryContext caller = MemoryContextSwitchTo(TopMemoryContext);
+	Jsonb	   *details = palloc(VARSIZE(result->details));
+
+	memcpy(details, result->details, VARSIZE(result->details));
+	if (last == NULL)
+		last = palloc0(sizeof(LoadResult));
+	else
+		pfree(last->details);
+	*last = (LoadResult) {
+		.load_id = result->load_id,
+		.rows_loaded = result->rows_loaded,
+		.rows_rejected = result->rows_rejected,
+		.rows_duplicate = result->rows_duplicate,
+		.rows_replaced = result->rows_replaced,
+		.rows_filtered = result->rows_filtered,
+		.rows_read = result->rows_read,
+		.bytes_read = result->bytes_read,
+		.writer = result->writer,
+		.workers = result->workers,
+		.started = result->started,
+		.finished = result->finished,
+		.details = details
+	};
+	MemoryContextSwitchTo(caller);
+}
+
+const LoadResult *
+result_last(void)
+{
+	return last;
+}

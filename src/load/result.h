@@ -52,6 +52,13 @@ typedef struct LoadTimes
 } LoadTimes;
 
 /*
+ * Keeps a result for result_last, which returns that of the session's last load that ended
+ * without an error, or NULL: what SQL can see of it.
+ */
+extern void result_keep(const LoadResult *result);
+extern const LoadResult *result_last(void);
+
+/*
  * load_id, seconds of each phase, files, WAL bytes of this backend, rejects.
  * Memory: the current context.
  */

@@ -58,6 +58,7 @@ typedef struct Shared
 	Size		chunk_size;
 	ScanEol		eol;
 	int			encoding;		/* of the file: a worker has none of its client's */
+	bool		by_copy;
 	int			processes;		/* at most */
 } Shared;
 
@@ -509,6 +510,7 @@ share_lead(const ShareLeader *leader, int nworkers)
 		.chunk_size = leader->chunk_size,
 		.eol = batch->reader->eol,
 		.encoding = batch->options->encoding,
+		.by_copy = batch->options->by_copy,
 		.processes = nworkers + 1
 	};
 	ParallelContext *pcxt;
@@ -604,6 +606,7 @@ help(shm_toc *toc)
 	Checks	   *checks;
 
 	options->encoding = shared->encoding;
+	options->by_copy = shared->by_copy;
 	initStringInfo(&share.queue);
 	batch.target = target_join(shared->relid,
 							   stringToNode(shm_toc_lookup(toc, KEY_WHERE, false)),

@@ -180,6 +180,7 @@ typedef struct BulkOptions
 	bool		dry_run;		/* roll everything back */
 	/* the source, if it is not files */
 	char	   *query;			/* SQL text; NULL: files */
+	bool		by_copy;		/* the statement is COPY */
 	/* as given, for workers to parse again; may be NULL */
 	Jsonb	   *json;
 	Jsonb	   *detected;		/* those found by detect_options; or NULL */

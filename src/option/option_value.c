@@ -4,11 +4,15 @@
  */
 #include "postgres.h"
 
+#include <ctype.h>
+#include <stdlib.h>
+
 #include "mb/pg_wchar.h"
 #include "option/near.h"
 #include "option/option_value.h"
 #include "server/text_clip.h"
 #include "utils/builtins.h"
+#include "utils/json.h"
 #include "utils/numeric.h"
 
 /* Maximum number of bytes of a value shown in messages. */
@@ -95,6 +99,67 @@ option_refuse_key(const char *const *names, char *key)
 			 errmsg("unrecognized option \"%s\"", text_clip_string(key, SHOWN_LENGTH)),
 			 errdetail("Valid options are %s.", quote_names(names)),
 			 near != NULL ? errhint("Perhaps you meant \"%s\".", near) : 0));
+}
+
+/*
+ * The character that a name or written-out escape sequence stands for; '\0' if
+ * it does not look like one.
+ */
+static char
+find_character(const char *text)
+{
+	static const struct
+	{
+		const char *word;
+		char		character;
+	}			words[] = {
+		{"tab", '\t'}, {"comma", ','}, {"semicolon", ';'}, {"pipe", '|'},
+		{"space", ' '}, {"colon", ':'}, {"\\t", '\t'}, {"\\v", '\v'},
+		{"\\f", '\f'}, {"\\b", '\b'}, {"\\a", '\a'}, {"\\e", '\033'},
+		{"\\\"", '"'}, {"\\'", '\''}, {"\\\\", '\\'}, {"\\|", '|'},
+		{"\\,", ','}, {"\\;", ';'}
+	};
+	const char *digits = text + 1;
+	int			base = 8;
+	long		code;
+	char	   *end;
+
+	for (int i = 0; i < lengthof(words); i++)
+		if (pg_strcasecmp(words[i].word, text) == 0)
+			return words[i].character;
+	if (pg_strncasecmp(text, "0x", 2) != 0 && text[0] != '\\')
+		return '\0';
+	if (pg_strncasecmp(digits, "x", 1) == 0 || pg_strncasecmp(digits, "u", 1) == 0)
+	{
+		digits++;
+		base = 16;
+	}
+	if (!isxdigit((unsigned char) digits[0]))
+		return '\0';
+	code = strtol(digits, &end, base);
+	return *end == '\0' && code > 0 && code < 0x80 && code != '\n' && code != '\r' ? code : '\0';
+}
+
+void
+option_refuse_written_out(const OptionDef *def, JsonbValue *value, const char *text)
+{
+	char		character = find_character(text);
+	StringInfoData json;
+
+	if (character == '\0')
+		return;
+	initStringInfo(&json);
+	if (character == '\t')
+		appendStringInfoString(&json, "\"\\t\"");
+	else
+		escape_json(&json, (char[]) {character, '\0'});
+	ereport(ERROR,
+			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+			 errmsg("option \"%s\" must be the character itself", def->name),
+			 errdetail("The value given is %s.", option_show_value(value)),
+			 character == '\t' ?
+			 errhint("JSON has %s, with one backslash, for a tab.", json.data) :
+			 errhint("Write it as %s.", json.data)));
 }
 
 char *

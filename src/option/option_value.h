@@ -14,6 +14,14 @@
 
 typedef struct OptionDef OptionDef;
 
+/*
+ * What else than a string an option may be.  COPY statements have no JSON: there, words,
+ * digits and texts are read as such values where the option takes them.
+ */
+#define OPTION_BOOLEAN	0x1
+#define OPTION_NUMBER	0x2
+#define OPTION_JSON		0x4		/* arrays or objects */
+
 struct OptionDef
 {
 	const char *name;
@@ -23,6 +31,7 @@ struct OptionDef
 	size_t		offset;			/* of the field in BulkOptions */
 	const char *expects;		/* "must be ..."; NULL: one of the choices */
 	const char *const *choices; /* valid words, NULL-terminated */
+	int			kinds;			/* OPTION_... */
 };
 
 /* A value as JSON text. */
@@ -33,6 +42,12 @@ extern void option_refuse_value(const OptionDef *def, JsonbValue *value);
 
 /* Raises the error for an unknown option. */
 extern void option_refuse_key(const char *const *names, char *key);
+
+/*
+ * Refuses a character given by its name or escape sequence: the bytes
+ * themselves cannot be meant.
+ */
+extern void option_refuse_written_out(const OptionDef *def, JsonbValue *value, const char *text);
 
 extern char *option_get_string(const OptionDef *def, JsonbValue *value);
 

@@ -11,18 +11,15 @@
 
 #include "option/options.h"
 
-#include <ctype.h>
-#include <errno.h>
 #include <limits.h>
-#include <stdlib.h>
 
 #include "mb/pg_wchar.h"
+#include "option/near.h"
 #include "option/option_value.h"
 #include "option/options_check.h"
 #include "option/throttle_options.h"
 #include "postmaster/bgworker_internals.h"
 #include "utils/builtins.h"
-#include "utils/json.h"
 #include "utils/numeric.h"
 
 /* Seconds for option progress: the meaning of true, and the valid range. */
@@ -147,9 +144,6 @@ static const BulkOptions default_options = {
 	.workers = -1
 };
 
-
-
-
 /*
  * Setters
  */
@@ -207,77 +201,12 @@ set_extra_columns(const OptionDef *def, JsonbValue *value, BulkOptions *options)
 	options->ignore_extra = option_get_choice(def, value);
 }
 
-/*
- * The character that a name or written-out escape sequence stands for; '\0' if
- * it does not look like one.
- */
-static char
-find_character(const char *text)
-{
-	static const struct
-	{
-		const char *word;
-		char		character;
-	}			words[] = {
-		{"tab", '\t'}, {"comma", ','}, {"semicolon", ';'}, {"pipe", '|'},
-		{"space", ' '}, {"colon", ':'}, {"\\t", '\t'}, {"\\v", '\v'},
-		{"\\f", '\f'}, {"\\b", '\b'}, {"\\a", '\a'}, {"\\e", '\033'},
-		{"\\\"", '"'}, {"\\'", '\''}, {"\\\\", '\\'}, {"\\|", '|'},
-		{"\\,", ','}, {"\\;", ';'}
-	};
-	const char *digits = text + 1;
-	int			base = 8;
-	long		code;
-	char	   *end;
-
-	for (int i = 0; i < lengthof(words); i++)
-		if (pg_strcasecmp(words[i].word, text) == 0)
-			return words[i].character;
-	if (pg_strncasecmp(text, "0x", 2) != 0 && text[0] != '\\')
-		return '\0';
-	if (pg_strncasecmp(digits, "x", 1) == 0 || pg_strncasecmp(digits, "u", 1) == 0)
-	{
-		digits++;
-		base = 16;
-	}
-	if (!isxdigit((unsigned char) digits[0]))
-		return '\0';
-	code = strtol(digits, &end, base);
-	return *end == '\0' && code > 0 && code < 0x80 && code != '\n' && code != '\r' ? code : '\0';
-}
-
-/*
- * Refuses a character given by its name or escape sequence: the bytes
- * themselves cannot be meant.
- */
-static void
-refuse_written_out(const OptionDef *def, JsonbValue *value, const char *text)
-{
-	char		character = find_character(text);
-	StringInfoData json;
-
-	if (character == '\0')
-		return;
-	initStringInfo(&json);
-	if (character == '\t')
-		appendStringInfoString(&json, "\"\\t\"");
-	else
-		escape_json(&json, (char[]) {character, '\0'});
-	ereport(ERROR,
-			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-			 errmsg("option \"%s\" must be the character itself", def->name),
-			 errdetail("The value given is %s.", option_show_value(value)),
-			 character == '\t' ?
-			 errhint("JSON has %s, with one backslash, for a tab.", json.data) :
-			 errhint("Write it as %s.", json.data)));
-}
-
 static void
 set_character(const OptionDef *def, JsonbValue *value, BulkOptions *options)
 {
 	char	   *text = option_get_string(def, value);
 
-	refuse_written_out(def, value, text);
+	option_refuse_written_out(def, value, text);
 	if (strlen(text) != 1 || text[0] == '\r' || text[0] == '\n')
 		option_refuse_value(def, value);
 	*FIELD(char) = text[0];
@@ -313,7 +242,7 @@ set_delimiter(const OptionDef *def, JsonbValue *value, BulkOptions *options)
 {
 	char	   *standard = options->delimiter;
 
-	refuse_written_out(def, value, option_get_string(def, value));
+	option_refuse_written_out(def, value, option_get_string(def, value));
 	set_line_part(def, value, options);
 	options->delimiter_auto = pg_strcasecmp(options->delimiter, "auto") == 0;
 	if (options->delimiter_auto)
@@ -548,19 +477,19 @@ static const OptionDef option_table[] = {
 	"the name of an encoding"},
 	{"compression", FOR_FILES, set_choice, AT(compression), NULL,
 	compression_names},
-	{"force_null", FOR_CSV, set_column_set, AT(force_null), COLUMN_SET},
-	{"force_not_null", FOR_CSV, set_column_set, AT(force_not_null), COLUMN_SET},
+	{"force_null", FOR_CSV, set_column_set, AT(force_null), COLUMN_SET, .kinds = OPTION_JSON},
+	{"force_not_null", FOR_CSV, set_column_set, AT(force_not_null), COLUMN_SET, .kinds = OPTION_JSON},
 	{"header", FOR_HEADERS, set_header, AT(header),
 		"true, false, an integer from 0 to 2147483647, \"match\", \"map\" or \"auto\"",
-	header_names},
+	header_names, .kinds = OPTION_BOOLEAN | OPTION_NUMBER},
 	{"columns", FOR_NAMES | FOR_QUERY, set_columns, AT(columns),
-	"a non-empty array of column names and nulls"},
-	{"fields", FOR_FIXED, set_fields, AT(fields_json)},
+	"a non-empty array of column names and nulls", .kinds = OPTION_JSON},
+	{"fields", FOR_FIXED, set_fields, AT(fields_json), .kinds = OPTION_JSON},
 	{"record_length", FOR_FIXED, set_record_length, AT(record_length),
-	"an integer from 1 to 1000000000"},
+	"an integer from 1 to 1000000000", .kinds = OPTION_NUMBER},
 	{"endian", FOR_FIXED, set_choice, AT(big_endian), NULL, endian_names},
-	{"skip", FOR_ALL, set_count, AT(skip), COUNT},
-	{"limit", FOR_ALL, set_count, AT(limit), COUNT},
+	{"skip", FOR_ALL, set_count, AT(skip), COUNT, .kinds = OPTION_NUMBER},
+	{"limit", FOR_ALL, set_count, AT(limit), COUNT, .kinds = OPTION_NUMBER},
 	{"limit_counts", FOR_ALL, set_choice, AT(limit_loaded), NULL, limit_names},
 	{"extra_columns", FOR_FILES, set_extra_columns, AT(ignore_extra), NULL,
 	extra_names},
@@ -570,9 +499,9 @@ static const OptionDef option_table[] = {
 	{"invalid_bytes", FOR_TEXTS | FOR_JSON, set_choice, AT(invalid_bytes), NULL,
 	invalid_names},
 	{"trim", FOR_TEXTS, set_trim, AT(trim),
-	"true, false or an array of column names"},
+	"true, false or an array of column names", .kinds = OPTION_BOOLEAN | OPTION_JSON},
 	{"date_format", FOR_TEXTS | FOR_JSON, set_date_formats, AT(date_formats),
-	"an object of column names and templates"},
+	"an object of column names and templates", .kinds = OPTION_JSON},
 	{"decimal_mark", FOR_TEXTS, set_decimal_mark, AT(decimal_mark),
 	"one of the characters . , ; : ' _ and /"},
 	{"thousands_mark", FOR_TEXTS, set_thousands_mark, AT(thousands_mark),
@@ -581,38 +510,50 @@ static const OptionDef option_table[] = {
 	{"transform", FOR_TEXTS, set_string, AT(transform), STRING},
 	{"on_error", FOR_ALL, set_choice, AT(on_error), NULL, on_error_names},
 	{"reject_limit", FOR_ALL, set_reject_limit, AT(reject_limit),
-	LIMIT},
+	LIMIT, .kinds = OPTION_NUMBER},
 	{"reject_table", FOR_ALL, set_string, AT(reject_table), STRING},
 	{"reject_file", FOR_ALL, set_path, AT(reject_file), "an absolute path"},
 	{"log_verbosity", FOR_ALL, set_choice, AT(log_verbosity), NULL,
 	verbosity_names},
 	{"progress", FOR_ALL, set_progress, AT(progress),
-	"true, false or a number of seconds from 0.1 to 86400"},
+	"true, false or a number of seconds from 0.1 to 86400",
+	.kinds = OPTION_BOOLEAN | OPTION_NUMBER},
 	{"on_duplicate", FOR_ALL, set_choice, AT(on_duplicate), NULL,
 	on_duplicate_names},
 	{"duplicate_limit", FOR_ALL, set_duplicate_limit, AT(duplicate_limit),
-	LIMIT},
+	LIMIT, .kinds = OPTION_NUMBER},
 	{"writer", FOR_ALL, set_choice, AT(writer), NULL, writer_names},
 	{"workers", FOR_ALL, set_workers, AT(workers),
-	"\"auto\" or an integer from 0 to 1024", workers_names},
+	"\"auto\" or an integer from 0 to 1024", workers_names, .kinds = OPTION_NUMBER},
 	{"indexes", FOR_ALL, set_choice, AT(indexes), NULL, indexes_names},
-	{"truncate", FOR_ALL, set_bool, AT(truncate), BOOLEAN},
-	{"freeze", FOR_ALL, set_bool, AT(freeze), BOOLEAN},
-	{"analyze", FOR_ALL, set_bool, AT(analyze), BOOLEAN},
-	{"dry_run", FOR_ALL, set_bool, AT(dry_run), BOOLEAN},
+	{"truncate", FOR_ALL, set_bool, AT(truncate), BOOLEAN, .kinds = OPTION_BOOLEAN},
+	{"freeze", FOR_ALL, set_bool, AT(freeze), BOOLEAN, .kinds = OPTION_BOOLEAN},
+	{"analyze", FOR_ALL, set_bool, AT(analyze), BOOLEAN, .kinds = OPTION_BOOLEAN},
+	{"dry_run", FOR_ALL, set_bool, AT(dry_run), BOOLEAN, .kinds = OPTION_BOOLEAN},
 	{"max_rate", FOR_ALL, throttle_options_set_rate, AT(limits.max_rate),
-	"bytes per second, as a number or a string such as \"50MB\", from 32kB to 1e12"},
+	"bytes per second, as a number or a string such as \"50MB\", from 32kB to 1e12",
+	.kinds = OPTION_NUMBER},
 	{"max_lag", FOR_ALL, throttle_options_set_lag, AT(limits.max_lag),
-	"seconds, as a number or a string such as \"10s\", from 0.1 to 86400"},
+	"seconds, as a number or a string such as \"10s\", from 0.1 to 86400", .kinds = OPTION_NUMBER},
 	{"lag_standbys", FOR_ALL, throttle_options_set_standbys, AT(limits.standbys),
 		"\"streaming\", \"synchronous\" or an array of application names",
-	throttle_standby_names}
+	throttle_standby_names, .kinds = OPTION_JSON}
 };
 
 
 /*
  * Checks across options
  */
+
+/* The names of all options, NULL-terminated. */
+static const char *const *
+list_names(const char **names)
+{
+	for (int i = 0; i < lengthof(option_table); i++)
+		names[i] = option_table[i].name;
+	names[lengthof(option_table)] = NULL;
+	return names;
+}
 
 static void
 check_keys(Jsonb *json)
@@ -622,22 +563,15 @@ check_keys(Jsonb *json)
 	JsonbIteratorToken token;
 	JsonbValue	key;
 
-	for (int i = 0; i < lengthof(option_table); i++)
-		names[i] = option_table[i].name;
-	names[lengthof(option_table)] = NULL;
-
 	while ((token = JsonbIteratorNext(&iterator, &key, true)) != WJB_DONE)
 	{
 		char	   *text;
-		int			i = 0;
 
 		if (token != WJB_KEY)
 			continue;
 		text = pnstrdup(key.val.string.val, key.val.string.len);
-		while (names[i] != NULL && strcmp(names[i], text) != 0)
-			i++;
-		if (names[i] == NULL)
-			option_refuse_key(names, text);
+		if (options_find(text) == NULL)
+			option_refuse_key(list_names(names), text);
 	}
 }
 
@@ -744,6 +678,23 @@ options_merge(Jsonb *json, const char *more)
 	return DatumGetJsonbP(DirectFunctionCall2(jsonb_concat, JsonbPGetDatum(json), added));
 }
 
+const OptionDef *
+options_find(const char *name)
+{
+	for (int i = 0; i < lengthof(option_table); i++)
+		if (strcmp(option_table[i].name, name) == 0)
+			return &option_table[i];
+	return NULL;
+}
+
+const char *
+options_near(const char *name)
+{
+	const char *names[lengthof(option_table) + 1];
+
+	return near_find(list_names(names), name);
+}
+
 bool
 options_is_text(const BulkOptions *options)
 {
@@ -760,11 +711,11 @@ options_is_raw(const BulkOptions *options)
 bool
 options_takes(const BulkOptions *options, const char *name)
 {
-	for (int i = 0; i < lengthof(option_table); i++)
-		if (strcmp(option_table[i].name, name) == 0)
-			return (option_table[i].formats & FOR(options->format)) != 0;
-	elog(ERROR, "there is no option \"%s\"", name);
-	return false;
+	const OptionDef *def = options_find(name);
+
+	if (def == NULL)
+		elog(ERROR, "there is no option \"%s\"", name);
+	return (def->formats & FOR(options->format)) != 0;
 }
 
 char *

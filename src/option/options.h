@@ -8,6 +8,7 @@
 #include "postgres.h"
 
 #include "option/bulk_options.h"
+#include "option/option_value.h"
 
 /*
  * Parses and checks all options, in the current memory context.  json may be
@@ -30,6 +31,10 @@ extern BulkOptions *options_parse_query(Jsonb *json, char *query);
  * json is returned as it is: options_parse raises the error.
  */
 extern Jsonb *options_merge(Jsonb *json, const char *more);
+
+/* The option of that name, or NULL; the most similar name, or NULL. */
+extern const OptionDef *options_find(const char *name);
+extern const char *options_near(const char *name);
 
 /* Whether files consist of text only, and so can be shown as text. */
 extern bool options_is_text(const BulkOptions *options);

@@ -430,6 +430,29 @@ compat_bulkwrite_strategy(int size_kb)
 #endif
 }
 
+/* Whether the server's COPY FROM takes a line of \. for the end of format csv. */
+#define COMPAT_COPY_MARKER (PG_VERSION_NUM < 180000)
+
+/* The options of the server's COPY FROM, by name. */
+#if PG_VERSION_NUM >= 160000
+#define COMPAT_COPY_DEFAULT "default",
+#else
+#define COMPAT_COPY_DEFAULT
+#endif
+#if PG_VERSION_NUM >= 170000
+#define COMPAT_COPY_ON_ERROR "on_error", "log_verbosity",
+#else
+#define COMPAT_COPY_ON_ERROR
+#endif
+#if PG_VERSION_NUM >= 180000
+#define COMPAT_COPY_REJECT_LIMIT "reject_limit",
+#else
+#define COMPAT_COPY_REJECT_LIMIT
+#endif
+#define COMPAT_COPY_OPTIONS COMPAT_COPY_DEFAULT COMPAT_COPY_ON_ERROR COMPAT_COPY_REJECT_LIMIT \
+	"format", "freeze", "delimiter", "null", "header", "quote", "escape", "encoding", \
+	"force_quote", "force_not_null", "force_null", "convert_selectively"
+
 #if PG_VERSION_NUM < 160000
 #define deconstruct_array_builtin(array, type, elements, nulls, count) \
 	deconstruct_array((array), (type), -1, false, TYPALIGN_INT, (elements), (nulls), (count))

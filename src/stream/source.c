@@ -221,7 +221,7 @@ source_open(List *paths, const BulkOptions *options, Size window_size)
 		else
 		{
 			source->from_client = true;
-			source->portal = client_check();
+			source->portal = client_check(options->by_copy);
 		}
 		source->sizes[foreach_current_index(lc)] = size;
 		known &= size >= 0;

@@ -129,7 +129,7 @@ is_copy(Portal portal)
 }
 
 Portal
-client_check(void)
+client_check(bool by_copy)
 {
 	Portal		portal;
 
@@ -137,6 +137,8 @@ client_check(void)
 		refuse("the process has no client");
 	if (reading != NULL)
 		refuse("another load reads from it");
+	if (by_copy)
+		return NULL;
 	portal = find_client_portal();
 	if (is_copy(portal))
 		refuse("its statement is COPY");

@@ -21,13 +21,14 @@
 
 /*
  * Checks that the client can be asked for data here.  Returns the portal of its
- * statement if that sends its rows to the client, else NULL.
+ * statement if that sends its rows to the client, else NULL.  by_copy: the
+ * statement is COPY FROM STDIN and this load is what it does.
  *
  * Errors: 0A000 where there is no client, or where it is busy: with COPY, with
  * rows that it has been sent, with another load; or where an error might be
  * caught and the statement continue.
  */
-extern Portal client_check(void);
+extern Portal client_check(bool by_copy);
 
 /*
  * Asks the client for its data.  binary: it is to send bytes unchanged; else

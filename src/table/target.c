@@ -607,12 +607,13 @@ target_open(Oid relid, const BulkOptions *options)
 	if (check_enable_rls(relid, InvalidOid, false) == RLS_ENABLED)
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 options->by_copy ? errmsg("COPY FROM not supported with row-level security") :
 				 errmsg("bulk_load is not supported with row-level security"),
 				 errhint("Use INSERT statements instead.")));
 
 	/* TRUNCATE is refused even for temporary tables */
 	if (XactReadOnly && (!rel->rd_islocaltemp || options->truncate))
-		PreventCommandIfReadOnly("bulk_load");
+		PreventCommandIfReadOnly(options->by_copy ? "COPY FROM" : "bulk_load");
 
 	return target;
 }

@@ -1,0 +1,132 @@
+/*
+ * copy_from.c
+ *		See copy_from.h.
+ *
+ * Rules and wording follow DoCopy of copy.c (PostgreSQL 18).
+ */
+#include "postgres.h"
+
+#include "access/table.h"
+#include "catalog/namespace.h"
+#include "catalog/pg_authid.h"
+#include "load/detect.h"
+#include "load/load.h"
+#include "load/load_id.h"
+#include "miscadmin.h"
+#include "parser/parse_coerce.h"
+#include "parser/parse_collate.h"
+#include "parser/parse_expr.h"
+#include "parser/parse_relation.h"
+#include "server/extension.h"
+#include "stream/path.h"
+#include "tcop/utility.h"
+#include "utility/copy_from.h"
+#include "utility/copy_options.h"
+#include "utils/acl.h"
+#include "utils/rel.h"
+#include "utils/ruleutils.h"
+
+bool
+copy_is_ours(const CopyStmt *stmt)
+{
+	return stmt->is_from && stmt->relation != NULL && copy_options_are_ours(stmt->options);
+}
+
+/*
+ * The condition of WHERE as SQL text, with the meaning that it has now: as ruleutils.c shows
+ * the conditions of views.
+ */
+static char *
+where_text(ParseState *pstate, Oid relid, Node *condition)
+{
+	Relation	rel = table_open(relid, NoLock);
+	ParseNamespaceItem *nsitem = addRangeTableEntryForRelation(pstate, rel, RowExclusiveLock,
+															   NULL, false, false);
+	Node	   *where;
+	char	   *text;
+
+	addNSItemToQuery(pstate, nsitem, false, true, true);
+	where = transformExpr(pstate, condition, EXPR_KIND_COPY_WHERE);
+	where = coerce_to_boolean(pstate, where, "WHERE");
+	assign_expr_collations(pstate, where);
+	text = deparse_expression(where, deparse_context_for(RelationGetRelationName(rel), relid),
+							  false, false);
+	table_close(rel, NoLock);
+	return text;
+}
+
+/* The path of the load: of a file, or what stands for the client. */
+static char *
+input_path(const CopyStmt *stmt)
+{
+	char	   *path = stmt->filename;
+
+	if (path == NULL)
+		return pstrdup(SOURCE_CLIENT);
+	if (!has_privs_of_role(GetUserId(), ROLE_PG_READ_SERVER_FILES))
+		ereport(ERROR,
+				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+				 errmsg("permission denied to COPY from a file"),
+				 errdetail("Only roles with privileges of the \"%s\" role may COPY from a file.",
+						   "pg_read_server_files"),
+				 errhint("Anyone can COPY to stdout or from stdin. psql's \\copy command also works for anyone.")));
+	if (!is_absolute_path(path))
+		path = psprintf("%s/%s", DataDir, path);
+	return path;
+}
+
+static void
+check_statement(const CopyStmt *stmt)
+{
+	PreventCommandDuringRecovery("COPY FROM");
+	PreventCommandIfParallelMode("COPY FROM");
+	if (stmt->is_program)
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("COPY FROM PROGRAM does not support options of pgbulk"),
+				 errhint("Write the output of the program to a file or a named pipe, or send it by COPY FROM STDIN.")));
+}
+
+static Oid
+own_schema(void)
+{
+	Extension	extension;
+
+	if (!extension_find("pgbulk", &extension))
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("extension \"pgbulk\" is not installed in this database"),
+				 errdetail("The COPY statement has options of that extension."),
+				 errhint("Use CREATE EXTENSION pgbulk.")));
+	return extension.schema;
+}
+
+void
+copy_run(const PlannedStmt *pstmt, const char *query, QueryCompletion *completion)
+{
+	const CopyStmt *stmt = castNode(CopyStmt, pstmt->utilityStmt);
+	ParseState *pstate = make_parsestate(NULL);
+	BulkOptions *options;
+	LoadResult	result;
+	char	   *where = NULL;
+	List	   *paths;
+	Oid			relid;
+	Oid			schema;
+
+	pstate->p_sourcetext = query;
+	check_statement(stmt);
+	copy_options_check(pstate, stmt->options);
+	schema = own_schema();
+	paths = list_make1(input_path(stmt));
+	relid = RangeVarGetRelid(stmt->relation, RowExclusiveLock, false);
+	if (stmt->whereClause != NULL)
+		where = where_text(pstate, relid, stmt->whereClause);
+
+	options = options_parse(copy_options_json(pstate, stmt->options, stmt->attlist, where));
+	options->by_copy = true;
+	options = detect_options(relid, paths, options);
+	load_run(relid, paths, NULL, options, load_id_next(schema), &result);
+	if (completion != NULL)
+		SetQueryCompletion(completion, CMDTAG_COPY, options->dry_run ? 0 : result.rows_loaded);
+	free_parsestate(pstate);
+}
