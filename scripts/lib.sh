@@ -293,7 +293,11 @@ stage_install() {
 		EOF
 	elif grep -q extension_destdir "$PGBIN/postgres"; then
 		pgxs "$1" install DESTDIR="$WORK/stage"
-		echo "extension_destdir = '$WORK/stage'" >"$WORK/stage.conf"
+		# that is for extensions; libraries that are preloaded are looked for otherwise
+		cat >"$WORK/stage.conf" <<-EOF
+			extension_destdir = '$WORK/stage'
+			dynamic_library_path = '$WORK/stage$lib:\$libdir'
+		EOF
 	elif [ -w "$share/extension" ] && [ -w "$lib" ]; then
 		say "note: this server finds extensions only in its own folders: installing into $lib"
 		pgxs "$1" install
