@@ -57,6 +57,8 @@ struct Entries
 	EntryIndex *indexes;
 	EntryIndex *tried;			/* a row whose key is there is lost, no error; NULL: none */
 	EntriesTrial trial;
+	Presort    *sorted;			/* its keys that the caller has sorted, or NULL */
+	InserterRow find_row;
 
 	/* with workers */
 	int			workers;		/* 0: keys wait; else rows */
@@ -174,6 +176,13 @@ entries_try(Entries *entries, Relation index, const EntriesTrial *trial)
 	inserter_try(entries->tried->inserter, trial->gone, trial->arg);
 }
 
+void
+entries_sorted(Entries *entries, Presort *presort, InserterRow find_row)
+{
+	entries->sorted = presort;
+	entries->find_row = find_row;
+}
+
 ResultRelInfo *
 entries_others(const Entries *entries)
 {
@@ -250,7 +259,8 @@ entries_put(Entries *entries, TupleTableSlot *slot, EState *estate)
 		Datum		values[INDEX_MAX_KEYS];
 		bool		isnull[INDEX_MAX_KEYS];
 
-		if (!entries_has_row(index->info, estate))
+		if ((index == entries->tried && entries->trial.is_sorted(entries->trial.arg)) ||
+			!entries_has_row(index->info, estate))
 			continue;
 		FormIndexDatum(index->info, slot, estate, values, isnull);
 		if (index->presort == NULL)
@@ -393,7 +403,15 @@ entries_flush(Entries *entries)
 	if (entries->nrows > 0)
 		flush_rows(entries);
 	for (int i = 0; i < entries->nindexes; i++)
-		inserter_take_all(entries->indexes[i].inserter, &entries->indexes[i].presort);
+	{
+		EntryIndex *index = &entries->indexes[i];
+
+		inserter_take_all(index->inserter, &index->presort);
+		if (index == entries->tried && entries->sorted != NULL)
+			inserter_take_again(index->inserter, entries->sorted, entries->find_row,
+								entries->trial.arg);
+	}
+	entries->sorted = NULL;
 	ask_server(entries);
 	MemoryContextSwitchTo(old);
 }

@@ -45,9 +45,16 @@ typedef struct EntriesTrial
 {
 	void		(*lost) (void *arg, RowId row);
 	InserterGone gone;
+	/* Whether the key of the row that is put now comes sorted, by entries_sorted. */
+	bool		(*is_sorted) (void *arg);
 	void	   *arg;
 } EntriesTrial;
 extern void entries_try(Entries *entries, Relation index, const EntriesTrial *trial);
+
+/*
+ * For the next entries_flush: these keys of that index are sorted already (inserter_take_again).
+ */
+extern void entries_sorted(Entries *entries, Presort *presort, InserterRow find_row);
 
 /* Whether a partial index has the row that the state's context for a row shows. */
 extern bool entries_has_row(IndexInfo *info, EState *estate);

@@ -674,6 +674,15 @@ inserter_open(Relation heap, Relation index, IndexInfo *info, KeyShape *shape,
 	return inserter;
 }
 
+/* The last key has come: others may change the leaf from now on. */
+static void
+end_keys(Inserter *inserter)
+{
+	leave_leaf(inserter);
+	inserter->block = InvalidBlockNumber;
+	inserter->steps = false;
+}
+
 void
 inserter_take_all(Inserter *inserter, Presort **presort)
 {
@@ -682,10 +691,50 @@ inserter_take_all(Inserter *inserter, Presort **presort)
 	if (*presort == NULL)
 		return;
 	presort_finish(*presort, &sink);
-	/* others may change the leaf from now on */
-	leave_leaf(inserter);
-	inserter->block = InvalidBlockNumber;
-	inserter->steps = false;
+	end_keys(inserter);
 	presort_close(*presort);
 	*presort = NULL;
+}
+
+/* Keys that are sorted already, of which some rows are wanted. */
+typedef struct Again
+{
+	Inserter   *inserter;
+	InserterRow find_row;
+	void	   *arg;
+	const char *image;
+	Size		size;
+} Again;
+
+static void
+take_key_again(void *arg, const char *image, Size size, bool equal)
+{
+	Again	   *again = arg;
+
+	again->image = image;
+	again->size = size;
+}
+
+static void
+take_rows_again(void *arg, const RowId *rows, uint32 n)
+{
+	Again	   *again = arg;
+	RowId		row;
+
+	for (uint32 i = 0; i < n; i++)
+		if (again->find_row(again->arg, rows[i], &row))
+		{
+			take_key(again->inserter, again->image, again->size, false);
+			take_rows(again->inserter, &row, 1);
+		}
+}
+
+void
+inserter_take_again(Inserter *inserter, Presort *presort, InserterRow find_row, void *arg)
+{
+	Again		again = {.inserter = inserter,.find_row = find_row,.arg = arg};
+	KeySink		sink = {.key = take_key_again,.rows = take_rows_again,.arg = &again};
+
+	presort_emit_again(presort, &sink);
+	end_keys(inserter);
 }

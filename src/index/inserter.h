@@ -54,6 +54,16 @@ extern Inserter *inserter_open(Relation heap, Relation index, IndexInfo *info, K
  */
 extern void inserter_take_all(Inserter *inserter, Presort **presort);
 
+/* Whether a row that was sorted is to get an entry, and then as which row. */
+typedef bool (*InserterRow) (void *arg, RowId sorted, RowId *row);
+
+/*
+ * The same for keys that presort_finish has emitted before, with one row at most of each, and for
+ * rows that get their entries now.  The presort stays open.
+ */
+extern void inserter_take_again(Inserter *inserter, Presort *presort, InserterRow find_row,
+								void *arg);
+
 /* Whether the row of an entry has been deleted by this transaction. */
 typedef bool (*InserterGone) (void *arg, const ItemPointerData *tid);
 

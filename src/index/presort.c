@@ -243,3 +243,13 @@ presort_finish(Presort *presort, const KeySink *sink)
 	}
 	return presort->in_range;
 }
+
+void
+presort_emit_again(Presort *presort, const KeySink *sink)
+{
+	Assert(presort->options.stays && presort->options.unsorted == NULL);
+	if (presort->integers != NULL)
+		integers_emit(presort->integers, presort->order.rows, sink);
+	else
+		groups_emit(presort->groups, &presort->order, sink);
+}

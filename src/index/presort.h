@@ -79,6 +79,9 @@ extern void presort_put_integer(Presort *presort, uint64 key, RowId row);
  */
 extern bool presort_finish(Presort *presort, const KeySink *sink);
 
+/* Emits the same again after presort_finish, where keys stay in the memory. */
+extern void presort_emit_again(Presort *presort, const KeySink *sink);
+
 /* In which order the rows of a key have arrived so far. */
 extern RowOrder presort_rows(const Presort *presort);
 

@@ -50,6 +50,8 @@ typedef struct WaitingRow
 	Fate		keys;			/* what becomes of its rows */
 	uint32		nentries;		/* entries with it whose rows have not gone */
 	ItemPointerData replaced;	/* a row that was there, or invalid */
+
+	bool		sorted;			/* it has a key that was looked up */
 } WaitingRow;
 
 /* An entry with the key of rows that wait; whether its own row stands is to be asked. */
@@ -85,6 +87,7 @@ struct ArbiterBatch
 	Size		bytes;
 
 	uint32		first;			/* the first with the key that is looked up */
+	Presort    *presort;		/* their keys, until new rows have their entries */
 
 	/* those that are looked at together */
 	MemoryContext scratch;
@@ -98,11 +101,20 @@ struct ArbiterBatch
 	uint32		lost_capacity;
 };
 
-/* For their keys, and then for index entries; the rest is for rows. */
+/* For their keys, and as much for those of other indexes; the rest is for rows. */
 static inline Size
 memory_for_keys(const ArbiterBatch *batch)
 {
-	return batch->budget / 8 * 5;
+	Size		memory = batch->budget / 8 * 5;
+
+	return batch->leaf->rri->ri_NumIndices > 1 ? memory / 2 : memory;
+}
+
+/* For rows. */
+static inline Size
+memory_for_rows(const ArbiterBatch *batch)
+{
+	return batch->budget / 8 * 3;
 }
 
 /* ---- rows that wait, as numbers ---- */
@@ -203,7 +215,7 @@ look_up(ArbiterBatch *batch, uint32 first)
 {
 	Size		budget = memory_for_keys(batch);
 	MemoryContext old = MemoryContextSwitchTo(batch->scratch);
-	Presort    *presort = presort_open(batch->shape, 2 * budget, (PresortOptions) {0});
+	Presort    *presort = presort_open(batch->shape, budget, (PresortOptions) {.stays = true});
 	KeySink		keys = lookup_keys(batch->lookup);
 	uint32		i;
 
@@ -224,7 +236,8 @@ look_up(ArbiterBatch *batch, uint32 first)
 		batch->rows[i].nentries = 0;
 		ItemPointerSetInvalid(&batch->rows[i].replaced);
 		show_row(batch, i);
-		if (!form_key(batch, batch->slot, values, isnull))
+		batch->rows[i].sorted = form_key(batch, batch->slot, values, isnull);
+		if (!batch->rows[i].sorted)
 			continue;
 		number_tid(i, &tid);
 		MemoryContextSwitchTo(GetPerTupleMemoryContext(batch->context->writer->estate));
@@ -234,7 +247,7 @@ look_up(ArbiterBatch *batch, uint32 first)
 	batch->context->writer->current_row = -1;
 	presort_finish(presort, &keys);
 	lookup_end(batch->lookup);
-	presort_close(presort);
+	batch->presort = presort;
 	MemoryContextSwitchTo(old);
 	return i - first;
 }
@@ -449,6 +462,29 @@ has_gone(void *arg, const ItemPointerData *tid)
 		bsearch(&row, batch->gone, batch->ngone, sizeof(RowId), compare_rows) != NULL;
 }
 
+/* For the entries: whether the key of the row that is stored has been sorted for the lookup. */
+static bool
+is_sorted(void *arg)
+{
+	const ArbiterBatch *batch = arg;
+
+	return batch->rows[batch->context->writer->current_row].sorted;
+}
+
+/* For the inserter: the place of a row that is new. */
+static bool
+find_new(void *arg, RowId sorted, RowId *row)
+{
+	const ArbiterBatch *batch = arg;
+	uint32		number = row_number(sorted);
+
+	if (batch->rows[number].fate != FATE_NEW)
+		return false;
+	Assert(ItemPointerIsValid(&batch->tids[number]));
+	*row = row_id(&batch->tids[number], true);
+	return true;
+}
+
 /* Takes back rows whose keys others were faster to enter; they are to be asked about. */
 static void
 take_back(ArbiterBatch *batch, uint32 first, uint32 n)
@@ -490,7 +526,9 @@ store_new(ArbiterBatch *batch, uint32 first, uint32 n)
 		}
 	}
 	leaf_flush(batch->context, leaf);
+	entries_sorted(leaf->entries, batch->presort, find_new);
 	leaf_flush_entries(batch->context, leaf);
+	presort_close(batch->presort);
 	batch->context->writer->current_row = -1;
 	take_back(batch, first, n);
 }
@@ -744,7 +782,7 @@ arbiter_batch_put(ArbiterBatch *batch, HeapTuple tuple, uint32 number)
 bool
 arbiter_batch_full(const ArbiterBatch *batch)
 {
-	return batch->bytes >= batch->budget - memory_for_keys(batch);
+	return batch->bytes >= memory_for_rows(batch);
 }
 
 /* With keep_new: whether rows may go with nobody being told, and for good. */
@@ -811,7 +849,7 @@ arbiter_batch_open(LeafContext *context, Leaf *leaf)
 	batch->scratch = AllocSetContextCreate(CurrentMemoryContext, "bulk_load duplicates",
 										   ALLOCSET_DEFAULT_SIZES);
 	arena_init(&batch->arena, CurrentMemoryContext, 64 * 1024);
-	trial = (EntriesTrial) {.lost = take_lost,.gone = has_gone,.arg = batch};
+	trial = (EntriesTrial) {.lost = take_lost,.gone = has_gone,.is_sorted = is_sorted,.arg = batch};
 	leaf->entries = entries_open(leaf->rri, memory_for_keys(batch), 0);
 	entries_try(leaf->entries, batch->index, &trial);
 	MemoryContextSwitchTo(old);
