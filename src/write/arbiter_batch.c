@@ -54,6 +54,14 @@ typedef struct WaitingRow
 	bool		sorted;			/* it has a key that was looked up */
 } WaitingRow;
 
+/* What is found of the row of an entry. */
+typedef enum Standing
+{
+	STANDING_UNKNOWN,
+	STANDING_THERE,
+	STANDING_DEAD
+} Standing;
+
 /* An entry with the key of rows that wait; whether its own row stands is to be asked. */
 typedef struct Candidate
 {
@@ -304,8 +312,11 @@ remove_standing(ArbiterBatch *batch, uint32 first)
 	return true;
 }
 
-/* Whether the row of an entry stands, for certain; where rows are replaced it goes. */
-static bool
+/*
+ * Whether the row of an entry stands, for certain; where rows are replaced it goes.  That it is
+ * dead need not be certain: who enters its key now is met when new rows get their entries.
+ */
+static Standing
 settle_candidate(ArbiterBatch *batch, IndexFetchTableData *fetch, const Candidate *candidate)
 {
 	Relation	rel = batch->leaf->rri->ri_RelationDesc;
@@ -313,15 +324,33 @@ settle_candidate(ArbiterBatch *batch, IndexFetchTableData *fetch, const Candidat
 	ItemPointerData tid;
 	bool		again = false;
 	bool		found;
+	Standing	standing = STANDING_UNKNOWN;
 
 	InitDirtySnapshot(dirty);
 	row_tid(candidate->standing, &tid);
-	found = table_index_fetch_tuple(fetch, &tid, &dirty, batch->standing, &again, NULL) &&
-		!TransactionIdIsValid(dirty.xmin) && !TransactionIdIsValid(dirty.xmax) &&
-		arbiter_may_see(rel, batch->standing) && has_key(batch, candidate->number) &&
-		(!batch->replaces || remove_standing(batch, candidate->number));
+	found = table_index_fetch_tuple(fetch, &tid, &dirty, batch->standing, &again, NULL);
+	if (!found)
+		standing = STANDING_DEAD;
+	else if (!TransactionIdIsValid(dirty.xmin) && !TransactionIdIsValid(dirty.xmax) &&
+			 arbiter_may_see(rel, batch->standing) && has_key(batch, candidate->number) &&
+			 (!batch->replaces || remove_standing(batch, candidate->number)))
+		standing = STANDING_THERE;
 	ExecClearTuple(batch->standing);
-	return found;
+	return standing;
+}
+
+/* What is known then of the key of the rows that wait. */
+static void
+settle_key(ArbiterBatch *batch, const Candidate *candidate, Standing standing)
+{
+	WaitingRow *row = &batch->rows[candidate->number];
+
+	if (standing == STANDING_THERE && !batch->replaces)
+		row->keys = FATE_DUPLICATE;
+	if (standing == STANDING_THERE && batch->replaces)
+		batch->gone[batch->ngone++] = candidate->standing;
+	if (standing != STANDING_UNKNOWN && row->keys == FATE_ASK && --row->nentries == 0)
+		row->keys = FATE_NEW;
 }
 
 static int
@@ -364,22 +393,15 @@ fetch_candidates(ArbiterBatch *batch)
 	for (uint32 i = 0; i < batch->ncandidates; i++)
 	{
 		const Candidate *candidate = &batch->candidates[i];
-		WaitingRow *row = &batch->rows[candidate->number];
 
 		if (i % ROWS_AT_ONCE == 0)
 			CHECK_FOR_INTERRUPTS();
 		read_ahead(batch, i, &ahead);
-		if (row->keys != FATE_ASK || !settle_candidate(batch, fetch, candidate))
+		if (batch->rows[candidate->number].keys != FATE_ASK)
 			continue;
-		if (!batch->replaces)
-			row->keys = FATE_DUPLICATE;
-		else
-		{
-			batch->gone[batch->ngone++] = candidate->standing;
-			if (--row->nentries == 0)
-				row->keys = FATE_NEW;
+		settle_key(batch, candidate, settle_candidate(batch, fetch, candidate));
+		if (batch->replaces)
 			throttle_wait();
-		}
 	}
 	table_index_fetch_end(fetch);
 	batch->context->writer->current_row = -1;
