@@ -74,11 +74,14 @@ compat_seq_rec(xl_seq_rec *record, Relation sequence)
 #define COMPAT_REQUIRED_PERMS(nsitem) ((nsitem)->p_perminfo->requiredPerms)
 #define compat_set_perminfos(query, pstate) \
 	((query)->rteperminfos = (pstate)->p_rteperminfos)
+#define compat_check_permissions(query) \
+	((void) ExecCheckPermissions((query)->rtable, (query)->rteperminfos, true))
 #else
 #define COMPAT_INSERTED_COLS(nsitem) ((nsitem)->p_rte->insertedCols)
 #define COMPAT_SELECTED_COLS(nsitem) ((nsitem)->p_rte->selectedCols)
 #define COMPAT_REQUIRED_PERMS(nsitem) ((nsitem)->p_rte->requiredPerms)
 #define compat_set_perminfos(query, pstate) ((void) 0)
+#define compat_check_permissions(query) ((void) ExecCheckRTPerms((query)->rtable, true))
 #endif
 
 /* Plans a query, honoring planner hooks. */

@@ -9,6 +9,7 @@
 #include "executor/executor.h"
 #include "nodes/extensible.h"
 #include "nodes/makefuncs.h"
+#include "optimizer/planner.h"
 #include "parser/parsetree.h"
 #include "server/compat.h"
 #include "table/engines.h"
@@ -23,9 +24,23 @@
 typedef struct Statement
 {
 	Relation	rel;
+	Bitmapset  *columns;		/* that INSERT names */
+	Query	   *query;
+	void		(*plan_query) (struct Statement *statement);
 	char	   *text;			/* as a log shows it */
 	PlannedStmt *plan;
 } Statement;
+
+/*
+ * Whether an extension may see the statement, or replace its plan.  The server's
+ * own plan is known, and need not be made.
+ */
+static bool
+is_watched(void)
+{
+	return planner_hook != NULL || create_upper_paths_hook != NULL ||
+		ExecutorStart_hook != NULL || ExecutorEnd_hook != NULL;
+}
 
 /* ---- creating ---- */
 
@@ -103,36 +118,55 @@ insert_text(Relation rel, const List *values)
 	return text.data;
 }
 
-static Statement
-plan_insert(Relation rel, Bitmapset *columns, Bitmapset *selected)
+static void
+plan_insert(Statement *statement)
 {
-	Statement	statement = {.rel = rel};
-	Query	   *query = make_query(CMD_INSERT, rel,
-								   ACL_INSERT | (bms_is_empty(selected) ? 0 : ACL_SELECT),
-								   columns, selected);
+	Query	   *query = statement->query;
 
-	query->targetList = make_values(rel, columns);
+	query->targetList = make_values(statement->rel, statement->columns);
 	query->jointree = makeFromExpr(NIL, NULL);
-	statement.text = insert_text(rel, query->targetList);
-	statement.plan = compat_plan_query(query, statement.text);
-	return statement;
+	statement->text = insert_text(statement->rel, query->targetList);
+	statement->plan = compat_plan_query(query, statement->text);
 }
 
-/* DELETE with a false condition, so no partition, index or row is accessed. */
 static Statement
-plan_delete(Relation rel)
+make_insert(Relation rel, Bitmapset *columns, Bitmapset *selected)
 {
-	Statement	statement = {.rel = rel};
-	Bitmapset  *whole_row = bms_make_singleton(InvalidAttrNumber -
-											   FirstLowInvalidHeapAttributeNumber);
-	Query	   *query = make_query(CMD_DELETE, rel, ACL_DELETE | ACL_SELECT, NULL, whole_row);
+	return (Statement) {
+		.rel = rel,
+		.columns = columns,
+		.query = make_query(CMD_INSERT, rel,
+							ACL_INSERT | (bms_is_empty(selected) ? 0 : ACL_SELECT),
+							columns, selected),
+		.plan_query = plan_insert
+	};
+}
+
+/* With a false condition, so no partition, index or row is accessed. */
+static void
+plan_delete(Statement *statement)
+{
+	Query	   *query = statement->query;
 	RangeTblRef *from = makeNode(RangeTblRef);
 
 	from->rtindex = query->resultRelation;
 	query->jointree = makeFromExpr(list_make1(from), makeBoolConst(false, false));
-	statement.text = psprintf("DELETE FROM ONLY %s", statement_table(RelationGetRelid(rel)));
-	statement.plan = compat_plan_query(query, statement.text);
-	return statement;
+	statement->text = psprintf("DELETE FROM ONLY %s",
+							   statement_table(RelationGetRelid(statement->rel)));
+	statement->plan = compat_plan_query(query, statement->text);
+}
+
+static Statement
+make_delete(Relation rel)
+{
+	Bitmapset  *whole_row = bms_make_singleton(InvalidAttrNumber -
+											   FirstLowInvalidHeapAttributeNumber);
+
+	return (Statement) {
+		.rel = rel,
+		.query = make_query(CMD_DELETE, rel, ACL_DELETE | ACL_SELECT, NULL, whole_row),
+		.plan_query = plan_delete
+	};
 }
 
 /* ---- checking the plan ---- */
@@ -195,10 +229,11 @@ statement_refusal(Relation rel)
 	MemoryContext caller;
 	Statement	statement;
 
-	if (refusal_is_any(&refusal))
+	if (refusal_is_any(&refusal) || !is_watched())
 		return refusal;
 	caller = enter_context();
-	statement = plan_insert(rel, NULL, NULL);
+	statement = make_insert(rel, NULL, NULL);
+	plan_insert(&statement);
 	refusal = plan_refusal(&statement);
 	leave_context(caller);
 	return refusal;
@@ -217,14 +252,22 @@ statement_check(Relation rel)
 
 /*
  * Starts the statement, which checks privileges, and ends it.  Errors are those
- * of the executor and its hooks.
+ * of the executor and its hooks.  Where nobody watches, only the check is done,
+ * which has a hook, too.
  */
 static void
-show(const Statement *statement)
+show(Statement *statement)
 {
 	QueryDesc  *desc;
-	Refusal		refusal = plan_refusal(statement);
+	Refusal		refusal;
 
+	if (!is_watched())
+	{
+		compat_check_permissions(statement->query);
+		return;
+	}
+	statement->plan_query(statement);
+	refusal = plan_refusal(statement);
 	if (refusal_is_any(&refusal))
 		refuse(statement->rel, &refusal);
 	desc = CreateQueryDesc(statement->plan, statement->text, GetActiveSnapshot(),
@@ -244,7 +287,7 @@ statement_insert(Relation rel, Bitmapset *columns, Bitmapset *selected)
 	if (refusal_is_any(&refusal))
 		refuse(rel, &refusal);
 	caller = enter_context();
-	statement = plan_insert(rel, columns, selected);
+	statement = make_insert(rel, columns, selected);
 	show(&statement);
 	leave_context(caller);
 }
@@ -253,7 +296,7 @@ void
 statement_delete(Relation rel)
 {
 	MemoryContext caller = enter_context();
-	Statement	statement = plan_delete(rel);
+	Statement	statement = make_delete(rel);
 
 	show(&statement);
 	leave_context(caller);

@@ -10,13 +10,15 @@
  * extension would have stored the rows elsewhere.  The plan is then started and
  * ended without being run, as EXPLAIN does: so its privileges are checked, and
  * extensions that audit or forbid writes see one statement per load.  Commands
- * are really run as such.
+ * are really run as such.  Where no extension has such a hook, the plan is known
+ * beforehand, and only the privileges are checked.
  *
  * No user-defined function is run or folded: the statement's values are
  * parameters, columns that it does not name get no default, and rules are
  * ignored, as in COPY.
  *
- * Price: about 10 microseconds for a table, and 30 for one of 200 columns.
+ * Price with a hook: about 10 microseconds for a table, and 30 for one of 200
+ * columns.
  */
 #ifndef PGBULK_STATEMENT_H
 #define PGBULK_STATEMENT_H
