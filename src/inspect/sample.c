@@ -25,7 +25,7 @@ find_compression(const char *path, const BulkOptions *options)
 	char		magic[DECOMPRESS_MAGIC];
 	BulkCompression compression;
 
-	if (file_look(path) < 0)
+	if (file_look(path, NULL) < 0)
 		ereport(ERROR,
 				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
 				 errmsg("cannot inspect named pipe \"%s\"", path),
@@ -95,7 +95,7 @@ read_other(Sample *sample, const char *path, const BulkOptions *raw)
 	const Window *window;
 
 	CHECK_FOR_INTERRUPTS();
-	if (file_look(path) < 0)
+	if (file_look(path, NULL) < 0)
 		return;
 	source = source_open(list_make1(pstrdup(path)), raw, SAMPLE_PIECE);
 	source_next(source);

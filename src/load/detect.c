@@ -535,7 +535,7 @@ check_paths(List *paths, const BulkOptions *options)
 					 errmsg("option \"%s\" cannot be \"auto\" for what the client sends", name),
 					 errdetail("It can be read only once."),
 					 errhint("Give the option the value that fits.")));
-		if (file_look(lfirst(lc)) < 0)
+		if (file_look(lfirst(lc), NULL) < 0)
 			ereport(ERROR,
 					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 					 errmsg("option \"%s\" cannot be \"auto\" for named pipe \"%s\"", name,

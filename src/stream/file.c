@@ -17,6 +17,9 @@
 #include "utils/acl.h"
 #include "utils/wait_event.h"
 
+/* A file of this size is read ahead by the system as a whole. */
+#define READ_AHEAD (128 * 1024)
+
 typedef struct FileStream
 {
 	Stream		stream;
@@ -72,26 +75,38 @@ check_kind(const char *path, mode_t mode)
 				 errmsg("\"%s\" is neither a regular file nor a named pipe", path)));
 }
 
+/* Waiting for a pipe's writer is left to where it can be cancelled. */
+static int
+open_fd(const char *path)
+{
+	int			fd = OpenTransientFile(path, O_RDONLY | O_NONBLOCK | PG_BINARY);
+
+	if (fd < 0)
+		report_open(path);
+	return fd;
+}
+
 int64
-file_look(const char *path)
+file_look(const char *path, int *kept)
 {
 	struct stat st;
+	int			fd;
 
 	if (stat(path, &st) != 0)
 		report_open(path);
 	check_kind(path, st.st_mode);
-	if (!S_ISFIFO(st.st_mode))
+	if (S_ISFIFO(st.st_mode))
 	{
-		Stream	   *stream = file_open(path);
-		int64		size = stream->stamp.size;
-
-		stream_close(stream);
-		pfree(stream);
-		return size;
+		if (access(path, R_OK) != 0)
+			report_open(path);
+		return -1;
 	}
-	if (access(path, R_OK) != 0)
-		report_open(path);
-	return -1;
+	fd = open_fd(path);
+	if (kept != NULL)
+		*kept = fd;
+	else
+		CloseTransientFile(fd);
+	return st.st_size;
 }
 
 bool
@@ -240,19 +255,16 @@ static const StreamRoutine pipe_routine = {
 /* ---- both ---- */
 
 Stream *
-file_open(const char *path)
+file_open_kept(int fd, const char *path)
 {
 	FileStream *file = palloc0(sizeof(FileStream));
 	Stream	   *stream = &file->stream;
 	struct stat st;
 	bool		is_pipe;
 
-	/* wait for a pipe's writer where that can be cancelled */
 	file->path = path;
-	file->fd = OpenTransientFile(path, O_RDONLY | O_NONBLOCK | PG_BINARY);
-	if (file->fd < 0)
-		report_open(path);
-	if (fstat(file->fd, &st) != 0)
+	file->fd = fd;
+	if (fstat(fd, &st) != 0)
 		report_stat(path);
 	check_kind(path, st.st_mode);
 
@@ -266,10 +278,16 @@ file_open(const char *path)
 		.inode = st.st_ino
 	};
 #if defined(POSIX_FADV_SEQUENTIAL)
-	if (!is_pipe)
-		(void) posix_fadvise(file->fd, 0, 0, POSIX_FADV_SEQUENTIAL);
+	if (!is_pipe && st.st_size > READ_AHEAD)
+		(void) posix_fadvise(fd, 0, 0, POSIX_FADV_SEQUENTIAL);
 #endif
 	return stream;
+}
+
+Stream *
+file_open(const char *path)
+{
+	return file_open_kept(open_fd(path), path);
 }
 
 Stream *

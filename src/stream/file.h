@@ -24,11 +24,12 @@ extern void file_check_privilege(bool sent);
 /*
  * Checks that a file can be opened, before anything is loaded.  Returns its
  * size, or -1 for a pipe, which must not be opened just for a check: its writer
- * would lose its reader.
+ * would lose its reader.  With kept != NULL a regular file stays open, as the
+ * transient file *kept.
  *
  * Errors: 42809 for anything but a regular file or a pipe; the file system's.
  */
-extern int64 file_look(const char *path);
+extern int64 file_look(const char *path, int *kept);
 
 /*
  * A regular file, which is seekable, or a pipe.  path is not
@@ -38,6 +39,9 @@ extern int64 file_look(const char *path);
  * file system's.
  */
 extern Stream *file_open(const char *path);
+
+/* The same with what file_look has kept open.  It is read as it is now. */
+extern Stream *file_open_kept(int fd, const char *path);
 
 /*
  * The same file, opened by another process.  Error: 55000 where it has been

@@ -11,6 +11,7 @@
 #include "miscadmin.h"
 #include "scan/magic.h"
 #include "scan/scan.h"
+#include "storage/fd.h"
 #include "stream/copy.h"
 #include "stream/decompress.h"
 #include "stream/file.h"
@@ -131,6 +132,16 @@ open_client(const Source *source)
 	return client_open(binary, source->client_marker);
 }
 
+/* The file that source_open may have kept open. */
+static Stream *
+open_path(Source *source)
+{
+	int			kept = source->kept;
+
+	source->kept = -1;
+	return kept >= 0 ? file_open_kept(kept, source->path) : file_open(source->path);
+}
+
 /* What is open already is closed with the source if a filter above it fails. */
 static Stream *
 open_file(void *arg, int number)
@@ -140,7 +151,7 @@ open_file(void *arg, int number)
 	BulkUtf16	utf16;
 
 	source->stream = strcmp(source->path, SOURCE_CLIENT) == 0 ? open_client(source) :
-		file_open(source->path);
+		open_path(source);
 	compression = find_compression(source);
 	if (compression != BULK_COMPRESSION_NONE)
 		source->stream = decompress_open(source->stream, compression, source->path);
@@ -172,6 +183,7 @@ create(List *paths, StreamOpener open, void *arg, const BulkOptions *options)
 	source->open = open;
 	source->open_arg = arg;
 	source->current = -1;
+	source->kept = -1;
 	source->context = AllocSetContextCreate(CurrentMemoryContext,
 											"bulk_load source",
 											ALLOCSET_DEFAULT_SIZES);
@@ -211,7 +223,7 @@ source_open(List *paths, const BulkOptions *options, Size window_size)
 		if (strcmp(lfirst(lc), SOURCE_CLIENT) != 0)
 		{
 			file_check_privilege(true);
-			size = file_look(lfirst(lc));
+			size = file_look(lfirst(lc), list_length(paths) == 1 ? &source->kept : NULL);
 		}
 		else if (source->from_client)
 			ereport(ERROR,
@@ -349,7 +361,7 @@ source_open_plain(Source *source, int number)
 
 	source_close(source);
 	source->current = -1;
-	if (strcmp(path, SOURCE_CLIENT) == 0 || file_look(path) < 0)
+	if (strcmp(path, SOURCE_CLIENT) == 0 || file_look(path, NULL) < 0)
 		return false;
 
 	open_plain(source, number, NULL);
@@ -367,6 +379,9 @@ source_close(Source *source)
 	source->bytes_before = source_bytes(source);
 	if (source->stream != NULL)
 		stream_close(source->stream);
+	if (source->kept >= 0)
+		CloseTransientFile(source->kept);
+	source->kept = -1;
 	source->stream = NULL;
 	source->path = NULL;
 	MemoryContextReset(source->context);

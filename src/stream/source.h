@@ -46,6 +46,7 @@ typedef struct Source
 	bool		client_marker;	/* see client_open; for the caller to set */
 	int64	   *sizes;			/* of the files, as found at the start; -1: not known */
 	int64		bytes_total;	/* of all; 0: not known */
+	int			kept;			/* the only file, open since it was looked at; or -1 */
 	BufFile   **copies;			/* by number, of what cannot be read again; or NULL */
 	int64		bytes_before;	/* of the files before the open one */
 	int			current;		/* index in paths of the open file, -1 before the first */

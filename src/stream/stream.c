@@ -7,6 +7,9 @@
 #include "stream/stream.h"
 #include "utils/memutils.h"
 
+/* Bytes that are read at a time where a few are asked for: small files as a whole. */
+#define PEEK_ROOM 4096
+
 void
 stream_init(Stream *stream, const StreamRoutine *routine, Stream *below)
 {
@@ -70,19 +73,33 @@ stream_put_back(Stream *stream, Size length)
 	return data;
 }
 
+/* Reads until what is kept has at least size bytes, if there are as many. */
+static void
+keep(Stream *stream, Size size)
+{
+	Size		room = Max(size, PEEK_ROOM);
+	Size		rest = kept(stream);
+	char	   *data = MemoryContextAlloc(stream->context, room);
+	Size		length;
+	Size		n = 1;
+
+	for (length = read_kept(stream, data, rest); length < size && n > 0; length += n)
+		n = stream_read(stream, data + length, room - length);
+	if (stream->kept != NULL)
+		pfree(stream->kept);
+	stream->kept = data;
+	stream->kept_length = length;
+	stream->kept_done = 0;
+}
+
 Size
 stream_peek(Stream *stream, char *to, Size size)
 {
-	Size		length = 0;
-	Size		n = 1;
-
-	while (length < size && n > 0)
-	{
-		n = stream_read(stream, to + length, size - length);
-		length += n;
-	}
-	memcpy(stream_put_back(stream, length), to, length);
-	return length;
+	if (kept(stream) < size)
+		keep(stream, size);
+	size = Min(size, kept(stream));
+	memcpy(to, stream->kept + stream->kept_done, size);
+	return size;
 }
 
 void
