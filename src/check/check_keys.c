@@ -271,8 +271,11 @@ check_rows(Checks *checks)
 	JournalReader *reader = journal_read(checks->journal);
 	double		nrows = 0;
 	BufferAccessStrategy strategy = GetAccessStrategy(BAS_BULKREAD);
-	MemoryContext old = MemoryContextSwitchTo(checks->row_context);
+	MemoryContext old;
 
+	checks->tuples = palloc(sizeof(HeapTupleData) * MaxHeapTuplesPerPage);
+	checks->places = palloc(sizeof(JournalPlace) * MaxHeapTuplesPerPage);
+	old = MemoryContextSwitchTo(checks->row_context);
 	while (journal_next_record(reader))
 	{
 		CheckedTable *table = &checks->tables[reader->table];
@@ -290,6 +293,8 @@ check_rows(Checks *checks)
 		}
 	}
 	MemoryContextSwitchTo(old);
+	pfree(checks->tuples);
+	pfree(checks->places);
 	FreeAccessStrategy(strategy);
 	journal_end_read(reader);
 }

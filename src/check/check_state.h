@@ -57,8 +57,8 @@ struct Checks
 	const CheckReport *report;
 	MemoryContext row_context;
 	List	   *good;			/* of GoodKeys */
-	HeapTupleData tuples[MaxHeapTuplesPerPage];	/* of the current page */
-	JournalPlace places[MaxHeapTuplesPerPage];
+	HeapTupleData *tuples;		/* of the current page */
+	JournalPlace *places;
 	bool		repeating;		/* check only keys that refer to a loaded table */
 	int64		deleted;		/* in this pass */
 	BadRows    *bad;			/* deleted rows; NULL: none */

@@ -44,8 +44,6 @@ journal_open(void)
 
 	journal->context = CurrentMemoryContext;
 	journal->owner = CurrentResourceOwner;
-	journal->capacity = FIRST_CAPACITY;
-	journal->rows = palloc(journal->capacity);
 	journal->next.line = 1;
 	initStringInfo(&journal->runs);
 	initStringInfo(&journal->waiting);
@@ -141,8 +139,10 @@ reserve_codes(Journal *journal, uint32 n)
 
 	if (likely(needed <= journal->capacity))
 		return;
-	journal->capacity = Max(journal->capacity * 2, needed);
-	journal->rows = repalloc_huge(journal->rows, journal->capacity);
+	journal->capacity = Max(Max(journal->capacity * 2, needed), FIRST_CAPACITY);
+	journal->rows = journal->rows == NULL ?
+		MemoryContextAllocHuge(journal->context, journal->capacity) :
+		repalloc_huge(journal->rows, journal->capacity);
 }
 
 static inline void

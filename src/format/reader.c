@@ -14,8 +14,23 @@
  */
 #define MAX_ROWS (64 * 1024)
 #define MIN_ROWS 64
+#define FEW_BYTES (64 * 1024)
 #define FIELDS_PER_ROW 4
 #define RECOVERY_ROWS 32		/* in the first batch after a broken quote */
+
+/*
+ * At least as many as a window has of usual length.  Where there are few bytes,
+ * memory for rows as short as they may be would cost more than the load.
+ */
+static uint32
+rows_at_a_time(const Source *source)
+{
+	int64		bytes = source->window.capacity;
+
+	if (source->bytes_total > 0)
+		bytes = Min(bytes, source->bytes_total);
+	return Min(Max(bytes / (bytes < FEW_BYTES ? 16 : 4), MIN_ROWS), MAX_ROWS);
+}
 
 Reader *
 reader_open(Source *source, const BulkOptions *options)
@@ -35,8 +50,7 @@ reader_open(Source *source, const BulkOptions *options)
 		reader->shape_mblen = encoding.shape_mblen;
 	}
 
-	reader->max_rows = reader->batch_rows =
-		Min(Max(source->window.capacity / 4, MIN_ROWS), MAX_ROWS);
+	reader->max_rows = reader->batch_rows = rows_at_a_time(source);
 	reader->rows = palloc(sizeof(ScanRow) * reader->max_rows);
 	reader->max_fields = FIELDS_PER_ROW * reader->max_rows;
 	reader->fields = palloc(sizeof(ScanField) * reader->max_fields);

@@ -168,8 +168,9 @@ make_window(Source *source, Size size)
 {
 	Window	   *window = &source->window;
 
+	/* only looked past, never used: what lies around the bytes read */
 	window->capacity = size;
-	window->data = WINDOW_FRONT + (char *) palloc0(WINDOW_FRONT + size + SCAN_PADDING);
+	window->data = WINDOW_FRONT + (char *) palloc(WINDOW_FRONT + size + SCAN_PADDING);
 }
 
 /* Without a window. */
