@@ -656,8 +656,8 @@ has_rows(Relation rel)
 	return RELKIND_HAS_STORAGE(rel->rd_rel->relkind) &&
 		!RELATION_IS_LOCAL(rel) &&
 		rel->rd_newRelfilelocatorSubid == InvalidSubTransactionId &&
-		RelationGetNumberOfBlocks(rel) > 0 &&
-		(rel->rd_tableam != GetHeapamTableAmRoutine() || !dead_rows_only(rel));
+		(rel->rd_tableam == GetHeapamTableAmRoutine() ? !dead_rows_only(rel) :
+		 RelationGetNumberOfBlocks(rel) > 0);
 }
 
 /* Locks one table and checks it for rows. */
