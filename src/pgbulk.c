@@ -68,9 +68,13 @@ form_result(FunctionCallInfo fcinfo, const LoadResult *result)
 	Datum		values[11];
 	bool		nulls[11] = {0};
 	Interval   *elapsed = palloc0(sizeof(Interval));
+	ReturnSetInfo *caller = (ReturnSetInfo *) fcinfo->resultinfo;
 	int			i = 0;
 
-	if (get_call_result_type(fcinfo, NULL, &desc) != TYPEFUNC_COMPOSITE)
+	/* in FROM it has been looked up */
+	if (caller != NULL && IsA(caller, ReturnSetInfo) && caller->expectedDesc != NULL)
+		desc = caller->expectedDesc;
+	else if (get_call_result_type(fcinfo, NULL, &desc) != TYPEFUNC_COMPOSITE)
 		elog(ERROR, "return type must be a row type");
 
 	elapsed->time = result->finished - result->started;
