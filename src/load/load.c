@@ -249,7 +249,6 @@ static void
 open_rejects(Load *load)
 {
 	load->rejects = rejects_open(load->options, load->target->rel,
-								 statement_table(load->relid),
 								 load->result->load_id, load->paths);
 }
 

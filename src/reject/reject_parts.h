@@ -24,8 +24,7 @@ typedef struct RejectTable RejectTable;
  * binary: raw is never text.  Errors: see rejects_open.
  */
 extern RejectTable *reject_table_open(const BulkOptions *options,
-									  Relation target, const char *target_name,
-									  int64 load_id);
+									  Relation target, int64 load_id);
 
 /* Copies a reject into the buffer. */
 extern void reject_table_put(RejectTable *table, const Reject *reject);

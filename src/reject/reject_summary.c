@@ -93,7 +93,7 @@ struct RejectSummary
 	int			nfirst;
 	Example		first_duplicates[FIRST_SHOWN];
 	int			nfirst_duplicates;
-	HTAB	   *kinds;
+	HTAB	   *kinds;			/* NULL: there are none */
 	Kind	   *latest;			/* most recent kind, likely the next one too */
 	Size		sample_bytes;
 };
@@ -131,16 +131,23 @@ RejectSummary *
 reject_summary_create(const BulkOptions *options)
 {
 	RejectSummary *summary = palloc0(sizeof(RejectSummary));
-	HASHCTL		control = {0};
 
 	summary->context = CurrentMemoryContext;
 	summary->options = options;
-	control.keysize = sizeof(KindKey);
-	control.entrysize = sizeof(Kind);
-	control.hcxt = CurrentMemoryContext;
+	return summary;
+}
+
+static void
+create_kinds(RejectSummary *summary)
+{
+	HASHCTL		control = {
+		.keysize = sizeof(KindKey),
+		.entrysize = sizeof(Kind),
+		.hcxt = summary->context
+	};
+
 	summary->kinds = hash_create("pgbulk kinds of rejects", 32, &control,
 								 HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
-	return summary;
 }
 
 static void
@@ -223,6 +230,8 @@ count_kind(RejectSummary *summary, int reason, const Reject *reject)
 	Kind	   *kind;
 	bool		found;
 
+	if (summary->kinds == NULL)
+		create_kinds(summary);
 	key.reason = reason;
 	key.sqlstate = reject->sqlstate;
 	if (reject->column != NULL)
@@ -360,6 +369,8 @@ sorted_kinds(const RejectSummary *summary, bool set_null)
 	Kind	   *kind;
 	List	   *kinds = NIL;
 
+	if (summary->kinds == NULL)
+		return NIL;
 	hash_seq_init(&scan, summary->kinds);
 	while ((kind = hash_seq_search(&scan)) != NULL)
 	{

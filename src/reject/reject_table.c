@@ -247,8 +247,7 @@ show_insert(RejectTable *table)
 }
 
 RejectTable *
-reject_table_open(const BulkOptions *options, Relation target,
-				  const char *target_name, int64 load_id)
+reject_table_open(const BulkOptions *options, Relation target, int64 load_id)
 {
 	RejectTable *table = palloc0(sizeof(RejectTable));
 	RangeVar   *name;
@@ -269,7 +268,7 @@ reject_table_open(const BulkOptions *options, Relation target,
 	check_table(table, target);
 
 	table->load_id = Int64GetDatum(load_id);
-	table->target = CStringGetTextDatum(target_name);
+	table->target = CStringGetTextDatum(statement_table(RelationGetRelid(target)));
 	table->loaded_at = TimestampTzGetDatum(GetCurrentTimestamp());
 	for (int i = 0; i < REJECT_NREASONS; i++)
 		table->reasons[i] = CStringGetTextDatum(reject_reason_names[i]);

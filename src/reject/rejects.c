@@ -43,8 +43,7 @@ struct RejectStream
 };
 
 RejectStream *
-rejects_open(const BulkOptions *options, Relation target,
-			 const char *target_name, int64 load_id, List *inputs)
+rejects_open(const BulkOptions *options, Relation target, int64 load_id, List *inputs)
 {
 	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext,
 												  "pgbulk rejects",
@@ -59,8 +58,7 @@ rejects_open(const BulkOptions *options, Relation target,
 
 	/* the table first, so that a load without privileges on it creates no file */
 	if (options->reject_table != NULL)
-		rejects->table = reject_table_open(options, target, target_name,
-										   load_id);
+		rejects->table = reject_table_open(options, target, load_id);
 	if (options->reject_file != NULL)
 		rejects->file = reject_file_open(options, inputs);
 

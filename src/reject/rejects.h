@@ -19,10 +19,9 @@ typedef struct RejectStream RejectStream;
 
 /*
  * Opens what options name.  Call it when the target is open and locked, before
- * anything is read.  target_name is for the reject table's column, so it is
- * schema-qualified; file_encoding is that of raw; inputs are the paths being
- * read (a reject file must be none of them).  Creates a child of the current
- * memory context, whose size does not depend on the number of rejects.
+ * anything is read.  inputs are the paths being read (a reject file must be none
+ * of them).  Creates a child of the current memory context, whose size does not
+ * depend on the number of rejects.
  *
  * Errors: 42501 without pg_write_server_files for reject_file, or without
  * INSERT on an existing reject_table (or CREATE on its schema); 42804 for a
@@ -31,8 +30,7 @@ typedef struct RejectStream RejectStream;
  * system errors.
  */
 extern RejectStream *rejects_open(const BulkOptions *options, Relation target,
-								  const char *target_name, int64 load_id,
-								  List *inputs);
+								  int64 load_id, List *inputs);
 
 /* The header lines of an input file, line ends included, which a reject file starts with. */
 extern void rejects_header(RejectStream *rejects, const char *raw, size_t len);
