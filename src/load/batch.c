@@ -33,8 +33,9 @@ batch_open_columns(Batch *batch)
 {
 	Writer	   *writer = batch->writer;
 
-	batch->conv = convert_open(batch->options, batch->target, batch->guard,
-							   writer->estate);
+	if (batch->conv == NULL)
+		batch->conv = convert_open(batch->options, batch->target, batch->guard,
+								   writer->estate);
 	reader_begin_columns(batch->reader, batch->target);
 	writer->one_by_one = batch->conv->volatile_defaults || batch->where_volatile ||
 		(batch->conv->transform != NULL &&

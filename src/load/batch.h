@@ -75,7 +75,7 @@ typedef struct Batch
 	int64		rows_filtered;
 
 	/* for one file */
-	Converter  *conv;
+	Converter  *conv;			/* NULL: not open yet */
 
 	/* for one batch */
 	uint32		next;			/* next row to process; PG_UINT32_MAX: none */
@@ -95,8 +95,8 @@ typedef struct Batch
 } Batch;
 
 /*
- * Prepares for the target's current columns, in the current context.  Errors:
- * as convert_open.
+ * Prepares for the target's current columns, in the current context, unless
+ * there is a converter already.  Errors: as convert_open.
  */
 extern void batch_open_columns(Batch *batch);
 

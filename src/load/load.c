@@ -43,8 +43,8 @@
 /* ---- begin and end ---- */
 
 /*
- * Opens the converter only for its errors, before any file is opened.  With
- * header = map the columns are not known yet.
+ * Opens the converter of the first file before the file itself, for its errors.
+ * With header = map the columns are not known yet.
  */
 static void
 check_columns(Load *load)
@@ -52,10 +52,9 @@ check_columns(Load *load)
 	MemoryContext context = MemoryContextSwitchTo(load->file_context);
 
 	if (load->options->header != BULK_HEADER_MAP)
-		convert_open(load->options, load->target, &load->guard,
-					 load->writer->estate);
+		load->batch.conv = convert_open(load->options, load->target, &load->guard,
+										load->writer->estate);
 	MemoryContextSwitchTo(context);
-	MemoryContextReset(load->file_context);
 }
 
 /* Defaults may also come from the column's type. */

@@ -464,7 +464,10 @@ load_one_file(Load *load)
 		load->options->header_lines > 0)
 		header_read(&load->header);
 	if (load->options->header == BULK_HEADER_MAP)
+	{
+		load->batch.conv = NULL;
 		batch_open_columns(&load->batch);
+	}
 	load->first_line = 1 + scan_count_lines(load->reader->eol, load->header.raw.data,
 											load->header.raw.len);
 
