@@ -153,6 +153,18 @@ leaf_begin_bulk(LeafContext *context, Leaf *leaf)
 	MemoryContextSwitchTo(old);
 }
 
+/*
+ * A slot for the heap tuples of a batch.  Its descriptor is a copy: to count each
+ * slot's reference to the relation's own takes longer than to make the slot.
+ */
+static TupleTableSlot *
+make_heap_slot(Leaf *leaf)
+{
+	if (leaf->desc == NULL)
+		leaf->desc = CreateTupleDescCopyConstr(RelationGetDescr(leaf->rri->ri_RelationDesc));
+	return MakeSingleTupleTableSlot(leaf->desc, &TTSOpsHeapTuple);
+}
+
 static TupleTableSlot *
 leaf_slot(LeafContext *context, Leaf *leaf, int index)
 {
@@ -160,15 +172,13 @@ leaf_slot(LeafContext *context, Leaf *leaf, int index)
 	{
 		MemoryContext old;
 		ResourceOwner owner = CurrentResourceOwner;
-		Relation	rel = leaf->rri->ri_RelationDesc;
 
-		/* a slot pins its descriptor, and outlives the guard's subtransaction */
+		/* a slot of the table's own kind pins its descriptor, and outlives the guard */
 		if (context->guard->open)
 			CurrentResourceOwner = context->guard->owner;
 		old = MemoryContextSwitchTo(context->writer->estate->es_query_cxt);
-		leaf->slots[index] = leaf->former != NULL ?
-			MakeSingleTupleTableSlot(RelationGetDescr(rel), &TTSOpsHeapTuple) :
-			table_slot_create(rel, NULL);
+		leaf->slots[index] = leaf->former != NULL ? make_heap_slot(leaf) :
+			table_slot_create(leaf->rri->ri_RelationDesc, NULL);
 		leaf->nslots = index + 1;
 		MemoryContextSwitchTo(old);
 		CurrentResourceOwner = owner;
@@ -537,6 +547,9 @@ leaf_rest(Leaf *leaf)
 	for (int i = 0; i < leaf->nslots; i++)
 		ExecDropSingleTupleTableSlot(leaf->slots[i]);
 	leaf->nslots = 0;
+	if (leaf->desc != NULL)
+		FreeTupleDesc(leaf->desc);
+	leaf->desc = NULL;
 	if (leaf->capacity > 0)
 	{
 		pfree(leaf->tuples);

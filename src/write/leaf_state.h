@@ -45,6 +45,7 @@ typedef struct Leaf
 	uint32	   *numbers;		/* the rows' places in the window */
 	TupleTableSlot **slots;
 	int			nslots;			/* made so far */
+	TupleDesc	desc;			/* theirs, with former */
 	BulkInsertState bistate;
 	uint64		nwritten;		/* rows of batches */
 	ItemPointerData *tids;		/* by number, where rows of batches are then; NULL: nobody asks */
