@@ -10,10 +10,35 @@
 #include "catalog/pg_extension.h"
 #include "server/extension.h"
 #include "utils/fmgroids.h"
+#include "utils/inval.h"
 #include "utils/rel.h"
+#include "utils/syscache.h"
 
-bool
-extension_find(const char *name, Extension *extension)
+#define MAX_KNOWN 4
+
+/* What was last found out about an extension. */
+typedef struct Known
+{
+	const char *name;
+	bool		installed;
+	Extension	extension;
+	uint64		changes;		/* of tables before that */
+} Known;
+
+static Known known[MAX_KNOWN];
+static int	nknown;
+
+/* Changes of pg_extension are not announced, but those of pg_class are. */
+static uint64 table_changes;
+
+static void
+count_change(Datum arg, int cache, uint32 hash)
+{
+	table_changes++;
+}
+
+static bool
+look_up(const char *name, Extension *extension)
 {
 	Relation	rel = table_open(ExtensionRelationId, AccessShareLock);
 	ScanKeyData key;
@@ -34,4 +59,35 @@ extension_find(const char *name, Extension *extension)
 	systable_endscan(scan);
 	table_close(rel, AccessShareLock);
 	return HeapTupleIsValid(tuple);
+}
+
+/* The entry of that name, which may be new. */
+static Known *
+find_known(const char *name)
+{
+	for (int i = 0; i < nknown; i++)
+		if (strcmp(known[i].name, name) == 0)
+			return &known[i];
+	if (nknown == 0)
+		CacheRegisterSyscacheCallback(RELOID, count_change, (Datum) 0);
+	Assert(nknown < MAX_KNOWN);
+	/* an entry without a look-up must not seem to be up to date */
+	known[nknown] = (Known) {.name = name,.changes = PG_UINT64_MAX};
+	return &known[nknown++];
+}
+
+bool
+extension_find(const char *name, Extension *extension)
+{
+	Known	   *entry = find_known(name);
+	uint64		changes = table_changes;
+
+	if (entry->changes != changes)
+	{
+		entry->changes = PG_UINT64_MAX;
+		entry->installed = look_up(name, &entry->extension);
+		entry->changes = changes;
+	}
+	*extension = entry->extension;
+	return entry->installed;
 }

@@ -13,7 +13,12 @@ typedef struct Extension
 	Oid			schema;
 } Extension;
 
-/* Whether an extension is installed; then *extension is set. */
+/*
+ * Whether an extension is installed; then *extension is set.  What was found is
+ * remembered until tables change: it must be an extension that has some, or
+ * views or sequences, so that no CREATE, ALTER or DROP EXTENSION is missed.  name
+ * is not copied; there are few different ones.
+ */
 extern bool extension_find(const char *name, Extension *extension);
 
 #endif							/* PGBULK_EXTENSION_H */

@@ -16,22 +16,8 @@
 #include "utils/builtins.h"
 #include "utils/fmgroids.h"
 #include "utils/guc.h"
-#include "utils/inval.h"
 #include "utils/lsyscache.h"
 #include "utils/syscache.h"
-
-/*
- * Changes of pg_extension are not announced, but those of pg_class are, and to
- * create one of these extensions is to create its tables.
- */
-static uint64 table_changes = 1;
-static uint64 changes_when_none;	/* when last neither was installed */
-
-static void
-count_change(Datum arg, int cache, uint32 hash)
-{
-	table_changes++;
-}
 
 /* A table of the extension; InvalidOid if it has none of that name, even if others do. */
 static Oid
@@ -108,14 +94,17 @@ citus_has_shard(const Extension *citus, Relation rel)
 }
 
 static Refusal
-citus_refusal(const Extension *citus, Relation rel)
+citus_refusal(Relation rel)
 {
+	Extension	citus;
 	const char *setting;
 
-	if (citus_has(citus, rel))
+	if (!extension_find("citus", &citus))
+		return REFUSAL(REFUSAL_NONE);
+	if (citus_has(&citus, rel))
 		return REFUSAL(REFUSAL_CITUS_TABLE);
 	setting = GetConfigOption(SHARDS_SETTING, true, false);
-	if ((setting == NULL || strcmp(setting, "on") != 0) && citus_has_shard(citus, rel))
+	if ((setting == NULL || strcmp(setting, "on") != 0) && citus_has_shard(&citus, rel))
 		return REFUSAL_NAMING(REFUSAL_CITUS_SHARD, SHARDS_SETTING);
 	return REFUSAL(REFUSAL_NONE);
 }
@@ -123,16 +112,19 @@ citus_refusal(const Extension *citus, Relation rel)
 /* ---- TimescaleDB ---- */
 
 static Refusal
-timescale_refusal(const Extension *timescale, Relation rel)
+timescale_refusal(Relation rel)
 {
-	Oid			relid = find_catalog(timescale, get_namespace_oid("_timescaledb_catalog", true),
-									 "hypertable");
+	Extension	timescale;
+	Oid			relid;
 	Relation	catalog;
 	ScanKeyData keys[2];
 	int			nkeys = 0;
 	NameData	schema;
 	bool		found;
 
+	if (!extension_find("timescaledb", &timescale))
+		return REFUSAL(REFUSAL_NONE);
+	relid = find_catalog(&timescale, get_namespace_oid("_timescaledb_catalog", true), "hypertable");
 	if (!OidIsValid(relid))
 		return REFUSAL(REFUSAL_NONE);
 	namestrcpy(&schema, get_namespace_name(RelationGetNamespace(rel)));
@@ -149,27 +141,7 @@ timescale_refusal(const Extension *timescale, Relation rel)
 Refusal
 engines_refusal(Relation rel)
 {
-	static bool registered = false;
-	uint64		changes = table_changes;
-	Refusal		refusal = REFUSAL(REFUSAL_NONE);
-	Extension	citus;
-	Extension	timescale;
-	bool		has_citus;
-	bool		has_timescale;
+	Refusal		refusal = citus_refusal(rel);
 
-	if (changes_when_none == changes)
-		return refusal;
-	if (!registered)
-		CacheRegisterSyscacheCallback(RELOID, count_change, (Datum) 0);
-	registered = true;
-
-	has_citus = extension_find("citus", &citus);
-	has_timescale = extension_find("timescaledb", &timescale);
-	if (!has_citus && !has_timescale)
-		changes_when_none = changes;
-	if (has_citus)
-		refusal = citus_refusal(&citus, rel);
-	if (has_timescale && !refusal_is_any(&refusal))
-		refusal = timescale_refusal(&timescale, rel);
-	return refusal;
+	return refusal_is_any(&refusal) ? refusal : timescale_refusal(rel);
 }

@@ -7,8 +7,8 @@
  * catalogs, which are looked up as members of the extension; neither is needed
  * to build or run.
  *
- * Price: a lookup in pg_extension for each, again only when tables have been
- * created or changed; if one is installed, a scan of its list of tables.
+ * Price: a lookup in pg_extension for each, when tables have changed since the
+ * last one; if one is installed, a scan of its list of tables.
  */
 #ifndef PGBULK_ENGINES_H
 #define PGBULK_ENGINES_H
