@@ -8,8 +8,9 @@
  * have.  hooks.forbid: the check of privileges refuses writes to the table of
  * that name.  hooks.above, hooks.below: where INSERT into the table of that
  * name gets a custom scan, around the whole plan or around what gives its rows.
- * Both run as before.  counting_heap_handler: the heap's routines, some of
- * which count.
+ * Both run as before.  hooks.privileges, set before LOAD: the check of
+ * privileges is the only hook.  counting_heap_handler: the heap's routines, some
+ * of which count.
  */
 #include "postgres.h"
 
@@ -33,6 +34,7 @@ PG_MODULE_MAGIC;
 void		_PG_init(void);
 
 static bool report;
+static bool privileges;
 static char *forbid;
 static char *above;
 static char *below;
@@ -284,12 +286,16 @@ _PG_init(void)
 							   &above, "", PGC_USERSET, 0, NULL, NULL, NULL);
 	DefineCustomStringVariable("hooks.below", "Table with a custom scan below INSERT.", NULL,
 							   &below, "", PGC_USERSET, 0, NULL, NULL, NULL);
+	DefineCustomBoolVariable("hooks.privileges", "Only checks privileges.", NULL, &privileges,
+							 false, PGC_USERSET, 0, NULL, NULL, NULL);
+	next_check = ExecutorCheckPerms_hook;
+	ExecutorCheckPerms_hook = check;
+	if (privileges)
+		return;
 	next_planner = planner_hook;
 	planner_hook = plan;
 	next_start = ExecutorStart_hook;
 	ExecutorStart_hook = start;
-	next_check = ExecutorCheckPerms_hook;
-	ExecutorCheckPerms_hook = check;
 	next_utility = ProcessUtility_hook;
 	ProcessUtility_hook = utility;
 }

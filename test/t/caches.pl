@@ -94,6 +94,49 @@ ok(!$other->done, 'it did so until now');
 $node->safe_psql('postgres', "SELECT pg_cancel_backend($other->{pid})");
 $other->wait;
 
+# What another session changes between two loads counts for the second.
+$node->safe_psql('postgres', q{
+	CREATE ROLE loader; GRANT pg_read_server_files TO loader; CREATE TABLE c (i int, s text); GRANT ALL ON c TO loader;
+	CREATE SCHEMA _timescaledb_catalog});
+my $c = data_file('c.csv', 1, "1,a\n2,\xe4\n");
+my $call = "SELECT rows_loaded FROM bulk_load('c', '$c', '{\"encoding\": \"LATIN1\"}')";
+$session->ask("SET ROLE loader; PREPARE load AS SELECT rows_loaded FROM bulk_load(\$1, '$c', '{\"encoding\": \"LATIN1\"}')");
+foreach my $change (
+	[ 'SELECT 1', '' ],
+	[ 'ALTER TABLE c ADD COLUMN more int', '22P04' ],
+	[ 'ALTER TABLE c DROP COLUMN more', '' ],
+	[ 'ALTER TABLE c ALTER s TYPE int USING 1', '22P02' ],
+	[ 'DROP TABLE c; CREATE TABLE c (i int, s text)', '42501' ],
+	[ 'GRANT INSERT (i) ON c TO loader', '42501' ],
+	[ 'GRANT INSERT (s) ON c TO loader', '' ],
+	[ 'REVOKE INSERT ON c FROM loader', '42501' ],
+	[ 'GRANT ALL ON c TO loader', '' ],
+	[ 'ALTER TABLE c ENABLE ROW LEVEL SECURITY', '0A000' ],
+	[ 'ALTER TABLE c DISABLE ROW LEVEL SECURITY', '' ],
+	[ 'ALTER TABLE c ADD CHECK (i < 2) NOT VALID', '23514' ],
+	[ 'ALTER TABLE c DROP CONSTRAINT c_i_check', '' ],
+	[ 'CREATE UNIQUE INDEX c_one ON c ((i > 0))', '23505' ],
+	[ 'DROP INDEX c_one', '' ],
+	[ 'REVOKE pg_read_server_files FROM loader', '42501' ],
+	[ 'GRANT pg_read_server_files TO loader', '' ],
+	[ q{SET allow_system_table_mods = on; CREATE TABLE _timescaledb_catalog.hypertable (schema_name name, table_name name);
+		INSERT INTO _timescaledb_catalog.hypertable VALUES ('public', 'c'); INSERT INTO pg_extension
+		SELECT 4200000001, 'timescaledb', oid, 'public'::regnamespace, false, '1' FROM pg_roles WHERE rolname = current_user;
+		ALTER EXTENSION timescaledb ADD TABLE _timescaledb_catalog.hypertable}, '0A000' ],
+	[ 'DROP EXTENSION timescaledb', '' ])
+{
+	my ($sql, $expected) = @$change;
+
+	$other->ask('TRUNCATE c');
+	$other->ask($_) foreach split /;\s*/, $sql;
+	is($other->sqlstate, '', "done: $sql") or diag $other->{error};
+	foreach my $load ($call, "EXECUTE load('c')")
+	{
+		$session->ask($load);
+		is($session->sqlstate, $expected, "then: $load") or diag $session->{error};
+	}
+}
+
 $_->close foreach $session, $other;
 check_log($node, qr/ 25P01 WARNING:  there is no transaction/);
 check_tables($node);

@@ -116,6 +116,30 @@ $second = data_file('second.csv', 1, "1,one\n");
 is(load_while("SELECT rows_loaded FROM bulk_load('t', ARRAY['$path', '$second'])", sub { data_file('second.csv', 1, "1,one\n2,two\n") }),
 	$total + 2, 'a second file that changes before its turn is read as it is then');
 
+# A file may be written until it is read, and another may take its name then.
+foreach my $case (
+	[ 'written to', 10001, sub { append("1,more\n") } ],
+	[ 'replaced', 10000, sub { rename(data_file('other.csv', 1, "1,other\n"), $path) or die $! } ],
+	[ 'deleted', 10000, sub { unlink($path) or die $! } ])
+{
+	my ($name, $rows, $meanwhile) = @$case;
+
+	data_file('data.csv', 1, $lines);
+	$other->ask('BEGIN; LOCK TABLE t IN SHARE MODE');
+	$session->send($load);
+	wait_for('the lock', sub {
+		$other->ask("SELECT count(*) FROM pg_locks WHERE pid = $pid AND NOT granted") eq '1';
+	});
+	$meanwhile->();
+	$other->ask('COMMIT');
+	is($session->wait, $rows, "$name while the load waits for the table");
+}
+data_file('data.csv', 1, $lines);
+is($session->ask("SELECT rows_loaded FROM bulk_load('t', '$path', '{\"limit\": 0}')"), 0, 'a file that is not read at all');
+is($session->ask("DO \$\$BEGIN FOR i IN 1 .. 1000 LOOP BEGIN PERFORM bulk_load('t', '$path', '{\"columns\": [\"none\"]}');
+	EXCEPTION WHEN undefined_column THEN NULL; END; END LOOP; END\$\$; SELECT count(*) < 500 FROM pg_ls_dir('/proc/self/fd')"), 't',
+	'nor do files of failed loads stay open');
+
 # The rows that come after the limit are not waited for.
 new_file();
 is(load_while("SELECT rows_loaded FROM bulk_load('t', '$path', '{\"limit\": 10}')", sub { append("1,more\n") }),

@@ -51,6 +51,13 @@ sub run_sql
 	return join "\n", grep { /\S/ } $out, $err;
 }
 
+# The same without the module.
+sub run_bare
+{
+	local $ENV{PGOPTIONS} = '-c session_preload_libraries=';
+	return run_sql(@_);
+}
+
 sub load
 {
 	my ($table, $path, $options) = @_;
@@ -153,8 +160,16 @@ my %forbidden = (
 foreach my $way (sort keys %forbidden)
 {
 	my ($sql, $table, $columns) = @{ $forbidden{$way} };
-	like(run_sql("SET hooks.forbid = '$table'; $sql"), qr/^ERROR:  writing to "$table" is forbidden, columns $columns$/m, "forbidden: $way");
+	my $message = qr/^ERROR:  writing to "$table" is forbidden, columns $columns$/m;
+
+	like(run_sql("SET hooks.forbid = '$table'; $sql"), $message, "forbidden: $way");
+	like(run_bare("SET hooks.privileges = on; LOAD '$module'; SET hooks.forbid = '$table'; $sql"), $message,
+		"without another hook: $way");
 }
+
+# without a hook there is no statement to show; one may come between two loads
+is(run_bare(load('t', $file) . "; LOAD '$module'; SET hooks.report = on; " . load('t', $file)),
+	"2\n2\nNOTICE:  started: INSERT INTO public.t (a, b) VALUES (\$1, \$2)", 'a hook since the last load');
 
 # neither a rule nor a default counts where COPY needs none
 is(run_sql(load('ruled', $file, '{"columns": ["a", "b"]}') . '; SELECT * FROM ruled ORDER BY a; SET hooks.report = on; SELECT 1'),
@@ -163,13 +178,16 @@ is(run_sql(load('ruled', $file, '{"columns": ["a", "b"]}') . '; SELECT * FROM ru
 # privileges are the executor's
 $node->safe_psql('postgres', q{
 	CREATE ROLE loader; GRANT pg_read_server_files TO loader; GRANT INSERT (a) ON t TO loader; GRANT INSERT ON u TO loader});
-like(run_sql('SET ROLE loader; ' . load('t', $file)), qr/^ERROR:  permission denied for table t$/m, 'INSERT of one column is not enough');
-like(run_sql('SET ROLE loader; ' . load('t', $ab, '{"header": "map"}')), qr/^ERROR:  permission denied for table t$/m, 'nor by the header');
-like(run_sql('SET ROLE loader; ' . load('t', $file, '{"columns": ["a", null]}')), qr/^2$/, 'but for this column');
-like(run_sql('SET ROLE loader; ' . load('p', $ab, '{"header": "map"}')), qr/^ERROR:  permission denied for table p$/m, 'no column at all');
-like(run_sql('SET ROLE loader; ' . load('u', $file, '{"on_duplicate": "keep_new"}')), qr/^ERROR:  permission denied for table u$/m, 'no right to replace');
-like(run_sql('SET ROLE loader; ' . load('t', $file, '{"columns": ["a", null], "where": "b IS NULL"}')),
-	qr/^ERROR:  permission denied for table t$/m, 'no right to read what where looks at');
+foreach my $run (\&run_sql, \&run_bare)
+{
+	like($run->('SET ROLE loader; ' . load('t', $file)), qr/^ERROR:  permission denied for table t$/m, 'INSERT of one column is not enough');
+	like($run->('SET ROLE loader; ' . load('t', $ab, '{"header": "map"}')), qr/^ERROR:  permission denied for table t$/m, 'nor by the header');
+	like($run->('SET ROLE loader; ' . load('t', $file, '{"columns": ["a", null]}')), qr/^2$/, 'but for this column');
+	like($run->('SET ROLE loader; ' . load('p', $ab, '{"header": "map"}')), qr/^ERROR:  permission denied for table p$/m, 'no column at all');
+	like($run->('SET ROLE loader; ' . load('u', $file, '{"on_duplicate": "keep_new"}')), qr/^ERROR:  permission denied for table u$/m, 'no right to replace');
+	like($run->('SET ROLE loader; ' . load('t', $file, '{"columns": ["a", null], "where": "b IS NULL"}')),
+		qr/^ERROR:  permission denied for table t$/m, 'no right to read what where looks at');
+}
 
 # what is shown of a row are the columns that were loaded
 $node->safe_psql('postgres', 'CREATE TABLE checked (a int CHECK (a > 2), b text, c text DEFAULT \'secret\'); GRANT INSERT ON checked TO loader');
