@@ -463,6 +463,16 @@ count_deleted(void *arg, int table, int64 nrows)
 	checks->deleted += nrows;
 }
 
+static void
+count_unseen(void *arg, RejectReason reason, int64 nrows)
+{
+	Checks	   *checks = arg;
+
+	rejects_count_duplicates(checks->report->rejects, reason, nrows);
+	if (reason == REJECT_DUPLICATE)
+		checks->nunseen += nrows;
+}
+
 /* Removes rows that violate unique or exclusion constraints. */
 static void
 check_duplicates(Checks *checks)
@@ -478,8 +488,12 @@ check_duplicates(Checks *checks)
 		.hint = duplicates_hint(checks->target, checks->options),
 		.all_there = checks->bad == NULL,
 		.with_texts = rejects_shown(checks->report->rejects),
+		/* a limit is exceeded by one of them, and the next attempt needs all */
+		.only_first = !rejects_shown(checks->report->rejects) &&
+			checks->options->duplicate_limit < 0 && checks->report->kept == NULL,
 		.set_context = set_duplicate_context,
 		.count_deleted = count_deleted,
+		.count_unseen = count_unseen,
 		.arg = checks
 	};
 
@@ -565,7 +579,7 @@ checks_run(Checks *checks, const CheckReport *report)
 	if (checks->displaced != NULL)
 		find_displaced(checks);
 	if (checks->bad != NULL)
-		nrows = reject_all(checks);
+		nrows = reject_all(checks) + checks->nunseen;
 	for (int i = 0; i < checks->ntables; i++)
 		checks_close_keys(&checks->tables[i]);
 	if (checks->conflicts != NULL)

@@ -73,6 +73,7 @@ struct Checks
 
 	Reject		context_row;	/* row shown by CONTEXT */
 	int64		ndisplaced;		/* found so far */
+	int64		nunseen;		/* removed duplicates that were only counted */
 };
 
 /*

@@ -72,6 +72,9 @@ typedef struct Removal
 	ResultRelInfo *rri;
 	TupleTableSlot *slot;
 	int64		deleted;		/* rows of the load deleted so far */
+	int64		nkept;			/* removed rows that were added to the bad rows */
+	int64		unseen;			/* rows of the load that were removed and not added */
+	int64		unseen_replaced;	/* the same of the table */
 } Removal;
 
 static inline bool
@@ -82,26 +85,25 @@ is_new(const Removal *removal, RowId row)
 
 /* ---- rows ---- */
 
-/* Fetches the member of a row's HOT chain visible to a snapshot into the slot, pinned. */
+/* Finds the live member of a row's HOT chain: its TID, and its values if a slot is given. */
 static bool
-fetch_row(Removal *removal, RowId row, Snapshot snapshot)
+find_row(Removal *removal, RowId row, ItemPointer tid, TupleTableSlot *slot)
 {
 	Relation	rel = removal->rel;
-	ItemPointerData tid;
 	HeapTupleData tuple;
 	Buffer		buffer;
 	bool		found;
 
-	row_tid(row, &tid);
-	buffer = ReadBuffer(rel, ItemPointerGetBlockNumber(&tid));
+	row_tid(row, tid);
+	buffer = ReadBuffer(rel, ItemPointerGetBlockNumber(tid));
 	LockBuffer(buffer, BUFFER_LOCK_SHARE);
-	found = heap_hot_search_buffer(&tid, rel, buffer, snapshot, &tuple, NULL, true);
+	found = heap_hot_search_buffer(tid, rel, buffer, SnapshotSelf, &tuple, NULL, true);
 	LockBuffer(buffer, BUFFER_LOCK_UNLOCK);
-	if (found)
+	if (found && slot != NULL)
 	{
-		tuple.t_self = tid;
-		ExecStoreBufferHeapTuple(&tuple, removal->slot, buffer);
-		ExecMaterializeSlot(removal->slot);
+		tuple.t_self = *tid;
+		ExecStoreBufferHeapTuple(&tuple, slot, buffer);
+		ExecMaterializeSlot(slot);
 	}
 	ReleaseBuffer(buffer);
 	return found;
@@ -111,20 +113,16 @@ static bool
 is_there(void *arg, RowId row)
 {
 	Removal	   *removal = arg;
-	bool		found;
+	ItemPointerData tid;
 
-	if (removal->given->all_there)
-		return true;
-	found = fetch_row(removal, row, SnapshotSelf);
-	ExecClearTuple(removal->slot);
-	return found;
+	return removal->given->all_there || find_row(removal, row, &tid, NULL);
 }
 
-/* Fetches the live member of a row's HOT chain into the slot. */
+/* The same where it must be there. */
 static void
-fetch_living(Removal *removal, RowId row)
+find_living(Removal *removal, RowId row, ItemPointer tid, TupleTableSlot *slot)
 {
-	if (!fetch_row(removal, row, SnapshotSelf))
+	if (!find_row(removal, row, tid, slot))
 		elog(ERROR, "a row of \"%s\" is not there any more",
 			 RelationGetRelationName(removal->rel));
 }
@@ -135,9 +133,7 @@ check_seen(Removal *removal, RowId row)
 {
 	ItemPointerData tid;
 
-	fetch_living(removal, row);
-	tid = removal->slot->tts_tid;
-	ExecClearTuple(removal->slot);
+	find_living(removal, row, &tid, NULL);
 	if (!table_tuple_fetch_row_version(removal->rel, &tid,
 									   GetTransactionSnapshot(), removal->slot))
 		ereport(ERROR,
@@ -178,8 +174,9 @@ raise_duplicate(Removal *removal, RowId row, int number, const char *hint)
 {
 	char	   *key;
 	const char *name;
+	ItemPointerData tid;
 
-	fetch_living(removal, row);
+	find_living(removal, row, &tid, removal->slot);
 	key = describe_key(removal, number);
 	name = RelationGetRelationName(removal->indexes[number].rel);
 	ereport(ERROR,
@@ -227,52 +224,82 @@ note_error(Removal *removal, RowId row, int number, const JournalPlace *place)
 	first->place = *place;
 }
 
-/* Adds the text of the row in the slot, if it will be shown. */
-static void
-describe_row(Removal *removal, int number, BadRow *bad)
+/*
+ * Whether the next row is added to the bad rows: if each is wanted, or it is among the first of
+ * its table, which come in the order of the input.
+ */
+static inline bool
+is_kept(const Removal *removal)
 {
-	const DuplicateRemoval *given = removal->given;
-
-	if (given->with_texts || removal->nlost < REJECTS_FIRST)
-		bad->value = describe_key(removal, number);
-	if (bad->reason == REJECT_REPLACED && given->with_texts)
-		bad->row = duplicates_row(given->target, removal->rel, removal->slot);
+	return !removal->given->only_first || removal->nkept < REJECTS_FIRST;
 }
 
-/* Deletes a row.  place: its own, or that of the row that replaces it. */
+/* Adds a row to the bad rows. */
+static void
+keep_row(Removal *removal, RowId row, int number, const JournalPlace *place)
+{
+	const DuplicateRemoval *given = removal->given;
+	BadRow		bad = {
+		.place = *place,
+		.reason = is_new(removal, row) ? REJECT_DUPLICATE : REJECT_REPLACED,
+		.table = removal->table,
+		.key = conflicts_index(given->conflicts, number)
+	};
+	ItemPointerData tid;
+
+	if (given->with_texts || removal->nlost < REJECTS_FIRST)
+	{
+		find_living(removal, row, &tid, removal->slot);
+		bad.value = describe_key(removal, number);
+		if (bad.reason == REJECT_REPLACED && given->with_texts)
+			bad.row = duplicates_row(given->target, removal->rel, removal->slot);
+		ExecClearTuple(removal->slot);
+	}
+	bad_rows_put(given->bad, &bad);
+	removal->nkept++;
+	ResetPerTupleExprContext(removal->estate);
+}
+
+static void
+delete_row(Removal *removal, RowId row)
+{
+	ItemPointerData tid;
+
+	if (is_new(removal, row))
+	{
+		/* rows of the load cannot have been updated */
+		row_tid(row, &tid);
+		simple_heap_delete(removal->rel, &tid);
+		removal->deleted++;
+		return;
+	}
+	find_living(removal, row, &tid, NULL);
+	simple_heap_delete(removal->rel, &tid);
+	ExecARDeleteTriggers(removal->estate, removal->rri, &tid, NULL, NULL, false);
+}
+
+/* Removes a row.  place: its own, or that of the row that replaces it. */
 static void
 take_row(Removal *removal, RowId row, int number, const JournalPlace *place)
 {
 	const DuplicateRemoval *given = removal->given;
-	bool		replaced = !is_new(removal, row);
-	BadRow		bad = {
-		.place = *place,
-		.reason = replaced ? REJECT_REPLACED : REJECT_DUPLICATE,
-		.table = removal->table,
-		.key = conflicts_index(given->conflicts, number)
-	};
+	bool		kept = is_kept(removal);
+	/* the row's bytes are read again for that */
+	bool		shown = kept || removal->rri->ri_TrigDesc != NULL;
 	MemoryContext old = MemoryContextSwitchTo(removal->row_context);
-	ItemPointerData tid;
 
-	given->set_context(given->arg, place);
-	/* rows of the load cannot have been updated */
-	row_tid(row, &tid);
-	if (replaced || given->with_texts || removal->nlost < REJECTS_FIRST)
-	{
-		fetch_living(removal, row);
-		tid = removal->slot->tts_tid;
-		describe_row(removal, number, &bad);
-		ExecClearTuple(removal->slot);
-	}
-	bad_rows_put(given->bad, &bad);
-	simple_heap_delete(removal->rel, &tid);
-	if (replaced)
-		ExecARDeleteTriggers(removal->estate, removal->rri, &tid, NULL, NULL, false);
+	if (shown)
+		given->set_context(given->arg, place);
+	if (kept)
+		keep_row(removal, row, number, place);
+	else if (is_new(removal, row))
+		removal->unseen++;
 	else
-		removal->deleted++;
+		removal->unseen_replaced++;
+	delete_row(removal, row);
 	removal->nlost++;
-	given->set_context(given->arg, NULL);
-	ResetPerTupleExprContext(removal->estate);
+	if (shown)
+		given->set_context(given->arg, NULL);
 	MemoryContextSwitchTo(old);
 	MemoryContextReset(removal->row_context);
 }
@@ -338,7 +365,7 @@ open_table(Removal *removal, int table)
 											 &TTSOpsBufferHeapTuple);
 	removal->rri = makeNode(ResultRelInfo);
 	InitResultRelInfo(removal->rri, removal->rel, 0, NULL, 0);
-	removal->deleted = 0;
+	removal->deleted = removal->nkept = removal->unseen = removal->unseen_replaced = 0;
 }
 
 static void
@@ -382,6 +409,8 @@ remove_from_table(Removal *removal, int table)
 	records_sort(removal->lost);
 	take_rows(removal);
 	given->count_deleted(given->arg, table, removal->deleted);
+	given->count_unseen(given->arg, REJECT_DUPLICATE, removal->unseen);
+	given->count_unseen(given->arg, REJECT_REPLACED, removal->unseen_replaced);
 	close_table(removal);
 	MemoryContextSwitchTo(old);
 	MemoryContextDelete(context);

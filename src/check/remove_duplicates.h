@@ -3,7 +3,7 @@
  *		Deletes rows that lost as duplicates.
  *
  * Carries out what duplicates.h decides: rows of the load are deleted and added
- * to the bad rows.  So are rows of the table that a row of the load replaces;
+ * to the bad rows, or counted where nobody will see them.  So are rows of the table that a row of the load replaces;
  * their triggers and foreign keys fire as for DELETE, when all old rows are
  * gone and the new ones are in place.  Tables are processed one by one: keys of
  * different leaves of a partitioned table do not conflict.
@@ -36,10 +36,13 @@ typedef struct DuplicateRemoval
 	const char *hint;			/* HINT if duplicates are errors; or NULL */
 	bool		all_there;		/* no row of the load has been deleted so far */
 	bool		with_texts;		/* keep the text of every removed row, not only of the first */
+	bool		only_first;		/* the first removed rows of each table suffice */
 	BadRows	   *bad;			/* receives removed rows */
 	/* sets the row for CONTEXT; NULL: none */
 	void		(*set_context) (void *arg, const JournalPlace *place);
 	void		(*count_deleted) (void *arg, int table, int64 nrows);
+	/* with only_first: rows that were removed and not added to bad */
+	void		(*count_unseen) (void *arg, RejectReason reason, int64 nrows);
 	void	   *arg;
 } DuplicateRemoval;
 
