@@ -1,6 +1,9 @@
 /*
  * records.c
  *		See records.h.
+ *
+ * Where they fit the memory they are sorted there, in an array: a tuple for
+ * each, as tuplesort.c has them, would take several times as long.
  */
 #include "postgres.h"
 
@@ -8,6 +11,7 @@
 #include "catalog/pg_operator.h"
 #include "catalog/pg_type.h"
 #include "executor/tuptable.h"
+#include "miscadmin.h"
 #include "server/compat.h"
 #include "server/records.h"
 #include "utils/memutils.h"
@@ -17,15 +21,50 @@
 /* The operator int8 < int8, for which the catalog headers have no macro. */
 #define INT8_LESS 412
 
+/* Of the first array. */
+#define FIRST_CAPACITY 64
+
+/* Columns that are not in use are zero. */
+typedef struct Record
+{
+	int64		values[RECORDS_COLUMNS];
+} Record;
+
 struct Records
 {
 	MemoryContext context;
 	ResourceOwner owner;		/* of temporary files, also in a subtransaction */
 	int			ncolumns;
+	int			memory_kb;
+
+	/* in memory */
+	Record	   *array;
+	Size		n;
+	Size		capacity;
+	Size		next;			/* to be read */
+
+	/* when there are too many for it; NULL: not yet */
 	Tuplesortstate *sort;
 	TupleTableSlot *in;
 	TupleTableSlot *out;
 };
+
+static inline int
+compare_records(const Record *a, const Record *b)
+{
+	for (int i = 0; i < RECORDS_COLUMNS; i++)
+		if (a->values[i] != b->values[i])
+			return a->values[i] < b->values[i] ? -1 : 1;
+	return 0;
+}
+
+#define ST_SORT sort_array
+#define ST_ELEMENT_TYPE Record
+#define ST_COMPARE(a, b) compare_records(a, b)
+#define ST_CHECK_FOR_INTERRUPTS
+#define ST_SCOPE static
+#define ST_DEFINE
+#include "lib/sort_template.h"
 
 Records *
 records_open(int ncolumns, int memory_kb)
@@ -33,40 +72,49 @@ records_open(int ncolumns, int memory_kb)
 	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext,
 												  "bulk_load records",
 												  ALLOCSET_SMALL_SIZES);
-	MemoryContext old = MemoryContextSwitchTo(context);
-	Records    *records = palloc0(sizeof(Records));
-	TupleDesc	desc = CreateTemplateTupleDesc(ncolumns);
+	Records    *records = MemoryContextAllocZero(context, sizeof(Records));
+
+	Assert(ncolumns <= RECORDS_COLUMNS);
+	records->context = context;
+	records->owner = CurrentResourceOwner;
+	records->ncolumns = ncolumns;
+	records->memory_kb = Max(memory_kb, 64);
+	records->capacity = FIRST_CAPACITY;
+	records->array = MemoryContextAlloc(context, FIRST_CAPACITY * sizeof(Record));
+	return records;
+}
+
+/* ---- too many for memory ---- */
+
+static void
+open_sort(Records *records)
+{
+	MemoryContext old = MemoryContextSwitchTo(records->context);
+	TupleDesc	desc = CreateTemplateTupleDesc(records->ncolumns);
 	AttrNumber	atts[RECORDS_COLUMNS];
 	Oid			operators[RECORDS_COLUMNS];
 	Oid			collations[RECORDS_COLUMNS] = {InvalidOid};
 	bool		nulls_first[RECORDS_COLUMNS] = {false};
 
-	Assert(ncolumns <= RECORDS_COLUMNS);
-	for (int i = 0; i < ncolumns; i++)
+	for (int i = 0; i < records->ncolumns; i++)
 	{
 		TupleDescInitEntry(desc, i + 1, NULL, INT8OID, -1, 0);
 		atts[i] = i + 1;
 		operators[i] = INT8_LESS;
 	}
 	compat_finalize_desc(desc);
-	records->context = context;
-	records->owner = CurrentResourceOwner;
-	records->ncolumns = ncolumns;
 	records->in = MakeSingleTupleTableSlot(desc, &TTSOpsVirtual);
 	records->out = MakeSingleTupleTableSlot(desc, &TTSOpsMinimalTuple);
-	records->sort = tuplesort_begin_heap(desc, ncolumns, atts, operators,
-										 collations, nulls_first,
-										 Max(memory_kb, 64), NULL,
-										 TUPLESORT_NONE);
+	records->sort = tuplesort_begin_heap(desc, records->ncolumns, atts, operators,
+										 collations, nulls_first, records->memory_kb,
+										 NULL, TUPLESORT_NONE);
 	MemoryContextSwitchTo(old);
-	return records;
 }
 
-void
-records_put(Records *records, const int64 *values)
+static void
+put_into_sort(Records *records, const int64 *values)
 {
 	TupleTableSlot *slot = ExecClearTuple(records->in);
-	ResourceOwner caller = CurrentResourceOwner;
 
 	for (int i = 0; i < records->ncolumns; i++)
 	{
@@ -74,23 +122,22 @@ records_put(Records *records, const int64 *values)
 		slot->tts_isnull[i] = false;
 	}
 	ExecStoreVirtualTuple(slot);
-	CurrentResourceOwner = records->owner;
 	tuplesort_puttupleslot(records->sort, slot);
-	CurrentResourceOwner = caller;
 }
 
-void
-records_sort(Records *records)
+/* The array's records go to a sort that may write files. */
+static void
+spill(Records *records)
 {
-	ResourceOwner caller = CurrentResourceOwner;
-
-	CurrentResourceOwner = records->owner;
-	tuplesort_performsort(records->sort);
-	CurrentResourceOwner = caller;
+	open_sort(records);
+	for (Size i = 0; i < records->n; i++)
+		put_into_sort(records, records->array[i].values);
+	pfree(records->array);
+	records->array = NULL;
 }
 
-bool
-records_next(Records *records, int64 *values)
+static bool
+get_from_sort(Records *records, int64 *values)
 {
 	TupleTableSlot *slot = records->out;
 
@@ -102,11 +149,73 @@ records_next(Records *records, int64 *values)
 	return true;
 }
 
+/* ---- for all ---- */
+
+void
+records_put(Records *records, const int64 *values)
+{
+	ResourceOwner caller = CurrentResourceOwner;
+
+	if (records->sort == NULL && records->n == records->capacity)
+	{
+		records->capacity *= 2;
+		if (records->capacity * sizeof(Record) <= records->memory_kb * (Size) 1024)
+			records->array = repalloc_huge(records->array,
+										   records->capacity * sizeof(Record));
+		else
+		{
+			CurrentResourceOwner = records->owner;
+			spill(records);
+			CurrentResourceOwner = caller;
+		}
+	}
+	if (records->sort == NULL)
+	{
+		Record	   *record = &records->array[records->n++];
+
+		memset(record, 0, sizeof(Record));
+		memcpy(record, values, records->ncolumns * sizeof(int64));
+		return;
+	}
+	CurrentResourceOwner = records->owner;
+	put_into_sort(records, values);
+	CurrentResourceOwner = caller;
+}
+
+void
+records_sort(Records *records)
+{
+	ResourceOwner caller = CurrentResourceOwner;
+
+	if (records->sort == NULL)
+	{
+		sort_array(records->array, records->n);
+		return;
+	}
+	CurrentResourceOwner = records->owner;
+	tuplesort_performsort(records->sort);
+	CurrentResourceOwner = caller;
+}
+
+bool
+records_next(Records *records, int64 *values)
+{
+	if (records->sort != NULL)
+		return get_from_sort(records, values);
+	if (records->next == records->n)
+		return false;
+	memcpy(values, &records->array[records->next++], records->ncolumns * sizeof(int64));
+	return true;
+}
+
 void
 records_close(Records *records)
 {
-	tuplesort_end(records->sort);
-	ExecDropSingleTupleTableSlot(records->in);
-	ExecDropSingleTupleTableSlot(records->out);
+	if (records->sort != NULL)
+	{
+		tuplesort_end(records->sort);
+		ExecDropSingleTupleTableSlot(records->in);
+		ExecDropSingleTupleTableSlot(records->out);
+	}
 	MemoryContextDelete(records->context);
 }
