@@ -37,9 +37,11 @@
 #include "postgres.h"
 
 #include "access/tableam.h"
+#include "access/visibilitymap.h"
 #include "catalog/pg_type_d.h"
 #include "index/merge.h"
 #include "miscadmin.h"
+#include "storage/bufmgr.h"
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
 
@@ -65,6 +67,7 @@ struct Merge
 	Btree	   *btree;
 	BlockNumber first_block;	/* of the new rows */
 	MemoryContext scratch;		/* for comparisons; reset with each page */
+	Buffer		map;			/* of the visibility map, pinned, or InvalidBuffer */
 	bool		deduplicates;	/* the new btree's rows share entries */
 	bool		bytewise;		/* equal keys have the same bytes, but for odd ones */
 
@@ -419,7 +422,7 @@ find_place(Merge *merge)
  * 0: there is none.  An entry leads to a HOT chain, of which any version counts.
  */
 static RowId
-find_alive(const Merge *merge, IndexTuple item)
+find_alive(Merge *merge, IndexTuple item)
 {
 	int			n;
 	const ItemPointerData *rows = leaf_rows(item, &n);
@@ -430,7 +433,9 @@ find_alive(const Merge *merge, IndexTuple item)
 	{
 		ItemPointerData tid = rows[i];
 
-		if (table_index_fetch_tuple_check(merge->heap, &tid, &dirty, NULL))
+		/* nobody deletes or removes rows meanwhile: the table is locked */
+		if (VM_ALL_VISIBLE(merge->heap, ItemPointerGetBlockNumber(&tid), &merge->map) ||
+			table_index_fetch_tuple_check(merge->heap, &tid, &dirty, NULL))
 			return row_id(&rows[i], true);
 	}
 	return 0;
@@ -510,6 +515,7 @@ merge_open(Relation heap, Relation index, KeyShape *shape, Btree *btree,
 	merge->shape = shape;
 	merge->btree = btree;
 	merge->first_block = first_block;
+	merge->map = InvalidBuffer;
 	Assert(BlockNumberIsValid(first_block));
 	merge->deduplicates = btree_deduplicates(btree);
 	merge->bytewise = is_bytewise(index, merge->deduplicates);
@@ -534,6 +540,8 @@ merge_close(Merge *merge)
 	end_current(merge);
 	Assert(merge->page == NULL);
 	leaves_close(merge->leaves);
+	if (BufferIsValid(merge->map))
+		ReleaseBuffer(merge->map);
 	MemoryContextDelete(merge->scratch);
 	pfree(merge->last);
 	pfree(merge->current);
