@@ -3,10 +3,11 @@
  *		Deletes rows that lost as duplicates.
  *
  * Carries out what duplicates.h decides: rows of the load are deleted and added
- * to the bad rows, or counted where nobody will see them.  So are rows of the table that a row of the load replaces;
- * their triggers and foreign keys fire as for DELETE, when all old rows are
- * gone and the new ones are in place.  Tables are processed one by one: keys of
- * different leaves of a partitioned table do not conflict.
+ * to the bad rows, or only counted where nobody will see them.  So are rows of
+ * the table that a row of the load replaces; their triggers and foreign keys
+ * fire as for DELETE, when all old rows are gone and the new ones are in place.
+ * Tables are processed one by one: keys of different leaves of a partitioned
+ * table do not conflict.
  */
 #ifndef PGBULK_REMOVE_DUPLICATES_H
 #define PGBULK_REMOVE_DUPLICATES_H

@@ -26,6 +26,7 @@
 #include "table/statement.h"
 #include "write/direct.h"
 #include "write/dry_run.h"
+#include "write/known_keys.h"
 
 #define ROW_ARENA_BLOCK (256 * 1024)
 
@@ -38,6 +39,7 @@ typedef struct PlainWriter
 	DirectTable table;
 	bool		partition;		/* the target is one, with bounds to check */
 	HeapTupleHeader model;
+	KnownKeys  *known;			/* NULL: no keys are looked up */
 	int64		counted;		/* rows, in statistics */
 } PlainWriter;
 
@@ -305,6 +307,47 @@ direct_table_open(DirectTable *table, ResultRelInfo *rri, EState *estate)
 
 /* ---- put, into a plain table ---- */
 
+/* Whether keys of the next rows are looked up first. */
+static inline bool
+looks_up(const PlainWriter *writer)
+{
+	return writer->known != NULL && known_keys_wanted(writer->known) &&
+		writer->direct.await_turn == NULL;
+}
+
+static void
+look_up_rows(PlainWriter *writer)
+{
+	guard_close(writer->direct.guard);
+	known_keys_flush(writer->known);
+}
+
+/* Rows from first on, formed in the arena for them, wait until their keys are looked up. */
+static void
+put_waiting(PlainWriter *writer, const HeapTuple *tuples, uint32 first, uint32 n)
+{
+	for (uint32 i = 0; i < n; i++)
+	{
+		JournalPlace place;
+
+		journal_locate(writer->direct.journal, first + i, &place);
+		known_keys_put(writer->known, tuples[i], &place);
+	}
+	if (known_keys_full(writer->known))
+		look_up_rows(writer);
+}
+
+/* One that has waited, and is new. */
+static void
+put_waited(Writer *base, HeapTuple tuple, const JournalPlace *place)
+{
+	DirectWriter *writer = (DirectWriter *) base;
+
+	direct_put_tuple(writer, tuple);
+	journal_place(writer->journal, place);
+	direct_relieve(writer);
+}
+
 static WriterVerdict
 plain_put(Writer *base, uint32 number, RowError *err)
 {
@@ -318,12 +361,22 @@ plain_put(Writer *base, uint32 number, RowError *err)
 							  base->estate, direct->guard, err))
 		return WRITER_BAD;
 
+	if (looks_up(writer))
+	{
+		HeapTuple	tuple = tuple_form(writer->table.former, slot->tts_values,
+									   slot->tts_isnull, known_keys_arena(writer->known));
+
+		put_waiting(writer, &tuple, number, 1);
+		return WRITER_TAKEN;
+	}
 	direct_put_tuple(direct, tuple_form(writer->table.former, slot->tts_values,
 										slot->tts_isnull, &direct->arena));
 	if (direct->journal != NULL)
 		journal_rows(direct->journal, number, 1);
 	direct_relieve(direct);
 	arena_reset(&direct->arena);
+	if (writer->known != NULL)
+		known_keys_passed(writer->known, 1);
 	return WRITER_TAKEN;
 }
 
@@ -342,11 +395,12 @@ put_rows_of_one_size(DirectWriter *writer, const char *data,
 	return formed;
 }
 
+/* Rows go to pages. */
 static uint32
-plain_put_rows(Writer *base, const char *data, const ScanRow *rows,
-				const ScanField *fields, uint32 first, uint32 n)
+place_rows(DirectWriter *writer, const char *data, const ScanRow *rows,
+		   const ScanField *fields, uint32 first, uint32 n)
 {
-	DirectWriter *writer = (DirectWriter *) base;
+	Writer	   *base = &writer->base;
 	HeapTuple	tuples[WRITER_ROWS];
 	uint32		noted = 0;
 
@@ -392,6 +446,26 @@ plain_put_rows(Writer *base, const char *data, const ScanRow *rows,
 	return n;
 }
 
+static uint32
+plain_put_rows(Writer *base, const char *data, const ScanRow *rows,
+			   const ScanField *fields, uint32 first, uint32 n)
+{
+	PlainWriter *writer = (PlainWriter *) base;
+	HeapTuple	tuples[WRITER_ROWS];
+
+	if (looks_up(writer))
+	{
+		n = form_rows(base->former, data, rows + first, Min(n, WRITER_ROWS), fields,
+					  known_keys_arena(writer->known), tuples);
+		put_waiting(writer, tuples, first, n);
+		return n;
+	}
+	n = place_rows(&writer->direct, data, rows, fields, first, n);
+	if (writer->known != NULL)
+		known_keys_passed(writer->known, n);
+	return n;
+}
+
 /* Full pages are placed as they come; the last one waits for more rows. */
 static void
 plain_flush(Writer *base)
@@ -402,7 +476,11 @@ plain_flush(Writer *base)
 static void
 plain_finish(Writer *base)
 {
-	direct_place((DirectWriter *) base);
+	PlainWriter *writer = (PlainWriter *) base;
+
+	if (writer->known != NULL)
+		look_up_rows(writer);
+	direct_place(&writer->direct);
 }
 
 /* What is counted now are dead rows should the load fail. */
@@ -419,9 +497,12 @@ plain_count(Writer *base, int64 nrows)
 static void
 plain_close(Writer *base)
 {
-	DirectWriter *writer = (DirectWriter *) base;
+	PlainWriter *plain = (PlainWriter *) base;
+	DirectWriter *writer = &plain->direct;
 
 	direct_place(writer);
+	if (plain->known != NULL)
+		known_keys_close(plain->known);
 	toast_close(writer->toaster);
 	direct_end(writer, NULL);
 }
@@ -431,7 +512,7 @@ plain_close(Writer *base)
 static RefusalReason
 plain_share_refusal(Writer *base)
 {
-	return REFUSAL_NONE;
+	return looks_up((PlainWriter *) base) ? REFUSAL_KNOWN_KEYS : REFUSAL_NONE;
 }
 
 static Size
@@ -545,6 +626,7 @@ direct_open(Target *target, const BulkOptions *options, Guard *guard,
 	if (target->dry != NULL)
 		dry_run_prepare(target->dry, target->rel, true, 0);
 	writer = open_writer(target, &stamp, guard, checks);
+	writer->known = known_keys_open(&writer->direct.base, put_waited, target->rel, options);
 	direct_fire_before(&writer->direct);
 	return &writer->direct.base;
 }
