@@ -49,6 +49,12 @@ COMMIT;
 -- each is wanted
 SELECT load FROM known_load('{"duplicate_limit": 3000}');
 SELECT load FROM known_load('{"duplicate_limit": 2999}');
+SELECT load FROM known_load('{"reject_table": "known_rejects"}');
+SELECT rows_loaded, rows_duplicate FROM bulk_load_query('known_t', 'SELECT ''key '' || i % 100, i, ''from a query'' FROM generate_series(1, 3000) i', '{"on_duplicate": "keep_old", "writer": "direct", "reject_table": "known_rejects"}');
+SELECT rows_loaded, rows_duplicate FROM bulk_load_query('known_buffered', 'SELECT ''key '' || i % 100, i, ''from a query'' FROM generate_series(1, 3000) i', '{"on_duplicate": "keep_old", "reject_table": "known_rejects"}');
+SELECT target, count(*), count(DISTINCT line_number) AS lines, min(raw_line COLLATE "C"), max(raw_line COLLATE "C"), count(raw_bytes) AS bytes FROM known_rejects GROUP BY load_id, target ORDER BY load_id;
+SELECT message FROM known_rejects WHERE line_number = 3000 ORDER BY load_id;
+DROP TABLE known_rejects;
 
 -- rows that are deleted, updated, and updated on the same page; null is equal to nothing; rows of the file that share a key
 DELETE FROM known_t WHERE n % 10 = 1;

@@ -327,12 +327,7 @@ static void
 put_waiting(PlainWriter *writer, const HeapTuple *tuples, uint32 first, uint32 n)
 {
 	for (uint32 i = 0; i < n; i++)
-	{
-		JournalPlace place;
-
-		journal_locate(writer->direct.journal, first + i, &place);
-		known_keys_put(writer->known, tuples[i], &place);
-	}
+		known_keys_put(writer->known, tuples[i], first + i);
 	if (known_keys_full(writer->known))
 		look_up_rows(writer);
 }
@@ -626,7 +621,8 @@ direct_open(Target *target, const BulkOptions *options, Guard *guard,
 	if (target->dry != NULL)
 		dry_run_prepare(target->dry, target->rel, true, 0);
 	writer = open_writer(target, &stamp, guard, checks);
-	writer->known = known_keys_open(&writer->direct.base, put_waited, target->rel, options);
+	writer->known = known_keys_open(&writer->direct.base, writer->direct.journal, put_waited,
+									target->rel, options);
 	direct_fire_before(&writer->direct);
 	return &writer->direct.base;
 }

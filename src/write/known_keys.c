@@ -19,10 +19,14 @@
 #include "write/known_keys.h"
 
 /* Rows that are looked up to see whether that pays; so few are passed on as they are at the end. */
+#ifndef ROWS_TO_TRY
 #define ROWS_TO_TRY 256
+#endif
 
 /* Rows that go past where it does not, at first: twice as many each time. */
+#ifndef ROWS_TO_PASS
 #define ROWS_TO_PASS 16384
+#endif
 
 /* It pays where one of so many is known. */
 #define ENOUGH_KNOWN 4
@@ -36,6 +40,7 @@ typedef struct WaitingRow
 {
 	HeapTuple	tuple;
 	JournalPlace place;
+	const char *raw;			/* its bytes, if they may have to be shown, or NULL */
 	uint32		first;			/* the first row with its key */
 	bool		known;			/* of that: the table has the key */
 } WaitingRow;
@@ -50,12 +55,14 @@ typedef struct Candidate
 struct KnownKeys
 {
 	Writer	   *writer;
+	const Journal *journal;		/* whose reader has the row that is put */
 	KnownKeysPut put;
 	Relation	rel;
 	Oid			relid;			/* of the index */
 	EState	   *estate;
 	TupleTableSlot *slot;		/* a row that waits */
-	BulkOnDuplicate policy;
+	const BulkOptions *options;
+	bool		shows;			/* each duplicate, with its bytes */
 	Size		budget;
 
 	bool		pays;			/* as far as the latest rows tell */
@@ -265,9 +272,9 @@ reject_row(KnownKeys *known, uint32 number)
 	ExecStoreHeapTuple(known->rows[number].tuple, known->slot, false);
 	key = duplicates_key(known->index, known->info, known->slot, known->estate);
 	error.message = duplicates_message(RelationGetRelid(known->index), REJECT_DUPLICATE,
-									   known->policy, key, &error.sqlstate);
+									   known->options->on_duplicate, key, &error.sqlstate);
 	MemoryContextSwitchTo(old);
-	late->reject(late->arg, &known->rows[number].place, NULL, &error);
+	late->reject(late->arg, &known->rows[number].place, known->rows[number].raw, &error);
 	ResetPerTupleExprContext(known->estate);
 }
 
@@ -276,7 +283,8 @@ static uint32
 pass_on(KnownKeys *known, uint32 first, uint32 n)
 {
 	const LateDuplicates *late = &known->writer->late;
-	int64		unseen = 0;
+	int64		unseen = late->unseen(late->arg);
+	int64		more = 0;
 	uint32		nknown = 0;
 
 	for (uint32 i = first; i < first + n; i++)
@@ -288,12 +296,17 @@ pass_on(KnownKeys *known, uint32 first, uint32 n)
 			continue;
 		}
 		nknown++;
-		if (late->unseen(late->arg) > 0)
-			unseen++;
-		else
-			reject_row(known, i);
+		if (more < unseen)
+		{
+			more++;
+			continue;
+		}
+		late->count(late->arg, REJECT_DUPLICATE, more);
+		more = 0;
+		reject_row(known, i);
+		unseen = late->unseen(late->arg);
 	}
-	late->count(late->arg, REJECT_DUPLICATE, unseen);
+	late->count(late->arg, REJECT_DUPLICATE, more);
 	known->current = -1;
 	return nknown;
 }
@@ -405,16 +418,29 @@ known_keys_arena(KnownKeys *known)
 }
 
 void
-known_keys_put(KnownKeys *known, HeapTuple tuple, const JournalPlace *place)
+known_keys_put(KnownKeys *known, HeapTuple tuple, uint32 number)
 {
+	const Reader *reader = known->journal->reader;
+	WaitingRow *row;
+
 	if (known->nrows == known->capacity)
 	{
 		known->capacity *= 2;
 		known->rows = repalloc_huge(known->rows, known->capacity * sizeof(WaitingRow));
 	}
-	known->rows[known->nrows++] = (WaitingRow) {.tuple = tuple,.place = *place};
+	row = &known->rows[known->nrows++];
+	row->tuple = tuple;
+	row->raw = NULL;
+	journal_locate(known->journal, number, &row->place);
 	known->bytes += sizeof(WaitingRow) + MAXALIGN(sizeof(HeapTupleData)) +
 		MAXALIGN(tuple->t_len);
+	if (known->shows)
+	{
+		char	   *raw = arena_alloc(&known->arena, row->place.length);
+
+		row->raw = memcpy(raw, reader->data + reader->rows[number].start, row->place.length);
+		known->bytes += MAXALIGN(row->place.length);
+	}
 }
 
 bool
@@ -443,20 +469,19 @@ find_index(Relation rel)
 	return serves ? linitial_oid(unique) : InvalidOid;
 }
 
-/* Whether what becomes of a row with a known key is only to be counted. */
+/* Whether a row with a known key is a duplicate, whatever else there is. */
 static bool
 serves(Relation rel, const BulkOptions *options)
 {
 	return options->on_duplicate == BULK_ON_DUPLICATE_KEEP_OLD &&
-		options->reject_table == NULL && options->reject_file == NULL &&
-		options->log_verbosity != BULK_VERBOSITY_VERBOSE && options->duplicate_limit < 0 &&
 		!IsolationUsesXactSnapshot() && RelationGetNumberOfBlocks(rel) > 0 &&
 		/* the checks of foreign keys are such triggers */
 		(rel->trigdesc == NULL || !rel->trigdesc->trig_insert_after_row);
 }
 
 KnownKeys *
-known_keys_open(Writer *writer, KnownKeysPut put, Relation rel, const BulkOptions *options)
+known_keys_open(Writer *writer, const Journal *journal, KnownKeysPut put, Relation rel,
+				const BulkOptions *options)
 {
 	Oid			index = serves(rel, options) ? find_index(rel) : InvalidOid;
 	KnownKeys  *known;
@@ -470,7 +495,9 @@ known_keys_open(Writer *writer, KnownKeysPut put, Relation rel, const BulkOption
 	known->relid = index;
 	known->estate = CreateExecutorState();
 	known->slot = MakeSingleTupleTableSlot(RelationGetDescr(rel), &TTSOpsHeapTuple);
-	known->policy = options->on_duplicate;
+	known->journal = journal;
+	known->options = options;
+	known->shows = options->reject_table != NULL || options->reject_file != NULL;
 	known->budget = maintenance_work_mem * (Size) 1024;
 	known->next_to_pass = ROWS_TO_PASS;
 	known->current = -1;

@@ -18,8 +18,7 @@
  * of them is known, all others go past.
  *
  * Served is a plain table with one unique index on plain columns, without
- * foreign keys, whose violation counts before a duplicate; where nobody wants
- * to see each duplicate, and under READ COMMITTED.
+ * foreign keys, whose violation counts before a duplicate, under READ COMMITTED.
  *
  * Price: the memory of maintenance_work_mem, and no workers meanwhile.
  */
@@ -40,8 +39,8 @@ typedef void (*KnownKeysPut) (Writer *writer, HeapTuple tuple, const JournalPlac
  * writer: whose rows they are, and whose late duplicates those with known keys
  * become.  NULL: no rows of this table are looked up.  Memory: the current context.
  */
-extern KnownKeys *known_keys_open(Writer *writer, KnownKeysPut put, Relation rel,
-								  const BulkOptions *options);
+extern KnownKeys *known_keys_open(Writer *writer, const Journal *journal, KnownKeysPut put,
+								  Relation rel, const BulkOptions *options);
 
 /* Whether the next row should be put here. */
 extern bool known_keys_wanted(const KnownKeys *known);
@@ -52,8 +51,8 @@ extern void known_keys_passed(KnownKeys *known, uint32 nrows);
 /* Where the tuples of rows that will be put are formed. */
 extern Arena *known_keys_arena(KnownKeys *known);
 
-/* Takes a tuple that lies there. */
-extern void known_keys_put(KnownKeys *known, HeapTuple tuple, const JournalPlace *place);
+/* Takes a tuple that lies there; number: of the row in the window. */
+extern void known_keys_put(KnownKeys *known, HeapTuple tuple, uint32 number);
 
 /* Whether enough rows wait. */
 extern bool known_keys_full(const KnownKeys *known);
