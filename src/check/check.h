@@ -85,7 +85,10 @@ extern bool checks_take_orphan(Checks *checks, int table, int key, HeapTuple tup
  */
 extern void checks_displace(Checks *checks, int table, ItemPointer tid, Oid index);
 
-/* Reports that a row of the table was replaced.  reason is REJECT_REPLACED, key the index. */
+/*
+ * Reports that a row of the table was replaced, or that one of the load has not been stored.
+ * reason is REJECT_REPLACED or REJECT_DUPLICATE, key the index.
+ */
 extern void checks_replace(Checks *checks, const BadRow *row);
 
 /*

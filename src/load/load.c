@@ -484,6 +484,12 @@ compare_tables(const ListCell *a, const ListCell *b)
 	return (relid_a > relid_b) - (relid_a < relid_b);
 }
 
+static inline int64
+rows_stored(const Load *load)
+{
+	return load->batch.rows_loaded - load->writer->unstored;
+}
+
 /* Collects the tables that got rows. */
 static void
 take_tables(Load *load)
@@ -492,7 +498,7 @@ take_tables(Load *load)
 
 	if (result->tables != NIL)
 	{
-		((IndexTable *) linitial(result->tables))->rows = load->batch.rows_loaded;
+		((IndexTable *) linitial(result->tables))->rows = rows_stored(load);
 		return;
 	}
 	result->tables = load->writer->tables;
@@ -548,7 +554,7 @@ load_end(Load *load)
 	load->writer->routine->finish(load->writer);
 	checks_end_rows(load->checks);
 	take_tables(load);
-	if (load->batch.rows_loaded > 0)
+	if (rows_stored(load) > 0)
 		make_index_entries(load);
 	INSTR_TIME_SET_CURRENT(load->times.indexed);
 	progress_phase(&load->progress, BULK_PHASE_CONSTRAINTS,

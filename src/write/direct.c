@@ -484,6 +484,7 @@ plain_count(Writer *base, int64 nrows)
 {
 	PlainWriter *writer = (PlainWriter *) base;
 
+	nrows -= base->unstored;
 	pgstat_count_heap_insert(writer->table.rri->ri_RelationDesc,
 							 nrows - writer->counted);
 	writer->counted = nrows;
@@ -621,8 +622,8 @@ direct_open(Target *target, const BulkOptions *options, Guard *guard,
 	if (target->dry != NULL)
 		dry_run_prepare(target->dry, target->rel, true, 0);
 	writer = open_writer(target, &stamp, guard, checks);
-	writer->known = known_keys_open(&writer->direct.base, writer->direct.journal, put_waited,
-									target->rel, options);
+	writer->known = known_keys_open(&writer->direct.base, put_waited, target->rel, options,
+									checks, writer->table.checked);
 	direct_fire_before(&writer->direct);
 	return &writer->direct.base;
 }

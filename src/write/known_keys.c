@@ -40,7 +40,6 @@ typedef struct WaitingRow
 {
 	HeapTuple	tuple;
 	JournalPlace place;
-	const char *raw;			/* its bytes, if they may have to be shown, or NULL */
 	uint32		first;			/* the first row with its key */
 	bool		known;			/* of that: the table has the key */
 } WaitingRow;
@@ -55,14 +54,16 @@ typedef struct Candidate
 struct KnownKeys
 {
 	Writer	   *writer;
-	const Journal *journal;		/* whose reader has the row that is put */
 	KnownKeysPut put;
+	Checks	   *checks;
+	int			checked;		/* number of the table there */
 	Relation	rel;
 	Oid			relid;			/* of the index */
 	EState	   *estate;
 	TupleTableSlot *slot;		/* a row that waits */
-	const BulkOptions *options;
-	bool		shows;			/* each duplicate, with its bytes */
+	bool		shows;			/* each duplicate is shown */
+	bool		notes;			/* or counts for a limit */
+	int64		nnoted;
 	Size		budget;
 
 	bool		pays;			/* as far as the latest rows tell */
@@ -261,20 +262,27 @@ pass_row(KnownKeys *known, uint32 number)
 	known->put(known->writer, known->rows[number].tuple, &known->rows[number].place);
 }
 
+/* Has a row written down that goes to the reject stream at the end, in the order of the input. */
 static void
-reject_row(KnownKeys *known, uint32 number)
+note_row(KnownKeys *known, uint32 number)
 {
-	const LateDuplicates *late = &known->writer->late;
 	MemoryContext old = MemoryContextSwitchTo(GetPerTupleMemoryContext(known->estate));
-	RowError	error = {.reason = REJECT_DUPLICATE};
-	char	   *key;
+	BadRow		row = {
+		.place = known->rows[number].place,
+		.reason = REJECT_DUPLICATE,
+		.table = known->checked,
+		.key = known->relid
+	};
 
-	ExecStoreHeapTuple(known->rows[number].tuple, known->slot, false);
-	key = duplicates_key(known->index, known->info, known->slot, known->estate);
-	error.message = duplicates_message(RelationGetRelid(known->index), REJECT_DUPLICATE,
-									   known->options->on_duplicate, key, &error.sqlstate);
+	if (known->shows || known->nnoted < REJECTS_FIRST)
+	{
+		ExecStoreHeapTuple(known->rows[number].tuple, known->slot, false);
+		row.value = duplicates_key(known->index, known->info, known->slot, known->estate);
+	}
+	checks_replace(known->checks, &row);
+	known->nnoted++;
+	known->writer->unstored++;
 	MemoryContextSwitchTo(old);
-	late->reject(late->arg, &known->rows[number].place, known->rows[number].raw, &error);
 	ResetPerTupleExprContext(known->estate);
 }
 
@@ -283,30 +291,20 @@ static uint32
 pass_on(KnownKeys *known, uint32 first, uint32 n)
 {
 	const LateDuplicates *late = &known->writer->late;
-	int64		unseen = late->unseen(late->arg);
-	int64		more = 0;
 	uint32		nknown = 0;
+	int64		unseen = 0;
 
 	for (uint32 i = first; i < first + n; i++)
 	{
 		known->current = i;
 		if (!is_known(known, i))
-		{
 			pass_row(known, i);
-			continue;
-		}
-		nknown++;
-		if (more < unseen)
-		{
-			more++;
-			continue;
-		}
-		late->count(late->arg, REJECT_DUPLICATE, more);
-		more = 0;
-		reject_row(known, i);
-		unseen = late->unseen(late->arg);
+		else if (nknown++, known->notes || known->nnoted < REJECTS_FIRST)
+			note_row(known, i);
+		else
+			unseen++;
 	}
-	late->count(late->arg, REJECT_DUPLICATE, more);
+	late->count(late->arg, REJECT_DUPLICATE, unseen);
 	known->current = -1;
 	return nknown;
 }
@@ -420,7 +418,6 @@ known_keys_arena(KnownKeys *known)
 void
 known_keys_put(KnownKeys *known, HeapTuple tuple, uint32 number)
 {
-	const Reader *reader = known->journal->reader;
 	WaitingRow *row;
 
 	if (known->nrows == known->capacity)
@@ -430,17 +427,9 @@ known_keys_put(KnownKeys *known, HeapTuple tuple, uint32 number)
 	}
 	row = &known->rows[known->nrows++];
 	row->tuple = tuple;
-	row->raw = NULL;
-	journal_locate(known->journal, number, &row->place);
+	journal_locate(checks_journal(known->checks), number, &row->place);
 	known->bytes += sizeof(WaitingRow) + MAXALIGN(sizeof(HeapTupleData)) +
 		MAXALIGN(tuple->t_len);
-	if (known->shows)
-	{
-		char	   *raw = arena_alloc(&known->arena, row->place.length);
-
-		row->raw = memcpy(raw, reader->data + reader->rows[number].start, row->place.length);
-		known->bytes += MAXALIGN(row->place.length);
-	}
 }
 
 bool
@@ -480,8 +469,8 @@ serves(Relation rel, const BulkOptions *options)
 }
 
 KnownKeys *
-known_keys_open(Writer *writer, const Journal *journal, KnownKeysPut put, Relation rel,
-				const BulkOptions *options)
+known_keys_open(Writer *writer, KnownKeysPut put, Relation rel, const BulkOptions *options,
+				Checks *checks, int checked)
 {
 	Oid			index = serves(rel, options) ? find_index(rel) : InvalidOid;
 	KnownKeys  *known;
@@ -495,9 +484,11 @@ known_keys_open(Writer *writer, const Journal *journal, KnownKeysPut put, Relati
 	known->relid = index;
 	known->estate = CreateExecutorState();
 	known->slot = MakeSingleTupleTableSlot(RelationGetDescr(rel), &TTSOpsHeapTuple);
-	known->journal = journal;
-	known->options = options;
-	known->shows = options->reject_table != NULL || options->reject_file != NULL;
+	known->checks = checks;
+	known->checked = checked;
+	known->shows = options->reject_table != NULL || options->reject_file != NULL ||
+		options->log_verbosity == BULK_VERBOSITY_VERBOSE;
+	known->notes = known->shows || options->duplicate_limit >= 0;
 	known->budget = maintenance_work_mem * (Size) 1024;
 	known->next_to_pass = ROWS_TO_PASS;
 	known->current = -1;

@@ -36,11 +36,12 @@ typedef struct KnownKeys KnownKeys;
 typedef void (*KnownKeysPut) (Writer *writer, HeapTuple tuple, const JournalPlace *place);
 
 /*
- * writer: whose rows they are, and whose late duplicates those with known keys
- * become.  NULL: no rows of this table are looked up.  Memory: the current context.
+ * writer: whose rows they are.  Those with known keys are set aside by the checks, where the
+ * table has the number `checked`, or counted.  NULL: no rows of this table are looked up.  Memory:
+ * the current context.
  */
-extern KnownKeys *known_keys_open(Writer *writer, const Journal *journal, KnownKeysPut put,
-								  Relation rel, const BulkOptions *options);
+extern KnownKeys *known_keys_open(Writer *writer, KnownKeysPut put, Relation rel,
+								  const BulkOptions *options, Checks *checks, int checked);
 
 /* Whether the next row should be put here. */
 extern bool known_keys_wanted(const KnownKeys *known);
@@ -57,7 +58,7 @@ extern void known_keys_put(KnownKeys *known, HeapTuple tuple, uint32 number);
 /* Whether enough rows wait. */
 extern bool known_keys_full(const KnownKeys *known);
 
-/* No row waits afterwards.  Not in a subtransaction.  Errors: of indexes, late duplicates. */
+/* No row waits afterwards.  Not in a subtransaction.  Errors: those of indexes. */
 extern void known_keys_flush(KnownKeys *known);
 
 extern void known_keys_close(KnownKeys *known);

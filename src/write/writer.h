@@ -147,6 +147,7 @@ struct Writer
 	int64		input_bytes;	/* of all files; 0: not known */
 	int			workers;		/* that have made index entries, at most */
 	LateDuplicates late;
+	int64		unstored;		/* rows taken that are in no table, for the checks to reject */
 	/*
 	 * Not NULL while rows are processed that may not be in the window: finds
 	 * the place of the row at tid, or of the current row (tid NULL).
