@@ -108,9 +108,11 @@ decide_row(Decision *decision)
 		keep_new(decision);
 }
 
-static void
-decide_all(Decision *decision, Conflicts *conflicts)
+/* Sorts what was noted by row and then by index. */
+static Records *
+sort_by_rows(Conflicts *conflicts)
 {
+	Records    *rows = records_open(3, maintenance_work_mem / 4);
 	RowId		row;
 	int			index;
 	uint32		group;
@@ -118,20 +120,40 @@ decide_all(Decision *decision, Conflicts *conflicts)
 
 	while (conflicts_next(conflicts, &row, &index, &group))
 	{
+		int64		values[3] = {(int64) row, index, group};
+
 		if (n++ % ROWS_AT_ONCE == 0)
 			CHECK_FOR_INTERRUPTS();
-		if (row != decision->row)
+		records_put(rows, values);
+	}
+	records_sort(rows);
+	return rows;
+}
+
+static void
+decide_all(Decision *decision, Conflicts *conflicts)
+{
+	Records    *rows = sort_by_rows(conflicts);
+	int64		next[3];
+	uint32		n = 0;
+
+	while (records_next(rows, next))
+	{
+		if (n++ % ROWS_AT_ONCE == 0)
+			CHECK_FOR_INTERRUPTS();
+		if ((RowId) next[0] != decision->row)
 		{
 			decide_row(decision);
-			decision->row = row;
+			decision->row = (RowId) next[0];
 			decision->nkeys = 0;
 		}
 		decision->keys[decision->nkeys++] = (Key) {
-			.index = index,
-			.holder = &decision->holder[index][group]
+			.index = next[1],
+			.holder = &decision->holder[next[1]][next[2]]
 		};
 	}
 	decide_row(decision);
+	records_close(rows);
 }
 
 /* With several indexes: takes rows in input order and tracks the holder of each key. */
@@ -161,42 +183,15 @@ decide_by_rows(Conflicts *conflicts, BulkOnDuplicate policy,
 
 /* ---- one index ---- */
 
-/* The only index with conflicting rows, or -1 if there are several. */
-static int
-find_only_index(const Conflicts *conflicts)
+/* Whether rows share keys in a single index. */
+static bool
+is_one_index(const Conflicts *conflicts)
 {
-	int			only = -1;
+	int			n = 0;
 
 	for (int i = 0; i < conflicts_nindexes(conflicts); i++)
-	{
-		if (conflicts_groups(conflicts, i) == 0)
-			continue;
-		if (only >= 0)
-			return -1;
-		only = i;
-	}
-	return only;
-}
-
-/* Sorts live rows by key. */
-static void
-sort_by_groups(Conflicts *conflicts, const DuplicateSink *sink, Records *rows)
-{
-	RowId		row;
-	int			index;
-	uint32		group;
-	uint32		n = 0;
-
-	while (conflicts_next(conflicts, &row, &index, &group))
-	{
-		int64		values[2] = {group, (int64) row};
-
-		if (n++ % ROWS_AT_ONCE == 0)
-			CHECK_FOR_INTERRUPTS();
-		if (sink->is_there(sink->arg, row))
-			records_put(rows, values);
-	}
-	records_sort(rows);
+		n += conflicts_groups(conflicts, i) > 0;
+	return n == 1;
 }
 
 /*
@@ -205,24 +200,24 @@ sort_by_groups(Conflicts *conflicts, const DuplicateSink *sink, Records *rows)
  */
 static void
 decide_by_groups(Conflicts *conflicts, BulkOnDuplicate policy,
-				 const DuplicateSink *sink, int index)
+				 const DuplicateSink *sink)
 {
-	Records    *rows = records_open(2, maintenance_work_mem / 4);
-	int64		group = -1;
+	int64		current = -1;
 	RowId		holder = 0;
-	int64		next[2];
+	RowId		row;
+	int			index;
+	uint32		group;
 	uint32		n = 0;
 
-	sort_by_groups(conflicts, sink, rows);
-	while (records_next(rows, next))
+	while (conflicts_next(conflicts, &row, &index, &group))
 	{
-		RowId		row = (RowId) next[1];
-
 		if (n++ % ROWS_AT_ONCE == 0)
 			CHECK_FOR_INTERRUPTS();
-		if (next[0] != group)
+		if (!sink->is_there(sink->arg, row))
+			continue;
+		if (group != current)
 		{
-			group = next[0];
+			current = group;
 			holder = row;
 		}
 		else if (policy != BULK_ON_DUPLICATE_KEEP_NEW)
@@ -233,7 +228,6 @@ decide_by_groups(Conflicts *conflicts, BulkOnDuplicate policy,
 			holder = row;
 		}
 	}
-	records_close(rows);
 }
 
 void
@@ -244,10 +238,9 @@ duplicates_decide(Conflicts *conflicts, BulkOnDuplicate policy,
 												  "bulk_load duplicates",
 												  ALLOCSET_DEFAULT_SIZES);
 	MemoryContext old = MemoryContextSwitchTo(context);
-	int			only = find_only_index(conflicts);
 
-	if (only >= 0)
-		decide_by_groups(conflicts, policy, sink, only);
+	if (is_one_index(conflicts))
+		decide_by_groups(conflicts, policy, sink);
 	else
 		decide_by_rows(conflicts, policy, sink);
 	MemoryContextSwitchTo(old);

@@ -8,9 +8,9 @@
  * the row to report.  keep_new: all rows it conflicts with are removed, and the
  * row is kept.
  *
- * Price: the rows are sorted twice within maintenance_work_mem.  If they
- * conflict in more than one index they are sorted once, but 16 bytes per
- * conflicting key and one bit per row are kept in memory.
+ * Price: if rows conflict in more than one index they are sorted within
+ * maintenance_work_mem, and 16 bytes per conflicting key and one bit per row are
+ * kept in memory.
  */
 #ifndef PGBULK_DUPLICATES_H
 #define PGBULK_DUPLICATES_H
@@ -32,8 +32,8 @@ typedef struct DuplicateSink
 } DuplicateSink;
 
 /*
- * Decides on all rows noted for the current table, in TID order: input order,
- * after the table's old rows.
+ * Decides on all rows noted for the current table, as in TID order: input
+ * order, after the table's old rows.
  */
 extern void duplicates_decide(Conflicts *conflicts, BulkOnDuplicate policy,
 							  const DuplicateSink *sink);

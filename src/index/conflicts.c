@@ -10,12 +10,15 @@
 #include "utils/hsearch.h"
 #include "utils/memutils.h"
 
-/* A record: what was noted, by the table's place among others. */
+/*
+ * A record: what was noted, by the table's place among others.  In this order most come already
+ * where one process makes the entries of one index.
+ */
 enum
 {
 	CONFLICT_TABLE,
-	CONFLICT_ROW,
 	CONFLICT_GROUP,				/* number of the index << 32 | group */
+	CONFLICT_ROW,
 	CONFLICT_COLUMNS
 };
 

@@ -70,7 +70,7 @@ extern uint32 conflicts_groups(const Conflicts *conflicts, int number);
 /* Rows that were noted, by each index. */
 extern int64 conflicts_count(const Conflicts *conflicts);
 
-/* What was noted, sorted by row and then by index. */
+/* What was noted, sorted by index, group and row. */
 extern bool conflicts_next(Conflicts *conflicts, RowId *row, int *number,
 						   uint32 *group);
 

@@ -3,7 +3,8 @@
  *		See records.h.
  *
  * Where they fit the memory they are sorted there, in an array: a tuple for
- * each, as tuplesort.c has them, would take several times as long.
+ * each, as tuplesort.c has them, would take several times as long.  Where they do
+ * not, they need twice the memory while they go over to that sort.
  */
 #include "postgres.h"
 
@@ -151,24 +152,31 @@ get_from_sort(Records *records, int64 *values)
 
 /* ---- for all ---- */
 
+/* Makes the array larger, or has its records sorted elsewhere. */
+static void
+make_room(Records *records)
+{
+	Size		most = records->memory_kb * (Size) 1024 / sizeof(Record);
+	ResourceOwner caller = CurrentResourceOwner;
+
+	if (records->capacity < most)
+	{
+		records->capacity = Min(2 * records->capacity, most);
+		records->array = repalloc_huge(records->array, records->capacity * sizeof(Record));
+		return;
+	}
+	CurrentResourceOwner = records->owner;
+	spill(records);
+	CurrentResourceOwner = caller;
+}
+
 void
 records_put(Records *records, const int64 *values)
 {
 	ResourceOwner caller = CurrentResourceOwner;
 
 	if (records->sort == NULL && records->n == records->capacity)
-	{
-		records->capacity *= 2;
-		if (records->capacity * sizeof(Record) <= records->memory_kb * (Size) 1024)
-			records->array = repalloc_huge(records->array,
-										   records->capacity * sizeof(Record));
-		else
-		{
-			CurrentResourceOwner = records->owner;
-			spill(records);
-			CurrentResourceOwner = caller;
-		}
-	}
+		make_room(records);
 	if (records->sort == NULL)
 	{
 		Record	   *record = &records->array[records->n++];

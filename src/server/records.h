@@ -11,7 +11,7 @@
 #include "postgres.h"
 
 /* Maximum number of columns of a record. */
-#define RECORDS_COLUMNS 4
+#define RECORDS_COLUMNS 3
 
 typedef struct Records Records;
 
