@@ -7,6 +7,7 @@
 #include "access/tableam.h"
 #include "catalog/index.h"
 #include "executor/executor.h"
+#include "index/batch.h"
 #include "index/entries.h"
 #include "index/huge_array.h"
 #include "index/parallel_entries.h"
@@ -25,15 +26,15 @@
 #define MIN_ROWS 10000
 #define MAX_ROWS (4 * 1024 * 1024)
 
-/* What a Presort takes beside its keys: contexts, the first blocks. */
-#define PRESORT_OVERHEAD (32 * 1024)
-
 /* One index. */
 typedef struct EntryIndex
 {
 	Entries    *entries;
 	Relation	index;
 	IndexInfo  *info;
+	Batch	   *batch;			/* NULL: it is a btree */
+
+	/* a btree */
 	KeyShape   *shape;
 	Inserter   *inserter;
 	Presort    *presort;		/* what waits; NULL: nothing */
@@ -98,17 +99,28 @@ take_doubt(void *arg, RowId row, const char *image, Size size)
 	memcpy(doubt->image, image, size);
 }
 
-static void
+/* False: its entries do not wait. */
+static bool
 add_index(Entries *entries, Relation index, IndexInfo *info)
 {
-	EntryIndex *entry = &entries->indexes[entries->nindexes++];
+	Relation	heap = entries->rri->ri_RelationDesc;
+	const BatchRoutine *routine = batch_routine(index);
+	EntryIndex *entry;
 
+	if (!info->ii_ReadyForInserts || (routine == NULL && !inserter_serves(index)))
+		return false;
+	entry = &entries->indexes[entries->nindexes++];
 	entry->entries = entries;
 	entry->index = index;
 	entry->info = info;
+	if (routine != NULL)
+	{
+		entry->batch = routine->open(heap, index, entries->budget);
+		return true;
+	}
 	entry->shape = shape_open(index);
-	entry->inserter = inserter_open(entries->rri->ri_RelationDesc, index, info, entry->shape,
-									take_doubt, entry);
+	entry->inserter = inserter_open(heap, index, info, entry->shape, take_doubt, entry);
+	return true;
 }
 
 /* How many workers may help. */
@@ -147,12 +159,10 @@ entries_open(ResultRelInfo *rri, Size budget, int workers)
 	for (int i = 0; i < n; i++)
 	{
 		Relation	index = rri->ri_IndexRelationDescs[i];
-		bool		served = index != NULL && inserter_serves(index) &&
-			rri->ri_IndexRelationInfo[i]->ii_ReadyForInserts;
-
-		if (served)
+		bool		served = index != NULL &&
 			add_index(entries, index, rri->ri_IndexRelationInfo[i]);
-		else if (index != NULL)
+
+		if (index != NULL && !served)
 			entries->others = others;
 		others->ri_IndexRelationDescs[i] = served ? NULL : index;
 	}
@@ -195,12 +205,21 @@ entries_workers(const Entries *entries)
 	return entries->helped;
 }
 
+static Size
+index_memory(const EntryIndex *index)
+{
+	if (index->batch != NULL)
+		return index->batch->routine->memory(index->batch);
+	return index->presort == NULL ? 0 :
+		presort_memory(index->presort) + BATCH_PRESORT_OVERHEAD;
+}
+
 void
 entries_close(Entries *entries)
 {
 	Assert(entries->nrows == 0);
 	for (int i = 0; i < entries->nindexes; i++)
-		Assert(entries->indexes[i].presort == NULL);
+		Assert(index_memory(&entries->indexes[i]) == 0);
 	MemoryContextDelete(entries->context);
 }
 
@@ -263,6 +282,11 @@ entries_put(Entries *entries, TupleTableSlot *slot, EState *estate)
 			!entries_has_row(index->info, estate))
 			continue;
 		FormIndexDatum(index->info, slot, estate, values, isnull);
+		if (index->batch != NULL)
+		{
+			index->batch->routine->put(index->batch, &slot->tts_tid, values, isnull);
+			continue;
+		}
 		if (index->presort == NULL)
 			begin_presort(entries, index);
 		presort_put(index->presort, &slot->tts_tid, values, isnull, true);
@@ -279,8 +303,7 @@ entries_memory(const Entries *entries)
 	if (entries->workers > 0)
 		return (Size) ((double) entries->budget * entries->nrows / entries->max_rows);
 	for (int i = 0; i < entries->nindexes; i++)
-		if (entries->indexes[i].presort != NULL)
-			size += presort_memory(entries->indexes[i].presort) + PRESORT_OVERHEAD;
+		size += index_memory(&entries->indexes[i]);
 	return size;
 }
 
@@ -406,7 +429,10 @@ entries_flush(Entries *entries)
 	{
 		EntryIndex *index = &entries->indexes[i];
 
-		inserter_take_all(index->inserter, &index->presort);
+		if (index->batch != NULL)
+			index->batch->routine->insert(index->batch);
+		else
+			inserter_take_all(index->inserter, &index->presort);
 		if (index == entries->tried && entries->sorted != NULL)
 			inserter_take_again(index->inserter, entries->sorted, entries->find_row,
 								entries->trial.arg);
@@ -414,4 +440,24 @@ entries_flush(Entries *entries)
 	entries->sorted = NULL;
 	ask_server(entries);
 	MemoryContextSwitchTo(old);
+}
+
+void
+entries_make_room(Entries *entries)
+{
+	Size		half = entries_memory(entries) / 2;
+	MemoryContext old;
+
+	for (int i = 0; i < entries->nindexes; i++)
+	{
+		Batch	   *batch = entries->indexes[i].batch;
+
+		if (batch == NULL || batch->routine->memory(batch) <= half)
+			continue;
+		old = MemoryContextSwitchTo(entries->context);
+		batch->routine->insert(batch);
+		MemoryContextSwitchTo(old);
+		return;
+	}
+	entries_flush(entries);
 }

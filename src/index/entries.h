@@ -4,8 +4,8 @@
  *
  * Rows are in their table already, and their keys wait here until there are
  * many: then each index gets them in its own order, a leaf at a time
- * (inserter.h).  That is for btrees that check for duplicates at once or not at
- * all; other indexes get their entries from the executor.
+ * (inserter.h, batch.h).  That is for btrees that check for duplicates at once
+ * or not at all, for GIN and hash indexes; others get their entries from the executor.
  *
  * Duplicates are errors as ever.  Rows whose keys may be there already are
  * asked of the server when the others have their entries, in the order of the
@@ -80,6 +80,12 @@ extern int	entries_workers(const Entries *entries);
 
 /* Inserts what waits.  Errors: those of INSERT, about a row (failed_row.h). */
 extern void entries_flush(Entries *entries);
+
+/*
+ * Inserts as much that half of the memory is free: what waits for one index, where that
+ * takes so much and has no duplicates to be found, or all.  Errors: as entries_flush.
+ */
+extern void entries_make_room(Entries *entries);
 
 extern void entries_close(Entries *entries);
 

@@ -16,6 +16,7 @@
 #include "miscadmin.h"
 #include "server/compat.h"
 #include "utils/builtins.h"
+#include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/syscache.h"
@@ -79,6 +80,16 @@ compares_bytes(Oid collation)
 	return result;
 }
 
+static KeyKind
+text_kind(Oid collation)
+{
+	if (!OidIsValid(collation))
+		return KEY_OTHER;
+	if (compares_bytes(collation))
+		return KEY_BYTES;
+	return compat_can_transform(collation) ? KEY_COLLATED : KEY_OTHER;
+}
+
 /*
  * What is known of the order of an operator class.  Extensions add types of their own to the
  * server's families.
@@ -104,16 +115,49 @@ find_kind(Relation index, int i, int16 length, bool by_value)
 		case TEXT_PATTERN_BTREE_FAM_OID:
 			return type == TEXTOID && length == -1 ? KEY_BYTES : KEY_OTHER;
 		case TEXT_BTREE_FAM_OID:
-			if (type != TEXTOID || length != -1 ||
-				!OidIsValid(index->rd_indcollation[i]))
-				return KEY_OTHER;
-			if (compares_bytes(index->rd_indcollation[i]))
-				return KEY_BYTES;
-			return compat_can_transform(index->rd_indcollation[i]) ?
-				KEY_COLLATED : KEY_OTHER;
+			return type == TEXTOID && length == -1 ?
+				text_kind(index->rd_indcollation[i]) : KEY_OTHER;
 		default:
 			return KEY_OTHER;
 	}
+}
+
+/* The same by the function that compares values. */
+static KeyKind
+function_kind(Oid compare, Oid collation)
+{
+	switch (compare)
+	{
+		case F_BTINT2CMP:
+		case F_BTINT4CMP:
+		case F_BTINT8CMP:
+		case F_DATE_CMP:
+		case F_TIMESTAMP_CMP:
+		case F_TIMESTAMPTZ_CMP:
+			return KEY_SIGNED;
+		case F_BTOIDCMP:
+			return KEY_UNSIGNED;
+		case F_UUID_CMP:
+			return KEY_FIXED;
+		case F_GIN_CMP_TSLEXEME:
+		case F_GIN_COMPARE_JSONB:
+			return KEY_BYTES;
+		case F_BTTEXTCMP:
+			return text_kind(collation);
+		default:
+			return KEY_OTHER;
+	}
+}
+
+static void
+set_collation(ShapeColumn *column, Oid collation)
+{
+	column->ssup.ssup_cxt = CurrentMemoryContext;
+	column->ssup.ssup_collation = collation;
+	if (column->kind != KEY_COLLATED)
+		return;
+	column->locale = compat_locale(collation);
+	column->deterministic = get_collation_isdeterministic(collation);
 }
 
 static void
@@ -124,50 +168,73 @@ open_key(Relation index, int i, ShapeColumn *column)
 	column->descending = (index->rd_indoption[i] & INDOPTION_DESC) != 0;
 	column->nulls_first = (index->rd_indoption[i] & INDOPTION_NULLS_FIRST) != 0;
 	column->kind = find_kind(index, i, column->length, column->by_value);
-	if (column->kind == KEY_COLLATED)
-	{
-		column->locale = compat_locale(index->rd_indcollation[i]);
-		column->deterministic = get_collation_isdeterministic(index->rd_indcollation[i]);
-	}
-
-	ssup->ssup_cxt = CurrentMemoryContext;
-	ssup->ssup_collation = index->rd_indcollation[i];
+	set_collation(column, index->rd_indcollation[i]);
 	ssup->ssup_nulls_first = column->nulls_first;
 	ssup->ssup_attno = i + 1;
 	compat_index_sort_support(index, column->descending, ssup);
 }
 
-KeyShape *
-shape_open(Relation index)
+static void
+open_column(Form_pg_attribute att, ShapeColumn *column)
 {
-	KeyShape	   *shape = palloc0(sizeof(KeyShape));
+	column->length = att->attlen;
+	column->by_value = att->attbyval;
+	column->can_be_short = att->attlen == -1 && att->attstorage != TYPSTORAGE_PLAIN;
+	column->align = align_of(att->attalign);
+}
+
+/* All columns are known. */
+static KeyShape *
+complete(KeyShape *shape)
+{
 	const ShapeColumn *first = &shape->columns[0];
 
-	shape->desc = RelationGetDescr(index);
-	shape->natts = shape->desc->natts;
-	shape->nkeys = IndexRelationGetNumberOfKeyAttributes(index);
 	shape->bitmap = (shape->natts + 7) / 8;
 	shape->exact = shape->natts == shape->nkeys;
-	for (int i = 0; i < shape->natts; i++)
+	for (int i = 0; i < shape->nkeys; i++)
 	{
-		Form_pg_attribute att = TupleDescAttr(shape->desc, i);
-		ShapeColumn *column = &shape->columns[i];
+		const ShapeColumn *column = &shape->columns[i];
 
-		column->length = att->attlen;
-		column->by_value = att->attbyval;
-		column->can_be_short = att->attlen == -1 && att->attstorage != TYPSTORAGE_PLAIN;
-		column->align = align_of(att->attalign);
-		if (i < shape->nkeys)
-		{
-			open_key(index, i, column);
-			shape->collated |= column->kind == KEY_COLLATED;
-			shape->exact &= column->kind != KEY_OTHER &&
-				(column->kind != KEY_COLLATED || column->deterministic);
-		}
+		shape->collated |= column->kind == KEY_COLLATED;
+		shape->exact &= column->kind != KEY_OTHER &&
+			(column->kind != KEY_COLLATED || column->deterministic);
 	}
 	shape->integer = shape->natts == 1 && first->by_value &&
 		(first->kind == KEY_SIGNED || first->kind == KEY_UNSIGNED);
 	return shape;
+}
+
+KeyShape *
+shape_open(Relation index)
+{
+	KeyShape   *shape = palloc0(sizeof(KeyShape));
+
+	shape->desc = RelationGetDescr(index);
+	shape->natts = shape->desc->natts;
+	shape->nkeys = IndexRelationGetNumberOfKeyAttributes(index);
+	for (int i = 0; i < shape->natts; i++)
+	{
+		open_column(TupleDescAttr(shape->desc, i), &shape->columns[i]);
+		if (i < shape->nkeys)
+			open_key(index, i, &shape->columns[i]);
+	}
+	return complete(shape);
+}
+
+KeyShape *
+shape_open_value(TupleDesc desc, Oid compare, Oid collation)
+{
+	KeyShape   *shape = palloc0(sizeof(KeyShape));
+	ShapeColumn *column = &shape->columns[0];
+
+	Assert(desc->natts == 1);
+	shape->desc = desc;
+	shape->natts = shape->nkeys = 1;
+	open_column(TupleDescAttr(desc, 0), column);
+	column->kind = function_kind(compare, collation);
+	set_collation(column, collation);
+	PrepareSortSupportComparisonShim(compare, &column->ssup);
+	return complete(shape);
 }
 
 /* ---- images ---- */

@@ -69,6 +69,12 @@ typedef struct KeyShape
 extern KeyShape *shape_open(Relation index);
 
 /*
+ * The shape of single values that are no btree's keys, in the order of a function that compares
+ * two of them as a btree's does.  desc, of that one column, must stay.
+ */
+extern KeyShape *shape_open_value(TupleDesc desc, Oid compare, Oid collation);
+
+/*
  * The image of a key, appended to a buffer that is MAXALIGNed and zero padded to a
  * multiple of MAXALIGN.  Returns its length.  What is stored elsewhere is fetched.
  * Error: 54000 for a key that no index tuple can hold.

@@ -11,6 +11,7 @@
 #include "access/xact.h"
 #include "catalog/index.h"
 #include "executor/executor.h"
+#include "index/batch.h"
 #include "index/failed_row.h"
 #include "index/inserter.h"
 #include "index/parallel_entries.h"
@@ -50,10 +51,13 @@ typedef struct Feed
 	const RowId *rows;
 	uint32		nrows;
 	uint8	   *judged;
+	Size		memory;
+	Batch	   *batch;			/* NULL: it is a btree */
+
+	/* a btree */
 	KeyShape   *shape;
 	Inserter   *inserter;
 	Presort    *presort;		/* NULL: no key has been collected */
-	Size		memory;
 } Feed;
 
 PGDLLEXPORT void parallel_entries_worker_main(dsm_segment *segment, shm_toc *toc);
@@ -87,15 +91,35 @@ judge_later(void *arg, RowId row, const char *image, Size size)
 	feed->judged[low / 8] |= 1 << (low % 8);
 }
 
-/* Keys go to the index before they would have to go to files. */
 static void
-take_key(Feed *feed, const ItemPointerData *tid, const Datum *values, const bool *isnull)
+insert_all(Feed *feed)
 {
+	if (feed->batch != NULL)
+		feed->batch->routine->insert(feed->batch);
+	else
+		inserter_take_all(feed->inserter, &feed->presort);
+}
+
+/* Keys go to the index before they would have to go to files.  row: for what a row takes. */
+static void
+take_key(Feed *feed, const ItemPointerData *tid, const Datum *values, const bool *isnull,
+		 MemoryContext row)
+{
+	if (feed->batch != NULL)
+	{
+		MemoryContext old = MemoryContextSwitchTo(row);
+
+		feed->batch->routine->put(feed->batch, tid, values, isnull);
+		MemoryContextSwitchTo(old);
+		if (feed->batch->routine->memory(feed->batch) >= feed->memory)
+			insert_all(feed);
+		return;
+	}
 	if (feed->presort == NULL)
 		feed->presort = presort_open(feed->shape, feed->memory, (PresortOptions) {.stays = true});
 	presort_put(feed->presort, tid, values, isnull, true);
 	if (presort_memory(feed->presort) >= feed->memory)
-		inserter_take_all(feed->inserter, &feed->presort);
+		insert_all(feed);
 }
 
 /* Forms the keys of all rows.  The rows are this transaction's, but maybe not this process's. */
@@ -124,13 +148,13 @@ take_rows(Feed *feed, Relation heap, IndexInfo *info)
 		if (predicate == NULL || ExecQual(predicate, econtext))
 		{
 			FormIndexDatum(info, slot, estate, values, isnull);
-			take_key(feed, &tid, values, isnull);
+			take_key(feed, &tid, values, isnull, econtext->ecxt_per_tuple_memory);
 		}
 		ResetExprContext(econtext);
 	}
 	failed_row_end(&context);
 	ExecDropSingleTupleTableSlot(slot);
-	inserter_take_all(feed->inserter, &feed->presort);
+	insert_all(feed);
 	FreeExecutorState(estate);
 }
 
@@ -143,15 +167,21 @@ feed_index(const SharedEntries *shared, Relation heap, Relation index, const Row
 												  ALLOCSET_DEFAULT_SIZES);
 	MemoryContext old = MemoryContextSwitchTo(context);
 	IndexInfo  *info = BuildIndexInfo(index);
+	const BatchRoutine *routine = batch_routine(index);
 	Feed		feed = {
 		.rows = rows,
 		.nrows = nrows,
 		.judged = judged,
-		.shape = shape_open(index),
 		.memory = shared->memory
 	};
 
-	feed.inserter = inserter_open(heap, index, info, feed.shape, judge_later, &feed);
+	if (routine != NULL)
+		feed.batch = routine->open(heap, index, feed.memory);
+	else
+	{
+		feed.shape = shape_open(index);
+		feed.inserter = inserter_open(heap, index, info, feed.shape, judge_later, &feed);
+	}
 	take_rows(&feed, heap, info);
 	MemoryContextSwitchTo(old);
 	MemoryContextDelete(context);

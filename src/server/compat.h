@@ -577,6 +577,19 @@ compat_reuse_page(xl_btree_reuse_page *record, Relation heap, FullTransactionId 
 	_bt_search((index), (key), (buffer), (access), NULL)
 #endif
 
+#if PG_VERSION_NUM >= 170000
+#define compat_gin_find_leaf(btree) ginFindLeafPage((btree), false, false)
+#else
+#define compat_gin_find_leaf(btree) ginFindLeafPage((btree), false, false, NULL)
+#endif
+
+/* 16 came to sort the entries of a build, which is not asked for. */
+#if PG_VERSION_NUM >= 160000
+#define compat_hash_doinsert(index, tuple, heap) _hash_doinsert((index), (tuple), (heap), false)
+#else
+#define compat_hash_doinsert(index, tuple, heap) _hash_doinsert((index), (tuple), (heap))
+#endif
+
 #if PG_VERSION_NUM >= 180000
 #define COMPAT_BT_MAX_ITEM_SIZE(page) BTMaxItemSize
 #define compat_index_sort_support(index, reverse, ssup) \

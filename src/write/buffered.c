@@ -124,7 +124,7 @@ bound_entries(BufferedWriter *writer)
 		}
 		if (largest == NULL || sum < writer->context.entries_budget)
 			return;
-		leaf_flush_entries(&writer->context, largest);
+		leaf_make_room(&writer->context, largest);
 	}
 }
 

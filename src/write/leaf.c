@@ -280,26 +280,43 @@ leaf_follow_up(LeafContext *context, Leaf *leaf, TupleTableSlot *slot, Entries *
 }
 
 static void
-insert_entries(void *arg)
+insert_all(void *arg)
 {
 	entries_flush(arg);
+}
+
+static void
+insert_some(void *arg)
+{
+	entries_make_room(arg);
+}
+
+static void
+insert_entries(LeafContext *context, Leaf *leaf, void (*insert) (void *))
+{
+	Writer	   *writer = context->writer;
+	int64		current_row = writer->current_row;
+
+	writer->current_row = -1;
+	if (writer->by_place != NULL)
+		writer->by_place(writer->by_place_arg, insert, leaf->entries);
+	else
+		insert(leaf->entries);
+	writer->workers = Max(writer->workers, entries_workers(leaf->entries));
+	writer->current_row = current_row;
 }
 
 void
 leaf_flush_entries(LeafContext *context, Leaf *leaf)
 {
-	Writer	   *writer = context->writer;
-	int64		current_row = writer->current_row;
+	if (leaf->entries != NULL)
+		insert_entries(context, leaf, insert_all);
+}
 
-	if (leaf->entries == NULL)
-		return;
-	writer->current_row = -1;
-	if (writer->by_place != NULL)
-		writer->by_place(writer->by_place_arg, insert_entries, leaf->entries);
-	else
-		entries_flush(leaf->entries);
-	writer->workers = Max(writer->workers, entries_workers(leaf->entries));
-	writer->current_row = current_row;
+void
+leaf_make_room(LeafContext *context, Leaf *leaf)
+{
+	insert_entries(context, leaf, insert_some);
 }
 
 /* How many workers may make index entries, as many as for files of that size. */
@@ -444,7 +461,7 @@ leaf_flush(LeafContext *context, Leaf *leaf)
 	leaf->nrows = 0;
 	leaf->nbytes = 0;
 	if (entries != NULL && entries_full(entries))
-		leaf_flush_entries(context, leaf);
+		leaf_make_room(context, leaf);
 }
 
 /* Where the row has got its place. */

@@ -57,6 +57,9 @@ extern void leaf_flush(LeafContext *context, Leaf *leaf);
 /* Inserts the index entries that wait. */
 extern void leaf_flush_entries(LeafContext *context, Leaf *leaf);
 
+/* The same for some of those of a leaf that has many (entries_make_room). */
+extern void leaf_make_room(LeafContext *context, Leaf *leaf);
+
 /*
  * Writes one row, past the (empty) batch.  False: it is a duplicate, and the writer's
  * error says so.

@@ -1,0 +1,24 @@
+/*
+ * batch.c
+ *		See batch.h.
+ */
+#include "postgres.h"
+
+#include "catalog/pg_am_d.h"
+#include "index/batch.h"
+
+const BatchRoutine *
+batch_routine(Relation index)
+{
+	if (!index->rd_index->indisready || index->rd_index->indisexclusion)
+		return NULL;
+	switch (index->rd_rel->relam)
+	{
+		case GIN_AM_OID:
+			return &gin_batch;
+		case HASH_AM_OID:
+			return &hash_batch;
+		default:
+			return NULL;
+	}
+}

@@ -1,0 +1,59 @@
+/*
+ * batch.h
+ *		What a batch of index entries is: for access methods other than btree.
+ *
+ * Entries of many rows wait in memory, and are inserted in the order that suits
+ * the access method, by rules of its own: see gin_batch.c, hash_batch.c.  It
+ * gets what it would get from its own insertion, row by row.
+ *
+ * Assumption: the index neither makes rows unique nor excludes any.
+ */
+#ifndef PGBULK_BATCH_H
+#define PGBULK_BATCH_H
+
+#include "postgres.h"
+
+#include "storage/itemptr.h"
+#include "utils/rel.h"
+
+typedef struct Batch Batch;
+
+typedef struct BatchRoutine
+{
+	/* budget: bytes that are likely to wait.  Memory: the current context. */
+	Batch	   *(*open) (Relation heap, Relation index, Size budget);
+
+	/*
+	 * Takes a row's entries; the current context is for one row.  Errors: those of
+	 * the operator class, and 54000 for a key that is too large.
+	 */
+	void		(*put) (Batch *batch, const ItemPointerData *tid, const Datum *values,
+						const bool *isnull);
+
+	/* Bytes that wait, with what their insertion takes. */
+	Size		(*memory) (const Batch *batch);
+
+	/*
+	 * Inserts all that waits.  Errors: those of the access method, about a row
+	 * (failed_row.h); 40001 where a serializable transaction has read what is changed.
+	 */
+	void		(*insert) (Batch *batch);
+} BatchRoutine;
+
+struct Batch
+{
+	const BatchRoutine *routine;
+	Relation	heap;
+	Relation	index;
+};
+
+extern const BatchRoutine gin_batch;
+extern const BatchRoutine hash_batch;
+
+/* For an index that is open and locked as for INSERT; NULL: its entries do not wait. */
+extern const BatchRoutine *batch_routine(Relation index);
+
+/* What a presort takes beside its keys: contexts, the first blocks. */
+#define BATCH_PRESORT_OVERHEAD (32 * 1024)
+
+#endif							/* PGBULK_BATCH_H */
