@@ -13,9 +13,7 @@
  *
  * Entries go to the tree although fastupdate may be on: it is there for rows that
  * come one by one, and a list that is emptied into the tree again and again while
- * rows come in would only be work.  A search then has locked no page of the tree
- * against serializable transactions, but the metapage for all, so that is what is
- * asked about.
+ * rows come in would only be work.
  *
  * Price: 32 bytes for each integer of a row, 12 for other keys, and each distinct
  * one of these; while a leaf is filled, others wait for it.
@@ -592,9 +590,6 @@ gin_batch_insert(Batch *base)
 	failed_row_begin(&failing, base->heap, &batch->tid);
 	for (OffsetNumber attnum = 1; attnum <= batch->state.origTupdesc->natts; attnum++)
 		insert_column(batch, attnum);
-	/* when all entries are in: whoever searches from now on finds them */
-	if (GinGetUseFastUpdate(base->index))
-		CheckForSerializableConflictIn(base->index, NULL, GIN_METAPAGE_BLKNO);
 	failed_row_end(&failing);
 	pfree(batch->leaf);
 	pfree(batch->tids);

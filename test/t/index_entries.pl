@@ -1,5 +1,5 @@
-# Index entries that are inserted by the leaf: on standbys, after crash
-# recovery, and with other sessions that write the same keys.
+# Index entries that are inserted by the leaf or in other batches: on standbys, after
+# crash recovery, and with other sessions that write the same keys.
 
 use strict;
 use warnings;
@@ -31,6 +31,9 @@ $primary->safe_psql('postgres', q{
 	CREATE INDEX t_s ON t (s DESC, few) WITH (fillfactor = 50);
 	CREATE INDEX t_alone ON t (few) WITH (deduplicate_items = off);
 	CREATE INDEX t_long ON t (long);
+	CREATE INDEX t_words ON t USING gin ((string_to_array(s, ' ') || few::text), (ARRAY[id, few])) WITH (fastupdate = off);
+	CREATE INDEX t_numbers ON t USING gin ((ARRAY[few, id % 1000, -id]));
+	CREATE INDEX t_hash ON t USING hash (s);
 	INSERT INTO t SELECT i * 10, i % 13, md5((i % 700)::text), repeat(md5((i % 30)::text), i % 30) FROM generate_series(1, 3000) i;
 	CREATE TABLE u (id int PRIMARY KEY, s text)});
 
@@ -46,8 +49,18 @@ sub rows_file
 sub sound
 {
 	my ($node, $name, $check) = @_;
-	my ($rc, $out, $err) = $node->psql('postgres', "SELECT $check FROM pg_index WHERE indrelid IN ('t'::regclass, 'u'::regclass)");
+	my ($rc, $out, $err) = $node->psql('postgres', "SELECT $check FROM pg_index JOIN pg_class c ON c.oid = indexrelid
+		WHERE indrelid IN ('t'::regclass, 'u'::regclass) AND relam = 403");
 	is("$rc $err", '0 ', "$name: the indexes are whole");
+
+	# rows by GIN and hash indexes, by each condition that has the key in it
+	foreach my $search ("string_to_array(s, ' ') || few::text @> ARRAY[key::text]", 'ARRAY[id, few] @> ARRAY[key]',
+		'ARRAY[few, id % 1000, -id] @> ARRAY[key]', "s = 'key ' || key")
+	{
+		is($node->safe_psql('postgres', "SET enable_seqscan = off; SELECT sum(n) FROM unnest(ARRAY[5, 12]) key, LATERAL (SELECT count(*) AS n FROM t WHERE $search) f"),
+			$node->safe_psql('postgres', "SET enable_bitmapscan = off; SET enable_indexscan = off; SELECT sum(n) FROM unnest(ARRAY[5, 12]) key, LATERAL (SELECT count(*) AS n FROM t WHERE $search) f"),
+			"$name: $search");
+	}
 }
 
 sub everything
@@ -176,6 +189,31 @@ foreach my $step ([ $load, "SELECT bulk_load('u', '$later', '{\"writer\": \"buff
 	$failed .= $who->sqlstate;
 }
 is($failed, '40001', 'one of them fails');
+
+# the same by a GIN index and by a hash index
+$primary->safe_psql('postgres', q{CREATE TABLE g (id int PRIMARY KEY, a int[]);
+	CREATE INDEX g_gin ON g USING gin (a) WITH (fastupdate = off); CREATE INDEX g_hash ON g USING hash ((a[1]));
+	INSERT INTO g SELECT i, ARRAY[i] FROM generate_series(1, 6000) i; VACUUM ANALYZE g});
+my $arrays = data_file('arrays.csv', 1, join('', map { qq($_,"{$_}"\n) } 70001 .. 71500));
+foreach my $case ([ 'g_gin', 'a @> ARRAY[71400]' ], [ 'g_hash', 'a[1] = 71400' ])
+{
+	my ($index, $condition) = @$case;
+
+	like($primary->safe_psql('postgres', "SET enable_seqscan = off; EXPLAIN SELECT count(*) FROM g WHERE $condition"), qr/$index/, "$index is searched");
+	$load->ask('SET enable_seqscan = off; BEGIN ISOLATION LEVEL SERIALIZABLE; SELECT count(*) FROM g WHERE id = 100');
+	$other->ask("SET enable_seqscan = off; BEGIN ISOLATION LEVEL SERIALIZABLE; SELECT count(*) FROM g WHERE $condition");
+	$failed = '';
+	foreach my $step ([ $load, "SELECT bulk_load('g', '$arrays', '{\"writer\": \"buffered\"}')" ],
+		[ $other, 'DELETE FROM g WHERE id = 100' ], [ $load, 'COMMIT' ], [ $other, 'COMMIT' ])
+	{
+		my ($who, $what) = @$step;
+
+		$who->ask($what);
+		$failed .= $who->sqlstate;
+	}
+	is($failed, '40001', "one of them fails by $index");
+	$primary->safe_psql('postgres', "DELETE FROM g WHERE id > 70000; INSERT INTO g SELECT 100, ARRAY[100] WHERE NOT EXISTS (SELECT FROM g WHERE id = 100); VACUUM g");
+}
 
 sound($primary, 'at the end', $parents);
 $_->close foreach ($load, $other);
