@@ -79,23 +79,42 @@ build_btree(Relation heap, Relation index, IndexInfo *info,
 /* ---- all else ---- */
 
 /*
- * A scan is reported in steps of so many blocks at least, and in so many steps at most: each is a
- * scan of its own for the server.
+ * A load that is slowed down waits after so many blocks at least, and so many times at most: each
+ * part is a scan of its own.
  */
-#define REPORT_BLOCKS 128
-#define REPORT_STEPS 1000
+#define PART_BLOCKS 128
+#define MAX_PARTS 1000
+
+/* Who takes rows of a scan, in a context that stays as it is from row to row. */
+typedef struct RowTaker
+{
+	IndexBuildCallback callback;
+	void	   *state;
+	MemoryContext context;
+} RowTaker;
+
+static void
+take_row(Relation index, ItemPointer tid, Datum *values, bool *isnull, bool alive, void *state)
+{
+	const RowTaker *taker = state;
+	MemoryContext old = MemoryContextSwitchTo(taker->context);
+
+	taker->callback(index, tid, values, isnull, alive, taker->state);
+	MemoryContextSwitchTo(old);
+}
 
 /*
- * The server's index_build_range_scan, but for its progress: at the first block the server reports
- * that all blocks are done, and takes that back at the second.  While the server scans, it must
- * find its own routines in the relation.
+ * Stands in for the server's index_build_range_scan, which takes twice as long for most pages
+ * (heap_scan.h), and reports wrong progress: at the first block that all are done, and takes that
+ * back at the second.  While the server scans, it must find its own routines in the relation.
  */
 static double
-scan_reported(Relation heap, Relation index, IndexInfo *info, bool allow_sync, bool anyvisible,
-			  bool progress, BlockNumber first, BlockNumber nblocks,
-			  IndexBuildCallback callback, void *state, TableScanDesc scan)
+scan_table(Relation heap, Relation index, IndexInfo *info, bool allow_sync, bool anyvisible,
+		   bool progress, BlockNumber first, BlockNumber nblocks,
+		   IndexBuildCallback callback, void *state, TableScanDesc scan)
 {
 	const TableAmRoutine *here = heap->rd_tableam;
+	RowTaker	taker = {callback, state, CurrentMemoryContext};
 	double		nrows = 0;
 
 	heap->rd_tableam = GetHeapamTableAmRoutine();
@@ -105,17 +124,13 @@ scan_reported(Relation heap, Relation index, IndexInfo *info, bool allow_sync, b
 	else
 	{
 		BlockNumber all = RelationGetNumberOfBlocks(heap);
-		BlockNumber step = Max(REPORT_BLOCKS, all / REPORT_STEPS);
+		BlockNumber part = Max(PART_BLOCKS, all / MAX_PARTS);
 
 		progress_index_scan_other(all);
-		for (uint64 begin = 0; begin < all; begin += step)
+		for (uint64 begin = 0; begin < all; begin += part)
 		{
-			BlockNumber n = Min(step, all - begin);
-
-			CHECK_FOR_INTERRUPTS();
-			nrows += table_index_build_range_scan(heap, index, info, false, anyvisible, false,
-												  begin, n, callback, state, NULL);
-			progress_index_blocks(n);
+			nrows += heap_scan_rows(heap, index, info, begin, Min(part, all - begin),
+									take_row, &taker);
 			throttle_wait();
 		}
 	}
@@ -129,15 +144,15 @@ build_other(Relation heap, Relation index, IndexInfo *info, Size memory)
 {
 	int			setting = maintenance_work_mem;
 	const TableAmRoutine *server = heap->rd_tableam;
-	TableAmRoutine reporting = *server;
+	TableAmRoutine own = *server;
 	IndexBuildResult *built;
 	BuildResult result = {0};
 
 	PG_TRY();
 	{
 		maintenance_work_mem = memory / 1024;
-		reporting.index_build_range_scan = scan_reported;
-		heap->rd_tableam = &reporting;
+		own.index_build_range_scan = scan_table;
+		heap->rd_tableam = &own;
 		built = index->rd_indam->ambuild(heap, index, info);
 		result.heap_rows = built->heap_tuples;
 		result.index_rows = built->index_tuples;
