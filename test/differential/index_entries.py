@@ -2,12 +2,13 @@
 """Compares loads by the buffered writer, whose index entries go in by the leaf, with COPY, beside other sessions.
 
 Makes a table, sometimes one with partitions, with two to five indexes of all shapes (several columns, expressions, partial ones, INCLUDE,
-hash, pages that are nearly full or nearly empty, with deduplication and without), rows in it, of which some are deleted, vacuumed away
+hash, GIN, pages that are nearly full or nearly empty, with deduplication and without), rows in it, of which some are deleted, vacuumed away
 or not, and a file, sometimes with keys that are there already or come twice.
 
 COPY loads the file into one such table, bulk_load into another, with little memory for index entries or much, sometimes while two
 other sessions insert, delete, roll back and vacuum. Where an error is to come, its SQLSTATE, message and detail must be COPY's; the rows of the file
-must be there or not as with COPY, and each btree must pass bt_index_parent_check.
+must be there or not as with COPY, each btree must pass bt_index_parent_check, each GIN index gin_index_check where the server has it, and by GIN and
+hash indexes as many rows must be found for a key as have it.
 
 The server is the one that PGHOST, PGPORT and so on name, on this machine and
 with pgbulk and amcheck installed.
@@ -54,6 +55,7 @@ class Case:
         self.first = 1 if self.deleted == 1 and r.random() < 0.7 else FILE + 1
         self.others = self.again == 0 and self.first > FILE and r.random() < 0.4
         self.memory = r.choice(["1MB", "1MB", "64MB"])
+        self.arrays = []        # of GIN indexes
 
     def rows(self, first, n):
         return "SELECT %d + g, %s FROM generate_series(0, %d) g" % (first, ", ".join(c.value for c in self.columns), n - 1)
@@ -67,7 +69,24 @@ class Case:
         return r.choice(["INDEX ON {} (%s) %s" % (order, options)] * 4 + [
             "INDEX ON {} (%s) INCLUDE (id) %s" % (order, options), "INDEX ON {} (%s) %s WHERE id %% 3 = 0" % (order, options),
             "INDEX ON {} ((id %% 100), %s) %s" % (order, options), "UNIQUE INDEX ON {} (%s, id) %s" % (order, options),
-            "INDEX ON {} USING hash (%s)" % keys[0]])
+            "INDEX ON {} USING hash (%s)" % keys[0]] + [self.gin(columns)] * 2)
+
+    def gin(self, columns):
+        r = self.random
+        array = lambda: "ARRAY[%s]" % ", ".join(
+            (c.name + ("" if c.type.startswith("text") else "::text") for c in columns) if len({c.type for c in columns if "COLLATE" in c.type}) < 2 and
+            all(c.type != "timestamptz" for c in columns) else ["id", "id %% %d" % r.choice([2, 10, 1000])])
+        self.arrays.append(array())
+        second = ", (%s)" % array() if r.random() < 0.3 else ""
+        return "INDEX ON {} USING gin ((%s)%s) WITH (fastupdate = %s)" % (self.arrays[-1], second, r.choice(["on", "off"]))
+
+    def searches(self):
+        """Queries for keys that are not found as often by an index as they are there: none."""
+        conditions = [("unnest(%s)" % array, "%s @> ARRAY[key]" % array) for array in self.arrays]
+        conditions += [(c.name, "%s = key" % c.name) for c in self.columns]
+        return ["SET enable_seqscan = off; SET enable_indexonlyscan = off; SELECT count(*) FROM (SELECT key, count(DISTINCT (t.tableoid, t.ctid)) FROM (SELECT tableoid, ctid, %s AS key FROM loaded) t "
+                "WHERE key IS NOT NULL GROUP BY key ORDER BY random() LIMIT 20) k (key, n), LATERAL (SELECT count(*) FROM loaded WHERE %s) f (found) WHERE n <> found" % condition
+                for condition in conditions]
 
     def setup(self, path):
         """Statements that make tables copied and loaded, and the file."""
@@ -161,6 +180,12 @@ class Checker(CaseChecker):
                                + "SELECT bt_index_parent_check(indexrelid, true, true%s) FROM pg_index JOIN pg_class c ON c.oid = indexrelid\n"
                                "WHERE indrelid IN (SELECT 'loaded'::regclass UNION ALL SELECT relid FROM pg_partition_tree('loaded')) AND relkind = 'i' AND relam = 403 \\g /dev/null" %
                                (", true" if self.version >= 170000 else ""))
+        if self.version >= 180000:
+            damage += self.sql("SELECT gin_index_check(indexrelid) FROM pg_index JOIN pg_class c ON c.oid = indexrelid\n"
+                               "WHERE indrelid IN (SELECT 'loaded'::regclass UNION ALL SELECT relid FROM pg_partition_tree('loaded')) AND relkind = 'i' AND relam = 2742 \\g /dev/null")[1]
+        for search in case.searches():
+            missed, err = self.sql(search)
+            damage += err + ("" if missed.strip() == "0" else "%s by %s" % (missed.strip(), search))
         copied, loaded = out.splitlines()[:2]
         if wanted == found and copied == loaded and not errors and not damage:
             self.passed += 1
