@@ -455,6 +455,7 @@ leaf_flush(LeafContext *context, Leaf *leaf)
 			leaf_follow_up(context, leaf, leaf->slots[i], entries);
 			ResetExprContext(context->flush_econtext);
 		}
+	writer->current_row = -1;
 	estate->es_per_tuple_exprcontext = next_row;
 
 	leaf_clear(leaf);
