@@ -167,7 +167,6 @@ RESET client_encoding;
 DROP TABLE workers_binary;
 
 -- what workers cannot help with
-SELECT pg_temp.load('workers_t', '{"workers": 2, "writer": "buffered"}');
 TRUNCATE workers_t;
 CREATE FUNCTION workers_unsafe(int) RETURNS boolean LANGUAGE plpgsql IMMUTABLE PARALLEL UNSAFE AS 'BEGIN RETURN true; END';
 SELECT pg_temp.load('workers_t', '{"workers": 2, "where": "workers_unsafe(a)"}');

@@ -235,7 +235,7 @@ parallel_entries_are_safe(Relation heap, IndexInfo *const *infos, int n)
 {
 	List	   *expressions = NIL;
 
-	if (RelationUsesLocalBuffers(heap) || IsInParallelMode())
+	if (RelationUsesLocalBuffers(heap))
 		return false;
 	for (int i = 0; i < n; i++)
 	{
@@ -321,7 +321,8 @@ parallel_entries_insert(Relation heap, ParallelEntries *indexes, int n, const Ro
 	for (int i = 0; i < n; i++)
 		sorted[i] = &indexes[i];
 	qsort(sorted, n, sizeof(ParallelEntries *), compare_sizes);
-	if (!workers_pay(nrows * ENTRY_SECONDS * n / 2))
+	/* not beside workers that form rows: together they might be too many */
+	if (IsInParallelMode() || !workers_pay(nrows * ENTRY_SECONDS * n / 2))
 		workers = 0;
 	shared->heap = RelationGetRelid(heap);
 	shared->nrows = nrows;

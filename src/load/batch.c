@@ -220,27 +220,48 @@ try_to_show(const Batch *batch, const ScanRow *row, Size *length)
 	return text.data;
 }
 
+/* Puts the row's text behind its place in the error's CONTEXT. */
+static void
+add_text(Batch *batch, ErrorData *error, const char *file, int64 line, const char *text,
+		 Size length)
+{
+	const char *plain = row_context(batch, file, line, NULL, 0);
+	char	   *place = error->context != NULL ? strstr(error->context, plain) : NULL;
+	const char *rest;
+
+	if (place == NULL || text == NULL)
+		return;
+	rest = place + strlen(plain);
+	if (*rest != '\n' && *rest != '\0')
+		return;
+	error->context = psprintf("%.*s%s%s", (int) (place - error->context), error->context,
+							  row_context(batch, file, line, text, length), rest);
+}
+
 void
 batch_show_row(Batch *batch, ErrorData *error)
 {
 	const Reader *reader = batch->reader;
 	uint32		index = current_row(batch);
-	int64		line = reader_line(reader, index);
-	const char *file = reader->source->path;
-	const char *plain = row_context(batch, file, line, NULL, 0);
-	char	   *place = error->context != NULL ? strstr(error->context, plain) : NULL;
-	const char *rest;
-	const char *text;
-	Size		length;
+	Size		length = 0;
+	const char *text = try_to_show(batch, &reader->rows[index], &length);
 
-	if (place == NULL)
+	add_text(batch, error, reader->source->path, reader_line(reader, index), text, length);
+}
+
+void
+batch_show_stored_row(Batch *batch, ErrorData *error, Raw *raw)
+{
+	const Writer *writer = batch->writer;
+	JournalPlace place;
+	Size		length = 0;
+	const char *text;
+
+	if (writer->find_place == NULL || !writer->find_place(writer->find_place_arg, NULL, &place))
 		return;
-	rest = place + strlen(plain);
-	text = try_to_show(batch, &reader->rows[index], &length);
-	if (text == NULL || (*rest != '\n' && *rest != '\0'))
-		return;
-	error->context = psprintf("%.*s%s%s", (int) (place - error->context), error->context,
-							  row_context(batch, file, line, text, length), rest);
+	text = raw_show(raw, &place, &length);
+	add_text(batch, error, list_nth(batch->reader->source->paths, place.file), place.line, text,
+			 length);
 }
 
 /* ---- bad rows ---- */
@@ -668,6 +689,10 @@ take_row(Batch *batch)
 				reject_row(batch);
 				count_for_limit(batch, true, 1);
 				break;
+			case WRITER_LEFT:
+				yield_row(batch);
+				writer->current_row = -1;
+				return;
 			case WRITER_BAD:
 				bad_row(batch);
 				writer->current_row = -1;

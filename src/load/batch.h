@@ -22,6 +22,7 @@
 
 #include "check/bad_rows.h"
 #include "format/convert.h"
+#include "format/raw.h"
 #include "format/reader.h"
 #include "option/options.h"
 #include "portability/instr_time.h"
@@ -133,5 +134,8 @@ extern bool batch_shows_row(const Batch *batch, int sqlerrcode);
  * for every message.  In the current memory context.
  */
 extern void batch_show_row(Batch *batch, ErrorData *error);
+
+/* The same for a row that the writer was storing and that is not in the window, if any. */
+extern void batch_show_stored_row(Batch *batch, ErrorData *error, Raw *raw);
 
 #endif							/* PGBULK_BATCH_H */

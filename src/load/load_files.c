@@ -9,6 +9,7 @@
 #include "load/load_parts.h"
 #include "load/share.h"
 #include "load/slower.h"
+#include "miscadmin.h"
 #include "server/workers.h"
 #include "utils/memutils.h"
 
@@ -276,6 +277,7 @@ static void
 pace_begin(Load *load)
 {
 	INSTR_TIME_SET_CURRENT(load->pace.since);
+	load->pace.storing = load->writer->storing;
 }
 
 /* Ends timing a batch.  The first ones, which find caches cold, do not count. */
@@ -289,10 +291,13 @@ pace_note(Load *load)
 	if (load->pace.batches++ == BATCHES_TO_WARM)
 		load->pace.bytes = load->pace.seconds = 0;
 	load->pace.bytes += load->reader->result.consumed;
-	load->pace.seconds += INSTR_TIME_GET_DOUBLE(now);
+	load->pace.seconds += INSTR_TIME_GET_DOUBLE(now) - (load->writer->storing - load->pace.storing);
 }
 
-/* Whether loading this many bytes takes this process longer than workers take to start. */
+/*
+ * Whether what workers can do for this many bytes takes this process longer than workers take to
+ * start.
+ */
 static bool
 workers_would_pay(const Load *load, int64 bytes)
 {
@@ -331,6 +336,36 @@ is_worth_workers(const Load *load)
 	int64		left = source_left(load->source, load->source->window.offset);
 
 	return share_workers(&load->batch, wanted_bytes(load, left), source_chunk_size) > 0;
+}
+
+/* share_lead; an error about a row that is being stored shows it, as one without workers does. */
+static ShareResult
+lead(Load *load, const ShareLeader *leader, int workers)
+{
+	MemoryContext context = CurrentMemoryContext;
+	ShareResult result;
+
+	PG_TRY();
+	{
+		result = share_lead(leader, workers);
+	}
+	PG_CATCH();
+	{
+		ErrorData  *error;
+
+		if (load->writer->find_place == NULL)
+			PG_RE_THROW();
+		MemoryContextSwitchTo(context);
+		error = CopyErrorData();
+		FlushErrorState();
+		/* workers may have ended with errors, which are not this one */
+		HOLD_INTERRUPTS();
+		batch_show_stored_row(&load->batch, error, load->raw);
+		RESUME_INTERRUPTS();
+		ReThrowError(error);
+	}
+	PG_END_TRY();
+	return result;
 }
 
 /*
@@ -394,7 +429,7 @@ load_in_parallel(Load *load)
 
 	load->rows_alone.loaded = load->batch.rows_loaded;
 	load->rows_alone.filtered = load->batch.rows_filtered;
-	result = share_lead(&leader, workers);
+	result = lead(load, &leader, workers);
 	count_rows(load, load->batch.rows_loaded);
 	show_progress(load);
 	load->result->workers = Max(load->result->workers, result.workers);

@@ -52,8 +52,9 @@ typedef struct Load
 	{
 		int			batches;	/* batches that were timed */
 		double		bytes;		/* their bytes, */
-		double		seconds;	/* and their seconds without workers */
+		double		seconds;	/* and their seconds without workers, of what these can do */
 		instr_time	since;
+		double		storing;	/* as the writer had it then */
 	}			pace;
 	bool		query_looks;	/* a volatile function of the query may read the table */
 	bool		may_be_slow;	/* writer auto is buffered, and no NOTICE has said so */

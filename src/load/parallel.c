@@ -302,3 +302,103 @@ parallel_receive(Parallel *parallel, StringInfo to)
 	pg_atomic_write_u64(&parallel->received, received);
 	ConditionVariableBroadcast(&parallel->changed);
 }
+
+/* ---- rows for the leader ---- */
+
+/*
+ * Each message follows its size; where there is too little space for it up to
+ * the end of the data, zero stands instead, and it is at the beginning.
+ */
+#define ROWS_HEADER sizeof(uint64)
+
+void
+parallel_rows_init(ParallelRows *rows, Size size)
+{
+	pg_atomic_init_u64(&rows->written, 0);
+	pg_atomic_init_u64(&rows->taken, 0);
+	rows->size = size;
+	rows->placed = 0;
+}
+
+static inline bool
+has_space(ParallelRows *rows, Size size)
+{
+	return rows->size - (pg_atomic_read_u64(&rows->written) -
+						 pg_atomic_read_u64(&rows->taken)) >= size;
+}
+
+char *
+parallel_rows_place(Parallel *parallel, ParallelRows *rows, Size size)
+{
+	Size		needed = ROWS_HEADER + MAXALIGN(size);
+	Size		at = pg_atomic_read_u64(&rows->written) % rows->size;
+	Size		skipped = rows->size - at < needed ? rows->size - at : 0;
+
+	Assert(2 * needed <= rows->size);
+	if (!has_space(rows, skipped + needed))
+	{
+		ConditionVariablePrepareToSleep(&parallel->changed);
+		while (!has_space(rows, skipped + needed))
+			wait_for_change(parallel);
+		ConditionVariableCancelSleep();
+	}
+	pg_memory_barrier();
+	if (skipped > 0)
+	{
+		*(uint64 *) (rows->data + at) = 0;
+		at = 0;
+	}
+	*(uint64 *) (rows->data + at) = needed;
+	rows->placed = skipped + needed;
+	return rows->data + at + ROWS_HEADER;
+}
+
+void
+parallel_rows_send(Parallel *parallel, ParallelRows *rows)
+{
+	uint64		written = pg_atomic_read_u64(&rows->written);
+
+	pg_memory_barrier();
+	pg_atomic_write_u64(&rows->written, written + rows->placed);
+	ConditionVariableBroadcast(&parallel->changed);
+}
+
+/* Where the next message is, as an offset in the data; and of how many bytes it is the end. */
+static Size
+find_message(ParallelRows *rows, uint64 *end)
+{
+	uint64		taken = pg_atomic_read_u64(&rows->taken);
+	Size		at = taken % rows->size;
+	uint64		needed = *(uint64 *) (rows->data + at);
+
+	if (needed == 0)
+	{
+		taken += rows->size - at;
+		at = 0;
+		needed = *(uint64 *) rows->data;
+	}
+	*end = taken + needed;
+	return at;
+}
+
+char *
+parallel_rows_next(ParallelRows *rows)
+{
+	uint64		end;
+
+	if (pg_atomic_read_u64(&rows->taken) == pg_atomic_read_u64(&rows->written))
+		return NULL;
+	pg_memory_barrier();
+	return rows->data + find_message(rows, &end) + ROWS_HEADER;
+}
+
+void
+parallel_rows_release(Parallel *parallel, ParallelRows *rows)
+{
+	uint64		end;
+
+	(void) find_message(rows, &end);
+	pg_memory_barrier();
+	pg_atomic_write_u64(&rows->taken, end);
+	ConditionVariableBroadcast(&parallel->changed);
+}

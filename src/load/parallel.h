@@ -66,6 +66,19 @@ typedef struct Parallel
 	char		pipe[PIPE_SIZE];
 } Parallel;
 
+/*
+ * Rows for the leader, where only that can store them, from whoever has the
+ * turn: messages, each in one piece.  In shared memory.
+ */
+typedef struct ParallelRows
+{
+	pg_atomic_uint64 written;	/* bytes that ever were */
+	pg_atomic_uint64 taken;
+	Size		size;			/* of data, a multiple of 8 */
+	Size		placed;			/* only for who holds the ticket: of the message to be sent */
+	char		data[FLEXIBLE_ARRAY_MEMBER];
+} ParallelRows;
+
 /* What one takes. */
 typedef struct ParallelChunk
 {
@@ -127,5 +140,18 @@ extern void parallel_send(Parallel *parallel, const char *data, Size len);
 
 /* The leader: appends what has been sent. */
 extern void parallel_receive(Parallel *parallel, StringInfo to);
+
+/* size: of its data, at least twice that of the largest message and its eight bytes of header. */
+extern void parallel_rows_init(ParallelRows *rows, Size size);
+
+/* A worker, in its turn: where a message goes, MAXALIGNed; waits while there is no space. */
+extern char *parallel_rows_place(Parallel *parallel, ParallelRows *rows, Size size);
+
+/* The message is there. */
+extern void parallel_rows_send(Parallel *parallel, ParallelRows *rows);
+
+/* The leader: the next message, or NULL; and that it is not needed any more. */
+extern char *parallel_rows_next(ParallelRows *rows);
+extern void parallel_rows_release(Parallel *parallel, ParallelRows *rows);
 
 #endif							/* PGBULK_PARALLEL_H */

@@ -24,6 +24,7 @@
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/partcache.h"
+#include "write/handover.h"
 
 #define KEY_SHARED UINT64CONST(1)
 #define KEY_PARALLEL UINT64CONST(2)
@@ -35,6 +36,7 @@
 #define KEY_FILES UINT64CONST(8)
 #define KEY_HEADER UINT64CONST(9)
 #define KEY_WRITER UINT64CONST(10)
+#define KEY_ROWS UINT64CONST(11)
 
 /* A worker starts for no less than this many chunks. */
 #define CHUNKS_PER_WORKER 4
@@ -44,6 +46,10 @@
  * one that is being read, and one more.
  */
 #define RING_SPARE 2
+
+/* Where only the leader can store rows: space for those of each process, and for this many more. */
+#define ROWS_SPARE 2
+#define ROWS_BYTES (2 * ROW_CHANNEL_MAX)
 
 /* What workers must know, in shared memory. */
 typedef struct Shared
@@ -60,6 +66,7 @@ typedef struct Shared
 	int			encoding;		/* of the file: a worker has none of its client's */
 	bool		by_copy;
 	int			processes;		/* at most */
+	bool		handing;		/* only the leader can store rows */
 } Shared;
 
 /* ---- who may have workers ---- */
@@ -207,8 +214,6 @@ share_refusal(const Batch *batch, const RejectStream *rejects, int64 bytes)
 
 	if (batch_rows_wanted(batch) >= 0)
 		rows = Min(rows, batch_rows_wanted(batch));
-	if (batch->writer->routine->begin_parallel == NULL)
-		return REFUSAL_NOT_DIRECT;
 	refusal = batch->writer->routine->share_refusal(batch->writer);
 	if (refusal != REFUSAL_NONE)
 		return refusal;
@@ -354,6 +359,8 @@ start_workers(const ShareLeader *leader, int nworkers, Shared *shared,
 	Size		writer_size = shared->writer_size;
 	Size		ring_bytes = source_can_seek(leader->source) ? 0 :
 		mul_size(shared->processes + RING_SPARE, CHUNK_MAX);
+	Size		rows_bytes = shared->handing ?
+		mul_size(shared->processes + ROWS_SPARE, ROWS_BYTES) : 0;
 	ParallelContext *pcxt;
 
 	join_paths(&paths, leader->source->paths);
@@ -370,6 +377,8 @@ start_workers(const ShareLeader *leader, int nworkers, Shared *shared,
 	workers_estimate(pcxt);
 	if (ring_bytes > 0)
 		estimate(&pcxt->estimator, offsetof(Ring, data) + ring_bytes);
+	if (rows_bytes > 0)
+		estimate(&pcxt->estimator, offsetof(ParallelRows, data) + rows_bytes);
 	InitializeParallelDSM(pcxt);
 	if (pcxt->seg == NULL)
 	{
@@ -403,6 +412,14 @@ start_workers(const ShareLeader *leader, int nworkers, Shared *shared,
 		*ring = shm_toc_allocate(pcxt->toc, offsetof(Ring, data) + ring_bytes);
 		ring_init(*ring, ring_bytes, cursor->offset);
 		shm_toc_insert(pcxt->toc, KEY_RING, *ring);
+	}
+	if (rows_bytes > 0)
+	{
+		ParallelRows *rows = shm_toc_allocate(pcxt->toc,
+											  offsetof(ParallelRows, data) + rows_bytes);
+
+		parallel_rows_init(rows, rows_bytes);
+		shm_toc_insert(pcxt->toc, KEY_ROWS, rows);
 	}
 
 	workers_launch(pcxt);
@@ -444,7 +461,7 @@ end_ring(const ShareLeader *leader, Ring *ring, int64 offset)
 
 static void
 lead_chunks(const ShareLeader *leader, Parallel *parallel, Ring *ring,
-			FileStamp *files, const Shared *shared)
+			ParallelRows *rows, FileStamp *files, const Shared *shared)
 {
 	Batch	   *batch = leader->batch;
 	Batch		alone = *batch;
@@ -453,6 +470,7 @@ lead_chunks(const ShareLeader *leader, Parallel *parallel, Ring *ring,
 	Share		share = {
 		.parallel = parallel,
 		.ring = ring,
+		.rows = rows,
 		.batch = batch,
 		.journal = leader->journal,
 		.processes = shared->processes,
@@ -475,8 +493,8 @@ lead_chunks(const ShareLeader *leader, Parallel *parallel, Ring *ring,
 	share_load_chunks(&share);
 
 	/* until everyone else is done with the last of theirs */
-	parallel_await(parallel, parallel_tickets(parallel), share_receive_rejects, &share);
-	share_receive_rejects(&share);
+	parallel_await(parallel, parallel_tickets(parallel), share_receive, &share);
+	share_receive(&share);
 	batch->writer->routine->gather(batch->writer);
 
 	convert_reserve(batch->conv, 0);
@@ -484,6 +502,33 @@ lead_chunks(const ShareLeader *leader, Parallel *parallel, Ring *ring,
 	*batch->guard = guard;
 	*batch = alone;
 	share.journal->reader = batch->reader;
+}
+
+/*
+ * The same.  An error may be about a row of a file that only workers have opened: whoever shows the
+ * row must know of the file.
+ */
+static void
+lead_chunks_or_fail(const ShareLeader *leader, Parallel *parallel, Ring *ring, ParallelRows *rows,
+					FileStamp *files, const Shared *shared)
+{
+	const Writer *writer = leader->batch->writer;
+
+	PG_TRY();
+	{
+		lead_chunks(leader, parallel, ring, rows, files, shared);
+	}
+	PG_CATCH();
+	{
+		JournalPlace place;
+
+		if (writer->find_place != NULL &&
+			writer->find_place(writer->find_place_arg, NULL, &place))
+			for (int i = shared->file + 1; i <= place.file; i++)
+				leader->began(leader->arg, i, files);
+		PG_RE_THROW();
+	}
+	PG_END_TRY();
 }
 
 ShareResult
@@ -511,7 +556,8 @@ share_lead(const ShareLeader *leader, int nworkers)
 		.eol = batch->reader->eol,
 		.encoding = batch->options->encoding,
 		.by_copy = batch->options->by_copy,
-		.processes = nworkers + 1
+		.processes = nworkers + 1,
+		.handing = batch->writer->routine->take_over != NULL
 	};
 	ParallelContext *pcxt;
 	Parallel   *parallel;
@@ -539,7 +585,8 @@ share_lead(const ShareLeader *leader, int nworkers)
 		int64		line;
 
 		result.workers = pcxt->nworkers_launched;
-		lead_chunks(leader, parallel, ring, files, &shared);
+		lead_chunks_or_fail(leader, parallel, ring, shm_toc_lookup(pcxt->toc, KEY_ROWS, true),
+							files, &shared);
 		stopped = parallel->stopped;
 		result.chunks = parallel->tickets - 1;
 		batch->rows_read += parallel->rows_read;
@@ -592,6 +639,7 @@ help(shm_toc *toc)
 	Share		share = {
 		.parallel = parallel,
 		.ring = ring,
+		.rows = shm_toc_lookup(toc, KEY_ROWS, true),
 		.batch = &batch,
 		.processes = shared->processes,
 		.eol = shared->eol
@@ -621,8 +669,8 @@ help(shm_toc *toc)
 	checks = checks_open(options, batch.target->rel);
 	share.journal = checks_journal(checks);
 	share.journal->reader = batch.reader;
-	batch.writer = direct_join(batch.target, shm_toc_lookup(toc, KEY_WRITER, false),
-							   &guard, checks);
+	batch.writer = shared->handing ? handover_join(batch.target, &guard, checks) :
+		direct_join(batch.target, shm_toc_lookup(toc, KEY_WRITER, false), &guard, checks);
 	share_limit_batch(&batch, &share);
 	batch_open_where(&batch);
 	batch_open_columns(&batch);

@@ -36,15 +36,53 @@ show_progress(void *arg)
 					 share->parallel->rows_filtered);
 }
 
-void
-share_receive_rejects(void *arg)
+/* Whether the leader has something to do that it can do only when it is alone. */
+static bool
+wants_alone(const Share *share)
 {
-	Share	   *share = arg;
+	Writer	   *writer = share->batch->writer;
+
+	return share->leader != NULL && writer->routine->wants_alone != NULL &&
+		writer->routine->wants_alone(writer);
+}
+
+/*
+ * The leader: stores rows that workers have handed over, up to this offset in
+ * all that they hand over.  Unless they must be stored now, not those after
+ * which it wants to be alone.
+ */
+static void
+store_rows(Share *share, uint64 end, bool must)
+{
+	Writer	   *writer = share->batch->writer;
+	char	   *message;
+
+	while (share->rows != NULL && pg_atomic_read_u64(&share->rows->taken) < end &&
+		   (must || !wants_alone(share)) &&
+		   (message = parallel_rows_next(share->rows)) != NULL)
+	{
+		CHECK_FOR_INTERRUPTS();
+		writer->routine->take_over(writer, message);
+		parallel_rows_release(share->parallel, share->rows);
+		show_progress(share);
+	}
+}
+
+static void
+receive_rejects(Share *share)
+{
 	const ShareLeader *leader = share->leader;
 
 	parallel_receive(share->parallel, &share->received);
 	reject_queue_drain(&share->received, leader->source->paths,
 					   leader->rejects, &share->batch->context_row, share->journal);
+}
+
+void
+share_receive(void *arg)
+{
+	receive_rejects(arg);
+	store_rows(arg, PG_UINT64_MAX, true);
 }
 
 /*
@@ -80,9 +118,9 @@ await_turn(void *arg)
 	share->has_turn = true;
 	show_progress(share);
 	if (!parallel_await(share->parallel, share->chunk.ticket,
-						share->leader ? share_receive_rejects : NULL, share))
+						share->leader ? share_receive : NULL, share))
 		return false;
-	share->undone = may_reach_limit(share);
+	share->undone = may_reach_limit(share) || wants_alone(share);
 	return !share->undone;
 }
 
@@ -113,7 +151,7 @@ send_rejects(Share *share)
 	}
 	else
 	{
-		share_receive_rejects(share);
+		receive_rejects(share);
 		Assert(share->received.len == 0);
 		reject_queue_drain(&share->queue, leader->source->paths,
 						   leader->rejects, &share->batch->context_row, share->journal);
@@ -182,6 +220,33 @@ find_stop(const Batch *batch, int64 *offset, int64 *line)
 	return *offset != window->offset + window->length;
 }
 
+static char *
+place_rows(void *arg, Size size)
+{
+	Share	   *share = arg;
+
+	return parallel_rows_place(share->parallel, share->rows, size);
+}
+
+static void
+send_rows(void *arg)
+{
+	Share	   *share = arg;
+
+	parallel_rows_send(share->parallel, share->rows);
+}
+
+/* A worker, in its turn. */
+static void
+hand_over_rows(Share *share)
+{
+	Writer	   *writer = share->batch->writer;
+	RowChannel	channel = {.place = place_rows, .send = send_rows, .arg = share};
+
+	if (share->rows != NULL && share->leader == NULL)
+		writer->routine->hand_over(writer, &channel);
+}
+
 /* What must be in input order; then the rows are written. */
 static void
 commit_chunk(Share *share)
@@ -190,6 +255,7 @@ commit_chunk(Share *share)
 	Batch	   *batch = share->batch;
 	Writer	   *writer = batch->writer;
 	bool		in_turn = writer->routine->writes_in_turn(writer);
+	uint64		rows_before = 0;
 	int64		offset;
 	int64		line;
 
@@ -214,6 +280,7 @@ commit_chunk(Share *share)
 	share->few_rows = !writer->routine->reserve(writer);
 	if (in_turn)
 		writer->routine->write(writer);
+	hand_over_rows(share);
 	send_rejects(share);
 	parallel->rows_read += batch->rows_read;
 	parallel->rows_loaded += batch->rows_loaded;
@@ -222,7 +289,11 @@ commit_chunk(Share *share)
 		stop_at(share, offset, line);
 	else if (share->ring != NULL)
 		ring_release(share->ring, offset);
+	if (share->rows != NULL)
+		rows_before = pg_atomic_read_u64(&share->rows->written);
 	parallel_pass(parallel, share->chunk.ticket);
+	if (share->leader != NULL)
+		store_rows(share, rows_before, true);
 	if (!in_turn)
 		writer->routine->write(writer);
 }
@@ -266,24 +337,28 @@ feed(Share *share, char *place, Size space)
 }
 
 /*
- * The leader: reads on into the ring.  False where that has enough: for the
+ * The leader: reads on into the ring.  False where there is none, or it has enough: for the
  * chunks to come or, where someone waits, no space for more.
  */
 static bool
 feed_ring(Share *share, bool awaited)
 {
 	Ring	   *ring = share->ring;
-	int64		ahead = pg_atomic_read_u64(&ring->written) - share->parallel->cursor.offset;
 	int64		capacity = share->batch->reader->source->window.capacity;
+	int64		ahead;
 	Size		space;
-	char	   *place = ring_place(ring, &space);
+	char	   *place;
 
 	CHECK_FOR_INTERRUPTS();
+	if (ring == NULL)
+		return false;
+	ahead = pg_atomic_read_u64(&ring->written) - share->parallel->cursor.offset;
+	place = ring_place(ring, &space);
 	if (pg_atomic_read_u32(&ring->ended) != 0 || space == 0 ||
 		(!awaited && ahead >= (int64) FEED_AHEAD * share->processes * capacity))
 		return false;
 	feed(share, place, space);
-	share_receive_rejects(share);
+	receive_rejects(share);
 	return true;
 }
 
@@ -301,18 +376,21 @@ share_feed_at_once(void *arg)
 
 /*
  * The next chunk.  The leader of a ring must never wait for another process
- * here, for that may wait for bytes.
+ * here, for that may wait for bytes.  Nor where it alone stores rows, for space
+ * for these; and it takes a chunk only when there are none to store.
  */
 static bool
 take_chunk(Share *share)
 {
 	bool		busy;
 
-	if (share->ring == NULL || share->leader == NULL)
+	if (share->leader == NULL || (share->ring == NULL && share->rows == NULL))
 		return parallel_take(share->parallel, &share->chunks, &share->chunk,
 							 prepare_rows, share);
 	for (;;)
 	{
+		receive_rejects(share);
+		store_rows(share, PG_UINT64_MAX, false);
 		if (feed_ring(share, false))
 			continue;
 		if (parallel_try_take(share->parallel, &share->chunks, &share->chunk,
@@ -322,7 +400,6 @@ take_chunk(Share *share)
 			return false;
 		if (feed_ring(share, true))
 			continue;
-		share_receive_rejects(share);
 		parallel_linger(share->parallel);
 	}
 }
@@ -336,7 +413,8 @@ share_load_chunks(Share *share)
 
 	share->largest_chunk = Min(CHUNK_MAX, (Size) source->window.capacity * CHUNK_GROWTH);
 	writer->routine->begin_parallel(writer, share->processes, await_turn, share);
-	journal_hold(share->journal, true);
+	/* where the leader alone stores rows, that is in their order */
+	journal_hold(share->journal, share->rows == NULL);
 	if (share->leader != NULL)
 		parallel_pass(share->parallel, PARALLEL_FIRST_TICKET);
 	while (take_chunk(share))

@@ -57,6 +57,7 @@ typedef struct Share
 	bool		undone;			/* its last rows may be too many: it is left to the leader alone */
 	bool		few_rows;		/* it had for the writer */
 	StringInfoData queue;		/* its bad rows */
+	ParallelRows *rows;			/* for the leader; NULL: who forms rows stores them */
 
 	Ring	   *ring;			/* NULL: each process reads by itself */
 
@@ -75,7 +76,7 @@ extern void share_limit_batch(Batch *batch, Share *share);
 extern void share_load_chunks(Share *share);
 
 /* The leader: what workers have sent goes where it belongs.  arg: its share, as below. */
-extern void share_receive_rejects(void *arg);
+extern void share_receive(void *arg);
 
 /* The leader, where it reads a chunk that the ring does not have to its end. */
 extern void share_feed_at_once(void *arg);

@@ -93,8 +93,12 @@ static const RefusalMessage messages[] = {
 
 	[REFUSAL_MANY_PARTITIONS_WORKERS] =
 	OF_LOAD("The table has more partitions than are prepared for workers."),
-	[REFUSAL_NOT_DIRECT] =
-	OF_LOAD("The writer is not \"direct\"."),
+	[REFUSAL_PARTITIONED_WORKERS] =
+	OF_LOAD("The writer is \"buffered\", and the table is partitioned."),
+	[REFUSAL_DUPLICATES_WORKERS] =
+	OF_LOAD("The writer is \"buffered\", and \"on_duplicate\" is set."),
+	[REFUSAL_INDEX_METHOD] =
+	OF_LOAD("An index has an access method that is not the server's own."),
 	[REFUSAL_TEMPORARY] =
 	OF_LOAD("The table is temporary."),
 	[REFUSAL_ORIGIN] =

@@ -9,6 +9,9 @@
  * Leaves of a partitioned target keep their batches until the window ends,
  * so that scattered rows still go in together.  Only the latest few keep
  * slots and a buffer pin.
+ *
+ * Beside other processes (parallel.h) this one alone stores rows; its own wait
+ * until those of earlier chunks are stored (handover.h).
  */
 #include "postgres.h"
 
@@ -23,6 +26,7 @@
 #include "utils/memutils.h"
 #include "utils/rel.h"
 #include "write/arbiter_batch.h"
+#include "write/handover.h"
 #include "write/leaf.h"
 #include "write/partitions.h"
 
@@ -43,6 +47,13 @@ typedef struct BufferedWriter
 	List	   *leaves;			/* all, for the close */
 	List	   *waiting;		/* those with rows in their batches */
 	List	   *warm;			/* those flushed last, oldest first */
+
+	/* beside other processes */
+	HeldRows	held;			/* rows that wait for their turn */
+	bool		holds;
+	JournalPlace *places;		/* of a message's rows */
+	uint32		nplaces;
+	uint32		places_capacity;
 } BufferedWriter;
 
 static void *
@@ -264,10 +275,25 @@ put_key(BufferedWriter *writer, HeapTuple tuple, uint32 number)
 		settle_keys(writer);
 }
 
+/* The row waits for the turn of this process. */
+static WriterVerdict
+hold_row(BufferedWriter *writer, Leaf *leaf, TupleTableSlot *slot, uint32 number)
+{
+	HeapTuple	tuple = tuple_form(leaf->former, slot->tts_values, slot->tts_isnull,
+								   &writer->held.arena);
+
+	if (!held_has_room(&writer->held, tuple))
+		return WRITER_LEFT;
+	held_put(&writer->held, tuple, number);
+	return WRITER_TAKEN;
+}
+
 static WriterVerdict
 store_row(BufferedWriter *writer, Leaf *leaf, TupleTableSlot *slot,
 		  uint32 number)
 {
+	if (writer->holds)
+		return hold_row(writer, leaf, slot, number);
 	if (writer->keys != NULL && !writer->base.one_by_one)
 	{
 		put_key(writer,
@@ -363,6 +389,8 @@ buffered_put_rows(Writer *base, const char *data, const ScanRow *rows,
 	Leaf	   *leaf = writer->leaf;
 	HeapTuple	tuples[WRITER_ROWS];
 
+	if (writer->holds)
+		return held_form_rows(&writer->held, base->former, data, rows, fields, first, n);
 	n = Min(n, Min(WRITER_ROWS, LEAF_BATCH_ROWS - leaf->nrows));
 	n = form_rows(base->former, data, rows + first, n, fields,
 				  writer->keys != NULL ? arbiter_batch_arena(writer->keys) :
@@ -428,6 +456,174 @@ buffered_close(Writer *base)
 	FreeExecutorState(estate);
 }
 
+/* ---- beside other processes ---- */
+
+static RefusalReason
+buffered_share_refusal(Writer *base)
+{
+	BufferedWriter *writer = (BufferedWriter *) base;
+
+	if (writer->partitions != NULL)
+		return REFUSAL_PARTITIONED_WORKERS;
+	if (writer->keys != NULL || writer->leaf->arbiter != NULL)
+		return REFUSAL_DUPLICATES_WORKERS;
+	return leaf_share_refusal(writer->leaf);
+}
+
+/* Workers need nothing, but while there are some nobody can get an XID. */
+static Size
+buffered_prepare_share(Writer *base)
+{
+	(void) GetCurrentTransactionId();
+	return 0;
+}
+
+static void
+buffered_share(Writer *base, void *memory)
+{
+}
+
+static void
+buffered_gather(Writer *base)
+{
+}
+
+static void
+buffered_begin_parallel(Writer *base, int processes, bool (*await_turn) (void *arg), void *arg)
+{
+	BufferedWriter *writer = (BufferedWriter *) base;
+
+	if (writer->held.context == NULL)
+		held_init(&writer->held, base->estate->es_query_cxt, writer->context.journal);
+	writer->holds = true;
+}
+
+static void
+buffered_end_parallel(Writer *base)
+{
+	((BufferedWriter *) base)->holds = false;
+}
+
+static bool
+buffered_reserve(Writer *base)
+{
+	return true;
+}
+
+/* For the writer, while rows are stored that are not those of the window. */
+static bool
+find_place(void *arg, const ItemPointerData *tid, JournalPlace *place)
+{
+	BufferedWriter *writer = arg;
+	int64		number = writer->base.current_row;
+
+	if (tid != NULL || number < 0 || number >= writer->nplaces)
+		return false;
+	*place = writer->places[number];
+	return true;
+}
+
+static JournalPlace *
+add_place(BufferedWriter *writer)
+{
+	if (writer->nplaces == writer->places_capacity)
+	{
+		MemoryContext context = writer->base.estate->es_query_cxt;
+
+		writer->places_capacity = Max(2 * writer->places_capacity, LEAF_BATCH_ROWS);
+		writer->places = writer->places == NULL ?
+			MemoryContextAlloc(context, writer->places_capacity * sizeof(JournalPlace)) :
+			repalloc_huge(writer->places, writer->places_capacity * sizeof(JournalPlace));
+	}
+	return &writer->places[writer->nplaces++];
+}
+
+static void
+begin_others_rows(BufferedWriter *writer)
+{
+	writer->nplaces = 0;
+	writer->base.current_row = -1;
+	writer->base.find_place = find_place;
+	writer->base.find_place_arg = writer;
+}
+
+static void
+end_others_rows(BufferedWriter *writer, int64 current_row)
+{
+	flush_all(writer);
+	writer->base.find_place = NULL;
+	writer->base.current_row = current_row;
+}
+
+/* Stores a row with its place, which is the latest. */
+static void
+store_tuple(BufferedWriter *writer, HeapTuple tuple)
+{
+	Leaf	   *leaf = writer->leaf;
+
+	leaf_put_tuple(&writer->context, leaf, tuple, writer->nplaces - 1);
+	if (leaf_is_full(leaf))
+		leaf_flush(&writer->context, leaf);
+}
+
+static void
+buffered_take_over(Writer *base, char *message)
+{
+	BufferedWriter *writer = (BufferedWriter *) base;
+	int64		current_row = base->current_row;
+	HandedRows	rows;
+	HeapTupleData tuple;
+	JournalPlace place;
+
+	begin_others_rows(writer);
+	handed_begin(&rows, message);
+	while (handed_next(&rows, &tuple, &place))
+	{
+		HeapTuple	copy = arena_alloc(&writer->context.arena, sizeof(HeapTupleData));
+
+		*copy = tuple;
+		*add_place(writer) = place;
+		store_tuple(writer, copy);
+	}
+	end_others_rows(writer, current_row);
+}
+
+/* Its own rows, when their turn has come. */
+static void
+buffered_write(Writer *base)
+{
+	BufferedWriter *writer = (BufferedWriter *) base;
+	int64		current_row = base->current_row;
+
+	begin_others_rows(writer);
+	for (uint32 i = 0; i < writer->held.nrows; i++)
+	{
+		*add_place(writer) = writer->held.rows[i].place;
+		store_tuple(writer, writer->held.rows[i].tuple);
+	}
+	end_others_rows(writer, current_row);
+	held_reset(&writer->held);
+}
+
+static bool
+buffered_writes_in_turn(Writer *base)
+{
+	return false;
+}
+
+static void
+buffered_discard(Writer *base)
+{
+	held_reset(&((BufferedWriter *) base)->held);
+}
+
+/* Index entries go to several processes when all others are done. */
+static bool
+buffered_wants_alone(Writer *base)
+{
+	return leaf_entries_wait(((BufferedWriter *) base)->leaf);
+}
+
 static const WriterRoutine buffered_routine = {
 	.name = "buffered",
 	.put = buffered_put,
@@ -435,6 +631,18 @@ static const WriterRoutine buffered_routine = {
 	.flush = buffered_flush,
 	.finish = buffered_finish,
 	.close = buffered_close,
+	.prepare_share = buffered_prepare_share,
+	.share = buffered_share,
+	.gather = buffered_gather,
+	.share_refusal = buffered_share_refusal,
+	.begin_parallel = buffered_begin_parallel,
+	.end_parallel = buffered_end_parallel,
+	.reserve = buffered_reserve,
+	.take_over = buffered_take_over,
+	.wants_alone = buffered_wants_alone,
+	.write = buffered_write,
+	.writes_in_turn = buffered_writes_in_turn,
+	.discard = buffered_discard
 };
 
 /* TABLE_INSERT_* for the target. */

@@ -4,9 +4,12 @@
  */
 #include "postgres.h"
 
+#include "access/transam.h"
+#include "access/xact.h"
 #include "check/foreign_key.h"
 #include "check/tables.h"
 #include "commands/trigger.h"
+#include "portability/instr_time.h"
 #include "server/compat.h"
 #include "server/throttle.h"
 #include "server/workers.h"
@@ -111,6 +114,43 @@ leaf_open(LeafContext *context, ResultRelInfo *rri, bool batches)
 		leaf->keys_first = false;
 	MemoryContextSwitchTo(old);
 	return leaf;
+}
+
+/*
+ * Indexes get their entries in parallel mode.  Access methods of the server
+ * can do that, of others nobody knows.
+ */
+static RefusalReason
+find_index_refusal(const ResultRelInfo *rri)
+{
+	List	   *expressions = NIL;
+
+	for (int i = 0; i < rri->ri_NumIndices; i++)
+	{
+		Relation	index = rri->ri_IndexRelationDescs[i];
+
+		if (index == NULL)
+			continue;
+		if (index->rd_rel->relam >= FirstNormalObjectId)
+			return REFUSAL_INDEX_METHOD;
+		expressions = list_concat(expressions, RelationGetIndexExpressions(index));
+		expressions = list_concat(expressions, RelationGetIndexPredicate(index));
+	}
+	return workers_can_evaluate(expressions) ? REFUSAL_NONE : REFUSAL_EXPRESSION;
+}
+
+RefusalReason
+leaf_share_refusal(const Leaf *leaf)
+{
+	if (leaf->before_row || leaf->instead_row || leaf->after_row)
+		return REFUSAL_ROW_TRIGGERS;
+	if (leaf->rri->ri_RelationDesc->rd_rel->relkind != RELKIND_RELATION)
+		return REFUSAL_NO_PLAIN_TABLE;
+	if (leaf->former == NULL)
+		return REFUSAL_ACCESS_METHOD;
+	if (leaf->looks)
+		return REFUSAL_ONE_BY_ONE;
+	return find_index_refusal(leaf->rri);
 }
 
 /* Room for one more row in the batch. */
@@ -319,6 +359,12 @@ leaf_make_room(LeafContext *context, Leaf *leaf)
 	insert_entries(context, leaf, insert_some);
 }
 
+bool
+leaf_entries_wait(const Leaf *leaf)
+{
+	return leaf->entries != NULL && entries_full(leaf->entries);
+}
+
 /* How many workers may make index entries, as many as for files of that size. */
 static int
 entry_workers(const LeafContext *context, const Leaf *leaf)
@@ -432,10 +478,13 @@ leaf_flush(LeafContext *context, Leaf *leaf)
 	EState	   *estate = writer->estate;
 	ExprContext *next_row = GetPerTupleExprContext(estate);
 	Entries    *entries;
+	instr_time	start;
+	instr_time	end;
 
 	if (leaf->nrows == 0)
 		return;
 
+	INSTR_TIME_SET_CURRENT(start);
 	leaf_prepare(context, leaf);
 	leaf_begin_bulk(context, leaf);
 	entries = leaf_begin_entries(context, leaf);
@@ -461,8 +510,11 @@ leaf_flush(LeafContext *context, Leaf *leaf)
 	leaf_clear(leaf);
 	leaf->nrows = 0;
 	leaf->nbytes = 0;
-	if (entries != NULL && entries_full(entries))
+	if (leaf_entries_wait(leaf) && !IsInParallelMode())
 		leaf_make_room(context, leaf);
+	INSTR_TIME_SET_CURRENT(end);
+	INSTR_TIME_SUBTRACT(end, start);
+	writer->storing += INSTR_TIME_GET_DOUBLE(end);
 }
 
 /* Where the row has got its place. */

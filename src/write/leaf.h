@@ -15,6 +15,7 @@
 
 #include "postgres.h"
 
+#include "table/refusal.h"
 #include "write/leaf_state.h"
 
 /* COPY's measures for a batch (copyfrom.c): larger ones were not faster. */
@@ -53,6 +54,12 @@ leaf_is_full(const Leaf *leaf)
 
 /* Writes the batch: heap, index entries unless these wait, AFTER ROW triggers. */
 extern void leaf_flush(LeafContext *context, Leaf *leaf);
+
+/* Why workers may not form rows for it while this process stores them, or REFUSAL_NONE. */
+extern RefusalReason leaf_share_refusal(const Leaf *leaf);
+
+/* Whether so many index entries wait that they are to be inserted, once not in parallel mode. */
+extern bool leaf_entries_wait(const Leaf *leaf);
 
 /* Inserts the index entries that wait. */
 extern void leaf_flush_entries(LeafContext *context, Leaf *leaf);

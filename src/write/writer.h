@@ -46,8 +46,23 @@ typedef enum WriterVerdict
 	WRITER_TAKEN,
 	WRITER_FILTERED,			/* a trigger has suppressed the row */
 	WRITER_DUPLICATE,			/* set aside; writer->duplicate says why */
+	WRITER_LEFT,				/* beside other processes: only without them */
 	WRITER_BAD					/* err says why */
 } WriterVerdict;
+
+/*
+ * Takes rows to another process, as messages: place returns where the next one
+ * goes, MAXALIGNed, and waits until there is space; send passes it on.
+ */
+typedef struct RowChannel
+{
+	char	   *(*place) (void *arg, Size size);
+	void		(*send) (void *arg);
+	void	   *arg;
+} RowChannel;
+
+/* Bytes of a message at most. */
+#define ROW_CHANNEL_MAX (1024 * 1024)
 
 typedef struct WriterRoutine
 {
@@ -86,7 +101,8 @@ typedef struct WriterRoutine
 	 *
 	 * In the leader, before parallel mode: the size of the shared memory for
 	 * workers.  Then share fills it, for direct_join; and when every process is
-	 * done, gather takes over what they have stored.
+	 * done, gather takes over what they have stored.  Where only the leader can
+	 * store rows (take_over), it is for handover_join, which needs none.
 	 */
 	Size		(*prepare_share) (Writer *writer);
 	void		(*share) (Writer *writer, void *shared);
@@ -109,6 +125,19 @@ typedef struct WriterRoutine
 	 * that larger chunks would cost less.
 	 */
 	bool		(*reserve) (Writer *writer);
+
+	/* A worker in its turn: rows for take_over.  NULL: it writes them itself. */
+	void		(*hand_over) (Writer *writer, const RowChannel *channel);
+
+	/*
+	 * The leader, outside the guard: stores rows that a worker has handed over,
+	 * after all before them.  They may be changed where they are, and need not
+	 * stay.  NULL: workers write rows themselves.
+	 */
+	void		(*take_over) (Writer *writer, char *message);
+
+	/* Whether something is to be done that the leader can do only when it is alone; or NULL. */
+	bool		(*wants_alone) (Writer *writer);
 
 	/* Afterwards, or still in the process's turn: writes them there. */
 	void		(*write) (Writer *writer);
@@ -146,6 +175,7 @@ struct Writer
 	void	   *by_place_arg;
 	int64		input_bytes;	/* of all files; 0: not known */
 	int			workers;		/* that have made index entries, at most */
+	double		storing;		/* seconds that storing rows took, which only this process can do */
 	LateDuplicates late;
 	int64		unstored;		/* rows taken that are in no table, for the checks to reject */
 	/*

@@ -1,0 +1,340 @@
+/*
+ * handover.c
+ *		See handover.h.
+ */
+#include "postgres.h"
+
+#include "executor/executor.h"
+#include "row/constraints.h"
+#include "row/tuple.h"
+#include "server/compat.h"
+#include "utils/memutils.h"
+#include "write/handover.h"
+
+/* Bytes of rows that wait: as a rule those of a chunk are far less. */
+#define HELD_MAX (16 * 1024 * 1024)
+
+#define HELD_BLOCK (256 * 1024)
+#define FIRST_ROWS 4096
+
+/* Bytes of a message, unless one row has more: COPY's measure for a batch. */
+#define MESSAGE_BYTES (64 * 1024)
+
+typedef struct MessageHeader
+{
+	uint32		nrows;
+	int			file;
+	int64		offset;			/* of the first row */
+	int64		line;
+} MessageHeader;
+
+/* Before each tuple; its place is relative to the first row's. */
+typedef struct HandedRow
+{
+	uint32		size;			/* of the tuple */
+	uint32		length;			/* of the row in the file */
+	uint32		end_length;
+	uint32		offset;
+	uint64		line;
+} HandedRow;
+
+StaticAssertDecl(sizeof(MessageHeader) % MAXIMUM_ALIGNOF == 0, "tuples must be aligned");
+StaticAssertDecl(sizeof(HandedRow) % MAXIMUM_ALIGNOF == 0, "tuples must be aligned");
+
+/* ---- rows that wait ---- */
+
+void
+held_init(HeldRows *held, MemoryContext context, const Journal *journal)
+{
+	memset(held, 0, sizeof(*held));
+	held->context = context;
+	held->journal = journal;
+	arena_init(&held->arena, context, HELD_BLOCK);
+}
+
+static Size
+handed_size(HeapTuple tuple)
+{
+	return sizeof(HandedRow) + MAXALIGN(tuple->t_len);
+}
+
+bool
+held_has_room(const HeldRows *held, HeapTuple tuple)
+{
+	return sizeof(MessageHeader) + handed_size(tuple) <= ROW_CHANNEL_MAX &&
+		held->bytes + handed_size(tuple) <= HELD_MAX;
+}
+
+void
+held_put(HeldRows *held, HeapTuple tuple, uint32 number)
+{
+	HeldRow    *row;
+
+	if (held->nrows == held->capacity)
+	{
+		held->capacity = Max(2 * held->capacity, FIRST_ROWS);
+		held->rows = held->rows == NULL ?
+			MemoryContextAlloc(held->context, held->capacity * sizeof(HeldRow)) :
+			repalloc_huge(held->rows, held->capacity * sizeof(HeldRow));
+	}
+	row = &held->rows[held->nrows++];
+	row->tuple = tuple;
+	journal_locate(held->journal, number, &row->place);
+	held->bytes += handed_size(tuple);
+}
+
+uint32
+held_form_rows(HeldRows *held, RowFormer *former, const char *data, const ScanRow *rows,
+			   const ScanField *fields, uint32 first, uint32 n)
+{
+	HeapTuple	tuples[WRITER_ROWS];
+
+	n = form_rows(former, data, rows + first, Min(n, WRITER_ROWS), fields, &held->arena, tuples);
+	for (uint32 i = 0; i < n; i++)
+	{
+		/* put says so of it */
+		if (!held_has_room(held, tuples[i]))
+			return i;
+		held_put(held, tuples[i], first + i);
+	}
+	return n;
+}
+
+void
+held_reset(HeldRows *held)
+{
+	held->nrows = 0;
+	held->bytes = 0;
+	arena_reset(&held->arena);
+}
+
+/* ---- messages ---- */
+
+static char *
+put_row(char *to, const HeldRow *row, const JournalPlace *base)
+{
+	HeapTuple	tuple = row->tuple;
+
+	*(HandedRow *) to = (HandedRow) {
+		.size = tuple->t_len,
+		.length = row->place.length,
+		.end_length = row->place.end_length,
+		.offset = row->place.offset - base->offset,
+		.line = row->place.line - base->line
+	};
+	memcpy(to + sizeof(HandedRow), tuple->t_data, tuple->t_len);
+	return to + handed_size(tuple);
+}
+
+void
+held_send(const HeldRows *held, const RowChannel *channel)
+{
+	uint32		next;
+
+	for (uint32 first = 0; first < held->nrows; first = next)
+	{
+		const JournalPlace *base = &held->rows[first].place;
+		Size		size = sizeof(MessageHeader) + handed_size(held->rows[first].tuple);
+		char	   *to;
+
+		for (next = first + 1; next < held->nrows; next++)
+		{
+			Size		more = handed_size(held->rows[next].tuple);
+
+			if (size + more > MESSAGE_BYTES)
+				break;
+			size += more;
+		}
+		to = channel->place(channel->arg, size);
+		*(MessageHeader *) to = (MessageHeader) {
+			.nrows = next - first,
+			.file = base->file,
+			.offset = base->offset,
+			.line = base->line
+		};
+		to += sizeof(MessageHeader);
+		for (uint32 i = first; i < next; i++)
+			to = put_row(to, &held->rows[i], base);
+		channel->send(channel->arg);
+	}
+}
+
+void
+handed_begin(HandedRows *rows, const char *message)
+{
+	const MessageHeader *header = (const MessageHeader *) message;
+
+	rows->next = message + sizeof(MessageHeader);
+	rows->nrows = header->nrows;
+	rows->base = (JournalPlace) {
+		.file = header->file,
+		.offset = header->offset,
+		.line = header->line
+	};
+}
+
+bool
+handed_next(HandedRows *rows, HeapTuple tuple, JournalPlace *place)
+{
+	const HandedRow *row = (const HandedRow *) rows->next;
+
+	if (rows->nrows == 0)
+		return false;
+	rows->nrows--;
+	tuple->t_len = row->size;
+	ItemPointerSetInvalid(&tuple->t_self);
+	tuple->t_tableOid = InvalidOid;
+	tuple->t_data = (HeapTupleHeader) (row + 1);
+	place->file = rows->base.file;
+	place->length = row->length;
+	place->end_length = row->end_length;
+	place->offset = rows->base.offset + row->offset;
+	place->line = rows->base.line + row->line;
+	rows->next += handed_size(tuple);
+	return true;
+}
+
+/* ---- the writer of a worker ---- */
+
+typedef struct HandoverWriter
+{
+	Writer		base;
+	Guard	   *guard;
+	ResultRelInfo *root;
+	Constraints *constraints;	/* NULL: none */
+	TupleFormer *former;
+	bool		generated;		/* has stored generated columns */
+	bool		partition;		/* the target is one, with bounds to check */
+	HeldRows	held;
+} HandoverWriter;
+
+static WriterVerdict
+handover_put(Writer *base, uint32 number, RowError *err)
+{
+	HandoverWriter *writer = (HandoverWriter *) base;
+	TupleTableSlot *slot = base->slot;
+	HeapTuple	tuple;
+
+	base->current_row = number;
+	if (!constraints_complete(writer->root, writer->constraints, writer->generated,
+							  writer->partition, slot, base->estate, writer->guard, err))
+		return WRITER_BAD;
+	tuple = tuple_form(writer->former, slot->tts_values, slot->tts_isnull, &writer->held.arena);
+	if (!held_has_room(&writer->held, tuple))
+		return WRITER_LEFT;
+	held_put(&writer->held, tuple, number);
+	return WRITER_TAKEN;
+}
+
+static uint32
+handover_put_rows(Writer *base, const char *data, const ScanRow *rows,
+				  const ScanField *fields, uint32 first, uint32 n)
+{
+	return held_form_rows(&((HandoverWriter *) base)->held, base->former, data, rows, fields,
+						  first, n);
+}
+
+/* Rows wait on: they do not point into the window. */
+static void
+handover_flush(Writer *base)
+{
+	base->current_row = -1;
+}
+
+static void
+handover_close(Writer *base)
+{
+	EState	   *estate = base->estate;
+
+	ExecDropSingleTupleTableSlot(base->slot);
+	ExecResetTupleTable(estate->es_tupleTable, false);
+	ExecCloseResultRelations(estate);
+	ExecCloseRangeTableRelations(estate);
+	FreeExecutorState(estate);
+}
+
+static void
+handover_begin_parallel(Writer *base, int processes, bool (*await_turn) (void *arg), void *arg)
+{
+}
+
+static void
+handover_end_parallel(Writer *base)
+{
+}
+
+static bool
+handover_reserve(Writer *base)
+{
+	return true;
+}
+
+static void
+handover_hand_over(Writer *base, const RowChannel *channel)
+{
+	HandoverWriter *writer = (HandoverWriter *) base;
+
+	held_send(&writer->held, channel);
+	held_reset(&writer->held);
+}
+
+static void
+handover_write(Writer *base)
+{
+}
+
+static bool
+handover_writes_in_turn(Writer *base)
+{
+	return false;
+}
+
+static void
+handover_discard(Writer *base)
+{
+	held_reset(&((HandoverWriter *) base)->held);
+}
+
+static const WriterRoutine handover_routine = {
+	.name = "buffered",
+	.put = handover_put,
+	.put_rows = handover_put_rows,
+	.flush = handover_flush,
+	.close = handover_close,
+	.begin_parallel = handover_begin_parallel,
+	.end_parallel = handover_end_parallel,
+	.reserve = handover_reserve,
+	.hand_over = handover_hand_over,
+	.write = handover_write,
+	.writes_in_turn = handover_writes_in_turn,
+	.discard = handover_discard
+};
+
+Writer *
+handover_join(Target *target, Guard *guard, Checks *checks)
+{
+	HandoverWriter *writer = palloc0(sizeof(HandoverWriter));
+	EState	   *estate = CreateExecutorState();
+	TupleDesc	desc = RelationGetDescr(target->rel);
+	MemoryContext old;
+
+	writer->base.routine = &handover_routine;
+	writer->base.estate = estate;
+	writer->base.current_row = -1;
+	writer->base.slot = MakeSingleTupleTableSlot(desc, &TTSOpsVirtual);
+	writer->guard = guard;
+	compat_init_range_table(estate, target->pstate);
+	writer->root = makeNode(ResultRelInfo);
+	ExecInitResultRelation(estate, writer->root, 1);
+
+	old = MemoryContextSwitchTo(estate->es_query_cxt);
+	writer->constraints = constraints_open(writer->root, estate);
+	writer->former = tuple_former(desc);
+	MemoryContextSwitchTo(old);
+	writer->generated = desc->constr && desc->constr->has_generated_stored;
+	writer->partition = target->rel->rd_rel->relispartition;
+	writer->base.plain = !writer->generated && !writer->partition &&
+		constraints_only_notnull(writer->constraints);
+	held_init(&writer->held, CurrentMemoryContext, checks_journal(checks));
+	return &writer->base;
+}

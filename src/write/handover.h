@@ -1,0 +1,84 @@
+/*
+ * handover.h
+ *		Rows that workers form and the leader stores.
+ *
+ * The server refuses to insert rows in a parallel worker.  So beside other
+ * processes those with concurrent writers (buffered.c) are read, converted,
+ * checked and formed by whoever has their chunk, and wait there for its turn.
+ * A worker then copies them to shared memory, as messages of about a batch
+ * each, and the leader stores them from there, in the order of the input, as
+ * it would its own.
+ *
+ * A message is of one file: where its first row begins, then for each row a
+ * HandedRow and its tuple.
+ *
+ * Memory: HELD_MAX for each process; a chunk whose rows take more, or a row
+ * that no message can have, is for the leader alone.
+ */
+#ifndef PGBULK_HANDOVER_H
+#define PGBULK_HANDOVER_H
+
+#include "postgres.h"
+
+#include "access/htup.h"
+#include "format/journal.h"
+#include "row/arena.h"
+#include "write/writer.h"
+
+/* A row that waits for its turn. */
+typedef struct HeldRow
+{
+	HeapTuple	tuple;
+	JournalPlace place;
+} HeldRow;
+
+/* Those of one process. */
+typedef struct HeldRows
+{
+	MemoryContext context;
+	const Journal *journal;		/* knows their places */
+	Arena		arena;			/* their tuples */
+	HeldRow    *rows;
+	uint32		nrows;
+	uint32		capacity;
+	Size		bytes;
+} HeldRows;
+
+extern void held_init(HeldRows *held, MemoryContext context, const Journal *journal);
+
+/* Whether one more such row may wait. */
+extern bool held_has_room(const HeldRows *held, HeapTuple tuple);
+
+/* Takes a tuple that lies in the arena; number: of the row in the reader's batch. */
+extern void held_put(HeldRows *held, HeapTuple tuple, uint32 number);
+
+/*
+ * Takes up to n rows from first on, as WriterRoutine.put_rows does.
+ */
+extern uint32 held_form_rows(HeldRows *held, RowFormer *former, const char *data,
+							 const ScanRow *rows, const ScanField *fields, uint32 first,
+							 uint32 n);
+
+/* Forgets them. */
+extern void held_reset(HeldRows *held);
+
+/* Copies them to the channel. */
+extern void held_send(const HeldRows *held, const RowChannel *channel);
+
+/* A message that is being read. */
+typedef struct HandedRows
+{
+	const char *next;
+	uint32		nrows;			/* left */
+	JournalPlace base;
+} HandedRows;
+
+extern void handed_begin(HandedRows *rows, const char *message);
+
+/* The next row: its tuple is where the message is, and *place is its place.  False: no more. */
+extern bool handed_next(HandedRows *rows, HeapTuple tuple, JournalPlace *place);
+
+/* The writer of a worker.  Memory: the current context. */
+extern Writer *handover_join(Target *target, Guard *guard, Checks *checks);
+
+#endif							/* PGBULK_HANDOVER_H */
