@@ -168,7 +168,7 @@ make_window(Source *source, Size size)
 {
 	Window	   *window = &source->window;
 
-	/* only looked past, never used: what lies around the bytes read */
+	/* bytes around those that were read may be loaded, but are never used */
 	window->capacity = size;
 	window->data = WINDOW_FRONT + (char *) palloc(WINDOW_FRONT + size + SCAN_PADDING);
 }
