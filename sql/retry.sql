@@ -208,6 +208,28 @@ SELECT line_number, message, raw_line FROM retry_rl ORDER BY line_number;
 TABLE retry_lines;
 DROP TABLE retry_lines, retry_rl;
 
+\set VERBOSITY default
+-- where the format is not given, JSON on several lines stays whole
+CREATE TABLE retry_j (a int, b jsonb);
+SELECT details ->> 'load_id' AS load FROM bulk_load('retry_j', pg_temp.put('json', E'[\n{"a": "x;",\n "b": ["{\\"", 1]},\n{"a": "2;", "b": 2},\n[3,\n4],\n{"a": 5, b\n: 5},\n{"a": 6}]\n'), '{"format": "json", "missing_columns": "null", "on_error": "ignore", "reject_table": "retry_rj", "log_verbosity": "silent"}') \gset
+CREATE TABLE retry_before_j AS TABLE retry_rj;
+SELECT rows_read, rows_loaded, rows_rejected FROM bulk_load_retry('retry_j', 'retry_rj', :load);
+SELECT line_number, message, raw_line FROM retry_rj ORDER BY line_number, byte_offset;
+SELECT line_number, raw_line FROM (TABLE retry_before_j EXCEPT TABLE retry_rj) r;
+UPDATE retry_rj SET raw_line = replace(replace(replace(raw_line, 'x;', '1'), ';', ''), E'b\n:', '"b":');
+SELECT rows_read, rows_loaded, rows_rejected FROM bulk_load_retry('retry_j', 'retry_rj', :load, '{"format": "json", "log_verbosity": "silent"}');
+-- as lines, where that is what somebody wants
+SELECT rows_read, rows_loaded, rows_rejected FROM bulk_load_retry('retry_j', 'retry_rj', :load, '{"format": "csv", "columns": ["b"], "delimiter": "\u0001", "quote": "\u0002", "log_verbosity": "silent"}');
+SELECT line_number, raw_line FROM retry_rj ORDER BY line_number, byte_offset;
+TABLE retry_j;
+-- quoted line ends of csv are not lines of JSON
+CREATE TABLE retry_l (a text, b int);
+SELECT details ->> 'load_id' AS load FROM bulk_load('retry_l', pg_temp.put('lists', E'{1;2},"3\nx"\n"{1\n2}",x\n'), '{"on_error": "ignore", "reject_table": "retry_rj", "log_verbosity": "silent"}') \gset
+UPDATE retry_rj SET raw_line = replace(raw_line, 'x', '') WHERE load_id = :load;
+SELECT rows_read, rows_loaded, rows_rejected FROM bulk_load_retry('retry_l', 'retry_rj', :load, '{"null": ""}');
+TABLE retry_l;
+DROP TABLE retry_j, retry_rj, retry_before_j, retry_l;
+
 DROP FUNCTION retry_f;
 DROP TABLE retry_t, retry_r, retry_before, retry_parent, retry_child, retry_fk, retry_many, "Retry t", retry_other."Retry t";
 DROP SCHEMA retry_other;

@@ -19,7 +19,7 @@
 #include "mb/pg_wchar.h"
 #include "miscadmin.h"
 #include "reject/reject_columns.h"
-#include "scan/scan.h"
+#include "scan/json_rows.h"
 #include "server/compat.h"
 #include "table/statement.h"
 #include "utils/acl.h"
@@ -39,9 +39,11 @@ typedef struct Retry
 	Encoding	encoding;		/* of raw_bytes */
 	bool		as_file;		/* rows are loaded in the file's encoding */
 	bool		encoding_given;
+	bool		format_given;
 	int64		record_length;	/* 0: they are lines */
 	StoredRows *rows;
-	int64		kept;			/* rows that are not loaded */
+	int64		invalid;		/* rows that are not loaded, as their bytes are not valid, */
+	int64		documents;		/* or as they are JSON, and the format is not known */
 	char	   *converted;
 	Size		capacity;
 } Retry;
@@ -103,6 +105,7 @@ make_options(Retry *retry, Jsonb *json)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("bulk_load_retry requires \"format\" to be \"csv\", \"text\", \"fixed\" or \"json\"")));
+	retry->format_given = is_given(json, "format");
 	retry->encoding_given = is_given(json, "encoding");
 	encoding_open(&retry->encoding,
 				  retry->encoding_given ? options->encoding : GetDatabaseEncoding());
@@ -213,7 +216,34 @@ put_back(Retry *retry, HeapTuple tuple, TupleDesc desc)
 							  0) != SPI_OK_INSERT ||
 		SPI_processed != 1)
 		elog(ERROR, "could not insert into the reject table");
-	retry->kept++;
+}
+
+/*
+ * Whether a row is one JSON object or array, sound or not, on several lines: as
+ * csv each of them would be a row.
+ */
+static bool
+is_document(const StoredRow *row)
+{
+	ScanJson	json = {.ignore_extra = true, .missing_is_null = true};
+	ScanEol		eol = SCAN_EOL_JSON_SERIES;
+	ScanRow		rows[2];
+	ScanField	fields[lengthof(rows) * SCAN_JSON_FIELDS(0)];
+	ScanResult	result;
+	char	   *padded;
+
+	if (row->length == 0 || (row->data[0] != '{' && row->data[0] != '[') ||
+		memchr(row->data, '\n', row->length) == NULL)
+		return false;
+	padded = MemoryContextAllocHuge(CurrentMemoryContext, (Size) row->length + SCAN_PADDING);
+	memcpy(padded, row->data, row->length);
+	json.nslots = scan_json_nslots(0);
+	json.slots = palloc(sizeof(uint32_t) * json.nslots);
+	scan_json_index(&json);
+	scan_json_rows(&json, &eol, padded, row->length, true, rows, lengthof(rows), fields,
+				   lengthof(fields), &result);
+	pfree(padded);
+	return result.nrows == 1 && rows[0].end == row->length;
 }
 
 /* Converts the row's bytes to text if necessary; false if they are not valid. */
@@ -296,7 +326,15 @@ take_row(Retry *retry, HeapTuple tuple, TupleDesc desc)
 				 errmsg("row of file \"%s\", line %lld, has %lld bytes, more than \"record_length\"",
 						row.path, (long long) row.line, (long long) row.length)));
 	if (null_line && !retry->as_file && !convert_bytes(retry, &row))
+	{
+		retry->invalid++;
 		put_back(retry, tuple, desc);
+	}
+	else if (!retry->format_given && is_document(&row))
+	{
+		retry->documents++;
+		put_back(retry, tuple, desc);
+	}
 	else
 		stored_rows_add(retry->rows, &row);
 }
@@ -351,6 +389,24 @@ take_rows(Retry *retry)
 	SPI_finish();
 }
 
+/* Says which rows stay in the reject table untried. */
+static void
+notice_kept(const Retry *retry)
+{
+	if (retry->invalid > 0)
+		ereport(NOTICE,
+				(errmsg_plural("%lld row stays as it was: its bytes are not valid for encoding \"%s\"",
+							   "%lld rows stay as they were: their bytes are not valid for encoding \"%s\"",
+							   (unsigned long) retry->invalid, (long long) retry->invalid,
+							   pg_encoding_to_char(retry->encoding.file))));
+	if (retry->documents > 0)
+		ereport(NOTICE,
+				(errmsg_plural("%lld row stays as it was: it is JSON on several lines, and option \"format\" is not given",
+							   "%lld rows stay as they were: they are JSON on several lines, and option \"format\" is not given",
+							   (unsigned long) retry->documents, (long long) retry->documents),
+				 errhint("Set option \"format\" to \"json\".")));
+}
+
 void
 retry_run(Oid target, Oid reject_table, int64 load_id, Jsonb *json,
 		  LoadResult *result)
@@ -377,12 +433,8 @@ retry_run(Oid target, Oid reject_table, int64 load_id, Jsonb *json,
 			 result);
 
 	stored_rows_close(retry.rows);
-	result->rows_read += retry.kept;
-	result->rows_rejected += retry.kept;
-	if (retry.kept > 0 && options->log_verbosity != BULK_VERBOSITY_SILENT)
-		ereport(NOTICE,
-				(errmsg_plural("%lld row stays as it was: its bytes are not valid for encoding \"%s\"",
-							   "%lld rows stay as they were: their bytes are not valid for encoding \"%s\"",
-							   (unsigned long) retry.kept, (long long) retry.kept,
-							   pg_encoding_to_char(retry.encoding.file))));
+	result->rows_read += retry.invalid + retry.documents;
+	result->rows_rejected += retry.invalid + retry.documents;
+	if (options->log_verbosity != BULK_VERBOSITY_SILENT)
+		notice_kept(&retry);
 }
