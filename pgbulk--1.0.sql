@@ -21,6 +21,9 @@ SELECT s.pid,
        s.rows_loaded,
        s.rows_rejected,
        s.rows_filtered,
+       s.index,
+       s.entries_total,
+       s.entries_inserted,
        CASE WHEN s.rows_per_second IS NOT NULL THEN
          s.rows_per_second
        WHEN r.seconds_reading > 0.0 THEN
@@ -57,6 +60,9 @@ FROM (
          p.rows_loaded,
          p.rows_rejected,
          p.rows_filtered,
+         CASE WHEN d.datname = pg_catalog.current_database() AND p.index <> 0::pg_catalog.int8 THEN p.index::pg_catalog.oid::pg_catalog.regclass::pg_catalog.text END AS index,
+         CASE WHEN p.index <> 0::pg_catalog.int8 THEN nullif(p.entries_total, 0::pg_catalog.int8) END AS entries_total,
+         CASE WHEN p.index <> 0::pg_catalog.int8 THEN p.entries_inserted END AS entries_inserted,
          p.rows_per_second,
          p.started,
          p.read_end,
@@ -66,6 +72,7 @@ FROM (
          SELECT pid, datid, relid,
                 param18 AS phase, param1 AS bytes_processed, param2 AS bytes_total,
                 param3 AS rows_loaded, param14 AS rows_rejected, param4 AS rows_filtered,
+                param8 AS index, param9 AS entries_total, param10 AS entries_inserted,
                 param19 AS started,
                 nullif(param15, 0::pg_catalog.int8) AS read_end,
                 NULL::pg_catalog.int8 AS rows_per_second,
@@ -78,6 +85,7 @@ FROM (
          SELECT pid, datid, relid,
                 2, param8 & 281474976710655, param2 & 281474976710655,
                 param3 & 281474976710655, param18 & 281474976710655, param20 & 281474976710655,
+                param7, param12, param13,
                 (param19 & 281474976710655) * 1000::pg_catalog.int8, NULL,
                 (param18 >> 48 << 15) + (param20 >> 48),
                 CASE WHEN param2 >> 48 > 0::pg_catalog.int8 THEN
@@ -119,6 +127,9 @@ COMMENT ON COLUMN bulk_load_progress_wide.bytes_total IS 'size of all files; nul
 COMMENT ON COLUMN bulk_load_progress_wide.rows_loaded IS 'rows put into the table so far';
 COMMENT ON COLUMN bulk_load_progress_wide.rows_rejected IS 'bad rows set aside so far';
 COMMENT ON COLUMN bulk_load_progress_wide.rows_filtered IS 'rows excluded by where or by a trigger so far';
+COMMENT ON COLUMN bulk_load_progress_wide.index IS 'index that gets entries now, if it is in the current database';
+COMMENT ON COLUMN bulk_load_progress_wide.entries_total IS 'entries that are inserted now, into all indexes; null if it is not known';
+COMMENT ON COLUMN bulk_load_progress_wide.entries_inserted IS 'those of them that are in';
 COMMENT ON COLUMN bulk_load_progress_wide.rows_per_second IS 'rows read per second, on average';
 COMMENT ON COLUMN bulk_load_progress_wide.elapsed IS 'time since the load began';
 COMMENT ON COLUMN bulk_load_progress_wide.eta IS 'time until the load is done, all phases; null if nobody knows';

@@ -13,6 +13,7 @@
 #include "index/parallel_entries.h"
 #include "index/presort.h"
 #include "miscadmin.h"
+#include "server/progress.h"
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
 
@@ -33,6 +34,7 @@ typedef struct EntryIndex
 	Relation	index;
 	IndexInfo  *info;
 	Batch	   *batch;			/* NULL: it is a btree */
+	uint64		batched;		/* entries in it */
 
 	/* a btree */
 	KeyShape   *shape;
@@ -53,6 +55,7 @@ struct Entries
 	ResultRelInfo *rri;
 	ResultRelInfo *others;		/* with what indexes is left; NULL: nothing */
 	Size		budget;
+	uint64		waiting;		/* entries that there will be, at most */
 	MemoryContext context;
 	int			nindexes;
 	EntryIndex *indexes;
@@ -251,12 +254,20 @@ begin_presort(Entries *entries, EntryIndex *index)
 }
 
 static void
+note_waiting(Entries *entries, uint64 n)
+{
+	entries->waiting += n;
+	progress_entries_wait(n);
+}
+
+static void
 put_row(Entries *entries, RowId row)
 {
 	if (entries->nrows == entries->row_capacity)
 		entries->rows = huge_array_grow(entries->context, entries->rows, entries->nrows,
 										&entries->row_capacity, sizeof(RowId));
 	entries->rows[entries->nrows++] = row;
+	note_waiting(entries, entries->nindexes);
 }
 
 void
@@ -278,18 +289,25 @@ entries_put(Entries *entries, TupleTableSlot *slot, EState *estate)
 		Datum		values[INDEX_MAX_KEYS];
 		bool		isnull[INDEX_MAX_KEYS];
 
-		if ((index == entries->tried && entries->trial.is_sorted(entries->trial.arg)) ||
-			!entries_has_row(index->info, estate))
+		if (index == entries->tried && entries->trial.is_sorted(entries->trial.arg))
+		{
+			note_waiting(entries, 1);
+			continue;
+		}
+		if (!entries_has_row(index->info, estate))
 			continue;
 		FormIndexDatum(index->info, slot, estate, values, isnull);
 		if (index->batch != NULL)
 		{
 			index->batch->routine->put(index->batch, &slot->tts_tid, values, isnull);
+			index->batched++;
+			note_waiting(entries, 1);
 			continue;
 		}
 		if (index->presort == NULL)
 			begin_presort(entries, index);
 		presort_put(index->presort, &slot->tts_tid, values, isnull, true);
+		note_waiting(entries, 1);
 	}
 	MemoryContextSwitchTo(old);
 }
@@ -418,19 +436,32 @@ flush_rows(Entries *entries)
 	MemoryContextDelete(context);
 }
 
+static void
+insert_batch(EntryIndex *index)
+{
+	index->batch->routine->insert(index->batch);
+	progress_entries_done(index->batched);
+	index->batched = 0;
+}
+
 void
 entries_flush(Entries *entries)
 {
-	MemoryContext old = MemoryContextSwitchTo(entries->context);
+	MemoryContext old;
 
+	if (entries->waiting == 0 && entries->sorted == NULL)
+		return;
+	old = MemoryContextSwitchTo(entries->context);
+	progress_entries_begin(entries->waiting);
 	if (entries->nrows > 0)
 		flush_rows(entries);
 	for (int i = 0; i < entries->nindexes; i++)
 	{
 		EntryIndex *index = &entries->indexes[i];
 
+		progress_entries_index(RelationGetRelid(index->index));
 		if (index->batch != NULL)
-			index->batch->routine->insert(index->batch);
+			insert_batch(index);
 		else
 			inserter_take_all(index->inserter, &index->presort);
 		if (index == entries->tried && entries->sorted != NULL)
@@ -439,6 +470,8 @@ entries_flush(Entries *entries)
 	}
 	entries->sorted = NULL;
 	ask_server(entries);
+	progress_entries_end();
+	entries->waiting = 0;
 	MemoryContextSwitchTo(old);
 }
 
@@ -450,12 +483,16 @@ entries_make_room(Entries *entries)
 
 	for (int i = 0; i < entries->nindexes; i++)
 	{
-		Batch	   *batch = entries->indexes[i].batch;
+		EntryIndex *index = &entries->indexes[i];
 
-		if (batch == NULL || batch->routine->memory(batch) <= half)
+		if (index->batch == NULL || index->batch->routine->memory(index->batch) <= half)
 			continue;
 		old = MemoryContextSwitchTo(entries->context);
-		batch->routine->insert(batch);
+		progress_entries_begin(index->batched);
+		progress_entries_index(RelationGetRelid(index->index));
+		entries->waiting -= index->batched;
+		insert_batch(index);
+		progress_entries_end();
 		MemoryContextSwitchTo(old);
 		return;
 	}

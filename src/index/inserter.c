@@ -22,6 +22,7 @@
 #include "index/lookup.h"
 #include "miscadmin.h"
 #include "server/compat.h"
+#include "server/progress.h"
 #include "server/throttle.h"
 #include "storage/predicate.h"
 #include "utils/memutils.h"
@@ -39,6 +40,9 @@
 /* What a record takes beside its item: headers of the record and the block, the offset. */
 #define RECORD_SIZE (SizeOfXLogRecord + SizeOfXLogRecordBlockHeader + sizeof(RelFileLocator) + \
 					 sizeof(BlockNumber) + SizeOfXLogRecordDataHeaderShort + SizeOfBtreeInsert)
+
+/* After so many rows a leaf is released to say how far this is. */
+#define TOLD_ROWS 4096
 
 /* How far to the right of the current leaf a key may be before a descent is better. */
 #define MAX_STEPS 2
@@ -61,6 +65,7 @@ struct Inserter
 	bool		is_trial;		/* a key that is there is a doubt, not an error */
 	InserterGone gone;			/* NULL: no row has */
 	void	   *gone_arg;
+	uint32		untold;			/* rows that progress does not know of */
 	int			hits;			/* keys that were found by their bytes, less those that were not */
 	uint32		tries;			/* keys that were not looked for so */
 
@@ -264,6 +269,16 @@ come_back(Inserter *inserter)
 	return InvalidBuffer;
 }
 
+/* Says how far this is, if there are so many rows to tell of; no leaf is locked. */
+static inline void
+tell(Inserter *inserter, uint32 least)
+{
+	if (inserter->untold < least)
+		return;
+	progress_entries_done(inserter->untold);
+	inserter->untold = 0;
+}
+
 /* Has the current key's leaf locked. */
 static void
 find_leaf(Inserter *inserter)
@@ -278,7 +293,8 @@ find_leaf(Inserter *inserter)
 		put_staged(inserter);
 		inserter->search.buf = InvalidBuffer;
 		/* whoever is to wait, or to stop, does so with no leaf locked */
-		if (inserter->steps && !InterruptPending && throttle_active == NULL)
+		if (inserter->steps && !InterruptPending && throttle_active == NULL &&
+			inserter->untold < TOLD_ROWS)
 			buffer = step_right(inserter, buffer);
 		else
 		{
@@ -292,6 +308,7 @@ find_leaf(Inserter *inserter)
 	{
 		CHECK_FOR_INTERRUPTS();
 		throttle_wait();
+		tell(inserter, TOLD_ROWS);
 		buffer = leaf_search_descend(inserter->heap, inserter->index, inserter->key,
 									 BT_WRITE);
 		inserter->steps = BufferGetBlockNumber(buffer) == right;
@@ -607,6 +624,7 @@ take_rows(void *arg, const RowId *rows, uint32 n)
 			done = 1;
 		}
 		inserter->taken = true;
+		inserter->untold += done;
 	}
 }
 
@@ -625,6 +643,7 @@ inserter_ask_server(Inserter *inserter, RowId row, const char *image)
 	leave_leaf(inserter);
 	CHECK_FOR_INTERRUPTS();
 	throttle_wait();
+	tell(inserter, TOLD_ROWS);
 	old = MemoryContextSwitchTo(inserter->scratch);
 	row_tid(row, &tid);
 	shape_values(inserter->shape, image, values, isnull);
@@ -679,6 +698,7 @@ static void
 end_keys(Inserter *inserter)
 {
 	leave_leaf(inserter);
+	tell(inserter, 1);
 	inserter->block = InvalidBlockNumber;
 	inserter->steps = false;
 }

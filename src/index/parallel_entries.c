@@ -18,6 +18,7 @@
 #include "index/presort.h"
 #include "miscadmin.h"
 #include "port/atomics.h"
+#include "server/progress.h"
 #include "server/workers.h"
 #include "storage/bufmgr.h"
 #include "storage/shm_toc.h"
@@ -39,6 +40,7 @@ typedef struct SharedEntries
 	Size		memory;			/* for the keys of each process */
 	SharedFailedRow failed_row;
 	pg_atomic_uint32 next;		/* task that nobody has taken */
+	pg_atomic_uint64 inserted;	/* entries, by all processes */
 	uint32		share;			/* rows of a task, a multiple of 8; the last has less */
 	uint32		ntasks;			/* share after share, each for one index after the other */
 	uint32		n;
@@ -194,16 +196,19 @@ feed_indexes(SharedEntries *shared, const RowId *rows, uint8 *judged)
 	Relation	heap = table_open(shared->heap, RowExclusiveLock);
 	uint32		task;
 
+	progress_entries_together(&shared->inserted);
 	while ((task = pg_atomic_fetch_add_u32(&shared->next, 1)) < shared->ntasks)
 	{
 		uint32		i = task % shared->n;
 		uint32		first = task / shared->n * shared->share;
 		Relation	index = index_open(shared->indexes[i], RowExclusiveLock);
 
+		progress_entries_index(shared->indexes[i]);
 		feed_index(shared, heap, index, rows + first, Min(shared->share, shared->nrows - first),
 				   judged + i * judged_size(shared->nrows) + first / 8);
 		index_close(index, NoLock);
 	}
+	progress_entries_together(NULL);
 	table_close(heap, NoLock);
 }
 
@@ -293,6 +298,7 @@ insert_with_workers(SharedEntries *local, Size size, const RowId *rows, uint8 *j
 	shared_judged = reserve(pcxt->toc, KEY_JUDGED, all_judged);
 	memcpy(shared, local, size);
 	pg_atomic_init_u32(&shared->next, 0);
+	pg_atomic_init_u64(&shared->inserted, 0);
 	failed_row_init(&shared->failed_row);
 	memcpy(shared_rows, rows, all_rows);
 	memset(shared_judged, 0, all_judged);
@@ -331,6 +337,7 @@ parallel_entries_insert(Relation heap, ParallelEntries *indexes, int n, const Ro
 	shared->share = TYPEALIGN(8, nrows / (workers + 1) + 1);
 	shared->ntasks = n * ((nrows + shared->share - 1) / shared->share);
 	pg_atomic_init_u32(&shared->next, 0);
+	pg_atomic_init_u64(&shared->inserted, 0);
 	for (int i = 0; i < n; i++)
 	{
 		shared->indexes[i] = RelationGetRelid(sorted[i]->index);

@@ -23,10 +23,13 @@
 #include "server/progress.h"
 
 /*
- * With a COPY.  The view in pgbulk--*.sql reads these as param14 to 20.  The
- * share is in units of 1/10000 plus one, as 0 means unknown; the end is a
- * timestamp, 0 if unknown.
+ * With a COPY.  The view in pgbulk--*.sql reads these as param8 to 10 and 14 to
+ * 20.  The index is 0 unless entries are inserted.  The share is in units of
+ * 1/10000 plus one, as 0 means unknown; the end is a timestamp, 0 if unknown.
  */
+#define PROGRESS_BULK_INDEX	7
+#define PROGRESS_BULK_ENTRIES	8
+#define PROGRESS_BULK_INSERTED	9
 #define PROGRESS_BULK_REJECTED	13
 #define PROGRESS_BULK_READ_END	14
 #define PROGRESS_BULK_SHARE		15
@@ -59,6 +62,15 @@
 #define TAG_MAGIC 0x7067
 
 #define SHARE_PARTS 10000
+
+/*
+ * Seconds that an index entry takes that waits, until it is known: between an
+ * integer's and a text's, on two cores of a shared machine.
+ */
+#define ENTRY_SECONDS 1.5e-6
+
+/* Fraction of a batch of entries after which only its own pace counts. */
+#define ENTRIES_TRUSTED 0.25
 
 /* This process's most recently published load; NULL: none, as in a worker. */
 static Progress *current;
@@ -137,6 +149,9 @@ progress_publish(Progress *progress)
 #ifdef PROGRESS_COPY_TUPLES_SKIPPED
 		PROGRESS_COPY_TUPLES_SKIPPED,
 #endif
+		PROGRESS_BULK_INDEX,
+		PROGRESS_BULK_ENTRIES,
+		PROGRESS_BULK_INSERTED,
 		PROGRESS_BULK_REJECTED,
 		PROGRESS_BULK_READ_END,
 		PROGRESS_BULK_SHARE,
@@ -155,6 +170,9 @@ progress_publish(Progress *progress)
 #ifdef PROGRESS_COPY_TUPLES_SKIPPED
 		progress->rejected,
 #endif
+		progress->entries.index,
+		progress->entries.total,
+		progress->entries.done,
 		progress->rejected,
 		progress->read_end,
 		published_share(progress),
@@ -196,6 +214,8 @@ progress_begin(Progress *progress, Oid relid, int64 bytes_total,
 	progress->bytes_total = bytes_total;
 	progress->read_end = 0;
 	progress->bytes = progress->loaded = progress->excluded = progress->rejected = 0;
+	progress->entries = (ProgressEntries) {0};
+	progress->read = ESTIMATE_UNKNOWN;
 	if (progress->started == 0)
 	{
 		progress->started = progress->last_notice = GetCurrentTimestamp();
@@ -267,8 +287,9 @@ send_notice(Progress *progress, TimestampTz now)
 	if (progress->interval <= 0 || progress->phase == BULK_PHASE_STARTING ||
 		now - progress->last_notice < progress->interval * USECS_PER_SEC)
 		return;
-	/* each term only grows */
+	/* each term but the phase only grows */
 	sum = (int64) progress->phase + rows_read(progress) + progress->bytes +
+		progress->entries.inserted + progress->entries.done +
 		(progress->estimate.share < 0 ? 0 : (int64) (progress->estimate.share * 1000));
 	progress->last_notice = now;
 	if (sum == progress->notice_sum)
@@ -298,6 +319,48 @@ progress_phase(Progress *progress, BulkPhase phase, double expected, double late
 	send_notice(progress, GetCurrentTimestamp());
 }
 
+/* Seconds for the batch of entries that is being inserted. */
+static double
+batch_seconds(const Progress *progress, TimestampTz now)
+{
+	return progress->entries.total == 0 ? 0 :
+		(double) (now - progress->entries.begun) / USECS_PER_SEC;
+}
+
+/* Seconds that an entry takes: as in the batches before, and more and more as in this one. */
+static double
+entry_seconds(const Progress *progress, double batch)
+{
+	const ProgressEntries *entries = &progress->entries;
+	double		pace = entries->inserted > 0 ? entries->seconds / entries->inserted : ENTRY_SECONDS;
+	double		weight;
+
+	if (entries->done == 0)
+		return pace;
+	weight = Min((double) entries->done / entries->total / ENTRIES_TRUSTED, 1);
+	return (1 - weight) * pace + weight * batch / entries->done;
+}
+
+/* The fraction of phase reading that is done, including the index entries of all rows. */
+static double
+part_done(const Progress *progress, TimestampTz now)
+{
+	const ProgressEntries *entries = &progress->entries;
+	double		batch = batch_seconds(progress, now);
+	double		passed = (double) (now - progress->started) / USECS_PER_SEC -
+		progress->estimate.step_begun;
+	double		reading = Max(passed - entries->seconds - batch, 0);
+	double		left;
+	double		rest;
+
+	if (entries->taken == 0 || progress->read <= 0)
+		return progress->read;
+	left = entries->taken / Min(progress->read, 1) - entries->inserted - entries->done;
+	rest = reading * (1 - Min(progress->read, 1)) / progress->read +
+		Max(left, 0) * entry_seconds(progress, batch);
+	return passed + rest > 0 ? passed / (passed + rest) : progress->read;
+}
+
 void
 progress_update(Progress *progress, double done, int64 bytes, int64 loaded,
 				int64 excluded, int64 rejected)
@@ -320,7 +383,9 @@ progress_update(Progress *progress, double done, int64 bytes, int64 loaded,
 	progress->excluded = excluded;
 	progress->rejected = rejected;
 	progress->estimate.rest = progress->later;
-	estimate_done(&progress->estimate, (double) (now - progress->started) / USECS_PER_SEC, done);
+	progress->read = done;
+	estimate_done(&progress->estimate, (double) (now - progress->started) / USECS_PER_SEC,
+				  part_done(progress, now));
 
 	if (!shows(PROGRESS_COMMAND_COPY) || current != progress ||
 		MyBEEntry->st_progress_command_target != progress->relid)
@@ -408,6 +473,90 @@ progress_end(Progress *progress)
 {
 	pgstat_progress_end_command();
 	current = NULL;
+}
+
+/* ---- index entries that wait ---- */
+
+/* Where those of all processes count; may dangle after an error, until the next batch. */
+static pg_atomic_uint64 *inserted_together;
+
+void
+progress_entries_wait(uint64 n)
+{
+	if (current != NULL)
+		current->entries.taken += n;
+}
+
+void
+progress_entries_together(pg_atomic_uint64 *inserted)
+{
+	inserted_together = inserted;
+}
+
+void
+progress_entries_begin(uint64 n)
+{
+	ProgressEntries *entries;
+
+	inserted_together = NULL;
+	if (current == NULL)
+		return;
+	entries = &current->entries;
+	entries->total = n;
+	entries->done = 0;
+	entries->index = InvalidOid;
+	entries->begun = GetCurrentTimestamp();
+	entries->phase = current->phase;
+	current->phase = BULK_PHASE_INDEXES;
+	progress_publish(current);
+}
+
+void
+progress_entries_end(void)
+{
+	ProgressEntries *entries;
+
+	if (current == NULL)
+		return;
+	entries = &current->entries;
+	entries->seconds += batch_seconds(current, GetCurrentTimestamp());
+	/* also those that the server has inserted */
+	entries->inserted += entries->total;
+	entries->total = entries->done = 0;
+	entries->index = InvalidOid;
+	current->phase = entries->phase;
+	progress_publish(current);
+}
+
+void
+progress_entries_index(Oid index)
+{
+	if (current == NULL)
+		return;
+	current->entries.index = index;
+	if (shows(PROGRESS_COMMAND_COPY))
+		pgstat_progress_update_param(PROGRESS_BULK_INDEX, index);
+}
+
+void
+progress_entries_done(uint64 n)
+{
+	TimestampTz now;
+	uint64		together = inserted_together == NULL ? 0 :
+		pg_atomic_add_fetch_u64(inserted_together, n);
+	uint64		done;
+
+	if (current == NULL || current->entries.total == 0)
+		return;
+	done = inserted_together == NULL ? current->entries.done + n : together;
+	now = GetCurrentTimestamp();
+	current->entries.done = Min(done, current->entries.total);
+	estimate_done(&current->estimate, (double) (now - current->started) / USECS_PER_SEC,
+				  part_done(current, now));
+	if (shows(PROGRESS_COMMAND_COPY))
+		pgstat_progress_update_param(PROGRESS_BULK_INSERTED, current->entries.done);
+	publish_estimate(current);
+	send_notice(current, now);
 }
 
 /* ---- index builds ---- */

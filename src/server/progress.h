@@ -34,6 +34,24 @@ typedef enum BulkPhase
 	BULK_PHASE_FINISHING
 } BulkPhase;
 
+/*
+ * Index entries that are inserted many at a time, while rows are still read or after all have
+ * been.  Those of a batch have waited together.
+ */
+typedef struct ProgressEntries
+{
+	uint64		taken;			/* of all rows so far */
+	uint64		inserted;		/* of them, by the batches before */
+	double		seconds;		/* that these have taken */
+
+	/* the batch that is being inserted; total 0: none is */
+	uint64		total;
+	uint64		done;
+	Oid			index;
+	TimestampTz begun;
+	BulkPhase	phase;			/* of the load before and afterwards */
+} ProgressEntries;
+
 typedef struct Progress
 {
 	const char *name;			/* of the table, for messages */
@@ -50,6 +68,8 @@ typedef struct Progress
 	int64		rejected;
 	Estimate	estimate;
 	double		later;			/* estimated seconds of all later phases */
+	double		read;			/* fraction of the input that is read, or ESTIMATE_UNKNOWN */
+	ProgressEntries entries;
 
 	/* time of the last NOTICE, or the start */
 	TimestampTz last_notice;
@@ -93,6 +113,30 @@ extern void progress_step(double expected, double rest);
 
 /* Reports the fraction of the step that is done, 0 to 1.  As cheap as progress_update. */
 extern void progress_done(double done);
+
+/* ---- index entries that wait (index/entries.h); no-ops if this process has no load ---- */
+
+/* So many more wait: they are part of the work of reading. */
+extern void progress_entries_wait(uint64 n);
+
+/*
+ * From here to progress_entries_end so many of them are inserted, and the phase
+ * shown is that of indexes.  Not needed after an error.
+ */
+extern void progress_entries_begin(uint64 n);
+extern void progress_entries_end(void);
+
+/* From here on it is that index's turn. */
+extern void progress_entries_index(Oid index);
+
+/*
+ * From here on, or until this is called with NULL, this process inserts them together with others:
+ * all of them count there, and the load shows the sum.
+ */
+extern void progress_entries_together(pg_atomic_uint64 *inserted);
+
+/* So many, of all of the batch, are inserted.  As cheap as progress_update; no lock may be held. */
+extern void progress_entries_done(uint64 n);
 
 /* ---- index builds ---- */
 

@@ -329,6 +329,53 @@ check_copy('insert');
 unlock(1);
 is($session->wait, $rows, 'insert: all is loaded');
 
+# With the buffered writer entries wait and go in while it has not ended: so it is said of an index how many.
+$node->safe_psql('postgres', q{
+	CREATE FUNCTION cmp_waiting(a int, b int) RETURNS int IMMUTABLE PARALLEL SAFE LANGUAGE plpgsql AS
+	$$BEGIN
+	IF pg_catalog.current_setting('test.pauses', true) = 'on' AND (a = 3000 OR b = 3000) THEN
+	PERFORM pg_catalog.pg_stat_clear_snapshot();
+	IF (SELECT phase FROM public.bulk_load_progress_wide WHERE pid = pg_backend_pid()) = 'indexes' THEN PERFORM public.pause(5); END IF;
+	END IF;
+	RETURN pg_catalog.btint4cmp(a, b);
+	END$$;
+	CREATE OPERATOR CLASS waiting_ops FOR TYPE int USING btree AS OPERATOR 1 <, OPERATOR 2 <=, OPERATOR 3 =, OPERATOR 4 >=, OPERATOR 5 >, FUNCTION 1 cmp_waiting(int, int)});
+prepare('INSERT INTO t VALUES (0)', 'CREATE INDEX a ON t (i)', 'CREATE INDEX b ON t (i waiting_ops)');
+$session->ask(q{SET test.pauses = 'on'});
+hold(5);
+$session->send("SELECT rows_loaded FROM bulk_load('t', '$path', '{\"writer\": \"buffered\", \"workers\": 0, $options}')");
+stands_at(5);
+is($watch->ask("SELECT phase, index, entries_total BETWEEN $rows AND 2 * $rows, entries_inserted BETWEEN entries_total / 2 AND entries_total, percent BETWEEN 0.1 AND 99.8, bytes_processed, rows_loaded FROM bulk_load_progress_wide WHERE pid = $pid"),
+	"indexes|b|t|t|t|$size|$rows", 'buffered: entries of the second index go in');
+is(builds('*'), '', 'buffered: no index is built');
+check_copy('buffered');
+unlock(5);
+is($session->wait, $rows, 'buffered: all is loaded');
+$session->ask(q{SET test.pauses = 'off'});
+
+# In between more rows are read.
+foreach my $workers (0, 1)
+{
+	my $many = data_file('many.csv', 1, join '', map { sprintf "%s,%s\n", $_ * 7919 % 1000003, 'x' x 40 } 1 .. 100000);
+	my ($samples, $last, $wrong) = (0, 0, '');
+
+	$session->ask(q{SET maintenance_work_mem = '1MB'});
+	$session->send("SELECT rows_loaded FROM bulk_load('t', '$many', '{\"writer\": \"buffered\", \"workers\": $workers}')");
+	until ($session->done)
+	{
+		my ($phase, $percent, $index, $total, $inserted) = split /\|/, $watch->ask("SELECT phase, coalesce(percent, 0), index, entries_total, entries_inserted FROM bulk_load_progress_wide WHERE pid = $pid"), -1;
+
+		next unless defined $phase;
+		$samples++;
+		$wrong = "$phase $percent $index $total $inserted after $last"
+		  if $percent < $last || ($index ne '' && ($phase ne 'indexes' || $inserted > $total));
+		$last = $percent;
+	}
+	is($wrong, '', "buffered, $workers workers: $samples times a look at it");
+	is($session->wait, 100000, "buffered, $workers workers: all is loaded");
+}
+$session->ask('RESET maintenance_work_mem');
+
 # Errors in the middle leave nothing, at once.
 prepare('CREATE UNIQUE INDEX i ON t ((at_row(i) / 2) slow_ops) WITH (fillfactor = 10)');
 hold(9);
