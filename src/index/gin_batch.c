@@ -114,7 +114,6 @@ typedef struct GinBatch
 	ItemPointerData *tids;
 	Size		ntids;
 	Size		tids_capacity;
-	ItemPointerData tid;		/* the first of them */
 	GinLeaf    *leaf;
 } GinBatch;
 
@@ -497,11 +496,12 @@ static void
 end_key(GinBatch *batch)
 {
 	MemoryContext old;
+	FailedRowContext failing;
 
 	if (batch->ntids == 0)
 		return;
 	old = MemoryContextSwitchTo(batch->scratch);
-	batch->tid = batch->tids[0];
+	failed_row_begin(&failing, batch->base.heap, batch->tids);
 	find_leaf(batch);
 	if (!put_on_leaf(batch))
 	{
@@ -510,6 +510,7 @@ end_key(GinBatch *batch)
 					   batch->tids, batch->ntids, NULL);
 		MemoryContextReset(batch->scratch);
 	}
+	failed_row_end(&failing);
 	MemoryContextSwitchTo(old);
 	batch->ntids = 0;
 }
@@ -579,7 +580,6 @@ static void
 gin_batch_insert(Batch *base)
 {
 	GinBatch   *batch = (GinBatch *) base;
-	FailedRowContext failing;
 
 	if (gin_batch_memory(base) == 0)
 		return;
@@ -587,10 +587,8 @@ gin_batch_insert(Batch *base)
 	batch->leaf->stack = NULL;
 	batch->leaf->nstaged = batch->leaf->nlater = 0;
 	batch->leaf->staged_size = batch->leaf->nlater_tids = 0;
-	failed_row_begin(&failing, base->heap, &batch->tid);
 	for (OffsetNumber attnum = 1; attnum <= batch->state.origTupdesc->natts; attnum++)
 		insert_column(batch, attnum);
-	failed_row_end(&failing);
 	pfree(batch->leaf);
 	pfree(batch->tids);
 	batch->tids = NULL;

@@ -29,7 +29,6 @@ typedef struct HashBatch
 	KeyShape   *shape;			/* of hash values */
 	Presort    *presort;		/* NULL: nothing waits */
 	IndexTuple	tuple;			/* of the current hash value, or NULL */
-	ItemPointerData tid;		/* of the current row */
 } HashBatch;
 
 static uint32
@@ -102,15 +101,17 @@ static void
 take_rows(void *arg, const RowId *rows, uint32 n)
 {
 	HashBatch  *batch = arg;
+	FailedRowContext failing;
 
+	failed_row_begin(&failing, batch->base.heap, &batch->tuple->t_tid);
 	for (uint32 i = 0; i < n; i++)
 	{
 		CHECK_FOR_INTERRUPTS();
 		throttle_wait();
-		row_tid(rows[i], &batch->tid);
-		batch->tuple->t_tid = batch->tid;
+		row_tid(rows[i], &batch->tuple->t_tid);
 		compat_hash_doinsert(batch->base.index, batch->tuple, batch->base.heap);
 	}
+	failed_row_end(&failing);
 }
 
 static void
@@ -118,13 +119,10 @@ hash_batch_insert(Batch *base)
 {
 	HashBatch  *batch = (HashBatch *) base;
 	KeySink		sink = {.key = take_key,.rows = take_rows,.arg = batch};
-	FailedRowContext failing;
 
 	if (batch->presort == NULL)
 		return;
-	failed_row_begin(&failing, base->heap, &batch->tid);
 	presort_finish(batch->presort, &sink);
-	failed_row_end(&failing);
 	presort_close(batch->presort);
 	batch->presort = NULL;
 }
