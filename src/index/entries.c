@@ -81,6 +81,12 @@ struct Entries
 
 /* ---- preparation ---- */
 
+bool
+entries_serves(Relation index)
+{
+	return inserter_serves(index) || batch_routine(index) != NULL;
+}
+
 static void
 take_doubt(void *arg, RowId row, const char *image, Size size)
 {
@@ -110,7 +116,7 @@ add_index(Entries *entries, Relation index, IndexInfo *info)
 	const BatchRoutine *routine = batch_routine(index);
 	EntryIndex *entry;
 
-	if (!info->ii_ReadyForInserts || (routine == NULL && !inserter_serves(index)))
+	if (!info->ii_ReadyForInserts || !entries_serves(index))
 		return false;
 	entry = &entries->indexes[entries->nindexes++];
 	entry->entries = entries;

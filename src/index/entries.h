@@ -27,6 +27,9 @@
 
 typedef struct Entries Entries;
 
+/* Whether entries of an index may wait. */
+extern bool entries_serves(Relation index);
+
 /*
  * For an open relation with open indexes.  budget: bytes for all that waits.
  * workers: how many processes may help
