@@ -55,6 +55,8 @@ my $parted = 'CREATE TABLE %t (id int PRIMARY KEY, k int REFERENCES par, s text)
 	ALTER TABLE %t_1 REPLICA IDENTITY FULL; ALTER TABLE %t_2 REPLICA IDENTITY FULL; INSERT INTO %t VALUES (7, 1, \'old\');';
 my $wide = join('', map { "$_," . ($_ % 2 ? 1 : 99) . ',' . join('', map { chr(97 + ($_ * 7919 + $_ * $_) % 26) } 1 .. 9000) . "\n" } 11 .. 14);
 my $many = join('', map { "$_," . ($_ % 10 ? 99 : 1) . ",row $_\n" } 1 .. 50000);
+my ($batch, $large) = map { join('', map { "$_,1,row " . $_ % 700 . "\n" } 102 .. $_) } 4100, 30100;
+my $indexed = 'CREATE TABLE %t (id int PRIMARY KEY, k int, s text); CREATE INDEX ON %t (s); INSERT INTO %t VALUES (7, 1, \'old\'), (8, 1, \'older\');';
 
 my $ignore = '"on_error": "ignore"';
 my $old = '"on_duplicate": "keep_old"';
@@ -89,6 +91,11 @@ my @cases = (
 		CREATE FUNCTION %t_f() RETURNS int LANGUAGE sql AS $$INSERT INTO %t_child SELECT id FROM %t WHERE id NOT IN (SELECT id FROM %t_child); SELECT 1$$;
 		ALTER TABLE %t ALTER d SET DEFAULT %t_f();', ['default'], "1,1\n2,99\n3,1\n4,1\n", "$ignore, \"columns\": [\"id\", \"k\"]", '3|1|0|0|2',
 		after => [ 'SELECT string_agg(id::text, \' \' ORDER BY id) FROM %t_child', '1 3' ] ],
+	[ 'index entries by the batch', $indexed, \@all, $batch, $buffered, '3999|0|0|0|1' ],
+	[ 'index entries by the batch, workers', $indexed, ['full'], $large, "$buffered, \"workers\": 2", '29999|0|0|0|1' ],
+	[ 'keep_old by the batch', $indexed, \@all, "7,2,x\n8,2,x\n$batch", "$old, $buffered", '3999|0|2|0|1' ],
+	[ 'keep_new by the batch', $indexed, \@identified, "7,2,x\n8,2,x\n$batch", "$new, $buffered", '4001|0|0|2|1' ],
+	[ 'keep_old by the batch, partitions', $parted =~ s/ REFERENCES par//r, ['default'], "7,2,x\n" . $batch =~ s/^(\d+),/($1 % 90) . ','/gemr, "$old, $buffered", '89|0|3911|0|1' ],
 	[ 'reject_limit', $keyed, ['default'], $orphans, "$ignore, \"reject_limit\": 1", undef ],
 	[ 'duplicate_limit', $keyed, ['default'], $duplicates, "$ignore, $new, \"duplicate_limit\": 2", undef ],
 	[ 'a savepoint', $keyed, ['default'], $orphans, $ignore, '3|2|0|0|2',
