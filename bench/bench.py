@@ -7,6 +7,7 @@ import argparse
 import collections
 import contextlib
 import csv
+import functools
 import importlib.util
 import os
 import statistics
@@ -15,46 +16,34 @@ import sys
 import time
 
 import datasets
+import in_use
 import indexed
 import sources
 from indexed import Method, literal
-
-
-def psql(*statements):
-    r = subprocess.run(["psql", "-XqAt", "-v", "ON_ERROR_STOP=1"], input="".join(s + "\n" for s in statements),
-                       capture_output=True, text=True)
-    if r.returncode:
-        raise RuntimeError(r.stderr.strip())
-    return r.stdout
-
-
-def timed(method):
-    """seconds of a method's statements on a quiet server; a statement alone: on an empty table; a function measures by itself"""
-    if callable(method):
-        return method()
-    if isinstance(method, str):
-        method = Method(["TRUNCATE target"], [method])
-    out = psql(*(s + ";" for s in method.before), "CHECKPOINT;", "\\timing on", *(s + ";" for s in method.sql))
-    return sum(float(t.split(" ms")[0]) for t in out.split("Time: ")[1:]) / 1000
+from measure import Run, psql, timed
 
 
 def bulk_load(path, options):
     return indexed.bulk_load("target", path, options)
 
 
-def pg_bulkload(writer):
+def pg_bulkload(writer, *options):
     """a rival's statement for the votes, where it is installed"""
+    more = "".join(f", '{option}'" for option in options)
+
     def sql(path):
-        return (f"SELECT FROM pgbulkload.pg_bulkload(ARRAY['TYPE=CSV', 'INPUT=' || {literal(path)}, "
-                f"'OUTPUT=public.target', 'WRITER={writer}', 'LOGFILE=' || current_setting('data_directory') || '/pg_bulkload.log'])")
+        return (f"SELECT FROM pgbulkload.pg_bulkload(ARRAY['TYPE=CSV', 'INPUT=' || {literal(path)}, 'OUTPUT=public.target', "
+                f"'WRITER={writer}', 'LOGFILE=' || current_setting('data_directory') || '/pg_bulkload.log'{more}])")
     return sql
 
 
+@functools.cache
 def has_pg_bulkload():
-    if not psql("SELECT 1 FROM pg_available_extensions WHERE name = 'pg_bulkload';"):
-        print("no pg_bulkload: its lines are left out", file=sys.stderr)
+    try:
+        psql("CREATE EXTENSION IF NOT EXISTS pg_bulkload;")
+    except RuntimeError as e:
+        print(f"no pg_bulkload: its lines are left out ({e})", file=sys.stderr)
         return False
-    psql("CREATE EXTENSION IF NOT EXISTS pg_bulkload;")
     return True
 
 
@@ -97,45 +86,70 @@ def duckdb_table(path, folder):
     return seconds
 
 
+DIGEST = "SELECT count(*), sum(hashtextextended(t::text, 0)::numeric) FROM target t"
+
 # Seconds from which on once is enough.
 LONG = 30
 
 DUCKDB = {"DuckDB, CREATE TABLE, 2 threads": duckdb_table, "DuckDB, parsing only": duckdb_parse}
 
 
+def measured(method):
+    """the Run of a method; a statement alone: on an empty table; a function measures by itself"""
+    if callable(method):
+        run = method()
+        return run if isinstance(run, Run) else Run(run)
+    return timed(Method(["TRUNCATE target"], [method]) if isinstance(method, str) else method)
+
+
+def median(runs, what, form, unit=1):
+    """of the runs in which it was measured"""
+    found = [getattr(run, what) for run in runs if getattr(run, what) is not None]
+    return format(statistics.median(found) / unit, form) if found else ""
+
+
 class Bench:
     def __init__(self, args):
         self.args = args
         self.server = psql("SHOW server_version;").split()[0]
-        self.runs = []                      # (data set, method, round, seconds, rows, bytes)
+        self.runs = []                      # (data set, method, round, Run, rows, bytes)
         self.version = psql("SELECT extversion FROM pg_extension WHERE extname = 'pgbulk';").strip()
 
     def table(self, columns, kind=""):
         psql("DROP TABLE IF EXISTS target;", f"CREATE {kind} TABLE target ({columns});")
 
-    def digest(self):
-        return psql("SELECT count(*), sum(hashtextextended(t::text, 0)::numeric) FROM target t;").strip()
+    def file(self, data, part=1):
+        return data.file(self.args.data, self.args.percent * part)
 
-    def rounds(self, name, methods, rows, size, same):
-        """methods: name -> statement or Method; each once to warm up, then all in turn; same: they must load the same"""
+    def note(self, name, method, seconds, rows, path):
+        """what was measured besides"""
+        self.runs += [(name, method, n, Run(s), rows, os.path.getsize(path)) for n, s in enumerate(seconds, 1)]
+
+    def rival(self, *options):
+        return pg_bulkload(*options) if has_pg_bulkload() else None
+
+    def rounds(self, name, methods, rows, size, digest=DIGEST, warm_up=lambda _, sql: measured(sql)):
+        """methods: name -> statement, Method or function; each once to warm up, then all in turn; digest: a query that finds the
+        same after each of them, or None"""
         digests = {}
         for method, sql in list(methods.items()):
             try:
-                seconds = timed(sql)
+                run = warm_up(method, sql)
             except RuntimeError as e:
                 print(f"{name}: {method} does not run here: {e}", file=sys.stderr)
                 del methods[method]
                 continue
-            digests[method] = self.digest()
+            if digest:
+                digests[method] = psql(digest + ";").strip()
             # nothing is the warmer for a load of minutes
-            if seconds > LONG:
-                self.runs.append((name, method, 1, seconds, rows, size))
+            if run.seconds > LONG:
+                self.runs.append((name, method, 1, run, rows, size))
                 del methods[method]
-        if same and len(set(digests.values())) > 1:
+        if len(set(digests.values())) > 1:
             sys.exit(f"{name}: the tables differ: {digests}")
         for n in range(1, self.args.rounds + 1):
             for method, sql in methods.items():
-                self.runs.append((name, method, n, timed(sql), rows, size))
+                self.runs.append((name, method, n, measured(sql), rows, size))
             print(f"{name}: round {n} of {self.args.rounds}", file=sys.stderr)
 
     def data_set(self, d):
@@ -151,12 +165,12 @@ class Bench:
             for writer in ("DIRECT", "BUFFERED"):
                 methods[f"pg_bulkload {writer}"] = pg_bulkload(writer)(path)
         self.table(d.columns)
-        self.rounds(d.name, methods, rows, size, same=True)
+        self.rounds(d.name, methods, rows, size)
         if d.name == "votes":
             self.duckdb(d.name, path, rows, size)
             self.table(d.columns, "UNLOGGED")
             del methods["bulk_load, buffered"]
-            self.rounds("votes, unlogged", {m: sql for m, sql in methods.items() if "pg_bulkload" not in m}, rows, size, same=True)
+            self.rounds("votes, unlogged", {m: sql for m, sql in methods.items() if "pg_bulkload" not in m}, rows, size)
 
     def duckdb(self, name, path, rows, size):
         if importlib.util.find_spec("duckdb") is None:
@@ -164,7 +178,7 @@ class Bench:
             return
         for n in range(1, self.args.rounds + 1):
             for method, seconds in DUCKDB.items():
-                self.runs.append((name, method, n, seconds(path, self.args.data), rows, size))
+                self.runs.append((name, method, n, Run(seconds(path, self.args.data)), rows, size))
 
     def bad_rows(self):
         d = datasets.SPOILED
@@ -179,14 +193,14 @@ class Bench:
             "clean file, on_error = ignore": bulk_load(clean, ignore),
             "on_error = ignore": bulk_load(path, ignore),
             "on_error = ignore, reject_table": bulk_load(path, {**ignore, "reject_table": "rejects"}),
-        }, rows, os.path.getsize(path), same=False)
+        }, rows, os.path.getsize(path), digest=None)
 
     def sources(self):
         d = datasets.ALL[0]
         path, rows = d.file(self.args.data, self.args.percent)
         self.table(d.columns)
         self.rounds("votes from elsewhere", sources.sources(path, lambda: psql("TRUNCATE target;", "CHECKPOINT;")),
-                    rows, os.path.getsize(path), same=True)
+                    rows, os.path.getsize(path))
         psql("DROP FUNCTION as_vote;")
 
     def indexes(self, wanted):
@@ -206,33 +220,57 @@ class Bench:
             methods = methods()
             if only == "indexed" and has_pg_bulkload():
                 methods["pg_bulkload"] = indexed.by_rival(pg_bulkload("DIRECT")(numbered(path)))
-            self.rounds(name, methods, n, os.path.getsize(file), same=True)
+            self.rounds(name, methods, n, os.path.getsize(file))
         if "duplicates" in wanted:
             clean, _ = datasets.PAIRS.file(self.args.data, self.args.percent)
             path, rows = datasets.TWINS.file(self.args.data, self.args.percent)
-            self.rounds("votes, 1 % duplicates", indexed.duplicates(clean, path), rows, os.path.getsize(path), same=False)
+            self.rounds("votes, 1 % duplicates", indexed.duplicates(clean, path), rows, os.path.getsize(path), digest=None)
+
+    def in_use(self, wanted):
+        psql(in_use.DROP + ";")
+        for only, make in in_use.CASES.items():
+            for case in make(self) if {"in_use", only} & set(wanted) else ():
+                with self.shared_buffers(case.shared_buffers):
+                    self.rounds(case.title, case.methods, case.rows, os.path.getsize(case.path), case.digest or DIGEST, in_use.check_locks)
+                psql(*(s + ";" for s in case.done))
+
+    @contextlib.contextmanager
+    def shared_buffers(self, pages):
+        """the server has that many while the block runs, if any are given"""
+        def restart(setting):
+            psql(f"ALTER SYSTEM {setting};")
+            subprocess.run(self.args.restart, shell=True, check=True)
+        if pages:
+            restart(f"SET shared_buffers = {pages}")
+        yield
+        if pages:
+            restart("RESET shared_buffers")
 
     def report(self):
-        times = collections.OrderedDict()
-        for name, method, _, seconds, rows, size in self.runs:
-            times.setdefault(name, (rows, size, collections.OrderedDict()))[2].setdefault(method, []).append(seconds)
+        runs = collections.OrderedDict()
+        for name, method, _, run, rows, size in self.runs:
+            runs.setdefault(name, (rows, size, collections.OrderedDict()))[2].setdefault(method, []).append(run)
         print(f"\npgbulk {self.version}, PostgreSQL {self.server}, {os.cpu_count()} cores; "
-              f"median of {self.args.rounds} runs, seconds\n")
-        print("| data | rows | MB | method | median | min | max | times the first |")
-        print("|---|--:|--:|---|--:|--:|--:|--:|")
-        for name, (rows, size, methods) in times.items():
-            base = statistics.median(next(iter(methods.values())))
-            for method, t in methods.items():
+              f"median of {self.args.rounds} runs, seconds; processor time of all processes, WAL in MB\n")
+        print("| data | rows | MB | method | median | min | max | times the first | processor | WAL |")
+        print("|---|--:|--:|---|--:|--:|--:|--:|--:|--:|")
+        for name, (rows, size, methods) in runs.items():
+            base = statistics.median(run.seconds for run in next(iter(methods.values())))
+            digits = 3 if base >= 0.1 else 5
+            for method, done in methods.items():
+                t = [run.seconds for run in done]
                 m = statistics.median(t)
-                print(f"| {name} | {rows} | {size / 1e6:.0f} | {method} | {m:.3f} | {min(t):.3f} | {max(t):.3f} | {base / m:.2f} |")
+                print(f"| {name} | {rows} | {size / 1e6:.0f} | {method} | {m:.{digits}f} | {min(t):.{digits}f} | {max(t):.{digits}f} | {base / m:.2f} "
+                      f"| {median(done, 'cpu', '.2f')} | {median(done, 'wal', '.1f', 1e6)} |")
 
     def write(self):
         os.makedirs(self.args.out, exist_ok=True)
         with open(os.path.join(self.args.out, "results.csv"), "w", newline="") as f:
             w = csv.writer(f, lineterminator="\n")
-            w.writerow(["server", "pgbulk", "cores", "data", "method", "round", "seconds", "rows", "bytes"])
-            for name, method, n, seconds, rows, size in self.runs:
-                w.writerow([self.server, self.version, os.cpu_count(), name, method, n, f"{seconds:.4f}", rows, size])
+            w.writerow(["server", "pgbulk", "cores", "data", "method", "round", "seconds", "rows", "bytes", "processor", "wal"])
+            for name, method, n, run, rows, size in self.runs:
+                w.writerow([self.server, self.version, os.cpu_count(), name, method, n, f"{run.seconds:.5f}", rows, size,
+                            "" if run.cpu is None else f"{run.cpu:.2f}", run.wal])
 
 
 def main():
@@ -242,10 +280,11 @@ def main():
     p.add_argument("--percent", type=int, default=100)
     p.add_argument("--rounds", type=int, default=5)
     p.add_argument("--only", default="")
+    p.add_argument("--restart", required=True, help="command that restarts the server")
     args = p.parse_args()
     wanted = [w for w in args.only.split(",") if w]
     known = [d.name for d in datasets.ALL] + ["bad", "sources", "indexed", "indexed_c", "append", "double", "foreign_key",
-                                              "duplicates"]
+                                              "duplicates", "in_use"] + list(in_use.CASES)
     for w in wanted:
         if w not in known:
             sys.exit(f"no data set \"{w}\"; there are: {', '.join(known)}")
@@ -259,6 +298,7 @@ def main():
     if not wanted or "sources" in wanted:
         b.sources()
     b.indexes(wanted or known)
+    b.in_use(wanted or known)
     b.write()
     b.report()
 

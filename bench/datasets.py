@@ -40,15 +40,20 @@ USERS, LINKS = 32_000, 2_050_000
 
 def pairs(rnd, rows, repeated=0):
     """votes of which no two have the same username and link, but each repeated-th row those of an earlier one"""
-    step = 40_503_000_007                   # a prime: the numbers of all pairs, each once
     for first in range(0, rows, BATCH):
         lines = []
         for i in range(first, min(first + BATCH, rows)):
             if repeated and i % repeated == repeated - 1:
                 i = rnd.randrange(i // repeated + 1) * repeated
-            user, link = divmod(i * step % (USERS * LINKS), LINKS)
-            lines.append("user%d,t3_%s,%d\n" % (user, base36(link), 1 if i % 10 < 7 else -1))
+            lines.append("user%d,t3_%s,%d\n" % (*pair(i), 1 if i % 10 < 7 else -1))
         yield "".join(lines)
+
+
+def pair(i):
+    """the i-th username and link"""
+    step = 40_503_000_007                   # a prime: the numbers of all pairs, each once
+    user, link = divmod(i * step % (USERS * LINKS), LINKS)
+    return user, base36(link)
 
 
 def base36(n):
@@ -62,6 +67,48 @@ def base36(n):
 def twins(rnd, rows):
     """the same with each hundredth row's key taken"""
     return pairs(rnd, rows, 100)
+
+
+def known(rnd, rows):
+    """the keys of every tenth of pairs, with other scores, in another order than theirs"""
+    yield from drawn_pairs(rows, lambda i: 10 * i)
+
+
+def half_known(rnd, rows):
+    """the same, but each second key follows those of pairs"""
+    yield from drawn_pairs(rows, lambda i: 10 * rows + i if i % 2 else 10 * i)
+
+
+def drawn_pairs(rows, number):
+    step = 1_000_003                        # a prime
+    for first in range(0, rows, BATCH):
+        yield "".join("user%d,t3_%s,2\n" % pair(number(i * step % rows)) for i in range(first, min(first + BATCH, rows)))
+
+
+def days(rnd, rows, first=0, last=399):
+    """votes of 400 days, in no order"""
+    for part in votes(rnd, rows):
+        yield "".join("%s,%d\n" % (line, rnd.randint(first, last)) for line in part.splitlines())
+
+
+def newest(rnd, rows):
+    """votes of the last of these days"""
+    return days(rnd, rows, first=399)
+
+
+def latest(rnd, rows):
+    """votes of the last 60 of them"""
+    return days(rnd, rows, first=340)
+
+
+def documents(rnd, rows):
+    """votes with a small JSON document"""
+    words = ["".join(rnd.choices("abcdefghijklmnopqrstuvwxyz", k=rnd.randrange(3, 10))) for _ in range(20_000)]
+    for part in votes(rnd, rows):
+        lines = part.splitlines()
+        tags = rnd.choices(words, k=4 * len(lines))
+        yield "".join('%s,"{""tags"": [""%s"", ""%s"", ""%s""], ""from"": ""%s"", ""size"": %d}"\n'
+                      % (line, *tags[4 * i:4 * i + 4], rnd.randrange(1000)) for i, line in enumerate(lines))
 
 
 EXTRACT = (["int"] * 8 + ["bigint"] * 3 + ["numeric(12,2)"] * 6 + ["date"] * 3 + ["timestamp"] +
@@ -144,3 +191,7 @@ ALL = [
 SPOILED = DataSet(spoiled, 7_500_000, VOTES)
 PAIRS = DataSet(pairs, 7_500_000, VOTES)
 TWINS = DataSet(twins, 7_500_000, VOTES)
+KNOWN, HALF_KNOWN = (DataSet(make, 750_000, VOTES) for make in (known, half_known))
+DAYS = DataSet(days, 7_500_000, VOTES + ", day int")
+NEWEST, LATEST = (DataSet(make, 750_000, VOTES + ", day int") for make in (newest, latest))
+DOCUMENTS = DataSet(documents, 7_500_000, VOTES + ", doc jsonb")

@@ -1,12 +1,12 @@
 """The benchmark's loads into tables with indexes and foreign keys.
 
-A method is what is done before, unmeasured, and the statements that are
-measured.  All methods of a load leave the same table.
+A method is what is done before, unmeasured, the statements that are measured,
+and what is called between them.  All methods of a load leave the same table.
 """
 import collections
 import json
 
-Method = collections.namedtuple("Method", "before sql")
+Method = collections.namedtuple("Method", "before sql ready", defaults=(None,))
 
 COLUMNS = "username, link, score"
 

@@ -1,0 +1,201 @@
+"""The benchmark's loads into tables in use: tables with rows and indexes, which others may read and write meanwhile.
+
+No method of bulk_load takes a lock against writers, except "direct".
+"""
+import collections
+import glob
+import os
+
+import datasets
+from beside import at_once, beside_clients, quarters
+from indexed import COLUMNS, INDEXES, Method, bulk_load, copy, literal, load, memory
+from measure import Run, psql, timed
+
+# digest: a query that finds the same after each method, or None for all columns of all rows
+# shared_buffers: the server's for this case, in pages, or None for what it has
+# done: statements that drop the tables
+Case = collections.namedtuple("Case", "title methods rows path digest shared_buffers done", defaults=(None, None, ["DROP TABLE target"]))
+
+DROP = "DROP TABLE IF EXISTS target, staging, users"
+VOTES = f"CREATE TABLE target (id serial, {datasets.VOTES})"
+TEN = INDEXES + [f"CREATE INDEX ON target {keys}" for keys in (
+    "(score)", "(username, link)", "(link, username)", "(score, username)", "(score, link)", "(lower(username))", "(link) WHERE score < 0")]
+DAYS, DAYS_KEPT = f"{COLUMNS}, day", 400
+
+# Locks that keep others from writing, held by a transaction until its end.
+LOCKS = """SELECT DISTINCT c.relname, l.mode FROM pg_locks l JOIN pg_class c ON c.oid = l.relation
+    WHERE l.pid = pg_backend_pid() AND c.relnamespace = 'public'::regnamespace AND c.relname <> 'staging'
+    AND l.mode NOT IN ('AccessShareLock', 'RowShareLock', 'RowExclusiveLock')"""
+
+
+def check_locks(name, method):
+    """runs a method once, in a transaction if it is a load by default, which must hold none of those locks; -> its Run"""
+    if not isinstance(method, Method):
+        return method()
+    if not name.startswith("bulk_load") or "direct" in name:
+        return timed(method)
+    settings = [s for s in method.sql if s.startswith("SET")]
+    loads = [s for s in method.sql if not s.startswith("SET")]
+    held = psql(*(s + ";" for s in [*method.before, "RESET ALL", *settings, "BEGIN", *loads, LOCKS, "COMMIT"])).strip()
+    if held:
+        raise SystemExit(f"{name} holds locks against writers: {held}")
+    return Run(0)
+
+
+def filled(table, path, indexes=(), columns=COLUMNS):
+    """a table with the rows of the file"""
+    options = {"columns": columns.split(", "), "workers": 1, "writer": "direct"}
+    return [DROP, table, *indexes, memory("1GB"), bulk_load("target", path, options), "VACUUM ANALYZE target"]
+
+
+def by_copy(target, path, columns):
+    return f"COPY {target} ({columns}) FROM {literal(path)} (FORMAT csv)"
+
+
+def appended(before, path, columns=COLUMNS, ready=None):
+    def ours(workers):
+        return bulk_load("target", path, {"columns": columns.split(", "), "workers": workers})
+    return {"COPY": Method(before, [by_copy("target", path, columns)], ready),
+            "bulk_load": Method(before, [ours(1)], ready),
+            "bulk_load, no worker": Method(before, [ours(0)], ready)}
+
+
+def append(bench):
+    (path, _), (more, rows) = bench.file(datasets.ALL[0]), bench.file(datasets.ALL[0], 0.1)
+    yield Case("append, 3 indexes", appended(filled(VOTES, path, INDEXES), more), rows, more)
+
+
+def gin(bench):
+    (path, _), (more, rows) = bench.file(datasets.DOCUMENTS), bench.file(datasets.DOCUMENTS, 0.1)
+    table = f"CREATE TABLE target (id serial, {datasets.DOCUMENTS.columns})"
+    columns = f"{COLUMNS}, doc"
+    before = filled(table, path, INDEXES + ["CREATE INDEX ON target USING gin (doc jsonb_path_ops)"], columns)
+    yield Case("append, 3 indexes and GIN", appended(before, more, columns), rows, more)
+
+
+def ten(bench):
+    (path, _), (more, rows) = bench.file(datasets.ALL[0]), bench.file(datasets.ALL[0], 0.1)
+    yield Case("append, 10 indexes", appended(filled(VOTES, path, TEN), more), rows, more)
+
+
+def large(bench):
+    (path, _), (more, rows) = bench.file(datasets.ALL[0]), bench.file(datasets.ALL[0], 0.1)
+    before = filled(VOTES, path, INDEXES)
+    pages = int(psql(*(s + ";" for s in before), "SELECT pg_total_relation_size('target') / 8192;").split()[-1])
+    title = "append, 3 indexes, 10 times shared_buffers"
+    yield Case(title, appended(before, more), rows, more, shared_buffers=pages // 10)
+    yield Case(f"{title}, read from disk", appended(before, more, ready=forget), rows, more, shared_buffers=pages // 10)
+
+
+def forget():
+    """the table is no longer in the operating system's cache"""
+    folder = psql("SHOW data_directory;").strip()
+    for path in psql("SELECT pg_relation_filepath(oid) FROM pg_class WHERE oid = 'target'::regclass UNION ALL "
+                     "SELECT pg_relation_filepath(indexrelid) FROM pg_index WHERE indrelid = 'target'::regclass;").split():
+        for name in glob.glob(os.path.join(folder, path) + "*"):
+            with open(name, "rb") as file:
+                os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+
+
+def duplicates(bench):
+    clean, _ = bench.file(datasets.PAIRS)
+    before = filled(f"CREATE TABLE target ({datasets.VOTES}, PRIMARY KEY (username, link))", clean)
+    for data, title in ((datasets.KNOWN, "all keys known"), (datasets.HALF_KNOWN, "every second key known")):
+        path, rows = bench.file(data)
+        for policy, action in (("keep_old", "DO NOTHING"), ("keep_new", "(username, link) DO UPDATE SET score = excluded.score")):
+            quiet = {"log_verbosity": "silent", "on_duplicate": policy}
+            methods = {
+                "COPY to staging, INSERT ... ON CONFLICT": Method(before, [
+                    f"CREATE UNLOGGED TABLE staging ({datasets.VOTES})", by_copy("staging", path, COLUMNS),
+                    f"INSERT INTO target SELECT * FROM staging ON CONFLICT {action}", "DROP TABLE staging"]),
+                "bulk_load": Method(before, [load(path, workers=1, **quiet)]),
+                "bulk_load, no worker": Method(before, [load(path, workers=0, **quiet)]),
+                "bulk_load, direct": Method(before, [load(path, workers=1, writer="direct", **quiet)]),
+            }
+            rival = bench.rival("DIRECT", f"ON_DUPLICATE_KEEP={policy[5:].upper()}", "DUPLICATE_ERRORS=INFINITE")
+            if rival:
+                methods["pg_bulkload"] = Method(before, [memory("1GB"), rival(path)])
+            yield Case(f"{title}, {policy}", methods, rows, path)
+
+
+def sessions(bench):
+    (path, rows), (tenth, _) = bench.file(datasets.ALL[0]), bench.file(datasets.ALL[0], 0.1)
+    before = filled(f"CREATE TABLE target ({datasets.VOTES})", tenth, ["CREATE INDEX target_link ON target (link)"])
+    parts = quarters(path)
+    yield Case("4 sessions at once, 1 index", {"COPY": at_once(before, [copy(p) for p in parts]),
+                                               "bulk_load": at_once(before, [load(p) for p in parts])}, rows, path)
+
+
+def partitions(bench):
+    history, _ = bench.file(datasets.DAYS)
+    for data, title, first in ((datasets.NEWEST, "newest", DAYS_KEPT - 1), (datasets.LATEST, "60", DAYS_KEPT - 60)):
+        path, rows = bench.file(data)
+        days = range(first, DAYS_KEPT)
+        yield Case(f"{title} of {DAYS_KEPT} partitions, 3 indexes", appended(partitioned(history), path, DAYS), rows, path)
+        yield Case(f"as many rows to {len(days)} plain table{'s' * (len(days) > 1)}, 3 indexes", {
+            "COPY": Method(plain(history, days), [by_copy(table, file, DAYS) for table, file in by_day(path, days)]),
+            "bulk_load": Method(plain(history, days), [bulk_load(table, file, {"columns": DAYS.split(", "), "workers": 1})
+                                                       for table, file in by_day(path, days)]),
+        }, rows, path, done=[f"DROP TABLE {', '.join(f'plain_{day}' for day in days)} CASCADE"])
+
+
+def partitioned(path):
+    """a table with a partition for each day"""
+    table = f"CREATE TABLE target (id serial, {datasets.DAYS.columns}) PARTITION BY LIST (day)"
+    each = (f"DO $$BEGIN FOR day IN 0..{DAYS_KEPT - 1} LOOP "
+            "EXECUTE format('CREATE TABLE target_%s PARTITION OF target FOR VALUES IN (%s)', day, day); END LOOP; END$$")
+    indexes = [f"CREATE INDEX ON target ({column})" for column in ("id", "username", "link")]
+    return filled(table, path, [each] + indexes, DAYS)
+
+
+def plain(path, days):
+    """tables with the rows of these partitions, and a view of them all"""
+    tables = [f"plain_{day}" for day in days]
+    made = [f"DROP TABLE IF EXISTS {', '.join(tables)} CASCADE"]
+    for table in tables:
+        made += [f"CREATE TABLE {table} (id serial, {datasets.DAYS.columns})"]
+        made += [f"CREATE INDEX ON {table} ({column})" for column in ("id", "username", "link")]
+    made += [bulk_load(table, file, {"columns": DAYS.split(", "), "writer": "direct"}) for table, file in by_day(path, days)]
+    view = "CREATE VIEW target AS " + " UNION ALL ".join(f"SELECT {DAYS} FROM {table}" for table in tables)
+    return made + [f"VACUUM ANALYZE {', '.join(tables)}", view]
+
+
+def by_day(path, days):
+    """-> each plain table and the file of its rows"""
+    files = {day: f"{path}.{day}" for day in days}
+    if not all(map(os.path.exists, files.values())):
+        rows = {day: [] for day in days}
+        with open(path, encoding="utf-8") as lines:
+            for line in lines:
+                rows.get(int(line.rsplit(",", 1)[1]), []).append(line)
+        for day, file in files.items():
+            with open(file, "w", encoding="utf-8") as out:
+                out.writelines(rows[day])
+    return [(f"plain_{day}", file) for day, file in files.items()]
+
+
+def small(bench, calls=1000):
+    """loads of a few rows, whose commits wait for no disk"""
+    path, _ = bench.file(datasets.ALL[0])
+    before = filled(VOTES, path, INDEXES)
+    for rows in (1, 100):
+        few = os.path.join(bench.args.data, f"small-{rows}.csv")
+        with open(few, "w", encoding="utf-8") as out:
+            out.writelines(f"user{n},t3_few{n},1\n" for n in range(rows))
+        start = ["SET synchronous_commit = off"]
+        methods = {"COPY": Method(before, start + [copy(few)] * calls), "bulk_load": Method(before, start + [load(few)] * calls)}
+        yield Case(f"{calls} loads of {rows} row{'s' * (rows > 1)}, 3 indexes", methods, calls * rows, few)
+
+
+def clients(bench):
+    (path, rows), (more, few) = bench.file(datasets.ALL[0]), bench.file(datasets.ALL[0], 0.1)
+    before = filled(VOTES, path, INDEXES)
+    statements = {"COPY": copy(more), "bulk_load": load(more, workers=1), "bulk_load, no worker": load(more, workers=0)}
+    title, latency = "append beside 4 clients of pgbench", {name: [] for name in statements}
+    yield Case(title, {name: beside_clients(before, bench.args.data, rows, statement, latency[name]) for name, statement in statements.items()},
+               few, more, "SELECT count(*), sum(hashtextextended(username || ',' || link, 0)::numeric) FROM target WHERE link NOT LIKE 'pgbench%'")
+    for name, taken in latency.items():
+        bench.note(f"{title}, their 99th percentile", name, taken[1:], few, more)
+
+
+CASES = {f"in_use_{make.__name__}": make for make in (append, gin, ten, large, duplicates, sessions, partitions, small, clients)}
