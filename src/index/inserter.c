@@ -47,6 +47,10 @@
 /* How far to the right of the current leaf a key may be before a descent is better. */
 #define MAX_STEPS 2
 
+/* The gap between keys is the mean of about so many, in parts of an item. */
+#define GAP_KEYS 8
+#define GAP_UNIT 64
+
 /* Bytes are looked for while that has helped lately, else for one key of so many. */
 #define MAX_HITS 16
 #define TRY_ONE_OF 8
@@ -82,6 +86,7 @@ struct Inserter
 	BlockNumber right;			/* its right sibling */
 	bool		steps;			/* keys have gone on to the right sibling lately */
 	Size		room;			/* left on the page */
+	int			gap;			/* between keys lately, in items of a leaf, times GAP_UNIT */
 
 	/* its new items */
 	int			nstaged;
@@ -529,15 +534,64 @@ stage(Inserter *inserter, uint32 n, OffsetNumber offset)
 	return size > 0;
 }
 
-/* The next search begins where this one has ended, and may end anywhere behind. */
+/* How far the search has gone on since the key before. */
+static inline void
+note_gap(Inserter *inserter, OffsetNumber from, OffsetNumber to)
+{
+	inserter->gap += ((int) (to - from) * GAP_UNIT - inserter->gap) / GAP_KEYS;
+}
+
+/*
+ * Keys come in order, so that the next is mostly as far from the one before as those
+ * were from each other: it is looked for there, and in growing steps from there on.
+ * Returns whether an item of the leaf is found to be behind it, which is then the
+ * search's bound: the key belongs on this leaf, and the page's high key need not be
+ * compared.
+ */
+static bool
+leap(Inserter *inserter)
+{
+	BTInsertState search = &inserter->search;
+	OffsetNumber last;
+	int			step = Max(inserter->gap * 3 / (4 * GAP_UNIT), 1);
+
+	if (!BufferIsValid(search->buf) || !search->bounds_valid)
+		return false;
+	last = PageGetMaxOffsetNumber(leaf_page(inserter));
+	search->stricthigh = OffsetNumberNext(last);
+	for (int i = 0; search->low + step - 1 <= last; i++)
+	{
+		OffsetNumber offset = search->low + step - 1;
+		int32		result = _bt_compare(inserter->index, inserter->key, leaf_page(inserter),
+										 offset);
+
+		if (result < 0)
+			search->stricthigh = offset;
+		if (result <= 0)
+			return result < 0;
+		search->low = OffsetNumberNext(offset);
+		if (i > 0)
+			step *= 2;
+	}
+	return false;
+}
+
+/* Has the current key's leaf locked.  Returns before which old item it belongs. */
 static OffsetNumber
 find_offset(Inserter *inserter)
 {
 	BTInsertState search = &inserter->search;
+	OffsetNumber from = search->bounds_valid ? search->low : InvalidOffsetNumber;
+	OffsetNumber offset;
 
-	if (search->bounds_valid)
-		search->stricthigh = OffsetNumberNext(PageGetMaxOffsetNumber(leaf_page(inserter)));
-	return _bt_binsrch_insert(inserter->index, search);
+	if (!leap(inserter))
+		find_leaf(inserter);
+	if (!search->bounds_valid)
+		from = InvalidOffsetNumber;
+	offset = _bt_binsrch_insert(inserter->index, search);
+	if (OffsetNumberIsValid(from))
+		note_gap(inserter, from, offset);
+	return offset;
 }
 
 /* Takes the first of n rows, or some; returns how many.  0: the server is to insert the first. */
@@ -553,10 +607,7 @@ put_rows(Inserter *inserter, const RowId *rows, uint32 n)
 	inserter->key->scantid = inserter->judged ? NULL : &inserter->tids[0];
 	offset = find_same(inserter);
 	if (offset == InvalidOffsetNumber)
-	{
-		find_leaf(inserter);
 		offset = find_offset(inserter);
-	}
 	if (inserter->search.postingoff != 0)
 	{
 		inserter->search.postingoff = 0;
