@@ -398,6 +398,19 @@ compat_is_physical_sender(const WalSnd *sender, int pid)
 #endif
 }
 
+/* The i-th of pgstat_fetch_stat_numbackends() processes of the server, from 1 on, or NULL. */
+static inline const PgBackendStatus *
+compat_backend_status(int i)
+{
+#if PG_VERSION_NUM >= 160000
+	const LocalPgBackendStatus *status = pgstat_get_local_beentry_by_index(i);
+#else
+	const LocalPgBackendStatus *status = pgstat_fetch_stat_local_beentry(i);
+#endif
+
+	return status == NULL ? NULL : &status->backendStatus;
+}
+
 /* The application_name of a process of the server; false: there is none with that PID. */
 static inline bool
 compat_application_name(int pid, char name[NAMEDATALEN])
@@ -408,15 +421,11 @@ compat_application_name(int pid, char name[NAMEDATALEN])
 	n = pgstat_fetch_stat_numbackends();
 	for (int i = 1; i <= n; i++)
 	{
-#if PG_VERSION_NUM >= 160000
-		const LocalPgBackendStatus *status = pgstat_get_local_beentry_by_index(i);
-#else
-		const LocalPgBackendStatus *status = pgstat_fetch_stat_local_beentry(i);
-#endif
+		const PgBackendStatus *status = compat_backend_status(i);
 
-		if (status == NULL || status->backendStatus.st_procpid != pid)
+		if (status == NULL || status->st_procpid != pid)
 			continue;
-		strlcpy(name, status->backendStatus.st_appname, NAMEDATALEN);
+		strlcpy(name, status->st_appname, NAMEDATALEN);
 		return true;
 	}
 	return false;

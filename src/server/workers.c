@@ -18,14 +18,36 @@
 #include "optimizer/paths.h"
 #include "port/atomics.h"
 #include "portability/instr_time.h"
+#include "server/compat.h"
 #include "server/throttle.h"
 #include "server/workers.h"
 #include "storage/dsm.h"
 #include "storage/shm_toc.h"
+#include "utils/backend_status.h"
 #include "utils/varlena.h"
 
 /* The server uses the same unit for large tables. */
 #define BYTES_FOR_FIRST_WORKER (8 * 1024 * 1024)
+
+/* How many other sessions are in a load or a COPY, each of which keeps a CPU busy. */
+static int
+count_loads(void)
+{
+	int			loads = 0;
+	int			n;
+
+	pgstat_clear_backend_activity_snapshot();
+	n = pgstat_fetch_stat_numbackends();
+	for (int i = 1; i <= n; i++)
+	{
+		const PgBackendStatus *status = compat_backend_status(i);
+
+		if (status != NULL && status->st_procpid != MyProcPid &&
+			status->st_progress_command == PROGRESS_COMMAND_COPY)
+			loads++;
+	}
+	return loads;
+}
 
 int
 workers_for_bytes(Relation rel, int64 bytes)
@@ -34,12 +56,15 @@ workers_for_bytes(Relation rel, int64 bytes)
 	int			workers = 0;
 	long		cpus;
 
+	/* there are storage parameters, but not that one */
+	if (most < 0)
+		most = max_parallel_maintenance_workers;
 	for (int64 step = BYTES_FOR_FIRST_WORKER; bytes >= step && workers < most; step *= 3)
 		workers++;
 	if (workers == 0)
 		return 0;
 	cpus = sysconf(_SC_NPROCESSORS_ONLN);
-	return cpus > 0 ? Min(workers, cpus - 1) : workers;
+	return cpus > 0 ? Max(Min(workers, cpus - 1 - count_loads()), 0) : workers;
 }
 
 static void

@@ -24,7 +24,9 @@
 
 /*
  * How many workers the server's settings allow for this many bytes of a table:
- * one from 8 MB on, another for every factor of three.
+ * one from 8 MB on, another for every factor of three; and no more than there are
+ * CPUs besides this session's and those of others that load or copy now, as workers
+ * cost more of their time than they save of it.
  */
 extern int	workers_for_bytes(Relation rel, int64 bytes);
 

@@ -1,6 +1,7 @@
 # A worker loads the libraries of the session before it begins.  One that is
 # slow finds the work done, and has exited before the transaction continues;
-# where the work is done sooner none is started.
+# where the work is done sooner none is started, nor where other loads keep all
+# CPUs busy.
 
 use strict;
 use warnings;
@@ -8,6 +9,7 @@ use warnings;
 use FindBin;
 use lib $FindBin::RealBin;
 use PgBulk;
+use POSIX qw(mkfifo);
 use PostgreSQL::Test::Utils;
 use Test::More;
 use Time::HiRes qw(sleep time);
@@ -85,6 +87,30 @@ is(late_workers(), '0', 'all have gone');
 
 my $large = data_file('large.csv', 12_000_000, sub { join '', map { my $i = $_[0] * 100 + $_; "$i,text of $i\n" } 1 .. 100 });
 is($session->ask(qq(TRUNCATE plain; SELECT workers FROM bulk_load('plain', '$large', '{"writer": "direct"}'))), '0', 'none is started that would come when all is done');
+
+# ---- as many as there are CPUs that no other load keeps busy
+
+chomp(my $cpus = `getconf _NPROCESSORS_ONLN`);
+SKIP: {
+	skip "$cpus CPUs", 3 if $cpus < 2 || $cpus > 8;
+	my $auto = qq(SET pgbulk.chunk_size = 262144; TRUNCATE plain; SELECT workers > 0 FROM bulk_load('plain', '$large', '{"writer": "direct"}'));
+	my $alone = PgBulk::Session->new($node);
+	is($alone->ask($auto), 't', 'alone: with a worker, also for a table with a fillfactor');
+	my (@others, @pipes);
+	foreach my $i (2 .. $cpus)
+	{
+		my $pipe = "$folder/pipe$i";
+		mkfifo($pipe, 0666) or die $!;
+		push @others, PgBulk::Session->new($node);
+		$others[-1]->send("COPY other FROM PROGRAM 'cat \"$pipe\"'");
+		open($pipes[$i - 2], '>', $pipe) or die $!;
+	}
+	wait_for('the others', sub { $node->safe_psql('postgres', 'SELECT count(*) FROM pg_stat_progress_copy') == $cpus - 1 });
+	is($alone->ask($auto), 'f', 'beside a COPY for each other CPU: without');
+	close($_) foreach @pipes;
+	$_->wait foreach @others;
+	is($alone->ask($auto), 't', 'alone again');
+}
 
 check_log($node);
 check_tables($node);
