@@ -20,9 +20,10 @@
  * rows of a direct load: measured with integers and texts, 50,000 to a million rows, tables of
  * 100,000 to 4 million, on 15, in seconds of CPU for all of the load: three indexes 0.4 to 1.9
  * times, a text 0.6 to 1.8, an integer 0.5 to 1.8; the fewer rows for a table, the better are
- * entries that wait.  Row by row, a load with GiST takes 1.9 to 2.5 times as long as a direct one if
- * the table is small compared to the file, and 1.3 times for twice as many old rows; with two btrees
- * of deferrable constraints 2.2 times; with SP-GiST 1.3, hash 1.2 and GIN 1.1 times even then.
+ * entries that wait.  Row by row, a load with GiST takes 1.9 to 2.5 times as long as a direct one
+ * if the table is small compared to the file, and 1.3 times for twice as many old rows; with two
+ * btrees of deferrable constraints 2.2 times; with SP-GiST 1.3, hash 1.2 and GIN 1.1 times even
+ * then.
  */
 
 /* Minimum number of rows for the NOTICE; these take seconds with a few indexes. */

@@ -400,8 +400,12 @@ fetch_candidates(ArbiterBatch *batch)
 		if (batch->rows[candidate->number].keys != FATE_ASK)
 			continue;
 		settle_key(batch, candidate, settle_candidate(batch, fetch, candidate));
-		if (batch->replaces)
+		if (throttle_active != NULL)
+		{
+			/* not with a page pinned, for which VACUUM would wait, too */
+			table_index_fetch_reset(fetch);
 			throttle_wait();
+		}
 	}
 	table_index_fetch_end(fetch);
 	batch->context->writer->current_row = -1;
