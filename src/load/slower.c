@@ -16,14 +16,13 @@
 #include "utils/syscache.h"
 
 /*
- * Entries that wait (entries.h) take at most 1.9 times as long as those that are made after the
- * rows of a direct load: measured with integers and texts, 50,000 to a million rows, tables of
- * 100,000 to 4 million, on 15, in seconds of CPU for all of the load: three indexes 0.4 to 1.9
- * times, a text 0.6 to 1.8, an integer 0.5 to 1.8; the fewer rows for a table, the better are
- * entries that wait.  Row by row, a load with GiST takes 1.9 to 2.5 times as long as a direct one
- * if the table is small compared to the file, and 1.3 times for twice as many old rows; with two
- * btrees of deferrable constraints 2.2 times; with SP-GiST 1.3, hash 1.2 and GIN 1.1 times even
- * then.
+ * Entries that wait (entries.h) take at most 1.8 times as long as those that are made after the
+ * rows of a direct load.  In seconds of CPU of all of the load, without workers, one run each on a
+ * busy machine with 15, 50,000 to a million rows for tables of 100,000 to 4 million: three indexes
+ * 0.6 to 1.8 times, a text 0.6 to 1.8, integers 0.5 to 1.8; the fewer rows for a table, the
+ * better are entries that wait.  Row by row, 200,000 rows for a table of 1,000: GiST 1.9 times,
+ * GiST and two btrees 2.5, two btrees of deferrable constraints 2.2; SP-GiST 1.3, hash 1.2, GIN
+ * 1.1.  For a table of 400,000 GiST takes 1.3 times as long.
  */
 
 /* Minimum number of rows for the NOTICE; these take seconds with a few indexes. */
