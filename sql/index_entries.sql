@@ -139,6 +139,19 @@ END $$;
 ALTER TABLE index_entries_looks ADD CHECK (index_entries_agree(a));
 COPY (SELECT i, 'text', i FROM generate_series(1, 6000) i) TO '/proc/self/cwd/pgbulk_index_entries_in' WITH (FORMAT csv);
 SELECT pg_temp.load('index_entries_looks');
+-- one that a domain calls, within another type, too
+ALTER TABLE index_entries_looks DROP CONSTRAINT index_entries_looks_a_check;
+CREATE DOMAIN index_entries_number AS int CHECK (index_entries_agree(VALUE));
+CREATE TYPE index_entries_pair AS (a int, b index_entries_number[]);
+ALTER TABLE index_entries_looks ADD d index_entries_number;
+TRUNCATE index_entries_looks;
+COPY (SELECT i, 'text', i, i FROM generate_series(1, 6000) i) TO '/proc/self/cwd/pgbulk_index_entries_in' WITH (FORMAT csv);
+SELECT pg_temp.load('index_entries_looks');
+ALTER TABLE index_entries_looks ALTER d TYPE index_entries_pair USING NULL;
+TRUNCATE index_entries_looks;
+COPY (SELECT i, 'text', i, format('(%s,{%s})', i, i) FROM generate_series(1, 6000) i) TO '/proc/self/cwd/pgbulk_index_entries_in' WITH (FORMAT csv, DELIMITER ';');
+SELECT rows_loaded FROM bulk_load('index_entries_looks', '/proc/self/cwd/pgbulk_index_entries_in', '{"writer": "buffered", "delimiter": ";"}');
+COPY (SELECT i, 'text', i FROM generate_series(1, 6000) i) TO '/proc/self/cwd/pgbulk_index_entries_in' WITH (FORMAT csv);
 
 -- nothing of a dry run remains
 SELECT pg_temp.load('index_entries_big', '{"dry_run": true, "on_error": "ignore"}'), pg_temp.check_all('index_entries_big');
@@ -169,6 +182,8 @@ SELECT count(*) FROM index_entries_workers;
 
 DROP FUNCTION pg_temp.some_rows(int, int);
 DROP TABLE index_entries_workers, index_entries_looks, index_entries_t, index_entries_empty, index_entries_unlogged, index_entries_refers, index_entries_u, index_entries_n, index_entries_big, index_entries_seen;
+DROP TYPE index_entries_pair;
+DROP DOMAIN index_entries_number;
 DROP FUNCTION index_entries_scattered(int), index_entries_agree(int);
 DROP EXTENSION amcheck;
 COPY (SELECT 1) TO PROGRAM 'cat > pgbulk_index_entries_gone; rm -f pgbulk_index_entries_*';

@@ -5,10 +5,15 @@
  */
 #include "postgres.h"
 
+#include "access/transam.h"
+#include "catalog/pg_type.h"
 #include "executor/nodeModifyTable.h"
+#include "miscadmin.h"
 #include "optimizer/optimizer.h"
 #include "row/constraints.h"
 #include "server/compat.h"
+#include "utils/lsyscache.h"
+#include "utils/typcache.h"
 
 typedef struct Check
 {
@@ -117,6 +122,65 @@ constraints_volatile(const Constraints *constraints)
 {
 	for (int i = 0; constraints != NULL && i < constraints->nchecks; i++)
 		if (constraints->checks[i].is_volatile)
+			return true;
+	return false;
+}
+
+/* The CHECKs of a domain and of those that it is based on. */
+static bool
+domain_volatile(Oid domain)
+{
+	/* the context knows it until it goes */
+	DomainConstraintRef *ref = palloc(sizeof(DomainConstraintRef));
+	ListCell   *lc;
+
+	InitDomainConstraintRef(domain, ref, CurrentMemoryContext, false);
+	foreach(lc, ref->constraints)
+	{
+		const DomainConstraintState *constraint = lfirst(lc);
+
+		if (contain_volatile_functions((Node *) constraint->check_expr))
+			return true;
+	}
+	return false;
+}
+
+/* The same for a type that may have domains within. */
+static bool
+type_volatile(Oid type)
+{
+	TupleDesc	desc;
+	bool		found;
+
+	check_stack_depth();
+	/* those of the server have none that may */
+	if (type < FirstNormalObjectId)
+		return false;
+	switch (get_typtype(type))
+	{
+		case TYPTYPE_DOMAIN:
+			return domain_volatile(type) || type_volatile(getBaseType(type));
+		case TYPTYPE_COMPOSITE:
+			desc = lookup_rowtype_tupdesc(type, -1);
+			found = constraints_types_volatile(desc);
+			ReleaseTupleDesc(desc);
+			return found;
+		case TYPTYPE_RANGE:
+			return type_volatile(get_range_subtype(type));
+		case TYPTYPE_MULTIRANGE:
+			return type_volatile(get_multirange_range(type));
+		default:
+			type = get_element_type(type);
+			return OidIsValid(type) && type_volatile(type);
+	}
+}
+
+bool
+constraints_types_volatile(TupleDesc desc)
+{
+	for (int i = 0; i < desc->natts; i++)
+		if (!TupleDescAttr(desc, i)->attisdropped &&
+			type_volatile(TupleDescAttr(desc, i)->atttypid))
 			return true;
 	return false;
 }

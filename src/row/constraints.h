@@ -26,6 +26,9 @@ extern bool constraints_only_notnull(const Constraints *constraints);
 /* Whether a CHECK may look at the table. */
 extern bool constraints_volatile(const Constraints *constraints);
 
+/* The same for the domains among the types of columns, and within them. */
+extern bool constraints_types_volatile(TupleDesc desc);
+
 /* Whether slot may enter the table; see row_error.h for err. */
 extern bool constraints_check(Constraints *constraints, TupleTableSlot *slot,
 							  Guard *guard, RowError *err);

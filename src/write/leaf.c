@@ -105,7 +105,8 @@ leaf_open(LeafContext *context, ResultRelInfo *rri, bool batches)
 	if (rel->rd_tableam == GetHeapamTableAmRoutine())
 		leaf->former = tuple_former(RelationGetDescr(rel));
 	/* who looks at the table finds by its indexes what a scan finds */
-	leaf->looks = !leaf->batches || constraints_volatile(leaf->constraints);
+	leaf->looks = !leaf->batches || constraints_volatile(leaf->constraints) ||
+		constraints_types_volatile(RelationGetDescr(rel));
 	leaf->collects = leaf->former != NULL && context->entries_budget > 0 && !leaf->looks;
 	leaf->checked = checks_add_table(context->checks, rel, find_checks(context, leaf));
 	context->writer->fires_after |= leaf->after_row;
