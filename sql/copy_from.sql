@@ -162,6 +162,11 @@ COPY copy_from FROM 'stdin' (ON_DUPLICATE keep_new);
 DO $$BEGIN EXECUTE format('COPY copy_from FROM %L (ON_DUPLICATE keep_new)', current_setting('data_directory') || '/pgbulk_copy_from'); END$$;
 SELECT rows_loaded, rows_replaced FROM bulk_load_last();
 
+-- the next user of a session learns nothing of it
+DISCARD ALL;
+SELECT rows_loaded FROM bulk_load_last();
+DO $$BEGIN EXECUTE format('COPY copy_from FROM %L (ON_DUPLICATE keep_new)', current_setting('data_directory') || '/pgbulk_copy_from'); END$$;
+
 -- other statements are the server's
 COPY copy_from FROM STDIN (FORMAT csv, HEADER, NULL 'none', FORCE_NOT_NULL (b), QUOTE '''', ESCAPE '"', ENCODING 'UTF8');
 a,b,c

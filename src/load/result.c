@@ -143,7 +143,7 @@ result_details(const LoadResult *result, const LoadTimes *times, List *paths,
 		jsonb_push_string(&state, "not_freed", result->not_freed);
 	if (refusal_is_any(&result->not_direct))
 		jsonb_push_string(&state, "not_direct", refusal_text(&result->not_direct));
-	else if (refusal_is_any(&result->no_workers) && result->workers == 0)
+	if (refusal_is_any(&result->no_workers) && result->workers == 0)
 		jsonb_push_string(&state, "no_workers", refusal_text(&result->no_workers));
 	if (result->attempts > 1)
 		jsonb_push_int64(&state, "attempts", result->attempts);
@@ -183,6 +183,17 @@ result_keep(const LoadResult *result)
 		.details = details
 	};
 	MemoryContextSwitchTo(caller);
+}
+
+void
+result_forget(void)
+{
+	if (last != NULL)
+	{
+		pfree(last->details);
+		pfree(last);
+	}
+	last = NULL;
 }
 
 const LoadResult *

@@ -58,6 +58,9 @@ typedef struct LoadTimes
 extern void result_keep(const LoadResult *result);
 extern const LoadResult *result_last(void);
 
+/* As if there had been no load yet. */
+extern void result_forget(void);
+
 /*
  * load_id, seconds of each phase, files, WAL bytes of this backend, rejects.
  * Memory: the current context.

@@ -9,6 +9,7 @@
 
 #include "miscadmin.h"
 #include "stream/decompress.h"
+#include "stream/path.h"
 #include "utils/memutils.h"
 
 #ifdef PGBULK_GZIP
@@ -286,6 +287,16 @@ bytes_used(const Decompressor *decompressor)
 	return decompressor->in_offset + decompressor->in_done;
 }
 
+/* For data that cannot be read: what may have happened to it on its way from the client. */
+static int
+hint_if_sent(const Decompressor *decompressor)
+{
+	if (strcmp(decompressor->path, SOURCE_CLIENT) != 0)
+		return 0;
+	return errhint("Some clients change what they send as text. With option \"compression\" set to \"%s\" they send it unchanged.",
+				   decompressor->codec->name);
+}
+
 static void
 report_truncated(const Decompressor *decompressor)
 {
@@ -294,7 +305,8 @@ report_truncated(const Decompressor *decompressor)
 			 errmsg("%s data of file \"%s\" is not complete",
 					decompressor->codec->name, decompressor->path),
 			 errdetail("The file ends within it, after %lld bytes.",
-					   (long long) bytes_used(decompressor))));
+					   (long long) bytes_used(decompressor)),
+			 hint_if_sent(decompressor)));
 }
 
 static void
@@ -305,7 +317,8 @@ report_corrupt(const Decompressor *decompressor, const char *problem)
 			 errmsg("%s data of file \"%s\" is corrupt",
 					decompressor->codec->name, decompressor->path),
 			 errdetail("Decompression failed at byte offset %lld of the compressed file: %s.",
-					   (long long) bytes_used(decompressor), problem)));
+					   (long long) bytes_used(decompressor), problem),
+			 hint_if_sent(decompressor)));
 }
 
 static void

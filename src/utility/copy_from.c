@@ -126,6 +126,12 @@ copy_run(const PlannedStmt *pstmt, const char *query, QueryCompletion *completio
 	options->by_copy = true;
 	options = detect_options(relid, paths, options);
 	load_run(relid, paths, NULL, options, load_id_next(schema), &result);
+	if (options->dry_run && options->log_verbosity != BULK_VERBOSITY_SILENT)
+		ereport(NOTICE,
+				(errmsg_plural("%lld row would have been loaded",
+							   "%lld rows would have been loaded",
+							   (unsigned long) result.rows_loaded,
+							   (long long) result.rows_loaded)));
 	if (completion != NULL)
 		SetQueryCompletion(completion, CMDTAG_COPY, options->dry_run ? 0 : result.rows_loaded);
 	free_parsestate(pstate);

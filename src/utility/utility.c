@@ -4,6 +4,7 @@
  */
 #include "postgres.h"
 
+#include "load/result.h"
 #include "tcop/utility.h"
 #include "utility/copy_from.h"
 #include "utility/utility.h"
@@ -15,13 +16,23 @@ run_utility(PlannedStmt *pstmt, const char *query, bool read_only_tree,
 			ProcessUtilityContext context, ParamListInfo params, QueryEnvironment *environment,
 			DestReceiver *dest, QueryCompletion *completion)
 {
-	if (IsA(pstmt->utilityStmt, CopyStmt) && copy_is_ours((CopyStmt *) pstmt->utilityStmt))
+	const Node *statement = pstmt->utilityStmt;
+	bool		discards = IsA(statement, DiscardStmt) &&
+		((const DiscardStmt *) statement)->target == DISCARD_ALL;
+
+	if (IsA(statement, CopyStmt) && copy_is_ours((const CopyStmt *) statement))
+	{
 		copy_run(pstmt, query, completion);
-	else if (next_hook != NULL)
+		return;
+	}
+	if (next_hook != NULL)
 		next_hook(pstmt, query, read_only_tree, context, params, environment, dest, completion);
 	else
 		standard_ProcessUtility(pstmt, query, read_only_tree, context, params, environment, dest,
 								completion);
+	/* the next user of the session may be another one */
+	if (discards)
+		result_forget();
 }
 
 void

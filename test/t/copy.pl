@@ -91,6 +91,14 @@ foreach my $workers (0, 2)
 	is($err =~ s/^psql:\S+ //r, qq{ERROR:  invalid input syntax for type integer: "x"\nCONTEXT:  COPY t, line 3000001, column i: "x"}, "$workers workers: the CONTEXT");
 }
 
+# psql sends a compressed file unchanged if the compression is named.
+use IO::Compress::Gzip qw(gzip $GzipError);
+my $plain = $lines x 20;
+gzip(\$plain => "$folder/rows.gz") or die $GzipError;
+my $psql = 'psql -XAt -d "' . $node->connstr('postgres') . '"';
+is(`$psql -c "\\copy t FROM '$folder/rows.gz' (TRUNCATE, COMPRESSION gzip)" 2>&1`, "COPY 20000\n", 'psql: a compressed file');
+like(`$psql -c "\\copy t FROM '$folder/rows.gz' (TRUNCATE)" 2>&1`, qr/is (not complete|corrupt)\n.*\nHINT:  .*option "compression" set to "gzip"/, 'psql: without the name of the compression');
+
 # A session that has not loaded the library, and a database without the extension.
 my $bare = $node->connstr('postgres') . " options='-c session_preload_libraries='";
 like(`psql -XAt -d "$bare" -c "COPY t FROM STDIN (TRUNCATE)" 2>&1 </dev/null`, qr/ERROR:  option "truncate" not recognized/, 'without the library');
