@@ -514,6 +514,11 @@ plain_share_refusal(Writer *base)
 static Size
 plain_prepare_share(Writer *base)
 {
+	PlainWriter *writer = (PlainWriter *) base;
+
+	/* comparisons of an operator class need not be parallel safe */
+	if (writer->known != NULL)
+		look_up_rows(writer);
 	return offsetof(DirectShared, leaves);
 }
 

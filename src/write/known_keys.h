@@ -20,7 +20,8 @@
  * Served is a plain table with one unique index on plain columns, without
  * foreign keys, whose violation counts before a duplicate, under READ COMMITTED.
  *
- * Price: the memory of maintenance_work_mem, and no workers meanwhile.
+ * Price: the memory of maintenance_work_mem, and no workers meanwhile.  Once there are workers,
+ * keys are not looked up any more: known rows that come then are found by the index.
  */
 #ifndef PGBULK_KNOWN_KEYS_H
 #define PGBULK_KNOWN_KEYS_H
