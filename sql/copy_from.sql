@@ -67,6 +67,17 @@ COPY copy_from FROM STDIN (ON_DUPLICATE keep_old) WHERE wanted(b) AND a NOT IN (
 \.
 RESET search_path;
 SELECT rows_loaded, rows_filtered FROM bulk_load_last();
+CREATE TABLE copy_from_floats (a int, f float8, g int GENERATED ALWAYS AS (1) STORED);
+SET extra_float_digits = 0;
+COPY copy_from_floats FROM STDIN (LIMIT 5) WHERE f = '0.30000000000000004';
+1	0.30000000000000004
+2	0.3
+\.
+RESET extra_float_digits;
+SELECT a FROM copy_from_floats;
+COPY copy_from_floats FROM 'pgbulk_copy_none' (LIMIT 5) WHERE g = 1;
+COPY copy_from_floats FROM 'pgbulk_copy_none' (LIMIT 5) WHERE ctid IS NULL;
+DROP TABLE copy_from_floats;
 COPY copy_from FROM 'pgbulk_copy_none' (ON_DUPLICATE keep_old) WHERE a;
 COPY copy_from FROM 'pgbulk_copy_none' (ON_DUPLICATE keep_old) WHERE nothing > 1;
 COPY copy_from FROM 'pgbulk_copy_none' (ON_DUPLICATE keep_old) WHERE a IN (SELECT 1);

@@ -588,5 +588,7 @@ detect_options(Oid relid, List *paths, BulkOptions *options)
 	detected = options_parse(options_merge(options->json, found));
 	detected->detected = options_merge(NULL, found);
 	detected->by_copy = options->by_copy;
+	detected->where_clause = options->where_clause;
+	detected->statement = options->statement;
 	return detected;
 }

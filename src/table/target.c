@@ -192,7 +192,7 @@ parse_expression(const char *text)
  * evaluated, nor do system columns have values, except tableoid.
  */
 static void
-check_where_columns(Relation rel, Node *where)
+check_where_columns(Relation rel, Node *where, bool by_copy)
 {
 	Bitmapset  *attrs = NULL;
 	bool		whole_row;
@@ -205,6 +205,8 @@ check_where_columns(Relation rel, Node *where)
 		if (bms_is_member(attnum - FirstLowInvalidHeapAttributeNumber, attrs))
 			ereport(ERROR,
 					(errcode(ERRCODE_INVALID_COLUMN_REFERENCE),
+					 by_copy ?
+					 errmsg("system columns are not supported in COPY FROM WHERE conditions") :
 					 errmsg("system columns are not supported in option \"where\""),
 					 errdetail("Column \"%s\" is a system column.",
 							   NameStr(SystemAttributeDefinition(attnum)->attname))));
@@ -218,6 +220,8 @@ check_where_columns(Relation rel, Node *where)
 			 bms_is_member(att->attnum - FirstLowInvalidHeapAttributeNumber, attrs)))
 			ereport(ERROR,
 					(errcode(ERRCODE_INVALID_COLUMN_REFERENCE),
+					 by_copy ?
+					 errmsg("generated columns are not supported in COPY FROM WHERE conditions") :
 					 errmsg("generated columns are not supported in option \"where\""),
 					 errdetail("Column \"%s\" is a generated column.",
 							   NameStr(att->attname))));
@@ -239,25 +243,31 @@ where_error_callback(void *arg)
 	errcontext("option \"where\" of bulk_load");
 }
 
+/* The condition of the option, or of a COPY statement. */
 static List *
-transform_where(Target *target, const char *text)
+transform_where(Target *target, const BulkOptions *options)
 {
 	ParseState *pstate = target->pstate;
 	ErrorContextCallback callback = {
 		.previous = error_context_stack,
 		.callback = where_error_callback,
-		.arg = unconstify(char *, text)
+		.arg = options->where
 	};
-	Node	   *where;
+	Node	   *where = copyObject(options->where_clause);
 
-	error_context_stack = &callback;
-	pstate->p_sourcetext = text;
+	pstate->p_sourcetext = options->statement;
+	if (where == NULL)
+	{
+		error_context_stack = &callback;
+		pstate->p_sourcetext = options->where;
+		where = parse_expression(options->where);
+	}
 	addNSItemToQuery(pstate, target->nsitem, false, true, true);
 
-	where = transformExpr(pstate, parse_expression(text), EXPR_KIND_COPY_WHERE);
+	where = transformExpr(pstate, where, EXPR_KIND_COPY_WHERE);
 	where = coerce_to_boolean(pstate, where, "WHERE");
 	assign_expr_collations(pstate, where);
-	check_where_columns(target->rel, where);
+	check_where_columns(target->rel, where, options->where_clause != NULL);
 
 	where = eval_const_expressions(NULL, where);
 	where = (Node *) canonicalize_qual((Expr *) where, false);
@@ -589,8 +599,8 @@ target_open(Oid relid, const BulkOptions *options)
 	target->rel = rel;
 	target->name = pstrdup(RelationGetRelationName(rel));
 	make_range_table(target);
-	if (options->where)
-		target->where = transform_where(target, options->where);
+	if (options->where != NULL || options->where_clause != NULL)
+		target->where = transform_where(target, options);
 
 	if (options->has_columns)
 		target_set_columns(target, options->columns);

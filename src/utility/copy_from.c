@@ -6,53 +6,23 @@
  */
 #include "postgres.h"
 
-#include "access/table.h"
 #include "catalog/namespace.h"
 #include "catalog/pg_authid.h"
 #include "load/detect.h"
 #include "load/load.h"
 #include "load/load_id.h"
 #include "miscadmin.h"
-#include "parser/parse_coerce.h"
-#include "parser/parse_collate.h"
-#include "parser/parse_expr.h"
-#include "parser/parse_relation.h"
 #include "server/extension.h"
 #include "stream/path.h"
 #include "tcop/utility.h"
 #include "utility/copy_from.h"
 #include "utility/copy_options.h"
 #include "utils/acl.h"
-#include "utils/rel.h"
-#include "utils/ruleutils.h"
 
 bool
 copy_is_ours(const CopyStmt *stmt)
 {
 	return stmt->is_from && stmt->relation != NULL && copy_options_are_ours(stmt->options);
-}
-
-/*
- * The condition of WHERE as SQL text, with the meaning that it has now: as ruleutils.c shows
- * the conditions of views.
- */
-static char *
-where_text(ParseState *pstate, Oid relid, Node *condition)
-{
-	Relation	rel = table_open(relid, NoLock);
-	ParseNamespaceItem *nsitem = addRangeTableEntryForRelation(pstate, rel, RowExclusiveLock,
-															   NULL, false, false);
-	Node	   *where;
-	char	   *text;
-
-	addNSItemToQuery(pstate, nsitem, false, true, true);
-	where = transformExpr(pstate, condition, EXPR_KIND_COPY_WHERE);
-	where = coerce_to_boolean(pstate, where, "WHERE");
-	assign_expr_collations(pstate, where);
-	text = deparse_expression(where, deparse_context_for(RelationGetRelationName(rel), relid),
-							  false, false);
-	table_close(rel, NoLock);
-	return text;
 }
 
 /* The path of the load: of a file, or what stands for the client. */
@@ -108,7 +78,6 @@ copy_run(const PlannedStmt *pstmt, const char *query, QueryCompletion *completio
 	ParseState *pstate = make_parsestate(NULL);
 	BulkOptions *options;
 	LoadResult	result;
-	char	   *where = NULL;
 	List	   *paths;
 	Oid			relid;
 	Oid			schema;
@@ -119,11 +88,10 @@ copy_run(const PlannedStmt *pstmt, const char *query, QueryCompletion *completio
 	schema = own_schema();
 	paths = list_make1(input_path(stmt));
 	relid = RangeVarGetRelid(stmt->relation, RowExclusiveLock, false);
-	if (stmt->whereClause != NULL)
-		where = where_text(pstate, relid, stmt->whereClause);
-
-	options = options_parse(copy_options_json(pstate, stmt->options, stmt->attlist, where));
+	options = options_parse(copy_options_json(pstate, stmt));
 	options->by_copy = true;
+	options->where_clause = stmt->whereClause;
+	options->statement = query;
 	options = detect_options(relid, paths, options);
 	load_run(relid, paths, NULL, options, load_id_next(schema), &result);
 	if (options->dry_run && options->log_verbosity != BULK_VERBOSITY_SILENT)

@@ -16,8 +16,8 @@
 #include "tcop/cmdtag.h"
 
 /*
- * Whether a statement is COPY FROM with an option that the server's COPY does not know, or with
- * a value of such an option that only pgbulk knows.
+ * Whether a statement is COPY FROM with an option that pgbulk has and the server's COPY has not,
+ * or with a value that only pgbulk knows of one that both have.
  */
 extern bool copy_is_ours(const CopyStmt *stmt);
 

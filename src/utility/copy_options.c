@@ -66,10 +66,25 @@ copy_options_are_ours(List *options)
 	{
 		const DefElem *def = lfirst_node(DefElem, lc);
 
-		if (!copy_has(def->defname) || value_is_ours(def))
+		if ((options_find(def->defname) != NULL && !copy_has(def->defname)) || value_is_ours(def))
 			return true;
 	}
 	return false;
+}
+
+const DefElem *
+copy_options_unknown(List *options)
+{
+	ListCell   *lc;
+
+	foreach(lc, options)
+	{
+		const DefElem *def = lfirst_node(DefElem, lc);
+
+		if (options_find(def->defname) == NULL && !copy_has(def->defname))
+			return def;
+	}
+	return NULL;
 }
 
 /* ---- values ---- */
@@ -219,19 +234,19 @@ copy_options_check(ParseState *pstate, List *options)
 }
 
 Jsonb *
-copy_options_json(ParseState *pstate, List *options, List *columns, const char *where)
+copy_options_json(ParseState *pstate, const CopyStmt *stmt)
 {
 	CompatJsonb state = {0};
 	bool		has_format = false;
 	ListCell   *lc;
 
 	compat_push_jsonb(&state, WJB_BEGIN_OBJECT, NULL);
-	foreach(lc, options)
+	foreach(lc, stmt->options)
 	{
 		DefElem    *def = lfirst_node(DefElem, lc);
 
-		if ((columns != NIL && strcmp(def->defname, "columns") == 0) ||
-			(where != NULL && strcmp(def->defname, "where") == 0))
+		if ((stmt->attlist != NIL && strcmp(def->defname, "columns") == 0) ||
+			(stmt->whereClause != NULL && strcmp(def->defname, "where") == 0))
 			errorConflictingDefElem(def, pstate);
 		has_format |= strcmp(def->defname, "format") == 0;
 		jsonb_push_key(&state, def->defname);
@@ -239,14 +254,12 @@ copy_options_json(ParseState *pstate, List *options, List *columns, const char *
 	}
 	if (!has_format)
 		jsonb_push_string(&state, "format", "text");
-	if (columns != NIL)
+	if (stmt->attlist != NIL)
 	{
 		DefElem		names = {.type = T_DefElem,.defname = "columns"};
 
 		jsonb_push_key(&state, "columns");
-		push_list(&state, &names, columns);
+		push_list(&state, &names, stmt->attlist);
 	}
-	if (where != NULL)
-		jsonb_push_string(&state, "where", where);
 	return JsonbValueToJsonb(compat_push_jsonb(&state, WJB_END_OBJECT, NULL));
 }

@@ -5,31 +5,74 @@
 #include "postgres.h"
 
 #include "load/result.h"
+#include "option/options.h"
 #include "tcop/utility.h"
 #include "utility/copy_from.h"
+#include "utility/copy_options.h"
 #include "utility/utility.h"
 
 static ProcessUtility_hook_type next_hook;
 
+/* What a utility hook is called with. */
+#define ARGUMENTS PlannedStmt *pstmt, const char *query, bool read_only_tree, \
+	ProcessUtilityContext context, ParamListInfo params, QueryEnvironment *environment, \
+	DestReceiver *dest, QueryCompletion *completion
+
 static void
-run_utility(PlannedStmt *pstmt, const char *query, bool read_only_tree,
-			ProcessUtilityContext context, ParamListInfo params, QueryEnvironment *environment,
-			DestReceiver *dest, QueryCompletion *completion)
+pass_on(ARGUMENTS)
+{
+	(next_hook != NULL ? next_hook : standard_ProcessUtility)
+		(pstmt, query, read_only_tree, context, params, environment, dest, completion);
+}
+
+/*
+ * A COPY statement with an option that only others can know: the error of one that nobody knows
+ * gets the HINT that it is similar to one of ours.
+ */
+static void
+pass_on_unknown(const DefElem *unknown, ARGUMENTS)
+{
+	MemoryContext caller = CurrentMemoryContext;
+	const char *near = options_near(unknown->defname);
+	char	   *name = psprintf("\"%s\"", unknown->defname);
+
+	PG_TRY();
+	{
+		pass_on(pstmt, query, read_only_tree, context, params, environment, dest, completion);
+	}
+	PG_CATCH();
+	{
+		ErrorData  *error;
+
+		MemoryContextSwitchTo(caller);
+		error = CopyErrorData();
+		if (error->sqlerrcode != ERRCODE_SYNTAX_ERROR || error->hint != NULL || near == NULL ||
+			strstr(error->message, name) == NULL)
+			PG_RE_THROW();
+		FlushErrorState();
+		error->hint = psprintf("Perhaps you meant \"%s\".", near);
+		ReThrowError(error);
+	}
+	PG_END_TRY();
+}
+
+static void
+run_utility(ARGUMENTS)
 {
 	const Node *statement = pstmt->utilityStmt;
+	const CopyStmt *copy = IsA(statement, CopyStmt) && ((const CopyStmt *) statement)->is_from ?
+		(const CopyStmt *) statement : NULL;
+	const DefElem *unknown = copy != NULL ? copy_options_unknown(copy->options) : NULL;
 	bool		discards = IsA(statement, DiscardStmt) &&
 		((const DiscardStmt *) statement)->target == DISCARD_ALL;
 
-	if (IsA(statement, CopyStmt) && copy_is_ours((const CopyStmt *) statement))
-	{
+	if (copy != NULL && copy_is_ours(copy))
 		copy_run(pstmt, query, completion);
-		return;
-	}
-	if (next_hook != NULL)
-		next_hook(pstmt, query, read_only_tree, context, params, environment, dest, completion);
+	else if (unknown != NULL)
+		pass_on_unknown(unknown, pstmt, query, read_only_tree, context, params, environment, dest,
+						  completion);
 	else
-		standard_ProcessUtility(pstmt, query, read_only_tree, context, params, environment, dest,
-								completion);
+		pass_on(pstmt, query, read_only_tree, context, params, environment, dest, completion);
 	/* the next user of the session may be another one */
 	if (discards)
 		result_forget();
