@@ -15,7 +15,7 @@ use Digest::MD5 qw(md5_hex);
 my $primary = PostgreSQL::Test::Cluster->new('primary');
 $primary->init(allows_streaming => 'logical', extra => [ '--data-checksums', @LOCALE ]);
 $primary->append_conf('postgresql.conf',
-	"log_line_prefix = '%m [%p] %q%a %e '\nlog_statement = none\nautovacuum = off\nshared_buffers = 16MB\nmax_wal_size = 1GB\n");
+	"log_line_prefix = '%m [%p] %q%a %e '\nlog_statement = none\nautovacuum = off\nshared_buffers = 16MB\nmax_wal_size = 1GB\nwal_keep_size = 2GB\n");
 $primary->start;
 $primary->safe_psql('postgres', 'CREATE EXTENSION pgbulk; CREATE EXTENSION amcheck');
 $primary->backup('base');

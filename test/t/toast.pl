@@ -19,7 +19,7 @@ my $settings = "log_line_prefix = '%m [%p] %q%a %e '\nlog_statement = none\nauto
 my $primary = PostgreSQL::Test::Cluster->new('primary');
 $primary->init(allows_streaming => 'logical', extra => [ '--data-checksums', @LOCALE ]);
 $primary->append_conf('postgresql.conf',
-	"$settings\nwal_consistency_checking = 'heap, heap2, btree'\nlogical_decoding_work_mem = 64kB\n");
+	"$settings\nwal_consistency_checking = 'heap, heap2, btree'\nlogical_decoding_work_mem = 64kB\nwal_keep_size = 2GB\n");
 $primary->start;
 $primary->safe_psql('postgres', 'CREATE EXTENSION pgbulk; CREATE EXTENSION amcheck; CREATE EXTENSION pg_visibility');
 $primary->backup('base');
