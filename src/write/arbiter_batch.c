@@ -14,11 +14,11 @@
 #include "miscadmin.h"
 #include "server/compat.h"
 #include "server/throttle.h"
-#include "storage/bufmgr.h"
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
 #include "write/arbiter.h"
 #include "write/arbiter_batch.h"
+#include "write/candidates.h"
 #include "write/leaf.h"
 
 /* So few rows are asked about one by one: sorting them does not pay. */
@@ -62,13 +62,6 @@ typedef enum Standing
 	STANDING_DEAD
 } Standing;
 
-/* An entry with the key of rows that wait; whether its own row stands is to be asked. */
-typedef struct Candidate
-{
-	RowId		standing;
-	uint32		number;			/* of the first that waits */
-} Candidate;
-
 struct ArbiterBatch
 {
 	LeafContext *context;
@@ -99,9 +92,7 @@ struct ArbiterBatch
 
 	/* those that are looked at together */
 	MemoryContext scratch;
-	Candidate  *candidates;
-	uint32		ncandidates;
-	uint32		candidates_capacity;
+	Candidates	candidates;
 	RowId	   *gone;			/* entries whose rows were deleted, in order */
 	uint32		ngone;
 	RowId	   *lost;			/* rows that were stored, but others have their keys */
@@ -125,26 +116,7 @@ memory_for_rows(const ArbiterBatch *batch)
 	return batch->budget / 8 * 3;
 }
 
-/* ---- rows that wait, as numbers ---- */
-
-/* Keys are sorted with TIDs: those of a row that has none tell its number. */
-#define ROWS_OF_BLOCK 64
-
-static inline void
-number_tid(uint32 number, ItemPointer tid)
-{
-	ItemPointerSet(tid, number / ROWS_OF_BLOCK, number % ROWS_OF_BLOCK + 1);
-}
-
-static inline uint32
-row_number(RowId row)
-{
-	ItemPointerData tid;
-
-	row_tid(row, &tid);
-	return ItemPointerGetBlockNumberNoCheck(&tid) * ROWS_OF_BLOCK +
-		ItemPointerGetOffsetNumberNoCheck(&tid) - 1;
-}
+/* ---- a row that waits ---- */
 
 /* Shows a row in the slot, and to expressions. */
 static void
@@ -186,7 +158,7 @@ take_row(void *arg, RowId row, bool first)
 {
 	ArbiterBatch *batch = arg;
 
-	uint32		number = row_number(row);
+	uint32		number = candidates_row_number(row);
 
 	if (first)
 		batch->first = number;
@@ -198,7 +170,7 @@ static void
 take_entry(void *arg, RowId row, const ItemPointerData *tid, bool visible)
 {
 	ArbiterBatch *batch = arg;
-	uint32		number = row_number(row);
+	uint32		number = candidates_row_number(row);
 	WaitingRow *waiting = &batch->rows[number];
 
 	if (visible && !batch->replaces)
@@ -207,14 +179,7 @@ take_entry(void *arg, RowId row, const ItemPointerData *tid, bool visible)
 		return;
 	waiting->keys = FATE_ASK;
 	waiting->nentries++;
-	if (batch->ncandidates == batch->candidates_capacity)
-	{
-		batch->candidates_capacity = Max(2 * batch->candidates_capacity, 1024);
-		batch->candidates = batch->candidates == NULL ?
-			MemoryContextAlloc(batch->scratch, batch->candidates_capacity * sizeof(Candidate)) :
-			repalloc_huge(batch->candidates, batch->candidates_capacity * sizeof(Candidate));
-	}
-	batch->candidates[batch->ncandidates++] = (Candidate) {row_id(tid, true), number};
+	candidates_add(&batch->candidates, batch->scratch, tid, number);
 }
 
 /* Looks up the keys of rows from first on, as many as fit; returns how many rows. */
@@ -247,7 +212,7 @@ look_up(ArbiterBatch *batch, uint32 first)
 		batch->rows[i].sorted = form_key(batch, batch->slot, values, isnull);
 		if (!batch->rows[i].sorted)
 			continue;
-		number_tid(i, &tid);
+		candidates_number_tid(i, &tid);
 		MemoryContextSwitchTo(GetPerTupleMemoryContext(batch->context->writer->estate));
 		presort_put(presort, &tid, values, isnull, true);
 		MemoryContextSwitchTo(batch->scratch);
@@ -353,50 +318,25 @@ settle_key(ArbiterBatch *batch, const Candidate *candidate, Standing standing)
 		row->keys = FATE_NEW;
 }
 
-static int
-compare_candidates(const void *a, const void *b)
-{
-	RowId		row_a = ((const Candidate *) a)->standing;
-	RowId		row_b = ((const Candidate *) b)->standing;
-
-	return (row_a > row_b) - (row_a < row_b);
-}
-
-/* Has the pages of the next candidates read ahead, from *ahead on. */
-static void
-read_ahead(const ArbiterBatch *batch, uint32 i, uint32 *ahead)
-{
-	Relation	rel = batch->leaf->rri->ri_RelationDesc;
-
-	for (; *ahead < batch->ncandidates && *ahead < i + maintenance_io_concurrency; (*ahead)++)
-	{
-		BlockNumber block = row_block(batch->candidates[*ahead].standing);
-
-		if (*ahead == 0 || block != row_block(batch->candidates[*ahead - 1].standing))
-			PrefetchBuffer(rel, MAIN_FORKNUM, block);
-	}
-}
-
 static void
 fetch_candidates(ArbiterBatch *batch)
 {
 	IndexFetchTableData *fetch;
-	uint32		ahead = 0;
 
-	if (batch->ncandidates == 0)
+	if (batch->candidates.n == 0)
 		return;
-	qsort(batch->candidates, batch->ncandidates, sizeof(Candidate), compare_candidates);
+	candidates_sort(&batch->candidates);
 	if (batch->replaces)
 		batch->gone = MemoryContextAllocHuge(batch->scratch,
-											 batch->ncandidates * sizeof(RowId));
+											 batch->candidates.n * sizeof(RowId));
 	fetch = table_index_fetch_begin(batch->leaf->rri->ri_RelationDesc);
-	for (uint32 i = 0; i < batch->ncandidates; i++)
+	for (uint32 i = 0; i < batch->candidates.n; i++)
 	{
-		const Candidate *candidate = &batch->candidates[i];
+		const Candidate *candidate = &batch->candidates.list[i];
 
 		if (i % ROWS_AT_ONCE == 0)
 			CHECK_FOR_INTERRUPTS();
-		read_ahead(batch, i, &ahead);
+		candidates_read_ahead(&batch->candidates, batch->leaf->rri->ri_RelationDesc, i);
 		if (batch->rows[candidate->number].keys != FATE_ASK)
 			continue;
 		settle_key(batch, candidate, settle_candidate(batch, fetch, candidate));
@@ -502,7 +442,7 @@ static bool
 find_new(void *arg, RowId sorted, RowId *row)
 {
 	const ArbiterBatch *batch = arg;
-	uint32		number = row_number(sorted);
+	uint32		number = candidates_row_number(sorted);
 
 	if (batch->rows[number].fate != FATE_NEW)
 		return false;
@@ -702,9 +642,9 @@ settle(ArbiterBatch *batch, uint32 first)
 
 	ExecClearTuple(batch->slot);
 	MemoryContextReset(batch->scratch);
-	batch->candidates = NULL;
+	batch->candidates = (Candidates) {0};
 	batch->lost = batch->gone = NULL;
-	batch->ncandidates = batch->candidates_capacity = batch->lost_capacity = batch->ngone = 0;
+	batch->lost_capacity = batch->ngone = 0;
 	return n;
 }
 

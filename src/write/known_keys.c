@@ -13,9 +13,9 @@
 #include "index/inserter.h"
 #include "index/lookup.h"
 #include "miscadmin.h"
-#include "storage/bufmgr.h"
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
+#include "write/candidates.h"
 #include "write/known_keys.h"
 
 /* Rows that are looked up to see whether that pays; so few are passed on as they are at the end. */
@@ -43,13 +43,6 @@ typedef struct WaitingRow
 	uint32		first;			/* the first row with its key */
 	bool		known;			/* of that: the table has the key */
 } WaitingRow;
-
-/* An entry with the key of rows that wait; whether its own row stands is to be asked. */
-typedef struct Candidate
-{
-	RowId		standing;
-	uint32		number;			/* of the first that waits */
-} Candidate;
 
 struct KnownKeys
 {
@@ -88,9 +81,7 @@ struct KnownKeys
 	/* those that are looked up together */
 	MemoryContext scratch;
 	uint32		first;			/* the first with the key that is looked up */
-	Candidate  *candidates;
-	uint32		ncandidates;
-	uint32		candidates_capacity;
+	Candidates	candidates;
 };
 
 /* For keys; the rest is for rows. */
@@ -102,30 +93,11 @@ memory_for_keys(const KnownKeys *known)
 
 /* ---- looking up ---- */
 
-/* Keys are sorted with TIDs: those of a row that has none tell its number. */
-#define ROWS_OF_BLOCK 64
-
-static inline void
-number_tid(uint32 number, ItemPointer tid)
-{
-	ItemPointerSet(tid, number / ROWS_OF_BLOCK, number % ROWS_OF_BLOCK + 1);
-}
-
-static inline uint32
-row_number(RowId row)
-{
-	ItemPointerData tid;
-
-	row_tid(row, &tid);
-	return ItemPointerGetBlockNumberNoCheck(&tid) * ROWS_OF_BLOCK +
-		ItemPointerGetOffsetNumberNoCheck(&tid) - 1;
-}
-
 static void
 take_row(void *arg, RowId row, bool first)
 {
 	KnownKeys  *known = arg;
-	uint32		number = row_number(row);
+	uint32		number = candidates_row_number(row);
 
 	if (first)
 		known->first = number;
@@ -136,19 +108,12 @@ static void
 take_entry(void *arg, RowId row, const ItemPointerData *tid, bool visible)
 {
 	KnownKeys  *known = arg;
-	uint32		number = row_number(row);
+	uint32		number = candidates_row_number(row);
 
 	known->rows[number].known |= visible;
 	if (known->rows[number].known)
 		return;
-	if (known->ncandidates == known->candidates_capacity)
-	{
-		known->candidates_capacity = Max(2 * known->candidates_capacity, 1024);
-		known->candidates = known->candidates == NULL ?
-			MemoryContextAlloc(known->scratch, known->candidates_capacity * sizeof(Candidate)) :
-			repalloc_huge(known->candidates, known->candidates_capacity * sizeof(Candidate));
-	}
-	known->candidates[known->ncandidates++] = (Candidate) {row_id(tid, true), number};
+	candidates_add(&known->candidates, known->scratch, tid, number);
 }
 
 /* Adds the key of a row to those that are looked up, unless it is equal to no other. */
@@ -165,7 +130,7 @@ put_key(KnownKeys *known, Presort *presort, uint32 number)
 	FormIndexDatum(known->info, known->slot, known->estate, values, isnull);
 	for (int i = 0; i < known->shape->nkeys; i++)
 		judged &= !isnull[i] || known->info->ii_NullsNotDistinct;
-	number_tid(number, &tid);
+	candidates_number_tid(number, &tid);
 	if (judged)
 		presort_put(presort, &tid, values, isnull, true);
 	MemoryContextSwitchTo(old);
@@ -203,44 +168,28 @@ look_up(KnownKeys *known, uint32 first)
 	return i - first;
 }
 
-static int
-compare_candidates(const void *a, const void *b)
-{
-	RowId		row_a = ((const Candidate *) a)->standing;
-	RowId		row_b = ((const Candidate *) b)->standing;
-
-	return (row_a > row_b) - (row_a < row_b);
-}
-
 /* Asks the table about entries whose rows may be dead, in the order of the heap. */
 static void
 fetch_candidates(KnownKeys *known)
 {
 	IndexFetchTableData *fetch;
 	TupleTableSlot *slot;
-	uint32		ahead = 0;
 
-	if (known->ncandidates == 0)
+	if (known->candidates.n == 0)
 		return;
-	qsort(known->candidates, known->ncandidates, sizeof(Candidate), compare_candidates);
+	candidates_sort(&known->candidates);
 	slot = table_slot_create(known->rel, NULL);
 	fetch = table_index_fetch_begin(known->rel);
-	for (uint32 i = 0; i < known->ncandidates; i++)
+	for (uint32 i = 0; i < known->candidates.n; i++)
 	{
-		bool	   *is_known = &known->rows[known->candidates[i].number].known;
+		bool	   *is_known = &known->rows[known->candidates.list[i].number].known;
 		bool		again = false;
 		ItemPointerData tid;
 
 		if (i % ROWS_AT_ONCE == 0)
 			CHECK_FOR_INTERRUPTS();
-		for (; ahead < known->ncandidates && ahead < i + maintenance_io_concurrency; ahead++)
-		{
-			BlockNumber block = row_block(known->candidates[ahead].standing);
-
-			if (ahead == 0 || block != row_block(known->candidates[ahead - 1].standing))
-				PrefetchBuffer(known->rel, MAIN_FORKNUM, block);
-		}
-		row_tid(known->candidates[i].standing, &tid);
+		candidates_read_ahead(&known->candidates, known->rel, i);
+		row_tid(known->candidates.list[i].standing, &tid);
 		if (!*is_known)
 			*is_known = table_index_fetch_tuple(fetch, &tid, SnapshotSelf, slot, &again, NULL);
 	}
@@ -328,8 +277,7 @@ settle(KnownKeys *known, uint32 first)
 	}
 	ExecClearTuple(known->slot);
 	MemoryContextReset(known->scratch);
-	known->candidates = NULL;
-	known->ncandidates = known->candidates_capacity = 0;
+	known->candidates = (Candidates) {0};
 	return n;
 }
 
