@@ -19,6 +19,7 @@
 #include "index/failed_row.h"
 #include "index/inserter.h"
 #include "index/leaf_search.h"
+#include "index/leaf_write.h"
 #include "index/lookup.h"
 #include "miscadmin.h"
 #include "server/compat.h"
@@ -106,56 +107,23 @@ leaf_page(const Inserter *inserter)
 	return BufferGetPage(inserter->search.buf);
 }
 
-/* Puts the i-th new item on the page. */
+/* The i-th new item's place, once those before it are on the page. */
 static inline OffsetNumber
-add_item(Inserter *inserter, int i)
+item_offset(const Inserter *inserter, int i)
 {
-	OffsetNumber offset = inserter->offsets[i] + i;
-
-	if (PageAddItem(leaf_page(inserter), (char *) inserter->items[i],
-					IndexTupleSize(inserter->items[i]), offset, false,
-					false) == InvalidOffsetNumber)
-		elog(PANIC, "failed to add new item to block %u in index \"%s\"",
-			 BufferGetBlockNumber(inserter->search.buf), RelationGetRelationName(inserter->index));
-	return offset;
+	return inserter->offsets[i] + i;
 }
 
-/* All of them, and an image of the page. */
+/* Puts all of them there, with an image of the page. */
 static void
 put_with_image(Inserter *inserter)
 {
 	START_CRIT_SECTION();
 	for (int i = 0; i < inserter->nstaged; i++)
-		add_item(inserter, i);
+		leaf_add_item(inserter->index, inserter->search.buf, inserter->items[i],
+					  item_offset(inserter, i));
 	MarkBufferDirty(inserter->search.buf);
 	log_newpage_buffer(inserter->search.buf, true);
-	END_CRIT_SECTION();
-}
-
-/*
- * One with its record, as _bt_insertonpg does; redo applies each of them to the
- * page as it was before.
- */
-static void
-put_with_record(Inserter *inserter, int i)
-{
-	IndexTuple	item = inserter->items[i];
-	xl_btree_insert record;
-
-	START_CRIT_SECTION();
-	record.offnum = add_item(inserter, i);
-	MarkBufferDirty(inserter->search.buf);
-	if (RelationNeedsWAL(inserter->index))
-	{
-		XLogRecPtr	lsn;
-
-		XLogBeginInsert();
-		XLogRegisterData((char *) &record, SizeOfBtreeInsert);
-		XLogRegisterBuffer(0, inserter->search.buf, REGBUF_STANDARD);
-		XLogRegisterBufData(0, (char *) item, IndexTupleSize(item));
-		lsn = XLogInsert(RM_BTREE_ID, XLOG_BTREE_INSERT_LEAF);
-		PageSetLSN(leaf_page(inserter), lsn);
-	}
 	END_CRIT_SECTION();
 }
 
@@ -182,7 +150,8 @@ put_staged(Inserter *inserter)
 		put_with_image(inserter);
 	else
 		for (int i = 0; i < inserter->nstaged; i++)
-			put_with_record(inserter, i);
+			leaf_write_item(inserter->index, inserter->search.buf, inserter->items[i],
+							item_offset(inserter, i));
 	inserter->nstaged = 0;
 	inserter->staged_size = 0;
 }
@@ -433,9 +402,73 @@ equals_gone(Inserter *inserter, OffsetNumber offset, ItemPointer tid, OffsetNumb
 	return true;
 }
 
+/* How far the search has gone on since the key before. */
+static inline void
+note_gap(Inserter *inserter, OffsetNumber from, OffsetNumber to)
+{
+	inserter->gap += ((int) (to - from) * GAP_UNIT - inserter->gap) / GAP_KEYS;
+}
+
+/* How many rows of a posting list, which begins before a row and ends behind it, come before it. */
+static int
+rows_before(IndexTuple item, ItemPointer tid)
+{
+	ItemPointer rows = BTreeTupleGetPosting(item);
+	int			low = 1;
+	int			high = BTreeTupleGetNPosting(item) - 1;
+
+	while (low < high)
+	{
+		int			middle = low + (high - low) / 2;
+
+		if (ItemPointerCompare(&rows[middle], tid) < 0)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+/* Whether an item that has the bytes of the current key has all other entries of it beside. */
+static inline bool
+may_find_same(const Inserter *inserter)
+{
+	return inserter->judged ? inserter->gone != NULL : inserter->shares;
+}
+
 /*
- * Where entries with the current key begin, found by their bytes on the current leaf or
- * the one that the key belongs on; InvalidOffsetNumber: that remains to be searched.
+ * Where the first of the current rows belongs among the items with the bytes of their key, which
+ * begin at offset; as _bt_binsrch_insert, this sets postingoff where that is in a posting list.
+ * InvalidOffsetNumber: on the next leaf.
+ */
+static OffsetNumber
+find_among_same(Inserter *inserter, OffsetNumber offset)
+{
+	Page		page = leaf_page(inserter);
+	OffsetNumber last = PageGetMaxOffsetNumber(page);
+	ItemPointer tid = &inserter->tids[0];
+
+	for (; offset <= last; offset++)
+	{
+		ItemId		id = PageGetItemId(page, offset);
+		IndexTuple	item = (IndexTuple) PageGetItem(page, id);
+
+		if (!lookup_is_same(item, inserter->tuple) ||
+			ItemPointerCompare(tid, BTreeTupleGetHeapTID(item)) < 0)
+			return offset;
+		if (ItemPointerCompare(tid, BTreeTupleGetMaxHeapTID(item)) < 0)
+		{
+			inserter->search.postingoff = ItemIdIsDead(id) ? -1 : rows_before(item, tid);
+			return offset;
+		}
+	}
+	return compare_high(inserter, page) > 0 ? InvalidOffsetNumber : offset;
+}
+
+/*
+ * Where the current key is to be put before, found by its bytes on the current leaf or the one
+ * that the key belongs on: where a judged key's entries begin, another's place.
+ * InvalidOffsetNumber: that remains to be searched.
  */
 static OffsetNumber
 find_same(Inserter *inserter)
@@ -443,9 +476,9 @@ find_same(Inserter *inserter)
 	BTInsertState search = &inserter->search;
 	OffsetNumber offset = InvalidOffsetNumber;
 	OffsetNumber first;
+	OffsetNumber from = search->bounds_valid ? search->low : InvalidOffsetNumber;
 
-	if (inserter->gone == NULL || !inserter->judged ||
-		(inserter->hits == 0 && inserter->tries++ % TRY_ONE_OF != 0))
+	if (!may_find_same(inserter) || (inserter->hits == 0 && inserter->tries++ % TRY_ONE_OF != 0))
 		return InvalidOffsetNumber;
 	for (int i = 0; i < 2 && offset == InvalidOffsetNumber; i++)
 	{
@@ -459,15 +492,22 @@ find_same(Inserter *inserter)
 		offset = lookup_same(leaf_page(inserter), search->bounds_valid ? search->low : first,
 							 inserter->tuple);
 	}
+	if (offset != InvalidOffsetNumber && !inserter->judged)
+		offset = find_among_same(inserter, offset);
 	if (offset == InvalidOffsetNumber)
 	{
 		inserter->hits = Max(inserter->hits - 1, 0);
 		return offset;
 	}
 	inserter->hits = Min(inserter->hits + 1, MAX_HITS);
-	while (offset > first &&
-		   _bt_compare(inserter->index, inserter->key, leaf_page(inserter), offset - 1) == 0)
-		offset--;
+	if (inserter->judged)
+		while (offset > first &&
+			   _bt_compare(inserter->index, inserter->key, leaf_page(inserter), offset - 1) == 0)
+			offset--;
+	if (!search->bounds_valid)
+		from = InvalidOffsetNumber;
+	if (OffsetNumberIsValid(from))
+		note_gap(inserter, from, offset);
 	search->bounds_valid = true;
 	search->low = offset;
 	search->stricthigh = OffsetNumberNext(PageGetMaxOffsetNumber(leaf_page(inserter)));
@@ -534,13 +574,6 @@ stage(Inserter *inserter, uint32 n, OffsetNumber offset)
 	return size > 0;
 }
 
-/* How far the search has gone on since the key before. */
-static inline void
-note_gap(Inserter *inserter, OffsetNumber from, OffsetNumber to)
-{
-	inserter->gap += ((int) (to - from) * GAP_UNIT - inserter->gap) / GAP_KEYS;
-}
-
 /*
  * Keys come in order, so that the next is mostly as far from the one before as those
  * were from each other: it is looked for there, and in growing steps from there on.
@@ -594,6 +627,62 @@ find_offset(Inserter *inserter)
 	return offset;
 }
 
+/* The search goes on at an offset of the page, which has changed. */
+static void
+search_from(Inserter *inserter, OffsetNumber offset)
+{
+	inserter->search.bounds_valid = true;
+	inserter->search.low = offset;
+	inserter->search.stricthigh = OffsetNumberNext(PageGetMaxOffsetNumber(leaf_page(inserter)));
+	inserter->room = PageGetExactFreeSpace(leaf_page(inserter));
+}
+
+static inline bool
+has_room(const Inserter *inserter)
+{
+	return IndexTupleSize(inserter->tuple) + sizeof(ItemIdData) <= inserter->room;
+}
+
+/*
+ * The row belongs into the middle of the posting list at offset, as where several sessions load
+ * rows with the same keys: their rows have taken turns.  Returns whether it is there now.
+ */
+static bool
+put_into_posting(Inserter *inserter, OffsetNumber offset)
+{
+	int			after = inserter->search.postingoff;
+
+	inserter->search.postingoff = 0;
+	/* an item that is dead is to be removed before */
+	if (after < 0 || !has_room(inserter))
+		return false;
+	offset += inserter->nstaged;
+	put_staged(inserter);
+	CheckForSerializableConflictIn(inserter->index, NULL, inserter->block);
+	inserter->tuple->t_tid = inserter->tids[0];
+	leaf_split_posting(inserter->index, inserter->search.buf, inserter->tuple, offset, after);
+	search_from(inserter, offset);
+	return true;
+}
+
+/*
+ * Where a leaf is full, equal keys on it are merged into posting lists, as the server would
+ * before it splits the leaf.  Returns whether the current key fits now.
+ */
+static bool
+make_room(Inserter *inserter)
+{
+	if (has_room(inserter) || !inserter->shares || inserter->info->ii_Unique ||
+		!BufferIsValid(inserter->search.buf) ||
+		P_HAS_GARBAGE(BTPageGetOpaque(leaf_page(inserter))))
+		return false;
+	put_staged(inserter);
+	compat_bt_dedup_pass(inserter->index, inserter->heap, inserter->search.buf, inserter->tuple,
+						 IndexTupleSize(inserter->tuple));
+	search_from(inserter, P_FIRSTDATAKEY(BTPageGetOpaque(leaf_page(inserter))));
+	return has_room(inserter);
+}
+
 /* Takes the first of n rows, or some; returns how many.  0: the server is to insert the first. */
 static uint32
 put_rows(Inserter *inserter, const RowId *rows, uint32 n)
@@ -609,10 +698,7 @@ put_rows(Inserter *inserter, const RowId *rows, uint32 n)
 	if (offset == InvalidOffsetNumber)
 		offset = find_offset(inserter);
 	if (inserter->search.postingoff != 0)
-	{
-		inserter->search.postingoff = 0;
-		return 0;
-	}
+		return put_into_posting(inserter, offset) ? 1 : 0;
 	place = offset;
 	if (is_too_large(inserter) ||
 		(may_be_taken(inserter, offset) &&
@@ -665,7 +751,11 @@ take_rows(void *arg, const RowId *rows, uint32 n)
 		if (inserter->judged && inserter->taken)
 			inserter->doubt(inserter->arg, rows[i], inserter->image, inserter->size);
 		else if (inserter->key->heapkeyspace)
+		{
 			done = put_rows(inserter, rows + i, n - i);
+			if (done == 0 && make_room(inserter))
+				done = put_rows(inserter, rows + i, n - i);
+		}
 		else
 			done = 0;
 		if (done == 0)

@@ -586,6 +586,15 @@ compat_reuse_page(xl_btree_reuse_page *record, Relation heap, FullTransactionId 
 	_bt_search((index), (key), (buffer), (access), NULL)
 #endif
 
+/* Merges equal keys of a locked leaf; 16 needs the heap no more. */
+#if PG_VERSION_NUM >= 160000
+#define compat_bt_dedup_pass(index, heap, leaf, item, size) \
+	_bt_dedup_pass((index), (leaf), (item), (size), false)
+#else
+#define compat_bt_dedup_pass(index, heap, leaf, item, size) \
+	_bt_dedup_pass((index), (leaf), (heap), (item), (size), false)
+#endif
+
 #if PG_VERSION_NUM >= 170000
 #define compat_gin_find_leaf(btree) ginFindLeafPage((btree), false, false)
 #else

@@ -83,7 +83,14 @@ foreach my $n (1 .. 3)
 {
 	$primary->safe_psql('postgres', 'CHECKPOINT') if $n != 2;
 	$primary->safe_psql('postgres', 'DELETE FROM t WHERE few = 3; VACUUM t') if $n == 3;
+	my $start = $primary->lsn('insert');
 	is($primary->safe_psql('postgres', load(rows_file("rows$n.csv", $n * 10000, $n * 10000 + 2999))), '3000', "load $n");
+	# the last one's rows take the places of deleted ones
+	next if $n < 3;
+	my ($stats) = run_command([ 'pg_waldump', '--path', $primary->data_dir . '/pg_wal', '--rmgr=Btree', '--stats=record',
+		'--start', $start, '--end', $primary->lsn('insert') ]);
+	like($stats, qr{Btree/INSERT_POST\s+[1-9]}, 'rows go into the middle of posting lists');
+	like($stats, qr{Btree/DEDUP\s+[1-9]}, 'and equal keys are merged where a leaf is full');
 }
 $primary->safe_psql('postgres', q{CHECKPOINT; SET maintenance_work_mem = '16MB';
 	CREATE INDEX t_expression ON t (lower(s)) WHERE few < 9});
