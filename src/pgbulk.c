@@ -18,6 +18,7 @@
 #include "scan/scan.h"
 #include "server/compat.h"
 #include "stream/source.h"
+#include "utility/create_index.h"
 #include "utility/utility.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
@@ -56,7 +57,13 @@ _PG_init(void)
 							PGC_USERSET,
 							GUC_UNIT_BYTE | GUC_NOT_IN_SAMPLE,
 							NULL, NULL, NULL);
+	DefineCustomBoolVariable("pgbulk.create_index",
+							 "Builds btrees of CREATE INDEX, ADD PRIMARY KEY, ADD UNIQUE and REINDEX.",
+							 NULL,
+							 &create_index_enabled, false,
+							 PGC_USERSET, 0, NULL, NULL, NULL);
 	MarkGUCPrefixReserved("pgbulk");
+	create_index_install();
 	utility_install();
 }
 

@@ -72,6 +72,7 @@ build_btree(Relation heap, Relation index, IndexInfo *info,
 	}
 	result.index_rows = btree_close(load.btree);
 	result.runs = index_sort_parts(sort);
+	result.broken_chains = info->ii_BrokenHotChain;
 	index_sort_close(sort);
 	return result;
 }

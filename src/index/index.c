@@ -257,6 +257,7 @@ make_tasks(List *order)
 		const IndexPlan *plan = lfirst(lc);
 
 		indexes[i].heap = plan->table->relid;
+		indexes[i].heap_lock = RowExclusiveLock;
 		indexes[i].relid = plan->relid;
 		indexes[i].task.method = plan->method;
 		indexes[i].task.old = plan->old;

@@ -34,6 +34,7 @@ typedef struct ParallelBuild
 	Size		memory;			/* for each process */
 	SharedFileSet files;		/* what workers have noted; only with workers */
 	SharedFailedRow failed_row;
+	bool		is_shown;		/* by a statement of the server */
 	pg_atomic_uint32 next;		/* index that nobody has taken */
 	uint32		n;
 	int			nrange_builds;
@@ -68,7 +69,7 @@ PGDLLEXPORT void parallel_build_worker_main(dsm_segment *segment, shm_toc *toc);
 static Relation
 open_heap(const ParallelIndex *index)
 {
-	return table_open(index->heap, RowExclusiveLock);
+	return table_open(index->heap, index->heap_lock);
 }
 
 static void
@@ -361,6 +362,7 @@ parallel_build_all(ParallelIndex *indexes, int n, int workers, Conflicts *confli
 	for (int i = 0; i < n; i++)
 		indexes[i].noted = conflicts_sink(conflicts, indexes[i].relid) != NULL;
 	build->n = n;
+	build->is_shown = progress_index_is_shown();
 	failed_row_init(&build->failed_row);
 	build->memory = (Size) maintenance_work_mem * 1024 / (leader.workers + 1);
 	pg_atomic_init_u32(&build->next, 0);
@@ -435,6 +437,7 @@ parallel_build_worker_main(dsm_segment *segment, shm_toc *toc)
 	if (!workers_begin(toc))
 		return;
 	SharedFileSetAttach(&build->files, segment);
+	progress_index_shown(build->is_shown);
 	PG_TRY();
 	{
 		help(build, toc);

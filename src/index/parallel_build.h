@@ -18,6 +18,7 @@
 typedef struct ParallelIndex
 {
 	Oid			heap;
+	LOCKMODE	heap_lock;		/* that this transaction has; workers take it, too */
 	Oid			relid;
 	BuildTask	task;
 	double		expected;		/* seconds that it may take, */

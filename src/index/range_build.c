@@ -45,6 +45,7 @@ struct RangeBuild
 	int			nshares;
 	int			nranges;
 	double		heap_rows[RANGE_BUILD_MAX_PROCESSES];
+	bool		broken_chains[RANGE_BUILD_MAX_PROCESSES];
 	RowOrder	row_order[RANGE_BUILD_MAX_PROCESSES]; /* in the files of each share */
 	uint64		partitioned[RANGE_BUILD_MAX_PROCESSES];	/* rows in the files of each share */
 	RangeBuildRange ranges[SPLIT_MAX_RANGES];
@@ -198,6 +199,7 @@ partition_share(RangeBuildPart *part, int share)
 	progress_index_scan(build->nblocks);
 	build->heap_rows[share] = heap_scan_rows(part->heap, part->index, part->info, first,
 											 end - first, put_row, part);
+	build->broken_chains[share] = part->info->ii_BrokenHotChain;
 	partitioned = index_sort_finish_partition(part->sort);
 	build->row_order[share] = partitioned.rows;
 	build->partitioned[share] = partitioned.nrows;
@@ -426,7 +428,10 @@ range_build_finish(RangeBuild *build, Relation heap, SharedFileSet *files,
 	memset(result, 0, sizeof(BuildResult));
 	result->index_rows = btree_close(btree);
 	for (int i = 0; i < build->nshares; i++)
+	{
 		result->heap_rows += build->heap_rows[i];
+		result->broken_chains |= build->broken_chains[i];
+	}
 	for (int i = 0; i < build->nranges; i++)
 		result->runs += build->ranges[i].runs;
 	*processes = pg_atomic_read_u32(&build->processes);

@@ -78,6 +78,7 @@ static Progress *current;
 /* Counts of the index that is shown; may dangle after an error until the next load. */
 static ProgressCounts *counts;
 static ProgressCounts own_counts;
+static bool shown_otherwise;	/* a statement of the server shows its builds */
 
 /* Totals of that index. */
 typedef struct IndexTotals
@@ -604,6 +605,8 @@ progress_index_begin(Relation heap, Relation index, ProgressCounts *together)
 		progress_counts_init(counts);
 	}
 	totals = (IndexTotals) {0};
+	if (shown_otherwise)
+		return;
 	if (load != NULL && index->rd_rel->relam != BTREE_AM_OID)
 		totals.behind_scan = 0.5 * estimate_part(&load->estimate);
 	if (load != NULL)
@@ -644,7 +647,9 @@ progress_index_begin(Relation heap, Relation index, ProgressCounts *together)
 void
 progress_index_end(void)
 {
-	if (current != NULL)
+	if (shown_otherwise)
+		counts = NULL;
+	else if (current != NULL)
 	{
 		/* in one step: what the index's own method counts is part of the share from now on */
 		estimate_done(&current->estimate, seconds_since(current->started), 1);
@@ -658,11 +663,23 @@ progress_index_end(void)
 	}
 }
 
-/* NULL: no index build is shown. */
+void
+progress_index_shown(bool shown)
+{
+	shown_otherwise = shown;
+}
+
+bool
+progress_index_is_shown(void)
+{
+	return shown_otherwise;
+}
+
+/* NULL: no index build is shown.  A worker of a statement only counts, where its leader looks. */
 static ProgressCounts *
 shown_counts(void)
 {
-	return shows(PROGRESS_COMMAND_CREATE_INDEX) ? counts : NULL;
+	return shown_otherwise || shows(PROGRESS_COMMAND_CREATE_INDEX) ? counts : NULL;
 }
 
 /*
@@ -674,7 +691,7 @@ report_index(uint64 blocks, uint64 rows)
 {
 	double		done = 0;
 
-	if (current == NULL)
+	if (current == NULL || shown_otherwise)
 		return;
 	if (totals.old_blocks > 0)
 		done = 0.5 + 0.5 * Min((double) blocks / totals.old_blocks, 1);

@@ -162,6 +162,13 @@ extern void progress_index_begin(Relation heap, Relation index,
 extern void progress_index_end(void);
 
 /*
+ * From here on, or no more, index builds of this process are part of a statement of the server that
+ * shows them: what was said above only adds to that.
+ */
+extern void progress_index_shown(bool shown);
+extern bool progress_index_is_shown(void);
+
+/*
  * Starts the phases of a btree build and sets their totals: blocks of the table
  * to scan; rows to sort, 0 if unknown; rows to write to leaves, with those of
  * an old file of so many blocks, if there is one.  No-ops if no build is shown.

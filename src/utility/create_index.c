@@ -1,0 +1,221 @@
+/*
+ * create_index.c
+ *		See create_index.h.
+ */
+#include "postgres.h"
+
+#include "access/genam.h"
+#include "access/nbtree.h"
+#include "access/table.h"
+#include "access/xact.h"
+#include "catalog/catalog.h"
+#include "catalog/index.h"
+#include "catalog/namespace.h"
+#include "catalog/objectaccess.h"
+#include "catalog/pg_am_d.h"
+#include "catalog/pg_class.h"
+#include "catalog/storage.h"
+#include "index/parallel_build.h"
+#include "index/range_build.h"
+#include "server/progress.h"
+#include "storage/bufmgr.h"
+#include "storage/lmgr.h"
+#include "utility/create_index.h"
+#include "utils/memutils.h"
+#include "utils/rel.h"
+#include "utils/relcache.h"
+
+/* Below this many blocks of the table the server's build is over before ours has begun. */
+#define LEAST_BLOCKS 64
+
+bool		create_index_enabled = false;
+
+static object_access_hook_type next_hook;
+
+/* What btrees of the cache point to: the server's routines, but for ambuild. */
+static IndexAmRoutine routine;
+
+/* ---- building ---- */
+
+/* Why an index is left to the server, or NULL. */
+static const char *
+find_refusal(Relation heap, Relation index, const IndexInfo *info)
+{
+	if (!create_index_enabled)
+		return "the setting is off";
+	if (info->ii_Concurrent)
+		return "it is built concurrently";
+	if (heap->rd_tableam != GetHeapamTableAmRoutine())
+		return "the access method of its table is not heap";
+	if (IsCatalogRelation(heap))
+		return "its table is a catalog";
+	if (RelationUsesLocalBuffers(heap))
+		return "its table is temporary";
+	if (RelationGetNumberOfBlocks(heap) < LEAST_BLOCKS)
+		return "its table is small";
+	return NULL;
+}
+
+/* Where rows with the same key of a unique index are noted: that there are any is enough. */
+static void
+note_duplicate(void *arg, uint32 group, RowId row)
+{
+	*(bool *) arg = true;
+}
+
+/* Has the index built; false: keys that must be unique are not, and it is empty again. */
+static bool
+build_entries(Relation heap, Relation index, IndexInfo *info, BuildResult *result)
+{
+	bool		duplicates = false;
+	ConflictSink sink = {.add = note_duplicate,.arg = &duplicates};
+	Conflicts  *conflicts = conflicts_open();
+	ParallelIndex build = {
+		.heap = RelationGetRelid(heap),
+		.heap_lock = ShareLock,
+		.relid = RelationGetRelid(index),
+		.task.method = INDEX_REBUILD,
+		.together = info->ii_ParallelWorkers > 0
+	};
+
+	conflicts_add_table(conflicts, 0, true);
+	if (info->ii_Unique)
+		conflicts_add_index(conflicts, build.relid, &sink);
+	progress_index_shown(true);
+	PG_TRY();
+	{
+		parallel_build_all(&build, 1, Min(info->ii_ParallelWorkers, RANGE_BUILD_MAX_PROCESSES - 1),
+						   conflicts);
+	}
+	PG_FINALLY();
+	{
+		progress_index_shown(false);
+	}
+	PG_END_TRY();
+	if (build.processes == 0)
+		parallel_build_one(&build, (Size) maintenance_work_mem * 1024, conflicts);
+	conflicts_close(conflicts);
+	if (duplicates)
+		RelationTruncate(index, 0);
+	*result = build.result;
+	return !duplicates;
+}
+
+static IndexBuildResult *
+build_instead(Relation heap, Relation index, IndexInfo *info)
+{
+	const char *refusal = find_refusal(heap, index, info);
+	MemoryContext context;
+	MemoryContext old;
+	BuildResult built;
+	IndexBuildResult *result;
+	bool		unique;
+
+	if (refusal != NULL)
+		return btbuild(heap, index, info);
+	context = AllocSetContextCreate(CurrentMemoryContext, "create index", ALLOCSET_DEFAULT_SIZES);
+	old = MemoryContextSwitchTo(context);
+	unique = build_entries(heap, index, info, &built);
+	MemoryContextSwitchTo(old);
+	MemoryContextDelete(context);
+	if (!unique)
+		return btbuild(heap, index, info);
+	info->ii_BrokenHotChain |= built.broken_chains;
+	result = palloc(sizeof(IndexBuildResult));
+	result->heap_tuples = built.heap_rows;
+	result->index_tuples = built.index_rows;
+	return result;
+}
+
+/* ---- getting there ---- */
+
+static void
+take_over(Relation index)
+{
+	if (index->rd_indam == NULL || index->rd_indam->ambuild != btbuild)
+		return;
+	routine = *index->rd_indam;
+	routine.ambuild = build_instead;
+	index->rd_indam = &routine;
+}
+
+/*
+ * A relation has been created, whose entry in the cache is there.  That of an index gets its access
+ * method's routines with the next command, which begins here rather than when we return.
+ */
+static void
+note_created(Oid relid)
+{
+	Relation	rel = RelationIdGetRelation(relid);
+
+	if (rel == NULL)
+		return;
+	if (rel->rd_rel->relkind == RELKIND_INDEX)
+	{
+		CommandCounterIncrement();
+		take_over(rel);
+	}
+	RelationClose(rel);
+}
+
+static void
+note_access(ObjectAccessType access, Oid class, Oid object, int sub, void *arg)
+{
+	if (next_hook != NULL)
+		next_hook(access, class, object, sub, arg);
+	if (create_index_enabled && access == OAT_POST_CREATE && class == RelationRelationId &&
+		sub == 0)
+		note_created(object);
+}
+
+/* The indexes of a table, if it can be locked at once; others may be dropping it. */
+static void
+prepare_table(Oid relid)
+{
+	Relation	table;
+	ListCell   *lc;
+
+	if (!ConditionalLockRelationOid(relid, AccessShareLock))
+		return;
+	table = try_table_open(relid, NoLock);
+	if (table == NULL)
+	{
+		UnlockRelationOid(relid, AccessShareLock);
+		return;
+	}
+	foreach(lc, RelationGetIndexList(table))
+	{
+		Oid			index_oid = lfirst_oid(lc);
+
+		if (ConditionalLockRelationOid(index_oid, AccessShareLock))
+		{
+			Relation	index = index_open(index_oid, NoLock);
+
+			take_over(index);
+			index_close(index, AccessShareLock);
+		}
+	}
+	/* two sessions that kept theirs would wait for one another */
+	table_close(table, AccessShareLock);
+}
+
+void
+create_index_prepare(const ReindexStmt *statement)
+{
+	Oid			relid;
+
+	if (!create_index_enabled || statement->relation == NULL)
+		return;
+	relid = RangeVarGetRelid(statement->relation, NoLock, true);
+	if (OidIsValid(relid) && statement->kind == REINDEX_OBJECT_INDEX)
+		relid = IndexGetRelation(relid, true);
+	if (OidIsValid(relid))
+		prepare_table(relid);
+}
+
+void
+create_index_install(void)
+{
+	next_hook = object_access_hook;
+	object_access_hook = note_access;
+}
