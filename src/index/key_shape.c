@@ -47,37 +47,40 @@ align_of(char typalign)
 	}
 }
 
-/* Whether a collation is C, by whatever name. */
-static bool
-compares_bytes(Oid collation)
+/* Who provides a collation, and its name there, or NULL. */
+static char
+find_provider(Oid collation, char **name)
 {
 	bool		is_default = collation == DEFAULT_COLLATION_OID;
 	int			cache = is_default ? DATABASEOID : COLLOID;
 	HeapTuple	tuple = SearchSysCache1(cache, ObjectIdGetDatum(is_default ? MyDatabaseId :
 																collation));
 	char		provider;
-	bool		isnull = true;
-	Datum		locale = (Datum) 0;
-	bool		result = false;
+	bool		isnull;
+	Datum		locale;
 
 	if (!HeapTupleIsValid(tuple))
 		elog(ERROR, "cache lookup failed for collation %u", collation);
 	provider = is_default ? ((Form_pg_database) GETSTRUCT(tuple))->datlocprovider :
 		((Form_pg_collation) GETSTRUCT(tuple))->collprovider;
-	if (provider == BUILTIN_PROVIDER)
-		result = true;
-	else if (provider == COLLPROVIDER_LIBC)
-		locale = SysCacheGetAttr(cache, tuple, is_default ? Anum_pg_database_datcollate :
-								 Anum_pg_collation_collcollate, &isnull);
-	if (!isnull)
-	{
-		char	   *name = TextDatumGetCString(locale);
-
-		result = strcmp(name, "C") == 0 || strcmp(name, "POSIX") == 0;
-		pfree(name);
-	}
+	locale = SysCacheGetAttr(cache, tuple, is_default ? Anum_pg_database_datcollate :
+							 Anum_pg_collation_collcollate, &isnull);
+	*name = isnull ? NULL : TextDatumGetCString(locale);
 	ReleaseSysCache(tuple);
-	return result;
+	return provider;
+}
+
+/* Whether a collation is C, by whatever name. */
+static bool
+compares_bytes(Oid collation)
+{
+	char	   *name;
+	char		provider = find_provider(collation, &name);
+
+	if (provider == BUILTIN_PROVIDER)
+		return true;
+	return provider == COLLPROVIDER_LIBC && name != NULL &&
+		(strcmp(name, "C") == 0 || strcmp(name, "POSIX") == 0);
 }
 
 static KeyKind
@@ -152,12 +155,15 @@ function_kind(Oid compare, Oid collation)
 static void
 set_collation(ShapeColumn *column, Oid collation)
 {
+	char	   *name;
+
 	column->ssup.ssup_cxt = CurrentMemoryContext;
 	column->ssup.ssup_collation = collation;
 	if (column->kind != KEY_COLLATED)
 		return;
 	column->locale = compat_locale(collation);
 	column->deterministic = get_collation_isdeterministic(collation);
+	column->libc = find_provider(collation, &name) == COLLPROVIDER_LIBC;
 }
 
 static void
@@ -380,12 +386,12 @@ shape_values(const KeyShape *shape, const char *image, Datum *values, bool *isnu
 }
 
 int
-shape_compare(KeyShape *shape, const char *a, const char *b)
+shape_compare_first(KeyShape *shape, int columns, const char *a, const char *b)
 {
 	Size		at_a = shape->bitmap;
 	Size		at_b = shape->bitmap;
 
-	for (int i = 0; i < shape->nkeys; i++)
+	for (int i = 0; i < columns; i++)
 	{
 		ShapeColumn *column = &shape->columns[i];
 		bool		null_a = is_null(a, i);
@@ -399,6 +405,12 @@ shape_compare(KeyShape *shape, const char *a, const char *b)
 			return order;
 	}
 	return 0;
+}
+
+int
+shape_compare(KeyShape *shape, const char *a, const char *b)
+{
+	return shape_compare_first(shape, shape->nkeys, a, b);
 }
 
 bool

@@ -47,6 +47,7 @@ typedef struct ShapeColumn
 	bool		nulls_first;
 	SortSupportData ssup;
 	bool		deterministic;	/* strings that are equal have the same bytes */
+	bool		libc;			/* the collation is of the operating system's library */
 	struct pg_locale_struct *locale;
 } ShapeColumn;
 
@@ -88,6 +89,9 @@ extern void shape_values(const KeyShape *shape, const char *image, Datum *values
 
 /* As the index orders keys: below, equal or above 0. */
 extern int	shape_compare(KeyShape *shape, const char *a, const char *b);
+
+/* The same by so many of their columns. */
+extern int	shape_compare_first(KeyShape *shape, int columns, const char *a, const char *b);
 
 /* Whether a key column is null. */
 extern bool shape_has_null(const KeyShape *shape, const char *image);

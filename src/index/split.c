@@ -4,6 +4,7 @@
  */
 #include "postgres.h"
 
+#include "common/hashfn.h"
 #include "index/heap_scan.h"
 #include "index/split.h"
 #include "miscadmin.h"
@@ -14,6 +15,7 @@
 #define SAMPLE_ROWS 32
 #define MAX_SAMPLE (SAMPLE_BLOCKS * 2 * SAMPLE_ROWS)
 #define MIN_SAMPLE 64
+StaticAssertDecl(SAMPLE_BLOCKS <= PG_UINT8_MAX + 1, "a block's number is a byte");
 #define SAMPLE_SHARE 8			/* of the memory, for its keys */
 
 /* A range takes so much of a process's memory, if it is no larger than most. */
@@ -60,6 +62,8 @@ typedef struct Sample
 	int			n;
 	double		rows;			/* in the blocks that were looked at; then, in all */
 	int			in_block;
+	int			block;			/* which of those that are looked at */
+	uint8		blocks[MAX_SAMPLE]; /* the same of each row */
 	int			step;			/* every so manieth row of a block is taken */
 	Size		most;			/* bytes of images; beyond, no more are taken */
 	const char *sorted[MAX_SAMPLE];
@@ -76,6 +80,7 @@ sample_row(Relation index, ItemPointer tid, Datum *values, bool *isnull,
 		sample->images.len > sample->most)
 		return;
 	sample->offsets[sample->n] = sample->images.len;
+	sample->blocks[sample->n] = sample->block;
 	shape_image(sample->shape, values, isnull, &sample->images);
 	sample->offsets[++sample->n] = sample->images.len;
 }
@@ -94,7 +99,7 @@ compare_samples(const void *a, const void *b, void *arg)
 }
 
 /*
- * Takes rows of nblocks blocks, those that are evenly spread, and sorts them.  NULL: there are
+ * Takes rows of nblocks blocks, of some that are spread over them, and sorts them.  NULL: there are
  * too few.
  */
 static Sample *
@@ -111,9 +116,13 @@ take_sample(Relation heap, Relation index, IndexInfo *info, BlockNumber first,
 	initStringInfo(&sample->images);
 	for (int i = 0; i < n; i++)
 	{
-		BlockNumber block = first + (uint64) nblocks * i / n;
+		BlockNumber begin = (uint64) nblocks * i / n;
+		BlockNumber end = (uint64) nblocks * (i + 1) / n;
+		/* anywhere in its part: keys may come again after so many rows */
+		BlockNumber block = first + begin + hash_bytes_uint32(i) % (end - begin);
 
 		sample->in_block = 0;
+		sample->block = i;
 		heap_scan_block(heap, index, info, block, sample_row, sample);
 		sample->step = Max(sample->in_block / SAMPLE_ROWS, 1);
 	}
@@ -155,6 +164,60 @@ rows_of_key(const Sample *sample, double rows)
 		pairs += (double) (end - begin) * (end - begin - 1) / 2;
 	}
 	return 1 + rows * 2 * pairs / ((double) sample->n * sample->n);
+}
+
+/* Of which block a key of the sample is. */
+static int
+block_of(const Sample *sample, const char *image)
+{
+	uint32		offset = image - sample->images.data;
+	int			low = 0;
+	int			high = sample->n - 1;
+
+	while (low < high)
+	{
+		int			middle = (low + high + 1) / 2;
+
+		if (sample->offsets[middle] > offset)
+			high = middle - 1;
+		else
+			low = middle;
+	}
+	return sample->blocks[low];
+}
+
+/* Pairs among the sample's keys from begin to end that are of different blocks. */
+static double
+pairs_apart(const Sample *sample, int begin, int end)
+{
+	int			of_block[SAMPLE_BLOCKS] = {0};
+	int			n = end - begin;
+	double		pairs = (double) n * (n - 1) / 2;
+
+	for (int i = begin; i < end; i++)
+		pairs -= of_block[block_of(sample, sample->sorted[i])]++;
+	return pairs;
+}
+
+/*
+ * How many rows have the first columns of the key of one of them.  Rows of a key are often
+ * together, so that only pairs of different blocks tell about the table.
+ */
+static double
+rows_of_columns(const Sample *sample, int columns)
+{
+	double		pairs = 0;
+
+	for (int begin = 0, end; begin < sample->n; begin = end)
+	{
+		for (end = begin + 1; end < sample->n; end++)
+			if (shape_compare_first(sample->shape, columns, sample->sorted[begin],
+									sample->sorted[end]) != 0)
+				break;
+		if (end - begin > 1)
+			pairs += pairs_apart(sample, begin, end);
+	}
+	return 1 + sample->rows * 2 * pairs / ((double) sample->n * sample->n);
 }
 
 /* How many ranges there should be, from 1. */
@@ -313,6 +376,20 @@ split_evenly(Relation heap, Relation index, IndexInfo *info, BlockNumber first,
 		keys = split_sample(sample, nranges, &refusal);
 	drop_sample(sample);
 	return keys;
+}
+
+bool
+split_estimate(Relation heap, Relation index, IndexInfo *info, BlockNumber nblocks, Size memory,
+			   double *of_key, double *of_first)
+{
+	Sample	   *sample = take_sample(heap, index, info, 0, nblocks, memory);
+
+	if (sample == NULL)
+		return false;
+	*of_key = rows_of_columns(sample, sample->shape->nkeys);
+	*of_first = sample->shape->nkeys == 1 ? *of_key : rows_of_columns(sample, 1);
+	drop_sample(sample);
+	return true;
 }
 
 Size

@@ -60,6 +60,13 @@ extern SplitKeys *split_evenly(Relation heap, Relation index, IndexInfo *info,
 							   BlockNumber first, BlockNumber nblocks,
 							   double parts, double rows, Size memory);
 
+/*
+ * How many rows of the table share a key with one of them, and how many its first column, as far
+ * as a sample tells.  False: the table is too small for that.
+ */
+extern bool split_estimate(Relation heap, Relation index, IndexInfo *info, BlockNumber nblocks,
+						   Size memory, double *of_key, double *of_first);
+
 /* Bytes of a process's memory that are for the buffers of all ranges' files. */
 extern Size split_buffers(Size memory);
 

@@ -15,6 +15,7 @@
 #include "catalog/pg_am_d.h"
 #include "catalog/pg_class.h"
 #include "catalog/storage.h"
+#include "index/gain.h"
 #include "index/parallel_build.h"
 #include "index/range_build.h"
 #include "server/progress.h"
@@ -26,7 +27,7 @@
 #include "utils/relcache.h"
 
 /* Below this many blocks of the table the server's build is over before ours has begun. */
-#define LEAST_BLOCKS 64
+#define LEAST_BLOCKS 256
 
 bool		create_index_enabled = false;
 
@@ -39,8 +40,10 @@ static IndexAmRoutine routine;
 
 /* Why an index is left to the server, or NULL. */
 static const char *
-find_refusal(Relation heap, Relation index, const IndexInfo *info)
+find_refusal(Relation heap, Relation index, IndexInfo *info)
 {
+	BlockNumber nblocks;
+
 	if (!create_index_enabled)
 		return "the setting is off";
 	if (info->ii_Concurrent)
@@ -51,9 +54,10 @@ find_refusal(Relation heap, Relation index, const IndexInfo *info)
 		return "its table is a catalog";
 	if (RelationUsesLocalBuffers(heap))
 		return "its table is temporary";
-	if (RelationGetNumberOfBlocks(heap) < LEAST_BLOCKS)
+	nblocks = RelationGetNumberOfBlocks(heap);
+	if (nblocks < LEAST_BLOCKS)
 		return "its table is small";
-	return NULL;
+	return gain_refusal(heap, index, info, nblocks);
 }
 
 /* Where rows with the same key of a unique index are noted: that there are any is enough. */
@@ -112,7 +116,10 @@ build_instead(Relation heap, Relation index, IndexInfo *info)
 	bool		unique;
 
 	if (refusal != NULL)
+	{
+		elog(DEBUG1, "index \"%s\" is built by the server: %s", RelationGetRelationName(index), refusal);
 		return btbuild(heap, index, info);
+	}
 	context = AllocSetContextCreate(CurrentMemoryContext, "create index", ALLOCSET_DEFAULT_SIZES);
 	old = MemoryContextSwitchTo(context);
 	unique = build_entries(heap, index, info, &built);

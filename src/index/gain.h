@@ -1,0 +1,27 @@
+/*
+ * gain.h
+ *		Which btrees are built faster here than by the server.
+ *
+ * Measured with 3 million rows, server's time by ours, with and without workers: integers and
+ * timestamps 1.6 to 3.2, as they are sorted as numbers; keys that several rows share 3 to 27, as
+ * each is sorted once; texts that are all different in a collation of the operating system's
+ * library 1.1 to 2.5, by sort strings, but 0.6 in one of ICU, whose comparisons are fast, and 1.0
+ * in C; numeric and what else has no sort strings 0.1 to 0.8, as all comparisons are made twice.
+ */
+#ifndef PGBULK_GAIN_H
+#define PGBULK_GAIN_H
+
+#include "postgres.h"
+
+#include "nodes/execnodes.h"
+#include "utils/rel.h"
+
+/*
+ * Why the server is to build an index, whose table has so many blocks, or NULL.  Looks at some
+ * rows, unless the index has expressions or a predicate: these might throw an error that is not
+ * the server's.
+ */
+extern const char *gain_refusal(Relation heap, Relation index, IndexInfo *info,
+								BlockNumber nblocks);
+
+#endif							/* PGBULK_GAIN_H */
