@@ -269,6 +269,22 @@ LANGUAGE C VOLATILE PARALLEL RESTRICTED;
 COMMENT ON FUNCTION bulk_load_last() IS
   'the result of the last load of this session, by COPY or by a function; nulls if there was none';
 
+CREATE FUNCTION bulk_load_statements(
+  OUT statement text,
+  OUT taken boolean,
+  OUT reason text,
+  OUT count bigint)
+RETURNS SETOF record
+AS 'MODULE_PATHNAME', 'bulk_load_statements'
+LANGUAGE C VOLATILE PARALLEL RESTRICTED;
+COMMENT ON FUNCTION bulk_load_statements() IS
+  'the rows of the view bulk_load_statements';
+
+CREATE VIEW bulk_load_statements AS SELECT * FROM bulk_load_statements();
+COMMENT ON VIEW bulk_load_statements IS
+  'statements of the server that were run by pgbulk in this session, and those left to the server, by reason';
+GRANT SELECT ON bulk_load_statements TO PUBLIC;
+
 CREATE FUNCTION bulk_load_control(
   path text,
   OUT statement text,

@@ -19,6 +19,7 @@
 #include "server/compat.h"
 #include "stream/source.h"
 #include "utility/create_index.h"
+#include "utility/statements.h"
 #include "utility/utility.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
@@ -41,6 +42,7 @@ SQL_FUNCTION(bulk_load_files);
 SQL_FUNCTION(bulk_load_query);
 SQL_FUNCTION(bulk_load_retry);
 SQL_FUNCTION(bulk_load_last);
+SQL_FUNCTION(bulk_load_statements);
 SQL_FUNCTION(bulk_load_control);
 SQL_FUNCTION(bulk_inspect);
 
@@ -204,6 +206,17 @@ bulk_load_last(PG_FUNCTION_ARGS)
 	if (result == NULL)
 		PG_RETURN_NULL();
 	return form_result(fcinfo, result);
+}
+
+/* bulk_load_statements() */
+Datum
+bulk_load_statements(PG_FUNCTION_ARGS)
+{
+	ReturnSetInfo *result = (ReturnSetInfo *) fcinfo->resultinfo;
+
+	InitMaterializedSRF(fcinfo, 0);
+	statements_tell(result->setResult, result->setDesc);
+	return (Datum) 0;
 }
 
 /* char * of a List as a text[] */

@@ -22,6 +22,7 @@
 #include "storage/bufmgr.h"
 #include "storage/lmgr.h"
 #include "utility/create_index.h"
+#include "utility/statements.h"
 #include "utils/memutils.h"
 #include "utils/rel.h"
 #include "utils/relcache.h"
@@ -44,8 +45,6 @@ find_refusal(Relation heap, Relation index, IndexInfo *info)
 {
 	BlockNumber nblocks;
 
-	if (!create_index_enabled)
-		return "the setting is off";
 	if (info->ii_Concurrent)
 		return "it is built concurrently";
 	if (heap->rd_tableam != GetHeapamTableAmRoutine())
@@ -108,18 +107,22 @@ build_entries(Relation heap, Relation index, IndexInfo *info, BuildResult *resul
 static IndexBuildResult *
 build_instead(Relation heap, Relation index, IndexInfo *info)
 {
-	const char *refusal = find_refusal(heap, index, info);
+	const char *refusal;
 	MemoryContext context;
 	MemoryContext old;
 	BuildResult built;
 	IndexBuildResult *result;
 	bool		unique;
 
+	if (!create_index_enabled)
+		return btbuild(heap, index, info);
+	refusal = find_refusal(heap, index, info);
 	if (refusal != NULL)
 	{
-		elog(DEBUG1, "index \"%s\" is built by the server: %s", RelationGetRelationName(index), refusal);
+		statements_leave(STATEMENT_CREATE_INDEX, refusal, RelationGetRelationName(index));
 		return btbuild(heap, index, info);
 	}
+	statements_take(STATEMENT_CREATE_INDEX);
 	context = AllocSetContextCreate(CurrentMemoryContext, "create index", ALLOCSET_DEFAULT_SIZES);
 	old = MemoryContextSwitchTo(context);
 	unique = build_entries(heap, index, info, &built);
