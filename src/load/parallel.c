@@ -9,7 +9,9 @@
 
 #include "load/parallel.h"
 #include "miscadmin.h"
+#include "storage/latch.h"
 #include "storage/s_lock.h"
+#include "utils/timestamp.h"
 #include "utils/wait_event.h"
 
 /* Looks before one sleeps: a turn is short, and waking takes longer. */
@@ -48,15 +50,44 @@ parallel_fail(Parallel *parallel)
  * taken it for its own (a function that catches all errors, say).
  */
 static void
+raise_failure(void)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+			 errmsg("a parallel worker of the load has failed")));
+}
+
+static void
 wait_for_change(Parallel *parallel)
 {
 	bool		failed = pg_atomic_read_u32(&parallel->failed) != 0;
 
 	if (ConditionVariableTimedSleep(&parallel->changed, PATIENCE_MS,
 									PG_WAIT_EXTENSION) && failed)
-		ereport(ERROR,
-				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("a parallel worker of the load has failed")));
+		raise_failure();
+}
+
+/*
+ * Nobody waits for a worker that has failed without a ticket: so whoever takes a chunk looks for
+ * that.
+ */
+static void
+check_failure(Parallel *parallel)
+{
+	TimestampTz start;
+
+	CHECK_FOR_INTERRUPTS();
+	if (pg_atomic_read_u32(&parallel->failed) == 0)
+		return;
+	start = GetCurrentTimestamp();
+	while (!TimestampDifferenceExceeds(start, GetCurrentTimestamp(), PATIENCE_MS))
+	{
+		(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH, LINGER_MS,
+						 PG_WAIT_EXTENSION);
+		ResetLatch(MyLatch);
+		CHECK_FOR_INTERRUPTS();
+	}
+	raise_failure();
 }
 
 static bool
@@ -129,7 +160,7 @@ parallel_take(Parallel *parallel, ChunkReader *chunks, ParallelChunk *chunk,
 {
 	bool		found;
 
-	CHECK_FOR_INTERRUPTS();
+	check_failure(parallel);
 	begin_reading(parallel);
 	found = take(parallel, chunks, chunk, prepare, arg);
 	end_reading(parallel);
@@ -144,7 +175,7 @@ parallel_try_take(Parallel *parallel, ChunkReader *chunks,
 {
 	bool		found;
 
-	CHECK_FOR_INTERRUPTS();
+	check_failure(parallel);
 	*busy = !try_reading(parallel);
 	if (*busy)
 		return false;

@@ -49,6 +49,12 @@ $node->safe_psql('postgres', q{
 	CREATE FUNCTION stubborn(i int) RETURNS bool LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE AS
 	$$BEGIN FOR k IN 1 .. 40 LOOP i = (i + k) % 1000; END LOOP; RETURN i >= 0; EXCEPTION WHEN OTHERS THEN RETURN true; END$$;
 	CREATE TABLE stubborn (i int CHECK (stubborn(i)), s text);
+
+
+	-- the same, and workers never come to their first chunk
+	CREATE FUNCTION late() RETURNS text LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE AS
+	$$BEGIN IF (SELECT backend_type = 'parallel worker' FROM pg_stat_activity WHERE pid = pg_backend_pid()) THEN PERFORM pg_sleep(600); END IF; RETURN 'late'; END$$;
+	CREATE TABLE late (i int CHECK (stubborn(i)), s text DEFAULT late());
 	CREATE TABLE busy AS SELECT i FROM generate_series(1, 200000) i;
 	ANALYZE busy});
 
@@ -65,6 +71,7 @@ my $mixed = data_file('mixed.csv', 15 * $MB, rows("%d,some text\n", 5000) . rows
 my $wide = data_file('wide.csv', 30 * $MB, sub { join('', map { "$_," . sprintf('%08x', $_ * 2654435761 % 2**32) x 2000 . "\n" } 1 .. 50) });
 my $tiny = data_file('tiny.csv', 9 * $MB, "x\n" x 50000);
 my $jsons = data_file('jsons.csv', 15 * $MB, rows(qq(%d,"{""a"": [1, 2, {""b"": ""c""}]}"\n), 20000) . qq(0,"{"\n));
+my $numbers = data_file('numbers.csv', 15 * $MB, rows("%d\n", 50000));
 my $broken = "'" . data_file('broken.csv', 1, rows("%d,some text\n", 30000) . "x,y\n" . rows("%d,some text\n", 30000)) . "'";
 my $halt = "'" . data_file('halt.csv', 1, rows("%d,some text\n", 30000) . "0,stop here\n" . rows("%d,some text\n", 90000)) . "'";
 
@@ -143,21 +150,23 @@ else
 # ---- losing a worker ----
 
 # Starts a load and sends a signal to one of its workers that has its work
-# before it: the backend is stopped meanwhile, and the load with it.
+# before it, as its lock shows: the backend is stopped meanwhile, and the load with it.
 sub hits_worker
 {
 	my ($signal, $table, $path, $more) = @_;
 
+	my $begun = "SELECT pid FROM pg_stat_activity JOIN pg_locks USING (pid) WHERE backend_type = 'parallel worker' AND relation = '$table'::regclass LIMIT 1";
+
 	foreach my $try (1 .. 5)
 	{
 		$session->send('SELECT ' . load($table, $path, 3, $more));
-		until ($session->done || $watch->ask($workers_of) > 0)
+		until ($session->done || $watch->ask($begun))
 		{
 			sleep 0.01;
 		}
 		sleep 0.4 / 2**$try;
 		kill 'STOP', $session->{pid};
-		my $pid = $watch->ask("SELECT pid FROM pg_stat_activity WHERE backend_type = 'parallel worker' LIMIT 1");
+		my $pid = $watch->ask($begun);
 		kill $signal, $pid if $pid;
 		kill 'CONT', $session->{pid};
 		return if $pid;
@@ -187,11 +196,15 @@ for my $case ([ 'plain', $long ], [ 'plain', $long_bad, $ignore ], [ 'parts', $l
 # nor is it waited for where a function takes the news for an error of its own
 for my $try ($guards ? (1 .. 4) : ())
 {
-	hits_worker('TERM', 'stubborn', many($large));
+	# nobody waits for the turn of those that have no chunk
+	my @case = $try > 2 ? ('late', many($numbers), '"columns": ["i"]') : ('stubborn', many($large));
+	my $name = "a worker is terminated: $case[0], $try";
+
+	hits_worker('TERM', @case);
 	$session->wait;
-	like($session->sqlstate, qr/^(?:57P01|55000)$/, "a worker is terminated: stubborn, $try: the load ends");
-	no_worker_left("a worker is terminated: stubborn, $try");
-	is_undone("a worker is terminated: stubborn, $try", 'stubborn');
+	like($session->sqlstate, qr/^(?:57P01|55000)$/, "$name: the load ends");
+	no_worker_left($name);
+	is_undone($name, $case[0]);
 }
 
 $session->ask('INSERT INTO other VALUES (0, \'mine\')');
