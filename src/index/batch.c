@@ -14,8 +14,13 @@ batch_routine(Relation index)
 		return NULL;
 	switch (index->rd_rel->relam)
 	{
+		case BRIN_AM_OID:
+			return &brin_batch;
 		case GIN_AM_OID:
 			return &gin_batch;
+		case GIST_AM_OID:
+		case SPGIST_AM_OID:
+			return ordered_batch_serves(index) ? &ordered_batch : NULL;
 		case HASH_AM_OID:
 			return &hash_batch;
 		default:

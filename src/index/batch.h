@@ -3,7 +3,7 @@
  *		What a batch of index entries is: for access methods other than btree.
  *
  * Entries of many rows wait in memory, and are inserted in the order that suits
- * the access method, by rules of its own: see gin_batch.c, hash_batch.c.  It
+ * the access method, by rules of its own: see brin_batch.c and so on.  It
  * gets what it would get from its own insertion, row by row.
  *
  * Assumption: the index neither makes rows unique nor excludes any.
@@ -47,11 +47,28 @@ struct Batch
 	Relation	index;
 };
 
+extern const BatchRoutine brin_batch;
 extern const BatchRoutine gin_batch;
 extern const BatchRoutine hash_batch;
+extern const BatchRoutine ordered_batch;
+
+/* Whether ordered_batch has an order for the keys of a GiST or SP-GiST index. */
+extern bool ordered_batch_serves(Relation index);
 
 /* For an index that is open and locked as for INSERT; NULL: its entries do not wait. */
 extern const BatchRoutine *batch_routine(Relation index);
+
+/*
+ * A BRIN index may have summaries of ranges of blocks that had none: all rows in
+ * blocks from first to before end are of this transaction, and come to this batch.
+ */
+extern void brin_batch_complete(Batch *batch, BlockNumber first, BlockNumber end);
+
+/*
+ * When nothing waits: ranges of so many blocks that still have no summary get that of no rows.
+ * Returns the number of ranges.
+ */
+extern double brin_batch_fill(Batch *batch, BlockNumber nblocks);
 
 /* What a presort takes beside its keys: contexts, the first blocks. */
 #define BATCH_PRESORT_OVERHEAD (32 * 1024)

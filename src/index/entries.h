@@ -5,7 +5,7 @@
  * Rows are in their table already, and their keys wait here until there are
  * many: then each index gets them in its own order, a leaf at a time
  * (inserter.h, batch.h).  That is for btrees that check for duplicates at once
- * or not at all, for GIN and hash indexes; others get their entries from the executor.
+ * or not at all, and where batch.h has a routine; others get their entries from the executor.
  *
  * Duplicates are errors as ever.  Rows whose keys may be there already are
  * asked of the server when the others have their entries, in the order of the

@@ -7,6 +7,7 @@
 #include "access/genam.h"
 #include "access/tableam.h"
 #include "catalog/pg_am_d.h"
+#include "index/batch.h"
 #include "index/failed_row.h"
 #include "index/heap_scan.h"
 #include "index/index_sort.h"
@@ -30,6 +31,9 @@ typedef struct Insertion
 	MemoryContext scratch;		/* for one entry */
 	double		nrows;
 	double		expected;		/* so many there will be, if there is one for each row */
+
+	Batch	   *batch;			/* NULL: it is a btree, or gets one entry after the other */
+	Size		memory;			/* for that */
 
 	/* btrees */
 	KeyShape	   *shape;
@@ -80,6 +84,30 @@ take_row(Relation index, ItemPointer tid, Datum *values, bool *isnull,
 	Insertion  *insertion = state;
 
 	insert_entry(insertion, values, isnull, tid, UNIQUE_CHECK_NO);
+}
+
+/* ---- in the order of the access method ---- */
+
+static void
+insert_batch(Insertion *insertion)
+{
+	insertion->batch->routine->insert(insertion->batch);
+	progress_done(insertion->nrows / insertion->expected);
+}
+
+static void
+batch_row(Relation index, ItemPointer tid, Datum *values, bool *isnull,
+		  bool alive, void *state)
+{
+	Insertion  *insertion = state;
+	MemoryContext old = MemoryContextSwitchTo(insertion->scratch);
+
+	insertion->batch->routine->put(insertion->batch, tid, values, isnull);
+	insertion->nrows++;
+	MemoryContextSwitchTo(old);
+	MemoryContextReset(insertion->scratch);
+	if (insertion->batch->routine->memory(insertion->batch) >= insertion->memory)
+		insert_batch(insertion);
 }
 
 /* ---- duplicates ---- */
@@ -218,6 +246,7 @@ insert_index(Relation heap, Relation index, IndexInfo *info, BlockNumber first,
 		.info = info,
 		.conflicts = conflicts,
 		.first = first,
+		.memory = memory,
 		.expected = rows,
 		.scratch = AllocSetContextCreate(CurrentMemoryContext, "index entry",
 										 ALLOCSET_DEFAULT_SIZES)
@@ -225,8 +254,15 @@ insert_index(Relation heap, Relation index, IndexInfo *info, BlockNumber first,
 	KeySink		sink = {.key = take_key,.rows = take_rows,.arg = &insertion};
 	BlockNumber nblocks = RelationGetNumberOfBlocks(heap) - first;
 	bool		btree = index->rd_rel->relam == BTREE_AM_OID;
+	const BatchRoutine *routine = batch_routine(index);
 	BuildResult result = {0};
 
+	if (routine != NULL)
+	{
+		insertion.batch = routine->open(heap, index, memory);
+		if (index->rd_rel->relam == BRIN_AM_OID)
+			brin_batch_complete(insertion.batch, first, first + nblocks);
+	}
 	if (btree)
 	{
 		insertion.shape = shape_open(index);
@@ -235,8 +271,11 @@ insert_index(Relation heap, Relation index, IndexInfo *info, BlockNumber first,
 			init_scan_keys(&insertion);
 	}
 	result.heap_rows = heap_scan_rows(heap, index, info, first, nblocks,
-									  btree ? put_row : take_row, &insertion);
+									  btree ? put_row : routine != NULL ? batch_row : take_row,
+									  &insertion);
 	heap_scan_check(heap, result.heap_rows, rows);
+	if (routine != NULL)
+		insert_batch(&insertion);
 	if (btree)
 	{
 		(void) index_sort_finish(insertion.sort, &sink);

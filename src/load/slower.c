@@ -57,7 +57,10 @@ table_bytes(Relation rel)
 	return blocks * BLCKSZ;
 }
 
-/* Whether the table has indexes for which insertions row by row are slow. */
+/*
+ * Whether the table has indexes for which insertions row by row are slow: those in order go by
+ * rows, too, in GiST.
+ */
 static bool
 has_slow_indexes(Relation rel)
 {
@@ -71,8 +74,8 @@ has_slow_indexes(Relation rel)
 	{
 		Relation	index = index_open(lfirst_oid(lc), AccessShareLock);
 
-		found |= (index->rd_rel->relam == BTREE_AM_OID || index->rd_rel->relam == GIST_AM_OID) &&
-			!entries_serves(index);
+		found |= index->rd_rel->relam == GIST_AM_OID ||
+			(index->rd_rel->relam == BTREE_AM_OID && !entries_serves(index));
 		index_close(index, AccessShareLock);
 	}
 	return found;

@@ -601,11 +601,39 @@ compat_reuse_page(xl_btree_reuse_page *record, Relation heap, FullTransactionId 
 #define compat_gin_find_leaf(btree) ginFindLeafPage((btree), false, false, NULL)
 #endif
 
+/* 17 needs no snapshot to read BRIN indexes. */
+#include "access/brin_revmap.h"
+
+#if PG_VERSION_NUM >= 170000
+#define compat_brin_revmap(index, blocks) brinRevmapInitialize((index), (blocks))
+#define compat_brin_tuple(revmap, block, buffer, offset, size) \
+	brinGetTupleForHeapBlock((revmap), (block), (buffer), (offset), (size), BUFFER_LOCK_SHARE)
+#else
+#define compat_brin_revmap(index, blocks) brinRevmapInitialize((index), (blocks), NULL)
+#define compat_brin_tuple(revmap, block, buffer, offset, size) \
+	brinGetTupleForHeapBlock((revmap), (block), (buffer), (offset), (size), BUFFER_LOCK_SHARE, \
+							 NULL)
+#endif
+
 /* 16 came to sort the entries of a build, which is not asked for. */
 #if PG_VERSION_NUM >= 160000
 #define compat_hash_doinsert(index, tuple, heap) _hash_doinsert((index), (tuple), (heap), false)
 #else
 #define compat_hash_doinsert(index, tuple, heap) _hash_doinsert((index), (tuple), (heap))
+#endif
+
+/*
+ * A column of a description has changed: 18 came to have a compact copy of what it is.  And
+ * tuples with room before them.
+ */
+#if PG_VERSION_NUM >= 180000
+#define compat_attribute_changed(desc, i) populate_compact_attribute((desc), (i))
+#define compat_form_minimal_tuple(desc, values, isnull) \
+	heap_form_minimal_tuple((desc), (values), (isnull), 0)
+#else
+#define compat_attribute_changed(desc, i) (TupleDescAttr((desc), (i))->attcacheoff = -1)
+#define compat_form_minimal_tuple(desc, values, isnull) \
+	heap_form_minimal_tuple((desc), (values), (isnull))
 #endif
 
 #if PG_VERSION_NUM >= 180000

@@ -2,13 +2,13 @@
 """Compares loads by the buffered writer, whose index entries go in by the leaf, with COPY, beside other sessions.
 
 Makes a table, sometimes one with partitions, with two to five indexes of all shapes (several columns, expressions, partial ones, INCLUDE,
-hash, GIN, pages that are nearly full or nearly empty, with deduplication and without), rows in it, of which some are deleted, vacuumed away
+hash, GIN, BRIN, GiST, SP-GiST, pages that are nearly full or nearly empty, with deduplication and without), rows in it, of which some are deleted, vacuumed away
 or not, and a file, sometimes with keys that are there already or come twice.
 
 COPY loads the file into one such table, bulk_load into another, with little memory for index entries or much, sometimes while two
 other sessions insert, delete, roll back and vacuum. Where an error is to come, its SQLSTATE, message and detail must be COPY's; the rows of the file
-must be there or not as with COPY, each btree must pass bt_index_parent_check, each GIN index gin_index_check where the server has it, and by GIN and
-hash indexes as many rows must be found for a key as have it.
+must be there or not as with COPY, each btree must pass bt_index_parent_check, each GIN index gin_index_check where the server has it, and by
+indexes of other methods as many rows must be found for a key as have it.
 
 The server is the one that PGHOST, PGPORT and so on name, on this machine and
 with pgbulk and amcheck installed.
@@ -56,6 +56,7 @@ class Case:
         self.others = self.again == 0 and self.first > FILE and r.random() < 0.4
         self.memory = r.choice(["1MB", "1MB", "64MB"])
         self.arrays = []        # of GIN indexes
+        self.keys = []          # of others: expression, condition, predicate of the index
 
     def rows(self, first, n):
         return "SELECT %d + g, %s FROM generate_series(0, %d) g" % (first, ", ".join(c.value for c in self.columns), n - 1)
@@ -69,7 +70,7 @@ class Case:
         return r.choice(["INDEX ON {} (%s) %s" % (order, options)] * 4 + [
             "INDEX ON {} (%s) INCLUDE (id) %s" % (order, options), "INDEX ON {} (%s) %s WHERE id %% 3 = 0" % (order, options),
             "INDEX ON {} ((id %% 100), %s) %s" % (order, options), "UNIQUE INDEX ON {} (%s, id) %s" % (order, options),
-            "INDEX ON {} USING hash (%s)" % keys[0]] + [self.gin(columns)] * 2)
+            "INDEX ON {} USING hash (%s)" % keys[0]] + [self.gin(columns)] * 2 + [self.brin(keys), self.brin(keys), self.near()])
 
     def gin(self, columns):
         r = self.random
@@ -80,13 +81,32 @@ class Case:
         second = ", (%s)" % array() if r.random() < 0.3 else ""
         return "INDEX ON {} USING gin ((%s)%s) WITH (fastupdate = %s)" % (self.arrays[-1], second, r.choice(["on", "off"]))
 
+    def brin(self, keys):
+        r = self.random
+        key, predicate = "id * %d" % r.randint(2, 9), r.choice(["true", "true", "id % 5 = 0"])
+        self.keys.append((key, "%s = key", predicate))
+        return "INDEX ON {} USING brin ((%s), %s) WITH (pages_per_range = %d, autosummarize = %s) WHERE %s" % (
+            key, ", ".join(keys), r.choice([1, 2, 5, 128]), r.choice(["on", "off"]), predicate)
+
+    def near(self):
+        r = self.random
+        method, factor, predicate = r.choice(["gist", "spgist"]), r.randint(2, 9), r.choice(["true", "true", "id % 3 = 0"])
+        key, operators, condition = r.choice([
+            ("point(id %% 100, id / %d)" % factor, "", "%s <@ box(key, key)"), ("box(point(id, %d), point(id + 3, id))" % factor, "", "%s && key"),
+            ("int8range(id - id %% %d, id + 2)" % factor, "", "%s && key"), ("'::'::inet + id %% %d" % (factor * 1000), "inet_ops", "%s = key")])
+        self.keys.append((key, condition, predicate))
+        return "INDEX ON {} USING %s ((%s) %s) WHERE %s" % (method, key, operators, predicate)
+
     def searches(self):
         """Queries for keys that are not found as often by an index as they are there: none."""
         conditions = [("unnest(%s)" % array, "%s @> ARRAY[key]" % array) for array in self.arrays]
         conditions += [(c.name, "%s = key" % c.name) for c in self.columns]
         return ["SET enable_seqscan = off; SET enable_indexonlyscan = off; SELECT count(*) FROM (SELECT key, count(DISTINCT (t.tableoid, t.ctid)) FROM (SELECT tableoid, ctid, %s AS key FROM loaded) t "
                 "WHERE key IS NOT NULL GROUP BY key ORDER BY random() LIMIT 20) k (key, n), LATERAL (SELECT count(*) FROM loaded WHERE %s) f (found) WHERE n <> found" % condition
-                for condition in conditions]
+                for condition in conditions] + [
+                    "SET enable_seqscan = off; WITH t AS MATERIALIZED (SELECT *, {0} AS e FROM loaded), k AS MATERIALIZED (SELECT e AS key FROM t WHERE {2} ORDER BY random() LIMIT 20) "
+                    "SELECT count(*) FROM k, LATERAL (SELECT count(*) FROM t WHERE {1} AND {2}) a (n), LATERAL (SELECT count(*) FROM loaded WHERE {3} AND {2}) f (found) WHERE n <> found".format(
+                        key, condition % "e", predicate, condition % ("(%s)" % key)) for key, condition, predicate in self.keys]
 
     def setup(self, path):
         """Statements that make tables copied and loaded, and the file."""
