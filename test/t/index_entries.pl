@@ -34,6 +34,9 @@ $primary->safe_psql('postgres', q{
 	CREATE INDEX t_words ON t USING gin ((string_to_array(s, ' ') || few::text), (ARRAY[id, few])) WITH (fastupdate = off);
 	CREATE INDEX t_numbers ON t USING gin ((ARRAY[few, id % 1000, -id]));
 	CREATE INDEX t_hash ON t USING hash (s);
+	CREATE INDEX t_ranges ON t USING brin ((id + 1), few, s text_bloom_ops) WITH (pages_per_range = 2, autosummarize = on);
+	CREATE INDEX t_points ON t USING gist ((point(id % 1000, few)));
+	CREATE INDEX t_spans ON t USING spgist ((int4range(id, id + few)));
 	INSERT INTO t SELECT i * 10, i % 13, md5((i % 700)::text), repeat(md5((i % 30)::text), i % 30) FROM generate_series(1, 3000) i;
 	CREATE TABLE u (id int PRIMARY KEY, s text)});
 
@@ -53,9 +56,10 @@ sub sound
 		WHERE indrelid IN ('t'::regclass, 'u'::regclass) AND relam = 403");
 	is("$rc $err", '0 ', "$name: the indexes are whole");
 
-	# rows by GIN and hash indexes, by each condition that has the key in it
+	# rows by other indexes than btrees, by each condition that has the key in it
 	foreach my $search ("string_to_array(s, ' ') || few::text @> ARRAY[key::text]", 'ARRAY[id, few] @> ARRAY[key]',
-		'ARRAY[few, id % 1000, -id] @> ARRAY[key]', "s = 'key ' || key")
+		'ARRAY[few, id % 1000, -id] @> ARRAY[key]', "s = 'key ' || key", 'id + 1 BETWEEN key * 9000 AND key * 9000 + 3000',
+		'point(id % 1000, few) <@ box(point(key, 0), point(key * 30, 9))', 'int4range(id, id + few) && int4range(key * 5000, key * 6000)')
 	{
 		is($node->safe_psql('postgres', "SET enable_seqscan = off; SELECT sum(n) FROM unnest(ARRAY[5, 12]) key, LATERAL (SELECT count(*) AS n FROM t WHERE $search) f"),
 			$node->safe_psql('postgres', "SET enable_bitmapscan = off; SET enable_indexscan = off; SELECT sum(n) FROM unnest(ARRAY[5, 12]) key, LATERAL (SELECT count(*) AS n FROM t WHERE $search) f"),
@@ -96,6 +100,11 @@ $primary->safe_psql('postgres', q{CHECKPOINT; SET maintenance_work_mem = '16MB';
 	CREATE INDEX t_expression ON t (lower(s)) WHERE few < 9});
 my $many = load(rows_file('many.csv', 70000, 94999), 2) =~ s/rows_loaded/rows_loaded, workers/r;
 like($primary->safe_psql('postgres', "SET maintenance_work_mem = '16MB'; $many"), qr/^25000\|[12]$/, 'a load with workers');
+foreach my $method ('insert', 'rebuild')
+{
+	my $file = rows_file("$method.csv", $method eq 'insert' ? (40000, 41999) : (50000, 51999));
+	is($primary->safe_psql('postgres', "SELECT rows_loaded FROM bulk_load('t', '$file', '{\"indexes\": \"$method\", \"writer\": \"direct\"}')"), '2000', "direct, $method");
+}
 $primary->wait_for_catchup($standby, 'replay', $primary->lsn('insert'));
 is(everything($standby), everything($primary), 'the standby has the rows');
 sound($primary, 'primary', $parents);
