@@ -30,15 +30,11 @@
 
 #include "postgres.h"
 
+#include "index/inserter_type.h"
 #include "index/key_shape.h"
 #include "index/presort.h"
 #include "nodes/execnodes.h"
 #include "utils/rel.h"
-
-typedef struct Inserter Inserter;
-
-/* Takes a row that needs the server's judgement; a leaf may be locked. */
-typedef void (*InserterDoubt) (void *arg, RowId row, const char *image, Size size);
 
 /* Whether an index is a btree whose entries may come later than their rows. */
 extern bool inserter_serves(Relation index);
@@ -63,9 +59,6 @@ typedef bool (*InserterRow) (void *arg, RowId sorted, RowId *row);
  */
 extern void inserter_take_again(Inserter *inserter, Presort *presort, InserterRow find_row,
 								void *arg);
-
-/* Whether the row of an entry has been deleted by this transaction. */
-typedef bool (*InserterGone) (void *arg, const ItemPointerData *tid);
 
 /*
  * From here on a unique key that may be there is a doubt also where the server

@@ -1,0 +1,404 @@
+/*
+ * inserter_search.c
+ *		See inserter_search.h.
+ */
+#include "postgres.h"
+
+#include "access/tableam.h"
+#include "index/inserter_search.h"
+#include "index/inserter_stage.h"
+#include "index/leaf_search.h"
+#include "index/lookup.h"
+#include "miscadmin.h"
+#include "server/compat.h"
+#include "server/throttle.h"
+
+/* How far to the right of the current leaf a key may be before a descent is better. */
+#define MAX_STEPS 2
+
+/* The gap between keys is the mean of about so many, in parts of an item. */
+#define GAP_KEYS 8
+#define GAP_UNIT 64
+
+/* Bytes are looked for while that has helped lately, else for one key of so many. */
+#define MAX_HITS 16
+#define TRY_ONE_OF 8
+
+static inline int
+compare_high(const Inserter *inserter, Page page)
+{
+	return leaf_search_compare_high(inserter->index, inserter->key, page);
+}
+
+/* Whether a page may be used as it is: it was a leaf a moment ago. */
+static inline bool
+is_usable(Page page)
+{
+	BTPageOpaque opaque = BTPageGetOpaque(page);
+
+	return P_ISLEAF(opaque) && !P_IGNORE(opaque) && !P_INCOMPLETE_SPLIT(opaque);
+}
+
+/*
+ * Goes right from a locked leaf that is before the key, a few steps as
+ * _bt_moveright would, but leaves what is unusual to a descent.  Returns the
+ * key's leaf, locked, or InvalidBuffer.
+ */
+static Buffer
+step_right(Inserter *inserter, Buffer buffer)
+{
+	for (int i = 0; i < MAX_STEPS; i++)
+	{
+		buffer = _bt_relandgetbuf(inserter->index, buffer,
+								  BTPageGetOpaque(BufferGetPage(buffer))->btpo_next, BT_WRITE);
+		if (!is_usable(BufferGetPage(buffer)))
+			break;
+		if (compare_high(inserter, BufferGetPage(buffer)) <= 0)
+			return buffer;
+	}
+	_bt_relbuf(inserter->index, buffer);
+	return InvalidBuffer;
+}
+
+/*
+ * Comes back to the latest leaf, which others may have changed since.  That the
+ * key is above an item of it proves that it does not belong further left.
+ */
+static Buffer
+come_back(Inserter *inserter)
+{
+	Buffer		buffer = _bt_getbuf(inserter->index, inserter->block, BT_WRITE);
+	Page		page = BufferGetPage(buffer);
+
+	if (is_usable(page) &&
+		PageGetMaxOffsetNumber(page) >= P_FIRSTDATAKEY(BTPageGetOpaque(page)) &&
+		_bt_compare(inserter->index, inserter->key, page,
+					P_FIRSTDATAKEY(BTPageGetOpaque(page))) > 0)
+	{
+		if (compare_high(inserter, page) <= 0)
+			return buffer;
+		return step_right(inserter, buffer);
+	}
+	_bt_relbuf(inserter->index, buffer);
+	return InvalidBuffer;
+}
+
+/* Has the current key's leaf locked. */
+static void
+find_leaf(Inserter *inserter)
+{
+	Buffer		buffer = inserter->search.buf;
+	BlockNumber right = inserter->right;
+
+	if (BufferIsValid(buffer))
+	{
+		if (compare_high(inserter, BufferGetPage(buffer)) <= 0)
+			return;
+		stage_flush(inserter);
+		inserter->search.buf = InvalidBuffer;
+		/* whoever is to wait, or to stop, does so with no leaf locked */
+		if (inserter->steps && !InterruptPending && throttle_active == NULL &&
+			inserter->untold < TOLD_ROWS)
+			buffer = step_right(inserter, buffer);
+		else
+		{
+			_bt_relbuf(inserter->index, buffer);
+			buffer = InvalidBuffer;
+		}
+	}
+	else if (BlockNumberIsValid(inserter->block))
+		buffer = come_back(inserter);
+	if (!BufferIsValid(buffer))
+	{
+		CHECK_FOR_INTERRUPTS();
+		throttle_wait();
+		inserter_tell(inserter, TOLD_ROWS);
+		buffer = leaf_search_descend(inserter->heap, inserter->index, inserter->key,
+									 BT_WRITE);
+		inserter->steps = BufferGetBlockNumber(buffer) == right;
+	}
+	stage_begin(inserter, buffer);
+}
+
+bool
+search_may_be_taken(Inserter *inserter, OffsetNumber offset)
+{
+	Page		page = leaf_page(inserter);
+
+	if (!inserter->judged)
+		return false;
+	if (inserter->search.bounds_valid && offset < inserter->search.stricthigh)
+		return true;
+	return offset > PageGetMaxOffsetNumber(page) && compare_high(inserter, page) == 0;
+}
+
+/* Whether the owner says of all rows of an item that they have gone. */
+static bool
+is_said_gone(const Inserter *inserter, const ItemPointerData *tids, int n)
+{
+	if (inserter->gone == NULL)
+		return false;
+	for (int i = 0; i < n; i++)
+		if (!inserter->gone(inserter->gone_arg, &tids[i]))
+			return false;
+	return true;
+}
+
+/*
+ * Whether all rows of an item are dead, as _bt_check_unique finds.  If they are
+ * dead to everyone it is marked, so that the server removes it where the page is
+ * full.
+ */
+static bool
+item_gone(Inserter *inserter, ItemId id)
+{
+	Page		page = leaf_page(inserter);
+	IndexTuple	item = (IndexTuple) PageGetItem(page, id);
+	bool		posting = BTreeTupleIsPosting(item);
+	ItemPointer tids = posting ? BTreeTupleGetPosting(item) : &item->t_tid;
+	int			n = posting ? BTreeTupleGetNPosting(item) : 1;
+	bool		to_all = true;
+
+	if (ItemIdIsDead(id) || is_said_gone(inserter, tids, n))
+		return true;
+	for (int i = 0; i < n; i++)
+	{
+		ItemPointerData tid = tids[i];
+		SnapshotData dirty;
+		bool		row_to_all = false;
+
+		InitDirtySnapshot(dirty);
+		if (table_index_fetch_tuple_check(inserter->heap, &tid, &dirty, &row_to_all))
+			return false;
+		to_all &= row_to_all;
+	}
+	if (to_all)
+	{
+		ItemIdMarkDead(id);
+		BTPageGetOpaque(page)->btpo_flags |= BTP_HAS_GARBAGE;
+		MarkBufferDirtyHint(inserter->search.buf, true);
+	}
+	return true;
+}
+
+bool
+search_equals_gone(Inserter *inserter, OffsetNumber offset, ItemPointer tid, OffsetNumber *place)
+{
+	Page		page = leaf_page(inserter);
+	OffsetNumber last = PageGetMaxOffsetNumber(page);
+
+	for (*place = offset; offset <= last; offset++)
+	{
+		ItemId		id = PageGetItemId(page, offset);
+		IndexTuple	item = (IndexTuple) PageGetItem(page, id);
+
+		if (_bt_compare(inserter->index, inserter->key, page, offset) != 0)
+			return true;
+		if (!item_gone(inserter, id))
+			return false;
+		if (ItemPointerCompare(BTreeTupleGetMaxHeapTID(item), tid) < 0)
+			*place = offset + 1;
+		else if (ItemPointerCompare(BTreeTupleGetHeapTID(item), tid) < 0)
+			*place = InvalidOffsetNumber;
+	}
+	/* it may be the last on the leaf, or the first on the next */
+	if (compare_high(inserter, page) == 0)
+		return false;
+	if (*place > last)
+	{
+		inserter->key->scantid = tid;
+		if (compare_high(inserter, page) > 0)
+			*place = InvalidOffsetNumber;
+		inserter->key->scantid = NULL;
+	}
+	return true;
+}
+
+/* How far the search has gone on since the key before. */
+static inline void
+note_gap(Inserter *inserter, OffsetNumber from, OffsetNumber to)
+{
+	inserter->gap += ((int) (to - from) * GAP_UNIT - inserter->gap) / GAP_KEYS;
+}
+
+/* How many rows of a posting list, which begins before a row and ends behind it, come before it. */
+static int
+rows_before(IndexTuple item, ItemPointer tid)
+{
+	ItemPointer rows = BTreeTupleGetPosting(item);
+	int			low = 1;
+	int			high = BTreeTupleGetNPosting(item) - 1;
+
+	while (low < high)
+	{
+		int			middle = low + (high - low) / 2;
+
+		if (ItemPointerCompare(&rows[middle], tid) < 0)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+/* Whether an item that has the bytes of the current key has all other entries of it beside. */
+static inline bool
+may_find_same(const Inserter *inserter)
+{
+	return inserter->judged ? inserter->gone != NULL : inserter->shares;
+}
+
+/*
+ * Where the first of the current rows belongs among the items with the bytes of their key, which
+ * begin at offset; as _bt_binsrch_insert, this sets postingoff where that is in a posting list.
+ * InvalidOffsetNumber: on the next leaf.
+ */
+static OffsetNumber
+find_among_same(Inserter *inserter, OffsetNumber offset)
+{
+	Page		page = leaf_page(inserter);
+	OffsetNumber last = PageGetMaxOffsetNumber(page);
+	ItemPointer tid = &inserter->tids[0];
+
+	for (; offset <= last; offset++)
+	{
+		ItemId		id = PageGetItemId(page, offset);
+		IndexTuple	item = (IndexTuple) PageGetItem(page, id);
+
+		if (!lookup_is_same(item, inserter->tuple) ||
+			ItemPointerCompare(tid, BTreeTupleGetHeapTID(item)) < 0)
+			return offset;
+		if (ItemPointerCompare(tid, BTreeTupleGetMaxHeapTID(item)) < 0)
+		{
+			inserter->search.postingoff = ItemIdIsDead(id) ? -1 : rows_before(item, tid);
+			return offset;
+		}
+	}
+	return compare_high(inserter, page) > 0 ? InvalidOffsetNumber : offset;
+}
+
+/*
+ * Where the current key is to be put before, found by its bytes on the current leaf or the one
+ * that the key belongs on: where a judged key's entries begin, another's place.
+ * InvalidOffsetNumber: that remains to be searched.
+ */
+static OffsetNumber
+find_same(Inserter *inserter)
+{
+	BTInsertState search = &inserter->search;
+	OffsetNumber offset = InvalidOffsetNumber;
+	OffsetNumber first;
+	OffsetNumber from = search->bounds_valid ? search->low : InvalidOffsetNumber;
+
+	if (!may_find_same(inserter) || (inserter->hits == 0 && inserter->tries++ % TRY_ONE_OF != 0))
+		return InvalidOffsetNumber;
+	for (int i = 0; i < 2 && offset == InvalidOffsetNumber; i++)
+	{
+		Buffer		before = search->buf;
+
+		if (i == 1 || !BufferIsValid(before))
+			find_leaf(inserter);
+		if (i == 1 && search->buf == before)
+			break;
+		first = P_FIRSTDATAKEY(BTPageGetOpaque(leaf_page(inserter)));
+		offset = lookup_same(leaf_page(inserter), search->bounds_valid ? search->low : first,
+							 inserter->tuple);
+	}
+	if (offset != InvalidOffsetNumber && !inserter->judged)
+		offset = find_among_same(inserter, offset);
+	if (offset == InvalidOffsetNumber)
+	{
+		inserter->hits = Max(inserter->hits - 1, 0);
+		return offset;
+	}
+	inserter->hits = Min(inserter->hits + 1, MAX_HITS);
+	if (inserter->judged)
+		while (offset > first &&
+			   _bt_compare(inserter->index, inserter->key, leaf_page(inserter), offset - 1) == 0)
+			offset--;
+	if (!search->bounds_valid)
+		from = InvalidOffsetNumber;
+	if (OffsetNumberIsValid(from))
+		note_gap(inserter, from, offset);
+	search->bounds_valid = true;
+	search->low = offset;
+	search->stricthigh = OffsetNumberNext(PageGetMaxOffsetNumber(leaf_page(inserter)));
+	return offset;
+}
+
+bool
+search_belongs_before(Inserter *inserter, ItemPointer tid, OffsetNumber offset)
+{
+	Page		page = leaf_page(inserter);
+	ItemPointer first = inserter->key->scantid;
+	bool		belongs;
+
+	inserter->key->scantid = tid;
+	if (offset <= PageGetMaxOffsetNumber(page))
+		belongs = _bt_compare(inserter->index, inserter->key, page, offset) < 0;
+	else
+		belongs = compare_high(inserter, page) <= 0;
+	inserter->key->scantid = first;
+	return belongs;
+}
+
+/*
+ * Keys come in order, so that the next is mostly as far from the one before as those
+ * were from each other: it is looked for there, and in growing steps from there on.
+ * Returns whether an item of the leaf is found to be behind it, which is then the
+ * search's bound: the key belongs on this leaf, and the page's high key need not be
+ * compared.
+ */
+static bool
+leap(Inserter *inserter)
+{
+	BTInsertState search = &inserter->search;
+	OffsetNumber last;
+	int			step = Max(inserter->gap * 3 / (4 * GAP_UNIT), 1);
+
+	if (!BufferIsValid(search->buf) || !search->bounds_valid)
+		return false;
+	last = PageGetMaxOffsetNumber(leaf_page(inserter));
+	search->stricthigh = OffsetNumberNext(last);
+	for (int i = 0; search->low + step - 1 <= last; i++)
+	{
+		OffsetNumber offset = search->low + step - 1;
+		int32		result = _bt_compare(inserter->index, inserter->key, leaf_page(inserter),
+										 offset);
+
+		if (result < 0)
+			search->stricthigh = offset;
+		if (result <= 0)
+			return result < 0;
+		search->low = OffsetNumberNext(offset);
+		if (i > 0)
+			step *= 2;
+	}
+	return false;
+}
+
+/* Has the current key's leaf locked.  Returns before which old item it belongs. */
+static OffsetNumber
+find_offset(Inserter *inserter)
+{
+	BTInsertState search = &inserter->search;
+	OffsetNumber from = search->bounds_valid ? search->low : InvalidOffsetNumber;
+	OffsetNumber offset;
+
+	if (!leap(inserter))
+		find_leaf(inserter);
+	if (!search->bounds_valid)
+		from = InvalidOffsetNumber;
+	offset = _bt_binsrch_insert(inserter->index, search);
+	if (OffsetNumberIsValid(from))
+		note_gap(inserter, from, offset);
+	return offset;
+}
+
+OffsetNumber
+search_key(Inserter *inserter)
+{
+	OffsetNumber offset = find_same(inserter);
+
+	return offset != InvalidOffsetNumber ? offset : find_offset(inserter);
+}

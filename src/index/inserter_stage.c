@@ -1,0 +1,168 @@
+/*
+ * inserter_stage.c
+ *		See inserter_stage.h.
+ */
+#include "postgres.h"
+
+#include "access/nbtxlog.h"
+#include "access/xlog.h"
+#include "access/xloginsert.h"
+#include "index/inserter_stage.h"
+#include "index/leaf_write.h"
+#include "miscadmin.h"
+#include "server/compat.h"
+#include "storage/predicate.h"
+
+/* What a record takes beside its item: headers of the record and the block, the offset. */
+#define RECORD_SIZE (SizeOfXLogRecord + SizeOfXLogRecordBlockHeader + sizeof(RelFileLocator) + \
+					 sizeof(BlockNumber) + SizeOfXLogRecordDataHeaderShort + SizeOfBtreeInsert)
+
+/* The i-th new item's place, once those before it are on the page. */
+static inline OffsetNumber
+item_offset(const Inserter *inserter, int i)
+{
+	return inserter->offsets[i] + i;
+}
+
+/* Puts all of them there, with an image of the page. */
+static void
+put_with_image(Inserter *inserter)
+{
+	START_CRIT_SECTION();
+	for (int i = 0; i < inserter->nstaged; i++)
+		leaf_add_item(inserter->index, inserter->search.buf, inserter->items[i],
+					  item_offset(inserter, i));
+	MarkBufferDirty(inserter->search.buf);
+	log_newpage_buffer(inserter->search.buf, true);
+	END_CRIT_SECTION();
+}
+
+/* Whether an image of the page is less to write than records of its new items. */
+static bool
+image_is_less(const Inserter *inserter)
+{
+	Page		page = leaf_page(inserter);
+	Size		image = BLCKSZ - PageGetExactFreeSpace(page) + inserter->staged_size;
+
+	if (!RelationNeedsWAL(inserter->index) || inserter->nstaged < 2)
+		return false;
+	return XLogCheckBufferNeedsBackup(inserter->search.buf) ||
+		inserter->nstaged * RECORD_SIZE + inserter->staged_size > image + RECORD_SIZE;
+}
+
+void
+stage_flush(Inserter *inserter)
+{
+	if (inserter->nstaged == 0)
+		return;
+	if (image_is_less(inserter))
+		put_with_image(inserter);
+	else
+		for (int i = 0; i < inserter->nstaged; i++)
+			leaf_write_item(inserter->index, inserter->search.buf, inserter->items[i],
+							item_offset(inserter, i));
+	inserter->nstaged = 0;
+	inserter->staged_size = 0;
+}
+
+void
+stage_leave(Inserter *inserter)
+{
+	if (!BufferIsValid(inserter->search.buf))
+		return;
+	stage_flush(inserter);
+	_bt_relbuf(inserter->index, inserter->search.buf);
+	inserter->search.buf = InvalidBuffer;
+}
+
+void
+stage_begin(Inserter *inserter, Buffer buffer)
+{
+	Page		page = BufferGetPage(buffer);
+
+	Assert(inserter->nstaged == 0);
+	inserter->search.buf = buffer;
+	inserter->search.bounds_valid = false;
+	inserter->search.postingoff = 0;
+	inserter->block = BufferGetBlockNumber(buffer);
+	inserter->right = BTPageGetOpaque(page)->btpo_next;
+	inserter->room = PageGetExactFreeSpace(page);
+}
+
+bool
+stage_put(Inserter *inserter, uint32 n, OffsetNumber offset)
+{
+	IndexTuple	item = inserter->tuple;
+	Size		size;
+
+	item->t_tid = inserter->tids[0];
+	if (n > 1)
+		item = _bt_form_posting(item, inserter->tids, n);
+	size = IndexTupleSize(item);
+	Assert(size == MAXALIGN(size));
+	if (size + sizeof(ItemIdData) <= inserter->room && inserter->nstaged < MAX_STAGED)
+	{
+		IndexTuple	copy = (IndexTuple) (inserter->staged.data + inserter->staged_size);
+
+		if (inserter->nstaged == 0)
+			CheckForSerializableConflictIn(inserter->index, NULL, inserter->block);
+		memcpy(copy, item, size);
+		inserter->items[inserter->nstaged] = copy;
+		inserter->offsets[inserter->nstaged++] = offset;
+		inserter->staged_size += size;
+		inserter->room -= size + sizeof(ItemIdData);
+	}
+	else
+		size = 0;
+	if (n > 1)
+		pfree(item);
+	return size > 0;
+}
+
+/* The search goes on at an offset of the page, which has changed. */
+static void
+search_from(Inserter *inserter, OffsetNumber offset)
+{
+	inserter->search.bounds_valid = true;
+	inserter->search.low = offset;
+	inserter->search.stricthigh = OffsetNumberNext(PageGetMaxOffsetNumber(leaf_page(inserter)));
+	inserter->room = PageGetExactFreeSpace(leaf_page(inserter));
+}
+
+static inline bool
+has_room(const Inserter *inserter)
+{
+	return IndexTupleSize(inserter->tuple) + sizeof(ItemIdData) <= inserter->room;
+}
+
+bool
+stage_into_posting(Inserter *inserter, OffsetNumber offset)
+{
+	int			after = inserter->search.postingoff;
+
+	inserter->search.postingoff = 0;
+	/* an item that is dead is to be removed before */
+	if (after < 0 || !has_room(inserter))
+		return false;
+	offset += inserter->nstaged;
+	stage_flush(inserter);
+	CheckForSerializableConflictIn(inserter->index, NULL, inserter->block);
+	inserter->tuple->t_tid = inserter->tids[0];
+	leaf_split_posting(inserter->index, inserter->search.buf, inserter->tuple, offset, after);
+	search_from(inserter, offset);
+	return true;
+}
+
+bool
+stage_make_room(Inserter *inserter)
+{
+	if (has_room(inserter) || !inserter->shares || inserter->info->ii_Unique ||
+		!BufferIsValid(inserter->search.buf) ||
+		P_HAS_GARBAGE(BTPageGetOpaque(leaf_page(inserter))))
+		return false;
+	stage_flush(inserter);
+	compat_bt_dedup_pass(inserter->index, inserter->heap, inserter->search.buf, inserter->tuple,
+						 IndexTupleSize(inserter->tuple));
+	search_from(inserter, P_FIRSTDATAKEY(BTPageGetOpaque(leaf_page(inserter))));
+	return has_room(inserter);
+}
