@@ -183,7 +183,7 @@ inserter_open(Relation heap, Relation index, IndexInfo *info, KeyShape *shape,
 	inserter->shares = inserter->key->allequalimage && BTGetDeduplicateItems(index);
 	inserter->search.itup_key = inserter->key;
 	inserter->search.buf = InvalidBuffer;
-	inserter->block = InvalidBlockNumber;
+	inserter->block = inserter->known = InvalidBlockNumber;
 	return inserter;
 }
 
@@ -193,7 +193,7 @@ end_keys(Inserter *inserter)
 {
 	stage_leave(inserter);
 	inserter_tell(inserter, 1);
-	inserter->block = InvalidBlockNumber;
+	inserter->block = inserter->known = InvalidBlockNumber;
 	inserter->steps = false;
 }
 
@@ -233,14 +233,16 @@ static void
 take_rows_again(void *arg, const RowId *rows, uint32 n)
 {
 	Again	   *again = arg;
+	Inserter   *inserter = again->inserter;
 	RowId		row;
 
 	for (uint32 i = 0; i < n; i++)
-		if (again->find_row(again->arg, rows[i], &row))
+		if (again->find_row(again->arg, rows[i], &row, &inserter->place))
 		{
-			take_key(again->inserter, again->image, again->size, false);
-			take_rows(again->inserter, &row, 1);
+			take_key(inserter, again->image, again->size, false);
+			take_rows(inserter, &row, 1);
 		}
+	inserter->place = NULL;
 }
 
 void

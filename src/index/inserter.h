@@ -32,6 +32,7 @@
 
 #include "index/inserter_type.h"
 #include "index/key_shape.h"
+#include "index/lookup.h"
 #include "index/presort.h"
 #include "nodes/execnodes.h"
 #include "utils/rel.h"
@@ -50,12 +51,16 @@ extern Inserter *inserter_open(Relation heap, Relation index, IndexInfo *info, K
  */
 extern void inserter_take_all(Inserter *inserter, Presort **presort);
 
-/* Whether a row that was sorted is to get an entry, and then as which row. */
-typedef bool (*InserterRow) (void *arg, RowId sorted, RowId *row);
+/*
+ * Whether a row that was sorted is to get an entry, and then as which row.  *place: where its key
+ * was looked for.
+ */
+typedef bool (*InserterRow) (void *arg, RowId sorted, RowId *row, const LookupPlace **place);
 
 /*
  * The same for keys that presort_finish has emitted before, with one row at most of each, and for
- * rows that get their entries now.  The presort stays open.
+ * rows that get their entries now.  The presort stays open.  A leaf that is as it was when a key was
+ * looked for there is not searched again.
  */
 extern void inserter_take_again(Inserter *inserter, Presort *presort, InserterRow find_row,
 								void *arg);

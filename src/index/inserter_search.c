@@ -60,16 +60,29 @@ step_right(Inserter *inserter, Buffer buffer)
 	return InvalidBuffer;
 }
 
-/*
- * Comes back to the latest leaf, which others may have changed since.  That the
- * key is above an item of it proves that it does not belong further left.
- */
-static Buffer
-come_back(Inserter *inserter)
+/* Whether a locked leaf is as it was when the current key was looked up on it. */
+static inline bool
+is_as_looked_up(const Inserter *inserter, Buffer buffer)
 {
-	Buffer		buffer = _bt_getbuf(inserter->index, inserter->block, BT_WRITE);
+	const LookupPlace *place = inserter->place;
 	Page		page = BufferGetPage(buffer);
 
+	return place != NULL && place->block == BufferGetBlockNumber(buffer) &&
+		!XLogRecPtrIsInvalid(place->lsn) && PageGetLSN(page) == place->lsn && is_usable(page);
+}
+
+/*
+ * Comes back to a leaf, which others may have changed since.  That the key is above an
+ * item of it proves that it does not belong further left.
+ */
+static Buffer
+come_back(Inserter *inserter, BlockNumber block)
+{
+	Buffer		buffer = _bt_getbuf(inserter->index, block, BT_WRITE);
+	Page		page = BufferGetPage(buffer);
+
+	if (is_as_looked_up(inserter, buffer))
+		return buffer;
 	if (is_usable(page) &&
 		PageGetMaxOffsetNumber(page) >= P_FIRSTDATAKEY(BTPageGetOpaque(page)) &&
 		_bt_compare(inserter->index, inserter->key, page,
@@ -89,15 +102,21 @@ find_leaf(Inserter *inserter)
 {
 	Buffer		buffer = inserter->search.buf;
 	BlockNumber right = inserter->right;
+	BlockNumber known = inserter->place == NULL ? InvalidBlockNumber : inserter->place->block;
+	bool		moves = BlockNumberIsValid(known) && known != inserter->known &&
+		known != inserter->block;
 
+	inserter->known = known;
 	if (BufferIsValid(buffer))
 	{
-		if (compare_high(inserter, BufferGetPage(buffer)) <= 0)
+		/* a key that was looked for elsewhere belongs there; the leaf may have been split since */
+		if (is_as_looked_up(inserter, buffer) ||
+			(!moves && compare_high(inserter, BufferGetPage(buffer)) <= 0))
 			return;
 		stage_flush(inserter);
 		inserter->search.buf = InvalidBuffer;
 		/* whoever is to wait, or to stop, does so with no leaf locked */
-		if (inserter->steps && !InterruptPending && throttle_active == NULL &&
+		if (inserter->steps && !moves && !InterruptPending && throttle_active == NULL &&
 			inserter->untold < TOLD_ROWS)
 			buffer = step_right(inserter, buffer);
 		else
@@ -106,8 +125,15 @@ find_leaf(Inserter *inserter)
 			buffer = InvalidBuffer;
 		}
 	}
-	else if (BlockNumberIsValid(inserter->block))
-		buffer = come_back(inserter);
+	else if (!moves)
+		known = inserter->block;
+	if (!BufferIsValid(buffer) && BlockNumberIsValid(known) && (moves || known == inserter->block))
+	{
+		CHECK_FOR_INTERRUPTS();
+		throttle_wait();
+		inserter_tell(inserter, TOLD_ROWS);
+		buffer = come_back(inserter, known);
+	}
 	if (!BufferIsValid(buffer))
 	{
 		CHECK_FOR_INTERRUPTS();
@@ -118,6 +144,13 @@ find_leaf(Inserter *inserter)
 		inserter->steps = BufferGetBlockNumber(buffer) == right;
 	}
 	stage_begin(inserter, buffer);
+}
+
+static inline bool
+is_equal(const Inserter *inserter, OffsetNumber offset)
+{
+	return leaf_search_is_equal(inserter->index, inserter->key, inserter->tuple,
+								leaf_page(inserter), offset);
 }
 
 bool
@@ -192,7 +225,7 @@ search_equals_gone(Inserter *inserter, OffsetNumber offset, ItemPointer tid, Off
 		ItemId		id = PageGetItemId(page, offset);
 		IndexTuple	item = (IndexTuple) PageGetItem(page, id);
 
-		if (_bt_compare(inserter->index, inserter->key, page, offset) != 0)
+		if (!is_equal(inserter, offset))
 			return true;
 		if (!item_gone(inserter, id))
 			return false;
@@ -278,6 +311,25 @@ find_among_same(Inserter *inserter, OffsetNumber offset)
 }
 
 /*
+ * The search has ended at an offset; if the key is judged its entries begin there, or before if
+ * one is there.
+ */
+static void
+begin_at(Inserter *inserter, OffsetNumber offset)
+{
+	BTInsertState search = &inserter->search;
+	Page		page = leaf_page(inserter);
+	OffsetNumber first = P_FIRSTDATAKEY(BTPageGetOpaque(page));
+
+	if (inserter->judged)
+		while (offset > first && is_equal(inserter, offset - 1))
+			offset--;
+	search->bounds_valid = true;
+	search->low = offset;
+	search->stricthigh = OffsetNumberNext(PageGetMaxOffsetNumber(page));
+}
+
+/*
  * Where the current key is to be put before, found by its bytes on the current leaf or the one
  * that the key belongs on: where a judged key's entries begin, another's place.
  * InvalidOffsetNumber: that remains to be searched.
@@ -287,7 +339,6 @@ find_same(Inserter *inserter)
 {
 	BTInsertState search = &inserter->search;
 	OffsetNumber offset = InvalidOffsetNumber;
-	OffsetNumber first;
 	OffsetNumber from = search->bounds_valid ? search->low : InvalidOffsetNumber;
 
 	if (!may_find_same(inserter) || (inserter->hits == 0 && inserter->tries++ % TRY_ONE_OF != 0))
@@ -300,8 +351,8 @@ find_same(Inserter *inserter)
 			find_leaf(inserter);
 		if (i == 1 && search->buf == before)
 			break;
-		first = P_FIRSTDATAKEY(BTPageGetOpaque(leaf_page(inserter)));
-		offset = lookup_same(leaf_page(inserter), search->bounds_valid ? search->low : first,
+		offset = lookup_same(leaf_page(inserter), search->bounds_valid ? search->low :
+							 P_FIRSTDATAKEY(BTPageGetOpaque(leaf_page(inserter))),
 							 inserter->tuple);
 	}
 	if (offset != InvalidOffsetNumber && !inserter->judged)
@@ -312,18 +363,12 @@ find_same(Inserter *inserter)
 		return offset;
 	}
 	inserter->hits = Min(inserter->hits + 1, MAX_HITS);
-	if (inserter->judged)
-		while (offset > first &&
-			   _bt_compare(inserter->index, inserter->key, leaf_page(inserter), offset - 1) == 0)
-			offset--;
 	if (!search->bounds_valid)
 		from = InvalidOffsetNumber;
+	begin_at(inserter, offset);
 	if (OffsetNumberIsValid(from))
-		note_gap(inserter, from, offset);
-	search->bounds_valid = true;
-	search->low = offset;
-	search->stricthigh = OffsetNumberNext(PageGetMaxOffsetNumber(leaf_page(inserter)));
-	return offset;
+		note_gap(inserter, from, search->low);
+	return search->low;
 }
 
 bool
@@ -395,10 +440,30 @@ find_offset(Inserter *inserter)
 	return offset;
 }
 
+/* The same where it was looked up, with its leaf as it was then. */
+static OffsetNumber
+find_known(Inserter *inserter)
+{
+	const LookupPlace *place = inserter->place;
+	BTInsertState search = &inserter->search;
+
+	begin_at(inserter, place->offset);
+	if (!place->equal)
+		search->stricthigh = place->offset;
+	return search->low;
+}
+
 OffsetNumber
 search_key(Inserter *inserter)
 {
-	OffsetNumber offset = find_same(inserter);
+	OffsetNumber offset;
 
+	if (inserter->place != NULL)
+	{
+		find_leaf(inserter);
+		return is_as_looked_up(inserter, inserter->search.buf) ? find_known(inserter) :
+			find_offset(inserter);
+	}
+	offset = find_same(inserter);
 	return offset != InvalidOffsetNumber ? offset : find_offset(inserter);
 }

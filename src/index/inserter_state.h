@@ -11,6 +11,7 @@
 #include "access/nbtree.h"
 #include "index/inserter_type.h"
 #include "index/key_shape.h"
+#include "index/lookup.h"
 #include "nodes/execnodes.h"
 #include "server/progress.h"
 #include "storage/bufmgr.h"
@@ -53,11 +54,13 @@ struct Inserter
 	IndexTuple	tuple;
 	bool		judged;			/* no two rows may have it */
 	bool		taken;			/* a row with it has come */
+	const LookupPlace *place;	/* where it was looked for, or NULL */
 
 	/* the leaf; search.buf: locked, or InvalidBuffer */
 	BTInsertStateData search;
 	BlockNumber block;			/* of the latest leaf, or InvalidBlockNumber */
 	BlockNumber right;			/* its right sibling */
+	BlockNumber known;			/* the latest leaf where a key was looked for */
 	bool		steps;			/* keys have gone on to the right sibling lately */
 	Size		room;			/* left on the page */
 	int			gap;			/* between keys lately, in items of a leaf, times GAP_UNIT */

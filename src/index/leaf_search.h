@@ -50,6 +50,20 @@ leaf_search_compare_high(Relation index, BTScanInsert key, Page page)
 }
 
 /*
+ * Whether an item, a posting list or not, has the search key, which is that of a tuple.  Where equal
+ * keys have equal images no collation is asked.
+ */
+static inline bool
+leaf_search_is_equal(Relation index, BTScanInsert key, IndexTuple tuple, Page page,
+					 OffsetNumber offset)
+{
+	if (key->allequalimage)
+		return _bt_keep_natts_fast(index, tuple, (IndexTuple)
+								   PageGetItem(page, PageGetItemId(page, offset))) > key->keysz;
+	return _bt_compare(index, key, page, offset) == 0;
+}
+
+/*
  * The key's leaf from the root, locked; BT_WRITE finishes splits on the way that are not finished.
  * InvalidBuffer, with BT_READ only: the index is empty.
  */

@@ -28,6 +28,7 @@ struct Lookup
 	BTScanInsert key;			/* of the current key */
 	IndexTuple	tuple;			/* the same, good until the next key */
 	bool		begun;			/* a row of it has come */
+	LookupPlace place;			/* of it, while it is looked up */
 
 	/* the leaf; search.buf: locked, or InvalidBuffer */
 	BTInsertStateData search;
@@ -173,21 +174,46 @@ is_above(const Lookup *lookup, OffsetNumber offset)
 		offset <= PageGetMaxOffsetNumber(leaf_page(lookup));
 }
 
+/* The current key has an item there on the leaf, or would have. */
+static inline void
+take_place(Lookup *lookup, OffsetNumber offset, bool equal)
+{
+	Buffer		buffer = lookup->search.buf;
+
+	/* what has no WAL keeps its LSN when it changes */
+	lookup->place.lsn = RelationNeedsWAL(lookup->index) ? BufferGetLSNAtomic(buffer) :
+		InvalidXLogRecPtr;
+	lookup->place.block = BufferGetBlockNumber(buffer);
+	lookup->place.offset = offset;
+	lookup->place.equal = equal;
+}
+
+static inline bool
+is_equal(const Lookup *lookup, OffsetNumber offset)
+{
+	return leaf_search_is_equal(lookup->index, lookup->key, lookup->tuple, leaf_page(lookup),
+								offset);
+}
+
 /* Tells the entries of the current key from offset on; equal ones may go on to the right. */
 static void
 tell_from(Lookup *lookup, RowId row, OffsetNumber offset)
 {
+	take_place(lookup, offset, false);
 	for (;;)
 	{
 		Page		page = leaf_page(lookup);
 		OffsetNumber last = PageGetMaxOffsetNumber(page);
 		Buffer		buffer;
 
-		while (offset <= last &&
-			   _bt_compare(lookup->index, lookup->key, page, offset) == 0)
+		while (offset <= last && is_equal(lookup, offset))
+		{
 			tell_item(lookup, row, offset++);
+			lookup->place.equal = true;
+		}
 		if (offset <= last || compare_high(lookup, page) != 0)
 			return;
+		lookup->place.equal = true;
 		buffer = lookup->search.buf;
 		lookup->search.buf = InvalidBuffer;
 		take_leaf(lookup, next_leaf(lookup, buffer));
@@ -203,7 +229,9 @@ tell_entries(Lookup *lookup, RowId row)
 {
 	OffsetNumber offset = find_offset(lookup);
 
-	if (!is_above(lookup, offset))
+	if (is_above(lookup, offset))
+		take_place(lookup, offset, false);
+	else
 		tell_from(lookup, row, offset);
 }
 
@@ -310,10 +338,10 @@ tell_same(Lookup *lookup, RowId row)
 	lookup->hits = Min(lookup->hits + 1, MAX_HITS);
 	search->bounds_valid = true;
 	search->low = offset;
+	take_place(lookup, offset, true);
 	if (tell_standing(lookup, row, offset))
 		return true;
-	while (offset > first &&
-		   _bt_compare(lookup->index, lookup->key, leaf_page(lookup), offset - 1) == 0)
+	while (offset > first && is_equal(lookup, offset - 1))
 		offset--;
 	tell_from(lookup, row, offset);
 	return true;
@@ -370,7 +398,12 @@ take_rows(void *arg, const RowId *rows, uint32 n)
 
 		lookup->begun = true;
 		if (first)
+		{
+			lookup->place.block = InvalidBlockNumber;
 			look_up(lookup, rows[i]);
+			if (lookup->sink.place != NULL)
+				lookup->sink.place(lookup->sink.arg, rows[i], &lookup->place);
+		}
 		lookup->sink.row(lookup->sink.arg, rows[i], first);
 	}
 }

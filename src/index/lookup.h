@@ -25,6 +25,7 @@
 
 #include "postgres.h"
 
+#include "access/xlogdefs.h"
 #include "index/key_shape.h"
 #include "index/key_sink.h"
 #include "storage/bufpage.h"
@@ -42,6 +43,15 @@ extern bool lookup_is_same(IndexTuple item, IndexTuple tuple);
  */
 extern OffsetNumber lookup_same(Page page, OffsetNumber offset, IndexTuple tuple);
 
+/* Where a key was looked for, so that it need not be searched again to be inserted. */
+typedef struct LookupPlace
+{
+	XLogRecPtr	lsn;			/* of the leaf, which is as it was if that is; or invalid */
+	BlockNumber block;			/* InvalidBlockNumber: not known */
+	OffsetNumber offset;		/* of the first item above the key or, if equal, one with it */
+	bool		equal;			/* items with the key are there, or on the next leaf */
+} LookupPlace;
+
 /* Who is told; a leaf is locked. */
 typedef struct LookupSink
 {
@@ -52,6 +62,8 @@ typedef struct LookupSink
 	 * visible: its row stands, for everyone; other entries need not be told then.
 	 */
 	void		(*entry) (void *arg, RowId row, const ItemPointerData *tid, bool visible);
+	/* If not NULL: after the entries of a key and before its first row, where it was looked for. */
+	void		(*place) (void *arg, RowId row, const LookupPlace *place);
 	void	   *arg;
 } LookupSink;
 

@@ -49,9 +49,10 @@ typedef struct WaitingRow
 	uint32		last;			/* the last one */
 	Fate		keys;			/* what becomes of its rows */
 	uint32		nentries;		/* entries with it whose rows have not gone */
-	ItemPointerData replaced;	/* a row that was there, or invalid */
-
+	ItemPointerData gone;		/* a row that was there and has been deleted, or invalid */
+	bool		replaces;		/* that was none of the load */
 	bool		sorted;			/* it has a key that was looked up */
+	LookupPlace found;			/* where */
 } WaitingRow;
 
 /* What is found of the row of an entry. */
@@ -87,14 +88,12 @@ struct ArbiterBatch
 	uint32		capacity;
 	Size		bytes;
 
-	uint32		first;			/* the first with the key that is looked up */
+	uint32		first;			/* the first with the key that is looked up, or inserted */
 	Presort    *presort;		/* their keys, until new rows have their entries */
 
 	/* those that are looked at together */
 	MemoryContext scratch;
 	Candidates	candidates;
-	RowId	   *gone;			/* entries whose rows were deleted, in order */
-	uint32		ngone;
 	RowId	   *lost;			/* rows that were stored, but others have their keys */
 	uint32		nlost;
 	uint32		lost_capacity;
@@ -167,6 +166,14 @@ take_row(void *arg, RowId row, bool first)
 }
 
 static void
+take_place(void *arg, RowId row, const LookupPlace *place)
+{
+	ArbiterBatch *batch = arg;
+
+	batch->rows[candidates_row_number(row)].found = *place;
+}
+
+static void
 take_entry(void *arg, RowId row, const ItemPointerData *tid, bool visible)
 {
 	ArbiterBatch *batch = arg;
@@ -207,7 +214,8 @@ look_up(ArbiterBatch *batch, uint32 first)
 		batch->rows[i].first = batch->rows[i].last = i;
 		batch->rows[i].keys = FATE_NEW;
 		batch->rows[i].nentries = 0;
-		ItemPointerSetInvalid(&batch->rows[i].replaced);
+		ItemPointerSetInvalid(&batch->rows[i].gone);
+		batch->rows[i].replaces = false;
 		show_row(batch, i);
 		batch->rows[i].sorted = form_key(batch, batch->slot, values, isnull);
 		if (!batch->rows[i].sorted)
@@ -272,8 +280,8 @@ remove_standing(ArbiterBatch *batch, uint32 first)
 	if (from_load)
 		checks_displace(context->checks, batch->leaf->checked, &standing->tts_tid,
 						RelationGetRelid(batch->index));
-	else
-		batch->rows[first].replaced = standing->tts_tid;
+	batch->rows[first].gone = standing->tts_tid;
+	batch->rows[first].replaces = !from_load;
 	return true;
 }
 
@@ -312,8 +320,6 @@ settle_key(ArbiterBatch *batch, const Candidate *candidate, Standing standing)
 
 	if (standing == STANDING_THERE && !batch->replaces)
 		row->keys = FATE_DUPLICATE;
-	if (standing == STANDING_THERE && batch->replaces)
-		batch->gone[batch->ngone++] = candidate->standing;
 	if (standing != STANDING_UNKNOWN && row->keys == FATE_ASK && --row->nentries == 0)
 		row->keys = FATE_NEW;
 }
@@ -326,9 +332,6 @@ fetch_candidates(ArbiterBatch *batch)
 	if (batch->candidates.n == 0)
 		return;
 	candidates_sort(&batch->candidates);
-	if (batch->replaces)
-		batch->gone = MemoryContextAllocHuge(batch->scratch,
-											 batch->candidates.n * sizeof(RowId));
 	fetch = table_index_fetch_begin(batch->leaf->rri->ri_RelationDesc);
 	for (uint32 i = 0; i < batch->candidates.n; i++)
 	{
@@ -417,15 +420,15 @@ compare_rows(const void *a, const void *b)
 	return (row_a > row_b) - (row_a < row_b);
 }
 
-/* For the inserter: whether the row of an entry was deleted here. */
+/* For the inserter: whether the row of an entry with the key that it inserts was deleted here. */
 static bool
 has_gone(void *arg, const ItemPointerData *tid)
 {
 	const ArbiterBatch *batch = arg;
-	RowId		row = row_id(tid, true);
+	const ItemPointerData *gone = &batch->rows[batch->first].gone;
 
-	return batch->ngone > 0 &&
-		bsearch(&row, batch->gone, batch->ngone, sizeof(RowId), compare_rows) != NULL;
+	return ItemPointerIsValid(gone) &&
+		ItemPointerEquals(unconstify(ItemPointerData *, gone), unconstify(ItemPointerData *, tid));
 }
 
 /* For the entries: whether the key of the row that is stored has been sorted for the lookup. */
@@ -437,17 +440,19 @@ is_sorted(void *arg)
 	return batch->rows[batch->context->writer->current_row].sorted;
 }
 
-/* For the inserter: the place of a row that is new. */
+/* For the inserter: where a row that is new has been stored, and its key looked for. */
 static bool
-find_new(void *arg, RowId sorted, RowId *row)
+find_new(void *arg, RowId sorted, RowId *row, const LookupPlace **place)
 {
-	const ArbiterBatch *batch = arg;
+	ArbiterBatch *batch = arg;
 	uint32		number = candidates_row_number(sorted);
 
 	if (batch->rows[number].fate != FATE_NEW)
 		return false;
 	Assert(ItemPointerIsValid(&batch->tids[number]));
 	*row = row_id(&batch->tids[number], true);
+	batch->first = batch->rows[number].first;
+	*place = &batch->rows[batch->first].found;
 	return true;
 }
 
@@ -566,7 +571,7 @@ note_replaced(ArbiterBatch *batch, uint32 number)
 {
 	Relation	rel = batch->leaf->rri->ri_RelationDesc;
 
-	if (!table_tuple_fetch_row_version(rel, &batch->rows[number].replaced, SnapshotAny,
+	if (!table_tuple_fetch_row_version(rel, &batch->rows[number].gone, SnapshotAny,
 									   batch->standing))
 		elog(ERROR, "could not fetch the row that was replaced");
 	note(batch, number, REJECT_REPLACED, batch->standing);
@@ -584,18 +589,17 @@ tell_replaced(ArbiterBatch *batch, uint32 first, uint32 n)
 	for (uint32 i = first; i < first + n; i++)
 	{
 		const WaitingRow *row = &batch->rows[i];
-		bool		replaces = ItemPointerIsValid(&row->replaced);
 
-		if (!replaces && row->fate != FATE_DUPLICATE)
+		if (!row->replaces && row->fate != FATE_DUPLICATE)
 			continue;
 		if (!is_noted(batch))
 		{
-			replaced += replaces;
+			replaced += row->replaces;
 			duplicates += row->fate == FATE_DUPLICATE;
 			continue;
 		}
 		show_row(batch, i);
-		if (replaces)
+		if (row->replaces)
 			note_replaced(batch, i);
 		if (row->fate == FATE_DUPLICATE)
 			note(batch, i, REJECT_DUPLICATE, batch->slot);
@@ -643,8 +647,8 @@ settle(ArbiterBatch *batch, uint32 first)
 	ExecClearTuple(batch->slot);
 	MemoryContextReset(batch->scratch);
 	batch->candidates = (Candidates) {0};
-	batch->lost = batch->gone = NULL;
-	batch->lost_capacity = batch->ngone = 0;
+	batch->lost = NULL;
+	batch->lost_capacity = 0;
 	return n;
 }
 
@@ -806,7 +810,7 @@ arbiter_batch_open(LeafContext *context, Leaf *leaf)
 	batch->notes = options->reject_table != NULL || options->reject_file != NULL ||
 		options->log_verbosity == BULK_VERBOSITY_VERBOSE || options->duplicate_limit >= 0;
 	batch->shape = shape_open(batch->index);
-	sink = (LookupSink) {.row = take_row,.entry = take_entry,.arg = batch};
+	sink = (LookupSink) {.row = take_row,.place = take_place,.entry = take_entry,.arg = batch};
 	batch->lookup = lookup_open(rel, batch->index, batch->shape, &sink);
 	batch->slot = MakeSingleTupleTableSlot(RelationGetDescr(rel), &TTSOpsHeapTuple);
 	batch->standing = table_slot_create(rel, NULL);

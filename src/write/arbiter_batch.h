@@ -17,7 +17,8 @@
  * row that stood for certain and was deleted, with the page pinned since it
  * was fetched, so that its place could not become another row's.  Such rows go
  * to the table by table_multi_insert, and their keys into the index leaf by
- * leaf (index/entries.h).  Nobody can have met them before: who looks for a
+ * leaf (index/entries.h), in the order of the lookup, which also tells where: a leaf that has
+ * the LSN that it had then has no key more.  Nobody can have met them before: who looks for a
  * key finds a row by its entry.  That nobody else has the key is decided under
  * the lock of the leaf that the entry goes to, as in any INSERT, and as nobody
  * can have entered it in between; entries of rows deleted here do not count,
