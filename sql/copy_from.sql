@@ -170,6 +170,15 @@ COPY copy_from FROM 'pgbulk_copy_from' (ON_DUPLICATE keep_new);
 COPY copy_from FROM 'pgbulk_copy_fro*' (ON_DUPLICATE keep_new);
 COPY copy_from FROM 'stdin' (ON_DUPLICATE keep_new);
 \set VERBOSITY default
+-- values are written as COPY has them, in its messages
+COPY copy_from FROM 'pgbulk_copy_from' (FORMAT csv, DELIMITER 'tab', ON_DUPLICATE keep_new);
+COPY copy_from FROM 'pgbulk_copy_from' (FORMAT csv, FORCE_NULL 'a', ON_DUPLICATE keep_new);
+COPY copy_from FROM 'pgbulk_copy_from' (ON_DUPLICATE (keep_new, keep_old));
+COPY copy_from FROM 'pgbulk_copy_from' (DATE_FORMAT 'DD/MM/YYYY');
+COPY copy_from FROM 'pgbulk_copy_from' (HEADER map, EXTRA_COLUMNS ignore);
+COPY copy_from FROM 'https://example.org/votes' (ON_DUPLICATE keep_new);
+COPY copy_from FROM '/etc' (ON_DUPLICATE keep_new);
+COPY copy_from FROM '/nowhere/*.csv' (ON_DUPLICATE keep_new);
 DO $$BEGIN EXECUTE format('COPY copy_from FROM %L (ON_DUPLICATE keep_new)', current_setting('data_directory') || '/pgbulk_copy_from'); END$$;
 SELECT rows_loaded, rows_replaced FROM bulk_load_last();
 

@@ -208,7 +208,8 @@ refuse_delimiter(const Detector *detector, const char *detail)
 					encoding_path_text(detector->path)),
 			 errdetail_internal("%s", detail),
 			 hint != NULL ? errhint("%s", hint) :
-			 errhint("Set option \"delimiter\"; if the file lacks columns of the table, list those that it has in option \"columns\".")));
+			 errhint("Set option \"delimiter\"; if the file lacks columns of the table, list those that it has %s.",
+					 options_columns(detector->options))));
 }
 
 /* Raises an error if another delimiter also gives valid rows. */

@@ -248,7 +248,8 @@ cut_header_row(Header *header, bool last)
 				 unclosed ? errmsg("unterminated CSV quoted field") :
 				 errmsg("quoted field in the header line continues on the next line"),
 				 errdetail("The names of the columns cannot be told from what follows them."),
-				 errhint("Correct the line, or skip it with option \"header\" set to true and name the columns in option \"columns\"; if quotes are part of the values, set option \"quote\" to a character that the file does not have.")));
+				 errhint("Correct the line, or skip it with option \"header\" set to true and name the columns %s; if quotes are part of the values, set option \"quote\" to a character that the file does not have.",
+						 options_columns(options))));
 	if (options->header != BULK_HEADER_SKIP)
 		return;
 	if (options->on_error == BULK_ON_ERROR_STOP)

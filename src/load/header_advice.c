@@ -179,9 +179,11 @@ header_advise(Header *header, const ScanRow *row)
 	if (here.named > 0)
 		return "To pass over such columns, set option \"extra_columns\" to \"ignore\".";
 	if (fitting != NULL)
-		return psprintf("None of its names is that of a column. To take fields for columns by their places, set %s, or name the columns in option \"columns\", too.",
+		return psprintf("None of its names is that of a column. To take fields for columns by their places, set %s, or name the columns %s, too.",
 						options_show(header->options,
 									 psprintf("{\"header\": true, \"delimiter\": \"%s\"}",
-											  json_of(fitting))));
-	return "None of its names is that of a column. To take fields for columns by their places, set option \"header\" to true, and name the columns in option \"columns\".";
+											  json_of(fitting))),
+						options_columns(header->options));
+	return psprintf("None of its names is that of a column. To take fields for columns by their places, set option \"header\" to true, and name the columns %s.",
+					options_columns(header->options));
 }

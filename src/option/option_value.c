@@ -10,6 +10,7 @@
 #include "mb/pg_wchar.h"
 #include "option/near.h"
 #include "option/option_value.h"
+#include "option/options_show.h"
 #include "server/text_clip.h"
 #include "utils/builtins.h"
 #include "utils/json.h"
@@ -18,11 +19,15 @@
 /* Maximum number of bytes of a value shown in messages. */
 #define SHOWN_LENGTH 100
 
-char *
-option_show_value(JsonbValue *value)
+/* A value as whoever gave it would write it. */
+static char *
+show_value(const OptionDef *def, JsonbValue *value)
 {
-	Jsonb	   *json = JsonbValueToJsonb(value);
+	Jsonb	   *json;
 
+	if (def->by_copy)
+		return text_clip_string(options_show_value(value), SHOWN_LENGTH);
+	json = JsonbValueToJsonb(value);
 	return text_clip_string(JsonbToCString(NULL, &json->root, VARSIZE(json)), SHOWN_LENGTH);
 }
 
@@ -75,17 +80,19 @@ void
 option_refuse_value(const OptionDef *def, JsonbValue *value)
 {
 	const char *near = NULL;
+	const char *expects = def->by_copy && def->copy_expects != NULL ?
+		def->copy_expects : def->expects;
 
 	if (value->type == jbvString && def->choices != NULL)
 		near = find_meant(def, pnstrdup(value->val.string.val,
 										value->val.string.len));
 	ereport(ERROR,
 			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-			 def->expects != NULL ?
-			 errmsg("option \"%s\" must be %s", def->name, def->expects) :
+			 expects != NULL ?
+			 errmsg("option \"%s\" must be %s", def->name, expects) :
 			 errmsg("option \"%s\" must be one of %s", def->name,
 					quote_names(def->choices)),
-			 errdetail("The value given is %s.", option_show_value(value)),
+			 errdetail("The value given is %s.", show_value(def, value)),
 			 near != NULL ? errhint("Perhaps you meant \"%s\".", near) : 0));
 }
 
@@ -140,26 +147,38 @@ find_character(const char *text)
 	return *end == '\0' && code > 0 && code < 0x80 && code != '\n' && code != '\r' ? code : '\0';
 }
 
+/* The character as it is to be written. */
+static char *
+write_character(const OptionDef *def, char character)
+{
+	char		text[] = {character, '\0'};
+	StringInfoData json;
+
+	if (def->by_copy)
+		return character == '\t' ? "E'\\t'" :
+			(unsigned char) character < ' ' ? psprintf("E'\\x%02x'", character) :
+			quote_literal_cstr(text);
+	if (character == '\t')
+		return "\"\\t\"";
+	initStringInfo(&json);
+	escape_json(&json, text);
+	return json.data;
+}
+
 void
 option_refuse_written_out(const OptionDef *def, JsonbValue *value, const char *text)
 {
 	char		character = find_character(text);
-	StringInfoData json;
 
 	if (character == '\0')
 		return;
-	initStringInfo(&json);
-	if (character == '\t')
-		appendStringInfoString(&json, "\"\\t\"");
-	else
-		escape_json(&json, (char[]) {character, '\0'});
 	ereport(ERROR,
 			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 			 errmsg("option \"%s\" must be the character itself", def->name),
-			 errdetail("The value given is %s.", option_show_value(value)),
-			 character == '\t' ?
-			 errhint("JSON has %s, with one backslash, for a tab.", json.data) :
-			 errhint("Write it as %s.", json.data)));
+			 errdetail("The value given is %s.", show_value(def, value)),
+			 character == '\t' && !def->by_copy ?
+			 errhint("JSON has %s, with one backslash, for a tab.", write_character(def, character)) :
+			 errhint("Write it as %s.", write_character(def, character))));
 }
 
 char *

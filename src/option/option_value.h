@@ -32,10 +32,9 @@ struct OptionDef
 	const char *expects;		/* "must be ..."; NULL: one of the choices */
 	const char *const *choices; /* valid words, NULL-terminated */
 	int			kinds;			/* OPTION_... */
+	const char *copy_expects;	/* expects, of a COPY statement, if that differs */
+	bool		by_copy;		/* it is an option of such a statement */
 };
-
-/* A value as JSON text. */
-extern char *option_show_value(JsonbValue *value);
 
 /* Raises the error for a value of the wrong type or out of range. */
 extern void option_refuse_value(const OptionDef *def, JsonbValue *value);

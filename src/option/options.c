@@ -458,7 +458,7 @@ set_path(const OptionDef *def, JsonbValue *value, BulkOptions *options)
 #define AT(field) offsetof(BulkOptions, field)
 #define BOOLEAN "true or false"
 #define CHARACTER "a single one-byte character, not a line end"
-#define COLUMN_SET "an array of column names, or \"*\""
+#define COLUMN_SET "an array of column names, or \"*\"", .copy_expects = "a list of column names, or *"
 #define COUNT "an integer from 0 to 9223372036854775807"
 #define LIMIT COUNT ", or a percentage from \"0%\" to \"100%\""
 #define LINE_PART "a non-empty string without line ends"
@@ -470,20 +470,24 @@ static const OptionDef option_table[] = {
 	{"quote", FOR_CSV, set_quote, AT(quote), CHARACTER},
 	{"escape", FOR_CSV, set_character, AT(escape), CHARACTER},
 	{"null", FOR_TEXTS, set_nulls, AT(nulls),
-	"a string or an array of strings, without line ends"},
+		"a string or an array of strings, without line ends",
+	.copy_expects = "a string or a list of strings, without line ends"},
 	{"default", FOR_LINES, set_marker, AT(default_marker),
 	"a string without line ends"},
 	{"encoding", FOR_FILES, set_encoding, AT(encoding),
 	"the name of an encoding"},
 	{"compression", FOR_FILES, set_choice, AT(compression), NULL,
 	compression_names},
-	{"force_null", FOR_CSV, set_column_set, AT(force_null), COLUMN_SET, .kinds = OPTION_JSON},
-	{"force_not_null", FOR_CSV, set_column_set, AT(force_not_null), COLUMN_SET, .kinds = OPTION_JSON},
+	{"force_null", FOR_CSV, set_column_set, AT(force_null), COLUMN_SET,
+	.kinds = OPTION_JSON},
+	{"force_not_null", FOR_CSV, set_column_set, AT(force_not_null), COLUMN_SET,
+	.kinds = OPTION_JSON},
 	{"header", FOR_HEADERS, set_header, AT(header),
 		"true, false, an integer from 0 to 2147483647, \"match\", \"map\" or \"auto\"",
 	header_names, .kinds = OPTION_BOOLEAN | OPTION_NUMBER},
 	{"columns", FOR_NAMES | FOR_QUERY, set_columns, AT(columns),
-	"a non-empty array of column names and nulls", .kinds = OPTION_JSON},
+		"a non-empty array of column names and nulls", .kinds = OPTION_JSON,
+	.copy_expects = "a list of column names, or a JSON array of such names and nulls"},
 	{"fields", FOR_FIXED, set_fields, AT(fields_json), .kinds = OPTION_JSON},
 	{"record_length", FOR_FIXED, set_record_length, AT(record_length),
 	"an integer from 1 to 1000000000", .kinds = OPTION_NUMBER},
@@ -499,9 +503,11 @@ static const OptionDef option_table[] = {
 	{"invalid_bytes", FOR_TEXTS | FOR_JSON, set_choice, AT(invalid_bytes), NULL,
 	invalid_names},
 	{"trim", FOR_TEXTS, set_trim, AT(trim),
-	"true, false or an array of column names", .kinds = OPTION_BOOLEAN | OPTION_JSON},
+		"true, false or an array of column names", .kinds = OPTION_BOOLEAN | OPTION_JSON,
+	.copy_expects = "true, false or a list of column names"},
 	{"date_format", FOR_TEXTS | FOR_JSON, set_date_formats, AT(date_formats),
-	"an object of column names and templates", .kinds = OPTION_JSON},
+		"an object of column names and templates", .kinds = OPTION_JSON,
+	.copy_expects = "a JSON object of column names and templates"},
 	{"decimal_mark", FOR_TEXTS, set_decimal_mark, AT(decimal_mark),
 	"one of the characters . , ; : ' _ and /"},
 	{"thousands_mark", FOR_TEXTS, set_thousands_mark, AT(thousands_mark),
@@ -537,7 +543,8 @@ static const OptionDef option_table[] = {
 	"seconds, as a number or a string such as \"10s\", from 0.1 to 86400", .kinds = OPTION_NUMBER},
 	{"lag_standbys", FOR_ALL, throttle_options_set_standbys, AT(limits.standbys),
 		"\"streaming\", \"synchronous\" or an array of application names",
-	throttle_standby_names, .kinds = OPTION_JSON}
+		throttle_standby_names, .kinds = OPTION_JSON,
+	.copy_expects = "\"streaming\", \"synchronous\" or a list of application names"}
 };
 
 
@@ -620,9 +627,11 @@ set_options(BulkOptions *options, Jsonb *json)
 		check_keys(json);
 		for (int i = 0; i < lengthof(option_table); i++)
 		{
-			const OptionDef *def = &option_table[i];
+			OptionDef	table_def = option_table[i];
+			const OptionDef *def = &table_def;
 			JsonbValue *value;
 
+			table_def.by_copy = options->by_copy;
 			value = getKeyJsonValueFromContainer(&json->root, def->name,
 												 strlen(def->name), NULL);
 			if (value == NULL || value->type == jbvNull)
@@ -648,6 +657,19 @@ options_parse(Jsonb *json)
 	BulkOptions *options = palloc(sizeof(BulkOptions));
 
 	*options = default_options;
+	set_options(options, json);
+	return options;
+}
+
+BulkOptions *
+options_parse_copy(Jsonb *json, Node *where, const char *statement)
+{
+	BulkOptions *options = palloc(sizeof(BulkOptions));
+
+	*options = default_options;
+	options->by_copy = true;
+	options->where_clause = where;
+	options->statement = statement;
 	set_options(options, json);
 	return options;
 }

@@ -20,6 +20,12 @@
 extern BulkOptions *options_parse(Jsonb *json);
 
 /*
+ * The same for a COPY statement with a WHERE clause, if any; messages about values write them
+ * as such a statement does.
+ */
+extern BulkOptions *options_parse_copy(Jsonb *json, Node *where, const char *statement);
+
+/*
  * The same for a load of a query's rows, which are shown in text format and come
  * in the database's encoding.  Additional error: 22023 for options that apply only to
  * files.

@@ -51,8 +51,8 @@ show_list(JsonbValue *value)
 	return text.data;
 }
 
-static char *
-show_value(JsonbValue *value)
+char *
+options_show_value(JsonbValue *value)
 {
 	Jsonb	   *json;
 
@@ -99,11 +99,17 @@ options_show(const BulkOptions *options, const char *json)
 			appendStringInfo(&without, "%s%s", without.len > 0 ? ", " : "", name);
 		else if (token == WJB_VALUE)
 			appendStringInfo(&given, "%s%s %s", given.len > 0 ? ", " : "", name,
-							 show_value(&value));
+							 options_show_value(&value));
 	}
 	if (without.len > 0)
 		return psprintf("(%s) and without %s", given.data, without.data);
 	return psprintf("(%s)", given.data);
+}
+
+const char *
+options_columns(const BulkOptions *options)
+{
+	return options->by_copy ? "after the name of the table" : "in option \"columns\"";
 }
 
 const char *

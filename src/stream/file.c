@@ -48,6 +48,8 @@ report_open(const char *path)
 	ereport(ERROR,
 			(errcode_for_file_access(),
 			 errmsg("could not open file \"%s\" for reading: %m", path),
+			 save_errno == ENOENT && strpbrk(path, "*?[") != NULL ?
+			 errhint("For all files that match a pattern, call bulk_load.") :
 			 (save_errno == ENOENT || save_errno == EACCES) ?
 			 errhint("The PostgreSQL server process reads the file: it must lie on the server and be readable by the server's user.") : 0));
 }
@@ -67,7 +69,7 @@ check_kind(const char *path, mode_t mode)
 		ereport(ERROR,
 				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
 				 errmsg("\"%s\" is a directory", path),
-				 errhint("To load all files of a directory, use a pattern such as \"%s/*\".",
+				 errhint("To load all files of a directory, call bulk_load with a pattern such as \"%s/*\".",
 						 path)));
 	if (!S_ISREG(mode) && !S_ISFIFO(mode))
 		ereport(ERROR,

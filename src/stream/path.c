@@ -20,6 +20,12 @@ scheme_length(const char *path)
 	return length > 0 && strncmp(path + length, "://", 3) == 0 ? length + 3 : 0;
 }
 
+bool
+path_is_url(const char *path)
+{
+	return scheme_length(path) > 0;
+}
+
 static bool
 is_scheme(const char *path, const char *scheme)
 {

@@ -17,4 +17,7 @@
  */
 extern void path_check(const char *path, bool sent);
 
+/* Whether it looks like a URL, which path_check refuses. */
+extern bool path_is_url(const char *path);
+
 #endif							/* PGBULK_PATH_H */

@@ -40,6 +40,8 @@ input_path(const CopyStmt *stmt)
 				 errdetail("Only roles with privileges of the \"%s\" role may COPY from a file.",
 						   "pg_read_server_files"),
 				 errhint("Anyone can COPY to stdout or from stdin. psql's \\copy command also works for anyone.")));
+	if (path_is_url(path))
+		path_check(path, false);
 	if (!is_absolute_path(path))
 		path = psprintf("%s/%s", DataDir, path);
 	return path;
@@ -88,10 +90,7 @@ copy_run(const PlannedStmt *pstmt, const char *query, QueryCompletion *completio
 	schema = own_schema();
 	paths = list_make1(input_path(stmt));
 	relid = RangeVarGetRelid(stmt->relation, RowExclusiveLock, false);
-	options = options_parse(copy_options_json(pstate, stmt));
-	options->by_copy = true;
-	options->where_clause = stmt->whereClause;
-	options->statement = query;
+	options = options_parse_copy(copy_options_json(pstate, stmt), stmt->whereClause, query);
 	options = detect_options(relid, paths, options);
 	load_run(relid, paths, NULL, options, load_id_next(schema), &result);
 	if (options->dry_run && options->log_verbosity != BULK_VERBOSITY_SILENT)

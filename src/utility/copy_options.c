@@ -112,12 +112,23 @@ is_structure(const char *text)
 	return text[0] == '[' || text[0] == '{';
 }
 
+/* Names the option in the CONTEXT of an error about its JSON. */
 static void
-push_json(CompatJsonb *state, const char *text)
+name_option(void *name)
 {
-	Jsonb	   *json = DatumGetJsonbP(DirectFunctionCall1(jsonb_in, CStringGetDatum(text)));
+	errcontext("option \"%s\" of COPY", (const char *) name);
+}
+
+static void
+push_json(CompatJsonb *state, DefElem *def, const char *text)
+{
+	ErrorContextCallback context = {error_context_stack, name_option, def->defname};
+	Jsonb	   *json;
 	JsonbValue	value;
 
+	error_context_stack = &context;
+	json = DatumGetJsonbP(DirectFunctionCall1(jsonb_in, CStringGetDatum(text)));
+	error_context_stack = context.previous;
 	JsonbToJsonbValue(json, &value);
 	compat_push_jsonb(state, WJB_VALUE, &value);
 }
@@ -197,7 +208,7 @@ push_value(CompatJsonb *state, DefElem *def, int kinds)
 			 (intVal(def->arg) == 0 || intVal(def->arg) == 1))
 		push_boolean(state, intVal(def->arg) == 1);
 	else if ((kinds & OPTION_JSON) != 0 && is_structure(text))
-		push_json(state, text);
+		push_json(state, def, text);
 	else
 		push_text(state, text);
 }
