@@ -184,7 +184,7 @@ diagnosis_form_hint(Search *search)
 	if (good == 0)
 		for (int i = 0; i < search->samples.nrows; i++)
 			if (search->outcomes[i].column != NULL)
-				return psprintf("With %s among the options %s can be read up to column \"%s\".%s",
+				return psprintf("With %s among the options %s can be read up to, but not including, column \"%s\".%s",
 								options, ends_load ? "it" : "they",
 								search->outcomes[i].column, search->remarks);
 	if (good == 0)
