@@ -363,3 +363,23 @@ SELECT rows_loaded, rows_duplicate FROM bulk_load('duplicates_many', '/proc/self
 SELECT count(*), sum(id), sum(x) FROM duplicates_many;
 RESET maintenance_work_mem;
 DROP TABLE duplicates_many;
+
+-- where no two rows can have the same key
+SET client_min_messages = notice;
+CREATE TABLE duplicates_none (id int, x int);
+COPY (SELECT 1, 1) TO '/proc/self/cwd/pgbulk_duplicates_many' WITH (FORMAT csv);
+SELECT rows_loaded FROM bulk_load('duplicates_none', '/proc/self/cwd/pgbulk_duplicates_many', '{"on_duplicate": "keep_old"}');
+SELECT rows_loaded FROM bulk_load('duplicates_none', '/proc/self/cwd/pgbulk_duplicates_many', '{"on_duplicate": "keep_new", "log_verbosity": "silent"}');
+CREATE INDEX ON duplicates_none (x);
+SELECT rows_loaded FROM bulk_load('duplicates_none', '/proc/self/cwd/pgbulk_duplicates_many', '{"on_duplicate": "keep_new"}');
+TRUNCATE duplicates_none;
+ALTER TABLE duplicates_none ADD EXCLUDE (x WITH =);
+SELECT rows_loaded FROM bulk_load('duplicates_none', '/proc/self/cwd/pgbulk_duplicates_many', '{"on_duplicate": "keep_old"}');
+DROP TABLE duplicates_none;
+CREATE TABLE duplicates_none (id int, x int) PARTITION BY RANGE (id);
+CREATE TABLE duplicates_none_1 PARTITION OF duplicates_none FOR VALUES FROM (0) TO (10);
+SELECT rows_loaded FROM bulk_load('duplicates_none', '/proc/self/cwd/pgbulk_duplicates_many', '{"on_duplicate": "keep_old"}');
+CREATE UNIQUE INDEX ON duplicates_none_1 (x);
+SELECT rows_loaded FROM bulk_load('duplicates_none', '/proc/self/cwd/pgbulk_duplicates_many', '{"on_duplicate": "keep_new"}');
+DROP TABLE duplicates_none;
+RESET client_min_messages;

@@ -8,7 +8,9 @@
 #include "access/htup_details.h"
 #include "access/tupconvert.h"
 #include "catalog/index.h"
+#include "catalog/pg_class.h"
 #include "catalog/pg_index.h"
+#include "catalog/pg_inherits.h"
 #include "check/duplicates.h"
 #include "executor/executor.h"
 #include "miscadmin.h"
@@ -320,6 +322,61 @@ duplicates_message(Oid index, RejectReason reason, BulkOnDuplicate policy,
 		appendStringInfoString(&text, exclusion ? " conflicts with an existing key." :
 							   " already exists.");
 	return text.data;
+}
+
+/* Whether an index of the table lets no two rows have the same key. */
+static bool
+has_key(Relation rel)
+{
+	bool		found = false;
+	ListCell   *lc;
+
+	foreach(lc, RelationGetIndexList(rel))
+	{
+		HeapTuple	tuple = SearchSysCache1(INDEXRELID, ObjectIdGetDatum(lfirst_oid(lc)));
+
+		if (!HeapTupleIsValid(tuple))
+			continue;
+		found |= ((Form_pg_index) GETSTRUCT(tuple))->indisunique ||
+			((Form_pg_index) GETSTRUCT(tuple))->indisexclusion;
+		ReleaseSysCache(tuple);
+	}
+	return found;
+}
+
+/* Whether a partition has indexes; these may be its own. */
+static bool
+has_indexed_leaf(Relation rel)
+{
+	bool		found = false;
+	ListCell   *lc;
+
+	foreach(lc, find_all_inheritors(RelationGetRelid(rel), NoLock, NULL))
+	{
+		HeapTuple	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(lfirst_oid(lc)));
+		Form_pg_class class;
+
+		if (!HeapTupleIsValid(tuple))
+			continue;
+		class = (Form_pg_class) GETSTRUCT(tuple);
+		found |= class->relkind == RELKIND_RELATION && class->relhasindex;
+		ReleaseSysCache(tuple);
+	}
+	return found;
+}
+
+void
+duplicates_notice(Relation target, const BulkOptions *options)
+{
+	if (options->on_duplicate == BULK_ON_DUPLICATE_ERROR ||
+		options->log_verbosity == BULK_VERBOSITY_SILENT || has_key(target) ||
+		(target->rd_rel->relkind != RELKIND_RELATION &&
+		 (target->rd_rel->relkind != RELKIND_PARTITIONED_TABLE || has_indexed_leaf(target))))
+		return;
+	ereport(NOTICE,
+			(errmsg("option \"on_duplicate\" has no effect: \"%s\" has no unique index",
+					RelationGetRelationName(target)),
+			 errhint("Create a unique index on the columns by which rows are the same.")));
 }
 
 const char *

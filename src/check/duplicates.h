@@ -53,6 +53,9 @@ extern char *duplicates_message(Oid index, RejectReason reason,
 								BulkOnDuplicate policy, const char *key,
 								int *sqlstate);
 
+/* Sends a NOTICE where option on_duplicate is set and no two rows can have the same key. */
+extern void duplicates_notice(Relation target, const BulkOptions *options);
+
 /* A hint naming the options that would have avoided the error; NULL if they cannot be used. */
 extern const char *duplicates_hint(Relation target, const BulkOptions *options);
 

@@ -10,6 +10,7 @@
 #include "postgres.h"
 
 #include "access/xact.h"
+#include "check/duplicates.h"
 #include "check/tables.h"
 #include "common/int.h"
 #include "executor/instrument.h"
@@ -264,6 +265,7 @@ load_open(Load *load)
 							 stored_rows_bytes(load->stored), options, source_chunk_size) :
 			source_open(load->paths, options, source_chunk_size);
 	load->target = target_open(load->relid, options);
+	duplicates_notice(load->target->rel, options);
 	load->raw = load->stored != NULL ? raw_open_stored(load->stored) :
 		raw_open(list_length(load->paths), load->target);
 	load->may_repeat = tables_may_repeat(load->target->rel, options);
