@@ -23,6 +23,9 @@ CREATE INDEX ON buffered_t USING hash (b);
 CREATE INDEX ON buffered_t USING brin (a);
 CREATE INDEX ON buffered_t ((a % 100)) WHERE a > 10;
 SELECT pg_temp.load('buffered_t', '{"columns": ["a", "b", "c"]}');
+-- how each index got its entries
+SELECT i ->> 'index' AS index, i ->> 'method' AS method, i ->> 'in_batches' AS in_batches
+	FROM jsonb_array_elements((bulk_load_last()).details -> 'indexes') i ORDER BY 1;
 CREATE TABLE buffered_copy (a int, b text, c numeric);
 COPY buffered_copy FROM :'file' WITH (FORMAT csv);
 SELECT count(*) FROM (SELECT a, b, c FROM buffered_t EXCEPT ALL SELECT a, b, c FROM buffered_copy) x;

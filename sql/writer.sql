@@ -3,7 +3,7 @@
 --
 COPY (SELECT i, i FROM generate_series(1, 5) i) TO '/proc/self/cwd/pgbulk_writer_in' WITH (FORMAT csv);
 CREATE FUNCTION pg_temp.load(t regclass, options jsonb DEFAULT '{}') RETURNS text LANGUAGE sql AS
-	$$SELECT concat_ws(': ', writer, details ->> 'not_direct') FROM bulk_load(t, '/proc/self/cwd/pgbulk_writer_in', options)$$;
+	$$SELECT concat_ws(': ', writer, details ->> 'direct', details ->> 'not_direct') FROM bulk_load(t, '/proc/self/cwd/pgbulk_writer_in', options)$$;
 CREATE TABLE writer_t (a int, b int);
 SELECT pg_temp.load('writer_t');
 SELECT pg_temp.load('writer_t');

@@ -208,6 +208,24 @@ entries_others(const Entries *entries)
 	return entries->others;
 }
 
+void
+entries_tell(const Entries *entries, IndexTable *table)
+{
+	ListCell   *lc;
+
+	foreach(lc, table->plans)
+	{
+		IndexPlan  *plan = lfirst(lc);
+
+		for (int i = 0; i < entries->nindexes; i++)
+			if (RelationGetRelid(entries->indexes[i].index) == plan->relid)
+			{
+				plan->in_batches = true;
+				plan->processes = entries->helped + 1;
+			}
+	}
+}
+
 int
 entries_workers(const Entries *entries)
 {

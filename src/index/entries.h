@@ -23,6 +23,7 @@
 
 #include "executor/tuptable.h"
 #include "index/inserter.h"
+#include "index/plan.h"
 #include "nodes/execnodes.h"
 
 typedef struct Entries Entries;
@@ -77,6 +78,9 @@ extern Size entries_memory(const Entries *entries);
 
 /* Whether that is the budget or more. */
 extern bool entries_full(const Entries *entries);
+
+/* Sets in the plans of its indexes how they have got their entries so far. */
+extern void entries_tell(const Entries *entries, IndexTable *table);
 
 /* How many workers have helped, at most. */
 extern int	entries_workers(const Entries *entries);

@@ -66,7 +66,8 @@ typedef struct IndexPlan
 	/* what came of it */
 	double		seconds;		/* if after */
 	int			runs;			/* sorted runs that went to temporary files */
-	int			processes;		/* that have built it */
+	int			processes;		/* that have built it, or inserted its entries */
+	bool		in_batches;		/* entries of many rows were inserted at a time */
 	const char *one_process;	/* why not more, where there were some; or NULL */
 } IndexPlan;
 

@@ -99,6 +99,23 @@ has_volatile_expression(Load *load)
 	return false;
 }
 
+/* Why the direct writer is chosen, a sentence as those of refusals. */
+static const char *
+reason_for_direct(const Load *load)
+{
+	const BulkOptions *options = load->options;
+	Relation	rel = load->target->rel;
+
+	if (options->indexes == BULK_INDEXES_MERGE || options->indexes == BULK_INDEXES_REBUILD)
+		return "Option \"indexes\" requires it.";
+	if (options->writer == BULK_WRITER_DIRECT)
+		return "Option \"writer\" is set.";
+	if (rel->rd_createSubid != InvalidSubTransactionId ||
+		rel->rd_newRelfilelocatorSubid != InvalidSubTransactionId)
+		return "The table was created or truncated in this transaction.";
+	return rel->rd_islocaltemp ? "The table is temporary." : "The table had no rows.";
+}
+
 /* Opens the writer that options name, or the best one for `auto`. */
 static Writer *
 open_writer(Load *load)
@@ -129,6 +146,7 @@ open_writer(Load *load)
 			target_release_locks(load->target);
 	}
 	load->result->not_direct = refusal;
+	load->result->direct = NULL;
 	load->may_be_slow = options->writer == BULK_WRITER_AUTO && refusal_is_any(&refusal) &&
 		load->attempts == 0 && options->log_verbosity != BULK_VERBOSITY_SILENT;
 
@@ -147,6 +165,7 @@ open_writer(Load *load)
 				 by_indexes ?
 				 errhint("Leave option \"indexes\" to \"auto\".") :
 				 errhint("Use writer \"buffered\", or leave the choice to \"auto\".")));
+	load->result->direct = reason_for_direct(load);
 	if (!options->dry_run)
 		target_cut_dead(load->target);
 	return direct_open(load->target, options, &load->guard, load->checks);
@@ -161,11 +180,10 @@ plan_for_indexes(Load *load)
 {
 	Relation	rel = load->target->rel;
 
-	if (rel->rd_rel->relkind == RELKIND_RELATION)
-		load->result->tables =
-			list_make1(plan_table(rel, load->options,
-								  !refusal_is_any(&load->result->not_direct) &&
-								  load->options->writer != BULK_WRITER_BUFFERED));
+	if (rel->rd_rel->relkind != RELKIND_RELATION)
+		return;
+	load->writer->target = plan_table(rel, load->options, load->result->direct != NULL);
+	load->result->tables = list_make1(load->writer->target);
 }
 
 static QueryRows *

@@ -56,6 +56,12 @@ push_indexes(CompatJsonb *state, const IndexTable *table, bool by_leaf)
 						 int64_div_fast_to_numeric((int64) (plan->seconds * 1e6), 6));
 		if (plan->runs > 0)
 			jsonb_push_int64(state, "runs", plan->runs);
+		if (plan->in_batches)
+		{
+			jsonb_push_key(state, "in_batches");
+			compat_push_jsonb(state, WJB_VALUE,
+							  &(JsonbValue) {.type = jbvBool,.val.boolean = true});
+		}
 		if (plan->processes > 1)
 			jsonb_push_int64(state, "processes", plan->processes);
 		else if (plan->one_process != NULL)
@@ -141,6 +147,8 @@ result_details(const LoadResult *result, const LoadTimes *times, List *paths,
 		jsonb_push_int64(&state, "bytes_freed", result->blocks_freed * BLCKSZ);
 	if (result->not_freed != NULL)
 		jsonb_push_string(&state, "not_freed", result->not_freed);
+	if (result->direct != NULL)
+		jsonb_push_string(&state, "direct", result->direct);
 	if (refusal_is_any(&result->not_direct))
 		jsonb_push_string(&state, "not_direct", refusal_text(&result->not_direct));
 	if (refusal_is_any(&result->no_workers) && result->workers == 0)

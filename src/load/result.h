@@ -28,6 +28,7 @@ typedef struct LoadResult
 	const char *tried;			/* the writer of a dry run, or NULL */
 	int			workers;
 	Refusal		not_direct;		/* why the writer is not "direct" */
+	const char *direct;			/* why it is; or NULL */
 	List	   *tables;			/* IndexTable: the target, or the leaves that got rows */
 	bool		by_leaf;
 	int64		blocks_freed;	/* blocks truncated, of those the load has added */

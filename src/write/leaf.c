@@ -344,6 +344,8 @@ insert_entries(LeafContext *context, Leaf *leaf, void (*insert) (void *))
 	else
 		insert(leaf->entries);
 	writer->workers = Max(writer->workers, entries_workers(leaf->entries));
+	if (writer->target != NULL)
+		entries_tell(leaf->entries, writer->target);
 	writer->current_row = current_row;
 }
 

@@ -17,6 +17,7 @@
 #include "check/check.h"
 #include "executor/executor.h"
 #include "format/form.h"
+#include "index/plan.h"
 #include "option/options.h"
 #include "row/guard.h"
 #include "row/row_error.h"
@@ -185,6 +186,7 @@ struct Writer
 	bool		(*find_place) (void *arg, const ItemPointerData *tid, JournalPlace *place);
 	void	   *find_place_arg;
 	List	   *tables;			/* IndexTable: leaves whose rows lack index entries */
+	IndexTable *target;			/* whose plans are to tell how the writer made entries; or NULL */
 	int64		current_row;	/* number of the current row, -1: none (for CONTEXT) */
 };
 
