@@ -29,6 +29,10 @@
 /* Rows between two checks for interrupts. */
 #define ROWS_AT_ONCE 1024
 
+/* Memory is taken in small steps, as there may be a batch for each of many partitions. */
+#define FIRST_ROWS 64
+#define ARENA_BLOCK (16 * 1024)
+
 typedef enum Fate
 {
 	FATE_NEW,
@@ -81,6 +85,7 @@ struct ArbiterBatch
 	StringInfoData keys[2];		/* theirs, when they are compared */
 
 	/* the rows that wait */
+	MemoryContext waiting;
 	Arena		arena;
 	WaitingRow *rows;
 	ItemPointerData *tids;		/* of those that are stored */
@@ -669,6 +674,19 @@ find_place(void *arg, const ItemPointerData *tid, JournalPlace *place)
 	return true;
 }
 
+/* The memory goes back: the next rows may be those of another partition. */
+static void
+forget_rows(ArbiterBatch *batch)
+{
+	batch->context->asking -= batch->bytes;
+	batch->bytes = 0;
+	batch->nrows = batch->capacity = 0;
+	batch->rows = NULL;
+	batch->tids = NULL;
+	MemoryContextReset(batch->waiting);
+	arena_init(&batch->arena, batch->waiting, ARENA_BLOCK);
+}
+
 void
 arbiter_batch_flush(ArbiterBatch *batch)
 {
@@ -679,6 +697,7 @@ arbiter_batch_flush(ArbiterBatch *batch)
 
 	if (batch->nrows == 0)
 		return;
+	leaf_prepare(context, batch->leaf);
 	/* the row that made room for itself still has its values in its context */
 	estate->es_per_tuple_exprcontext = context->flush_econtext;
 	writer->current_row = -1;
@@ -697,21 +716,19 @@ arbiter_batch_flush(ArbiterBatch *batch)
 	batch->leaf->tids = NULL;
 	writer->find_place = NULL;
 	estate->es_per_tuple_exprcontext = next_row;
-	batch->nrows = 0;
-	batch->bytes = 0;
-	arena_reset(&batch->arena);
+	forget_rows(batch);
 }
 
 static void
 reserve_rows(ArbiterBatch *batch)
 {
-	MemoryContext context = batch->context->writer->estate->es_query_cxt;
-
-	batch->capacity = Max(2 * batch->capacity, ROWS_AT_ONCE);
+	batch->capacity = Max(2 * batch->capacity, FIRST_ROWS);
 	if (batch->rows == NULL)
 	{
-		batch->rows = MemoryContextAlloc(context, batch->capacity * sizeof(WaitingRow));
-		batch->tids = MemoryContextAlloc(context, batch->capacity * sizeof(ItemPointerData));
+		batch->rows = MemoryContextAlloc(batch->waiting,
+										 batch->capacity * sizeof(WaitingRow));
+		batch->tids = MemoryContextAlloc(batch->waiting,
+										 batch->capacity * sizeof(ItemPointerData));
 		return;
 	}
 	batch->rows = repalloc_huge(batch->rows, batch->capacity * sizeof(WaitingRow));
@@ -729,6 +746,7 @@ arbiter_batch_put(ArbiterBatch *batch, HeapTuple tuple, uint32 number)
 {
 	const Journal *journal = batch->context->journal;
 	WaitingRow *row;
+	Size		size;
 
 	if (batch->nrows == batch->capacity)
 		reserve_rows(batch);
@@ -736,7 +754,7 @@ arbiter_batch_put(ArbiterBatch *batch, HeapTuple tuple, uint32 number)
 	row->tuple = tuple;
 	row->raw = NULL;
 	journal_locate(journal, number, &row->place);
-	batch->bytes += sizeof(WaitingRow) + sizeof(ItemPointerData) +
+	size = sizeof(WaitingRow) + sizeof(ItemPointerData) +
 		MAXALIGN(sizeof(HeapTupleData)) + MAXALIGN(tuple->t_len);
 	if (batch->shows)
 	{
@@ -745,14 +763,22 @@ arbiter_batch_put(ArbiterBatch *batch, HeapTuple tuple, uint32 number)
 		memcpy(raw, journal->reader->data + journal->reader->rows[number].start,
 			   row->place.length);
 		row->raw = raw;
-		batch->bytes += MAXALIGN(row->place.length);
+		size += MAXALIGN(row->place.length);
 	}
+	batch->bytes += size;
+	batch->context->asking += size;
+}
+
+Size
+arbiter_batch_memory(const ArbiterBatch *batch)
+{
+	return batch->bytes;
 }
 
 bool
 arbiter_batch_full(const ArbiterBatch *batch)
 {
-	return batch->bytes >= memory_for_rows(batch);
+	return batch->context->asking >= memory_for_rows(batch);
 }
 
 /* With keep_new: whether rows may go with nobody being told, and for good. */
@@ -764,7 +790,8 @@ may_replace(const LeafContext *context, const Leaf *leaf)
 
 	if (context->options->on_duplicate == BULK_ON_DUPLICATE_KEEP_OLD)
 		return leaf->checked == CHECKS_NOTHING;
-	return !tables_may_repeat(rel, context->options) && context->delete_capture == NULL &&
+	return !tables_may_repeat(arbiter_root(leaf->rri), context->options) &&
+		!tables_may_repeat(rel, context->options) && context->delete_capture == NULL &&
 		(triggers == NULL ||
 		 (!triggers->trig_delete_before_row && !triggers->trig_delete_after_row));
 }
@@ -783,6 +810,7 @@ serves(const LeafContext *context, const Leaf *leaf)
 		context->entries_budget > 0 && leaf->former != NULL &&
 		!leaf->before_row && !leaf->instead_row && !leaf->after_row && !leaf->keys_first &&
 		!constraints_volatile(leaf->constraints) &&
+		!constraints_types_volatile(RelationGetDescr(leaf->rri->ri_RelationDesc)) &&
 		!RelationIsLogicallyLogged(leaf->rri->ri_RelationDesc);
 }
 
@@ -818,7 +846,9 @@ arbiter_batch_open(LeafContext *context, Leaf *leaf)
 	initStringInfo(&batch->keys[1]);
 	batch->scratch = AllocSetContextCreate(CurrentMemoryContext, "bulk_load duplicates",
 										   ALLOCSET_DEFAULT_SIZES);
-	arena_init(&batch->arena, CurrentMemoryContext, 64 * 1024);
+	batch->waiting = AllocSetContextCreate(CurrentMemoryContext, "bulk_load rows with keys",
+										   ALLOCSET_SMALL_SIZES);
+	arena_init(&batch->arena, batch->waiting, ARENA_BLOCK);
 	trial = (EntriesTrial) {.lost = take_lost,.gone = has_gone,.is_sorted = is_sorted,.arg = batch};
 	leaf->entries = entries_open(leaf->rri, memory_for_keys(batch), 0);
 	entries_try(leaf->entries, batch->index, &trial);

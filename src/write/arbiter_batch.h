@@ -41,11 +41,12 @@
  *
  * Served is what needs nothing at its turn (arbiter_batch_open): one unique
  * btree that judges, no triggers on rows, no foreign keys from the table, nor to it with
- * keep_new, a plain table that is not logically decoded, as subscribers would get
- * rows that are taken back.
+ * keep_new, a heap table that is not logically decoded, as subscribers would get
+ * rows that are taken back.  Each partition is a table with a batch of its own, as nothing
+ * but its own indexes judges its rows.
  *
- * Price: the rows are in memory until then, in three eighths of
- * maintenance_work_mem; the rest is for their keys.  An error that a row raises by then
+ * Price: the rows are in memory until then, those of all partitions in three eighths of
+ * maintenance_work_mem; the rest is for the keys of one batch.  An error that a row raises by then
  * is told with its line, but not with its text.
  */
 #ifndef PGBULK_ARBITER_BATCH_H
@@ -54,8 +55,6 @@
 #include "postgres.h"
 
 #include "write/leaf_state.h"
-
-typedef struct ArbiterBatch ArbiterBatch;
 
 /*
  * For a leaf whose rows may wait as far as its table goes; NULL: they cannot.
@@ -69,6 +68,10 @@ extern Arena *arbiter_batch_arena(ArbiterBatch *batch);
 /* Takes a tuple that lies there; number: of the row in the window. */
 extern void arbiter_batch_put(ArbiterBatch *batch, HeapTuple tuple, uint32 number);
 
+/* Its part of what the rows of all leaves take that wait. */
+extern Size arbiter_batch_memory(const ArbiterBatch *batch);
+
+/* Whether that is all that may. */
 extern bool arbiter_batch_full(const ArbiterBatch *batch);
 
 /*

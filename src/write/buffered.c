@@ -43,7 +43,6 @@ typedef struct BufferedWriter
 	bool		batches;		/* leaves may batch, as far as the root goes */
 	bool		replaces;		/* on_duplicate = keep_new */
 	Leaf	   *leaf;			/* the only one, or the latest */
-	ArbiterBatch *keys;			/* where its rows wait to be asked for their keys; or NULL */
 	List	   *leaves;			/* all, for the close */
 	List	   *waiting;		/* those with rows in their batches */
 	List	   *warm;			/* those flushed last, oldest first */
@@ -73,6 +72,10 @@ add_leaf(void *arg, ResultRelInfo *rri)
 		statement_check(rri->ri_RelationDesc);
 
 	leaf = leaf_open(&writer->context, rri, writer->batches);
+	if (writer->batches)
+		leaf->keys = arbiter_batch_open(&writer->context, leaf);
+	if (leaf->keys != NULL)
+		leaf->looks = false;
 	old = MemoryContextSwitchTo(writer->base.estate->es_query_cxt);
 	writer->leaves = lappend(writer->leaves, leaf);
 	MemoryContextSwitchTo(old);
@@ -148,6 +151,53 @@ flush_entries(BufferedWriter *writer)
 		leaf_flush_entries(&writer->context, lfirst(lc));
 }
 
+/* Settles the rows of a leaf that wait to ask for their keys. */
+static void
+settle_leaf(BufferedWriter *writer, Leaf *leaf)
+{
+	int64		current_row = writer->base.current_row;
+
+	guard_close(writer->guard);
+	arbiter_batch_flush(leaf->keys);
+	keep_warm(writer, leaf);
+	writer->base.current_row = current_row;
+}
+
+static void
+settle_keys(BufferedWriter *writer)
+{
+	ListCell   *lc;
+
+	if (writer->context.asking == 0)
+		return;
+	foreach(lc, writer->leaves)
+	{
+		Leaf	   *leaf = lfirst(lc);
+
+		if (leaf->keys != NULL && arbiter_batch_memory(leaf->keys) > 0)
+			settle_leaf(writer, leaf);
+	}
+}
+
+/* Those of all partitions stay within the memory: most of one are settled first. */
+static void
+bound_keys(BufferedWriter *writer, Leaf *leaf)
+{
+	ListCell   *lc;
+
+	if (!arbiter_batch_full(leaf->keys))
+		return;
+	foreach(lc, writer->leaves)
+	{
+		Leaf	   *other = lfirst(lc);
+
+		if (other->keys != NULL &&
+			arbiter_batch_memory(other->keys) > arbiter_batch_memory(leaf->keys))
+			leaf = other;
+	}
+	settle_leaf(writer, leaf);
+}
+
 static void
 flush_all(BufferedWriter *writer)
 {
@@ -196,6 +246,7 @@ switch_leaf(BufferedWriter *writer, Leaf *leaf)
 		int64		current_row = writer->base.current_row;
 
 		guard_close(writer->guard);
+		settle_keys(writer);
 		flush_all(writer);
 		flush_entries(writer);
 		writer->context.entries_budget = 0;
@@ -254,27 +305,6 @@ complete_row(BufferedWriter *writer, Leaf *leaf, TupleTableSlot *slot,
 		WRITER_TAKEN : WRITER_BAD;
 }
 
-/* Settles the rows that wait to be asked for their keys. */
-static void
-settle_keys(BufferedWriter *writer)
-{
-	int64		current_row = writer->base.current_row;
-
-	if (writer->keys == NULL)
-		return;
-	guard_close(writer->guard);
-	arbiter_batch_flush(writer->keys);
-	writer->base.current_row = current_row;
-}
-
-static void
-put_key(BufferedWriter *writer, HeapTuple tuple, uint32 number)
-{
-	arbiter_batch_put(writer->keys, tuple, number);
-	if (arbiter_batch_full(writer->keys))
-		settle_keys(writer);
-}
-
 /* The row waits for the turn of this process. */
 static WriterVerdict
 hold_row(BufferedWriter *writer, Leaf *leaf, TupleTableSlot *slot, uint32 number)
@@ -294,12 +324,13 @@ store_row(BufferedWriter *writer, Leaf *leaf, TupleTableSlot *slot,
 {
 	if (writer->holds)
 		return hold_row(writer, leaf, slot, number);
-	if (writer->keys != NULL && !writer->base.one_by_one)
+	if (leaf->keys != NULL && writer->context.entries_budget > 0 && !writer->base.one_by_one)
 	{
-		put_key(writer,
-				tuple_form(leaf->former, slot->tts_values, slot->tts_isnull,
-						   arbiter_batch_arena(writer->keys)),
-				number);
+		arbiter_batch_put(leaf->keys,
+						  tuple_form(leaf->former, slot->tts_values, slot->tts_isnull,
+									 arbiter_batch_arena(leaf->keys)),
+						  number);
+		bound_keys(writer, leaf);
 		return WRITER_TAKEN;
 	}
 	if (!leaf->batches || writer->base.one_by_one)
@@ -393,13 +424,13 @@ buffered_put_rows(Writer *base, const char *data, const ScanRow *rows,
 		return held_form_rows(&writer->held, base->former, data, rows, fields, first, n);
 	n = Min(n, Min(WRITER_ROWS, LEAF_BATCH_ROWS - leaf->nrows));
 	n = form_rows(base->former, data, rows + first, n, fields,
-				  writer->keys != NULL ? arbiter_batch_arena(writer->keys) :
+				  leaf->keys != NULL ? arbiter_batch_arena(leaf->keys) :
 				  &writer->context.arena, tuples);
 	for (uint32 i = 0; i < n; i++)
 	{
-		if (writer->keys != NULL)
+		if (leaf->keys != NULL)
 		{
-			arbiter_batch_put(writer->keys, tuples[i], first + i);
+			arbiter_batch_put(leaf->keys, tuples[i], first + i);
 			continue;
 		}
 		leaf_put_tuple(&writer->context, leaf, tuples[i], first + i);
@@ -411,8 +442,8 @@ buffered_put_rows(Writer *base, const char *data, const ScanRow *rows,
 		else
 			flush_all(writer);
 	}
-	if (writer->keys != NULL && arbiter_batch_full(writer->keys))
-		settle_keys(writer);
+	if (leaf->keys != NULL)
+		bound_keys(writer, leaf);
 	return n;
 }
 
@@ -436,10 +467,14 @@ buffered_close(Writer *base)
 	ListCell   *lc;
 
 	buffered_finish(base);
-	if (writer->keys != NULL)
-		arbiter_batch_close(writer->keys);
 	foreach(lc, writer->leaves)
-		leaf_close(&writer->context, lfirst(lc));
+	{
+		Leaf	   *leaf = lfirst(lc);
+
+		if (leaf->keys != NULL)
+			arbiter_batch_close(leaf->keys);
+		leaf_close(&writer->context, leaf);
+	}
 
 	if (writer->replaces)
 		ExecASDeleteTriggers(estate, writer->root, writer->context.delete_capture);
@@ -465,7 +500,7 @@ buffered_share_refusal(Writer *base)
 
 	if (writer->partitions != NULL)
 		return REFUSAL_PARTITIONED_WORKERS;
-	if (writer->keys != NULL || writer->leaf->arbiter != NULL)
+	if (writer->leaf->arbiter != NULL)
 		return REFUSAL_DUPLICATES_WORKERS;
 	return leaf_share_refusal(writer->leaf);
 }
@@ -754,9 +789,7 @@ buffered_open(Target *target, const BulkOptions *options, Guard *guard,
 
 		writer->leaf = leaf;
 		leaf_prepare(&writer->context, leaf);
-		if (writer->batches)
-			writer->keys = arbiter_batch_open(&writer->context, leaf);
-		writer->base.plain = (leaf->batches || writer->keys != NULL) && leaf->former != NULL &&
+		writer->base.plain = (leaf->batches || leaf->keys != NULL) && leaf->former != NULL &&
 			!leaf->generated && constraints_only_notnull(leaf->constraints) &&
 			!target->rel->rd_rel->relispartition;
 	}

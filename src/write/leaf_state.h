@@ -17,11 +17,13 @@
 #include "write/writer.h"
 
 typedef struct Arbiter Arbiter;
+typedef struct ArbiterBatch ArbiterBatch;
 
 typedef struct Leaf
 {
 	ResultRelInfo *rri;
 	Arbiter    *arbiter;		/* NULL: rows need not ask who has their keys */
+	ArbiterBatch *keys;			/* where rows wait to ask for that; or NULL */
 	Constraints *constraints;	/* NULL: none */
 	TupleFormer *former;		/* NULL: not a heap table */
 	TupleConversionMap *map;	/* from the target's form, or NULL */
@@ -59,6 +61,7 @@ typedef struct LeafContext
 	CommandId	cid;
 	int			insert_options;	/* TABLE_INSERT_* */
 	Size		entries_budget; /* bytes of index entries that may wait, of all; 0: none may */
+	Size		asking;			/* bytes of rows that wait to ask who has their keys, of all */
 	uint64		nwritten;		/* rows of batches, of all leaves */
 	Arena		arena;			/* tuples of all batches */
 	MemoryContext batch_context;	/* what table_multi_insert leaks */

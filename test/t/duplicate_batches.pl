@@ -234,6 +234,35 @@ $node->safe_psql('postgres', 'DELETE FROM t');
 is($load->ask($call), '3000|0', 'keys of dead rows are free');
 sound('dead rows', 3000);
 
+# each partition has a batch of its own; the first one waits for a key while others enter keys of the next two
+foreach my $case ([ 'ROLLBACK', '2799|201', '3000|0|201' ], [ 'COMMIT', '2798|202', '3000|0|202' ])
+{
+	my ($end, $kept, $replaced) = @$case;
+
+	foreach my $statement ($call, $new)
+	{
+		$node->safe_psql('postgres', q{
+			ALTER TABLE t RENAME TO plain;
+			CREATE TABLE t (a text PRIMARY KEY, n int, s text) PARTITION BY RANGE (a);
+			CREATE TABLE t_1 PARTITION OF t FOR VALUES FROM ('') TO ('key 01000');
+			CREATE TABLE t_2 PARTITION OF t FOR VALUES FROM ('key 01000') TO ('key 02000');
+			CREATE TABLE t_3 PARTITION OF t FOR VALUES FROM ('key 02000') TO ('l')});
+		reset_table();
+		$other->ask("BEGIN; INSERT INTO t VALUES ('key 00500', 0, 'theirs')");
+		$load->send($statement);
+		waits($load);
+		$watch->ask("INSERT INTO t SELECT format('key %s', lpad(i::text, 5, '0')), -i, 'faster' FROM generate_series(1000, 1099) i");
+		$third->ask("BEGIN; INSERT INTO t VALUES ('key 02500', 0, 'running')");
+		$other->ask($end);
+		waits($load);
+		$third->ask('COMMIT');
+		is($load->wait, $statement eq $call ? $kept : $replaced, "partitions, $end");
+		is($watch->ask('SELECT count(*), count(DISTINCT a) FROM t'), '3000|3000', "partitions, $end: keys are unique");
+		is($watch->ask("SELECT count(bt_index_parent_check(indexrelid, true, true)) FROM pg_index WHERE indrelid IN (SELECT relid FROM pg_partition_tree('t') WHERE isleaf)"), 3, "partitions, $end: indexes are whole");
+		$node->safe_psql('postgres', 'DROP TABLE t; ALTER TABLE plain RENAME TO t');
+	}
+}
+
 # a crash
 reset_table();
 $load->ask('BEGIN');
