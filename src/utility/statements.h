@@ -20,8 +20,8 @@ typedef enum StatementKind
 extern void statements_take(StatementKind kind);
 
 /*
- * One that would be if its setting were all.  reason: a text that stays, one of a few; name: of what
- * it is about, for the message at level DEBUG1.
+ * One that its setting is on for, but that the server runs.  reason: a text that stays, one of a
+ * few; name: of what it is about, for the message at level DEBUG1.
  */
 extern void statements_leave(StatementKind kind, const char *reason, const char *name);
 
