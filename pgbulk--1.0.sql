@@ -283,6 +283,10 @@ COMMENT ON FUNCTION bulk_load_statements() IS
 CREATE VIEW bulk_load_statements AS SELECT * FROM bulk_load_statements();
 COMMENT ON VIEW bulk_load_statements IS
   'statements of the server that were run by pgbulk in this session, and those left to the server, by reason';
+COMMENT ON COLUMN bulk_load_statements.statement IS 'what kind of statement';
+COMMENT ON COLUMN bulk_load_statements.taken IS 'whether pgbulk has run it';
+COMMENT ON COLUMN bulk_load_statements.reason IS 'why it was left to the server';
+COMMENT ON COLUMN bulk_load_statements.count IS 'how many there were';
 GRANT SELECT ON bulk_load_statements TO PUBLIC;
 
 CREATE FUNCTION bulk_load_control(

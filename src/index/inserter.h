@@ -59,8 +59,8 @@ typedef bool (*InserterRow) (void *arg, RowId sorted, RowId *row, const LookupPl
 
 /*
  * The same for keys that presort_finish has emitted before, with one row at most of each, and for
- * rows that get their entries now.  The presort stays open.  A leaf that is as it was when a key was
- * looked for there is not searched again.
+ * rows that get their entries now.  The presort stays open.  A leaf that is as it was when a key
+ * was looked for there is not searched again.
  */
 extern void inserter_take_again(Inserter *inserter, Presort *presort, InserterRow find_row,
 								void *arg);

@@ -50,8 +50,8 @@ leaf_search_compare_high(Relation index, BTScanInsert key, Page page)
 }
 
 /*
- * Whether an item, a posting list or not, has the search key, which is that of a tuple.  Where equal
- * keys have equal images no collation is asked.
+ * Whether an item, a posting list or not, has the search key, which is that of a tuple.  Where
+ * equal keys have equal images no collation is asked.
  */
 static inline bool
 leaf_search_is_equal(Relation index, BTScanInsert key, IndexTuple tuple, Page page,
