@@ -50,7 +50,10 @@ rate_holds('parts', $file, 8_000_000, '"workers": 0');
 rate_holds('indexed', $arrays, 10_000_000, '"writer": "direct", "workers": 0, "indexes": "rebuild"');
 rate_holds('indexed', $arrays, 10_000_000, '"writer": "direct", "workers": 2, "indexes": "rebuild"');
 rate_holds('indexed', $arrays, 16_000_000, '"writer": "direct", "workers": 0, "indexes": "insert"');
-rate_holds('indexed', $arrays, 16_000_000, '"writer": "buffered"');
+rate_holds('indexed', $arrays, 16_000_000, '"writer": "buffered", "workers": 0');
+rate_holds('indexed', $arrays, 16_000_000, '"writer": "buffered", "workers": 2');
+$primary->safe_psql('postgres', 'DROP INDEX indexed_b_idx');
+rate_holds('indexed', $arrays, 10_000_000, '"writer": "direct", "workers": 0, "indexes": "merge"');
 
 # a load without the option after one that an error has ended, in the same session
 my $session = PgBulk::Session->new($primary);
@@ -103,6 +106,24 @@ sub waits_for_standby
 
 waits_for_standby('any standby', 't', $file, '"writer": "direct", "workers": 0');
 waits_for_standby('a named standby', 't', $file, '"writer": "buffered", "lag_standbys": ["nobody", "reports"]');
+
+# the same while indexes get their entries: replay is paused when they do
+for my $options ('"writer": "direct", "workers": 1, "indexes": "rebuild"', '"writer": "buffered", "workers": 0')
+{
+	my $at = "bulk_load_progress_wide WHERE pid = $session->{pid} AND phase = 'indexes'";
+
+	$primary->safe_psql('postgres', 'TRUNCATE indexed');
+	$session->send(qq[SELECT rows_loaded > 0 AND (details->'waited'->>'max_lag')::float > 0.5
+		FROM bulk_load('indexed', '$arrays', '{"max_lag": "200ms", "max_rate": "3MB", $options}')]);
+	wait_for("$options: the indexes", sub { $watch->ask("SELECT count(*) FROM $at") eq '1' });
+	$standby->safe_psql('postgres', 'SELECT pg_wal_replay_pause()');
+	wait_for("$options: their build to wait", sub { $watch->ask("SELECT count(*) FROM $at AND waiting = 'max_lag'") eq '1' });
+	sleep 1;
+	is($watch->ask("SELECT count(*) FROM $at AND waiting = 'max_lag'"), '1', "$options: the indexes wait for the standby");
+	$standby->safe_psql('postgres', 'SELECT pg_wal_replay_resume()');
+	is($session->wait, 't', "$options: they continue when replay does");
+	$primary->wait_for_catchup($standby);
+}
 waits_for_standby('workers', 't', $file, '"writer": "direct", "workers": 1');
 
 # a load that waits can be canceled
