@@ -13,6 +13,7 @@
 
 #include "postgres.h"
 
+#include "access/gin.h"
 #include "storage/itemptr.h"
 #include "utils/rel.h"
 
@@ -51,6 +52,19 @@ extern const BatchRoutine brin_batch;
 extern const BatchRoutine gin_batch;
 extern const BatchRoutine hash_batch;
 extern const BatchRoutine ordered_batch;
+
+/* What becomes of a GIN index that is built. */
+typedef struct GinBuildStats
+{
+	GinStatsData pages;			/* but the root of its tree */
+	double		entries;
+} GinBuildStats;
+
+/*
+ * From here on the index is one that the server builds and writes to the WAL in the end, and
+ * this is counted.
+ */
+extern void gin_batch_build(Batch *batch, GinBuildStats *build);
 
 /* Whether ordered_batch has an order for the keys of a GiST or SP-GiST index. */
 extern bool ordered_batch_serves(Relation index);

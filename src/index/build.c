@@ -193,6 +193,50 @@ build_other(Relation heap, Relation index, IndexInfo *info, Size memory)
 	return result;
 }
 
+/* ---- by batches ---- */
+
+/* Rows that are inserted into a new index. */
+typedef struct BatchBuild
+{
+	Batch	   *batch;
+	Size		memory;
+} BatchBuild;
+
+static Batch *
+open_batch(BatchBuild *build, const BatchRoutine *routine, Relation heap, Relation index)
+{
+	return build->batch = routine->open(heap, index, build->memory);
+}
+
+/* The current context is for one row. */
+static void
+batch_row(Relation index, ItemPointer tid, Datum *values, bool *isnull, bool alive, void *state)
+{
+	const BatchBuild *build = state;
+	const BatchRoutine *routine = build->batch->routine;
+
+	routine->put(build->batch, tid, values, isnull);
+	MemoryContextReset(CurrentMemoryContext);
+	if (routine->memory(build->batch) >= build->memory)
+		routine->insert(build->batch);
+}
+
+/* All rows of the table; returns how many there are. */
+static double
+batch_rows(BatchBuild *build, Relation heap, Relation index, IndexInfo *info)
+{
+	RowTaker	taker = {
+		.callback = batch_row,
+		.state = build,
+		.context = AllocSetContextCreate(CurrentMemoryContext, "row", ALLOCSET_DEFAULT_SIZES)
+	};
+	double		nrows = scan_parts(heap, index, info, &taker);
+
+	build->batch->routine->insert(build->batch);
+	MemoryContextDelete(taker.context);
+	return nrows;
+}
+
 /* ---- BRIN ---- */
 
 /* Of a table without rows, */
@@ -211,25 +255,6 @@ size_of_nothing(Relation heap, ForkNumber fork)
 	return 0;
 }
 
-typedef struct BrinBuild
-{
-	Batch	   *batch;
-	Size		memory;
-} BrinBuild;
-
-/* The current context is for one row. */
-static void
-summarize_row(Relation index, ItemPointer tid, Datum *values, bool *isnull, bool alive,
-			  void *state)
-{
-	BrinBuild  *build = state;
-
-	brin_batch.put(build->batch, tid, values, isnull);
-	MemoryContextReset(CurrentMemoryContext);
-	if (brin_batch.memory(build->batch) >= build->memory)
-		brin_batch.insert(build->batch);
-}
-
 /*
  * The server makes the index of a table without blocks, and the ranges are summarized as those of
  * rows that are inserted: integers in half the time of the server's own build.
@@ -238,24 +263,63 @@ static BuildResult
 build_brin(Relation heap, Relation index, IndexInfo *info, Size memory)
 {
 	TableAmRoutine nothing = *heap->rd_tableam;
-	BrinBuild	build = {.memory = memory};
-	RowTaker	taker = {
-		.callback = summarize_row,
-		.state = &build,
-		.context = AllocSetContextCreate(CurrentMemoryContext, "row", ALLOCSET_DEFAULT_SIZES)
-	};
+	BatchBuild	rows = {.memory = memory};
 	BuildResult result = {0};
 
 	nothing.index_build_range_scan = scan_nothing;
 	nothing.relation_size = size_of_nothing;
 	(void) build_with(heap, index, info, &nothing);
-	build.batch = brin_batch.open(heap, index, memory);
 	/* that the last one may have fewer blocks does not matter here */
-	brin_batch_complete(build.batch, 0, InvalidBlockNumber);
-	result.heap_rows = scan_parts(heap, index, info, &taker);
-	brin_batch.insert(build.batch);
-	result.index_rows = brin_batch_fill(build.batch, RelationGetNumberOfBlocks(heap));
+	brin_batch_complete(open_batch(&rows, &brin_batch, heap, index), 0, InvalidBlockNumber);
+	result.heap_rows = batch_rows(&rows, heap, index, info);
+	result.index_rows = brin_batch_fill(rows.batch, RelationGetNumberOfBlocks(heap));
 	result.broken_chains = info->ii_BrokenHotChain;
+	return result;
+}
+
+/* ---- GIN ---- */
+
+/* Routines of a table that is scanned for a GIN index. */
+typedef struct GinBuild
+{
+	TableAmRoutine routines;
+	BatchBuild	rows;
+	GinBuildStats stats;
+} GinBuild;
+
+/* The entries are in the index when this returns; the server has none to add. */
+static double
+scan_for_gin(Relation heap, Relation index, IndexInfo *info, bool allow_sync, bool anyvisible,
+			 bool progress, BlockNumber first, BlockNumber nblocks,
+			 IndexBuildCallback callback, void *state, TableScanDesc scan)
+{
+	GinBuild   *build = (GinBuild *) unconstify(TableAmRoutine *, heap->rd_tableam);
+	double		nrows;
+
+	heap->rd_tableam = GetHeapamTableAmRoutine();
+	gin_batch_build(open_batch(&build->rows, &gin_batch, heap, index), &build->stats);
+	nrows = batch_rows(&build->rows, heap, index, info);
+	heap->rd_tableam = &build->routines;
+	return nrows;
+}
+
+/*
+ * A fifth of the CPU time of the server's own build, which looks each entry up in a tree in memory
+ * first.
+ */
+static BuildResult
+build_gin(Relation heap, Relation index, IndexInfo *info, Size memory)
+{
+	GinBuild	build = {.routines = *heap->rd_tableam,.rows = {.memory = memory}};
+	BuildResult result = {0};
+
+	build.routines.index_build_range_scan = scan_for_gin;
+	result.heap_rows = build_with(heap, index, info, &build.routines)->heap_tuples;
+	result.index_rows = build.stats.entries;
+	result.broken_chains = info->ii_BrokenHotChain;
+	build.stats.pages.nEntryPages++;
+	build.stats.pages.nTotalPages = RelationGetNumberOfBlocks(index);
+	ginUpdateStats(index, &build.stats.pages, false);
 	return result;
 }
 
@@ -355,6 +419,8 @@ build_index(Relation heap, Relation index, const BuildTask *task, Size memory,
 		result = build_btree(heap, index, info, task, memory, conflicts);
 	else if (index->rd_rel->relam == BRIN_AM_OID)
 		result = build_brin(heap, index, info, memory);
+	else if (index->rd_rel->relam == GIN_AM_OID)
+		result = build_gin(heap, index, info, memory);
 	else
 		result = build_other(heap, index, info, memory);
 	MemoryContextSwitchTo(old);

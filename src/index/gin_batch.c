@@ -115,6 +115,9 @@ typedef struct GinBatch
 	Size		ntids;
 	Size		tids_capacity;
 	GinLeaf    *leaf;
+
+	/* of an index that is built; NULL: it has its place in the WAL */
+	GinBuildStats *build;
 } GinBatch;
 
 /* ---- collecting ---- */
@@ -264,6 +267,19 @@ make_page(GinBatch *batch)
 	return new;
 }
 
+/* Whether changes are written to the WAL one by one: all pages of a new index are, at last. */
+static inline bool
+needs_wal(const GinBatch *batch)
+{
+	return batch->build == NULL && RelationNeedsWAL(batch->base.index);
+}
+
+static inline GinStatsData *
+stats_of(GinBatch *batch)
+{
+	return batch->build == NULL ? NULL : &batch->build->pages;
+}
+
 /* All new tuples, and an image of the page. */
 static void
 put_with_image(GinBatch *batch)
@@ -274,7 +290,7 @@ put_with_image(GinBatch *batch)
 	START_CRIT_SECTION();
 	PageRestoreTempPage(new, BufferGetPage(buffer));
 	MarkBufferDirty(buffer);
-	if (RelationNeedsWAL(batch->base.index))
+	if (needs_wal(batch))
 		log_newpage_buffer(buffer, true);
 	END_CRIT_SECTION();
 }
@@ -293,7 +309,7 @@ put_with_record(GinBatch *batch, const StagedTuple *staged, OffsetNumber offset)
 		PageIndexTupleDelete(page, offset);
 	add_tuple(batch, page, staged->tuple, offset);
 	MarkBufferDirty(buffer);
-	if (RelationNeedsWAL(batch->base.index))
+	if (needs_wal(batch))
 	{
 		XLogRecPtr	lsn;
 
@@ -317,7 +333,7 @@ image_is_less(const GinBatch *batch)
 	const GinLeaf *leaf = batch->leaf;
 	if (leaf->nstaged < 2)
 		return false;
-	return !RelationNeedsWAL(batch->base.index) ||
+	return !needs_wal(batch) ||
 		XLogCheckBufferNeedsBackup(leaf->stack->buffer) ||
 		leaf->nstaged * RECORD_SIZE + leaf->staged_size > BLCKSZ - leaf->room + RECORD_SIZE;
 }
@@ -364,7 +380,7 @@ leave_leaf(GinBatch *batch)
 		CHECK_FOR_INTERRUPTS();
 		throttle_wait();
 		ginInsertItemPointers(batch->base.index, later->root, leaf->later_tids + later->first,
-							  later->n, NULL);
+							  later->n, stats_of(batch));
 	}
 	leaf->nlater = 0;
 	leaf->nlater_tids = 0;
@@ -390,6 +406,7 @@ find_leaf(GinBatch *batch)
 	CHECK_FOR_INTERRUPTS();
 	throttle_wait();
 	ginPrepareEntryScan(btree, batch->attnum, batch->key, batch->category, &batch->state);
+	btree->isBuild = batch->build != NULL;
 	leaf->stack = compat_gin_find_leaf(btree);
 	leaf->room = PageGetExactFreeSpace(leaf_page(batch));
 }
@@ -488,7 +505,11 @@ put_on_leaf(GinBatch *batch)
 		return false;
 	tuple = old != NULL ? form_longer_tuple(batch, old) :
 		form_tuple(batch, batch->tids, batch->ntids);
-	return tuple != NULL && stage(batch, leaf->stack->off, old, tuple);
+	if (tuple == NULL || !stage(batch, leaf->stack->off, old, tuple))
+		return false;
+	if (old == NULL && batch->build != NULL)
+		batch->build->pages.nEntries++;
+	return true;
 }
 
 /* Inserts the current key, whose rows are all there. */
@@ -507,15 +528,25 @@ end_key(GinBatch *batch)
 	{
 		leave_leaf(batch);
 		ginEntryInsert(&batch->state, batch->attnum, batch->key, batch->category,
-					   batch->tids, batch->ntids, NULL);
+					   batch->tids, batch->ntids, stats_of(batch));
 		MemoryContextReset(batch->scratch);
 	}
 	failed_row_end(&failing);
+	if (batch->build != NULL)
+		batch->build->entries += batch->ntids;
 	MemoryContextSwitchTo(old);
 	batch->ntids = 0;
 }
 
 /* ---- inserting ---- */
+
+void
+gin_batch_build(Batch *base, GinBuildStats *build)
+{
+	GinBatch   *batch = (GinBatch *) base;
+
+	batch->build = build;
+}
 
 static void
 take_key(void *arg, const char *image, Size size, bool equal)
