@@ -1,4 +1,4 @@
--- Entries of GIN and hash indexes, which are inserted in batches by the buffered writer.
+-- Entries of GIN and hash indexes, which are inserted in batches by the buffered writer; GIN indexes are built of these, too.
 \! rm -f pgbulk_index_batches_*
 CREATE FUNCTION pg_temp.load(target regclass, options jsonb DEFAULT '{}') RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
@@ -73,13 +73,26 @@ COPY (SELECT * FROM pg_temp.make_rows(16001, 36000)) TO '/proc/self/cwd/pgbulk_i
 SELECT pg_temp.load('index_batches_t', '{"workers": 2}'), pg_temp.wrong_all('index_batches_t');
 RESET maintenance_work_mem;
 
+-- rebuilt by the direct writer: with old rows, deleted ones, without any, by several processes, with little memory
+COPY (SELECT * FROM pg_temp.make_rows(40001, 43000)) TO '/proc/self/cwd/pgbulk_index_batches_in' WITH (FORMAT csv);
+SELECT pg_temp.load('index_batches_t', '{"writer": "direct", "indexes": "rebuild"}'), pg_temp.wrong_all('index_batches_t');
+SELECT pg_temp.load('index_batches_parts', '{"writer": "direct", "indexes": "rebuild", "workers": 2}'), pg_temp.wrong_all('index_batches_parts');
+SET maintenance_work_mem = '1MB';
+SELECT pg_temp.load('index_batches_unlogged', '{"writer": "direct", "indexes": "rebuild", "workers": 0}'), pg_temp.wrong_all('index_batches_unlogged');
+RESET maintenance_work_mem;
+TRUNCATE index_batches_temp;
+SELECT pg_temp.load('index_batches_temp', '{"writer": "direct"}'), pg_temp.wrong_all('index_batches_temp');
+TRUNCATE index_batches_temp;
+INSERT INTO index_batches_temp SELECT * FROM pg_temp.make_rows(1, 100);
+SELECT pg_temp.load('index_batches_temp', '{"writer": "direct", "indexes": "insert"}'), pg_temp.wrong_all('index_batches_temp');
+
 -- what COPY says of keys that no page can hold, and of functions that throw
 CREATE TABLE index_batches_bad (id int, s text[]);
 CREATE INDEX index_batches_bad_gin ON index_batches_bad USING gin (s);
 CREATE INDEX index_batches_bad_throws ON index_batches_bad USING hash ((100 / (id - 1800)));
 COPY (SELECT i, CASE WHEN i IN (1500, 1600) THEN ARRAY['a', 'z' || 1600 - i || (SELECT string_agg(md5(k::text), '') FROM generate_series(1, 100) k)] ELSE ARRAY['m' || i] END
 	FROM generate_series(1, 2000) i) TO '/proc/self/cwd/pgbulk_index_batches_in' WITH (FORMAT csv);
-SELECT pg_temp.load('index_batches_bad');
+SELECT pg_temp.load('index_batches_bad'), pg_temp.load('index_batches_bad', '{"writer": "direct"}');
 COPY (SELECT i, ARRAY['m' || i, repeat('short', i * (i % 20 / 19))] FROM generate_series(1, 2000) i) TO '/proc/self/cwd/pgbulk_index_batches_in' WITH (FORMAT csv);
 SELECT pg_temp.load('index_batches_bad');
 DROP INDEX index_batches_bad_throws;

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Compares loads by the buffered writer, whose index entries go in by the leaf, with COPY, beside other sessions.
+"""Compares loads by the buffered writer, whose index entries go in by the leaf, with COPY, beside other sessions; and some by the direct one.
 
 Makes a table, sometimes one with partitions, with two to five indexes of all shapes (several columns, expressions, partial ones, INCLUDE,
 hash, GIN, BRIN, GiST, SP-GiST, pages that are nearly full or nearly empty, with deduplication and without), rows in it, of which some are deleted, vacuumed away
@@ -55,6 +55,9 @@ class Case:
         self.first = 1 if self.deleted == 1 and r.random() < 0.7 else FILE + 1
         self.others = self.again == 0 and self.first > FILE and r.random() < 0.4
         self.memory = r.choice(["1MB", "1MB", "64MB"])
+        self.options = '{"writer": "buffered"}'
+        if self.again == 0 and self.first > FILE and not self.others and r.random() < 0.4:
+            self.options = '{"writer": "direct", "indexes": "%s", "workers": %d}' % (r.choice(["insert", "rebuild", "auto"]), r.choice([0, 2]))
         self.arrays = []        # of GIN indexes
         self.keys = []          # of others: expression, condition, predicate of the index
 
@@ -188,7 +191,7 @@ class Checker(CaseChecker):
         wanted = self.play(case, "COPY copied FROM '%s' WITH (FORMAT csv)" % path)
         for other in others:
             other.start()
-        found = self.play(case, "SELECT FROM bulk_load('loaded', '%s', '{\"writer\": \"buffered\"}')" % path)
+        found = self.play(case, "SELECT FROM bulk_load('loaded', '%s', '%s')" % (path, case.options))
         ended.set()
         for other in others:
             other.join()
