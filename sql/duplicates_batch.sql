@@ -202,3 +202,59 @@ SELECT rows_read, rows_loaded, rows_rejected, rows_duplicate FROM bulk_load('dup
 SELECT count(*), sum(a), sum(c) FROM duplicates_batch_t;
 SELECT count(bt_index_parent_check('duplicates_batch_t_pkey', true, true));
 DROP TABLE duplicates_batch_t;
+
+-- a row is replaced by a new version on its page, with its index entries, where no column of an index changes and the page has room
+CREATE TABLE duplicates_batch_t (a int PRIMARY KEY, b text, c int, d text) WITH (fillfactor = 40, autovacuum_enabled = off);
+CREATE INDEX ON duplicates_batch_t (b) WITH (fillfactor = 20);
+CREATE INDEX ON duplicates_batch_t ((c / 10)) WHERE b <> '';
+CREATE INDEX ON duplicates_batch_t USING brin (c);
+-- Loads rows, 3000 of which replace others, into a table of 3600; tells of replaced rows how many were updated in place and how many deleted.
+CREATE FUNCTION pg_temp.replace_rows(query text, options jsonb DEFAULT '{}') RETURNS SETOF text LANGUAGE plpgsql AS $$
+DECLARE
+	r record;
+	n bigint;
+	hot bigint := pg_stat_get_xact_tuples_hot_updated('duplicates_batch_t'::regclass);
+	updated bigint := pg_stat_get_xact_tuples_updated('duplicates_batch_t'::regclass);
+	deleted bigint := pg_stat_get_xact_tuples_deleted('duplicates_batch_t'::regclass);
+BEGIN
+	TRUNCATE duplicates_batch_t;
+	INSERT INTO duplicates_batch_t SELECT i, 'b' || i, i, 'old' FROM generate_series(-599, 3000) i;
+	EXECUTE format('COPY (%s) TO ''/proc/self/cwd/pgbulk_duplicates_batch_in'' WITH (FORMAT csv)', query);
+	SELECT * INTO r FROM bulk_load('duplicates_batch_t', '/proc/self/cwd/pgbulk_duplicates_batch_in', options || '{"writer": "buffered", "on_duplicate": "keep_new", "log_verbosity": "silent"}');
+	hot := pg_stat_get_xact_tuples_hot_updated('duplicates_batch_t'::regclass) - hot;
+	updated := pg_stat_get_xact_tuples_updated('duplicates_batch_t'::regclass) - updated;
+	deleted := pg_stat_get_xact_tuples_deleted('duplicates_batch_t'::regclass) - deleted;
+	RETURN NEXT format('%s loaded, %s duplicate, %s replaced: %s in place, %s updated, %s deleted', r.rows_loaded, r.rows_duplicate, r.rows_replaced, hot, updated, deleted);
+	EXECUTE format('SELECT count(*) FROM (TABLE duplicates_batch_t EXCEPT ALL (%s)) x', query) INTO n;
+	RETURN NEXT format('%s rows, %s are not of the file', (SELECT count(*) FROM duplicates_batch_t), n);
+	PERFORM bt_index_parent_check(indexrelid, true, true) FROM pg_index JOIN pg_class c ON c.oid = indexrelid WHERE indrelid = 'duplicates_batch_t'::regclass AND c.relam = 403;
+	SET LOCAL enable_seqscan = off;
+	RETURN NEXT format('found: %s, %s, %s', (SELECT count(*) FROM duplicates_batch_t WHERE a > -1000), (SELECT count(*) FROM duplicates_batch_t WHERE c / 10 > -1000 AND b <> ''), (SELECT count(*) FROM duplicates_batch_t WHERE c BETWEEN 1000 AND 1009));
+	SET LOCAL enable_seqscan = on;
+END $$;
+SELECT pg_temp.replace_rows($$SELECT i, 'b' || i, i, 'new' FROM generate_series(1, 3000) i$$);
+-- each key twice in the file
+SELECT regexp_replace(pg_temp.replace_rows($$SELECT i % 3000 + 1, 'b' || i % 3000 + 1, i % 3000 + 1, 'new' || i / 3000 FROM generate_series(0, 5999) i$$), ', [0-9]+ deleted', '');
+-- a column of an index changes, that of an expression, of a predicate, of an index that summarizes
+SELECT pg_temp.replace_rows($$SELECT i, CASE WHEN i % 3 = 0 THEN 'x' ELSE 'b' || i END, i, 'new' FROM generate_series(1, 3000) i$$);
+SELECT pg_temp.replace_rows($$SELECT i, CASE WHEN i % 2 = 0 THEN '' ELSE 'b' || i END, CASE WHEN i % 5 = 0 THEN -i ELSE i END, 'new' FROM generate_series(1, 3000) i$$);
+SELECT pg_temp.replace_rows($$SELECT i, CASE WHEN i % 2 = 0 THEN NULL ELSE 'b' || i END, i, NULL FROM generate_series(1, 3000) i$$);
+-- new rows among them, and rows that need other pages
+SELECT pg_temp.replace_rows($$SELECT 2 * i, 'b' || 2 * i, 2 * i, repeat('new', CASE WHEN i % 4 = 0 THEN 700 ELSE 1 END) FROM generate_series(1, 3000) i$$)
+	~ '^3000 loaded, 0 duplicate, 1500 replaced: ([1-9][0-9]*) in place, \1 updated, [1-9][0-9]* deleted|^5100 rows, 2100 are|^found: 5100, 5100, 10';
+-- pages without room
+ALTER TABLE duplicates_batch_t SET (fillfactor = 100);
+SELECT pg_temp.replace_rows($$SELECT i, 'b' || i, i, 'new' FROM generate_series(1, 3000) i$$) ~ 'replaced: [0-9]{1,2} in place|^3600 rows, 600 are|^found: 3600, 3600, 10';
+ALTER TABLE duplicates_batch_t SET (fillfactor = 40);
+-- what was replaced is told
+SELECT pg_temp.replace_rows($$SELECT i, 'b' || i, i, 'new' FROM generate_series(1, 3000) i$$, '{"reject_table": "duplicates_batch_rejects"}');
+SELECT reason, count(*), count(DISTINCT raw_line), min(raw_line), count(*) FILTER (WHERE raw_line NOT LIKE '%,old)') AS others FROM duplicates_batch_rejects GROUP BY 1;
+DROP TABLE duplicates_batch_rejects;
+-- twice in a transaction: rows of this one and of an earlier load
+BEGIN;
+SELECT rows_loaded, rows_duplicate, rows_replaced FROM bulk_load('duplicates_batch_t', '/proc/self/cwd/pgbulk_duplicates_batch_in', '{"writer": "buffered", "on_duplicate": "keep_new", "log_verbosity": "silent"}');
+SELECT rows_loaded, rows_duplicate, rows_replaced FROM bulk_load('duplicates_batch_t', '/proc/self/cwd/pgbulk_duplicates_batch_in', '{"writer": "buffered", "on_duplicate": "keep_new", "log_verbosity": "silent"}');
+COMMIT;
+SELECT count(*), count(DISTINCT a), count(*) FILTER (WHERE d = 'new') FROM duplicates_batch_t;
+SELECT count(bt_index_parent_check(indexrelid, true, true)) FROM pg_index JOIN pg_class c ON c.oid = indexrelid WHERE indrelid = 'duplicates_batch_t'::regclass AND c.relam = 403;
+DROP TABLE duplicates_batch_t;

@@ -185,6 +185,36 @@ compat_table_delete(Relation rel, ItemPointer tid, CommandId cid,
 #endif
 }
 
+/* *enters: the new version needs entries in all indexes; else it is HOT, and in none. */
+static inline TM_Result
+compat_table_update(Relation rel, ItemPointer tid, TupleTableSlot *slot, CommandId cid,
+					Snapshot snapshot, TM_FailureData *failure, bool *enters)
+{
+	LockTupleMode mode;
+	TM_Result	result;
+#if PG_VERSION_NUM >= 160000
+	TU_UpdateIndexes indexes = TU_None;
+#else
+	bool		indexes = false;
+#endif
+
+#if PG_VERSION_NUM >= 190000
+	result = table_tuple_update(rel, tid, slot, cid, 0, snapshot, InvalidSnapshot, true,
+								failure, &mode, &indexes);
+#else
+	result = table_tuple_update(rel, tid, slot, cid, snapshot, InvalidSnapshot, true, failure,
+								&mode, &indexes);
+#endif
+#if PG_VERSION_NUM >= 160000
+	if (result == TM_Ok && indexes == TU_Summarizing)
+		elog(ERROR, "columns of summarizing indexes have changed");
+	*enters = indexes == TU_All;
+#else
+	*enters = indexes;
+#endif
+	return result;
+}
+
 /* The map from a routed row's root to its leaf; NULL where none is needed. */
 static inline TupleConversionMap *
 compat_root_to_child_map(ResultRelInfo *rri, EState *estate)

@@ -4,6 +4,8 @@
  */
 #include "postgres.h"
 
+#include "access/heaptoast.h"
+#include "access/sysattr.h"
 #include "access/tableam.h"
 #include "catalog/catalog.h"
 #include "catalog/index.h"
@@ -12,8 +14,10 @@
 #include "index/lookup.h"
 #include "index/presort.h"
 #include "miscadmin.h"
+#include "optimizer/optimizer.h"
 #include "server/compat.h"
 #include "server/throttle.h"
+#include "utils/datum.h"
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
 #include "write/arbiter.h"
@@ -33,11 +37,14 @@
 #define FIRST_ROWS 64
 #define ARENA_BLOCK (16 * 1024)
 
+/* No entry is at a row of this number. */
+#define NO_ENTRY PG_UINT64_MAX
+
 typedef enum Fate
 {
 	FATE_NEW,
 	FATE_ASK,
-	FATE_STORED,				/* it was asked about */
+	FATE_STORED,				/* it was asked about, or has updated another */
 	FATE_DUPLICATE
 } Fate;
 
@@ -53,8 +60,8 @@ typedef struct WaitingRow
 	uint32		last;			/* the last one */
 	Fate		keys;			/* what becomes of its rows */
 	uint32		nentries;		/* entries with it whose rows have not gone */
-	ItemPointerData gone;		/* a row that was there and has been deleted, or invalid */
-	bool		replaces;		/* that was none of the load */
+	RowId		gone;			/* the entry of a row that was there and went, or NO_ENTRY */
+	ItemPointerData replaced;	/* that row if it is none of the load, or invalid */
 	bool		sorted;			/* it has a key that was looked up */
 	LookupPlace found;			/* where */
 } WaitingRow;
@@ -79,6 +86,7 @@ struct ArbiterBatch
 	bool		replaces;		/* keep_new */
 	bool		shows;			/* each duplicate, with its bytes */
 	bool		notes;			/* each of what was replaced, or displaced */
+	Bitmapset  *indexed;		/* columns that indexes know, offset as in the server */
 	int			nnoted;
 	TupleTableSlot *slot;		/* a row that waits */
 	TupleTableSlot *standing;	/* a row that may be in its way */
@@ -219,8 +227,8 @@ look_up(ArbiterBatch *batch, uint32 first)
 		batch->rows[i].first = batch->rows[i].last = i;
 		batch->rows[i].keys = FATE_NEW;
 		batch->rows[i].nentries = 0;
-		ItemPointerSetInvalid(&batch->rows[i].gone);
-		batch->rows[i].replaces = false;
+		batch->rows[i].gone = NO_ENTRY;
+		ItemPointerSetInvalid(&batch->rows[i].replaced);
 		show_row(batch, i);
 		batch->rows[i].sorted = form_key(batch, batch->slot, values, isnull);
 		if (!batch->rows[i].sorted)
@@ -266,27 +274,102 @@ has_key(ArbiterBatch *batch, uint32 number)
 	return judged;
 }
 
-/*
- * Deletes the row in the slot, whose pin keeps its place from being another
- * row's.  False: somebody has changed it meanwhile.
- */
+/* Deletes the row in the slot.  False: somebody has changed it meanwhile. */
 static bool
 remove_standing(ArbiterBatch *batch, uint32 first)
 {
 	LeafContext *context = batch->context;
-	TupleTableSlot *standing = batch->standing;
-	bool		from_load = arbiter_is_from_load(batch->leaf->arbiter, standing);
 	TM_FailureData failure;
 
 	context->writer->current_row = first;
-	if (compat_table_delete(batch->leaf->rri->ri_RelationDesc, &standing->tts_tid, context->cid,
-							GetActiveSnapshot(), &failure) != TM_Ok)
+	return compat_table_delete(batch->leaf->rri->ri_RelationDesc, &batch->standing->tts_tid,
+							   context->cid, GetActiveSnapshot(), &failure) == TM_Ok;
+}
+
+/* Whether no index need have an entry for the row that waits where it has the other's. */
+static bool
+keeps_entries(ArbiterBatch *batch, HeapTuple tuple)
+{
+	TupleDesc	desc = batch->standing->tts_tupleDescriptor;
+	int			column = -1;
+
+	while ((column = bms_next_member(batch->indexed, column)) >= 0)
+	{
+		Form_pg_attribute attribute;
+		Datum		values[2];
+		bool		isnull[2];
+
+		/* all columns, or what is none */
+		if (column + FirstLowInvalidHeapAttributeNumber <= 0)
+			return false;
+		attribute = TupleDescAttr(desc, column + FirstLowInvalidHeapAttributeNumber - 1);
+		values[0] = slot_getattr(batch->standing, attribute->attnum, &isnull[0]);
+		values[1] = heap_getattr(tuple, attribute->attnum, desc, &isnull[1]);
+		if (isnull[0] != isnull[1] ||
+			(!isnull[0] &&
+			 !datumIsEqual(values[0], values[1], attribute->attbyval, attribute->attlen)))
+			return false;
+	}
+	return true;
+}
+
+/*
+ * Whether a row that waits may take the place of the row in the slot as its new version, on the
+ * same page and with its entries (HOT).  The page is not locked: the server decides.
+ */
+static bool
+fits_beside(ArbiterBatch *batch, uint32 number)
+{
+	HeapTuple	tuple = batch->rows[number].tuple;
+	Buffer		buffer = ((BufferHeapTupleTableSlot *) batch->standing)->buffer;
+
+	return batch->context->dry == NULL && tuple->t_len <= TOAST_TUPLE_THRESHOLD &&
+		MAXALIGN(tuple->t_len) <= PageGetHeapFreeSpace(BufferGetPage(buffer)) &&
+		keeps_entries(batch, tuple);
+}
+
+/* Makes the last row of a key a new version of the row in the slot.  False: as remove_standing. */
+static bool
+update_standing(ArbiterBatch *batch, uint32 first)
+{
+	LeafContext *context = batch->context;
+	uint32		number = batch->rows[first].last;
+	TM_FailureData failure;
+	bool		enters;
+
+	show_row(batch, number);
+	if (compat_table_update(batch->leaf->rri->ri_RelationDesc, &batch->standing->tts_tid,
+							batch->slot, context->cid, GetActiveSnapshot(), &failure,
+							&enters) != TM_Ok)
 		return false;
+	batch->tids[number] = batch->slot->tts_tid;
+	leaf_note_place(context, batch->leaf, batch->slot);
+	/* others may have taken the room meanwhile */
+	batch->rows[first].keys = enters ? FATE_NEW : FATE_STORED;
+	return true;
+}
+
+/*
+ * Replaces the row in the slot, whose pin keeps its place from being another row's.  False:
+ * somebody has changed it meanwhile.
+ */
+static bool
+replace_standing(ArbiterBatch *batch, const Candidate *candidate)
+{
+	TupleTableSlot *standing = batch->standing;
+	uint32		first = candidate->number;
+	WaitingRow *row = &batch->rows[first];
+	bool		from_load = arbiter_is_from_load(batch->leaf->arbiter, standing);
+
+	if (!from_load && fits_beside(batch, row->last) ? !update_standing(batch, first) :
+		!remove_standing(batch, first))
+		return false;
+	row->gone = candidate->standing;
 	if (from_load)
-		checks_displace(context->checks, batch->leaf->checked, &standing->tts_tid,
+		checks_displace(batch->context->checks, batch->leaf->checked, &standing->tts_tid,
 						RelationGetRelid(batch->index));
-	batch->rows[first].gone = standing->tts_tid;
-	batch->rows[first].replaces = !from_load;
+	else
+		row->replaced = standing->tts_tid;
 	return true;
 }
 
@@ -311,7 +394,7 @@ settle_candidate(ArbiterBatch *batch, IndexFetchTableData *fetch, const Candidat
 		standing = STANDING_DEAD;
 	else if (!TransactionIdIsValid(dirty.xmin) && !TransactionIdIsValid(dirty.xmax) &&
 			 arbiter_may_see(rel, batch->standing) && has_key(batch, candidate->number) &&
-			 (!batch->replaces || remove_standing(batch, candidate->number)))
+			 (!batch->replaces || replace_standing(batch, candidate)))
 		standing = STANDING_THERE;
 	ExecClearTuple(batch->standing);
 	return standing;
@@ -430,10 +513,8 @@ static bool
 has_gone(void *arg, const ItemPointerData *tid)
 {
 	const ArbiterBatch *batch = arg;
-	const ItemPointerData *gone = &batch->rows[batch->first].gone;
 
-	return ItemPointerIsValid(gone) &&
-		ItemPointerEquals(unconstify(ItemPointerData *, gone), unconstify(ItemPointerData *, tid));
+	return batch->rows[batch->first].gone == row_id(tid, true);
 }
 
 /* For the entries: whether the key of the row that is stored has been sorted for the lookup. */
@@ -494,6 +575,14 @@ store_new(ArbiterBatch *batch, uint32 first, uint32 n)
 	{
 		if (batch->rows[i].fate != FATE_NEW)
 			continue;
+		if (ItemPointerIsValid(&batch->tids[i]))
+		{
+			/* it is a new version of a row that was there, on another page */
+			show_row(batch, i);
+			batch->slot->tts_tid = batch->tids[i];
+			leaf_follow_up(batch->context, leaf, batch->slot, leaf->entries);
+			continue;
+		}
 		leaf_put_tuple(batch->context, leaf, batch->rows[i].tuple, i);
 		if (leaf_is_full(leaf))
 		{
@@ -576,7 +665,7 @@ note_replaced(ArbiterBatch *batch, uint32 number)
 {
 	Relation	rel = batch->leaf->rri->ri_RelationDesc;
 
-	if (!table_tuple_fetch_row_version(rel, &batch->rows[number].gone, SnapshotAny,
+	if (!table_tuple_fetch_row_version(rel, &batch->rows[number].replaced, SnapshotAny,
 									   batch->standing))
 		elog(ERROR, "could not fetch the row that was replaced");
 	note(batch, number, REJECT_REPLACED, batch->standing);
@@ -594,17 +683,18 @@ tell_replaced(ArbiterBatch *batch, uint32 first, uint32 n)
 	for (uint32 i = first; i < first + n; i++)
 	{
 		const WaitingRow *row = &batch->rows[i];
+		bool		replaces = ItemPointerIsValid(&row->replaced);
 
-		if (!row->replaces && row->fate != FATE_DUPLICATE)
+		if (!replaces && row->fate != FATE_DUPLICATE)
 			continue;
 		if (!is_noted(batch))
 		{
-			replaced += row->replaces;
+			replaced += replaces;
 			duplicates += row->fate == FATE_DUPLICATE;
 			continue;
 		}
 		show_row(batch, i);
-		if (row->replaces)
+		if (replaces)
 			note_replaced(batch, i);
 		if (row->fate == FATE_DUPLICATE)
 			note(batch, i, REJECT_DUPLICATE, batch->slot);
@@ -814,6 +904,26 @@ serves(const LeafContext *context, const Leaf *leaf)
 		!RelationIsLogicallyLogged(leaf->rri->ri_RelationDesc);
 }
 
+/* Columns of indexes, of their expressions and predicates. */
+static Bitmapset *
+find_indexed(const ResultRelInfo *rri)
+{
+	Bitmapset  *columns = NULL;
+
+	for (int i = 0; i < rri->ri_NumIndices; i++)
+	{
+		const IndexInfo *info = rri->ri_IndexRelationInfo[i];
+
+		for (int j = 0; j < info->ii_NumIndexAttrs; j++)
+			if (info->ii_IndexAttrNumbers[j] != 0)
+				columns = bms_add_member(columns, info->ii_IndexAttrNumbers[j] -
+										 FirstLowInvalidHeapAttributeNumber);
+		pull_varattnos((Node *) info->ii_Expressions, 1, &columns);
+		pull_varattnos((Node *) info->ii_Predicate, 1, &columns);
+	}
+	return columns;
+}
+
 ArbiterBatch *
 arbiter_batch_open(LeafContext *context, Leaf *leaf)
 {
@@ -837,6 +947,7 @@ arbiter_batch_open(LeafContext *context, Leaf *leaf)
 		(options->reject_table != NULL || options->reject_file != NULL);
 	batch->notes = options->reject_table != NULL || options->reject_file != NULL ||
 		options->log_verbosity == BULK_VERBOSITY_VERBOSE || options->duplicate_limit >= 0;
+	batch->indexed = batch->replaces ? find_indexed(leaf->rri) : NULL;
 	batch->shape = shape_open(batch->index);
 	sink = (LookupSink) {.row = take_row,.place = take_place,.entry = take_entry,.arg = batch};
 	batch->lookup = lookup_open(rel, batch->index, batch->shape, &sink);

@@ -35,6 +35,10 @@
  * ON CONFLICT does.  They come before the new rows, when the fewest keys are in
  * our hands, and in the order of the input; with keep_new all rows with such a key.
  *
+ * With keep_new a row that stands, is none of the load, and whose page has room for the new one is
+ * not deleted but updated, if no column of an index changes: then the new row has its entries
+ * already (HOT).  Whoever waits for it goes on with the new row.
+ *
  * That with keep_old the batch's earlier row has a key and the later one is a duplicate does
  * not depend on what becomes of the first: it is stored, or another row has
  * the key.

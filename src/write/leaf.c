@@ -301,8 +301,7 @@ leaf_fire(LeafContext *context, Leaf *leaf, TupleTableSlot *slot, List *recheck)
 	list_free(recheck);
 }
 
-/* The same, and before them its index entries; entries: takes those that may wait, or NULL. */
-static void
+void
 leaf_follow_up(LeafContext *context, Leaf *leaf, TupleTableSlot *slot, Entries *entries)
 {
 	EState	   *estate = context->writer->estate;
@@ -520,8 +519,7 @@ leaf_flush(LeafContext *context, Leaf *leaf)
 	writer->storing += INSTR_TIME_GET_DOUBLE(end);
 }
 
-/* Where the row has got its place. */
-static void
+void
 leaf_note_place(LeafContext *context, Leaf *leaf, TupleTableSlot *slot)
 {
 	Journal    *journal = context->journal;

@@ -61,6 +61,16 @@ extern RefusalReason leaf_share_refusal(const Leaf *leaf);
 /* Whether so many index entries wait that they are to be inserted, once not in parallel mode. */
 extern bool leaf_entries_wait(const Leaf *leaf);
 
+/* Notes for checks at the end where the current row, in the slot, has got its place. */
+extern void leaf_note_place(LeafContext *context, Leaf *leaf, TupleTableSlot *slot);
+
+/*
+ * Makes the index entries of a row that is stored, in the slot, and fires its AFTER ROW triggers.
+ * entries: takes those that may wait, or NULL.
+ */
+extern void leaf_follow_up(LeafContext *context, Leaf *leaf, TupleTableSlot *slot,
+						   Entries *entries);
+
 /* Inserts the index entries that wait. */
 extern void leaf_flush_entries(LeafContext *context, Leaf *leaf);
 

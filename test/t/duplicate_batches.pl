@@ -216,6 +216,40 @@ is($load->ask($new), '3000|0|100', 'rows that have several entries are replaced'
 is($load->ask($new), '3000|0|3000', 'and those of a load');
 sound('several entries', 3000);
 
+# who waits for a row that is replaced: a new version of it on its page is met as after an UPDATE, a row on
+# another page is none of its own, as after a DELETE
+foreach my $case ([20, '1|1000001'], [100, '0|'])
+{
+	my ($fillfactor, $met) = @$case;
+	my $update = "WITH u AS (UPDATE u SET n = n + 1000000 WHERE a = 'key 00001' RETURNING n) SELECT count(*), max(n) FROM u";
+
+	foreach my $end ('COMMIT', 'ROLLBACK')
+	{
+		$node->safe_psql('postgres', "DROP TABLE IF EXISTS u; CREATE TABLE u (a text PRIMARY KEY, n int, s text) WITH (fillfactor = $fillfactor);
+			INSERT INTO u SELECT format('key %s', lpad(i::text, 5, '0')), -i, 'old' FROM generate_series(1, 3000) i");
+		$load->ask('BEGIN');
+		is($load->ask($new =~ s/'t'/'u'/r), '3000|0|3000', "fillfactor $fillfactor: all are replaced");
+		$other->send($update);
+		waits($other);
+		$load->ask($end);
+		is($other->wait, $end eq 'COMMIT' ? $met : '1|999999', "fillfactor $fillfactor, $end: who waits for a replaced row");
+		is($watch->ask("SELECT count(bt_index_parent_check('u_pkey', true, true)), (SELECT count(DISTINCT a) FROM u)"), '1|3000', "fillfactor $fillfactor, $end: the index");
+		next if $end eq 'ROLLBACK';
+		foreach my $level ('REPEATABLE READ', 'SERIALIZABLE')
+		{
+			$load->ask('BEGIN');
+			$load->ask($new =~ s/'t'/'u'/r);
+			$other->ask("BEGIN ISOLATION LEVEL $level");
+			$other->send($update);
+			waits($other);
+			$load->ask('COMMIT');
+			$other->wait;
+			is($other->sqlstate, '40001', "fillfactor $fillfactor, $level: who waits for a replaced row");
+			$other->ask('ROLLBACK');
+		}
+	}
+}
+
 # two loads take turns, others' statements wait for keys
 reset_table();
 $load->ask('BEGIN');
