@@ -62,6 +62,45 @@ REINDEX (CONCURRENTLY) INDEX t_id;
 REINDEX INDEX no_such_index;
 REINDEX INDEX t;
 
+-- REINDEX of more than a table commits after each index.
+CREATE SCHEMA one;
+CREATE TABLE one.parts (LIKE t) PARTITION BY RANGE (id);
+CREATE TABLE one.parts_1 PARTITION OF one.parts FOR VALUES FROM (0) TO (50000);
+INSERT INTO one.parts SELECT * FROM t;
+CREATE INDEX parts_id ON one.parts (id);
+SELECT sum(count) AS before FROM bulk_load_statements WHERE taken \gset
+REINDEX TABLE one.parts;
+SELECT sum(count) - :before AS taken FROM bulk_load_statements WHERE taken;
+REINDEX SCHEMA one;
+SELECT sum(count) - :before AS taken FROM bulk_load_statements WHERE taken;
+SELECT bt_index_check('one.parts_1_id_idx', true);
+REINDEX TABLE one.parts_id;
+DROP TABLE one.parts;
+DROP SCHEMA one;
+
+-- Rewrites of a table, also with rows of this transaction that it deleted.
+CREATE TABLE rewritten (id int PRIMARY KEY, word text, late timestamp);
+INSERT INTO rewritten SELECT id, long, late FROM t;
+SELECT build('ALTER TABLE rewritten ALTER id TYPE bigint');
+SELECT build('CLUSTER rewritten USING rewritten_pkey');
+SELECT sum(count) AS before FROM bulk_load_statements WHERE taken \gset
+VACUUM FULL rewritten;
+SELECT sum(count) - :before AS taken FROM bulk_load_statements WHERE taken;
+SELECT bt_index_check('rewritten_pkey', true);
+BEGIN;
+DELETE FROM rewritten WHERE id % 2 = 0;
+INSERT INTO rewritten SELECT id + 1, 'again', late FROM rewritten;
+SELECT build('CLUSTER rewritten USING rewritten_pkey');
+SELECT bt_index_check('rewritten_pkey', true);
+COMMIT;
+INSERT INTO rewritten VALUES (2);
+CREATE MATERIALIZED VIEW shown AS SELECT * FROM rewritten;
+CREATE UNIQUE INDEX ON shown (id);
+SELECT build('REFRESH MATERIALIZED VIEW shown');
+SELECT bt_index_check('shown_id_idx', true);
+DROP MATERIALIZED VIEW shown;
+DROP TABLE rewritten;
+
 -- Constraints, and errors as the server has them.
 CREATE UNIQUE INDEX t_few_unique ON t (few);
 SET pgbulk.create_index = off;

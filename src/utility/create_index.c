@@ -6,11 +6,9 @@
 
 #include "access/genam.h"
 #include "access/nbtree.h"
-#include "access/table.h"
 #include "access/xact.h"
 #include "catalog/catalog.h"
 #include "catalog/index.h"
-#include "catalog/namespace.h"
 #include "catalog/objectaccess.h"
 #include "catalog/pg_am_d.h"
 #include "catalog/pg_class.h"
@@ -23,6 +21,7 @@
 #include "storage/lmgr.h"
 #include "utility/create_index.h"
 #include "utility/statements.h"
+#include "utils/inval.h"
 #include "utils/memutils.h"
 #include "utils/rel.h"
 #include "utils/relcache.h"
@@ -82,7 +81,8 @@ build_entries(Relation heap, Relation index, IndexInfo *info, BuildResult *resul
 	};
 
 	conflicts_add_table(conflicts, 0, true);
-	if (info->ii_Unique)
+	/* also where it is not to be checked: after a rewrite of its table */
+	if (index->rd_index->indisunique)
 		conflicts_add_index(conflicts, build.relid, &sink);
 	progress_index_shown(true);
 	PG_TRY();
@@ -98,10 +98,11 @@ build_entries(Relation heap, Relation index, IndexInfo *info, BuildResult *resul
 	if (build.processes == 0)
 		parallel_build_one(&build, (Size) maintenance_work_mem * 1024, conflicts);
 	conflicts_close(conflicts);
-	if (duplicates)
-		RelationTruncate(index, 0);
 	*result = build.result;
-	return !duplicates;
+	if (!duplicates || !info->ii_Unique)
+		return true;
+	RelationTruncate(index, 0);
+	return false;
 }
 
 static IndexBuildResult *
@@ -178,49 +179,23 @@ note_access(ObjectAccessType access, Oid class, Oid object, int sub, void *arg)
 		note_created(object);
 }
 
-/* The indexes of a table, if it can be locked at once; others may be dropping it. */
+/*
+ * An index that REINDEX, or what rewrites a table, is about to fill has got its new file, and so
+ * its entry in the cache, which is open, has been built anew.
+ */
 static void
-prepare_table(Oid relid)
+note_changed(Datum arg, Oid relid)
 {
-	Relation	table;
-	ListCell   *lc;
+	Relation	index;
 
-	if (!ConditionalLockRelationOid(relid, AccessShareLock))
+	if (!create_index_enabled || !OidIsValid(relid) || !ReindexIsProcessingIndex(relid) ||
+		!CheckRelationOidLockedByMe(relid, AccessExclusiveLock, false))
 		return;
-	table = try_table_open(relid, NoLock);
-	if (table == NULL)
-	{
-		UnlockRelationOid(relid, AccessShareLock);
+	index = RelationIdGetRelation(relid);
+	if (index == NULL)
 		return;
-	}
-	foreach(lc, RelationGetIndexList(table))
-	{
-		Oid			index_oid = lfirst_oid(lc);
-
-		if (ConditionalLockRelationOid(index_oid, AccessShareLock))
-		{
-			Relation	index = index_open(index_oid, NoLock);
-
-			take_over(index);
-			index_close(index, AccessShareLock);
-		}
-	}
-	/* two sessions that kept theirs would wait for one another */
-	table_close(table, AccessShareLock);
-}
-
-void
-create_index_prepare(const ReindexStmt *statement)
-{
-	Oid			relid;
-
-	if (!create_index_enabled || statement->relation == NULL)
-		return;
-	relid = RangeVarGetRelid(statement->relation, NoLock, true);
-	if (OidIsValid(relid) && statement->kind == REINDEX_OBJECT_INDEX)
-		relid = IndexGetRelation(relid, true);
-	if (OidIsValid(relid))
-		prepare_table(relid);
+	take_over(index);
+	RelationClose(index);
 }
 
 void
@@ -228,4 +203,5 @@ create_index_install(void)
 {
 	next_hook = object_access_hook;
 	object_access_hook = note_access;
+	CacheRegisterRelcacheCallback(note_changed, (Datum) 0);
 }

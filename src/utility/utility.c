@@ -9,7 +9,6 @@
 #include "tcop/utility.h"
 #include "utility/copy_from.h"
 #include "utility/copy_options.h"
-#include "utility/create_index.h"
 #include "utility/utility.h"
 
 static ProcessUtility_hook_type next_hook;
@@ -67,8 +66,6 @@ run_utility(ARGUMENTS)
 	bool		discards = IsA(statement, DiscardStmt) &&
 		((const DiscardStmt *) statement)->target == DISCARD_ALL;
 
-	if (IsA(statement, ReindexStmt))
-		create_index_prepare((const ReindexStmt *) statement);
 	if (copy != NULL && copy_is_ours(copy))
 		copy_run(pstmt, query, completion);
 	else if (unknown != NULL)
