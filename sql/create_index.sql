@@ -80,7 +80,7 @@ DROP SCHEMA one;
 
 -- Rewrites of a table, also with rows of this transaction that it deleted.
 CREATE TABLE rewritten (id int PRIMARY KEY, word text, late timestamp);
-INSERT INTO rewritten SELECT id, long, late FROM t;
+INSERT INTO rewritten SELECT id, long || long, late FROM t;
 SELECT build('ALTER TABLE rewritten ALTER id TYPE bigint');
 SELECT build('CLUSTER rewritten USING rewritten_pkey');
 SELECT sum(count) AS before FROM bulk_load_statements WHERE taken \gset
