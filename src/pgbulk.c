@@ -19,6 +19,7 @@
 #include "server/compat.h"
 #include "stream/source.h"
 #include "utility/create_index.h"
+#include "utility/foreign_keys.h"
 #include "utility/statements.h"
 #include "utility/utility.h"
 #include "utils/array.h"
@@ -63,6 +64,11 @@ _PG_init(void)
 							 "Builds btrees of CREATE INDEX, ADD PRIMARY KEY, ADD UNIQUE and REINDEX.",
 							 NULL,
 							 &create_index_enabled, false,
+							 PGC_USERSET, 0, NULL, NULL, NULL);
+	DefineCustomBoolVariable("pgbulk.foreign_keys",
+							 "Checks existing rows for ADD FOREIGN KEY and VALIDATE CONSTRAINT.",
+							 NULL,
+							 &foreign_keys_enabled, false,
 							 PGC_USERSET, 0, NULL, NULL, NULL);
 	MarkGUCPrefixReserved("pgbulk");
 	create_index_install();

@@ -14,6 +14,7 @@
 #include "catalog/pg_constraint.h"
 #include "catalog/pg_trigger.h"
 #include "check/foreign_key.h"
+#include "check/key_bytes.h"
 #include "check/probe.h"
 #include "executor/spi.h"
 #include "miscadmin.h"
@@ -293,33 +294,6 @@ foreign_key_referenced(const ForeignKey *key)
 
 /* ---- rows ---- */
 
-/* The bytes of a value without its header, detoasted.  May replace *value. */
-static inline const char *
-value_bytes(Form_pg_attribute att, Datum *value, Size *len)
-{
-	if (att->attbyval)
-	{
-		*len = sizeof(Datum);
-		return (const char *) value;
-	}
-	if (att->attlen > 0)
-	{
-		*len = att->attlen;
-		return DatumGetPointer(*value);
-	}
-	if (att->attlen == -1)
-	{
-		struct varlena *packed =
-			pg_detoast_datum_packed((struct varlena *) DatumGetPointer(*value));
-
-		*value = PointerGetDatum(packed);
-		*len = VARSIZE_ANY_EXHDR(packed);
-		return VARDATA_ANY(packed);
-	}
-	*len = strlen(DatumGetCString(*value));
-	return DatumGetCString(*value);
-}
-
 /*
  * Appends the bytes of the current key; with several columns, each value is
  * preceded by its length.
@@ -332,8 +306,8 @@ add_key_bytes(ForeignKey *key)
 	for (int i = 0; i < key->natts; i++)
 	{
 		Size		len;
-		const char *bytes = value_bytes(TupleDescAttr(desc, key->atts[i] - 1),
-										&key->values[i], &len);
+		const char *bytes = key_value_bytes(TupleDescAttr(desc, key->atts[i] - 1),
+											&key->values[i], &len);
 		uint32		own = len;
 
 		if (key->natts > 1)

@@ -170,18 +170,19 @@ size_with(const KeySet *set, Size len, Size *capacity)
 	return *capacity + slots;
 }
 
-void
+bool
 key_set_add(KeySet *set, const char *key, Size len, uint32 hash)
 {
 	Size		capacity;
 	uint32		own = len;
 	Slot		slot = {.hash = hash};
+	bool		fits = size_with(set, len, &capacity) <= set->memory;
 
-	if (size_with(set, len, &capacity) > set->memory)
+	if (!fits)
 	{
 		init_set(set);
 		if (size_with(set, len, &capacity) > set->memory)
-			return;
+			return false;
 	}
 	if (capacity > set->capacity)
 	{
@@ -197,4 +198,5 @@ key_set_add(KeySet *set, const char *key, Size len, uint32 hash)
 	set->size += sizeof(own) + len;
 	set->nkeys++;
 	put_slot(set, slot);
+	return fits;
 }

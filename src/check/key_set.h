@@ -30,8 +30,11 @@ extern void key_set_has_many(const KeySet *set, KeySetItem *items, int n, bool *
 extern bool key_set_has(const KeySet *set, const char *key, Size len,
 						uint32 *hash);
 
-/* Adds a key that is not in the set. */
-extern void key_set_add(KeySet *set, const char *key, Size len, uint32 hash);
+/*
+ * Adds a key that is not in the set.  False: the memory was full, and the keys before are
+ * forgotten.
+ */
+extern bool key_set_add(KeySet *set, const char *key, Size len, uint32 hash);
 
 extern void key_set_clear(KeySet *set);
 

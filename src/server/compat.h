@@ -307,6 +307,23 @@ compat_check_execute(Oid function, const char *name)
 		aclcheck_error(result, OBJECT_FUNCTION, name);
 }
 
+/* A scan of a whole table. */
+#if PG_VERSION_NUM >= 190000
+#define compat_table_beginscan(rel, snapshot) \
+	table_beginscan((rel), (snapshot), 0, NULL, SO_NONE)
+#else
+#define compat_table_beginscan(rel, snapshot) table_beginscan((rel), (snapshot), 0, NULL)
+#endif
+
+/* Hooks of ExecutorRun: from 18 on without the promise to run a query once. */
+#if PG_VERSION_NUM >= 180000
+#define COMPAT_RUN_PARAMETERS QueryDesc *desc, ScanDirection direction, uint64 count
+#define COMPAT_RUN_ARGUMENTS desc, direction, count
+#else
+#define COMPAT_RUN_PARAMETERS QueryDesc *desc, ScanDirection direction, uint64 count, bool once
+#define COMPAT_RUN_ARGUMENTS desc, direction, count, once
+#endif
+
 /* A plain index scan. */
 #include "access/genam.h"
 

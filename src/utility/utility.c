@@ -9,6 +9,7 @@
 #include "tcop/utility.h"
 #include "utility/copy_from.h"
 #include "utility/copy_options.h"
+#include "utility/foreign_keys.h"
 #include "utility/utility.h"
 
 static ProcessUtility_hook_type next_hook;
@@ -56,6 +57,23 @@ pass_on_unknown(const DefElem *unknown, ARGUMENTS)
 	PG_END_TRY();
 }
 
+/* ALTER TABLE, whose query for rows that violate a foreign key may be taken. */
+static void
+pass_on_alter(ARGUMENTS)
+{
+	bool		before = foreign_keys_watch(true);
+
+	PG_TRY();
+	{
+		pass_on(pstmt, query, read_only_tree, context, params, environment, dest, completion);
+	}
+	PG_FINALLY();
+	{
+		(void) foreign_keys_watch(before);
+	}
+	PG_END_TRY();
+}
+
 static void
 run_utility(ARGUMENTS)
 {
@@ -71,6 +89,9 @@ run_utility(ARGUMENTS)
 	else if (unknown != NULL)
 		pass_on_unknown(unknown, pstmt, query, read_only_tree, context, params, environment, dest,
 						  completion);
+	else if (foreign_keys_enabled && IsA(statement, AlterTableStmt))
+		pass_on_alter(pstmt, query, read_only_tree, context, params, environment, dest,
+					  completion);
 	else
 		pass_on(pstmt, query, read_only_tree, context, params, environment, dest, completion);
 	/* the next user of the session may be another one */
@@ -83,4 +104,5 @@ utility_install(void)
 {
 	next_hook = ProcessUtility_hook;
 	ProcessUtility_hook = run_utility;
+	foreign_keys_install();
 }

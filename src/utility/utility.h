@@ -3,7 +3,8 @@
  *		The utility statements that pgbulk runs instead of the server.
  *
  * Once the library is loaded, a hook sees each utility statement.  It runs COPY FROM
- * statements with options that only pgbulk has, and passes all others on.  After DISCARD ALL
+ * statements with options that only pgbulk has, and passes all others on.  The check of a
+ * foreign key by ALTER TABLE may be taken from the server (foreign_keys.h).  After DISCARD ALL
  * the result of the last load is forgotten.
  *
  * Trap: extensions whose own hook was installed before do not see a statement that is run
