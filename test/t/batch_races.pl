@@ -148,6 +148,41 @@ foreach my $policy ('keep_old', 'keep_new')
 	}
 }
 
+# ranges of blocks that are summarized while rows of theirs wait, or no longer are
+$node->safe_psql('postgres', q{
+	CREATE FUNCTION twice(i int) RETURNS int LANGUAGE plpgsql IMMUTABLE AS $$
+	BEGIN
+		IF i = 2700 AND current_setting('race.waits', true) = 'on' THEN
+			PERFORM pg_advisory_xact_lock_shared(1);
+		END IF;
+		RETURN 2 * i;
+	END$$;
+	CREATE TABLE ranges (i int, s text);
+	CREATE INDEX ranges_i ON ranges USING brin (twice(i)) WITH (pages_per_range = 2)});
+my $ranges = data_file('ranges.csv', 1, join('', map { "$_," . 'x' x 200 . "\n" } 1 .. 4000));
+foreach my $case ([ 'are summarized', q{SELECT brin_summarize_new_values('ranges_i') > 10} ],
+	[ 'are summarized and no longer', q{SELECT brin_summarize_new_values('ranges_i') > 10; SELECT count(brin_desummarize_range('ranges_i', n)) > 0 FROM generate_series(0, 40, 4) n} ],
+	[ 'are vacuumed', 'VACUUM ranges; SELECT true' ],
+	[ 'get rows of others', q{SELECT brin_summarize_new_values('ranges_i') > 10; INSERT INTO ranges SELECT i, '' FROM generate_series(5001, 6000) i; SELECT true} ])
+{
+	my ($what, $statements) = @$case;
+
+	$node->safe_psql('postgres', q{TRUNCATE ranges; INSERT INTO ranges SELECT i, repeat('y', 100) FROM generate_series(10000, 10500) i; SELECT brin_summarize_new_values('ranges_i'); DELETE FROM ranges WHERE i % 2 = 0; VACUUM ranges});
+	$gate->ask('SELECT pg_advisory_lock(1)');
+	$load->ask("SET race.waits = 'on'");
+	$load->send("SELECT rows_loaded FROM bulk_load('ranges', '$ranges', '{\"writer\": \"buffered\", \"workers\": 0}')");
+	wait_for('the load at the gate', sub {
+		$other->ask("SELECT count(*) FROM pg_locks WHERE pid = $load->{pid} AND locktype = 'advisory' AND NOT granted") > 0 });
+	is((map { $other->ask($_) } split /; /, $statements)[-1], 't', "ranges $what");
+	$gate->ask('SELECT pg_advisory_unlock(1)');
+	is($load->wait, 4000, "ranges $what: the load");
+	is($node->safe_psql('postgres', q{SET enable_seqscan = off; SELECT count(*) FROM ranges k, LATERAL (SELECT count(*) FROM ranges t WHERE twice(t.i) = twice(k.i)) f (n) WHERE k.i % 97 = 0 AND n <> 1}),
+		0, "ranges $what: each row is found");
+	$node->safe_psql('postgres', 'VACUUM ranges');
+	is($node->safe_psql('postgres', q{SET enable_seqscan = off; SELECT count(*) FROM ranges k, LATERAL (SELECT count(*) FROM ranges t WHERE twice(t.i) = twice(k.i)) f (n) WHERE k.i % 97 = 0 AND n <> 1}),
+		0, "ranges $what: each row is found in summaries, too");
+}
+
 $_->close foreach ($load, $gate, $other);
 check_log($node);
 check_tables($node);
