@@ -188,7 +188,8 @@ note_changed(Datum arg, Oid relid)
 {
 	Relation	index;
 
-	if (!create_index_enabled || !OidIsValid(relid) || !ReindexIsProcessingIndex(relid) ||
+	if (!create_index_enabled || !OidIsValid(relid) || IsCatalogRelationOid(relid) ||
+		!ReindexIsProcessingIndex(relid) ||
 		!CheckRelationOidLockedByMe(relid, AccessExclusiveLock, false))
 		return;
 	index = RelationIdGetRelation(relid);
