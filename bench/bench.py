@@ -20,7 +20,7 @@ import in_use
 import indexed
 import sources
 from indexed import Method, literal
-from measure import Run, psql, timed
+from measure import TEMPLATE, Run, psql, sessions_ended, timed
 
 
 def bulk_load(path, options):
@@ -113,6 +113,7 @@ class Bench:
         self.args = args
         self.server = psql("SHOW server_version;").split()[0]
         self.runs = []                      # (data set, method, round, Run, rows, bytes)
+        self.until = None                   # when the present case is to end
         self.version = psql("SELECT extversion FROM pg_extension WHERE extname = 'pgbulk';").strip()
 
     def table(self, columns, kind=""):
@@ -131,7 +132,7 @@ class Bench:
     def rounds(self, name, methods, rows, size, digest=DIGEST, warm_up=lambda _, sql: measured(sql)):
         """methods: name -> statement, Method or function; each once to warm up, then all in turn; digest: a query that finds the
         same after each of them, or None"""
-        digests = {}
+        digests, warm = {}, set()
         for method, sql in list(methods.items()):
             try:
                 run = warm_up(method, sql)
@@ -141,16 +142,22 @@ class Bench:
                 continue
             if digest:
                 digests[method] = psql(digest + ";").strip()
-            # nothing is the warmer for a load of minutes
+            # nothing is the warmer for a load of minutes; and where time is short it counts, too
+            if run.seconds > LONG or (self.until and run.seconds):
+                self.runs.append((name, method, 0 if self.until else 1, run, rows, size))
+                warm.add(method)
             if run.seconds > LONG:
-                self.runs.append((name, method, 1, run, rows, size))
                 del methods[method]
         if len(set(digests.values())) > 1:
             sys.exit(f"{name}: the tables differ: {digests}")
         for n in range(1, self.args.rounds + 1):
+            start = time.monotonic()
             for method, sql in methods.items():
-                self.runs.append((name, method, n, measured(sql), rows, size))
+                if not self.until or n > 1 or method not in warm:
+                    self.runs.append((name, method, n, measured(sql), rows, size))
             print(f"{name}: round {n} of {self.args.rounds}", file=sys.stderr)
+            if self.until and 2 * time.monotonic() - start > self.until:
+                break
 
     def data_set(self, d):
         path, rows = d.file(self.args.data, self.args.percent)
@@ -227,12 +234,30 @@ class Bench:
             self.rounds("votes, 1 % duplicates", indexed.duplicates(clean, path), rows, os.path.getsize(path), digest=None)
 
     def in_use(self, wanted):
-        psql(in_use.DROP + ";")
-        for only, make in in_use.CASES.items():
-            for case in make(self) if {"in_use", only} & set(wanted) else ():
-                with self.shared_buffers(case.shared_buffers):
-                    self.rounds(case.title, case.methods, case.rows, os.path.getsize(case.path), case.digest or DIGEST, in_use.check_locks)
-                psql(*(s + ";" for s in case.done))
+        chosen = [make for name, make in in_use.CASES.items() if in_use.is_wanted(name, wanted)]
+        end = self.args.minutes and time.monotonic() + self.args.minutes * 60
+        with self.database("in_use"):
+            for n, make in enumerate(chosen):
+                self.until = end and time.monotonic() + (end - time.monotonic()) / (len(chosen) - n)
+                for case in make(self):
+                    with self.shared_buffers(case.shared_buffers):
+                        self.rounds(case.title, case.methods, case.rows, os.path.getsize(case.path), case.digest or in_use.DIGEST, in_use.check_locks)
+                    psql(*(s + ";" for s in case.done))
+        self.until = None
+
+    @contextlib.contextmanager
+    def database(self, name):
+        """another database while the block runs"""
+        here = os.environ["PGDATABASE"]
+        psql(f"CREATE DATABASE {name};")
+        os.environ["PGDATABASE"] = name
+        psql("CREATE EXTENSION pgbulk;")
+        if has_pg_bulkload():
+            psql("CREATE EXTENSION IF NOT EXISTS pg_bulkload;")
+        yield
+        sessions_ended()
+        os.environ["PGDATABASE"] = here
+        psql(f"DROP DATABASE {name};", f"DROP DATABASE IF EXISTS {TEMPLATE};")
 
     @contextlib.contextmanager
     def shared_buffers(self, pages):
@@ -251,7 +276,7 @@ class Bench:
         for name, method, _, run, rows, size in self.runs:
             runs.setdefault(name, (rows, size, collections.OrderedDict()))[2].setdefault(method, []).append(run)
         print(f"\npgbulk {self.version}, PostgreSQL {self.server}, {os.cpu_count()} cores; "
-              f"median of {self.args.rounds} runs, seconds; processor time of all processes, WAL in MB\n")
+              f"median of {'up to ' * bool(self.args.minutes)}{self.args.rounds} runs, seconds; processor time of all processes, WAL in MB\n")
         print("| data | rows | MB | method | median | min | max | times the first | processor | WAL |")
         print("|---|--:|--:|---|--:|--:|--:|--:|--:|--:|")
         for name, (rows, size, methods) in runs.items():
@@ -279,6 +304,7 @@ def main():
     p.add_argument("--out", required=True)
     p.add_argument("--percent", type=int, default=100)
     p.add_argument("--rounds", type=int, default=5)
+    p.add_argument("--minutes", type=float, help="fewer rounds of loads into tables in use, if these would take longer")
     p.add_argument("--only", default="")
     p.add_argument("--restart", required=True, help="command that restarts the server")
     args = p.parse_args()
@@ -286,7 +312,7 @@ def main():
     known = [d.name for d in datasets.ALL] + ["bad", "sources", "indexed", "indexed_c", "append", "double", "foreign_key",
                                               "duplicates", "in_use"] + list(in_use.CASES)
     for w in wanted:
-        if w not in known:
+        if w not in known and not any(in_use.is_wanted(name, [w]) for name in in_use.CASES):
             sys.exit(f"no data set \"{w}\"; there are: {', '.join(known)}")
     psql("CREATE EXTENSION IF NOT EXISTS pgbulk;")
     b = Bench(args)

@@ -6,7 +6,7 @@ import signal
 import subprocess
 import time
 
-from measure import Meter, Run, psql
+from measure import Meter, Run, prepare, psql
 
 # What each of four clients does, again and again; the links tell their rows from those of the load.
 CLIENTS = r"""\set id random(1, :rows)
@@ -30,7 +30,8 @@ def quarters(path, sessions=4):
 def at_once(before, statements):
     """measures sessions that each run a statement, all at the same time"""
     def measure():
-        psql(*(s + ";" for s in before), "CHECKPOINT;")
+        prepare(before)
+        psql("CHECKPOINT;")
         with Meter() as meter:
             sessions = [subprocess.Popen(["psql", "-Xq", "-v", "ON_ERROR_STOP=1", "-c", s], stdout=subprocess.DEVNULL) for s in statements]
             if any([s.wait() for s in sessions]):
@@ -79,7 +80,8 @@ def latencies(names, start, end):
 def beside_clients(before, folder, rows, statement, latency):
     """measures a statement beside clients; the 99th percentile of their latency is appended to latency"""
     def measure():
-        psql(*(s + ";" for s in before), "CHECKPOINT;")
+        prepare(before)
+        psql("CHECKPOINT;")
         with clients(folder, rows) as names:
             start = time.time()
             psql(statement + ";")

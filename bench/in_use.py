@@ -9,13 +9,15 @@ import os
 import datasets
 from beside import at_once, beside_clients, quarters
 from indexed import COLUMNS, INDEXES, Method, bulk_load, copy, literal, load, memory
-from measure import Run, psql, timed
+from measure import Ready, Run, prepare, psql, timed
 
 # digest: a query that finds the same after each method, or None for all columns of all rows
 # shared_buffers: the server's for this case, in pages, or None for what it has
 # done: statements that drop the tables
 Case = collections.namedtuple("Case", "title methods rows path digest shared_buffers done", defaults=(None, None, ["DROP TABLE target"]))
 
+# in half the time of rows as text: all types here have a hash function
+DIGEST = "SELECT count(*), sum(hash_record_extended(t, 0)::numeric) FROM target t"
 DROP = "DROP TABLE IF EXISTS target, staging, users"
 VOTES = f"CREATE TABLE target (id serial, {datasets.VOTES})"
 TEN = INDEXES + [f"CREATE INDEX ON target {keys}" for keys in (
@@ -36,7 +38,8 @@ def check_locks(name, method):
         return timed(method)
     settings = [s for s in method.sql if s.startswith("SET")]
     loads = [s for s in method.sql if not s.startswith("SET")]
-    held = psql(*(s + ";" for s in [*method.before, "RESET ALL", *settings, "BEGIN", *loads, LOCKS, "COMMIT"])).strip()
+    prepare(method.before)
+    held = psql(*(s + ";" for s in [*settings, "BEGIN", *loads, LOCKS, "COMMIT"])).strip()
     if held:
         raise SystemExit(f"{name} holds locks against writers: {held}")
     return Run(0)
@@ -45,7 +48,7 @@ def check_locks(name, method):
 def filled(table, path, indexes=(), columns=COLUMNS):
     """a table with the rows of the file"""
     options = {"columns": columns.split(", "), "workers": 1, "writer": "direct"}
-    return [DROP, table, *indexes, memory("1GB"), bulk_load("target", path, options), "VACUUM ANALYZE target"]
+    return Ready([DROP, table, *indexes, memory("1GB"), bulk_load("target", path, options), "VACUUM ANALYZE target"])
 
 
 def by_copy(target, path, columns):
@@ -78,13 +81,16 @@ def ten(bench):
     yield Case("append, 10 indexes", appended(filled(VOTES, path, TEN), more), rows, more)
 
 
-def large(bench):
+def large(bench, title="append, 3 indexes, 10 times shared_buffers", ready=None):
     (path, _), (more, rows) = bench.file(datasets.ALL[0]), bench.file(datasets.ALL[0], 0.1)
     before = filled(VOTES, path, INDEXES)
-    pages = int(psql(*(s + ";" for s in before), "SELECT pg_total_relation_size('target') / 8192;").split()[-1])
-    title = "append, 3 indexes, 10 times shared_buffers"
-    yield Case(title, appended(before, more), rows, more, shared_buffers=pages // 10)
-    yield Case(f"{title}, read from disk", appended(before, more, ready=forget), rows, more, shared_buffers=pages // 10)
+    prepare(before)
+    pages = int(psql("SELECT pg_total_relation_size('target') / 8192;"))
+    yield Case(title, appended(before, more, ready=ready), rows, more, shared_buffers=pages // 10)
+
+
+def large_disk(bench):
+    yield from large(bench, "append, 3 indexes, 10 times shared_buffers, read from disk", forget)
 
 
 def forget():
@@ -97,25 +103,27 @@ def forget():
                 os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
 
 
-def duplicates(bench):
-    clean, _ = bench.file(datasets.PAIRS)
-    before = filled(f"CREATE TABLE target ({datasets.VOTES}, PRIMARY KEY (username, link))", clean)
-    for data, title in ((datasets.KNOWN, "all keys known"), (datasets.HALF_KNOWN, "every second key known")):
-        path, rows = bench.file(data)
-        for policy, action in (("keep_old", "DO NOTHING"), ("keep_new", "(username, link) DO UPDATE SET score = excluded.score")):
-            quiet = {"log_verbosity": "silent", "on_duplicate": policy}
-            methods = {
-                "COPY to staging, INSERT ... ON CONFLICT": Method(before, [
-                    f"CREATE UNLOGGED TABLE staging ({datasets.VOTES})", by_copy("staging", path, COLUMNS),
-                    f"INSERT INTO target SELECT * FROM staging ON CONFLICT {action}", "DROP TABLE staging"]),
-                "bulk_load": Method(before, [load(path, workers=1, **quiet)]),
-                "bulk_load, no worker": Method(before, [load(path, workers=0, **quiet)]),
-                "bulk_load, direct": Method(before, [load(path, workers=1, writer="direct", **quiet)]),
-            }
-            rival = bench.rival("DIRECT", f"ON_DUPLICATE_KEEP={policy[5:].upper()}", "DUPLICATE_ERRORS=INFINITE")
-            if rival:
-                methods["pg_bulkload"] = Method(before, [memory("1GB"), rival(path)])
-            yield Case(f"{title}, {policy}", methods, rows, path)
+ACTIONS = {"keep_old": "DO NOTHING", "keep_new": "(username, link) DO UPDATE SET score = excluded.score"}
+
+
+def duplicates(data, title, policy):
+    def cases(bench):
+        (clean, _), (path, rows) = bench.file(datasets.PAIRS), bench.file(data)
+        before = filled(f"CREATE TABLE target ({datasets.VOTES}, PRIMARY KEY (username, link))", clean)
+        quiet = {"log_verbosity": "silent", "on_duplicate": policy}
+        methods = {
+            "COPY to staging, INSERT ... ON CONFLICT": Method(before, [
+                f"CREATE UNLOGGED TABLE staging ({datasets.VOTES})", by_copy("staging", path, COLUMNS),
+                f"INSERT INTO target SELECT * FROM staging ON CONFLICT {ACTIONS[policy]}", "DROP TABLE staging"]),
+            "bulk_load": Method(before, [load(path, workers=1, **quiet)]),
+            "bulk_load, no worker": Method(before, [load(path, workers=0, **quiet)]),
+            "bulk_load, direct": Method(before, [load(path, workers=1, writer="direct", **quiet)]),
+        }
+        rival = bench.rival("DIRECT", f"ON_DUPLICATE_KEEP={policy[5:].upper()}", "DUPLICATE_ERRORS=INFINITE")
+        if rival:
+            methods["pg_bulkload"] = Method(before, [memory("1GB"), rival(path)])
+        yield Case(f"{title}, {policy}", methods, rows, path)
+    return cases
 
 
 def sessions(bench):
@@ -126,10 +134,9 @@ def sessions(bench):
                                                "bulk_load": at_once(before, [load(p) for p in parts])}, rows, path)
 
 
-def partitions(bench):
-    history, _ = bench.file(datasets.DAYS)
-    for data, title, first in ((datasets.NEWEST, "newest", DAYS_KEPT - 1), (datasets.LATEST, "60", DAYS_KEPT - 60)):
-        path, rows = bench.file(data)
+def partitions(data, title, first):
+    def cases(bench):
+        (history, _), (path, rows) = bench.file(datasets.DAYS), bench.file(data)
         days = range(first, DAYS_KEPT)
         yield Case(f"{title} of {DAYS_KEPT} partitions, 3 indexes", appended(partitioned(history), path, DAYS), rows, path)
         yield Case(f"as many rows to {len(days)} plain table{'s' * (len(days) > 1)}, 3 indexes", {
@@ -137,6 +144,7 @@ def partitions(bench):
             "bulk_load": Method(plain(history, days), [bulk_load(table, file, {"columns": DAYS.split(", "), "workers": 1})
                                                        for table, file in by_day(path, days)]),
         }, rows, path, done=[f"DROP TABLE {', '.join(f'plain_{day}' for day in days)} CASCADE"])
+    return cases
 
 
 def partitioned(path):
@@ -157,7 +165,7 @@ def plain(path, days):
         made += [f"CREATE INDEX ON {table} ({column})" for column in ("id", "username", "link")]
     made += [bulk_load(table, file, {"columns": DAYS.split(", "), "writer": "direct"}) for table, file in by_day(path, days)]
     view = "CREATE VIEW target AS " + " UNION ALL ".join(f"SELECT {DAYS} FROM {table}" for table in tables)
-    return made + [f"VACUUM ANALYZE {', '.join(tables)}", view]
+    return Ready(made + [f"VACUUM ANALYZE {', '.join(tables)}", view])
 
 
 def by_day(path, days):
@@ -174,17 +182,18 @@ def by_day(path, days):
     return [(f"plain_{day}", file) for day, file in files.items()]
 
 
-def small(bench, calls=1000):
+def small(rows, calls=1000):
     """loads of a few rows, whose commits wait for no disk"""
-    path, _ = bench.file(datasets.ALL[0])
-    before = filled(VOTES, path, INDEXES)
-    for rows in (1, 100):
+    def cases(bench):
+        path, _ = bench.file(datasets.ALL[0])
+        before = filled(VOTES, path, INDEXES)
         few = os.path.join(bench.args.data, f"small-{rows}.csv")
         with open(few, "w", encoding="utf-8") as out:
             out.writelines(f"user{n},t3_few{n},1\n" for n in range(rows))
         start = ["SET synchronous_commit = off"]
         methods = {"COPY": Method(before, start + [copy(few)] * calls), "bulk_load": Method(before, start + [load(few)] * calls)}
         yield Case(f"{calls} loads of {rows} row{'s' * (rows > 1)}, 3 indexes", methods, calls * rows, few)
+    return cases
 
 
 def clients(bench):
@@ -198,4 +207,18 @@ def clients(bench):
         bench.note(f"{title}, their 99th percentile", name, taken[1:], few, more)
 
 
-CASES = {f"in_use_{make.__name__}": make for make in (append, gin, ten, large, duplicates, sessions, partitions, small, clients)}
+# those of the same table after one another, which is made once for them
+CASES = {f"in_use_{name}": make for name, make in {
+    "append": append, "clients": clients, "small_1": small(1), "small_100": small(100), "large": large, "large_disk": large_disk,
+    "duplicates_known_keep_old": duplicates(datasets.KNOWN, "all keys known", "keep_old"),
+    "duplicates_known_keep_new": duplicates(datasets.KNOWN, "all keys known", "keep_new"),
+    "duplicates_half_keep_old": duplicates(datasets.HALF_KNOWN, "every second key known", "keep_old"),
+    "duplicates_half_keep_new": duplicates(datasets.HALF_KNOWN, "every second key known", "keep_new"),
+    "gin": gin, "ten": ten, "sessions": sessions,
+    "partitions_newest": partitions(datasets.NEWEST, "newest", DAYS_KEPT - 1),
+    "partitions_60": partitions(datasets.LATEST, "60", DAYS_KEPT - 60)}.items()}
+
+
+def is_wanted(case, wanted):
+    """whether a case is named, or the beginning of its name"""
+    return any(case == name or case.startswith(name + "_") for name in wanted)

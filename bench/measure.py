@@ -16,6 +16,33 @@ def psql(*statements):
     return r.stdout
 
 
+class Ready(list):
+    """statements before a measurement that take long, in a database of its own: what they leave is kept, and copied the next times"""
+
+
+TEMPLATE, kept = "ready", None
+
+
+def prepare(before):
+    """runs statements, or copies the database that they have left before"""
+    global kept
+    if not isinstance(before, Ready):
+        psql(*(s + ";" for s in before))
+        return
+    sessions_ended()
+    made, name = before == kept, os.environ["PGDATABASE"]
+    if not made:
+        psql(*(s + ";" for s in before))
+    old, new = (name, TEMPLATE) if made else (TEMPLATE, name)
+    elsewhere(f"DROP DATABASE IF EXISTS {old};", f"CREATE DATABASE {old} TEMPLATE {new} STRATEGY file_copy;")
+    kept = list(before)
+
+
+def elsewhere(*statements):
+    """runs statements in another database than that of the measurements"""
+    psql("\\connect template1", *statements)
+
+
 def sessions_ended():
     while psql("SELECT 1 FROM pg_stat_activity WHERE backend_type = 'client backend' AND pid <> pg_backend_pid() LIMIT 1;"):
         time.sleep(0.05)
@@ -53,7 +80,8 @@ class Meter:
 
 def timed(method):
     """the Run of a method's statements on a quiet server"""
-    psql(*(s + ";" for s in method.before), "CHECKPOINT;")
+    prepare(method.before)
+    psql("CHECKPOINT;")
     if method.ready:
         method.ready()
     with Meter() as meter:
