@@ -1,0 +1,239 @@
+/*
+ * arbiter_batch_standing.c
+ *		See arbiter_batch_standing.h.
+ */
+#include "postgres.h"
+
+#include "access/heaptoast.h"
+#include "access/sysattr.h"
+#include "access/tableam.h"
+#include "miscadmin.h"
+#include "optimizer/optimizer.h"
+#include "server/compat.h"
+#include "server/throttle.h"
+#include "utils/datum.h"
+#include "utils/snapmgr.h"
+#include "write/arbiter.h"
+#include "write/arbiter_batch_standing.h"
+#include "write/leaf.h"
+
+/* What is found of the row of an entry. */
+typedef enum Standing
+{
+	STANDING_UNKNOWN,
+	STANDING_THERE,
+	STANDING_DEAD
+} Standing;
+
+/* Whether the row that was fetched still has the key of the one that waits. */
+static bool
+has_key(ArbiterBatch *batch, uint32 number)
+{
+	TupleTableSlot *slots[2] = {batch->slot, batch->standing};
+	EState	   *estate = batch->context->writer->estate;
+	MemoryContext old = MemoryContextSwitchTo(GetPerTupleMemoryContext(estate));
+	bool		judged = true;
+
+	batch_show_row(batch, number);
+	for (int i = 0; i < 2 && judged; i++)
+	{
+		Datum		values[INDEX_MAX_KEYS];
+		bool		isnull[INDEX_MAX_KEYS];
+
+		judged = batch_form_key(batch, slots[i], values, isnull);
+		resetStringInfo(&batch->keys[i]);
+		if (judged)
+			shape_image(batch->shape, values, isnull, &batch->keys[i]);
+	}
+	judged = judged &&
+		shape_compare(batch->shape, batch->keys[0].data, batch->keys[1].data) == 0;
+	MemoryContextSwitchTo(old);
+	return judged;
+}
+
+/* Deletes the row in the slot.  False: somebody has changed it meanwhile. */
+static bool
+remove_standing(ArbiterBatch *batch, uint32 first)
+{
+	LeafContext *context = batch->context;
+	TM_FailureData failure;
+
+	context->writer->current_row = first;
+	return compat_table_delete(batch->leaf->rri->ri_RelationDesc, &batch->standing->tts_tid,
+							   context->cid, GetActiveSnapshot(), &failure) == TM_Ok;
+}
+
+/* Whether no index need have an entry for the row that waits where it has the other's. */
+static bool
+keeps_entries(ArbiterBatch *batch, HeapTuple tuple)
+{
+	TupleDesc	desc = batch->standing->tts_tupleDescriptor;
+	int			column = -1;
+
+	while ((column = bms_next_member(batch->indexed, column)) >= 0)
+	{
+		Form_pg_attribute attribute;
+		Datum		values[2];
+		bool		isnull[2];
+
+		/* all columns, or what is none */
+		if (column + FirstLowInvalidHeapAttributeNumber <= 0)
+			return false;
+		attribute = TupleDescAttr(desc, column + FirstLowInvalidHeapAttributeNumber - 1);
+		values[0] = slot_getattr(batch->standing, attribute->attnum, &isnull[0]);
+		values[1] = heap_getattr(tuple, attribute->attnum, desc, &isnull[1]);
+		if (isnull[0] != isnull[1] ||
+			(!isnull[0] &&
+			 !datumIsEqual(values[0], values[1], attribute->attbyval, attribute->attlen)))
+			return false;
+	}
+	return true;
+}
+
+/*
+ * Whether a row that waits may take the place of the row in the slot as its new version, on the
+ * same page and with its entries (HOT).  The page is not locked: the server decides.
+ */
+static bool
+fits_beside(ArbiterBatch *batch, uint32 number)
+{
+	HeapTuple	tuple = batch->rows[number].tuple;
+	Buffer		buffer = ((BufferHeapTupleTableSlot *) batch->standing)->buffer;
+
+	return batch->context->dry == NULL && tuple->t_len <= TOAST_TUPLE_THRESHOLD &&
+		MAXALIGN(tuple->t_len) <= PageGetHeapFreeSpace(BufferGetPage(buffer)) &&
+		keeps_entries(batch, tuple);
+}
+
+/* Makes the last row of a key a new version of the row in the slot.  False: as remove_standing. */
+static bool
+update_standing(ArbiterBatch *batch, uint32 first)
+{
+	LeafContext *context = batch->context;
+	uint32		number = batch->rows[first].last;
+	TM_FailureData failure;
+	bool		enters;
+
+	batch_show_row(batch, number);
+	if (compat_table_update(batch->leaf->rri->ri_RelationDesc, &batch->standing->tts_tid,
+							batch->slot, context->cid, GetActiveSnapshot(), &failure,
+							&enters) != TM_Ok)
+		return false;
+	batch->tids[number] = batch->slot->tts_tid;
+	leaf_note_place(context, batch->leaf, batch->slot);
+	/* others may have taken the room meanwhile */
+	batch->rows[first].keys = enters ? FATE_NEW : FATE_STORED;
+	return true;
+}
+
+/*
+ * Replaces the row in the slot, whose pin keeps its place from being another row's.  False:
+ * somebody has changed it meanwhile.
+ */
+static bool
+replace_standing(ArbiterBatch *batch, const Candidate *candidate)
+{
+	TupleTableSlot *standing = batch->standing;
+	uint32		first = candidate->number;
+	WaitingRow *row = &batch->rows[first];
+	bool		from_load = arbiter_is_from_load(batch->leaf->arbiter, standing);
+
+	if (!from_load && fits_beside(batch, row->last) ? !update_standing(batch, first) :
+		!remove_standing(batch, first))
+		return false;
+	row->gone = candidate->standing;
+	if (from_load)
+		checks_displace(batch->context->checks, batch->leaf->checked, &standing->tts_tid,
+						RelationGetRelid(batch->index));
+	else
+		row->replaced = standing->tts_tid;
+	return true;
+}
+
+/*
+ * Whether the row of an entry stands, for certain; where rows are replaced it goes.  That it is
+ * dead need not be certain: who enters its key now is met when new rows get their entries.
+ */
+static Standing
+settle_candidate(ArbiterBatch *batch, IndexFetchTableData *fetch, const Candidate *candidate)
+{
+	Relation	rel = batch->leaf->rri->ri_RelationDesc;
+	SnapshotData dirty;
+	ItemPointerData tid;
+	bool		again = false;
+	bool		found;
+	Standing	standing = STANDING_UNKNOWN;
+
+	InitDirtySnapshot(dirty);
+	row_tid(candidate->standing, &tid);
+	found = table_index_fetch_tuple(fetch, &tid, &dirty, batch->standing, &again, NULL);
+	if (!found)
+		standing = STANDING_DEAD;
+	else if (!TransactionIdIsValid(dirty.xmin) && !TransactionIdIsValid(dirty.xmax) &&
+			 arbiter_may_see(rel, batch->standing) && has_key(batch, candidate->number) &&
+			 (!batch->replaces || replace_standing(batch, candidate)))
+		standing = STANDING_THERE;
+	ExecClearTuple(batch->standing);
+	return standing;
+}
+
+/* What is known then of the key of the rows that wait. */
+static void
+settle_key(ArbiterBatch *batch, const Candidate *candidate, Standing standing)
+{
+	WaitingRow *row = &batch->rows[candidate->number];
+
+	if (standing == STANDING_THERE && !batch->replaces)
+		row->keys = FATE_DUPLICATE;
+	if (standing != STANDING_UNKNOWN && row->keys == FATE_ASK && --row->nentries == 0)
+		row->keys = FATE_NEW;
+}
+
+void
+standing_settle(ArbiterBatch *batch)
+{
+	IndexFetchTableData *fetch;
+
+	if (batch->candidates.n == 0)
+		return;
+	candidates_sort(&batch->candidates);
+	fetch = table_index_fetch_begin(batch->leaf->rri->ri_RelationDesc);
+	for (uint32 i = 0; i < batch->candidates.n; i++)
+	{
+		const Candidate *candidate = &batch->candidates.list[i];
+
+		if (i % ROWS_AT_ONCE == 0)
+			CHECK_FOR_INTERRUPTS();
+		candidates_read_ahead(&batch->candidates, batch->leaf->rri->ri_RelationDesc, i);
+		if (batch->rows[candidate->number].keys != FATE_ASK)
+			continue;
+		settle_key(batch, candidate, settle_candidate(batch, fetch, candidate));
+		if (throttle_active != NULL)
+		{
+			/* not with a page pinned, for which VACUUM would wait, too */
+			table_index_fetch_reset(fetch);
+			throttle_wait();
+		}
+	}
+	table_index_fetch_end(fetch);
+	batch->context->writer->current_row = -1;
+}
+
+Bitmapset *
+standing_indexed(const ResultRelInfo *rri)
+{
+	Bitmapset  *columns = NULL;
+
+	for (int i = 0; i < rri->ri_NumIndices; i++)
+	{
+		const IndexInfo *info = rri->ri_IndexRelationInfo[i];
+
+		for (int j = 0; j < info->ii_NumIndexAttrs; j++)
+			if (info->ii_IndexAttrNumbers[j] != 0)
+				columns = bms_add_member(columns, info->ii_IndexAttrNumbers[j] -
+										 FirstLowInvalidHeapAttributeNumber);
+		pull_varattnos((Node *) info->ii_Expressions, 1, &columns);
+		pull_varattnos((Node *) info->ii_Predicate, 1, &columns);
+	}
+	return columns;
+}

@@ -1,0 +1,121 @@
+/*
+ * arbiter_batch_state.h
+ *		Rows that wait, and what is known of their keys.  Private to arbiter_batch*.c.
+ */
+#ifndef PGBULK_ARBITER_BATCH_STATE_H
+#define PGBULK_ARBITER_BATCH_STATE_H
+
+#include "postgres.h"
+
+#include "catalog/index.h"
+#include "executor/executor.h"
+#include "index/entries.h"
+#include "index/lookup.h"
+#include "index/presort.h"
+#include "write/candidates.h"
+#include "write/leaf_state.h"
+
+/* Rows between two checks for interrupts. */
+#define ROWS_AT_ONCE 1024
+
+/* No entry is at a row of this number. */
+#define NO_ENTRY PG_UINT64_MAX
+
+typedef enum Fate
+{
+	FATE_NEW,
+	FATE_ASK,
+	FATE_STORED,				/* it was asked about, or has updated another */
+	FATE_DUPLICATE
+} Fate;
+
+typedef struct WaitingRow
+{
+	HeapTuple	tuple;
+	JournalPlace place;
+	const char *raw;			/* its bytes, if they may have to be shown, or NULL */
+	uint32		first;			/* the first row with its key */
+	Fate		fate;
+
+	/* of the first row with a key */
+	uint32		last;			/* the last one */
+	Fate		keys;			/* what becomes of its rows */
+	uint32		nentries;		/* entries with it whose rows have not gone */
+	RowId		gone;			/* the entry of a row that was there and went, or NO_ENTRY */
+	ItemPointerData replaced;	/* that row if it is none of the load, or invalid */
+	bool		sorted;			/* it has a key that was looked up */
+	LookupPlace found;			/* where */
+} WaitingRow;
+
+struct ArbiterBatch
+{
+	LeafContext *context;
+	Leaf	   *leaf;
+	Relation	index;
+	IndexInfo  *info;
+	KeyShape   *shape;
+	Lookup	   *lookup;
+	Size		budget;			/* of maintenance_work_mem */
+	bool		replaces;		/* keep_new */
+	bool		shows;			/* each duplicate, with its bytes */
+	bool		notes;			/* each of what was replaced, or displaced */
+	Bitmapset  *indexed;		/* columns that indexes know, offset as in the server */
+	int			nnoted;
+	TupleTableSlot *slot;		/* a row that waits */
+	TupleTableSlot *standing;	/* a row that may be in its way */
+	StringInfoData keys[2];		/* theirs, when they are compared */
+
+	/* the rows that wait */
+	MemoryContext waiting;
+	Arena		arena;
+	WaitingRow *rows;
+	ItemPointerData *tids;		/* of those that are stored */
+	uint32		nrows;
+	uint32		capacity;
+	Size		bytes;
+
+	uint32		first;			/* the first with the key that is looked up, or inserted */
+	Presort    *presort;		/* their keys, until new rows have their entries */
+
+	/* those that are looked at together */
+	MemoryContext scratch;
+	Candidates	candidates;
+	RowId	   *lost;			/* rows that were stored, but others have their keys */
+	uint32		nlost;
+	uint32		lost_capacity;
+};
+
+/* Shows a row in the slot, and to expressions. */
+static inline void
+batch_show_row(ArbiterBatch *batch, uint32 number)
+{
+	EState	   *estate = batch->context->writer->estate;
+
+	ResetPerTupleExprContext(estate);
+	ExecStoreHeapTuple(batch->rows[number].tuple, batch->slot, false);
+	batch->slot->tts_tableOid = RelationGetRelid(batch->leaf->rri->ri_RelationDesc);
+	GetPerTupleExprContext(estate)->ecxt_scantuple = batch->slot;
+	batch->context->writer->current_row = number;
+}
+
+/* The key of the row in a slot; false: the index has none of it, or it is equal to no other. */
+static inline bool
+batch_form_key(ArbiterBatch *batch, TupleTableSlot *slot, Datum *values, bool *isnull)
+{
+	EState	   *estate = batch->context->writer->estate;
+	MemoryContext old = MemoryContextSwitchTo(GetPerTupleMemoryContext(estate));
+	bool		judged;
+
+	GetPerTupleExprContext(estate)->ecxt_scantuple = slot;
+	judged = entries_has_row(batch->info, estate);
+	if (judged)
+	{
+		FormIndexDatum(batch->info, slot, estate, values, isnull);
+		for (int i = 0; i < batch->shape->nkeys; i++)
+			judged &= !isnull[i] || batch->info->ii_NullsNotDistinct;
+	}
+	MemoryContextSwitchTo(old);
+	return judged;
+}
+
+#endif							/* PGBULK_ARBITER_BATCH_STATE_H */

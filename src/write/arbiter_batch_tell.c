@@ -1,0 +1,114 @@
+/*
+ * arbiter_batch_tell.c
+ *		See arbiter_batch_tell.h.
+ */
+#include "postgres.h"
+
+#include "access/tableam.h"
+#include "check/duplicates.h"
+#include "utils/memutils.h"
+#include "write/arbiter.h"
+#include "write/arbiter_batch_tell.h"
+
+void
+tell_duplicates(ArbiterBatch *batch, uint32 first, uint32 n)
+{
+	Writer	   *writer = batch->context->writer;
+	const LateDuplicates *late = &writer->late;
+	int64		unseen = late->unseen(late->arg);
+	int64		more = 0;
+
+	for (uint32 i = first; i < first + n; i++)
+	{
+		WaitingRow *row = &batch->rows[i];
+
+		if (row->fate != FATE_DUPLICATE)
+			continue;
+		if (more < unseen)
+		{
+			more++;
+			continue;
+		}
+		late->count(late->arg, REJECT_DUPLICATE, more);
+		more = 0;
+		batch_show_row(batch, i);
+		arbiter_set_aside(batch->context, batch->leaf->arbiter, batch->slot);
+		late->reject(late->arg, &row->place, row->raw, &writer->duplicate);
+		unseen = late->unseen(late->arg);
+	}
+	late->count(late->arg, REJECT_DUPLICATE, more);
+	writer->current_row = -1;
+}
+
+/* Has a row written down that goes to the reject stream at the end, in the order of the input. */
+static void
+note(ArbiterBatch *batch, uint32 number, RejectReason reason, TupleTableSlot *slot)
+{
+	LeafContext *context = batch->context;
+	BadRow		row = {
+		.place = batch->rows[number].place,
+		.reason = reason,
+		.table = batch->leaf->checked,
+		.key = RelationGetRelid(batch->index)
+	};
+	MemoryContext old =
+		MemoryContextSwitchTo(GetPerTupleMemoryContext(context->writer->estate));
+
+	row.value = duplicates_key(batch->index, batch->info, slot, context->writer->estate);
+	if (reason == REJECT_REPLACED && context->options->reject_table != NULL)
+		row.row = duplicates_row(arbiter_root(batch->leaf->rri),
+								 batch->leaf->rri->ri_RelationDesc, slot);
+	checks_replace(context->checks, &row);
+	MemoryContextSwitchTo(old);
+	batch->nnoted++;
+}
+
+static inline bool
+is_noted(const ArbiterBatch *batch)
+{
+	return batch->notes || batch->nnoted < REJECTS_FIRST;
+}
+
+/* Notes the row of the table that a row has replaced.  It is dead, and still there. */
+static void
+note_replaced(ArbiterBatch *batch, uint32 number)
+{
+	Relation	rel = batch->leaf->rri->ri_RelationDesc;
+
+	if (!table_tuple_fetch_row_version(rel, &batch->rows[number].replaced, SnapshotAny,
+									   batch->standing))
+		elog(ERROR, "could not fetch the row that was replaced");
+	note(batch, number, REJECT_REPLACED, batch->standing);
+	ExecClearTuple(batch->standing);
+}
+
+void
+tell_replaced(ArbiterBatch *batch, uint32 first, uint32 n)
+{
+	const LateDuplicates *late = &batch->context->writer->late;
+	int64		replaced = 0;
+	int64		duplicates = 0;
+
+	for (uint32 i = first; i < first + n; i++)
+	{
+		const WaitingRow *row = &batch->rows[i];
+		bool		replaces = ItemPointerIsValid(&row->replaced);
+
+		if (!replaces && row->fate != FATE_DUPLICATE)
+			continue;
+		if (!is_noted(batch))
+		{
+			replaced += replaces;
+			duplicates += row->fate == FATE_DUPLICATE;
+			continue;
+		}
+		batch_show_row(batch, i);
+		if (replaces)
+			note_replaced(batch, i);
+		if (row->fate == FATE_DUPLICATE)
+			note(batch, i, REJECT_DUPLICATE, batch->slot);
+	}
+	late->count(late->arg, REJECT_REPLACED, replaced);
+	late->count(late->arg, REJECT_DUPLICATE, duplicates);
+	batch->context->writer->current_row = -1;
+}
