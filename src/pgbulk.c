@@ -18,6 +18,7 @@
 #include "scan/scan.h"
 #include "server/compat.h"
 #include "stream/source.h"
+#include "table/statement.h"
 #include "utility/create_index.h"
 #include "utility/foreign_keys.h"
 #include "utility/statements.h"
@@ -109,22 +110,72 @@ form_result(FunctionCallInfo fcinfo, const LoadResult *result)
 	return HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(desc), values, nulls));
 }
 
+/* A load, as run_load and run_retry take it. */
+typedef struct Call
+{
+	FunctionCallInfo fcinfo;
+	List	   *paths;
+	BulkOptions *options;
+	LoadResult	result;
+} Call;
+
+/* The rows that it reports as a command: none of a dry run. */
+static int64
+rows_of(const LoadResult *result)
+{
+	return result->tried != NULL ? 0 : result->rows_loaded;
+}
+
+static int64
+run_load(void *arg)
+{
+	Call	   *call = arg;
+	FunctionCallInfo fcinfo = call->fcinfo;
+
+	load_run(PG_GETARG_OID(0), call->paths, NULL, call->options,
+			 load_id_next(get_func_namespace(fcinfo->flinfo->fn_oid)), &call->result);
+	return rows_of(&call->result);
+}
+
+static int64
+run_retry(void *arg)
+{
+	Call	   *call = arg;
+	FunctionCallInfo fcinfo = call->fcinfo;
+
+	retry_run(PG_GETARG_OID(0), PG_GETARG_OID(1), PG_GETARG_INT64(2),
+			  PG_ARGISNULL(3) ? NULL : PG_GETARG_JSONB_P(3), &call->result);
+	return rows_of(&call->result);
+}
+
+static char *
+join_paths(List *paths)
+{
+	StringInfoData joined;
+	ListCell   *lc;
+
+	initStringInfo(&joined);
+	foreach(lc, paths)
+		appendStringInfo(&joined, "%s%s", joined.len == 0 ? "" : ", ", (char *) lfirst(lc));
+	return joined.data;
+}
+
 static Datum
 load(FunctionCallInfo fcinfo, List *paths)
 {
 	Jsonb	   *json = PG_ARGISNULL(2) ? NULL : PG_GETARG_JSONB_P(2);
 	BulkOptions *options = options_parse(json);
 	List	   *files = NIL;
-	LoadResult	result;
+	Call		call;
 	ListCell   *lc;
 
 	foreach(lc, paths)
 		files = list_concat(files, source_expand(lfirst(lc), true));
 	options = detect_options(PG_GETARG_OID(0), files, options);
 
-	load_run(PG_GETARG_OID(0), files, NULL, options,
-			 load_id_next(get_func_namespace(fcinfo->flinfo->fn_oid)), &result);
-	return form_result(fcinfo, &result);
+	call = (Call) {.fcinfo = fcinfo,.paths = files,.options = options};
+	utility_run_load(PG_GETARG_OID(0), join_paths(paths), NULL, json, run_load, &call);
+	return form_result(fcinfo, &call.result);
 }
 
 static void
@@ -177,30 +228,39 @@ bulk_load_files(PG_FUNCTION_ARGS)
 Datum
 bulk_load_query(PG_FUNCTION_ARGS)
 {
-	LoadResult	result;
-	BulkOptions *options;
+	Jsonb	   *json = PG_ARGISNULL(2) ? NULL : PG_GETARG_JSONB_P(2);
+	Call		call;
+	char	   *query;
 
 	check_not_null(fcinfo, 0, "target");
 	check_not_null(fcinfo, 1, "query");
-	options = options_parse_query(PG_ARGISNULL(2) ? NULL : PG_GETARG_JSONB_P(2),
-								  text_to_cstring(PG_GETARG_TEXT_PP(1)));
-	load_run(PG_GETARG_OID(0), list_make1(SOURCE_QUERY), NULL, options,
-			 load_id_next(get_func_namespace(fcinfo->flinfo->fn_oid)), &result);
-	return form_result(fcinfo, &result);
+	query = text_to_cstring(PG_GETARG_TEXT_PP(1));
+	call = (Call) {
+		.fcinfo = fcinfo,
+		.paths = list_make1(SOURCE_QUERY),
+		.options = options_parse_query(json, query)
+	};
+	utility_run_load(PG_GETARG_OID(0), SOURCE_QUERY,
+					 psprintf("query %s", quote_literal_cstr(query)), json, run_load, &call);
+	return form_result(fcinfo, &call.result);
 }
 
 /* bulk_load_retry(target regclass, reject_table regclass, load_id bigint, options jsonb) */
 Datum
 bulk_load_retry(PG_FUNCTION_ARGS)
 {
-	LoadResult	result;
+	Call		call = {.fcinfo = fcinfo};
+	const char *rejects;
 
 	check_not_null(fcinfo, 0, "target");
 	check_not_null(fcinfo, 1, "reject_table");
 	check_not_null(fcinfo, 2, "load_id");
-	retry_run(PG_GETARG_OID(0), PG_GETARG_OID(1), PG_GETARG_INT64(2),
-			  PG_ARGISNULL(3) ? NULL : PG_GETARG_JSONB_P(3), &result);
-	return form_result(fcinfo, &result);
+	rejects = statement_table(PG_GETARG_OID(1));
+	utility_run_load(PG_GETARG_OID(0), rejects == NULL ? "" : rejects,
+					 psprintf("load_id " INT64_FORMAT, PG_GETARG_INT64(2)),
+					 PG_ARGISNULL(3) ? NULL : PG_GETARG_JSONB_P(3),
+					 run_retry, &call);
+	return form_result(fcinfo, &call.result);
 }
 
 /* bulk_load_last() */

@@ -304,20 +304,23 @@ statement_delete(Relation rel)
 
 /* ---- commands ---- */
 
+PlannedStmt *
+statement_plan(const char *command)
+{
+	RawStmt    *parsed = linitial_node(RawStmt, pg_parse_query(command));
+
+	return linitial_node(PlannedStmt,
+						 pg_plan_queries(pg_analyze_and_rewrite_fixedparams(parsed, command,
+																			NULL, 0, NULL),
+										 command, 0, NULL));
+}
+
 void
 statement_run(const char *command)
 {
-	RawStmt    *parsed = linitial_node(RawStmt, pg_parse_query(command));
-	PlannedStmt *statement;
-
 	CommandCounterIncrement();
 	PushActiveSnapshot(GetTransactionSnapshot());
-	/* with the query identifier by which pg_stat_statements and others recognize it */
-	statement = linitial_node(PlannedStmt,
-							  pg_plan_queries(pg_analyze_and_rewrite_fixedparams(parsed, command,
-																				 NULL, 0, NULL),
-											  command, 0, NULL));
-	ProcessUtility(statement, command, false, PROCESS_UTILITY_QUERY, NULL, NULL,
+	ProcessUtility(statement_plan(command), command, false, PROCESS_UTILITY_QUERY, NULL, NULL,
 				   None_Receiver, NULL);
 	PopActiveSnapshot();
 	CommandCounterIncrement();

@@ -25,6 +25,7 @@
 
 #include "postgres.h"
 
+#include "nodes/plannodes.h"
 #include "table/refusal.h"
 #include "utils/rel.h"
 
@@ -52,6 +53,12 @@ extern void statement_delete(Relation rel);
 
 /* A table's schema-qualified name, as in reject tables; NULL if there is no such table. */
 extern char *statement_table(Oid relid);
+
+/*
+ * A utility command for ProcessUtility, with the query identifier by which pg_stat_statements and
+ * others recognize it.
+ */
+extern PlannedStmt *statement_plan(const char *command);
 
 /* Runs a utility command; it counts as part of the calling statement. */
 extern void statement_run(const char *command);

@@ -6,13 +6,27 @@
 
 #include "load/result.h"
 #include "option/options.h"
+#include "table/statement.h"
 #include "tcop/utility.h"
 #include "utility/copy_from.h"
 #include "utility/copy_options.h"
+#include "utility/copy_text.h"
 #include "utility/foreign_keys.h"
 #include "utility/utility.h"
+#include "utils/lsyscache.h"
 
 static ProcessUtility_hook_type next_hook;
+
+/* A load by a function, while others look at its statement. */
+typedef struct LoadCall
+{
+	const char *text;
+	int64		(*run) (void *arg);
+	void	   *arg;
+	bool		has_run;
+} LoadCall;
+
+static LoadCall *load_call = NULL;
 
 /* What a utility hook is called with. */
 #define ARGUMENTS PlannedStmt *pstmt, const char *query, bool read_only_tree, \
@@ -75,6 +89,17 @@ pass_on_alter(ARGUMENTS)
 }
 
 static void
+run_load_call(QueryCompletion *completion)
+{
+	int64		rows;
+
+	load_call->has_run = true;
+	rows = load_call->run(load_call->arg);
+	if (completion != NULL)
+		SetQueryCompletion(completion, CMDTAG_COPY, rows);
+}
+
+static void
 run_utility(ARGUMENTS)
 {
 	const Node *statement = pstmt->utilityStmt;
@@ -84,6 +109,11 @@ run_utility(ARGUMENTS)
 	bool		discards = IsA(statement, DiscardStmt) &&
 		((const DiscardStmt *) statement)->target == DISCARD_ALL;
 
+	if (load_call != NULL && query == load_call->text && !load_call->has_run)
+	{
+		run_load_call(completion);
+		return;
+	}
 	if (copy != NULL && copy_is_ours(copy))
 		copy_run(pstmt, query, completion);
 	else if (unknown != NULL)
@@ -97,6 +127,47 @@ run_utility(ARGUMENTS)
 	/* the next user of the session may be another one */
 	if (discards)
 		result_forget();
+}
+
+/* Shows the statement to all hooks; the load must have run afterwards. */
+static void
+show_load_call(LoadCall *call, Oid relid)
+{
+	LoadCall   *before = load_call;
+	QueryCompletion completion;
+
+	InitializeQueryCompletion(&completion);
+	load_call = call;
+	PG_TRY();
+	{
+		ProcessUtility(statement_plan(call->text), call->text, false, PROCESS_UTILITY_QUERY, NULL,
+					   NULL, None_Receiver, &completion);
+	}
+	PG_FINALLY();
+	{
+		load_call = before;
+	}
+	PG_END_TRY();
+	if (!call->has_run)
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("cannot load into table \"%s\"", get_rel_name(relid)),
+				 errdetail("Another extension has run the equivalent COPY statement instead, or dropped it.")));
+}
+
+void
+utility_run_load(Oid relid, const char *source, const char *lead, Jsonb *options,
+				 int64 (*run) (void *arg), void *arg)
+{
+	LoadCall	call = {.run = run,.arg = arg};
+
+	/* nobody sees what is run here but hooks that were installed later */
+	if (ProcessUtility_hook != run_utility)
+		call.text = copy_text(relid, source, lead, options);
+	if (call.text == NULL)
+		(void) run(arg);
+	else
+		show_load_call(&call, relid);
 }
 
 void

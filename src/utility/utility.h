@@ -16,6 +16,19 @@
 
 #include "postgres.h"
 
+#include "utils/jsonb.h"
+
+/*
+ * Runs a load by a function.  Where other extensions have hooked utility statements since pgbulk
+ * did, they see the COPY statement that
+ * does the same (copy_text.h, also for source and lead), and the load is run in its
+ * stead.  run returns the number of rows that the statement tells.
+ *
+ * Error: 0A000 where one of them has not let the statement through.
+ */
+extern void utility_run_load(Oid relid, const char *source, const char *lead, Jsonb *options,
+							 int64 (*run) (void *arg), void *arg);
+
 /* Installs the hook: for _PG_init. */
 extern void utility_install(void);
 

@@ -169,7 +169,24 @@ foreach my $way (sort keys %forbidden)
 
 # without a hook there is no statement to show; one may come between two loads
 is(run_bare(load('t', $file) . "; LOAD '$module'; SET hooks.report = on; " . load('t', $file)),
-	"2\n2\nNOTICE:  started: INSERT INTO public.t (a, b) VALUES (\$1, \$2)", 'a hook since the last load');
+	"2\n2\nNOTICE:  command: COPY public.t FROM '$file' WITH (format 'csv')\nNOTICE:  started: INSERT INTO public.t (a, b) VALUES (\$1, \$2)",
+	'a hook since the last load');
+
+# a hook of utility statements that came later sees a COPY, whichever the function
+sub commands
+{
+	my ($sql) = @_;
+	return join "\n", run_bare("SELECT rows_loaded FROM bulk_load_last(); LOAD '$module'; SET compute_query_id = on; SET hooks.report = on; $sql")
+	  =~ /^NOTICE:  (command.*)$/mg;
+}
+
+my $none = data_file('none', 1, 'x');
+is(commands(load('t', $file, '{"columns": ["a", null], "null": "it\'\'s", "skip": 1, "format": "text", "delimiter": ","}')),
+	"command: COPY public.t FROM '$file' WITH (\"null\" 'it''s', skip '1', format 'text', columns '[\"a\", null]', delimiter ',')", 'options as a statement');
+is(commands("SELECT * FROM bulk_load('t', ARRAY['$file', '$file'])"), "command: COPY public.t FROM '$file, $file' WITH (format 'csv')", 'several files');
+is(commands(q{SELECT * FROM bulk_load_query('t', 'SELECT 1, ''x''')}), q{command: COPY public.t FROM 'query' WITH (query 'SELECT 1, ''x''')}, 'a query as a statement');
+is(commands("SELECT * FROM bulk_load_retry('t', 'rejects', 0)"), q{command: COPY public.t FROM 'public.rejects' WITH (load_id 0)}, 'a second try as a statement');
+is(commands(load('u', $none)), "command: COPY public.u FROM '$none' WITH (format 'csv')", 'one that fails');
 
 # neither a rule nor a default counts where COPY needs none
 is(run_sql(load('ruled', $file, '{"columns": ["a", "b"]}') . '; SELECT * FROM ruled ORDER BY a; SET hooks.report = on; SELECT 1'),
@@ -230,6 +247,20 @@ foreach my $method ('heap', 'heap_again', 'counting_heap')
 	like(run_sql(load($method, $file, '{"writer": "direct"}')),
 		$own ? qr/^ERROR:  writer "direct" cannot load into "counting_heap"\nDETAIL:  The table has an access method other than heap\./m : qr/^2$/,
 		"$method: the direct writer");
+}
+
+# ---- what is counted ----
+
+SKIP:
+{
+	skip 'pg_stat_statements is not installed', 1 unless has_extension($node, 'pg_stat_statements');
+	$node->append_conf('postgresql.conf', "shared_preload_libraries = 'pgbulk, pg_stat_statements'\npg_stat_statements.track = all");
+	$node->restart;
+	$node->safe_psql('postgres', 'CREATE EXTENSION pg_stat_statements; TRUNCATE t');
+	run_bare(load('t', $file) . '; ' . load('t', $file, '{"dry_run": true}') . q{; SELECT * FROM bulk_load_query('t', 'SELECT 1, 2')});
+	is(run_bare(q{SELECT calls, rows, query FROM pg_stat_statements WHERE query LIKE 'COPY%' ORDER BY query COLLATE "C"}),
+		"1|2|COPY public.t FROM '$file' WITH (format 'csv')\n1|0|COPY public.t FROM '$file' WITH (format 'csv', dry_run 'true')\n"
+		  . "1|1|COPY public.t FROM 'query' WITH (query 'SELECT 1, 2')", 'loads are counted with their rows');
 }
 
 check_log($node);
