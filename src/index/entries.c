@@ -33,6 +33,7 @@ typedef struct EntryIndex
 	Entries    *entries;
 	Relation	index;
 	IndexInfo  *info;
+	bool		tried;			/* a row whose key is there is lost, no error */
 	Batch	   *batch;			/* NULL: it is a btree */
 	uint64		batched;		/* entries in it */
 
@@ -59,8 +60,8 @@ struct Entries
 	MemoryContext context;
 	int			nindexes;
 	EntryIndex *indexes;
-	EntryIndex *tried;			/* a row whose key is there is lost, no error; NULL: none */
 	EntriesTrial trial;
+	EntryIndex *tried;			/* the latest of those with one; NULL: none */
 	Presort    *sorted;			/* its keys that the caller has sorted, or NULL */
 	InserterRow find_row;
 
@@ -190,7 +191,8 @@ entries_try(Entries *entries, Relation index, const EntriesTrial *trial)
 	for (int i = 0; i < entries->nindexes; i++)
 		if (entries->indexes[i].index == index)
 			entries->tried = &entries->indexes[i];
-	Assert(entries->tried != NULL && entries->workers == 0);
+	Assert(entries->tried != NULL && entries->tried->index == index && entries->workers == 0);
+	entries->tried->tried = true;
 	entries->trial = *trial;
 	inserter_try(entries->tried->inserter, trial->gone, trial->arg);
 }
@@ -379,7 +381,7 @@ ask_server(Entries *entries)
 		const Doubt *doubt = &entries->doubts[i];
 		EntryIndex *index = &entries->indexes[doubt->index];
 
-		if (index == entries->tried)
+		if (index->tried)
 			entries->trial.lost(entries->trial.arg, doubt->row);
 		else
 			inserter_ask_server(index->inserter, doubt->row, doubt->image);

@@ -41,7 +41,8 @@ extern Entries *entries_open(ResultRelInfo *rri, Size budget, int workers);
 
 /*
  * From here on a row whose key in this unique index may be there already is no error:
- * entries_flush calls lost for each.  The row may have entries in this index and
+ * entries_flush calls lost for each, maybe more than once where there are several such
+ * indexes, which all have the same trial.  The row may have entries in this index and
  * others; it is for the caller to delete it.  An entry does not count whose row
  * is gone, which is asked with a leaf locked (inserter.h); NULL: none is.
  */
@@ -49,7 +50,7 @@ typedef struct EntriesTrial
 {
 	void		(*lost) (void *arg, RowId row);
 	InserterGone gone;
-	/* Whether the key of the row that is put now comes sorted, by entries_sorted. */
+	/* Whether the key of the row that is put now comes by entries_sorted: not with several. */
 	bool		(*is_sorted) (void *arg);
 	void	   *arg;
 } EntriesTrial;

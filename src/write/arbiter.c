@@ -31,6 +31,7 @@ struct Arbiter
 	TupleTableSlot *standing;	/* a row that is in the way */
 	EPQState	epq;			/* nothing: rows are locked before triggers look at them */
 	CommandId	first_cid;		/* of the load's rows */
+	int			judge;			/* which has set the latest row aside */
 	int			njudges;
 	Judge		judges[FLEXIBLE_ARRAY_MEMBER];
 };
@@ -287,18 +288,29 @@ set_aside(LeafContext *context, const Judge *judge, TupleTableSlot *slot)
 }
 
 void
-arbiter_set_aside(LeafContext *context, const Arbiter *arbiter, TupleTableSlot *slot)
+arbiter_set_aside(LeafContext *context, const Arbiter *arbiter, int judge,
+				  TupleTableSlot *slot)
 {
-	Assert(arbiter->njudges == 1);
-	set_aside(context, &arbiter->judges[0], slot);
+	set_aside(context, &arbiter->judges[judge], slot);
 }
 
-bool
-arbiter_only_index(const Arbiter *arbiter, Relation *index, IndexInfo **info)
+int
+arbiter_count(const Arbiter *arbiter)
 {
-	*index = arbiter->judges[0].index;
-	*info = arbiter->judges[0].info;
-	return arbiter->njudges == 1;
+	return arbiter->njudges;
+}
+
+void
+arbiter_index(const Arbiter *arbiter, int judge, Relation *index, IndexInfo **info)
+{
+	*index = arbiter->judges[judge].index;
+	*info = arbiter->judges[judge].info;
+}
+
+int
+arbiter_judge(const Arbiter *arbiter)
+{
+	return arbiter->judge;
 }
 
 /*
@@ -344,6 +356,7 @@ make_way(LeafContext *context, Leaf *leaf, TupleTableSlot *slot)
 			{
 				check_seen_tid(arbiter, leaf->rri->ri_RelationDesc, &tid);
 				set_aside(context, judge, slot);
+				arbiter->judge = i;
 				return false;
 			}
 			(void) remove_standing(context, leaf, judge, &tid);

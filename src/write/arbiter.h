@@ -31,11 +31,15 @@ extern Arbiter *arbiter_open(const LeafContext *context, ResultRelInfo *rri);
 extern bool arbiter_insert(LeafContext *context, Leaf *leaf,
 						   TupleTableSlot *slot, List **recheck);
 
-/* For arbiter_batch.c: whether there is one index that judges, and which. */
-extern bool arbiter_only_index(const Arbiter *arbiter, Relation *index, IndexInfo **info);
+/* For arbiter_batch.c: how many indexes judge, and each of them. */
+extern int	arbiter_count(const Arbiter *arbiter);
+extern void arbiter_index(const Arbiter *arbiter, int judge, Relation *index, IndexInfo **info);
 
-/* The row in the slot is a duplicate by the only index: has the writer's error say so. */
-extern void arbiter_set_aside(LeafContext *context, const Arbiter *arbiter,
+/* By which of them the latest row was a duplicate. */
+extern int	arbiter_judge(const Arbiter *arbiter);
+
+/* The row in the slot is a duplicate by that index: has the writer's error say so. */
+extern void arbiter_set_aside(LeafContext *context, const Arbiter *arbiter, int judge,
 							  TupleTableSlot *slot);
 
 /* Whether a row that is in the way is one of the load. */

@@ -79,9 +79,9 @@ take_entry(void *arg, RowId row, const ItemPointerData *tid, bool visible)
 	candidates_add(&batch->candidates, batch->scratch, tid, number);
 }
 
-/* Looks up the keys of rows from first on, as many as fit; returns how many rows. */
+/* Looks up the keys of rows [first, end), as many as fit; returns how many rows. */
 static uint32
-look_up(ArbiterBatch *batch, uint32 first)
+look_up(ArbiterBatch *batch, uint32 first, uint32 end)
 {
 	Size		budget = memory_for_keys(batch);
 	MemoryContext old = MemoryContextSwitchTo(batch->scratch);
@@ -89,7 +89,7 @@ look_up(ArbiterBatch *batch, uint32 first)
 	KeySink		keys = lookup_keys(batch->lookup);
 	uint32		i;
 
-	for (i = first; i < batch->nrows; i++)
+	for (i = first; i < end; i++)
 	{
 		Datum		values[INDEX_MAX_KEYS];
 		bool		isnull[INDEX_MAX_KEYS];
@@ -106,6 +106,10 @@ look_up(ArbiterBatch *batch, uint32 first)
 		batch->rows[i].nentries = 0;
 		batch->rows[i].gone = NO_ENTRY;
 		ItemPointerSetInvalid(&batch->rows[i].replaced);
+		batch->rows[i].sorted = false;
+		/* another index has its key */
+		if (batch->rows[i].fate == FATE_DUPLICATE)
+			continue;
 		batch_show_row(batch, i);
 		batch->rows[i].sorted = batch_form_key(batch, batch->slot, values, isnull);
 		if (!batch->rows[i].sorted)
@@ -121,6 +125,14 @@ look_up(ArbiterBatch *batch, uint32 first)
 	batch->presort = presort;
 	MemoryContextSwitchTo(old);
 	return i - first;
+}
+
+static void
+end_lookup(ArbiterBatch *batch)
+{
+	if (batch->presort != NULL)
+		presort_close(batch->presort);
+	batch->presort = NULL;
 }
 
 /* ---- fates ---- */
@@ -145,15 +157,93 @@ give_fates(ArbiterBatch *batch, uint32 first, uint32 n)
 	}
 }
 
+static void
+use_index(ArbiterBatch *batch, int judge)
+{
+	const JudgingIndex *index = &batch->judges[judge];
+
+	batch->index = index->index;
+	batch->info = index->info;
+	batch->shape = index->shape;
+	batch->lookup = index->lookup;
+}
+
+/* What has been found of the keys in one of several indexes. */
+static void
+take_fates(ArbiterBatch *batch, Fates *fates, int judge, uint32 first, uint32 n)
+{
+	for (uint32 i = first; i < first + n; i++)
+	{
+		WaitingRow *row = &batch->rows[i];
+		Fate		key = batch->rows[row->first].keys;
+
+		if (!row->sorted)
+			continue;
+		/* entries_put has all keys sorted anew, without those of rows that are set aside */
+		row->sorted = false;
+		if (key == FATE_DUPLICATE)
+		{
+			row->fate = FATE_DUPLICATE;
+			row->judge = judge;
+		}
+		else
+			fates_put(fates, judge, i - first, row->first - first, key);
+	}
+}
+
+/* With several indexes: looks at all, and gives each row its fate; returns how many rows. */
+static uint32
+look_at_several(ArbiterBatch *batch, uint32 first)
+{
+	MemoryContext old = MemoryContextSwitchTo(batch->scratch);
+	uint32		n = batch->nrows - first;
+	Fates	   *fates = fates_open(batch->njudges, n);
+	int			judge;
+
+	MemoryContextSwitchTo(old);
+	for (int i = 0; i < batch->njudges; i++)
+	{
+		use_index(batch, i);
+		n = look_up(batch, first, first + n);
+		standing_settle(batch);
+		batch->candidates = (Candidates) {0};
+		end_lookup(batch);
+		take_fates(batch, fates, i, first, n);
+	}
+	for (uint32 i = first; i < batch->nrows; i++)
+	{
+		WaitingRow *row = &batch->rows[i];
+
+		/* keys of more rows did not fit */
+		if (i >= first + n)
+			row->fate = FATE_NEW;
+		else if (row->fate != FATE_DUPLICATE)
+		{
+			row->fate = fates_decide(fates, i - first, &judge, &row->because);
+			if (row->fate == FATE_DUPLICATE)
+			{
+				row->judge = judge;
+				row->because += first;
+			}
+		}
+	}
+	return n;
+}
+
 /* ---- storing ---- */
 
 /* Leaves a row to the arbiter. */
 static void
 ask(ArbiterBatch *batch, uint32 number)
 {
+	WaitingRow *row = &batch->rows[number];
+
 	batch_show_row(batch, number);
-	batch->rows[number].fate = leaf_insert(batch->context, batch->leaf, batch->slot) ?
+	row->fate = leaf_insert(batch->context, batch->leaf, batch->slot) ?
 		FATE_STORED : FATE_DUPLICATE;
+	row->because = NO_ROW;
+	if (row->fate == FATE_DUPLICATE)
+		row->judge = arbiter_judge(batch->leaf->arbiter);
 	batch->context->writer->current_row = -1;
 }
 
@@ -223,6 +313,14 @@ find_new(void *arg, RowId sorted, RowId *row, const LookupPlace **place)
 	return true;
 }
 
+/* Whether others were faster to enter a key of the earlier row for which one was set aside. */
+static bool
+depends_on_lost(const ArbiterBatch *batch, const WaitingRow *row)
+{
+	return row->fate == FATE_DUPLICATE && row->because != NO_ROW &&
+		batch->rows[row->because].fate == FATE_ASK;
+}
+
 /* Takes back rows whose keys others were faster to enter; they are to be asked about. */
 static void
 take_back(ArbiterBatch *batch, uint32 first, uint32 n)
@@ -235,6 +333,8 @@ take_back(ArbiterBatch *batch, uint32 first, uint32 n)
 	{
 		RowId		row = row_id(&batch->tids[i], true);
 
+		if (depends_on_lost(batch, &batch->rows[i]))
+			batch->rows[i].fate = FATE_ASK;
 		if (batch->rows[i].fate != FATE_NEW ||
 			bsearch(&row, batch->lost, batch->nlost, sizeof(RowId), compare_rows) == NULL)
 			continue;
@@ -272,9 +372,10 @@ store_new(ArbiterBatch *batch, uint32 first, uint32 n)
 		}
 	}
 	leaf_flush(batch->context, leaf);
-	entries_sorted(leaf->entries, batch->presort, find_new);
+	if (batch->presort != NULL)
+		entries_sorted(leaf->entries, batch->presort, find_new);
 	leaf_flush_entries(batch->context, leaf);
-	presort_close(batch->presort);
+	end_lookup(batch);
 	batch->context->writer->current_row = -1;
 	take_back(batch, first, n);
 }
@@ -304,9 +405,14 @@ settle(ArbiterBatch *batch, uint32 first)
 	/* what has been stored may have to go again */
 	if (batch->replaces)
 		arbiter_advance_command(batch->context);
-	n = look_up(batch, first);
-	standing_settle(batch);
-	give_fates(batch, first, n);
+	if (batch->njudges > 1)
+		n = look_at_several(batch, first);
+	else
+	{
+		n = look_up(batch, first, batch->nrows);
+		standing_settle(batch);
+		give_fates(batch, first, n);
+	}
 	ask_all(batch, first, n);
 	store_new(batch, first, n);
 	if (batch->replaces)
@@ -418,6 +524,9 @@ arbiter_batch_put(ArbiterBatch *batch, HeapTuple tuple, uint32 number)
 	row = &batch->rows[batch->nrows++];
 	row->tuple = tuple;
 	row->raw = NULL;
+	row->fate = FATE_NEW;
+	row->because = NO_ROW;
+	row->judge = 0;
 	journal_locate(journal, number, &row->place);
 	size = sizeof(WaitingRow) + sizeof(ItemPointerData) +
 		MAXALIGN(sizeof(HeapTupleData)) + MAXALIGN(tuple->t_len);
@@ -461,22 +570,60 @@ may_replace(const LeafContext *context, const Leaf *leaf)
 		 (!triggers->trig_delete_before_row && !triggers->trig_delete_after_row));
 }
 
+/*
+ * Whether all indexes that judge are served.  With several a row might replace rows of which each
+ * displaces others of the batch: so not with keep_new.
+ */
+static bool
+serves_indexes(const LeafContext *context, const Arbiter *arbiter)
+{
+	for (int i = 0; i < arbiter_count(arbiter); i++)
+	{
+		Relation	index;
+		IndexInfo  *info;
+
+		arbiter_index(arbiter, i, &index, &info);
+		if (!inserter_serves(index))
+			return false;
+	}
+	return arbiter_count(arbiter) == 1 ||
+		context->options->on_duplicate == BULK_ON_DUPLICATE_KEEP_OLD;
+}
+
 /* Whether rows of the leaf need nothing at their turn but to know who has their keys. */
 static bool
 serves(const LeafContext *context, const Leaf *leaf)
 {
 	const BulkOptions *options = context->options;
-	Relation	index;
-	IndexInfo  *info;
 
-	return leaf->arbiter != NULL && may_replace(context, leaf) &&
-		options->on_error != BULK_ON_ERROR_SET_NULL &&
-		arbiter_only_index(leaf->arbiter, &index, &info) && inserter_serves(index) &&
+	return leaf->arbiter != NULL && serves_indexes(context, leaf->arbiter) &&
+		may_replace(context, leaf) && options->on_error != BULK_ON_ERROR_SET_NULL &&
 		context->entries_budget > 0 && leaf->former != NULL &&
 		!leaf->before_row && !leaf->instead_row && !leaf->after_row && !leaf->keys_first &&
 		!constraints_volatile(leaf->constraints) &&
 		!constraints_types_volatile(RelationGetDescr(leaf->rri->ri_RelationDesc)) &&
 		!RelationIsLogicallyLogged(leaf->rri->ri_RelationDesc);
+}
+
+/* Opens the indexes that judge; new rows' entries in them are on trial. */
+static void
+open_judges(ArbiterBatch *batch, const EntriesTrial *trial)
+{
+	LookupSink	sink = {.row = take_row,.place = take_place,.entry = take_entry,.arg = batch};
+
+	batch->njudges = arbiter_count(batch->leaf->arbiter);
+	batch->judges = palloc(batch->njudges * sizeof(JudgingIndex));
+	for (int i = 0; i < batch->njudges; i++)
+	{
+		JudgingIndex *judge = &batch->judges[i];
+
+		arbiter_index(batch->leaf->arbiter, i, &judge->index, &judge->info);
+		judge->shape = shape_open(judge->index);
+		judge->lookup = lookup_open(batch->leaf->rri->ri_RelationDesc, judge->index,
+									judge->shape, &sink);
+		entries_try(batch->leaf->entries, judge->index, trial);
+	}
+	use_index(batch, 0);
 }
 
 ArbiterBatch *
@@ -485,7 +632,6 @@ arbiter_batch_open(LeafContext *context, Leaf *leaf)
 	const BulkOptions *options = context->options;
 	Relation	rel = leaf->rri->ri_RelationDesc;
 	ArbiterBatch *batch;
-	LookupSink	sink;
 	EntriesTrial trial;
 	MemoryContext old;
 
@@ -493,7 +639,6 @@ arbiter_batch_open(LeafContext *context, Leaf *leaf)
 		return NULL;
 	old = MemoryContextSwitchTo(context->writer->estate->es_query_cxt);
 	batch = palloc0(sizeof(ArbiterBatch));
-	(void) arbiter_only_index(leaf->arbiter, &batch->index, &batch->info);
 	batch->context = context;
 	batch->leaf = leaf;
 	batch->budget = context->entries_budget;
@@ -503,9 +648,6 @@ arbiter_batch_open(LeafContext *context, Leaf *leaf)
 	batch->notes = options->reject_table != NULL || options->reject_file != NULL ||
 		options->log_verbosity == BULK_VERBOSITY_VERBOSE || options->duplicate_limit >= 0;
 	batch->indexed = batch->replaces ? standing_indexed(leaf->rri) : NULL;
-	batch->shape = shape_open(batch->index);
-	sink = (LookupSink) {.row = take_row,.place = take_place,.entry = take_entry,.arg = batch};
-	batch->lookup = lookup_open(rel, batch->index, batch->shape, &sink);
 	batch->slot = MakeSingleTupleTableSlot(RelationGetDescr(rel), &TTSOpsHeapTuple);
 	batch->standing = table_slot_create(rel, NULL);
 	initStringInfo(&batch->keys[0]);
@@ -517,7 +659,7 @@ arbiter_batch_open(LeafContext *context, Leaf *leaf)
 	arena_init(&batch->arena, batch->waiting, ARENA_BLOCK);
 	trial = (EntriesTrial) {.lost = take_lost,.gone = has_gone,.is_sorted = is_sorted,.arg = batch};
 	leaf->entries = entries_open(leaf->rri, memory_for_keys(batch), 0);
-	entries_try(leaf->entries, batch->index, &trial);
+	open_judges(batch, &trial);
 	MemoryContextSwitchTo(old);
 	return batch;
 }

@@ -43,11 +43,17 @@
  * not depend on what becomes of the first: it is stored, or another row has
  * the key.
  *
- * Served is what needs nothing at its turn (arbiter_batch_open): one unique
- * btree that judges, no triggers on rows, no foreign keys from the table, nor to it with
- * keep_new, a heap table that is not logically decoded, as subscribers would get
- * rows that are taken back.  Each partition is a table with a batch of its own, as nothing
- * but its own indexes judges its rows.
+ * That does not hold where several indexes judge.  Then all are looked up, one after the
+ * other, and rows are decided in the order of the input (fates.h): new is a row none of whose
+ * keys is taken, and all its entries are on trial.  If one turns out to be taken the row
+ * goes, as above; its other keys keep others waiting until this transaction ends, as those of
+ * an entry that was found too late.  The rows that were duplicates of it are asked about.
+ *
+ * Served is what needs nothing at its turn (arbiter_batch_open): unique btrees
+ * that judge, with keep_new one, no triggers on rows, no foreign keys from the
+ * table, nor to it with keep_new, a heap table that is not logically decoded, as
+ * subscribers would get rows that are taken back.  Each partition is a table with
+ * a batch of its own, as nothing but its own indexes judges its rows.
  *
  * Price: the rows are in memory until then, those of all partitions in three eighths of
  * maintenance_work_mem; the rest is for the keys of one batch.  An error that a row raises by then

@@ -13,6 +13,7 @@
 #include "index/lookup.h"
 #include "index/presort.h"
 #include "write/candidates.h"
+#include "write/fates.h"
 #include "write/leaf_state.h"
 
 /* Rows between two checks for interrupts. */
@@ -21,13 +22,7 @@
 /* No entry is at a row of this number. */
 #define NO_ENTRY PG_UINT64_MAX
 
-typedef enum Fate
-{
-	FATE_NEW,
-	FATE_ASK,
-	FATE_STORED,				/* it was asked about, or has updated another */
-	FATE_DUPLICATE
-} Fate;
+#define NO_ROW PG_UINT32_MAX
 
 typedef struct WaitingRow
 {
@@ -35,6 +30,8 @@ typedef struct WaitingRow
 	JournalPlace place;
 	const char *raw;			/* its bytes, if they may have to be shown, or NULL */
 	uint32		first;			/* the first row with its key */
+	uint32		because;		/* the earlier row for which it is set aside, or NO_ROW */
+	uint16		judge;			/* the index by which it is a duplicate */
 	Fate		fate;
 
 	/* of the first row with a key */
@@ -47,10 +44,23 @@ typedef struct WaitingRow
 	LookupPlace found;			/* where */
 } WaitingRow;
 
+/* An index that judges. */
+typedef struct JudgingIndex
+{
+	Relation	index;
+	IndexInfo  *info;
+	KeyShape   *shape;
+	Lookup	   *lookup;
+} JudgingIndex;
+
 struct ArbiterBatch
 {
 	LeafContext *context;
 	Leaf	   *leaf;
+	int			njudges;
+	JudgingIndex *judges;
+
+	/* the only one, or the one that is looked at */
 	Relation	index;
 	IndexInfo  *info;
 	KeyShape   *shape;

@@ -32,7 +32,7 @@ tell_duplicates(ArbiterBatch *batch, uint32 first, uint32 n)
 		late->count(late->arg, REJECT_DUPLICATE, more);
 		more = 0;
 		batch_show_row(batch, i);
-		arbiter_set_aside(batch->context, batch->leaf->arbiter, batch->slot);
+		arbiter_set_aside(batch->context, batch->leaf->arbiter, row->judge, batch->slot);
 		late->reject(late->arg, &row->place, row->raw, &writer->duplicate);
 		unseen = late->unseen(late->arg);
 	}

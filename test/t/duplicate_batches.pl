@@ -297,6 +297,50 @@ foreach my $case ([ 'ROLLBACK', '2799|201', '3000|0|201' ], [ 'COMMIT', '2798|20
 	}
 }
 
+# two unique indexes: others enter keys of one of them while the load waits; a later row with the other
+# key of a row that is then set aside is stored
+$node->safe_psql('postgres', 'DROP INDEX t_n_idx; TRUNCATE t; CREATE UNIQUE INDEX t_n_idx ON t (n)');
+my $again = data_file('again.csv', 1, join('', map { sprintf("key %05d,%d,new %d\n", $_ > 3000 ? $_ - 2901 : $_, $_, $_) } 1 .. 3100));
+my $several = $call =~ s/rows\.csv/again.csv/r;
+foreach my $case (
+	[ q{SELECT format('else %s', i), i, 'faster' FROM generate_series(100, 199) i}, '2900|200', '2901|199' ],
+	[ q{SELECT format('key %s', lpad(i::text, 5, '0')), -i, 'faster' FROM generate_series(100, 199) i}, '2800|300', '2801|299' ],
+	[ q{SELECT format('key %s', lpad(i::text, 5, '0')), i + 2901, 'faster' FROM generate_series(100, 199) i}, '2800|300', '2801|299' ],
+	[ q{SELECT format('key %s', lpad((200 - i)::text, 5, '0')), i, 'faster' FROM generate_series(1, 100) i}, '2701|399', '2702|398' ])
+{
+	my ($rows, @expected) = @$case;
+
+	foreach my $end ('ROLLBACK', 'COMMIT')
+	{
+		reset_table();
+		$other->ask("BEGIN; DELETE FROM t WHERE a = 'key 02000'");
+		$load->send($several);
+		waits($load);
+		$watch->ask("INSERT INTO t $rows");
+		$other->ask($end);
+		my $counts = $load->wait;
+		is($counts, $expected[$end eq 'COMMIT'], "two indexes, $end: $rows");
+		my ($loaded) = $counts =~ /(\d+)/;
+		sound("two indexes, $end", $watch->ask('SELECT count(*) FROM t'));
+		is($watch->ask('SELECT count(*), count(DISTINCT n) FROM t'), join('|', ($loaded + 100 + ($end eq 'COMMIT' ? 99 : 100)) x 2), "two indexes, $end: rows");
+		is($load->ask($several), '0|3100', "two indexes, $end: all are known then");
+	}
+}
+# keys of transactions that are running
+foreach my $row ("'else', 500", "'key 00500', -500")
+{
+	foreach my $end ('COMMIT', 'ROLLBACK')
+	{
+		reset_table();
+		$other->ask("BEGIN; INSERT INTO t VALUES ($row, 'theirs')");
+		$load->send($call);
+		waits($load);
+		$other->ask($end);
+		is($load->wait, $end eq 'COMMIT' ? '2899|101' : '2900|100', "two indexes, $row, $end");
+		sound("two indexes, $row, $end", 3000);
+	}
+}
+
 # a crash
 reset_table();
 $load->ask('BEGIN');
