@@ -56,7 +56,7 @@ CREATE FUNCTION divides(i bigint) RETURNS bigint LANGUAGE sql IMMUTABLE PARALLEL
 # Of the details all but what may differ.  How much of a compressed file has
 # been read where rows end before it depends on who reads.
 RESULT = """SELECT rows_loaded, rows_rejected, rows_duplicate, rows_replaced, rows_filtered, rows_read, %s,
-    details - '{load_id,seconds,wal_bytes,no_workers,not_direct}'::text[] AS details, details->>'no_workers', workers FROM """
+    details - '{load_id,seconds,wal_bytes,no_workers,not_direct,direct}'::text[] AS details, details->>'no_workers', workers FROM """
 
 # of the trigger's own error
 TRIGGER_HINT = "Take another one."
