@@ -87,6 +87,7 @@ static void
 take_key(void *arg, const char *image, Size size, bool equal)
 {
 	HashBatch  *batch = arg;
+	MemoryContext old = MemoryContextSwitchTo(batch->context);
 	Datum		values[1];
 	bool		isnull[1];
 
@@ -95,6 +96,7 @@ take_key(void *arg, const char *image, Size size, bool equal)
 	if (batch->tuple != NULL)
 		pfree(batch->tuple);
 	batch->tuple = index_form_tuple(RelationGetDescr(batch->base.index), values, isnull);
+	MemoryContextSwitchTo(old);
 }
 
 static void

@@ -49,7 +49,7 @@ rate_holds('t', $file, 8_000_000, '"writer": "buffered"');
 rate_holds('parts', $file, 8_000_000, '"workers": 0');
 rate_holds('indexed', $arrays, 10_000_000, '"writer": "direct", "workers": 0, "indexes": "rebuild"');
 rate_holds('indexed', $arrays, 10_000_000, '"writer": "direct", "workers": 2, "indexes": "rebuild"');
-rate_holds('indexed', $arrays, 16_000_000, '"writer": "direct", "workers": 0, "indexes": "insert"');
+rate_holds('indexed', $arrays, 4_000_000, '"writer": "direct", "workers": 0, "indexes": "insert"');
 rate_holds('indexed', $arrays, 16_000_000, '"writer": "buffered", "workers": 0');
 rate_holds('indexed', $arrays, 16_000_000, '"writer": "buffered", "workers": 2');
 $primary->safe_psql('postgres', 'DROP INDEX indexed_b_idx');
