@@ -15,7 +15,7 @@ batch_routine(Relation index)
 	switch (index->rd_rel->relam)
 	{
 		case BRIN_AM_OID:
-			return &brin_batch;
+			return brin_batch_serves(index) ? &brin_batch : NULL;
 		case GIN_AM_OID:
 			return &gin_batch;
 		case GIST_AM_OID:

@@ -66,6 +66,9 @@ typedef struct GinBuildStats
  */
 extern void gin_batch_build(Batch *batch, GinBuildStats *build);
 
+/* Whether summaries of a BRIN index can be united. */
+extern bool brin_batch_serves(Relation index);
+
 /* Whether ordered_batch has an order for the keys of a GiST or SP-GiST index. */
 extern bool ordered_batch_serves(Relation index);
 

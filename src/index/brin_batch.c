@@ -83,6 +83,22 @@ is_plain(Relation index, int i)
 	}
 }
 
+/*
+ * The optional support function of brin_inclusion.c that its union calls all the same.  PostGIS's
+ * operator classes have none, and the server seldom unites summaries.
+ */
+#define INCLUSION_MERGE 11
+
+bool
+brin_batch_serves(Relation index)
+{
+	for (int i = 1; i <= RelationGetDescr(index)->natts; i++)
+		if (index_getprocid(index, i, BRIN_PROCNUM_UNION) == F_BRIN_INCLUSION_UNION &&
+			!OidIsValid(index_getprocid(index, i, INCLUSION_MERGE)))
+			return false;
+	return true;
+}
+
 static Batch *
 brin_batch_open(Relation heap, Relation index, Size budget)
 {

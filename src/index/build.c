@@ -417,7 +417,7 @@ build_index(Relation heap, Relation index, const BuildTask *task, Size memory,
 							  conflicts);
 	else if (index->rd_rel->relam == BTREE_AM_OID)
 		result = build_btree(heap, index, info, task, memory, conflicts);
-	else if (index->rd_rel->relam == BRIN_AM_OID)
+	else if (batch_routine(index) == &brin_batch)
 		result = build_brin(heap, index, info, memory);
 	else if (index->rd_rel->relam == GIN_AM_OID)
 		result = build_gin(heap, index, info, memory);
