@@ -140,10 +140,12 @@ build_instead(Relation heap, Relation index, IndexInfo *info)
 
 /* ---- getting there ---- */
 
+/* The routines of another access method that has the server's ambuild would not be these. */
 static void
 take_over(Relation index)
 {
-	if (index->rd_indam == NULL || index->rd_indam->ambuild != btbuild)
+	if (index->rd_rel->relam != BTREE_AM_OID || index->rd_indam == NULL ||
+		index->rd_indam->ambuild != btbuild)
 		return;
 	routine = *index->rd_indam;
 	routine.ambuild = build_instead;
