@@ -53,10 +53,12 @@ CREATE FUNCTION grumbles(i bigint) RETURNS bool LANGUAGE plpgsql IMMUTABLE PARAL
 CREATE FUNCTION divides(i bigint) RETURNS bigint LANGUAGE sql IMMUTABLE PARALLEL SAFE AS 'SELECT 1000 / (i % 50)';
 """
 
-# Of the details all but what may differ.  How much of a compressed file has
+# Of the details all but what may differ, as how many processes were free.  How much of a compressed file has
 # been read where rows end before it depends on who reads.
 RESULT = """SELECT rows_loaded, rows_rejected, rows_duplicate, rows_replaced, rows_filtered, rows_read, %s,
-    details - '{load_id,seconds,wal_bytes,no_workers,not_direct,direct}'::text[] AS details, details->>'no_workers', workers FROM """
+    details - '{load_id,seconds,wal_bytes,no_workers,not_direct,direct,indexes}'::text[] ||
+    jsonb_build_object('indexes', (SELECT jsonb_agg(i - 'processes') FROM jsonb_array_elements(details->'indexes') i)) AS details,
+    details->>'no_workers', workers FROM """
 
 # of the trigger's own error
 TRIGGER_HINT = "Take another one."
@@ -451,7 +453,8 @@ class Outcome:
 def first_difference(ours, theirs):
     for n, (a, b) in enumerate(zip(ours, theirs)):
         if a != b:
-            return "line %d: %r and %r" % (n + 1, a[:300], b[:300])
+            begin = max(len(os.path.commonprefix([a, b])) - 100, 0)
+            return "line %d: ...%r and ...%r" % (n + 1, a[begin:begin + 300], b[begin:begin + 300])
     return "%d and %d lines" % (len(ours), len(theirs))
 
 
