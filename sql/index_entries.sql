@@ -180,6 +180,17 @@ COPY (SELECT i, 'text ' || i % 1000, i FROM generate_series(400000, 460000) i UN
 SELECT pg_temp.load('index_entries_workers', '{"workers": 2}');
 SELECT count(*) FROM index_entries_workers;
 
+-- equal keys whose entries have other bytes, as the column was stored otherwise
+CREATE TABLE index_entries_stored (s text);
+CREATE INDEX ON index_entries_stored (s);
+COPY (SELECT 'key ' || i % 300 FROM generate_series(1, 4000) i) TO '/proc/self/cwd/pgbulk_index_entries_in' WITH (FORMAT csv);
+SELECT pg_temp.load('index_entries_stored', '{"workers": 0}'), pg_temp.check_all('index_entries_stored');
+ALTER TABLE index_entries_stored ALTER s SET STORAGE PLAIN;
+SELECT pg_temp.load('index_entries_stored', '{"workers": 0}'), pg_temp.check_all('index_entries_stored');
+ALTER TABLE index_entries_stored ALTER s SET STORAGE EXTENDED;
+SELECT pg_temp.load('index_entries_stored', '{"workers": 0}'), pg_temp.check_all('index_entries_stored');
+DROP TABLE index_entries_stored;
+
 DROP FUNCTION pg_temp.some_rows(int, int);
 DROP TABLE index_entries_workers, index_entries_looks, index_entries_t, index_entries_empty, index_entries_unlogged, index_entries_refers, index_entries_u, index_entries_n, index_entries_big, index_entries_seen;
 DROP TYPE index_entries_pair;

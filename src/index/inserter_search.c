@@ -281,13 +281,24 @@ may_find_same(const Inserter *inserter)
 	return inserter->judged ? inserter->gone != NULL : inserter->shares;
 }
 
+/* The first item with the current key, of which one is at offset: others may have other bytes. */
+static OffsetNumber
+first_equal(const Inserter *inserter, OffsetNumber offset)
+{
+	OffsetNumber first = P_FIRSTDATAKEY(BTPageGetOpaque(leaf_page(inserter)));
+
+	while (offset > first && is_equal(inserter, offset - 1))
+		offset--;
+	return offset;
+}
+
 /*
- * Where the first of the current rows belongs among the items with the bytes of their key, which
- * begin at offset; as _bt_binsrch_insert, this sets postingoff where that is in a posting list.
+ * Where the first of the current rows belongs among the items with their key, the first of which
+ * is at offset; as _bt_binsrch_insert, this sets postingoff where that is in a posting list.
  * InvalidOffsetNumber: on the next leaf.
  */
 static OffsetNumber
-find_among_same(Inserter *inserter, OffsetNumber offset)
+find_among_equal(Inserter *inserter, OffsetNumber offset)
 {
 	Page		page = leaf_page(inserter);
 	OffsetNumber last = PageGetMaxOffsetNumber(page);
@@ -298,7 +309,7 @@ find_among_same(Inserter *inserter, OffsetNumber offset)
 		ItemId		id = PageGetItemId(page, offset);
 		IndexTuple	item = (IndexTuple) PageGetItem(page, id);
 
-		if (!lookup_is_same(item, inserter->tuple) ||
+		if (!is_equal(inserter, offset) ||
 			ItemPointerCompare(tid, BTreeTupleGetHeapTID(item)) < 0)
 			return offset;
 		if (ItemPointerCompare(tid, BTreeTupleGetMaxHeapTID(item)) < 0)
@@ -318,15 +329,10 @@ static void
 begin_at(Inserter *inserter, OffsetNumber offset)
 {
 	BTInsertState search = &inserter->search;
-	Page		page = leaf_page(inserter);
-	OffsetNumber first = P_FIRSTDATAKEY(BTPageGetOpaque(page));
 
-	if (inserter->judged)
-		while (offset > first && is_equal(inserter, offset - 1))
-			offset--;
 	search->bounds_valid = true;
-	search->low = offset;
-	search->stricthigh = OffsetNumberNext(PageGetMaxOffsetNumber(page));
+	search->low = inserter->judged ? first_equal(inserter, offset) : offset;
+	search->stricthigh = OffsetNumberNext(PageGetMaxOffsetNumber(leaf_page(inserter)));
 }
 
 /*
@@ -356,7 +362,7 @@ find_same(Inserter *inserter)
 							 inserter->tuple);
 	}
 	if (offset != InvalidOffsetNumber && !inserter->judged)
-		offset = find_among_same(inserter, offset);
+		offset = find_among_equal(inserter, first_equal(inserter, offset));
 	if (offset == InvalidOffsetNumber)
 	{
 		inserter->hits = Max(inserter->hits - 1, 0);

@@ -237,60 +237,29 @@ tell_entries(Lookup *lookup, RowId row)
 
 /* ---- its bytes ---- */
 
-/* A key's bytes, as they are compared with those of items. */
-typedef struct Bytes
-{
-	const char *tuple;
-	Size		size;
-	unsigned short flags;
-	uint64		tail;			/* neighbours differ at their ends */
-} Bytes;
-
-#define FLAGS_OF_BYTES (INDEX_NULL_MASK | INDEX_VAR_MASK)
-
-static inline Bytes
-bytes_of(IndexTuple tuple)
-{
-	Bytes		bytes = {
-		.tuple = (const char *) tuple,
-		.size = IndexTupleSize(tuple),
-		.flags = tuple->t_info & FLAGS_OF_BYTES,
-	};
-
-	memcpy(&bytes.tail, bytes.tuple + bytes.size - sizeof(bytes.tail), sizeof(bytes.tail));
-	return bytes;
-}
-
-static inline bool
-has_bytes(IndexTuple item, const Bytes *bytes)
-{
-	Size		size = BTreeTupleIsPosting(item) ? BTreeTupleGetPostingOffset(item) :
-		IndexTupleSize(item);
-
-	return size == bytes->size &&
-		*(const uint64 *) ((const char *) item + size - sizeof(bytes->tail)) == bytes->tail &&
-		(item->t_info & FLAGS_OF_BYTES) == bytes->flags &&
-		memcmp(bytes->tuple + sizeof(IndexTupleData), item + 1,
-			   size - sizeof(IndexTupleData)) == 0;
-}
-
-bool
-lookup_is_same(IndexTuple item, IndexTuple tuple)
-{
-	Bytes		bytes = bytes_of(tuple);
-
-	return has_bytes(item, &bytes);
-}
-
 OffsetNumber
 lookup_same(Page page, OffsetNumber offset, IndexTuple tuple)
 {
 	OffsetNumber last = PageGetMaxOffsetNumber(page);
-	Bytes		bytes = bytes_of(tuple);
+	const char *key = (const char *) tuple;
+	Size		size = IndexTupleSize(tuple);
+	unsigned short flags = tuple->t_info & (INDEX_NULL_MASK | INDEX_VAR_MASK);
+	uint64		tail;
 
+	/* neighbours differ at their ends */
+	memcpy(&tail, key + size - sizeof(tail), sizeof(tail));
 	for (; offset <= last; offset++)
-		if (has_bytes((IndexTuple) PageGetItem(page, PageGetItemId(page, offset)), &bytes))
+	{
+		IndexTuple	item = (IndexTuple) PageGetItem(page, PageGetItemId(page, offset));
+		Size		item_size = BTreeTupleIsPosting(item) ? BTreeTupleGetPostingOffset(item) :
+			IndexTupleSize(item);
+
+		if (item_size == size &&
+			*(const uint64 *) ((const char *) item + size - sizeof(tail)) == tail &&
+			(item->t_info & (INDEX_NULL_MASK | INDEX_VAR_MASK)) == flags &&
+			memcmp(key + sizeof(IndexTupleData), item + 1, size - sizeof(IndexTupleData)) == 0)
 			return offset;
+	}
 	return InvalidOffsetNumber;
 }
 

@@ -33,9 +33,6 @@
 
 typedef struct Lookup Lookup;
 
-/* Whether an item of a leaf, a posting list or not, has the bytes of a tuple's key. */
-extern bool lookup_is_same(IndexTuple item, IndexTuple tuple);
-
 /*
  * The first item of a leaf, from offset on, with the bytes of a tuple; or
  * InvalidOffsetNumber.  What has the same bytes is equal; that nothing has them
