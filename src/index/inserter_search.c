@@ -127,18 +127,16 @@ find_leaf(Inserter *inserter)
 	}
 	else if (!moves)
 		known = inserter->block;
-	if (!BufferIsValid(buffer) && BlockNumberIsValid(known) && (moves || known == inserter->block))
-	{
-		CHECK_FOR_INTERRUPTS();
-		throttle_wait();
-		inserter_tell(inserter, TOLD_ROWS);
-		buffer = come_back(inserter, known);
-	}
 	if (!BufferIsValid(buffer))
 	{
 		CHECK_FOR_INTERRUPTS();
 		throttle_wait();
 		inserter_tell(inserter, TOLD_ROWS);
+		if (BlockNumberIsValid(known) && (moves || known == inserter->block))
+			buffer = come_back(inserter, known);
+	}
+	if (!BufferIsValid(buffer))
+	{
 		buffer = leaf_search_descend(inserter->heap, inserter->index, inserter->key,
 									 BT_WRITE);
 		inserter->steps = BufferGetBlockNumber(buffer) == right;

@@ -45,10 +45,6 @@ parallel_fail(Parallel *parallel)
 	ConditionVariableBroadcast(&parallel->changed);
 }
 
-/*
- * A worker's error reaches the leader by itself, unless something there has
- * taken it for its own (a function that catches all errors, say).
- */
 static void
 raise_failure(void)
 {
@@ -57,6 +53,10 @@ raise_failure(void)
 			 errmsg("a parallel worker of the load has failed")));
 }
 
+/*
+ * A worker's error reaches the leader by itself, unless something there has
+ * taken it for its own (a function that catches all errors, say).
+ */
 static void
 wait_for_change(Parallel *parallel)
 {

@@ -95,8 +95,6 @@ build_entries(Relation heap, Relation index, IndexInfo *info, BuildResult *resul
 		progress_index_shown(false);
 	}
 	PG_END_TRY();
-	if (build.processes == 0)
-		parallel_build_one(&build, (Size) maintenance_work_mem * 1024, conflicts);
 	conflicts_close(conflicts);
 	*result = build.result;
 	if (!duplicates || !info->ii_Unique)
