@@ -12,6 +12,7 @@
 #include "catalog/pg_index.h"
 #include "catalog/pg_inherits.h"
 #include "check/duplicates.h"
+#include "check/tables.h"
 #include "executor/executor.h"
 #include "miscadmin.h"
 #include "server/records.h"
@@ -324,26 +325,6 @@ duplicates_message(Oid index, RejectReason reason, BulkOnDuplicate policy,
 	return text.data;
 }
 
-/* Whether an index of the table lets no two rows have the same key. */
-static bool
-has_key(Relation rel)
-{
-	bool		found = false;
-	ListCell   *lc;
-
-	foreach(lc, RelationGetIndexList(rel))
-	{
-		HeapTuple	tuple = SearchSysCache1(INDEXRELID, ObjectIdGetDatum(lfirst_oid(lc)));
-
-		if (!HeapTupleIsValid(tuple))
-			continue;
-		found |= ((Form_pg_index) GETSTRUCT(tuple))->indisunique ||
-			((Form_pg_index) GETSTRUCT(tuple))->indisexclusion;
-		ReleaseSysCache(tuple);
-	}
-	return found;
-}
-
 /* Whether a partition has indexes; these may be its own. */
 static bool
 has_indexed_leaf(Relation rel)
@@ -369,7 +350,8 @@ void
 duplicates_notice(Relation target, const BulkOptions *options)
 {
 	if (options->on_duplicate == BULK_ON_DUPLICATE_ERROR ||
-		options->log_verbosity == BULK_VERBOSITY_SILENT || has_key(target) ||
+		options->log_verbosity == BULK_VERBOSITY_SILENT ||
+		tables_unique_indexes(target) != NIL ||
 		(target->rd_rel->relkind != RELKIND_RELATION &&
 		 (target->rd_rel->relkind != RELKIND_PARTITIONED_TABLE || has_indexed_leaf(target))))
 		return;
