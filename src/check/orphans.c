@@ -187,6 +187,18 @@ integer_value(Form_pg_attribute att, Datum value)
 	}
 }
 
+/* The value of a column that is passed by value; false: it is NULL. */
+static inline bool
+get_integer(Relation rel, AttrNumber attnum, HeapTuple tuple, int64 *integer)
+{
+	bool		isnull;
+	Datum		value = heap_getattr(tuple, attnum, RelationGetDescr(rel), &isnull);
+
+	if (!isnull)
+		*integer = integer_value(column(rel, attnum), value);
+	return !isnull;
+}
+
 /*
  * Appends the bytes of a row's key; with several columns, each value is preceded by its length.
  * Returns how many of its values are NULL: then there may be bytes too many.
@@ -251,12 +263,9 @@ scan_rows(Search *search, Relation rel, bool (*take) (Search *search, HeapTuple 
 static bool
 take_referenced_integer(Search *search, HeapTuple tuple)
 {
-	Relation	rel = search->key->referenced;
-	AttrNumber	attnum = search->key->referenced_atts[0];
-	bool		isnull;
-	Datum		value = heap_getattr(tuple, attnum, RelationGetDescr(rel), &isnull);
+	int64		integer;
 
-	if (isnull)
+	if (!get_integer(search->key->referenced, search->key->referenced_atts[0], tuple, &integer))
 		return true;
 	if (search->nintegers == search->capacity)
 	{
@@ -265,7 +274,7 @@ take_referenced_integer(Search *search, HeapTuple tuple)
 			return false;
 		search->integers = repalloc_huge(search->integers, search->capacity * sizeof(int64));
 	}
-	search->integers[search->nintegers++] = integer_value(column(rel, attnum), value);
+	search->integers[search->nintegers++] = integer;
 	return true;
 }
 
@@ -354,15 +363,12 @@ read_referenced(Search *search)
 static bool
 find_in_bitmap(Search *search, HeapTuple tuple)
 {
-	Relation	rel = search->key->rel;
-	AttrNumber	attnum = search->key->atts[0];
-	bool		isnull;
-	Datum		value = heap_getattr(tuple, attnum, RelationGetDescr(rel), &isnull);
+	int64		integer;
 	uint64		bit;
 
-	if (isnull)
+	if (!get_integer(search->key->rel, search->key->atts[0], tuple, &integer))
 		return true;
-	bit = (uint64) integer_value(column(rel, attnum), value) - (uint64) search->min;
+	bit = (uint64) integer - (uint64) search->min;
 	return bit < search->nbits && (search->bits[bit / 64] >> (bit % 64) & 1) != 0;
 }
 
