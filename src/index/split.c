@@ -150,20 +150,11 @@ count_different(const Sample *sample)
 	return different;
 }
 
-/* How many of so many rows have the key of one of them, as far as the sample tells. */
+/* Pairs among the sorted keys from begin to end. */
 static double
-rows_of_key(const Sample *sample, double rows)
+pairs_in(const Sample *sample, int begin, int end)
 {
-	double		pairs = 0;
-
-	for (int begin = 0, end; begin < sample->n; begin = end)
-	{
-		for (end = begin + 1; end < sample->n; end++)
-			if (shape_compare(sample->shape, sample->sorted[begin], sample->sorted[end]) != 0)
-				break;
-		pairs += (double) (end - begin) * (end - begin - 1) / 2;
-	}
-	return 1 + rows * 2 * pairs / ((double) sample->n * sample->n);
+	return (double) (end - begin) * (end - begin - 1) / 2;
 }
 
 /* Of which block a key of the sample is. */
@@ -186,13 +177,15 @@ block_of(const Sample *sample, const char *image)
 	return sample->blocks[low];
 }
 
-/* Pairs among the sample's keys from begin to end that are of different blocks. */
+/*
+ * Those of different blocks: rows of a key are often together, so that only these tell about the
+ * table.
+ */
 static double
 pairs_apart(const Sample *sample, int begin, int end)
 {
 	int			of_block[SAMPLE_BLOCKS] = {0};
-	int			n = end - begin;
-	double		pairs = (double) n * (n - 1) / 2;
+	double		pairs = pairs_in(sample, begin, end);
 
 	for (int i = begin; i < end; i++)
 		pairs -= of_block[block_of(sample, sample->sorted[i])]++;
@@ -200,11 +193,12 @@ pairs_apart(const Sample *sample, int begin, int end)
 }
 
 /*
- * How many rows have the first columns of the key of one of them.  Rows of a key are often
- * together, so that only pairs of different blocks tell about the table.
+ * How many of so many rows have the first columns of the key of one of them, as far as the pairs
+ * of the sample tell that have.
  */
 static double
-rows_of_columns(const Sample *sample, int columns)
+rows_of_key(const Sample *sample, double rows, int columns,
+			double (*count_pairs) (const Sample *sample, int begin, int end))
 {
 	double		pairs = 0;
 
@@ -215,9 +209,9 @@ rows_of_columns(const Sample *sample, int columns)
 									sample->sorted[end]) != 0)
 				break;
 		if (end - begin > 1)
-			pairs += pairs_apart(sample, begin, end);
+			pairs += count_pairs(sample, begin, end);
 	}
-	return 1 + sample->rows * 2 * pairs / ((double) sample->n * sample->n);
+	return 1 + rows * 2 * pairs / ((double) sample->n * sample->n);
 }
 
 /* How many ranges there should be, from 1. */
@@ -372,7 +366,8 @@ split_evenly(Relation heap, Relation index, IndexInfo *info, BlockNumber first,
 	/* those of a partial index need not be where the first ones are */
 	nranges = Min(Max(parts, sample->rows / Max(rows, 1)) / RANGE_SHARE, most);
 	if (nranges >= 2 && may_use_files(sample) &&
-		!(sample->shape->integer && rows_of_key(sample, rows) > RUN_ROWS))
+		!(sample->shape->integer &&
+		  rows_of_key(sample, rows, sample->shape->nkeys, pairs_in) > RUN_ROWS))
 		keys = split_sample(sample, nranges, &refusal);
 	drop_sample(sample);
 	return keys;
@@ -386,8 +381,9 @@ split_estimate(Relation heap, Relation index, IndexInfo *info, BlockNumber nbloc
 
 	if (sample == NULL)
 		return false;
-	*of_key = rows_of_columns(sample, sample->shape->nkeys);
-	*of_first = sample->shape->nkeys == 1 ? *of_key : rows_of_columns(sample, 1);
+	*of_key = rows_of_key(sample, sample->rows, sample->shape->nkeys, pairs_apart);
+	*of_first = sample->shape->nkeys == 1 ? *of_key :
+		rows_of_key(sample, sample->rows, 1, pairs_apart);
 	drop_sample(sample);
 	return true;
 }
