@@ -122,6 +122,14 @@ SELECT rows_loaded FROM bulk_load('constraints_t', pg_temp.put('in', E'bad\n4,"[
 SELECT count(*) FROM constraints_t;
 DROP TABLE constraints_t;
 
+-- a CHECK is evaluated once for each row, also for the one that it fails for
+CREATE SEQUENCE constraints_seq;
+CREATE TABLE constraints_once (a int CHECK (nextval('constraints_seq') <> 2));
+SELECT rows_loaded FROM bulk_load('constraints_once', pg_temp.put('in', E'1\n2\n3\n'));
+SELECT last_value FROM constraints_seq;
+DROP TABLE constraints_once;
+DROP SEQUENCE constraints_seq;
+
 -- foreign keys: to others, to the table itself, deferred, several columns, NOT VALID
 CREATE TABLE constraints_ref (id int PRIMARY KEY, k text UNIQUE);
 INSERT INTO constraints_ref VALUES (1, 'one'), (2, 'two');

@@ -217,14 +217,10 @@ fail_notnull(Constraints *constraints, TupleTableSlot *slot, AttrNumber attnum,
 }
 
 static bool
-fail_check(Constraints *constraints, TupleTableSlot *slot, const Check *check,
-		   RowError *err)
+fail_check(Constraints *constraints, const Check *check, RowError *err)
 {
-	MemoryContext context;
+	MemoryContext context = enter_row_memory(constraints->estate);
 
-	if (err == NULL)
-		return raise_error(constraints, slot);
-	context = enter_row_memory(constraints->estate);
 	memset(err, 0, sizeof(*err));
 	err->reason = REJECT_CONSTRAINT;
 	err->sqlstate = ERRCODE_CHECK_VIOLATION;
@@ -241,6 +237,12 @@ constraints_check(Constraints *constraints, TupleTableSlot *slot, Guard *guard,
 {
 	ExprContext *econtext;
 
+	/* a CHECK that fails is not to be evaluated again for the error */
+	if (err == NULL && constraints->nchecks > 0)
+	{
+		ExecConstraints(constraints->rri, slot, constraints->estate);
+		return true;
+	}
 	for (int i = 0; i < constraints->nnotnull; i++)
 		if (slot_attisnull(slot, constraints->notnull[i]))
 			return fail_notnull(constraints, slot, constraints->notnull[i], err);
@@ -273,7 +275,7 @@ constraints_check(Constraints *constraints, TupleTableSlot *slot, Guard *guard,
 		ok = ExecCheck(check->expr, econtext);
 		guard_leave(guard, check->is_volatile);
 		if (!ok)
-			return fail_check(constraints, slot, check, err);
+			return fail_check(constraints, check, err);
 	}
 	return true;
 }
