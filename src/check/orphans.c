@@ -36,8 +36,9 @@
 /* Bits for each key at which a bitmap takes more memory than a set. */
 #define BITS_PER_KEY 512
 
-/* Keys that are looked up at a time. */
+/* Keys that are looked up at a time, unless they have more bytes. */
 #define BATCH_KEYS 256
+#define BATCH_BYTES (1024 * 1024)
 
 typedef struct Search
 {
@@ -235,6 +236,7 @@ append_key(Search *search, Relation rel, const AttrNumber *atts, HeapTuple tuple
 			appendBinaryStringInfo(&search->bytes, (char *) &own, sizeof(own));
 		appendBinaryStringInfo(&search->bytes, bytes, len);
 	}
+	MemoryContextReset(search->row_context);
 	return nnulls;
 }
 
@@ -296,8 +298,6 @@ take_referenced(Search *search, HeapTuple tuple)
 	resetStringInfo(&search->bytes);
 	if (append_key(search, key->referenced, key->referenced_atts, tuple) == 0)
 		fits = put_in_set(search, search->bytes.data, search->bytes.len);
-	if (++search->n % BATCH_KEYS == 0)
-		MemoryContextReset(search->row_context);
 	return fits;
 }
 
@@ -391,7 +391,6 @@ find_batch(Search *search)
 		all &= search->found[i];
 	search->n = 0;
 	resetStringInfo(&search->bytes);
-	MemoryContextReset(search->row_context);
 	return all;
 }
 
@@ -408,7 +407,7 @@ find_in_set(Search *search, HeapTuple tuple)
 		return !key->match_full || nnulls == key->natts;
 	}
 	search->ends[search->n++] = search->bytes.len;
-	return search->n < BATCH_KEYS || find_batch(search);
+	return (search->n < BATCH_KEYS && search->bytes.len < BATCH_BYTES) || find_batch(search);
 }
 
 bool

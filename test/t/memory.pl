@@ -137,6 +137,23 @@ check('rows with many fields', 'CREATE TABLE t (' . join(',', map { "c$_ text" }
 check('values out of line', 'CREATE TABLE t (i int, s text); ALTER TABLE t ALTER s SET STORAGE EXTERNAL', "{$quiet}",
 	join('', map { "$_," . ("x$_" x 20000) . "\n" } 1 .. 20));
 
+# ADD FOREIGN KEY, where values are fetched of keys that are not looked up, and of many that are
+# as wide as that
+for my $keys ([ 'of which a column is NULL', 'NULL' ], [ 'that are wide', 1 ])
+{
+	my ($name, $value) = @$keys;
+	my @peaks = map {
+		$node->safe_psql('postgres', "DROP TABLE IF EXISTS refers, referred;
+			CREATE TABLE referred (a int, b text, UNIQUE (a, b)); CREATE TABLE refers (a int, b text);
+			INSERT INTO referred VALUES (1, repeat('0123456789', 10000));
+			INSERT INTO refers SELECT $value, repeat('0123456789', 10000) FROM generate_series(1, $_)");
+		(peak("foreign keys $name, $_ rows", "SELECT bulk_load_last(); SET pgbulk.foreign_keys = on;
+			ALTER TABLE refers ADD FOREIGN KEY (a, b) REFERENCES referred (a, b);
+			SELECT 1 / count(*) AS taken FROM bulk_load_statements WHERE taken"))[0]
+	} 20, 1000;
+	cmp_ok($peaks[1] - $peaks[0], '<', $slack, "foreign keys $name: same peak for more rows");
+}
+
 check_log($node);
 $node->stop;
 done_testing();
