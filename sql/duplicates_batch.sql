@@ -248,7 +248,7 @@ SELECT pg_temp.replace_rows($$SELECT i, 'b' || i, i, 'new' FROM generate_series(
 ALTER TABLE duplicates_batch_t SET (fillfactor = 40);
 -- what was replaced is told
 SELECT pg_temp.replace_rows($$SELECT i, 'b' || i, i, 'new' FROM generate_series(1, 3000) i$$, '{"reject_table": "duplicates_batch_rejects"}');
-SELECT reason, count(*), count(DISTINCT raw_line), min(raw_line), count(*) FILTER (WHERE raw_line NOT LIKE '%,old)') AS others FROM duplicates_batch_rejects GROUP BY 1;
+SELECT reason, count(*), count(DISTINCT raw_line), min(raw_line COLLATE "C"), count(*) FILTER (WHERE raw_line NOT LIKE '%,old)') AS others FROM duplicates_batch_rejects GROUP BY 1;
 DROP TABLE duplicates_batch_rejects;
 -- twice in a transaction: rows of this one and of an earlier load
 BEGIN;

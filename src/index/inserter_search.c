@@ -131,6 +131,7 @@ find_leaf(Inserter *inserter)
 	{
 		CHECK_FOR_INTERRUPTS();
 		throttle_wait();
+		compat_injection_point("pgbulk-insert-no-leaf-locked");
 		inserter_tell(inserter, TOLD_ROWS);
 		if (BlockNumberIsValid(known) && (moves || known == inserter->block))
 			buffer = come_back(inserter, known);

@@ -153,12 +153,23 @@ stage_into_posting(Inserter *inserter, OffsetNumber offset)
 	return true;
 }
 
+/* Whether items are marked dead, of which the page's hint does not know since VACUUM was there. */
+static bool
+has_dead_items(Page page)
+{
+	OffsetNumber last = PageGetMaxOffsetNumber(page);
+
+	for (OffsetNumber i = P_FIRSTDATAKEY(BTPageGetOpaque(page)); i <= last; i++)
+		if (ItemIdIsDead(PageGetItemId(page, i)))
+			return true;
+	return false;
+}
+
 bool
 stage_make_room(Inserter *inserter)
 {
 	if (has_room(inserter) || !inserter->shares || inserter->info->ii_Unique ||
-		!BufferIsValid(inserter->search.buf) ||
-		P_HAS_GARBAGE(BTPageGetOpaque(leaf_page(inserter))))
+		!BufferIsValid(inserter->search.buf) || has_dead_items(leaf_page(inserter)))
 		return false;
 	stage_flush(inserter);
 	compat_bt_dedup_pass(inserter->index, inserter->heap, inserter->search.buf, inserter->tuple,

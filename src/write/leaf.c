@@ -24,8 +24,10 @@
  * Index entries wait from then on that the load has more rows than that, and a
  * leaf of many has more than some: sorting a few does not pay.
  */
+#ifndef LEAF_ROWS_TO_COLLECT
 #define LEAF_ROWS_TO_COLLECT 1000
 #define LEAF_OWN_ROWS_TO_COLLECT 50
+#endif
 
 /* What needs to be done at the end; what can be checked then needs no triggers now. */
 static int

@@ -1,0 +1,128 @@
+# What others do to a btree while a load has no leaf of it locked, between two keys: leaves are split and deleted where
+# it was, or is about to go.  The load waits there at an injection point, again and again.  A page that others fill when
+# a row on it is about to be replaced.  And incomplete splits of GIN indexes, which whoever inserts has to finish.
+
+use strict;
+use warnings;
+
+use FindBin;
+use lib $FindBin::RealBin;
+use PgBulk;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my $node = bulk_server('index_injected', 'deadlock_timeout = 1h', 'lock_timeout = 60s');
+if (!has_extension($node, 'injection_points'))
+{
+	$node->stop;
+	plan skip_all => 'the server has no injection points';
+}
+my ($load, $other) = map { PgBulk::Session->new($node) } 1 .. 2;
+my $point = 'pgbulk-insert-no-leaf-locked';
+my $waits = 25;
+srand(1);
+
+$node->safe_psql('postgres', q{
+	CREATE EXTENSION injection_points;
+	CREATE EXTENSION amcheck;
+	CREATE TABLE t (k text COLLATE "C", n int, few int);
+	CREATE UNIQUE INDEX t_k ON t (k);
+	CREATE INDEX t_n ON t (n, k);
+	CREATE INDEX t_few ON t (few)});
+
+sub sound
+{
+	my ($name) = @_;
+
+	my ($rc, $out, $err) = $node->psql('postgres', "SELECT bt_index_parent_check(indexrelid, true, true) FROM pg_index WHERE indrelid = 't'::regclass");
+	is("$rc $err", '0 ', "$name: indexes are sound");
+	is($node->safe_psql('postgres', 'SELECT count(*) FROM t'),
+		$node->safe_psql('postgres', 'SET enable_seqscan = off; SET enable_bitmapscan = off; SELECT count(n) FROM t WHERE k IS NOT NULL'), "$name: all rows are found");
+}
+
+# rows of keys with that many digits more, in a random order
+sub rows
+{
+	my ($from, $to, $digits, $what) = @_;
+	return "INSERT INTO t SELECT 'key ' || lpad(i::text, 5, '0') || repeat('x', $digits), i, i % 3 FROM generate_series($from, $to) i ORDER BY hashint4(i)" . ($what // '');
+}
+
+my $file = data_file('keys.csv', 1, join('', map { sprintf("key %05d,%d,%d\n", $_ * 7919 % 10007, $_ * 7919 % 10007, $_ % 3) } 1 .. 3000));
+
+foreach my $options ('', ', "on_duplicate": "keep_old"', ', "on_duplicate": "keep_new"')
+{
+	my $name = $options =~ /(keep_\w+)/ ? $1 : 'plain';
+
+	# leaves full of rows that are dead at once, or deleted before the load, among others; some have keys of the file
+	$node->safe_psql('postgres', 'TRUNCATE t; BEGIN; ' . rows(1, 6000, 3) . '; ROLLBACK; ' . rows(1, 6000, 1) . '; DELETE FROM t WHERE n BETWEEN 1000 AND 2500 OR n % 3 = 0');
+	$node->safe_psql('postgres', rows(3000, 4500, 0)) if $options;
+	my $known = $node->safe_psql('postgres', "SELECT count(*) FROM t WHERE k !~ 'x' AND EXISTS (SELECT FROM generate_series(1, 3000) i WHERE n = i * 7919 % 10007)");
+	my @turns = ('VACUUM (INDEX_CLEANUP on, TRUNCATE off) t', map {
+			my $from = 1 + int(rand(6000));
+			$_ % 4 ? rows($from, $from + 150, 10 + $_) : 'VACUUM (INDEX_CLEANUP on, TRUNCATE off) t'
+	} 2 .. $waits);
+
+	$load->ask("SELECT injection_points_set_local(); SELECT injection_points_attach('$point', 'wait')");
+	$load->send("SELECT rows_loaded, rows_duplicate, rows_replaced FROM bulk_load('t', '$file', '{\"writer\": \"buffered\", \"workers\": 0, \"log_verbosity\": \"silent\"$options}')");
+	my $turns = 0;
+	while (!$load->done)
+	{
+		last if wait_for('the load to wait', sub { $load->done ? 'done' : $other->ask("SELECT 1 FROM pg_stat_activity WHERE pid = $load->{pid} AND wait_event = '$point'") }) eq 'done';
+		$other->ask(shift @turns);
+		is($other->{error}, '', "$name: the other session") if $other->{error};
+		$turns++;
+		$other->ask("SELECT injection_points_detach('$point')") if !@turns;
+		$other->ask("SELECT injection_points_wakeup('$point')");
+		last if !@turns;
+	}
+	is($load->wait, $name eq 'plain' ? '3000|0|0' : $name eq 'keep_old' ? 3000 - $known . "|$known|0" : "3000|0|$known", "$name: counters");
+	is($load->{error}, '', "$name: no error");
+	is($turns, $waits, "$name: turns of the other session");
+	sound($name);
+}
+
+# rows that were to be replaced on their page, but others have taken the room; the point is one of 18's
+if ($node->pg_version >= 18)
+{
+	$node->safe_psql('postgres', q{
+		CREATE TABLE h (id int PRIMARY KEY, v int, few int, filler text);
+		CREATE INDEX h_few ON h (few);
+		INSERT INTO h SELECT i, 0, i % 3, repeat('x', 100) FROM generate_series(1, 40) i});
+	$load->ask(q{SELECT injection_points_set_local(); SELECT injection_points_attach('heap_update-before-pin', 'wait')});
+	$file = data_file('replaced.csv', 1, join('', map { "$_,1," . $_ % 3 . ',' . 'y' x 100 . "\n" } 1 .. 60));
+	$load->send("SELECT rows_loaded, rows_duplicate, rows_replaced FROM bulk_load('h', '$file', '{\"writer\": \"buffered\", \"on_duplicate\": \"keep_new\", \"log_verbosity\": \"silent\"}')");
+	wait_for('the load to wait', sub { $other->ask("SELECT 1 FROM pg_stat_activity WHERE pid = $load->{pid} AND wait_event = 'heap_update-before-pin'") });
+	$other->ask(q{INSERT INTO h SELECT i, 2, i % 3, repeat('z', 20) FROM generate_series(1001, 1300) i;
+		SELECT injection_points_detach('heap_update-before-pin'); SELECT injection_points_wakeup('heap_update-before-pin')});
+	is($load->wait, '60|0|40', 'replaced: counters');
+	is($load->{error}, '', 'replaced: no error');
+	is($node->safe_psql('postgres', q{SELECT bt_index_parent_check('h_pkey', true, true), bt_index_parent_check('h_few', true, true);
+		SET enable_seqscan = off; SET enable_bitmapscan = off; SELECT count(*), count(DISTINCT id), sum(v), min(ctid) > '(0,999)' FROM h WHERE few >= 0 AND id < 1000; SELECT sum(v) FROM h WHERE id BETWEEN 1 AND 60}),
+		"|\n60|60|60|t\n60", 'replaced: all rows are found, on other pages');
+}
+
+# splits of leaves of a GIN index that were left half done
+$node->safe_psql('postgres', q{
+	CREATE TABLE g (id int, a int[]);
+	CREATE INDEX g_a ON g USING gin (a) WITH (fastupdate = off);
+	INSERT INTO g SELECT i, ARRAY[i, i * 1000 + 1, -i] FROM generate_series(1, 500) i;
+	CREATE FUNCTION insert_until_fail() RETURNS void LANGUAGE plpgsql AS $$
+	BEGIN
+		FOR i IN 501 .. 20000 LOOP
+			INSERT INTO g VALUES (i, ARRAY[i, i * 1000 + 1, -i]);
+		END LOOP;
+	EXCEPTION WHEN OTHERS THEN
+		RETURN;
+	END$$});
+$other->ask(q{SELECT injection_points_set_local(); SELECT injection_points_attach('gin-leave-leaf-split-incomplete', 'error'); SELECT insert_until_fail(); SELECT injection_points_detach('gin-leave-leaf-split-incomplete')});
+$load->ask(q{SELECT injection_points_set_local(); SELECT injection_points_attach('gin-finish-incomplete-split', 'notice')});
+$file = data_file('arrays.csv', 1, join('', map { sprintf("%d,\"{%d,%d,%d}\"\n", $_ + 500, $_, $_ * 1000 + 1, -$_ - 500) } 1 .. 3000));
+is($load->ask("SELECT rows_loaded FROM bulk_load('g', '$file', '{\"writer\": \"buffered\", \"workers\": 0}')"), 3000, 'GIN: rows are loaded');
+like($load->{error}, qr/notice triggered for injection point gin-finish-incomplete-split/, 'GIN: a split is finished');
+is($node->safe_psql('postgres', 'SET enable_seqscan = off; SELECT count(*) FROM g k WHERE NOT EXISTS (SELECT FROM g WHERE a @> ARRAY[k.a[1]] AND id = k.id)'), 0, 'GIN: all rows are found');
+is($node->safe_psql('postgres', q{SELECT gin_index_check('g_a')}), '', 'GIN: the index is sound') if $node->pg_version >= 18;
+
+$_->close foreach $load, $other;
+check_log($node);
+check_tables($node);
+done_testing();
