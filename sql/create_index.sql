@@ -70,9 +70,9 @@ INSERT INTO one.parts SELECT * FROM t;
 CREATE INDEX parts_id ON one.parts (id);
 SELECT sum(count) AS before FROM bulk_load_statements WHERE taken \gset
 REINDEX TABLE one.parts;
-SELECT sum(count) - :before AS taken FROM bulk_load_statements WHERE taken;
+SELECT sum(count) - :before >= 1 AS taken FROM bulk_load_statements WHERE taken;
 REINDEX SCHEMA one;
-SELECT sum(count) - :before AS taken FROM bulk_load_statements WHERE taken;
+SELECT sum(count) - :before >= 2 AS taken FROM bulk_load_statements WHERE taken;
 SELECT bt_index_check('one.parts_1_id_idx', true);
 REINDEX TABLE one.parts_id;
 DROP TABLE one.parts;
@@ -85,7 +85,7 @@ SELECT build('ALTER TABLE rewritten ALTER id TYPE bigint');
 SELECT build('CLUSTER rewritten USING rewritten_pkey');
 SELECT sum(count) AS before FROM bulk_load_statements WHERE taken \gset
 VACUUM FULL rewritten;
-SELECT sum(count) - :before AS taken FROM bulk_load_statements WHERE taken;
+SELECT sum(count) - :before >= 1 AS taken FROM bulk_load_statements WHERE taken;
 SELECT bt_index_check('rewritten_pkey', true);
 BEGIN;
 DELETE FROM rewritten WHERE id % 2 = 0;
@@ -121,6 +121,14 @@ INSERT INTO t (id) VALUES (30001);
 UPDATE t SET id = 30001 WHERE id = 9;
 COMMIT;
 SELECT conname, contype, condeferrable, conindid::regclass FROM pg_constraint WHERE conrelid = 't'::regclass AND contype IN ('p', 'u') ORDER BY 1;
+
+-- Its locks are the server's.
+BEGIN;
+SELECT build('CREATE INDEX t_locked ON t (id)');
+SELECT build('REINDEX INDEX t_word');
+SELECT relation::regclass, mode FROM pg_locks WHERE pid = pg_backend_pid() AND relation IN ('t'::regclass, 't_locked'::regclass, 't_word'::regclass)
+	ORDER BY relation::regclass::text COLLATE "C", mode;
+ROLLBACK;
 
 -- By several processes.
 ALTER TABLE t SET (parallel_workers = 2);
@@ -165,7 +173,17 @@ ALTER TABLE parts ADD PRIMARY KEY (id);
 SELECT bt_index_check('parts_1_pkey', true), bt_index_check('parts_2_pkey', true);
 CREATE TABLE small (id int PRIMARY KEY);
 INSERT INTO small VALUES (2), (1);
-CREATE INDEX ON small (id);
+CREATE TABLE none (word text);
+SELECT build('CREATE INDEX ON small (id)');
+SELECT build('CREATE INDEX ON small (id DESC)');
+SELECT build('CREATE UNIQUE INDEX none_word ON none (length(word))');
+CREATE UNIQUE INDEX small_wrong ON small ((id / 3));
+SELECT bool_and(bt_index_check(indexrelid, true) IS NOT NULL) FROM pg_index WHERE indrelid IN ('small'::regclass, 'none'::regclass);
+INSERT INTO none VALUES ('one');
+INSERT INTO none VALUES ('two');
+CREATE TABLE few AS SELECT md5(i::text) AS long FROM generate_series(1, 3000) i;
+SELECT pg_relation_size('few') / 8192 BETWEEN 16 AND 64 AS small_but_not_tiny;
+SELECT build('CREATE INDEX ON few (long COLLATE "C")');
 BEGIN;
 CREATE TABLE fresh AS SELECT * FROM t;
 SELECT build('CREATE INDEX fresh_word ON fresh (word)');
@@ -173,7 +191,17 @@ COMMIT;
 SELECT bt_index_check('fresh_word', true);
 SELECT statement, taken, reason FROM bulk_load_statements ORDER BY statement, taken, reason COLLATE "C";
 
+-- For tests: what the server builds as fast, too.
+SET pgbulk.debug_create_index = on;
+SELECT build('CREATE INDEX small_again ON small (id)');
+SELECT build('CREATE INDEX t_long_c_again ON t (long COLLATE "C")');
+SELECT build('CREATE UNIQUE INDEX t_numeric_again ON t ((id / 7::numeric))');
+SELECT build('CREATE INDEX p_again ON p (id)');
+SELECT bt_index_check('small_again', true), bt_index_check('t_long_c_again', true), bt_index_check('t_numeric_again', true);
+RESET pgbulk.debug_create_index;
+SELECT build('REINDEX INDEX t_numeric_again');
+
 DROP MATERIALIZED VIEW m;
-DROP TABLE t, u, p, parts, small, fresh;
+DROP TABLE t, u, p, parts, small, none, few, fresh;
 DROP FUNCTION build;
 DROP EXTENSION amcheck;

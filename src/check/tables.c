@@ -265,6 +265,22 @@ tables_may_repeat(Relation rel, const BulkOptions *options)
 	return (keeps || triggers) && (XLogLogicalInfoActive() || triggers);
 }
 
+static bool
+has_exclusion(Relation rel)
+{
+	ListCell   *lc;
+	bool		found = false;
+
+	foreach(lc, tables_unique_indexes(rel))
+	{
+		Relation	index = index_open(lfirst_oid(lc), AccessShareLock);
+
+		found |= index->rd_index->indisexclusion;
+		index_close(index, AccessShareLock);
+	}
+	return found;
+}
+
 RefusalReason
 tables_duplicates_refusal(Relation rel, const BulkOptions *options)
 {
@@ -273,6 +289,9 @@ tables_duplicates_refusal(Relation rel, const BulkOptions *options)
 	ListCell   *lc;
 	RefusalReason refusal = REFUSAL_NONE;
 
+	/* an index that is built tells of any row of two in conflict, COPY of the second */
+	if (options->plain && has_exclusion(rel))
+		return REFUSAL_EXCLUSION;
 	if (!keeps && !may_lose_orphans(rel, options))
 		return REFUSAL_NONE;
 	unique = tables_unique_indexes(rel);

@@ -29,15 +29,18 @@
  *	- after 2 replays the pages into a file that is removed, as the transaction has not committed;
  *	- after 3 leaves zeroes, or holes that other processes were to fill, in such a file.
  * After the commit a crash must find the pages in the WAL or on disk.  They are not in shared
- * buffers, and writes are not registered with the checkpointer one by one.  So a checkpoint that
- * begins meanwhile knows nothing of them, and later replay begins behind their WAL records.
- * Therefore the file is synced at the end (close_own), or registered for the next checkpoint if
- * none has begun since (smgr_bulk_finish).  Where WAL is skipped (wal_level = minimal, unlogged)
- * each write is registered, and the commit syncs what it must (smgrDoPendingSyncs).
+ * buffers.  So a checkpoint that begins after their WAL records, and syncs what it knows of before
+ * they are written, does not have them on disk, and later replay begins behind the records.
+ * Therefore the file is synced at the end if a checkpoint has begun since the first of them
+ * (close_own, smgr_bulk_finish).  If none has, the next one will sync the file, which has been
+ * registered: after each batch of pages, of which the last in each segment stands for those before
+ * it (flush), or at the end (smgr_bulk_finish).  Where WAL is skipped (wal_level = minimal,
+ * unlogged) each write is registered, and the commit syncs what it must (smgrDoPendingSyncs).
  */
 #include "postgres.h"
 
 #include "access/parallel.h"
+#include "access/xlog.h"
 #include "access/xloginsert.h"
 #include "index/bulk.h"
 #include "server/compat.h"
@@ -63,6 +66,7 @@ struct BulkPages
 	MemoryContext context;		/* of the pages */
 	bool		shared;			/* other processes put pages to the file, too */
 	bool		logged;
+	XLogRecPtr	redo;			/* where replay would have begun when it was opened */
 	BlockNumber size;			/* the file's size; shared: it is no smaller */
 	int			npending;
 	PendingPage pending[MAX_PENDING];
@@ -104,6 +108,7 @@ open_own(Relation rel, bool shared)
 	bulk->context = CurrentMemoryContext;
 	bulk->shared = shared;
 	bulk->logged = RelationNeedsWAL(rel);
+	bulk->redo = GetRedoRecPtr();
 	bulk->size = smgrnblocks(RelationGetSmgr(rel), MAIN_FORKNUM);
 	/* with a backend's own files there are no others to share with */
 	Assert(!shared || !RelationUsesLocalBuffers(rel));
@@ -162,6 +167,14 @@ extend(BulkPages *bulk, BlockNumber size)
 	Assert(smgrnblocks(RelationGetSmgr(bulk->rel), MAIN_FORKNUM) >= size);
 }
 
+/* Whether a pending page is the last one, or the last of its segment of the file. */
+static bool
+is_last_of_segment(const BulkPages *bulk, int i)
+{
+	return i == bulk->npending - 1 ||
+		bulk->pending[i].block / RELSEG_SIZE != bulk->pending[i + 1].block / RELSEG_SIZE;
+}
+
 /* The four steps. */
 static void
 flush(BulkPages *bulk)
@@ -183,7 +196,7 @@ flush(BulkPages *bulk)
 		Assert(!bulk->logged || !XLogRecPtrIsInvalid(PageGetLSN(page)));
 		compat_set_checksum(page, block);
 		smgrwrite(RelationGetSmgr(bulk->rel), MAIN_FORKNUM, block, (char *) page,
-				  bulk->logged);
+				  bulk->logged && !is_last_of_segment(bulk, i));
 		pfree(page);
 	}
 	bulk->npending = 0;
@@ -206,10 +219,10 @@ close_own(BulkPages *bulk)
 	Assert(bulk->npending == 0);
 
 	/*
-	 * As _bt_load before 17: always, as it isn't known here whether a checkpoint has begun since
-	 * the first page.  For those who share the file, whoever has called bulk_open does it.
+	 * A checkpoint that begins from here on finds the writes registered.  For those who share the
+	 * file, whoever has called bulk_open, before them, does it.
 	 */
-	if (bulk->logged && !bulk->shared)
+	if (bulk->logged && !bulk->shared && bulk->redo != GetRedoRecPtr())
 		smgrimmedsync(RelationGetSmgr(bulk->rel), MAIN_FORKNUM);
 }
 

@@ -8,18 +8,50 @@
 #include "index/key_shape.h"
 #include "index/split.h"
 #include "miscadmin.h"
+#include "server/compat.h"
 #include "utils/memutils.h"
 
 /* As many rows of a key, or more, make up for all else. */
 #define MANY_ROWS 3
 
-/* By what sorts them, whatever they are. */
+/* Below so many blocks of the table, sort strings of keys that are all different do not pay. */
+#define SMALL_BLOCKS 256
+
+/* Below so many, the file of an index is synced in more time than it is filled. */
+#define TINY_BLOCKS 16
+
+/* Whether all of a key is numbers or bytes of a fixed size, such as uuids. */
 static bool
-is_sorted_faster(const KeyShape *shape)
+is_fixed(const KeyShape *shape)
+{
+	for (int i = 0; i < shape->nkeys; i++)
+		if (shape->columns[i].kind != KEY_SIGNED && shape->columns[i].kind != KEY_UNSIGNED &&
+			shape->columns[i].kind != KEY_FIXED)
+			return false;
+	return true;
+}
+
+/* By what sorts them, whatever they are.  workers: those that would help the server. */
+static bool
+is_sorted_faster(const KeyShape *shape, BlockNumber nblocks, int workers)
 {
 	const ShapeColumn *first = &shape->columns[0];
 
-	return shape->integer || (first->kind == KEY_COLLATED && first->libc);
+	if (shape->integer)
+		return true;
+	return nblocks >= SMALL_BLOCKS &&
+		((first->kind == KEY_COLLATED && first->libc) || (workers == 0 && is_fixed(shape)));
+}
+
+/* Whether the server's build syncs the file at once, which ours leaves to the next checkpoint. */
+static bool
+is_synced(Relation index)
+{
+#ifdef COMPAT_BULK_WRITE
+	return false;
+#else
+	return RelationNeedsWAL(index);
+#endif
 }
 
 /* By how many rows share them. */
@@ -46,9 +78,13 @@ gain_refusal(Relation heap, Relation index, IndexInfo *info, BlockNumber nblocks
 												  ALLOCSET_DEFAULT_SIZES);
 	MemoryContext old = MemoryContextSwitchTo(context);
 	const KeyShape *shape = shape_open(index);
-	bool		gains = is_sorted_faster(shape) || is_shared(heap, index, info, nblocks, shape);
+	bool		gains = (nblocks < TINY_BLOCKS && is_synced(index)) ||
+		is_sorted_faster(shape, nblocks, info->ii_ParallelWorkers) ||
+		is_shared(heap, index, info, nblocks, shape);
 
 	MemoryContextSwitchTo(old);
 	MemoryContextDelete(context);
-	return gains ? NULL : "the server sorts such keys as fast";
+	if (gains)
+		return NULL;
+	return nblocks < SMALL_BLOCKS ? "its table is small" : "the server sorts such keys as fast";
 }

@@ -259,6 +259,7 @@ make_tasks(List *order)
 		indexes[i].heap = plan->table->relid;
 		indexes[i].heap_lock = RowExclusiveLock;
 		indexes[i].relid = plan->relid;
+		indexes[i].index_lock = ShareUpdateExclusiveLock;
 		indexes[i].task.method = plan->method;
 		indexes[i].task.old = plan->old;
 		indexes[i].task.rows = plan->table->rows;

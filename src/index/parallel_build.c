@@ -76,7 +76,7 @@ static void
 build_one(ParallelIndex *index, Size memory, const ConflictSink *sink)
 {
 	Relation	heap = open_heap(index);
-	Relation	rel = index_open(index->relid, ShareUpdateExclusiveLock);
+	Relation	rel = index_open(index->relid, index->index_lock);
 	instr_time	start;
 	instr_time	end;
 
@@ -162,7 +162,7 @@ static SplitKeys *
 choose_split(ParallelIndex *index, int processes, Size memory)
 {
 	Relation	heap = open_heap(index);
-	Relation	rel = index_open(index->relid, ShareUpdateExclusiveLock);
+	Relation	rel = index_open(index->relid, index->index_lock);
 	SplitKeys  *keys = split_choose(heap, rel, BuildIndexInfo(rel),
 									RelationGetNumberOfBlocks(heap), processes,
 									memory, &index->one_process);
@@ -206,7 +206,7 @@ begin_range_build(ParallelLeader *leader, ParallelRangeBuild *range_build, shm_t
 	range_build_init(range_build->build, index->relid, number, range_build->keys,
 					 RelationGetNumberOfBlocks(range_build->heap), leader->workers + 1,
 					 leader->build->memory, index->noted);
-	range_build->index = index_open(index->relid, ShareUpdateExclusiveLock);
+	range_build->index = index_open(index->relid, index->index_lock);
 	range_build->pages = bulk_open(range_build->index);
 }
 
@@ -232,7 +232,7 @@ build_by_ranges(ParallelLeader *leader, ParallelRangeBuild *range_build)
 
 	INSTR_TIME_SET_CURRENT(start);
 	progress_step(index->expected, index->after);
-	range_build_help(range_build->build, range_build->heap, &build->files);
+	range_build_help(range_build->build, range_build->heap, index->index_lock, &build->files);
 	if (!range_build_finish(range_build->build, range_build->heap, &build->files,
 							conflicts_sink(leader->conflicts, index->relid), &index->result,
 							&index->processes))
@@ -413,7 +413,7 @@ help_range_builds(ParallelBuild *build, shm_toc *toc)
 			continue;
 		heap = open_heap(&build->indexes[i]);
 		range_build_help(shm_toc_lookup(toc, KEY_RANGE_BUILDS + number++, false), heap,
-						 &build->files);
+						 build->indexes[i].index_lock, &build->files);
 		progress_index_end();
 		table_close(heap, NoLock);
 	}

@@ -20,6 +20,7 @@ typedef struct ParallelIndex
 	Oid			heap;
 	LOCKMODE	heap_lock;		/* that this transaction has; workers take it, too */
 	Oid			relid;
+	LOCKMODE	index_lock;		/* the same */
 	BuildTask	task;
 	double		expected;		/* seconds that it may take, */
 	double		after;			/* and all that follow it */

@@ -342,7 +342,7 @@ take_all(RangeBuildPart *part, pg_atomic_uint32 *next, int n,
 }
 
 void
-range_build_help(RangeBuild *build, Relation heap, SharedFileSet *files)
+range_build_help(RangeBuild *build, Relation heap, LOCKMODE index_lock, SharedFileSet *files)
 {
 	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "range build",
 												  ALLOCSET_DEFAULT_SIZES);
@@ -354,7 +354,7 @@ range_build_help(RangeBuild *build, Relation heap, SharedFileSet *files)
 		part->build = build;
 		part->files = files;
 		part->heap = heap;
-		part->index = index_open(build->index, ShareUpdateExclusiveLock);
+		part->index = index_open(build->index, index_lock);
 		progress_index_begin(heap, part->index, &build->progress);
 		part->info = BuildIndexInfo(part->index);
 		part->shape = shape_open(part->index);

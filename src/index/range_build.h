@@ -40,7 +40,8 @@ extern void range_build_init(RangeBuild *build, Oid index, int number, const Spl
  * from here on; that is for the caller to end (progress_index_end).  Errors: as build_index; all
  * processes have to end with one of them.
  */
-extern void range_build_help(RangeBuild *build, Relation heap, SharedFileSet *files);
+extern void range_build_help(RangeBuild *build, Relation heap, LOCKMODE index_lock,
+							 SharedFileSet *files);
 
 /*
  * One process, after that: waits for the others and makes the upper levels.  False: the sort

@@ -13,10 +13,21 @@
 /* Blocks that are looked at, and about how many rows of each. */
 #define SAMPLE_BLOCKS 128
 #define SAMPLE_ROWS 32
-#define MAX_SAMPLE (SAMPLE_BLOCKS * 2 * SAMPLE_ROWS)
 #define MIN_SAMPLE 64
 StaticAssertDecl(SAMPLE_BLOCKS <= PG_UINT8_MAX + 1, "a block's number is a byte");
 #define SAMPLE_SHARE 8			/* of the memory, for its keys */
+
+/*
+ * What only tells whether an index is worth building here must take a small part of the time of
+ * that: one of so many blocks is looked at.
+ */
+#define ESTIMATE_PART 32
+
+/*
+ * Of these blocks all rows are taken, up to that many each: only keys that the sample has twice
+ * tell how many rows share one, and of a few thousand rows of a large table hardly any are.
+ */
+#define ESTIMATE_ROWS 256
 
 /* A range takes so much of a process's memory, if it is no larger than most. */
 #define RANGE_SHARE 0.6
@@ -58,15 +69,17 @@ typedef struct Sample
 {
 	KeyShape	   *shape;
 	StringInfoData images;
-	uint32		offsets[MAX_SAMPLE + 1];
+	uint32	   *offsets;		/* of the images */
 	int			n;
+	int			most_rows;		/* as many as there may be */
+	int			of_block;		/* about so many of each block */
 	double		rows;			/* in the blocks that were looked at; then, in all */
 	int			in_block;
 	int			block;			/* which of those that are looked at */
-	uint8		blocks[MAX_SAMPLE]; /* the same of each row */
+	uint8	   *blocks;			/* the same of each row */
 	int			step;			/* every so manieth row of a block is taken */
 	Size		most;			/* bytes of images; beyond, no more are taken */
-	const char *sorted[MAX_SAMPLE];
+	const char **sorted;
 } Sample;
 
 static void
@@ -76,7 +89,7 @@ sample_row(Relation index, ItemPointer tid, Datum *values, bool *isnull,
 	Sample	   *sample = state;
 
 	sample->rows++;
-	if (sample->in_block++ % sample->step != 0 || sample->n == MAX_SAMPLE ||
+	if (sample->in_block++ % sample->step != 0 || sample->n == sample->most_rows ||
 		sample->images.len > sample->most)
 		return;
 	sample->offsets[sample->n] = sample->images.len;
@@ -89,6 +102,9 @@ static void
 drop_sample(Sample *sample)
 {
 	pfree(sample->images.data);
+	pfree(sample->offsets);
+	pfree(sample->blocks);
+	pfree(sample->sorted);
 	pfree(sample);
 }
 
@@ -98,19 +114,44 @@ compare_samples(const void *a, const void *b, void *arg)
 	return shape_compare(arg, *(const char *const *) a, *(const char *const *) b);
 }
 
-/*
- * Takes rows of nblocks blocks, of some that are spread over them, and sorts them.  NULL: there are
- * too few.
- */
+/* Keys with the same bytes come together, which takes less time. */
+static int
+compare_images(const void *a, const void *b, void *arg)
+{
+	const Sample *sample = arg;
+	const char *image_a = *(const char *const *) a;
+	const char *image_b = *(const char *const *) b;
+	Size		rest = sample->images.data + sample->images.len - Max(image_a, image_b);
+
+	/* images know where they end, so that what is behind them decides only between equal ones */
+	return memcmp(image_a, image_b, rest);
+}
+
 static Sample *
-take_sample(Relation heap, Relation index, IndexInfo *info, BlockNumber first,
-			BlockNumber nblocks, Size memory)
+make_sample(Relation index, int nblocks, int of_block, Size memory)
 {
 	Sample	   *sample = palloc0(sizeof(Sample));
-	int			n = Min(nblocks, SAMPLE_BLOCKS);
 
 	sample->shape = shape_open(index);
 	sample->most = memory / SAMPLE_SHARE;
+	sample->of_block = of_block;
+	sample->most_rows = nblocks * 2 * of_block;
+	sample->offsets = palloc((sample->most_rows + 1) * sizeof(uint32));
+	sample->blocks = palloc(Max(sample->most_rows, 1));
+	sample->sorted = palloc(Max(sample->most_rows, 1) * sizeof(char *));
+	return sample;
+}
+
+/*
+ * Takes rows of nblocks blocks, of n that are spread over them, about so many of each, and sorts
+ * them, or only brings equal ones together.  NULL: there are too few.
+ */
+static Sample *
+take_sample(Relation heap, Relation index, IndexInfo *info, BlockNumber first,
+			BlockNumber nblocks, int n, int of_block, bool sorts, Size memory)
+{
+	Sample	   *sample = make_sample(index, n, of_block, memory);
+
 	/* one row of the first block, which tells how many there are */
 	sample->step = PG_INT32_MAX;
 	initStringInfo(&sample->images);
@@ -124,7 +165,7 @@ take_sample(Relation heap, Relation index, IndexInfo *info, BlockNumber first,
 		sample->in_block = 0;
 		sample->block = i;
 		heap_scan_block(heap, index, info, block, sample_row, sample);
-		sample->step = Max(sample->in_block / SAMPLE_ROWS, 1);
+		sample->step = Max(sample->in_block / sample->of_block, 1);
 	}
 	if (sample->n < MIN_SAMPLE)
 	{
@@ -133,7 +174,10 @@ take_sample(Relation heap, Relation index, IndexInfo *info, BlockNumber first,
 	}
 	for (int i = 0; i < sample->n; i++)
 		sample->sorted[i] = sample->images.data + sample->offsets[i];
-	qsort_arg(sample->sorted, sample->n, sizeof(char *), compare_samples, sample->shape);
+	if (sorts)
+		qsort_arg(sample->sorted, sample->n, sizeof(char *), compare_samples, sample->shape);
+	else
+		qsort_arg(sample->sorted, sample->n, sizeof(char *), compare_images, sample);
 	sample->rows *= (double) nblocks / n;
 	return sample;
 }
@@ -332,7 +376,8 @@ SplitKeys *
 split_choose(Relation heap, Relation index, IndexInfo *info, BlockNumber nblocks,
 			 int processes, Size memory, const char **refusal)
 {
-	Sample	   *sample = take_sample(heap, index, info, 0, nblocks, memory);
+	Sample	   *sample = take_sample(heap, index, info, 0, nblocks, Min(nblocks, SAMPLE_BLOCKS),
+									 SAMPLE_ROWS, true, memory);
 	SplitKeys  *keys = NULL;
 	int			nranges = 0;
 
@@ -356,7 +401,9 @@ split_evenly(Relation heap, Relation index, IndexInfo *info, BlockNumber first,
 			 BlockNumber nblocks, double parts, double rows, Size memory)
 {
 	double		most = split_buffers(memory) / BLCKSZ;
-	Sample	   *sample = most < 2 ? NULL : take_sample(heap, index, info, first, nblocks, memory);
+	Sample	   *sample = most < 2 ? NULL :
+		take_sample(heap, index, info, first, nblocks, Min(nblocks, SAMPLE_BLOCKS), SAMPLE_ROWS,
+					true, memory);
 	SplitKeys  *keys = NULL;
 	double		nranges;
 	const char *refusal;
@@ -377,7 +424,9 @@ bool
 split_estimate(Relation heap, Relation index, IndexInfo *info, BlockNumber nblocks, Size memory,
 			   double *of_key, double *of_first)
 {
-	Sample	   *sample = take_sample(heap, index, info, 0, nblocks, memory);
+	Sample	   *sample = take_sample(heap, index, info, 0, nblocks,
+									 Min(nblocks / ESTIMATE_PART, SAMPLE_BLOCKS), ESTIMATE_ROWS,
+									 false, memory);
 
 	if (sample == NULL)
 		return false;

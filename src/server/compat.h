@@ -619,6 +619,17 @@ compat_reuse_page(xl_btree_reuse_page *record, Relation heap, FullTransactionId 
 #define COMPAT_IS_SUMMARIZING(index) false
 #endif
 
+/* A place where tests hold a load, of servers that are built with injection points. */
+#if PG_VERSION_NUM >= 180000
+#include "utils/injection_point.h"
+#define compat_injection_point(name) INJECTION_POINT((name), NULL)
+#elif PG_VERSION_NUM >= 170000
+#include "utils/injection_point.h"
+#define compat_injection_point(name) INJECTION_POINT(name)
+#else
+#define compat_injection_point(name) ((void) 0)
+#endif
+
 /* The leaf where an insertion begins, locked for it: 16 came to need the heap, 17 no snapshot. */
 #include "access/nbtree.h"
 
