@@ -21,6 +21,7 @@
 #include "table/statement.h"
 #include "utility/create_index.h"
 #include "utility/foreign_keys.h"
+#include "utility/plain_copy.h"
 #include "utility/statements.h"
 #include "utility/utility.h"
 #include "utils/array.h"
@@ -48,6 +49,19 @@ SQL_FUNCTION(bulk_load_statements);
 SQL_FUNCTION(bulk_load_control);
 SQL_FUNCTION(bulk_inspect);
 
+static const struct config_enum_entry plain_copy_settings[] = {
+	{"off", PLAIN_COPY_OFF, false},
+	{"on", PLAIN_COPY_ON, false},
+	{"exclusive", PLAIN_COPY_EXCLUSIVE, false},
+	{"true", PLAIN_COPY_ON, true},
+	{"false", PLAIN_COPY_OFF, true},
+	{"yes", PLAIN_COPY_ON, true},
+	{"no", PLAIN_COPY_OFF, true},
+	{"1", PLAIN_COPY_ON, true},
+	{"0", PLAIN_COPY_OFF, true},
+	{NULL, 0, false}
+};
+
 PGDLLEXPORT void _PG_init(void);
 
 void
@@ -61,11 +75,29 @@ _PG_init(void)
 							PGC_USERSET,
 							GUC_UNIT_BYTE | GUC_NOT_IN_SAMPLE,
 							NULL, NULL, NULL);
+	DefineCustomEnumVariable("pgbulk.copy",
+							 "Runs COPY FROM statements that have no option of pgbulk, too.",
+							 "With \"exclusive\", rows go to empty tables past others, who must wait to write there.",
+							 &plain_copy_setting, PLAIN_COPY_OFF, plain_copy_settings,
+							 PGC_USERSET, 0, NULL, NULL, NULL);
+	DefineCustomIntVariable("pgbulk.copy_min_size",
+							"Bytes of input below which COPY is left to the server.",
+							NULL,
+							&plain_copy_min_size,
+							64 * 1024, 0, 1024 * 1024 * 1024,
+							PGC_USERSET,
+							GUC_UNIT_BYTE,
+							NULL, NULL, NULL);
 	DefineCustomBoolVariable("pgbulk.create_index",
 							 "Builds btrees of CREATE INDEX, ADD PRIMARY KEY, ADD UNIQUE and REINDEX.",
 							 NULL,
 							 &create_index_enabled, false,
 							 PGC_USERSET, 0, NULL, NULL, NULL);
+	DefineCustomBoolVariable("pgbulk.debug_create_index",
+							 "Builds btrees also where the server is as fast.",
+							 "For tests of pgbulk.create_index: small tables, and all kinds of keys.",
+							 &create_index_always, false,
+							 PGC_USERSET, GUC_NOT_IN_SAMPLE, NULL, NULL, NULL);
 	DefineCustomBoolVariable("pgbulk.foreign_keys",
 							 "Checks existing rows for ADD FOREIGN KEY and VALIDATE CONSTRAINT.",
 							 NULL,

@@ -364,7 +364,7 @@ duplicates_notice(Relation target, const BulkOptions *options)
 const char *
 duplicates_hint(Relation target, const BulkOptions *options)
 {
-	if (options->on_duplicate != BULK_ON_DUPLICATE_ERROR || options->freeze ||
+	if (options->plain || options->on_duplicate != BULK_ON_DUPLICATE_ERROR || options->freeze ||
 		target_find_deferrable(target) != NULL)
 		return NULL;
 	return "To set aside rows whose key already exists, set option \"on_duplicate\" to \"keep_old\"; to replace the existing rows, set it to \"keep_new\".";

@@ -25,6 +25,33 @@ first_eol(const BulkOptions *options, bool stored)
 	return SCAN_EOL_NL;
 }
 
+/* As COPY says what is wrong with a header (ReceiveCopyBinaryHeader of copyfromparse.c). */
+static void
+refuse_as_copy(const Window *window)
+{
+	static const char signature[11] = "PGCOPY\n\377\r\n\0";
+	const char *flags = window->data + sizeof(signature);
+	const char *message = "COPY file signature not recognized";
+
+	if (window->length >= sizeof(signature) &&
+		memcmp(window->data, signature, sizeof(signature)) == 0)
+	{
+		if (window->length < sizeof(signature) + 4)
+			message = "invalid COPY file header (missing flags)";
+		else if (flags[1] & 1)
+			message = "invalid COPY file header (WITH OIDS)";
+		else if (flags[0] != 0 || flags[1] != 0)
+			message = "unrecognized critical flags in COPY file header";
+		else if (window->length < sizeof(signature) + 8 || (flags[4] & 0x80) != 0)
+			message = "invalid COPY file header (missing length)";
+		else
+			message = "invalid COPY file header (wrong length)";
+	}
+	ereport(ERROR,
+			(errcode(ERRCODE_BAD_COPY_FILE_FORMAT),
+			 errmsg_internal("%s", message)));
+}
+
 static uint32
 begin_file(Reader *reader)
 {
@@ -38,6 +65,8 @@ begin_file(Reader *reader)
 			break;
 		window_fill(reader->source, 0, 0);
 	}
+	if (size <= 0 && reader->source->options->plain)
+		refuse_as_copy(window);
 	if (size <= 0)
 		ereport(ERROR,
 				(errcode(ERRCODE_BAD_COPY_FILE_FORMAT),
@@ -48,11 +77,26 @@ begin_file(Reader *reader)
 	return size;
 }
 
+/* A last byte alone is the end to COPY: no row has begun. */
+static void
+pass_over_byte(Reader *reader)
+{
+	ScanResult *result = &reader->result;
+	const ScanRow *row = &reader->rows[result->nrows - 1];
+
+	if (result->nrows == 0 || row->fault != SCAN_FAULT_TRUNCATED || row->end - row->start != 1)
+		return;
+	result->nrows--;
+	result->status = SCAN_END;
+}
+
 static void
 find_rows(Reader *reader, const char *bytes, uint32 length, uint32 max_rows)
 {
 	scan_binary(bytes, length, reader->source->window.at_eof, reader->rows,
 				max_rows, reader->fields, reader->max_fields, &reader->result);
+	if (reader->source->options->plain)
+		pass_over_byte(reader);
 }
 
 static bool
@@ -184,6 +228,53 @@ receive_fields(Converter *conv, const char *data, const ScanRow *row,
 	return true;
 }
 
+/* A number in network byte order. */
+static int32
+get_number(const char *p, int size)
+{
+	const unsigned char *u = (const unsigned char *) p;
+
+	return size == 2 ? (int16) (u[0] << 8 | u[1]) :
+		(int32) ((uint32) u[0] << 24 | u[1] << 16 | u[2] << 8 | u[3]);
+}
+
+/* The first error that COPY finds in a row that is cut short or has a bad size. */
+static void
+raise_as_copy(Converter *conv, const char *data, const ScanRow *row)
+{
+	uint32		p = row->start;
+	int			count = get_number(data + p, 2);
+
+	if (count != conv->ncolumns)
+		ereport(ERROR,
+				(errcode(ERRCODE_BAD_COPY_FILE_FORMAT),
+				 errmsg("row field count is %d, expected %d", count, conv->ncolumns)));
+	p += 2;
+	for (int i = 0; i < count; i++)
+	{
+		bool		whole = row->end - p >= 4;
+		int32		size = whole ? get_number(data + p, 4) : -1;
+		ScanField	field = {.start = p + 4,.length = Max(size, 0),.quoted = size == -1};
+		Datum		value;
+		bool		isnull;
+
+		conv->input_column = i;
+		if (whole && size < -1)
+			ereport(ERROR,
+					(errcode(ERRCODE_BAD_COPY_FILE_FORMAT),
+					 errmsg("invalid field size")));
+		resetStringInfo(conv->format_state);
+		if (whole && size > 0)
+			enlargeStringInfo(conv->format_state, size);
+		if (!whole || (int64) row->end - p - 4 < size)
+			ereport(ERROR,
+					(errcode(ERRCODE_BAD_COPY_FILE_FORMAT),
+					 errmsg("unexpected EOF in COPY data")));
+		(void) receive_field(conv, i, data, &field, &value, &isnull, NULL);
+		p = field.start + field.length;
+	}
+}
+
 static bool
 convert_binary_row(Converter *conv, const char *data, const ScanRow *row,
 				   const ScanField *fields, Datum *values, bool *nulls,
@@ -195,6 +286,8 @@ convert_binary_row(Converter *conv, const char *data, const ScanRow *row,
 	/* it is not known where the next row begins: an error that ends the load */
 	if (row->fault != SCAN_FAULT_NONE)
 		guard_close(conv->guard);
+	if (row->fault != SCAN_FAULT_NONE && conv->options->plain)
+		raise_as_copy(conv, data, row);
 	if (row->fault == SCAN_FAULT_TRUNCATED)
 		ereport(ERROR,
 				(errcode(ERRCODE_BAD_COPY_FILE_FORMAT),

@@ -148,6 +148,11 @@ use_default(Converter *conv, Column *column, const char *missing_message,
 {
 	if (column->default_expr == NULL && missing_message != NULL)
 	{
+		if (conv->options->plain)
+			ereport(ERROR,
+					(errcode(ERRCODE_BAD_COPY_FILE_FORMAT),
+					 errmsg("unexpected default marker in COPY data"),
+					 errdetail("Column \"%s\" has no default value.", column->name)));
 		conv->input_column = column - conv->columns;	/* for the context */
 		conv->input_text = conv->options->default_marker;
 		convert_fail(err, REJECT_SYNTAX, ERRCODE_BAD_COPY_FILE_FORMAT,
@@ -330,6 +335,25 @@ convert_null_asked(Converter *conv)
 	return true;
 }
 
+/* The error of a fault as COPY raises it, which says how to write line ends in values. */
+static void
+raise_as_copy(const Converter *conv, const ScanRow *row, const char *message)
+{
+	bool		csv = conv->options->format == BULK_CSV;
+	const char *hint = NULL;
+
+	if (row->fault == SCAN_FAULT_NEWLINE)
+		hint = csv ? "Use quoted CSV field to represent newline." :
+			"Use \"\\n\" to represent newline.";
+	else if (row->fault == SCAN_FAULT_CARRIAGE_RETURN)
+		hint = csv ? "Use quoted CSV field to represent carriage return." :
+			"Use \"\\r\" to represent carriage return.";
+	ereport(ERROR,
+			(errcode(ERRCODE_BAD_COPY_FILE_FORMAT),
+			 errmsg_internal("%s", message),
+			 hint != NULL ? errhint("%s", hint) : 0));
+}
+
 bool
 convert_fault(const Converter *conv, const ScanRow *row, RowError *err)
 {
@@ -342,6 +366,8 @@ convert_fault(const Converter *conv, const ScanRow *row, RowError *err)
 		sqlstate = ERRCODE_PROGRAM_LIMIT_EXCEEDED;
 		message = "field is longer than 1 GB";
 	}
+	else if (conv->options->plain)
+		raise_as_copy(conv, row, message);
 	return convert_fail(err, REJECT_SYNTAX, sqlstate, NULL, NULL, "%s",
 						message);
 }
@@ -366,6 +392,9 @@ check_encoding(Converter *conv, const char *data, const ScanRow *row,
 		conv->valid = row->next +
 			encoding_valid_prefix(encoding, data + row->next,
 								  conv->window_length - row->next);
+	/* COPY shows the bytes of the character, even where the next line has some of them */
+	if (conv->options->plain)
+		len = conv->window_length - row->start;
 	if (conv->options->invalid_bytes != BULK_INVALID_REPLACE)
 		encoding_report(encoding, data + row->start + valid, len - valid, err);
 	return false;

@@ -7,6 +7,7 @@
 #include "format/convert.h"
 #include "format/lines.h"
 #include "scan/magic.h"
+#include "server/compat.h"
 #include "utils/lsyscache.h"
 
 /* ---- reading ---- */
@@ -41,9 +42,44 @@ lines_begin_file(Reader *reader)
 
 	if (source->window.offset > 0 || source->bare)
 		return 0;
-	if (options_is_text(source->options))
+	if (options_is_text(source->options) && !source->options->plain)
 		check_text(source);
 	return source_mark(source);
+}
+
+/* Whether a row is the marker \. that ends COPY; with the wrong line end it is a fault. */
+static bool
+judge_marker(const Reader *reader, const char *bytes, ScanRow *row)
+{
+	uint32		length = row->end - row->start;
+
+	if (length < 2 || memcmp(bytes + row->start, "\\.", 2) != 0)
+		return false;
+	/* the line end of another kind has not ended the row, or has */
+	if ((reader->eol == SCAN_EOL_NL && length > 2 && bytes[row->start + 2] == '\r') ||
+		(reader->eol == SCAN_EOL_CR && length == 2 && row->fault == SCAN_FAULT_NEWLINE))
+		row->fault = SCAN_FAULT_MARKER_NEWLINE;
+	return length == 2 && row->fault == SCAN_FAULT_NONE && row->next > row->end;
+}
+
+/* Ends the rows where COPY ends. */
+static void
+stop_at_marker(Reader *reader, const char *bytes)
+{
+	ScanResult *result = &reader->result;
+
+	for (uint32 i = 0; i < result->nrows; i++)
+	{
+		ScanRow    *row = &reader->rows[i];
+
+		if (!judge_marker(reader, bytes, row))
+			continue;
+		result->nrows = i;
+		result->nfields = row->first_field;
+		result->consumed = row->next;
+		result->lines = row->line + 1;
+		result->status = SCAN_MARKER;
+	}
 }
 
 void
@@ -53,6 +89,9 @@ lines_find_rows(Reader *reader, const char *bytes, uint32 length,
 	scan_rows(&reader->dialect, &reader->eol, bytes, length,
 			  reader->source->window.at_eof, reader->rows, max_rows,
 			  reader->fields, reader->max_fields, &reader->result);
+	if (COMPAT_COPY_MARKER && reader->source->options->plain &&
+		reader->source->options->format == BULK_CSV)
+		stop_at_marker(reader, bytes);
 }
 
 /* Whether the rest of the file, from an offset on, is a row without a line end. */

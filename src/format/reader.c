@@ -356,7 +356,14 @@ reader_cut(Reader *reader)
 int64
 reader_line(const Reader *reader, uint32 index)
 {
-	return reader->line + reader->rows[index].line;
+	const ScanRow *row = &reader->rows[index];
+	int64		line = reader->line + row->line;
+
+	/* COPY tells the line in which it ends */
+	if (reader->source->options->plain && reader->source->options->format == BULK_CSV &&
+		(row->multiline || row->fault != SCAN_FAULT_NONE))
+		line += count_lines(reader, row->start, row->end);
+	return line;
 }
 
 int64

@@ -34,12 +34,13 @@ static void
 match_header(Header *header, const ScanRow *row)
 {
 	Converter  *conv = header->batch->conv;
+	bool		plain = header->options->plain;
 	int			nfields = row ? row->nfields : 1;
 	char	   *hint;
 
 	if (nfields != conv->ncolumns)
 	{
-		hint = row != NULL ? header_advise_delimiter(header, row) : NULL;
+		hint = row != NULL && !plain ? header_advise_delimiter(header, row) : NULL;
 		ereport(ERROR,
 				(errcode(ERRCODE_BAD_COPY_FILE_FORMAT),
 				 errmsg("wrong number of fields in header line: got %d, expected %d",
@@ -58,16 +59,19 @@ match_header(Header *header, const ScanRow *row)
 		if (name == NULL)
 			ereport(ERROR,
 					(errcode(ERRCODE_BAD_COPY_FILE_FORMAT),
+					 plain ?
+					 errmsg("column name mismatch in header line field %d: got null value (\"%s\"), expected \"%s\"",
+							i + 1, (char *) linitial(header->options->nulls), expected) :
 					 errmsg("column name mismatch in header line field %d: got null value, expected \"%s\"",
 							i + 1, expected)));
 		if (strcmp(name, expected) == 0)
 			continue;
-		hint = diagnosis_of_header(header->diagnosis, header->reader);
+		hint = plain ? NULL : diagnosis_of_header(header->diagnosis, header->reader);
 		ereport(ERROR,
 				(errcode(ERRCODE_BAD_COPY_FILE_FORMAT),
 				 errmsg("column name mismatch in header line field %d: got \"%s\", expected \"%s\"",
 						i + 1, name, expected),
-				 hint != NULL ? errhint("%s", hint) :
+				 plain ? 0 : hint != NULL ? errhint("%s", hint) :
 				 errhint("To find columns by their names in any order, set option \"header\" to \"map\".")));
 	}
 }
@@ -240,7 +244,10 @@ cut_header_row(Header *header, bool last)
 		(row->lax ||
 		 (last && row->nfields != header->batch->conv->ncolumns && has_rows_within(reader, row)));
 
-	if (!unclosed && !swallowing)
+	/* COPY skips the rest of the file with it, or those lines */
+	if (options->plain)
+		reader->rows[0].fault = unclosed ? SCAN_FAULT_NONE : row->fault;
+	if (options->plain || (!unclosed && !swallowing))
 		return;
 	if (options->header != BULK_HEADER_SKIP && (unclosed || row->lax))
 		ereport(ERROR,
@@ -289,7 +296,7 @@ check_header_row(Header *header, const ScanRow *row)
 	}
 	if (row->end > conv->valid)
 		encoding_report(&conv->encoding, data + conv->valid,
-						row->end - conv->valid, NULL);
+						(header->options->plain ? row->next : row->end) - conv->valid, NULL);
 }
 
 /*

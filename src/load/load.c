@@ -220,7 +220,7 @@ is_marker_no_row(const Load *load)
 {
 	const BulkOptions *options = load->options;
 
-	return format_routine(options)->client_marker &&
+	return format_routine(options)->client_marker && !options->plain &&
 		(!options_takes(options, "delimiter") || (options->by_copy && COMPAT_COPY_MARKER) ||
 		 (options->missing == BULK_MISSING_ERROR && load->target->nfields > 1));
 }
@@ -243,6 +243,8 @@ prepare_input(Load *load)
 		target_set_arguments(target,
 							 transform_arguments(transform_open(options->transform, target->rel)));
 	load->source->client_marker = is_marker_no_row(load);
+	if (options->by_copy && options->header != BULK_HEADER_MAP)
+		load->source->client_columns = target->nfields;
 }
 
 /* Resets the batch to the state before the first row. */
@@ -331,6 +333,7 @@ raise_index_error(Load *load, ErrorData *error)
 	stop_hint_add_duplicate(&load->stop, error);
 	/* an access method's own build does not report its current row */
 	if (load->progress.phase == BULK_PHASE_INDEXES && !found && error->hint == NULL &&
+		!load->options->plain &&
 		failed_row_is_possible(error->sqlerrcode))
 		error->hint = pstrdup("Use writer \"buffered\" to be told the line of the row.");
 	ThrowErrorData(error);

@@ -179,8 +179,9 @@ run_batch(Load *load)
 	}
 	PG_CATCH();
 	{
-		bool		has_hint = stop_hint_is_for(geterrcode());
-		bool		shows_row = batch_shows_row(&load->batch, geterrcode());
+		bool		has_hint = !load->options->plain && stop_hint_is_for(geterrcode());
+		bool		shows_row = !load->options->plain &&
+			batch_shows_row(&load->batch, geterrcode());
 		ErrorData  *error;
 
 		if (!has_hint && !shows_row)
@@ -207,7 +208,7 @@ load_batch(Load *load)
 	 * keep rows once for a row that may end the load: it may be alone in its batch,
 	 * if workers had the others
 	 */
-	if (load->batch.err != NULL || load->diagnosis.batches == 0)
+	if (!load->options->plain && (load->batch.err != NULL || load->diagnosis.batches == 0))
 		diagnosis_keep(&load->diagnosis, load->reader,
 					   Min(load->batch.next, load->reader->result.nrows));
 	if (batch_finished(&load->batch))
@@ -229,9 +230,10 @@ check_trailing(Load *load)
 	if (reader->routine->marker_ends)
 		ereport(ERROR,
 				(errcode(ERRCODE_BAD_COPY_FILE_FORMAT),
+				 load->options->plain ? errmsg("received copy data after EOF marker") :
 				 errmsg("received data after the end marker")));
 	/* reported by the first attempt */
-	if (load->attempts > 0)
+	if (load->attempts > 0 || load->options->plain)
 		return;
 	ereport(NOTICE,
 			(errmsg_plural("file \"%s\" has %lld byte after its end-of-copy marker, which was not read",

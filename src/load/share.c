@@ -65,6 +65,7 @@ typedef struct Shared
 	ScanEol		eol;
 	int			encoding;		/* of the file: a worker has none of its client's */
 	bool		by_copy;
+	bool		plain;
 	int			processes;		/* at most */
 	bool		handing;		/* only the leader can store rows */
 } Shared;
@@ -556,6 +557,7 @@ share_lead(const ShareLeader *leader, int nworkers)
 		.eol = batch->reader->eol,
 		.encoding = batch->options->encoding,
 		.by_copy = batch->options->by_copy,
+		.plain = batch->options->plain,
 		.processes = nworkers + 1,
 		.handing = batch->writer->routine->take_over != NULL
 	};
@@ -655,6 +657,7 @@ help(shm_toc *toc)
 
 	options->encoding = shared->encoding;
 	options->by_copy = shared->by_copy;
+	options->plain = shared->plain;
 	initStringInfo(&share.queue);
 	batch.target = target_join(shared->relid,
 							   stringToNode(shm_toc_lookup(toc, KEY_WHERE, false)),

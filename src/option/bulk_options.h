@@ -181,6 +181,7 @@ typedef struct BulkOptions
 	/* the source, if it is not files */
 	char	   *query;			/* SQL text; NULL: files */
 	bool		by_copy;		/* the statement is COPY */
+	bool		plain;			/* and has no option of ours: its outcome is that of the server's */
 	Node	   *where_clause;	/* its WHERE as parsed, instead of `where`; or NULL */
 	const char *statement;		/* its text, for positions in that */
 	/* as given, for workers to parse again; may be NULL */

@@ -90,7 +90,7 @@ find_compression(Source *source)
 static bool
 may_be_marked(const BulkOptions *options)
 {
-	return !options_is_raw(options) && options->encoding == PG_UTF8;
+	return !options_is_raw(options) && options->encoding == PG_UTF8 && !options->plain;
 }
 
 /* Whether it is UTF-16, and of which byte order. */
@@ -129,7 +129,7 @@ open_client(const Source *source)
 		(options->compression != BULK_COMPRESSION_NONE &&
 		 options->compression != BULK_COMPRESSION_AUTO);
 
-	return client_open(binary, source->client_marker);
+	return client_open(binary, source->client_columns, source->client_marker);
 }
 
 /* The file that source_open may have kept open. */

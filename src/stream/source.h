@@ -43,7 +43,8 @@ typedef struct Source
 	bool		bare;			/* rows alone, lines ending in LF: no byte order mark, no header */
 	bool		from_client;	/* "stdin" is one of the paths */
 	Portal		portal;			/* of the client's statement; see client_check */
-	bool		client_marker;	/* see client_open; for the caller to set */
+	bool		client_marker;	/* these two: see client_open; for the caller to set */
+	int			client_columns;
 	int64	   *sizes;			/* of the files, as found at the start; -1: not known */
 	int64		bytes_total;	/* of all; 0: not known */
 	int			kept;			/* the only file, open since it was looked at; or -1 */

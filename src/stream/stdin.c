@@ -51,11 +51,16 @@ typedef struct ClientInput
 	bool		at_line_start;	/* what has been returned ends in a line end */
 	bool		ended;
 	StringInfoData message;		/* the last one; unread data begin at its cursor */
+	int			next_type;		/* of the message after it, if that was read, too; else 0 */
+	StringInfoData next;
 	MemoryContextCallback callback;
 } ClientInput;
 
 /* The load that reads from the client now. */
 static ClientInput *reading;
+
+/* What client_hold has read, for the next client_open; NULL: nothing. */
+static ClientInput *held;
 
 /*
  * The client has been asked for data, by the statement that began then, and has
@@ -135,7 +140,7 @@ client_check(bool by_copy)
 
 	if (whereToSendOutput != DestRemote || MyProcPort == NULL || IsParallelWorker())
 		refuse("the process has no client");
-	if (reading != NULL)
+	if (reading != NULL && reading != held)
 		refuse("another load reads from it");
 	if (by_copy)
 		return NULL;
@@ -240,10 +245,23 @@ read_message(StringInfo buffer)
 	}
 }
 
+/* Returns the type. */
+static int
+take_next(ClientInput *client)
+{
+	int			type = client->next_type;
+
+	if (type == 0)
+		return read_message(&client->message);
+	client->next_type = 0;
+	client->message = client->next;
+	return type;
+}
+
 static void
 next_message(ClientInput *client)
 {
-	switch (read_message(&client->message))
+	switch (take_next(client))
 	{
 		case MESSAGE_COPY_DONE:
 			client->ended = true;
@@ -267,6 +285,8 @@ forget(void *arg)
 {
 	if (reading == arg)
 		reading = NULL;
+	if (held == arg)
+		held = NULL;
 }
 
 /* Length of the end marker that is the rest of the message, or 0. */
@@ -358,15 +378,15 @@ static const StreamRoutine client_routine = {
 	.close = close_client
 };
 
-Stream *
-client_open(bool binary, bool marker)
+/* Asks for data. */
+static ClientInput *
+ask_client(bool binary, int columns)
 {
 	ClientInput *client = palloc0(sizeof(ClientInput));
 	StringInfoData response;
 
 	stream_init(&client->stream, &client_routine, NULL);
 	client->stream.once = true;
-	client->drops_marker = marker;
 	client->at_line_start = true;
 	initStringInfo(&client->message);
 
@@ -385,9 +405,40 @@ client_open(bool binary, bool marker)
 
 	pq_beginmessage(&response, MESSAGE_COPY_IN);
 	pq_sendbyte(&response, binary);
-	pq_sendint16(&response, 0);	/* columns: not known yet */
+	pq_sendint16(&response, columns);
+	for (int i = 0; i < columns; i++)
+		pq_sendint16(&response, binary);
 	pq_endmessage(&response);
 	pq_flush();
+	return client;
+}
+
+bool
+client_hold(bool binary, int columns, Size size)
+{
+	ClientInput *client = ask_client(binary, columns);
+
+	held = client;
+	initStringInfo(&client->next);
+	while (client->next_type == 0 && client->message.len < size)
+	{
+		int			type = read_message(&client->next);
+
+		if (type == MESSAGE_COPY_DATA)
+			appendBinaryStringInfo(&client->message, client->next.data, client->next.len);
+		else
+			client->next_type = type;
+	}
+	return client->next_type != 0;
+}
+
+Stream *
+client_open(bool binary, int columns, bool marker)
+{
+	ClientInput *client = held != NULL ? held : ask_client(binary, columns);
+
+	held = NULL;
+	client->drops_marker = marker;
 	return &client->stream;
 }
 

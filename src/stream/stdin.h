@@ -32,14 +32,23 @@ extern Portal client_check(bool by_copy);
 
 /*
  * Asks the client for its data.  binary: it is to send bytes unchanged; else
- * psql reads lines.  marker: a last line of \. is not data, but the end as psql
- * before 18 sends it.  What it still sends when the stream is closed is
- * dropped. Memory: the current context.
+ * psql reads lines.  columns: how many it is told that there are; 0: not known.
+ * marker: a last line of \. is not data, but the end as psql before 18 sends it.
+ * What it still sends when the stream is closed is dropped.  Memory: the current
+ * context.
  *
  * Errors, when it is read: 57014 where the client cancels its COPY; 08P01,
  * 08006 where the connection is lost.
  */
-extern Stream *client_open(bool binary, bool marker);
+extern Stream *client_open(bool binary, int columns, bool marker);
+
+/*
+ * Asks the client for its data, and reads until there are about size bytes or it has sent all.
+ * Returns whether it has.  All of it is then read by client_open in the same statement.
+ * Memory: the current context, which must last as long as the stream.  Errors as there; a
+ * client that cancels its COPY has sent all, and the error is raised where it is read.
+ */
+extern bool client_hold(bool binary, int columns, Size size);
 
 /*
  * When the load has succeeded: sends the client what it needs before the

@@ -26,10 +26,8 @@
 #include "utils/rel.h"
 #include "utils/relcache.h"
 
-/* Below this many blocks of the table the server's build is over before ours has begun. */
-#define LEAST_BLOCKS 256
-
 bool		create_index_enabled = false;
+bool		create_index_always = false;
 
 static object_access_hook_type next_hook;
 
@@ -42,8 +40,6 @@ static IndexAmRoutine routine;
 static const char *
 find_refusal(Relation heap, Relation index, IndexInfo *info)
 {
-	BlockNumber nblocks;
-
 	if (info->ii_Concurrent)
 		return "it is built concurrently";
 	if (heap->rd_tableam != GetHeapamTableAmRoutine())
@@ -52,10 +48,9 @@ find_refusal(Relation heap, Relation index, IndexInfo *info)
 		return "its table is a catalog";
 	if (RelationUsesLocalBuffers(heap))
 		return "its table is temporary";
-	nblocks = RelationGetNumberOfBlocks(heap);
-	if (nblocks < LEAST_BLOCKS)
-		return "its table is small";
-	return gain_refusal(heap, index, info, nblocks);
+	if (create_index_always)
+		return NULL;
+	return gain_refusal(heap, index, info, RelationGetNumberOfBlocks(heap));
 }
 
 /* Where rows with the same key of a unique index are noted: that there are any is enough. */
@@ -76,6 +71,7 @@ build_entries(Relation heap, Relation index, IndexInfo *info, BuildResult *resul
 		.heap = RelationGetRelid(heap),
 		.heap_lock = ShareLock,
 		.relid = RelationGetRelid(index),
+		.index_lock = AccessExclusiveLock,
 		.task.method = INDEX_REBUILD,
 		.together = info->ii_ParallelWorkers > 0
 	};

@@ -24,6 +24,9 @@
 /* Whether CREATE INDEX and the like are served. */
 extern bool create_index_enabled;
 
+/* For tests: also where that is not faster than the server's build. */
+extern bool create_index_always;
+
 /* Must be called once. */
 extern void create_index_install(void);
 

@@ -57,6 +57,7 @@ void
 statements_take(StatementKind kind)
 {
 	count_one(kind, NULL);
+	ereport(DEBUG1, (errmsg_internal("%s is run by pgbulk", names[kind])));
 }
 
 void

@@ -16,7 +16,7 @@ typedef enum StatementKind
 	STATEMENT_FOREIGN_KEY
 } StatementKind;
 
-/* One that is run here; it counts even if it fails. */
+/* One that is run here, which a message at level DEBUG1 tells; it counts even if it fails. */
 extern void statements_take(StatementKind kind);
 
 /*

@@ -12,6 +12,7 @@
 #include "utility/copy_options.h"
 #include "utility/copy_text.h"
 #include "utility/foreign_keys.h"
+#include "utility/plain_copy.h"
 #include "utility/utility.h"
 #include "utils/lsyscache.h"
 
@@ -108,6 +109,7 @@ run_utility(ARGUMENTS)
 	const DefElem *unknown = copy != NULL ? copy_options_unknown(copy->options) : NULL;
 	bool		discards = IsA(statement, DiscardStmt) &&
 		((const DiscardStmt *) statement)->target == DISCARD_ALL;
+	Oid			relid;
 
 	if (load_call != NULL && query == load_call->text && !load_call->has_run)
 	{
@@ -116,6 +118,9 @@ run_utility(ARGUMENTS)
 	}
 	if (copy != NULL && copy_is_ours(copy))
 		copy_run(pstmt, query, completion);
+	else if (copy != NULL && plain_copy_setting != PLAIN_COPY_OFF && unknown == NULL &&
+			 OidIsValid(relid = plain_copy_table(copy)))
+		plain_copy_run(pstmt, query, relid, completion);
 	else if (unknown != NULL)
 		pass_on_unknown(unknown, pstmt, query, read_only_tree, context, params, environment, dest,
 						  completion);

@@ -18,7 +18,7 @@ my ($include, $lib) = map { my $path = `pg_config $_`; chomp $path; $path } '--i
 plan skip_all => 'needs a compiler and libpq'
   if system("cc -I$include -I$include/postgresql -o $client $FindBin::RealBin/../clients/stdin.c -L$lib -Wl,-rpath,$lib -lpq >$folder/cc.log 2>&1") != 0;
 
-my $node = bulk_server('copy', 'shared_buffers = 32MB', 'jit = off', 'max_worker_processes = 16');
+my $node = bulk_server('copy', 'max_prepared_transactions = 2', 'shared_buffers = 32MB', 'jit = off', 'max_worker_processes = 16');
 my $watch = PgBulk::Session->new($node);
 
 $node->safe_psql('postgres', q{
@@ -35,9 +35,10 @@ sub client
 {
 	my ($mode, $data, $sql, %more) = @_;
 	my ($out, $err);
+	my $options = join(' ', map { "-c pgbulk.$_=$more{settings}{$_}" } sort keys %{ $more{settings} // {} });
 
 	data_file('data', length $data, $data);
-	IPC::Run::run([ $client, $node->connstr($more{database} // 'postgres') . ($more{user} ? " user=$more{user}" : ''), $mode, $more{piece} // 8192, $more{end} // 'done', $sql ],
+	IPC::Run::run([ $client, $node->connstr($more{database} // 'postgres') . ($more{user} ? " user=$more{user}" : '') . " options='$options'", $mode, $more{piece} // 8192, $more{end} // 'done', $sql ],
 		'<', "$folder/data", '>', \$out, '2>', \$err, IPC::Run::timeout($PostgreSQL::Test::Utils::timeout_default));
 	$out =~ s/PGRES_TUPLES_OK SELECT 1 is=ready\n\z// or $out .= 'the connection was lost';
 	$out =~ s/ ?\n/\n/g;
@@ -72,6 +73,49 @@ foreach my $mode ('simple', 'extended')
 		CREATE OR REPLACE FUNCTION loads_more() RETURNS trigger LANGUAGE plpgsql AS $$BEGIN PERFORM bulk_load('t', 'stdin'); RETURN NEW; END$$;
 		CREATE OR REPLACE TRIGGER loads_more BEFORE INSERT ON keyed FOR EACH ROW WHEN (NEW.i < 0) EXECUTE FUNCTION loads_more()});
 	is(client($mode, "-1\ta\n", 'COPY keyed FROM STDIN (ON_DUPLICATE keep_old)'), $asked . "PGRES_FATAL_ERROR  0A000: cannot load from the client here\n", "$mode: a load within it");
+}
+$watch->ask('TRUNCATE t, keyed');
+
+# The same without an option of pgbulk: as the server runs it, in all that the client sees.
+my @settings = ({ copy => 'on' }, { copy => 'on', copy_min_size => 0 }, { copy => 'on', copy_min_size => 20000, chunk_size => 1000 }, { copy => 'exclusive', copy_min_size => 0 });
+foreach my $mode ('simple', 'extended')
+{
+	my @plain = (
+		[ 'rows', $lines, 'COPY t FROM STDIN' ],
+		[ 'many', $lines x 1000, 'COPY t FROM STDIN', piece => 100000 ],
+		[ 'byte by byte', $lines, 'COPY t FROM STDIN', piece => 1 ],
+		[ 'nothing', '', 'COPY t FROM STDIN' ],
+		[ 'text behind the marker', "1\ta\n\\.\n" . $lines x 100, 'COPY t FROM STDIN' ],
+		[ 'a bad row', $lines . "x\tbad\n" . $lines x 1000, 'COPY t FROM STDIN' ],
+		[ 'a bad row at the end', $lines x 100 . "x\tbad", 'COPY t FROM STDIN' ],
+		[ 'a client that gives up', $lines x 10, 'COPY t FROM STDIN', end => 'fail' ],
+		[ 'a client that gives up at once', '', 'COPY t FROM STDIN', end => 'fail' ],
+		[ 'rows for a trigger', "1\ta\n2\tb\n" x 5000, 'COPY keyed FROM STDIN' ],
+		[ 'a key twice', join('', map { "$_\tx\n" } 1 .. 9000, 5), 'COPY keyed FROM STDIN' ],
+		[ 'a load within it', "-1\ta\n" . $lines, 'COPY keyed FROM STDIN' ],
+		[ 'without a privilege', $lines, 'COPY keyed FROM STDIN', user => 'loader' ],
+		[ 'with a privilege', $lines, 'COPY t FROM STDIN', user => 'loader' ]);
+	foreach my $case (@plain)
+	{
+		my ($name, $data, $sql, %more) = @$case;
+		$watch->ask('TRUNCATE t, keyed');
+		my $theirs = client($mode, $data, $sql, %more) . count();
+		foreach my $settings ($mode eq 'simple' ? @settings : $settings[2])
+		{
+			$watch->ask('TRUNCATE t, keyed');
+			is(client($mode, $data, $sql, %more, settings => $settings) . count(), $theirs, "$mode, " . join(', ', map { "$_ $settings->{$_}" } sort keys %$settings) . ": $name");
+		}
+	}
+	# the server's own notices a cancel when data come, and so maybe not at all
+	$watch->ask('TRUNCATE t');
+	is(client($mode, $lines x 10, 'COPY t FROM STDIN', end => 'cancel', settings => $_) . count(), $asked . "PGRES_FATAL_ERROR  57014: canceling statement due to user request\n0|", "$mode, a client that cancels")
+	  foreach @settings;
+}
+foreach my $setting ('off', 'on', 'exclusive')
+{
+	is(client('simple', "1\tone\n", "BEGIN; TRUNCATE t; COPY t FROM STDIN; SELECT sum(count) AS taken FROM bulk_load_statements WHERE taken; SELECT count(*) FROM t; PREPARE TRANSACTION 'p'", settings => { copy => $setting, copy_min_size => 0 }),
+		"PGRES_COMMAND_OK BEGIN\nPGRES_COMMAND_OK TRUNCATE TABLE\n${asked}PGRES_COMMAND_OK COPY 1\nPGRES_TUPLES_OK SELECT 1 taken=" . ($setting eq 'off' ? '' : 1) . "\nPGRES_TUPLES_OK SELECT 1 count=1\nPGRES_COMMAND_OK PREPARE TRANSACTION\n", "$setting: in a transaction that is prepared");
+	is($watch->ask("COMMIT PREPARED 'p'; SELECT count(*) FROM t"), 1, "$setting: and committed");
 }
 $watch->ask('TRUNCATE t, keyed');
 

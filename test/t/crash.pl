@@ -1,7 +1,7 @@
 # After a crash a load is there whole or not at all.  The direct writer is in
 # direct_crash.pl.
 #
-# PGBULK_TEST_CRASHES=n does that many crashes; else 6, or 12 where PGBULK_TEST_LONG is set.
+# PGBULK_TEST_CRASHES=n does that many crashes; else 8, or 16 where PGBULK_TEST_LONG is set.
 
 use strict;
 use warnings;
@@ -14,7 +14,7 @@ use Test::More;
 use Time::HiRes qw(sleep time);
 
 my $MB = 1024 * 1024;
-my $crashes = how_many(6, 12);
+my $crashes = how_many(8, 16);
 my $seed = $ENV{PGBULK_TEST_SEED} // time % 1000000;
 srand $seed;
 note "PGBULK_TEST_SEED=$seed";
@@ -53,7 +53,10 @@ my @loads = (
 	[ "BEGIN; SELECT bulk_load('plain', '$few'); SELECT bulk_load('plain', '$path'); COMMIT", 'plain', 5000 + $row ],
 	[ qq(SELECT bulk_load('plain', '$bad', '{"on_error": "ignore", "reject_table": "rejected", "log_verbosity": "silent"}')),
 		'plain', 0.9 * 5000 * (-s $bad) / length(slurp_file($bad) =~ /\A(.*?\nx5000,[^\n]*\n)/s ? $1 : die) ],
-	[ "BEGIN; TRUNCATE plain; SELECT bulk_load('plain', '$path'); COMMIT", 'plain', $row - 100, 'truncates' ]);
+	[ "BEGIN; TRUNCATE plain; SELECT bulk_load('plain', '$path'); COMMIT", 'plain', $row - 100, 'truncates' ],
+	# the server's own statement
+	[ "LOAD 'pgbulk'; SET pgbulk.copy = on; COPY indexed FROM '$few' (FORMAT csv)", 'indexed', 5000 ],
+	[ "LOAD 'pgbulk'; SET pgbulk.copy = on; BEGIN; TRUNCATE plain; COPY plain FROM '$path' (FORMAT csv); COMMIT", 'plain', $row - 100, 'truncates' ]);
 
 my %before = map { $_ => 100 } qw(plain indexed parts);
 

@@ -154,6 +154,13 @@ $primary->safe_psql('postgres', "BEGIN; SELECT bulk_load('plain', '$file{plain}'
 	ROLLBACK TO s; SELECT bulk_load('parts', '$file{parts}'); COMMIT");
 same_everywhere('rollbacks', 79000);
 
+# COPY itself, in tables that others use and in new ones
+$primary->safe_psql('postgres', "LOAD 'pgbulk'; SET pgbulk.copy = on; SET pgbulk.copy_min_size = 0; SET wal_consistency_checking = 'heap, heap2, btree, hash, gin, brin';
+	DELETE FROM keyed WHERE i % 2 = 0; COPY plain FROM '$file{plain}' (FORMAT csv);
+	BEGIN; TRUNCATE keyed; COPY keyed FROM '$file{keyed}' (FORMAT csv); COMMIT;
+	SET pgbulk.copy = exclusive; TRUNCATE parts; COPY parts FROM '$file{parts}' (FORMAT csv); COPY parts FROM '$file{parts}' (FORMAT csv)");
+same_everywhere('COPY', 129000);
+
 # options that empty the table first; ON_ERROR under the guard
 $primary->safe_psql('postgres', qq{SELECT bulk_load('plain', '$file{parts}', '{"truncate": true, "freeze": true, "analyze": true}')});
 same_everywhere('truncate and freeze', 20000);

@@ -71,6 +71,18 @@ async function main() {
   check('stdin rows', (await client.query('SELECT count(*), sum(a) FROM node_t')).rows, [{ count: '1000', sum: '499500' }]);
   check('stdin error', await stateOf(pipeline(Readable.from(['1,a\n', 'x,b\n']), client.query(copyFrom(insert)))), '22P02');
   check('nothing of it', (await client.query('SELECT count(*) FROM node_t')).rows, [{ count: '1000' }]);
+
+  await client.query('TRUNCATE node_t; SET pgbulk.copy = on; SET pgbulk.copy_min_size = 0');
+  const plain = 'COPY node_t FROM STDIN (FORMAT csv)';
+  const stands = 'SELECT count(*), sum(a) FROM node_t';
+  await pipeline(Readable.from(lines(1000)), client.query(copyFrom(plain)));
+  check('plain COPY', (await client.query(stands)).rows, [{ count: '1000', sum: '499500' }]);
+  const error = await pipeline(Readable.from(['1,a\n', 'x,b\n']), client.query(copyFrom(plain))).catch((e) => e);
+  check('plain COPY, error', [error.code, error.where], ['22P02', 'COPY node_t, line 2, column a: "x"']);
+  const broken = Readable.from((function* () { yield* lines(1000); throw new Error('given up'); })());
+  check('plain COPY, given up', await stateOf(pipeline(broken, client.query(copyFrom(plain)))), undefined);
+  check('nothing of either', (await client.query(stands)).rows, [{ count: '1000', sum: '499500' }]);
+  check('plain COPY is taken', (await client.query("SELECT count FROM bulk_load_statements WHERE statement = 'COPY FROM' AND taken")).rows, [{ count: '3' }]);
   await client.query('DROP TABLE node_t, node_log');
   await client.end();
 }

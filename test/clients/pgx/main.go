@@ -104,6 +104,37 @@ func run(ctx context.Context) error {
 	check("stdin error", state(err), "22P02")
 	err = conn.QueryRow(ctx, "SELECT count(*) FROM pgx_t").Scan(&count)
 	check("nothing of it", fmt.Sprint(count, err), "1000 <nil>")
+
+	if _, err = conn.Exec(ctx, "TRUNCATE pgx_t; SET pgbulk.copy = on; SET pgbulk.copy_min_size = 0"); err != nil {
+		return err
+	}
+	stands := func() string {
+		err := conn.QueryRow(ctx, "SELECT count(*), sum(a) FROM pgx_t").Scan(&count, &sum)
+		return fmt.Sprint(count, sum, err)
+	}
+	rows := [][]any{}
+	for i := 0; i < 1000; i++ {
+		rows = append(rows, []any{int32(i), fmt.Sprintf("line %d", i)})
+	}
+	n, err := conn.CopyFrom(ctx, pgx.Identifier{"pgx_t"}, []string{"a", "b"}, pgx.CopyFromRows(rows))
+	check("CopyFrom", fmt.Sprint(n, err, stands()), "1000 <nil>1000 499500 <nil>")
+	_, err = conn.CopyFrom(ctx, pgx.Identifier{"pgx_t"}, []string{"a", "b"}, pgx.CopyFromFunc(func() ([]any, error) {
+		if len(rows) == 0 {
+			return nil, errors.New("given up")
+		}
+		rows = rows[1:]
+		return []any{int32(1), "x"}, nil
+	}))
+	check("CopyFrom, given up", strings.Contains(fmt.Sprint(err), "given up"), true)
+	plain := "COPY pgx_t FROM STDIN (FORMAT csv)"
+	_, err = conn.PgConn().CopyFrom(ctx, strings.NewReader("1,a\nx,b\n"), plain)
+	var pgErr *pgconn.PgError
+	check("plain COPY, error", errors.As(err, &pgErr) && pgErr.Where == `COPY pgx_t, line 2, column a: "x"`, true)
+	check("nothing of either", stands(), "1000 499500 <nil>")
+	tag, err = conn.PgConn().CopyFrom(ctx, strings.NewReader(lines.String()), plain)
+	check("plain COPY", fmt.Sprint(tag, " ", err, stands()), "COPY 1000 <nil>2000 999000 <nil>")
+	err = conn.QueryRow(ctx, "SELECT count FROM bulk_load_statements WHERE statement = 'COPY FROM' AND taken").Scan(&count)
+	check("plain COPY is taken", fmt.Sprint(count, err), "4 <nil>")
 	_, err = conn.Exec(ctx, "DROP TABLE pgx_t, pgx_log")
 	return err
 }
