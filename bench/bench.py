@@ -18,6 +18,7 @@ import time
 import datasets
 import in_use
 import indexed
+import restore
 import sources
 from indexed import Method, literal
 from measure import TEMPLATE, Run, psql, sessions_ended, timed
@@ -233,15 +234,17 @@ class Bench:
             path, rows = datasets.TWINS.file(self.args.data, self.args.percent)
             self.rounds("votes, 1 % duplicates", indexed.duplicates(clean, path), rows, os.path.getsize(path), digest=None)
 
-    def in_use(self, wanted):
-        chosen = [make for name, make in in_use.CASES.items() if in_use.is_wanted(name, wanted)]
+    def cases(self, cases, wanted, warm_up=None):
+        """runs those that are wanted, in a database of their own; cases: name -> function that yields each Case"""
+        chosen = [make for name, make in cases.items() if in_use.is_wanted(name, wanted)]
         end = self.args.minutes and time.monotonic() + self.args.minutes * 60
-        with self.database("in_use"):
+        with self.database("cases"):
             for n, make in enumerate(chosen):
                 self.until = end and time.monotonic() + (end - time.monotonic()) / (len(chosen) - n)
                 for case in make(self):
                     with self.shared_buffers(case.shared_buffers):
-                        self.rounds(case.title, case.methods, case.rows, os.path.getsize(case.path), case.digest or in_use.DIGEST, in_use.check_locks)
+                        self.rounds(case.title, case.methods, case.rows, os.path.getsize(case.path), case.digest or in_use.DIGEST,
+                                    **({"warm_up": warm_up} if warm_up else {}))
                     psql(*(s + ";" for s in case.done))
         self.until = None
 
@@ -304,15 +307,15 @@ def main():
     p.add_argument("--out", required=True)
     p.add_argument("--percent", type=int, default=100)
     p.add_argument("--rounds", type=int, default=5)
-    p.add_argument("--minutes", type=float, help="fewer rounds of loads into tables in use, if these would take longer")
+    p.add_argument("--minutes", type=float, help="fewer rounds of in_use, and of restore, if these would take longer")
     p.add_argument("--only", default="")
     p.add_argument("--restart", required=True, help="command that restarts the server")
     args = p.parse_args()
     wanted = [w for w in args.only.split(",") if w]
     known = [d.name for d in datasets.ALL] + ["bad", "sources", "indexed", "indexed_c", "append", "double", "foreign_key",
-                                              "duplicates", "in_use"] + list(in_use.CASES)
+                                              "duplicates", "in_use", "restore", *in_use.CASES, *restore.CASES]
     for w in wanted:
-        if w not in known and not any(in_use.is_wanted(name, [w]) for name in in_use.CASES):
+        if w not in known and not any(in_use.is_wanted(name, [w]) for name in [*in_use.CASES, *restore.CASES]):
             sys.exit(f"no data set \"{w}\"; there are: {', '.join(known)}")
     psql("CREATE EXTENSION IF NOT EXISTS pgbulk;")
     b = Bench(args)
@@ -324,7 +327,8 @@ def main():
     if not wanted or "sources" in wanted:
         b.sources()
     b.indexes(wanted or known)
-    b.in_use(wanted or known)
+    b.cases(in_use.CASES, wanted or known, in_use.check_locks)
+    b.cases(restore.CASES, wanted or known)
     b.write()
     b.report()
 
