@@ -307,6 +307,21 @@ stage_install() {
 	fi
 }
 
+# Of what scripts/suites runs, the folders.
+SUITES_CONTRIB=(file_fdw postgres_fdw amcheck citext cube hstore isn ltree pageinspect pgstattuple seg)
+SUITES_BIN=(pg_dump psql pg_upgrade scripts pg_amcheck)
+
+# suites_copy SOURCE DIR: what it needs of a server's sources.
+suites_copy() {
+	local parts=(src/test/{regress,isolation,recovery,perl} "${SUITES_CONTRIB[@]/#/contrib/}")
+	local name
+	for name in "${SUITES_BIN[@]}"; do
+		parts+=("src/bin/$name/t")
+	done
+	mkdir -p "$2"
+	tar -C "$1" -cf - --exclude='*.o' --exclude='*.so' --exclude=tmp_check "${parts[@]}" | tar -C "$2" --no-same-owner -xf -
+}
+
 # ----------------------------------------------------------------- cluster
 
 # cluster_start [SETTING...]: a new cluster in $WORK on a Unix socket only.
