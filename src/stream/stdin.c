@@ -51,7 +51,7 @@ typedef struct ClientInput
 	bool		at_line_start;	/* what has been returned ends in a line end */
 	bool		ended;
 	StringInfoData message;		/* the last one; unread data begin at its cursor */
-	int			next_type;		/* of the message after it, if that was read, too; else 0 */
+	int			next_type;		/* of the message after it, the client's last, if read; else 0 */
 	StringInfoData next;
 	MemoryContextCallback callback;
 } ClientInput;
@@ -183,41 +183,49 @@ report_lost(void)
 			 errmsg("unexpected EOF on client connection with an open transaction")));
 }
 
-/* The type of the next message, whose rest must then be read: no cancel until then. */
+/*
+ * The type of the next message, whose rest must then be read: no cancel until then.
+ * 0: none has come.
+ */
 static int
 begin_message(void)
 {
-	for (;;)
-	{
-		unsigned char type;
-		int			rc;
+	unsigned char type;
+	int			rc;
 
-		HOLD_CANCEL_INTERRUPTS();
-		pq_startmsgread();
-		rc = pq_getbyte_if_available(&type);
-		if (rc > 0)
-			return type;
-		if (rc == EOF)
-			report_lost();
-		pq_endmsgread();
-		RESUME_CANCEL_INTERRUPTS();
-		await_client();
-	}
+	HOLD_CANCEL_INTERRUPTS();
+	pq_startmsgread();
+	rc = pq_getbyte_if_available(&type);
+	if (rc > 0)
+		return type;
+	if (rc == EOF)
+		report_lost();
+	pq_endmsgread();
+	RESUME_CANCEL_INTERRUPTS();
+	return 0;
 }
 
 /*
  * The next message into buffer, one of data, the end or failure; returns its
- * type.  Sync and Flush are what a client of the extended protocol sent
- * before it knew that it would be asked for data.
+ * type, or 0 where none has come and wait is false.  Sync and Flush are what a
+ * client of the extended protocol sent before it knew that it would be asked
+ * for data.
  */
 static int
-read_message(StringInfo buffer)
+read_message(StringInfo buffer, bool wait)
 {
 	for (;;)
 	{
 		int			type = begin_message();
 		int			limit = PQ_SMALL_MESSAGE_LIMIT;
 
+		if (type == 0)
+		{
+			if (!wait)
+				return 0;
+			await_client();
+			continue;
+		}
 		switch (type)
 		{
 			case MESSAGE_COPY_DATA:
@@ -252,7 +260,7 @@ take_next(ClientInput *client)
 	int			type = client->next_type;
 
 	if (type == 0)
-		return read_message(&client->message);
+		return read_message(&client->message, true);
 	client->next_type = 0;
 	client->message = client->next;
 	return type;
@@ -276,6 +284,23 @@ next_message(ClientInput *client)
 		default:
 			break;
 	}
+}
+
+/* Where nothing is left of the message, goes on to the next one if that has come. */
+static void
+read_ahead(ClientInput *client)
+{
+	int			type = read_message(&client->next, false);
+
+	if (type == MESSAGE_COPY_DATA)
+	{
+		StringInfoData last = client->message;
+
+		client->message = client->next;
+		client->next = last;
+	}
+	else
+		client->next_type = type;
 }
 
 /* ---- the stream ---- */
@@ -330,10 +355,10 @@ pass_marker(ClientInput *client, Size length)
 	message->cursor = 0;
 }
 
+/* Data of one message; waits for it. */
 static Size
-read_client(Stream *stream, char *to, Size size)
+read_data(ClientInput *client, char *to, Size size)
 {
-	ClientInput *client = (ClientInput *) stream;
 	StringInfo	message = &client->message;
 	Size		marker = 0;
 	Size		length;
@@ -361,6 +386,25 @@ read_client(Stream *stream, char *to, Size size)
 	return length;
 }
 
+/* Many clients send a row in a message: as many are read as have come. */
+static Size
+read_client(Stream *stream, char *to, Size size)
+{
+	ClientInput *client = (ClientInput *) stream;
+	Size		length = read_data(client, to, size);
+
+	while (length > 0 && length < size && client->message.cursor == client->message.len &&
+		   client->next_type == 0 && !client->ended)
+	{
+		CHECK_FOR_INTERRUPTS();
+		read_ahead(client);
+		if (client->message.cursor == client->message.len)
+			break;
+		length += read_data(client, to + length, size - length);
+	}
+	return length;
+}
+
 /* Drops what the client still sends. */
 static void
 close_client(Stream *stream)
@@ -378,7 +422,11 @@ static const StreamRoutine client_routine = {
 	.close = close_client
 };
 
-/* Asks for data. */
+/*
+ * Asks for data.  What the client sent before it knew is read at once: a Sync that
+ * an error left to the main loop, to which the client adds one when it learns of the
+ * error, would be answered twice.
+ */
 static ClientInput *
 ask_client(bool binary, int columns)
 {
@@ -389,11 +437,12 @@ ask_client(bool binary, int columns)
 	client->stream.once = true;
 	client->at_line_start = true;
 	initStringInfo(&client->message);
+	initStringInfo(&client->next);
 
 	/* of a load in the same statement whose error was caught */
 	if (sending && sending_since == GetCurrentStatementStartTimestamp())
 		while (sending)
-			(void) read_message(&client->message);
+			(void) read_message(&client->message, true);
 	resetStringInfo(&client->message);
 
 	client->callback.func = forget;
@@ -410,6 +459,7 @@ ask_client(bool binary, int columns)
 		pq_sendint16(&response, binary);
 	pq_endmessage(&response);
 	pq_flush();
+	read_ahead(client);
 	return client;
 }
 
@@ -419,10 +469,9 @@ client_hold(bool binary, int columns, Size size)
 	ClientInput *client = ask_client(binary, columns);
 
 	held = client;
-	initStringInfo(&client->next);
 	while (client->next_type == 0 && client->message.len < size)
 	{
-		int			type = read_message(&client->next);
+		int			type = read_message(&client->next, true);
 
 		if (type == MESSAGE_COPY_DATA)
 			appendBinaryStringInfo(&client->message, client->next.data, client->next.len);

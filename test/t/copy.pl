@@ -25,6 +25,9 @@ $node->safe_psql('postgres', q{
 	ALTER DATABASE postgres SET session_preload_libraries = 'pgbulk';
 	CREATE TABLE t (i int, s text);
 	CREATE TABLE keyed (i int PRIMARY KEY, s text);
+	CREATE TABLE refusing (i int, s text);
+	CREATE FUNCTION refuses() RETURNS trigger LANGUAGE plpgsql AS $$BEGIN RAISE 'no rows here'; END$$;
+	CREATE TRIGGER refuses BEFORE INSERT ON refusing EXECUTE FUNCTION refuses();
 	CREATE ROLE loader LOGIN;
 	GRANT INSERT, UPDATE ON t TO loader});
 
@@ -109,6 +112,11 @@ foreach my $mode ('simple', 'extended')
 	# the server's own notices a cancel when data come, and so maybe not at all
 	$watch->ask('TRUNCATE t');
 	is(client($mode, $lines x 10, 'COPY t FROM STDIN', end => 'cancel', settings => $_) . count(), $asked . "PGRES_FATAL_ERROR  57014: canceling statement due to user request\n0|", "$mode, a client that cancels")
+	  foreach @settings;
+
+	# an error between the request for data and the first of them; with the server's own
+	# the client of the extended protocol gets two answers to one Sync then
+	is(client($mode, $lines x 10, 'COPY refusing FROM STDIN', settings => $_), $asked . "PGRES_FATAL_ERROR  P0001: no rows here\n", "$mode, a trigger that refuses")
 	  foreach @settings;
 }
 foreach my $setting ('off', 'on', 'exclusive')
