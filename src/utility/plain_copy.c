@@ -428,6 +428,8 @@ is_small(const CopyStmt *stmt, Relation rel, bool binary)
 	};
 	bool		all;
 
+	if (plain_copy_min_size == 0)
+		return false;
 	if (!binary)
 		error_context_stack = &context;
 	all = client_hold(binary, bms_num_members(loaded_columns(rel, stmt)), plain_copy_min_size);
