@@ -70,7 +70,7 @@ hash_batch_put(Batch *base, const ItemPointerData *tid, const Datum *values, con
 									  (PresortOptions) {.stays = true});
 		MemoryContextSwitchTo(old);
 	}
-	presort_put_integer(batch->presort, reverse_bits(DatumGetUInt32(hash[0])),
+	presort_put_integer(batch->presort, reverse_bits(DatumGetUInt32(hash[0])), 0,
 						row_id(tid, true));
 }
 

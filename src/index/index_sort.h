@@ -5,7 +5,7 @@
  * The one entry to all that sorts.  A caller says which rows, how much memory, and who takes the
  * keys (key_sink.h); how they are sorted is decided here and below:
  *
- *	integers	a single integer column: as numbers (integers.h)
+ *	integers	one or several of at most 64 bits in all: as numbers (integers.h)
  *	groups		all else: rows by the image of their key (groups.h)
  *	ranges		what exceeds the memory is partitioned by ranges of keys (partition.h), each of
  *				which will fit.  So rows with one key meet before anything is sorted: each key is

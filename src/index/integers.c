@@ -8,21 +8,28 @@
 #include "index/integers.h"
 #include "index/keysort.h"
 #include "miscadmin.h"
-#include "port/pg_bswap.h"
 #include "utils/memutils.h"
 
 #define INTERRUPT_ROWS 4096
 
+/* Keys with the same columns null. */
+typedef struct Alike
+{
+	uint32		nulls;
+	SortItem   *items;
+	Size		n;
+	Size		capacity;
+	RowId	   *rows;			/* while they are emitted: those of a key */
+	Size		at;				/* what has been emitted */
+} Alike;
+
 struct Integers
 {
-	KeyShape	   *shape;
+	KeyShape   *shape;
 	MemoryContext context;
-	SortItem   *items;
 	Size		nitems;
-	Size		items_capacity;
-	RowId	   *nulls;
-	Size		nnulls;
-	Size		nulls_capacity;
+	int			nalike;
+	Alike		alike[FLEXIBLE_ARRAY_MEMBER];	/* by nulls */
 };
 
 static void
@@ -34,117 +41,136 @@ poll_interrupts(void)
 Integers *
 integers_open(KeyShape *shape, MemoryContext context)
 {
-	Integers   *integers = palloc0(sizeof(Integers));
+	int			nalike = shape_integer_nulls(shape) + 1;
+	Integers   *integers = palloc0(offsetof(Integers, alike) + nalike * sizeof(Alike));
 
 	integers->shape = shape;
 	integers->context = context;
+	integers->nalike = nalike;
 	return integers;
 }
 
 void
 integers_begin(Integers *integers)
 {
-	integers->items = NULL;
-	integers->nulls = NULL;
-	integers->nitems = integers->items_capacity = 0;
-	integers->nnulls = integers->nulls_capacity = 0;
+	integers->nitems = 0;
+	for (int i = 0; i < integers->nalike; i++)
+		integers->alike[i] = (Alike) {.nulls = i};
 }
 
 void
-integers_put(Integers *integers, RowId row, uint64 key)
+integers_put(Integers *integers, RowId row, uint64 key, uint32 nulls)
 {
-	if (integers->nitems == integers->items_capacity)
-		integers->items = huge_array_grow(integers->context, integers->items, integers->nitems,
-										  &integers->items_capacity, sizeof(SortItem));
-	integers->items[integers->nitems].key = key;
-	integers->items[integers->nitems++].value = row;
-}
+	Alike	   *alike = &integers->alike[nulls];
 
-void
-integers_put_null(Integers *integers, RowId row)
-{
-	integers->nulls = huge_array_grow(integers->context, integers->nulls, integers->nnulls,
-									  &integers->nulls_capacity, sizeof(RowId));
-	integers->nulls[integers->nnulls++] = row;
+	if (alike->n == alike->capacity)
+		alike->items = huge_array_grow(integers->context, alike->items, alike->n,
+									   &alike->capacity, sizeof(SortItem));
+	alike->items[alike->n].key = key;
+	alike->items[alike->n++].value = row;
+	integers->nitems++;
 }
 
 Size
 integers_memory(const Integers *integers)
 {
-	return integers->nitems * 2 * sizeof(SortItem) + integers->nnulls * sizeof(RowId);
+	return integers->nitems * 2 * sizeof(SortItem);
 }
 
 uint64
 integers_rows(const Integers *integers)
 {
-	return integers->nitems + integers->nnulls;
+	return integers->nitems;
 }
 
 void
 integers_emit_unsorted(const Integers *integers, const KeySink *sink)
 {
-	for (Size i = 0; i < integers->nitems; i++)
+	for (int i = 0; i < integers->nalike; i++)
 	{
-		if (i % INTERRUPT_ROWS == 0)
-			CHECK_FOR_INTERRUPTS();
-		sink->integer(sink->arg, integers->items[i].key, false, integers->items[i].value);
-	}
-	for (Size i = 0; i < integers->nnulls; i++)
-		sink->integer(sink->arg, 0, true, integers->nulls[i]);
-}
+		const Alike *alike = &integers->alike[i];
 
-static void
-emit_nulls(Integers *integers, RowOrder order, const KeySink *sink)
-{
-	char		image[MAXIMUM_ALIGNOF] = {1};
-	char		string[2 * sizeof(uint64)]; /* before or behind all integers */
-
-	if (integers->nnulls == 0)
-		return;
-	memset(string, integers->shape->columns[0].nulls_first ? 0 : 0xff, sizeof(string));
-	if (sink->string != NULL)
-		sink->string(sink->arg, string, sizeof(string));
-	sink->key(sink->arg, image, sizeof(image), false);
-	key_sink_rows(sink, integers->nulls, integers->nnulls, order);
-}
-
-static void
-emit_numbers(Integers *integers, RowOrder order, const KeySink *sink)
-{
-	SortItem   *items = integers->items;
-	SortItem   *spare;
-	RowId	   *rows;
-	Size		n = integers->nitems;
-	Size		size = shape_integer_size(integers->shape);
-	char		image[SHAPE_INTEGER_IMAGE];
-
-	spare = huge_array_alloc(integers->context, Max(n, 1) * sizeof(SortItem));
-	keysort_integers(items, spare, n, poll_interrupts);
-	rows = (RowId *) spare;
-	for (Size begin = 0, end; begin < n; begin = end)
-	{
-		for (end = begin; end < n && items[end].key == items[begin].key; end++)
-			rows[end - begin] = items[end].value;
-		if (sink->string != NULL)
+		for (Size k = 0; k < alike->n; k++)
 		{
-			uint64		string = pg_hton64(items[begin].key);
-
-			sink->string(sink->arg, (const char *) &string, sizeof(string));
+			if (k % INTERRUPT_ROWS == 0)
+				CHECK_FOR_INTERRUPTS();
+			sink->integer(sink->arg, alike->items[k].key, i, alike->items[k].value);
 		}
-		shape_integer_image(integers->shape, items[begin].key, image);
-		sink->key(sink->arg, image, size, false);
-		key_sink_rows(sink, rows, end - begin, order);
 	}
+}
+
+static void
+sort_alike(Integers *integers, Alike *alike)
+{
+	SortItem   *spare = huge_array_alloc(integers->context, alike->n * sizeof(SortItem));
+
+	keysort_integers(alike->items, spare, alike->n, poll_interrupts);
+	alike->rows = (RowId *) spare;
+	alike->at = 0;
+}
+
+static uint64
+next_key(const Alike *alike)
+{
+	return alike->items[alike->at].key;
+}
+
+/* Those whose next key comes first, of n that have one. */
+static int
+find_first(const KeyShape *shape, Alike *const *left, int n)
+{
+	int			first = 0;
+
+	for (int i = 1; i < n; i++)
+		if (shape_integer_compare(shape, next_key(left[i]), left[i]->nulls,
+								  next_key(left[first]), left[first]->nulls) < 0)
+			first = i;
+	return first;
+}
+
+/* Emits the next key and its rows. */
+static void
+emit_key(KeyShape *shape, Alike *alike, RowOrder order, StringInfo string, const KeySink *sink)
+{
+	uint64		key = next_key(alike);
+	char		image[SHAPE_INTEGER_IMAGE];
+	Size		size = shape_integer_image(shape, key, alike->nulls, image);
+	Size		n = 0;
+
+	for (; alike->at < alike->n && next_key(alike) == key; alike->at++)
+		alike->rows[n++] = alike->items[alike->at].value;
+	if (sink->string != NULL)
+	{
+		resetStringInfo(string);
+		shape_string(shape, image, string);
+		sink->string(sink->arg, string->data, string->len);
+	}
+	sink->key(sink->arg, image, size, false);
+	key_sink_rows(sink, alike->rows, n, order);
 }
 
 void
 integers_emit(Integers *integers, RowOrder order, const KeySink *sink)
 {
-	bool		nulls_first = integers->shape->columns[0].nulls_first;
+	Alike	  **left = palloc(integers->nalike * sizeof(Alike *));
+	int			n = 0;
+	StringInfoData string;
 
-	if (nulls_first)
-		emit_nulls(integers, order, sink);
-	emit_numbers(integers, order, sink);
-	if (!nulls_first)
-		emit_nulls(integers, order, sink);
+	initStringInfo(&string);
+	for (int i = 0; i < integers->nalike; i++)
+		if (integers->alike[i].n > 0)
+		{
+			sort_alike(integers, &integers->alike[i]);
+			left[n++] = &integers->alike[i];
+		}
+	while (n > 0)
+	{
+		int			first = find_first(integers->shape, left, n);
+
+		emit_key(integers->shape, left[first], order, &string, sink);
+		if (left[first]->at == left[first]->n)
+			left[first] = left[--n];
+	}
+	pfree(string.data);
+	pfree(left);
 }

@@ -1,6 +1,9 @@
 /*
  * integers.h
- *		Keys that are single integers, sorted as numbers.
+ *		Keys of integers that one number holds (shape->integer), sorted as numbers.
+ *
+ * A null has no place in a number of which every bit is in use.  So keys are sorted apart by
+ * which of their columns are null, and merged when they are emitted.
  */
 #ifndef PGBULK_INTEGERS_H
 #define PGBULK_INTEGERS_H
@@ -21,16 +24,15 @@ extern Integers *integers_open(KeyShape *shape, MemoryContext context);
 /* Begins anew; the context has been reset. */
 extern void integers_begin(Integers *integers);
 
-/* Takes a row and its key, as shape_integer has it, or a row with null. */
-extern void integers_put(Integers *integers, RowId row, uint64 key);
-extern void integers_put_null(Integers *integers, RowId row);
+/* Takes a row and its key, as shape_integer has it. */
+extern void integers_put(Integers *integers, RowId row, uint64 key, uint32 nulls);
 
 /* Bytes that all takes, and will take while it is sorted. */
 extern Size integers_memory(const Integers *integers);
 
 extern uint64 integers_rows(const Integers *integers);
 
-/* Emits all as they are, to sink->integer: numbers as they came, and then nulls. */
+/* Emits all as they are, to sink->integer: those with the same columns null as they came. */
 extern void integers_emit_unsorted(const Integers *integers, const KeySink *sink);
 
 /* Emits all in order; rows arrived in that one. */

@@ -189,12 +189,36 @@ open_column(Form_pg_attribute att, ShapeColumn *column)
 	column->align = align_of(att->attalign);
 }
 
+/* Whether the columns are integers that one number holds; sets where each of them is in it. */
+static bool
+place_integers(KeyShape *shape)
+{
+	int			bits = 0;
+
+	if (shape->natts != shape->nkeys)
+		return false;
+	for (int i = shape->nkeys - 1; i >= 0; i--)
+	{
+		ShapeColumn *column = &shape->columns[i];
+
+		if (!column->by_value || (column->kind != KEY_SIGNED && column->kind != KEY_UNSIGNED))
+			return false;
+		column->shift = bits;
+		bits += column->length * BITS_PER_BYTE;
+		if (bits > 64)
+			return false;
+		column->mask = ~UINT64CONST(0) >> (64 - column->length * BITS_PER_BYTE);
+		column->flip = column->kind == KEY_SIGNED ? column->mask ^ column->mask >> 1 : 0;
+		if (column->descending)
+			column->flip ^= column->mask;
+	}
+	return true;
+}
+
 /* All columns are known. */
 static KeyShape *
 complete(KeyShape *shape)
 {
-	const ShapeColumn *first = &shape->columns[0];
-
 	shape->bitmap = (shape->natts + 7) / 8;
 	shape->exact = shape->natts == shape->nkeys;
 	for (int i = 0; i < shape->nkeys; i++)
@@ -205,8 +229,7 @@ complete(KeyShape *shape)
 		shape->exact &= column->kind != KEY_OTHER &&
 			(column->kind != KEY_COLLATED || column->deterministic);
 	}
-	shape->integer = shape->natts == 1 && first->by_value &&
-		(first->kind == KEY_SIGNED || first->kind == KEY_UNSIGNED);
+	shape->integer = place_integers(shape);
 	return shape;
 }
 
@@ -422,20 +445,37 @@ shape_has_null(const KeyShape *shape, const char *image)
 	return false;
 }
 
+/* Values of integers, none of them null, into a tuple of such. */
+static void
+replace_integers(const KeyShape *shape, IndexTuple tuple, const char *image)
+{
+	char	   *data = (char *) tuple + IndexInfoFindDataOffset(0);
+	Size		to = 0;
+	Size		from = shape->bitmap;
+
+	for (int i = 0; i < shape->nkeys; i++)
+	{
+		const ShapeColumn *column = &shape->columns[i];
+
+		to = align_up(to, column->align);
+		from = align_up(from, column->align);
+		memcpy(data + to, image + from, column->length);
+		to += column->length;
+		from += column->length;
+	}
+}
+
 IndexTuple
 shape_tuple(KeyShape *shape, const char *image)
 {
-	const ShapeColumn *first = &shape->columns[0];
 	Datum		values[INDEX_MAX_KEYS];
 	bool		isnull[INDEX_MAX_KEYS];
 	MemoryContext old;
 
-	/* of integers only the value changes */
-	if (shape->integer && shape->tuple != NULL && !is_null(image, 0) &&
+	if (shape->integer && shape->tuple != NULL && !shape_has_null(shape, image) &&
 		!IndexTupleHasNulls(shape->tuple))
 	{
-		memcpy((char *) shape->tuple + IndexInfoFindDataOffset(0),
-			   image + align_up(shape->bitmap, first->align), first->length);
+		replace_integers(shape, shape->tuple, image);
 		return shape->tuple;
 	}
 	if (shape->tuple != NULL)
@@ -472,52 +512,6 @@ integer_bits(const ShapeColumn *column, Datum value)
 	}
 	return column->kind == KEY_SIGNED ? (uint64) number ^ (UINT64CONST(1) << 63) :
 		(uint64) number;
-}
-
-uint64
-shape_integer(const KeyShape *shape, Datum value)
-{
-	const ShapeColumn *column = &shape->columns[0];
-	uint64		bits = integer_bits(column, value);
-
-	return column->descending ? ~bits : bits;
-}
-
-Size
-shape_integer_size(const KeyShape *shape)
-{
-	const ShapeColumn *column = &shape->columns[0];
-
-	return MAXALIGN(align_up(1, column->align) + column->length);
-}
-
-void
-shape_integer_image(const KeyShape *shape, uint64 key, char *image)
-{
-	const ShapeColumn *column = &shape->columns[0];
-	uint64		bits = column->descending ? ~key : key;
-	int64		number;
-	Datum		value;
-
-	if (column->kind == KEY_SIGNED)
-		bits ^= UINT64CONST(1) << 63;
-	number = (int64) bits;
-	switch (column->length)
-	{
-		case 1:
-			value = CharGetDatum((char) number);
-			break;
-		case 2:
-			value = Int16GetDatum((int16) number);
-			break;
-		case 4:
-			value = Int32GetDatum((int32) number);
-			break;
-		default:
-			value = Int64GetDatum(number);
-	}
-	memset(image, 0, SHAPE_INTEGER_IMAGE);
-	store_att_byval(image + align_up(1, column->align), value, column->length);
 }
 
 /* What the collation makes of a string. */
@@ -627,4 +621,65 @@ shape_string(KeyShape *shape, const char *image, StringInfo string)
 				string->data[k] = ~string->data[k];
 	}
 	string->len = Min(string->len, start + SHAPE_STRING_MAX);
+}
+
+/* ---- integers in one number ---- */
+
+uint64
+shape_integer(const KeyShape *shape, const Datum *values, const bool *isnull, uint32 *nulls)
+{
+	uint64		key = 0;
+
+	*nulls = 0;
+	for (int i = 0; i < shape->nkeys; i++)
+	{
+		const ShapeColumn *column = &shape->columns[i];
+
+		if (isnull[i])
+			*nulls |= 1 << i;
+		else
+			key |= (((uint64) values[i] & column->mask) ^ column->flip) << column->shift;
+	}
+	return key;
+}
+
+int
+shape_integer_compare(const KeyShape *shape, uint64 a, uint32 nulls_a, uint64 b, uint32 nulls_b)
+{
+	for (int i = 0; i < shape->nkeys; i++)
+	{
+		const ShapeColumn *column = &shape->columns[i];
+		bool		null_a = (nulls_a >> i & 1) != 0;
+		bool		null_b = (nulls_b >> i & 1) != 0;
+		uint64		bits_a = a >> column->shift & column->mask;
+		uint64		bits_b = b >> column->shift & column->mask;
+
+		if (null_a != null_b)
+			return null_a == column->nulls_first ? -1 : 1;
+		if (bits_a != bits_b)
+			return bits_a < bits_b ? -1 : 1;
+	}
+	return 0;
+}
+
+Size
+shape_integer_image(const KeyShape *shape, uint64 key, uint32 nulls, char *image)
+{
+	Size		at = shape->bitmap;
+
+	memset(image, 0, SHAPE_INTEGER_IMAGE);
+	image[0] = nulls;
+	for (int i = 0; i < shape->nkeys; i++)
+	{
+		const ShapeColumn *column = &shape->columns[i];
+		uint64		bits = (key >> column->shift & column->mask) ^ column->flip;
+
+		if ((nulls >> i & 1) != 0)
+			continue;
+		at = align_up(at, column->align);
+		Assert(at + column->length <= SHAPE_INTEGER_IMAGE);
+		store_att_byval(image + at, (Datum) bits, column->length);
+		at += column->length;
+	}
+	return MAXALIGN(at);
 }

@@ -39,6 +39,7 @@ typedef enum KeyKind
 typedef struct ShapeColumn
 {
 	int16		length;			/* as attlen */
+	int16		shift;			/* where shape->integer: of its bits in the number */
 	bool		by_value;
 	bool		can_be_short;
 	uint8		align;			/* 1, 2, 4 or 8 */
@@ -48,6 +49,8 @@ typedef struct ShapeColumn
 	SortSupportData ssup;
 	bool		deterministic;	/* strings that are equal have the same bytes */
 	bool		libc;			/* the collation is of the operating system's library */
+	uint64		mask;			/* where shape->integer: of its bits, before they are shifted */
+	uint64		flip;			/* of these, those that make the number sort like the value */
 	struct pg_locale_struct *locale;
 } ShapeColumn;
 
@@ -57,7 +60,7 @@ typedef struct KeyShape
 	int			natts;			/* with INCLUDE columns */
 	int			nkeys;
 	Size		bitmap;			/* bytes that say which columns are null */
-	bool		integer;		/* a single column, an integer by value: see shape_integer */
+	bool		integer;		/* integers by value that one number holds: see shape_integer */
 	bool		collated;		/* sort strings partly come from a collation (order.h) */
 	bool		exact;			/* keys that are equal have had the same image so far */
 	char	   *scratch;		/* for strings that are to be transformed */
@@ -103,14 +106,25 @@ extern void shape_string(KeyShape *shape, const char *image, StringInfo string);
 extern IndexTuple shape_tuple(KeyShape *shape, const char *image);
 
 /*
- * Where shape->integer: the key, not null, as a number that sorts like it, and
- * back to its image.
+ * Where shape->integer: the key as a number, the first column in the highest bits.  Keys with the
+ * same columns null sort as their numbers do.  *nulls: those columns, the first one in the lowest
+ * bit, at most shape_integer_nulls.
  */
-extern uint64 shape_integer(const KeyShape *shape, Datum value);
-extern void shape_integer_image(const KeyShape *shape, uint64 key, char *image);
+extern uint64 shape_integer(const KeyShape *shape, const Datum *values, const bool *isnull,
+							uint32 *nulls);
 
-/* Bytes that shape_integer_image may write, and those that count. */
-#define SHAPE_INTEGER_IMAGE 16
-extern Size shape_integer_size(const KeyShape *shape);
+static inline uint32
+shape_integer_nulls(const KeyShape *shape)
+{
+	return (1 << shape->nkeys) - 1;
+}
+
+/* As the index orders such keys: below, equal or above 0. */
+extern int	shape_integer_compare(const KeyShape *shape, uint64 a, uint32 nulls_a,
+								  uint64 b, uint32 nulls_b);
+
+/* The image of such a key; returns its size. */
+#define SHAPE_INTEGER_IMAGE 24
+extern Size shape_integer_image(const KeyShape *shape, uint64 key, uint32 nulls, char *image);
 
 #endif							/* PGBULK_KEY_SHAPE_H */

@@ -27,10 +27,10 @@ typedef struct KeySink
 	/* Rows with it, by TID; called any number of times for a key. */
 	void		(*rows) (void *arg, const RowId *rows, uint32 n);
 	/*
-	 * Single integers that nobody sorts (partition.h): called instead of all that for each row,
-	 * with the key as shape_integer has it, unless that is null.
+	 * Integers that nobody sorts (partition.h): called instead of all that for each row, with the
+	 * key as shape_integer has it.
 	 */
-	void		(*integer) (void *arg, uint64 key, bool isnull, RowId row);
+	void		(*integer) (void *arg, uint64 key, uint32 nulls, RowId row);
 	void	   *arg;
 } KeySink;
 

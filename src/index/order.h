@@ -23,8 +23,8 @@
  *
  * Whoever has sorted or merged keys asks order_follows of each pair of neighbors, whatever the
  * state: that is the only place where the order is verified.  Ranges of keys that were sorted so
- * follow one another if their ends are within the borders, which split_has tells.  Single
- * integers need none of this: they are sorted by their values.
+ * follow one another if their ends are within the borders, which split_has tells.  Integers
+ * that one number holds need none of this: they are sorted by their values.
  */
 #ifndef PGBULK_ORDER_H
 #define PGBULK_ORDER_H

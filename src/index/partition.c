@@ -13,14 +13,14 @@
 /* Integers that wait until they are written, for each range. */
 #define ITEMS_AT_ONCE 64
 
-/* In an item's row: its key is null. */
-#define NULL_KEY (UINT64CONST(1) << 63)
+/* Behind the bits of an item's row: which columns of its key are null. */
+#define NULLS_SHIFT 56
 
 /* What a file holds of integers, */
 typedef struct IntegerItem
 {
 	uint64		key;
-	uint64		row;			/* and maybe NULL_KEY */
+	uint64		row;			/* and nulls */
 } IntegerItem;
 
 /* and before a group. */
@@ -148,21 +148,13 @@ write_items(Partition *partition, int range)
 }
 
 static void
-put_integer(void *arg, uint64 key, bool isnull, RowId row)
+put_integer(void *arg, uint64 key, uint32 nulls, RowId row)
 {
 	Partition  *partition = arg;
-	const Split *split = partition->split;
-	IntegerItem item = {.key = key,.row = row};
-	int			range;
+	IntegerItem item = {.key = key,.row = row | (uint64) nulls << NULLS_SHIFT};
+	int			range = split_find_integer(partition->split, key, nulls);
 
-	Assert(partition->items != NULL && (row & NULL_KEY) == 0);
-	if (isnull)
-	{
-		item.row |= NULL_KEY;
-		range = split->shape->columns[0].nulls_first ? 0 : split->nborders;
-	}
-	else
-		range = split_find_integer(split, key);
+	Assert(partition->items != NULL && row >> NULLS_SHIFT == 0);
 	partition->nrows++;
 	partition->items[range * ITEMS_AT_ONCE + partition->nitems[range]++] = item;
 	if (partition->nitems[range] == ITEMS_AT_ONCE)
@@ -180,12 +172,10 @@ read_items(BufFile *file, Presort *presort)
 		CHECK_FOR_INTERRUPTS();
 		for (size_t i = 0; i < n; i++)
 		{
-			RowId		row = items[i].row & ~NULL_KEY;
+			uint32		nulls = items[i].row >> NULLS_SHIFT;
 
-			if (items[i].row == row)
-				presort_put_integer(presort, items[i].key, row);
-			else
-				presort_put_rows(presort, NULL, 0, NULL, &row, 1);
+			presort_put_integer(presort, items[i].key, nulls,
+								items[i].row ^ (uint64) nulls << NULLS_SHIFT);
 		}
 	}
 }

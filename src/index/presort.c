@@ -181,54 +181,42 @@ begin_row(Presort *presort, RowId row)
 	presort->last_row = row;
 }
 
-/* One that is not sorted has nothing to wait for. */
-static inline void
-emit_integer(Presort *presort, RowId row, Datum value, bool isnull)
-{
-	const KeySink *sink = presort->options.unsorted;
-
-	sink->integer(sink->arg, isnull ? 0 : shape_integer(presort->shape, value), isnull, row);
-}
-
 void
 presort_put(Presort *presort, const ItemPointerData *tid, const Datum *values,
 			const bool *isnull, bool alive)
 {
+	const KeySink *unsorted;
 	RowId		row = row_id(tid, alive);
+	uint64		key;
+	uint32		nulls;
 
 	begin_row(presort, row);
 	if (presort->groups != NULL)
+	{
 		groups_put(presort->groups, row, values, isnull);
-	else if (presort->options.unsorted != NULL)
-		emit_integer(presort, row, values[0], isnull[0]);
-	else if (isnull[0])
-		integers_put_null(presort->integers, row);
+		return;
+	}
+	key = shape_integer(presort->shape, values, isnull, &nulls);
+	unsorted = presort->options.unsorted;
+	if (unsorted != NULL)
+		unsorted->integer(unsorted->arg, key, nulls, row);
 	else
-		integers_put(presort->integers, row, shape_integer(presort->shape, values[0]));
+		integers_put(presort->integers, row, key, nulls);
 }
 
 void
 presort_put_rows(Presort *presort, const char *image, Size size,
 				 const StringInfoData *string, const RowId *rows, uint32 n)
 {
-	if (presort->groups != NULL)
-	{
-		bound_memory(presort);
-		groups_put_rows(presort->groups, image, size, string, rows, n);
-		return;
-	}
-	for (uint32 i = 0; i < n; i++)
-	{
-		begin_row(presort, rows[i]);
-		integers_put_null(presort->integers, rows[i]);
-	}
+	bound_memory(presort);
+	groups_put_rows(presort->groups, image, size, string, rows, n);
 }
 
 void
-presort_put_integer(Presort *presort, uint64 key, RowId row)
+presort_put_integer(Presort *presort, uint64 key, uint32 nulls, RowId row)
 {
 	begin_row(presort, row);
-	integers_put(presort->integers, row, key);
+	integers_put(presort->integers, row, key, nulls);
 }
 
 bool

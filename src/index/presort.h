@@ -68,10 +68,10 @@ extern void presort_put_rows(Presort *presort, const char *image, Size size,
 							 const StringInfoData *string, const RowId *rows, uint32 n);
 
 /*
- * The same where shape->integer, for a key as shape_integer has it; the other is for nulls then.
- * Rows come block by block.
+ * The same where shape->integer, for a row and its key, as shape_integer has it.  Rows come block
+ * by block.
  */
-extern void presort_put_integer(Presort *presort, uint64 key, RowId row);
+extern void presort_put_integer(Presort *presort, uint64 key, uint32 nulls, RowId row);
 
 /*
  * Emits all keys in order, or unsorted all that are left; false: they were not all within the

@@ -296,7 +296,7 @@ add_border(SplitKeys *keys, const Sample *sample, const char *image)
 static bool
 may_be_border(Sample *sample, const char *image, const char *before)
 {
-	/* all of them are on one side */
+	/* numbers are compared with it */
 	if (sample->shape->integer && shape_has_null(sample->shape, image))
 		return false;
 	/* nothing is below the lowest key, as far as is known */
@@ -460,6 +460,7 @@ split_open(KeyShape *shape, const SplitKeys *keys)
 		SplitBorder *border = &split->borders[i];
 		Datum		values[INDEX_MAX_KEYS];
 		bool		isnull[INDEX_MAX_KEYS];
+		uint32		nulls PG_USED_FOR_ASSERTS_ONLY;
 		StringInfoData string;
 		uint64		size;
 
@@ -473,7 +474,8 @@ split_open(KeyShape *shape, const SplitKeys *keys)
 		if (shape->integer)
 		{
 			shape_values(shape, border->image, values, isnull);
-			border->integer = shape_integer(shape, values[0]);
+			border->integer = shape_integer(shape, values, isnull, &nulls);
+			Assert(nulls == 0);
 		}
 	}
 	return split;
@@ -515,7 +517,7 @@ split_find(Split *split, const char *image)
 }
 
 int
-split_find_integer(const Split *split, uint64 key)
+split_find_integer(const Split *split, uint64 key, uint32 nulls)
 {
 	int			low = 0;
 	int			high = split->nborders;
@@ -523,8 +525,10 @@ split_find_integer(const Split *split, uint64 key)
 	while (low < high)
 	{
 		int			middle = (low + high) / 2;
+		uint64		border = split->borders[middle].integer;
 
-		if (key < split->borders[middle].integer)
+		if (nulls == 0 ? key < border :
+			shape_integer_compare(split->shape, key, nulls, border, 0) < 0)
 			high = middle;
 		else
 			low = middle + 1;

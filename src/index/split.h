@@ -75,7 +75,7 @@ extern Split *split_open(KeyShape *shape, const SplitKeys *keys);
 
 /* The range of a key, from 0. */
 extern int	split_find(Split *split, const char *image);
-extern int	split_find_integer(const Split *split, uint64 key);
+extern int	split_find_integer(const Split *split, uint64 key, uint32 nulls);
 
 /* Whether a key is within its range, as the operator class sees it. */
 extern bool split_has(Split *split, int range, const char *image);
