@@ -428,13 +428,11 @@ is_small(const CopyStmt *stmt, Relation rel, bool binary)
 	};
 	bool		all;
 
-	if (plain_copy_min_size == 0)
-		return false;
 	if (!binary)
 		error_context_stack = &context;
 	all = client_hold(binary, bms_num_members(loaded_columns(rel, stmt)), plain_copy_min_size);
 	error_context_stack = context.previous;
-	return all;
+	return all && plain_copy_min_size > 0;
 }
 
 /* ---- the statement ---- */
