@@ -132,6 +132,6 @@ foreach my $n (1 .. how_many(4, 36))
 	is_whole($name);
 }
 
-check_log($node, qr/terminated by signal 9|not properly shut down|terminating connection because of crash|terminating connection due to unexpected postmaster|could not open directory|useless files|connection to client lost|is not a PostgreSQL/);
+check_log($node, qr/terminated by signal 9|not properly shut down|terminating connection because of crash|terminating connection due to unexpected postmaster|could not open directory|useless files|connection to client lost|protocol synchronization was lost|is not a PostgreSQL/);
 check_tables($node);
 done_testing();
