@@ -1,5 +1,5 @@
 -- Btrees of several integers, which are sorted as one number where that holds them
-CREATE EXTENSION IF NOT EXISTS amcheck;
+CREATE EXTENSION amcheck;
 SELECT rows_loaded FROM bulk_load_last();	-- loads the library
 CREATE TABLE numbers (a int, b int, s smallint, d date, f bool, o oid, l bigint);
 INSERT INTO numbers SELECT CASE WHEN i % 11 = 0 THEN NULL WHEN i % 13 = 0 THEN 2147483647 WHEN i % 17 = 0 THEN -2147483648 ELSE i % 1000 - 500 END,
@@ -60,3 +60,4 @@ SELECT count(*), min(a), max(a) FROM pairs WHERE b = 7;
 DROP TABLE numbers, pairs;
 COPY (SELECT 1) TO PROGRAM 'cat > /dev/null; rm -f pgbulk_index_integers';
 DROP FUNCTION build_ways;
+DROP EXTENSION amcheck;

@@ -40,7 +40,8 @@ is_sorted_faster(const KeyShape *shape, BlockNumber nblocks, int workers)
 	if (shape->integer)
 		return true;
 	return nblocks >= SMALL_BLOCKS &&
-		((first->kind == KEY_COLLATED && first->libc) || (workers == 0 && is_fixed(shape)));
+		(first->kind == KEY_BYTES || (first->kind == KEY_COLLATED && first->libc) ||
+		 (workers == 0 && is_fixed(shape)));
 }
 
 /* Whether the server's build syncs the file at once, which ours leaves to the next checkpoint. */
@@ -68,7 +69,8 @@ is_shared(Relation heap, Relation index, IndexInfo *info, BlockNumber nblocks,
 						&of_key, &of_first))
 		return false;
 	return of_key >= MANY_ROWS ||
-		(of_first >= MANY_ROWS && (first == KEY_BYTES || first == KEY_COLLATED));
+		(of_first >= MANY_ROWS &&
+		 (first == KEY_BYTES || first == KEY_COLLATED || first == KEY_ABBREVIATED));
 }
 
 const char *

@@ -197,7 +197,10 @@ group_at(const Groups *groups, uint32 place)
 
 /* ---- collecting ---- */
 
-/* Of an image, which is whole words. */
+/*
+ * Of an image, which is whole words.  A product's bits depend on the lower ones of its factors
+ * only: words that differ in their last bytes would share a hash but for the last step.
+ */
 static inline uint32
 hash_image(const char *image, Size size)
 {
@@ -211,7 +214,7 @@ hash_image(const char *image, Size size)
 		hash = (hash ^ word) * UINT64CONST(0xD6E8FEB86659FD93);
 		hash ^= hash >> 32;
 	}
-	return (uint32) (hash ^ hash >> 29);
+	return (uint32) (hash * UINT64CONST(0x9E3779B97F4A7C15) >> 32);
 }
 
 static void

@@ -23,6 +23,7 @@
 
 /* Families that have no name in the server's headers. */
 #define DATETIME_BTREE_FAM_OID 434
+#define NUMERIC_BTREE_FAM_OID 1988
 #define UUID_BTREE_FAM_OID 2968
 
 /* The server's own collations, from 17 on: all of them order strings by bytes. */
@@ -166,6 +167,30 @@ set_collation(ShapeColumn *column, Oid collation)
 	column->libc = find_provider(collation, &name) == COLLPROVIDER_LIBC;
 }
 
+/* Whether the type abbreviates values to numbers whose order is known here. */
+static bool
+is_abbreviated(Relation index, int i, ShapeColumn *column)
+{
+	SortSupport ssup = &column->abbreviated;
+
+	ssup->ssup_cxt = CurrentMemoryContext;
+	ssup->ssup_collation = index->rd_indcollation[i];
+	ssup->ssup_attno = i + 1;
+	ssup->abbreviate = true;
+	compat_index_sort_support(index, false, ssup);
+	if (ssup->abbrev_converter == NULL)
+		return false;
+	/* those of numeric are signed, and negated; without a name in the server's headers */
+	if (index->rd_opfamily[i] == NUMERIC_BTREE_FAM_OID && index->rd_opcintype[i] == NUMERICOID)
+		column->flip = ~((Datum) 1 << (SIZEOF_DATUM * BITS_PER_BYTE - 1));
+	else if (ssup->comparator != ssup_datum_unsigned_cmp)
+		return false;
+	column->deterministic = index->rd_opfamily[i] == TEXT_BTREE_FAM_OID &&
+		index->rd_opcintype[i] == TEXTOID &&
+		get_collation_isdeterministic(index->rd_indcollation[i]);
+	return true;
+}
+
 static void
 open_key(Relation index, int i, ShapeColumn *column)
 {
@@ -174,6 +199,8 @@ open_key(Relation index, int i, ShapeColumn *column)
 	column->descending = (index->rd_indoption[i] & INDOPTION_DESC) != 0;
 	column->nulls_first = (index->rd_indoption[i] & INDOPTION_NULLS_FIRST) != 0;
 	column->kind = find_kind(index, i, column->length, column->by_value);
+	if (column->kind == KEY_OTHER && is_abbreviated(index, i, column))
+		column->kind = KEY_ABBREVIATED;
 	set_collation(column, index->rd_indcollation[i]);
 	ssup->ssup_nulls_first = column->nulls_first;
 	ssup->ssup_attno = i + 1;
@@ -225,9 +252,8 @@ complete(KeyShape *shape)
 	{
 		const ShapeColumn *column = &shape->columns[i];
 
-		shape->collated |= column->kind == KEY_COLLATED;
-		shape->exact &= column->kind != KEY_OTHER &&
-			(column->kind != KEY_COLLATED || column->deterministic);
+		shape->collated |= column->kind == KEY_COLLATED || column->kind == KEY_ABBREVIATED;
+		shape->exact &= column->kind < KEY_COLLATED || column->deterministic;
 	}
 	shape->integer = place_integers(shape);
 	return shape;
@@ -570,9 +596,21 @@ append_text(KeyShape *shape, const ShapeColumn *column, StringInfo string,
 		pfree(plain);
 }
 
+/* Values with the same number need not be equal: nothing can follow. */
 static void
-append_key(KeyShape *shape, const ShapeColumn *column, StringInfo string,
-		   Datum value, bool last)
+append_abbreviated(ShapeColumn *column, StringInfo string, Datum value)
+{
+	SortSupport ssup = &column->abbreviated;
+	MemoryContext old = MemoryContextSwitchTo(ssup->ssup_cxt);
+	uint64		bits = ssup->abbrev_converter(value, ssup) ^ column->flip;
+
+	MemoryContextSwitchTo(old);
+	for (int shift = (SIZEOF_DATUM - 1) * BITS_PER_BYTE; shift >= 0; shift -= BITS_PER_BYTE)
+		appendStringInfoChar(string, (char) (bits >> shift));
+}
+
+static void
+append_key(KeyShape *shape, ShapeColumn *column, StringInfo string, Datum value, bool last)
 {
 	uint64		bits;
 
@@ -590,6 +628,9 @@ append_key(KeyShape *shape, const ShapeColumn *column, StringInfo string,
 		case KEY_BYTES:
 		case KEY_COLLATED:
 			append_text(shape, column, string, value, last);
+			break;
+		case KEY_ABBREVIATED:
+			append_abbreviated(column, string, value);
 			break;
 		case KEY_OTHER:
 			break;
@@ -619,6 +660,8 @@ shape_string(KeyShape *shape, const char *image, StringInfo string)
 		if (column->descending)
 			for (int k = from; k < string->len; k++)
 				string->data[k] = ~string->data[k];
+		if (column->kind == KEY_ABBREVIATED)
+			break;
 	}
 	string->len = Min(string->len, start + SHAPE_STRING_MAX);
 }

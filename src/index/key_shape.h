@@ -33,6 +33,7 @@ typedef enum KeyKind
 	KEY_FIXED,					/* as many bytes as the type has */
 	KEY_BYTES,					/* of a string without zeroes */
 	KEY_COLLATED,				/* as the collation transforms it */
+	KEY_ABBREVIATED,			/* as the type abbreviates it for the server's own sorts */
 	KEY_OTHER					/* not at all */
 } KeyKind;
 
@@ -50,7 +51,8 @@ typedef struct ShapeColumn
 	bool		deterministic;	/* strings that are equal have the same bytes */
 	bool		libc;			/* the collation is of the operating system's library */
 	uint64		mask;			/* where shape->integer: of its bits, before they are shifted */
-	uint64		flip;			/* of these, those that make the number sort like the value */
+	uint64		flip;			/* of a number, bits that make it sort like the value */
+	SortSupportData abbreviated;	/* where KEY_ABBREVIATED */
 	struct pg_locale_struct *locale;
 } ShapeColumn;
 
@@ -61,7 +63,7 @@ typedef struct KeyShape
 	int			nkeys;
 	Size		bitmap;			/* bytes that say which columns are null */
 	bool		integer;		/* integers by value that one number holds: see shape_integer */
-	bool		collated;		/* sort strings partly come from a collation (order.h) */
+	bool		collated;		/* sort strings partly come from a collation or the type (order.h) */
 	bool		exact;			/* keys that are equal have had the same image so far */
 	char	   *scratch;		/* for strings that are to be transformed */
 	Size		scratch_size;
