@@ -152,21 +152,21 @@ orphans_obstacle(const OrphanKey *key)
 	double		visible;
 
 	if (!is_plain(key->rel) || !is_plain(key->referenced))
-		return "a table that is partitioned or not a heap";
+		return "A table is partitioned, or has another access method.";
 	if (key->rel->rd_rel->relrowsecurity || key->referenced->rd_rel->relrowsecurity)
-		return "row-level security";
+		return "A table has row-level security.";
 	for (int i = 0; i < key->natts; i++)
 		if (!is_same_kind(key, i))
-			return "columns of different types";
+			return "The columns have different types.";
 	if (!is_bytewise(key))
-		return "keys that are equal without the same bytes";
+		return "Keys may be equal without the same bytes.";
 	estimate_rel_size(key->rel, NULL, &pages, &rows, &visible);
 	estimate_rel_size(key->referenced, NULL, &referenced_pages, &referenced_rows, &visible);
 	if (referenced_rows > rows * MAX_REFERENCED + FEW_ROWS ||
 		referenced_pages > (double) pages * MAX_REFERENCED + FEW_PAGES)
-		return "a referenced table that is much larger";
+		return "The referenced table is much larger.";
 	if (set_bytes(key, referenced_rows) > maintenance_work_mem * 1024.0)
-		return "more keys than fit into memory";
+		return "The keys do not fit into maintenance_work_mem.";
 	return NULL;
 }
 

@@ -88,5 +88,5 @@ gain_refusal(Relation heap, Relation index, IndexInfo *info, BlockNumber nblocks
 	MemoryContextDelete(context);
 	if (gains)
 		return NULL;
-	return nblocks < SMALL_BLOCKS ? "its table is small" : "the server sorts such keys as fast";
+	return nblocks < SMALL_BLOCKS ? "The table is small." : "The server sorts such keys as fast.";
 }

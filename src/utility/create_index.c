@@ -41,13 +41,13 @@ static const char *
 find_refusal(Relation heap, Relation index, IndexInfo *info)
 {
 	if (info->ii_Concurrent)
-		return "it is built concurrently";
+		return "It is built concurrently.";
 	if (heap->rd_tableam != GetHeapamTableAmRoutine())
-		return "the access method of its table is not heap";
+		return "The table has another access method.";
 	if (IsCatalogRelation(heap))
-		return "its table is a catalog";
+		return "The table is a system catalog.";
 	if (RelationUsesLocalBuffers(heap))
-		return "its table is temporary";
+		return "The table is temporary.";
 	if (create_index_always)
 		return NULL;
 	return gain_refusal(heap, index, info, RelationGetNumberOfBlocks(heap));

@@ -203,7 +203,7 @@ find_obstacle(const OrphanKey *key, const QueryDesc *desc)
 
 	if (refusal_is_any(&refusal) || refusal_is_any(&referenced_refusal) ||
 		!is_servers_own(desc->plannedstmt->planTree))
-		return "a table of another extension";
+		return "A table, or the plan, is another extension's.";
 	return orphans_obstacle(key);
 }
 
