@@ -77,7 +77,7 @@ _PG_init(void)
 							NULL, NULL, NULL);
 	DefineCustomEnumVariable("pgbulk.copy",
 							 "Runs COPY FROM statements that have no option of pgbulk, too.",
-							 "With \"exclusive\", rows go to empty tables past others, who must wait to write there.",
+							 "With \"exclusive\", tables without rows are locked against other writers until the end of the transaction.",
 							 &plain_copy_setting, PLAIN_COPY_OFF, plain_copy_settings,
 							 PGC_USERSET, 0, NULL, NULL, NULL);
 	DefineCustomIntVariable("pgbulk.copy_min_size",
