@@ -24,6 +24,10 @@ SELECT * FROM bulk_load_statements;
 DROP INDEX off_id;
 SET pgbulk.create_index = on;
 
+-- A TOAST table's index is no CREATE INDEX of the user.
+SELECT build('CREATE TABLE wide (t text)');
+SELECT build('TRUNCATE wide');
+
 -- Keys of all kinds; what the server builds as fast is left to it.
 SELECT build('CREATE INDEX t_id ON t (id)');
 SELECT build('CREATE UNIQUE INDEX t_id_unique ON t (id DESC) WITH (fillfactor = 50)');

@@ -99,6 +99,18 @@ build_entries(Relation heap, Relation index, IndexInfo *info, BuildResult *resul
 	return false;
 }
 
+/* The index of a TOAST table is no statement of the user's. */
+static void
+count_build(Relation heap, Relation index, const char *refusal)
+{
+	if (IsToastRelation(heap))
+		return;
+	if (refusal != NULL)
+		statements_leave(STATEMENT_CREATE_INDEX, refusal, RelationGetRelationName(index));
+	else
+		statements_take(STATEMENT_CREATE_INDEX);
+}
+
 static IndexBuildResult *
 build_instead(Relation heap, Relation index, IndexInfo *info)
 {
@@ -112,12 +124,9 @@ build_instead(Relation heap, Relation index, IndexInfo *info)
 	if (!create_index_enabled)
 		return btbuild(heap, index, info);
 	refusal = find_refusal(heap, index, info);
+	count_build(heap, index, refusal);
 	if (refusal != NULL)
-	{
-		statements_leave(STATEMENT_CREATE_INDEX, refusal, RelationGetRelationName(index));
 		return btbuild(heap, index, info);
-	}
-	statements_take(STATEMENT_CREATE_INDEX);
 	context = AllocSetContextCreate(CurrentMemoryContext, "create index", ALLOCSET_DEFAULT_SIZES);
 	old = MemoryContextSwitchTo(context);
 	unique = build_entries(heap, index, info, &built);
