@@ -240,7 +240,8 @@ class World:
 
 
 def ends_statement(line):
-    return bool(re.search(r"(;|\\g\w*(\s+\S+)?)\s*$", line))
+    """Whether it is the last line of a statement, or one of psql's own commands."""
+    return bool(re.search(r"^=> \\\w|(;|\\g\w*(\s+\S+)?)\s*$", line))
 
 
 def session_parts(text):
