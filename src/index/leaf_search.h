@@ -50,6 +50,47 @@ leaf_search_compare_high(Relation index, BTScanInsert key, Page page)
 }
 
 /*
+ * As _bt_keep_natts_fast > n for tuples without a compressed or wide value, which it looks at
+ * if there is one: what is the same so far begins at the same place in both.
+ */
+static inline bool
+leaf_search_same_images(Relation index, IndexTuple a, IndexTuple b, int n)
+{
+	TupleDesc	desc = RelationGetDescr(index);
+	const char *bytes_a = (const char *) a + IndexInfoFindDataOffset(a->t_info);
+	const char *bytes_b = (const char *) b + IndexInfoFindDataOffset(b->t_info);
+	Size		offset = 0;
+
+	if (IndexTupleHasNulls(a) || IndexTupleHasNulls(b))
+		return _bt_keep_natts_fast(index, a, b) > n;
+	for (int i = 0; i < n; i++)
+	{
+		Form_pg_attribute attribute = TupleDescAttr(desc, i);
+		Size		size;
+
+		if (attribute->attlen > 0)
+		{
+			offset = att_align_nominal(offset, attribute->attalign);
+			size = attribute->attlen;
+		}
+		/* what aligns another value is no header of a short one */
+		else if (attribute->attlen == -1 && VARATT_IS_1B(bytes_a + offset) &&
+				 VARATT_IS_1B(bytes_b + offset))
+		{
+			size = VARSIZE_1B(bytes_a + offset);
+			if (size != VARSIZE_1B(bytes_b + offset))
+				return false;
+		}
+		else
+			return _bt_keep_natts_fast(index, a, b) > n;
+		if (memcmp(bytes_a + offset, bytes_b + offset, size) != 0)
+			return false;
+		offset += size;
+	}
+	return true;
+}
+
+/*
  * Whether an item, a posting list or not, has the search key, which is that of a tuple.  Where
  * equal keys have equal images no collation is asked.
  */
@@ -58,8 +99,9 @@ leaf_search_is_equal(Relation index, BTScanInsert key, IndexTuple tuple, Page pa
 					 OffsetNumber offset)
 {
 	if (key->allequalimage)
-		return _bt_keep_natts_fast(index, tuple, (IndexTuple)
-								   PageGetItem(page, PageGetItemId(page, offset))) > key->keysz;
+		return leaf_search_same_images(index, tuple, (IndexTuple)
+									   PageGetItem(page, PageGetItemId(page, offset)),
+									   key->keysz);
 	return _bt_compare(index, key, page, offset) == 0;
 }
 
