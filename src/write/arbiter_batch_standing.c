@@ -25,15 +25,50 @@ typedef enum Standing
 	STANDING_DEAD
 } Standing;
 
+/*
+ * Whether the row that was fetched has the bytes of all columns of the key, where these are all
+ * that the index has: then it has the key.
+ */
+static bool
+has_same_columns(ArbiterBatch *batch, uint32 number)
+{
+	HeapTuple	tuple = batch->rows[number].tuple;
+	TupleDesc	desc = batch->standing->tts_tupleDescriptor;
+
+	if (batch->info->ii_Predicate != NIL)
+		return false;
+	for (int i = 0; i < batch->shape->nkeys; i++)
+	{
+		AttrNumber	column = batch->info->ii_IndexAttrNumbers[i];
+		Form_pg_attribute attribute;
+		Datum		values[2];
+		bool		isnull[2];
+
+		/* an expression, or what a slot has of its own */
+		if (column <= 0)
+			return false;
+		attribute = TupleDescAttr(desc, column - 1);
+		values[0] = slot_getattr(batch->standing, column, &isnull[0]);
+		values[1] = heap_getattr(tuple, column, desc, &isnull[1]);
+		if (isnull[0] || isnull[1] ||
+			!datumIsEqual(values[0], values[1], attribute->attbyval, attribute->attlen))
+			return false;
+	}
+	return true;
+}
+
 /* Whether the row that was fetched still has the key of the one that waits. */
 static bool
 has_key(ArbiterBatch *batch, uint32 number)
 {
 	TupleTableSlot *slots[2] = {batch->slot, batch->standing};
 	EState	   *estate = batch->context->writer->estate;
-	MemoryContext old = MemoryContextSwitchTo(GetPerTupleMemoryContext(estate));
+	MemoryContext old;
 	bool		judged = true;
 
+	if (has_same_columns(batch, number))
+		return true;
+	old = MemoryContextSwitchTo(GetPerTupleMemoryContext(estate));
 	batch_show_row(batch, number);
 	for (int i = 0; i < 2 && judged; i++)
 	{
