@@ -4,12 +4,17 @@
  */
 #include "postgres.h"
 
+#include "index/keysort.h"
 #include "miscadmin.h"
 #include "storage/bufmgr.h"
 #include "utils/memutils.h"
 #include "write/candidates.h"
 
 #define FIRST_CAPACITY 1024
+
+/* Pages are read ahead while some had to be read lately, else one of so many is tried. */
+#define MAX_READS 64
+#define TRY_ONE_OF 16
 
 void
 candidates_add(Candidates *candidates, MemoryContext context, const ItemPointerData *tid,
@@ -25,19 +30,24 @@ candidates_add(Candidates *candidates, MemoryContext context, const ItemPointerD
 	candidates->list[candidates->n++] = (Candidate) {row_id(tid, true), number};
 }
 
-static int
-compare_candidates(const void *a, const void *b)
+static void
+poll_interrupts(void)
 {
-	RowId		row_a = ((const Candidate *) a)->standing;
-	RowId		row_b = ((const Candidate *) b)->standing;
-
-	return (row_a > row_b) - (row_a < row_b);
+	CHECK_FOR_INTERRUPTS();
 }
 
 void
 candidates_sort(Candidates *candidates)
 {
-	qsort(candidates->list, candidates->n, sizeof(Candidate), compare_candidates);
+	Size		size = candidates->n * sizeof(SortItem);
+	SortItem   *items = MemoryContextAllocHuge(CurrentMemoryContext, 2 * size);
+
+	for (uint32 i = 0; i < candidates->n; i++)
+		items[i] = (SortItem) {candidates->list[i].standing, candidates->list[i].number};
+	keysort_integers(items, items + candidates->n, candidates->n, poll_interrupts);
+	for (uint32 i = 0; i < candidates->n; i++)
+		candidates->list[i] = (Candidate) {items[i].key, items[i].value};
+	pfree(items);
 }
 
 void
@@ -50,7 +60,13 @@ candidates_read_ahead(Candidates *candidates, Relation heap, uint32 i)
 		uint32		ahead = candidates->ahead;
 		BlockNumber block = row_block(candidates->list[ahead].standing);
 
-		if (ahead == 0 || block != row_block(candidates->list[ahead - 1].standing))
-			PrefetchBuffer(heap, MAIN_FORKNUM, block);
+		if (ahead > 0 && block == row_block(candidates->list[ahead - 1].standing))
+			continue;
+		if (candidates->reads == 0 && candidates->tries++ % TRY_ONE_OF != 0)
+			continue;
+		if (PrefetchBuffer(heap, MAIN_FORKNUM, block).initiated_io)
+			candidates->reads = MAX_READS;
+		else if (candidates->reads > 0)
+			candidates->reads--;
 	}
 }

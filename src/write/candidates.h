@@ -25,6 +25,8 @@ typedef struct Candidates
 	uint32		n;
 	uint32		capacity;
 	uint32		ahead;			/* pages of those before are read ahead */
+	uint32		reads;			/* of them had to be read lately, about */
+	uint32		tries;			/* where none had */
 } Candidates;
 
 /* Keys are sorted with TIDs: those of a row that has none tell its number. */
