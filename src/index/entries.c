@@ -63,7 +63,7 @@ struct Entries
 	EntriesTrial trial;
 	EntryIndex *tried;			/* the latest of those with one; NULL: none */
 	Presort    *sorted;			/* its keys that the caller has sorted, or NULL */
-	InserterRow find_row;
+	InserterRows sorted_rows;
 
 	/* with workers */
 	int			workers;		/* 0: keys wait; else rows */
@@ -198,10 +198,10 @@ entries_try(Entries *entries, Relation index, const EntriesTrial *trial)
 }
 
 void
-entries_sorted(Entries *entries, Presort *presort, InserterRow find_row)
+entries_sorted(Entries *entries, Presort *presort, const InserterRows *rows)
 {
 	entries->sorted = presort;
-	entries->find_row = find_row;
+	entries->sorted_rows = *rows;
 }
 
 ResultRelInfo *
@@ -491,8 +491,7 @@ entries_flush(Entries *entries)
 		else
 			inserter_take_all(index->inserter, &index->presort);
 		if (index == entries->tried && entries->sorted != NULL)
-			inserter_take_again(index->inserter, entries->sorted, entries->find_row,
-								entries->trial.arg);
+			inserter_take_again(index->inserter, entries->sorted, &entries->sorted_rows);
 	}
 	entries->sorted = NULL;
 	ask_server(entries);

@@ -59,7 +59,7 @@ extern void entries_try(Entries *entries, Relation index, const EntriesTrial *tr
 /*
  * For the next entries_flush: these keys of that index are sorted already (inserter_take_again).
  */
-extern void entries_sorted(Entries *entries, Presort *presort, InserterRow find_row);
+extern void entries_sorted(Entries *entries, Presort *presort, const InserterRows *rows);
 
 /* Whether a partial index has the row that the state's context for a row shows. */
 extern bool entries_has_row(IndexInfo *info, EState *estate);

@@ -13,6 +13,7 @@
 #include "index/huge_array.h"
 #include "index/keysort.h"
 #include "miscadmin.h"
+#include "server/fetch_ahead.h"
 #include "utils/memutils.h"
 
 #define STAGED_ROWS 256
@@ -43,12 +44,6 @@
 #define GROUP_SORT_SIZE (2 * sizeof(SortItem) + sizeof(SortString) + sizeof(Group *) + \
 						 2 * sizeof(uint32) + 1)
 #define STRING_GUESS 2			/* times the image */
-
-#if defined(__GNUC__) || defined(__clang__)
-#define fetch_ahead(address) __builtin_prefetch(address)
-#else
-#define fetch_ahead(address) ((void) 0)
-#endif
 
 /* Image and what else is looked at with it, side by side. */
 typedef struct Group
@@ -748,6 +743,9 @@ groups_emit(Groups *groups, const Order *order, const KeySink *sink)
 		const Group *group = sorted.groups[begin];
 
 		fetch_group(groups, sorted.groups, begin);
+		if (sink->ahead != NULL)
+			sink->ahead(sink->arg,
+						sorted.rows[Min(sorted.begins[begin] + AHEAD, groups->nrows - 1)]);
 		if (sorted.strings != NULL)
 			sink->string(sink->arg, (const char *) sorted.strings[begin]->bytes,
 						 sorted.strings[begin]->length);

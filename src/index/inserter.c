@@ -214,8 +214,7 @@ inserter_take_all(Inserter *inserter, Presort **presort)
 typedef struct Again
 {
 	Inserter   *inserter;
-	InserterRow find_row;
-	void	   *arg;
+	const InserterRows *rows;
 	const char *image;
 	Size		size;
 } Again;
@@ -237,7 +236,7 @@ take_rows_again(void *arg, const RowId *rows, uint32 n)
 	RowId		row;
 
 	for (uint32 i = 0; i < n; i++)
-		if (again->find_row(again->arg, rows[i], &row, &inserter->place))
+		if (again->rows->find(again->rows->arg, rows[i], &row, &inserter->place))
 		{
 			take_key(inserter, again->image, again->size, false);
 			take_rows(inserter, &row, 1);
@@ -245,11 +244,24 @@ take_rows_again(void *arg, const RowId *rows, uint32 n)
 	inserter->place = NULL;
 }
 
-void
-inserter_take_again(Inserter *inserter, Presort *presort, InserterRow find_row, void *arg)
+static void
+tell_ahead(void *arg, RowId row)
 {
-	Again		again = {.inserter = inserter,.find_row = find_row,.arg = arg};
-	KeySink		sink = {.key = take_key_again,.rows = take_rows_again,.arg = &again};
+	const Again *again = arg;
+
+	again->rows->ahead(again->rows->arg, row);
+}
+
+void
+inserter_take_again(Inserter *inserter, Presort *presort, const InserterRows *rows)
+{
+	Again		again = {.inserter = inserter,.rows = rows};
+	KeySink		sink = {
+		.key = take_key_again,
+		.rows = take_rows_again,
+		.ahead = tell_ahead,
+		.arg = &again
+	};
 
 	presort_emit_again(presort, &sink);
 	end_keys(inserter);

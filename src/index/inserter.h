@@ -51,19 +51,25 @@ extern Inserter *inserter_open(Relation heap, Relation index, IndexInfo *info, K
  */
 extern void inserter_take_all(Inserter *inserter, Presort **presort);
 
-/*
- * Whether a row that was sorted is to get an entry, and then as which row.  *place: where its key
- * was looked for.
- */
-typedef bool (*InserterRow) (void *arg, RowId sorted, RowId *row, const LookupPlace **place);
+/* What is asked about rows that were sorted. */
+typedef struct InserterRows
+{
+	/*
+	 * Whether one is to get an entry, and then as which row.  *place: where its key was looked
+	 * for.
+	 */
+	bool		(*find) (void *arg, RowId sorted, RowId *row, const LookupPlace **place);
+	/* As that of a KeySink. */
+	void		(*ahead) (void *arg, RowId sorted);
+	void	   *arg;
+} InserterRows;
 
 /*
  * The same for keys that presort_finish has emitted before, with one row at most of each, and for
  * rows that get their entries now.  The presort stays open.  A leaf that is as it was when a key
  * was looked for there is not searched again.
  */
-extern void inserter_take_again(Inserter *inserter, Presort *presort, InserterRow find_row,
-								void *arg);
+extern void inserter_take_again(Inserter *inserter, Presort *presort, const InserterRows *rows);
 
 /*
  * From here on a unique key that may be there is a doubt also where the server

@@ -31,6 +31,8 @@ typedef struct KeySink
 	 * key as shape_integer has it.
 	 */
 	void		(*integer) (void *arg, uint64 key, uint32 nulls, RowId row);
+	/* If not NULL: a row that will come soon, where that is known. */
+	void		(*ahead) (void *arg, RowId row);
 	void	   *arg;
 } KeySink;
 

@@ -377,6 +377,14 @@ take_rows(void *arg, const RowId *rows, uint32 n)
 	}
 }
 
+static void
+tell_ahead(void *arg, RowId row)
+{
+	const Lookup *lookup = arg;
+
+	lookup->sink.ahead(lookup->sink.arg, row);
+}
+
 Lookup *
 lookup_open(Relation heap, Relation index, KeyShape *shape, const LookupSink *sink)
 {
@@ -397,7 +405,12 @@ lookup_open(Relation heap, Relation index, KeyShape *shape, const LookupSink *si
 KeySink
 lookup_keys(Lookup *lookup)
 {
-	return (KeySink) {.key = take_key,.rows = take_rows,.arg = lookup};
+	return (KeySink) {
+		.key = take_key,
+		.rows = take_rows,
+		.ahead = lookup->sink.ahead == NULL ? NULL : tell_ahead,
+		.arg = lookup
+	};
 }
 
 void

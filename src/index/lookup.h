@@ -61,6 +61,8 @@ typedef struct LookupSink
 	void		(*entry) (void *arg, RowId row, const ItemPointerData *tid, bool visible);
 	/* If not NULL: after the entries of a key and before its first row, where it was looked for. */
 	void		(*place) (void *arg, RowId row, const LookupPlace *place);
+	/* As that of a KeySink. */
+	void		(*ahead) (void *arg, RowId row);
 	void	   *arg;
 } LookupSink;
 

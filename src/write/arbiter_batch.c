@@ -42,6 +42,15 @@ memory_for_rows(const ArbiterBatch *batch)
 
 /* ---- looking up ---- */
 
+/* Rows come in the order of their keys, in which they do not lie in memory. */
+static void
+fetch_row(void *arg, RowId row)
+{
+	const ArbiterBatch *batch = arg;
+
+	batch_fetch_row(batch, candidates_row_number(row));
+}
+
 static void
 take_row(void *arg, RowId row, bool first)
 {
@@ -313,6 +322,16 @@ find_new(void *arg, RowId sorted, RowId *row, const LookupPlace **place)
 	return true;
 }
 
+static void
+fetch_new(void *arg, RowId sorted)
+{
+	const ArbiterBatch *batch = arg;
+	uint32		number = candidates_row_number(sorted);
+
+	fetch_row(arg, sorted);
+	fetch_ahead(&batch->tids[number]);
+}
+
 /* Whether others were faster to enter a key of the earlier row for which one was set aside. */
 static bool
 depends_on_lost(const ArbiterBatch *batch, const WaitingRow *row)
@@ -373,7 +392,8 @@ store_new(ArbiterBatch *batch, uint32 first, uint32 n)
 	}
 	leaf_flush(batch->context, leaf);
 	if (batch->presort != NULL)
-		entries_sorted(leaf->entries, batch->presort, find_new);
+		entries_sorted(leaf->entries, batch->presort,
+					   &(InserterRows) {.find = find_new,.ahead = fetch_new,.arg = batch});
 	leaf_flush_entries(batch->context, leaf);
 	end_lookup(batch);
 	batch->context->writer->current_row = -1;
@@ -609,7 +629,13 @@ serves(const LeafContext *context, const Leaf *leaf)
 static void
 open_judges(ArbiterBatch *batch, const EntriesTrial *trial)
 {
-	LookupSink	sink = {.row = take_row,.place = take_place,.entry = take_entry,.arg = batch};
+	LookupSink	sink = {
+		.row = take_row,
+		.place = take_place,
+		.entry = take_entry,
+		.ahead = fetch_row,
+		.arg = batch
+	};
 
 	batch->njudges = arbiter_count(batch->leaf->arbiter);
 	batch->judges = palloc(batch->njudges * sizeof(JudgingIndex));

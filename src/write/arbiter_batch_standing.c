@@ -17,6 +17,9 @@
 #include "write/arbiter_batch_standing.h"
 #include "write/leaf.h"
 
+/* How far the memory of rows that wait is fetched ahead, as the order of the heap is not theirs. */
+#define AHEAD 8
+
 /* What is found of the row of an entry. */
 typedef enum Standing
 {
@@ -224,6 +227,24 @@ settle_key(ArbiterBatch *batch, const Candidate *candidate, Standing standing)
 		row->keys = FATE_NEW;
 }
 
+/* Has what is looked at of the rows that wait for the next candidates fetched. */
+static inline void
+fetch_rows(const ArbiterBatch *batch, uint32 i)
+{
+	const Candidates *candidates = &batch->candidates;
+
+	if (i + 2 * AHEAD < candidates->n)
+		batch_fetch_row(batch, candidates->list[i + 2 * AHEAD].number);
+	if (i + AHEAD < candidates->n)
+	{
+		HeapTuple	tuple = batch->rows[candidates->list[i + AHEAD].number].tuple;
+
+		/* what it points to is beside it */
+		fetch_ahead(tuple);
+		fetch_ahead((const char *) tuple + FETCHED_BYTES);
+	}
+}
+
 void
 standing_settle(ArbiterBatch *batch)
 {
@@ -239,6 +260,7 @@ standing_settle(ArbiterBatch *batch)
 
 		if (i % ROWS_AT_ONCE == 0)
 			CHECK_FOR_INTERRUPTS();
+		fetch_rows(batch, i);
 		candidates_read_ahead(&batch->candidates, batch->leaf->rri->ri_RelationDesc, i);
 		if (batch->rows[candidate->number].keys != FATE_ASK)
 			continue;

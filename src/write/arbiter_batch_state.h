@@ -12,6 +12,7 @@
 #include "index/entries.h"
 #include "index/lookup.h"
 #include "index/presort.h"
+#include "server/fetch_ahead.h"
 #include "write/candidates.h"
 #include "write/fates.h"
 #include "write/leaf_state.h"
@@ -94,6 +95,17 @@ struct ArbiterBatch
 	uint32		nlost;
 	uint32		lost_capacity;
 };
+
+/* Has a row fetched that will be looked at soon. */
+static inline void
+batch_fetch_row(const ArbiterBatch *batch, uint32 number)
+{
+	const char *row = (const char *) &batch->rows[number];
+
+	fetch_ahead(row);
+	fetch_ahead(row + FETCHED_BYTES);
+	fetch_ahead(row + sizeof(WaitingRow) - 1);
+}
 
 /* Shows a row in the slot, and to expressions. */
 static inline void
