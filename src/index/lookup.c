@@ -10,6 +10,7 @@
 #include "index/lookup.h"
 #include "miscadmin.h"
 #include "server/compat.h"
+#include "server/fetch_ahead.h"
 #include "storage/bufmgr.h"
 
 /* How far to the right of the current leaf a key may be before a descent is better. */
@@ -53,8 +54,12 @@ take_leaf(Lookup *lookup, Buffer buffer)
 {
 	lookup->search.buf = buffer;
 	lookup->search.bounds_valid = false;
-	if (BufferIsValid(buffer))
-		lookup->right = BTPageGetOpaque(BufferGetPage(buffer))->btpo_next;
+	if (!BufferIsValid(buffer))
+		return;
+	lookup->right = BTPageGetOpaque(BufferGetPage(buffer))->btpo_next;
+	/* a search would wait for one item after the other */
+	for (int i = 0; i < BLCKSZ; i += FETCHED_BYTES)
+		fetch_ahead((const char *) BufferGetPage(buffer) + i);
 }
 
 static inline int
