@@ -20,6 +20,7 @@ import in_use
 import indexed
 import restore
 import sources
+import value_types
 from indexed import Method, literal
 from measure import TEMPLATE, Run, psql, sessions_ended, timed
 
@@ -313,9 +314,9 @@ def main():
     args = p.parse_args()
     wanted = [w for w in args.only.split(",") if w]
     known = [d.name for d in datasets.ALL] + ["bad", "sources", "indexed", "indexed_c", "append", "double", "foreign_key",
-                                              "duplicates", "in_use", "restore", *in_use.CASES, *restore.CASES]
+                                              "duplicates", "in_use", "restore", *in_use.CASES, *restore.CASES, "types", *value_types.CASES]
     for w in wanted:
-        if w not in known and not any(in_use.is_wanted(name, [w]) for name in [*in_use.CASES, *restore.CASES]):
+        if w not in known and not any(in_use.is_wanted(name, [w]) for name in [*in_use.CASES, *restore.CASES, *value_types.CASES]):
             sys.exit(f"no data set \"{w}\"; there are: {', '.join(known)}")
     psql("CREATE EXTENSION IF NOT EXISTS pgbulk;")
     b = Bench(args)
@@ -329,6 +330,7 @@ def main():
     b.indexes(wanted or known)
     b.cases(in_use.CASES, wanted or known, in_use.check_locks)
     b.cases(restore.CASES, wanted or known)
+    b.cases(value_types.CASES, wanted or known)
     b.write()
     b.report()
 

@@ -1,0 +1,90 @@
+"""The benchmark's tables of one column: each type, and the same text written in other ways.
+
+Not "types.py": Python's own module has that name.
+"""
+import collections
+import os
+
+from in_use import Case
+from indexed import Method, bulk_load, literal
+from measure import psql
+
+# column: its type; value: an expression of i, the row's number, for what the file has; share: of the 2 million rows;
+# copy: options of COPY TO; options: those of COPY FROM; ours: those of bulk_load; before: statements, once
+Type = collections.namedtuple("Type", "column value share copy options ours before", defaults=(1, "", "", {}, ()))
+
+ROWS = 2_000_000
+
+
+def some(n, seed=0):
+    """an expression for one of n integers from 0 on, the same for the same row on every server"""
+    return f"(hashint8extended(i, {seed}) & 9007199254740991) % {n}"
+
+
+def array(element, n=5):
+    """an expression for an array literal"""
+    between = " || ',' || "
+    return "'{' || " + between.join(f"({element(k)})" for k in range(n)) + " || '}'"
+
+
+def words(n, between=" "):
+    return f" || '{between}' || ".join(f"md5(({some(50_000, k)})::text)::varchar(6)" for k in range(n))
+
+
+MOODS = "('sad', 'unhappy', 'indifferent', 'ok', 'content', 'very happy', 'ecstatic', 'unknown')"
+LABEL = f"(ARRAY['sad', 'unhappy', 'indifferent', 'ok', 'content', 'very happy', 'ecstatic', 'unknown'])[1 + {some(8)}]"
+DOCUMENT = (f"format('{{\"id\": %s, \"user\": {{\"name\": \"%s\", \"active\": %s}}, \"tags\": [\"%s\", \"%s\"], \"score\": %s.%s}}', "
+            f"i, md5(i::text)::varchar(8), (ARRAY['true', 'false', 'null'])[1 + {some(3)}], "
+            f"md5(({some(99)})::text)::varchar(5), md5(({some(98, 1)})::text)::varchar(4), {some(100, 2)}, {some(1000, 3)})")
+SAID = f"{words(3)} || ' \"' || {words(2)} || '\" ' || {words(1)}"
+
+TYPES = {
+    "bool": Type("bool", f"(ARRAY['t', 'f'])[1 + {some(2)}]"),
+    "smallint": Type("smallint", f"{some(65536)} - 32768"),
+    "int": Type("int", f"{some(4_000_000_000)} - 2000000000"),
+    "bigint": Type("bigint", "hashint8extended(i, 0)"),
+    "numeric": Type("numeric", f"{some(10**9)} || '.' || {some(10**6, 1)}"),
+    "numeric18_4": Type("numeric(18,4)", f"{some(10**9)} || '.' || {some(10**4, 1)}"),
+    "money": Type("money", f"({some(10**7)} / 100.0)::numeric(12,2)::money"),
+    "enum": Type("mood", LABEL, before=("DROP TYPE IF EXISTS mood CASCADE", f"CREATE TYPE mood AS ENUM {MOODS}")),
+    "text": Type("text", words(4)),
+    "quoted": Type("text", SAID),
+    "escaped": Type("text", f"{words(3)} || E'\\n' || {words(2)} || E'\\t' || {words(1)}", copy="FORMAT text", options="FORMAT text",
+                    ours={"format": "text"}),
+    "int_array": Type("int[]", array(lambda k: some(10**6, k))),
+    "bigint_array": Type("bigint[]", array(lambda k: some(10**12, k))),
+    "float4_array": Type("float4[]", array(lambda k: f"(({some(10**6, k)}) / 1000.0)::float4")),
+    "float8_array": Type("float8[]", array(lambda k: f"(({some(10**9, k)}) / 1000.0)::float8")),
+    "numeric_array": Type("numeric[]", array(lambda k: f"(({some(10**7, k)}) / 100.0)::numeric(12,2)")),
+    "text_array": Type("text[]", array(lambda k: words(1))),
+    "json": Type("json", DOCUMENT, 0.5),
+    "jsonb": Type("jsonb", DOCUMENT, 0.5),
+}
+
+DIGEST = "SELECT count(*), sum(hashtextextended(t::text, 0)::numeric) FROM target t"
+
+
+def made(bench, name, t):
+    """-> the file of a type, and its rows; made once"""
+    rows = max(int(ROWS * t.share * bench.args.percent / 100), 1)
+    path = os.path.join(bench.args.data, f"type_{name}-{rows}.csv")
+    if not os.path.exists(path):
+        os.makedirs(bench.args.data, exist_ok=True)
+        psql(f"\\copy (SELECT {t.value} FROM generate_series(1::bigint, {rows}) i) TO {literal(path + '.new')[1:]} ({t.copy or 'FORMAT csv'})")
+        os.rename(path + ".new", path)
+    return path, rows
+
+
+def one_column(name, t):
+    def cases(bench):
+        psql(*(s + ";" for s in t.before))
+        path, rows = made(bench, name, t)
+        empty = ["DROP TABLE IF EXISTS target", f"CREATE TABLE target (value {t.column})"]
+        yield Case(f"type {name}", {
+            "COPY": Method(empty, [f"COPY target FROM {literal(path)} ({t.options or 'FORMAT csv'})"]),
+            "bulk_load": Method(empty, [bulk_load("target", path, t.ours)]),
+        }, rows, path, DIGEST)
+    return cases
+
+
+CASES = {f"types_{name}": one_column(name, t) for name, t in TYPES.items()}
