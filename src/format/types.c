@@ -15,6 +15,7 @@
 #include "format/numeric_put.h"
 #include "mb/pg_wchar.h"
 #include "utils/builtins.h"
+#include "utils/cash.h"
 #include "utils/date.h"
 #include "utils/datetime.h"
 #include "utils/timestamp.h"
@@ -106,6 +107,17 @@ convert_float8(Converter *conv, const Column *column, const char *s, uint32 len,
 	ValueResult result = value_float8(s, len, &value);
 
 	*out = Float8GetDatum(value);
+	return result;
+}
+
+static ValueResult
+convert_money(Converter *conv, const Column *column, const char *s, uint32 len,
+			  Datum *out)
+{
+	int64_t		value = 0;
+	ValueResult result = value_money(s, len, &value);
+
+	*out = CashGetDatum(value);
 	return result;
 }
 
@@ -307,11 +319,10 @@ convert_timestamptz(Converter *conv, const Column *column, const char *s,
 	return VALUE_OK;
 }
 
-/* What the server makes of "...Z" depends on timezone_abbreviations: try it. */
+/* Whether an input function makes this integer of 8 bytes of a text: settings may decide. */
 static bool
-z_means_utc(void)
+reads_as(PGFunction input, const char *text, int64 expected)
 {
-	static const char *const with_z = "2000-01-01 00:00:00Z";
 	volatile bool same = false;
 	MemoryContext context = CurrentMemoryContext;
 
@@ -319,10 +330,10 @@ z_means_utc(void)
 	{
 		Datum		value;
 
-		value = DirectFunctionCall3(timestamptz_in, CStringGetDatum(with_z),
+		value = DirectFunctionCall3(input, CStringGetDatum(text),
 									ObjectIdGetDatum(InvalidOid),
 									Int32GetDatum(-1));
-		same = DatumGetTimestampTz(value) == 0;
+		same = DatumGetInt64(value) == expected;
 	}
 	PG_CATCH();
 	{
@@ -331,6 +342,20 @@ z_means_utc(void)
 	}
 	PG_END_TRY();
 	return same;
+}
+
+/* What the server makes of "...Z" depends on timezone_abbreviations. */
+static bool
+z_means_utc(void)
+{
+	return reads_as(timestamptz_in, "2000-01-01 00:00:00Z", 0);
+}
+
+/* What it makes of amounts depends on lc_monetary: value_money knows just this form. */
+static bool
+money_is_plain(void)
+{
+	return reads_as(cash_in, "-$1,234.56", -123456);
 }
 
 /* ---- other types ---- */
@@ -392,6 +417,7 @@ static const struct
 	{FLOAT4OID, convert_float4, "real"},
 	{FLOAT8OID, convert_float8, "double precision"},
 	{NUMERICOID, convert_numeric, "numeric"},
+	{MONEYOID, convert_money, "money"},
 	{BOOLOID, convert_bool, "boolean"},
 	{TEXTOID, convert_bytes, "text"},
 	{VARCHAROID, convert_varchar, "character varying"},
@@ -420,4 +446,6 @@ convert_choose(Converter *conv, Column *column)
 
 	if (column->type == TIMESTAMPTZOID)
 		conv->z_is_utc = z_means_utc();
+	else if (column->type == MONEYOID && !money_is_plain())
+		column->convert = NULL;
 }

@@ -35,6 +35,13 @@ extern ValueResult value_int8(const char *s, size_t len, int64_t *out);
 extern ValueResult value_oid(const char *s, size_t len, uint32_t *out);
 extern ValueResult value_float4(const char *s, size_t len, float *out);
 extern ValueResult value_float8(const char *s, size_t len, double *out);
+
+/*
+ * Hundredths of type money, where a point, commas and a dollar sign are as in
+ * locale C: "[-][$]1[,]234[.5[6]]".  Never BAD.
+ */
+extern ValueResult value_money(const char *s, size_t len, int64_t *out);
+
 extern ValueResult value_bool(const char *s, size_t len, bool *out);
 
 /* Days since 2000-01-01 (type date). */
