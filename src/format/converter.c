@@ -176,7 +176,8 @@ convert_is_swallowed(const Column *column, const char *text)
 		case JSONBOID:
 			return false;
 		default:
-			return column->convert != NULL && text != NULL &&
+			/* labels may have line ends, too */
+			return column->convert != NULL && column->detail == NULL && text != NULL &&
 				strpbrk(text, "\r\n") != NULL;
 	}
 }

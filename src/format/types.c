@@ -11,6 +11,7 @@
 
 #include "catalog/pg_type.h"
 #include "format/convert.h"
+#include "format/enum.h"
 #include "format/jsonb.h"
 #include "format/numeric_put.h"
 #include "mb/pg_wchar.h"
@@ -18,6 +19,7 @@
 #include "utils/cash.h"
 #include "utils/date.h"
 #include "utils/datetime.h"
+#include "utils/fmgroids.h"
 #include "utils/timestamp.h"
 #include "utils/uuid.h"
 #include "utils/varbit.h"
@@ -448,4 +450,6 @@ convert_choose(Converter *conv, Column *column)
 		conv->z_is_utc = z_means_utc();
 	else if (column->type == MONEYOID && !money_is_plain())
 		column->convert = NULL;
+	else if (column->input.fn_oid == F_ENUM_IN)
+		enum_choose(column);
 }
