@@ -176,7 +176,7 @@ convert_is_swallowed(const Column *column, const char *text)
 		case JSONBOID:
 			return false;
 		default:
-			/* labels may have line ends, too */
+			/* labels and elements of arrays may have line ends, too */
 			return column->convert != NULL && column->detail == NULL && text != NULL &&
 				strpbrk(text, "\r\n") != NULL;
 	}

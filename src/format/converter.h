@@ -50,7 +50,8 @@ struct Column
 	const char *template_string;
 	bool		null_input;		/* input function is called for NULLs (domains) */
 	ConvertFunction convert;	/* NULL: only the server can convert the type, or its binary form */
-	void	   *detail;			/* private to convert: labels of an enum */
+	void	   *detail;			/* private to convert: labels of an enum, elements of an array */
+	uint32		growth;			/* bytes that a value mostly has at most for each of its text; 0: 1 */
 	const char *type_name;		/* as messages name it; where convert may say that a value is bad */
 	const BulkField *number;	/* the field is one, for convert; NULL: it is a text */
 	ConvertFunction convert_text;	/* for its text */

@@ -9,11 +9,10 @@
 #include "format/form_state.h"
 
 /*
- * A varlena from a converter may be this much longer than its text; one of
- * jsonb mostly has no more than this many bytes for each byte of its text.
+ * A varlena from a converter may be this much longer than its text, times
+ * column->growth: a header of an array, or a number after it.
  */
-#define VARLENA_SPARE 16
-#define JSONB_GROWTH 4
+#define VARLENA_SPARE 32
 
 /* Longer rows take so long that placing them directly does not pay. */
 #define MAX_ONE_SIZE 1024
@@ -180,8 +179,7 @@ form_open(Converter *conv, const HeapTupleHeaderData *model)
 			return NULL;
 		if (form->kind == FORM_VARLENA)
 			former->spare += VARLENA_SPARE;
-		if (column->type == JSONBOID)
-			former->growth = JSONB_GROWTH;
+		former->growth = Max(former->growth, column->growth);
 	}
 	for (int i = 0; i < conv->ndefaults; i++)
 	{

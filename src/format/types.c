@@ -10,6 +10,7 @@
 #include "postgres.h"
 
 #include "catalog/pg_type.h"
+#include "format/array.h"
 #include "format/convert.h"
 #include "format/enum.h"
 #include "format/jsonb.h"
@@ -20,9 +21,13 @@
 #include "utils/date.h"
 #include "utils/datetime.h"
 #include "utils/fmgroids.h"
+#include "utils/lsyscache.h"
 #include "utils/timestamp.h"
 #include "utils/uuid.h"
 #include "utils/varbit.h"
+
+/* Bytes of a value of jsonb for each byte of its text, mostly at most. */
+#define JSONB_GROWTH 4
 
 #define SHORT_DATA_MAX (VARATT_SHORT_MAX - VARHDRSZ_SHORT)
 
@@ -436,6 +441,30 @@ static const struct
 	{JSONBOID, convert_jsonb, "jsonb"},
 };
 
+/* A column of a type that has no line in the table. */
+static void
+choose_by_kind(Converter *conv, Column *column)
+{
+	Column	   *element;
+	Oid			function;
+
+	switch (column->input.fn_oid)
+	{
+		case F_ENUM_IN:
+			enum_choose(column);
+			break;
+		case F_ARRAY_IN:
+			element = palloc0(sizeof(Column));
+			element->type = column->ioparam;
+			element->typmod = column->typmod;
+			getTypeInputInfo(element->type, &function, &element->ioparam);
+			fmgr_info(function, &element->input);
+			convert_choose(conv, element);
+			array_choose(column, element);
+			break;
+	}
+}
+
 void
 convert_choose(Converter *conv, Column *column)
 {
@@ -450,6 +479,8 @@ convert_choose(Converter *conv, Column *column)
 		conv->z_is_utc = z_means_utc();
 	else if (column->type == MONEYOID && !money_is_plain())
 		column->convert = NULL;
-	else if (column->input.fn_oid == F_ENUM_IN)
-		enum_choose(column);
+	else if (column->type == JSONBOID)
+		column->growth = JSONB_GROWTH;
+	else if (column->convert == NULL)
+		choose_by_kind(conv, column);
 }
