@@ -22,7 +22,6 @@ find_present(RowFormer *former, const char *data, const ScanField *fields)
 	const Converter *conv = former->conv;
 	const uint32 null_length = former->null_length;
 	const int	natts = former->natts;
-	bool		escaped = false;
 	uint64		missing = 0;
 	uint64		word = 0;
 
@@ -38,10 +37,7 @@ find_present(RowFormer *former, const char *data, const ScanField *fields)
 
 			if ((field->length != null_length && null_length != ANY_LENGTH) ||
 				!convert_is_null(conv, data, field))
-			{
 				word |= BIT(i);
-				escaped |= field->escaped;
-			}
 		}
 		if (((i + 1) & 63) == 0)
 		{
@@ -52,7 +48,7 @@ find_present(RowFormer *former, const char *data, const ScanField *fields)
 	}
 	former->present[WORD(natts)] = word;
 	missing |= former->notnull[WORD(natts)] & ~word;
-	return !escaped && missing == 0;
+	return missing == 0;
 }
 
 static inline bool
@@ -84,6 +80,33 @@ copy_bytes(char *to, const char *from, uint32 len)
 	memcpy(to, from, OVERCOPY);
 	if (unlikely(len > OVERCOPY))
 		memcpy(to + OVERCOPY, from + OVERCOPY, len - OVERCOPY);
+}
+
+/*
+ * The text of an escaped field, as long as there is no next one.  NULL: it is
+ * left to the slow path, which can tell what may be wrong with it.
+ */
+static pg_noinline const char *
+unescape(const RowFormer *former, const FormColumn *form, const char *s, uint32 *len)
+{
+	Converter  *conv = former->conv;
+	bool		high = false;
+
+	if (form->column->number != NULL)
+		return NULL;
+	convert_reserve_scratch(conv, (Size) *len + OVERCOPY);
+	switch (conv->routine->escapes)
+	{
+		case FORMAT_QUOTES:
+			*len = scan_unquote(&conv->dialect, s, *len, conv->scratch);
+			break;
+		case FORMAT_BACKSLASHES:
+			*len = scan_unescape(s, *len, conv->scratch, &high);
+			break;
+		case FORMAT_OWN_ESCAPES:
+			return NULL;
+	}
+	return high ? NULL : conv->scratch;
 }
 
 static inline char *
@@ -242,13 +265,17 @@ form_tuple(RowFormer *former, const char *data, const ScanField *fields,
 	{
 		const FormColumn *form = &former->columns[i];
 		const ScanField *field = &fields[form->field];
+		const char *s = data + field->start;
+		uint32		len = field->length;
 
 		if (!(former->present[WORD(i)] & BIT(i)))
 			continue;
 		if (form->store.length == -1)
 			header->t_infomask |= HEAP_HASVARWIDTH;
-		p = put_value(former, form, form->kind, p, &spare,
-					  data + field->start, field->length);
+		if (form->kind != FORM_SEQUENCE && unlikely(field->escaped))
+			s = unescape(former, form, s, &len);
+		p = unlikely(s == NULL) ? NULL :
+			put_value(former, form, form->kind, p, &spare, s, len);
 		if (unlikely(p == NULL))
 		{
 			return_values(former, i, 1);
@@ -371,11 +398,16 @@ do_column(RowBlock *block, const FormColumn *column, FormKind kind, bool one_siz
 	for (uint32 i = 0; i < n; i++, field += step)
 	{
 		const char *s = data + field->start;
-		const uint32 len = field->length;
+		uint32		len = field->length;
 
-		if (kind != FORM_SEQUENCE &&
-			unlikely(len == null_length || field->escaped))
-			return i;
+		if (kind != FORM_SEQUENCE)
+		{
+			if (unlikely(len == null_length))
+				return i;
+			if (unlikely(field->escaped) &&
+				(s = unescape(former, &form, s, &len)) == NULL)
+				return i;
+		}
 		if (one_size)
 		{
 			if (unlikely(!store_value(former, &form, kind, to, s, len)))

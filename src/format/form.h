@@ -5,9 +5,9 @@
  *
  * For a load whose rows only have to be converted: no where, no defaults, no
  * checks beyond NOT NULL, every column of a type with a fast converter.  A row
- * with anything out of the ordinary (a bad value, an escaped field, a converter
- * that declines, a null in a NOT NULL column) is left to the slow path, which
- * starts with it anew.  So there are no errors here.
+ * with anything out of the ordinary (a bad value, a converter that declines, a
+ * null in a NOT NULL column) is left to the slow path, which starts with it
+ * anew.  So there are no errors here.
  */
 #ifndef PGBULK_FORM_H
 #define PGBULK_FORM_H
