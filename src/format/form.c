@@ -92,7 +92,9 @@ unescape(const RowFormer *former, const FormColumn *form, const char *s, uint32 
 	Converter  *conv = former->conv;
 	bool		high = false;
 
-	if (form->column->number != NULL)
+	/* numbers have no reason to have any, and value_short_int reads before them */
+	if (form->kind == FORM_INT2 || form->kind == FORM_INT4 ||
+		form->kind == FORM_INT8 || form->column->number != NULL)
 		return NULL;
 	convert_reserve_scratch(conv, (Size) *len + OVERCOPY);
 	switch (conv->routine->escapes)
@@ -201,6 +203,9 @@ store_value(RowFormer *former, const FormColumn *form, FormKind kind, char *p,
 			STORE_INTEGER(int64_t, value_int8);
 		case FORM_SEQUENCE:
 			return store_next_value(p, form);
+		case FORM_BOOL:
+			return value_short_bool(s, len, (bool *) p) ||
+				value_bool(s, len, (bool *) p) == VALUE_OK;
 		default:
 			if (form->column->convert(former->conv, form->column, s, len,
 									  &value) != VALUE_OK)
@@ -450,6 +455,7 @@ do_columns(RowBlock *block, bool one_size)
 				DO_COLUMN(FORM_INT2);
 				DO_COLUMN(FORM_INT4);
 				DO_COLUMN(FORM_INT8);
+				DO_COLUMN(FORM_BOOL);
 				DO_COLUMN(FORM_FIXED);
 				DO_COLUMN(FORM_VARLENA);
 				DO_COLUMN(FORM_SEQUENCE);

@@ -37,6 +37,8 @@ choose_kind(const TupleColumn *store, const Column *column)
 			return FORM_INT4;
 		case INT8OID:
 			return FORM_INT8;
+		case BOOLOID:
+			return FORM_BOOL;
 		default:
 			return by_converter;
 	}

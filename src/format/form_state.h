@@ -25,6 +25,7 @@ typedef enum FormKind
 	FORM_INT2,
 	FORM_INT4,
 	FORM_INT8,
+	FORM_BOOL,
 	FORM_FIXED,					/* by the column's converter */
 	FORM_VARLENA,				/* the same */
 	FORM_SEQUENCE				/* not in the file: the next value of a sequence */

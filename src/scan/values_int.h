@@ -1,6 +1,6 @@
 /*
  * values_int.h
- *		Short integers where a call would cost as much as the work.
+ *		Short integers and booleans where a call would cost as much as the work.
  */
 #ifndef PGBULK_VALUES_INT_H
 #define PGBULK_VALUES_INT_H
@@ -85,6 +85,21 @@ value_short_int(const char *s, size_t len, int64_t *out)
 		return false;
 	*out = (value ^ -negative) + negative;
 	return true;
+}
+
+/*
+ * A boolean of one character, without a branch that depends on which; false
+ * where it is none, or longer.
+ */
+static inline bool
+value_short_bool(const char *s, size_t len, bool *out)
+{
+	char		lower = (char) (*s | 0x20);
+	bool		yes = (lower == 't') | (lower == 'y') | (*s == '1');
+	bool		no = (lower == 'f') | (lower == 'n') | (*s == '0');
+
+	*out = yes;
+	return (len == 1) & (yes | no);
 }
 
 #endif							/* PGBULK_VALUES_INT_H */
