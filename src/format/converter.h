@@ -50,9 +50,9 @@ struct Column
 	const char *template_string;
 	bool		null_input;		/* input function is called for NULLs (domains) */
 	ConvertFunction convert;	/* NULL: only the server can convert the type, or its binary form */
-	void	   *detail;			/* private to convert: labels of an enum, elements of an array */
-	uint32		growth;			/* bytes that a value mostly has at most for each of its text; 0: 1 */
-	const char *type_name;		/* as messages name it; where convert may say that a value is bad */
+	void	   *detail;			/* private to convert: labels of an enum, elements of arrays */
+	uint32		growth;			/* bytes of values for each of their text, mostly at most; 0: 1 */
+	const char *type_name;		/* as messages name it; where convert judges values bad */
 	const BulkField *number;	/* the field is one, for convert; NULL: it is a text */
 	ConvertFunction convert_text;	/* for its text */
 	FmgrInfo	input;			/* input function; binary: receive function */

@@ -21,7 +21,7 @@ take_digits(const char **s, const char *end, uint64_t *value)
 
 	while (p < end && digits <= MAX_DIGITS)
 	{
-		if (digits > 0 && *p == ',' && p + 1 < end)
+		if (*p == ',' && digits > 0 && end - p > 1 && ascii_is_digit(p[1]))
 			p++;
 		if (!ascii_is_digit(*p))
 			break;

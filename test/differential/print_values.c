@@ -157,6 +157,13 @@ convert(const char *type, const char *s, size_t len)
 	}
 	else if (strcmp(type, "bytea") == 0)
 		result = value_bytea_hex(s, len, image, &image_length);
+	else if (strcmp(type, "money") == 0)
+	{
+		int64_t		v = 0;
+
+		result = value_money(s, len, &v);
+		put((uint64_t) v, 8);
+	}
 	else if (strcmp(type, "numeric") == 0)
 		result = convert_numeric(s, len);
 	else if (strcmp(type, "date") == 0 || strncmp(type, "time", 4) == 0)

@@ -24,12 +24,12 @@ import tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
-SOURCES = ["values.c", "values_number.c", "values_time.c"]
+SOURCES = ["values.c", "values_number.c", "values_time.c", "values_money.c"]
 
 INTEGERS = {"int2": 15, "int4": 31, "int8": 63}
 TIMES = ["date", "timestamp", "timestamptz", "time"]
 TYPES = list(INTEGERS) + ["oid", "float4", "float8", "numeric", "bool",
-                          "uuid", "varbit", "bytea"] + TIMES
+                          "uuid", "varbit", "bytea", "money"] + TIMES
 STYLES = ["ISO, MDY", "German, DMY", "SQL, DMY", "Postgres, YMD"]
 
 # The alphabet of mutations: what matters to one type or another.
@@ -177,6 +177,14 @@ def make_bytea(rng):
     return rng.choice(["\\x"] * 8 + ["\\X", "x", "", "\\", "\\\\x"]) + text
 
 
+def make_money(rng):
+    number = str(rng.randint(0, 10 ** rng.choice([1, 2, 3, 4, 6, 9, 12, 15, 16, 17, 18, 19])))
+    if rng.random() < 0.4:
+        number = "".join(c + "," * ((len(number) - i) % 3 == 1 and i + 1 < len(number)) for i, c in enumerate(number))
+    number += rng.choice(["", "", ".", ".5", ".5", ".05", ".55", ".00", ".555", ".1234567"])
+    return rng.choice(["", "", "", "-", "-", "$", "$", "-$", "-$", "$-", "+", "($", " ", "- $"]) + number + rng.choice([""] * 16 + [" ", ")", "-", "$", "x"])
+
+
 def mutate(rng, text):
     for _ in range(rng.choice([1, 1, 1, 2, 3])):
         at = rng.randint(0, len(text))
@@ -194,7 +202,7 @@ def mutate(rng, text):
 
 def make_texts(rng, name, count):
     makers = {"oid": lambda: make_integer(rng, 32), "bool": lambda: make_bool(rng), "uuid": lambda: make_uuid(rng),
-              "varbit": lambda: make_bits(rng), "bytea": lambda: make_bytea(rng), "date": lambda: make_date(rng),
+              "varbit": lambda: make_bits(rng), "bytea": lambda: make_bytea(rng), "money": lambda: make_money(rng), "date": lambda: make_date(rng),
               "timestamp": lambda: make_timestamp(rng), "timestamptz": lambda: make_timestamp(rng), "time": lambda: make_time(rng)}
     if name in INTEGERS:
         make = lambda: make_integer(rng, INTEGERS[name])
@@ -226,7 +234,7 @@ def convert(driver, cases):
 
 def check_function(name):
     """A function that says what the server makes of a text."""
-    value = "encode(%s(value), 'hex')" % {"varbit": "varbit_send", "bytea": "byteasend", "oid": "oidsend", "bool": "boolsend",
+    value = "encode(%s(value), 'hex')" % {"varbit": "varbit_send", "bytea": "byteasend", "oid": "oidsend", "money": "cash_send", "bool": "boolsend",
                                           "date": "date_send", "time": "time_send", "uuid": "uuid_send", "numeric": "numeric_send",
                                           "timestamp": "timestamp_send", "timestamptz": "timestamptz_send"}.get(name, name + "send")
     if name == "numeric":
@@ -245,7 +253,7 @@ def check_function(name):
 
 def query_server(cases, answers):
     """Rows of (style, type, hex, our answer, the server's) where they differ."""
-    sql = ["SET client_min_messages = warning; SET TimeZone = 'UTC';",
+    sql = ["SET client_min_messages = warning; SET TimeZone = 'UTC'; SET lc_monetary = 'C';",
            "CREATE TEMP TABLE texts (name text, source text, ours text);", "COPY texts FROM STDIN;"]
     escape = str.maketrans({"\\": "\\\\", "\n": "\\n", "\t": "\\t", "\r": "\\r", "\v": "\\v", "\f": "\\f"})
     for (name, text), ours in zip(cases, answers):

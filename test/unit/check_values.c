@@ -6,6 +6,7 @@
  * here are the limits of each form, what the bytes around a text must not
  * do, and comparisons with simple ways to the same end.
  */
+#include "scan/values_int.h"
 #include "values_help.h"
 
 static ValueResult
@@ -15,6 +16,27 @@ run_bool(const char *s, size_t len, uint8_t *image)
 	ValueResult result = value_bool(s, len, &v);
 
 	image[0] = v;
+	return result;
+}
+
+/* By the inline function, where that takes it. */
+static ValueResult
+run_short_bool(const char *s, size_t len, uint8_t *image)
+{
+	bool		v = false;
+	bool		taken = value_short_bool(s, len, &v);
+
+	image[0] = v;
+	return taken ? VALUE_OK : VALUE_ASK;
+}
+
+static ValueResult
+run_money(const char *s, size_t len, uint8_t *image)
+{
+	int64_t		v = 0;
+	ValueResult result = value_money(s, len, &v);
+
+	memcpy(image, &v, sizeof(v));
 	return result;
 }
 
@@ -163,6 +185,44 @@ START_TEST(bools)
 	expect_all(run_bool, syntax, VALUE_BAD_SYNTAX);
 	expect(run_bool, "t\xc2\xa0", VALUE_ASK);
 	ck_assert_int_eq(convert(run_bool, "t\0", 2, image), VALUE_ASK);
+}
+END_TEST
+
+START_TEST(short_bools)
+{
+	for (int c = 0; c < 256; c++)
+	{
+		char		text[2] = {(char) c, 't'};
+		ValueResult result = c != 0 && strchr("tTyY1fFnN0", c) ? VALUE_OK : VALUE_ASK;
+
+		ck_assert_int_eq(convert(run_short_bool, text, 1, image), result);
+		if (result == VALUE_OK)
+			ck_assert_int_eq(image[0], strchr("tTyY1", c) != NULL);
+		ck_assert_int_eq(convert(run_short_bool, text, 2, image), VALUE_ASK);
+	}
+	expect(run_short_bool, "", VALUE_ASK);
+}
+END_TEST
+
+START_TEST(amounts)
+{
+	static const char *const ask[] = {
+		"", "-", "$", "-$", "$-1", "--1", "+1", "(1)", " 1", "1 ", "1-", "1.", ".5", "-.5", "1.234", "1.2.3", "1..2", ",1", "1,", "1,,2", "1,.5", "1.,5", "1.2,",
+		"1.5,0", "1e5", "$$1", "1$", "1x", "x", "1234567890123456", "99999999999999999999", "\xc2\xa3""1", NULL
+	};
+
+	expect_int(run_money, "0", 0);
+	expect_int(run_money, "-0", 0);
+	expect_int(run_money, "7", 700);
+	expect_int(run_money, "-7.5", -750);
+	expect_int(run_money, "0.05", 5);
+	expect_int(run_money, "-$1,234.56", -123456);
+	expect_int(run_money, "$12,34,5", 1234500);
+	expect_int(run_money, "999,999,999,999,999.99", INT64_C(99999999999999999));
+	expect_int(run_money, "-999999999999999.99", -INT64_C(99999999999999999));
+	expect_int(run_money, "000000000000001", 100);
+	expect_all(run_money, ask, VALUE_ASK);
+	ck_assert_int_eq(convert(run_money, "1\0", 2, image), VALUE_ASK);
 }
 END_TEST
 
@@ -429,6 +489,8 @@ main(void)
 	TCase	   *tests = tcase_create("values");
 
 	tcase_add_test(tests, bools);
+	tcase_add_test(tests, short_bools);
+	tcase_add_test(tests, amounts);
 	tcase_add_test(tests, uuids);
 	tcase_add_test(tests, bits_of_each_length);
 	tcase_add_test(tests, bytea_of_each_length);
