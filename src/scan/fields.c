@@ -77,6 +77,48 @@ copy_until(const char **src, const char *end, char **dst, uint64_t a,
 	*dst = to;
 }
 
+/*
+ * A field that is quoted as a whole, with doubled quotes: src[0 .. len), quotes
+ * included, to dst, which is apart from it.  False: it is written otherwise.
+ */
+static bool
+unquote_doubled(const char *src, size_t len, char quote, char *dst, size_t *result)
+{
+	const uint64_t quotes = EACH_BYTE(quote);
+	const char *from = src + 1;
+	const char *last = src + len - 1;
+	char	   *to = dst;
+
+	if (len < 2 || *src != quote || *last != quote)
+		return false;
+	while (from < last)
+	{
+		size_t		n;
+
+		if (last - from >= (ptrdiff_t) sizeof(uint64_t))
+		{
+			uint64_t	word = load_word(from);
+			uint64_t	marks = zero_bytes(word ^ quotes);
+
+			memcpy(to, &word, sizeof(word));
+			n = marks == 0 ? sizeof(word) : bytes_before(marks);
+			from += n;
+			to += n;
+			if (marks == 0)
+				continue;
+		}
+		if (*from == quote)
+		{
+			if (from[1] != quote || from + 1 == last)
+				return false;
+			from++;
+		}
+		*to++ = *from++;
+	}
+	*result = (size_t) (to - dst);
+	return true;
+}
+
 size_t
 scan_unquote(const ScanDialect *dialect, const char *src, size_t len, char *dst)
 {
@@ -86,7 +128,11 @@ scan_unquote(const ScanDialect *dialect, const char *src, size_t len, char *dst)
 	const uint64_t escapes = EACH_BYTE(escape);
 	const char *end = src + len;
 	char	   *to = dst;
+	size_t		result;
 
+	if (quote == escape && (dst + len <= src || src + len <= dst) &&
+		unquote_doubled(src, len, quote, dst, &result))
+		return result;
 	for (;;)
 	{
 		/* outside quotes */
