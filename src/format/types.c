@@ -13,7 +13,9 @@
 #include "format/array.h"
 #include "format/convert.h"
 #include "format/enum.h"
+#include "format/geometric.h"
 #include "format/jsonb.h"
+#include "format/network.h"
 #include "format/numeric_put.h"
 #include "mb/pg_wchar.h"
 #include "utils/builtins.h"
@@ -326,6 +328,24 @@ convert_timestamptz(Converter *conv, const Column *column, const char *s,
 	return VALUE_OK;
 }
 
+/* Those with a precision, or a range of fields, are left to the input function. */
+static ValueResult
+convert_interval(Converter *conv, const Column *column, const char *s, uint32 len,
+				 Datum *out)
+{
+	ValueInterval value;
+	Interval   *interval;
+
+	if (column->typmod >= 0 || value_interval(s, len, &value) != VALUE_OK)
+		return VALUE_ASK;
+	interval = arena_alloc(&conv->arena, sizeof(Interval));
+	interval->time = value.usec;
+	interval->day = value.days;
+	interval->month = value.months;
+	*out = IntervalPGetDatum(interval);
+	return VALUE_OK;
+}
+
 /* Whether an input function makes this integer of 8 bytes of a text: settings may decide. */
 static bool
 reads_as(PGFunction input, const char *text, int64 expected)
@@ -414,7 +434,7 @@ static const struct
 {
 	Oid			type;
 	ConvertFunction convert;
-	const char *name;			/* as the input function's messages have it */
+	const char *name;			/* in messages; where convert may say "bad" */
 }			converters[] =
 {
 	{INT2OID, convert_int2, "smallint"},
@@ -433,7 +453,16 @@ static const struct
 	{TIMEOID, convert_time, "time"},
 	{TIMESTAMPOID, convert_timestamp, "timestamp"},
 	{TIMESTAMPTZOID, convert_timestamptz, "timestamp with time zone"},
+	{INTERVALOID, convert_interval},
 	{UUIDOID, convert_uuid, "uuid"},
+	{INETOID, convert_inet},
+	{CIDROID, convert_cidr},
+	{MACADDROID, convert_macaddr},
+	{MACADDR8OID, convert_macaddr8},
+	{POINTOID, convert_point},
+	{LSEGOID, convert_lseg},
+	{BOXOID, convert_box},
+	{CIRCLEOID, convert_circle},
 	{BITOID, convert_bits, "bit"},
 	{VARBITOID, convert_bits, "bit varying"},
 	{BYTEAOID, convert_bytea, "bytea"},
@@ -441,26 +470,33 @@ static const struct
 	{JSONBOID, convert_jsonb, "jsonb"},
 };
 
+/* What a column's values consist of, as a column. */
+static const Column *
+make_part(Converter *conv, Oid type, int32 typmod, bool pack)
+{
+	Column	   *part = palloc0(sizeof(Column));
+	Oid			function;
+
+	part->type = type;
+	part->typmod = typmod;
+	part->pack = pack;
+	getTypeInputInfo(type, &function, &part->ioparam);
+	fmgr_info(function, &part->input);
+	convert_choose(conv, part);
+	return part;
+}
+
 /* A column of a type that has no line in the table. */
 static void
 choose_by_kind(Converter *conv, Column *column)
 {
-	Column	   *element;
-	Oid			function;
-
 	switch (column->input.fn_oid)
 	{
 		case F_ENUM_IN:
 			enum_choose(column);
 			break;
 		case F_ARRAY_IN:
-			element = palloc0(sizeof(Column));
-			element->type = column->ioparam;
-			element->typmod = column->typmod;
-			getTypeInputInfo(element->type, &function, &element->ioparam);
-			fmgr_info(function, &element->input);
-			convert_choose(conv, element);
-			array_choose(column, element);
+			array_choose(column, make_part(conv, column->ioparam, column->typmod, false));
 			break;
 	}
 }

@@ -82,6 +82,48 @@ extern ValueResult value_timestamp(const char *s, size_t len, ValueTime *out);
 /* "HH:MM[:SS[.f{1,6}]]": microseconds of the day (type time). */
 extern ValueResult value_time(const char *s, size_t len, int64_t *out);
 
+typedef struct ValueInterval
+{
+	int64_t		usec;
+	int32_t		days;
+	int32_t		months;
+} ValueInterval;
+
+/*
+ * Numbers with their units, and a time of day at last, each with a sign or
+ * without: "1 year 2 mons -3 days +04:05:06.7".  Never BAD.
+ */
+extern ValueResult value_interval(const char *s, size_t len, ValueInterval *out);
+
+typedef struct ValueInet
+{
+	bool		is_ipv6;
+	uint8_t		bits;			/* of the netmask */
+	uint8_t		address[16];	/* the first 4 of them, or all */
+} ValueInet;
+
+/*
+ * Type inet: four decimal numbers, or an address of IPv6 in hexadecimal ones,
+ * and "/bits" or nothing.  Never BAD.
+ */
+extern ValueResult value_inet(const char *s, size_t len, ValueInet *out);
+
+/* Whether an address is also a value of type cidr: no bit is set after the netmask. */
+extern bool value_is_network(const ValueInet *inet);
+
+/*
+ * n bytes (at most 8) in hexadecimal digits, all with colons between them, or
+ * all with hyphens.  Never BAD.
+ */
+extern ValueResult value_macaddr(const char *s, size_t len, size_t n, uint8_t *out);
+
+/*
+ * Numbers of type float8 in a text like pattern, where each '#' stands for one,
+ * without spaces after it: "(#,#)".  Never BAD.
+ */
+extern ValueResult value_coordinates(const char *s, size_t len, const char *pattern,
+									 double *out);
+
 extern ValueResult value_uuid(const char *s, size_t len, uint8_t out[16]);
 
 /* Digits '0' and '1', first digit in the high bit; out has (len + 7) / 8 bytes. */

@@ -10,6 +10,7 @@ The server is the one that PGHOST, PGPORT and so on name, on this machine and wi
 usage: type_values.py [--cases N] [--seconds N] [--seed N] [--case N] [--texts N] [--type NAME]
 """
 
+import ipaddress
 import json
 import os
 import random
@@ -49,6 +50,89 @@ def array_type(name, element=None):
     return Type(name + "[]", good, lambda rng: rng.choice([good, edge, edge, long])(rng))
 
 
+def interval(rng):
+    """as the output functions write it, or nearly"""
+    units = [u for u in ("year", "mon", "week", "day", "hour", "min", "sec", "month", "minute", "second") if rng.random() < 0.25]
+    if rng.random() < 0.1:
+        rng.shuffle(units)
+    fields = ["%s%s %s%s" % (values.sign(rng), rng.choice(["1", "0", "02", str(rng.randint(0, 10 ** rng.choice([1, 2, 3, 9, 10])))]), u, rng.choice(["", "s"]))
+              for u in units]
+    if rng.random() < 0.6 or not fields:
+        fields.append(values.sign(rng) + (values.make_clock(rng) if rng.random() < 0.8 else "%d:02:03" % rng.randint(0, 10 ** rng.randint(1, 10))))
+    return rng.choice([" "] * 20 + ["  ", ""]).join(fields) + rng.choice([""] * 20 + [" ", " ago", " 1 day"])
+
+
+def address(rng):
+    if rng.random() < 0.5:
+        text = ".".join(str(rng.randint(0, rng.choice([1, 255, 255, 256]))) for _ in range(rng.choice([4] * 9 + [3, 5])))
+        bits = 32
+    else:
+        groups = ["%x" % rng.choice([0, 0, 1, 0xffff, rng.randint(0, 0xffff)]) for _ in range(rng.choice([8] * 9 + [7, 9]))]
+        bits = 128
+        if rng.random() < 0.7:
+            a, b = sorted((rng.randint(0, 8), rng.randint(0, 8)))
+            text = ":".join(groups[:a]) + "::" + ":".join(groups[b:])
+        else:
+            text = ":".join(groups)
+    return text + rng.choice(["", "/%d" % rng.choice([rng.randint(0, bits), bits, 8, 0, bits + 1]), "/%02d" % rng.randint(0, 9)][:rng.choice([2, 3])])
+
+
+def network(rng):
+    """an address whose bits after the netmask are mostly zeros"""
+    try:
+        return str(ipaddress.ip_network(address(rng), strict=False)) if rng.random() < 0.9 else address(rng)
+    except ValueError:
+        return address(rng)
+
+
+def hardware(n):
+    def make(rng):
+        made = ["%02x" % rng.randrange(256) for _ in range(rng.choice([n] * 9 + [6, 8]))]
+        return rng.choice([rng.choice(":::-").join(made), ":".join(made).upper(), ":".join(made[:3]) + "-" + "-".join(made[3:]), "".join(made), ".".join(made)])
+    return make
+
+
+def shape(pattern):
+    number = element_of("float8")
+    return lambda rng: "".join(("%.*f" % (rng.randint(0, 6), rng.uniform(-180, 180)) if rng.random() < 0.8 else number(rng)) if c == "#" else c for c in pattern)
+
+
+def span(element, quote=False):
+    """a range of what element makes"""
+    def make(rng):
+        if rng.random() < 0.02:
+            return rng.choice(["empty", "EMPTY", " empty ", "emptyy"])
+        low, high = element(rng), element(rng)
+        if rng.random() < 0.9:
+            low, high = sorted([low, high], key=lambda t: (len(t), t) if not quote else t)
+        if rng.random() < 0.1:
+            high = low
+        bounds = ["" if rng.random() < 0.1 else '"%s"' % t if quote or rng.random() < 0.1 else rng.choice([t] * 9 + [" " + t]) for t in (low, high)]
+        return rng.choice("[[(") + rng.choice([","] * 20 + [", ", ""]).join(bounds) + rng.choice("))]")
+    return make
+
+
+def spans(element, quote=False):
+    """a multirange"""
+    one = span(element, quote)
+    return lambda rng: "{" + rng.choice([","] * 9 + [", "]).join(one(rng) for _ in range(rng.choice([0, 1, 1, 2, 3, 9]))) + rng.choice(["}"] * 20 + ["", "} ", ",}"])
+
+
+def whole(rng):
+    return str(rng.choice([rng.randint(-20, 20), rng.randint(0, 10 ** 6), 2147483647, 2147483646, -2147483648, 9223372036854775807]))
+
+
+def day(rng):
+    return "20%02d-%02d-%02d" % (rng.randint(0, 40), rng.randint(1, 12), rng.randint(1, 28)) if rng.random() < 0.9 else values.make_date(rng)
+
+
+def moment(rng):
+    return day(rng) + " " + values.make_clock(rng) + rng.choice(["", "", "+00", "+05:30", "Z"])
+
+
+BOUNDS = [("int4", whole, False), ("int8", whole, False), ("num", lambda rng: str(rng.randint(-999, 999) / 100), False), ("date", day, False),
+          ("ts", moment, True), ("tstz", moment, True)]
+
 # Arrays of the types that have a fast converter, and of some that have none.
 ELEMENTS = ["int2", "int4", "int8", "oid", "float4", "float8", "numeric", "bool", "uuid", "bytea", "text", "varchar", "bpchar", "varbit", "date", "time",
             "timestamp", "timestamptz", "json", "jsonb", "point", "positive", "pair", "int4range"]
@@ -56,9 +140,31 @@ TYPES = [Type("money", values.make_money, lambda rng: rng.choice([values.make_mo
          Type("mood", strings(*LABELS), label), copy_values.BY_NAME["bool"], copy_values.BY_NAME["json"],
          array_type("money", values.make_money), array_type("mood", label)] + [array_type(name) for name in ELEMENTS]
 
-SCHEMA = copy_values.SCHEMA.replace("('sad', 'ok', 'happy', 'with space', '')", "(%s)" % ", ".join("'%s'" % text for text in LABELS))
+TYPES += [Type(name, good, copy_values.BY_NAME[name].edge if name in copy_values.BY_NAME else good) for name, good in [
+    ("interval", interval), ("interval(2)", interval), ("inet", address), ("cidr", network), ("macaddr", hardware(6)), ("macaddr8", hardware(8)),
+    ("point", shape("(#,#)")), ("box", shape("(#,#),(#,#)")), ("lseg", shape("[(#,#),(#,#)]")), ("circle", shape("<(#,#),#>"))]]
+TYPES += [Type("%srange" % name, span(element, quote), copy_values.BY_NAME["tstzrange" if quote else "int4range"].edge) for name, element, quote in BOUNDS]
+TYPES += [Type("%smultirange" % name, spans(element, quote), copy_values.BY_NAME["int4multirange"].edge) for name, element, quote in BOUNDS]
+TYPES += [Type(name, element_of(base), copy_values.BY_NAME[base].edge) for name, base in [
+    ("positive", "int4"), ("filled", "text"), ("nested", "int4"), ("day", "date"), ("level", "int2"),
+    ("address", "inet"), ("answers", "int4[]"), ("spelling", "varchar"), ("doc", "jsonb"), ("halves", "float8")]]
+# a cast cuts texts off, and rounds after it has read
+TYPES += [Type("code", strings("a", " ", "\u00e9"), strings("", "b")), Type("cents", lambda rng: "%.*f" % (rng.randint(0, 4), rng.uniform(-9, 10 ** rng.randint(1, 8))), strings("", "x", "NaN"))]
+TYPES += [array_type("int4range", span(whole)), array_type("day", element_of("date"))]
+TYPES += [array_type("interval", interval), array_type("inet", address), array_type("macaddr", hardware(6))]
+
+SCHEMA = copy_values.SCHEMA.replace("('sad', 'ok', 'happy', 'with space', '')", "(%s)" % ", ".join("'%s'" % text for text in LABELS)) + """
+CREATE DOMAIN cents AS numeric(9,2) CHECK (VALUE > 0);
+CREATE DOMAIN day AS date;
+CREATE DOMAIN level AS int2 CHECK (VALUE IN (0, 1, 7) OR VALUE > 100) NOT NULL;
+CREATE DOMAIN address AS inet NOT NULL;
+CREATE DOMAIN answers AS int4[];
+CREATE DOMAIN spelling AS varchar CHECK (VALUE <> 'abc') CHECK (VALUE <> '');
+CREATE DOMAIN doc AS jsonb CHECK (VALUE IS NOT NULL);
+CREATE DOMAIN halves AS float8 CHECK (10 / VALUE <> 5);
+"""
 # Where a value of these is bad and has line ends, quotes in csv are taken for misplaced.
-ONE_LINE = {"bool", "money"}
+ONE_LINE = {"bool", "money", "interval", "interval(2)", "inet", "cidr", "macaddr", "macaddr8", "point", "box", "lseg", "circle"}
 
 FUNCTION = """CREATE FUNCTION pg_temp.expect(source text, OUT value %(type)s, OUT state text, OUT message text) LANGUAGE plpgsql AS $$
     BEGIN
