@@ -17,6 +17,7 @@
 #include "format/jsonb.h"
 #include "format/network.h"
 #include "format/numeric_put.h"
+#include "format/range.h"
 #include "mb/pg_wchar.h"
 #include "utils/builtins.h"
 #include "utils/cash.h"
@@ -486,6 +487,22 @@ make_part(Converter *conv, Oid type, int32 typmod, bool pack)
 	return part;
 }
 
+static void
+choose_for_range(Converter *conv, Column *column)
+{
+	bool		multi = column->input.fn_oid == F_MULTIRANGE_IN;
+	TypeCacheEntry *type = range_served(multi ? get_multirange_range(column->type) : column->type);
+	const Column *bound;
+
+	if (type == NULL)
+		return;
+	bound = make_part(conv, type->rngelemtype->type_id, -1, false);
+	if (multi)
+		multirange_choose(column, type, bound);
+	else
+		range_choose(column, type, bound);
+}
+
 /* A column of a type that has no line in the table. */
 static void
 choose_by_kind(Converter *conv, Column *column)
@@ -497,6 +514,10 @@ choose_by_kind(Converter *conv, Column *column)
 			break;
 		case F_ARRAY_IN:
 			array_choose(column, make_part(conv, column->ioparam, column->typmod, false));
+			break;
+		case F_RANGE_IN:
+		case F_MULTIRANGE_IN:
+			choose_for_range(conv, column);
 			break;
 	}
 }
