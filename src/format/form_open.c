@@ -48,7 +48,7 @@ choose_kind(const TupleColumn *store, const Column *column)
 static bool
 set_field(FormColumn *form, const Column *column, int field)
 {
-	if (column->convert == NULL || column->null_input ||
+	if (column->convert == NULL ||
 		(column->special && (column->number == NULL || column->prepare)))
 		return false;
 	form->kind = choose_kind(&form->store, column);
@@ -179,6 +179,9 @@ form_open(Converter *conv, const HeapTupleHeaderData *model)
 		form = &former->columns[column->attnum - 1];
 		if (!set_field(form, column, i))
 			return NULL;
+		/* a domain says whether it takes a null */
+		if (column->null_input)
+			former->notnull[WORD(column->attnum - 1)] |= BIT(column->attnum - 1);
 		if (form->kind == FORM_VARLENA)
 			former->spare += VARLENA_SPARE;
 		former->growth = Max(former->growth, column->growth);

@@ -12,6 +12,7 @@
 #include "catalog/pg_type.h"
 #include "format/array.h"
 #include "format/convert.h"
+#include "format/domain.h"
 #include "format/enum.h"
 #include "format/geometric.h"
 #include "format/jsonb.h"
@@ -488,6 +489,15 @@ make_part(Converter *conv, Oid type, int32 typmod, bool pack)
 }
 
 static void
+choose_for_domain(Converter *conv, Column *column)
+{
+	int32		typmod = column->typmod;
+	Oid			base = getBaseTypeAndTypmod(column->type, &typmod);
+
+	domain_choose(column, make_part(conv, base, typmod, column->pack));
+}
+
+static void
 choose_for_range(Converter *conv, Column *column)
 {
 	bool		multi = column->input.fn_oid == F_MULTIRANGE_IN;
@@ -514,6 +524,9 @@ choose_by_kind(Converter *conv, Column *column)
 			break;
 		case F_ARRAY_IN:
 			array_choose(column, make_part(conv, column->ioparam, column->typmod, false));
+			break;
+		case F_DOMAIN_IN:
+			choose_for_domain(conv, column);
 			break;
 		case F_RANGE_IN:
 		case F_MULTIRANGE_IN:
