@@ -145,10 +145,40 @@ CREATE TABLE plain_domain (a int, b plain_positive);
 COPY plain_domain (a) FROM STDIN;
 1
 \.
+CREATE TABLE plain_left (a int, b text);
+COPY plain_left FROM STDIN (CONVERT_SELECTIVELY (a));
+1	x
+\.
+SELECT * FROM plain_left;
+-- an error from PostgreSQL 19 on
+DO $$
+BEGIN
+	COPY plain_left FROM 'pgbulk_plain_csv' (FORMAT csv) WHERE plain_left.ctid IS NOT NULL;
+EXCEPTION
+	WHEN invalid_column_reference THEN NULL;
+END
+$$;
 BEGIN READ ONLY;
 COPY plain FROM 'pgbulk_plain';
 ROLLBACK;
 SELECT statement, taken, reason, count FROM bulk_load_statements ORDER BY taken, reason COLLATE "C";
+
+-- The query that checks a key is the server's, as errors show it.
+CREATE SCHEMA plain_schema;
+CREATE TABLE plain_schema."plain ""keys" (a int PRIMARY KEY, "B" text, UNIQUE (a, "B"));
+CREATE TABLE plain_referring (a int REFERENCES plain_schema."plain ""keys", b text,
+	FOREIGN KEY (a, b) REFERENCES plain_schema."plain ""keys" (a, "B"));
+GRANT CREATE ON SCHEMA plain_schema TO regress_pgbulk_plain;
+ALTER TABLE plain_schema."plain ""keys" OWNER TO regress_pgbulk_plain;
+COPY plain_referring FROM STDIN;
+1	\N
+\.
+ALTER TABLE plain_referring DROP CONSTRAINT plain_referring_a_fkey;
+COPY plain_referring FROM STDIN;
+1	b
+\.
+DROP SCHEMA plain_schema CASCADE;
+DROP TABLE plain_referring;
 
 -- Counted with those that are taken, and no path of a function
 SET pgbulk.copy = off;
@@ -156,7 +186,7 @@ COPY plain_text FROM STDIN;
 off
 \.
 SELECT count FROM bulk_load_statements WHERE taken;
-DROP TABLE plain_parts, plain, plain_empty, plain_text, plain_frozen, plain_domain CASCADE;
+DROP TABLE plain_parts, plain, plain_empty, plain_text, plain_frozen, plain_domain, plain_left CASCADE;
 DROP FUNCTION plain_notice;
 DROP DOMAIN plain_positive;
 REVOKE pg_read_server_files FROM regress_pgbulk_plain;

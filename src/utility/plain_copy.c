@@ -14,6 +14,7 @@
 #include "access/xact.h"
 #include "access/xlog.h"
 #include "catalog/catalog.h"
+#include "catalog/heap.h"
 #include "catalog/namespace.h"
 #include "catalog/pg_authid.h"
 #include "catalog/pg_inherits.h"
@@ -23,7 +24,9 @@
 #include "load/load.h"
 #include "mb/pg_wchar.h"
 #include "miscadmin.h"
+#include "nodes/nodeFuncs.h"
 #include "nodes/value.h"
+#include "option/options.h"
 #include "storage/fd.h"
 #include "stream/path.h"
 #include "stream/stdin.h"
@@ -48,6 +51,7 @@ int			plain_copy_setting = PLAIN_COPY_OFF;
 int			plain_copy_min_size = 64 * 1024;
 
 #define IS_SMALL "The input is small."
+#define IS_LEFT_OPTION "It has an option that is left to COPY."
 
 /* ---- the statement ---- */
 
@@ -96,8 +100,25 @@ option_reason(const DefElem *def)
 
 	for (int i = 0; left[i] != NULL; i++)
 		if (strcmp(def->defname, left[i]) == 0)
-			return "It has an option that is left to COPY.";
-	return NULL;
+			return IS_LEFT_OPTION;
+	/* of the server's own, as convert_selectively */
+	return options_find(def->defname) == NULL ? IS_LEFT_OPTION : NULL;
+}
+
+/* Whether a condition names a system column: COPY evaluates some before 19, a load none. */
+static bool
+names_system_column(Node *node, void *context)
+{
+	if (node == NULL)
+		return false;
+	if (IsA(node, ColumnRef))
+	{
+		Node	   *name = llast(((ColumnRef *) node)->fields);
+
+		return IsA(name, String) && strcmp(strVal(name), "tableoid") != 0 &&
+			SystemAttributeByName(strVal(name)) != NULL;
+	}
+	return raw_expression_tree_walker(node, names_system_column, context);
 }
 
 static const char *
@@ -115,6 +136,8 @@ statement_reason(const CopyStmt *stmt)
 		if (reason != NULL)
 			return reason;
 	}
+	if (names_system_column(stmt->whereClause, NULL))
+		return "The condition has a system column.";
 	/* bytes that COPY would let in as they are */
 	if (encoding < 0 || (encoding == PG_SQL_ASCII && GetDatabaseEncoding() != PG_SQL_ASCII))
 		return "The encoding of the input is not known.";
