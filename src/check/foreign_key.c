@@ -135,12 +135,18 @@ foreign_key_root(const Trigger *trigger)
 
 /* ---- the query ---- */
 
+/* A name in quotes, which quote_identifier has only where they are needed. */
 static void
-append_column(StringInfo query, Relation rel, AttrNumber attnum)
+append_name(StringInfo query, const char *name)
 {
-	appendStringInfo(query, "x.%s",
-					 quote_identifier(NameStr(TupleDescAttr(RelationGetDescr(rel),
-															attnum - 1)->attname)));
+	appendStringInfoChar(query, '"');
+	for (; *name != '\0'; name++)
+	{
+		if (*name == '"')
+			appendStringInfoChar(query, '"');
+		appendStringInfoChar(query, *name);
+	}
+	appendStringInfoChar(query, '"');
 }
 
 static Oid
@@ -165,6 +171,7 @@ is_referenced_partitioned(const ForeignKey *key)
 	return key->referenced->rd_rel->relkind == RELKIND_PARTITIONED_TABLE;
 }
 
+/* As RI_FKey_check of ri_triggers.c (PostgreSQL 18) has it, since errors show it. */
 static void
 prepare_query(ForeignKey *key)
 {
@@ -172,15 +179,16 @@ prepare_query(ForeignKey *key)
 	Relation	referenced = key->referenced;
 	Oid			types[INDEX_MAX_KEYS];
 	StringInfoData query;
-	char	   *schema;
 	Oid			userid;
 	int			context;
 
 	initStringInfo(&query);
-	schema = get_namespace_name(referenced->rd_rel->relnamespace);
-	appendStringInfo(&query, "SELECT 1 FROM %s%s x",
-					 is_referenced_partitioned(key) ? "" : "ONLY ",
-					 quote_qualified_identifier(schema, RelationGetRelationName(referenced)));
+	appendStringInfoString(&query, is_referenced_partitioned(key) ? "SELECT 1 FROM " :
+						   "SELECT 1 FROM ONLY ");
+	append_name(&query, get_namespace_name(referenced->rd_rel->relnamespace));
+	appendStringInfoChar(&query, '.');
+	append_name(&query, RelationGetRelationName(referenced));
+	appendStringInfoString(&query, " x");
 	for (int i = 0; i < key->natts; i++)
 	{
 		StringInfoData column;
@@ -188,7 +196,8 @@ prepare_query(ForeignKey *key)
 
 		types[i] = column_type(key->rel, key->atts[i]);
 		initStringInfo(&column);
-		append_column(&column, referenced, key->referenced_atts[i]);
+		append_name(&column, NameStr(TupleDescAttr(RelationGetDescr(referenced),
+												   key->referenced_atts[i] - 1)->attname));
 		snprintf(parameter, sizeof(parameter), "$%d", i + 1);
 		appendStringInfoString(&query, i == 0 ? " WHERE " : " AND ");
 		generate_operator_clause(&query, column.data,
