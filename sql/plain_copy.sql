@@ -163,6 +163,16 @@ COPY plain FROM 'pgbulk_plain';
 ROLLBACK;
 SELECT statement, taken, reason, count FROM bulk_load_statements ORDER BY taken, reason COLLATE "C";
 
+-- Where the file is empty COPY takes the header for an empty line.
+CREATE TABLE plain_header (a text);
+COPY plain FROM STDIN WITH (HEADER match);
+\.
+COPY plain_header FROM STDIN WITH (HEADER match);
+\.
+COPY plain_header FROM STDIN WITH (HEADER match, FORMAT csv);
+\.
+DROP TABLE plain_header;
+
 -- The query that checks a key is the server's, as errors show it.
 CREATE SCHEMA plain_schema;
 CREATE TABLE plain_schema."plain ""keys" (a int PRIMARY KEY, "B" text, UNIQUE (a, "B"));

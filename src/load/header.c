@@ -29,6 +29,24 @@ header_name(Header *header, const ScanField *field)
 	return pnstrdup(text, len);
 }
 
+/* What COPY reads where it finds no line: an empty one. */
+static char *
+name_of_nothing(const Header *header)
+{
+	const char *null = linitial(header->options->nulls);
+
+	return header->options->plain && null[0] != '\0' ? "" : NULL;
+}
+
+/* The CONTEXT of that line; the rows are not there that have it otherwise. */
+static int
+tell_nothing(const Header *header, const ScanRow *row)
+{
+	if (header->options->plain && row == NULL)
+		errcontext("COPY %s, line 1: \"\"", target_name(header->target));
+	return 0;
+}
+
 /* header = match: the names must be those of the columns, in order. */
 static void
 match_header(Header *header, const ScanRow *row)
@@ -45,6 +63,7 @@ match_header(Header *header, const ScanRow *row)
 				(errcode(ERRCODE_BAD_COPY_FILE_FORMAT),
 				 errmsg("wrong number of fields in header line: got %d, expected %d",
 						nfields, conv->ncolumns),
+				 tell_nothing(header, row),
 				 hint != NULL ? errhint("%s", hint) : 0));
 	}
 
@@ -55,7 +74,8 @@ match_header(Header *header, const ScanRow *row)
 
 		if (expected == NULL)
 			continue;
-		name = row ? header_name(header, &header->reader->fields[row->first_field + i]) : NULL;
+		name = row ? header_name(header, &header->reader->fields[row->first_field + i]) :
+			name_of_nothing(header);
 		if (name == NULL)
 			ereport(ERROR,
 					(errcode(ERRCODE_BAD_COPY_FILE_FORMAT),
@@ -63,7 +83,8 @@ match_header(Header *header, const ScanRow *row)
 					 errmsg("column name mismatch in header line field %d: got null value (\"%s\"), expected \"%s\"",
 							i + 1, (char *) linitial(header->options->nulls), expected) :
 					 errmsg("column name mismatch in header line field %d: got null value, expected \"%s\"",
-							i + 1, expected)));
+							i + 1, expected),
+					 tell_nothing(header, row)));
 		if (strcmp(name, expected) == 0)
 			continue;
 		hint = plain ? NULL : diagnosis_of_header(header->diagnosis, header->reader);
@@ -71,6 +92,7 @@ match_header(Header *header, const ScanRow *row)
 				(errcode(ERRCODE_BAD_COPY_FILE_FORMAT),
 				 errmsg("column name mismatch in header line field %d: got \"%s\", expected \"%s\"",
 						i + 1, name, expected),
+				 tell_nothing(header, row),
 				 plain ? 0 : hint != NULL ? errhint("%s", hint) :
 				 errhint("To find columns by their names in any order, set option \"header\" to \"map\".")));
 	}
