@@ -61,8 +61,12 @@ reader_open(Source *source, const BulkOptions *options)
 static void
 advance(Reader *reader)
 {
-	window_fill(reader->source, reader->done, reader->done_lines);
+	uint32		consumed = reader->done;
+	uint32		lines = reader->done_lines;
+
+	/* errors of reading tell the place */
 	reader->done = reader->done_lines = 0;
+	window_fill(reader->source, consumed, lines);
 }
 
 bool

@@ -101,6 +101,20 @@ plain_text(Batch *batch, const ScanRow *row)
 		text_clip_string(text, MAX_CONTEXT_TEXT);
 }
 
+/* Lines that have been read, and not been looked at when the client gave up; COPY has done so. */
+static int64
+lines_ahead(const Batch *batch)
+{
+	const Window *window = &batch->reader->source->window;
+	int64		lines = 0;
+
+	if (batch->options->format == BULK_BINARY || geterrcode() != ERRCODE_QUERY_CANCELED)
+		return 0;
+	for (uint32 i = batch->reader->done; i < window->length; i++)
+		lines += window->data[i] == '\n';
+	return lines;
+}
+
 /* The line that is read next, unless the file is not open yet, or all of it is read. */
 static void
 plain_reading(const Batch *batch)
@@ -116,6 +130,7 @@ plain_reading(const Batch *batch)
 		return;
 	reader_place(reader, &offset, &line);
 	line += reader->result.status == SCAN_MARKER;
+	line += lines_ahead(batch);
 	errcontext("COPY %s, line %lld", target_name(batch->target), (long long) line);
 }
 

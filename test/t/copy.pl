@@ -79,6 +79,15 @@ foreach my $mode ('simple', 'extended')
 }
 $watch->ask('TRUNCATE t, keyed');
 
+# The line at which a client gives up, as COPY tells it
+foreach my $settings ({ copy => 'off' }, { copy => 'on' }, { copy => 'on', chunk_size => 2000 })
+{
+	my $start = -s $node->logfile;
+
+	client('simple', $lines x 300, 'COPY t FROM STDIN', end => 'fail', settings => $settings);
+	like(PostgreSQL::Test::Utils::slurp_file($node->logfile, $start), qr/COPY t, line 300001$/m, join(' ', %$settings) . ': the line');
+}
+
 # The same without an option of pgbulk: as the server runs it, in all that the client sees.
 my @settings = ({ copy => 'on' }, { copy => 'on', copy_min_size => 0 }, { copy => 'on', copy_min_size => 20000, chunk_size => 1000 }, { copy => 'exclusive', copy_min_size => 0 });
 foreach my $mode ('simple', 'extended')
