@@ -206,6 +206,24 @@ begin_message(void)
 }
 
 /*
+ * A message that may not come here ends the session.  begin_message has read a single
+ * byte of it; a connection that is closed before the others are read is reset, and
+ * the client may not learn why.  The server's COPY would have read them, too.
+ */
+static void
+report_type(int type)
+{
+	unsigned char byte;
+
+	for (int i = 0; i < PQ_SMALL_MESSAGE_LIMIT; i++)
+		if (pq_getbyte_if_available(&byte) <= 0)
+			break;
+	ereport(ERROR,
+			(errcode(ERRCODE_PROTOCOL_VIOLATION),
+			 errmsg("unexpected message type 0x%02X during COPY from stdin", type)));
+}
+
+/*
  * The next message into buffer, one of data, the end or failure; returns its
  * type, or 0 where none has come and wait is false.  Sync and Flush are what a
  * client of the extended protocol sent before it knew that it would be asked
@@ -237,10 +255,7 @@ read_message(StringInfo buffer, bool wait)
 			case MESSAGE_SYNC:
 				break;
 			default:
-				ereport(ERROR,
-						(errcode(ERRCODE_PROTOCOL_VIOLATION),
-						 errmsg("unexpected message type 0x%02X during COPY from stdin",
-								type)));
+				report_type(type);
 		}
 		if (pq_getmessage(buffer, limit))
 			report_lost();
