@@ -27,6 +27,7 @@ SET pgbulk.create_index = on;
 -- A TOAST table's index is no CREATE INDEX of the user.
 SELECT build('CREATE TABLE wide (t text)');
 SELECT build('TRUNCATE wide');
+DROP TABLE wide;
 
 -- Keys of all kinds; what the server builds as fast is left to it.
 SELECT build('CREATE INDEX t_id ON t (id)');

@@ -63,7 +63,7 @@ typedef struct KeyShape
 	int			nkeys;
 	Size		bitmap;			/* bytes that say which columns are null */
 	bool		integer;		/* integers by value that one number holds: see shape_integer */
-	bool		collated;		/* sort strings partly come from a collation or the type (order.h) */
+	bool		collated;		/* sort strings partly come from a collation or type (order.h) */
 	bool		exact;			/* keys that are equal have had the same image so far */
 	char	   *scratch;		/* for strings that are to be transformed */
 	Size		scratch_size;
