@@ -136,6 +136,27 @@ foreach my $setting ('off', 'on', 'exclusive')
 }
 $watch->ask('TRUNCATE t, keyed');
 
+# A query in the middle of the data: the session ends, and the client hears why, to the last byte.
+use IO::Socket::UNIX;
+sub message { my ($type, $body) = @_; return $type . pack('N', 4 + length $body) . $body; }
+foreach my $setting ('off', 'on')
+{
+	my $socket = IO::Socket::UNIX->new(Peer => $node->host . '/.s.PGSQL.' . $node->port) or die "cannot connect: $!";
+	my $heard = '';
+	my $hear = sub {
+		my ($end) = @_;
+		while ($heard !~ $end) { sysread($socket, $heard, 8192, length $heard) or return; }
+	};
+
+	$socket->syswrite(message('', pack('N', 3 << 16) . join("\0", user => scalar(getpwuid($<)), database => 'postgres', options => "-c pgbulk.copy=$setting -c pgbulk.copy_min_size=0", '', '')));
+	$hear->(qr/Z\0{3}\x05I/);
+	$socket->syswrite(message('Q', "COPY t FROM STDIN\0"));
+	$hear->(qr/G\0{3}/);
+	$socket->syswrite(message('d', $lines) . message('Q', 'SELECT ' . ' ' x 20000 . "1\0"));
+	$hear->(qr/synchronization was lost.*\0\0\z/s);
+	like($heard, qr/unexpected message type 0x51 during COPY from stdin.*protocol synchronization was lost/s, "$setting: a query among the data");
+}
+
 # Several statements in one message, with those of the server among them.
 is(client('simple', "1\tone\n", 'BEGIN; COPY t FROM STDIN (LIMIT 5); SELECT rows_loaded, rows_read FROM bulk_load_last(); SELECT count(*) FROM t; ROLLBACK'),
 	"PGRES_COMMAND_OK BEGIN\n${asked}PGRES_COMMAND_OK COPY 1\nPGRES_TUPLES_OK SELECT 1 rows_loaded=1 rows_read=1\nPGRES_TUPLES_OK SELECT 1 count=1\nPGRES_COMMAND_OK ROLLBACK\n", 'among other statements');
@@ -188,6 +209,6 @@ SKIP: {
 }
 
 $watch->close;
-check_log($node);
+check_log($node, qr/protocol synchronization was lost/);
 $node->stop;
 done_testing();
