@@ -9,9 +9,6 @@
  * Leaves of a partitioned target keep their batches until the window ends,
  * so that scattered rows still go in together.  Only the latest few keep
  * slots and a buffer pin.
- *
- * Beside other processes (parallel.h) this one alone stores rows; its own wait
- * until those of earlier chunks are stored (handover.h).
  */
 #include "postgres.h"
 
@@ -26,34 +23,9 @@
 #include "utils/memutils.h"
 #include "utils/rel.h"
 #include "write/arbiter_batch.h"
-#include "write/handover.h"
+#include "write/buffered_flush.h"
+#include "write/buffered_share.h"
 #include "write/leaf.h"
-#include "write/partitions.h"
-
-/* Leaves that keep slots and a buffer pin after they were written to. */
-#define MAX_WARM_LEAVES 32
-
-typedef struct BufferedWriter
-{
-	Writer		base;
-	LeafContext context;
-	Guard	   *guard;
-	ResultRelInfo *root;
-	Partitions *partitions;		/* NULL: not partitioned */
-	bool		batches;		/* leaves may batch, as far as the root goes */
-	bool		replaces;		/* on_duplicate = keep_new */
-	Leaf	   *leaf;			/* the only one, or the latest */
-	List	   *leaves;			/* all, for the close */
-	List	   *waiting;		/* those with rows in their batches */
-	List	   *warm;			/* those flushed last, oldest first */
-
-	/* beside other processes */
-	HeldRows	held;			/* rows that wait for their turn */
-	bool		holds;
-	JournalPlace *places;		/* of a message's rows */
-	uint32		nplaces;
-	uint32		places_capacity;
-} BufferedWriter;
 
 static void *
 add_leaf(void *arg, ResultRelInfo *rri)
@@ -82,152 +54,10 @@ add_leaf(void *arg, ResultRelInfo *rri)
 	return leaf;
 }
 
-/* ---- flush ---- */
-
-/*
- * A leaf of many was written to: it keeps its slots and its buffer pin, and
- * the one that had its turn longest ago releases its own.
- */
-static void
-keep_warm(BufferedWriter *writer, Leaf *leaf)
-{
-	MemoryContext old;
-
-	if (writer->partitions == NULL || (writer->warm != NIL && llast(writer->warm) == leaf))
-		return;
-	old = MemoryContextSwitchTo(writer->base.estate->es_query_cxt);
-	writer->warm = lappend(list_delete_ptr(writer->warm, leaf), leaf);
-	MemoryContextSwitchTo(old);
-
-	if (list_length(writer->warm) > MAX_WARM_LEAVES)
-	{
-		Leaf	   *oldest = linitial(writer->warm);
-
-		/* with rows waiting again it will have its turn */
-		if (oldest->nrows == 0)
-			leaf_rest(oldest);
-		writer->warm = list_delete_first(writer->warm);
-	}
-}
-
-/*
- * The index entries that wait for all partitions stay within the memory: of
- * the one that has most of them they go in first.
- */
-static void
-bound_entries(BufferedWriter *writer)
-{
-	for (;;)
-	{
-		Leaf	   *largest = NULL;
-		Size		most = 0;
-		Size		sum = 0;
-		ListCell   *lc;
-
-		foreach(lc, writer->leaves)
-		{
-			Leaf	   *leaf = lfirst(lc);
-			Size		size = leaf->entries == NULL ? 0 : entries_memory(leaf->entries);
-
-			sum += size;
-			if (size > most)
-			{
-				most = size;
-				largest = leaf;
-			}
-		}
-		if (largest == NULL || sum < writer->context.entries_budget)
-			return;
-		leaf_make_room(&writer->context, largest);
-	}
-}
-
-static void
-flush_entries(BufferedWriter *writer)
-{
-	ListCell   *lc;
-
-	foreach(lc, writer->leaves)
-		leaf_flush_entries(&writer->context, lfirst(lc));
-}
-
-/* Settles the rows of a leaf that wait to ask for their keys. */
-static void
-settle_leaf(BufferedWriter *writer, Leaf *leaf)
-{
-	int64		current_row = writer->base.current_row;
-
-	guard_close(writer->guard);
-	arbiter_batch_flush(leaf->keys);
-	keep_warm(writer, leaf);
-	writer->base.current_row = current_row;
-}
-
-static void
-settle_keys(BufferedWriter *writer)
-{
-	ListCell   *lc;
-
-	if (writer->context.asking == 0)
-		return;
-	foreach(lc, writer->leaves)
-	{
-		Leaf	   *leaf = lfirst(lc);
-
-		if (leaf->keys != NULL && arbiter_batch_memory(leaf->keys) > 0)
-			settle_leaf(writer, leaf);
-	}
-}
-
-/* Those of all partitions stay within the memory: most of one are settled first. */
-static void
-bound_keys(BufferedWriter *writer, Leaf *leaf)
-{
-	ListCell   *lc;
-
-	if (!arbiter_batch_full(leaf->keys))
-		return;
-	foreach(lc, writer->leaves)
-	{
-		Leaf	   *other = lfirst(lc);
-
-		if (other->keys != NULL &&
-			arbiter_batch_memory(other->keys) > arbiter_batch_memory(leaf->keys))
-			leaf = other;
-	}
-	settle_leaf(writer, leaf);
-}
-
-static void
-flush_all(BufferedWriter *writer)
-{
-	ListCell   *lc;
-
-	if (writer->partitions == NULL)
-	{
-		if (writer->leaf->nrows > 0)
-			leaf_flush(&writer->context, writer->leaf);
-	}
-	else
-	{
-		foreach(lc, writer->waiting)
-		{
-			Leaf	   *leaf = lfirst(lc);
-
-			leaf_flush(&writer->context, leaf);
-			keep_warm(writer, leaf);
-		}
-		list_free(writer->waiting);
-		writer->waiting = NIL;
-		bound_entries(writer);
-	}
-	arena_reset(&writer->context.arena);
-}
-
 static void
 buffered_flush(Writer *base)
 {
-	flush_all((BufferedWriter *) base);
+	buffered_flush_all((BufferedWriter *) base);
 	base->current_row = -1;
 }
 
@@ -246,9 +76,9 @@ switch_leaf(BufferedWriter *writer, Leaf *leaf)
 		int64		current_row = writer->base.current_row;
 
 		guard_close(writer->guard);
-		settle_keys(writer);
-		flush_all(writer);
-		flush_entries(writer);
+		buffered_settle_keys(writer);
+		buffered_flush_all(writer);
+		buffered_flush_entries(writer);
 		writer->context.entries_budget = 0;
 		writer->base.current_row = current_row;
 	}
@@ -305,42 +135,29 @@ complete_row(BufferedWriter *writer, Leaf *leaf, TupleTableSlot *slot,
 		WRITER_TAKEN : WRITER_BAD;
 }
 
-/* The row waits for the turn of this process. */
-static WriterVerdict
-hold_row(BufferedWriter *writer, Leaf *leaf, TupleTableSlot *slot, uint32 number)
-{
-	HeapTuple	tuple = tuple_form(leaf->former, slot->tts_values, slot->tts_isnull,
-								   &writer->held.arena);
-
-	if (!held_has_room(&writer->held, tuple))
-		return WRITER_LEFT;
-	held_put(&writer->held, tuple, number);
-	return WRITER_TAKEN;
-}
-
 static WriterVerdict
 store_row(BufferedWriter *writer, Leaf *leaf, TupleTableSlot *slot,
 		  uint32 number)
 {
 	if (writer->holds)
-		return hold_row(writer, leaf, slot, number);
+		return buffered_hold(writer, leaf, slot, number);
 	if (leaf->keys != NULL && writer->context.entries_budget > 0 && !writer->base.one_by_one)
 	{
 		arbiter_batch_put(leaf->keys,
 						  tuple_form(leaf->former, slot->tts_values, slot->tts_isnull,
 									 arbiter_batch_arena(leaf->keys)),
 						  number);
-		bound_keys(writer, leaf);
+		buffered_bound_keys(writer, leaf);
 		return WRITER_TAKEN;
 	}
 	if (!leaf->batches || writer->base.one_by_one)
 	{
 		bool		stored;
 
-		settle_keys(writer);
+		buffered_settle_keys(writer);
 		guard_close(writer->guard);
 		stored = leaf_insert(&writer->context, leaf, slot);
-		keep_warm(writer, leaf);
+		buffered_keep_warm(writer, leaf);
 		return stored ? WRITER_TAKEN : WRITER_DUPLICATE;
 	}
 
@@ -357,15 +174,15 @@ store_row(BufferedWriter *writer, Leaf *leaf, TupleTableSlot *slot,
 	{
 		guard_close(writer->guard);
 		if (writer->partitions == NULL)
-			flush_all(writer);
+			buffered_flush_all(writer);
 		else
 		{
 			leaf_flush(&writer->context, leaf);
-			keep_warm(writer, leaf);
+			buffered_keep_warm(writer, leaf);
 			writer->waiting = list_delete_ptr(writer->waiting, leaf);
 			if (writer->waiting == NIL)
 				arena_reset(&writer->context.arena);
-			bound_entries(writer);
+			buffered_bound_entries(writer);
 		}
 	}
 	return WRITER_TAKEN;
@@ -440,10 +257,10 @@ buffered_put_rows(Writer *base, const char *data, const ScanRow *rows,
 		if (i + 1 < n)
 			leaf_flush(&writer->context, leaf);
 		else
-			flush_all(writer);
+			buffered_flush_all(writer);
 	}
 	if (leaf->keys != NULL)
-		bound_keys(writer, leaf);
+		buffered_bound_keys(writer, leaf);
 	return n;
 }
 
@@ -454,9 +271,9 @@ buffered_finish(Writer *base)
 {
 	BufferedWriter *writer = (BufferedWriter *) base;
 
-	settle_keys(writer);
+	buffered_settle_keys(writer);
 	buffered_flush(base);
-	flush_entries(writer);
+	buffered_flush_entries(writer);
 }
 
 static void
@@ -489,174 +306,6 @@ buffered_close(Writer *base)
 	ExecCloseResultRelations(estate);
 	ExecCloseRangeTableRelations(estate);
 	FreeExecutorState(estate);
-}
-
-/* ---- beside other processes ---- */
-
-static RefusalReason
-buffered_share_refusal(Writer *base)
-{
-	BufferedWriter *writer = (BufferedWriter *) base;
-
-	if (writer->partitions != NULL)
-		return REFUSAL_PARTITIONED_WORKERS;
-	if (writer->leaf->arbiter != NULL)
-		return REFUSAL_DUPLICATES_WORKERS;
-	return leaf_share_refusal(writer->leaf);
-}
-
-/* Workers need nothing, but while there are some nobody can get an XID. */
-static Size
-buffered_prepare_share(Writer *base)
-{
-	(void) GetCurrentTransactionId();
-	return 0;
-}
-
-static void
-buffered_share(Writer *base, void *memory)
-{
-}
-
-static void
-buffered_gather(Writer *base)
-{
-}
-
-static void
-buffered_begin_parallel(Writer *base, int processes, bool (*await_turn) (void *arg), void *arg)
-{
-	BufferedWriter *writer = (BufferedWriter *) base;
-
-	if (writer->held.context == NULL)
-		held_init(&writer->held, base->estate->es_query_cxt, writer->context.journal);
-	writer->holds = true;
-}
-
-static void
-buffered_end_parallel(Writer *base)
-{
-	((BufferedWriter *) base)->holds = false;
-}
-
-static bool
-buffered_reserve(Writer *base)
-{
-	return true;
-}
-
-/* For the writer, while rows are stored that are not those of the window. */
-static bool
-find_place(void *arg, const ItemPointerData *tid, JournalPlace *place)
-{
-	BufferedWriter *writer = arg;
-	int64		number = writer->base.current_row;
-
-	if (tid != NULL || number < 0 || number >= writer->nplaces)
-		return false;
-	*place = writer->places[number];
-	return true;
-}
-
-static JournalPlace *
-add_place(BufferedWriter *writer)
-{
-	if (writer->nplaces == writer->places_capacity)
-	{
-		MemoryContext context = writer->base.estate->es_query_cxt;
-
-		writer->places_capacity = Max(2 * writer->places_capacity, LEAF_BATCH_ROWS);
-		writer->places = writer->places == NULL ?
-			MemoryContextAlloc(context, writer->places_capacity * sizeof(JournalPlace)) :
-			repalloc_huge(writer->places, writer->places_capacity * sizeof(JournalPlace));
-	}
-	return &writer->places[writer->nplaces++];
-}
-
-static void
-begin_others_rows(BufferedWriter *writer)
-{
-	writer->nplaces = 0;
-	writer->base.current_row = -1;
-	writer->base.find_place = find_place;
-	writer->base.find_place_arg = writer;
-}
-
-static void
-end_others_rows(BufferedWriter *writer, int64 current_row)
-{
-	flush_all(writer);
-	writer->base.find_place = NULL;
-	writer->base.current_row = current_row;
-}
-
-/* Stores a row with its place, which is the latest. */
-static void
-store_tuple(BufferedWriter *writer, HeapTuple tuple)
-{
-	Leaf	   *leaf = writer->leaf;
-
-	leaf_put_tuple(&writer->context, leaf, tuple, writer->nplaces - 1);
-	if (leaf_is_full(leaf))
-		leaf_flush(&writer->context, leaf);
-}
-
-static void
-buffered_take_over(Writer *base, char *message)
-{
-	BufferedWriter *writer = (BufferedWriter *) base;
-	int64		current_row = base->current_row;
-	HandedRows	rows;
-	HeapTupleData tuple;
-	JournalPlace place;
-
-	begin_others_rows(writer);
-	handed_begin(&rows, message);
-	while (handed_next(&rows, &tuple, &place))
-	{
-		HeapTuple	copy = arena_alloc(&writer->context.arena, sizeof(HeapTupleData));
-
-		*copy = tuple;
-		*add_place(writer) = place;
-		store_tuple(writer, copy);
-	}
-	end_others_rows(writer, current_row);
-}
-
-/* Its own rows, when their turn has come. */
-static void
-buffered_write(Writer *base)
-{
-	BufferedWriter *writer = (BufferedWriter *) base;
-	int64		current_row = base->current_row;
-
-	begin_others_rows(writer);
-	for (uint32 i = 0; i < writer->held.nrows; i++)
-	{
-		*add_place(writer) = writer->held.rows[i].place;
-		store_tuple(writer, writer->held.rows[i].tuple);
-	}
-	end_others_rows(writer, current_row);
-	held_reset(&writer->held);
-}
-
-static bool
-buffered_writes_in_turn(Writer *base)
-{
-	return false;
-}
-
-static void
-buffered_discard(Writer *base)
-{
-	held_reset(&((BufferedWriter *) base)->held);
-}
-
-/* Index entries go to several processes when all others are done. */
-static bool
-buffered_wants_alone(Writer *base)
-{
-	return leaf_entries_wait(((BufferedWriter *) base)->leaf);
 }
 
 static const WriterRoutine buffered_routine = {

@@ -1,0 +1,37 @@
+/*
+ * buffered_flush.h
+ *		What waits in the leaves of the buffered writer: rows, index entries, rows that are to ask
+ *		for their keys.  Those of all leaves together stay within the memory.
+ */
+#ifndef PGBULK_BUFFERED_FLUSH_H
+#define PGBULK_BUFFERED_FLUSH_H
+
+#include "postgres.h"
+
+#include "write/buffered_state.h"
+
+/*
+ * A leaf of many was written to: it keeps its slots and its buffer pin, and
+ * the one that had its turn longest ago releases its own.
+ */
+extern void buffered_keep_warm(BufferedWriter *writer, Leaf *leaf);
+
+/* Afterwards the rows of all batches are in their tables, or wait to ask for their keys. */
+extern void buffered_flush_all(BufferedWriter *writer);
+
+/*
+ * The index entries that wait for all partitions stay within the memory: of
+ * the one that has most of them they go in first.
+ */
+extern void buffered_bound_entries(BufferedWriter *writer);
+
+/* Inserts all of them. */
+extern void buffered_flush_entries(BufferedWriter *writer);
+
+/* Those of all partitions stay within the memory: most of one are settled first. */
+extern void buffered_bound_keys(BufferedWriter *writer, Leaf *leaf);
+
+/* Settles all rows that wait to ask for their keys. */
+extern void buffered_settle_keys(BufferedWriter *writer);
+
+#endif							/* PGBULK_BUFFERED_FLUSH_H */

@@ -1,0 +1,37 @@
+/*
+ * buffered_state.h
+ *		What the buffered writer knows.  Private to buffered*.c.
+ */
+#ifndef PGBULK_BUFFERED_STATE_H
+#define PGBULK_BUFFERED_STATE_H
+
+#include "postgres.h"
+
+#include "write/handover.h"
+#include "write/leaf_state.h"
+#include "write/partitions.h"
+#include "write/writer.h"
+
+typedef struct BufferedWriter
+{
+	Writer		base;
+	LeafContext context;
+	Guard	   *guard;
+	ResultRelInfo *root;
+	Partitions *partitions;		/* NULL: not partitioned */
+	bool		batches;		/* leaves may batch, as far as the root goes */
+	bool		replaces;		/* on_duplicate = keep_new */
+	Leaf	   *leaf;			/* the only one, or the latest */
+	List	   *leaves;			/* all, for the close */
+	List	   *waiting;		/* those with rows in their batches */
+	List	   *warm;			/* those flushed last, oldest first */
+
+	/* beside other processes */
+	HeldRows	held;			/* rows that wait for their turn */
+	bool		holds;
+	JournalPlace *places;		/* of a message's rows */
+	uint32		nplaces;
+	uint32		places_capacity;
+} BufferedWriter;
+
+#endif							/* PGBULK_BUFFERED_STATE_H */
