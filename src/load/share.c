@@ -672,7 +672,7 @@ help(shm_toc *toc)
 	checks = checks_open(options, batch.target->rel);
 	share.journal = checks_journal(checks);
 	share.journal->reader = batch.reader;
-	batch.writer = shared->handing ? handover_join(batch.target, &guard, checks) :
+	batch.writer = shared->handing ? handover_join(batch.target, options, &guard, checks) :
 		direct_join(batch.target, shm_toc_lookup(toc, KEY_WRITER, false), &guard, checks);
 	share_limit_batch(&batch, &share);
 	batch_open_where(&batch);

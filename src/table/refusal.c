@@ -96,7 +96,7 @@ static const RefusalMessage messages[] = {
 	[REFUSAL_PARTITIONED_WORKERS] =
 	OF_LOAD("The writer is \"buffered\", and the table is partitioned."),
 	[REFUSAL_DUPLICATES_WORKERS] =
-	OF_LOAD("The writer is \"buffered\", and \"on_duplicate\" is set."),
+	OF_LOAD("The writer is \"buffered\", and duplicates are looked for row by row."),
 	[REFUSAL_INDEX_METHOD] =
 	OF_LOAD("An index has an access method that is not the server's own."),
 	[REFUSAL_TEMPORARY] =

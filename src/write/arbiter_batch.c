@@ -4,9 +4,11 @@
  */
 #include "postgres.h"
 
+#include "access/xact.h"
 #include "catalog/catalog.h"
 #include "check/tables.h"
 #include "miscadmin.h"
+#include "portability/instr_time.h"
 #include "server/compat.h"
 #include "utils/memutils.h"
 #include "write/arbiter.h"
@@ -485,9 +487,15 @@ arbiter_batch_flush(ArbiterBatch *batch)
 	Writer	   *writer = context->writer;
 	EState	   *estate = writer->estate;
 	ExprContext *next_row = GetPerTupleExprContext(estate);
+	double		storing = writer->storing;
+	instr_time	start;
+	instr_time	end;
 
 	if (batch->nrows == 0)
 		return;
+	/* rows cannot be replaced there, nor taken back */
+	Assert(!IsInParallelMode());
+	INSTR_TIME_SET_CURRENT(start);
 	leaf_prepare(context, batch->leaf);
 	/* the row that made room for itself still has its values in its context */
 	estate->es_per_tuple_exprcontext = context->flush_econtext;
@@ -508,6 +516,9 @@ arbiter_batch_flush(ArbiterBatch *batch)
 	writer->find_place = NULL;
 	estate->es_per_tuple_exprcontext = next_row;
 	forget_rows(batch);
+	INSTR_TIME_SET_CURRENT(end);
+	INSTR_TIME_SUBTRACT(end, start);
+	writer->storing = storing + INSTR_TIME_GET_DOUBLE(end);
 }
 
 static void
@@ -533,9 +544,9 @@ arbiter_batch_arena(ArbiterBatch *batch)
 }
 
 void
-arbiter_batch_put(ArbiterBatch *batch, HeapTuple tuple, uint32 number)
+arbiter_batch_put(ArbiterBatch *batch, HeapTuple tuple, const JournalPlace *place,
+				  const char *raw)
 {
-	const Journal *journal = batch->context->journal;
 	WaitingRow *row;
 	Size		size;
 
@@ -547,26 +558,45 @@ arbiter_batch_put(ArbiterBatch *batch, HeapTuple tuple, uint32 number)
 	row->fate = FATE_NEW;
 	row->because = NO_ROW;
 	row->judge = 0;
-	journal_locate(journal, number, &row->place);
+	row->place = *place;
 	size = sizeof(WaitingRow) + sizeof(ItemPointerData) +
 		MAXALIGN(sizeof(HeapTupleData)) + MAXALIGN(tuple->t_len);
 	if (batch->shows)
 	{
-		char	   *raw = arena_alloc(&batch->arena, row->place.length);
+		char	   *copy = arena_alloc(&batch->arena, place->length);
 
-		memcpy(raw, journal->reader->data + journal->reader->rows[number].start,
-			   row->place.length);
-		row->raw = raw;
+		memcpy(copy, raw, place->length);
+		row->raw = copy;
 		size += MAXALIGN(row->place.length);
 	}
 	batch->bytes += size;
+	batch->all_rows++;
+	batch->all_bytes += size;
 	batch->context->asking += size;
+}
+
+void
+arbiter_batch_put_number(ArbiterBatch *batch, HeapTuple tuple, uint32 number)
+{
+	const Journal *journal = batch->context->journal;
+	JournalPlace place;
+
+	journal_locate(journal, number, &place);
+	arbiter_batch_put(batch, tuple, &place,
+					  journal->reader->data + journal->reader->rows[number].start);
 }
 
 Size
 arbiter_batch_memory(const ArbiterBatch *batch)
 {
 	return batch->bytes;
+}
+
+double
+arbiter_batch_rows(const ArbiterBatch *batch)
+{
+	return batch->all_rows == 0 ? 0 :
+		memory_for_rows(batch) / (batch->all_bytes / batch->all_rows);
 }
 
 bool
@@ -652,6 +682,13 @@ open_judges(ArbiterBatch *batch, const EntriesTrial *trial)
 	use_index(batch, 0);
 }
 
+bool
+arbiter_batch_shows(const BulkOptions *options)
+{
+	return options->on_duplicate == BULK_ON_DUPLICATE_KEEP_OLD &&
+		(options->reject_table != NULL || options->reject_file != NULL);
+}
+
 ArbiterBatch *
 arbiter_batch_open(LeafContext *context, Leaf *leaf)
 {
@@ -669,8 +706,7 @@ arbiter_batch_open(LeafContext *context, Leaf *leaf)
 	batch->leaf = leaf;
 	batch->budget = context->entries_budget;
 	batch->replaces = options->on_duplicate == BULK_ON_DUPLICATE_KEEP_NEW;
-	batch->shows = !batch->replaces &&
-		(options->reject_table != NULL || options->reject_file != NULL);
+	batch->shows = arbiter_batch_shows(options);
 	batch->notes = options->reject_table != NULL || options->reject_file != NULL ||
 		options->log_verbosity == BULK_VERBOSITY_VERBOSE || options->duplicate_limit >= 0;
 	batch->indexed = batch->replaces ? standing_indexed(leaf->rri) : NULL;

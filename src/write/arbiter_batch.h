@@ -75,8 +75,18 @@ extern ArbiterBatch *arbiter_batch_open(LeafContext *context, Leaf *leaf);
 /* Where the tuples of rows that will be put are formed. */
 extern Arena *arbiter_batch_arena(ArbiterBatch *batch);
 
-/* Takes a tuple that lies there; number: of the row in the window. */
-extern void arbiter_batch_put(ArbiterBatch *batch, HeapTuple tuple, uint32 number);
+/* Whether rows that are set aside are shown, each with its bytes. */
+extern bool arbiter_batch_shows(const BulkOptions *options);
+
+/* Takes a tuple that lies there; raw: the row's bytes where they may be shown, or NULL. */
+extern void arbiter_batch_put(ArbiterBatch *batch, HeapTuple tuple, const JournalPlace *place,
+							  const char *raw);
+
+/* The same; number: of the row in the window. */
+extern void arbiter_batch_put_number(ArbiterBatch *batch, HeapTuple tuple, uint32 number);
+
+/* How many rows may wait, if they are like those so far; 0: there were none. */
+extern double arbiter_batch_rows(const ArbiterBatch *batch);
 
 /* Its part of what the rows of all leaves take that wait. */
 extern Size arbiter_batch_memory(const ArbiterBatch *batch);

@@ -84,6 +84,8 @@ struct ArbiterBatch
 	uint32		nrows;
 	uint32		capacity;
 	Size		bytes;
+	double		all_rows;		/* that have ever waited */
+	double		all_bytes;
 
 	uint32		first;			/* the first with the key that is looked up, or inserted */
 	Presort    *presort;		/* their keys, until new rows have their entries */

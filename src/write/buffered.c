@@ -143,10 +143,10 @@ store_row(BufferedWriter *writer, Leaf *leaf, TupleTableSlot *slot,
 		return buffered_hold(writer, leaf, slot, number);
 	if (leaf->keys != NULL && writer->context.entries_budget > 0 && !writer->base.one_by_one)
 	{
-		arbiter_batch_put(leaf->keys,
-						  tuple_form(leaf->former, slot->tts_values, slot->tts_isnull,
-									 arbiter_batch_arena(leaf->keys)),
-						  number);
+		arbiter_batch_put_number(leaf->keys,
+								 tuple_form(leaf->former, slot->tts_values, slot->tts_isnull,
+											arbiter_batch_arena(leaf->keys)),
+								 number);
 		buffered_bound_keys(writer, leaf);
 		return WRITER_TAKEN;
 	}
@@ -247,7 +247,7 @@ buffered_put_rows(Writer *base, const char *data, const ScanRow *rows,
 	{
 		if (leaf->keys != NULL)
 		{
-			arbiter_batch_put(leaf->keys, tuples[i], first + i);
+			arbiter_batch_put_number(leaf->keys, tuples[i], first + i);
 			continue;
 		}
 		leaf_put_tuple(&writer->context, leaf, tuples[i], first + i);
@@ -324,6 +324,7 @@ static const WriterRoutine buffered_routine = {
 	.reserve = buffered_reserve,
 	.take_over = buffered_take_over,
 	.wants_alone = buffered_wants_alone,
+	.rows_until_alone = buffered_rows_until_alone,
 	.write = buffered_write,
 	.writes_in_turn = buffered_writes_in_turn,
 	.discard = buffered_discard

@@ -5,6 +5,7 @@
 #include "postgres.h"
 
 #include "access/xact.h"
+#include "write/arbiter_batch.h"
 #include "write/buffered_flush.h"
 #include "write/buffered_share.h"
 #include "write/leaf.h"
@@ -15,10 +16,7 @@ buffered_hold(BufferedWriter *writer, Leaf *leaf, TupleTableSlot *slot, uint32 n
 	HeapTuple	tuple = tuple_form(leaf->former, slot->tts_values, slot->tts_isnull,
 								   &writer->held.arena);
 
-	if (!held_has_room(&writer->held, tuple))
-		return WRITER_LEFT;
-	held_put(&writer->held, tuple, number);
-	return WRITER_TAKEN;
+	return held_put(&writer->held, tuple, number) ? WRITER_TAKEN : WRITER_LEFT;
 }
 
 RefusalReason
@@ -28,7 +26,7 @@ buffered_share_refusal(Writer *base)
 
 	if (writer->partitions != NULL)
 		return REFUSAL_PARTITIONED_WORKERS;
-	if (writer->leaf->arbiter != NULL)
+	if (writer->leaf->arbiter != NULL && writer->leaf->keys == NULL)
 		return REFUSAL_DUPLICATES_WORKERS;
 	return leaf_share_refusal(writer->leaf);
 }
@@ -57,7 +55,8 @@ buffered_begin_parallel(Writer *base, int processes, bool (*await_turn) (void *a
 	BufferedWriter *writer = (BufferedWriter *) base;
 
 	if (writer->held.context == NULL)
-		held_init(&writer->held, base->estate->es_query_cxt, writer->context.journal);
+		held_init(&writer->held, base->estate->es_query_cxt, writer->context.journal,
+				  arbiter_batch_shows(writer->context.options));
 	writer->holds = true;
 }
 
@@ -118,13 +117,23 @@ end_others_rows(BufferedWriter *writer, int64 current_row)
 	writer->base.current_row = current_row;
 }
 
-/* Stores a row with its place, which is the latest. */
+/*
+ * Stores a row, or has it wait to ask for its keys, until this process is alone: rows cannot be
+ * replaced, nor taken back, in parallel mode.  Its tuple must stay until end_others_rows.
+ */
 static void
-store_tuple(BufferedWriter *writer, HeapTuple tuple)
+store_row(BufferedWriter *writer, const HeldRow *row)
 {
 	Leaf	   *leaf = writer->leaf;
 
-	leaf_put_tuple(&writer->context, leaf, tuple, writer->nplaces - 1);
+	if (leaf->keys != NULL)
+	{
+		arbiter_batch_put(leaf->keys, handed_copy(row->tuple, arbiter_batch_arena(leaf->keys)),
+						  &row->place, row->raw);
+		return;
+	}
+	*add_place(writer) = row->place;
+	leaf_put_tuple(&writer->context, leaf, row->tuple, writer->nplaces - 1);
 	if (leaf_is_full(leaf))
 		leaf_flush(&writer->context, leaf);
 }
@@ -136,17 +145,15 @@ buffered_take_over(Writer *base, char *message)
 	int64		current_row = base->current_row;
 	HandedRows	rows;
 	HeapTupleData tuple;
-	JournalPlace place;
+	HeldRow		row;
 
 	begin_others_rows(writer);
 	handed_begin(&rows, message);
-	while (handed_next(&rows, &tuple, &place))
+	while (handed_next(&rows, &tuple, &row))
 	{
-		HeapTuple	copy = arena_alloc(&writer->context.arena, sizeof(HeapTupleData));
-
-		*copy = tuple;
-		*add_place(writer) = place;
-		store_tuple(writer, copy);
+		row.tuple = arena_alloc(&writer->context.arena, sizeof(HeapTupleData));
+		*row.tuple = tuple;
+		store_row(writer, &row);
 	}
 	end_others_rows(writer, current_row);
 }
@@ -160,10 +167,7 @@ buffered_write(Writer *base)
 
 	begin_others_rows(writer);
 	for (uint32 i = 0; i < writer->held.nrows; i++)
-	{
-		*add_place(writer) = writer->held.rows[i].place;
-		store_tuple(writer, writer->held.rows[i].tuple);
-	}
+		store_row(writer, &writer->held.rows[i]);
 	end_others_rows(writer, current_row);
 	held_reset(&writer->held);
 }
@@ -180,9 +184,19 @@ buffered_discard(Writer *base)
 	held_reset(&((BufferedWriter *) base)->held);
 }
 
-/* Index entries go to several processes when all others are done. */
+/* Index entries go to several processes when all others are done; and keys are asked for then. */
 bool
 buffered_wants_alone(Writer *base)
 {
-	return leaf_entries_wait(((BufferedWriter *) base)->leaf);
+	const Leaf *leaf = ((BufferedWriter *) base)->leaf;
+
+	return leaf->keys != NULL ? arbiter_batch_full(leaf->keys) : leaf_entries_wait(leaf);
+}
+
+double
+buffered_rows_until_alone(Writer *base)
+{
+	const Leaf *leaf = ((BufferedWriter *) base)->leaf;
+
+	return leaf->keys != NULL ? arbiter_batch_rows(leaf->keys) : 0;
 }

@@ -28,5 +28,6 @@ extern void buffered_write(Writer *base);
 extern bool buffered_writes_in_turn(Writer *base);
 extern void buffered_discard(Writer *base);
 extern bool buffered_wants_alone(Writer *base);
+extern double buffered_rows_until_alone(Writer *base);
 
 #endif							/* PGBULK_BUFFERED_SHARE_H */

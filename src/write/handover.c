@@ -9,6 +9,7 @@
 #include "row/tuple.h"
 #include "server/compat.h"
 #include "utils/memutils.h"
+#include "write/arbiter_batch.h"
 #include "write/handover.h"
 
 /* Bytes of rows that wait: as a rule those of a chunk are far less. */
@@ -26,9 +27,10 @@ typedef struct MessageHeader
 	int			file;
 	int64		offset;			/* of the first row */
 	int64		line;
+	uint64		shows;			/* whether rows have their bytes */
 } MessageHeader;
 
-/* Before each tuple; its place is relative to the first row's. */
+/* Before each tuple; the row's place is relative to the first one's. */
 typedef struct HandedRow
 {
 	uint32		size;			/* of the tuple */
@@ -44,32 +46,50 @@ StaticAssertDecl(sizeof(HandedRow) % MAXIMUM_ALIGNOF == 0, "tuples must be align
 /* ---- rows that wait ---- */
 
 void
-held_init(HeldRows *held, MemoryContext context, const Journal *journal)
+held_init(HeldRows *held, MemoryContext context, const Journal *journal, bool shows)
 {
 	memset(held, 0, sizeof(*held));
 	held->context = context;
 	held->journal = journal;
+	held->shows = shows;
 	arena_init(&held->arena, context, HELD_BLOCK);
 }
 
-static Size
-handed_size(HeapTuple tuple)
+/* In a message; raw: bytes of the row, or 0. */
+static inline Size
+handed_size(Size tuple, Size raw)
 {
-	return sizeof(HandedRow) + MAXALIGN(tuple->t_len);
+	return sizeof(HandedRow) + MAXALIGN(tuple) + MAXALIGN(raw);
+}
+
+static inline Size
+held_size(const HeldRow *row)
+{
+	return handed_size(row->tuple->t_len, row->raw == NULL ? 0 : row->place.length);
+}
+
+/* The bytes of a row in the reader's batch. */
+static const char *
+copy_raw(HeldRows *held, uint32 number, Size length)
+{
+	const Reader *reader = held->journal->reader;
+	char	   *raw = arena_alloc(&held->arena, length);
+
+	memcpy(raw, reader->data + reader->rows[number].start, length);
+	return raw;
 }
 
 bool
-held_has_room(const HeldRows *held, HeapTuple tuple)
-{
-	return sizeof(MessageHeader) + handed_size(tuple) <= ROW_CHANNEL_MAX &&
-		held->bytes + handed_size(tuple) <= HELD_MAX;
-}
-
-void
 held_put(HeldRows *held, HeapTuple tuple, uint32 number)
 {
 	HeldRow    *row;
+	JournalPlace place;
+	Size		size;
 
+	journal_locate(held->journal, number, &place);
+	size = handed_size(tuple->t_len, held->shows ? place.length : 0);
+	if (sizeof(MessageHeader) + size > ROW_CHANNEL_MAX || held->bytes + size > HELD_MAX)
+		return false;
 	if (held->nrows == held->capacity)
 	{
 		held->capacity = Max(2 * held->capacity, FIRST_ROWS);
@@ -79,8 +99,10 @@ held_put(HeldRows *held, HeapTuple tuple, uint32 number)
 	}
 	row = &held->rows[held->nrows++];
 	row->tuple = tuple;
-	journal_locate(held->journal, number, &row->place);
-	held->bytes += handed_size(tuple);
+	row->place = place;
+	row->raw = held->shows ? copy_raw(held, number, place.length) : NULL;
+	held->bytes += size;
+	return true;
 }
 
 uint32
@@ -93,9 +115,8 @@ held_form_rows(HeldRows *held, RowFormer *former, const char *data, const ScanRo
 	for (uint32 i = 0; i < n; i++)
 	{
 		/* put says so of it */
-		if (!held_has_room(held, tuples[i]))
+		if (!held_put(held, tuples[i], first + i))
 			return i;
-		held_put(held, tuples[i], first + i);
 	}
 	return n;
 }
@@ -123,7 +144,9 @@ put_row(char *to, const HeldRow *row, const JournalPlace *base)
 		.line = row->place.line - base->line
 	};
 	memcpy(to + sizeof(HandedRow), tuple->t_data, tuple->t_len);
-	return to + handed_size(tuple);
+	if (row->raw != NULL)
+		memcpy(to + handed_size(tuple->t_len, 0), row->raw, row->place.length);
+	return to + held_size(row);
 }
 
 void
@@ -134,12 +157,12 @@ held_send(const HeldRows *held, const RowChannel *channel)
 	for (uint32 first = 0; first < held->nrows; first = next)
 	{
 		const JournalPlace *base = &held->rows[first].place;
-		Size		size = sizeof(MessageHeader) + handed_size(held->rows[first].tuple);
+		Size		size = sizeof(MessageHeader) + held_size(&held->rows[first]);
 		char	   *to;
 
 		for (next = first + 1; next < held->nrows; next++)
 		{
-			Size		more = handed_size(held->rows[next].tuple);
+			Size		more = held_size(&held->rows[next]);
 
 			if (size + more > MESSAGE_BYTES)
 				break;
@@ -150,7 +173,8 @@ held_send(const HeldRows *held, const RowChannel *channel)
 			.nrows = next - first,
 			.file = base->file,
 			.offset = base->offset,
-			.line = base->line
+			.line = base->line,
+			.shows = held->shows
 		};
 		to += sizeof(MessageHeader);
 		for (uint32 i = first; i < next; i++)
@@ -166,6 +190,7 @@ handed_begin(HandedRows *rows, const char *message)
 
 	rows->next = message + sizeof(MessageHeader);
 	rows->nrows = header->nrows;
+	rows->shows = header->shows;
 	rows->base = (JournalPlace) {
 		.file = header->file,
 		.offset = header->offset,
@@ -174,9 +199,10 @@ handed_begin(HandedRows *rows, const char *message)
 }
 
 bool
-handed_next(HandedRows *rows, HeapTuple tuple, JournalPlace *place)
+handed_next(HandedRows *rows, HeapTuple tuple, HeldRow *held)
 {
 	const HandedRow *row = (const HandedRow *) rows->next;
+	JournalPlace *place = &held->place;
 
 	if (rows->nrows == 0)
 		return false;
@@ -190,8 +216,23 @@ handed_next(HandedRows *rows, HeapTuple tuple, JournalPlace *place)
 	place->end_length = row->end_length;
 	place->offset = rows->base.offset + row->offset;
 	place->line = rows->base.line + row->line;
-	rows->next += handed_size(tuple);
+	held->tuple = tuple;
+	held->raw = rows->shows ? rows->next + handed_size(row->size, 0) : NULL;
+	rows->next += held_size(held);
 	return true;
+}
+
+HeapTuple
+handed_copy(HeapTuple tuple, Arena *arena)
+{
+	Size		header = MAXALIGN(sizeof(HeapTupleData));
+	char	   *to = arena_alloc(arena, header + tuple->t_len);
+	HeapTuple	copy = (HeapTuple) to;
+
+	*copy = *tuple;
+	copy->t_data = (HeapTupleHeader) (to + header);
+	memcpy(copy->t_data, tuple->t_data, tuple->t_len);
+	return copy;
 }
 
 /* ---- the writer of a worker ---- */
@@ -220,10 +261,7 @@ handover_put(Writer *base, uint32 number, RowError *err)
 							  writer->partition, slot, base->estate, writer->guard, err))
 		return WRITER_BAD;
 	tuple = tuple_form(writer->former, slot->tts_values, slot->tts_isnull, &writer->held.arena);
-	if (!held_has_room(&writer->held, tuple))
-		return WRITER_LEFT;
-	held_put(&writer->held, tuple, number);
-	return WRITER_TAKEN;
+	return held_put(&writer->held, tuple, number) ? WRITER_TAKEN : WRITER_LEFT;
 }
 
 static uint32
@@ -311,7 +349,7 @@ static const WriterRoutine handover_routine = {
 };
 
 Writer *
-handover_join(Target *target, Guard *guard, Checks *checks)
+handover_join(Target *target, const BulkOptions *options, Guard *guard, Checks *checks)
 {
 	HandoverWriter *writer = palloc0(sizeof(HandoverWriter));
 	EState	   *estate = CreateExecutorState();
@@ -335,6 +373,7 @@ handover_join(Target *target, Guard *guard, Checks *checks)
 	writer->partition = target->rel->rd_rel->relispartition;
 	writer->base.plain = !writer->generated && !writer->partition &&
 		constraints_only_notnull(writer->constraints);
-	held_init(&writer->held, CurrentMemoryContext, checks_journal(checks));
+	held_init(&writer->held, CurrentMemoryContext, checks_journal(checks),
+			  arbiter_batch_shows(options));
 	return &writer->base;
 }

@@ -10,7 +10,7 @@
  * it would its own.
  *
  * A message is of one file: where its first row begins, then for each row a
- * HandedRow and its tuple.
+ * HandedRow, its tuple and, where rows that are set aside are shown, its bytes.
  *
  * Memory: HELD_MAX for each process; a chunk whose rows take more, or a row
  * that no message can have, is for the leader alone.
@@ -29,6 +29,7 @@
 typedef struct HeldRow
 {
 	HeapTuple	tuple;
+	const char *raw;			/* its bytes, or NULL */
 	JournalPlace place;
 } HeldRow;
 
@@ -37,20 +38,22 @@ typedef struct HeldRows
 {
 	MemoryContext context;
 	const Journal *journal;		/* knows their places */
-	Arena		arena;			/* their tuples */
+	bool		shows;			/* they go with their bytes */
+	Arena		arena;			/* their tuples, and bytes */
 	HeldRow    *rows;
 	uint32		nrows;
 	uint32		capacity;
 	Size		bytes;
 } HeldRows;
 
-extern void held_init(HeldRows *held, MemoryContext context, const Journal *journal);
+/* shows: a row that is set aside when it is stored will be shown. */
+extern void held_init(HeldRows *held, MemoryContext context, const Journal *journal, bool shows);
 
-/* Whether one more such row may wait. */
-extern bool held_has_room(const HeldRows *held, HeapTuple tuple);
-
-/* Takes a tuple that lies in the arena; number: of the row in the reader's batch. */
-extern void held_put(HeldRows *held, HeapTuple tuple, uint32 number);
+/*
+ * Takes a tuple that lies in the arena; number: of the row in the reader's batch.  False: there is
+ * no room for it.
+ */
+extern bool held_put(HeldRows *held, HeapTuple tuple, uint32 number);
 
 /*
  * Takes up to n rows from first on, as WriterRoutine.put_rows does.
@@ -70,15 +73,20 @@ typedef struct HandedRows
 {
 	const char *next;
 	uint32		nrows;			/* left */
+	bool		shows;
 	JournalPlace base;
 } HandedRows;
 
 extern void handed_begin(HandedRows *rows, const char *message);
 
-/* The next row: its tuple is where the message is, and *place is its place.  False: no more. */
-extern bool handed_next(HandedRows *rows, HeapTuple tuple, JournalPlace *place);
+/* The next row; its tuple and bytes are where the message is.  False: no more. */
+extern bool handed_next(HandedRows *rows, HeapTuple tuple, HeldRow *row);
+
+/* A copy of a tuple that another batch keeps. */
+extern HeapTuple handed_copy(HeapTuple tuple, Arena *arena);
 
 /* The writer of a worker.  Memory: the current context. */
-extern Writer *handover_join(Target *target, Guard *guard, Checks *checks);
+extern Writer *handover_join(Target *target, const BulkOptions *options, Guard *guard,
+							 Checks *checks);
 
 #endif							/* PGBULK_HANDOVER_H */

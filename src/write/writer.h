@@ -140,6 +140,9 @@ typedef struct WriterRoutine
 	/* Whether something is to be done that the leader can do only when it is alone; or NULL. */
 	bool		(*wants_alone) (Writer *writer);
 
+	/* How many rows come before that, if they are like those so far; 0: not known.  Or NULL. */
+	double		(*rows_until_alone) (Writer *writer);
+
 	/* Afterwards, or still in the process's turn: writes them there. */
 	void		(*write) (Writer *writer);
 

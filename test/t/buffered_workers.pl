@@ -1,5 +1,5 @@
 # Parallel workers that form rows for the buffered writer: the load is cancelled,
-# loses a worker, the server is killed; others write to the table meanwhile.
+# loses a worker, the server is killed; others write to the table meanwhile.  Also with keys that are looked up.
 
 use strict;
 use warnings;
@@ -120,6 +120,36 @@ is($session->ask("SELECT $sums FROM t WHERE i > 0"),
 	$session->ask("CREATE TABLE u (LIKE t); COPY u FROM '$small' (FORMAT csv); SELECT $sums FROM u"), 'the rows of COPY');
 is($session->ask("SELECT bt_index_parent_check(indexrelid, true, true) FROM pg_index JOIN pg_class c ON c.oid = indexrelid JOIN pg_am a ON a.oid = relam WHERE indrelid = 't'::regclass AND amname = 'btree'"),
 	"\n", 'the indexes are sound');
+
+# ---- keys are looked up between workers, and others enter the same
+
+$session->ask(q{CREATE TABLE keyed (i int PRIMARY KEY, k int, s text);
+	CREATE PROCEDURE enter_keys() LANGUAGE plpgsql AS $$
+BEGIN
+	FOR n IN 1 .. 300 LOOP
+		INSERT INTO keyed SELECT n * 37 + m, -1, 'theirs' FROM generate_series(0, 2) m ON CONFLICT DO NOTHING;
+		COMMIT;
+		PERFORM pg_sleep(0.001);
+	END LOOP;
+END $$});
+foreach my $policy ('keep_old', 'keep_new')
+{
+	(my $statement = load($large, 3, "\"on_duplicate\": \"$policy\"")) =~ s/'t'/'keyed'/;
+	ends_soon($policy, sub { $session->cancel($statement, $watch, sub { $watch->ask($workers_of) > 0 }, 0.1) });
+	is($session->sqlstate, '57014', "$policy: cancelled") or diag $session->{error};
+	is($session->ask('SELECT count(*) FROM keyed'), '0', "$policy: nothing is loaded");
+
+	($statement = load($small, 2, "\"on_duplicate\": \"$policy\"")) =~ s/'t'/'keyed'/;
+	$rival->send('CALL enter_keys()');
+	$got = $session->ask("SELECT workers > 0 FROM ($statement) x");
+	is($got, 't', "$policy: workers beside a writer of the same keys");
+	$rival->wait;
+	is($rival->{error}, '', "$policy: the writer is not disturbed");
+	is($session->ask("SELECT count(*) FROM keyed FULL JOIN u USING (i) WHERE keyed.i IS NULL OR (keyed.s <> u.s AND keyed.s <> 'theirs') OR (u.i IS NULL AND keyed.s <> 'theirs')"),
+		'0', "$policy: each key has a row of the file or theirs");
+	is($session->ask("SELECT bt_index_parent_check('keyed_pkey', true, true)"), '', "$policy: the index is sound");
+	$session->ask('TRUNCATE keyed');
+}
 
 # ---- after a crash
 
