@@ -80,6 +80,11 @@ class Side(Outcome):
         return [line.split()[1].rstrip(":") for line in self.told if line.startswith("ERROR:")]
 
 
+def ends_within_quotes(theirs, ours):
+    """Whether the server's COPY took a line of \\. for the end although a quote was open: it does before 18."""
+    return not theirs.failed() and any("unterminated CSV quoted field" in line for line in ours.told) and any("\\." in line for line in ours.told)
+
+
 class Runner(copy_load.Runner):
     def __init__(self, folder, version, databases, amcheck):
         super().__init__(0, folder, version, databases, amcheck)
@@ -118,6 +123,8 @@ class Runner(copy_load.Runner):
             said = " pgbulk.copy=%s%s%s" % (setting, " chunk_size=%d" % chunk if chunk else "", " \\copy" if client else "")
             self.statements[case.database] = ours.statements
             wrong, note = self.compare(case, theirs, ours)
+            if wrong and self.version < 18 and ends_within_quotes(theirs, ours):
+                wrong, note = None, "a marker within quotes"
             if not theirs.failed() and not ours.failed():
                 wrong = wrong or "; ".join(line for line in ours.other if line.startswith("amcheck"))
             if wrong:
