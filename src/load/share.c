@@ -5,7 +5,7 @@
 #include "postgres.h"
 
 #include "access/parallel.h"
-#include "access/table.h"
+#include "access/relation.h"
 #include "access/xact.h"
 #include "catalog/partition.h"
 #include "catalog/pg_inherits.h"
@@ -16,8 +16,10 @@
 #include "mb/pg_wchar.h"
 #include "miscadmin.h"
 #include "rewrite/rewriteHandler.h"
+#include "row/constraints.h"
 #include "server/workers.h"
 #include "storage/dsm.h"
+#include "storage/lmgr.h"
 #include "storage/predicate.h"
 #include "storage/shm_toc.h"
 #include "utils/jsonb.h"
@@ -72,65 +74,56 @@ typedef struct Shared
 
 /* ---- who may have workers ---- */
 
-/* What is evaluated for each row of a table, whatever the options are: CHECK, generated columns. */
-static List *
-table_expressions(Relation rel)
-{
-	TupleDesc	desc = RelationGetDescr(rel);
-	TupleConstr *constr = desc->constr;
-	List	   *expressions = NIL;
-
-	for (int i = 0; constr != NULL && i < constr->num_check; i++)
-		expressions = lappend(expressions, stringToNode(constr->check[i].ccbin));
-	for (int i = 0; constr != NULL && i < desc->natts; i++)
-		if (TupleDescAttr(desc, i)->attgenerated && !TupleDescAttr(desc, i)->attisdropped)
-			expressions = lappend(expressions, build_column_default(rel, i + 1));
-	return expressions;
-}
-
-/* Those of a partitioned table and all below it, and of their keys. */
-static List *
-partition_expressions(Relation rel)
-{
-	List	   *expressions = NIL;
-	ListCell   *lc;
-
-	foreach(lc, find_all_inheritors(RelationGetRelid(rel), NoLock, NULL))
-	{
-		Relation	part = table_open(lfirst_oid(lc), NoLock);
-
-		CHECK_FOR_INTERRUPTS();
-		if (part->rd_rel->relkind == RELKIND_PARTITIONED_TABLE)
-			expressions = list_concat(expressions,
-									  copyObject(RelationGetPartitionKey(part)->partexprs));
-		else
-			expressions = list_concat(expressions, table_expressions(part));
-		table_close(part, NoLock);
-	}
-	return expressions;
-}
-
-/* Whether workers may call what finds a partition: the key's hash or comparison functions. */
+/*
+ * Opens what is below a partitioned table, or says that somebody changes it.  The direct writer has
+ * locked all of it; others lock here what routing does.
+ */
 static bool
-is_routing_parallel_safe(Relation rel)
+open_below(Oid relid, bool locked, Relation *rel)
 {
-	bool		safe = true;
+	if (!locked && !ConditionalLockRelationOid(relid, AccessShareLock))
+		return false;
+	*rel = try_relation_open(relid, NoLock);
+	return *rel != NULL;
+}
+
+/*
+ * What is evaluated for a row of a partitioned table: keys, and where all partitions are locked
+ * what these want.  Others are looked at when they have rows.  Returns why workers may not find
+ * partitions, or REFUSAL_NONE.
+ */
+static RefusalReason
+partition_expressions(const Batch *batch, List **expressions)
+{
+	Relation	root = batch->target->rel;
+	bool		locked = batch->writer->routine->take_over == NULL;
+	RefusalReason refusal = REFUSAL_NONE;
 	ListCell   *lc;
 
-	foreach(lc, find_all_inheritors(RelationGetRelid(rel), NoLock, NULL))
+	foreach(lc, find_all_inheritors(RelationGetRelid(root), NoLock, NULL))
 	{
+		bool		routes = get_rel_relkind(lfirst_oid(lc)) == RELKIND_PARTITIONED_TABLE;
 		Relation	part;
 		PartitionKey key;
 
-		if (get_rel_relkind(lfirst_oid(lc)) != RELKIND_PARTITIONED_TABLE)
+		CHECK_FOR_INTERRUPTS();
+		if (!routes && !locked)
 			continue;
-		part = table_open(lfirst_oid(lc), NoLock);
-		key = RelationGetPartitionKey(part);
-		for (int i = 0; i < key->partnatts; i++)
-			safe &= func_parallel(key->partsupfunc[i].fn_oid) == PROPARALLEL_SAFE;
-		table_close(part, NoLock);
+		if (!open_below(lfirst_oid(lc), locked || lfirst_oid(lc) == RelationGetRelid(root), &part))
+			return REFUSAL_PARTITIONED_WORKERS;
+		if (routes)
+		{
+			key = RelationGetPartitionKey(part);
+			*expressions = list_concat(*expressions, copyObject(key->partexprs));
+			for (int i = 0; i < key->partnatts; i++)
+				if (func_parallel(key->partsupfunc[i].fn_oid) != PROPARALLEL_SAFE)
+					refusal = REFUSAL_PARTITION_KEY;
+		}
+		else
+			*expressions = list_concat(*expressions, constraints_expressions(part));
+		relation_close(part, NoLock);
 	}
-	return safe;
+	return refusal;
 }
 
 /* All that may have to be evaluated for a row. */
@@ -210,7 +203,8 @@ share_refusal(const Batch *batch, const RejectStream *rejects, int64 bytes)
 		Max(batch->conv->ncolumns, 1);
 	int64		rows = bytes / row_bytes + 1;	/* at most */
 	bool		partitioned = rel->rd_rel->relkind == RELKIND_PARTITIONED_TABLE;
-	List	   *of_tables;
+	List	   *of_tables = NIL;
+	RefusalReason routing = REFUSAL_NONE;
 	RefusalReason refusal;
 
 	if (batch_rows_wanted(batch) >= 0)
@@ -239,11 +233,14 @@ share_refusal(const Batch *batch, const RejectStream *rejects, int64 bytes)
 		return REFUSAL_SEQUENCE;
 	if (!are_types_parallel_safe(batch->conv))
 		return REFUSAL_TYPE;
-	of_tables = partitioned ? partition_expressions(rel) : table_expressions(rel);
+	if (partitioned)
+		routing = partition_expressions(batch, &of_tables);
+	else
+		of_tables = constraints_expressions(rel);
 	if (!workers_can_evaluate(collect_expressions(batch, of_tables)))
 		return REFUSAL_EXPRESSION;
-	if (partitioned && !is_routing_parallel_safe(rel))
-		return REFUSAL_PARTITION_KEY;
+	if (routing != REFUSAL_NONE)
+		return routing;
 	/* not only for one that lacks a value */
 	if (!SHARE_HAS_GUARDS &&
 		(batch->target->where != NIL || batch->conv->transform != NULL || of_tables != NIL))
@@ -652,6 +649,7 @@ help(shm_toc *toc)
 		.previous = error_context_stack
 	};
 	List	   *paths = split_paths(shm_toc_lookup(toc, KEY_PATHS, false));
+	void	   *writer_state;
 	Source	   *source;
 	Checks	   *checks;
 
@@ -672,8 +670,10 @@ help(shm_toc *toc)
 	checks = checks_open(options, batch.target->rel);
 	share.journal = checks_journal(checks);
 	share.journal->reader = batch.reader;
-	batch.writer = shared->handing ? handover_join(batch.target, options, &guard, checks) :
-		direct_join(batch.target, shm_toc_lookup(toc, KEY_WRITER, false), &guard, checks);
+	writer_state = shm_toc_lookup(toc, KEY_WRITER, false);
+	batch.writer = shared->handing ?
+		handover_join(batch.target, writer_state, options, &guard, checks) :
+		direct_join(batch.target, writer_state, &guard, checks);
 	share_limit_batch(&batch, &share);
 	batch_open_where(&batch);
 	batch_open_columns(&batch);

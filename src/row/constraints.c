@@ -10,6 +10,7 @@
 #include "executor/nodeModifyTable.h"
 #include "miscadmin.h"
 #include "optimizer/optimizer.h"
+#include "rewrite/rewriteHandler.h"
 #include "row/constraints.h"
 #include "server/compat.h"
 #include "utils/lsyscache.h"
@@ -108,6 +109,21 @@ static MemoryContext
 enter_row_memory(EState *estate)
 {
 	return MemoryContextSwitchTo(GetPerTupleMemoryContext(estate));
+}
+
+List *
+constraints_expressions(Relation rel)
+{
+	TupleDesc	desc = RelationGetDescr(rel);
+	TupleConstr *constr = desc->constr;
+	List	   *expressions = NIL;
+
+	for (int i = 0; constr != NULL && i < constr->num_check; i++)
+		expressions = lappend(expressions, stringToNode(constr->check[i].ccbin));
+	for (int i = 0; constr != NULL && i < desc->natts; i++)
+		if (TupleDescAttr(desc, i)->attgenerated && !TupleDescAttr(desc, i)->attisdropped)
+			expressions = lappend(expressions, build_column_default(rel, i + 1));
+	return expressions;
 }
 
 bool

@@ -20,6 +20,9 @@ typedef struct Constraints Constraints;
 /* NULL where the table has none.  Memory: the executor state's. */
 extern Constraints *constraints_open(ResultRelInfo *rri, EState *estate);
 
+/* What is evaluated for each row of a table, whatever the options are: CHECK, generated columns. */
+extern List *constraints_expressions(Relation rel);
+
 /* Whether the only constraints are NOT NULL on stored columns (or none). */
 extern bool constraints_only_notnull(const Constraints *constraints);
 

@@ -94,7 +94,7 @@ static const RefusalMessage messages[] = {
 	[REFUSAL_MANY_PARTITIONS_WORKERS] =
 	OF_LOAD("The table has more partitions than are prepared for workers."),
 	[REFUSAL_PARTITIONED_WORKERS] =
-	OF_LOAD("The writer is \"buffered\", and the table is partitioned."),
+	OF_LOAD("The writer is \"buffered\", and rows go to too many partitions, or others change a partitioned one."),
 	[REFUSAL_DUPLICATES_WORKERS] =
 	OF_LOAD("The writer is \"buffered\", and duplicates are looked for row by row."),
 	[REFUSAL_INDEX_METHOD] =

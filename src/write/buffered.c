@@ -57,7 +57,11 @@ add_leaf(void *arg, ResultRelInfo *rri)
 static void
 buffered_flush(Writer *base)
 {
-	buffered_flush_all((BufferedWriter *) base);
+	BufferedWriter *writer = (BufferedWriter *) base;
+
+	/* beside other processes rows wait that are not those of the window */
+	if (!writer->holds)
+		buffered_flush_all(writer);
 	base->current_row = -1;
 }
 
@@ -161,29 +165,14 @@ store_row(BufferedWriter *writer, Leaf *leaf, TupleTableSlot *slot,
 		return stored ? WRITER_TAKEN : WRITER_DUPLICATE;
 	}
 
-	if (writer->partitions != NULL && leaf->nrows == 0)
-	{
-		MemoryContext old;
-
-		old = MemoryContextSwitchTo(writer->base.estate->es_query_cxt);
-		writer->waiting = lappend(writer->waiting, leaf);
-		MemoryContextSwitchTo(old);
-	}
-	leaf_put(&writer->context, leaf, slot, number);
+	buffered_put_slot(writer, leaf, slot, number);
 	if (leaf_is_full(leaf))
 	{
 		guard_close(writer->guard);
 		if (writer->partitions == NULL)
 			buffered_flush_all(writer);
 		else
-		{
-			leaf_flush(&writer->context, leaf);
-			buffered_keep_warm(writer, leaf);
-			writer->waiting = list_delete_ptr(writer->waiting, leaf);
-			if (writer->waiting == NIL)
-				arena_reset(&writer->context.arena);
-			buffered_bound_entries(writer);
-		}
+			buffered_flush_leaf(writer, leaf);
 	}
 	return WRITER_TAKEN;
 }
@@ -203,7 +192,9 @@ buffered_put(Writer *base, uint32 number, RowError *err)
 		leaf = partitions_find(writer->partitions, slot, err);
 		if (leaf == NULL)
 			return WRITER_BAD;
-		if (leaf != writer->leaf)
+		if (writer->holds && leaf->shared < 0)
+			return WRITER_LEFT;
+		if (!writer->holds && leaf != writer->leaf)
 			switch_leaf(writer, leaf);
 
 		/* without BEFORE triggers the row as it came is what to capture */

@@ -4,6 +4,7 @@
  */
 #include "postgres.h"
 
+#include "access/xact.h"
 #include "utils/memutils.h"
 #include "write/arbiter_batch.h"
 #include "write/buffered_flush.h"
@@ -34,31 +35,54 @@ buffered_keep_warm(BufferedWriter *writer, Leaf *leaf)
 	}
 }
 
+/* Those of all leaves; *largest: the one that has most of them, or NULL. */
+static Size
+entries_of_all(const BufferedWriter *writer, Leaf **largest)
+{
+	Size		most = 0;
+	Size		sum = 0;
+	ListCell   *lc;
+
+	*largest = NULL;
+	foreach(lc, writer->leaves)
+	{
+		Leaf	   *leaf = lfirst(lc);
+		Size		size = leaf->entries == NULL ? 0 : entries_memory(leaf->entries);
+
+		sum += size;
+		if (size > most)
+		{
+			most = size;
+			*largest = leaf;
+		}
+	}
+	return sum;
+}
+
+bool
+buffered_entries_wait(const BufferedWriter *writer)
+{
+	Leaf	   *largest;
+
+	if (writer->partitions == NULL)
+		return leaf_entries_wait(writer->leaf);
+	return entries_of_all(writer, &largest) >= writer->context.entries_budget && largest != NULL;
+}
+
 void
 buffered_bound_entries(BufferedWriter *writer)
 {
-	for (;;)
+	Leaf	   *largest;
+
+	if (IsInParallelMode())
+		return;
+	while (entries_of_all(writer, &largest) >= writer->context.entries_budget && largest != NULL)
 	{
-		Leaf	   *largest = NULL;
-		Size		most = 0;
-		Size		sum = 0;
-		ListCell   *lc;
-
-		foreach(lc, writer->leaves)
-		{
-			Leaf	   *leaf = lfirst(lc);
-			Size		size = leaf->entries == NULL ? 0 : entries_memory(leaf->entries);
-
-			sum += size;
-			if (size > most)
-			{
-				most = size;
-				largest = leaf;
-			}
-		}
-		if (largest == NULL || sum < writer->context.entries_budget)
-			return;
-		leaf_make_room(&writer->context, largest);
+		/* workers have ended because of them, which is not to be soon again */
+		if (writer->nshared > 0)
+			buffered_flush_entries(writer);
+		else
+			leaf_make_room(&writer->context, largest);
 	}
 }
 
@@ -99,6 +123,21 @@ buffered_settle_keys(BufferedWriter *writer)
 	}
 }
 
+bool
+buffered_keys_wait(const BufferedWriter *writer)
+{
+	ListCell   *lc;
+
+	foreach(lc, writer->leaves)
+	{
+		const Leaf *leaf = lfirst(lc);
+
+		if (leaf->keys != NULL)
+			return arbiter_batch_full(leaf->keys);
+	}
+	return false;
+}
+
 void
 buffered_bound_keys(BufferedWriter *writer, Leaf *leaf)
 {
@@ -106,6 +145,12 @@ buffered_bound_keys(BufferedWriter *writer, Leaf *leaf)
 
 	if (!arbiter_batch_full(leaf->keys))
 		return;
+	/* workers have ended because of them, which is not to be soon again */
+	if (writer->nshared > 0)
+	{
+		buffered_settle_keys(writer);
+		return;
+	}
 	foreach(lc, writer->leaves)
 	{
 		Leaf	   *other = lfirst(lc);
@@ -115,6 +160,48 @@ buffered_bound_keys(BufferedWriter *writer, Leaf *leaf)
 			leaf = other;
 	}
 	settle_leaf(writer, leaf);
+}
+
+/* A leaf is about to have its first row. */
+static void
+begin_batch(BufferedWriter *writer, Leaf *leaf)
+{
+	MemoryContext old;
+
+	if (writer->partitions == NULL)
+		return;
+	old = MemoryContextSwitchTo(writer->base.estate->es_query_cxt);
+	writer->waiting = lappend(writer->waiting, leaf);
+	MemoryContextSwitchTo(old);
+}
+
+void
+buffered_put_slot(BufferedWriter *writer, Leaf *leaf, TupleTableSlot *slot, uint32 number)
+{
+	if (leaf->nrows == 0)
+		begin_batch(writer, leaf);
+	leaf_put(&writer->context, leaf, slot, number);
+}
+
+void
+buffered_put_tuple(BufferedWriter *writer, Leaf *leaf, HeapTuple tuple, uint32 number)
+{
+	if (leaf->nrows == 0)
+		begin_batch(writer, leaf);
+	leaf_put_tuple(&writer->context, leaf, tuple, number);
+}
+
+void
+buffered_flush_leaf(BufferedWriter *writer, Leaf *leaf)
+{
+	leaf_flush(&writer->context, leaf);
+	if (writer->partitions == NULL)
+		return;
+	buffered_keep_warm(writer, leaf);
+	writer->waiting = list_delete_ptr(writer->waiting, leaf);
+	if (writer->waiting == NIL)
+		arena_reset(&writer->context.arena);
+	buffered_bound_entries(writer);
 }
 
 void

@@ -5,10 +5,21 @@
 #include "postgres.h"
 
 #include "access/xact.h"
+#include "row/constraints.h"
+#include "server/compat.h"
+#include "server/workers.h"
+#include "storage/lock.h"
+#include "utils/memutils.h"
 #include "write/arbiter_batch.h"
 #include "write/buffered_flush.h"
 #include "write/buffered_share.h"
 #include "write/leaf.h"
+
+/* Partitions whose rows workers form at most, as a multiple of max_locks_per_transaction. */
+#define SHARED_LEAVES_LOCKS 4
+
+/* Bytes of rows in the batches of partitions, as much as a large window has. */
+#define PENDING_MAX (1024 * 1024)
 
 WriterVerdict
 buffered_hold(BufferedWriter *writer, Leaf *leaf, TupleTableSlot *slot, uint32 number)
@@ -16,38 +27,109 @@ buffered_hold(BufferedWriter *writer, Leaf *leaf, TupleTableSlot *slot, uint32 n
 	HeapTuple	tuple = tuple_form(leaf->former, slot->tts_values, slot->tts_isnull,
 								   &writer->held.arena);
 
-	return held_put(&writer->held, tuple, number) ? WRITER_TAKEN : WRITER_LEFT;
+	return held_put(&writer->held, Max(leaf->shared, 0), tuple, number) ?
+		WRITER_TAKEN : WRITER_LEFT;
 }
 
+/* ---- which partitions ---- */
+
+/* Workers lock each, as this process has. */
+static int
+most_shared(void)
+{
+	return SHARED_LEAVES_LOCKS * max_locks_per_xact;
+}
+
+static RefusalReason
+leaf_refusal(const BufferedWriter *writer, const Leaf *leaf)
+{
+	List	   *expressions;
+
+	if (leaf->arbiter != NULL && (leaf->keys == NULL || writer->context.entries_budget == 0))
+		return REFUSAL_DUPLICATES_WORKERS;
+	if (writer->partitions != NULL)
+	{
+		/* of the target it has been asked */
+		expressions = constraints_expressions(leaf->rri->ri_RelationDesc);
+		if (!workers_can_evaluate(expressions))
+			return REFUSAL_EXPRESSION;
+#ifndef COMPAT_PARALLEL_SUBTRANSACTIONS
+		if (expressions != NIL)
+			return REFUSAL_EACH_ROW;
+#endif
+	}
+	return leaf_share_refusal(leaf);
+}
+
+/* Partitions are usually alike: those that have got rows so far tell of the others. */
 RefusalReason
 buffered_share_refusal(Writer *base)
 {
 	BufferedWriter *writer = (BufferedWriter *) base;
+	ListCell   *lc;
 
-	if (writer->partitions != NULL)
+	if (writer->partitions != NULL &&
+		(!writer->batches || writer->context.transition_capture != NULL))
+		return REFUSAL_ROW_TRIGGERS;
+	if (list_length(writer->leaves) > most_shared())
 		return REFUSAL_PARTITIONED_WORKERS;
-	if (writer->leaf->arbiter != NULL && writer->leaf->keys == NULL)
-		return REFUSAL_DUPLICATES_WORKERS;
-	return leaf_share_refusal(writer->leaf);
+	foreach(lc, writer->leaves)
+	{
+		RefusalReason refusal = leaf_refusal(writer, lfirst(lc));
+
+		if (refusal != REFUSAL_NONE)
+			return refusal;
+	}
+	return REFUSAL_NONE;
 }
 
-/* Workers need nothing, but while there are some nobody can get an XID. */
+static void
+share_leaf(BufferedWriter *writer, Leaf *leaf)
+{
+	MemoryContext old;
+
+	leaf->judged = true;
+	if (writer->nshared >= most_shared() || leaf_refusal(writer, leaf) != REFUSAL_NONE)
+		return;
+	old = MemoryContextSwitchTo(writer->base.estate->es_query_cxt);
+	if (writer->shared == NULL)
+		writer->shared = palloc(most_shared() * sizeof(Leaf *));
+	MemoryContextSwitchTo(old);
+	leaf_prepare(&writer->context, leaf);
+	leaf->shared = writer->nshared;
+	writer->shared[writer->nshared++] = leaf;
+}
+
+/* While there are workers nobody can get an XID. */
 Size
 buffered_prepare_share(Writer *base)
 {
+	BufferedWriter *writer = (BufferedWriter *) base;
+	ListCell   *lc;
+
 	(void) GetCurrentTransactionId();
-	return 0;
+	foreach(lc, writer->leaves)
+	{
+		Leaf	   *leaf = lfirst(lc);
+
+		if (!leaf->judged)
+			share_leaf(writer, leaf);
+	}
+	return offsetof(HandoverShared, leaves) + writer->nshared * sizeof(Oid);
 }
 
 void
 buffered_share(Writer *base, void *memory)
 {
+	BufferedWriter *writer = (BufferedWriter *) base;
+	HandoverShared *shared = memory;
+
+	shared->nleaves = writer->nshared;
+	for (int i = 0; i < writer->nshared; i++)
+		shared->leaves[i] = RelationGetRelid(writer->shared[i]->rri->ri_RelationDesc);
 }
 
-void
-buffered_gather(Writer *base)
-{
-}
+/* ---- rows ---- */
 
 void
 buffered_begin_parallel(Writer *base, int processes, bool (*await_turn) (void *arg), void *arg)
@@ -103,28 +185,33 @@ add_place(BufferedWriter *writer)
 static void
 begin_others_rows(BufferedWriter *writer)
 {
-	writer->nplaces = 0;
 	writer->base.current_row = -1;
 	writer->base.find_place = find_place;
 	writer->base.find_place_arg = writer;
 }
 
+/* may_wait: their tuples stay where they are, so they may wait for more of their partitions. */
 static void
-end_others_rows(BufferedWriter *writer, int64 current_row)
+end_others_rows(BufferedWriter *writer, int64 current_row, bool may_wait)
 {
-	buffered_flush_all(writer);
+	if (!may_wait || writer->pending > PENDING_MAX)
+	{
+		buffered_flush_all(writer);
+		writer->nplaces = 0;
+		writer->pending = 0;
+	}
 	writer->base.find_place = NULL;
 	writer->base.current_row = current_row;
 }
 
 /*
  * Stores a row, or has it wait to ask for its keys, until this process is alone: rows cannot be
- * replaced, nor taken back, in parallel mode.  Its tuple must stay until end_others_rows.
+ * replaced, nor taken back, in parallel mode.  Its tuple must stay until the batches are flushed.
  */
 static void
 store_row(BufferedWriter *writer, const HeldRow *row)
 {
-	Leaf	   *leaf = writer->leaf;
+	Leaf	   *leaf = writer->shared[row->leaf];
 
 	if (leaf->keys != NULL)
 	{
@@ -133,9 +220,26 @@ store_row(BufferedWriter *writer, const HeldRow *row)
 		return;
 	}
 	*add_place(writer) = row->place;
-	leaf_put_tuple(&writer->context, leaf, row->tuple, writer->nplaces - 1);
+	buffered_put_tuple(writer, leaf, row->tuple, writer->nplaces - 1);
 	if (leaf_is_full(leaf))
-		leaf_flush(&writer->context, leaf);
+		buffered_flush_leaf(writer, leaf);
+}
+
+/* The tuple of a row in a message, which goes, for a batch that stays. */
+static HeapTuple
+take_tuple(BufferedWriter *writer, HeapTuple tuple)
+{
+	Arena	   *arena = &writer->context.arena;
+	HeapTuple	copy;
+
+	if (writer->partitions != NULL)
+	{
+		writer->pending += HEAPTUPLESIZE + tuple->t_len;
+		return handed_copy(tuple, arena);
+	}
+	copy = arena_alloc(arena, sizeof(HeapTupleData));
+	*copy = *tuple;
+	return copy;
 }
 
 void
@@ -151,11 +255,23 @@ buffered_take_over(Writer *base, char *message)
 	handed_begin(&rows, message);
 	while (handed_next(&rows, &tuple, &row))
 	{
-		row.tuple = arena_alloc(&writer->context.arena, sizeof(HeapTupleData));
-		*row.tuple = tuple;
+		if (writer->shared[row.leaf]->keys == NULL)
+			row.tuple = take_tuple(writer, &tuple);
 		store_row(writer, &row);
 	}
-	end_others_rows(writer, current_row);
+	end_others_rows(writer, current_row, writer->partitions != NULL);
+}
+
+/* When all are there: what waits for more. */
+void
+buffered_gather(Writer *base)
+{
+	BufferedWriter *writer = (BufferedWriter *) base;
+
+	if (writer->nplaces == 0)
+		return;
+	begin_others_rows(writer);
+	end_others_rows(writer, base->current_row, false);
 }
 
 /* Its own rows, when their turn has come. */
@@ -168,7 +284,7 @@ buffered_write(Writer *base)
 	begin_others_rows(writer);
 	for (uint32 i = 0; i < writer->held.nrows; i++)
 		store_row(writer, &writer->held.rows[i]);
-	end_others_rows(writer, current_row);
+	end_others_rows(writer, current_row, false);
 	held_reset(&writer->held);
 }
 
@@ -188,15 +304,22 @@ buffered_discard(Writer *base)
 bool
 buffered_wants_alone(Writer *base)
 {
-	const Leaf *leaf = ((BufferedWriter *) base)->leaf;
-
-	return leaf->keys != NULL ? arbiter_batch_full(leaf->keys) : leaf_entries_wait(leaf);
+	return buffered_keys_wait((BufferedWriter *) base) ||
+		buffered_entries_wait((BufferedWriter *) base);
 }
 
 double
 buffered_rows_until_alone(Writer *base)
 {
-	const Leaf *leaf = ((BufferedWriter *) base)->leaf;
+	ListCell   *lc;
 
-	return leaf->keys != NULL ? arbiter_batch_rows(leaf->keys) : 0;
+	foreach(lc, ((BufferedWriter *) base)->leaves)
+	{
+		const Leaf *leaf = lfirst(lc);
+		double		rows = leaf->keys != NULL ? arbiter_batch_rows(leaf->keys) : 0;
+
+		if (rows > 0)
+			return rows;
+	}
+	return 0;
 }

@@ -29,9 +29,12 @@ typedef struct BufferedWriter
 	/* beside other processes */
 	HeldRows	held;			/* rows that wait for their turn */
 	bool		holds;
-	JournalPlace *places;		/* of a message's rows */
+	Leaf	  **shared;			/* partitions whose rows workers may form, by number */
+	int			nshared;
+	JournalPlace *places;		/* of others' rows in the batches */
 	uint32		nplaces;
 	uint32		places_capacity;
+	Size		pending;		/* bytes of these, where partitions have them beyond a message */
 } BufferedWriter;
 
 #endif							/* PGBULK_BUFFERED_STATE_H */

@@ -239,16 +239,6 @@ place_waiting(PartsWriter *writer)
 
 /* ---- put ---- */
 
-/* Routing opens them for those who insert row by row; here they would keep their files. */
-static void
-close_indexes(ResultRelInfo *rri)
-{
-	if (rri->ri_IndexRelationDescs != NULL)
-		ExecCloseIndices(rri);
-	rri->ri_NumIndices = 0;
-	rri->ri_IndexRelationDescs = NULL;
-}
-
 static Part *
 new_part(PartsWriter *writer, Oid relid)
 {
@@ -342,7 +332,7 @@ open_part(void *arg, ResultRelInfo *rri)
 	Relation	rel = rri->ri_RelationDesc;
 	Part	   *part;
 
-	close_indexes(rri);
+	partitions_close_indexes(rri);
 	if (writer->direct.worker)
 		part = join_part(writer, rel);
 	else

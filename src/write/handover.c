@@ -11,6 +11,7 @@
 #include "utils/memutils.h"
 #include "write/arbiter_batch.h"
 #include "write/handover.h"
+#include "write/partitions.h"
 
 /* Bytes of rows that wait: as a rule those of a chunk are far less. */
 #define HELD_MAX (16 * 1024 * 1024)
@@ -37,7 +38,8 @@ typedef struct HandedRow
 	uint32		length;			/* of the row in the file */
 	uint32		end_length;
 	uint32		offset;
-	uint64		line;
+	uint32		line;
+	uint32		leaf;
 } HandedRow;
 
 StaticAssertDecl(sizeof(MessageHeader) % MAXIMUM_ALIGNOF == 0, "tuples must be aligned");
@@ -80,7 +82,7 @@ copy_raw(HeldRows *held, uint32 number, Size length)
 }
 
 bool
-held_put(HeldRows *held, HeapTuple tuple, uint32 number)
+held_put(HeldRows *held, uint32 leaf, HeapTuple tuple, uint32 number)
 {
 	HeldRow    *row;
 	JournalPlace place;
@@ -99,6 +101,7 @@ held_put(HeldRows *held, HeapTuple tuple, uint32 number)
 	}
 	row = &held->rows[held->nrows++];
 	row->tuple = tuple;
+	row->leaf = leaf;
 	row->place = place;
 	row->raw = held->shows ? copy_raw(held, number, place.length) : NULL;
 	held->bytes += size;
@@ -115,7 +118,7 @@ held_form_rows(HeldRows *held, RowFormer *former, const char *data, const ScanRo
 	for (uint32 i = 0; i < n; i++)
 	{
 		/* put says so of it */
-		if (!held_put(held, tuples[i], first + i))
+		if (!held_put(held, 0, tuples[i], first + i))
 			return i;
 	}
 	return n;
@@ -141,7 +144,8 @@ put_row(char *to, const HeldRow *row, const JournalPlace *base)
 		.length = row->place.length,
 		.end_length = row->place.end_length,
 		.offset = row->place.offset - base->offset,
-		.line = row->place.line - base->line
+		.line = row->place.line - base->line,
+		.leaf = row->leaf
 	};
 	memcpy(to + sizeof(HandedRow), tuple->t_data, tuple->t_len);
 	if (row->raw != NULL)
@@ -217,6 +221,7 @@ handed_next(HandedRows *rows, HeapTuple tuple, HeldRow *held)
 	place->offset = rows->base.offset + row->offset;
 	place->line = rows->base.line + row->line;
 	held->tuple = tuple;
+	held->leaf = row->leaf;
 	held->raw = rows->shows ? rows->next + handed_size(row->size, 0) : NULL;
 	rows->next += held_size(held);
 	return true;
@@ -237,31 +242,92 @@ handed_copy(HeapTuple tuple, Arena *arena)
 
 /* ---- the writer of a worker ---- */
 
+/* A table that rows are formed for: the target, or a partition. */
+typedef struct HandoverLeaf
+{
+	ResultRelInfo *rri;
+	Constraints *constraints;	/* NULL: none */
+	TupleFormer *former;
+	TupleConversionMap *map;	/* from the target's form, or NULL */
+	bool		generated;		/* has stored generated columns */
+	bool		bounds;			/* those of a partition are to be checked */
+	int			number;			/* in HandoverShared, or -1: not there */
+} HandoverLeaf;
+
 typedef struct HandoverWriter
 {
 	Writer		base;
 	Guard	   *guard;
 	ResultRelInfo *root;
-	Constraints *constraints;	/* NULL: none */
-	TupleFormer *former;
-	bool		generated;		/* has stored generated columns */
-	bool		partition;		/* the target is one, with bounds to check */
+	Partitions *partitions;		/* NULL: not partitioned */
+	HandoverLeaf *leaf;			/* the only one, if not */
+	const HandoverShared *shared;
 	HeldRows	held;
 } HandoverWriter;
+
+static HandoverLeaf *
+open_leaf(HandoverWriter *writer, ResultRelInfo *rri)
+{
+	EState	   *estate = writer->base.estate;
+	MemoryContext old = MemoryContextSwitchTo(estate->es_query_cxt);
+	Relation	rel = rri->ri_RelationDesc;
+	TupleDesc	desc = RelationGetDescr(rel);
+	HandoverLeaf *leaf = palloc0(sizeof(HandoverLeaf));
+
+	leaf->rri = rri;
+	leaf->constraints = constraints_open(rri, estate);
+	leaf->former = tuple_former(desc);
+	leaf->generated = desc->constr && desc->constr->has_generated_stored;
+	MemoryContextSwitchTo(old);
+	return leaf;
+}
+
+/* A partition has its first row from this process. */
+static void *
+open_partition(void *arg, ResultRelInfo *rri)
+{
+	HandoverWriter *writer = arg;
+	HandoverLeaf *leaf;
+	int			number = writer->shared->nleaves - 1;
+
+	partitions_close_indexes(rri);
+	while (number >= 0 &&
+		   writer->shared->leaves[number] != RelationGetRelid(rri->ri_RelationDesc))
+		number--;
+	/* it may not be a table at all */
+	leaf = number < 0 ? MemoryContextAllocZero(writer->base.estate->es_query_cxt,
+											   sizeof(HandoverLeaf)) : open_leaf(writer, rri);
+	leaf->number = number;
+	if (number >= 0)
+		leaf->map = compat_root_to_child_map(rri, writer->base.estate);
+	return leaf;
+}
 
 static WriterVerdict
 handover_put(Writer *base, uint32 number, RowError *err)
 {
 	HandoverWriter *writer = (HandoverWriter *) base;
 	TupleTableSlot *slot = base->slot;
+	HandoverLeaf *leaf = writer->leaf;
 	HeapTuple	tuple;
 
 	base->current_row = number;
-	if (!constraints_complete(writer->root, writer->constraints, writer->generated,
-							  writer->partition, slot, base->estate, writer->guard, err))
+	if (writer->partitions != NULL)
+	{
+		leaf = partitions_find(writer->partitions, slot, err);
+		if (leaf == NULL)
+			return WRITER_BAD;
+		if (leaf->number < 0)
+			return WRITER_LEFT;
+		slot = partitions_map(leaf->rri, leaf->map, slot);
+	}
+	if (!constraints_complete(leaf->rri, leaf->constraints, leaf->generated, leaf->bounds, slot,
+							  base->estate, writer->guard, err))
 		return WRITER_BAD;
-	tuple = tuple_form(writer->former, slot->tts_values, slot->tts_isnull, &writer->held.arena);
-	return held_put(&writer->held, tuple, number) ? WRITER_TAKEN : WRITER_LEFT;
+	/* a slot that was materialized has its values in the tuple alone */
+	slot_getallattrs(slot);
+	tuple = tuple_form(leaf->former, slot->tts_values, slot->tts_isnull, &writer->held.arena);
+	return held_put(&writer->held, leaf->number, tuple, number) ? WRITER_TAKEN : WRITER_LEFT;
 }
 
 static uint32
@@ -282,10 +348,13 @@ handover_flush(Writer *base)
 static void
 handover_close(Writer *base)
 {
+	HandoverWriter *writer = (HandoverWriter *) base;
 	EState	   *estate = base->estate;
 
 	ExecDropSingleTupleTableSlot(base->slot);
 	ExecResetTupleTable(estate->es_tupleTable, false);
+	if (writer->partitions != NULL)
+		partitions_close(writer->partitions);
 	ExecCloseResultRelations(estate);
 	ExecCloseRangeTableRelations(estate);
 	FreeExecutorState(estate);
@@ -349,30 +418,32 @@ static const WriterRoutine handover_routine = {
 };
 
 Writer *
-handover_join(Target *target, const BulkOptions *options, Guard *guard, Checks *checks)
+handover_join(Target *target, const HandoverShared *shared, const BulkOptions *options,
+			  Guard *guard, Checks *checks)
 {
 	HandoverWriter *writer = palloc0(sizeof(HandoverWriter));
 	EState	   *estate = CreateExecutorState();
-	TupleDesc	desc = RelationGetDescr(target->rel);
-	MemoryContext old;
 
 	writer->base.routine = &handover_routine;
 	writer->base.estate = estate;
 	writer->base.current_row = -1;
-	writer->base.slot = MakeSingleTupleTableSlot(desc, &TTSOpsVirtual);
+	writer->base.slot = MakeSingleTupleTableSlot(RelationGetDescr(target->rel), &TTSOpsVirtual);
 	writer->guard = guard;
+	writer->shared = shared;
 	compat_init_range_table(estate, target->pstate);
 	writer->root = makeNode(ResultRelInfo);
 	ExecInitResultRelation(estate, writer->root, 1);
 
-	old = MemoryContextSwitchTo(estate->es_query_cxt);
-	writer->constraints = constraints_open(writer->root, estate);
-	writer->former = tuple_former(desc);
-	MemoryContextSwitchTo(old);
-	writer->generated = desc->constr && desc->constr->has_generated_stored;
-	writer->partition = target->rel->rd_rel->relispartition;
-	writer->base.plain = !writer->generated && !writer->partition &&
-		constraints_only_notnull(writer->constraints);
+	if (target->rel->rd_rel->relkind == RELKIND_PARTITIONED_TABLE)
+		writer->partitions = partitions_open(estate, writer->root, NULL, guard, open_partition,
+											 writer);
+	else
+	{
+		writer->leaf = open_leaf(writer, writer->root);
+		writer->leaf->bounds = target->rel->rd_rel->relispartition;
+		writer->base.plain = !writer->leaf->generated && !writer->leaf->bounds &&
+			constraints_only_notnull(writer->leaf->constraints);
+	}
 	held_init(&writer->held, CurrentMemoryContext, checks_journal(checks),
 			  arbiter_batch_shows(options));
 	return &writer->base;

@@ -9,6 +9,10 @@
  * each, and the leader stores them from there, in the order of the input, as
  * it would its own.
  *
+ * A row for a partition that the leader does not know yet, or for which workers cannot form rows,
+ * is for the leader alone, too: what a worker has checked must still hold when the row is stored,
+ * so the leader has the partition locked since before.
+ *
  * A message is of one file: where its first row begins, then for each row a
  * HandedRow, its tuple and, where rows that are set aside are shown, its bytes.
  *
@@ -30,6 +34,7 @@ typedef struct HeldRow
 {
 	HeapTuple	tuple;
 	const char *raw;			/* its bytes, or NULL */
+	uint32		leaf;			/* where it belongs, as in HandoverShared */
 	JournalPlace place;
 } HeldRow;
 
@@ -50,10 +55,10 @@ typedef struct HeldRows
 extern void held_init(HeldRows *held, MemoryContext context, const Journal *journal, bool shows);
 
 /*
- * Takes a tuple that lies in the arena; number: of the row in the reader's batch.  False: there is
- * no room for it.
+ * Takes a tuple of that leaf that lies in the arena; number: of the row in the reader's batch.
+ * False: there is no room for it.
  */
-extern bool held_put(HeldRows *held, HeapTuple tuple, uint32 number);
+extern bool held_put(HeldRows *held, uint32 leaf, HeapTuple tuple, uint32 number);
 
 /*
  * Takes up to n rows from first on, as WriterRoutine.put_rows does.
@@ -85,8 +90,19 @@ extern bool handed_next(HandedRows *rows, HeapTuple tuple, HeldRow *row);
 /* A copy of a tuple that another batch keeps. */
 extern HeapTuple handed_copy(HeapTuple tuple, Arena *arena);
 
+/*
+ * Partitions that the leader has opened, and so has locked before any worker looks at them; and of
+ * which it knows that workers may form their rows.  A row's leaf is its number here, and 0 where
+ * the table is not partitioned.
+ */
+typedef struct HandoverShared
+{
+	int			nleaves;
+	Oid			leaves[FLEXIBLE_ARRAY_MEMBER];
+} HandoverShared;
+
 /* The writer of a worker.  Memory: the current context. */
-extern Writer *handover_join(Target *target, const BulkOptions *options, Guard *guard,
-							 Checks *checks);
+extern Writer *handover_join(Target *target, const HandoverShared *shared,
+							 const BulkOptions *options, Guard *guard, Checks *checks);
 
 #endif							/* PGBULK_HANDOVER_H */

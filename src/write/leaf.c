@@ -82,6 +82,7 @@ leaf_open(LeafContext *context, ResultRelInfo *rri, bool batches)
 	Leaf	   *leaf = palloc0(sizeof(Leaf));
 
 	leaf->rri = rri;
+	leaf->shared = -1;
 	toast_forget_indexes(rel);
 	prepare_triggers(rri, estate->es_query_cxt);
 	leaf->constraints = constraints_open(rri, estate);

@@ -36,6 +36,8 @@ typedef struct Leaf
 	bool		batches;		/* rows may wait */
 	bool		looks;			/* functions that its rows call may look at what is loaded */
 	bool		prepared;		/* for a dry run */
+	bool		judged;			/* whether workers may form its rows */
+	int			shared;			/* its number for these, or -1: they may not */
 	bool		collects;		/* index entries may come later than their rows */
 	Entries    *entries;		/* those that wait; NULL: none yet, or never */
 

@@ -113,6 +113,15 @@ partitions_find(Partitions *partitions, TupleTableSlot *slot, RowError *err)
 }
 
 void
+partitions_close_indexes(ResultRelInfo *rri)
+{
+	if (rri->ri_IndexRelationDescs != NULL)
+		ExecCloseIndices(rri);
+	rri->ri_NumIndices = 0;
+	rri->ri_IndexRelationDescs = NULL;
+}
+
+void
 partitions_close(Partitions *partitions)
 {
 	if (partitions->router != NULL)

@@ -39,6 +39,12 @@ extern Partitions *partitions_open(EState *estate, ResultRelInfo *root,
 extern void *partitions_find(Partitions *partitions, TupleTableSlot *slot,
 							 RowError *err);
 
+/*
+ * Routing opens a leaf's indexes for those who insert row by row.  For others, who would only keep
+ * their files and locks.
+ */
+extern void partitions_close_indexes(ResultRelInfo *rri);
+
 /* The row with its leaf's columns; map: from the target's, or NULL. */
 static inline TupleTableSlot *
 partitions_map(ResultRelInfo *rri, TupleConversionMap *map, TupleTableSlot *slot)

@@ -127,8 +127,10 @@ $session->ask(q{CREATE TABLE keyed (i int PRIMARY KEY, k int, s text);
 	CREATE PROCEDURE enter_keys() LANGUAGE plpgsql AS $$
 BEGIN
 	FOR n IN 1 .. 300 LOOP
-		INSERT INTO keyed SELECT n * 37 + m, -1, 'theirs' FROM generate_series(0, 2) m ON CONFLICT DO NOTHING;
-		COMMIT;
+		FOR m IN 0 .. 2 LOOP		-- each alone: who holds one key and waits for another may deadlock
+			INSERT INTO keyed VALUES (n * 37 + m, -1, 'theirs') ON CONFLICT DO NOTHING;
+			COMMIT;
+		END LOOP;
 		PERFORM pg_sleep(0.001);
 	END LOOP;
 END $$});
@@ -151,6 +153,42 @@ foreach my $policy ('keep_old', 'keep_new')
 	is($session->ask("SELECT bt_index_parent_check('keyed_pkey', true, true)"), '', "$policy: the index is sound");
 	$session->ask('TRUNCATE keyed');
 }
+
+# ---- partitions: what a worker has checked holds when the row is stored
+
+$session->ask(q{CREATE TABLE parted (i int PRIMARY KEY, k int, s text) PARTITION BY RANGE (i);
+	CREATE INDEX ON parted (s);
+	CREATE TABLE parted_1 PARTITION OF parted FOR VALUES FROM (1) TO (5000);
+	CREATE TABLE parted_2 PARTITION OF parted FOR VALUES FROM (5000) TO (10000);
+	CREATE TABLE parted_rest PARTITION OF parted DEFAULT;
+	CREATE TABLE parted_low (LIKE parted);
+	CREATE TABLE parted_high (LIKE parted)});
+(my $parted = load($large, 3)) =~ s/'t'/'parted'/;
+ends_soon('partitions', sub { $session->cancel("TRUNCATE parted; $parted", $watch, sub { $watch->ask($workers_of) > 0 }, 0.1) });
+is($session->sqlstate, '57014', 'partitions: cancelled') or diag $session->{error};
+is($session->ask('SELECT count(*) FROM parted'), '0', 'partitions: nothing is loaded');
+
+# they wait for the load, whose first rows go to all partitions; and then its rows do not allow what they want
+(my $mixed = $small) =~ s/small/mixed/;
+$session->ask("COPY (TABLE u ORDER BY i % 37, i) TO '$mixed' (FORMAT csv)");
+($parted = load($mixed, 2)) =~ s/'t'/'parted'/;
+my $ddl = PgBulk::Session->new($node);
+$session->send("SELECT workers > 0 FROM ($parted) x");
+sleep 0.01 until $session->done || $watch->ask($workers_of) > 0;
+$rival->send(q{ALTER TABLE parted ATTACH PARTITION parted_high FOR VALUES FROM (11000) TO (12000)});
+$ddl->send(q{ALTER TABLE parted_rest ADD CHECK (i > 0 AND i < 0)});
+is($session->wait, 't', 'partitions: it had workers');
+is($session->{error}, '', 'partitions: the load is not disturbed');
+$rival->wait;
+$ddl->wait;
+like($rival->{error}, qr/updated partition constraint for default partition "parted_rest" would be violated by some row/, 'partitions: ATTACH sees its rows');
+like($ddl->{error}, qr/check constraint "parted_rest_i_check" of relation "parted_rest" is violated by some row/, 'partitions: so does a CHECK');
+is($session->ask("SELECT $sums FROM parted"), $session->ask("SELECT $sums FROM u"), 'partitions: the rows of COPY');
+is($session->ask("SELECT count(*) FROM parted_1 WHERE i >= 5000; SELECT count(*) FROM parted_2 WHERE i NOT BETWEEN 5000 AND 9999; SELECT count(*) FROM parted_rest WHERE i < 10000"),
+	"0\n0\n0", 'partitions: each where it belongs');
+$session->ask("SELECT bt_index_parent_check(c.oid, true, true) FROM pg_partition_tree('parted') t JOIN pg_index i ON i.indrelid = t.relid JOIN pg_class c ON c.oid = i.indexrelid AND c.relkind = 'i'");
+is($session->{error}, '', 'partitions: the indexes are sound');
+$ddl->close;
 
 # ---- after a crash
 
