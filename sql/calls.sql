@@ -25,6 +25,13 @@ SELECT rows_loaded, rows_rejected, rows_duplicate, rows_replaced, rows_filtered,
 SELECT key, jsonb_typeof(value) FROM bulk_load('calls_t', :'f1') AS r, jsonb_each(r.details) ORDER BY key;
 SELECT details -> 'files' AS files, (details ->> 'load_id')::bigint = currval('bulk_load_id') AS load_id, (details ->> 'wal_bytes')::bigint > 0 AS wal FROM bulk_load('calls_t', :'f1');
 SELECT key, value::float8 BETWEEN 0 AND 3600 AS sensible FROM bulk_load('calls_t', :'f1') AS r, jsonb_each_text(r.details -> 'seconds') ORDER BY key;
+-- all processes of a phase together take at least as long as the phase; what sleeps is idle
+CREATE TABLE calls_sleeps (i int, s text, t text DEFAULT pg_sleep(0.05)::text);
+SELECT t.key, (d -> 'cpu_seconds' ->> t.key)::float8 + (d -> 'idle_seconds' ->> t.key)::float8 >= t.value::float8 AS whole,
+	(d -> 'idle_seconds' ->> t.key)::float8 > 0.09 AS sleeps, (d -> 'cpu_seconds' ->> t.key)::float8 BETWEEN 0 AND 3600 AS sensible
+	FROM (SELECT details AS d FROM bulk_load('calls_sleeps', :'f1', '{"columns": ["i", "s"]}') OFFSET 0) r, jsonb_each_text(d -> 'seconds') t
+	WHERE t.key = 'load';
+DROP TABLE calls_sleeps;
 SELECT jsonb_pretty(details -> 'rejects') AS rejects FROM bulk_load('calls_t', :'f2', '{"on_error": "ignore", "log_verbosity": "silent"}');
 SELECT details ? 'rejects' AS rejects, details -> 'values_set_null' AS values_set_null FROM bulk_load('calls_t', :'f2', '{"on_error": "set_null", "log_verbosity": "silent"}');
 SELECT (bulk_load('calls_t', :'f1')).rows_loaded;

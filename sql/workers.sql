@@ -26,6 +26,11 @@ TRUNCATE workers_t;
 SELECT pg_temp.load('workers_t', '{"workers": 2, "where": "a % 3 = 0"}');
 SELECT count(*), sum(a), bool_and(ordered) FROM (SELECT a, a > lag(a, 1, 0) OVER (ORDER BY ctid) AS ordered FROM workers_t) x;
 TRUNCATE workers_t;
+-- their time counts, too
+SELECT workers > 0 AS workers, cpu + idle > 1.2 * elapsed AS several FROM (SELECT workers,
+	(details #>> '{cpu_seconds,load}')::float8 AS cpu, (details #>> '{idle_seconds,load}')::float8 AS idle, (details #>> '{seconds,load}')::float8 AS elapsed
+	FROM bulk_load('workers_t', ARRAY(SELECT '/proc/self/cwd/pgbulk_workers_in' FROM generate_series(1, 50)), '{"workers": 2}')) x;
+TRUNCATE workers_t;
 SELECT pg_temp.load('workers_t', '{"workers": 0}');
 DROP TABLE workers_t;
 

@@ -579,7 +579,7 @@ load_end(Load *load)
 	take_tables(load);
 	if (rows_stored(load) > 0)
 		make_index_entries(load);
-	INSTR_TIME_SET_CURRENT(load->times.indexed);
+	load->times.indexed = usage_now();
 	progress_phase(&load->progress, BULK_PHASE_CONSTRAINTS,
 				   checks_seconds(load->checks, load->batch.rows_loaded),
 				   closing_seconds(load, load->batch.rows_loaded));
@@ -602,12 +602,12 @@ load_rows(Load *load)
 {
 	load_begin(load);
 	progress_phase(&load->progress, BULK_PHASE_READING, 0, 0);
-	INSTR_TIME_SET_CURRENT(load->times.reading);
+	load->times.reading = usage_now();
 	if (load->stored != NULL)
 		load_stored_rows(load);
 	else
 		load_files(load);
-	INSTR_TIME_SET_CURRENT(load->times.ending);
+	load->times.ending = usage_now();
 	load_end(load);
 }
 
@@ -840,7 +840,7 @@ load_run(Oid relid, List *paths, StoredRows *stored,
 	result->load_id = options->dry_run ? -load_id : load_id;
 
 	load->times.wal_before = pgWalUsage.wal_bytes;
-	INSTR_TIME_SET_CURRENT(load->times.start);
+	load->times.start = usage_now();
 	load_open(load);
 	if (options->dry_run)
 		load_dry(load);
@@ -849,7 +849,7 @@ load_run(Oid relid, List *paths, StoredRows *stored,
 	else
 		load_rows(load);
 	load_close(load);
-	INSTR_TIME_SET_CURRENT(load->times.done);
+	load->times.done = usage_now();
 	result->finished = GetCurrentTimestamp();
 
 	MemoryContextSwitchTo(caller);

@@ -15,7 +15,6 @@
 #include "load/header.h"
 #include "load/result.h"
 #include "load/stop_hint.h"
-#include "portability/instr_time.h"
 #include "reject/rejects.h"
 #include "row/guard.h"
 #include "server/progress.h"

@@ -13,14 +13,47 @@
 #include "utils/builtins.h"
 #include "utils/numeric.h"
 
-/* Seconds between two times, with microseconds. */
-static void
-push_seconds(CompatJsonb *state, const char *key, instr_time from,
-			 instr_time to)
+static int64
+usage_elapsed(const Usage *usage)
 {
-	INSTR_TIME_SUBTRACT(to, from);
-	jsonb_push_numeric(state, key,
-				 int64_div_fast_to_numeric(INSTR_TIME_GET_MICROSEC(to), 6));
+	return usage->elapsed;
+}
+
+static int64
+usage_cpu(const Usage *usage)
+{
+	return usage->cpu;
+}
+
+/* The two clocks are read one after the other. */
+static int64
+usage_idle(const Usage *usage)
+{
+	return Max(usage->processes - usage->cpu, 0);
+}
+
+/* Seconds of each phase, with microseconds. */
+static void
+push_phases(CompatJsonb *state, const char *key, const LoadTimes *times,
+			int64 (*microseconds) (const Usage *usage))
+{
+	const struct
+	{
+		const char *name;
+		Usage		usage;
+	}			phases[] = {
+		{"open", usage_between(times->start, times->reading)},
+		{"load", usage_between(times->reading, times->ending)},
+		{"indexes", usage_between(times->ending, times->indexed)},
+		{"constraints", usage_between(times->indexed, times->done)}
+	};
+
+	jsonb_push_key(state, key);
+	compat_push_jsonb(state, WJB_BEGIN_OBJECT, NULL);
+	for (int i = 0; i < lengthof(phases); i++)
+		jsonb_push_numeric(state, phases[i].name,
+						   int64_div_fast_to_numeric(microseconds(&phases[i].usage), 6));
+	compat_push_jsonb(state, WJB_END_OBJECT, NULL);
 }
 
 static void
@@ -122,13 +155,9 @@ result_details(const LoadResult *result, const LoadTimes *times, List *paths,
 						  &(JsonbValue) {.type = jbvBool,.val.boolean = true});
 		jsonb_push_string(&state, "writer", result->tried);
 	}
-	jsonb_push_key(&state, "seconds");
-	compat_push_jsonb(&state, WJB_BEGIN_OBJECT, NULL);
-	push_seconds(&state, "open", times->start, times->reading);
-	push_seconds(&state, "load", times->reading, times->ending);
-	push_seconds(&state, "indexes", times->ending, times->indexed);
-	push_seconds(&state, "constraints", times->indexed, times->done);
-	compat_push_jsonb(&state, WJB_END_OBJECT, NULL);
+	push_phases(&state, "seconds", times, usage_elapsed);
+	push_phases(&state, "cpu_seconds", times, usage_cpu);
+	push_phases(&state, "idle_seconds", times, usage_idle);
 
 	push_waits(&state);
 	push_files(&state, paths);

@@ -8,8 +8,8 @@
 #include "postgres.h"
 
 #include "nodes/pg_list.h"
-#include "portability/instr_time.h"
 #include "reject/rejects.h"
+#include "server/usage.h"
 #include "table/refusal.h"
 #include "utils/jsonb.h"
 #include "utils/timestamp.h"
@@ -41,15 +41,15 @@ typedef struct LoadResult
 	Jsonb	   *details;
 } LoadResult;
 
-/* Timestamps of a load, and the WAL usage at its start. */
+/* The time spent until each phase of a load ends, and the WAL before the first. */
 typedef struct LoadTimes
 {
 	uint64		wal_before;
-	instr_time	start;
-	instr_time	reading;
-	instr_time	ending;
-	instr_time	indexed;
-	instr_time	done;
+	Usage		start;
+	Usage		reading;
+	Usage		ending;
+	Usage		indexed;
+	Usage		done;
 } LoadTimes;
 
 /*
@@ -63,7 +63,7 @@ extern const LoadResult *result_last(void);
 extern void result_forget(void);
 
 /*
- * load_id, seconds of each phase, files, WAL bytes of this backend, rejects.
+ * load_id, time of each phase, files, WAL bytes of this backend, rejects.
  * Memory: the current context.
  */
 extern Jsonb *result_details(const LoadResult *result, const LoadTimes *times,

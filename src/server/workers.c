@@ -20,6 +20,7 @@
 #include "portability/instr_time.h"
 #include "server/compat.h"
 #include "server/throttle.h"
+#include "server/usage.h"
 #include "server/workers.h"
 #include "storage/dsm.h"
 #include "storage/shm_toc.h"
@@ -195,6 +196,7 @@ typedef struct Attendance
 		double		seconds;	/* until it began, or found that the work was done */
 		BufferUsage buffer_usage;
 		WalUsage	wal_usage;
+		Usage		usage;
 	}			workers[FLEXIBLE_ARRAY_MEMBER];
 } Attendance;
 
@@ -279,14 +281,19 @@ workers_finish(ParallelContext *pcxt)
 	for (int i = 0; i < pcxt->nworkers_launched; i++)
 	{
 		slowest = Max(slowest, attendance->workers[i].seconds);
-		if (pg_atomic_read_u32(&attendance->workers[i].state) == WORKER_BEGUN)
-			InstrAccumParallelQuery(&attendance->workers[i].buffer_usage,
-									&attendance->workers[i].wal_usage);
+		if (pg_atomic_read_u32(&attendance->workers[i].state) != WORKER_BEGUN)
+			continue;
+		InstrAccumParallelQuery(&attendance->workers[i].buffer_usage,
+								&attendance->workers[i].wal_usage);
+		usage_add(attendance->workers[i].usage);
 	}
 	throttle_unshare();
 	if (slowest > 0)
 		note_start(slowest);
 }
+
+/* In a worker: when it began. */
+static Usage begun;
 
 bool
 workers_begin(shm_toc *toc)
@@ -299,6 +306,7 @@ workers_begin(shm_toc *toc)
 	if (!pg_atomic_compare_exchange_u32(&attendance->workers[ParallelWorkerNumber].state,
 										&expected, WORKER_BEGUN))
 		return false;
+	begun = usage_now();
 	InstrStartParallelQuery();
 	throttle = shm_toc_lookup(toc, KEY_THROTTLE, true);
 	if (throttle != NULL)
@@ -313,4 +321,5 @@ workers_end(shm_toc *toc)
 
 	InstrEndParallelQuery(&attendance->workers[ParallelWorkerNumber].buffer_usage,
 						  &attendance->workers[ParallelWorkerNumber].wal_usage);
+	attendance->workers[ParallelWorkerNumber].usage = usage_between(begun, usage_now());
 }

@@ -56,7 +56,7 @@ CREATE FUNCTION divides(i bigint) RETURNS bigint LANGUAGE sql IMMUTABLE PARALLEL
 # Of the details all but what may differ, as how many processes were free.  How much of a compressed file has
 # been read where rows end before it depends on who reads.
 RESULT = """SELECT rows_loaded, rows_rejected, rows_duplicate, rows_replaced, rows_filtered, rows_read, %s,
-    details - '{load_id,seconds,wal_bytes,no_workers,not_direct,direct,indexes}'::text[] ||
+    details - '{load_id,seconds,cpu_seconds,idle_seconds,wal_bytes,no_workers,not_direct,direct,indexes}'::text[] ||
     jsonb_build_object('indexes', (SELECT jsonb_agg(i - 'processes') FROM jsonb_array_elements(details->'indexes') i)) AS details,
     details->>'no_workers', workers FROM """
 
