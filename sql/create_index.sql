@@ -43,6 +43,8 @@ SELECT build('CREATE INDEX t_include ON t (word) INCLUDE (id)');
 SELECT build('CREATE INDEX t_two ON t (word COLLATE "C", few)');
 SELECT build('CREATE INDEX t_numeric ON t ((id / 7::numeric))');
 SELECT build('CREATE INDEX t_long_c ON t (long COLLATE "C")');
+CREATE COLLATION of_system (provider = libc, locale = 'C.UTF-8');
+SELECT build('CREATE INDEX t_long_own ON t (long COLLATE of_system)');
 SELECT build('CREATE INDEX t_hash ON t USING hash (id)');
 CREATE INDEX CONCURRENTLY t_beside ON t (id);
 SELECT indexrelid::regclass, indisunique, indisready, indisvalid, indcheckxmin, reltuples,

@@ -7,19 +7,14 @@
 #include "access/detoast.h"
 #include "access/genam.h"
 #include "access/htup_details.h"
-#include "catalog/pg_collation.h"
-#include "catalog/pg_database.h"
 #include "catalog/pg_index.h"
 #include "catalog/pg_opfamily_d.h"
 #include "catalog/pg_type_d.h"
 #include "index/key_shape.h"
-#include "miscadmin.h"
 #include "server/compat.h"
-#include "utils/builtins.h"
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
-#include "utils/syscache.h"
 
 /* Families that have no name in the server's headers. */
 #define DATETIME_BTREE_FAM_OID 434
@@ -48,35 +43,12 @@ align_of(char typalign)
 	}
 }
 
-/* Who provides a collation, and its name there, or NULL. */
-static char
-find_provider(Oid collation, char **name)
-{
-	bool		is_default = collation == DEFAULT_COLLATION_OID;
-	int			cache = is_default ? DATABASEOID : COLLOID;
-	HeapTuple	tuple = SearchSysCache1(cache, ObjectIdGetDatum(is_default ? MyDatabaseId :
-																collation));
-	char		provider;
-	bool		isnull;
-	Datum		locale;
-
-	if (!HeapTupleIsValid(tuple))
-		elog(ERROR, "cache lookup failed for collation %u", collation);
-	provider = is_default ? ((Form_pg_database) GETSTRUCT(tuple))->datlocprovider :
-		((Form_pg_collation) GETSTRUCT(tuple))->collprovider;
-	locale = SysCacheGetAttr(cache, tuple, is_default ? Anum_pg_database_datcollate :
-							 Anum_pg_collation_collcollate, &isnull);
-	*name = isnull ? NULL : TextDatumGetCString(locale);
-	ReleaseSysCache(tuple);
-	return provider;
-}
-
 /* Whether a collation is C, by whatever name. */
 static bool
 compares_bytes(Oid collation)
 {
 	char	   *name;
-	char		provider = find_provider(collation, &name);
+	char		provider = collation_provider(collation, &name);
 
 	if (provider == BUILTIN_PROVIDER)
 		return true;
@@ -91,7 +63,7 @@ text_kind(Oid collation)
 		return KEY_OTHER;
 	if (compares_bytes(collation))
 		return KEY_BYTES;
-	return compat_can_transform(collation) ? KEY_COLLATED : KEY_OTHER;
+	return collation_transform_of(collation) != NULL ? KEY_COLLATED : KEY_OTHER;
 }
 
 /*
@@ -162,9 +134,9 @@ set_collation(ShapeColumn *column, Oid collation)
 	column->ssup.ssup_collation = collation;
 	if (column->kind != KEY_COLLATED)
 		return;
-	column->locale = compat_locale(collation);
+	column->transform = collation_transform_of(collation);
 	column->deterministic = get_collation_isdeterministic(collation);
-	column->libc = find_provider(collation, &name) == COLLPROVIDER_LIBC;
+	column->libc = collation_provider(collation, &name) == COLLPROVIDER_LIBC;
 }
 
 /* Whether the type abbreviates values to numbers whose order is known here. */
@@ -563,8 +535,8 @@ append_transformed(KeyShape *shape, const ShapeColumn *column, StringInfo string
 	{
 		Size		left = string->maxlen - string->len;
 
-		need = compat_transform(string->data + string->len, shape->scratch, left,
-								column->locale);
+		need = collation_transform(column->transform, string->data + string->len,
+								   shape->scratch, left);
 		if (need < left)
 			break;
 		enlargeStringInfo(string, need + 1);

@@ -19,6 +19,7 @@
 
 #include "access/itup.h"
 #include "lib/stringinfo.h"
+#include "server/collation.h"
 #include "utils/rel.h"
 #include "utils/sortsupport.h"
 
@@ -53,7 +54,7 @@ typedef struct ShapeColumn
 	uint64		mask;			/* where shape->integer: of its bits, before they are shifted */
 	uint64		flip;			/* of a number, bits that make it sort like the value */
 	SortSupportData abbreviated;	/* where KEY_ABBREVIATED */
-	struct pg_locale_struct *locale;
+	const CollationTransform *transform;	/* where KEY_COLLATED */
 } ShapeColumn;
 
 typedef struct KeyShape

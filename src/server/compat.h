@@ -789,10 +789,9 @@ compat_buffile_read_more(BufFile *file, void *data, size_t size)
 }
 
 /*
- * Transforms a string so that bytewise comparison gives the order of a
- * collation: strxfrm.  15 has no function for that, so only the database's own
- * collation is supported, if it is libc's.  In 16 and 17 pg_strxfrm does not
- * support libc collations, and crashes on the database's own one.
+ * Whether the server transforms strings so that their bytes come in the order of a collation, and
+ * its function: strxfrm.  15 has none, but for the database's own locale that of the library does.
+ * In 16 and 17 pg_strxfrm does not support libc's, and crashes on the database's own one.
  *
  * Declared here because utils/pg_locale.h requires ICU's headers if the server
  * was built with ICU.
@@ -800,32 +799,23 @@ compat_buffile_read_more(BufFile *file, void *data, size_t size)
 struct pg_locale_struct;
 extern struct pg_locale_struct *pg_newlocale_from_collation(Oid collid);
 
-#define compat_locale(collation) pg_newlocale_from_collation(collation)
-
 #if PG_VERSION_NUM >= 160000
 extern size_t pg_strxfrm(char *dest, const char *src, size_t destsize,
 						 struct pg_locale_struct *locale);
 #endif
 
-#if PG_VERSION_NUM >= 160000 && PG_VERSION_NUM < 180000
-extern bool pg_strxfrm_enabled(struct pg_locale_struct *locale);
-
-static inline bool
-compat_can_transform(Oid collation)
-{
-	struct pg_locale_struct *locale = pg_newlocale_from_collation(collation);
-
-	return locale == NULL || pg_strxfrm_enabled(locale);
-}
-
-#define compat_transform(to, from, room, locale) \
-	((locale) == NULL ? strxfrm((to), (from), (room)) : pg_strxfrm((to), (from), (room), (locale)))
-#elif PG_VERSION_NUM >= 180000
-#define compat_can_transform(collation) true
+#if PG_VERSION_NUM >= 180000
+#define compat_can_transform(locale) true
 #define compat_transform(to, from, room, locale) \
 	pg_strxfrm((to), (from), (room), (locale))
+#elif PG_VERSION_NUM >= 160000
+extern bool pg_strxfrm_enabled(struct pg_locale_struct *locale);
+
+#define compat_can_transform(locale) ((locale) == NULL || pg_strxfrm_enabled(locale))
+#define compat_transform(to, from, room, locale) \
+	((locale) == NULL ? strxfrm((to), (from), (room)) : pg_strxfrm((to), (from), (room), (locale)))
 #else
-#define compat_can_transform(collation) (pg_newlocale_from_collation(collation) == NULL)
+#define compat_can_transform(locale) ((locale) == NULL)
 #define compat_transform(to, from, room, locale) strxfrm((to), (from), (room))
 #endif
 
