@@ -18,11 +18,17 @@ import time
 import datasets
 import in_use
 import indexed
+import larger
 import restore
 import sources
 import value_types
 from indexed import Method, literal
 from measure import TEMPLATE, Run, psql, sessions_ended, timed
+
+
+def size_of(path):
+    """bytes of a file, or of several"""
+    return sum(map(os.path.getsize, [path] if isinstance(path, str) else path))
 
 
 def bulk_load(path, options):
@@ -244,7 +250,7 @@ class Bench:
                 self.until = end and time.monotonic() + (end - time.monotonic()) / (len(chosen) - n)
                 for case in make(self):
                     with self.shared_buffers(case.shared_buffers):
-                        self.rounds(case.title, case.methods, case.rows, os.path.getsize(case.path), case.digest or in_use.DIGEST,
+                        self.rounds(case.title, case.methods, case.rows, size_of(case.path), case.digest or in_use.DIGEST,
                                     **({"warm_up": warm_up} if warm_up else {}))
                     psql(*(s + ";" for s in case.done))
         self.until = None
@@ -314,9 +320,9 @@ def main():
     args = p.parse_args()
     wanted = [w for w in args.only.split(",") if w]
     known = [d.name for d in datasets.ALL] + ["bad", "sources", "indexed", "indexed_c", "append", "double", "foreign_key",
-                                              "duplicates", "in_use", "restore", *in_use.CASES, *restore.CASES, "types", *value_types.CASES]
+                                              "duplicates", "in_use", "restore", *in_use.CASES, *restore.CASES, "types", *value_types.CASES, "larger", *larger.CASES]
     for w in wanted:
-        if w not in known and not any(in_use.is_wanted(name, [w]) for name in [*in_use.CASES, *restore.CASES, *value_types.CASES]):
+        if w not in known and not any(in_use.is_wanted(name, [w]) for name in [*in_use.CASES, *restore.CASES, *value_types.CASES, *larger.CASES]):
             sys.exit(f"no data set \"{w}\"; there are: {', '.join(known)}")
     psql("CREATE EXTENSION IF NOT EXISTS pgbulk;")
     b = Bench(args)
@@ -331,6 +337,7 @@ def main():
     b.cases(in_use.CASES, wanted or known, in_use.check_locks)
     b.cases(restore.CASES, wanted or known)
     b.cases(value_types.CASES, wanted or known)
+    b.cases(larger.CASES, wanted)       # only if asked for: it takes hours
     b.write()
     b.report()
 
