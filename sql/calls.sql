@@ -27,7 +27,7 @@ SELECT details -> 'files' AS files, (details ->> 'load_id')::bigint = currval('b
 SELECT key, value::float8 BETWEEN 0 AND 3600 AS sensible FROM bulk_load('calls_t', :'f1') AS r, jsonb_each_text(r.details -> 'seconds') ORDER BY key;
 -- all processes of a phase together take at least as long as the phase; what sleeps is idle
 CREATE TABLE calls_sleeps (i int, s text, t text DEFAULT pg_sleep(0.05)::text);
-SELECT t.key, (d -> 'cpu_seconds' ->> t.key)::float8 + (d -> 'idle_seconds' ->> t.key)::float8 >= t.value::float8 AS whole,
+SELECT t.key, (d -> 'cpu_seconds' ->> t.key)::numeric + (d -> 'idle_seconds' ->> t.key)::numeric >= t.value::numeric AS whole,
 	(d -> 'idle_seconds' ->> t.key)::float8 > 0.09 AS sleeps, (d -> 'cpu_seconds' ->> t.key)::float8 BETWEEN 0 AND 3600 AS sensible
 	FROM (SELECT details AS d FROM bulk_load('calls_sleeps', :'f1', '{"columns": ["i", "s"]}') OFFSET 0) r, jsonb_each_text(d -> 'seconds') t
 	WHERE t.key = 'load';

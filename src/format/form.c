@@ -173,6 +173,19 @@ return_values(const RowFormer *former, int natts, uint32 n)
 			sequence_return(former->columns[i].sequence->range);
 }
 
+/* Of tuples with all values, those at the start that may be stored. */
+static inline uint32
+count_good(const RowFormer *former, HeapTuple *tuples, uint32 n)
+{
+	uint32		good;
+
+	if (likely(former->checks == NULL))
+		return n;
+	good = constraints_count_good(former->checks, tuples, n);
+	return_values(former, former->natts, n - good);
+	return good;
+}
+
 #define STORE_INTEGER(type, parse) \
 	do { \
 		int64_t		small; \
@@ -337,7 +350,7 @@ form_row(RowFormer *former, const char *data, const ScanRow *row,
 	if (len == 0)
 		return false;
 	*tuple = tuple_finish(start, len);
-	return true;
+	return count_good(former, tuple, 1) == 1;
 }
 
 /* ---- rows without nulls, a column at a time ---- */
@@ -508,12 +521,13 @@ form_block(RowFormer *former, const char *data, const ScanRow *rows, uint32 *n,
 
 	do_columns(&block, false);
 
-	for (i = 0, p = (char *) tuples[0]; i < block.n; i++)
+	for (i = 0; i < block.n; i++)
 	{
-		p = at[i];
-		memset(p, 0, sizeof(uint64));
-		tuple_finish(tuples[i], p - (char *) tuples[i] - HEAPTUPLESIZE);
+		memset(at[i], 0, sizeof(uint64));
+		tuple_finish(tuples[i], at[i] - (char *) tuples[i] - HEAPTUPLESIZE);
 	}
+	block.n = count_good(former, tuples, block.n);
+	p = block.n == 0 ? (char *) tuples[0] : at[block.n - 1];
 	arena_trim(arena, tuples[0], p - (char *) tuples[0]);
 	return block.n;
 }

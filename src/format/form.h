@@ -4,10 +4,10 @@
  *		values.
  *
  * For a load whose rows only have to be converted: no where, no defaults, no
- * checks beyond NOT NULL, every column of a type with a fast converter.  A row
- * with anything out of the ordinary (a bad value, a converter that declines, a
- * null in a NOT NULL column) is left to the slow path, which starts with it
- * anew.  So there are no errors here.
+ * checks beyond NOT NULL and CHECKs that cannot throw, every column of a type
+ * with a fast converter.  A row with anything out of the ordinary (a bad value,
+ * a converter that declines, a null in a NOT NULL column, a CHECK that fails) is
+ * left to the slow path, which starts with it anew.  So there are no errors here.
  */
 #ifndef PGBULK_FORM_H
 #define PGBULK_FORM_H
@@ -17,16 +17,18 @@
 #include "access/htup_details.h"
 #include "format/convert.h"
 #include "row/arena.h"
+#include "row/constraints.h"
 
 typedef struct RowFormer RowFormer;
 
 /*
  * NULL where the columns need the slow path.  The caller must know that the
- * table has no constraints but NOT NULL and no generated columns.  model, if
- * not NULL, is a tuple header whose transaction fields and flags every tuple
- * gets.  Memory: the current context.
+ * table's constraints cannot throw, and that it has no generated columns.
+ * model, if not NULL, is a tuple header whose transaction fields and flags every
+ * tuple gets.  Memory: the current context.
  */
-extern RowFormer *form_open(Converter *conv, const HeapTupleHeaderData *model);
+extern RowFormer *form_open(Converter *conv, const HeapTupleHeaderData *model,
+							Constraints *constraints);
 
 /*
  * Tuples of the first rows of n, in arena.  Each is followed by zeroes up to
@@ -38,7 +40,7 @@ extern uint32 form_rows(RowFormer *former, const char *data,
 						const ScanField *fields, Arena *arena,
 						HeapTuple *tuples);
 
-/* Size of every row without nulls; 0: that depends on the row. */
+/* Size of every row without nulls; 0: that depends on the row, or it must be a tuple first. */
 extern Size form_row_size(const RowFormer *former);
 
 /*

@@ -132,7 +132,7 @@ find_layout(RowFormer *former)
 }
 
 RowFormer *
-form_open(Converter *conv, const HeapTupleHeaderData *model)
+form_open(Converter *conv, const HeapTupleHeaderData *model, Constraints *constraints)
 {
 	TupleDesc	desc = RelationGetDescr(conv->target->rel);
 	RowFormer  *former;
@@ -145,6 +145,7 @@ form_open(Converter *conv, const HeapTupleHeaderData *model)
 	former = palloc0(offsetof(RowFormer, columns) +
 					 sizeof(FormColumn) * desc->natts);
 	former->conv = conv;
+	former->checks = constraints_have_checks(constraints) ? constraints : NULL;
 	former->natts = desc->natts;
 	former->null_length = conv->nnulls == 1 ? conv->nulls[0].length : ANY_LENGTH;
 	former->nwords = WORD(desc->natts) + 1;
@@ -200,7 +201,7 @@ form_open(Converter *conv, const HeapTupleHeaderData *model)
 	former->block = BLOCK_ROWS;
 	former->patience = BLOCK_FEWEST;
 	make_headers(former, haswidth, model);
-	if (!former->by_rows)
+	if (!former->by_rows && former->checks == NULL)
 		find_layout(former);
 	return former;
 }

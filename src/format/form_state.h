@@ -8,6 +8,7 @@
 #include "postgres.h"
 
 #include "format/convert.h"
+#include "row/constraints.h"
 #include "row/tuple_put.h"
 
 /* Copies of up to 32 bytes may write that many, for speed. */
@@ -47,6 +48,7 @@ typedef struct FormColumn
 struct RowFormer
 {
 	Converter  *conv;
+	Constraints *checks;			/* CHECKs that rows must satisfy, or NULL */
 	int			natts;
 	Size		fixed;			/* space for header, fixed-length columns, alignment */
 	Size		shared;			/* bytes at most that several fields have in common */

@@ -40,7 +40,7 @@ batch_open_columns(Batch *batch)
 	batch->may_filter = batch->where != NULL || batch->conv->transform != NULL;
 	writer->former = NULL;
 	if (writer->plain && !writer->one_by_one && batch->where == NULL)
-		writer->former = form_open(batch->conv, writer->model);
+		writer->former = form_open(batch->conv, writer->model, writer->constraints);
 }
 
 void

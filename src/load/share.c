@@ -241,9 +241,10 @@ share_refusal(const Batch *batch, const RejectStream *rejects, int64 bytes)
 		return REFUSAL_EXPRESSION;
 	if (routing != REFUSAL_NONE)
 		return routing;
-	/* not only for one that lacks a value */
+	/* not only for one that lacks a value; what a plain table has cannot throw */
 	if (!SHARE_HAS_GUARDS &&
-		(batch->target->where != NIL || batch->conv->transform != NULL || of_tables != NIL))
+		(batch->target->where != NIL || batch->conv->transform != NULL ||
+		 (of_tables != NIL && !batch->writer->plain)))
 		return REFUSAL_EACH_ROW;
 	return REFUSAL_NONE;
 }

@@ -9,10 +9,12 @@
 #include "catalog/pg_type.h"
 #include "executor/nodeModifyTable.h"
 #include "miscadmin.h"
+#include "nodes/nodeFuncs.h"
 #include "optimizer/optimizer.h"
 #include "rewrite/rewriteHandler.h"
 #include "row/constraints.h"
 #include "server/compat.h"
+#include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
 #include "utils/typcache.h"
 
@@ -21,6 +23,7 @@ typedef struct Check
 	const char *name;
 	ExprState  *expr;
 	bool		is_volatile;
+	bool		never_throws;	/* whatever the row is */
 } Check;
 
 struct Constraints
@@ -32,6 +35,10 @@ struct Constraints
 	List	   *virtual_notnull;	/* attnums, integer list */
 	int			nchecks;
 	Check	   *checks;
+
+	/* for rows that are tuples */
+	TupleTableSlot *slot;
+	ExprContext *econtext;
 };
 
 static void
@@ -50,6 +57,74 @@ add_notnull(Constraints *constraints, Form_pg_attribute att)
 	constraints->notnull[constraints->nnotnull++] = att->attnum;
 }
 
+/*
+ * Functions that throw for no value, which the server does not say of them: that would be
+ * a promise about what else they reveal.
+ */
+static bool
+never_throws(Oid function)
+{
+	switch (function)
+	{
+		case F_NUMERIC_EQ:
+		case F_NUMERIC_NE:
+		case F_NUMERIC_LT:
+		case F_NUMERIC_LE:
+		case F_NUMERIC_GT:
+		case F_NUMERIC_GE:
+		case F_LENGTH_TEXT:
+		case F_CHAR_LENGTH_TEXT:
+		case F_CHARACTER_LENGTH_TEXT:
+		case F_OCTET_LENGTH_TEXT:
+			return true;
+		default:
+			return get_func_leakproof(function);
+	}
+}
+
+static bool
+may_throw(Oid function, void *context)
+{
+	return !never_throws(function);
+}
+
+/*
+ * Whether an expression may throw.  Only what CHECKs are usually made of is looked at: comparisons
+ * of columns with constants, lists of these, and what combines them.
+ */
+static bool
+expression_may_throw(Node *node, void *context)
+{
+	if (node == NULL)
+		return false;
+	switch (nodeTag(node))
+	{
+		case T_Var:
+			return ((Var *) node)->varattno <= 0;
+		case T_Const:
+		case T_List:
+		case T_BoolExpr:
+		case T_NullTest:
+		case T_BooleanTest:
+		case T_RelabelType:
+		case T_CaseExpr:
+		case T_CaseWhen:
+		case T_CoalesceExpr:
+			break;
+		case T_FuncExpr:
+		case T_OpExpr:
+		case T_DistinctExpr:
+		case T_NullIfExpr:
+		case T_ScalarArrayOpExpr:
+			if (check_functions_in_node(node, may_throw, NULL))
+				return true;
+			break;
+		default:
+			return true;
+	}
+	return expression_tree_walker(node, expression_may_throw, context);
+}
+
 static void
 add_check(Constraints *constraints, Relation rel, ConstrCheck *source)
 {
@@ -63,8 +138,9 @@ add_check(Constraints *constraints, Relation rel, ConstrCheck *source)
 	check->name = pstrdup(source->ccname);
 	check->expr = ExecPrepareExpr((Expr *) expr, constraints->estate);
 	/* planned first, so that defaults of functions' arguments count, too */
-	check->is_volatile =
-		contain_volatile_functions((Node *) expression_planner((Expr *) expr));
+	expr = (Node *) expression_planner((Expr *) expr);
+	check->is_volatile = contain_volatile_functions(expr);
+	check->never_throws = !expression_may_throw(expr, NULL);
 	constraints->nchecks++;
 }
 
@@ -96,6 +172,12 @@ constraints_open(ResultRelInfo *rri, EState *estate)
 	constraints->checks = palloc(sizeof(Check) * Max(constr->num_check, 1));
 	for (int i = 0; i < constr->num_check; i++)
 		add_check(constraints, rel, &constr->check[i]);
+	if (constraints->nchecks > 0)
+	{
+		constraints->slot = ExecInitExtraTupleSlot(estate, desc, &TTSOpsHeapTuple);
+		constraints->econtext = CreateExprContext(estate);
+		constraints->econtext->ecxt_scantuple = constraints->slot;
+	}
 	MemoryContextSwitchTo(context);
 
 	if (constraints->nnotnull == 0 && constraints->nchecks == 0 &&
@@ -127,10 +209,39 @@ constraints_expressions(Relation rel)
 }
 
 bool
-constraints_only_notnull(const Constraints *constraints)
+constraints_never_throw(const Constraints *constraints)
 {
-	return constraints == NULL ||
-		(constraints->nchecks == 0 && constraints->virtual_notnull == NIL);
+	if (constraints == NULL)
+		return true;
+	for (int i = 0; i < constraints->nchecks; i++)
+		if (!constraints->checks[i].never_throws)
+			return false;
+	return constraints->virtual_notnull == NIL;
+}
+
+bool
+constraints_have_checks(const Constraints *constraints)
+{
+	return constraints != NULL && constraints->nchecks > 0;
+}
+
+uint32
+constraints_count_good(Constraints *constraints, HeapTuple *tuples, uint32 n)
+{
+	ExprContext *econtext = constraints->econtext;
+	uint32		good;
+
+	for (good = 0; good < n; good++)
+	{
+		ResetExprContext(econtext);
+		ExecStoreHeapTuple(tuples[good], constraints->slot, false);
+		for (int i = 0; i < constraints->nchecks; i++)
+			if (!ExecCheck(constraints->checks[i].expr, econtext))
+				goto bad;
+	}
+bad:
+	ExecClearTuple(constraints->slot);
+	return good;
 }
 
 bool
@@ -287,9 +398,14 @@ constraints_check(Constraints *constraints, TupleTableSlot *slot, Guard *guard,
 		Check	   *check = &constraints->checks[i];
 		bool		ok;
 
-		guard_enter(guard);
-		ok = ExecCheck(check->expr, econtext);
-		guard_leave(guard, check->is_volatile);
+		if (check->never_throws)
+			ok = ExecCheck(check->expr, econtext);
+		else
+		{
+			guard_enter(guard);
+			ok = ExecCheck(check->expr, econtext);
+			guard_leave(guard, check->is_volatile);
+		}
 		if (!ok)
 			return fail_check(constraints, check, err);
 	}

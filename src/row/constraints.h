@@ -23,8 +23,17 @@ extern Constraints *constraints_open(ResultRelInfo *rri, EState *estate);
 /* What is evaluated for each row of a table, whatever the options are: CHECK, generated columns. */
 extern List *constraints_expressions(Relation rel);
 
-/* Whether the only constraints are NOT NULL on stored columns (or none). */
-extern bool constraints_only_notnull(const Constraints *constraints);
+/*
+ * Whether there are none but NOT NULL on stored columns, and CHECKs that cannot throw, so that
+ * rows can be tested many at a time, without a guard.
+ */
+extern bool constraints_never_throw(const Constraints *constraints);
+
+/* Whether there are CHECKs. */
+extern bool constraints_have_checks(const Constraints *constraints);
+
+/* Where these cannot throw: how many rows at the start satisfy them all. */
+extern uint32 constraints_count_good(Constraints *constraints, HeapTuple *tuples, uint32 n);
 
 /* Whether a CHECK may look at the table. */
 extern bool constraints_volatile(const Constraints *constraints);

@@ -431,8 +431,9 @@ buffered_open(Target *target, const BulkOptions *options, Guard *guard,
 		writer->leaf = leaf;
 		leaf_prepare(&writer->context, leaf);
 		writer->base.plain = (leaf->batches || leaf->keys != NULL) && leaf->former != NULL &&
-			!leaf->generated && constraints_only_notnull(leaf->constraints) &&
+			!leaf->generated && constraints_never_throw(leaf->constraints) &&
 			!target->rel->rd_rel->relispartition;
+		writer->base.constraints = leaf->constraints;
 	}
 
 	ExecBSInsertTriggers(estate, writer->root);

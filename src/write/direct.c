@@ -603,7 +603,8 @@ open_writer(Target *target, const PageStamp *stamp, Guard *guard, Checks *checks
 	direct->toaster = toast_open(rel, *stamp);
 	writer->partition = rel->rd_rel->relispartition;
 	direct->base.plain = !table->generated && !writer->partition &&
-		constraints_only_notnull(table->constraints);
+		constraints_never_throw(table->constraints);
+	direct->base.constraints = table->constraints;
 	writer->model = palloc0(SizeofHeapTupleHeader);
 	pages_stamp(stamp, writer->model);
 	direct->base.model = writer->model;

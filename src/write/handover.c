@@ -442,7 +442,8 @@ handover_join(Target *target, const HandoverShared *shared, const BulkOptions *o
 		writer->leaf = open_leaf(writer, writer->root);
 		writer->leaf->bounds = target->rel->rd_rel->relispartition;
 		writer->base.plain = !writer->leaf->generated && !writer->leaf->bounds &&
-			constraints_only_notnull(writer->leaf->constraints);
+			constraints_never_throw(writer->leaf->constraints);
+		writer->base.constraints = writer->leaf->constraints;
 	}
 	held_init(&writer->held, CurrentMemoryContext, checks_journal(checks),
 			  arbiter_batch_shows(options));

@@ -19,6 +19,7 @@
 #include "format/form.h"
 #include "index/plan.h"
 #include "option/options.h"
+#include "row/constraints.h"
 #include "row/guard.h"
 #include "row/row_error.h"
 #include "table/target.h"
@@ -162,6 +163,7 @@ struct Writer
 	bool		fires_after;	/* AFTER ROW triggers wait for close */
 	bool		one_by_one;		/* no batches: an expression may look at the table */
 	const HeapTupleHeaderData *model;	/* for form_open */
+	Constraints *constraints;	/* the same; NULL: none */
 	RowFormer  *former;			/* for put_rows; NULL: put_rows must not be called */
 	RowError	duplicate;		/* of the row put last */
 	/*
