@@ -8,7 +8,6 @@ import collections
 import contextlib
 import csv
 import functools
-import importlib.util
 import os
 import statistics
 import subprocess
@@ -16,10 +15,12 @@ import sys
 import time
 
 import datasets
+import duck
 import in_use
 import indexed
 import larger
 import restore
+import shapes
 import sources
 import value_types
 from indexed import Method, literal
@@ -65,41 +66,10 @@ def numbered(path):
     return copy
 
 
-DUCKDB_VOTES = ("read_csv({}, header = false, delim = ',', "
-                "columns = {{'username': 'VARCHAR', 'link': 'VARCHAR', 'score': 'INTEGER'}})")
-
-
-def duckdb_parse(path, folder):
-    """seconds of DuckDB, one thread, for reading the votes and keeping nothing"""
-    import duckdb
-    db = duckdb.connect(config={"threads": 1})
-    start = time.perf_counter()
-    db.execute(f"SELECT count(username), count(link), count(score) FROM {DUCKDB_VOTES.format('?')}", [path]).fetchall()
-    return time.perf_counter() - start
-
-
-def duckdb_table(path, folder):
-    """seconds of DuckDB, two threads, for making a table of the votes in a file of its own"""
-    import duckdb
-    name = os.path.join(folder, "votes.duckdb")
-    with contextlib.suppress(FileNotFoundError):
-        os.remove(name)
-    db = duckdb.connect(name, config={"threads": 2})
-    start = time.perf_counter()
-    db.execute(f"CREATE TABLE votes AS FROM {DUCKDB_VOTES.format(literal(path)[1:])}")
-    db.execute("CHECKPOINT")
-    seconds = time.perf_counter() - start
-    db.close()
-    os.remove(name)
-    return seconds
-
-
 DIGEST = "SELECT count(*), sum(hashtextextended(t::text, 0)::numeric) FROM target t"
 
 # Seconds from which on once is enough.
 LONG = 30
-
-DUCKDB = {"DuckDB, CREATE TABLE, 2 threads": duckdb_table, "DuckDB, parsing only": duckdb_parse}
 
 
 def measured(method):
@@ -110,10 +80,18 @@ def measured(method):
     return timed(Method(["TRUNCATE target"], [method]) if isinstance(method, str) else method)
 
 
-def median(runs, what, form, unit=1):
-    """of the runs in which it was measured"""
+def median(runs, what):
+    """of the runs in which it was measured, or None"""
     found = [getattr(run, what) for run in runs if getattr(run, what) is not None]
-    return format(statistics.median(found) / unit, form) if found else ""
+    return statistics.median(found) if found else None
+
+
+def ratio(first, other):
+    return first / other if first and other else None
+
+
+def shown(number, form=".2f", unit=1):
+    return "" if number is None else format(number / unit, form)
 
 
 class Bench:
@@ -182,18 +160,13 @@ class Bench:
         self.table(d.columns)
         self.rounds(d.name, methods, rows, size)
         if d.name == "votes":
-            self.duckdb(d.name, path, rows, size)
+            source = duck.Source(path, duck.columns(d.columns))
+            duck.beside(self, d.name, [source], rows)
+            if duck.is_here():
+                self.note(d.name, "DuckDB, parsing only", [duck.parse(source) for _ in range(self.args.rounds)], rows, path)
             self.table(d.columns, "UNLOGGED")
             del methods["bulk_load, buffered"]
             self.rounds("votes, unlogged", {m: sql for m, sql in methods.items() if "pg_bulkload" not in m}, rows, size)
-
-    def duckdb(self, name, path, rows, size):
-        if importlib.util.find_spec("duckdb") is None:
-            print("no duckdb: its lines are left out", file=sys.stderr)
-            return
-        for n in range(1, self.args.rounds + 1):
-            for method, seconds in DUCKDB.items():
-                self.runs.append((name, method, n, Run(seconds(path, self.args.data)), rows, size))
 
     def bad_rows(self):
         d = datasets.SPOILED
@@ -244,6 +217,8 @@ class Bench:
     def cases(self, cases, wanted, warm_up=None):
         """runs those that are wanted, in a database of their own; cases: name -> function that yields each Case"""
         chosen = [make for name, make in cases.items() if in_use.is_wanted(name, wanted)]
+        if not chosen:
+            return
         end = self.args.minutes and time.monotonic() + self.args.minutes * 60
         with self.database("cases"):
             for n, make in enumerate(chosen):
@@ -259,9 +234,9 @@ class Bench:
     def database(self, name):
         """another database while the block runs"""
         here = os.environ["PGDATABASE"]
-        psql(f"CREATE DATABASE {name};")
+        psql(f"DROP DATABASE IF EXISTS {name};", f"CREATE DATABASE {name};")
         os.environ["PGDATABASE"] = name
-        psql("CREATE EXTENSION pgbulk;")
+        psql("CREATE EXTENSION IF NOT EXISTS pgbulk;")
         if has_pg_bulkload():
             psql("CREATE EXTENSION IF NOT EXISTS pg_bulkload;")
         yield
@@ -287,16 +262,17 @@ class Bench:
             runs.setdefault(name, (rows, size, collections.OrderedDict()))[2].setdefault(method, []).append(run)
         print(f"\npgbulk {self.version}, PostgreSQL {self.server}, {os.cpu_count()} cores; "
               f"median of {'up to ' * bool(self.args.minutes)}{self.args.rounds} runs, seconds; processor time of all processes, WAL in MB\n")
-        print("| data | rows | MB | method | median | min | max | times the first | processor | WAL |")
-        print("|---|--:|--:|---|--:|--:|--:|--:|--:|--:|")
+        print("| data | rows | MB | method | median | min | max | times the first | processor | times the first | WAL |")
+        print("|---|--:|--:|---|--:|--:|--:|--:|--:|--:|--:|")
         for name, (rows, size, methods) in runs.items():
-            base = statistics.median(run.seconds for run in next(iter(methods.values())))
+            first = next(iter(methods.values()))
+            base, processor = statistics.median(run.seconds for run in first), median(first, "cpu")
             digits = 3 if base >= 0.1 else 5
             for method, done in methods.items():
                 t = [run.seconds for run in done]
                 m = statistics.median(t)
                 print(f"| {name} | {rows} | {size / 1e6:.0f} | {method} | {m:.{digits}f} | {min(t):.{digits}f} | {max(t):.{digits}f} | {base / m:.2f} "
-                      f"| {median(done, 'cpu', '.2f')} | {median(done, 'wal', '.1f', 1e6)} |")
+                      f"| {shown(median(done, 'cpu'))} | {shown(ratio(processor, median(done, 'cpu')))} | {shown(median(done, 'wal'), '.1f', 1e6)} |")
 
     def write(self):
         os.makedirs(self.args.out, exist_ok=True)
@@ -312,7 +288,7 @@ def main():
     p = argparse.ArgumentParser()
     p.add_argument("--data", required=True)
     p.add_argument("--out", required=True)
-    p.add_argument("--percent", type=int, default=100)
+    p.add_argument("--percent", type=lambda s: int(s) if s.isdecimal() else float(s), default=100)
     p.add_argument("--rounds", type=int, default=5)
     p.add_argument("--minutes", type=float, help="fewer rounds of in_use, and of restore, if these would take longer")
     p.add_argument("--only", default="")
@@ -320,9 +296,10 @@ def main():
     args = p.parse_args()
     wanted = [w for w in args.only.split(",") if w]
     known = [d.name for d in datasets.ALL] + ["bad", "sources", "indexed", "indexed_c", "append", "double", "foreign_key",
-                                              "duplicates", "in_use", "restore", *in_use.CASES, *restore.CASES, "types", *value_types.CASES, "larger", *larger.CASES]
+                                              "duplicates", "in_use", "restore", *in_use.CASES, *restore.CASES,
+                                              "types", *value_types.CASES, "shapes", *shapes.CASES, "larger", *larger.CASES]
     for w in wanted:
-        if w not in known and not any(in_use.is_wanted(name, [w]) for name in [*in_use.CASES, *restore.CASES, *value_types.CASES, *larger.CASES]):
+        if w not in known and not any(in_use.is_wanted(name, [w]) for name in known):
             sys.exit(f"no data set \"{w}\"; there are: {', '.join(known)}")
     psql("CREATE EXTENSION IF NOT EXISTS pgbulk;")
     b = Bench(args)
@@ -337,6 +314,7 @@ def main():
     b.cases(in_use.CASES, wanted or known, in_use.check_locks)
     b.cases(restore.CASES, wanted or known)
     b.cases(value_types.CASES, wanted or known)
+    b.cases(shapes.CASES, wanted or known)
     b.cases(larger.CASES, wanted)       # only if asked for: it takes hours
     b.write()
     b.report()

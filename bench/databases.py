@@ -142,6 +142,15 @@ ORDERS_REFERENCES = ["nation (n_regionkey) region", "supplier (s_nationkey) nati
                      "lineitem (l_partkey, l_suppkey) partsupp"]
 
 
+def orders_keys():
+    return [f"ALTER TABLE {name} ADD PRIMARY KEY ({key})" for name, key in ORDERS_KEYS.items()]
+
+
+def orders_references():
+    parts = (reference.rsplit(" ", 1) for reference in ORDERS_REFERENCES)
+    return ["ALTER TABLE {} ADD FOREIGN KEY {} REFERENCES {}".format(*referring.split(" ", 1), referenced) for referring, referenced in parts]
+
+
 def suppliers_of(part, suppliers):
     return [(part + n * (suppliers // 4 + 1)) % suppliers + 1 for n in range(4)]
 
@@ -179,8 +188,6 @@ def orders(scale):
         for n in range(1, count + 1)))
     yield from copied("lineitem", (
         line for n in range(1, count + 1) for line in lines(n)))
-    yield "".join(f"ALTER TABLE {name} ADD PRIMARY KEY ({key});\n" for name, key in ORDERS_KEYS.items())
+    yield "".join(f"{key};\n" for key in orders_keys())
     yield "".join(f"CREATE INDEX ON {index};\n" for index in ORDERS_INDEXES)
-    for reference in ORDERS_REFERENCES:
-        referring, referenced = reference.rsplit(" ", 1)
-        yield "ALTER TABLE {} ADD FOREIGN KEY {} REFERENCES {};\n".format(*referring.split(" ", 1), referenced)
+    yield "".join(f"{reference};\n" for reference in orders_references())

@@ -6,6 +6,7 @@ import datetime
 import json
 import os
 import random
+import uuid
 
 BATCH = 50_000
 
@@ -115,29 +116,84 @@ EXTRACT = (["int"] * 8 + ["bigint"] * 3 + ["numeric(12,2)"] * 6 + ["date"] * 3 +
            ["boolean"] * 2 + ["text"] * 6)
 
 
-def extract(rnd, rows):
-    """29 columns as an ERP system exports them, tab-separated; a tenth of the values is an empty NULL"""
+# as a web site's log of visits has them: 105, most of them numbers
+HITS_TYPES = ["bigint"] + random.Random("hits").sample(
+    ["bigint", "int", "smallint", "text", "timestamp", "date", "char(3)"], 104, counts=[6, 19, 46, 25, 4, 1, 3])
+# whose rows are, and are not, short enough for the server to leave each value as it is
+WIDE_TYPES = ["int", "numeric(12,2)", "date", "timestamp", "boolean", "text", "float8", "smallint", "boolean", "int"] * 30
+WIDER_TYPES = ["int", "bigint", "numeric(12,2)", "date", "timestamp", "boolean", "text", "float8", "smallint", "uuid"] * 30
+
+
+def mixed(rnd, rows, kinds):
+    """columns of these types, tab-separated, the first one the row's number; a tenth of the values is an empty NULL"""
     day = datetime.date(2005, 1, 1)
     days = [str(day + datetime.timedelta(d)) for d in range(7000)]
     words = ["".join(rnd.choices("abcdefghijklmnopqrstuvwxyzäöü", k=rnd.randrange(3, 11))) for _ in range(5000)]
     phrases = [" ".join(rnd.choices(words, k=k)) for k in (1, 1, 2, 3) for _ in range(10_000)]
     make = {
         "int": lambda k: map(str, rnd.choices(range(1_000_000), k=k)),
+        "smallint": lambda k: map(str, rnd.choices(range(2000), k=k)),
         "bigint": lambda k: map(str, rnd.choices(range(10 ** 12, 10 ** 13, 7919), k=k)),
         "numeric(12,2)": lambda k: ["%d.%02d" % divmod(int(rnd.expovariate(1e-5)), 100) for _ in range(k)],
+        "float8": lambda k: ["%.6g" % rnd.expovariate(1e-3) for _ in range(k)],
         "date": lambda k: rnd.choices(days, k=k),
         "timestamp": lambda k: ["%s %02d:%02d:%02d" % (d, s // 3600, s // 60 % 60, s % 60)
                                 for d, s in zip(rnd.choices(days, k=k), rnd.choices(range(86_400), k=k))],
         "boolean": lambda k: rnd.choices("tf", k=k),
         "text": lambda k: rnd.choices(phrases, k=k),
+        "char(3)": lambda k: rnd.choices(("EUR", "USD", "de", "en", "fr"), k=k),
+        "uuid": lambda k: [str(uuid.UUID(int=rnd.getrandbits(128))) for _ in range(k)],
     }
     for first in range(0, rows, BATCH):
         n = min(BATCH, rows - first)
         columns = [map(str, range(first, first + n))]
-        for kind in EXTRACT[1:]:
+        for kind in kinds[1:]:
             absent = rnd.choices((True, False), (1, 9), k=n)
             columns.append("" if a else v for a, v in zip(absent, make[kind](n)))
         yield "".join("\t".join(row) + "\n" for row in zip(*columns))
+
+
+def extract(rnd, rows):
+    """29 columns as an ERP system exports them"""
+    return mixed(rnd, rows, EXTRACT)
+
+
+def hits(rnd, rows):
+    return mixed(rnd, rows, HITS_TYPES)
+
+
+def wide(rnd, rows):
+    return mixed(rnd, rows, WIDE_TYPES)
+
+
+def wider(rnd, rows):
+    return mixed(rnd, rows, WIDER_TYPES)
+
+
+def comments(rnd, rows):
+    """texts all quoted, with doubled quotes, commas and line ends in them"""
+    words = ["".join(rnd.choices("abcdefghijklmnopqrstuvwxyzäöü", k=rnd.randrange(2, 10))) for _ in range(5000)]
+    said = [f'{" ".join(a)}, ""{" ".join(b)}""{end}' for a, b, end in zip(
+        zip(*[rnd.choices(words, k=20_000)] * 3), zip(*[iter(rnd.choices(words, k=40_000))] * 2), rnd.choices((".", " ...", "\nPS"), k=20_000))]
+    for first in range(0, rows, BATCH):
+        n = min(BATCH, rows - first)
+        yield "".join(map('%d,"%s","%s","%s"\n'.__mod__, zip(
+            range(first, first + n), rnd.choices(words, k=n), rnd.choices(said, k=n), rnd.choices(said, k=n))))
+
+
+PLACES = 5000
+
+
+def readings(rnd, rows, inorder=False):
+    """of instruments in so many places, in no order, or in that of their time, of which there are as many steps"""
+    for first in range(0, rows, BATCH):
+        yield "".join("%d,%d,%d.%02d,2026-01-01 %02d:%02d:%02d\n" % (
+            i * PLACES // rows if inorder else rnd.randrange(PLACES), i, rnd.randrange(1000), rnd.randrange(100),
+            rnd.randrange(24), rnd.randrange(60), rnd.randrange(60)) for i in range(first, min(first + BATCH, rows)))
+
+
+def readings_in_order(rnd, rows):
+    return readings(rnd, rows, True)
 
 
 def events(rnd, rows):
@@ -166,6 +222,7 @@ def narrow(rnd, rows):
 class DataSet:
     def __init__(self, make, rows, columns, tab=False):
         self.name, self.make, self.rows, self.columns = make.__name__, make, rows, columns
+        self.delimiter = "\t" if tab else ","
         self.copy_options = "FORMAT csv" + (", DELIMITER E'\\t'" if tab else "")
         self.options = {"delimiter": "\t"} if tab else {}
 
@@ -181,10 +238,14 @@ class DataSet:
         return path, rows
 
 
+def numbered(kinds):
+    return ", ".join(f"c{i} {kind}" for i, kind in enumerate(kinds, 1))
+
+
 VOTES = "username text, link text, score int"
 ALL = [
     DataSet(votes, 7_500_000, VOTES),
-    DataSet(extract, 1_000_000, ", ".join(f"c{i} {kind}" for i, kind in enumerate(EXTRACT, 1)), tab=True),
+    DataSet(extract, 1_000_000, numbered(EXTRACT), tab=True),
     DataSet(events, 200_000, "id bigint, at timestamptz, doc jsonb"),
     DataSet(narrow, 10_000_000, "n int"),
 ]
@@ -195,3 +256,7 @@ KNOWN, HALF_KNOWN = (DataSet(make, 750_000, VOTES) for make in (known, half_know
 DAYS = DataSet(days, 7_500_000, VOTES + ", day int")
 NEWEST, LATEST = (DataSet(make, 750_000, VOTES + ", day int") for make in (newest, latest))
 DOCUMENTS = DataSet(documents, 7_500_000, VOTES + ", doc jsonb")
+READINGS, READINGS_IN_ORDER = (DataSet(make, 2_000_000, "place int, n bigint, value float8, at timestamp") for make in (readings, readings_in_order))
+COMMENTS = DataSet(comments, 2_000_000, "id int, author text, title text, body text")
+HITS, WIDE, WIDER = (DataSet(make, rows, numbered(kinds), tab=True) for make, rows, kinds in (
+    (hits, 250_000, HITS_TYPES), (wide, 60_000, WIDE_TYPES), (wider, 60_000, WIDER_TYPES)))

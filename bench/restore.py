@@ -190,7 +190,7 @@ def each_statement(bench, script):
 
 
 def pgbench(bench):
-    scale = max(bench.args.percent, 1)
+    scale = max(int(bench.args.percent), 1)
     command, alone = ("pgbench", "-i", "-q", "-s", str(scale), "restored"), Alone()
     path, title = bench.file(datasets.ALL[0])[0], f"pgbench -i -s {scale}"
     methods = methods_of(empty(), all_on("exclusive"), *command)
@@ -288,7 +288,7 @@ ROWS = 3_000_000
 
 
 def indexes(bench):
-    rows = ROWS * bench.args.percent // 100
+    rows = int(ROWS * bench.args.percent / 100)
     step, path = 1_000_003, bench.file(datasets.ALL[0])[0]       # a prime
     psql(f"""CREATE TABLE target AS SELECT n, (n::bigint * {step} % {rows})::int AS shuffled, n::bigint * {step} AS big,
         '2026-01-01'::timestamptz + n * interval '1 second' AS at, md5(n::text)::uuid AS uuid, 'user ' || n::bigint * {step} % 30000 AS name,

@@ -1,0 +1,163 @@
+"""The benchmark's loads into empty tables of every shape: partitions, constraints, triggers, indexes, keys, many columns.
+
+bulk_load has its defaults.  Where a table has indexes or keys, COPY goes to the table without them, and they are built then, as is
+usual: with two workers, and in as much memory as bulk_load has.
+"""
+import os
+import sys
+
+import databases
+import datasets
+import duck
+from in_use import DROP, Case
+from indexed import INDEXES, Method, bulk_load, literal, memory
+from measure import psql
+
+VOTES = datasets.ALL[0]
+SETTINGS = [memory("64MB"), "SET max_parallel_maintenance_workers = 2"]
+
+
+def shape(title, data, part, before=None, later=(), done=("DROP TABLE target",)):
+    """a part of a data set; before: statements that make the table; later: those that build its indexes"""
+    before = before or [DROP, f"CREATE TABLE target ({data.columns})"]
+
+    def cases(bench):
+        path, rows = bench.file(data, part)
+        columns = duck.columns(data.columns)
+        names = [name for name, _ in columns]
+        copy = f"COPY target ({', '.join(names)}) FROM {literal(path)} ({data.copy_options})"
+        yield Case(title, {
+            "COPY, then indexes" if later else "COPY": Method(before, [*SETTINGS, copy, *later]),
+            "bulk_load": Method([*before, *later], [*SETTINGS, bulk_load("target", path, {**data.options, "columns": names})]),
+        }, rows, path, done=done)
+        duck.beside(bench, title, [duck.Source(path, columns, data.delimiter)], rows)
+    return cases
+
+
+def votes(title, more="", *, part=1, kind="", end="", then=(), later=()):
+    """the votes; more: columns and constraints; kind: of the table; end: how it is partitioned; then: statements after it is made"""
+    return shape(title, VOTES, part, [DROP, f"CREATE {kind} TABLE target ({VOTES.columns}{more}) {end}", *then], later)
+
+
+HASHED = ("DO $$BEGIN FOR n IN 0..15 LOOP EXECUTE format("
+          "'CREATE TABLE target_%s PARTITION OF target FOR VALUES WITH (MODULUS 16, REMAINDER %s)', n, n); END LOOP; END$$")
+CHECKS = ", CHECK (score BETWEEN -1 AND 1), CHECK (length(username) < 60), CHECK (link LIKE 't3%')"
+TRIGGER = ["CREATE OR REPLACE FUNCTION judged() RETURNS trigger LANGUAGE plpgsql AS "
+           "$$BEGIN IF NEW.score < 0 THEN NEW.score := 0; END IF; RETURN NEW; END$$",
+           "CREATE TRIGGER judged BEFORE INSERT ON target FOR EACH ROW EXECUTE FUNCTION judged()"]
+
+
+def one_by_one(count, statement):
+    """a statement for each partition, no more than a server's lock table takes at once; statement: an expression of n"""
+    return f"DO $$BEGIN FOR n IN 0..{count - 1} LOOP EXECUTE {statement}; IF n % 1000 = 999 THEN COMMIT; END IF; END LOOP; END$$"
+
+
+def partitions(title, data, kind, bounds):
+    """a partition for each place, or fewer where a small part of the data set is loaded; made once, as that takes long"""
+    def cases(bench):
+        step = -(-datasets.PLACES // max(int(datasets.PLACES * min(bench.args.percent / 20, 1)), 16))
+        count = -(-datasets.PLACES // step)
+        psql(DROP + ";", f"CREATE TABLE target ({data.columns}) PARTITION BY {kind};",
+             one_by_one(count, f"'CREATE TABLE target_' || n || ' PARTITION OF target FOR VALUES ' || {bounds(step)}") + ";")
+        dropped = [one_by_one(count, "'DROP TABLE target_' || n"), "DROP TABLE target"]
+        yield from shape(f"{count} {title}", data, 1, ["TRUNCATE target"], done=dropped)(bench)
+    return cases
+
+
+def listed(step):
+    return f"'IN (' || (SELECT string_agg(place::text, ', ') FROM generate_series(n * {step}, n * {step} + {step - 1}) place) || ')'"
+
+
+def ranged(step):
+    return f"format('FROM (%s) TO (%s)', n * {step}, (n + 1) * {step})"
+
+
+def three_indexes(collation):
+    """a serial key and two text indexes"""
+    def cases(bench):
+        known = psql(f"SELECT quote_ident(collname) FROM pg_collation WHERE collname IN ('{collation}', '{collation}.utf8') "
+                     "AND collencoding IN (-1, pg_char_to_encoding(getdatabaseencoding())) ORDER BY collname LIMIT 1;").strip()
+        if known:
+            text = VOTES.columns.replace("text", f"text COLLATE {known}")
+            before = [DROP, f"CREATE TABLE target (id serial, {text})"]
+            yield from shape(f"votes, a serial key and two indexes of texts, {TITLES[collation]}", VOTES, 0.3, before, INDEXES)(bench)
+    return cases
+
+
+# collations and what they are called; that of builtin is there from 17 on
+TITLES = {"en_US": "en_US", "C": "C", "en-US-x-icu": "ICU", "pg_c_utf8": "C.UTF-8"}
+
+
+def trigrams(bench):
+    try:
+        psql("CREATE EXTENSION IF NOT EXISTS pg_trgm;")
+    except RuntimeError as e:
+        print(f"no trigrams: {e}", file=sys.stderr)
+        return
+    yield from votes("votes, a GIN index of trigrams", part=0.1, later=["CREATE INDEX ON target USING gin (link gin_trgm_ops)"])(bench)
+
+
+# ---- eight tables after the benchmark TPC-H
+
+# what of them suits a run of seconds
+SCALE = 0.3
+
+
+def orders_files(bench):
+    """-> each table and its file, in an order in which those referred to come first; made once"""
+    tables, scale = list(databases.ORDERS_KEYS), SCALE * bench.args.percent / 100
+    paths = {name: os.path.join(bench.args.data, f"orders-{scale:g}-{name}.tsv") for name in tables}
+    if not all(map(os.path.exists, paths.values())):
+        os.makedirs(bench.args.data, exist_ok=True)
+        out = None
+        for chunk in databases.orders(scale):
+            if chunk.startswith("COPY "):
+                name = chunk.split()[1]
+                out = open(paths[name] + ".new", "w", encoding="utf-8", newline="")
+            elif chunk == "\\.\n":
+                out.close()
+                os.rename(paths[name] + ".new", paths[name])
+                out = None
+            elif out:
+                out.write(chunk)
+    return paths
+
+
+def orders(title, keys):
+    def cases(bench):
+        paths = orders_files(bench)
+        rows = sum(sum(1 for _ in open(path, "rb")) for path in paths.values())
+        made = [f"DROP TABLE IF EXISTS {', '.join(paths)} CASCADE", *databases.ORDERS.strip().rstrip(";").split(";\n")]
+        digest = " UNION ALL ".join(f"SELECT count(*), sum(hash_record_extended(t, 0)::numeric) FROM {name} t" for name in paths)
+        yield Case(title, {
+            "COPY, then keys" if keys else "COPY": Method(made, [
+                *SETTINGS, *(f"COPY {table} FROM {literal(path)}" for table, path in paths.items()), *keys]),
+            "bulk_load": Method(made + keys, [
+                *SETTINGS, *(bulk_load(table, path, {"format": "text"}) for table, path in paths.items())]),
+        }, rows, paths["lineitem"], digest, done=made[:1])
+        definitions = {d.split()[2]: d.split("(", 1)[1] for d in databases.ORDERS.split(";\n") if d.strip()}
+        duck.beside(bench, title, [duck.Source(path, duck.columns(definitions[t]), "\t", "\\N") for t, path in paths.items()], rows)
+    return cases
+
+
+CASES = {f"shapes_{name}": make for name, make in {
+    "votes": votes("votes"),
+    "unlogged": votes("votes, unlogged", kind="UNLOGGED"),
+    "quoted": shape("comments, quoted, with doubled quotes", datasets.COMMENTS, 1),
+    "checks": votes("votes, three CHECK constraints", CHECKS),
+    "generated": votes("votes, a generated column", ", points int GENERATED ALWAYS AS (score * 10 + length(username)) STORED"),
+    "trigger": votes("votes, a BEFORE trigger in PL/pgSQL", part=0.2, then=TRIGGER),
+    "hash": votes("votes, 16 partitions by hash", end="PARTITION BY HASH (username)", then=[HASHED]),
+    "list": partitions("partitions by list, in no order", datasets.READINGS, "LIST (place)", listed),
+    "range": partitions("partitions by range, in their order", datasets.READINGS_IN_ORDER, "RANGE (place)", ranged),
+    "brin": votes("votes, a BRIN index", later=["CREATE INDEX ON target USING brin (score)"]),
+    "gin_trigrams": trigrams,
+    "gin_jsonb": shape("documents, a GIN index of jsonb", datasets.DOCUMENTS, 0.1, later=["CREATE INDEX ON target USING gin (doc jsonb_path_ops)"]),
+    **{f"indexes_{name}": three_indexes(collation) for name, collation in {
+        "en_us": "en_US", "c": "C", "icu": "en-US-x-icu", "builtin": "pg_c_utf8"}.items()},
+    "orders": orders("eight tables like TPC-H's, without keys", []),
+    "orders_keys": orders("eight tables like TPC-H's, primary and foreign keys", databases.orders_keys() + databases.orders_references()),
+    "hits": shape("105 columns like ClickBench's", datasets.HITS, 1),
+    "wide": shape("300 columns, rows below 2 kB", datasets.WIDE, 1),
+    "wide_toast": shape("300 columns, rows of 3 kB", datasets.WIDER, 1),
+}.items()}
