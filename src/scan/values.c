@@ -259,18 +259,25 @@ store_low_first(uint8_t *out, uint32_t value)
 ValueResult
 value_uuid(const char *s, size_t len, uint8_t out[16])
 {
+	const uint64_t half = UINT64_C(0xffffffff);
+	uint64_t	bad = 0;
+
 	if (LIKELY(len == 36 && s[8] == '-' && s[13] == '-' && s[18] == '-' &&
 			   s[23] == '-'))
 	{
-		const uint64_t half = UINT64_C(0xffffffff);
-		uint64_t	bad = 0;
-
 		store_low_first(out, swar_unhex(swar_load(s), &bad));
 		store_low_first(out + 4, swar_unhex((swar_load(s + 9) & half) |
 											swar_load(s + 14) << 32, &bad));
 		store_low_first(out + 8, swar_unhex((swar_load(s + 19) & half) |
 											swar_load(s + 24) << 32, &bad));
 		store_low_first(out + 12, swar_unhex(swar_load(s + 28), &bad));
+		if (LIKELY(bad == 0))
+			return VALUE_OK;
+	}
+	else if (len == 32)
+	{
+		for (int i = 0; i < 4; i++)
+			store_low_first(out + 4 * i, swar_unhex(swar_load(s + 8 * i), &bad));
 		if (LIKELY(bad == 0))
 			return VALUE_OK;
 	}
