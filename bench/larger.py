@@ -29,7 +29,7 @@ WORK = "256MB"
 
 def parts(bench, gb):
     """-> the files, of about a GB each at 100 percent, and how many rows they have together"""
-    each = max(ROWS_OF_GB * bench.args.percent // 100, 1000)
+    each = max(int(ROWS_OF_GB * bench.args.percent / 100), 1000)
     files = []
     for part in range(gb):
         path = os.path.join(bench.args.data, f"lineitem-{each}-{part}.csv")

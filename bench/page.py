@@ -1,6 +1,6 @@
 """results.csv to a page: every type and every shape of table beside COPY.
 
-    page.py RESULTS.CSV PAGE.MD
+    page.py RESULTS.CSV PAGE.MD [NOTE]
 """
 import collections
 import csv
@@ -9,12 +9,12 @@ import sys
 
 HEAD = """# Types and shapes of tables
 
-How many times as fast as COPY `bulk_load` fills an empty table with its defaults: PostgreSQL {server}, pgbulk {pgbulk}, {cores} cores, medians of {rounds}
-in alternation, CHECKPOINT before each. `scripts/bench --page` writes this page.
+How many times as fast as COPY `bulk_load` fills an empty table with its defaults: PostgreSQL {server}, pgbulk {pgbulk}, {cores} cores{note},
+medians of {rounds} in alternation, CHECKPOINT before each. `scripts/bench --page` writes this page.
 
 - **times COPY**: COPY's time, as its caller waits, divided by that of `bulk_load`.
 - **in CPU**: the same of the processor time of all processes of the server, workers included. `bulk_load` works in several processes at once, so
-  this is the lower one; it depends little on what else a machine does.
+  this is the lower one; it depends less on what else a machine does.
 - **DuckDB**: its time for making a table of the same file, with two threads. It reads as text what it has no type for, and builds no index.
 """
 TYPES = """
@@ -52,7 +52,7 @@ def line(name, rows, methods):
     return f"| {name} | {number} | {stock} | {ours} | {ratio('seconds')} | {ratio('processor')} | {theirs} |\n"
 
 
-def main(source, target):
+def main(source, target, note=""):
     cases = collections.OrderedDict()
     with open(source, newline="", encoding="utf-8") as f:
         for run in csv.DictReader(f):
@@ -63,7 +63,7 @@ def main(source, target):
     counts = [len(methods["bulk_load"]) for methods in cases.values()]
     rounds = f"{min(counts)} to {max(counts)} runs" if min(counts) < max(counts) else f"{max(counts)} run{'s' * (max(counts) > 1)}"
     with open(target, "w", encoding="utf-8") as page:
-        page.write(HEAD.format(rounds=rounds, **{what: run[what] for what in ("server", "pgbulk", "cores")}))
+        page.write(HEAD.format(rounds=rounds, note=note and ", " + note, **{what: run[what] for what in ("server", "pgbulk", "cores")}))
         for head, chosen in ((TYPES, True), (SHAPES, False)):
             lines = [line(name.removeprefix("type "), rows, methods) for (name, rows), methods in cases.items() if name.startswith("type ") == chosen]
             page.write((head + "".join(lines)) if lines else "")

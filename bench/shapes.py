@@ -52,7 +52,7 @@ def one_by_one(count, statement):
     return f"DO $$BEGIN FOR n IN 0..{count - 1} LOOP EXECUTE {statement}; IF n % 1000 = 999 THEN COMMIT; END IF; END LOOP; END$$"
 
 
-def partitions(title, data, kind, bounds):
+def partitions(title, data, part, kind, bounds):
     """a partition for each place, or fewer where a small part of the data set is loaded; made once, as that takes long"""
     def cases(bench):
         step = -(-datasets.PLACES // max(int(datasets.PLACES * min(bench.args.percent / 20, 1)), 16))
@@ -60,7 +60,7 @@ def partitions(title, data, kind, bounds):
         psql(DROP + ";", f"CREATE TABLE target ({data.columns}) PARTITION BY {kind};",
              one_by_one(count, f"'CREATE TABLE target_' || n || ' PARTITION OF target FOR VALUES ' || {bounds(step)}") + ";")
         dropped = [one_by_one(count, "'DROP TABLE target_' || n"), "DROP TABLE target"]
-        yield from shape(f"{count} {title}", data, 1, ["TRUNCATE target"], done=dropped)(bench)
+        yield from shape(f"{count} {title}", data, part, ["TRUNCATE target"], done=dropped)(bench)
     return cases
 
 
@@ -148,8 +148,8 @@ CASES = {f"shapes_{name}": make for name, make in {
     "generated": votes("votes, a generated column", ", points int GENERATED ALWAYS AS (score * 10 + length(username)) STORED"),
     "trigger": votes("votes, a BEFORE trigger in PL/pgSQL", part=0.2, then=TRIGGER),
     "hash": votes("votes, 16 partitions by hash", end="PARTITION BY HASH (username)", then=[HASHED]),
-    "list": partitions("partitions by list, in no order", datasets.READINGS, "LIST (place)", listed),
-    "range": partitions("partitions by range, in their order", datasets.READINGS_IN_ORDER, "RANGE (place)", ranged),
+    "list": partitions("partitions by list, in no order", datasets.READINGS, 0.2, "LIST (place)", listed),
+    "range": partitions("partitions by range, in their order", datasets.READINGS_IN_ORDER, 1, "RANGE (place)", ranged),
     "brin": votes("votes, a BRIN index", later=["CREATE INDEX ON target USING brin (score)"]),
     "gin_trigrams": trigrams,
     "gin_jsonb": shape("documents, a GIN index of jsonb", datasets.DOCUMENTS, 0.1, later=["CREATE INDEX ON target USING gin (doc jsonb_path_ops)"]),
