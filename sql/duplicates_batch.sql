@@ -203,6 +203,32 @@ SELECT count(*), sum(a), sum(c) FROM duplicates_batch_t;
 SELECT count(bt_index_parent_check('duplicates_batch_t_pkey', true, true));
 DROP TABLE duplicates_batch_t;
 
+-- keys whose order is that of their bytes, is not, or begins so: both cases, punctuation, other letters, long and compressed, none at all, numbers and bytes beside them
+CREATE TABLE duplicates_batch_t (a text, b int, c uuid, d text);
+CREATE UNIQUE INDEX ON duplicates_batch_t (a, b) WITH (fillfactor = 20);
+CREATE UNIQUE INDEX ON duplicates_batch_t (b DESC, a DESC NULLS LAST, c) WITH (fillfactor = 20);
+CREATE UNIQUE INDEX ON duplicates_batch_t (c, a COLLATE "C") WITH (fillfactor = 20);
+CREATE UNIQUE INDEX ON duplicates_batch_t (d, b) INCLUDE (c) WITH (fillfactor = 20);
+CREATE TABLE duplicates_batch_keys AS
+	SELECT i, (ARRAY['key', 'Key', 'kEy-', 'k ey', 'ke_y', 'K', 'ключ', NULL])[CASE WHEN i < 8000 THEN 1 ELSE i % 8 + 1 END] || (i * 7919) % 5003 ||
+		CASE WHEN i % 11 = 0 THEN repeat('x', 300) WHEN i % 13 = 0 THEN repeat('1234567890', 260) ELSE '' END a,
+		(i % 5 - 2) * 100000 b, md5((i % 3001)::text)::uuid c, CASE WHEN i % 3 = 0 THEN upper(md5(i::text)) WHEN i % 3 = 1 THEN md5(i::text) END d FROM generate_series(1, 20000) i;
+INSERT INTO duplicates_batch_t SELECT a, b, c, d FROM duplicates_batch_keys WHERE i % 3 > 0 ON CONFLICT DO NOTHING;
+DELETE FROM duplicates_batch_t WHERE b = 0 AND d COLLATE "C" > 'c';
+COPY (SELECT a, b, c, d FROM duplicates_batch_keys ORDER BY md5(i::text) COLLATE "C") TO '/proc/self/cwd/pgbulk_duplicates_batch_in' WITH (FORMAT csv);
+SELECT pg_temp.compare('duplicates_batch_t');
+VACUUM duplicates_batch_t;
+SELECT pg_temp.compare('duplicates_batch_t');
+DROP TABLE duplicates_batch_t;
+CREATE TABLE duplicates_batch_t (a text, b int, c uuid, d text, UNIQUE (a, b)) WITH (fillfactor = 50);
+INSERT INTO duplicates_batch_t SELECT a, b, c, d FROM duplicates_batch_keys WHERE i % 3 > 0 ON CONFLICT DO NOTHING;
+CREATE TABLE duplicates_batch_expected AS SELECT DISTINCT ON (a, b, CASE WHEN a IS NULL THEN n END) a, b, c, d FROM (SELECT a, b, c, d, -row_number() OVER (ORDER BY md5(i::text) COLLATE "C") n FROM duplicates_batch_keys) x ORDER BY a, b, CASE WHEN a IS NULL THEN n END, n;
+INSERT INTO duplicates_batch_expected SELECT * FROM duplicates_batch_t WHERE a IS NULL;
+SELECT rows_loaded, rows_duplicate FROM bulk_load('duplicates_batch_t', '/proc/self/cwd/pgbulk_duplicates_batch_in', '{"writer": "buffered", "on_duplicate": "keep_new", "log_verbosity": "silent"}');
+SELECT count(*) FROM ((TABLE duplicates_batch_t EXCEPT ALL TABLE duplicates_batch_expected) UNION ALL (TABLE duplicates_batch_expected EXCEPT ALL TABLE duplicates_batch_t)) x;
+SELECT count(bt_index_parent_check(indexrelid, true, true)) FROM pg_index WHERE indrelid = 'duplicates_batch_t'::regclass;
+DROP TABLE duplicates_batch_t, duplicates_batch_keys, duplicates_batch_expected;
+
 -- a row is replaced by a new version on its page, with its index entries, where no column of an index changes and the page has room
 CREATE TABLE duplicates_batch_t (a int PRIMARY KEY, b text, c int, d text) WITH (fillfactor = 40, autovacuum_enabled = off);
 CREATE INDEX ON duplicates_batch_t (b) WITH (fillfactor = 20);

@@ -6,6 +6,7 @@
 
 #include "access/nbtree.h"
 #include "access/visibilitymap.h"
+#include "index/leaf_guess.h"
 #include "index/leaf_search.h"
 #include "index/lookup.h"
 #include "miscadmin.h"
@@ -15,10 +16,6 @@
 
 /* How far to the right of the current leaf a key may be before a descent is better. */
 #define MAX_STEPS 2
-
-/* Bytes are looked for while that has helped lately, else for one key of so many. */
-#define MAX_HITS 16
-#define TRY_ONE_OF 8
 
 struct Lookup
 {
@@ -36,8 +33,9 @@ struct Lookup
 	BlockNumber right;			/* its right sibling */
 	bool		steps;			/* keys have gone on to the right sibling lately */
 	bool		stays;			/* the latest key was on the leaf of the one before */
-	int			hits;			/* bytes that were found, less those that were not */
-	uint32		tries;			/* keys whose bytes were not looked for */
+	bool		guesses;		/* its keys can be guessed */
+	Luck		guess;			/* of guesses that were right */
+	Luck		same;			/* of bytes that were found */
 	Buffer		map;			/* of the visibility map, pinned, or InvalidBuffer */
 };
 
@@ -279,6 +277,17 @@ find_same(const Lookup *lookup)
 					   P_FIRSTDATAKEY(BTPageGetOpaque(page)), lookup->tuple);
 }
 
+/* Whether an item has them. */
+static inline bool
+has_same_bytes(const Lookup *lookup, OffsetNumber offset)
+{
+	Page		page = leaf_page(lookup);
+
+	return leaf_search_same_images(lookup->index, lookup->tuple, (IndexTuple)
+								   PageGetItem(page, PageGetItemId(page, offset)),
+								   lookup->key->keysz);
+}
+
 /* Tells a row of the item that stands, if there is one: then no other does. */
 static bool
 tell_standing(Lookup *lookup, RowId row, OffsetNumber offset)
@@ -294,56 +303,122 @@ tell_standing(Lookup *lookup, RowId row, OffsetNumber offset)
 }
 
 /*
- * Tells the entries of the current key if its bytes are on the leaf, with no
+ * Tells the entries of the current key, whose bytes an item has, with no
  * comparison where a row is certain to exist, or two.
  */
-static bool
-tell_same(Lookup *lookup, RowId row)
+static void
+tell_equal(Lookup *lookup, RowId row, OffsetNumber offset)
 {
 	BTInsertState search = &lookup->search;
 	OffsetNumber first = P_FIRSTDATAKEY(BTPageGetOpaque(leaf_page(lookup)));
-	OffsetNumber offset = find_same(lookup);
 
-	if (offset == InvalidOffsetNumber)
-	{
-		lookup->hits = Max(lookup->hits - 1, 0);
-		return false;
-	}
-	lookup->hits = Min(lookup->hits + 1, MAX_HITS);
 	search->bounds_valid = true;
 	search->low = offset;
 	take_place(lookup, offset, true);
 	if (tell_standing(lookup, row, offset))
-		return true;
+		return;
 	while (offset > first && is_equal(lookup, offset - 1))
 		offset--;
 	tell_from(lookup, row, offset);
+}
+
+/* The same if its bytes are on the leaf. */
+static bool
+tell_same(Lookup *lookup, RowId row)
+{
+	OffsetNumber offset = find_same(lookup);
+
+	luck_note(&lookup->same, offset != InvalidOffsetNumber);
+	if (offset == InvalidOffsetNumber)
+		return false;
+	tell_equal(lookup, row, offset);
 	return true;
 }
 
-static bool
-tries_bytes(Lookup *lookup)
+/* ---- guessing ---- */
+
+static inline int
+compare_item(const Lookup *lookup, OffsetNumber offset)
 {
-	return lookup->hits > 0 || lookup->tries++ % TRY_ONE_OF == 0;
+	return _bt_compare(lookup->index, lookup->key, leaf_page(lookup), offset);
+}
+
+/*
+ * Whether the current key is above the items before offset and below the one there, or equal to
+ * none, as was guessed.  from: where the search began.
+ */
+static inline bool
+is_right(const Lookup *lookup, OffsetNumber from, OffsetNumber offset)
+{
+	return (offset > PageGetMaxOffsetNumber(leaf_page(lookup)) ||
+			compare_item(lookup, offset) < 0) &&
+		(offset == from || compare_item(lookup, offset - 1) > 0);
+}
+
+/*
+ * Tells the entries of the current key if a guess says where they are, or that there are none.
+ * is_its: it is known to belong on this leaf.
+ */
+static bool
+tell_guessed(Lookup *lookup, RowId row, bool is_its)
+{
+	BTInsertState search = &lookup->search;
+	Page		page = leaf_page(lookup);
+	OffsetNumber last = PageGetMaxOffsetNumber(page);
+	OffsetNumber from = search->bounds_valid ? search->low :
+		P_FIRSTDATAKEY(BTPageGetOpaque(page));
+	OffsetNumber offset = leaf_guess(lookup->shape, page, from, lookup->tuple);
+	bool		equal = offset <= last && has_same_bytes(lookup, offset);
+
+	/* it may belong on the next one */
+	if (offset > last && !is_its)
+		return false;
+	if (!equal && !is_right(lookup, from, offset))
+	{
+		luck_note(&lookup->guess, false);
+		return false;
+	}
+	luck_note(&lookup->guess, true);
+	luck_note(&lookup->same, equal);
+	if (equal)
+	{
+		tell_equal(lookup, row, offset);
+		return true;
+	}
+	search->bounds_valid = true;
+	search->low = search->stricthigh = offset;
+	if (offset <= last)
+		take_place(lookup, offset, false);
+	else
+		tell_from(lookup, row, offset);
+	return true;
+}
+
+/* ---- a key ---- */
+
+/* Tells the entries of the current key if they are found in a way that has helped lately. */
+static bool
+tell_quickly(Lookup *lookup, RowId row, bool is_its)
+{
+	/* where all keys are there, looking for their bytes is faster still */
+	if (lookup->guesses && lookup->same.hits < LUCK_MAX_HITS && luck_tries(&lookup->guess))
+		return tell_guessed(lookup, row, is_its);
+	return luck_tries(&lookup->same) && tell_same(lookup, row);
 }
 
 static void
 look_up(Lookup *lookup, RowId row)
 {
 	Buffer		before = lookup->search.buf;
-	bool		tries = tries_bytes(lookup);
+	bool		tried = BufferIsValid(before) && lookup->stays;
 
-	if (BufferIsValid(before) && lookup->stays && tries)
-	{
-		if (tell_same(lookup, row))
-			return;
-		tries = false;
-	}
+	if (tried && tell_quickly(lookup, row, false))
+		return;
 	find_leaf(lookup);
 	if (!BufferIsValid(lookup->search.buf))
 		return;
 	lookup->stays = lookup->search.buf == before;
-	if ((lookup->stays && !tries) || !tries_bytes(lookup) || !tell_same(lookup, row))
+	if ((lookup->stays && tried) || !tell_quickly(lookup, row, true))
 		tell_entries(lookup, row);
 }
 
@@ -400,6 +475,7 @@ lookup_open(Relation heap, Relation index, KeyShape *shape, const LookupSink *si
 	lookup->shape = shape;
 	lookup->sink = *sink;
 	lookup->key = leaf_search_key(index);
+	lookup->guesses = leaf_guess_serves(shape);
 	lookup->search.itup_key = lookup->key;
 	lookup->search.buf = InvalidBuffer;
 	lookup->right = InvalidBlockNumber;
