@@ -1,7 +1,7 @@
 -- CHECKs that cannot throw are tested many rows at a time; what fails them, and all other CHECKs, row by row
 SET datestyle = iso;
 CREATE TABLE checked (id serial, n int CHECK (n BETWEEN 0 AND 1000), s text CONSTRAINT short CHECK (length(s) < 10 AND s > ''),
-	x numeric CHECK (x >= 0 OR x IS NULL), k text CHECK (k IN ('a', 'b')), d date CHECK (d < '2030-01-01'));
+	x numeric CHECK (x >= 0 OR x IS NULL), k text CHECK (k IN ('a', 'b')), CHECK (s LIKE '%o%' AND s NOT LIKE 'x_'), d date CHECK (d < '2030-01-01'));
 CREATE TABLE one_by_one (LIKE checked INCLUDING ALL, CHECK (n / 1 = n));
 CREATE SEQUENCE one_by_one_id;
 ALTER TABLE one_by_one ALTER id SET DEFAULT nextval('one_by_one_id');
@@ -53,6 +53,25 @@ COPY checked (n, s, x, k, d) FROM :'file' (FORMAT csv);
 \set VERBOSITY terse
 SELECT reason, column_name, message, line FROM bulk_load('checked', :'file', '{"columns": ["n", "s", "x", "k", "d"], "on_error": "ignore", "log_verbosity": "silent"}') r,
 	jsonb_to_recordset(r.details -> 'rejects' -> 'first') AS x (reason text, column_name text, message text, line int);
+
+-- defaults that are the same for all rows
+CREATE TABLE filled (c int DEFAULT 7, id serial, a text, b text DEFAULT 'some text', n numeric DEFAULT 1.50, at timestamptz DEFAULT now(), d date DEFAULT CURRENT_DATE,
+	ts timestamp DEFAULT LOCALTIMESTAMP, nothing text DEFAULT NULL, who name DEFAULT 'me', v int, flag bool DEFAULT true NOT NULL, CHECK (c = 7 AND b > a));
+CREATE TABLE filled_by_copy (LIKE filled INCLUDING DEFAULTS);
+ALTER TABLE filled_by_copy ALTER id SET DEFAULT nextval('one_by_one_id');
+SELECT setval('one_by_one_id', 1, false);
+COPY (SELECT nullif('a' || i % 9, 'a3'), CASE WHEN i % 7 = 0 THEN NULL ELSE i END FROM generate_series(1, 1000) i) TO :'file' (FORMAT csv);
+BEGIN;
+SELECT rows_loaded FROM bulk_load('filled', :'file', '{"columns": ["a", "v"]}');
+COPY filled_by_copy (a, v) FROM :'file' (FORMAT csv);
+SELECT count(*) FROM (TABLE filled EXCEPT ALL TABLE filled_by_copy) x;
+SELECT c, id, a, b, n, at = now() AS at, d = CURRENT_DATE AS d, ts = LOCALTIMESTAMP AS ts, nothing, who, v, flag FROM filled WHERE id IN (1, 3, 1000) ORDER BY id;
+COMMIT;
+CREATE TABLE of_one_size (a int DEFAULT -1, b bigint, c bool DEFAULT false, d date DEFAULT '2020-02-29');
+COPY (SELECT i FROM generate_series(1, 1000) i) TO :'file' (FORMAT csv);
+SELECT rows_loaded FROM bulk_load('of_one_size', :'file', '{"columns": ["b"]}');
+SELECT a, sum(b), c, d, count(*) FROM of_one_size GROUP BY a, c, d;
+DROP TABLE filled, filled_by_copy, of_one_size;
 
 -- what may throw, or looks at more than columns
 CREATE TABLE throwing (n int CHECK (100 / n > 0), s text CHECK (s ~ '^row'), t text CHECK (tableoid > 0 OR t > ''));

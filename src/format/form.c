@@ -29,7 +29,7 @@ find_present(RowFormer *former, const char *data, const ScanField *fields)
 	{
 		const FormColumn *form = &former->columns[i];
 
-		if (form->kind == FORM_SEQUENCE)
+		if (HAS_NO_FIELD(form->kind))
 			word |= BIT(i);
 		else if (form->kind != FORM_NULL)
 		{
@@ -216,6 +216,9 @@ store_value(RowFormer *former, const FormColumn *form, FormKind kind, char *p,
 			STORE_INTEGER(int64_t, value_int8);
 		case FORM_SEQUENCE:
 			return store_next_value(p, form);
+		case FORM_CONSTANT:
+			tuple_store_fixed(p, &form->store, form->value);
+			return true;
 		case FORM_BOOL:
 			return value_short_bool(s, len, (bool *) p) ||
 				value_bool(s, len, (bool *) p) == VALUE_OK;
@@ -242,6 +245,10 @@ put_value(RowFormer *former, const FormColumn *form, FormKind kind, char *p,
 			return unlikely(len > form->max_length) ? NULL : put_text(p, form, s, len);
 		case FORM_VARLENA:
 			return put_varlena(former, form, p, spare, s, len);
+		case FORM_CONSTANT:
+			if (form->store.length < 0)
+				return tuple_put_varlena(p, &form->store, form->value);
+			/* FALLTHROUGH */
 		default:
 			p = tuple_align(p, form->store.align);
 			return store_value(former, form, kind, p, s, len) ?
@@ -290,7 +297,7 @@ form_tuple(RowFormer *former, const char *data, const ScanField *fields,
 			continue;
 		if (form->store.length == -1)
 			header->t_infomask |= HEAP_HASVARWIDTH;
-		if (form->kind != FORM_SEQUENCE && unlikely(field->escaped))
+		if (!HAS_NO_FIELD(form->kind) && unlikely(field->escaped))
 			s = unescape(former, form, s, &len);
 		p = unlikely(s == NULL) ? NULL :
 			put_value(former, form, form->kind, p, &spare, s, len);
@@ -408,7 +415,7 @@ do_column(RowBlock *block, const FormColumn *column, FormKind kind, bool one_siz
 	const uint32 null_length = former->null_length;
 	const Size	size = MAXALIGN(former->row_size);
 	const uint32 n = block->n;
-	const uint32 step = kind == FORM_SEQUENCE ? 0 : block->nfields;
+	const uint32 step = HAS_NO_FIELD(kind) ? 0 : block->nfields;
 	const ScanField *field = block->fields + form.field;
 	const char *data = block->data;
 	char	   *to = block->first + form.offset;
@@ -418,7 +425,7 @@ do_column(RowBlock *block, const FormColumn *column, FormKind kind, bool one_siz
 		const char *s = data + field->start;
 		uint32		len = field->length;
 
-		if (kind != FORM_SEQUENCE)
+		if (!HAS_NO_FIELD(kind))
 		{
 			if (unlikely(len == null_length))
 				return i;
@@ -472,6 +479,7 @@ do_columns(RowBlock *block, bool one_size)
 				DO_COLUMN(FORM_FIXED);
 				DO_COLUMN(FORM_VARLENA);
 				DO_COLUMN(FORM_SEQUENCE);
+				DO_COLUMN(FORM_CONSTANT);
 			case FORM_NULL:
 				Assert(false);
 				break;

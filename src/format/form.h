@@ -3,11 +3,12 @@
  *		The fast path: fields straight to a heap tuple, where nothing needs the
  *		values.
  *
- * For a load whose rows only have to be converted: no where, no defaults, no
- * checks beyond NOT NULL and CHECKs that cannot throw, every column of a type
- * with a fast converter.  A row with anything out of the ordinary (a bad value,
- * a converter that declines, a null in a NOT NULL column, a CHECK that fails) is
- * left to the slow path, which starts with it anew.  So there are no errors here.
+ * For a load whose rows only have to be converted: no where, no defaults but
+ * sequences, constants and the time, no checks beyond NOT NULL and CHECKs that
+ * cannot throw, every column of a type with a fast converter.  A row with
+ * anything out of the ordinary (a bad value, a converter that declines, a null
+ * in a NOT NULL column, a CHECK that fails) is left to the slow path, which
+ * starts with it anew.  So there are no errors here.
  */
 #ifndef PGBULK_FORM_H
 #define PGBULK_FORM_H

@@ -7,6 +7,8 @@
 #include "catalog/pg_type.h"
 #include "format/form.h"
 #include "format/form_state.h"
+#include "utils/datum.h"
+#include "utils/fmgroids.h"
 
 /*
  * A varlena from a converter may be this much longer than its text, times
@@ -57,6 +59,60 @@ set_field(FormColumn *form, const Column *column, int field)
 	form->max_length = MaxAllocSize / 2;
 	if (column->type == VARCHAROID && column->typmod >= (int32) VARHDRSZ)
 		form->max_length = column->typmod - VARHDRSZ;
+	return true;
+}
+
+/* The time of the transaction or the statement, as a column's type has it. */
+static bool
+is_time(const Node *expr)
+{
+	const FuncExpr *call = (const FuncExpr *) expr;
+
+	if (IsA(expr, SQLValueFunction))
+		return ((const SQLValueFunction *) expr)->op <= SVFOP_LOCALTIMESTAMP_N;
+	if (!IsA(expr, FuncExpr))
+		return false;
+	switch (call->funcid)
+	{
+		case F_NOW:
+		case F_TRANSACTION_TIMESTAMP:
+		case F_STATEMENT_TIMESTAMP:
+			return true;
+		case F_TIMESTAMP_TIMESTAMPTZ:
+		case F_DATE_TIMESTAMPTZ:
+			return is_time(linitial(call->args));
+		default:
+			return false;
+	}
+}
+
+/*
+ * A default that is the same for all rows.  False: the column needs the slow path, as
+ * for what may throw, which it must not if there is no row.
+ */
+static bool
+set_constant(RowFormer *former, FormColumn *form, const Default *def)
+{
+	const Node *expr = (const Node *) def->expr->expr;
+	bool		isnull;
+	Datum		value;
+
+	if (!IsA(expr, Const) && !is_time(expr))
+		return false;
+	value = ExecEvalExpr(def->expr, former->conv->econtext, &isnull);
+	if (isnull)
+		return true;
+	if (form->store.length == -1)
+	{
+		if (VARATT_IS_EXTENDED(DatumGetPointer(value)) &&
+			!VARATT_IS_SHORT(DatumGetPointer(value)))
+			return false;
+		former->fixed += VARSIZE_ANY(DatumGetPointer(value));
+	}
+	else if (form->store.length < 0)
+		return false;
+	form->kind = FORM_CONSTANT;
+	form->value = datumCopy(value, form->store.byval, form->store.length);
 	return true;
 }
 
@@ -192,10 +248,13 @@ form_open(Converter *conv, const HeapTupleHeaderData *model, Constraints *constr
 		const Default *def = &conv->defaults[i];
 		FormColumn *form = &former->columns[def->attnum - 1];
 
-		if (def->sequence.range == NULL)
+		if (def->sequence.range != NULL)
+		{
+			form->kind = FORM_SEQUENCE;
+			form->sequence = &def->sequence;
+		}
+		else if (!set_constant(former, form, def))
 			return NULL;
-		form->kind = FORM_SEQUENCE;
-		form->sequence = &def->sequence;
 	}
 	former->by_rows = needs_rows(former);
 	former->block = BLOCK_ROWS;

@@ -29,8 +29,12 @@ typedef enum FormKind
 	FORM_BOOL,
 	FORM_FIXED,					/* by the column's converter */
 	FORM_VARLENA,				/* the same */
-	FORM_SEQUENCE				/* not in the file: the next value of a sequence */
+	FORM_SEQUENCE,				/* not in the file: the next value of a sequence */
+	FORM_CONSTANT				/* not in the file: a default that is the same for all rows */
 } FormKind;
+
+/* Whether there is no field for it. */
+#define HAS_NO_FIELD(kind) ((kind) == FORM_SEQUENCE || (kind) == FORM_CONSTANT)
 
 /* One column of the table. */
 typedef struct FormColumn
@@ -43,6 +47,7 @@ typedef struct FormColumn
 	uint32		max_length;		/* text: bytes that fit the type for certain */
 	const Column *column;
 	const SequenceDefault *sequence;
+	Datum		value;			/* of FORM_CONSTANT */
 } FormColumn;
 
 struct RowFormer

@@ -14,6 +14,7 @@
 #include "rewrite/rewriteHandler.h"
 #include "row/constraints.h"
 #include "server/compat.h"
+#include "utils/builtins.h"
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
 #include "utils/typcache.h"
@@ -88,6 +89,19 @@ may_throw(Oid function, void *context)
 	return !never_throws(function);
 }
 
+/* Whether an operator is LIKE, with a pattern that has no backslash. */
+static bool
+is_plain_like(const OpExpr *expr)
+{
+	const Const *pattern = list_length(expr->args) == 2 ? lsecond(expr->args) : NULL;
+
+	if ((expr->opfuncid != F_TEXTLIKE && expr->opfuncid != F_TEXTNLIKE) ||
+		!IsA(pattern, Const) || pattern->constisnull ||
+		!get_collation_isdeterministic(expr->inputcollid))
+		return false;
+	return strchr(TextDatumGetCString(pattern->constvalue), '\\') == NULL;
+}
+
 /*
  * Whether an expression may throw.  Only what CHECKs are usually made of is looked at: comparisons
  * of columns with constants, lists of these, and what combines them.
@@ -116,7 +130,8 @@ expression_may_throw(Node *node, void *context)
 		case T_DistinctExpr:
 		case T_NullIfExpr:
 		case T_ScalarArrayOpExpr:
-			if (check_functions_in_node(node, may_throw, NULL))
+			if (!(IsA(node, OpExpr) && is_plain_like((OpExpr *) node)) &&
+				check_functions_in_node(node, may_throw, NULL))
 				return true;
 			break;
 		default:
