@@ -187,12 +187,6 @@ constraints_open(ResultRelInfo *rri, EState *estate)
 	constraints->checks = palloc(sizeof(Check) * Max(constr->num_check, 1));
 	for (int i = 0; i < constr->num_check; i++)
 		add_check(constraints, rel, &constr->check[i]);
-	if (constraints->nchecks > 0)
-	{
-		constraints->slot = ExecInitExtraTupleSlot(estate, desc, &TTSOpsHeapTuple);
-		constraints->econtext = CreateExprContext(estate);
-		constraints->econtext->ecxt_scantuple = constraints->slot;
-	}
 	MemoryContextSwitchTo(context);
 
 	if (constraints->nnotnull == 0 && constraints->nchecks == 0 &&
@@ -240,12 +234,29 @@ constraints_have_checks(const Constraints *constraints)
 	return constraints != NULL && constraints->nchecks > 0;
 }
 
+/* Most tables of a load, as the leaves of a partitioned one, never need it. */
+static void
+prepare_tuples(Constraints *constraints)
+{
+	EState	   *estate = constraints->estate;
+	MemoryContext old = MemoryContextSwitchTo(estate->es_query_cxt);
+	TupleDesc	desc = RelationGetDescr(constraints->rri->ri_RelationDesc);
+
+	constraints->slot = ExecInitExtraTupleSlot(estate, desc, &TTSOpsHeapTuple);
+	constraints->econtext = CreateExprContext(estate);
+	constraints->econtext->ecxt_scantuple = constraints->slot;
+	MemoryContextSwitchTo(old);
+}
+
 uint32
 constraints_count_good(Constraints *constraints, HeapTuple *tuples, uint32 n)
 {
-	ExprContext *econtext = constraints->econtext;
+	ExprContext *econtext;
 	uint32		good;
 
+	if (constraints->slot == NULL)
+		prepare_tuples(constraints);
+	econtext = constraints->econtext;
 	for (good = 0; good < n; good++)
 	{
 		ResetExprContext(econtext);
