@@ -55,22 +55,23 @@ is_synced(Relation index)
 #endif
 }
 
-/* By how many rows share them. */
+/* By how many rows share keys, or by the weights of these. */
 static bool
-is_shared(Relation heap, Relation index, IndexInfo *info, BlockNumber nblocks,
-		  const KeyShape *shape)
+is_estimated_faster(Relation heap, Relation index, IndexInfo *info, BlockNumber nblocks,
+					const KeyShape *shape)
 {
-	KeyKind		first = shape->columns[0].kind;
-	double		of_key;
-	double		of_first;
+	const ShapeColumn *first = &shape->columns[0];
+	SplitEstimate estimate;
 
 	if (info->ii_Expressions != NIL || info->ii_Predicate != NIL ||
 		!split_estimate(heap, index, info, nblocks, (Size) maintenance_work_mem * 1024,
-						&of_key, &of_first))
+						first->text && nblocks >= SMALL_BLOCKS, &estimate))
 		return false;
-	return of_key >= MANY_ROWS ||
-		(of_first >= MANY_ROWS &&
-		 (first == KEY_BYTES || first == KEY_COLLATED || first == KEY_ABBREVIATED));
+	return estimate.of_key >= MANY_ROWS ||
+		(estimate.of_first >= MANY_ROWS &&
+		 (first->kind == KEY_BYTES || first->kind == KEY_COLLATED ||
+		  first->kind == KEY_ABBREVIATED)) ||
+		estimate.weighed;
 }
 
 const char *
@@ -82,7 +83,7 @@ gain_refusal(Relation heap, Relation index, IndexInfo *info, BlockNumber nblocks
 	const KeyShape *shape = shape_open(index);
 	bool		gains = (nblocks < TINY_BLOCKS && is_synced(index)) ||
 		is_sorted_faster(shape, nblocks, info->ii_ParallelWorkers) ||
-		is_shared(heap, index, info, nblocks, shape);
+		is_estimated_faster(heap, index, info, nblocks, shape);
 
 	MemoryContextSwitchTo(old);
 	MemoryContextDelete(context);

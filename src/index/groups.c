@@ -40,6 +40,9 @@
 #define ROWS_TO_JUDGE (256 * 1024)
 #define TOO_MANY_GROUPS 0.97
 
+/* From so many groups on it pays to learn the weights of characters (weights.h). */
+#define MIN_WEIGHED 1024
+
 /* What a group will take when it is sorted, its sort string guessed. */
 #define GROUP_SORT_SIZE (2 * sizeof(SortItem) + sizeof(SortString) + sizeof(Group *) + \
 						 2 * sizeof(uint32) + 1)
@@ -472,14 +475,15 @@ sort_tied(SortItem *items, size_t n, void *arg)
 	qsort_arg(items, n, sizeof(SortItem), compare_items, arg);
 }
 
-/* The groups' strings as items. */
-static void
-make_items(Groups *groups, SortItem *items)
+/* The groups' strings as items, or those of weights; false: not all have one. */
+static bool
+make_items(Groups *groups, SortItem *items, bool weighed)
 {
 	StringInfoData string;
+	bool		complete = true;
 
 	initStringInfo(&string);
-	for (Size i = 0; i < groups->ngroups; i++)
+	for (Size i = 0; i < groups->ngroups && complete; i++)
 	{
 		if (i % STAGED_ROWS == 0)
 			CHECK_FOR_INTERRUPTS();
@@ -489,32 +493,46 @@ make_items(Groups *groups, SortItem *items)
 			continue;
 		}
 		resetStringInfo(&string);
-		shape_string(groups->shape, groups->list[i]->image, &string);
-		items[i].value = (uintptr_t) make_string(groups, i, &string);
+		if (weighed)
+			complete = shape_weights_string(groups->shape, groups->list[i]->image, &string);
+		else
+			shape_string(groups->shape, groups->list[i]->image, &string);
+		if (complete)
+			items[i].value = (uintptr_t) make_string(groups, i, &string);
 	}
 	pfree(string.data);
+	return complete;
 }
 
-/* Puts the groups, and if wanted their strings, in the order of their sort strings. */
-static void
-sort_by_strings(Groups *groups, const Group **sorted, const SortString **strings)
+/*
+ * Puts the groups, and if wanted their strings, in the order of their sort strings, or of their
+ * weights; false: not all have these.
+ */
+static bool
+sort_by_strings(Groups *groups, const Sorted *sorted, bool weighed)
 {
 	Size		n = groups->ngroups;
 	SortHelp	help = {.tie = sort_tied,.poll = poll_interrupts,.arg = groups};
 	SortItem   *items = huge_array_alloc(groups->context, n * sizeof(SortItem));
-	SortItem   *spare = huge_array_alloc(groups->context, n * sizeof(SortItem));
+	SortItem   *spare;
 
-	make_items(groups, items);
+	if (!make_items(groups, items, weighed))
+	{
+		pfree(items);
+		return false;
+	}
+	spare = huge_array_alloc(groups->context, n * sizeof(SortItem));
 	keysort_strings(items, spare, n, &help);
 	for (Size i = 0; i < n; i++)
 	{
 		fetch_ahead(keysort_string(&items[Min(i + AHEAD, n - 1)]));
-		sorted[i] = groups->list[keysort_string(&items[i])->number];
-		if (strings != NULL)
-			strings[i] = keysort_string(&items[i]);
+		sorted->groups[i] = groups->list[keysort_string(&items[i])->number];
+		if (sorted->strings != NULL)
+			sorted->strings[i] = keysort_string(&items[i]);
 	}
 	pfree(items);
 	pfree(spare);
+	return true;
 }
 
 /* Has the memory of the groups to come fetched. */
@@ -541,8 +559,21 @@ verify_order(Groups *groups, const Group **sorted, bool *equal)
 }
 
 /*
- * Puts the groups in order: by their sort strings, unless or until these turn out to be
- * misleading.
+ * Whether the groups are in order by their weights.  Sort strings that others compare with those of
+ * other groups must not be these, as those need not have any.
+ */
+static bool
+sorted_by_weights(Groups *groups, const Sorted *sorted)
+{
+	return groups->strings == NULL && sorted->strings == NULL &&
+		groups->ngroups >= MIN_WEIGHED && shape_has_weights(groups->shape) &&
+		sort_by_strings(groups, sorted, true) &&
+		verify_order(groups, sorted->groups, sorted->equal);
+}
+
+/*
+ * Puts the groups in order: by weights, or by their sort strings, unless or until these turn out to
+ * be misleading.
  */
 static void
 sort_groups(Groups *groups, Sorted *sorted, Order *order)
@@ -551,7 +582,9 @@ sort_groups(Groups *groups, Sorted *sorted, Order *order)
 		memcpy(sorted->groups, groups->list, groups->ngroups * sizeof(Group *));
 	else
 	{
-		sort_by_strings(groups, sorted->groups, sorted->strings);
+		if (sorted_by_weights(groups, sorted))
+			return;
+		(void) sort_by_strings(groups, sorted, false);
 		if (verify_order(groups, sorted->groups, sorted->equal))
 			return;
 		order_distrust(order);

@@ -134,6 +134,7 @@ set_collation(ShapeColumn *column, Oid collation)
 	column->ssup.ssup_collation = collation;
 	if (column->kind != KEY_COLLATED)
 		return;
+	column->text = true;
 	column->transform = collation_transform_of(collation);
 	column->deterministic = get_collation_isdeterministic(collation);
 	column->libc = collation_provider(collation, &name) == COLLPROVIDER_LIBC;
@@ -157,8 +158,9 @@ is_abbreviated(Relation index, int i, ShapeColumn *column)
 		column->flip = ~((Datum) 1 << (SIZEOF_DATUM * BITS_PER_BYTE - 1));
 	else if (ssup->comparator != ssup_datum_unsigned_cmp)
 		return false;
-	column->deterministic = index->rd_opfamily[i] == TEXT_BTREE_FAM_OID &&
-		index->rd_opcintype[i] == TEXTOID &&
+	column->text = index->rd_opfamily[i] == TEXT_BTREE_FAM_OID &&
+		index->rd_opcintype[i] == TEXTOID;
+	column->deterministic = column->text &&
 		get_collation_isdeterministic(index->rd_indcollation[i]);
 	return true;
 }
@@ -568,7 +570,6 @@ append_text(KeyShape *shape, const ShapeColumn *column, StringInfo string,
 		pfree(plain);
 }
 
-/* Values with the same number need not be equal: nothing can follow. */
 static void
 append_abbreviated(ShapeColumn *column, StringInfo string, Datum value)
 {
@@ -609,8 +610,23 @@ append_key(KeyShape *shape, ShapeColumn *column, StringInfo string, Datum value,
 	}
 }
 
-void
-shape_string(KeyShape *shape, const char *image, StringInfo string)
+/* A text's weights; false: it has none. */
+static bool
+append_text_weights(const ShapeColumn *column, StringInfo string, Datum value, bool *whole)
+{
+	struct varlena *text = (struct varlena *) DatumGetPointer(value);
+	struct varlena *plain = pg_detoast_datum_packed(text);
+	bool		known = weights_append(column->weights, VARDATA_ANY(plain),
+									   VARSIZE_ANY_EXHDR(plain), string, whole);
+
+	if (plain != text)
+		pfree(plain);
+	return known;
+}
+
+/* weighed: by weights, where collations order texts; false: these have none. */
+static bool
+append_string(KeyShape *shape, const char *image, StringInfo string, bool weighed)
 {
 	Size		at = shape->bitmap;
 	int			start = string->len;
@@ -619,6 +635,9 @@ shape_string(KeyShape *shape, const char *image, StringInfo string)
 	{
 		ShapeColumn *column = &shape->columns[i];
 		bool		null = is_null(image, i);
+		bool		weights = weighed && column->text;
+		bool		whole = weights || column->kind != KEY_ABBREVIATED;
+		Datum		value;
 		int			from;
 
 		if (column->kind == KEY_OTHER || string->len - start > SHAPE_STRING_MAX)
@@ -627,15 +646,52 @@ shape_string(KeyShape *shape, const char *image, StringInfo string)
 		if (null)
 			continue;
 		from = string->len;
-		append_key(shape, column, string, take_value(column, image, &at),
-				   i == shape->nkeys - 1);
+		value = take_value(column, image, &at);
+		if (!weights)
+			append_key(shape, column, string, value, i == shape->nkeys - 1);
+		else if (!append_text_weights(column, string, value, &whole))
+			return false;
 		if (column->descending)
 			for (int k = from; k < string->len; k++)
 				string->data[k] = ~string->data[k];
-		if (column->kind == KEY_ABBREVIATED)
+		/* values that have the same bytes here need not be equal: nothing can follow */
+		if (!whole)
 			break;
 	}
 	string->len = Min(string->len, start + SHAPE_STRING_MAX);
+	return true;
+}
+
+void
+shape_string(KeyShape *shape, const char *image, StringInfo string)
+{
+	(void) append_string(shape, image, string, false);
+}
+
+bool
+shape_weights_string(KeyShape *shape, const char *image, StringInfo string)
+{
+	return append_string(shape, image, string, true);
+}
+
+bool
+shape_has_weights(KeyShape *shape)
+{
+	bool		found = false;
+
+	for (int i = 0; i < shape->nkeys; i++)
+	{
+		ShapeColumn *column = &shape->columns[i];
+
+		if (!column->text)
+			continue;
+		if (column->weights == NULL)
+			column->weights = weights_of(&column->ssup);
+		if (column->weights == NULL)
+			return false;
+		found = true;
+	}
+	return found;
 }
 
 /* ---- integers in one number ---- */

@@ -18,6 +18,7 @@
 #include "postgres.h"
 
 #include "access/itup.h"
+#include "index/weights.h"
 #include "lib/stringinfo.h"
 #include "server/collation.h"
 #include "utils/rel.h"
@@ -51,6 +52,8 @@ typedef struct ShapeColumn
 	SortSupportData ssup;
 	bool		deterministic;	/* strings that are equal have the same bytes */
 	bool		libc;			/* the collation is of the operating system's library */
+	bool		text;			/* text, that a collation orders not by its bytes */
+	const Weights *weights;		/* of that, once shape_has_weights; or NULL */
 	uint64		mask;			/* where shape->integer: of its bits, before they are shifted */
 	uint64		flip;			/* of a number, bits that make it sort like the value */
 	SortSupportData abbreviated;	/* where KEY_ABBREVIATED */
@@ -104,6 +107,16 @@ extern bool shape_has_null(const KeyShape *shape, const char *image);
 
 /* Appends a key's sort string, of limited length, to a buffer. */
 extern void shape_string(KeyShape *shape, const char *image, StringInfo string);
+
+/*
+ * Whether keys may have other sort strings, of the weights of their characters (weights.h): shorter
+ * and made in less time, but of no use where not all keys that are sorted have one, and not to be
+ * trusted at all.
+ */
+extern bool shape_has_weights(KeyShape *shape);
+
+/* Appends that one; false: the key has none. */
+extern bool shape_weights_string(KeyShape *shape, const char *image, StringInfo string);
 
 /* The tuple that the index will hold, good until the next call; its heap TID is not set. */
 extern IndexTuple shape_tuple(KeyShape *shape, const char *image);

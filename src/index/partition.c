@@ -90,7 +90,8 @@ put_rows(void *arg, const RowId *rows, uint32 n)
 	const StringInfoData *string = &split->scratch;
 	GroupHead	head = {
 		.size = partition->size,
-		.string = split->shape->collated ? string->len : 0,
+		/* weights take less time than to write and read them */
+		.string = split->shape->collated && !split->weighed ? string->len : 0,
 		.nrows = n
 	};
 

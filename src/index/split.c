@@ -420,9 +420,26 @@ split_evenly(Relation heap, Relation index, IndexInfo *info, BlockNumber first,
 	return keys;
 }
 
+/* Whether all keys have weights. */
+static bool
+has_weights(const Sample *sample)
+{
+	StringInfoData string;
+	bool		known = shape_has_weights(sample->shape);
+
+	initStringInfo(&string);
+	for (int i = 0; i < sample->n && known; i++)
+	{
+		resetStringInfo(&string);
+		known = shape_weights_string(sample->shape, sample->sorted[i], &string);
+	}
+	pfree(string.data);
+	return known;
+}
+
 bool
 split_estimate(Relation heap, Relation index, IndexInfo *info, BlockNumber nblocks, Size memory,
-			   double *of_key, double *of_first)
+			   bool weights, SplitEstimate *estimate)
 {
 	Sample	   *sample = take_sample(heap, index, info, 0, nblocks,
 									 Min(nblocks / ESTIMATE_PART, SAMPLE_BLOCKS), ESTIMATE_ROWS,
@@ -430,9 +447,10 @@ split_estimate(Relation heap, Relation index, IndexInfo *info, BlockNumber nbloc
 
 	if (sample == NULL)
 		return false;
-	*of_key = rows_of_key(sample, sample->rows, sample->shape->nkeys, pairs_apart);
-	*of_first = sample->shape->nkeys == 1 ? *of_key :
+	estimate->of_key = rows_of_key(sample, sample->rows, sample->shape->nkeys, pairs_apart);
+	estimate->of_first = sample->shape->nkeys == 1 ? estimate->of_key :
 		rows_of_key(sample, sample->rows, 1, pairs_apart);
+	estimate->weighed = weights && has_weights(sample);
 	drop_sample(sample);
 	return true;
 }
@@ -444,6 +462,29 @@ split_buffers(Size memory)
 }
 
 /* ---- which range ---- */
+
+/*
+ * Gives all borders strings, whose images they have: weighed: of weights; false: not all have
+ * these.
+ */
+static bool
+set_strings(Split *split, bool weighed)
+{
+	for (int i = 0; i < split->nborders; i++)
+	{
+		SplitBorder *border = &split->borders[i];
+		StringInfoData string;
+
+		initStringInfo(&string);
+		if (!weighed)
+			shape_string(split->shape, border->image, &string);
+		else if (!shape_weights_string(split->shape, border->image, &string))
+			return false;
+		border->string = string.data;
+		border->length = string.len;
+	}
+	return true;
+}
 
 Split *
 split_open(KeyShape *shape, const SplitKeys *keys)
@@ -461,16 +502,11 @@ split_open(KeyShape *shape, const SplitKeys *keys)
 		Datum		values[INDEX_MAX_KEYS];
 		bool		isnull[INDEX_MAX_KEYS];
 		uint32		nulls PG_USED_FOR_ASSERTS_ONLY;
-		StringInfoData string;
 		uint64		size;
 
 		memcpy(&size, at, sizeof(size));
 		border->image = at + sizeof(size);
 		at += sizeof(size) + size;
-		initStringInfo(&string);
-		shape_string(shape, border->image, &string);
-		border->string = string.data;
-		border->length = string.len;
 		if (shape->integer)
 		{
 			shape_values(shape, border->image, values, isnull);
@@ -478,10 +514,13 @@ split_open(KeyShape *shape, const SplitKeys *keys)
 			Assert(nulls == 0);
 		}
 	}
+	split->weighed = shape_has_weights(shape) && set_strings(split, true);
+	if (!split->weighed)
+		(void) set_strings(split, false);
 	return split;
 }
 
-/* A key, of which the scratch has the string, with a border. */
+/* A key, of which the scratch has the string or nothing, with a border. */
 static int
 compare_border(Split *split, const SplitBorder *border, const char *image)
 {
@@ -491,7 +530,7 @@ compare_border(Split *split, const SplitBorder *border, const char *image)
 
 	if (order != 0)
 		return order;
-	if (string->len != border->length)
+	if (string->len != border->length && string->len > 0)
 		return string->len < border->length ? -1 : 1;
 	return shape_compare(split->shape, image, border->image);
 }
@@ -503,7 +542,10 @@ split_find(Split *split, const char *image)
 	int			high = split->nborders;
 
 	resetStringInfo(&split->scratch);
-	shape_string(split->shape, image, &split->scratch);
+	if (!split->weighed)
+		shape_string(split->shape, image, &split->scratch);
+	else if (!shape_weights_string(split->shape, image, &split->scratch))
+		resetStringInfo(&split->scratch);
 	while (low < high)
 	{
 		int			middle = (low + high) / 2;

@@ -39,7 +39,10 @@ typedef struct SplitBorder
 typedef struct Split
 {
 	KeyShape	   *shape;
-	StringInfoData scratch;		/* the sort string of the key that split_find was asked for last */
+	/* borders have strings of weights (shape_has_weights); keys that have none are compared */
+	bool		weighed;
+	/* the string of the key that split_find was asked for last; empty where it was compared */
+	StringInfoData scratch;
 	int			nborders;		/* one less than ranges */
 	SplitBorder borders[FLEXIBLE_ARRAY_MEMBER];
 } Split;
@@ -60,12 +63,19 @@ extern SplitKeys *split_evenly(Relation heap, Relation index, IndexInfo *info,
 							   BlockNumber first, BlockNumber nblocks,
 							   double parts, double rows, Size memory);
 
+typedef struct SplitEstimate
+{
+	double		of_key;			/* how many rows of the table share a key with one of them, */
+	double		of_first;		/* and how many its first column */
+	bool		weighed;		/* keys have weights (shape_has_weights), if that matters */
+} SplitEstimate;
+
 /*
- * How many rows of the table share a key with one of them, and how many its first column, as far
- * as a sample tells.  False: the table is too small for that.
+ * As far as a sample tells.  weights: it matters whether keys have some, which may have to be
+ * learned.  False: the table is too small for that.
  */
 extern bool split_estimate(Relation heap, Relation index, IndexInfo *info, BlockNumber nblocks,
-						   Size memory, double *of_key, double *of_first);
+						   Size memory, bool weights, SplitEstimate *estimate);
 
 /* Bytes of a process's memory that are for the buffers of all ranges' files. */
 extern Size split_buffers(Size memory);
