@@ -59,11 +59,11 @@ add_notnull(Constraints *constraints, Form_pg_attribute att)
 }
 
 /*
- * Functions that throw for no value, which the server does not say of them: that would be
- * a promise about what else they reveal.
+ * Some functions throw for no value, though the server does not say so: that would be a promise
+ * about what else they reveal.
  */
 static bool
-never_throws(Oid function)
+may_throw(Oid function, void *context)
 {
 	switch (function)
 	{
@@ -77,16 +77,10 @@ never_throws(Oid function)
 		case F_CHAR_LENGTH_TEXT:
 		case F_CHARACTER_LENGTH_TEXT:
 		case F_OCTET_LENGTH_TEXT:
-			return true;
+			return false;
 		default:
-			return get_func_leakproof(function);
+			return !get_func_leakproof(function);
 	}
-}
-
-static bool
-may_throw(Oid function, void *context)
-{
-	return !never_throws(function);
 }
 
 /* Whether an operator is LIKE, with a pattern that has no backslash. */
@@ -151,9 +145,9 @@ add_check(Constraints *constraints, Relation rel, ConstrCheck *source)
 	expr = stringToNode(source->ccbin);
 	expr = compat_expand_generated(expr, rel);
 	check->name = pstrdup(source->ccname);
-	check->expr = ExecPrepareExpr((Expr *) expr, constraints->estate);
 	/* planned first, so that defaults of functions' arguments count, too */
 	expr = (Node *) expression_planner((Expr *) expr);
+	check->expr = ExecInitExpr((Expr *) expr, NULL);
 	check->is_volatile = contain_volatile_functions(expr);
 	check->never_throws = !expression_may_throw(expr, NULL);
 	constraints->nchecks++;
