@@ -17,6 +17,7 @@
 #include "miscadmin.h"
 #include "rewrite/rewriteHandler.h"
 #include "row/constraints.h"
+#include "server/compat.h"
 #include "server/workers.h"
 #include "storage/dsm.h"
 #include "storage/lmgr.h"
@@ -218,7 +219,7 @@ share_refusal(const Batch *batch, const RejectStream *rejects, int64 bytes)
 		return REFUSAL_ORIGIN;
 	if (options->query != NULL)
 		return REFUSAL_QUERY;
-	if (batch->conv->routine->receives && !SHARE_HAS_GUARDS)
+	if (batch->conv->routine->receives && !GUARD_IN_PARALLEL_MODE)
 		return REFUSAL_BINARY;
 	if (batch->conv->routine->receives &&
 		pg_get_client_encoding() != GetDatabaseEncoding())
@@ -242,7 +243,7 @@ share_refusal(const Batch *batch, const RejectStream *rejects, int64 bytes)
 	if (routing != REFUSAL_NONE)
 		return routing;
 	/* not only for one that lacks a value; what a plain table has cannot throw */
-	if (!SHARE_HAS_GUARDS &&
+	if (!GUARD_IN_PARALLEL_MODE &&
 		(batch->target->where != NIL || batch->conv->transform != NULL ||
 		 (of_tables != NIL && !batch->writer->plain)))
 		return REFUSAL_EACH_ROW;

@@ -439,5 +439,5 @@ share_limit_batch(Batch *batch, Share *share)
 	batch->err = &batch->error;
 	if (!guard->enabled)
 		guard_enable(guard);
-	guard->forbidden = !SHARE_HAS_GUARDS;
+	guard->forbidden = !GUARD_IN_PARALLEL_MODE;
 }

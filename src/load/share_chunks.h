@@ -13,15 +13,7 @@
 #include "lib/stringinfo.h"
 #include "load/batch.h"
 #include "load/parallel.h"
-#include "server/compat.h"
 #include "stream/ring.h"
-
-/* Whether others' errors can be caught while workers are about. */
-#ifdef COMPAT_PARALLEL_SUBTRANSACTIONS
-#define SHARE_HAS_GUARDS true
-#else
-#define SHARE_HAS_GUARDS false
-#endif
 
 /* What the leader brings along beside its batch. */
 typedef struct ShareLeader

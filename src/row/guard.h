@@ -21,7 +21,15 @@
 #include "postgres.h"
 
 #include "port/atomics.h"
+#include "server/compat.h"
 #include "utils/resowner.h"
+
+/* Whether there can be a guard while parallel workers are running. */
+#ifdef COMPAT_PARALLEL_SUBTRANSACTIONS
+#define GUARD_IN_PARALLEL_MODE true
+#else
+#define GUARD_IN_PARALLEL_MODE false
+#endif
 
 /* What code is running, which decides whose fault an error is. */
 typedef enum GuardWork

@@ -6,7 +6,6 @@
 
 #include "access/xact.h"
 #include "row/constraints.h"
-#include "server/compat.h"
 #include "server/workers.h"
 #include "storage/lock.h"
 #include "utils/memutils.h"
@@ -53,10 +52,8 @@ leaf_refusal(const BufferedWriter *writer, const Leaf *leaf)
 		expressions = constraints_expressions(leaf->rri->ri_RelationDesc);
 		if (!workers_can_evaluate(expressions))
 			return REFUSAL_EXPRESSION;
-#ifndef COMPAT_PARALLEL_SUBTRANSACTIONS
-		if (expressions != NIL)
+		if (!GUARD_IN_PARALLEL_MODE && expressions != NIL)
 			return REFUSAL_EACH_ROW;
-#endif
 	}
 	return leaf_share_refusal(leaf);
 }
