@@ -493,10 +493,7 @@ make_items(Groups *groups, SortItem *items, bool weighed)
 			continue;
 		}
 		resetStringInfo(&string);
-		if (weighed)
-			complete = shape_weights_string(groups->shape, groups->list[i]->image, &string);
-		else
-			shape_string(groups->shape, groups->list[i]->image, &string);
+		complete = shape_string(groups->shape, groups->list[i]->image, weighed, &string);
 		if (complete)
 			items[i].value = (uintptr_t) make_string(groups, i, &string);
 	}

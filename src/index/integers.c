@@ -142,7 +142,7 @@ emit_key(KeyShape *shape, Alike *alike, RowOrder order, StringInfo string, const
 	if (sink->string != NULL)
 	{
 		resetStringInfo(string);
-		shape_string(shape, image, string);
+		(void) shape_string(shape, image, false, string);
 		sink->string(sink->arg, string->data, string->len);
 	}
 	sink->key(sink->arg, image, size, false);

@@ -624,9 +624,8 @@ append_text_weights(const ShapeColumn *column, StringInfo string, Datum value, b
 	return known;
 }
 
-/* weighed: by weights, where collations order texts; false: these have none. */
-static bool
-append_string(KeyShape *shape, const char *image, StringInfo string, bool weighed)
+bool
+shape_string(KeyShape *shape, const char *image, bool weighed, StringInfo string)
 {
 	Size		at = shape->bitmap;
 	int			start = string->len;
@@ -660,18 +659,6 @@ append_string(KeyShape *shape, const char *image, StringInfo string, bool weighe
 	}
 	string->len = Min(string->len, start + SHAPE_STRING_MAX);
 	return true;
-}
-
-void
-shape_string(KeyShape *shape, const char *image, StringInfo string)
-{
-	(void) append_string(shape, image, string, false);
-}
-
-bool
-shape_weights_string(KeyShape *shape, const char *image, StringInfo string)
-{
-	return append_string(shape, image, string, true);
 }
 
 bool

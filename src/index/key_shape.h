@@ -105,18 +105,17 @@ extern int	shape_compare_first(KeyShape *shape, int columns, const char *a, cons
 /* Whether a key column is null. */
 extern bool shape_has_null(const KeyShape *shape, const char *image);
 
-/* Appends a key's sort string, of limited length, to a buffer. */
-extern void shape_string(KeyShape *shape, const char *image, StringInfo string);
+/*
+ * Appends a key's sort string, of limited length, to a buffer.  weighed: that of the weights of its
+ * characters; false: it has none.
+ */
+extern bool shape_string(KeyShape *shape, const char *image, bool weighed, StringInfo string);
 
 /*
- * Whether keys may have other sort strings, of the weights of their characters (weights.h): shorter
- * and made in less time, but of no use where not all keys that are sorted have one, and not to be
- * trusted at all.
+ * Whether keys may have sort strings of weights (weights.h): shorter and made in less time, but of
+ * no use where not all keys that are sorted have one, and not to be trusted at all.
  */
 extern bool shape_has_weights(KeyShape *shape);
-
-/* Appends that one; false: the key has none. */
-extern bool shape_weights_string(KeyShape *shape, const char *image, StringInfo string);
 
 /* The tuple that the index will hold, good until the next call; its heap TID is not set. */
 extern IndexTuple shape_tuple(KeyShape *shape, const char *image);

@@ -431,7 +431,7 @@ has_weights(const Sample *sample)
 	for (int i = 0; i < sample->n && known; i++)
 	{
 		resetStringInfo(&string);
-		known = shape_weights_string(sample->shape, sample->sorted[i], &string);
+		known = shape_string(sample->shape, sample->sorted[i], true, &string);
 	}
 	pfree(string.data);
 	return known;
@@ -476,9 +476,7 @@ set_strings(Split *split, bool weighed)
 		StringInfoData string;
 
 		initStringInfo(&string);
-		if (!weighed)
-			shape_string(split->shape, border->image, &string);
-		else if (!shape_weights_string(split->shape, border->image, &string))
+		if (!shape_string(split->shape, border->image, weighed, &string))
 			return false;
 		border->string = string.data;
 		border->length = string.len;
@@ -542,9 +540,7 @@ split_find(Split *split, const char *image)
 	int			high = split->nborders;
 
 	resetStringInfo(&split->scratch);
-	if (!split->weighed)
-		shape_string(split->shape, image, &split->scratch);
-	else if (!shape_weights_string(split->shape, image, &split->scratch))
+	if (!shape_string(split->shape, image, split->weighed, &split->scratch))
 		resetStringInfo(&split->scratch);
 	while (low < high)
 	{
