@@ -6,7 +6,6 @@
 
 #include "access/detoast.h"
 #include "access/genam.h"
-#include "access/htup_details.h"
 #include "catalog/pg_index.h"
 #include "catalog/pg_opfamily_d.h"
 #include "catalog/pg_type_d.h"
@@ -268,12 +267,6 @@ shape_open_value(TupleDesc desc, Oid compare, Oid collation)
 
 /* ---- images ---- */
 
-static inline Size
-align_up(Size at, uint8 align)
-{
-	return (at + align - 1) & ~((Size) align - 1);
-}
-
 static inline void
 pad_to(StringInfo image, Size start, Size at)
 {
@@ -313,7 +306,7 @@ append_varlena(KeyShape *shape, StringInfo image, Size start,
 		return;
 	}
 	if (!VARATT_IS_SHORT(value))
-		pad_to(image, start, align_up(image->len - start, column->align));
+		pad_to(image, start, shape_align(image->len - start, column->align));
 	memcpy(image->data + image->len, value, size);
 	image->len += size;
 }
@@ -332,7 +325,7 @@ append_value(KeyShape *shape, StringInfo image, Size start,
 	}
 	size = column->length > 0 ? column->length : strlen(DatumGetCString(value)) + 1;
 	enlargeStringInfo(image, size + 2 * MAXIMUM_ALIGNOF);
-	pad_to(image, start, align_up(image->len - start, column->align));
+	pad_to(image, start, shape_align(image->len - start, column->align));
 	if (column->by_value)
 		store_att_byval(image->data + image->len, value, column->length);
 	else
@@ -375,26 +368,6 @@ is_null(const char *image, int i)
 	return (image[i / 8] & (1 << (i % 8))) != 0;
 }
 
-/* The value at *at, which moves behind it. */
-static inline Datum
-take_value(const ShapeColumn *column, const char *image, Size *at)
-{
-	const char *p;
-
-	/* padding is zero, and a short varlena does not begin with that */
-	if (column->length != -1 || image[*at] == '\0' ||
-		!VARATT_IS_SHORT(image + *at))
-		*at = align_up(*at, column->align);
-	p = image + *at;
-	if (column->length > 0)
-	{
-		*at += column->length;
-		return fetch_att(p, column->by_value, column->length);
-	}
-	*at += column->length == -1 ? VARSIZE_ANY(p) : strlen(p) + 1;
-	return PointerGetDatum(p);
-}
-
 void
 shape_values(const KeyShape *shape, const char *image, Datum *values, bool *isnull)
 {
@@ -404,7 +377,7 @@ shape_values(const KeyShape *shape, const char *image, Datum *values, bool *isnu
 	{
 		isnull[i] = is_null(image, i);
 		values[i] = isnull[i] ? (Datum) 0 :
-			take_value(&shape->columns[i], image, &at);
+			shape_take_value(&shape->columns[i], image, &at);
 	}
 }
 
@@ -419,8 +392,8 @@ shape_compare_first(KeyShape *shape, int columns, const char *a, const char *b)
 		ShapeColumn *column = &shape->columns[i];
 		bool		null_a = is_null(a, i);
 		bool		null_b = is_null(b, i);
-		Datum		value_a = null_a ? (Datum) 0 : take_value(column, a, &at_a);
-		Datum		value_b = null_b ? (Datum) 0 : take_value(column, b, &at_b);
+		Datum		value_a = null_a ? (Datum) 0 : shape_take_value(column, a, &at_a);
+		Datum		value_b = null_b ? (Datum) 0 : shape_take_value(column, b, &at_b);
 		int			order;
 
 		order = ApplySortComparator(value_a, null_a, value_b, null_b, &column->ssup);
@@ -457,8 +430,8 @@ replace_integers(const KeyShape *shape, IndexTuple tuple, const char *image)
 	{
 		const ShapeColumn *column = &shape->columns[i];
 
-		to = align_up(to, column->align);
-		from = align_up(from, column->align);
+		to = shape_align(to, column->align);
+		from = shape_align(from, column->align);
 		memcpy(data + to, image + from, column->length);
 		to += column->length;
 		from += column->length;
@@ -645,7 +618,7 @@ shape_string(KeyShape *shape, const char *image, bool weighed, StringInfo string
 		if (null)
 			continue;
 		from = string->len;
-		value = take_value(column, image, &at);
+		value = shape_take_value(column, image, &at);
 		if (!weights)
 			append_key(shape, column, string, value, i == shape->nkeys - 1);
 		else if (!append_text_weights(column, string, value, &whole))
@@ -734,7 +707,7 @@ shape_integer_image(const KeyShape *shape, uint64 key, uint32 nulls, char *image
 
 		if ((nulls >> i & 1) != 0)
 			continue;
-		at = align_up(at, column->align);
+		at = shape_align(at, column->align);
 		Assert(at + column->length <= SHAPE_INTEGER_IMAGE);
 		store_att_byval(image + at, (Datum) bits, column->length);
 		at += column->length;

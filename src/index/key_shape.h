@@ -17,6 +17,7 @@
 
 #include "postgres.h"
 
+#include "access/htup_details.h"
 #include "access/itup.h"
 #include "index/weights.h"
 #include "lib/stringinfo.h"
@@ -95,6 +96,32 @@ extern Size shape_image(KeyShape *shape, const Datum *values, const bool *isnull
 /* The other way round; the values point into the image. */
 extern void shape_values(const KeyShape *shape, const char *image, Datum *values,
 						 bool *isnull);
+
+static inline Size
+shape_align(Size at, uint8 align)
+{
+	return (at + align - 1) & ~((Size) align - 1);
+}
+
+/* The value at *at of an image, or of an index tuple's data, not null; *at moves behind it. */
+static inline Datum
+shape_take_value(const ShapeColumn *column, const char *image, Size *at)
+{
+	const char *p;
+
+	/* padding is zero, and a short varlena does not begin with that */
+	if (column->length != -1 || image[*at] == '\0' ||
+		!VARATT_IS_SHORT(image + *at))
+		*at = shape_align(*at, column->align);
+	p = image + *at;
+	if (column->length > 0)
+	{
+		*at += column->length;
+		return fetch_att(p, column->by_value, column->length);
+	}
+	*at += column->length == -1 ? VARSIZE_ANY(p) : strlen(p) + 1;
+	return PointerGetDatum(p);
+}
 
 /* As the index orders keys: below, equal or above 0. */
 extern int	shape_compare(KeyShape *shape, const char *a, const char *b);

@@ -4,7 +4,6 @@
  */
 #include "postgres.h"
 
-#include "access/htup_details.h"
 #include "index/leaf_guess.h"
 
 bool
@@ -34,58 +33,38 @@ compare_texts(const char *a, const char *b)
 }
 
 static inline int
-compare_numbers(const ShapeColumn *column, const char *a, const char *b)
+compare_numbers(const ShapeColumn *column, Datum a, Datum b)
 {
-	Datum		value_a = fetch_att(a, true, column->length);
-	Datum		value_b = fetch_att(b, true, column->length);
-
 	if (column->kind == KEY_UNSIGNED)
-		return (value_a > value_b) - (value_a < value_b);
-	return ((int64) value_a > (int64) value_b) - ((int64) value_a < (int64) value_b);
+		return (a > b) - (a < b);
+	return ((int64) a > (int64) b) - ((int64) a < (int64) b);
 }
 
 static inline int
-compare_values(const ShapeColumn *column, const char *a, const char *b)
+compare_values(const ShapeColumn *column, Datum a, Datum b)
 {
-	if (column->length == -1)
-		return compare_texts(a, b);
-	return column->by_value ? compare_numbers(column, a, b) : memcmp(a, b, column->length);
+	if (column->by_value)
+		return compare_numbers(column, a, b);
+	return column->length == -1 ? compare_texts(DatumGetPointer(a), DatumGetPointer(b)) :
+		memcmp(DatumGetPointer(a), DatumGetPointer(b), column->length);
 }
 
-static inline const char *
-align_value(const ShapeColumn *column, const char *start, const char *value)
-{
-	/* what aligns another value is no header of a short one */
-	if (column->length == -1 && *value != 0)
-		return value;
-	return start + TYPEALIGN(column->align, value - start);
-}
-
-static inline const char *
-next_value(const ShapeColumn *column, const char *value)
-{
-	return value + (column->length == -1 ? VARSIZE_ANY(value) : column->length);
-}
-
-/* Both without nulls. */
+/* The data of both, without nulls. */
 static inline int
 compare(const KeyShape *shape, const char *a, const char *b)
 {
-	const char *value_a = a;
-	const char *value_b = b;
+	Size		at_a = 0;
+	Size		at_b = 0;
 
 	for (int i = 0; i < shape->nkeys; i++)
 	{
 		const ShapeColumn *column = &shape->columns[i];
-		int			result;
+		Datum		value_a = shape_take_value(column, a, &at_a);
+		Datum		value_b = shape_take_value(column, b, &at_b);
+		int			result = compare_values(column, value_a, value_b);
 
-		value_a = align_value(column, a, value_a);
-		value_b = align_value(column, b, value_b);
-		result = compare_values(column, value_a, value_b);
 		if (result != 0)
 			return column->descending ? -result : result;
-		value_a = next_value(column, value_a);
-		value_b = next_value(column, value_b);
 	}
 	return 0;
 }
