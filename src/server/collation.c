@@ -70,7 +70,6 @@ const CollationTransform *
 collation_transform_of(Oid collation)
 {
 	CollationTransform *result;
-	bool		found;
 
 	if (transforms == NULL)
 	{
@@ -96,7 +95,7 @@ collation_transform_of(Oid collation)
 			made.own = open_own(collation);
 			made.transforms = made.own != (locale_t) 0;
 		}
-		result = hash_search(transforms, &collation, HASH_ENTER, &found);
+		result = hash_search(transforms, &collation, HASH_ENTER, NULL);
 		*result = made;
 	}
 	return result->transforms ? result : NULL;
