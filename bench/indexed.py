@@ -16,7 +16,9 @@ def literal(s):
 
 
 def bulk_load(target, path, options):
-    return f"SELECT FROM bulk_load('{target}', {literal(path)}, {literal(json.dumps(options))}::jsonb)"
+    """path: of a file, or a list of them"""
+    paths = literal(path) if isinstance(path, str) else f"ARRAY[{', '.join(map(literal, path))}]"
+    return f"SELECT FROM bulk_load('{target}', {paths}, {literal(json.dumps(options))}::jsonb)"
 
 
 def copy(path):

@@ -1,13 +1,13 @@
 """The benchmark's loads that are larger than memory: lineitem, after the benchmark TPC-H, with four indexes.
 
 What they show is a curve: seconds for each GB of the file should stay what they are, however many there are.  That needs a
-server with little memory: scripts/bench --memory.  The server makes the files.
+server with little memory: scripts/bench --memory.
 """
 import os
 
 from in_use import Case
 from indexed import Method, PARALLEL, bulk_load, literal, memory
-from measure import psql
+from measure import export
 
 TABLE = """CREATE TABLE target (l_orderkey bigint, l_partkey int, l_suppkey int, l_linenumber int, l_quantity numeric(15,2),
     l_extendedprice numeric(15,2), l_discount numeric(15,2), l_flag char(1), l_shipdate date, l_commitdate date, l_comment text)"""
@@ -33,15 +33,7 @@ def parts(bench, gb):
     files = []
     for part in range(gb):
         path = os.path.join(bench.args.data, f"lineitem-{each}-{part}.csv")
-        if not os.path.exists(path):
-            os.makedirs(bench.args.data, exist_ok=True)
-            made = os.path.join(os.path.dirname(psql("SHOW data_directory;").strip()), "tmp", "lineitem.csv")
-            psql(f"COPY ({ROWS.format(first=part * each, last=(part + 1) * each - 1)}) TO {literal(made)} (FORMAT csv);")
-            with open(made, "rb") as source, open(path + ".new", "wb") as to:
-                while block := source.read(1 << 20):
-                    to.write(block)
-            os.remove(made)
-            os.rename(path + ".new", path)
+        export(path, ROWS.format(first=part * each, last=(part + 1) * each - 1))
         files.append(path)
     return files, gb * each
 
@@ -49,12 +41,10 @@ def parts(bench, gb):
 def size(gb):
     def cases(bench):
         files, rows = parts(bench, gb)
-        list_of = "ARRAY[" + ", ".join(map(literal, files)) + "]"
-        load = bulk_load("target", "", {"workers": 1}).replace(literal(""), list_of, 1)
         yield Case(f"lineitem, {gb} files, 4 indexes", {
             "COPY, CREATE INDEX": Method([DROP, TABLE], [PARALLEL, memory(WORK)] + [
                 f"COPY target FROM {literal(path)} (FORMAT csv)" for path in files] + INDEXES),
-            "bulk_load": Method([DROP, TABLE] + INDEXES, [memory(WORK), load]),
+            "bulk_load": Method([DROP, TABLE] + INDEXES, [memory(WORK), bulk_load("target", files, {"workers": 1})]),
         }, rows, files, digest="SELECT count(*), sum(l_orderkey), sum(l_partkey) FROM target", shared_buffers=SHARED_BUFFERS)
     return cases
 

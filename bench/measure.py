@@ -4,6 +4,8 @@ import os
 import subprocess
 import time
 
+from indexed import literal
+
 # cpu and wal: None where they were not measured
 Run = collections.namedtuple("Run", "seconds cpu wal", defaults=(None, None))
 
@@ -14,6 +16,15 @@ def psql(*statements):
     if r.returncode:
         raise RuntimeError(r.stderr.strip())
     return r.stdout
+
+
+def export(path, query, options="FORMAT csv"):
+    """the rows of a query as a file; made once"""
+    if not os.path.exists(path):
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        line = " ".join(query.splitlines())
+        psql(f"\\copy ({line}) TO {literal(path + '.new')[1:]} ({options})")
+        os.rename(path + ".new", path)
 
 
 class Ready(list):

@@ -9,7 +9,7 @@ import sys
 import duck
 from in_use import Case
 from indexed import Method, bulk_load, literal
-from measure import psql
+from measure import export, psql
 
 # column: its type; value: an expression of i, the row's number, for what the file has; share: of the 2 million rows;
 # copy: options of COPY TO; options: those of COPY FROM; ours: those of bulk_load; before: statements, once
@@ -102,10 +102,7 @@ def made(bench, name, t):
     """-> the file of a type, and its rows; made once"""
     rows = max(int(ROWS * t.share * bench.args.percent / 100), 1)
     path = os.path.join(bench.args.data, f"type_{name}-{rows}.csv")
-    if not os.path.exists(path):
-        os.makedirs(bench.args.data, exist_ok=True)
-        psql(f"\\copy (SELECT {t.value} FROM generate_series(1::bigint, {rows}) i) TO {literal(path + '.new')[1:]} ({t.copy or 'FORMAT csv'})")
-        os.rename(path + ".new", path)
+    export(path, f"SELECT {t.value} FROM generate_series(1::bigint, {rows}) i", t.copy or "FORMAT csv")
     return path, rows
 
 
