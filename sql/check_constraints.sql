@@ -79,6 +79,14 @@ COPY (SELECT i % 500, CASE WHEN i = 77 THEN 'no' ELSE 'row' END, 't' FROM genera
 SELECT rows_loaded, rows_rejected FROM bulk_load('throwing', :'file', '{"on_error": "ignore", "log_verbosity": "silent"}');
 SELECT count(*), min(n), max(n) FROM throwing;
 
+-- tuples that are tested in a subtransaction, which a row before them has opened
+SELECT CASE WHEN current_setting('server_version_num')::int >= 180000 THEN 'VIRTUAL' ELSE 'STORED' END AS kind \gset
+CREATE TABLE guarded (n int CHECK (n <> 13), at timestamp(3), rest int GENERATED ALWAYS AS (n % 7) :kind);
+COPY (VALUES ('11', '0001-04-14 05:39:48.2'), ('12', 'epoch'), ('13', '2020-01-02 03:04:05'), ('14', '2020-01-02 03:04:05')) TO :'file' (FORMAT csv);
+SELECT rows_loaded, rows_rejected FROM bulk_load('guarded', :'file', '{"on_error": "ignore", "log_verbosity": "silent"}');
+TABLE guarded;
+DROP TABLE guarded;
+
 -- one row's values at once: a CHECK of two columns, of none, of a NULL; and of rows of one size
 CREATE TABLE pairs (a int, b int, CHECK (a < b), CHECK (a IS DISTINCT FROM 5), CHECK (NULL::bool));
 COPY (SELECT i, CASE WHEN i % 100 = 0 THEN i ELSE i + 1 END FROM generate_series(1, 1000) i) TO :'file' (FORMAT csv);

@@ -236,6 +236,8 @@ prepare_tuples(Constraints *constraints)
 	MemoryContext old = MemoryContextSwitchTo(estate->es_query_cxt);
 	TupleDesc	desc = RelationGetDescr(constraints->rri->ri_RelationDesc);
 
+	/* a copy: a reference would end with the subtransaction that a row may be guarded by */
+	desc = CreateTupleDescCopy(desc);
 	constraints->slot = ExecInitExtraTupleSlot(estate, desc, &TTSOpsHeapTuple);
 	constraints->econtext = CreateExprContext(estate);
 	constraints->econtext->ecxt_scantuple = constraints->slot;
