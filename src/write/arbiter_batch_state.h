@@ -9,11 +9,11 @@
 
 #include "catalog/index.h"
 #include "executor/executor.h"
+#include "index/candidates.h"
 #include "index/entries.h"
 #include "index/lookup.h"
 #include "index/presort.h"
 #include "server/fetch_ahead.h"
-#include "write/candidates.h"
 #include "write/fates.h"
 #include "write/leaf_state.h"
 

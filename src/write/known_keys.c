@@ -10,12 +10,12 @@
 #include "catalog/index.h"
 #include "check/duplicates.h"
 #include "check/tables.h"
+#include "index/candidates.h"
 #include "index/inserter.h"
 #include "index/lookup.h"
 #include "miscadmin.h"
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
-#include "write/candidates.h"
 #include "write/known_keys.h"
 
 /* Rows that are looked up to see whether that pays; so few are passed on as they are at the end. */

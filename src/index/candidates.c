@@ -4,11 +4,11 @@
  */
 #include "postgres.h"
 
+#include "index/candidates.h"
 #include "index/keysort.h"
 #include "miscadmin.h"
 #include "storage/bufmgr.h"
 #include "utils/memutils.h"
-#include "write/candidates.h"
 
 #define FIRST_CAPACITY 1024
 
