@@ -116,11 +116,15 @@ probe_lock(Probe *probe, const Datum *values)
 		probe->keys[column].sk_argument = values[probe->order[column]];
 	index_rescan(probe->scan, probe->keys, probe->natts, NULL, 0);
 
-	/* rows that others are changing or have changed are left to the query */
+	/*
+	 * rows that others are changing or have changed are left to the query; where an update lets the
+	 * lock pass, the version that it makes is locked, too, or it could be deleted
+	 */
 	return index_getnext_slot(probe->scan, ForwardScanDirection, probe->slot) &&
 		table_tuple_lock(probe->referenced, &probe->slot->tts_tid,
 						 probe->snapshot, probe->slot, GetCurrentCommandId(true),
-						 LockTupleKeyShare, LockWaitSkip, 0, &failure) == TM_Ok;
+						 LockTupleKeyShare, LockWaitSkip,
+						 TUPLE_LOCK_FLAG_LOCK_UPDATE_IN_PROGRESS, &failure) == TM_Ok;
 }
 
 void

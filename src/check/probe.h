@@ -4,9 +4,10 @@
  *		lock.
  *
  * Does what the query of the server's trigger does in the common case: the row
- * is found by its unique index, is visible, and is not being changed.  It never
- * waits and never concludes that there is no row; whatever it does not find
- * must be checked by the query.
+ * is found by its unique index, is visible, and its key is not being changed.  It
+ * waits for nobody but who has updated the row and is now changing the new
+ * version's key, and never concludes that there is no row; whatever it does not
+ * find must be checked by the query.
  */
 #ifndef PGBULK_PROBE_H
 #define PGBULK_PROBE_H
