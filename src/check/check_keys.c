@@ -2,8 +2,10 @@
  * check_keys.c
  *		Checks the foreign keys of the rows in the journal (check_state.h).
  *
- * The journal is read once: for each row, its page is pinned and its keys are
- * looked up.  Bad rows are deleted as they are found.  Where a table refers to
+ * The journal is read once, and keys are looked up many at a time.  If that does
+ * not show that all rows are good, it is read again: for each row, its page is
+ * pinned and the keys that were not found are looked up one by one.  Bad rows are
+ * deleted as they are found.  Where a table refers to
  * one that is being loaded, a deletion may remove a referenced row: then the
  * pass is repeated until it finds no more bad rows.
  */
@@ -23,6 +25,9 @@
 #include "table/partition_tree.h"
 #include "utils/memutils.h"
 
+/* What is done to the n rows of a run, in checks->tuples and checks->places. */
+typedef void (*TakeRows) (Checks *checks, CheckedTable *table, int n);
+
 /* ---- keys of a table ---- */
 
 /* Whether a referenced table is the target, one of its partitions or an ancestor. */
@@ -34,9 +39,9 @@ is_loaded(const Checks *checks, Oid relid)
 	return partition_tree_is_part_of(target, relid) || partition_tree_is_part_of(relid, target);
 }
 
-/* The set of known good values of a key; all keys of a table share maintenance_work_mem. */
-static KeySet *
-find_good(Checks *checks, const CheckedTable *table, const Trigger *trigger)
+/* What is known of a key's values; all keys of a table share maintenance_work_mem. */
+static KeyValues *
+find_values(Checks *checks, const CheckedTable *table, const Trigger *trigger)
 {
 	Oid			root = foreign_key_root(trigger);
 	GoodKeys   *good;
@@ -46,13 +51,13 @@ find_good(Checks *checks, const CheckedTable *table, const Trigger *trigger)
 	{
 		good = lfirst(lc);
 		if (good->constraint == root)
-			return good->keys;
+			return good->values;
 	}
 	good = palloc(sizeof(GoodKeys));
 	good->constraint = root;
-	good->keys = key_set_create((Size) maintenance_work_mem * 1024 / table->nkeys);
+	good->values = key_values_create((Size) maintenance_work_mem * 1024 / table->nkeys);
 	checks->good = lappend(checks->good, good);
-	return good->keys;
+	return good->values;
 }
 
 static void
@@ -74,7 +79,7 @@ open_keys(Checks *checks, CheckedTable *table)
 		if (!tables_is_key(trigger) || !foreign_key_fires(trigger))
 			continue;
 		key = foreign_key_open(table->rel, trigger,
-							   find_good(checks, table, trigger));
+							   find_values(checks, table, trigger));
 		table->keys[nkeys] = key;
 		table->good[nkeys] = palloc(sizeof(bool) * MaxHeapTuplesPerPage);
 		table->refers_to_loaded[nkeys++] = is_loaded(checks, foreign_key_referenced(key));
@@ -169,7 +174,7 @@ checks_forget_keys(Checks *checks)
 	ListCell   *lc;
 
 	foreach(lc, checks->good)
-		key_set_clear(((GoodKeys *) lfirst(lc))->keys);
+		key_values_clear(((GoodKeys *) lfirst(lc))->values);
 }
 
 bool
@@ -242,16 +247,10 @@ take_rows(Checks *checks, Oid relid, Page page, JournalReader *reader,
 	return n;
 }
 
-/* Checks a run of consecutive rows of one page. */
+/* Looks for the keys of rows one by one. */
 static void
-check_run(Checks *checks, CheckedTable *table, JournalReader *reader,
-		  const JournalRun *run, BufferAccessStrategy strategy)
+check_rows(Checks *checks, CheckedTable *table, int n)
 {
-	Buffer		buffer = ReadBufferExtended(table->rel, MAIN_FORKNUM, run->block,
-											RBM_NORMAL, strategy);
-	int			n = take_rows(checks, RelationGetRelid(table->rel),
-							  BufferGetPage(buffer), reader, run);
-
 	for (int i = 0; i < table->nkeys; i++)
 	{
 		foreign_key_find_known(table->keys[i], checks->tuples, n, table->good[i]);
@@ -260,13 +259,26 @@ check_run(Checks *checks, CheckedTable *table, JournalReader *reader,
 	}
 	for (int i = 0; i < n; i++)
 		check_row(checks, table, i);
+}
+
+/* Takes a run of consecutive rows of one page. */
+static void
+take_run(Checks *checks, CheckedTable *table, JournalReader *reader,
+		 const JournalRun *run, BufferAccessStrategy strategy, TakeRows take)
+{
+	Buffer		buffer = ReadBufferExtended(table->rel, MAIN_FORKNUM, run->block,
+											RBM_NORMAL, strategy);
+	int			n = take_rows(checks, RelationGetRelid(table->rel),
+							  BufferGetPage(buffer), reader, run);
+
+	take(checks, table, n);
 	ReleaseBuffer(buffer);
 	MemoryContextReset(checks->row_context);
 }
 
 /* One pass over all rows. */
 static void
-check_rows(Checks *checks)
+walk_rows(Checks *checks, TakeRows take)
 {
 	JournalReader *reader = journal_read(checks->journal);
 	double		nrows = 0;
@@ -287,7 +299,7 @@ check_rows(Checks *checks)
 		for (uint32 i = 0; i < reader->nruns; i++)
 		{
 			CHECK_FOR_INTERRUPTS();
-			check_run(checks, table, reader, &reader->runs[i], strategy);
+			take_run(checks, table, reader, &reader->runs[i], strategy, take);
 			nrows += reader->runs[i].count;
 			progress_done(nrows / Max(checks->report->rows, 1));
 		}
@@ -297,6 +309,36 @@ check_rows(Checks *checks)
 	pfree(checks->places);
 	FreeAccessStrategy(strategy);
 	journal_end_read(reader);
+}
+
+/* ---- keys looked up together ---- */
+
+/* Looks up what was asked for; whether all rows are certain to be good. */
+static bool
+settle_keys(Checks *checks)
+{
+	bool		good = true;
+
+	for (int i = 0; i < checks->ntables; i++)
+		for (int j = 0; j < checks->tables[i].nkeys && checks->tables[i].keys != NULL; j++)
+			good &= foreign_key_settle(checks->tables[i].keys[j]);
+	return good;
+}
+
+/* Asks for the keys of rows. */
+static void
+ask_rows(Checks *checks, CheckedTable *table, int n)
+{
+	for (int i = 0; i < table->nkeys; i++)
+		foreign_key_ask(table->keys[i], checks->tuples, n, table->good[i]);
+}
+
+/* Whether all rows are good; if not, most keys are known that are. */
+static bool
+ask_for_all(Checks *checks)
+{
+	walk_rows(checks, ask_rows);
+	return settle_keys(checks);
 }
 
 bool
@@ -342,12 +384,12 @@ checks_check_keys(Checks *checks)
 {
 	bool		again;
 
-	if (!has_keys(checks))
+	if (!has_keys(checks) || (!checks->repeating && ask_for_all(checks)))
 		return;
 	do
 	{
 		checks->deleted = 0;
-		check_rows(checks);
+		walk_rows(checks, check_rows);
 		again = checks->has_first;
 		if (checks->has_first)
 			raise_first(checks);	/* if it returns, the row is good now: check the others */

@@ -29,11 +29,11 @@ typedef struct CheckedTable
 	int64		displaced;		/* rows of the load that later rows replaced, as DELETE does */
 } CheckedTable;
 
-/* Known good keys of a constraint and all its partition constraints. */
+/* Known values of a constraint and all its partition constraints. */
 typedef struct GoodKeys
 {
 	Oid			constraint;
-	KeySet	   *keys;
+	KeyValues  *values;
 } GoodKeys;
 
 struct Checks

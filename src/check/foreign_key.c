@@ -29,6 +29,20 @@
 #include "utils/snapmgr.h"
 #include "utils/syscache.h"
 
+/* Of the memory for good keys, one of so many parts is for those that are looked up together. */
+#define TOGETHER_PART 4
+
+struct KeyValues
+{
+	Size		memory;			/* for those that are looked up together */
+	KeySet	   *good;
+	uint32		nasked;			/* keys in it that were asked for, and are not found yet */
+	bool		doubtful;		/* rows whose keys were asked for may be bad */
+	bool		opened;			/* by one of the constraints: the probe is what it will be */
+	Probe	   *probe;			/* NULL: use the query only */
+	bool		queried;		/* the query has run, so privileges suffice */
+};
+
 struct ForeignKey
 {
 	MemoryContext context;
@@ -41,9 +55,7 @@ struct ForeignKey
 	AttrNumber	referenced_atts[INDEX_MAX_KEYS];
 	Oid			operators[INDEX_MAX_KEYS];	/* referenced column = column */
 	SPIPlanPtr	plan;
-	Probe	   *probe;			/* NULL: use the query only */
-	bool		queried;		/* the query has run, so privileges suffice */
-	KeySet	   *good;
+	KeyValues  *known;
 	char	   *message;		/* NULL: not needed so far */
 
 	/* key of the current row */
@@ -251,19 +263,48 @@ find_referenced(ForeignKey *key)
 	found = SPI_processed > 0;
 	SPI_freetuptable(SPI_tuptable);
 	MemoryContextSwitchTo(caller);	/* SPI has switched to its own context */
-	key->queried = true;
+	key->known->queried = true;
 	return found;
 }
 
 /* ---- open and close ---- */
 
+KeyValues *
+key_values_create(Size memory)
+{
+	KeyValues  *values = palloc0(sizeof(KeyValues));
+
+	values->memory = memory / TOGETHER_PART;
+	values->good = key_set_create(memory - values->memory);
+	return values;
+}
+
+void
+key_values_clear(KeyValues *values)
+{
+	key_set_clear(values->good);
+}
+
+/* All constraints with the same root compare the same types in the same way. */
+static void
+open_probe(ForeignKey *key, Oid index)
+{
+	Oid			types[INDEX_MAX_KEYS];
+
+	for (int i = 0; i < key->natts; i++)
+		types[i] = column_type(key->rel, key->atts[i]);
+	key->known->opened = true;
+	key->known->probe = probe_open(key->referenced, index, key->natts,
+								   key->referenced_atts, key->operators, types,
+								   key->known->memory);
+}
+
 ForeignKey *
-foreign_key_open(Relation rel, const Trigger *trigger, KeySet *good)
+foreign_key_open(Relation rel, const Trigger *trigger, KeyValues *values)
 {
 	ForeignKey *key = palloc0(sizeof(ForeignKey));
 	HeapTuple	tuple = fetch_constraint(trigger);
 	Form_pg_constraint constraint = (Form_pg_constraint) GETSTRUCT(tuple);
-	Oid			types[INDEX_MAX_KEYS];
 
 	key->context = CurrentMemoryContext;
 	key->rel = rel;
@@ -273,15 +314,13 @@ foreign_key_open(Relation rel, const Trigger *trigger, KeySet *good)
 	DeconstructFkConstraintRow(tuple, &key->natts, key->atts,
 							   key->referenced_atts, key->operators, NULL, NULL,
 							   NULL, NULL);
-	for (int i = 0; i < key->natts; i++)
-		types[i] = column_type(rel, key->atts[i]);
-	key->probe = probe_open(key->referenced, constraint->conindid, key->natts,
-							key->referenced_atts, key->operators, types);
+	key->known = values;
+	if (!values->opened)
+		open_probe(key, constraint->conindid);
 	ReleaseSysCache(tuple);
 
 	memset(key->nulls, ' ', sizeof(key->nulls));
 	initStringInfo(&key->bytes);
-	key->good = good;
 	prepare_query(key);
 	return key;
 }
@@ -290,8 +329,9 @@ void
 foreign_key_close(ForeignKey *key)
 {
 	SPI_freeplan(key->plan);
-	if (key->probe != NULL)
-		probe_close(key->probe);
+	if (key->known->probe != NULL)
+		probe_close(key->known->probe);
+	key->known->probe = NULL;
 	table_close(key->referenced, NoLock);
 }
 
@@ -349,8 +389,9 @@ are_nulls_good(const ForeignKey *key, int nnulls)
 	return !key->match_full || nnulls == key->natts;
 }
 
-void
-foreign_key_find_known(ForeignKey *key, HeapTuple tuples, int n, bool *good)
+/* Which keys of rows are known to be good, asked: or asked for. */
+static void
+find_known(ForeignKey *key, HeapTuple tuples, int n, bool asked, bool *known)
 {
 	Size		start = 0;
 
@@ -368,7 +409,13 @@ foreign_key_find_known(ForeignKey *key, HeapTuple tuples, int n, bool *good)
 		key->items[i].len = key->ends[i] - start;
 		start = key->ends[i];
 	}
-	key_set_has_many(key->good, key->items, n, good);
+	key_set_has_many(key->known->good, key->items, n, asked, known);
+}
+
+void
+foreign_key_find_known(ForeignKey *key, HeapTuple tuples, int n, bool *good)
+{
+	find_known(key, tuples, n, false, good);
 }
 
 /* Looks up one row, unless its key has become known. */
@@ -381,12 +428,12 @@ probe_row(ForeignKey *key, HeapTuple tuple)
 		return false;
 	resetStringInfo(&key->bytes);
 	add_key_bytes(key);
-	if (key_set_has(key->good, key->bytes.data, key->bytes.len, &hash))
+	if (key_set_has(key->known->good, key->bytes.data, key->bytes.len, false, &hash))
 		return true;
-	if (!probe_lock(key->probe, key->values))
+	if (!probe_lock(key->known->probe, key->values))
 		return false;
 	if (key->bytes.len > 0)
-		key_set_add(key->good, key->bytes.data, key->bytes.len, hash);
+		key_set_add(key->known->good, key->bytes.data, key->bytes.len, hash);
 	return true;
 }
 
@@ -401,7 +448,7 @@ foreign_key_probe(ForeignKey *key, HeapTuple tuples, int n, bool *good)
 	Oid			userid;
 	int			context;
 
-	if (key->probe == NULL || !key->queried)
+	if (key->known->probe == NULL || !key->known->queried)
 		return;
 	for (int i = 0; i < n; i++)
 	{
@@ -410,14 +457,14 @@ foreign_key_probe(ForeignKey *key, HeapTuple tuples, int n, bool *good)
 		if (!begun)
 		{
 			become_owner(key, &userid, &context);
-			probe_begin(key->probe);
+			probe_begin(key->known->probe);
 			begun = true;
 		}
 		good[i] = probe_row(key, &tuples[i]);
 	}
 	if (begun)
 	{
-		probe_end(key->probe);
+		probe_end(key->known->probe);
 		SetUserIdAndSecContext(userid, context);
 	}
 }
@@ -433,13 +480,111 @@ foreign_key_holds(ForeignKey *key, HeapTuple tuple)
 
 	resetStringInfo(&key->bytes);
 	add_key_bytes(key);
-	if (key_set_has(key->good, key->bytes.data, key->bytes.len, &hash))
+	if (key_set_has(key->known->good, key->bytes.data, key->bytes.len, false, &hash))
 		return true;
 	if (!find_referenced(key))
 		return false;
+	/* what is asked for must not be forgotten */
+	Assert(key->known->nasked == 0);
 	if (key->bytes.len > 0)
-		key_set_add(key->good, key->bytes.data, key->bytes.len, hash);
+		key_set_add(key->known->good, key->bytes.data, key->bytes.len, hash);
 	return true;
+}
+
+/* ---- many rows together ---- */
+
+/* Asks for a row's key, unless it is known; false: there is no room. */
+static bool
+ask_row(ForeignKey *key, HeapTuple tuple)
+{
+	KeyValues  *known = key->known;
+	int			nnulls = take_key(key, tuple);
+	uint32		hash;
+	uint32		number;
+
+	if (nnulls > 0)
+	{
+		known->doubtful |= !are_nulls_good(key, nnulls);
+		return true;
+	}
+	resetStringInfo(&key->bytes);
+	add_key_bytes(key);
+	if (key_set_has(known->good, key->bytes.data, key->bytes.len, true, &hash))
+		return true;
+	/* no bytes stand for nulls; the first query tells whether the owner may read */
+	if (key->bytes.len == 0 || !known->queried)
+	{
+		known->doubtful |= key->bytes.len == 0 || !foreign_key_holds(key, tuple);
+		return true;
+	}
+	if (!key_set_ask(known->good, key->bytes.data, key->bytes.len, hash, &number))
+		return false;
+	probe_keep(known->probe, key->values, number);
+	known->nasked++;
+	return true;
+}
+
+/* The same for n rows of one page. */
+static bool
+ask_rows(ForeignKey *key, HeapTuple tuples, int n, bool *scratch)
+{
+	Oid			userid;
+	int			context;
+	bool		has_room = true;
+
+	find_known(key, tuples, n, true, scratch);
+	become_owner(key, &userid, &context);
+	for (int i = 0; i < n && has_room; i++)
+		has_room = scratch[i] || ask_row(key, &tuples[i]);
+	SetUserIdAndSecContext(userid, context);
+	return has_room;
+}
+
+void
+foreign_key_ask(ForeignKey *key, HeapTuple tuples, int n, bool *scratch)
+{
+	KeyValues  *known = key->known;
+
+	if (known->probe == NULL || !probe_keeps(known->probe))
+	{
+		known->doubtful = true;
+		return;
+	}
+	if (!ask_rows(key, tuples, n, scratch))
+	{
+		foreign_key_settle(key);
+		key_set_clear(known->good);
+		if (!ask_rows(key, tuples, n, scratch))
+			known->doubtful = true;
+	}
+	if (probe_is_full(known->probe))
+		foreign_key_settle(key);
+}
+
+static void
+take_found(void *arg, uint32 number)
+{
+	KeyValues  *known = arg;
+
+	known->nasked -= key_set_found(known->good, number);
+}
+
+bool
+foreign_key_settle(ForeignKey *key)
+{
+	KeyValues  *known = key->known;
+	Oid			userid;
+	int			context;
+
+	if (known->nasked > 0)
+	{
+		become_owner(key, &userid, &context);
+		probe_kept(known->probe, take_found, known);
+		SetUserIdAndSecContext(userid, context);
+	}
+	known->doubtful |= known->nasked > 0;
+	known->nasked = 0;
+	return !known->doubtful;
 }
 
 /* ---- bad rows ---- */

@@ -7,8 +7,8 @@
  * SHARE, under the same snapshot, as the owner of its table.  So concurrent
  * changes to referenced rows have the same outcome as with COPY, in every
  * isolation level.  A referenced row that is visible and not being changed is
- * found without a query (probe.h).  The error for a missing one is raised by
- * the trigger itself.
+ * found without a query (probe.h), together with many others.  The error for a
+ * missing one is raised by the trigger itself.
  *
  * Keys are compared by their bytes: values that are equal but stored
  * differently (1.0 and 1.00) are merely looked up twice.
@@ -43,13 +43,34 @@ extern RefusalReason foreign_key_refusal(const Trigger *trigger);
 /* The topmost parent of a partition's constraint, or the constraint itself. */
 extern Oid	foreign_key_root(const Trigger *trigger);
 
+/* What is known of a key's values; shared by all constraints with the same root. */
+typedef struct KeyValues KeyValues;
+
+/* memory: maximum size in bytes.  Allocates in the current context. */
+extern KeyValues *key_values_create(Size memory);
+
+/* Forgets which are good. */
+extern void key_values_clear(KeyValues *values);
+
 /*
  * Locks the referenced table as the server does.  trigger must outlive the key.
- * good: the set of known good keys, shared by all constraints with the same
- * root.  Must be called within SPI.  Allocates in the current context.
+ * Must be called within SPI.  Allocates in the current context.
  */
 extern ForeignKey *foreign_key_open(Relation rel, const Trigger *trigger,
-									KeySet *good);
+									KeyValues *values);
+
+/*
+ * Asks for the keys of n rows of one page, which are looked up together when they
+ * are many, or by foreign_key_settle.  scratch: of n elements.  Leaks into the
+ * current context.
+ */
+extern void foreign_key_ask(ForeignKey *key, HeapTuple tuples, int n, bool *scratch);
+
+/*
+ * Looks up what has been asked for.  Whether all rows so far are certain to be good,
+ * those of constraints with the same root included.
+ */
+extern bool foreign_key_settle(ForeignKey *key);
 
 /*
  * Marks those of n rows of one page whose keys are known to be good.  Leaks

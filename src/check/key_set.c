@@ -14,6 +14,9 @@
 #define FIRST_SLOTS 1024
 #define FIRST_BYTES (16 * 1024)
 
+/* Of a key's length: it is asked for.  No key is as long as that. */
+#define KEY_ASKED 0x80000000U
+
 typedef struct Slot
 {
 	uint32		hash;
@@ -77,31 +80,32 @@ hash_key(const char *key, Size len)
 }
 
 static inline bool
-is_key(const KeySet *set, uint32 place, const char *key, Size len)
+is_key(const KeySet *set, uint32 place, const char *key, Size len, uint32 ignored)
 {
 	uint32		own;
 
 	memcpy(&own, set->bytes + place, sizeof(own));
-	return own == len && memcmp(set->bytes + place + sizeof(own), key, len) == 0;
+	return (own & ~ignored) == len && memcmp(set->bytes + place + sizeof(own), key, len) == 0;
 }
 
 static inline bool
-has_key(const KeySet *set, const char *key, Size len, uint32 hash)
+has_key(const KeySet *set, const char *key, Size len, bool asked, uint32 hash)
 {
 	uint32		mask = set->nslots - 1;
+	uint32		ignored = asked ? KEY_ASKED : 0;
 
 	for (uint32 i = hash & mask; set->slots[i].place != 0; i = (i + 1) & mask)
 		if (set->slots[i].hash == hash &&
-			is_key(set, set->slots[i].place - 1, key, len))
+			is_key(set, set->slots[i].place - 1, key, len, ignored))
 			return true;
 	return false;
 }
 
 bool
-key_set_has(const KeySet *set, const char *key, Size len, uint32 *hash)
+key_set_has(const KeySet *set, const char *key, Size len, bool asked, uint32 *hash)
 {
 	*hash = hash_key(key, len);
-	return has_key(set, key, len, *hash);
+	return has_key(set, key, len, asked, *hash);
 }
 
 static inline void
@@ -114,7 +118,7 @@ fetch_ahead(const void *p)
 
 /* Prefetches first the slots, then the keys, before comparing. */
 void
-key_set_has_many(const KeySet *set, KeySetItem *items, int n, bool *found)
+key_set_has_many(const KeySet *set, KeySetItem *items, int n, bool asked, bool *found)
 {
 	uint32		mask = set->nslots - 1;
 
@@ -126,7 +130,7 @@ key_set_has_many(const KeySet *set, KeySetItem *items, int n, bool *found)
 	for (int i = 0; i < n; i++)
 		fetch_ahead(set->bytes + set->slots[items[i].hash & mask].place);
 	for (int i = 0; i < n; i++)
-		found[i] = has_key(set, items[i].key, items[i].len, items[i].hash);
+		found[i] = has_key(set, items[i].key, items[i].len, asked, items[i].hash);
 }
 
 static void
@@ -170,20 +174,13 @@ size_with(const KeySet *set, Size len, Size *capacity)
 	return *capacity + slots;
 }
 
-bool
-key_set_add(KeySet *set, const char *key, Size len, uint32 hash)
+/* There is room for it in bytes of that capacity. */
+static void
+put_key(KeySet *set, const char *key, Size len, bool asked, uint32 hash, Size capacity)
 {
-	Size		capacity;
-	uint32		own = len;
+	uint32		own = len | (asked ? KEY_ASKED : 0);
 	Slot		slot = {.hash = hash};
-	bool		fits = size_with(set, len, &capacity) <= set->memory;
 
-	if (!fits)
-	{
-		init_set(set);
-		if (size_with(set, len, &capacity) > set->memory)
-			return false;
-	}
 	if (capacity > set->capacity)
 	{
 		set->bytes = repalloc_huge(set->bytes, capacity);
@@ -198,5 +195,45 @@ key_set_add(KeySet *set, const char *key, Size len, uint32 hash)
 	set->size += sizeof(own) + len;
 	set->nkeys++;
 	put_slot(set, slot);
+}
+
+bool
+key_set_add(KeySet *set, const char *key, Size len, uint32 hash)
+{
+	Size		capacity;
+	bool		fits = size_with(set, len, &capacity) <= set->memory;
+
+	if (!fits)
+	{
+		init_set(set);
+		if (size_with(set, len, &capacity) > set->memory)
+			return false;
+	}
+	put_key(set, key, len, false, hash, capacity);
 	return fits;
+}
+
+bool
+key_set_ask(KeySet *set, const char *key, Size len, uint32 hash, uint32 *number)
+{
+	Size		capacity;
+
+	if (size_with(set, len, &capacity) > set->memory)
+		return false;
+	*number = set->size;
+	put_key(set, key, len, true, hash, capacity);
+	return true;
+}
+
+bool
+key_set_found(KeySet *set, uint32 number)
+{
+	uint32		own;
+	bool		asked;
+
+	memcpy(&own, set->bytes + number, sizeof(own));
+	asked = (own & KEY_ASKED) != 0;
+	own &= ~KEY_ASKED;
+	memcpy(set->bytes + number, &own, sizeof(own));
+	return asked;
 }

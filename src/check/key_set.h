@@ -4,6 +4,9 @@
  *
  * It stays within a given amount of memory: when that is full it is emptied and
  * starts over, since forgetting a key only costs another lookup.
+ *
+ * Keys that are to be looked up together are in it from the moment that they are
+ * asked for, but seen only by who wants to see those, too, until they are found.
  */
 #ifndef PGBULK_KEY_SET_H
 #define PGBULK_KEY_SET_H
@@ -23,11 +26,12 @@ typedef struct KeySetItem
 	uint32		hash;			/* set by key_set_has_many */
 } KeySetItem;
 
-/* Which of n keys are in the set; faster than one by one. */
-extern void key_set_has_many(const KeySet *set, KeySetItem *items, int n, bool *found);
+/* Which of n keys are in the set, asked: or asked for; faster than one by one. */
+extern void key_set_has_many(const KeySet *set, KeySetItem *items, int n, bool asked,
+							 bool *found);
 
-/* Whether the key is in the set.  *hash is to be passed to key_set_add. */
-extern bool key_set_has(const KeySet *set, const char *key, Size len,
+/* Whether the key is in the set, asked: or asked for.  *hash is to be passed to those that add. */
+extern bool key_set_has(const KeySet *set, const char *key, Size len, bool asked,
 						uint32 *hash);
 
 /*
@@ -35,6 +39,15 @@ extern bool key_set_has(const KeySet *set, const char *key, Size len,
  * forgotten.
  */
 extern bool key_set_add(KeySet *set, const char *key, Size len, uint32 hash);
+
+/*
+ * Adds a key that is asked for; *number tells it, above those before, until the set is cleared.
+ * False: there is no room, and nothing has been done.
+ */
+extern bool key_set_ask(KeySet *set, const char *key, Size len, uint32 hash, uint32 *number);
+
+/* It has been found.  False: it was so before. */
+extern bool key_set_found(KeySet *set, uint32 number);
 
 extern void key_set_clear(KeySet *set);
 

@@ -285,7 +285,7 @@ put_in_set(Search *search, const char *bytes, Size len)
 {
 	uint32		hash;
 
-	return key_set_has(search->set, bytes, len, &hash) ||
+	return key_set_has(search->set, bytes, len, false, &hash) ||
 		key_set_add(search->set, bytes, len, hash);
 }
 
@@ -386,7 +386,7 @@ find_batch(Search *search)
 		search->items[i].len = search->ends[i] - start;
 		start = search->ends[i];
 	}
-	key_set_has_many(search->set, search->items, search->n, search->found);
+	key_set_has_many(search->set, search->items, search->n, false, search->found);
 	for (int i = 0; i < search->n; i++)
 		all &= search->found[i];
 	search->n = 0;
