@@ -300,6 +300,7 @@ probe_kept(Probe *probe, void (*found) (void *arg, uint32 number), void *arg)
 	old = MemoryContextSwitchTo(context);
 	probe->snapshot = RegisterSnapshot(GetTransactionSnapshot());
 	find_entries(probe);
+	compat_injection_point("pgbulk-referenced-entries-found");
 	if (kept->candidates.n > 0)
 		lock_rows(probe, found, arg);
 	UnregisterSnapshot(probe->snapshot);

@@ -124,6 +124,7 @@ find_leaf(Lookup *lookup)
 	if (!BufferIsValid(buffer))
 	{
 		CHECK_FOR_INTERRUPTS();
+		compat_injection_point("pgbulk-lookup-no-leaf-locked");
 		buffer = leaf_search_descend(lookup->heap, lookup->index, lookup->key,
 									 BT_READ);
 		lookup->steps = BufferIsValid(buffer) && BufferGetBlockNumber(buffer) == right;
