@@ -51,6 +51,7 @@ struct ForeignKey
 	Relation	referenced;
 	bool		match_full;
 	int			natts;
+	bool		fixed;			/* values of each column have the same length */
 	AttrNumber	atts[INDEX_MAX_KEYS];	/* of the referencing table */
 	AttrNumber	referenced_atts[INDEX_MAX_KEYS];
 	Oid			operators[INDEX_MAX_KEYS];	/* referenced column = column */
@@ -314,6 +315,9 @@ foreign_key_open(Relation rel, const Trigger *trigger, KeyValues *values)
 	DeconstructFkConstraintRow(tuple, &key->natts, key->atts,
 							   key->referenced_atts, key->operators, NULL, NULL,
 							   NULL, NULL);
+	key->fixed = true;
+	for (int i = 0; i < key->natts; i++)
+		key->fixed &= TupleDescAttr(RelationGetDescr(rel), key->atts[i] - 1)->attlen > 0;
 	key->known = values;
 	if (!values->opened)
 		open_probe(key, constraint->conindid);
@@ -345,7 +349,7 @@ foreign_key_referenced(const ForeignKey *key)
 
 /*
  * Appends the bytes of the current key; with several columns, each value is
- * preceded by its length.
+ * preceded by its length, unless that is known.
  */
 static inline void
 add_key_bytes(ForeignKey *key)
@@ -359,7 +363,7 @@ add_key_bytes(ForeignKey *key)
 											&key->values[i], &len);
 		uint32		own = len;
 
-		if (key->natts > 1)
+		if (key->natts > 1 && !key->fixed)
 			appendBinaryStringInfo(&key->bytes, (char *) &own, sizeof(own));
 		appendBinaryStringInfo(&key->bytes, bytes, len);
 	}

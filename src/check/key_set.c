@@ -14,6 +14,9 @@
 #define FIRST_SLOTS 1024
 #define FIRST_BYTES (16 * 1024)
 
+/* Short keys of so many words at most, as integers are, have a hash of their own. */
+#define MAX_WORDS 3
+
 /* Of a key's length: it is asked for.  No key is as long as that. */
 #define KEY_ASKED 0x80000000U
 
@@ -72,11 +75,16 @@ static inline uint32
 hash_key(const char *key, Size len)
 {
 	uint64		word;
+	uint32		hash = 0;
 
-	if (len != sizeof(word))
+	if (len % sizeof(word) != 0 || len > MAX_WORDS * sizeof(word))
 		return hash_bytes((const unsigned char *) key, len);
-	memcpy(&word, key, sizeof(word));
-	return murmurhash32((uint32) word ^ murmurhash32((uint32) (word >> 32)));
+	for (Size i = 0; i < len; i += sizeof(word))
+	{
+		memcpy(&word, key + i, sizeof(word));
+		hash = murmurhash32(hash ^ (uint32) word ^ murmurhash32((uint32) (word >> 32)));
+	}
+	return hash;
 }
 
 static inline bool
