@@ -6,6 +6,7 @@
 
 #include "format/form.h"
 #include "format/form_state.h"
+#include "row/computation.h"
 #include "scan/values.h"
 #include "scan/values_int.h"
 
@@ -179,9 +180,9 @@ count_good(const RowFormer *former, HeapTuple *tuples, uint32 n)
 {
 	uint32		good;
 
-	if (likely(former->checks == NULL))
+	if (likely(!former->checks))
 		return n;
-	good = constraints_count_good(former->checks, tuples, n);
+	good = constraints_count_good(former->constraints, tuples, n);
 	return_values(former, former->natts, n - good);
 	return good;
 }
@@ -256,11 +257,121 @@ put_value(RowFormer *former, const FormColumn *form, FormKind kind, char *p,
 	}
 }
 
+/* ---- generated columns ---- */
+
+/* One of them, of n rows whose values before it are in their tuples, of which done are done. */
+typedef struct Generation
+{
+	RowFormer  *former;
+	const FormColumn *form;
+	HeapTuple  *tuples;			/* as far as they are */
+	char	  **at;				/* where each row's value goes */
+	Size	   *spare;			/* what varlenas may take there */
+	uint32		n;
+	uint32		done;
+	bool		isnull;			/* the value that comes next, which is not put */
+} Generation;
+
+/* Puts the values, up to one that is null, or left to the slow path. */
+static void
+put_generated(void *arg)
+{
+	Generation *run = arg;
+	const TupleColumn *store = &run->form->store;
+
+	for (; run->done < run->n; run->done++)
+	{
+		char	  **at = &run->at[run->done];
+		Size	   *spare = &run->spare[run->done];
+		HeapTuple	tuple = run->tuples[run->done];
+		Datum		value;
+
+		tuple_finish(tuple, *at - (char *) tuple - HEAPTUPLESIZE);
+		value = constraints_generate(run->former->constraints, run->form->expr, tuple,
+									 &run->isnull);
+		if (run->isnull)
+			return;
+		if (store->length > 0)
+		{
+			*at = tuple_put_fixed(*at, store, value);
+			continue;
+		}
+		if (VARATT_IS_EXTERNAL(DatumGetPointer(value)) ||
+			VARSIZE_ANY(DatumGetPointer(value)) > *spare)
+			return;
+		*spare -= VARSIZE_ANY(DatumGetPointer(value));
+		*at = tuple_put_varlena(*at, store, value);
+	}
+}
+
+/* Returns for how many rows: what throws is left to the slow path. */
+static uint32
+do_generated(Generation *run)
+{
+	run->done = 0;
+	run->isnull = false;
+	if (!computation_run(put_generated, run, NULL))
+		run->isnull = false;
+	return run->done;
+}
+
 /* ---- any row ---- */
 
 /*
- * The row's tuple, from its header on, at `to`, where there is space for it.
- * Returns its length; 0: left to the slow path.
+ * Column i of the tuple at `to`, whose values end at `end`, is null: it may be
+ * the first one.  Returns where they end then.
+ */
+static char *
+put_null(RowFormer *former, int i, char *to, char *end)
+{
+	HeapTupleHeader header = (HeapTupleHeader) to;
+	uint16		infomask = header->t_infomask;
+	Size		values = header->t_hoff;
+
+	former->present[WORD(i)] &= ~BIT(i);
+	if (!(infomask & HEAP_HASNULL))
+	{
+		memmove(to + former->hoff_holed, to + values, end - to - values);
+		memcpy(to, former->holed, former->hoff_holed);
+		header->t_infomask |= infomask & HEAP_HASVARWIDTH;
+		end += former->hoff_holed - values;
+	}
+	put_bitmap(former, header->t_bits);
+	return end;
+}
+
+/*
+ * Column i of a tuple at `to`, whose values before it end at p.  Returns where
+ * the next one goes, or NULL.
+ */
+static char *
+put_generated_one(RowFormer *former, int i, char *to, char *p, Size *spare)
+{
+	const FormColumn *form = &former->columns[i];
+	HeapTuple	tuple = (HeapTuple) (to - HEAPTUPLESIZE);
+	Generation	run = {
+		.former = former,
+		.form = form,
+		.tuples = &tuple,
+		.at = &p,
+		.spare = spare,
+		.n = 1
+	};
+
+	if (do_generated(&run) == 1)
+	{
+		if (form->store.length < 0)
+			((HeapTupleHeader) to)->t_infomask |= HEAP_HASVARWIDTH;
+		return p;
+	}
+	if (!run.isnull || (former->notnull[WORD(i)] & BIT(i)))
+		return NULL;
+	return put_null(former, i, to, p);
+}
+
+/*
+ * The row's tuple, from its header on, at `to`, where there is space for it, and
+ * for a HeapTupleData before it.  Returns its length; 0: left to the slow path.
  */
 static Size
 form_tuple(RowFormer *former, const char *data, const ScanField *fields,
@@ -295,12 +406,15 @@ form_tuple(RowFormer *former, const char *data, const ScanField *fields,
 
 		if (!(former->present[WORD(i)] & BIT(i)))
 			continue;
-		if (form->store.length == -1)
+		if (form->store.length == -1 && form->kind != FORM_GENERATED)
 			header->t_infomask |= HEAP_HASVARWIDTH;
 		if (!HAS_NO_FIELD(form->kind) && unlikely(field->escaped))
 			s = unescape(former, form, s, &len);
-		p = unlikely(s == NULL) ? NULL :
-			put_value(former, form, form->kind, p, &spare, s, len);
+		if (form->kind == FORM_GENERATED)
+			p = put_generated_one(former, i, to, p, &spare);
+		else
+			p = unlikely(s == NULL) ? NULL :
+				put_value(former, form, form->kind, p, &spare, s, len);
 		if (unlikely(p == NULL))
 		{
 			return_values(former, i, 1);
@@ -378,6 +492,7 @@ typedef struct RowBlock
 	char	   *first;
 
 	/* other rows: where each row's next value goes, and what its varlenas may take */
+	HeapTuple  *tuples;
 	char	  **at;
 	Size	   *spare;
 } RowBlock;
@@ -480,6 +595,16 @@ do_columns(RowBlock *block, bool one_size)
 				DO_COLUMN(FORM_VARLENA);
 				DO_COLUMN(FORM_SEQUENCE);
 				DO_COLUMN(FORM_CONSTANT);
+			case FORM_GENERATED:
+				done = do_generated(&(Generation) {
+									.former = former,
+									.form = form,
+									.tuples = block->tuples,
+									.at = block->at,
+									.spare = block->spare,
+									.n = block->n
+				});
+				break;
 			case FORM_NULL:
 				Assert(false);
 				break;
@@ -512,6 +637,7 @@ form_block(RowFormer *former, const char *data, const ScanRow *rows, uint32 *n,
 	if (i < block.n)
 		*n = i;
 	block.n = i;
+	block.tuples = tuples;
 	block.at = at;
 	block.spare = spare;
 

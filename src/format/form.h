@@ -5,10 +5,11 @@
  *
  * For a load whose rows only have to be converted: no where, no defaults but
  * sequences, constants and the time, no checks beyond NOT NULL and CHECKs that
- * cannot throw, every column of a type with a fast converter.  A row with
+ * are computations (computation.h), generated columns that are such of columns
+ * before them, every other column of a type with a fast converter.  A row with
  * anything out of the ordinary (a bad value, a converter that declines, a null
- * in a NOT NULL column, a CHECK that fails) is left to the slow path, which
- * starts with it anew.  So there are no errors here.
+ * in a NOT NULL column, a CHECK that fails, or throws) is left to the slow path,
+ * which starts with it anew.  So there are no errors here.
  */
 #ifndef PGBULK_FORM_H
 #define PGBULK_FORM_H
@@ -24,9 +25,8 @@ typedef struct RowFormer RowFormer;
 
 /*
  * NULL where the columns need the slow path.  The caller must know that the
- * table's constraints cannot throw, and that it has no generated columns.
- * model, if not NULL, is a tuple header whose transaction fields and flags every
- * tuple gets.  Memory: the current context.
+ * table's constraints need no guard.  model, if not NULL, is a tuple header whose
+ * transaction fields and flags every tuple gets.  Memory: the current context.
  */
 extern RowFormer *form_open(Converter *conv, const HeapTupleHeaderData *model,
 							Constraints *constraints);

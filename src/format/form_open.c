@@ -116,6 +116,30 @@ set_constant(RowFormer *former, FormColumn *form, const Default *def)
 	return true;
 }
 
+/* Stored generated columns.  False: one of them needs the slow path. */
+static bool
+set_generated(RowFormer *former, TupleDesc desc)
+{
+	for (int i = 0; i < desc->natts; i++)
+	{
+		FormColumn *form = &former->columns[i];
+
+		if (TupleDescAttr(desc, i)->attgenerated != ATTRIBUTE_GENERATED_STORED)
+			continue;
+		form->kind = FORM_GENERATED;
+		form->expr = constraints_generated(former->constraints, i + 1);
+		if (form->expr == NULL || form->store.length < -1)
+			return false;
+		if (form->store.length == -1)
+		{
+			former->spare += VARLENA_SPARE;
+			former->growth++;
+		}
+		former->generates = true;
+	}
+	return true;
+}
+
 /* The header of a row, as far as it is the same for all rows of its kind. */
 static HeapTupleHeader
 make_header(int natts, Size hoff, bool hasnull, const HeapTupleHeaderData *model)
@@ -201,7 +225,8 @@ form_open(Converter *conv, const HeapTupleHeaderData *model, Constraints *constr
 	former = palloc0(offsetof(RowFormer, columns) +
 					 sizeof(FormColumn) * desc->natts);
 	former->conv = conv;
-	former->checks = constraints_have_checks(constraints) ? constraints : NULL;
+	former->constraints = constraints;
+	former->checks = constraints_have_checks(constraints);
 	former->natts = desc->natts;
 	former->null_length = conv->nnulls == 1 ? conv->nulls[0].length : ANY_LENGTH;
 	former->nwords = WORD(desc->natts) + 1;
@@ -256,11 +281,13 @@ form_open(Converter *conv, const HeapTupleHeaderData *model, Constraints *constr
 		else if (!set_constant(former, form, def))
 			return NULL;
 	}
+	if (!set_generated(former, desc))
+		return NULL;
 	former->by_rows = needs_rows(former);
 	former->block = BLOCK_ROWS;
 	former->patience = BLOCK_FEWEST;
 	make_headers(former, haswidth, model);
-	if (!former->by_rows && former->checks == NULL)
+	if (!former->by_rows && !former->checks && !former->generates)
 		find_layout(former);
 	return former;
 }

@@ -30,11 +30,12 @@ typedef enum FormKind
 	FORM_FIXED,					/* by the column's converter */
 	FORM_VARLENA,				/* the same */
 	FORM_SEQUENCE,				/* not in the file: the next value of a sequence */
-	FORM_CONSTANT				/* not in the file: a default that is the same for all rows */
+	FORM_CONSTANT,				/* not in the file: a default that is the same for all rows */
+	FORM_GENERATED				/* not in the file: computed from the values before it */
 } FormKind;
 
 /* Whether there is no field for it. */
-#define HAS_NO_FIELD(kind) ((kind) == FORM_SEQUENCE || (kind) == FORM_CONSTANT)
+#define HAS_NO_FIELD(kind) ((kind) >= FORM_SEQUENCE)
 
 /* One column of the table. */
 typedef struct FormColumn
@@ -48,12 +49,15 @@ typedef struct FormColumn
 	const Column *column;
 	const SequenceDefault *sequence;
 	Datum		value;			/* of FORM_CONSTANT */
+	ExprState  *expr;			/* of FORM_GENERATED */
 } FormColumn;
 
 struct RowFormer
 {
 	Converter  *conv;
-	Constraints *checks;			/* CHECKs that rows must satisfy, or NULL */
+	Constraints *constraints;	/* of the table, or NULL */
+	bool		checks;			/* rows must satisfy CHECKs */
+	bool		generates;		/* has columns that are generated */
 	int			natts;
 	Size		fixed;			/* space for header, fixed-length columns, alignment */
 	Size		shared;			/* bytes at most that several fields have in common */

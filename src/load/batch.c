@@ -227,13 +227,7 @@ caught_error(Batch *batch, ErrorData *edata)
 		error->swallowed = convert_is_swallowed(column, conv->input_text);
 		convert_end_input(conv);
 	}
-	if (edata->sqlerrcode == ERRCODE_CHARACTER_NOT_IN_REPERTOIRE ||
-		edata->sqlerrcode == ERRCODE_UNTRANSLATABLE_CHARACTER)
-		error->reason = REJECT_ENCODING;
-	else if (ERRCODE_TO_CATEGORY(edata->sqlerrcode) == ERRCODE_INTEGRITY_CONSTRAINT_VIOLATION)
-		error->reason = REJECT_CONSTRAINT;
-	else
-		error->reason = REJECT_VALUE;
+	error->reason = guard_reject_reason(edata->sqlerrcode);
 	error->sqlstate = edata->sqlerrcode;
 	error->message = edata->message;
 	bad_row(batch);

@@ -12,6 +12,7 @@
 #include "nodes/nodeFuncs.h"
 #include "optimizer/optimizer.h"
 #include "rewrite/rewriteHandler.h"
+#include "row/computation.h"
 #include "row/constraints.h"
 #include "server/compat.h"
 #include "utils/builtins.h"
@@ -24,8 +25,16 @@ typedef struct Check
 	const char *name;
 	ExprState  *expr;
 	bool		is_volatile;
-	bool		never_throws;	/* whatever the row is */
+	bool		computes;		/* computation.h */
 } Check;
+
+/* A stored generated column. */
+typedef struct Generated
+{
+	AttrNumber	attnum;
+	Expr	   *expr;
+	bool		is_ordered;		/* it looks at columns before it alone */
+} Generated;
 
 struct Constraints
 {
@@ -36,6 +45,9 @@ struct Constraints
 	List	   *virtual_notnull;	/* attnums, integer list */
 	int			nchecks;
 	Check	   *checks;
+	int			ngenerated;
+	Generated  *generated;
+	bool		generation_computes;	/* all of these do */
 
 	/* for rows that are tuples */
 	TupleTableSlot *slot;
@@ -58,82 +70,6 @@ add_notnull(Constraints *constraints, Form_pg_attribute att)
 	constraints->notnull[constraints->nnotnull++] = att->attnum;
 }
 
-/*
- * Some functions throw for no value, though the server does not say so: that would be a promise
- * about what else they reveal.
- */
-static bool
-may_throw(Oid function, void *context)
-{
-	switch (function)
-	{
-		case F_NUMERIC_EQ:
-		case F_NUMERIC_NE:
-		case F_NUMERIC_LT:
-		case F_NUMERIC_LE:
-		case F_NUMERIC_GT:
-		case F_NUMERIC_GE:
-		case F_LENGTH_TEXT:
-		case F_CHAR_LENGTH_TEXT:
-		case F_CHARACTER_LENGTH_TEXT:
-		case F_OCTET_LENGTH_TEXT:
-			return false;
-		default:
-			return !get_func_leakproof(function);
-	}
-}
-
-/* Whether an operator is LIKE, with a pattern that has no backslash. */
-static bool
-is_plain_like(const OpExpr *expr)
-{
-	const Const *pattern = list_length(expr->args) == 2 ? lsecond(expr->args) : NULL;
-
-	if ((expr->opfuncid != F_TEXTLIKE && expr->opfuncid != F_TEXTNLIKE) ||
-		!IsA(pattern, Const) || pattern->constisnull ||
-		!get_collation_isdeterministic(expr->inputcollid))
-		return false;
-	return strchr(TextDatumGetCString(pattern->constvalue), '\\') == NULL;
-}
-
-/*
- * Whether an expression may throw.  Only what CHECKs are usually made of is looked at: comparisons
- * of columns with constants, lists of these, and what combines them.
- */
-static bool
-expression_may_throw(Node *node, void *context)
-{
-	if (node == NULL)
-		return false;
-	switch (nodeTag(node))
-	{
-		case T_Var:
-			return ((Var *) node)->varattno <= 0;
-		case T_Const:
-		case T_List:
-		case T_BoolExpr:
-		case T_NullTest:
-		case T_BooleanTest:
-		case T_RelabelType:
-		case T_CaseExpr:
-		case T_CaseWhen:
-		case T_CoalesceExpr:
-			break;
-		case T_FuncExpr:
-		case T_OpExpr:
-		case T_DistinctExpr:
-		case T_NullIfExpr:
-		case T_ScalarArrayOpExpr:
-			if (!(IsA(node, OpExpr) && is_plain_like((OpExpr *) node)) &&
-				check_functions_in_node(node, may_throw, NULL))
-				return true;
-			break;
-		default:
-			return true;
-	}
-	return expression_tree_walker(node, expression_may_throw, context);
-}
-
 static void
 add_check(Constraints *constraints, Relation rel, ConstrCheck *source)
 {
@@ -149,8 +85,48 @@ add_check(Constraints *constraints, Relation rel, ConstrCheck *source)
 	expr = (Node *) expression_planner((Expr *) expr);
 	check->expr = ExecInitExpr((Expr *) expr, NULL);
 	check->is_volatile = contain_volatile_functions(expr);
-	check->never_throws = !expression_may_throw(expr, NULL);
+	check->computes = computation_is(expr);
 	constraints->nchecks++;
+}
+
+/* Whether an expression for a column looks at columns before it alone. */
+static bool
+is_ordered(Node *expr, AttrNumber attnum)
+{
+	Bitmapset  *attrs = NULL;
+	int			last = -1;
+
+	pull_varattnos(expr, 1, &attrs);
+	while ((last = bms_next_member(attrs, last)) >= 0)
+		if (last + FirstLowInvalidHeapAttributeNumber >= attnum)
+			return false;
+	return true;
+}
+
+static void
+add_generated(Constraints *constraints, Relation rel, AttrNumber attnum)
+{
+	Generated  *generated = &constraints->generated[constraints->ngenerated++];
+	Node	   *expr = (Node *) expression_planner((Expr *) build_column_default(rel, attnum));
+
+	generated->attnum = attnum;
+	generated->expr = (Expr *) expr;
+	generated->is_ordered = is_ordered(expr, attnum);
+	constraints->generation_computes &= computation_is(expr);
+}
+
+static void
+find_generated(Constraints *constraints, Relation rel)
+{
+	TupleDesc	desc = RelationGetDescr(rel);
+
+	constraints->generation_computes = true;
+	if (!desc->constr->has_generated_stored)
+		return;
+	constraints->generated = palloc(sizeof(Generated) * desc->natts);
+	for (int i = 0; i < desc->natts; i++)
+		if (TupleDescAttr(desc, i)->attgenerated == ATTRIBUTE_GENERATED_STORED)
+			add_generated(constraints, rel, i + 1);
 }
 
 Constraints *
@@ -181,9 +157,11 @@ constraints_open(ResultRelInfo *rri, EState *estate)
 	constraints->checks = palloc(sizeof(Check) * Max(constr->num_check, 1));
 	for (int i = 0; i < constr->num_check; i++)
 		add_check(constraints, rel, &constr->check[i]);
+	find_generated(constraints, rel);
 	MemoryContextSwitchTo(context);
 
 	if (constraints->nnotnull == 0 && constraints->nchecks == 0 &&
+		constraints->ngenerated == 0 &&
 		constraints->virtual_notnull == NIL)
 		return NULL;
 	return constraints;
@@ -212,14 +190,14 @@ constraints_expressions(Relation rel)
 }
 
 bool
-constraints_never_throw(const Constraints *constraints)
+constraints_need_no_guard(const Constraints *constraints)
 {
 	if (constraints == NULL)
 		return true;
 	for (int i = 0; i < constraints->nchecks; i++)
-		if (!constraints->checks[i].never_throws)
+		if (!constraints->checks[i].computes)
 			return false;
-	return constraints->virtual_notnull == NIL;
+	return constraints->generation_computes && constraints->virtual_notnull == NIL;
 }
 
 bool
@@ -244,26 +222,68 @@ prepare_tuples(Constraints *constraints)
 	MemoryContextSwitchTo(old);
 }
 
+/* The slot has the values of tuple afterwards, which stays the caller's. */
+static ExprContext *
+show_tuple(Constraints *constraints, HeapTuple tuple)
+{
+	if (constraints->slot == NULL)
+		prepare_tuples(constraints);
+	ResetExprContext(constraints->econtext);
+	ExecStoreHeapTuple(tuple, constraints->slot, false);
+	return constraints->econtext;
+}
+
+/* CHECKs of some tuples. */
+typedef struct TupleChecks
+{
+	Constraints *constraints;
+	HeapTuple  *tuples;
+	uint32		n;
+	uint32		good;
+} TupleChecks;
+
+static void
+check_tuples(void *arg)
+{
+	TupleChecks *checks = arg;
+	const Constraints *constraints = checks->constraints;
+
+	for (; checks->good < checks->n; checks->good++)
+	{
+		ExprContext *econtext = show_tuple(checks->constraints, checks->tuples[checks->good]);
+
+		for (int i = 0; i < constraints->nchecks; i++)
+			if (!ExecCheck(constraints->checks[i].expr, econtext))
+				return;
+	}
+}
+
 uint32
 constraints_count_good(Constraints *constraints, HeapTuple *tuples, uint32 n)
 {
-	ExprContext *econtext;
-	uint32		good;
+	TupleChecks checks = {constraints, tuples, n, 0};
 
-	if (constraints->slot == NULL)
-		prepare_tuples(constraints);
-	econtext = constraints->econtext;
-	for (good = 0; good < n; good++)
+	computation_run(check_tuples, &checks, NULL);
+	return checks.good;
+}
+
+ExprState *
+constraints_generated(const Constraints *constraints, AttrNumber attnum)
+{
+	for (int i = 0; constraints != NULL && i < constraints->ngenerated; i++)
 	{
-		ResetExprContext(econtext);
-		ExecStoreHeapTuple(tuples[good], constraints->slot, false);
-		for (int i = 0; i < constraints->nchecks; i++)
-			if (!ExecCheck(constraints->checks[i].expr, econtext))
-				goto bad;
+		const Generated *generated = &constraints->generated[i];
+
+		if (generated->attnum == attnum && generated->is_ordered)
+			return ExecInitExpr(generated->expr, NULL);
 	}
-bad:
-	ExecClearTuple(constraints->slot);
-	return good;
+	return NULL;
+}
+
+Datum
+constraints_generate(Constraints *constraints, ExprState *expr, HeapTuple tuple, bool *isnull)
+{
+	return ExecEvalExpr(expr, show_tuple(constraints, tuple), isnull);
 }
 
 bool
@@ -380,6 +400,43 @@ fail_check(Constraints *constraints, const Check *check, RowError *err)
 	return false;
 }
 
+/* Computations run in row memory, for the error's message. */
+static bool
+compute(Constraints *constraints, void (*body) (void *arg), void *arg, RowError *err)
+{
+	MemoryContext old = enter_row_memory(constraints->estate);
+	bool		done = computation_run(body, arg, err);
+
+	MemoryContextSwitchTo(old);
+	return done;
+}
+
+/* The evaluation of a CHECK for a row in a slot. */
+typedef struct CheckRun
+{
+	const Check *check;
+	ExprContext *econtext;
+	bool	   *ok;
+} CheckRun;
+
+static void
+run_check(void *arg)
+{
+	CheckRun   *run = arg;
+
+	*run->ok = ExecCheck(run->check->expr, run->econtext);
+}
+
+/* False: a CHECK has thrown the error in err. */
+static bool
+compute_check(Constraints *constraints, const Check *check, ExprContext *econtext, bool *ok,
+			  RowError *err)
+{
+	CheckRun	run = {check, econtext, ok};
+
+	return compute(constraints, run_check, &run, err);
+}
+
 bool
 constraints_check(Constraints *constraints, TupleTableSlot *slot, Guard *guard,
 				  RowError *err)
@@ -417,11 +474,14 @@ constraints_check(Constraints *constraints, TupleTableSlot *slot, Guard *guard,
 	econtext->ecxt_scantuple = slot;
 	for (int i = 0; i < constraints->nchecks; i++)
 	{
-		Check	   *check = &constraints->checks[i];
-		bool		ok;
+		const Check *check = &constraints->checks[i];
+		bool		ok = false;
 
-		if (check->never_throws)
-			ok = ExecCheck(check->expr, econtext);
+		if (check->computes)
+		{
+			if (!compute_check(constraints, check, econtext, &ok, err))
+				return false;
+		}
 		else
 		{
 			guard_enter(guard);
@@ -453,18 +513,45 @@ constraints_check_bounds(ResultRelInfo *rri, TupleTableSlot *slot,
 	return false;
 }
 
-bool
-constraints_complete(ResultRelInfo *rri, Constraints *constraints,
-					 bool generated, bool bounds, TupleTableSlot *slot,
-					 EState *estate, Guard *guard, RowError *err)
+/* The computation of generated columns of a row in a slot. */
+typedef struct GeneratedRun
 {
-	if (generated)
+	Constraints *constraints;
+	TupleTableSlot *slot;
+} GeneratedRun;
+
+static void
+run_generated(void *arg)
+{
+	GeneratedRun *run = arg;
+
+	ExecComputeStoredGenerated(run->constraints->rri, run->constraints->estate, run->slot,
+							   CMD_INSERT);
+}
+
+static bool
+compute_generated(Constraints *constraints, TupleTableSlot *slot, Guard *guard, RowError *err)
+{
+	GeneratedRun run = {constraints, slot};
+
+	if (constraints->generation_computes && err != NULL)
+		return compute(constraints, run_generated, &run, err);
+	guard_enter(guard);
+	run_generated(&run);
+	guard_leave(guard, false);
+	return true;
+}
+
+bool
+constraints_complete(ResultRelInfo *rri, Constraints *constraints, bool bounds,
+					 TupleTableSlot *slot, EState *estate, Guard *guard, RowError *err)
+{
+	if (constraints != NULL)
 	{
-		guard_enter(guard);
-		ExecComputeStoredGenerated(rri, estate, slot, CMD_INSERT);
-		guard_leave(guard, false);
+		if (constraints->ngenerated > 0 && !compute_generated(constraints, slot, guard, err))
+			return false;
+		if (!constraints_check(constraints, slot, guard, err))
+			return false;
 	}
-	if (constraints != NULL && !constraints_check(constraints, slot, guard, err))
-		return false;
 	return !bounds || constraints_check_bounds(rri, slot, estate, err);
 }

@@ -1,6 +1,7 @@
 /*
  * constraints.h
- *		NOT NULL and CHECK, tested without throwing.
+ *		Stored generated columns, and NOT NULL and CHECK, tested without
+ *		throwing.
  *
  * ExecConstraints can only throw, and catching an error takes a subtransaction.
  * So the same tests are made here first, with the same expressions;
@@ -24,16 +25,30 @@ extern Constraints *constraints_open(ResultRelInfo *rri, EState *estate);
 extern List *constraints_expressions(Relation rel);
 
 /*
- * Whether there are none but NOT NULL on stored columns, and CHECKs that cannot throw, so that
- * rows can be tested many at a time, without a guard.
+ * Whether there are none but NOT NULL on stored columns, and CHECKs and stored generated
+ * columns that are computations (computation.h), so that rows can be tested many at a time,
+ * without a guard.
  */
-extern bool constraints_never_throw(const Constraints *constraints);
+extern bool constraints_need_no_guard(const Constraints *constraints);
 
 /* Whether there are CHECKs. */
 extern bool constraints_have_checks(const Constraints *constraints);
 
-/* Where these cannot throw: how many rows at the start satisfy them all. */
+/* Where these need no guard: how many rows at the start satisfy them all. */
 extern uint32 constraints_count_good(Constraints *constraints, HeapTuple *tuples, uint32 n);
+
+/*
+ * What computes a stored generated column from a tuple that has the values before it, or NULL:
+ * it looks at others.  Memory: the current context.
+ */
+extern ExprState *constraints_generated(const Constraints *constraints, AttrNumber attnum);
+
+/*
+ * Computes the value of a column for such a tuple, whose header is that of the whole row.  It is
+ * valid until the next one.  To be called by computation_run.
+ */
+extern Datum constraints_generate(Constraints *constraints, ExprState *expr, HeapTuple tuple,
+								  bool *isnull);
 
 /* Whether a CHECK may look at the table. */
 extern bool constraints_volatile(const Constraints *constraints);
@@ -55,8 +70,7 @@ extern bool constraints_check_bounds(ResultRelInfo *rri, TupleTableSlot *slot,
  * routed to the table, or a trigger may have changed it since.
  */
 extern bool constraints_complete(ResultRelInfo *rri, Constraints *constraints,
-								 bool generated, bool bounds,
-								 TupleTableSlot *slot, EState *estate,
+								 bool bounds, TupleTableSlot *slot, EState *estate,
 								 Guard *guard, RowError *err);
 
 #endif							/* PGBULK_CONSTRAINTS_H */

@@ -51,9 +51,8 @@ guard_close_slow(Guard *guard)
 	guard->open = false;
 }
 
-/* Errors that are never a row's fault, whatever code has thrown them. */
-static bool
-is_about_server(int sqlerrcode)
+bool
+guard_is_about_server(int sqlerrcode)
 {
 	switch (ERRCODE_TO_CATEGORY(sqlerrcode))
 	{
@@ -83,7 +82,7 @@ is_about_server(int sqlerrcode)
 static bool
 is_about_data(int sqlerrcode, GuardWork work)
 {
-	if (work == GUARD_NOT_ROW || is_about_server(sqlerrcode))
+	if (work == GUARD_NOT_ROW || guard_is_about_server(sqlerrcode))
 		return false;
 	if (work == GUARD_ROW_CODE)
 		return true;
@@ -104,6 +103,17 @@ is_about_data(int sqlerrcode, GuardWork work)
 		default:
 			return true;
 	}
+}
+
+RejectReason
+guard_reject_reason(int sqlerrcode)
+{
+	if (sqlerrcode == ERRCODE_CHARACTER_NOT_IN_REPERTOIRE ||
+		sqlerrcode == ERRCODE_UNTRANSLATABLE_CHARACTER)
+		return REJECT_ENCODING;
+	if (ERRCODE_TO_CATEGORY(sqlerrcode) == ERRCODE_INTEGRITY_CONSTRAINT_VIOLATION)
+		return REJECT_CONSTRAINT;
+	return REJECT_VALUE;
 }
 
 ErrorData *

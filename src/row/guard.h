@@ -21,6 +21,7 @@
 #include "postgres.h"
 
 #include "port/atomics.h"
+#include "row/row_error.h"
 #include "server/compat.h"
 #include "utils/resowner.h"
 
@@ -54,6 +55,12 @@ typedef struct Guard
 
 /* Memory: a context of its own below the current one. */
 extern void guard_enable(Guard *guard);
+
+/* Whether an error is never a row's fault, whatever code has thrown it. */
+extern bool guard_is_about_server(int sqlerrcode);
+
+/* Why a row with an error of its own is rejected. */
+extern RejectReason guard_reject_reason(int sqlerrcode);
 
 extern void guard_open_slow(Guard *guard);
 extern void guard_close_slow(Guard *guard);

@@ -134,8 +134,8 @@ complete_row(BufferedWriter *writer, Leaf *leaf, TupleTableSlot *slot,
 
 	bounds = leaf->rri->ri_RelationDesc->rd_rel->relispartition &&
 		(writer->partitions == NULL || leaf->before_row);
-	return constraints_complete(leaf->rri, leaf->constraints, leaf->generated,
-								bounds, slot, estate, writer->guard, err) ?
+	return constraints_complete(leaf->rri, leaf->constraints, bounds, slot, estate,
+								writer->guard, err) ?
 		WRITER_TAKEN : WRITER_BAD;
 }
 
@@ -431,8 +431,7 @@ buffered_open(Target *target, const BulkOptions *options, Guard *guard,
 		writer->leaf = leaf;
 		leaf_prepare(&writer->context, leaf);
 		writer->base.plain = (leaf->batches || leaf->keys != NULL) && leaf->former != NULL &&
-			!leaf->generated && constraints_never_throw(leaf->constraints) &&
-			!target->rel->rd_rel->relispartition;
+			constraints_need_no_guard(leaf->constraints) && !target->rel->rd_rel->relispartition;
 		writer->base.constraints = leaf->constraints;
 	}
 

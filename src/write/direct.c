@@ -299,7 +299,6 @@ direct_table_open(DirectTable *table, ResultRelInfo *rri, EState *estate)
 	table->rri = rri;
 	toast_forget_indexes(rri->ri_RelationDesc);
 	table->constraints = constraints_open(rri, estate);
-	table->generated = desc->constr && desc->constr->has_generated_stored;
 	table->former = tuple_former(desc);
 	table->map = compat_root_to_child_map(rri, estate);
 	MemoryContextSwitchTo(old);
@@ -352,8 +351,7 @@ plain_put(Writer *base, uint32 number, RowError *err)
 
 	base->current_row = number;
 	if (!constraints_complete(writer->table.rri, writer->table.constraints,
-							  writer->table.generated, writer->partition, slot,
-							  base->estate, direct->guard, err))
+							  writer->partition, slot, base->estate, direct->guard, err))
 		return WRITER_BAD;
 
 	if (looks_up(writer))
@@ -602,8 +600,8 @@ open_writer(Target *target, const PageStamp *stamp, Guard *guard, Checks *checks
 	direct->table = table;
 	direct->toaster = toast_open(rel, *stamp);
 	writer->partition = rel->rd_rel->relispartition;
-	direct->base.plain = !table->generated && !writer->partition &&
-		constraints_never_throw(table->constraints);
+	direct->base.plain = !writer->partition &&
+		constraints_need_no_guard(table->constraints);
 	direct->base.constraints = table->constraints;
 	writer->model = palloc0(SizeofHeapTupleHeader);
 	pages_stamp(stamp, writer->model);

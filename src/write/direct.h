@@ -28,7 +28,6 @@ typedef struct DirectTable
 	Constraints *constraints;	/* NULL: none */
 	TupleFormer *former;
 	TupleConversionMap *map;	/* from the target's form, or NULL */
-	bool		generated;		/* has stored generated columns */
 	int			checked;		/* number in the checks, or CHECKS_NOTHING */
 } DirectTable;
 

@@ -408,8 +408,8 @@ parts_put(Writer *base, uint32 number, RowError *err)
 		return WRITER_BAD;
 	table = &part->table;
 	slot = partitions_map(table->rri, table->map, base->slot);
-	if (!constraints_complete(table->rri, table->constraints, table->generated,
-							  false, slot, base->estate, writer->direct.guard, err))
+	if (!constraints_complete(table->rri, table->constraints, false, slot,
+							  base->estate, writer->direct.guard, err))
 		return WRITER_BAD;
 
 	add_row(writer, part, slot);

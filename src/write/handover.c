@@ -249,7 +249,6 @@ typedef struct HandoverLeaf
 	Constraints *constraints;	/* NULL: none */
 	TupleFormer *former;
 	TupleConversionMap *map;	/* from the target's form, or NULL */
-	bool		generated;		/* has stored generated columns */
 	bool		bounds;			/* those of a partition are to be checked */
 	int			number;			/* in HandoverShared, or -1: not there */
 } HandoverLeaf;
@@ -277,7 +276,6 @@ open_leaf(HandoverWriter *writer, ResultRelInfo *rri)
 	leaf->rri = rri;
 	leaf->constraints = constraints_open(rri, estate);
 	leaf->former = tuple_former(desc);
-	leaf->generated = desc->constr && desc->constr->has_generated_stored;
 	MemoryContextSwitchTo(old);
 	return leaf;
 }
@@ -321,7 +319,7 @@ handover_put(Writer *base, uint32 number, RowError *err)
 			return WRITER_LEFT;
 		slot = partitions_map(leaf->rri, leaf->map, slot);
 	}
-	if (!constraints_complete(leaf->rri, leaf->constraints, leaf->generated, leaf->bounds, slot,
+	if (!constraints_complete(leaf->rri, leaf->constraints, leaf->bounds, slot,
 							  base->estate, writer->guard, err))
 		return WRITER_BAD;
 	/* a slot that was materialized has its values in the tuple alone */
@@ -441,8 +439,8 @@ handover_join(Target *target, const HandoverShared *shared, const BulkOptions *o
 	{
 		writer->leaf = open_leaf(writer, writer->root);
 		writer->leaf->bounds = target->rel->rd_rel->relispartition;
-		writer->base.plain = !writer->leaf->generated && !writer->leaf->bounds &&
-			constraints_never_throw(writer->leaf->constraints);
+		writer->base.plain = !writer->leaf->bounds &&
+			constraints_need_no_guard(writer->leaf->constraints);
 		writer->base.constraints = writer->leaf->constraints;
 	}
 	held_init(&writer->held, CurrentMemoryContext, checks_journal(checks),

@@ -87,8 +87,6 @@ leaf_open(LeafContext *context, ResultRelInfo *rri, bool batches)
 	prepare_triggers(rri, estate->es_query_cxt);
 	leaf->constraints = constraints_open(rri, estate);
 	leaf->map = compat_root_to_child_map(rri, estate);
-	leaf->generated = rel->rd_att->constr &&
-		rel->rd_att->constr->has_generated_stored;
 	if (triggers != NULL)
 	{
 		leaf->before_row = triggers->trig_insert_before_row;

@@ -27,7 +27,6 @@ typedef struct Leaf
 	Constraints *constraints;	/* NULL: none */
 	TupleFormer *former;		/* NULL: not a heap table */
 	TupleConversionMap *map;	/* from the target's form, or NULL */
-	bool		generated;		/* has stored generated columns */
 	bool		before_row;		/* BEFORE ROW INSERT trigger */
 	bool		instead_row;	/* INSTEAD OF INSERT trigger */
 	bool		after_row;		/* AFTER ROW trigger or transition table */

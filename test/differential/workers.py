@@ -162,10 +162,10 @@ class Table:
         if rng.random() < 0.4:
             stored = "VIRTUAL" if version >= 18 and rng.random() < 0.3 else "STORED"
             # what is computed when it is read must not fail then
-            expression = rng.choice(["%s * 2", "divides(%s)", "%s %% 7"] if stored == "STORED" else ["%s %% 7"]) % name
+            expression = rng.choice(["%s * 2", "divides(%s)", "%s %% 7", "1000 / (%s %% 50)", "nullif(%s %% 9, 4)", "length(%s::text)"] if stored == "STORED" else ["%s %% 7"]) % name
             self.columns.insert(rng.randint(0, len(self.columns)), self.generated(names.pop(), expression, stored))
         for _ in range(rng.choice([0, 0, 1, 2])):
-            self.constraints.append("CHECK (%s)" % rng.choice(["grumbles(%s)", "%s < 900000", "divides(%s) < 999", "%s <> 13", "length(%s::text) < 7"]) % name)
+            self.constraints.append("CHECK (%s)" % rng.choice(["grumbles(%s)", "%s < 900000", "divides(%s) < 999", "1000 / (%s %% 50) < 999", "%s <> 13", "length(%s::text) < 7"]) % name)
         self.leaf = rng.random() < 0.2
 
     @staticmethod

@@ -1,0 +1,28 @@
+/*
+ * computation.h
+ *		Expressions that only compute a value from values.
+ *
+ * Such an expression reads no table and no catalog, takes no lock and keeps
+ * nothing open.  So what it throws leaves nothing to undo: the error can be
+ * caught without a subtransaction, even where none is possible (guard.h).
+ */
+#ifndef PGBULK_COMPUTATION_H
+#define PGBULK_COMPUTATION_H
+
+#include "postgres.h"
+
+#include "nodes/nodes.h"
+#include "row/row_error.h"
+
+/* Whether expr, as the planner has left it, is one. */
+extern bool computation_is(Node *expr);
+
+/*
+ * Calls body(arg), which evaluates such expressions and changes nothing else
+ * that would have to be undone.  False: it has thrown an error that is about a
+ * row; err, if not NULL, says which, in the current memory context.  Other
+ * errors, as a cancel, are rethrown.
+ */
+extern bool computation_run(void (*body) (void *arg), void *arg, RowError *err);
+
+#endif							/* PGBULK_COMPUTATION_H */
