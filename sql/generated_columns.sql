@@ -135,6 +135,18 @@ CREATE TABLE parts_1 PARTITION OF parts FOR VALUES WITH (MODULUS 2, REMAINDER 1)
 COPY (SELECT i * 2 FROM generate_series(1, 1100) i) TO :'file' (FORMAT csv);
 SELECT rows_loaded, rows_rejected FROM bulk_load('parts', :'file', '{"on_error": "ignore", "log_verbosity": "silent"}');
 SELECT count(*), sum(g::bigint) FROM parts;
+-- in workers, too, whose errors are those of one process
+TRUNCATE parts;
+ALTER TABLE parts ADD CHECK (1000 / (i - 1234) <> 500);
+SET pgbulk.chunk_size = 512;
+SELECT rows_loaded, rows_rejected, workers > 0 AS shared FROM bulk_load('parts', :'file', '{"on_error": "ignore", "log_verbosity": "silent", "workers": 2}');
+SELECT count(*), sum(g::bigint) FROM parts;
+SELECT rows_loaded, rows_rejected FROM bulk_load('parts', :'file', '{"on_error": "ignore", "log_verbosity": "silent", "workers": 2, "writer": "buffered"}');
+SELECT count(*), sum(g::bigint) FROM parts;
+\set VERBOSITY default
+SELECT FROM bulk_load('parts', :'file', '{"workers": 2}');
+\set VERBOSITY terse
+RESET pgbulk.chunk_size;
 DROP TABLE used, parts, made, by_copy, rejects;
 DROP DOMAIN small;
 DROP SEQUENCE by_copy_id;

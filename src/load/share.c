@@ -16,6 +16,7 @@
 #include "mb/pg_wchar.h"
 #include "miscadmin.h"
 #include "rewrite/rewriteHandler.h"
+#include "row/computation.h"
 #include "row/constraints.h"
 #include "server/compat.h"
 #include "server/workers.h"
@@ -119,6 +120,8 @@ partition_expressions(const Batch *batch, List **expressions)
 			for (int i = 0; i < key->partnatts; i++)
 				if (func_parallel(key->partsupfunc[i].fn_oid) != PROPARALLEL_SAFE)
 					refusal = REFUSAL_PARTITION_KEY;
+			if (key->partexprs != NIL && !GUARD_IN_PARALLEL_MODE && refusal == REFUSAL_NONE)
+				refusal = REFUSAL_EACH_ROW;
 		}
 		else
 			*expressions = list_concat(*expressions, constraints_expressions(part));
@@ -242,10 +245,10 @@ share_refusal(const Batch *batch, const RejectStream *rejects, int64 bytes)
 		return REFUSAL_EXPRESSION;
 	if (routing != REFUSAL_NONE)
 		return routing;
-	/* not only for one that lacks a value; what a plain table has cannot throw */
+	/* not only for one that lacks a value */
 	if (!GUARD_IN_PARALLEL_MODE &&
 		(batch->target->where != NIL || batch->conv->transform != NULL ||
-		 (of_tables != NIL && !batch->writer->plain)))
+		 !computation_are_all(of_tables)))
 		return REFUSAL_EACH_ROW;
 	return REFUSAL_NONE;
 }

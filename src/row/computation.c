@@ -8,6 +8,7 @@
 #include "catalog/pg_proc.h"
 #include "catalog/pg_type.h"
 #include "nodes/nodeFuncs.h"
+#include "optimizer/optimizer.h"
 #include "row/computation.h"
 #include "row/guard.h"
 #include "server/compat.h"
@@ -128,6 +129,17 @@ bool
 computation_is(Node *expr)
 {
 	return !expression_does_more(expr, NULL);
+}
+
+bool
+computation_are_all(List *exprs)
+{
+	ListCell   *lc;
+
+	foreach(lc, exprs)
+		if (!computation_is((Node *) expression_planner(copyObject(lfirst(lc)))))
+			return false;
+	return true;
 }
 
 /* The error that has been thrown, which is then over. */

@@ -11,11 +11,14 @@
 
 #include "postgres.h"
 
-#include "nodes/nodes.h"
+#include "nodes/pg_list.h"
 #include "row/row_error.h"
 
 /* Whether expr, as the planner has left it, is one. */
 extern bool computation_is(Node *expr);
+
+/* Whether all of these are, as the catalog has them. */
+extern bool computation_are_all(List *exprs);
 
 /*
  * Calls body(arg), which evaluates such expressions and changes nothing else

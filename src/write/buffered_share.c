@@ -5,6 +5,7 @@
 #include "postgres.h"
 
 #include "access/xact.h"
+#include "row/computation.h"
 #include "row/constraints.h"
 #include "server/workers.h"
 #include "storage/lock.h"
@@ -52,7 +53,7 @@ leaf_refusal(const BufferedWriter *writer, const Leaf *leaf)
 		expressions = constraints_expressions(leaf->rri->ri_RelationDesc);
 		if (!workers_can_evaluate(expressions))
 			return REFUSAL_EXPRESSION;
-		if (!GUARD_IN_PARALLEL_MODE && expressions != NIL)
+		if (!GUARD_IN_PARALLEL_MODE && !computation_are_all(expressions))
 			return REFUSAL_EACH_ROW;
 	}
 	return leaf_share_refusal(leaf);
