@@ -182,7 +182,7 @@ count_good(const RowFormer *former, HeapTuple *tuples, uint32 n)
 
 	if (likely(!former->checks))
 		return n;
-	good = constraints_count_good(former->constraints, tuples, n);
+	good = constraints_count_good(former->constraints, former->conv->guard, tuples, n);
 	return_values(former, former->natts, n - good);
 	return good;
 }
@@ -310,7 +310,7 @@ do_generated(Generation *run)
 {
 	run->done = 0;
 	run->isnull = false;
-	if (!computation_run(put_generated, run, NULL))
+	if (!computation_run(run->former->conv->guard, put_generated, run, NULL))
 		run->isnull = false;
 	return run->done;
 }

@@ -10,7 +10,6 @@
 #include "nodes/nodeFuncs.h"
 #include "optimizer/optimizer.h"
 #include "row/computation.h"
-#include "row/guard.h"
 #include "server/compat.h"
 #include "utils/syscache.h"
 
@@ -156,7 +155,7 @@ take_error(RowError *err)
 }
 
 bool
-computation_run(void (*body) (void *arg), void *arg, RowError *err)
+computation_run(const Guard *guard, void (*body) (void *arg), void *arg, RowError *err)
 {
 	MemoryContext context = CurrentMemoryContext;
 	ErrorContextCallback *callers = error_context_stack;
@@ -171,7 +170,7 @@ computation_run(void (*body) (void *arg), void *arg, RowError *err)
 	}
 	PG_CATCH();
 	{
-		if (guard_is_about_server(geterrcode()))
+		if (guard_is_about_others(guard, geterrcode()))
 			PG_RE_THROW();
 		MemoryContextSwitchTo(context);
 		if (err != NULL)

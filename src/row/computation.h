@@ -12,7 +12,7 @@
 #include "postgres.h"
 
 #include "nodes/pg_list.h"
-#include "row/row_error.h"
+#include "row/guard.h"
 
 /* Whether expr, as the planner has left it, is one. */
 extern bool computation_is(Node *expr);
@@ -24,8 +24,9 @@ extern bool computation_are_all(List *exprs);
  * Calls body(arg), which evaluates such expressions and changes nothing else
  * that would have to be undone.  False: it has thrown an error that is about a
  * row; err, if not NULL, says which, in the current memory context.  Other
- * errors, as a cancel, are rethrown.
+ * errors, as a cancel, or that of another process, are rethrown.
  */
-extern bool computation_run(void (*body) (void *arg), void *arg, RowError *err);
+extern bool computation_run(const Guard *guard, void (*body) (void *arg), void *arg,
+							RowError *err);
 
 #endif							/* PGBULK_COMPUTATION_H */

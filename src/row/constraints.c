@@ -259,11 +259,12 @@ check_tuples(void *arg)
 }
 
 uint32
-constraints_count_good(Constraints *constraints, HeapTuple *tuples, uint32 n)
+constraints_count_good(Constraints *constraints, const Guard *guard, HeapTuple *tuples,
+					   uint32 n)
 {
 	TupleChecks checks = {constraints, tuples, n, 0};
 
-	computation_run(check_tuples, &checks, NULL);
+	computation_run(guard, check_tuples, &checks, NULL);
 	return checks.good;
 }
 
@@ -402,10 +403,11 @@ fail_check(Constraints *constraints, const Check *check, RowError *err)
 
 /* Computations run in row memory, for the error's message. */
 static bool
-compute(Constraints *constraints, void (*body) (void *arg), void *arg, RowError *err)
+compute(Constraints *constraints, const Guard *guard, void (*body) (void *arg), void *arg,
+		RowError *err)
 {
 	MemoryContext old = enter_row_memory(constraints->estate);
-	bool		done = computation_run(body, arg, err);
+	bool		done = computation_run(guard, body, arg, err);
 
 	MemoryContextSwitchTo(old);
 	return done;
@@ -429,12 +431,12 @@ run_check(void *arg)
 
 /* False: a CHECK has thrown the error in err. */
 static bool
-compute_check(Constraints *constraints, const Check *check, ExprContext *econtext, bool *ok,
-			  RowError *err)
+compute_check(Constraints *constraints, const Check *check, ExprContext *econtext,
+			  const Guard *guard, bool *ok, RowError *err)
 {
 	CheckRun	run = {check, econtext, ok};
 
-	return compute(constraints, run_check, &run, err);
+	return compute(constraints, guard, run_check, &run, err);
 }
 
 bool
@@ -479,7 +481,7 @@ constraints_check(Constraints *constraints, TupleTableSlot *slot, Guard *guard,
 
 		if (check->computes)
 		{
-			if (!compute_check(constraints, check, econtext, &ok, err))
+			if (!compute_check(constraints, check, econtext, guard, &ok, err))
 				return false;
 		}
 		else
@@ -535,7 +537,7 @@ compute_generated(Constraints *constraints, TupleTableSlot *slot, Guard *guard, 
 	GeneratedRun run = {constraints, slot};
 
 	if (constraints->generation_computes && err != NULL)
-		return compute(constraints, run_generated, &run, err);
+		return compute(constraints, guard, run_generated, &run, err);
 	guard_enter(guard);
 	run_generated(&run);
 	guard_leave(guard, false);

@@ -35,7 +35,8 @@ extern bool constraints_need_no_guard(const Constraints *constraints);
 extern bool constraints_have_checks(const Constraints *constraints);
 
 /* Where these need no guard: how many rows at the start satisfy them all. */
-extern uint32 constraints_count_good(Constraints *constraints, HeapTuple *tuples, uint32 n);
+extern uint32 constraints_count_good(Constraints *constraints, const Guard *guard,
+									 HeapTuple *tuples, uint32 n);
 
 /*
  * What computes a stored generated column from a tuple that has the values before it, or NULL:

@@ -51,8 +51,9 @@ guard_close_slow(Guard *guard)
 	guard->open = false;
 }
 
-bool
-guard_is_about_server(int sqlerrcode)
+/* Errors that are never a row's fault, whatever code has thrown them. */
+static bool
+is_about_server(int sqlerrcode)
 {
 	switch (ERRCODE_TO_CATEGORY(sqlerrcode))
 	{
@@ -82,7 +83,7 @@ guard_is_about_server(int sqlerrcode)
 static bool
 is_about_data(int sqlerrcode, GuardWork work)
 {
-	if (work == GUARD_NOT_ROW || guard_is_about_server(sqlerrcode))
+	if (work == GUARD_NOT_ROW || is_about_server(sqlerrcode))
 		return false;
 	if (work == GUARD_ROW_CODE)
 		return true;
@@ -103,6 +104,19 @@ is_about_data(int sqlerrcode, GuardWork work)
 		default:
 			return true;
 	}
+}
+
+/* The error may be that of another process, received on the way. */
+static bool
+have_others_failed(const Guard *guard)
+{
+	return guard->others_failed != NULL && pg_atomic_read_u32(guard->others_failed) != 0;
+}
+
+bool
+guard_is_about_others(const Guard *guard, int sqlerrcode)
+{
+	return is_about_server(sqlerrcode) || have_others_failed(guard);
 }
 
 RejectReason
@@ -161,9 +175,7 @@ guard_run(Guard *guard, void (*body) (void *arg), void *arg)
 		guard->open = false;
 		work = guard->work;
 		guard->work = GUARD_OWN_CODE;
-		if (!is_about_data(edata->sqlerrcode, work) ||
-			(guard->others_failed != NULL &&
-			 pg_atomic_read_u32(guard->others_failed) != 0))
+		if (!is_about_data(edata->sqlerrcode, work) || have_others_failed(guard))
 			ReThrowError(edata);
 	}
 	PG_END_TRY();

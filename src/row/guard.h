@@ -56,8 +56,8 @@ typedef struct Guard
 /* Memory: a context of its own below the current one. */
 extern void guard_enable(Guard *guard);
 
-/* Whether an error is never a row's fault, whatever code has thrown it. */
-extern bool guard_is_about_server(int sqlerrcode);
+/* Whether an error is not a row's fault, whatever code has thrown it. */
+extern bool guard_is_about_others(const Guard *guard, int sqlerrcode);
 
 /* Why a row with an error of its own is rejected. */
 extern RejectReason guard_reject_reason(int sqlerrcode);
