@@ -14,6 +14,7 @@
 #include "postgres.h"
 
 #include "access/gin.h"
+#include "storage/bufpage.h"
 #include "storage/itemptr.h"
 #include "utils/rel.h"
 
@@ -31,6 +32,12 @@ typedef struct BatchRoutine
 	void		(*put) (Batch *batch, const ItemPointerData *tid, const Datum *values,
 						const bool *isnull);
 
+	/*
+	 * NULL where no batch takes_pages.  Takes the entries of all rows of a page of the table, none
+	 * of which is dead.  Returns how many rows these are.
+	 */
+	int			(*put_page) (Batch *batch, BlockNumber block, Page page);
+
 	/* Bytes that wait, with what their insertion takes. */
 	Size		(*memory) (const Batch *batch);
 
@@ -46,6 +53,7 @@ struct Batch
 	const BatchRoutine *routine;
 	Relation	heap;
 	Relation	index;
+	bool		takes_pages;	/* by put_page */
 };
 
 extern const BatchRoutine brin_batch;

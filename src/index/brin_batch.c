@@ -20,9 +20,8 @@
 #include "access/brin_tuple.h"
 #include "access/detoast.h"
 #include "access/genam.h"
-#include "access/transam.h"
-#include "catalog/pg_type_d.h"
 #include "index/batch.h"
+#include "index/brin_page.h"
 #include "miscadmin.h"
 #include "postmaster/autovacuum.h"
 #include "server/compat.h"
@@ -54,34 +53,14 @@ typedef struct BrinBatch
 	BlockNumber blocks;			/* of a range */
 	BlockNumber complete_from;	/* all rows of ranges between these come here */
 	BlockNumber complete_to;
-	bool		plain[INDEX_MAX_KEYS];	/* columns of integers, with a least and a greatest */
+	MinmaxKind	kinds[INDEX_MAX_KEYS];
+	BrinPage   *page;			/* NULL: it takes rows only */
 
 	HTAB	   *ranges;			/* NULL: nothing waits */
 	Size		size;			/* of their summaries */
 	BrinRange  *range;			/* the current one, or NULL */
 	BrinMemTuple *current;
 } BrinBatch;
-
-/* Whether a column's summary is a least and a greatest integer, by the server's own operators. */
-static bool
-is_plain(Relation index, int i)
-{
-	if (index_getprocid(index, i + 1, BRIN_PROCNUM_ADDVALUE) != F_BRIN_MINMAX_ADD_VALUE ||
-		index->rd_opfamily[i] >= FirstNormalObjectId)
-		return false;
-	switch (TupleDescAttr(RelationGetDescr(index), i)->atttypid)
-	{
-		case INT2OID:
-		case INT4OID:
-		case INT8OID:
-		case DATEOID:
-		case TIMESTAMPOID:
-		case TIMESTAMPTZOID:
-			return TupleDescAttr(RelationGetDescr(index), i)->attbyval;
-		default:
-			return false;
-	}
-}
 
 /*
  * The optional support function of brin_inclusion.c that its union calls all the same.  PostGIS's
@@ -105,8 +84,14 @@ brin_batch_open(Relation heap, Relation index, Size budget)
 	BrinBatch  *batch = palloc0(sizeof(BrinBatch));
 
 	for (int i = 0; i < RelationGetDescr(index)->natts; i++)
-		batch->plain[i] = is_plain(index, i);
-	batch->base = (Batch) {&brin_batch, heap, index};
+		batch->kinds[i] = minmax_kind(index, i);
+	batch->page = brin_page_open(heap, index);
+	batch->base = (Batch) {
+		.routine = &brin_batch,
+		.heap = heap,
+		.index = index,
+		.takes_pages = batch->page != NULL
+	};
 	batch->context = AllocSetContextCreate(CurrentMemoryContext, "ranges of blocks",
 										   ALLOCSET_DEFAULT_SIZES);
 	batch->desc = brin_build_desc(index);
@@ -128,20 +113,15 @@ brin_batch_complete(Batch *base, BlockNumber first, BlockNumber end)
 
 /* ---- summaries in memory, as brin.c makes them ---- */
 
-static inline int64
-integer(Datum value, int16 length)
-{
-	return length == 2 ? DatumGetInt16(value) :
-		length == 4 ? DatumGetInt32(value) : DatumGetInt64(value);
-}
-
 /* What brin_minmax_add_value does to a column that has values. */
 static inline void
-add_integer(BrinValues *column, Datum value, int16 length)
+add_number(BrinValues *column, Datum value, MinmaxKind kind)
 {
-	if (integer(value, length) < integer(column->bv_values[0], length))
+	int64		number = minmax_number(kind, value);
+
+	if (number < minmax_number(kind, column->bv_values[0]))
 		column->bv_values[0] = value;
-	if (integer(value, length) > integer(column->bv_values[1], length))
+	if (number > minmax_number(kind, column->bv_values[1]))
 		column->bv_values[1] = value;
 }
 
@@ -155,9 +135,9 @@ add_value(BrinBatch *batch, int i, Datum value, bool isnull)
 	bool		had_nulls = !summary->bt_empty_range &&
 		(column->bv_hasnulls || column->bv_allnulls);
 
-	if (batch->plain[i] && !isnull && !column->bv_allnulls)
+	if (batch->kinds[i] != MINMAX_OTHER && !isnull && !column->bv_allnulls)
 	{
-		add_integer(column, value, TupleDescAttr(batch->desc->bd_tupdesc, i)->attlen);
+		add_number(column, value, batch->kinds[i]);
 		return;
 	}
 	if (isnull && batch->desc->bd_info[i]->oi_regular_nulls)
@@ -292,27 +272,67 @@ enter(BrinBatch *batch, BlockNumber first)
 	batch->range->summary = NULL;
 }
 
+/* Makes the range of a block the current one, and returns the context of its values. */
+static inline MemoryContext
+enter_block(BrinBatch *batch, BlockNumber block)
+{
+	BlockNumber first = block - block % batch->blocks;
+
+	if (batch->range == NULL || batch->range->first != first)
+	{
+		MemoryContext old = MemoryContextSwitchTo(batch->context);
+
+		enter(batch, first);
+		MemoryContextSwitchTo(old);
+	}
+	return batch->current->bt_context;
+}
+
 static void
 brin_batch_put(Batch *base, const ItemPointerData *tid, const Datum *values, const bool *isnull)
 {
 	BrinBatch  *batch = (BrinBatch *) base;
 	BlockNumber block = ItemPointerGetBlockNumber(tid);
-	BlockNumber first = block - block % batch->blocks;
 	Datum		fetched[INDEX_MAX_KEYS];
 	MemoryContext old;
 
 	for (int i = 0; i < batch->desc->bd_tupdesc->natts; i++)
 		fetched[i] = isnull[i] ? (Datum) 0 : fetch_value(batch, i, values[i]);
-	old = MemoryContextSwitchTo(batch->context);
-	if (batch->range == NULL || batch->range->first != first)
-		enter(batch, first);
-	MemoryContextSwitchTo(batch->current->bt_context);
+	old = MemoryContextSwitchTo(enter_block(batch, block));
 	for (int i = 0; i < batch->desc->bd_tupdesc->natts; i++)
 		add_value(batch, i, fetched[i], isnull[i]);
 	MemoryContextSwitchTo(old);
 	batch->current->bt_empty_range = false;
-	if (block == first && ItemPointerGetOffsetNumber(tid) == FirstOffsetNumber)
+	if (block == batch->range->first && ItemPointerGetOffsetNumber(tid) == FirstOffsetNumber)
 		batch->range->begun = true;
+}
+
+static int
+brin_batch_put_page(Batch *base, BlockNumber block, Page page)
+{
+	BrinBatch  *batch = (BrinBatch *) base;
+	int			nrows;
+	const MinmaxColumn *columns = brin_page_read(batch->page, page, &nrows);
+	MemoryContext old;
+
+	if (nrows == 0)
+		return 0;
+	old = MemoryContextSwitchTo(enter_block(batch, block));
+	for (int i = 0; i < batch->desc->bd_tupdesc->natts; i++)
+	{
+		if (columns[i].has_values)
+		{
+			add_value(batch, i, columns[i].least, false);
+			add_value(batch, i, columns[i].greatest, false);
+		}
+		if (columns[i].has_nulls)
+			add_value(batch, i, (Datum) 0, true);
+	}
+	MemoryContextSwitchTo(old);
+	batch->current->bt_empty_range = false;
+	if (block == batch->range->first && ItemIdIsNormal(PageGetItemId(page, FirstOffsetNumber)))
+		batch->range->begun = true;
+	return nrows;
 }
 
 static Size
@@ -491,6 +511,7 @@ brin_batch_fill(Batch *base, BlockNumber nblocks)
 const BatchRoutine brin_batch = {
 	.open = brin_batch_open,
 	.put = brin_batch_put,
+	.put_page = brin_batch_put_page,
 	.memory = brin_batch_memory,
 	.insert = brin_batch_insert,
 };

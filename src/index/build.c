@@ -91,6 +91,7 @@ build_btree(Relation heap, Relation index, IndexInfo *info,
 typedef struct RowTaker
 {
 	IndexBuildCallback callback;
+	HeapScanPageCallback page;	/* NULL: row by row */
 	void	   *state;
 	MemoryContext context;
 } RowTaker;
@@ -105,6 +106,14 @@ take_row(Relation index, ItemPointer tid, Datum *values, bool *isnull, bool aliv
 	MemoryContextSwitchTo(old);
 }
 
+static int
+take_page(BlockNumber block, Page page, void *state)
+{
+	const RowTaker *taker = state;
+
+	return taker->page(block, page, taker->state);
+}
+
 /* The rows of a table, part after part. */
 static double
 scan_parts(Relation heap, Relation index, IndexInfo *info, RowTaker *taker)
@@ -116,8 +125,8 @@ scan_parts(Relation heap, Relation index, IndexInfo *info, RowTaker *taker)
 	progress_index_scan_other(all);
 	for (uint64 begin = 0; begin < all; begin += part)
 	{
-		nrows += heap_scan_rows(heap, index, info, begin, Min(part, all - begin),
-								take_row, taker);
+		nrows += heap_scan_pages(heap, index, info, begin, Min(part, all - begin),
+								 take_row, taker->page != NULL ? take_page : NULL, taker);
 		throttle_wait();
 	}
 	return nrows;
@@ -134,7 +143,11 @@ scan_table(Relation heap, Relation index, IndexInfo *info, bool allow_sync, bool
 		   IndexBuildCallback callback, void *state, TableScanDesc scan)
 {
 	const TableAmRoutine *here = heap->rd_tableam;
-	RowTaker	taker = {callback, state, CurrentMemoryContext};
+	RowTaker	taker = {
+		.callback = callback,
+		.state = state,
+		.context = CurrentMemoryContext
+	};
 	double		nrows;
 
 	heap->rd_tableam = GetHeapamTableAmRoutine();
@@ -221,12 +234,25 @@ batch_row(Relation index, ItemPointer tid, Datum *values, bool *isnull, bool ali
 		routine->insert(build->batch);
 }
 
+static int
+batch_page(BlockNumber block, Page page, void *state)
+{
+	const BatchBuild *build = state;
+	const BatchRoutine *routine = build->batch->routine;
+	int			nrows = routine->put_page(build->batch, block, page);
+
+	if (routine->memory(build->batch) >= build->memory)
+		routine->insert(build->batch);
+	return nrows;
+}
+
 /* All rows of the table; returns how many there are. */
 static double
 batch_rows(BatchBuild *build, Relation heap, Relation index, IndexInfo *info)
 {
 	RowTaker	taker = {
 		.callback = batch_row,
+		.page = build->batch->takes_pages ? batch_page : NULL,
 		.state = build,
 		.context = AllocSetContextCreate(CurrentMemoryContext, "row", ALLOCSET_DEFAULT_SIZES)
 	};

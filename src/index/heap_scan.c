@@ -24,6 +24,7 @@ typedef struct HeapScan
 	Relation	index;
 	IndexInfo  *info;
 	IndexBuildCallback callback;
+	HeapScanPageCallback page;	/* NULL: row by row */
 	void	   *state;
 	double		nrows;
 	TransactionId own;			/* known to be of this transaction, or invalid */
@@ -148,7 +149,10 @@ scan_block(HeapScan *scan, BlockNumber block, BufferAccessStrategy strategy)
 	if (plain)
 	{
 		give_left(scan);
-		give_page(scan, block);
+		if (scan->page != NULL)
+			scan->nrows += scan->page(block, scan->copy, scan->state);
+		else
+			give_page(scan, block);
 	}
 	else if (scan->left_count++ == 0)
 		scan->left_first = block;
@@ -156,13 +160,15 @@ scan_block(HeapScan *scan, BlockNumber block, BufferAccessStrategy strategy)
 
 static double
 scan_blocks(Relation heap, Relation index, IndexInfo *info, BlockNumber first,
-			BlockNumber nblocks, IndexBuildCallback callback, void *state, bool told)
+			BlockNumber nblocks, IndexBuildCallback callback, HeapScanPageCallback page,
+			void *state, bool told)
 {
 	HeapScan	scan = {
 		.heap = heap,
 		.index = index,
 		.info = info,
 		.callback = callback,
+		.page = page,
 		.state = state,
 		.own = InvalidTransactionId,
 		.estate = CreateExecutorState(),
@@ -199,14 +205,22 @@ double
 heap_scan_rows(Relation heap, Relation index, IndexInfo *info, BlockNumber first,
 			   BlockNumber nblocks, IndexBuildCallback callback, void *state)
 {
-	return scan_blocks(heap, index, info, first, nblocks, callback, state, true);
+	return scan_blocks(heap, index, info, first, nblocks, callback, NULL, state, true);
+}
+
+double
+heap_scan_pages(Relation heap, Relation index, IndexInfo *info, BlockNumber first,
+				BlockNumber nblocks, IndexBuildCallback callback, HeapScanPageCallback page,
+				void *state)
+{
+	return scan_blocks(heap, index, info, first, nblocks, callback, page, state, true);
 }
 
 void
 heap_scan_block(Relation heap, Relation index, IndexInfo *info, BlockNumber block,
 				IndexBuildCallback callback, void *state)
 {
-	(void) scan_blocks(heap, index, info, block, 1, callback, state, false);
+	(void) scan_blocks(heap, index, info, block, 1, callback, NULL, state, false);
 }
 
 void

@@ -14,6 +14,7 @@
 
 #include "access/tableam.h"
 #include "nodes/execnodes.h"
+#include "storage/bufpage.h"
 
 /*
  * Calls back for the rows of nblocks blocks from first on as
@@ -24,7 +25,19 @@ extern double heap_scan_rows(Relation heap, Relation index, IndexInfo *info,
 							 BlockNumber first, BlockNumber nblocks,
 							 IndexBuildCallback callback, void *state);
 
-/* The same for one block, of which progress says nothing: for a sample. */
+/*
+ * Takes all rows of a page, which live, at once, from a copy of the page that is the callee's until
+ * it returns.  Returns how many these are.
+ */
+typedef int (*HeapScanPageCallback) (BlockNumber block, Page page, void *state);
+
+/* The same for an index without predicate, with most pages as such; page NULL: row by row. */
+extern double heap_scan_pages(Relation heap, Relation index, IndexInfo *info,
+							  BlockNumber first, BlockNumber nblocks,
+							  IndexBuildCallback callback, HeapScanPageCallback page,
+							  void *state);
+
+/* heap_scan_rows for one block, of which progress says nothing: for a sample. */
 extern void heap_scan_block(Relation heap, Relation index, IndexInfo *info,
 							BlockNumber block, IndexBuildCallback callback, void *state);
 

@@ -110,6 +110,18 @@ batch_row(Relation index, ItemPointer tid, Datum *values, bool *isnull,
 		insert_batch(insertion);
 }
 
+static int
+batch_page(BlockNumber block, Page page, void *state)
+{
+	Insertion  *insertion = state;
+	int			nrows = insertion->batch->routine->put_page(insertion->batch, block, page);
+
+	insertion->nrows += nrows;
+	if (insertion->batch->routine->memory(insertion->batch) >= insertion->memory)
+		insert_batch(insertion);
+	return nrows;
+}
+
 /* ---- duplicates ---- */
 
 /* The operator class's equality, for each column. */
@@ -270,9 +282,11 @@ insert_index(Relation heap, Relation index, IndexInfo *info, BlockNumber first,
 		if (conflicts != NULL)
 			init_scan_keys(&insertion);
 	}
-	result.heap_rows = heap_scan_rows(heap, index, info, first, nblocks,
-									  btree ? put_row : routine != NULL ? batch_row : take_row,
-									  &insertion);
+	result.heap_rows = heap_scan_pages(heap, index, info, first, nblocks,
+									   btree ? put_row : routine != NULL ? batch_row : take_row,
+									   routine != NULL && insertion.batch->takes_pages ?
+									   batch_page : NULL,
+									   &insertion);
 	heap_scan_check(heap, result.heap_rows, rows);
 	if (routine != NULL)
 		insert_batch(&insertion);
