@@ -31,17 +31,18 @@ BEGIN
 		END IF;
 	END LOOP;
 END $$;
+CREATE TEMP VIEW indexes AS SELECT indexrelid FROM pg_index JOIN pg_class c ON c.oid = indexrelid
+	WHERE indrelid = to_regclass('brin_t') AND relam = (SELECT oid FROM pg_am WHERE amname = 'brin');
 CREATE TEMP TABLE loaded (index text, item text);
 -- how many summaries there are, and how many of them differ after REINDEX
 CREATE FUNCTION pg_temp.compare() RETURNS TABLE (index text, several bool, other bigint) LANGUAGE plpgsql AS $$
 BEGIN
 	TRUNCATE loaded;
 	-- of a last range that is not full, as it is left to VACUUM
-	PERFORM brin_summarize_new_values(indexrelid) FROM pg_index WHERE indrelid = 'brin_t'::regclass;
-	INSERT INTO loaded SELECT i.indexrelid::regclass, pg_temp.items(indexrelid) FROM pg_index i WHERE indrelid = 'brin_t'::regclass;
+	PERFORM brin_summarize_new_values(indexrelid) FROM indexes;
+	INSERT INTO loaded SELECT indexrelid::regclass, pg_temp.items(indexrelid) FROM indexes;
 	REINDEX TABLE brin_t;
-	RETURN QUERY WITH built AS (SELECT i.indexrelid::regclass::text AS index, pg_temp.items(indexrelid) AS item
-			FROM pg_index i WHERE indrelid = 'brin_t'::regclass)
+	RETURN QUERY WITH built AS (SELECT indexrelid::regclass::text AS index, pg_temp.items(indexrelid) AS item FROM indexes)
 		SELECT coalesce(l.index, b.index) COLLATE "C", count(*) > 10, count(*) FILTER (WHERE l.item IS NULL OR b.item IS NULL)
 		FROM loaded l FULL JOIN built b ON l.index = b.index AND l.item = b.item GROUP BY 1 ORDER BY 1;
 END $$;
@@ -89,7 +90,84 @@ SELECT rows_loaded, details #>> '{indexes,0,method}' AS method
 	FROM bulk_load('brin_t', '/proc/self/cwd/pgbulk_brin_in', '{"writer": "direct", "workers": 0, "indexes": "rebuild", "columns": ["note", "a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l", "m", "n", "o"]}');
 SELECT * FROM pg_temp.compare();
 
+-- a function that is said to write nothing, and does
+CREATE FUNCTION brin_write(n int) RETURNS bool LANGUAGE plpgsql AS $$
+BEGIN
+	IF n = 500 THEN
+		INSERT INTO brin_t (a, b, c) VALUES (2000000000, 32000, 9000000000000000000);
+	END IF;
+	RETURN true;
+END $$;
+CREATE FUNCTION brin_lie(n int) RETURNS bool LANGUAGE plpgsql IMMUTABLE AS 'BEGIN RETURN brin_write(n); END';
+TRUNCATE brin_t;
+ALTER TABLE brin_t ADD CONSTRAINT brin_check CHECK (brin_lie(k));
+SELECT rows_loaded, details #>> '{indexes,0,method}' AS method
+	FROM bulk_load('brin_t', '/proc/self/cwd/pgbulk_brin_in', '{"writer": "direct", "workers": 0, "columns": ["note", "a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l", "m", "n", "o"]}');
+SELECT * FROM pg_temp.compare();
+SELECT count(*) FROM brin_t WHERE a = 2000000000;
+ALTER TABLE brin_t DROP CONSTRAINT brin_check;
+-- a trigger that writes first, or last
+CREATE FUNCTION brin_trigger() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+	IF pg_trigger_depth() = 1 THEN
+		INSERT INTO brin_t (a, b, c) VALUES (2000000000, 32000, 9000000000000000000);
+	END IF;
+	RETURN NULL;
+END $$;
+CREATE TRIGGER brin_before BEFORE INSERT ON brin_t EXECUTE FUNCTION brin_trigger();
+CREATE TRIGGER brin_after AFTER INSERT ON brin_t EXECUTE FUNCTION brin_trigger();
+TRUNCATE brin_t;
+SELECT rows_loaded, details #>> '{indexes,0,method}' AS method
+	FROM bulk_load('brin_t', '/proc/self/cwd/pgbulk_brin_in', '{"writer": "direct", "workers": 0, "columns": ["note", "a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l", "m", "n", "o"]}');
+SELECT * FROM pg_temp.compare();
+SELECT count(*) FROM brin_t WHERE a = 2000000000;
+DROP TRIGGER brin_before ON brin_t;
+DROP TRIGGER brin_after ON brin_t;
+-- rows that are deleted again when all are in
+CREATE UNIQUE INDEX brin_key ON brin_t (a, b, c, k, l);
+TRUNCATE brin_t;
+SELECT rows_loaded > 0 AS loaded, rows_loaded < 24000 AS duplicates, details #>> '{indexes,0,method}' AS method
+	FROM bulk_load('brin_t', ARRAY['/proc/self/cwd/pgbulk_brin_in', '/proc/self/cwd/pgbulk_brin_in'], '{"writer": "direct", "workers": 0, "on_duplicate": "keep_new", "columns": ["note", "a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l", "m", "n", "o"]}');
+SET enable_seqscan = off;
+SET enable_bitmapscan = on;
+SELECT count(*) FROM brin_t WHERE c BETWEEN -5000000000000 AND -4900000000000;
+SELECT count(*) FROM brin_t WHERE c + 0 BETWEEN -5000000000000 AND -4900000000000;
+RESET enable_seqscan;
+DROP INDEX brin_key;
+
+-- made of the pages of all processes, as they are written
+COPY (SELECT n, CASE WHEN n % 5000 < 4000 THEN (n * 7919::bigint) % 1000003 END, 'text ' || n % 100 FROM generate_series(1, 400000) n)
+	TO '/proc/self/cwd/pgbulk_brin_large' WITH (FORMAT csv);
+DROP TABLE brin_t;
+CREATE TABLE brin_t (a int, b bigint, c text);
+CREATE INDEX brin_a ON brin_t USING brin (a) WITH (pages_per_range = 1);
+CREATE INDEX brin_b ON brin_t USING brin (b, a) WITH (pages_per_range = 128);
+CREATE INDEX brin_c ON brin_t USING brin (b) WITH (pages_per_range = 7);
+CREATE INDEX brin_key ON brin_t (b);
+SELECT rows_loaded, workers > 0 AS workers, details #>> '{indexes,0,method}' AS method
+	FROM bulk_load('brin_t', '/proc/self/cwd/pgbulk_brin_large', '{"writer": "direct", "workers": 2}');
+SELECT * FROM pg_temp.compare();
+SELECT rows_loaded, details #>> '{indexes,0,method}' AS method
+	FROM bulk_load('brin_t', '/proc/self/cwd/pgbulk_brin_large', '{"writer": "direct", "workers": 0, "truncate": true}');
+SELECT * FROM pg_temp.compare();
+
+-- more ranges than workers have space for
+COPY (SELECT n, repeat('x', 200) FROM generate_series(1, 40000) n) TO '/proc/self/cwd/pgbulk_brin_many' WITH (FORMAT csv);
+DO $$
+BEGIN
+	EXECUTE (SELECT 'CREATE TABLE brin_many (' || string_agg(format('c%s int DEFAULT %s', n, n), ', ') || ', pad text)' FROM generate_series(1, 32) n);
+	EXECUTE (SELECT 'CREATE INDEX ON brin_many USING brin (' || string_agg('c' || n, ', ') || ') WITH (pages_per_range = 1)' FROM generate_series(1, 32) n);
+END $$;
+SELECT rows_loaded, workers > 0 AS workers FROM bulk_load('brin_many', '/proc/self/cwd/pgbulk_brin_many', '{"writer": "direct", "workers": 2, "columns": ["c1", "pad"]}');
+SET enable_seqscan = off;
+SELECT count(*) FROM brin_many WHERE c1 % 1000 = 0 AND c1 BETWEEN 1 AND 20000 AND c32 = 32;
+SELECT count(*) FROM brin_many WHERE c1 BETWEEN 39000 AND 39099;
+SELECT count(*) FROM brin_many WHERE c32 = 31;
+RESET enable_seqscan;
+DROP TABLE brin_many;
+
 DROP TABLE brin_t, loaded, brin_rows CASCADE;
 DROP DOMAIN brin_small;
+DROP FUNCTION brin_lie, brin_write, brin_trigger;
 DROP EXTENSION pageinspect;
 COPY (SELECT 1) TO PROGRAM 'cat > pgbulk_brin_gone; rm -f pgbulk_brin_*';

@@ -14,6 +14,7 @@
 #include "postgres.h"
 
 #include "access/gin.h"
+#include "index/brin_pass.h"
 #include "storage/bufpage.h"
 #include "storage/itemptr.h"
 #include "utils/rel.h"
@@ -88,6 +89,12 @@ extern const BatchRoutine *batch_routine(Relation index);
  * blocks from first to before end are of this transaction, and come to this batch.
  */
 extern void brin_batch_complete(Batch *batch, BlockNumber first, BlockNumber end);
+
+/*
+ * Takes what is known of ranges of blocks, of which there are nblocks; put nothing for these.
+ * False: its own ranges are others.
+ */
+extern bool brin_batch_put_passed(Batch *batch, const BrinPassed *passed, BlockNumber nblocks);
 
 /*
  * When nothing waits: ranges of so many blocks that still have no summary get that of no rows.

@@ -307,17 +307,12 @@ brin_batch_put(Batch *base, const ItemPointerData *tid, const Datum *values, con
 		batch->range->begun = true;
 }
 
-static int
-brin_batch_put_page(Batch *base, BlockNumber block, Page page)
+/* Rows in a block or a range that begins with it, one at least. */
+static void
+put_columns(BrinBatch *batch, BlockNumber block, const MinmaxColumn *columns)
 {
-	BrinBatch  *batch = (BrinBatch *) base;
-	int			nrows;
-	const MinmaxColumn *columns = brin_page_read(batch->page, page, &nrows);
-	MemoryContext old;
+	MemoryContext old = MemoryContextSwitchTo(enter_block(batch, block));
 
-	if (nrows == 0)
-		return 0;
-	old = MemoryContextSwitchTo(enter_block(batch, block));
 	for (int i = 0; i < batch->desc->bd_tupdesc->natts; i++)
 	{
 		if (columns[i].has_values)
@@ -330,9 +325,40 @@ brin_batch_put_page(Batch *base, BlockNumber block, Page page)
 	}
 	MemoryContextSwitchTo(old);
 	batch->current->bt_empty_range = false;
+}
+
+static int
+brin_batch_put_page(Batch *base, BlockNumber block, Page page)
+{
+	BrinBatch  *batch = (BrinBatch *) base;
+	int			nrows;
+	const MinmaxColumn *columns = brin_page_read(batch->page, page, &nrows);
+
+	if (nrows == 0)
+		return 0;
+	put_columns(batch, block, columns);
 	if (block == batch->range->first && ItemIdIsNormal(PageGetItemId(page, FirstOffsetNumber)))
 		batch->range->begun = true;
 	return nrows;
+}
+
+bool
+brin_batch_put_passed(Batch *base, const BrinPassed *passed, BlockNumber nblocks)
+{
+	BrinBatch  *batch = (BrinBatch *) base;
+	const MinmaxColumn *columns = passed->columns;
+
+	Assert(passed->ncolumns == batch->desc->bd_tupdesc->natts && passed->first == 0);
+	if (passed->blocks != batch->blocks)
+		return false;
+	Assert(nblocks == 0 || (nblocks - 1) / passed->blocks < passed->nranges);
+	for (uint64 first = 0; first < nblocks; first += batch->blocks)
+	{
+		CHECK_FOR_INTERRUPTS();
+		put_columns(batch, first, columns);
+		columns += passed->ncolumns;
+	}
+	return true;
 }
 
 static Size

@@ -286,8 +286,9 @@ size_of_nothing(Relation heap, ForkNumber fork)
  * rows that are inserted: integers in half the time of the server's own build.
  */
 static BuildResult
-build_brin(Relation heap, Relation index, IndexInfo *info, Size memory)
+build_brin(Relation heap, Relation index, IndexInfo *info, const BuildTask *task, Size memory)
 {
+	BlockNumber nblocks = RelationGetNumberOfBlocks(heap);
 	TableAmRoutine nothing = *heap->rd_tableam;
 	BatchBuild	rows = {.memory = memory};
 	BuildResult result = {0};
@@ -297,8 +298,14 @@ build_brin(Relation heap, Relation index, IndexInfo *info, Size memory)
 	(void) build_with(heap, index, info, &nothing);
 	/* that the last one may have fewer blocks does not matter here */
 	brin_batch_complete(open_batch(&rows, &brin_batch, heap, index), 0, InvalidBlockNumber);
-	result.heap_rows = batch_rows(&rows, heap, index, info);
-	result.index_rows = brin_batch_fill(rows.batch, RelationGetNumberOfBlocks(heap));
+	if (task->passed != NULL && brin_batch_put_passed(rows.batch, task->passed, nblocks))
+	{
+		result.heap_rows = task->rows;
+		brin_batch.insert(rows.batch);
+	}
+	else
+		result.heap_rows = batch_rows(&rows, heap, index, info);
+	result.index_rows = brin_batch_fill(rows.batch, nblocks);
 	result.broken_chains = info->ii_BrokenHotChain;
 	return result;
 }
@@ -444,7 +451,7 @@ build_index(Relation heap, Relation index, const BuildTask *task, Size memory,
 	else if (index->rd_rel->relam == BTREE_AM_OID)
 		result = build_btree(heap, index, info, task, memory, conflicts);
 	else if (batch_routine(index) == &brin_batch)
-		result = build_brin(heap, index, info, memory);
+		result = build_brin(heap, index, info, task, memory);
 	else if (index->rd_rel->relam == GIN_AM_OID)
 		result = build_gin(heap, index, info, memory);
 	else

@@ -7,6 +7,7 @@
 
 #include "postgres.h"
 
+#include "index/brin_pass.h"
 #include "index/plan.h"
 #include "server/compat.h"
 #include "storage/block.h"
@@ -18,6 +19,7 @@ typedef struct BuildTask
 	BlockNumber first_block;	/* of the load's rows; nobody else's come behind it */
 	int64		rows;			/* of the load, for methods that look at no others */
 	RelFileLocator old;			/* file of the entries to merge with */
+	const BrinPassed *passed;	/* all that a BRIN index will have; or NULL, as in a worker */
 } BuildTask;
 
 /* What came of it, for pg_class and the result. */

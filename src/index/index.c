@@ -244,6 +244,28 @@ complete(IndexPlan *plan, const ParallelIndex *built)
 	index_close(index, NoLock);
 }
 
+/* Nothing but this process has what is known of the pages. */
+static void
+choose_passed(List *plans)
+{
+	ListCell   *lc;
+
+	foreach(lc, plans)
+	{
+		IndexPlan  *plan = lfirst(lc);
+		const IndexTable *table = plan->table;
+
+		if (plan->method != INDEX_REBUILD || table->pass == NULL ||
+			!brin_pass_is_complete(table->pass, table->heap, table->rows))
+			continue;
+		plan->passed = brin_pass_find(table->pass, plan->relid);
+		if (plan->passed == NULL)
+			continue;
+		plan->shareable = false;
+		plan->weight = 0;
+	}
+}
+
 /* What is to be done for each plan. */
 static ParallelIndex *
 make_tasks(List *order)
@@ -262,6 +284,7 @@ make_tasks(List *order)
 		indexes[i].index_lock = ShareUpdateExclusiveLock;
 		indexes[i].task.method = plan->method;
 		indexes[i].task.old = plan->old;
+		indexes[i].task.passed = plan->passed;
 		indexes[i].task.rows = plan->table->rows;
 		indexes[i++].task.first_block = plan->table->heap_blocks;
 	}
@@ -462,6 +485,7 @@ index_run(List *tables, int workers, Conflicts *conflicts)
 		return;
 	foreach(lc, plans)
 		plan_choose(lfirst(lc));
+	choose_passed(plans);
 	/* some methods lay out their index for so many rows */
 	foreach(lc, tables)
 	{
@@ -491,6 +515,7 @@ index_run_again(List *tables, int workers, const char *reason)
 
 		plan->method = INDEX_REBUILD;
 		plan->reason = reason;
+		plan->passed = NULL;
 	}
 	make_entries(plans, workers, NULL);
 	swap(plans);

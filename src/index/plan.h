@@ -12,6 +12,7 @@
 
 #include "postgres.h"
 
+#include "index/brin_pass.h"
 #include "nodes/pg_list.h"
 #include "option/options.h"
 #include "server/compat.h"
@@ -42,6 +43,7 @@ typedef struct IndexTable
 	int64		rows;			/* of the load; set when all are there */
 	double		live_rows;			/* rows that were counted, all in all; -1: nobody has */
 	BlockNumber end;			/* behind the last row, if they were moved together */
+	const BrinPass *pass;		/* of its pages; NULL: they are not known */
 	TransactionId horizon;		/* rows deleted before it may lack an entry (horizon.h) */
 	List	   *plans;			/* of its indexes, by OID */
 } IndexTable;
@@ -58,6 +60,7 @@ typedef struct IndexPlan
 	const char *reason;
 	RelFileLocator old;			/* its file before the load, where it gets a new one */
 	bool		shareable;		/* may be built beside others, in a worker */
+	const BrinPassed *passed;	/* all that it will have; NULL: its rows are to be read */
 	bool		dry;			/* its file is private already, and nothing is to stay */
 	double		weight;			/* a guess at the work in microseconds, to begin with the most */
 	double		sort_memory;	/* and at the bytes that sorting its keys takes at least */

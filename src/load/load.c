@@ -183,6 +183,7 @@ plan_for_indexes(Load *load)
 	if (rel->rd_rel->relkind != RELKIND_RELATION)
 		return;
 	load->writer->target = plan_table(rel, load->options, load->result->direct != NULL);
+	load->writer->target->pass = load->writer->pass;
 	load->result->tables = list_make1(load->writer->target);
 }
 

@@ -33,12 +33,16 @@
 /* The last page of a chunk is not full: where it has fewer, larger chunks are better. */
 #define ENOUGH_PAGES 48
 
+/* Where a worker finds what it shares of the pages. */
+#define PASS_OFFSET MAXALIGN(offsetof(DirectShared, leaves))
+
 typedef struct PlainWriter
 {
 	DirectWriter direct;
 	DirectTable table;
 	bool		partition;		/* the target is one, with bounds to check */
 	HeapTupleHeader model;
+	void	   *shared_pass;	/* of pages that workers write; or NULL */
 	KnownKeys  *known;			/* NULL: no keys are looked up */
 	int64		counted;		/* rows, in statistics */
 } PlainWriter;
@@ -517,21 +521,33 @@ plain_prepare_share(Writer *base)
 	/* comparisons of an operator class need not be parallel safe */
 	if (writer->known != NULL)
 		look_up_rows(writer);
-	return offsetof(DirectShared, leaves);
+	return PASS_OFFSET + brin_pass_share_size(base->pass);
 }
 
 static void
 plain_share(Writer *base, void *shared)
 {
+	PlainWriter *writer = (PlainWriter *) base;
+
 	*(DirectShared *) shared = (DirectShared) {
-		.stamp = ((DirectWriter *) base)->batch->stamp
+		.stamp = writer->direct.batch->stamp,
+		.pass = base->pass != NULL ? PASS_OFFSET : 0
 	};
+	if (base->pass == NULL)
+		return;
+	writer->shared_pass = (char *) shared + PASS_OFFSET;
+	brin_pass_share(base->pass, writer->shared_pass, writer->table.rri->ri_RelationDesc);
 }
 
 /* What the others have stored, count has been told. */
 static void
 plain_gather(Writer *base)
 {
+	PlainWriter *writer = (PlainWriter *) base;
+
+	if (writer->shared_pass != NULL)
+		brin_pass_gather(base->pass, writer->shared_pass);
+	writer->shared_pass = NULL;
 }
 
 /*
@@ -562,6 +578,17 @@ static void
 plain_discard(Writer *base)
 {
 	discard_rows((DirectWriter *) base);
+}
+
+/* A table without rows has all of its pages from the load. */
+static void
+begin_pass(PlainWriter *writer, Relation rel, const BulkOptions *options)
+{
+	Writer	   *base = &writer->direct.base;
+
+	if (RelationGetNumberOfBlocks(rel) == 0 &&
+		(options->indexes == BULK_INDEXES_AUTO || options->indexes == BULK_INDEXES_REBUILD))
+		base->pass = writer->direct.batch->pass = brin_pass_open(rel);
 }
 
 static const WriterRoutine plain_routine = {
@@ -628,6 +655,7 @@ direct_open(Target *target, const BulkOptions *options, Guard *guard,
 	writer = open_writer(target, &stamp, guard, checks);
 	writer->known = known_keys_open(&writer->direct.base, put_waited, target->rel, options,
 									checks, writer->table.checked);
+	begin_pass(writer, target->rel, options);
 	direct_fire_before(&writer->direct);
 	return &writer->direct.base;
 }
@@ -642,5 +670,7 @@ direct_join(Target *target, void *shared, Guard *guard, Checks *checks)
 		return direct_parts_join(target, leader, guard, checks);
 	writer = open_writer(target, &leader->stamp, guard, checks);
 	writer->direct.worker = true;
+	if (leader->pass > 0)
+		writer->direct.batch->pass = brin_pass_join(target->rel, (char *) leader + leader->pass);
 	return &writer->direct.base;
 }

@@ -53,6 +53,7 @@ typedef struct SharedLeaf
 typedef struct DirectShared
 {
 	PageStamp	stamp;
+	Size		pass;			/* offset of brin_pass_share's memory, or 0 */
 	int			nleaves;		/* of a partitioned table: all that it has */
 	SharedLeaf	leaves[FLEXIBLE_ARRAY_MEMBER];	/* by OID */
 } DirectShared;

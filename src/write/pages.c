@@ -662,6 +662,8 @@ write_page(PageBatch *batch, PageRun *run, int index)
 	if (all_frozen)
 		compat_frozen_after(run->rel, block, buffer, batch->map);
 	UnlockReleaseBuffer(buffer);
+	if (batch->pass != NULL)
+		brin_pass_add(batch->pass, block, source);
 }
 
 /* The new pages [first, end) of the run stay pinned, unless that are too many. */

@@ -38,6 +38,7 @@
 
 #include "access/htup_details.h"
 #include "access/xlogdefs.h"
+#include "index/brin_pass.h"
 #include "storage/buf.h"
 #include "storage/bufpage.h"
 #include "utils/rel.h"
@@ -91,6 +92,7 @@ typedef struct PageBatch
 	int			shares;			/* of the ring of buffers; this batch has one of them */
 	char	   *record;			/* a page's WAL record: BLCKSZ bytes and some */
 	XLogRecPtr	announced;		/* the WAL up to here, to the WAL writer */
+	BrinPass   *pass;			/* is told of each page that is written; or NULL */
 	Buffer		map;			/* of the visibility map, pinned, or invalid */
 	int			pinned;			/* buffers of all runs */
 

@@ -191,6 +191,7 @@ struct Writer
 	bool		(*find_place) (void *arg, const ItemPointerData *tid, JournalPlace *place);
 	void	   *find_place_arg;
 	List	   *tables;			/* IndexTable: leaves whose rows lack index entries */
+	BrinPass   *pass;			/* of all pages of the target; NULL: nobody needs it */
 	IndexTable *target;			/* whose plans are to tell how the writer made entries; or NULL */
 	int64		current_row;	/* number of the current row, -1: none (for CONTEXT) */
 };
