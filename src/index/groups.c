@@ -96,12 +96,15 @@ struct Groups
 	uint64	   *slots;			/* hash << 32 | place; NULL: grouping is given up */
 	Size		nslots;
 
-	/* rows on their way into groups */
-	StringInfoData stage;
+	/* keys on their way into groups, and their rows; what key i has ends at [i + 1] */
 	int			nstaged;
-	uint32		offsets[STAGED_ROWS + 1];
+	StringInfoData stage;		/* images */
+	uint32		image_ends[STAGED_ROWS + 1];
 	uint32		hashes[STAGED_ROWS];
+	StringInfoData stage_strings;	/* sort strings, if the caller has them */
+	uint32		string_ends[STAGED_ROWS + 1];
 	RowId		staged[STAGED_ROWS];
+	uint32		row_ends[STAGED_ROWS + 1];
 
 	Sorted		sorted;
 };
@@ -122,6 +125,7 @@ groups_open(KeyShape *shape, Size budget, MemoryContext context)
 	groups->block_size = Min(Max(budget / ARENA_SHARE, ARENA_MIN_BLOCK),
 							 ARENA_MAX_BLOCK);
 	initStringInfo(&groups->stage);
+	initStringInfo(&groups->stage_strings);
 	return groups;
 }
 
@@ -142,7 +146,7 @@ groups_begin(Groups *groups)
 uint64
 groups_rows(const Groups *groups)
 {
-	return groups->nrows + groups->nstaged;
+	return groups->nrows + groups->row_ends[groups->nstaged];
 }
 
 Size
@@ -336,13 +340,47 @@ reserve_rows(Groups *groups, uint32 n)
 	}
 }
 
-/* Staged rows find their groups. */
+static SortString *
+make_string(Groups *groups, uint32 number, const char *bytes, Size length)
+{
+	SortString *result = (SortString *) arena_take(groups, sizeof(SortString) + length, NULL);
+
+	result->number = number;
+	result->length = length;
+	memcpy(result->bytes, bytes, length);
+	return result;
+}
+
+/* The group of a staged key, which may be a new one. */
+static const Group *
+group_staged(Groups *groups, int i)
+{
+	const char *image = groups->stage.data + groups->image_ends[i];
+	Size		size = groups->image_ends[i + 1] - groups->image_ends[i];
+	uint32		string = groups->string_ends[i];
+	Size		before = groups->ngroups;
+	const Group *group = groups->slots == NULL ?
+		add_group(groups, image, size, NULL) :
+		find_group(groups, image, size, groups->hashes[i]);
+
+	if (groups->ngroups > before && groups->string_ends[i + 1] > string)
+	{
+		groups->strings = huge_array_grow(groups->context, groups->strings, before,
+										  &groups->strings_capacity, sizeof(SortString *));
+		groups->strings[before] = make_string(groups, before,
+											  groups->stage_strings.data + string,
+											  groups->string_ends[i + 1] - string);
+	}
+	return group;
+}
+
+/* Staged keys and their rows find their groups. */
 static void
-group_rows(Groups *groups)
+group_stage(Groups *groups)
 {
 	if (groups->nstaged == 0)
 		return;
-	reserve_rows(groups, groups->nstaged);
+	reserve_rows(groups, groups->row_ends[groups->nstaged]);
 	if (groups->slots != NULL)
 	{
 		while (groups->ngroups + groups->nstaged > groups->nslots / 2)
@@ -351,83 +389,63 @@ group_rows(Groups *groups)
 	}
 	for (int i = 0; i < groups->nstaged; i++)
 	{
-		const char *image = groups->stage.data + groups->offsets[i];
-		Size		size = groups->offsets[i + 1] - groups->offsets[i];
-		const Group *group = groups->slots == NULL ?
-			add_group(groups, image, size, NULL) :
-			find_group(groups, image, size, groups->hashes[i]);
+		const Group *group = group_staged(groups, i);
 
-		groups->rows[groups->nrows] = groups->staged[i];
-		groups->owners[groups->nrows++] = group->number;
+		for (uint32 row = groups->row_ends[i]; row < groups->row_ends[i + 1]; row++)
+		{
+			groups->rows[groups->nrows] = groups->staged[row];
+			groups->owners[groups->nrows++] = group->number;
+		}
 	}
 	groups->nstaged = 0;
 	resetStringInfo(&groups->stage);
+	resetStringInfo(&groups->stage_strings);
 	judge_grouping(groups);
+}
+
+/* Stages a key, whose image and sort string are at the end of the stage, and its rows. */
+static inline void
+stage_key(Groups *groups, const RowId *rows, uint32 n)
+{
+	int			i = groups->nstaged++;
+	uint32		image = groups->image_ends[i];
+	uint32		row = groups->row_ends[i];
+
+	Assert(row + n <= STAGED_ROWS);
+	if (groups->slots != NULL)
+		groups->hashes[i] = hash_image(groups->stage.data + image, groups->stage.len - image);
+	for (uint32 j = 0; j < n; j++)
+		groups->staged[row + j] = rows[j];
+	groups->image_ends[i + 1] = groups->stage.len;
+	groups->string_ends[i + 1] = groups->stage_strings.len;
+	groups->row_ends[i + 1] = row + n;
+	if (row + n == STAGED_ROWS ||
+		groups->stage.len + groups->stage_strings.len > STAGED_BYTES)
+		group_stage(groups);
 }
 
 void
 groups_put(Groups *groups, RowId row, const Datum *values, const bool *isnull)
 {
-	int			i = groups->nstaged;
-	Size		size;
-
-	groups->offsets[i] = groups->stage.len;
-	size = shape_image(groups->shape, values, isnull, &groups->stage);
-	if (groups->slots != NULL)
-		groups->hashes[i] = hash_image(groups->stage.data + groups->offsets[i], size);
-	groups->offsets[i + 1] = groups->stage.len;
-	groups->staged[i] = row;
-	groups->nstaged++;
-	if (groups->nstaged == STAGED_ROWS || groups->stage.len > STAGED_BYTES)
-		group_rows(groups);
-}
-
-static SortString *
-make_string(Groups *groups, uint32 number, const StringInfoData *string)
-{
-	SortString *result = (SortString *) arena_take(groups, sizeof(SortString) + string->len,
-												   NULL);
-
-	result->number = number;
-	result->length = string->len;
-	memcpy(result->bytes, string->data, string->len);
-	return result;
-}
-
-/* The group of an image, which may be a new one. */
-static const Group *
-group_for(Groups *groups, const char *image, Size size, const StringInfoData *string)
-{
-	Size		before = groups->ngroups;
-	const Group *group;
-
-	while (groups->slots != NULL && before >= groups->nslots / 2)
-		grow_slots(groups);
-	group = groups->slots == NULL ? add_group(groups, image, size, NULL) :
-		find_group(groups, image, size, hash_image(image, size));
-	if (string != NULL && groups->ngroups > before)
-	{
-		groups->strings = huge_array_grow(groups->context, groups->strings, before,
-										  &groups->strings_capacity, sizeof(SortString *));
-		groups->strings[before] = make_string(groups, before, string);
-	}
-	return group;
+	shape_image(groups->shape, values, isnull, &groups->stage);
+	stage_key(groups, &row, 1);
 }
 
 void
 groups_put_rows(Groups *groups, const char *image, Size size,
 				const StringInfoData *string, const RowId *rows, uint32 n)
 {
-	const Group *group;
-
-	reserve_rows(groups, n);
-	group = group_for(groups, image, size, string);
-	for (uint32 i = 0; i < n; i++)
+	while (n > 0)
 	{
-		groups->rows[groups->nrows] = rows[i];
-		groups->owners[groups->nrows++] = group->number;
+		uint32		some = Min(n, STAGED_ROWS - groups->row_ends[groups->nstaged]);
+
+		appendBinaryStringInfo(&groups->stage, image, size);
+		if (string != NULL)
+			appendBinaryStringInfo(&groups->stage_strings, string->data, string->len);
+		stage_key(groups, rows, some);
+		rows += some;
+		n -= some;
 	}
-	judge_grouping(groups);
 }
 
 /* ---- emitting ---- */
@@ -495,7 +513,7 @@ make_items(Groups *groups, SortItem *items, bool weighed)
 		resetStringInfo(&string);
 		complete = shape_string(groups->shape, groups->list[i]->image, weighed, &string);
 		if (complete)
-			items[i].value = (uintptr_t) make_string(groups, i, &string);
+			items[i].value = (uintptr_t) make_string(groups, i, string.data, string.len);
 	}
 	pfree(string.data);
 	return complete;
@@ -708,7 +726,7 @@ reserve_sorted(Groups *groups, Sorted *sorted)
 static bool
 end_collecting(Groups *groups)
 {
-	group_rows(groups);
+	group_stage(groups);
 	drop_slots(groups);
 	return groups->ngroups > 0;
 }
