@@ -8,6 +8,7 @@
 #include "index/heap_scan.h"
 #include "index/split.h"
 #include "miscadmin.h"
+#include "port/pg_bswap.h"
 #include "utils/guc.h"
 
 /* Blocks that are looked at, and about how many rows of each. */
@@ -463,6 +464,16 @@ split_buffers(Size memory)
 
 /* ---- which range ---- */
 
+/* The first bytes of a string as a number that is in order, as far as it goes. */
+static inline uint64
+first_bytes(const char *string, Size length)
+{
+	uint64		first = 0;
+
+	memcpy(&first, string, Min(length, sizeof(first)));
+	return pg_ntoh64(first);
+}
+
 /*
  * Gives all borders strings, whose images they have: weighed: of weights; false: not all have
  * these.
@@ -480,6 +491,7 @@ set_strings(Split *split, bool weighed)
 			return false;
 		border->string = string.data;
 		border->length = string.len;
+		border->first = first_bytes(string.data, string.len);
 	}
 	return true;
 }
@@ -536,17 +548,23 @@ compare_border(Split *split, const SplitBorder *border, const char *image)
 int
 split_find(Split *split, const char *image)
 {
+	StringInfo	string = &split->scratch;
 	int			low = 0;
 	int			high = split->nborders;
+	uint64		first;
 
-	resetStringInfo(&split->scratch);
-	if (!shape_string(split->shape, image, split->weighed, &split->scratch))
-		resetStringInfo(&split->scratch);
+	resetStringInfo(string);
+	if (!shape_string(split->shape, image, split->weighed, string))
+		resetStringInfo(string);
+	first = first_bytes(string->data, string->len);
 	while (low < high)
 	{
 		int			middle = (low + high) / 2;
+		const SplitBorder *border = &split->borders[middle];
 
-		if (compare_border(split, &split->borders[middle], image) < 0)
+		/* mostly, they differ there */
+		if (first != border->first && string->len > 0 ?
+			first < border->first : compare_border(split, border, image) < 0)
 			high = middle;
 		else
 			low = middle + 1;

@@ -33,6 +33,7 @@ typedef struct SplitBorder
 	const char *image;
 	const char *string;
 	Size		length;
+	uint64		first;			/* the string's first bytes, as a number */
 	uint64		integer;		/* where shape->integer */
 } SplitBorder;
 
