@@ -1,0 +1,186 @@
+# The disk fails: of a load of each kind one write after the other fails, and one read. It
+# ends in an error that tells, or nothing is missing; and then it is undone, and can be done.
+#
+# The server's writes and reads go through modules/disk.c, which lets the n-th one to
+# a table's, index's or temporary file fail, and of reads those of the file that is loaded, too.
+#
+# PGBULK_TEST_FAULTS=n lets that many of each load fail; else 6, or 12 where PGBULK_TEST_LONG is set.
+
+use strict;
+use warnings;
+
+use FindBin;
+use lib $FindBin::RealBin;
+use Errno qw(EIO ENOSPC);
+use PgBulk;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+plan skip_all => 'needs a compiler' if system('cc --version >/dev/null 2>&1') != 0;
+plan skip_all => 'needs Linux with 64 bits' if $^O ne 'linux' || length(pack('L!', 0)) != 8;
+
+my $library = data_dir() . '/disk.so';
+my $fault = data_dir() . '/fault';
+my $most = $ENV{PGBULK_TEST_FAULTS} // ($ENV{PGBULK_TEST_LONG} ? 12 : 6);
+is(system("cc -O2 -shared -fPIC -o $library $FindBin::RealBin/../modules/disk.c -ldl"), 0, 'the library is built');
+
+# From now on the n-th write, or read, of a file whose path has that part fails; 0: none does.
+sub set_fault
+{
+	my ($n, $reads, $error, $part) = @_;
+
+	die "a long path: $part" if length($part) >= 256;
+	open(my $file, '+<:raw', $fault) or die "$fault: $!";
+	print $file pack('q4a256', $n, $reads, $error, 0, $part);
+	close($file) or die "$fault: $!";
+}
+
+# How many calls are left until one fails, and how many have failed.
+sub get_fault
+{
+	open(my $file, '<:raw', $fault) or die "$fault: $!";
+	read $file, my $bytes, 32;
+	return (unpack 'q4', $bytes)[ 0, 3 ];
+}
+
+open(my $file, '>:raw', $fault) or die "$fault: $!";
+print $file "\0" x 288;
+close $file;
+
+# few buffers, so that there is something to read and write; nobody else writes
+my $node = bulk_server('faults', 'shared_buffers = 1MB', 'max_wal_size = 1GB', 'checkpoint_timeout = 1h', 'bgwriter_lru_maxpages = 0',
+	'maintenance_work_mem = 1MB', 'work_mem = 64kB');
+$node->stop;
+{
+	local $ENV{LD_PRELOAD} = $library;
+	local $ENV{DISK_ROOT} = $node->data_dir;
+	local $ENV{DISK_FAULT} = $fault;
+	$node->start;
+}
+
+my $rows = data_file('rows.csv', 1, join('', map { "$_,text of the row number $_ which is x\n" } 1 .. 12000));
+my $few = data_file('few.csv', 1, join('', map { ($_ % 3000) . ",other text $_\n" } 1 .. 3500));
+my $wide = data_file('wide.csv', 1, join('', map { "$_," . join(' ', map { rand } 1 .. 500) . "\n" } 1 .. 40));
+my $bad = data_file('bad.csv', 1, join('', map { ($_ % 7 ? $_ : "x$_") . ",text of the row number $_ which is x\n" } 1 .. 12000));
+
+$node->safe_psql('postgres', q{
+	CREATE EXTENSION amcheck;
+	CREATE TABLE plain (i int, s text);
+	CREATE TABLE wide (i int, s text);
+	ALTER TABLE wide ALTER s SET STORAGE external;
+	CREATE TABLE indexed (i int PRIMARY KEY, s text);
+	CREATE INDEX ON indexed (s);
+	CREATE INDEX ON indexed USING gin (to_tsvector('simple', s));
+	CREATE TABLE used (i int PRIMARY KEY, s text);
+	CREATE INDEX ON used (s);
+	INSERT INTO used SELECT i, 'before ' || i FROM generate_series(1, 2000) i;
+	CREATE TABLE parts (i int, s text) PARTITION BY HASH (i);
+	CREATE TABLE parts_0 PARTITION OF parts FOR VALUES WITH (modulus 2, remainder 0);
+	CREATE TABLE parts_1 PARTITION OF parts FOR VALUES WITH (modulus 2, remainder 1);
+	CREATE INDEX ON parts (i)});
+
+sub bulk_load
+{
+	my ($table, $file, $options) = @_;
+	return "SELECT FROM bulk_load('$table', '$file', '$options')";
+}
+
+my @loads = (
+	[ 'plain', bulk_load('plain', $rows, direct(0)) ],
+	[ 'plain', bulk_load('plain', $rows, direct(2)) ],
+	[ 'wide', bulk_load('wide', $wide, direct(0)) ],
+	[ 'indexed', bulk_load('indexed', $rows, direct(0)) ],
+	[ 'indexed', bulk_load('indexed', $rows, direct(2)) ],
+	[ 'used', bulk_load('used', $few, direct(0, '"on_duplicate": "keep_new"')) ],
+	[ 'used', bulk_load('used', $few, '{"writer": "buffered", "on_duplicate": "keep_new"}') ],
+	[ 'used', bulk_load('used', $rows, '{"writer": "buffered", "on_duplicate": "keep_old", "workers": 2}') ],
+	[ 'parts', bulk_load('parts', $rows, direct(2)) ],
+	[ 'plain', bulk_load('plain', $bad, '{"on_error": "ignore", "reject_table": "rejected", "log_verbosity": "silent"}') ],
+	[ 'used', "SET pgbulk.create_index = on; REINDEX TABLE used" ]);
+
+sub contents
+{
+	my ($table) = @_;
+	return $node->safe_psql('postgres', contents_of($table));
+}
+
+# Of n calls those that shall fail.
+sub some_of
+{
+	my ($n) = @_;
+	my %some = map { 1 + int(($n - 1) * $_ / ($most - 1)) => 1 } 0 .. $most - 1;
+
+	return $n <= $most ? 1 .. $n : sort { $a <=> $b } keys %some;
+}
+
+sub contents_of
+{
+	return "SELECT count(*), sum(i), sum(hashtext(s)) FROM $_[0]";
+}
+
+# Runs a statement for a table, during which the n-th of those calls fails, and undoes it. Returns its
+# SQLSTATE and messages, what the table had then, how many calls were left until the fault, and how many have
+# failed.
+sub run_faulty
+{
+	my ($table, $sql, @fault) = @_;
+
+	# one that has been at work may know files already
+	my $session = PgBulk::Session->new($node);
+
+	$session->ask("LOAD 'pgbulk'; SET client_min_messages = warning; BEGIN");
+	set_fault(@fault);
+	$session->ask($sql);
+	my @result = ($session->sqlstate, $session->{error});
+	my @fault_now = get_fault();
+
+	set_fault(0, 0, 0, '');
+	push @result, $session->ask(contents_of($table)), @fault_now;
+	$session->ask('ROLLBACK');
+	$session->close;
+	return @result;
+}
+
+my $files = data_dir();
+
+foreach my $load (@loads)
+{
+	my ($table, $sql) = @$load;
+	my $before = contents($table);
+	my $failed = 0;
+
+	foreach my $what ([ 'write', 0, $node->data_dir . '/base/' ], [ 'read', 1, $node->data_dir . '/base/' ], [ 'read', 1, "$files/" ])
+	{
+		my ($name, $reads, $part) = @$what;
+		my $many = 1_000_000;
+		my (undef, undef, $after, $left) = run_faulty($table, $sql, $many, $reads, EIO, $part);
+		my $n = $many - $left;
+		my @wrong;
+
+		foreach my $at (some_of($n))
+		{
+			my ($state, $message, $now, undef, $happened) =
+			  run_faulty($table, $sql, $at, $reads, $reads || $at % 2 ? EIO : ENOSPC, $part);
+
+			$failed += $happened;
+			push @wrong, "$name $at: succeeded, other rows" if $state eq '' && $now ne $after;
+			push @wrong, "$name $at: $message" if $state ne '' && $state !~ /^(?:58030|53100)$/;
+			push @wrong, "$name $at: other rows" if contents($table) ne $before;
+		}
+		note "$sql: $n of kind $name in $part";
+		is(join("\n", @wrong), '', "$table: $name: $sql");
+	}
+	cmp_ok($failed, '>', 0, "something failed: $sql");
+	is($node->safe_psql('postgres', "SELECT count(*) FROM verify_heapam('$_')"), '0', "heap of $_") foreach $table eq 'parts' ? qw(parts_0 parts_1) : $table;
+}
+is(join(' ', orphans($node)), '', 'no file is left');
+
+# each can be loaded now
+foreach my $load (@loads)
+{
+	my ($state, $message) = run_faulty($load->[0], $load->[1], 0, 0, 0, '');
+	is($state, '', "then it loads: $load->[1]") or diag $message;
+}
+check_log($node, ' 58030 | 53100 ');
+check_tables($node);
+done_testing();
