@@ -42,6 +42,7 @@
 #include "index/plan.h"
 #include "miscadmin.h"
 #include "pgstat.h"
+#include "server/fetch_ahead.h"
 #include "storage/lmgr.h"
 #include "storage/lock.h"
 #include "utils/lsyscache.h"
@@ -58,6 +59,12 @@
 #define WAITING_PER_LEAF (128 * 1024)
 #define WAITING_MAX (8 * 1024 * 1024)
 
+/*
+ * Rows of a leaf that are listed together.  They lie scattered: the more are, the less does each
+ * wait for its memory.  Few, as there may be thousands of leaves.
+ */
+#define WAITING_ROWS 30
+
 /* Beside other processes rows wait for the turn: usually all of a chunk. */
 #define WAITING_SHARED (16 * 1024 * 1024)
 
@@ -71,9 +78,16 @@
 typedef struct WaitingRow
 {
 	HeapTuple	tuple;
-	struct WaitingRow *next;
-	JournalPlace place[FLEXIBLE_ARRAY_MEMBER];	/* for leaves that are checked */
+	JournalPlace *place;		/* NULL: the leaf is not checked */
 } WaitingRow;
+
+/* Some rows of a leaf, in the order in which they came. */
+typedef struct WaitingRows
+{
+	struct WaitingRows *next;	/* those that came after them, or NULL */
+	uint32		n;
+	WaitingRow	rows[WAITING_ROWS];
+} WaitingRows;
 
 typedef struct Part
 {
@@ -82,8 +96,8 @@ typedef struct Part
 	DirectTable table;			/* without rri: no row has come to this process */
 	IndexTable *indexes;		/* NULL in a worker */
 	bool		prepared;		/* for rows in its table */
-	WaitingRow *first;			/* NULL: none waits */
-	WaitingRow *last;
+	WaitingRows *first;			/* NULL: none waits */
+	WaitingRows *last;
 	struct Part *next;			/* that has rows waiting */
 	LeafState  *state;			/* own, or in shared memory */
 	LeafState	own;
@@ -127,17 +141,35 @@ open_toaster(PartsWriter *writer, Part *part)
 	MemoryContextSwitchTo(old);
 }
 
-/* The rows of a leaf lie scattered: prefetches the next one. */
+/* Has the memory of rows fetched, and of the list of those after them. */
 static inline void
-fetch_ahead(const WaitingRow *row)
+fetch_rows(const WaitingRows *rows)
 {
-#if defined(__GNUC__) || defined(__clang__)
-	if (row->next != NULL)
+	for (uint32 i = 0; i < rows->n; i++)
+		fetch_ahead(rows->rows[i].tuple);
+	if (rows->next != NULL)
+		for (Size at = 0; at < sizeof(WaitingRows); at += FETCHED_BYTES)
+			fetch_ahead((const char *) rows->next + at);
+}
+
+/* Some of the rows that wait for a leaf get their places in its table. */
+static void
+place_rows(PartsWriter *writer, Part *part, const WaitingRows *rows)
+{
+	DirectWriter *direct = &writer->direct;
+
+	fetch_rows(rows);
+	for (uint32 i = 0; i < rows->n; i++)
 	{
-		__builtin_prefetch(row->next->tuple->t_data);
-		__builtin_prefetch(row->next->next);
+		const WaitingRow *row = &rows->rows[i];
+
+		if (direct->toaster == NULL && !toast_unneeded(row->tuple))
+			open_toaster(writer, part);
+		direct_put_tuple(direct, row->tuple);
+		if (row->place != NULL)
+			journal_place(direct->journal, row->place);
+		direct_relieve(direct);
 	}
-#endif
 }
 
 /* The first rows are about to come to a leaf's table. */
@@ -178,16 +210,10 @@ flush_part(PartsWriter *writer, Part *part, bool later)
 	if (!part->prepared)
 		prepare_part(writer, part, rel);
 	pages_turn(direct->batch, rel, &part->state->tail);
-	for (WaitingRow *row = part->first; row != NULL; row = row->next)
+	for (const WaitingRows *rows = part->first; rows != NULL; rows = rows->next)
 	{
-		fetch_ahead(row);
-		if (direct->toaster == NULL && !toast_unneeded(row->tuple))
-			open_toaster(writer, part);
-		direct_put_tuple(direct, row->tuple);
-		if (part->table.checked != CHECKS_NOTHING)
-			journal_place(direct->journal, row->place);
-		direct_relieve(direct);
-		nrows++;
+		place_rows(writer, part, rows);
+		nrows += rows->n;
 	}
 	if (direct->toaster != NULL)
 		toast_flush(direct->toaster);
@@ -351,39 +377,54 @@ open_part(void *arg, ResultRelInfo *rri)
 	return part;
 }
 
+/* Where a leaf's next row goes in the list of those that wait. */
+static WaitingRow *
+next_waiting(PartsWriter *writer, Part *part)
+{
+	WaitingRows *rows = part->last;
+
+	if (rows == NULL || rows->n == WAITING_ROWS)
+	{
+		rows = arena_alloc(&writer->direct.arena, sizeof(WaitingRows));
+		rows->next = NULL;
+		rows->n = 0;
+		writer->waiting += sizeof(WaitingRows);
+		if (part->last != NULL)
+			part->last->next = rows;
+		else
+		{
+			part->first = rows;
+			part->next = NULL;
+			if (writer->first != NULL)
+				writer->last->next = part;
+			else
+				writer->first = part;
+			writer->last = part;
+		}
+		part->last = rows;
+	}
+	return &rows->rows[rows->n++];
+}
+
 /* The row waits until its leaf is flushed. */
 static void
 add_row(PartsWriter *writer, Part *part, TupleTableSlot *slot)
 {
-	bool		checked = part->table.checked != CHECKS_NOTHING;
-	Size		size = sizeof(WaitingRow) + (checked ? sizeof(JournalPlace) : 0);
-	WaitingRow *row;
+	DirectWriter *direct = &writer->direct;
 	HeapTuple	tuple;
+	JournalPlace *place = NULL;
 
 	/* a slot that was materialized has its values in the tuple alone */
 	slot_getallattrs(slot);
-	tuple = tuple_form(part->table.former, slot->tts_values, slot->tts_isnull,
-					   &writer->direct.arena);
-	row = arena_alloc(&writer->direct.arena, size);
-	row->tuple = tuple;
-	row->next = NULL;
-	if (checked)
-		journal_locate(writer->direct.journal, writer->direct.base.current_row, row->place);
-	writer->waiting += HEAPTUPLESIZE + tuple->t_len + size;
-
-	if (part->first != NULL)
-		part->last->next = row;
-	else
+	tuple = tuple_form(part->table.former, slot->tts_values, slot->tts_isnull, &direct->arena);
+	writer->waiting += HEAPTUPLESIZE + tuple->t_len;
+	if (part->table.checked != CHECKS_NOTHING)
 	{
-		part->first = row;
-		part->next = NULL;
-		if (writer->first != NULL)
-			writer->last->next = part;
-		else
-			writer->first = part;
-		writer->last = part;
+		place = arena_alloc(&direct->arena, sizeof(JournalPlace));
+		journal_locate(direct->journal, direct->base.current_row, place);
+		writer->waiting += sizeof(JournalPlace);
 	}
-	part->last = row;
+	*next_waiting(writer, part) = (WaitingRow) {tuple, place};
 }
 
 static Size
