@@ -330,7 +330,8 @@ static void
 ask_rows(Checks *checks, CheckedTable *table, int n)
 {
 	for (int i = 0; i < table->nkeys; i++)
-		foreign_key_ask(table->keys[i], checks->tuples, n, table->good[i]);
+		checks->doubtful |= !foreign_key_ask(table->keys[i], checks->tuples, n,
+											 !checks->doubtful, table->good[i]);
 }
 
 /* Whether all rows are good; if not, most keys are known that are. */

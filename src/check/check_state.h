@@ -59,6 +59,7 @@ struct Checks
 	List	   *good;			/* of GoodKeys */
 	HeapTupleData *tuples;		/* of the current page */
 	JournalPlace *places;
+	bool		doubtful;		/* rows whose keys were looked up together may be bad */
 	bool		repeating;		/* check only keys that refer to a loaded table */
 	int64		deleted;		/* in this pass */
 	BadRows    *bad;			/* deleted rows; NULL: none */

@@ -38,6 +38,7 @@ struct KeyValues
 	KeySet	   *good;
 	uint32		nasked;			/* keys in it that were asked for, and are not found yet */
 	bool		doubtful;		/* rows whose keys were asked for may be bad */
+	bool		given_up;		/* no more are asked for */
 	bool		opened;			/* by one of the constraints: the probe is what it will be */
 	Probe	   *probe;			/* NULL: use the query only */
 	bool		queried;		/* the query has run, so privileges suffice */
@@ -544,25 +545,41 @@ ask_rows(ForeignKey *key, HeapTuple tuples, int n, bool *scratch)
 	return has_room;
 }
 
-void
-foreign_key_ask(ForeignKey *key, HeapTuple tuples, int n, bool *scratch)
+static void
+give_up(KeyValues *known)
+{
+	known->doubtful = known->given_up = true;
+}
+
+/* The set of good keys is full: begins anew with those of n rows, if that is of use. */
+static void
+ask_anew(ForeignKey *key, HeapTuple tuples, int n, bool certain, bool *scratch)
 {
 	KeyValues  *known = key->known;
 
-	if (known->probe == NULL || !probe_keeps(known->probe))
+	if (!foreign_key_settle(key) || !certain)
 	{
-		known->doubtful = true;
+		give_up(known);
 		return;
 	}
-	if (!ask_rows(key, tuples, n, scratch))
-	{
+	key_set_clear(known->good);
+	known->doubtful |= !ask_rows(key, tuples, n, scratch);
+}
+
+bool
+foreign_key_ask(ForeignKey *key, HeapTuple tuples, int n, bool certain, bool *scratch)
+{
+	KeyValues  *known = key->known;
+
+	if (known->given_up)
+		return false;
+	if (known->probe == NULL || !probe_keeps(known->probe))
+		give_up(known);
+	else if (!ask_rows(key, tuples, n, scratch))
+		ask_anew(key, tuples, n, certain, scratch);
+	else if (probe_is_full(known->probe))
 		foreign_key_settle(key);
-		key_set_clear(known->good);
-		if (!ask_rows(key, tuples, n, scratch))
-			known->doubtful = true;
-	}
-	if (probe_is_full(known->probe))
-		foreign_key_settle(key);
+	return !known->doubtful;
 }
 
 static void

@@ -61,10 +61,13 @@ extern ForeignKey *foreign_key_open(Relation rel, const Trigger *trigger,
 
 /*
  * Asks for the keys of n rows of one page, which are looked up together when they
- * are many, or by foreign_key_settle.  scratch: of n elements.  Leaks into the
- * current context.
+ * are many, or by foreign_key_settle.  If some rows may be bad, all will be looked
+ * at one by one: then it ends when memory is full, as that needs what is known so
+ * far.  certain: no other key has such rows.  scratch: of n elements.  Leaks into
+ * the current context.  Whether all rows may still turn out to be good.
  */
-extern void foreign_key_ask(ForeignKey *key, HeapTuple tuples, int n, bool *scratch);
+extern bool foreign_key_ask(ForeignKey *key, HeapTuple tuples, int n, bool certain,
+							bool *scratch);
 
 /*
  * Looks up what has been asked for.  Whether all rows so far are certain to be good,
