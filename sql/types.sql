@@ -89,4 +89,36 @@ TRUNCATE said;
 SELECT rows_loaded FROM bulk_load('said', current_setting('data_directory') || '/pgbulk_types', '{"format": "text"}');
 SELECT count(*) FROM copied c FULL JOIN said s USING (id) WHERE record_image_eq(c, s) IS NOT TRUE;
 
+-- texts that get a shorter header than their fields would, and others that do not
+CREATE TABLE loaded (id int, long text, stored text, short varchar(126));
+ALTER TABLE loaded ALTER stored SET STORAGE PLAIN;
+CREATE TABLE exported (LIKE loaded INCLUDING STORAGE);
+INSERT INTO exported SELECT n, repeat('"', n % 23) || repeat('x', n), repeat(E'\n"', n % 23) || repeat('y', n), left(repeat(E'"\t', n % 23) || repeat('z', n), 126)
+    FROM generate_series(1, 400) n;
+COPY exported TO '/proc/self/cwd/pgbulk_types' (FORMAT csv, FORCE_QUOTE *);
+SELECT rows_loaded FROM bulk_load('loaded', current_setting('data_directory') || '/pgbulk_types');
+SELECT count(*) FROM exported e FULL JOIN loaded l USING (id) WHERE record_image_eq(e, l) IS NOT TRUE;
+TRUNCATE exported;
+COPY exported FROM '/proc/self/cwd/pgbulk_types' (FORMAT csv);
+SELECT sum(pg_column_size(long)), sum(pg_column_size(stored)), sum(pg_column_size(short)) FROM exported
+    UNION SELECT sum(pg_column_size(long)), sum(pg_column_size(stored)), sum(pg_column_size(short)) FROM loaded;
+COPY exported TO '/proc/self/cwd/pgbulk_types' (FORMAT csv, ESCAPE E'\\', FORCE_QUOTE *);
+TRUNCATE loaded;
+SELECT rows_loaded FROM bulk_load('loaded', current_setting('data_directory') || '/pgbulk_types', '{"escape": "\\"}');
+SELECT count(*) FROM exported e FULL JOIN loaded l USING (id) WHERE record_image_eq(e, l) IS NOT TRUE;
+COPY exported TO '/proc/self/cwd/pgbulk_types';
+TRUNCATE loaded;
+SELECT rows_loaded FROM bulk_load('loaded', current_setting('data_directory') || '/pgbulk_types', '{"format": "text"}');
+SELECT count(*) FROM exported e FULL JOIN loaded l USING (id) WHERE record_image_eq(e, l) IS NOT TRUE;
+
+-- a type whose input function is that of text, as citext's
+CREATE TYPE label;
+CREATE FUNCTION label_in(cstring) RETURNS label LANGUAGE internal IMMUTABLE STRICT PARALLEL SAFE AS 'textin';
+CREATE FUNCTION label_out(label) RETURNS cstring LANGUAGE internal IMMUTABLE STRICT PARALLEL SAFE AS 'textout';
+CREATE TYPE label (INPUT = label_in, OUTPUT = label_out, LIKE = text);
+SELECT * FROM differ('label', ARRAY['', 'a', 'a"b', repeat('x', 126), repeat('y', 127), repeat('z', 3000)]);
+SELECT * FROM differ('label[]', ARRAY['{}', '{a,NULL,"b c"}', '{{a},{b}}']);
+CREATE DOMAIN given_label AS label NOT NULL;
+SELECT * FROM differ('given_label', '{a,"",b}');
+
 DROP SCHEMA types CASCADE;

@@ -84,32 +84,42 @@ copy_bytes(char *to, const char *from, uint32 len)
 }
 
 /*
- * The text of an escaped field, as long as there is no next one.  NULL: it is
- * left to the slow path, which can tell what may be wrong with it.
+ * Writes the text of an escaped field.  False: it is left to the slow path,
+ * which can tell what may be wrong with it.
  */
+static inline bool
+unescape_to(const RowFormer *former, const char *s, uint32 *len, char *to)
+{
+	const Converter *conv = former->conv;
+	bool		high = false;
+
+	StaticAssertStmt(OVERCOPY >= SCAN_OVERCOPY, "space for what is written too far");
+	switch (conv->routine->escapes)
+	{
+		case FORMAT_QUOTES:
+			*len = scan_unquote(&conv->dialect, s, *len, to);
+			return true;
+		case FORMAT_BACKSLASHES:
+			*len = scan_unescape(s, *len, to, &high);
+			return !high;
+		case FORMAT_OWN_ESCAPES:
+			break;
+	}
+	return false;
+}
+
+/* That text, as long as there is no next one; or NULL. */
 static pg_noinline const char *
 unescape(const RowFormer *former, const FormColumn *form, const char *s, uint32 *len)
 {
 	Converter  *conv = former->conv;
-	bool		high = false;
 
 	/* numbers have no reason to have any, and value_short_int reads before them */
 	if (form->kind == FORM_INT2 || form->kind == FORM_INT4 ||
 		form->kind == FORM_INT8 || form->column->number != NULL)
 		return NULL;
 	convert_reserve_scratch(conv, (Size) *len + OVERCOPY);
-	switch (conv->routine->escapes)
-	{
-		case FORMAT_QUOTES:
-			*len = scan_unquote(&conv->dialect, s, *len, conv->scratch);
-			break;
-		case FORMAT_BACKSLASHES:
-			*len = scan_unescape(s, *len, conv->scratch, &high);
-			break;
-		case FORMAT_OWN_ESCAPES:
-			return NULL;
-	}
-	return high ? NULL : conv->scratch;
+	return unescape_to(former, s, len, conv->scratch) ? conv->scratch : NULL;
 }
 
 static inline char *
@@ -127,6 +137,31 @@ put_text(char *p, const FormColumn *form, const char *s, uint32 len)
 		p += VARHDRSZ;
 	}
 	copy_bytes(p, s, len);
+	return p + len;
+}
+
+/* The same of an escaped field, whose text is no longer than the field, or NULL. */
+static pg_noinline char *
+put_escaped_text(const RowFormer *former, const FormColumn *form, char *p,
+				 const char *s, uint32 len)
+{
+	char	   *header = p;
+	bool		is_short = len <= VARATT_SHORT_MAX - VARHDRSZ_SHORT && form->store.pack;
+
+	if (!is_short)
+		p = tuple_align(p, form->store.align);
+	p += is_short ? VARHDRSZ_SHORT : VARHDRSZ;
+	if (!unescape_to(former, s, &len, p) || len > form->max_length)
+		return NULL;
+	if (is_short)
+		SET_VARSIZE_SHORT(header, len + VARHDRSZ_SHORT);
+	else if (len <= VARATT_SHORT_MAX - VARHDRSZ_SHORT && form->store.pack)
+	{
+		SET_VARSIZE_SHORT(header, len + VARHDRSZ_SHORT);
+		p = memmove(header + VARHDRSZ_SHORT, p, len);
+	}
+	else
+		SET_VARSIZE(p - VARHDRSZ, len + VARHDRSZ);
 	return p + len;
 }
 
@@ -255,6 +290,22 @@ put_value(RowFormer *former, const FormColumn *form, FormKind kind, char *p,
 			return store_value(former, form, kind, p, s, len) ?
 				p + form->store.length : NULL;
 	}
+}
+
+/* The same of a field, which may be escaped. */
+static pg_attribute_always_inline char *
+put_field(RowFormer *former, const FormColumn *form, FormKind kind, char *p,
+		  Size *spare, const char *s, uint32 len, bool escaped)
+{
+	if (unlikely(escaped))
+	{
+		if (kind == FORM_TEXT)
+			return put_escaped_text(former, form, p, s, len);
+		s = unescape(former, form, s, &len);
+		if (s == NULL)
+			return NULL;
+	}
+	return put_value(former, form, kind, p, spare, s, len);
 }
 
 /* ---- generated columns ---- */
@@ -408,13 +459,11 @@ form_tuple(RowFormer *former, const char *data, const ScanField *fields,
 			continue;
 		if (form->store.length == -1 && form->kind != FORM_GENERATED)
 			header->t_infomask |= HEAP_HASVARWIDTH;
-		if (!HAS_NO_FIELD(form->kind) && unlikely(field->escaped))
-			s = unescape(former, form, s, &len);
 		if (form->kind == FORM_GENERATED)
 			p = put_generated_one(former, i, to, p, &spare);
 		else
-			p = unlikely(s == NULL) ? NULL :
-				put_value(former, form, form->kind, p, &spare, s, len);
+			p = put_field(former, form, form->kind, p, &spare, s, len,
+						  !HAS_NO_FIELD(form->kind) && field->escaped);
 		if (unlikely(p == NULL))
 		{
 			return_values(former, i, 1);
@@ -544,20 +593,21 @@ do_column(RowBlock *block, const FormColumn *column, FormKind kind, bool one_siz
 		{
 			if (unlikely(len == null_length))
 				return i;
-			if (unlikely(field->escaped) &&
-				(s = unescape(former, &form, s, &len)) == NULL)
-				return i;
 		}
 		if (one_size)
 		{
+			if (!HAS_NO_FIELD(kind) && unlikely(field->escaped) &&
+				(s = unescape(former, &form, s, &len)) == NULL)
+				return i;
 			if (unlikely(!store_value(former, &form, kind, to, s, len)))
 				return i;
 			to -= size;
 		}
 		else
 		{
-			char	   *p = put_value(former, &form, kind, block->at[i],
-									  &block->spare[i], s, len);
+			char	   *p = put_field(former, &form, kind, block->at[i],
+									  &block->spare[i], s, len,
+									  !HAS_NO_FIELD(kind) && field->escaped);
 
 			if (unlikely(p == NULL))
 				return i;

@@ -64,7 +64,7 @@ extern bool sheet_is_blank(const ScanRow *row, const ScanField *fields);
 
 /*
  * The value of a field: in the span itself or copied to buffer, which must have
- * space for the field.
+ * space for the field and SCAN_OVERCOPY bytes more.
  */
 extern const char *sheet_value(const ScanDialect *dialect, const char *data,
 							   const ScanField *field, char *buffer,

@@ -2,14 +2,19 @@
  * fields.c
  *		The text of fields: quotes and escapes resolved.
  *
- * Long stretches without a byte of interest are moved by words of eight
- * bytes.  When source and destination are one buffer their distance grows with
- * each escape; between one and seven bytes apart a word would overwrite what
- * has not been read, so bytes are moved one by one there.
+ * From one buffer to another sixteen bytes are moved at a time, whatever of them
+ * is wanted.  Within one buffer long stretches without a byte of interest are
+ * moved by words of eight bytes: source and destination come apart with each
+ * escape, and between one and seven bytes apart a word would overwrite what has
+ * not been read, so bytes are moved one by one there.
  */
 #include "scan.h"
 
 #include <string.h>
+
+#if defined(__SSE2__)
+#include <emmintrin.h>
+#endif
 
 #define EACH_BYTE(b) (UINT64_C(0x0101010101010101) * (uint8_t) (b))
 #define HIGH_BITS EACH_BYTE(0x80)
@@ -77,14 +82,45 @@ copy_until(const char **src, const char *end, char **dst, uint64_t a,
 	*dst = to;
 }
 
+/* ---- from one buffer to another ---- */
+
+/* How many of SCAN_OVERCOPY bytes come before the first a or b. */
+static inline size_t
+bytes_until(const char *s, char a, char b)
+{
+#if defined(__SSE2__)
+	__m128i		bytes = _mm_loadu_si128((const __m128i *) s);
+	__m128i		marks = _mm_or_si128(_mm_cmpeq_epi8(bytes, _mm_set1_epi8(a)),
+									 _mm_cmpeq_epi8(bytes, _mm_set1_epi8(b)));
+
+	return (size_t) __builtin_ctz((unsigned) _mm_movemask_epi8(marks) | 1u << SCAN_OVERCOPY);
+#else
+	size_t		n = 0;
+
+	while (n < SCAN_OVERCOPY && s[n] != a && s[n] != b)
+		n++;
+	return n;
+#endif
+}
+
+/* Whether a field's text may be written with SCAN_OVERCOPY bytes more before all is read. */
+static inline bool
+are_apart(const char *src, size_t len, const char *dst)
+{
+	size_t		size = len + SCAN_OVERCOPY;
+
+	return (uintptr_t) dst + size <= (uintptr_t) src ||
+		(uintptr_t) src + size <= (uintptr_t) dst;
+}
+
 /*
- * A field that is quoted as a whole, with doubled quotes: src[0 .. len), quotes
- * included, to dst, which is apart from it.  False: it is written otherwise.
+ * A field that is quoted as a whole: src[0 .. len), quotes included, to dst,
+ * which is apart from it.  False: it is written otherwise.
  */
 static bool
-unquote_doubled(const char *src, size_t len, char quote, char *dst, size_t *result)
+unquote_whole(const char *src, size_t len, char quote, char escape, char *dst,
+			  size_t *result)
 {
-	const uint64_t quotes = EACH_BYTE(quote);
 	const char *from = src + 1;
 	const char *last = src + len - 1;
 	char	   *to = dst;
@@ -93,26 +129,25 @@ unquote_doubled(const char *src, size_t len, char quote, char *dst, size_t *resu
 		return false;
 	while (from < last)
 	{
-		size_t		n;
+		size_t		n = bytes_until(from, quote, escape);
+		size_t		left = (size_t) (last - from);
 
-		if (last - from >= (ptrdiff_t) sizeof(uint64_t))
+		memcpy(to, from, SCAN_OVERCOPY);
+		if (n >= left)
 		{
-			uint64_t	word = load_word(from);
-			uint64_t	marks = zero_bytes(word ^ quotes);
-
-			memcpy(to, &word, sizeof(word));
-			n = marks == 0 ? sizeof(word) : bytes_before(marks);
-			from += n;
-			to += n;
-			if (marks == 0)
-				continue;
+			to += left;
+			break;
 		}
-		if (*from == quote)
-		{
-			if (from[1] != quote || from + 1 == last)
-				return false;
+		from += n;
+		to += n;
+		if (n == SCAN_OVERCOPY)
+			continue;
+		if (from + 1 == last)
+			return false;
+		if (*from == escape && (from[1] == escape || from[1] == quote))
 			from++;
-		}
+		else if (*from == quote)
+			return false;
 		*to++ = *from++;
 	}
 	*result = (size_t) (to - dst);
@@ -130,8 +165,8 @@ scan_unquote(const ScanDialect *dialect, const char *src, size_t len, char *dst)
 	char	   *to = dst;
 	size_t		result;
 
-	if (quote == escape && (dst + len <= src || src + len <= dst) &&
-		unquote_doubled(src, len, quote, dst, &result))
+	if (are_apart(src, len, dst) &&
+		unquote_whole(src, len, quote, escape, dst, &result))
 		return result;
 	for (;;)
 	{
@@ -245,6 +280,49 @@ unescape_one(const char **src, const char *end, bool *high)
 	return c;
 }
 
+/* What a backslash makes of a letter; 0: that letter, or of x more. */
+static const char control_letters[26] = {
+	['b' - 'a'] = '\b',
+	['f' - 'a'] = '\f',
+	['n' - 'a'] = '\n',
+	['r' - 'a'] = '\r',
+	['t' - 'a'] = '\t',
+	['v' - 'a'] = '\v'
+};
+
+/* To a buffer that is apart. */
+static size_t
+unescape_apart(const char *src, const char *end, char *dst, bool *high)
+{
+	char	   *to = dst;
+
+	while (src < end)
+	{
+		size_t		n = bytes_until(src, '\\', '\\');
+		size_t		left = (size_t) (end - src);
+		uint8_t		letter;
+
+		memcpy(to, src, SCAN_OVERCOPY);
+		if (n >= left)
+			return (size_t) (to + left - dst);
+		src += n;
+		to += n;
+		if (n == SCAN_OVERCOPY)
+			continue;
+		if (++src == end)
+			break;
+		letter = (uint8_t) (*src - 'a');
+		if (letter < sizeof(control_letters) && control_letters[letter] != 0)
+		{
+			*to++ = control_letters[letter];
+			src++;
+		}
+		else
+			*to++ = unescape_one(&src, end, high);
+	}
+	return (size_t) (to - dst);
+}
+
 size_t
 scan_unescape(const char *src, size_t len, char *dst, bool *high)
 {
@@ -253,6 +331,8 @@ scan_unescape(const char *src, size_t len, char *dst, bool *high)
 	char	   *to = dst;
 
 	*high = false;
+	if (are_apart(src, len, dst))
+		return unescape_apart(src, end, dst, high);
 	for (;;)
 	{
 		copy_until(&src, end, &to, backslashes, backslashes);

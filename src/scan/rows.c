@@ -7,10 +7,10 @@
  * what remains are the ends of fields and rows.  There are two code paths:
  *
  * - fast path (regular_blocks): blocks in which every line end is of the file's
- * 	 kind and every quote encloses a whole field.  No branch depends on a
- * 	 single byte.
+ * 	 kind and every quote encloses a whole field, or is doubled or escaped in
+ * 	 one.  No branch depends on a single byte.
  * - general path (careful_block): everything else, end by end: faults, quotes
- * 	 in odd places, doubled quotes, quoted line ends, markers, the first line
+ * 	 in odd places, quoted line ends, markers, the first line
  * 	 end of a file, the last block of a window, arrays nearly full.
  *
  * Both keep the same state, so they may alternate from block to block.
@@ -118,24 +118,26 @@ plain_fields(ScanField *field, uint32_t base, uint32_t start, uint64_t ends)
 }
 
 /*
- * Fields that end at the bits of ends.  Those whose end is in quoted lose the
- * quote on either side; those that contain a bit of backslash are escaped, and
- * so is the first one if met is set.
+ * Fields that end at the bits of ends.  Those that contain a bit of escapes are
+ * escaped, and so is the first one if met is set; in csv only if their end is in
+ * quoted.  Others whose end is there lose the quote on either side.
  */
 SCAN_INLINE void
 marked_fields(ScanField *field, uint32_t base, uint32_t start, uint64_t ends,
-			  uint64_t quoted, uint64_t backslash, bool met)
+			  uint64_t quoted, uint64_t escapes, bool met, const bool csv)
 {
 	while (ends != 0)
 	{
 		uint32_t	place = lowest_bit(ends);
 		uint64_t	through = ends ^ (ends - 1);
 		uint32_t	quote = (quoted >> place) & 1;
+		uint32_t	escaped = (!csv || quote) & (met || (escapes & through) != 0);
+		uint32_t	lost = quote & ~escaped;
 
-		field_store(field++, start + quote, base + place - start - 2 * quote,
-					quote, met || (backslash & through) != 0);
+		field_store(field++, start + lost, base + place - start - 2 * lost,
+					quote, escaped);
 		met = false;
-		backslash &= ~through;
+		escapes &= ~through;
 		start = base + place + 1;
 		ends &= ends - 1;
 	}
@@ -179,11 +181,11 @@ marker_bits(const char *block, uint64_t acting, uint32_t readable)
 	return found;
 }
 
-/* Whether the field in progress has met a backslash at the end of a block. */
+/* Whether the field in progress has met an escape at the end of a block. */
 SCAN_INLINE bool
-still_met(bool met, uint64_t ends, uint64_t backslash)
+still_met(bool met, uint64_t ends, uint64_t escapes)
 {
-	return ends == 0 ? met || backslash != 0 : backslash > ends;
+	return ends == 0 ? met || escapes != 0 : escapes > ends;
 }
 
 /*
@@ -204,7 +206,7 @@ regular_blocks(Scan *scan, const ScanMasks *masks, uint32_t nblocks,
 	uint32_t	first_field = scan->first_field;
 	uint32_t	row_start = scan->row_start;
 	uint32_t	field_start = scan->field_start;
-	bool		met = !csv && scan->field_met != 0;
+	bool		met = scan->field_met != 0;
 	Carry		carry = scan->carry;
 	uint32_t	block;
 
@@ -214,6 +216,7 @@ regular_blocks(Scan *scan, const ScanMasks *masks, uint32_t nblocks,
 		Bits		bits;
 		uint64_t	row_ends;
 		uint64_t	ends;
+		uint64_t	escapes;
 		uint64_t	quoted = 0;
 
 		if (csv)
@@ -222,8 +225,7 @@ regular_blocks(Scan *scan, const ScanMasks *masks, uint32_t nblocks,
 			text_bits(&masks[block], &next, &bits);
 
 		if (!regular_ends(&bits, eol, carry.carriage, &row_ends) ||
-			(bits.inner | bits.lax | bits.doubled) != 0 ||
-			(csv && bits.escape != 0) ||
+			(bits.inner | bits.lax) != 0 ||
 			(!csv && marker_bits(scan->window + base, bits.escape, 65) != 0) ||
 			base - field_start >= SCAN_MAX_FIELD - 64 ||
 			scan->max_fields - nfields < 64 + FIELD_STEP ||
@@ -231,16 +233,17 @@ regular_blocks(Scan *scan, const ScanMasks *masks, uint32_t nblocks,
 			break;
 
 		ends = bits.delimiter | row_ends;
+		/* the escape may be the delimiter */
+		escapes = csv ? (bits.escape | bits.doubled) & ~ends : bits.backslash;
 		if (csv)
 			quoted = (bits.delimiter & bits.closed) |
 				(row_ends & (eol_extra ? bits.closed_twice : bits.closed));
-		if (csv ? quoted == 0 : !met && bits.backslash == 0)
+		if (csv ? quoted == 0 : !met && escapes == 0)
 			plain_fields(fields + nfields, base, field_start, ends);
 		else
 			marked_fields(fields + nfields, base, field_start, ends,
-						  quoted, bits.backslash, met);
-		if (!csv)
-			met = still_met(met, ends, bits.backslash);
+						  quoted, escapes, met, csv);
+		met = still_met(met, ends, escapes);
 		if (ends != 0)
 			field_start = base + 64 - (uint32_t) __builtin_clzll(ends);
 
@@ -274,8 +277,7 @@ regular_blocks(Scan *scan, const ScanMasks *masks, uint32_t nblocks,
 	scan->row_start = row_start;
 	scan->row_line = scan->lines = scan->nrows + line_offset;
 	scan->field_start = field_start;
-	if (!csv)
-		scan->field_met = met ? FIELD_ESCAPE : 0;
+	scan->field_met = !met ? 0 : csv && !has_escape ? FIELD_QUOTES : FIELD_ESCAPE;
 	scan->carry = carry;
 	return block;
 }
@@ -613,12 +615,11 @@ last_row(Scan *scan)
 
 /* Whether regular_blocks may continue the row in progress. */
 static inline bool
-scan_is_regular(const Scan *scan, bool csv)
+scan_is_regular(const Scan *scan)
 {
 	return scan->eol != SCAN_EOL_UNKNOWN && scan->fault == SCAN_FAULT_NONE &&
 		!scan->multiline && !scan->lax && !scan->has_marker &&
-		scan->row_line == scan->lines &&
-		(!csv || scan->field_met == 0);
+		scan->row_line == scan->lines;
 }
 
 SCAN_INLINE void
@@ -631,7 +632,7 @@ scan_batch(Scan *scan, const ScanMasks *masks, uint32_t nblocks, uint32_t base,
 
 	while (block < nblocks && !scan->stopped)
 	{
-		if (block < nregular && scan_is_regular(scan, csv))
+		if (block < nregular && scan_is_regular(scan))
 			block += regular_blocks(scan, masks + block, nregular - block,
 									base + block * 64, csv, has_escape);
 		if (block < nblocks)

@@ -233,19 +233,22 @@ extern bool scan_binary_border(const char *window, uint32_t length,
 /* Line ends in s[0 .. length); of SCAN_EOL_ANY, CR LF is one. */
 extern uint32_t scan_count_lines(ScanEol eol, const char *s, uint32_t length);
 
+/* Bytes that may be read after an escaped field's end, and written after its text's. */
+#define SCAN_OVERCOPY 16
+
 /*
  * Text of an escaped csv field: removes quotes, resolves escapes.  dst must
- * have space for len bytes and may be src.  Returns the length.
+ * have space for len bytes and SCAN_OVERCOPY more, as many must be readable
+ * after src, and the two may be the same.  Returns the length.
  */
 extern size_t scan_unquote(const ScanDialect *dialect,
 						   const char *src, size_t len, char *dst);
 
 /*
  * Text of an escaped text-format field: backslash sequences (\b \f \n \r \t \v,
- * \ooo, \xhh, any other character itself).  dst must have space for len bytes
- * and may be src.  *high is set if an octal or hex sequence made a byte with
- * the high bit or a zero byte: the caller must then check the encoding.
- * Returns the length.
+ * \ooo, \xhh, any other character itself).  src and dst are as above.  *high is
+ * set if an octal or hex sequence made a byte with the high bit or a zero byte:
+ * the caller must then check the encoding.  Returns the length.
  */
 extern size_t scan_unescape(const char *src, size_t len, char *dst, bool *high);
 

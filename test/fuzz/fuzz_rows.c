@@ -42,7 +42,7 @@ static void
 check_result(const ScanDialect *dialect, ScanEol eol, const char *window,
 			 uint32_t length, bool at_eof, const ScanResult *result)
 {
-	char		text[MAX_INPUT + 1];
+	char		text[MAX_INPUT + SCAN_OVERCOPY];
 	uint32_t	at = 0;
 	uint32_t	resume;
 	bool		high;

@@ -18,8 +18,8 @@ static void
 assert_unquoted(const ScanDialect *d, const char *src, const char *expected)
 {
 	size_t		len = strlen(src);
-	char	   *in = malloc(len + 1);
-	char	   *out = malloc(len + 1);
+	char	   *in = malloc(len + SCAN_OVERCOPY);
+	char	   *out = malloc(len + SCAN_OVERCOPY);
 
 	memcpy(in, src, len);
 	ck_assert_uint_eq(scan_unquote(d, in, len, out), strlen(expected));
@@ -51,8 +51,8 @@ static void
 assert_unescaped(const char *src, size_t len, const char *expected,
 				 size_t expected_len, bool expected_high)
 {
-	char	   *in = malloc(len + 1);
-	char	   *out = malloc(len + 1);
+	char	   *in = malloc(len + SCAN_OVERCOPY);
+	char	   *out = malloc(len + SCAN_OVERCOPY);
 	bool		high = !expected_high;
 
 	memcpy(in, src, len);
@@ -122,8 +122,8 @@ START_TEST(test_unquote_random)
 	{
 		const ScanDialect *d = dialects[i % 2];
 		size_t		len = (size_t) rand() % 60;
-		char	   *in = malloc(len + 1);
-		char	   *out = malloc(len + 1);
+		char	   *in = malloc(len + SCAN_OVERCOPY);
+		char	   *out = malloc(len + SCAN_OVERCOPY);
 		char	   *expected = malloc(len + 1);
 		size_t		expected_len;
 
@@ -137,6 +137,33 @@ START_TEST(test_unquote_random)
 		free(in);
 		free(out);
 		free(expected);
+	}
+}
+END_TEST
+
+/* Within one buffer the text is made otherwise than from one to another. */
+START_TEST(test_unescape_random)
+{
+	const char	letters[] = "\\\\nrtbfvx01789aAq \303\n";
+
+	srand(6);
+	for (int i = 0; i < 100000; i++)
+	{
+		size_t		len = (size_t) rand() % 60;
+		char	   *in = malloc(len + SCAN_OVERCOPY);
+		char	   *out = malloc(len + SCAN_OVERCOPY);
+		bool		high = rand() % 2;
+		bool		high_within = !high;
+		size_t		result;
+
+		for (size_t j = 0; j < len; j++)
+			in[j] = rand() % 5 ? 'a' + rand() % 26 : letters[(size_t) rand() % (sizeof(letters) - 1)];
+		result = scan_unescape(in, len, out, &high);
+		REQUIRE(scan_unescape(in, len, in, &high_within) == result);
+		REQUIRE(memcmp(in, out, result) == 0);
+		REQUIRE(high == high_within);
+		free(in);
+		free(out);
 	}
 }
 END_TEST
@@ -293,6 +320,7 @@ scan_fields_suite(void)
 						sizeof(recover_cases) / sizeof(recover_cases[0]));
 	tcase_add_test(cases, test_recover_bounds);
 	tcase_add_test(cases, test_unquote_random);
+	tcase_add_test(cases, test_unescape_random);
 	suite_add_tcase(suite, cases);
 	return suite;
 }
