@@ -28,9 +28,10 @@ choose_kind(const TupleColumn *store, const Column *column)
 		return store->length < 0 ? FORM_TEXT : FORM_FIXED;
 	if (column->number != NULL)
 		return by_converter;
+	if (column->convert == convert_bytes)
+		return FORM_TEXT;
 	switch (column->type)
 	{
-		case TEXTOID:
 		case VARCHAROID:
 			return FORM_TEXT;
 		case INT2OID:

@@ -545,6 +545,11 @@ convert_choose(Converter *conv, Column *column)
 			column->type_name = converters[i].name;
 		}
 
+	/* citext, and others that differ from text only in how they compare */
+	if (column->convert == NULL && column->input.fn_addr == textin &&
+		get_typlen(column->type) == -1)
+		column->convert = convert_bytes;
+
 	if (column->type == TIMESTAMPTZOID)
 		conv->z_is_utc = z_means_utc();
 	else if (column->type == MONEYOID && !money_is_plain())
