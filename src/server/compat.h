@@ -363,31 +363,10 @@ compat_check_execute(Oid function, const char *name)
 #define compat_qualified_name_list(string) stringToQualifiedNameList(string)
 #endif
 
-/*
- * Extends a table by up to n blocks, which are returned pinned, unlocked and
- * zeroed.  Returns how many; never 0.
- */
-static inline uint32
-compat_extend(Relation rel, BufferAccessStrategy strategy, uint32 n,
-			  Buffer *buffers)
-{
+/* The server can extend a table by many pages at once; see extend.c. */
 #if PG_VERSION_NUM >= 160000
-	uint32		extended = 0;
-
-	ExtendBufferedRelBy(BMR_REL(rel), MAIN_FORKNUM, strategy, 0, n, buffers,
-						&extended);
-	return extended;
-#else
-	/* 15 has no such limit itself */
-	n = Min(n, Max(NBuffers / 16, 1));
-	LockRelationForExtension(rel, ExclusiveLock);
-	for (uint32 i = 0; i < n; i++)
-		buffers[i] = ReadBufferExtended(rel, MAIN_FORKNUM, P_NEW, RBM_NORMAL,
-										strategy);
-	UnlockRelationForExtension(rel, ExclusiveLock);
-	return n;
+#define COMPAT_EXTENDS_BY_MANY
 #endif
-}
 
 /*
  * Sets the visibility map's bits for a new page whose tuples are all frozen;

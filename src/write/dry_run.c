@@ -19,6 +19,7 @@
 #include "nodes/makefuncs.h"
 #include "row/sequence.h"
 #include "server/compat.h"
+#include "server/extend.h"
 #include "server/subtransaction.h"
 #include "storage/bufmgr.h"
 #include "storage/lmgr.h"
@@ -83,7 +84,7 @@ begin_page(Relation rel, BlockNumber block)
 {
 	Buffer		buffer;
 
-	(void) compat_extend(rel, NULL, 1, &buffer);
+	(void) extend_table(rel, NULL, 1, &buffer);
 	Assert(BufferGetBlockNumber(buffer) == block);
 	ReleaseBuffer(buffer);
 	RelationSetTargetBlock(rel, block);

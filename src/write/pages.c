@@ -74,6 +74,7 @@
 #include "catalog/catalog.h"
 #include "miscadmin.h"
 #include "server/compat.h"
+#include "server/extend.h"
 #include "server/throttle.h"
 #include "storage/bufmgr.h"
 #include "storage/lmgr.h"
@@ -737,9 +738,9 @@ reserve_pages(PageBatch *batch, bool at_once)
 		CHECK_FOR_INTERRUPTS();
 		if (at_once)
 			write_until(batch, run, reserved);
-		extended = compat_extend(run->rel, batch->strategy,
-								 Min(run->npages - reserved, PAGES_BATCH),
-								 &run->buffers[reserved]);
+		extended = extend_table(run->rel, batch->strategy,
+								Min(run->npages - reserved, PAGES_BATCH),
+								&run->buffers[reserved]);
 		Assert(extended > 0 && reserved + extended <= run->npages);
 		for (uint32 i = 0; i < extended; i++, reserved++)
 		{
