@@ -111,6 +111,19 @@ TRUNCATE loaded;
 SELECT rows_loaded FROM bulk_load('loaded', current_setting('data_directory') || '/pgbulk_types', '{"format": "text"}');
 SELECT count(*) FROM exported e FULL JOIN loaded l USING (id) WHERE record_image_eq(e, l) IS NOT TRUE;
 
+-- char(n), filled up with spaces, of characters of several bytes
+CREATE TABLE filled (id int, a char(24), b char(200), c char(126), d char, e char(3), f char(300));
+CREATE TABLE filled_by_copy (LIKE filled);
+COPY (SELECT n, left(repeat(U&'\00e9', n % 25) || repeat('x', n % 11), 24), repeat(U&'\20ac', n % 201) AS b, repeat('y', n % 127),
+    CASE n % 3 WHEN 0 THEN U&'\00e9' WHEN 1 THEN '' ELSE 'x' END, nullif(repeat('"', n % 4), ''), repeat('z', n % 301)
+    FROM generate_series(1, 10000) n) TO '/proc/self/cwd/pgbulk_types' (FORMAT csv, FORCE_QUOTE (b));
+COPY filled_by_copy FROM '/proc/self/cwd/pgbulk_types' (FORMAT csv);
+SELECT rows_loaded FROM bulk_load('filled', current_setting('data_directory') || '/pgbulk_types');
+SELECT count(*) FROM filled f FULL JOIN filled_by_copy c USING (id) WHERE record_image_eq(f.*, c.*) IS NOT TRUE;
+SELECT sum(pg_column_size(a)), sum(pg_column_size(b)), sum(pg_column_size(c)), sum(pg_column_size(d)), sum(pg_column_size(e)), sum(pg_column_size(f)) FROM filled
+    UNION SELECT sum(pg_column_size(a)), sum(pg_column_size(b)), sum(pg_column_size(c)), sum(pg_column_size(d)), sum(pg_column_size(e)), sum(pg_column_size(f)) FROM filled_by_copy;
+SELECT * FROM differ('char(3)', ARRAY['', 'a', 'abc', 'abc ', U&'\00e9\00e9\00e9', 'abc  ']);
+
 -- a type whose input function is that of text, as citext's
 CREATE TYPE label;
 CREATE FUNCTION label_in(cstring) RETURNS label LANGUAGE internal IMMUTABLE STRICT PARALLEL SAFE AS 'textin';

@@ -94,6 +94,9 @@ extern Datum convert_varlena(Converter *conv, const Column *column, Size len,
 extern ValueResult convert_bytes(Converter *conv, const Column *column,
 								 const char *s, uint32 len, Datum *out);
 
+/* The characters of a text in the database encoding. */
+extern Size convert_count_characters(const char *s, uint32 len);
+
 /* Sets column->convert and type_name where the type has a fast converter (types.c). */
 extern void convert_choose(Converter *conv, Column *column);
 

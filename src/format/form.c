@@ -122,22 +122,43 @@ unescape(const RowFormer *former, const FormColumn *form, const char *s, uint32 
 	return unescape_to(former, s, len, conv->scratch) ? conv->scratch : NULL;
 }
 
+/* The header of a varlena with len bytes of data; returns where these go. */
 static inline char *
-put_text(char *p, const FormColumn *form, const char *s, uint32 len)
+put_header(char *p, const FormColumn *form, uint32 len)
 {
 	if (len <= VARATT_SHORT_MAX - VARHDRSZ_SHORT && form->store.pack)
 	{
 		SET_VARSIZE_SHORT(p, len + VARHDRSZ_SHORT);
-		p += VARHDRSZ_SHORT;
+		return p + VARHDRSZ_SHORT;
 	}
-	else
-	{
-		p = tuple_align(p, form->store.align);
-		SET_VARSIZE(p, len + VARHDRSZ);
-		p += VARHDRSZ;
-	}
+	p = tuple_align(p, form->store.align);
+	SET_VARSIZE(p, len + VARHDRSZ);
+	return p + VARHDRSZ;
+}
+
+static inline char *
+put_text(char *p, const FormColumn *form, const char *s, uint32 len)
+{
+	p = put_header(p, form, len);
 	copy_bytes(p, s, len);
 	return p + len;
+}
+
+/* A value of char(n), or NULL for what has more characters. */
+static inline char *
+put_char(char *p, const FormColumn *form, const char *s, uint32 len)
+{
+	Size		characters = convert_count_characters(s, len);
+	uint32		spaces = form->max_length - characters;
+
+	if (unlikely(characters > form->max_length))
+		return NULL;
+	p = put_header(p, form, len + spaces);
+	copy_bytes(p, s, len);
+	p += len;
+	for (uint32 i = 0; i < spaces; i += OVERCOPY)
+		memset(p + i, ' ', OVERCOPY);
+	return p + spaces;
 }
 
 /* The same of an escaped field, whose text is no longer than the field, or NULL. */
@@ -279,6 +300,8 @@ put_value(RowFormer *former, const FormColumn *form, FormKind kind, char *p,
 	{
 		case FORM_TEXT:
 			return unlikely(len > form->max_length) ? NULL : put_text(p, form, s, len);
+		case FORM_CHAR:
+			return put_char(p, form, s, len);
 		case FORM_VARLENA:
 			return put_varlena(former, form, p, spare, s, len);
 		case FORM_CONSTANT:
@@ -637,6 +660,7 @@ do_columns(RowBlock *block, bool one_size)
 		switch (form->kind)
 		{
 				DO_COLUMN(FORM_TEXT);
+				DO_COLUMN(FORM_CHAR);
 				DO_COLUMN(FORM_INT2);
 				DO_COLUMN(FORM_INT4);
 				DO_COLUMN(FORM_INT8);

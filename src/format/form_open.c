@@ -16,6 +16,9 @@
  */
 #define VARLENA_SPARE 32
 
+/* Values of char(n) with more characters are left to their converter. */
+#define MAX_CHARACTERS 256
+
 /* Longer rows take so long that placing them directly does not pay. */
 #define MAX_ONE_SIZE 1024
 
@@ -34,6 +37,9 @@ choose_kind(const TupleColumn *store, const Column *column)
 	{
 		case VARCHAROID:
 			return FORM_TEXT;
+		case BPCHAROID:
+			return column->typmod >= (int32) VARHDRSZ &&
+				column->typmod <= VARHDRSZ + MAX_CHARACTERS ? FORM_CHAR : by_converter;
 		case INT2OID:
 			return FORM_INT2;
 		case INT4OID:
@@ -58,7 +64,8 @@ set_field(FormColumn *form, const Column *column, int field)
 	form->field = field;
 	form->column = column;
 	form->max_length = MaxAllocSize / 2;
-	if (column->type == VARCHAROID && column->typmod >= (int32) VARHDRSZ)
+	if ((column->type == VARCHAROID && column->typmod >= (int32) VARHDRSZ) ||
+		form->kind == FORM_CHAR)
 		form->max_length = column->typmod - VARHDRSZ;
 	return true;
 }
@@ -267,6 +274,8 @@ form_open(Converter *conv, const HeapTupleHeaderData *model, Constraints *constr
 			former->notnull[WORD(column->attnum - 1)] |= BIT(column->attnum - 1);
 		if (form->kind == FORM_VARLENA)
 			former->spare += VARLENA_SPARE;
+		if (form->kind == FORM_CHAR)
+			former->fixed += form->max_length;
 		former->growth = Max(former->growth, column->growth);
 	}
 	for (int i = 0; i < conv->ndefaults; i++)

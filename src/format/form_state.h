@@ -23,6 +23,7 @@ typedef enum FormKind
 {
 	FORM_NULL,					/* not in the file */
 	FORM_TEXT,					/* a varlena whose data is the field's bytes */
+	FORM_CHAR,					/* the same, filled up with spaces to a number of characters */
 	FORM_INT2,
 	FORM_INT4,
 	FORM_INT8,
@@ -45,7 +46,7 @@ typedef struct FormColumn
 	TupleColumn store;
 	Size		offset;			/* of its values, if rows are of one size */
 	int			field;			/* its place in the file */
-	uint32		max_length;		/* text: bytes that fit the type for certain */
+	uint32		max_length;		/* text: bytes that fit the type for certain; char: characters */
 	const Column *column;
 	const SequenceDefault *sequence;
 	Datum		value;			/* of FORM_CONSTANT */

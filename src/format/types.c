@@ -192,8 +192,8 @@ convert_bytes(Converter *conv, const Column *column, const char *s, uint32 len,
 	return VALUE_OK;
 }
 
-static inline Size
-count_characters(const char *s, uint32 len)
+Size
+convert_count_characters(const char *s, uint32 len)
 {
 	if (GetDatabaseEncoding() == PG_UTF8)
 		return value_utf8_length(s, len);
@@ -213,7 +213,7 @@ convert_varchar(Converter *conv, const Column *column, const char *s,
 	int32		limit = column->typmod - VARHDRSZ;
 
 	if (column->typmod >= (int32) VARHDRSZ && len > limit &&
-		count_characters(s, len) > limit)
+		convert_count_characters(s, len) > limit)
 		return VALUE_ASK;
 	return convert_bytes(conv, column, s, len, out);
 }
@@ -230,7 +230,7 @@ convert_bpchar(Converter *conv, const Column *column, const char *s, uint32 len,
 		return convert_bytes(conv, column, s, len, out);
 
 	limit = column->typmod - VARHDRSZ;
-	characters = count_characters(s, len);
+	characters = convert_count_characters(s, len);
 	if (characters > limit)
 		return VALUE_ASK;
 	*out = convert_varlena(conv, column, len + (limit - characters), &data);

@@ -369,7 +369,11 @@ value_utf8_length(const char *s, size_t len)
 			((sums >> 8) & UINT64_C(0x00ff00ff00ff00ff));
 		trailing += (sums * UINT64_C(0x0001000100010001)) >> 48;
 	}
-	for (; i < len; i++)
-		trailing += ((unsigned char) s[i] & 0xc0) == 0x80;
+	if (i < len)
+	{
+		uint64_t	word = swar_load(s + i) & ((UINT64_C(1) << (len - i) * 8) - 1);
+
+		trailing += (((word >> 7) & ~(word >> 6) & SWAR_ONES) * SWAR_ONES) >> 56;
+	}
 	return len - trailing;
 }
