@@ -12,6 +12,8 @@
 
 #include <string.h>
 
+#include "bits.h"
+
 #if defined(__SSE2__)
 #include <emmintrin.h>
 #endif
@@ -113,13 +115,82 @@ are_apart(const char *src, size_t len, const char *dst)
 		(uintptr_t) src + size <= (uintptr_t) dst;
 }
 
+/* The bytes of s[0 .. n) that are c, of 64 at most. */
+static inline uint64_t
+byte_bits(const char *s, size_t n, char c)
+{
+	uint64_t	bits = 0;
+
+#if defined(__SSE2__)
+	const __m128i pattern = _mm_set1_epi8(c);
+
+	for (size_t i = 0; i < n; i += 16)
+	{
+		__m128i		bytes = _mm_loadu_si128((const __m128i *) (s + i));
+
+		bits |= (uint64_t) (unsigned) _mm_movemask_epi8(_mm_cmpeq_epi8(bytes, pattern)) << i;
+	}
+	return n < 64 ? bits & ((UINT64_C(1) << n) - 1) : bits;
+#else
+	for (size_t i = 0; i < n; i++)
+		bits |= (uint64_t) (s[i] == c) << i;
+	return bits;
+#endif
+}
+
+/* Returns where the next bytes go. */
+static inline char *
+copy_over(char *to, const char *from, size_t n)
+{
+	for (size_t i = 0; i < n; i += SCAN_OVERCOPY)
+		memcpy(to + i, from + i, SCAN_OVERCOPY);
+	return to + n;
+}
+
 /*
- * A field that is quoted as a whole: src[0 .. len), quotes included, to dst,
- * which is apart from it.  False: it is written otherwise.
+ * A field that is quoted as a whole, with doubled quotes: src[0 .. len), quotes
+ * included, to dst, which is apart from it.  False: it is written otherwise.
+ *
+ * Each pair of quotes loses its first one.  Where these are is found for 64
+ * bytes at a time, so that no copy waits for the one before it.
  */
 static bool
-unquote_whole(const char *src, size_t len, char quote, char escape, char *dst,
-			  size_t *result)
+unquote_doubled(const char *src, size_t len, char quote, char *dst, size_t *result)
+{
+	const char *last = src + len - 1;
+	uint64_t	carried = 0;
+	char	   *to = dst;
+
+	if (len < 2 || *src != quote || *last != quote)
+		return false;
+	for (const char *from = src + 1; from < last; from += 64)
+	{
+		size_t		n = last - from < 64 ? (size_t) (last - from) : 64;
+		uint64_t	quotes = byte_bits(from, n, quote);
+		uint64_t	second;
+		uint64_t	first = acting_backslashes(quotes, &carried, &second);
+		size_t		done = 0;
+
+		/* the last of fewer has no other, as the field ends with the next one */
+		if ((second & ~quotes) != 0)
+			return false;
+		for (; first != 0; first &= first - 1)
+		{
+			size_t		place = (size_t) __builtin_ctzll(first);
+
+			to = copy_over(to, from + done, place - done);
+			done = place + 1;
+		}
+		to = copy_over(to, from + done, n - done);
+	}
+	*result = (size_t) (to - dst);
+	return carried == 0;
+}
+
+/* The same with an escape that is another byte. */
+static bool
+unquote_escaped(const char *src, size_t len, char quote, char escape, char *dst,
+				size_t *result)
 {
 	const char *from = src + 1;
 	const char *last = src + len - 1;
@@ -144,10 +215,10 @@ unquote_whole(const char *src, size_t len, char quote, char escape, char *dst,
 			continue;
 		if (from + 1 == last)
 			return false;
-		if (*from == escape && (from[1] == escape || from[1] == quote))
-			from++;
-		else if (*from == quote)
+		if (*from == quote)
 			return false;
+		if (from[1] == escape || from[1] == quote)
+			from++;
 		*to++ = *from++;
 	}
 	*result = (size_t) (to - dst);
@@ -166,7 +237,8 @@ scan_unquote(const ScanDialect *dialect, const char *src, size_t len, char *dst)
 	size_t		result;
 
 	if (are_apart(src, len, dst) &&
-		unquote_whole(src, len, quote, escape, dst, &result))
+		(quote == escape ? unquote_doubled(src, len, quote, dst, &result) :
+		 unquote_escaped(src, len, quote, escape, dst, &result)))
 		return result;
 	for (;;)
 	{
