@@ -28,6 +28,8 @@ SELECT * FROM differ('mood', '{sad,ok,happy,"","quite long, with a comma"}');
 SELECT * FROM differ('bool', '{t,f,T,F,1,0,y,n,Y,N,true," off ",yes}');
 SELECT * FROM differ('money', '{1,-1,$2,-$3.5,"1,234.56",(7.89),1.005,"  5 ",999999999999999.99,92233720368547758.07}');
 SELECT * FROM differ('int[]', '{"{}","{1}","{1,-2,+3}","{ 1 , 2 }","{NULL,1,null}","{NULL}","{\"1\",2}","{{1,2},{3,4}}","[0:1]={1,2}"," {1}","{1} "}');
+SELECT * FROM differ('int[]', '{"{{1}}","{{{{{{1,NULL}}}}}}","{{{1,2,3},{4,5,6}},{{7,8,9},{10,11,12}}}","{{1},{NULL}}","{ {1}, {2} }","{{1,2} ,{3,4}}","{{NULL}}"}');
+SELECT * FROM differ('text[]', ARRAY['{{a,b},{c,"d}"}}', '{{"{",NULL},{"",x}}', '{{"a\"b"},{"\\"}}']);
 SELECT * FROM differ('text[]', ARRAY['{a,b}', '{"","NULL",NULL}', '{ a b , " c " }', '{"a\"b","\\"}', '{"a,b","{"}', '{aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa}']);
 SELECT * FROM differ('bigint[]', '{"{1,2,3,9223372036854775807}","{-9223372036854775808}"}');
 SELECT * FROM differ('bool[]', '{"{t,f,true}","{1}"}');
@@ -50,7 +52,9 @@ SELECT count(*) FROM differ('text[]', (SELECT array_agg('{' || repeat('a,', n) |
 -- errors are the input functions' own
 CREATE TABLE texts (line text);
 INSERT INTO texts VALUES ('1|sad|{1,2}|1.50'), ('2|Sad|{1}|1'), ('3|ok|{1,x}|1'), ('4|ok|{1,}|1'), ('5|ok|{1|1'), ('6|ok|{1}}|1'),
-    ('7|ok|{1}|1.2.3'), ('8|||'), ('9|happy|{99999999999}|1'), ('10|happy|{"1"2}|1'), ('11|sad |{1}|1');
+    ('7|ok|{1}|1.2.3'), ('8|||'), ('9|happy|{99999999999}|1'), ('10|happy|{"1"2}|1'), ('11|sad |{1}|1'),
+    ('13|ok|{{1,2},{3}}|1'), ('14|ok|{{1},2}|1'), ('15|ok|{1,{2}}|1'), ('16|ok|{{1}}}|1'), ('17|ok|{{1},{2}|1'), ('18|ok|{{1}{2}}|1'),
+    ('21|ok|{{1,},{2,3}}|1'), ('22|ok|{{1}},|1');
 COPY texts TO '/proc/self/cwd/pgbulk_types';
 CREATE TABLE target (id int, mood mood, numbers int[], price money);
 SELECT rows_loaded, rows_rejected FROM bulk_load('target', current_setting('data_directory') || '/pgbulk_types',

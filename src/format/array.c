@@ -39,6 +39,8 @@ typedef struct ArrayReader
 	StringInfoData text;		/* one element, unescaped */
 	StringInfoData nulls;		/* the positions of nulls, each an int */
 	int			n;				/* elements */
+	int			ndim;
+	int			dims[MAXDIM];	/* 0: not known yet */
 } ArrayReader;
 
 /* An element's text, as it is between delimiters, or quotes. */
@@ -147,7 +149,7 @@ read_item(ArrayReader *reader, const char *s, const char *last, ArrayItem *item)
 		if (item->len == 0)
 			return NULL;
 	}
-	return *s == ',' || s == last ? s : NULL;
+	return *s == ',' || *s == '}' ? s : NULL;
 }
 
 /* ---- elements ---- */
@@ -217,24 +219,68 @@ is_null(const ArrayItem *item)
 		pg_strncasecmp(item->s, "null", 4) == 0;
 }
 
-/* The elements from s, after the brace, on, up to the one at last. */
+/* The element from s on; returns the delimiter after it, or NULL. */
+static inline const char *
+put_item(ArrayReader *reader, const char *s, const char *last)
+{
+	ArrayItem	item;
+
+	s = read_item(reader, s, last, &item);
+	if (s == NULL)
+		return NULL;
+	if (unlikely(is_null(&item)))
+		appendBinaryStringInfo(&reader->nulls, (char *) &reader->n, sizeof(int));
+	else if (!put_element(reader, &item))
+		return NULL;
+	reader->n++;
+	return s;
+}
+
+/*
+ * The elements from s, after the brace, on, up to the one at last, and how many
+ * there are in each dimension.
+ */
 static bool
 read_elements(ArrayReader *reader, const char *s, const char *last)
 {
+	int			counts[MAXDIM] = {0};	/* in the arrays that are open */
+	int			depth = 1;		/* how many those are */
+
 	for (;;)
 	{
-		ArrayItem	item;
+		while (*s == '{')
+		{
+			/* elements are all at one depth */
+			if (depth == MAXDIM || (reader->n > 0 && depth == reader->ndim))
+				return false;
+			counts[depth++] = 0;
+			s++;
+		}
+		if (reader->n == 0)
+			reader->ndim = depth;
+		else if (depth < reader->ndim)
+			return false;
 
-		s = read_item(reader, s, last, &item);
+		s = put_item(reader, s, last);
 		if (s == NULL)
 			return false;
-		if (unlikely(is_null(&item)))
-			appendBinaryStringInfo(&reader->nulls, (char *) &reader->n, sizeof(int));
-		else if (!put_element(reader, &item))
+		counts[depth - 1]++;
+		while (*s == '}')
+		{
+			int		   *dim = &reader->dims[--depth];
+
+			if (*dim == 0)
+				*dim = counts[depth];
+			if (*dim != counts[depth])
+				return false;
+			if (depth == 0)
+				return s == last;
+			if (s++ == last)
+				return false;
+			counts[depth - 1]++;
+		}
+		if (*s != ',')
 			return false;
-		reader->n++;
-		if (s == last)
-			return true;
 		s++;
 	}
 }
@@ -254,8 +300,9 @@ put_bitmap(const ArrayReader *reader, ArrayType *array)
 }
 
 static ArrayType *
-make_array(const ArrayReader *reader, int ndim)
+make_array(const ArrayReader *reader)
 {
+	int			ndim = reader->ndim;
 	bool		hasnull = reader->nulls.len > 0;
 	Size		overhead = hasnull ? ARR_OVERHEAD_WITHNULLS(ndim, reader->n) :
 		ARR_OVERHEAD_NONULLS(ndim);
@@ -267,10 +314,10 @@ make_array(const ArrayReader *reader, int ndim)
 	array->ndim = ndim;
 	array->elemtype = reader->element->type;
 	array->dataoffset = hasnull ? overhead : 0;
-	if (ndim > 0)
+	for (int i = 0; i < ndim; i++)
 	{
-		ARR_DIMS(array)[0] = reader->n;
-		ARR_LBOUND(array)[0] = 1;
+		ARR_DIMS(array)[i] = reader->dims[i];
+		ARR_LBOUND(array)[i] = 1;
 	}
 	if (hasnull)
 		put_bitmap(reader, array);
@@ -284,17 +331,17 @@ convert_array(Converter *conv, const Column *column, const char *s, uint32 len,
 {
 	ArrayReader *reader = column->detail;
 	const char *last = s + len - 1;
-	bool		is_empty = len == 2;
 
 	if (len < 2 || len > MAX_TEXT || *s != '{' || *last != '}')
 		return VALUE_ASK;
 	reader->conv = conv;
-	reader->n = 0;
+	reader->n = reader->ndim = 0;
+	memset(reader->dims, 0, sizeof(reader->dims));
 	empty_buffer(&reader->data);
 	empty_buffer(&reader->nulls);
-	if (!is_empty && !read_elements(reader, s + 1, last))
+	if (len > 2 && !read_elements(reader, s + 1, last))
 		return VALUE_ASK;
-	*out = PointerGetDatum(make_array(reader, is_empty ? 0 : 1));
+	*out = PointerGetDatum(make_array(reader));
 	return VALUE_OK;
 }
 

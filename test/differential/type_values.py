@@ -50,6 +50,23 @@ def array_type(name, element=None):
     return Type(name + "[]", good, lambda rng: rng.choice([good, edge, edge, long])(rng))
 
 
+def nested_array(element):
+    """arrays of two or three dimensions, some of them ragged"""
+    def inner(rng, sizes):
+        if not sizes:
+            return '"%s"' % element(rng).replace("\\", "\\\\").replace('"', '\\"') if rng.random() < 0.5 else rng.choice(["NULL", element(rng)])
+        n = sizes[0] + (rng.random() < 0.02)
+        return "{" + ",".join(inner(rng, sizes[1:]) for _ in range(n)) + "}"
+    return lambda rng: inner(rng, [rng.randint(1, 3) for _ in range(rng.randint(2, 3))])
+
+
+def written(rng):
+    """texts with few or many of the characters that files escape"""
+    odd = rng.choice([0.02, 0.3, 0.9])
+    return "".join(rng.choice(['"', '"', "\\", "\n", "\t", "\u00e9", "\u20ac", "'", ","]) if rng.random() < odd else rng.choice("abcdefgh ")
+                   for _ in range(rng.choice([0, 1, 2, 15, 16, 17, 63, 64, 65, 120, 125, 126, 127, 128, 150]) + rng.randint(0, 3)))
+
+
 def interval(rng):
     """as the output functions write it, or nearly"""
     units = [u for u in ("year", "mon", "week", "day", "hour", "min", "sec", "month", "minute", "second") if rng.random() < 0.25]
@@ -163,7 +180,15 @@ CREATE DOMAIN answers AS int4[];
 CREATE DOMAIN spelling AS varchar CHECK (VALUE <> 'abc') CHECK (VALUE <> '');
 CREATE DOMAIN doc AS jsonb CHECK (VALUE IS NOT NULL);
 CREATE DOMAIN halves AS float8 CHECK (10 / VALUE <> 5);
+CREATE TYPE caption;
+CREATE FUNCTION caption_in(cstring) RETURNS caption LANGUAGE internal IMMUTABLE STRICT PARALLEL SAFE AS 'textin';
+CREATE FUNCTION caption_out(caption) RETURNS cstring LANGUAGE internal IMMUTABLE STRICT PARALLEL SAFE AS 'textout';
+CREATE TYPE caption (INPUT = caption_in, OUTPUT = caption_out, LIKE = text);
 """
+# texts, as text, with a length, filled up, and as a type that has only the input function of text
+TYPES += [Type(name, written, written) for name in ("text", "varchar", "char(250)", "caption")]
+TYPES += [Type(name + "[]", nested_array(element_of(name)), nested_array(element_of(name))) for name in ("int4", "text", "numeric")]
+
 # Where a value of these is bad and has line ends, quotes in csv are taken for misplaced.
 ONE_LINE = {"bool", "money", "interval", "interval(2)", "inet", "cidr", "macaddr", "macaddr8", "point", "box", "lseg", "circle"}
 
