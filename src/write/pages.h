@@ -162,7 +162,10 @@ pages_add(PageBatch *batch, const char *tuple, Size len)
 	batch->lower += sizeof(ItemIdData);
 	to = batch->page + batch->upper;
 
-	/* two copies that overlap take the place of a loop */
+	/*
+	 * Two copies that overlap take the place of a loop.  Of a size that is not a
+	 * constant some compilers make an instruction that takes long to begin.
+	 */
 	if (size <= 32)
 	{
 		memcpy(to, tuple, 16);
@@ -174,7 +177,11 @@ pages_add(PageBatch *batch, const char *tuple, Size len)
 		memcpy(to + size - 32, tuple + size - 32, 32);
 	}
 	else
-		memcpy(to, tuple, size);
+	{
+		for (Size i = 0; i + 64 < size; i += 64)
+			memcpy(to + i, tuple + i, 64);
+		memcpy(to + size - 64, tuple + size - 64, 64);
+	}
 	return true;
 }
 
