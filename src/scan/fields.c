@@ -352,7 +352,7 @@ unescape_one(const char **src, const char *end, bool *high)
 	return c;
 }
 
-/* What a backslash makes of a letter; 0: that letter, or of x more. */
+/* What a backslash makes of a letter; 0: unescape_one knows. */
 static const char control_letters[26] = {
 	['b' - 'a'] = '\b',
 	['f' - 'a'] = '\f',
