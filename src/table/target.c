@@ -733,6 +733,8 @@ target_try_lock(Target *target, const BulkOptions *options)
 	Relation	rel = target->rel;
 	RefusalReason refusal;
 
+	/* those of an attempt that was undone have gone with its subtransaction */
+	target->locked = NIL;
 	/* check first, to avoid a needless lock */
 	if (has_rows(rel))
 		return REFUSAL_NOT_EMPTY;

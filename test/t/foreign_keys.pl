@@ -290,6 +290,35 @@ foreach my $way (@ways)
 	$file = $lines;
 }
 
+# A load that is undone and done again: others get the locks that the first attempt had, so that the second one does without
+# them.  It releases none that its caller has.
+$node->safe_psql('postgres', q{
+	CREATE FUNCTION held(i int) RETURNS bool IMMUTABLE LANGUAGE plpgsql AS $$
+	BEGIN IF i = 100 THEN PERFORM pg_advisory_lock_shared(1); PERFORM pg_advisory_unlock_shared(1); END IF; RETURN true; END$$;
+	CREATE TABLE parted (n int CHECK (held(n)), p int REFERENCES p) PARTITION BY RANGE (n);
+	CREATE TABLE parted_1 PARTITION OF parted FOR VALUES FROM (0) TO (1000);
+	CREATE TABLE parted_2 PARTITION OF parted FOR VALUES FROM (1000) TO (9000)});
+reset_tables();
+my $twice = data_file('twice.csv', 1, join('', map { "$_," . ($_ == 150 ? 9999 : 1) . "\n" } 1 .. 200));
+foreach my $lock ('', 'LOCK TABLE ONLY parted IN SHARE ROW EXCLUSIVE MODE')
+{
+	$node->safe_psql('postgres', 'TRUNCATE parted');
+	$watch->ask('SELECT pg_advisory_lock(1)');
+	$load->ask("BEGIN; $lock");
+	$load->send(qq(SELECT rows_loaded, rows_rejected, writer, details->>'attempts' FROM bulk_load('parted', '$twice', '{"on_error": "ignore", "log_verbosity": "silent"}')));
+	waits($load);
+	$other->send('BEGIN; INSERT INTO parted_2 VALUES (5000, 1)');
+	waits($other);
+	$watch->ask('SELECT pg_advisory_unlock(1)');
+	is($load->wait, '199|1|buffered|2', "done again, $lock: outcome");
+	is($load->{error}, '', "done again, $lock: no warning");
+	is($watch->ask("SELECT count(*) FROM pg_locks WHERE pid = $load->{pid} AND relation = 'parted'::regclass AND mode = 'ShareRowExclusiveLock'"), $lock ? 1 : 0, "done again, $lock: the caller's lock");
+	$other->wait;
+	$_->ask('COMMIT') foreach $load, $other;
+	is($watch->ask('SELECT count(*) FROM parted'), 200, "done again, $lock: all rows");
+}
+$node->safe_psql('postgres', 'DROP TABLE parted');
+
 # more rows than the journal keeps in memory; a file that changes before its bad rows are read again
 my $many = data_file('many.csv', 1, join('', map { "$_," . ($_ % 100000 == 0 ? 9999 : 1 + $_ % 1000) . ",\"\n\"\n" } 1 .. 800000));
 $file = $many;
