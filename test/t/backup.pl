@@ -215,7 +215,6 @@ sub goes_on
 {
 	my ($other, $when) = @_;
 
-	$other->poll_query_until('postgres', 'SELECT NOT pg_is_in_recovery()');
 	my ($rc, $out, $err) = $other->psql('postgres', bulk_load('parts', $half, qq({"on_duplicate": "keep_new", $quiet})));
 	is($err, '', "$when: takes a load");
 	check_log($other, qr/57P03|could not (?:open|stat|restore)/);
@@ -253,6 +252,7 @@ sub go_through
 		}
 		else
 		{
+			$other->poll_query_until('postgres', 'SELECT NOT pg_is_in_recovery()');
 			is_as($other, $end, "$name: the end");
 			goes_on($other, "$name: the end");
 		}
