@@ -82,6 +82,7 @@ swap(List *plans)
 		if (heaps == NIL || llast(heaps) != plan->table->heap)
 			heaps = lappend(heaps, plan->table->heap);
 	}
+	compat_injection_point("pgbulk-indexes-built");
 	swap_lock(heaps, relids);
 	foreach(lc, relids)
 	{
@@ -93,6 +94,7 @@ swap(List *plans)
 	foreach(lc, heaps)
 		CheckForSerializableConflictIn(lfirst(lc), NULL, InvalidBlockNumber);
 	CommandCounterIncrement();
+	compat_injection_point("pgbulk-indexes-swapped");
 	list_free(heaps);
 	list_free(relids);
 }

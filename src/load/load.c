@@ -24,6 +24,7 @@
 #include "miscadmin.h"
 #include "optimizer/optimizer.h"
 #include "rewrite/rewriteHandler.h"
+#include "server/compat.h"
 #include "server/subtransaction.h"
 #include "server/throttle.h"
 #include "stream/query.h"
@@ -585,6 +586,7 @@ load_end(Load *load)
 				   checks_seconds(load->checks, load->batch.rows_loaded),
 				   closing_seconds(load, load->batch.rows_loaded));
 	check_rows(load);
+	compat_injection_point("pgbulk-rows-checked");
 	if (!load->options->dry_run && !load->repeats)
 		reclaim_space(load->checks, load->options->workers, load->result);
 	if (load->writer->fires_after)
@@ -725,6 +727,7 @@ begin_again(Load *load)
 {
 	LoadResult *result = load->result;
 
+	compat_injection_point("pgbulk-attempt-undone");
 	if (load->attempts++ == 0)
 		load->bytes_read = source_bytes(load->source);
 	if (load->attempts == MAX_ATTEMPTS)

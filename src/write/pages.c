@@ -752,6 +752,7 @@ reserve_pages(PageBatch *batch, bool at_once)
 	}
 	if (batch->tail != NULL)
 		keep_tail(batch);
+	compat_injection_point("pgbulk-pages-reserved");
 }
 
 void
