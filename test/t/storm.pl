@@ -43,7 +43,7 @@ $node->safe_psql('postgres', q{
 my @files = map {
 	my $n = $_;
 	my %seen;
-	data_file("rows_$n.csv", 1, join('', map { my $i = int rand 20000; $seen{$i}++ ? () : "$i,text $i of $n" . ($_ % 200 ? '' : ' and more' x 1000) . "\n" } 1 .. (50, 500, 2000, 6000)[ $n % 4 ]))
+	data_file("rows_$n.csv", 1, join('', map { my $i = int rand 20000; $seen{$i}++ ? () : "$i,text $i of $n" . ($_ % 200 ? '' : ' and more' x 270) . "\n" } 1 .. (50, 500, 2000, 6000)[ $n % 4 ]))
 } 1 .. 8;
 my $bad = data_file('bad.csv', 1, join('', map { ($_ % 10 ? '' : 'x') . int(rand 20000) . ",bad $_\n" } 1 .. 2000));
 my %rows;
