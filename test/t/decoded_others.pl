@@ -89,6 +89,9 @@ my @loads = (
 	bulk_load('plain', $tall, direct(2)), bulk_load('t', $tall, '{"writer": "buffered"}'), bulk_load('parts', $tall, '{"writer": "buffered"}'), bulk_load('t', $half, qq({"on_duplicate": "keep_new", $quiet})),
 	bulk_load('child', $orphans, qq({"on_error": "ignore", $quiet})), 'SAVEPOINT a; ' . bulk_load('plain', $tall, direct(0)) . '; ROLLBACK TO a; ' . bulk_load('plain', $half, direct(0)) . '; SAVEPOINT b; ' . bulk_load('plain', $half),
 	'TRUNCATE plain; ' . bulk_load('plain', $tall, direct(1)) . '; DELETE FROM plain WHERE i % 3 = 0', 'DELETE FROM t WHERE i > 3000; SAVEPOINT s; ' . bulk_load('t', $tall, qq({"on_duplicate": "keep_old", $quiet})));
+
+# an assertion of 18.6 does not hold where a subtransaction is rolled back that might have been streamed, COPY's or not
+@loads = grep { !/on_error|ROLLBACK TO|SAVEPOINT/ } @loads if $node->pg_version >= 18 && $node->safe_psql('postgres', 'SHOW debug_assertions') eq 'on';
 my $n = 0;
 foreach my $sql (@loads)
 {
@@ -102,11 +105,10 @@ foreach my $sql (@loads)
 		is($load->{error}, '', "prepared: $sql");
 		$load->ask("$end PREPARED 'x'");
 	}
-	# another transaction beside one that is streamed; 18.6 with assertions does not stand the rollback of one with
-	# subtransactions, COPY's or not
+	# another transaction beside one that is streamed
 	$load->ask("BEGIN; DELETE FROM t WHERE i > 1000; DELETE FROM parts WHERE i > 1000; DELETE FROM child; $sql");
 	$watch->ask("INSERT INTO par VALUES (1000 + $n)");
-	$load->ask($sql =~ /on_error|SAVEPOINT/ ? 'COMMIT' : 'ROLLBACK');
+	$load->ask($n % 4 == 1 ? 'ROLLBACK' : 'COMMIT');
 	same("after $n");
 }
 same('in the end');

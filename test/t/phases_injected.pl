@@ -3,7 +3,8 @@
 # there at an injection point; the others do what they can, or wait for its locks until it has ended.  Afterwards all of the
 # load is there, or nothing, its indexes find it, and no file is left.
 #
-# Each action of others meets half of the phases, each with one kind of load; all with all where PGBULK_TEST_LONG is set.
+# Each action of others meets half of the phases, each with one kind of load; all phases where PGBULK_TEST_LONG is set, and
+# all kinds where PGBULK_TEST_ALL is.
 
 use strict;
 use warnings;
@@ -186,9 +187,9 @@ foreach my $action (@actions)
 	{
 		my @kinds = @{ $phases{$phase} };
 
-		next if $parity++ % 2 && !$ENV{PGBULK_TEST_LONG};
+		next if $parity++ % 2 && !$ENV{PGBULK_TEST_LONG} && !$ENV{PGBULK_TEST_ALL};
 
-		@kinds = $kinds[ $turn++ % @kinds ] unless $ENV{PGBULK_TEST_LONG};
+		@kinds = $kinds[ $turn++ % @kinds ] unless $ENV{PGBULK_TEST_ALL};
 		meet($_, $phase, $action) foreach @kinds;
 	}
 }

@@ -62,7 +62,7 @@ my @kinds = (
 	[ 'plain', 'plain', bulk_load('plain', $good), 20, 1 ],
 	[ 'direct', 'plain', bulk_load('plain', $good, direct(0)), 20, 1 ],
 	[ 'workers', 'plain', 'SET LOCAL pgbulk.chunk_size = 16384; ' . bulk_load('plain', $large, direct(1)), 5000, 0.05 ],
-	[ 'rejects', 'plain', bulk_load('plain', $bad, qq({"on_error": "ignore", $quiet, "reject_table": "rejected", "reject_file": "$folder/bad.out"})), 19, 1 ],
+	[ 'rejects', 'plain', bulk_load('plain', $bad, qq({"on_error": "ignore", $quiet, "reject_table": "rejected", "reject_file": "$folder/bad.out"})), 19, 0.2 ],
 	[ 'an error', 'indexed', bulk_load('indexed', $bad), undef, 1 ],
 	[ 'an error, direct', 'indexed', bulk_load('indexed', $bad, direct(0)), undef, 0.3 ],
 	[ 'indexes', 'indexed', bulk_load('indexed', $good), 20, 0.3 ],
