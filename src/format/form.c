@@ -797,6 +797,12 @@ form_rows(RowFormer *former, const char *data, const ScanRow *rows, uint32 n,
 	return done;
 }
 
+void
+form_take_back(RowFormer *former, uint32 n)
+{
+	return_values(former, former->natts, n);
+}
+
 Size
 form_row_size(const RowFormer *former)
 {

@@ -41,6 +41,9 @@ extern uint32 form_rows(RowFormer *former, const char *data,
 						const ScanField *fields, Arena *arena,
 						HeapTuple *tuples);
 
+/* The last n rows that were formed are not taken: values of sequences are returned. */
+extern void form_take_back(RowFormer *former, uint32 n);
+
 /* Size of every row without nulls; 0: that depends on the row, or it must be a tuple first. */
 extern Size form_row_size(const RowFormer *former);
 

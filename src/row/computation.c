@@ -83,6 +83,12 @@ does_more(Oid function, void *context)
 	return !plain;
 }
 
+bool
+computation_calls(Oid function)
+{
+	return !does_more(function, NULL);
+}
+
 /* Only what constraints and generated columns are usually made of is looked at. */
 static bool
 expression_does_more(Node *node, void *context)

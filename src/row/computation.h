@@ -17,6 +17,9 @@
 /* Whether expr, as the planner has left it, is one. */
 extern bool computation_is(Node *expr);
 
+/* Whether a call of this function is one. */
+extern bool computation_calls(Oid function);
+
 /* Whether all of these are, as the catalog has them. */
 extern bool computation_are_all(List *exprs);
 

@@ -201,6 +201,23 @@ constraints_need_no_guard(const Constraints *constraints)
 }
 
 bool
+constraints_have_generated(const Constraints *constraints)
+{
+	return constraints != NULL && constraints->ngenerated > 0;
+}
+
+bool
+constraints_forbid_null(const Constraints *constraints, HeapTuple tuple)
+{
+	if (!HeapTupleHasNulls(tuple) || constraints == NULL)
+		return false;
+	for (int i = 0; i < constraints->nnotnull; i++)
+		if (att_isnull(constraints->notnull[i] - 1, tuple->t_data->t_bits))
+			return true;
+	return false;
+}
+
+bool
 constraints_have_checks(const Constraints *constraints)
 {
 	return constraints != NULL && constraints->nchecks > 0;

@@ -31,6 +31,12 @@ extern List *constraints_expressions(Relation rel);
  */
 extern bool constraints_need_no_guard(const Constraints *constraints);
 
+/* Whether there are stored generated columns. */
+extern bool constraints_have_generated(const Constraints *constraints);
+
+/* Whether a tuple has a null where NOT NULL forbids it, in a stored column. */
+extern bool constraints_forbid_null(const Constraints *constraints, HeapTuple tuple);
+
 /* Whether there are CHECKs. */
 extern bool constraints_have_checks(const Constraints *constraints);
 

@@ -32,6 +32,16 @@ extern Router *route_open(Relation root, EState *estate, Guard *guard);
  */
 extern bool route_find(Router *router, TupleTableSlot *slot, void ***place, RowError *err);
 
+/*
+ * The same for tuples with the root's columns: *places[i] is NULL, too, where the tuple is for
+ * route_find.  Returns for how many there is a place: the next one has no partition, or its key
+ * does more than compute.
+ */
+extern uint32 route_find_tuples(Router *router, HeapTuple *tuples, uint32 n, void ***places);
+
+/* One of these in a slot, until the next one. */
+extern TupleTableSlot *route_show_tuple(Router *router, HeapTuple tuple);
+
 extern void route_close(Router *router);
 
 #endif							/* PGBULK_ROUTE_H */

@@ -2,12 +2,16 @@
  * direct_parts.c
  *		The direct writer of partitioned tables.
  *
- * Each row is routed, checked and formed in its leaf's form, and waits, in an
- * arena that all leaves share.  When that is full the rows are flushed, leaf
- * after leaf: one batch of pages serves them all, and continues the page that
- * the last flush left partly filled.  So the memory is the same for eight
- * leaves and for thousands, as many rows as possible are flushed at once, and
- * tables take no more pages than after COPY.
+ * Each row is routed, checked and formed in its leaf's form, and waits with the
+ * others of its leaf, in chunks of an arena that all leaves share.  When that is
+ * full the rows are flushed, leaf after leaf: one batch of pages serves them
+ * all, and continues the page that the last flush left partly filled.  So as many
+ * rows as possible are flushed at once, and tables take no more pages than after
+ * COPY.
+ *
+ * Where nothing looks at the values but the partition keys and CHECKs that only compute
+ * (computation.h), rows are formed many at a time by the fast path, with the target's columns,
+ * and a leaf of the same form takes such a tuple as it is (parts_put_rows).
  *
  * Index entries come when all rows are there (index/index.h), to leaves that have got some.
  *
@@ -60,10 +64,31 @@
 #define WAITING_MAX (8 * 1024 * 1024)
 
 /*
- * Rows of a leaf that are listed together.  They lie scattered: the more are, the less does each
- * wait for its memory.  Few, as there may be thousands of leaves.
+ * More may wait where leaves are so many that each flush would write pages that are nearly empty:
+ * so much for each leaf, and no more than maintenance_work_mem for all.
  */
-#define WAITING_ROWS 30
+#define WAITING_LEAF_FEWEST BLCKSZ
+
+/*
+ * Rows of a leaf are together in chunks: so many for what a leaf may have waiting, and the smallest
+ * and the largest chunk.
+ */
+#define LEAF_CHUNKS 8
+#define CHUNK_SMALLEST 512
+#define CHUNK_LARGEST (8 * 1024)
+
+/* Memory that is allocated at once. */
+#define CHUNK_BLOCK (256 * 1024)
+
+/* A row formed one by one that is longer waits where it was formed. */
+#define ROW_APART (2 * CHUNK_LARGEST)
+
+/*
+ * Where rows turn out to need the slow path after others have been formed: how many come by it before
+ * the fast path is tried again, twice as many each time.
+ */
+#define PATIENCE_MIN 16
+#define PATIENCE_MAX 1024
 
 /* Beside other processes rows wait for the turn: usually all of a chunk. */
 #define WAITING_SHARED (16 * 1024 * 1024)
@@ -75,37 +100,60 @@
  */
 #define SHARED_LEAVES_LOCKS 4
 
+/* Some rows of a leaf, in the order in which they came. */
+typedef struct RowChunk
+{
+	struct RowChunk *next;		/* those that came after them, or NULL */
+	char	   *end;			/* of the rows, once there is a next one */
+	char		rows[FLEXIBLE_ARRAY_MEMBER];
+} RowChunk;
+
+/*
+ * One of them, MAXALIGNed: its place, if the leaf is checked, then the tuple from its header on, with
+ * zeroes up to its MAXALIGNed length; or a pointer to it.
+ */
 typedef struct WaitingRow
 {
-	HeapTuple	tuple;
-	JournalPlace *place;		/* NULL: the leaf is not checked */
+	uint32		length;			/* of the tuple */
+	bool		apart;			/* the tuple is elsewhere */
 } WaitingRow;
 
-/* Some rows of a leaf, in the order in which they came. */
-typedef struct WaitingRows
+/* What a row needs before its tuple. */
+#define ROW_HEAD(checked) \
+	(MAXALIGN(sizeof(WaitingRow)) + ((checked) ? MAXALIGN(sizeof(JournalPlace)) : 0))
+
+/* How a leaf takes tuples that the fast path has formed with the target's columns. */
+typedef enum TupleFit
 {
-	struct WaitingRows *next;	/* those that came after them, or NULL */
-	uint32		n;
-	WaitingRow	rows[WAITING_ROWS];
-} WaitingRows;
+	FIT_ROW,					/* each row must come in a slot */
+	FIT_COLUMNS,				/* its columns are mapped */
+	FIT_CHECKS,					/* as they are, once they have been checked */
+	FIT_ALL						/* as they are */
+} TupleFit;
 
 typedef struct Part
 {
+	/* for each row */
+	char	   *at;				/* where the next one goes */
+	char	   *end;			/* of that chunk */
+	TupleFit	fit;
+	bool		checked;		/* rows wait with their places */
+	RowChunk   *first;			/* NULL: none waits */
+	RowChunk   *last;
+	struct Part *next;			/* that has rows waiting */
+
 	Oid			relid;
 	Relation	rel;			/* opened for registration; NULL: only by routing */
 	DirectTable table;			/* without rri: no row has come to this process */
 	IndexTable *indexes;		/* NULL in a worker */
 	bool		prepared;		/* for rows in its table */
-	WaitingRows *first;			/* NULL: none waits */
-	WaitingRows *last;
-	struct Part *next;			/* that has rows waiting */
 	LeafState  *state;			/* own, or in shared memory */
 	LeafState	own;
 } Part;
 
 typedef struct PartsWriter
 {
-	DirectWriter direct;		/* its arena has the rows that wait */
+	DirectWriter direct;		/* its arena has the rows that wait apart */
 	const BulkOptions *options;
 	Checks	   *checks;
 	PageStamp	stamp;
@@ -113,13 +161,21 @@ typedef struct PartsWriter
 	Partitions *partitions;
 	int			nparts;			/* that have got rows from this process */
 	List	   *parts;			/* that routing has opened, but for registered ones */
-	List	   *registered;		/* every leaf, by OID, once workers were wanted; NIL: none */
+	List	   *registered;		/* every leaf, in the order of OIDs, once workers were wanted; NIL: none */
 	DirectShared *shared;		/* NULL: there are no other processes */
 
 	/* rows that wait */
-	Size		waiting;		/* bytes */
+	Arena		chunks;
+	Size		waiting;		/* bytes, and how many may: */
+	Size		limit;
+	Size		chunk_size;
 	Part	   *first;			/* of the leaves that they are for */
 	Part	   *last;
+
+	/* the fast path */
+	Arena		formed;			/* tuples that it has formed */
+	uint32		alone;			/* rows to come one by one before it is tried again */
+	uint32		patience;		/* how many it will be the next time */
 } PartsWriter;
 
 /* ---- flush ---- */
@@ -141,35 +197,44 @@ open_toaster(PartsWriter *writer, Part *part)
 	MemoryContextSwitchTo(old);
 }
 
-/* Has the memory of rows fetched, and of the list of those after them. */
-static inline void
-fetch_rows(const WaitingRows *rows)
-{
-	for (uint32 i = 0; i < rows->n; i++)
-		fetch_ahead(rows->rows[i].tuple);
-	if (rows->next != NULL)
-		for (Size at = 0; at < sizeof(WaitingRows); at += FETCHED_BYTES)
-			fetch_ahead((const char *) rows->next + at);
-}
-
-/* Some of the rows that wait for a leaf get their places in its table. */
-static void
-place_rows(PartsWriter *writer, Part *part, const WaitingRows *rows)
+/* A row that waits gets its place in its leaf's table.  Returns where the next one is. */
+static char *
+place_row(PartsWriter *writer, Part *part, char *at)
 {
 	DirectWriter *direct = &writer->direct;
+	const WaitingRow *row = (const WaitingRow *) at;
+	char	   *data = at + ROW_HEAD(part->checked);
+	HeapTupleData tuple;
 
-	fetch_rows(rows);
-	for (uint32 i = 0; i < rows->n; i++)
+	tuple.t_len = row->length;
+	tuple.t_data = row->apart ? *(HeapTupleHeader *) data : (HeapTupleHeader) data;
+	tuple.t_tableOid = InvalidOid;
+	ItemPointerSetInvalid(&tuple.t_self);
+	if (row->apart || !toast_unneeded(&tuple) ||
+		!pages_add(direct->batch, data, tuple.t_len))
 	{
-		const WaitingRow *row = &rows->rows[i];
-
-		if (direct->toaster == NULL && !toast_unneeded(row->tuple))
+		if (direct->toaster == NULL && !toast_unneeded(&tuple))
 			open_toaster(writer, part);
-		direct_put_tuple(direct, row->tuple);
-		if (row->place != NULL)
-			journal_place(direct->journal, row->place);
-		direct_relieve(direct);
+		direct_put_tuple(direct, &tuple);
 	}
+	if (part->checked)
+		journal_place(direct->journal, (JournalPlace *) (at + MAXALIGN(sizeof(WaitingRow))));
+	direct_relieve(direct);
+	return data + (row->apart ? sizeof(HeapTupleHeader) : MAXALIGN(row->length));
+}
+
+/* The same for some of the rows; returns how many. */
+static int64
+place_rows(PartsWriter *writer, Part *part, RowChunk *chunk)
+{
+	char	   *end = chunk->next == NULL ? part->at : chunk->end;
+	int64		nrows = 0;
+
+	if (chunk->next != NULL)
+		fetch_ahead(chunk->next);
+	for (char *at = chunk->rows; at < end; nrows++)
+		at = place_row(writer, part, at);
+	return nrows;
 }
 
 /* The first rows are about to come to a leaf's table. */
@@ -210,11 +275,8 @@ flush_part(PartsWriter *writer, Part *part, bool later)
 	if (!part->prepared)
 		prepare_part(writer, part, rel);
 	pages_turn(direct->batch, rel, &part->state->tail);
-	for (const WaitingRows *rows = part->first; rows != NULL; rows = rows->next)
-	{
-		place_rows(writer, part, rows);
-		nrows += rows->n;
-	}
+	for (RowChunk *chunk = part->first; chunk != NULL; chunk = chunk->next)
+		nrows += place_rows(writer, part, chunk);
 	if (direct->toaster != NULL)
 		toast_flush(direct->toaster);
 	direct_reserve_rows(direct);
@@ -235,10 +297,14 @@ static void
 end_waiting(PartsWriter *writer)
 {
 	for (Part *part = writer->first; part != NULL; part = part->next)
+	{
 		part->first = part->last = NULL;
+		part->at = part->end = NULL;
+	}
 	writer->first = writer->last = NULL;
 	writer->waiting = 0;
 	arena_reset(&writer->direct.arena);
+	arena_reset(&writer->chunks);
 }
 
 /* The same for all leaves.  Beside other processes in one's turn. */
@@ -246,7 +312,12 @@ static void
 flush_all(PartsWriter *writer, bool later)
 {
 	for (Part *part = writer->first; part != NULL; part = part->next)
+	{
+		CHECK_FOR_INTERRUPTS();
+		if (part->next != NULL)
+			fetch_ahead(part->next->first);
 		flush_part(writer, part, later);
+	}
 	end_waiting(writer);
 }
 
@@ -263,7 +334,31 @@ place_waiting(PartsWriter *writer)
 		end_waiting(writer);
 }
 
-/* ---- put ---- */
+/* ---- leaves ---- */
+
+/* The most that may wait while there are no other processes. */
+static Size
+waiting_limit(const PartsWriter *writer)
+{
+	Size		limit = (Size) writer->nparts * WAITING_PER_LEAF;
+	Size		fewest = Min((Size) writer->nparts * WAITING_LEAF_FEWEST,
+							 (Size) maintenance_work_mem * 1024);
+
+	return Max(Min(Max(limit, WAITING_MIN), WAITING_MAX), fewest);
+}
+
+/* For the leaves that have had rows. */
+static void
+set_limits(PartsWriter *writer)
+{
+	Size		chunk;
+
+	writer->limit = waiting_limit(writer);
+	if (writer->direct.await_turn != NULL)
+		writer->limit = Max(writer->limit, WAITING_SHARED);
+	chunk = writer->limit / Max(writer->nparts, 1) / LEAF_CHUNKS;
+	writer->chunk_size = Min(Max(chunk, CHUNK_SMALLEST), CHUNK_LARGEST);
+}
 
 static Part *
 new_part(PartsWriter *writer, Oid relid)
@@ -276,20 +371,35 @@ new_part(PartsWriter *writer, Oid relid)
 	return part;
 }
 
-/* The leaf among these, or NULL. */
+/* The leaf among these, which are in the order of their OIDs, or NULL. */
 static Part *
 find_part(List *parts, Oid relid)
 {
-	ListCell   *lc;
+	int			low = 0;
+	int			high = list_length(parts);
 
-	foreach(lc, parts)
+	while (low < high)
 	{
-		Part	   *part = lfirst(lc);
+		int			middle = (low + high) / 2;
+		Part	   *part = list_nth(parts, middle);
 
 		if (part->relid == relid)
 			return part;
+		if (part->relid < relid)
+			low = middle + 1;
+		else
+			high = middle;
 	}
 	return NULL;
+}
+
+static int
+compare_parts(const ListCell *a, const ListCell *b)
+{
+	Oid			relid_a = ((Part *) lfirst(a))->relid;
+	Oid			relid_b = ((Part *) lfirst(b))->relid;
+
+	return (relid_a > relid_b) - (relid_a < relid_b);
 }
 
 /*
@@ -325,29 +435,68 @@ plan_part(PartsWriter *writer, Part *part, Relation rel, int checks)
 	MemoryContextSwitchTo(old);
 }
 
+static int
+compare_shared(const void *a, const void *b)
+{
+	Oid			relid_a = ((const SharedLeaf *) a)->relid;
+	Oid			relid_b = ((const SharedLeaf *) b)->relid;
+
+	return (relid_a > relid_b) - (relid_a < relid_b);
+}
+
 /* A worker's first row for a leaf, of which the leader knows. */
 static Part *
 join_part(PartsWriter *writer, Relation rel)
 {
 	DirectShared *shared = writer->shared;
+	SharedLeaf	key = {.relid = RelationGetRelid(rel)};
+	SharedLeaf *leaf = bsearch(&key, shared->leaves, shared->nleaves, sizeof(SharedLeaf),
+							   compare_shared);
+	Part	   *part;
 
-	for (int i = 0; i < shared->nleaves; i++)
+	if (leaf == NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("partition \"%s\" was not there when the load began",
+						RelationGetRelationName(rel))));
+	part = new_part(writer, leaf->relid);
+	part->table.checked = leaf->checked;
+	part->state = &leaf->state;
+	part->prepared = true;
+	return part;
+}
+
+/* Whether tuples of one table are such of the other: a short header is part of the form. */
+static bool
+is_same_form(TupleDesc a, TupleDesc b)
+{
+	if (a->natts != b->natts)
+		return false;
+	for (int i = 0; i < a->natts; i++)
 	{
-		SharedLeaf *leaf = &shared->leaves[i];
-		Part	   *part;
+		Form_pg_attribute x = TupleDescAttr(a, i);
+		Form_pg_attribute y = TupleDescAttr(b, i);
 
-		if (leaf->relid != RelationGetRelid(rel))
-			continue;
-		part = new_part(writer, leaf->relid);
-		part->table.checked = leaf->checked;
-		part->state = &leaf->state;
-		part->prepared = true;
-		return part;
+		if (x->attisdropped != y->attisdropped || x->attlen != y->attlen ||
+			x->attalign != y->attalign ||
+			(x->attstorage == TYPSTORAGE_PLAIN) != (y->attstorage == TYPSTORAGE_PLAIN))
+			return false;
 	}
-	ereport(ERROR,
-			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-			 errmsg("partition \"%s\" was not there when the load began",
-					RelationGetRelationName(rel))));
+	return true;
+}
+
+/* What is to be done with tuples of the target's form that go to a leaf. */
+static TupleFit
+find_fit(const PartsWriter *writer, const DirectTable *table)
+{
+	if (!constraints_need_no_guard(table->constraints) ||
+		constraints_have_generated(table->constraints))
+		return FIT_ROW;
+	if (table->map != NULL ||
+		!is_same_form(RelationGetDescr(writer->direct.root->ri_RelationDesc),
+					  RelationGetDescr(table->rri->ri_RelationDesc)))
+		return FIT_COLUMNS;
+	return table->constraints == NULL ? FIT_ALL : FIT_CHECKS;
 }
 
 /* A leaf has its first row from this process. */
@@ -373,66 +522,112 @@ open_part(void *arg, ResultRelInfo *rri)
 		MemoryContextSwitchTo(old);
 	}
 	direct_table_open(&part->table, rri, writer->direct.base.estate);
+	part->checked = part->table.checked != CHECKS_NOTHING;
+	part->fit = find_fit(writer, &part->table);
 	writer->nparts++;
+	set_limits(writer);
 	return part;
 }
 
-/* Where a leaf's next row goes in the list of those that wait. */
-static WaitingRow *
-next_waiting(PartsWriter *writer, Part *part)
-{
-	WaitingRows *rows = part->last;
+/* ---- put ---- */
 
-	if (rows == NULL || rows->n == WAITING_ROWS)
+/* The leaf gets a chunk with space for a row of that size. */
+static void
+add_chunk(PartsWriter *writer, Part *part, Size row)
+{
+	Size		size = offsetof(RowChunk, rows) + Max(row, writer->chunk_size);
+	RowChunk   *chunk = arena_alloc(&writer->chunks, size);
+
+	chunk->next = NULL;
+	if (part->last != NULL)
 	{
-		rows = arena_alloc(&writer->direct.arena, sizeof(WaitingRows));
-		rows->next = NULL;
-		rows->n = 0;
-		writer->waiting += sizeof(WaitingRows);
-		if (part->last != NULL)
-			part->last->next = rows;
-		else
-		{
-			part->first = rows;
-			part->next = NULL;
-			if (writer->first != NULL)
-				writer->last->next = part;
-			else
-				writer->first = part;
-			writer->last = part;
-		}
-		part->last = rows;
+		part->last->end = part->at;
+		part->last->next = chunk;
 	}
-	return &rows->rows[rows->n++];
+	else
+	{
+		part->first = chunk;
+		part->next = NULL;
+		if (writer->first != NULL)
+			writer->last->next = part;
+		else
+			writer->first = part;
+		writer->last = part;
+	}
+	part->last = chunk;
+	part->at = chunk->rows;
+	part->end = (char *) chunk + size;
+	writer->waiting += size;
+}
+
+/* Where the tuple, or the pointer to it, of a leaf's next row goes, which needs so many bytes. */
+static inline char *
+add_row(PartsWriter *writer, Part *part, Size size, uint32 length, bool apart)
+{
+	Size		head = ROW_HEAD(part->checked);
+	WaitingRow *row;
+
+	if (unlikely(head + size > (Size) (part->end - part->at)))
+		add_chunk(writer, part, head + size);
+	row = (WaitingRow *) part->at;
+	part->at += head + size;
+	row->length = length;
+	row->apart = apart;
+	if (part->checked)
+		journal_locate(writer->direct.journal, writer->direct.base.current_row,
+					   (JournalPlace *) ((char *) row + MAXALIGN(sizeof(WaitingRow))));
+	return (char *) row + head;
 }
 
 /* The row waits until its leaf is flushed. */
 static void
-add_row(PartsWriter *writer, Part *part, TupleTableSlot *slot)
+add_slot(PartsWriter *writer, Part *part, TupleTableSlot *slot)
 {
 	DirectWriter *direct = &writer->direct;
 	HeapTuple	tuple;
-	JournalPlace *place = NULL;
+	char	   *to;
 
 	/* a slot that was materialized has its values in the tuple alone */
 	slot_getallattrs(slot);
 	tuple = tuple_form(part->table.former, slot->tts_values, slot->tts_isnull, &direct->arena);
-	writer->waiting += HEAPTUPLESIZE + tuple->t_len;
-	if (part->table.checked != CHECKS_NOTHING)
+	pages_stamp(&writer->stamp, tuple->t_data);
+	if (tuple->t_len > ROW_APART)
 	{
-		place = arena_alloc(&direct->arena, sizeof(JournalPlace));
-		journal_locate(direct->journal, direct->base.current_row, place);
-		writer->waiting += sizeof(JournalPlace);
+		to = add_row(writer, part, sizeof(HeapTupleHeader), tuple->t_len, true);
+		*(HeapTupleHeader *) to = tuple->t_data;
+		writer->waiting += tuple->t_len;
+		return;
 	}
-	*next_waiting(writer, part) = (WaitingRow) {tuple, place};
+	to = add_row(writer, part, MAXALIGN(tuple->t_len), tuple->t_len, false);
+	memcpy(to, tuple->t_data, tuple->t_len);
+	memset(to + tuple->t_len, 0, MAXALIGN(tuple->t_len) - tuple->t_len);
+	arena_trim(&direct->arena, tuple, 0);
 }
 
-static Size
-waiting_limit(const PartsWriter *writer)
+/* The same for a tuple of the leaf's form, stamped, and with zeroes up to its MAXALIGNed length. */
+static inline void
+add_tuple(PartsWriter *writer, Part *part, HeapTuple tuple)
 {
-	Size		limit = (Size) writer->nparts * WAITING_PER_LEAF;
+	Size		size = MAXALIGN(tuple->t_len);
+	const char *from = (char *) tuple->t_data;
+	char	   *to = add_row(writer, part, size, tuple->t_len, false);
 
-	return Min(Max(limit, WAITING_MIN), WAITING_MAX);
+	/* two copies that overlap take the place of a loop */
+	if (size >= 32 && size <= 64)
+	{
+		memcpy(to, from, 32);
+		memcpy(to + size - 32, from + size - 32, 32);
+	}
+	else
+		memcpy(to, from, size);
+}
+
+/* After each row: not more than may wait. */
+static inline void
+bound_waiting(PartsWriter *writer)
+{
+	if (unlikely(writer->waiting >= writer->limit))
+		place_waiting(writer);
 }
 
 static WriterVerdict
@@ -453,10 +648,113 @@ parts_put(Writer *base, uint32 number, RowError *err)
 							  base->estate, writer->direct.guard, err))
 		return WRITER_BAD;
 
-	add_row(writer, part, slot);
-	if (writer->waiting >= (writer->direct.await_turn ? WAITING_SHARED : waiting_limit(writer)))
-		place_waiting(writer);
+	add_slot(writer, part, slot);
+	bound_waiting(writer);
 	return WRITER_TAKEN;
+}
+
+/* ---- rows that the fast path has formed ---- */
+
+/*
+ * The row's tuple has the target's columns.  False: it is for parts_put, which can tell what is
+ * wrong with it.
+ */
+static bool
+take_tuple(PartsWriter *writer, Part *part, HeapTuple tuple)
+{
+	const DirectTable *table = &part->table;
+	Guard	   *guard = writer->direct.guard;
+	EState	   *estate = writer->direct.base.estate;
+	TupleTableSlot *slot;
+	RowError	err;
+
+	switch (part->fit)
+	{
+		case FIT_CHECKS:
+			if (constraints_forbid_null(table->constraints, tuple))
+				return false;
+			if (constraints_have_checks(table->constraints) &&
+				constraints_count_good(table->constraints, guard, &tuple, 1) == 0)
+				return false;
+			/* FALLTHROUGH */
+		case FIT_ALL:
+			add_tuple(writer, part, tuple);
+			return true;
+		case FIT_COLUMNS:
+			ResetPerTupleExprContext(estate);
+			slot = partitions_map(table->rri, table->map,
+								  partitions_show_tuple(writer->partitions, tuple));
+			if (!constraints_complete(table->rri, table->constraints, false, slot, estate,
+									  guard, &err))
+				return false;
+			add_slot(writer, part, slot);
+			return true;
+		case FIT_ROW:
+			break;
+	}
+	return false;
+}
+
+/* The leaf of a tuple for which routing knows none yet; NULL: it is for parts_put. */
+static pg_noinline Part *
+ask_for_leaf(PartsWriter *writer, HeapTuple tuple)
+{
+	RowError	err;
+
+	ResetPerTupleExprContext(writer->direct.base.estate);
+	return partitions_find(writer->partitions,
+						   partitions_show_tuple(writer->partitions, tuple), &err);
+}
+
+/* How many of n tuples, whose rows are numbered from first on, are taken. */
+static uint32
+take_tuples(PartsWriter *writer, HeapTuple *tuples, uint32 first, uint32 n)
+{
+	void	  **places[WRITER_ROWS];
+	uint32		routed = partitions_find_tuples(writer->partitions, tuples, n, places);
+	uint32		i;
+
+	for (i = 0; i < routed; i++)
+	{
+		Part	   *part = *places[i];
+
+		writer->direct.base.current_row = first + i;
+		if (unlikely(part == NULL) && (part = ask_for_leaf(writer, tuples[i])) == NULL)
+			break;
+		if (!take_tuple(writer, part, tuples[i]))
+			break;
+		bound_waiting(writer);
+	}
+	writer->direct.base.current_row = -1;
+	return i;
+}
+
+static uint32
+parts_put_rows(Writer *base, const char *data, const ScanRow *rows,
+			   const ScanField *fields, uint32 first, uint32 n)
+{
+	PartsWriter *writer = (PartsWriter *) base;
+	HeapTuple	tuples[WRITER_ROWS];
+	uint32		taken;
+
+	if (writer->alone > 0)
+	{
+		writer->alone--;
+		return 0;
+	}
+	n = form_rows(base->former, data, rows + first, Min(n, WRITER_ROWS), fields,
+				  &writer->formed, tuples);
+	taken = take_tuples(writer, tuples, first, n);
+	if (taken < n)
+	{
+		form_take_back(base->former, n - taken);
+		writer->alone = writer->patience;
+		writer->patience = Min(writer->patience * 2, PATIENCE_MAX);
+	}
+	else if (n > 0)
+		writer->patience = PATIENCE_MIN;
+	arena_reset(&writer->formed);
+	return taken;
 }
 
 /* Rows wait on: they do not point into the window. */
@@ -538,12 +836,15 @@ register_leaves(PartsWriter *writer)
 {
 	MemoryContext old = MemoryContextSwitchTo(writer->direct.base.estate->es_query_cxt);
 	List	   *leaves = find_leaves(writer->direct.root->ri_RelationDesc);
+	List	   *opened = list_copy(writer->parts);
 	List	   *registered = NIL;
 	ListCell   *lc;
 
+	list_sort(opened, compare_parts);
+
 	foreach(lc, leaves)
 	{
-		Part	   *part = find_part(writer->parts, lfirst_oid(lc));
+		Part	   *part = find_part(opened, lfirst_oid(lc));
 
 		CHECK_FOR_INTERRUPTS();
 		if (part == NULL)
@@ -637,9 +938,24 @@ parts_discard(Writer *base)
 	end_waiting((PartsWriter *) base);
 }
 
+static void
+parts_begin_parallel(Writer *base, int processes, bool (*await_turn) (void *arg), void *arg)
+{
+	direct_begin_parallel(base, processes, await_turn, arg);
+	set_limits((PartsWriter *) base);
+}
+
+static void
+parts_end_parallel(Writer *base)
+{
+	direct_end_parallel(base);
+	set_limits((PartsWriter *) base);
+}
+
 static const WriterRoutine parts_routine = {
 	.name = "direct",
 	.put = parts_put,
+	.put_rows = parts_put_rows,
 	.flush = parts_flush,
 	.finish = parts_finish,
 	.close = parts_close,
@@ -647,8 +963,8 @@ static const WriterRoutine parts_routine = {
 	.share = parts_share,
 	.gather = parts_gather,
 	.share_refusal = parts_share_refusal,
-	.begin_parallel = direct_begin_parallel,
-	.end_parallel = direct_end_parallel,
+	.begin_parallel = parts_begin_parallel,
+	.end_parallel = parts_end_parallel,
 	.reserve = parts_reserve,
 	.write = direct_write,
 	.writes_in_turn = parts_writes_in_turn,
@@ -664,6 +980,13 @@ open_writer(Target *target, const PageStamp *stamp, Guard *guard, Checks *checks
 	direct_begin(direct, &parts_routine, target, NULL, stamp, guard, checks_journal(checks));
 	writer->checks = checks;
 	writer->stamp = *stamp;
+	arena_init(&writer->chunks, CurrentMemoryContext, CHUNK_BLOCK);
+	arena_init(&writer->formed, CurrentMemoryContext, CHUNK_BLOCK);
+	set_limits(writer);
+	writer->patience = PATIENCE_MIN;
+	direct->base.plain = !target->rel->rd_rel->relispartition;
+	direct->base.model = palloc0(SizeofHeapTupleHeader);
+	pages_stamp(stamp, unconstify(HeapTupleHeaderData *, direct->base.model));
 	writer->partitions = partitions_open(direct->base.estate, direct->root, NULL,
 										 guard, open_part, writer);
 	return writer;

@@ -112,6 +112,21 @@ partitions_find(Partitions *partitions, TupleTableSlot *slot, RowError *err)
 	return leaf;
 }
 
+uint32
+partitions_find_tuples(Partitions *partitions, HeapTuple *tuples, uint32 n, void ***places)
+{
+	if (partitions->router == NULL)
+		partitions->router = route_open(partitions->root->ri_RelationDesc, partitions->estate,
+										partitions->guard);
+	return route_find_tuples(partitions->router, tuples, n, places);
+}
+
+TupleTableSlot *
+partitions_show_tuple(Partitions *partitions, HeapTuple tuple)
+{
+	return route_show_tuple(partitions->router, tuple);
+}
+
 void
 partitions_close_indexes(ResultRelInfo *rri)
 {

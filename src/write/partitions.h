@@ -40,6 +40,17 @@ extern void *partitions_find(Partitions *partitions, TupleTableSlot *slot,
 							 RowError *err);
 
 /*
+ * Of tuples with the target's columns, where that is not a partition itself: *places[i] is the leaf
+ * of each, or NULL where partitions_find must be asked.  Returns for how many there is a place: the
+ * next one may have no leaf, and is to come in a slot.
+ */
+extern uint32 partitions_find_tuples(Partitions *partitions, HeapTuple *tuples, uint32 n,
+									 void ***places);
+
+/* One of these in a slot, until the next one. */
+extern TupleTableSlot *partitions_show_tuple(Partitions *partitions, HeapTuple tuple);
+
+/*
  * Routing opens a leaf's indexes for those who insert row by row.  For others, who would only keep
  * their files and locks.
  */
