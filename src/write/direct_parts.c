@@ -466,35 +466,14 @@ join_part(PartsWriter *writer, Relation rel)
 	return part;
 }
 
-/* Whether tuples of one table are such of the other: a short header is part of the form. */
-static bool
-is_same_form(TupleDesc a, TupleDesc b)
-{
-	if (a->natts != b->natts)
-		return false;
-	for (int i = 0; i < a->natts; i++)
-	{
-		Form_pg_attribute x = TupleDescAttr(a, i);
-		Form_pg_attribute y = TupleDescAttr(b, i);
-
-		if (x->attisdropped != y->attisdropped || x->attlen != y->attlen ||
-			x->attalign != y->attalign ||
-			(x->attstorage == TYPSTORAGE_PLAIN) != (y->attstorage == TYPSTORAGE_PLAIN))
-			return false;
-	}
-	return true;
-}
-
 /* What is to be done with tuples of the target's form that go to a leaf. */
 static TupleFit
-find_fit(const PartsWriter *writer, const DirectTable *table)
+find_fit(const DirectTable *table)
 {
 	if (!constraints_need_no_guard(table->constraints) ||
 		constraints_have_generated(table->constraints))
 		return FIT_ROW;
-	if (table->map != NULL ||
-		!is_same_form(RelationGetDescr(writer->direct.root->ri_RelationDesc),
-					  RelationGetDescr(table->rri->ri_RelationDesc)))
+	if (table->map != NULL)
 		return FIT_COLUMNS;
 	return table->constraints == NULL ? FIT_ALL : FIT_CHECKS;
 }
@@ -523,7 +502,7 @@ open_part(void *arg, ResultRelInfo *rri)
 	}
 	direct_table_open(&part->table, rri, writer->direct.base.estate);
 	part->checked = part->table.checked != CHECKS_NOTHING;
-	part->fit = find_fit(writer, &part->table);
+	part->fit = find_fit(&part->table);
 	writer->nparts++;
 	set_limits(writer);
 	return part;

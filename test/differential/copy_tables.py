@@ -4,6 +4,8 @@ A Table has the SQL that makes it, the columns that a file may give, and the
 queries whose results must be the same after COPY and after bulk_load.
 """
 
+import random
+
 import copy_values
 
 NAMES = ["a", "b", "c", "id", "Mixed Case", "we\"ird", "select", "d1", "\u00e9t\u00e9", "k2", "long_name_long_name", "x"]
@@ -86,6 +88,8 @@ class Table:
         if self.partitioned:
             self.key = self.integer(names.pop(), lambda rng, row: str(rng.randint(0, 60)))
             self.columns.insert(rng.randint(0, len(self.columns)), self.key)
+        # numbers of its own: what else a case has is as without partitions of these kinds
+        self.parting = random.Random(" ".join([self.kind] + [c.name + c.type.sql for c in self.columns]) + str(len(names)))
         for column in self.columns:
             self.decorate(column)
         self.add_features(names)
@@ -213,6 +217,20 @@ class Table:
         sql = ["CREATE %sTABLE %s (%s)%s" % (prefix, name, ", ".join(lines + self.constraints), suffix)]
         return sql + ["ALTER TABLE %s DROP COLUMN %s" % (name, d) for d in dropped]
 
+    def partition_key(self):
+        """What rows are told apart by: the column, or an expression with its values."""
+        key = ident(self.key.name)
+        if self.has_key:
+            return key
+        kinds = [key, key, "(%s + 0)" % key, "(least(%s, 1000))" % key, "(CASE WHEN %s > 59 THEN 1 / (%s - %s) ELSE %s END)" % (key, key, key, key)]
+        return self.parting.choice(kinds)
+
+    def leaf_checks(self):
+        """Constraints of single partitions."""
+        key = ident(self.key.name)
+        checks = ["ADD CHECK (%s <> 13)" % key, "ADD CHECK (100 / (%s - 13) < 200)" % key, "ADD CHECK (pg_column_size(%s) < 5)" % key, "ALTER %s SET NOT NULL" % key]
+        return ["ALTER TABLE part_1 " + self.parting.choice(checks)] if self.parting.random() < 0.15 else []
+
     def partitions(self, name):
         """The partitions, made by themselves or with another order of columns."""
         rng = self.rng
@@ -254,8 +272,8 @@ class Table:
             sql += self.definition(name, suffix=" USING heap2")
         elif self.partitioned:
             method = {"list": "LIST", "hash": "HASH"}.get(self.kind, "RANGE")
-            sql += self.definition(name, suffix=" PARTITION BY %s (%s)" % (method, ident(self.key.name)))
-            sql += self.partitions(name)
+            sql += self.definition(name, suffix=" PARTITION BY %s (%s)" % (method, self.partition_key()))
+            sql += self.partitions(name) + self.leaf_checks()
         elif self.kind == "child":
             sql += ["CREATE TABLE grandparent (%s)" % next(c for c in self.columns if c.loadable).definition()]
             sql += self.definition(name, suffix=" INHERITS (grandparent)")
