@@ -54,6 +54,7 @@
 #include "write/direct.h"
 #include "write/dry_run.h"
 #include "write/partitions.h"
+#include "write/waiting.h"
 
 /*
  * Bytes of rows that wait: for each leaf that has had rows, so that those of few leaves stay in the
@@ -69,19 +70,8 @@
  */
 #define WAITING_LEAF_FEWEST BLCKSZ
 
-/*
- * Rows of a leaf are together in chunks: so many for what a leaf may have waiting, and the smallest
- * and the largest chunk.
- */
-#define LEAF_CHUNKS 8
-#define CHUNK_SMALLEST 512
-#define CHUNK_LARGEST (8 * 1024)
-
-/* Memory that is allocated at once. */
-#define CHUNK_BLOCK (256 * 1024)
-
-/* A row formed one by one that is longer waits where it was formed. */
-#define ROW_APART (2 * CHUNK_LARGEST)
+/* Tuples of the fast path. */
+#define FORMED_BLOCK (256 * 1024)
 
 /*
  * Where rows turn out to need the slow path after others have been formed: how many come by it before
@@ -100,28 +90,6 @@
  */
 #define SHARED_LEAVES_LOCKS 4
 
-/* Some rows of a leaf, in the order in which they came. */
-typedef struct RowChunk
-{
-	struct RowChunk *next;		/* those that came after them, or NULL */
-	char	   *end;			/* of the rows, once there is a next one */
-	char		rows[FLEXIBLE_ARRAY_MEMBER];
-} RowChunk;
-
-/*
- * One of them, MAXALIGNed: its place, if the leaf is checked, then the tuple from its header on, with
- * zeroes up to its MAXALIGNed length; or a pointer to it.
- */
-typedef struct WaitingRow
-{
-	uint32		length;			/* of the tuple */
-	bool		apart;			/* the tuple is elsewhere */
-} WaitingRow;
-
-/* What a row needs before its tuple. */
-#define ROW_HEAD(checked) \
-	(MAXALIGN(sizeof(WaitingRow)) + ((checked) ? MAXALIGN(sizeof(JournalPlace)) : 0))
-
 /* How a leaf takes tuples that the fast path has formed with the target's columns. */
 typedef enum TupleFit
 {
@@ -133,13 +101,8 @@ typedef enum TupleFit
 
 typedef struct Part
 {
-	/* for each row */
-	char	   *at;				/* where the next one goes */
-	char	   *end;			/* of that chunk */
+	RowQueue	rows;			/* that wait */
 	TupleFit	fit;
-	bool		checked;		/* rows wait with their places */
-	RowChunk   *first;			/* NULL: none waits */
-	RowChunk   *last;
 	struct Part *next;			/* that has rows waiting */
 
 	Oid			relid;
@@ -164,11 +127,8 @@ typedef struct PartsWriter
 	List	   *registered;		/* every leaf, in the order of OIDs, once workers were wanted; NIL: none */
 	DirectShared *shared;		/* NULL: there are no other processes */
 
-	/* rows that wait */
-	Arena		chunks;
-	Size		waiting;		/* bytes, and how many may: */
+	Waiting		waiting;		/* rows that wait; and how many bytes may: */
 	Size		limit;
-	Size		chunk_size;
 	Part	   *first;			/* of the leaves that they are for */
 	Part	   *last;
 
@@ -197,43 +157,40 @@ open_toaster(PartsWriter *writer, Part *part)
 	MemoryContextSwitchTo(old);
 }
 
-/* A row that waits gets its place in its leaf's table.  Returns where the next one is. */
-static char *
-place_row(PartsWriter *writer, Part *part, char *at)
+/* A row that waits gets its place in its leaf's table. */
+static void
+place_row(PartsWriter *writer, Part *part, const WaitingRow *row)
 {
 	DirectWriter *direct = &writer->direct;
-	const WaitingRow *row = (const WaitingRow *) at;
-	char	   *data = at + ROW_HEAD(part->checked);
+	char	   *data = waiting_data(&part->rows, row);
 	HeapTupleData tuple;
 
 	tuple.t_len = row->length;
 	tuple.t_data = row->apart ? *(HeapTupleHeader *) data : (HeapTupleHeader) data;
 	tuple.t_tableOid = InvalidOid;
 	ItemPointerSetInvalid(&tuple.t_self);
-	if (row->apart || !toast_unneeded(&tuple) ||
-		!pages_add(direct->batch, data, tuple.t_len))
+	if (row->apart || !toast_unneeded(&tuple) || !pages_add(direct->batch, data, row->length))
 	{
 		if (direct->toaster == NULL && !toast_unneeded(&tuple))
 			open_toaster(writer, part);
 		direct_put_tuple(direct, &tuple);
 	}
-	if (part->checked)
-		journal_place(direct->journal, (JournalPlace *) (at + MAXALIGN(sizeof(WaitingRow))));
+	if (part->rows.placed)
+		journal_place(direct->journal, waiting_place(row));
 	direct_relieve(direct);
-	return data + (row->apart ? sizeof(HeapTupleHeader) : MAXALIGN(row->length));
 }
 
 /* The same for some of the rows; returns how many. */
 static int64
-place_rows(PartsWriter *writer, Part *part, RowChunk *chunk)
+place_rows(PartsWriter *writer, Part *part, const RowChunk *chunk)
 {
-	char	   *end = chunk->next == NULL ? part->at : chunk->end;
 	int64		nrows = 0;
 
 	if (chunk->next != NULL)
 		fetch_ahead(chunk->next);
-	for (char *at = chunk->rows; at < end; nrows++)
-		at = place_row(writer, part, at);
+	for (const WaitingRow *row = waiting_first(chunk); row != NULL;
+		 row = waiting_next(&part->rows, chunk, row), nrows++)
+		place_row(writer, part, row);
 	return nrows;
 }
 
@@ -275,7 +232,7 @@ flush_part(PartsWriter *writer, Part *part, bool later)
 	if (!part->prepared)
 		prepare_part(writer, part, rel);
 	pages_turn(direct->batch, rel, &part->state->tail);
-	for (RowChunk *chunk = part->first; chunk != NULL; chunk = chunk->next)
+	for (const RowChunk *chunk = part->rows.first; chunk != NULL; chunk = chunk->next)
 		nrows += place_rows(writer, part, chunk);
 	if (direct->toaster != NULL)
 		toast_flush(direct->toaster);
@@ -297,14 +254,10 @@ static void
 end_waiting(PartsWriter *writer)
 {
 	for (Part *part = writer->first; part != NULL; part = part->next)
-	{
-		part->first = part->last = NULL;
-		part->at = part->end = NULL;
-	}
+		waiting_forget(&part->rows);
 	writer->first = writer->last = NULL;
-	writer->waiting = 0;
+	waiting_reset(&writer->waiting);
 	arena_reset(&writer->direct.arena);
-	arena_reset(&writer->chunks);
 }
 
 /* The same for all leaves.  Beside other processes in one's turn. */
@@ -315,7 +268,7 @@ flush_all(PartsWriter *writer, bool later)
 	{
 		CHECK_FOR_INTERRUPTS();
 		if (part->next != NULL)
-			fetch_ahead(part->next->first);
+			fetch_ahead(part->next->rows.first);
 		flush_part(writer, part, later);
 	}
 	end_waiting(writer);
@@ -351,13 +304,10 @@ waiting_limit(const PartsWriter *writer)
 static void
 set_limits(PartsWriter *writer)
 {
-	Size		chunk;
-
 	writer->limit = waiting_limit(writer);
 	if (writer->direct.await_turn != NULL)
 		writer->limit = Max(writer->limit, WAITING_SHARED);
-	chunk = writer->limit / Max(writer->nparts, 1) / LEAF_CHUNKS;
-	writer->chunk_size = Min(Max(chunk, CHUNK_SMALLEST), CHUNK_LARGEST);
+	waiting_bound(&writer->waiting, writer->limit / Max(writer->nparts, 1));
 }
 
 static Part *
@@ -501,7 +451,7 @@ open_part(void *arg, ResultRelInfo *rri)
 		MemoryContextSwitchTo(old);
 	}
 	direct_table_open(&part->table, rri, writer->direct.base.estate);
-	part->checked = part->table.checked != CHECKS_NOTHING;
+	part->rows.placed = part->table.checked != CHECKS_NOTHING;
 	part->fit = find_fit(&part->table);
 	writer->nparts++;
 	set_limits(writer);
@@ -510,52 +460,31 @@ open_part(void *arg, ResultRelInfo *rri)
 
 /* ---- put ---- */
 
-/* The leaf gets a chunk with space for a row of that size. */
+/* The leaf's first row waits. */
 static void
-add_chunk(PartsWriter *writer, Part *part, Size row)
+link_part(PartsWriter *writer, Part *part)
 {
-	Size		size = offsetof(RowChunk, rows) + Max(row, writer->chunk_size);
-	RowChunk   *chunk = arena_alloc(&writer->chunks, size);
-
-	chunk->next = NULL;
-	if (part->last != NULL)
-	{
-		part->last->end = part->at;
-		part->last->next = chunk;
-	}
+	part->next = NULL;
+	if (writer->first != NULL)
+		writer->last->next = part;
 	else
-	{
-		part->first = chunk;
-		part->next = NULL;
-		if (writer->first != NULL)
-			writer->last->next = part;
-		else
-			writer->first = part;
-		writer->last = part;
-	}
-	part->last = chunk;
-	part->at = chunk->rows;
-	part->end = (char *) chunk + size;
-	writer->waiting += size;
+		writer->first = part;
+	writer->last = part;
 }
 
-/* Where the tuple, or the pointer to it, of a leaf's next row goes, which needs so many bytes. */
+/* The next row of a leaf waits: where its tuple, or the pointer to it, goes. */
 static inline char *
-add_row(PartsWriter *writer, Part *part, Size size, uint32 length, bool apart)
+add_row(PartsWriter *writer, Part *part, uint32 length, bool apart)
 {
-	Size		head = ROW_HEAD(part->checked);
+	DirectWriter *direct = &writer->direct;
 	WaitingRow *row;
 
-	if (unlikely(head + size > (Size) (part->end - part->at)))
-		add_chunk(writer, part, head + size);
-	row = (WaitingRow *) part->at;
-	part->at += head + size;
-	row->length = length;
-	row->apart = apart;
-	if (part->checked)
-		journal_locate(writer->direct.journal, writer->direct.base.current_row,
-					   (JournalPlace *) ((char *) row + MAXALIGN(sizeof(WaitingRow))));
-	return (char *) row + head;
+	if (unlikely(part->rows.first == NULL))
+		link_part(writer, part);
+	row = waiting_add(&writer->waiting, &part->rows, length, apart);
+	if (part->rows.placed)
+		journal_locate(direct->journal, direct->base.current_row, waiting_place(row));
+	return waiting_data(&part->rows, row);
 }
 
 /* The row waits until its leaf is flushed. */
@@ -570,14 +499,12 @@ add_slot(PartsWriter *writer, Part *part, TupleTableSlot *slot)
 	slot_getallattrs(slot);
 	tuple = tuple_form(part->table.former, slot->tts_values, slot->tts_isnull, &direct->arena);
 	pages_stamp(&writer->stamp, tuple->t_data);
-	if (tuple->t_len > ROW_APART)
+	if (tuple->t_len > WAITING_APART)
 	{
-		to = add_row(writer, part, sizeof(HeapTupleHeader), tuple->t_len, true);
-		*(HeapTupleHeader *) to = tuple->t_data;
-		writer->waiting += tuple->t_len;
+		*(HeapTupleHeader *) add_row(writer, part, tuple->t_len, true) = tuple->t_data;
 		return;
 	}
-	to = add_row(writer, part, MAXALIGN(tuple->t_len), tuple->t_len, false);
+	to = add_row(writer, part, tuple->t_len, false);
 	memcpy(to, tuple->t_data, tuple->t_len);
 	memset(to + tuple->t_len, 0, MAXALIGN(tuple->t_len) - tuple->t_len);
 	arena_trim(&direct->arena, tuple, 0);
@@ -589,7 +516,7 @@ add_tuple(PartsWriter *writer, Part *part, HeapTuple tuple)
 {
 	Size		size = MAXALIGN(tuple->t_len);
 	const char *from = (char *) tuple->t_data;
-	char	   *to = add_row(writer, part, size, tuple->t_len, false);
+	char	   *to = add_row(writer, part, tuple->t_len, false);
 
 	/* two copies that overlap take the place of a loop */
 	if (size >= 32 && size <= 64)
@@ -605,7 +532,7 @@ add_tuple(PartsWriter *writer, Part *part, HeapTuple tuple)
 static inline void
 bound_waiting(PartsWriter *writer)
 {
-	if (unlikely(writer->waiting >= writer->limit))
+	if (unlikely(writer->waiting.bytes >= writer->limit))
 		place_waiting(writer);
 }
 
@@ -905,7 +832,7 @@ static bool
 parts_reserve(Writer *base)
 {
 	PartsWriter *writer = (PartsWriter *) base;
-	bool		enough = writer->waiting >= waiting_limit(writer);
+	bool		enough = writer->waiting.bytes >= waiting_limit(writer);
 
 	flush_all(writer, !parts_writes_in_turn(base));
 	return enough;
@@ -959,8 +886,8 @@ open_writer(Target *target, const PageStamp *stamp, Guard *guard, Checks *checks
 	direct_begin(direct, &parts_routine, target, NULL, stamp, guard, checks_journal(checks));
 	writer->checks = checks;
 	writer->stamp = *stamp;
-	arena_init(&writer->chunks, CurrentMemoryContext, CHUNK_BLOCK);
-	arena_init(&writer->formed, CurrentMemoryContext, CHUNK_BLOCK);
+	waiting_init(&writer->waiting, CurrentMemoryContext);
+	arena_init(&writer->formed, CurrentMemoryContext, FORMED_BLOCK);
 	set_limits(writer);
 	writer->patience = PATIENCE_MIN;
 	direct->base.plain = !target->rel->rd_rel->relispartition;
