@@ -7,9 +7,12 @@
  */
 #include "postgres.h"
 
+#include <math.h>
+
 #include "access/sysattr.h"
 #include "access/table.h"
 #include "access/tableam.h"
+#include "access/twophase.h"
 #include "access/xact.h"
 #include "catalog/catalog.h"
 #include "catalog/heap.h"
@@ -50,11 +53,11 @@
 #define LOCK_PRIVILEGES (ACL_UPDATE | ACL_DELETE | ACL_TRUNCATE | COMPAT_ACL_MAINTAIN)
 
 /*
- * Maximum number of partitions that writer auto locks, per
- * max_locks_per_transaction: a small part of the lock table.  COPY locks only
- * partitions that get rows.
+ * The part of the server's lock table that writer auto may fill with locks of
+ * partitions and their indexes.  COPY locks only partitions that get rows, which
+ * of a table that has none will be most of them.
  */
-#define AUTO_LOCKS 16
+#define AUTO_LOCKS (2.0 / 3)
 
 /* Tables, partitioned tables, and views whose trigger takes the rows. */
 static void
@@ -670,9 +673,9 @@ has_rows(Relation rel)
 		 RelationGetNumberOfBlocks(rel) > 0);
 }
 
-/* Locks one table and checks it for rows. */
+/* Locks one table and checks it for rows.  *locks: how many it takes to load it, added. */
 static RefusalReason
-try_lock_one(Target *target, Oid relid)
+try_lock_one(Target *target, Oid relid, double *locks)
 {
 	Relation	rel;
 	RefusalReason refusal = REFUSAL_NONE;
@@ -685,21 +688,31 @@ try_lock_one(Target *target, Oid relid)
 		return REFUSAL_IN_USE;
 	if (has_rows(rel))
 		refusal = REFUSAL_NOT_EMPTY;
+	*locks += 1 + list_length(RelationGetIndexList(rel));
 	table_close(rel, NoLock);
 	return refusal;
 }
 
+/* How many locks that part is. */
+static double
+max_auto_locks(void)
+{
+	/* as lock.c has it */
+	return AUTO_LOCKS * max_locks_per_xact * (MaxBackends + max_prepared_xacts);
+}
+
 /* Locks and checks the partitions of the locked target, at all levels. */
 static RefusalReason
-try_lock_partitions(Target *target, const BulkOptions *options)
+try_lock_partitions(Target *target, const BulkOptions *options, double locks)
 {
 	Oid			relid = RelationGetRelid(target->rel);
 	List	   *relids = find_all_inheritors(relid, NoLock, NULL);
+	/* a new or truncated table is locked already */
+	double		max_locks = options->truncate || RELATION_IS_LOCAL(target->rel) ?
+		INFINITY : max_auto_locks();
 	ListCell   *lc;
 
-	/* a new or truncated table is locked already */
-	if (!options->truncate && !RELATION_IS_LOCAL(target->rel) &&
-		list_length(relids) > AUTO_LOCKS * max_locks_per_xact)
+	if (list_length(relids) > max_locks)
 		return REFUSAL_MANY_PARTITIONS;
 	foreach(lc, relids)
 	{
@@ -707,7 +720,9 @@ try_lock_partitions(Target *target, const BulkOptions *options)
 
 		CHECK_FOR_INTERRUPTS();
 		if (lfirst_oid(lc) != relid)
-			refusal = try_lock_one(target, lfirst_oid(lc));
+			refusal = try_lock_one(target, lfirst_oid(lc), &locks);
+		if (refusal == REFUSAL_NONE && locks > max_locks)
+			refusal = REFUSAL_MANY_PARTITIONS;
 		if (refusal != REFUSAL_NONE)
 			return refusal;
 	}
@@ -731,6 +746,7 @@ RefusalReason
 target_try_lock(Target *target, const BulkOptions *options)
 {
 	Relation	rel = target->rel;
+	double		locks = 0;
 	RefusalReason refusal;
 
 	/* those of an attempt that was undone have gone with its subtransaction */
@@ -744,9 +760,9 @@ target_try_lock(Target *target, const BulkOptions *options)
 						  LOCK_PRIVILEGES) != ACLCHECK_OK)
 		return REFUSAL_NO_LOCK_PRIVILEGE;
 
-	refusal = try_lock_one(target, RelationGetRelid(rel));
+	refusal = try_lock_one(target, RelationGetRelid(rel), &locks);
 	if (refusal == REFUSAL_NONE && rel->rd_rel->relkind == RELKIND_PARTITIONED_TABLE)
-		refusal = try_lock_partitions(target, options);
+		refusal = try_lock_partitions(target, options, locks);
 	if (refusal != REFUSAL_NONE)
 		target_release_locks(target);
 	return refusal;
