@@ -3,7 +3,8 @@
  *		See route.h.
  *
  * The search in a table's bounds is the server's (partbounds.h); its use
- * follows get_partition_for_tuple of execPartition.c.
+ * follows get_partition_for_tuple of execPartition.c, as does the test whether
+ * a row goes where the one before went.
  */
 #include "postgres.h"
 
@@ -32,7 +33,7 @@ typedef struct RouteLevel
 	PartitionDesc desc;
 	List	   *exprs;			/* ExprStates of the key's expressions */
 	bool		computes;		/* keys and their places are found by computations alone */
-	int			last;			/* the bound that was found last, as the server's searches tell it */
+	int			last;			/* the bound that was found last, as the server's searches say */
 	int			repeats;		/* how many times in a row, FEW_REPEATS at most */
 	AttrMap    *map;			/* from the root's columns; NULL if they are the same */
 	TupleTableSlot *slot;		/* a row with this table's columns, with map */
@@ -181,7 +182,10 @@ key_values(Router *router, RouteLevel *level, TupleTableSlot *slot, bool guarded
 	}
 }
 
-/* Whether a key is within the range above a bound, -1: the first one, or has the value of a list's. */
+/*
+ * Whether a key is within the range above a bound (-1: below the first one), or has the value of
+ * one of a list.
+ */
 static bool
 is_at(const RouteLevel *level, int at, Datum *values)
 {
@@ -390,14 +394,14 @@ route_tuples(void *arg)
 	}
 }
 
-/* A copy of the descriptor: a reference would end with the subtransaction that a row is guarded by. */
 static void
 prepare_tuples(Router *router)
 {
 	MemoryContext old = MemoryContextSwitchTo(router->estate->es_query_cxt);
+	TupleDesc	desc = RelationGetDescr(router->root->rel);
 
-	router->slot = ExecInitExtraTupleSlot(router->estate,
-										  CreateTupleDescCopy(RelationGetDescr(router->root->rel)),
+	/* a copy: a reference would end with the subtransaction that a row is guarded by */
+	router->slot = ExecInitExtraTupleSlot(router->estate, CreateTupleDescCopy(desc),
 										  &TTSOpsHeapTuple);
 	MemoryContextSwitchTo(old);
 }

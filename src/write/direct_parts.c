@@ -74,8 +74,8 @@
 #define FORMED_BLOCK (256 * 1024)
 
 /*
- * Where rows turn out to need the slow path after others have been formed: how many come by it before
- * the fast path is tried again, twice as many each time.
+ * Where rows turn out to need the slow path after others have been formed: how many come by it
+ * before the fast path is tried again, twice as many each time.
  */
 #define PATIENCE_MIN 16
 #define PATIENCE_MAX 1024
@@ -124,7 +124,7 @@ typedef struct PartsWriter
 	Partitions *partitions;
 	int			nparts;			/* that have got rows from this process */
 	List	   *parts;			/* that routing has opened, but for registered ones */
-	List	   *registered;		/* every leaf, in the order of OIDs, once workers were wanted; NIL: none */
+	List	   *registered;		/* every leaf, by OID, once workers were wanted; NIL: none */
 	DirectShared *shared;		/* NULL: there are no other processes */
 
 	Waiting		waiting;		/* rows that wait; and how many bytes may: */

@@ -88,7 +88,7 @@ waiting_data(const RowQueue *queue, const WaitingRow *row)
 	return (char *) row + waiting_head(queue);
 }
 
-/* Adds a row, whose tuple has so many bytes; its place and its data are for the caller to fill in. */
+/* Adds a row, whose tuple has so many bytes: the caller fills in its place and its data. */
 static inline WaitingRow *
 waiting_add(Waiting *waiting, RowQueue *queue, uint32 length, bool apart)
 {
