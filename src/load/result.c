@@ -8,8 +8,10 @@
 #include "format/encoding.h"
 #include "index/plan.h"
 #include "load/result.h"
+#include "miscadmin.h"
 #include "server/jsonb_push.h"
 #include "server/throttle.h"
+#include "utils/acl.h"
 #include "utils/builtins.h"
 #include "utils/numeric.h"
 
@@ -192,6 +194,7 @@ result_details(const LoadResult *result, const LoadTimes *times, List *paths,
 /* ---- the last one ---- */
 
 static LoadResult *last;
+static Oid	last_user;			/* who loaded */
 
 void
 result_keep(const LoadResult *result)
@@ -219,6 +222,7 @@ result_keep(const LoadResult *result)
 		.finished = result->finished,
 		.details = details
 	};
+	last_user = GetUserId();
 	MemoryContextSwitchTo(caller);
 }
 
@@ -236,5 +240,5 @@ result_forget(void)
 const LoadResult *
 result_last(void)
 {
-	return last;
+	return last != NULL && has_privs_of_role(GetUserId(), last_user) ? last : NULL;
 }

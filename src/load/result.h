@@ -54,7 +54,8 @@ typedef struct LoadTimes
 
 /*
  * Keeps a result for result_last, which returns that of the session's last load that ended
- * without an error, or NULL: what SQL can see of it.
+ * without an error: what SQL can see of it.  NULL: there was none, or the current user may
+ * not act as the one who loaded, as it has values of rejected rows.
  */
 extern void result_keep(const LoadResult *result);
 extern const LoadResult *result_last(void);

@@ -127,6 +127,8 @@ find_generated(Constraints *constraints, Relation rel)
 	for (int i = 0; i < desc->natts; i++)
 		if (TupleDescAttr(desc, i)->attgenerated == ATTRIBUTE_GENERATED_STORED)
 			add_generated(constraints, rel, i + 1);
+	/* what fails here, as for a missing privilege, is the fault of no row */
+	compat_init_generated(constraints->rri, constraints->estate);
 }
 
 Constraints *

@@ -307,6 +307,28 @@ compat_check_execute(Oid function, const char *name)
 		aclcheck_error(result, OBJECT_FUNCTION, name);
 }
 
+/*
+ * Prepares the expressions of stored generated columns for inserted rows.  Where
+ * the server does that for the first row and it fails, before 16 the others are
+ * computed with what there is, or not at all.
+ */
+#include "executor/nodeModifyTable.h"
+
+static inline void
+compat_init_generated(ResultRelInfo *rri, EState *estate)
+{
+#if PG_VERSION_NUM >= 180000
+	if (rri->ri_GeneratedExprsI == NULL)
+		ExecInitGenerated(rri, estate, CMD_INSERT);
+#elif PG_VERSION_NUM >= 160000
+	if (rri->ri_GeneratedExprsI == NULL)
+		ExecInitStoredGenerated(rri, estate, CMD_INSERT);
+#else
+	if (rri->ri_GeneratedExprs == NULL)
+		ExecInitStoredGenerated(rri, estate, CMD_INSERT);
+#endif
+}
+
 /* A scan of a whole table. */
 #if PG_VERSION_NUM >= 190000
 #define compat_table_beginscan(rel, snapshot) \

@@ -21,6 +21,7 @@ class CaseChecker:
     cases = 300                 # at most, unless the arguments say otherwise
     mode = 0o755                # of the folder with the files; the server reads them
     chunk = None                # size, if the case has one
+    seconds = 60 if LONG else 20    # no case is started after these, unless the arguments say otherwise
 
     def __init__(self, options):
         self.options = options
@@ -75,7 +76,7 @@ def main(checker, doc, more=()):
     """more: arguments that only this program has, each a name and what it is."""
     parser = argparse.ArgumentParser(description=doc.splitlines()[0])
     parser.add_argument("--cases", type=int, default=checker.cases, help="how many at most")
-    parser.add_argument("--seconds", type=int, default=60 if LONG else 20, help="start no case after these")
+    parser.add_argument("--seconds", type=int, default=checker.seconds, help="start no case after these")
     parser.add_argument("--seed", default="1")
     for name, what in more:
         parser.add_argument(name, help=what)
