@@ -136,9 +136,11 @@ CREATE EXTENSION pgbulk;
 
 -- settings and options that anyone may set have bounds
 SET ROLE regress_pgbulk_rights;
+\set VERBOSITY sqlstate
 SET pgbulk.chunk_size = 15;
 SET pgbulk.chunk_size = '257MB';
 SET pgbulk.copy_min_size = -1;
+\set VERBOSITY terse
 SET pgbulk.unknown = 1;
 SELECT rows_loaded FROM bulk_load('rights_t', :'f', '{"max_rate": 0}');
 SELECT rows_loaded FROM bulk_load('rights_t', :'f', '{"workers": 2000}');
