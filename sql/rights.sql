@@ -134,6 +134,46 @@ DROP EXTENSION pgbulk;
 DROP SCHEMA rights_theirs CASCADE;
 CREATE EXTENSION pgbulk;
 
+-- expressions of an index that is built here are evaluated as its table's owner, in workers, too
+CREATE FUNCTION rights_who(i int) RETURNS text IMMUTABLE PARALLEL SAFE LANGUAGE plpgsql AS 'BEGIN RETURN current_user; END';
+CREATE TABLE rights_owned (a int) WITH (parallel_workers = 2);
+INSERT INTO rights_owned SELECT generate_series(1, 5000);
+ALTER TABLE rights_owned OWNER TO regress_pgbulk_rights_other;
+SELECT rows_loaded FROM bulk_load_last();	-- loads the library
+SET pgbulk.create_index = on;
+SET pgbulk.debug_create_index = on;
+SET enable_seqscan = off;
+SET enable_bitmapscan = off;
+CREATE INDEX rights_i ON rights_owned (rights_who(a), a);
+SELECT count(*) FROM rights_owned WHERE rights_who(a) = 'regress_pgbulk_rights_other';
+SET max_parallel_maintenance_workers = 0;
+REINDEX INDEX rights_i;
+SELECT count(*) FROM rights_owned WHERE rights_who(a) = 'regress_pgbulk_rights_other';
+SELECT statement, taken, count FROM bulk_load_statements;
+RESET pgbulk.create_index;
+RESET pgbulk.debug_create_index;
+RESET enable_seqscan;
+RESET enable_bitmapscan;
+RESET max_parallel_maintenance_workers;
+DROP TABLE rights_owned;
+
+-- another role sees of a load what it sees of a COPY: that there is one
+CREATE TABLE rights_seen (pid int, datname name, relation text, rows_loaded bigint);
+GRANT INSERT, SELECT ON rights_seen TO regress_pgbulk_rights_other;
+CREATE FUNCTION rights_look() RETURNS bool SECURITY DEFINER LANGUAGE plpgsql AS $$
+BEGIN
+	INSERT INTO rights_seen SELECT pid, datname, relation, rows_loaded FROM bulk_load_progress_wide WHERE datname = current_database();
+	RETURN true;
+END $$;
+ALTER FUNCTION rights_look OWNER TO regress_pgbulk_rights_other;
+SELECT rows_loaded FROM bulk_load('rights_t', :'f', '{"where": "rights_look()", "limit": 1}');
+SELECT count(*) FROM rights_seen;
+GRANT pg_read_all_stats TO regress_pgbulk_rights_other;
+SELECT rows_loaded FROM bulk_load('rights_t', :'f', '{"where": "rights_look()", "limit": 1}');
+SELECT relation FROM rights_seen;
+REVOKE pg_read_all_stats FROM regress_pgbulk_rights_other;
+DROP TABLE rights_seen;
+
 -- settings and options that anyone may set have bounds
 SET ROLE regress_pgbulk_rights;
 \set VERBOSITY sqlstate
@@ -158,7 +198,7 @@ REFRESH MATERIALIZED VIEW rights_m;
 DROP MATERIALIZED VIEW rights_m;
 
 DROP TABLE rights_t, rights_r, rights_g;
-DROP FUNCTION rights_twice, rights_thrice, rights_become, rights_definer, rights_load, rights_within;
+DROP FUNCTION rights_twice, rights_thrice, rights_become, rights_definer, rights_load, rights_within, rights_who, rights_look;
 DROP OWNED BY regress_pgbulk_rights, regress_pgbulk_rights_other;
 DROP ROLE regress_pgbulk_rights, regress_pgbulk_rights_other;
 COPY (SELECT 1) TO PROGRAM 'cat > pgbulk_rights_gone; rm -f pgbulk_rights_*';

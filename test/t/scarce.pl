@@ -2,7 +2,7 @@
 # kind one allocation after the other fails: the load ends with "out of memory", or it has done all,
 # and then the table is as before, and the server goes on.  Then loads with the least of all settings.
 #
-# PGBULK_TEST_FAULTS=n lets that many of each load fail; else 12, or 40 where PGBULK_TEST_LONG is set.
+# PGBULK_TEST_FAULTS=n lets that many of each load fail; else 8, or 30 where PGBULK_TEST_LONG is set.
 
 use strict;
 use warnings;
@@ -18,7 +18,7 @@ plan skip_all => 'needs Linux with 64 bits' if $^O ne 'linux' || length(pack('L!
 
 my $library = data_dir() . '/memory.so';
 my $fault = data_dir() . '/fault';
-my $most = $ENV{PGBULK_TEST_FAULTS} // ($ENV{PGBULK_TEST_LONG} ? 40 : 12);
+my $most = $ENV{PGBULK_TEST_FAULTS} // ($ENV{PGBULK_TEST_LONG} ? 30 : 8);
 is(system("cc -O2 -shared -fPIC -o $library $FindBin::RealBin/../modules/memory.c -ldl"), 0, 'the library is built');
 
 # The n-th allocation of a process fails from now on, or of the workers; 0: none does.
@@ -213,6 +213,16 @@ foreach my $writer (qw(buffered direct auto))
 }
 is(outcome("SELECT rows_loaded FROM bulk_load('many', '$narrow')"), ' 1000', 'few partitions are loaded');
 is(outcome("SELECT rows_loaded FROM bulk_load('plain', '$rows')"), ' 6000', 'and other tables');
+
+# with locks for all of them, and many more partitions than files that may be open
+$node->append_conf('postgresql.conf', 'max_locks_per_transaction = ' . int($partitions / 4));
+$node->restart;
+foreach my $options ('{"writer": "buffered"}', direct(0), direct(2))
+{
+	is(outcome("SELECT rows_loaded FROM bulk_load('many', '$spread', '$options')"), " $partitions", "$partitions partitions, $options");
+}
+is($node->safe_psql('postgres', 'SELECT count(*), count(DISTINCT tableoid) FROM many WHERE s IS NOT NULL'),
+	3 * $partitions + 1000 . "|$partitions", 'all have their rows');
 
 # temporary files, memory for sorting, workers and files: what there is suffices, or the load ends
 my $least = "SET work_mem = '64kB'; SET maintenance_work_mem = '1MB'; SET temp_buffers = 100;";
