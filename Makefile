@@ -6,16 +6,17 @@
 #
 # The version stands in pgbulk.control alone.
 
-srcdir ?= .
+# The folder of this file: packages build outside of it, for several servers from one tree.
+srcdir := $(patsubst %/,%,$(dir $(lastword $(MAKEFILE_LIST))))
 EXTENSION = pgbulk
 EXTVERSION := $(shell sed -n "s/^default_version *= *'\(.*\)'/\1/p" $(srcdir)/pgbulk.control)
 MODULE_big = pgbulk
-DATA = pgbulk--$(EXTVERSION).sql $(wildcard pgbulk--*--*.sql)
+DATA = pgbulk--$(EXTVERSION).sql $(notdir $(wildcard $(srcdir)/pgbulk--*--*.sql))
 PGFILEDESC = "pgbulk - bulk loader"
 
 # Every folder; a new file needs no line here.
-OBJS = $(patsubst %.c,%.o,$(sort $(wildcard src/*.c src/*/*.c)))
-OWN_FILES = $(wildcard src/*.h src/*/*.h) Makefile pgbulk.control
+OBJS = $(patsubst $(srcdir)/%.c,%.o,$(sort $(wildcard $(srcdir)/src/*.c $(srcdir)/src/*/*.c)))
+OWN_FILES = $(wildcard $(srcdir)/src/*.h $(srcdir)/src/*/*.h) $(srcdir)/Makefile $(srcdir)/pgbulk.control
 
 # The libraries that compressed files are read with.  One that is not at hand
 # is left out by naming the others: make COMPRESSION="gzip zstd".
@@ -35,24 +36,30 @@ PG_CPPFLAGS = -I$(srcdir)/src -DPGBULK_VERSION=\"$(EXTVERSION)\" $(COMPRESSION_D
 PG_CPPFLAGS += '-DPGDLLEXPORT=__attribute__((visibility("default")))'
 PG_CFLAGS = -fvisibility=hidden -Wall -Wextra -Wno-unused-parameter -Wno-sign-compare -Wno-missing-field-initializers
 
-REGRESS = $(sort $(patsubst sql/%.sql,%,$(wildcard sql/*.sql)))
+REGRESS = $(sort $(patsubst $(srcdir)/sql/%.sql,%,$(wildcard $(srcdir)/sql/*.sql)))
 REGRESS_OPTS = --load-extension=$(EXTENSION) --encoding=UTF8
+
+# Bitcode is for the server's JIT, which puts small functions into expressions.  There are
+# none here, and it takes clang and as long as the code.
+override with_llvm = no
 
 PG_CONFIG ?= pg_config
 PGXS := $(shell $(PG_CONFIG) --pgxs)
 include $(PGXS)
 
 # Servers built without --enable-depend do not follow headers.
-$(OBJS) $(OBJS:.o=.bc): $(OWN_FILES) build.stamp
+$(OBJS): $(OWN_FILES) build.stamp
 
-# What the objects are made for, so that another server or other libraries make them anew.
+# What the objects are made for, so that another server, compiler or other libraries make them anew.
+# Outside of the sources there are no folders for them yet.
 build.stamp: always
-	@echo '$(VERSION) $(pkglibdir) $(COMPRESSION)' | cmp -s - $@ || echo '$(VERSION) $(pkglibdir) $(COMPRESSION)' >$@
+	@mkdir -p $(sort $(dir $(OBJS)))
+	@echo '$(VERSION) $(pkglibdir) $(CC) $(COMPRESSION)' | cmp -s - $@ || echo '$(VERSION) $(pkglibdir) $(CC) $(COMPRESSION)' >$@
 EXTRA_CLEAN += build.stamp
 
 .PHONY: always unit dist
 unit:
-	$(MAKE) -C test/unit check
+	$(MAKE) -C $(srcdir)/test/unit check
 
 META.json: META.json.in pgbulk.control
 	sed 's/@VERSION@/$(EXTVERSION)/g' $< > $@

@@ -142,6 +142,7 @@ has_header() { echo "#include <$1>" | cc -E -x c -; }
 # What every script needs: a compiler, libraries and a server.
 prepare() {
 	need 'command -v gcc && command -v make' gcc make libc6-dev
+	[ -z "${CC:-}" ] || need 'command -v "$CC"' "$CC"
 	need 'has_header zlib.h' zlib1g-dev
 	need 'has_header lz4frame.h' liblz4-dev
 	need 'has_header zstd.h' libzstd-dev
@@ -214,6 +215,7 @@ work_begin() {
 	[ -n "$place" ] || die "neither TMPDIR nor /tmp nor /var/tmp can be written by ${SERVER_USER:-you}"
 	WORK=$(mktemp -d "$place/pgbulk.XXXXXX")
 	chmod 755 "$WORK"
+	STAGE=$WORK/stage
 	mkdir "$WORK/tmp" "$WORK/socket"
 	export TMPDIR=$WORK/tmp
 	own "$WORK"
@@ -270,38 +272,38 @@ tree_copy() {
 	mv "$new" "$1"
 }
 
-# pgxs DIR ARGUMENT...: make in DIR for the server in use.  The bitcode is for
-# the server's JIT only and takes as long as the code.
+# pgxs DIR ARGUMENT...: make in DIR for the server in use, by the compiler that CC names or the
+# server's own.
 pgxs() {
 	local dir=$1
 	shift
-	make -s -C "$dir" PG_CONFIG="$PG_CONFIG" with_llvm=no "$@"
+	make -s -C "$dir" PG_CONFIG="$PG_CONFIG" ${CC:+CC="$CC"} "$@"
 }
 
 # stage_install DIR: installs the build in DIR beside the server rather than in
-# it, where the server can look elsewhere; $WORK/stage.conf tells it so.
+# it, where the server can look elsewhere, in $STAGE; $STAGE.conf tells it so.
 stage_install() {
 	local share lib
 	share=$("$PG_CONFIG" --sharedir)
 	lib=$("$PG_CONFIG" --pkglibdir)
-	rm -rf "$WORK/stage"
+	rm -rf "$STAGE"
 	if [ "$PGMAJOR" -ge 18 ]; then
-		pgxs "$1" install DESTDIR="$WORK/stage"
-		cat >"$WORK/stage.conf" <<-EOF
-			extension_control_path = '$WORK/stage$share:\$system'
-			dynamic_library_path = '$WORK/stage$lib:\$libdir'
+		pgxs "$1" install DESTDIR="$STAGE"
+		cat >"$STAGE.conf" <<-EOF
+			extension_control_path = '$STAGE$share:\$system'
+			dynamic_library_path = '$STAGE$lib:\$libdir'
 		EOF
 	elif grep -q extension_destdir "$PGBIN/postgres"; then
-		pgxs "$1" install DESTDIR="$WORK/stage"
+		pgxs "$1" install DESTDIR="$STAGE"
 		# that is for extensions; libraries that are preloaded are looked for otherwise
-		cat >"$WORK/stage.conf" <<-EOF
-			extension_destdir = '$WORK/stage'
-			dynamic_library_path = '$WORK/stage$lib:\$libdir'
+		cat >"$STAGE.conf" <<-EOF
+			extension_destdir = '$STAGE'
+			dynamic_library_path = '$STAGE$lib:\$libdir'
 		EOF
 	elif [ -w "$share/extension" ] && [ -w "$lib" ]; then
 		say "note: this server finds extensions only in its own folders: installing into $lib"
 		pgxs "$1" install
-		: >"$WORK/stage.conf"
+		: >"$STAGE.conf"
 	else
 		die "this server finds extensions only in its own folders; as root run: make install PG_CONFIG=$PG_CONFIG"
 	fi
@@ -337,7 +339,7 @@ cluster_start() {
 		echo "listen_addresses = ''"
 		echo "unix_socket_directories = '$WORK/socket'"
 		echo "log_line_prefix = '%m [%p] %q%d %e '"
-		cat "$WORK/stage.conf"
+		cat "$STAGE.conf"
 		printf '%s\n' "$@"
 	} >>"$CLUSTER/postgresql.conf"
 	unset PGSERVICE PGPASSWORD PGOPTIONS PGCLIENTENCODING PGDATA
