@@ -61,10 +61,5 @@ EXTRA_CLEAN += build.stamp
 unit:
 	$(MAKE) -C $(srcdir)/test/unit check
 
-META.json: META.json.in pgbulk.control
-	sed 's/@VERSION@/$(EXTVERSION)/g' $< > $@
-
-dist: META.json
-	@[ -e $(srcdir)/.git ] || { echo "make dist takes what is committed: it needs git and a clone of the repository" >&2; exit 1; }
-	git archive --format=zip --prefix=pgbulk-$(EXTVERSION)/ --add-file=META.json \
-		-o pgbulk-$(EXTVERSION).zip HEAD
+dist:
+	$(srcdir)/scripts/dist
