@@ -162,7 +162,9 @@ GRANT SELECT ON bulk_load_progress, bulk_load_progress_wide TO PUBLIC;
 
 CREATE SEQUENCE bulk_load_id;
 COMMENT ON SEQUENCE bulk_load_id IS 'numbers of loads, as in the load_id of reject tables';
--- Goes on after a dump and restore, as reject tables do; whoever dumps has to read it.
+-- Goes on after a dump and restore, as reject tables do; whoever dumps has to read it, and the owner
+-- of the extension, who need not be a superuser, sets it when the dump is restored.
+ALTER SEQUENCE bulk_load_id OWNER TO @extowner@;
 GRANT SELECT ON SEQUENCE bulk_load_id TO PUBLIC;
 SELECT pg_catalog.pg_extension_config_dump('bulk_load_id'::pg_catalog.regclass, ''::pg_catalog.text);
 

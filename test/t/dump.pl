@@ -1,5 +1,5 @@
-# Dump and restore: the numbers of loads continue, and the role that dumps a
-# database can read them.
+# Dump and restore: the numbers of loads continue, the role that dumps a
+# database can read them, and its owner can restore it.
 
 use strict;
 use warnings;
@@ -23,7 +23,7 @@ sub load_id
 }
 
 $node->safe_psql('postgres', 'CREATE ROLE dumper LOGIN');
-$node->safe_psql('postgres', "CREATE DATABASE $_ OWNER dumper") foreach qw(here plain archive);
+$node->safe_psql('postgres', "CREATE DATABASE $_ OWNER dumper") foreach qw(here plain archive owned);
 $node->safe_psql('here', q{
 	CREATE SCHEMA ext;
 	GRANT USAGE ON SCHEMA ext TO dumper;
@@ -42,7 +42,15 @@ $node->command_ok([ 'pg_dump', '-Fc', '-f', "$folder/archive", $node->connstr('h
 $node->command_ok([ 'psql', '-Xq', '-v', 'ON_ERROR_STOP=1', '-f', "$folder/plain.sql", $node->connstr('plain') ], 'restored by psql');
 $node->command_ok([ 'pg_restore', '-d', $node->connstr('archive'), "$folder/archive" ], 'restored by pg_restore');
 
-foreach my $database (qw(plain archive))
+# the extension is trusted, so who owns the database can restore it
+$node->command_ok([ 'pg_dump', '-Fc', '--no-owner', '-f', "$folder/owned", $node->connstr('here') ], 'without owners');
+$node->command_ok([ 'pg_restore', '--no-owner', '--exit-on-error', '-d', $node->connstr('owned') . ' user=dumper', "$folder/owned" ],
+	'restored by the owner of the database');
+is($node->safe_psql('owned', q{
+	SELECT r.rolname, r.rolsuper FROM pg_extension JOIN pg_roles r ON r.oid = extowner WHERE extname = 'pgbulk'}),
+	'dumper|f', 'whose extension it is');
+
+foreach my $database (qw(plain archive owned))
 {
 	is(load_id($database), $last + 1, "$database: numbers go on");
 	is($node->safe_psql($database, 'SELECT count(*), count(DISTINCT load_id) FROM r'), '4|4',

@@ -1,0 +1,88 @@
+--
+-- The extension is trusted: who may create objects in a database may create it there.  That gives nobody what a
+-- superuser would have to give.
+--
+SET client_min_messages = warning;
+DROP EXTENSION pgbulk;
+CREATE ROLE regress_pgbulk_owner;
+CREATE ROLE regress_pgbulk_nobody;
+GRANT ALL ON SCHEMA public TO regress_pgbulk_nobody;
+
+-- who may not create objects may not
+SET ROLE regress_pgbulk_nobody;
+CREATE EXTENSION pgbulk;
+RESET ROLE;
+
+SELECT format('GRANT CREATE ON DATABASE %I TO regress_pgbulk_owner', current_database()) \gexec
+SET ROLE regress_pgbulk_owner;
+CREATE SCHEMA trusted;
+CREATE EXTENSION pgbulk SCHEMA trusted;
+SET search_path = trusted, public;
+
+-- its functions and views are a superuser's, its sequence is the owner's, whose restore sets it
+SELECT DISTINCT proowner = extowner AS of_owner, r.rolsuper
+FROM pg_extension e JOIN pg_depend d ON d.refobjid = e.oid AND deptype = 'e' JOIN pg_proc p ON p.oid = d.objid JOIN pg_roles r ON r.oid = proowner
+WHERE extname = 'pgbulk';
+SELECT relname, relkind, relowner = extowner AS of_owner, r.rolsuper
+FROM pg_extension e JOIN pg_depend d ON d.refobjid = e.oid AND deptype = 'e' JOIN pg_class c ON c.oid = d.objid JOIN pg_roles r ON r.oid = relowner
+WHERE extname = 'pgbulk' ORDER BY 1;
+SELECT setval('bulk_load_id', 7);
+ALTER FUNCTION bulk_load_last() SECURITY DEFINER;
+CREATE OR REPLACE FUNCTION bulk_load_last() RETURNS record LANGUAGE sql AS 'SELECT 1, 2';
+DROP FUNCTION bulk_load_last();
+DROP SEQUENCE bulk_load_id;
+
+-- what it can do: load what it can read into what it can write
+CREATE TABLE trusted_t (a int PRIMARY KEY, b text);
+SELECT rows_loaded, writer, details -> 'load_id' AS load_id
+FROM bulk_load_query('trusted_t', 'SELECT i, ''b'' FROM generate_series(1, 1000) i');
+
+-- what it cannot: read or write any file
+CREATE FUNCTION trusted_try(statement text) RETURNS text LANGUAGE plpgsql AS $$
+BEGIN
+	EXECUTE statement;
+	RETURN 'DONE';
+EXCEPTION WHEN OTHERS THEN
+	RETURN concat(SQLSTATE, ' ', SQLERRM);
+END $$;
+SELECT statement, trusted_try(statement) FROM unnest(ARRAY[
+	$$SELECT bulk_load('trusted_t', '/etc/passwd')$$,
+	$$SELECT bulk_load('trusted_t', '/etc/pass*d')$$,
+	$$SELECT bulk_load('trusted_t', '/etc/nowhere*')$$,
+	$$SELECT bulk_load('trusted_t', '/nowhere')$$,
+	$$SELECT bulk_load('trusted_t', ARRAY['/etc/passwd', '/etc/group'])$$,
+	$$SELECT bulk_load('trusted_t', '/etc/passwd', '{"dry_run": true}')$$,
+	$$SELECT bulk_load('trusted_t', '/etc/passwd', '{"format": "binary"}')$$,
+	$$SELECT bulk_load('trusted_t', '/etc/passwd', '{"delimiter": "auto", "header": "auto"}')$$,
+	$$SELECT bulk_inspect('/etc/passwd')$$,
+	$$SELECT bulk_load_control('/etc/passwd')$$,
+	$$SELECT bulk_load_query('trusted_t', 'SELECT 1, 2', '{"on_error": "ignore", "reject_file": "/tmp/pgbulk_trusted"}')$$,
+	$$SELECT bulk_load_query('trusted_t', 'SELECT 1, pg_read_file(''/etc/passwd'')')$$,
+	$$COPY trusted_t FROM '/etc/passwd' WITH (FORMAT csv, REJECT_TABLE 'trusted_rejects', ON_ERROR ignore)$$,
+	$$COPY trusted_t FROM '/etc/passwd' WITH (FORMAT csv, HEADER map)$$
+	]) statement;
+SET pgbulk.copy = exclusive;
+SELECT left(trusted_try($$COPY trusted_t FROM '/etc/passwd'$$), 5) AS sqlstate;
+RESET pgbulk.copy;
+
+-- or write tables that are not its own
+RESET ROLE;
+CREATE TABLE public.trusted_foreign (a int, b text);
+SET ROLE regress_pgbulk_owner;
+SELECT statement, trusted_try(statement) FROM unnest(ARRAY[
+	$$SELECT bulk_load_query('trusted_foreign', 'SELECT 1, 2')$$,
+	$$SELECT bulk_load_query('trusted_foreign', 'SELECT 1, 2', '{"truncate": true}')$$,
+	$$SELECT bulk_load_query('pg_catalog.pg_authid', 'SELECT 1')$$,
+	$$SELECT bulk_load_retry('trusted_foreign', 'trusted_foreign', 1)$$
+	]) statement;
+
+-- it goes as any object of the owner
+DROP EXTENSION pgbulk;
+RESET ROLE;
+RESET search_path;
+DROP SCHEMA trusted CASCADE;
+DROP TABLE trusted_foreign;
+SELECT format('REVOKE CREATE ON DATABASE %I FROM regress_pgbulk_owner', current_database()) \gexec
+REVOKE ALL ON SCHEMA public FROM regress_pgbulk_nobody;
+DROP ROLE regress_pgbulk_owner, regress_pgbulk_nobody;
+CREATE EXTENSION pgbulk;
