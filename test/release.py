@@ -153,7 +153,6 @@ def test_rules(meta):
 
 
 def dist(tree, folder):
-    folder.mkdir()
     out = subprocess.run([tree / "scripts/dist", folder], capture_output=True, text=True)
     if out.returncode != 0:
         sys.exit(f"scripts/dist: {out.stderr}")
