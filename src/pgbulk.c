@@ -198,12 +198,18 @@ load(FunctionCallInfo fcinfo, List *paths)
 	Jsonb	   *json = PG_ARGISNULL(2) ? NULL : PG_GETARG_JSONB_P(2);
 	BulkOptions *options = options_parse(json);
 	List	   *files = NIL;
+	List	   *patterns = NIL;
 	Call		call;
 	ListCell   *lc;
 
 	foreach(lc, paths)
+	{
 		files = list_concat(files, source_expand(lfirst(lc), true));
+		while (list_length(patterns) < list_length(files))
+			patterns = lappend(patterns, lfirst(lc));
+	}
 	options = detect_options(PG_GETARG_OID(0), files, options);
+	options->patterns = patterns;
 
 	call = (Call) {.fcinfo = fcinfo,.paths = files,.options = options};
 	utility_run_load(PG_GETARG_OID(0), join_paths(paths), NULL, json, run_load, &call);

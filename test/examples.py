@@ -62,6 +62,7 @@ CREATE TABLE people (born date, seen timestamp);
 CREATE TABLE prices (a text, price numeric);
 CREATE TABLE items (id int, title text, price numeric);
 CREATE TABLE records (id int, code text, value double precision);
+CREATE TABLE traced (username text, line bigint, source text);
 CREATE FUNCTION make_vote(a text, b text) RETURNS optional LANGUAGE sql STABLE AS $$ SELECT upper(a), b, 7 $$;
 SELECT FROM bulk_load('votes', '/data/votes.csv', '{"on_error": "ignore", "reject_table": "votes_rejects", "log_verbosity": "silent"}');
 TRUNCATE votes;
@@ -85,6 +86,7 @@ OPTIONS = {
     "header": ("votes", "score,extra,link,username\n1,x,t3_1,alice\n", LOADED),
     "Found in the file": ("votes", "username;link;score\nalice;t3_1;1\n", LOADED),
     "columns": ("optional", "alice,x,1\n", "(alice,none,1)"),
+    "extra": ("traced", "alice\nbob\n", '(alice,1,"export of May") (bob,2,"export of May")'),
     "fields": ("items", "00000001" + "Mug".ljust(30) + " " * 6 + "     1.50\n" + "00000002" + " Cup ".ljust(30) + " " * 6 + "N/A      \n",
                "(1,Mug,1.50) (2,Cup,)"),
     "record_length": ("records", b"\0\0\0\7ab  \x3f\xf8\0\0\0\0\0\0", "(7,ab,1.5)"),

@@ -60,6 +60,12 @@ ask_server(Converter *conv, int index, char *text, const char *shown,
 	return true;
 }
 
+bool
+convert_text(Converter *conv, int index, char *text, Datum *value, RowError *err)
+{
+	return ask_server(conv, index, text, text, value, err);
+}
+
 /* A value that is certainly invalid: the server's message, without calling it. */
 static bool
 surely_bad(Converter *conv, const Column *column, ValueResult result,
@@ -328,7 +334,7 @@ convert_null_asked(Converter *conv)
 {
 	int			index = conv->input_column;
 
-	if (index < 0 || conv->input_text == NULL || conv->nulled[index])
+	if (index < 0 || index >= conv->ncolumns || conv->input_text == NULL || conv->nulled[index])
 		return false;
 	convert_mark_nulled(conv, index, convert_asked_text(conv));
 	conv->input_column = -1;

@@ -67,6 +67,12 @@ extern bool convert_field(Converter *conv, int index, const char *data,
 						  const ScanField *field, Datum *value, bool *isnull,
 						  RowError *err);
 
+/*
+ * A text, in the database encoding, to the value of a column by its input
+ * function, of which it may be an extra one; false: err says why.
+ */
+extern bool convert_text(Converter *conv, int index, char *text, Datum *value, RowError *err);
+
 /* Reports the fault that the scan has found in a row; always false. */
 extern bool convert_fault(const Converter *conv, const ScanRow *row,
 						  RowError *err);

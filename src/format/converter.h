@@ -25,6 +25,7 @@
 
 typedef struct Preparation Preparation;
 typedef struct Transform Transform;
+typedef struct ExtraColumns ExtraColumns;
 
 /*
  * Text s[0 .. len) to a value of column's type.  VALUE_OK: *out is what the
@@ -93,7 +94,8 @@ struct Converter
 	int			natts;
 	int			ncolumns;
 	int			nexpected;		/* fields of a well-formed row; 0: that varies */
-	Column	   *columns;
+	Column	   *columns;		/* behind these: those that option extra fills */
+	ExtraColumns *extra;		/* NULL: none; private to extra.c and form_open.c */
 	int			ndefaults;		/* columns that the file does not have */
 	Default    *defaults;
 	bool		volatile_defaults;	/* other than nextval: rows are stored one by one */

@@ -11,6 +11,7 @@
 #include "catalog/pg_type.h"
 #include "commands/trigger.h"
 #include "format/convert.h"
+#include "format/extra.h"
 #include "format/prepare.h"
 #include "format/transform.h"
 #include "nodes/makefuncs.h"
@@ -169,6 +170,8 @@ open_defaults(Converter *conv)
 	for (int i = 0; i < conv->ncolumns; i++)
 		if (conv->columns[i].attnum != InvalidAttrNumber)
 			given[conv->columns[i].attnum - 1] = true;
+	for (int i = 0; i < conv->target->nextras; i++)
+		given[conv->target->extras[i] - 1] = true;
 
 	conv->defaults = palloc(sizeof(Default) * Max(desc->natts, 1));
 	for (int i = 0; i < desc->natts; i++)
@@ -233,10 +236,12 @@ convert_open(const BulkOptions *options, const Target *target, Guard *guard,
 	conv->natts = RelationGetNumberOfAttributes(target->rel);
 
 	conv->ncolumns = target->nfields;
-	conv->columns = palloc(sizeof(Column) * Max(conv->ncolumns, 1));
+	conv->columns = palloc(sizeof(Column) * Max(conv->ncolumns + target->nextras, 1));
 	for (int i = 0; i < conv->ncolumns; i++)
 		open_column(conv, &conv->columns[i], target->attnums[i]);
 	conv->nexpected = conv->ncolumns;
+	if (target->nextras > 0)
+		extra_open(conv);
 	if (options->transform != NULL)
 	{
 		conv->transform = transform_open(options->transform, target->rel);

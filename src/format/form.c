@@ -4,6 +4,7 @@
  */
 #include "postgres.h"
 
+#include "format/extra.h"
 #include "format/form.h"
 #include "format/form_state.h"
 #include "row/computation.h"
@@ -219,6 +220,23 @@ store_next_value(char *p, const FormColumn *form)
 	return true;
 }
 
+/* The number of a row's line, unless it exceeds the type. */
+static inline bool
+store_line(const RowFormer *former, char *p, const FormColumn *form, const ScanRow *row)
+{
+	int64		line = former->conv->extra->line + row->line;
+
+	if (form->store.length == sizeof(int32))
+	{
+		if (line > PG_INT32_MAX)
+			return false;
+		*(int32 *) p = (int32) line;
+	}
+	else
+		*(int64 *) p = line;
+	return true;
+}
+
 /* Returns n values to the sequences of the columns before natts. */
 static void
 return_values(const RowFormer *former, int natts, uint32 n)
@@ -259,7 +277,7 @@ count_good(const RowFormer *former, HeapTuple *tuples, uint32 n)
  */
 static pg_attribute_always_inline bool
 store_value(RowFormer *former, const FormColumn *form, FormKind kind, char *p,
-			const char *s, uint32 len)
+			const ScanRow *row, const char *s, uint32 len)
 {
 	Datum		value;
 
@@ -276,6 +294,8 @@ store_value(RowFormer *former, const FormColumn *form, FormKind kind, char *p,
 		case FORM_CONSTANT:
 			tuple_store_fixed(p, &form->store, form->value);
 			return true;
+		case FORM_LINE:
+			return store_line(former, p, form, row);
 		case FORM_BOOL:
 			return value_short_bool(s, len, (bool *) p) ||
 				value_bool(s, len, (bool *) p) == VALUE_OK;
@@ -294,7 +314,7 @@ store_value(RowFormer *former, const FormColumn *form, FormKind kind, char *p,
  */
 static pg_attribute_always_inline char *
 put_value(RowFormer *former, const FormColumn *form, FormKind kind, char *p,
-		  Size *spare, const char *s, uint32 len)
+		  Size *spare, const ScanRow *row, const char *s, uint32 len)
 {
 	switch (kind)
 	{
@@ -310,7 +330,7 @@ put_value(RowFormer *former, const FormColumn *form, FormKind kind, char *p,
 			/* FALLTHROUGH */
 		default:
 			p = tuple_align(p, form->store.align);
-			return store_value(former, form, kind, p, s, len) ?
+			return store_value(former, form, kind, p, row, s, len) ?
 				p + form->store.length : NULL;
 	}
 }
@@ -318,7 +338,7 @@ put_value(RowFormer *former, const FormColumn *form, FormKind kind, char *p,
 /* The same of a field, which may be escaped. */
 static pg_attribute_always_inline char *
 put_field(RowFormer *former, const FormColumn *form, FormKind kind, char *p,
-		  Size *spare, const char *s, uint32 len, bool escaped)
+		  Size *spare, const ScanRow *row, const char *s, uint32 len, bool escaped)
 {
 	if (unlikely(escaped))
 	{
@@ -328,7 +348,7 @@ put_field(RowFormer *former, const FormColumn *form, FormKind kind, char *p,
 		if (s == NULL)
 			return NULL;
 	}
-	return put_value(former, form, kind, p, spare, s, len);
+	return put_value(former, form, kind, p, spare, row, s, len);
 }
 
 /* ---- generated columns ---- */
@@ -448,8 +468,8 @@ put_generated_one(RowFormer *former, int i, char *to, char *p, Size *spare)
  * for a HeapTupleData before it.  Returns its length; 0: left to the slow path.
  */
 static Size
-form_tuple(RowFormer *former, const char *data, const ScanField *fields,
-		   Size spare, char *to)
+form_tuple(RowFormer *former, const char *data, const ScanRow *row,
+		   const ScanField *fields, Size spare, char *to)
 {
 	const int	natts = former->natts;
 	HeapTupleHeader header = (HeapTupleHeader) to;
@@ -485,7 +505,7 @@ form_tuple(RowFormer *former, const char *data, const ScanField *fields,
 		if (form->kind == FORM_GENERATED)
 			p = put_generated_one(former, i, to, p, &spare);
 		else
-			p = put_field(former, form, form->kind, p, &spare, s, len,
+			p = put_field(former, form, form->kind, p, &spare, row, s, len,
 						  !HAS_NO_FIELD(form->kind) && field->escaped);
 		if (unlikely(p == NULL))
 		{
@@ -537,7 +557,7 @@ form_row(RowFormer *former, const char *data, const ScanRow *row,
 	if (unlikely(!is_readable(former, row)))
 		return false;
 	start = arena_alloc(arena, tuple_bound(former, row));
-	len = form_tuple(former, data, fields + row->first_field,
+	len = form_tuple(former, data, row, fields + row->first_field,
 					 spare_bytes(former, row), start + HEAPTUPLESIZE);
 	arena_trim(arena, start, len == 0 ? 0 : HEAPTUPLESIZE + len);
 	if (len == 0)
@@ -556,6 +576,7 @@ typedef struct RowBlock
 {
 	RowFormer  *former;
 	const char *data;
+	const ScanRow *rows;
 	const ScanField *fields;	/* of the first row; those of the others follow */
 	uint32		nfields;		/* of each row */
 	uint32		n;
@@ -587,6 +608,7 @@ begin_block(RowFormer *former, const char *data, const ScanRow *rows, uint32 n,
 	return (RowBlock) {
 		.former = former,
 		.data = data,
+		.rows = rows,
 		.fields = fields + first,
 		.nfields = nfields,
 		.n = i
@@ -622,14 +644,14 @@ do_column(RowBlock *block, const FormColumn *column, FormKind kind, bool one_siz
 			if (!HAS_NO_FIELD(kind) && unlikely(field->escaped) &&
 				(s = unescape(former, &form, s, &len)) == NULL)
 				return i;
-			if (unlikely(!store_value(former, &form, kind, to, s, len)))
+			if (unlikely(!store_value(former, &form, kind, to, &block->rows[i], s, len)))
 				return i;
 			to -= size;
 		}
 		else
 		{
 			char	   *p = put_field(former, &form, kind, block->at[i],
-									  &block->spare[i], s, len,
+									  &block->spare[i], &block->rows[i], s, len,
 									  !HAS_NO_FIELD(kind) && field->escaped);
 
 			if (unlikely(p == NULL))
@@ -669,6 +691,7 @@ do_columns(RowBlock *block, bool one_size)
 				DO_COLUMN(FORM_VARLENA);
 				DO_COLUMN(FORM_SEQUENCE);
 				DO_COLUMN(FORM_CONSTANT);
+				DO_COLUMN(FORM_LINE);
 			case FORM_GENERATED:
 				done = do_generated(&(Generation) {
 									.former = former,

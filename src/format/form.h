@@ -44,6 +44,9 @@ extern uint32 form_rows(RowFormer *former, const char *data,
 /* The last n rows that were formed are not taken: values of sequences are returned. */
 extern void form_take_back(RowFormer *former, uint32 n);
 
+/* After extra_begin_batch: the values of option extra have changed. */
+extern void form_set_extras(RowFormer *former);
+
 /* Size of every row without nulls; 0: that depends on the row, or it must be a tuple first. */
 extern Size form_row_size(const RowFormer *former);
 

@@ -5,6 +5,7 @@
 #include "postgres.h"
 
 #include "catalog/pg_type.h"
+#include "format/extra.h"
 #include "format/form.h"
 #include "format/form_state.h"
 #include "utils/datum.h"
@@ -122,6 +123,44 @@ set_constant(RowFormer *former, FormColumn *form, const Default *def)
 	form->kind = FORM_CONSTANT;
 	form->value = datumCopy(value, form->store.byval, form->store.length);
 	return true;
+}
+
+/* Columns that option extra fills.  False: one of them needs the slow path. */
+static bool
+set_extras(RowFormer *former)
+{
+	const Converter *conv = former->conv;
+
+	for (int i = 0; i < conv->target->nextras; i++)
+	{
+		const Column *column = &conv->columns[conv->ncolumns + i];
+		FormColumn *form = &former->columns[column->attnum - 1];
+		bool		is_line = extra_is_line(conv, i);
+
+		if (form->store.length < -1 ||
+			(is_line && column->type != INT8OID && column->type != INT4OID))
+			return false;
+		form->kind = is_line ? FORM_LINE : FORM_CONSTANT;
+	}
+	return true;
+}
+
+void
+form_set_extras(RowFormer *former)
+{
+	const Converter *conv = former->conv;
+
+	former->fixed -= former->extras;
+	former->extras = 0;
+	for (int i = 0; i < conv->target->nextras; i++)
+	{
+		FormColumn *form = &former->columns[conv->target->extras[i] - 1];
+
+		form->value = conv->extra->values[i];
+		if (form->kind == FORM_CONSTANT && form->store.length == -1)
+			former->extras += VARSIZE_ANY(DatumGetPointer(form->value));
+	}
+	former->fixed += former->extras;
 }
 
 /* Stored generated columns.  False: one of them needs the slow path. */
@@ -291,7 +330,7 @@ form_open(Converter *conv, const HeapTupleHeaderData *model, Constraints *constr
 		else if (!set_constant(former, form, def))
 			return NULL;
 	}
-	if (!set_generated(former, desc))
+	if (!set_extras(former) || !set_generated(former, desc))
 		return NULL;
 	former->by_rows = needs_rows(former);
 	former->block = BLOCK_ROWS;

@@ -31,7 +31,8 @@ typedef enum FormKind
 	FORM_FIXED,					/* by the column's converter */
 	FORM_VARLENA,				/* the same */
 	FORM_SEQUENCE,				/* not in the file: the next value of a sequence */
-	FORM_CONSTANT,				/* not in the file: a default that is the same for all rows */
+	FORM_CONSTANT,				/* not in the file: a value that is the same for many rows */
+	FORM_LINE,					/* not in the file: the number of the row's line */
 	FORM_GENERATED				/* not in the file: computed from the values before it */
 } FormKind;
 
@@ -60,7 +61,8 @@ struct RowFormer
 	bool		checks;			/* rows must satisfy CHECKs */
 	bool		generates;		/* has columns that are generated */
 	int			natts;
-	Size		fixed;			/* space for header, fixed-length columns, alignment */
+	Size		fixed;			/* space for header, fixed-length columns, alignment, constants */
+	Size		extras;			/* of that, for those of option extra */
 	Size		shared;			/* bytes at most that several fields have in common */
 	Size		spare;			/* space for converters' varlenas beyond their text */
 	uint32		growth;			/* and for each byte of the text */

@@ -10,6 +10,8 @@
 #include "postgres.h"
 
 #include "format/encoding.h"
+#include "format/extra.h"
+#include "format/form.h"
 #include "format/transform.h"
 #include "load/batch.h"
 #include "mb/pg_wchar.h"
@@ -60,7 +62,7 @@ batch_gives(const Batch *batch, AttrNumber attnum)
 	for (int i = 0; i < batch->target->nfields; i++)
 		if (batch->target->attnums[i] == attnum)
 			return true;
-	return false;
+	return target_is_extra(batch->target, attnum);
 }
 
 /* ---- bad rows ---- */
@@ -454,7 +456,10 @@ take_row(Batch *batch)
 	ExecClearTuple(slot);
 	if (!batch->convert_row(batch->conv, reader->data,
 						   &reader->rows[batch->next], reader->fields,
-						   slot->tts_values, slot->tts_isnull, batch->err))
+						   slot->tts_values, slot->tts_isnull, batch->err) ||
+		(batch->conv->extra != NULL && !batch->conv->suppressed &&
+		 !extra_put(batch->conv, reader_line(reader, batch->next), slot->tts_values,
+					slot->tts_isnull, batch->err)))
 	{
 		bad_row(batch);
 		return;
@@ -570,6 +575,9 @@ batch_run(Batch *batch)
 
 	if (batch->conv->routine->begin_batch != NULL)
 		batch->conv->routine->begin_batch(batch->conv, reader);
+	if (batch->conv->extra != NULL && extra_begin_batch(batch->conv, reader, batch->load_id) &&
+		batch->writer->former != NULL)
+		form_set_extras(batch->writer->former);
 	if (!batch->limited)
 		convert_expect(batch->conv, wanted < 0 ? reader->result.nrows :
 					   Min(reader->result.nrows, wanted));

@@ -61,6 +61,7 @@ typedef struct Batch
 	bool		where_volatile;
 	bool		may_filter;		/* option transform or where is set */
 	ConvertRow	convert_row;
+	int64		load_id;
 	bool		limited;
 	int64		skip_left;
 	int64		limit_left;		/* rows left until option limit; -1: no limit */
@@ -104,7 +105,7 @@ extern void batch_open_columns(Batch *batch);
 /* Prepares option where. */
 extern void batch_open_where(Batch *batch);
 
-/* Whether the file provides a column. */
+/* Whether the file, or option extra, provides a column. */
 extern bool batch_gives(const Batch *batch, AttrNumber attnum);
 
 /* Processes the rows of the reader's batch, until its end, the limit or a yield. */

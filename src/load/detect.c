@@ -557,9 +557,11 @@ open_columns(Detector *detector, Oid relid)
 	TupleDesc	desc;
 
 	detector->target = target_join(relid, NIL, NULL, 0);
+	target_set_extras(detector->target, detector->options);
 	desc = RelationGetDescr(detector->target->rel);
 	for (int i = 0; i < desc->natts && !detector->options->has_columns; i++)
-		if (!TupleDescAttr(desc, i)->attisdropped && !TupleDescAttr(desc, i)->attgenerated)
+		if (!TupleDescAttr(desc, i)->attisdropped && !TupleDescAttr(desc, i)->attgenerated &&
+			!target_is_extra(detector->target, i + 1))
 			names = lappend(names, NameStr(TupleDescAttr(desc, i)->attname));
 	target_set_columns(detector->target, names);
 }

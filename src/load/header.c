@@ -104,6 +104,8 @@ is_wanted(const Header *header, const char *column)
 {
 	ListCell   *lc;
 
+	if (target_is_extra(header->target, target_find_column(header->target, column)))
+		return false;
 	if (!header->options->has_columns)
 		return true;
 	foreach(lc, header->options->columns)

@@ -15,6 +15,7 @@
 #include "common/int.h"
 #include "executor/instrument.h"
 #include "format/convert.h"
+#include "format/extra.h"
 #include "format/transform.h"
 #include "index/failed_row.h"
 #include "index/index.h"
@@ -260,6 +261,7 @@ reset_batch(Load *load)
 		.sink = &load_sink,
 		.sink_arg = load,
 		.convert_row = convert_row_function(load->options),
+		.load_id = Abs(load->result->load_id),
 		.skip_left = load->options->skip,
 		.limit_left = load->options->limit,
 		.next = PG_UINT32_MAX
@@ -287,6 +289,8 @@ load_open(Load *load)
 							 stored_rows_bytes(load->stored), options, source_chunk_size) :
 			source_open(load->paths, options, source_chunk_size);
 	load->target = target_open(load->relid, options);
+	if (options->extra != NIL)
+		extra_check(options, load->target, load->source, Abs(load->result->load_id));
 	duplicates_notice(load->target->rel, options);
 	load->raw = load->stored != NULL ? raw_open_stored(load->stored) :
 		raw_open(list_length(load->paths), load->target);

@@ -41,6 +41,7 @@
 #define KEY_HEADER UINT64CONST(9)
 #define KEY_WRITER UINT64CONST(10)
 #define KEY_ROWS UINT64CONST(11)
+#define KEY_PATTERNS UINT64CONST(12)
 
 /* A worker starts for no less than this many chunks. */
 #define CHUNKS_PER_WORKER 4
@@ -59,6 +60,7 @@
 typedef struct Shared
 {
 	Oid			relid;
+	int64		load_id;
 	Size		writer_size;	/* bytes at KEY_WRITER */
 	int			nfields;
 	int			file;			/* the first one's number */
@@ -186,7 +188,7 @@ is_type_parallel_safe(Oid type)
 static bool
 are_types_parallel_safe(const Converter *conv)
 {
-	for (int i = 0; i < conv->ncolumns; i++)
+	for (int i = 0; i < conv->ncolumns + conv->target->nextras; i++)
 	{
 		const Column *column = &conv->columns[i];
 
@@ -354,6 +356,7 @@ start_workers(const ShareLeader *leader, int nworkers, Shared *shared,
 	Batch	   *batch = leader->batch;
 	const Jsonb *json = batch->options->json;
 	StringInfoData paths;
+	StringInfoData patterns;
 	Size		files_size = mul_size(sizeof(FileStamp), shared->last_file + 1);
 	FileStamp  *files;
 	char	   *where = nodeToString(batch->target->where);
@@ -367,10 +370,12 @@ start_workers(const ShareLeader *leader, int nworkers, Shared *shared,
 	ParallelContext *pcxt;
 
 	join_paths(&paths, leader->source->paths);
+	join_paths(&patterns, batch->options->extra == NIL ? NIL : batch->options->patterns);
 	pcxt = CreateParallelContext(workers_library(), "share_worker_main", nworkers);
 	estimate(&pcxt->estimator, sizeof(Shared));
 	estimate(&pcxt->estimator, sizeof(Parallel));
 	estimate(&pcxt->estimator, paths.len);
+	estimate(&pcxt->estimator, patterns.len);
 	estimate(&pcxt->estimator, files_size);
 	estimate(&pcxt->estimator, shared->header_length);
 	estimate(&pcxt->estimator, where_size);
@@ -395,6 +400,7 @@ start_workers(const ShareLeader *leader, int nworkers, Shared *shared,
 	(*parallel)->loaded_wanted = batch->options->limit_loaded ? batch->limit_left : -1;
 	shm_toc_insert(pcxt->toc, KEY_PARALLEL, *parallel);
 	put_copy(pcxt->toc, KEY_PATHS, paths.data, paths.len);
+	put_copy(pcxt->toc, KEY_PATTERNS, patterns.data, patterns.len);
 	files = shm_toc_allocate(pcxt->toc, files_size);
 	files[shared->file] = leader->source->stream->stamp;
 	if (ring_bytes > 0)
@@ -549,6 +555,7 @@ share_lead(const ShareLeader *leader, int nworkers)
 	};
 	Shared		shared = {
 		.relid = RelationGetRelid(batch->target->rel),
+		.load_id = batch->load_id,
 		.writer_size = batch->writer->routine->prepare_share(batch->writer),
 		.nfields = batch->target->nfields,
 		.file = leader->source->current,
@@ -637,6 +644,7 @@ help(shm_toc *toc)
 		.options = options,
 		.guard = &guard,
 		.convert_row = convert_row_function(options),
+		.load_id = shared->load_id,
 		.limit_left = -1,
 		.next = PG_UINT32_MAX
 	};
@@ -661,11 +669,13 @@ help(shm_toc *toc)
 	options->encoding = shared->encoding;
 	options->by_copy = shared->by_copy;
 	options->plain = shared->plain;
+	options->patterns = split_paths(shm_toc_lookup(toc, KEY_PATTERNS, false));
 	initStringInfo(&share.queue);
 	batch.target = target_join(shared->relid,
 							   stringToNode(shm_toc_lookup(toc, KEY_WHERE, false)),
 							   shm_toc_lookup(toc, KEY_ATTNUMS, false),
 							   shared->nfields);
+	target_set_extras(batch.target, options);
 	error_context_stack = &callback;
 	source = open_chunks(ring, NULL, NULL, paths, options, shared);
 	batch.reader = reader_open(source, options);

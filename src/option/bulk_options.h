@@ -136,6 +136,7 @@ typedef struct BulkOptions
 	int			header_lines;
 	bool		has_columns;	/* columns given; otherwise all that are not generated */
 	List	   *columns;		/* of char *; a NULL element skips a file column */
+	List	   *extra;			/* of BulkExtra *: columns that the file does not have */
 	JsonbValue	fields_json;	/* fields of format fixed, as given */
 	BulkFields *fields;			/* parsed; NULL: another format */
 	int64		record_length;	/* 0: rows are lines */
@@ -180,6 +181,7 @@ typedef struct BulkOptions
 	bool		dry_run;		/* roll everything back */
 	/* the source, if it is not files */
 	char	   *query;			/* SQL text; NULL: files */
+	List	   *patterns;		/* of char *: for each file the path that was given; or NIL */
 	bool		by_copy;		/* the statement is COPY */
 	bool		plain;			/* and has no option of ours: its outcome is that of the server's */
 	Node	   *where_clause;	/* its WHERE as parsed, instead of `where`; or NULL */

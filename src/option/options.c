@@ -14,6 +14,7 @@
 #include <limits.h>
 
 #include "mb/pg_wchar.h"
+#include "option/extra_options.h"
 #include "option/near.h"
 #include "option/option_value.h"
 #include "option/options_check.h"
@@ -488,6 +489,9 @@ static const OptionDef option_table[] = {
 	{"columns", FOR_NAMES | FOR_QUERY, set_columns, AT(columns),
 		"a non-empty array of column names and nulls", .kinds = OPTION_JSON,
 	.copy_expects = "a list of column names, or a JSON array of such names and nulls"},
+	{"extra", FOR_FILES, extra_options_set, AT(extra),
+		"an object of column names and texts", .kinds = OPTION_JSON,
+	.copy_expects = "a JSON object of column names and texts"},
 	{"fields", FOR_FIXED, set_fields, AT(fields_json), .kinds = OPTION_JSON},
 	{"record_length", FOR_FIXED, set_record_length, AT(record_length),
 	"an integer from 1 to 1000000000", .kinds = OPTION_NUMBER},

@@ -26,6 +26,7 @@
 #include "nodes/makefuncs.h"
 #include "optimizer/optimizer.h"
 #include "optimizer/prep.h"
+#include "option/extra_options.h"
 #include "option/near.h"
 #include "parser/parse_coerce.h"
 #include "parser/parse_collate.h"
@@ -343,6 +344,42 @@ target_refuse_column(const Target *target, const char *name)
 			 near != NULL ? errhint("Perhaps you meant \"%s\".", near) : 0));
 }
 
+/* The column of that name; raises an error if it cannot be loaded. */
+static AttrNumber
+find_loadable(const Target *target, const char *name)
+{
+	AttrNumber	attnum = target_find_column(target, name);
+
+	if (attnum == InvalidAttrNumber)
+		target_refuse_column(target, name);
+	if (TupleDescAttr(RelationGetDescr(target->rel), attnum - 1)->attgenerated)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_COLUMN_REFERENCE),
+				 errmsg("column \"%s\" is a generated column", name),
+				 errdetail("Generated columns cannot be loaded.")));
+	return attnum;
+}
+
+void
+target_set_extras(Target *target, const BulkOptions *options)
+{
+	ListCell   *lc;
+
+	target->extras = palloc(sizeof(AttrNumber) * Max(list_length(options->extra), 1));
+	foreach(lc, options->extra)
+		target->extras[target->nextras++] =
+			find_loadable(target, ((const BulkExtra *) lfirst(lc))->column);
+}
+
+bool
+target_is_extra(const Target *target, AttrNumber attnum)
+{
+	for (int i = 0; i < target->nextras; i++)
+		if (target->extras[i] == attnum)
+			return true;
+	return false;
+}
+
 /* Adds a column to the list; raises an error if it cannot be loaded. */
 static void
 add_column(Target *target, const char *name)
@@ -351,14 +388,12 @@ add_column(Target *target, const char *name)
 
 	if (name != NULL)
 	{
-		attnum = target_find_column(target, name);
-		if (attnum == InvalidAttrNumber)
-			target_refuse_column(target, name);
-		if (TupleDescAttr(RelationGetDescr(target->rel), attnum - 1)->attgenerated)
+		attnum = find_loadable(target, name);
+		if (target_is_extra(target, attnum))
 			ereport(ERROR,
-					(errcode(ERRCODE_INVALID_COLUMN_REFERENCE),
-					 errmsg("column \"%s\" is a generated column", name),
-					 errdetail("Generated columns cannot be loaded.")));
+					(errcode(ERRCODE_DUPLICATE_COLUMN),
+					 errmsg("column \"%s\" is filled by option \"extra\"", name),
+					 errdetail("Such a column cannot be one of the file, too.")));
 		for (int i = 0; i < target->nfields; i++)
 			if (target->attnums[i] == attnum)
 				ereport(ERROR,
@@ -369,10 +404,10 @@ add_column(Target *target, const char *name)
 }
 
 /*
- * Shows other extensions INSERT of the columns that the file has, and SELECT of
- * those that option where uses, as recorded by its transformation.  Files after
- * the first are part of the same statement, unless their headers name more
- * columns.
+ * Shows other extensions INSERT of the columns that the file has, or that option
+ * extra fills, and SELECT of those that option where uses, as recorded by its
+ * transformation.  Files after the first are part of the same statement, unless
+ * their headers name more columns.
  */
 static void
 show_insert(Target *target)
@@ -383,6 +418,9 @@ show_insert(Target *target)
 		if (target->attnums[i] != InvalidAttrNumber)
 			inserted = bms_add_member(inserted,
 									  target->attnums[i] - FirstLowInvalidHeapAttributeNumber);
+	for (int i = 0; i < target->nextras; i++)
+		inserted = bms_add_member(inserted,
+								  target->extras[i] - FirstLowInvalidHeapAttributeNumber);
 	/* also for the executor, whose errors show only these columns */
 	COMPAT_INSERTED_COLS(target->nsitem) = inserted;
 	if (target->shown && bms_is_subset(inserted, target->inserted))
@@ -448,7 +486,7 @@ set_all_columns(Target *target, bool mapped)
 	{
 		Form_pg_attribute att = TupleDescAttr(desc, i);
 
-		if (!att->attisdropped && !att->attgenerated)
+		if (!att->attisdropped && !att->attgenerated && !target_is_extra(target, att->attnum))
 			target->attnums[target->nfields++] = att->attnum;
 	}
 	if (mapped)
@@ -605,6 +643,7 @@ target_open(Oid relid, const BulkOptions *options)
 	if (options->where != NULL || options->where_clause != NULL)
 		target->where = transform_where(target, options);
 
+	target_set_extras(target, options);
 	if (options->has_columns)
 		target_set_columns(target, options->columns);
 	else

@@ -25,6 +25,8 @@ typedef struct Target
 	/* the file's columns, in file order */
 	int			nfields;
 	AttrNumber *attnums;		/* 0: field is not loaded */
+	int			nextras;		/* columns that option extra fills, in its order */
+	AttrNumber *extras;
 	struct QueryFields *query;	/* of a query; NULL: they are those of a file */
 	bool		shown;			/* other extensions have been shown the INSERT ... */
 	Bitmapset  *inserted;		/* ... and its columns */
@@ -72,6 +74,12 @@ extern void target_set_arguments(Target *target, int n);
  * for a field to ignore).  Errors: as target_open's for columns.
  */
 extern void target_set_columns(Target *target, List *names);
+
+/* Finds the columns that option extra fills, which must come first.  Errors as above. */
+extern void target_set_extras(Target *target, const BulkOptions *options);
+
+/* Whether a column is one of those. */
+extern bool target_is_extra(const Target *target, AttrNumber attnum);
 
 /*
  * For writer auto: locks the table, with its partitions, against other writers
