@@ -291,6 +291,119 @@ COMMENT ON COLUMN bulk_load_statements.reason IS 'why it was left to the server'
 COMMENT ON COLUMN bulk_load_statements.count IS 'how many there were';
 GRANT SELECT ON bulk_load_statements TO PUBLIC;
 
+-- What has been loaded.  The rows are written by loads, with the rights of the
+-- table's owner; users see those of tables that they may read, in the view.  Who
+-- owns the database may read all of it, as he dumps it.
+CREATE TABLE bulk_load_history (
+  load_id bigint NOT NULL,
+  target oid NOT NULL,
+  target_name text NOT NULL,
+  file integer NOT NULL,
+  files integer NOT NULL,
+  path text NOT NULL,
+  size bigint,
+  modified timestamptz,
+  content uuid,
+  rows_loaded bigint NOT NULL,
+  rows_rejected bigint NOT NULL,
+  rows_duplicate bigint NOT NULL,
+  rows_replaced bigint NOT NULL,
+  rows_filtered bigint NOT NULL,
+  rows_read bigint NOT NULL,
+  bytes_read bigint NOT NULL,
+  options jsonb NOT NULL,
+  role text NOT NULL,
+  started timestamptz NOT NULL,
+  finished timestamptz NOT NULL);
+CREATE INDEX bulk_load_history_content ON bulk_load_history (target, content);
+CREATE INDEX bulk_load_history_path ON bulk_load_history (target, path);
+COMMENT ON TABLE bulk_load_history IS 'what has been loaded: a row for each load and file';
+COMMENT ON COLUMN bulk_load_history.load_id IS 'number of the load, as in reject tables';
+COMMENT ON COLUMN bulk_load_history.target IS 'OID of the table; 0 after a restore without it';
+COMMENT ON COLUMN bulk_load_history.target_name IS 'its name, with its schema, at the last load of it that was remembered';
+COMMENT ON COLUMN bulk_load_history.file IS 'which file of the load it was, from 1';
+COMMENT ON COLUMN bulk_load_history.files IS 'how many files the load had';
+COMMENT ON COLUMN bulk_load_history.path IS 'path of the file, or stdin, or query';
+COMMENT ON COLUMN bulk_load_history.size IS 'its bytes on disk; null for what is no regular file';
+COMMENT ON COLUMN bulk_load_history.modified IS 'when it was last written to';
+COMMENT ON COLUMN bulk_load_history.content IS 'hash of its bytes as they lie on disk';
+COMMENT ON COLUMN bulk_load_history.rows_loaded IS 'rows of the load, of all its files, that are in the table';
+COMMENT ON COLUMN bulk_load_history.rows_rejected IS 'bad rows of the load, set aside';
+COMMENT ON COLUMN bulk_load_history.rows_duplicate IS 'rows of the load set aside for their keys';
+COMMENT ON COLUMN bulk_load_history.rows_replaced IS 'rows that the load has replaced';
+COMMENT ON COLUMN bulk_load_history.rows_filtered IS 'rows of the load excluded by where or by a trigger';
+COMMENT ON COLUMN bulk_load_history.rows_read IS 'rows that the load has read';
+COMMENT ON COLUMN bulk_load_history.bytes_read IS 'bytes that the load has read, as they lie on disk';
+COMMENT ON COLUMN bulk_load_history.options IS 'options of the load, as given';
+COMMENT ON COLUMN bulk_load_history.role IS 'who has loaded it';
+COMMENT ON COLUMN bulk_load_history.started IS 'when the load began';
+COMMENT ON COLUMN bulk_load_history.finished IS 'when all its rows were in';
+SELECT pg_catalog.pg_extension_config_dump('bulk_load_history'::pg_catalog.regclass, ''::pg_catalog.text);
+GRANT SELECT ON bulk_load_history TO pg_database_owner;
+
+CREATE FUNCTION bulk_load_history_target() RETURNS trigger
+AS 'MODULE_PATHNAME', 'bulk_load_history_target'
+LANGUAGE C VOLATILE;
+COMMENT ON FUNCTION bulk_load_history_target() IS 'finds the table of a row by its name, for rows that are restored';
+REVOKE ALL ON FUNCTION bulk_load_history_target() FROM PUBLIC;
+CREATE TRIGGER bulk_load_history_target BEFORE INSERT ON bulk_load_history
+  FOR EACH ROW EXECUTE FUNCTION bulk_load_history_target();
+COMMENT ON TRIGGER bulk_load_history_target ON bulk_load_history IS 'finds the table of a row by its name, for rows that are restored';
+
+CREATE VIEW bulk_loads WITH (security_barrier = true) AS
+SELECT h.load_id,
+       h.target::pg_catalog.regclass::pg_catalog.text AS relation,
+       h.file,
+       h.files,
+       h.path,
+       h.size,
+       h.modified,
+       h.content,
+       h.rows_loaded,
+       h.rows_rejected,
+       h.rows_duplicate,
+       h.rows_replaced,
+       h.rows_filtered,
+       h.rows_read,
+       h.bytes_read,
+       h.options,
+       h.role,
+       h.started,
+       h.finished - h.started AS elapsed
+FROM bulk_load_history h
+WHERE pg_catalog.has_table_privilege(h.target, 'SELECT'::pg_catalog.text);
+COMMENT ON VIEW bulk_loads IS 'what has been loaded into tables that you may read: a row for each load and file';
+COMMENT ON COLUMN bulk_loads.load_id IS 'number of the load, as in reject tables';
+COMMENT ON COLUMN bulk_loads.relation IS 'the table';
+COMMENT ON COLUMN bulk_loads.file IS 'which file of the load it was, from 1';
+COMMENT ON COLUMN bulk_loads.files IS 'how many files the load had';
+COMMENT ON COLUMN bulk_loads.path IS 'path of the file, or stdin, or query';
+COMMENT ON COLUMN bulk_loads.size IS 'its bytes on disk; null for what is no regular file';
+COMMENT ON COLUMN bulk_loads.modified IS 'when it was last written to';
+COMMENT ON COLUMN bulk_loads.content IS 'hash of its bytes as they lie on disk';
+COMMENT ON COLUMN bulk_loads.rows_loaded IS 'rows of the load, of all its files, that are in the table';
+COMMENT ON COLUMN bulk_loads.rows_rejected IS 'bad rows of the load, set aside';
+COMMENT ON COLUMN bulk_loads.rows_duplicate IS 'rows of the load set aside for their keys';
+COMMENT ON COLUMN bulk_loads.rows_replaced IS 'rows that the load has replaced';
+COMMENT ON COLUMN bulk_loads.rows_filtered IS 'rows of the load excluded by where or by a trigger';
+COMMENT ON COLUMN bulk_loads.rows_read IS 'rows that the load has read';
+COMMENT ON COLUMN bulk_loads.bytes_read IS 'bytes that the load has read, as they lie on disk';
+COMMENT ON COLUMN bulk_loads.options IS 'options of the load, as given';
+COMMENT ON COLUMN bulk_loads.role IS 'who has loaded it';
+COMMENT ON COLUMN bulk_loads.started IS 'when the load began';
+COMMENT ON COLUMN bulk_loads.elapsed IS 'time until all its rows were in';
+GRANT SELECT ON bulk_loads TO PUBLIC;
+
+CREATE FUNCTION bulk_load_forget(
+  target regclass,
+  path text DEFAULT NULL,
+  before timestamptz DEFAULT NULL)
+RETURNS bigint
+AS 'MODULE_PATHNAME', 'bulk_load_forget'
+LANGUAGE C VOLATILE PARALLEL UNSAFE;
+COMMENT ON FUNCTION bulk_load_forget(regclass, text, timestamptz) IS
+  'forgets loads of a table: of all files or one, at any time or before one; returns how many files';
+
 CREATE FUNCTION bulk_load_control(
   path text,
   OUT statement text,

@@ -7,11 +7,14 @@
 #include "access/htup_details.h"
 #include "catalog/namespace.h"
 #include "catalog/pg_type.h"
+#include "commands/trigger.h"
 #include "control/control.h"
+#include "executor/spi.h"
 #include "fmgr.h"
 #include "funcapi.h"
 #include "inspect/inspect.h"
 #include "load/detect.h"
+#include "load/history.h"
 #include "load/load.h"
 #include "load/load_id.h"
 #include "load/retry.h"
@@ -28,6 +31,9 @@
 #include "utils/builtins.h"
 #include "utils/guc.h"
 #include "utils/lsyscache.h"
+#include "utils/rel.h"
+#include "utils/timestamp.h"
+#include "utils/varlena.h"
 
 #ifdef PG_MODULE_MAGIC_EXT
 PG_MODULE_MAGIC_EXT(.name = "pgbulk",.version = PGBULK_VERSION);
@@ -46,6 +52,8 @@ SQL_FUNCTION(bulk_load_query);
 SQL_FUNCTION(bulk_load_retry);
 SQL_FUNCTION(bulk_load_last);
 SQL_FUNCTION(bulk_load_statements);
+SQL_FUNCTION(bulk_load_forget);
+SQL_FUNCTION(bulk_load_history_target);
 SQL_FUNCTION(bulk_load_control);
 SQL_FUNCTION(bulk_inspect);
 
@@ -103,6 +111,19 @@ _PG_init(void)
 							 NULL,
 							 &foreign_keys_enabled, false,
 							 PGC_USERSET, 0, NULL, NULL, NULL);
+	DefineCustomBoolVariable("pgbulk.history",
+							 "Remembers loads of files in bulk_load_history, unless option \"history\" says otherwise.",
+							 NULL,
+							 &history_enabled, false,
+							 PGC_USERSET, 0, NULL, NULL, NULL);
+	DefineCustomIntVariable("pgbulk.history_keep",
+							"How long loads of a table are remembered; 0 means for ever.",
+							"Older rows go when the table is loaded and that is remembered.",
+							&history_keep,
+							0, 0, INT_MAX,
+							PGC_SUSET,
+							GUC_UNIT_MIN,
+							NULL, NULL, NULL);
 	MarkGUCPrefixReserved("pgbulk");
 	create_index_install();
 	utility_install();
@@ -321,6 +342,51 @@ bulk_load_statements(PG_FUNCTION_ARGS)
 	InitMaterializedSRF(fcinfo, 0);
 	statements_tell(result->setResult, result->setDesc);
 	return (Datum) 0;
+}
+
+/* bulk_load_forget(target regclass, path text, before timestamptz) */
+Datum
+bulk_load_forget(PG_FUNCTION_ARGS)
+{
+	check_not_null(fcinfo, 0, "target");
+	PG_RETURN_INT64(history_forget(PG_GETARG_OID(0),
+								   PG_ARGISNULL(1) ? NULL : text_to_cstring(PG_GETARG_TEXT_PP(1)),
+								   PG_ARGISNULL(2) ? DT_NOEND : PG_GETARG_TIMESTAMPTZ(2)));
+}
+
+/*
+ * The trigger of bulk_load_history: OIDs of tables are others after a dump and
+ * restore, which has their names.
+ */
+Datum
+bulk_load_history_target(PG_FUNCTION_ARGS)
+{
+	TriggerData *trigger = (TriggerData *) fcinfo->context;
+	TupleDesc	desc;
+	int			columns[2];
+	Datum		name;
+	List	   *names;
+	Datum		target = ObjectIdGetDatum(InvalidOid);
+	bool		isnull;
+
+	if (!CALLED_AS_TRIGGER(fcinfo) || !TRIGGER_FIRED_BY_INSERT(trigger->tg_event) ||
+		!TRIGGER_FIRED_BEFORE(trigger->tg_event) || !TRIGGER_FIRED_FOR_ROW(trigger->tg_event))
+		elog(ERROR, "bulk_load_history_target is for a trigger before the insertion of a row");
+	desc = RelationGetDescr(trigger->tg_relation);
+	columns[0] = SPI_fnumber(desc, "target");
+	columns[1] = SPI_fnumber(desc, "target_name");
+	if (columns[0] <= 0 || columns[1] <= 0)
+		elog(ERROR, "bulk_load_history_target is not for table \"%s\"",
+			 RelationGetRelationName(trigger->tg_relation));
+	name = heap_getattr(trigger->tg_trigtuple, columns[1], desc, &isnull);
+	if (!isnull)
+	{
+		names = textToQualifiedNameList(DatumGetTextPP(name));
+		target = ObjectIdGetDatum(RangeVarGetRelid(makeRangeVarFromNameList(names), NoLock, true));
+	}
+	isnull = false;
+	return PointerGetDatum(heap_modify_tuple_by_cols(trigger->tg_trigtuple, desc, 1, columns,
+													 &target, &isnull));
 }
 
 /* char * of a List as a text[] */

@@ -291,6 +291,8 @@ load_open(Load *load)
 	load->target = target_open(load->relid, options);
 	if (options->extra != NIL)
 		extra_check(options, load->target, load->source, Abs(load->result->load_id));
+	if (load->stored == NULL)
+		load->history = history_open(options, load->target->rel, load->paths);
 	duplicates_notice(load->target->rel, options);
 	load->raw = load->stored != NULL ? raw_open_stored(load->stored) :
 		raw_open(list_length(load->paths), load->target);
@@ -819,6 +821,8 @@ load_close(Load *load)
 	error_context_stack = load->callback.previous;
 	target_close(load->target);
 	CommandCounterIncrement();
+	if (load->history != NULL)
+		history_write(load->history, result);
 	source_complete(load->source, result->rows_loaded);
 }
 

@@ -13,6 +13,7 @@
 #include "format/reader.h"
 #include "load/batch.h"
 #include "load/header.h"
+#include "load/history.h"
 #include "load/result.h"
 #include "load/stop_hint.h"
 #include "reject/rejects.h"
@@ -44,6 +45,7 @@ typedef struct Load
 	Header		header;
 	Diagnosis	diagnosis;
 	StopHint	stop;
+	History    *history;		/* or NULL */
 	int			files_unlike;	/* times that workers stopped at the end of a file */
 	int			batches_alone;	/* batches to load before trying workers (again) */
 	int			next_batches_alone; /* the next value of that */

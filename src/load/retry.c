@@ -64,8 +64,8 @@ static void
 refuse_options(Jsonb *json)
 {
 	static const char *const names[] = {
-		"compression", "dry_run", "freeze", "header", "limit", "limit_counts", "reject_table",
-		"skip", "truncate"
+		"compression", "dry_run", "freeze", "header", "history", "limit", "limit_counts",
+		"reject_table", "skip", "truncate"
 	};
 
 	for (int i = 0; i < lengthof(names); i++)

@@ -179,6 +179,8 @@ typedef struct BulkOptions
 	bool		freeze;
 	bool		analyze;
 	bool		dry_run;		/* roll everything back */
+	/* what is remembered of the load */
+	int			history;		/* -1: as the setting says */
 	/* the source, if it is not files */
 	char	   *query;			/* SQL text; NULL: files */
 	List	   *patterns;		/* of char *: for each file the path that was given; or NIL */

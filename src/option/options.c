@@ -142,7 +142,8 @@ static const BulkOptions default_options = {
 	.duplicate_limit = -1,
 	.duplicate_percent = -1,
 	.writer = BULK_WRITER_AUTO,
-	.workers = -1
+	.workers = -1,
+	.history = -1
 };
 
 /*
@@ -168,6 +169,14 @@ set_bool(const OptionDef *def, JsonbValue *value, BulkOptions *options)
 	if (value->type != jbvBool)
 		option_refuse_value(def, value);
 	*FIELD(bool) = value->val.boolean;
+}
+
+static void
+set_history(const OptionDef *def, JsonbValue *value, BulkOptions *options)
+{
+	if (value->type != jbvBool)
+		option_refuse_value(def, value);
+	options->history = value->val.boolean;
 }
 
 static void
@@ -540,6 +549,7 @@ static const OptionDef option_table[] = {
 	{"freeze", FOR_ALL, set_bool, AT(freeze), BOOLEAN, .kinds = OPTION_BOOLEAN},
 	{"analyze", FOR_ALL, set_bool, AT(analyze), BOOLEAN, .kinds = OPTION_BOOLEAN},
 	{"dry_run", FOR_ALL, set_bool, AT(dry_run), BOOLEAN, .kinds = OPTION_BOOLEAN},
+	{"history", FOR_ALL, set_history, AT(history), BOOLEAN, .kinds = OPTION_BOOLEAN},
 	{"max_rate", FOR_ALL, throttle_options_set_rate, AT(limits.max_rate),
 	"bytes per second, as a number or a string such as \"50MB\", from 32kB to 1e12",
 	.kinds = OPTION_NUMBER},

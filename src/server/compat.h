@@ -289,6 +289,7 @@ compat_check_datetime_template(text *template)
 }
 
 /* Raises an error unless the caller may execute a function. */
+#include "catalog/pg_class.h"
 #include "catalog/pg_proc.h"
 #include "miscadmin.h"
 #include "utils/acl.h"
@@ -326,6 +327,16 @@ compat_init_generated(ResultRelInfo *rri, EState *estate)
 #else
 	if (rri->ri_GeneratedExprs == NULL)
 		ExecInitStoredGenerated(rri, estate, CMD_INSERT);
+#endif
+}
+
+static inline bool
+compat_owns_table(Oid relid, Oid role)
+{
+#if PG_VERSION_NUM >= 160000
+	return object_ownercheck(RelationRelationId, relid, role);
+#else
+	return pg_class_ownercheck(relid, role);
 #endif
 }
 

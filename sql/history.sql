@@ -1,0 +1,130 @@
+--
+-- What has been loaded: option history, the view bulk_loads, bulk_load_forget.
+--
+CREATE TABLE history_t (a int PRIMARY KEY, b text);
+CREATE TABLE history_other (a int, b text);
+
+-- Writes a file and returns its path.
+CREATE FUNCTION pg_temp.put(name text, content text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+	path text := '/proc/self/cwd/pgbulk_history_' || name;
+	object oid := lo_from_bytea(0, convert_to(content, 'UTF8'));
+BEGIN
+	PERFORM lo_export(object, path), lo_unlink(object);
+	RETURN path;
+END $$;
+
+SELECT pg_temp.put('1.csv', E'1,one\n2,two\n') AS f1, pg_temp.put('2.csv', E'3,three\nx,four\n') AS f2, pg_temp.put('3.csv', E'1,one\n2,two\n') AS f3 \gset
+
+-- none unless it is asked for, nor of a dry run, a load that fails, a temporary table
+SELECT rows_loaded FROM bulk_load('history_t', :'f1');
+SELECT rows_loaded FROM bulk_load('history_t', :'f1', '{"history": true, "dry_run": true, "on_duplicate": "keep_old"}');
+SELECT rows_loaded FROM bulk_load('history_t', :'f1', '{"history": true}');
+CREATE TEMP TABLE history_temp (a int, b text);
+SELECT rows_loaded FROM bulk_load('history_temp', :'f1', '{"history": true}');
+SELECT count(*) FROM bulk_load_history;
+
+-- all that is known
+TRUNCATE history_t;
+SELECT rows_loaded, rows_rejected, (details ->> 'load_id')::bigint AS load FROM bulk_load('history_t', ARRAY[:'f1', :'f2'], '{"history": true, "on_error": "ignore", "log_verbosity": "silent"}') \gset
+SELECT load_id = :load AS load, relation, file, files, path, size, modified > now() - '1 hour'::interval AND modified < clock_timestamp() AS modified, content,
+	rows_loaded, rows_rejected, rows_duplicate, rows_replaced, rows_filtered, rows_read, bytes_read, options, role = current_user AS role,
+	started > now() - '1 minute'::interval AS started, elapsed BETWEEN '0' AND '1 hour' AS elapsed
+FROM bulk_loads ORDER BY load_id, file;
+SELECT target::regclass, target_name FROM bulk_load_history;
+
+-- same bytes, same content, also where they are compressed or loaded by workers
+SET pgbulk.history = on;
+SET pgbulk.chunk_size = 16;
+SET max_parallel_workers_per_gather = 0;
+SELECT rows_loaded FROM bulk_load('history_other', :'f3', '{"workers": 2}');
+RESET pgbulk.chunk_size;
+SELECT count(*), count(DISTINCT content) FROM bulk_loads WHERE path IN (:'f1', :'f3');
+-- COPY is remembered, where it has an option of pgbulk; queries and the client are if asked
+COPY history_other FROM :'f1' WITH (format csv, skip 1);
+COPY history_other FROM stdin WITH (format csv, skip 0);
+1,x
+\.
+SELECT rows_loaded FROM bulk_load_query('history_other', 'SELECT 1, 2');
+SELECT rows_loaded FROM bulk_load('history_other', :'f1', '{"history": false}');
+COPY history_other FROM stdin WITH (format csv, history true);
+1,x
+\.
+COPY history_other FROM stdin WITH (format csv, history);
+1,x
+\.
+SELECT rows_loaded FROM bulk_load_query('history_other', 'SELECT 1, 2', '{"history": true}');
+SELECT path, size, modified IS NULL AS no_time, content IS NULL AS no_content, rows_loaded, options FROM bulk_loads WHERE relation = 'history_other' ORDER BY load_id, file;
+RESET pgbulk.history;
+
+-- it is there if and only if the rows are
+BEGIN;
+SELECT rows_loaded FROM bulk_load('history_other', :'f2', '{"history": true, "columns": ["b", null]}');
+SAVEPOINT s;
+SELECT rows_loaded FROM bulk_load('history_other', :'f2', '{"history": true, "columns": ["b", null]}');
+SELECT count(*) FROM bulk_loads WHERE path = :'f2' AND relation = 'history_other';
+ROLLBACK TO s;
+SELECT count(*) FROM bulk_loads WHERE path = :'f2' AND relation = 'history_other';
+ROLLBACK;
+SELECT count(*) FROM bulk_loads WHERE path = :'f2' AND relation = 'history_other';
+
+-- who sees what: nobody the table, those who may read the target the view
+CREATE ROLE regress_history;
+GRANT INSERT ON history_other TO regress_history;
+GRANT SELECT ON history_t TO regress_history;
+SET ROLE regress_history;
+SELECT DISTINCT relation FROM bulk_loads;
+SELECT count(*) FROM bulk_load_history;
+DELETE FROM bulk_load_history;
+INSERT INTO bulk_load_history DEFAULT VALUES;
+SELECT bulk_load_forget('history_t');
+COPY history_other FROM stdin WITH (format csv, history true);
+1,by another
+\.
+RESET ROLE;
+SELECT role FROM bulk_loads WHERE relation = 'history_other' ORDER BY load_id DESC LIMIT 1;
+-- a renamed table keeps its history
+ALTER TABLE history_t RENAME TO history_new;
+SELECT DISTINCT relation FROM bulk_loads WHERE path = :'f2';
+SELECT rows_loaded FROM bulk_load('history_new', :'f1', '{"history": true, "truncate": true}');
+SELECT DISTINCT target_name FROM bulk_load_history WHERE target = 'history_new'::regclass;
+-- a row that is restored finds its table by name; one whose table is not there is kept
+BEGIN;
+CREATE TEMP TABLE dumped AS SELECT * FROM bulk_load_history WHERE target = 'history_new'::regclass;
+UPDATE dumped SET target = 1;
+INSERT INTO dumped SELECT load_id, 1, 'gone."Away"', file, files, path, size, modified, content, rows_loaded, rows_rejected, rows_duplicate, rows_replaced, rows_filtered, rows_read, bytes_read, options, role, started, finished FROM dumped LIMIT 1;
+TRUNCATE bulk_load_history;
+INSERT INTO bulk_load_history SELECT * FROM dumped;
+SELECT target::regclass, target_name, count(*) FROM bulk_load_history GROUP BY 1, 2 ORDER BY 2;
+SELECT DISTINCT relation FROM bulk_loads;
+ROLLBACK;
+
+-- forgetting
+SELECT bulk_load_forget('history_new', :'f2');
+SELECT bulk_load_forget('history_new', before => now() - '1 day'::interval);
+SELECT bulk_load_forget('history_new', :'f1', clock_timestamp());
+SELECT bulk_load_forget('history_other');
+SELECT bulk_load_forget(NULL);
+SELECT count(*) FROM bulk_load_history;
+SELECT rows_loaded FROM bulk_load('history_other', :'f1', '{"history": true}');
+UPDATE bulk_load_history SET finished = finished - '2 days'::interval;
+SET pgbulk.history_keep = '3d';
+SELECT rows_loaded FROM bulk_load('history_other', :'f1', '{"history": true}');
+SELECT count(*) FROM bulk_load_history;
+SET pgbulk.history_keep = '1d';
+SELECT rows_loaded FROM bulk_load('history_other', :'f1', '{"history": true}');
+SELECT count(*) FROM bulk_load_history;
+SET ROLE regress_history;
+SET pgbulk.history_keep = '1min';
+RESET ROLE;
+DROP TABLE history_other;
+SELECT count(*) FROM bulk_loads;
+SELECT bulk_load_forget(target) > 0 FROM bulk_load_history LIMIT 1;
+
+-- misuse
+SELECT rows_loaded FROM bulk_load('history_new', :'f1', '{"history": "yes"}');
+COPY history_new FROM :'f1' WITH (history maybe);
+
+COPY (SELECT 1) TO PROGRAM 'cat > pgbulk_history_gone; rm -f pgbulk_history_*';
+DROP TABLE history_new;
+DROP ROLE regress_history;

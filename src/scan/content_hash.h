@@ -1,0 +1,40 @@
+/*
+ * content_hash.h
+ *		A fast hash of 128 bits of a file's bytes, by which the same bytes are
+ *		recognized.
+ *
+ * It tells files apart that differ by chance or by edits; it is no protection
+ * against someone who makes two files with one hash on purpose.  The hash of
+ * the first n bytes can be had on the way to that of all.  It is stored in
+ * tables, and so never changes: test/unit/content_hash.c has known answers.
+ */
+#ifndef PGBULK_CONTENT_HASH_H
+#define PGBULK_CONTENT_HASH_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define CONTENT_HASH_LANES 8
+#define CONTENT_HASH_BLOCK 1024	/* bytes; a multiple of 8 * CONTENT_HASH_LANES */
+
+typedef struct ContentKey
+{
+	uint64_t	high;
+	uint64_t	low;
+} ContentKey;
+
+typedef struct ContentHash
+{
+	uint64_t	length;
+	ContentKey	state;			/* of the whole blocks so far */
+	size_t		waiting;		/* bytes in block */
+	unsigned char block[CONTENT_HASH_BLOCK];
+} ContentHash;
+
+extern void content_hash_begin(ContentHash *hash);
+extern void content_hash_add(ContentHash *hash, const void *bytes, size_t length);
+
+/* That of all bytes so far; more may follow. */
+extern ContentKey content_hash_key(const ContentHash *hash);
+
+#endif							/* PGBULK_CONTENT_HASH_H */

@@ -1,0 +1,28 @@
+/*
+ * content.h
+ *		The key of a file's content: a hash of its bytes as they lie on disk.
+ *
+ * A file is read for it once more, before it is loaded.  So whether it has been
+ * loaded before is known before rows are stored, whatever reads it then, from
+ * wherever and in which order: workers, a filter, a load that is repeated.
+ * Price: copying the bytes from the system's cache, where they stay for the
+ * load, and hashing them.
+ */
+#ifndef PGBULK_CONTENT_H
+#define PGBULK_CONTENT_H
+
+#include "postgres.h"
+
+#include "scan/content_hash.h"
+#include "stream/stream.h"
+
+/*
+ * Reads a regular file.  False: it is none.  Errors: those of files; 55000 where
+ * it changes meanwhile.
+ */
+extern bool content_read(const char *path, FileStamp *stamp, ContentKey *key);
+
+/* After the load: raises an error where the file is not what was read then. */
+extern void content_check(const char *path, const FileStamp *stamp);
+
+#endif							/* PGBULK_CONTENT_H */
