@@ -304,6 +304,8 @@ CREATE TABLE bulk_load_history (
   size bigint,
   modified timestamptz,
   content uuid,
+  loaded_to bigint,
+  once_key text,
   rows_loaded bigint NOT NULL,
   rows_rejected bigint NOT NULL,
   rows_duplicate bigint NOT NULL,
@@ -315,6 +317,7 @@ CREATE TABLE bulk_load_history (
   role text NOT NULL,
   started timestamptz NOT NULL,
   finished timestamptz NOT NULL);
+CREATE UNIQUE INDEX bulk_load_history_once ON bulk_load_history (target, once_key);
 CREATE INDEX bulk_load_history_content ON bulk_load_history (target, content);
 CREATE INDEX bulk_load_history_path ON bulk_load_history (target, path);
 COMMENT ON TABLE bulk_load_history IS 'what has been loaded: a row for each load and file';
@@ -326,7 +329,9 @@ COMMENT ON COLUMN bulk_load_history.files IS 'how many files the load had';
 COMMENT ON COLUMN bulk_load_history.path IS 'path of the file, or stdin, or query';
 COMMENT ON COLUMN bulk_load_history.size IS 'its bytes on disk; null for what is no regular file';
 COMMENT ON COLUMN bulk_load_history.modified IS 'when it was last written to';
-COMMENT ON COLUMN bulk_load_history.content IS 'hash of its bytes as they lie on disk';
+COMMENT ON COLUMN bulk_load_history.content IS 'hash of its bytes as they lie on disk, of those before loaded_to';
+COMMENT ON COLUMN bulk_load_history.loaded_to IS 'how many of its bytes have been loaded, with those of earlier loads';
+COMMENT ON COLUMN bulk_load_history.once_key IS 'what no other load may load again; null without option once';
 COMMENT ON COLUMN bulk_load_history.rows_loaded IS 'rows of the load, of all its files, that are in the table';
 COMMENT ON COLUMN bulk_load_history.rows_rejected IS 'bad rows of the load, set aside';
 COMMENT ON COLUMN bulk_load_history.rows_duplicate IS 'rows of the load set aside for their keys';
@@ -359,6 +364,7 @@ SELECT h.load_id,
        h.size,
        h.modified,
        h.content,
+       h.loaded_to,
        h.rows_loaded,
        h.rows_rejected,
        h.rows_duplicate,
@@ -380,7 +386,8 @@ COMMENT ON COLUMN bulk_loads.files IS 'how many files the load had';
 COMMENT ON COLUMN bulk_loads.path IS 'path of the file, or stdin, or query';
 COMMENT ON COLUMN bulk_loads.size IS 'its bytes on disk; null for what is no regular file';
 COMMENT ON COLUMN bulk_loads.modified IS 'when it was last written to';
-COMMENT ON COLUMN bulk_loads.content IS 'hash of its bytes as they lie on disk';
+COMMENT ON COLUMN bulk_loads.content IS 'hash of its bytes as they lie on disk, of those before loaded_to';
+COMMENT ON COLUMN bulk_loads.loaded_to IS 'how many of its bytes have been loaded, with those of earlier loads';
 COMMENT ON COLUMN bulk_loads.rows_loaded IS 'rows of the load, of all its files, that are in the table';
 COMMENT ON COLUMN bulk_loads.rows_rejected IS 'bad rows of the load, set aside';
 COMMENT ON COLUMN bulk_loads.rows_duplicate IS 'rows of the load set aside for their keys';

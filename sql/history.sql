@@ -92,7 +92,8 @@ SELECT DISTINCT target_name FROM bulk_load_history WHERE target = 'history_new':
 BEGIN;
 CREATE TEMP TABLE dumped AS SELECT * FROM bulk_load_history WHERE target = 'history_new'::regclass;
 UPDATE dumped SET target = 1;
-INSERT INTO dumped SELECT load_id, 1, 'gone."Away"', file, files, path, size, modified, content, rows_loaded, rows_rejected, rows_duplicate, rows_replaced, rows_filtered, rows_read, bytes_read, options, role, started, finished FROM dumped LIMIT 1;
+INSERT INTO dumped SELECT * FROM dumped LIMIT 1;
+UPDATE dumped SET target_name = 'gone."Away"' WHERE ctid = (SELECT max(ctid) FROM dumped);
 TRUNCATE bulk_load_history;
 INSERT INTO bulk_load_history SELECT * FROM dumped;
 SELECT target::regclass, target_name, count(*) FROM bulk_load_history GROUP BY 1, 2 ORDER BY 2;

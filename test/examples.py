@@ -115,7 +115,7 @@ OPTIONS = {
     "dry_run": ("keyed", VOTE + "bob,t3_2,2\n", "(alice,t3_0,0)"),
     "truncate": ("keyed", VOTE, LOADED),
     "freeze": ("keyed", VOTE, LOADED),
-    **{name: ("votes", VOTE, LOADED) for name in ("writer", "workers", "indexes", "analyze", "history")},
+    **{name: ("votes", VOTE, LOADED) for name in ("writer", "workers", "indexes", "analyze", "history", "once")},
 }
 
 passed = failed = 0

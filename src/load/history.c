@@ -29,13 +29,20 @@ int			history_keep = 0;
 
 #define TABLE_NAME "bulk_load_history"
 
+#define NAMES_SHOWN 3
+
 /* What is known of a file, or of another source. */
 typedef struct HistoryFile
 {
 	const char *path;
-	bool		is_file;		/* it is a regular one: */
+	char	   *path_text;		/* as it is stored */
+	int			number;			/* among those that are loaded, from 1 */
+	bool		is_file;		/* it is a regular one, and was read: */
 	FileStamp	stamp;
-	ContentKey	key;
+	ContentKey	key;			/* of the bytes before range.end */
+	SourceRange range;
+	char	   *once_key;		/* what has been claimed; NULL without option once */
+	bool		passed_over;
 } HistoryFile;
 
 struct History
@@ -44,6 +51,7 @@ struct History
 	char	   *target_name;
 	const BulkOptions *options;
 	int			nfiles;
+	int			nchosen;		/* of them, how many are loaded */
 	HistoryFile *files;
 };
 
@@ -107,60 +115,43 @@ run(const char *sql, int expected, int n, Oid *types, Datum *values, const char 
 	return SPI_processed;
 }
 
-/* ---- opening ---- */
+/* ---- a row ---- */
 
-static bool
-is_wanted(const BulkOptions *options, Relation target)
+/* The columns, in the order of their parameters. */
+static const struct
 {
-	if (options->dry_run || options->plain ||
-		target->rd_rel->relpersistence == RELPERSISTENCE_TEMP)
-		return false;
-	return options->history >= 0 ? options->history : history_enabled;
-}
-
-/* Whether the files are worth remembering without being asked. */
-static bool
-has_files(const History *history)
-{
-	for (int i = 0; i < history->nfiles; i++)
-		if (history->files[i].is_file)
-			return true;
-	return false;
-}
-
-History *
-history_open(const BulkOptions *options, Relation target, List *paths)
-{
-	History    *history;
-
-	if (!is_wanted(options, target) || (options->query != NULL && options->history != 1))
-		return NULL;
-	history = palloc0(sizeof(History));
-	history->target = RelationGetRelid(target);
-	history->target_name = statement_table(history->target);
-	history->options = options;
-	history->nfiles = list_length(paths);
-	history->files = palloc0(sizeof(HistoryFile) * history->nfiles);
-	for (int i = 0; i < history->nfiles; i++)
-	{
-		HistoryFile *file = &history->files[i];
-
-		file->path = list_nth(paths, i);
-		if (options->query == NULL && strcmp(file->path, SOURCE_CLIENT) != 0)
-			file->is_file = content_read(file->path, &file->stamp, &file->key);
-	}
-	return options->history == 1 || has_files(history) ? history : NULL;
-}
-
-/* ---- writing ---- */
-
-#define NCOLUMNS 20
-
-static Oid	column_types[NCOLUMNS] = {
-	INT8OID, OIDOID, TEXTOID, INT4OID, INT4OID, TEXTOID, INT8OID, TIMESTAMPTZOID, UUIDOID,
-	INT8OID, INT8OID, INT8OID, INT8OID, INT8OID, INT8OID, INT8OID,
-	JSONBOID, TEXTOID, TIMESTAMPTZOID, TIMESTAMPTZOID
+	const char *name;
+	Oid			type;
+}			columns[] = {
+	{"load_id", INT8OID},
+#define TARGET 2				/* numbers of parameters */
+	{"target", OIDOID},
+	{"target_name", TEXTOID},
+	{"file", INT4OID},
+	{"files", INT4OID},
+#define PATH 6
+	{"path", TEXTOID},
+	{"size", INT8OID},
+	{"modified", TIMESTAMPTZOID},
+#define CONTENT 9
+	{"content", UUIDOID},
+	{"loaded_to", INT8OID},
+#define ONCE_KEY 11
+	{"once_key", TEXTOID},
+	{"rows_loaded", INT8OID},
+	{"rows_rejected", INT8OID},
+	{"rows_duplicate", INT8OID},
+	{"rows_replaced", INT8OID},
+	{"rows_filtered", INT8OID},
+	{"rows_read", INT8OID},
+	{"bytes_read", INT8OID},
+	{"options", JSONBOID},
+	{"role", TEXTOID},
+	{"started", TIMESTAMPTZOID},
+	{"finished", TIMESTAMPTZOID}
 };
+
+#define NCOLUMNS lengthof(columns)
 
 static Datum
 uuid_of(const ContentKey *key)
@@ -173,6 +164,20 @@ uuid_of(const ContentKey *key)
 		uuid->data[8 + i] = (unsigned char) (key->low >> (56 - 8 * i));
 	}
 	return UUIDPGetDatum(uuid);
+}
+
+static ContentKey
+key_of(Datum value)
+{
+	const pg_uuid_t *uuid = DatumGetUUIDP(value);
+	ContentKey	key = {0};
+
+	for (int i = 0; i < 8; i++)
+	{
+		key.high = key.high << 8 | uuid->data[i];
+		key.low = key.low << 8 | uuid->data[8 + i];
+	}
+	return key;
 }
 
 static TimestampTz
@@ -188,28 +193,35 @@ options_of(const History *history)
 		DatumGetJsonbP(DirectFunctionCall1(jsonb_in, CStringGetDatum("{}")));
 }
 
-static void
-insert_row(const History *history, const HistoryTable *table, const LoadResult *result,
-		   const Jsonb *options, int number)
+/* Parameters $1, $2 ... of the columns; for a claim, result has only zeroes and what is known. */
+static uint64
+run_for_row(const History *history, const HistoryTable *table, const HistoryFile *file,
+			const LoadResult *result, const char *sql, int expected)
 {
-	const HistoryFile *file = &history->files[number];
+	Oid			types[NCOLUMNS];
 	Datum		values[NCOLUMNS];
 	char		nulls[NCOLUMNS + 1];
 	int			i = 0;
 
 	memset(nulls, ' ', NCOLUMNS);
 	nulls[NCOLUMNS] = '\0';
+	for (int k = 0; k < NCOLUMNS; k++)
+		types[k] = columns[k].type;
 	values[i++] = Int64GetDatum(result->load_id);
 	values[i++] = ObjectIdGetDatum(history->target);
 	values[i++] = CStringGetTextDatum(history->target_name);
-	values[i++] = Int32GetDatum(number + 1);
-	values[i++] = Int32GetDatum(history->nfiles);
-	values[i++] = CStringGetTextDatum(encoding_path_text(file->path));
+	values[i++] = Int32GetDatum(file->number);
+	values[i++] = Int32GetDatum(history->nchosen);
+	values[i++] = CStringGetTextDatum(file->path_text);
 	if (!file->is_file)
-		memset(nulls + i, 'n', 3);
+		memset(nulls + i, 'n', 4);
 	values[i++] = Int64GetDatum(file->stamp.size);
 	values[i++] = TimestampTzGetDatum(timestamp_of(&file->stamp.modified));
 	values[i++] = uuid_of(&file->key);
+	values[i++] = Int64GetDatum(file->range.end);
+	if (file->once_key == NULL)
+		nulls[i] = 'n';
+	values[i++] = file->once_key == NULL ? (Datum) 0 : CStringGetTextDatum(file->once_key);
 	values[i++] = Int64GetDatum(result->rows_loaded);
 	values[i++] = Int64GetDatum(result->rows_rejected);
 	values[i++] = Int64GetDatum(result->rows_duplicate);
@@ -217,18 +229,377 @@ insert_row(const History *history, const HistoryTable *table, const LoadResult *
 	values[i++] = Int64GetDatum(result->rows_filtered);
 	values[i++] = Int64GetDatum(result->rows_read);
 	values[i++] = Int64GetDatum(result->bytes_read);
-	values[i++] = JsonbPGetDatum(options);
+	values[i++] = JsonbPGetDatum(options_of(history));
 	values[i++] = CStringGetTextDatum(GetUserNameFromId(table->caller, false));
 	values[i++] = TimestampTzGetDatum(result->started);
 	values[i++] = TimestampTzGetDatum(GetCurrentTimestamp());
 	Assert(i == NCOLUMNS);
-	(void) run(psprintf("INSERT INTO %s (load_id, target, target_name, file, files, path, size, modified, content,"
-						" rows_loaded, rows_rejected, rows_duplicate, rows_replaced, rows_filtered, rows_read, bytes_read,"
-						" options, role, started, finished)"
-						" VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20)",
-						table->name),
-			   SPI_OK_INSERT, NCOLUMNS, column_types, values, nulls);
+	return run(sql, expected, NCOLUMNS, types, values, nulls);
 }
+
+/* "INSERT INTO ... (load_id, ...) SELECT $1, ..." */
+static StringInfo
+insert_text(const HistoryTable *table)
+{
+	StringInfo	sql = makeStringInfo();
+
+	appendStringInfo(sql, "INSERT INTO %s", table->name);
+	for (int i = 0; i < NCOLUMNS; i++)
+		appendStringInfo(sql, "%s%s", i == 0 ? " (" : ", ", columns[i].name);
+	for (int i = 0; i < NCOLUMNS; i++)
+		appendStringInfo(sql, "%s$%d", i == 0 ? ") SELECT " : ", ", i + 1);
+	return sql;
+}
+
+/* The same for a row that has been claimed. */
+static StringInfo
+update_text(const HistoryTable *table)
+{
+	StringInfo	sql = makeStringInfo();
+
+	appendStringInfo(sql, "UPDATE %s", table->name);
+	for (int i = 0; i < NCOLUMNS; i++)
+		appendStringInfo(sql, "%s%s = $%d", i == 0 ? " SET " : ", ", columns[i].name, i + 1);
+	appendStringInfo(sql, " WHERE target OPERATOR(pg_catalog.=) $%d"
+					 " AND once_key OPERATOR(pg_catalog.=) $%d", TARGET, ONCE_KEY);
+	return sql;
+}
+
+/* ---- opening ---- */
+
+/* Whether rows are to be written; a dry run looks at them for option once. */
+static bool
+is_wanted(const BulkOptions *options, Relation target)
+{
+	bool		temporary = target->rd_rel->relpersistence == RELPERSISTENCE_TEMP;
+
+	if (options->once != BULK_ONCE_NONE && temporary)
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("option \"once\" cannot be used for a temporary table"),
+				 errdetail("Loads of temporary tables are not remembered.")));
+	if (options->once != BULK_ONCE_NONE)
+		return true;
+	if (options->dry_run || options->plain || temporary)
+		return false;
+	return options->history >= 0 ? options->history : history_enabled;
+}
+
+static void
+read_file(HistoryFile *file)
+{
+	file->is_file = content_read(file->path, &file->stamp, &file->key);
+	if (file->is_file)
+		file->range.end = file->stamp.size;
+}
+
+/* Whether the files are worth remembering without being asked. */
+static bool
+has_files(const History *history)
+{
+	for (int i = 0; i < history->nfiles; i++)
+		if (history->files[i].is_file)
+			return true;
+	return false;
+}
+
+/* Counts those that are to be loaded. */
+static void
+number_files(History *history)
+{
+	history->nchosen = 0;
+	for (int i = 0; i < history->nfiles; i++)
+		if (!history->files[i].passed_over)
+			history->files[i].number = ++history->nchosen;
+}
+
+/* ---- option once ---- */
+
+static void
+refuse_source(const HistoryFile *file)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+			 errmsg("option \"once\" cannot be used for \"%s\"", file->path_text),
+			 errdetail("It is no regular file.")));
+}
+
+/*
+ * Claims what once_key says; where may exclude what is known otherwise.  False:
+ * it has been loaded before, maybe by another session just now.
+ */
+static bool
+claim(const History *history, const HistoryTable *table, const HistoryFile *file,
+	  const LoadResult *result, const char *where)
+{
+	StringInfo	sql = insert_text(table);
+
+	if (!history->options->dry_run)
+	{
+		appendStringInfo(sql, " WHERE true%s ON CONFLICT (target, once_key) DO NOTHING", where);
+		return run_for_row(history, table, file, result, sql->data, SPI_OK_INSERT) == 1;
+	}
+	/* all parameters must have a use */
+	resetStringInfo(sql);
+	appendStringInfoString(sql, "SELECT");
+	for (int i = 0; i < NCOLUMNS; i++)
+		appendStringInfo(sql, "%s$%d", i == 0 ? " " : ", ", i + 1);
+	appendStringInfo(sql, " WHERE true%s AND NOT EXISTS (SELECT FROM %s h"
+					 " WHERE h.target OPERATOR(pg_catalog.=) $%d AND h.once_key OPERATOR(pg_catalog.=) $%d)",
+					 where, table->name, TARGET, ONCE_KEY);
+	return run_for_row(history, table, file, result, sql->data, SPI_OK_SELECT) == 1;
+}
+
+/* A condition: no load, with option once or without, has had that value of a column. */
+static const char *
+unless_known(const HistoryTable *table, const char *column, int parameter)
+{
+	return psprintf(" AND NOT EXISTS (SELECT FROM %s h WHERE h.target OPERATOR(pg_catalog.=) $%d"
+					" AND h.%s OPERATOR(pg_catalog.=) $%d)",
+					table->name, TARGET, column, parameter);
+}
+
+/* How much of a file has been loaded, and the hash of that; 0: nothing. */
+static int64
+find_known_part(const History *history, const HistoryTable *table, const HistoryFile *file,
+				ContentKey *key)
+{
+	Oid			types[] = {OIDOID, TEXTOID};
+	Datum		values[] = {
+		ObjectIdGetDatum(history->target), CStringGetTextDatum(file->path_text)
+	};
+	HeapTuple	tuple;
+	TupleDesc	desc;
+	bool		isnull;
+
+	if (run(psprintf("SELECT loaded_to, content FROM %s"
+					 " WHERE target OPERATOR(pg_catalog.=) $1 AND path OPERATOR(pg_catalog.=) $2"
+					 " AND content IS NOT NULL ORDER BY loaded_to DESC, load_id DESC LIMIT 1",
+					 table->name), SPI_OK_SELECT, 2, types, values, NULL) == 0)
+		return 0;
+	tuple = SPI_tuptable->vals[0];
+	desc = SPI_tuptable->tupdesc;
+	*key = key_of(SPI_getbinval(tuple, desc, 2, &isnull));
+	return DatumGetInt64(SPI_getbinval(tuple, desc, 1, &isnull));
+}
+
+static void
+refuse_other(const HistoryFile *file, int64 begin)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+			 errmsg("file \"%s\" is not the one that was loaded before", file->path_text),
+			 errdetail("Its first %lld bytes were loaded, and are not the same now.",
+					   (long long) begin),
+			 errhint("If it is a new file of that name, forget the old one with bulk_load_forget.")));
+}
+
+/*
+ * Claims what is behind the known part of a file.  Where another session has
+ * done so, that part has become longer when it is done.
+ */
+static bool
+claim_tail(const History *history, const HistoryTable *table, HistoryFile *file,
+		   const LoadResult *result)
+{
+	for (;;)
+	{
+		ContentKey	known = {0};
+		ContentTail tail = {
+			.ends.quote = history->options->quote,
+			.ends.escape = history->options->format == BULK_CSV ? history->options->escape : '\\'
+		};
+
+		CHECK_FOR_INTERRUPTS();
+		tail.begin = find_known_part(history, table, file, &known);
+		file->is_file = content_read_tail(file->path, &file->stamp, &tail);
+		if (!file->is_file && tail.end >= 0)
+			refuse_source(file);
+		if (!file->is_file ||
+			(tail.begin > 0 && (tail.before.high != known.high || tail.before.low != known.low)))
+			refuse_other(file, tail.begin);
+		if (tail.end == tail.begin)
+			return false;
+		file->key = tail.key;
+		file->range = (SourceRange) {
+			.begin = tail.begin,.begin_line = tail.begin_lines + 1,.end = tail.end
+		};
+		file->once_key = psprintf("tail:" INT64_FORMAT ":%s", tail.begin, file->path_text);
+		if (claim(history, table, file, result, ""))
+			return true;
+	}
+}
+
+/* Whether a file is to be loaded. */
+static bool
+claim_file(const History *history, const HistoryTable *table, HistoryFile *file,
+		   const LoadResult *result)
+{
+	bool		claimed;
+
+	switch (history->options->once)
+	{
+		case BULK_ONCE_CONTENT:
+			if (!file->is_file)
+				refuse_source(file);
+			return claim(history, table, file, result, unless_known(table, "content", CONTENT));
+		case BULK_ONCE_TAIL:
+			return claim_tail(history, table, file, result);
+		case BULK_ONCE_PATH:
+			claimed = claim(history, table, file, result, unless_known(table, "path", PATH));
+			break;
+		default:
+			claimed = claim(history, table, file, result, "");
+			break;
+	}
+	/* what has been loaded need not be read */
+	if (claimed)
+		read_file(file);
+	if (claimed && !file->is_file)
+		refuse_source(file);
+	return claimed;
+}
+
+/* By what a file is known; that of a tail is not known yet. */
+static char *
+once_key(const BulkOptions *options, const HistoryFile *file)
+{
+	switch (options->once)
+	{
+		case BULK_ONCE_CONTENT:
+			return psprintf("content:%016llx%016llx", (unsigned long long) file->key.high,
+							(unsigned long long) file->key.low);
+		case BULK_ONCE_IMPORT:
+			return psprintf("import:%s:%s", options->import_id, file->path_text);
+		default:
+			return psprintf("path:%s", file->path_text);
+	}
+}
+
+static int
+compare_files(const void *a, const void *b)
+{
+	const HistoryFile *const *left = a;
+	const HistoryFile *const *right = b;
+	int			order = strcmp((*left)->once_key, (*right)->once_key);
+
+	return order != 0 ? order : (*left > *right) - (*left < *right);
+}
+
+/* In one order in all sessions, so that they do not wait for each other. */
+static void
+claim_files(History *history, const LoadResult *result)
+{
+	HistoryTable table = find_table();
+	HistoryFile **sorted = palloc(sizeof(HistoryFile *) * Max(history->nfiles, 1));
+
+	for (int i = 0; i < history->nfiles; i++)
+	{
+		HistoryFile *file = sorted[i] = &history->files[i];
+
+		if (strcmp(file->path, SOURCE_CLIENT) == 0)
+			refuse_source(file);
+		if (history->options->once == BULK_ONCE_CONTENT)
+			read_file(file);
+		file->once_key = once_key(history->options, file);
+	}
+	qsort(sorted, history->nfiles, sizeof(HistoryFile *), compare_files);
+	for (int i = 0; i < history->nfiles; i++)
+	{
+		MemoryContext caller = CurrentMemoryContext;
+		char	   *key;
+
+		begin_statements(&table);
+		sorted[i]->passed_over = !claim_file(history, &table, sorted[i], result);
+		key = MemoryContextStrdup(caller, sorted[i]->once_key);
+		end_statements(&table);
+		sorted[i]->once_key = key;
+	}
+}
+
+static void
+notice_passed_over(const History *history, LoadResult *result)
+{
+	StringInfoData names;
+	int			n;
+
+	initStringInfo(&names);
+	for (int i = 0; i < history->nfiles; i++)
+		if (history->files[i].passed_over)
+			result->passed_over = lappend(result->passed_over,
+										  unconstify(char *, history->files[i].path));
+	n = list_length(result->passed_over);
+	if (n == 0 || history->options->log_verbosity == BULK_VERBOSITY_SILENT)
+		return;
+	for (int i = 0; i < Min(n, NAMES_SHOWN); i++)
+		appendStringInfo(&names, "%s\"%s\"", i == 0 ? "" : ", ",
+						 encoding_path_text(list_nth(result->passed_over, i)));
+	ereport(NOTICE,
+			(history->options->once == BULK_ONCE_TAIL ?
+			 errmsg_plural("%d file has no new row that is complete, and is passed over",
+						   "%d files have no new row that is complete, and are passed over", n, n) :
+			 errmsg_plural("%d file was loaded before and is passed over",
+						   "%d files were loaded before and are passed over", n, n),
+			 n > NAMES_SHOWN ? errdetail("%s and others.", names.data) :
+			 errdetail("%s.", names.data)));
+}
+
+History *
+history_open(const BulkOptions *options, Relation target, List *paths, LoadResult *result)
+{
+	History    *history;
+
+	if (!is_wanted(options, target) || (options->query != NULL && options->history != 1))
+		return NULL;
+	history = palloc0(sizeof(History));
+	history->target = RelationGetRelid(target);
+	history->target_name = statement_table(history->target);
+	history->options = options;
+	history->nfiles = list_length(paths);
+	history->files = palloc0(sizeof(HistoryFile) * Max(history->nfiles, 1));
+	for (int i = 0; i < history->nfiles; i++)
+	{
+		HistoryFile *file = &history->files[i];
+
+		file->path = list_nth(paths, i);
+		file->path_text = encoding_path_text(file->path);
+		if (options->query == NULL && options->once == BULK_ONCE_NONE &&
+			strcmp(file->path, SOURCE_CLIENT) != 0)
+			read_file(file);
+	}
+	if (options->once != BULK_ONCE_NONE)
+	{
+		claim_files(history, result);
+		notice_passed_over(history, result);
+	}
+	number_files(history);
+	return options->history == 1 || options->once != BULK_ONCE_NONE || has_files(history) ?
+		history : NULL;
+}
+
+List *
+history_select(const History *history, List *list)
+{
+	List	   *selected = NIL;
+
+	for (int i = 0; i < list_length(list); i++)
+		if (!history->files[i].passed_over)
+			selected = lappend(selected, list_nth(list, i));
+	return selected;
+}
+
+const SourceRange *
+history_ranges(const History *history)
+{
+	SourceRange *ranges = palloc(sizeof(SourceRange) * Max(history->nchosen, 1));
+
+	for (int i = 0; i < history->nfiles; i++)
+		if (!history->files[i].passed_over)
+			ranges[history->files[i].number - 1] = history->files[i].range;
+	return ranges;
+}
+
+/* ---- writing ---- */
 
 /* Rows of before: by the table's name a dump finds it; old ones are not kept for ever. */
 static void
@@ -255,18 +626,30 @@ tidy_rows(const History *history, const HistoryTable *table)
 void
 history_write(History *history, const LoadResult *result)
 {
-	HistoryTable table = find_table();
-	Jsonb	   *options = options_of(history);
+	bool		once = history->options->once != BULK_ONCE_NONE;
+	int			done = once ? SPI_OK_UPDATE : SPI_OK_INSERT;
+	HistoryTable table;
+	const char *sql;
 
 	for (int i = 0; i < history->nfiles; i++)
-		if (history->files[i].is_file)
+		if (history->files[i].is_file && !history->files[i].passed_over)
 			content_check(history->files[i].path, &history->files[i].stamp);
+	if (history->options->dry_run)
+		return;
+	table = find_table();
+	sql = once ? update_text(&table)->data : insert_text(&table)->data;
 	begin_statements(&table);
 	tidy_rows(history, &table);
 	for (int i = 0; i < history->nfiles; i++)
 	{
+		const HistoryFile *file = &history->files[i];
+
 		CHECK_FOR_INTERRUPTS();
-		insert_row(history, &table, result, options, i);
+		if (!file->passed_over &&
+			run_for_row(history, &table, file, result, sql, done) != 1)
+			ereport(ERROR,
+					(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+					 errmsg("file \"%s\" was forgotten while it was loaded", file->path_text)));
 	}
 	end_statements(&table);
 }

@@ -14,6 +14,7 @@
 #include "load/result.h"
 #include "nodes/pg_list.h"
 #include "option/options.h"
+#include "stream/source.h"
 #include "utils/rel.h"
 
 typedef struct History History;
@@ -26,13 +27,26 @@ extern int	history_keep;
 
 /*
  * Before a load: reads what is to be remembered of the files.  NULL: nothing is.
- * Memory: the current context.  Errors: those of content_read.
+ * With option once, finds those that have been loaded before, and claims the
+ * others: whoever wants to load one at the same time waits here for the end of
+ * this transaction.  Sets passed_over of the result.
+ * Memory: the current context.
+ *
+ * Errors: those of content_read; with option once 0A000 for what is no file and
+ * for temporary tables, 55000 for a file whose known part has changed.
  */
-extern History *history_open(const BulkOptions *options, Relation target, List *paths);
+extern History *history_open(const BulkOptions *options, Relation target, List *paths,
+							 LoadResult *result);
+
+/* Of a list by number of the files, or NIL, the elements of those that are to be loaded. */
+extern List *history_select(const History *history, List *list);
+
+/* Their ranges, with option once set to tail. */
+extern const SourceRange *history_ranges(const History *history);
 
 /*
- * When all rows are in.  Errors: 55000 where a file has changed since, or the
- * extension has been dropped.
+ * When all rows are in: writes the history's, or completes those of claimed files.  Errors: 55000
+ * where a file has changed or been forgotten since; 42P01 where the extension has gone.
  */
 extern void history_write(History *history, const LoadResult *result);
 

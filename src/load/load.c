@@ -276,6 +276,22 @@ open_rejects(Load *load)
 								 load->result->load_id, load->paths);
 }
 
+/* Leaves out files that were loaded before. */
+static void
+pass_over(Load *load)
+{
+	BulkOptions *options = palloc(sizeof(BulkOptions));
+
+	*options = *load->options;
+	options->patterns = history_select(load->history, options->patterns);
+	load->options = options;
+	load->paths = history_select(load->history, load->paths);
+	source_close(load->source);
+	load->source = source_open(load->paths, options, source_chunk_size);
+	if (options->once == BULK_ONCE_TAIL)
+		source_set_ranges(load->source, history_ranges(load->history));
+}
+
 /* Opens what survives a rollback of the stored rows: target and reject stream. */
 static void
 load_open(Load *load)
@@ -289,10 +305,15 @@ load_open(Load *load)
 							 stored_rows_bytes(load->stored), options, source_chunk_size) :
 			source_open(load->paths, options, source_chunk_size);
 	load->target = target_open(load->relid, options);
+	if (load->stored == NULL)
+		load->history = history_open(options, load->target->rel, load->paths, load->result);
+	if (options->once != BULK_ONCE_NONE)
+	{
+		pass_over(load);
+		options = load->options;
+	}
 	if (options->extra != NIL)
 		extra_check(options, load->target, load->source, Abs(load->result->load_id));
-	if (load->stored == NULL)
-		load->history = history_open(options, load->target->rel, load->paths);
 	duplicates_notice(load->target->rel, options);
 	load->raw = load->stored != NULL ? raw_open_stored(load->stored) :
 		raw_open(list_length(load->paths), load->target);
@@ -801,6 +822,8 @@ load_close(Load *load)
 
 	raw_close(load->raw);
 	result->bytes_read = load->attempts > 0 ? load->bytes_read : source_bytes(load->source);
+	for (int i = 0; load->source->ranges != NULL && i < list_length(load->paths); i++)
+		result->bytes_read -= load->source->ranges[i].begin;
 	result->attempts = load->attempts + 1;
 	result->rows_read = load->batch.rows_read;
 	result->rows_loaded = load->batch.rows_loaded;
@@ -865,7 +888,7 @@ load_run(Oid relid, List *paths, StoredRows *stored,
 	result->finished = GetCurrentTimestamp();
 
 	MemoryContextSwitchTo(caller);
-	result->details = result_details(result, &load->times, paths, load->rejects);
+	result->details = result_details(result, &load->times, load->paths, load->rejects);
 	result_keep(result);
 	MemoryContextDelete(context);
 }

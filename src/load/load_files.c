@@ -404,7 +404,7 @@ load_in_parallel(Load *load)
 		.header = load->header.raw.data,
 		.header_length = load->header.raw.len,
 		.first_line = load->first_line,
-		.span = load->header.raw.len < source_chunk_size,
+		.span = load->header.raw.len < source_chunk_size && load->source->ranges == NULL,
 		.rejects = load->rejects,
 		.journal = checks_journal(load->checks),
 		.chunk_size = source_chunk_size,
@@ -505,6 +505,21 @@ remember_file(Load *load)
 		raw_remember(load->raw, load->source);
 }
 
+/* Where only a part of the file is wanted, goes on there, behind the header. */
+static void
+begin_range(Load *load)
+{
+	const Source *source = load->source;
+	const SourceRange *range;
+
+	if (source->ranges == NULL)
+		return;
+	range = &source->ranges[source->current];
+	Assert(source_can_seek(source));
+	if (range->begin > 0)
+		reader_seek(load->reader, range->begin, range->begin_line);
+}
+
 static void
 load_one_file(Load *load)
 {
@@ -524,6 +539,7 @@ load_one_file(Load *load)
 		load->batch.conv = NULL;
 		batch_open_columns(&load->batch);
 	}
+	begin_range(load);
 	load->first_line = 1 + scan_count_lines(load->reader->eol, load->header.raw.data,
 											load->header.raw.len);
 

@@ -59,11 +59,11 @@ push_phases(CompatJsonb *state, const char *key, const LoadTimes *times,
 }
 
 static void
-push_files(CompatJsonb *state, List *paths)
+push_files(CompatJsonb *state, const char *key, List *paths)
 {
 	ListCell   *lc;
 
-	jsonb_push_key(state, "files");
+	jsonb_push_key(state, key);
 	compat_push_jsonb(state, WJB_BEGIN_ARRAY, NULL);
 	foreach(lc, paths)
 		jsonb_push_element(state, encoding_path_text(lfirst(lc)));
@@ -162,7 +162,9 @@ result_details(const LoadResult *result, const LoadTimes *times, List *paths,
 	push_phases(&state, "idle_seconds", times, usage_idle);
 
 	push_waits(&state);
-	push_files(&state, paths);
+	push_files(&state, "files", paths);
+	if (result->passed_over != NIL)
+		push_files(&state, "passed_over", result->passed_over);
 	if (result->detected != NULL)
 	{
 		JsonbValue	detected;

@@ -35,6 +35,7 @@ typedef struct LoadResult
 	const char *not_freed;		/* why empty blocks at the end remain, or NULL */
 	Refusal		no_workers;		/* why there were no workers */
 	Jsonb	   *detected;		/* options detected in the files; or NULL */
+	List	   *passed_over;	/* of char *: files that were loaded before */
 	int			attempts;		/* 1, or more if the load had to be repeated */
 	TimestampTz started;
 	TimestampTz finished;

@@ -103,6 +103,16 @@ typedef enum BulkIndexes
 	BULK_INDEXES_REBUILD
 } BulkIndexes;
 
+/* By what a file is known that has been loaded before. */
+typedef enum BulkOnce
+{
+	BULK_ONCE_NONE,				/* it is loaded again */
+	BULK_ONCE_CONTENT,
+	BULK_ONCE_PATH,
+	BULK_ONCE_TAIL,				/* path; what was added since is loaded */
+	BULK_ONCE_IMPORT			/* path and import_id */
+} BulkOnce;
+
 /* A set of columns by name, or all of them ("*"). */
 typedef struct BulkColumnSet
 {
@@ -181,6 +191,8 @@ typedef struct BulkOptions
 	bool		dry_run;		/* roll everything back */
 	/* what is remembered of the load */
 	int			history;		/* -1: as the setting says */
+	BulkOnce	once;
+	char	   *import_id;		/* of BULK_ONCE_IMPORT */
 	/* the source, if it is not files */
 	char	   *query;			/* SQL text; NULL: files */
 	List	   *patterns;		/* of char *: for each file the path that was given; or NIL */

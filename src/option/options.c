@@ -119,6 +119,7 @@ static const char *const writer_names[] = {
 	[BULK_WRITER_DIRECT] = "direct", NULL
 };
 
+static const char *const once_names[] = {"content", "path", "tail", NULL};
 static const char *const workers_names[] = {"auto", NULL};
 static const char *const indexes_names[] = {
 	[BULK_INDEXES_AUTO] = "auto", [BULK_INDEXES_INSERT] = "insert",
@@ -177,6 +178,29 @@ set_history(const OptionDef *def, JsonbValue *value, BulkOptions *options)
 	if (value->type != jbvBool)
 		option_refuse_value(def, value);
 	options->history = value->val.boolean;
+}
+
+static void
+set_once(const OptionDef *def, JsonbValue *value, BulkOptions *options)
+{
+	JsonbValue *id;
+
+	if (value->type == jbvBool)
+		options->once = value->val.boolean ? BULK_ONCE_CONTENT : BULK_ONCE_NONE;
+	else if (option_find_choice(def, value) >= 0)
+		options->once = BULK_ONCE_CONTENT + option_find_choice(def, value);
+	else
+	{
+		if (value->type != jbvBinary || !JsonContainerIsObject(value->val.binary.data) ||
+			JsonContainerSize(value->val.binary.data) != 1)
+			option_refuse_value(def, value);
+		id = getKeyJsonValueFromContainer(value->val.binary.data, "import_id",
+										  strlen("import_id"), NULL);
+		if (id == NULL || id->type != jbvString || id->val.string.len == 0)
+			option_refuse_value(def, value);
+		options->once = BULK_ONCE_IMPORT;
+		options->import_id = pnstrdup(id->val.string.val, id->val.string.len);
+	}
 }
 
 static void
@@ -550,6 +574,10 @@ static const OptionDef option_table[] = {
 	{"analyze", FOR_ALL, set_bool, AT(analyze), BOOLEAN, .kinds = OPTION_BOOLEAN},
 	{"dry_run", FOR_ALL, set_bool, AT(dry_run), BOOLEAN, .kinds = OPTION_BOOLEAN},
 	{"history", FOR_ALL, set_history, AT(history), BOOLEAN, .kinds = OPTION_BOOLEAN},
+	{"once", FOR_FILES, set_once, AT(once),
+		"true, false, \"content\", \"path\", \"tail\" or an object with \"import_id\"",
+		once_names, .kinds = OPTION_BOOLEAN | OPTION_JSON,
+	.copy_expects = "true, false, content, path, tail or a JSON object with \"import_id\""},
 	{"max_rate", FOR_ALL, throttle_options_set_rate, AT(limits.max_rate),
 	"bytes per second, as a number or a string such as \"50MB\", from 32kB to 1e12",
 	.kinds = OPTION_NUMBER},

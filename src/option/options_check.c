@@ -367,6 +367,52 @@ check_indexes(BulkOptions *options)
 	options->writer = BULK_WRITER_DIRECT;
 }
 
+/* What is passed over must be there already, and the whole file must be loaded. */
+static void
+check_once(const BulkOptions *options)
+{
+	const char *name = NULL;
+	bool		tail = options->once == BULK_ONCE_TAIL;
+
+	if (options->once == BULK_ONCE_NONE)
+		return;
+	if (options->truncate)
+		name = "truncate";
+	else if (options->limit >= 0)
+		name = "limit";
+	else if (options->history == 0)
+		name = "history";
+	if (name != NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("option \"%s\" cannot be used so with \"once\"", name),
+				 options->truncate ?
+				 errdetail("Files that are passed over would not be in the table any more.") :
+				 options->limit >= 0 ?
+				 errdetail("A file that is loaded in part would be passed over the next time.") :
+				 errdetail("It is by the history of loads that a file is known.")));
+	if (!tail)
+		return;
+	if (options->format != BULK_CSV && options->format != BULK_TEXT)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("option \"once\" set to \"tail\" requires \"format\" to be \"csv\" or \"text\"")));
+	if (options->skip > 0)
+		name = "skip";
+	else if (options->comment != NULL)
+		name = "comment";
+	else if (options->compression != BULK_COMPRESSION_AUTO &&
+			 options->compression != BULK_COMPRESSION_NONE)
+		name = "compression";
+	else if (options->utf16 != BULK_UTF16_NONE || !PG_VALID_BE_ENCODING(options->encoding))
+		name = "encoding";
+	if (name != NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("option \"%s\" cannot be used so with \"once\" set to \"tail\"", name),
+				 errdetail("Where rows end is found in the bytes of the file.")));
+}
+
 static void (*const format_checks[]) (BulkOptions *) = {
 	[BULK_CSV] = check_lines, [BULK_TEXT] = check_lines,
 	[BULK_BINARY] = check_binary, [BULK_FIXED] = check_fixed,
@@ -383,6 +429,7 @@ options_check(BulkOptions *options)
 	check_numbers(options);
 	check_transform(options);
 	check_duplicates(options);
+	check_once(options);
 	if (options->limit_loaded && options->limit < 0)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),

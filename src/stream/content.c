@@ -12,7 +12,9 @@
 #include "pgstat.h"
 #include "storage/fd.h"
 #include "stream/content.h"
+#include "stream/decompress.h"
 #include "stream/file.h"
+#include "stream/utf16.h"
 #include "utils/wait_event.h"
 
 /* As much as stays in the nearest caches until it is hashed. */
@@ -99,6 +101,105 @@ content_read(const char *path, FileStamp *stamp, ContentKey *key)
 	if (!stamp_file(fd, path, &after) || !file_is_same(stamp, &after) ||
 		hash.length != (uint64) stamp->size)
 		refuse_changed(path);
+	pfree(piece);
+	CloseTransientFile(fd);
+	return true;
+}
+
+/* Bytes before tail->begin: their lines are counted. */
+static int64
+count_lines(const char *piece, Size length)
+{
+	const char *end = piece + length;
+	int64		lines = 0;
+
+	while ((piece = memchr(piece, '\n', end - piece)) != NULL)
+	{
+		lines++;
+		piece++;
+	}
+	return lines;
+}
+
+/* Bytes behind it; hash is of all before. */
+static void
+add_tail(ContentTail *tail, ContentHash *hash, const char *piece, Size length)
+{
+	int64		start = tail->begin + tail->ends.bytes;
+	Size		complete;
+
+	row_ends_add(&tail->ends, piece, length);
+	if (tail->begin + tail->ends.end <= start)
+	{
+		content_hash_add(hash, piece, length);
+		return;
+	}
+	tail->end = tail->begin + tail->ends.end;
+	complete = tail->end - start;
+	content_hash_add(hash, piece, complete);
+	tail->key = content_hash_key(hash);
+	content_hash_add(hash, piece + complete, length - complete);
+}
+
+/* Rows end where bytes say so only in a file that is read as it is. */
+static void
+check_plain(const char *path, const char *start, Size length)
+{
+	if (decompress_detect(start, length) == BULK_COMPRESSION_NONE &&
+		utf16_detect(start, length) == BULK_UTF16_NONE)
+		return;
+	ereport(ERROR,
+			(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+			 errmsg("option \"once\" set to \"tail\" cannot be used for file \"%s\"", path),
+			 errdetail("It is compressed, or UTF-16.")));
+}
+
+bool
+content_read_tail(const char *path, FileStamp *stamp, ContentTail *tail)
+{
+	ContentHash hash;
+	char	   *piece;
+	int64		left;
+	int			fd;
+
+	if (!stamp_file(-1, path, stamp))
+		return false;
+	fd = open_file(path);
+	(void) stamp_file(fd, path, stamp);
+	stamp->growing = true;
+	if (stamp->size < tail->begin)
+	{
+		tail->end = -1;
+		CloseTransientFile(fd);
+		return false;
+	}
+	piece = palloc(PIECE);
+	content_hash_begin(&hash);
+	tail->begin_lines = 0;
+	tail->end = tail->begin;
+	if (tail->begin == 0)
+		tail->before = tail->key = content_hash_key(&hash);
+	for (left = stamp->size; left > 0;)
+	{
+		Size		n = read_piece(fd, path, piece);
+		Size		known = Min((int64) n, Max(tail->begin - (int64) hash.length, 0));
+
+		n = Min((int64) n, left);
+		if (n == 0)
+			refuse_changed(path);
+		if (left == stamp->size)
+			check_plain(path, piece, n);
+		left -= n;
+		if (known > 0)
+		{
+			content_hash_add(&hash, piece, known);
+			tail->begin_lines += count_lines(piece, known);
+			if (hash.length == (uint64) tail->begin)
+				tail->before = tail->key = content_hash_key(&hash);
+		}
+		if (n > known)
+			add_tail(tail, &hash, piece + known, n - known);
+	}
 	pfree(piece);
 	CloseTransientFile(fd);
 	return true;

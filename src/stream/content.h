@@ -14,6 +14,7 @@
 #include "postgres.h"
 
 #include "scan/content_hash.h"
+#include "scan/row_ends.h"
 #include "stream/stream.h"
 
 /*
@@ -21,6 +22,24 @@
  * it changes meanwhile.
  */
 extern bool content_read(const char *path, FileStamp *stamp, ContentKey *key);
+
+/* A file that others write to, at its end. */
+typedef struct ContentTail
+{
+	int64		begin;			/* set by the caller: how much of it is known */
+	RowEnds		ends;			/* the same: with its quotes; what follows is set here, */
+	ContentKey	before;			/* of the bytes before begin */
+	int64		begin_lines;	/* line ends in these */
+	int64		end;			/* of the last complete row behind begin; else begin */
+	ContentKey	key;			/* of the bytes before end */
+} ContentTail;
+
+/*
+ * The same for such a file, with the bytes that it has now.  Error also: 0A000
+ * where it is compressed or UTF-16.  False: it is no
+ * regular file, or has no bytes behind begin and less before (tail->end = -1).
+ */
+extern bool content_read_tail(const char *path, FileStamp *stamp, ContentTail *tail);
 
 /* After the load: raises an error where the file is not what was read then. */
 extern void content_check(const char *path, const FileStamp *stamp);

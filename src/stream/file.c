@@ -114,6 +114,8 @@ file_look(const char *path, int *kept)
 bool
 file_is_same(const FileStamp *a, const FileStamp *b)
 {
+	if (a->growing)
+		return a->device == b->device && a->inode == b->inode && a->size <= b->size;
 	return a->device == b->device && a->inode == b->inode && a->size == b->size &&
 		a->modified.tv_sec == b->modified.tv_sec &&
 		a->modified.tv_nsec == b->modified.tv_nsec;
@@ -176,8 +178,15 @@ static Size
 read_file(Stream *stream, char *to, Size size)
 {
 	FileStream *file = (FileStream *) stream;
-	ssize_t		n = read_some(file, to, size);
+	ssize_t		n;
 
+	if (stream->stamp.growing)
+	{
+		size = Min(size, stream->stamp.size - stream->bytes_read);
+		if (size == 0)
+			return 0;
+	}
+	n = read_some(file, to, size);
 	if (n < 0)
 		report_read(file);
 	/* notice at once that a file has grown past its first size */
@@ -292,6 +301,19 @@ file_open(const char *path)
 	return file_open_kept(open_fd(path), path);
 }
 
+void
+file_set_end(Stream *stream, int64 end)
+{
+	if (end > stream->stamp.size)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("file \"%s\" changed while it was read",
+						((const FileStream *) stream)->path),
+				 errhint("Load the file again when nobody writes to it but at its end.")));
+	stream->stamp.size = end;
+	stream->stamp.growing = true;
+}
+
 Stream *
 file_open_same(const FileStamp *same, const char *path)
 {
@@ -304,6 +326,7 @@ file_open_same(const FileStamp *same, const char *path)
 				 errdetail("There is another file of that name now."),
 				 errhint("Load the file again when nobody writes to it.")));
 	stream->stamp.size = same->size;
+	stream->stamp.growing = same->growing;
 	stream->stamp.modified = same->modified;
 	return stream;
 }

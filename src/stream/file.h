@@ -44,6 +44,12 @@ extern Stream *file_open(const char *path);
 extern Stream *file_open_kept(int fd, const char *path);
 
 /*
+ * Others may write behind that offset: it is the end of what is read.  Error:
+ * 55000 where the file is shorter.
+ */
+extern void file_set_end(Stream *stream, int64 end);
+
+/*
  * The same file, opened by another process.  Error: 55000 where it has been
  * replaced.
  */

@@ -152,6 +152,8 @@ open_file(void *arg, int number)
 
 	source->stream = strcmp(source->path, SOURCE_CLIENT) == 0 ? open_client(source) :
 		open_path(source);
+	if (source->ranges != NULL)
+		file_set_end(source->stream, source->ranges[number].end);
 	compression = find_compression(source);
 	if (compression != BULK_COMPRESSION_NONE)
 		source->stream = decompress_open(source->stream, compression, source->path);
@@ -247,6 +249,18 @@ source_open(List *paths, const BulkOptions *options, Size window_size)
 		window_size = Min(window_size, Max(source->bytes_total + 1, MIN_WINDOW));
 	make_window(source, window_size);
 	return source;
+}
+
+void
+source_set_ranges(Source *source, const SourceRange *ranges)
+{
+	source->ranges = ranges;
+	source->bytes_total = 0;
+	for (int i = 0; i < list_length(source->paths); i++)
+	{
+		source->sizes[i] = ranges[i].end;
+		source->bytes_total += ranges[i].end;
+	}
 }
 
 Source *

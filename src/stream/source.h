@@ -34,6 +34,14 @@ typedef struct Window
 /* Opens stream `number` of a list, in the current context. */
 typedef Stream *(*StreamOpener) (void *arg, int number);
 
+/* What is read of a file, behind its header. */
+typedef struct SourceRange
+{
+	int64		begin;			/* 0: all from the start */
+	int64		begin_line;		/* the number of its line */
+	int64		end;
+} SourceRange;
+
 typedef struct Source
 {
 	List	   *paths;			/* of char *: the files, or names for messages */
@@ -47,6 +55,7 @@ typedef struct Source
 	int			client_columns;
 	int64	   *sizes;			/* of the files, as found at the start; -1: not known */
 	int64		bytes_total;	/* of all; 0: not known */
+	const SourceRange *ranges;	/* of the files, by number; NULL: all that they have */
 	int			kept;			/* the only file, open since it was looked at; or -1 */
 	BufFile   **copies;			/* by number, of what cannot be read again; or NULL */
 	int64		bytes_before;	/* of the files before the open one */
@@ -66,6 +75,9 @@ typedef struct Source
  * pg_read_server_files; 58P01 for a glob without a match.
  */
 extern List *source_expand(const char *path, bool sent);
+
+/* Sets source->ranges, before the first file is opened. */
+extern void source_set_ranges(Source *source, const SourceRange *ranges);
 
 /* Initial size of a window (setting pgbulk.chunk_size). */
 extern int	source_chunk_size;

@@ -47,6 +47,7 @@ typedef struct StreamRoutine
 typedef struct FileStamp
 {
 	int64		size;			/* -1: it is no regular file */
+	bool		growing;		/* what is behind that size is not read, and may change */
 	struct timespec modified;
 	dev_t		device;
 	ino_t		inode;

@@ -1,0 +1,151 @@
+--
+-- Option once: files that were loaded before are passed over.
+--
+CREATE TABLE once_t (a int, b text);
+CREATE TABLE once_u (a int, b text);
+
+-- Writes a file, or adds to it, and returns its path.
+CREATE FUNCTION pg_temp.put(name text, content text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+	path text := '/proc/self/cwd/pgbulk_once_' || name;
+	object oid := lo_from_bytea(0, convert_to(content, 'UTF8'));
+BEGIN
+	PERFORM lo_export(object, path), lo_unlink(object);
+	RETURN path;
+END $$;
+
+-- The result of a load of what matches a name: what was loaded and passed over, or the error.
+CREATE FUNCTION pg_temp.try(target regclass, name text, options jsonb) RETURNS SETOF text LANGUAGE plpgsql AS $$
+DECLARE
+	r record;
+	detail text;
+	hint text;
+BEGIN
+	SELECT * INTO r FROM bulk_load(target, '/proc/self/cwd/pgbulk_once_' || name, options);
+	RETURN NEXT format('%s rows, %s bytes of %s, not %s', r.rows_loaded, r.bytes_read, replace(r.details ->> 'files', '/proc/self/cwd/pgbulk_once_', ''), coalesce(replace(r.details ->> 'passed_over', '/proc/self/cwd/pgbulk_once_', ''), '[]'));
+EXCEPTION WHEN OTHERS THEN
+	GET STACKED DIAGNOSTICS hint = PG_EXCEPTION_HINT, detail = PG_EXCEPTION_DETAIL;
+	RETURN NEXT format('%s: %s', sqlstate, sqlerrm);
+	RETURN QUERY SELECT t FROM unnest(ARRAY[detail, hint]) t WHERE t <> '';
+END $$;
+
+-- by content: names do not count
+SELECT pg_temp.put('1.csv', E'1,one\n'), pg_temp.put('2.csv', E'2,two\n'), pg_temp.put('3.csv', E'1,one\n');
+SELECT pg_temp.try('once_t', '[12].csv', '{"once": true}');
+SELECT pg_temp.try('once_t', '[12].csv', '{"once": true}');
+SELECT pg_temp.try('once_t', '*.csv', '{"once": "content"}');
+SELECT pg_temp.put('2.csv', E'2,new\n');
+SELECT pg_temp.try('once_t', '*.csv', '{"once": true}');
+SELECT pg_temp.try('once_u', '*.csv', '{"once": true, "log_verbosity": "silent"}');
+SELECT * FROM once_t;
+SELECT * FROM once_u;
+SELECT relation, file, files, right(path, 5) AS path, size, loaded_to, rows_loaded FROM bulk_loads ORDER BY load_id, file;
+-- nothing to load at all: empty tables, every way of storing
+TRUNCATE once_t;
+SELECT pg_temp.try('once_t', '*.csv', '{"once": true, "log_verbosity": "silent"}');
+SELECT pg_temp.try('once_t', '*.csv', '{"once": true, "log_verbosity": "silent", "writer": "direct", "workers": 2, "header": "map"}');
+SELECT pg_temp.try('once_t', '*.csv', '{"once": true, "log_verbosity": "silent", "writer": "buffered", "on_error": "ignore", "reject_table": "once_rejects"}');
+-- what was undone or forgotten is loaded again, what was loaded without the option is known if it was remembered
+BEGIN;
+SELECT bulk_load_forget('once_t');
+SELECT pg_temp.try('once_t', '1.csv', '{"once": true}');
+ROLLBACK;
+SELECT count(*) FROM once_t;
+SELECT bulk_load_forget('once_t', '/proc/self/cwd/pgbulk_once_1.csv');
+SELECT pg_temp.try('once_t', '*.csv', '{"once": true}');
+SELECT bulk_load_forget('once_t');
+SELECT pg_temp.try('once_t', '1.csv', '{"history": true}');
+SELECT pg_temp.try('once_t', '[13].csv', '{"once": true}');
+-- a dry run passes over, and claims nothing
+SELECT pg_temp.try('once_t', '[23].csv', '{"once": true, "dry_run": true}');
+SELECT pg_temp.try('once_t', '[23].csv', '{"once": true, "dry_run": true}');
+
+-- by path: contents do not count
+SELECT bulk_load_forget('once_t');
+SELECT pg_temp.try('once_t', '[12].csv', '{"once": "path"}');
+SELECT pg_temp.put('1.csv', E'4,four\n');
+SELECT pg_temp.try('once_t', '*.csv', '{"once": "path"}');
+-- by the caller's own name for an import
+SELECT pg_temp.try('once_t', '[12].csv', '{"once": {"import_id": "monday"}}');
+SELECT pg_temp.try('once_t', '*.csv', '{"once": {"import_id": "monday"}}');
+SELECT pg_temp.try('once_t', '1.csv', '{"once": {"import_id": "tuesday"}}');
+-- by COPY
+TRUNCATE once_t;
+COPY once_t FROM '/proc/self/cwd/pgbulk_once_1.csv' WITH (format csv, once path);
+COPY once_t FROM '/proc/self/cwd/pgbulk_once_1.csv' WITH (format csv, once '{"import_id": "wednesday"}');
+COPY once_t FROM '/proc/self/cwd/pgbulk_once_1.csv' WITH (format csv, once);
+SELECT * FROM once_t;
+-- extra columns go with the files that are left
+SELECT pg_temp.put('x-1.txt', E'x\n'), pg_temp.put('y-2.txt', E'y\n'), pg_temp.put('z-3.txt', E'z\n');
+TRUNCATE once_t;
+SELECT pg_temp.try('once_t', 'y-*.txt', '{"once": true, "columns": ["b"], "extra": {"a": "$1"}}');
+SELECT rows_loaded FROM bulk_load('once_t', ARRAY['/proc/self/cwd/pgbulk_once_y-*.txt', '/proc/self/cwd/pgbulk_once_z*3.txt', '/proc/self/cwd/pgbulk_once_x-*.txt'], '{"once": true, "columns": ["b"], "extra": {"a": "$1"}}');
+SELECT rows_loaded FROM bulk_load('once_t', ARRAY['/proc/self/cwd/pgbulk_once_y-*.txt', '/proc/self/cwd/pgbulk_once_z-*.txt', '/proc/self/cwd/pgbulk_once_x-*.txt'], '{"once": true, "columns": ["b"], "extra": {"a": "$1"}}');
+SELECT * FROM once_t;
+
+-- a file that grows: from the last complete row on
+CREATE TABLE once_log (n bigint, at text, what text);
+SELECT pg_temp.put('log', E'at,what\n1,one\n2,"two\n');
+SELECT pg_temp.try('once_log', 'log', '{"once": "tail", "header": true, "columns": ["at", "what"], "extra": {"n": "$line"}}');
+SELECT pg_temp.try('once_log', 'log', '{"once": "tail", "header": true, "columns": ["at", "what"], "extra": {"n": "$line"}}');
+SELECT pg_temp.put('log', E'at,what\n1,one\n2,"two\nlines"\n3,');
+SELECT pg_temp.try('once_log', 'log', '{"once": "tail", "header": true, "columns": ["at", "what"], "extra": {"n": "$line"}, "dry_run": true}');
+SELECT pg_temp.try('once_log', 'log', '{"once": "tail", "header": true, "columns": ["at", "what"], "extra": {"n": "$line"}}');
+SELECT pg_temp.put('log', E'at,what\n1,one\n2,"two\nlines"\n3,three\n4,four\nx');
+SELECT pg_temp.try('once_log', 'log', '{"once": "tail", "header": "map", "extra": {"n": "$line"}}');
+SELECT * FROM once_log;
+SELECT size, loaded_to, rows_loaded, content FROM bulk_loads WHERE relation = 'once_log' ORDER BY load_id;
+-- it must be that file
+SELECT pg_temp.put('log', E'at,what\n1,ONE\n2,"two\nlines"\n3,three\n4,four\n5,five\n');
+SELECT pg_temp.try('once_log', 'log', '{"once": "tail", "header": true, "columns": ["at", "what"]}');
+SELECT pg_temp.put('log', E'at,what\n');
+SELECT pg_temp.try('once_log', 'log', '{"once": "tail", "header": true, "columns": ["at", "what"]}');
+SELECT bulk_load_forget('once_log', '/proc/self/cwd/pgbulk_once_log');
+SELECT pg_temp.try('once_log', 'log', '{"once": "tail", "header": true, "columns": ["at", "what"]}');
+-- in format text a line end behind a backslash is data; quotes may have another escape; a load without the option counts
+SELECT pg_temp.put('text', E'1\ta\\\n\\\\\n2\tb\\\n');
+SELECT pg_temp.try('once_t', 'text', '{"once": "tail", "format": "text"}');
+SELECT pg_temp.put('text', E'1\ta\\\n\\\\\n2\tb\\\nc\n');
+SELECT pg_temp.try('once_t', 'text', '{"once": "tail", "format": "text"}');
+SELECT pg_temp.put('quotes', E'1,"a\\"\n"\n2,"b\\\\"\n3,"c\n');
+SELECT pg_temp.try('once_t', 'quotes', '{"once": "tail", "escape": "\\"}');
+TRUNCATE once_t;
+SELECT pg_temp.put('whole', E'1,a\n');
+SELECT pg_temp.try('once_t', 'whole', '{"history": true}');
+SELECT pg_temp.put('whole', E'1,a\n2,b\n');
+SELECT pg_temp.try('once_t', 'whole', '{"once": "tail"}');
+SELECT * FROM once_t;
+-- with workers and many rows
+TRUNCATE once_log;
+SELECT pg_temp.put('many', (SELECT string_agg(n || ',' || repeat('x', n % 50), E'\n') || E'\n1' FROM generate_series(1, 3000) n)) IS NULL AS put;
+SET pgbulk.chunk_size = 8192;
+SET max_parallel_workers_per_gather = 0;
+SELECT pg_temp.try('once_log', 'many', '{"once": "tail", "workers": 2, "columns": ["at", "what"], "extra": {"n": "$line"}}');
+SELECT pg_temp.put('many', (SELECT string_agg(n || ',' || repeat('x', n % 50), E'\n') || E'\n1' FROM generate_series(1, 9000) n)) IS NULL AS put;
+SELECT pg_temp.try('once_log', 'many', '{"once": "tail", "workers": 2, "columns": ["at", "what"], "extra": {"n": "$line"}, "on_error": "ignore"}');
+RESET pgbulk.chunk_size;
+SELECT count(*), count(DISTINCT n), bool_and(n::text = at) FROM once_log;
+
+-- misuse
+SELECT pg_temp.try('once_t', '1.csv', '{"once": "always"}');
+SELECT pg_temp.try('once_t', '1.csv', '{"once": {"import": "x"}}');
+SELECT pg_temp.try('once_t', '1.csv', '{"once": {"import_id": ""}}');
+SELECT pg_temp.try('once_t', '1.csv', '{"once": true, "truncate": true}');
+SELECT pg_temp.try('once_t', '1.csv', '{"once": true, "limit": 1}');
+SELECT pg_temp.try('once_t', '1.csv', '{"once": true, "history": false}');
+SELECT pg_temp.try('once_t', '1.csv', '{"once": "tail", "skip": 1}');
+SELECT pg_temp.try('once_t', '1.csv', '{"once": "tail", "format": "json"}');
+SELECT pg_temp.try('once_t', '1.csv', '{"once": "tail", "encoding": "SJIS"}');
+SELECT pg_temp.try('once_t', '1.csv', '{"once": "tail", "compression": "gzip"}');
+COPY (SELECT 1, 2) TO PROGRAM 'gzip > pgbulk_once_1.gz' WITH (format csv);
+SELECT pg_temp.try('once_t', '1.gz', '{"once": "tail"}');
+SELECT pg_temp.try('once_t', '1.gz', '{"once": true}');
+SELECT pg_temp.try('once_t', '1.gz', '{"once": true}');
+CREATE TEMP TABLE once_temp (a int, b text);
+SELECT pg_temp.try('once_temp', '1.csv', '{"once": true}');
+SELECT rows_loaded FROM bulk_load('once_t', 'stdin', '{"once": true}');
+SELECT rows_loaded FROM bulk_load_query('once_t', 'SELECT 1', '{"once": true}');
+
+COPY (SELECT 1) TO PROGRAM 'cat > pgbulk_once_gone; rm -f pgbulk_once_*';
+SELECT count(bulk_load_forget(target)) > 0 FROM (SELECT DISTINCT target FROM bulk_load_history) h;
+DROP TABLE once_t, once_u, once_log, once_rejects;

@@ -1,0 +1,130 @@
+# Option once: each row of a folder that changes is loaded exactly once, whatever
+# ends the server, and by whichever of two sessions that load it in loops.
+#
+# PGBULK_TEST_CRASHES=n does that many crashes; else 4, or 12 where PGBULK_TEST_LONG is set.
+
+use strict;
+use warnings;
+
+use FindBin;
+use lib $FindBin::RealBin;
+use IPC::Run;
+use PgBulk;
+use PostgreSQL::Test::Utils;
+use Test::More;
+use Time::HiRes qw(sleep time);
+
+my $crashes = how_many(4, 12);
+my $seed = $ENV{PGBULK_TEST_SEED} // time % 1000000;
+srand $seed;
+note "PGBULK_TEST_SEED=$seed";
+
+my $node = bulk_server('once', 'max_wal_senders = 0', 'restart_after_crash = off');
+my $folder = data_dir() . '/in';
+mkdir $folder or die $!;
+$node->safe_psql('postgres', 'CREATE TABLE t (n bigint, src text); CREATE TABLE log (n bigint)');
+
+sub count { return $node->safe_psql('postgres', "SELECT count(*), count(DISTINCT n) FROM $_[0]") }
+
+# Rows that no other file has; whole at once under its name.
+my $rows = 0;
+sub add_file
+{
+	my ($name, $n) = @_;
+
+	open(my $file, '>', data_dir() . '/new') or die $!;
+	print $file join('', map { ++$rows . "\n" } 1 .. $n);
+	close $file;
+	rename data_dir() . '/new', "$folder/$name.csv" or die $!;
+}
+
+my $load = qq(SELECT rows_loaded FROM bulk_load('t', '$folder/*.csv', '{"once": true, "columns": ["n"], "extra": {"src": "\$1"}}'));
+
+# -- two sessions with one file: one waits, then passes it over, or loads it where the other undoes it
+foreach my $how ('content', 'path', 'tail')
+{
+	foreach my $end ('COMMIT', 'ROLLBACK')
+	{
+		my ($first, $second) = map { PgBulk::Session->new($node) } 1 .. 2;
+		my $sql = $load =~ s/"once": true/"once": "$how"/r;
+
+		add_file('one', 10);
+		$first->ask("BEGIN; $sql");
+		$second->send($sql);
+		wait_for('the other session', sub {
+			$node->safe_psql('postgres', "SELECT count(*) FROM pg_locks WHERE NOT granted AND pid = $second->{pid}") eq '1';
+		});
+		$first->ask($end);
+		is($second->wait, $end eq 'COMMIT' ? 0 : 10, "$how: after the other's $end");
+		is(count('t'), '10|10', "$how, $end: the rows are there once");
+		$_->close foreach $first, $second;
+		$node->safe_psql('postgres', "TRUNCATE t; SELECT bulk_load_forget('t')");
+	}
+}
+
+# -- the log of two sessions that load what has been added, while more is
+open(my $log, '>', data_dir() . '/log') or die $!;
+$log->autoflush;
+my $logged = 0;
+my $tail = qq(SELECT rows_loaded FROM bulk_load('log', '${\ data_dir()}/log', '{"once": "tail", "log_verbosity": "silent"}'));
+sub add_to_log
+{
+	# a part of a row first
+	print $log ++$logged . "\n" foreach 1 .. 1 + rand 500;
+	print $log substr(++$logged, 0, 1);
+	sleep 0.002;
+	print $log substr($logged, 1) . "\n";
+}
+sub last_of_log { return $node->safe_psql('postgres', 'SELECT coalesce(max(n), 0) FROM log') }
+
+# -- crashes
+unlink glob "$folder/*.csv";
+$rows = 0;
+
+# A client that goes on and on, and outlives the server.
+sub start_loop
+{
+	my ($sql) = @_;
+	my $command = 'while :; do "$0" -XAtq -d "$1" -c "$2" >/dev/null 2>>"$3"; sleep 0.02; done';
+
+	return IPC::Run::start([ 'sh', '-c', $command, $node->installed_command('psql'), $node->connstr('postgres'), $sql, data_dir() . '/errors' ]);
+}
+
+my $files = 0;
+foreach my $crash (1 .. $crashes)
+{
+	my @loops = map { start_loop($_) } $load, $load, $tail, $tail;
+	my $end = time + 0.5 + rand 1.5;
+
+	while (time < $end)
+	{
+		add_file('f' . ++$files, 1 + int rand 3000);
+		add_to_log();
+		# a file may go when it has been loaded, and its name be used again
+		if ($files % 7 == 0 && $node->safe_psql('postgres', "SELECT count(*) FROM t WHERE src = 'f" . ($files - 5) . "'"))
+		{
+			unlink "$folder/f" . ($files - 5) . '.csv';
+			add_file('f' . ($files - 5), 100);
+		}
+		sleep 0.02;
+	}
+	kill_server($node);
+	$_->kill_kill foreach @loops;
+	$node->start;
+	foreach my $table ('t', 'log')
+	{
+		my ($all, $different) = split /\|/, count($table);
+		is($all, $different, "crash $crash: no row of $table is there twice");
+	}
+	is(last_of_log(), count('log') =~ s/\|.*//r, "crash $crash: no row of the log is missing before the last");
+	$node->safe_psql('postgres', $load);
+	$node->safe_psql('postgres', $tail);
+	is(count('t'), "$rows|$rows", "crash $crash: the next call loads exactly what is missing");
+	is(count('log'), "$logged|$logged", "crash $crash: of the log, too");
+}
+my @errors = grep { /^ERROR:/ && !/could not (open|stat) file|changed while it was read/ } split /\n/, slurp_file(data_dir() . '/errors');
+is("@errors", '', 'no load has failed but for the crashes, and for files that went meanwhile');
+
+check_log($node, qr/terminated by signal 9|not properly shut down|terminating connection because of crash/);
+check_tables($node);
+done_testing();
