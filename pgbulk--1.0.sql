@@ -401,6 +401,19 @@ COMMENT ON COLUMN bulk_loads.started IS 'when the load began';
 COMMENT ON COLUMN bulk_loads.elapsed IS 'time until all its rows were in';
 GRANT SELECT ON bulk_loads TO PUBLIC;
 
+CREATE PROCEDURE bulk_load_each(
+  target regclass,
+  path text,
+  options jsonb DEFAULT '{}',
+  INOUT files_loaded bigint DEFAULT NULL,
+  INOUT files_passed_over bigint DEFAULT NULL,
+  INOUT rows_loaded bigint DEFAULT NULL,
+  INOUT rows_rejected bigint DEFAULT NULL)
+AS 'MODULE_PATHNAME', 'bulk_load_each'
+LANGUAGE C;
+COMMENT ON PROCEDURE bulk_load_each(regclass, text, jsonb, bigint, bigint, bigint, bigint) IS
+  'loads the files that a pattern matches, one after the other, and commits after each; those that were loaded before are passed over';
+
 CREATE FUNCTION bulk_load_forget(
   target regclass,
   path text DEFAULT NULL,

@@ -13,8 +13,9 @@
 #include "fmgr.h"
 #include "funcapi.h"
 #include "inspect/inspect.h"
-#include "load/detect.h"
+#include "load/each.h"
 #include "load/history.h"
+#include "load/input.h"
 #include "load/load.h"
 #include "load/load_id.h"
 #include "load/retry.h"
@@ -52,6 +53,7 @@ SQL_FUNCTION(bulk_load_query);
 SQL_FUNCTION(bulk_load_retry);
 SQL_FUNCTION(bulk_load_last);
 SQL_FUNCTION(bulk_load_statements);
+SQL_FUNCTION(bulk_load_each);
 SQL_FUNCTION(bulk_load_forget);
 SQL_FUNCTION(bulk_load_history_target);
 SQL_FUNCTION(bulk_load_control);
@@ -218,19 +220,10 @@ load(FunctionCallInfo fcinfo, List *paths)
 {
 	Jsonb	   *json = PG_ARGISNULL(2) ? NULL : PG_GETARG_JSONB_P(2);
 	BulkOptions *options = options_parse(json);
-	List	   *files = NIL;
-	List	   *patterns = NIL;
+	List	   *files;
 	Call		call;
-	ListCell   *lc;
 
-	foreach(lc, paths)
-	{
-		files = list_concat(files, source_expand(lfirst(lc), true));
-		while (list_length(patterns) < list_length(files))
-			patterns = lappend(patterns, lfirst(lc));
-	}
-	options = detect_options(PG_GETARG_OID(0), files, options);
-	options->patterns = patterns;
+	options = input_expand(PG_GETARG_OID(0), paths, true, options, &files);
 
 	call = (Call) {.fcinfo = fcinfo,.paths = files,.options = options};
 	utility_run_load(PG_GETARG_OID(0), join_paths(paths), NULL, json, run_load, &call);
@@ -342,6 +335,37 @@ bulk_load_statements(PG_FUNCTION_ARGS)
 	InitMaterializedSRF(fcinfo, 0);
 	statements_tell(result->setResult, result->setDesc);
 	return (Datum) 0;
+}
+
+/* bulk_load_each(target regclass, path text, options jsonb, INOUT ...) */
+Datum
+bulk_load_each(PG_FUNCTION_ARGS)
+{
+	const CallContext *call = (const CallContext *) fcinfo->context;
+	TupleDesc	desc;
+	EachResult	result;
+	Datum		values[4];
+	bool		nulls[4] = {0};
+
+	check_not_null(fcinfo, 0, "target");
+	check_not_null(fcinfo, 1, "path");
+	if (call == NULL || !IsA(call, CallContext) || call->atomic)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_TRANSACTION_TERMINATION),
+				 errmsg("bulk_load_each cannot be called within a transaction block or a function"),
+				 errdetail("It commits after each file.")));
+	if (get_call_result_type(fcinfo, NULL, &desc) != TYPEFUNC_COMPOSITE)
+		elog(ERROR, "return type must be a row type");
+	desc = BlessTupleDesc(desc);
+	each_run(get_func_namespace(fcinfo->flinfo->fn_oid), PG_GETARG_OID(0),
+			 text_to_cstring(PG_GETARG_TEXT_PP(1)),
+			 PG_ARGISNULL(2) ? DatumGetJsonbP(DirectFunctionCall1(jsonb_in, CStringGetDatum("{}"))) :
+			 PG_GETARG_JSONB_P(2), &result);
+	values[0] = Int64GetDatum(result.files_loaded);
+	values[1] = Int64GetDatum(result.files_passed_over);
+	values[2] = Int64GetDatum(result.rows_loaded);
+	values[3] = Int64GetDatum(result.rows_rejected);
+	return HeapTupleGetDatum(heap_form_tuple(desc, values, nulls));
 }
 
 /* bulk_load_forget(target regclass, path text, before timestamptz) */

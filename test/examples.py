@@ -33,6 +33,7 @@ Connects as the environment says (PGHOST ...) as a superuser; the server must be
 this machine and run as the same user.  The last line is "N passed, N failed".
 """
 import gzip
+import hashlib
 import json
 import os
 import re
@@ -231,9 +232,27 @@ class World:
         (self.data / "events.json").write_text("".join(
             '{"id":"%d","type":"PushEvent","actor":{"id":%d,"login":"user%d"},"created_at":"2015-01-01T15:%02d:00Z"%s}\n' % (
                 2489651045 + i, i, i, i % 60, ',"org":{"id":%d}' % i if i % 3 == 0 else "") for i in range(3000)))
+        self.write_folders()
         (self.data / "unknown.csv.gz").write_bytes(gzip.compress(b"id;name;born\n1;alice;2001-02-03\n2;bob;1999-12-31\n"))
         (self.folder / "etc/bulkload/votes.ctl").write_text(self.moved(
             "TYPE = CSV\nINPUT = /data/votes.csv\nOUTPUT = votes\nPARSE_ERRORS = -1\n"))
+
+    def write_folders(self):
+        """Those of docs/recipes.md."""
+        for name in ("in", "done", "delivery"):
+            shutil.rmtree(self.data / name, ignore_errors=True)
+            (self.data / name).mkdir()
+        for name, rows in (("a.csv", "s1,20.5\ns2,21\n"), ("b.csv", "s1,20.75\ns3,0\n"), ("c.csv", "s4,1\n")):
+            for folder in ("in", "delivery"):
+                (self.data / folder / name).write_text(rows)
+        (self.data / "delivery/manifest").write_text("".join(
+            f"{hashlib.sha256((self.data / 'delivery' / name).read_bytes()).hexdigest()}  {name}\n" for name in ("a.csv", "c.csv")))
+        (self.data / "requests.log").write_text('2026-11-20 10:00:00Z,/,200\n2026-11-20 10:00:01Z,"/a,b",404\n2026-11-20 10:0')
+        for day in (20, 21):
+            folder = self.data / f"sales/day=2026-11-{day}"
+            folder.mkdir(parents=True, exist_ok=True)
+            for part in range(2):
+                (folder / f"part-{part}.csv").write_text(f"{part},1.50\n{day},2\n")
 
     def write_clients_file(self):
         """votes.csv as docs/clients.md shows it."""

@@ -28,6 +28,7 @@
 #include "server/compat.h"
 #include "server/subtransaction.h"
 #include "server/throttle.h"
+#include "stream/manifest.h"
 #include "stream/query.h"
 #include "table/statement.h"
 #include "utils/lsyscache.h"
@@ -250,6 +251,13 @@ prepare_input(Load *load)
 		load->source->client_columns = target->nfields;
 }
 
+/* Of the load, as rows have it, also those of a dry run. */
+static int64
+number_of(const Load *load)
+{
+	return load->options->dry_run ? -load->result->load_id : load->result->load_id;
+}
+
 /* Resets the batch to the state before the first row. */
 static void
 reset_batch(Load *load)
@@ -261,7 +269,7 @@ reset_batch(Load *load)
 		.sink = &load_sink,
 		.sink_arg = load,
 		.convert_row = convert_row_function(load->options),
-		.load_id = Abs(load->result->load_id),
+		.load_id = number_of(load),
 		.skip_left = load->options->skip,
 		.limit_left = load->options->limit,
 		.next = PG_UINT32_MAX
@@ -284,6 +292,7 @@ pass_over(Load *load)
 
 	*options = *load->options;
 	options->patterns = history_select(load->history, options->patterns);
+	options->listed = history_select(load->history, options->listed);
 	load->options = options;
 	load->paths = history_select(load->history, load->paths);
 	source_close(load->source);
@@ -313,7 +322,7 @@ load_open(Load *load)
 		options = load->options;
 	}
 	if (options->extra != NIL)
-		extra_check(options, load->target, load->source, Abs(load->result->load_id));
+		extra_check(options, load->target, load->source, number_of(load));
 	duplicates_notice(load->target->rel, options);
 	load->raw = load->stored != NULL ? raw_open_stored(load->stored) :
 		raw_open(list_length(load->paths), load->target);
@@ -844,6 +853,10 @@ load_close(Load *load)
 	error_context_stack = load->callback.previous;
 	target_close(load->target);
 	CommandCounterIncrement();
+	if (load->options->listed != NIL)
+		manifest_check(load->options->listed,
+					   load->options->skip > 0 || load->options->limit >= 0 ? -1 :
+					   result->rows_read);
 	if (load->history != NULL)
 		history_write(load->history, result);
 	source_complete(load->source, result->rows_loaded);

@@ -65,7 +65,7 @@ refuse_options(Jsonb *json)
 {
 	static const char *const names[] = {
 		"compression", "dry_run", "freeze", "header", "history", "limit", "limit_counts",
-		"once", "reject_table", "skip", "truncate"
+		"manifest", "once", "reject_table", "skip", "truncate"
 	};
 
 	for (int i = 0; i < lengthof(names); i++)

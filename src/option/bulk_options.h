@@ -195,7 +195,9 @@ typedef struct BulkOptions
 	char	   *import_id;		/* of BULK_ONCE_IMPORT */
 	/* the source, if it is not files */
 	char	   *query;			/* SQL text; NULL: files */
+	bool		manifest;		/* paths are those of manifests */
 	List	   *patterns;		/* of char *: for each file the path that was given; or NIL */
+	List	   *listed;			/* of ListedFile *: what manifests say of each; or NIL */
 	bool		by_copy;		/* the statement is COPY */
 	bool		plain;			/* and has no option of ours: its outcome is that of the server's */
 	Node	   *where_clause;	/* its WHERE as parsed, instead of `where`; or NULL */

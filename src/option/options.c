@@ -573,6 +573,7 @@ static const OptionDef option_table[] = {
 	{"freeze", FOR_ALL, set_bool, AT(freeze), BOOLEAN, .kinds = OPTION_BOOLEAN},
 	{"analyze", FOR_ALL, set_bool, AT(analyze), BOOLEAN, .kinds = OPTION_BOOLEAN},
 	{"dry_run", FOR_ALL, set_bool, AT(dry_run), BOOLEAN, .kinds = OPTION_BOOLEAN},
+	{"manifest", FOR_FILES, set_bool, AT(manifest), BOOLEAN, .kinds = OPTION_BOOLEAN},
 	{"history", FOR_ALL, set_history, AT(history), BOOLEAN, .kinds = OPTION_BOOLEAN},
 	{"once", FOR_FILES, set_once, AT(once),
 		"true, false, \"content\", \"path\", \"tail\" or an object with \"import_id\"",

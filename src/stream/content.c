@@ -205,6 +205,12 @@ content_read_tail(const char *path, FileStamp *stamp, ContentTail *tail)
 	return true;
 }
 
+bool
+content_stamp(const char *path, FileStamp *stamp)
+{
+	return stamp_file(-1, path, stamp);
+}
+
 void
 content_check(const char *path, const FileStamp *stamp)
 {

@@ -41,6 +41,9 @@ typedef struct ContentTail
  */
 extern bool content_read_tail(const char *path, FileStamp *stamp, ContentTail *tail);
 
+/* How a file is now.  False: it is no regular one.  Errors: those of files. */
+extern bool content_stamp(const char *path, FileStamp *stamp);
+
 /* After the load: raises an error where the file is not what was read then. */
 extern void content_check(const char *path, const FileStamp *stamp);
 

@@ -8,7 +8,7 @@
 
 #include "catalog/namespace.h"
 #include "catalog/pg_authid.h"
-#include "load/detect.h"
+#include "load/input.h"
 #include "load/load.h"
 #include "load/load_id.h"
 #include "miscadmin.h"
@@ -91,7 +91,7 @@ copy_run(const PlannedStmt *pstmt, const char *query, QueryCompletion *completio
 	paths = list_make1(input_path(stmt));
 	relid = RangeVarGetRelid(stmt->relation, RowExclusiveLock, false);
 	options = options_parse_copy(copy_options_json(pstate, stmt), stmt->whereClause, query);
-	options = detect_options(relid, paths, options);
+	options = input_expand(relid, paths, false, options, &paths);
 	load_run(relid, paths, NULL, options, load_id_next(schema), &result);
 	if (options->dry_run && options->log_verbosity != BULK_VERBOSITY_SILENT)
 		ereport(NOTICE,

@@ -1,0 +1,133 @@
+--
+-- Manifests, and bulk_load_each: file after file, each committed.
+--
+CREATE TABLE manifest_t (a int, b text, part text);
+
+COPY (SELECT 1) TO PROGRAM 'cat > /dev/null; mkdir -p pgbulk_manifest/done';
+
+-- Writes a file of the folder.
+CREATE FUNCTION pg_temp.put(name text, content text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+	path text := '/proc/self/cwd/pgbulk_manifest/' || name;
+	object oid := lo_from_bytea(0, convert_to(content, 'UTF8'));
+BEGIN
+	PERFORM lo_export(object, path), lo_unlink(object);
+	RETURN name;
+END $$;
+
+-- The result of a load of a manifest: what was loaded, or the error.
+CREATE FUNCTION pg_temp.try(content text, options text DEFAULT '') RETURNS SETOF text LANGUAGE plpgsql AS $$
+DECLARE
+	r record;
+	detail text;
+	hint text;
+BEGIN
+	PERFORM pg_temp.put('list', content);
+	SELECT * INTO r FROM bulk_load('manifest_t', '/proc/self/cwd/pgbulk_manifest/list', ('{"manifest": true, "columns": ["a", "b"]' || options || '}')::jsonb);
+	RETURN NEXT format('%s rows of %s', r.rows_loaded, replace(r.details ->> 'files', '/proc/self/cwd/pgbulk_manifest/', ''));
+EXCEPTION WHEN OTHERS THEN
+	GET STACKED DIAGNOSTICS hint = PG_EXCEPTION_HINT, detail = PG_EXCEPTION_DETAIL;
+	RETURN NEXT format('%s: %s', sqlstate, sqlerrm);
+	RETURN QUERY SELECT t FROM unnest(ARRAY[detail, hint]) t WHERE t <> '';
+END $$;
+
+SELECT pg_temp.put('1.csv', E'1,one\n2,two\n'), pg_temp.put('2.csv', E'3,three\n'), pg_temp.put('a b.csv', E'4,four\n');
+
+-- lines: paths, of the manifest's folder or absolute; checksums as md5sum and sha256sum write them
+SELECT pg_temp.try(E'# two files\n1.csv\n\n/proc/self/cwd/pgbulk_manifest/2.csv\n');
+SELECT pg_temp.try(E'a b.csv\r\n1.csv');
+SELECT pg_temp.try(md5(E'3,three\n') || E'  2.csv\n' || encode(sha256(E'1,one\n2,two\n'), 'hex') || ' *1.csv');
+SELECT pg_temp.try(upper(md5(E'3,three\n')) || E'  2.csv\n');
+SELECT pg_temp.try(md5('other') || E'  2.csv\n');
+SELECT pg_temp.try(encode(sha256('other'), 'hex') || E'  2.csv\n');
+-- JSON
+SELECT pg_temp.try('["2.csv", {"path": "1.csv"}]');
+SELECT pg_temp.try('{"name": "nightly", "files": [{"path": "1.csv", "size": 12, "rows": 2, "checksum": "md5:' || md5(E'1,one\n2,two\n') || '"}, {"path": "2.csv", "rows": 1}]}');
+SELECT pg_temp.try('[{"path": "1.csv", "checksum": "SHA256:' || encode(sha256(E'1,one\n2,two\n'), 'hex') || '"}]');
+-- what is not true, before anything is loaded, but for the number of rows
+TRUNCATE manifest_t;
+SELECT pg_temp.try('["1.csv", "missing.csv"]');
+SELECT pg_temp.try('["1.csv", "done"]');
+SELECT pg_temp.try('["1.csv", {"path": "2.csv", "size": 9}]');
+SELECT pg_temp.try('[{"path": "1.csv", "rows": 2}, {"path": "2.csv", "rows": 2}]');
+SELECT pg_temp.try('[{"path": "1.csv", "rows": 2}, {"path": "2.csv", "rows": 2}]', ', "skip": 1');
+SELECT pg_temp.try('[{"path": "1.csv", "rows": 7}, "2.csv"]');
+SELECT count(*) FROM manifest_t;
+-- bad rows count, files that are passed over do not
+SELECT pg_temp.put('bad.csv', E'x,one\n2,two\n');
+SELECT pg_temp.try('[{"path": "bad.csv", "rows": 2}]', ', "on_error": "ignore", "log_verbosity": "silent"');
+SELECT pg_temp.try('[{"path": "1.csv", "rows": 2}]', ', "once": true');
+SELECT pg_temp.try('[{"path": "2.csv", "rows": 1}, {"path": "1.csv", "rows": 2}]', ', "once": true, "log_verbosity": "silent"');
+-- what is no manifest
+SELECT pg_temp.try('');
+SELECT pg_temp.try('[]');
+SELECT pg_temp.try('{"entries": ["1.csv"]}');
+SELECT pg_temp.try('{"files": "1.csv"}');
+SELECT pg_temp.try('["1.csv", 2]');
+SELECT pg_temp.try('["1.csv"');
+SELECT pg_temp.try('[{"size": 2}]');
+SELECT pg_temp.try('[{"path": "1.csv", "length": 2}]');
+SELECT pg_temp.try('[{"path": "1.csv", "size": -2}]');
+SELECT pg_temp.try('[{"path": "1.csv", "size": "12"}]');
+SELECT pg_temp.try('[{"path": "1.csv", "checksum": "md5:12"}]');
+SELECT pg_temp.try('[{"path": "1.csv", "checksum": "sha256:' || md5('') || '"}]');
+SELECT pg_temp.try('s3://bucket/1.csv');
+SELECT rows_loaded FROM bulk_load('manifest_t', '/proc/self/cwd/pgbulk_manifest/done', '{"manifest": true}');
+SELECT rows_loaded FROM bulk_load('manifest_t', '/proc/self/cwd/pgbulk_manifest/nothing', '{"manifest": true}');
+-- by COPY
+SELECT pg_temp.put('list', '2.csv');
+TRUNCATE manifest_t;
+COPY manifest_t (a, b) FROM '/proc/self/cwd/pgbulk_manifest/list' WITH (format csv, manifest);
+SELECT * FROM manifest_t;
+
+-- bulk_load_each: every file is a transaction, those that were loaded are passed over
+TRUNCATE manifest_t;
+SELECT bulk_load_forget('manifest_t');
+CALL bulk_load_each('manifest_t', '/proc/self/cwd/pgbulk_manifest/?.csv', '{"columns": ["a", "b"], "extra": {"part": "$1"}}');
+CALL bulk_load_each('manifest_t', '/proc/self/cwd/pgbulk_manifest/*.csv', '{"columns": ["a", "b"], "extra": {"part": "$1"}, "log_verbosity": "silent"}');
+CALL bulk_load_each('manifest_t', '/proc/self/cwd/pgbulk_manifest/*.csv', '{"columns": ["a", "b"], "extra": {"part": "$1"}, "log_verbosity": "silent", "on_error": "ignore"}');
+SELECT *, xmin = (SELECT xmin FROM manifest_t WHERE a = 1) AS with_1 FROM manifest_t ORDER BY a;
+SELECT pg_temp.put('list', '[{"path": "1.csv", "rows": 2}, {"path": "2.csv", "rows": 2}]');
+SELECT bulk_load_forget('manifest_t');
+TRUNCATE manifest_t;
+CALL bulk_load_each('manifest_t', '/proc/self/cwd/pgbulk_manifest/list', '{"manifest": true, "columns": ["a", "b"]}');
+SELECT * FROM manifest_t;
+-- files go when their rows are committed, also those that are passed over
+CALL bulk_load_each('manifest_t', '/proc/self/cwd/pgbulk_manifest/[1b]*.csv', '{"columns": ["a", "b"], "after": "delete", "on_error": "ignore", "log_verbosity": "silent"}');
+CALL bulk_load_each('manifest_t', '/proc/self/cwd/pgbulk_manifest/2.csv', '{"columns": ["a", "b"], "after": {"move_to": "/proc/self/cwd/pgbulk_manifest/done"}}');
+SELECT pg_temp.put('2.csv', E'5,five\n');
+CALL bulk_load_each('manifest_t', '/proc/self/cwd/pgbulk_manifest/2.csv', '{"columns": ["a", "b"], "after": {"move_to": "/proc/self/cwd/pgbulk_manifest/done"}}');
+SELECT * FROM pg_ls_dir('/proc/self/cwd/pgbulk_manifest') f ORDER BY f;
+SELECT * FROM pg_ls_dir('/proc/self/cwd/pgbulk_manifest/done') f ORDER BY f;
+SELECT * FROM manifest_t ORDER BY a;
+-- without once a file is loaded again
+CALL bulk_load_each('manifest_t', '/proc/self/cwd/pgbulk_manifest/done/2.csv', '{"columns": ["a", "b"], "once": false, "after": "keep"}');
+
+-- misuse
+CALL bulk_load_each('manifest_t', '/proc/self/cwd/pgbulk_manifest/2.csv', '{"after": "burn"}');
+CALL bulk_load_each('manifest_t', '/proc/self/cwd/pgbulk_manifest/2.csv', '{"after": {"move_to": "done"}}');
+CALL bulk_load_each('manifest_t', '/proc/self/cwd/pgbulk_manifest/2.csv', '{"after": {"move_to": "/proc/self/cwd/pgbulk_manifest/2.csv"}}');
+CALL bulk_load_each('manifest_t', '/proc/self/cwd/pgbulk_manifest/2.csv', '{"truncate": true, "once": false}');
+CALL bulk_load_each('manifest_t', '/proc/self/cwd/pgbulk_manifest/2.csv', '{"dry_run": true}');
+CALL bulk_load_each('manifest_t', '/proc/self/cwd/pgbulk_manifest/2.csv', '{"tail": true}');
+CALL bulk_load_each('manifest_t', '/proc/self/cwd/pgbulk_manifest/nothing*', '{}');
+BEGIN;
+CALL bulk_load_each('manifest_t', '/proc/self/cwd/pgbulk_manifest/2.csv', '{}');
+ROLLBACK;
+SELECT rows_loaded FROM bulk_load('manifest_t', '/proc/self/cwd/pgbulk_manifest/2.csv', '{"after": "delete"}');
+CREATE ROLE regress_manifest;
+GRANT pg_read_server_files TO regress_manifest;
+GRANT INSERT ON manifest_t TO regress_manifest;
+SET ROLE regress_manifest;
+CALL bulk_load_each('manifest_t', '/proc/self/cwd/pgbulk_manifest/2.csv', '{"columns": ["a", "b"], "after": "delete"}');
+CALL bulk_load_each('manifest_t', '/proc/self/cwd/pgbulk_manifest/2.csv', '{"columns": ["a", "b"]}');
+RESET ROLE;
+REVOKE pg_read_server_files FROM regress_manifest;
+SET ROLE regress_manifest;
+SELECT rows_loaded FROM bulk_load('manifest_t', '/proc/self/cwd/pgbulk_manifest/list', '{"manifest": true}');
+RESET ROLE;
+
+COPY (SELECT 1) TO PROGRAM 'cat > /dev/null; rm -r pgbulk_manifest';
+SELECT bulk_load_forget('manifest_t') > 0;
+DROP TABLE manifest_t;
+DROP ROLE regress_manifest;

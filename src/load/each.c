@@ -1,0 +1,313 @@
+/*
+ * each.c
+ *		See each.h.
+ */
+#include "postgres.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "catalog/pg_authid.h"
+#include "catalog/pg_type.h"
+#include "executor/spi.h"
+#include "load/each.h"
+#include "miscadmin.h"
+#include "option/extra_options.h"
+#include "option/options.h"
+#include "server/jsonb_push.h"
+#include "stream/content.h"
+#include "stream/file.h"
+#include "stream/manifest.h"
+#include "stream/path_match.h"
+#include "stream/source.h"
+#include "utils/acl.h"
+#include "utils/builtins.h"
+#include "utils/fmgrprotos.h"
+#include "utils/lsyscache.h"
+
+typedef enum AfterKind
+{
+	AFTER_KEEP,
+	AFTER_DELETE,
+	AFTER_MOVE
+} AfterKind;
+
+typedef struct Each
+{
+	Oid			target;
+	char	   *sql;			/* of the load of one file */
+	Jsonb	   *json;			/* options of bulk_load */
+	const BulkOptions *options;	/* the same, parsed */
+	AfterKind	after;
+	char	   *folder;			/* of AFTER_MOVE */
+	EachResult *result;
+} Each;
+
+/* ---- options ---- */
+
+static JsonbValue *
+find_option(Jsonb *json, const char *name)
+{
+	JsonbValue *value = getKeyJsonValueFromContainer(&json->root, name, strlen(name), NULL);
+
+	return value == NULL || value->type == jbvNull ? NULL : value;
+}
+
+static void
+refuse_after(void)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+			 errmsg("option \"after\" must be \"keep\", \"delete\" or an object with \"move_to\""),
+			 errdetail("What \"move_to\" names is an absolute path.")));
+}
+
+static bool
+is_word(const JsonbValue *value, const char *word)
+{
+	return value->type == jbvString && value->val.string.len == strlen(word) &&
+		pg_strncasecmp(value->val.string.val, word, strlen(word)) == 0;
+}
+
+static char *
+read_folder(JsonbValue *value)
+{
+	JsonbValue *folder = NULL;
+	char	   *path;
+
+	if (value->type == jbvBinary && JsonContainerIsObject(value->val.binary.data) &&
+		JsonContainerSize(value->val.binary.data) == 1)
+		folder = getKeyJsonValueFromContainer(value->val.binary.data, "move_to",
+											  strlen("move_to"), NULL);
+	if (folder == NULL || folder->type != jbvString)
+		refuse_after();
+	path = pnstrdup(folder->val.string.val, folder->val.string.len);
+	if (!is_absolute_path(path))
+		refuse_after();
+	canonicalize_path(path);
+	return path;
+}
+
+static void
+check_folder(const char *path)
+{
+	struct stat st;
+
+	if (stat(path, &st) != 0)
+		ereport(ERROR,
+				(errcode_for_file_access(),
+				 errmsg("could not stat directory \"%s\": %m", path)));
+	if (!S_ISDIR(st.st_mode))
+		ereport(ERROR,
+				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
+				 errmsg("\"%s\" is not a directory", path)));
+}
+
+static void
+set_after(Each *each, JsonbValue *value)
+{
+	if (value == NULL || is_word(value, "keep"))
+		return;
+	each->after = is_word(value, "delete") ? AFTER_DELETE : AFTER_MOVE;
+	if (each->after == AFTER_MOVE)
+		each->folder = read_folder(value);
+	if (!has_privs_of_role(GetUserId(), ROLE_PG_WRITE_SERVER_FILES))
+		ereport(ERROR,
+				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+				 errmsg("permission denied to delete or move files"),
+				 errdetail("Only roles with privileges of the \"%s\" role may do that.",
+						   "pg_write_server_files")));
+	if (each->after == AFTER_MOVE)
+		check_folder(each->folder);
+}
+
+/* What is left for bulk_load, with once. */
+static void
+set_options(Each *each, Jsonb *json)
+{
+	if (!JB_ROOT_IS_OBJECT(json))
+		(void) options_parse(json);
+	set_after(each, find_option(json, "after"));
+	json = DatumGetJsonbP(DirectFunctionCall2(jsonb_delete, JsonbPGetDatum(json),
+											  CStringGetTextDatum("after")));
+	if (find_option(json, "once") == NULL)
+		json = options_merge(json, "{\"once\": true}");
+	each->options = options_parse(json);
+	/* the files are found here */
+	each->json = DatumGetJsonbP(DirectFunctionCall2(jsonb_delete, JsonbPGetDatum(json),
+													CStringGetTextDatum("manifest")));
+	if (each->options->dry_run)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("option \"%s\" cannot be used with bulk_load_each", "dry_run"),
+				 errhint("Try all files at once with bulk_load.")));
+	if (each->options->truncate || each->options->freeze)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("option \"%s\" cannot be used with bulk_load_each",
+						each->options->truncate ? "truncate" : "freeze"),
+				 errdetail("It would be done again for each file.")));
+}
+
+/*
+ * The same for one file: what a * of the pattern has matched is a constant, as
+ * bulk_load does not know the pattern.
+ */
+static Jsonb *
+options_for(const Each *each, const char *path, const char *pattern)
+{
+	CompatJsonb state = {0};
+	Jsonb	   *more;
+	ListCell   *lc;
+	bool		any = false;
+
+	foreach(lc, each->options->extra)
+		any |= ((const BulkExtra *) lfirst(lc))->kind == BULK_EXTRA_WILDCARD;
+	if (!any)
+		return each->json;
+	compat_push_jsonb(&state, WJB_BEGIN_OBJECT, NULL);
+	jsonb_push_key(&state, "extra");
+	compat_push_jsonb(&state, WJB_BEGIN_OBJECT, NULL);
+	foreach(lc, each->options->extra)
+	{
+		const BulkExtra *extra = lfirst(lc);
+		char	   *text = extra->kind == BULK_EXTRA_WILDCARD ?
+			path_wildcard(pattern, path, extra->number) : NULL;
+
+		/* without one, bulk_load says what is wrong */
+		if (text == NULL)
+			text = psprintf("$%s", extra->text);
+		else if (text[0] == '$')
+			text = psprintf("$%s", text);
+		if (extra->kind == BULK_EXTRA_TEXT && extra->text[0] != '$')
+			text = extra->text;
+		jsonb_push_string(&state, extra->column, text);
+	}
+	compat_push_jsonb(&state, WJB_END_OBJECT, NULL);
+	more = JsonbValueToJsonb(compat_push_jsonb(&state, WJB_END_OBJECT, NULL));
+	return DatumGetJsonbP(DirectFunctionCall2(jsonb_concat, JsonbPGetDatum(each->json),
+											  JsonbPGetDatum(more)));
+}
+
+/* ---- one file ---- */
+
+/* Where a file is moved to; raises an error where there is one already. */
+static char *
+place_in_folder(const Each *each, const char *path)
+{
+	char	   *place = psprintf("%s%s", each->folder, strrchr(path, '/'));
+
+	if (access(place, F_OK) == 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_DUPLICATE_FILE),
+				 errmsg("file \"%s\" cannot be moved to \"%s\"", path, each->folder),
+				 errdetail("There is a file of that name already.")));
+	return place;
+}
+
+static void
+dispose(const Each *each, const char *path, const FileStamp *stamp, const char *place)
+{
+	FileStamp	now;
+
+	if (each->after == AFTER_KEEP)
+		return;
+	if (!content_stamp(path, &now) || !file_is_same(stamp, &now))
+	{
+		ereport(WARNING,
+				(errmsg("file \"%s\" is kept, as it has changed since it was loaded", path)));
+		return;
+	}
+	if (each->after == AFTER_DELETE ? unlink(path) != 0 : rename(path, place) != 0)
+		ereport(ERROR,
+				(errcode_for_file_access(),
+				 each->after == AFTER_DELETE ? errmsg("could not remove file \"%s\": %m", path) :
+				 errmsg("could not rename file \"%s\" to \"%s\": %m", path, place),
+				 errdetail("Its rows are committed."),
+				 errhint("The next call passes the file over, and tries this again.")));
+}
+
+/* Column number of the result row, from 1. */
+static int64
+result_column(int number)
+{
+	bool		isnull;
+
+	return DatumGetInt64(SPI_getbinval(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, number,
+									   &isnull));
+}
+
+static void
+check_rows(const ListedFile *listed, int64 rows)
+{
+	if (listed->rows >= 0 && listed->rows != rows)
+		ereport(ERROR,
+				(errcode(ERRCODE_BAD_COPY_FILE_FORMAT),
+				 errmsg("file \"%s\" is not what manifest \"%s\" says", listed->path,
+						listed->manifest),
+				 errdetail("It has %lld rows, not %lld.", (long long) rows,
+						   (long long) listed->rows)));
+}
+
+static void
+load_in_turn(const Each *each, const char *path, const char *pattern, const ListedFile *listed)
+{
+	EachResult *result = each->result;
+	FileStamp	stamp;
+	char	   *place = NULL;
+	bool		passed_over;
+	Oid			types[] = {REGCLASSOID, TEXTOID, JSONBOID};
+	Datum		values[] = {
+		ObjectIdGetDatum(each->target), CStringGetTextDatum(path),
+		JsonbPGetDatum(options_for(each, path, pattern))
+	};
+
+	if (!content_stamp(path, &stamp))
+		ereport(ERROR,
+				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
+				 errmsg("\"%s\" is not a regular file", path)));
+	if (each->after == AFTER_MOVE)
+		place = place_in_folder(each, path);
+	if (SPI_execute_with_args(each->sql, lengthof(types), types, values, NULL, false,
+							  0) != SPI_OK_SELECT || SPI_processed != 1)
+		elog(ERROR, "cannot run \"%s\"", each->sql);
+	passed_over = result_column(4) > 0;
+	if (listed != NULL && !passed_over)
+		check_rows(listed, result_column(3));
+	result->rows_loaded += result_column(1);
+	result->rows_rejected += result_column(2);
+	result->files_passed_over += passed_over;
+	result->files_loaded += !passed_over;
+	SPI_freetuptable(SPI_tuptable);
+	SPI_commit();
+	dispose(each, path, &stamp, place);
+}
+
+void
+each_run(Oid schema, Oid target, const char *path, Jsonb *json, EachResult *result)
+{
+	Each		each = {.target = target,.result = result};
+	List	   *listed = NIL;
+	List	   *files;
+	ListCell   *lc;
+
+	memset(result, 0, sizeof(*result));
+	set_options(&each, json);
+	each.sql = psprintf("SELECT rows_loaded, rows_rejected, rows_read,"
+						" CASE WHEN details OPERATOR(pg_catalog.?) 'passed_over'::pg_catalog.text"
+						" THEN 1::pg_catalog.int8 ELSE 0::pg_catalog.int8 END FROM %s($1, $2, $3)",
+						quote_qualified_identifier(get_namespace_name(schema), "bulk_load"));
+	if (each.options->manifest)
+		files = listed = manifest_read(path);
+	else
+		files = source_expand(path, false);
+	SPI_connect_ext(SPI_OPT_NONATOMIC);
+	foreach(lc, files)
+	{
+		const ListedFile *entry = listed != NIL ? lfirst(lc) : NULL;
+
+		CHECK_FOR_INTERRUPTS();
+		load_in_turn(&each, entry != NULL ? entry->path : lfirst(lc), path, entry);
+	}
+	SPI_finish();
+}
