@@ -111,6 +111,8 @@ CALL bulk_load_each('manifest_t', '/proc/self/cwd/pgbulk_manifest/2.csv', '{"tru
 CALL bulk_load_each('manifest_t', '/proc/self/cwd/pgbulk_manifest/2.csv', '{"dry_run": true}');
 CALL bulk_load_each('manifest_t', '/proc/self/cwd/pgbulk_manifest/2.csv', '{"tail": true}');
 CALL bulk_load_each('manifest_t', '/proc/self/cwd/pgbulk_manifest/nothing*', '{}');
+CALL bulk_load_each('manifest_t', '/proc/self/cwd/pgbulk_manifest/nothing*', '{"after": "delete"}');
+CALL bulk_load_each('manifest_t', 'nothing*', '{"after": "delete"}');
 BEGIN;
 CALL bulk_load_each('manifest_t', '/proc/self/cwd/pgbulk_manifest/2.csv', '{}');
 ROLLBACK;

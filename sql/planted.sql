@@ -110,8 +110,8 @@ WHERE d.refclassid IN ('pg_proc'::pg_catalog.regclass, 'pg_operator'::pg_catalog
 	AND (d.classid, d.objid) IN (
 		SELECT e.classid, e.objid FROM pg_catalog.pg_depend e
 		WHERE e.refclassid = 'pg_extension'::pg_catalog.regclass AND e.deptype = 'e' AND e.refobjid = (SELECT oid FROM pg_catalog.pg_extension WHERE extname = 'pgbulk')
-		UNION ALL SELECT 'pg_rewrite'::pg_catalog.regclass, r.oid FROM pg_catalog.pg_rewrite r WHERE r.ev_class IN ('planted.bulk_load_progress_wide'::pg_catalog.regclass, 'planted.bulk_load_progress'::pg_catalog.regclass))
-	AND pg_catalog.pg_describe_object(d.refclassid, d.refobjid, 0) !~ '^(type|view) planted.bulk_load_(progress|statements)'
+		UNION ALL SELECT 'pg_rewrite'::pg_catalog.regclass, r.oid FROM pg_catalog.pg_rewrite r WHERE r.ev_class IN ('planted.bulk_load_progress_wide'::pg_catalog.regclass, 'planted.bulk_load_progress'::pg_catalog.regclass, 'planted.bulk_loads'::pg_catalog.regclass))
+	AND pg_catalog.pg_describe_object(d.refclassid, d.refobjid, 0) !~ '^(type|view|table) planted.bulk_load(_progress|_statements|_history|s$)'
 	AND NOT (d.refclassid = 'pg_class'::pg_catalog.regclass AND d.refobjid IN ('planted.bulk_load_progress_wide'::pg_catalog.regclass, 'planted.bulk_load_id'::pg_catalog.regclass))
 ORDER BY 1;
 
@@ -144,6 +144,17 @@ DELETE FROM planted_t;
 SET search_path = planted, pg_catalog;
 SELECT rows_read, rows_loaded, rows_rejected FROM bulk_load_retry('public.planted_t'::pg_catalog.regclass, 'public.planted_r'::pg_catalog.regclass, :load_id::pg_catalog.int8,
 	'{"columns": ["a", "b", "c", "d"], "log_verbosity": "silent"}'::pg_catalog.jsonb);
+-- what is remembered, and passed over
+SELECT rows_read FROM bulk_load('public.planted_parts'::pg_catalog.regclass, :'f'::pg_catalog.text,
+	'{"once": true, "on_error": "ignore", "on_duplicate": "keep_old", "log_verbosity": "silent", "extra": {"c": "$line"}, "columns": ["a", "b", null, "d"]}'::pg_catalog.jsonb);
+SELECT rows_read FROM bulk_load('public.planted_parts'::pg_catalog.regclass, :'f'::pg_catalog.text,
+	'{"once": "path", "log_verbosity": "silent"}'::pg_catalog.jsonb);
+SELECT rows_read FROM bulk_load('public.planted_parts'::pg_catalog.regclass, :'f'::pg_catalog.text,
+	'{"once": "tail", "log_verbosity": "silent"}'::pg_catalog.jsonb);
+SELECT bulk_load_forget('public.planted_parts'::pg_catalog.regclass, :'f'::pg_catalog.text);
+CALL bulk_load_each('public.planted_parts'::pg_catalog.regclass, :'f'::pg_catalog.text,
+	'{"on_error": "ignore", "on_duplicate": "keep_old", "log_verbosity": "silent"}'::pg_catalog.jsonb);
+SELECT relation, file, files FROM bulk_loads;
 -- a query of which some columns are cast, from the view that is the script's
 SELECT rows_loaded FROM bulk_load_query('public.planted_t'::pg_catalog.regclass,
 	'SELECT pg_catalog.int8(rows_loaded OPERATOR(pg_catalog.+) 1::pg_catalog.int8), pg_catalog.concat(bar, phase, relation, datname), percent, CAST(NULL AS pg_catalog.timestamptz) FROM planted.bulk_load_progress_wide'::pg_catalog.text,

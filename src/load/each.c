@@ -4,6 +4,7 @@
  */
 #include "postgres.h"
 
+#include <glob.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -18,12 +19,14 @@
 #include "stream/content.h"
 #include "stream/file.h"
 #include "stream/manifest.h"
+#include "stream/path.h"
 #include "stream/path_match.h"
 #include "stream/source.h"
 #include "utils/acl.h"
 #include "utils/builtins.h"
 #include "utils/fmgrprotos.h"
 #include "utils/lsyscache.h"
+#include "utils/memutils.h"
 
 typedef enum AfterKind
 {
@@ -191,13 +194,20 @@ options_for(const Each *each, const char *path, const char *pattern)
 
 /* ---- one file ---- */
 
+/* Another session may have loaded a file meanwhile, and removed or moved it. */
+static bool
+is_gone(const char *path)
+{
+	return access(path, F_OK) != 0 && errno == ENOENT;
+}
+
 /* Where a file is moved to; raises an error where there is one already. */
 static char *
 place_in_folder(const Each *each, const char *path)
 {
 	char	   *place = psprintf("%s%s", each->folder, strrchr(path, '/'));
 
-	if (access(place, F_OK) == 0)
+	if (access(place, F_OK) == 0 && !is_gone(path))
 		ereport(ERROR,
 				(errcode(ERRCODE_DUPLICATE_FILE),
 				 errmsg("file \"%s\" cannot be moved to \"%s\"", path, each->folder),
@@ -210,7 +220,7 @@ dispose(const Each *each, const char *path, const FileStamp *stamp, const char *
 {
 	FileStamp	now;
 
-	if (each->after == AFTER_KEEP)
+	if (each->after == AFTER_KEEP || is_gone(path))
 		return;
 	if (!content_stamp(path, &now) || !file_is_same(stamp, &now))
 	{
@@ -218,7 +228,8 @@ dispose(const Each *each, const char *path, const FileStamp *stamp, const char *
 				(errmsg("file \"%s\" is kept, as it has changed since it was loaded", path)));
 		return;
 	}
-	if (each->after == AFTER_DELETE ? unlink(path) != 0 : rename(path, place) != 0)
+	if ((each->after == AFTER_DELETE ? unlink(path) != 0 : rename(path, place) != 0) &&
+		errno != ENOENT)
 		ereport(ERROR,
 				(errcode_for_file_access(),
 				 each->after == AFTER_DELETE ? errmsg("could not remove file \"%s\": %m", path) :
@@ -262,12 +273,19 @@ load_in_turn(const Each *each, const char *path, const char *pattern, const List
 		JsonbPGetDatum(options_for(each, path, pattern))
 	};
 
+	if (each->after == AFTER_MOVE)
+		place = place_in_folder(each, path);
+	if (listed == NULL && each->after != AFTER_KEEP && is_gone(path))
+	{
+		ereport(NOTICE,
+				(errmsg("file \"%s\" is not there any more, and is passed over", path)));
+		result->files_passed_over++;
+		return;
+	}
 	if (!content_stamp(path, &stamp))
 		ereport(ERROR,
 				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
 				 errmsg("\"%s\" is not a regular file", path)));
-	if (each->after == AFTER_MOVE)
-		place = place_in_folder(each, path);
 	if (SPI_execute_with_args(each->sql, lengthof(types), types, values, NULL, false,
 							  0) != SPI_OK_SELECT || SPI_processed != 1)
 		elog(ERROR, "cannot run \"%s\"", each->sql);
@@ -283,11 +301,39 @@ load_in_turn(const Each *each, const char *path, const char *pattern, const List
 	dispose(each, path, &stamp, place);
 }
 
+/* Whether there is nothing to do, as after a call that has moved all files away. */
+static bool
+finds_nothing(const char *path)
+{
+	glob_t		found;
+	int			rc;
+
+	if (strpbrk(path, "*?[") == NULL || access(path, F_OK) == 0)
+		return false;
+	rc = glob(path, GLOB_NOSORT, NULL, &found);
+	globfree(&found);
+	return rc == GLOB_NOMATCH;
+}
+
+/* The files that the path means, or what a manifest lists; NIL: there is none. */
+static List *
+find_files(const Each *each, const char *path)
+{
+	if (each->options->manifest)
+		return manifest_read(path);
+	path_check(path, false);
+	file_check_privilege(false);
+	if (each->after == AFTER_KEEP || !finds_nothing(path))
+		return source_expand(path, false);
+	ereport(NOTICE, (errmsg("no file matches \"%s\"", path)));
+	return NIL;
+}
+
 void
 each_run(Oid schema, Oid target, const char *path, Jsonb *json, EachResult *result)
 {
 	Each		each = {.target = target,.result = result};
-	List	   *listed = NIL;
+	MemoryContext context;
 	List	   *files;
 	ListCell   *lc;
 
@@ -297,17 +343,20 @@ each_run(Oid schema, Oid target, const char *path, Jsonb *json, EachResult *resu
 						" CASE WHEN details OPERATOR(pg_catalog.?) 'passed_over'::pg_catalog.text"
 						" THEN 1::pg_catalog.int8 ELSE 0::pg_catalog.int8 END FROM %s($1, $2, $3)",
 						quote_qualified_identifier(get_namespace_name(schema), "bulk_load"));
-	if (each.options->manifest)
-		files = listed = manifest_read(path);
-	else
-		files = source_expand(path, false);
+	files = find_files(&each, path);
+	context = AllocSetContextCreate(CurrentMemoryContext, "bulk_load_each file",
+									ALLOCSET_DEFAULT_SIZES);
 	SPI_connect_ext(SPI_OPT_NONATOMIC);
 	foreach(lc, files)
 	{
-		const ListedFile *entry = listed != NIL ? lfirst(lc) : NULL;
+		const ListedFile *entry = each.options->manifest ? lfirst(lc) : NULL;
+		MemoryContext caller = MemoryContextSwitchTo(context);
 
 		CHECK_FOR_INTERRUPTS();
 		load_in_turn(&each, entry != NULL ? entry->path : lfirst(lc), path, entry);
+		MemoryContextSwitchTo(caller);
+		MemoryContextReset(context);
 	}
 	SPI_finish();
+	MemoryContextDelete(context);
 }

@@ -22,7 +22,9 @@ note "PGBULK_TEST_SEED=$seed";
 my $node = bulk_server('once', 'max_wal_senders = 0', 'restart_after_crash = off');
 my $folder = data_dir() . '/in';
 mkdir $folder or die $!;
-$node->safe_psql('postgres', 'CREATE TABLE t (n bigint, src text); CREATE TABLE log (n bigint)');
+my ($in, $out) = map { data_dir() . "/$_" } 'each', 'done';
+mkdir $_ or die $! foreach $in, $out;
+$node->safe_psql('postgres', 'CREATE TABLE t (n bigint, src text); CREATE TABLE log (n bigint); CREATE TABLE each (n bigint)');
 
 sub count { return $node->safe_psql('postgres', "SELECT count(*), count(DISTINCT n) FROM $_[0]") }
 
@@ -31,6 +33,7 @@ my $rows = 0;
 sub add_file
 {
 	my ($name, $n) = @_;
+	my $folder = $_[2] // $folder;
 
 	open(my $file, '>', data_dir() . '/new') or die $!;
 	print $file join('', map { ++$rows . "\n" } 1 .. $n);
@@ -77,6 +80,17 @@ sub add_to_log
 }
 sub last_of_log { return $node->safe_psql('postgres', 'SELECT coalesce(max(n), 0) FROM log') }
 
+# -- file after file, which move when they are loaded
+my $each = qq(CALL bulk_load_each('each', '$in/*.csv', '{"after": {"move_to": "$out"}, "log_verbosity": "silent"}'));
+my $moved = 0;
+sub add_to_each
+{
+	open(my $file, '>', data_dir() . '/new') or die $!;
+	print $file join('', map { ++$moved . "\n" } 1 .. 1 + rand 2000);
+	close $file;
+	rename data_dir() . '/new', "$in/$moved.csv" or die $!;
+}
+
 # -- crashes
 unlink glob "$folder/*.csv";
 $rows = 0;
@@ -93,13 +107,14 @@ sub start_loop
 my $files = 0;
 foreach my $crash (1 .. $crashes)
 {
-	my @loops = map { start_loop($_) } $load, $load, $tail, $tail;
+	my @loops = map { start_loop($_) } $load, $load, $tail, $tail, $each, $each;
 	my $end = time + 0.5 + rand 1.5;
 
 	while (time < $end)
 	{
 		add_file('f' . ++$files, 1 + int rand 3000);
 		add_to_log();
+		add_to_each();
 		# a file may go when it has been loaded, and its name be used again
 		if ($files % 7 == 0 && $node->safe_psql('postgres', "SELECT count(*) FROM t WHERE src = 'f" . ($files - 5) . "'"))
 		{
@@ -111,7 +126,7 @@ foreach my $crash (1 .. $crashes)
 	kill_server($node);
 	$_->kill_kill foreach @loops;
 	$node->start;
-	foreach my $table ('t', 'log')
+	foreach my $table ('t', 'log', 'each')
 	{
 		my ($all, $different) = split /\|/, count($table);
 		is($all, $different, "crash $crash: no row of $table is there twice");
@@ -119,11 +134,27 @@ foreach my $crash (1 .. $crashes)
 	is(last_of_log(), count('log') =~ s/\|.*//r, "crash $crash: no row of the log is missing before the last");
 	$node->safe_psql('postgres', $load);
 	$node->safe_psql('postgres', $tail);
+	$node->safe_psql('postgres', $each);
+	is(count('each'), "$moved|$moved", "crash $crash: file after file, too");
+	is(join(' ', glob "$in/*"), '', "crash $crash: all files have moved");
 	is(count('t'), "$rows|$rows", "crash $crash: the next call loads exactly what is missing");
 	is(count('log'), "$logged|$logged", "crash $crash: of the log, too");
 }
-my @errors = grep { /^ERROR:/ && !/could not (open|stat) file|changed while it was read/ } split /\n/, slurp_file(data_dir() . '/errors');
+my @errors = grep { /^ERROR:/ && !/could not (open|stat) file|changed while it was read|no file matches/ } split /\n/, slurp_file(data_dir() . '/errors');
 is("@errors", '', 'no load has failed but for the crashes, and for files that went meanwhile');
+
+# -- a dump and restore: tables have other OIDs, and what was loaded is known
+$node->safe_psql('postgres', 'CREATE TABLE other (n int)');
+$node->safe_psql('postgres', "SELECT bulk_load('other', '$folder/f1.csv', '{\"once\": true}'); DROP TABLE other");
+$node->run_log([ 'pg_dump', '-Fc', '-f', data_dir() . '/dump', $node->connstr('postgres') ]);
+$node->safe_psql('postgres', 'CREATE DATABASE restored');
+$node->safe_psql('restored', 'CREATE TABLE before (n int)');
+$node->command_ok([ 'pg_restore', '-d', $node->connstr('restored'), data_dir() . '/dump' ], 'a dump is restored');
+is($node->safe_psql('restored', $load), 0, 'files that were loaded are known');
+is($node->safe_psql('restored', $tail), 0, 'so is the log');
+is($node->safe_psql('restored', "SELECT count(*) FROM bulk_load_history WHERE target = 0 AND target_name = 'public.other'"), 1,
+	'loads of a table that was dropped are kept');
+is($node->safe_psql('restored', "SELECT count(DISTINCT relation) FROM bulk_loads"), 3, 'and those of others found by their names');
 
 check_log($node, qr/terminated by signal 9|not properly shut down|terminating connection because of crash/);
 check_tables($node);
