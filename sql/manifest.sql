@@ -69,6 +69,7 @@ SELECT pg_temp.try('[{"size": 2}]');
 SELECT pg_temp.try('[{"path": "1.csv", "length": 2}]');
 SELECT pg_temp.try('[{"path": "1.csv", "size": -2}]');
 SELECT pg_temp.try('[{"path": "1.csv", "size": "12"}]');
+SELECT pg_temp.try('[{"path": "1.csv", "rows": 1.5}]');
 SELECT pg_temp.try('[{"path": "1.csv", "checksum": "md5:12"}]');
 SELECT pg_temp.try('[{"path": "1.csv", "checksum": "sha256:' || md5('') || '"}]');
 SELECT pg_temp.try('s3://bucket/1.csv');
@@ -109,6 +110,8 @@ CALL bulk_load_each('manifest_t', '/proc/self/cwd/pgbulk_manifest/2.csv', '{"aft
 CALL bulk_load_each('manifest_t', '/proc/self/cwd/pgbulk_manifest/2.csv', '{"after": {"move_to": "/proc/self/cwd/pgbulk_manifest/2.csv"}}');
 CALL bulk_load_each('manifest_t', '/proc/self/cwd/pgbulk_manifest/2.csv', '{"truncate": true, "once": false}');
 CALL bulk_load_each('manifest_t', '/proc/self/cwd/pgbulk_manifest/2.csv', '{"dry_run": true}');
+CALL bulk_load_each('manifest_t', '/proc/self/cwd/pgbulk_manifest/2.csv', '{"after": "delete", "once": "tail"}');
+CALL bulk_load_each('manifest_t', '/proc/self/cwd/pgbulk_manifest/2.csv', '{"after": "delete", "once": "path"}');
 CALL bulk_load_each('manifest_t', '/proc/self/cwd/pgbulk_manifest/2.csv', '{"tail": true}');
 CALL bulk_load_each('manifest_t', '/proc/self/cwd/pgbulk_manifest/nothing*', '{}');
 CALL bulk_load_each('manifest_t', '/proc/self/cwd/pgbulk_manifest/nothing*', '{"after": "delete"}');

@@ -56,6 +56,11 @@ SELECT pg_temp.try('once_t', '*.csv', '{"once": true}');
 SELECT bulk_load_forget('once_t');
 SELECT pg_temp.try('once_t', '1.csv', '{"history": true}');
 SELECT pg_temp.try('once_t', '[13].csv', '{"once": true}');
+-- but not what was loaded in part
+SELECT bulk_load_forget('once_t');
+SELECT pg_temp.try('once_t', '1.csv', '{"history": true, "limit": 1}');
+SELECT pg_temp.try('once_t', '1.csv', '{"once": "path", "dry_run": true}');
+SELECT pg_temp.try('once_t', '1.csv', '{"once": true}');
 -- a dry run passes over, and claims nothing
 SELECT pg_temp.try('once_t', '[23].csv', '{"once": true, "dry_run": true}');
 SELECT pg_temp.try('once_t', '[23].csv', '{"once": true, "dry_run": true}');

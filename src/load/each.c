@@ -139,6 +139,13 @@ set_options(Each *each, Jsonb *json)
 	/* the files are found here */
 	each->json = DatumGetJsonbP(DirectFunctionCall2(jsonb_delete, JsonbPGetDatum(json),
 													CStringGetTextDatum("manifest")));
+	/* a file must not go that was passed over for its name, or loaded but for its last line */
+	if (each->after != AFTER_KEEP && each->options->once != BULK_ONCE_CONTENT &&
+		each->options->once != BULK_ONCE_NONE)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("option \"after\" requires \"once\" to be true or false"),
+				 errdetail("Else a file would go that may have rows which were not loaded.")));
 	if (each->options->dry_run)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
@@ -290,6 +297,8 @@ load_in_turn(const Each *each, const char *path, const char *pattern, const List
 							  0) != SPI_OK_SELECT || SPI_processed != 1)
 		elog(ERROR, "cannot run \"%s\"", each->sql);
 	passed_over = result_column(4) > 0;
+	if (listed != NULL)
+		content_check(path, &listed->stamp);
 	if (listed != NULL && !passed_over)
 		check_rows(listed, result_column(3));
 	result->rows_loaded += result_column(1);

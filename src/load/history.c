@@ -218,6 +218,9 @@ run_for_row(const History *history, const HistoryTable *table, const HistoryFile
 	values[i++] = Int64GetDatum(file->stamp.size);
 	values[i++] = TimestampTzGetDatum(timestamp_of(&file->stamp.modified));
 	values[i++] = uuid_of(&file->key);
+	/* what was loaded in part is not known as loaded */
+	if (history->options->limit >= 0)
+		nulls[i] = 'n';
 	values[i++] = Int64GetDatum(file->range.end);
 	if (file->once_key == NULL)
 		nulls[i] = 'n';
@@ -350,12 +353,12 @@ claim(const History *history, const HistoryTable *table, const HistoryFile *file
 	return run_for_row(history, table, file, result, sql->data, SPI_OK_SELECT) == 1;
 }
 
-/* A condition: no load, with option once or without, has had that value of a column. */
+/* A condition: no file, loaded with option once or without, has that value of a column. */
 static const char *
 unless_known(const HistoryTable *table, const char *column, int parameter)
 {
 	return psprintf(" AND NOT EXISTS (SELECT FROM %s h WHERE h.target OPERATOR(pg_catalog.=) $%d"
-					" AND h.%s OPERATOR(pg_catalog.=) $%d)",
+					" AND h.%s OPERATOR(pg_catalog.=) $%d AND h.loaded_to IS NOT NULL)",
 					table->name, TARGET, column, parameter);
 }
 
@@ -374,7 +377,7 @@ find_known_part(const History *history, const HistoryTable *table, const History
 
 	if (run(psprintf("SELECT loaded_to, content FROM %s"
 					 " WHERE target OPERATOR(pg_catalog.=) $1 AND path OPERATOR(pg_catalog.=) $2"
-					 " AND content IS NOT NULL ORDER BY loaded_to DESC, load_id DESC LIMIT 1",
+					 " AND loaded_to IS NOT NULL ORDER BY loaded_to DESC, load_id DESC LIMIT 1",
 					 table->name), SPI_OK_SELECT, 2, types, values, NULL) == 0)
 		return 0;
 	tuple = SPI_tuptable->vals[0];
@@ -616,6 +619,7 @@ tidy_rows(const History *history, const HistoryTable *table)
 	(void) run(psprintf("UPDATE %s SET target_name = $2"
 						" WHERE target OPERATOR(pg_catalog.=) $1 AND target_name OPERATOR(pg_catalog.<>) $2",
 						table->name), SPI_OK_UPDATE, 2, types, values, NULL);
+	/* all parameters must have a use */
 	if (history_keep > 0)
 		(void) run(psprintf("DELETE FROM %s"
 							" WHERE target OPERATOR(pg_catalog.=) $1 AND finished OPERATOR(pg_catalog.<) $3"

@@ -12,6 +12,7 @@
 #include "common/sha2.h"
 #include "mb/pg_wchar.h"
 #include "miscadmin.h"
+#include "option/option_value.h"
 #include "storage/fd.h"
 #include "stream/content.h"
 #include "stream/file.h"
@@ -20,7 +21,6 @@
 #include "utils/builtins.h"
 #include "utils/fmgrprotos.h"
 #include "utils/jsonb.h"
-#include "utils/numeric.h"
 
 /* No list of files is larger. */
 #define MANIFEST_MAX (64 * 1024 * 1024)
@@ -127,12 +127,10 @@ read_lines(const char *manifest, char *text)
 static int64
 read_number(const char *manifest, const char *key, const JsonbValue *value)
 {
-	int64		number = -1;
+	JsonbValue	copy = *value;
+	int64		number;
 
-	if (value->type == jbvNumeric)
-		number = DatumGetInt64(DirectFunctionCall1(numeric_int8,
-												   NumericGetDatum(value->val.numeric)));
-	if (number < 0)
+	if (!option_read_count(&copy, PG_INT64_MAX, &number))
 		refuse(manifest, psprintf("The value of \"%s\" is not the number of something.", key));
 	return number;
 }
@@ -226,24 +224,26 @@ name_manifest(void *path)
 static char *
 read_text(const char *path)
 {
-	FILE	   *file = AllocateFile(path, PG_BINARY_R);
+	/* neither a folder nor a pipe, whose size is not known */
+	int64		size = file_look(path, NULL);
+	FILE	   *file;
 	char	   *text;
 	Size		length;
 
+	if (size < 0 || size > MANIFEST_MAX)
+		refuse(path, size < 0 ? "It is no regular file." : "It is larger than 64 MB.");
+	file = AllocateFile(path, PG_BINARY_R);
 	if (file == NULL)
 		ereport(ERROR,
 				(errcode_for_file_access(),
 				 errmsg("could not open file \"%s\" for reading: %m", path)));
-	text = palloc(MANIFEST_MAX + 1);
-	length = fread(text, 1, MANIFEST_MAX + 1, file);
+	text = palloc(size + 1);
+	length = fread(text, 1, size, file);
 	if (ferror(file))
 		ereport(ERROR,
 				(errcode_for_file_access(),
 				 errmsg("could not read from file \"%s\": %m", path)));
 	FreeFile(file);
-	if (length > MANIFEST_MAX)
-		refuse(path, "It is larger than 64 MB.");
-	text = repalloc(text, length + 1);
 	text[length] = '\0';
 	if (strlen(text) != length || !pg_verifymbstr(text, length, true))
 		refuse(path, psprintf("It is not text in encoding \"%s\".", GetDatabaseEncodingName()));
@@ -333,8 +333,6 @@ manifest_read(const char *path)
 
 	path_check(path, false);
 	file_check_privilege(false);
-	/* neither a pipe nor a folder */
-	(void) file_look(path, NULL);
 	error_context_stack = &callback;
 	text = read_text(path);
 	start = text + strspn(text, " \t\r\n");
