@@ -136,8 +136,8 @@ static Datum
 form_result(FunctionCallInfo fcinfo, const LoadResult *result)
 {
 	TupleDesc	desc;
-	Datum		values[11];
-	bool		nulls[11] = {0};
+	Datum		values[12];
+	bool		nulls[12] = {0};
 	Interval   *elapsed = palloc0(sizeof(Interval));
 	ReturnSetInfo *caller = (ReturnSetInfo *) fcinfo->resultinfo;
 	int			i = 0;
@@ -153,6 +153,7 @@ form_result(FunctionCallInfo fcinfo, const LoadResult *result)
 	values[i++] = Int64GetDatum(result->rows_rejected);
 	values[i++] = Int64GetDatum(result->rows_duplicate);
 	values[i++] = Int64GetDatum(result->rows_replaced);
+	values[i++] = Int64GetDatum(result->rows_deleted);
 	values[i++] = Int64GetDatum(result->rows_filtered);
 	values[i++] = Int64GetDatum(result->rows_read);
 	values[i++] = Int64GetDatum(result->bytes_read);

@@ -251,6 +251,9 @@ tables_may_repeat(Relation rel, const BulkOptions *options)
 	bool		keeps = options->on_duplicate != BULK_ON_DUPLICATE_ERROR;
 	bool		triggers;
 
+	/* rows that are merged stay, and bad ones never get in */
+	if (options->merge != NULL)
+		return false;
 	/* a dry run is rolled back anyway, and frozen rows are never deleted again */
 	if (options->dry_run || options->freeze)
 		return false;

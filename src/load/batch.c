@@ -482,6 +482,10 @@ take_row(Batch *batch)
 			case WRITER_FILTERED:
 				batch->rows_filtered++;
 				break;
+			case WRITER_DELETED:
+				batch->rows_deleted++;
+				count_for_limit(batch, true, 1);
+				break;
 			case WRITER_DUPLICATE:
 				batch->error = writer->duplicate;
 				reject_row(batch);

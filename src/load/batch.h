@@ -75,6 +75,7 @@ typedef struct Batch
 	int64		rows_read;
 	int64		rows_loaded;
 	int64		rows_filtered;
+	int64		rows_deleted;	/* that have deleted a row; never in a worker */
 
 	/* for one file */
 	Converter  *conv;			/* NULL: not open yet */

@@ -837,6 +837,7 @@ load_close(Load *load)
 	result->rows_read = load->batch.rows_read;
 	result->rows_loaded = load->batch.rows_loaded;
 	result->rows_filtered = load->batch.rows_filtered;
+	result->rows_deleted = load->batch.rows_deleted;
 	result->rows_rejected = rejects_total(load->rejects);
 	result->rows_duplicate = rejects_count(load->rejects, REJECT_DUPLICATE);
 	result->rows_replaced = rejects_count(load->rejects, REJECT_REPLACED);

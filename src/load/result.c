@@ -215,6 +215,7 @@ result_keep(const LoadResult *result)
 		.rows_rejected = result->rows_rejected,
 		.rows_duplicate = result->rows_duplicate,
 		.rows_replaced = result->rows_replaced,
+		.rows_deleted = result->rows_deleted,
 		.rows_filtered = result->rows_filtered,
 		.rows_read = result->rows_read,
 		.bytes_read = result->bytes_read,

@@ -21,6 +21,7 @@ typedef struct LoadResult
 	int64		rows_rejected;
 	int64		rows_duplicate;
 	int64		rows_replaced;
+	int64		rows_deleted;
 	int64		rows_filtered;
 	int64		rows_read;
 	int64		bytes_read;

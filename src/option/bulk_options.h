@@ -50,8 +50,26 @@ typedef enum BulkOnDuplicate
 {
 	BULK_ON_DUPLICATE_ERROR,
 	BULK_ON_DUPLICATE_KEEP_OLD,
-	BULK_ON_DUPLICATE_KEEP_NEW
+	BULK_ON_DUPLICATE_KEEP_NEW,
+	BULK_ON_DUPLICATE_MERGE		/* as BulkMerge says */
 } BulkOnDuplicate;
+
+/* A column that gets another value in the row that is there. */
+typedef struct BulkMergeSet
+{
+	char	   *column;
+	char	   *expression;		/* SQL text; NULL: the new row's value */
+} BulkMergeSet;
+
+/* How a row is merged with the one that has its key. */
+typedef struct BulkMerge
+{
+	bool		all;			/* set all columns of the file */
+	List	   *set;			/* of BulkMergeSet * */
+	char	   *where;			/* SQL text: rows that are merged; NULL: all */
+	char	   *remove;			/* SQL text: new rows that delete the other; NULL: none */
+	List	   *key;			/* names of columns, or of a unique index; NIL: the primary key */
+} BulkMerge;
 
 typedef enum BulkUtf16
 {
@@ -177,6 +195,7 @@ typedef struct BulkOptions
 	BulkVerbosity log_verbosity;
 	/* duplicates */
 	BulkOnDuplicate on_duplicate;
+	BulkMerge  *merge;			/* NULL: on_duplicate is a word */
 	int64		duplicate_limit;	/* as reject_limit */
 	double		duplicate_percent;
 	double		progress;		/* seconds between progress NOTICEs; 0: none */

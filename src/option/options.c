@@ -15,6 +15,7 @@
 
 #include "mb/pg_wchar.h"
 #include "option/extra_options.h"
+#include "option/merge_options.h"
 #include "option/near.h"
 #include "option/option_value.h"
 #include "option/options_check.h"
@@ -105,10 +106,6 @@ static const char *const missing_names[] = {
 static const char *const on_error_names[] = {
 	[BULK_ON_ERROR_STOP] = "stop", [BULK_ON_ERROR_IGNORE] = "ignore",
 	[BULK_ON_ERROR_SET_NULL] = "set_null", NULL
-};
-static const char *const on_duplicate_names[] = {
-	[BULK_ON_DUPLICATE_ERROR] = "error", [BULK_ON_DUPLICATE_KEEP_OLD] = "keep_old",
-	[BULK_ON_DUPLICATE_KEEP_NEW] = "keep_new", NULL
 };
 static const char *const verbosity_names[] = {
 	[BULK_VERBOSITY_SILENT] = "silent", [BULK_VERBOSITY_DEFAULT] = "default",
@@ -561,8 +558,10 @@ static const OptionDef option_table[] = {
 	{"progress", FOR_ALL, set_progress, AT(progress),
 	"true, false or a number of seconds from 0.1 to 86400",
 	.kinds = OPTION_BOOLEAN | OPTION_NUMBER},
-	{"on_duplicate", FOR_ALL, set_choice, AT(on_duplicate), NULL,
-	on_duplicate_names},
+	{"on_duplicate", FOR_ALL, merge_options_set, AT(on_duplicate),
+		"\"error\", \"keep_old\", \"keep_new\" or an object that says how rows are merged",
+		merge_options_words, .kinds = OPTION_JSON,
+	.copy_expects = "error, keep_old, keep_new or a JSON object that says how rows are merged"},
 	{"duplicate_limit", FOR_ALL, set_duplicate_limit, AT(duplicate_limit),
 	LIMIT, .kinds = OPTION_NUMBER},
 	{"writer", FOR_ALL, set_choice, AT(writer), NULL, writer_names},

@@ -280,6 +280,11 @@ check_duplicates(const BulkOptions *options)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("option \"duplicate_limit\" requires \"on_duplicate\" to be \"keep_old\" or \"keep_new\"")));
+	if (options->merge != NULL && options->freeze)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("rows cannot be merged with \"freeze\""),
+				 errdetail("Frozen rows have no earlier versions.")));
 	if (keeps_duplicates(options) && options->freeze)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),

@@ -577,7 +577,13 @@ reject_summary_report(const RejectSummary *summary,
 							   "%lld rows were set aside as duplicates",
 							   (unsigned long) duplicates,
 							   (long long) duplicates)));
-	if (replaced > 0)
+	if (replaced > 0 && summary->options->merge != NULL)
+		ereport(NOTICE,
+				(errmsg_plural("%lld row was updated",
+							   "%lld rows were updated",
+							   (unsigned long) replaced,
+							   (long long) replaced)));
+	else if (replaced > 0)
 		ereport(NOTICE,
 				(errmsg_plural("%lld row was replaced",
 							   "%lld rows were replaced",

@@ -72,6 +72,7 @@ compat_seq_rec(xl_seq_rec *record, Relation sequence)
 #define COMPAT_INSERTED_COLS(nsitem) ((nsitem)->p_perminfo->insertedCols)
 #define COMPAT_SELECTED_COLS(nsitem) ((nsitem)->p_perminfo->selectedCols)
 #define COMPAT_REQUIRED_PERMS(nsitem) ((nsitem)->p_perminfo->requiredPerms)
+#define COMPAT_UPDATED_COLS(nsitem) ((nsitem)->p_perminfo->updatedCols)
 #define compat_set_perminfos(query, pstate) \
 	((query)->rteperminfos = (pstate)->p_rteperminfos)
 #define compat_check_permissions(query) \
@@ -80,9 +81,20 @@ compat_seq_rec(xl_seq_rec *record, Relation sequence)
 #define COMPAT_INSERTED_COLS(nsitem) ((nsitem)->p_rte->insertedCols)
 #define COMPAT_SELECTED_COLS(nsitem) ((nsitem)->p_rte->selectedCols)
 #define COMPAT_REQUIRED_PERMS(nsitem) ((nsitem)->p_rte->requiredPerms)
+#define COMPAT_UPDATED_COLS(nsitem) ((nsitem)->p_rte->updatedCols)
 #define compat_set_perminfos(query, pstate) ((void) 0)
 #define compat_check_permissions(query) ((void) ExecCheckRTPerms((query)->rtable, true))
 #endif
+
+static inline void
+compat_set_updated(Query *query, Bitmapset *columns)
+{
+#if PG_VERSION_NUM >= 160000
+	linitial_node(RTEPermissionInfo, query->rteperminfos)->updatedCols = columns;
+#else
+	linitial_node(RangeTblEntry, query->rtable)->updatedCols = columns;
+#endif
+}
 
 /* Plans a query, honoring planner hooks. */
 #include "tcop/tcopprot.h"
@@ -127,19 +139,38 @@ compat_insert_index_tuples(ResultRelInfo *rri, TupleTableSlot *slot,
 #endif
 }
 
-/* The same for a speculatively inserted row; *conflict: whether another row has its key. */
+/*
+ * The same for a speculatively inserted row; *conflict: whether another row has its key in one of
+ * the given indexes (NIL: in any).  In others that is an error.
+ */
 static inline List *
 compat_insert_index_tuples_trying(ResultRelInfo *rri, TupleTableSlot *slot,
-								  EState *estate, bool *conflict)
+								  EState *estate, List *indexes, bool *conflict)
 {
 	*conflict = false;
 #if PG_VERSION_NUM >= 190000
-	return ExecInsertIndexTuples(rri, estate, EIIT_NO_DUPE_ERROR, slot, NIL, conflict);
+	return ExecInsertIndexTuples(rri, estate, EIIT_NO_DUPE_ERROR, slot, indexes, conflict);
 #elif PG_VERSION_NUM >= 160000
-	return ExecInsertIndexTuples(rri, slot, estate, false, true, conflict, NIL,
+	return ExecInsertIndexTuples(rri, slot, estate, false, true, conflict, indexes,
 								 false);
 #else
-	return ExecInsertIndexTuples(rri, slot, estate, false, true, conflict, NIL);
+	return ExecInsertIndexTuples(rri, slot, estate, false, true, conflict, indexes);
+#endif
+}
+
+/* For a new version of a row; summarizing: only into indexes that summarize pages. */
+static inline List *
+compat_update_index_tuples(ResultRelInfo *rri, TupleTableSlot *slot, EState *estate,
+						   bool summarizing)
+{
+#if PG_VERSION_NUM >= 190000
+	return ExecInsertIndexTuples(rri, estate,
+								 EIIT_IS_UPDATE | (summarizing ? EIIT_ONLY_SUMMARIZING : 0),
+								 slot, NIL, NULL);
+#elif PG_VERSION_NUM >= 160000
+	return ExecInsertIndexTuples(rri, slot, estate, true, false, NULL, NIL, summarizing);
+#else
+	return ExecInsertIndexTuples(rri, slot, estate, true, false, NULL, NIL);
 #endif
 }
 
@@ -172,6 +203,20 @@ compat_before_delete_triggers(EState *estate, EPQState *epq, ResultRelInfo *rri,
 #endif
 }
 
+/* The same for an update, to the row in the slot, which triggers may change. */
+static inline bool
+compat_before_update_triggers(EState *estate, EPQState *epq, ResultRelInfo *rri,
+							  ItemPointer tid, TupleTableSlot *slot, TM_FailureData *failure)
+{
+#if PG_VERSION_NUM >= 180000
+	return ExecBRUpdateTriggers(estate, epq, rri, tid, NULL, slot, NULL, failure, false);
+#elif PG_VERSION_NUM >= 160000
+	return ExecBRUpdateTriggers(estate, epq, rri, tid, NULL, slot, NULL, failure);
+#else
+	return ExecBRUpdateTriggers(estate, epq, rri, tid, NULL, slot, failure);
+#endif
+}
+
 static inline TM_Result
 compat_table_delete(Relation rel, ItemPointer tid, CommandId cid,
 					Snapshot snapshot, TM_FailureData *failure)
@@ -185,10 +230,17 @@ compat_table_delete(Relation rel, ItemPointer tid, CommandId cid,
 #endif
 }
 
-/* *enters: the new version needs entries in all indexes; else it is HOT, and in none. */
+/* Which indexes need entries for a new version of a row. */
+typedef enum CompatEntries
+{
+	COMPAT_ENTRIES_NONE,		/* it is HOT */
+	COMPAT_ENTRIES_SUMMARIZING, /* it is, but summaries of pages have changed */
+	COMPAT_ENTRIES_ALL
+} CompatEntries;
+
 static inline TM_Result
 compat_table_update(Relation rel, ItemPointer tid, TupleTableSlot *slot, CommandId cid,
-					Snapshot snapshot, TM_FailureData *failure, bool *enters)
+					Snapshot snapshot, TM_FailureData *failure, CompatEntries *entries)
 {
 	LockTupleMode mode;
 	TM_Result	result;
@@ -206,11 +258,10 @@ compat_table_update(Relation rel, ItemPointer tid, TupleTableSlot *slot, Command
 								&mode, &indexes);
 #endif
 #if PG_VERSION_NUM >= 160000
-	if (result == TM_Ok && indexes == TU_Summarizing)
-		elog(ERROR, "columns of summarizing indexes have changed");
-	*enters = indexes == TU_All;
+	*entries = indexes == TU_All ? COMPAT_ENTRIES_ALL :
+		indexes == TU_Summarizing ? COMPAT_ENTRIES_SUMMARIZING : COMPAT_ENTRIES_NONE;
 #else
-	*enters = indexes;
+	*entries = indexes ? COMPAT_ENTRIES_ALL : COMPAT_ENTRIES_NONE;
 #endif
 	return result;
 }

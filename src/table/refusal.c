@@ -76,6 +76,8 @@ static const RefusalMessage messages[] = {
 
 	[REFUSAL_NOT_EMPTY] =
 	OF_LOAD("The table is not empty."),
+	[REFUSAL_MERGE] =
+	OF_LOAD("Rows are merged with those that have their keys."),
 	[REFUSAL_NO_LOCK_PRIVILEGE] =
 	OF_LOAD("The privilege to lock the table is lacking."),
 	[REFUSAL_IN_USE] =

@@ -47,6 +47,7 @@ typedef enum RefusalReason
 
 	/* what keeps a load from using the direct writer */
 	REFUSAL_NOT_EMPTY,
+	REFUSAL_MERGE,
 	REFUSAL_NO_LOCK_PRIVILEGE,
 	REFUSAL_IN_USE,
 	REFUSAL_MANY_PARTITIONS,

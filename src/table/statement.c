@@ -118,6 +118,21 @@ insert_text(Relation rel, const List *values)
 	return text.data;
 }
 
+static char *
+update_text(Relation rel, const List *values)
+{
+	StringInfoData text;
+	ListCell   *lc;
+
+	initStringInfo(&text);
+	appendStringInfo(&text, "UPDATE ONLY %s SET", statement_table(RelationGetRelid(rel)));
+	foreach(lc, values)
+		appendStringInfo(&text, "%s %s = $%d", foreach_current_index(lc) == 0 ? "" : ",",
+						 quote_identifier(lfirst_node(TargetEntry, lc)->resname),
+						 foreach_current_index(lc) + 1);
+	return text.data;
+}
+
 static void
 plan_insert(Statement *statement)
 {
@@ -167,6 +182,34 @@ make_delete(Relation rel)
 		.query = make_query(CMD_DELETE, rel, ACL_DELETE | ACL_SELECT, NULL, whole_row),
 		.plan_query = plan_delete
 	};
+}
+
+/* Likewise with a false condition. */
+static void
+plan_update(Statement *statement)
+{
+	Query	   *query = statement->query;
+	RangeTblRef *from = makeNode(RangeTblRef);
+
+	from->rtindex = query->resultRelation;
+	query->targetList = make_values(statement->rel, statement->columns);
+	query->jointree = makeFromExpr(list_make1(from), makeBoolConst(false, false));
+	statement->text = update_text(statement->rel, query->targetList);
+	statement->plan = compat_plan_query(query, statement->text);
+}
+
+static Statement
+make_update(Relation rel, Bitmapset *columns, Bitmapset *selected)
+{
+	Statement	statement = {
+		.rel = rel,
+		.columns = columns,
+		.query = make_query(CMD_UPDATE, rel, ACL_UPDATE | ACL_SELECT, NULL, selected),
+		.plan_query = plan_update
+	};
+
+	compat_set_updated(statement.query, columns);
+	return statement;
 }
 
 /* ---- checking the plan ---- */
@@ -297,6 +340,16 @@ statement_delete(Relation rel)
 {
 	MemoryContext caller = enter_context();
 	Statement	statement = make_delete(rel);
+
+	show(&statement);
+	leave_context(caller);
+}
+
+void
+statement_update(Relation rel, Bitmapset *columns, Bitmapset *selected)
+{
+	MemoryContext caller = enter_context();
+	Statement	statement = make_update(rel, columns, selected);
 
 	show(&statement);
 	leave_context(caller);

@@ -4,7 +4,7 @@
  *		them.
  *
  * Extensions watch, forbid and replace statements by hooks: of the planner and
- * the executor for INSERT and DELETE, of ProcessUtility for the rest.  A load
+ * the executor for INSERT, UPDATE and DELETE, of ProcessUtility for the rest.  A load
  * stores its rows without any of them.  So the equivalent INSERT is
  * planned: the result must be the server's own plan for that very table, or an
  * extension would have stored the rows elsewhere.  The plan is then started and
@@ -50,6 +50,9 @@ extern void statement_insert(Relation rel, Bitmapset *columns, Bitmapset *select
 
 /* DELETE FROM ONLY rel, reading its rows.  Errors likewise. */
 extern void statement_delete(Relation rel);
+
+/* UPDATE ONLY rel SET columns, which also reads those of selected.  Errors likewise. */
+extern void statement_update(Relation rel, Bitmapset *columns, Bitmapset *selected);
 
 /* A table's schema-qualified name, as in reject tables; NULL if there is no such table. */
 extern char *statement_table(Oid relid);

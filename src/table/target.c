@@ -39,6 +39,7 @@
 #include "table/cascades.h"
 #include "table/compact.h"
 #include "table/dead_rows.h"
+#include "table/expression.h"
 #include "table/statement.h"
 #include "table/target.h"
 #include "utils/acl.h"
@@ -162,35 +163,6 @@ check_freeze(Relation rel, SubTransactionId ours)
 	CheckTableNotInUse(rel, "bulk_load with \"freeze\"");
 }
 
-/* The parse tree of a bare SQL expression. */
-static Node *
-parse_expression(const char *text)
-{
-	List	   *parsed = raw_parser(text, RAW_PARSE_PLPGSQL_EXPR);
-	SelectStmt *select = castNode(SelectStmt, linitial_node(RawStmt, parsed)->stmt);
-	ResTarget  *column;
-
-	if (list_length(select->targetList) != 1 || select->distinctClause != NIL ||
-		select->fromClause != NIL || select->whereClause != NULL ||
-		select->groupClause != NIL || select->havingClause != NULL ||
-		select->windowClause != NIL || select->sortClause != NIL ||
-		select->limitOffset != NULL || select->limitCount != NULL ||
-		select->lockingClause != NIL || select->op != SETOP_NONE)
-		ereport(ERROR,
-				(errcode(ERRCODE_SYNTAX_ERROR),
-				 errmsg("option \"where\" must be one boolean expression")));
-
-	/* the expression must be unnamed, and not a bare star */
-	column = linitial_node(ResTarget, select->targetList);
-	if (column->name != NULL ||
-		(IsA(column->val, ColumnRef) &&
-		 IsA(linitial(((ColumnRef *) column->val)->fields), A_Star)))
-		ereport(ERROR,
-				(errcode(ERRCODE_SYNTAX_ERROR),
-				 errmsg("option \"where\" must be one boolean expression")));
-	return column->val;
-}
-
 /*
  * Stored generated columns are not computed yet when the condition is
  * evaluated, nor do system columns have values, except tableoid.
@@ -232,30 +204,16 @@ check_where_columns(Relation rel, Node *where, bool by_copy)
 	}
 }
 
-/* A position within the expression has no meaning in the calling statement. */
-static void
-where_error_callback(void *arg)
-{
-	int			position = geterrposition();
-
-	if (position > 0)
-	{
-		errposition(0);
-		internalerrposition(position);
-		internalerrquery(arg);
-	}
-	errcontext("option \"where\" of bulk_load");
-}
-
 /* The condition of the option, or of a COPY statement. */
 static List *
 transform_where(Target *target, const BulkOptions *options)
 {
 	ParseState *pstate = target->pstate;
+	ExpressionSource source = {.option = "where",.text = options->where};
 	ErrorContextCallback callback = {
 		.previous = error_context_stack,
-		.callback = where_error_callback,
-		.arg = options->where
+		.callback = expression_error_callback,
+		.arg = &source
 	};
 	Node	   *where = copyObject(options->where_clause);
 
@@ -264,7 +222,7 @@ transform_where(Target *target, const BulkOptions *options)
 	{
 		error_context_stack = &callback;
 		pstate->p_sourcetext = options->where;
-		where = parse_expression(options->where);
+		where = expression_parse(&source);
 	}
 	addNSItemToQuery(pstate, target->nsitem, false, true, true);
 
@@ -423,9 +381,14 @@ show_insert(Target *target)
 								  target->extras[i] - FirstLowInvalidHeapAttributeNumber);
 	/* also for the executor, whose errors show only these columns */
 	COMPAT_INSERTED_COLS(target->nsitem) = inserted;
+	if (target->merge != NULL && target->merge->all)
+		COMPAT_UPDATED_COLS(target->nsitem) = inserted;
 	if (target->shown && bms_is_subset(inserted, target->inserted))
 		return;
 	statement_insert(target->rel, inserted, COMPAT_SELECTED_COLS(target->nsitem));
+	if (target->merge != NULL && !bms_is_empty(COMPAT_UPDATED_COLS(target->nsitem)))
+		statement_update(target->rel, COMPAT_UPDATED_COLS(target->nsitem),
+						 target->merge->read);
 	target->shown = true;
 	target->inserted = bms_add_members(target->inserted, inserted);
 }
@@ -605,7 +568,9 @@ check_immediate(Relation rel, const BulkOptions *options)
 {
 	char	   *deferrable;
 
-	if (options->on_duplicate == BULK_ON_DUPLICATE_ERROR)
+	/* rows are merged by one key, which has been checked */
+	if (options->on_duplicate == BULK_ON_DUPLICATE_ERROR ||
+		options->on_duplicate == BULK_ON_DUPLICATE_MERGE)
 		return;
 	deferrable = target_find_deferrable(rel);
 	if (deferrable != NULL)
@@ -614,6 +579,16 @@ check_immediate(Relation rel, const BulkOptions *options)
 				 errmsg("option \"on_duplicate\" does not support deferrable constraints"),
 				 errdetail("\"%s\" has the deferrable constraint \"%s\".",
 						   RelationGetRelationName(rel), deferrable)));
+}
+
+static void
+open_merge(Target *target, const BulkMerge *merge)
+{
+	target->merge = merge_clause_open(target->rel, merge);
+	/* for privileges, and for the executor: lock modes, triggers of columns */
+	COMPAT_UPDATED_COLS(target->nsitem) = target->merge->updated;
+	if (target->merge->removes)
+		statement_delete(target->rel);
 }
 
 Target *
@@ -644,6 +619,8 @@ target_open(Oid relid, const BulkOptions *options)
 		target->where = transform_where(target, options);
 
 	target_set_extras(target, options);
+	if (options->merge != NULL)
+		open_merge(target, options->merge);
 	if (options->has_columns)
 		target_set_columns(target, options->columns);
 	else

@@ -10,6 +10,7 @@
 
 #include "option/options.h"
 #include "parser/parse_node.h"
+#include "table/merge_clause.h"
 #include "table/refusal.h"
 #include "utils/rel.h"
 
@@ -21,6 +22,7 @@ typedef struct Target
 	ParseState *pstate;			/* its range table has only the target */
 	ParseNamespaceItem *nsitem;
 	List	   *where;			/* implicitly ANDed qual, or NIL */
+	MergeClause *merge;			/* how rows are merged with others, or NULL */
 
 	/* the file's columns, in file order */
 	int			nfields;

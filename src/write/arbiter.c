@@ -10,6 +10,7 @@
 #include "access/tableam.h"
 #include "access/xact.h"
 #include "catalog/index.h"
+#include "catalog/partition.h"
 #include "check/duplicates.h"
 #include "commands/trigger.h"
 #include "miscadmin.h"
@@ -28,6 +29,7 @@ typedef struct Judge
 
 struct Arbiter
 {
+	List	   *only;			/* the index by which rows are merged; NIL: all judge */
 	TupleTableSlot *standing;	/* a row that is in the way */
 	EPQState	epq;			/* nothing: rows are locked before triggers look at them */
 	CommandId	first_cid;		/* of the load's rows */
@@ -36,9 +38,17 @@ struct Arbiter
 	Judge		judges[FLEXIBLE_ARRAY_MEMBER];
 };
 
+/* Whether an index is the one by which rows are merged, or a partition of it. */
+static bool
+is_merge_key(Oid index, Oid key)
+{
+	return index == key || list_member_oid(get_partition_ancestors(index), key);
+}
+
 Arbiter *
 arbiter_open(const LeafContext *context, ResultRelInfo *rri)
 {
+	const MergeClause *merge = context->target->merge;
 	Arbiter    *arbiter;
 	int			n = rri->ri_NumIndices;
 
@@ -55,7 +65,8 @@ arbiter_open(const LeafContext *context, ResultRelInfo *rri)
 		 * not come so far, or failed
 		 */
 		if (!info->ii_ReadyForInserts ||
-			(!info->ii_Unique && info->ii_ExclusionOps == NULL))
+			(!info->ii_Unique && info->ii_ExclusionOps == NULL) ||
+			(merge != NULL && !is_merge_key(RelationGetRelid(index), merge->key)))
 			continue;
 		if (info->ii_ExclusionOps == NULL && info->ii_UniqueOps == NULL)
 			BuildSpeculativeIndexInfo(index, info);
@@ -70,6 +81,8 @@ arbiter_open(const LeafContext *context, ResultRelInfo *rri)
 		pfree(arbiter);
 		return NULL;
 	}
+	if (merge != NULL)
+		arbiter->only = arbiter->judges[0].alone;
 	arbiter->standing = table_slot_create(rri->ri_RelationDesc, NULL);
 	arbiter->first_cid = context->cid;
 	return arbiter;
@@ -155,16 +168,15 @@ arbiter_advance_command(LeafContext *context)
 	context->writer->estate->es_output_cid = context->cid;
 }
 
-/* False: the row has changed meanwhile; look again. */
-static bool
-lock_standing(LeafContext *context, Leaf *leaf, ItemPointer tid)
+bool
+arbiter_lock(LeafContext *context, Leaf *leaf, ItemPointer tid, LockTupleMode mode)
 {
 	Relation	rel = leaf->rri->ri_RelationDesc;
 	TM_FailureData failure;
 	TM_Result	result;
 
 	result = table_tuple_lock(rel, tid, GetActiveSnapshot(), leaf->arbiter->standing,
-							  context->cid, LockTupleExclusive, LockWaitBlock, 0,
+							  context->cid, mode, LockWaitBlock, 0,
 							  &failure);
 	switch (result)
 	{
@@ -224,9 +236,9 @@ note_standing(LeafContext *context, Leaf *leaf, const Judge *judge)
 }
 
 static void
-raise_kept(const Judge *judge, Relation rel)
+raise_kept(const Arbiter *arbiter, int judge, Relation rel)
 {
-	const char *name = RelationGetRelationName(judge->index);
+	const char *name = RelationGetRelationName(arbiter->judges[judge].index);
 
 	ereport(ERROR,
 			(errcode(ERRCODE_UNIQUE_VIOLATION),
@@ -235,29 +247,28 @@ raise_kept(const Judge *judge, Relation rel)
 			 errtableconstraint(rel, name)));
 }
 
-/* Deletes a row that is in the way, as DELETE would; false: it has changed meanwhile. */
-static bool
-remove_standing(LeafContext *context, Leaf *leaf, const Judge *judge, ItemPointer tid)
+bool
+arbiter_delete(LeafContext *context, Leaf *leaf, ItemPointer tid)
 {
 	EState	   *estate = context->writer->estate;
 	ResultRelInfo *rri = leaf->rri;
 	Relation	rel = rri->ri_RelationDesc;
-	Arbiter    *arbiter = leaf->arbiter;
 	TM_FailureData failure;
 	TM_Result	result;
 	MemoryContext old;
 
-	if (!lock_standing(context, leaf, tid))
-		return false;
-	note_standing(context, leaf, judge);
-	ExecClearTuple(arbiter->standing);
 	/* where the way from a partition's columns to the table's is kept */
 	old = MemoryContextSwitchTo(estate->es_query_cxt);
 	if (rri->ri_TrigDesc != NULL && rri->ri_TrigDesc->trig_delete_before_row)
 	{
-		if (!compat_before_delete_triggers(estate, &arbiter->epq, rri, tid))
-			raise_kept(judge, rel);
+		bool		wanted = compat_before_delete_triggers(estate, &leaf->arbiter->epq, rri, tid);
+
 		checks_forget_keys(context->checks);
+		if (!wanted)
+		{
+			MemoryContextSwitchTo(old);
+			return false;
+		}
 	}
 	result = compat_table_delete(rel, tid, context->cid, GetActiveSnapshot(), &failure);
 	if (result == TM_SelfModified)
@@ -270,6 +281,20 @@ remove_standing(LeafContext *context, Leaf *leaf, const Judge *judge, ItemPointe
 	ExecARDeleteTriggers(estate, rri, tid, NULL, context->delete_capture, false);
 	MemoryContextSwitchTo(old);
 	return true;
+}
+
+/* Deletes a row that is in the way, unless it has changed meanwhile. */
+static void
+remove_standing(LeafContext *context, Leaf *leaf, int judge, ItemPointer tid)
+{
+	Arbiter    *arbiter = leaf->arbiter;
+
+	if (!arbiter_lock(context, leaf, tid, LockTupleExclusive))
+		return;
+	note_standing(context, leaf, &arbiter->judges[judge]);
+	ExecClearTuple(arbiter->standing);
+	if (!arbiter_delete(context, leaf, tid))
+		raise_kept(arbiter, judge, leaf->rri->ri_RelationDesc);
 }
 
 /* ---- the new row ---- */
@@ -292,6 +317,12 @@ arbiter_set_aside(LeafContext *context, const Arbiter *arbiter, int judge,
 				  TupleTableSlot *slot)
 {
 	set_aside(context, &arbiter->judges[judge], slot);
+}
+
+TupleTableSlot *
+arbiter_standing(const Arbiter *arbiter)
+{
+	return arbiter->standing;
 }
 
 int
@@ -359,42 +390,55 @@ make_way(LeafContext *context, Leaf *leaf, TupleTableSlot *slot)
 				arbiter->judge = i;
 				return false;
 			}
-			(void) remove_standing(context, leaf, judge, &tid);
+			remove_standing(context, leaf, i, &tid);
 		}
 	}
 	return true;
 }
 
 bool
-arbiter_insert(LeafContext *context, Leaf *leaf, TupleTableSlot *slot, List **recheck)
+arbiter_find(LeafContext *context, Leaf *leaf, TupleTableSlot *slot, ItemPointer tid)
+{
+	return !compat_check_index_constraints(leaf->rri, slot, context->writer->estate, tid,
+										   leaf->arbiter->only);
+}
+
+bool
+arbiter_try(LeafContext *context, Leaf *leaf, TupleTableSlot *slot, List **recheck)
 {
 	Relation	rel = leaf->rri->ri_RelationDesc;
+	uint32		token = SpeculativeInsertionLockAcquire(GetCurrentTransactionId());
+	bool		conflict;
+
+	table_tuple_insert_speculative(rel, slot, context->cid,
+								   context->insert_options & TABLE_INSERT_SKIP_FSM,
+								   NULL, token);
+	*recheck = compat_insert_index_tuples_trying(leaf->rri, slot, context->writer->estate,
+												 leaf->arbiter->only, &conflict);
+	table_tuple_complete_speculative(rel, slot, token, !conflict);
+	SpeculativeInsertionLockRelease(GetCurrentTransactionId());
+	if (conflict)
+		list_free(*recheck);
+	return !conflict;
+}
+
+bool
+arbiter_insert(LeafContext *context, Leaf *leaf, TupleTableSlot *slot, List **recheck)
+{
 	EState	   *estate = context->writer->estate;
 	MemoryContext old = MemoryContextSwitchTo(GetPerTupleMemoryContext(estate));
-	bool		conflict;
+	bool		stored;
 
 	if (context->writer->clears != NULL)
 		check_cleared(context, leaf, slot);
 	do
 	{
-		uint32		token;
-
 		CHECK_FOR_INTERRUPTS();
+		stored = false;
 		if (!make_way(context, leaf, slot) || context->writer->clears != NULL)
-		{
-			MemoryContextSwitchTo(old);
-			return false;
-		}
-		token = SpeculativeInsertionLockAcquire(GetCurrentTransactionId());
-		table_tuple_insert_speculative(rel, slot, context->cid,
-									   context->insert_options & TABLE_INSERT_SKIP_FSM,
-									   NULL, token);
-		*recheck = compat_insert_index_tuples_trying(leaf->rri, slot, estate, &conflict);
-		table_tuple_complete_speculative(rel, slot, token, !conflict);
-		SpeculativeInsertionLockRelease(GetCurrentTransactionId());
-		if (conflict)
-			list_free(*recheck);
-	} while (conflict);
+			break;
+		stored = arbiter_try(context, leaf, slot, recheck);
+	} while (!stored);
 	MemoryContextSwitchTo(old);
-	return true;
+	return stored;
 }

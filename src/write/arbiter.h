@@ -31,6 +31,24 @@ extern Arbiter *arbiter_open(const LeafContext *context, ResultRelInfo *rri);
 extern bool arbiter_insert(LeafContext *context, Leaf *leaf,
 						   TupleTableSlot *slot, List **recheck);
 
+/*
+ * The steps of that, for row_merge.c.  find: whether a row has the key of the one in the slot, by the
+ * index by which rows are merged.
+ */
+extern bool arbiter_find(LeafContext *context, Leaf *leaf, TupleTableSlot *slot, ItemPointer tid);
+
+/* Locks that row and fetches it.  False: it has changed meanwhile; look again.  Errors: 40001. */
+extern bool arbiter_lock(LeafContext *context, Leaf *leaf, ItemPointer tid, LockTupleMode mode);
+
+/* The row that was locked last. */
+extern TupleTableSlot *arbiter_standing(const Arbiter *arbiter);
+
+/* Deletes it, as DELETE would.  False: a trigger keeps it. */
+extern bool arbiter_delete(LeafContext *context, Leaf *leaf, ItemPointer tid);
+
+/* Inserts the row in the slot.  False: somebody was faster; look again. */
+extern bool arbiter_try(LeafContext *context, Leaf *leaf, TupleTableSlot *slot, List **recheck);
+
 /* For arbiter_batch.c: how many indexes judge, and each of them. */
 extern int	arbiter_count(const Arbiter *arbiter);
 extern void arbiter_index(const Arbiter *arbiter, int judge, Relation *index, IndexInfo **info);

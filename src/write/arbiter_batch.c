@@ -646,7 +646,8 @@ serves(const LeafContext *context, const Leaf *leaf)
 {
 	const BulkOptions *options = context->options;
 
-	return leaf->arbiter != NULL && serves_indexes(context, leaf->arbiter) &&
+	return leaf->arbiter != NULL && leaf->merge == NULL &&
+		serves_indexes(context, leaf->arbiter) &&
 		may_replace(context, leaf) && options->on_error != BULK_ON_ERROR_SET_NULL &&
 		context->entries_budget > 0 && leaf->former != NULL &&
 		!leaf->before_row && !leaf->instead_row && !leaf->after_row && !leaf->keys_first &&

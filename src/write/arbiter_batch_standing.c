@@ -150,17 +150,19 @@ update_standing(ArbiterBatch *batch, uint32 first)
 	LeafContext *context = batch->context;
 	uint32		number = batch->rows[first].last;
 	TM_FailureData failure;
-	bool		enters;
+	CompatEntries entries;
 
 	batch_show_row(batch, number);
 	if (compat_table_update(batch->leaf->rri->ri_RelationDesc, &batch->standing->tts_tid,
 							batch->slot, context->cid, GetActiveSnapshot(), &failure,
-							&enters) != TM_Ok)
+							&entries) != TM_Ok)
 		return false;
 	batch->tids[number] = batch->slot->tts_tid;
 	leaf_note_place(context, batch->leaf, batch->slot);
 	/* others may have taken the room meanwhile */
-	batch->rows[first].keys = enters ? FATE_NEW : FATE_STORED;
+	if (entries == COMPAT_ENTRIES_SUMMARIZING)
+		elog(ERROR, "columns of summarizing indexes have changed");
+	batch->rows[first].keys = entries == COMPAT_ENTRIES_ALL ? FATE_NEW : FATE_STORED;
 	return true;
 }
 

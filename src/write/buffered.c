@@ -26,6 +26,7 @@
 #include "write/buffered_flush.h"
 #include "write/buffered_share.h"
 #include "write/leaf.h"
+#include "write/row_merge.h"
 
 static void *
 add_leaf(void *arg, ResultRelInfo *rri)
@@ -141,7 +142,7 @@ complete_row(BufferedWriter *writer, Leaf *leaf, TupleTableSlot *slot,
 
 static WriterVerdict
 store_row(BufferedWriter *writer, Leaf *leaf, TupleTableSlot *slot,
-		  uint32 number)
+		  uint32 number, RowError *err)
 {
 	if (writer->holds)
 		return buffered_hold(writer, leaf, slot, number);
@@ -153,6 +154,11 @@ store_row(BufferedWriter *writer, Leaf *leaf, TupleTableSlot *slot,
 								 number);
 		buffered_bound_keys(writer, leaf);
 		return WRITER_TAKEN;
+	}
+	if (leaf->merge != NULL)
+	{
+		guard_close(writer->guard);
+		return row_merge_put(&writer->context, leaf, slot, err);
 	}
 	if (!leaf->batches || writer->base.one_by_one)
 	{
@@ -214,9 +220,14 @@ buffered_put(Writer *base, uint32 number, RowError *err)
 		return WRITER_TAKEN;
 	}
 
+	if (unlikely(leaf->merge != NULL) && row_merge_deletes(&writer->context, leaf, slot))
+	{
+		guard_close(writer->guard);
+		return row_merge_delete(&writer->context, leaf, slot);
+	}
 	verdict = complete_row(writer, leaf, slot, err);
 	if (verdict == WRITER_TAKEN)
-		verdict = store_row(writer, leaf, slot, number);
+		verdict = store_row(writer, leaf, slot, number, err);
 	return verdict;
 }
 
@@ -286,6 +297,8 @@ buffered_close(Writer *base)
 
 	if (writer->replaces)
 		ExecASDeleteTriggers(estate, writer->root, writer->context.delete_capture);
+	if (writer->updates)
+		ExecASUpdateTriggers(estate, writer->root, writer->context.update_capture);
 	ExecASInsertTriggers(estate, writer->root,
 						 writer->context.transition_capture);
 	AfterTriggerEndQuery(estate);
@@ -361,6 +374,10 @@ open_executor(BufferedWriter *writer, Target *target)
 		writer->context.delete_capture =
 			MakeTransitionCaptureState(target->rel->trigdesc,
 									   RelationGetRelid(target->rel), CMD_DELETE);
+	if (writer->updates)
+		writer->context.update_capture =
+			MakeTransitionCaptureState(target->rel->trigdesc,
+									   RelationGetRelid(target->rel), CMD_UPDATE);
 	writer->root = root;
 	if (target->rel->rd_rel->relkind == RELKIND_PARTITIONED_TABLE)
 		writer->partitions =
@@ -391,7 +408,10 @@ buffered_open(Target *target, const BulkOptions *options, Guard *guard,
 	writer->base.routine = &buffered_routine;
 	writer->base.current_row = -1;
 	writer->guard = guard;
-	writer->replaces = options->on_duplicate == BULK_ON_DUPLICATE_KEEP_NEW;
+	writer->replaces = options->on_duplicate == BULK_ON_DUPLICATE_KEEP_NEW ||
+		(target->merge != NULL && target->merge->removes);
+	writer->updates = target->merge != NULL && (target->merge->all || target->merge->set != NIL);
+	writer->context.target = target;
 	writer->context.writer = &writer->base;
 	writer->context.guard = guard;
 	writer->context.options = options;
@@ -436,6 +456,8 @@ buffered_open(Target *target, const BulkOptions *options, Guard *guard,
 	}
 
 	ExecBSInsertTriggers(estate, writer->root);
+	if (writer->updates)
+		ExecBSUpdateTriggers(estate, writer->root);
 	if (writer->replaces)
 		ExecBSDeleteTriggers(estate, writer->root);
 	return &writer->base;

@@ -20,7 +20,8 @@ typedef struct BufferedWriter
 	ResultRelInfo *root;
 	Partitions *partitions;		/* NULL: not partitioned */
 	bool		batches;		/* leaves may batch, as far as the root goes */
-	bool		replaces;		/* on_duplicate = keep_new */
+	bool		replaces;		/* rows may be deleted: keep_new, or merging */
+	bool		updates;		/* rows may be updated: merging */
 	Leaf	   *leaf;			/* the only one, or the latest */
 	List	   *leaves;			/* all, for the close */
 	List	   *waiting;		/* those with rows in their batches */

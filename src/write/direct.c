@@ -82,6 +82,8 @@ direct_refusal(Relation rel, const BulkOptions *options)
 {
 	RefusalReason reason;
 
+	if (options->merge != NULL)
+		return REFUSAL(REFUSAL_MERGE);
 	if (rel->rd_rel->relkind != RELKIND_PARTITIONED_TABLE)
 		return direct_table_refusal(rel, options);
 	reason = tables_refusal(rel, options);

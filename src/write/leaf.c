@@ -16,6 +16,7 @@
 #include "utils/memutils.h"
 #include "write/arbiter.h"
 #include "write/leaf.h"
+#include "write/row_merge.h"
 #include "write/toast.h"
 
 #define LEAF_FIRST_ROWS 16		/* of a batch that may stay small */
@@ -80,7 +81,11 @@ leaf_open(LeafContext *context, ResultRelInfo *rri, bool batches)
 	Relation	rel = rri->ri_RelationDesc;
 	TriggerDesc *triggers = rri->ri_TrigDesc;
 	Leaf	   *leaf = palloc0(sizeof(Leaf));
+	ResourceOwner owner = CurrentResourceOwner;
 
+	/* slots pin descriptors, and outlive the guard of the row that has come to the leaf */
+	if (context->guard->open)
+		CurrentResourceOwner = context->guard->owner;
 	leaf->rri = rri;
 	leaf->shared = -1;
 	toast_forget_indexes(rel);
@@ -99,6 +104,7 @@ leaf_open(LeafContext *context, ResultRelInfo *rri, bool batches)
 		leaf->after_row = true;
 
 	leaf->arbiter = arbiter_open(context, rri);
+	leaf->merge = row_merge_open(context, leaf);
 	leaf->batches = batches && !leaf->before_row && !leaf->instead_row &&
 		leaf->arbiter == NULL;
 
@@ -109,11 +115,13 @@ leaf_open(LeafContext *context, ResultRelInfo *rri, bool batches)
 	leaf->looks = !leaf->batches || constraints_volatile(leaf->constraints) ||
 		constraints_types_volatile(RelationGetDescr(rel));
 	leaf->collects = leaf->former != NULL && context->entries_budget > 0 && !leaf->looks;
-	leaf->checked = checks_add_table(context->checks, rel, find_checks(context, leaf));
+	leaf->checked = leaf->merge != NULL ? CHECKS_NOTHING :
+		checks_add_table(context->checks, rel, find_checks(context, leaf));
 	context->writer->fires_after |= leaf->after_row;
 	/* its triggers were those of other constraints */
 	if (leaf->checked == CHECKS_NOTHING)
 		leaf->keys_first = false;
+	CurrentResourceOwner = owner;
 	MemoryContextSwitchTo(old);
 	return leaf;
 }
@@ -288,8 +296,7 @@ leaf_clear(Leaf *leaf)
 	}
 }
 
-/* AFTER ROW triggers of a row that is in the table. */
-static void
+void
 leaf_fire(LeafContext *context, Leaf *leaf, TupleTableSlot *slot, List *recheck)
 {
 	EState	   *estate = context->writer->estate;
@@ -640,6 +647,8 @@ leaf_close(LeafContext *context, Leaf *leaf)
 	leaf_rest(leaf);
 	if (leaf->entries != NULL)
 		entries_close(leaf->entries);
+	if (leaf->merge != NULL)
+		row_merge_close(leaf->merge);
 	if (leaf->arbiter != NULL)
 		arbiter_close(leaf->arbiter);
 	if (leaf->rri->ri_RelationDesc->rd_tableam != NULL)

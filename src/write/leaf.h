@@ -71,6 +71,9 @@ extern void leaf_note_place(LeafContext *context, Leaf *leaf, TupleTableSlot *sl
 extern void leaf_follow_up(LeafContext *context, Leaf *leaf, TupleTableSlot *slot,
 						   Entries *entries);
 
+/* Fires AFTER ROW triggers for the row in the slot, which is in the table; frees recheck. */
+extern void leaf_fire(LeafContext *context, Leaf *leaf, TupleTableSlot *slot, List *recheck);
+
 /* Inserts the index entries that wait. */
 extern void leaf_flush_entries(LeafContext *context, Leaf *leaf);
 

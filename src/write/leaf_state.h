@@ -18,11 +18,13 @@
 
 typedef struct Arbiter Arbiter;
 typedef struct ArbiterBatch ArbiterBatch;
+typedef struct RowMerge RowMerge;
 
 typedef struct Leaf
 {
 	ResultRelInfo *rri;
 	Arbiter    *arbiter;		/* NULL: rows need not ask who has their keys */
+	RowMerge   *merge;			/* how rows are merged with those that have their keys, or NULL */
 	ArbiterBatch *keys;			/* where rows wait to ask for that; or NULL */
 	Constraints *constraints;	/* NULL: none */
 	TupleFormer *former;		/* NULL: not a heap table */
@@ -68,7 +70,9 @@ typedef struct LeafContext
 	MemoryContext batch_context;	/* what table_multi_insert leaks */
 	ExprContext *flush_econtext;	/* what a flush evaluates, row by row */
 	struct TransitionCaptureState *transition_capture;
-	struct TransitionCaptureState *delete_capture;	/* for rows that are replaced */
+	struct TransitionCaptureState *delete_capture;	/* for rows that are replaced, or deleted */
+	struct TransitionCaptureState *update_capture;	/* for rows that are merged */
+	const Target *target;
 	const BulkOptions *options;
 	DryRun	   *dry;			/* NULL: what is loaded is to stay */
 	Checks	   *checks;

@@ -47,6 +47,7 @@ typedef enum WriterVerdict
 {
 	WRITER_TAKEN,
 	WRITER_FILTERED,			/* a trigger has suppressed the row */
+	WRITER_DELETED,				/* it has deleted another one */
 	WRITER_DUPLICATE,			/* set aside; writer->duplicate says why */
 	WRITER_LEFT,				/* beside other processes: only without them */
 	WRITER_BAD					/* err says why */
