@@ -315,6 +315,7 @@ CREATE TABLE bulk_load_history (
   rows_rejected bigint NOT NULL,
   rows_duplicate bigint NOT NULL,
   rows_replaced bigint NOT NULL,
+  rows_deleted bigint NOT NULL,
   rows_filtered bigint NOT NULL,
   rows_read bigint NOT NULL,
   bytes_read bigint NOT NULL,
@@ -340,7 +341,8 @@ COMMENT ON COLUMN bulk_load_history.once_key IS 'what no other load may load aga
 COMMENT ON COLUMN bulk_load_history.rows_loaded IS 'rows of the load, of all its files, that are in the table';
 COMMENT ON COLUMN bulk_load_history.rows_rejected IS 'bad rows of the load, set aside';
 COMMENT ON COLUMN bulk_load_history.rows_duplicate IS 'rows of the load set aside for their keys';
-COMMENT ON COLUMN bulk_load_history.rows_replaced IS 'rows that the load has replaced';
+COMMENT ON COLUMN bulk_load_history.rows_replaced IS 'rows that the load has replaced, or updated';
+COMMENT ON COLUMN bulk_load_history.rows_deleted IS 'rows of the load that have deleted another';
 COMMENT ON COLUMN bulk_load_history.rows_filtered IS 'rows of the load excluded by where or by a trigger';
 COMMENT ON COLUMN bulk_load_history.rows_read IS 'rows that the load has read';
 COMMENT ON COLUMN bulk_load_history.bytes_read IS 'bytes that the load has read, as they lie on disk';
@@ -374,6 +376,7 @@ SELECT h.load_id,
        h.rows_rejected,
        h.rows_duplicate,
        h.rows_replaced,
+       h.rows_deleted,
        h.rows_filtered,
        h.rows_read,
        h.bytes_read,
@@ -396,7 +399,8 @@ COMMENT ON COLUMN bulk_loads.loaded_to IS 'how many of its bytes have been loade
 COMMENT ON COLUMN bulk_loads.rows_loaded IS 'rows of the load, of all its files, that are in the table';
 COMMENT ON COLUMN bulk_loads.rows_rejected IS 'bad rows of the load, set aside';
 COMMENT ON COLUMN bulk_loads.rows_duplicate IS 'rows of the load set aside for their keys';
-COMMENT ON COLUMN bulk_loads.rows_replaced IS 'rows that the load has replaced';
+COMMENT ON COLUMN bulk_loads.rows_replaced IS 'rows that the load has replaced, or updated';
+COMMENT ON COLUMN bulk_loads.rows_deleted IS 'rows of the load that have deleted another';
 COMMENT ON COLUMN bulk_loads.rows_filtered IS 'rows of the load excluded by where or by a trigger';
 COMMENT ON COLUMN bulk_loads.rows_read IS 'rows that the load has read';
 COMMENT ON COLUMN bulk_loads.bytes_read IS 'bytes that the load has read, as they lie on disk';

@@ -142,6 +142,7 @@ static const struct
 	{"rows_rejected", INT8OID},
 	{"rows_duplicate", INT8OID},
 	{"rows_replaced", INT8OID},
+	{"rows_deleted", INT8OID},
 	{"rows_filtered", INT8OID},
 	{"rows_read", INT8OID},
 	{"bytes_read", INT8OID},
@@ -229,6 +230,7 @@ run_for_row(const History *history, const HistoryTable *table, const HistoryFile
 	values[i++] = Int64GetDatum(result->rows_rejected);
 	values[i++] = Int64GetDatum(result->rows_duplicate);
 	values[i++] = Int64GetDatum(result->rows_replaced);
+	values[i++] = Int64GetDatum(result->rows_deleted);
 	values[i++] = Int64GetDatum(result->rows_filtered);
 	values[i++] = Int64GetDatum(result->rows_read);
 	values[i++] = Int64GetDatum(result->bytes_read);
