@@ -2,11 +2,12 @@
  * direct.h
  *		What the direct writers of plain and of partitioned tables share.
  *
- * Private to the two (direct.c, direct_parts.c); others see writer.h.  Both form rows, put them
- * into private pages, place these and say where the rows are.  They differ in when a row comes to
- * a page: in a plain table at once, most rows by the fast path, which forms them there; in a
- * partitioned one only when many rows wait for their leaves, which may be thousands, too many for
- * pages of their own.  So there are two writers that begin with the same struct, and not one.
+ * Private to the two (direct.c, direct_parts.c with its parts); others see writer.h.  Both form
+ * rows, put them into private pages, place these and say where the rows are.  They differ in when
+ * a row comes to a page: in a plain table at once, most rows by the fast path, which forms them
+ * there; in a partitioned one only when many rows wait for their leaves, which may be thousands,
+ * too many for pages of their own.  So there are two writers that begin with the same struct, and
+ * not one.
  */
 #ifndef PGBULK_DIRECT_H
 #define PGBULK_DIRECT_H

@@ -29,8 +29,9 @@
  * What must be known of a leaf before its first row, the leader finds out for all of them before it
  * has workers (register_leaves): the size of the table, its indexes, its number in the checks.
  *
- * Memory: WAITING_MAX for each process and two batches of PAGES_BATCH pages; where several load,
- * WAITING_SHARED and one batch of PAGES_HELD.
+ * Memory: WAITING_MAX for each process, or WAITING_LEAF_FEWEST for each leaf where that is more,
+ * and two batches of PAGES_BATCH pages; where several load, WAITING_SHARED at least and one batch
+ * of PAGES_HELD.
  *
  * Price: each row is copied once more than into a plain table.  Tables are extended, and wide
  * values compressed, by one process at a time.
@@ -45,16 +46,11 @@
 #include "commands/trigger.h"
 #include "index/plan.h"
 #include "miscadmin.h"
-#include "pgstat.h"
-#include "server/fetch_ahead.h"
 #include "storage/lmgr.h"
 #include "storage/lock.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
-#include "write/direct.h"
-#include "write/dry_run.h"
-#include "write/partitions.h"
-#include "write/waiting.h"
+#include "write/direct_parts_state.h"
 
 /*
  * Bytes of rows that wait: for each leaf that has had rows, so that those of few leaves stay in the
@@ -89,203 +85,6 @@
  * again in each worker that has rows for it.
  */
 #define SHARED_LEAVES_LOCKS 4
-
-/* How a leaf takes tuples that the fast path has formed with the target's columns. */
-typedef enum TupleFit
-{
-	FIT_ROW,					/* each row must come in a slot */
-	FIT_COLUMNS,				/* its columns are mapped */
-	FIT_CHECKS,					/* as they are, once they have been checked */
-	FIT_ALL						/* as they are */
-} TupleFit;
-
-typedef struct Part
-{
-	RowQueue	rows;			/* that wait */
-	TupleFit	fit;
-	struct Part *next;			/* that has rows waiting */
-
-	Oid			relid;
-	Relation	rel;			/* opened for registration; NULL: only by routing */
-	DirectTable table;			/* without rri: no row has come to this process */
-	IndexTable *indexes;		/* NULL in a worker */
-	bool		prepared;		/* for rows in its table */
-	LeafState  *state;			/* own, or in shared memory */
-	LeafState	own;
-} Part;
-
-typedef struct PartsWriter
-{
-	DirectWriter direct;		/* its arena has the rows that wait apart */
-	const BulkOptions *options;
-	Checks	   *checks;
-	PageStamp	stamp;
-	DryRun	   *dry;			/* NULL: what is loaded is to stay */
-	Partitions *partitions;
-	int			nparts;			/* that have got rows from this process */
-	List	   *parts;			/* that routing has opened, but for registered ones */
-	List	   *registered;		/* every leaf, by OID, once workers were wanted; NIL: none */
-	DirectShared *shared;		/* NULL: there are no other processes */
-
-	Waiting		waiting;		/* rows that wait; and how many bytes may: */
-	Size		limit;
-	Part	   *first;			/* of the leaves that they are for */
-	Part	   *last;
-
-	/* the fast path */
-	Arena		formed;			/* tuples that it has formed */
-	uint32		alone;			/* rows to come one by one before it is tried again */
-	uint32		patience;		/* how many it will be the next time */
-} PartsWriter;
-
-/* ---- flush ---- */
-
-/* For the first wide row of a leaf's flush. */
-static void
-open_toaster(PartsWriter *writer, Part *part)
-{
-	DirectWriter *direct = &writer->direct;
-	MemoryContext old = MemoryContextSwitchTo(direct->base.estate->es_query_cxt);
-
-	if (direct->chunks == NULL)
-	{
-		direct->chunks = pages_open(NULL, writer->stamp, PAGES_BATCH);
-		pages_share_ring(direct->chunks, direct->processes);
-	}
-	direct->toaster = toast_open(part->table.rri->ri_RelationDesc, writer->stamp);
-	toast_borrow(direct->toaster, direct->chunks, &part->state->chunk_tail);
-	MemoryContextSwitchTo(old);
-}
-
-/* A row that waits gets its place in its leaf's table. */
-static void
-place_row(PartsWriter *writer, Part *part, const WaitingRow *row)
-{
-	DirectWriter *direct = &writer->direct;
-	char	   *data = waiting_data(&part->rows, row);
-	HeapTupleData tuple;
-
-	tuple.t_len = row->length;
-	tuple.t_data = row->apart ? *(HeapTupleHeader *) data : (HeapTupleHeader) data;
-	tuple.t_tableOid = InvalidOid;
-	ItemPointerSetInvalid(&tuple.t_self);
-	if (row->apart || !toast_unneeded(&tuple) || !pages_add(direct->batch, data, row->length))
-	{
-		if (direct->toaster == NULL && !toast_unneeded(&tuple))
-			open_toaster(writer, part);
-		direct_put_tuple(direct, &tuple);
-	}
-	if (part->rows.placed)
-		journal_place(direct->journal, waiting_place(row));
-	direct_relieve(direct);
-}
-
-/* The same for some of the rows; returns how many. */
-static int64
-place_rows(PartsWriter *writer, Part *part, const RowChunk *chunk)
-{
-	int64		nrows = 0;
-
-	if (chunk->next != NULL)
-		fetch_ahead(chunk->next);
-	for (const WaitingRow *row = waiting_first(chunk); row != NULL;
-		 row = waiting_next(&part->rows, chunk, row), nrows++)
-		place_row(writer, part, row);
-	return nrows;
-}
-
-/* The first rows are about to come to a leaf's table. */
-static void
-prepare_part(PartsWriter *writer, Part *part, Relation rel)
-{
-	if (writer->dry != NULL && !part->prepared)
-		dry_run_prepare(writer->dry, rel, true, 0);
-	part->prepared = true;
-}
-
-/* The leader: counts rows that are new in a leaf's table, whichever process has put them there. */
-static void
-count_rows(PartsWriter *writer, Part *part, Relation rel, int64 nrows)
-{
-	MemoryContext old = MemoryContextSwitchTo(GetMemoryChunkContext(writer));
-
-	if (part->indexes->rows == 0)
-	{
-		if (part->table.checked != CHECKS_NOTHING)
-			checks_expect_rows(writer->checks, part->table.checked);
-		writer->direct.base.tables = lappend(writer->direct.base.tables, part->indexes);
-	}
-	part->indexes->rows += nrows;
-	pgstat_count_heap_insert(rel, nrows);
-	MemoryContextSwitchTo(old);
-}
-
-/* All rows that wait for a leaf are in its table; or, with later, only have their places there. */
-static void
-flush_part(PartsWriter *writer, Part *part, bool later)
-{
-	DirectWriter *direct = &writer->direct;
-	Relation	rel = part->table.rri->ri_RelationDesc;
-	int64		nrows = 0;
-
-	direct->table = &part->table;
-	if (!part->prepared)
-		prepare_part(writer, part, rel);
-	pages_turn(direct->batch, rel, &part->state->tail);
-	for (const RowChunk *chunk = part->rows.first; chunk != NULL; chunk = chunk->next)
-		nrows += place_rows(writer, part, chunk);
-	if (direct->toaster != NULL)
-		toast_flush(direct->toaster);
-	direct_reserve_rows(direct);
-	if (later)
-		pages_write_last(direct->batch);
-	else
-		pages_write(direct->batch);
-	if (direct->toaster != NULL)
-		toast_close(direct->toaster);
-	direct->toaster = NULL;
-	part->state->rows += nrows;
-	if (writer->shared == NULL)
-		count_rows(writer, part, rel, nrows);
-}
-
-/* No row waits any more. */
-static void
-end_waiting(PartsWriter *writer)
-{
-	for (Part *part = writer->first; part != NULL; part = part->next)
-		waiting_forget(&part->rows);
-	writer->first = writer->last = NULL;
-	waiting_reset(&writer->waiting);
-	arena_reset(&writer->direct.arena);
-}
-
-/* The same for all leaves.  Beside other processes in one's turn. */
-static void
-flush_all(PartsWriter *writer, bool later)
-{
-	for (Part *part = writer->first; part != NULL; part = part->next)
-	{
-		CHECK_FOR_INTERRUPTS();
-		if (part->next != NULL)
-			fetch_ahead(part->next->rows.first);
-		flush_part(writer, part, later);
-	}
-	end_waiting(writer);
-}
-
-/* The same, or the rows do not count any more and are forgotten. */
-static void
-place_waiting(PartsWriter *writer)
-{
-	guard_close(writer->direct.guard);
-	writer->direct.base.current_row = -1;
-	if (writer->direct.await_turn == NULL ||
-		writer->direct.await_turn(writer->direct.await_arg))
-		flush_all(writer, false);
-	else
-		end_waiting(writer);
-}
 
 /* ---- leaves ---- */
 
@@ -533,7 +332,7 @@ static inline void
 bound_waiting(PartsWriter *writer)
 {
 	if (unlikely(writer->waiting.bytes >= writer->limit))
-		place_waiting(writer);
+		parts_place_waiting(writer);
 }
 
 static WriterVerdict
@@ -675,7 +474,7 @@ parts_flush(Writer *base)
 static void
 parts_finish(Writer *base)
 {
-	place_waiting((PartsWriter *) base);
+	parts_place_waiting((PartsWriter *) base);
 }
 
 static void
@@ -733,7 +532,7 @@ register_leaf(PartsWriter *writer, Oid relid)
 	part->rel = table_open(relid, NoLock);
 	toast_forget_indexes(part->rel);
 	plan_part(writer, part, part->rel, DIRECT_CHECKS | CHECKS_LATER);
-	prepare_part(writer, part, part->rel);
+	parts_prepare(writer, part, part->rel);
 	return part;
 }
 
@@ -769,7 +568,7 @@ parts_prepare_share(Writer *base)
 	if (writer->registered == NIL)
 		register_leaves(writer);
 	/* rows that wait already come before those of the workers, and by the tails alone */
-	place_waiting(writer);
+	parts_place_waiting(writer);
 	return offsetof(DirectShared, leaves) +
 		sizeof(SharedLeaf) * list_length(writer->registered);
 }
@@ -812,7 +611,7 @@ parts_gather(Writer *base)
 		part->own = *part->state;
 		part->state = &part->own;
 		if (nrows > 0)
-			count_rows(writer, part, rel, nrows);
+			parts_count(writer, part, rel, nrows);
 	}
 	writer->shared = NULL;
 }
@@ -834,14 +633,14 @@ parts_reserve(Writer *base)
 	PartsWriter *writer = (PartsWriter *) base;
 	bool		enough = writer->waiting.bytes >= waiting_limit(writer);
 
-	flush_all(writer, !parts_writes_in_turn(base));
+	parts_flush_all(writer, !parts_writes_in_turn(base));
 	return enough;
 }
 
 static void
 parts_discard(Writer *base)
 {
-	end_waiting((PartsWriter *) base);
+	parts_end_waiting((PartsWriter *) base);
 }
 
 static void
