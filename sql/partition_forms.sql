@@ -5,6 +5,8 @@
 
 \set VERBOSITY terse
 SET client_min_messages = warning;
+-- dates that the fast path takes
+SET datestyle = 'ISO';
 
 CREATE TABLE made (n int, t text, k int, d date);
 INSERT INTO made
@@ -134,3 +136,4 @@ DROP TABLE numbered;
 
 DROP FUNCTION compared, digests, third, is_small;
 RESET pgbulk.chunk_size;
+RESET datestyle;
