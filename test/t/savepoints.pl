@@ -1,7 +1,7 @@
 # Thousands of loads in one transaction, each below a savepoint that is released or rolled back to: memory, descriptors
 # and files do not grow with their number, and rows are there as the savepoints say.
 #
-# 1000 savepoints for each kind of load; 10000 where PGBULK_TEST_LONG is set.
+# PGBULK_TEST_SAVEPOINTS=n has n of them for the quickest kinds of loads; else 1000, or 2000 where PGBULK_TEST_LONG is set.
 
 use strict;
 use warnings;
@@ -14,7 +14,7 @@ use Test::More;
 use Time::HiRes qw(time);
 
 my $node = bulk_server('savepoints', 'shared_buffers = 32MB', 'max_wal_size = 1GB', 'jit = off', 'max_parallel_workers = 8', 'checkpoint_timeout = 1h');
-my $many = $ENV{PGBULK_TEST_LONG} ? 10000 : 1000;
+my $many = $ENV{PGBULK_TEST_SAVEPOINTS} // ($ENV{PGBULK_TEST_LONG} ? 2000 : 1000);
 my $folder = data_dir();
 my $good = data_file('good.csv', 1, join('', map { "$_,text $_\n" } 1 .. 20));
 my $bad = data_file('bad.csv', 1, join('', map { ($_ == 15 ? 'x' : '') . "$_,text $_\n" } 1 .. 20));
