@@ -180,7 +180,7 @@ foreach my $case (@middle)
 }
 $node->safe_psql('postgres', "SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots WHERE plugin = 'test_decoding'");
 $subscriber->safe_psql($_, "DROP SUBSCRIPTION $_") foreach sort keys %subscriptions;
-check_log($subscriber, qr/57P01|terminating logical|could not receive data|publication "p" does not exist|08006/);
+check_log($subscriber, qr/57P01|skipped loading publication|terminating logical|could not receive data|publication "p" does not exist|08006/);
 $subscriber->stop;
 
 # ---- wal_level changes; what is to be decoded is so from then on
@@ -208,6 +208,6 @@ foreach my $level ('replica', 'minimal', 'logical')
 }
 $load->ask("SELECT pg_drop_replication_slot('again')");
 $_->close foreach $load, $held, $watch;
-check_log($node, qr/57P01|08006 FATAL:  connection to client lost|publication "p" does not exist|terminating/);
+check_log($node, qr/57P01|skipped loading publication|08006 FATAL:  connection to client lost|publication "p" does not exist|terminating/);
 check_tables($node);
 done_testing();

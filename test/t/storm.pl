@@ -2,7 +2,7 @@
 # random, while two others load into the same tables.  In the end each table has the rows that the transactions which were
 # committed say, its indexes find them, and no file is left that belongs to nobody.
 #
-# PGBULK_TEST_STORM=n lets it last n seconds; else 12, or 60 where PGBULK_TEST_LONG is set.  PGBULK_TEST_STORM_COPY has the
+# PGBULK_TEST_STORM=n lets it last n seconds; else 12, or 40 where PGBULK_TEST_LONG is set.  PGBULK_TEST_STORM_COPY has the
 # server's COPY load, as a test of this test.
 
 use strict;
@@ -18,7 +18,7 @@ use Time::HiRes qw(time sleep);
 my $seed = $ENV{PGBULK_TEST_SEED} // time % 1000000;
 srand $seed;
 note "PGBULK_TEST_SEED=$seed";
-my $seconds = $ENV{PGBULK_TEST_STORM} // ($ENV{PGBULK_TEST_LONG} ? 60 : 12);
+my $seconds = $ENV{PGBULK_TEST_STORM} // ($ENV{PGBULK_TEST_LONG} ? 40 : 12);
 my $by_copy = $ENV{PGBULK_TEST_STORM_COPY};
 
 my $node = bulk_server('storm', 'shared_buffers = 16MB', 'max_wal_size = 1GB', 'wal_level = logical', 'jit = off', 'deadlock_timeout = 50ms', 'lock_timeout = 1s',
