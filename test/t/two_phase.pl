@@ -21,6 +21,7 @@ my $folder = data_dir();
 my $tall = data_file('tall.csv', 1, join('', map { "$_,text of row $_\n" } 1001 .. 21000));
 my $few = data_file('few.csv', 1, join('', map { "$_,text of row $_\n" } 1001 .. 3000));
 my $half = data_file('half.csv', 1, join('', map { "$_,new $_\n" } 501 .. 1500));
+my $more = data_file('more.csv', 1, join('', map { "$_,more\n" } 30001 .. 31000));
 my $bad = data_file('bad.csv', 1, join('', map { ($_ % 10 ? '' : 'x') . "$_,text\n" } 1001 .. 3000));
 my $texts = data_file('texts.csv', 1, join('', map { "text $_\n" } 1 .. 3000));
 my $wide = data_file('wide.csv', 1, join('', map { "$_," . join(' ', map { sin } $_ .. $_ + 400) . "\n" } 1001 .. 1100));
@@ -73,7 +74,7 @@ my @kinds = (
 	[ 'indexes by the batch', 'methods', bulk_load($points, '{"writer": "buffered"}') ],
 	[ 'indexes, merge', 'keyed', bulk_load($tall, direct(0, '"indexes": "merge"')) ],
 	[ 'truncate, freeze', 'keyed', bulk_load($tall, '{"truncate": true, "freeze": true, "workers": 2}') ],
-	[ 'truncate, merge after it', 'keyed', bulk_load($few, '{"truncate": true}') . '; ' . bulk_load($half =~ s/half/half/r, direct(0, '"indexes": "merge", "on_duplicate": "keep_new"')) ],
+	[ 'truncate, merge after it', 'keyed', bulk_load($few, '{"truncate": true}') . '; ' . bulk_load($half, direct(0, '"indexes": "merge", "on_duplicate": "keep_new"')) ],
 	[ 'rejects', 'keyed', bulk_load($bad, qq({"on_error": "ignore", $quiet, "reject_table": "%t_rejects", "reject_file": "$folder/%t.bad"})) ],
 	[ 'serial', 'serial', bulk_load($texts, '{"columns": ["s"]}') ],
 	[ 'serial, direct', 'serial', bulk_load($texts, direct(2, '"columns": ["s"]')) ],
@@ -84,7 +85,7 @@ my @kinds = (
 	[ 'partitions, keep_new', 'parts', bulk_load($half, qq({"on_duplicate": "keep_new", $quiet})) ],
 	(map { my $policy = $_; map { [ "$policy, $_", 'keyed', bulk_load($half, qq({"on_duplicate": "$policy", "writer": "$_", $quiet, "reject_table": "%t_rejects"})) ] } 'buffered', 'direct' } 'keep_old', 'keep_new'),
 	[ 'a dry run', 'keyed', bulk_load($few, '{"dry_run": true, "truncate": true}') . '; ' . bulk_load($few) ],
-	[ 'a savepoint', 'keyed', bulk_load($few) . '; SAVEPOINT s; TRUNCATE %t; ' . bulk_load($tall, direct(2)) . '; ROLLBACK TO s; ' . bulk_load($half =~ s/half/more/r) ],
+	[ 'a savepoint', 'keyed', bulk_load($few) . '; SAVEPOINT s; TRUNCATE %t; ' . bulk_load($tall, direct(2)) . '; ROLLBACK TO s; ' . bulk_load($more) ],
 	[ 'a table of its own', 'plain', 'DROP TABLE %t; CREATE TABLE %t (i int, s text); ' . bulk_load($tall, direct(2)) . '; CREATE INDEX ON %t (i)' ],
 	[ 'unlogged', 'unlogged', bulk_load($few) ],
 	[ 'unlogged, truncate', 'unlogged', bulk_load($few, direct(0, '"truncate": true')) ],
@@ -97,7 +98,6 @@ my @kinds = (
 	[ 'ADD FOREIGN KEY', 'unchecked', 'SET LOCAL pgbulk.foreign_keys = on; ALTER TABLE %t ADD FOREIGN KEY (p) REFERENCES %t_par' ],
 	(map { [ lc $_, 'keyed', "SET TRANSACTION ISOLATION LEVEL $_; SELECT count(*) FROM %t; " . bulk_load($tall) . '; ' . bulk_load($half, qq({"on_duplicate": "keep_new", $quiet})) ] }
 		'READ UNCOMMITTED', 'REPEATABLE READ', 'SERIALIZABLE'));
-data_file('more.csv', 1, join('', map { "$_,more\n" } 30001 .. 31000));
 $_->{table} = $tables{ $_->{kind} } foreach @kinds = map { { name => $_->[0], kind => $_->[1], sql => $_->[2] } } @kinds;
 
 # Of each kind three tables: loaded and committed at once, committed after PREPARE, rolled back after it.
