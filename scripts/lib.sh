@@ -215,7 +215,6 @@ work_begin() {
 	[ -n "$place" ] || die "neither TMPDIR nor /tmp nor /var/tmp can be written by ${SERVER_USER:-you}"
 	WORK=$(mktemp -d "$place/pgbulk.XXXXXX")
 	chmod 755 "$WORK"
-	STAGE=$WORK/stage
 	mkdir "$WORK/tmp" "$WORK/socket"
 	export TMPDIR=$WORK/tmp
 	own "$WORK"
@@ -281,29 +280,29 @@ pgxs() {
 }
 
 # stage_install DIR: installs the build in DIR beside the server rather than in
-# it, where the server can look elsewhere, in $STAGE; $STAGE.conf tells it so.
+# it, where the server can look elsewhere; $WORK/stage.conf tells it so.
 stage_install() {
 	local share lib
 	share=$("$PG_CONFIG" --sharedir)
 	lib=$("$PG_CONFIG" --pkglibdir)
-	rm -rf "$STAGE"
+	rm -rf "$WORK/stage"
 	if [ "$PGMAJOR" -ge 18 ]; then
-		pgxs "$1" install DESTDIR="$STAGE"
-		cat >"$STAGE.conf" <<-EOF
-			extension_control_path = '$STAGE$share:\$system'
-			dynamic_library_path = '$STAGE$lib:\$libdir'
+		pgxs "$1" install DESTDIR="$WORK/stage"
+		cat >"$WORK/stage.conf" <<-EOF
+			extension_control_path = '$WORK/stage$share:\$system'
+			dynamic_library_path = '$WORK/stage$lib:\$libdir'
 		EOF
 	elif grep -q extension_destdir "$PGBIN/postgres"; then
-		pgxs "$1" install DESTDIR="$STAGE"
+		pgxs "$1" install DESTDIR="$WORK/stage"
 		# that is for extensions; libraries that are preloaded are looked for otherwise
-		cat >"$STAGE.conf" <<-EOF
-			extension_destdir = '$STAGE'
-			dynamic_library_path = '$STAGE$lib:\$libdir'
+		cat >"$WORK/stage.conf" <<-EOF
+			extension_destdir = '$WORK/stage'
+			dynamic_library_path = '$WORK/stage$lib:\$libdir'
 		EOF
 	elif [ -w "$share/extension" ] && [ -w "$lib" ]; then
 		say "note: this server finds extensions only in its own folders: installing into $lib"
 		pgxs "$1" install
-		: >"$STAGE.conf"
+		: >"$WORK/stage.conf"
 	else
 		die "this server finds extensions only in its own folders; as root run: make install PG_CONFIG=$PG_CONFIG"
 	fi
@@ -339,7 +338,7 @@ cluster_start() {
 		echo "listen_addresses = ''"
 		echo "unix_socket_directories = '$WORK/socket'"
 		echo "log_line_prefix = '%m [%p] %q%d %e '"
-		cat "$STAGE.conf"
+		cat "$WORK/stage.conf"
 		printf '%s\n' "$@"
 	} >>"$CLUSTER/postgresql.conf"
 	unset PGSERVICE PGPASSWORD PGOPTIONS PGCLIENTENCODING PGDATA
