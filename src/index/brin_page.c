@@ -9,14 +9,14 @@
 #include "access/transam.h"
 #include "catalog/pg_type_d.h"
 #include "index/brin_page.h"
+#include "index/heap_value.h"
 #include "utils/fmgroids.h"
 #include "utils/relcache.h"
 
 /* An attribute of the table. */
 typedef struct PageAttribute
 {
-	int16		length;
-	uint8		align;
+	HeapAttribute how;
 	MinmaxColumn *column;		/* NULL: it is only passed */
 } PageAttribute;
 
@@ -61,14 +61,6 @@ minmax_kind(Relation index, int column)
 	}
 }
 
-static uint8
-alignment(char typalign)
-{
-	return typalign == TYPALIGN_DOUBLE ? ALIGNOF_DOUBLE :
-		typalign == TYPALIGN_INT ? ALIGNOF_INT :
-		typalign == TYPALIGN_SHORT ? ALIGNOF_SHORT : 1;
-}
-
 /* Whether each column of the index is one of the table, and no two are the same. */
 static bool
 add_columns(BrinPage *reader, Relation index)
@@ -97,10 +89,7 @@ brin_page_open(Relation heap, Relation index)
 	reader->ncolumns = RelationGetDescr(index)->natts;
 	reader->attributes = palloc0(desc->natts * sizeof(PageAttribute));
 	for (int i = 0; i < desc->natts; i++)
-	{
-		reader->attributes[i].length = TupleDescAttr(desc, i)->attlen;
-		reader->attributes[i].align = alignment(TupleDescAttr(desc, i)->attalign);
-	}
+		reader->attributes[i].how = heap_attribute(TupleDescAttr(desc, i));
 	return RelationGetIndexPredicate(index) == NIL && add_columns(reader, index) ? reader : NULL;
 }
 
@@ -124,21 +113,6 @@ add_value(MinmaxColumn *column, Datum value)
 	column->has_values = true;
 }
 
-/* Passes a value at data; *at moves behind it. */
-static inline const char *
-take_value(const PageAttribute *attribute, const char *data, Size *at)
-{
-	const char *value;
-
-	/* padding is zero, and a short varlena does not begin with that */
-	if (attribute->length != -1 || data[*at] == '\0')
-		*at = TYPEALIGN(attribute->align, *at);
-	value = data + *at;
-	*at += attribute->length > 0 ? attribute->length :
-		attribute->length == -1 ? VARSIZE_ANY(value) : strlen(value) + 1;
-	return value;
-}
-
 static inline void
 read_row(BrinPage *reader, HeapTupleHeader row)
 {
@@ -157,9 +131,9 @@ read_row(BrinPage *reader, HeapTupleHeader row)
 				attribute->column->has_nulls = true;
 			continue;
 		}
-		value = take_value(attribute, data, &at);
+		value = heap_take_value(&attribute->how, data, &at);
 		if (attribute->column != NULL)
-			add_value(attribute->column, fetch_att(value, true, attribute->length));
+			add_value(attribute->column, fetch_att(value, true, attribute->how.length));
 	}
 }
 
