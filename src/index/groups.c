@@ -48,13 +48,21 @@
 						 2 * sizeof(uint32) + 1)
 #define STRING_GUESS 2			/* times the image */
 
-/* Image and what else is looked at with it, side by side. */
+/*
+ * Image and what else is looked at with it, side by side: a SortString (keysort.h), where it is one
+ * from some byte on.
+ */
 typedef struct Group
 {
 	uint32		number;
 	uint32		size;			/* of the image, a multiple of MAXALIGN */
 	char		image[FLEXIBLE_ARRAY_MEMBER];
 } Group;
+
+StaticAssertDecl(offsetof(Group, number) == offsetof(SortString, number) &&
+				 offsetof(Group, size) == offsetof(SortString, length) &&
+				 offsetof(Group, image) == offsetof(SortString, bytes),
+				 "a group is no sort string");
 
 typedef struct GroupArena
 {
@@ -73,7 +81,7 @@ typedef struct Sorted
 	const SortString **strings; /* NULL: not wanted, or misleading */
 	bool	   *equal;			/* whether one's key is the same as the one's before */
 	RowId	   *rows;			/* all rows, by group */
-	uint32	   *begins;			/* of each group's rows, and their end */
+	uint32	   *begins;			/* of each group's rows, and their end; before, its number */
 } Sorted;
 
 struct Groups
@@ -537,7 +545,7 @@ sort_by_strings(Groups *groups, const Sorted *sorted, bool weighed)
 		return false;
 	}
 	spare = huge_array_alloc(groups->context, n * sizeof(SortItem));
-	keysort_strings(items, spare, n, &help);
+	keysort_strings(items, spare, n, 0, &help);
 	for (Size i = 0; i < n; i++)
 	{
 		fetch_ahead(keysort_string(&items[Min(i + AHEAD, n - 1)]));
@@ -550,6 +558,36 @@ sort_by_strings(Groups *groups, const Sorted *sorted, bool weighed)
 	return true;
 }
 
+/*
+ * Puts the groups in the order of their images, which are their sort strings; false: not all of
+ * them are, or strings are wanted.
+ */
+static bool
+sort_by_images(Groups *groups, const Sorted *sorted)
+{
+	int			from = shape_string_in_image(groups->shape);
+	Size		n = groups->ngroups;
+	SortHelp	help = {.tie = sort_tied,.poll = poll_interrupts,.arg = groups};
+	SortItem   *items;
+	SortItem   *spare;
+
+	if (from == 0 || sorted->strings != NULL)
+		return false;
+	for (Size i = 0; i < n; i++)
+		if (!shape_has_string_in_image(groups->shape, groups->list[i]->image))
+			return false;
+	items = huge_array_alloc(groups->context, n * sizeof(SortItem));
+	spare = huge_array_alloc(groups->context, n * sizeof(SortItem));
+	for (Size i = 0; i < n; i++)
+		items[i].value = (uintptr_t) groups->list[i];
+	keysort_strings(items, spare, n, from, &help);
+	for (Size i = 0; i < n; i++)
+		sorted->groups[i] = (const Group *) keysort_string(&items[i]);
+	pfree(items);
+	pfree(spare);
+	return true;
+}
+
 /* Has the memory of the groups to come fetched. */
 static inline void
 fetch_group(const Groups *groups, const Group **sorted, Size i)
@@ -557,17 +595,25 @@ fetch_group(const Groups *groups, const Group **sorted, Size i)
 	fetch_ahead(sorted[Min(i + AHEAD, groups->ngroups - 1)]);
 }
 
-/* Tells which groups are equal to the one before; false: they are not in order. */
+/*
+ * Tells which groups are equal to the one before, and their numbers while their memory is at hand;
+ * false: they are not in order.
+ */
 static bool
-verify_order(Groups *groups, const Group **sorted, bool *equal)
+verify_order(Groups *groups, const Sorted *sorted)
 {
-	equal[0] = false;
+	const Group **list = sorted->groups;
+
+	sorted->equal[0] = false;
+	sorted->begins[0] = list[0]->number;
 	for (Size i = 1; i < groups->ngroups; i++)
 	{
 		if (i % STAGED_ROWS == 0)
 			CHECK_FOR_INTERRUPTS();
-		fetch_group(groups, sorted, i);
-		if (!order_follows(groups->shape, sorted[i - 1]->image, sorted[i]->image, &equal[i]))
+		fetch_group(groups, list, i);
+		sorted->begins[i] = list[i]->number;
+		if (!order_follows(groups->shape, list[i - 1]->image, list[i]->image,
+						   &sorted->equal[i]))
 			return false;
 	}
 	return true;
@@ -583,7 +629,7 @@ sorted_by_weights(Groups *groups, const Sorted *sorted)
 	return groups->strings == NULL && sorted->strings == NULL &&
 		groups->ngroups >= MIN_WEIGHED && shape_has_weights(groups->shape) &&
 		sort_by_strings(groups, sorted, true) &&
-		verify_order(groups, sorted->groups, sorted->equal);
+		verify_order(groups, sorted);
 }
 
 /*
@@ -599,18 +645,19 @@ sort_groups(Groups *groups, Sorted *sorted, Order *order)
 	{
 		if (sorted_by_weights(groups, sorted))
 			return;
-		(void) sort_by_strings(groups, sorted, false);
-		if (verify_order(groups, sorted->groups, sorted->equal))
+		if (!sort_by_images(groups, sorted))
+			(void) sort_by_strings(groups, sorted, false);
+		if (verify_order(groups, sorted))
 			return;
 		order_distrust(order);
 	}
 	sorted->strings = NULL;
 	qsort_arg(sorted->groups, groups->ngroups, sizeof(Group *), compare_groups, groups);
-	if (!verify_order(groups, sorted->groups, sorted->equal))
+	if (!verify_order(groups, sorted))
 		order_raise();
 }
 
-/* Lays the rows of each group side by side, groups in order. */
+/* Lays the rows of each group side by side, groups in order, whose numbers are known. */
 static void
 scatter_rows(Groups *groups, Sorted *sorted)
 {
@@ -618,16 +665,17 @@ scatter_rows(Groups *groups, Sorted *sorted)
 	uint32	   *places = huge_array_alloc(groups->context, groups->ngroups * sizeof(uint32));
 	uint32		begin = 0;
 
+	sorted->rows = huge_array_alloc(groups->context, groups->nrows * sizeof(RowId));
 	/* how many each has, then where they go */
 	memset(places, 0, groups->ngroups * sizeof(uint32));
 	for (Size i = 0; i < groups->nrows; i++)
 		places[groups->owners[i]]++;
 	for (Size i = 0; i < groups->ngroups; i++)
 	{
-		uint32		number = sorted->groups[i]->number;
+		uint32		number = sorted->begins[i];
 		uint32		nrows = places[number];
 
-		fetch_group(groups, sorted->groups, i);
+		fetch_ahead(&places[sorted->begins[Min(i + AHEAD, groups->ngroups - 1)]]);
 		sorted->begins[i] = places[number] = begin;
 		begin += nrows;
 	}
@@ -714,12 +762,11 @@ drop_slots(Groups *groups)
 	groups->slots = NULL;
 }
 
-/* Reserves memory for the rows of all groups, in order. */
-static void
-reserve_sorted(Groups *groups, Sorted *sorted)
+/* Memory for where the rows of each group begin. */
+static uint32 *
+reserve_begins(const Groups *groups)
 {
-	sorted->rows = huge_array_alloc(groups->context, groups->nrows * sizeof(RowId));
-	sorted->begins = huge_array_alloc(groups->context, (groups->ngroups + 1) * sizeof(uint32));
+	return huge_array_alloc(groups->context, (groups->ngroups + 1) * sizeof(uint32));
 }
 
 /* Rows wait for their groups no longer; false: there are none. */
@@ -739,7 +786,9 @@ groups_emit_unsorted(Groups *groups, RowOrder rows, const KeySink *sink)
 	if (!end_collecting(groups))
 		return;
 	sorted.groups = (const Group **) groups->list;
-	reserve_sorted(groups, &sorted);
+	sorted.begins = reserve_begins(groups);
+	for (Size i = 0; i < groups->ngroups; i++)
+		sorted.begins[i] = i;
 	scatter_rows(groups, &sorted);
 	for (Size i = 0; i < groups->ngroups; i++)
 	{
@@ -765,8 +814,8 @@ groups_sort(Groups *groups, Order *order, bool strings)
 	sorted->groups = huge_array_alloc(groups->context, n * sizeof(Group *));
 	sorted->strings = strings ? huge_array_alloc(groups->context, n * sizeof(SortString *)) : NULL;
 	sorted->equal = huge_array_alloc(groups->context, n * sizeof(bool));
+	sorted->begins = reserve_begins(groups);
 	sort_groups(groups, sorted, order);
-	reserve_sorted(groups, sorted);
 	scatter_rows(groups, sorted);
 }
 

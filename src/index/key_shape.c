@@ -6,6 +6,7 @@
 
 #include "access/detoast.h"
 #include "access/genam.h"
+#include "access/heaptoast.h"
 #include "catalog/pg_index.h"
 #include "catalog/pg_opfamily_d.h"
 #include "catalog/pg_type_d.h"
@@ -267,11 +268,21 @@ shape_open_value(TupleDesc desc, Oid compare, Oid collation)
 
 /* ---- images ---- */
 
+/* Mostly there is room. */
+static inline void
+reserve(StringInfo image, Size size)
+{
+	if (unlikely(image->len + size >= image->maxlen))
+		enlargeStringInfo(image, size);
+}
+
 static inline void
 pad_to(StringInfo image, Size start, Size at)
 {
-	while (image->len - start < at)
-		image->data[image->len++] = '\0';
+	Size		n = at - (image->len - start);
+
+	memset(image->data + image->len, 0, n);
+	image->len += n;
 }
 
 /* A varlena as it will stand in the index, but for compression. */
@@ -294,7 +305,7 @@ append_varlena(KeyShape *shape, StringInfo image, Size start,
 		(VARATT_IS_SHORT(value) && !column->can_be_short))
 		shape->exact = false;
 	size = VARSIZE_ANY(value);
-	enlargeStringInfo(image, size + 2 * MAXIMUM_ALIGNOF);
+	reserve(image, size + 2 * MAXIMUM_ALIGNOF);
 	if (column->can_be_short && VARATT_CAN_MAKE_SHORT(value))
 	{
 		char	   *to = image->data + image->len;
@@ -324,7 +335,7 @@ append_value(KeyShape *shape, StringInfo image, Size start,
 		return;
 	}
 	size = column->length > 0 ? column->length : strlen(DatumGetCString(value)) + 1;
-	enlargeStringInfo(image, size + 2 * MAXIMUM_ALIGNOF);
+	reserve(image, size + 2 * MAXIMUM_ALIGNOF);
 	pad_to(image, start, shape_align(image->len - start, column->align));
 	if (column->by_value)
 		store_att_byval(image->data + image->len, value, column->length);
@@ -346,7 +357,7 @@ shape_image(KeyShape *shape, const Datum *values, const bool *isnull, StringInfo
 {
 	Size		start = image->len;
 
-	enlargeStringInfo(image, shape->bitmap + 2 * MAXIMUM_ALIGNOF);
+	reserve(image, shape->bitmap + 2 * MAXIMUM_ALIGNOF);
 	pad_to(image, start, shape->bitmap);
 	for (int i = 0; i < shape->natts; i++)
 	{
@@ -355,7 +366,7 @@ shape_image(KeyShape *shape, const Datum *values, const bool *isnull, StringInfo
 		else
 			append_value(shape, image, start, &shape->columns[i], values[i]);
 	}
-	enlargeStringInfo(image, MAXIMUM_ALIGNOF);
+	reserve(image, MAXIMUM_ALIGNOF);
 	pad_to(image, start, MAXALIGN(image->len - start));
 	if (unlikely(image->len - start > SURELY_FITS))
 		check_size(shape, values, isnull);
@@ -438,29 +449,93 @@ replace_integers(const KeyShape *shape, IndexTuple tuple, const char *image)
 	}
 }
 
-IndexTuple
-shape_tuple(KeyShape *shape, const char *image)
+/*
+ * What index_form_tuple makes of values: those of the image, side by side.  False: a column is
+ * null, or long enough to be compressed.
+ */
+static bool
+copy_values(const KeyShape *shape, IndexTuple tuple, const char *image)
+{
+	char	   *data = (char *) tuple + IndexInfoFindDataOffset(0);
+	Size		to = 0;
+	Size		from = shape->bitmap;
+	uint16		info = 0;
+
+	for (int i = 0; i < shape->natts; i++)
+	{
+		const ShapeColumn *column = &shape->columns[i];
+		const char *value;
+		Size		size;
+		Size		begin = to;
+
+		if (is_null(image, i))
+			return false;
+		value = shape_take_bytes(column, image, &from);
+		size = image + from - value;
+		if (size > TOAST_INDEX_TARGET || to + size > SURELY_FITS)
+			return false;
+		if (column->length < 0)
+			info = INDEX_VAR_MASK;
+		if (column->length != -1 || !VARATT_IS_SHORT(value))
+			begin = shape_align(to, column->align);
+		memset(data + to, 0, begin - to);
+		memcpy(data + begin, value, size);
+		to = begin + size;
+	}
+	memset(data + to, 0, MAXALIGN(to) - to);
+	tuple->t_info = info | (MAXALIGN(to) + IndexInfoFindDataOffset(0));
+	return true;
+}
+
+static void
+form_tuple(const KeyShape *shape, IndexTuple tuple, const char *image)
 {
 	Datum		values[INDEX_MAX_KEYS];
 	bool		isnull[INDEX_MAX_KEYS];
-	MemoryContext old;
+	IndexTuple	formed;
 
-	if (shape->integer && shape->tuple != NULL && !shape_has_null(shape, image) &&
-		!IndexTupleHasNulls(shape->tuple))
+	shape_values(shape, image, values, isnull);
+	formed = index_form_tuple(shape->desc, values, isnull);
+	memcpy(tuple, formed, IndexTupleSize(formed));
+	pfree(formed);
+}
+
+IndexTuple
+shape_tuple(KeyShape *shape, const char *image)
+{
+	if (shape->tuple == NULL)
+		shape->tuple = MemoryContextAllocZero(GetMemoryChunkContext(shape), INDEX_SIZE_MASK + 1);
+	else if (shape->integer && !shape_has_null(shape, image) && !IndexTupleHasNulls(shape->tuple))
 	{
 		replace_integers(shape, shape->tuple, image);
 		return shape->tuple;
 	}
-	if (shape->tuple != NULL)
-		pfree(shape->tuple);
-	shape_values(shape, image, values, isnull);
-	old = MemoryContextSwitchTo(GetMemoryChunkContext(shape));
-	shape->tuple = index_form_tuple(shape->desc, values, isnull);
-	MemoryContextSwitchTo(old);
+	if (!copy_values(shape, shape->tuple, image))
+		form_tuple(shape, shape->tuple, image);
 	return shape->tuple;
 }
 
 /* ---- sort strings ---- */
+
+int
+shape_string_in_image(const KeyShape *shape)
+{
+	const ShapeColumn *column = &shape->columns[0];
+
+	if (shape->natts > 1 || column->descending)
+		return 0;
+	if (column->kind == KEY_FIXED && column->align == 1)
+		return shape->bitmap;
+	return column->kind == KEY_BYTES && column->can_be_short ?
+		shape->bitmap + VARHDRSZ_SHORT : 0;
+}
+
+bool
+shape_has_string_in_image(const KeyShape *shape, const char *image)
+{
+	return !is_null(image, 0) &&
+		(shape->columns[0].length > 0 || VARATT_IS_SHORT(image + shape->bitmap));
+}
 
 static uint64
 integer_bits(const ShapeColumn *column, Datum value)
@@ -713,4 +788,41 @@ shape_integer_image(const KeyShape *shape, uint64 key, uint32 nulls, char *image
 		at += column->length;
 	}
 	return MAXALIGN(at);
+}
+
+/* Where the values of such a key without nulls end in its tuple. */
+static Size
+integer_end(const KeyShape *shape)
+{
+	Size		at = 0;
+
+	for (int i = 0; i < shape->nkeys; i++)
+		at = shape_align(at, shape->columns[i].align) + shape->columns[i].length;
+	return at;
+}
+
+Size
+shape_integer_tuple_size(const KeyShape *shape)
+{
+	return IndexInfoFindDataOffset(0) + MAXALIGN(integer_end(shape));
+}
+
+void
+shape_integer_tuple(const KeyShape *shape, uint64 key, IndexTuple tuple)
+{
+	char	   *data = (char *) tuple + IndexInfoFindDataOffset(0);
+	Size		at = 0;
+
+	memset(tuple, 0, SHAPE_INTEGER_TUPLE);
+	for (int i = 0; i < shape->nkeys; i++)
+	{
+		const ShapeColumn *column = &shape->columns[i];
+
+		at = shape_align(at, column->align);
+		Assert(at + column->length <= SHAPE_INTEGER_TUPLE - IndexInfoFindDataOffset(0));
+		store_att_byval(data + at, (Datum) ((key >> column->shift & column->mask) ^ column->flip),
+						column->length);
+		at += column->length;
+	}
+	tuple->t_info = IndexInfoFindDataOffset(0) + MAXALIGN(at);
 }

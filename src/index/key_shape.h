@@ -72,7 +72,7 @@ typedef struct KeyShape
 	bool		exact;			/* keys that are equal have had the same image so far */
 	char	   *scratch;		/* for strings that are to be transformed */
 	Size		scratch_size;
-	IndexTuple	tuple;			/* of the last shape_tuple, or NULL */
+	IndexTuple	tuple;			/* of the last shape_tuple, with room for any; or NULL */
 	ShapeColumn columns[INDEX_MAX_KEYS];
 } KeyShape;
 
@@ -104,8 +104,8 @@ shape_align(Size at, uint8 align)
 }
 
 /* The value at *at of an image, or of an index tuple's data, not null; *at moves behind it. */
-static inline Datum
-shape_take_value(const ShapeColumn *column, const char *image, Size *at)
+static inline const char *
+shape_take_bytes(const ShapeColumn *column, const char *image, Size *at)
 {
 	const char *p;
 
@@ -114,13 +114,18 @@ shape_take_value(const ShapeColumn *column, const char *image, Size *at)
 		!VARATT_IS_SHORT(image + *at))
 		*at = shape_align(*at, column->align);
 	p = image + *at;
-	if (column->length > 0)
-	{
-		*at += column->length;
-		return fetch_att(p, column->by_value, column->length);
-	}
-	*at += column->length == -1 ? VARSIZE_ANY(p) : strlen(p) + 1;
-	return PointerGetDatum(p);
+	*at += column->length > 0 ? column->length :
+		column->length == -1 ? VARSIZE_ANY(p) : strlen(p) + 1;
+	return p;
+}
+
+static inline Datum
+shape_take_value(const ShapeColumn *column, const char *image, Size *at)
+{
+	const char *p = shape_take_bytes(column, image, at);
+
+	return column->length > 0 ? fetch_att(p, column->by_value, column->length) :
+		PointerGetDatum(p);
 }
 
 /* As the index orders keys: below, equal or above 0. */
@@ -137,6 +142,13 @@ extern bool shape_has_null(const KeyShape *shape, const char *image);
  * characters; false: it has none.
  */
 extern bool shape_string(KeyShape *shape, const char *image, bool weighed, StringInfo string);
+
+/*
+ * Where images have sort strings within themselves, behind so many bytes; 0: nowhere.  Of these
+ * keys not all need have one.
+ */
+extern int	shape_string_in_image(const KeyShape *shape);
+extern bool shape_has_string_in_image(const KeyShape *shape, const char *image);
 
 /*
  * Whether keys may have sort strings of weights (weights.h): shorter and made in less time, but of
@@ -168,5 +180,10 @@ extern int	shape_integer_compare(const KeyShape *shape, uint64 a, uint32 nulls_a
 /* The image of such a key; returns its size. */
 #define SHAPE_INTEGER_IMAGE 24
 extern Size shape_integer_image(const KeyShape *shape, uint64 key, uint32 nulls, char *image);
+
+/* The tuple of such a key without nulls, all but its heap TID; its size, of all such keys. */
+#define SHAPE_INTEGER_TUPLE (sizeof(IndexTupleData) + 16)
+extern Size shape_integer_tuple_size(const KeyShape *shape);
+extern void shape_integer_tuple(const KeyShape *shape, uint64 key, IndexTuple tuple);
 
 #endif							/* PGBULK_KEY_SHAPE_H */

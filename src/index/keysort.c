@@ -245,8 +245,8 @@ sort_strings(SortItem *items, SortItem *spare, size_t n, uint32_t depth,
 }
 
 void
-keysort_strings(SortItem *items, SortItem *spare, size_t n, const SortHelp *help)
+keysort_strings(SortItem *items, SortItem *spare, size_t n, uint32_t from, const SortHelp *help)
 {
 	if (n > 1)
-		sort_strings(items, spare, n, 0, help);
+		sort_strings(items, spare, n, from, help);
 }

@@ -42,8 +42,11 @@ extern void keysort_numbers(uint64_t *numbers, size_t n);
 extern void keysort_integers(SortItem *items, SortItem *spare, size_t n,
 							 void (*poll) (void));
 
-/* By the strings' bytes; one that begins another comes before it. */
-extern void keysort_strings(SortItem *items, SortItem *spare, size_t n,
+/*
+ * By the strings' bytes from that one on, which all of them have; one that begins another comes
+ * before it.
+ */
+extern void keysort_strings(SortItem *items, SortItem *spare, size_t n, uint32_t from,
 							const SortHelp *help);
 
 static inline SortString *

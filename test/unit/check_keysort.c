@@ -134,7 +134,7 @@ START_TEST(test_strings)
 	memcpy(expected, items, sizeof(items));
 	qsort(expected, n, sizeof(SortItem), compare_strings);
 	tied = 0;
-	keysort_strings(items, spare, n, &help);
+	keysort_strings(items, spare, n, 0, &help);
 	for (size_t i = 0; i < n; i++)
 	{
 		ck_assert_uint_eq(items[i].value, expected[i].value);
