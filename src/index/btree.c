@@ -181,6 +181,14 @@ btree_tids(Btree *btree, const ItemPointerData *tids, int n)
 }
 
 void
+btree_singles(Btree *btree, IndexTuple tuples, Size size, uint32 n)
+{
+	Assert(btree->ntids == 0);
+	begin_rows(btree, n);
+	level_add_items(btree, btree->leaves, tuples, size, n);
+}
+
+void
 btree_item(Btree *btree, IndexTuple item, int n)
 {
 	Size		posting = 0;

@@ -50,6 +50,12 @@ extern void btree_rows(Btree *btree, const RowId *rows, uint32 n);
 extern void btree_tids(Btree *btree, const ItemPointerData *tids, int n);
 
 /*
+ * Instead of keys and their rows: n keys of one row each, as tuples of that size side by side.  The
+ * key before has been ended, and no other row has one of them.
+ */
+extern void btree_singles(Btree *btree, IndexTuple tuples, Size size, uint32 n);
+
+/*
  * Instead of a key and its rows: an entry of n rows, as another btree has it.  The key before has
  * been ended, and no other entry has the same key, unless btree_deduplicates is false.
  */

@@ -465,6 +465,29 @@ level_add_item(Btree *btree, Level *level, IndexTuple item, Size posting)
 	level->pending_posting = posting;
 }
 
+/* All but the last item go to pages without being copied first. */
+void
+level_add_items(Btree *btree, Level *level, IndexTuple items, Size size, uint32 n)
+{
+	const char *next = (const char *) items;
+
+	level_add_item(btree, level, items, 0);
+	for (uint32 i = 1; i < n; i++)
+	{
+		const char *pending = next;
+
+		next += size;
+		Assert(item_follows(btree, (IndexTuple) pending, (IndexTuple) next));
+		if (is_full(level, size))
+		{
+			memcpy(level->pending, pending, size);
+			finish_page(btree, level);
+		}
+		append_item(level, pending, size);
+	}
+	memcpy(level->pending, next, size);
+}
+
 /*
  * The last page of a level has no high key, nor a line pointer for it: the others move down by one
  * (_bt_slideleft).

@@ -93,6 +93,9 @@ extern IndexTuple level_minus_infinity(void);
  */
 extern void level_add_item(Btree *btree, Level *level, IndexTuple item, Size posting);
 
+/* The same for n items of a size, none of them with a posting list, side by side. */
+extern void level_add_items(Btree *btree, Level *level, IndexTuple items, Size size, uint32 n);
+
 /* The pending item belongs on the current page. */
 extern void level_place_pending(Level *level);
 

@@ -7,6 +7,9 @@
 #include "access/genam.h"
 #include "index/btree_load.h"
 
+/* Tuples of integers that are formed side by side. */
+#define SINGLES_AT_ONCE 64
+
 static void
 take_key(void *arg, const char *image, Size size, bool equal)
 {
@@ -63,6 +66,62 @@ take_rows(void *arg, const RowId *rows, uint32 n)
 	btree_rows(load->btree, rows, n);
 }
 
+/* In an index without old entries nothing is to be checked of these. */
+static void
+take_singles(void *arg, const SortItem *items, Size n)
+{
+	BtreeLoad  *load = arg;
+	Size		size = shape_integer_tuple_size(load->shape);
+	union
+	{
+		char		bytes[SINGLES_AT_ONCE * SHAPE_INTEGER_TUPLE + SHAPE_INTEGER_TUPLE];
+		IndexTupleData align;
+	}			tuples;
+
+	btree_end_key(load->btree);
+	for (Size begin = 0; begin < n; begin += SINGLES_AT_ONCE)
+	{
+		Size		some = Min(n - begin, SINGLES_AT_ONCE);
+
+		for (Size i = 0; i < some; i++)
+		{
+			IndexTuple	tuple = (IndexTuple) (tuples.bytes + i * size);
+
+			shape_integer_tuple(load->shape, items[begin + i].key, tuple);
+			row_tid(items[begin + i].value, &tuple->t_tid);
+		}
+		btree_singles(load->btree, (IndexTuple) tuples.bytes, size, some);
+	}
+}
+
+/* Old entries may have each of them. */
+static void
+merge_singles(void *arg, const SortItem *items, Size n)
+{
+	BtreeLoad  *load = arg;
+
+	for (Size i = 0; i < n; i++)
+	{
+		char		image[SHAPE_INTEGER_IMAGE];
+		Size		size = shape_integer_image(load->shape, items[i].key, 0, image);
+		RowId		row = items[i].value;
+
+		take_key(load, image, size, false);
+		take_rows(load, &row, 1);
+	}
+}
+
+static void
+take_single_integers(void *arg, const SortItem *items, Size n)
+{
+	const BtreeLoad *load = arg;
+
+	if (load->merge == NULL)
+		take_singles(arg, items, n);
+	else
+		merge_singles(arg, items, n);
+}
+
 void
 btree_load_init(BtreeLoad *load, Relation index, IndexInfo *info, KeyShape *shape,
 				const ConflictSink *conflicts)
@@ -79,5 +138,6 @@ btree_load_init(BtreeLoad *load, Relation index, IndexInfo *info, KeyShape *shap
 KeySink
 btree_load_sink(BtreeLoad *load)
 {
-	return (KeySink) {.key = take_key,.rows = take_rows,.arg = load};
+	return (KeySink) {.key = take_key,.rows = take_rows,.singles = take_single_integers,
+		.arg = load};
 }

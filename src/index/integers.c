@@ -149,6 +149,36 @@ emit_key(KeyShape *shape, Alike *alike, RowOrder order, StringInfo string, const
 	key_sink_rows(sink, alike->rows, n, order);
 }
 
+/* How many of the next keys have one row each. */
+static Size
+count_singles(const Alike *alike)
+{
+	const SortItem *items = alike->items;
+	Size		end = Min(alike->at + INTERRUPT_ROWS, alike->n);
+	Size		at = alike->at;
+
+	while (at < end && (at + 1 == alike->n || items[at].key != items[at + 1].key))
+		at++;
+	return at - alike->at;
+}
+
+/* Emits all keys that are left, which come one after the other. */
+static void
+emit_rest(KeyShape *shape, Alike *alike, RowOrder order, StringInfo string, const KeySink *sink)
+{
+	while (alike->at < alike->n)
+	{
+		Size		singles = sink->singles != NULL && alike->nulls == 0 ? count_singles(alike) : 0;
+
+		CHECK_FOR_INTERRUPTS();
+		if (singles > 0)
+			sink->singles(sink->arg, alike->items + alike->at, singles);
+		else
+			emit_key(shape, alike, order, string, sink);
+		alike->at += singles;
+	}
+}
+
 void
 integers_emit(Integers *integers, RowOrder order, const KeySink *sink)
 {
@@ -167,7 +197,11 @@ integers_emit(Integers *integers, RowOrder order, const KeySink *sink)
 	{
 		int			first = find_first(integers->shape, left, n);
 
-		emit_key(integers->shape, left[first], order, &string, sink);
+		/* of a single column they are all null, or none is */
+		if (n == 1 || integers->shape->nkeys == 1)
+			emit_rest(integers->shape, left[first], order, &string, sink);
+		else
+			emit_key(integers->shape, left[first], order, &string, sink);
 		if (left[first]->at == left[first]->n)
 			left[first] = left[--n];
 	}

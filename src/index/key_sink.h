@@ -31,6 +31,11 @@ typedef struct KeySink
 	 * key as shape_integer has it.
 	 */
 	void		(*integer) (void *arg, uint64 key, uint32 nulls, RowId row);
+	/*
+	 * If not NULL: called instead of all that for integers without nulls (shape_integer), each with
+	 * one row.
+	 */
+	void		(*singles) (void *arg, const SortItem *items, Size n);
 	/* If not NULL: a row that will come soon, where that is known. */
 	void		(*ahead) (void *arg, RowId row);
 	void	   *arg;
