@@ -32,8 +32,8 @@ extern bool arbiter_insert(LeafContext *context, Leaf *leaf,
 						   TupleTableSlot *slot, List **recheck);
 
 /*
- * The steps of that, for row_merge.c.  find: whether a row has the key of the one in the slot, by the
- * index by which rows are merged.
+ * The steps of that, for row_merge.c.  find: whether a row has the key of the one in the slot, by
+ * the index by which rows are merged.
  */
 extern bool arbiter_find(LeafContext *context, Leaf *leaf, TupleTableSlot *slot, ItemPointer tid);
 

@@ -45,6 +45,7 @@ add_leaf(void *arg, ResultRelInfo *rri)
 		statement_check(rri->ri_RelationDesc);
 
 	leaf = leaf_open(&writer->context, rri, writer->batches);
+	leaf->merge = row_merge_open(&writer->context, leaf);
 	if (writer->batches)
 		leaf->keys = arbiter_batch_open(&writer->context, leaf);
 	if (leaf->keys != NULL)
@@ -292,6 +293,8 @@ buffered_close(Writer *base)
 
 		if (leaf->keys != NULL)
 			arbiter_batch_close(leaf->keys);
+		if (leaf->merge != NULL)
+			row_merge_close(leaf->merge);
 		leaf_close(&writer->context, leaf);
 	}
 

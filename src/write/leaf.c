@@ -16,7 +16,6 @@
 #include "utils/memutils.h"
 #include "write/arbiter.h"
 #include "write/leaf.h"
-#include "write/row_merge.h"
 #include "write/toast.h"
 
 #define LEAF_FIRST_ROWS 16		/* of a batch that may stay small */
@@ -104,7 +103,6 @@ leaf_open(LeafContext *context, ResultRelInfo *rri, bool batches)
 		leaf->after_row = true;
 
 	leaf->arbiter = arbiter_open(context, rri);
-	leaf->merge = row_merge_open(context, leaf);
 	leaf->batches = batches && !leaf->before_row && !leaf->instead_row &&
 		leaf->arbiter == NULL;
 
@@ -115,7 +113,7 @@ leaf_open(LeafContext *context, ResultRelInfo *rri, bool batches)
 	leaf->looks = !leaf->batches || constraints_volatile(leaf->constraints) ||
 		constraints_types_volatile(RelationGetDescr(rel));
 	leaf->collects = leaf->former != NULL && context->entries_budget > 0 && !leaf->looks;
-	leaf->checked = leaf->merge != NULL ? CHECKS_NOTHING :
+	leaf->checked = context->target->merge != NULL ? CHECKS_NOTHING :
 		checks_add_table(context->checks, rel, find_checks(context, leaf));
 	context->writer->fires_after |= leaf->after_row;
 	/* its triggers were those of other constraints */
@@ -647,8 +645,6 @@ leaf_close(LeafContext *context, Leaf *leaf)
 	leaf_rest(leaf);
 	if (leaf->entries != NULL)
 		entries_close(leaf->entries);
-	if (leaf->merge != NULL)
-		row_merge_close(leaf->merge);
 	if (leaf->arbiter != NULL)
 		arbiter_close(leaf->arbiter);
 	if (leaf->rri->ri_RelationDesc->rd_tableam != NULL)

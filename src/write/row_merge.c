@@ -57,12 +57,19 @@ RowMerge *
 row_merge_open(const LeafContext *context, Leaf *leaf)
 {
 	const MergeClause *clause = context->target->merge;
+	EState	   *estate = context->writer->estate;
 	Relation	rel = leaf->rri->ri_RelationDesc;
+	ResourceOwner owner = CurrentResourceOwner;
+	MemoryContext old;
 	RowMerge   *merge;
 	ListCell   *lc;
 
 	if (clause == NULL)
 		return NULL;
+	/* slots pin descriptors, and outlive the guard of the row that has come to the leaf */
+	if (context->guard->open)
+		CurrentResourceOwner = context->guard->owner;
+	old = MemoryContextSwitchTo(estate->es_query_cxt);
 	merge = palloc0(sizeof(RowMerge));
 	merge->clause = clause;
 	merge->target = context->target;
@@ -91,10 +98,11 @@ row_merge_open(const LeafContext *context, Leaf *leaf)
 	merge->merged = table_slot_create(rel, NULL);
 	if (leaf->rri->ri_TrigDesc != NULL)
 	{
-		/* not within a row's guard, which they outlive */
-		(void) ExecGetTriggerOldSlot(context->writer->estate, leaf->rri);
-		(void) ExecGetTriggerNewSlot(context->writer->estate, leaf->rri);
+		(void) ExecGetTriggerOldSlot(estate, leaf->rri);
+		(void) ExecGetTriggerNewSlot(estate, leaf->rri);
 	}
+	MemoryContextSwitchTo(old);
+	CurrentResourceOwner = owner;
 	return merge;
 }
 
@@ -294,8 +302,9 @@ merge_rows(LeafContext *context, Leaf *leaf, ItemPointer tid, TupleTableSlot *sl
 
 	if (!fire_before(context, leaf, tid, merged))
 		return WRITER_FILTERED;
-	good = constraints_complete(rri, leaf->constraints, rri->ri_RelationDesc->rd_rel->relispartition,
-								merged, estate, context->guard, err);
+	good = constraints_complete(rri, leaf->constraints,
+								rri->ri_RelationDesc->rd_rel->relispartition, merged, estate,
+								context->guard, err);
 	guard_close(context->guard);
 	if (!good)
 		return WRITER_BAD;

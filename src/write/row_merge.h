@@ -18,7 +18,7 @@
 
 #include "write/leaf_state.h"
 
-/* NULL: rows are not merged.  Memory: the current context, which must be the executor state's. */
+/* NULL: rows are not merged.  Memory: the executor state's. */
 extern RowMerge *row_merge_open(const LeafContext *context, Leaf *leaf);
 
 /* Whether the row in the slot is to delete the one with its key. */
