@@ -111,6 +111,7 @@ OPTIONS = {
     "reject_file": ("votes", VOTE + "bob,t3_2,up\n", LOADED),
     "log_verbosity": ("votes", VOTE + "bob,t3_2,up\n", LOADED),
     "on_duplicate": ("keyed", VOTE, LOADED),
+    "Merging rows": ("keyed", VOTE, LOADED),
     "duplicate_limit": ("keyed", VOTE + "".join(f"u{i:02},t3_2,2\n" for i in range(30)),
                         "(alice,t3_0,0) " + " ".join(f"(u{i:02},t3_2,2)" for i in range(30))),
     "dry_run": ("keyed", VOTE + "bob,t3_2,2\n", "(alice,t3_0,0)"),
