@@ -39,6 +39,20 @@ class CaseChecker:
                               env=dict(os.environ, PGOPTIONS=settings))
         return done.stdout, done.stderr
 
+    def must(self, number, script):
+        """Standard output of what has to work."""
+        out, err = self.sql(script)
+        if err:
+            sys.exit("case %d: %s\n%s" % (number, err, script[:3000]))
+        return out
+
+    def write(self, name, rows):
+        """A file of lines; returns its path."""
+        path = os.path.join(self.folder, name)
+        with open(path, "w") as f:
+            f.write("".join(row + "\n" for row in rows))
+        return path
+
     def open(self):
         """What is to be done once; the database is there."""
 

@@ -150,18 +150,6 @@ class Checker(CaseChecker):
         self.skipped = 0
         self.version = int(self.sql("SHOW server_version_num")[0])
 
-    def must(self, number, script):
-        out, err = self.sql(script)
-        if err:
-            sys.exit("case %d: %s\n%s" % (number, err, script[:3000]))
-        return out
-
-    def write(self, name, rows):
-        path = os.path.join(self.folder, name)
-        with open(path, "w") as f:
-            f.write("".join(row + "\n" for row in rows))
-        return path
-
     def check(self, number):
         case = Case(self.options.seed, number, self.version)
         self.chunk = case.random.choice(CHUNKS)

@@ -17,7 +17,6 @@ import json
 import os
 import random
 import re
-import sys
 
 from case_checker import CaseChecker, main
 
@@ -157,18 +156,6 @@ END $$""" % (same, self.delete or "false", same, where, columns, ", ".join("new.
 
 class Checker(CaseChecker):
     name = "merges"
-
-    def must(self, number, script):
-        out, err = self.sql(script)
-        if err:
-            sys.exit("case %d: %s\n%s" % (number, err, script[:3000]))
-        return out
-
-    def write(self, name, rows):
-        path = os.path.join(self.folder, name)
-        with open(path, "w") as f:
-            f.write("".join(row + "\n" for row in rows))
-        return path
 
     def check(self, number):
         case = Case(self.options.seed, number)
