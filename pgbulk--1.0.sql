@@ -352,6 +352,8 @@ COMMENT ON COLUMN bulk_load_history.started IS 'when the load began';
 COMMENT ON COLUMN bulk_load_history.finished IS 'when all its rows were in';
 SELECT pg_catalog.pg_extension_config_dump('bulk_load_history'::pg_catalog.regclass, ''::pg_catalog.text);
 GRANT SELECT ON bulk_load_history TO pg_database_owner;
+-- Whoever owns the extension restores its rows.
+GRANT INSERT ON bulk_load_history TO @extowner@;
 
 CREATE FUNCTION bulk_load_history_target() RETURNS trigger
 AS 'MODULE_PATHNAME', 'bulk_load_history_target'

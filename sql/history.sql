@@ -129,3 +129,23 @@ COPY history_new FROM :'f1' WITH (history maybe);
 COPY (SELECT 1) TO PROGRAM 'cat > pgbulk_history_gone; rm -f pgbulk_history_*';
 DROP TABLE history_new;
 DROP ROLE regress_history;
+
+-- Whatever fires there runs as whoever loads.
+CREATE ROLE regress_loader;
+CREATE TABLE loaded_by (a int);
+GRANT INSERT ON loaded_by TO regress_loader;
+CREATE FUNCTION tell_user() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE NOTICE 'written by the loader: %', current_user = 'regress_loader'; RETURN NULL; END $$;
+CREATE TRIGGER tell_user AFTER INSERT ON bulk_load_history FOR EACH STATEMENT EXECUTE FUNCTION tell_user();
+SET ROLE regress_loader;
+SELECT rows_loaded FROM bulk_load_query('loaded_by', 'SELECT 1', '{"history": true}');
+INSERT INTO bulk_load_history SELECT * FROM bulk_load_history WHERE false;
+RESET ROLE;
+DROP TRIGGER tell_user ON bulk_load_history;
+-- a rule would be something else
+CREATE RULE nothing AS ON INSERT TO bulk_load_history DO INSTEAD NOTHING;
+SELECT rows_loaded FROM bulk_load_query('loaded_by', 'SELECT 1', '{"history": true}');
+DROP RULE nothing ON bulk_load_history;
+SELECT count(*) FROM bulk_load_history WHERE target = 'loaded_by'::regclass;
+DROP FUNCTION tell_user;
+DROP TABLE loaded_by;
+DROP ROLE regress_loader;

@@ -1,33 +1,26 @@
 /*
  * history.c
  *		See history.h.
- *
- * Statements name operators and tables with their schema, and run with the
- * rights of the table's owner: who may load must not be able to write there.
  */
 #include "postgres.h"
 
 #include "catalog/pg_type.h"
-#include "executor/spi.h"
 #include "format/encoding.h"
 #include "load/history.h"
+#include "load/history_table.h"
 #include "miscadmin.h"
 #include "server/compat.h"
-#include "server/extension.h"
 #include "stream/content.h"
 #include "stream/path.h"
 #include "table/statement.h"
 #include "utils/acl.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
-#include "utils/syscache.h"
 #include "utils/timestamp.h"
 #include "utils/uuid.h"
 
 bool		history_enabled = false;
 int			history_keep = 0;
-
-#define TABLE_NAME "bulk_load_history"
 
 #define NAMES_SHOWN 3
 
@@ -54,66 +47,6 @@ struct History
 	int			nchosen;		/* of them, how many are loaded */
 	HistoryFile *files;
 };
-
-/* ---- statements ---- */
-
-/* The table; its owner, whose rights statements about it have. */
-typedef struct HistoryTable
-{
-	char	   *name;			/* with its schema */
-	Oid			owner;
-	Oid			caller;			/* these two: while a statement runs */
-	int			context;
-} HistoryTable;
-
-static HistoryTable
-find_table(void)
-{
-	HistoryTable table = {0};
-	Extension	extension;
-	Oid			relid = InvalidOid;
-	HeapTuple	tuple;
-
-	if (extension_find("pgbulk", &extension))
-		relid = get_relname_relid(TABLE_NAME, extension.schema);
-	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(relid));
-	if (!HeapTupleIsValid(tuple))
-		ereport(ERROR,
-				(errcode(ERRCODE_UNDEFINED_TABLE),
-				 errmsg("table \"%s\" of extension \"pgbulk\" does not exist", TABLE_NAME)));
-	table.owner = ((Form_pg_class) GETSTRUCT(tuple))->relowner;
-	ReleaseSysCache(tuple);
-	table.name = statement_table(relid);
-	return table;
-}
-
-static void
-begin_statements(HistoryTable *table)
-{
-	GetUserIdAndSecContext(&table->caller, &table->context);
-	SetUserIdAndSecContext(table->owner, table->context | SECURITY_LOCAL_USERID_CHANGE |
-						   SECURITY_NOFORCE_RLS);
-	SPI_connect();
-}
-
-/* After an error the end of the transaction does this. */
-static void
-end_statements(HistoryTable *table)
-{
-	SPI_finish();
-	SetUserIdAndSecContext(table->caller, table->context);
-}
-
-/* Runs one; nulls may be NULL.  Returns the number of its rows. */
-static uint64
-run(const char *sql, int expected, int n, Oid *types, Datum *values, const char *nulls)
-{
-	int			rc = SPI_execute_with_args(sql, n, types, values, nulls, false, 0);
-
-	if (rc != expected)
-		elog(ERROR, "cannot run \"%s\": %s", sql, SPI_result_code_string(rc));
-	return SPI_processed;
-}
 
 /* ---- a row ---- */
 
@@ -197,7 +130,7 @@ options_of(const History *history)
 /* Parameters $1, $2 ... of the columns; for a claim, result has only zeroes and what is known. */
 static uint64
 run_for_row(const History *history, const HistoryTable *table, const HistoryFile *file,
-			const LoadResult *result, const char *sql, int expected)
+			const LoadResult *result, const char *sql)
 {
 	Oid			types[NCOLUMNS];
 	Datum		values[NCOLUMNS];
@@ -235,11 +168,11 @@ run_for_row(const History *history, const HistoryTable *table, const HistoryFile
 	values[i++] = Int64GetDatum(result->rows_read);
 	values[i++] = Int64GetDatum(result->bytes_read);
 	values[i++] = JsonbPGetDatum(options_of(history));
-	values[i++] = CStringGetTextDatum(GetUserNameFromId(table->caller, false));
+	values[i++] = CStringGetTextDatum(GetUserNameFromId(GetUserId(), false));
 	values[i++] = TimestampTzGetDatum(result->started);
 	values[i++] = TimestampTzGetDatum(GetCurrentTimestamp());
 	Assert(i == NCOLUMNS);
-	return run(sql, expected, NCOLUMNS, types, values, nulls);
+	return history_table_run(table, sql, NCOLUMNS, types, values, nulls, NULL, 0);
 }
 
 /* "INSERT INTO ... (load_id, ...) SELECT $1, ..." */
@@ -342,7 +275,7 @@ claim(const History *history, const HistoryTable *table, const HistoryFile *file
 	if (!history->options->dry_run)
 	{
 		appendStringInfo(sql, " WHERE true%s ON CONFLICT (target, once_key) DO NOTHING", where);
-		return run_for_row(history, table, file, result, sql->data, SPI_OK_INSERT) == 1;
+		return run_for_row(history, table, file, result, sql->data) == 1;
 	}
 	/* all parameters must have a use */
 	resetStringInfo(sql);
@@ -352,7 +285,7 @@ claim(const History *history, const HistoryTable *table, const HistoryFile *file
 	appendStringInfo(sql, " WHERE true%s AND NOT EXISTS (SELECT FROM %s h"
 					 " WHERE h.target OPERATOR(pg_catalog.=) $%d AND h.once_key OPERATOR(pg_catalog.=) $%d)",
 					 where, table->name, TARGET, ONCE_KEY);
-	return run_for_row(history, table, file, result, sql->data, SPI_OK_SELECT) == 1;
+	return run_for_row(history, table, file, result, sql->data) == 1;
 }
 
 /* A condition: no file, loaded with option once or without, has that value of a column. */
@@ -373,19 +306,17 @@ find_known_part(const History *history, const HistoryTable *table, const History
 	Datum		values[] = {
 		ObjectIdGetDatum(history->target), CStringGetTextDatum(file->path_text)
 	};
-	HeapTuple	tuple;
-	TupleDesc	desc;
-	bool		isnull;
+	Datum		results[2];
 
-	if (run(psprintf("SELECT loaded_to, content FROM %s"
-					 " WHERE target OPERATOR(pg_catalog.=) $1 AND path OPERATOR(pg_catalog.=) $2"
-					 " AND loaded_to IS NOT NULL ORDER BY loaded_to DESC, load_id DESC LIMIT 1",
-					 table->name), SPI_OK_SELECT, 2, types, values, NULL) == 0)
+	if (history_table_run(table,
+						  psprintf("SELECT loaded_to, content FROM %s"
+								   " WHERE target OPERATOR(pg_catalog.=) $1 AND path OPERATOR(pg_catalog.=) $2"
+								   " AND loaded_to IS NOT NULL ORDER BY loaded_to DESC, load_id DESC LIMIT 1",
+								   table->name),
+						  2, types, values, NULL, results, lengthof(results)) == 0)
 		return 0;
-	tuple = SPI_tuptable->vals[0];
-	desc = SPI_tuptable->tupdesc;
-	*key = key_of(SPI_getbinval(tuple, desc, 2, &isnull));
-	return DatumGetInt64(SPI_getbinval(tuple, desc, 1, &isnull));
+	*key = key_of(results[1]);
+	return DatumGetInt64(results[0]);
 }
 
 static void
@@ -495,7 +426,7 @@ compare_files(const void *a, const void *b)
 static void
 claim_files(History *history, const LoadResult *result)
 {
-	HistoryTable table = find_table();
+	HistoryTable table = history_table_find();
 	HistoryFile **sorted = palloc(sizeof(HistoryFile *) * Max(history->nfiles, 1));
 
 	for (int i = 0; i < history->nfiles; i++)
@@ -511,14 +442,8 @@ claim_files(History *history, const LoadResult *result)
 	qsort(sorted, history->nfiles, sizeof(HistoryFile *), compare_files);
 	for (int i = 0; i < history->nfiles; i++)
 	{
-		MemoryContext caller = CurrentMemoryContext;
-		char	   *key;
-
-		begin_statements(&table);
+		CHECK_FOR_INTERRUPTS();
 		sorted[i]->passed_over = !claim_file(history, &table, sorted[i], result);
-		key = MemoryContextStrdup(caller, sorted[i]->once_key);
-		end_statements(&table);
-		sorted[i]->once_key = key;
 	}
 }
 
@@ -618,22 +543,23 @@ tidy_rows(const History *history, const HistoryTable *table)
 							(TimestampTz) history_keep * SECS_PER_MINUTE * USECS_PER_SEC)
 	};
 
-	(void) run(psprintf("UPDATE %s SET target_name = $2"
-						" WHERE target OPERATOR(pg_catalog.=) $1 AND target_name OPERATOR(pg_catalog.<>) $2",
-						table->name), SPI_OK_UPDATE, 2, types, values, NULL);
-	/* all parameters must have a use */
+	(void) history_table_run(table,
+							 psprintf("UPDATE %s SET target_name = $2"
+									  " WHERE target OPERATOR(pg_catalog.=) $1"
+									  " AND target_name OPERATOR(pg_catalog.<>) $2", table->name),
+							 2, types, values, NULL, NULL, 0);
 	if (history_keep > 0)
-		(void) run(psprintf("DELETE FROM %s"
-							" WHERE target OPERATOR(pg_catalog.=) $1 AND finished OPERATOR(pg_catalog.<) $3"
-							" AND $2 IS NOT NULL",
-							table->name), SPI_OK_DELETE, 3, types, values, NULL);
+		(void) history_table_run(table,
+								 psprintf("DELETE FROM %s"
+										  " WHERE target OPERATOR(pg_catalog.=) $1"
+										  " AND finished OPERATOR(pg_catalog.<) $3", table->name),
+								 3, types, values, NULL, NULL, 0);
 }
 
 void
 history_write(History *history, const LoadResult *result)
 {
 	bool		once = history->options->once != BULK_ONCE_NONE;
-	int			done = once ? SPI_OK_UPDATE : SPI_OK_INSERT;
 	HistoryTable table;
 	const char *sql;
 
@@ -642,22 +568,21 @@ history_write(History *history, const LoadResult *result)
 			content_check(history->files[i].path, &history->files[i].stamp);
 	if (history->options->dry_run)
 		return;
-	table = find_table();
+	table = history_table_find();
 	sql = once ? update_text(&table)->data : insert_text(&table)->data;
-	begin_statements(&table);
-	tidy_rows(history, &table);
 	for (int i = 0; i < history->nfiles; i++)
 	{
 		const HistoryFile *file = &history->files[i];
 
 		CHECK_FOR_INTERRUPTS();
 		if (!file->passed_over &&
-			run_for_row(history, &table, file, result, sql, done) != 1)
+			run_for_row(history, &table, file, result, sql) != 1)
 			ereport(ERROR,
 					(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 					 errmsg("file \"%s\" was forgotten while it was loaded", file->path_text)));
 	}
-	end_statements(&table);
+	/* claims are as old as the load until then */
+	tidy_rows(history, &table);
 }
 
 /* ---- forgetting ---- */
@@ -673,26 +598,24 @@ check_owner(Oid target, const HistoryTable *table)
 		return;
 	aclcheck_error(ACLCHECK_NOT_OWNER, name == NULL ? OBJECT_TABLE :
 				   get_relkind_objtype(get_rel_relkind(target)),
-				   name == NULL ? TABLE_NAME : name);
+				   name == NULL ? HISTORY_TABLE : name);
 }
 
 int64
 history_forget(Oid target, const char *path, TimestampTz before)
 {
-	HistoryTable table = find_table();
+	HistoryTable table = history_table_find();
 	Oid			types[] = {OIDOID, TIMESTAMPTZOID, TEXTOID};
 	Datum		values[] = {
 		ObjectIdGetDatum(target), TimestampTzGetDatum(before),
 		path == NULL ? (Datum) 0 : CStringGetTextDatum(path)
 	};
-	uint64		rows;
 
 	check_owner(target, &table);
-	begin_statements(&table);
-	rows = run(psprintf("DELETE FROM %s"
-						" WHERE target OPERATOR(pg_catalog.=) $1 AND finished OPERATOR(pg_catalog.<) $2"
-						" AND ($3 IS NULL OR path OPERATOR(pg_catalog.=) $3)", table.name),
-			   SPI_OK_DELETE, 3, types, values, path == NULL ? "  n" : NULL);
-	end_statements(&table);
-	return rows;
+	return history_table_run(&table,
+							 psprintf("DELETE FROM %s"
+									  " WHERE target OPERATOR(pg_catalog.=) $1"
+									  " AND finished OPERATOR(pg_catalog.<) $2"
+									  " AND ($3 IS NULL OR path OPERATOR(pg_catalog.=) $3)", table.name),
+							 3, types, values, path == NULL ? "  n" : NULL, NULL, 0);
 }

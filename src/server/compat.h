@@ -96,6 +96,32 @@ compat_set_updated(Query *query, Bitmapset *columns)
 #endif
 }
 
+/* As whom privileges on the tables of a query are checked, as for a view: not who runs it. */
+static inline void
+compat_query_check_as(Query *query, Oid role)
+{
+#if PG_VERSION_NUM >= 160000
+	ListCell   *lc;
+
+	foreach(lc, query->rteperminfos)
+		lfirst_node(RTEPermissionInfo, lc)->checkAsUser = role;
+#endif
+}
+
+static inline void
+compat_entry_check_as(RangeTblEntry *entry, Oid role)
+{
+#if PG_VERSION_NUM < 160000
+	entry->checkAsUser = role;
+#endif
+}
+
+#if PG_VERSION_NUM >= 180000
+#define compat_executor_run(query) ExecutorRun((query), ForwardScanDirection, 0)
+#else
+#define compat_executor_run(query) ExecutorRun((query), ForwardScanDirection, 0, true)
+#endif
+
 /* Plans a query, honoring planner hooks. */
 #include "tcop/tcopprot.h"
 

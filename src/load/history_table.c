@@ -1,0 +1,156 @@
+/*
+ * history_table.c
+ *		See history_table.h.
+ */
+#include "postgres.h"
+
+#include "access/xact.h"
+#include "catalog/dependency.h"
+#include "catalog/pg_class.h"
+#include "executor/executor.h"
+#include "executor/tstoreReceiver.h"
+#include "load/history_table.h"
+#include "miscadmin.h"
+#include "nodes/nodeFuncs.h"
+#include "server/compat.h"
+#include "server/extension.h"
+#include "table/statement.h"
+#include "tcop/tcopprot.h"
+#include "utils/datum.h"
+#include "utils/lsyscache.h"
+#include "utils/snapmgr.h"
+#include "utils/syscache.h"
+
+HistoryTable
+history_table_find(void)
+{
+	HistoryTable table = {0};
+	Extension	extension;
+	HeapTuple	tuple;
+
+	if (extension_find("pgbulk", &extension))
+		table.relid = get_relname_relid(HISTORY_TABLE, extension.schema);
+	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(table.relid));
+	if (!HeapTupleIsValid(tuple) ||
+		getExtensionOfObject(RelationRelationId, table.relid) != extension.oid)
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_TABLE),
+				 errmsg("table \"%s\" of extension \"pgbulk\" does not exist", HISTORY_TABLE)));
+	table.owner = ((Form_pg_class) GETSTRUCT(tuple))->relowner;
+	ReleaseSysCache(tuple);
+	table.name = statement_table(table.relid);
+	return table;
+}
+
+/* Has privileges checked as the table's owner, within queries, too; true: another table is meant. */
+static bool
+check_as_owner(Node *node, void *arg)
+{
+	const HistoryTable *table = arg;
+
+	if (node == NULL)
+		return false;
+	if (IsA(node, RangeTblEntry))
+	{
+		RangeTblEntry *entry = castNode(RangeTblEntry, node);
+
+		compat_entry_check_as(entry, table->owner);
+		return entry->rtekind == RTE_RELATION && entry->relid != table->relid;
+	}
+	if (IsA(node, Query))
+	{
+		Query	   *query = castNode(Query, node);
+
+		compat_query_check_as(query, table->owner);
+		return query_tree_walker(query, check_as_owner, arg, QTW_EXAMINE_RTES_BEFORE);
+	}
+	return expression_tree_walker(node, check_as_owner, arg);
+}
+
+static PlannedStmt *
+plan(const HistoryTable *table, const char *sql, const Oid *types, int n)
+{
+	RawStmt    *parsed = linitial_node(RawStmt, pg_parse_query(sql));
+	List	   *queries = pg_analyze_and_rewrite_fixedparams(parsed, sql, types, n, NULL);
+
+	/* a rule makes other queries */
+	if (list_length(queries) != 1 || check_as_owner(linitial(queries), (void *) table))
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("table \"%s\" of extension \"pgbulk\" has been replaced", HISTORY_TABLE)));
+	return compat_plan_query(linitial_node(Query, queries), sql);
+}
+
+static ParamListInfo
+make_parameters(int n, const Oid *types, const Datum *values, const char *nulls)
+{
+	ParamListInfo parameters = makeParamList(n);
+
+	for (int i = 0; i < n; i++)
+		parameters->params[i] = (ParamExternData) {
+			.value = values[i],
+			.isnull = nulls != NULL && nulls[i] == 'n',
+			.pflags = PARAM_FLAG_CONST,
+			.ptype = types[i]
+		};
+	return parameters;
+}
+
+/* The values of the first row. */
+static void
+take_results(Tuplestorestate *rows, TupleDesc desc, Datum *results, int nresults)
+{
+	TupleTableSlot *slot = MakeSingleTupleTableSlot(desc, &TTSOpsMinimalTuple);
+
+	if (tuplestore_gettupleslot(rows, true, false, slot))
+		for (int i = 0; i < nresults; i++)
+		{
+			Form_pg_attribute attribute = TupleDescAttr(desc, i);
+			bool		isnull;
+			Datum		value = slot_getattr(slot, i + 1, &isnull);
+
+			results[i] = isnull ? (Datum) 0 :
+				datumCopy(value, attribute->attbyval, attribute->attlen);
+		}
+	ExecDropSingleTupleTableSlot(slot);
+}
+
+uint64
+history_table_run(const HistoryTable *table, const char *sql, int n, Oid *types, Datum *values,
+				  const char *nulls, Datum *results, int nresults)
+{
+	PlannedStmt *planned;
+	Tuplestorestate *rows = NULL;
+	DestReceiver *receiver = None_Receiver;
+	QueryDesc  *query;
+	uint64		processed;
+
+	CommandCounterIncrement();
+	PushActiveSnapshot(GetTransactionSnapshot());
+	planned = plan(table, sql, types, n);
+	if (nresults > 0)
+	{
+		rows = tuplestore_begin_heap(false, false, work_mem);
+		receiver = CreateTuplestoreDestReceiver();
+		SetTuplestoreDestReceiverParams(receiver, rows, CurrentMemoryContext, false, NULL, NULL);
+	}
+	/* what was waited for while the table was locked is to be seen */
+	PopActiveSnapshot();
+	PushActiveSnapshot(GetTransactionSnapshot());
+	query = CreateQueryDesc(planned, sql, GetActiveSnapshot(), InvalidSnapshot, receiver,
+							make_parameters(n, types, values, nulls), NULL, 0);
+	ExecutorStart(query, 0);
+	compat_executor_run(query);
+	processed = query->estate->es_processed;
+	ExecutorFinish(query);
+	if (nresults > 0)
+	{
+		take_results(rows, query->tupDesc, results, nresults);
+		tuplestore_end(rows);
+	}
+	ExecutorEnd(query);
+	FreeQueryDesc(query);
+	PopActiveSnapshot();
+	CommandCounterIncrement();
+	return processed;
+}
