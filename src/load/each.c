@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "access/xact.h"
 #include "catalog/pg_authid.h"
 #include "catalog/pg_type.h"
 #include "executor/spi.h"
@@ -306,6 +307,12 @@ load_in_turn(const Each *each, const char *path, const char *pattern, const List
 	result->files_passed_over += passed_over;
 	result->files_loaded += !passed_over;
 	SPI_freetuptable(SPI_tuptable);
+	/* the rows are to be on disk before their file goes, or what says that it was loaded */
+	if (each->after != AFTER_KEEP)
+	{
+		(void) GetCurrentTransactionId();
+		ForceSyncCommit();
+	}
 	SPI_commit();
 	dispose(each, path, &stamp, place);
 }
