@@ -231,6 +231,38 @@ REVOKE ALL ON merged FROM regress_merger;
 REVOKE pg_read_server_files FROM regress_merger;
 DROP ROLE regress_merger;
 
+-- nor without a column of the file
+CREATE TABLE secrets (id int PRIMARY KEY DEFAULT 1, secret text);
+INSERT INTO secrets VALUES (1, 'secret');
+CREATE ROLE regress_merger;
+GRANT pg_read_server_files TO regress_merger;
+GRANT INSERT ON secrets TO regress_merger;
+SELECT write_file(:'path', 'x');
+SET ROLE regress_merger;
+SELECT counts('secrets', :'path', '{"columns": [null], "on_duplicate": {"set": "all", "where": "old.secret::int > 0"}}');
+RESET ROLE;
+DROP TABLE secrets;
+REVOKE pg_read_server_files FROM regress_merger;
+DROP ROLE regress_merger;
+
+-- "all" of what a function makes
+CREATE TABLE made (id int PRIMARY KEY, v text);
+INSERT INTO made VALUES (1, 'old');
+CREATE FUNCTION make(a text, b text) RETURNS made LANGUAGE sql AS 'SELECT a::int, upper(b)';
+SELECT write_file(:'path', '1,new');
+SELECT counts('made', :'path', '{"transform": "make", "on_duplicate": {"set": "all"}}');
+TABLE made;
+DROP FUNCTION make;
+DROP TABLE made;
+
+-- rows that delete by a key that would be computed, or with them others of the load
+CREATE TABLE keyed_by (a int, k int GENERATED ALWAYS AS (a * 2) STORED UNIQUE);
+SELECT counts('keyed_by', :'path', '{"columns": ["a", null], "on_duplicate": {"delete": "true"}}');
+DROP TABLE keyed_by;
+CREATE TABLE tree (id int PRIMARY KEY, parent int REFERENCES tree ON DELETE CASCADE, gone bool);
+SELECT counts('tree', :'path', '{"on_duplicate": {"set": "all", "delete": "new.gone"}}');
+DROP TABLE tree;
+
 -- views
 CREATE VIEW merged_view AS TABLE merged;
 SELECT counts('merged_view', :'path', '{"on_duplicate": {"set": "all"}}');

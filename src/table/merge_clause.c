@@ -152,6 +152,23 @@ find_key(Relation rel, List *names)
 	return result;
 }
 
+/* A row that deletes another is stored nowhere, so its generated columns are not computed. */
+static void
+check_key_given(Relation rel, const Bitmapset *key)
+{
+	for (int i = 0; i < RelationGetNumberOfAttributes(rel); i++)
+	{
+		Form_pg_attribute att = TupleDescAttr(RelationGetDescr(rel), i);
+
+		if (att->attgenerated &&
+			bms_is_member(att->attnum - FirstLowInvalidHeapAttributeNumber, key))
+			ereport(ERROR,
+					(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+					 errmsg("\"delete\" in option \"on_duplicate\" cannot be used with a key that is generated"),
+					 errdetail("Column \"%s\" is a generated column.", NameStr(att->attname))));
+	}
+}
+
 /* ---- expressions ---- */
 
 /*
@@ -321,6 +338,8 @@ merge_clause_open(Relation rel, const BulkMerge *merge)
 	pull_varattnos((Node *) RelationGetIndexExpressions(index), 1, &clause->read);
 	pull_varattnos((Node *) RelationGetIndexPredicate(index), 1, &clause->read);
 	index_close(index, NoLock);
+	if (merge->remove != NULL)
+		check_key_given(rel, clause->read);
 
 	clause->all = merge->all;
 	foreach(lc, merge->set)

@@ -57,9 +57,10 @@
 /*
  * The part of the server's lock table that writer auto may fill with locks of
  * partitions and their indexes.  COPY locks only partitions that get rows, which
- * of a table that has none will be most of them.
+ * of a table that has none will be most of them; the rest is for others, and for
+ * another load at the same time.
  */
-#define AUTO_LOCKS (2.0 / 3)
+#define AUTO_LOCKS (1.0 / 3)
 
 /* Tables, partitioned tables, and views whose trigger takes the rows. */
 static void
@@ -386,7 +387,8 @@ show_insert(Target *target)
 	if (target->shown && bms_is_subset(inserted, target->inserted))
 		return;
 	statement_insert(target->rel, inserted, COMPAT_SELECTED_COLS(target->nsitem));
-	if (target->merge != NULL && !bms_is_empty(COMPAT_UPDATED_COLS(target->nsitem)))
+	/* without columns, UPDATE on any of them suffices */
+	if (target->merge != NULL && (target->merge->all || target->merge->set != NIL))
 		statement_update(target->rel, COMPAT_UPDATED_COLS(target->nsitem),
 						 target->merge->read);
 	target->shown = true;
@@ -528,12 +530,17 @@ make_range_table(Target *target)
 static void
 check_cascades(Relation rel, const BulkOptions *options)
 {
-	if (options->on_duplicate == BULK_ON_DUPLICATE_KEEP_NEW &&
+	bool		merges = options->merge != NULL && options->merge->remove != NULL;
+
+	if ((options->on_duplicate == BULK_ON_DUPLICATE_KEEP_NEW || merges) &&
 		cascades_return(RelationGetRelid(rel)))
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 merges ?
+				 errmsg("rows of \"%s\" cannot be deleted by others", RelationGetRelationName(rel)) :
 				 errmsg("rows of \"%s\" cannot be replaced", RelationGetRelationName(rel)),
 				 errdetail("A foreign key deletes or changes rows of the table when others go, and with them those that replace them."),
+				 merges ? errhint("Let the key do nothing ON DELETE.") :
 				 errhint("Use \"keep_old\" for option \"on_duplicate\", or let the key do nothing ON DELETE.")));
 }
 

@@ -7,6 +7,7 @@
  */
 #include "postgres.h"
 
+#include "access/sysattr.h"
 #include "access/tupconvert.h"
 #include "access/xact.h"
 #include "check/duplicates.h"
@@ -70,6 +71,9 @@ row_merge_open(const LeafContext *context, Leaf *leaf)
 	if (context->guard->open)
 		CurrentResourceOwner = context->guard->owner;
 	old = MemoryContextSwitchTo(estate->es_query_cxt);
+	if (leaf->arbiter == NULL)
+		elog(ERROR, "index %u of \"%s\" does not tell which rows are the same", clause->key,
+			 RelationGetRelationName(rel));
 	merge = palloc0(sizeof(RowMerge));
 	merge->clause = clause;
 	merge->target = context->target;
@@ -142,16 +146,6 @@ show_rows(const LeafContext *context, const RowMerge *merge, TupleTableSlot *old
 	return econtext;
 }
 
-/* The column gets the value of the new row; attnum: or 0, where a field is not loaded. */
-static inline void
-take_value(TupleTableSlot *result, const TupleTableSlot *new_row, AttrNumber attnum)
-{
-	if (attnum == InvalidAttrNumber)
-		return;
-	result->tts_values[attnum - 1] = new_row->tts_values[attnum - 1];
-	result->tts_isnull[attnum - 1] = new_row->tts_isnull[attnum - 1];
-}
-
 /* The new version of the row, in the form of the target: the old one but for what is set. */
 static void
 evaluate_columns(const RowMerge *merge, ExprContext *econtext)
@@ -167,14 +161,13 @@ evaluate_columns(const RowMerge *merge, ExprContext *econtext)
 	memcpy(result->tts_values, old_row->tts_values, sizeof(Datum) * natts);
 	memcpy(result->tts_isnull, old_row->tts_isnull, sizeof(bool) * natts);
 	if (merge->clause->all)
-	{
-		const Target *target = merge->target;
+		for (int i = -1; (i = bms_next_member(COMPAT_UPDATED_COLS(merge->target->nsitem), i)) >= 0;)
+		{
+			int			column = i + FirstLowInvalidHeapAttributeNumber - 1;
 
-		for (int i = 0; i < target->nfields; i++)
-			take_value(result, new_row, target->attnums[i]);
-		for (int i = 0; i < target->nextras; i++)
-			take_value(result, new_row, target->extras[i]);
-	}
+			result->tts_values[column] = new_row->tts_values[column];
+			result->tts_isnull[column] = new_row->tts_isnull[column];
+		}
 	for (int i = 0; i < merge->ncolumns; i++)
 	{
 		int			column = merge->columns[i].attnum - 1;
