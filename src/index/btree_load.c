@@ -75,7 +75,8 @@ take_singles(void *arg, const SortItem *items, Size n)
 	union
 	{
 		char		bytes[SINGLES_AT_ONCE * SHAPE_INTEGER_TUPLE + SHAPE_INTEGER_TUPLE];
-		IndexTupleData align;
+		IndexTupleData tuple;
+		int64		align;
 	}			tuples;
 
 	btree_end_key(load->btree);

@@ -52,10 +52,12 @@ extend_file(Relation rel, BlockNumber first, uint32 n)
 	pfree(file);
 	if (fd < 0)
 		return false;
+#ifdef HAVE_POSIX_FALLOCATE
 	do
 		result = posix_fallocate(fd, (off_t) (first % RELSEG_SIZE) * BLCKSZ,
 								 (off_t) n * BLCKSZ);
 	while (result == EINTR);
+#endif
 	CloseTransientFile(fd);
 	return result == 0;
 }
