@@ -3,9 +3,9 @@
  *		Statements about the table bulk_load_history.
  *
  * Privileges on it are checked as its owner, as for a view, since users have none; but all runs as
- * whoever loads: nobody's rights are taken.  So a table, a trigger or a rule that somebody puts in its place while
- * a statement waits gets nothing that its author has not.  A statement that has come to another
- * table than the extension's, or to more than that one, is an error.
+ * whoever loads: nobody's rights are taken.  So a table, a trigger or a rule that somebody puts in
+ * its place while a statement waits gets nothing that its author has not.  A statement that has
+ * come to another table than the extension's, or to more than that one, is an error.
  */
 #ifndef PGBULK_HISTORY_TABLE_H
 #define PGBULK_HISTORY_TABLE_H

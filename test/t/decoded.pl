@@ -165,7 +165,7 @@ foreach my $name (qw(everything roots inserts))
 			ORDER BY contype LOOP EXECUTE format('ALTER TABLE %s DROP CONSTRAINT %I CASCADE', r.t, r.conname); END LOOP;
 		FOR r IN SELECT indexrelid::regclass AS i FROM pg_index JOIN pg_class c ON c.oid = indrelid WHERE relnamespace = 'public'::regnamespace LOOP EXECUTE format('DROP INDEX %s', r.i); END LOOP; END$$})
 	  if $name eq 'inserts';
-	$subscriber->safe_psql($name, "CREATE SUBSCRIPTION $name CONNECTION '" . $node->connstr . " dbname=postgres' PUBLICATION $name WITH (copy_data = false)");
+	$subscriber->safe_psql($name, "CREATE EXTENSION pgbulk; CREATE SUBSCRIPTION $name CONNECTION '" . $node->connstr . " dbname=postgres' PUBLICATION $name WITH (copy_data = false)");
 }
 $node->safe_psql('postgres', "SELECT pg_create_logical_replication_slot('slot', 'test_decoding')");
 my $load = PgBulk::Session->new($node);

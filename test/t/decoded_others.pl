@@ -68,7 +68,7 @@ my %subscriptions = (
 foreach my $name (sort keys %subscriptions)
 {
 	$subscriber->safe_psql('postgres', "CREATE DATABASE $name");
-	$subscriber->safe_psql($name, "$ddl CREATE SUBSCRIPTION $name CONNECTION '" . $node->connstr . " dbname=postgres' PUBLICATION p WITH ($subscriptions{$name})");
+	$subscriber->safe_psql($name, "$ddl CREATE EXTENSION pgbulk; CREATE SUBSCRIPTION $name CONNECTION '" . $node->connstr . " dbname=postgres' PUBLICATION p WITH ($subscriptions{$name})");
 	$subscriber->wait_for_subscription_sync($node, $name, $name);
 }
 $node->safe_psql('postgres', q{SELECT pg_create_logical_replication_slot('plain', 'test_decoding'), pg_create_logical_replication_slot('prepared', 'test_decoding', false, true)});

@@ -53,7 +53,7 @@ $primary->safe_psql('postgres', "$tables $rejected
 	CREATE INDEX ON plain (i); CREATE INDEX ON plain USING hash (s); CREATE INDEX ON parts (s);
 	CREATE INDEX ON keyed USING gin (j); CREATE INDEX ON keyed USING brin (i);
 	CREATE PUBLICATION all_of_it FOR ALL TABLES WITH (publish_via_partition_root = true)");
-$subscriber->safe_psql('postgres', "$tables $rejected CREATE SUBSCRIPTION sub CONNECTION '"
+$subscriber->safe_psql('postgres', "$tables $rejected CREATE EXTENSION pgbulk; CREATE SUBSCRIPTION sub CONNECTION '"
 	  . $primary->connstr . ' dbname=postgres' . "' PUBLICATION all_of_it");
 $subscriber->wait_for_subscription_sync($primary, 'sub');
 

@@ -62,7 +62,7 @@ foreach my $how ([ 'whole', 'off' ], [ 'streamed', 'on' ])
 {
 	my ($name, $streaming) = @$how;
 	$subscriber->safe_psql('postgres', "CREATE DATABASE $name");
-	$subscriber->safe_psql($name, "$create; CREATE SUBSCRIPTION $name $from WITH (streaming = $streaming)");
+	$subscriber->safe_psql($name, "$create; CREATE EXTENSION pgbulk; CREATE SUBSCRIPTION $name $from WITH (streaming = $streaming)");
 }
 $subscriber->wait_for_subscription_sync($primary, $_, $_) foreach qw(whole streamed);
 
