@@ -42,7 +42,7 @@ history_table_find(void)
 	return table;
 }
 
-/* Has privileges checked as the table's owner, within queries, too; true: another table is meant. */
+/* Privileges are checked as the table's owner, in queries within, too; true: another is meant. */
 static bool
 check_as_owner(Node *node, void *arg)
 {
