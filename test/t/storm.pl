@@ -56,12 +56,19 @@ sub maybe { return rand() < ($_[1] // 0.5) ? $_[0] : '' }
 
 sub noted { my ($t, $sql) = @_; return "WITH d AS ($sql RETURNING 1) INSERT INTO ledger SELECT '$t', count(*) FROM d"; }
 
+# Statements of one transaction: none of them where somebody has canceled its BEGIN.
+sub transaction
+{
+	my ($statements) = @_;
+	return "BEGIN;\n\\if :ERROR\n\\else\n$statements;\n\\endif\n";
+}
+
 sub copy_load
 {
 	my $t = one_of(keys %counted);
 	my $file = one_of(@files);
 
-	return "BEGIN; SET LOCAL pgbulk.copy = off; COPY $t (i, s) FROM '$file' (FORMAT csv); INSERT INTO ledger VALUES ('$t', $rows{$file}); " . one_of('COMMIT', 'COMMIT', 'ROLLBACK');
+	return transaction("SET LOCAL pgbulk.copy = off; COPY $t (i, s) FROM '$file' (FORMAT csv); INSERT INTO ledger VALUES ('$t', $rows{$file}); " . one_of('COMMIT', 'COMMIT', 'ROLLBACK'));
 }
 
 sub load
@@ -71,7 +78,7 @@ sub load
 	my $end = maybe('SAVEPOINT s; ROLLBACK TO s; ', 0.2) . one_of('COMMIT', 'COMMIT', 'COMMIT', 'ROLLBACK');
 
 	return copy_load() if $by_copy;
-	return "BEGIN; SET LOCAL pgbulk.copy = " . one_of('on', 'exclusive') . "; COPY $t (i, s) FROM '$file' (FORMAT csv); INSERT INTO ledger VALUES ('$t', $rows{$file}); $end" if rand() < 0.3;
+	return transaction("SET LOCAL pgbulk.copy = " . one_of('on', 'exclusive') . "; COPY $t (i, s) FROM '$file' (FORMAT csv); INSERT INTO ledger VALUES ('$t', $rows{$file}); $end") if rand() < 0.3;
 
 	my @options = ('"log_verbosity": "silent"', '"columns": ["i", "s"]');
 	my $lock = '';
@@ -87,8 +94,8 @@ sub load
 		@options = grep { !/dry_run/ } @options;
 	}
 	$file = $bad if "@options" =~ /on_error/ && rand() < 0.3;
-	return "SET pgbulk.chunk_size = " . one_of(16384, 65536, 1048576) . "; BEGIN; $lock" . maybe('SAVEPOINT r; ', 0.2)
-	  . "INSERT INTO ledger SELECT '$t', CASE writer WHEN 'none' THEN 0 ELSE rows_loaded - rows_replaced END FROM bulk_load('$t', '$file', '{" . join(', ', @options) . "}'); $end";
+	return "SET pgbulk.chunk_size = " . one_of(16384, 65536, 1048576) . '; ' . transaction($lock . maybe('SAVEPOINT r; ', 0.2)
+	  . "INSERT INTO ledger SELECT '$t', CASE writer WHEN 'none' THEN 0 ELSE rows_loaded - rows_replaced END FROM bulk_load('$t', '$file', '{" . join(', ', @options) . "}'); $end");
 }
 
 sub write_some
@@ -101,9 +108,9 @@ sub write_some
 		"WITH d AS (DELETE FROM $t WHERE $where RETURNING 1) INSERT INTO ledger SELECT '$t', -count(*) FROM d",
 		"UPDATE $t SET s = 'updated' WHERE $where",
 		noted($t, "INSERT INTO $t (i, s) SELECT i, 'inserted' FROM generate_series($from, least(19999, $from + 200)) i ON CONFLICT DO NOTHING"),
-		"BEGIN; LOCK $t; INSERT INTO ledger SELECT '$t', -count(*) FROM $t; TRUNCATE $t; " . one_of('COMMIT', 'ROLLBACK'),
+		transaction("LOCK $t; INSERT INTO ledger SELECT '$t', -count(*) FROM $t; TRUNCATE $t; " . one_of('COMMIT', 'ROLLBACK')),
 		"SELECT count(*) FROM $t WHERE $where",
-		"BEGIN; SELECT count(*) FROM $t; SELECT pg_sleep(0.05); SELECT count(*) FROM $t; COMMIT");
+		transaction("SELECT count(*) FROM $t; SELECT pg_sleep(0.05); SELECT count(*) FROM $t; COMMIT"));
 }
 
 my $made = 0;
