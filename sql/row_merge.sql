@@ -133,7 +133,7 @@ CREATE TABLE watched (id int PRIMARY KEY, a int, b int);
 INSERT INTO watched VALUES (1, 1, 1), (2, 2, 2), (3, 3, 3);
 CREATE FUNCTION tell() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
-  RAISE WARNING '% % %: % %', TG_NAME, TG_WHEN, TG_OP, CASE WHEN TG_OP <> 'INSERT' THEN OLD END, CASE WHEN TG_OP <> 'DELETE' THEN NEW END;
+  RAISE NOTICE '% % %: % %', TG_NAME, TG_WHEN, TG_OP, CASE WHEN TG_OP <> 'INSERT' THEN OLD END, CASE WHEN TG_OP <> 'DELETE' THEN NEW END;
   IF TG_OP = 'UPDATE' AND TG_WHEN = 'BEFORE' THEN
     IF NEW.a = 20 THEN RETURN NULL; END IF;
     NEW.b := NEW.b + 1000;
@@ -146,7 +146,7 @@ BEGIN
   IF TG_WHEN = 'AFTER' AND TG_OP = 'UPDATE' THEN
     SELECT string_agg(o::text || ' -> ' || n::text, ', ' ORDER BY o.id) INTO t FROM olds o JOIN news n USING (id);
   END IF;
-  RAISE WARNING '% %: %', TG_WHEN, TG_OP, t;
+  RAISE NOTICE '% %: %', TG_WHEN, TG_OP, t;
   RETURN NULL;
 END $$;
 CREATE TRIGGER before_row BEFORE INSERT OR UPDATE OR DELETE ON watched FOR EACH ROW EXECUTE FUNCTION tell();
@@ -155,7 +155,9 @@ CREATE TRIGGER of_b AFTER UPDATE OF b ON watched FOR EACH ROW EXECUTE FUNCTION t
 CREATE TRIGGER before_all BEFORE INSERT OR UPDATE OR DELETE ON watched EXECUTE FUNCTION tell_all();
 CREATE TRIGGER after_all AFTER UPDATE ON watched REFERENCING OLD TABLE olds NEW TABLE news EXECUTE FUNCTION tell_all();
 SELECT write_file(:'path', E'1,10,100\n2,20,200\n3,-1,0\n4,40,400\n4,41,410');
+SET client_min_messages = notice;
 SELECT counts('watched', :'path', '{"on_duplicate": {"set": ["a"], "delete": "new.a < 0"}}');
+SET client_min_messages = warning;
 TABLE watched ORDER BY id;
 
 -- foreign keys
