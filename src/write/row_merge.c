@@ -275,21 +275,19 @@ merge_rows(LeafContext *context, Leaf *leaf, ItemPointer tid, TupleTableSlot *sl
 	EState	   *estate = context->writer->estate;
 	ResultRelInfo *rri = leaf->rri;
 	ExprContext *econtext = show_rows(context, merge, arbiter_standing(leaf->arbiter), slot);
-	TupleTableSlot *merged = merge->root_row;
+	TupleTableSlot *merged = merge->merged;
 	bool		good;
 
-	if (!passes_where(context, merge, econtext))
-		return set_aside(context, leaf, slot);
-	if (merge->ncolumns == 0 && !merge->clause->all)
+	if (!passes_where(context, merge, econtext) ||
+		(merge->ncolumns == 0 && !merge->clause->all))
 		return set_aside(context, leaf, slot);
 	guard_enter(context->guard);
 	evaluate_columns(merge, econtext);
 	guard_leave(context->guard, true);
 	if (leaf->map != NULL)
-		merged = execute_attr_map_slot(leaf->map->attrMap, merged, merge->merged);
+		(void) execute_attr_map_slot(leaf->map->attrMap, merge->root_row, merged);
 	else
-		ExecCopySlot(merge->merged, merged);
-	merged = merge->merged;
+		ExecCopySlot(merged, merge->root_row);
 	ExecMaterializeSlot(merged);
 	merged->tts_tableOid = RelationGetRelid(rri->ri_RelationDesc);
 
@@ -306,13 +304,6 @@ merge_rows(LeafContext *context, Leaf *leaf, ItemPointer tid, TupleTableSlot *sl
 }
 
 /* ---- rows ---- */
-
-/* The lock of an UPDATE of those columns. */
-static LockTupleMode
-update_mode(const LeafContext *context, const Leaf *leaf)
-{
-	return ExecUpdateLockMode(context->writer->estate, leaf->rri);
-}
 
 WriterVerdict
 row_merge_put(LeafContext *context, Leaf *leaf, TupleTableSlot *slot, RowError *err)
@@ -337,7 +328,8 @@ row_merge_put(LeafContext *context, Leaf *leaf, TupleTableSlot *slot, RowError *
 			if (done)
 				leaf_fire(context, leaf, proposed, recheck);
 		}
-		else if (arbiter_lock(context, leaf, &tid, update_mode(context, leaf)))
+		else if (arbiter_lock(context, leaf, &tid,
+							  ExecUpdateLockMode(context->writer->estate, leaf->rri)))
 		{
 			verdict = merge_rows(context, leaf, &tid, proposed, err);
 			ExecClearTuple(arbiter_standing(leaf->arbiter));
