@@ -490,14 +490,15 @@ foreach my $method (qw(merge rebuild insert))
 	$watch->ask('DROP INDEX t_held; CREATE INDEX t_busy_n ON t (busy(i), n); CREATE INDEX t_busy_s ON t (busy(i), s); DROP INDEX t_n, t_i, t_s');
 	fails("$method, a worker is lost", qr/^(?:57P01|55000)$/, sub {
 		my ($load) = @_;
-		my $worker = "SELECT pid FROM pg_stat_activity WHERE backend_type = 'parallel worker' AND wait_event = 'PgSleep' LIMIT 1";
+		my $worker;
 
 		$load->send(bulk_load($method, 1));
 		wait_for('a worker', sub {
 			die "the load has no worker: $load->{err}" if $load->done;
-			return $watch->ask($worker) ne '';
+			$worker = $watch->ask("SELECT pid FROM pg_stat_activity WHERE backend_type = 'parallel worker' AND wait_event = 'PgSleep' LIMIT 1");
+			return $worker ne '';
 		});
-		$watch->ask("SELECT pg_terminate_backend(($worker))");
+		is($watch->ask("SELECT pg_terminate_backend($worker)"), 't', "$method: a worker is ended");
 		$load->wait;
 	});
 	append_to_file($open, '');
