@@ -102,6 +102,8 @@ func (s *session) copy(n, bad int, meanwhile func()) error {
 	if err != nil {
 		return err
 	}
+	// it reads what the server sends until it is closed; the rollback must not read at the same time
+	defer statement.Close()
 	for i := 0; i < n; i++ {
 		if i == n/2 && meanwhile != nil {
 			meanwhile()
