@@ -102,6 +102,21 @@ guard_leave(Guard *guard, bool is_volatile)
 }
 
 /*
+ * What is opened from here on belongs to the resource owner around the guard,
+ * so that it outlives the guard's subtransaction.  Returns the owner to go back
+ * to by setting CurrentResourceOwner.
+ */
+static inline ResourceOwner
+guard_owner_enter(const Guard *guard)
+{
+	ResourceOwner owner = CurrentResourceOwner;
+
+	if (guard->open)
+		CurrentResourceOwner = guard->owner;
+	return owner;
+}
+
+/*
  * Calls body(arg).  Returns NULL when it has returned, or the error that was
  * thrown under an open guard (valid until the next one), after the guard's
  * subtransaction has been rolled back.  Errors that are not about data (cancel,

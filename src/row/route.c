@@ -120,15 +120,13 @@ static RouteLevel *
 child_level(Router *router, RouteLevel *level, int index)
 {
 	RouteLevel	   *child = level->children[index];
-	ResourceOwner owner = CurrentResourceOwner;
+	ResourceOwner owner;
 	MemoryContext context;
 
 	if (child != NULL)
 		return child;
 
-	/* it must outlive the guard's subtransaction */
-	if (router->guard->open)
-		CurrentResourceOwner = router->guard->owner;
+	owner = guard_owner_enter(router->guard);
 	child = open_level(router,
 					   table_open(level->desc->oids[index], RowExclusiveLock),
 					   router->root->rel);

@@ -80,11 +80,8 @@ leaf_open(LeafContext *context, ResultRelInfo *rri, bool batches)
 	Relation	rel = rri->ri_RelationDesc;
 	TriggerDesc *triggers = rri->ri_TrigDesc;
 	Leaf	   *leaf = palloc0(sizeof(Leaf));
-	ResourceOwner owner = CurrentResourceOwner;
+	ResourceOwner owner = guard_owner_enter(context->guard);	/* slots pin descriptors */
 
-	/* slots pin descriptors, and outlive the guard of the row that has come to the leaf */
-	if (context->guard->open)
-		CurrentResourceOwner = context->guard->owner;
 	leaf->rri = rri;
 	leaf->shared = -1;
 	toast_forget_indexes(rel);
@@ -219,11 +216,8 @@ leaf_slot(LeafContext *context, Leaf *leaf, int index)
 	if (index >= leaf->nslots)
 	{
 		MemoryContext old;
-		ResourceOwner owner = CurrentResourceOwner;
+		ResourceOwner owner = guard_owner_enter(context->guard);	/* a slot pins a descriptor */
 
-		/* a slot of the table's own kind pins its descriptor, and outlives the guard */
-		if (context->guard->open)
-			CurrentResourceOwner = context->guard->owner;
 		old = MemoryContextSwitchTo(context->writer->estate->es_query_cxt);
 		leaf->slots[index] = leaf->former != NULL ? make_heap_slot(leaf) :
 			table_slot_create(leaf->rri->ri_RelationDesc, NULL);

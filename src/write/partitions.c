@@ -74,15 +74,10 @@ static void *
 open_partition(Partitions *partitions, TupleTableSlot *slot)
 {
 	Guard	   *guard = partitions->guard;
-	ResourceOwner owner = CurrentResourceOwner;
+	ResourceOwner owner = guard_owner_enter(guard);
 	ResultRelInfo *rri;
 
-	/*
-	 * What is opened now must outlive the guard's subtransaction, and what is
-	 * wrong with a partition is not the row's fault.
-	 */
-	if (guard->open)
-		CurrentResourceOwner = guard->owner;
+	/* what is wrong with a partition is not the row's fault */
 	guard->work = GUARD_NOT_ROW;
 	rri = ExecFindPartition(partitions->mtstate, partitions->root,
 							partitions->proute, slot, partitions->estate);

@@ -60,16 +60,15 @@ row_merge_open(const LeafContext *context, Leaf *leaf)
 	const MergeClause *clause = context->target->merge;
 	EState	   *estate = context->writer->estate;
 	Relation	rel = leaf->rri->ri_RelationDesc;
-	ResourceOwner owner = CurrentResourceOwner;
+	ResourceOwner owner;
 	MemoryContext old;
 	RowMerge   *merge;
 	ListCell   *lc;
 
 	if (clause == NULL)
 		return NULL;
-	/* slots pin descriptors, and outlive the guard of the row that has come to the leaf */
-	if (context->guard->open)
-		CurrentResourceOwner = context->guard->owner;
+	/* slots pin descriptors */
+	owner = guard_owner_enter(context->guard);
 	old = MemoryContextSwitchTo(estate->es_query_cxt);
 	if (leaf->arbiter == NULL)
 		elog(ERROR, "index %u of \"%s\" does not tell which rows are the same", clause->key,
