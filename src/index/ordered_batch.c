@@ -47,10 +47,17 @@ typedef enum OrderKind
 	ORDER_COMPARED				/* by a function of btrees */
 } OrderKind;
 
+/* What an entry is sorted by. */
+typedef union Place
+{
+	uint64		number;
+	Datum		value;			/* to be compared */
+} Place;
+
 typedef struct OrderedEntry
 {
 	RowId		row;
-	Datum		order;			/* a number, or a value to be compared */
+	Place		place;
 	bool		isnull;
 	MinimalTuple values;
 } OrderedEntry;
@@ -63,7 +70,7 @@ typedef struct OrderedBatch
 	TupleDesc	desc;			/* of values, which may have other types than the index's */
 	GISTSTATE  *gist;			/* ORDER_GIST */
 	SortSupportData ssup;		/* unless ORDER_CENTER */
-	bool		numbers;		/* order is one */
+	bool		numbers;		/* places are */
 	bool		by_value;		/* else of this kind */
 	int16		length;
 
@@ -174,9 +181,9 @@ find_center(Oid type, Datum value, float8 *x, float8 *y)
 	*y = box->low.y / 2 + box->high.y / 2;
 }
 
-/* By what a row is sorted; it may point to the row. */
-static Datum
-find_order(OrderedBatch *batch, const Datum *values, const bool *isnull)
+/* A value may point to the row. */
+static Place
+find_place(OrderedBatch *batch, const Datum *values, const bool *isnull)
 {
 	Relation	index = batch->base.index;
 	Datum		keys[INDEX_MAX_KEYS];
@@ -188,12 +195,14 @@ find_order(OrderedBatch *batch, const Datum *values, const bool *isnull)
 		case ORDER_GIST:
 			gistCompressValues(batch->gist, index, unconstify(Datum *, values),
 							   unconstify(bool *, isnull), true, keys);
-			return batch->numbers ? batch->ssup.abbrev_converter(keys[0], &batch->ssup) : keys[0];
+			if (batch->numbers)
+				return (Place) {.number = batch->ssup.abbrev_converter(keys[0], &batch->ssup)};
+			return (Place) {.value = keys[0]};
 		case ORDER_CENTER:
 			find_center(index->rd_opcintype[0], values[0], &x, &y);
-			return UInt64GetDatum(spread(order_float(x)) | spread(order_float(y)) << 1);
+			return (Place) {.number = spread(order_float(x)) | spread(order_float(y)) << 1};
 		default:
-			return values[0];
+			return (Place) {.value = values[0]};
 	}
 }
 
@@ -280,7 +289,7 @@ ordered_batch_put(Batch *base, const ItemPointerData *tid, const Datum *values,
 {
 	OrderedBatch *batch = (OrderedBatch *) base;
 	Datum		fetched[INDEX_MAX_KEYS];
-	Datum		order = (Datum) 0;
+	Place		place = {0};
 	OrderedEntry *entry;
 	MemoryContext old;
 
@@ -291,13 +300,14 @@ ordered_batch_put(Batch *base, const ItemPointerData *tid, const Datum *values,
 			fetched[i] = PointerGetDatum(PG_DETOAST_DATUM_PACKED(values[i]));
 	}
 	if (!isnull[0])
-		order = find_order(batch, fetched, isnull);
+		place = find_place(batch, fetched, isnull);
 	entry = add_entry(batch);
 	old = MemoryContextSwitchTo(batch->context);
 	entry->row = row_id(tid, true);
 	entry->isnull = isnull[0];
-	entry->order = isnull[0] || batch->numbers ? order :
-		datumCopy(order, batch->by_value, batch->length);
+	entry->place = place;
+	if (!isnull[0] && !batch->numbers)
+		entry->place.value = datumCopy(place.value, batch->by_value, batch->length);
 	entry->values = compat_form_minimal_tuple(batch->desc, fetched, unconstify(bool *, isnull));
 	MemoryContextSwitchTo(old);
 }
@@ -320,8 +330,8 @@ compare_entries(const void *a, const void *b, void *arg)
 	OrderedBatch *batch = arg;
 	const OrderedEntry *entry_a = *(OrderedEntry *const *) a;
 	const OrderedEntry *entry_b = *(OrderedEntry *const *) b;
-	int			order = ApplySortComparator(entry_a->order, entry_a->isnull,
-											entry_b->order, entry_b->isnull, &batch->ssup);
+	int			order = ApplySortComparator(entry_a->place.value, entry_a->isnull,
+											entry_b->place.value, entry_b->isnull, &batch->ssup);
 
 	return order != 0 ? order : entry_a->row < entry_b->row ? -1 : entry_a->row > entry_b->row;
 }
@@ -349,7 +359,7 @@ sort_entries(OrderedBatch *batch)
 	}
 	items = MemoryContextAllocHuge(CurrentMemoryContext, 2 * batch->n * sizeof(SortItem));
 	for (Size i = 0; i < batch->n; i++)
-		items[i] = (SortItem) {.key = DatumGetUInt64(batch->entries[i].order),.value = i};
+		items[i] = (SortItem) {.key = batch->entries[i].place.number,.value = i};
 	keysort_integers(items, items + batch->n, batch->n, poll);
 	for (Size i = 0; i < batch->n; i++)
 		sorted[i] = &batch->entries[items[i].value];
