@@ -11,6 +11,7 @@
  * Price: a nanosecond for 7 bytes or more, in the cache.
  */
 #include "scan/content_hash.h"
+#include "scan/wide.h"
 
 #include <string.h>
 
@@ -31,7 +32,7 @@
 static inline uint64_t
 fold(uint64_t a, uint64_t b)
 {
-	unsigned __int128 product = (unsigned __int128) a * b;
+	scan_uint128 product = (scan_uint128) a * b;
 
 	return (uint64_t) (product >> 64) ^ (uint64_t) product;
 }

@@ -8,8 +8,7 @@
  */
 #include "scan/values.h"
 #include "scan/values_swar.h"
-
-typedef unsigned __int128 uint128;
+#include "scan/wide.h"
 
 /* mantissa * 10^exponent; scale is the number of digits after the point. */
 typedef struct Decimal
@@ -56,7 +55,7 @@ decimal_short(const char *s, size_t n, Decimal *out)
 {
 	uint64_t	low = swar_load(s);
 	size_t		point = find_point(low);
-	uint128		text;
+	scan_uint128 text;
 	uint64_t	head;
 	uint64_t	tail;
 	unsigned	drop;
@@ -79,12 +78,12 @@ decimal_short(const char *s, size_t n, Decimal *out)
 		return swar_all_digits(tail);
 	}
 
-	text = (uint128) swar_load(s + 8) << 64 | low;
+	text = (scan_uint128) swar_load(s + 8) << 64 | low;
 	if (point == 8)
 		point += find_point((uint64_t) (text >> 64));
 	if (point < n)
 	{
-		uint128		after = ~(uint128) 0 << (point * 8);
+		scan_uint128 after = ~(scan_uint128) 0 << (point * 8);
 
 		text = (text & ~after) | ((text >> 8) & after);
 		out->scale = (int) (n - 1 - point);
@@ -270,7 +269,7 @@ round_to_binary(uint64_t mantissa, int exponent, int nbits,
 
 	if (exponent >= 0)
 	{
-		uint128		product = (uint128) mantissa * power_of_10[exponent];
+		scan_uint128 product = (scan_uint128) mantissa * power_of_10[exponent];
 		uint64_t	high = (uint64_t) (product >> 64);
 		int			shift;
 
@@ -286,15 +285,15 @@ round_to_binary(uint64_t mantissa, int exponent, int nbits,
 		uint64_t	divisor = power_of_10[-exponent];
 		int			m_shift = __builtin_clzll(mantissa);
 		int			d_shift = __builtin_clzll(divisor);
-		uint128		dividend;
+		scan_uint128 dividend;
 		int			lift;
 
 		mantissa <<= m_shift;
 		divisor <<= d_shift;
 		lift = mantissa < divisor ? 64 : 63;
-		dividend = (uint128) mantissa << lift;
+		dividend = (scan_uint128) mantissa << lift;
 		top = (uint64_t) (dividend / divisor);
-		rest = (uint128) top * divisor != dividend;
+		rest = (scan_uint128) top * divisor != dividend;
 		*power = d_shift - m_shift - lift;
 	}
 
