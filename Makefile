@@ -11,7 +11,7 @@ srcdir := $(patsubst %/,%,$(dir $(lastword $(MAKEFILE_LIST))))
 EXTENSION = pgbulk
 EXTVERSION := $(shell sed -n "s/^default_version *= *'\(.*\)'/\1/p" $(srcdir)/pgbulk.control)
 MODULE_big = pgbulk
-DATA = pgbulk--$(EXTVERSION).sql $(notdir $(wildcard $(srcdir)/pgbulk--*--*.sql))
+DATA = $(notdir $(wildcard $(srcdir)/pgbulk--*.sql))
 PGFILEDESC = "pgbulk - bulk loader"
 
 # Every folder; a new file needs no line here.

@@ -21,9 +21,6 @@ SELECT s.pid,
        s.rows_loaded,
        s.rows_rejected,
        s.rows_filtered,
-       s.index,
-       s.entries_total,
-       s.entries_inserted,
        CASE WHEN s.rows_per_second IS NOT NULL THEN
          s.rows_per_second
        WHEN r.seconds_reading > 0.0 THEN
@@ -60,9 +57,6 @@ FROM (
          p.rows_loaded,
          p.rows_rejected,
          p.rows_filtered,
-         CASE WHEN d.datname = pg_catalog.current_database() AND p.index <> 0::pg_catalog.int8 THEN p.index::pg_catalog.oid::pg_catalog.regclass::pg_catalog.text END AS index,
-         CASE WHEN p.index <> 0::pg_catalog.int8 THEN nullif(p.entries_total, 0::pg_catalog.int8) END AS entries_total,
-         CASE WHEN p.index <> 0::pg_catalog.int8 THEN p.entries_inserted END AS entries_inserted,
          p.rows_per_second,
          p.started,
          p.read_end,
@@ -72,7 +66,6 @@ FROM (
          SELECT pid, datid, relid,
                 param18 AS phase, param1 AS bytes_processed, param2 AS bytes_total,
                 param3 AS rows_loaded, param14 AS rows_rejected, param4 AS rows_filtered,
-                param8 AS index, param9 AS entries_total, param10 AS entries_inserted,
                 param19 AS started,
                 nullif(param15, 0::pg_catalog.int8) AS read_end,
                 NULL::pg_catalog.int8 AS rows_per_second,
@@ -85,7 +78,6 @@ FROM (
          SELECT pid, datid, relid,
                 2, param8 & 281474976710655, param2 & 281474976710655,
                 param3 & 281474976710655, param18 & 281474976710655, param20 & 281474976710655,
-                param7, param12, param13,
                 (param19 & 281474976710655) * 1000::pg_catalog.int8, NULL,
                 (param18 >> 48 << 15) + (param20 >> 48),
                 CASE WHEN param2 >> 48 > 0::pg_catalog.int8 THEN
@@ -127,9 +119,6 @@ COMMENT ON COLUMN bulk_load_progress_wide.bytes_total IS 'size of all files; nul
 COMMENT ON COLUMN bulk_load_progress_wide.rows_loaded IS 'rows put into the table so far';
 COMMENT ON COLUMN bulk_load_progress_wide.rows_rejected IS 'bad rows set aside so far';
 COMMENT ON COLUMN bulk_load_progress_wide.rows_filtered IS 'rows excluded by where or by a trigger so far';
-COMMENT ON COLUMN bulk_load_progress_wide.index IS 'index that gets entries now, if it is in the current database';
-COMMENT ON COLUMN bulk_load_progress_wide.entries_total IS 'entries that are inserted now, into all indexes; null if it is not known';
-COMMENT ON COLUMN bulk_load_progress_wide.entries_inserted IS 'those of them that are in';
 COMMENT ON COLUMN bulk_load_progress_wide.rows_per_second IS 'rows read per second, on average';
 COMMENT ON COLUMN bulk_load_progress_wide.elapsed IS 'time since the load began';
 COMMENT ON COLUMN bulk_load_progress_wide.eta IS 'time until the load is done, all phases; null if nobody knows';
@@ -162,9 +151,7 @@ GRANT SELECT ON bulk_load_progress, bulk_load_progress_wide TO PUBLIC;
 
 CREATE SEQUENCE bulk_load_id;
 COMMENT ON SEQUENCE bulk_load_id IS 'numbers of loads, as in the load_id of reject tables';
--- Goes on after a dump and restore, as reject tables do; whoever dumps has to read it, and the owner
--- of the extension, who need not be a superuser, sets it when the dump is restored.
-ALTER SEQUENCE bulk_load_id OWNER TO @extowner@;
+-- Goes on after a dump and restore, as reject tables do; whoever dumps has to read it.
 GRANT SELECT ON SEQUENCE bulk_load_id TO PUBLIC;
 SELECT pg_catalog.pg_extension_config_dump('bulk_load_id'::pg_catalog.regclass, ''::pg_catalog.text);
 
@@ -176,7 +163,6 @@ CREATE FUNCTION bulk_load(
   OUT rows_rejected bigint,
   OUT rows_duplicate bigint,
   OUT rows_replaced bigint,
-  OUT rows_deleted bigint,
   OUT rows_filtered bigint,
   OUT rows_read bigint,
   OUT bytes_read bigint,
@@ -198,7 +184,6 @@ CREATE FUNCTION bulk_load(
   OUT rows_rejected bigint,
   OUT rows_duplicate bigint,
   OUT rows_replaced bigint,
-  OUT rows_deleted bigint,
   OUT rows_filtered bigint,
   OUT rows_read bigint,
   OUT bytes_read bigint,
@@ -220,7 +205,6 @@ CREATE FUNCTION bulk_load_query(
   OUT rows_rejected bigint,
   OUT rows_duplicate bigint,
   OUT rows_replaced bigint,
-  OUT rows_deleted bigint,
   OUT rows_filtered bigint,
   OUT rows_read bigint,
   OUT bytes_read bigint,
@@ -243,7 +227,6 @@ CREATE FUNCTION bulk_load_retry(
   OUT rows_rejected bigint,
   OUT rows_duplicate bigint,
   OUT rows_replaced bigint,
-  OUT rows_deleted bigint,
   OUT rows_filtered bigint,
   OUT rows_read bigint,
   OUT bytes_read bigint,
@@ -256,184 +239,6 @@ AS 'MODULE_PATHNAME', 'bulk_load_retry'
 LANGUAGE C VOLATILE PARALLEL UNSAFE;
 COMMENT ON FUNCTION bulk_load_retry(regclass, regclass, bigint, jsonb) IS
   'loads the bad rows of an earlier load into its target from its reject table, and removes those that got in';
-
-CREATE FUNCTION bulk_load_last(
-  OUT rows_loaded bigint,
-  OUT rows_rejected bigint,
-  OUT rows_duplicate bigint,
-  OUT rows_replaced bigint,
-  OUT rows_deleted bigint,
-  OUT rows_filtered bigint,
-  OUT rows_read bigint,
-  OUT bytes_read bigint,
-  OUT writer text,
-  OUT workers integer,
-  OUT elapsed interval,
-  OUT details jsonb)
-RETURNS record
-AS 'MODULE_PATHNAME', 'bulk_load_last'
-LANGUAGE C VOLATILE PARALLEL RESTRICTED;
-COMMENT ON FUNCTION bulk_load_last() IS
-  'the result of the last load of this session, by COPY or by a function; nulls if there was none';
-
-CREATE FUNCTION bulk_load_statements(
-  OUT statement text,
-  OUT taken boolean,
-  OUT reason text,
-  OUT count bigint)
-RETURNS SETOF record
-AS 'MODULE_PATHNAME', 'bulk_load_statements'
-LANGUAGE C VOLATILE PARALLEL RESTRICTED;
-COMMENT ON FUNCTION bulk_load_statements() IS
-  'the rows of the view bulk_load_statements';
-
-CREATE VIEW bulk_load_statements AS SELECT * FROM bulk_load_statements();
-COMMENT ON VIEW bulk_load_statements IS
-  'statements of the server that were run by pgbulk in this session, and those left to the server, by reason';
-COMMENT ON COLUMN bulk_load_statements.statement IS 'what kind of statement';
-COMMENT ON COLUMN bulk_load_statements.taken IS 'whether pgbulk has run it';
-COMMENT ON COLUMN bulk_load_statements.reason IS 'why it was left to the server';
-COMMENT ON COLUMN bulk_load_statements.count IS 'how many there were';
-GRANT SELECT ON bulk_load_statements TO PUBLIC;
-
--- What has been loaded.  The rows are written by loads, with the rights of the
--- table's owner; users see those of tables that they may read, in the view.  Who
--- owns the database may read all of it, as he dumps it.
-CREATE TABLE bulk_load_history (
-  load_id bigint NOT NULL,
-  target oid NOT NULL,
-  target_name text NOT NULL,
-  file integer NOT NULL,
-  files integer NOT NULL,
-  path text NOT NULL,
-  size bigint,
-  modified timestamptz,
-  content uuid,
-  loaded_to bigint,
-  once_key text,
-  rows_loaded bigint NOT NULL,
-  rows_rejected bigint NOT NULL,
-  rows_duplicate bigint NOT NULL,
-  rows_replaced bigint NOT NULL,
-  rows_deleted bigint NOT NULL,
-  rows_filtered bigint NOT NULL,
-  rows_read bigint NOT NULL,
-  bytes_read bigint NOT NULL,
-  options jsonb NOT NULL,
-  role text NOT NULL,
-  started timestamptz NOT NULL,
-  finished timestamptz NOT NULL);
-CREATE UNIQUE INDEX bulk_load_history_once ON bulk_load_history (target, once_key);
-CREATE INDEX bulk_load_history_content ON bulk_load_history (target, content);
-CREATE INDEX bulk_load_history_path ON bulk_load_history (target, path);
-COMMENT ON TABLE bulk_load_history IS 'what has been loaded: a row for each load and file';
-COMMENT ON COLUMN bulk_load_history.load_id IS 'number of the load, as in reject tables';
-COMMENT ON COLUMN bulk_load_history.target IS 'OID of the table; 0 after a restore without it';
-COMMENT ON COLUMN bulk_load_history.target_name IS 'its name, with its schema, at the last load of it that was remembered';
-COMMENT ON COLUMN bulk_load_history.file IS 'which file of the load it was, from 1';
-COMMENT ON COLUMN bulk_load_history.files IS 'how many files the load had';
-COMMENT ON COLUMN bulk_load_history.path IS 'path of the file, or stdin, or query';
-COMMENT ON COLUMN bulk_load_history.size IS 'its bytes on disk; null for what is no regular file';
-COMMENT ON COLUMN bulk_load_history.modified IS 'when it was last written to';
-COMMENT ON COLUMN bulk_load_history.content IS 'hash of its bytes as they lie on disk, of those before loaded_to';
-COMMENT ON COLUMN bulk_load_history.loaded_to IS 'how many of its bytes have been loaded, with those of earlier loads; null where a limit was set';
-COMMENT ON COLUMN bulk_load_history.once_key IS 'what no other load may load again; null without option once';
-COMMENT ON COLUMN bulk_load_history.rows_loaded IS 'rows of the load, of all its files, that are in the table';
-COMMENT ON COLUMN bulk_load_history.rows_rejected IS 'bad rows of the load, set aside';
-COMMENT ON COLUMN bulk_load_history.rows_duplicate IS 'rows of the load set aside for their keys';
-COMMENT ON COLUMN bulk_load_history.rows_replaced IS 'rows that the load has replaced, or updated';
-COMMENT ON COLUMN bulk_load_history.rows_deleted IS 'rows of the load that have deleted another';
-COMMENT ON COLUMN bulk_load_history.rows_filtered IS 'rows of the load excluded by where or by a trigger';
-COMMENT ON COLUMN bulk_load_history.rows_read IS 'rows that the load has read';
-COMMENT ON COLUMN bulk_load_history.bytes_read IS 'bytes that the load has read, as they lie on disk';
-COMMENT ON COLUMN bulk_load_history.options IS 'options of the load, as given';
-COMMENT ON COLUMN bulk_load_history.role IS 'who has loaded it';
-COMMENT ON COLUMN bulk_load_history.started IS 'when the load began';
-COMMENT ON COLUMN bulk_load_history.finished IS 'when all its rows were in';
-SELECT pg_catalog.pg_extension_config_dump('bulk_load_history'::pg_catalog.regclass, ''::pg_catalog.text);
-GRANT SELECT ON bulk_load_history TO pg_database_owner;
--- Whoever owns the extension restores its rows.
-GRANT INSERT ON bulk_load_history TO @extowner@;
-
-CREATE FUNCTION bulk_load_history_target() RETURNS trigger
-AS 'MODULE_PATHNAME', 'bulk_load_history_target'
-LANGUAGE C VOLATILE;
-COMMENT ON FUNCTION bulk_load_history_target() IS 'finds the table of a row by its name, for rows that are restored';
-REVOKE ALL ON FUNCTION bulk_load_history_target() FROM PUBLIC;
-CREATE TRIGGER bulk_load_history_target BEFORE INSERT ON bulk_load_history
-  FOR EACH ROW EXECUTE FUNCTION bulk_load_history_target();
-COMMENT ON TRIGGER bulk_load_history_target ON bulk_load_history IS 'finds the table of a row by its name, for rows that are restored';
-
-CREATE VIEW bulk_loads WITH (security_barrier = true) AS
-SELECT h.load_id,
-       h.target::pg_catalog.regclass::pg_catalog.text AS relation,
-       h.file,
-       h.files,
-       h.path,
-       h.size,
-       h.modified,
-       h.content,
-       h.loaded_to,
-       h.rows_loaded,
-       h.rows_rejected,
-       h.rows_duplicate,
-       h.rows_replaced,
-       h.rows_deleted,
-       h.rows_filtered,
-       h.rows_read,
-       h.bytes_read,
-       h.options,
-       h.role,
-       h.started,
-       h.finished - h.started AS elapsed
-FROM bulk_load_history h
-WHERE pg_catalog.has_table_privilege(h.target, 'SELECT'::pg_catalog.text);
-COMMENT ON VIEW bulk_loads IS 'what has been loaded into tables that you may read: a row for each load and file';
-COMMENT ON COLUMN bulk_loads.load_id IS 'number of the load, as in reject tables';
-COMMENT ON COLUMN bulk_loads.relation IS 'the table';
-COMMENT ON COLUMN bulk_loads.file IS 'which file of the load it was, from 1';
-COMMENT ON COLUMN bulk_loads.files IS 'how many files the load had';
-COMMENT ON COLUMN bulk_loads.path IS 'path of the file, or stdin, or query';
-COMMENT ON COLUMN bulk_loads.size IS 'its bytes on disk; null for what is no regular file';
-COMMENT ON COLUMN bulk_loads.modified IS 'when it was last written to';
-COMMENT ON COLUMN bulk_loads.content IS 'hash of its bytes as they lie on disk, of those before loaded_to';
-COMMENT ON COLUMN bulk_loads.loaded_to IS 'how many of its bytes have been loaded, with those of earlier loads; null where a limit was set';
-COMMENT ON COLUMN bulk_loads.rows_loaded IS 'rows of the load, of all its files, that are in the table';
-COMMENT ON COLUMN bulk_loads.rows_rejected IS 'bad rows of the load, set aside';
-COMMENT ON COLUMN bulk_loads.rows_duplicate IS 'rows of the load set aside for their keys';
-COMMENT ON COLUMN bulk_loads.rows_replaced IS 'rows that the load has replaced, or updated';
-COMMENT ON COLUMN bulk_loads.rows_deleted IS 'rows of the load that have deleted another';
-COMMENT ON COLUMN bulk_loads.rows_filtered IS 'rows of the load excluded by where or by a trigger';
-COMMENT ON COLUMN bulk_loads.rows_read IS 'rows that the load has read';
-COMMENT ON COLUMN bulk_loads.bytes_read IS 'bytes that the load has read, as they lie on disk';
-COMMENT ON COLUMN bulk_loads.options IS 'options of the load, as given';
-COMMENT ON COLUMN bulk_loads.role IS 'who has loaded it';
-COMMENT ON COLUMN bulk_loads.started IS 'when the load began';
-COMMENT ON COLUMN bulk_loads.elapsed IS 'time until all its rows were in';
-GRANT SELECT ON bulk_loads TO PUBLIC;
-
-CREATE PROCEDURE bulk_load_each(
-  target regclass,
-  path text,
-  options jsonb DEFAULT '{}',
-  INOUT files_loaded bigint DEFAULT NULL,
-  INOUT files_passed_over bigint DEFAULT NULL,
-  INOUT rows_loaded bigint DEFAULT NULL,
-  INOUT rows_rejected bigint DEFAULT NULL)
-AS 'MODULE_PATHNAME', 'bulk_load_each'
-LANGUAGE C;
-COMMENT ON PROCEDURE bulk_load_each(regclass, text, jsonb, bigint, bigint, bigint, bigint) IS
-  'loads the files that a pattern matches, one after the other, and commits after each; those that were loaded before are passed over';
-
-CREATE FUNCTION bulk_load_forget(
-  target regclass,
-  path text DEFAULT NULL,
-  before timestamptz DEFAULT NULL)
-RETURNS bigint
-AS 'MODULE_PATHNAME', 'bulk_load_forget'
-LANGUAGE C VOLATILE PARALLEL UNSAFE;
-COMMENT ON FUNCTION bulk_load_forget(regclass, text, timestamptz) IS
-  'forgets loads of a table: of all files or one, at any time or before one; returns how many files';
 
 CREATE FUNCTION bulk_load_control(
   path text,

@@ -131,7 +131,24 @@ _PG_init(void)
 	utility_install();
 }
 
-/* The result row. */
+/* Of the functions of version 1.0, which have no column rows_deleted. */
+#define OLD_RESULT_COLUMNS 11
+
+/* Each row of the input is to be in one of the counters. */
+static void
+check_columns(TupleDesc desc, int columns, const LoadResult *result)
+{
+	if (desc->natts == columns && (columns != OLD_RESULT_COLUMNS || result->rows_deleted == 0))
+		return;
+	ereport(ERROR,
+			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+			 errmsg("extension \"pgbulk\" is of another version in this database than its library"),
+			 errdetail("The result has %d columns here, and the library makes %d.", desc->natts,
+					   OLD_RESULT_COLUMNS + 1),
+			 errhint("Run ALTER EXTENSION pgbulk UPDATE.")));
+}
+
+/* The result row; that of version 1.0 where the database has not been updated since. */
 static Datum
 form_result(FunctionCallInfo fcinfo, const LoadResult *result)
 {
@@ -153,7 +170,8 @@ form_result(FunctionCallInfo fcinfo, const LoadResult *result)
 	values[i++] = Int64GetDatum(result->rows_rejected);
 	values[i++] = Int64GetDatum(result->rows_duplicate);
 	values[i++] = Int64GetDatum(result->rows_replaced);
-	values[i++] = Int64GetDatum(result->rows_deleted);
+	if (desc->natts != OLD_RESULT_COLUMNS)
+		values[i++] = Int64GetDatum(result->rows_deleted);
 	values[i++] = Int64GetDatum(result->rows_filtered);
 	values[i++] = Int64GetDatum(result->rows_read);
 	values[i++] = Int64GetDatum(result->bytes_read);
@@ -161,7 +179,7 @@ form_result(FunctionCallInfo fcinfo, const LoadResult *result)
 	values[i++] = Int32GetDatum(result->workers);
 	values[i++] = IntervalPGetDatum(elapsed);
 	values[i++] = JsonbPGetDatum(result->details);
-	Assert(i == lengthof(values) && desc->natts == lengthof(values));
+	check_columns(desc, i, result);
 
 	return HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(desc), values, nulls));
 }

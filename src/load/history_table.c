@@ -35,7 +35,8 @@ history_table_find(void)
 		getExtensionOfObject(RelationRelationId, table.relid) != extension.oid)
 		ereport(ERROR,
 				(errcode(ERRCODE_UNDEFINED_TABLE),
-				 errmsg("table \"%s\" of extension \"pgbulk\" does not exist", HISTORY_TABLE)));
+				 errmsg("table \"%s\" of extension \"pgbulk\" does not exist", HISTORY_TABLE),
+				 errhint("Version 1.0 has none: run ALTER EXTENSION pgbulk UPDATE.")));
 	table.owner = ((Form_pg_class) GETSTRUCT(tuple))->relowner;
 	ReleaseSysCache(tuple);
 	table.name = statement_table(table.relid);

@@ -1,0 +1,440 @@
+\echo Use "ALTER EXTENSION pgbulk UPDATE TO '1.1'" to load this file. \quit
+
+-- Who may create objects in the extension's schema must not have a say in what
+-- this script does, nor in what its view runs as whoever looks at it.  So
+-- functions and types are named with their schema, and operators get exactly
+-- their argument types (NULLIF and CASE x WHEN, too, which look for an "="):
+-- an exact match in pg_catalog, which is searched first, comes before any other.
+
+-- What returns another row than before is made anew.
+DROP VIEW bulk_load_progress;
+DROP VIEW bulk_load_progress_wide;
+DROP FUNCTION bulk_load(pg_catalog.regclass, pg_catalog.text, pg_catalog.jsonb);
+DROP FUNCTION bulk_load(pg_catalog.regclass, pg_catalog.text[], pg_catalog.jsonb);
+DROP FUNCTION bulk_load_query(pg_catalog.regclass, pg_catalog.text, pg_catalog.jsonb);
+DROP FUNCTION bulk_load_retry(pg_catalog.regclass, pg_catalog.regclass, pg_catalog.int8, pg_catalog.jsonb);
+
+-- The parameters are those of src/progress.c, whose magic number is param20.
+CREATE VIEW bulk_load_progress_wide AS
+SELECT s.pid,
+       s.datname,
+       s.relid,
+       s.relation,
+       s.phase,
+       s.waiting,
+       pg_catalog.trunc(r.done * 100.0, 1)::pg_catalog.numeric(5,1) AS percent,
+       pg_catalog.repeat(b.full_block, b.blocks) || pg_catalog.repeat(b.empty_block, 10 - b.blocks) AS bar,
+       s.bytes_processed,
+       s.bytes_total,
+       s.rows_loaded,
+       s.rows_rejected,
+       s.rows_filtered,
+       s.index,
+       s.entries_total,
+       s.entries_inserted,
+       CASE WHEN s.rows_per_second IS NOT NULL THEN
+         s.rows_per_second
+       WHEN r.seconds_reading > 0.0 THEN
+         ((s.rows_loaded + s.rows_rejected + s.rows_filtered)::pg_catalog.numeric / r.seconds_reading)::pg_catalog.int8
+       END AS rows_per_second,
+       r.seconds * '00:00:01'::pg_catalog.interval AS elapsed,
+       -- at the pace so far, if it is not done when it should have been
+       CASE WHEN s.seconds_total > r.seconds THEN
+         (s.seconds_total - r.seconds) * '00:00:01'::pg_catalog.interval
+       WHEN r.done > 0.0 THEN
+         (r.seconds * (1.0 - r.done)::pg_catalog.float8 / r.done::pg_catalog.float8) * '00:00:01'::pg_catalog.interval
+       END AS eta
+FROM (
+  SELECT p.pid,
+         d.datname,
+         p.relid,
+         CASE WHEN d.datname = pg_catalog.current_database() THEN p.relid::pg_catalog.regclass::pg_catalog.text END AS relation,
+         CASE p.phase
+           WHEN 0::pg_catalog.int8 THEN 'starting'
+           WHEN 1::pg_catalog.int8 THEN 'reading'
+           WHEN 2::pg_catalog.int8 THEN 'indexes'
+           WHEN 3::pg_catalog.int8 THEN 'constraints'
+           WHEN 4::pg_catalog.int8 THEN 'analyzing'
+           WHEN 5::pg_catalog.int8 THEN 'finishing'
+         END AS phase,
+         -- src/server/throttle.h
+         CASE a.wait_event
+           WHEN 'BaseBackupThrottle' THEN 'max_rate'
+           WHEN 'SyncRep' THEN 'max_lag'
+         END AS waiting,
+         p.share,
+         p.bytes_processed,
+         nullif(p.bytes_total, 0::pg_catalog.int8) AS bytes_total,
+         p.rows_loaded,
+         p.rows_rejected,
+         p.rows_filtered,
+         CASE WHEN d.datname = pg_catalog.current_database() AND p.index <> 0::pg_catalog.int8 THEN p.index::pg_catalog.oid::pg_catalog.regclass::pg_catalog.text END AS index,
+         CASE WHEN p.index <> 0::pg_catalog.int8 THEN nullif(p.entries_total, 0::pg_catalog.int8) END AS entries_total,
+         CASE WHEN p.index <> 0::pg_catalog.int8 THEN p.entries_inserted END AS entries_inserted,
+         p.rows_per_second,
+         p.started,
+         p.read_end,
+         p.seconds_total,
+         (extract(epoch FROM pg_catalog.clock_timestamp() - '2000-01-01 00:00:00+00'::pg_catalog.timestamptz) * 1000000.0)::pg_catalog.int8 AS now
+  FROM (
+         SELECT pid, datid, relid,
+                param18 AS phase, param1 AS bytes_processed, param2 AS bytes_total,
+                param3 AS rows_loaded, param14 AS rows_rejected, param4 AS rows_filtered,
+                param8 AS index, param9 AS entries_total, param10 AS entries_inserted,
+                param19 AS started,
+                nullif(param15, 0::pg_catalog.int8) AS read_end,
+                NULL::pg_catalog.int8 AS rows_per_second,
+                (nullif(param16, 0::pg_catalog.int8) - 1::pg_catalog.int8)::pg_catalog.numeric / 10000.0 AS share,
+                (nullif(param17, 0::pg_catalog.int8) - param19)::pg_catalog.float8 / 1000000::pg_catalog.float8 AS seconds_total
+         FROM pg_catalog.pg_stat_get_progress_info('COPY'::pg_catalog.text)
+         WHERE param20 = 123589335805035
+         UNION ALL
+         -- while it builds an index; values have 48 bits and tags (src/progress.c)
+         SELECT pid, datid, relid,
+                2, param8 & 281474976710655, param2 & 281474976710655,
+                param3 & 281474976710655, param18 & 281474976710655, param20 & 281474976710655,
+                param7, param12, param13,
+                (param19 & 281474976710655) * 1000::pg_catalog.int8, NULL,
+                (param18 >> 48 << 15) + (param20 >> 48),
+                CASE WHEN param2 >> 48 > 0::pg_catalog.int8 THEN
+                  least(((param2 >> 48) - 1::pg_catalog.int8)::pg_catalog.numeric / 10000.0
+                        -- its own method may count rows
+                        + (param19 >> 48)::pg_catalog.numeric / 10000.0 *
+                          least(coalesce(param13::pg_catalog.numeric / nullif(param12, 0::pg_catalog.int8)::pg_catalog.numeric, 0.0), 1.0), 0.999)
+                END,
+                (pg_catalog.exp(nullif(param8 >> 48, 0::pg_catalog.int8)::pg_catalog.float8 / 1000::pg_catalog.float8) - 1::pg_catalog.float8) / 1000::pg_catalog.float8
+         FROM pg_catalog.pg_stat_get_progress_info('CREATE INDEX'::pg_catalog.text)
+         WHERE param3 >> 48 = 28775
+       ) p
+       LEFT JOIN pg_catalog.pg_database d ON d.oid = p.datid
+       LEFT JOIN LATERAL pg_catalog.pg_stat_get_activity(p.pid) a ON true
+) s
+CROSS JOIN LATERAL (
+  SELECT s.share AS done,
+         (s.now - s.started)::pg_catalog.float8 / 1000000::pg_catalog.float8 AS seconds,
+         (coalesce(s.read_end, s.now) - s.started)::pg_catalog.numeric / 1000000.0 AS seconds_reading
+) r
+CROSS JOIN LATERAL (
+  SELECT pg_catalog.floor(r.done * 10.0)::pg_catalog.int4 AS blocks,
+         -- from bytes, so that this file loads in a database of any encoding
+         CASE WHEN pg_catalog.getdatabaseencoding() = 'UTF8'::pg_catalog.name THEN pg_catalog.convert_from('\xe29688'::pg_catalog.bytea, 'UTF8'::pg_catalog.name) ELSE '#' END AS full_block,
+         CASE WHEN pg_catalog.getdatabaseencoding() = 'UTF8'::pg_catalog.name THEN pg_catalog.convert_from('\xe29691'::pg_catalog.bytea, 'UTF8'::pg_catalog.name) ELSE '-' END AS empty_block
+) b;
+
+COMMENT ON VIEW bulk_load_progress_wide IS 'loads that are running now, one row each, with all that is known';
+COMMENT ON COLUMN bulk_load_progress_wide.pid IS 'process that runs the load';
+COMMENT ON COLUMN bulk_load_progress_wide.datname IS 'its database';
+COMMENT ON COLUMN bulk_load_progress_wide.relid IS 'OID of the table that is loaded';
+COMMENT ON COLUMN bulk_load_progress_wide.relation IS 'its name, if it is a table of the current database';
+COMMENT ON COLUMN bulk_load_progress_wide.phase IS 'starting, reading, indexes, constraints, analyzing or finishing';
+COMMENT ON COLUMN bulk_load_progress_wide.waiting IS 'option that the load is waiting for: max_rate, max_lag; null if for none';
+COMMENT ON COLUMN bulk_load_progress_wide.percent IS 'share of the whole load, all phases, that is done; null if nobody knows';
+COMMENT ON COLUMN bulk_load_progress_wide.bar IS 'the same as a bar of 10 characters';
+COMMENT ON COLUMN bulk_load_progress_wide.bytes_processed IS 'bytes of the rows read so far, as they lie in the files';
+COMMENT ON COLUMN bulk_load_progress_wide.bytes_total IS 'size of all files; null if it is not known';
+COMMENT ON COLUMN bulk_load_progress_wide.rows_loaded IS 'rows put into the table so far';
+COMMENT ON COLUMN bulk_load_progress_wide.rows_rejected IS 'bad rows set aside so far';
+COMMENT ON COLUMN bulk_load_progress_wide.rows_filtered IS 'rows excluded by where or by a trigger so far';
+COMMENT ON COLUMN bulk_load_progress_wide.index IS 'index that gets entries now, if it is in the current database';
+COMMENT ON COLUMN bulk_load_progress_wide.entries_total IS 'entries that are inserted now, into all indexes; null if it is not known';
+COMMENT ON COLUMN bulk_load_progress_wide.entries_inserted IS 'those of them that are in';
+COMMENT ON COLUMN bulk_load_progress_wide.rows_per_second IS 'rows read per second, on average';
+COMMENT ON COLUMN bulk_load_progress_wide.elapsed IS 'time since the load began';
+COMMENT ON COLUMN bulk_load_progress_wide.eta IS 'time until the load is done, all phases; null if nobody knows';
+
+-- For people: with ordinary names, psql's lines have at most 120 columns.
+CREATE VIEW bulk_load_progress AS
+SELECT pid,
+       relation,
+       phase,
+       percent,
+       bar,
+       rows_loaded,
+       rows_per_second,
+       pg_catalog.date_trunc('second'::pg_catalog.text, elapsed) AS elapsed,
+       pg_catalog.date_trunc('second'::pg_catalog.text, eta) AS eta
+FROM bulk_load_progress_wide;
+
+COMMENT ON VIEW bulk_load_progress IS 'loads that are running now, one row each, for \watch';
+COMMENT ON COLUMN bulk_load_progress.pid IS 'process that runs the load';
+COMMENT ON COLUMN bulk_load_progress.relation IS 'table that is loaded, if it is one of the current database';
+COMMENT ON COLUMN bulk_load_progress.phase IS 'starting, reading, indexes, constraints, analyzing or finishing';
+COMMENT ON COLUMN bulk_load_progress.percent IS 'share of the whole load, all phases, that is done; null if nobody knows';
+COMMENT ON COLUMN bulk_load_progress.bar IS 'the same as a bar of 10 characters';
+COMMENT ON COLUMN bulk_load_progress.rows_loaded IS 'rows put into the table so far';
+COMMENT ON COLUMN bulk_load_progress.rows_per_second IS 'rows read per second, on average';
+COMMENT ON COLUMN bulk_load_progress.elapsed IS 'time since the load began';
+COMMENT ON COLUMN bulk_load_progress.eta IS 'time until the load is done, all phases; null if nobody knows';
+
+GRANT SELECT ON bulk_load_progress, bulk_load_progress_wide TO PUBLIC;
+
+-- Whoever dumps has to read it, and the owner of the extension, who need not be a superuser, sets
+-- it when the dump is restored.
+ALTER SEQUENCE bulk_load_id OWNER TO @extowner@;
+
+CREATE FUNCTION bulk_load(
+  target regclass,
+  path text,
+  options jsonb DEFAULT '{}',
+  OUT rows_loaded bigint,
+  OUT rows_rejected bigint,
+  OUT rows_duplicate bigint,
+  OUT rows_replaced bigint,
+  OUT rows_deleted bigint,
+  OUT rows_filtered bigint,
+  OUT rows_read bigint,
+  OUT bytes_read bigint,
+  OUT writer text,
+  OUT workers integer,
+  OUT elapsed interval,
+  OUT details jsonb)
+RETURNS record
+AS 'MODULE_PATHNAME', 'bulk_load'
+LANGUAGE C VOLATILE PARALLEL UNSAFE;
+COMMENT ON FUNCTION bulk_load(regclass, text, jsonb) IS
+  'loads a file on the server, all files that a pattern matches, or what the client sends (stdin), into a table';
+
+CREATE FUNCTION bulk_load(
+  target regclass,
+  paths text[],
+  options jsonb DEFAULT '{}',
+  OUT rows_loaded bigint,
+  OUT rows_rejected bigint,
+  OUT rows_duplicate bigint,
+  OUT rows_replaced bigint,
+  OUT rows_deleted bigint,
+  OUT rows_filtered bigint,
+  OUT rows_read bigint,
+  OUT bytes_read bigint,
+  OUT writer text,
+  OUT workers integer,
+  OUT elapsed interval,
+  OUT details jsonb)
+RETURNS record
+AS 'MODULE_PATHNAME', 'bulk_load_files'
+LANGUAGE C VOLATILE PARALLEL UNSAFE;
+COMMENT ON FUNCTION bulk_load(regclass, text[], jsonb) IS
+  'loads several files on the server into a table, in the order given';
+
+CREATE FUNCTION bulk_load_query(
+  target regclass,
+  query text,
+  options jsonb DEFAULT '{}',
+  OUT rows_loaded bigint,
+  OUT rows_rejected bigint,
+  OUT rows_duplicate bigint,
+  OUT rows_replaced bigint,
+  OUT rows_deleted bigint,
+  OUT rows_filtered bigint,
+  OUT rows_read bigint,
+  OUT bytes_read bigint,
+  OUT writer text,
+  OUT workers integer,
+  OUT elapsed interval,
+  OUT details jsonb)
+RETURNS record
+AS 'MODULE_PATHNAME', 'bulk_load_query'
+LANGUAGE C VOLATILE PARALLEL UNSAFE;
+COMMENT ON FUNCTION bulk_load_query(regclass, text, jsonb) IS
+  'loads the rows of a query into a table';
+
+CREATE FUNCTION bulk_load_retry(
+  target regclass,
+  reject_table regclass,
+  load_id bigint,
+  options jsonb DEFAULT '{}',
+  OUT rows_loaded bigint,
+  OUT rows_rejected bigint,
+  OUT rows_duplicate bigint,
+  OUT rows_replaced bigint,
+  OUT rows_deleted bigint,
+  OUT rows_filtered bigint,
+  OUT rows_read bigint,
+  OUT bytes_read bigint,
+  OUT writer text,
+  OUT workers integer,
+  OUT elapsed interval,
+  OUT details jsonb)
+RETURNS record
+AS 'MODULE_PATHNAME', 'bulk_load_retry'
+LANGUAGE C VOLATILE PARALLEL UNSAFE;
+COMMENT ON FUNCTION bulk_load_retry(regclass, regclass, bigint, jsonb) IS
+  'loads the bad rows of an earlier load into its target from its reject table, and removes those that got in';
+
+CREATE FUNCTION bulk_load_last(
+  OUT rows_loaded bigint,
+  OUT rows_rejected bigint,
+  OUT rows_duplicate bigint,
+  OUT rows_replaced bigint,
+  OUT rows_deleted bigint,
+  OUT rows_filtered bigint,
+  OUT rows_read bigint,
+  OUT bytes_read bigint,
+  OUT writer text,
+  OUT workers integer,
+  OUT elapsed interval,
+  OUT details jsonb)
+RETURNS record
+AS 'MODULE_PATHNAME', 'bulk_load_last'
+LANGUAGE C VOLATILE PARALLEL RESTRICTED;
+COMMENT ON FUNCTION bulk_load_last() IS
+  'the result of the last load of this session, by COPY or by a function; nulls if there was none';
+
+CREATE FUNCTION bulk_load_statements(
+  OUT statement text,
+  OUT taken boolean,
+  OUT reason text,
+  OUT count bigint)
+RETURNS SETOF record
+AS 'MODULE_PATHNAME', 'bulk_load_statements'
+LANGUAGE C VOLATILE PARALLEL RESTRICTED;
+COMMENT ON FUNCTION bulk_load_statements() IS
+  'the rows of the view bulk_load_statements';
+
+CREATE VIEW bulk_load_statements AS SELECT * FROM bulk_load_statements();
+COMMENT ON VIEW bulk_load_statements IS
+  'statements of the server that were run by pgbulk in this session, and those left to the server, by reason';
+COMMENT ON COLUMN bulk_load_statements.statement IS 'what kind of statement';
+COMMENT ON COLUMN bulk_load_statements.taken IS 'whether pgbulk has run it';
+COMMENT ON COLUMN bulk_load_statements.reason IS 'why it was left to the server';
+COMMENT ON COLUMN bulk_load_statements.count IS 'how many there were';
+GRANT SELECT ON bulk_load_statements TO PUBLIC;
+
+-- What has been loaded.  The rows are written by loads, with the rights of the
+-- table's owner; users see those of tables that they may read, in the view.  Who
+-- owns the database may read all of it, as he dumps it.
+CREATE TABLE bulk_load_history (
+  load_id bigint NOT NULL,
+  target oid NOT NULL,
+  target_name text NOT NULL,
+  file integer NOT NULL,
+  files integer NOT NULL,
+  path text NOT NULL,
+  size bigint,
+  modified timestamptz,
+  content uuid,
+  loaded_to bigint,
+  once_key text,
+  rows_loaded bigint NOT NULL,
+  rows_rejected bigint NOT NULL,
+  rows_duplicate bigint NOT NULL,
+  rows_replaced bigint NOT NULL,
+  rows_deleted bigint NOT NULL,
+  rows_filtered bigint NOT NULL,
+  rows_read bigint NOT NULL,
+  bytes_read bigint NOT NULL,
+  options jsonb NOT NULL,
+  role text NOT NULL,
+  started timestamptz NOT NULL,
+  finished timestamptz NOT NULL);
+CREATE UNIQUE INDEX bulk_load_history_once ON bulk_load_history (target, once_key);
+CREATE INDEX bulk_load_history_content ON bulk_load_history (target, content);
+CREATE INDEX bulk_load_history_path ON bulk_load_history (target, path);
+COMMENT ON TABLE bulk_load_history IS 'what has been loaded: a row for each load and file';
+COMMENT ON COLUMN bulk_load_history.load_id IS 'number of the load, as in reject tables';
+COMMENT ON COLUMN bulk_load_history.target IS 'OID of the table; 0 after a restore without it';
+COMMENT ON COLUMN bulk_load_history.target_name IS 'its name, with its schema, at the last load of it that was remembered';
+COMMENT ON COLUMN bulk_load_history.file IS 'which file of the load it was, from 1';
+COMMENT ON COLUMN bulk_load_history.files IS 'how many files the load had';
+COMMENT ON COLUMN bulk_load_history.path IS 'path of the file, or stdin, or query';
+COMMENT ON COLUMN bulk_load_history.size IS 'its bytes on disk; null for what is no regular file';
+COMMENT ON COLUMN bulk_load_history.modified IS 'when it was last written to';
+COMMENT ON COLUMN bulk_load_history.content IS 'hash of its bytes as they lie on disk, of those before loaded_to';
+COMMENT ON COLUMN bulk_load_history.loaded_to IS 'how many of its bytes have been loaded, with those of earlier loads; null where a limit was set';
+COMMENT ON COLUMN bulk_load_history.once_key IS 'what no other load may load again; null without option once';
+COMMENT ON COLUMN bulk_load_history.rows_loaded IS 'rows of the load, of all its files, that are in the table';
+COMMENT ON COLUMN bulk_load_history.rows_rejected IS 'bad rows of the load, set aside';
+COMMENT ON COLUMN bulk_load_history.rows_duplicate IS 'rows of the load set aside for their keys';
+COMMENT ON COLUMN bulk_load_history.rows_replaced IS 'rows that the load has replaced, or updated';
+COMMENT ON COLUMN bulk_load_history.rows_deleted IS 'rows of the load that have deleted another';
+COMMENT ON COLUMN bulk_load_history.rows_filtered IS 'rows of the load excluded by where or by a trigger';
+COMMENT ON COLUMN bulk_load_history.rows_read IS 'rows that the load has read';
+COMMENT ON COLUMN bulk_load_history.bytes_read IS 'bytes that the load has read, as they lie on disk';
+COMMENT ON COLUMN bulk_load_history.options IS 'options of the load, as given';
+COMMENT ON COLUMN bulk_load_history.role IS 'who has loaded it';
+COMMENT ON COLUMN bulk_load_history.started IS 'when the load began';
+COMMENT ON COLUMN bulk_load_history.finished IS 'when all its rows were in';
+SELECT pg_catalog.pg_extension_config_dump('bulk_load_history'::pg_catalog.regclass, ''::pg_catalog.text);
+GRANT SELECT ON bulk_load_history TO pg_database_owner;
+-- Whoever owns the extension restores its rows.
+GRANT INSERT ON bulk_load_history TO @extowner@;
+
+CREATE FUNCTION bulk_load_history_target() RETURNS trigger
+AS 'MODULE_PATHNAME', 'bulk_load_history_target'
+LANGUAGE C VOLATILE;
+COMMENT ON FUNCTION bulk_load_history_target() IS 'finds the table of a row by its name, for rows that are restored';
+REVOKE ALL ON FUNCTION bulk_load_history_target() FROM PUBLIC;
+CREATE TRIGGER bulk_load_history_target BEFORE INSERT ON bulk_load_history
+  FOR EACH ROW EXECUTE FUNCTION bulk_load_history_target();
+COMMENT ON TRIGGER bulk_load_history_target ON bulk_load_history IS 'finds the table of a row by its name, for rows that are restored';
+
+CREATE VIEW bulk_loads WITH (security_barrier = true) AS
+SELECT h.load_id,
+       h.target::pg_catalog.regclass::pg_catalog.text AS relation,
+       h.file,
+       h.files,
+       h.path,
+       h.size,
+       h.modified,
+       h.content,
+       h.loaded_to,
+       h.rows_loaded,
+       h.rows_rejected,
+       h.rows_duplicate,
+       h.rows_replaced,
+       h.rows_deleted,
+       h.rows_filtered,
+       h.rows_read,
+       h.bytes_read,
+       h.options,
+       h.role,
+       h.started,
+       h.finished - h.started AS elapsed
+FROM bulk_load_history h
+WHERE pg_catalog.has_table_privilege(h.target, 'SELECT'::pg_catalog.text);
+COMMENT ON VIEW bulk_loads IS 'what has been loaded into tables that you may read: a row for each load and file';
+COMMENT ON COLUMN bulk_loads.load_id IS 'number of the load, as in reject tables';
+COMMENT ON COLUMN bulk_loads.relation IS 'the table';
+COMMENT ON COLUMN bulk_loads.file IS 'which file of the load it was, from 1';
+COMMENT ON COLUMN bulk_loads.files IS 'how many files the load had';
+COMMENT ON COLUMN bulk_loads.path IS 'path of the file, or stdin, or query';
+COMMENT ON COLUMN bulk_loads.size IS 'its bytes on disk; null for what is no regular file';
+COMMENT ON COLUMN bulk_loads.modified IS 'when it was last written to';
+COMMENT ON COLUMN bulk_loads.content IS 'hash of its bytes as they lie on disk, of those before loaded_to';
+COMMENT ON COLUMN bulk_loads.loaded_to IS 'how many of its bytes have been loaded, with those of earlier loads; null where a limit was set';
+COMMENT ON COLUMN bulk_loads.rows_loaded IS 'rows of the load, of all its files, that are in the table';
+COMMENT ON COLUMN bulk_loads.rows_rejected IS 'bad rows of the load, set aside';
+COMMENT ON COLUMN bulk_loads.rows_duplicate IS 'rows of the load set aside for their keys';
+COMMENT ON COLUMN bulk_loads.rows_replaced IS 'rows that the load has replaced, or updated';
+COMMENT ON COLUMN bulk_loads.rows_deleted IS 'rows of the load that have deleted another';
+COMMENT ON COLUMN bulk_loads.rows_filtered IS 'rows of the load excluded by where or by a trigger';
+COMMENT ON COLUMN bulk_loads.rows_read IS 'rows that the load has read';
+COMMENT ON COLUMN bulk_loads.bytes_read IS 'bytes that the load has read, as they lie on disk';
+COMMENT ON COLUMN bulk_loads.options IS 'options of the load, as given';
+COMMENT ON COLUMN bulk_loads.role IS 'who has loaded it';
+COMMENT ON COLUMN bulk_loads.started IS 'when the load began';
+COMMENT ON COLUMN bulk_loads.elapsed IS 'time until all its rows were in';
+GRANT SELECT ON bulk_loads TO PUBLIC;
+
+CREATE PROCEDURE bulk_load_each(
+  target regclass,
+  path text,
+  options jsonb DEFAULT '{}',
+  INOUT files_loaded bigint DEFAULT NULL,
+  INOUT files_passed_over bigint DEFAULT NULL,
+  INOUT rows_loaded bigint DEFAULT NULL,
+  INOUT rows_rejected bigint DEFAULT NULL)
+AS 'MODULE_PATHNAME', 'bulk_load_each'
+LANGUAGE C;
+COMMENT ON PROCEDURE bulk_load_each(regclass, text, jsonb, bigint, bigint, bigint, bigint) IS
+  'loads the files that a pattern matches, one after the other, and commits after each; those that were loaded before are passed over';
+
+CREATE FUNCTION bulk_load_forget(
+  target regclass,
+  path text DEFAULT NULL,
+  before timestamptz DEFAULT NULL)
+RETURNS bigint
+AS 'MODULE_PATHNAME', 'bulk_load_forget'
+LANGUAGE C VOLATILE PARALLEL UNSAFE;
+COMMENT ON FUNCTION bulk_load_forget(regclass, text, timestamptz) IS
+  'forgets loads of a table: of all files or one, at any time or before one; returns how many files';
