@@ -438,3 +438,77 @@ AS 'MODULE_PATHNAME', 'bulk_load_forget'
 LANGUAGE C VOLATILE PARALLEL UNSAFE;
 COMMENT ON FUNCTION bulk_load_forget(regclass, text, timestamptz) IS
   'forgets loads of a table: of all files or one, at any time or before one; returns how many files';
+
+-- A picture of a load's time.  Its body is parsed here, once, so whatever the caller's search path
+-- has means nothing to it; operators get exactly their argument types all the same, as above.
+CREATE FUNCTION bulk_load_timeline(
+  details jsonb DEFAULT (bulk_load_last()).details,
+  OUT phase text,
+  OUT seconds numeric,
+  OUT processes numeric,
+  OUT cpus_busy numeric,
+  OUT timeline text)
+RETURNS SETOF record
+LANGUAGE sql STABLE PARALLEL SAFE
+BEGIN ATOMIC
+  WITH phases AS (
+    SELECT p.number,
+           p.name,
+           p.seconds,
+           p.cpu,
+           p.idle,
+           pg_catalog.sum(p.seconds) OVER (ORDER BY p.number) - p.seconds AS begins
+    FROM (
+           SELECT v.number,
+                  v.name,
+                  pg_catalog.jsonb_extract_path_text(bulk_load_timeline.details, 'seconds', v.name)::pg_catalog.numeric AS seconds,
+                  pg_catalog.jsonb_extract_path_text(bulk_load_timeline.details, 'cpu_seconds', v.name)::pg_catalog.numeric AS cpu,
+                  pg_catalog.jsonb_extract_path_text(bulk_load_timeline.details, 'idle_seconds', v.name)::pg_catalog.numeric AS idle
+           FROM (VALUES (1, 'open'::pg_catalog.text), (2, 'load'), (3, 'indexes'), (4, 'constraints')) v (number, name)
+         ) p
+    WHERE p.seconds IS NOT NULL
+  ), lines AS (
+    SELECT number, 0::pg_catalog.int8 AS part, name, seconds, cpu, idle, begins
+    FROM phases
+    UNION ALL
+    -- when each of them began is not known
+    SELECT p.number, i.part,
+           '  '::pg_catalog.text || pg_catalog.jsonb_extract_path_text(i.value, 'index') || ', '::pg_catalog.text ||
+           pg_catalog.jsonb_extract_path_text(i.value, 'method'),
+           pg_catalog.jsonb_extract_path_text(i.value, 'seconds')::pg_catalog.numeric,
+           NULL, NULL, p.begins
+    FROM phases p
+         CROSS JOIN LATERAL pg_catalog.jsonb_array_elements(pg_catalog.jsonb_extract_path(bulk_load_timeline.details, 'indexes'))
+                            WITH ORDINALITY i (value, part)
+    WHERE p.number = 3 AND pg_catalog.jsonb_extract_path_text(i.value, 'seconds') IS NOT NULL
+    UNION ALL
+    SELECT 5, 0::pg_catalog.int8, 'all'::pg_catalog.text, pg_catalog.sum(seconds), pg_catalog.sum(cpu), pg_catalog.sum(idle), 0.0
+    FROM phases
+    HAVING pg_catalog.count(*) > 0::pg_catalog.int8
+  ), cells AS (
+    SELECT l.*,
+           least(pg_catalog.round(l.begins * 30.0 / t.seconds), 29.0)::pg_catalog.int4 AS first_cell,
+           pg_catalog.round((l.begins + l.seconds) * 30.0 / t.seconds)::pg_catalog.int4 AS end_cell
+    FROM lines l
+         CROSS JOIN (SELECT nullif(pg_catalog.sum(seconds), 0.0) AS seconds FROM phases) t
+  ), bars AS (
+    SELECT c.*,
+           CASE WHEN c.seconds > 0.0 THEN greatest(c.end_cell - c.first_cell, 1) ELSE 0 END AS cells,
+           -- of the time that its processes had, the share on a CPU
+           coalesce(c.cpu / nullif(c.cpu + c.idle, 0.0), 1.0) AS busy
+    FROM cells c
+  )
+  SELECT b.name,
+         pg_catalog.round(b.seconds, 3),
+         pg_catalog.round((b.cpu + b.idle) / nullif(b.seconds, 0.0), 1),
+         pg_catalog.round(b.cpu / nullif(b.seconds, 0.0), 1),
+         pg_catalog.repeat(' ', CASE WHEN b.cells > 0 THEN b.first_cell ELSE 0 END) ||
+         pg_catalog.repeat(s.busy, pg_catalog.round(b.cells::pg_catalog.numeric * b.busy)::pg_catalog.int4) ||
+         pg_catalog.repeat(s.idle, b.cells - pg_catalog.round(b.cells::pg_catalog.numeric * b.busy)::pg_catalog.int4)
+  FROM bars b
+       CROSS JOIN (SELECT CASE WHEN pg_catalog.getdatabaseencoding() = 'UTF8'::pg_catalog.name THEN pg_catalog.convert_from('\xe29688'::pg_catalog.bytea, 'UTF8'::pg_catalog.name) ELSE '#' END AS busy,
+                          CASE WHEN pg_catalog.getdatabaseencoding() = 'UTF8'::pg_catalog.name THEN pg_catalog.convert_from('\xe29691'::pg_catalog.bytea, 'UTF8'::pg_catalog.name) ELSE '-' END AS idle) s
+  ORDER BY b.number, b.part;
+END;
+COMMENT ON FUNCTION bulk_load_timeline(jsonb) IS
+  'where the time of a load went, by phase and index, as a picture: of the last load of this session, or of the details given';

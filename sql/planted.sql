@@ -14,10 +14,10 @@ END $$;
 SELECT pg_temp.put('csv', E'1,one,1.5,2024-01-01\n2,two,x,2024-01-02\n3,three,3.5,2024-01-03\n1,again,1.5,2024-01-04\n9,orphan,1,2024-01-05\n') AS f \gset
 SELECT pg_temp.put('ctl', E'OUTPUT = public.planted_t\nINPUT = /tmp/none.csv\nTYPE = CSV\n') AS ctl \gset
 
--- what the script's view runs
+-- what the script's views run, and its function in SQL
 CREATE TABLE planted_names AS
-SELECT DISTINCT m[1] AS name, 'f' AS kind FROM regexp_matches(concat(pg_get_viewdef('bulk_load_progress_wide'), pg_get_viewdef('bulk_load_progress')), '([a-z_]+)\(', 'g') m
-UNION SELECT DISTINCT m[1], 'o' FROM regexp_matches(concat(pg_get_viewdef('bulk_load_progress_wide'), pg_get_viewdef('bulk_load_progress')), '(?<= )([-+*/<>=&|]+)(?= )', 'g') m WHERE m[1] <> '=>';
+SELECT DISTINCT m[1] AS name, 'f' AS kind FROM regexp_matches(concat(pg_get_viewdef('bulk_load_progress_wide'), pg_get_viewdef('bulk_load_progress'), pg_get_function_sqlbody('bulk_load_timeline'::regproc)), '([a-z_]+)\(', 'g') m
+UNION SELECT DISTINCT m[1], 'o' FROM regexp_matches(concat(pg_get_viewdef('bulk_load_progress_wide'), pg_get_viewdef('bulk_load_progress'), pg_get_function_sqlbody('bulk_load_timeline'::regproc)), '(?<= )([-+*/<>=&|]+)(?= )', 'g') m WHERE m[1] <> '=>';
 SELECT count(*) > 7 AS functions FROM planted_names WHERE kind = 'f';
 SELECT count(*) > 7 AS operators FROM planted_names WHERE kind = 'o';
 
@@ -112,6 +112,7 @@ WHERE d.refclassid IN ('pg_proc'::pg_catalog.regclass, 'pg_operator'::pg_catalog
 		WHERE e.refclassid = 'pg_extension'::pg_catalog.regclass AND e.deptype = 'e' AND e.refobjid = (SELECT oid FROM pg_catalog.pg_extension WHERE extname = 'pgbulk')
 		UNION ALL SELECT 'pg_rewrite'::pg_catalog.regclass, r.oid FROM pg_catalog.pg_rewrite r WHERE r.ev_class IN ('planted.bulk_load_progress_wide'::pg_catalog.regclass, 'planted.bulk_load_progress'::pg_catalog.regclass, 'planted.bulk_loads'::pg_catalog.regclass))
 	AND pg_catalog.pg_describe_object(d.refclassid, d.refobjid, 0) !~ '^(type|view|table) planted.bulk_load(_progress|_statements|_history|s$)'
+	AND NOT (d.refclassid = 'pg_proc'::pg_catalog.regclass AND d.refobjid = 'planted.bulk_load_last()'::pg_catalog.regprocedure)
 	AND NOT (d.refclassid = 'pg_class'::pg_catalog.regclass AND d.refobjid IN ('planted.bulk_load_progress_wide'::pg_catalog.regclass, 'planted.bulk_load_id'::pg_catalog.regclass))
 ORDER BY 1;
 
@@ -166,6 +167,7 @@ SELECT rows_loaded, rows_filtered FROM bulk_load('public.planted_t'::pg_catalog.
 	'{"columns": ["a", "b", "c", "d"], "truncate": true, "on_error": "ignore", "on_duplicate": "keep_old", "where": "public.planted_look()", "log_verbosity": "silent"}'::pg_catalog.jsonb);
 SELECT format, encoding, rows_sampled FROM bulk_inspect(:'f'::pg_catalog.text, '{}'::pg_catalog.jsonb);
 SELECT obstacles FROM bulk_load_control(:'ctl'::pg_catalog.text);
+SELECT pg_catalog.count(phase) OPERATOR(pg_catalog.>=) 5::pg_catalog.int8 AS timeline FROM bulk_load_timeline();
 SELECT is_called AS planted_called FROM planted.calls;
 
 -- but a condition, and a query, are the caller's own: they see what the caller sees
