@@ -64,6 +64,7 @@ CREATE TABLE prices (a text, price numeric);
 CREATE TABLE items (id int, title text, price numeric);
 CREATE TABLE records (id int, code text, value double precision);
 CREATE TABLE traced (username text, line bigint, source text);
+CREATE TABLE members (id int PRIMARY KEY, name text NOT NULL, city text, joined date);
 CREATE FUNCTION make_vote(a text, b text) RETURNS optional LANGUAGE sql STABLE AS $$ SELECT upper(a), b, 7 $$;
 SELECT FROM bulk_load('votes', '/data/votes.csv', '{"on_error": "ignore", "reject_table": "votes_rejects", "log_verbosity": "silent"}');
 TRUNCATE votes;
