@@ -116,7 +116,7 @@ SELECT counts('merged', :'path',
               ('{' || :'columns' || ', "on_error": "ignore", "reject_table": "merged_rejects", "on_duplicate": {"set": {"hits": "old.hits + new.hits", "note": "(12 / new.hits)::text"}, "where": "new.id <> 2"}}')::jsonb);
 TABLE merged ORDER BY id;
 SELECT line_number, reason, sqlstate, message, raw_line FROM merged_rejects ORDER BY 1;
-SELECT counts('merged', :'path', ('{' || :'columns' || ', "on_duplicate": {"set": {"hits": "old.hits + new.hits"}}}')::jsonb);
+SELECT counts('merged', :'path', ('{' || :'columns' || ', "limit": 3, "on_duplicate": {"set": {"hits": "old.hits + new.hits"}}}')::jsonb);
 
 -- generated and identity columns
 CREATE TABLE computed (id int PRIMARY KEY, a int, b int GENERATED ALWAYS AS (a * 2) STORED, c int GENERATED ALWAYS AS IDENTITY);

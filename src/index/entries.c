@@ -48,6 +48,8 @@ typedef struct Doubt
 {
 	RowId		row;
 	int			index;
+	bool		entered;		/* it has its entry */
+	bool		stays;			/* although the index has a trial */
 	char	   *image;
 } Doubt;
 
@@ -89,10 +91,11 @@ entries_serves(Relation index)
 }
 
 static void
-take_doubt(void *arg, RowId row, const char *image, Size size)
+take_doubt(void *arg, RowId row, const char *image, Size size, bool entered)
 {
 	EntryIndex *index = arg;
 	Entries    *entries = index->entries;
+	const EntriesTrial *trial = &entries->trial;
 	Doubt	   *doubt;
 
 	if (entries->ndoubts == entries->capacity)
@@ -105,6 +108,8 @@ take_doubt(void *arg, RowId row, const char *image, Size size)
 	doubt = &entries->doubts[entries->ndoubts++];
 	doubt->row = row;
 	doubt->index = index - entries->indexes;
+	doubt->entered = entered;
+	doubt->stays = index->tried && trial->stays != NULL && trial->stays(trial->arg);
 	doubt->image = MemoryContextAlloc(entries->doubt_context, size);
 	memcpy(doubt->image, image, size);
 }
@@ -381,7 +386,9 @@ ask_server(Entries *entries)
 		const Doubt *doubt = &entries->doubts[i];
 		EntryIndex *index = &entries->indexes[doubt->index];
 
-		if (index->tried)
+		if (doubt->stays)
+			inserter_judge(index->inserter, doubt->row, doubt->image, doubt->entered);
+		else if (index->tried)
 			entries->trial.lost(entries->trial.arg, doubt->row);
 		else
 			inserter_ask_server(index->inserter, doubt->row, doubt->image);

@@ -52,6 +52,11 @@ typedef struct EntriesTrial
 	InserterGone gone;
 	/* Whether the key of the row that is put now comes by entries_sorted: not with several. */
 	bool		(*is_sorted) (void *arg);
+	/*
+	 * Whether the row whose key is inserted is no trial, as it is the new version of the one that
+	 * has the key: then the server judges.  NULL: all are.  A leaf may be locked.
+	 */
+	bool		(*stays) (void *arg);
 	void	   *arg;
 } EntriesTrial;
 extern void entries_try(Entries *entries, Relation index, const EntriesTrial *trial);

@@ -57,7 +57,7 @@ put_rows(Inserter *inserter, const RowId *rows, uint32 n)
 		(search_may_be_taken(inserter, offset) &&
 		 !search_equals_gone(inserter, offset, &inserter->tids[0], &place)))
 	{
-		inserter->doubt(inserter->arg, rows[0], inserter->image, inserter->size);
+		inserter->doubt(inserter->arg, rows[0], inserter->image, inserter->size, false);
 		return 1;
 	}
 	if (place == InvalidOffsetNumber)
@@ -102,7 +102,7 @@ take_rows(void *arg, const RowId *rows, uint32 n)
 	{
 		done = 1;
 		if (inserter->judged && inserter->taken)
-			inserter->doubt(inserter->arg, rows[i], inserter->image, inserter->size);
+			inserter->doubt(inserter->arg, rows[i], inserter->image, inserter->size, false);
 		else if (inserter->key->heapkeyspace)
 		{
 			done = put_rows(inserter, rows + i, n - i);
@@ -114,7 +114,7 @@ take_rows(void *arg, const RowId *rows, uint32 n)
 		if (done == 0)
 		{
 			if (!inserter_ask_server(inserter, rows[i], inserter->image))
-				inserter->doubt(inserter->arg, rows[i], inserter->image, inserter->size);
+				inserter->doubt(inserter->arg, rows[i], inserter->image, inserter->size, true);
 			done = 1;
 		}
 		inserter->taken = true;
@@ -122,11 +122,10 @@ take_rows(void *arg, const RowId *rows, uint32 n)
 	}
 }
 
-bool
-inserter_ask_server(Inserter *inserter, RowId row, const char *image)
+/* What the server's insertion or, with UNIQUE_CHECK_EXISTING, its check says of a row. */
+static bool
+ask_server(Inserter *inserter, RowId row, const char *image, IndexUniqueCheck check)
 {
-	IndexUniqueCheck check = !inserter->info->ii_Unique ? UNIQUE_CHECK_NO :
-		inserter->is_trial ? UNIQUE_CHECK_PARTIAL : UNIQUE_CHECK_YES;
 	bool		good;
 	MemoryContext old;
 	FailedRowContext failing;
@@ -147,7 +146,23 @@ inserter_ask_server(Inserter *inserter, RowId row, const char *image)
 	failed_row_end(&failing);
 	MemoryContextSwitchTo(old);
 	MemoryContextReset(inserter->scratch);
-	return good || check != UNIQUE_CHECK_PARTIAL;
+	return good;
+}
+
+bool
+inserter_ask_server(Inserter *inserter, RowId row, const char *image)
+{
+	IndexUniqueCheck check = !inserter->info->ii_Unique ? UNIQUE_CHECK_NO :
+		inserter->is_trial ? UNIQUE_CHECK_PARTIAL : UNIQUE_CHECK_YES;
+
+	return ask_server(inserter, row, image, check) || check != UNIQUE_CHECK_PARTIAL;
+}
+
+void
+inserter_judge(Inserter *inserter, RowId row, const char *image, bool entered)
+{
+	(void) ask_server(inserter, row, image,
+					  entered ? UNIQUE_CHECK_EXISTING : UNIQUE_CHECK_YES);
 }
 
 void
@@ -236,11 +251,17 @@ take_rows_again(void *arg, const RowId *rows, uint32 n)
 	RowId		row;
 
 	for (uint32 i = 0; i < n; i++)
-		if (again->rows->find(again->rows->arg, rows[i], &row, &inserter->place))
-		{
+	{
+		const InserterKey *own = NULL;
+
+		if (!again->rows->find(again->rows->arg, rows[i], &row, &inserter->place, &own))
+			continue;
+		if (own != NULL)
+			take_key(inserter, own->image, own->size, false);
+		else
 			take_key(inserter, again->image, again->size, false);
-			take_rows(inserter, &row, 1);
-		}
+		take_rows(inserter, &row, 1);
+	}
 	inserter->place = NULL;
 }
 

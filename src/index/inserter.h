@@ -51,14 +51,22 @@ extern Inserter *inserter_open(Relation heap, Relation index, IndexInfo *info, K
  */
 extern void inserter_take_all(Inserter *inserter, Presort **presort);
 
+/* A key as shape_image makes it. */
+typedef struct InserterKey
+{
+	const char *image;
+	Size		size;
+} InserterKey;
+
 /* What is asked about rows that were sorted. */
 typedef struct InserterRows
 {
 	/*
 	 * Whether one is to get an entry, and then as which row.  *place: where its key was looked
-	 * for.
+	 * for.  *own: an equal key that it has instead, or NULL.
 	 */
-	bool		(*find) (void *arg, RowId sorted, RowId *row, const LookupPlace **place);
+	bool		(*find) (void *arg, RowId sorted, RowId *row, const LookupPlace **place,
+						 const InserterKey **own);
 	/* As that of a KeySink. */
 	void		(*ahead) (void *arg, RowId sorted);
 	void	   *arg;
@@ -83,5 +91,11 @@ extern void inserter_try(Inserter *inserter, InserterGone gone, void *arg);
  * inserter_try: the entry is in, but another row may have the key.
  */
 extern bool inserter_ask_server(Inserter *inserter, RowId row, const char *image);
+
+/*
+ * The same after inserter_try for a row that is no trial: a key that another row has is an error.
+ * entered: its entry is in already.
+ */
+extern void inserter_judge(Inserter *inserter, RowId row, const char *image, bool entered);
 
 #endif							/* PGBULK_INSERTER_H */

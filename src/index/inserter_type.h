@@ -12,8 +12,12 @@
 
 typedef struct Inserter Inserter;
 
-/* Takes a row that needs the server's judgement; a leaf may be locked. */
-typedef void (*InserterDoubt) (void *arg, RowId row, const char *image, Size size);
+/*
+ * Takes a row that needs the server's judgement; a leaf may be locked.  entered: its entry is in
+ * already.
+ */
+typedef void (*InserterDoubt) (void *arg, RowId row, const char *image, Size size,
+							   bool entered);
 
 /* Whether the row of an entry has been deleted by this transaction. */
 typedef bool (*InserterGone) (void *arg, const ItemPointerData *tid);

@@ -74,7 +74,7 @@ judged_size(uint32 nrows)
 
 /* A row that the server must judge: for the caller of parallel_entries_insert. */
 static void
-judge_later(void *arg, RowId row, const char *image, Size size)
+judge_later(void *arg, RowId row, const char *image, Size size, bool entered)
 {
 	Feed	   *feed = arg;
 	uint32		low = 0;

@@ -428,6 +428,8 @@ reject_duplicate(void *arg, const JournalPlace *place, const char *raw, const Ro
 		.reason = error->reason,
 		.sqlstate = error->sqlstate,
 		.message = error->message,
+		.column = error->column,
+		.value = error->value,
 		.file = list_nth(load->source->paths, place->file),
 		.line = place->line,
 		.offset = place->offset,
@@ -458,6 +460,16 @@ count_duplicates(void *arg, RejectReason reason, int64 nrows)
 	if (reason == REJECT_DUPLICATE)
 		load->batch.rows_loaded -= nrows;
 	rejects_count_duplicates(load->rejects, reason, nrows);
+}
+
+static void
+count_others(void *arg, int64 deleted, int64 filtered)
+{
+	Load	   *load = arg;
+
+	load->batch.rows_loaded -= deleted + filtered;
+	load->batch.rows_deleted += deleted;
+	load->batch.rows_filtered += filtered;
 }
 
 static void
@@ -502,6 +514,7 @@ load_begin(Load *load)
 		.unseen = unseen_duplicates,
 		.reject = reject_duplicate,
 		.count = count_duplicates,
+		.count_others = count_others,
 		.arg = load
 	};
 	load->result->writer = load->writer->routine->name;
@@ -631,6 +644,7 @@ load_end(Load *load)
 		progress_step(load->batch.rows_loaded * TRIGGER_SECONDS, 0);
 	}
 	load->result->workers = Max(load->result->workers, load->writer->workers);
+	load->result->rows_in_batches = load->writer->merged;
 	load->writer->routine->close(load->writer);
 	load->writer = load->batch.writer = NULL;
 }

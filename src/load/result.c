@@ -186,6 +186,8 @@ result_details(const LoadResult *result, const LoadTimes *times, List *paths,
 		jsonb_push_string(&state, "not_direct", refusal_text(&result->not_direct));
 	if (refusal_is_any(&result->no_workers) && result->workers == 0)
 		jsonb_push_string(&state, "no_workers", refusal_text(&result->no_workers));
+	if (result->rows_in_batches > 0)
+		jsonb_push_int64(&state, "merged_in_batches", result->rows_in_batches);
 	if (result->attempts > 1)
 		jsonb_push_int64(&state, "attempts", result->attempts);
 	rejects_details(rejects, &state);

@@ -23,6 +23,7 @@ typedef struct LoadResult
 	int64		rows_replaced;
 	int64		rows_deleted;
 	int64		rows_filtered;
+	int64		rows_in_batches;	/* that were merged by the batch */
 	int64		rows_read;
 	int64		bytes_read;
 	const char *writer;

@@ -316,6 +316,48 @@ transform_set(MergeClause *clause, Relation rel, const BulkMergeSet *set)
 	clause->set = lappend(clause->set, makeTargetEntry((Expr *) expr, attnum, set->column, false));
 }
 
+/* Whether what is set is the new row's value of the column. */
+static bool
+sets_new_value(const MergeClause *clause, AttrNumber attnum)
+{
+	ListCell   *lc;
+
+	foreach(lc, clause->set)
+	{
+		const TargetEntry *entry = lfirst_node(TargetEntry, lc);
+		const Var  *var = (const Var *) entry->expr;
+
+		if (entry->resno == attnum)
+			return IsA(var, Var) && var->varno == INNER_VAR && var->varattno == attnum;
+	}
+	return true;
+}
+
+/*
+ * Whether a row that is merged keeps the key, as both have the same: its columns are not set, or
+ * to the new row's values; and nothing is set of what an index computes its keys from.
+ */
+static bool
+keeps_key(const MergeClause *clause, Relation rel, Relation index)
+{
+	Bitmapset  *computed = NULL;
+
+	pull_varattnos((Node *) RelationGetIndexExpressions(index), 1, &computed);
+	pull_varattnos((Node *) RelationGetIndexPredicate(index), 1, &computed);
+	if (computed != NULL && (clause->all || bms_overlap(computed, clause->updated)))
+		return false;
+	for (int i = 0; i < IndexRelationGetNumberOfKeyAttributes(index); i++)
+	{
+		AttrNumber	attnum = index->rd_index->indkey.values[i];
+
+		if (attnum != InvalidAttrNumber &&
+			(TupleDescAttr(RelationGetDescr(rel), attnum - 1)->attgenerated ||
+			 !sets_new_value(clause, attnum)))
+			return false;
+	}
+	return true;
+}
+
 MergeClause *
 merge_clause_open(Relation rel, const BulkMerge *merge)
 {
@@ -337,7 +379,6 @@ merge_clause_open(Relation rel, const BulkMerge *merge)
 										  FirstLowInvalidHeapAttributeNumber);
 	pull_varattnos((Node *) RelationGetIndexExpressions(index), 1, &clause->read);
 	pull_varattnos((Node *) RelationGetIndexPredicate(index), 1, &clause->read);
-	index_close(index, NoLock);
 	if (merge->remove != NULL)
 		check_key_given(rel, clause->read);
 
@@ -347,5 +388,10 @@ merge_clause_open(Relation rel, const BulkMerge *merge)
 	clause->where = transform_condition(clause, rel, merge->where, true);
 	clause->removes = merge->remove != NULL;
 	clause->remove = transform_condition(clause, rel, merge->remove, false);
+	clause->is_volatile = contain_volatile_functions((Node *) clause->set) ||
+		contain_volatile_functions((Node *) clause->where) ||
+		contain_volatile_functions((Node *) clause->remove);
+	clause->keeps_key = keeps_key(clause, rel, index);
+	index_close(index, NoLock);
 	return clause;
 }

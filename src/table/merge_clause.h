@@ -23,6 +23,8 @@ typedef struct MergeClause
 	List	   *where;			/* implicitly ANDed, or NIL */
 	bool		removes;		/* new rows may delete the other ... */
 	List	   *remove;			/* ... if this holds, which refers to the new row alone */
+	bool		is_volatile;	/* any of these expressions */
+	bool		keeps_key;		/* a merged row has the key of both */
 	Bitmapset  *updated;		/* columns of set, offset as in RTEPermissionInfo ... */
 	Bitmapset  *read;			/* ... and those of the old row that are read */
 } MergeClause;

@@ -5,14 +5,14 @@
 #include "postgres.h"
 
 #include "access/xact.h"
-#include "catalog/catalog.h"
-#include "check/tables.h"
 #include "miscadmin.h"
 #include "portability/instr_time.h"
 #include "server/compat.h"
 #include "utils/memutils.h"
 #include "write/arbiter.h"
 #include "write/arbiter_batch.h"
+#include "write/arbiter_batch_merge.h"
+#include "write/arbiter_batch_serves.h"
 #include "write/arbiter_batch_standing.h"
 #include "write/arbiter_batch_tell.h"
 #include "write/leaf.h"
@@ -30,7 +30,7 @@
 static inline Size
 memory_for_keys(const ArbiterBatch *batch)
 {
-	Size		memory = batch->budget / 8 * 5;
+	Size		memory = batch->budget / 8 * (batch->merge != NULL ? 4 : 5);
 
 	return batch->leaf->rri->ri_NumIndices > 1 ? memory / 2 : memory;
 }
@@ -39,7 +39,7 @@ memory_for_keys(const ArbiterBatch *batch)
 static inline Size
 memory_for_rows(const ArbiterBatch *batch)
 {
-	return batch->budget / 8 * 3;
+	return batch->merge != NULL ? batch_merge_memory(batch->budget) : batch->budget / 8 * 3;
 }
 
 /* ---- looking up ---- */
@@ -118,6 +118,7 @@ look_up(ArbiterBatch *batch, uint32 first, uint32 end)
 		batch->rows[i].gone = NO_ENTRY;
 		ItemPointerSetInvalid(&batch->rows[i].replaced);
 		batch->rows[i].sorted = false;
+		batch->rows[i].merged = NULL;
 		/* another index has its key */
 		if (batch->rows[i].fate == FATE_DUPLICATE)
 			continue;
@@ -249,6 +250,11 @@ ask(ArbiterBatch *batch, uint32 number)
 {
 	WaitingRow *row = &batch->rows[number];
 
+	if (batch->merge != NULL)
+	{
+		batch_merge_ask(batch, number);
+		return;
+	}
 	batch_show_row(batch, number);
 	row->fate = leaf_insert(batch->context, batch->leaf, batch->slot) ?
 		FATE_STORED : FATE_DUPLICATE;
@@ -310,7 +316,7 @@ is_sorted(void *arg)
 
 /* For the inserter: where a row that is new has been stored, and its key looked for. */
 static bool
-find_new(void *arg, RowId sorted, RowId *row, const LookupPlace **place)
+find_new(void *arg, RowId sorted, RowId *row, const LookupPlace **place, const InserterKey **own)
 {
 	ArbiterBatch *batch = arg;
 	uint32		number = candidates_row_number(sorted);
@@ -321,6 +327,8 @@ find_new(void *arg, RowId sorted, RowId *row, const LookupPlace **place)
 	*row = row_id(&batch->tids[number], true);
 	batch->first = batch->rows[number].first;
 	*place = &batch->rows[batch->first].found;
+	if (batch->merge != NULL)
+		*own = batch_merge_own_key(batch);
 	return true;
 }
 
@@ -332,6 +340,13 @@ fetch_new(void *arg, RowId sorted)
 
 	fetch_row(arg, sorted);
 	fetch_ahead(&batch->tids[number]);
+}
+
+/* For the inserter: whether the row is the new version of one that has its key. */
+static bool
+stays(void *arg)
+{
+	return batch_merge_stays(arg);
 }
 
 /* Whether others were faster to enter a key of the earlier row for which one was set aside. */
@@ -362,8 +377,12 @@ take_back(ArbiterBatch *batch, uint32 first, uint32 n)
 		CHECK_FOR_INTERRUPTS();
 		simple_heap_delete(batch->leaf->rri->ri_RelationDesc, &batch->tids[i]);
 		batch->rows[i].fate = FATE_ASK;
+		if (batch->merge != NULL)
+			batch_merge_lose(batch, i);
 	}
 	batch->nlost = 0;
+	if (batch->merge != NULL)
+		batch_merge_ask_lost(batch, first, n);
 	arbiter_advance_command(batch->context);
 	ask_all(batch, first, n);
 }
@@ -404,6 +423,18 @@ store_new(ArbiterBatch *batch, uint32 first, uint32 n)
 
 /* ---- the batch ---- */
 
+/* Tells what has become of rows, but of those that were simply stored. */
+static void
+tell(ArbiterBatch *batch, uint32 first, uint32 n)
+{
+	if (batch->merge != NULL)
+		batch_merge_tell(batch, first, n);
+	else if (batch->replaces)
+		tell_replaced(batch, first, n);
+	else
+		tell_duplicates(batch, first, n);
+}
+
 /* Asks about each. */
 static void
 settle_few(ArbiterBatch *batch)
@@ -413,8 +444,8 @@ settle_few(ArbiterBatch *batch)
 		batch->rows[i].fate = FATE_ASK;
 		ask(batch, i);
 	}
-	if (!batch->replaces)
-		tell_duplicates(batch, 0, batch->nrows);
+	if (!batch->replaces || batch->merge != NULL)
+		tell(batch, 0, batch->nrows);
 	ExecClearTuple(batch->slot);
 }
 
@@ -433,14 +464,14 @@ settle(ArbiterBatch *batch, uint32 first)
 	{
 		n = look_up(batch, first, batch->nrows);
 		standing_settle(batch);
-		give_fates(batch, first, n);
+		if (batch->merge != NULL)
+			batch_merge_settle(batch, first, n);
+		else
+			give_fates(batch, first, n);
 	}
 	ask_all(batch, first, n);
 	store_new(batch, first, n);
-	if (batch->replaces)
-		tell_replaced(batch, first, n);
-	else
-		tell_duplicates(batch, first, n);
+	tell(batch, first, n);
 
 	ExecClearTuple(batch->slot);
 	MemoryContextReset(batch->scratch);
@@ -505,6 +536,8 @@ arbiter_batch_flush(ArbiterBatch *batch)
 	for (uint32 i = 0; i < batch->nrows; i++)
 		ItemPointerSetInvalid(&batch->tids[i]);
 	batch->leaf->tids = batch->tids;
+	if (batch->merge != NULL)
+		batch_merge_enter(batch);
 
 	if (batch->nrows < ROWS_TO_SORT)
 		settle_few(batch);
@@ -512,6 +545,8 @@ arbiter_batch_flush(ArbiterBatch *batch)
 		for (uint32 first = 0; first < batch->nrows;)
 			first += settle(batch, first);
 
+	if (batch->merge != NULL)
+		batch_merge_leave(batch);
 	batch->leaf->tids = NULL;
 	writer->find_place = NULL;
 	estate->es_per_tuple_exprcontext = next_row;
@@ -550,6 +585,8 @@ arbiter_batch_put(ArbiterBatch *batch, HeapTuple tuple, const JournalPlace *plac
 	WaitingRow *row;
 	Size		size;
 
+	if (batch->merge != NULL && batch->nrows == 0)
+		batch_merge_begin(batch);
 	if (batch->nrows == batch->capacity)
 		reserve_rows(batch);
 	row = &batch->rows[batch->nrows++];
@@ -558,6 +595,8 @@ arbiter_batch_put(ArbiterBatch *batch, HeapTuple tuple, const JournalPlace *plac
 	row->fate = FATE_NEW;
 	row->because = NO_ROW;
 	row->judge = 0;
+	row->deletes = row->updates = false;
+	row->merged = NULL;
 	row->place = *place;
 	size = sizeof(WaitingRow) + sizeof(ItemPointerData) +
 		MAXALIGN(sizeof(HeapTupleData)) + MAXALIGN(tuple->t_len);
@@ -586,6 +625,19 @@ arbiter_batch_put_number(ArbiterBatch *batch, HeapTuple tuple, uint32 number)
 					  journal->reader->data + journal->reader->rows[number].start);
 }
 
+void
+arbiter_batch_put_deleting(ArbiterBatch *batch, HeapTuple tuple, uint32 number)
+{
+	arbiter_batch_put_number(batch, tuple, number);
+	batch->rows[batch->nrows - 1].deletes = true;
+}
+
+bool
+arbiter_batch_accepts(const ArbiterBatch *batch)
+{
+	return batch->merge == NULL || batch->nrows == 0 || !batch_merge_changed(batch);
+}
+
 Size
 arbiter_batch_memory(const ArbiterBatch *batch)
 {
@@ -603,57 +655,6 @@ bool
 arbiter_batch_full(const ArbiterBatch *batch)
 {
 	return batch->context->asking >= memory_for_rows(batch);
-}
-
-/* With keep_new: whether rows may go with nobody being told, and for good. */
-static bool
-may_replace(const LeafContext *context, const Leaf *leaf)
-{
-	Relation	rel = leaf->rri->ri_RelationDesc;
-	const TriggerDesc *triggers = leaf->rri->ri_TrigDesc;
-
-	if (context->options->on_duplicate == BULK_ON_DUPLICATE_KEEP_OLD)
-		return leaf->checked == CHECKS_NOTHING;
-	return !tables_may_repeat(arbiter_root(leaf->rri), context->options) &&
-		!tables_may_repeat(rel, context->options) && context->delete_capture == NULL &&
-		(triggers == NULL ||
-		 (!triggers->trig_delete_before_row && !triggers->trig_delete_after_row));
-}
-
-/*
- * Whether all indexes that judge are served.  With several a row might replace rows of which each
- * displaces others of the batch: so not with keep_new.
- */
-static bool
-serves_indexes(const LeafContext *context, const Arbiter *arbiter)
-{
-	for (int i = 0; i < arbiter_count(arbiter); i++)
-	{
-		Relation	index;
-		IndexInfo  *info;
-
-		arbiter_index(arbiter, i, &index, &info);
-		if (!inserter_serves(index))
-			return false;
-	}
-	return arbiter_count(arbiter) == 1 ||
-		context->options->on_duplicate == BULK_ON_DUPLICATE_KEEP_OLD;
-}
-
-/* Whether rows of the leaf need nothing at their turn but to know who has their keys. */
-static bool
-serves(const LeafContext *context, const Leaf *leaf)
-{
-	const BulkOptions *options = context->options;
-
-	return leaf->arbiter != NULL && leaf->merge == NULL &&
-		serves_indexes(context, leaf->arbiter) &&
-		may_replace(context, leaf) && options->on_error != BULK_ON_ERROR_SET_NULL &&
-		context->entries_budget > 0 && leaf->former != NULL &&
-		!leaf->before_row && !leaf->instead_row && !leaf->after_row && !leaf->keys_first &&
-		!constraints_volatile(leaf->constraints) &&
-		!constraints_types_volatile(RelationGetDescr(leaf->rri->ri_RelationDesc)) &&
-		!RelationIsLogicallyLogged(leaf->rri->ri_RelationDesc);
 }
 
 /* Opens the indexes that judge; new rows' entries in them are on trial. */
@@ -683,13 +684,6 @@ open_judges(ArbiterBatch *batch, const EntriesTrial *trial)
 	use_index(batch, 0);
 }
 
-bool
-arbiter_batch_shows(const BulkOptions *options)
-{
-	return options->on_duplicate == BULK_ON_DUPLICATE_KEEP_OLD &&
-		(options->reject_table != NULL || options->reject_file != NULL);
-}
-
 ArbiterBatch *
 arbiter_batch_open(LeafContext *context, Leaf *leaf)
 {
@@ -699,14 +693,16 @@ arbiter_batch_open(LeafContext *context, Leaf *leaf)
 	EntriesTrial trial;
 	MemoryContext old;
 
-	if (!serves(context, leaf))
+	if (!batch_serves(context, leaf))
 		return NULL;
 	old = MemoryContextSwitchTo(context->writer->estate->es_query_cxt);
 	batch = palloc0(sizeof(ArbiterBatch));
 	batch->context = context;
 	batch->leaf = leaf;
 	batch->budget = context->entries_budget;
-	batch->replaces = options->on_duplicate == BULK_ON_DUPLICATE_KEEP_NEW;
+	batch->replaces = options->on_duplicate != BULK_ON_DUPLICATE_KEEP_OLD;
+	if (leaf->merge != NULL)
+		batch->merge = batch_merge_open(leaf);
 	batch->shows = arbiter_batch_shows(options);
 	batch->notes = options->reject_table != NULL || options->reject_file != NULL ||
 		options->log_verbosity == BULK_VERBOSITY_VERBOSE || options->duplicate_limit >= 0;
@@ -720,7 +716,13 @@ arbiter_batch_open(LeafContext *context, Leaf *leaf)
 	batch->waiting = AllocSetContextCreate(CurrentMemoryContext, "bulk_load rows with keys",
 										   ALLOCSET_SMALL_SIZES);
 	arena_init(&batch->arena, batch->waiting, ARENA_BLOCK);
-	trial = (EntriesTrial) {.lost = take_lost,.gone = has_gone,.is_sorted = is_sorted,.arg = batch};
+	trial = (EntriesTrial) {
+		.lost = take_lost,
+		.gone = has_gone,
+		.is_sorted = is_sorted,
+		.stays = stays,
+		.arg = batch
+	};
 	leaf->entries = entries_open(leaf->rri, memory_for_keys(batch), 0);
 	open_judges(batch, &trial);
 	MemoryContextSwitchTo(old);
@@ -732,4 +734,6 @@ arbiter_batch_close(ArbiterBatch *batch)
 {
 	ExecDropSingleTupleTableSlot(batch->slot);
 	ExecDropSingleTupleTableSlot(batch->standing);
+	if (batch->merge != NULL)
+		batch_merge_close(batch->merge);
 }

@@ -49,6 +49,8 @@
  * goes, as above; its other keys keep others waiting until this transaction ends, as those of
  * an entry that was found too late.  The rows that were duplicates of it are asked about.
  *
+ * Rows that are merged have the same fates, which arbiter_batch_merge.h gives.
+ *
  * Served is what needs nothing at its turn (arbiter_batch_open): unique btrees
  * that judge, with keep_new one, no triggers on rows, no foreign keys from the
  * table, nor to it with keep_new, a heap table that is not logically decoded, as
@@ -75,7 +77,7 @@ extern ArbiterBatch *arbiter_batch_open(LeafContext *context, Leaf *leaf);
 /* Where the tuples of rows that will be put are formed. */
 extern Arena *arbiter_batch_arena(ArbiterBatch *batch);
 
-/* Whether rows that are set aside are shown, each with its bytes. */
+/* Whether rows that are set aside, or bad, are shown, each with its bytes. */
 extern bool arbiter_batch_shows(const BulkOptions *options);
 
 /* Takes a tuple that lies there; raw: the row's bytes where they may be shown, or NULL. */
@@ -84,6 +86,15 @@ extern void arbiter_batch_put(ArbiterBatch *batch, HeapTuple tuple, const Journa
 
 /* The same; number: of the row in the window. */
 extern void arbiter_batch_put_number(ArbiterBatch *batch, HeapTuple tuple, uint32 number);
+
+/* The same for a row that is merged: it is to delete the one that has its key. */
+extern void arbiter_batch_put_deleting(ArbiterBatch *batch, HeapTuple tuple, uint32 number);
+
+/* Whether it takes rows of the current file; else those that wait must be settled first. */
+extern bool arbiter_batch_accepts(const ArbiterBatch *batch);
+
+/* Whether it needs nothing but their tuples: so workers may form these, or many be formed at a time. */
+extern bool arbiter_batch_takes_tuples(const ArbiterBatch *batch);
 
 /* How many rows may wait, if they are like those so far; 0: there were none. */
 extern double arbiter_batch_rows(const ArbiterBatch *batch);
@@ -95,7 +106,7 @@ extern Size arbiter_batch_memory(const ArbiterBatch *batch);
 extern bool arbiter_batch_full(const ArbiterBatch *batch);
 
 /*
- * Settles all rows that wait.  Errors: those of arbiter_insert and leaf_flush,
+ * Settles all rows that wait.  Errors: those of arbiter_insert, row_merge_put and leaf_flush,
  * duplicate_limit.
  */
 extern void arbiter_batch_flush(ArbiterBatch *batch);

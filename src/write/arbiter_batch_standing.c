@@ -14,6 +14,7 @@
 #include "utils/datum.h"
 #include "utils/snapmgr.h"
 #include "write/arbiter.h"
+#include "write/arbiter_batch_merge.h"
 #include "write/arbiter_batch_standing.h"
 #include "write/leaf.h"
 
@@ -190,6 +191,15 @@ replace_standing(ArbiterBatch *batch, const Candidate *candidate)
 	return true;
 }
 
+/* With the row in the slot, which stands.  False: it is to be asked about. */
+static bool
+use_standing(ArbiterBatch *batch, const Candidate *candidate)
+{
+	if (batch->merge != NULL)
+		return batch_merge_take(batch, candidate);
+	return !batch->replaces || replace_standing(batch, candidate);
+}
+
 /*
  * Whether the row of an entry stands, for certain; where rows are replaced it goes.  That it is
  * dead need not be certain: who enters its key now is met when new rows get their entries.
@@ -211,7 +221,7 @@ settle_candidate(ArbiterBatch *batch, IndexFetchTableData *fetch, const Candidat
 		standing = STANDING_DEAD;
 	else if (!TransactionIdIsValid(dirty.xmin) && !TransactionIdIsValid(dirty.xmax) &&
 			 arbiter_may_see(rel, batch->standing) && has_key(batch, candidate->number) &&
-			 (!batch->replaces || replace_standing(batch, candidate)))
+			 use_standing(batch, candidate))
 		standing = STANDING_THERE;
 	ExecClearTuple(batch->standing);
 	return standing;

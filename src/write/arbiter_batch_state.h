@@ -25,6 +25,24 @@
 
 #define NO_ROW PG_UINT32_MAX
 
+typedef struct BatchMerge BatchMerge;
+
+/* What rows with one key have come to be (arbiter_batch_merge.c). */
+typedef struct MergedKey
+{
+	HeapTuple	old;			/* the row of the table that had it, as it was found; or NULL */
+	RowId		entry;			/* the entry of that row */
+	HeapTuple	row;			/* what has it now: that row or another one; or NULL */
+	bool		owned;			/* that one is to be freed */
+	bool		deletes;		/* some row has deleted what had it before */
+	bool		locks;			/* some row was to delete that */
+	bool		lost;			/* others were faster to enter it */
+	bool		is_stored;		/* row is to be stored, or to get entries */
+	uint32		last;			/* the latest row of the batch that has changed it */
+	HeapTuple	given;			/* what that one was, while its tuple is row; or NULL */
+	InserterKey own;			/* its key, where that has other bytes than the key of that one */
+} MergedKey;
+
 typedef struct WaitingRow
 {
 	HeapTuple	tuple;
@@ -43,6 +61,13 @@ typedef struct WaitingRow
 	ItemPointerData replaced;	/* that row if it is none of the load, or invalid */
 	bool		sorted;			/* it has a key that was looked up */
 	LookupPlace found;			/* where */
+
+	/* where rows are merged */
+	bool		deletes;		/* it is to delete the row that has its key */
+	bool		updates;		/* it has changed that row */
+	WriterVerdict verdict;
+	RowError   *error;			/* with WRITER_BAD */
+	MergedKey  *merged;			/* of the first row with a key; NULL: nobody has asked yet */
 } WaitingRow;
 
 /* An index that judges. */
@@ -67,7 +92,8 @@ struct ArbiterBatch
 	KeyShape   *shape;
 	Lookup	   *lookup;
 	Size		budget;			/* of maintenance_work_mem */
-	bool		replaces;		/* keep_new */
+	bool		replaces;		/* keep_new, or merging */
+	BatchMerge *merge;			/* rows are merged; or NULL */
 	bool		shows;			/* each duplicate, with its bytes */
 	bool		notes;			/* each of what was replaced, or displaced */
 	Bitmapset  *indexed;		/* columns that indexes know, offset as in the server */

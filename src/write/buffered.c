@@ -141,23 +141,70 @@ complete_row(BufferedWriter *writer, Leaf *leaf, TupleTableSlot *slot,
 		WRITER_TAKEN : WRITER_BAD;
 }
 
+/* Before a row waits to ask for its key. */
+static ArbiterBatch *
+batch_for_row(BufferedWriter *writer, Leaf *leaf)
+{
+	if (unlikely(!arbiter_batch_accepts(leaf->keys)))
+		buffered_settle_keys(writer);
+	return leaf->keys;
+}
+
+/*
+ * Whether the row may wait to ask for its key.  One whose quotes are misplaced may be read in
+ * another way once it is found bad, so that must be known before the next one is read.
+ */
+static bool
+waits_for_key(const BufferedWriter *writer, const Leaf *leaf, uint32 number)
+{
+	const ScanRow *row = &writer->context.journal->reader->rows[number];
+
+	return leaf->keys != NULL && writer->context.entries_budget > 0 && !writer->base.one_by_one &&
+		(leaf->merge == NULL || !writer->guard->enabled || !row->multiline || !row->lax);
+}
+
+/* The tuple of a row that waits so. */
+static HeapTuple
+form_for_batch(Leaf *leaf, TupleTableSlot *slot)
+{
+	slot_getallattrs(slot);
+	return tuple_form(leaf->former, slot->tts_values, slot->tts_isnull,
+					  arbiter_batch_arena(leaf->keys));
+}
+
+static WriterVerdict
+delete_by_row(BufferedWriter *writer, Leaf *leaf, TupleTableSlot *slot, uint32 number)
+{
+	if (waits_for_key(writer, leaf, number))
+	{
+		ArbiterBatch *batch = batch_for_row(writer, leaf);
+
+		arbiter_batch_put_deleting(batch, form_for_batch(leaf, slot), number);
+		buffered_bound_keys(writer, leaf);
+		return WRITER_TAKEN;
+	}
+	buffered_settle_keys(writer);
+	guard_close(writer->guard);
+	return row_merge_delete(&writer->context, leaf, slot);
+}
+
 static WriterVerdict
 store_row(BufferedWriter *writer, Leaf *leaf, TupleTableSlot *slot,
 		  uint32 number, RowError *err)
 {
 	if (writer->holds)
 		return buffered_hold(writer, leaf, slot, number);
-	if (leaf->keys != NULL && writer->context.entries_budget > 0 && !writer->base.one_by_one)
+	if (waits_for_key(writer, leaf, number))
 	{
-		arbiter_batch_put_number(leaf->keys,
-								 tuple_form(leaf->former, slot->tts_values, slot->tts_isnull,
-											arbiter_batch_arena(leaf->keys)),
-								 number);
+		ArbiterBatch *batch = batch_for_row(writer, leaf);
+
+		arbiter_batch_put_number(batch, form_for_batch(leaf, slot), number);
 		buffered_bound_keys(writer, leaf);
 		return WRITER_TAKEN;
 	}
 	if (leaf->merge != NULL)
 	{
+		buffered_settle_keys(writer);
 		guard_close(writer->guard);
 		return row_merge_put(&writer->context, leaf, slot, err);
 	}
@@ -222,10 +269,7 @@ buffered_put(Writer *base, uint32 number, RowError *err)
 	}
 
 	if (unlikely(leaf->merge != NULL) && row_merge_deletes(&writer->context, leaf, slot))
-	{
-		guard_close(writer->guard);
-		return row_merge_delete(&writer->context, leaf, slot);
-	}
+		return delete_by_row(writer, leaf, slot, number);
 	verdict = complete_row(writer, leaf, slot, err);
 	if (verdict == WRITER_TAKEN)
 		verdict = store_row(writer, leaf, slot, number, err);
@@ -243,6 +287,8 @@ buffered_put_rows(Writer *base, const char *data, const ScanRow *rows,
 	if (writer->holds)
 		return held_form_rows(&writer->held, base->former, data, rows, fields, first, n);
 	n = Min(n, Min(WRITER_ROWS, LEAF_BATCH_ROWS - leaf->nrows));
+	if (leaf->keys != NULL)
+		(void) batch_for_row(writer, leaf);
 	n = form_rows(base->former, data, rows + first, n, fields,
 				  leaf->keys != NULL ? arbiter_batch_arena(leaf->keys) :
 				  &writer->context.arena, tuples);
@@ -453,7 +499,9 @@ buffered_open(Target *target, const BulkOptions *options, Guard *guard,
 
 		writer->leaf = leaf;
 		leaf_prepare(&writer->context, leaf);
-		writer->base.plain = (leaf->batches || leaf->keys != NULL) && leaf->former != NULL &&
+		writer->base.plain = (leaf->batches ||
+								(leaf->keys != NULL && arbiter_batch_takes_tuples(leaf->keys))) &&
+			leaf->former != NULL &&
 			constraints_need_no_guard(leaf->constraints) && !target->rel->rd_rel->relispartition;
 		writer->base.constraints = leaf->constraints;
 	}

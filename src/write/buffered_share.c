@@ -45,7 +45,9 @@ leaf_refusal(const BufferedWriter *writer, const Leaf *leaf)
 {
 	List	   *expressions;
 
-	if (leaf->arbiter != NULL && (leaf->keys == NULL || writer->context.entries_budget == 0))
+	if (leaf->arbiter != NULL &&
+		(leaf->keys == NULL || writer->context.entries_budget == 0 ||
+		 !arbiter_batch_takes_tuples(leaf->keys)))
 		return REFUSAL_DUPLICATES_WORKERS;
 	if (writer->partitions != NULL)
 	{
@@ -112,6 +114,8 @@ buffered_prepare_share(Writer *base)
 
 		if (!leaf->judged)
 			share_leaf(writer, leaf);
+		if (leaf->keys != NULL && !arbiter_batch_accepts(leaf->keys))
+			buffered_settle_keys(writer);
 	}
 	return offsetof(HandoverShared, leaves) + writer->nshared * sizeof(Oid);
 }

@@ -34,6 +34,7 @@ struct RowMerge
 	ExprState  *remove;			/* NULL: all rows that may */
 	int			ncolumns;
 	MergeColumn *columns;
+	const Bitmapset *given;		/* the file's columns, offset as in the server; NULL: those now */
 	EPQState	epq;			/* nothing: rows are locked before triggers look at them */
 
 	/* of a leaf whose columns are not those of the target; else NULL */
@@ -145,6 +146,12 @@ show_rows(const LeafContext *context, const RowMerge *merge, TupleTableSlot *old
 	return econtext;
 }
 
+static const Bitmapset *
+given_columns(const RowMerge *merge)
+{
+	return merge->given != NULL ? merge->given : COMPAT_UPDATED_COLS(merge->target->nsitem);
+}
+
 /* The new version of the row, in the form of the target: the old one but for what is set. */
 static void
 evaluate_columns(const RowMerge *merge, ExprContext *econtext)
@@ -160,7 +167,7 @@ evaluate_columns(const RowMerge *merge, ExprContext *econtext)
 	memcpy(result->tts_values, old_row->tts_values, sizeof(Datum) * natts);
 	memcpy(result->tts_isnull, old_row->tts_isnull, sizeof(bool) * natts);
 	if (merge->clause->all)
-		for (int i = -1; (i = bms_next_member(COMPAT_UPDATED_COLS(merge->target->nsitem), i)) >= 0;)
+		for (int i = -1; (i = bms_next_member(given_columns(merge), i)) >= 0;)
 		{
 			int			column = i + FirstLowInvalidHeapAttributeNumber - 1;
 
@@ -187,8 +194,42 @@ passes_where(LeafContext *context, const RowMerge *merge, ExprContext *econtext)
 		return true;
 	guard_enter(context->guard);
 	passes = ExecQual(merge->where, econtext);
-	guard_leave(context->guard, true);
+	guard_leave(context->guard, merge->clause->is_volatile);
 	return passes;
+}
+
+/* What two rows become, in the leaf's form; NULL: they are not merged. */
+static TupleTableSlot *
+make_version(LeafContext *context, Leaf *leaf, TupleTableSlot *standing, TupleTableSlot *slot)
+{
+	RowMerge   *merge = leaf->merge;
+	ExprContext *econtext = show_rows(context, merge, standing, slot);
+	TupleTableSlot *merged = merge->merged;
+
+	if (!passes_where(context, merge, econtext) ||
+		(merge->ncolumns == 0 && !merge->clause->all))
+		return NULL;
+	guard_enter(context->guard);
+	evaluate_columns(merge, econtext);
+	guard_leave(context->guard, merge->clause->is_volatile);
+	if (leaf->map != NULL)
+		(void) execute_attr_map_slot(leaf->map->attrMap, merge->root_row, merged);
+	else
+		ExecCopySlot(merged, merge->root_row);
+	ExecMaterializeSlot(merged);
+	merged->tts_tableOid = RelationGetRelid(leaf->rri->ri_RelationDesc);
+	return merged;
+}
+
+/* Computes its generated columns, and checks constraints. */
+static bool
+complete_version(LeafContext *context, Leaf *leaf, TupleTableSlot *merged, RowError *err)
+{
+	ResultRelInfo *rri = leaf->rri;
+
+	return constraints_complete(rri, leaf->constraints,
+								rri->ri_RelationDesc->rd_rel->relispartition, merged,
+								context->writer->estate, context->guard, err);
 }
 
 /* ---- the row that is there ---- */
@@ -270,36 +311,52 @@ update_row(LeafContext *context, Leaf *leaf, ItemPointer tid, TupleTableSlot *sl
 static WriterVerdict
 merge_rows(LeafContext *context, Leaf *leaf, ItemPointer tid, TupleTableSlot *slot, RowError *err)
 {
-	RowMerge   *merge = leaf->merge;
-	EState	   *estate = context->writer->estate;
-	ResultRelInfo *rri = leaf->rri;
-	ExprContext *econtext = show_rows(context, merge, arbiter_standing(leaf->arbiter), slot);
-	TupleTableSlot *merged = merge->merged;
+	TupleTableSlot *merged = make_version(context, leaf, arbiter_standing(leaf->arbiter), slot);
 	bool		good;
 
-	if (!passes_where(context, merge, econtext) ||
-		(merge->ncolumns == 0 && !merge->clause->all))
+	/* the page of the row that is there is pinned for the load */
+	guard_close(context->guard);
+	if (merged == NULL)
 		return set_aside(context, leaf, slot);
-	guard_enter(context->guard);
-	evaluate_columns(merge, econtext);
-	guard_leave(context->guard, true);
-	if (leaf->map != NULL)
-		(void) execute_attr_map_slot(leaf->map->attrMap, merge->root_row, merged);
-	else
-		ExecCopySlot(merged, merge->root_row);
-	ExecMaterializeSlot(merged);
-	merged->tts_tableOid = RelationGetRelid(rri->ri_RelationDesc);
-
 	if (!fire_before(context, leaf, tid, merged))
 		return WRITER_FILTERED;
-	good = constraints_complete(rri, leaf->constraints,
-								rri->ri_RelationDesc->rd_rel->relispartition, merged, estate,
-								context->guard, err);
+	good = complete_version(context, leaf, merged, err);
 	guard_close(context->guard);
 	if (!good)
 		return WRITER_BAD;
 	update_row(context, leaf, tid, merged);
 	return WRITER_TAKEN;
+}
+
+/* ---- without the table ---- */
+
+void
+row_merge_give_columns(RowMerge *merge, const Bitmapset *columns)
+{
+	merge->given = columns;
+}
+
+const Bitmapset *
+row_merge_columns(const RowMerge *merge)
+{
+	return merge->clause->all ? COMPAT_UPDATED_COLS(merge->target->nsitem) : NULL;
+}
+
+bool
+row_merge_passes(LeafContext *context, Leaf *leaf, TupleTableSlot *standing,
+				 TupleTableSlot *slot)
+{
+	return passes_where(context, leaf->merge, show_rows(context, leaf->merge, standing, slot));
+}
+
+WriterVerdict
+row_merge_fold(LeafContext *context, Leaf *leaf, TupleTableSlot *standing,
+			   TupleTableSlot *slot, TupleTableSlot **merged, RowError *err)
+{
+	*merged = make_version(context, leaf, standing, slot);
+	if (*merged == NULL)
+		return WRITER_DUPLICATE;
+	return complete_version(context, leaf, *merged, err) ? WRITER_TAKEN : WRITER_BAD;
 }
 
 /* ---- rows ---- */
@@ -354,7 +411,7 @@ row_merge_deletes(LeafContext *context, Leaf *leaf, TupleTableSlot *slot)
 	econtext = show_rows(context, merge, NULL, slot);
 	guard_enter(context->guard);
 	deletes = ExecQual(merge->remove, econtext);
-	guard_leave(context->guard, true);
+	guard_leave(context->guard, merge->clause->is_volatile);
 	return deletes;
 }
 
@@ -371,12 +428,14 @@ row_merge_delete(LeafContext *context, Leaf *leaf, TupleTableSlot *slot)
 	while (arbiter_find(context, leaf, proposed, &tid))
 	{
 		TupleTableSlot *standing = arbiter_standing(leaf->arbiter);
+		bool		passes;
 
 		CHECK_FOR_INTERRUPTS();
 		if (!arbiter_lock(context, leaf, &tid, LockTupleExclusive))
 			continue;
-		if (!passes_where(context, leaf->merge,
-						  show_rows(context, leaf->merge, standing, proposed)))
+		passes = row_merge_passes(context, leaf, standing, proposed);
+		guard_close(context->guard);
+		if (!passes)
 			verdict = set_aside(context, leaf, proposed);
 		else if (arbiter_delete(context, leaf, &tid))
 			verdict = WRITER_DELETED;

@@ -9,7 +9,8 @@
  * say that the other is to be deleted; it is inserted nowhere.
  *
  * Price: rows go one by one, each with a descent of every index; what the expressions throw costs
- * a subtransaction for each row where on_error is other than stop.
+ * a subtransaction for each row where on_error is other than stop.  arbiter_batch_merge.h does the
+ * same for many rows at a time, where nobody can tell.
  */
 #ifndef PGBULK_ROW_MERGE_H
 #define PGBULK_ROW_MERGE_H
@@ -40,6 +41,25 @@ extern WriterVerdict row_merge_delete(LeafContext *context, Leaf *leaf, TupleTab
  */
 extern WriterVerdict row_merge_put(LeafContext *context, Leaf *leaf, TupleTableSlot *slot,
 							   RowError *err);
+
+/*
+ * The same in memory, for arbiter_batch_merge.c: two rows in slots of the leaf's form, with no
+ * triggers.  Errors: those of the expressions and, with err NULL, of constraints.
+ */
+extern bool row_merge_passes(LeafContext *context, Leaf *leaf, TupleTableSlot *standing,
+							 TupleTableSlot *slot);
+
+/* The verdict is WRITER_TAKEN, with the new version, WRITER_DUPLICATE or WRITER_BAD. */
+extern WriterVerdict row_merge_fold(LeafContext *context, Leaf *leaf, TupleTableSlot *standing,
+									TupleTableSlot *slot, TupleTableSlot **merged,
+									RowError *err);
+
+/*
+ * Where "all" are set: the columns that the current file has, or NULL.  give: rows that follow are
+ * those of a file with these; NULL: of the current one.
+ */
+extern const Bitmapset *row_merge_columns(const RowMerge *merge);
+extern void row_merge_give_columns(RowMerge *merge, const Bitmapset *columns);
 
 extern void row_merge_close(RowMerge *merge);
 

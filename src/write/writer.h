@@ -27,7 +27,7 @@
 
 typedef struct Writer Writer;
 
-/* Receives duplicates that are found after put has taken their rows. */
+/* Receives duplicates, and other bad rows, that are found after put has taken their rows. */
 typedef struct LateDuplicates
 {
 	/* How many may only be counted; then one must be rejected. */
@@ -37,6 +37,8 @@ typedef struct LateDuplicates
 						   const RowError *error);
 	/* reason: whether these are duplicates, or rows of the table that were replaced. */
 	void		(*count) (void *arg, RejectReason reason, int64 nrows);
+	/* So many of them were not loaded: they have deleted others, or had nothing to delete. */
+	void		(*count_others) (void *arg, int64 deleted, int64 filtered);
 	void	   *arg;
 } LateDuplicates;
 
@@ -184,6 +186,7 @@ struct Writer
 	int			workers;		/* that have made index entries, at most */
 	double		storing;		/* seconds that storing rows took, which only this process can do */
 	LateDuplicates late;
+	int64		merged;			/* rows that were merged by the batch */
 	int64		unstored;		/* rows taken that are in no table, for the checks to reject */
 	/*
 	 * Not NULL while rows are processed that may not be in the window: finds

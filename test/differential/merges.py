@@ -4,8 +4,9 @@
 Makes a table, plain or partitioned, with a key of one or two columns of many types, other indexes, sometimes a
 CHECK, a generated column and triggers, rows in it, and a file in which keys come several times.  The oracle takes
 the file's rows one by one: INSERT ... ON CONFLICT DO UPDATE SET ... WHERE, or DELETE where the row says so; what
-violates the CHECK is left out.  Rows, counters and rejected lines must be the same, in chunks of all sizes, and
-each index must pass bt_index_parent_check.
+violates the CHECK is left out.  Rows, counters and rejected lines must be the same, in chunks of all sizes, with and
+without workers, with memory for few rows at a time or for all, and each index must pass bt_index_parent_check.
+Where nobody can tell the difference rows must have been merged by the batch.
 
 The server is the one that PGHOST, PGPORT and so on name, on this machine and
 with pgbulk and amcheck installed.
@@ -13,6 +14,7 @@ with pgbulk and amcheck installed.
 usage: merges.py [--cases N] [--seconds N] [--seed N] [--case N]
 """
 
+import hashlib
 import json
 import os
 import random
@@ -41,9 +43,12 @@ class Case:
         self.nkeys = len(self.types)
         self.primary = r.random() < 0.5
         self.nulls = 0 if self.primary else r.choice([0, 0.1])
-        self.nrows = r.choice([3, 30, 300, 1500])
-        self.nold = r.choice([0, 5, 100, 1000])
+        self.nrows = r.choice([3, 30, 300, 1500, 4000])
+        self.nold = r.choice([0, 5, 100, 1000, 3000])
         self.domain = r.choice([3, 50, 1000, 20000])
+        self.memory = r.choice(["1MB", "1MB", "2MB", "64MB"])
+        self.workers = r.choice([0, 0, 2])
+        self.wide = r.choice([90, 90, 3000])
         self.check = r.random() < 0.3
         self.trigger = r.random() < 0.3
         self.fillfactor = r.choice([20, 60, 100])
@@ -63,7 +68,11 @@ class Case:
     def values(self, n):
         r = self.random
         fields = [str(n)] + ["" if r.random() < self.nulls else text(r.randrange(self.domain)) for _, text in self.types]
-        return ",".join(fields + [r.choice(["", "0", "1", "2", "5", "7", "40"]), r.choice(["", "a", "bb", "x" * r.randrange(90), '"two\nlines"']), r.choice("iud")])
+        return ",".join(fields + [r.choice(["", "0", "1", "2", "5", "7", "40"]), r.choice(["", "a", "bb", "x" * r.randrange(self.wide), '"two\nlines"']), r.choice("iud")])
+
+    def batched(self):
+        """Whether rows must be merged by the batch: of triggers it is said, few rows are not worth it, and partitions may have few."""
+        return not self.trigger and not self.partitioned and self.nrows >= 300
 
     def key(self):
         return ", ".join("k%d" % i for i in range(self.nkeys))
@@ -130,7 +139,7 @@ BEGIN
 		IF %s THEN
 			DELETE FROM o old WHERE %s AND (%s);
 			GET DIAGNOSTICS n = ROW_COUNT;
-			IF n > 0 THEN counts[3] := counts[3] + 1; ELSIF there THEN counts[4] := counts[4] + 1; ELSE counts[5] := counts[5] + 1; END IF;
+			IF n > 0 THEN counts[3] := counts[3] + 1; ELSIF there THEN counts[4] := counts[4] + 1; INSERT INTO bad VALUES (new.place, 'duplicate'); ELSE counts[5] := counts[5] + 1; END IF;
 			CONTINUE;
 		END IF;
 		BEGIN
@@ -140,13 +149,14 @@ BEGIN
 				counts[5] := counts[5] + 1; -- a trigger has suppressed it
 			ELSIF n = 0 THEN
 				counts[4] := counts[4] + 1;
+				INSERT INTO bad VALUES (new.place, 'duplicate');
 			ELSE
 				counts[1] := counts[1] + 1;
 				counts[2] := counts[2] + there::int;
 			END IF;
 		EXCEPTION WHEN check_violation THEN
 			counts[6] := counts[6] + 1;
-			INSERT INTO bad VALUES (new.place);
+			INSERT INTO bad VALUES (new.place, 'constraint');
 		END;
 	END LOOP;
 	RETURN array_to_string(counts, '|');
@@ -156,6 +166,10 @@ END $$""" % (same, self.delete or "false", same, where, columns, ", ".join("new.
 
 class Checker(CaseChecker):
     name = "merges"
+    in_batches = 0              # rows that were merged so
+
+    def summary(self):
+        return ["%d rows were merged by the batch" % self.in_batches]
 
     def check(self, number):
         case = Case(self.options.seed, number)
@@ -165,7 +179,7 @@ class Checker(CaseChecker):
         columns = ", ".join(case.columns)
         self.must(number, "DROP SCHEMA public CASCADE; CREATE SCHEMA public; CREATE EXTENSION pgbulk; CREATE EXTENSION amcheck;\n"
                           "CREATE COLLATION insensitive (provider = icu, locale = 'und-u-ks-level2', deterministic = false);\n" + ";\n".join(case.setup()) + ";\n"
-                          "CREATE TABLE staged AS SELECT * FROM t WITH NO DATA; ALTER TABLE staged DROP doubled; ALTER TABLE staged ADD place serial; CREATE TABLE bad (place int);\n"
+                          "CREATE TABLE staged AS SELECT * FROM t WITH NO DATA; ALTER TABLE staged DROP doubled; ALTER TABLE staged ADD place serial; CREATE TABLE bad (place int, why text);\n"
                           "COPY staged (%s) FROM '%s' (FORMAT csv);\n" % (columns, old) +
                           "".join("INSERT INTO %s (%s) SELECT %s FROM staged WHERE coalesce(hits, 0) < 60 ORDER BY place ON CONFLICT DO NOTHING; UPDATE %s SET name = 'updated' WHERE n %% 10 = 3; DELETE FROM %s WHERE n %% 10 = 7;\n"
                                   % (name, columns, columns, name, name) for name in "to") +
@@ -176,14 +190,16 @@ class Checker(CaseChecker):
         expected = self.must(number, dump % "o").strip()
         noted = "SELECT md5(string_agg(concat_ws('|', op, old, new), E'\\n' ORDER BY %s)) FROM notes WHERE what = '%%s';" % ("seq" if not case.partitioned else "op, old, new")
         wanted = self.must(number, noted % "o").strip()
-        bad = [int(x) for x in self.must(number, "SELECT place FROM bad ORDER BY 1;").split()]
         lines = [1]
         for row in case.rows:
             lines.append(lines[-1] + row.count("\n") + 1)
-        bad = [lines[place - 1] for place in bad]
-        options = {"columns": case.columns, "on_duplicate": case.option(), "on_error": "ignore", "reject_table": "rejected", "log_verbosity": "silent"}
-        out, err = self.sql("SELECT concat_ws('|', rows_loaded, rows_replaced, rows_deleted, rows_duplicate, rows_filtered, rows_rejected) FROM bulk_load('t', '%s', '%s');\n" % (path, json.dumps(options).replace("'", "''")) +
-                            dump % "t" + "\n" + noted % "t" + "\nSELECT 'b', line_number FROM rejected WHERE reason <> 'duplicate' ORDER BY 2;\n"
+        bad = []
+        for line in self.must(number, "SELECT place, why FROM bad ORDER BY 1;").split():
+            place, why = line.split("|")
+            bad.append("b|%d|%s|%s" % (lines[int(place) - 1], why, hashlib.md5(case.rows[int(place) - 1].encode()).hexdigest()))
+        options = {"columns": case.columns, "on_duplicate": case.option(), "on_error": "ignore" if case.check else "stop", "reject_table": "rejected", "workers": case.workers, "log_verbosity": "silent"}
+        out, err = self.sql("SET maintenance_work_mem = '%s';\n" % case.memory + "SELECT concat_ws('|', rows_loaded, rows_replaced, rows_deleted, rows_duplicate, rows_filtered, rows_rejected), coalesce(details ->> 'merged_in_batches', '0') FROM bulk_load('t', '%s', '%s');\n" % (path, json.dumps(options).replace("'", "''")) +
+                            dump % "t" + "\n" + noted % "t" + "\nSELECT 'b', line_number, reason, md5(raw_line) FROM rejected ORDER BY 2;\n"
                             "SELECT count(bt_index_parent_check(c.oid, true, true)) FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid JOIN pg_class r ON r.oid = i.indrelid"
                             " WHERE r.relname ~ '^t[0-9]*$' AND c.relkind = 'i' AND c.relam = 403 \\g /dev/null")
         faults = []
@@ -191,17 +207,22 @@ class Checker(CaseChecker):
         if err or len(got) < 3:
             faults.append(err)
         else:
-            if got[0] != counters:
+            *counted, in_batches = got[0].split("|")
+            if "|".join(counted) != counters:
                 faults.append("counters are %s, not %s" % (got[0], counters))
+            self.in_batches += int(in_batches)
+            if case.batched() != (in_batches != "0") and (case.batched() or case.trigger):
+                faults.append("%s rows were merged by the batch" % in_batches)
             if got[1] != expected:
                 faults.append("rows are %s, not %s" % (got[1], expected))
             if got[2] != wanted:
                 faults.append("triggers saw something else")
-            if [int(x[2:]) for x in got if x.startswith("b|")] != bad:
-                faults.append("rejected are %s, not %s" % ([x for x in got if x.startswith("b|")], bad))
+            rejected = [x for x in got if x.startswith("b|")]
+            if rejected != bad:
+                faults.append("rejected are %s, not %s" % ([x for x in rejected if x not in bad], [x for x in bad if x not in rejected]))
         if faults:
             self.failed += 1
-            print("case %d (chunks of %d), %s:\n  %s" % (number, self.chunk, json.dumps(case.option()), "\n  ".join(x[:1500] for x in faults)))
+            print("case %d (chunks of %d, %s, %d workers), %s:\n  %s" % (number, self.chunk, case.memory, case.workers, json.dumps(case.option()), "\n  ".join(x[:1500] for x in faults)))
         else:
             self.passed += 1
 
