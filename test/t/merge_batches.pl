@@ -27,7 +27,8 @@ $node->safe_psql('postgres', q{
 	CREATE INDEX ON t (n)});
 
 # each key twice; those from 1901 on are deleted in between
-my $file = data_file('rows.csv', 1, join('', map { "$_,1,new\n" } 1 .. 2000), join('', map { "$_,0,gone\n" } 1901 .. 2000), join('', map { "$_,1,new\n" } 1 .. 2000));
+my $rows = join('', map { "$_,1,new\n" } 1 .. 2000);
+my $file = data_file('rows.csv', 1, $rows . join('', map { "$_,0,gone\n" } 1901 .. 2000) . $rows);
 my $call = qq{SELECT rows_loaded, rows_replaced, rows_deleted, rows_filtered, details ->> 'merged_in_batches' FROM bulk_load('t', '$file', '{"on_duplicate": {"set": {"n": "gate(old.n + new.n, new.k)"}, "delete": "new.n = 0"}, "log_verbosity": "silent"}')};
 
 sub reset_table
