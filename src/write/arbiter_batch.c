@@ -118,7 +118,8 @@ look_up(ArbiterBatch *batch, uint32 first, uint32 end)
 		batch->rows[i].gone = NO_ENTRY;
 		ItemPointerSetInvalid(&batch->rows[i].replaced);
 		batch->rows[i].sorted = false;
-		batch->rows[i].merged = NULL;
+		if (batch->merge != NULL)
+			batch->merging[i].key = NULL;
 		/* another index has its key */
 		if (batch->rows[i].fate == FATE_DUPLICATE)
 			continue;
@@ -507,6 +508,7 @@ forget_rows(ArbiterBatch *batch)
 	batch->nrows = batch->capacity = 0;
 	batch->rows = NULL;
 	batch->tids = NULL;
+	batch->merging = NULL;
 	MemoryContextReset(batch->waiting);
 	arena_init(&batch->arena, batch->waiting, ARENA_BLOCK);
 }
@@ -556,20 +558,22 @@ arbiter_batch_flush(ArbiterBatch *batch)
 	writer->storing = storing + INSTR_TIME_GET_DOUBLE(end);
 }
 
+/* Room for more in an array of the rows that wait, NULL at first. */
+static void *
+reserve(ArbiterBatch *batch, void *array, Size size)
+{
+	return array == NULL ? MemoryContextAlloc(batch->waiting, batch->capacity * size) :
+		repalloc_huge(array, batch->capacity * size);
+}
+
 static void
 reserve_rows(ArbiterBatch *batch)
 {
 	batch->capacity = Max(2 * batch->capacity, FIRST_ROWS);
-	if (batch->rows == NULL)
-	{
-		batch->rows = MemoryContextAlloc(batch->waiting,
-										 batch->capacity * sizeof(WaitingRow));
-		batch->tids = MemoryContextAlloc(batch->waiting,
-										 batch->capacity * sizeof(ItemPointerData));
-		return;
-	}
-	batch->rows = repalloc_huge(batch->rows, batch->capacity * sizeof(WaitingRow));
-	batch->tids = repalloc_huge(batch->tids, batch->capacity * sizeof(ItemPointerData));
+	batch->rows = reserve(batch, batch->rows, sizeof(WaitingRow));
+	batch->tids = reserve(batch, batch->tids, sizeof(ItemPointerData));
+	if (batch->merge != NULL)
+		batch->merging = reserve(batch, batch->merging, sizeof(MergingRow));
 }
 
 Arena *
@@ -595,11 +599,14 @@ arbiter_batch_put(ArbiterBatch *batch, HeapTuple tuple, const JournalPlace *plac
 	row->fate = FATE_NEW;
 	row->because = NO_ROW;
 	row->judge = 0;
-	row->deletes = row->updates = false;
-	row->merged = NULL;
 	row->place = *place;
 	size = sizeof(WaitingRow) + sizeof(ItemPointerData) +
 		MAXALIGN(sizeof(HeapTupleData)) + MAXALIGN(tuple->t_len);
+	if (batch->merge != NULL)
+	{
+		batch->merging[batch->nrows - 1] = (MergingRow) {0};
+		size += sizeof(MergingRow);
+	}
 	if (batch->shows)
 	{
 		char	   *copy = arena_alloc(&batch->arena, place->length);
@@ -629,7 +636,7 @@ void
 arbiter_batch_put_deleting(ArbiterBatch *batch, HeapTuple tuple, uint32 number)
 {
 	arbiter_batch_put_number(batch, tuple, number);
-	batch->rows[batch->nrows - 1].deletes = true;
+	batch->merging[batch->nrows - 1].deletes = true;
 }
 
 bool

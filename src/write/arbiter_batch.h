@@ -77,9 +77,6 @@ extern ArbiterBatch *arbiter_batch_open(LeafContext *context, Leaf *leaf);
 /* Where the tuples of rows that will be put are formed. */
 extern Arena *arbiter_batch_arena(ArbiterBatch *batch);
 
-/* Whether rows that are set aside, or bad, are shown, each with its bytes. */
-extern bool arbiter_batch_shows(const BulkOptions *options);
-
 /* Takes a tuple that lies there; raw: the row's bytes where they may be shown, or NULL. */
 extern void arbiter_batch_put(ArbiterBatch *batch, HeapTuple tuple, const JournalPlace *place,
 							  const char *raw);
@@ -92,9 +89,6 @@ extern void arbiter_batch_put_deleting(ArbiterBatch *batch, HeapTuple tuple, uin
 
 /* Whether it takes rows of the current file; else those that wait must be settled first. */
 extern bool arbiter_batch_accepts(const ArbiterBatch *batch);
-
-/* Whether it needs nothing but their tuples: so workers may form these, or many be formed at a time. */
-extern bool arbiter_batch_takes_tuples(const ArbiterBatch *batch);
 
 /* How many rows may wait, if they are like those so far; 0: there were none. */
 extern double arbiter_batch_rows(const ArbiterBatch *batch);

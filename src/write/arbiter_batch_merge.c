@@ -16,7 +16,6 @@
 #include "write/arbiter.h"
 #include "write/arbiter_batch_merge.h"
 #include "write/arbiter_batch_tell.h"
-#include "write/handover.h"
 #include "write/row_merge.h"
 
 struct BatchMerge
@@ -186,11 +185,11 @@ batch_merge_leave(ArbiterBatch *batch)
 static MergedKey *
 merged_key(ArbiterBatch *batch, uint32 first)
 {
-	WaitingRow *row = &batch->rows[first];
+	MergingRow *row = &batch->merging[first];
 
-	if (row->merged == NULL)
-		row->merged = MemoryContextAllocZero(batch->scratch, sizeof(MergedKey));
-	return row->merged;
+	if (row->key == NULL)
+		row->key = MemoryContextAllocZero(batch->scratch, sizeof(MergedKey));
+	return row->key;
 }
 
 static HeapTuple
@@ -277,8 +276,8 @@ take_thrown(ArbiterBatch *batch, uint32 number, const ErrorData *edata)
 		.column = edata->column_name
 	};
 
-	batch->rows[number].verdict = WRITER_BAD;
-	batch->rows[number].error = copy_error(batch, &error);
+	batch->merging[number].verdict = WRITER_BAD;
+	batch->merging[number].error = copy_error(batch, &error);
 }
 
 static WriterVerdict
@@ -298,7 +297,7 @@ static WriterVerdict
 merge_row(ArbiterBatch *batch, MergedKey *key, uint32 number)
 {
 	LeafContext *context = batch->context;
-	WaitingRow *row = &batch->rows[number];
+	MergingRow *row = &batch->merging[number];
 	TupleTableSlot *merged;
 	RowError	error;
 	WriterVerdict verdict;
@@ -306,7 +305,7 @@ merge_row(ArbiterBatch *batch, MergedKey *key, uint32 number)
 
 	if (key->row == NULL)
 	{
-		set_row(batch->merge, key, row->tuple, false, number);
+		set_row(batch->merge, key, batch->rows[number].tuple, false, number);
 		return WRITER_TAKEN;
 	}
 	verdict = row_merge_fold(context, batch->leaf, show_old_row(batch, key), batch->slot, &merged,
@@ -338,14 +337,15 @@ fold_rows(void *arg)
 
 	for (; run->next < run->end; run->next++)
 	{
-		WaitingRow *row = &batch->rows[run->next];
+		uint32		first = batch->rows[run->next].first;
+		MergingRow *row = &batch->merging[run->next];
 		MergedKey  *key;
 
 		if (run->next % ROWS_AT_ONCE == 0)
 			CHECK_FOR_INTERRUPTS();
-		if (batch->rows[row->first].keys == FATE_ASK)
+		if (batch->rows[first].keys == FATE_ASK)
 			continue;
-		key = merged_key(batch, row->first);
+		key = merged_key(batch, first);
 		batch_show_row(batch, run->next);
 		row->verdict = row->deletes ? delete_row(batch, key, run->next) :
 			merge_row(batch, key, run->next);
@@ -452,8 +452,8 @@ have_same_key(const ArbiterBatch *batch, HeapTuple a, HeapTuple b)
 }
 
 /*
- * A row gets its entries as the last one of the batch that has changed it.  Its key is equal to that
- * one's, but the bytes may be those of the row that was there.
+ * A row gets its entries as the last one of the batch that has changed it.  Its key is equal to
+ * that one's, but the bytes may be those of the row that was there.
  */
 static void
 carry(ArbiterBatch *batch, MergedKey *key)
@@ -518,7 +518,7 @@ update_row(ArbiterBatch *batch, MergedKey *key)
 static bool
 write_row(ArbiterBatch *batch, uint32 first)
 {
-	MergedKey  *key = batch->rows[first].merged;
+	MergedKey  *key = batch->merging[first].key;
 	bool		written;
 
 	batch->context->writer->current_row = key->row == key->old ? first : key->last;
@@ -562,10 +562,9 @@ give_fates(ArbiterBatch *batch, uint32 first, uint32 n)
 	for (uint32 i = first; i < first + n; i++)
 	{
 		WaitingRow *row = &batch->rows[i];
-		const WaitingRow *leading = &batch->rows[row->first];
-		MergedKey  *key = leading->merged;
+		MergedKey  *key = batch->merging[row->first].key;
 
-		if (leading->keys == FATE_ASK)
+		if (batch->rows[row->first].keys == FATE_ASK)
 		{
 			row->fate = FATE_ASK;
 			continue;
@@ -606,7 +605,7 @@ ask_row(void *arg)
 	AskRun	   *run = arg;
 	ArbiterBatch *batch = run->batch;
 	LeafContext *context = batch->context;
-	WaitingRow *row = &batch->rows[run->number];
+	MergingRow *row = &batch->merging[run->number];
 
 	row->verdict = row->deletes ? row_merge_delete(context, batch->leaf, batch->slot) :
 		row_merge_put(context, batch->leaf, batch->slot,
@@ -617,7 +616,7 @@ void
 batch_merge_ask(ArbiterBatch *batch, uint32 number)
 {
 	AskRun		run = {.batch = batch,.number = number};
-	WaitingRow *row = &batch->rows[number];
+	MergingRow *row = &batch->merging[number];
 	ErrorData  *edata;
 
 	CHECK_FOR_INTERRUPTS();
@@ -629,8 +628,7 @@ batch_merge_ask(ArbiterBatch *batch, uint32 number)
 		take_thrown(batch, number, edata);
 	else if (row->verdict == WRITER_BAD)
 		row->error = copy_error(batch, &run.error);
-	row->fate = FATE_STORED;
-	row->because = NO_ROW;
+	batch->rows[number].fate = FATE_STORED;
 	batch->context->writer->merged--;
 	batch->context->writer->current_row = -1;
 }
@@ -638,7 +636,7 @@ batch_merge_ask(ArbiterBatch *batch, uint32 number)
 const InserterKey *
 batch_merge_own_key(const ArbiterBatch *batch)
 {
-	const MergedKey *key = batch->rows[batch->first].merged;
+	const MergedKey *key = batch->merging[batch->first].key;
 
 	return key->own.image != NULL ? &key->own : NULL;
 }
@@ -646,7 +644,7 @@ batch_merge_own_key(const ArbiterBatch *batch)
 bool
 batch_merge_stays(const ArbiterBatch *batch)
 {
-	const MergedKey *key = batch->merge == NULL ? NULL : batch->rows[batch->first].merged;
+	const MergedKey *key = batch->merge == NULL ? NULL : batch->merging[batch->first].key;
 
 	return key != NULL && key->old != NULL;
 }
@@ -654,7 +652,7 @@ batch_merge_stays(const ArbiterBatch *batch)
 void
 batch_merge_lose(ArbiterBatch *batch, uint32 number)
 {
-	batch->rows[batch->rows[number].first].merged->lost = true;
+	batch->merging[batch->rows[number].first].key->lost = true;
 }
 
 void
@@ -662,7 +660,7 @@ batch_merge_ask_lost(ArbiterBatch *batch, uint32 first, uint32 n)
 {
 	for (uint32 i = first; i < first + n; i++)
 	{
-		const MergedKey *key = batch->rows[batch->rows[i].first].merged;
+		const MergedKey *key = batch->merging[batch->rows[i].first].key;
 
 		if (key == NULL || !key->lost)
 			continue;
@@ -680,7 +678,7 @@ reject_row(ArbiterBatch *batch, uint32 number)
 	const LateDuplicates *late = &batch->context->writer->late;
 	const WaitingRow *row = &batch->rows[number];
 
-	late->reject(late->arg, &row->place, row->raw, row->error);
+	late->reject(late->arg, &row->place, row->raw, batch->merging[number].error);
 }
 
 void
@@ -694,12 +692,12 @@ batch_merge_tell(ArbiterBatch *batch, uint32 first, uint32 n)
 
 	for (uint32 i = first; i < first + n; i++)
 	{
-		WaitingRow *row = &batch->rows[i];
+		const MergingRow *row = &batch->merging[i];
 
 		replaced += row->updates;
 		deleted += row->verdict == WRITER_DELETED;
 		filtered += row->verdict == WRITER_FILTERED;
-		row->fate = row->verdict == WRITER_DUPLICATE ? FATE_DUPLICATE : FATE_STORED;
+		batch->rows[i].fate = row->verdict == WRITER_DUPLICATE ? FATE_DUPLICATE : FATE_STORED;
 		if (row->verdict == WRITER_BAD)
 			reject_row(batch, i);
 	}

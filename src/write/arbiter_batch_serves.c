@@ -7,7 +7,6 @@
 #include "check/tables.h"
 #include "index/inserter.h"
 #include "write/arbiter.h"
-#include "write/arbiter_batch.h"
 #include "write/arbiter_batch_merge.h"
 #include "write/arbiter_batch_serves.h"
 
@@ -79,10 +78,9 @@ arbiter_batch_shows(const BulkOptions *options)
 }
 
 bool
-arbiter_batch_takes_tuples(const ArbiterBatch *batch)
+arbiter_batch_takes_tuples(const LeafContext *context)
 {
-	const LeafContext *context = batch->context;
+	const MergeClause *clause = context->target->merge;
 
-	return batch->merge == NULL ||
-		(!context->target->merge->removes && !context->guard->enabled);
+	return clause == NULL || (!clause->removes && !context->guard->enabled);
 }

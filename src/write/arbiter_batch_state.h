@@ -61,14 +61,17 @@ typedef struct WaitingRow
 	ItemPointerData replaced;	/* that row if it is none of the load, or invalid */
 	bool		sorted;			/* it has a key that was looked up */
 	LookupPlace found;			/* where */
+} WaitingRow;
 
-	/* where rows are merged */
+/* The same of a row that is merged. */
+typedef struct MergingRow
+{
+	MergedKey  *key;			/* of the first row with a key; NULL: nobody has asked yet */
+	RowError   *error;			/* with WRITER_BAD */
+	WriterVerdict verdict;
 	bool		deletes;		/* it is to delete the row that has its key */
 	bool		updates;		/* it has changed that row */
-	WriterVerdict verdict;
-	RowError   *error;			/* with WRITER_BAD */
-	MergedKey  *merged;			/* of the first row with a key; NULL: nobody has asked yet */
-} WaitingRow;
+} MergingRow;
 
 /* An index that judges. */
 typedef struct JudgingIndex
@@ -107,6 +110,7 @@ struct ArbiterBatch
 	Arena		arena;
 	WaitingRow *rows;
 	ItemPointerData *tids;		/* of those that are stored */
+	MergingRow *merging;		/* where rows are merged; or NULL */
 	uint32		nrows;
 	uint32		capacity;
 	Size		bytes;

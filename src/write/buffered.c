@@ -23,6 +23,7 @@
 #include "utils/memutils.h"
 #include "utils/rel.h"
 #include "write/arbiter_batch.h"
+#include "write/arbiter_batch_serves.h"
 #include "write/buffered_flush.h"
 #include "write/buffered_share.h"
 #include "write/leaf.h"
@@ -499,9 +500,8 @@ buffered_open(Target *target, const BulkOptions *options, Guard *guard,
 
 		writer->leaf = leaf;
 		leaf_prepare(&writer->context, leaf);
-		writer->base.plain = (leaf->batches ||
-								(leaf->keys != NULL && arbiter_batch_takes_tuples(leaf->keys))) &&
-			leaf->former != NULL &&
+		writer->base.plain = (leaf->batches || leaf->keys != NULL) && leaf->former != NULL &&
+			arbiter_batch_takes_tuples(&writer->context) &&
 			constraints_need_no_guard(leaf->constraints) && !target->rel->rd_rel->relispartition;
 		writer->base.constraints = leaf->constraints;
 	}

@@ -11,6 +11,7 @@
 #include "storage/lock.h"
 #include "utils/memutils.h"
 #include "write/arbiter_batch.h"
+#include "write/arbiter_batch_serves.h"
 #include "write/buffered_flush.h"
 #include "write/buffered_share.h"
 #include "write/leaf.h"
@@ -47,7 +48,7 @@ leaf_refusal(const BufferedWriter *writer, const Leaf *leaf)
 
 	if (leaf->arbiter != NULL &&
 		(leaf->keys == NULL || writer->context.entries_budget == 0 ||
-		 !arbiter_batch_takes_tuples(leaf->keys)))
+		 !arbiter_batch_takes_tuples(&writer->context)))
 		return REFUSAL_DUPLICATES_WORKERS;
 	if (writer->partitions != NULL)
 	{

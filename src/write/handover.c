@@ -9,7 +9,7 @@
 #include "row/tuple.h"
 #include "server/compat.h"
 #include "utils/memutils.h"
-#include "write/arbiter_batch.h"
+#include "write/arbiter_batch_serves.h"
 #include "write/handover.h"
 #include "write/partitions.h"
 
