@@ -30,6 +30,7 @@ struct BatchMerge
 	uint32		capacity;
 	Size		bytes;			/* of copies of these */
 	LockTupleMode mode;			/* of those that stay as they are */
+	bool		has_own;		/* some row has a key of its own */
 };
 
 /* ---- which tables ---- */
@@ -478,6 +479,7 @@ carry(ArbiterBatch *batch, MergedKey *key)
 		elog(ERROR, "a merged row has no key");
 	key->own.size = shape_image(batch->shape, values, isnull, &image);
 	key->own.image = image.data;
+	batch->merge->has_own = true;
 	MemoryContextSwitchTo(old);
 }
 
@@ -582,6 +584,7 @@ batch_merge_settle(ArbiterBatch *batch, uint32 first, uint32 n)
 {
 	BatchMerge *merge = batch->merge;
 
+	merge->has_own = false;
 	fold(batch, first, n);
 	write_standing(batch);
 	give_fates(batch, first, n);
@@ -636,8 +639,12 @@ batch_merge_ask(ArbiterBatch *batch, uint32 number)
 const InserterKey *
 batch_merge_own_key(const ArbiterBatch *batch)
 {
-	const MergedKey *key = batch->merging[batch->first].key;
+	const MergedKey *key;
 
+	/* what is known of keys does not lie in their order */
+	if (!batch->merge->has_own)
+		return NULL;
+	key = batch->merging[batch->first].key;
 	return key->own.image != NULL ? &key->own : NULL;
 }
 
