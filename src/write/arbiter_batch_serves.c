@@ -4,6 +4,7 @@
  */
 #include "postgres.h"
 
+#include "catalog/catalog.h"
 #include "check/tables.h"
 #include "index/inserter.h"
 #include "write/arbiter.h"
