@@ -112,6 +112,7 @@ COPY (SELECT i % 3000, 'new ' || i, i % 9, i FROM generate_series(1, 4000) i) TO
 \set columns '"columns": ["id", "name", "hits", "n"]'
 SELECT compare(:'path', ('{' || :'columns' || ', "on_duplicate": {"key": "id", "set": ["hits", "n"]}}')::jsonb);
 SELECT compare(:'path', ('{' || :'columns' || ', "on_duplicate": {"key": "id", "set": "all"}}')::jsonb);
+SELECT compare(:'path', ('{' || :'columns' || ', "on_duplicate": {"key": "id", "set": ["serial"]}}')::jsonb);
 SELECT compare(:'path', ('{' || :'columns' || ', "on_duplicate": {"key": "id", "set": ["n"], "delete": "new.hits = 0"}}')::jsonb);
 ALTER TABLE bm_a ADD UNIQUE (n);
 COPY (SELECT i + 5000, 'new ' || i, i % 9, CASE WHEN i = 77 THEN 1500 ELSE -i END FROM generate_series(1, 400) i) TO :'path' WITH (FORMAT csv);

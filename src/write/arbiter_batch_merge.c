@@ -28,7 +28,7 @@ struct BatchMerge
 	uint32	   *standing;		/* first rows of keys that the table has, in its order */
 	uint32		nstanding;
 	uint32		capacity;
-	Size		bytes;			/* of copies of these */
+	Size		bytes;			/* of copies of these, and of what becomes of them, about */
 	LockTupleMode mode;			/* of those that stay as they are */
 	bool		has_own;		/* some row has a key of its own */
 };
@@ -42,16 +42,26 @@ root_column(const Leaf *leaf, AttrNumber attnum)
 	return leaf->map == NULL || attnum <= 0 ? attnum : leaf->map->attrMap->attnums[attnum - 1];
 }
 
+/* The columns of the target that rows set, offset as in the server.  False: headers tell them. */
+static bool
+find_set_columns(const LeafContext *context, const Bitmapset **columns)
+{
+	const MergeClause *clause = context->target->merge;
+	BulkHeader	header = context->options->header;
+
+	*columns = clause->all ? COMPAT_UPDATED_COLS(context->target->nsitem) : clause->updated;
+	return !clause->all || (header != BULK_HEADER_MAP && header != BULK_HEADER_AUTO);
+}
+
 /* Whether a merged row may have other keys in an index than the one that it replaces. */
 static bool
 may_set_key(const LeafContext *context, const Leaf *leaf, const IndexInfo *info)
 {
-	const MergeClause *clause = context->target->merge;
+	const Bitmapset *set;
 	Bitmapset  *columns = NULL;
 	int			column = -1;
 
-	/* a header may tell any columns */
-	if (clause->all)
+	if (!find_set_columns(context, &set))
 		return true;
 	for (int i = 0; i < info->ii_NumIndexKeyAttrs; i++)
 		if (info->ii_IndexAttrNumbers[i] != 0)
@@ -67,7 +77,7 @@ may_set_key(const LeafContext *context, const Leaf *leaf, const IndexInfo *info)
 		/* all columns, or what others compute */
 		if (attnum <= 0 ||
 			TupleDescAttr(RelationGetDescr(leaf->rri->ri_RelationDesc), attnum - 1)->attgenerated ||
-			bms_is_member(root - FirstLowInvalidHeapAttributeNumber, clause->updated))
+			bms_is_member(root - FirstLowInvalidHeapAttributeNumber, set))
 			return true;
 	}
 	return false;
@@ -215,7 +225,7 @@ batch_merge_take(ArbiterBatch *batch, const Candidate *candidate)
 	old = MemoryContextSwitchTo(batch->scratch);
 	key->old = key->row = heap_copytuple(tuple);
 	key->entry = candidate->standing;
-	merge->bytes += HEAPTUPLESIZE + tuple->t_len;
+	merge->bytes += sizeof(MergedKey) + 2 * (HEAPTUPLESIZE + tuple->t_len);
 	if (merge->nstanding == merge->capacity)
 	{
 		merge->capacity = Max(2 * merge->capacity, ROWS_AT_ONCE);
