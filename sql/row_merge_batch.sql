@@ -42,6 +42,23 @@ BEGIN
   PERFORM bt_index_parent_check(c.oid, true, true) FROM pg_index JOIN pg_class c ON c.oid = indexrelid WHERE indrelid IN (SELECT relid FROM pg_partition_tree('bm_a')) AND c.relam = 403 AND c.relkind = 'i';
 END $$;
 
+-- The errors of both, but for what lies elsewhere in one.
+CREATE FUNCTION fails(path text, options jsonb) RETURNS SETOF text LANGUAGE plpgsql AS $$
+DECLARE
+  of text;
+  context text;
+BEGIN
+  FOREACH of IN ARRAY ARRAY['bm_a', 'bm_b'] LOOP
+    BEGIN
+      PERFORM bulk_load(of::regclass, path, options);
+      RETURN NEXT 'no error';
+    EXCEPTION WHEN OTHERS THEN
+      GET STACKED DIAGNOSTICS context = PG_EXCEPTION_CONTEXT;
+      RETURN NEXT format('%s, %s', SQLSTATE, substring(context, 'line [0-9]*'));
+    END;
+  END LOOP;
+END $$;
+
 -- keys that the table has, new ones, most of them several times, in no order
 COPY (SELECT (i * 7919) % 1499 * 2 + 1, 'new ' || i, i % 13, i FROM generate_series(1, 5000) i) TO :'path' WITH (FORMAT csv);
 SELECT tables(', PRIMARY KEY (id)', 'CREATE INDEX ON {} (n)');
@@ -200,6 +217,33 @@ DROP TABLE bm_a, bm_b;
 SELECT tables(', CHECK (hits < 40), PRIMARY KEY (id)');
 COPY (SELECT CASE i WHEN 500 THEN '500,new"open,50,500' WHEN 502 THEN '502,new"shut,39,502' ELSE format('%s,new,1,%s', i, i) END FROM generate_series(1, 1000) i) TO :'path';
 SELECT compare(:'path', '{"on_error": "ignore", "reject_table": "x", "on_duplicate": {"set": {"hits": "new.hits + 20"}}}');
+-- what a key or a predicate is computed from is generated of what is set
+COPY (SELECT i % 200, 'new', 7, i FROM generate_series(1, 1000) i) TO :'path' WITH (FORMAT csv);
+SELECT tables(', live bool GENERATED ALWAYS AS (hits >= 0) STORED', 'CREATE UNIQUE INDEX {}_key ON {} (id) WHERE live', 300);
+SELECT format('%s loaded, %s replaced', rows_loaded, rows_replaced) FROM bulk_load('bm_a', :'path', '{"columns": ["id", "name", "hits", "n"], "on_duplicate": {"key": "bm_a_key", "set": {"hits": "-new.n", "n": "new.n"}}}');
+SELECT format('%s loaded, %s replaced', rows_loaded, rows_replaced) FROM bulk_load('bm_b', :'path', '{"columns": ["id", "name", "hits", "n"], "on_duplicate": {"key": "bm_b_key", "set": {"hits": "-new.n", "n": "new.n"}}}');
+SELECT count(*) FROM ((TABLE bm_a EXCEPT ALL TABLE bm_b) UNION ALL (TABLE bm_b EXCEPT ALL TABLE bm_a)) x;
+SELECT tables(', tens int GENERATED ALWAYS AS (hits / 10) STORED', 'CREATE UNIQUE INDEX {}_key ON {} (id, (tens + 0))', 300);
+SELECT format('%s loaded, %s replaced', rows_loaded, rows_replaced) FROM bulk_load('bm_a', :'path', '{"columns": ["id", "name", "hits", "n"], "on_duplicate": {"key": "bm_a_key", "set": {"hits": "old.hits + 10 * new.n"}}}');
+SELECT format('%s loaded, %s replaced', rows_loaded, rows_replaced) FROM bulk_load('bm_b', :'path', '{"columns": ["id", "name", "hits", "n"], "on_duplicate": {"key": "bm_b_key", "set": {"hits": "old.hits + 10 * new.n"}}}');
+SELECT count(*) FROM ((TABLE bm_a EXCEPT ALL TABLE bm_b) UNION ALL (TABLE bm_b EXCEPT ALL TABLE bm_a)) x;
+-- keys of no other row's, too large for an index, after a batch of more rows
+SELECT tables('', 'CREATE UNIQUE INDEX ON {} (n, name)');
+SET maintenance_work_mem = '1MB';
+COPY (SELECT 1, 'k', 2, i FROM generate_series(1, 11400) i UNION ALL SELECT 1, 'k', 2, NULL FROM generate_series(1, 13000) i
+  UNION ALL SELECT 1, (SELECT string_agg(md5(j::text), '') FROM generate_series(1, 200) j), 2, NULL) TO :'path' WITH (FORMAT csv);
+SELECT fails(:'path', '{"on_duplicate": {"set": ["hits"]}}');
+-- rows that grow while they wait: some go one by one
+SELECT tables(', PRIMARY KEY (id)', known => 1000);
+COPY (SELECT i % 700, repeat('x', 2000), 1, i FROM generate_series(1, 3500) i) TO :'path' WITH (FORMAT csv);
+SELECT compare(:'path', '{"on_duplicate": {"set": {"name": "left(old.name || new.name, 7000)", "hits": "old.hits + 1"}, "delete": "new.n % 9 = 0"}}');
+RESET maintenance_work_mem;
+-- a key that another index has, beside rows that are not stored anew
+SELECT tables(', other int, PRIMARY KEY (id)', 'UPDATE {} SET other = id; CREATE UNIQUE INDEX ON {} (other)', 1000);
+UPDATE bm_a SET other = id;
+UPDATE bm_b SET other = id;
+COPY (SELECT i, 'new', 1, i, CASE i WHEN 1500 THEN 7 ELSE i END FROM generate_series(1, 2000) i) TO :'path' WITH (FORMAT csv);
+SELECT fails(:'path', '{"on_duplicate": {"key": "id", "set": ["hits"]}}');
 DROP TABLE bm_a, bm_b;
-DROP FUNCTION tables, compare, parts, updates, nothing;
+DROP FUNCTION tables, compare, fails, parts, updates, nothing;
 DROP EXTENSION amcheck;

@@ -333,6 +333,28 @@ sets_new_value(const MergeClause *clause, AttrNumber attnum)
 	return true;
 }
 
+/* Whether a merged row may differ in what an index computes its keys from. */
+static bool
+sets_computed(const MergeClause *clause, Relation rel, Relation index)
+{
+	Bitmapset  *computed = NULL;
+	int			column = -1;
+
+	pull_varattnos((Node *) RelationGetIndexExpressions(index), 1, &computed);
+	pull_varattnos((Node *) RelationGetIndexPredicate(index), 1, &computed);
+	if (computed == NULL)
+		return false;
+	while ((column = bms_next_member(computed, column)) >= 0)
+	{
+		AttrNumber	attnum = column + FirstLowInvalidHeapAttributeNumber;
+
+		/* all columns, or what is generated from others */
+		if (attnum <= 0 || TupleDescAttr(RelationGetDescr(rel), attnum - 1)->attgenerated)
+			return true;
+	}
+	return clause->all || bms_overlap(computed, clause->updated);
+}
+
 /*
  * Whether a row that is merged keeps the key, as both have the same: its columns are not set, or
  * to the new row's values; and nothing is set of what an index computes its keys from.
@@ -340,11 +362,7 @@ sets_new_value(const MergeClause *clause, AttrNumber attnum)
 static bool
 keeps_key(const MergeClause *clause, Relation rel, Relation index)
 {
-	Bitmapset  *computed = NULL;
-
-	pull_varattnos((Node *) RelationGetIndexExpressions(index), 1, &computed);
-	pull_varattnos((Node *) RelationGetIndexPredicate(index), 1, &computed);
-	if (computed != NULL && (clause->all || bms_overlap(computed, clause->updated)))
+	if (sets_computed(clause, rel, index))
 		return false;
 	for (int i = 0; i < IndexRelationGetNumberOfKeyAttributes(index); i++)
 	{

@@ -303,7 +303,7 @@ has_gone(void *arg, const ItemPointerData *tid)
 {
 	const ArbiterBatch *batch = arg;
 
-	return batch->rows[batch->first].gone == row_id(tid, true);
+	return batch->first != NO_ROW && batch->rows[batch->first].gone == row_id(tid, true);
 }
 
 /* For the entries: whether the key of the row that is stored has been sorted for the lookup. */
@@ -393,6 +393,8 @@ store_new(ArbiterBatch *batch, uint32 first, uint32 n)
 {
 	Leaf	   *leaf = batch->leaf;
 
+	/* a key that was not sorted is equal to none that was looked up */
+	batch->first = NO_ROW;
 	for (uint32 i = first; i < first + n; i++)
 	{
 		if (batch->rows[i].fate != FATE_NEW)
@@ -416,6 +418,7 @@ store_new(ArbiterBatch *batch, uint32 first, uint32 n)
 	if (batch->presort != NULL)
 		entries_sorted(leaf->entries, batch->presort,
 					   &(InserterRows) {.find = find_new,.ahead = fetch_new,.arg = batch});
+	batch->first = NO_ROW;
 	leaf_flush_entries(batch->context, leaf);
 	end_lookup(batch);
 	batch->context->writer->current_row = -1;
@@ -491,7 +494,8 @@ find_place(void *arg, const ItemPointerData *tid, JournalPlace *place)
 
 	if (tid != NULL)
 		for (number = 0; number < batch->nrows; number++)
-			if (ItemPointerEquals(&batch->tids[number], unconstify(ItemPointerData *, tid)))
+			if (ItemPointerIsValid(&batch->tids[number]) &&
+				ItemPointerEquals(&batch->tids[number], unconstify(ItemPointerData *, tid)))
 				break;
 	if (number < 0 || number >= batch->nrows)
 		return false;

@@ -29,6 +29,7 @@ struct BatchMerge
 	uint32		nstanding;
 	uint32		capacity;
 	Size		bytes;			/* of copies of these, and of what becomes of them, about */
+	Size		made;			/* what that is so far, of those that expressions have made */
 	LockTupleMode mode;			/* of those that stay as they are */
 	bool		has_own;		/* some row has a key of its own */
 };
@@ -246,7 +247,12 @@ set_row(BatchMerge *merge, MergedKey *key, HeapTuple row, bool owned, uint32 num
 {
 	ExecClearTuple(merge->old_row);
 	if (key->owned)
+	{
+		merge->made -= HEAPTUPLESIZE + key->row->t_len;
 		heap_freetuple(key->row);
+	}
+	if (owned)
+		merge->made += HEAPTUPLESIZE + row->t_len;
 	key->row = row;
 	key->owned = owned;
 	key->last = number;
@@ -329,6 +335,12 @@ merge_row(ArbiterBatch *batch, MergedKey *key, uint32 number)
 	set_row(batch->merge, key, ExecCopySlotHeapTuple(merged), true, number);
 	MemoryContextSwitchTo(old);
 	row->updates = true;
+	/* rows may have grown: those of the key go one by one, and what they were made of is kept */
+	if (batch->merge->made > batch_merge_memory(batch->budget))
+	{
+		set_row(batch->merge, key, NULL, false, number);
+		batch->rows[batch->rows[number].first].keys = FATE_ASK;
+	}
 	return WRITER_TAKEN;
 }
 
@@ -600,7 +612,7 @@ batch_merge_settle(ArbiterBatch *batch, uint32 first, uint32 n)
 	give_fates(batch, first, n);
 	merge->standing = NULL;
 	merge->nstanding = merge->capacity = 0;
-	merge->bytes = 0;
+	merge->bytes = merge->made = 0;
 }
 
 /* ---- one by one ---- */
@@ -661,8 +673,11 @@ batch_merge_own_key(const ArbiterBatch *batch)
 bool
 batch_merge_stays(const ArbiterBatch *batch)
 {
-	const MergedKey *key = batch->merge == NULL ? NULL : batch->merging[batch->first].key;
+	const MergedKey *key;
 
+	if (batch->merge == NULL || batch->first == NO_ROW)
+		return false;
+	key = batch->merging[batch->first].key;
 	return key != NULL && key->old != NULL;
 }
 
