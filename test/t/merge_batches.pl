@@ -174,6 +174,17 @@ foreach my $fillfactor (30, 100)
 	$load->ask('ROLLBACK');
 }
 
+# a key with so many versions that a snapshot needs that its entries fill leaves: only the server finds out
+# that none of them stands
+reset_table(100);
+$other->ask('BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT count(*) FROM t');
+$watch->ask('DO $$ BEGIN FOR i IN 1 .. 4000 LOOP UPDATE t SET n = n + 1 WHERE k = 600; COMMIT; END LOOP; END $$');
+cmp_ok($watch->ask("SELECT pg_relation_size('t_pkey')"), '>', 6 * 8192, 'the key has leaves of its own');
+is($load->ask($call), '4000|2150|100|0|4100', 'many versions');
+is(sums(), '24400|1000|100|2200|2200', 'many versions: sums');
+sound('many versions');
+$other->ask('ROLLBACK');
+
 # rows for which the condition does not hold are locked, as ON CONFLICT does
 reset_table(100);
 $load->ask('BEGIN');
