@@ -56,6 +56,47 @@ START_TEST(test_ends)
 }
 END_TEST
 
+/* The first row end behind so many bytes, or so many rows, is the last that counts. */
+START_TEST(test_stop)
+{
+	const char *bytes = files[_i].bytes;
+	size_t		length = strlen(bytes);
+
+	for (size_t stop = 1; stop <= length + 1; stop++)
+	{
+		RowEnds		by_bytes = {.quote = files[_i].quote,.escape = files[_i].escape,.stop_bytes = stop};
+		RowEnds		by_rows = {.quote = files[_i].quote,.escape = files[_i].escape,.stop_rows = stop};
+		int64_t		last = 0;
+		int64_t		wanted_bytes = 0;
+		int64_t		wanted_rows = 0;
+		int64_t		rows = 0;
+
+		/* each prefix says where its last row ends */
+		for (size_t n = 1; n <= length; n++)
+		{
+			RowEnds		ends = {.quote = files[_i].quote,.escape = files[_i].escape};
+
+			row_ends_add(&ends, bytes, n);
+			if (ends.end == last)
+				continue;
+			if (wanted_bytes < (int64_t) stop)
+				wanted_bytes = ends.end;
+			if (rows < (int64_t) stop)
+				wanted_rows = ends.end;
+			last = ends.end;
+			rows++;
+			ck_assert_int_eq(ends.end_rows, rows);
+		}
+		row_ends_add(&by_bytes, bytes, length);
+		row_ends_add(&by_rows, bytes, length);
+		ck_assert_int_eq(by_bytes.end, wanted_bytes);
+		ck_assert_int_eq(by_bytes.stopped, wanted_bytes >= (int64_t) stop);
+		ck_assert_int_eq(by_rows.end, wanted_rows);
+		ck_assert_int_eq(by_rows.stopped, rows >= (int64_t) stop);
+	}
+}
+END_TEST
+
 int
 main(void)
 {
@@ -65,6 +106,7 @@ main(void)
 	int			failed;
 
 	tcase_add_loop_test(tcase, test_ends, 0, COUNT(files));
+	tcase_add_loop_test(tcase, test_stop, 0, COUNT(files));
 	suite_add_tcase(suite, tcase);
 	runner = srunner_create(suite);
 	srunner_run_all(runner, CK_NORMAL);
