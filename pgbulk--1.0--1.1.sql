@@ -315,6 +315,7 @@ CREATE TABLE bulk_load_history (
   content uuid,
   loaded_to bigint,
   once_key text,
+  part_of uuid,
   rows_loaded bigint NOT NULL,
   rows_rejected bigint NOT NULL,
   rows_duplicate bigint NOT NULL,
@@ -330,6 +331,7 @@ CREATE TABLE bulk_load_history (
 CREATE UNIQUE INDEX bulk_load_history_once ON bulk_load_history (target, once_key);
 CREATE INDEX bulk_load_history_content ON bulk_load_history (target, content);
 CREATE INDEX bulk_load_history_path ON bulk_load_history (target, path);
+CREATE INDEX bulk_load_history_part ON bulk_load_history (target, part_of) WHERE part_of IS NOT NULL;
 COMMENT ON TABLE bulk_load_history IS 'what has been loaded: a row for each load and file';
 COMMENT ON COLUMN bulk_load_history.load_id IS 'number of the load, as in reject tables';
 COMMENT ON COLUMN bulk_load_history.target IS 'OID of the table; 0 after a restore without it';
@@ -342,6 +344,7 @@ COMMENT ON COLUMN bulk_load_history.modified IS 'when it was last written to';
 COMMENT ON COLUMN bulk_load_history.content IS 'hash of its bytes as they lie on disk, of those before loaded_to';
 COMMENT ON COLUMN bulk_load_history.loaded_to IS 'how many of its bytes have been loaded, with those of earlier loads; null where a limit was set';
 COMMENT ON COLUMN bulk_load_history.once_key IS 'what no other load may load again; null without option once';
+COMMENT ON COLUMN bulk_load_history.part_of IS 'hash of all bytes of a file that is loaded in parts; it is complete where that is content';
 COMMENT ON COLUMN bulk_load_history.rows_loaded IS 'rows of the load, of all its files, that are in the table';
 COMMENT ON COLUMN bulk_load_history.rows_rejected IS 'bad rows of the load, set aside';
 COMMENT ON COLUMN bulk_load_history.rows_duplicate IS 'rows of the load set aside for their keys';

@@ -103,6 +103,36 @@ SELECT * FROM pg_ls_dir('/proc/self/cwd/pgbulk_manifest/done') f ORDER BY f;
 SELECT * FROM manifest_t ORDER BY a;
 -- without once a file is loaded again
 CALL bulk_load_each('manifest_t', '/proc/self/cwd/pgbulk_manifest/done/2.csv', '{"columns": ["a", "b"], "once": false, "after": "keep"}');
+-- a file that comes to that place while the rows are loaded is left alone
+CREATE FUNCTION manifest_put() RETURNS trigger LANGUAGE plpgsql AS $$
+DECLARE
+	object oid := lo_from_bytea(0, 'another');
+BEGIN
+	PERFORM lo_export(object, '/proc/self/cwd/pgbulk_manifest/done/late.csv'), lo_unlink(object);
+	RETURN NULL;
+END $$;
+CREATE TRIGGER manifest_put AFTER INSERT ON manifest_t FOR EACH STATEMENT EXECUTE FUNCTION manifest_put();
+SELECT pg_temp.put('late.csv', E'6,six\n');
+CALL bulk_load_each('manifest_t', '/proc/self/cwd/pgbulk_manifest/late.csv', '{"columns": ["a", "b"], "after": {"move_to": "/proc/self/cwd/pgbulk_manifest/done"}}');
+SELECT pg_read_file('/proc/self/cwd/pgbulk_manifest/done/late.csv'), pg_read_file('/proc/self/cwd/pgbulk_manifest/late.csv');
+SELECT count(*) FROM manifest_t WHERE a = 6;
+DROP TRIGGER manifest_put ON manifest_t;
+-- one that is there by two names, as after a crash between link and unlink, moves
+COPY (SELECT 1) TO PROGRAM 'cat > /dev/null; cd pgbulk_manifest && ln -f late.csv done/late.csv';
+CALL bulk_load_each('manifest_t', '/proc/self/cwd/pgbulk_manifest/late.csv', '{"columns": ["a", "b"], "log_verbosity": "silent", "after": {"move_to": "/proc/self/cwd/pgbulk_manifest/done"}}');
+SELECT pg_read_file('/proc/self/cwd/pgbulk_manifest/done/late.csv'), (pg_stat_file('/proc/self/cwd/pgbulk_manifest/late.csv', true)).size IS NULL AS gone;
+-- part by part, too: it goes when all of it is there
+SELECT pg_temp.put('parts.csv', E'7,a\n8,b\nx,c\n9,d');
+CALL bulk_load_each('manifest_t', '/proc/self/cwd/pgbulk_manifest/parts.csv', '{"commit_every": 1, "columns": ["a", "b"], "after": {"move_to": "/proc/self/cwd/pgbulk_manifest/done"}}');
+SELECT a FROM manifest_t WHERE a > 6;
+CALL bulk_load_each('manifest_t', '/proc/self/cwd/pgbulk_manifest/parts.csv', '{"commit_every": 1, "columns": ["a", "b"], "on_error": "ignore", "log_verbosity": "silent", "after": "delete"}');
+SELECT a FROM manifest_t WHERE a > 6;
+SELECT (pg_stat_file('/proc/self/cwd/pgbulk_manifest/parts.csv', true)).size IS NULL AS gone;
+-- the rows that a manifest says are counted before a commit
+SELECT pg_temp.put('m.csv', E'10,ten\n'), pg_temp.put('list', '[{"path": "m.csv", "rows": 1}]');
+CALL bulk_load_each('manifest_t', '/proc/self/cwd/pgbulk_manifest/list', '{"manifest": true, "commit_every": 1}');
+SELECT pg_temp.put('list', '["m.csv"]');
+CALL bulk_load_each('manifest_t', '/proc/self/cwd/pgbulk_manifest/list', '{"manifest": true, "commit_every": 1, "once": true, "columns": ["a", "b"]}');
 
 -- misuse
 CALL bulk_load_each('manifest_t', '/proc/self/cwd/pgbulk_manifest/2.csv', '{"after": "burn"}');
@@ -110,6 +140,7 @@ CALL bulk_load_each('manifest_t', '/proc/self/cwd/pgbulk_manifest/2.csv', '{"aft
 CALL bulk_load_each('manifest_t', '/proc/self/cwd/pgbulk_manifest/2.csv', '{"after": {"move_to": "/proc/self/cwd/pgbulk_manifest/2.csv"}}');
 CALL bulk_load_each('manifest_t', '/proc/self/cwd/pgbulk_manifest/2.csv', '{"truncate": true, "once": false}');
 CALL bulk_load_each('manifest_t', '/proc/self/cwd/pgbulk_manifest/2.csv', '{"dry_run": true}');
+CALL bulk_load_each('manifest_t', '/proc/self/cwd/pgbulk_manifest/2.csv', '{"on_error": "ignore", "reject_file": "/proc/self/cwd/pgbulk_manifest/bad"}');
 CALL bulk_load_each('manifest_t', '/proc/self/cwd/pgbulk_manifest/2.csv', '{"after": "delete", "once": "tail"}');
 CALL bulk_load_each('manifest_t', '/proc/self/cwd/pgbulk_manifest/2.csv', '{"after": "delete", "once": "path"}');
 CALL bulk_load_each('manifest_t', '/proc/self/cwd/pgbulk_manifest/2.csv', '{"tail": true}');
@@ -135,4 +166,5 @@ RESET ROLE;
 COPY (SELECT 1) TO PROGRAM 'cat > /dev/null; rm -r pgbulk_manifest';
 SELECT bulk_load_forget('manifest_t') > 0;
 DROP TABLE manifest_t;
+DROP FUNCTION manifest_put;
 DROP ROLE regress_manifest;

@@ -120,11 +120,106 @@ SELECT pg_temp.try('once_t', 'whole', '{"history": true}');
 SELECT pg_temp.put('whole', E'1,a\n2,b\n');
 SELECT pg_temp.try('once_t', 'whole', '{"once": "tail"}');
 SELECT * FROM once_t;
+-- what was loaded otherwise may have lacked its last line end, which is no row, or the rest of a row
+SELECT pg_temp.put('whole', E'3,c\n4,d');
+SELECT bulk_load_forget('once_t', '/proc/self/cwd/pgbulk_once_whole');
+SELECT pg_temp.try('once_t', 'whole', '{"history": true}');
+SELECT pg_temp.try('once_t', 'whole', '{"once": "tail"}');
+SELECT pg_temp.put('whole', E'3,c\n4,d\n');
+SELECT pg_temp.try('once_t', 'whole', '{"once": "tail"}');
+SELECT pg_temp.put('whole', E'3,c\n4,d\n5,e\n');
+SELECT pg_temp.try('once_t', 'whole', '{"once": "tail"}');
+SELECT pg_temp.put('whole', E'6,f\r\n7,g');
+SELECT bulk_load_forget('once_t', '/proc/self/cwd/pgbulk_once_whole');
+SELECT pg_temp.try('once_t', 'whole', '{"once": true}');
+SELECT pg_temp.put('whole', E'6,f\r\n7,g\r\n8,h\r\n');
+SELECT pg_temp.try('once_t', 'whole', '{"once": "tail"}');
+SELECT * FROM once_t;
+SELECT pg_temp.put('whole', E'1,a\n2,b');
+SELECT bulk_load_forget('once_t', '/proc/self/cwd/pgbulk_once_whole');
+SELECT pg_temp.try('once_t', 'whole', '{"history": true}');
+SELECT pg_temp.put('whole', E'1,a\n2,bb\n3,c\n');
+SELECT pg_temp.try('once_t', 'whole', '{"once": "tail"}');
+SELECT pg_temp.put('whole', E'1,a\n2,"b\n');
+SELECT bulk_load_forget('once_t', '/proc/self/cwd/pgbulk_once_whole');
+SELECT pg_temp.try('once_t', 'whole', '{"history": true, "on_error": "ignore", "log_verbosity": "silent"}');
+SELECT pg_temp.put('whole', E'1,a\n2,"b\nb"\n3,c\n');
+SELECT pg_temp.try('once_t', 'whole', '{"once": "tail"}');
+
+SET max_parallel_workers_per_gather = 0;
+-- part by part: rows or bytes; each part is known by the bytes of the whole file
+CREATE TABLE once_parts (at text, what text, line bigint);
+SELECT pg_temp.put('parts', E'at,what\n1,one\n2,"two\nlines"\n3,three\n4,"fo""\nur"\n5,five');
+SELECT pg_temp.try('once_parts', 'parts', '{"once": {"part": 2}, "header": true, "columns": ["at", "what"], "extra": {"line": "$line"}}');
+SELECT pg_temp.try('once_parts', 'parts', '{"once": {"part": 1}, "header": true, "columns": ["at", "what"], "extra": {"line": "$line"}, "dry_run": true}');
+SELECT pg_temp.try('once_parts', 'parts', '{"once": {"part": "10 B"}, "header": "map", "extra": {"line": "$line"}}');
+SELECT * FROM once_parts;
+-- the rest is loaded as such, under any name, or else nothing
+SELECT pg_temp.try('once_parts', 'parts', '{"once": true, "header": true, "columns": ["at", "what"]}');
+SELECT pg_temp.try('once_parts', 'parts', '{"once": "path", "header": true, "columns": ["at", "what"]}');
+COPY (SELECT 1) TO PROGRAM 'cat > pgbulk_once_gone; mv pgbulk_once_parts pgbulk_once_moved';
+SELECT pg_temp.try('once_parts', 'moved', '{"once": true, "header": true, "columns": ["at", "what"]}');
+SELECT pg_temp.try('once_parts', 'moved', '{"once": {"part": 1}, "header": true, "columns": ["at", "what"], "extra": {"line": "$line"}}');
+-- or where it has been mended, behind what is loaded
+SELECT pg_temp.put('moved', E'at,what\n1,one\n2,"two\nlines"\n3,three\n4,"fo""\nur"\n5,FIVE\n6,six\n');
+SELECT pg_temp.try('once_parts', 'moved', '{"once": {"part": 1}, "header": true, "columns": ["at", "what"], "extra": {"line": "$line"}}');
+SELECT pg_temp.put('moved', E'at,what\n1,ONE\n2,"two\nlines"\n3,three\n4,"fo""\nur"\n5,FIVE\n6,six\n');
+SELECT pg_temp.try('once_parts', 'moved', '{"once": {"part": 1}, "header": true, "columns": ["at", "what"], "extra": {"line": "$line"}}');
+SELECT pg_temp.put('moved', E'at,what\n1,one\n');
+SELECT pg_temp.try('once_parts', 'moved', '{"once": {"part": 1}, "header": true, "columns": ["at", "what"], "extra": {"line": "$line"}}');
+SELECT pg_temp.put('moved', E'at,what\n1,one\n2,"two\nlines"\n3,three\n4,"fo""\nur"\n5,FIVE\n6,six\n');
+CALL bulk_load_each('once_parts', '/proc/self/cwd/pgbulk_once_moved', '{"commit_every": "1 kB", "header": true, "columns": ["at", "what"], "extra": {"line": "$line"}}');
+SELECT * FROM once_parts;
+SELECT size, loaded_to, rows_loaded, content FROM bulk_loads WHERE relation = 'once_parts' ORDER BY load_id;
+-- the whole file is known then, and new under the same name if it is another
+SELECT pg_temp.try('once_parts', 'moved', '{"once": true, "header": true}');
+CALL bulk_load_each('once_parts', '/proc/self/cwd/pgbulk_once_moved', '{"commit_every": 1, "header": true, "log_verbosity": "silent"}');
+SELECT pg_temp.put('moved', E'a,x,1\n');
+CALL bulk_load_each('once_parts', '/proc/self/cwd/pgbulk_once_moved', '{"commit_every": 1}');
+-- as many parts as there are, with workers and one process, and files of no row
+CREATE TABLE once_whole (LIKE once_parts);
+SELECT pg_temp.put('each', (SELECT string_agg(format(E'%s,"%s\n%s"', n, repeat('x', n % 50), n), E'\n') FROM generate_series(1, 3000) n)) IS NULL AS put;
+SELECT rows_loaded FROM bulk_load('once_whole', '/proc/self/cwd/pgbulk_once_each', '{"columns": ["at", "what"], "extra": {"line": "$line"}}');
+TRUNCATE once_parts;
+CALL bulk_load_each('once_parts', '/proc/self/cwd/pgbulk_once_each', '{"commit_every": "20kB", "columns": ["at", "what"], "extra": {"line": "$line"}}');
+SELECT count(*) AS parts, sum(bytes_read) = max(size) AND min(size) = max(size) AS whole FROM bulk_loads WHERE path LIKE '%_each';
+SELECT count(*), count(DISTINCT line) FROM (SELECT * FROM once_parts INTERSECT SELECT * FROM once_whole) p;
+SELECT bulk_load_forget('once_parts') > 1;
+TRUNCATE once_parts;
+SET pgbulk.chunk_size = 8192;
+CALL bulk_load_each('once_parts', '/proc/self/cwd/pgbulk_once_each', '{"commit_every": 1100, "workers": 2, "columns": ["at", "what"], "extra": {"line": "$line"}}');
+RESET pgbulk.chunk_size;
+SELECT array_agg(rows_loaded ORDER BY load_id) FROM bulk_loads WHERE path LIKE '%_each';
+SELECT count(*), count(DISTINCT line) FROM (SELECT * FROM once_parts INTERSECT SELECT * FROM once_whole) p;
+SELECT pg_temp.put('none', '');
+CALL bulk_load_each('once_parts', '/proc/self/cwd/pgbulk_once_none', '{"commit_every": 1}');
+CALL bulk_load_each('once_parts', '/proc/self/cwd/pgbulk_once_none', '{"commit_every": 1}');
+-- in format text; an error leaves what was committed, and the next call goes on
+SELECT pg_temp.put('text', E'1\ta\\\nb\t1\n2\tb\t2\n3\tc\tx\n4\td\t4\n');
+TRUNCATE once_parts;
+CALL bulk_load_each('once_parts', '/proc/self/cwd/pgbulk_once_text', '{"commit_every": 1, "format": "text"}');
+SELECT * FROM once_parts;
+SELECT pg_temp.put('text', E'1\ta\\\nb\t1\n2\tb\t2\n3\tc\t3\n4\td\t4\n');
+CALL bulk_load_each('once_parts', '/proc/self/cwd/pgbulk_once_text', '{"commit_every": 1, "format": "text"}');
+SELECT * FROM once_parts;
+-- misuse
+CALL bulk_load_each('once_parts', '/proc/self/cwd/pgbulk_once_text', '{"commit_every": 0}');
+CALL bulk_load_each('once_parts', '/proc/self/cwd/pgbulk_once_text', '{"commit_every": "many"}');
+CALL bulk_load_each('once_parts', '/proc/self/cwd/pgbulk_once_text', '{"commit_every": 1, "once": "tail"}');
+CALL bulk_load_each('once_parts', '/proc/self/cwd/pgbulk_once_text', '{"commit_every": 1, "format": "binary"}');
+CALL bulk_load_each('once_parts', '/proc/self/cwd/pgbulk_once_text', '{"commit_every": 1, "compression": "gzip"}');
+CALL bulk_load_each('once_parts', '/proc/self/cwd/pgbulk_once_text', '{"commit_every": 1, "comment": "#"}');
+COPY (SELECT 1, 2) TO PROGRAM 'gzip > pgbulk_once_1.gz' WITH (format csv);
+CALL bulk_load_each('once_parts', '/proc/self/cwd/pgbulk_once_1.gz', '{"commit_every": 1}');
+SELECT pg_temp.put('cr', E'1,a\r2,b\r');
+CALL bulk_load_each('once_parts', '/proc/self/cwd/pgbulk_once_cr', '{"commit_every": 1}');
+SELECT rows_loaded FROM bulk_load('once_parts', '/proc/self/cwd/pgbulk_once_text', '{"commit_every": 1}');
+SELECT pg_temp.try('once_parts', 'text', '{"once": {"part": "0 MB"}}');
+
 -- with workers and many rows
 TRUNCATE once_log;
 SELECT pg_temp.put('many', (SELECT string_agg(n || ',' || repeat('x', n % 50), E'\n') || E'\n1' FROM generate_series(1, 3000) n)) IS NULL AS put;
 SET pgbulk.chunk_size = 8192;
-SET max_parallel_workers_per_gather = 0;
 SELECT pg_temp.try('once_log', 'many', '{"once": "tail", "workers": 2, "columns": ["at", "what"], "extra": {"n": "$line"}}');
 SELECT pg_temp.put('many', (SELECT string_agg(n || ',' || repeat('x', n % 50), E'\n') || E'\n1' FROM generate_series(1, 9000) n)) IS NULL AS put;
 SELECT pg_temp.try('once_log', 'many', '{"once": "tail", "workers": 2, "columns": ["at", "what"], "extra": {"n": "$line"}, "on_error": "ignore"}');
@@ -149,8 +244,9 @@ SELECT pg_temp.try('once_t', '1.gz', '{"once": true}');
 CREATE TEMP TABLE once_temp (a int, b text);
 SELECT pg_temp.try('once_temp', '1.csv', '{"once": true}');
 SELECT rows_loaded FROM bulk_load('once_t', 'stdin', '{"once": true}');
+SELECT rows_loaded FROM bulk_load('once_t', 'stdin', '{"once": {"import_id": "monday"}}');
 SELECT rows_loaded FROM bulk_load_query('once_t', 'SELECT 1', '{"once": true}');
 
 COPY (SELECT 1) TO PROGRAM 'cat > pgbulk_once_gone; rm -f pgbulk_once_*';
 SELECT count(bulk_load_forget(target)) > 0 FROM (SELECT DISTINCT target FROM bulk_load_history) h;
-DROP TABLE once_t, once_u, once_log, once_rejects;
+DROP TABLE once_t, once_u, once_log, once_parts, once_whole, once_rejects;

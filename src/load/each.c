@@ -4,7 +4,9 @@
  */
 #include "postgres.h"
 
+#include <fcntl.h>
 #include <glob.h>
+#include <stdio.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -15,6 +17,7 @@
 #include "load/each.h"
 #include "miscadmin.h"
 #include "option/extra_options.h"
+#include "option/option_value.h"
 #include "option/options.h"
 #include "server/jsonb_push.h"
 #include "stream/content.h"
@@ -125,24 +128,59 @@ set_after(Each *each, JsonbValue *value)
 		check_folder(each->folder);
 }
 
+static Jsonb *
+without(Jsonb *json, const char *option)
+{
+	return DatumGetJsonbP(DirectFunctionCall2(jsonb_delete, JsonbPGetDatum(json),
+											  CStringGetTextDatum(option)));
+}
+
+/* Files are loaded in parts: bulk_load has them among the values of once. */
+static Jsonb *
+set_commit_every(Jsonb *json, JsonbValue *value)
+{
+	JsonbValue *once = find_option(json, "once");
+	Jsonb	   *amount;
+	int64		bytes;
+	int64		rows;
+
+	if (!option_read_amount(value, &bytes, &rows))
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("option \"commit_every\" must be a number of rows, or bytes as a string such as \"1GB\"")));
+	if (once != NULL && !is_word(once, "content") &&
+		!(once->type == jbvBool && once->val.boolean))
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("option \"commit_every\" requires \"once\" to be true"),
+				 errdetail("Else it would not be known which part comes next.")));
+	amount = JsonbValueToJsonb(value);
+	return options_merge(without(without(json, "commit_every"), "once"),
+						 psprintf("{\"once\": {\"part\": %s}}",
+								  JsonbToCString(NULL, &amount->root, VARSIZE(amount))));
+}
+
 /* What is left for bulk_load, with once. */
 static void
 set_options(Each *each, Jsonb *json)
 {
+	JsonbValue *amount;
+
 	if (!JB_ROOT_IS_OBJECT(json))
 		(void) options_parse(json);
 	set_after(each, find_option(json, "after"));
-	json = DatumGetJsonbP(DirectFunctionCall2(jsonb_delete, JsonbPGetDatum(json),
-											  CStringGetTextDatum("after")));
-	if (find_option(json, "once") == NULL)
+	json = without(json, "after");
+	amount = find_option(json, "commit_every");
+	if (amount != NULL)
+		json = set_commit_every(json, amount);
+	else if (find_option(json, "once") == NULL)
 		json = options_merge(json, "{\"once\": true}");
 	each->options = options_parse(json);
 	/* the files are found here */
-	each->json = DatumGetJsonbP(DirectFunctionCall2(jsonb_delete, JsonbPGetDatum(json),
-													CStringGetTextDatum("manifest")));
+	each->json = without(json, "manifest");
 	/* a file must not go that was passed over for its name, or loaded but for its last line */
 	if (each->after != AFTER_KEEP && each->options->once != BULK_ONCE_CONTENT &&
-		each->options->once != BULK_ONCE_NONE)
+		each->options->once != BULK_ONCE_PART && each->options->once != BULK_ONCE_NONE)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("option \"after\" requires \"once\" to be true or false"),
@@ -152,6 +190,12 @@ set_options(Each *each, Jsonb *json)
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("option \"%s\" cannot be used with bulk_load_each", "dry_run"),
 				 errhint("Try all files at once with bulk_load.")));
+	if (each->options->reject_file != NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("option \"%s\" cannot be used with bulk_load_each", "reject_file"),
+				 errdetail("Each load would overwrite the bad lines of the one before."),
+				 errhint("Use a reject_table.")));
 	if (each->options->truncate || each->options->freeze)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
@@ -209,18 +253,47 @@ is_gone(const char *path)
 	return access(path, F_OK) != 0 && errno == ENOENT;
 }
 
+/* Whether two paths lead to one file, as after a crash in the middle of move_file. */
+static bool
+is_one_file(const char *path, const char *place)
+{
+	FileStamp	a;
+	FileStamp	b;
+
+	return access(place, F_OK) == 0 && content_stamp(path, &a) && content_stamp(place, &b) &&
+		a.device == b.device && a.inode == b.inode;
+}
+
 /* Where a file is moved to; raises an error where there is one already. */
 static char *
 place_in_folder(const Each *each, const char *path)
 {
 	char	   *place = psprintf("%s%s", each->folder, strrchr(path, '/'));
 
-	if (access(place, F_OK) == 0 && !is_gone(path))
+	if (access(place, F_OK) == 0 && !is_gone(path) && !is_one_file(path, place))
 		ereport(ERROR,
 				(errcode(ERRCODE_DUPLICATE_FILE),
 				 errmsg("file \"%s\" cannot be moved to \"%s\"", path, each->folder),
 				 errdetail("There is a file of that name already.")));
 	return place;
+}
+
+/*
+ * Moves a file to where there is none, and leaves one alone that has come there
+ * meanwhile.  False: errno says why.
+ */
+static bool
+move_file(const char *path, const char *place)
+{
+#ifdef RENAME_NOREPLACE
+	if (renameat2(AT_FDCWD, path, AT_FDCWD, place, RENAME_NOREPLACE) == 0)
+		return true;
+	/* what not all file systems can do */
+	if (errno != EINVAL && errno != ENOSYS && !(errno == EEXIST && is_one_file(path, place)))
+		return false;
+#endif
+	return (link(path, place) == 0 || (errno == EEXIST && is_one_file(path, place))) &&
+		unlink(path) == 0;
 }
 
 static void
@@ -236,7 +309,7 @@ dispose(const Each *each, const char *path, const FileStamp *stamp, const char *
 				(errmsg("file \"%s\" is kept, as it has changed since it was loaded", path)));
 		return;
 	}
-	if ((each->after == AFTER_DELETE ? unlink(path) != 0 : rename(path, place) != 0) &&
+	if (!(each->after == AFTER_DELETE ? unlink(path) == 0 : move_file(path, place)) &&
 		errno != ENOENT)
 		ereport(ERROR,
 				(errcode_for_file_access(),
@@ -268,19 +341,69 @@ check_rows(const ListedFile *listed, int64 rows)
 						   (long long) listed->rows)));
 }
 
+/* Rows are to be counted before any is committed. */
+static void
+check_listed(const Each *each, const ListedFile *listed)
+{
+	if (listed->rows >= 0 && each->options->once == BULK_ONCE_PART)
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("option \"commit_every\" cannot be used with manifest \"%s\"",
+						listed->manifest),
+				 errdetail("It says how many rows file \"%s\" has, which is not known before all of them are committed.",
+						   listed->path)));
+}
+
+/* What the load of a file, or of a part of it, has come to. */
+typedef struct Loaded
+{
+	bool		passed_over;
+	bool		more;			/* parts of the file are left */
+} Loaded;
+
+/* Loads it, and commits. */
+static Loaded
+load_and_commit(const Each *each, const char *path, Jsonb *options, const ListedFile *listed)
+{
+	Oid			types[] = {REGCLASSOID, TEXTOID, JSONBOID};
+	Datum		values[] = {
+		ObjectIdGetDatum(each->target), CStringGetTextDatum(path), JsonbPGetDatum(options)
+	};
+	Loaded		loaded;
+
+	if (SPI_execute_with_args(each->sql, lengthof(types), types, values, NULL, false,
+							  0) != SPI_OK_SELECT || SPI_processed != 1)
+		elog(ERROR, "cannot run \"%s\"", each->sql);
+	loaded = (Loaded) {.passed_over = result_column(4) > 0,.more = result_column(5) > 0};
+	if (listed != NULL)
+		content_check(path, &listed->stamp);
+	if (listed != NULL && !loaded.passed_over)
+		check_rows(listed, result_column(3));
+	each->result->rows_loaded += result_column(1);
+	each->result->rows_rejected += result_column(2);
+	SPI_freetuptable(SPI_tuptable);
+	/* the rows are to be on disk before their file goes, or what says that it was loaded */
+	if (each->after != AFTER_KEEP)
+	{
+		(void) GetCurrentTransactionId();
+		ForceSyncCommit();
+	}
+	SPI_commit();
+	return loaded;
+}
+
 static void
 load_in_turn(const Each *each, const char *path, const char *pattern, const ListedFile *listed)
 {
 	EachResult *result = each->result;
+	Jsonb	   *options = options_for(each, path, pattern);
 	FileStamp	stamp;
 	char	   *place = NULL;
-	bool		passed_over;
-	Oid			types[] = {REGCLASSOID, TEXTOID, JSONBOID};
-	Datum		values[] = {
-		ObjectIdGetDatum(each->target), CStringGetTextDatum(path),
-		JsonbPGetDatum(options_for(each, path, pattern))
-	};
+	bool		passed_over = true;
+	Loaded		loaded;
 
+	if (listed != NULL)
+		check_listed(each, listed);
 	if (each->after == AFTER_MOVE)
 		place = place_in_folder(each, path);
 	if (listed == NULL && each->after != AFTER_KEEP && is_gone(path))
@@ -294,26 +417,14 @@ load_in_turn(const Each *each, const char *path, const char *pattern, const List
 		ereport(ERROR,
 				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
 				 errmsg("\"%s\" is not a regular file", path)));
-	if (SPI_execute_with_args(each->sql, lengthof(types), types, values, NULL, false,
-							  0) != SPI_OK_SELECT || SPI_processed != 1)
-		elog(ERROR, "cannot run \"%s\"", each->sql);
-	passed_over = result_column(4) > 0;
-	if (listed != NULL)
-		content_check(path, &listed->stamp);
-	if (listed != NULL && !passed_over)
-		check_rows(listed, result_column(3));
-	result->rows_loaded += result_column(1);
-	result->rows_rejected += result_column(2);
+	do
+	{
+		CHECK_FOR_INTERRUPTS();
+		loaded = load_and_commit(each, path, options, listed);
+		passed_over = passed_over && loaded.passed_over;
+	} while (loaded.more);
 	result->files_passed_over += passed_over;
 	result->files_loaded += !passed_over;
-	SPI_freetuptable(SPI_tuptable);
-	/* the rows are to be on disk before their file goes, or what says that it was loaded */
-	if (each->after != AFTER_KEEP)
-	{
-		(void) GetCurrentTransactionId();
-		ForceSyncCommit();
-	}
-	SPI_commit();
 	dispose(each, path, &stamp, place);
 }
 
@@ -357,11 +468,14 @@ each_run(Oid schema, Oid target, const char *path, Jsonb *json, EachResult *resu
 	set_options(&each, json);
 	each.sql = psprintf("SELECT rows_loaded, rows_rejected, rows_read,"
 						" CASE WHEN details OPERATOR(pg_catalog.?) 'passed_over'::pg_catalog.text"
+						" THEN 1::pg_catalog.int8 ELSE 0::pg_catalog.int8 END,"
+						" CASE WHEN details OPERATOR(pg_catalog.?) 'more'::pg_catalog.text"
 						" THEN 1::pg_catalog.int8 ELSE 0::pg_catalog.int8 END FROM %s($1, $2, $3)",
 						quote_qualified_identifier(get_namespace_name(schema), "bulk_load"));
 	files = find_files(&each, path);
 	context = AllocSetContextCreate(CurrentMemoryContext, "bulk_load_each file",
 									ALLOCSET_DEFAULT_SIZES);
+	content_part_forget();
 	SPI_connect_ext(SPI_OPT_NONATOMIC);
 	foreach(lc, files)
 	{

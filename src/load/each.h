@@ -18,11 +18,12 @@ typedef struct EachResult
 } EachResult;
 
 /*
- * Loads file after file by bulk_load of that schema, and commits after each;
- * then does with the file what option after says, which is the only one that
- * bulk_load does not have.  Option once is true unless given, so that what an
- * error or a crash has left can be loaded by the same call.  To be called where
- * a transaction may end; memory: a context that outlives it.
+ * Loads file after file by bulk_load of that schema, and commits after each, or
+ * after each part, if option commit_every says so; then does with the file what
+ * option after says.  bulk_load does not have these two.  Option once is true
+ * unless given, so that what an error or a crash has left can be loaded by the
+ * same call.  To be called where a transaction may end; memory: a context that
+ * outlives it.
  *
  * Errors: those of bulk_load, which end the call, but not what was committed;
  * 42501 without pg_write_server_files, which after needs.

@@ -29,7 +29,7 @@ extern int	history_keep;
  * Before a load: reads what is to be remembered of the files.  NULL: nothing is.
  * With option once, finds those that have been loaded before, and claims the
  * others: whoever wants to load one at the same time waits here for the end of
- * this transaction.  Sets passed_over of the result.
+ * this transaction.  Sets passed_over and more of the result.
  * Memory: the current context.
  *
  * Errors: those of content_read; with option once 0A000 for what is no file and
@@ -41,7 +41,7 @@ extern History *history_open(const BulkOptions *options, Relation target, List *
 /* Of a list by number of the files, or NIL, the elements of those that are to be loaded. */
 extern List *history_select(const History *history, List *list);
 
-/* Their ranges, with option once set to tail. */
+/* Their ranges, with option once set to tail or part. */
 extern const SourceRange *history_ranges(const History *history);
 
 /*

@@ -297,7 +297,7 @@ pass_over(Load *load)
 	load->paths = history_select(load->history, load->paths);
 	source_close(load->source);
 	load->source = source_open(load->paths, options, source_chunk_size);
-	if (options->once == BULK_ONCE_TAIL)
+	if (options->once == BULK_ONCE_TAIL || options->once == BULK_ONCE_PART)
 		source_set_ranges(load->source, history_ranges(load->history));
 }
 

@@ -165,6 +165,12 @@ result_details(const LoadResult *result, const LoadTimes *times, List *paths,
 	push_files(&state, "files", paths);
 	if (result->passed_over != NIL)
 		push_files(&state, "passed_over", result->passed_over);
+	if (result->more)
+	{
+		jsonb_push_key(&state, "more");
+		compat_push_jsonb(&state, WJB_VALUE,
+						  &(JsonbValue) {.type = jbvBool,.val.boolean = true});
+	}
 	if (result->detected != NULL)
 	{
 		JsonbValue	detected;

@@ -38,6 +38,7 @@ typedef struct LoadResult
 	Refusal		no_workers;		/* why there were no workers */
 	Jsonb	   *detected;		/* options detected in the files; or NULL */
 	List	   *passed_over;	/* of char *: files that were loaded before */
+	bool		more;			/* of a file that is loaded in parts, some are left */
 	int			attempts;		/* 1, or more if the load had to be repeated */
 	TimestampTz started;
 	TimestampTz finished;

@@ -128,7 +128,8 @@ typedef enum BulkOnce
 	BULK_ONCE_CONTENT,
 	BULK_ONCE_PATH,
 	BULK_ONCE_TAIL,				/* path; what was added since is loaded */
-	BULK_ONCE_IMPORT			/* path and import_id */
+	BULK_ONCE_IMPORT,			/* path and import_id */
+	BULK_ONCE_PART				/* content; the next part of it is loaded */
 } BulkOnce;
 
 /* A set of columns by name, or all of them ("*"). */
@@ -212,6 +213,8 @@ typedef struct BulkOptions
 	int			history;		/* -1: as the setting says */
 	BulkOnce	once;
 	char	   *import_id;		/* of BULK_ONCE_IMPORT */
+	int64		part_bytes;		/* these two: of BULK_ONCE_PART; one is 0 */
+	int64		part_rows;
 	/* the source, if it is not files */
 	char	   *query;			/* SQL text; NULL: files */
 	bool		manifest;		/* paths are those of manifests */

@@ -13,6 +13,7 @@
 #include "option/options_show.h"
 #include "server/text_clip.h"
 #include "utils/builtins.h"
+#include "utils/guc.h"
 #include "utils/json.h"
 #include "utils/numeric.h"
 
@@ -207,6 +208,23 @@ option_read_count(JsonbValue *value, int64 max, int64 *count)
 	if (errno != 0 || number > max)
 		return false;
 	*count = number;
+	return true;
+}
+
+bool
+option_read_amount(JsonbValue *value, int64 *bytes, int64 *rows)
+{
+	double		amount;
+
+	*bytes = *rows = 0;
+	if (value->type == jbvNumeric)
+		return option_read_count(value, PG_INT64_MAX, rows) && *rows > 0;
+	if (value->type != jbvString ||
+		!parse_real(pnstrdup(value->val.string.val, value->val.string.len), &amount,
+					GUC_UNIT_BYTE, NULL) ||
+		!(amount >= 1 && amount <= 1e18))
+		return false;
+	*bytes = (int64) amount;
 	return true;
 }
 

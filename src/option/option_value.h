@@ -53,6 +53,12 @@ extern char *option_get_string(const OptionDef *def, JsonbValue *value);
 /* Whether value is a whole number from 0 to max. */
 extern bool option_read_count(JsonbValue *value, int64 max, int64 *count);
 
+/*
+ * Whether value is an amount of a file: a number of rows, or bytes as a string with a unit such as
+ * "100MB".  The other one is set to 0.
+ */
+extern bool option_read_amount(JsonbValue *value, int64 *bytes, int64 *rows);
+
 /* Whether value is text such as "2.5%", of at most 100 %. */
 extern bool option_read_percent(JsonbValue *value, double *percent);
 

@@ -177,22 +177,34 @@ set_history(const OptionDef *def, JsonbValue *value, BulkOptions *options)
 	options->history = value->val.boolean;
 }
 
+/* The value of an object's only key; NULL: it is another. */
+static JsonbValue *
+find_only(JsonbValue *value, const char *key)
+{
+	if (value->type != jbvBinary || !JsonContainerIsObject(value->val.binary.data) ||
+		JsonContainerSize(value->val.binary.data) != 1)
+		return NULL;
+	return getKeyJsonValueFromContainer(value->val.binary.data, key, strlen(key), NULL);
+}
+
 static void
 set_once(const OptionDef *def, JsonbValue *value, BulkOptions *options)
 {
-	JsonbValue *id;
+	JsonbValue *id = find_only(value, "import_id");
+	JsonbValue *part = find_only(value, "part");
 
 	if (value->type == jbvBool)
 		options->once = value->val.boolean ? BULK_ONCE_CONTENT : BULK_ONCE_NONE;
 	else if (option_find_choice(def, value) >= 0)
 		options->once = BULK_ONCE_CONTENT + option_find_choice(def, value);
+	else if (part != NULL)
+	{
+		options->once = BULK_ONCE_PART;
+		if (!option_read_amount(part, &options->part_bytes, &options->part_rows))
+			option_refuse_value(def, value);
+	}
 	else
 	{
-		if (value->type != jbvBinary || !JsonContainerIsObject(value->val.binary.data) ||
-			JsonContainerSize(value->val.binary.data) != 1)
-			option_refuse_value(def, value);
-		id = getKeyJsonValueFromContainer(value->val.binary.data, "import_id",
-										  strlen("import_id"), NULL);
 		if (id == NULL || id->type != jbvString || id->val.string.len == 0)
 			option_refuse_value(def, value);
 		options->once = BULK_ONCE_IMPORT;
@@ -575,9 +587,9 @@ static const OptionDef option_table[] = {
 	{"manifest", FOR_FILES, set_bool, AT(manifest), BOOLEAN, .kinds = OPTION_BOOLEAN},
 	{"history", FOR_ALL, set_history, AT(history), BOOLEAN, .kinds = OPTION_BOOLEAN},
 	{"once", FOR_FILES, set_once, AT(once),
-		"true, false, \"content\", \"path\", \"tail\" or an object with \"import_id\"",
+		"true, false, \"content\", \"path\", \"tail\" or an object with \"import_id\" or \"part\"",
 		once_names, .kinds = OPTION_BOOLEAN | OPTION_JSON,
-	.copy_expects = "true, false, content, path, tail or a JSON object with \"import_id\""},
+	.copy_expects = "true, false, content, path, tail or a JSON object with \"import_id\" or \"part\""},
 	{"max_rate", FOR_ALL, throttle_options_set_rate, AT(limits.max_rate),
 	"bytes per second, as a number or a string such as \"50MB\", from 32kB to 1e12",
 	.kinds = OPTION_NUMBER},

@@ -377,7 +377,7 @@ static void
 check_once(const BulkOptions *options)
 {
 	const char *name = NULL;
-	bool		tail = options->once == BULK_ONCE_TAIL;
+	const char *kind = options->once == BULK_ONCE_TAIL ? "tail" : "part";
 
 	if (options->once == BULK_ONCE_NONE)
 		return;
@@ -396,12 +396,12 @@ check_once(const BulkOptions *options)
 				 options->limit >= 0 ?
 				 errdetail("A file that is loaded in part would be passed over the next time.") :
 				 errdetail("It is by the history of loads that a file is known.")));
-	if (!tail)
+	if (options->once != BULK_ONCE_TAIL && options->once != BULK_ONCE_PART)
 		return;
 	if (options->format != BULK_CSV && options->format != BULK_TEXT)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("option \"once\" set to \"tail\" requires \"format\" to be \"csv\" or \"text\"")));
+				 errmsg("option \"once\" set to \"%s\" requires \"format\" to be \"csv\" or \"text\"", kind)));
 	if (options->skip > 0)
 		name = "skip";
 	else if (options->comment != NULL)
@@ -414,7 +414,7 @@ check_once(const BulkOptions *options)
 	if (name != NULL)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("option \"%s\" cannot be used so with \"once\" set to \"tail\"", name),
+				 errmsg("option \"%s\" cannot be used so with \"once\" set to \"%s\"", name, kind),
 				 errdetail("Where rows end is found in the bytes of the file.")));
 }
 

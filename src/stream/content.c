@@ -150,14 +150,34 @@ check_plain(const char *path, const char *start, Size length)
 		return;
 	ereport(ERROR,
 			(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-			 errmsg("option \"once\" set to \"tail\" cannot be used for file \"%s\"", path),
+			 errmsg("file \"%s\" cannot be loaded in parts", path),
 			 errdetail("It is compressed, or UTF-16.")));
+}
+
+/* Where rows begin behind a known part whose last row may have had no line end; see content.h. */
+static int64
+find_rows(int fd, const char *path, const RowEnds *known)
+{
+	char		next[2] = {0};
+
+	if (known->end == known->bytes)
+		return known->bytes;
+	if (known->quoted || known->escaped)
+		return -1;
+	if (pread(fd, next, sizeof(next), known->bytes) < 0)
+		ereport(ERROR,
+				(errcode_for_file_access(),
+				 errmsg("could not read from file \"%s\": %m", path)));
+	if (next[0] == '\n')
+		return known->bytes + 1;
+	return next[0] == '\r' && next[1] == '\n' ? known->bytes + 2 : -1;
 }
 
 bool
 content_read_tail(const char *path, FileStamp *stamp, ContentTail *tail)
 {
 	ContentHash hash;
+	RowEnds		before = tail->ends;
 	char	   *piece;
 	int64		left;
 	int			fd;
@@ -176,7 +196,7 @@ content_read_tail(const char *path, FileStamp *stamp, ContentTail *tail)
 	piece = palloc(PIECE);
 	content_hash_begin(&hash);
 	tail->begin_lines = 0;
-	tail->end = tail->begin;
+	tail->end = tail->rows_begin = tail->begin;
 	if (tail->begin == 0)
 		tail->before = tail->key = content_hash_key(&hash);
 	for (left = stamp->size; left > 0;)
@@ -194,15 +214,160 @@ content_read_tail(const char *path, FileStamp *stamp, ContentTail *tail)
 		{
 			content_hash_add(&hash, piece, known);
 			tail->begin_lines += count_lines(piece, known);
+			if (!tail->complete)
+				row_ends_add(&before, piece, known);
 			if (hash.length == (uint64) tail->begin)
+			{
 				tail->before = tail->key = content_hash_key(&hash);
+				tail->ends.quoted = before.quoted;
+				tail->ends.escaped = before.escaped;
+			}
 		}
 		if (n > known)
 			add_tail(tail, &hash, piece + known, n - known);
 	}
+	if (!tail->complete)
+		tail->rows_begin = find_rows(fd, path, &before);
 	pfree(piece);
 	CloseTransientFile(fd);
 	return true;
+}
+
+/* ---- in parts ---- */
+
+/* Opens the file at a place; it must be as it was. */
+static int
+open_part(const ContentPart *part, const char *path, int64 offset)
+{
+	int			fd = open_file(path);
+	FileStamp	now;
+
+	if (!stamp_file(fd, path, &now) || !file_is_same(&part->stamp, &now))
+		refuse_changed(path);
+	if (lseek(fd, offset, SEEK_SET) < 0)
+		ereport(ERROR,
+				(errcode_for_file_access(),
+				 errmsg("could not seek in file \"%s\": %m", path)));
+	return fd;
+}
+
+static void
+begin_at_start(ContentPart *part)
+{
+	part->begin = part->begin_lines = 0;
+	content_hash_begin(&part->begin_hash);
+}
+
+/* The last one of this session; stamp.inode is 0 if it is none. */
+static ContentPart last_part;
+
+void
+content_part_forget(void)
+{
+	last_part.stamp.inode = 0;
+}
+
+ContentPart *
+content_part_open(const char *path)
+{
+	FileStamp	now;
+
+	if (!stamp_file(-1, path, &now))
+		return NULL;
+	if (last_part.stamp.inode != 0 && file_is_same(&last_part.stamp, &now))
+		return &last_part;
+	last_part.stamp.inode = 0;
+	if (!content_read(path, &now, &last_part.whole))
+		return NULL;
+	last_part.end = 0;
+	begin_at_start(&last_part);
+	last_part.stamp = now;
+	return &last_part;
+}
+
+ContentKey
+content_part_seek(ContentPart *part, const char *path, int64 begin)
+{
+	char	   *piece;
+	int			fd;
+
+	if (begin == part->end && begin > 0)
+	{
+		part->begin = begin;
+		part->begin_lines = part->end_lines;
+		part->begin_hash = part->end_hash;
+	}
+	else if (begin < part->begin)
+		begin_at_start(part);
+	/* what is known of an end is of another part */
+	part->end = 0;
+	if (begin == part->begin)
+		return content_hash_key(&part->begin_hash);
+
+	fd = open_part(part, path, part->begin);
+	piece = palloc(PIECE);
+	while (part->begin < begin)
+	{
+		Size		n = read_piece(fd, path, piece);
+
+		n = Min((int64) n, begin - part->begin);
+		if (n == 0)
+			refuse_changed(path);
+		content_hash_add(&part->begin_hash, piece, n);
+		part->begin_lines += count_lines(piece, n);
+		part->begin += n;
+	}
+	pfree(piece);
+	CloseTransientFile(fd);
+	return content_hash_key(&part->begin_hash);
+}
+
+/* A part that is all of the file for want of line ends is not what was asked for. */
+static void
+check_line_ends(const char *path, const RowEnds *ends, bool has_cr)
+{
+	if (ends->lines == 0 && has_cr)
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("file \"%s\" cannot be loaded in parts", path),
+				 errdetail("Its lines do not end in LF.")));
+}
+
+void
+content_part_find(ContentPart *part, const char *path, RowEnds ends)
+{
+	int			fd = open_part(part, path, part->begin);
+	char	   *piece = palloc(PIECE);
+	bool		has_cr = false;
+	Size		n;
+
+	part->end_hash = part->begin_hash;
+	while (!ends.stopped && (n = read_piece(fd, path, piece)) > 0)
+	{
+		int64		start = ends.bytes;
+
+		if (part->begin == 0 && start == 0)
+			check_plain(path, piece, n);
+		has_cr = has_cr || memchr(piece, '\r', n) != NULL;
+		row_ends_add(&ends, piece, n);
+		content_hash_add(&part->end_hash, piece, ends.stopped ? ends.end - start : n);
+	}
+	if (!ends.stopped)
+	{
+		check_line_ends(path, &ends, has_cr);
+		ends.end = ends.bytes;
+		ends.end_lines = ends.lines;
+		if (part->begin + ends.end != part->stamp.size)
+			refuse_changed(path);
+	}
+	part->end = part->begin + ends.end;
+	part->end_lines = part->begin_lines + ends.end_lines;
+	part->key = content_hash_key(&part->end_hash);
+	if (part->end == part->stamp.size &&
+		(part->key.high != part->whole.high || part->key.low != part->whole.low))
+		refuse_changed(path);
+	pfree(piece);
+	CloseTransientFile(fd);
 }
 
 bool

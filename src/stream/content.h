@@ -26,9 +26,12 @@ extern bool content_read(const char *path, FileStamp *stamp, ContentKey *key);
 /* A file that others write to, at its end. */
 typedef struct ContentTail
 {
-	int64		begin;			/* set by the caller: how much of it is known */
-	RowEnds		ends;			/* the same: with its quotes; what follows is set here, */
+	int64		begin;			/* set by the caller: how much of it is known, */
+	bool		complete;		/* whether that ends with a row, */
+	RowEnds		ends;			/* and with its quotes; what follows is set here, */
 	ContentKey	before;			/* of the bytes before begin */
+	int64		rows_begin;		/* begin, or behind a line end that the last row lacked; -1: it
+								 * ended within a row */
 	int64		begin_lines;	/* line ends in these */
 	int64		end;			/* of the last complete row behind begin; else begin */
 	ContentKey	key;			/* of the bytes before end */
@@ -40,6 +43,41 @@ typedef struct ContentTail
  * regular file, or has no bytes behind begin and less before (tail->end = -1).
  */
 extern bool content_read_tail(const char *path, FileStamp *stamp, ContentTail *tail);
+
+/* A file that is loaded part by part, and does not change meanwhile. */
+typedef struct ContentPart
+{
+	FileStamp	stamp;
+	ContentKey	whole;			/* of all its bytes */
+	int64		begin;			/* what follows is of the part */
+	int64		begin_lines;	/* line ends before it */
+	int64		end;			/* of its last row; of the file's last part, the end of the file */
+	int64		end_lines;
+	ContentKey	key;			/* of the bytes before end */
+	ContentHash begin_hash;		/* these two: to go on from */
+	ContentHash end_hash;
+} ContentPart;
+
+/*
+ * Reads a regular file that is to be loaded in parts; NULL: it is none.  What
+ * was found out about the last one is kept for as long as the session, so that
+ * the next part costs what it has, if the file is still the same.  Errors: those
+ * of content_read.
+ */
+extern ContentPart *content_part_open(const char *path);
+
+/* The same file has to be read again. */
+extern void content_part_forget(void);
+
+/* Goes to where a row begins.  Returns the key of the bytes before it. */
+extern ContentKey content_part_seek(ContentPart *part, const char *path, int64 begin);
+
+/*
+ * Finds the end of the part that begins there: ends has the quotes, and where to
+ * stop.  Errors: 0A000 for compressed files, UTF-16, and lines that end in CR;
+ * 55000 where the file has changed.
+ */
+extern void content_part_find(ContentPart *part, const char *path, RowEnds ends);
 
 /* How a file is now.  False: it is no regular one.  Errors: those of files. */
 extern bool content_stamp(const char *path, FileStamp *stamp);

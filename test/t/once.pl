@@ -1,5 +1,6 @@
 # Option once: each row of a folder that changes is loaded exactly once, whatever
-# ends the server, and by whichever of two sessions that load it in loops.
+# ends the server, and by whichever of two sessions that load it in loops; also of
+# large files that are committed part by part.
 #
 # PGBULK_TEST_CRASHES=n does that many crashes; else 4, or 12 where PGBULK_TEST_LONG is set.
 
@@ -24,7 +25,7 @@ my $folder = data_dir() . '/in';
 mkdir $folder or die $!;
 my ($in, $out) = map { data_dir() . "/$_" } 'each', 'done';
 mkdir $_ or die $! foreach $in, $out;
-$node->safe_psql('postgres', 'CREATE TABLE t (n bigint, src text); CREATE TABLE log (n bigint); CREATE TABLE each (n bigint)');
+$node->safe_psql('postgres', 'CREATE TABLE t (n bigint, src text); CREATE TABLE log (n bigint); CREATE TABLE each (n bigint); CREATE TABLE parts (n bigint, what text)');
 
 sub count { return $node->safe_psql('postgres', "SELECT count(*), count(DISTINCT n) FROM $_[0]") }
 
@@ -91,6 +92,26 @@ sub add_to_each
 	rename data_dir() . '/new', "$in/$moved.csv" or die $!;
 }
 
+# -- large files, a part at a time: rows of several lines, with a header; parts of different sizes
+my $large = data_dir() . '/large';
+mkdir $large or die $!;
+my @parts = map { qq(CALL bulk_load_each('parts', '$large/*.csv', '{"header": true, "commit_every": $_, "log_verbosity": "silent"}')) } '"3kB"', 50;
+my $large_rows = 0;
+sub add_large_file
+{
+	open(my $file, '>', data_dir() . '/new') or die $!;
+	print $file "n,what\n", map { my $n = ++$large_rows; qq($n,"row ""$n""\n) . 'x' x rand(20) . qq(\n"\n) } 1 .. 200_000;
+	# the last line need not end
+	print $file ++$large_rows . ',last';
+	close $file;
+	rename data_dir() . '/new', "$large/$_[0].csv" or die $!;
+}
+sub count_parts
+{
+	return $node->safe_psql('postgres', q{SELECT count(*), count(DISTINCT n), count(*) FILTER (WHERE what NOT LIKE 'row "' || n || E'"\n%\n' AND what <> 'last') FROM parts});
+}
+my $in_part = 0;
+
 # -- crashes
 unlink glob "$folder/*.csv";
 $rows = 0;
@@ -107,7 +128,8 @@ sub start_loop
 my $files = 0;
 foreach my $crash (1 .. $crashes)
 {
-	my @loops = map { start_loop($_) } $load, $load, $tail, $tail, $each, $each;
+	add_large_file($crash);
+	my @loops = map { start_loop($_) } $load, $load, $tail, $tail, $each, $each, @parts;
 	my $end = time + 0.5 + rand 1.5;
 
 	while (time < $end)
@@ -132,14 +154,21 @@ foreach my $crash (1 .. $crashes)
 		is($all, $different, "crash $crash: no row of $table is there twice");
 	}
 	is(last_of_log(), count('log') =~ s/\|.*//r, "crash $crash: no row of the log is missing before the last");
+	my ($all, $different, $broken) = split /\|/, count_parts();
+	is("$all $broken", "$different 0", "crash $crash: no row of a large file is there twice, or in part");
+	note "$all of $large_rows rows of large files";
+	$in_part++ if $all > 0 && $all < $large_rows;
 	$node->safe_psql('postgres', $load);
 	$node->safe_psql('postgres', $tail);
 	$node->safe_psql('postgres', $each);
+	$node->safe_psql('postgres', $parts[$crash % 2] =~ s/commit_every": [^,]*/commit_every": "500kB"/r);
+	is(count_parts(), "$large_rows|$large_rows|0", "crash $crash: the next call goes on behind the last part");
 	is(count('each'), "$moved|$moved", "crash $crash: file after file, too");
 	is(join(' ', glob "$in/*"), '', "crash $crash: all files have moved");
 	is(count('t'), "$rows|$rows", "crash $crash: the next call loads exactly what is missing");
 	is(count('log'), "$logged|$logged", "crash $crash: of the log, too");
 }
+cmp_ok($in_part, '>', 0, 'crashes have left files that were loaded in part');
 my @errors = grep { /^ERROR:/ && !/could not (open|stat) file|changed while it was read|no file matches/ } split /\n/, slurp_file(data_dir() . '/errors');
 is("@errors", '', 'no load has failed but for the crashes, and for files that went meanwhile');
 
@@ -154,7 +183,7 @@ is($node->safe_psql('restored', $load), 0, 'files that were loaded are known');
 is($node->safe_psql('restored', $tail), 0, 'so is the log');
 is($node->safe_psql('restored', "SELECT count(*) FROM bulk_load_history WHERE target = 0 AND target_name = 'public.other'"), 1,
 	'loads of a table that was dropped are kept');
-is($node->safe_psql('restored', "SELECT count(DISTINCT relation) FROM bulk_loads"), 3, 'and those of others found by their names');
+is($node->safe_psql('restored', "SELECT count(DISTINCT relation) FROM bulk_loads"), 4, 'and those of others found by their names');
 
 check_log($node, qr/terminated by signal 9|not properly shut down|terminating connection because of crash/);
 check_tables($node);

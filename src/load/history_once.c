@@ -1,0 +1,361 @@
+/*
+ * history_once.c
+ *		Option once: which files have been loaded before, and claims of the others.
+ */
+#include "postgres.h"
+
+#include "catalog/pg_type.h"
+#include "load/history.h"
+#include "load/history_state.h"
+#include "miscadmin.h"
+#include "stream/content.h"
+#include "stream/path.h"
+#include "utils/builtins.h"
+
+static void
+refuse_source(const HistoryFile *file)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+			 errmsg("option \"once\" cannot be used for \"%s\"", file->path_text),
+			 strcmp(file->path, SOURCE_CLIENT) == 0 ?
+			 errdetail("What the client sends is received before it can be passed over.") :
+			 errdetail("It is no regular file.")));
+}
+
+/* A condition: no file that is complete, loaded with option once or without, has that value. */
+static const char *
+unless_known(const HistoryTable *table, const char *column, int parameter)
+{
+	return psprintf(" AND NOT EXISTS (SELECT FROM %s h WHERE h.target OPERATOR(pg_catalog.=) $%d"
+					" AND h.%s OPERATOR(pg_catalog.=) $%d AND h.loaded_to IS NOT NULL"
+					" AND (h.part_of IS NULL OR h.part_of OPERATOR(pg_catalog.=) h.content))",
+					table->name, HISTORY_TARGET, column, parameter);
+}
+
+/* How much of a file has been loaded, the hash of that, and whether it ends with a row. */
+static int64
+find_known_part(const History *history, const HistoryTable *table, const HistoryFile *file,
+				ContentKey *key, bool *complete)
+{
+	Oid			types[] = {OIDOID, TEXTOID};
+	Datum		values[] = {
+		ObjectIdGetDatum(history->target), CStringGetTextDatum(file->path_text)
+	};
+	Datum		results[3];
+
+	*complete = true;
+	if (history_table_run(table,
+						  psprintf("SELECT loaded_to, content, once_key OPERATOR(pg_catalog.~~) 'tail:%%'"
+								   " FROM %s WHERE target OPERATOR(pg_catalog.=) $1 AND path OPERATOR(pg_catalog.=) $2"
+								   " AND loaded_to IS NOT NULL ORDER BY loaded_to DESC, load_id DESC LIMIT 1",
+								   table->name),
+						  2, types, values, NULL, results, lengthof(results)) == 0)
+		return 0;
+	*key = history_key(results[1]);
+	*complete = DatumGetBool(results[2]);
+	return DatumGetInt64(results[0]);
+}
+
+/* What was loaded otherwise than by its tail may have lacked its last bytes. */
+static void
+refuse_incomplete(const HistoryFile *file, int64 begin)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+			 errmsg("file \"%s\" ended within a row when it was loaded before", file->path_text),
+			 errdetail("Its first %lld bytes were loaded; the row goes on behind them.",
+					   (long long) begin),
+			 errhint("Delete the rows of that load, forget it with bulk_load_forget, and load files that grow with \"once\" set to \"tail\" from the beginning.")));
+}
+
+static void
+refuse_other(const HistoryFile *file, int64 begin)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+			 errmsg("file \"%s\" is not the one that was loaded before", file->path_text),
+			 errdetail("Its first %lld bytes were loaded, and are not the same now.",
+					   (long long) begin),
+			 errhint("If it is a new file of that name, forget the old one with bulk_load_forget.")));
+}
+
+/* How rows end, and where the part that is wanted does. */
+static RowEnds
+row_ends_of(const BulkOptions *options)
+{
+	return (RowEnds) {
+		.quote = options->quote,
+		.escape = options->format == BULK_CSV ? options->escape : '\\',
+		.stop_bytes = options->part_bytes,
+		.stop_rows = options->part_rows
+	};
+}
+
+/*
+ * Claims what is behind the known part of a file.  Where another session has
+ * done so, that part has become longer when it is done.
+ */
+static bool
+claim_tail(const History *history, const HistoryTable *table, HistoryFile *file,
+		   const LoadResult *result)
+{
+	for (;;)
+	{
+		ContentKey	known = {0};
+		ContentTail tail = {.ends = row_ends_of(history->options)};
+
+		CHECK_FOR_INTERRUPTS();
+		tail.begin = find_known_part(history, table, file, &known, &tail.complete);
+		file->is_file = content_read_tail(file->path, &file->stamp, &tail);
+		if (!file->is_file && tail.end >= 0)
+			refuse_source(file);
+		if (!file->is_file ||
+			(tail.begin > 0 && (tail.before.high != known.high || tail.before.low != known.low)))
+			refuse_other(file, tail.begin);
+		if (tail.end == tail.begin || tail.end == tail.rows_begin)
+			return false;
+		if (tail.rows_begin < 0)
+			refuse_incomplete(file, tail.begin);
+		file->key = tail.key;
+		file->range = (SourceRange) {
+			.begin = tail.rows_begin,
+			.begin_line = tail.begin_lines + 1 + (tail.rows_begin > tail.begin),
+			.end = tail.end
+		};
+		file->once_key = psprintf("tail:" INT64_FORMAT ":%s", tail.begin, file->path_text);
+		if (history_claim(history, table, file, result, ""))
+			return true;
+	}
+}
+
+static bool
+is_same_key(const ContentKey *a, const ContentKey *b)
+{
+	return a->high == b->high && a->low == b->low;
+}
+
+/* A part of a file that is in the table. */
+typedef struct KnownPart
+{
+	int64		loaded_to;		/* 0: there is none */
+	ContentKey	key;			/* of the bytes before that */
+	ContentKey	part_of;
+} KnownPart;
+
+/* The last one in an order whose column has a value. */
+static KnownPart
+find_part(const HistoryTable *table, Oid target, const char *column, Oid type, Datum value,
+		  const char *order)
+{
+	Oid			types[] = {OIDOID, type};
+	Datum		values[] = {ObjectIdGetDatum(target), value};
+	Datum		results[3];
+	KnownPart	part = {0};
+
+	if (history_table_run(table,
+						  psprintf("SELECT loaded_to, content, part_of FROM %s"
+								   " WHERE target OPERATOR(pg_catalog.=) $1 AND %s OPERATOR(pg_catalog.=) $2"
+								   " AND part_of IS NOT NULL ORDER BY %s DESC LIMIT 1",
+								   table->name, column, order),
+						  2, types, values, NULL, results, lengthof(results)) == 0)
+		return part;
+	part.loaded_to = DatumGetInt64(results[0]);
+	part.key = history_key(results[1]);
+	part.part_of = history_key(results[2]);
+	return part;
+}
+
+/* Of the same bytes, whatever their name was. */
+static KnownPart
+find_part_by_content(const History *history, const HistoryTable *table, const ContentKey *whole)
+{
+	return find_part(table, history->target, "part_of", UUIDOID, history_uuid(whole), "loaded_to");
+}
+
+/* Of the file that had that name last. */
+static KnownPart
+find_part_by_path(const History *history, const HistoryTable *table, const HistoryFile *file)
+{
+	KnownPart	part = find_part(table, history->target, "path", TEXTOID,
+								 CStringGetTextDatum(file->path_text), "load_id");
+
+	return part.loaded_to == 0 ? part : find_part_by_content(history, table, &part.part_of);
+}
+
+/* Where only a part is in the table, a load of the whole file would load that once more. */
+static void
+refuse_rest(const History *history, const HistoryTable *table, const HistoryFile *file)
+{
+	KnownPart	part = find_part_by_path(history, table, file);
+
+	if (part.loaded_to == 0 && history->options->once == BULK_ONCE_CONTENT)
+		part = find_part_by_content(history, table, &file->key);
+	if (part.loaded_to == 0 || is_same_key(&part.key, &part.part_of))
+		return;
+	ereport(ERROR,
+			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+			 errmsg("file \"%s\" has been loaded in part", file->path_text),
+			 errdetail("Its first %lld bytes were loaded.", (long long) part.loaded_to),
+			 errhint("Load the rest by bulk_load_each with option \"commit_every\", or forget the file with bulk_load_forget.")));
+}
+
+/* Whether all of a file is in the table, loaded in one or in parts. */
+static bool
+is_known(const History *history, const HistoryTable *table, const ContentKey *whole)
+{
+	Oid			types[] = {OIDOID, UUIDOID};
+	Datum		values[] = {ObjectIdGetDatum(history->target), history_uuid(whole)};
+
+	return history_table_run(table,
+							 psprintf("SELECT FROM %s WHERE target OPERATOR(pg_catalog.=) $1"
+									  " AND content OPERATOR(pg_catalog.=) $2 AND loaded_to IS NOT NULL"
+									  " AND (part_of IS NULL OR part_of OPERATOR(pg_catalog.=) content) LIMIT 1",
+									  table->name),
+							 2, types, values, NULL, NULL, 0) > 0;
+}
+
+/*
+ * Where the next part begins.  What has been loaded is known by the bytes of the
+ * whole file; or by its path, where the rest has been mended since.
+ */
+static int64
+find_begin(const History *history, const HistoryTable *table, const HistoryFile *file,
+		   ContentPart *part)
+{
+	KnownPart	known = find_part_by_content(history, table, &part->whole);
+	ContentKey	before;
+
+	if (known.loaded_to == 0)
+		known = find_part_by_path(history, table, file);
+	if (is_same_key(&known.key, &known.part_of))
+		known.loaded_to = 0;
+	if (known.loaded_to > part->stamp.size)
+		refuse_other(file, known.loaded_to);
+	before = content_part_seek(part, file->path, known.loaded_to);
+	if (known.loaded_to > 0 && !is_same_key(&before, &known.key))
+		refuse_other(file, known.loaded_to);
+	return known.loaded_to;
+}
+
+/* Claims the next part.  Where another session has done so, that is known when it is done. */
+static bool
+claim_part(const History *history, const HistoryTable *table, HistoryFile *file,
+		   const LoadResult *result)
+{
+	for (;;)
+	{
+		ContentPart *part = content_part_open(file->path);
+		int64		begin;
+
+		CHECK_FOR_INTERRUPTS();
+		if (part == NULL)
+			refuse_source(file);
+		if (is_known(history, table, &part->whole))
+			return false;
+		begin = find_begin(history, table, file, part);
+		content_part_find(part, file->path, row_ends_of(history->options));
+		file->is_file = file->is_part = true;
+		file->stamp = part->stamp;
+		file->key = part->key;
+		file->part_of = part->whole;
+		file->range = (SourceRange) {
+			.begin = begin,.begin_line = part->begin_lines + 1,.end = part->end
+		};
+		file->once_key = psprintf("part:%016llx%016llx:" INT64_FORMAT,
+								  (unsigned long long) part->whole.high,
+								  (unsigned long long) part->whole.low, begin);
+		if (history_claim(history, table, file, result, ""))
+			return true;
+	}
+}
+
+/* Whether a file is to be loaded. */
+static bool
+claim_file(const History *history, const HistoryTable *table, HistoryFile *file,
+		   const LoadResult *result)
+{
+	bool		claimed;
+
+	switch (history->options->once)
+	{
+		case BULK_ONCE_CONTENT:
+			if (!file->is_file)
+				refuse_source(file);
+			claimed = history_claim(history, table, file, result,
+									unless_known(table, "content", HISTORY_CONTENT));
+			if (claimed)
+				refuse_rest(history, table, file);
+			return claimed;
+		case BULK_ONCE_TAIL:
+			return claim_tail(history, table, file, result);
+		case BULK_ONCE_PART:
+			return claim_part(history, table, file, result);
+		case BULK_ONCE_PATH:
+			claimed = history_claim(history, table, file, result,
+									unless_known(table, "path", HISTORY_PATH));
+			break;
+		default:
+			claimed = history_claim(history, table, file, result, "");
+			break;
+	}
+	/* what has been loaded need not be read */
+	if (claimed)
+		history_read_file(file);
+	if (claimed && !file->is_file)
+		refuse_source(file);
+	if (claimed && history->options->once == BULK_ONCE_PATH)
+		refuse_rest(history, table, file);
+	return claimed;
+}
+
+/* By what a file is known; that of a tail is not known yet. */
+static char *
+once_key(const BulkOptions *options, const HistoryFile *file)
+{
+	switch (options->once)
+	{
+		case BULK_ONCE_CONTENT:
+			return psprintf("content:%016llx%016llx", (unsigned long long) file->key.high,
+							(unsigned long long) file->key.low);
+		case BULK_ONCE_IMPORT:
+			return psprintf("import:%s:%s", options->import_id, file->path_text);
+		default:
+			return psprintf("path:%s", file->path_text);
+	}
+}
+
+static int
+compare_files(const void *a, const void *b)
+{
+	const HistoryFile *const *left = a;
+	const HistoryFile *const *right = b;
+	int			order = strcmp((*left)->once_key, (*right)->once_key);
+
+	return order != 0 ? order : (*left > *right) - (*left < *right);
+}
+
+void
+history_claim_files(History *history, const LoadResult *result)
+{
+	HistoryTable table = history_table_find();
+	/* one order in all sessions, so that they do not wait for each other */
+	HistoryFile **sorted = palloc(sizeof(HistoryFile *) * Max(history->nfiles, 1));
+
+	for (int i = 0; i < history->nfiles; i++)
+	{
+		HistoryFile *file = sorted[i] = &history->files[i];
+
+		if (strcmp(file->path, SOURCE_CLIENT) == 0)
+			refuse_source(file);
+		if (history->options->once == BULK_ONCE_CONTENT)
+			history_read_file(file);
+		file->once_key = once_key(history->options, file);
+	}
+	qsort(sorted, history->nfiles, sizeof(HistoryFile *), compare_files);
+	for (int i = 0; i < history->nfiles; i++)
+	{
+		CHECK_FOR_INTERRUPTS();
+		sorted[i]->passed_over = !claim_file(history, &table, sorted[i], result);
+	}
+}

@@ -1,0 +1,77 @@
+/*
+ * history_state.h
+ *		What the history of a load consists of, for history*.c alone.
+ */
+#ifndef PGBULK_HISTORY_STATE_H
+#define PGBULK_HISTORY_STATE_H
+
+#include "postgres.h"
+
+#include "lib/stringinfo.h"
+#include "load/history_table.h"
+#include "load/result.h"
+#include "option/options.h"
+#include "scan/content_hash.h"
+#include "stream/source.h"
+
+/* What is known of a file, or of another source. */
+typedef struct HistoryFile
+{
+	const char *path;
+	char	   *path_text;		/* as it is stored */
+	int			number;			/* among those that are loaded, from 1 */
+	bool		is_file;		/* it is a regular one, and was read: */
+	FileStamp	stamp;
+	ContentKey	key;			/* of the bytes before range.end */
+	SourceRange range;
+	char	   *once_key;		/* what has been claimed; NULL without option once */
+	bool		is_part;		/* a part is loaded: */
+	ContentKey	part_of;		/* the key of all bytes */
+	bool		passed_over;
+} HistoryFile;
+
+struct History				/* history.h */
+{
+	Oid			target;
+	char	   *target_name;
+	const BulkOptions *options;
+	int			nfiles;
+	int			nchosen;		/* of them, how many are loaded */
+	HistoryFile *files;
+};
+
+/* Numbers of parameters, of a row's columns. */
+#define HISTORY_TARGET 2
+#define HISTORY_PATH 6
+#define HISTORY_CONTENT 9
+#define HISTORY_ONCE_KEY 11
+
+extern Datum history_uuid(const ContentKey *key);
+extern ContentKey history_key(Datum value);
+
+/*
+ * Runs a statement with all columns of a row as parameters $1, $2 ...; before the load, result has
+ * only zeroes and what is known.
+ */
+extern uint64 history_run_row(const struct History *history, const HistoryTable *table,
+							  const HistoryFile *file, const LoadResult *result,
+							  const char *sql);
+
+/* Such statements: a new row, and the same of what has been claimed. */
+extern StringInfo history_insert_text(const HistoryTable *table);
+extern StringInfo history_update_text(const HistoryTable *table);
+
+/*
+ * Claims what once_key says; where may exclude what is known otherwise.  False:
+ * it has been loaded before, maybe by another session just now.
+ */
+extern bool history_claim(const struct History *history, const HistoryTable *table,
+						  const HistoryFile *file, const LoadResult *result, const char *where);
+
+/* Sets is_file, and what follows. */
+extern void history_read_file(HistoryFile *file);
+
+/* Claims the files, or sets passed_over. */
+extern void history_claim_files(struct History *history, const LoadResult *result);
+
+#endif							/* PGBULK_HISTORY_STATE_H */
