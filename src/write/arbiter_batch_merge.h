@@ -23,8 +23,9 @@
  *
  * Price: a copy of each row that is there, in a quarter of maintenance_work_mem, and of its new
  * version, in another quarter; what exceeds these goes one by one.  Rows are locked in the order of
- * the heap, so that who locks them in that of the input may deadlock with the load.  Of several bad rows with on_error = stop
- * one that does not convert is told first, although it may be the later one.
+ * the heap, so that who locks them in that of the input may deadlock with the load.  Of several bad
+ * rows with on_error = stop one that does not convert is told first, although it may be the later
+ * one.
  */
 #ifndef PGBULK_ARBITER_BATCH_MERGE_H
 #define PGBULK_ARBITER_BATCH_MERGE_H

@@ -117,7 +117,7 @@ struct ArbiterBatch
 	double		all_rows;		/* that have ever waited */
 	double		all_bytes;
 
-	uint32		first;			/* the first with the key that is looked up, or inserted; or NO_ROW */
+	uint32		first;			/* with the key that is looked up, or inserted; or NO_ROW */
 	Presort    *presort;		/* their keys, until new rows have their entries */
 
 	/* those that are looked at together */
