@@ -89,7 +89,7 @@ options_of(const History *history)
 
 uint64
 history_run_row(const History *history, const HistoryTable *table, const HistoryFile *file,
-			const LoadResult *result, const char *sql)
+				const LoadResult *result, const char *sql)
 {
 	Oid			types[NCOLUMNS];
 	Datum		values[NCOLUMNS];
@@ -166,7 +166,7 @@ history_update_text(const HistoryTable *table)
 
 bool
 history_claim(const History *history, const HistoryTable *table, const HistoryFile *file,
-	  const LoadResult *result, const char *where)
+			  const LoadResult *result, const char *where)
 {
 	StringInfo	sql = history_insert_text(table);
 

@@ -10,7 +10,6 @@
 #include "optimizer/optimizer.h"
 #include "server/compat.h"
 #include "server/throttle.h"
-#include "utils/datum.h"
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
 #include "write/arbiter.h"
@@ -466,9 +465,7 @@ have_same_key(const ArbiterBatch *batch, HeapTuple a, HeapTuple b)
 		attribute = TupleDescAttr(desc, column - 1);
 		values[0] = heap_getattr(a, column, desc, &isnull[0]);
 		values[1] = heap_getattr(b, column, desc, &isnull[1]);
-		if (isnull[0] != isnull[1] ||
-			(!isnull[0] &&
-			 !datumIsEqual(values[0], values[1], attribute->attbyval, attribute->attlen)))
+		if (!batch_same_value(attribute, values, isnull))
 			return false;
 	}
 	return true;
@@ -492,7 +489,7 @@ carry(ArbiterBatch *batch, MergedKey *key)
 		return;
 	key->given = was;
 	row->tuple = key->row;
-	if ( !row->sorted || have_same_key(batch, was, key->row))
+	if (!row->sorted || have_same_key(batch, was, key->row))
 		return;
 	old = MemoryContextSwitchTo(batch->scratch);
 	initStringInfo(&image);

@@ -11,7 +11,6 @@
 #include "optimizer/optimizer.h"
 #include "server/compat.h"
 #include "server/throttle.h"
-#include "utils/datum.h"
 #include "utils/snapmgr.h"
 #include "write/arbiter.h"
 #include "write/arbiter_batch_merge.h"
@@ -121,9 +120,7 @@ keeps_entries(ArbiterBatch *batch, HeapTuple tuple)
 		attribute = TupleDescAttr(desc, column + FirstLowInvalidHeapAttributeNumber - 1);
 		values[0] = slot_getattr(batch->standing, attribute->attnum, &isnull[0]);
 		values[1] = heap_getattr(tuple, attribute->attnum, desc, &isnull[1]);
-		if (isnull[0] != isnull[1] ||
-			(!isnull[0] &&
-			 !datumIsEqual(values[0], values[1], attribute->attbyval, attribute->attlen)))
+		if (!batch_same_value(attribute, values, isnull))
 			return false;
 	}
 	return true;

@@ -14,6 +14,7 @@
 #include "index/lookup.h"
 #include "index/presort.h"
 #include "server/fetch_ahead.h"
+#include "utils/datum.h"
 #include "write/fates.h"
 #include "write/leaf_state.h"
 
@@ -150,6 +151,15 @@ batch_show_row(ArbiterBatch *batch, uint32 number)
 	batch->slot->tts_tableOid = RelationGetRelid(batch->leaf->rri->ri_RelationDesc);
 	GetPerTupleExprContext(estate)->ecxt_scantuple = batch->slot;
 	batch->context->writer->current_row = number;
+}
+
+/* Whether two values of a column are both NULL, or have the same bytes. */
+static inline bool
+batch_same_value(Form_pg_attribute attribute, const Datum *values, const bool *isnull)
+{
+	if (isnull[0] || isnull[1])
+		return isnull[0] == isnull[1];
+	return datumIsEqual(values[0], values[1], attribute->attbyval, attribute->attlen);
 }
 
 /* The key of the row in a slot; false: the index has none of it, or it is equal to no other. */
