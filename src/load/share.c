@@ -18,6 +18,7 @@
 #include "rewrite/rewriteHandler.h"
 #include "row/computation.h"
 #include "row/constraints.h"
+#include "row/type_parts.h"
 #include "server/compat.h"
 #include "server/workers.h"
 #include "storage/dsm.h"
@@ -28,6 +29,8 @@
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/partcache.h"
+#include "utils/syscache.h"
+#include "utils/typcache.h"
 #include "write/handover.h"
 
 #define KEY_SHARED UINT64CONST(1)
@@ -161,40 +164,53 @@ collect_expressions(const Batch *batch, List *of_tables)
 	return expressions;
 }
 
-/*
- * What a type is made of may have constraints that run any function; those
- * of base types and enums have none.
- */
 static bool
-is_type_parallel_safe(Oid type)
+is_unsafe(Oid function)
 {
-	Oid			element = get_element_type(type);
+	return OidIsValid(function) && func_parallel(function) != PROPARALLEL_SAFE;
+}
 
-	if (OidIsValid(element))
-		return is_type_parallel_safe(element);
-	switch (get_typtype(type))
-	{
-		case TYPTYPE_BASE:
-		case TYPTYPE_ENUM:
-			return true;
-		case TYPTYPE_DOMAIN:
-			return !compat_domain_has_constraints(type) &&
-				is_type_parallel_safe(getBaseType(type));
-		default:
-			return false;
-	}
+/* Whether the bounds of its values may not be compared, or brought into one form. */
+static bool
+is_unsafe_range(Oid type)
+{
+	TypeCacheEntry *entry = lookup_type_cache(type, TYPECACHE_RANGE_INFO);
+
+	return is_unsafe(entry->rng_cmp_proc_finfo.fn_oid) ||
+		is_unsafe(entry->rng_canonical_finfo.fn_oid);
+}
+
+/* Whether workers may not run what a type's values go through; arg: the list for CHECKs of domains. */
+static bool
+is_unsafe_type(Oid type, void *arg)
+{
+	List	  **checks = arg;
+	HeapTuple	tuple = SearchSysCache1(TYPEOID, ObjectIdGetDatum(type));
+	Form_pg_type form;
+	bool		unsafe;
+
+	if (!HeapTupleIsValid(tuple))
+		elog(ERROR, "cache lookup failed for type %u", type);
+	form = (Form_pg_type) GETSTRUCT(tuple);
+	unsafe = is_unsafe(form->typinput) || is_unsafe(form->typreceive);
+	if (form->typtype == TYPTYPE_DOMAIN)
+		*checks = list_concat(*checks, type_domain_checks(type));
+	if (form->typtype == TYPTYPE_RANGE)
+		unsafe |= is_unsafe_range(type);
+	ReleaseSysCache(tuple);
+	return unsafe;
 }
 
 static bool
-are_types_parallel_safe(const Converter *conv)
+are_types_parallel_safe(const Converter *conv, List **checks)
 {
 	for (int i = 0; i < conv->ncolumns + conv->target->nextras; i++)
 	{
 		const Column *column = &conv->columns[i];
 
 		if (column->attnum != InvalidAttrNumber &&
-			(func_parallel(column->input.fn_oid) != PROPARALLEL_SAFE ||
-			 !is_type_parallel_safe(column->type)))
+			(is_unsafe(column->input.fn_oid) ||
+			 type_any_part(column->type, is_unsafe_type, checks)))
 			return false;
 	}
 	return true;
@@ -237,12 +253,12 @@ share_refusal(const Batch *batch, const RejectStream *rejects, int64 bytes)
 		return REFUSAL_REJECT_TABLE_WORKERS;
 	if (!convert_sequences_last(batch->conv, rows))
 		return REFUSAL_SEQUENCE;
-	if (!are_types_parallel_safe(batch->conv))
-		return REFUSAL_TYPE;
 	if (partitioned)
 		routing = partition_expressions(batch, &of_tables);
 	else
 		of_tables = constraints_expressions(rel);
+	if (!are_types_parallel_safe(batch->conv, &of_tables))
+		return REFUSAL_TYPE;
 	if (!workers_can_evaluate(collect_expressions(batch, of_tables)))
 		return REFUSAL_EXPRESSION;
 	if (routing != REFUSAL_NONE)

@@ -110,6 +110,7 @@ expression_does_more(Node *node, void *context)
 		case T_CaseWhen:
 		case T_CaseTestExpr:
 		case T_CoalesceExpr:
+		case T_CoerceToDomainValue:
 			break;
 		case T_MinMaxExpr:
 			if (!is_plain_value(((MinMaxExpr *) node)->minmaxtype))

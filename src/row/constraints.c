@@ -14,6 +14,7 @@
 #include "rewrite/rewriteHandler.h"
 #include "row/computation.h"
 #include "row/constraints.h"
+#include "row/type_parts.h"
 #include "server/compat.h"
 #include "utils/builtins.h"
 #include "utils/fmgroids.h"
@@ -315,62 +316,25 @@ constraints_volatile(const Constraints *constraints)
 	return false;
 }
 
-/* The CHECKs of a domain and of those that it is based on. */
 static bool
-domain_volatile(Oid domain)
+is_volatile_domain(Oid type, void *arg)
 {
-	/* the context knows it until it goes */
-	DomainConstraintRef *ref = palloc(sizeof(DomainConstraintRef));
-	ListCell   *lc;
-
-	InitDomainConstraintRef(domain, ref, CurrentMemoryContext, false);
-	foreach(lc, ref->constraints)
-	{
-		const DomainConstraintState *constraint = lfirst(lc);
-
-		if (contain_volatile_functions((Node *) constraint->check_expr))
-			return true;
-	}
-	return false;
-}
-
-/* The same for a type that may have domains within. */
-static bool
-type_volatile(Oid type)
-{
-	TupleDesc	desc;
-	bool		found;
-
-	check_stack_depth();
-	/* those of the server have none that may */
-	if (type < FirstNormalObjectId)
-		return false;
-	switch (get_typtype(type))
-	{
-		case TYPTYPE_DOMAIN:
-			return domain_volatile(type) || type_volatile(getBaseType(type));
-		case TYPTYPE_COMPOSITE:
-			desc = lookup_rowtype_tupdesc(type, -1);
-			found = constraints_types_volatile(desc);
-			ReleaseTupleDesc(desc);
-			return found;
-		case TYPTYPE_RANGE:
-			return type_volatile(get_range_subtype(type));
-		case TYPTYPE_MULTIRANGE:
-			return type_volatile(get_multirange_range(type));
-		default:
-			type = get_element_type(type);
-			return OidIsValid(type) && type_volatile(type);
-	}
+	return get_typtype(type) == TYPTYPE_DOMAIN &&
+		contain_volatile_functions((Node *) type_domain_checks(type));
 }
 
 bool
 constraints_types_volatile(TupleDesc desc)
 {
 	for (int i = 0; i < desc->natts; i++)
-		if (!TupleDescAttr(desc, i)->attisdropped &&
-			type_volatile(TupleDescAttr(desc, i)->atttypid))
+	{
+		Form_pg_attribute attribute = TupleDescAttr(desc, i);
+
+		/* those of the server have none that are */
+		if (!attribute->attisdropped && attribute->atttypid >= FirstNormalObjectId &&
+			type_any_part(attribute->atttypid, is_volatile_domain, NULL))
 			return true;
+	}
 	return false;
 }
 
