@@ -180,7 +180,7 @@ is_unsafe_range(Oid type)
 		is_unsafe(entry->rng_canonical_finfo.fn_oid);
 }
 
-/* Whether workers may not run what a type's values go through; arg: the list for CHECKs of domains. */
+/* Whether workers may not run what a value goes through; arg: the list for CHECKs of domains. */
 static bool
 is_unsafe_type(Oid type, void *arg)
 {
