@@ -12,9 +12,11 @@ import sys
 import threading
 import time
 
+import adbc_driver_postgresql.dbapi
 import asyncpg
 import psycopg
 import psycopg2
+import pyarrow
 
 ROWS = 5000
 GOOD = "".join(f"{i}\tline {i} \u00e9\t{i / 4}\n" for i in range(ROWS))
@@ -37,6 +39,8 @@ def told(error):
         return error.diag.sqlstate, diag.message_primary, diag.message_detail, diag.message_hint, diag.context
     if isinstance(error, asyncpg.PostgresError):
         return error.sqlstate, error.message, error.detail, error.hint, error.context
+    if isinstance(error, adbc_driver_postgresql.dbapi.Error):
+        return error.sqlstate, str(error)
     return type(error).__name__
 
 
@@ -189,6 +193,39 @@ class Asyncpg:
     }
 
 
+class Adbc:
+    """ADBC, which pandas and polars write by"""
+
+    def __init__(self, mode):
+        self.conn = adbc_driver_postgresql.dbapi.connect("postgresql://", autocommit=True)
+        self.cursor = self.conn.cursor()
+        for statement in settings(mode).split(";"):     # it prepares each
+            self.cursor.execute(statement)
+
+    def query(self, sql):
+        self.cursor.execute(sql)
+        return self.cursor.fetchone() if self.cursor.description else None
+
+    def ingest(self, mode="append", **columns):
+        rows = {"a": pyarrow.array(range(ROWS), pyarrow.int32()),
+                "b": pyarrow.array(None if i % 9 == 0 else f"line\t{i} \u00e9" for i in range(ROWS)),
+                "c": pyarrow.array(i / 8 for i in range(ROWS))} | columns
+        return self.cursor.adbc_ingest("plain_t", pyarrow.table(rows), mode=mode)
+
+    def close(self):
+        self.cursor.close()
+        self.conn.close()
+
+    CASES = {
+        "append": lambda s: s.ingest(),
+        "append twice": lambda s: (s.ingest(), s.ingest()),
+        "replace": lambda s: s.ingest("replace"),
+        "some columns": lambda s: s.cursor.adbc_ingest("plain_t", pyarrow.table({"c": [1.5, None]}), mode="append"),
+        "no rows": lambda s: s.cursor.adbc_ingest("plain_t", pyarrow.table({"a": pyarrow.array([], pyarrow.int32())}), mode="append"),
+        "bad": lambda s: s.ingest(a=pyarrow.array(f"x{i}" for i in range(ROWS))),
+    }
+
+
 def outcome(driver, name, mode):
     """what the driver returns or raises, what then stands in the table, and whether the session goes on"""
     with psycopg.connect(autocommit=True) as conn:
@@ -207,7 +244,7 @@ def outcome(driver, name, mode):
 
 def main():
     passed = failed = 0
-    for driver in (Psycopg, Psycopg2, Asyncpg):
+    for driver in (Psycopg, Psycopg2, Asyncpg, Adbc):
         taken = 0
         for name in driver.CASES:
             expected, _ = outcome(driver, name, MODES[0])
