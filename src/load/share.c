@@ -180,11 +180,18 @@ is_unsafe_range(Oid type)
 		is_unsafe(entry->rng_canonical_finfo.fn_oid);
 }
 
-/* Whether workers may not run what a value goes through; arg: the list for CHECKs of domains. */
+/* What workers would run for a value. */
+typedef struct TypeParts
+{
+	bool		receives;		/* its binary form */
+	List	   *checks;			/* of domains */
+} TypeParts;
+
+/* Whether some of that is not parallel safe; arg: TypeParts, to which CHECKs are added. */
 static bool
 is_unsafe_type(Oid type, void *arg)
 {
-	List	  **checks = arg;
+	TypeParts  *parts = arg;
 	HeapTuple	tuple = SearchSysCache1(TYPEOID, ObjectIdGetDatum(type));
 	Form_pg_type form;
 	bool		unsafe;
@@ -192,28 +199,42 @@ is_unsafe_type(Oid type, void *arg)
 	if (!HeapTupleIsValid(tuple))
 		elog(ERROR, "cache lookup failed for type %u", type);
 	form = (Form_pg_type) GETSTRUCT(tuple);
-	unsafe = is_unsafe(form->typinput) || is_unsafe(form->typreceive);
+	unsafe = is_unsafe(parts->receives ? form->typreceive : form->typinput);
 	if (form->typtype == TYPTYPE_DOMAIN)
-		*checks = list_concat(*checks, type_domain_checks(type));
+		parts->checks = list_concat(parts->checks, type_domain_checks(type));
 	if (form->typtype == TYPTYPE_RANGE)
 		unsafe |= is_unsafe_range(type);
 	ReleaseSysCache(tuple);
 	return unsafe;
 }
 
+/* Whether workers may convert the columns.  Adds CHECKs of domains to the list. */
 static bool
 are_types_parallel_safe(const Converter *conv, List **checks)
 {
+	TypeParts	parts = {.receives = conv->routine->receives};
+
 	for (int i = 0; i < conv->ncolumns + conv->target->nextras; i++)
 	{
 		const Column *column = &conv->columns[i];
 
 		if (column->attnum != InvalidAttrNumber &&
 			(is_unsafe(column->input.fn_oid) ||
-			 type_any_part(column->type, is_unsafe_type, checks)))
+			 type_any_part(column->type, is_unsafe_type, &parts)))
 			return false;
 	}
+	*checks = list_concat(*checks, parts.checks);
 	return true;
+}
+
+/* Whether each value of a column goes through the input function of its type. */
+static bool
+asks_for_each_value(const Converter *conv)
+{
+	for (int i = 0; i < conv->ncolumns + conv->target->nextras; i++)
+		if (conv->columns[i].attnum != InvalidAttrNumber && conv->columns[i].convert == NULL)
+			return true;
+	return false;
 }
 
 RefusalReason
@@ -268,6 +289,8 @@ share_refusal(const Batch *batch, const RejectStream *rejects, int64 bytes)
 		(batch->target->where != NIL || batch->conv->transform != NULL ||
 		 !computation_are_all(of_tables)))
 		return REFUSAL_EACH_ROW;
+	if (!GUARD_IN_PARALLEL_MODE && asks_for_each_value(batch->conv))
+		return REFUSAL_INPUT;
 	return REFUSAL_NONE;
 }
 

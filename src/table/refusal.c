@@ -127,6 +127,8 @@ static const RefusalMessage messages[] = {
 	OF_LOAD("A function of the partition key's operator class is not parallel safe."),
 	[REFUSAL_EACH_ROW] =
 	OF_LOAD("An expression is evaluated for each row, which workers can do since PostgreSQL 17."),
+	[REFUSAL_INPUT] =
+	OF_LOAD("The input function of a column's type is called for each row, which workers can do since PostgreSQL 17."),
 	[REFUSAL_KNOWN_KEYS] =
 	OF_LOAD("Rows are looked up before they are stored, as the keys of many exist."),
 	[REFUSAL_NO_WORKER] =
