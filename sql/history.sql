@@ -57,6 +57,65 @@ SELECT rows_loaded FROM bulk_load_query('history_other', 'SELECT 1, 2', '{"histo
 SELECT path, size, modified IS NULL AS no_time, content IS NULL AS no_content, rows_loaded, options FROM bulk_loads WHERE relation = 'history_other' ORDER BY load_id, file;
 RESET pgbulk.history;
 
+-- what becomes of the rows of each file, however they are loaded
+CREATE TABLE history_each (a int PRIMARY KEY, b text);
+CREATE TABLE history_parts (a int PRIMARY KEY, b text) PARTITION BY RANGE (a);
+CREATE TABLE history_parts_0 PARTITION OF history_parts FOR VALUES FROM (MINVALUE) TO (3);
+CREATE TABLE history_parts_1 PARTITION OF history_parts FOR VALUES FROM (3) TO (MAXVALUE);
+SELECT ARRAY[pg_temp.put('e1.csv', E'1,one\n2,two\nx,bad\n1,again\n'), pg_temp.put('e2.csv', E'2,later\n3,three\n4,out\n'), pg_temp.put('e3.csv', ''), pg_temp.put('e4.csv', E'5,five\n3,later\ny,bad\n6,six\n2,last\n')] AS each \gset
+CREATE FUNCTION pg_temp.each(target regclass, files text[], options jsonb) RETURNS TABLE (file int, loaded bigint, rejected bigint, duplicate bigint, replaced bigint, deleted bigint, filtered bigint, read bigint, bytes bigint) LANGUAGE plpgsql AS $$
+BEGIN
+	PERFORM bulk_load(target, files, '{"history": true, "on_error": "ignore", "where": "b <> ''out''", "log_verbosity": "silent"}' || options);
+	RETURN QUERY SELECT h.file, rows_loaded, rows_rejected, rows_duplicate, rows_replaced, rows_deleted, rows_filtered, rows_read, bytes_read
+		FROM bulk_loads h WHERE load_id = (SELECT max(load_id) FROM bulk_loads) ORDER BY h.file;
+END $$;
+SELECT * FROM pg_temp.each('history_each', :'each', '{"writer": "direct", "on_duplicate": "keep_old", "truncate": true}');
+-- others alike: a line for each way that is not
+SELECT file AS f, loaded AS l, rejected AS r, duplicate AS d, replaced AS p, deleted AS x, filtered AS w, read, bytes
+INTO TEMP history_old FROM pg_temp.each('history_each', :'each', '{"on_duplicate": "keep_old", "truncate": true}');
+SELECT t, o, e.* FROM (VALUES ('history_each'::regclass), ('history_parts')) t (t),
+	(VALUES ('{"writer": "direct"}'::jsonb), ('{"writer": "buffered", "workers": 0}'), ('{"writer": "buffered", "workers": 2}'), ('{"writer": "direct", "workers": 2}'), ('{"writer": "direct", "reject_table": "history_bad"}'), ('{"writer": "buffered", "reject_table": "history_bad"}')) o (o),
+	LATERAL (SELECT * FROM pg_temp.each(t, :'each', '{"on_duplicate": "keep_old", "truncate": true}' || o) EXCEPT TABLE history_old) e;
+SET pgbulk.chunk_size = 16;
+SELECT o, e.* FROM (VALUES ('{"writer": "buffered", "workers": 2}'::jsonb), ('{"writer": "direct", "workers": 2}')) o (o),
+	LATERAL (SELECT * FROM pg_temp.each('history_each', :'each', '{"on_duplicate": "keep_old", "truncate": true}' || o) EXCEPT TABLE history_old) e;
+RESET pgbulk.chunk_size;
+-- rows of the table, and of earlier files, are replaced
+TRUNCATE history_each;
+INSERT INTO history_each VALUES (2, 'old'), (6, 'old'), (7, 'old');
+SELECT * FROM pg_temp.each('history_each', :'each', '{"writer": "direct", "on_duplicate": "keep_new"}');
+TRUNCATE history_each;
+INSERT INTO history_each VALUES (2, 'old'), (6, 'old'), (7, 'old');
+SELECT * FROM pg_temp.each('history_each', :'each', '{"writer": "buffered", "on_duplicate": "keep_new"}');
+-- rows are merged, one by one and by the batch
+TRUNCATE history_each;
+INSERT INTO history_each VALUES (2, 'old'), (6, 'old'), (7, 'old');
+SELECT * FROM pg_temp.each('history_each', :'each', '{"on_duplicate": {"set": "all", "delete": "new.b = ''three''", "where": "new.b <> ''again''"}}');
+SELECT pg_temp.put('e5.csv', string_agg(i || ',b', E'\n') || E'\n') AS e5, pg_temp.put('e6.csv', string_agg(i + 100 || CASE WHEN i % 5 = 0 THEN ',gone' ELSE ',c' END, E'\n') || E'\n') AS e6 FROM generate_series(1, 200) i \gset
+SELECT * FROM pg_temp.each('history_each', ARRAY[:'e5', :'e6', :'e5'], '{"on_duplicate": {"set": "all", "delete": "new.b = ''gone''", "where": "old.b <> ''c''"}}');
+SELECT details -> 'merged_in_batches' AS merged FROM bulk_load_last();
+SELECT * FROM pg_temp.each('history_each', ARRAY[:'e5', :'e6', :'e5'], '{"on_duplicate": "keep_old"}');
+SELECT * FROM pg_temp.each('history_each', ARRAY[:'e5', :'e6', :'e5'], '{"on_duplicate": "keep_new"}');
+-- up to a limit, in the middle of a file
+SELECT * FROM pg_temp.each('history_each', :'each', '{"limit": 6, "truncate": true, "on_duplicate": "keep_old"}');
+-- rows that are taken back when all are in
+CREATE TABLE history_referenced (a int PRIMARY KEY);
+INSERT INTO history_referenced VALUES (1), (3), (5);
+TRUNCATE history_each;
+ALTER TABLE history_each ADD FOREIGN KEY (a) REFERENCES history_referenced;
+SELECT * FROM pg_temp.each('history_each', :'each', '{"truncate": true, "on_duplicate": "keep_old", "writer": "direct"}');
+-- also when the load is repeated without them
+CREATE TABLE history_seen (a int UNIQUE);
+CREATE FUNCTION history_see() RETURNS int LANGUAGE plpgsql AS $$ BEGIN INSERT INTO history_seen SELECT a FROM history_each ON CONFLICT DO NOTHING; RETURN 1; END $$;
+TRUNCATE history_each;
+ALTER TABLE history_each ADD c int DEFAULT history_see();
+ALTER TABLE history_seen ADD FOREIGN KEY (a) REFERENCES history_each;
+SELECT * FROM pg_temp.each('history_each', :'each', '{"columns": ["a", "b"], "where": "b NOT IN (''again'', ''later'', ''last'')"}');
+SELECT details -> 'attempts' AS attempts FROM bulk_load_last();
+SELECT DISTINCT bulk_load_forget(target) > 0 AS forgotten FROM (SELECT DISTINCT target FROM bulk_load_history WHERE target_name ~ '_(each|parts)$') h;
+DROP TABLE history_seen, history_each, history_referenced, history_parts, history_bad;
+DROP FUNCTION history_see;
+
 -- it is there if and only if the rows are
 BEGIN;
 SELECT rows_loaded FROM bulk_load('history_other', :'f2', '{"history": true, "columns": ["b", null]}');

@@ -240,6 +240,7 @@ void
 checks_set_context_place(const Checks *checks, Reject *reject, const JournalPlace *place)
 {
 	reject->file = list_nth(checks->report->paths, place->file);
+	reject->file_number = place->file;
 	reject->line = place->line;
 	reject->offset = place->offset;
 	*checks->report->context_row = reject;
@@ -464,13 +465,13 @@ count_deleted(void *arg, int table, int64 nrows)
 }
 
 static void
-count_unseen(void *arg, RejectReason reason, int64 nrows)
+count_unseen(void *arg, const JournalPlace *place, RejectReason reason)
 {
 	Checks	   *checks = arg;
 
-	rejects_count_duplicates(checks->report->rejects, reason, nrows);
+	rejects_count_duplicate(checks->report->rejects, place->file, reason);
 	if (reason == REJECT_DUPLICATE)
-		checks->nunseen += nrows;
+		checks->nunseen++;
 }
 
 /* Removes rows that violate unique or exclusion constraints. */

@@ -73,8 +73,6 @@ typedef struct Removal
 	TupleTableSlot *slot;
 	int64		deleted;		/* rows of the load deleted so far */
 	int64		nkept;			/* removed rows that were added to the bad rows */
-	int64		unseen;			/* rows of the load that were removed and not added */
-	int64		unseen_replaced;	/* the same of the table */
 } Removal;
 
 static inline bool
@@ -292,10 +290,9 @@ take_row(Removal *removal, RowId row, int number, const JournalPlace *place)
 		given->set_context(given->arg, place);
 	if (kept)
 		keep_row(removal, row, number, place);
-	else if (is_new(removal, row))
-		removal->unseen++;
 	else
-		removal->unseen_replaced++;
+		given->count_unseen(given->arg, place,
+							is_new(removal, row) ? REJECT_DUPLICATE : REJECT_REPLACED);
 	delete_row(removal, row);
 	removal->nlost++;
 	if (shown)
@@ -365,7 +362,7 @@ open_table(Removal *removal, int table)
 											 &TTSOpsBufferHeapTuple);
 	removal->rri = makeNode(ResultRelInfo);
 	InitResultRelInfo(removal->rri, removal->rel, 0, NULL, 0);
-	removal->deleted = removal->nkept = removal->unseen = removal->unseen_replaced = 0;
+	removal->deleted = removal->nkept = 0;
 }
 
 static void
@@ -409,8 +406,6 @@ remove_from_table(Removal *removal, int table)
 	records_sort(removal->lost);
 	take_rows(removal);
 	given->count_deleted(given->arg, table, removal->deleted);
-	given->count_unseen(given->arg, REJECT_DUPLICATE, removal->unseen);
-	given->count_unseen(given->arg, REJECT_REPLACED, removal->unseen_replaced);
 	close_table(removal);
 	MemoryContextSwitchTo(old);
 	MemoryContextDelete(context);

@@ -42,8 +42,8 @@ typedef struct DuplicateRemoval
 	/* sets the row for CONTEXT; NULL: none */
 	void		(*set_context) (void *arg, const JournalPlace *place);
 	void		(*count_deleted) (void *arg, int table, int64 nrows);
-	/* with only_first: rows that were removed and not added to bad */
-	void		(*count_unseen) (void *arg, RejectReason reason, int64 nrows);
+	/* with only_first: a row that was removed and not added to bad; place as there */
+	void		(*count_unseen) (void *arg, const JournalPlace *place, RejectReason reason);
 	void	   *arg;
 } DuplicateRemoval;
 

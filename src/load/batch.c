@@ -98,6 +98,7 @@ reject_row(Batch *batch)
 		.column = error->column,
 		.value = error->value,
 		.file = reader->source->path,
+		.file_number = reader->source->current,
 		.line = reader_line(reader, batch->next),
 		.offset = reader_offset(reader, batch->next),
 		.raw = reader->data + row->start,

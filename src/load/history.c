@@ -193,8 +193,51 @@ tidy_rows(const History *history, const HistoryTable *table)
 								 3, types, values, NULL, NULL, 0);
 }
 
+/* That of one of several files. */
+static LoadResult
+result_of(const LoadResult *all, const FileCounts *counts)
+{
+	LoadResult	result = *all;
+
+	result.rows_loaded = file_counts_loaded(counts);
+	result.rows_rejected = file_counts_rejected(counts);
+	result.rows_duplicate = counts->rejects[REJECT_DUPLICATE];
+	result.rows_replaced = counts->rejects[REJECT_REPLACED];
+	result.rows_deleted = counts->deleted;
+	result.rows_filtered = counts->filtered;
+	result.rows_read = counts->read;
+	result.bytes_read = counts->bytes;
+	return result;
+}
+
+#ifdef USE_ASSERT_CHECKING
+/* Whether every row that was counted is that of a file. */
+static bool
+counts_add_up(const History *history, const LoadResult *result, const FileCounts *counts)
+{
+	LoadResult	rest = *result;
+
+	for (int i = 0; i < history->nchosen; i++)
+	{
+		LoadResult	one = result_of(result, &counts[i]);
+
+		rest.rows_loaded -= one.rows_loaded;
+		rest.rows_rejected -= one.rows_rejected;
+		rest.rows_duplicate -= one.rows_duplicate;
+		rest.rows_replaced -= one.rows_replaced;
+		rest.rows_deleted -= one.rows_deleted;
+		rest.rows_filtered -= one.rows_filtered;
+		rest.rows_read -= one.rows_read;
+		rest.bytes_read -= one.bytes_read;
+	}
+	return rest.rows_loaded == 0 && rest.rows_rejected == 0 && rest.rows_duplicate == 0 &&
+		rest.rows_replaced == 0 && rest.rows_deleted == 0 && rest.rows_filtered == 0 &&
+		rest.rows_read == 0 && rest.bytes_read == 0;
+}
+#endif
+
 void
-history_write(History *history, const LoadResult *result)
+history_write(History *history, const LoadResult *result, const FileCounts *counts)
 {
 	bool		once = history->options->once != BULK_ONCE_NONE;
 	HistoryTable table;
@@ -203,6 +246,7 @@ history_write(History *history, const LoadResult *result)
 	for (int i = 0; i < history->nfiles; i++)
 		if (history->files[i].is_file && !history->files[i].passed_over)
 			content_check(history->files[i].path, &history->files[i].stamp);
+	Assert(counts == NULL || counts_add_up(history, result, counts));
 	if (history->options->dry_run)
 		return;
 	table = history_table_find();
@@ -210,10 +254,13 @@ history_write(History *history, const LoadResult *result)
 	for (int i = 0; i < history->nfiles; i++)
 	{
 		const HistoryFile *file = &history->files[i];
+		LoadResult	one;
 
 		CHECK_FOR_INTERRUPTS();
-		if (!file->passed_over &&
-			history_run_row(history, &table, file, result, sql) != 1)
+		if (file->passed_over)
+			continue;
+		one = counts == NULL ? *result : result_of(result, &counts[file->number - 1]);
+		if (history_run_row(history, &table, file, &one, sql) != 1)
 			ereport(ERROR,
 					(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 					 errmsg("file \"%s\" was forgotten while it was loaded", file->path_text)));

@@ -47,8 +47,9 @@ extern const SourceRange *history_ranges(const History *history);
 /*
  * When all rows are in: writes the history's, or completes those of claimed files.  Errors: 55000
  * where a file has changed or been forgotten since; 42P01 where the extension has gone.
+ * counts: by number of those that were loaded; NULL: there is one at most, and the result is its.
  */
-extern void history_write(History *history, const LoadResult *result);
+extern void history_write(History *history, const LoadResult *result, const FileCounts *counts);
 
 /*
  * bulk_load_forget: deletes rows about a table, of a path if that is not NULL,

@@ -275,13 +275,16 @@ reset_batch(Load *load)
 		.next = PG_UINT32_MAX
 	};
 	initStringInfo(&load->batch.shown);
+	load->late.filtered = load->late.deleted = 0;
+	if (load->counts != NULL)
+		memset(load->counts, 0, sizeof(FileCounts) * list_length(load->paths));
 }
 
 static void
 open_rejects(Load *load)
 {
 	load->rejects = rejects_open(load->options, load->target->rel,
-								 load->result->load_id, load->paths);
+								 load->result->load_id, load->paths, load->counts);
 }
 
 /* Leaves out files that were loaded before. */
@@ -320,6 +323,11 @@ load_open(Load *load)
 	{
 		pass_over(load);
 		options = load->options;
+	}
+	if (load->history != NULL && list_length(load->paths) > 1)
+	{
+		load->counts = palloc(sizeof(FileCounts) * list_length(load->paths));
+		source_note_begins(load->source);
 	}
 	if (options->extra != NIL)
 		extra_check(options, load->target, load->source, number_of(load));
@@ -431,6 +439,7 @@ reject_duplicate(void *arg, const JournalPlace *place, const char *raw, const Ro
 		.column = error->column,
 		.value = error->value,
 		.file = list_nth(load->source->paths, place->file),
+		.file_number = place->file,
 		.line = place->line,
 		.offset = place->offset,
 		.raw = raw,
@@ -453,23 +462,31 @@ reject_duplicate(void *arg, const JournalPlace *place, const char *raw, const Ro
 }
 
 static void
-count_duplicates(void *arg, RejectReason reason, int64 nrows)
+count_duplicate(void *arg, const JournalPlace *place, RejectReason reason)
 {
 	Load	   *load = arg;
 
 	if (reason == REJECT_DUPLICATE)
-		load->batch.rows_loaded -= nrows;
-	rejects_count_duplicates(load->rejects, reason, nrows);
+		load->batch.rows_loaded--;
+	rejects_count_duplicate(load->rejects, place->file, reason);
 }
 
 static void
-count_others(void *arg, int64 deleted, int64 filtered)
+count_other(void *arg, const JournalPlace *place, bool deleted)
 {
 	Load	   *load = arg;
 
-	load->batch.rows_loaded -= deleted + filtered;
-	load->batch.rows_deleted += deleted;
-	load->batch.rows_filtered += filtered;
+	load->batch.rows_loaded--;
+	if (deleted)
+		load->late.deleted++;
+	else
+		load->late.filtered++;
+	if (load->counts == NULL)
+		return;
+	if (deleted)
+		load->counts[place->file].deleted++;
+	else
+		load->counts[place->file].filtered++;
 }
 
 static void
@@ -513,8 +530,8 @@ load_begin(Load *load)
 	load->writer->late = (LateDuplicates) {
 		.unseen = unseen_duplicates,
 		.reject = reject_duplicate,
-		.count = count_duplicates,
-		.count_others = count_others,
+		.count = count_duplicate,
+		.count_other = count_other,
 		.arg = load
 	};
 	load->result->writer = load->writer->routine->name;
@@ -837,6 +854,27 @@ load_in_attempts(Load *load)
 	rejects_release(load->rejects);
 }
 
+/* The bytes that were read of all files, and of each. */
+static void
+count_bytes(Load *load)
+{
+	const Source *source = load->source;
+	int64		end = load->attempts > 0 ? load->bytes_read : source_bytes(source);
+
+	load->result->bytes_read = end;
+	for (int i = list_length(load->paths) - 1; i >= 0; i--)
+	{
+		/* what is before a range was passed by */
+		int64		passed = source->ranges != NULL ? source->ranges[i].begin : 0;
+
+		load->result->bytes_read -= passed;
+		if (load->counts == NULL || source->begins[i] < 0)
+			continue;
+		load->counts[i].bytes = end - source->begins[i] - passed;
+		end = source->begins[i];
+	}
+}
+
 static void
 load_close(Load *load)
 {
@@ -844,14 +882,12 @@ load_close(Load *load)
 	RejectAdviser adviser = {.advise = diagnosis_advise, .arg = &load->diagnosis};
 
 	raw_close(load->raw);
-	result->bytes_read = load->attempts > 0 ? load->bytes_read : source_bytes(load->source);
-	for (int i = 0; load->source->ranges != NULL && i < list_length(load->paths); i++)
-		result->bytes_read -= load->source->ranges[i].begin;
+	count_bytes(load);
 	result->attempts = load->attempts + 1;
 	result->rows_read = load->batch.rows_read;
 	result->rows_loaded = load->batch.rows_loaded;
-	result->rows_filtered = load->batch.rows_filtered;
-	result->rows_deleted = load->batch.rows_deleted;
+	result->rows_filtered = load->batch.rows_filtered + load->late.filtered;
+	result->rows_deleted = load->batch.rows_deleted + load->late.deleted;
 	result->rows_rejected = rejects_total(load->rejects);
 	result->rows_duplicate = rejects_count(load->rejects, REJECT_DUPLICATE);
 	result->rows_replaced = rejects_count(load->rejects, REJECT_REPLACED);
@@ -873,7 +909,7 @@ load_close(Load *load)
 					   load->options->skip > 0 || load->options->limit >= 0 ? -1 :
 					   result->rows_read);
 	if (load->history != NULL)
-		history_write(load->history, result);
+		history_write(load->history, result, load->counts);
 	source_complete(load->source, result->rows_loaded);
 }
 

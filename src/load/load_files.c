@@ -203,10 +203,31 @@ run_batch(Load *load)
 	PG_END_TRY();
 }
 
+/* Adds rows to those of the open file, for the history. */
+static void
+count_of_file(Load *load, int64 read, int64 filtered, int64 deleted)
+{
+	FileCounts *counts;
+
+	if (load->counts == NULL)
+		return;
+	counts = &load->counts[load->source->current];
+	counts->read += read;
+	counts->filtered += filtered;
+	counts->deleted += deleted;
+}
+
 static void
 load_batch(Load *load)
 {
+	const Batch *batch = &load->batch;
+	int64		read = batch->rows_read;
+	int64		filtered = batch->rows_filtered;
+	int64		deleted = batch->rows_deleted;
+
 	run_batch(load);
+	count_of_file(load, batch->rows_read - read, batch->rows_filtered - filtered,
+				  batch->rows_deleted - deleted);
 	/*
 	 * keep rows once for a row that may end the load: it may be alone in its batch,
 	 * if workers had the others
@@ -406,6 +427,7 @@ load_in_parallel(Load *load)
 		.first_line = load->first_line,
 		.span = load->header.raw.len < source_chunk_size && load->source->ranges == NULL,
 		.rejects = load->rejects,
+		.counts = load->counts,
 		.journal = checks_journal(load->checks),
 		.chunk_size = source_chunk_size,
 		.show = show_shared_progress,
@@ -450,6 +472,9 @@ load_in_parallel(Load *load)
 
 	load->rows_alone.loaded = load->batch.rows_loaded;
 	load->rows_alone.filtered = load->batch.rows_filtered;
+	/* a row that comes again is counted then */
+	if (load->batch.counted)
+		count_of_file(load, -1, 0, 0);
 	result = lead(load, &leader, workers);
 	count_rows(load, load->batch.rows_loaded);
 	show_progress(load);

@@ -46,9 +46,15 @@ typedef struct Load
 	Diagnosis	diagnosis;
 	StopHint	stop;
 	History    *history;		/* or NULL */
+	FileCounts *counts;			/* by number of the file, for the history; or NULL */
 	int			files_unlike;	/* times that workers stopped at the end of a file */
 	int			batches_alone;	/* batches to load before trying workers (again) */
 	int			next_batches_alone; /* the next value of that */
+	struct
+	{
+		int64		filtered;	/* rows found to be so after the writer had taken them */
+		int64		deleted;
+	}			late;
 	struct
 	{
 		int			batches;	/* batches that were timed */

@@ -75,7 +75,8 @@ receive_rejects(Share *share)
 
 	parallel_receive(share->parallel, &share->received);
 	reject_queue_drain(&share->received, leader->source->paths,
-					   leader->rejects, &share->batch->context_row, share->journal);
+					   leader->rejects, &share->batch->context_row, share->journal,
+					   leader->counts);
 }
 
 void
@@ -154,7 +155,8 @@ send_rejects(Share *share)
 		receive_rejects(share);
 		Assert(share->received.len == 0);
 		reject_queue_drain(&share->queue, leader->source->paths,
-						   leader->rejects, &share->batch->context_row, share->journal);
+						   leader->rejects, &share->batch->context_row, share->journal,
+						   leader->counts);
 		journal_keep(share->journal);
 		rejects_flush(leader->rejects);
 	}
@@ -247,6 +249,18 @@ hand_over_rows(Share *share)
 		writer->routine->hand_over(writer, &channel);
 }
 
+/* With the bad rows, what becomes of the chunk's others. */
+static void
+count_of_file(Share *share)
+{
+	const Batch *batch = share->batch;
+	const Source *source = share->chunks.reader->source;
+
+	if (list_length(source->paths) > 1)
+		reject_queue_add_rows(&share->queue, source->current, batch->rows_read,
+							  batch->rows_filtered);
+}
+
 /* What must be in input order; then the rows are written. */
 static void
 commit_chunk(Share *share)
@@ -281,6 +295,7 @@ commit_chunk(Share *share)
 	if (in_turn)
 		writer->routine->write(writer);
 	hand_over_rows(share);
+	count_of_file(share);
 	send_rejects(share);
 	parallel->rows_read += batch->rows_read;
 	parallel->rows_loaded += batch->rows_loaded;

@@ -25,6 +25,7 @@ typedef struct ShareLeader
 	int64		first_line;		/* and the line behind it */
 	bool		span;			/* files after it that are like it, too */
 	RejectStream *rejects;
+	FileCounts *counts;			/* as in rejects_open */
 	Journal    *journal;
 	Size		chunk_size;
 	/* for progress: how much has been read, and what has been counted */

@@ -17,7 +17,8 @@ typedef struct Reject
 	const char *message;		/* primary message, database encoding */
 	const char *column;			/* column name, or NULL */
 	const char *value;			/* field's text as read, or NULL */
-	const char *file;			/* path */
+	const char *file;			/* path, */
+	int			file_number;	/* and number in the load's list */
 	int64		line;			/* of the row's first byte, from 1 */
 	int64		offset;			/* of the row's first byte in the file, from 0 */
 	const char *raw;			/* the row's bytes as in the file, */

@@ -76,8 +76,7 @@ extern void reject_summary_add(RejectSummary *summary, const Reject *reject);
 
 /* Whether the first ones are all there that are kept; the same without what they look like. */
 extern bool reject_summary_has_first(const RejectSummary *summary);
-extern void reject_summary_count_duplicates(RejectSummary *summary, RejectReason reason,
-											int64 nrows);
+extern void reject_summary_count_duplicate(RejectSummary *summary, RejectReason reason);
 extern void reject_summary_set_null(RejectSummary *summary, const char *column,
 									const char *value, const char *file,
 									int64 line);

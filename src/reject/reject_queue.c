@@ -13,7 +13,8 @@ typedef struct QueueEntry
 {
 	uint64		size;			/* of the entry, including this part */
 	bool		is_null;		/* of reject_queue_set_null; else a bad row, */
-	bool		is_records;		/* or records */
+	bool		is_records;		/* or records, */
+	bool		is_rows;		/* or of reject_queue_add_rows */
 	bool		has_column;
 	bool		has_value;
 	RejectReason reason;
@@ -23,6 +24,8 @@ typedef struct QueueEntry
 	int64		offset;
 	uint64		raw_len;
 	uint64		raw_full_len;
+	int64		rows_read;
+	int64		rows_filtered;
 } QueueEntry;
 
 static void
@@ -98,6 +101,20 @@ reject_queue_add_records(StringInfo queue, const char *data, Size len)
 	finish_entry(queue, start);
 }
 
+void
+reject_queue_add_rows(StringInfo queue, int file, int64 read, int64 filtered)
+{
+	QueueEntry	entry = {
+		.size = sizeof(entry),
+		.is_rows = true,
+		.file = file,
+		.rows_read = read,
+		.rows_filtered = filtered
+	};
+
+	appendBinaryStringInfo(queue, (char *) &entry, sizeof(entry));
+}
+
 static const char *
 take_string(const char **p, bool has)
 {
@@ -117,6 +134,7 @@ take_entry(const QueueEntry *entry, const char *p, List *paths,
 		.reason = entry->reason,
 		.sqlstate = entry->sqlstate,
 		.file = list_nth(paths, entry->file),
+		.file_number = entry->file,
 		.line = entry->line,
 		.offset = entry->offset,
 		.raw_len = entry->raw_len,
@@ -136,9 +154,18 @@ take_entry(const QueueEntry *entry, const char *p, List *paths,
 	*context_row = NULL;
 }
 
+static void
+count_rows(const QueueEntry *entry, FileCounts *counts)
+{
+	if (counts == NULL)
+		return;
+	counts[entry->file].read += entry->rows_read;
+	counts[entry->file].filtered += entry->rows_filtered;
+}
+
 void
 reject_queue_drain(StringInfo queue, List *paths, RejectStream *rejects,
-				   const Reject **context_row, Journal *journal)
+				   const Reject **context_row, Journal *journal, FileCounts *counts)
 {
 	int			done = 0;
 	QueueEntry	entry;
@@ -151,6 +178,8 @@ reject_queue_drain(StringInfo queue, List *paths, RejectStream *rejects,
 		if (entry.is_records)
 			journal_receive(journal, queue->data + done + sizeof(entry),
 							entry.raw_len);
+		else if (entry.is_rows)
+			count_rows(&entry, counts);
 		else
 			take_entry(&entry, queue->data + done + sizeof(entry), paths,
 					   rejects, context_row);

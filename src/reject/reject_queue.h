@@ -26,13 +26,16 @@ extern void reject_queue_set_null(StringInfo queue, int file,
 /* Complete journal records. */
 extern void reject_queue_add_records(StringInfo queue, const char *data, Size len);
 
+/* How many rows of the file were read, and excluded by a filter. */
+extern void reject_queue_add_rows(StringInfo queue, int file, int64 read, int64 filtered);
+
 /*
  * Passes complete entries to the stream and the journal, and removes them from
  * the queue.  paths: those of the files.  *context_row is set to the bad row
- * while the stream processes it.
+ * while the stream processes it.  counts: as in rejects_open.
  */
 extern void reject_queue_drain(StringInfo queue, List *paths,
 							   RejectStream *rejects, const Reject **context_row,
-							   Journal *journal);
+							   Journal *journal, FileCounts *counts);
 
 #endif							/* PGBULK_REJECT_QUEUE_H */

@@ -34,6 +34,7 @@ struct RejectStream
 	bool		held;
 	bool		row_notices_suppressed; /* an earlier attempt has sent NOTICEs for each row */
 	RejectSummary *summary;
+	FileCounts *counts;			/* by number of the file; or NULL */
 	RejectTable *table;			/* NULL: none */
 	RejectFile *file;			/* NULL: none */
 
@@ -43,7 +44,8 @@ struct RejectStream
 };
 
 RejectStream *
-rejects_open(const BulkOptions *options, Relation target, int64 load_id, List *inputs)
+rejects_open(const BulkOptions *options, Relation target, int64 load_id, List *inputs,
+			 FileCounts *counts)
 {
 	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext,
 												  "pgbulk rejects",
@@ -55,6 +57,7 @@ rejects_open(const BulkOptions *options, Relation target, int64 load_id, List *i
 	rejects->context = context;
 	rejects->subxact = GetCurrentSubTransactionId();
 	rejects->summary = reject_summary_create(options);
+	rejects->counts = counts;
 
 	/* the table first, so that a load without privileges on it creates no file */
 	if (options->reject_table != NULL)
@@ -225,6 +228,8 @@ rejects_add(RejectStream *rejects, const Reject *given)
 
 	reject.file = rejects_file_text(rejects, given->file);
 	reject_summary_add(rejects->summary, &reject);
+	if (rejects->counts != NULL)
+		rejects->counts[reject.file_number].rejects[reject.reason]++;
 	if (rejects->file != NULL)
 		reject_file_put(rejects->file, &reject);
 	if (rejects->options->log_verbosity == BULK_VERBOSITY_VERBOSE &&
@@ -260,9 +265,11 @@ rejects_unseen_duplicates(const RejectStream *rejects)
 }
 
 void
-rejects_count_duplicates(RejectStream *rejects, RejectReason reason, int64 nrows)
+rejects_count_duplicate(RejectStream *rejects, int file, RejectReason reason)
 {
-	reject_summary_count_duplicates(rejects->summary, reason, nrows);
+	if (rejects->counts != NULL)
+		rejects->counts[file].rejects[reason]++;
+	reject_summary_count_duplicate(rejects->summary, reason);
 }
 
 void

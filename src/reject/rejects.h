@@ -11,6 +11,7 @@
 #include "postgres.h"
 
 #include "option/options.h"
+#include "reject/file_counts.h"
 #include "reject/reject.h"
 #include "server/compat.h"
 #include "utils/rel.h"
@@ -28,9 +29,11 @@ typedef struct RejectStream RejectStream;
  * reject table with other columns, 42809 if it is not a table, 22023 for the
  * target itself and for a reject file that is an input or its own log; file
  * system errors.
+ *
+ * counts: by number of the file, where all that is counted is added; or NULL.
  */
 extern RejectStream *rejects_open(const BulkOptions *options, Relation target,
-								  int64 load_id, List *inputs);
+								  int64 load_id, List *inputs, FileCounts *counts);
 
 /* The header lines of an input file, line ends included, which a reject file starts with. */
 extern void rejects_header(RejectStream *rejects, const char *raw, size_t len);
@@ -61,7 +64,7 @@ extern void rejects_add(RejectStream *rejects, const Reject *reject);
  * somewhere, among the first, or the one too many.
  */
 extern int64 rejects_unseen_duplicates(const RejectStream *rejects);
-extern void rejects_count_duplicates(RejectStream *rejects, RejectReason reason, int64 nrows);
+extern void rejects_count_duplicate(RejectStream *rejects, int file, RejectReason reason);
 
 /* on_error = set_null: a value of this column was made NULL. */
 extern void rejects_set_null(RejectStream *rejects, const char *column,

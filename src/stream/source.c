@@ -297,6 +297,13 @@ begin_window(Source *source)
 	window->line = source->stream->first_line;
 }
 
+static void
+note_begin(Source *source, int number, int64 bytes)
+{
+	if (source->begins != NULL && source->begins[number] < 0)
+		source->begins[number] = bytes;
+}
+
 /* A stream that was given is open before it is begun. */
 static void
 open_current(Source *source)
@@ -305,6 +312,7 @@ open_current(Source *source)
 	int			number = source->current;
 
 	source->path = list_nth(source->paths, number);
+	note_begin(source, number, source->bytes_before);
 	if (source->copies != NULL && source->copies[number] != NULL)
 		source->stream = copy_replay(source->copies[number]);
 	else if (source->stream == NULL)
@@ -332,6 +340,7 @@ open_plain(Source *source, int number, const FileStamp *same)
 
 	source->current = number;
 	source->path = list_nth(source->paths, number);
+	note_begin(source, number, source->bytes_before);
 	source->stream = same != NULL ? file_open_same(same, source->path) :
 		file_open(source->path);
 	MemoryContextSwitchTo(caller);
@@ -348,7 +357,10 @@ source_go(Source *source, int number, const FileStamp *files)
 		int64		bytes = source->bytes_before;
 
 		for (int i = source->current; i < number; i++)
+		{
+			note_begin(source, i, bytes);
 			bytes += files[i].size;
+		}
 		source_close(source);
 		source->bytes_before = bytes;
 	}
@@ -468,6 +480,16 @@ source_bytes(const Source *source)
 {
 	return source->bytes_before +
 		(source->stream != NULL ? stream_bytes(source->stream) : 0);
+}
+
+void
+source_note_begins(Source *source)
+{
+	int			nfiles = list_length(source->paths);
+
+	source->begins = palloc(sizeof(int64) * nfiles);
+	for (int i = 0; i < nfiles; i++)
+		source->begins[i] = -1;
 }
 
 int64

@@ -59,6 +59,7 @@ typedef struct Source
 	int			kept;			/* the only file, open since it was looked at; or -1 */
 	BufFile   **copies;			/* by number, of what cannot be read again; or NULL */
 	int64		bytes_before;	/* of the files before the open one */
+	int64	   *begins;			/* by number, of those before each; -1: it has not been opened; or NULL */
 	int			current;		/* index in paths of the open file, -1 before the first */
 	const char *path;			/* NULL: none is open */
 	Stream	   *stream;
@@ -125,6 +126,9 @@ extern uint32 source_mark(const Source *source);
 
 /* Bytes read so far, as they lie in the files. */
 extern int64 source_bytes(const Source *source);
+
+/* Has source->begins filled, before the first file is opened; those that are read again keep theirs. */
+extern void source_note_begins(Source *source);
 
 /*
  * Drops the first `consumed` bytes and the `lines` line ends in them, and reads

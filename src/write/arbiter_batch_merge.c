@@ -715,23 +715,20 @@ batch_merge_tell(ArbiterBatch *batch, uint32 first, uint32 n)
 {
 	Writer	   *writer = batch->context->writer;
 	const LateDuplicates *late = &writer->late;
-	int64		replaced = 0;
-	int64		deleted = 0;
-	int64		filtered = 0;
 
 	for (uint32 i = first; i < first + n; i++)
 	{
 		const MergingRow *row = &batch->merging[i];
 
-		replaced += row->updates;
-		deleted += row->verdict == WRITER_DELETED;
-		filtered += row->verdict == WRITER_FILTERED;
+		if (row->updates)
+			late->count(late->arg, &batch->rows[i].place, REJECT_REPLACED);
+		if (row->verdict == WRITER_DELETED || row->verdict == WRITER_FILTERED)
+			late->count_other(late->arg, &batch->rows[i].place,
+							  row->verdict == WRITER_DELETED);
 		batch->rows[i].fate = row->verdict == WRITER_DUPLICATE ? FATE_DUPLICATE : FATE_STORED;
 		if (row->verdict == WRITER_BAD)
 			reject_row(batch, i);
 	}
 	writer->merged += n;
-	late->count_others(late->arg, deleted, filtered);
-	late->count(late->arg, REJECT_REPLACED, replaced);
 	tell_duplicates(batch, first, n);
 }

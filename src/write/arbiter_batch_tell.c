@@ -16,7 +16,6 @@ tell_duplicates(ArbiterBatch *batch, uint32 first, uint32 n)
 	Writer	   *writer = batch->context->writer;
 	const LateDuplicates *late = &writer->late;
 	int64		unseen = late->unseen(late->arg);
-	int64		more = 0;
 
 	for (uint32 i = first; i < first + n; i++)
 	{
@@ -24,19 +23,17 @@ tell_duplicates(ArbiterBatch *batch, uint32 first, uint32 n)
 
 		if (row->fate != FATE_DUPLICATE)
 			continue;
-		if (more < unseen)
+		if (unseen > 0)
 		{
-			more++;
+			unseen--;
+			late->count(late->arg, &row->place, REJECT_DUPLICATE);
 			continue;
 		}
-		late->count(late->arg, REJECT_DUPLICATE, more);
-		more = 0;
 		batch_show_row(batch, i);
 		arbiter_set_aside(batch->context, batch->leaf->arbiter, row->judge, batch->slot);
 		late->reject(late->arg, &row->place, row->raw, &writer->duplicate);
 		unseen = late->unseen(late->arg);
 	}
-	late->count(late->arg, REJECT_DUPLICATE, more);
 	writer->current_row = -1;
 }
 
@@ -86,8 +83,6 @@ void
 tell_replaced(ArbiterBatch *batch, uint32 first, uint32 n)
 {
 	const LateDuplicates *late = &batch->context->writer->late;
-	int64		replaced = 0;
-	int64		duplicates = 0;
 
 	for (uint32 i = first; i < first + n; i++)
 	{
@@ -98,8 +93,10 @@ tell_replaced(ArbiterBatch *batch, uint32 first, uint32 n)
 			continue;
 		if (!is_noted(batch))
 		{
-			replaced += replaces;
-			duplicates += row->fate == FATE_DUPLICATE;
+			if (replaces)
+				late->count(late->arg, &row->place, REJECT_REPLACED);
+			if (row->fate == FATE_DUPLICATE)
+				late->count(late->arg, &row->place, REJECT_DUPLICATE);
 			continue;
 		}
 		batch_show_row(batch, i);
@@ -108,7 +105,5 @@ tell_replaced(ArbiterBatch *batch, uint32 first, uint32 n)
 		if (row->fate == FATE_DUPLICATE)
 			note(batch, i, REJECT_DUPLICATE, batch->slot);
 	}
-	late->count(late->arg, REJECT_REPLACED, replaced);
-	late->count(late->arg, REJECT_DUPLICATE, duplicates);
 	batch->context->writer->current_row = -1;
 }

@@ -241,7 +241,6 @@ pass_on(KnownKeys *known, uint32 first, uint32 n)
 {
 	const LateDuplicates *late = &known->writer->late;
 	uint32		nknown = 0;
-	int64		unseen = 0;
 
 	for (uint32 i = first; i < first + n; i++)
 	{
@@ -251,9 +250,8 @@ pass_on(KnownKeys *known, uint32 first, uint32 n)
 		else if (nknown++, known->notes || known->nnoted < REJECTS_FIRST)
 			note_row(known, i);
 		else
-			unseen++;
+			late->count(late->arg, &known->rows[i].place, REJECT_DUPLICATE);
 	}
-	late->count(late->arg, REJECT_DUPLICATE, unseen);
 	known->current = -1;
 	return nknown;
 }

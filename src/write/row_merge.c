@@ -289,6 +289,7 @@ update_row(LeafContext *context, Leaf *leaf, ItemPointer tid, TupleTableSlot *sl
 	TM_Result	result;
 	List	   *recheck = NIL;
 	MemoryContext old;
+	JournalPlace place;
 
 	result = compat_table_update(leaf->rri->ri_RelationDesc, tid, slot, context->cid,
 								 GetActiveSnapshot(), &failure, &entries);
@@ -304,7 +305,8 @@ update_row(LeafContext *context, Leaf *leaf, ItemPointer tid, TupleTableSlot *sl
 						 context->update_capture, false);
 	MemoryContextSwitchTo(old);
 	list_free(recheck);
-	context->writer->late.count(context->writer->late.arg, REJECT_REPLACED, 1);
+	writer_locate(context->writer, context->journal, &place);
+	context->writer->late.count(context->writer->late.arg, &place, REJECT_REPLACED);
 }
 
 /* Merges the row with the one at tid, which is locked. */

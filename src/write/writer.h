@@ -35,10 +35,10 @@ typedef struct LateDuplicates
 	/* raw: its bytes, or NULL. */
 	void		(*reject) (void *arg, const JournalPlace *place, const char *raw,
 						   const RowError *error);
-	/* reason: whether these are duplicates, or rows of the table that were replaced. */
-	void		(*count) (void *arg, RejectReason reason, int64 nrows);
-	/* So many of them were not loaded: they have deleted others, or had nothing to delete. */
-	void		(*count_others) (void *arg, int64 deleted, int64 filtered);
+	/* reason: whether it is a duplicate, or has replaced a row of the table. */
+	void		(*count) (void *arg, const JournalPlace *place, RejectReason reason);
+	/* It was not loaded: it has deleted another one, or there was none to delete. */
+	void		(*count_other) (void *arg, const JournalPlace *place, bool deleted);
 	void	   *arg;
 } LateDuplicates;
 
