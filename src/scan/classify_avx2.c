@@ -116,8 +116,45 @@ avx2_classify_json(const char *data, uint32_t nblocks, ScanJsonMasks *masks)
 	}
 }
 
+/* Four words of each row. */
+AVX2 static inline void
+add_words(__m256i *total, __m256i words, __m256i key)
+{
+	__m256i		keyed = _mm256_add_epi32(words, key);
+	__m256i		product = _mm256_mul_epu32(keyed, _mm256_srli_epi64(keyed, 32));
+
+	*total = _mm256_add_epi64(*total, product);
+	*total = _mm256_add_epi64(*total, _mm256_shuffle_epi32(words, _MM_SHUFFLE(1, 0, 3, 2)));
+}
+
+AVX2 static void
+avx2_sum_block(const unsigned char *block, uint64_t *sums)
+{
+	const __m256i row_key = _mm256_set1_epi64x((int64_t) HASH_ROW_KEY);
+	__m256i		left_key = _mm256_set_epi64x((int64_t) (HASH_LANE_KEY * 4),
+											 (int64_t) (HASH_LANE_KEY * 3),
+											 (int64_t) (HASH_LANE_KEY * 2),
+											 (int64_t) HASH_LANE_KEY);
+	__m256i		right_key = _mm256_set_epi64x((int64_t) (HASH_LANE_KEY * 8),
+											  (int64_t) (HASH_LANE_KEY * 7),
+											  (int64_t) (HASH_LANE_KEY * 6),
+											  (int64_t) (HASH_LANE_KEY * 5));
+	__m256i		left = _mm256_setzero_si256();
+	__m256i		right = _mm256_setzero_si256();
+
+	for (int row = 0; row < HASH_ROWS; row++, block += 64)
+	{
+		add_words(&left, _mm256_loadu_si256((const __m256i *) block), left_key);
+		add_words(&right, _mm256_loadu_si256((const __m256i *) (block + 32)), right_key);
+		left_key = _mm256_add_epi32(left_key, row_key);
+		right_key = _mm256_add_epi32(right_key, row_key);
+	}
+	_mm256_storeu_si256((__m256i *) sums, left);
+	_mm256_storeu_si256((__m256i *) (sums + 4), right);
+}
+
 const ScanKernel scan_kernel_avx2 = {
-	"avx2", avx2_supported, avx2_classify, avx2_classify_json
+	"avx2", avx2_supported, avx2_classify, avx2_classify_json, avx2_sum_block
 };
 
 #endif							/* __x86_64__ */

@@ -100,8 +100,37 @@ neon_classify_json(const char *data, uint32_t nblocks, ScanJsonMasks *masks)
 	}
 }
 
+static void
+neon_sum_block(const unsigned char *block, uint64_t *sums)
+{
+	const uint32x4_t row_key = vreinterpretq_u32_u64(vdupq_n_u64(HASH_ROW_KEY));
+	uint32x4_t	keys[HASH_LANES / 2];
+	uint64x2_t	total[HASH_LANES / 2];
+
+	for (int i = 0; i < HASH_LANES / 2; i++)
+	{
+		uint64_t	both[2] = {HASH_LANE_KEY * (2 * i + 1), HASH_LANE_KEY * (2 * i + 2)};
+
+		keys[i] = vreinterpretq_u32_u64(vld1q_u64(both));
+		total[i] = vdupq_n_u64(0);
+	}
+	for (int row = 0; row < HASH_ROWS; row++)
+		for (int i = 0; i < HASH_LANES / 2; i++, block += 16)
+		{
+			uint64x2_t	words = vreinterpretq_u64_u8(vld1q_u8(block));
+			uint64x2_t	keyed = vreinterpretq_u64_u32(vaddq_u32(vreinterpretq_u32_u64(words),
+																keys[i]));
+
+			total[i] = vmlal_u32(total[i], vmovn_u64(keyed), vshrn_n_u64(keyed, 32));
+			total[i] = vaddq_u64(total[i], vextq_u64(words, words, 1));
+			keys[i] = vaddq_u32(keys[i], row_key);
+		}
+	for (int i = 0; i < HASH_LANES / 2; i++)
+		vst1q_u64(&sums[2 * i], total[i]);
+}
+
 const ScanKernel scan_kernel_neon = {
-	"neon", neon_supported, neon_classify, neon_classify_json
+	"neon", neon_supported, neon_classify, neon_classify_json, neon_sum_block
 };
 
 #endif							/* __aarch64__ */

@@ -96,6 +96,27 @@ portable_classify_json(const char *data, uint32_t nblocks, ScanJsonMasks *masks)
 	}
 }
 
+static void
+portable_sum_block(const unsigned char *block, uint64_t *sums)
+{
+	const char *word_bytes = (const char *) block;
+
+	memset(sums, 0, sizeof(uint64_t) * HASH_LANES);
+	for (uint32_t row = 0; row < HASH_ROWS; row++)
+		for (int lane = 0; lane < HASH_LANES; lane++, word_bytes += 8)
+		{
+			uint64_t	word = load_word(word_bytes);
+			uint64_t	key = HASH_LANE_KEY * (uint64_t) (lane + 1);
+			uint32_t	low = (uint32_t) word + (uint32_t) key + row * (uint32_t) HASH_ROW_KEY;
+			uint32_t	high = (uint32_t) (word >> 32) + (uint32_t) (key >> 32) +
+				row * (uint32_t) (HASH_ROW_KEY >> 32);
+
+			sums[lane] += (uint64_t) low * high;
+			sums[lane ^ 1] += word;
+		}
+}
+
 const ScanKernel scan_kernel_portable = {
-	"portable", portable_supported, portable_classify, portable_classify_json
+	"portable", portable_supported, portable_classify, portable_classify_json,
+	portable_sum_block
 };

@@ -103,8 +103,36 @@ sse2_classify_json(const char *data, uint32_t nblocks, ScanJsonMasks *masks)
 	}
 }
 
+static void
+sse2_sum_block(const unsigned char *block, uint64_t *sums)
+{
+	const __m128i row_key = _mm_set1_epi64x((int64_t) HASH_ROW_KEY);
+	__m128i		keys[HASH_LANES / 2];
+	__m128i		total[HASH_LANES / 2];
+
+	for (int i = 0; i < HASH_LANES / 2; i++)
+	{
+		keys[i] = _mm_set_epi64x((int64_t) (HASH_LANE_KEY * (2 * i + 2)),
+								 (int64_t) (HASH_LANE_KEY * (2 * i + 1)));
+		total[i] = _mm_setzero_si128();
+	}
+	for (int row = 0; row < HASH_ROWS; row++)
+		for (int i = 0; i < HASH_LANES / 2; i++, block += 16)
+		{
+			__m128i		words = _mm_loadu_si128((const __m128i *) block);
+			__m128i		keyed = _mm_add_epi32(words, keys[i]);
+			__m128i		product = _mm_mul_epu32(keyed, _mm_srli_epi64(keyed, 32));
+
+			total[i] = _mm_add_epi64(total[i], product);
+			total[i] = _mm_add_epi64(total[i], _mm_shuffle_epi32(words, _MM_SHUFFLE(1, 0, 3, 2)));
+			keys[i] = _mm_add_epi32(keys[i], row_key);
+		}
+	for (int i = 0; i < HASH_LANES / 2; i++)
+		_mm_storeu_si128((__m128i *) &sums[2 * i], total[i]);
+}
+
 const ScanKernel scan_kernel_sse2 = {
-	"sse2", sse2_supported, sse2_classify, sse2_classify_json
+	"sse2", sse2_supported, sse2_classify, sse2_classify_json, sse2_sum_block
 };
 
 #endif							/* __x86_64__ */

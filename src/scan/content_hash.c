@@ -5,22 +5,16 @@
  * A block of 1 kB is 16 rows of 8 words of 64 bits.  Each lane adds up, over
  * the rows, the product of the two halves of its word plus a key that differs
  * from word to word: a hash that is known to spread well, and that SIMD
- * instructions compute 8 words at a time.  A product says nothing of one half
- * where the other is zero, so the neighbouring lane gets the word itself, too.
- * The 8 sums then go into the state, in which the order of blocks matters.
- * Price: a nanosecond for 7 bytes or more, in the cache.
+ * instructions compute several words at a time (kernels.h).  A product says
+ * nothing of one half where the other is zero, so the neighbouring lane gets the
+ * word itself, too.  The 8 sums then go into the state, in which the order of
+ * blocks matters.
  */
 #include "scan/content_hash.h"
+#include "scan/kernels.h"
 #include "scan/wide.h"
 
 #include <string.h>
-
-#if defined(__SSE2__)
-#include <emmintrin.h>
-#endif
-
-#define LANES CONTENT_HASH_LANES
-#define ROWS (CONTENT_HASH_BLOCK / (8 * LANES))
 
 /* Odd numbers without a pattern: the first digits of square roots' fractions. */
 #define PRIME_1 UINT64_C(0x9e3779b97f4a7c15)
@@ -46,81 +40,13 @@ scatter(uint64_t x)
 	return x ^ (x >> 32);
 }
 
-/*
- * The sums of the lanes of a block.  The key of a word is that of its lane plus
- * the row's number times a constant, half by half.
- */
-#if defined(__SSE2__)
-
-static void
-sum_block(const unsigned char *block, uint64_t *sums)
-{
-	const __m128i step = _mm_set1_epi64x((int64_t) PRIME_4);
-	__m128i		keys[LANES / 2];
-	__m128i		total[LANES / 2];
-
-	for (int i = 0; i < LANES / 2; i++)
-	{
-		keys[i] = _mm_set_epi64x((int64_t) (PRIME_3 * (2 * i + 2)),
-								 (int64_t) (PRIME_3 * (2 * i + 1)));
-		total[i] = _mm_setzero_si128();
-	}
-	for (int row = 0; row < ROWS; row++)
-		for (int i = 0; i < LANES / 2; i++, block += 16)
-		{
-			__m128i		words = _mm_loadu_si128((const __m128i *) block);
-			__m128i		keyed = _mm_add_epi32(words, keys[i]);
-			__m128i		product = _mm_mul_epu32(keyed, _mm_srli_epi64(keyed, 32));
-
-			total[i] = _mm_add_epi64(total[i], product);
-			total[i] = _mm_add_epi64(total[i], _mm_shuffle_epi32(words, _MM_SHUFFLE(1, 0, 3, 2)));
-			keys[i] = _mm_add_epi32(keys[i], step);
-		}
-	for (int i = 0; i < LANES / 2; i++)
-		_mm_storeu_si128((__m128i *) &sums[2 * i], total[i]);
-}
-
-#else
-
-static inline uint64_t
-load_word(const unsigned char *p)
-{
-	uint64_t	word;
-
-	memcpy(&word, p, sizeof(word));
-#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
-	word = __builtin_bswap64(word);
-#endif
-	return word;
-}
-
-static void
-sum_block(const unsigned char *block, uint64_t *sums)
-{
-	memset(sums, 0, sizeof(uint64_t) * LANES);
-	for (uint32_t row = 0; row < ROWS; row++)
-		for (int lane = 0; lane < LANES; lane++, block += 8)
-		{
-			uint64_t	word = load_word(block);
-			uint64_t	key = PRIME_3 * (uint64_t) (lane + 1);
-			uint32_t	low = (uint32_t) word + (uint32_t) key + row * (uint32_t) PRIME_4;
-			uint32_t	high = (uint32_t) (word >> 32) + (uint32_t) (key >> 32) +
-				row * (uint32_t) (PRIME_4 >> 32);
-
-			sums[lane] += (uint64_t) low * high;
-			sums[lane ^ 1] += word;
-		}
-}
-
-#endif
-
 /* The state after one more block. */
 static ContentKey
 mix_block(ContentKey state, const unsigned char *block)
 {
-	uint64_t	sums[LANES];
+	uint64_t	sums[HASH_LANES];
 
-	sum_block(block, sums);
+	scan_kernel()->sum_block(block, sums);
 	state.high = fold(state.high ^ sums[0] ^ PRIME_1, sums[1] ^ PRIME_2) +
 		fold(sums[2] ^ PRIME_3, sums[3] ^ state.low) + scatter(state.high);
 	state.low = fold(state.low ^ sums[4] ^ PRIME_4, sums[5] ^ PRIME_1) +

@@ -14,8 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define CONTENT_HASH_LANES 8
-#define CONTENT_HASH_BLOCK 1024	/* bytes; a multiple of 8 * CONTENT_HASH_LANES */
+#define CONTENT_HASH_BLOCK 1024	/* bytes */
 
 typedef struct ContentKey
 {

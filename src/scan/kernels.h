@@ -31,6 +31,17 @@ extern const ScanKernel scan_kernel_portable;
 extern const uint8_t scan_json_by_low[16];
 extern const uint8_t scan_json_by_high[16];
 
+/*
+ * A block that is hashed is HASH_ROWS rows of HASH_LANES words of 64 bits, little endian.  The key
+ * of a word is the product of the first constant and its lane's number, from 1, plus that of the
+ * second one and its row's number, from 0: in 32 bits for each half.  The sum of a lane is that
+ * of its words' two halves, each plus its key, multiplied, and of the neighbouring lane's words.
+ */
+#define HASH_LANES 8
+#define HASH_ROWS 16
+#define HASH_LANE_KEY UINT64_C(0xbb67ae8584caa73b)
+#define HASH_ROW_KEY UINT64_C(0x3c6ef372fe94f82b)
+
 /* The byte that a dialect's special mask marks. */
 static inline char
 dialect_special(const ScanDialect *dialect)

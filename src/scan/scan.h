@@ -349,6 +349,8 @@ typedef struct ScanKernel
 							 const ScanDialect *dialect, ScanMasks *masks);
 	void		(*classify_json) (const char *data, uint32_t nblocks,
 								  ScanJsonMasks *masks);
+	/* the sums of a block of CONTENT_HASH_BLOCK bytes (content_hash.c) */
+	void		(*sum_block) (const unsigned char *block, uint64_t *sums);
 } ScanKernel;
 
 /* Kernels compiled in, fastest first; ends with a NULL. */

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "scan/content_hash.h"
+#include "scan/scan.h"
 
 #define COUNT(a) (int) (sizeof(a) / sizeof((a)[0]))
 #define SIZE (3 * CONTENT_HASH_BLOCK + 77)
@@ -50,15 +51,22 @@ static const struct
 
 START_TEST(test_known)
 {
-	ContentKey	key;
-
 	fill();
-	key = key_of(data, known[_i].length);
-	ck_assert_uint_eq(key.high, known[_i].key.high);
-	ck_assert_uint_eq(key.low, known[_i].key.low);
-	key = key_of("abc", 3);
-	ck_assert_uint_eq(key.high, UINT64_C(0x481ba4b3f712a1e9));
-	ck_assert_uint_eq(key.low, UINT64_C(0xe0f1d86d346a8e2b));
+	for (const ScanKernel *const *kernel = scan_kernels; *kernel; kernel++)
+	{
+		ContentKey	key;
+
+		if (!(*kernel)->supported())
+			continue;
+		scan_kernel_set(*kernel);
+		key = key_of(data, known[_i].length);
+		ck_assert_uint_eq(key.high, known[_i].key.high);
+		ck_assert_uint_eq(key.low, known[_i].key.low);
+		key = key_of("abc", 3);
+		ck_assert_uint_eq(key.high, UINT64_C(0x481ba4b3f712a1e9));
+		ck_assert_uint_eq(key.low, UINT64_C(0xe0f1d86d346a8e2b));
+	}
+	scan_kernel_set(NULL);
 }
 END_TEST
 
@@ -85,6 +93,31 @@ START_TEST(test_pieces)
 				ck_assert(same(content_hash_key(&hash), key_of(data, done)));
 		}
 		ck_assert(same(content_hash_key(&hash), key_of(data, SIZE)));
+	}
+}
+END_TEST
+
+/* Every kernel has the same sums, also where they overflow. */
+START_TEST(test_kernels)
+{
+	srand(11);
+	for (int round = 0; round < 200; round++)
+	{
+		uint64_t	wanted[8];
+		uint64_t	sums[8];
+		const ScanKernel *const *kernel = scan_kernels;
+
+		for (int i = 0; i < CONTENT_HASH_BLOCK; i++)
+			data[i] = round % 2 == 0 ? 0xff - rand() % 2 : rand() % 256;
+		while (kernel[1] != NULL)
+			kernel++;
+		(*kernel)->sum_block(data, wanted);
+		for (kernel = scan_kernels; *kernel; kernel++)
+			if ((*kernel)->supported())
+			{
+				(*kernel)->sum_block(data, sums);
+				ck_assert_mem_eq(sums, wanted, sizeof(sums));
+			}
 	}
 }
 END_TEST
@@ -169,6 +202,7 @@ main(void)
 	tcase_set_timeout(tcase, 60);
 	tcase_add_loop_test(tcase, test_known, 0, COUNT(known));
 	tcase_add_test(tcase, test_pieces);
+	tcase_add_test(tcase, test_kernels);
 	tcase_add_loop_test(tcase, test_bits, 0, 2);
 	tcase_add_test(tcase, test_places);
 	suite_add_tcase(suite, tcase);
