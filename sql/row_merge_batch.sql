@@ -244,6 +244,27 @@ UPDATE bm_a SET other = id;
 UPDATE bm_b SET other = id;
 COPY (SELECT i, 'new', 1, i, CASE i WHEN 1500 THEN 7 ELSE i END FROM generate_series(1, 2000) i) TO :'path' WITH (FORMAT csv);
 SELECT fails(:'path', '{"on_duplicate": {"key": "id", "set": ["hits"]}}');
+-- versions of rows that have their keys again are removed from full pages of indexes, as those of UPDATE are
+SELECT tables(', PRIMARY KEY (id)', 'CREATE INDEX {}_name ON {} (name)', 5000);
+UPDATE bm_a SET name = 'row ' || id;
+UPDATE bm_b SET name = 'row ' || id;
+VACUUM FULL bm_a, bm_b;
+COPY (SELECT i, 'new', 1, i FROM generate_series(1, 5000) i) TO :'path' WITH (FORMAT csv);
+CREATE TABLE bm_staged (id int, name text, hits int, n int);
+COPY bm_staged FROM :'path' WITH (FORMAT csv);
+CREATE PROCEDURE merges(path text) LANGUAGE plpgsql AS $$
+BEGIN
+  FOR i IN 1 .. 12 LOOP
+    PERFORM bulk_load('bm_a', path, '{"columns": ["id", "name", "hits", "n"], "log_verbosity": "silent", "on_duplicate": {"set": {"hits": "old.hits + new.hits"}}}');
+    INSERT INTO bm_b AS o (id, name, hits, n) TABLE bm_staged ON CONFLICT (id) DO UPDATE SET hits = o.hits + excluded.hits;
+    COMMIT;
+  END LOOP;
+END $$;
+CALL merges(:'path');
+SELECT pg_relation_size('bm_a_name') <= 1.1 * pg_relation_size('bm_b_name') AS as_small, pg_relation_size('bm_a_pkey') <= 1.1 * pg_relation_size('bm_b_pkey') AS key_too;
+SELECT count(*) FROM ((TABLE bm_a EXCEPT ALL TABLE bm_b) UNION ALL (TABLE bm_b EXCEPT ALL TABLE bm_a)) x;
+DROP PROCEDURE merges;
+DROP TABLE bm_staged;
 DROP TABLE bm_a, bm_b;
 DROP FUNCTION tables, compare, fails, parts, updates, nothing;
 DROP EXTENSION amcheck;

@@ -34,6 +34,7 @@ typedef struct EntryIndex
 	Relation	index;
 	IndexInfo  *info;
 	bool		tried;			/* a row whose key is there is lost, no error */
+	bool		keeps_key;		/* see entries_keep_key */
 	Batch	   *batch;			/* NULL: it is a btree */
 	uint64		batched;		/* entries in it */
 
@@ -59,6 +60,7 @@ struct Entries
 	ResultRelInfo *others;		/* with what indexes is left; NULL: nothing */
 	Size		budget;
 	uint64		waiting;		/* entries that there will be, at most */
+	bool		versions;		/* some are of new versions of rows */
 	MemoryContext context;
 	int			nindexes;
 	EntryIndex *indexes;
@@ -200,6 +202,20 @@ entries_try(Entries *entries, Relation index, const EntriesTrial *trial)
 	entries->tried->tried = true;
 	entries->trial = *trial;
 	inserter_try(entries->tried->inserter, trial->gone, trial->arg);
+}
+
+void
+entries_keep_key(Entries *entries, Relation index)
+{
+	for (int i = 0; i < entries->nindexes; i++)
+		if (entries->indexes[i].index == index)
+			entries->indexes[i].keeps_key = true;
+}
+
+void
+entries_note_version(Entries *entries)
+{
+	entries->versions = true;
 }
 
 void
@@ -493,6 +509,8 @@ entries_flush(Entries *entries)
 		EntryIndex *index = &entries->indexes[i];
 
 		progress_entries_index(RelationGetRelid(index->index));
+		if (index->inserter != NULL)
+			inserter_expect_versions(index->inserter, entries->versions && index->keeps_key);
 		if (index->batch != NULL)
 			insert_batch(index);
 		else
@@ -504,6 +522,7 @@ entries_flush(Entries *entries)
 	ask_server(entries);
 	progress_entries_end();
 	entries->waiting = 0;
+	entries->versions = false;
 	MemoryContextSwitchTo(old);
 }
 

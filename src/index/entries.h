@@ -61,6 +61,12 @@ typedef struct EntriesTrial
 } EntriesTrial;
 extern void entries_try(Entries *entries, Relation index, const EntriesTrial *trial);
 
+/* In this index a new version of a row always has the key of the one that it replaces. */
+extern void entries_keep_key(Entries *entries, Relation index);
+
+/* For the next entries_flush: an entry that is put is of a new version of a row. */
+extern void entries_note_version(Entries *entries);
+
 /*
  * For the next entries_flush: these keys of that index are sorted already (inserter_take_again).
  */

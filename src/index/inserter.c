@@ -141,8 +141,8 @@ ask_server(Inserter *inserter, RowId row, const char *image, IndexUniqueCheck ch
 	row_tid(row, &tid);
 	shape_values(inserter->shape, image, values, isnull);
 	failed_row_begin(&failing, inserter->heap, &tid);
-	good = index_insert(inserter->index, values, isnull, &tid, inserter->heap, check, false,
-						inserter->info);
+	good = index_insert(inserter->index, values, isnull, &tid, inserter->heap, check,
+						inserter->versions, inserter->info);
 	failed_row_end(&failing);
 	MemoryContextSwitchTo(old);
 	MemoryContextReset(inserter->scratch);
@@ -171,6 +171,12 @@ inserter_try(Inserter *inserter, InserterGone gone, void *arg)
 	inserter->is_trial = true;
 	inserter->gone = gone;
 	inserter->gone_arg = arg;
+}
+
+void
+inserter_expect_versions(Inserter *inserter, bool versions)
+{
+	inserter->versions = versions;
 }
 
 bool

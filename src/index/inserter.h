@@ -87,6 +87,13 @@ extern void inserter_take_again(Inserter *inserter, Presort *presort, const Inse
 extern void inserter_try(Inserter *inserter, InserterGone gone, void *arg);
 
 /*
+ * From here on, whether the keys that come are mostly those of rows that were there, of which the
+ * entries are new versions: then the server tries to remove dead versions' entries from a page
+ * that is full, before it splits it.
+ */
+extern void inserter_expect_versions(Inserter *inserter, bool versions);
+
+/*
  * Inserts a row by the server: an error is about that row (failed_row.h).  False, after
  * inserter_try: the entry is in, but another row may have the key.
  */

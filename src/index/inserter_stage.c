@@ -168,7 +168,9 @@ has_dead_items(Page page)
 bool
 stage_make_room(Inserter *inserter)
 {
+	/* before items are made one, those of dead versions are to be removed */
 	if (has_room(inserter) || !inserter->shares || inserter->info->ii_Unique ||
+		inserter->versions ||
 		!BufferIsValid(inserter->search.buf) || has_dead_items(leaf_page(inserter)))
 		return false;
 	stage_flush(inserter);

@@ -42,6 +42,7 @@ struct Inserter
 	BTScanInsert key;			/* of the current key */
 	bool		shares;			/* rows of a key may share an item */
 	bool		is_trial;		/* a key that is there is a doubt, not an error */
+	bool		versions;		/* of rows that were there, with their keys, may come */
 	InserterGone gone;			/* NULL: no row has */
 	void	   *gone_arg;
 	uint32		untold;			/* rows that progress does not know of */

@@ -736,6 +736,8 @@ arbiter_batch_open(LeafContext *context, Leaf *leaf)
 	};
 	leaf->entries = entries_open(leaf->rri, memory_for_keys(batch), 0);
 	open_judges(batch, &trial);
+	if (batch->merge != NULL)
+		batch_merge_keep_keys(context, leaf);
 	MemoryContextSwitchTo(old);
 	return batch;
 }

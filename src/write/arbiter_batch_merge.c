@@ -152,6 +152,22 @@ batch_merge_close(BatchMerge *merge)
 	ExecDropSingleTupleTableSlot(merge->old_row);
 }
 
+void
+batch_merge_keep_keys(const LeafContext *context, const Leaf *leaf)
+{
+	Relation	judge;
+	IndexInfo  *judge_info;
+
+	arbiter_index(leaf->arbiter, 0, &judge, &judge_info);
+	for (int i = 0; i < leaf->rri->ri_NumIndices; i++)
+	{
+		Relation	index = leaf->rri->ri_IndexRelationDescs[i];
+
+		if (index == judge || !may_set_key(context, leaf, leaf->rri->ri_IndexRelationInfo[i]))
+			entries_keep_key(leaf->entries, index);
+	}
+}
+
 Size
 batch_merge_memory(Size budget)
 {
@@ -531,6 +547,7 @@ update_row(ArbiterBatch *batch, MergedKey *key)
 	{
 		batch->tids[key->last] = batch->slot->tts_tid;
 		key->is_stored = true;
+		entries_note_version(leaf->entries);
 	}
 	return true;
 }

@@ -40,6 +40,9 @@ extern bool arbiter_batch_merges(const LeafContext *context, const Leaf *leaf);
 /* Memory: the current context, which must be the executor state's. */
 extern BatchMerge *batch_merge_open(const Leaf *leaf);
 
+/* Tells the leaf's entries in which indexes merged rows keep their keys. */
+extern void batch_merge_keep_keys(const LeafContext *context, const Leaf *leaf);
+
 /* Its part of what rows may take, of budget bytes. */
 extern Size batch_merge_memory(Size budget);
 
