@@ -116,6 +116,27 @@ SELECT DISTINCT bulk_load_forget(target) > 0 AS forgotten FROM (SELECT DISTINCT 
 DROP TABLE history_seen, history_each, history_referenced, history_parts, history_bad;
 DROP FUNCTION history_see;
 
+-- files are hashed while they are loaded, whoever reads them; option once reads them before
+SELECT ARRAY[pg_temp.put('h1.csv', string_agg(i || ',' || repeat('h', i % 50), E'\n') || E'\n'), pg_temp.put('h2.csv', string_agg(i || ',' || repeat('i', i % 70), E'\r\n')),
+	pg_temp.put('h3.csv', E'1,x\n\\.\n2,y\n'), pg_temp.put('h4.csv', E'\ufeff1,"a\nb"\nx,\n')] AS hashed FROM generate_series(1, 300) i \gset
+COPY (SELECT i, 'z' FROM generate_series(1, 3000) i) TO PROGRAM 'gzip -n > pgbulk_history_h5.gz' WITH (FORMAT csv);
+CREATE TABLE history_hashed (a int, b text);
+CREATE FUNCTION pg_temp.hash(files text[], options jsonb) RETURNS bigint LANGUAGE sql AS $$
+	SELECT (bulk_load('history_hashed', files, '{"history": true, "on_error": "ignore", "log_verbosity": "silent"}' || options)).rows_read $$;
+SELECT :'hashed'::text[] || replace((:'hashed'::text[])[1], 'h1.csv', 'h5.gz') AS hashed \gset
+SELECT pg_temp.hash(:'hashed', '{"once": true}') > 0 AS read;
+SELECT path, content INTO TEMP history_contents FROM bulk_loads WHERE relation = 'history_hashed';
+SELECT bulk_load_forget('history_hashed');
+SELECT pg_temp.hash(:'hashed', o) > 0 AS read, o FROM (VALUES ('{"once": "path"}'::jsonb), ('{"workers": 0}'), ('{"limit": 350}'), ('{"skip": 10}'), ('{"once": {"import_id": "h"}}'), ('{"format": "text", "delimiter": ","}'), ('{"writer": "buffered", "workers": 2}')) o (o);
+SET pgbulk.chunk_size = 64;
+SELECT pg_temp.hash(:'hashed', o) > 0 AS read, o FROM (VALUES ('{"workers": 2}'::jsonb), ('{"limit": 350, "workers": 2}'), ('{"once": {"import_id": "i"}, "workers": 2}'), ('{"truncate": true, "workers": 1}')) o (o);
+SELECT pg_temp.hash((:'hashed'::text[])[i:i], '{"workers": 2}') > 0 AS read FROM generate_series(1, 5) i;
+SELECT pg_temp.hash(ARRAY[(:'hashed'::text[])[1], (:'hashed'::text[])[2], (:'hashed'::text[])[1], (:'hashed'::text[])[2]], '{"workers": 2}') > 0 AS read;
+RESET pgbulk.chunk_size;
+SELECT count(*) AS loads, count(DISTINCT path) AS files, count(*) FILTER (WHERE l.content IS DISTINCT FROM c.content) AS others FROM bulk_loads l JOIN history_contents c USING (path) WHERE relation = 'history_hashed';
+SELECT bulk_load_forget('history_hashed') > 0 AS forgotten;
+DROP TABLE history_hashed;
+
 -- it is there if and only if the rows are
 BEGIN;
 SELECT rows_loaded FROM bulk_load('history_other', :'f2', '{"history": true, "columns": ["b", null]}');

@@ -23,6 +23,28 @@ begins_alike(const ChunkReader *chunks, uint32 mark, ScanEol eol)
 		window->data[begin - 1] != '\r';
 }
 
+/* The window begins at an offset of the cursor's file. */
+static void
+hash_window(const ChunkReader *chunks, ChunkCursor *cursor)
+{
+	const Window *window = &chunks->reader->source->window;
+
+	if (cursor->hashes)
+		content_hash_follow(&cursor->hash, window->offset, window->data, window->length);
+}
+
+/* All chunks of the cursor's file have been taken. */
+static void
+end_hash(ChunkReader *chunks, ChunkCursor *cursor)
+{
+	FileStamp  *file = &chunks->files[cursor->file];
+
+	if (!cursor->hashes || cursor->hash.length != (uint64) file->size)
+		return;
+	file->hashed = true;
+	file->key = content_hash_key(&cursor->hash);
+}
+
 /* The cursor moves from the end of its file into the next one; false: it cannot. */
 static bool
 move_on(ChunkReader *chunks, ChunkCursor *cursor)
@@ -37,6 +59,7 @@ move_on(ChunkReader *chunks, ChunkCursor *cursor)
 	source_go(source, cursor->file, chunks->files);
 	source_seek(source, cursor->offset, cursor->line);
 	window_fill(source, 0, 0);
+	end_hash(chunks, cursor);
 	if (!source_open_plain(source, next))
 		return false;
 	mark = source_mark(source);
@@ -44,6 +67,8 @@ move_on(ChunkReader *chunks, ChunkCursor *cursor)
 		return false;
 
 	chunks->files[next] = source->stream->stamp;
+	content_hash_begin(&cursor->hash);
+	hash_window(chunks, cursor);
 	cursor->file = next;
 	cursor->offset = mark + chunks->header_length;
 	cursor->line = chunks->first_line;
@@ -72,6 +97,7 @@ chunk_read(ChunkReader *chunks, ChunkCursor *cursor, uint32 *rows)
 		window_fill(source, 0, 0);
 		last = reader->routine->find_border(reader, cursor->eol, &border);
 	} while (border.end == 0 && !last && window->length < CHUNK_MAX);
+	hash_window(chunks, cursor);
 
 	cursor->ended = border.end == 0;
 	cursor->offset += border.end;

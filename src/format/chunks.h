@@ -28,6 +28,8 @@ typedef struct ChunkCursor
 	int64		passed;			/* bytes up to the cursor, files before this one included */
 	ScanEol		eol;			/* known */
 	bool		ended;			/* no more chunks */
+	bool		hashes;			/* files are hashed, whoever reads them: */
+	ContentHash hash;			/* of the file so far */
 } ChunkCursor;
 
 /* The state of one process. */

@@ -12,6 +12,7 @@
 #include "miscadmin.h"
 #include "server/compat.h"
 #include "stream/content.h"
+#include "stream/file.h"
 #include "stream/path.h"
 #include "table/statement.h"
 #include "utils/acl.h"
@@ -50,6 +51,35 @@ history_read_file(HistoryFile *file)
 	file->is_file = content_read(file->path, &file->stamp, &file->key);
 	if (file->is_file)
 		file->range.end = file->stamp.size;
+}
+
+void
+history_stamp_file(HistoryFile *file)
+{
+	file->is_file = content_stamp(file->path, &file->stamp);
+	if (file->is_file)
+		file->range.end = file->stamp.size;
+}
+
+bool
+history_hashes(const History *history)
+{
+	BulkOnce	once = history->options->once;
+
+	return history->options->query == NULL && !history->options->dry_run &&
+		(once == BULK_ONCE_NONE || once == BULK_ONCE_PATH || once == BULK_ONCE_IMPORT);
+}
+
+/* The key of a file that has been loaded; what was read in part is read once more. */
+static void
+find_key(HistoryFile *file, const Source *source)
+{
+	const FileStamp *hashed = &source->hashed[file->number - 1];
+
+	if (hashed->hashed && file_is_same(&file->stamp, hashed))
+		file->key = hashed->key;
+	else
+		history_read_file(file);
 }
 
 /* Whether the files are worth remembering without being asked. */
@@ -131,7 +161,7 @@ history_open(const BulkOptions *options, Relation target, List *paths, LoadResul
 		file->path_text = encoding_path_text(file->path);
 		if (options->query == NULL && options->once == BULK_ONCE_NONE &&
 			strcmp(file->path, SOURCE_CLIENT) != 0)
-			history_read_file(file);
+			history_stamp_file(file);
 	}
 	if (options->once != BULK_ONCE_NONE)
 	{
@@ -237,15 +267,25 @@ counts_add_up(const History *history, const LoadResult *result, const FileCounts
 #endif
 
 void
-history_write(History *history, const LoadResult *result, const FileCounts *counts)
+history_write(History *history, const Source *source, const LoadResult *result,
+			  const FileCounts *counts)
 {
 	bool		once = history->options->once != BULK_ONCE_NONE;
 	HistoryTable table;
 	const char *sql;
 
 	for (int i = 0; i < history->nfiles; i++)
-		if (history->files[i].is_file && !history->files[i].passed_over)
-			content_check(history->files[i].path, &history->files[i].stamp);
+	{
+		HistoryFile *file = &history->files[i];
+		FileStamp	loaded;
+
+		if (!file->is_file || file->passed_over)
+			continue;
+		loaded = file->stamp;
+		if (history_hashes(history))
+			find_key(file, source);
+		content_check(file->path, &loaded);
+	}
 	Assert(counts == NULL || counts_add_up(history, result, counts));
 	if (history->options->dry_run)
 		return;

@@ -26,7 +26,7 @@ extern bool history_enabled;
 extern int	history_keep;
 
 /*
- * Before a load: reads what is to be remembered of the files.  NULL: nothing is.
+ * Before a load: looks at files that are to be remembered.  NULL: none is.
  * With option once, finds those that have been loaded before, and claims the
  * others: whoever wants to load one at the same time waits here for the end of
  * this transaction.  Sets passed_over and more of the result.
@@ -41,15 +41,20 @@ extern History *history_open(const BulkOptions *options, Relation target, List *
 /* Of a list by number of the files, or NIL, the elements of those that are to be loaded. */
 extern List *history_select(const History *history, List *list);
 
+/* Whether these are hashed while they are loaded (source_hash): else they have been read before. */
+extern bool history_hashes(const History *history);
+
 /* Their ranges, with option once set to tail or part. */
 extern const SourceRange *history_ranges(const History *history);
 
 /*
  * When all rows are in: writes the history's, or completes those of claimed files.  Errors: 55000
  * where a file has changed or been forgotten since; 42P01 where the extension has gone.
- * counts: by number of those that were loaded; NULL: there is one at most, and the result is its.
+ * source: has hashed some of the files, or none.  counts: by number of those that were loaded;
+ * NULL: there is one at most, and the result is its.
  */
-extern void history_write(History *history, const LoadResult *result, const FileCounts *counts);
+extern void history_write(History *history, const Source *source, const LoadResult *result,
+						  const FileCounts *counts);
 
 /*
  * bulk_load_forget: deletes rows about a table, of a path if that is not NULL,

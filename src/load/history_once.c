@@ -299,9 +299,8 @@ claim_file(const History *history, const HistoryTable *table, HistoryFile *file,
 			claimed = history_claim(history, table, file, result, "");
 			break;
 	}
-	/* what has been loaded need not be read */
 	if (claimed)
-		history_read_file(file);
+		history_stamp_file(file);
 	if (claimed && !file->is_file)
 		refuse_source(file);
 	if (claimed && history->options->once == BULK_ONCE_PATH)

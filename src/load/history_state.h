@@ -68,8 +68,9 @@ extern StringInfo history_update_text(const HistoryTable *table);
 extern bool history_claim(const struct History *history, const HistoryTable *table,
 						  const HistoryFile *file, const LoadResult *result, const char *where);
 
-/* Sets is_file, and what follows. */
+/* Sets is_file, and what follows; the key, too, or all but that. */
 extern void history_read_file(HistoryFile *file);
+extern void history_stamp_file(HistoryFile *file);
 
 /* Claims the files, or sets passed_over. */
 extern void history_claim_files(struct History *history, const LoadResult *result);

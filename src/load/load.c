@@ -324,6 +324,8 @@ load_open(Load *load)
 		pass_over(load);
 		options = load->options;
 	}
+	if (load->history != NULL && history_hashes(load->history))
+		source_hash(load->source);
 	if (load->history != NULL && list_length(load->paths) > 1)
 	{
 		load->counts = palloc(sizeof(FileCounts) * list_length(load->paths));
@@ -909,7 +911,7 @@ load_close(Load *load)
 					   load->options->skip > 0 || load->options->limit >= 0 ? -1 :
 					   result->rows_read);
 	if (load->history != NULL)
-		history_write(load->history, result, load->counts);
+		history_write(load->history, load->source, result, load->counts);
 	source_complete(load->source, result->rows_loaded);
 }
 

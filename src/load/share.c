@@ -579,6 +579,27 @@ lead_chunks_or_fail(const ShareLeader *leader, Parallel *parallel, Ring *ring, P
 	PG_END_TRY();
 }
 
+/* Where the source's files are hashed, whoever reads them goes on with it. */
+static void
+begin_hash(const Source *source, ChunkCursor *cursor)
+{
+	cursor->hashes = source->hashed != NULL && source_can_seek(source);
+	if (cursor->hashes && source->stream->hash != NULL)
+		cursor->hash = *source->stream->hash;
+	else
+		content_hash_begin(&cursor->hash);
+}
+
+static void
+take_hashes(Source *source, const ChunkCursor *cursor, int first, const FileStamp *files)
+{
+	ContentHash none;
+
+	content_hash_begin(&none);
+	for (int i = first; cursor->hashes && i <= cursor->file; i++)
+		source_take_hash(source, i, &files[i], i == cursor->file ? &cursor->hash : &none);
+}
+
 ShareResult
 share_lead(const ShareLeader *leader, int nworkers)
 {
@@ -624,6 +645,7 @@ share_lead(const ShareLeader *leader, int nworkers)
 
 	reader_place(batch->reader, &cursor.offset, &cursor.line);
 	cursor.passed = leader->source->bytes_before + cursor.offset;
+	begin_hash(leader->source, &cursor);
 	EnterParallelMode();
 	pcxt = start_workers(leader, nworkers, &shared, &cursor, &parallel, &ring);
 	if (pcxt != NULL)
@@ -656,6 +678,7 @@ share_lead(const ShareLeader *leader, int nworkers)
 			end_ring(leader, ring, offset);
 		else
 			source_go(leader->source, file, files);
+		take_hashes(leader->source, &parallel->cursor, shared.file, files);
 		workers_finish(pcxt);
 		DestroyParallelContext(pcxt);
 		/* that the transaction has written is known to the process alone that did */

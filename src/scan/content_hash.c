@@ -89,6 +89,16 @@ content_hash_add(ContentHash *hash, const void *bytes, size_t length)
 	hash->waiting = length;
 }
 
+void
+content_hash_follow(ContentHash *hash, uint64_t offset, const void *bytes, size_t length)
+{
+	uint64_t	known = hash->length - offset;
+
+	if (offset > hash->length || known >= length)
+		return;
+	content_hash_add(hash, (const unsigned char *) bytes + known, length - known);
+}
+
 ContentKey
 content_hash_key(const ContentHash *hash)
 {

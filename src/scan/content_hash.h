@@ -33,6 +33,13 @@ typedef struct ContentHash
 extern void content_hash_begin(ContentHash *hash);
 extern void content_hash_add(ContentHash *hash, const void *bytes, size_t length);
 
+/*
+ * Adds those of the bytes at an offset that come next; where there is a gap, nothing.  So whoever
+ * reads a file from start to end, some of it twice, has its hash in the end.
+ */
+extern void content_hash_follow(ContentHash *hash, uint64_t offset, const void *bytes,
+								size_t length);
+
 /* That of all bytes so far; more may follow. */
 extern ContentKey content_hash_key(const ContentHash *hash);
 

@@ -17,8 +17,8 @@
 #include "stream/utf16.h"
 #include "utils/wait_event.h"
 
-/* As much as stays in the nearest caches until it is hashed. */
-#define PIECE (64 * 1024)
+/* As much as stays in the caches until it is hashed. */
+#define PIECE (256 * 1024)
 
 static void
 refuse_changed(const char *path)

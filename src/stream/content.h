@@ -2,11 +2,12 @@
  * content.h
  *		The key of a file's content: a hash of its bytes as they lie on disk.
  *
- * A file is read for it once more, before it is loaded.  So whether it has been
- * loaded before is known before rows are stored, whatever reads it then, from
- * wherever and in which order: workers, a filter, a load that is repeated.
- * Price: copying the bytes from the system's cache, where they stay for the
- * load, and hashing them.
+ * Where that is to be known before rows are stored, as by it a file is
+ * recognized that has been loaded before, the file is read once more.  Price:
+ * copying the bytes from the system's cache, where they stay for the load, which
+ * is three quarters of it, and hashing them.  Else files are hashed while they
+ * are loaded (source_hash), and read once more only if parts of them were not,
+ * as with option limit.
  */
 #ifndef PGBULK_CONTENT_H
 #define PGBULK_CONTENT_H

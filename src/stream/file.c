@@ -192,6 +192,8 @@ read_file(Stream *stream, char *to, Size size)
 	/* notice at once that a file has grown past its first size */
 	if (n == 0 || stream->bytes_read + n > stream->stamp.size)
 		check_unchanged(file, stream->bytes_read + n);
+	if (stream->hash != NULL)
+		content_hash_follow(stream->hash, stream->bytes_read, to, n);
 	return n;
 }
 

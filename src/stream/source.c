@@ -142,6 +142,17 @@ open_path(Source *source)
 	return kept >= 0 ? file_open_kept(kept, source->path) : file_open(source->path);
 }
 
+/* The open file's bytes, which are below any filter, are hashed as they are read. */
+static void
+begin_hash(Source *source, int number)
+{
+	if (source->hashed == NULL || source->stream->stamp.size < 0 ||
+		source->hashed[number].hashed)
+		return;
+	content_hash_begin(&source->hash);
+	source->stream->hash = &source->hash;
+}
+
 /* What is open already is closed with the source if a filter above it fails. */
 static Stream *
 open_file(void *arg, int number)
@@ -152,6 +163,7 @@ open_file(void *arg, int number)
 
 	source->stream = strcmp(source->path, SOURCE_CLIENT) == 0 ? open_client(source) :
 		open_path(source);
+	begin_hash(source, number);
 	if (source->ranges != NULL)
 		file_set_end(source->stream, source->ranges[number].end);
 	compression = find_compression(source);
@@ -400,10 +412,23 @@ source_open_plain(Source *source, int number)
 	return false;
 }
 
+static void
+end_hash(Source *source)
+{
+	const Stream *file = source->stream;
+
+	while (file->below != NULL)
+		file = file->below;
+	if (file->hash != NULL)
+		source_take_hash(source, source->current, &file->stamp, file->hash);
+}
+
 void
 source_close(Source *source)
 {
 	source->bytes_before = source_bytes(source);
+	if (source->stream != NULL && source->hashed != NULL)
+		end_hash(source);
 	if (source->stream != NULL)
 		stream_close(source->stream);
 	if (source->kept >= 0)
@@ -480,6 +505,35 @@ source_bytes(const Source *source)
 {
 	return source->bytes_before +
 		(source->stream != NULL ? stream_bytes(source->stream) : 0);
+}
+
+void
+source_hash(Source *source)
+{
+	source->hashed = palloc0(sizeof(FileStamp) * list_length(source->paths));
+}
+
+void
+source_take_hash(Source *source, int number, const FileStamp *stamp, const ContentHash *hash)
+{
+	FileStamp  *hashed = &source->hashed[number];
+
+	if (hashed->hashed)
+		return;
+	if (stamp->hashed)
+		*hashed = *stamp;
+	else if (hash->length == (uint64) stamp->size)
+	{
+		*hashed = *stamp;
+		hashed->hashed = true;
+		hashed->key = content_hash_key(hash);
+	}
+	else if (source->stream != NULL && source->current == number)
+	{
+		/* it goes on from there */
+		source->hash = *hash;
+		source->stream->hash = &source->hash;
+	}
 }
 
 void

@@ -60,6 +60,8 @@ typedef struct Source
 	BufFile   **copies;			/* by number, of what cannot be read again; or NULL */
 	int64		bytes_before;	/* of the files before the open one */
 	int64	   *begins;			/* by number, of those before each; -1: it has not been opened; or NULL */
+	FileStamp  *hashed;			/* by number, files of which all bytes have been hashed; or NULL */
+	ContentHash hash;			/* of the open one, as far as it has been read */
 	int			current;		/* index in paths of the open file, -1 before the first */
 	const char *path;			/* NULL: none is open */
 	Stream	   *stream;
@@ -126,6 +128,16 @@ extern uint32 source_mark(const Source *source);
 
 /* Bytes read so far, as they lie in the files. */
 extern int64 source_bytes(const Source *source);
+
+/*
+ * Has files hashed while they are read, before the first one is opened: source->hashed is
+ * filled.  What is read in part, or not in order, has no key in the end.
+ */
+extern void source_hash(Source *source);
+
+/* A file was read by others, up to where hash is, or to its end, as the stamp says. */
+extern void source_take_hash(Source *source, int number, const FileStamp *stamp,
+							 const ContentHash *hash);
 
 /* Has source->begins filled, before the first file is opened; those that are read again keep theirs. */
 extern void source_note_begins(Source *source);

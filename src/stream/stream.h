@@ -20,6 +20,8 @@
 
 #include <sys/types.h>
 
+#include "scan/content_hash.h"
+
 typedef struct Stream Stream;
 
 typedef struct StreamRoutine
@@ -51,6 +53,8 @@ typedef struct FileStamp
 	struct timespec modified;
 	dev_t		device;
 	ino_t		inode;
+	bool		hashed;			/* all its bytes have been read, in order: */
+	ContentKey	key;
 } FileStamp;
 
 struct Stream
@@ -64,6 +68,7 @@ struct Stream
 	int64		first_offset;	/* where the first byte was; 0 and 1 for most */
 	int64		first_line;
 	bool		pauses;			/* is read from only where what was read is not enough */
+	ContentHash *hash;			/* of a file's bytes, as they are read; or NULL */
 	/* kept by stream.c */
 	bool		ended;			/* read has returned 0 */
 	int64		bytes_read;		/* that read has returned; after seek, counted from its offset */

@@ -122,6 +122,36 @@ START_TEST(test_kernels)
 }
 END_TEST
 
+/* Pieces that overlap; what comes behind a gap does not count. */
+START_TEST(test_follow)
+{
+	srand(13);
+	fill();
+	for (int i = 0; i < 300; i++)
+	{
+		ContentHash hash;
+		size_t		known = 0;
+
+		content_hash_begin(&hash);
+		while (known < SIZE)
+		{
+			size_t		offset = (size_t) rand() % (known + 20);
+			size_t		n = (size_t) rand() % 1500;
+
+			if (offset > SIZE)
+				offset = SIZE;
+			if (n > SIZE - offset)
+				n = SIZE - offset;
+			content_hash_follow(&hash, offset, data + offset, n);
+			if (offset <= known && offset + n > known)
+				known = offset + n;
+			ck_assert_uint_eq(hash.length, known);
+		}
+		ck_assert(same(content_hash_key(&hash), key_of(data, SIZE)));
+	}
+}
+END_TEST
+
 static int
 compare(const void *a, const void *b)
 {
@@ -203,6 +233,7 @@ main(void)
 	tcase_add_loop_test(tcase, test_known, 0, COUNT(known));
 	tcase_add_test(tcase, test_pieces);
 	tcase_add_test(tcase, test_kernels);
+	tcase_add_test(tcase, test_follow);
 	tcase_add_loop_test(tcase, test_bits, 0, 2);
 	tcase_add_test(tcase, test_places);
 	suite_add_tcase(suite, tcase);
