@@ -59,7 +59,7 @@ typedef struct Source
 	int			kept;			/* the only file, open since it was looked at; or -1 */
 	BufFile   **copies;			/* by number, of what cannot be read again; or NULL */
 	int64		bytes_before;	/* of the files before the open one */
-	int64	   *begins;			/* by number, of those before each; -1: it has not been opened; or NULL */
+	int64	   *begins;			/* by number, of those before each; -1: not opened; or NULL */
 	FileStamp  *hashed;			/* by number, files of which all bytes have been hashed; or NULL */
 	ContentHash hash;			/* of the open one, as far as it has been read */
 	int			current;		/* index in paths of the open file, -1 before the first */
@@ -139,7 +139,10 @@ extern void source_hash(Source *source);
 extern void source_take_hash(Source *source, int number, const FileStamp *stamp,
 							 const ContentHash *hash);
 
-/* Has source->begins filled, before the first file is opened; those that are read again keep theirs. */
+/*
+ * Has source->begins filled, before the first file is opened; those that are read again keep
+ * theirs.
+ */
 extern void source_note_begins(Source *source);
 
 /*

@@ -1,17 +1,18 @@
 #!/usr/bin/env python3
-"""Compares loads that merge rows (on_duplicate with an object) with INSERT ... ON CONFLICT, row by row.
+"""Compares loads that merge rows (on_duplicate with an object) with INSERT ... ON CONFLICT and MERGE, row by row.
 
-Makes a table, plain or partitioned, with a key of one or two columns of many types, other indexes, sometimes a
-CHECK, a generated column and triggers, rows in it, and a file in which keys come several times.  The oracle takes
-the file's rows one by one: INSERT ... ON CONFLICT DO UPDATE SET ... WHERE, or DELETE where the row says so; what
-violates the CHECK is left out.  Rows, counters and rejected lines must be the same, in chunks of all sizes, with and
-without workers, with memory for few rows at a time or for all, and each index must pass bt_index_parent_check.
+Makes a table, plain or partitioned, with a key of one or two columns of many types, other indexes of all kinds,
+sometimes a CHECK, a generated column and triggers, rows in it, and a file in which keys come several times.  The
+oracle takes the file's rows one by one: INSERT ... ON CONFLICT DO UPDATE SET ... WHERE, or DELETE where the row says
+so, or MERGE statements that are to do the same; what violates the CHECK is left out.  Rows, counters and rejected
+lines must be the same, in chunks of all sizes, with and without workers, with memory for few rows at a time or for
+all; each btree must pass bt_index_parent_check, and each other index find the rows that a scan of the table finds.
 Where nobody can tell the difference rows must have been merged by the batch.
 
 The server is the one that PGHOST, PGPORT and so on name, on this machine and
 with pgbulk and amcheck installed.
 
-usage: merges.py [--cases N] [--seconds N] [--seed N] [--case N]
+usage: merges.py [--cases N] [--seconds N] [--seed N] [--case N] [--rows N]
 """
 
 import hashlib
@@ -31,10 +32,14 @@ SETS = ["all", ["hits", "name"], ["k0", "hits"], {"hits": "old.hits + new.hits"}
         {"n": "greatest(old.n, new.n)", "k0": "new.k0", "name": "new.name"}, None]
 WHERES = [None, None, "new.n > old.n", "new.hits IS DISTINCT FROM old.hits", "old.name < new.name", "old.doubled > 10"]
 DELETES = [None, None, "new.op = 'd'", "new.hits % 5 = 0 AND new.op <> 'i'"]
+# Indexes, and a condition that each can find.
+INDEXES = [("(hits)", "hits > 1"), ("USING brin (n)", "n BETWEEN 10 AND 500"), ("USING hash (name)", "name = 'a'"), ("(lower(name)) WHERE hits > 3", "hits > 3 AND lower(name) >= 'b'"), ("(n) INCLUDE (op)", "n < 700"),
+           ("USING gin (string_to_array(name, '/'))", "string_to_array(name, '/') @> '{a}'"), ("USING gist (point(n, hits))", "point(n, hits) <@ box '(0,0),(900,5)'"), ("USING spgist (name)", "name = 'bb'"),
+           ("USING brin (hits, n)", "hits = 2")]
 
 
 class Case:
-    def __init__(self, seed, number):
+    def __init__(self, seed, number, rows):
         r = self.random = random.Random("%s/%d" % (seed, number))
         self.partitioned = r.random() < 0.3
         self.types = [r.choice(TYPES) for _ in range(r.choice([1, 1, 2]))]
@@ -52,8 +57,7 @@ class Case:
         self.check = r.random() < 0.3
         self.trigger = r.random() < 0.3
         self.fillfactor = r.choice([20, 60, 100])
-        self.indexes = r.sample(["CREATE INDEX ON {} (hits)", "CREATE INDEX ON {} USING brin (n)", "CREATE INDEX ON {} USING hash (name)", "CREATE INDEX ON {} (lower(name)) WHERE hits > 3", "CREATE INDEX ON {} (n) INCLUDE (op)"],
-                                r.choice([0, 1, 2, 3]))
+        self.indexes = r.sample(INDEXES, r.choice([0, 1, 2, 3]))
         self.set = r.choice(SETS)
         self.where = r.choice(WHERES)
         self.delete = r.choice(DELETES)
@@ -61,6 +65,9 @@ class Case:
             self.delete = DELETES[2]
         if self.partitioned and self.set is not None and "k0" in self.set:
             self.set = "all"
+        self.by_merge = r.random() < 0.4
+        if rows:
+            self.nrows, self.nold, self.domain = rows, rows, r.choice([rows // 3, 2 * rows])
         self.columns = ["n"] + ["k%d" % i for i in range(self.nkeys)] + ["hits", "name", "op"]
         self.old = [self.values(i) for i in range(1, self.nold + 1)]
         self.rows = [self.values(self.nold + i if r.random() < 0.8 else i) for i in range(1, self.nrows + 1)]
@@ -88,7 +95,7 @@ class Case:
                     "CREATE TABLE %s1 (gone int, name text, hits int, doubled int GENERATED ALWAYS AS (hits * 2) STORED, %s, n int, op text%s)" % (name, ", ".join("k%d %s" % (i, t[0]) for i, t in reversed(list(enumerate(self.types)))), ", CONSTRAINT %s_hits_check CHECK (hits < 60)" % name if self.check else ""),
                     "ALTER TABLE %s1 DROP gone" % name, "ALTER TABLE {0} ATTACH PARTITION {0}1 FOR VALUES WITH (modulus 2, remainder 1)".format(name)]
         out.append(("ALTER TABLE %s ADD PRIMARY KEY (%s)" if self.primary else "CREATE UNIQUE INDEX ON %s (%s)") % (name, self.key()))
-        out += [i.format(name) for i in self.indexes]
+        out += ["CREATE INDEX ON %s %s" % (name, definition) for definition, _ in self.indexes]
         return out
 
     def triggers(self, name):
@@ -125,7 +132,16 @@ class Case:
             assignments = ["%s = excluded.%s" % (c, c) for c in self.set or []]
         same = " AND ".join("old.k%d = new.k%d" % (i, i) for i in range(self.nkeys))
         where = self.where or "true"
-        action = "DO UPDATE SET %s WHERE %s" % (", ".join(assignments), sql(where)) if assignments else "DO NOTHING"
+        values = ", ".join("new." + c for c in self.columns)
+        if self.by_merge:
+            remove = "MERGE INTO o AS old USING (SELECT 1) AS one ON %s WHEN MATCHED AND (%s) THEN DELETE" % (same, where)
+            put = "MERGE INTO o AS old USING (SELECT %s) AS excluded ON %s %s WHEN NOT MATCHED THEN INSERT (%s) VALUES (%s)" % (
+                values, sql(same), "WHEN MATCHED AND (%s) THEN UPDATE SET %s" % (sql(where), ", ".join(assignments)) if assignments else "",
+                columns, ", ".join("excluded." + c for c in self.columns))
+        else:
+            remove = "DELETE FROM o old WHERE %s AND (%s)" % (same, where)
+            put = "INSERT INTO o AS old (%s) VALUES (%s) ON CONFLICT (%s) %s" % (
+                columns, values, self.key(), "DO UPDATE SET %s WHERE %s" % (", ".join(assignments), sql(where)) if assignments else "DO NOTHING")
         return """CREATE FUNCTION merge() RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
 	new staged;
@@ -137,13 +153,13 @@ BEGIN
 	FOR new IN SELECT * FROM staged ORDER BY place LOOP
 		SELECT count(*) > 0 INTO there FROM o old WHERE %s;
 		IF %s THEN
-			DELETE FROM o old WHERE %s AND (%s);
+			%s;
 			GET DIAGNOSTICS n = ROW_COUNT;
 			IF n > 0 THEN counts[3] := counts[3] + 1; ELSIF there THEN counts[4] := counts[4] + 1; INSERT INTO bad VALUES (new.place, 'duplicate'); ELSE counts[5] := counts[5] + 1; END IF;
 			CONTINUE;
 		END IF;
 		BEGIN
-			INSERT INTO o AS old (%s) VALUES (%s) ON CONFLICT (%s) %s;
+			%s;
 			GET DIAGNOSTICS n = ROW_COUNT;
 			IF n = 0 AND (%s) AND %s THEN
 				counts[5] := counts[5] + 1; -- a trigger has suppressed it
@@ -160,8 +176,7 @@ BEGIN
 		END;
 	END LOOP;
 	RETURN array_to_string(counts, '|');
-END $$""" % (same, self.delete or "false", same, where, columns, ", ".join("new." + c for c in self.columns), self.key(), action,
-             "SELECT %s FROM o old WHERE %s" % (where, same), "true" if assignments else "false")
+END $$""" % (same, self.delete or "false", remove, put, "SELECT %s FROM o old WHERE %s" % (where, same), "true" if assignments else "false")
 
 
 class Checker(CaseChecker):
@@ -172,7 +187,7 @@ class Checker(CaseChecker):
         return ["%d rows were merged by the batch" % self.in_batches]
 
     def check(self, number):
-        case = Case(self.options.seed, number)
+        case = Case(self.options.seed, number, int(self.options.rows or 0))
         self.chunk = case.random.choice(CHUNKS)
         old = self.write("old.csv", case.old)
         path = self.write("case.csv", case.rows)
@@ -201,7 +216,9 @@ class Checker(CaseChecker):
         out, err = self.sql("SET maintenance_work_mem = '%s';\n" % case.memory + "SELECT concat_ws('|', rows_loaded, rows_replaced, rows_deleted, rows_duplicate, rows_filtered, rows_rejected), coalesce(details ->> 'merged_in_batches', '0') FROM bulk_load('t', '%s', '%s');\n" % (path, json.dumps(options).replace("'", "''")) +
                             dump % "t" + "\n" + noted % "t" + "\nSELECT 'b', line_number, reason, md5(raw_line) FROM rejected ORDER BY 2;\n"
                             "SELECT count(bt_index_parent_check(c.oid, true, true)) FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid JOIN pg_class r ON r.oid = i.indrelid"
-                            " WHERE r.relname ~ '^t[0-9]*$' AND c.relkind = 'i' AND c.relam = 403 \\g /dev/null")
+                            " WHERE r.relname ~ '^t[0-9]*$' AND c.relkind = 'i' AND c.relam = 403 \\g /dev/null\n" +
+                            "".join("SELECT 'i', count(*), sum(n) FROM t WHERE {0};\nSET enable_seqscan = off; SET enable_indexscan = off; SELECT 'i', count(*), sum(n) FROM t WHERE {0}; RESET enable_seqscan; RESET enable_indexscan;\n".format(condition)
+                                    for _, condition in case.indexes))
         faults = []
         got = out.split("\n")
         if err or len(got) < 3:
@@ -217,6 +234,9 @@ class Checker(CaseChecker):
                 faults.append("rows are %s, not %s" % (got[1], expected))
             if got[2] != wanted:
                 faults.append("triggers saw something else")
+            found = [x for x in got if x.startswith("i|")]
+            if found[::2] != found[1::2] or len(found) != 2 * len(case.indexes):
+                faults.append("indexes find other rows: %s" % found)
             rejected = [x for x in got if x.startswith("b|")]
             if rejected != bad:
                 faults.append("rejected are %s, not %s" % ([x for x in rejected if x not in bad], [x for x in bad if x not in rejected]))
@@ -228,4 +248,4 @@ class Checker(CaseChecker):
 
 
 if __name__ == "__main__":
-    main(Checker, __doc__)
+    main(Checker, __doc__, [("--rows", "so many rows in each table and file")])
