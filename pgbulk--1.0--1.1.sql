@@ -6,43 +6,8 @@
 -- their argument types (NULLIF and CASE x WHEN, too, which look for an "="):
 -- an exact match in pg_catalog, which is searched first, comes before any other.
 
--- What returns another row than before is made anew, and so loses what has been granted on it, or
--- revoked.  To grant that here would make it the extension's own, which dumps leave out: it is told.
-DO $$
-DECLARE
-  statements pg_catalog.text;
-BEGIN
-  WITH objects AS (
-    SELECT pg_catalog.format('FUNCTION %s.%I(%s)'::pg_catalog.text, p.pronamespace::pg_catalog.regnamespace, p.proname,
-                             pg_catalog.oidvectortypes(p.proargtypes)) AS object, p.proowner AS owner,
-           coalesce(p.proacl, pg_catalog.acldefault('f'::"char", p.proowner)) AS acl
-    FROM pg_catalog.pg_proc p
-    WHERE p.oid = ANY (ARRAY['bulk_load(pg_catalog.regclass,pg_catalog.text,pg_catalog.jsonb)'::pg_catalog.regprocedure::pg_catalog.oid,
-                             'bulk_load(pg_catalog.regclass,pg_catalog.text[],pg_catalog.jsonb)'::pg_catalog.regprocedure::pg_catalog.oid,
-                             'bulk_load_query(pg_catalog.regclass,pg_catalog.text,pg_catalog.jsonb)'::pg_catalog.regprocedure::pg_catalog.oid,
-                             'bulk_load_retry(pg_catalog.regclass,pg_catalog.regclass,pg_catalog.int8,pg_catalog.jsonb)'::pg_catalog.regprocedure::pg_catalog.oid])
-    UNION ALL
-    SELECT pg_catalog.format('%s.%I'::pg_catalog.text, c.relnamespace::pg_catalog.regnamespace, c.relname), c.relowner, c.relacl
-    FROM pg_catalog.pg_class c
-    WHERE c.oid = ANY (ARRAY['bulk_load_progress'::pg_catalog.regclass::pg_catalog.oid, 'bulk_load_progress_wide'::pg_catalog.regclass::pg_catalog.oid])
-  ), lost AS (
-    SELECT pg_catalog.format('REVOKE ALL ON %s FROM PUBLIC;'::pg_catalog.text, o.object) AS statement, o.object, 0 AS place
-    FROM objects o
-    WHERE NOT EXISTS (SELECT FROM pg_catalog.aclexplode(o.acl) a WHERE a.grantee = 0::pg_catalog.oid)
-    UNION ALL
-    SELECT pg_catalog.format('GRANT %s ON %s TO %I%s;'::pg_catalog.text, a.privilege_type, o.object, r.rolname,
-                             CASE WHEN a.is_grantable THEN ' WITH GRANT OPTION' END), o.object, 1
-    FROM objects o CROSS JOIN LATERAL pg_catalog.aclexplode(o.acl) a JOIN pg_catalog.pg_roles r ON r.oid = a.grantee
-    WHERE a.grantee <> o.owner
-  )
-  SELECT pg_catalog.string_agg(l.statement, E'\n'::pg_catalog.text ORDER BY l.object, l.place, l.statement)
-  INTO statements
-  FROM lost l;
-  IF statements IS NOT NULL THEN
-    RAISE WARNING 'privileges on functions or views that are made anew are lost'
-      USING HINT = 'To have them again: '::pg_catalog.text || E'\n'::pg_catalog.text || statements;
-  END IF;
-END $$;
+-- What returns another row than before is made anew.  What has been granted on it, or revoked, is
+-- lost: to grant it here would make it the extension's own, which dumps leave out.
 DROP VIEW bulk_load_progress;
 DROP VIEW bulk_load_progress_wide;
 DROP FUNCTION bulk_load(pg_catalog.regclass, pg_catalog.text, pg_catalog.jsonb);
