@@ -106,8 +106,10 @@ static void
 show_rows(Load *load, int64 bytes, int64 loaded, int64 filtered)
 {
 	int64		rejected = rejects_total(load->rejects);
-	double		part = part_read(load, bytes, loaded + filtered + rejected);
+	double		part;
 
+	filtered += load->late.filtered;
+	part = part_read(load, bytes, loaded + filtered + rejected);
 	look_ahead(load, part, loaded);
 	progress_update(&load->progress, part, bytes, loaded, filtered, rejected);
 }
