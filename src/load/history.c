@@ -70,14 +70,19 @@ history_hashes(const History *history)
 		(once == BULK_ONCE_NONE || once == BULK_ONCE_PATH || once == BULK_ONCE_IMPORT);
 }
 
-/* The key of a file that has been loaded; what was read in part is read once more. */
+/*
+ * The key of a file that has been loaded, which must be the one that was looked at before: it may
+ * have been opened earlier.  What was read in part, or not at all, is read once more.
+ */
 static void
 find_key(HistoryFile *file, const Source *source)
 {
-	const FileStamp *hashed = &source->hashed[file->number - 1];
+	const FileStamp *opened = &source->hashed[file->number - 1];
 
-	if (hashed->hashed && file_is_same(&file->stamp, hashed))
-		file->key = hashed->key;
+	if (opened->inode != 0 && !file_is_same(&file->stamp, opened))
+		content_refuse_changed(file->path);
+	if (opened->hashed)
+		file->key = opened->key;
 	else
 		history_read_file(file);
 }

@@ -20,8 +20,8 @@
 /* As much as stays in the caches until it is hashed. */
 #define PIECE (256 * 1024)
 
-static void
-refuse_changed(const char *path)
+void
+content_refuse_changed(const char *path)
 {
 	ereport(ERROR,
 			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
@@ -100,7 +100,7 @@ content_read(const char *path, FileStamp *stamp, ContentKey *key)
 	*key = content_hash_key(&hash);
 	if (!stamp_file(fd, path, &after) || !file_is_same(stamp, &after) ||
 		hash.length != (uint64) stamp->size)
-		refuse_changed(path);
+		content_refuse_changed(path);
 	pfree(piece);
 	CloseTransientFile(fd);
 	return true;
@@ -206,7 +206,7 @@ content_read_tail(const char *path, FileStamp *stamp, ContentTail *tail)
 
 		n = Min((int64) n, left);
 		if (n == 0)
-			refuse_changed(path);
+			content_refuse_changed(path);
 		if (left == stamp->size)
 			check_plain(path, piece, n);
 		left -= n;
@@ -243,7 +243,7 @@ open_part(const ContentPart *part, const char *path, int64 offset)
 	FileStamp	now;
 
 	if (!stamp_file(fd, path, &now) || !file_is_same(&part->stamp, &now))
-		refuse_changed(path);
+		content_refuse_changed(path);
 	if (lseek(fd, offset, SEEK_SET) < 0)
 		ereport(ERROR,
 				(errcode_for_file_access(),
@@ -312,7 +312,7 @@ content_part_seek(ContentPart *part, const char *path, int64 begin)
 
 		n = Min((int64) n, begin - part->begin);
 		if (n == 0)
-			refuse_changed(path);
+			content_refuse_changed(path);
 		content_hash_add(&part->begin_hash, piece, n);
 		part->begin_lines += count_lines(piece, n);
 		part->begin += n;
@@ -358,14 +358,14 @@ content_part_find(ContentPart *part, const char *path, RowEnds ends)
 		ends.end = ends.bytes;
 		ends.end_lines = ends.lines;
 		if (part->begin + ends.end != part->stamp.size)
-			refuse_changed(path);
+			content_refuse_changed(path);
 	}
 	part->end = part->begin + ends.end;
 	part->end_lines = part->begin_lines + ends.end_lines;
 	part->key = content_hash_key(&part->end_hash);
 	if (part->end == part->stamp.size &&
 		(part->key.high != part->whole.high || part->key.low != part->whole.low))
-		refuse_changed(path);
+		content_refuse_changed(path);
 	pfree(piece);
 	CloseTransientFile(fd);
 }
@@ -382,5 +382,5 @@ content_check(const char *path, const FileStamp *stamp)
 	FileStamp	now;
 
 	if (!stamp_file(-1, path, &now) || !file_is_same(stamp, &now))
-		refuse_changed(path);
+		content_refuse_changed(path);
 }

@@ -83,7 +83,10 @@ extern void content_part_find(ContentPart *part, const char *path, RowEnds ends)
 /* How a file is now.  False: it is no regular one.  Errors: those of files. */
 extern bool content_stamp(const char *path, FileStamp *stamp);
 
-/* After the load: raises an error where the file is not what was read then. */
+/* Raises the error, 55000, for a file that is not what was read before. */
+extern void content_refuse_changed(const char *path);
+
+/* After the load: raises it where the file is not what was read then. */
 extern void content_check(const char *path, const FileStamp *stamp);
 
 #endif							/* PGBULK_CONTENT_H */

@@ -149,6 +149,7 @@ begin_hash(Source *source, int number)
 	if (source->hashed == NULL || source->stream->stamp.size < 0 ||
 		source->hashed[number].hashed)
 		return;
+	source->hashed[number] = source->stream->stamp;
 	content_hash_begin(&source->hash);
 	source->stream->hash = &source->hash;
 }
@@ -520,11 +521,11 @@ source_take_hash(Source *source, int number, const FileStamp *stamp, const Conte
 
 	if (hashed->hashed)
 		return;
+	*hashed = *stamp;
 	if (stamp->hashed)
-		*hashed = *stamp;
-	else if (hash->length == (uint64) stamp->size)
+		return;
+	if (hash->length == (uint64) stamp->size)
 	{
-		*hashed = *stamp;
 		hashed->hashed = true;
 		hashed->key = content_hash_key(hash);
 	}

@@ -60,7 +60,7 @@ typedef struct Source
 	BufFile   **copies;			/* by number, of what cannot be read again; or NULL */
 	int64		bytes_before;	/* of the files before the open one */
 	int64	   *begins;			/* by number, of those before each; -1: not opened; or NULL */
-	FileStamp  *hashed;			/* by number, files of which all bytes have been hashed; or NULL */
+	FileStamp  *hashed;			/* by number, files as they were opened, and their keys; or NULL */
 	ContentHash hash;			/* of the open one, as far as it has been read */
 	int			current;		/* index in paths of the open file, -1 before the first */
 	const char *path;			/* NULL: none is open */

@@ -172,6 +172,30 @@ cmp_ok($in_part, '>', 0, 'crashes have left files that were loaded in part');
 my @errors = grep { /^ERROR:/ && !/could not (open|stat) file|changed while it was read|no file matches/ } split /\n/, slurp_file(data_dir() . '/errors');
 is("@errors", '', 'no load has failed but for the crashes, and for files that went meanwhile');
 
+# -- a file that is replaced while the load that has opened it waits for the table
+{
+	my ($load, $other) = map { PgBulk::Session->new($node) } 1 .. 2;
+	my $path = data_file('replaced.csv', 1, "1\n2\n");
+
+	$node->safe_psql('postgres', 'CREATE TABLE replaced (n int)');
+	foreach my $options ('{"history": true}', '{"once": "path"}', '{"once": true}')
+	{
+		$other->ask('BEGIN; LOCK TABLE replaced');
+		$load->send("SELECT rows_loaded FROM bulk_load('replaced', '$path', '$options')");
+		wait_for('the load waits', sub {
+			$node->safe_psql('postgres', "SELECT count(*) FROM pg_locks WHERE pid = $load->{pid} AND NOT granted") eq '1' });
+		rename data_file('new.csv', 1, "3\n4\n"), $path or die;
+		$other->ask('COMMIT');
+		$load->wait;
+		# what is remembered is what was loaded, or nothing is
+		$node->safe_psql('postgres', qq{SELECT bulk_load('replaced', '$path', '{"once": true}')});
+		is($node->safe_psql('postgres', 'SELECT count(*) FROM replaced WHERE n IN (3, 4)'), 2, "$options: the new file's rows are there once");
+		$node->safe_psql('postgres', "TRUNCATE replaced; SELECT bulk_load_forget('replaced')");
+		data_file('replaced.csv', 1, "1\n2\n");
+	}
+	$_->close foreach ($load, $other);
+}
+
 # -- a dump and restore: tables have other OIDs, and what was loaded is known
 $node->safe_psql('postgres', 'CREATE TABLE other (n int)');
 $node->safe_psql('postgres', "SELECT bulk_load('other', '$folder/f1.csv', '{\"once\": true}'); DROP TABLE other");
