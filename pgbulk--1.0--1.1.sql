@@ -516,3 +516,32 @@ BEGIN ATOMIC
 END;
 COMMENT ON FUNCTION bulk_load_timeline(jsonb) IS
   'where the time of a load went, by phase and index, as a picture: of the last load of this session, or of the details given';
+
+-- For people: with up to ten billion rows loaded, psql's line has at most 100 columns.
+CREATE FUNCTION bulk_load_summary(
+  result jsonb DEFAULT pg_catalog.to_jsonb(bulk_load_last()),
+  OUT loaded bigint,
+  OUT rejected bigint,
+  OUT duplicate bigint,
+  OUT replaced bigint,
+  OUT deleted bigint,
+  OUT filtered bigint,
+  OUT size text,
+  OUT seconds numeric,
+  OUT writer text)
+RETURNS SETOF record
+LANGUAGE sql STABLE PARALLEL SAFE
+BEGIN ATOMIC
+  SELECT pg_catalog.jsonb_extract_path_text(result, 'rows_loaded')::pg_catalog.int8,
+         pg_catalog.jsonb_extract_path_text(result, 'rows_rejected')::pg_catalog.int8,
+         pg_catalog.jsonb_extract_path_text(result, 'rows_duplicate')::pg_catalog.int8,
+         pg_catalog.jsonb_extract_path_text(result, 'rows_replaced')::pg_catalog.int8,
+         pg_catalog.jsonb_extract_path_text(result, 'rows_deleted')::pg_catalog.int8,
+         pg_catalog.jsonb_extract_path_text(result, 'rows_filtered')::pg_catalog.int8,
+         pg_catalog.replace(pg_catalog.pg_size_pretty(pg_catalog.jsonb_extract_path_text(result, 'bytes_read')::pg_catalog.int8), 'bytes'::pg_catalog.text, 'B'::pg_catalog.text),
+         pg_catalog.round(extract(epoch FROM pg_catalog.jsonb_extract_path_text(result, 'elapsed')::pg_catalog.interval), 3),
+         pg_catalog.jsonb_extract_path_text(result, 'writer')
+  WHERE pg_catalog.jsonb_extract_path_text(result, 'rows_read') IS NOT NULL;
+END;
+COMMENT ON FUNCTION bulk_load_summary(jsonb) IS
+  'the result of a load on one line of a screen: of the last load of this session, or of the result given';

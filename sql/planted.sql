@@ -14,10 +14,10 @@ END $$;
 SELECT pg_temp.put('csv', E'1,one,1.5,2024-01-01\n2,two,x,2024-01-02\n3,three,3.5,2024-01-03\n1,again,1.5,2024-01-04\n9,orphan,1,2024-01-05\n') AS f \gset
 SELECT pg_temp.put('ctl', E'OUTPUT = public.planted_t\nINPUT = /tmp/none.csv\nTYPE = CSV\n') AS ctl \gset
 
--- what the script's views run, and its function in SQL
+-- what the script's views run, and its functions in SQL
 CREATE TABLE planted_names AS
-SELECT DISTINCT m[1] AS name, 'f' AS kind FROM regexp_matches(concat(pg_get_viewdef('bulk_load_progress_wide'), pg_get_viewdef('bulk_load_progress'), pg_get_function_sqlbody('bulk_load_timeline'::regproc)), '([a-z_]+)\(', 'g') m
-UNION SELECT DISTINCT m[1], 'o' FROM regexp_matches(concat(pg_get_viewdef('bulk_load_progress_wide'), pg_get_viewdef('bulk_load_progress'), pg_get_function_sqlbody('bulk_load_timeline'::regproc)), '(?<= )([-+*/<>=&|]+)(?= )', 'g') m WHERE m[1] <> '=>';
+SELECT DISTINCT m[1] AS name, 'f' AS kind FROM regexp_matches(concat(pg_get_viewdef('bulk_load_progress_wide'), pg_get_viewdef('bulk_load_progress'), pg_get_function_sqlbody('bulk_load_timeline'::regproc), pg_get_function_sqlbody('bulk_load_summary'::regproc)), '([a-z_]+)\(', 'g') m
+UNION SELECT DISTINCT m[1], 'o' FROM regexp_matches(concat(pg_get_viewdef('bulk_load_progress_wide'), pg_get_viewdef('bulk_load_progress'), pg_get_function_sqlbody('bulk_load_timeline'::regproc), pg_get_function_sqlbody('bulk_load_summary'::regproc)), '(?<= )([-+*/<>=&|]+)(?= )', 'g') m WHERE m[1] <> '=>';
 SELECT count(*) > 7 AS functions FROM planted_names WHERE kind = 'f';
 SELECT count(*) > 7 AS operators FROM planted_names WHERE kind = 'o';
 
@@ -168,6 +168,7 @@ SELECT rows_loaded, rows_filtered FROM bulk_load('public.planted_t'::pg_catalog.
 SELECT format, encoding, rows_sampled FROM bulk_inspect(:'f'::pg_catalog.text, '{}'::pg_catalog.jsonb);
 SELECT obstacles FROM bulk_load_control(:'ctl'::pg_catalog.text);
 SELECT pg_catalog.count(phase) OPERATOR(pg_catalog.>=) 5::pg_catalog.int8 AS timeline FROM bulk_load_timeline();
+SELECT loaded, writer FROM bulk_load_summary();
 SELECT is_called AS planted_called FROM planted.calls;
 
 -- but a condition, and a query, are the caller's own: they see what the caller sees

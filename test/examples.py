@@ -25,7 +25,7 @@ A comment on a line before the fence says what a block cannot do otherwise:
 <!-- example: not run: REASON -->
 <!-- example: from PostgreSQL 17 -->       the server must be that new
 <!-- example: may be empty -->             no rows are no failure
-<!-- example: numbers differ -->           digits of a session do not count
+<!-- example: numbers differ -->           digits of a session, and units of bytes, do not count
 <!-- example: printed -->                  (of a block without a language) what the block
                                            before it prints, judged like a session
 
@@ -286,7 +286,7 @@ def normal(text, mark):
     """Lines without what differs from run to run, or by the width of a table."""
     text = re.sub(r"\d\d:\d\d:\d\d\.\d+", "TIME", text)
     if mark == "numbers differ":
-        text = re.sub(r"\d+", "0", text)
+        text = re.sub(r"\b0 [kMG]?B\b", "0 B", re.sub(r"\d+", "0", text))
     lines = (re.sub(r"-{2,}", "-", re.sub(r" {2,}", " ", line)).rstrip() for line in text.splitlines())
     return [line for line in lines if line]
 
