@@ -8,6 +8,8 @@ import os
 import random
 import uuid
 
+import hits
+
 BATCH = 50_000
 
 
@@ -116,9 +118,6 @@ EXTRACT = (["int"] * 8 + ["bigint"] * 3 + ["numeric(12,2)"] * 6 + ["date"] * 3 +
            ["boolean"] * 2 + ["text"] * 6)
 
 
-# as a web site's log of visits has them: 105, most of them numbers
-HITS_TYPES = ["bigint"] + random.Random("hits").sample(
-    ["bigint", "int", "smallint", "text", "timestamp", "date", "char(3)"], 104, counts=[6, 19, 46, 25, 4, 1, 3])
 # whose rows are, and are not, short enough for the server to leave each value as it is
 WIDE_TYPES = ["int", "numeric(12,2)", "date", "timestamp", "boolean", "text", "float8", "smallint", "boolean", "int"] * 30
 WIDER_TYPES = ["int", "bigint", "numeric(12,2)", "date", "timestamp", "boolean", "text", "float8", "smallint", "uuid"] * 30
@@ -156,10 +155,6 @@ def mixed(rnd, rows, kinds):
 def extract(rnd, rows):
     """29 columns as an ERP system exports them"""
     return mixed(rnd, rows, EXTRACT)
-
-
-def hits(rnd, rows):
-    return mixed(rnd, rows, HITS_TYPES)
 
 
 def wide(rnd, rows):
@@ -258,5 +253,5 @@ NEWEST, LATEST = (DataSet(make, 750_000, VOTES + ", day int") for make in (newes
 DOCUMENTS = DataSet(documents, 7_500_000, VOTES + ", doc jsonb")
 READINGS, READINGS_IN_ORDER = (DataSet(make, 2_000_000, "place int, n bigint, value float8, at timestamp") for make in (readings, readings_in_order))
 COMMENTS = DataSet(comments, 2_000_000, "id int, author text, title text, body text")
-HITS, WIDE, WIDER = (DataSet(make, rows, numbered(kinds), tab=True) for make, rows, kinds in (
-    (hits, 250_000, HITS_TYPES), (wide, 60_000, WIDE_TYPES), (wider, 60_000, WIDER_TYPES)))
+WIDE, WIDER = (DataSet(make, 60_000, numbered(kinds), tab=True) for make, kinds in ((wide, WIDE_TYPES), (wider, WIDER_TYPES)))
+HITS = DataSet(hits.clickbench, 250_000, hits.TABLE)

@@ -14,6 +14,7 @@ import time
 
 import databases
 import datasets
+import tpch
 from beside import beside_clients
 from indexed import COLUMNS, INDEXES, Method, bulk_load, copy, literal, load
 from in_use import VOTES, Case, filled
@@ -174,6 +175,13 @@ def application(bench):
     yield from each_statement(bench, script)
 
 
+def orders(bench):
+    """TPC-H's eight tables"""
+    scale = bench.args.percent / 100
+    made = restored("tpch", lambda b: by_script(tpch.script(b.args.data, scale)), lambda _: 0, "dump of TPC-H's tables")
+    yield from made(bench)
+
+
 def each_statement(bench, script):
     """how much longer single statements take"""
     heard = {"stock": [], "pgbulk": []}
@@ -306,5 +314,5 @@ def indexes(bench):
 
 CASES = {f"restore_{name}": make for name, make in {
     "votes": votes("en_US"), "votes_c": votes("C", "LOCALE 'C'"), "votes_icu": votes("ICU", "LOCALE_PROVIDER icu ICU_LOCALE 'en-US'"),
-    "application": application, "pgbench": pgbench, "orders": generated(databases.orders, "orders of integers"),
+    "application": application, "pgbench": pgbench, "tpch": orders,
     "clients": clients, "file": file, "append": append, "few": few, "index": indexes}.items()}

@@ -3,12 +3,12 @@
 bulk_load has its defaults.  Where a table has indexes or keys, COPY goes to the table without them, and they are built then, as is
 usual: with two workers, and in as much memory as bulk_load has.
 """
-import os
 import sys
 
-import databases
 import datasets
 import duck
+import hits
+import tpch
 from in_use import DROP, Case
 from indexed import INDEXES, Method, bulk_load, literal, memory
 from measure import psql
@@ -97,47 +97,41 @@ def trigrams(bench):
     yield from votes("votes, a GIN index of trigrams", part=0.1, later=["CREATE INDEX ON target USING gin (link gin_trgm_ops)"])(bench)
 
 
-# ---- eight tables after the benchmark TPC-H
-
-# what of them suits a run of seconds
+# what of TPC-H's tables suits a run of seconds
 SCALE = 0.3
 
 
-def orders_files(bench):
-    """-> each table and its file, in an order in which those referred to come first; made once"""
-    tables, scale = list(databases.ORDERS_KEYS), SCALE * bench.args.percent / 100
-    paths = {name: os.path.join(bench.args.data, f"orders-{scale:g}-{name}.tsv") for name in tables}
-    if not all(map(os.path.exists, paths.values())):
-        os.makedirs(bench.args.data, exist_ok=True)
-        out = None
-        for chunk in databases.orders(scale):
-            if chunk.startswith("COPY "):
-                name = chunk.split()[1]
-                out = open(paths[name] + ".new", "w", encoding="utf-8", newline="")
-            elif chunk == "\\.\n":
-                out.close()
-                os.rename(paths[name] + ".new", paths[name])
-                out = None
-            elif out:
-                out.write(chunk)
-    return paths
-
-
-def orders(title, keys):
+def eight_tables(title, keys):
     def cases(bench):
-        paths = orders_files(bench)
-        rows = sum(sum(1 for _ in open(path, "rb")) for path in paths.values())
-        made = [f"DROP TABLE IF EXISTS {', '.join(paths)} CASCADE", *databases.ORDERS.strip().rstrip(";").split(";\n")]
+        paths = tpch.files(bench.args.data, SCALE * bench.args.percent / 100)
+        rows = sum(map(lines_of, paths.values()))
+        made = [f"DROP TABLE IF EXISTS {', '.join(paths)} CASCADE", *tpch.tables()]
         digest = " UNION ALL ".join(f"SELECT count(*), sum(hash_record_extended(t, 0)::numeric) FROM {name} t" for name in paths)
         yield Case(title, {
             "COPY, then keys" if keys else "COPY": Method(made, [
                 *SETTINGS, *(f"COPY {table} FROM {literal(path)}" for table, path in paths.items()), *keys]),
             "bulk_load": Method(made + keys, [
                 *SETTINGS, *(bulk_load(table, path, {"format": "text"}) for table, path in paths.items())]),
-        }, rows, paths["lineitem"], digest, done=made[:1])
-        definitions = {d.split()[2]: d.split("(", 1)[1] for d in databases.ORDERS.split(";\n") if d.strip()}
-        duck.beside(bench, title, [duck.Source(path, duck.columns(definitions[t]), "\t", "\\N") for t, path in paths.items()], rows)
+        }, rows, list(paths.values()), digest, done=made[:1])
+        duck.beside(bench, title, [duck.Source(path, tpch.columns(name), "\t", "\\N") for name, path in paths.items()], rows)
     return cases
+
+
+def lines_of(path):
+    with open(path, "rb") as file:
+        return sum(1 for _ in file)
+
+
+def visits(bench):
+    """ClickBench's table, with the real rows where there are some"""
+    path, rows = (bench.args.hits, lines_of(bench.args.hits)) if bench.args.hits else bench.file(datasets.HITS)
+    before = [DROP, f"CREATE TABLE target ({hits.TABLE})"]
+    title = "ClickBench's 105 columns, its rows" if bench.args.hits else "105 columns like ClickBench's"
+    yield Case(title, {
+        "COPY": Method(before, [*SETTINGS, f"COPY target FROM {literal(path)}"]),
+        "bulk_load": Method(before, [*SETTINGS, bulk_load("target", path, {"format": "text"})]),
+    }, rows, path)
+    duck.beside(bench, title, [duck.Source(path, hits.COLUMNS, "\t", "\\N")], rows)
 
 
 CASES = {f"shapes_{name}": make for name, make in {
@@ -155,9 +149,9 @@ CASES = {f"shapes_{name}": make for name, make in {
     "gin_jsonb": shape("documents, a GIN index of jsonb", datasets.DOCUMENTS, 0.1, later=["CREATE INDEX ON target USING gin (doc jsonb_path_ops)"]),
     **{f"indexes_{name}": three_indexes(collation) for name, collation in {
         "en_us": "en_US", "c": "C", "icu": "en-US-x-icu", "builtin": "pg_c_utf8"}.items()},
-    "orders": orders("eight tables like TPC-H's, without keys", []),
-    "orders_keys": orders("eight tables like TPC-H's, primary and foreign keys", databases.orders_keys() + databases.orders_references()),
-    "hits": shape("105 columns like ClickBench's", datasets.HITS, 1),
+    "tpch_bare": eight_tables("eight tables like TPC-H's, without keys", []),
+    "tpch_keys": eight_tables("eight tables like TPC-H's, primary and foreign keys", tpch.keys() + tpch.references()),
+    "hits": visits,
     "wide": shape("300 columns, rows below 2 kB", datasets.WIDE, 1),
     "wide_toast": shape("300 columns, rows of 3 kB", datasets.WIDER, 1),
 }.items()}
