@@ -8,6 +8,7 @@ import collections
 import contextlib
 import csv
 import functools
+import json
 import os
 import statistics
 import subprocess
@@ -20,6 +21,7 @@ import in_use
 import indexed
 import larger
 import restore
+import scaling
 import shapes
 import sources
 import value_types
@@ -280,12 +282,12 @@ class Bench:
 
     def write(self):
         os.makedirs(self.args.out, exist_ok=True)
-        with open(os.path.join(self.args.out, "results.csv"), "w", newline="") as f:
+        with open(os.path.join(self.args.out, self.args.name + ".csv"), "w", newline="") as f:
             w = csv.writer(f, lineterminator="\n")
-            w.writerow(["server", "pgbulk", "cores", "data", "method", "round", "seconds", "rows", "bytes", "processor", "wal"])
+            w.writerow(["server", "pgbulk", "cores", "data", "method", "round", "seconds", "rows", "bytes", "processor", "wal", "phases"])
             for name, method, n, run, rows, size in self.runs:
                 w.writerow([self.server, self.version, os.cpu_count(), name, method, n, f"{run.seconds:.5f}", rows, size,
-                            "" if run.cpu is None else f"{run.cpu:.2f}", run.wal])
+                            "" if run.cpu is None else f"{run.cpu:.2f}", run.wal, json.dumps(run.phases) if run.phases else None])
 
 
 def main():
@@ -296,12 +298,14 @@ def main():
     p.add_argument("--rounds", type=int, default=5)
     p.add_argument("--minutes", type=float, help="fewer rounds of in_use, and of restore, if these would take longer")
     p.add_argument("--only", default="")
+    p.add_argument("--name", default="results", help="of the file of results")
+    p.add_argument("--hits", help="ClickBench's file, or the first lines of it")
     p.add_argument("--restart", required=True, help="command that restarts the server")
     args = p.parse_args()
     wanted = [w for w in args.only.split(",") if w]
     known = [d.name for d in datasets.ALL] + ["bad", "sources", "indexed", "indexed_c", "append", "double", "foreign_key",
                                               "duplicates", "in_use", "restore", *in_use.CASES, *restore.CASES,
-                                              "types", *value_types.CASES, "shapes", *shapes.CASES, "larger", *larger.CASES]
+                                              "types", *value_types.CASES, "shapes", *shapes.CASES, "scaling", *scaling.CASES, "larger", *larger.CASES]
     for w in wanted:
         if w not in known and not any(in_use.is_wanted(name, [w]) for name in known):
             sys.exit(f"no data set \"{w}\"; there are: {', '.join(known)}")
@@ -319,7 +323,8 @@ def main():
     b.cases(restore.CASES, wanted or known)
     b.cases(value_types.CASES, wanted or known)
     b.cases(shapes.CASES, wanted or known)
-    b.cases(larger.CASES, wanted)       # only if asked for: it takes hours
+    b.cases(scaling.CASES, wanted)      # only if asked for: what they say is for machines with more cores
+    b.cases(larger.CASES, wanted)       # and they take hours
     b.write()
     b.report()
     if b.differ:

@@ -6,8 +6,9 @@ import time
 
 from indexed import literal
 
-# cpu and wal: None where they were not measured
-Run = collections.namedtuple("Run", "seconds cpu wal", defaults=(None, None))
+# cpu and wal: None where they were not measured; phases: of a load whose details were asked for, each phase with its seconds,
+# and those of all its processes on a CPU and idle
+Run = collections.namedtuple("Run", "seconds cpu wal phases", defaults=(None, None, None))
 
 
 def psql(*statements):

@@ -1,60 +1,117 @@
-"""results.csv to results.svg: how many times as fast as COPY, a bar each.
+"""Results of the benchmark as plots.
 
-    plot.py RESULTS.CSV RESULTS.SVG
+    plot.py RESULTS.CSV PLOT.SVG [FIGURE]
+
+Without the name of a figure: how many times as fast as COPY, a bar each, for the README.  With it: load, indexes and restore show all
+that was measured, beside the first method of each data set; scaling shows what more processes gain, and would.
 """
 import collections
 import csv
+import math
 import statistics
 import sys
 
 import matplotlib
 
+import paper
+
 matplotlib.use("svg")
 import matplotlib.pyplot as plt  # noqa: E402
 
-COPY, OURS, OTHERS = "#b8bec6", "#2f6fb3", "#d9a441"
+STOCK, OURS, OTHERS = "#b8bec6", "#2f6fb3", "#d9a441"
+LINE, INK = "#8a9099", "#333333"
+TITLES = {"load": "Loads", "indexes": "Loads with indexes and keys, CREATE INDEX", "restore": "Restores, COPY by clients"}
+# bounds rather than ways to do it
+NO_METHOD = ("parsing", "alone")
 
 
-def main(source, target):
-    times = collections.OrderedDict()
-    with open(source, newline="") as f:
-        for r in csv.DictReader(f):
-            times.setdefault(r["data"], collections.OrderedDict()).setdefault(r["method"], []).append(float(r["seconds"]))
-            server, cores = r["server"], r["cores"]
-    bars = []                               # label, ratio, seconds, colour; None between the sets
+def bars_of(times, figure):
+    """-> label, ratio, seconds, colour of each bar; between the sets a text, of a figure the set's name"""
+    bars = []
     for data, methods in times.items():
-        if "COPY" not in methods:
+        methods = {method: statistics.median(t) for method, t in methods.items() if not any(word in method for word in NO_METHOD)}
+        first = next(iter(methods)) if figure else "COPY"
+        if first not in methods:
             continue
-        base = statistics.median(methods["COPY"])
-        bars += [None] if bars else []
-        for method, t in methods.items():
-            if "parsing" in method:
-                continue
-            m = statistics.median(t)
-            colour = COPY if method == "COPY" else OURS if method.startswith("bulk_load") else OTHERS
-            bars.append((f"{data}: {method}", base / m, m, colour))
-    if not bars:
-        sys.exit("no data set has COPY to compare with")
-    plt.rcParams.update({"font.family": "sans-serif", "font.size": 10, "svg.fonttype": "none", "svg.hashsalt": "pgbulk"})
-    fig, ax = plt.subplots(figsize=(7.5, 0.34 * len(bars) + 0.9))
-    fig.patch.set_facecolor("white")
-    for y, bar in enumerate(bars):
-        if bar:
-            label, ratio, seconds, colour = bar
-            ax.barh(y, ratio, color=colour, height=0.82)
-            # beside the bar, over the line that is COPY's
-            ax.annotate(f"{ratio:.2f} ×   ({seconds:.2f} s)", (ratio, y), xytext=(6, 0), textcoords="offset points", va="center",
-                        color="#333333", bbox={"facecolor": "white", "edgecolor": "none", "pad": 1})
-    ax.set_yticks([y for y, b in enumerate(bars) if b], [b[0] for b in bars if b])
-    ax.invert_yaxis()
-    ax.axvline(1, color="#8a9099", linewidth=0.8, zorder=0)
-    ax.set_xlim(0, max(b[1] for b in bars if b) * 1.3)
-    # as wide as the picture, which the bars are not
-    fig.suptitle(f"Speed beside COPY, PostgreSQL {server}, {cores} cores (median; longer is faster)", x=0.02, ha="left", fontsize=11)
+        bars += [data] if figure else [""] if bars else []
+        for method, seconds in methods.items():
+            colour = STOCK if method == first else OURS if method.startswith(("bulk_load", "pgbulk")) else OTHERS
+            bars.append((method if figure else f"{data}: {method}", methods[first] / seconds, seconds, colour))
+    return bars
+
+
+def plain_axes(ax):
     ax.tick_params(length=0)
-    ax.set_xticks([])
     for side in ax.spines.values():
         side.set_visible(False)
+
+
+def draw_bars(bars, title):
+    fig, ax = plt.subplots(figsize=(7.5, 0.34 * len(bars) + 0.9))
+    for y, bar in enumerate(bars):
+        if isinstance(bar, str):
+            ax.annotate(bar, (0, y), xytext=(0, 0), textcoords="offset points", va="center", fontweight="bold", color=INK)
+        else:
+            _, ratio, seconds, colour = bar
+            ax.barh(y, ratio, color=colour, height=0.82)
+            # beside the bar, over the line that is the first method's
+            ax.annotate(f"{ratio:.2f} ×   ({seconds:.2f} s)", (ratio, y), xytext=(6, 0), textcoords="offset points", va="center",
+                        color=INK, bbox={"facecolor": "white", "edgecolor": "none", "pad": 1})
+    drawn = [(y, bar) for y, bar in enumerate(bars) if not isinstance(bar, str)]
+    ax.set_yticks([y for y, _ in drawn], [bar[0] for _, bar in drawn])
+    ax.set_ylim(len(bars) - 0.4, -0.6)
+    ax.axvline(1, color=LINE, linewidth=0.8, zorder=0)
+    ax.set_xlim(0, max(bar[1] for _, bar in drawn) * 1.3)
+    # as wide as the picture, which the bars are not
+    fig.suptitle(title, x=0.02, ha="left", fontsize=11)
+    ax.set_xticks([])
+    plain_axes(ax)
+    return fig
+
+
+def draw_scaling(loads, title):
+    """a load each: what was measured, and what the estimate makes of it up to MOST processes"""
+    height = 2.5 * math.ceil(len(loads) / 2) + 0.8
+    fig, axes = plt.subplots(math.ceil(len(loads) / 2), 2, figsize=(7.5, height), squeeze=False)
+    counts = [1 << n for n in range(paper.MOST.bit_length())]
+    for ax, (name, load) in zip(axes.flat, loads.items()):
+        ax.plot(counts, counts, color=STOCK, linewidth=0.8)
+        ax.plot(counts, [load.gain(n) for n in counts], color=OURS, linewidth=1, linestyle="--")
+        ax.plot(load.counts, [load.seconds[1] / load.seconds[n] for n in load.counts], "o-", color=OURS, markersize=4)
+        ax.annotate(f"{load.gain(paper.MOST):.1f} ×", (paper.MOST, load.gain(paper.MOST)), xytext=(0, 5), textcoords="offset points", ha="right", color=INK)
+        ax.set_title(f"{name}: {load.seconds[1]:.2f} s by one", fontsize=10, loc="left")
+        ax.set_xscale("log", base=2)
+        ax.set_yscale("log", base=2)
+        ax.set_xticks(counts, map(str, counts))
+        ax.set_yticks(counts[:5], map(str, counts[:5]))
+        ax.set_ylim(0.8, max(20, load.gain(paper.MOST) * 1.3))
+        ax.minorticks_off()
+        plain_axes(ax)
+    for ax in list(axes.flat)[len(loads):]:
+        ax.remove()
+    fig.suptitle(title, x=0.02, ha="left", fontsize=11)
+    return fig
+
+
+def main(source, target, figure=""):
+    times = collections.OrderedDict()
+    with open(source, newline="", encoding="utf-8") as f:
+        runs = list(csv.DictReader(f))
+    for r in runs:
+        times.setdefault(r["data"], collections.OrderedDict()).setdefault(r["method"], []).append(float(r["seconds"]))
+    if not runs:
+        sys.exit("no results")
+    server, cores = f"PostgreSQL {runs[0]['server']}", f"{runs[0]['cores']} cores"
+    plt.rcParams.update({"font.family": "sans-serif", "font.size": 10, "svg.fonttype": "none", "svg.hashsalt": "pgbulk"})
+    if figure == "scaling":
+        fig = draw_scaling(paper.loads(runs), f"Times as fast by so many processes, {server}, {cores}\n(dashed: estimated; thin: if nothing were serial)")
+    else:
+        bars = bars_of(times, figure)
+        if not bars:
+            sys.exit("no data set has COPY to compare with")
+        said = f"{TITLES[figure]}, " if figure else "Speed beside COPY, "
+        fig = draw_bars(bars, f"{said}{server}, {cores} (median; longer is faster)")
+    fig.patch.set_facecolor("white")
     fig.tight_layout()
     fig.savefig(target, metadata={"Date": None})
 
