@@ -50,7 +50,8 @@ def draw_bars(bars, title):
     fig, ax = plt.subplots(figsize=(7.5, 0.34 * len(bars) + 0.9))
     for y, bar in enumerate(bars):
         if isinstance(bar, str):
-            ax.annotate(bar, (0, y), xytext=(0, 0), textcoords="offset points", va="center", fontweight="bold", color=INK)
+            ax.annotate(bar, (0, y), xytext=(0, 0), textcoords="offset points", va="center", fontweight="bold",
+                        color=INK, bbox={"facecolor": "white", "edgecolor": "none", "pad": 1})
         else:
             _, ratio, seconds, colour = bar
             ax.barh(y, ratio, color=colour, height=0.82)
