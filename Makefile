@@ -34,7 +34,8 @@ PG_CPPFLAGS = -I$(srcdir)/src -DPGBULK_VERSION=\"$(EXTVERSION)\" $(COMPRESSION_D
 # a function of the same name may call ours, and we its.  16 and later hide what is
 # not marked by themselves; 15 marks nothing.
 PG_CPPFLAGS += '-DPGDLLEXPORT=__attribute__((visibility("default")))'
-PG_CFLAGS = -fvisibility=hidden -Wall -Wextra -Wno-unused-parameter -Wno-sign-compare -Wno-missing-field-initializers
+# In C23, which newer compilers take by default, a function declared with () has no arguments; headers of 15 mean any.
+PG_CFLAGS = -std=gnu17 -fvisibility=hidden -Wall -Wextra -Wno-unused-parameter -Wno-sign-compare -Wno-missing-field-initializers
 
 # A server's options and headers are made for the compiler that has built it, gcc for most.
 PG_CFLAGS += $(if $(findstring clang,$(CC)),-Wno-unknown-warning-option -Wno-ignored-optimization-argument -Wno-ignored-attributes)

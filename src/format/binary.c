@@ -29,7 +29,7 @@ first_eol(const BulkOptions *options, bool stored)
 static void
 refuse_as_copy(const Window *window)
 {
-	static const char signature[11] = "PGCOPY\n\377\r\n\0";
+	static const char signature[11] = "PGCOPY\n\377\r\n";
 	const char *flags = window->data + sizeof(signature);
 	const char *message = "COPY file signature not recognized";
 
