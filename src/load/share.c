@@ -227,11 +227,11 @@ are_types_parallel_safe(const Converter *conv, List **checks)
 	return true;
 }
 
-/* Whether each value of a column goes through the input function of its type. */
+/* Whether each value of a column of the file goes through the input function of its type. */
 static bool
 asks_for_each_value(const Converter *conv)
 {
-	for (int i = 0; i < conv->ncolumns + conv->target->nextras; i++)
+	for (int i = 0; i < conv->ncolumns; i++)
 		if (conv->columns[i].attnum != InvalidAttrNumber && conv->columns[i].convert == NULL)
 			return true;
 	return false;

@@ -185,7 +185,7 @@ $standby->promote;
 is($standby->safe_psql('postgres', merge($_)), $merged, "$_: a merge after the promotion") foreach @tables;
 
 check_log($node, qr/terminated by signal 9|not properly shut down|terminating connection because of crash|terminating connection due to unexpected postmaster/);
-check_log($standby, qr/FATAL:  (?:could not (?:send|receive)|streaming replication receiver .* could not connect)/);
+check_log($standby, qr/FATAL:  (?:could not (?:send|receive)|could not connect to the primary|streaming replication receiver .* could not connect)/);
 check_tables($standby);
 $node->start;
 check_tables($node);
