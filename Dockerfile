@@ -10,7 +10,7 @@ ARG PG_MAJOR=18
 FROM postgres:${PG_MAJOR} AS build
 # one server's packages come from one place, so these are of its minor version
 RUN apt-get update && apt-get install -y --no-install-recommends \
-	gcc libc6-dev liblz4-dev libzstd-dev make postgresql-server-dev-${PG_MAJOR} zlib1g-dev
+	gcc libc6-dev liblz4-dev libpq-dev libzstd-dev make postgresql-server-dev-${PG_MAJOR} zlib1g-dev
 COPY . /usr/src/pgbulk
 WORKDIR /usr/src/pgbulk
 RUN make -j"$(nproc)" && make install DESTDIR=/stage

@@ -28,7 +28,10 @@ SHLIB_LINK = $(if $(filter gzip,$(COMPRESSION)),-lz) \
 	$(if $(filter lz4,$(COMPRESSION)),-llz4) \
 	$(if $(filter zstd,$(COMPRESSION)),-lzstd)
 
-PG_CPPFLAGS = -I$(srcdir)/src -DPGBULK_VERSION=\"$(EXTVERSION)\" $(COMPRESSION_DEFINES)
+# Other servers are reached by libpq, which comes with the server.
+SHLIB_LINK_INTERNAL = $(libpq)
+
+PG_CPPFLAGS = -I$(srcdir)/src -I$(libpq_srcdir) -DPGBULK_VERSION=\"$(EXTVERSION)\" $(COMPRESSION_DEFINES)
 
 # The server opens a module's symbols to all others, so that a library which has
 # a function of the same name may call ours, and we its.  16 and later hide what is

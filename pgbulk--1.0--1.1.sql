@@ -545,3 +545,33 @@ BEGIN ATOMIC
 END;
 COMMENT ON FUNCTION bulk_load_summary(jsonb) IS
   'the result of a load on one line of a screen: of the last load of this session, or of the result given';
+
+CREATE FUNCTION bulk_load_recover(
+  OUT server text,
+  OUT gid text,
+  OUT prepared timestamptz,
+  OUT state text)
+RETURNS SETOF record
+AS 'MODULE_PATHNAME', 'bulk_load_recover'
+LANGUAGE C STRICT VOLATILE PARALLEL UNSAFE;
+COMMENT ON FUNCTION bulk_load_recover() IS
+  'ends transactions that loads have left prepared on other servers, as the loads have ended';
+
+CREATE FUNCTION bulk_load_in_doubt(
+  OUT server text,
+  OUT gid text,
+  OUT prepared timestamptz,
+  OUT state text)
+RETURNS SETOF record
+AS 'MODULE_PATHNAME', 'bulk_load_in_doubt'
+LANGUAGE C STRICT VOLATILE PARALLEL UNSAFE;
+COMMENT ON FUNCTION bulk_load_in_doubt() IS
+  'transactions that loads have prepared on other servers and not ended yet';
+
+CREATE VIEW bulk_load_in_doubt AS SELECT * FROM bulk_load_in_doubt();
+COMMENT ON VIEW bulk_load_in_doubt IS 'transactions that loads have prepared on other servers and not ended yet';
+COMMENT ON COLUMN bulk_load_in_doubt.server IS 'foreign server';
+COMMENT ON COLUMN bulk_load_in_doubt.gid IS 'identifier of the transaction there; null if the server was not reached';
+COMMENT ON COLUMN bulk_load_in_doubt.prepared IS 'since when it is prepared';
+COMMENT ON COLUMN bulk_load_in_doubt.state IS 'running, to be committed, to be rolled back or unknown; or why the server was not reached';
+GRANT SELECT ON bulk_load_in_doubt TO PUBLIC;

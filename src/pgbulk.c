@@ -8,6 +8,8 @@
 #include "catalog/namespace.h"
 #include "catalog/pg_type.h"
 #include "commands/trigger.h"
+#include "cluster/settle.h"
+#include "cluster/two_phase.h"
 #include "control/control.h"
 #include "executor/spi.h"
 #include "fmgr.h"
@@ -58,6 +60,8 @@ SQL_FUNCTION(bulk_load_forget);
 SQL_FUNCTION(bulk_load_history_target);
 SQL_FUNCTION(bulk_load_control);
 SQL_FUNCTION(bulk_inspect);
+SQL_FUNCTION(bulk_load_recover);
+SQL_FUNCTION(bulk_load_in_doubt);
 
 static const struct config_enum_entry plain_copy_settings[] = {
 	{"off", PLAIN_COPY_OFF, false},
@@ -108,6 +112,11 @@ _PG_init(void)
 							 "For tests of pgbulk.create_index: small tables, and all kinds of keys.",
 							 &create_index_always, false,
 							 PGC_USERSET, GUC_NOT_IN_SAMPLE, NULL, NULL, NULL);
+	DefineCustomStringVariable("pgbulk.debug_two_phase",
+							   "Step of the commit of a load into other servers at which it stops.",
+							   "For tests: prepare, prepared-one, prepared, committed or committed-one.",
+							   &two_phase_stop, "",
+							   PGC_SUSET, GUC_NOT_IN_SAMPLE, NULL, NULL, NULL);
 	DefineCustomBoolVariable("pgbulk.foreign_keys",
 							 "Checks existing rows for ADD FOREIGN KEY and VALIDATE CONSTRAINT.",
 							 NULL,
@@ -129,6 +138,7 @@ _PG_init(void)
 	MarkGUCPrefixReserved("pgbulk");
 	create_index_install();
 	utility_install();
+	two_phase_install();
 }
 
 /* Of the functions of version 1.0, which have no column rows_deleted. */
@@ -354,6 +364,31 @@ bulk_load_statements(PG_FUNCTION_ARGS)
 	InitMaterializedSRF(fcinfo, 0);
 	statements_tell(result->setResult, result->setDesc);
 	return (Datum) 0;
+}
+
+/* Transactions that loads have left prepared on other servers. */
+static Datum
+prepared_transactions(FunctionCallInfo fcinfo, bool ends)
+{
+	ReturnSetInfo *result = (ReturnSetInfo *) fcinfo->resultinfo;
+
+	InitMaterializedSRF(fcinfo, 0);
+	settle_all(ends, result->setResult, result->setDesc);
+	return (Datum) 0;
+}
+
+/* bulk_load_recover() */
+Datum
+bulk_load_recover(PG_FUNCTION_ARGS)
+{
+	return prepared_transactions(fcinfo, true);
+}
+
+/* bulk_load_in_doubt() */
+Datum
+bulk_load_in_doubt(PG_FUNCTION_ARGS)
+{
+	return prepared_transactions(fcinfo, false);
 }
 
 /* bulk_load_each(target regclass, path text, options jsonb, INOUT ...) */

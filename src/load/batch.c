@@ -43,6 +43,8 @@ batch_open_columns(Batch *batch)
 	writer->former = NULL;
 	if (writer->plain && !writer->one_by_one && batch->where == NULL)
 		writer->former = form_open(batch->conv, writer->model, writer->constraints);
+	writer->takes_fields = writer->routine->open_columns != NULL &&
+		writer->routine->open_columns(writer, batch->conv);
 }
 
 void
@@ -515,7 +517,7 @@ take_fast_path(Batch *batch)
 	Writer	   *writer = batch->writer;
 	int64		n = reader->result.nrows - batch->next;
 
-	if (writer->former == NULL || batch->counted || batch->skip_left > 0)
+	if ((writer->former == NULL && !writer->takes_fields) || batch->counted || batch->skip_left > 0)
 		return false;
 	if (batch->limit_left >= 0)
 		n = Min(n, batch->limit_left);

@@ -12,6 +12,7 @@
 #include "access/xact.h"
 #include "check/duplicates.h"
 #include "check/tables.h"
+#include "cluster/nodes.h"
 #include "common/int.h"
 #include "executor/instrument.h"
 #include "format/convert.h"
@@ -128,6 +129,8 @@ open_writer(Load *load)
 		options->indexes == BULK_INDEXES_REBUILD;
 	Refusal		refusal = REFUSAL(REFUSAL_NONE);
 
+	if (load->on_nodes)
+		return nodes_open(load->target, options, &load->guard, load->checks);
 	if (load->attempts > 0 && refusal_is_any(&load->result->not_direct))
 		refusal = load->result->not_direct;
 	else if (options->writer != BULK_WRITER_BUFFERED)
@@ -317,6 +320,9 @@ load_open(Load *load)
 							 stored_rows_bytes(load->stored), options, source_chunk_size) :
 			source_open(load->paths, options, source_chunk_size);
 	load->target = target_open(load->relid, options);
+	load->on_nodes = nodes_serve(load->target->rel, options, load->stored == NULL,
+								 &load->target->no_nodes);
+	nodes_check(load->target->rel, &load->target->no_nodes);
 	if (load->stored == NULL)
 		load->history = history_open(options, load->target->rel, load->paths, load->result);
 	if (options->once != BULK_ONCE_NONE)
@@ -664,6 +670,7 @@ load_end(Load *load)
 	}
 	load->result->workers = Max(load->result->workers, load->writer->workers);
 	load->result->rows_in_batches = load->writer->merged;
+	load->result->nodes = nodes_report(load->writer);
 	load->writer->routine->close(load->writer);
 	load->writer = load->batch.writer = NULL;
 }

@@ -139,6 +139,19 @@ push_waits(CompatJsonb *state)
 	compat_push_jsonb(state, WJB_END_OBJECT, NULL);
 }
 
+/* A value that was made before; NULL: there is none. */
+static void
+push_part(CompatJsonb *state, const char *key, Jsonb *part)
+{
+	JsonbValue	value;
+
+	if (part == NULL)
+		return;
+	jsonb_push_key(state, key);
+	JsonbToJsonbValue(part, &value);
+	compat_push_jsonb(state, WJB_VALUE, &value);
+}
+
 Jsonb *
 result_details(const LoadResult *result, const LoadTimes *times, List *paths,
 			   const RejectStream *rejects)
@@ -171,14 +184,8 @@ result_details(const LoadResult *result, const LoadTimes *times, List *paths,
 		compat_push_jsonb(&state, WJB_VALUE,
 						  &(JsonbValue) {.type = jbvBool,.val.boolean = true});
 	}
-	if (result->detected != NULL)
-	{
-		JsonbValue	detected;
-
-		jsonb_push_key(&state, "detected");
-		JsonbToJsonbValue(result->detected, &detected);
-		compat_push_jsonb(&state, WJB_VALUE, &detected);
-	}
+	push_part(&state, "detected", result->detected);
+	push_part(&state, "nodes", result->nodes);
 	jsonb_push_numeric(&state, "wal_bytes",
 				 int64_to_numeric(pgWalUsage.wal_bytes - times->wal_before));
 	push_tables(&state, result);

@@ -36,6 +36,7 @@ typedef struct LoadResult
 	int64		blocks_freed;	/* blocks truncated, of those the load has added */
 	const char *not_freed;		/* why empty blocks at the end remain, or NULL */
 	Refusal		no_workers;		/* why there were no workers */
+	Jsonb	   *nodes;			/* what other servers got; NULL: nothing */
 	Jsonb	   *detected;		/* options detected in the files; or NULL */
 	List	   *passed_over;	/* of char *: files that were loaded before */
 	bool		more;			/* of a file that is loaded in parts, some are left */

@@ -281,15 +281,14 @@ fail_route(RouteLevel *level, RowError *err)
 							RelationGetRelationName(level->rel));
 }
 
-bool
-route_find(Router *router, TupleTableSlot *slot, void ***place, RowError *err)
+/* The level of a row's leaf and its index there; -1: there is none at that level. */
+static int
+find_leaf(Router *router, TupleTableSlot *slot, RouteLevel **found, bool *by_default)
 {
-	EState	   *estate = router->estate;
-	MemoryContext context = MemoryContextSwitchTo(GetPerTupleMemoryContext(estate));
-	RouteLevel	   *level = router->root;
-	bool		by_default = false;
+	RouteLevel *level = router->root;
 	int			index;
 
+	*by_default = false;
 	for (;;)
 	{
 		Datum		values[PARTITION_MAX_KEYS];
@@ -300,16 +299,43 @@ route_find(Router *router, TupleTableSlot *slot, void ***place, RowError *err)
 			row = execute_attr_map_slot(level->map, slot, level->slot);
 		key_values(router, level, row, true, values, isnull);
 		index = find_partition(level, values, isnull);
-		by_default |= index >= 0 && index == level->desc->boundinfo->default_index;
+		*by_default |= index >= 0 && index == level->desc->boundinfo->default_index;
 		if (index < 0 || level->desc->is_leaf[index])
 			break;
 		level = child_level(router, level, index);
 	}
+	*found = level;
+	return index;
+}
+
+bool
+route_find(Router *router, TupleTableSlot *slot, void ***place, RowError *err)
+{
+	MemoryContext context = MemoryContextSwitchTo(GetPerTupleMemoryContext(router->estate));
+	RouteLevel *level;
+	bool		by_default;
+	int			index = find_leaf(router, slot, &level, &by_default);
+
 	if (index < 0 && err != NULL)
 		fail_route(level, err);
 	MemoryContextSwitchTo(context);
 	*place = index < 0 || by_default ? NULL : &level->places[index];
 	return index >= 0;
+}
+
+bool
+route_find_leaf(Router *router, TupleTableSlot *slot, void ***place, Oid *relid, bool *by_default)
+{
+	MemoryContext context = MemoryContextSwitchTo(GetPerTupleMemoryContext(router->estate));
+	RouteLevel *level;
+	int			index = find_leaf(router, slot, &level, by_default);
+
+	MemoryContextSwitchTo(context);
+	if (index < 0)
+		return false;
+	*place = &level->places[index];
+	*relid = level->desc->oids[index];
+	return true;
 }
 
 /* ---- many rows that are tuples ---- */

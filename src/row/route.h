@@ -33,7 +33,15 @@ extern Router *route_open(Relation root, EState *estate, Guard *guard);
 extern bool route_find(Router *router, TupleTableSlot *slot, void ***place, RowError *err);
 
 /*
- * The same for tuples with the root's columns: *places[i] is NULL, too, where the tuple is for
+ * The same for a caller who keeps others from attaching partitions where it
+ * matters: *place is never NULL, *relid is the leaf, and *by_default whether the
+ * row is there because no other partition takes it.
+ */
+extern bool route_find_leaf(Router *router, TupleTableSlot *slot, void ***place, Oid *relid,
+							bool *by_default);
+
+/*
+ * As route_find for tuples with the root's columns: *places[i] is NULL, too, where the tuple is for
  * route_find.  Returns for how many there is a place: the next one has no partition, or its key
  * does more than compute.
  */

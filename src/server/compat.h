@@ -385,6 +385,31 @@ compat_check_execute(Oid function, const char *name)
 		aclcheck_error(result, OBJECT_FUNCTION, name);
 }
 
+/* Whether a role may use a foreign server. */
+#include "catalog/pg_foreign_server.h"
+
+static inline bool
+compat_may_use_server(Oid server, Oid role)
+{
+#if PG_VERSION_NUM >= 160000
+	return object_aclcheck(ForeignServerRelationId, server, role, ACL_USAGE) == ACLCHECK_OK;
+#else
+	return pg_foreign_server_aclcheck(server, role, ACL_USAGE) == ACLCHECK_OK;
+#endif
+}
+
+/* A set of events to wait for, which its owner frees. */
+#include "storage/latch.h"
+#if PG_VERSION_NUM >= 180000
+#include "storage/waiteventset.h"
+#endif
+
+#if PG_VERSION_NUM >= 170000
+#define compat_create_wait_event_set(nevents) CreateWaitEventSet(NULL, (nevents))
+#else
+#define compat_create_wait_event_set(nevents) CreateWaitEventSet(TopMemoryContext, (nevents))
+#endif
+
 /*
  * Prepares the expressions of stored generated columns for inserted rows.  Where
  * the server does that for the first row and it fails, before 16 the others are

@@ -131,11 +131,22 @@ static const RefusalMessage messages[] = {
 	OF_LOAD("The input function of a column's type is called for each row, which workers can do since PostgreSQL 17."),
 	[REFUSAL_KNOWN_KEYS] =
 	OF_LOAD("Rows are looked up before they are stored, as the keys of many exist."),
+	[REFUSAL_NODES_WORKERS] =
+	OF_LOAD("Rows are sent to other servers."),
 	[REFUSAL_NO_WORKER] =
 	OF_LOAD("No background worker was free."),
+
+	[REFUSAL_NODES_TRANSACTION] =
+	OF_LOAD("Rows are sent to other servers only by a transaction of its own, with one load, so that it can be prepared there."),
+	[REFUSAL_NODES_OPTION] =
+	OF_LOAD("Rows are not sent to other servers with option \"%s\"."),
+	[REFUSAL_NODES_RETRY] =
+	OF_LOAD("Rows of reject tables are not sent to other servers."),
+	[REFUSAL_NODES_TRANSITION] =
+	OF_LOAD("A trigger of the table has a transition table, which rows of other servers cannot be in."),
 };
 
-StaticAssertDecl(lengthof(messages) == REFUSAL_NO_WORKER + 1, "each reason has a message");
+StaticAssertDecl(lengthof(messages) == REFUSAL_NODES_TRANSITION + 1, "each reason has a message");
 
 static const char *
 format_of(const Refusal *refusal)
@@ -161,4 +172,20 @@ int
 refusal_detail(const Refusal *refusal)
 {
 	return errdetail(format_of(refusal), NAMES(refusal));
+}
+
+void
+refusal_raise_foreign(const Refusal *refusal, const char *name, bool is_partition)
+{
+	bool		by_transaction = refusal->reason == REFUSAL_NODES_TRANSACTION;
+
+	ereport(ERROR,
+			(errcode(by_transaction ? ERRCODE_ACTIVE_SQL_TRANSACTION :
+					 ERRCODE_FEATURE_NOT_SUPPORTED),
+			 is_partition ? errmsg("cannot load into foreign partition \"%s\"", name) :
+			 errmsg("cannot load into foreign table \"%s\"", name),
+			 refusal_is_any(refusal) ? refusal_detail(refusal) : 0,
+			 by_transaction ?
+			 errhint("Load by a statement of its own, without BEGIN, savepoint or exception block.") :
+			 errhint("Load into a plain table, then use INSERT ... SELECT.")));
 }

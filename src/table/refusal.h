@@ -76,7 +76,14 @@ typedef enum RefusalReason
 	REFUSAL_EACH_ROW,
 	REFUSAL_INPUT,
 	REFUSAL_KNOWN_KEYS,
-	REFUSAL_NO_WORKER
+	REFUSAL_NODES_WORKERS,
+	REFUSAL_NO_WORKER,
+
+	/* what keeps rows from being sent to other servers */
+	REFUSAL_NODES_TRANSACTION,
+	REFUSAL_NODES_OPTION,		/* names it */
+	REFUSAL_NODES_RETRY,
+	REFUSAL_NODES_TRANSITION
 } RefusalReason;
 
 typedef struct Refusal
@@ -97,6 +104,12 @@ refusal_is_any(const Refusal *refusal)
 
 /* The sentence, as data: never translated.  Memory: the current context. */
 extern char *refusal_text(const Refusal *refusal);
+
+/*
+ * Raises the error for a foreign table, or a partition that is one, whose rows are not
+ * sent to their server: 25001 where the transaction is why, else 0A000.
+ */
+extern void refusal_raise_foreign(const Refusal *refusal, const char *name, bool is_partition);
 
 /* The sentence as the DETAIL of an error or a notice that is being reported. */
 extern int	refusal_detail(const Refusal *refusal);

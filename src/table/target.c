@@ -21,6 +21,7 @@
 #include "catalog/pg_authid.h"
 #include "catalog/pg_collation.h"
 #include "catalog/pg_inherits.h"
+#include "commands/extension.h"
 #include "commands/tablecmds.h"
 #include "miscadmin.h"
 #include "nodes/makefuncs.h"
@@ -83,18 +84,19 @@ check_kind(Relation rel)
 		case RELKIND_RELATION:
 		case RELKIND_PARTITIONED_TABLE:
 			break;
+		case RELKIND_FOREIGN_TABLE:
+			if (!OidIsValid(get_extension_oid("postgres_fdw", true)))
+				ereport(ERROR,
+						(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+						 errmsg("cannot load into foreign table \"%s\"", name),
+						 errhint("Load into a plain table, then use INSERT ... SELECT.")));
+			break;
 		case RELKIND_VIEW:
 			if (rel->trigdesc == NULL || !rel->trigdesc->trig_insert_instead_row)
 				ereport(ERROR,
 						(errcode(ERRCODE_WRONG_OBJECT_TYPE),
 						 errmsg("cannot load into view \"%s\"", name),
 						 errhint("To enable loading into a view, provide an INSTEAD OF INSERT trigger.")));
-			break;
-		case RELKIND_FOREIGN_TABLE:
-			ereport(ERROR,
-					(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-					 errmsg("cannot load into foreign table \"%s\"", name),
-					 errhint("Load into a plain table, then use INSERT ... SELECT.")));
 			break;
 		case RELKIND_MATVIEW:
 			ereport(ERROR,

@@ -37,10 +37,8 @@ add_leaf(void *arg, ResultRelInfo *rri)
 	Leaf	   *leaf;
 
 	if (rri->ri_FdwRoutine != NULL)
-		ereport(ERROR,
-				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-				 errmsg("cannot load into foreign partition \"%s\"",
-						RelationGetRelationName(rri->ri_RelationDesc))));
+		refusal_raise_foreign(&writer->context.target->no_nodes,
+							  RelationGetRelationName(rri->ri_RelationDesc), true);
 	/* of the target it has been asked */
 	if (rri != writer->root)
 		statement_check(rri->ri_RelationDesc);
@@ -494,7 +492,7 @@ buffered_open(Target *target, const BulkOptions *options, Guard *guard,
 		 !triggers->trig_insert_instead_row &&
 		 !(writer->partitions && triggers->trig_insert_new_table));
 
-	if (writer->partitions == NULL)
+	if (writer->partitions == NULL && target->rel->rd_rel->relkind != RELKIND_FOREIGN_TABLE)
 	{
 		Leaf	   *leaf = add_leaf(writer, writer->root);
 

@@ -211,7 +211,7 @@ buffered_flush_all(BufferedWriter *writer)
 
 	if (writer->partitions == NULL)
 	{
-		if (writer->leaf->nrows > 0)
+		if (writer->leaf != NULL && writer->leaf->nrows > 0)
 			leaf_flush(&writer->context, writer->leaf);
 	}
 	else

@@ -22,7 +22,7 @@ typedef struct BufferedWriter
 	bool		batches;		/* leaves may batch, as far as the root goes */
 	bool		replaces;		/* rows may be deleted: keep_new, or merging */
 	bool		updates;		/* rows may be updated: merging */
-	Leaf	   *leaf;			/* the only one, or the latest */
+	Leaf	   *leaf;			/* the only one, or the latest; NULL: rows are elsewhere */
 	List	   *leaves;			/* all, for the close */
 	List	   *waiting;		/* those with rows in their batches */
 	List	   *warm;			/* those flushed last, oldest first */

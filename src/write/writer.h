@@ -26,6 +26,7 @@
 #include "write/pages.h"
 
 typedef struct Writer Writer;
+typedef struct NodesWriter NodesWriter;
 
 /* Receives duplicates, and other bad rows, that are found after put has taken their rows. */
 typedef struct LateDuplicates
@@ -78,12 +79,18 @@ typedef struct WriterRoutine
 
 	/*
 	 * Takes rows [first, first + n) past the slot, formed straight from their
-	 * fields.  Only with writer->former.  Returns how many it took: the next
+	 * fields.  Only with writer->former, or takes_fields.  Returns how many it took: the next
 	 * one, if there is one, must be taken by put.
 	 */
 	uint32		(*put_rows) (Writer *writer, const char *data,
 							 const ScanRow *rows, const ScanField *fields,
 							 uint32 first, uint32 n);
+
+	/*
+	 * The columns of a file are known: whether put_rows may be called although
+	 * there is no former.  NULL: it may not.
+	 */
+	bool		(*open_columns) (Writer *writer, Converter *conv);
 
 	/* Afterwards all rows taken so far are in their tables, or do not need the window. */
 	void		(*flush) (Writer *writer);
@@ -167,7 +174,9 @@ struct Writer
 	bool		one_by_one;		/* no batches: an expression may look at the table */
 	const HeapTupleHeaderData *model;	/* for form_open */
 	Constraints *constraints;	/* the same; NULL: none */
-	RowFormer  *former;			/* for put_rows; NULL: put_rows must not be called */
+	RowFormer  *former;			/* for put_rows; NULL: it has none */
+	bool		takes_fields;	/* put_rows may be called without */
+	NodesWriter *nodes;			/* private to cluster/; NULL: all rows are here */
 	RowError	duplicate;		/* of the row put last */
 	/*
 	 * Not NULL: the row to be put is not stored, as a later one displaces it by

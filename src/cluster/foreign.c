@@ -1,0 +1,355 @@
+/*
+ * foreign.c
+ *		Foreign tables of postgres_fdw, as a placement; see placement.h.
+ *
+ * What COPY does with rows for a foreign table is the rule: NOT NULL and CHECK are
+ * those of the other server, generated columns are left to it, and all other
+ * columns are given, those without a value as NULL.
+ */
+#include "postgres.h"
+
+#include "access/sysattr.h"
+#include "access/table.h"
+#include "catalog/pg_inherits.h"
+#include "cluster/node.h"
+#include "cluster/placement.h"
+#include "commands/defrem.h"
+#include "commands/extension.h"
+#include "commands/trigger.h"
+#include "foreign/fdwapi.h"
+#include "foreign/foreign.h"
+#include "optimizer/optimizer.h"
+#include "partitioning/partdesc.h"
+#include "row/route.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+#include "utils/partcache.h"
+#include "utils/rel.h"
+
+/* A partition, or the target itself. */
+typedef struct Place
+{
+	Relation	rel;			/* open; NULL: it is here */
+	ResultRelInfo *bounds;		/* to be checked for each row; NULL: routing has done that */
+	TupleConversionMap *map;	/* for that, from the target's columns; NULL: the same ones */
+	TupleTableSlot *slot;		/* with the map */
+	Shard		shard;
+} Place;
+
+typedef struct ForeignPlacement
+{
+	Placement	base;
+	EState	   *estate;
+	ResultRelInfo *root;
+	Router	   *router;			/* NULL: the target is not partitioned */
+	Place	   *only;			/* then; NULL: no row yet */
+	List	   *places;			/* that are open */
+} ForeignPlacement;
+
+bool
+foreign_has(Relation rel)
+{
+	ListCell   *lc;
+
+	if (!OidIsValid(get_extension_oid("postgres_fdw", true)))
+		return false;
+	if (rel->rd_rel->relkind == RELKIND_FOREIGN_TABLE)
+		return true;
+	if (rel->rd_rel->relkind != RELKIND_PARTITIONED_TABLE)
+		return false;
+	foreach(lc, find_all_inheritors(RelationGetRelid(rel), NoLock, NULL))
+		if (get_rel_relkind(lfirst_oid(lc)) == RELKIND_FOREIGN_TABLE)
+			return true;
+	return false;
+}
+
+/* ---- what cannot be loaded so ---- */
+
+static void
+refuse(Relation rel, int sqlstate, const char *detail, const char *hint)
+{
+	ereport(ERROR,
+			(errcode(sqlstate),
+			 rel->rd_rel->relispartition ?
+			 errmsg("cannot load into foreign partition \"%s\"", RelationGetRelationName(rel)) :
+			 errmsg("cannot load into foreign table \"%s\"", RelationGetRelationName(rel)),
+			 errdetail("%s", detail),
+			 errhint("%s", hint)));
+}
+
+static void
+check_foreign(Relation rel)
+{
+	const TriggerDesc *triggers = rel->trigdesc;
+	const FdwRoutine *routine;
+
+	if (!node_is_served(GetForeignServerIdByRelId(RelationGetRelid(rel))))
+		refuse(rel, ERRCODE_FEATURE_NOT_SUPPORTED,
+			   "Its server is not one of postgres_fdw.",
+			   "Load into a plain table, then use INSERT ... SELECT.");
+	if (triggers != NULL &&
+		(triggers->trig_insert_before_row || triggers->trig_insert_after_row))
+		refuse(rel, ERRCODE_FEATURE_NOT_SUPPORTED,
+			   "It has triggers that see each row, which is sent past them.",
+			   "Use COPY, or create the triggers on the other server.");
+	routine = GetFdwRoutineForRelation(rel, false);
+	if (routine->IsForeignRelUpdatable != NULL &&
+		(routine->IsForeignRelUpdatable(rel) & (1 << CMD_INSERT)) == 0)
+		refuse(rel, ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
+			   "It does not allow inserts.",
+			   "Set option \"updatable\" of the foreign table or its server.");
+}
+
+/* ---- one foreign table ---- */
+
+static const char *
+find_option(List *options, const char *name, const char *otherwise)
+{
+	ListCell   *lc;
+
+	foreach(lc, options)
+	{
+		DefElem    *option = lfirst(lc);
+
+		if (strcmp(option->defname, name) == 0)
+			return defGetString(option);
+	}
+	return otherwise;
+}
+
+/* The names of the columns there, by the columns of the target. */
+static const char **
+column_names(Relation rel, Relation root)
+{
+	TupleDesc	desc = RelationGetDescr(root);
+	const char **names = palloc0(sizeof(char *) * Max(desc->natts, 1));
+
+	for (int i = 0; i < desc->natts; i++)
+	{
+		Form_pg_attribute att = TupleDescAttr(desc, i);
+		AttrNumber	attnum;
+
+		if (att->attisdropped || att->attgenerated)
+			continue;
+		attnum = get_attnum(RelationGetRelid(rel), NameStr(att->attname));
+		if (attnum == InvalidAttrNumber ||
+			TupleDescAttr(RelationGetDescr(rel), attnum - 1)->attgenerated)
+			continue;
+		names[i] = pstrdup(find_option(GetForeignColumnOptions(RelationGetRelid(rel), attnum),
+									   "column_name", NameStr(att->attname)));
+	}
+	return names;
+}
+
+static void
+open_foreign(ForeignPlacement *placement, Place *place, bool checks_bounds)
+{
+	Relation	rel = place->rel;
+	ForeignTable *table = GetForeignTable(RelationGetRelid(rel));
+	Shard	   *shard = &place->shard;
+
+	check_foreign(rel);
+	shard->serverid = table->serverid;
+	shard->schema = pstrdup(find_option(table->options, "schema_name",
+										get_namespace_name(RelationGetNamespace(rel))));
+	shard->name = pstrdup(find_option(table->options, "table_name",
+									  RelationGetRelationName(rel)));
+	shard->columns = column_names(rel, placement->root->ri_RelationDesc);
+	if (!checks_bounds)
+		return;
+	place->bounds = makeNode(ResultRelInfo);
+	InitResultRelInfo(place->bounds, rel, 0, placement->root, 0);
+	place->map = convert_tuples_by_name(RelationGetDescr(placement->root->ri_RelationDesc),
+										RelationGetDescr(rel));
+	if (place->map != NULL)
+		place->slot = MakeSingleTupleTableSlot(RelationGetDescr(rel), &TTSOpsVirtual);
+}
+
+/*
+ * That rows have been routed with all columns of the partition's keys: others may have
+ * attached tables that are partitioned by more of them.
+ */
+static void
+check_key(ForeignPlacement *placement, Relation rel)
+{
+	Relation	root = placement->root->ri_RelationDesc;
+	Bitmapset  *columns = NULL;
+	int			member = -1;
+
+	if (rel == root || !rel->rd_rel->relispartition)
+		return;
+	pull_varattnos((Node *) RelationGetPartitionQual(rel), 1, &columns);
+	while ((member = bms_next_member(columns, member)) >= 0)
+	{
+		AttrNumber	attnum = member + FirstLowInvalidHeapAttributeNumber;
+
+		if (attnum <= 0)
+			continue;
+		attnum = get_attnum(RelationGetRelid(root),
+							NameStr(TupleDescAttr(RelationGetDescr(rel), attnum - 1)->attname));
+		if (!bms_is_member(attnum - FirstLowInvalidHeapAttributeNumber, placement->base.key))
+			ereport(ERROR,
+					(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+					 errmsg("partitions of \"%s\" were attached while it was loaded",
+							RelationGetRelationName(root)),
+					 errdetail("Partition \"%s\" has a key with other columns.",
+							   RelationGetRelationName(rel)),
+					 errhint("Load again.")));
+	}
+}
+
+/* by_default: others may have attached partitions that rows of it belong to. */
+static Place *
+open_place(ForeignPlacement *placement, Oid relid, bool by_default)
+{
+	MemoryContext old = MemoryContextSwitchTo(placement->estate->es_query_cxt);
+	Place	   *place = palloc0(sizeof(Place));
+
+	if (get_rel_relkind(relid) == RELKIND_FOREIGN_TABLE)
+	{
+		/* the lock keeps its bounds as they are */
+		place->rel = table_open(relid, RowExclusiveLock);
+		placement->places = lappend(placement->places, place);
+		check_key(placement, place->rel);
+		open_foreign(placement, place, by_default);
+	}
+	MemoryContextSwitchTo(old);
+	return place;
+}
+
+/* ---- rows ---- */
+
+/* Throws for a row outside of the table's bounds. */
+static void
+check_bounds(ForeignPlacement *placement, ResultRelInfo *rri, TupleTableSlot *slot)
+{
+	(void) ExecPartitionCheck(rri, slot, placement->estate, true);
+}
+
+/* The same for a partition, whose columns may be in another order. */
+static void
+check_default(ForeignPlacement *placement, Place *place, TupleTableSlot *slot)
+{
+	if (place->map != NULL)
+		slot = execute_attr_map_slot(place->map->attrMap, slot, place->slot);
+	check_bounds(placement, place->bounds, slot);
+}
+
+static Place *
+find_partition(ForeignPlacement *placement, TupleTableSlot *slot)
+{
+	void	  **pointer;
+	Oid			relid;
+	bool		by_default;
+
+	if (!route_find_leaf(placement->router, slot, &pointer, &relid, &by_default))
+		return NULL;
+	if (*pointer == NULL)
+		*pointer = open_place(placement, relid, by_default);
+	return *pointer;
+}
+
+static Shard *
+foreign_find(Placement *base, TupleTableSlot *slot)
+{
+	ForeignPlacement *placement = (ForeignPlacement *) base;
+	ResultRelInfo *root = placement->root;
+	Place	   *place;
+
+	if (placement->router != NULL)
+		place = find_partition(placement, slot);
+	else
+	{
+		if (placement->only == NULL)
+			placement->only = open_place(placement, RelationGetRelid(root->ri_RelationDesc),
+										 false);
+		place = placement->only;
+	}
+	/* a row that is for no node is for others to judge */
+	if (place == NULL || place->rel == NULL)
+		return NULL;
+	if (root->ri_RelationDesc->rd_rel->relispartition)
+		check_bounds(placement, root, slot);
+	if (place->bounds != NULL)
+		check_default(placement, place, slot);
+	return &place->shard;
+}
+
+static void
+foreign_close(Placement *base)
+{
+	ForeignPlacement *placement = (ForeignPlacement *) base;
+	ListCell   *lc;
+
+	if (placement->router != NULL)
+		route_close(placement->router);
+	foreach(lc, placement->places)
+	{
+		Place	   *place = lfirst(lc);
+
+		if (place->slot != NULL)
+			ExecDropSingleTupleTableSlot(place->slot);
+		table_close(place->rel, NoLock);
+	}
+}
+
+static const PlacementRoutine foreign_routine = {
+	.find = foreign_find,
+	.close = foreign_close
+};
+
+/* Adds the columns that route a row at this level and below; their numbers are the target's. */
+static Bitmapset *
+add_key_columns(Bitmapset *columns, Relation rel, Relation root)
+{
+	PartitionKey key = RelationGetPartitionKey(rel);
+	PartitionDesc desc = RelationGetPartitionDesc(rel, false);
+	Bitmapset  *own = NULL;
+	int			member = -1;
+
+	pull_varattnos((Node *) key->partexprs, 1, &own);
+	for (int i = 0; i < key->partnatts; i++)
+		if (key->partattrs[i] != InvalidAttrNumber)
+			own = bms_add_member(own, key->partattrs[i] - FirstLowInvalidHeapAttributeNumber);
+	while ((member = bms_next_member(own, member)) >= 0)
+	{
+		AttrNumber	attnum = member + FirstLowInvalidHeapAttributeNumber;
+
+		if (rel != root && attnum > 0)
+			attnum = get_attnum(RelationGetRelid(root),
+								NameStr(TupleDescAttr(RelationGetDescr(rel), attnum - 1)->attname));
+		columns = bms_add_member(columns, attnum - FirstLowInvalidHeapAttributeNumber);
+	}
+	for (int i = 0; i < desc->nparts; i++)
+	{
+		Relation	child;
+
+		if (desc->is_leaf[i])
+			continue;
+		child = table_open(desc->oids[i], RowExclusiveLock);
+		columns = add_key_columns(columns, child, root);
+		table_close(child, NoLock);
+	}
+	return columns;
+}
+
+Placement *
+foreign_open(ResultRelInfo *root, EState *estate, Guard *guard)
+{
+	MemoryContext old = MemoryContextSwitchTo(estate->es_query_cxt);
+	Relation	rel = root->ri_RelationDesc;
+	ForeignPlacement *placement = palloc0(sizeof(ForeignPlacement));
+
+	placement->base.routine = &foreign_routine;
+	placement->estate = estate;
+	placement->root = root;
+	if (rel->rd_rel->relispartition)
+		pull_varattnos((Node *) RelationGetPartitionQual(rel), 1, &placement->base.key);
+	if (rel->rd_rel->relkind == RELKIND_PARTITIONED_TABLE)
+	{
+		placement->base.key = add_key_columns(placement->base.key, rel, rel);
+		placement->router = route_open(rel, estate, guard);
+	}
+	MemoryContextSwitchTo(old);
+	return &placement->base;
+}

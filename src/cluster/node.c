@@ -1,0 +1,501 @@
+/*
+ * node.c
+ *		See node.h.
+ *
+ * What is required of options and passwords follows option.c and connection.c of
+ * postgres_fdw (PostgreSQL 18).
+ */
+#include "postgres.h"
+
+#include "catalog/dependency.h"
+#include "catalog/pg_foreign_data_wrapper.h"
+#include "catalog/pg_proc.h"
+#include "cluster/node.h"
+#include "commands/defrem.h"
+#include "commands/extension.h"
+#include "foreign/foreign.h"
+#include "lib/stringinfo.h"
+#include "mb/pg_wchar.h"
+#include "miscadmin.h"
+#include "storage/fd.h"
+#include "storage/latch.h"
+#include "utils/builtins.h"
+#include "utils/memutils.h"
+#include "utils/timestamp.h"
+#include "utils/wait_event.h"
+
+/* Nodes whose sessions are open, in TopTransactionContext. */
+static List *open_nodes = NIL;
+
+bool
+node_is_served(Oid serverid)
+{
+	Oid			extension = get_extension_oid("postgres_fdw", true);
+	ForeignDataWrapper *wrapper;
+
+	if (!OidIsValid(extension))
+		return false;
+	wrapper = GetForeignDataWrapper(GetForeignServer(serverid)->fdwid);
+	return OidIsValid(wrapper->fdwhandler) &&
+		getExtensionOfObject(ProcedureRelationId, wrapper->fdwhandler) == extension;
+}
+
+/* ---- connection options ---- */
+
+typedef struct ConnectionOptions
+{
+	int			n;
+	const char **keywords;		/* ended by NULL */
+	const char **values;
+} ConnectionOptions;
+
+/* Whether an option of a server or a mapping is one of libpq that postgres_fdw passes on. */
+static bool
+is_for_libpq(const PQconninfoOption *known, const char *name)
+{
+	for (; known->keyword != NULL; known++)
+		if (strcmp(known->keyword, name) == 0)
+			return strchr(known->dispchar, 'D') == NULL &&
+				strcmp(name, "fallback_application_name") != 0 &&
+				strcmp(name, "client_encoding") != 0;
+	return false;
+}
+
+static void
+refuse_passthrough(const DefElem *option, const char *server)
+{
+	if (strcmp(option->defname, "use_scram_passthrough") == 0 &&
+		defGetBoolean((DefElem *) option))
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("option \"use_scram_passthrough\" of server \"%s\" is not supported", server),
+				 errhint("Give the user mapping a password.")));
+}
+
+/* A user mapping's options come after the server's, and before those that are ours. */
+static ConnectionOptions
+connection_options(const ForeignServer *server, const UserMapping *mapping)
+{
+	List	   *all = list_concat_copy(server->options, mapping->options);
+	PQconninfoOption *known = PQconndefaults();
+	ConnectionOptions options = {
+		.keywords = palloc(sizeof(char *) * (list_length(all) + 3)),
+		.values = palloc(sizeof(char *) * (list_length(all) + 3))
+	};
+	ListCell   *lc;
+
+	if (known == NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_OUT_OF_MEMORY),
+				 errmsg("out of memory"),
+				 errdetail("Could not get libpq's default connection options.")));
+	foreach(lc, all)
+	{
+		DefElem    *option = lfirst(lc);
+
+		if (!is_for_libpq(known, option->defname))
+			continue;
+		options.keywords[options.n] = option->defname;
+		options.values[options.n++] = defGetString(option);
+	}
+	PQconninfoFree(known);
+	foreach(lc, all)
+		refuse_passthrough(lfirst(lc), server->servername);
+	options.keywords[options.n] = "fallback_application_name";
+	options.values[options.n++] = "pgbulk";
+	options.keywords[options.n] = "client_encoding";
+	options.values[options.n++] = GetDatabaseEncodingName();
+	options.keywords[options.n] = options.values[options.n] = NULL;
+	return options;
+}
+
+/* The value of the last one of that name, as for libpq; NULL: none. */
+static const char *
+find_option(const ConnectionOptions *options, const char *keyword)
+{
+	for (int i = options->n - 1; i >= 0; i--)
+		if (strcmp(options->keywords[i], keyword) == 0)
+			return options->values[i];
+	return NULL;
+}
+
+static bool
+gives_password(const ConnectionOptions *options)
+{
+	const char *password = find_option(options, "password");
+
+	return password != NULL && password[0] != '\0';
+}
+
+static bool
+requires_password(const UserMapping *mapping)
+{
+	ListCell   *lc;
+
+	if (superuser_arg(mapping->userid))
+		return false;
+	foreach(lc, mapping->options)
+	{
+		DefElem    *option = lfirst(lc);
+
+		if (strcmp(option->defname, "password_required") == 0)
+			return defGetBoolean(option);
+	}
+	return true;
+}
+
+/* Else a user could be anyone that the server's own account may be: see postgres_fdw. */
+static void
+refuse_no_password(const char *detail)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_S_R_E_PROHIBITED_SQL_STATEMENT_ATTEMPTED),
+			 errmsg("password is required"),
+			 errdetail("%s", detail),
+			 errhint("Give the user mapping a password, and have the other server ask for it.")));
+}
+
+/* ---- waiting ---- */
+
+/* Milliseconds until then; -1: there is no end. */
+static long
+milliseconds_until(TimestampTz end)
+{
+	return TIMESTAMP_IS_NOEND(end) ? -1 :
+		TimestampDifferenceMilliseconds(GetCurrentTimestamp(), end);
+}
+
+/* Waits for an event of the socket; false: it is time. */
+static bool
+wait_for_socket(RemoteNode *node, int events, TimestampTz end)
+{
+	long		left = milliseconds_until(end);
+	int			found;
+
+	if (left == 0)
+		return false;
+	found = WaitLatchOrSocket(MyLatch,
+							  events | WL_LATCH_SET | WL_EXIT_ON_PM_DEATH |
+							  (left > 0 ? WL_TIMEOUT : 0),
+							  PQsocket(node->conn), left, PG_WAIT_EXTENSION);
+	if (found & WL_LATCH_SET)
+		ResetLatch(MyLatch);
+	return true;
+}
+
+/* At the end of a transaction interrupts are not served, but they end the waiting. */
+static bool
+is_interrupted(void)
+{
+	return QueryCancelPending || ProcDiePending;
+}
+
+/* Waits until a result can be fetched.  False: there will be none in time. */
+static bool
+wait_for_result(RemoteNode *node, TimestampTz end, bool served)
+{
+	for (;;)
+	{
+		int			unsent;
+
+		if (served)
+			CHECK_FOR_INTERRUPTS();
+		else if (is_interrupted())
+			return false;
+		unsent = PQflush(node->conn);
+		if (unsent < 0 || !PQconsumeInput(node->conn))
+			return true;		/* the result will tell */
+		if (unsent == 0 && !PQisBusy(node->conn))
+			return true;
+		if (!wait_for_socket(node, WL_SOCKET_READABLE | (unsent > 0 ? WL_SOCKET_WRITEABLE : 0),
+							 end))
+			return false;
+	}
+}
+
+/* The last result of what has been sent; results before it are good, or else they are the last. */
+static PGresult *
+last_result(RemoteNode *node, TimestampTz end, bool served)
+{
+	PGresult   *last = NULL;
+
+	for (;;)
+	{
+		PGresult   *result;
+
+		if (!wait_for_result(node, end, served))
+		{
+			PQclear(last);
+			return NULL;
+		}
+		result = PQgetResult(node->conn);
+		if (result == NULL)
+			return last;
+		PQclear(last);
+		last = result;
+		if (PQstatus(node->conn) == CONNECTION_BAD)
+			return last;
+	}
+}
+
+static bool
+is_good(const PGresult *result)
+{
+	return PQresultStatus(result) == PGRES_COMMAND_OK || PQresultStatus(result) == PGRES_TUPLES_OK;
+}
+
+PGresult *
+node_query(RemoteNode *node, const char *sql)
+{
+	PGresult   *result;
+
+	if (!PQsendQuery(node->conn, sql))
+		node_raise(node, NULL);
+	result = last_result(node, DT_NOEND, true);
+	if (!is_good(result))
+		node_raise(node, result);
+	return result;
+}
+
+PGresult *
+node_result(RemoteNode *node)
+{
+	return last_result(node, DT_NOEND, true);
+}
+
+PGresult *
+node_result_until(RemoteNode *node, TimestampTz end)
+{
+	return last_result(node, end, false);
+}
+
+PGresult *
+node_query_until(RemoteNode *node, const char *sql, TimestampTz end)
+{
+	if (PQstatus(node->conn) != CONNECTION_OK || !PQsendQuery(node->conn, sql))
+		return NULL;
+	return node_result_until(node, end);
+}
+
+/* ---- errors ---- */
+
+/* What libpq says, in one line. */
+static char *
+connection_message(const RemoteNode *node)
+{
+	char	   *message = pstrdup(PQerrorMessage(node->conn));
+	int			length = strlen(message);
+
+	while (length > 0 && message[length - 1] == '\n')
+		message[--length] = '\0';
+	return length > 0 ? message : pstrdup("connection lost");
+}
+
+char *
+node_failure(RemoteNode *node, const PGresult *result)
+{
+	const char *message = result == NULL ? NULL :
+		PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY);
+
+	return message != NULL ? pstrdup(message) : connection_message(node);
+}
+
+static char *
+copy_field(const PGresult *result, int field)
+{
+	const char *text = result == NULL ? NULL : PQresultErrorField(result, field);
+
+	return text == NULL ? NULL : pstrdup(text);
+}
+
+void
+node_raise(RemoteNode *node, PGresult *result)
+{
+	char	   *sqlstate = copy_field(result, PG_DIAG_SQLSTATE);
+	char	   *message = copy_field(result, PG_DIAG_MESSAGE_PRIMARY);
+	char	   *detail = copy_field(result, PG_DIAG_MESSAGE_DETAIL);
+	char	   *hint = copy_field(result, PG_DIAG_MESSAGE_HINT);
+	char	   *context = copy_field(result, PG_DIAG_CONTEXT);
+
+	context = context == NULL ? psprintf("server \"%s\"", node->name) :
+		psprintf("server \"%s\": %s", node->name, context);
+	PQclear(result);
+	if (message == NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_CONNECTION_FAILURE),
+				 errmsg("connection to server \"%s\" was lost", node->name),
+				 errdetail_internal("%s", connection_message(node))));
+	ereport(ERROR,
+			(errcode(sqlstate == NULL ? ERRCODE_CONNECTION_FAILURE :
+					 MAKE_SQLSTATE(sqlstate[0], sqlstate[1], sqlstate[2], sqlstate[3],
+								   sqlstate[4])),
+			 errmsg_internal("%s", message),
+			 detail != NULL ? errdetail_internal("%s", detail) : 0,
+			 hint != NULL ? errhint("%s", hint) : 0,
+			 errcontext("%s", context)));
+}
+
+/* Warnings of a node are passed on; what it merely notices is not about this load's data. */
+static void
+receive_notice(void *arg, const PGresult *result)
+{
+	RemoteNode	   *node = arg;
+	const char *severity = PQresultErrorField(result, PG_DIAG_SEVERITY_NONLOCALIZED);
+	char	   *message;
+
+	if (severity == NULL || strcmp(severity, "WARNING") != 0)
+		return;
+	message = copy_field(result, PG_DIAG_MESSAGE_PRIMARY);
+	if (message != NULL)
+		ereport(WARNING, (errmsg("server \"%s\": %s", node->name, message)));
+}
+
+/* ---- open and close ---- */
+
+/* Until when to wait for a connection: option connect_timeout, in seconds. */
+static TimestampTz
+connection_end(const ConnectionOptions *options)
+{
+	const char *timeout = find_option(options, "connect_timeout");
+	int			seconds = timeout == NULL ? 0 : atoi(timeout);
+
+	return seconds <= 0 ? DT_NOEND :
+		TimestampTzPlusMilliseconds(GetCurrentTimestamp(), seconds * INT64CONST(1000));
+}
+
+/* NULL: it is open. */
+static char *
+open_connection(RemoteNode *node, const ConnectionOptions *options)
+{
+	TimestampTz end = connection_end(options);
+	PostgresPollingStatusType status = PGRES_POLLING_WRITING;
+
+	node->conn = PQconnectStartParams(options->keywords, options->values, false);
+	if (node->conn == NULL)
+		return pstrdup("out of memory");
+	if (PQstatus(node->conn) == CONNECTION_BAD)
+		return connection_message(node);
+	while (status != PGRES_POLLING_OK)
+	{
+		CHECK_FOR_INTERRUPTS();
+		if (!wait_for_socket(node, status == PGRES_POLLING_READING ? WL_SOCKET_READABLE :
+							 WL_SOCKET_WRITEABLE, end))
+			return pstrdup("timeout expired");
+		status = PQconnectPoll(node->conn);
+		if (status == PGRES_POLLING_FAILED)
+			return connection_message(node);
+	}
+	return NULL;
+}
+
+static RemoteNode *
+new_node(const ForeignServer *server)
+{
+	MemoryContext old = MemoryContextSwitchTo(TopTransactionContext);
+	RemoteNode	   *node = palloc0(sizeof(RemoteNode));
+
+	node->serverid = server->serverid;
+	node->name = pstrdup(server->servername);
+	open_nodes = lappend(open_nodes, node);
+	MemoryContextSwitchTo(old);
+	if (!AcquireExternalFD())
+	{
+		open_nodes = list_delete_ptr(open_nodes, node);
+		ereport(ERROR,
+				(errcode(ERRCODE_SQLCLIENT_UNABLE_TO_ESTABLISH_SQLCONNECTION),
+				 errmsg("could not connect to server \"%s\"", server->servername),
+				 errdetail("There are too many open files in this server process."),
+				 errhint("Raise the server's \"max_files_per_process\" and/or \"ulimit -n\" limits.")));
+	}
+	return node;
+}
+
+RemoteNode *
+node_connect(Oid serverid, Oid userid, char **failure)
+{
+	ForeignServer *server = GetForeignServer(serverid);
+	UserMapping *mapping = GetUserMapping(userid, serverid);
+	ConnectionOptions options = connection_options(server, mapping);
+	bool		by_password = requires_password(mapping);
+	RemoteNode	   *node;
+	char	   *problem;
+
+	if (by_password && !gives_password(&options))
+		refuse_no_password("A user who is not a superuser must have a password in the user mapping.");
+	node = new_node(server);
+	problem = open_connection(node, &options);
+	if (problem != NULL)
+	{
+		node_close(node);
+		if (failure == NULL)
+			ereport(ERROR,
+					(errcode(ERRCODE_SQLCLIENT_UNABLE_TO_ESTABLISH_SQLCONNECTION),
+					 errmsg("could not connect to server \"%s\"", server->servername),
+					 errdetail_internal("%s", problem)));
+		*failure = problem;
+		return NULL;
+	}
+	if (by_password && !PQconnectionUsedPassword(node->conn))
+		refuse_no_password("The other server has not asked for the password.");
+	PQsetNoticeReceiver(node->conn, receive_notice, node);
+	if (PQsetnonblocking(node->conn, 1) != 0)
+		node_raise(node, NULL);
+	return node;
+}
+
+void
+node_cancel(RemoteNode *node)
+{
+	PGcancel   *cancel = PQgetCancel(node->conn);
+	char		message[256];
+
+	if (cancel == NULL)
+		return;
+	/* where that fails, the end of the connection has to do */
+	(void) PQcancel(cancel, message, sizeof(message));
+	PQfreeCancel(cancel);
+}
+
+static void
+release(RemoteNode *node)
+{
+	PQfinish(node->conn);
+	node->conn = NULL;
+	ReleaseExternalFD();
+}
+
+void
+node_close(RemoteNode *node)
+{
+	open_nodes = list_delete_ptr(open_nodes, node);
+	release(node);
+}
+
+void
+node_close_all(void)
+{
+	ListCell   *lc;
+
+	foreach(lc, open_nodes)
+		release(lfirst(lc));
+	/* its memory goes with the transaction */
+	open_nodes = NIL;
+}
+
+char *
+node_identifier(const char *name)
+{
+	StringInfoData quoted;
+
+	/* which words are keywords is for the other server to know */
+	initStringInfo(&quoted);
+	appendStringInfoChar(&quoted, '"');
+	for (; *name != '\0'; name++)
+	{
+		if (*name == '"')
+			appendStringInfoChar(&quoted, '"');
+		appendStringInfoChar(&quoted, *name);
+	}
+	appendStringInfoChar(&quoted, '"');
+	return quoted.data;
+}

@@ -1,0 +1,71 @@
+/*
+ * node.h
+ *		Another server: its session, opened by the rules of postgres_fdw.
+ *
+ * A node is reached by a foreign server of postgres_fdw and the mapping of the
+ * user who loads.  All waiting is here: it serves interrupts, and passes a
+ * cancel on to the node.  A session that is not closed is closed at the end of
+ * the transaction.
+ */
+#ifndef PGBULK_NODE_H
+#define PGBULK_NODE_H
+
+#include "postgres.h"
+
+#include "datatype/timestamp.h"
+#include "libpq-fe.h"
+
+typedef struct RemoteNode
+{
+	Oid			serverid;
+	char	   *name;			/* of the server */
+	PGconn	   *conn;
+} RemoteNode;
+
+/* Whether a foreign server is one of postgres_fdw; its name is not what counts. */
+extern bool node_is_served(Oid serverid);
+
+/*
+ * Connects as the mapping of userid says.  Memory: TopTransactionContext.  Where
+ * failure is not NULL it is set to what went wrong on the way, and NULL is
+ * returned; else that is an error (08001).  Other errors: those of a missing
+ * mapping; 2F003 for a user who is no superuser and gives no password, where
+ * postgres_fdw requires one; 0A000 for what cannot be passed on.
+ */
+extern RemoteNode *node_connect(Oid serverid, Oid userid, char **failure);
+
+/*
+ * Runs a statement and returns its last result, which is the caller's to clear.
+ * Error: that of the node, naming it (node_raise); 08006 for a lost connection.
+ */
+extern PGresult *node_query(RemoteNode *node, const char *sql);
+
+/*
+ * The same at the end of a transaction: there is no error, but NULL or a result
+ * that says what is wrong.  Returns NULL at the latest by end, and at once where
+ * the user cancels.
+ */
+extern PGresult *node_query_until(RemoteNode *node, const char *sql, TimestampTz end);
+
+/* The last result of what has been sent, if there is one in time; likewise. */
+extern PGresult *node_result_until(RemoteNode *node, TimestampTz end);
+
+/* The last result of what has been sent, waiting for it; NULL: there is none. */
+extern PGresult *node_result(RemoteNode *node);
+
+/* Raises the node's error; result may be NULL, and is cleared. */
+extern void node_raise(RemoteNode *node, PGresult *result);
+
+/* The text for a message of what a result, which may be NULL, says went wrong. */
+extern char *node_failure(RemoteNode *node, const PGresult *result);
+
+/* Ends what the node does for this session, where it may be waiting for something. */
+extern void node_cancel(RemoteNode *node);
+
+extern void node_close(RemoteNode *node);
+extern void node_close_all(void);
+
+/* A name for a statement, quoted whatever it is.  Memory: the current context. */
+extern char *node_identifier(const char *name);
+
+#endif							/* PGBULK_NODE_H */

@@ -1,0 +1,55 @@
+/*
+ * placement.h
+ *		Which table of which node a row belongs to.
+ *
+ * A placement is a const struct of callbacks, one for each engine that spreads
+ * a table over nodes.  There is one: foreign tables of postgres_fdw, as the target
+ * or as partitions of it, beside partitions that are here.
+ */
+#ifndef PGBULK_PLACEMENT_H
+#define PGBULK_PLACEMENT_H
+
+#include "postgres.h"
+
+#include "executor/executor.h"
+#include "nodes/bitmapset.h"
+#include "row/guard.h"
+
+typedef struct Placement Placement;
+
+/* A table of a node. */
+typedef struct Shard
+{
+	Oid			serverid;
+	char	   *schema;			/* there */
+	char	   *name;
+	const char **columns;		/* their names there, by the target's; NULL: is not sent */
+	void	   *sink;			/* whoever sends to it; NULL at first */
+} Shard;
+
+typedef struct PlacementRoutine
+{
+	/*
+	 * The shard of a row with the target's columns, of which those of the key
+	 * suffice; NULL: the row is not for a node.  Errors: 0A000 for a table
+	 * that cannot be loaded so; 23514 for a row outside of the target's bounds.
+	 */
+	Shard	   *(*find) (Placement *placement, TupleTableSlot *slot);
+
+	/* Once the estate's slots are no longer needed. */
+	void		(*close) (Placement *placement);
+} PlacementRoutine;
+
+struct Placement
+{
+	const PlacementRoutine *routine;
+	Bitmapset  *key;			/* columns that find looks at, offset as those of pull_varattnos */
+};
+
+/* Whether a table is, or has, foreign tables of postgres_fdw. */
+extern bool foreign_has(Relation rel);
+
+/* The placement of such a table.  Memory: the executor state's. */
+extern Placement *foreign_open(ResultRelInfo *root, EState *estate, Guard *guard);
+
+#endif							/* PGBULK_PLACEMENT_H */
