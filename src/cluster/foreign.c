@@ -10,7 +10,6 @@
 
 #include "access/sysattr.h"
 #include "access/table.h"
-#include "catalog/pg_inherits.h"
 #include "cluster/node.h"
 #include "cluster/placement.h"
 #include "commands/defrem.h"
@@ -21,6 +20,7 @@
 #include "optimizer/optimizer.h"
 #include "partitioning/partdesc.h"
 #include "row/route.h"
+#include "table/partition_tree.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/partcache.h"
@@ -49,18 +49,14 @@ typedef struct ForeignPlacement
 bool
 foreign_has(Relation rel)
 {
-	ListCell   *lc;
+	char		relkind = rel->rd_rel->relkind;
 
+	/* most tables are neither, and the extension is looked for in a catalog that is not cached */
+	if (relkind != RELKIND_FOREIGN_TABLE && relkind != RELKIND_PARTITIONED_TABLE)
+		return false;
 	if (!OidIsValid(get_extension_oid("postgres_fdw", true)))
 		return false;
-	if (rel->rd_rel->relkind == RELKIND_FOREIGN_TABLE)
-		return true;
-	if (rel->rd_rel->relkind != RELKIND_PARTITIONED_TABLE)
-		return false;
-	foreach(lc, find_all_inheritors(RelationGetRelid(rel), NoLock, NULL))
-		if (get_rel_relkind(lfirst_oid(lc)) == RELKIND_FOREIGN_TABLE)
-			return true;
-	return false;
+	return relkind == RELKIND_FOREIGN_TABLE || partition_tree_has_foreign(rel);
 }
 
 /* ---- what cannot be loaded so ---- */

@@ -5,6 +5,7 @@
 #include "postgres.h"
 
 #include "catalog/partition.h"
+#include "catalog/pg_inherits.h"
 #include "table/partition_tree.h"
 #include "utils/lsyscache.h"
 
@@ -23,4 +24,17 @@ partition_tree_is_part_of(Oid relid, Oid other)
 {
 	return relid == other || (get_rel_relispartition(relid) &&
 							  list_member_oid(get_partition_ancestors(relid), other));
+}
+
+bool
+partition_tree_has_foreign(Relation rel)
+{
+	ListCell   *lc;
+
+	if (rel->rd_rel->relkind != RELKIND_PARTITIONED_TABLE)
+		return false;
+	foreach(lc, find_all_inheritors(RelationGetRelid(rel), NoLock, NULL))
+		if (get_rel_relkind(lfirst_oid(lc)) == RELKIND_FOREIGN_TABLE)
+			return true;
+	return false;
 }

@@ -1,6 +1,6 @@
 /*
  * partition_tree.h
- *		The position of a table in a partition tree.
+ *		The position of a table in a partition tree, and what kinds of tables that has.
  */
 #ifndef PGBULK_PARTITION_TREE_H
 #define PGBULK_PARTITION_TREE_H
@@ -14,5 +14,8 @@ extern Oid	partition_tree_root(Relation rel);
 
 /* Whether a table is another one, or a partition of it at any depth. */
 extern bool partition_tree_is_part_of(Oid relid, Oid other);
+
+/* Whether a table is partitioned and has foreign tables in its tree. */
+extern bool partition_tree_has_foreign(Relation rel);
 
 #endif							/* PGBULK_PARTITION_TREE_H */

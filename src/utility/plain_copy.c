@@ -17,7 +17,6 @@
 #include "catalog/heap.h"
 #include "catalog/namespace.h"
 #include "catalog/pg_authid.h"
-#include "catalog/pg_inherits.h"
 #include "commands/copy.h"
 #include "commands/defrem.h"
 #include "commands/progress.h"
@@ -32,6 +31,7 @@
 #include "stream/stdin.h"
 #include "parser/parse_relation.h"
 #include "server/compat.h"
+#include "table/partition_tree.h"
 #include "table/statement.h"
 #include "tcop/dest.h"
 #include "utility/copy_options.h"
@@ -260,19 +260,6 @@ lacks_domain(Relation rel, const Bitmapset *columns)
 }
 
 static bool
-has_foreign_partition(Relation rel)
-{
-	ListCell   *lc;
-
-	if (rel->rd_rel->relkind != RELKIND_PARTITIONED_TABLE)
-		return false;
-	foreach(lc, find_all_inheritors(RelationGetRelid(rel), NoLock, NULL))
-		if (get_rel_relkind(lfirst_oid(lc)) == RELKIND_FOREIGN_TABLE)
-			return true;
-	return false;
-}
-
-static bool
 is_new_in_subtransaction(Relation rel)
 {
 	SubTransactionId current = GetCurrentSubTransactionId();
@@ -314,7 +301,7 @@ table_reason(Relation rel, const CopyStmt *stmt)
 		return "The table is a temporary one of another session.";
 	if (check_enable_rls(RelationGetRelid(rel), InvalidOid, true) == RLS_ENABLED)
 		return "The table has row-level security.";
-	if (has_foreign_partition(rel))
+	if (partition_tree_has_foreign(rel))
 		return "The table has a foreign partition.";
 	columns = loaded_columns(rel, stmt);
 	if (columns == NULL || !options_name_only(rel, stmt, columns))
