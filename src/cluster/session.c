@@ -476,25 +476,24 @@ session_send(Session *session, RowBuffer *buffer)
 		progress(sessions, true);
 }
 
-/* Whether it has nothing to send, and no COPY. */
+/* Sends what it can, and then ends its COPY.  Whether it has nothing to send, and no COPY. */
 static bool
-is_done(Session *session)
+wind_up(Session *session)
 {
+	advance(session);
 	if (session->state == SESSION_COPYING && dlist_is_empty(&session->queue))
-		session->told = true;	/* ends the COPY */
+	{
+		session->told = true;
+		advance(session);
+	}
 	return session->state == SESSION_IDLE && dlist_is_empty(&session->queue);
 }
 
 void
 session_await_idle(Session *session)
 {
-	while (!is_done(session))
-	{
-		advance(session);
-		if (is_done(session))
-			break;
+	while (!wind_up(session))
 		progress(session->sessions, true);
-	}
 }
 
 void
@@ -506,11 +505,7 @@ sessions_finish(Sessions *sessions)
 		ListCell   *lc;
 
 		foreach(lc, sessions->list)
-		{
-			(void) is_done(lfirst(lc));
-			advance(lfirst(lc));
-			done &= is_done(lfirst(lc));
-		}
+			done &= wind_up(lfirst(lc));
 		if (done)
 			break;
 		progress(sessions, true);
