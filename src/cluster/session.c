@@ -564,12 +564,18 @@ check_can_prepare(RemoteNode *node)
 				 errhint("Set it to at least the number of loads that run at a time, and restart that server.")));
 }
 
+/* The statement that has a setting of a node be as it is here. */
+static char *
+setting_as_here(const char *name)
+{
+	return psprintf("SET LOCAL %s = %s;", name,
+					quote_literal_cstr(GetConfigOption(name, false, false)));
+}
+
 void
 session_pass_setting(RemoteNode *node, const char *name)
 {
-	const char *value = GetConfigOption(name, false, false);
-
-	PQclear(node_query(node, psprintf("SET LOCAL %s = %s", name, quote_literal_cstr(value))));
+	PQclear(node_query(node, setting_as_here(name)));
 }
 
 /*
@@ -579,20 +585,26 @@ session_pass_setting(RemoteNode *node, const char *name)
 static void
 pass_settings(RemoteNode *node)
 {
-	session_pass_setting(node, "datestyle");
-	session_pass_setting(node, "intervalstyle");
-	session_pass_setting(node, "timezone");
-	session_pass_setting(node, "timezone_abbreviations");
-	session_pass_setting(node, "xmloption");
+	static const char *const as_here[] = {
+		"datestyle", "intervalstyle", "timezone", "timezone_abbreviations", "xmloption"
+	};
+	StringInfoData sql;
+
+	/* all at once, as each statement of its own would be one way there and back */
+	initStringInfo(&sql);
+	for (int i = 0; i < lengthof(as_here); i++)
+		appendStringInfoString(&sql, setting_as_here(as_here[i]));
 	if (LockTimeout > 0)
-		session_pass_setting(node, "lock_timeout");
-	PQclear(node_query(node, "SET LOCAL array_nulls = on"));
-	PQclear(node_query(node, "SET LOCAL search_path = pg_catalog"));
+		appendStringInfoString(&sql, setting_as_here("lock_timeout"));
 	/* a COPY lasts as long as the load, and a node may wait for rows meanwhile */
-	PQclear(node_query(node, "SET LOCAL statement_timeout = 0"));
-	PQclear(node_query(node, "SET LOCAL idle_in_transaction_session_timeout = 0"));
+	appendStringInfoString(&sql,
+						   "SET LOCAL array_nulls = on;"
+						   "SET LOCAL search_path = pg_catalog;"
+						   "SET LOCAL statement_timeout = 0;"
+						   "SET LOCAL idle_in_transaction_session_timeout = 0;");
 	if (PQserverVersion(node->conn) >= 170000)
-		PQclear(node_query(node, "SET LOCAL transaction_timeout = 0"));
+		appendStringInfoString(&sql, "SET LOCAL transaction_timeout = 0;");
+	PQclear(node_query(node, sql.data));
 }
 
 /*
