@@ -291,6 +291,20 @@ connection_message(const RemoteNode *node)
 	return length > 0 ? message : pstrdup("connection lost");
 }
 
+bool
+node_is_error(const PGresult *result, const char *sqlstate)
+{
+	const char *found = PQresultErrorField(result, PG_DIAG_SQLSTATE);
+
+	return found != NULL && strcmp(found, sqlstate) == 0;
+}
+
+bool
+node_has_no_prepared(const PGresult *result)
+{
+	return node_is_error(result, "42704");
+}
+
 char *
 node_failure(RemoteNode *node, const PGresult *result)
 {

@@ -53,6 +53,12 @@ extern PGresult *node_result_until(RemoteNode *node, TimestampTz end);
 /* The last result of what has been sent, waiting for it; NULL: there is none. */
 extern PGresult *node_result(RemoteNode *node);
 
+/* Whether a result, which may be NULL, is an error with that SQLSTATE. */
+extern bool node_is_error(const PGresult *result, const char *sqlstate);
+
+/* The same for the end of a prepared transaction: there is none, as somebody has ended it. */
+extern bool node_has_no_prepared(const PGresult *result);
+
 /* Raises the node's error; result may be NULL, and is cleared. */
 extern void node_raise(RemoteNode *node, PGresult *result);
 

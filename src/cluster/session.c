@@ -640,7 +640,6 @@ open_session(Sessions *sessions, Oid serverid)
 	session->node = node_connect(serverid, GetUserId(), NULL);
 	dlist_init(&session->queue);
 	dlist_init(&session->copied);
-	PQclear(node_query(session->node, "SET datestyle = 'ISO, MDY'"));
 	settle_node(session->node);
 	check_can_prepare(session->node);
 	/* what follows is one transaction's, of which a pooler has one session */

@@ -103,6 +103,7 @@ list_prepared(RemoteNode *node)
 	List	   *list = NIL;
 	PGresult   *result;
 
+	PQclear(node_query(node, "SET datestyle = 'ISO, MDY'"));
 	result = node_query(node, psprintf(list_sql, (int) strlen(prefix), quote_literal_cstr(prefix)));
 	for (int i = 0; i < PQntuples(result); i++)
 	{
@@ -130,7 +131,6 @@ settle(RemoteNode *node, const Prepared *prepared)
 {
 	bool		commits = prepared->outcome == OUTCOME_COMMITTED;
 	PGresult   *result;
-	const char *sqlstate;
 	const char *state;
 
 	if (prepared->outcome != OUTCOME_COMMITTED && prepared->outcome != OUTCOME_ABORTED)
@@ -139,10 +139,9 @@ settle(RemoteNode *node, const Prepared *prepared)
 										  quote_literal_cstr(prepared->gid))))
 		node_raise(node, NULL);
 	result = node_result(node);
-	sqlstate = PQresultErrorField(result, PG_DIAG_SQLSTATE);
 	if (PQresultStatus(result) == PGRES_COMMAND_OK)
 		state = commits ? "committed" : "rolled back";
-	else if (sqlstate != NULL && strcmp(sqlstate, "42704") == 0)
+	else if (node_has_no_prepared(result))
 		state = "settled by another session";
 	else
 		state = psprintf("%s: %s", outcome_states[prepared->outcome], node_failure(node, result));
@@ -244,7 +243,6 @@ settle_server(Oid serverid, bool ends, Tuplestorestate *rows, TupleDesc desc)
 				psprintf("not reached: %s", failure));
 		return;
 	}
-	PQclear(node_query(node, "SET datestyle = 'ISO, MDY'"));
 	foreach(lc, list_prepared(node))
 	{
 		const Prepared *prepared = lfirst(lc);

@@ -195,21 +195,6 @@ prepare_all(void)
 
 /* ---- after the end ---- */
 
-static bool
-is_error(const PGresult *result, const char *wanted)
-{
-	const char *sqlstate = PQresultErrorField(result, PG_DIAG_SQLSTATE);
-
-	return sqlstate != NULL && strcmp(sqlstate, wanted) == 0;
-}
-
-/* Whether there is no such prepared transaction: somebody else has settled it already. */
-static bool
-is_gone(const PGresult *result)
-{
-	return is_error(result, "42704");
-}
-
 /* Somebody else has ended it: whether as this transaction has ended, the node knows. */
 static void
 check_committed(Part *part, TimestampTz end)
@@ -246,7 +231,7 @@ warn_doubt(const Part *part, bool commits, const char *problem)
 static void
 end_part(Part *part, bool commits, PGresult *result, TimestampTz end)
 {
-	bool		gone = is_gone(result);
+	bool		gone = node_has_no_prepared(result);
 
 	if (result == NULL && PQstatus(part->node->conn) == CONNECTION_OK)
 		warn_doubt(part, commits, "there was no answer in time.");
@@ -299,7 +284,7 @@ roll_back(Part *part, TimestampTz end)
 		PQclear(node_query_until(part->node, "ROLLBACK", end));
 	result = node_query_until(part->node, sql, end);
 	/* the cancel of what was done before may come late */
-	if (is_error(result, "57014"))
+	if (node_is_error(result, "57014"))
 	{
 		PQclear(result);
 		result = node_query_until(part->node, sql, end);
