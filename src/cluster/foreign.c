@@ -161,6 +161,15 @@ open_foreign(ForeignPlacement *placement, Place *place, bool checks_bounds)
 		place->slot = MakeSingleTupleTableSlot(RelationGetDescr(rel), &TTSOpsVirtual);
 }
 
+/* The number in the target of a column of one of its partitions. */
+static AttrNumber
+number_in_root(Relation root, Relation rel, AttrNumber attnum)
+{
+	return rel == root ? attnum :
+		get_attnum(RelationGetRelid(root),
+				   NameStr(TupleDescAttr(RelationGetDescr(rel), attnum - 1)->attname));
+}
+
 /*
  * That rows have been routed with all columns of the partition's keys: others may have
  * attached tables that are partitioned by more of them.
@@ -181,8 +190,7 @@ check_key(ForeignPlacement *placement, Relation rel)
 
 		if (attnum <= 0)
 			continue;
-		attnum = get_attnum(RelationGetRelid(root),
-							NameStr(TupleDescAttr(RelationGetDescr(rel), attnum - 1)->attname));
+		attnum = number_in_root(root, rel, attnum);
 		if (!bms_is_member(attnum - FirstLowInvalidHeapAttributeNumber, placement->base.key))
 			ereport(ERROR,
 					(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
@@ -311,9 +319,8 @@ add_key_columns(Bitmapset *columns, Relation rel, Relation root)
 	{
 		AttrNumber	attnum = member + FirstLowInvalidHeapAttributeNumber;
 
-		if (rel != root && attnum > 0)
-			attnum = get_attnum(RelationGetRelid(root),
-								NameStr(TupleDescAttr(RelationGetDescr(rel), attnum - 1)->attname));
+		if (attnum > 0)
+			attnum = number_in_root(root, rel, attnum);
 		columns = bms_add_member(columns, attnum - FirstLowInvalidHeapAttributeNumber);
 	}
 	for (int i = 0; i < desc->nparts; i++)
