@@ -21,6 +21,7 @@
 #include "load/load.h"
 #include "load/load_id.h"
 #include "load/retry.h"
+#include "reject/relay.h"
 #include "scan/scan.h"
 #include "server/compat.h"
 #include "stream/source.h"
@@ -73,6 +74,13 @@ static const struct config_enum_entry plain_copy_settings[] = {
 	{"no", PLAIN_COPY_OFF, true},
 	{"1", PLAIN_COPY_ON, true},
 	{"0", PLAIN_COPY_OFF, true},
+	{NULL, 0, false}
+};
+
+static const struct config_enum_entry relay_settings[] = {
+	{"off", BULK_RELAY_OFF, false},
+	{"first", BULK_RELAY_FIRST, false},
+	{"all", BULK_RELAY_ALL, false},
 	{NULL, 0, false}
 };
 
@@ -135,6 +143,11 @@ _PG_init(void)
 							PGC_SUSET,
 							GUC_UNIT_MIN,
 							NULL, NULL, NULL);
+	DefineCustomEnumVariable("pgbulk.relay",
+							 "Tells the client of bad rows of a COPY with options, one by one.",
+							 "For loads of other servers, which send their rows by such a COPY.",
+							 &relay_setting, BULK_RELAY_OFF, relay_settings,
+							 PGC_USERSET, GUC_NOT_IN_SAMPLE, NULL, NULL, NULL);
 	MarkGUCPrefixReserved("pgbulk");
 	create_index_install();
 	utility_install();

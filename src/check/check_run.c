@@ -469,7 +469,7 @@ count_unseen(void *arg, const JournalPlace *place, RejectReason reason)
 {
 	Checks	   *checks = arg;
 
-	rejects_count_duplicate(checks->report->rejects, place->file, reason);
+	rejects_count_duplicates(checks->report->rejects, place->file, reason, 1);
 	if (reason == REJECT_DUPLICATE)
 		checks->nunseen++;
 }

@@ -10,6 +10,7 @@
 
 #include "access/sysattr.h"
 #include "access/table.h"
+#include "catalog/pg_inherits.h"
 #include "cluster/node.h"
 #include "cluster/placement.h"
 #include "commands/defrem.h"
@@ -19,6 +20,7 @@
 #include "foreign/foreign.h"
 #include "optimizer/optimizer.h"
 #include "partitioning/partdesc.h"
+#include "row/constraints.h"
 #include "row/route.h"
 #include "table/partition_tree.h"
 #include "utils/lsyscache.h"
@@ -40,6 +42,7 @@ typedef struct ForeignPlacement
 {
 	Placement	base;
 	EState	   *estate;
+	Guard	   *guard;
 	ResultRelInfo *root;
 	Router	   *router;			/* NULL: the target is not partitioned */
 	Place	   *only;			/* then; NULL: no row yet */
@@ -137,8 +140,9 @@ column_names(Relation rel, Relation root)
 	return names;
 }
 
+/* The table's columns there, and its name. */
 static void
-open_foreign(ForeignPlacement *placement, Place *place, bool checks_bounds)
+open_foreign(ForeignPlacement *placement, Place *place)
 {
 	Relation	rel = place->rel;
 	ForeignTable *table = GetForeignTable(RelationGetRelid(rel));
@@ -151,8 +155,14 @@ open_foreign(ForeignPlacement *placement, Place *place, bool checks_bounds)
 	shard->name = pstrdup(find_option(table->options, "table_name",
 									  RelationGetRelationName(rel)));
 	shard->columns = column_names(rel, placement->root->ri_RelationDesc);
-	if (!checks_bounds)
-		return;
+}
+
+/* Others may have attached partitions that rows of this default one belong to. */
+static void
+open_bounds(ForeignPlacement *placement, Place *place)
+{
+	Relation	rel = place->rel;
+
 	place->bounds = makeNode(ResultRelInfo);
 	InitResultRelInfo(place->bounds, rel, 0, placement->root, 0);
 	place->map = convert_tuples_by_name(RelationGetDescr(placement->root->ri_RelationDesc),
@@ -202,41 +212,60 @@ check_key(ForeignPlacement *placement, Relation rel)
 	}
 }
 
-/* by_default: others may have attached partitions that rows of it belong to. */
+/* The place of a foreign table, unless it is not open yet. */
+static Place *
+find_place(const ForeignPlacement *placement, Oid relid)
+{
+	ListCell   *lc;
+
+	foreach(lc, placement->places)
+		if (RelationGetRelid(((Place *) lfirst(lc))->rel) == relid)
+			return lfirst(lc);
+	return NULL;
+}
+
 static Place *
 open_place(ForeignPlacement *placement, Oid relid, bool by_default)
 {
-	MemoryContext old = MemoryContextSwitchTo(placement->estate->es_query_cxt);
-	Place	   *place = palloc0(sizeof(Place));
+	MemoryContext old;
+	Place	   *place = find_place(placement, relid);
 
-	if (get_rel_relkind(relid) == RELKIND_FOREIGN_TABLE)
+	/* the table stays open, and what is wrong with it is not the row's fault */
+	guard_close(placement->guard);
+	old = MemoryContextSwitchTo(placement->estate->es_query_cxt);
+	if (place == NULL)
+		place = palloc0(sizeof(Place));
+	if (place->rel == NULL && get_rel_relkind(relid) == RELKIND_FOREIGN_TABLE)
 	{
 		/* the lock keeps its bounds as they are */
 		place->rel = table_open(relid, RowExclusiveLock);
 		placement->places = lappend(placement->places, place);
 		check_key(placement, place->rel);
-		open_foreign(placement, place, by_default);
+		open_foreign(placement, place);
 	}
+	if (place->rel != NULL && by_default)
+		open_bounds(placement, place);
 	MemoryContextSwitchTo(old);
 	return place;
 }
 
 /* ---- rows ---- */
 
-/* Throws for a row outside of the table's bounds. */
-static void
-check_bounds(ForeignPlacement *placement, ResultRelInfo *rri, TupleTableSlot *slot)
+/* Whether a row is within the bounds of the target, and of a default partition. */
+static bool
+check_bounds(ForeignPlacement *placement, Place *place, TupleTableSlot *slot, RowError *err)
 {
-	(void) ExecPartitionCheck(rri, slot, placement->estate, true);
-}
+	ResultRelInfo *root = placement->root;
 
-/* The same for a partition, whose columns may be in another order. */
-static void
-check_default(ForeignPlacement *placement, Place *place, TupleTableSlot *slot)
-{
+	if (root->ri_RelationDesc->rd_rel->relispartition &&
+		!constraints_check_bounds(root, slot, placement->estate, err))
+		return false;
+	if (place->bounds == NULL)
+		return true;
+	/* its columns may be in another order */
 	if (place->map != NULL)
 		slot = execute_attr_map_slot(place->map->attrMap, slot, place->slot);
-	check_bounds(placement, place->bounds, slot);
+	return constraints_check_bounds(place->bounds, slot, placement->estate, err);
 }
 
 static Place *
@@ -253,30 +282,46 @@ find_partition(ForeignPlacement *placement, TupleTableSlot *slot)
 	return *pointer;
 }
 
-static Shard *
-foreign_find(Placement *base, TupleTableSlot *slot)
+static bool
+foreign_find(Placement *base, TupleTableSlot *slot, Shard **shard, RowError *err)
 {
 	ForeignPlacement *placement = (ForeignPlacement *) base;
-	ResultRelInfo *root = placement->root;
 	Place	   *place;
 
+	*shard = NULL;
 	if (placement->router != NULL)
 		place = find_partition(placement, slot);
 	else
 	{
 		if (placement->only == NULL)
-			placement->only = open_place(placement, RelationGetRelid(root->ri_RelationDesc),
+			placement->only = open_place(placement,
+										 RelationGetRelid(placement->root->ri_RelationDesc),
 										 false);
 		place = placement->only;
 	}
 	/* a row that is for no node is for others to judge */
 	if (place == NULL || place->rel == NULL)
-		return NULL;
-	if (root->ri_RelationDesc->rd_rel->relispartition)
-		check_bounds(placement, root, slot);
-	if (place->bounds != NULL)
-		check_default(placement, place, slot);
-	return &place->shard;
+		return true;
+	*shard = &place->shard;
+	return check_bounds(placement, place, slot, err);
+}
+
+static List *
+foreign_list(Placement *base)
+{
+	ForeignPlacement *placement = (ForeignPlacement *) base;
+	List	   *shards = NIL;
+	ListCell   *lc;
+
+	foreach(lc, find_all_inheritors(RelationGetRelid(placement->root->ri_RelationDesc),
+									RowExclusiveLock, NULL))
+	{
+		Place	   *place = open_place(placement, lfirst_oid(lc), false);
+
+		if (place->rel != NULL)
+			shards = lappend(shards, &place->shard);
+	}
+	return shards;
 }
 
 static void
@@ -299,6 +344,7 @@ foreign_close(Placement *base)
 
 static const PlacementRoutine foreign_routine = {
 	.find = foreign_find,
+	.list = foreign_list,
 	.close = foreign_close
 };
 
@@ -345,6 +391,7 @@ foreign_open(ResultRelInfo *root, EState *estate, Guard *guard)
 
 	placement->base.routine = &foreign_routine;
 	placement->estate = estate;
+	placement->guard = guard;
 	placement->root = root;
 	if (rel->rd_rel->relispartition)
 		pull_varattnos((Node *) RelationGetPartitionQual(rel), 1, &placement->base.key);

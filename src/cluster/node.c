@@ -167,7 +167,7 @@ milliseconds_until(TimestampTz end)
 
 /* Waits for an event of the socket; false: it is time. */
 static bool
-wait_for_socket(RemoteNode *node, int events, TimestampTz end)
+wait_for_socket(pgsocket socket, int events, TimestampTz end)
 {
 	long		left = milliseconds_until(end);
 	int			found;
@@ -177,7 +177,7 @@ wait_for_socket(RemoteNode *node, int events, TimestampTz end)
 	found = WaitLatchOrSocket(MyLatch,
 							  events | WL_LATCH_SET | WL_EXIT_ON_PM_DEATH |
 							  (left > 0 ? WL_TIMEOUT : 0),
-							  PQsocket(node->conn), left, PG_WAIT_EXTENSION);
+							  socket, left, PG_WAIT_EXTENSION);
 	if (found & WL_LATCH_SET)
 		ResetLatch(MyLatch);
 	return true;
@@ -207,8 +207,8 @@ wait_for_result(RemoteNode *node, TimestampTz end, bool served)
 			return true;		/* the result will tell */
 		if (unsent == 0 && !PQisBusy(node->conn))
 			return true;
-		if (!wait_for_socket(node, WL_SOCKET_READABLE | (unsent > 0 ? WL_SOCKET_WRITEABLE : 0),
-							 end))
+		if (!wait_for_socket(PQsocket(node->conn),
+							 WL_SOCKET_READABLE | (unsent > 0 ? WL_SOCKET_WRITEABLE : 0), end))
 			return false;
 	}
 }
@@ -350,8 +350,8 @@ node_raise(RemoteNode *node, PGresult *result)
 }
 
 /* Warnings of a node are passed on; what it merely notices is not about this load's data. */
-static void
-receive_notice(void *arg, const PGresult *result)
+void
+node_receive_notice(void *arg, const PGresult *result)
 {
 	RemoteNode	   *node = arg;
 	const char *severity = PQresultErrorField(result, PG_DIAG_SEVERITY_NONLOCALIZED);
@@ -392,8 +392,8 @@ open_connection(RemoteNode *node, const ConnectionOptions *options)
 	while (status != PGRES_POLLING_OK)
 	{
 		CHECK_FOR_INTERRUPTS();
-		if (!wait_for_socket(node, status == PGRES_POLLING_READING ? WL_SOCKET_READABLE :
-							 WL_SOCKET_WRITEABLE, end))
+		if (!wait_for_socket(PQsocket(node->conn), status == PGRES_POLLING_READING ?
+							 WL_SOCKET_READABLE : WL_SOCKET_WRITEABLE, end))
 			return pstrdup("timeout expired");
 		status = PQconnectPoll(node->conn);
 		if (status == PGRES_POLLING_FAILED)
@@ -451,14 +451,38 @@ node_connect(Oid serverid, Oid userid, char **failure)
 	}
 	if (by_password && !PQconnectionUsedPassword(node->conn))
 		refuse_no_password("The other server has not asked for the password.");
-	PQsetNoticeReceiver(node->conn, receive_notice, node);
+	PQsetNoticeReceiver(node->conn, node_receive_notice, node);
 	if (PQsetnonblocking(node->conn, 1) != 0)
 		node_raise(node, NULL);
 	return node;
 }
 
+#ifdef LIBPQ_HAS_ASYNC_CANCEL
+
 void
-node_cancel(RemoteNode *node)
+node_cancel(RemoteNode *node, TimestampTz end)
+{
+	PGcancelConn *cancel = PQcancelCreate(node->conn);
+	PostgresPollingStatusType status = PGRES_POLLING_WRITING;
+
+	if (cancel != NULL && PQcancelStart(cancel))
+		while (status == PGRES_POLLING_WRITING || status == PGRES_POLLING_READING)
+		{
+			if (is_interrupted() ||
+				!wait_for_socket(PQcancelSocket(cancel), status == PGRES_POLLING_READING ?
+								 WL_SOCKET_READABLE : WL_SOCKET_WRITEABLE, end))
+				break;
+			status = PQcancelPoll(cancel);
+		}
+	/* where that fails, the end of the connection has to do */
+	PQcancelFinish(cancel);
+}
+
+#else
+
+/* Before 17 libpq only waits: as long as option tcp_user_timeout says, or the system. */
+void
+node_cancel(RemoteNode *node, TimestampTz end)
 {
 	PGcancel   *cancel = PQgetCancel(node->conn);
 	char		message[256];
@@ -469,6 +493,8 @@ node_cancel(RemoteNode *node)
 	(void) PQcancel(cancel, message, sizeof(message));
 	PQfreeCancel(cancel);
 }
+
+#endif
 
 static void
 release(RemoteNode *node)

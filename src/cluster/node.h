@@ -65,8 +65,14 @@ extern void node_raise(RemoteNode *node, PGresult *result);
 /* The text for a message of what a result, which may be NULL, says went wrong. */
 extern char *node_failure(RemoteNode *node, const PGresult *result);
 
-/* Ends what the node does for this session, where it may be waiting for something. */
-extern void node_cancel(RemoteNode *node);
+/*
+ * Ends what the node does for this session, where it may be waiting for something; or
+ * gives up at the latest by end, where libpq lets it (from 17 on).
+ */
+extern void node_cancel(RemoteNode *node, TimestampTz end);
+
+/* Passes on warnings of the node; it is told of all that its session says, unless the caller is. */
+extern void node_receive_notice(void *node, const PGresult *result);
 
 extern void node_close(RemoteNode *node);
 extern void node_close_all(void);

@@ -6,11 +6,13 @@
 
 #include "access/sysattr.h"
 #include "access/xact.h"
-#include "catalog/pg_type.h"
+#include "check/tables.h"
+#include "cluster/aside.h"
 #include "cluster/nodes.h"
 #include "cluster/placement.h"
 #include "cluster/row_copy.h"
 #include "cluster/session.h"
+#include "cluster/table_there.h"
 #include "cluster/two_phase.h"
 #include "format/convert.h"
 #include "format/reader.h"
@@ -35,7 +37,10 @@ typedef struct Sink
 	bool		as_is;			/* those of the current file are */
 	bool		filtered;		/* a trigger there may keep rows out */
 	const char *statement;		/* for its columns; NULL: not known yet */
+	bool		ready;			/* these are the current file's */
 	RowBuffer  *buffer;			/* NULL: no rows wait */
+	bool		is_first;		/* of its session's, where each is to have one COPY */
+	BufFile    *waiting;		/* its rows until the others have had theirs; NULL: none */
 	int64		as_is_rows;
 	int64		formed_rows;
 	const char *formed_reason;
@@ -43,7 +48,10 @@ typedef struct Sink
 
 struct NodesWriter
 {
+	bool		whole;			/* a table's rows go by one COPY, which knows them all */
 	const WriterRoutine *local; /* for rows that are here */
+	const BulkOptions *options;
+	Guard	   *guard;
 	Placement  *placement;
 	Sessions   *sessions;
 	const Journal *journal;		/* whose reader has the batch */
@@ -56,6 +64,8 @@ struct NodesWriter
 	const char *formed_reason;	/* NULL: rows may be sent as they are */
 	int			nkeys;
 	int		   *keys;			/* fields of the partition key */
+
+	AsideRows  *aside;			/* NULL: nodes set no rows aside */
 
 	/* the row that an error of a node is about */
 	JournalPlace failed;
@@ -72,14 +82,11 @@ unserved_option(const BulkOptions *options)
 		bool		is_set;
 		const char *name;
 	}			unserved[] = {
-		{options->on_error != BULK_ON_ERROR_STOP, "on_error"},
-		{options->on_duplicate != BULK_ON_DUPLICATE_ERROR, "on_duplicate"},
+		{options->on_error == BULK_ON_ERROR_SET_NULL, "on_error"},
+		{options->on_duplicate == BULK_ON_DUPLICATE_MERGE, "on_duplicate"},
 		{options->indexes != BULK_INDEXES_AUTO, "indexes"},
 		{options->writer == BULK_WRITER_DIRECT, "writer"},
-		{options->truncate, "truncate"},
-		{options->freeze, "freeze"},
-		{options->analyze, "analyze"},
-		{options->dry_run, "dry_run"}
+		{options->freeze, "freeze"}
 	};
 
 	for (int i = 0; i < lengthof(unserved); i++)
@@ -100,6 +107,8 @@ nodes_serve(Relation rel, const BulkOptions *options, bool by_file, Refusal *ref
 		*refusal = REFUSAL(REFUSAL_NODES_TRANSACTION);
 	else if (option != NULL)
 		*refusal = REFUSAL_NAMING(REFUSAL_NODES_OPTION, option);
+	else if (tables_may_repeat(rel, options))
+		*refusal = REFUSAL(REFUSAL_NODES_REPEAT);
 	else if (!by_file)
 		*refusal = REFUSAL(REFUSAL_NODES_RETRY);
 	else if (rel->trigdesc != NULL && rel->trigdesc->trig_insert_new_table)
@@ -142,105 +151,47 @@ static void
 count_filtered(void *arg, int file, int64 rows)
 {
 	const Writer *writer = arg;
-	JournalPlace place = {.file = file};
 
-	for (int64 i = 0; i < rows; i++)
-		writer->late.count_other(writer->late.arg, &place, false);
+	writer->late.count_other(writer->late.arg, file, false, rows);
 }
 
-/*
- * What a COPY into the table there has to know: its columns and their types, its
- * kind, and whether it has rules for INSERT and triggers that see each row first.
- */
-static const char describe_sql[] =
-	"SELECT a.attname, pg_catalog.format_type(a.atttypid, a.atttypmod), c.relkind,"
-	" EXISTS (SELECT FROM pg_catalog.pg_rewrite r"
-	" WHERE r.ev_class OPERATOR(pg_catalog.=) c.oid AND r.ev_type OPERATOR(pg_catalog.=) '3'),"
-	" EXISTS (SELECT FROM pg_catalog.pg_trigger t"
-	" WHERE t.tgrelid OPERATOR(pg_catalog.=) c.oid AND (t.tgtype"
-	" OPERATOR(pg_catalog.&) 7::pg_catalog.int2) OPERATOR(pg_catalog.=) 7::pg_catalog.int2)"
-	" FROM pg_catalog.pg_class c"
-	" JOIN pg_catalog.pg_namespace n ON n.oid OPERATOR(pg_catalog.=) c.relnamespace"
-	" JOIN pg_catalog.pg_attribute a ON a.attrelid OPERATOR(pg_catalog.=) c.oid"
-	" WHERE n.nspname OPERATOR(pg_catalog.=) %s AND c.relname OPERATOR(pg_catalog.=) %s"
-	" AND a.attnum OPERATOR(pg_catalog.>) 0 AND NOT a.attisdropped";
-
-static PGresult *
-describe(RemoteNode *node, const Shard *shard)
-{
-	return node_query(node, psprintf(describe_sql, quote_literal_cstr(shard->schema),
-									 quote_literal_cstr(shard->name)));
-}
-
-static int
-find_row(const PGresult *rows, const char *name)
-{
-	for (int i = 0; i < PQntuples(rows); i++)
-		if (strcmp(PQgetvalue(rows, i, 0), name) == 0)
-			return i;
-	return -1;
-}
-
-/* Whether all columns are of the same types there, so that their texts mean the same. */
-static const char *
-compare_types(TupleDesc desc, const Shard *shard, const PGresult *rows)
-{
-	for (int i = 0; i < desc->natts; i++)
-	{
-		Form_pg_attribute att = TupleDescAttr(desc, i);
-		int			row;
-
-		if (shard->columns[i] == NULL)
-			continue;
-		row = find_row(rows, shard->columns[i]);
-		if (row < 0 || strcmp(PQgetvalue(rows, row, 1),
-							  format_type_with_typemod(att->atttypid, att->atttypmod)) != 0)
-			return "A column has another type there.";
-	}
-	return NULL;
-}
-
-/* Amounts mean what the setting says. */
-static bool
-has_money(TupleDesc desc)
-{
-	for (int i = 0; i < desc->natts; i++)
-	{
-		Oid			type = TupleDescAttr(desc, i)->atttypid;
-
-		if (!TupleDescAttr(desc, i)->attisdropped && (type == MONEYOID || type == MONEYARRAYOID))
-			return true;
-	}
-	return false;
-}
-
-/* What of the table there matters: whether it keeps rows out, and which types it has. */
 static void
-learn_table(Writer *writer, Sink *sink)
+set_aside(void *arg, void *sender, BadRow *row)
 {
-	RemoteNode	   *node = session_node(sink->session);
-	TupleDesc	desc = writer->slot->tts_tupleDescriptor;
-	PGresult   *rows;
-	bool		exists;
-	bool		has_rules;
+	const Writer *writer = arg;
 
-	/* it may be in the middle of a COPY into another table */
-	session_await_idle(sink->session);
-	if (has_money(desc))
-		session_pass_setting(node, "lc_monetary");
-	rows = describe(node, sink->shard);
-	exists = PQntuples(rows) > 0;
-	has_rules = exists && PQgetvalue(rows, 0, 3)[0] == 't';
-	sink->filtered = exists && (PQgetvalue(rows, 0, 2)[0] != RELKIND_RELATION ||
-								PQgetvalue(rows, 0, 4)[0] == 't');
-	sink->unlike = compare_types(desc, sink->shard, rows);
-	PQclear(rows);
-	if (has_rules)
-		ereport(ERROR,
-				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-				 errmsg("table \"%s\" of server \"%s\" has rules, which COPY ignores",
-						sink->shard->name, node->name),
-				 errhint("Use INSERT, or triggers in place of the rules.")));
+	aside_take(writer->nodes->aside, ((const Sink *) sender)->shard, row);
+}
+
+static void
+count_aside(void *arg, int file, RejectReason reason, int64 rows)
+{
+	const Writer *writer = arg;
+
+	writer->late.count(writer->late.arg, file, reason, rows);
+}
+
+static bool
+is_enough(void *arg, int64 bad, int64 duplicates)
+{
+	const Writer *writer = arg;
+
+	return writer->nodes->aside != NULL &&
+		aside_is_enough(writer->nodes->aside, bad, duplicates);
+}
+
+/* ---- tables ---- */
+
+/* A row would replace one of another COPY as if that had been in the table before. */
+static void
+refuse_other_columns(const Sink *sink)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+			 errmsg("files with different columns cannot replace rows of other servers"),
+			 errdetail("Table \"%s\" of server \"%s\" has got rows by: %s", sink->shard->name,
+					   session_node(sink->session)->name, sink->statement),
+			 errhint("Load one after the other.")));
 }
 
 /* Its statement for the current file's columns. */
@@ -249,13 +200,19 @@ prepare_sink(NodesWriter *nodes, Sink *sink)
 {
 	MemoryContext old = MemoryContextSwitchTo(TopTransactionContext);
 	const char *reason = nodes->formed_reason != NULL ? nodes->formed_reason : sink->unlike;
+	char	   *statement;
 
 	if (reason == NULL && !row_copy_covers(nodes->copy, sink->shard))
 		reason = "A column of the file is generated there.";
 	sink->as_is = reason == NULL;
 	if (reason != NULL)
 		sink->formed_reason = reason;
-	sink->statement = row_copy_statement(nodes->copy, sink->shard, sink->as_is);
+	statement = row_copy_statement(nodes->copy, sink->shard, sink->as_is);
+	if (sink->statement == NULL || !nodes->whole)
+		sink->statement = statement;
+	else if (strcmp(sink->statement, statement) != 0)
+		refuse_other_columns(sink);
+	sink->ready = true;
 	MemoryContextSwitchTo(old);
 }
 
@@ -268,8 +225,12 @@ open_sink(Writer *writer, Shard *shard)
 	Sink	   *sink = palloc0(sizeof(Sink));
 
 	sink->shard = shard;
+	guard_close(nodes->guard);
 	sink->session = sessions_get(nodes->sessions, shard->serverid);
-	learn_table(writer, sink);
+	/* it may be in the middle of a COPY into another table */
+	session_await_idle(sink->session);
+	sink->filtered = table_there_learn(session_node(sink->session), shard,
+									   writer->slot->tts_tupleDescriptor, &sink->unlike);
 	nodes->sinks = lappend(nodes->sinks, sink);
 	nodes->buffer_bytes = Max(LEAST_BYTES,
 							  Min(MOST_BYTES, ALL_BYTES / list_length(nodes->sinks)));
@@ -285,21 +246,179 @@ sink_of(Writer *writer, Shard *shard)
 
 	if (unlikely(sink == NULL))
 		sink = open_sink(writer, shard);
-	if (unlikely(sink->statement == NULL))
+	if (unlikely(!sink->ready))
 		prepare_sink(writer->nodes, sink);
 	return sink;
 }
 
-/* ---- rows ---- */
+/* ---- what is done with all tables ---- */
+
+/* Also those that will get no rows. */
+static void
+open_all(Writer *writer)
+{
+	NodesWriter *nodes = writer->nodes;
+	ListCell   *lc;
+
+	foreach(lc, nodes->placement->routine->list(nodes->placement))
+		(void) open_sink(writer, lfirst(lc));
+}
+
+/* Those of a server at once, as some may refer to others. */
+static void
+truncate_all(const NodesWriter *nodes)
+{
+	ListCell   *lc;
+
+	foreach(lc, sessions_list(nodes->sessions))
+	{
+		Session    *session = lfirst(lc);
+		StringInfoData sql;
+		ListCell   *cell;
+
+		initStringInfo(&sql);
+		foreach(cell, nodes->sinks)
+		{
+			const Sink *sink = lfirst(cell);
+
+			if (sink->session == session)
+				appendStringInfo(&sql, "%s%s", sql.len == 0 ? "TRUNCATE " : ", ",
+								 table_there_name(sink->shard));
+		}
+		PQclear(node_query(session_node(session), sql.data));
+	}
+}
 
 static void
-send_buffer(Sink *sink)
+analyze_all(const NodesWriter *nodes)
+{
+	ListCell   *lc;
+
+	foreach(lc, nodes->sinks)
+	{
+		const Sink *sink = lfirst(lc);
+
+		if (sink->as_is_rows + sink->formed_rows > 0)
+			PQclear(node_query(session_node(sink->session),
+							   psprintf("ANALYZE %s", table_there_name(sink->shard))));
+	}
+}
+
+/* What is deferred to the commit is checked, and then all is undone. */
+static void
+undo_all(const NodesWriter *nodes)
+{
+	ListCell   *lc;
+
+	foreach(lc, sessions_list(nodes->sessions))
+		PQclear(node_query(session_node(lfirst(lc)), "SET CONSTRAINTS ALL IMMEDIATE"));
+	two_phase_roll_back();
+}
+
+/* ---- rows ---- */
+
+/* Whether it is the one whose COPY goes on until the end of the input. */
+static bool
+goes_first(const NodesWriter *nodes, Sink *sink)
+{
+	ListCell   *lc;
+
+	foreach(lc, nodes->sinks)
+	{
+		const Sink *other = lfirst(lc);
+
+		if (other->is_first && other->session == sink->session)
+			return other == sink;
+	}
+	sink->is_first = true;
+	return true;
+}
+
+static void
+keep_waiting(NodesWriter *nodes, Sink *sink, RowBuffer *buffer)
+{
+	if (sink->waiting == NULL)
+	{
+		MemoryContext old = MemoryContextSwitchTo(TopTransactionContext);
+
+		sink->waiting = BufFileCreateTemp(false);
+		MemoryContextSwitchTo(old);
+	}
+	row_buffer_write(buffer, sink->waiting);
+}
+
+static void
+send_buffer(NodesWriter *nodes, Sink *sink)
 {
 	RowBuffer  *buffer = sink->buffer;
 
 	sink->buffer = NULL;
-	if (buffer != NULL)
+	if (buffer == NULL)
+		return;
+	/* what is wrong with others is not the row's fault */
+	guard_close(nodes->guard);
+	if (nodes->whole && !goes_first(nodes, sink))
+		keep_waiting(nodes, sink, buffer);
+	else
 		session_send(sink->session, buffer);
+}
+
+/* The first table of a session that has rows waiting; NULL: there is none. */
+static Sink *
+find_waiting(const NodesWriter *nodes, const Session *session)
+{
+	ListCell   *lc;
+
+	foreach(lc, nodes->sinks)
+		if (((Sink *) lfirst(lc))->session == session && ((Sink *) lfirst(lc))->waiting != NULL)
+			return lfirst(lc);
+	return NULL;
+}
+
+/* Sends a buffer of a table; false: that was the last. */
+static bool
+send_waiting(NodesWriter *nodes, Sink *sink)
+{
+	RowBuffer  *buffer = session_read_buffer(nodes->sessions, sink->waiting);
+
+	if (buffer == NULL)
+	{
+		BufFileClose(sink->waiting);
+		sink->waiting = NULL;
+		return false;
+	}
+	session_send(sink->session, buffer);
+	return true;
+}
+
+/* The rows that wait, table by table, to all servers at a time. */
+static void
+send_all_waiting(NodesWriter *nodes)
+{
+	ListCell   *lc;
+	bool		any;
+
+	foreach(lc, nodes->sinks)
+	{
+		const Sink *sink = lfirst(lc);
+
+		if (sink->waiting != NULL && BufFileSeek(sink->waiting, 0, 0, SEEK_SET) != 0)
+			ereport(ERROR,
+					(errcode_for_file_access(),
+					 errmsg("could not rewind temporary file: %m")));
+	}
+	do
+	{
+		any = false;
+		foreach(lc, sessions_list(nodes->sessions))
+		{
+			Sink	   *sink = find_waiting(nodes, lfirst(lc));
+
+			while (sink != NULL && !send_waiting(nodes, sink))
+				sink = find_waiting(nodes, lfirst(lc));
+			any |= sink != NULL;
+		}
+	} while (any);
 }
 
 /* The line ends within a row, each of which COPY of csv counts as a line. */
@@ -320,14 +439,15 @@ add_row(NodesWriter *nodes, Sink *sink, const Reader *reader, uint32 number, Tup
 {
 	const ScanRow *row = &reader->rows[number];
 	RowBuffer  *buffer = sink->buffer;
+	JournalPlace place;
 
 	if (sink->as_is)
 		row_copy_put_as_is(nodes->copy, reader->data + row->start, row->end - row->start, slot,
 						   &buffer->data);
 	else
 		row_copy_put_formed(nodes->copy, sink->shard, slot, &buffer->data);
-	session_note_row(buffer, reader->source->current, reader_line(reader, number),
-					 sink->as_is ? inner_lines(nodes, reader, row) : 0);
+	journal_locate(nodes->journal, number, &place);
+	row_buffer_note(buffer, &place, sink->as_is ? inner_lines(nodes, reader, row) : 0);
 }
 
 /* Sends a row of the batch; the slot has all values that are not sent as they are. */
@@ -339,11 +459,12 @@ put_row(NodesWriter *nodes, Sink *sink, uint32 number, TupleTableSlot *slot)
 
 	/* a large one does not share its buffer with others */
 	if (row->end - row->start > nodes->buffer_bytes)
-		send_buffer(sink);
+		send_buffer(nodes, sink);
 	if (sink->buffer == NULL)
 	{
 		sink->buffer = session_buffer(nodes->sessions, sink->statement, nodes->buffer_bytes);
 		sink->buffer->filtered = sink->filtered;
+		sink->buffer->sender = sink;
 	}
 	add_row(nodes, sink, reader, number, slot);
 	if (sink->as_is)
@@ -352,7 +473,7 @@ put_row(NodesWriter *nodes, Sink *sink, uint32 number, TupleTableSlot *slot)
 		sink->formed_rows++;
 	/* the space doubles where it does not suffice */
 	if (sink->buffer->data.len >= nodes->buffer_bytes - nodes->buffer_bytes / 16)
-		send_buffer(sink);
+		send_buffer(nodes, sink);
 }
 
 static WriterVerdict
@@ -362,45 +483,53 @@ nodes_put(Writer *writer, uint32 number, RowError *err)
 	Shard	   *shard;
 
 	writer->current_row = number;
-	shard = nodes->placement->routine->find(nodes->placement, writer->slot);
+	if (!nodes->placement->routine->find(nodes->placement, writer->slot, &shard, err))
+		return WRITER_BAD;
 	if (shard == NULL)
 		return nodes->local->put(writer, number, err);
 	put_row(nodes, sink_of(writer, shard), number, writer->slot);
 	return WRITER_TAKEN;
 }
 
-/* Whether the row has what COPY wants, as far as that is seen without its values. */
+/*
+ * Whether the row has what COPY wants, as far as that is seen without its values.  A bad
+ * value with a line end may be one of a broken quote, with good rows behind it.
+ */
 static inline bool
 is_whole(const Converter *conv, const ScanRow *row)
 {
 	return row->fault == SCAN_FAULT_NONE && row->nfields == conv->ncolumns &&
-		row->end <= conv->valid;
+		row->end <= conv->valid && !(row->multiline && conv->guard->enabled);
 }
 
-/* The columns of the key, and those that the file does not have, to the slot. */
-static void
-convert_key(Writer *writer, const char *data, const ScanRow *row, const ScanField *fields)
+/* The columns of the key to the slot.  False: one is bad, and err, unless NULL, says why. */
+static bool
+convert_key(Writer *writer, const char *data, const ScanRow *row, const ScanField *fields,
+			RowError *err)
 {
 	NodesWriter *nodes = writer->nodes;
 	Converter  *conv = nodes->conv;
 	TupleTableSlot *slot = writer->slot;
 	MemoryContext old;
+	bool		ok = true;
 
 	ResetPerTupleExprContext(writer->estate);
 	convert_next(conv);
 	ExecClearTuple(slot);
 	old = MemoryContextSwitchTo(conv->econtext->ecxt_per_tuple_memory);
 	memset(slot->tts_isnull, true, sizeof(bool) * conv->natts);
-	for (int i = 0; i < nodes->nkeys; i++)
+	for (int i = 0; i < nodes->nkeys && ok; i++)
 	{
 		int			key = nodes->keys[i];
 		AttrNumber	attnum = conv->columns[key].attnum;
 
-		(void) convert_field(conv, key, data, &fields[row->first_field + key],
-							 &slot->tts_values[attnum - 1], &slot->tts_isnull[attnum - 1], NULL);
+		ok = convert_field(conv, key, data, &fields[row->first_field + key],
+						   &slot->tts_values[attnum - 1], &slot->tts_isnull[attnum - 1], err);
 	}
 	MemoryContextSwitchTo(old);
-	ExecStoreVirtualTuple(slot);
+	if (ok)
+		ExecStoreVirtualTuple(slot);
+	return ok;
 }
 
 /* Sends a row of the batch as it is; false: it is for put. */
@@ -410,14 +539,14 @@ put_as_is(Writer *writer, const char *data, const ScanRow *row, const ScanField 
 {
 	NodesWriter *nodes = writer->nodes;
 	Converter  *conv = nodes->conv;
+	RowError	error;
+	RowError   *err = nodes->guard->enabled ? &error : NULL;
 	Shard	   *shard;
 	Sink	   *sink;
 
-	if (!is_whole(conv, row))
-		return false;
-	convert_key(writer, data, row, fields);
-	shard = nodes->placement->routine->find(nodes->placement, writer->slot);
-	if (shard == NULL)
+	if (!is_whole(conv, row) || !convert_key(writer, data, row, fields, err) ||
+		!nodes->placement->routine->find(nodes->placement, writer->slot, &shard, err) ||
+		shard == NULL)
 		return false;
 	sink = sink_of(writer, shard);
 	if (!sink->as_is)
@@ -482,8 +611,8 @@ end_file(NodesWriter *nodes)
 
 	foreach(lc, nodes->sinks)
 	{
-		send_buffer(lfirst(lc));
-		((Sink *) lfirst(lc))->statement = NULL;
+		send_buffer(nodes, lfirst(lc));
+		((Sink *) lfirst(lc))->ready = false;
 	}
 }
 
@@ -513,7 +642,14 @@ nodes_finish(Writer *writer)
 
 	nodes->local->finish(writer);
 	end_file(nodes);
+	send_all_waiting(nodes);
 	sessions_finish(nodes->sessions);
+	if (nodes->aside != NULL)
+		aside_reject(nodes->aside);
+	if (nodes->options->dry_run)
+		undo_all(nodes);
+	else if (nodes->options->analyze)
+		analyze_all(nodes);
 }
 
 static void
@@ -548,17 +684,35 @@ nodes_open(Target *target, const BulkOptions *options, Guard *guard, Checks *che
 {
 	Writer	   *writer = buffered_open(target, options, guard, checks);
 	NodesWriter *nodes = palloc0(sizeof(NodesWriter));
+	BulkRelay	relay = row_copy_relay(options);
+	SessionListener listener = {
+		.locate = locate,
+		.count_filtered = count_filtered,
+		.set_aside = set_aside,
+		.count = count_aside,
+		.is_enough = is_enough,
+		.arg = writer
+	};
 
 	nodes->local = writer->routine;
+	nodes->guard = guard;
+	nodes->options = options;
 	nodes->placement = foreign_open(linitial(writer->estate->es_opened_result_relations),
 									writer->estate, guard);
-	nodes->sessions = sessions_open(locate, count_filtered, writer);
+	nodes->whole = options->on_duplicate == BULK_ON_DUPLICATE_KEEP_NEW;
+	nodes->sessions = sessions_open(&listener, relay, nodes->whole);
+	if (relay != BULK_RELAY_OFF)
+		nodes->aside = aside_open(writer);
 	nodes->journal = checks_journal(checks);
 	nodes->buffer_bytes = MOST_BYTES;
 	writer->nodes = nodes;
 	writer->routine = &nodes_routine;
 	writer->plain = false;
 	MyXactFlags |= XACT_FLAGS_NEEDIMMEDIATECOMMIT;
+	if (options->truncate || nodes->whole)
+		open_all(writer);
+	if (options->truncate)
+		truncate_all(nodes);
 	return writer;
 }
 

@@ -31,10 +31,14 @@ typedef struct PlacementRoutine
 {
 	/*
 	 * The shard of a row with the target's columns, of which those of the key
-	 * suffice; NULL: the row is not for a node.  Errors: 0A000 for a table
-	 * that cannot be loaded so; 23514 for a row outside of the target's bounds.
+	 * suffice; *shard is NULL where it is not for a node.  False: the row is outside
+	 * of the bounds of a table, and err is filled; where it is NULL, that is an error
+	 * (23514).  Others: 0A000 for a table that cannot be loaded so.
 	 */
-	Shard	   *(*find) (Placement *placement, TupleTableSlot *slot);
+	bool		(*find) (Placement *placement, TupleTableSlot *slot, Shard **shard, RowError *err);
+
+	/* All shards that there are, each a Shard, also those without rows. */
+	List	   *(*list) (Placement *placement);
 
 	/* Once the estate's slots are no longer needed. */
 	void		(*close) (Placement *placement);

@@ -8,6 +8,7 @@
 #include "catalog/pg_type.h"
 #include "cluster/node.h"
 #include "cluster/row_copy.h"
+#include "cluster/table_there.h"
 #include "mb/pg_wchar.h"
 #include "miscadmin.h"
 #include "utils/array.h"
@@ -86,7 +87,7 @@ why_not_by_options(const Converter *conv)
 	if (!Array_nulls)
 		return "Setting array_nulls is off.";
 	if (options->ignore_extra || options->missing != BULK_MISSING_ERROR ||
-		options->invalid_bytes != BULK_INVALID_ERROR)
+		options->invalid_bytes == BULK_INVALID_REPLACE)
 		return "Rows that COPY refuses are accepted.";
 	return NULL;
 }
@@ -118,6 +119,16 @@ is_in_file(const Converter *conv, AttrNumber attnum)
 		if (conv->columns[i].attnum == attnum)
 			return true;
 	return false;
+}
+
+BulkRelay
+row_copy_relay(const BulkOptions *options)
+{
+	if (options->on_error == BULK_ON_ERROR_STOP && options->on_duplicate == BULK_ON_DUPLICATE_ERROR)
+		return BULK_RELAY_OFF;
+	/* a limit is passed by one of them */
+	return options_show_rejects(options) || options->duplicate_limit >= 0 ? BULK_RELAY_ALL :
+		BULK_RELAY_FIRST;
 }
 
 RowCopy *
@@ -188,6 +199,21 @@ option_character(char c)
 	return quote_literal_cstr(text);
 }
 
+/* How pgbulk there sets rows aside. */
+static void
+add_relay(StringInfo sql, const BulkOptions *options)
+{
+	appendStringInfoString(sql, ", COMPRESSION none, LOG_VERBOSITY silent");
+	if (options->on_error == BULK_ON_ERROR_IGNORE)
+		appendStringInfoString(sql, ", ON_ERROR ignore");
+	if (options->on_duplicate != BULK_ON_DUPLICATE_ERROR)
+		appendStringInfo(sql, ", ON_DUPLICATE %s",
+						 options->on_duplicate == BULK_ON_DUPLICATE_KEEP_OLD ? "keep_old" :
+						 "keep_new");
+	/* the locks of COPY, so that others go on writing to a table that is not locked anyway */
+	appendStringInfo(sql, ", WRITER %s", options->truncate ? "auto" : "buffered");
+}
+
 char *
 row_copy_statement(const RowCopy *copy, const Shard *shard, bool as_is)
 {
@@ -208,8 +234,8 @@ row_copy_statement(const RowCopy *copy, const Shard *shard, bool as_is)
 			add_column(&list, shard, i + 1);
 
 	initStringInfo(&sql);
-	appendStringInfo(&sql, "COPY %s.%s (%s) FROM STDIN WITH (ENCODING %s",
-					 node_identifier(shard->schema), node_identifier(shard->name), list.data,
+	appendStringInfo(&sql, "COPY %s (%s) FROM STDIN WITH (ENCODING %s",
+					 table_there_name(shard), list.data,
 					 quote_literal_cstr(GetDatabaseEncodingName()));
 	if (as_is)
 	{
@@ -221,6 +247,8 @@ row_copy_statement(const RowCopy *copy, const Shard *shard, bool as_is)
 			appendStringInfo(&sql, ", QUOTE %s, ESCAPE %s", option_character(options->quote),
 							 option_character(options->escape));
 	}
+	if (row_copy_relay(options) != BULK_RELAY_OFF)
+		add_relay(&sql, options);
 	appendStringInfoChar(&sql, ')');
 	return sql.data;
 }

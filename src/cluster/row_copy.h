@@ -22,6 +22,9 @@ typedef struct RowCopy RowCopy;
  */
 extern RowCopy *row_copy_open(Relation target, const Converter *conv, const char **why);
 
+/* Whether nodes have to set rows aside, and what they have to tell of these. */
+extern BulkRelay row_copy_relay(const BulkOptions *options);
+
 /* The COPY for a shard.  as_is: for rows as they are.  Memory: the current context. */
 extern char *row_copy_statement(const RowCopy *copy, const Shard *shard, bool as_is);
 

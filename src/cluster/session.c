@@ -13,16 +13,16 @@
  */
 #include "postgres.h"
 
-#include "catalog/pg_type.h"
+#include "cluster/begin.h"
 #include "cluster/session.h"
 #include "cluster/settle.h"
+#include "cluster/told.h"
 #include "cluster/two_phase.h"
 #include "miscadmin.h"
 #include "server/compat.h"
+#include "storage/buffile.h"
 #include "storage/latch.h"
-#include "storage/proc.h"
 #include "utils/builtins.h"
-#include "utils/guc.h"
 #include "utils/memutils.h"
 #include "utils/wait_event.h"
 
@@ -54,8 +54,12 @@ struct Session
 	const char *statement;		/* of the COPY */
 	dlist_head	copied;			/* RowBuffers that it has got, without their data */
 	Size		places;			/* bytes of their places */
-	int64		copy_rows;		/* their rows */
+	BufFile    *spilled;		/* those before them; NULL: none */
+	int64		copy_rows;		/* its rows */
+	int			copy_file;		/* their file, or that of the last one */
 	bool		told;			/* the node has sent something while it copies */
+	Told	   *aside;			/* rows that the node tells of */
+	int64		heard;			/* how many messages of that kind have come */
 	bool		has_filters;	/* of the COPY: a trigger there may keep rows out */
 	int64		rows;			/* of all its COPYs that have ended */
 };
@@ -67,73 +71,12 @@ struct Sessions
 	Size		queued;			/* bytes in all queues */
 	WaitEventSet *events;		/* of all sockets; NULL: not made yet */
 	MemoryContextCallback callback; /* frees them after an error, too */
-	void		(*locate) (void *arg, int file, int64 line);
-	void		(*count_filtered) (void *arg, int file, int64 rows);
-	void	   *arg;
+	SessionListener listener;
+	BulkRelay	relay;
+	bool		whole;			/* a table's rows go by one COPY */
 };
 
 /* ---- places of rows ---- */
-
-static void
-put_number(StringInfo to, uint64 number)
-{
-	while (number >= 0x80)
-	{
-		appendStringInfoCharMacro(to, (char) (number | 0x80));
-		number >>= 7;
-	}
-	appendStringInfoCharMacro(to, (char) number);
-}
-
-static uint64
-get_number(const char **from)
-{
-	uint64		number = 0;
-	int			shift = 0;
-	unsigned char byte;
-
-	do
-	{
-		byte = *(*from)++;
-		number |= (uint64) (byte & 0x7f) << shift;
-		shift += 7;
-	} while (byte & 0x80);
-	return number;
-}
-
-void
-session_note_row(RowBuffer *buffer, int file, int64 line, int64 inner_lines)
-{
-	if (buffer->nrows++ == 0)
-	{
-		buffer->file = file;
-		buffer->line = 0;
-	}
-	Assert(buffer->file == file);
-	put_number(&buffer->lines, (uint64) (line - buffer->line) << 1 | (inner_lines > 0));
-	if (inner_lines > 0)
-		put_number(&buffer->lines, inner_lines);
-	buffer->line = line;
-}
-
-/* Whether the line of the COPY is one of the buffer, which begins after *passed lines. */
-static bool
-find_in_buffer(const RowBuffer *buffer, int64 wanted, int64 *passed, int64 *line)
-{
-	const char *at = buffer->lines.data;
-
-	*line = 0;
-	for (int64 i = 0; i < buffer->nrows; i++)
-	{
-		uint64		number = get_number(&at);
-
-		*line += number >> 1;
-		*passed += 1 + ((number & 1) ? get_number(&at) : 0);
-		if (wanted <= *passed)
-			return true;
-	}
-	return false;
-}
 
 /* The line of the COPY that an error is about, as its CONTEXT has it; 0: none. */
 static int64
@@ -154,32 +97,106 @@ line_of_error(const PGresult *result)
 	return 0;
 }
 
+/* The buffers that the COPY has got, those in the file first; then those that it has not. */
+typedef struct SentRows
+{
+	const Session *session;
+	BufFile    *file;			/* NULL: at its end */
+	RowBuffer  *read;			/* from it; NULL: none */
+	const dlist_head *list;
+	const dlist_node *next;
+	RowPlaces	places;
+} SentRows;
+
+static void
+sent_begin(SentRows *sent, const Session *session)
+{
+	memset(sent, 0, sizeof(*sent));
+	sent->session = session;
+	sent->file = session->spilled;
+	if (sent->file != NULL && BufFileSeek(sent->file, 0, 0, SEEK_SET) != 0)
+		ereport(ERROR,
+				(errcode_for_file_access(),
+				 errmsg("could not rewind temporary file: %m")));
+	sent->list = &session->copied;
+	sent->next = session->copied.head.next;
+}
+
+/* The next buffer in the file; false: there is none. */
+static bool
+sent_next_spilled(SentRows *sent)
+{
+	if (sent->read != NULL)
+		row_buffer_free(sent->read);
+	sent->read = sent->file == NULL ? NULL :
+		row_buffer_read(sent->session->sessions->context, sent->file);
+	if (sent->read == NULL)
+	{
+		sent->file = NULL;
+		return false;
+	}
+	row_places_begin(&sent->places, sent->read);
+	return true;
+}
+
+/* The next buffer of the statement; false: there is none. */
+static bool
+sent_next_buffer(SentRows *sent)
+{
+	if (sent_next_spilled(sent))
+		return true;
+	for (;;)
+	{
+		const RowBuffer *buffer;
+
+		if (sent->next == &sent->list->head)
+		{
+			if (sent->list == &sent->session->queue)
+				return false;
+			sent->list = &sent->session->queue;
+			sent->next = sent->list->head.next;
+			continue;
+		}
+		buffer = dlist_container(RowBuffer, link, unconstify(dlist_node *, sent->next));
+		sent->next = sent->next->next;
+		if (buffer->statement != sent->session->statement)
+			continue;
+		row_places_begin(&sent->places, buffer);
+		return true;
+	}
+}
+
+static bool
+sent_next(SentRows *sent)
+{
+	while (!row_places_next(&sent->places))
+		if (!sent_next_buffer(sent))
+			return false;
+	return true;
+}
+
+static void
+sent_end(SentRows *sent)
+{
+	if (sent->read != NULL)
+		row_buffer_free(sent->read);
+}
+
 /* Tells where in the input the row is that the node complains about. */
 static void
 locate(Session *session, int64 wanted)
 {
-	Sessions   *sessions = session->sessions;
-	const dlist_head *lists[] = {&session->copied, &session->queue};
-	int64		passed = 0;
+	const SessionListener *listener = &session->sessions->listener;
+	SentRows	sent;
 
-	for (int i = 0; i < lengthof(lists) && wanted > 0; i++)
-	{
-		dlist_iter	iter;
-
-		dlist_foreach(iter, unconstify(dlist_head *, lists[i]))
+	sent_begin(&sent, session);
+	while (wanted > 0 && sent_next(&sent))
+		if (wanted <= sent.places.last_line)
 		{
-			const RowBuffer *buffer = dlist_container(RowBuffer, link, iter.cur);
-			int64		line;
-
-			if (buffer->statement == session->statement &&
-				find_in_buffer(buffer, wanted, &passed, &line))
-			{
-				sessions->locate(sessions->arg, buffer->file, line);
-				return;
-			}
+			listener->locate(listener->arg, sent.places.place.file, sent.places.place.line);
+			return;
 		}
-	}
-	sessions->locate(sessions->arg, -1, 0);
+	listener->locate(listener->arg, -1, 0);
 }
 
 /* Raises the error of a node, which is about a row of its COPY, or none. */
@@ -195,15 +212,37 @@ raise_error(Session *session, PGresult *result)
 RowBuffer *
 session_buffer(Sessions *sessions, const char *statement, Size bytes)
 {
-	MemoryContext old = MemoryContextSwitchTo(sessions->context);
-	RowBuffer  *buffer = palloc0(sizeof(RowBuffer));
+	RowBuffer  *buffer = row_buffer_create(sessions->context, bytes);
 
 	buffer->statement = statement;
-	initStringInfo(&buffer->data);
-	enlargeStringInfo(&buffer->data, bytes - 1);
-	initStringInfo(&buffer->lines);
-	MemoryContextSwitchTo(old);
+	buffer->exact = sessions->relay != BULK_RELAY_OFF;
 	return buffer;
+}
+
+RowBuffer *
+session_read_buffer(Sessions *sessions, BufFile *file)
+{
+	return row_buffer_read(sessions->context, file);
+}
+
+/* Places of rows that the COPY has got go to the file. */
+static void
+spill_places(Session *session)
+{
+	MemoryContext old = MemoryContextSwitchTo(session->sessions->context);
+	dlist_mutable_iter iter;
+
+	if (session->spilled == NULL)
+		session->spilled = BufFileCreateTemp(false);
+	MemoryContextSwitchTo(old);
+	dlist_foreach_modify(iter, &session->copied)
+	{
+		RowBuffer  *buffer = dlist_container(RowBuffer, link, iter.cur);
+
+		dlist_delete(iter.cur);
+		row_buffer_write(buffer, session->spilled);
+	}
+	session->places = 0;
 }
 
 /* Its data have been sent, and its places are kept until the COPY has ended. */
@@ -212,12 +251,14 @@ keep_places(Session *session, RowBuffer *buffer)
 {
 	dlist_delete(&buffer->link);
 	session->sessions->queued -= buffer->data.len;
-	pfree(buffer->data.data);
-	buffer->data.data = NULL;
+	row_buffer_free_data(buffer);
 	dlist_push_tail(&session->copied, &buffer->link);
-	session->places += buffer->lines.len;
+	session->places += buffer->places.len;
 	session->copy_rows += buffer->nrows;
+	session->copy_file = row_buffer_file(buffer);
 	session->sent = 0;
+	if (session->sessions->whole && session->places >= PLACES_BYTES)
+		spill_places(session);
 }
 
 static void
@@ -230,9 +271,11 @@ forget_places(Session *session)
 		RowBuffer  *buffer = dlist_container(RowBuffer, link, iter.cur);
 
 		dlist_delete(iter.cur);
-		pfree(buffer->lines.data);
-		pfree(buffer);
+		row_buffer_free(buffer);
 	}
+	if (session->spilled != NULL)
+		BufFileClose(session->spilled);
+	session->spilled = NULL;
 	session->places = 0;
 	session->copy_rows = 0;
 }
@@ -315,7 +358,8 @@ copy(Session *session)
 	bool		begun = session->sent > 0;
 
 	if (buffer != NULL && buffer->statement == session->statement &&
-		(begun || (!session->told && session->places < PLACES_BYTES)))
+		(begun || session->sessions->whole ||
+		 (!session->told && session->places < PLACES_BYTES)))
 	{
 		if (!send_buffer(session, buffer))
 			return false;
@@ -331,12 +375,48 @@ copy(Session *session)
 	return true;
 }
 
+/* The node has told of a row that it has not got. */
+static void
+raise_unknown_row(const Session *session, const BadRow *row)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_FDW_ERROR),
+			 errmsg("server \"%s\" tells of a row that was not sent to it", session->node->name),
+			 errdetail("It says, of the byte %lld: %s", (long long) row->place.offset,
+					   row->message)));
+}
+
+/* The COPY has ended: passes on what the node has told of its rows. */
+static void
+tell_of_rows(Session *session)
+{
+	const SessionListener *listener = &session->sessions->listener;
+	SentRows	sent;
+	BadRow		row;
+	bool		has_row;
+
+	sent_begin(&sent, session);
+	has_row = sent_next(&sent);
+	while (told_next(session->aside, &row))
+	{
+		CHECK_FOR_INTERRUPTS();
+		while (has_row && sent.places.offset < row.place.offset)
+			has_row = sent_next(&sent);
+		if (!has_row || sent.places.offset != row.place.offset)
+			raise_unknown_row(session, &row);
+		row.place = sent.places.place;
+		listener->set_aside(listener->arg, sent.places.buffer->sender, &row);
+	}
+	sent_end(&sent);
+}
+
 /* The COPY has ended; the node says how many rows are in the table. */
 static void
 count_rows(Session *session, const PGresult *result)
 {
+	const SessionListener *listener = &session->sessions->listener;
 	int64		stored = strtoi64(PQcmdTuples((PGresult *) result), NULL, 10);
-	int64		missing = session->copy_rows - stored;
+	int64		missing = session->copy_rows - stored - told_aside(session->aside);
 
 	if (missing < 0 || (missing > 0 && !session->has_filters))
 		ereport(ERROR,
@@ -347,12 +427,11 @@ count_rows(Session *session, const PGresult *result)
 				 errdetail("The statement was: %s", session->statement)));
 	session->rows += session->copy_rows;
 	if (missing > 0)
-	{
-		/* a COPY has rows of one file */
-		const RowBuffer *first = dlist_head_element(RowBuffer, link, &session->copied);
-
-		session->sessions->count_filtered(session->sessions->arg, first->file, missing);
-	}
+		listener->count_filtered(listener->arg, session->copy_file, missing);
+	for (RejectReason reason = REJECT_DUPLICATE; reason <= REJECT_REPLACED; reason++)
+		if (told_counted(session->aside, reason) > 0)
+			listener->count(listener->arg, session->copy_file, reason,
+							told_counted(session->aside, reason));
 }
 
 static bool
@@ -372,6 +451,8 @@ await_end(Session *session)
 		raise_error(session, result);
 	count_rows(session, result);
 	PQclear(result);
+	tell_of_rows(session);
+	told_forget(session->aside);
 	forget_places(session);
 	return true;
 }
@@ -420,19 +501,49 @@ events_of(Session *session)
 	return WL_SOCKET_READABLE | (unsent > 0 ? WL_SOCKET_WRITEABLE : 0);
 }
 
+/* What a node says while statements run. */
+static void
+receive_message(void *arg, const PGresult *message)
+{
+	Session    *session = arg;
+
+	if (told_take(session->aside, message))
+		session->heard++;
+	else
+		node_receive_notice(session->node, message);
+}
+
+/* Whether rows that the nodes have told of, and that are not passed on yet, are too many. */
+static bool
+is_enough(const Sessions *sessions)
+{
+	const SessionListener *listener = &sessions->listener;
+	int64		bad = 0;
+	int64		duplicates = 0;
+	ListCell   *lc;
+
+	foreach(lc, sessions->list)
+		told_add(((const Session *) lfirst(lc))->aside, &bad, &duplicates);
+	return listener->is_enough(listener->arg, bad, duplicates);
+}
+
 /*
  * What a node has sent while it is copying, or between COPYs.  An error may come behind
- * a notice; to end the COPY does no harm.
+ * a notice; to end the COPY does no harm.  Behind rows that are set aside, which may
+ * be many, it is noticed when the COPY ends; and so is any where a COPY must not end.
  */
 static void
 hear(Session *session)
 {
+	int64		heard = session->heard;
+
 	if (session->state == SESSION_STARTING || session->state == SESSION_ENDING)
 		return;
 	if (!PQconsumeInput(session->node->conn))
 		raise_error(session, NULL);
-	(void) PQisBusy(session->node->conn);	/* calls receive_notice */
-	session->told = true;
+	(void) PQisBusy(session->node->conn);	/* calls receive_message */
+	if ((session->heard == heard && !session->sessions->whole) || is_enough(session->sessions))
+		session->told = true;
 }
 
 /* Lets all sessions go on; waits for one that can, if that is wanted. */
@@ -521,114 +632,19 @@ free_events(void *arg)
 }
 
 Sessions *
-sessions_open(void (*locate) (void *arg, int file, int64 line),
-			  void (*count_filtered) (void *arg, int file, int64 rows), void *arg)
+sessions_open(const SessionListener *listener, BulkRelay relay, bool whole)
 {
 	Sessions   *sessions = MemoryContextAllocZero(TopTransactionContext, sizeof(Sessions));
 
 	sessions->context = AllocSetContextCreate(TopTransactionContext, "bulk_load nodes",
 											  ALLOCSET_DEFAULT_SIZES);
-	sessions->locate = locate;
-	sessions->count_filtered = count_filtered;
-	sessions->arg = arg;
+	sessions->listener = *listener;
+	sessions->relay = relay;
+	sessions->whole = whole;
 	sessions->callback.func = free_events;
 	sessions->callback.arg = sessions;
 	MemoryContextRegisterResetCallback(sessions->context, &sessions->callback);
 	return sessions;
-}
-
-/* The only value of a query. */
-static char *
-ask(RemoteNode *node, const char *sql)
-{
-	PGresult   *result = node_query(node, sql);
-	char	   *value = PQntuples(result) == 1 && !PQgetisnull(result, 0, 0) ?
-		pstrdup(PQgetvalue(result, 0, 0)) : NULL;
-
-	PQclear(result);
-	return value;
-}
-
-static void
-check_can_prepare(RemoteNode *node)
-{
-	int			most = atoi(ask(node,
-							 "SELECT pg_catalog.current_setting('max_prepared_transactions')"));
-
-	if (most < 1)
-		ereport(ERROR,
-				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("server \"%s\" cannot prepare transactions", node->name),
-				 errdetail("Its max_prepared_transactions is %d. Each load needs one there, so that all servers commit or none.",
-						   most),
-				 errhint("Set it to at least the number of loads that run at a time, and restart that server.")));
-}
-
-/* The statement that has a setting of a node be as it is here. */
-static char *
-setting_as_here(const char *name)
-{
-	return psprintf("SET LOCAL %s = %s;", name,
-					quote_literal_cstr(GetConfigOption(name, false, false)));
-}
-
-void
-session_pass_setting(RemoteNode *node, const char *name)
-{
-	PQclear(node_query(node, setting_as_here(name)));
-}
-
-/*
- * Values in the files mean there what they mean here, and locks are waited for no
- * longer: that two loads wait for one another on two servers, none of these notices.
- */
-static void
-pass_settings(RemoteNode *node)
-{
-	static const char *const as_here[] = {
-		"datestyle", "intervalstyle", "timezone", "timezone_abbreviations", "xmloption"
-	};
-	StringInfoData sql;
-
-	/* all at once, as each statement of its own would be one way there and back */
-	initStringInfo(&sql);
-	for (int i = 0; i < lengthof(as_here); i++)
-		appendStringInfoString(&sql, setting_as_here(as_here[i]));
-	if (LockTimeout > 0)
-		appendStringInfoString(&sql, setting_as_here("lock_timeout"));
-	/* a COPY lasts as long as the load, and a node may wait for rows meanwhile */
-	appendStringInfoString(&sql,
-						   "SET LOCAL array_nulls = on;"
-						   "SET LOCAL search_path = pg_catalog;"
-						   "SET LOCAL statement_timeout = 0;"
-						   "SET LOCAL idle_in_transaction_session_timeout = 0;");
-	if (PQserverVersion(node->conn) >= 170000)
-		appendStringInfoString(&sql, "SET LOCAL transaction_timeout = 0;");
-	PQclear(node_query(node, sql.data));
-}
-
-/*
- * Has pgbulk run the node's COPYs, if it is the same version there.  Its locks are
- * those of COPY: others go on writing to the tables.
- */
-static char *
-use_pgbulk(RemoteNode *node)
-{
-	char	   *version = ask(node, "SELECT extversion FROM pg_catalog.pg_extension"
-							  " WHERE extname OPERATOR(pg_catalog.=) 'pgbulk'");
-	char	   *schema;
-
-	if (version == NULL)
-		return pstrdup("not installed");
-	if (strcmp(version, PGBULK_VERSION) != 0)
-		return psprintf("another version, %s", version);
-	schema = ask(node, "SELECT n.nspname FROM pg_catalog.pg_extension e"
-				 " JOIN pg_catalog.pg_namespace n ON n.oid OPERATOR(pg_catalog.=) e.extnamespace"
-				 " WHERE e.extname OPERATOR(pg_catalog.=) 'pgbulk'");
-	/* loads its library */
-	PQclear(node_query(node, psprintf("SELECT %s.bulk_load_last()", node_identifier(schema))));
-	PQclear(node_query(node, "SET LOCAL pgbulk.copy = on"));
-	return version;
 }
 
 static Session *
@@ -640,12 +656,10 @@ open_session(Sessions *sessions, Oid serverid)
 	session->node = node_connect(serverid, GetUserId(), NULL);
 	dlist_init(&session->queue);
 	dlist_init(&session->copied);
+	session->aside = told_open();
+	PQsetNoticeReceiver(session->node->conn, receive_message, session);
 	settle_node(session->node);
-	check_can_prepare(session->node);
-	/* what follows is one transaction's, of which a pooler has one session */
-	PQclear(node_query(session->node, "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE"));
-	pass_settings(session->node);
-	session->pgbulk = use_pgbulk(session->node);
+	session->pgbulk = begin_transaction(session->node, sessions->relay);
 	two_phase_join(session->node);
 	return session;
 }

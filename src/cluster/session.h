@@ -15,47 +15,44 @@
 
 #include "postgres.h"
 
+#include "check/bad_rows.h"
 #include "cluster/node.h"
-#include "lib/ilist.h"
-#include "lib/stringinfo.h"
-
-/* Rows for one table, as its COPY reads them. */
-typedef struct RowBuffer
-{
-	dlist_node	link;
-	const char *statement;		/* the COPY; one string for each */
-	bool		filtered;		/* a trigger there may keep rows out; else each must be stored */
-	StringInfoData data;
-	int64		nrows;
-
-	/* where they come from: all from one file */
-	int			file;
-	int64		line;			/* of the last one */
-	StringInfoData lines;		/* from row to row; private to session.c */
-} RowBuffer;
+#include "cluster/row_buffer.h"
 
 typedef struct Session Session;
 typedef struct Sessions Sessions;
 
+/* Who is told of what has become of rows, with arg. */
+typedef struct SessionListener
+{
+	/* Before an error about such a row is raised; file -1: it is about none that is known. */
+	void		(*locate) (void *arg, int file, int64 line);
+	/* Rows that triggers of a node have kept out. */
+	void		(*count_filtered) (void *arg, int file, int64 rows);
+	/* A row that a node has not stored as it is bad, or by which it has replaced another one. */
+	void		(*set_aside) (void *arg, void *sender, BadRow *row);
+	/* Duplicates, and rows that were replaced, of which no more is told. */
+	void		(*count) (void *arg, int file, RejectReason reason, int64 rows);
+	/* Whether so many, beside those that it was told of, are too many. */
+	bool		(*is_enough) (void *arg, int64 bad, int64 duplicates);
+	void	   *arg;
+} SessionListener;
+
 /*
- * locate(arg, file, line) is called before an error about such a row is raised;
- * file -1: it is about none that is known.  count_filtered(arg, file, rows) tells
- * of rows that triggers of a node have kept out.  Memory: TopTransactionContext.
+ * relay: the nodes are to set rows aside, and tell of them.  whole: all rows of a table
+ * come one after the other, and go by one COPY.  Memory: TopTransactionContext; files
+ * belong to the resource owner that is the current one whenever sessions are called.
  */
-extern Sessions *sessions_open(void (*locate) (void *arg, int file, int64 line),
-							   void (*count_filtered) (void *arg, int file, int64 rows), void *arg);
+extern Sessions *sessions_open(const SessionListener *listener, BulkRelay relay, bool whole);
 
 /*
  * The session with a server, opened, in a transaction that will end as the
  * current one does.  Errors: those of node_connect; 55000 where the node cannot
- * prepare transactions.
+ * prepare transactions, or set rows aside.
  */
 extern Session *sessions_get(Sessions *sessions, Oid serverid);
 
 extern RemoteNode *session_node(Session *session);
-
-/* Has a setting of the node be as it is here, for its transaction. */
-extern void session_pass_setting(RemoteNode *node, const char *name);
 
 /* The version of pgbulk that serves the node's COPYs, or why it does not. */
 extern const char *session_pgbulk(const Session *session);
@@ -66,11 +63,11 @@ extern const char *session_pgbulk(const Session *session);
  */
 extern void session_await_idle(Session *session);
 
-/* A buffer without rows, with space for so many bytes.  Memory: that of the sessions. */
+/* A buffer for rows of a COPY, with space for so many bytes.  Memory: that of the sessions. */
 extern RowBuffer *session_buffer(Sessions *sessions, const char *statement, Size bytes);
 
-/* Notes the row whose data were added last: its place, and the line ends within it. */
-extern void session_note_row(RowBuffer *buffer, int file, int64 line, int64 inner_lines);
+/* Such a buffer from a file (row_buffer.h); NULL: there is none. */
+extern RowBuffer *session_read_buffer(Sessions *sessions, BufFile *file);
 
 /* Sends it in its turn, and frees it. */
 extern void session_send(Session *session, RowBuffer *buffer);

@@ -303,7 +303,7 @@ roll_back_all(void)
 		RemoteNode	   *node = ((Part *) lfirst(lc))->node;
 
 		if (PQtransactionStatus(node->conn) == PQTRANS_ACTIVE)
-			node_cancel(node);
+			node_cancel(node, end);
 	}
 	foreach(lc, parts)
 		if (((Part *) lfirst(lc))->gid != NULL)
@@ -399,6 +399,17 @@ two_phase_join(RemoteNode *node)
 	part->node = node;
 	parts = lappend(parts, part);
 	MemoryContextSwitchTo(old);
+}
+
+void
+two_phase_roll_back(void)
+{
+	ListCell   *lc;
+
+	foreach(lc, parts)
+		PQclear(node_query(((Part *) lfirst(lc))->node, "ROLLBACK"));
+	/* the sessions stay until the transaction ends */
+	parts = NIL;
 }
 
 void

@@ -48,6 +48,9 @@ extern bool two_phase_is_begun(void);
 /* The node has begun a transaction for the current one. */
 extern void two_phase_join(RemoteNode *node);
 
+/* Rolls back the transactions of all nodes, for a dry run: there is nothing to prepare then. */
+extern void two_phase_roll_back(void);
+
 /* Watches transactions end; called once. */
 extern void two_phase_install(void);
 

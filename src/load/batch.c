@@ -160,8 +160,10 @@ bad_row(Batch *batch)
 {
 	Reader	   *reader = batch->reader;
 	const ScanRow *row = &reader->rows[batch->next];
-	bool		spoiled = row->fault == SCAN_FAULT_UNTERMINATED_QUOTE ||
-		(row->multiline && (row->lax || is_swallowing(batch)));
+	/* where one row ends and the next begins, another server has found out before */
+	bool		spoiled = batch->options->relay == BULK_RELAY_OFF &&
+		(row->fault == SCAN_FAULT_UNTERMINATED_QUOTE ||
+		 (row->multiline && (row->lax || is_swallowing(batch))));
 
 	if (batch->limited && (spoiled || ends_load(batch) ||
 						   batch->options->on_error == BULK_ON_ERROR_STOP))
@@ -509,6 +511,28 @@ take_row(Batch *batch)
 	batch->counted = false;
 }
 
+/* The next n rows were read and taken. */
+static void
+count_taken(Batch *batch, int64 n)
+{
+	batch->rows_read += n;
+	batch->rows_loaded += n;
+	if (batch->limit_left > 0)
+		batch->limit_left -= n;		/* both kinds of limit count them */
+	batch->next += n;
+}
+
+/* An error has ended put_rows, of a writer that converts fields itself, at the current row. */
+static void
+leave_put_rows(Batch *batch)
+{
+	batch->in_put_rows = false;
+	count_taken(batch, batch->writer->current_row - batch->next);
+	batch->rows_read++;
+	count_for_limit(batch, false, 1);
+	batch->counted = true;
+}
+
 /* The fast path for runs of rows that only need to be stored; false if there are none. */
 static bool
 take_fast_path(Batch *batch)
@@ -525,13 +549,11 @@ take_fast_path(Batch *batch)
 		n = count_until_known_bad(batch, n);
 	if (n == 0)
 		return false;
+	batch->in_put_rows = writer->takes_fields;
 	n = writer->routine->put_rows(writer, reader->data, reader->rows,
 								  reader->fields, batch->next, n);
-	batch->rows_read += n;
-	batch->rows_loaded += n;
-	if (batch->limit_left > 0)
-		batch->limit_left -= n;		/* both kinds of limit count them */
-	batch->next += n;
+	batch->in_put_rows = false;
+	count_taken(batch, n);
 	return n > 0;
 }
 
@@ -594,6 +616,8 @@ batch_run(Batch *batch)
 	{
 		ErrorData  *edata = guard_run(batch->guard, run_rows, batch);
 
+		if (batch->in_put_rows)
+			leave_put_rows(batch);
 		batch->writer->current_row = -1;
 		if (batch->guard->refused)
 			yield_row(batch);

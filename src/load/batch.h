@@ -91,6 +91,7 @@ typedef struct Batch
 
 	/* for one row */
 	bool		counted;		/* included in rows_read; the row may come again */
+	bool		in_put_rows;	/* writer->current_row is the row, those before it are taken */
 	RowError	error;
 	RowError   *err;			/* &error, or NULL to raise errors */
 	StringInfoData shown;		/* it, if rejected, where its bytes are not what is shown */

@@ -31,6 +31,7 @@
 #include "server/throttle.h"
 #include "stream/manifest.h"
 #include "stream/query.h"
+#include "table/partition_tree.h"
 #include "table/statement.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
@@ -129,7 +130,7 @@ open_writer(Load *load)
 		options->indexes == BULK_INDEXES_REBUILD;
 	Refusal		refusal = REFUSAL(REFUSAL_NONE);
 
-	if (load->on_nodes)
+	if (load->target->on_nodes)
 		return nodes_open(load->target, options, &load->guard, load->checks);
 	if (load->attempts > 0 && refusal_is_any(&load->result->not_direct))
 		refusal = load->result->not_direct;
@@ -320,7 +321,7 @@ load_open(Load *load)
 							 stored_rows_bytes(load->stored), options, source_chunk_size) :
 			source_open(load->paths, options, source_chunk_size);
 	load->target = target_open(load->relid, options);
-	load->on_nodes = nodes_serve(load->target->rel, options, load->stored == NULL,
+	load->target->on_nodes = nodes_serve(load->target->rel, options, load->stored == NULL,
 								 &load->target->no_nodes);
 	nodes_check(load->target->rel, &load->target->no_nodes);
 	if (load->stored == NULL)
@@ -339,7 +340,9 @@ load_open(Load *load)
 	}
 	if (options->extra != NIL)
 		extra_check(options, load->target, load->source, number_of(load));
-	duplicates_notice(load->target->rel, options);
+	/* which indexes tables of other servers have is not known here */
+	if (!load->target->on_nodes)
+		duplicates_notice(load->target->rel, options);
 	load->raw = load->stored != NULL ? raw_open_stored(load->stored) :
 		raw_open(list_length(load->paths), load->target);
 	load->may_repeat = tables_may_repeat(load->target->rel, options);
@@ -469,32 +472,69 @@ reject_duplicate(void *arg, const JournalPlace *place, const char *raw, const Ro
 	rejects_add(load->rejects, &reject);
 }
 
+/* A row that another server has set aside, or by which it has replaced one. */
 static void
-count_duplicate(void *arg, const JournalPlace *place, RejectReason reason)
+reject_bad(void *arg, const BadRow *bad)
+{
+	Load	   *load = arg;
+	Reject		reject = {
+		.reason = bad->reason,
+		.sqlstate = bad->sqlstate,
+		.message = bad->message,
+		.column = bad->column,
+		.value = bad->value,
+		.row = bad->row,
+		.file = list_nth(load->source->paths, bad->place.file),
+		.file_number = bad->place.file,
+		.line = bad->place.line,
+		.offset = bad->place.offset
+	};
+
+	/* what is read again, or a limit, may be an error, about this row */
+	load->batch.context_row = &reject;
+	if (bad->reason != REJECT_REPLACED)
+	{
+		load->batch.rows_loaded--;
+		reject.raw = raw_read(load->raw, &bad->place, &reject.raw_len, &reject.raw_full_len);
+	}
+	rejects_add(load->rejects, &reject);
+	load->batch.context_row = NULL;
+}
+
+static int64
+room_for_rejects(void *arg, RejectReason reason)
+{
+	const Load *load = arg;
+
+	return rejects_room(load->rejects, reason);
+}
+
+static void
+count_duplicates(void *arg, int file, RejectReason reason, int64 rows)
 {
 	Load	   *load = arg;
 
 	if (reason == REJECT_DUPLICATE)
-		load->batch.rows_loaded--;
-	rejects_count_duplicate(load->rejects, place->file, reason);
+		load->batch.rows_loaded -= rows;
+	rejects_count_duplicates(load->rejects, file, reason, rows);
 }
 
 static void
-count_other(void *arg, const JournalPlace *place, bool deleted)
+count_other(void *arg, int file, bool deleted, int64 rows)
 {
 	Load	   *load = arg;
 
-	load->batch.rows_loaded--;
+	load->batch.rows_loaded -= rows;
 	if (deleted)
-		load->late.deleted++;
+		load->late.deleted += rows;
 	else
-		load->late.filtered++;
+		load->late.filtered += rows;
 	if (load->counts == NULL)
 		return;
 	if (deleted)
-		load->counts[place->file].deleted++;
+		load->counts[file].deleted += rows;
 	else
-		load->counts[place->file].filtered++;
+		load->counts[file].filtered += rows;
 }
 
 static void
@@ -538,7 +578,9 @@ load_begin(Load *load)
 	load->writer->late = (LateDuplicates) {
 		.unseen = unseen_duplicates,
 		.reject = reject_duplicate,
-		.count = count_duplicate,
+		.reject_bad = reject_bad,
+		.room = room_for_rejects,
+		.count = count_duplicates,
 		.count_other = count_other,
 		.arg = load
 	};
@@ -884,6 +926,21 @@ count_bytes(Load *load)
 	}
 }
 
+/* What other servers store they have analyzed; to sample it from here would be to wait for them. */
+static void
+analyze(const Load *load)
+{
+	ListCell   *lc;
+
+	if (!load->target->on_nodes)
+	{
+		statement_run(psprintf("ANALYZE %s", statement_table(load->relid)));
+		return;
+	}
+	foreach(lc, partition_tree_stored_here(load->relid))
+		statement_run(psprintf("ANALYZE %s", statement_table(lfirst_oid(lc))));
+}
+
 static void
 load_close(Load *load)
 {
@@ -906,7 +963,7 @@ load_close(Load *load)
 	if (load->options->analyze && !load->options->dry_run)
 	{
 		progress_phase(&load->progress, BULK_PHASE_ANALYZING, ANALYZE_SECONDS, 0);
-		statement_run(psprintf("ANALYZE %s", statement_table(load->relid)));
+		analyze(load);
 	}
 	rejects_end(load->rejects);
 	progress_end(&load->progress);

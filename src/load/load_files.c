@@ -287,7 +287,7 @@ may_want_raw(const Load *load)
 	const BulkOptions *options = load->options;
 
 	return (options->reject_table != NULL || options->reject_file != NULL) &&
-		checks_expected(load->checks, load->target->rel);
+		(load->target->on_nodes || checks_expected(load->checks, load->target->rel));
 }
 
 /* Called when workers have loaded from a file that the leader has not opened. */

@@ -63,7 +63,6 @@ typedef struct Load
 		instr_time	since;
 		double		storing;	/* as the writer had it then */
 	}			pace;
-	bool		on_nodes;		/* rows are sent to other servers */
 	bool		query_looks;	/* a volatile function of the query may read the table */
 	bool		may_be_slow;	/* writer auto is buffered, and no NOTICE has said so */
 	ErrorContextCallback callback;

@@ -99,6 +99,14 @@ typedef enum BulkMissing
 	BULK_MISSING_DEFAULT
 } BulkMissing;
 
+/* Rows that come from the pgbulk of another server, which is told of bad ones (relay.h). */
+typedef enum BulkRelay
+{
+	BULK_RELAY_OFF,
+	BULK_RELAY_FIRST,			/* of duplicates of the first ones, and how many others there are */
+	BULK_RELAY_ALL
+} BulkRelay;
+
 typedef enum BulkVerbosity
 {
 	BULK_VERBOSITY_SILENT,
@@ -222,11 +230,27 @@ typedef struct BulkOptions
 	List	   *listed;			/* of ListedFile *: what manifests say of each; or NIL */
 	bool		by_copy;		/* the statement is COPY */
 	bool		plain;			/* and has no option of ours: its outcome is that of the server's */
+	BulkRelay	relay;
 	Node	   *where_clause;	/* its WHERE as parsed, instead of `where`; or NULL */
 	const char *statement;		/* its text, for positions in that */
 	/* as given, for workers to parse again; may be NULL */
 	Jsonb	   *json;
 	Jsonb	   *detected;		/* those found by detect_options; or NULL */
 } BulkOptions;
+
+/* Whether all rows that are set aside are shown somewhere, and not only the first ones. */
+static inline bool
+options_show_rejects(const BulkOptions *options)
+{
+	return options->reject_table != NULL || options->reject_file != NULL ||
+		options->relay == BULK_RELAY_ALL || options->log_verbosity == BULK_VERBOSITY_VERBOSE;
+}
+
+/* The same for rows of the table that are replaced. */
+static inline bool
+options_show_replaced(const BulkOptions *options)
+{
+	return options->reject_table != NULL || options->relay == BULK_RELAY_ALL;
+}
 
 #endif							/* PGBULK_BULK_OPTIONS_H */

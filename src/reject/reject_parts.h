@@ -13,6 +13,7 @@
 #include "lib/stringinfo.h"
 #include "option/options.h"
 #include "reject/reject.h"
+#include "reject/relay.h"
 #include "server/compat.h"
 
 /* -- the reject table (reject_table.c) -- */
@@ -76,7 +77,8 @@ extern void reject_summary_add(RejectSummary *summary, const Reject *reject);
 
 /* Whether the first ones are all there that are kept; the same without what they look like. */
 extern bool reject_summary_has_first(const RejectSummary *summary);
-extern void reject_summary_count_duplicate(RejectSummary *summary, RejectReason reason);
+extern void reject_summary_count_duplicates(RejectSummary *summary, RejectReason reason,
+											int64 rows);
 extern void reject_summary_set_null(RejectSummary *summary, const char *column,
 									const char *value, const char *file,
 									int64 line);
@@ -103,8 +105,6 @@ extern void reject_summary_details(const RejectSummary *summary, bool all,
 								   CompatJsonb *state);
 
 /* -- shared helpers (reject_summary.c) -- */
-
-extern const char *const reject_reason_names[REJECT_NREASONS];
 
 /* SQLSTATE as text; dst must have space for 6 bytes. */
 extern void reject_sqlstate(int sqlstate, char *dst);

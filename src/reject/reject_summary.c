@@ -290,9 +290,9 @@ reject_summary_has_first(const RejectSummary *summary)
 }
 
 void
-reject_summary_count_duplicate(RejectSummary *summary, RejectReason reason)
+reject_summary_count_duplicates(RejectSummary *summary, RejectReason reason, int64 rows)
 {
-	summary->counts[reason]++;
+	summary->counts[reason] += rows;
 }
 
 void

@@ -37,6 +37,7 @@ struct RejectStream
 	FileCounts *counts;			/* by number of the file; or NULL */
 	RejectTable *table;			/* NULL: none */
 	RejectFile *file;			/* NULL: none */
+	int64		untold[REJECT_NREASONS];	/* duplicates that are only counted */
 
 	/* the input file of the last bad row, as given and as valid text */
 	char	   *file_given;
@@ -230,6 +231,8 @@ rejects_add(RejectStream *rejects, const Reject *given)
 	reject_summary_add(rejects->summary, &reject);
 	if (rejects->counts != NULL)
 		rejects->counts[reject.file_number].rejects[reject.reason]++;
+	if (rejects->options->relay != BULK_RELAY_OFF)
+		relay_reject(&reject);
 	if (rejects->file != NULL)
 		reject_file_put(rejects->file, &reject);
 	if (rejects->options->log_verbosity == BULK_VERBOSITY_VERBOSE &&
@@ -255,6 +258,19 @@ rejects_add(RejectStream *rejects, const Reject *given)
 }
 
 int64
+rejects_room(const RejectStream *rejects, RejectReason reason)
+{
+	bool		is_duplicate = reason == REJECT_DUPLICATE || reason == REJECT_REPLACED;
+	int64		limit = is_duplicate ? rejects->options->duplicate_limit :
+		rejects->options->reject_limit;
+
+	if (limit < 0)
+		return PG_INT64_MAX;
+	return limit - (is_duplicate ? count_duplicates(rejects) :
+					reject_summary_rejected(rejects->summary));
+}
+
+int64
 rejects_unseen_duplicates(const RejectStream *rejects)
 {
 	int64		limit = rejects->options->duplicate_limit;
@@ -265,11 +281,12 @@ rejects_unseen_duplicates(const RejectStream *rejects)
 }
 
 void
-rejects_count_duplicate(RejectStream *rejects, int file, RejectReason reason)
+rejects_count_duplicates(RejectStream *rejects, int file, RejectReason reason, int64 rows)
 {
 	if (rejects->counts != NULL)
-		rejects->counts[file].rejects[reason]++;
-	reject_summary_count_duplicate(rejects->summary, reason);
+		rejects->counts[file].rejects[reason] += rows;
+	rejects->untold[reason] += rows;
+	reject_summary_count_duplicates(rejects->summary, reason, rows);
 }
 
 void
@@ -326,6 +343,8 @@ rejects_release(RejectStream *rejects)
 void
 rejects_abandon(RejectStream *rejects)
 {
+	if (rejects->options->relay != BULK_RELAY_OFF)
+		relay_again();
 	if (rejects->table != NULL)
 		reject_table_abandon(rejects->table);
 	if (rejects->file != NULL)
@@ -343,6 +362,7 @@ bool
 rejects_shown(const RejectStream *rejects)
 {
 	return rejects->table != NULL || rejects->file != NULL ||
+		rejects->options->relay == BULK_RELAY_ALL ||
 		rejects->options->log_verbosity == BULK_VERBOSITY_VERBOSE;
 }
 
@@ -364,6 +384,11 @@ rejects_close(RejectStream *rejects, int64 rows_read,
 {
 	check_percent_limit(rejects, rows_read);
 	check_duplicate_limit(rejects, rows_read);
+	if (rejects->options->relay != BULK_RELAY_OFF)
+	{
+		relay_count(RELAY_DUPLICATES, rejects->untold[REJECT_DUPLICATE]);
+		relay_count(RELAY_REPLACEMENTS, rejects->untold[REJECT_REPLACED]);
+	}
 
 	if (rejects->table != NULL)
 	{

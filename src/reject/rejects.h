@@ -58,13 +58,17 @@ extern bool rejects_have_effects(const RejectStream *rejects);
  */
 extern void rejects_add(RejectStream *rejects, const Reject *reject);
 
+/* How many more rows may be rejected for such a reason before a limit ends the load. */
+extern int64 rejects_room(const RejectStream *rejects, RejectReason reason);
+
 /*
  * How many duplicates nobody will see that come next: they need not be added, but only
  * counted, which costs nothing.  Then comes one that must be added: it is shown
  * somewhere, among the first, or the one too many.
  */
 extern int64 rejects_unseen_duplicates(const RejectStream *rejects);
-extern void rejects_count_duplicate(RejectStream *rejects, int file, RejectReason reason);
+extern void rejects_count_duplicates(RejectStream *rejects, int file, RejectReason reason,
+									 int64 rows);
 
 /* on_error = set_null: a value of this column was made NULL. */
 extern void rejects_set_null(RejectStream *rejects, const char *column,

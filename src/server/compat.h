@@ -885,6 +885,15 @@ compat_buffile_read(BufFile *file, void *data, size_t size)
 }
 #endif
 
+/* ExecuteTruncateGuts of tables that are locked and open, without others, as the current user. */
+#if PG_VERSION_NUM >= 160000
+#define compat_truncate(rels, relids, logged) \
+	ExecuteTruncateGuts((rels), (relids), (logged), DROP_RESTRICT, false, false)
+#else
+#define compat_truncate(rels, relids, logged) \
+	ExecuteTruncateGuts((rels), (relids), (logged), DROP_RESTRICT, false)
+#endif
+
 /* False at the end of the file. */
 static inline bool
 compat_buffile_read_more(BufFile *file, void *data, size_t size)

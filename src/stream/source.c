@@ -90,7 +90,8 @@ find_compression(Source *source)
 static bool
 may_be_marked(const BulkOptions *options)
 {
-	return !options_is_raw(options) && options->encoding == PG_UTF8 && !options->plain;
+	return !options_is_raw(options) && options->encoding == PG_UTF8 && !options->plain &&
+		options->relay == BULK_RELAY_OFF;
 }
 
 /* Whether it is UTF-16, and of which byte order. */

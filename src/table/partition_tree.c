@@ -38,3 +38,15 @@ partition_tree_has_foreign(Relation rel)
 			return true;
 	return false;
 }
+
+List *
+partition_tree_stored_here(Oid relid)
+{
+	List	   *stored = NIL;
+	ListCell   *lc;
+
+	foreach(lc, find_all_inheritors(relid, NoLock, NULL))
+		if (RELKIND_HAS_STORAGE(get_rel_relkind(lfirst_oid(lc))))
+			stored = lappend_oid(stored, lfirst_oid(lc));
+	return stored;
+}

@@ -18,4 +18,7 @@ extern bool partition_tree_is_part_of(Oid relid, Oid other);
 /* Whether a table is partitioned and has foreign tables in its tree. */
 extern bool partition_tree_has_foreign(Relation rel);
 
+/* Its tables that store rows here: partitions at any depth, or the table itself. */
+extern List *partition_tree_stored_here(Oid relid);
+
 #endif							/* PGBULK_PARTITION_TREE_H */

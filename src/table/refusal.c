@@ -140,6 +140,8 @@ static const RefusalMessage messages[] = {
 	OF_LOAD("Rows are sent to other servers only by a transaction of its own, with one load, so that it can be prepared there."),
 	[REFUSAL_NODES_OPTION] =
 	OF_LOAD("Rows are not sent to other servers with option \"%s\"."),
+	[REFUSAL_NODES_REPEAT] =
+	OF_LOAD("Rows of the table that turn out bad when they are stored could be taken back only by repeating the load, and what other servers have stored is not undone."),
 	[REFUSAL_NODES_RETRY] =
 	OF_LOAD("Rows of reject tables are not sent to other servers."),
 	[REFUSAL_NODES_TRANSITION] =

@@ -43,6 +43,7 @@
 #include "table/expression.h"
 #include "table/statement.h"
 #include "table/target.h"
+#include "table/truncate.h"
 #include "utils/acl.h"
 #include "utils/builtins.h"
 #include "utils/formatting.h"
@@ -115,22 +116,16 @@ check_kind(Relation rel)
 	}
 }
 
-/*
- * TRUNCATE ONLY target, with all checks and effects of the command.  The
- * command requires that the table is not open elsewhere, so it is closed
- * meanwhile.
- */
+/* The command requires that the table is not open elsewhere, so it is closed meanwhile. */
 static void
 truncate_target(Target *target)
 {
-	Relation	rel = target->rel;
-	Oid			relid = RelationGetRelid(rel);
-	bool		parted = rel->rd_rel->relkind == RELKIND_PARTITIONED_TABLE;
-	const char *name = statement_table(relid);
-
-	table_close(rel, NoLock);
-	statement_run(psprintf("TRUNCATE TABLE %s%s", parted ? "" : "ONLY ", name));
-	target->rel = table_open(relid, NoLock);
+	table_close(target->rel, NoLock);
+	if (target->on_nodes)
+		truncate_parts_here(target->relid);
+	else
+		truncate_table(target->relid);
+	target->rel = table_open(target->relid, NoLock);
 }
 
 /*

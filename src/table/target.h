@@ -33,6 +33,7 @@ typedef struct Target
 	bool		shown;			/* other extensions have been shown the INSERT ... */
 	Bitmapset  *inserted;		/* ... and its columns */
 
+	bool		on_nodes;		/* rows of foreign tables are sent to their servers */
 	Refusal		no_nodes;		/* why rows cannot be sent to other servers, if some are there */
 	List	   *locked;			/* by target_try_lock: OIDs */
 	struct DryRun *dry;			/* NULL: not a dry run */

@@ -12,6 +12,7 @@
 #include "load/load.h"
 #include "load/load_id.h"
 #include "miscadmin.h"
+#include "reject/relay.h"
 #include "server/extension.h"
 #include "stream/path.h"
 #include "tcop/utility.h"
@@ -91,6 +92,9 @@ copy_run(const PlannedStmt *pstmt, const char *query, QueryCompletion *completio
 	paths = list_make1(input_path(stmt));
 	relid = RangeVarGetRelid(stmt->relation, RowExclusiveLock, false);
 	options = options_parse_copy(copy_options_json(pstate, stmt), stmt->whereClause, query);
+	/* not that of a function which runs while rows come */
+	if (stmt->filename == NULL)
+		options->relay = relay_setting;
 	options = input_expand(relid, paths, false, options, &paths);
 	load_run(relid, paths, NULL, options, load_id_next(schema), &result);
 	if (options->dry_run && options->log_verbosity != BULK_VERBOSITY_SILENT)

@@ -230,7 +230,7 @@ note_standing(LeafContext *context, Leaf *leaf, const Judge *judge)
 	}
 	writer_locate(context->writer, context->journal, &row.place);
 	row.value = duplicates_key(judge->index, judge->info, slot, context->writer->estate);
-	if (context->options->reject_table != NULL)
+	if (options_show_replaced(context->options))
 		row.row = duplicates_row(arbiter_root(leaf->rri), leaf->rri->ri_RelationDesc, slot);
 	checks_replace(context->checks, &row);
 }

@@ -715,8 +715,7 @@ arbiter_batch_open(LeafContext *context, Leaf *leaf)
 	if (leaf->merge != NULL)
 		batch->merge = batch_merge_open(leaf);
 	batch->shows = arbiter_batch_shows(options);
-	batch->notes = options->reject_table != NULL || options->reject_file != NULL ||
-		options->log_verbosity == BULK_VERBOSITY_VERBOSE || options->duplicate_limit >= 0;
+	batch->notes = options_show_rejects(options) || options->duplicate_limit >= 0;
 	batch->indexed = batch->replaces ? standing_indexed(leaf->rri) : NULL;
 	batch->slot = MakeSingleTupleTableSlot(RelationGetDescr(rel), &TTSOpsHeapTuple);
 	batch->standing = table_slot_create(rel, NULL);

@@ -738,10 +738,10 @@ batch_merge_tell(ArbiterBatch *batch, uint32 first, uint32 n)
 		const MergingRow *row = &batch->merging[i];
 
 		if (row->updates)
-			late->count(late->arg, &batch->rows[i].place, REJECT_REPLACED);
+			late->count(late->arg, batch->rows[i].place.file, REJECT_REPLACED, 1);
 		if (row->verdict == WRITER_DELETED || row->verdict == WRITER_FILTERED)
-			late->count_other(late->arg, &batch->rows[i].place,
-							  row->verdict == WRITER_DELETED);
+			late->count_other(late->arg, batch->rows[i].place.file,
+							  row->verdict == WRITER_DELETED, 1);
 		batch->rows[i].fate = row->verdict == WRITER_DUPLICATE ? FATE_DUPLICATE : FATE_STORED;
 		if (row->verdict == WRITER_BAD)
 			reject_row(batch, i);

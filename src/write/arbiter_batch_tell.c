@@ -26,7 +26,7 @@ tell_duplicates(ArbiterBatch *batch, uint32 first, uint32 n)
 		if (unseen > 0)
 		{
 			unseen--;
-			late->count(late->arg, &row->place, REJECT_DUPLICATE);
+			late->count(late->arg, row->place.file, REJECT_DUPLICATE, 1);
 			continue;
 		}
 		batch_show_row(batch, i);
@@ -52,7 +52,7 @@ note(ArbiterBatch *batch, uint32 number, RejectReason reason, TupleTableSlot *sl
 		MemoryContextSwitchTo(GetPerTupleMemoryContext(context->writer->estate));
 
 	row.value = duplicates_key(batch->index, batch->info, slot, context->writer->estate);
-	if (reason == REJECT_REPLACED && context->options->reject_table != NULL)
+	if (reason == REJECT_REPLACED && options_show_replaced(context->options))
 		row.row = duplicates_row(arbiter_root(batch->leaf->rri),
 								 batch->leaf->rri->ri_RelationDesc, slot);
 	checks_replace(context->checks, &row);
@@ -94,9 +94,9 @@ tell_replaced(ArbiterBatch *batch, uint32 first, uint32 n)
 		if (!is_noted(batch))
 		{
 			if (replaces)
-				late->count(late->arg, &row->place, REJECT_REPLACED);
+				late->count(late->arg, row->place.file, REJECT_REPLACED, 1);
 			if (row->fate == FATE_DUPLICATE)
-				late->count(late->arg, &row->place, REJECT_DUPLICATE);
+				late->count(late->arg, row->place.file, REJECT_DUPLICATE, 1);
 			continue;
 		}
 		batch_show_row(batch, i);

@@ -250,7 +250,7 @@ pass_on(KnownKeys *known, uint32 first, uint32 n)
 		else if (nknown++, known->notes || known->nnoted < REJECTS_FIRST)
 			note_row(known, i);
 		else
-			late->count(late->arg, &known->rows[i].place, REJECT_DUPLICATE);
+			late->count(late->arg, known->rows[i].place.file, REJECT_DUPLICATE, 1);
 	}
 	known->current = -1;
 	return nknown;
@@ -432,8 +432,7 @@ known_keys_open(Writer *writer, KnownKeysPut put, Relation rel, const BulkOption
 	known->slot = MakeSingleTupleTableSlot(RelationGetDescr(rel), &TTSOpsHeapTuple);
 	known->checks = checks;
 	known->checked = checked;
-	known->shows = options->reject_table != NULL || options->reject_file != NULL ||
-		options->log_verbosity == BULK_VERBOSITY_VERBOSE;
+	known->shows = options_show_rejects(options);
 	known->notes = known->shows || options->duplicate_limit >= 0;
 	known->budget = maintenance_work_mem * (Size) 1024;
 	known->next_to_pass = ROWS_TO_PASS;

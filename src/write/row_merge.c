@@ -306,7 +306,7 @@ update_row(LeafContext *context, Leaf *leaf, ItemPointer tid, TupleTableSlot *sl
 	MemoryContextSwitchTo(old);
 	list_free(recheck);
 	writer_locate(context->writer, context->journal, &place);
-	context->writer->late.count(context->writer->late.arg, &place, REJECT_REPLACED);
+	context->writer->late.count(context->writer->late.arg, place.file, REJECT_REPLACED, 1);
 }
 
 /* Merges the row with the one at tid, which is locked. */

@@ -36,10 +36,14 @@ typedef struct LateDuplicates
 	/* raw: its bytes, or NULL. */
 	void		(*reject) (void *arg, const JournalPlace *place, const char *raw,
 						   const RowError *error);
-	/* reason: whether it is a duplicate, or has replaced a row of the table. */
-	void		(*count) (void *arg, const JournalPlace *place, RejectReason reason);
-	/* It was not loaded: it has deleted another one, or there was none to delete. */
-	void		(*count_other) (void *arg, const JournalPlace *place, bool deleted);
+	/* A row of which only the place is at hand, or one that was replaced. */
+	void		(*reject_bad) (void *arg, const BadRow *row);
+	/* How many more of a reason may be rejected before a limit ends the load. */
+	int64		(*room) (void *arg, RejectReason reason);
+	/* reason: whether they are duplicates, or have replaced rows of the table. */
+	void		(*count) (void *arg, int file, RejectReason reason, int64 rows);
+	/* They were not loaded: they have deleted others, or there were none to delete. */
+	void		(*count_other) (void *arg, int file, bool deleted, int64 rows);
 	void	   *arg;
 } LateDuplicates;
 

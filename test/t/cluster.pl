@@ -247,12 +247,136 @@ like(error_of(qq{SELECT bulk_load('later', '$short', '{"columns": ["s", "k"]}')}
 is(on_node(1, 'SELECT count(*) FROM later'), 1, 'and nothing is loaded');
 nothing_left('after errors');
 
+# ---- rows that are set aside ----
+
+# The same partitioned table with partitions on other servers, and with all of them here.
+my @parts = ([ 0, 'FOR VALUES WITH (modulus 4, remainder 0)' ], [ 1, 'FOR VALUES WITH (modulus 4, remainder 1)' ],
+	[ 2, 'FOR VALUES WITH (modulus 4, remainder 2)' ], [ 2, 'FOR VALUES WITH (modulus 4, remainder 3)' ]);
+my $bad_columns = 'k int, s text, n numeric(20,4) CHECK (n <> 13), t timestamptz, d date NOT NULL DEFAULT $$2026-11-26$$';
+my $bad_key = 'k int, s text, n numeric(20,4), t timestamptz, d date DEFAULT $$2026-11-26$$';
+
+on_node(2, 'CREATE EXTENSION pgbulk');
+$main->safe_psql('postgres', "CREATE TABLE bad ($bad_key) PARTITION BY HASH (k); CREATE TABLE bad_here ($bad_key) PARTITION BY HASH (k)");
+partitions('bad', $bad_columns, @parts);
+partitions('bad_here', $bad_columns, map { [ 0, $_->[1] ] } @parts);
+$main->safe_psql('postgres', "ALTER TABLE bad_0 ADD CHECK (n <> 13), ALTER d SET NOT NULL");
+$main->safe_psql('postgres', "ALTER TABLE bad_here_$_ ADD CHECK (n <> 13), ALTER d SET NOT NULL") foreach 0 .. 3;
+
+# same(NAME, FILES, OPTIONS): rows, counters and rejects of loads into the two are the same.
+sub same
+{
+	my ($name, $files, $options, @differ) = @_;
+	my @found;
+
+	foreach my $table ('bad', 'bad_here')
+	{
+		my $bad = "$folder/$table.rejects";
+		my $with = join(', ', $options, qq{"reject_table": "rejects_$table", "reject_file": "$bad"});
+		my $counts = $main->safe_psql('postgres', "SELECT rows_read, rows_loaded, rows_rejected, rows_duplicate, rows_replaced, rows_filtered FROM bulk_load('$table', $files, '{$with}')");
+		my $all = $main->safe_psql('postgres', "SELECT md5(string_agg(r, '' ORDER BY r)) FROM (SELECT replace(t.tableoid::regclass::text, 'bad_here', 'bad') || t::text AS r FROM $table t) q");
+		my $rejects = $main->safe_psql('postgres', qq{SELECT file, line_number, byte_offset, reason, column_name, field_value, sqlstate, replace(message, 'bad_here', 'bad'), raw_line
+			FROM rejects_$table ORDER BY file, line_number, message, raw_line});
+
+		push @found, [ $counts, $all, $rejects, join("\n", sort split(/\n/, slurp_file($bad))) ];
+		$main->safe_psql('postgres', "DROP TABLE rejects_$table");
+	}
+	is($found[0][0], $found[1][0], "$name: counters");
+	is($found[0][1], $found[1][1], "$name: rows");
+	is($found[0][2], $found[1][2], "$name: rejects");
+	is($found[0][3], $found[1][3], "$name: reject file");
+	return $found[0][0];
+}
+
+sub empty { $main->safe_psql('postgres', 'TRUNCATE bad, bad_here'); }
+
+# each fault, with rows around it that are none
+my @faults = ('oops,x,1,2026-01-01', '%k,x,oops,2026-01-01', '%k,x,1,2026-13-01', '%k,x', '%k,x,1,2026-01-01,more', '%k,x,13,2026-01-01',
+	"%k,\"a\nb\",oops,2026-01-01", "%k,\"a\nb\",2,2026-01-01", "%k,x,\"1\n%k,y,2,2026-02-02\n%k,\"z\",3,2026-03-03", "%k,\"x\"\"y\",1e3,2026-01-01", '99999999999,x,1,2026-01-01', '%k,,,', "%k,caf\xe9,1,2026-01-01", '%k,\\.,1,2026-01-01');
+my $k = 0;
+my $bad_csv = '';
+foreach my $round (1 .. 300)
+{
+	foreach my $row ('%k,good,1,2026-01-01', '%k,"good, too",2.5,2026-02-02 03:04+00', $round % 7 ? $faults[ $round % @faults ] : '%k,good,7,2026-01-01')
+	{
+		(my $line = $row) =~ s/%k/++$k/ge;
+		$bad_csv .= "$line\n";
+	}
+}
+my $bad_file = data_file('bad.csv', 1, $bad_csv);
+my $bad_again = data_file('bad_again.csv', 1, $bad_csv =~ s/good/Good/gr);
+(my $bad_text = $bad_csv) =~ s/[",]/\t/g;
+$bad_text = data_file('bad.txt', 1, $bad_text);
+my $bad_columns_given = '"columns": ["k", "s", "n", "t"]';
+
+like(same('bad rows', "'$bad_file'", qq{$bad_columns_given, "on_error": "ignore"}), qr{^942\|747\|195\|0\|0\|0$}, 'bad rows are set aside');
+empty();
+same('bad rows of two files', "ARRAY['$bad_file', '$bad_again']", qq{$bad_columns_given, "on_error": "ignore"});
+empty();
+same('bad rows in text format', "'$bad_text'", qq{$bad_columns_given, "on_error": "ignore", "format": "text"});
+empty();
+same('bad rows that are formed anew', "'$bad_file'", qq{$bad_columns_given, "on_error": "ignore", "encoding": "latin1"});
+empty();
+same('bad rows, some columns', "'$bad_file'", qq{"columns": ["k", "s"], "extra_columns": "ignore", "on_error": "ignore"});
+empty();
+same('a file of bad rows', "'$short'", '"columns": ["k", "s"], "on_error": "ignore"');
+is($main->safe_psql('postgres', qq{SELECT DISTINCT n ->> 'sent' FROM bulk_load('bad', '$bad_file', '{$bad_columns_given, "on_error": "ignore"}') l, jsonb_array_elements(l.details -> 'nodes') n}), 'as they are', 'rows among which some are bad');
+empty();
+my $ignore = qq{$bad_columns_given, "on_error": "ignore"};
+like(error_of(qq{SELECT bulk_load('bad', '$bad_file', '{$ignore, "reject_limit": 20}')}), qr{skipped more than reject_limit \(20\) bad rows.*First rejects:}s, 'a limit');
+like(error_of(qq{SELECT bulk_load('bad', '$bad_file', '{$ignore, "reject_limit": "5%"}')}), qr{skipped more than reject_limit \(5%\)}, 'a limit in percent');
+is(count_of('bad'), 0, 'nothing is loaded');
+is($main->safe_psql('postgres', qq{SELECT details #>> '{rejects,value}' FROM bulk_load('$_', '$bad_file', '{$ignore}')}) > 50, 1, "$_: counts in details") foreach 'bad', 'bad_here';
+
+# rows with keys that exist, in the table and in the input
+empty();
+foreach my $n (0 .. 3)
+{
+	$main->safe_psql('postgres', "CREATE UNIQUE INDEX ON bad_here_$n (k)");
+	if ($n == 0) { $main->safe_psql('postgres', 'CREATE UNIQUE INDEX ON bad_0 (k)'); } else { on_node($n == 1 ? 1 : 2, "CREATE UNIQUE INDEX ON bad_$n (k)"); }
+}
+$main->safe_psql('postgres', "INSERT INTO $_ SELECT i, 'old' FROM generate_series(1, 1000, 5) i") foreach 'bad', 'bad_here';
+same('keep_old', "ARRAY['$bad_file', '$bad_again']", qq{$ignore, "on_duplicate": "keep_old"});
+empty();
+$main->safe_psql('postgres', "INSERT INTO $_ SELECT i, 'old' FROM generate_series(1, 1000, 5) i") foreach 'bad', 'bad_here';
+like(same('keep_new', "ARRAY['$bad_file', '$bad_again']", qq{$ignore, "on_duplicate": "keep_new"}), qr{^1884\|[5-9]\d\d\|3\d\d\|[5-9]\d\d\|[1-9]\d\d\|0$}, 'keep_new: all kinds of rows');
+empty();
+my $twice = data_file('twice.csv', 1, join('', map { "$_,a\n" . ($_ % 3 ? '' : "$_,b\n") } 1 .. 3000));
+my $wrong = data_file('wrong.csv', 1, join('', map { "$_,x," . ($_ == 2501 ? 13 : 1) . "\n" } 1 .. 3000));
+my $keep = '"columns": ["k", "s"], "on_duplicate": "keep_old"';
+my $counters = 'rows_read, rows_loaded, rows_rejected, rows_duplicate';
+is($main->safe_psql('postgres', qq{SELECT $counters FROM bulk_load('bad', '$twice', '{$keep}')}), '4000|3000|0|1000', 'duplicates that are only counted');
+is($main->safe_psql('postgres', qq{SELECT count(*) FROM bad WHERE s = 'a'}), 3000, 'the first ones are kept');
+my $keep_new = $keep =~ s/keep_old/keep_new/r;
+is($main->safe_psql('postgres', qq{SELECT $counters, rows_replaced FROM bulk_load('bad', '$twice', '{$keep_new}')}), '4000|3000|0|1000|3000', 'rows that are replaced');
+is($main->safe_psql('postgres', qq{SELECT count(*) FROM bad WHERE s = 'b' OR k % 3 <> 0}), 3000, 'by the last ones');
+like(error_of(qq{SELECT bulk_load('bad', '$wrong', '{"columns": ["k", "s", "n"], "on_duplicate": "keep_new"}')}), qr{violates check constraint.*server "s\d": COPY bad_\d.*file "$wrong", line 2501}s, 'a bad row ends a load with keep_new');
+append_to_file("$folder/header1.csv", "k,s\n1,x\n2,x\n3,x\n4,x\n5,x\n6,x\n7,x\n8,x\n");
+like(error_of(qq{SELECT bulk_load('bad', ARRAY['$folder/header1.csv', '$mapped'], '{"header": "map", "on_duplicate": "keep_new"}')}), qr{files with different columns cannot replace rows}, 'other columns');
+like(error_of(qq{SELECT bulk_load('bad', '$twice', '{$keep, "duplicate_limit": 100}')}), qr{more than duplicate_limit \(100\) rows are duplicates}, 'a limit of duplicates');
+
+# a dry run, TRUNCATE, ANALYZE
+empty();
+is($main->safe_psql('postgres', qq{SELECT $counters, writer FROM bulk_load('bad', '$twice', '{$keep, "dry_run": true}')}), '4000|3000|0|1000|none', 'a dry run');
+is(count_of('bad'), 0, 'leaves nothing');
+nothing_left('after a dry run');
+$main->safe_psql('postgres', qq{SELECT bulk_load('bad', '$twice', '{$keep}')});
+is($main->safe_psql('postgres', qq{SELECT $counters FROM bulk_load('bad', '$folder/few.csv', '{"columns": ["k", "s"], "truncate": true, "analyze": true, "on_error": "ignore"}')}), '3|2|1|0', 'TRUNCATE and ANALYZE')
+	if append_to_file("$folder/few.csv", "1,new\n2,new\noops,new\n") || 1;
+is($main->safe_psql('postgres', 'SELECT count(*), min(s) FROM bad'), '2|new', 'the old rows are gone everywhere');
+is(on_node(1, 'SELECT sum(reltuples)::int FROM pg_class WHERE relname LIKE $$bad\__$$') + on_node(2, 'SELECT sum(reltuples)::int FROM pg_class WHERE relname LIKE $$bad\__$$ AND reltuples > 0') +
+	$main->safe_psql('postgres', 'SELECT greatest(reltuples, 0)::int FROM pg_class WHERE relname = $$bad_0$$') >= 1, 1, 'tables are analyzed where they are');
+
+# a server without pgbulk
+on_node(2, 'DROP EXTENSION pgbulk');
+like(error_of(qq{SELECT bulk_load('bad', '$bad_file', '{$ignore}')}), qr{server "s2" cannot set rows aside.*pgbulk 1\.\d+ in the database there: not installed}s, 'a server without pgbulk');
+like(error_of(qq{SELECT bulk_load('bad', '$twice', '{"columns": ["k", "s"], "on_duplicate": "keep_old"}')}), qr{server "s2" cannot set rows aside}, 'also for duplicates');
+
 # ---- what is refused ----
 
 my $load = qq{SELECT rows_loaded FROM bulk_load('hash', '$short', '{"columns": ["s", "k"]}')};
 like(error_of("BEGIN; $load; COMMIT"), qr{cannot load into foreign partition "hash_\d".*a transaction of its own}s, 'in a transaction block');
 like(error_of("$load UNION ALL $load"), qr{cannot load into foreign partition.*with one load}s, 'two in one statement');
-foreach my $option (qw("on_error":"ignore" "truncate":true "dry_run":true "analyze":true "on_duplicate":"keep_old" "writer":"direct" "indexes":"rebuild"))
+foreach my $option (qw("on_error":"set_null" "writer":"direct" "indexes":"rebuild"))
 {
 	my ($name) = $option =~ /"(\w+)"/;
 

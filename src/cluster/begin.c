@@ -1,0 +1,133 @@
+/*
+ * begin.c
+ *		See begin.h.
+ */
+#include "postgres.h"
+
+#include "cluster/begin.h"
+#include "storage/proc.h"
+#include "utils/builtins.h"
+#include "utils/guc.h"
+
+/* The only value of a query. */
+static char *
+ask(RemoteNode *node, const char *sql)
+{
+	PGresult   *result = node_query(node, sql);
+	char	   *value = PQntuples(result) == 1 && !PQgetisnull(result, 0, 0) ?
+		pstrdup(PQgetvalue(result, 0, 0)) : NULL;
+
+	PQclear(result);
+	return value;
+}
+
+static void
+check_can_prepare(RemoteNode *node)
+{
+	int			most = atoi(ask(node,
+							 "SELECT pg_catalog.current_setting('max_prepared_transactions')"));
+
+	if (most < 1)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("server \"%s\" cannot prepare transactions", node->name),
+				 errdetail("Its max_prepared_transactions is %d. Each load needs one there, so that all servers commit or none.",
+						   most),
+				 errhint("Set it to at least the number of loads that run at a time, and restart that server.")));
+}
+
+/* The statement that has a setting of a node be as it is here. */
+static char *
+setting_as_here(const char *name)
+{
+	return psprintf("SET LOCAL %s = %s;", name,
+					quote_literal_cstr(GetConfigOption(name, false, false)));
+}
+
+void
+begin_pass_setting(RemoteNode *node, const char *name)
+{
+	PQclear(node_query(node, setting_as_here(name)));
+}
+
+/*
+ * Values in the files mean there what they mean here, and locks are waited for no
+ * longer: that two loads wait for one another on two servers, none of these notices.
+ */
+static void
+pass_settings(RemoteNode *node)
+{
+	static const char *const as_here[] = {
+		"datestyle", "intervalstyle", "timezone", "timezone_abbreviations", "xmloption"
+	};
+	StringInfoData sql;
+
+	/* all at once, as each statement of its own would be one way there and back */
+	initStringInfo(&sql);
+	for (int i = 0; i < lengthof(as_here); i++)
+		appendStringInfoString(&sql, setting_as_here(as_here[i]));
+	if (LockTimeout > 0)
+		appendStringInfoString(&sql, setting_as_here("lock_timeout"));
+	/* a COPY lasts as long as the load, and a node may wait for rows meanwhile */
+	appendStringInfoString(&sql,
+						   "SET LOCAL array_nulls = on;"
+						   "SET LOCAL search_path = pg_catalog;"
+						   "SET LOCAL statement_timeout = 0;"
+						   "SET LOCAL idle_in_transaction_session_timeout = 0;");
+	if (PQserverVersion(node->conn) >= 170000)
+		appendStringInfoString(&sql, "SET LOCAL transaction_timeout = 0;");
+	PQclear(node_query(node, sql.data));
+}
+
+/*
+ * Has pgbulk run the node's COPYs, if it is the same version there.  Its locks are
+ * those of COPY: others go on writing to the tables.
+ */
+static char *
+use_pgbulk(RemoteNode *node)
+{
+	char	   *version = ask(node, "SELECT extversion FROM pg_catalog.pg_extension"
+							  " WHERE extname OPERATOR(pg_catalog.=) 'pgbulk'");
+	char	   *schema;
+
+	if (version == NULL)
+		return pstrdup("not installed");
+	if (strcmp(version, PGBULK_VERSION) != 0)
+		return psprintf("another version, %s", version);
+	schema = ask(node, "SELECT n.nspname FROM pg_catalog.pg_extension e"
+				 " JOIN pg_catalog.pg_namespace n ON n.oid OPERATOR(pg_catalog.=) e.extnamespace"
+				 " WHERE e.extname OPERATOR(pg_catalog.=) 'pgbulk'");
+	/* loads its library */
+	PQclear(node_query(node, psprintf("SELECT %s.bulk_load_last()", node_identifier(schema))));
+	PQclear(node_query(node, "SET LOCAL pgbulk.copy = on"));
+	return version;
+}
+
+/* Has pgbulk there tell of rows that it sets aside. */
+static void
+use_relay(RemoteNode *node, const char *pgbulk, BulkRelay relay)
+{
+	if (strcmp(pgbulk, PGBULK_VERSION) != 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("server \"%s\" cannot set rows aside", node->name),
+				 errdetail("That takes pgbulk %s in the database there: %s.", PGBULK_VERSION, pgbulk),
+				 errhint("Install it there, or leave out options \"on_error\" and \"on_duplicate\".")));
+	PQclear(node_query(node, psprintf("SET LOCAL pgbulk.relay = '%s'",
+									  relay == BULK_RELAY_ALL ? "all" : "first")));
+}
+
+char *
+begin_transaction(RemoteNode *node, BulkRelay relay)
+{
+	char	   *pgbulk;
+
+	check_can_prepare(node);
+	/* what follows is one transaction's, of which a pooler has one session */
+	PQclear(node_query(node, "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE"));
+	pass_settings(node);
+	pgbulk = use_pgbulk(node);
+	if (relay != BULK_RELAY_OFF)
+		use_relay(node, pgbulk, relay);
+	return pgbulk;
+}

@@ -1,0 +1,174 @@
+/*
+ * row_buffer.c
+ *		See row_buffer.h.
+ *
+ * A row is a number, twice the lines from the row before to it, plus one where it has
+ * line ends itself, whose number follows.  Exact places have four more: the bytes
+ * between the rows, those of the row and of its line end, and those of its data.
+ * Numbers have seven bits to a byte, the lowest first, and the high bit set where
+ * more follow.
+ */
+#include "postgres.h"
+
+#include "cluster/row_buffer.h"
+#include "server/compat.h"
+
+RowBuffer *
+row_buffer_create(MemoryContext context, Size bytes)
+{
+	MemoryContext old = MemoryContextSwitchTo(context);
+	RowBuffer  *buffer = palloc0(sizeof(RowBuffer));
+
+	initStringInfo(&buffer->data);
+	enlargeStringInfo(&buffer->data, bytes - 1);
+	initStringInfo(&buffer->places);
+	MemoryContextSwitchTo(old);
+	return buffer;
+}
+
+void
+row_buffer_free_data(RowBuffer *buffer)
+{
+	pfree(buffer->data.data);
+	buffer->data.data = NULL;
+}
+
+void
+row_buffer_free(RowBuffer *buffer)
+{
+	if (buffer->data.data != NULL)
+		row_buffer_free_data(buffer);
+	pfree(buffer->places.data);
+	pfree(buffer);
+}
+
+static void
+put_number(StringInfo to, uint64 number)
+{
+	while (number >= 0x80)
+	{
+		appendStringInfoCharMacro(to, (char) (number | 0x80));
+		number >>= 7;
+	}
+	appendStringInfoCharMacro(to, (char) number);
+}
+
+static uint64
+get_number(const char **from)
+{
+	uint64		number = 0;
+	int			shift = 0;
+	unsigned char byte;
+
+	do
+	{
+		byte = *(*from)++;
+		number |= (uint64) (byte & 0x7f) << shift;
+		shift += 7;
+	} while (byte & 0x80);
+	return number;
+}
+
+void
+row_buffer_note(RowBuffer *buffer, const JournalPlace *place, int64 inner_lines)
+{
+	StringInfo	to = &buffer->places;
+
+	if (buffer->nrows++ == 0)
+		buffer->file = place->file;
+	Assert(buffer->file == place->file);
+	put_number(to, (uint64) (place->line - buffer->line) << 1 | (inner_lines > 0));
+	if (inner_lines > 0)
+		put_number(to, inner_lines);
+	buffer->line = place->line;
+	if (!buffer->exact)
+		return;
+	put_number(to, place->offset - buffer->end);
+	put_number(to, place->length);
+	put_number(to, place->end_length);
+	put_number(to, buffer->data.len - buffer->data_end);
+	buffer->end = place->offset + place->length;
+	buffer->data_end = buffer->data.len;
+}
+
+/* ---- files ---- */
+
+static void
+write_string(const StringInfo string, BufFile *file)
+{
+	if (string->data != NULL)
+		compat_buffile_write(file, string->data, string->len);
+}
+
+static void
+read_string(StringInfo string, BufFile *file)
+{
+	int			length = string->len;
+
+	if (string->data == NULL)
+		return;
+	initStringInfo(string);
+	enlargeStringInfo(string, length);
+	compat_buffile_read(file, string->data, length);
+	string->len = length;
+}
+
+void
+row_buffer_write(RowBuffer *buffer, BufFile *file)
+{
+	compat_buffile_write(file, buffer, sizeof(RowBuffer));
+	write_string(&buffer->data, file);
+	write_string(&buffer->places, file);
+	row_buffer_free(buffer);
+}
+
+RowBuffer *
+row_buffer_read(MemoryContext context, BufFile *file)
+{
+	RowBuffer	header;
+	RowBuffer  *buffer;
+	MemoryContext old;
+
+	if (!compat_buffile_read_more(file, &header, sizeof(header)))
+		return NULL;
+	old = MemoryContextSwitchTo(context);
+	buffer = palloc(sizeof(RowBuffer));
+	*buffer = header;
+	read_string(&buffer->data, file);
+	read_string(&buffer->places, file);
+	MemoryContextSwitchTo(old);
+	return buffer;
+}
+
+/* ---- places ---- */
+
+void
+row_places_begin(RowPlaces *places, const RowBuffer *buffer)
+{
+	places->buffer = buffer;
+	places->next = buffer->places.data;
+	places->left = buffer->nrows;
+	places->place = (JournalPlace) {.file = buffer->file};
+}
+
+bool
+row_places_next(RowPlaces *places)
+{
+	JournalPlace *place = &places->place;
+	uint64		number;
+
+	if (places->left == 0)
+		return false;
+	places->left--;
+	number = get_number(&places->next);
+	place->line += number >> 1;
+	places->last_line += 1 + ((number & 1) ? get_number(&places->next) : 0);
+	if (!places->buffer->exact)
+		return true;
+	place->offset += place->length + get_number(&places->next);
+	place->length = get_number(&places->next);
+	place->end_length = get_number(&places->next);
+	places->offset = places->end;
+	places->end += get_number(&places->next);
+	return true;
+}

@@ -1,0 +1,84 @@
+/*
+ * row_buffer.h
+ *		Rows for a table of another node, and where in the input they come from.
+ *
+ * The places outlive the rows: a node may tell what is wrong with one after all have
+ * been sent.  They take a byte or two for each, and where rows may be set aside,
+ * so that their bytes are wanted, a few more.
+ */
+#ifndef PGBULK_ROW_BUFFER_H
+#define PGBULK_ROW_BUFFER_H
+
+#include "postgres.h"
+
+#include "format/journal.h"
+#include "lib/ilist.h"
+#include "lib/stringinfo.h"
+#include "storage/buffile.h"
+
+/* Rows for one table, as its COPY reads them; all are from one file. */
+typedef struct RowBuffer
+{
+	dlist_node	link;
+	const char *statement;		/* the COPY; one string for each */
+	bool		filtered;		/* a trigger there may keep rows out; else each must be stored */
+	bool		exact;			/* rows may be set aside */
+	void	   *sender;			/* whoever is told of these */
+	StringInfoData data;
+	int64		nrows;
+
+	/* private to row_buffer.c */
+	int			file;
+	int64		line;			/* of the last row */
+	int64		end;			/* its end in the file, */
+	int64		data_end;		/* and in the data */
+	StringInfoData places;
+} RowBuffer;
+
+/* Without rows, with space for so many bytes.  Memory: the context. */
+extern RowBuffer *row_buffer_create(MemoryContext context, Size bytes);
+
+/* The file of its rows. */
+static inline int
+row_buffer_file(const RowBuffer *buffer)
+{
+	return buffer->file;
+}
+
+/* Notes the row whose data were added last: its place, and the line ends within it. */
+extern void row_buffer_note(RowBuffer *buffer, const JournalPlace *place, int64 inner_lines);
+
+/* The data were sent. */
+extern void row_buffer_free_data(RowBuffer *buffer);
+
+extern void row_buffer_free(RowBuffer *buffer);
+
+/*
+ * Appends it to a temporary file, for this process, and frees it; where its data were sent,
+ * the places alone.
+ */
+extern void row_buffer_write(RowBuffer *buffer, BufFile *file);
+
+/* The next one of the file; NULL: there is none.  Memory: the context. */
+extern RowBuffer *row_buffer_read(MemoryContext context, BufFile *file);
+
+/* The rows of buffers of a COPY, one after the other. */
+typedef struct RowPlaces
+{
+	const RowBuffer *buffer;
+	const char *next;
+	int64		left;			/* rows of the buffer */
+
+	/* of the current row: its place in the input, offset and length only where they are exact; */
+	JournalPlace place;
+	/* and in the COPY */
+	int64		last_line;
+	int64		offset;
+	int64		end;
+} RowPlaces;
+
+/* Zeroed before the first buffer. */
+extern void row_places_begin(RowPlaces *places, const RowBuffer *buffer);
+extern bool row_places_next(RowPlaces *places);
+
+#endif							/* PGBULK_ROW_BUFFER_H */

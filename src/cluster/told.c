@@ -1,0 +1,164 @@
+/*
+ * told.c
+ *		See told.h.
+ */
+#include "postgres.h"
+
+#include "cluster/told.h"
+#include "common/string.h"
+#include "reject/relay.h"
+#include "utils/memutils.h"
+
+struct Told
+{
+	MemoryContext context;		/* of the rows of one COPY */
+	MemoryContext row_context;	/* of one row */
+	BadRows    *rows;			/* NULL: none */
+	bool		sorted;
+	int64		nbad;
+	int64		nduplicates;
+	int64		aside;
+	int64		counted[REJECT_NREASONS];
+};
+
+Told *
+told_open(void)
+{
+	Told	   *told = palloc0(sizeof(Told));
+
+	told->context = AllocSetContextCreate(CurrentMemoryContext, "bulk_load told rows",
+										  ALLOCSET_SMALL_SIZES);
+	told->row_context = AllocSetContextCreate(CurrentMemoryContext, "bulk_load told row",
+											  ALLOCSET_SMALL_SIZES);
+	return told;
+}
+
+void
+told_forget(Told *told)
+{
+	if (told->rows != NULL)
+		bad_rows_close(told->rows);
+	MemoryContextReset(told->context);
+	told->rows = NULL;
+	told->sorted = false;
+	told->nbad = told->nduplicates = told->aside = 0;
+	memset(told->counted, 0, sizeof(told->counted));
+}
+
+/* ---- messages ---- */
+
+/* The reason of that name, or -1. */
+static int
+find_reason(const char *name)
+{
+	for (int i = 0; i < REJECT_NREASONS; i++)
+		if (strcmp(reject_reason_names[i], name) == 0)
+			return i;
+	return -1;
+}
+
+static void
+take_row(Told *told, const PGresult *message, RejectReason reason, int64 offset)
+{
+	const char *sqlstate = PQresultErrorField(message, PG_DIAG_SQLSTATE);
+	char	   *detail = PQresultErrorField(message, PG_DIAG_MESSAGE_DETAIL);
+	BadRow		row = {
+		.place.offset = offset,
+		.reason = reason,
+		.message = PQresultErrorField(message, PG_DIAG_MESSAGE_PRIMARY),
+		.column = PQresultErrorField(message, PG_DIAG_COLUMN_NAME)
+	};
+	MemoryContext old;
+
+	if (sqlstate != NULL && strlen(sqlstate) == 5)
+		row.sqlstate = MAKE_SQLSTATE(sqlstate[0], sqlstate[1], sqlstate[2], sqlstate[3],
+									 sqlstate[4]);
+	if (reason == REJECT_REPLACED)
+		row.row = detail;
+	else
+		row.value = detail;
+	old = MemoryContextSwitchTo(told->context);
+	if (told->rows == NULL)
+		told->rows = bad_rows_open();
+	MemoryContextSwitchTo(told->row_context);
+	bad_rows_put(told->rows, &row);
+	MemoryContextSwitchTo(old);
+	MemoryContextReset(told->row_context);
+	if (reason == REJECT_DUPLICATE || reason == REJECT_REPLACED)
+		told->nduplicates++;
+	else
+		told->nbad++;
+	told->aside += reason != REJECT_REPLACED;
+}
+
+static void
+count_more(Told *told, RejectReason reason, int64 rows)
+{
+	told->counted[reason] += rows;
+	if (reason == REJECT_DUPLICATE)
+		told->aside += rows;
+}
+
+bool
+told_take(Told *told, const PGresult *message)
+{
+	const char *mark = PQresultErrorField(message, PG_DIAG_SCHEMA_NAME);
+	const char *what = PQresultErrorField(message, PG_DIAG_TABLE_NAME);
+	const char *number = PQresultErrorField(message, PG_DIAG_CONSTRAINT_NAME);
+	int			reason;
+
+	if (mark == NULL || strcmp(mark, RELAY_MARK) != 0 || what == NULL || number == NULL)
+		return false;
+	reason = find_reason(what);
+	if (reason >= 0)
+		take_row(told, message, reason, strtoi64(number, NULL, 10));
+	else if (strcmp(what, RELAY_AGAIN) == 0)
+		told_forget(told);
+	else if (strcmp(what, RELAY_DUPLICATES) == 0)
+		count_more(told, REJECT_DUPLICATE, strtoi64(number, NULL, 10));
+	else if (strcmp(what, RELAY_REPLACEMENTS) == 0)
+		count_more(told, REJECT_REPLACED, strtoi64(number, NULL, 10));
+	else
+		return false;
+	return true;
+}
+
+/* ---- rows ---- */
+
+void
+told_add(const Told *told, int64 *bad, int64 *duplicates)
+{
+	*bad += told->nbad;
+	*duplicates += told->nduplicates + told->counted[REJECT_DUPLICATE] +
+		told->counted[REJECT_REPLACED];
+}
+
+int64
+told_aside(const Told *told)
+{
+	return told->aside;
+}
+
+int64
+told_counted(const Told *told, RejectReason reason)
+{
+	return told->counted[reason];
+}
+
+bool
+told_next(Told *told, BadRow *row)
+{
+	MemoryContext old;
+	bool		found;
+
+	if (told->rows == NULL)
+		return false;
+	if (!told->sorted)
+		bad_rows_sort(told->rows);
+	told->sorted = true;
+	MemoryContextReset(told->row_context);
+	old = MemoryContextSwitchTo(told->row_context);
+	found = bad_rows_next(told->rows, row);
+	MemoryContextSwitchTo(old);
+	return found;
+}

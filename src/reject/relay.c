@@ -1,0 +1,49 @@
+/*
+ * relay.c
+ *		See relay.h.
+ */
+#include "postgres.h"
+
+#include "option/bulk_options.h"
+#include "reject/relay.h"
+
+int			relay_setting = BULK_RELAY_OFF;
+
+static void
+tell(int sqlstate, const char *message, const char *what, int64 number, const char *column,
+	 const char *detail)
+{
+	ErrorContextCallback *callbacks = error_context_stack;
+
+	/* nobody reads the CONTEXT */
+	error_context_stack = NULL;
+	ereport(INFO,
+			(errcode(sqlstate),
+			 errmsg_internal("%s", message),
+			 detail != NULL ? errdetail_internal("%s", detail) : 0,
+			 err_generic_string(PG_DIAG_SCHEMA_NAME, RELAY_MARK),
+			 err_generic_string(PG_DIAG_TABLE_NAME, what),
+			 column != NULL ? err_generic_string(PG_DIAG_COLUMN_NAME, column) : 0,
+			 err_generic_string(PG_DIAG_CONSTRAINT_NAME, psprintf(INT64_FORMAT, number))));
+	error_context_stack = callbacks;
+}
+
+void
+relay_reject(const Reject *reject)
+{
+	tell(reject->sqlstate, reject->message, reject_reason_names[reject->reason], reject->offset,
+		 reject->column, reject->row != NULL ? reject->row : reject->value);
+}
+
+void
+relay_again(void)
+{
+	tell(ERRCODE_SUCCESSFUL_COMPLETION, "load begins anew", RELAY_AGAIN, 0, NULL, NULL);
+}
+
+void
+relay_count(const char *what, int64 rows)
+{
+	if (rows > 0)
+		tell(ERRCODE_SUCCESSFUL_COMPLETION, "rows that were not told of", what, rows, NULL, NULL);
+}
