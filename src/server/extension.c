@@ -7,10 +7,15 @@
 #include "access/genam.h"
 #include "access/htup_details.h"
 #include "access/table.h"
+#include "catalog/dependency.h"
+#include "catalog/pg_class.h"
 #include "catalog/pg_extension.h"
+#include "catalog/pg_proc.h"
 #include "server/extension.h"
+#include "utils/builtins.h"
 #include "utils/fmgroids.h"
 #include "utils/inval.h"
+#include "utils/lsyscache.h"
 #include "utils/rel.h"
 #include "utils/syscache.h"
 
@@ -90,4 +95,27 @@ extension_find(const char *name, Extension *extension)
 	}
 	*extension = entry->extension;
 	return entry->installed;
+}
+
+Oid
+extension_table(const Extension *extension, Oid schema, const char *name)
+{
+	Oid			relid = OidIsValid(schema) ? get_relname_relid(name, schema) : InvalidOid;
+
+	return OidIsValid(relid) && get_rel_relkind(relid) == RELKIND_RELATION &&
+		getExtensionOfObject(RelationRelationId, relid) == extension->oid ? relid : InvalidOid;
+}
+
+Oid
+extension_function(const Extension *extension, Oid schema, const char *name,
+				   const Oid *arguments, int narguments)
+{
+	Oid			function = GetSysCacheOid3(PROCNAMEARGSNSP, Anum_pg_proc_oid,
+										   CStringGetDatum(name),
+										   PointerGetDatum(buildoidvector(arguments, narguments)),
+										   ObjectIdGetDatum(schema));
+
+	return OidIsValid(function) &&
+		getExtensionOfObject(ProcedureRelationId, function) == extension->oid ?
+		function : InvalidOid;
 }

@@ -21,4 +21,12 @@ typedef struct Extension
  */
 extern bool extension_find(const char *name, Extension *extension);
 
+/*
+ * A table or function of the extension in that schema; InvalidOid if it has none of that
+ * name and, for a function, with those arguments, even if others do.
+ */
+extern Oid	extension_table(const Extension *extension, Oid schema, const char *name);
+extern Oid	extension_function(const Extension *extension, Oid schema, const char *name,
+							   const Oid *arguments, int narguments);
+
 #endif							/* PGBULK_EXTENSION_H */

@@ -7,27 +7,15 @@
 #include "access/genam.h"
 #include "access/htup_details.h"
 #include "access/table.h"
-#include "catalog/dependency.h"
 #include "catalog/namespace.h"
-#include "catalog/pg_proc.h"
 #include "catalog/pg_type.h"
 #include "server/extension.h"
+#include "table/citus_catalog.h"
 #include "table/engines.h"
 #include "utils/builtins.h"
 #include "utils/fmgroids.h"
 #include "utils/guc.h"
 #include "utils/lsyscache.h"
-#include "utils/syscache.h"
-
-/* A table of the extension; InvalidOid if it has none of that name, even if others do. */
-static Oid
-find_catalog(const Extension *extension, Oid schema, const char *name)
-{
-	Oid			relid = OidIsValid(schema) ? get_relname_relid(name, schema) : InvalidOid;
-
-	return OidIsValid(relid) && get_rel_relkind(relid) == RELKIND_RELATION &&
-		getExtensionOfObject(RelationRelationId, relid) == extension->oid ? relid : InvalidOid;
-}
 
 /* Adds "column = value" to the keys; false if the catalog does not have that column. */
 static bool
@@ -58,53 +46,17 @@ has_row(Relation catalog, ScanKey keys, int nkeys)
 /* Citus's own setting that permits a session to write to shards. */
 #define SHARDS_SETTING "citus.enable_manual_changes_to_shards"
 
-/* Distributed tables, and also reference tables and local ones managed by Citus. */
-static bool
-citus_has(const Extension *citus, Relation rel)
-{
-	Oid			relid = find_catalog(citus, citus->schema, "pg_dist_partition");
-	Relation	catalog;
-	ScanKeyData key[1];
-	int			nkeys = 0;
-	bool		found;
-
-	if (!OidIsValid(relid))
-		return false;
-	catalog = table_open(relid, AccessShareLock);
-	found = add_key(key, &nkeys, catalog, "logicalrelid", REGCLASSOID, F_OIDEQ,
-					ObjectIdGetDatum(RelationGetRelid(rel))) &&
-		has_row(catalog, key, nkeys);
-	table_close(catalog, AccessShareLock);
-	return found;
-}
-
-/* Whether rel is a shard of a distributed table, according to the extension. */
-static bool
-citus_has_shard(const Extension *citus, Relation rel)
-{
-	Oid			type = REGCLASSOID;
-	Oid			function = GetSysCacheOid3(PROCNAMEARGSNSP, Anum_pg_proc_oid,
-										   CStringGetDatum("relation_is_a_known_shard"),
-										   PointerGetDatum(buildoidvector(&type, 1)),
-										   ObjectIdGetDatum(citus->schema));
-
-	return OidIsValid(function) && get_func_rettype(function) == BOOLOID &&
-		getExtensionOfObject(ProcedureRelationId, function) == citus->oid &&
-		DatumGetBool(OidFunctionCall1(function, ObjectIdGetDatum(RelationGetRelid(rel))));
-}
-
 static Refusal
 citus_refusal(Relation rel)
 {
-	Extension	citus;
 	const char *setting;
+	CitusTable	table;
 
-	if (!extension_find("citus", &citus))
-		return REFUSAL(REFUSAL_NONE);
-	if (citus_has(&citus, rel))
+	if (citus_find_table(RelationGetRelid(rel), &table))
 		return REFUSAL(REFUSAL_CITUS_TABLE);
 	setting = GetConfigOption(SHARDS_SETTING, true, false);
-	if ((setting == NULL || strcmp(setting, "on") != 0) && citus_has_shard(&citus, rel))
+	if ((setting == NULL || strcmp(setting, "on") != 0) &&
+		citus_is_shard(RelationGetRelid(rel)))
 		return REFUSAL_NAMING(REFUSAL_CITUS_SHARD, SHARDS_SETTING);
 	return REFUSAL(REFUSAL_NONE);
 }
@@ -124,7 +76,7 @@ timescale_refusal(Relation rel)
 
 	if (!extension_find("timescaledb", &timescale))
 		return REFUSAL(REFUSAL_NONE);
-	relid = find_catalog(&timescale, get_namespace_oid("_timescaledb_catalog", true), "hypertable");
+	relid = extension_table(&timescale, get_namespace_oid("_timescaledb_catalog", true), "hypertable");
 	if (!OidIsValid(relid))
 		return REFUSAL(REFUSAL_NONE);
 	namestrcpy(&schema, get_namespace_name(RelationGetNamespace(rel)));
