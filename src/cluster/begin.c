@@ -76,6 +76,12 @@ pass_settings(RemoteNode *node)
 						   "SET LOCAL idle_in_transaction_session_timeout = 0;");
 	if (PQserverVersion(node->conn) >= 170000)
 		appendStringInfoString(&sql, "SET LOCAL transaction_timeout = 0;");
+	/* shards are hidden from others than Citus, and not for them to write to */
+	if (!OidIsValid(node->id.serverid))
+		appendStringInfoString(&sql,
+							   "SET LOCAL citus.override_table_visibility = off;"
+							   "SET LOCAL citus.show_shards_for_app_name_prefixes = 'pgbulk';"
+							   "SET LOCAL citus.enable_manual_changes_to_shards = on;");
 	PQclear(node_query(node, sql.data));
 }
 

@@ -11,7 +11,7 @@
 #include "access/sysattr.h"
 #include "access/table.h"
 #include "catalog/pg_inherits.h"
-#include "cluster/node.h"
+#include "cluster/connection.h"
 #include "cluster/placement.h"
 #include "commands/defrem.h"
 #include "commands/extension.h"
@@ -82,7 +82,7 @@ check_foreign(Relation rel)
 	const TriggerDesc *triggers = rel->trigdesc;
 	const FdwRoutine *routine;
 
-	if (!node_is_served(GetForeignServerIdByRelId(RelationGetRelid(rel))))
+	if (!connection_serves(GetForeignServerIdByRelId(RelationGetRelid(rel))))
 		refuse(rel, ERRCODE_FEATURE_NOT_SUPPORTED,
 			   "Its server is not one of postgres_fdw.",
 			   "Load into a plain table, then use INSERT ... SELECT.");
@@ -149,7 +149,7 @@ open_foreign(ForeignPlacement *placement, Place *place)
 	Shard	   *shard = &place->shard;
 
 	check_foreign(rel);
-	shard->serverid = table->serverid;
+	shard->node.serverid = table->serverid;
 	shard->schema = pstrdup(find_option(table->options, "schema_name",
 										get_namespace_name(RelationGetNamespace(rel))));
 	shard->name = pstrdup(find_option(table->options, "table_name",

@@ -1,159 +1,21 @@
 /*
  * node.c
  *		See node.h.
- *
- * What is required of options and passwords follows option.c and connection.c of
- * postgres_fdw (PostgreSQL 18).
  */
 #include "postgres.h"
 
-#include "catalog/dependency.h"
-#include "catalog/pg_foreign_data_wrapper.h"
-#include "catalog/pg_proc.h"
 #include "cluster/node.h"
-#include "commands/defrem.h"
-#include "commands/extension.h"
-#include "foreign/foreign.h"
 #include "lib/stringinfo.h"
-#include "mb/pg_wchar.h"
 #include "miscadmin.h"
+#include "nodes/pg_list.h"
 #include "storage/fd.h"
 #include "storage/latch.h"
-#include "utils/builtins.h"
 #include "utils/memutils.h"
 #include "utils/timestamp.h"
 #include "utils/wait_event.h"
 
 /* Nodes whose sessions are open, in TopTransactionContext. */
 static List *open_nodes = NIL;
-
-bool
-node_is_served(Oid serverid)
-{
-	Oid			extension = get_extension_oid("postgres_fdw", true);
-	ForeignDataWrapper *wrapper;
-
-	if (!OidIsValid(extension))
-		return false;
-	wrapper = GetForeignDataWrapper(GetForeignServer(serverid)->fdwid);
-	return OidIsValid(wrapper->fdwhandler) &&
-		getExtensionOfObject(ProcedureRelationId, wrapper->fdwhandler) == extension;
-}
-
-/* ---- connection options ---- */
-
-typedef struct ConnectionOptions
-{
-	int			n;
-	const char **keywords;		/* ended by NULL */
-	const char **values;
-} ConnectionOptions;
-
-/* Whether an option of a server or a mapping is one of libpq that postgres_fdw passes on. */
-static bool
-is_for_libpq(const PQconninfoOption *known, const char *name)
-{
-	for (; known->keyword != NULL; known++)
-		if (strcmp(known->keyword, name) == 0)
-			return strchr(known->dispchar, 'D') == NULL &&
-				strcmp(name, "fallback_application_name") != 0 &&
-				strcmp(name, "client_encoding") != 0;
-	return false;
-}
-
-static void
-refuse_passthrough(const DefElem *option, const char *server)
-{
-	if (strcmp(option->defname, "use_scram_passthrough") == 0 &&
-		defGetBoolean((DefElem *) option))
-		ereport(ERROR,
-				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-				 errmsg("option \"use_scram_passthrough\" of server \"%s\" is not supported", server),
-				 errhint("Give the user mapping a password.")));
-}
-
-/* A user mapping's options come after the server's, and before those that are ours. */
-static ConnectionOptions
-connection_options(const ForeignServer *server, const UserMapping *mapping)
-{
-	List	   *all = list_concat_copy(server->options, mapping->options);
-	PQconninfoOption *known = PQconndefaults();
-	ConnectionOptions options = {
-		.keywords = palloc(sizeof(char *) * (list_length(all) + 3)),
-		.values = palloc(sizeof(char *) * (list_length(all) + 3))
-	};
-	ListCell   *lc;
-
-	if (known == NULL)
-		ereport(ERROR,
-				(errcode(ERRCODE_OUT_OF_MEMORY),
-				 errmsg("out of memory"),
-				 errdetail("Could not get libpq's default connection options.")));
-	foreach(lc, all)
-	{
-		DefElem    *option = lfirst(lc);
-
-		if (!is_for_libpq(known, option->defname))
-			continue;
-		options.keywords[options.n] = option->defname;
-		options.values[options.n++] = defGetString(option);
-	}
-	PQconninfoFree(known);
-	foreach(lc, all)
-		refuse_passthrough(lfirst(lc), server->servername);
-	options.keywords[options.n] = "fallback_application_name";
-	options.values[options.n++] = "pgbulk";
-	options.keywords[options.n] = "client_encoding";
-	options.values[options.n++] = GetDatabaseEncodingName();
-	options.keywords[options.n] = options.values[options.n] = NULL;
-	return options;
-}
-
-/* The value of the last one of that name, as for libpq; NULL: none. */
-static const char *
-find_option(const ConnectionOptions *options, const char *keyword)
-{
-	for (int i = options->n - 1; i >= 0; i--)
-		if (strcmp(options->keywords[i], keyword) == 0)
-			return options->values[i];
-	return NULL;
-}
-
-static bool
-gives_password(const ConnectionOptions *options)
-{
-	const char *password = find_option(options, "password");
-
-	return password != NULL && password[0] != '\0';
-}
-
-static bool
-requires_password(const UserMapping *mapping)
-{
-	ListCell   *lc;
-
-	if (superuser_arg(mapping->userid))
-		return false;
-	foreach(lc, mapping->options)
-	{
-		DefElem    *option = lfirst(lc);
-
-		if (strcmp(option->defname, "password_required") == 0)
-			return defGetBoolean(option);
-	}
-	return true;
-}
-
-/* Else a user could be anyone that the server's own account may be: see postgres_fdw. */
-static void
-refuse_no_password(const char *detail)
-{
-	ereport(ERROR,
-			(errcode(ERRCODE_S_R_E_PROHIBITED_SQL_STATEMENT_ATTEMPTED),
-			 errmsg("password is required"),
-			 errdetail("%s", detail),
-			 errhint("Give the user mapping a password, and have the other server ask for it.")));
-}
 
 /* ---- waiting ---- */
 
@@ -366,22 +228,12 @@ node_receive_notice(void *arg, const PGresult *result)
 
 /* ---- open and close ---- */
 
-/* Until when to wait for a connection: option connect_timeout, in seconds. */
-static TimestampTz
-connection_end(const ConnectionOptions *options)
-{
-	const char *timeout = find_option(options, "connect_timeout");
-	int			seconds = timeout == NULL ? 0 : atoi(timeout);
-
-	return seconds <= 0 ? DT_NOEND :
-		TimestampTzPlusMilliseconds(GetCurrentTimestamp(), seconds * INT64CONST(1000));
-}
-
 /* NULL: it is open. */
 static char *
 open_connection(RemoteNode *node, const ConnectionOptions *options)
 {
-	TimestampTz end = connection_end(options);
+	TimestampTz end = options->milliseconds <= 0 ? DT_NOEND :
+		TimestampTzPlusMilliseconds(GetCurrentTimestamp(), options->milliseconds);
 	PostgresPollingStatusType status = PGRES_POLLING_WRITING;
 
 	node->conn = PQconnectStartParams(options->keywords, options->values, false);
@@ -403,13 +255,13 @@ open_connection(RemoteNode *node, const ConnectionOptions *options)
 }
 
 static RemoteNode *
-new_node(const ForeignServer *server)
+new_node(const NodeId *id, const char *name)
 {
 	MemoryContext old = MemoryContextSwitchTo(TopTransactionContext);
-	RemoteNode	   *node = palloc0(sizeof(RemoteNode));
+	RemoteNode *node = palloc0(sizeof(RemoteNode));
 
-	node->serverid = server->serverid;
-	node->name = pstrdup(server->servername);
+	node->id = *id;
+	node->name = pstrdup(name);
 	open_nodes = lappend(open_nodes, node);
 	MemoryContextSwitchTo(old);
 	if (!AcquireExternalFD())
@@ -417,7 +269,7 @@ new_node(const ForeignServer *server)
 		open_nodes = list_delete_ptr(open_nodes, node);
 		ereport(ERROR,
 				(errcode(ERRCODE_SQLCLIENT_UNABLE_TO_ESTABLISH_SQLCONNECTION),
-				 errmsg("could not connect to server \"%s\"", server->servername),
+				 errmsg("could not connect to server \"%s\"", name),
 				 errdetail("There are too many open files in this server process."),
 				 errhint("Raise the server's \"max_files_per_process\" and/or \"ulimit -n\" limits.")));
 	}
@@ -425,32 +277,24 @@ new_node(const ForeignServer *server)
 }
 
 RemoteNode *
-node_connect(Oid serverid, Oid userid, char **failure)
+node_connect(const NodeId *id, Oid userid, char **failure)
 {
-	ForeignServer *server = GetForeignServer(serverid);
-	UserMapping *mapping = GetUserMapping(userid, serverid);
-	ConnectionOptions options = connection_options(server, mapping);
-	bool		by_password = requires_password(mapping);
-	RemoteNode	   *node;
-	char	   *problem;
+	ConnectionOptions *options = connection_options(id, userid);
+	RemoteNode *node = new_node(id, options->name);
+	char	   *problem = open_connection(node, options);
 
-	if (by_password && !gives_password(&options))
-		refuse_no_password("A user who is not a superuser must have a password in the user mapping.");
-	node = new_node(server);
-	problem = open_connection(node, &options);
 	if (problem != NULL)
 	{
 		node_close(node);
 		if (failure == NULL)
 			ereport(ERROR,
 					(errcode(ERRCODE_SQLCLIENT_UNABLE_TO_ESTABLISH_SQLCONNECTION),
-					 errmsg("could not connect to server \"%s\"", server->servername),
+					 errmsg("could not connect to server \"%s\"", options->name),
 					 errdetail_internal("%s", problem)));
 		*failure = problem;
 		return NULL;
 	}
-	if (by_password && !PQconnectionUsedPassword(node->conn))
-		refuse_no_password("The other server has not asked for the password.");
+	connection_check(options, node->conn);
 	PQsetNoticeReceiver(node->conn, node_receive_notice, node);
 	if (PQsetnonblocking(node->conn, 1) != 0)
 		node_raise(node, NULL);

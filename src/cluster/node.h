@@ -1,38 +1,34 @@
 /*
  * node.h
- *		Another server: its session, opened by the rules of postgres_fdw.
+ *		A session with another server.
  *
- * A node is reached by a foreign server of postgres_fdw and the mapping of the
- * user who loads.  All waiting is here: it serves interrupts, and passes a
- * cancel on to the node.  A session that is not closed is closed at the end of
- * the transaction.
+ * How it is reached is told by connection.h.  All waiting is here: it serves
+ * interrupts, and passes a cancel on to the node.  A session that is not closed
+ * is closed at the end of the transaction.
  */
 #ifndef PGBULK_NODE_H
 #define PGBULK_NODE_H
 
 #include "postgres.h"
 
+#include "cluster/connection.h"
 #include "datatype/timestamp.h"
 #include "libpq-fe.h"
 
 typedef struct RemoteNode
 {
-	Oid			serverid;
-	char	   *name;			/* of the server */
+	NodeId		id;
+	char	   *name;			/* of the foreign server, or host:port */
 	PGconn	   *conn;
 } RemoteNode;
 
-/* Whether a foreign server is one of postgres_fdw; its name is not what counts. */
-extern bool node_is_served(Oid serverid);
-
 /*
- * Connects as the mapping of userid says.  Memory: TopTransactionContext.  Where
+ * Connects as connection_options says.  Memory: TopTransactionContext.  Where
  * failure is not NULL it is set to what went wrong on the way, and NULL is
- * returned; else that is an error (08001).  Other errors: those of a missing
- * mapping; 2F003 for a user who is no superuser and gives no password, where
- * postgres_fdw requires one; 0A000 for what cannot be passed on.
+ * returned; else that is an error (08001).  Other errors: those of
+ * connection_options and connection_check.
  */
-extern RemoteNode *node_connect(Oid serverid, Oid userid, char **failure);
+extern RemoteNode *node_connect(const NodeId *id, Oid userid, char **failure);
 
 /*
  * Runs a statement and returns its last result, which is the caller's to clear.

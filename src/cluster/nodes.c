@@ -95,32 +95,50 @@ unserved_option(const BulkOptions *options)
 	return NULL;
 }
 
+/* Whether rows may be kept out, each of which would be told of by all servers that got it. */
+static bool
+is_set_aside(const BulkOptions *options)
+{
+	return options->on_error != BULK_ON_ERROR_STOP ||
+		options->on_duplicate != BULK_ON_DUPLICATE_ERROR;
+}
+
 bool
-nodes_serve(Relation rel, const BulkOptions *options, bool by_file, Refusal *refusal)
+nodes_serve(Target *target, const BulkOptions *options, bool by_file)
 {
 	const char *option = unserved_option(options);
+	const TriggerDesc *triggers = target->rel->trigdesc;
+	Refusal    *refusal = &target->no_nodes;
 
 	*refusal = REFUSAL(REFUSAL_NONE);
-	if (!foreign_has(rel))
+	if (!target->sent && !foreign_has(target->rel))
 		return false;
 	if (IsInTransactionBlock(true) || two_phase_is_begun())
 		*refusal = REFUSAL(REFUSAL_NODES_TRANSACTION);
 	else if (option != NULL)
 		*refusal = REFUSAL_NAMING(REFUSAL_NODES_OPTION, option);
-	else if (tables_may_repeat(rel, options))
+	else if (target->sent && (options->truncate || options->analyze))
+		*refusal = REFUSAL_NAMING(REFUSAL_NODES_OPTION, options->truncate ? "truncate" : "analyze");
+	else if (target->sent && is_set_aside(options) && citus_has_copies(target->relid))
+		*refusal = REFUSAL(REFUSAL_NODES_COPIES);
+	else if (tables_may_repeat(target->rel, options))
 		*refusal = REFUSAL(REFUSAL_NODES_REPEAT);
 	else if (!by_file)
 		*refusal = REFUSAL(REFUSAL_NODES_RETRY);
-	else if (rel->trigdesc != NULL && rel->trigdesc->trig_insert_new_table)
+	else if (triggers != NULL && triggers->trig_insert_new_table)
 		*refusal = REFUSAL(REFUSAL_NODES_TRANSITION);
 	return !refusal_is_any(refusal);
 }
 
 void
-nodes_check(Relation rel, const Refusal *refusal)
+nodes_check(const Target *target)
 {
-	if (refusal_is_any(refusal) && rel->rd_rel->relkind == RELKIND_FOREIGN_TABLE)
-		refusal_raise_foreign(refusal, RelationGetRelationName(rel), false);
+	if (!refusal_is_any(&target->no_nodes))
+		return;
+	if (target->sent)
+		refusal_raise_elsewhere(&target->no_nodes, target->name, ELSEWHERE_SHARDS);
+	if (target->rel->rd_rel->relkind == RELKIND_FOREIGN_TABLE)
+		refusal_raise_elsewhere(&target->no_nodes, target->name, ELSEWHERE_FOREIGN_TABLE);
 }
 
 /* ---- shards ---- */
@@ -226,7 +244,7 @@ open_sink(Writer *writer, Shard *shard)
 
 	sink->shard = shard;
 	guard_close(nodes->guard);
-	sink->session = sessions_get(nodes->sessions, shard->serverid);
+	sink->session = sessions_get(nodes->sessions, &shard->node);
 	/* it may be in the middle of a COPY into another table */
 	session_await_idle(sink->session);
 	sink->filtered = table_there_learn(session_node(sink->session), shard,
@@ -487,7 +505,8 @@ nodes_put(Writer *writer, uint32 number, RowError *err)
 		return WRITER_BAD;
 	if (shard == NULL)
 		return nodes->local->put(writer, number, err);
-	put_row(nodes, sink_of(writer, shard), number, writer->slot);
+	for (; shard != NULL; shard = shard->copy)
+		put_row(nodes, sink_of(writer, shard), number, writer->slot);
 	return WRITER_TAKEN;
 }
 
@@ -532,6 +551,16 @@ convert_key(Writer *writer, const char *data, const ScanRow *row, const ScanFiel
 	return ok;
 }
 
+/* Whether all tables that get rows of the shard get them as they are. */
+static bool
+are_as_is(Writer *writer, Shard *shard)
+{
+	for (; shard != NULL; shard = shard->copy)
+		if (!sink_of(writer, shard)->as_is)
+			return false;
+	return true;
+}
+
 /* Sends a row of the batch as it is; false: it is for put. */
 static bool
 put_as_is(Writer *writer, const char *data, const ScanRow *row, const ScanField *fields,
@@ -542,14 +571,10 @@ put_as_is(Writer *writer, const char *data, const ScanRow *row, const ScanField 
 	RowError	error;
 	RowError   *err = nodes->guard->enabled ? &error : NULL;
 	Shard	   *shard;
-	Sink	   *sink;
 
 	if (!is_whole(conv, row) || !convert_key(writer, data, row, fields, err) ||
 		!nodes->placement->routine->find(nodes->placement, writer->slot, &shard, err) ||
-		shard == NULL)
-		return false;
-	sink = sink_of(writer, shard);
-	if (!sink->as_is)
+		shard == NULL || !are_as_is(writer, shard))
 		return false;
 	if (conv->ndefaults > 0)
 	{
@@ -558,7 +583,8 @@ put_as_is(Writer *writer, const char *data, const ScanRow *row, const ScanField 
 		convert_defaults(conv, writer->slot->tts_values, writer->slot->tts_isnull);
 		MemoryContextSwitchTo(old);
 	}
-	put_row(nodes, sink, number, writer->slot);
+	for (; shard != NULL; shard = shard->copy)
+		put_row(nodes, shard->sink, number, writer->slot);
 	return true;
 }
 
@@ -683,6 +709,7 @@ Writer *
 nodes_open(Target *target, const BulkOptions *options, Guard *guard, Checks *checks)
 {
 	Writer	   *writer = buffered_open(target, options, guard, checks);
+	ResultRelInfo *root = linitial(writer->estate->es_opened_result_relations);
 	NodesWriter *nodes = palloc0(sizeof(NodesWriter));
 	BulkRelay	relay = row_copy_relay(options);
 	SessionListener listener = {
@@ -697,10 +724,12 @@ nodes_open(Target *target, const BulkOptions *options, Guard *guard, Checks *che
 	nodes->local = writer->routine;
 	nodes->guard = guard;
 	nodes->options = options;
-	nodes->placement = foreign_open(linitial(writer->estate->es_opened_result_relations),
-									writer->estate, guard);
+	nodes->placement = target->sent ? citus_open(root, writer->estate) :
+		foreign_open(root, writer->estate, guard);
 	nodes->whole = options->on_duplicate == BULK_ON_DUPLICATE_KEEP_NEW;
 	nodes->sessions = sessions_open(&listener, relay, nodes->whole);
+	if (nodes->placement->routine->begin != NULL)
+		nodes->placement->routine->begin(nodes->placement, nodes->sessions);
 	if (relay != BULK_RELAY_OFF)
 		nodes->aside = aside_open(writer);
 	nodes->journal = checks_journal(checks);

@@ -15,15 +15,15 @@
 #include "write/writer.h"
 
 /*
- * Whether the table is, or has, foreign tables whose rows can be sent to their
- * nodes.  False for one that has such tables: *refusal says why not, and it can
+ * Whether the target is, or has, tables whose rows can be sent to their nodes.
+ * False for one that has such tables: target->no_nodes says why not, and it can
  * be loaded as far as rows are here.  by_file: the rows come from files, or from
  * a query.
  */
-extern bool nodes_serve(Relation rel, const BulkOptions *options, bool by_file, Refusal *refusal);
+extern bool nodes_serve(Target *target, const BulkOptions *options, bool by_file);
 
-/* Raises that (25001, or 0A000) where the table itself is foreign. */
-extern void nodes_check(Relation rel, const Refusal *refusal);
+/* Raises that (25001, or 0A000) where no row of the target is here. */
+extern void nodes_check(const Target *target);
 
 /* The writer. */
 extern Writer *nodes_open(Target *target, const BulkOptions *options, Guard *guard,

@@ -3,14 +3,15 @@
  *		Which table of which node a row belongs to.
  *
  * A placement is a const struct of callbacks, one for each engine that spreads
- * a table over nodes.  There is one: foreign tables of postgres_fdw, as the target
- * or as partitions of it, beside partitions that are here.
+ * a table over nodes: postgres_fdw, whose foreign tables are the target or
+ * partitions of it, beside partitions that are here (foreign.c), and Citus (citus.c).
  */
 #ifndef PGBULK_PLACEMENT_H
 #define PGBULK_PLACEMENT_H
 
 #include "postgres.h"
 
+#include "cluster/session.h"
 #include "executor/executor.h"
 #include "nodes/bitmapset.h"
 #include "row/guard.h"
@@ -20,11 +21,12 @@ typedef struct Placement Placement;
 /* A table of a node. */
 typedef struct Shard
 {
-	Oid			serverid;
+	NodeId		node;
 	char	   *schema;			/* there */
 	char	   *name;
 	const char **columns;		/* their names there, by the target's; NULL: is not sent */
 	void	   *sink;			/* whoever sends to it; NULL at first */
+	struct Shard *copy;			/* another table with the same rows; NULL: none */
 } Shard;
 
 typedef struct PlacementRoutine
@@ -39,6 +41,9 @@ typedef struct PlacementRoutine
 
 	/* All shards that there are, each a Shard, also those without rows. */
 	List	   *(*list) (Placement *placement);
+
+	/* Before the first row; NULL: there is nothing to do. */
+	void		(*begin) (Placement *placement, Sessions *sessions);
 
 	/* Once the estate's slots are no longer needed. */
 	void		(*close) (Placement *placement);
@@ -55,5 +60,14 @@ extern bool foreign_has(Relation rel);
 
 /* The placement of such a table.  Memory: the executor state's. */
 extern Placement *foreign_open(ResultRelInfo *root, EState *estate, Guard *guard);
+
+/*
+ * That of a table of Citus, whose shards stay where they are until the transaction ends.
+ * Memory: the executor state's.  Error: 55000 for one without shards.
+ */
+extern Placement *citus_open(ResultRelInfo *root, EState *estate);
+
+/* Whether rows of such a table may go to several nodes. */
+extern bool citus_has_copies(Oid relid);
 
 #endif							/* PGBULK_PLACEMENT_H */

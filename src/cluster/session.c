@@ -648,12 +648,12 @@ sessions_open(const SessionListener *listener, BulkRelay relay, bool whole)
 }
 
 static Session *
-open_session(Sessions *sessions, Oid serverid)
+open_session(Sessions *sessions, const NodeId *id)
 {
 	Session    *session = palloc0(sizeof(Session));
 
 	session->sessions = sessions;
-	session->node = node_connect(serverid, GetUserId(), NULL);
+	session->node = node_connect(id, GetUserId(), NULL);
 	dlist_init(&session->queue);
 	dlist_init(&session->copied);
 	session->aside = told_open();
@@ -665,7 +665,7 @@ open_session(Sessions *sessions, Oid serverid)
 }
 
 Session *
-sessions_get(Sessions *sessions, Oid serverid)
+sessions_get(Sessions *sessions, const NodeId *id)
 {
 	MemoryContext old;
 	Session    *session;
@@ -674,11 +674,11 @@ sessions_get(Sessions *sessions, Oid serverid)
 	foreach(lc, sessions->list)
 	{
 		session = lfirst(lc);
-		if (session->node->serverid == serverid)
+		if (connection_is_same(&session->node->id, id))
 			return session;
 	}
 	old = MemoryContextSwitchTo(sessions->context);
-	session = open_session(sessions, serverid);
+	session = open_session(sessions, id);
 	sessions->list = lappend(sessions->list, session);
 	sessions_rest(sessions);
 	MemoryContextSwitchTo(old);

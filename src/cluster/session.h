@@ -46,11 +46,11 @@ typedef struct SessionListener
 extern Sessions *sessions_open(const SessionListener *listener, BulkRelay relay, bool whole);
 
 /*
- * The session with a server, opened, in a transaction that will end as the
+ * The session with a node, opened, in a transaction that will end as the
  * current one does.  Errors: those of node_connect; 55000 where the node cannot
  * prepare transactions, or set rows aside.
  */
-extern Session *sessions_get(Sessions *sessions, Oid serverid);
+extern Session *sessions_get(Sessions *sessions, const NodeId *id);
 
 extern RemoteNode *session_node(Session *session);
 

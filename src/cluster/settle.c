@@ -18,6 +18,7 @@
 #include "miscadmin.h"
 #include "server/compat.h"
 #include "server/subtransaction.h"
+#include "table/citus_catalog.h"
 #include "utils/acl.h"
 #include "utils/builtins.h"
 #include "utils/syscache.h"
@@ -192,12 +193,28 @@ may_use(Oid serverid)
 {
 	Oid			userid = GetUserId();
 
-	if (!compat_may_use_server(serverid, userid) || !node_is_served(serverid))
+	if (!compat_may_use_server(serverid, userid) || !connection_serves(serverid))
 		return false;
 	return SearchSysCacheExists2(USERMAPPINGUSERSERVER, ObjectIdGetDatum(userid),
 								 ObjectIdGetDatum(serverid)) ||
 		SearchSysCacheExists2(USERMAPPINGUSERSERVER, ObjectIdGetDatum(InvalidOid),
 							  ObjectIdGetDatum(serverid));
+}
+
+/* Who may be asked for transactions: a server or a node of Citus, and its name. */
+typedef struct Asked
+{
+	NodeId		id;
+	char	   *name;
+} Asked;
+
+static List *
+add_asked(List *list, NodeId id, char *name)
+{
+	Asked	   *asked = palloc(sizeof(Asked));
+
+	*asked = (Asked) {.id = id,.name = name};
+	return lappend(list, asked);
 }
 
 static List *
@@ -213,10 +230,26 @@ list_servers(void)
 		Oid			serverid = ((Form_pg_foreign_server) GETSTRUCT(tuple))->oid;
 
 		if (may_use(serverid))
-			list = lappend_oid(list, serverid);
+			list = add_asked(list, (NodeId) {.serverid = serverid},
+							 GetForeignServer(serverid)->servername);
 	}
 	systable_endscan(scan);
 	table_close(catalog, AccessShareLock);
+	return list;
+}
+
+static List *
+add_citus_nodes(List *list)
+{
+	ListCell   *lc;
+
+	foreach(lc, citus_list_nodes())
+	{
+		const CitusNode *node = lfirst(lc);
+
+		list = add_asked(list, (NodeId) {.group = node->group},
+						 psprintf("%s:%d", node->host, node->port));
+	}
 	return list;
 }
 
@@ -225,50 +258,49 @@ list_servers(void)
  * may map all users to one without a password.
  */
 static bool
-is_somebody_elses(Oid serverid)
+is_somebody_elses(const NodeId *id)
 {
-	return superuser_arg(GetUserId()) && !superuser_arg(GetForeignServer(serverid)->owner);
+	return OidIsValid(id->serverid) && superuser_arg(GetUserId()) &&
+		!superuser_arg(GetForeignServer(id->serverid)->owner);
 }
 
-static void
-settle_server(Oid serverid, bool ends, Tuplestorestate *rows, TupleDesc desc)
+/* One of them, to be settled or looked at. */
+typedef struct Settling
 {
+	const Asked *asked;
+	bool		ends;
+	Tuplestorestate *rows;
+	TupleDesc	desc;
+} Settling;
+
+static void
+put_state(const Settling *settling, const char *state)
+{
+	put_row(settling->rows, settling->desc, settling->asked->name, NULL, state);
+}
+
+static bool
+settle_one(void *arg)
+{
+	const Settling *settling = arg;
 	char	   *failure = NULL;
-	RemoteNode	   *node = node_connect(serverid, GetUserId(), &failure);
+	RemoteNode *node = node_connect(&settling->asked->id, GetUserId(), &failure);
 	ListCell   *lc;
 
 	if (node == NULL)
 	{
-		put_row(rows, desc, GetForeignServer(serverid)->servername, NULL,
-				psprintf("not reached: %s", failure));
-		return;
+		put_state(settling, psprintf("not reached: %s", failure));
+		return true;
 	}
 	foreach(lc, list_prepared(node))
 	{
 		const Prepared *prepared = lfirst(lc);
 
 		CHECK_FOR_INTERRUPTS();
-		put_row(rows, desc, node->name, prepared,
-				ends ? settle(node, prepared) : outcome_states[prepared->outcome]);
+		put_row(settling->rows, settling->desc, node->name, prepared,
+				settling->ends ? settle(node, prepared) : outcome_states[prepared->outcome]);
 	}
 	node_close(node);
-}
-
-/* All servers, for one of which: */
-typedef struct Settling
-{
-	Oid			serverid;
-	bool		ends;
-	Tuplestorestate *rows;
-	TupleDesc	desc;
-} Settling;
-
-static bool
-settle_one(void *arg)
-{
-	const Settling *settling = arg;
-
-	settle_server(settling->serverid, settling->ends, settling->rows, settling->desc);
 	return true;
 }
 
@@ -291,8 +323,7 @@ try_server(Settling *settling)
 		if (ERRCODE_TO_CATEGORY(error->sqlerrcode) == ERRCODE_OPERATOR_INTERVENTION)
 			PG_RE_THROW();
 		FlushErrorState();
-		put_row(settling->rows, settling->desc, GetForeignServer(settling->serverid)->servername,
-				NULL, psprintf("not settled: %s", error->message));
+		put_state(settling, psprintf("not settled: %s", error->message));
 	}
 	PG_END_TRY();
 }
@@ -305,13 +336,12 @@ settle_all(bool ends, Tuplestorestate *rows, TupleDesc desc)
 	/* a standby may not know yet what the primary has committed */
 	if (ends)
 		PreventCommandDuringRecovery("bulk_load_recover()");
-	foreach(lc, list_servers())
+	foreach(lc, add_citus_nodes(list_servers()))
 	{
-		Settling	settling = {lfirst_oid(lc), ends, rows, desc};
+		Settling	settling = {lfirst(lc), ends, rows, desc};
 
-		if (is_somebody_elses(settling.serverid))
-			put_row(rows, desc, GetForeignServer(settling.serverid)->servername, NULL,
-					"not looked at: its owner is no superuser");
+		if (is_somebody_elses(&settling.asked->id))
+			put_state(&settling, "not looked at: its owner is no superuser");
 		else
 			try_server(&settling);
 	}

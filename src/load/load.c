@@ -321,9 +321,8 @@ load_open(Load *load)
 							 stored_rows_bytes(load->stored), options, source_chunk_size) :
 			source_open(load->paths, options, source_chunk_size);
 	load->target = target_open(load->relid, options);
-	load->target->on_nodes = nodes_serve(load->target->rel, options, load->stored == NULL,
-								 &load->target->no_nodes);
-	nodes_check(load->target->rel, &load->target->no_nodes);
+	load->target->on_nodes = nodes_serve(load->target, options, load->stored == NULL);
+	nodes_check(load->target);
 	if (load->stored == NULL)
 		load->history = history_open(options, load->target->rel, load->paths, load->result);
 	if (options->once != BULK_ONCE_NONE)

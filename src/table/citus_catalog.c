@@ -67,7 +67,8 @@ find_column(Relation catalog, const char *name, Oid type)
 	AttrNumber	attnum = get_attnum(RelationGetRelid(catalog), name);
 
 	if (attnum == InvalidAttrNumber ||
-		(OidIsValid(type) && TupleDescAttr(RelationGetDescr(catalog), attnum - 1)->atttypid != type))
+		(OidIsValid(type) &&
+		 TupleDescAttr(RelationGetDescr(catalog), attnum - 1)->atttypid != type))
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 				 errmsg("this version of extension \"citus\" is not supported"),

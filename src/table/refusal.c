@@ -142,6 +142,8 @@ static const RefusalMessage messages[] = {
 	OF_LOAD("Rows are not sent to other servers with option \"%s\"."),
 	[REFUSAL_NODES_REPEAT] =
 	OF_LOAD("Rows of the table that turn out bad when they are stored could be taken back only by repeating the load, and what other servers have stored is not undone."),
+	[REFUSAL_NODES_COPIES] =
+	OF_LOAD("Each row goes to several servers, so that options \"on_error\" and \"on_duplicate\" would take it for several."),
 	[REFUSAL_NODES_RETRY] =
 	OF_LOAD("Rows of reject tables are not sent to other servers."),
 	[REFUSAL_NODES_TRANSITION] =
@@ -177,15 +179,18 @@ refusal_detail(const Refusal *refusal)
 }
 
 void
-refusal_raise_foreign(const Refusal *refusal, const char *name, bool is_partition)
+refusal_raise_elsewhere(const Refusal *refusal, const char *name, ElsewhereKind kind)
 {
 	bool		by_transaction = refusal->reason == REFUSAL_NODES_TRANSACTION;
 
 	ereport(ERROR,
 			(errcode(by_transaction ? ERRCODE_ACTIVE_SQL_TRANSACTION :
 					 ERRCODE_FEATURE_NOT_SUPPORTED),
-			 is_partition ? errmsg("cannot load into foreign partition \"%s\"", name) :
-			 errmsg("cannot load into foreign table \"%s\"", name),
+			 kind == ELSEWHERE_FOREIGN_PARTITION ?
+			 errmsg("cannot load into foreign partition \"%s\"", name) :
+			 kind == ELSEWHERE_FOREIGN_TABLE ?
+			 errmsg("cannot load into foreign table \"%s\"", name) :
+			 errmsg("cannot load into table \"%s\"", name),
 			 refusal_is_any(refusal) ? refusal_detail(refusal) : 0,
 			 by_transaction ?
 			 errhint("Load by a statement of its own, without BEGIN, savepoint or exception block.") :

@@ -83,6 +83,7 @@ typedef enum RefusalReason
 	REFUSAL_NODES_TRANSACTION,
 	REFUSAL_NODES_OPTION,		/* names it */
 	REFUSAL_NODES_REPEAT,
+	REFUSAL_NODES_COPIES,
 	REFUSAL_NODES_RETRY,
 	REFUSAL_NODES_TRANSITION
 } RefusalReason;
@@ -106,11 +107,19 @@ refusal_is_any(const Refusal *refusal)
 /* The sentence, as data: never translated.  Memory: the current context. */
 extern char *refusal_text(const Refusal *refusal);
 
+/* A table whose rows are on other servers. */
+typedef enum ElsewhereKind
+{
+	ELSEWHERE_FOREIGN_TABLE,
+	ELSEWHERE_FOREIGN_PARTITION,
+	ELSEWHERE_SHARDS			/* of another extension */
+} ElsewhereKind;
+
 /*
- * Raises the error for a foreign table, or a partition that is one, whose rows are not
- * sent to their server: 25001 where the transaction is why, else 0A000.
+ * Raises the error for one whose rows are not sent there: 25001 where the transaction is why,
+ * else 0A000.
  */
-extern void refusal_raise_foreign(const Refusal *refusal, const char *name, bool is_partition);
+extern void refusal_raise_elsewhere(const Refusal *refusal, const char *name, ElsewhereKind kind);
 
 /* The sentence as the DETAIL of an error or a notice that is being reported. */
 extern int	refusal_detail(const Refusal *refusal);

@@ -336,6 +336,24 @@ statement_insert(Relation rel, Bitmapset *columns, Bitmapset *selected)
 }
 
 void
+statement_check_insert(Relation rel, Bitmapset *columns, Bitmapset *selected)
+{
+	MemoryContext caller = enter_context();
+
+	compat_check_permissions(make_insert(rel, columns, selected).query);
+	leave_context(caller);
+}
+
+void
+statement_check_delete(Relation rel)
+{
+	MemoryContext caller = enter_context();
+
+	compat_check_permissions(make_delete(rel).query);
+	leave_context(caller);
+}
+
+void
 statement_delete(Relation rel)
 {
 	MemoryContext caller = enter_context();

@@ -51,6 +51,13 @@ extern void statement_insert(Relation rel, Bitmapset *columns, Bitmapset *select
 /* DELETE FROM ONLY rel, reading its rows.  Errors likewise. */
 extern void statement_delete(Relation rel);
 
+/*
+ * The privileges for these alone, where the rows go to the tables in which another extension
+ * keeps those of rel.
+ */
+extern void statement_check_insert(Relation rel, Bitmapset *columns, Bitmapset *selected);
+extern void statement_check_delete(Relation rel);
+
 /* UPDATE ONLY rel SET columns, which also reads those of selected.  Errors likewise. */
 extern void statement_update(Relation rel, Bitmapset *columns, Bitmapset *selected);
 

@@ -38,6 +38,7 @@
 #include "storage/lmgr.h"
 #include "storage/lock.h"
 #include "table/cascades.h"
+#include "table/citus_catalog.h"
 #include "table/compact.h"
 #include "table/dead_rows.h"
 #include "table/expression.h"
@@ -383,7 +384,10 @@ show_insert(Target *target)
 		COMPAT_UPDATED_COLS(target->nsitem) = inserted;
 	if (target->shown && bms_is_subset(inserted, target->inserted))
 		return;
-	statement_insert(target->rel, inserted, COMPAT_SELECTED_COLS(target->nsitem));
+	if (target->sent)
+		statement_check_insert(target->rel, inserted, COMPAT_SELECTED_COLS(target->nsitem));
+	else
+		statement_insert(target->rel, inserted, COMPAT_SELECTED_COLS(target->nsitem));
 	/* without columns, UPDATE on any of them suffices */
 	if (target->merge != NULL && (target->merge->all || target->merge->set != NIL))
 		statement_update(target->rel, COMPAT_UPDATED_COLS(target->nsitem),
@@ -397,7 +401,7 @@ show_insert(Target *target)
  * column suffices, and other extensions are not shown anything.
  */
 static void
-check_any_insert(Relation rel)
+check_any_insert(Relation rel, bool sent)
 {
 	AclResult	allowed = pg_class_aclcheck(RelationGetRelid(rel), GetUserId(), ACL_INSERT);
 
@@ -406,7 +410,8 @@ check_any_insert(Relation rel)
 								  ACLMASK_ANY) != ACLCHECK_OK)
 		aclcheck_error(allowed, get_relkind_objtype(rel->rd_rel->relkind),
 					   RelationGetRelationName(rel));
-	statement_check(rel);
+	if (!sent)
+		statement_check(rel);
 }
 
 void
@@ -452,7 +457,7 @@ set_all_columns(Target *target, bool mapped)
 			target->attnums[target->nfields++] = att->attnum;
 	}
 	if (mapped)
-		check_any_insert(target->rel);
+		check_any_insert(target->rel, target->sent);
 	else
 		show_insert(target);
 }
@@ -595,6 +600,15 @@ open_merge(Target *target, const BulkMerge *merge)
 		statement_delete(target->rel);
 }
 
+/* Whether another extension has its rows in tables of which some are on other servers. */
+static bool
+is_sent(Relation rel)
+{
+	CitusTable	table;
+
+	return citus_find_table(RelationGetRelid(rel), &table) && citus_is_served(&table);
+}
+
 Target *
 target_open(Oid relid, const BulkOptions *options)
 {
@@ -618,6 +632,7 @@ target_open(Oid relid, const BulkOptions *options)
 	target->relid = relid;
 	target->rel = rel;
 	target->name = pstrdup(RelationGetRelationName(rel));
+	target->sent = is_sent(rel);
 	make_range_table(target);
 	if (options->where != NULL || options->where_clause != NULL)
 		target->where = transform_where(target, options);
@@ -633,7 +648,12 @@ target_open(Oid relid, const BulkOptions *options)
 	/* the rows replaced reveal what is in the table, too; a view has none to replace */
 	if (options->on_duplicate == BULK_ON_DUPLICATE_KEEP_NEW &&
 		rel->rd_rel->relkind != RELKIND_VIEW)
-		statement_delete(rel);
+	{
+		if (target->sent)
+			statement_check_delete(rel);
+		else
+			statement_delete(rel);
+	}
 	check_immediate(rel, options);
 	check_cascades(rel, options);
 

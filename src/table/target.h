@@ -19,6 +19,7 @@ typedef struct Target
 	Oid			relid;
 	Relation	rel;
 	char	   *name;
+	bool		sent;			/* its rows are in tables of Citus, to which they are sent */
 	ParseState *pstate;			/* its range table has only the target */
 	ParseNamespaceItem *nsitem;
 	List	   *where;			/* implicitly ANDed qual, or NIL */

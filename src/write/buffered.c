@@ -37,8 +37,9 @@ add_leaf(void *arg, ResultRelInfo *rri)
 	Leaf	   *leaf;
 
 	if (rri->ri_FdwRoutine != NULL)
-		refusal_raise_foreign(&writer->context.target->no_nodes,
-							  RelationGetRelationName(rri->ri_RelationDesc), true);
+		refusal_raise_elsewhere(&writer->context.target->no_nodes,
+								RelationGetRelationName(rri->ri_RelationDesc),
+								ELSEWHERE_FOREIGN_PARTITION);
 	/* of the target it has been asked */
 	if (rri != writer->root)
 		statement_check(rri->ri_RelationDesc);
