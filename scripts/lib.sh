@@ -308,6 +308,15 @@ stage_install() {
 	fi
 }
 
+# stage_build: the checkout, built and installed so; or what BUILT names, a tree that has
+# been built before, and only what has changed since.
+stage_build() {
+	[ -z "${BUILT:-}" ] || cp -a "$BUILT" "$WORK/build"
+	tree_copy "$WORK/build"
+	{ pgxs "$WORK/build" -j"$JOBS" && stage_install "$WORK/build"; } >"$WORK/build.log" 2>&1 ||
+		{ tail -n 30 "$WORK/build.log"; die "the build failed"; }
+}
+
 # Of what scripts/suites runs, the folders.
 SUITES_CONTRIB=(file_fdw postgres_fdw amcheck citext cube hstore isn ltree pageinspect pgstattuple seg)
 SUITES_BIN=(pg_dump psql pg_upgrade scripts pg_amcheck)
@@ -323,36 +332,80 @@ suites_copy() {
 	tar -C "$1" -cf - --exclude='*.o' --exclude='*.so' --exclude=tmp_check "${parts[@]}" | tar -C "$2" --no-same-owner -xf -
 }
 
-# ----------------------------------------------------------------- cluster
+# ---------------------------------------------------------------- clusters
 
-# cluster_start [SETTING...]: a new cluster in $WORK on a Unix socket only.
-cluster_start() {
-	local locale=C.UTF-8
+# server_start DATA PORT LOG [SETTING...]: a new cluster in the folder DATA, whose server
+# has a Unix socket only.
+server_start() {
+	local data=$1 port=$2 log=$3 locale=C.UTF-8
+	shift 3
 	if locale -a 2>/dev/null | grep -qi '^en_US\.utf-\?8$'; then
 		locale=en_US.UTF-8
 	fi
-	CLUSTER=$WORK/data
-	as_server "$PGBIN/initdb" -D "$CLUSTER" -U postgres -A trust -k -E UTF8 --locale=$locale \
+	as_server "$PGBIN/initdb" -D "$data" -U postgres -A trust -k -E UTF8 --locale=$locale \
 		--no-sync >"$WORK/initdb.log" 2>&1 || { cat "$WORK/initdb.log" >&2; die "initdb failed"; }
 	{
 		echo "listen_addresses = ''"
+		echo "port = $port"
 		echo "unix_socket_directories = '$WORK/socket'"
 		echo "log_line_prefix = '%m [%p] %q%d %e '"
 		cat "$WORK/stage.conf"
 		printf '%s\n' "$@"
-	} >>"$CLUSTER/postgresql.conf"
+	} >>"$data/postgresql.conf"
+	data_start "$data" "$log"
+}
+
+# data_start DATA LOG: starts a server that has been stopped.
+data_start() {
+	as_server "$PGBIN/pg_ctl" -D "$1" -l "$2" -w start >"$WORK/pg_ctl.log" 2>&1 ||
+		{ tail -n 20 "$2" >&2; die "the server did not start"; }
+}
+
+# cluster_start [SETTING...]: one in $WORK, which is psql's from then on.
+cluster_start() {
+	CLUSTER=$WORK/data
 	unset PGSERVICE PGPASSWORD PGOPTIONS PGCLIENTENCODING PGDATA
 	export PGHOST=$WORK/socket PGPORT=5432 PGUSER=postgres PGDATABASE=postgres PATH
-	as_server "$PGBIN/pg_ctl" -D "$CLUSTER" -l "$WORK/server.log" -w start >"$WORK/pg_ctl.log" 2>&1 ||
-		{ tail -n 20 "$WORK/server.log" >&2; die "the server did not start"; }
+	server_start "$CLUSTER" $PGPORT "$WORK/server.log" "$@"
 }
 
-cluster_running() {
-	[ -n "${CLUSTER:-}" ] && [ -f "$CLUSTER/postmaster.pid" ]
+# node_start PORT [SETTING...]: another one beside it; its socket is in the same folder.
+node_start() {
+	local port=$1
+	shift
+	server_start "$WORK/node-$port" "$port" "$WORK/node-$port.log" "$@"
 }
 
-# cluster_stop [MODE]
+# free_port: one for TCP that nobody listens to.
+free_port() { "$PYTHON" -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'; }
+
+# data_stop DATA [MODE]
+data_stop() {
+	[ ! -f "$1/postmaster.pid" ] || as_server "$PGBIN/pg_ctl" -D "$1" -m "${2:-fast}" -w stop >/dev/null 2>&1 || true
+}
+
+# nodes_stop [MODE]
+nodes_stop() {
+	local data
+	for data in "$WORK"/node-*; do
+		data_stop "$data" "$@"
+	done
+}
+
+# cluster_stop [MODE]: stops it, and those beside it.
 cluster_stop() {
-	cluster_running || return 0
-	as_server "$PGBIN/pg_ctl" -D "$CLUSTER" -m "${1:-fast}" -w stop >/dev/null 2>&1 || true
+	nodes_stop "$@"
+	[ -z "${CLUSTER:-}" ] || data_stop "$CLUSTER" "$@"
+}
+
+# -------------------------------------------------------------------- demos
+
+if [ -t 1 ]; then BOLD=$'\e[1m' PLAIN=$'\e[0m'; else BOLD= PLAIN=; fi
+step() { printf '\n%s%s%s\n' "$BOLD" "$*" "$PLAIN"; }
+
+# show SQL [SETTING]: a statement, then what it answers.
+show() {
+	printf '%s;\n' "$1" | sed 's/^/  /'
+	printf '%s\n%s;\n' "${2:-\pset footer off}" "$1" | psql -Xq 2>&1 |
+		sed 's/^/  /; s/^\(.\{116\}\).\{1,\}/\1.../'
 }
