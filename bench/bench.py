@@ -15,6 +15,7 @@ import subprocess
 import sys
 import time
 
+import cluster
 import datasets
 import duck
 import in_use
@@ -284,10 +285,10 @@ class Bench:
         os.makedirs(self.args.out, exist_ok=True)
         with open(os.path.join(self.args.out, self.args.name + ".csv"), "w", newline="") as f:
             w = csv.writer(f, lineterminator="\n")
-            w.writerow(["server", "pgbulk", "cores", "data", "method", "round", "seconds", "rows", "bytes", "processor", "wal", "phases"])
+            w.writerow(["server", "pgbulk", "cores", "data", "method", "round", "seconds", "rows", "bytes", "processor", "wal", "phases", "nodes"])
             for name, method, n, run, rows, size in self.runs:
                 w.writerow([self.server, self.version, os.cpu_count(), name, method, n, f"{run.seconds:.5f}", rows, size,
-                            "" if run.cpu is None else f"{run.cpu:.2f}", run.wal, json.dumps(run.phases) if run.phases else None])
+                            "" if run.cpu is None else f"{run.cpu:.2f}", run.wal, *(json.dumps(part) if part else None for part in (run.phases, run.nodes))])
 
 
 def main():
@@ -300,15 +301,18 @@ def main():
     p.add_argument("--only", default="")
     p.add_argument("--name", default="results", help="of the file of results")
     p.add_argument("--hits", help="ClickBench's file, or the first lines of it")
+    p.add_argument("--nodes", type=str.split, default=[], help="ports of two more servers, of the set cluster")
     p.add_argument("--restart", required=True, help="command that restarts the server")
     args = p.parse_args()
     wanted = [w for w in args.only.split(",") if w]
     known = [d.name for d in datasets.ALL] + ["bad", "sources", "indexed", "indexed_c", "append", "double", "foreign_key",
                                               "duplicates", "in_use", "restore", *in_use.CASES, *restore.CASES,
-                                              "types", *value_types.CASES, "shapes", *shapes.CASES, "scaling", *scaling.CASES, "larger", *larger.CASES]
+                                              "types", *value_types.CASES, "shapes", *shapes.CASES, "scaling", *scaling.CASES, "cluster", *cluster.CASES, "larger", *larger.CASES]
     for w in wanted:
         if w not in known and not any(in_use.is_wanted(name, [w]) for name in known):
             sys.exit(f"no data set \"{w}\"; there are: {', '.join(known)}")
+    if len(args.nodes) < cluster.SERVERS and any(in_use.is_wanted(name, wanted) for name in cluster.CASES):
+        sys.exit(f"the set cluster takes {cluster.SERVERS} more servers")
     psql("CREATE EXTENSION IF NOT EXISTS pgbulk;")
     b = Bench(args)
     for d in datasets.ALL:
@@ -324,6 +328,7 @@ def main():
     b.cases(value_types.CASES, wanted or known)
     b.cases(shapes.CASES, wanted or known)
     b.cases(scaling.CASES, wanted)      # only if asked for: what they say is for machines with more cores
+    b.cases(cluster.CASES, wanted)      # these need more servers
     b.cases(larger.CASES, wanted)       # and they take hours
     b.write()
     b.report()

@@ -10,9 +10,12 @@ import re
 import sys
 
 import paper
+import paper_cluster
 
 BEGIN, END = "<!-- figures of bench/results, by scripts/bench -->\n", "<!-- end of figures -->\n"
-FIGURES = {"load": "Loads into empty tables", "indexes": "Indexes and keys", "restore": "Restores and clients", "scaling": "More processes"}
+FIGURES = {"load": "Loads into empty tables", "indexes": "Indexes and keys", "restore": "Restores and clients", "scaling": "More processes",
+           "cluster": "Other servers"}
+TABLES = {"scaling": paper.table, "cluster": paper_cluster.tables}
 
 
 def of_version(folder, version, place):
@@ -25,8 +28,8 @@ def of_version(folder, version, place):
             runs = list(csv.DictReader(f))
         said = f"PostgreSQL {runs[0]['server']}, pgbulk {runs[0]['pgbulk']}, {runs[0]['cores']} cores; each run is in [{figure}.csv]({place}/{version}/{figure}.csv)"
         yield f"### {title}, PostgreSQL {version}\n\n{said}.\n\n![{title}, PostgreSQL {version}]({place}/{version}/{figure}.svg)\n\n"
-        if figure == "scaling":
-            yield paper.table(runs) + "\n"
+        if figure in TABLES:
+            yield TABLES[figure](runs) + "\n"
 
 
 def main(folder, page):

@@ -7,8 +7,8 @@ import time
 from indexed import literal
 
 # cpu and wal: None where they were not measured; phases: of a load whose details were asked for, each phase with its seconds,
-# and those of all its processes on a CPU and idle
-Run = collections.namedtuple("Run", "seconds cpu wal phases", defaults=(None, None, None))
+# and those of all its processes on a CPU and idle; nodes: of a load into other servers, their processor time and the bytes between all
+Run = collections.namedtuple("Run", "seconds cpu wal phases nodes", defaults=(None, None, None, None))
 
 
 def psql(*statements):
@@ -90,6 +90,11 @@ class Meter:
         self.run = Run(seconds, None if cpu is None else cpu - self.cpu, wal)
 
 
+def answered(out):
+    """seconds that psql waited, as it says with \\timing"""
+    return sum(float(t.split(" ms")[0]) for t in out.split("Time: ")[1:]) / 1000
+
+
 def timed(method):
     """the Run of a method's statements on a quiet server"""
     prepare(method.before)
@@ -98,4 +103,4 @@ def timed(method):
         method.ready()
     with Meter() as meter:
         out = psql("\\timing on", *(s + ";" for s in method.sql))
-    return meter.run._replace(seconds=sum(float(t.split(" ms")[0]) for t in out.split("Time: ")[1:]) / 1000)
+    return meter.run._replace(seconds=answered(out))

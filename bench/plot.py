@@ -3,7 +3,8 @@
     plot.py RESULTS.CSV PLOT.SVG [FIGURE]
 
 Without the name of a figure: how many times as fast as COPY, a bar each, for the README.  With it: load, indexes and restore show all
-that was measured, beside the first method of each data set; scaling shows what more processes gain, and would.
+that was measured, beside the first method of each data set; scaling shows what more processes gain, and would; cluster shows the
+methods, and how fast a load would be into more servers.
 """
 import collections
 import csv
@@ -14,13 +15,15 @@ import sys
 import matplotlib
 
 import paper
+import paper_cluster
 
 matplotlib.use("svg")
 import matplotlib.pyplot as plt  # noqa: E402
 
 STOCK, OURS, OTHERS = "#b8bec6", "#2f6fb3", "#d9a441"
 LINE, INK = "#8a9099", "#333333"
-TITLES = {"load": "Loads", "indexes": "Loads with indexes and keys, CREATE INDEX", "restore": "Restores, COPY by clients"}
+TITLES = {"load": "Loads", "indexes": "Loads with indexes and keys, CREATE INDEX", "restore": "Restores, COPY by clients",
+          "cluster": "Loads into two other servers on the same machine"}
 # bounds rather than ways to do it
 NO_METHOD = ("parsing", "alone")
 
@@ -30,6 +33,8 @@ def bars_of(times, figure):
     bars = []
     for data, methods in times.items():
         methods = {method: statistics.median(t) for method, t in methods.items() if not any(word in method for word in NO_METHOD)}
+        if figure == "cluster" and len(methods) == 1:       # a cost, and nothing beside it
+            continue
         first = next(iter(methods)) if figure else "COPY"
         if first not in methods:
             continue
@@ -46,8 +51,19 @@ def plain_axes(ax):
         side.set_visible(False)
 
 
+def height_of(bars):
+    return 0.34 * len(bars)
+
+
 def draw_bars(bars, title):
-    fig, ax = plt.subplots(figsize=(7.5, 0.34 * len(bars) + 0.9))
+    fig, ax = plt.subplots(figsize=(7.5, height_of(bars) + 0.9))
+    put_bars(ax, bars)
+    # as wide as the picture, which the bars are not
+    fig.suptitle(title, x=0.02, ha="left", fontsize=11)
+    return fig
+
+
+def put_bars(ax, bars):
     for y, bar in enumerate(bars):
         if isinstance(bar, str):
             ax.annotate(bar, (0, y), xytext=(0, 0), textcoords="offset points", va="center", fontweight="bold",
@@ -63,11 +79,8 @@ def draw_bars(bars, title):
     ax.set_ylim(len(bars) - 0.4, -0.6)
     ax.axvline(1, color=LINE, linewidth=0.8, zorder=0)
     ax.set_xlim(0, max(bar[1] for _, bar in drawn) * 1.3)
-    # as wide as the picture, which the bars are not
-    fig.suptitle(title, x=0.02, ha="left", fontsize=11)
     ax.set_xticks([])
     plain_axes(ax)
-    return fig
 
 
 def draw_scaling(loads, title):
@@ -94,6 +107,28 @@ def draw_scaling(loads, title):
     return fig
 
 
+def draw_cluster(bars, estimate, title):
+    """the bars, and below them what the estimate says of more servers"""
+    fig, (above, below) = plt.subplots(2, figsize=(7.5, height_of(bars) + 4), gridspec_kw={"height_ratios": (height_of(bars), 2.6)})
+    put_bars(above, bars)
+    counts, ends = paper_cluster.COUNTS, {}
+    for (name, speed), colour in zip(paper_cluster.NETWORKS.items(), (STOCK, OURS, OTHERS)):
+        rates = [estimate.rate(n, speed) / 1e6 for n in counts]
+        below.plot(counts, rates, "o-", color=colour, markersize=3)
+        ends.setdefault(rates[-1], []).append(name)
+    for rate, names in ends.items():
+        below.annotate("\n".join(names), (counts[-1], rate), xytext=(6, 0), textcoords="offset points", va="center", color=INK)
+    below.set_title(f"MB of a file of {estimate.size / 1e9:.0f} GB a second, by the number of other servers and the network: estimated", fontsize=10, loc="left")
+    below.set_xscale("log", base=2)
+    below.set_xticks(counts, map(str, counts))
+    below.set_xlim(0.9, paper_cluster.MOST * 1.9)
+    below.set_ylim(0)
+    below.minorticks_off()
+    plain_axes(below)
+    fig.suptitle(title, x=0.02, ha="left", fontsize=11)
+    return fig
+
+
 def main(source, target, figure=""):
     times = collections.OrderedDict()
     with open(source, newline="", encoding="utf-8") as f:
@@ -111,7 +146,8 @@ def main(source, target, figure=""):
         if not bars:
             sys.exit("no data set has COPY to compare with")
         said = f"{TITLES[figure]}, " if figure else "Speed beside COPY, "
-        fig = draw_bars(bars, f"{said}{server}, {cores} (median; longer is faster)")
+        said = f"{said}{server}, {cores} (median; longer is faster)"
+        fig = draw_cluster(bars, paper_cluster.Estimate(paper_cluster.costs(runs)), said) if figure == "cluster" else draw_bars(bars, said)
     fig.patch.set_facecolor("white")
     fig.tight_layout()
     fig.savefig(target, metadata={"Date": None})
