@@ -5,6 +5,7 @@
 #include "postgres.h"
 
 #include "access/table.h"
+#include "catalog/catalog.h"
 #include "catalog/objectaccess.h"
 #include "catalog/pg_inherits.h"
 #include "commands/tablecmds.h"
