@@ -8,6 +8,7 @@
 #include "storage/proc.h"
 #include "utils/builtins.h"
 #include "utils/guc.h"
+#include "utils/memutils.h"
 
 /* The only value of a query. */
 static char *
@@ -82,7 +83,8 @@ pass_settings(RemoteNode *node)
 							   "SET LOCAL citus.override_table_visibility = off;"
 							   "SET LOCAL citus.show_shards_for_app_name_prefixes = 'pgbulk';"
 							   "SET LOCAL citus.enable_manual_changes_to_shards = on;");
-	PQclear(node_query(node, sql.data));
+	appendStringInfoString(&sql, "SELECT pg_catalog.pg_current_xact_id()");
+	node->xid = MemoryContextStrdup(TopTransactionContext, ask(node, sql.data));
 }
 
 /*

@@ -22,6 +22,17 @@
 #include "utils/builtins.h"
 #include "utils/guc.h"
 
+DefElem *
+connection_find_option(List *options, const char *name)
+{
+	ListCell   *lc;
+
+	foreach(lc, options)
+		if (strcmp(((DefElem *) lfirst(lc))->defname, name) == 0)
+			return lfirst(lc);
+	return NULL;
+}
+
 bool
 connection_serves(Oid serverid)
 {
@@ -90,10 +101,11 @@ is_for_libpq(const PQconninfoOption *known, const char *name)
 }
 
 static void
-refuse_passthrough(const DefElem *option, const char *server)
+refuse_passthrough(List *definitions, const char *server)
 {
-	if (strcmp(option->defname, "use_scram_passthrough") == 0 &&
-		defGetBoolean((DefElem *) option))
+	DefElem    *option = connection_find_option(definitions, "use_scram_passthrough");
+
+	if (option != NULL && defGetBoolean(option))
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 				 errmsg("option \"use_scram_passthrough\" of server \"%s\" is not supported", server),
@@ -114,18 +126,11 @@ refuse_no_password(const char *detail)
 static bool
 requires_password(const UserMapping *mapping)
 {
-	ListCell   *lc;
+	DefElem    *option = connection_find_option(mapping->options, "password_required");
 
 	if (superuser_arg(mapping->userid))
 		return false;
-	foreach(lc, mapping->options)
-	{
-		DefElem    *option = lfirst(lc);
-
-		if (strcmp(option->defname, "password_required") == 0)
-			return defGetBoolean(option);
-	}
-	return true;
+	return option == NULL || defGetBoolean(option);
 }
 
 /* Adds those of a server or a mapping. */
@@ -145,8 +150,7 @@ add_foreign_options(ConnectionOptions *options, List *definitions)
 			add_option(options, option->defname, defGetString(option));
 	}
 	PQconninfoFree(known);
-	foreach(lc, definitions)
-		refuse_passthrough(lfirst(lc), options->name);
+	refuse_passthrough(definitions, options->name);
 }
 
 static void

@@ -11,6 +11,7 @@
 #include "postgres.h"
 
 #include "libpq-fe.h"
+#include "nodes/parsenodes.h"
 
 typedef struct NodeId
 {
@@ -29,6 +30,9 @@ typedef struct ConnectionOptions
 	int			milliseconds;	/* to wait for the connection; 0: for ever */
 	bool		by_password;	/* the node must have asked for it */
 } ConnectionOptions;
+
+/* The option of that name of a server, user mapping, table or column; NULL: there is none. */
+extern DefElem *connection_find_option(List *options, const char *name);
 
 /* Whether a foreign server is one of postgres_fdw; its name is not what counts. */
 extern bool connection_serves(Oid serverid);

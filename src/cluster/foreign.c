@@ -104,16 +104,9 @@ check_foreign(Relation rel)
 static const char *
 find_option(List *options, const char *name, const char *otherwise)
 {
-	ListCell   *lc;
+	DefElem    *option = connection_find_option(options, name);
 
-	foreach(lc, options)
-	{
-		DefElem    *option = lfirst(lc);
-
-		if (strcmp(option->defname, name) == 0)
-			return defGetString(option);
-	}
-	return otherwise;
+	return option == NULL ? otherwise : defGetString(option);
 }
 
 /* The names of the columns there, by the columns of the target. */

@@ -14,12 +14,14 @@
 #include "cluster/connection.h"
 #include "datatype/timestamp.h"
 #include "libpq-fe.h"
+#include "nodes/parsenodes.h"
 
 typedef struct RemoteNode
 {
 	NodeId		id;
 	char	   *name;			/* of the foreign server, or host:port */
 	PGconn	   *conn;
+	char	   *xid;			/* its number for the transaction; NULL: not begun */
 } RemoteNode;
 
 /*

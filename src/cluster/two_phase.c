@@ -22,6 +22,7 @@
 /* Seconds to wait for nodes when the transaction has ended. */
 #define COMMIT_SECONDS 30
 #define ROLLBACK_SECONDS 10
+#define CANCEL_SECONDS 3
 
 char	   *two_phase_stop = "";
 
@@ -30,7 +31,6 @@ typedef struct Part
 {
 	RemoteNode	   *node;
 	char	   *gid;			/* NULL: it was not told to prepare yet */
-	char	   *xid;			/* the node's number for it */
 	bool		sent;			/* a command was sent that has not been answered */
 	bool		ended;			/* it has committed */
 } Part;
@@ -120,16 +120,6 @@ send_prepare(Part *part, int number, XLogRecPtr lsn)
 	part->sent = true;
 }
 
-/* The number of the node's transaction. */
-static void
-ask_number(Part *part)
-{
-	PGresult   *result = node_query(part->node, "SELECT pg_catalog.pg_current_xact_id()");
-
-	part->xid = MemoryContextStrdup(TopTransactionContext, PQgetvalue(result, 0, 0));
-	PQclear(result);
-}
-
 /* A transaction that has failed answers ROLLBACK, which is no error. */
 static void
 await_prepare(Part *part)
@@ -178,8 +168,6 @@ prepare_all(void)
 	ForceSyncCommit();
 	stop_at("prepare");
 	foreach(lc, parts)
-		ask_number(lfirst(lc));
-	foreach(lc, parts)
 	{
 		send_prepare(lfirst(lc), ++number, lsn);
 		if (!stops_at("prepared-one"))
@@ -200,7 +188,7 @@ static void
 check_committed(Part *part, TimestampTz end)
 {
 	PGresult   *result = node_query_until(part->node,
-										  psprintf("SELECT pg_catalog.pg_xact_status('%s')", part->xid),
+										  psprintf("SELECT pg_catalog.pg_xact_status('%s')", part->node->xid),
 										  end);
 
 	if (PQresultStatus(result) == PGRES_TUPLES_OK &&
@@ -295,7 +283,8 @@ roll_back(Part *part, TimestampTz end)
 static void
 roll_back_all(void)
 {
-	TimestampTz end = TimestampTzPlusMilliseconds(GetCurrentTimestamp(), ROLLBACK_SECONDS * 1000);
+	TimestampTz now = GetCurrentTimestamp();
+	TimestampTz end = TimestampTzPlusMilliseconds(now, ROLLBACK_SECONDS * 1000);
 	ListCell   *lc;
 
 	foreach(lc, parts)
@@ -303,7 +292,7 @@ roll_back_all(void)
 		RemoteNode	   *node = ((Part *) lfirst(lc))->node;
 
 		if (PQtransactionStatus(node->conn) == PQTRANS_ACTIVE)
-			node_cancel(node, end);
+			node_cancel(node, TimestampTzPlusMilliseconds(now, CANCEL_SECONDS * 1000));
 	}
 	foreach(lc, parts)
 		if (((Part *) lfirst(lc))->gid != NULL)
