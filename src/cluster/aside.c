@@ -5,6 +5,7 @@
 #include "postgres.h"
 
 #include "cluster/aside.h"
+#include "cluster/told.h"
 #include "miscadmin.h"
 #include "utils/memutils.h"
 
@@ -40,7 +41,10 @@ aside_reject(AsideRows *aside)
 	while (bad_rows_next(aside->rows, &row))
 	{
 		CHECK_FOR_INTERRUPTS();
-		late->reject_bad(late->arg, &row);
+		if (row.reason == (RejectReason) TOLD_SET_NULL)
+			late->set_null(late->arg, &row);
+		else
+			late->reject_bad(late->arg, &row);
 		MemoryContextReset(aside->row_context);
 	}
 	MemoryContextSwitchTo(old);
@@ -77,6 +81,8 @@ aside_take(AsideRows *aside, const Shard *shard, BadRow *row)
 	bad_rows_put(aside->rows, row);
 	MemoryContextSwitchTo(old);
 	MemoryContextReset(aside->row_context);
+	if (row->reason == (RejectReason) TOLD_SET_NULL)
+		return;
 	if (row->reason == REJECT_DUPLICATE || row->reason == REJECT_REPLACED)
 		aside->nduplicates++;
 	else

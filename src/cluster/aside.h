@@ -17,8 +17,8 @@ typedef struct AsideRows AsideRows;
 extern AsideRows *aside_open(Writer *writer);
 
 /*
- * Takes a row of a shard, with its place in the input.  Once there are more than the
- * load's limits allow, rejects all, which is an error.
+ * Takes a row of a shard that told.h tells of, with its place in the input.  Once there
+ * are more than the load's limits allow, rejects all, which is an error.
  */
 extern void aside_take(AsideRows *aside, const Shard *shard, BadRow *row);
 

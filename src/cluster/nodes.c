@@ -6,7 +6,6 @@
 
 #include "access/sysattr.h"
 #include "access/xact.h"
-#include "check/tables.h"
 #include "cluster/aside.h"
 #include "cluster/nodes.h"
 #include "cluster/placement.h"
@@ -82,7 +81,6 @@ unserved_option(const BulkOptions *options)
 		bool		is_set;
 		const char *name;
 	}			unserved[] = {
-		{options->on_error == BULK_ON_ERROR_SET_NULL, "on_error"},
 		{options->on_duplicate == BULK_ON_DUPLICATE_MERGE, "on_duplicate"},
 		{options->indexes != BULK_INDEXES_AUTO, "indexes"},
 		{options->writer == BULK_WRITER_DIRECT, "writer"},
@@ -121,8 +119,6 @@ nodes_serve(Target *target, const BulkOptions *options, bool by_file)
 		*refusal = REFUSAL_NAMING(REFUSAL_NODES_OPTION, options->truncate ? "truncate" : "analyze");
 	else if (target->sent && is_set_aside(options) && citus_has_copies(target->relid))
 		*refusal = REFUSAL(REFUSAL_NODES_COPIES);
-	else if (tables_may_repeat(target->rel, options))
-		*refusal = REFUSAL(REFUSAL_NODES_REPEAT);
 	else if (!by_file)
 		*refusal = REFUSAL(REFUSAL_NODES_RETRY);
 	else if (triggers != NULL && triggers->trig_insert_new_table)
@@ -499,14 +495,18 @@ nodes_put(Writer *writer, uint32 number, RowError *err)
 {
 	NodesWriter *nodes = writer->nodes;
 	Shard	   *shard;
+	Sink	   *sink;
 
 	writer->current_row = number;
 	if (!nodes->placement->routine->find(nodes->placement, writer->slot, &shard, err))
 		return WRITER_BAD;
 	if (shard == NULL)
 		return nodes->local->put(writer, number, err);
-	for (; shard != NULL; shard = shard->copy)
-		put_row(nodes, sink_of(writer, shard), number, writer->slot);
+	for (Shard *copy = shard; copy != NULL; copy = copy->copy)
+		put_row(nodes, sink_of(writer, copy), number, writer->slot);
+	/* that a value is NULL which is sent as it is, the node will tell */
+	if (((Sink *) shard->sink)->as_is)
+		convert_forget_nulled(nodes->conv);
 	return WRITER_TAKEN;
 }
 

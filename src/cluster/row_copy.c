@@ -204,8 +204,9 @@ static void
 add_relay(StringInfo sql, const BulkOptions *options)
 {
 	appendStringInfoString(sql, ", COMPRESSION none, LOG_VERBOSITY silent");
-	if (options->on_error == BULK_ON_ERROR_IGNORE)
-		appendStringInfoString(sql, ", ON_ERROR ignore");
+	if (options->on_error != BULK_ON_ERROR_STOP)
+		appendStringInfo(sql, ", ON_ERROR %s",
+						 options->on_error == BULK_ON_ERROR_IGNORE ? "ignore" : "set_null");
 	if (options->on_duplicate != BULK_ON_DUPLICATE_ERROR)
 		appendStringInfo(sql, ", ON_DUPLICATE %s",
 						 options->on_duplicate == BULK_ON_DUPLICATE_KEEP_OLD ? "keep_old" :

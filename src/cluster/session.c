@@ -35,6 +35,9 @@
 /* Bytes of places of rows that a COPY may still be wrong about; then it is ended. */
 #define PLACES_BYTES (512 * 1024)
 
+/* The same where places are exact, and so take more. */
+#define EXACT_PLACES_BYTES (2 * 1024 * 1024)
+
 typedef enum SessionState
 {
 	SESSION_IDLE,
@@ -245,6 +248,13 @@ spill_places(Session *session)
 	session->places = 0;
 }
 
+static bool
+has_many_places(const Session *session)
+{
+	return session->places >= (session->sessions->relay == BULK_RELAY_OFF ? PLACES_BYTES :
+							   EXACT_PLACES_BYTES);
+}
+
 /* Its data have been sent, and its places are kept until the COPY has ended. */
 static void
 keep_places(Session *session, RowBuffer *buffer)
@@ -257,7 +267,7 @@ keep_places(Session *session, RowBuffer *buffer)
 	session->copy_rows += buffer->nrows;
 	session->copy_file = row_buffer_file(buffer);
 	session->sent = 0;
-	if (session->sessions->whole && session->places >= PLACES_BYTES)
+	if (session->sessions->whole && has_many_places(session))
 		spill_places(session);
 }
 
@@ -359,7 +369,7 @@ copy(Session *session)
 
 	if (buffer != NULL && buffer->statement == session->statement &&
 		(begun || session->sessions->whole ||
-		 (!session->told && session->places < PLACES_BYTES)))
+		 (!session->told && !has_many_places(session))))
 	{
 		if (!send_buffer(session, buffer))
 			return false;

@@ -51,6 +51,8 @@ told_forget(Told *told)
 static int
 find_reason(const char *name)
 {
+	if (strcmp(name, RELAY_SET_NULL) == 0)
+		return TOLD_SET_NULL;
 	for (int i = 0; i < REJECT_NREASONS; i++)
 		if (strcmp(reject_reason_names[i], name) == 0)
 			return i;
@@ -58,7 +60,7 @@ find_reason(const char *name)
 }
 
 static void
-take_row(Told *told, const PGresult *message, RejectReason reason, int64 offset)
+take_row(Told *told, const PGresult *message, int reason, int64 offset)
 {
 	const char *sqlstate = PQresultErrorField(message, PG_DIAG_SQLSTATE);
 	char	   *detail = PQresultErrorField(message, PG_DIAG_MESSAGE_DETAIL);
@@ -84,6 +86,8 @@ take_row(Told *told, const PGresult *message, RejectReason reason, int64 offset)
 	bad_rows_put(told->rows, &row);
 	MemoryContextSwitchTo(old);
 	MemoryContextReset(told->row_context);
+	if (reason == TOLD_SET_NULL)
+		return;
 	if (reason == REJECT_DUPLICATE || reason == REJECT_REPLACED)
 		told->nduplicates++;
 	else

@@ -15,6 +15,9 @@
 
 typedef struct Told Told;
 
+/* As the reason of a row: it is stored, and a value of it was made NULL. */
+#define TOLD_SET_NULL REJECT_NREASONS
+
 /* Memory: the current context. */
 extern Told *told_open(void);
 

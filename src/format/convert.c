@@ -312,15 +312,19 @@ convert_window(Converter *conv, const char *data, uint32 len)
 }
 
 void
+convert_forget_nulled(Converter *conv)
+{
+	if (conv->nnulled > 0)
+		memset(conv->nulled, 0, sizeof(bool) * conv->ncolumns);
+	conv->nnulled = 0;
+}
+
+void
 convert_next(Converter *conv)
 {
 	arena_reset(&conv->arena);
 	conv->input_column = -1;
-	if (conv->nnulled > 0)
-	{
-		memset(conv->nulled, 0, sizeof(bool) * conv->ncolumns);
-		conv->nnulled = 0;
-	}
+	convert_forget_nulled(conv);
 }
 
 const char *

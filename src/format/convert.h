@@ -92,6 +92,9 @@ extern void convert_mark_nulled(Converter *conv, int index, const char *text);
 /* Frees the values of the row; the next one begins. */
 extern void convert_next(Converter *conv);
 
+/* The values that on_error = set_null has made NULL are somebody else's to report. */
+extern void convert_forget_nulled(Converter *conv);
+
 /* A varlena value with space for len bytes of data, at *data. */
 extern Datum convert_varlena(Converter *conv, const Column *column, Size len,
 							 char **data);

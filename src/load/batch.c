@@ -262,14 +262,23 @@ passes_filter(Batch *batch)
 static void
 report_nulled(Batch *batch)
 {
-	Converter  *conv = batch->conv;
+	const Converter *conv = batch->conv;
+	const Reader *reader = batch->reader;
+	Reject		value = {
+		.file = reader->source->path,
+		.file_number = reader->source->current,
+		.line = reader_line(reader, batch->next),
+		.offset = reader_offset(reader, batch->next)
+	};
 
 	for (int i = 0; i < conv->ncolumns; i++)
-		if (conv->nulled[i])
-			batch->sink->nulled(batch->sink_arg, conv->columns[i].name,
-								conv->nulled_text[i],
-								batch->reader->source->path,
-								reader_line(batch->reader, batch->next));
+	{
+		if (!conv->nulled[i])
+			continue;
+		value.column = conv->columns[i].name;
+		value.value = conv->nulled_text[i];
+		batch->sink->nulled(batch->sink_arg, &value);
+	}
 }
 
 /*

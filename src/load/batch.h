@@ -38,9 +38,8 @@
 typedef struct BatchSink
 {
 	void		(*reject) (void *arg, const Reject *reject);
-	/* on_error = set_null: this value of a stored row was made NULL */
-	void		(*nulled) (void *arg, const char *column, const char *value,
-						   const char *file, int64 line);
+	/* on_error = set_null: a value of a stored row was made NULL (rejects_set_null) */
+	void		(*nulled) (void *arg, const Reject *value);
 	/* a subtransaction was rolled back; may be NULL */
 	void		(*caught) (void *arg);
 	/* the batch's rows before the next one are done; may be NULL */

@@ -344,7 +344,8 @@ load_open(Load *load)
 		duplicates_notice(load->target->rel, options);
 	load->raw = load->stored != NULL ? raw_open_stored(load->stored) :
 		raw_open(list_length(load->paths), load->target);
-	load->may_repeat = tables_may_repeat(load->target->rel, options);
+	load->may_repeat = !load->target->on_nodes &&
+		tables_may_repeat(load->target->rel, options);
 	if (!options->dry_run && !load->may_repeat)
 		prepare_input(load);
 	reset_batch(load);
@@ -500,6 +501,22 @@ reject_bad(void *arg, const BadRow *bad)
 	load->batch.context_row = NULL;
 }
 
+static void
+set_null(void *arg, const BadRow *row)
+{
+	Load	   *load = arg;
+	Reject		value = {
+		.column = row->column,
+		.value = row->value,
+		.file = list_nth(load->source->paths, row->place.file),
+		.file_number = row->place.file,
+		.line = row->place.line,
+		.offset = row->place.offset
+	};
+
+	rejects_set_null(load->rejects, &value);
+}
+
 static int64
 room_for_rejects(void *arg, RejectReason reason)
 {
@@ -578,6 +595,7 @@ load_begin(Load *load)
 		.unseen = unseen_duplicates,
 		.reject = reject_duplicate,
 		.reject_bad = reject_bad,
+		.set_null = set_null,
 		.room = room_for_rejects,
 		.count = count_duplicates,
 		.count_other = count_other,
@@ -610,7 +628,11 @@ check_rows(Load *load)
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("rows of \"%s\" that turned out bad cannot be taken back",
 						target_name(load->target)),
+				 load->target->on_nodes ?
+				 errdetail("The load would have to be repeated without them, and what other servers have stored is not undone for that.") :
 				 errdetail("While it was loaded, a foreign key to it was added, or it came to be logically decoded."),
+				 load->target->on_nodes ?
+				 errhint("Leave out options \"on_error\" and \"on_duplicate\", or load into a table that is here first.") :
 				 errhint("Load the file again.")));
 	raw_rest(load->raw);
 }

@@ -133,12 +133,11 @@ reject_row(void *arg, const Reject *reject)
 }
 
 static void
-reject_value(void *arg, const char *column, const char *value,
-			 const char *file, int64 line)
+reject_value(void *arg, const Reject *value)
 {
 	Load	   *load = arg;
 
-	rejects_set_null(load->rejects, column, value, file, line);
+	rejects_set_null(load->rejects, value);
 }
 
 const BatchSink load_sink = {

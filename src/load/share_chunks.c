@@ -186,14 +186,13 @@ queue_reject(void *arg, const Reject *reject)
 }
 
 static void
-queue_nulled(void *arg, const char *column, const char *value,
-			 const char *file, int64 line)
+queue_nulled(void *arg, const Reject *value)
 {
 	Share	   *share = arg;
 	const Batch *batch = share->batch;
 	const ScanRow *row = &batch->reader->rows[batch->next];
 
-	reject_queue_set_null(&share->queue, share->chunks.reader->source->current, column, value, line,
+	reject_queue_set_null(&share->queue, share->chunks.reader->source->current, value,
 						  batch->reader->data + row->start,
 						  Min(row->end - row->start, BATCH_SHOWN_BYTES));
 	bound_queue(share);

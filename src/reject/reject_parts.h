@@ -79,9 +79,7 @@ extern void reject_summary_add(RejectSummary *summary, const Reject *reject);
 extern bool reject_summary_has_first(const RejectSummary *summary);
 extern void reject_summary_count_duplicates(RejectSummary *summary, RejectReason reason,
 											int64 rows);
-extern void reject_summary_set_null(RejectSummary *summary, const char *column,
-									const char *value, const char *file,
-									int64 line);
+extern void reject_summary_set_null(RejectSummary *summary, const Reject *value);
 
 /* All but duplicate and replaced rows. */
 extern int64 reject_summary_rejected(const RejectSummary *summary);

@@ -69,23 +69,23 @@ reject_queue_add(StringInfo queue, int file, const Reject *reject)
 }
 
 void
-reject_queue_set_null(StringInfo queue, int file, const char *column,
-					  const char *value, int64 line, const char *raw,
+reject_queue_set_null(StringInfo queue, int file, const Reject *value, const char *raw,
 					  Size raw_len)
 {
 	int			start = queue->len;
 	QueueEntry	entry = {
 		.is_null = true,
 		.has_column = true,
-		.has_value = value != NULL,
+		.has_value = value->value != NULL,
 		.file = file,
-		.line = line,
+		.line = value->line,
+		.offset = value->offset,
 		.raw_len = raw_len
 	};
 
 	appendBinaryStringInfo(queue, (char *) &entry, sizeof(entry));
-	add_string(queue, column);
-	add_string(queue, value);
+	add_string(queue, value->column);
+	add_string(queue, value->value);
 	appendBinaryStringInfo(queue, raw, raw_len);
 	finish_entry(queue, start);
 }
@@ -147,8 +147,7 @@ take_entry(const QueueEntry *entry, const char *p, List *paths,
 	reject.raw = p;
 	*context_row = &reject;
 	if (entry->is_null)
-		rejects_set_null(rejects, reject.column, reject.value, reject.file,
-						 reject.line);
+		rejects_set_null(rejects, &reject);
 	else
 		rejects_add(rejects, &reject);
 	*context_row = NULL;

@@ -19,9 +19,8 @@
 
 /* file: number of the file that the row is from. */
 extern void reject_queue_add(StringInfo queue, int file, const Reject *reject);
-extern void reject_queue_set_null(StringInfo queue, int file,
-								  const char *column, const char *value,
-								  int64 line, const char *raw, Size raw_len);
+extern void reject_queue_set_null(StringInfo queue, int file, const Reject *value,
+								  const char *raw, Size raw_len);
 
 /* Complete journal records. */
 extern void reject_queue_add_records(StringInfo queue, const char *data, Size len);

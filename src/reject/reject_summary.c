@@ -296,17 +296,10 @@ reject_summary_count_duplicates(RejectSummary *summary, RejectReason reason, int
 }
 
 void
-reject_summary_set_null(RejectSummary *summary, const char *column,
-						const char *value, const char *file, int64 line)
+reject_summary_set_null(RejectSummary *summary, const Reject *value)
 {
-	Reject		reject = {0};
-
-	reject.column = column;
-	reject.value = value;
-	reject.file = file;
-	reject.line = line;
 	summary->set_null++;
-	count_kind(summary, SET_NULL, &reject);
+	count_kind(summary, SET_NULL, value);
 }
 
 int64

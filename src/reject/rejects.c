@@ -290,26 +290,28 @@ rejects_count_duplicates(RejectStream *rejects, int file, RejectReason reason, i
 }
 
 void
-rejects_set_null(RejectStream *rejects, const char *column, const char *value,
-				 const char *file, int64 line)
+rejects_set_null(RejectStream *rejects, const Reject *given)
 {
-	const char *text = rejects_file_text(rejects, file);
+	Reject		value = *given;
 
-	reject_summary_set_null(rejects->summary, column, value, text, line);
+	value.file = rejects_file_text(rejects, given->file);
+	reject_summary_set_null(rejects->summary, &value);
+	if (rejects->options->relay != BULK_RELAY_OFF)
+		relay_set_null(&value);
 	if (rejects->options->log_verbosity != BULK_VERBOSITY_VERBOSE ||
 		rejects->row_notices_suppressed)
 		return;
-	if (value == NULL)
+	if (value.value == NULL)
 		ereport(NOTICE,
 				(errmsg("setting value to null at file \"%s\", line %lld, column \"%s\"",
-						text, (long long) line, column)));
+						value.file, (long long) value.line, value.column)));
 	else
 	{
-		char	   *clipped = text_clip_string(value, NOTICE_VALUE);
+		char	   *clipped = text_clip_string(value.value, NOTICE_VALUE);
 
 		ereport(NOTICE,
 				(errmsg("setting value to null at file \"%s\", line %lld, column \"%s\": \"%s\"",
-						text, (long long) line, column, clipped)));
+						value.file, (long long) value.line, value.column, clipped)));
 		pfree(clipped);
 	}
 }

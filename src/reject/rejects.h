@@ -70,9 +70,8 @@ extern int64 rejects_unseen_duplicates(const RejectStream *rejects);
 extern void rejects_count_duplicates(RejectStream *rejects, int file, RejectReason reason,
 									 int64 rows);
 
-/* on_error = set_null: a value of this column was made NULL. */
-extern void rejects_set_null(RejectStream *rejects, const char *column,
-							 const char *value, const char *file, int64 line);
+/* on_error = set_null: this value of a column, of which no more is known, was made NULL. */
+extern void rejects_set_null(RejectStream *rejects, const Reject *value);
 
 /*
  * Writes what rejects_add has buffered to the reject table.  The load calls it

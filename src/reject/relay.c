@@ -36,6 +36,13 @@ relay_reject(const Reject *reject)
 }
 
 void
+relay_set_null(const Reject *value)
+{
+	tell(ERRCODE_SUCCESSFUL_COMPLETION, "value was made null", RELAY_SET_NULL, value->offset,
+		 value->column, value->value);
+}
+
+void
 relay_again(void)
 {
 	tell(ERRCODE_SUCCESSFUL_COMPLETION, "load begins anew", RELAY_AGAIN, 0, NULL, NULL);

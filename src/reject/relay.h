@@ -20,6 +20,9 @@
 
 #define RELAY_MARK "pgbulk"
 
+/* A value of a row that is stored was made NULL. */
+#define RELAY_SET_NULL "null"
+
 /* All that was told is void: the load begins anew. */
 #define RELAY_AGAIN "again"
 
@@ -34,6 +37,7 @@ extern int	relay_setting;
 extern const char *const reject_reason_names[REJECT_NREASONS];
 
 extern void relay_reject(const Reject *reject);
+extern void relay_set_null(const Reject *value);
 extern void relay_again(void);
 
 /* what: RELAY_DUPLICATES or RELAY_REPLACEMENTS. */

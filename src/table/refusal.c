@@ -140,8 +140,6 @@ static const RefusalMessage messages[] = {
 	OF_LOAD("Rows are sent to other servers only by a transaction of its own, with one load, so that it can be prepared there."),
 	[REFUSAL_NODES_OPTION] =
 	OF_LOAD("Rows are not sent to other servers with option \"%s\"."),
-	[REFUSAL_NODES_REPEAT] =
-	OF_LOAD("Rows of the table that turn out bad when they are stored could be taken back only by repeating the load, and what other servers have stored is not undone."),
 	[REFUSAL_NODES_COPIES] =
 	OF_LOAD("Each row goes to several servers, so that options \"on_error\" and \"on_duplicate\" would take it for several."),
 	[REFUSAL_NODES_RETRY] =

@@ -82,7 +82,6 @@ typedef enum RefusalReason
 	/* what keeps rows from being sent to other servers */
 	REFUSAL_NODES_TRANSACTION,
 	REFUSAL_NODES_OPTION,		/* names it */
-	REFUSAL_NODES_REPEAT,
 	REFUSAL_NODES_COPIES,
 	REFUSAL_NODES_RETRY,
 	REFUSAL_NODES_TRANSITION

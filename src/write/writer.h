@@ -38,6 +38,8 @@ typedef struct LateDuplicates
 						   const RowError *error);
 	/* A row of which only the place is at hand, or one that was replaced. */
 	void		(*reject_bad) (void *arg, const BadRow *row);
+	/* A stored row of which a value was made NULL. */
+	void		(*set_null) (void *arg, const BadRow *row);
 	/* How many more of a reason may be rejected before a limit ends the load. */
 	int64		(*room) (void *arg, RejectReason reason);
 	/* reason: whether they are duplicates, or have replaced rows of the table. */

@@ -13,10 +13,12 @@ use PgBulk;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
+use IO::Handle;
+use POSIX qw(mkfifo);
 use Time::HiRes qw(sleep time);
 
 my @settings = ('max_prepared_transactions = 20', 'shared_buffers = 32MB', 'jit = off');
-my $main = bulk_server('cluster_main', @settings, "timezone = 'Asia/Kolkata'");
+my $main = bulk_server('cluster_main', @settings, "timezone = 'Asia/Kolkata'", 'wal_level = replica', 'max_wal_senders = 4');
 
 plan skip_all => 'postgres_fdw is not there' unless has_extension($main, 'postgres_fdw');
 
@@ -265,16 +267,17 @@ $main->safe_psql('postgres', "ALTER TABLE bad_here_$_ ADD CHECK (n <> 13), ALTER
 # same(NAME, FILES, OPTIONS): rows, counters and rejects of loads into the two are the same.
 sub same
 {
-	my ($name, $files, $options, @differ) = @_;
+	my ($name, $files, $options, $of) = @_;
 	my @found;
 
-	foreach my $table ('bad', 'bad_here')
+	$of //= 'bad';
+	foreach my $table ($of, "${of}_here")
 	{
 		my $bad = "$folder/$table.rejects";
 		my $with = join(', ', $options, qq{"reject_table": "rejects_$table", "reject_file": "$bad"});
 		my $counts = $main->safe_psql('postgres', "SELECT rows_read, rows_loaded, rows_rejected, rows_duplicate, rows_replaced, rows_filtered FROM bulk_load('$table', $files, '{$with}')");
-		my $all = $main->safe_psql('postgres', "SELECT md5(string_agg(r, '' ORDER BY r)) FROM (SELECT replace(t.tableoid::regclass::text, 'bad_here', 'bad') || t::text AS r FROM $table t) q");
-		my $rejects = $main->safe_psql('postgres', qq{SELECT file, line_number, byte_offset, reason, column_name, field_value, sqlstate, replace(message, 'bad_here', 'bad'), raw_line
+		my $all = $main->safe_psql('postgres', "SELECT md5(string_agg(r, '' ORDER BY r)) FROM (SELECT replace(t.tableoid::regclass::text, '_here', '') || t::text AS r FROM $table t) q");
+		my $rejects = $main->safe_psql('postgres', qq{SELECT file, line_number, byte_offset, reason, column_name, field_value, sqlstate, replace(message, '_here', ''), raw_line
 			FROM rejects_$table ORDER BY file, line_number, message, raw_line});
 
 		push @found, [ $counts, $all, $rejects, join("\n", sort split(/\n/, slurp_file($bad))) ];
@@ -309,6 +312,12 @@ $bad_text = data_file('bad.txt', 1, $bad_text);
 my $bad_columns_given = '"columns": ["k", "s", "n", "t"]';
 
 like(same('bad rows', "'$bad_file'", qq{$bad_columns_given, "on_error": "ignore"}), qr{^942\|747\|195\|0\|0\|0$}, 'bad rows are set aside');
+empty();
+same('bad values are set to null', "'$bad_file'", qq{$bad_columns_given, "on_error": "set_null"});
+is($main->safe_psql('postgres', qq{SELECT details -> 'values_set_null' FROM bulk_load('bad', '$bad_file', '{$bad_columns_given, "on_error": "set_null"}')}),
+	$main->safe_psql('postgres', qq{SELECT details -> 'values_set_null' FROM bulk_load('bad_here', '$bad_file', '{$bad_columns_given, "on_error": "set_null"}')}), 'how many of each column');
+empty();
+same('bad values are set to null in rows that are formed anew', "'$bad_file'", qq{$bad_columns_given, "on_error": "set_null", "encoding": "latin1"});
 empty();
 same('bad rows of two files', "ARRAY['$bad_file', '$bad_again']", qq{$bad_columns_given, "on_error": "ignore"});
 empty();
@@ -354,6 +363,17 @@ append_to_file("$folder/header1.csv", "k,s\n1,x\n2,x\n3,x\n4,x\n5,x\n6,x\n7,x\n8
 like(error_of(qq{SELECT bulk_load('bad', ARRAY['$folder/header1.csv', '$mapped'], '{"header": "map", "on_duplicate": "keep_new"}')}), qr{files with different columns cannot replace rows}, 'other columns');
 like(error_of(qq{SELECT bulk_load('bad', '$twice', '{$keep, "duplicate_limit": 100}')}), qr{more than duplicate_limit \(100\) rows are duplicates}, 'a limit of duplicates');
 
+# errors of the partition key's expression, and of defaults, behind rows of the same batch that are good
+foreach my $table ('ratio', 'ratio_here')
+{
+	my $parts = $table eq 'ratio' ? 1 : 0;
+
+	$main->safe_psql('postgres', "CREATE TABLE $table (k int, s text, d int DEFAULT 1) PARTITION BY LIST ((10 / k))");
+	partitions($table, 'k int, s text, d int', [ $parts, 'FOR VALUES IN (1, 2, 3)' ], [ 2 * $parts, 'DEFAULT' ]);
+}
+my $ratio = data_file('ratio.csv', 1, join('', map { ($_ % 11) . ",x\n" } 1 .. 2000));
+same('an expression that fails', "'$ratio'", '"columns": ["k", "s"], "on_error": "ignore"', 'ratio');
+
 # a dry run, TRUNCATE, ANALYZE
 empty();
 is($main->safe_psql('postgres', qq{SELECT $counters, writer FROM bulk_load('bad', '$twice', '{$keep, "dry_run": true}')}), '4000|3000|0|1000|none', 'a dry run');
@@ -376,13 +396,14 @@ like(error_of(qq{SELECT bulk_load('bad', '$twice', '{"columns": ["k", "s"], "on_
 my $load = qq{SELECT rows_loaded FROM bulk_load('hash', '$short', '{"columns": ["s", "k"]}')};
 like(error_of("BEGIN; $load; COMMIT"), qr{cannot load into foreign partition "hash_\d".*a transaction of its own}s, 'in a transaction block');
 like(error_of("$load UNION ALL $load"), qr{cannot load into foreign partition.*with one load}s, 'two in one statement');
-foreach my $option (qw("on_error":"set_null" "writer":"direct" "indexes":"rebuild"))
+foreach my $option (qw("writer":"direct" "indexes":"rebuild"))
 {
 	my ($name) = $option =~ /"(\w+)"/;
 
 	like(error_of(qq{SELECT bulk_load('one', '$short', '{"columns": ["s", "k"], $option}')}),
 		qr{cannot load into foreign table "one".*option "$name"}s, "with $option");
 }
+like(error_of(qq{SELECT bulk_load('one', '$short', '{"columns": ["s", "k"], "on_duplicate": {"set": "all"}}')}), qr{rows of "one" cannot be merged}, 'merging rows');
 $main->safe_psql('postgres', q{CREATE FUNCTION nothing() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN new; END';
 	CREATE TRIGGER nothing BEFORE INSERT ON one FOR EACH ROW EXECUTE FUNCTION nothing()});
 like(error_of(qq{SELECT bulk_load('one', '$short', '{"columns": ["s", "k"]}')}), qr{cannot load into foreign table "one".*triggers that see each row}s, 'with a trigger here');
@@ -427,6 +448,9 @@ like(error_of($as_loader), qr{password is required.*has not asked}s, 'with a pas
 	$nodes[0]->reload;
 	wait_for('the new rules', sub { error_of($as_loader) eq '' });
 	is(on_node(1, 'SELECT count(*) > 0 FROM one'), 't', 'with the right password');
+	on_node(1, 'ALTER ROLE loader CONNECTION LIMIT 0');
+	like(error_of($as_loader), qr{could not connect to server "s1".*too many connections for role}s, 'with no connection left');
+	on_node(1, 'ALTER ROLE loader CONNECTION LIMIT -1');
 	$main->safe_psql('postgres', q{ALTER USER MAPPING FOR loader SERVER s1 OPTIONS (SET password 'wrong')});
 	like(error_of($as_loader), qr{could not connect to server "s1".*password authentication failed}s, 'with a wrong one');
 	$main->safe_psql('postgres', q{ALTER USER MAPPING FOR loader SERVER s1 OPTIONS (ADD password_required 'false')});
@@ -449,12 +473,13 @@ sub wait_blocked
 	wait_for('the load to wait', sub { on_node(1, q{SELECT count(*) FROM pg_stat_activity WHERE application_name = 'pgbulk' AND wait_event_type = 'Lock'}) eq '1' });
 }
 
+my $start;
 foreach my $how ('cancel', 'terminate')
 {
 	$lock->ask('BEGIN; LOCK hash_1');
 	$session->send($load);
 	wait_blocked();
-	my $start = time;
+	$start = time;
 	$main->safe_psql('postgres', "SELECT pg_${how}_backend($session->{pid})");
 	$session->wait;
 	cmp_ok(time - $start, '<', 5, "$how: ends soon");
@@ -474,6 +499,44 @@ like($session->{error}, qr{s1}, 'is named');
 $nodes[0]->start;
 is(count_of('hash'), 0, 'nothing is loaded by any of these');
 nothing_left('after cancels');
+
+# a server that does not answer any more: the cancel is not waited for.  Before 17 libpq cannot be asked not to wait.
+SKIP:
+{
+	skip 'libpq waits for the server', 2 if $main->safe_psql('postgres', 'SHOW server_version_num') < 170000;
+	my $pid = slurp_file($nodes[0]->data_dir . '/postmaster.pid') =~ s/\n.*//sr;
+
+	$session = PgBulk::Session->new($main);
+	$lock = PgBulk::Session->new($nodes[0]);
+	$lock->ask('BEGIN; LOCK hash_1');
+	$session->send($load);
+	wait_blocked();
+	kill 'STOP', $pid;
+	$start = time;
+	$main->safe_psql('postgres', "SELECT pg_cancel_backend($session->{pid})");
+	$session->wait;
+	cmp_ok(time - $start, '<', 15, 'a server that does not answer: the cancel ends soon');
+	kill 'CONT', $pid;
+	like($session->{error}, qr{canceling statement}, 'a server that does not answer: the load is cancelled');
+	$lock->ask('ROLLBACK');
+}
+
+# a partition that is attached while rows come: those that it would have are not stored elsewhere
+$main->safe_psql('postgres', 'CREATE TABLE mid (k int, s text) PARTITION BY LIST (k)');
+partitions('mid', 'k int, s text', [ 1, 'FOR VALUES IN (1)' ], [ 2, 'DEFAULT' ]);
+mkfifo("$folder/mid.fifo", 0666) or die "mkfifo: $!";
+$session = PgBulk::Session->new($main);
+$session->send(qq{SELECT bulk_load('mid', '$folder/mid.fifo')});
+open(my $fifo, '>', "$folder/mid.fifo") or die;
+$fifo->autoflush(1);
+print $fifo "1,first\n" x 100000;
+wait_for('the first rows', sub { on_node(1, q{SELECT count(*) FROM pg_stat_activity WHERE application_name = 'pgbulk'}) eq '1' });
+$main->safe_psql('postgres', 'CREATE TABLE mid_2 (k int, s text); ALTER TABLE mid ATTACH PARTITION mid_2 FOR VALUES IN (2)');
+print $fifo "2,second\n";
+close $fifo;
+$session->wait;
+like($session->{error}, qr{new row for relation "mid_1" violates partition constraint.*line 100001}s, 'a partition that is attached in mid-load');
+is(count_of('mid'), 0, 'nothing is loaded');
 
 # ---- two-phase commit ----
 
@@ -593,7 +656,7 @@ on_node(1, q{ROLLBACK PREPARED 'pgbulk_1_2_3_4'});
 
 my $many = data_file('many.csv', 1, join('', map { "text $_,$_\n" } 1 .. 60000));
 my $loads_many = qq{SELECT rows_loaded FROM bulk_load('hash', '$many', '{"columns": ["s", "k"]}')};
-my $start = time;
+$start = time;
 $main->safe_psql('postgres', $loads_many);
 my $took = time - $start;
 $main->safe_psql('postgres', 'TRUNCATE hash');
@@ -613,5 +676,21 @@ foreach my $round (1 .. how_many(6, 60))
 	$main->safe_psql('postgres', 'TRUNCATE hash');
 }
 
-$_->stop foreach $main, @nodes;
+# ---- a standby of this server takes over ----
+
+my $standby = PostgreSQL::Test::Cluster->new('cluster_standby');
+
+$main->backup('now');
+$standby->init_from_backup($main, 'now', has_streaming => 1);
+$standby->start;
+$loader = load_until('committed');
+$main->wait_for_catchup($standby);
+is($standby->safe_psql('postgres', q{SELECT string_agg(server || ' ' || state, ',' ORDER BY server) FROM bulk_load_in_doubt}), 's1 unknown,s2 unknown', 'a standby does not know');
+kill_server($main);
+eval { $loader->wait };
+$standby->promote;
+is($standby->safe_psql('postgres', q{SELECT string_agg(server || ' ' || state, ',' ORDER BY server) FROM bulk_load_recover()}), 's1 committed,s2 committed', 'when it is promoted it settles the load');
+is($standby->safe_psql('postgres', 'SELECT count(*) FROM hash'), 3000, 'all of which is there');
+
+$_->stop foreach $standby, @nodes;
 done_testing();
