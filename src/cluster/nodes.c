@@ -495,7 +495,6 @@ nodes_put(Writer *writer, uint32 number, RowError *err)
 {
 	NodesWriter *nodes = writer->nodes;
 	Shard	   *shard;
-	Sink	   *sink;
 
 	writer->current_row = number;
 	if (!nodes->placement->routine->find(nodes->placement, writer->slot, &shard, err))

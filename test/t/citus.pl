@@ -162,6 +162,21 @@ fails('a check', 'people', $many . "2,30000,nobody\n", qr{violates check constra
 fails('a key to nothing', 'people', "600,30000,x\n", qr{violates foreign key constraint}s);
 fails('a row twice in a reference table', 'towns', "1000,x\n1,town 1\n", qr{duplicate key value violates unique constraint "towns_pkey_\d+"}s);
 
+# ---- rows that are set aside ----
+
+{
+	my $file = data_file('aside.csv', 1, "1,40001,x\nz,40002,x\n2,40003,nobody\n3,zz,x\n,40004,x\n4,1,y\n600,40005,x\n" . $many);
+
+	is(ask(qq{SELECT rows_loaded, rows_rejected FROM bulk_load('people', '$file', '{"on_error": "ignore", "reject_table": "people_rejects", "log_verbosity": "silent"}')}),
+		'2002|5', 'bad rows of all nodes are rejected');
+	is(ask('SELECT string_agg(line_number::text, \',\' ORDER BY line_number) FROM people_rejects'), '2,3,4,5,7', 'with their lines');
+	ask('DELETE FROM people WHERE id > 10000');
+	$file = data_file('twice.csv', 1, "2,1,old\n" . $many . "3,2,old\n");
+	is(ask(qq{SELECT rows_loaded, rows_duplicate FROM bulk_load('people', '$file', '{"on_duplicate": "keep_old"}')}), '2000|2', 'rows that are there are kept');
+	like(error_of(qq{SELECT bulk_load('towns', '$towns', '{"on_duplicate": "keep_old"}')}), qr{cannot load into table "towns".*several servers}s, 'but not in several places');
+	ask('DELETE FROM people WHERE id > 10000');
+}
+
 ask(q{CREATE TABLE by_range (k int, s text); SELECT create_distributed_table('by_range', 'k', 'range')});
 like(error_of("SELECT bulk_load('by_range', '$plain')"), qr{cannot load into table "by_range".*extension "citus"}s, 'a table by ranges is refused');
 like(error_of("BEGIN; SELECT bulk_load('single', '$plain'); COMMIT"), qr{cannot load into table "single".*a transaction of its own}s, 'so is a transaction block');
