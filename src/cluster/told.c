@@ -103,25 +103,40 @@ count_more(Told *told, RejectReason reason, int64 rows)
 		told->aside += rows;
 }
 
+/* A number that is not negative, or -1. */
+static int64
+read_number(const char *text)
+{
+	char	   *end;
+	int64		number = strtoi64(text, &end, 10);
+
+	return number >= 0 && end != text && *end == '\0' ? number : -1;
+}
+
 bool
 told_take(Told *told, const PGresult *message)
 {
 	const char *mark = PQresultErrorField(message, PG_DIAG_SCHEMA_NAME);
 	const char *what = PQresultErrorField(message, PG_DIAG_TABLE_NAME);
-	const char *number = PQresultErrorField(message, PG_DIAG_CONSTRAINT_NAME);
+	const char *text = PQresultErrorField(message, PG_DIAG_CONSTRAINT_NAME);
+	int64		number;
 	int			reason;
 
-	if (mark == NULL || strcmp(mark, RELAY_MARK) != 0 || what == NULL || number == NULL)
+	if (mark == NULL || strcmp(mark, RELAY_MARK) != 0 || what == NULL || text == NULL ||
+		PQresultErrorField(message, PG_DIAG_MESSAGE_PRIMARY) == NULL)
+		return false;
+	number = read_number(text);
+	if (number < 0)
 		return false;
 	reason = find_reason(what);
 	if (reason >= 0)
-		take_row(told, message, reason, strtoi64(number, NULL, 10));
+		take_row(told, message, reason, number);
 	else if (strcmp(what, RELAY_AGAIN) == 0)
 		told_forget(told);
 	else if (strcmp(what, RELAY_DUPLICATES) == 0)
-		count_more(told, REJECT_DUPLICATE, strtoi64(number, NULL, 10));
+		count_more(told, REJECT_DUPLICATE, number);
 	else if (strcmp(what, RELAY_REPLACEMENTS) == 0)
-		count_more(told, REJECT_REPLACED, strtoi64(number, NULL, 10));
+		count_more(told, REJECT_REPLACED, number);
 	else
 		return false;
 	return true;
