@@ -48,6 +48,7 @@ typedef struct Sink
 struct NodesWriter
 {
 	bool		whole;			/* a table's rows go by one COPY, which knows them all */
+	bool		all_open;		/* no other table may come then: others' COPYs would end */
 	const WriterRoutine *local; /* for rows that are here */
 	const BulkOptions *options;
 	Guard	   *guard;
@@ -238,6 +239,9 @@ open_sink(Writer *writer, Shard *shard)
 	MemoryContext old = MemoryContextSwitchTo(writer->estate->es_query_cxt);
 	Sink	   *sink = palloc0(sizeof(Sink));
 
+	/* routing knows the partitions that there were at its begin */
+	if (nodes->all_open && nodes->whole)
+		elog(ERROR, "foreign table for \"%s\" was not there when the load began", shard->name);
 	sink->shard = shard;
 	guard_close(nodes->guard);
 	sink->session = sessions_get(nodes->sessions, &shard->node);
@@ -276,6 +280,7 @@ open_all(Writer *writer)
 
 	foreach(lc, nodes->placement->routine->list(nodes->placement))
 		(void) open_sink(writer, lfirst(lc));
+	nodes->all_open = true;
 }
 
 /* Those of a server at once, as some may refer to others. */

@@ -521,22 +521,37 @@ SKIP:
 	$lock->ask('ROLLBACK');
 }
 
+# Loads rows into a table, and more when SQL has been executed meanwhile; returns the error.
+sub error_in_midload
+{
+	my ($table, $options, $first, $sql, $second) = @_;
+
+	$session = PgBulk::Session->new($main);
+	mkfifo("$folder/$table.fifo", 0666) or die "mkfifo: $!";
+	$session->send(qq{SELECT bulk_load('$table', '$folder/$table.fifo', '$options')});
+	open(my $fifo, '>', "$folder/$table.fifo") or die;
+	$fifo->autoflush(1);
+	print $fifo $first x 100000;
+	wait_for('the first rows', sub { on_node(1, q{SELECT count(*) FROM pg_stat_activity WHERE application_name = 'pgbulk'}) eq '1' });
+	$main->safe_psql('postgres', $sql);
+	print $fifo $second;
+	close $fifo;
+	$session->wait;
+	return $session->{error};
+}
+
 # a partition that is attached while rows come: those that it would have are not stored elsewhere
 $main->safe_psql('postgres', 'CREATE TABLE mid (k int, s text) PARTITION BY LIST (k)');
 partitions('mid', 'k int, s text', [ 1, 'FOR VALUES IN (1)' ], [ 2, 'DEFAULT' ]);
-mkfifo("$folder/mid.fifo", 0666) or die "mkfifo: $!";
-$session = PgBulk::Session->new($main);
-$session->send(qq{SELECT bulk_load('mid', '$folder/mid.fifo')});
-open(my $fifo, '>', "$folder/mid.fifo") or die;
-$fifo->autoflush(1);
-print $fifo "1,first\n" x 100000;
-wait_for('the first rows', sub { on_node(1, q{SELECT count(*) FROM pg_stat_activity WHERE application_name = 'pgbulk'}) eq '1' });
-$main->safe_psql('postgres', 'CREATE TABLE mid_2 (k int, s text); ALTER TABLE mid ATTACH PARTITION mid_2 FOR VALUES IN (2)');
-print $fifo "2,second\n";
-close $fifo;
-$session->wait;
-like($session->{error}, qr{new row for relation "mid_1" violates partition constraint.*line 100001}s, 'a partition that is attached in mid-load');
+like(error_in_midload('mid', '{}', "1,first\n", 'CREATE TABLE mid_2 (k int, s text); ALTER TABLE mid ATTACH PARTITION mid_2 FOR VALUES IN (2)', "2,second\n"),
+	qr{new row for relation "mid_1" violates partition constraint.*line 100001}s, 'a partition that is attached in mid-load');
 is(count_of('mid'), 0, 'nothing is loaded');
+$main->safe_psql('postgres', q{CREATE TABLE deep (k int, j int) PARTITION BY LIST (k); CREATE TABLE deep_sub PARTITION OF deep FOR VALUES IN (2) PARTITION BY LIST (j)});
+partitions('deep', 'k int, j int', [ 1, 'FOR VALUES IN (1)' ]);
+partitions('deep_sub', 'k int, j int', [ 1, 'FOR VALUES IN (1)' ]);
+on_node(1, 'CREATE TABLE deep_sub_1 (k int, j int)');
+like(error_in_midload('deep', '{"on_duplicate": "keep_new"}', "1,1\n", 'CREATE FOREIGN TABLE deep_sub_1 (k int, j int) SERVER s1; ALTER TABLE deep_sub ATTACH PARTITION deep_sub_1 FOR VALUES IN (2)', "2,2\n"),
+	qr{no partition of relation "deep_sub" found for row}, 'a foreign table that is attached while rows are replaced');
 
 # ---- two-phase commit ----
 
