@@ -58,7 +58,7 @@ def measured(found):
     yield "| into | by | seconds | CPU of the loading server, s | CPU of the others, s | sent, MB |\n|---|---|--:|--:|--:|--:|\n"
     for data, methods in found.items():
         for method, cost in methods.items():
-            yield f"| {data} ({cost.size / 1e6:.0f} MB) | {method} | {cost.seconds:.2f} | {cost.here:.2f} | {cost.there:.2f} | {cost.sent / 1e6:.1f} |\n"
+            yield f"| {data} ({cost.size / 1e6:.3g} MB) | {method} | {cost.seconds:.2f} | {cost.here:.2f} | {cost.there:.2f} | {cost.sent / 1e6:.1f} |\n"
 
 
 def estimated(estimate):

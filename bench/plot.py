@@ -23,7 +23,7 @@ import matplotlib.pyplot as plt  # noqa: E402
 STOCK, OURS, OTHERS = "#b8bec6", "#2f6fb3", "#d9a441"
 LINE, INK = "#8a9099", "#333333"
 TITLES = {"load": "Loads", "indexes": "Loads with indexes and keys, CREATE INDEX", "restore": "Restores, COPY by clients",
-          "cluster": "Loads into two other servers on the same machine"}
+          "cluster": "Loads into two other servers"}
 # bounds rather than ways to do it
 NO_METHOD = ("parsing", "alone")
 
@@ -118,7 +118,7 @@ def draw_cluster(bars, estimate, title):
         ends.setdefault(rates[-1], []).append(name)
     for rate, names in ends.items():
         below.annotate("\n".join(names), (counts[-1], rate), xytext=(6, 0), textcoords="offset points", va="center", color=INK)
-    below.set_title(f"MB of a file of {estimate.size / 1e9:.0f} GB a second, by the number of other servers and the network: estimated", fontsize=10, loc="left")
+    below.set_title(f"MB a second, by the number of other servers: estimated, {estimate.size / 1e9:.0f} GB", fontsize=10, loc="left", pad=14)
     below.set_xscale("log", base=2)
     below.set_xticks(counts, map(str, counts))
     below.set_xlim(0.9, paper_cluster.MOST * 1.9)
