@@ -181,6 +181,16 @@ SET enable_seqscan = off;
 SELECT count(*), min(n), max(n) FROM bm_a WHERE n > 5000;
 RESET enable_seqscan;
 
+-- rows of the table that are longer than those of the file, in little memory: none is merged alone
+SET maintenance_work_mem = '1MB';
+SELECT tables(', PRIMARY KEY (id)');
+UPDATE bm_a SET name = repeat('long ', 40);
+UPDATE bm_b SET name = repeat('long ', 40);
+COPY (SELECT i, 'new', 1, i FROM generate_series(1, 4000) i) TO :'path' WITH (FORMAT csv);
+SELECT compare(:'path', '{"on_duplicate": {"set": ["hits"]}}');
+SELECT rows_replaced, details ->> 'merged_in_batches' AS merged FROM bulk_load('bm_a', :'path', '{"on_duplicate": {"set": ["hits"]}}');
+RESET maintenance_work_mem;
+
 -- several files, each with columns of its own
 COPY (SELECT i AS id, i AS hits FROM generate_series(1, 1000) i) TO :'path' WITH (FORMAT csv, HEADER);
 COPY (SELECT 'again ' || i AS name, i AS id FROM generate_series(1, 2100) i) TO :'other' WITH (FORMAT csv, HEADER);

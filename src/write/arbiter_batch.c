@@ -453,6 +453,37 @@ settle_few(ArbiterBatch *batch)
 	ExecClearTuple(batch->slot);
 }
 
+/* Forgets what was looked at together. */
+static void
+forget_scratch(ArbiterBatch *batch)
+{
+	ExecClearTuple(batch->slot);
+	MemoryContextReset(batch->scratch);
+	batch->candidates = (Candidates) {0};
+	batch->lost = NULL;
+	batch->lost_capacity = 0;
+}
+
+/* With one index: looks at it, and gives each row its fate; returns how many rows. */
+static uint32
+look_at_one(ArbiterBatch *batch, uint32 first)
+{
+	uint32		n = batch->nrows - first;
+
+	for (;;)
+	{
+		n = look_up(batch, first, first + n);
+		standing_settle(batch);
+		if (batch->merge == NULL)
+			give_fates(batch, first, n);
+		if (batch->merge == NULL || batch_merge_settle(batch, first, n))
+			return n;
+		end_lookup(batch);
+		forget_scratch(batch);
+		n /= 2;
+	}
+}
+
 /* Looks at rows from first on together; returns how many. */
 static uint32
 settle(ArbiterBatch *batch, uint32 first)
@@ -462,26 +493,11 @@ settle(ArbiterBatch *batch, uint32 first)
 	/* what has been stored may have to go again */
 	if (batch->replaces)
 		arbiter_advance_command(batch->context);
-	if (batch->njudges > 1)
-		n = look_at_several(batch, first);
-	else
-	{
-		n = look_up(batch, first, batch->nrows);
-		standing_settle(batch);
-		if (batch->merge != NULL)
-			batch_merge_settle(batch, first, n);
-		else
-			give_fates(batch, first, n);
-	}
+	n = batch->njudges > 1 ? look_at_several(batch, first) : look_at_one(batch, first);
 	ask_all(batch, first, n);
 	store_new(batch, first, n);
 	tell(batch, first, n);
-
-	ExecClearTuple(batch->slot);
-	MemoryContextReset(batch->scratch);
-	batch->candidates = (Candidates) {0};
-	batch->lost = NULL;
-	batch->lost_capacity = 0;
+	forget_scratch(batch);
 	return n;
 }
 
@@ -609,7 +625,7 @@ arbiter_batch_put(ArbiterBatch *batch, HeapTuple tuple, const JournalPlace *plac
 	if (batch->merge != NULL)
 	{
 		batch->merging[batch->nrows - 1] = (MergingRow) {0};
-		size += sizeof(MergingRow);
+		size += sizeof(MergingRow) + batch_merge_expect(batch, tuple);
 	}
 	if (batch->shows)
 	{

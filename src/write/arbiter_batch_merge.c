@@ -29,8 +29,14 @@ struct BatchMerge
 	uint32		capacity;
 	Size		bytes;			/* of copies of these, and of what becomes of them, about */
 	Size		made;			/* what that is so far, of those that expressions have made */
+	bool		exceeds;		/* there is no memory for all of them */
 	LockTupleMode mode;			/* of those that stay as they are */
 	bool		has_own;		/* some row has a key of its own */
+
+	/* of all so far, to know how much memory the next ones will need */
+	double		all_standing;
+	double		all_lengths;
+	Size		expected;		/* for those of the rows that wait */
 };
 
 /* ---- which tables ---- */
@@ -171,7 +177,39 @@ batch_merge_keep_keys(const LeafContext *context, const Leaf *leaf)
 Size
 batch_merge_memory(Size budget)
 {
-	return budget / 4;
+	return budget / 2;
+}
+
+/* What a row of the table takes, with its new version, if it is so long. */
+static inline Size
+standing_memory(Size length)
+{
+	return sizeof(MergedKey) + 2 * (HEAPTUPLESIZE + MAXALIGN(length));
+}
+
+Size
+batch_merge_expect(ArbiterBatch *batch, HeapTuple tuple)
+{
+	BatchMerge *merge = batch->merge;
+	Size		length = tuple->t_len;
+	Size		expected;
+
+	if (merge->all_standing > 0)
+		length = Max(length, (Size) (merge->all_lengths / merge->all_standing));
+	/* they are not all as long as their mean */
+	expected = standing_memory(length + length / 8);
+	merge->expected += expected;
+	return expected;
+}
+
+/* For rows of the table: what is expected, and what rows that wait have left of the memory. */
+static Size
+memory_for_standing(const ArbiterBatch *batch)
+{
+	Size		memory = batch_merge_memory(batch->budget);
+	Size		asking = batch->context->asking;
+
+	return batch->merge->expected + (memory > asking ? memory - asking : 0);
 }
 
 void
@@ -181,6 +219,7 @@ batch_merge_begin(ArbiterBatch *batch)
 	const Bitmapset *columns = row_merge_columns(batch->leaf->merge);
 	MemoryContext old;
 
+	merge->expected = 0;
 	if (bms_equal(merge->columns, columns))
 		return;
 	old = MemoryContextSwitchTo(merge->columns_context);
@@ -230,18 +269,24 @@ batch_merge_take(ArbiterBatch *batch, const Candidate *candidate)
 {
 	BatchMerge *merge = batch->merge;
 	HeapTuple	tuple = standing_tuple(batch);
+	Size		size = standing_memory(tuple->t_len);
 	MergedKey  *key;
 	MemoryContext old;
 
-	if (merge->bytes >= batch_merge_memory(batch->budget))
+	if (merge->nstanding > 0 && merge->bytes + size > memory_for_standing(batch))
+	{
+		merge->exceeds = true;
 		return false;
+	}
 	key = merged_key(batch, candidate->number);
 	if (key->old != NULL)
 		return false;
 	old = MemoryContextSwitchTo(batch->scratch);
 	key->old = key->row = heap_copytuple(tuple);
 	key->entry = candidate->standing;
-	merge->bytes += sizeof(MergedKey) + 2 * (HEAPTUPLESIZE + tuple->t_len);
+	merge->bytes += size;
+	merge->all_standing++;
+	merge->all_lengths += tuple->t_len;
 	if (merge->nstanding == merge->capacity)
 	{
 		merge->capacity = Max(2 * merge->capacity, ROWS_AT_ONCE);
@@ -351,7 +396,7 @@ merge_row(ArbiterBatch *batch, MergedKey *key, uint32 number)
 	MemoryContextSwitchTo(old);
 	row->updates = true;
 	/* rows may have grown: those of the key go one by one, and what they were made of is kept */
-	if (batch->merge->made > batch_merge_memory(batch->budget))
+	if (batch->merge->made > batch_merge_memory(batch->budget) / 2)
 	{
 		set_row(batch->merge, key, NULL, false, number);
 		batch->rows[batch->rows[number].first].keys = FATE_ASK;
@@ -615,18 +660,30 @@ give_fates(ArbiterBatch *batch, uint32 first, uint32 n)
 	}
 }
 
-void
+bool
+batch_merge_exceeds(const ArbiterBatch *batch)
+{
+	return batch->merge->exceeds;
+}
+
+bool
 batch_merge_settle(ArbiterBatch *batch, uint32 first, uint32 n)
 {
 	BatchMerge *merge = batch->merge;
+	bool		settled = !merge->exceeds || n == 1;
 
-	merge->has_own = false;
-	fold(batch, first, n);
-	write_standing(batch);
-	give_fates(batch, first, n);
+	if (settled)
+	{
+		merge->has_own = false;
+		fold(batch, first, n);
+		write_standing(batch);
+		give_fates(batch, first, n);
+	}
 	merge->standing = NULL;
 	merge->nstanding = merge->capacity = 0;
 	merge->bytes = merge->made = 0;
+	merge->exceeds = false;
+	return settled;
 }
 
 /* ---- one by one ---- */

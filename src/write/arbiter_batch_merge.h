@@ -21,11 +21,12 @@
  * tables, no volatile expressions, no other unique index whose keys a row might set or make free
  * for another one of the batch, and a key that no merged row leaves.
  *
- * Price: a copy of each row that is there, in a quarter of maintenance_work_mem, and of its new
- * version, in another quarter; what exceeds these goes one by one.  Rows are locked in the order of
- * the heap, so that who locks them in that of the input may deadlock with the load.  Of several bad
- * rows with on_error = stop one that does not convert is told first, although it may be the later
- * one.
+ * Price: a copy of each row that is there, and of its new version; they and the rows that wait take
+ * half of maintenance_work_mem.  Where rows of the table turn out to be longer than was expected,
+ * half as many of the batch are looked up again; new versions that take more than a quarter go one
+ * by one.  Rows are locked in the order of the heap, so that who locks them in that of the input
+ * may deadlock with the load.  Of several bad rows with on_error = stop one that does not convert
+ * is told first, although it may be the later one.
  */
 #ifndef PGBULK_ARBITER_BATCH_MERGE_H
 #define PGBULK_ARBITER_BATCH_MERGE_H
@@ -43,8 +44,11 @@ extern BatchMerge *batch_merge_open(const Leaf *leaf);
 /* Tells the leaf's entries in which indexes merged rows keep their keys. */
 extern void batch_merge_keep_keys(const LeafContext *context, const Leaf *leaf);
 
-/* Its part of what rows may take, of budget bytes. */
+/* For rows that wait and those that have their keys, of budget bytes. */
 extern Size batch_merge_memory(Size budget);
+
+/* A row comes to wait: what the one of the table will take that has its key, about. */
+extern Size batch_merge_expect(ArbiterBatch *batch, HeapTuple tuple);
 
 /*
  * The first row is about to wait: notes which columns its file has.  changed: whether the current
@@ -57,11 +61,20 @@ extern bool batch_merge_changed(const ArbiterBatch *batch);
 extern void batch_merge_enter(ArbiterBatch *batch);
 extern void batch_merge_leave(ArbiterBatch *batch);
 
-/* The row in the standing slot has the key.  False: it is to be asked about. */
+/*
+ * The row in the standing slot has the key.  False: it is to be asked about, or there are too many
+ * (batch_merge_exceeds).
+ */
 extern bool batch_merge_take(ArbiterBatch *batch, const Candidate *candidate);
 
-/* When all have been found: merges rows [first, first + n), and gives them their fates. */
-extern void batch_merge_settle(ArbiterBatch *batch, uint32 first, uint32 n);
+/* Whether such rows exceed the memory: no more of them need be found. */
+extern bool batch_merge_exceeds(const ArbiterBatch *batch);
+
+/*
+ * When all have been found: merges rows [first, first + n), and gives them their fates.  False:
+ * nothing is done, as they exceed the memory; fewer are to be looked up again.
+ */
+extern bool batch_merge_settle(ArbiterBatch *batch, uint32 first, uint32 n);
 
 /* Merges a row one by one. */
 extern void batch_merge_ask(ArbiterBatch *batch, uint32 number);

@@ -274,6 +274,8 @@ standing_settle(ArbiterBatch *batch)
 		if (batch->rows[candidate->number].keys != FATE_ASK)
 			continue;
 		settle_key(batch, candidate, settle_candidate(batch, fetch, candidate));
+		if (batch->merge != NULL && batch_merge_exceeds(batch))
+			break;
 		if (throttle_active != NULL)
 		{
 			/* not with a page pinned, for which VACUUM would wait, too */
