@@ -202,6 +202,7 @@ inserter_open(Relation heap, Relation index, IndexInfo *info, KeyShape *shape,
 											  ALLOCSET_DEFAULT_SIZES);
 	inserter->key = leaf_search_key(index);
 	inserter->shares = inserter->key->allequalimage && BTGetDeduplicateItems(index);
+	inserter->guesses = leaf_guess_serves(shape);
 	inserter->search.itup_key = inserter->key;
 	inserter->search.buf = InvalidBuffer;
 	inserter->block = inserter->known = InvalidBlockNumber;

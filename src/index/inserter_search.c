@@ -20,10 +20,6 @@
 #define GAP_KEYS 8
 #define GAP_UNIT 64
 
-/* Bytes are looked for while that has helped lately, else for one key of so many. */
-#define MAX_HITS 16
-#define TRY_ONE_OF 8
-
 static inline int
 compare_high(const Inserter *inserter, Page page)
 {
@@ -335,18 +331,44 @@ begin_at(Inserter *inserter, OffsetNumber offset)
 }
 
 /*
- * Where the current key is to be put before, found by its bytes on the current leaf or the one
- * that the key belongs on: where a judged key's entries begin, another's place.
- * InvalidOffsetNumber: that remains to be searched.
+ * An item with the bytes of the current key is at offset of its leaf: where the key is to be put
+ * before, that is where a judged key's entries begin, another's place.  InvalidOffsetNumber: that
+ * remains to be searched.
+ */
+static OffsetNumber
+place_at(Inserter *inserter, OffsetNumber offset)
+{
+	BTInsertState search = &inserter->search;
+	OffsetNumber from = search->bounds_valid ? search->low : InvalidOffsetNumber;
+
+	if (!inserter->judged)
+		offset = find_among_equal(inserter, first_equal(inserter, offset));
+	if (offset == InvalidOffsetNumber)
+		return offset;
+	begin_at(inserter, offset);
+	if (OffsetNumberIsValid(from))
+		note_gap(inserter, from, search->low);
+	return search->low;
+}
+
+/* Where the search on a leaf goes on. */
+static inline OffsetNumber
+next_offset(const Inserter *inserter)
+{
+	return inserter->search.bounds_valid ? inserter->search.low :
+		P_FIRSTDATAKEY(BTPageGetOpaque(leaf_page(inserter)));
+}
+
+/*
+ * The same, where an item on the current leaf or the one that the key belongs on has its bytes.
  */
 static OffsetNumber
 find_same(Inserter *inserter)
 {
 	BTInsertState search = &inserter->search;
 	OffsetNumber offset = InvalidOffsetNumber;
-	OffsetNumber from = search->bounds_valid ? search->low : InvalidOffsetNumber;
 
-	if (!may_find_same(inserter) || (inserter->hits == 0 && inserter->tries++ % TRY_ONE_OF != 0))
+	if (!may_find_same(inserter) || !luck_tries(&inserter->same))
 		return InvalidOffsetNumber;
 	for (int i = 0; i < 2 && offset == InvalidOffsetNumber; i++)
 	{
@@ -356,24 +378,86 @@ find_same(Inserter *inserter)
 			find_leaf(inserter);
 		if (i == 1 && search->buf == before)
 			break;
-		offset = lookup_same(leaf_page(inserter), search->bounds_valid ? search->low :
-							 P_FIRSTDATAKEY(BTPageGetOpaque(leaf_page(inserter))),
-							 inserter->tuple);
+		offset = lookup_same(leaf_page(inserter), next_offset(inserter), inserter->tuple);
 	}
-	if (offset != InvalidOffsetNumber && !inserter->judged)
-		offset = find_among_equal(inserter, first_equal(inserter, offset));
-	if (offset == InvalidOffsetNumber)
+	if (offset != InvalidOffsetNumber)
+		offset = place_at(inserter, offset);
+	luck_note(&inserter->same, offset != InvalidOffsetNumber);
+	return offset;
+}
+
+/* Where it is guessed to be on the current leaf. */
+static inline OffsetNumber
+guess(const Inserter *inserter)
+{
+	return leaf_guess(inserter->shape, leaf_page(inserter), next_offset(inserter),
+					  inserter->tuple);
+}
+
+/* Whether the current key is above the items before offset and below the one there. */
+static bool
+is_between(const Inserter *inserter, OffsetNumber offset)
+{
+	Page		page = leaf_page(inserter);
+
+	return (offset > PageGetMaxOffsetNumber(page) ||
+			_bt_compare(inserter->index, inserter->key, page, offset) < 0) &&
+		(offset == next_offset(inserter) ||
+		 _bt_compare(inserter->index, inserter->key, page, offset - 1) > 0);
+}
+
+static inline bool
+has_same_bytes(const Inserter *inserter, OffsetNumber offset)
+{
+	Page		page = leaf_page(inserter);
+
+	return leaf_search_same_images(inserter->index, inserter->tuple, (IndexTuple)
+								   PageGetItem(page, PageGetItemId(page, offset)),
+								   inserter->key->keysz);
+}
+
+/* Where the current key is to be put before, if a guess is right; else as find_same. */
+static OffsetNumber
+find_guessed(Inserter *inserter)
+{
+	BTInsertState search = &inserter->search;
+	OffsetNumber offset = InvalidOffsetNumber;
+	bool		same;
+	bool		right;
+
+	if (BufferIsValid(search->buf))
+		offset = guess(inserter);
+	/* what is behind all items may belong on the next leaf */
+	if (offset == InvalidOffsetNumber || offset > PageGetMaxOffsetNumber(leaf_page(inserter)))
 	{
-		inserter->hits = Max(inserter->hits - 1, 0);
-		return offset;
+		find_leaf(inserter);
+		offset = guess(inserter);
 	}
-	inserter->hits = Min(inserter->hits + 1, MAX_HITS);
-	if (!search->bounds_valid)
-		from = InvalidOffsetNumber;
-	begin_at(inserter, offset);
-	if (OffsetNumberIsValid(from))
-		note_gap(inserter, from, search->low);
-	return search->low;
+	same = may_find_same(inserter) && offset <= PageGetMaxOffsetNumber(leaf_page(inserter)) &&
+		has_same_bytes(inserter, offset);
+	if (same)
+		offset = place_at(inserter, offset);
+	right = same ? offset != InvalidOffsetNumber : is_between(inserter, offset);
+	luck_note(&inserter->same, same);
+	luck_note(&inserter->guess, right);
+	if (!right)
+		return InvalidOffsetNumber;
+	if (!same)
+	{
+		search->bounds_valid = true;
+		search->low = search->stricthigh = offset;
+	}
+	return offset;
+}
+
+/* The same in a way that has helped lately. */
+static OffsetNumber
+find_quickly(Inserter *inserter)
+{
+	/* where all keys are there, looking for their bytes is faster still */
+	if (inserter->guesses && inserter->same.hits < LUCK_MAX_HITS && luck_tries(&inserter->guess))
+		return find_guessed(inserter);
+	return find_same(inserter);
 }
 
 bool
@@ -469,6 +553,6 @@ search_key(Inserter *inserter)
 		return is_as_looked_up(inserter, inserter->search.buf) ? find_known(inserter) :
 			find_offset(inserter);
 	}
-	offset = find_same(inserter);
+	offset = find_quickly(inserter);
 	return offset != InvalidOffsetNumber ? offset : find_offset(inserter);
 }

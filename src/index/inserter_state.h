@@ -11,6 +11,7 @@
 #include "access/nbtree.h"
 #include "index/inserter_type.h"
 #include "index/key_shape.h"
+#include "index/leaf_guess.h"
 #include "index/lookup.h"
 #include "nodes/execnodes.h"
 #include "server/progress.h"
@@ -46,8 +47,9 @@ struct Inserter
 	InserterGone gone;			/* NULL: no row has */
 	void	   *gone_arg;
 	uint32		untold;			/* rows that progress does not know of */
-	int			hits;			/* keys that were found by their bytes, less those that were not */
-	uint32		tries;			/* keys that were not looked for so */
+	bool		guesses;		/* its keys can be guessed */
+	Luck		guess;			/* of guesses that were right */
+	Luck		same;			/* of bytes that were found */
 
 	/* the current key */
 	const char *image;
