@@ -53,8 +53,9 @@ put_rows(Inserter *inserter, const RowId *rows, uint32 n)
 	if (inserter->search.postingoff != 0)
 		return stage_into_posting(inserter, offset) ? 1 : 0;
 	place = offset;
+	inserter->replaces = search_may_be_taken(inserter, offset);
 	if (is_too_large(inserter) ||
-		(search_may_be_taken(inserter, offset) &&
+		(inserter->replaces &&
 		 !search_equals_gone(inserter, offset, &inserter->tids[0], &place)))
 	{
 		inserter->doubt(inserter->arg, rows[0], inserter->image, inserter->size, false);
@@ -101,6 +102,7 @@ take_rows(void *arg, const RowId *rows, uint32 n)
 	for (uint32 i = 0; i < n; i += done)
 	{
 		done = 1;
+		inserter->replaces = inserter->tidied = false;
 		if (inserter->judged && inserter->taken)
 			inserter->doubt(inserter->arg, rows[i], inserter->image, inserter->size, false);
 		else if (inserter->key->heapkeyspace)
@@ -142,7 +144,7 @@ ask_server(Inserter *inserter, RowId row, const char *image, IndexUniqueCheck ch
 	shape_values(inserter->shape, image, values, isnull);
 	failed_row_begin(&failing, inserter->heap, &tid);
 	good = index_insert(inserter->index, values, isnull, &tid, inserter->heap, check,
-						inserter->versions, inserter->info);
+						inserter->versions && !inserter->tidied, inserter->info);
 	failed_row_end(&failing);
 	MemoryContextSwitchTo(old);
 	MemoryContextReset(inserter->scratch);
@@ -203,6 +205,7 @@ inserter_open(Relation heap, Relation index, IndexInfo *info, KeyShape *shape,
 	inserter->key = leaf_search_key(index);
 	inserter->shares = inserter->key->allequalimage && BTGetDeduplicateItems(index);
 	inserter->guesses = leaf_guess_serves(shape);
+	inserter->looks = MAX_LOOKS;
 	inserter->search.itup_key = inserter->key;
 	inserter->search.buf = InvalidBuffer;
 	inserter->block = inserter->known = InvalidBlockNumber;

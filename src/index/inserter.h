@@ -88,8 +88,8 @@ extern void inserter_try(Inserter *inserter, InserterGone gone, void *arg);
 
 /*
  * From here on, whether the keys that come are mostly those of rows that were there, of which the
- * entries are new versions: then the server tries to remove dead versions' entries from a page
- * that is full, before it splits it.
+ * entries are new versions: then dead versions' entries are removed from a page that is full,
+ * before it is split.  That is tried for each such page while it has helped lately.
  */
 extern void inserter_expect_versions(Inserter *inserter, bool versions);
 

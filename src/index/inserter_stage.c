@@ -165,17 +165,53 @@ has_dead_items(Page page)
 	return false;
 }
 
+/* Whether the current key is that of a row that was there, and has gone or has a new version. */
+static inline bool
+has_version(const Inserter *inserter)
+{
+	return inserter->versions || inserter->replaces;
+}
+
+/*
+ * Whether entries of dead versions have been removed from the leaf, or it is no use to merge equal
+ * keys.  That costs a look at the table, in vain where the versions died in this transaction.
+ */
+static bool
+remove_versions(Inserter *inserter)
+{
+	Page		page = leaf_page(inserter);
+	Size		room = PageGetExactFreeSpace(page);
+	bool		done;
+
+	if (inserter->looks == 0 && inserter->passed++ % LOOK_AT_ONE_OF != 0)
+		return false;
+	done = _bt_bottomupdel_pass(inserter->index, inserter->search.buf, inserter->heap,
+								IndexTupleSize(inserter->tuple));
+	if (PageGetExactFreeSpace(page) > room)
+		inserter->looks = MAX_LOOKS;
+	else if (inserter->looks > 0)
+		inserter->looks--;
+	return done;
+}
+
 bool
 stage_make_room(Inserter *inserter)
 {
-	/* before items are made one, those of dead versions are to be removed */
-	if (has_room(inserter) || !inserter->shares || inserter->info->ii_Unique ||
-		inserter->versions ||
-		!BufferIsValid(inserter->search.buf) || has_dead_items(leaf_page(inserter)))
+	Page		page;
+
+	if (has_room(inserter) || !BufferIsValid(inserter->search.buf))
+		return false;
+	page = leaf_page(inserter);
+	/* items that are dead are to be removed before; in a unique index only versions are equal */
+	if (has_dead_items(page) || (!has_version(inserter) &&
+								 (!inserter->shares || inserter->info->ii_Unique)))
 		return false;
 	stage_flush(inserter);
-	compat_bt_dedup_pass(inserter->index, inserter->heap, inserter->search.buf, inserter->tuple,
-						 IndexTupleSize(inserter->tuple));
-	search_from(inserter, P_FIRSTDATAKEY(BTPageGetOpaque(leaf_page(inserter))));
+	if (!(has_version(inserter) && remove_versions(inserter)) && inserter->shares)
+		compat_bt_dedup_pass(inserter->index, inserter->heap, inserter->search.buf,
+							 inserter->tuple, IndexTupleSize(inserter->tuple),
+							 has_version(inserter));
+	search_from(inserter, P_FIRSTDATAKEY(BTPageGetOpaque(page)));
+	inserter->tidied = true;
 	return has_room(inserter);
 }

@@ -28,8 +28,9 @@ extern bool stage_put(Inserter *inserter, uint32 n, OffsetNumber offset);
 extern bool stage_into_posting(Inserter *inserter, OffsetNumber offset);
 
 /*
- * Where a leaf is full, equal keys on it are merged into posting lists, as the server would
- * before it splits the leaf.  Returns whether the current key fits now.
+ * Where a leaf is full, entries of dead versions are removed from it, and equal keys on it merged
+ * into posting lists, as the server would before it splits the leaf.  Returns whether the current
+ * key fits now.
  */
 extern bool stage_make_room(Inserter *inserter);
 

@@ -31,6 +31,13 @@
 /* After so many rows a leaf is released to say how far this is. */
 #define TOLD_ROWS 4096
 
+/*
+ * So many full leaves in a row are looked through for dead versions in vain, from then on one of so
+ * many.
+ */
+#define MAX_LOOKS 64
+#define LOOK_AT_ONE_OF 32
+
 struct Inserter
 {
 	Relation	heap;
@@ -50,6 +57,8 @@ struct Inserter
 	bool		guesses;		/* its keys can be guessed */
 	Luck		guess;			/* of guesses that were right */
 	Luck		same;			/* of bytes that were found */
+	int			looks;			/* at full leaves for dead versions, before these are fewer */
+	uint32		passed;			/* such leaves, since then */
 
 	/* the current key */
 	const char *image;
@@ -57,6 +66,8 @@ struct Inserter
 	IndexTuple	tuple;
 	bool		judged;			/* no two rows may have it */
 	bool		taken;			/* a row with it has come */
+	bool		replaces;		/* rows that had it have gone */
+	bool		tidied;			/* its leaf has no entries to be removed, or made one */
 	const LookupPlace *place;	/* where it was looked for, or NULL */
 
 	/* the leaf; search.buf: locked, or InvalidBuffer */

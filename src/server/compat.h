@@ -760,11 +760,11 @@ compat_reuse_page(xl_btree_reuse_page *record, Relation heap, FullTransactionId 
 
 /* Merges equal keys of a locked leaf; 16 needs the heap no more. */
 #if PG_VERSION_NUM >= 160000
-#define compat_bt_dedup_pass(index, heap, leaf, item, size) \
-	_bt_dedup_pass((index), (leaf), (item), (size), false)
+#define compat_bt_dedup_pass(index, heap, leaf, item, size, versions) \
+	_bt_dedup_pass((index), (leaf), (item), (size), (versions))
 #else
-#define compat_bt_dedup_pass(index, heap, leaf, item, size) \
-	_bt_dedup_pass((index), (leaf), (heap), (item), (size), false)
+#define compat_bt_dedup_pass(index, heap, leaf, item, size, versions) \
+	_bt_dedup_pass((index), (leaf), (heap), (item), (size), (versions))
 #endif
 
 #if PG_VERSION_NUM >= 170000
