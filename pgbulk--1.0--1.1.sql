@@ -332,6 +332,8 @@ CREATE TABLE bulk_load_history (
 CREATE UNIQUE INDEX bulk_load_history_once ON bulk_load_history (target, once_key);
 CREATE INDEX bulk_load_history_content ON bulk_load_history (target, content);
 CREATE INDEX bulk_load_history_path ON bulk_load_history (target, path);
+CREATE INDEX bulk_load_history_size ON bulk_load_history (target, size);
+CREATE INDEX bulk_load_history_tail ON bulk_load_history (target, loaded_to) WHERE loaded_to <> size;
 CREATE INDEX bulk_load_history_part ON bulk_load_history (target, part_of) WHERE part_of IS NOT NULL;
 COMMENT ON TABLE bulk_load_history IS 'what has been loaded: a row for each load and file';
 COMMENT ON COLUMN bulk_load_history.load_id IS 'number of the load, as in reject tables';

@@ -49,6 +49,7 @@ void
 history_read_file(HistoryFile *file)
 {
 	file->is_file = content_read(file->path, &file->stamp, &file->key);
+	file->unread = false;
 	if (file->is_file)
 		file->range.end = file->stamp.size;
 }
@@ -56,7 +57,7 @@ history_read_file(HistoryFile *file)
 void
 history_stamp_file(HistoryFile *file)
 {
-	file->is_file = content_stamp(file->path, &file->stamp);
+	file->is_file = file->unread = content_stamp(file->path, &file->stamp);
 	if (file->is_file)
 		file->range.end = file->stamp.size;
 }
@@ -64,10 +65,10 @@ history_stamp_file(HistoryFile *file)
 bool
 history_hashes(const History *history)
 {
-	BulkOnce	once = history->options->once;
-
-	return history->options->query == NULL && !history->options->dry_run &&
-		(once == BULK_ONCE_NONE || once == BULK_ONCE_PATH || once == BULK_ONCE_IMPORT);
+	for (int i = 0; i < history->nfiles; i++)
+		if (history->files[i].unread && !history->files[i].passed_over)
+			return !history->options->dry_run;
+	return false;
 }
 
 /*
@@ -275,9 +276,9 @@ void
 history_write(History *history, const Source *source, const LoadResult *result,
 			  const FileCounts *counts)
 {
-	bool		once = history->options->once != BULK_ONCE_NONE;
 	HistoryTable table;
-	const char *sql;
+	const char *update;
+	const char *insert;
 
 	for (int i = 0; i < history->nfiles; i++)
 	{
@@ -287,7 +288,7 @@ history_write(History *history, const Source *source, const LoadResult *result,
 		if (!file->is_file || file->passed_over)
 			continue;
 		loaded = file->stamp;
-		if (history_hashes(history))
+		if (file->unread && !history->options->dry_run)
 			find_key(file, source);
 		content_check(file->path, &loaded);
 	}
@@ -295,17 +296,21 @@ history_write(History *history, const Source *source, const LoadResult *result,
 	if (history->options->dry_run)
 		return;
 	table = history_table_find();
-	sql = once ? history_update_text(&table)->data : history_insert_text(&table)->data;
+	update = history_update_text(&table)->data;
+	insert = history_insert_text(&table)->data;
 	for (int i = 0; i < history->nfiles; i++)
 	{
-		const HistoryFile *file = &history->files[i];
+		HistoryFile *file = &history->files[i];
+		bool		claimed = file->once_key != NULL;
 		LoadResult	one;
 
 		CHECK_FOR_INTERRUPTS();
 		if (file->passed_over)
 			continue;
 		one = counts == NULL ? *result : result_of(result, &counts[file->number - 1]);
-		if (history_run_row(history, &table, file, &one, sql) != 1)
+		if (!claimed && history->options->once == BULK_ONCE_CONTENT)
+			file->once_key = history_content_key(&file->key);
+		if (history_run_row(history, &table, file, &one, claimed ? update : insert) != 1)
 			ereport(ERROR,
 					(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 					 errmsg("file \"%s\" was forgotten while it was loaded", file->path_text)));

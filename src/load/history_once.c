@@ -189,7 +189,7 @@ refuse_rest(const History *history, const HistoryTable *table, const HistoryFile
 {
 	KnownPart	part = find_part_by_path(history, table, file);
 
-	if (part.loaded_to == 0 && history->options->once == BULK_ONCE_CONTENT)
+	if (part.loaded_to == 0 && history->options->once == BULK_ONCE_CONTENT && !file->unread)
 		part = find_part_by_content(history, table, &file->key);
 	if (part.loaded_to == 0 || is_same_key(&part.key, &part.part_of))
 		return;
@@ -282,8 +282,9 @@ claim_file(const History *history, const HistoryTable *table, HistoryFile *file,
 		case BULK_ONCE_CONTENT:
 			if (!file->is_file)
 				refuse_source(file);
-			claimed = history_claim(history, table, file, result,
-									unless_known(table, "content", HISTORY_CONTENT));
+			claimed = file->unread ||
+				history_claim(history, table, file, result,
+							  unless_known(table, "content", HISTORY_CONTENT));
 			if (claimed)
 				refuse_rest(history, table, file);
 			return claimed;
@@ -308,15 +309,21 @@ claim_file(const History *history, const HistoryTable *table, HistoryFile *file,
 	return claimed;
 }
 
-/* By what a file is known; that of a tail is not known yet. */
+char *
+history_content_key(const ContentKey *key)
+{
+	return psprintf("content:%016llx%016llx", (unsigned long long) key->high,
+					(unsigned long long) key->low);
+}
+
+/* By what a file is known; that of a tail is not known yet, nor that of a file that is unread. */
 static char *
 once_key(const BulkOptions *options, const HistoryFile *file)
 {
 	switch (options->once)
 	{
 		case BULK_ONCE_CONTENT:
-			return psprintf("content:%016llx%016llx", (unsigned long long) file->key.high,
-							(unsigned long long) file->key.low);
+			return file->unread ? NULL : history_content_key(&file->key);
 		case BULK_ONCE_IMPORT:
 			return psprintf("import:%s:%s", options->import_id, file->path_text);
 		default:
@@ -329,7 +336,9 @@ compare_files(const void *a, const void *b)
 {
 	const HistoryFile *const *left = a;
 	const HistoryFile *const *right = b;
-	int			order = strcmp((*left)->once_key, (*right)->once_key);
+	int			order = (*left)->once_key == NULL || (*right)->once_key == NULL ?
+		((*left)->once_key == NULL) - ((*right)->once_key == NULL) :
+		strcmp((*left)->once_key, (*right)->once_key);
 
 	return order != 0 ? order : (*left > *right) - (*left < *right);
 }
@@ -343,11 +352,18 @@ history_claim_files(History *history, const LoadResult *result)
 
 	for (int i = 0; i < history->nfiles; i++)
 	{
+		if (strcmp(history->files[i].path, SOURCE_CLIENT) == 0)
+			refuse_source(&history->files[i]);
+		if (history->options->once == BULK_ONCE_CONTENT)
+			history_stamp_file(&history->files[i]);
+	}
+	if (history->options->once == BULK_ONCE_CONTENT)
+		history_lock_sizes(history, &table);
+	for (int i = 0; i < history->nfiles; i++)
+	{
 		HistoryFile *file = sorted[i] = &history->files[i];
 
-		if (strcmp(file->path, SOURCE_CLIENT) == 0)
-			refuse_source(file);
-		if (history->options->once == BULK_ONCE_CONTENT)
+		if (history->options->once == BULK_ONCE_CONTENT && !file->unread)
 			history_read_file(file);
 		file->once_key = once_key(history->options, file);
 	}

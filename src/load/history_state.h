@@ -20,7 +20,8 @@ typedef struct HistoryFile
 	const char *path;
 	char	   *path_text;		/* as it is stored */
 	int			number;			/* among those that are loaded, from 1 */
-	bool		is_file;		/* it is a regular one, and was read: */
+	bool		is_file;		/* it is a regular one: */
+	bool		unread;			/* its key is not known before it is loaded */
 	FileStamp	stamp;
 	ContentKey	key;			/* of the bytes before range.end */
 	SourceRange range;
@@ -71,6 +72,16 @@ extern bool history_claim(const struct History *history, const HistoryTable *tab
 /* Sets is_file, and what follows; the key, too, or all but that. */
 extern void history_read_file(HistoryFile *file);
 extern void history_stamp_file(HistoryFile *file);
+
+/* What a file is claimed by that is known by its content. */
+extern char *history_content_key(const ContentKey *key);
+
+/*
+ * Of files that are to be loaded once by their content: has those unread that no other load can
+ * have loaded, or load meanwhile, and all others not.  Waits for such loads of files of the same
+ * sizes (history_sizes.c).
+ */
+extern void history_lock_sizes(struct History *history, const HistoryTable *table);
 
 /* Claims the files, or sets passed_over. */
 extern void history_claim_files(struct History *history, const LoadResult *result);

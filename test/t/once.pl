@@ -66,6 +66,78 @@ foreach my $how ('content', 'path', 'tail')
 	}
 }
 
+# -- large files: one whose size none has is not read before, and others of that size wait; then nobody waits for others' content
+{
+	my $big = data_dir() . '/big';
+	my ($first, $second) = map { PgBulk::Session->new($node) } 1 .. 2;
+	my $call = sub { qq(SELECT rows_loaded FROM bulk_load('big', '$big/$_[0]', '{"once": true, "log_verbosity": "silent"}')) };
+	my $waits = sub {
+		my ($what) = @_;
+		wait_for($what, sub { $node->safe_psql('postgres', "SELECT count(*) FROM pg_locks WHERE NOT granted AND pid = $second->{pid}") eq '1' });
+	};
+	my $forget = "TRUNCATE big; SELECT bulk_load_forget('big')";
+
+	mkdir $big or die $!;
+	foreach my $name (1 .. 3)
+	{
+		open(my $file, '>', "$big/$name") or die $!;
+		print $file map { sprintf "%090d\n", "$name$_" } 100_000 .. 199_999;
+		close $file;
+	}
+	link "$big/1", "$big/copy.$_" or die $! foreach 1 .. 33;
+	$node->safe_psql('postgres', 'CREATE TABLE big (n bigint)');
+	foreach my $case (
+		# what the other session loads; rows, if the first commits and if it does not
+		[ 'copy.1', 0, 100_000 ], [ '2', 100_000, 100_000 ], [ '[12]', 100_000, 200_000 ], [ 'copy.*', 0, 100_000 ])
+	{
+		my ($what, @rows) = @$case;
+
+		foreach my $end ('COMMIT', 'ROLLBACK')
+		{
+			$first->ask('BEGIN; ' . $call->(1));
+			$second->send($call->($what));
+			$waits->("the other session with $what");
+			$first->ask($end);
+			is($second->wait, $rows[ $end eq 'ROLLBACK' ], "large files, $what: after the other's $end");
+			is($node->safe_psql('postgres', 'SELECT count(*) = count(DISTINCT n) FROM big'), 't', "large files, $what, $end: the rows are there once");
+			$node->safe_psql('postgres', $forget);
+		}
+	}
+	# in one transaction, and where that is undone in part
+	is($first->ask('BEGIN; SAVEPOINT a; ' . $call->(1)), 100_000, 'a large file');
+	is($first->ask($call->(1)), 0, 'once more');
+	$first->ask('ROLLBACK TO a');
+	is($second->ask($call->('copy.1')), 100_000, 'nobody waits for what was undone');
+	is($first->ask($call->(1)), 0, 'which the other has then');
+	$first->ask('COMMIT');
+	# the size is known now, and is forgotten
+	is($first->ask('BEGIN; ' . $call->(2)), 100_000, 'a file of the same size');
+	is($second->ask($call->(3)), 100_000, 'and another one at the same time');
+	$node->safe_psql('postgres', "SELECT bulk_load_forget('big')");
+	$second->send($call->(2));
+	$waits->('the other session with a file of a size that was forgotten');
+	$first->ask('COMMIT');
+	is($second->wait, 0, 'what is forgotten meanwhile is not loaded twice');
+	# an old snapshot
+	$node->safe_psql('postgres', $forget);
+	$first->ask('BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT 1');
+	is($second->ask($call->(1)), 100_000, 'loaded meanwhile');
+	$first->ask($call->(1));
+	is($first->sqlstate, '40001', 'by a snapshot that does not show it');
+	$first->ask('ROLLBACK');
+	# loaded as a log
+	$node->safe_psql('postgres', $forget);
+	open(my $file, '>>', "$big/2") or die $!;
+	print $file 'x';
+	close $file;
+	$node->safe_psql('postgres', $call->(2) =~ s/true/"tail"/r);
+	truncate "$big/2", -s "$big/1" or die $!;
+	is($first->ask($call->(2)), 0, 'the known part of a log is known as a file');
+	$_->close foreach $first, $second;
+	$node->safe_psql('postgres', $forget);
+	unlink glob "$big/*";
+}
+
 # -- the log of two sessions that load what has been added, while more is
 open(my $log, '>', data_dir() . '/log') or die $!;
 $log->autoflush;
