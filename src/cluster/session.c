@@ -501,14 +501,19 @@ make_events(Sessions *sessions)
 						  PQsocket(((Session *) lfirst(lc))->node->conn), NULL, lfirst(lc));
 }
 
+/*
+ * What has to happen before the session can go on.  Where it has more to send than libpq holds, the
+ * socket was full when it was looked at last, and may be empty by now.
+ */
 static uint32
 events_of(Session *session)
 {
 	int			unsent = PQflush(session->node->conn);
+	bool		sends = session->state == SESSION_COPYING && !dlist_is_empty(&session->queue);
 
 	if (unsent < 0)
 		raise_error(session, NULL);
-	return WL_SOCKET_READABLE | (unsent > 0 ? WL_SOCKET_WRITEABLE : 0);
+	return WL_SOCKET_READABLE | (unsent > 0 || sends ? WL_SOCKET_WRITEABLE : 0);
 }
 
 /* What a node says while statements run. */
