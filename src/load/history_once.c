@@ -364,7 +364,12 @@ history_claim_files(History *history, const LoadResult *result)
 		HistoryFile *file = sorted[i] = &history->files[i];
 
 		if (history->options->once == BULK_ONCE_CONTENT && !file->unread)
+		{
+			int64		locked = file->stamp.size;
+
 			history_read_file(file);
+			history_check_size(file, locked);
+		}
 		file->once_key = once_key(history->options, file);
 	}
 	qsort(sorted, history->nfiles, sizeof(HistoryFile *), compare_files);

@@ -26,11 +26,12 @@
 #include "load/history_state.h"
 #include "miscadmin.h"
 #include "storage/lock.h"
+#include "stream/content.h"
 
 /* What is smaller is read in less time than locks and look-ups take. */
 #define LARGE_FILE (8 * 1024 * 1024)
 
-/* More locks than this are one on all sizes. */
+/* More locks of a transaction than this are one on all sizes. */
 #define MAX_SIZES 32
 
 /* Of advisory locks; those of SQL functions have the classes 1 and 2. */
@@ -97,21 +98,18 @@ may_be_known(const History *history, const HistoryTable *table, int64 size)
 							 2, types, values, NULL, NULL, 0) > 0;
 }
 
-/* Locks the size of a file, which may be loaded unread; whether it is. */
+/* Locks the size of a file that is to be loaded unread; false: it must be read. */
 static bool
-lock_size(const History *history, const HistoryTable *table, int64 size, bool unread)
+lock_unread(const History *history, const HistoryTable *table, int64 size)
 {
 	LOCKTAG		tag = size_tag(history, size);
 
-	if (unread && lock_now(tag, ExclusiveLock))
-	{
-		if (!may_be_known(history, table, size))
-			return true;
-		lock(tag, ShareLock);
-		unlock(tag, ExclusiveLock);
-	}
-	else
-		lock(tag, ShareLock);
+	if (!lock_now(tag, ExclusiveLock))
+		return false;
+	if (!may_be_known(history, table, size))
+		return true;
+	lock(tag, ShareLock);
+	unlock(tag, ExclusiveLock);
 	return false;
 }
 
@@ -147,26 +145,70 @@ has_twin(HistoryFile **large, int n, int i)
 		(i < n - 1 && compare_sizes(&large[i + 1], &large[i]) == 0);
 }
 
+/* Locks the sizes of these, some of which may be loaded unread. */
+static void
+lock_each(History *history, const HistoryTable *table, HistoryFile **large, int n)
+{
+	LOCKTAG		all = all_sizes_tag(history);
+	/* a snapshot that is older than the locks does not tell what is remembered */
+	bool		may = !IsolationUsesXactSnapshot() && lock_now(all, RowExclusiveLock);
+	bool		any = false;
+
+	for (int i = 0; i < n; i++)
+	{
+		int64		size = large[i]->stamp.size;
+
+		large[i]->unread = may && !has_twin(large, n, i) && lock_unread(history, table, size);
+		any |= large[i]->unread;
+		if (large[i]->unread || lock_now(size_tag(history, size), ShareLock))
+			continue;
+		/* who waits keeps no load of many files waiting, as far as that can be */
+		if (may && !any)
+			unlock(all, RowExclusiveLock);
+		lock(size_tag(history, size), ShareLock);
+		if (may && !any)
+			may = lock_now(all, RowExclusiveLock);
+	}
+	if (may && !any)
+		unlock(all, RowExclusiveLock);
+}
+
+/* Whether so many more locks are more than a transaction is to have. */
+static bool
+are_too_many(int n)
+{
+	static TimestampTz transaction = 0;
+	static int	locked = 0;
+
+	if (transaction != GetCurrentTransactionStartTimestamp())
+		locked = 0;
+	transaction = GetCurrentTransactionStartTimestamp();
+	if (n > MAX_SIZES - locked)
+		return true;
+	locked += n;
+	return false;
+}
+
 void
 history_lock_sizes(History *history, const HistoryTable *table)
 {
 	int			n;
 	HistoryFile **large = sort_large_files(history, &n);
-	bool		unread;
 
 	for (int i = 0; i < history->nfiles; i++)
 		history->files[i].unread = false;
 	if (n == 0 || history->options->dry_run)
 		return;
-	if (n > MAX_SIZES)
-	{
+	if (are_too_many(n))
 		lock(all_sizes_tag(history), ShareLock);
-		return;
-	}
-	/* a snapshot that is older than the locks does not tell what is remembered */
-	unread = !IsolationUsesXactSnapshot() &&
-		lock_now(all_sizes_tag(history), RowExclusiveLock);
-	for (int i = 0; i < n; i++)
-		large[i]->unread = lock_size(history, table, large[i]->stamp.size,
-									 unread && !has_twin(large, n, i));
+	else
+		lock_each(history, table, large, n);
+}
+
+void
+history_check_size(const HistoryFile *file, int64 locked)
+{
+	if (file->is_file && file->stamp.size != locked &&
+		Max(file->stamp.size, locked) >= LARGE_FILE)
+		content_refuse_changed(file->path);
 }

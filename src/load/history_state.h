@@ -83,6 +83,9 @@ extern char *history_content_key(const ContentKey *key);
  */
 extern void history_lock_sizes(struct History *history, const HistoryTable *table);
 
+/* That a file which has been read since then has that size still, if it matters.  Error: 55000. */
+extern void history_check_size(const HistoryFile *file, int64 locked);
+
 /* Claims the files, or sets passed_over. */
 extern void history_claim_files(struct History *history, const LoadResult *result);
 
