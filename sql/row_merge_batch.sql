@@ -188,7 +188,7 @@ UPDATE bm_a SET name = repeat('long ', 40);
 UPDATE bm_b SET name = repeat('long ', 40);
 COPY (SELECT i, 'new', 1, i FROM generate_series(1, 4000) i) TO :'path' WITH (FORMAT csv);
 SELECT compare(:'path', '{"on_duplicate": {"set": ["hits"]}}');
-SELECT rows_replaced, details ->> 'merged_in_batches' AS merged FROM bulk_load('bm_a', :'path', '{"on_duplicate": {"set": ["hits"]}}');
+SELECT rows_replaced, (details ->> 'merged_in_batches')::int > 4000 - 32 AS merged FROM bulk_load('bm_a', :'path', '{"on_duplicate": {"set": ["hits"]}}');
 RESET maintenance_work_mem;
 
 -- several files, each with columns of its own

@@ -122,6 +122,8 @@ take_rows(void *arg, const RowId *rows, uint32 n)
 		inserter->taken = true;
 		inserter->untold += done;
 	}
+	/* of no row that the server is asked about later */
+	inserter->replaces = inserter->tidied = false;
 }
 
 /* What the server's insertion or, with UNIQUE_CHECK_EXISTING, its check says of a row. */

@@ -470,6 +470,9 @@ look_at_one(ArbiterBatch *batch, uint32 first)
 {
 	uint32		n = batch->nrows - first;
 
+	/* where fewer did fit before, no more than that is likely to do so */
+	if (batch->fitting > 0)
+		n = Min(n, 2 * batch->fitting);
 	for (;;)
 	{
 		n = look_up(batch, first, first + n);
@@ -481,6 +484,7 @@ look_at_one(ArbiterBatch *batch, uint32 first)
 		end_lookup(batch);
 		forget_scratch(batch);
 		n /= 2;
+		batch->fitting = n;
 	}
 }
 
@@ -526,6 +530,7 @@ forget_rows(ArbiterBatch *batch)
 	batch->context->asking -= batch->bytes;
 	batch->bytes = 0;
 	batch->nrows = batch->capacity = 0;
+	batch->fitting = 0;
 	batch->rows = NULL;
 	batch->tids = NULL;
 	batch->merging = NULL;

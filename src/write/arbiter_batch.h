@@ -58,7 +58,8 @@
  * a batch of its own, as nothing but its own indexes judges its rows.
  *
  * Price: the rows are in memory until then, those of all partitions in three eighths of
- * maintenance_work_mem; the rest is for the keys of one batch.  An error that a row raises by then
+ * maintenance_work_mem, or with the rows of the table that they are merged with in half of it; the
+ * rest is for the keys of one batch.  An error that a row raises by then
  * is told with its line, but not with its text.
  */
 #ifndef PGBULK_ARBITER_BATCH_H

@@ -17,6 +17,9 @@
 #include "write/arbiter_batch_tell.h"
 #include "write/row_merge.h"
 
+/* From so many rows on, the older ones count for half in the mean of their lengths. */
+#define ROWS_OF_MEAN 100000
+
 struct BatchMerge
 {
 	TupleTableSlot *old_row;	/* what has a key so far */
@@ -264,29 +267,40 @@ standing_tuple(const ArbiterBatch *batch)
 	return ((BufferHeapTupleTableSlot *) batch->standing)->base.tuple;
 }
 
+/* For the mean, in which rows of long ago count less and less. */
+static void
+note_length(BatchMerge *merge, Size length)
+{
+	merge->all_standing++;
+	merge->all_lengths += length;
+	if (merge->all_standing >= ROWS_OF_MEAN)
+	{
+		merge->all_standing /= 2;
+		merge->all_lengths /= 2;
+	}
+}
+
 bool
 batch_merge_take(ArbiterBatch *batch, const Candidate *candidate)
 {
 	BatchMerge *merge = batch->merge;
 	HeapTuple	tuple = standing_tuple(batch);
 	Size		size = standing_memory(tuple->t_len);
-	MergedKey  *key;
+	MergedKey  *key = merged_key(batch, candidate->number);
 	MemoryContext old;
 
+	if (key->old != NULL)
+		return false;
 	if (merge->nstanding > 0 && merge->bytes + size > memory_for_standing(batch))
 	{
 		merge->exceeds = true;
 		return false;
 	}
-	key = merged_key(batch, candidate->number);
-	if (key->old != NULL)
-		return false;
 	old = MemoryContextSwitchTo(batch->scratch);
 	key->old = key->row = heap_copytuple(tuple);
 	key->entry = candidate->standing;
 	merge->bytes += size;
-	merge->all_standing++;
-	merge->all_lengths += tuple->t_len;
+	note_length(merge, tuple->t_len);
 	if (merge->nstanding == merge->capacity)
 	{
 		merge->capacity = Max(2 * merge->capacity, ROWS_AT_ONCE);

@@ -113,6 +113,7 @@ struct ArbiterBatch
 	ItemPointerData *tids;		/* of those that are stored */
 	MergingRow *merging;		/* where rows are merged; or NULL */
 	uint32		nrows;
+	uint32		fitting;		/* how many did fit in memory; 0: all have so far */
 	uint32		capacity;
 	Size		bytes;
 	double		all_rows;		/* that have ever waited */
