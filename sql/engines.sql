@@ -81,6 +81,9 @@ SELECT rows_loaded FROM bulk_load('engines_t', :'f');
 ALTER TABLE engines_citus.pg_dist_partition RENAME repmodel TO model;
 SELECT rows_loaded FROM bulk_load('engines_t', :'f');
 SELECT rows_loaded FROM bulk_load('engines_local', :'f');
+-- one that does not even tell its tables
+ALTER TABLE engines_citus.pg_dist_partition RENAME logicalrelid TO relation;
+SELECT rows_loaded FROM bulk_load('engines_local', :'f');
 
 -- a shard, unless Citus' own setting lets the session write to shards
 SELECT rows_loaded FROM bulk_load('engines_t_102008', :'f');

@@ -44,6 +44,7 @@ typedef struct CitusPlacement
 	Relation	rel;
 	EState	   *estate;
 	CitusTable	table;
+	bool		has_copies;		/* each row goes to several nodes, or may once do so */
 	FmgrInfo   *hash;			/* of the distribution column */
 	int			nplaces;
 	Place	   *places;
@@ -147,9 +148,8 @@ static List *
 list_serialized(Oid relid, const CitusTable *table)
 {
 	List	   *tables = list_make1_oid(relid);
-	bool		is_reference = table->method == CITUS_SINGLE_SHARD && citus_is_replicated(table);
 
-	for (int i = 0; is_reference && i < list_length(tables); i++)
+	for (int i = 0; citus_is_reference(table) && i < list_length(tables); i++)
 	{
 		Relation	rel = try_table_open(list_nth_oid(tables, i), AccessShareLock);
 		ListCell   *lc;
@@ -161,8 +161,7 @@ list_serialized(Oid relid, const CitusTable *table)
 			Oid			referenced = ((ForeignKeyCacheInfo *) lfirst(lc))->confrelid;
 			CitusTable	other;
 
-			if (citus_find_table(referenced, &other) &&
-				other.method == CITUS_SINGLE_SHARD && citus_is_replicated(&other))
+			if (citus_find_table(referenced, &other) && citus_is_reference(&other))
 				tables = list_append_unique_oid(tables, referenced);
 		}
 		table_close(rel, AccessShareLock);
@@ -238,7 +237,7 @@ citus_begin(Placement *base, Sessions *sessions)
 	List	   *ids = list_serialized_shards(RelationGetRelid(placement->rel), &placement->table);
 	ListCell   *lc;
 
-	if (citus_is_replicated(&placement->table))
+	if (placement->has_copies)
 		lock_at_first_worker(sessions, ids);
 	foreach(lc, ids)
 		lock_shard(*(int64 *) lfirst(lc), CITUS_LOCK_ROWS, RowExclusiveLock);
@@ -368,6 +367,7 @@ open_copies(const CitusPlacement *placement, const CitusShard *found, const char
 						 &shard->name);
 		shard->columns = columns;
 		shard->copy = first;
+		shard->is_copied = list_length(found->groups) > 1;
 		first = shard;
 	}
 	if (first == NULL)
@@ -442,22 +442,48 @@ open_hash(CitusPlacement *placement)
 											 FirstLowInvalidHeapAttributeNumber);
 }
 
-/* Whether copies of a shard may be written to from here is a setting of Citus. */
-static void
-check_writes_here(const CitusPlacement *placement)
+static bool
+have_copies(const CitusTable *table, const List *shards)
 {
-	const char *setting =
-		GetConfigOption("citus.allow_modifications_from_workers_to_replicated_tables", true, false);
+	ListCell   *lc;
 
-	if (citus_is_replicated(&placement->table) && citus_local_group() != 0 &&
-		setting != NULL && strcmp(setting, "off") == 0)
-		ereport(ERROR,
-				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-				 errmsg("cannot load into table \"%s\" from this node",
-						RelationGetRelationName(placement->rel)),
-				 errdetail("Its shards have copies, and \"%s\" is off.",
-						   "citus.allow_modifications_from_workers_to_replicated_tables"),
-				 errhint("Load by the coordinator.")));
+	foreach(lc, shards)
+		if (list_length(((CitusShard *) lfirst(lc))->groups) > 1)
+			return true;
+	return citus_is_reference(table);
+}
+
+static void
+refuse_by_setting(const CitusPlacement *placement, const char *detail, const char *setting,
+				  const char *hint)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+			 errmsg("cannot load into table \"%s\"", RelationGetRelationName(placement->rel)),
+			 errdetail(detail, setting),
+			 errhint("%s", hint)));
+}
+
+static bool
+has_setting(const char *name, const char *value)
+{
+	const char *setting = GetConfigOption(name, true, false);
+
+	return setting != NULL && strcmp(setting, value) == 0;
+}
+
+/* What Citus's settings forbid its COPY, too. */
+static void
+check_settings(const CitusPlacement *placement)
+{
+	if (has_setting("citus.use_secondary_nodes", "always"))
+		refuse_by_setting(placement, "Setting \"%s\" is \"always\", so that nothing is written.",
+						  "citus.use_secondary_nodes", "Load in a session where it is \"never\".");
+	if (placement->has_copies && citus_local_group() != 0 &&
+		has_setting("citus.allow_modifications_from_workers_to_replicated_tables", "off"))
+		refuse_by_setting(placement, "Its shards have copies, and setting \"%s\" is off.",
+						  "citus.allow_modifications_from_workers_to_replicated_tables",
+						  "Load by the coordinator.");
 }
 
 Placement *
@@ -471,7 +497,8 @@ citus_open(ResultRelInfo *root, EState *estate)
 	placement->rel = root->ri_RelationDesc;
 	placement->estate = estate;
 	shards = list_locked_shards(placement->rel, &placement->table);
-	check_writes_here(placement);
+	placement->has_copies = have_copies(&placement->table, shards);
+	check_settings(placement);
 	if (placement->table.key != InvalidAttrNumber)
 		open_hash(placement);
 	open_places(placement, shards);
@@ -484,5 +511,5 @@ citus_has_copies(Oid relid)
 {
 	CitusTable	table;
 
-	return citus_find_table(relid, &table) && citus_is_replicated(&table);
+	return citus_find_table(relid, &table) && have_copies(&table, citus_list_shards(relid));
 }

@@ -218,6 +218,38 @@ find_node(int32 group)
 	return NULL;
 }
 
+/* Where its library is not loaded, anybody may have set what has the name of its settings. */
+static void
+check_citus_is_loaded(void)
+{
+	if (GetConfigOption("citus.node_conninfo", true, false) == NULL ||
+		(GetConfigOptionFlags("citus.node_conninfo", true) & GUC_CUSTOM_PLACEHOLDER) != 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("the library of extension \"citus\" is not loaded"),
+				 errhint("Add it to \"shared_preload_libraries\".")));
+}
+
+/* Host, port and database: those of the node, or what a pooler has instead. */
+static void
+add_address(ConnectionOptions *options, const CitusNode *node)
+{
+	ConnectionOptions pooler = {.name = options->name};
+	const char *host;
+	const char *port;
+	const char *database;
+
+	add_string(&pooler, citus_pooler(node));
+	host = find_option(&pooler, "host");
+	port = find_option(&pooler, "port");
+	database = find_option(&pooler, "dbname");
+	/* a host that all nodes share is the name that their certificates have */
+	add_option(options, find_option(options, "host") != NULL ? "hostaddr" : "host",
+			   host != NULL ? host : node->host);
+	add_option(options, "port", port != NULL ? port : psprintf("%d", node->port));
+	add_option(options, "dbname", database != NULL ? database : get_database_name(MyDatabaseId));
+}
+
 /* As Citus connects its users; who adds nodes and passwords to its catalogs is a superuser. */
 static void
 describe_citus_node(ConnectionOptions *options, int32 group, Oid userid)
@@ -226,13 +258,10 @@ describe_citus_node(ConnectionOptions *options, int32 group, Oid userid)
 	char	   *user = GetUserNameFromId(userid, false);
 	const char *timeout = GetConfigOption("citus.node_connection_timeout", true, false);
 
+	check_citus_is_loaded();
 	options->name = psprintf("%s:%d", node->host, node->port);
 	add_string(options, GetConfigOption("citus.node_conninfo", true, false));
-	/* a host that all nodes share is the name that their certificates have */
-	add_option(options, find_option(options, "host") != NULL ? "hostaddr" : "host", node->host);
-	add_option(options, "port", psprintf("%d", node->port));
-	add_option(options, "dbname", get_database_name(MyDatabaseId));
-	add_string(options, citus_pooler(node));
+	add_address(options, node);
 	add_option(options, "user", user);
 	add_string(options, citus_authentication(node, user));
 	add_option(options, "application_name", "pgbulk");

@@ -249,6 +249,13 @@ open_sink(Writer *writer, Shard *shard)
 	session_await_idle(sink->session);
 	sink->filtered = table_there_learn(session_node(sink->session), shard,
 									   writer->slot->tts_tupleDescriptor, &sink->unlike);
+	if (sink->filtered && shard->is_copied)
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("table \"%s\" of server \"%s\" has triggers that may keep rows out",
+						shard->name, session_node(sink->session)->name),
+				 errdetail("Its rows are on several servers, which may not agree."),
+				 errhint("Use COPY.")));
 	nodes->sinks = lappend(nodes->sinks, sink);
 	nodes->buffer_bytes = Max(LEAST_BYTES,
 							  Min(MOST_BYTES, ALL_BYTES / list_length(nodes->sinks)));

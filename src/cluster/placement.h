@@ -27,6 +27,7 @@ typedef struct Shard
 	const char **columns;		/* their names there, by the target's; NULL: is not sent */
 	void	   *sink;			/* whoever sends to it; NULL at first */
 	struct Shard *copy;			/* another table with the same rows; NULL: none */
+	bool		is_copied;		/* it is one of several such */
 } Shard;
 
 typedef struct PlacementRoutine

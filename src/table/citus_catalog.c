@@ -131,6 +131,16 @@ end_scan(SysScanDesc scan, Relation catalog)
 
 /* ---- tables ---- */
 
+/* Whether there is a Citus that can tell which tables are its own. */
+static bool
+has_tables(void)
+{
+	Oid			catalog = find_catalog("pg_dist_partition");
+
+	return OidIsValid(catalog) &&
+		get_atttype(catalog, get_attnum(catalog, "logicalrelid")) == REGCLASSOID;
+}
+
 /* The distribution column, which is a Var there, as text. */
 static void
 read_key(Relation catalog, HeapTuple tuple, CitusTable *table)
@@ -157,7 +167,7 @@ citus_find_table(Oid relid, CitusTable *table)
 
 	memset(table, 0, sizeof(CitusTable));
 	/* most databases have no Citus, and an extension of its name may be another one */
-	if (!OidIsValid(find_catalog("pg_dist_partition")))
+	if (!has_tables())
 		return false;
 	catalog = open_catalog("pg_dist_partition");
 	scan = begin_scan_of_table(catalog, relid);
@@ -355,7 +365,7 @@ citus_list_nodes(void)
 	HeapTuple	tuple;
 	List	   *nodes = NIL;
 
-	if (!OidIsValid(find_catalog("pg_dist_partition")))
+	if (!has_tables())
 		return NIL;
 	catalog = open_catalog("pg_dist_node");
 	scan = begin_scan(catalog, NULL, InvalidOid, InvalidOid, 0);

@@ -58,11 +58,11 @@ citus_is_served(const CitusTable *table)
 	return table->method == CITUS_BY_HASH || table->method == CITUS_SINGLE_SHARD;
 }
 
-/* Whether each row is in several places. */
+/* Whether it is a reference table, which all nodes have. */
 static inline bool
-citus_is_replicated(const CitusTable *table)
+citus_is_reference(const CitusTable *table)
 {
-	return table->model != CITUS_STREAMING_MODEL;
+	return table->method == CITUS_SINGLE_SHARD && table->model == CITUS_REFERENCE_MODEL;
 }
 
 /* Whether a table is one of Citus: distributed, reference, or local and known to it. */

@@ -56,6 +56,31 @@ add_leaf(void *arg, ResultRelInfo *rri)
 	return leaf;
 }
 
+/* Triggers for statements; a table whose rows are sent has none of its own. */
+static void
+begin_statement(BufferedWriter *writer)
+{
+	EState	   *estate = writer->base.estate;
+
+	ExecBSInsertTriggers(estate, writer->root);
+	if (writer->updates)
+		ExecBSUpdateTriggers(estate, writer->root);
+	if (writer->replaces)
+		ExecBSDeleteTriggers(estate, writer->root);
+}
+
+static void
+end_statement(BufferedWriter *writer)
+{
+	EState	   *estate = writer->base.estate;
+
+	if (writer->replaces)
+		ExecASDeleteTriggers(estate, writer->root, writer->context.delete_capture);
+	if (writer->updates)
+		ExecASUpdateTriggers(estate, writer->root, writer->context.update_capture);
+	ExecASInsertTriggers(estate, writer->root, writer->context.transition_capture);
+}
+
 static void
 buffered_flush(Writer *base)
 {
@@ -344,12 +369,8 @@ buffered_close(Writer *base)
 		leaf_close(&writer->context, leaf);
 	}
 
-	if (writer->replaces)
-		ExecASDeleteTriggers(estate, writer->root, writer->context.delete_capture);
-	if (writer->updates)
-		ExecASUpdateTriggers(estate, writer->root, writer->context.update_capture);
-	ExecASInsertTriggers(estate, writer->root,
-						 writer->context.transition_capture);
+	if (!writer->context.target->sent)
+		end_statement(writer);
 	AfterTriggerEndQuery(estate);
 
 	ExecDropSingleTupleTableSlot(base->slot);
@@ -505,10 +526,7 @@ buffered_open(Target *target, const BulkOptions *options, Guard *guard,
 		writer->base.constraints = leaf->constraints;
 	}
 
-	ExecBSInsertTriggers(estate, writer->root);
-	if (writer->updates)
-		ExecBSUpdateTriggers(estate, writer->root);
-	if (writer->replaces)
-		ExecBSDeleteTriggers(estate, writer->root);
+	if (!target->sent)
+		begin_statement(writer);
 	return &writer->base;
 }

@@ -140,6 +140,22 @@ like(error_of(q{SELECT bulk_load('days_2', '} . data_file('days_3.csv', 1, "2026
 ask("LOAD 'pgbulk'; COPY single (a, b) FROM '$plain' WITH (FORMAT csv, SKIP 990)");
 is(ask('SELECT count(*) FROM single'), '1010', 'COPY with an option of pgbulk');
 
+# ---- triggers, and users ----
+
+ask(q{CREATE TABLE fired (what text); GRANT INSERT ON fired TO PUBLIC;
+	CREATE FUNCTION fires() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN INSERT INTO public.fired VALUES (tg_table_name); RETURN NULL; END';
+	TRUNCATE here; CREATE TRIGGER fires AFTER INSERT ON here FOR EACH STATEMENT EXECUTE FUNCTION fires()});
+is(loads('here', $plain), '1000', 'a table with a trigger for statements');
+like(ask(q{SELECT string_agg(what, ',') FROM fired}), qr{^here_\d+$}, 'which fires once, where the rows are');
+
+ask(q{CREATE ROLE loader LOGIN; GRANT pg_read_server_files TO loader; GRANT INSERT (a) ON single TO loader});
+like(error_of("SET ROLE loader; SELECT bulk_load('single', '$plain')"), qr{permission denied for (?:table|relation) single}, 'who may not insert');
+ask('GRANT INSERT ON single TO loader');
+is(ask("SET ROLE loader; SELECT rows_loaded FROM bulk_load('single', '$plain')"), '1000', 'who may insert');
+ask('TRUNCATE single');
+ask(qq{SELECT bulk_load('single', '$plain', '{"limit": 10}')});
+like(error_of("SET citus.use_secondary_nodes = always; SELECT bulk_load('single', '$plain')"), qr{citus.use_secondary_nodes}, 'a session that only reads');
+
 # ---- errors ----
 
 sub fails
