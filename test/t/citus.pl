@@ -139,6 +139,8 @@ like(error_of(q{SELECT bulk_load('days_2', '} . data_file('days_3.csv', 1, "2026
 
 ask("LOAD 'pgbulk'; COPY single (a, b) FROM '$plain' WITH (FORMAT csv, SKIP 990)");
 is(ask('SELECT count(*) FROM single'), '1010', 'COPY with an option of pgbulk');
+ask("LOAD 'pgbulk'; SET pgbulk.copy = on; COPY single (a, b) FROM '$plain' WITH (FORMAT csv)");
+is(ask('SELECT count(*) FROM single'), '2010', "and without one it is Citus's own, whatever the setting");
 
 # ---- triggers, and users ----
 
