@@ -729,6 +729,7 @@ nodes_open(Target *target, const BulkOptions *options, Guard *guard, Checks *che
 		.set_aside = set_aside,
 		.count = count_aside,
 		.is_enough = is_enough,
+		.reasons = row_copy_reasons(options),
 		.arg = writer
 	};
 

@@ -9,6 +9,7 @@
 #include "cluster/node.h"
 #include "cluster/row_copy.h"
 #include "cluster/table_there.h"
+#include "cluster/told.h"
 #include "mb/pg_wchar.h"
 #include "miscadmin.h"
 #include "utils/array.h"
@@ -129,6 +130,20 @@ row_copy_relay(const BulkOptions *options)
 	/* a limit is passed by one of them */
 	return options_show_rejects(options) || options->duplicate_limit >= 0 ? BULK_RELAY_ALL :
 		BULK_RELAY_FIRST;
+}
+
+uint32
+row_copy_reasons(const BulkOptions *options)
+{
+	uint32		reasons = TOLD_BIT(REJECT_DUPLICATE);
+
+	if (options->on_duplicate == BULK_ON_DUPLICATE_KEEP_NEW)
+		reasons |= TOLD_BIT(REJECT_REPLACED);
+	if (options->on_error != BULK_ON_ERROR_STOP)
+		reasons |= TOLD_BIT(REJECT_DUPLICATE) - 1;
+	if (options->on_error == BULK_ON_ERROR_SET_NULL)
+		reasons |= TOLD_BIT(TOLD_SET_NULL);
+	return reasons;
 }
 
 RowCopy *

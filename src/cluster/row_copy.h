@@ -25,6 +25,9 @@ extern RowCopy *row_copy_open(Relation target, const Converter *conv, const char
 /* Whether nodes have to set rows aside, and what they have to tell of these. */
 extern BulkRelay row_copy_relay(const BulkOptions *options);
 
+/* For which reasons these may set rows aside, as TOLD_BIT (told.h). */
+extern uint32 row_copy_reasons(const BulkOptions *options);
+
 /* The COPY for a shard.  as_is: for rows as they are.  Memory: the current context. */
 extern char *row_copy_statement(const RowCopy *copy, const Shard *shard, bool as_is);
 

@@ -309,6 +309,7 @@ start_copy(Session *session)
 	session->statement = buffer->statement;
 	session->has_filters = buffer->filtered;
 	session->told = false;
+	told_forget(session->aside);
 	if (!PQsendQuery(session->node->conn, session->statement))
 		raise_error(session, NULL);
 	session->state = SESSION_STARTING;
@@ -516,13 +517,24 @@ events_of(Session *session)
 	return WL_SOCKET_READABLE | (unsent > 0 || sends ? WL_SOCKET_WRITEABLE : 0);
 }
 
+/* Whether a message may be about a row: others' triggers and functions there may send any. */
+static bool
+is_about_copy(const Session *session, const PGresult *message)
+{
+	const char *severity = PQresultErrorField(message, PG_DIAG_SEVERITY_NONLOCALIZED);
+
+	return session->sessions->relay != BULK_RELAY_OFF &&
+		(session->state == SESSION_COPYING || session->state == SESSION_ENDING) &&
+		severity != NULL && strcmp(severity, "INFO") == 0;
+}
+
 /* What a node says while statements run. */
 static void
 receive_message(void *arg, const PGresult *message)
 {
 	Session    *session = arg;
 
-	if (told_take(session->aside, message))
+	if (is_about_copy(session, message) && told_take(session->aside, message))
 		session->heard++;
 	else
 		node_receive_notice(session->node, message);
@@ -671,7 +683,7 @@ open_session(Sessions *sessions, const NodeId *id)
 	session->node = node_connect(id, GetUserId(), NULL);
 	dlist_init(&session->queue);
 	dlist_init(&session->copied);
-	session->aside = told_open();
+	session->aside = told_open(sessions->listener.reasons);
 	PQsetNoticeReceiver(session->node->conn, receive_message, session);
 	settle_node(session->node);
 	session->pgbulk = begin_transaction(session->node, sessions->relay);

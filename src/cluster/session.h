@@ -35,6 +35,7 @@ typedef struct SessionListener
 	void		(*count) (void *arg, int file, RejectReason reason, int64 rows);
 	/* Whether so many, beside those that it was told of, are too many. */
 	bool		(*is_enough) (void *arg, int64 bad, int64 duplicates);
+	uint32		reasons;		/* for which nodes are to set rows aside, as TOLD_BIT */
 	void	   *arg;
 } SessionListener;
 

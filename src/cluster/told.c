@@ -11,6 +11,7 @@
 
 struct Told
 {
+	uint32		reasons;		/* that were asked for, as TOLD_BIT */
 	MemoryContext context;		/* of the rows of one COPY */
 	MemoryContext row_context;	/* of one row */
 	BadRows    *rows;			/* NULL: none */
@@ -22,10 +23,11 @@ struct Told
 };
 
 Told *
-told_open(void)
+told_open(uint32 reasons)
 {
 	Told	   *told = palloc0(sizeof(Told));
 
+	told->reasons = reasons;
 	told->context = AllocSetContextCreate(CurrentMemoryContext, "bulk_load told rows",
 										  ALLOCSET_SMALL_SIZES);
 	told->row_context = AllocSetContextCreate(CurrentMemoryContext, "bulk_load told row",
@@ -57,6 +59,12 @@ find_reason(const char *name)
 		if (strcmp(reject_reason_names[i], name) == 0)
 			return i;
 	return -1;
+}
+
+static bool
+is_asked_for(const Told *told, int reason)
+{
+	return (told->reasons & TOLD_BIT(reason)) != 0;
 }
 
 static void
@@ -129,13 +137,13 @@ told_take(Told *told, const PGresult *message)
 	if (number < 0)
 		return false;
 	reason = find_reason(what);
-	if (reason >= 0)
+	if (reason >= 0 && is_asked_for(told, reason))
 		take_row(told, message, reason, number);
 	else if (strcmp(what, RELAY_AGAIN) == 0)
 		told_forget(told);
-	else if (strcmp(what, RELAY_DUPLICATES) == 0)
+	else if (strcmp(what, RELAY_DUPLICATES) == 0 && is_asked_for(told, REJECT_DUPLICATE))
 		count_more(told, REJECT_DUPLICATE, number);
-	else if (strcmp(what, RELAY_REPLACEMENTS) == 0)
+	else if (strcmp(what, RELAY_REPLACEMENTS) == 0 && is_asked_for(told, REJECT_REPLACED))
 		count_more(told, REJECT_REPLACED, number);
 	else
 		return false;

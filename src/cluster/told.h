@@ -18,8 +18,13 @@ typedef struct Told Told;
 /* As the reason of a row: it is stored, and a value of it was made NULL. */
 #define TOLD_SET_NULL REJECT_NREASONS
 
-/* Memory: the current context. */
-extern Told *told_open(void);
+#define TOLD_BIT(reason) (UINT32_C(1) << (reason))
+
+/*
+ * reasons: of which the node was asked to tell, as TOLD_BIT; whoever owns a trigger there may
+ * send others.  Memory: the current context.
+ */
+extern Told *told_open(uint32 reasons);
 
 /* Takes a message of a node; false: it is about something else. */
 extern bool told_take(Told *told, const PGresult *message);

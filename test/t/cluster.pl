@@ -185,6 +185,15 @@ is($main->safe_psql('postgres', qq{SELECT rows_loaded, rows_filtered, rows_read 
 	'1500|1500|3000', 'a trigger there keeps rows out');
 on_node(1, 'DROP TRIGGER odd ON one; TRUNCATE one');
 
+# one that says what only pgbulk there may say
+on_node(1, q{CREATE FUNCTION pretend() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN
+		RAISE NOTICE $$x$$ USING SCHEMA = $$pgbulk$$, TABLE = $$value$$, CONSTRAINT = $$0$$;
+		RAISE INFO $$x$$ USING SCHEMA = $$pgbulk$$, TABLE = $$null$$, CONSTRAINT = $$0$$; RETURN new; END';
+	CREATE TRIGGER pretend BEFORE INSERT ON one FOR EACH ROW EXECUTE FUNCTION pretend()});
+is($main->safe_psql('postgres', qq{SELECT rows_loaded, rows_rejected FROM bulk_load('one', '$short', '{"columns": ["s", "k"], $_}')}), '3000|0', "a trigger there pretends, $_")
+	foreach '"on_error": "stop"', '"on_error": "ignore"', '"on_duplicate": "keep_old"';
+on_node(1, 'DROP TRIGGER pretend ON one; TRUNCATE one');
+
 # rows in the order of the key, so that one table of a server is full before another one has its first row; another
 # table's trigger does not excuse a row that is missing
 $main->safe_psql('postgres', 'CREATE TABLE sorted (k int, s text) PARTITION BY RANGE (k)');
