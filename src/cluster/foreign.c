@@ -10,7 +10,6 @@
 
 #include "access/sysattr.h"
 #include "access/table.h"
-#include "catalog/pg_inherits.h"
 #include "cluster/connection.h"
 #include "cluster/placement.h"
 #include "commands/defrem.h"
@@ -306,8 +305,8 @@ foreign_list(Placement *base)
 	List	   *shards = NIL;
 	ListCell   *lc;
 
-	foreach(lc, find_all_inheritors(RelationGetRelid(placement->root->ri_RelationDesc),
-									RowExclusiveLock, NULL))
+	foreach(lc, partition_tree_tables(RelationGetRelid(placement->root->ri_RelationDesc),
+									  RowExclusiveLock))
 	{
 		Place	   *place = open_place(placement, lfirst_oid(lc), false);
 

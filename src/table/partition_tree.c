@@ -6,6 +6,7 @@
 
 #include "catalog/partition.h"
 #include "catalog/pg_inherits.h"
+#include "storage/lmgr.h"
 #include "table/partition_tree.h"
 #include "utils/lsyscache.h"
 
@@ -40,12 +41,22 @@ partition_tree_has_foreign(Relation rel)
 }
 
 List *
+partition_tree_tables(Oid relid, LOCKMODE lockmode)
+{
+	if (get_rel_relkind(relid) == RELKIND_PARTITIONED_TABLE)
+		return find_all_inheritors(relid, lockmode, NULL);
+	if (lockmode != NoLock)
+		LockRelationOid(relid, lockmode);
+	return list_make1_oid(relid);
+}
+
+List *
 partition_tree_stored_here(Oid relid)
 {
 	List	   *stored = NIL;
 	ListCell   *lc;
 
-	foreach(lc, find_all_inheritors(relid, NoLock, NULL))
+	foreach(lc, partition_tree_tables(relid, NoLock))
 		if (RELKIND_HAS_STORAGE(get_rel_relkind(lfirst_oid(lc))))
 			stored = lappend_oid(stored, lfirst_oid(lc));
 	return stored;

@@ -7,6 +7,7 @@
 
 #include "postgres.h"
 
+#include "storage/lockdefs.h"
 #include "utils/rel.h"
 
 /* The root of a partition's tree; for any other table the table itself. */
@@ -17,6 +18,12 @@ extern bool partition_tree_is_part_of(Oid relid, Oid other);
 
 /* Whether a table is partitioned and has foreign tables in its tree. */
 extern bool partition_tree_has_foreign(Relation rel);
+
+/*
+ * The table and its partitions at any depth, locked.  Tables that inherit from one that is
+ * not partitioned are not its own: a load puts nothing into them.
+ */
+extern List *partition_tree_tables(Oid relid, LOCKMODE lockmode);
 
 /* Its tables that store rows here: partitions at any depth, or the table itself. */
 extern List *partition_tree_stored_here(Oid relid);

@@ -7,9 +7,9 @@
 #include "access/table.h"
 #include "catalog/catalog.h"
 #include "catalog/objectaccess.h"
-#include "catalog/pg_inherits.h"
 #include "commands/tablecmds.h"
 #include "server/compat.h"
+#include "table/partition_tree.h"
 #include "table/statement.h"
 #include "table/truncate.h"
 #include "utils/lsyscache.h"
@@ -47,7 +47,7 @@ truncate_parts_here(Oid relid)
 	List	   *logged = NIL;
 	ListCell   *lc;
 
-	foreach(lc, find_all_inheritors(relid, AccessExclusiveLock, NULL))
+	foreach(lc, partition_tree_tables(relid, AccessExclusiveLock))
 	{
 		Relation	rel = table_open(lfirst_oid(lc), NoLock);
 

@@ -395,6 +395,14 @@ is($main->safe_psql('postgres', 'SELECT count(*), min(s) FROM bad'), '2|new', 't
 is(on_node(1, 'SELECT sum(reltuples)::int FROM pg_class WHERE relname LIKE $$bad\__$$') + on_node(2, 'SELECT sum(reltuples)::int FROM pg_class WHERE relname LIKE $$bad\__$$ AND reltuples > 0') +
 	$main->safe_psql('postgres', 'SELECT greatest(reltuples, 0)::int FROM pg_class WHERE relname = $$bad_0$$') >= 1, 1, 'tables are analyzed where they are');
 
+# tables that inherit from a foreign one are not its partitions
+$main->safe_psql('postgres', q{CREATE FOREIGN TABLE parent (k int, s text) SERVER s1; CREATE TABLE child () INHERITS (parent); INSERT INTO child VALUES (1, 'kept');
+	CREATE FOREIGN TABLE parent_child () INHERITS (parent) SERVER s1});
+on_node(1, "CREATE TABLE parent (k int, s text); CREATE TABLE parent_child (k int, s text); INSERT INTO parent VALUES (2, 'gone'); INSERT INTO parent_child VALUES (3, 'kept')");
+$main->safe_psql('postgres', qq{SELECT bulk_load('parent', '$folder/few.csv', '{"truncate": true, "on_error": "ignore"}')});
+is($main->safe_psql('postgres', 'SELECT string_agg(p::text, $$ $$ ORDER BY k, s) FROM parent p'), '(1,kept) (1,new) (2,new) (3,kept)', 'TRUNCATE leaves children alone');
+$main->safe_psql('postgres', 'DROP TABLE child');
+
 # a server without pgbulk
 on_node(2, 'DROP EXTENSION pgbulk');
 like(error_of(qq{SELECT bulk_load('bad', '$bad_file', '{$ignore}')}), qr{server "s2" cannot set rows aside.*pgbulk 1\.\d+ in the database there: not installed}s, 'a server without pgbulk');
