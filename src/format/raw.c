@@ -179,6 +179,13 @@ read_again(Raw *raw, int64 offset, Size length)
 	if (source_can_seek(source) &&
 		(offset < window->offset || offset >= window->offset + window->length))
 		source_seek(source, offset, 1);
+	else if (offset < window->offset)
+	{
+		/* rows are read in their order, but some are found later than others */
+		open_file(raw, raw->current);
+		source = raw->source;
+		window = &source->window;
+	}
 	while (offset + (int64) length > window->offset + window->length)
 	{
 		int64		passed = Min(offset - window->offset, window->length);

@@ -359,6 +359,10 @@ $main->safe_psql('postgres', "INSERT INTO $_ SELECT i, 'old' FROM generate_serie
 like(same('keep_new', "ARRAY['$bad_file', '$bad_again']", qq{$ignore, "on_duplicate": "keep_new"}), qr{^1884\|[5-9]\d\d\|3\d\d\|[5-9]\d\d\|[1-9]\d\d\|0$}, 'keep_new: all kinds of rows');
 empty();
 my $twice = data_file('twice.csv', 1, join('', map { "$_,a\n" . ($_ % 3 ? '' : "$_,b\n") } 1 .. 3000));
+my $wide = data_file('wide.csv', 1, join('', map { "$_," . 'a' x 60 . "\n" . ($_ % 3 ? '' : "$_,b\n") } 1 .. 3000));
+system_or_bail('gzip', '-k', $wide);
+same('keep_new, a compressed file', "'$wide.gz'", '"columns": ["k", "s"], "on_duplicate": "keep_new"');
+empty();
 my $wrong = data_file('wrong.csv', 1, join('', map { "$_,x," . ($_ == 2501 ? 13 : 1) . "\n" } 1 .. 3000));
 my $keep = '"columns": ["k", "s"], "on_duplicate": "keep_old"';
 my $counters = 'rows_read, rows_loaded, rows_rejected, rows_duplicate';
