@@ -6,6 +6,7 @@
 
 #include "option/bulk_options.h"
 #include "reject/relay.h"
+#include "utils/builtins.h"
 
 int			relay_setting = BULK_RELAY_OFF;
 
@@ -14,7 +15,9 @@ tell(int sqlstate, const char *message, const char *what, int64 number, const ch
 	 const char *detail)
 {
 	ErrorContextCallback *callbacks = error_context_stack;
+	char		text[MAXINT8LEN + 1];
 
+	snprintf(text, sizeof(text), INT64_FORMAT, number);
 	/* nobody reads the CONTEXT */
 	error_context_stack = NULL;
 	ereport(INFO,
@@ -24,7 +27,7 @@ tell(int sqlstate, const char *message, const char *what, int64 number, const ch
 			 err_generic_string(PG_DIAG_SCHEMA_NAME, RELAY_MARK),
 			 err_generic_string(PG_DIAG_TABLE_NAME, what),
 			 column != NULL ? err_generic_string(PG_DIAG_COLUMN_NAME, column) : 0,
-			 err_generic_string(PG_DIAG_CONSTRAINT_NAME, psprintf(INT64_FORMAT, number))));
+			 err_generic_string(PG_DIAG_CONSTRAINT_NAME, text)));
 	error_context_stack = callbacks;
 }
 
