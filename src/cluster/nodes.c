@@ -383,7 +383,10 @@ send_buffer(NodesWriter *nodes, Sink *sink)
 		return;
 	/* what is wrong with others is not the row's fault */
 	guard_close(nodes->guard);
-	if (nodes->whole && !goes_first(nodes, sink))
+	row_buffer_cut(buffer);
+	if (buffer->nrows == 0)
+		row_buffer_free(buffer);
+	else if (nodes->whole && !goes_first(nodes, sink))
 		keep_waiting(nodes, sink, buffer);
 	else
 		session_send(sink->session, buffer);
@@ -467,6 +470,7 @@ add_row(NodesWriter *nodes, Sink *sink, const Reader *reader, uint32 number, Tup
 	RowBuffer  *buffer = sink->buffer;
 	JournalPlace place;
 
+	row_buffer_cut(buffer);
 	if (sink->as_is)
 		row_copy_put_as_is(nodes->copy, reader->data + row->start, row->end - row->start, slot,
 						   &buffer->data);

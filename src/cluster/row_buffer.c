@@ -81,14 +81,22 @@ row_buffer_note(RowBuffer *buffer, const JournalPlace *place, int64 inner_lines)
 	if (inner_lines > 0)
 		put_number(to, inner_lines);
 	buffer->line = place->line;
-	if (!buffer->exact)
-		return;
-	put_number(to, place->offset - buffer->end);
-	put_number(to, place->length);
-	put_number(to, place->end_length);
-	put_number(to, buffer->data.len - buffer->data_end);
-	buffer->end = place->offset + place->length;
+	if (buffer->exact)
+	{
+		put_number(to, place->offset - buffer->end);
+		put_number(to, place->length);
+		put_number(to, place->end_length);
+		put_number(to, buffer->data.len - buffer->data_end);
+		buffer->end = place->offset + place->length;
+	}
 	buffer->data_end = buffer->data.len;
+}
+
+void
+row_buffer_cut(RowBuffer *buffer)
+{
+	buffer->data.len = buffer->data_end;
+	buffer->data.data[buffer->data.len] = '\0';
 }
 
 /* ---- files ---- */

@@ -31,7 +31,7 @@ typedef struct RowBuffer
 	int			file;
 	int64		line;			/* of the last row */
 	int64		end;			/* its end in the file, */
-	int64		data_end;		/* and in the data */
+	int64		data_end;		/* and in the data; what is behind it is no whole row */
 	StringInfoData places;
 } RowBuffer;
 
@@ -47,6 +47,9 @@ row_buffer_file(const RowBuffer *buffer)
 
 /* Notes the row whose data were added last: its place, and the line ends within it. */
 extern void row_buffer_note(RowBuffer *buffer, const JournalPlace *place, int64 inner_lines);
+
+/* Drops the data of a row that was not noted: an error was in the way. */
+extern void row_buffer_cut(RowBuffer *buffer);
 
 /* The data were sent. */
 extern void row_buffer_free_data(RowBuffer *buffer);

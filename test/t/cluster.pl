@@ -387,6 +387,16 @@ foreach my $table ('ratio', 'ratio_here')
 my $ratio = data_file('ratio.csv', 1, join('', map { ($_ % 11) . ",x\n" } 1 .. 2000));
 same('an expression that fails', "'$ratio'", '"columns": ["k", "s"], "on_error": "ignore"', 'ratio');
 
+# a value that its type cannot print, behind others of its row
+$main->safe_psql('postgres', q{CREATE TYPE mood AS ENUM ('fine'); CREATE TYPE fragile; CREATE FUNCTION fragile_in(cstring) RETURNS fragile LANGUAGE internal IMMUTABLE STRICT AS 'oidin';
+	CREATE FUNCTION fragile_out(fragile) RETURNS cstring LANGUAGE internal IMMUTABLE STRICT AS 'enum_out';
+	CREATE TYPE fragile (INPUT = fragile_in, OUTPUT = fragile_out, INTERNALLENGTH = 4, PASSEDBYVALUE, ALIGNMENT = int4); CREATE FOREIGN TABLE printed (k int, f fragile) SERVER s1});
+on_node(1, 'CREATE TABLE printed (k int, f text)');
+my $mood = $main->safe_psql('postgres', 'SELECT oid FROM pg_enum');
+append_to_file("$folder/fragile.csv", "1,$mood\n2,7\n3,$mood\n4,7\n");
+is($main->safe_psql('postgres', qq{SELECT $counters FROM bulk_load('printed', '$folder/fragile.csv', '{"on_error": "ignore"}')}), '4|2|2|0', 'a value that cannot be printed');
+is(on_node(1, 'SELECT string_agg(p::text, $$ $$ ORDER BY k) FROM printed p'), '(1,fine) (3,fine)', 'leaves nothing of its row');
+
 # a dry run, TRUNCATE, ANALYZE
 empty();
 is($main->safe_psql('postgres', qq{SELECT $counters, writer FROM bulk_load('bad', '$twice', '{$keep, "dry_run": true}')}), '4000|3000|0|1000|none', 'a dry run');
