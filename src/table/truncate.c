@@ -7,7 +7,10 @@
 #include "access/table.h"
 #include "catalog/catalog.h"
 #include "catalog/objectaccess.h"
+#include "cluster/connection.h"
+#include "commands/defrem.h"
 #include "commands/tablecmds.h"
+#include "foreign/foreign.h"
 #include "server/compat.h"
 #include "table/partition_tree.h"
 #include "table/statement.h"
@@ -38,6 +41,23 @@ check_no_triggers(Relation rel)
 				 errhint("Create them on the other server.")));
 }
 
+/* Option "truncatable" of a foreign table, or else of its server, is boolean: checked as it was set. */
+static void
+check_truncatable(Relation rel)
+{
+	ForeignTable *table = GetForeignTable(RelationGetRelid(rel));
+	DefElem    *option = connection_find_option(table->options, "truncatable");
+
+	if (option == NULL)
+		option = connection_find_option(GetForeignServer(table->serverid)->options, "truncatable");
+	if (option != NULL && !defGetBoolean(option))
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("foreign table \"%s\" does not allow truncates",
+						RelationGetRelationName(rel)),
+				 errhint("Set option \"truncatable\" of the foreign table or its server.")));
+}
+
 /* As ExecuteTruncate of tablecmds.c has it for each table that is not named. */
 void
 truncate_parts_here(Oid relid)
@@ -54,6 +74,7 @@ truncate_parts_here(Oid relid)
 		if (rel->rd_rel->relkind == RELKIND_FOREIGN_TABLE)
 		{
 			check_no_triggers(rel);
+			check_truncatable(rel);
 			table_close(rel, NoLock);
 			continue;
 		}

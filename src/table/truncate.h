@@ -16,7 +16,7 @@ extern void truncate_table(Oid relid);
 /*
  * The same, without the foreign tables among its partitions, or the table itself if it
  * is one.  Privileges on the table have been checked; errors: as TRUNCATE's, and 0A000
- * for triggers for TRUNCATE of such a foreign table.
+ * for triggers for TRUNCATE of such a foreign table, 55000 for one with option "truncatable" off.
  */
 extern void truncate_parts_here(Oid relid);
 

@@ -416,6 +416,9 @@ on_node(1, "CREATE TABLE parent (k int, s text); CREATE TABLE parent_child (k in
 $main->safe_psql('postgres', qq{SELECT bulk_load('parent', '$folder/few.csv', '{"truncate": true, "on_error": "ignore"}')});
 is($main->safe_psql('postgres', 'SELECT string_agg(p::text, $$ $$ ORDER BY k, s) FROM parent p'), '(1,kept) (1,new) (2,new) (3,kept)', 'TRUNCATE leaves children alone');
 $main->safe_psql('postgres', 'DROP TABLE child');
+$main->safe_psql('postgres', q{ALTER SERVER s1 OPTIONS (ADD truncatable 'false')});
+like(error_of(qq{SELECT bulk_load('parent', '$folder/few.csv', '{"truncate": true, "on_error": "ignore"}')}), qr{foreign table "parent" does not allow truncates}, 'a server that does not allow TRUNCATE');
+$main->safe_psql('postgres', q{ALTER SERVER s1 OPTIONS (DROP truncatable)});
 
 # a server without pgbulk
 on_node(2, 'DROP EXTENSION pgbulk');
