@@ -85,7 +85,9 @@ unserved_option(const BulkOptions *options)
 		{options->on_duplicate == BULK_ON_DUPLICATE_MERGE, "on_duplicate"},
 		{options->indexes != BULK_INDEXES_AUTO, "indexes"},
 		{options->writer == BULK_WRITER_DIRECT, "writer"},
-		{options->freeze, "freeze"}
+		{options->freeze, "freeze"},
+		/* what nodes reject has been counted when they tell of it */
+		{options->limit_loaded && options->on_error != BULK_ON_ERROR_STOP, "limit_counts"}
 	};
 
 	for (int i = 0; i < lengthof(unserved); i++)

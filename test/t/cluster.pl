@@ -430,7 +430,7 @@ like(error_of(qq{SELECT bulk_load('bad', '$twice', '{"columns": ["k", "s"], "on_
 my $load = qq{SELECT rows_loaded FROM bulk_load('hash', '$short', '{"columns": ["s", "k"]}')};
 like(error_of("BEGIN; $load; COMMIT"), qr{cannot load into foreign partition "hash_\d".*a transaction of its own}s, 'in a transaction block');
 like(error_of("$load UNION ALL $load"), qr{cannot load into foreign partition.*with one load}s, 'two in one statement');
-foreach my $option (qw("writer":"direct" "indexes":"rebuild"))
+foreach my $option (qw("writer":"direct" "indexes":"rebuild" "limit_counts":"loaded","limit":5,"on_error":"ignore"))
 {
 	my ($name) = $option =~ /"(\w+)"/;
 
