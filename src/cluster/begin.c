@@ -10,11 +10,11 @@
 #include "utils/guc.h"
 #include "utils/memutils.h"
 
-/* The only value of a query. */
+/* The only value of a query; NULL: there is none. */
 static char *
 ask(RemoteNode *node, const char *sql)
 {
-	PGresult   *result = node_query(node, sql);
+	PGresult   *result = node_query_rows(node, sql, 1);
 	char	   *value = PQntuples(result) == 1 && !PQgetisnull(result, 0, 0) ?
 		pstrdup(PQgetvalue(result, 0, 0)) : NULL;
 
@@ -22,11 +22,25 @@ ask(RemoteNode *node, const char *sql)
 	return value;
 }
 
+/* The same for a query that must have one. */
+static char *
+ask_for_value(RemoteNode *node, const char *sql)
+{
+	char	   *value = ask(node, sql);
+
+	if (value == NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_FDW_ERROR),
+				 errmsg("server \"%s\" has not answered a query", node->name),
+				 errdetail("The statement was: %s", sql)));
+	return value;
+}
+
 static void
 check_can_prepare(RemoteNode *node)
 {
-	int			most = atoi(ask(node,
-							 "SELECT pg_catalog.current_setting('max_prepared_transactions')"));
+	int			most = atoi(ask_for_value(node,
+									   "SELECT pg_catalog.current_setting('max_prepared_transactions')"));
 
 	if (most < 1)
 		ereport(ERROR,
@@ -84,7 +98,7 @@ pass_settings(RemoteNode *node)
 							   "SET LOCAL citus.show_shards_for_app_name_prefixes = 'pgbulk';"
 							   "SET LOCAL citus.enable_manual_changes_to_shards = on;");
 	appendStringInfoString(&sql, "SELECT pg_catalog.pg_current_xact_id()");
-	node->xid = MemoryContextStrdup(TopTransactionContext, ask(node, sql.data));
+	node->xid = MemoryContextStrdup(TopTransactionContext, ask_for_value(node, sql.data));
 }
 
 /*
@@ -102,9 +116,9 @@ use_pgbulk(RemoteNode *node)
 		return pstrdup("not installed");
 	if (strcmp(version, PGBULK_VERSION) != 0)
 		return psprintf("another version, %s", version);
-	schema = ask(node, "SELECT n.nspname FROM pg_catalog.pg_extension e"
-				 " JOIN pg_catalog.pg_namespace n ON n.oid OPERATOR(pg_catalog.=) e.extnamespace"
-				 " WHERE e.extname OPERATOR(pg_catalog.=) 'pgbulk'");
+	schema = ask_for_value(node, "SELECT n.nspname FROM pg_catalog.pg_extension e"
+						   " JOIN pg_catalog.pg_namespace n ON n.oid OPERATOR(pg_catalog.=) e.extnamespace"
+						   " WHERE e.extname OPERATOR(pg_catalog.=) 'pgbulk'");
 	/* loads its library */
 	PQclear(node_query(node, psprintf("SELECT %s.bulk_load_last()", node_identifier(schema))));
 	PQclear(node_query(node, "SET LOCAL pgbulk.copy = on"));

@@ -120,6 +120,20 @@ node_query(RemoteNode *node, const char *sql)
 }
 
 PGresult *
+node_query_rows(RemoteNode *node, const char *sql, int ncolumns)
+{
+	PGresult   *result = node_query(node, sql);
+
+	if (PQresultStatus(result) == PGRES_TUPLES_OK && PQnfields(result) == ncolumns)
+		return result;
+	PQclear(result);
+	ereport(ERROR,
+			(errcode(ERRCODE_FDW_ERROR),
+			 errmsg("server \"%s\" has not answered a query", node->name),
+			 errdetail("The statement was: %s", sql)));
+}
+
+PGresult *
 node_result(RemoteNode *node)
 {
 	return last_result(node, DT_NOEND, true);
@@ -184,10 +198,19 @@ copy_field(const PGresult *result, int field)
 	return text == NULL ? NULL : pstrdup(text);
 }
 
+int
+node_sqlstate(const PGresult *result, int otherwise)
+{
+	const char *state = PQresultErrorField(result, PG_DIAG_SQLSTATE);
+
+	return state == NULL || strlen(state) != 5 ? otherwise :
+		MAKE_SQLSTATE(state[0], state[1], state[2], state[3], state[4]);
+}
+
 void
 node_raise(RemoteNode *node, PGresult *result)
 {
-	char	   *sqlstate = copy_field(result, PG_DIAG_SQLSTATE);
+	int			sqlstate = node_sqlstate(result, ERRCODE_CONNECTION_FAILURE);
 	char	   *message = copy_field(result, PG_DIAG_MESSAGE_PRIMARY);
 	char	   *detail = copy_field(result, PG_DIAG_MESSAGE_DETAIL);
 	char	   *hint = copy_field(result, PG_DIAG_MESSAGE_HINT);
@@ -202,9 +225,7 @@ node_raise(RemoteNode *node, PGresult *result)
 				 errmsg("connection to server \"%s\" was lost", node->name),
 				 errdetail_internal("%s", connection_message(node))));
 	ereport(ERROR,
-			(errcode(sqlstate == NULL ? ERRCODE_CONNECTION_FAILURE :
-					 MAKE_SQLSTATE(sqlstate[0], sqlstate[1], sqlstate[2], sqlstate[3],
-								   sqlstate[4])),
+			(errcode(sqlstate),
 			 errmsg_internal("%s", message),
 			 detail != NULL ? errdetail_internal("%s", detail) : 0,
 			 hint != NULL ? errhint("%s", hint) : 0,

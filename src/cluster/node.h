@@ -39,6 +39,12 @@ extern RemoteNode *node_connect(const NodeId *id, Oid userid, char **failure);
 extern PGresult *node_query(RemoteNode *node, const char *sql);
 
 /*
+ * The same for a query, whose rows must have so many columns; else HV000, as whoever owns a
+ * server may have it answer anything.
+ */
+extern PGresult *node_query_rows(RemoteNode *node, const char *sql, int ncolumns);
+
+/*
  * The same at the end of a transaction: there is no error, but NULL or a result
  * that says what is wrong.  Returns NULL at the latest by end, and at once where
  * the user cancels.
@@ -56,6 +62,9 @@ extern bool node_is_error(const PGresult *result, const char *sqlstate);
 
 /* The same for the end of a prepared transaction: there is none, as somebody has ended it. */
 extern bool node_has_no_prepared(const PGresult *result);
+
+/* The SQLSTATE of an error or message; otherwise, where it has none. */
+extern int	node_sqlstate(const PGresult *result, int otherwise);
 
 /* Raises the node's error; result may be NULL, and is cleared. */
 extern void node_raise(RemoteNode *node, PGresult *result);

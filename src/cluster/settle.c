@@ -105,7 +105,8 @@ list_prepared(RemoteNode *node)
 	PGresult   *result;
 
 	PQclear(node_query(node, "SET datestyle = 'ISO, MDY'"));
-	result = node_query(node, psprintf(list_sql, (int) strlen(prefix), quote_literal_cstr(prefix)));
+	result = node_query_rows(node, psprintf(list_sql, (int) strlen(prefix),
+											quote_literal_cstr(prefix)), 2);
 	for (int i = 0; i < PQntuples(result); i++)
 	{
 		TwoPhaseOrigin origin;

@@ -30,8 +30,8 @@ static const char describe_sql[] =
 static PGresult *
 describe(RemoteNode *node, const Shard *shard)
 {
-	return node_query(node, psprintf(describe_sql, quote_literal_cstr(shard->schema),
-									 quote_literal_cstr(shard->name)));
+	return node_query_rows(node, psprintf(describe_sql, quote_literal_cstr(shard->schema),
+										  quote_literal_cstr(shard->name)), 5);
 }
 
 static int

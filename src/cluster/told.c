@@ -4,6 +4,7 @@
  */
 #include "postgres.h"
 
+#include "cluster/node.h"
 #include "cluster/told.h"
 #include "common/string.h"
 #include "reject/relay.h"
@@ -70,19 +71,16 @@ is_asked_for(const Told *told, int reason)
 static void
 take_row(Told *told, const PGresult *message, int reason, int64 offset)
 {
-	const char *sqlstate = PQresultErrorField(message, PG_DIAG_SQLSTATE);
 	char	   *detail = PQresultErrorField(message, PG_DIAG_MESSAGE_DETAIL);
 	BadRow		row = {
 		.place.offset = offset,
 		.reason = reason,
+		.sqlstate = node_sqlstate(message, 0),
 		.message = PQresultErrorField(message, PG_DIAG_MESSAGE_PRIMARY),
 		.column = PQresultErrorField(message, PG_DIAG_COLUMN_NAME)
 	};
 	MemoryContext old;
 
-	if (sqlstate != NULL && strlen(sqlstate) == 5)
-		row.sqlstate = MAKE_SQLSTATE(sqlstate[0], sqlstate[1], sqlstate[2], sqlstate[3],
-									 sqlstate[4]);
 	if (reason == REJECT_REPLACED)
 		row.row = detail;
 	else

@@ -192,7 +192,8 @@ check_committed(Part *part, TimestampTz end)
 										  end);
 
 	if (PQresultStatus(result) == PGRES_TUPLES_OK &&
-		strcmp(PQgetvalue(result, 0, 0), "committed") != 0)
+		(PQntuples(result) != 1 || PQnfields(result) != 1 ||
+		 strcmp(PQgetvalue(result, 0, 0), "committed") != 0))
 		ereport(WARNING,
 				(errcode(ERRCODE_TRANSACTION_ROLLBACK),
 				 errmsg("server \"%s\" has lost its part of the load", part->node->name),
