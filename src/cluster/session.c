@@ -100,22 +100,24 @@ line_of_error(const PGresult *result)
 	return 0;
 }
 
-/* The buffers that the COPY has got, those in the file first; then those that it has not. */
+/* The buffers that the COPY has got, those in the file first; then those that it may have in part. */
 typedef struct SentRows
 {
 	const Session *session;
 	BufFile    *file;			/* NULL: at its end */
 	RowBuffer  *read;			/* from it; NULL: none */
+	bool		has_queue;		/* also those that wait, the first of which may be sent in part */
 	const dlist_head *list;
 	const dlist_node *next;
 	RowPlaces	places;
 } SentRows;
 
 static void
-sent_begin(SentRows *sent, const Session *session)
+sent_begin(SentRows *sent, const Session *session, bool has_queue)
 {
 	memset(sent, 0, sizeof(*sent));
 	sent->session = session;
+	sent->has_queue = has_queue;
 	sent->file = session->spilled;
 	if (sent->file != NULL && BufFileSeek(sent->file, 0, 0, SEEK_SET) != 0)
 		ereport(ERROR,
@@ -154,7 +156,7 @@ sent_next_buffer(SentRows *sent)
 
 		if (sent->next == &sent->list->head)
 		{
-			if (sent->list == &sent->session->queue)
+			if (!sent->has_queue || sent->list == &sent->session->queue)
 				return false;
 			sent->list = &sent->session->queue;
 			sent->next = sent->list->head.next;
@@ -192,7 +194,7 @@ locate(Session *session, int64 wanted)
 	const SessionListener *listener = &session->sessions->listener;
 	SentRows	sent;
 
-	sent_begin(&sent, session);
+	sent_begin(&sent, session, true);
 	while (wanted > 0 && sent_next(&sent))
 		if (wanted <= sent.places.last_line)
 		{
@@ -406,7 +408,7 @@ tell_of_rows(Session *session)
 	BadRow		row;
 	bool		has_row;
 
-	sent_begin(&sent, session);
+	sent_begin(&sent, session, false);
 	has_row = sent_next(&sent);
 	while (told_next(session->aside, &row))
 	{
