@@ -495,7 +495,13 @@ reject_bad(void *arg, const BadRow *bad)
 	if (bad->reason != REJECT_REPLACED)
 	{
 		load->batch.rows_loaded--;
-		reject.raw = raw_read(load->raw, &bad->place, &reject.raw_len, &reject.raw_full_len);
+		if (rejects_shown(load->rejects))
+			reject.raw = raw_read(load->raw, &bad->place, &reject.raw_len, &reject.raw_full_len);
+		if (reject.raw == NULL)
+		{
+			reject.raw = "";
+			reject.raw_len = reject.raw_full_len = 0;
+		}
 	}
 	rejects_add(load->rejects, &reject);
 	load->batch.context_row = NULL;
