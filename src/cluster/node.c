@@ -324,39 +324,82 @@ node_connect(const NodeId *id, Oid userid, char **failure)
 
 #ifdef LIBPQ_HAS_ASYNC_CANCEL
 
-void
-node_cancel(RemoteNode *node, TimestampTz end)
-{
-	PGcancelConn *cancel = PQcancelCreate(node->conn);
-	PostgresPollingStatusType status = PGRES_POLLING_WRITING;
+/* Milliseconds between looks at the cancels. */
+#define CANCEL_WAIT 2
 
-	if (cancel != NULL && PQcancelStart(cancel))
-		while (status == PGRES_POLLING_WRITING || status == PGRES_POLLING_READING)
-		{
-			if (is_interrupted() ||
-				!wait_for_socket(PQcancelSocket(cancel), status == PGRES_POLLING_READING ?
-								 WL_SOCKET_READABLE : WL_SOCKET_WRITEABLE, end))
-				break;
-			status = PQcancelPoll(cancel);
-		}
+typedef struct Cancel
+{
+	PGcancelConn *conn;
+	PostgresPollingStatusType status;
+} Cancel;
+
+/* Goes on as far as that goes without waiting; false: there is nothing more to do. */
+static bool
+advance_cancel(Cancel *cancel)
+{
+	int			wanted = cancel->status == PGRES_POLLING_READING ? WL_SOCKET_READABLE :
+		WL_SOCKET_WRITEABLE;
+
+	if (cancel->status != PGRES_POLLING_READING && cancel->status != PGRES_POLLING_WRITING)
+		return false;
+	if (WaitLatchOrSocket(MyLatch, wanted | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH,
+						  PQcancelSocket(cancel->conn), 0, PG_WAIT_EXTENSION) & wanted)
+		cancel->status = PQcancelPoll(cancel->conn);
+	return true;
+}
+
+static void
+start_cancel(Cancel *cancel, RemoteNode *node)
+{
+	cancel->conn = PQcancelCreate(node->conn);
+	cancel->status = cancel->conn != NULL && PQcancelStart(cancel->conn) ?
+		PGRES_POLLING_WRITING : PGRES_POLLING_FAILED;
+}
+
+/* One that does not answer must not keep others from being cancelled: all at the same time. */
+void
+node_cancel_all(List *nodes, TimestampTz end)
+{
+	Cancel	   *cancels = palloc(sizeof(Cancel) * Max(list_length(nodes), 1));
+	bool		any = true;
+	ListCell   *lc;
+
+	foreach(lc, nodes)
+		start_cancel(&cancels[foreach_current_index(lc)], lfirst(lc));
+	while (any && !is_interrupted() && milliseconds_until(end) > 0)
+	{
+		any = false;
+		for (int i = 0; i < list_length(nodes); i++)
+			any |= advance_cancel(&cancels[i]);
+		if (any && (WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH,
+							  CANCEL_WAIT, PG_WAIT_EXTENSION) & WL_LATCH_SET))
+			ResetLatch(MyLatch);
+	}
 	/* where that fails, the end of the connection has to do */
-	PQcancelFinish(cancel);
+	for (int i = 0; i < list_length(nodes); i++)
+		PQcancelFinish(cancels[i].conn);
+	pfree(cancels);
 }
 
 #else
 
 /* Before 17 libpq only waits: as long as option tcp_user_timeout says, or the system. */
 void
-node_cancel(RemoteNode *node, TimestampTz end)
+node_cancel_all(List *nodes, TimestampTz end)
 {
-	PGcancel   *cancel = PQgetCancel(node->conn);
-	char		message[256];
+	ListCell   *lc;
 
-	if (cancel == NULL)
-		return;
-	/* where that fails, the end of the connection has to do */
-	(void) PQcancel(cancel, message, sizeof(message));
-	PQfreeCancel(cancel);
+	foreach(lc, nodes)
+	{
+		PGcancel   *cancel = PQgetCancel(((RemoteNode *) lfirst(lc))->conn);
+		char		message[256];
+
+		if (cancel == NULL)
+			continue;
+		/* where that fails, the end of the connection has to do */
+		(void) PQcancel(cancel, message, sizeof(message));
+		PQfreeCancel(cancel);
+	}
 }
 
 #endif

@@ -73,10 +73,10 @@ extern void node_raise(RemoteNode *node, PGresult *result);
 extern char *node_failure(RemoteNode *node, const PGresult *result);
 
 /*
- * Ends what the node does for this session, where it may be waiting for something; or
+ * Ends what the nodes do for this session, where they may be waiting for something; or
  * gives up at the latest by end, where libpq lets it (from 17 on).
  */
-extern void node_cancel(RemoteNode *node, TimestampTz end);
+extern void node_cancel_all(List *nodes, TimestampTz end);
 
 /* Passes on warnings of the node; it is told of all that its session says, unless the caller is. */
 extern void node_receive_notice(void *node, const PGresult *result);

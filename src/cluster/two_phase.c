@@ -286,6 +286,7 @@ roll_back_all(void)
 {
 	TimestampTz now = GetCurrentTimestamp();
 	TimestampTz end = TimestampTzPlusMilliseconds(now, ROLLBACK_SECONDS * 1000);
+	List	   *active = NIL;
 	ListCell   *lc;
 
 	foreach(lc, parts)
@@ -293,8 +294,9 @@ roll_back_all(void)
 		RemoteNode	   *node = ((Part *) lfirst(lc))->node;
 
 		if (PQtransactionStatus(node->conn) == PQTRANS_ACTIVE)
-			node_cancel(node, TimestampTzPlusMilliseconds(now, CANCEL_SECONDS * 1000));
+			active = lappend(active, node);
 	}
+	node_cancel_all(active, TimestampTzPlusMilliseconds(now, CANCEL_SECONDS * 1000));
 	foreach(lc, parts)
 		if (((Part *) lfirst(lc))->gid != NULL)
 			roll_back(lfirst(lc), end);

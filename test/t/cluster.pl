@@ -537,14 +537,18 @@ nothing_left('after cancels');
 # a server that does not answer any more: the cancel is not waited for.  Before 17 libpq cannot be asked not to wait.
 SKIP:
 {
-	skip 'libpq waits for the server', 2 if $main->safe_psql('postgres', 'SHOW server_version_num') < 170000;
+	skip 'libpq waits for the server', 3 if $main->safe_psql('postgres', 'SHOW server_version_num') < 170000;
 	my $pid = slurp_file($nodes[0]->data_dir . '/postmaster.pid') =~ s/\n.*//sr;
 
 	$session = PgBulk::Session->new($main);
 	$lock = PgBulk::Session->new($nodes[0]);
 	$lock->ask('BEGIN; LOCK hash_1');
+	my $other = PgBulk::Session->new($nodes[1]);
+	$other->ask('BEGIN; LOCK hash_2, hash_3');
+	my $waits = q{SELECT count(*) FROM pg_stat_activity WHERE application_name = 'pgbulk' AND wait_event_type = 'Lock'};
 	$session->send($load);
 	wait_blocked();
+	wait_for('the load to wait for the other server, too', sub { on_node(2, $waits) eq '1' });
 	kill 'STOP', $pid;
 	$start = time;
 	$main->safe_psql('postgres', "SELECT pg_cancel_backend($session->{pid})");
@@ -552,6 +556,8 @@ SKIP:
 	cmp_ok(time - $start, '<', 15, 'a server that does not answer: the cancel ends soon');
 	kill 'CONT', $pid;
 	like($session->{error}, qr{canceling statement}, 'a server that does not answer: the load is cancelled');
+	is(on_node(2, $waits), '0', 'a server that does not answer: the others are cancelled');
+	$other->ask('ROLLBACK');
 	$lock->ask('ROLLBACK');
 }
 
