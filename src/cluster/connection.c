@@ -18,20 +18,10 @@
 #include "foreign/foreign.h"
 #include "mb/pg_wchar.h"
 #include "miscadmin.h"
+#include "server/foreign_option.h"
 #include "table/citus_catalog.h"
 #include "utils/builtins.h"
 #include "utils/guc.h"
-
-DefElem *
-connection_find_option(List *options, const char *name)
-{
-	ListCell   *lc;
-
-	foreach(lc, options)
-		if (strcmp(((DefElem *) lfirst(lc))->defname, name) == 0)
-			return lfirst(lc);
-	return NULL;
-}
 
 bool
 connection_serves(Oid serverid)
@@ -103,7 +93,7 @@ is_for_libpq(const PQconninfoOption *known, const char *name)
 static void
 refuse_passthrough(List *definitions, const char *server)
 {
-	DefElem    *option = connection_find_option(definitions, "use_scram_passthrough");
+	DefElem    *option = foreign_find_option(definitions, "use_scram_passthrough");
 
 	if (option != NULL && defGetBoolean(option))
 		ereport(ERROR,
@@ -126,7 +116,7 @@ refuse_no_password(const char *detail)
 static bool
 requires_password(const UserMapping *mapping)
 {
-	DefElem    *option = connection_find_option(mapping->options, "password_required");
+	DefElem    *option = foreign_find_option(mapping->options, "password_required");
 
 	if (superuser_arg(mapping->userid))
 		return false;

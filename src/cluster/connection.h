@@ -11,7 +11,6 @@
 #include "postgres.h"
 
 #include "libpq-fe.h"
-#include "nodes/parsenodes.h"
 
 typedef struct NodeId
 {
@@ -30,9 +29,6 @@ typedef struct ConnectionOptions
 	int			milliseconds;	/* to wait for the connection; 0: for ever */
 	bool		by_password;	/* the node must have asked for it */
 } ConnectionOptions;
-
-/* The option of that name of a server, user mapping, table or column; NULL: there is none. */
-extern DefElem *connection_find_option(List *options, const char *name);
 
 /* Whether a foreign server is one of postgres_fdw; its name is not what counts. */
 extern bool connection_serves(Oid serverid);

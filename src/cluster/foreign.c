@@ -21,6 +21,7 @@
 #include "partitioning/partdesc.h"
 #include "row/constraints.h"
 #include "row/route.h"
+#include "server/foreign_option.h"
 #include "table/partition_tree.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
@@ -103,7 +104,7 @@ check_foreign(Relation rel)
 static const char *
 find_option(List *options, const char *name, const char *otherwise)
 {
-	DefElem    *option = connection_find_option(options, name);
+	DefElem    *option = foreign_find_option(options, name);
 
 	return option == NULL ? otherwise : defGetString(option);
 }

@@ -100,7 +100,7 @@ line_of_error(const PGresult *result)
 	return 0;
 }
 
-/* The buffers that the COPY has got, those in the file first; then those that it may have in part. */
+/* Buffers that the COPY has got, those in the file first; then what it may have in part. */
 typedef struct SentRows
 {
 	const Session *session;

@@ -7,11 +7,11 @@
 #include "access/table.h"
 #include "catalog/catalog.h"
 #include "catalog/objectaccess.h"
-#include "cluster/connection.h"
 #include "commands/defrem.h"
 #include "commands/tablecmds.h"
 #include "foreign/foreign.h"
 #include "server/compat.h"
+#include "server/foreign_option.h"
 #include "table/partition_tree.h"
 #include "table/statement.h"
 #include "table/truncate.h"
@@ -46,10 +46,10 @@ static void
 check_truncatable(Relation rel)
 {
 	ForeignTable *table = GetForeignTable(RelationGetRelid(rel));
-	DefElem    *option = connection_find_option(table->options, "truncatable");
+	DefElem    *option = foreign_find_option(table->options, "truncatable");
 
 	if (option == NULL)
-		option = connection_find_option(GetForeignServer(table->serverid)->options, "truncatable");
+		option = foreign_find_option(GetForeignServer(table->serverid)->options, "truncatable");
 	if (option != NULL && !defGetBoolean(option))
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
