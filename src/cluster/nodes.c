@@ -433,10 +433,8 @@ send_all_waiting(NodesWriter *nodes)
 	{
 		const Sink *sink = lfirst(lc);
 
-		if (sink->waiting != NULL && BufFileSeek(sink->waiting, 0, 0, SEEK_SET) != 0)
-			ereport(ERROR,
-					(errcode_for_file_access(),
-					 errmsg("could not rewind temporary file: %m")));
+		if (sink->waiting != NULL)
+			row_buffer_rewind(sink->waiting);
 	}
 	do
 	{

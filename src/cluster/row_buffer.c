@@ -148,6 +148,15 @@ row_buffer_read(MemoryContext context, BufFile *file)
 	return buffer;
 }
 
+void
+row_buffer_rewind(BufFile *file)
+{
+	if (BufFileSeek(file, 0, 0, SEEK_SET) != 0)
+		ereport(ERROR,
+				(errcode_for_file_access(),
+				 errmsg("could not rewind temporary file: %m")));
+}
+
 /* ---- places ---- */
 
 void

@@ -62,6 +62,9 @@ extern void row_buffer_free(RowBuffer *buffer);
  */
 extern void row_buffer_write(RowBuffer *buffer, BufFile *file);
 
+/* Goes to the begin of the file. */
+extern void row_buffer_rewind(BufFile *file);
+
 /* The next one of the file; NULL: there is none.  Memory: the context. */
 extern RowBuffer *row_buffer_read(MemoryContext context, BufFile *file);
 

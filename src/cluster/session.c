@@ -119,10 +119,8 @@ sent_begin(SentRows *sent, const Session *session, bool has_queue)
 	sent->session = session;
 	sent->has_queue = has_queue;
 	sent->file = session->spilled;
-	if (sent->file != NULL && BufFileSeek(sent->file, 0, 0, SEEK_SET) != 0)
-		ereport(ERROR,
-				(errcode_for_file_access(),
-				 errmsg("could not rewind temporary file: %m")));
+	if (sent->file != NULL)
+		row_buffer_rewind(sent->file);
 	sent->list = &session->copied;
 	sent->next = session->copied.head.next;
 }
