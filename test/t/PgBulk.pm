@@ -15,7 +15,7 @@ use Time::HiRes qw(sleep time);
 
 our @EXPORT = qw(bulk_server @LOCALE data_file data_dir check_log check_tables
   wait_for ends_soon percent_of @WORKERS direct has_extension is_sound kill_server
-  orphans how_many);
+  orphans how_many load_until);
 
 # With how many parallel workers a test of the direct writer is done.
 our @WORKERS = (0, 2);
@@ -168,6 +168,18 @@ sub is_sound
 		UNION ALL
 		SELECT v.* FROM pg_class c, verify_heapam(c.reltoastrelid) v WHERE c.oid = '$table'::regclass AND c.reltoastrelid <> 0}),
 		'', $name);
+}
+
+# load_until(NODE, SQL, STEP): the session of a load into other servers that stops at a step of its two-phase commit.
+sub load_until
+{
+	my ($node, $load, $stop) = @_;
+	my $offset = -s $node->logfile;
+	my $loader = PgBulk::Session->new($node);
+
+	$loader->send("SET pgbulk.debug_two_phase = '$stop'; $load");
+	wait_for("the step $stop", sub { slurp_file($node->logfile, $offset) =~ /stops at "$stop"/ });
+	return $loader;
 }
 
 # The server's processes end at once, without cleaning up.  What

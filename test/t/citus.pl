@@ -219,24 +219,13 @@ nothing_left('loads');
 my $load = "SELECT rows_loaded FROM bulk_load('single_all', '$plain')";
 ask(q{CREATE TABLE single_all (a int, b text); SELECT create_distributed_table('single_all', 'a')});
 
-sub load_until
-{
-	my ($stop) = @_;
-	my $offset = -s $main->logfile;
-	my $loader = PgBulk::Session->new($main);
-
-	$loader->send("SET pgbulk.debug_two_phase = '$stop'; $load");
-	wait_for("the step $stop", sub { slurp_file($main->logfile, $offset) =~ /stops at "$stop"/ });
-	return $loader;
-}
-
 foreach my $stop ('prepare', 'prepared-one', 'prepared', 'committed', 'committed-one')
 {
 	foreach my $victim ($main, $workers[0])
 	{
 		my $rows = $stop =~ /^committed/ ? 1000 : 0;
 		my $name = "$stop, " . $victim->name . ' is killed';
-		my $loader = load_until($stop);
+		my $loader = load_until($main, $load, $stop);
 
 		kill_server($victim);
 		eval { $main->safe_psql('postgres', "SELECT pg_cancel_backend($loader->{pid})") } if $victim != $main;
@@ -258,7 +247,7 @@ foreach my $stop ('prepare', 'prepared-one', 'prepared', 'committed', 'committed
 	my ($shardid, $port) = split /,/, ask($placement);
 	my ($from) = grep { $_->port == $port } $main, @workers;
 	my ($to) = grep { $_->port != $port } @workers;
-	my $loader = load_until('prepare');
+	my $loader = load_until($main, $load, 'prepare');
 	my $mover = PgBulk::Session->new($main);
 
 	$mover->send(sprintf(q{SELECT citus_move_shard_placement(%d, '%s', %d, '%s', %d, 'block_writes')}, $shardid, $from->host, $from->port, $to->host, $to->port));

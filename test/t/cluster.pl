@@ -595,18 +595,6 @@ like(error_in_midload('deep', '{"on_duplicate": "keep_new"}', "1,1\n", 'CREATE F
 
 # ---- two-phase commit ----
 
-# Starts a load that stops at a step.
-sub load_until
-{
-	my ($stop) = @_;
-	my $offset = -s $main->logfile;
-	my $loader = PgBulk::Session->new($main);
-
-	$loader->send("SET pgbulk.debug_two_phase = '$stop'; $load");
-	wait_for("the step $stop", sub { slurp_file($main->logfile, $offset) =~ /stops at "$stop"/ });
-	return $loader;
-}
-
 sub recover
 {
 	return $main->safe_psql('postgres', q{SELECT string_agg(DISTINCT state, ',' ORDER BY state) FROM bulk_load_recover()});
@@ -626,7 +614,7 @@ sub all_or_nothing
 
 # somebody rolls back what is prepared on a server
 {
-	my $loader = load_until('committed');
+	my $loader = load_until($main, $load, 'committed');
 
 	$nodes[0]->safe_psql('postgres', 'ROLLBACK PREPARED ' . $nodes[0]->safe_psql('postgres', 'SELECT quote_literal(gid) FROM pg_prepared_xacts'));
 	$main->safe_psql('postgres', "SELECT pg_cancel_backend($loader->{pid})");
@@ -645,7 +633,7 @@ $main->safe_psql('postgres', 'DROP SERVER elsewhere CASCADE; DROP OWNED BY owner
 foreach my $stop ('prepare', 'prepared-one', 'prepared', 'committed', 'committed-one')
 {
 	my $rows = $stop =~ /^committed/ ? 3000 : 0;
-	my $loader = load_until($stop);
+	my $loader = load_until($main, $load, $stop);
 
 	if ($stop eq 'prepared')
 	{
@@ -659,7 +647,7 @@ foreach my $stop ('prepare', 'prepared-one', 'prepared', 'committed', 'committed
 	all_or_nothing($rows, "$stop, this server is killed");
 
 	# another one; then the load goes on, or is cancelled
-	$loader = load_until($stop);
+	$loader = load_until($main, $load, $stop);
 	kill_server($nodes[0]);
 	$main->safe_psql('postgres', "SELECT pg_cancel_backend($loader->{pid})");
 	$loader->wait;
@@ -669,14 +657,14 @@ foreach my $stop ('prepare', 'prepared-one', 'prepared', 'committed', 'committed
 	all_or_nothing($rows, "$stop, a server is killed");
 
 	# all of them
-	$loader = load_until($stop);
+	$loader = load_until($main, $load, $stop);
 	kill_server($_) foreach $main, @nodes;
 	eval { $loader->wait };
 	$_->start foreach @nodes, $main;
 	all_or_nothing($rows, "$stop, all servers are killed");
 
 	# none: a cancel
-	$loader = load_until($stop);
+	$loader = load_until($main, $load, $stop);
 	$main->safe_psql('postgres', "SELECT pg_cancel_backend($loader->{pid})");
 	$loader->wait;
 	is($main->safe_psql('postgres', 'SELECT count(*) FROM bulk_load_in_doubt'), '0', "$stop, a cancel: nothing is left");
@@ -684,7 +672,7 @@ foreach my $stop ('prepare', 'prepared-one', 'prepared', 'committed', 'committed
 }
 
 # the next load settles what is left, too; a number that was given to a load that crashed is not given again
-my $loader = load_until('prepared');
+my $loader = load_until($main, $load, 'prepared');
 kill_server($main);
 eval { $loader->wait };
 $main->start;
@@ -738,7 +726,7 @@ my $standby = PostgreSQL::Test::Cluster->new('cluster_standby');
 $main->backup('now');
 $standby->init_from_backup($main, 'now', has_streaming => 1);
 $standby->start;
-$loader = load_until('committed');
+$loader = load_until($main, $load, 'committed');
 $main->wait_for_catchup($standby);
 is($standby->safe_psql('postgres', q{SELECT string_agg(server || ' ' || state, ',' ORDER BY server) FROM bulk_load_in_doubt}), 's1 unknown,s2 unknown', 'a standby does not know');
 kill_server($main);
