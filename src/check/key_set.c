@@ -9,6 +9,7 @@
 
 #include "check/key_set.h"
 #include "common/hashfn.h"
+#include "server/fetch_ahead.h"
 #include "utils/memutils.h"
 
 #define FIRST_SLOTS 1024
@@ -114,14 +115,6 @@ key_set_has(const KeySet *set, const char *key, Size len, bool asked, uint32 *ha
 {
 	*hash = hash_key(key, len);
 	return has_key(set, key, len, asked, *hash);
-}
-
-static inline void
-fetch_ahead(const void *p)
-{
-#if defined(__GNUC__) || defined(__clang__)
-	__builtin_prefetch(p);
-#endif
 }
 
 /* Prefetches first the slots, then the keys, before comparing. */
