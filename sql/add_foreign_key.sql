@@ -5,7 +5,7 @@ SET client_min_messages = warning;
 CREATE SCHEMA keys;
 SET search_path = keys, public;
 
--- What a command does with the setting off and on, and how often it was taken or why not; it is rolled back.
+-- What a command does with the setting off and on, alone and by workers, and how often it was taken or why not; it is rolled back.
 CREATE FUNCTION try(command text, setting text, OUT outcome text, OUT checks text) LANGUAGE plpgsql AS $$
 DECLARE
   message text; detail text; hint text; state text; constraint_name text;
@@ -28,11 +28,17 @@ BEGIN
 END $$;
 CREATE FUNCTION same(command text, OUT outcome text, OUT checks text) LANGUAGE plpgsql AS $$
 DECLARE
-  off_outcome text; off_checks text;
+  off_outcome text; off_checks text; by_workers text; worker_checks text;
 BEGIN
   SELECT * INTO off_outcome, off_checks FROM keys.try(command, 'off');
   SELECT * INTO outcome, checks FROM keys.try(command, 'on');
+  SET pgbulk.debug_foreign_keys = on;
+  SELECT * INTO by_workers, worker_checks FROM keys.try(command, 'on');
+  RESET pgbulk.debug_foreign_keys;
   PERFORM set_config('pgbulk.foreign_keys', 'off', false);
+  IF by_workers IS DISTINCT FROM outcome OR worker_checks IS DISTINCT FROM checks THEN
+    outcome := format('DIFFERENT: %s, by workers %s, %s', outcome, by_workers, worker_checks);
+  END IF;
   IF outcome IS DISTINCT FROM off_outcome OR off_checks IS NOT NULL THEN
     outcome := format('DIFFERENT: off %s, on %s', off_outcome, outcome);
   END IF;
@@ -178,6 +184,37 @@ SET maintenance_work_mem = '1MB';
 SELECT * FROM same('CREATE TABLE many_c AS SELECT id FROM many; ALTER TABLE many_c ADD FOREIGN KEY (id) REFERENCES many');
 RESET maintenance_work_mem;
 SELECT * FROM same('CREATE TABLE many_c AS SELECT id FROM many; ALTER TABLE many_c ADD FOREIGN KEY (id) REFERENCES many');
+
+-- rows of many pages
+CREATE TABLE users (name text COLLATE "C" PRIMARY KEY);
+INSERT INTO users SELECT 'user ' || i FROM generate_series(1, 1000) i;
+CREATE TABLE votes AS SELECT i AS id, 'user ' || i % 1000 + 1 AS name, repeat('x', 80) AS rest FROM generate_series(1, 20000) i;
+ANALYZE users, votes;
+SELECT * FROM same('ALTER TABLE votes ADD FOREIGN KEY (name) REFERENCES users');
+SELECT * FROM same('UPDATE votes SET name = ''user 0'' WHERE id = 20000; ALTER TABLE votes ADD FOREIGN KEY (name) REFERENCES users');
+SELECT * FROM same('UPDATE votes SET name = ''user 0'' WHERE id = 1; ALTER TABLE votes ADD FOREIGN KEY (name) REFERENCES users');
+SELECT * FROM same('INSERT INTO votes VALUES (0, ''user 0''); ALTER TABLE votes ADD FOREIGN KEY (name) REFERENCES users');
+SELECT * FROM same('DELETE FROM users WHERE name = ''user 7''; ALTER TABLE votes ADD FOREIGN KEY (name) REFERENCES users');
+SELECT * FROM same('DELETE FROM users WHERE name = ''user 7''; INSERT INTO users VALUES (''user 7''); ALTER TABLE votes ADD FOREIGN KEY (name) REFERENCES users');
+-- rows that are seen no more, or not any more: of savepoints, old versions, locked ones
+BEGIN;
+SAVEPOINT s;
+INSERT INTO votes VALUES (0, 'user 0');
+UPDATE users SET name = 'renamed' WHERE name = 'user 7';
+ROLLBACK TO s;
+UPDATE votes SET rest = '' WHERE id % 500 = 0;
+DELETE FROM votes WHERE id % 300 = 0;
+SELECT count(*) FROM (SELECT FROM votes WHERE id % 701 = 0 FOR UPDATE) locked;
+SELECT * FROM same('ALTER TABLE votes ADD FOREIGN KEY (name) REFERENCES users');
+SELECT * FROM same('UPDATE votes SET name = ''user 0'' WHERE id = 10001; ALTER TABLE votes ADD FOREIGN KEY (name) REFERENCES users');
+UPDATE votes SET name = 'user 0' WHERE id = 10001;
+DELETE FROM votes WHERE id = 10001;
+SELECT * FROM same('ALTER TABLE votes ADD FOREIGN KEY (name) REFERENCES users');
+COMMIT;
+SELECT * FROM same('ALTER TABLE votes ADD FOREIGN KEY (name) REFERENCES users');
+BEGIN ISOLATION LEVEL SERIALIZABLE;
+SELECT * FROM same('ALTER TABLE votes ADD FOREIGN KEY (name) REFERENCES users');
+COMMIT;
 
 -- privileges and row-level security
 CREATE ROLE keys_owner;

@@ -7,6 +7,7 @@
 #include "access/htup_details.h"
 #include "catalog/namespace.h"
 #include "catalog/pg_type.h"
+#include "check/orphans.h"
 #include "commands/trigger.h"
 #include "cluster/settle.h"
 #include "cluster/two_phase.h"
@@ -119,6 +120,11 @@ _PG_init(void)
 							 "Builds btrees also where the server is as fast.",
 							 "For tests of pgbulk.create_index: small tables, and all kinds of keys.",
 							 &create_index_always, false,
+							 PGC_USERSET, GUC_NOT_IN_SAMPLE, NULL, NULL, NULL);
+	DefineCustomBoolVariable("pgbulk.debug_foreign_keys",
+							 "Leaves the search for rows that refer to none to workers.",
+							 "For tests of pgbulk.foreign_keys: also in small tables.",
+							 &orphans_by_workers, false,
 							 PGC_USERSET, GUC_NOT_IN_SAMPLE, NULL, NULL, NULL);
 	DefineCustomStringVariable("pgbulk.debug_two_phase",
 							   "Step of the commit of a load into other servers at which it stops.",

@@ -5,22 +5,24 @@
 #include "postgres.h"
 
 #include "access/genam.h"
-#include "access/heapam.h"
-#include "access/htup_details.h"
 #include "access/nbtree.h"
+#include "access/parallel.h"
+#include "access/table.h"
 #include "access/tableam.h"
+#include "access/xact.h"
 #include "catalog/pg_am.h"
 #include "catalog/pg_type.h"
-#include "check/key_bytes.h"
-#include "check/key_set.h"
+#include "check/orphan_search.h"
 #include "check/orphans.h"
-#include "lib/stringinfo.h"
 #include "miscadmin.h"
 #include "optimizer/plancat.h"
 #include "parser/parse_coerce.h"
-#include "server/compat.h"
+#include "port/atomics.h"
+#include "server/workers.h"
+#include "storage/bufmgr.h"
+#include "storage/shm_toc.h"
 #include "utils/lsyscache.h"
-#include "utils/memutils.h"
+#include "utils/snapmgr.h"
 
 /*
  * With more referenced rows, or pages, for each one of the table the server's query may look keys
@@ -29,41 +31,6 @@
 #define MAX_REFERENCED 4
 #define FEW_ROWS 3000
 #define FEW_PAGES 100
-
-/* Bytes for a key in a set, besides its own: its length, and its slots while the set grows. */
-#define SET_OVERHEAD 64
-
-/* Bits for each key at which a bitmap takes more memory than a set. */
-#define BITS_PER_KEY 512
-
-/* Keys that are looked up at a time, unless they have more bytes. */
-#define BATCH_KEYS 256
-#define BATCH_BYTES (1024 * 1024)
-
-typedef struct Search
-{
-	const OrphanKey *key;
-	Snapshot	snapshot;
-	Size		memory;
-	bool		integer;		/* single keys that are passed by value */
-	MemoryContext row_context;	/* for detoasted values */
-
-	/* the referenced keys: integers first, then a bitmap or a set */
-	int64	   *integers;
-	Size		nintegers;
-	Size		capacity;
-	int64		min;
-	uint64		nbits;
-	uint64	   *bits;			/* NULL: none */
-	KeySet	   *set;
-
-	/* a batch of keys */
-	int			n;
-	StringInfoData bytes;
-	Size		ends[BATCH_KEYS];
-	KeySetItem	items[BATCH_KEYS];
-	bool		found[BATCH_KEYS];
-} Search;
 
 /* ---- which keys ---- */
 
@@ -77,14 +44,6 @@ static Form_pg_attribute
 column(Relation rel, AttrNumber attnum)
 {
 	return TupleDescAttr(RelationGetDescr(rel), attnum - 1);
-}
-
-/* Whether keys are single values that are passed as such. */
-static bool
-is_integer_key(const OrphanKey *key)
-{
-	return key->natts == 1 && column(key->rel, key->atts[0])->attbyval &&
-		column(key->referenced, key->referenced_atts[0])->attbyval;
 }
 
 /* Whether values of the two columns are equal where they have the same bytes, or the same value. */
@@ -118,23 +77,6 @@ is_bytewise(const OrphanKey *key)
 	return bytewise;
 }
 
-/* Bytes that the set of the referenced keys may take. */
-static double
-set_bytes(const OrphanKey *key, double rows)
-{
-	double		bytes = 0;
-
-	if (is_integer_key(key))
-		return rows * sizeof(int64) * 2;
-	for (int i = 0; i < key->natts; i++)
-	{
-		Form_pg_attribute att = column(key->referenced, key->referenced_atts[i]);
-
-		bytes += att->attlen > 0 ? att->attlen : get_typavgwidth(att->atttypid, att->atttypmod);
-	}
-	return rows * (bytes + SET_OVERHEAD);
-}
-
 static bool
 is_plain(Relation rel)
 {
@@ -165,276 +107,222 @@ orphans_obstacle(const OrphanKey *key)
 	if (referenced_rows > rows * MAX_REFERENCED + FEW_ROWS ||
 		referenced_pages > (double) pages * MAX_REFERENCED + FEW_PAGES)
 		return "The referenced table is much larger.";
-	if (set_bytes(key, referenced_rows) > maintenance_work_mem * 1024.0)
+	if (orphan_search_bytes(key, referenced_rows) > maintenance_work_mem * 1024.0)
 		return "The keys do not fit into maintenance_work_mem.";
 	return NULL;
 }
 
-/* ---- keys of rows ---- */
+/* ---- the search, by this process and workers ---- */
 
-static inline int64
-integer_value(Form_pg_attribute att, Datum value)
+#define KEY_SEARCH UINT64CONST(1)
+
+/* Blocks that a process takes at a time. */
+#define CHUNK_BLOCKS 128
+
+/* Seconds that a row takes. */
+#define ROW_SECONDS 50e-9
+
+/* Milliseconds that workers get for all of the search, in tests. */
+#define BY_WORKERS_MS 10000
+
+bool		orphans_by_workers = false;
+
+typedef enum SearchState
 {
-	switch (att->attlen)
-	{
-		case 1:
-			return DatumGetChar(value);
-		case 2:
-			return DatumGetInt16(value);
-		case 4:
-			return DatumGetInt32(value);
-		default:
-			return DatumGetInt64(value);
-	}
-}
+	SEARCH_GOES_ON,
+	SEARCH_HAS_DOUBT,			/* a row may refer to none */
+	SEARCH_NEEDS_MEMORY
+} SearchState;
 
-/* The value of a column that is passed by value; false: it is NULL. */
-static inline bool
-get_integer(Relation rel, AttrNumber attnum, HeapTuple tuple, int64 *integer)
+/* In shared memory, if there are workers.  Each process reads the referenced keys by itself. */
+typedef struct SharedSearch
 {
-	bool		isnull;
-	Datum		value = heap_getattr(tuple, attnum, RelationGetDescr(rel), &isnull);
+	OrphanKey	key;			/* with the leader's relations */
+	Oid			relid;
+	Oid			referenced;
+	Size		memory;			/* of each process */
+	BlockNumber nblocks;
+	BlockNumber chunk;			/* blocks that a process takes at a time */
+	pg_atomic_uint64 next;		/* block that nobody has taken */
+	pg_atomic_uint32 state;
+} SharedSearch;
 
-	if (!isnull)
-		*integer = integer_value(column(rel, attnum), value);
-	return !isnull;
-}
+PGDLLEXPORT void orphans_worker_main(dsm_segment *segment, shm_toc *toc);
 
-/*
- * Appends the bytes of a row's key; with several columns, each value is preceded by its length.
- * Returns how many of its values are NULL: then there may be bytes too many.
- */
+/* How many workers pay, each of which takes as long and as much memory for the referenced keys. */
 static int
-append_key(Search *search, Relation rel, const AttrNumber *atts, HeapTuple tuple)
+choose_workers(const OrphanKey *key)
 {
-	TupleDesc	desc = RelationGetDescr(rel);
-	int			nnulls = 0;
+	BlockNumber pages;
+	BlockNumber referenced_pages;
+	double		rows;
+	double		referenced_rows;
+	double		visible;
+	int			workers;
 
-	for (int i = 0; i < search->key->natts; i++)
-	{
-		Form_pg_attribute att = TupleDescAttr(desc, atts[i] - 1);
-		bool		isnull;
-		Datum		value = heap_getattr(tuple, atts[i], desc, &isnull);
-		int64		integer;
-		const char *bytes;
-		Size		len;
-		uint32		own;
-
-		nnulls += isnull;
-		if (isnull)
-			continue;
-		if (att->attbyval)
-		{
-			integer = integer_value(att, value);
-			bytes = (const char *) &integer;
-			len = sizeof(integer);
-		}
-		else
-			bytes = key_value_bytes(att, &value, &len);
-		own = len;
-		if (search->key->natts > 1)
-			appendBinaryStringInfo(&search->bytes, (char *) &own, sizeof(own));
-		appendBinaryStringInfo(&search->bytes, bytes, len);
-	}
-	MemoryContextReset(search->row_context);
-	return nnulls;
-}
-
-/* Calls for each row, in the context for detoasted values, until it returns false. */
-static bool
-scan_rows(Search *search, Relation rel, bool (*take) (Search *search, HeapTuple tuple))
-{
-	TableScanDesc scan = compat_table_beginscan(rel, search->snapshot);
-	HeapTuple	tuple;
-	bool		more = true;
-
-	/* it checks for interrupts with each page */
-	while (more && (tuple = heap_getnext(scan, ForwardScanDirection)) != NULL)
-	{
-		MemoryContext caller = MemoryContextSwitchTo(search->row_context);
-
-		more = take(search, tuple);
-		MemoryContextSwitchTo(caller);
-	}
-	table_endscan(scan);
-	return more;
-}
-
-/* ---- the referenced keys ---- */
-
-static bool
-take_referenced_integer(Search *search, HeapTuple tuple)
-{
-	int64		integer;
-
-	if (!get_integer(search->key->referenced, search->key->referenced_atts[0], tuple, &integer))
-		return true;
-	if (search->nintegers == search->capacity)
-	{
-		search->capacity *= 2;
-		if (search->capacity * sizeof(int64) > search->memory)
-			return false;
-		search->integers = repalloc_huge(search->integers, search->capacity * sizeof(int64));
-	}
-	search->integers[search->nintegers++] = integer;
-	return true;
+	if (RelationUsesLocalBuffers(key->rel) || RelationUsesLocalBuffers(key->referenced))
+		return 0;
+	if (orphans_by_workers)
+		return max_parallel_maintenance_workers;
+	estimate_rel_size(key->rel, NULL, &pages, &rows, &visible);
+	estimate_rel_size(key->referenced, NULL, &referenced_pages, &referenced_rows, &visible);
+	if (pages <= referenced_pages || !workers_pay((rows - referenced_rows) * ROW_SECONDS))
+		return 0;
+	workers = workers_for_bytes(key->rel, (int64) (pages - referenced_pages) * BLCKSZ);
+	while (workers > 0 && orphan_search_bytes(key, referenced_rows) * 2 * (workers + 1) >
+		   maintenance_work_mem * 1024.0)
+		workers--;
+	return workers;
 }
 
 static bool
-put_in_set(Search *search, const char *bytes, Size len)
+goes_on(SharedSearch *shared)
 {
-	uint32		hash;
-
-	return key_set_has(search->set, bytes, len, false, &hash) ||
-		key_set_add(search->set, bytes, len, hash);
+	return pg_atomic_read_u32(&shared->state) == SEARCH_GOES_ON;
 }
 
+/* Whether there are rows that nobody has taken: else what others took is their answer. */
 static bool
-take_referenced(Search *search, HeapTuple tuple)
+is_wanted(void *arg)
 {
-	const OrphanKey *key = search->key;
-	bool		fits = true;
+	SharedSearch *shared = arg;
 
-	resetStringInfo(&search->bytes);
-	if (append_key(search, key->referenced, key->referenced_atts, tuple) == 0)
-		fits = put_in_set(search, search->bytes.data, search->bytes.len);
-	return fits;
+	return goes_on(shared) && pg_atomic_read_u64(&shared->next) < shared->nblocks;
 }
 
-/* Puts the integers into a bitmap; false where they lie too far apart. */
-static bool
-make_bitmap(Search *search)
+/* One process's part. */
+static void
+search_chunks(SharedSearch *shared, const OrphanKey *key, Snapshot snapshot)
 {
-	int64		max = search->integers[0];
-	Size		nwords;
+	OrphanSearch *search = orphan_search_open(key, snapshot, shared->memory, is_wanted, shared);
 
-	search->min = max;
-	for (Size i = 1; i < search->nintegers; i++)
+	if (search == NULL)
 	{
-		search->min = Min(search->min, search->integers[i]);
-		max = Max(max, search->integers[i]);
+		if (is_wanted(shared))
+			pg_atomic_write_u32(&shared->state, SEARCH_NEEDS_MEMORY);
+		return;
 	}
-	/* no more than 64 bits, and one less than the number of bits */
-	search->nbits = (uint64) max - (uint64) search->min;
-	if (search->nbits / BITS_PER_KEY > search->nintegers ||
-		search->nbits / BITS_PER_BYTE >= search->memory)
-		return false;
-	search->nbits++;
-	nwords = (search->nbits + 63) / 64;
-	search->bits = MemoryContextAllocExtended(CurrentMemoryContext, nwords * sizeof(uint64),
-											  MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO);
-	for (Size i = 0; i < search->nintegers; i++)
+	while (goes_on(shared))
 	{
-		uint64		bit = (uint64) search->integers[i] - (uint64) search->min;
+		uint64		first = pg_atomic_fetch_add_u64(&shared->next, shared->chunk);
 
-		search->bits[bit / 64] |= UINT64CONST(1) << (bit % 64);
+		if (first >= shared->nblocks)
+			break;
+		if (!orphan_search_blocks(search, first, Min(shared->chunk, shared->nblocks - first)))
+			pg_atomic_write_u32(&shared->state, SEARCH_HAS_DOUBT);
 	}
-	return true;
+	orphan_search_close(search);
 }
 
-/* Reads the referenced table; false where its keys need more memory. */
-static bool
-read_referenced(Search *search)
+void
+orphans_worker_main(dsm_segment *segment, shm_toc *toc)
 {
-	Relation	referenced = search->key->referenced;
-	bool		fits = true;
+	SharedSearch *shared = shm_toc_lookup(toc, KEY_SEARCH, false);
+	OrphanKey	key;
 
-	if (!search->integer)
-	{
-		search->set = key_set_create(search->memory);
-		return scan_rows(search, referenced, take_referenced);
-	}
-	search->capacity = BATCH_KEYS;
-	search->integers = palloc(search->capacity * sizeof(int64));
-	if (!scan_rows(search, referenced, take_referenced_integer))
-		return false;
-	if (search->nintegers == 0 || !make_bitmap(search))
-	{
-		search->set = key_set_create(search->memory);
-		for (Size i = 0; fits && i < search->nintegers; i++)
-			fits = put_in_set(search, (const char *) &search->integers[i], sizeof(int64));
-	}
-	pfree(search->integers);
-	return fits;
+	if (!workers_begin(toc))
+		return;
+	key = shared->key;
+	key.rel = table_open(shared->relid, AccessShareLock);
+	key.referenced = table_open(shared->referenced, AccessShareLock);
+	search_chunks(shared, &key, GetActiveSnapshot());
+	table_close(key.referenced, AccessShareLock);
+	table_close(key.rel, AccessShareLock);
+	workers_end(toc);
 }
 
-/* ---- the keys that refer to them ---- */
-
-static bool
-find_in_bitmap(Search *search, HeapTuple tuple)
+/* Returns what they share in *shared; NULL: there is no room for them. */
+static ParallelContext *
+start_workers(int workers, SharedSearch **shared)
 {
-	int64		integer;
-	uint64		bit;
+	ParallelContext *pcxt = CreateParallelContext(workers_library(), "orphans_worker_main",
+												  workers);
+	SharedSearch *copy;
 
-	if (!get_integer(search->key->rel, search->key->atts[0], tuple, &integer))
-		return true;
-	bit = (uint64) integer - (uint64) search->min;
-	return bit < search->nbits && (search->bits[bit / 64] >> (bit % 64) & 1) != 0;
-}
-
-/* Looks the keys of the batch up. */
-static bool
-find_batch(Search *search)
-{
-	const char *bytes = search->bytes.data;
-	Size		start = 0;
-	bool		all = true;
-
-	for (int i = 0; i < search->n; i++)
+	shm_toc_estimate_chunk(&pcxt->estimator, sizeof(SharedSearch));
+	shm_toc_estimate_keys(&pcxt->estimator, 1);
+	workers_estimate(pcxt);
+	InitializeParallelDSM(pcxt);
+	if (pcxt->seg == NULL)
 	{
-		search->items[i].key = bytes + start;
-		search->items[i].len = search->ends[i] - start;
-		start = search->ends[i];
+		DestroyParallelContext(pcxt);
+		return NULL;
 	}
-	key_set_has_many(search->set, search->items, search->n, false, search->found);
-	for (int i = 0; i < search->n; i++)
-		all &= search->found[i];
-	search->n = 0;
-	resetStringInfo(&search->bytes);
-	return all;
+	copy = shm_toc_allocate(pcxt->toc, sizeof(SharedSearch));
+	memcpy(copy, *shared, sizeof(SharedSearch));
+	shm_toc_insert(pcxt->toc, KEY_SEARCH, copy);
+	*shared = copy;
+	workers_launch(pcxt);
+	return pcxt;
 }
 
-static bool
-find_in_set(Search *search, HeapTuple tuple)
+/* For tests: lets workers do what there is. */
+static void
+leave_to_workers(SharedSearch *shared)
 {
-	const OrphanKey *key = search->key;
-	int			start = search->bytes.len;
-	int			nnulls = append_key(search, key->rel, key->atts, tuple);
-
-	if (nnulls > 0)
+	for (int i = 0; i < BY_WORKERS_MS && is_wanted(shared); i++)
 	{
-		search->bytes.len = start;
-		return !key->match_full || nnulls == key->natts;
+		CHECK_FOR_INTERRUPTS();
+		pg_usleep(1000);
 	}
-	search->ends[search->n++] = search->bytes.len;
-	return (search->n < BATCH_KEYS && search->bytes.len < BATCH_BYTES) || find_batch(search);
 }
 
-bool
-orphans_none(const OrphanKey *key, Snapshot snapshot)
+/* Searches with so many workers, if they can be had. */
+static SearchState
+search_with(int workers, const OrphanKey *key, Snapshot snapshot)
 {
-	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "pgbulk orphans",
-												  ALLOCSET_DEFAULT_SIZES);
-	MemoryContext caller = MemoryContextSwitchTo(context);
-	Search	   *search = palloc0(sizeof(Search));
-	bool		none;
+	SharedSearch own = {
+		.key = *key,
+		.relid = RelationGetRelid(key->rel),
+		.referenced = RelationGetRelid(key->referenced),
+		.memory = (Size) maintenance_work_mem * 1024 / (workers + 1),
+		.nblocks = RelationGetNumberOfBlocks(key->rel),
+		.chunk = orphans_by_workers ? 1 : CHUNK_BLOCKS
+	};
+	SharedSearch *shared = &own;
+	ParallelContext *pcxt = NULL;
+	SearchState state;
 
-	search->key = key;
-	search->snapshot = snapshot;
-	/* integers are there twice while they are put in order */
-	search->integer = is_integer_key(key);
-	search->memory = (Size) maintenance_work_mem * 1024 / (search->integer ? 2 : 1);
-	search->row_context = AllocSetContextCreate(context, "pgbulk orphans: values",
-												ALLOCSET_SMALL_SIZES);
-	initStringInfo(&search->bytes);
-	none = read_referenced(search);
-	search->n = 0;
-	resetStringInfo(&search->bytes);
-	if (none && search->bits != NULL)
-		none = scan_rows(search, key->rel, find_in_bitmap);
-	else if (none)
-		none = scan_rows(search, key->rel, find_in_set) && find_batch(search);
-	MemoryContextSwitchTo(caller);
-	MemoryContextDelete(context);
-	return none;
+	pg_atomic_init_u64(&own.next, 0);
+	pg_atomic_init_u32(&own.state, SEARCH_GOES_ON);
+	if (workers > 0)
+	{
+		EnterParallelMode();
+		/* workers get it as theirs */
+		PushActiveSnapshot(snapshot);
+		pcxt = start_workers(workers, &shared);
+		PopActiveSnapshot();
+	}
+	if (orphans_by_workers && pcxt != NULL && pcxt->nworkers_launched > 0)
+		leave_to_workers(shared);
+	search_chunks(shared, key, snapshot);
+	if (pcxt != NULL)
+		workers_finish(pcxt);
+	state = pg_atomic_read_u32(&shared->state);
+	if (pcxt != NULL)
+		DestroyParallelContext(pcxt);
+	if (workers > 0)
+		ExitParallelMode();
+	return state;
+}
+
+const char *
+orphans_doubt(const OrphanKey *key, Snapshot snapshot)
+{
+	int			workers = choose_workers(key);
+	SearchState state = search_with(workers, key, snapshot);
+
+	/* the memory for all of them may suffice for one */
+	if (state == SEARCH_NEEDS_MEMORY && workers > 0)
+		state = search_with(0, key, snapshot);
+	switch (state)
+	{
+		case SEARCH_GOES_ON:
+			return NULL;
+		case SEARCH_HAS_DOUBT:
+			return "a row that may refer to none";
+		case SEARCH_NEEDS_MEMORY:
+			break;
+	}
+	return "The keys do not fit into maintenance_work_mem.";
 }

@@ -559,6 +559,15 @@ compat_is_physical_sender(const WalSnd *sender, int pid)
 #endif
 }
 
+/* An error where rows that the snapshot sees may be gone from the page (17 has no such setting). */
+static inline void
+compat_test_for_old_snapshot(Snapshot snapshot, Relation rel, Page page)
+{
+#if PG_VERSION_NUM < 170000
+	TestForOldSnapshot(snapshot, rel, page);
+#endif
+}
+
 /* The i-th of pgstat_fetch_stat_numbackends() processes of the server, from 1 on, or NULL. */
 static inline const PgBackendStatus *
 compat_backend_status(int i)

@@ -23,18 +23,42 @@
 #include "server/usage.h"
 #include "server/workers.h"
 #include "storage/dsm.h"
+#include "storage/proc.h"
+#include "storage/procarray.h"
 #include "storage/shm_toc.h"
 #include "utils/backend_status.h"
 #include "utils/varlena.h"
+#include "utils/wait_event.h"
 
 /* The server uses the same unit for large tables. */
 #define BYTES_FOR_FIRST_WORKER (8 * 1024 * 1024)
 
-/* How many other sessions are in a load or a COPY, each of which keeps a CPU busy. */
-static int
-count_loads(void)
+/* Of what a process waits for: its class. */
+#define WAIT_CLASS 0xFF000000U
+
+/*
+ * Whether a process loads, copies or builds an index, or is a worker of another session, and so
+ * keeps a CPU busy, unless it waits for a client or a lock.
+ */
+static bool
+is_busy(const PgBackendStatus *status)
 {
-	int			loads = 0;
+	PGPROC	   *proc = BackendPidGetProc(status->st_procpid);
+	PGPROC	   *leader = proc == NULL ? NULL : proc->lockGroupLeader;
+	uint32		wait = proc == NULL ? 0 : proc->wait_event_info & WAIT_CLASS;
+
+	if (proc == NULL || proc == MyProc || wait == PG_WAIT_CLIENT || wait == PG_WAIT_LOCK)
+		return false;
+	if (leader != NULL && leader != proc)
+		return leader != MyProc;
+	return status->st_progress_command == PROGRESS_COMMAND_COPY ||
+		status->st_progress_command == PROGRESS_COMMAND_CREATE_INDEX;
+}
+
+static int
+count_busy(void)
+{
+	int			busy = 0;
 	int			n;
 
 	pgstat_clear_backend_activity_snapshot();
@@ -43,11 +67,18 @@ count_loads(void)
 	{
 		const PgBackendStatus *status = compat_backend_status(i);
 
-		if (status != NULL && status->st_procpid != MyProcPid &&
-			status->st_progress_command == PROGRESS_COMMAND_COPY)
-			loads++;
+		if (status != NULL && is_busy(status))
+			busy++;
 	}
-	return loads;
+	return busy;
+}
+
+int
+workers_with_cpu(int most)
+{
+	long		cpus = most > 0 ? sysconf(_SC_NPROCESSORS_ONLN) : 0;
+
+	return cpus > 0 ? Max(Min(most, cpus - 1 - count_busy()), 0) : most;
 }
 
 int
@@ -55,17 +86,13 @@ workers_for_bytes(Relation rel, int64 bytes)
 {
 	int			most = RelationGetParallelWorkers(rel, max_parallel_maintenance_workers);
 	int			workers = 0;
-	long		cpus;
 
-	/* there are storage parameters, but not that one */
-	if (most < 0)
+	/* negative: there are storage parameters, but not that one */
+	if (most < 0 || most > max_parallel_maintenance_workers)
 		most = max_parallel_maintenance_workers;
 	for (int64 step = BYTES_FOR_FIRST_WORKER; bytes >= step && workers < most; step *= 3)
 		workers++;
-	if (workers == 0)
-		return 0;
-	cpus = sysconf(_SC_NPROCESSORS_ONLN);
-	return cpus > 0 ? Max(Min(workers, cpus - 1 - count_loads()), 0) : workers;
+	return workers_with_cpu(workers);
 }
 
 static void

@@ -23,10 +23,14 @@
 #include "utils/rel.h"
 
 /*
+ * How many of so many workers have a CPU, besides this session, others that load, copy or build an
+ * index now, and others' workers: more would cost them more of their time than they save of it.
+ */
+extern int	workers_with_cpu(int most);
+
+/*
  * How many workers the server's settings allow for this many bytes of a table:
- * one from 8 MB on, another for every factor of three; and no more than there are
- * CPUs besides this session's and those of others that load or copy now, as workers
- * cost more of their time than they save of it.
+ * one from 8 MB on, another for every factor of three, as far as they have a CPU.
  */
 extern int	workers_for_bytes(Relation rel, int64 bytes);
 

@@ -17,6 +17,7 @@
 #include "index/parallel_build.h"
 #include "index/range_build.h"
 #include "server/progress.h"
+#include "server/workers.h"
 #include "storage/bufmgr.h"
 #include "storage/lmgr.h"
 #include "utility/create_index.h"
@@ -67,13 +68,15 @@ build_entries(Relation heap, Relation index, IndexInfo *info, BuildResult *resul
 	bool		duplicates = false;
 	ConflictSink sink = {.add = note_duplicate,.arg = &duplicates};
 	Conflicts  *conflicts = conflicts_open();
+	int			workers = workers_with_cpu(Min(info->ii_ParallelWorkers,
+											   RANGE_BUILD_MAX_PROCESSES - 1));
 	ParallelIndex build = {
 		.heap = RelationGetRelid(heap),
 		.heap_lock = ShareLock,
 		.relid = RelationGetRelid(index),
 		.index_lock = AccessExclusiveLock,
 		.task.method = INDEX_REBUILD,
-		.together = info->ii_ParallelWorkers > 0
+		.together = workers > 0
 	};
 
 	conflicts_add_table(conflicts, 0, true);
@@ -83,8 +86,7 @@ build_entries(Relation heap, Relation index, IndexInfo *info, BuildResult *resul
 	progress_index_shown(true);
 	PG_TRY();
 	{
-		parallel_build_all(&build, 1, Min(info->ii_ParallelWorkers, RANGE_BUILD_MAX_PROCESSES - 1),
-						   conflicts);
+		parallel_build_all(&build, 1, workers, conflicts);
 	}
 	PG_FINALLY();
 	{

@@ -218,15 +218,15 @@ has_no_orphans(const QueryDesc *desc, Oid relid, Oid referenced)
 	key->referenced = table_open(referenced, AccessShareLock);
 	if (find_key(key, desc->sourceText))
 	{
-		const char *obstacle = find_obstacle(key, desc);
+		const char *reason = find_obstacle(key, desc);
 
-		none = obstacle == NULL && orphans_none(key, desc->estate->es_snapshot);
+		if (reason == NULL)
+			reason = orphans_doubt(key, desc->estate->es_snapshot);
+		none = reason == NULL;
 		if (none)
 			statements_take(STATEMENT_FOREIGN_KEY);
 		else
-			statements_leave(STATEMENT_FOREIGN_KEY,
-							 obstacle != NULL ? obstacle : "a row that may refer to none",
-							 RelationGetRelationName(key->rel));
+			statements_leave(STATEMENT_FOREIGN_KEY, reason, RelationGetRelationName(key->rel));
 	}
 	table_close(key->referenced, AccessShareLock);
 	table_close(key->rel, AccessShareLock);

@@ -1,6 +1,6 @@
 # A worker loads the libraries of the session before it begins.  One that is
 # slow finds the work done, and has exited before the transaction continues;
-# where the work is done sooner none is started, nor where other loads keep all
+# where the work is done sooner none is started, nor where other sessions keep all
 # CPUs busy.
 
 use strict;
@@ -88,13 +88,40 @@ is(late_workers(), '0', 'all have gone');
 my $large = data_file('large.csv', 12_000_000, sub { join '', map { my $i = $_[0] * 100 + $_; "$i,text of $i\n" } 1 .. 100 });
 is($session->ask(qq(TRUNCATE plain; SELECT workers FROM bulk_load('plain', '$large', '{"writer": "direct"}'))), '0', 'none is started that would come when all is done');
 
-# ---- as many as there are CPUs that no other load keeps busy
+# ---- as many as there are CPUs that nobody else keeps busy
 
 chomp(my $cpus = `getconf _NPROCESSORS_ONLN`);
 SKIP: {
-	skip "$cpus CPUs", 3 if $cpus < 2 || $cpus > 8;
+	skip "$cpus CPUs", 5 if $cpus < 2 || $cpus > 8;
 	my $auto = qq(SET pgbulk.chunk_size = 262144; TRUNCATE plain; SELECT workers > 0 FROM bulk_load('plain', '$large', '{"writer": "direct"}'));
 	my $alone = PgBulk::Session->new($node);
+	$alone->ask(q{CREATE TABLE referred AS SELECT i FROM generate_series(1, 1000) i; ALTER TABLE referred ADD PRIMARY KEY (i);
+		CREATE TABLE refers AS SELECT i % 1000 + 1 AS i FROM generate_series(1, 800000) i; ANALYZE referred, refers});
+	# of each statement: its outcome, and whether it started workers
+	my $started = sub
+	{
+		my @started;
+
+		foreach my $statement (@_)
+		{
+			my $start = -s $node->logfile;
+
+			$node->safe_psql('postgres', 'ALTER SYSTEM SET log_min_messages = debug1; SELECT pg_reload_conf()');
+			wait_for('the setting', sub { slurp_file($node->logfile, $start) =~ /parameter "log_min_messages" changed/ });
+			$start = -s $node->logfile;
+			# a new session, which does not know yet how long workers take to start
+			my $new = PgBulk::Session->new($node);
+			$new->ask("LOAD 'pgbulk'; SET pgbulk.create_index = on; SET pgbulk.foreign_keys = on; BEGIN; $statement; ROLLBACK");
+			push @started, ($new->sqlstate || 'good') . ($new->ask('SELECT sum(count) FROM bulk_load_statements WHERE reason IS NULL') eq '1' ? ' here' : '') . (slurp_file($node->logfile, $start) =~ /starting background worker process "parallel/ ? ' with workers' : '');
+			$new->close;
+			$node->safe_psql('postgres', 'ALTER SYSTEM RESET log_min_messages; SELECT pg_reload_conf()');
+		}
+		return \@started;
+	};
+	my $key = 'ALTER TABLE refers ADD FOREIGN KEY (i) REFERENCES referred';
+	my @statements = ('CREATE INDEX ON refers (i)', $key, "UPDATE refers SET i = 0 WHERE ctid = (SELECT max(ctid) FROM refers); $key",
+		"DELETE FROM referred WHERE i = 500; $key");
+	is_deeply($started->(@statements), [ ('good here with workers') x 2, ('23503 with workers') x 2 ], 'an index, foreign keys: with workers');
 	is($alone->ask($auto), 't', 'alone: with a worker, also for a table with a fillfactor');
 	my (@others, @pipes);
 	foreach my $i (2 .. $cpus)
@@ -107,6 +134,7 @@ SKIP: {
 	}
 	wait_for('the others', sub { $node->safe_psql('postgres', 'SELECT count(*) FROM pg_stat_progress_copy') == $cpus - 1 });
 	is($alone->ask($auto), 'f', 'beside a COPY for each other CPU: without');
+	is_deeply($started->(@statements), [ ('good here') x 2, ('23503') x 2 ], 'and so an index, and foreign keys');
 	close($_) foreach @pipes;
 	$_->wait foreach @others;
 	is($alone->ask($auto), 't', 'alone again');
