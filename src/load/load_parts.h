@@ -1,6 +1,6 @@
 /*
  * load_parts.h
- *		The state of a load, shared by load.c and load_files.c.
+ *		The state of a load, shared by load.c and its other files.
  */
 #ifndef PGBULK_LOAD_PARTS_H
 #define PGBULK_LOAD_PARTS_H
@@ -19,6 +19,7 @@
 #include "reject/rejects.h"
 #include "row/guard.h"
 #include "server/progress.h"
+#include "stream/query.h"
 #include "table/target.h"
 #include "write/writer.h"
 
@@ -88,8 +89,49 @@ typedef struct Load
 	}			rows_alone;		/* before the current workers started */
 } Load;
 
+/* Everything that changes the table. */
+extern void load_rows(Load *load);
+
+/* In a subtransaction: reopens the target and prepares it for the first row. */
+extern void load_reopen_target(Load *load);
+
 /* Estimated seconds for all phases after this many rows have been read. */
 extern double load_later_seconds(const Load *load, double rows);
+
+/* -- what is opened before its first row (load_open.c) -- */
+
+/* Opens what survives a rollback of the stored rows: target and reject stream. */
+extern void load_open(Load *load);
+
+/* Opens the writer that options name, or the best one for `auto`. */
+extern Writer *load_open_writer(Load *load);
+
+/* Prepares the target and the source for reading. */
+extern void load_prepare_input(Load *load);
+
+/* Opens the query whose rows are loaded. */
+extern QueryRows *load_open_query(const Load *load);
+
+extern void load_open_rejects(Load *load);
+
+/* Resets the batch to the state before the first row. */
+extern void load_reset_batch(Load *load);
+
+/* -- rows that the writer has taken before they are set aside (load_late.c) -- */
+
+/* Where the writer rejects, replaces and counts them. */
+extern LateDuplicates load_late(Load *load);
+
+/* Runs work on indexes, whose errors are about rows that are known by their TIDs; arg: the Load. */
+extern void load_by_place(void *arg, void (*work) (void *), void *work_arg);
+
+/* -- bad rows that must leave no trace (load_attempts.c) -- */
+
+/*
+ * If bad rows cannot be deleted without a trace (checks_must_repeat), rolls the
+ * load back and repeats it without them.
+ */
+extern void load_in_attempts(Load *load);
 
 /* -- the rows of its files (load_files.c) -- */
 
