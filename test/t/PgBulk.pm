@@ -15,7 +15,7 @@ use Time::HiRes qw(sleep time);
 
 our @EXPORT = qw(bulk_server @LOCALE data_file data_dir check_log check_tables
   wait_for ends_soon percent_of @WORKERS direct has_extension is_sound kill_server
-  orphans how_many load_until);
+  orphans how_many load_until foreign_server nothing_left citus_servers);
 
 # With how many parallel workers a test of the direct writer is done.
 our @WORKERS = (0, 2);
@@ -168,6 +168,56 @@ sub is_sound
 		UNION ALL
 		SELECT v.* FROM pg_class c, verify_heapam(c.reltoastrelid) v WHERE c.oid = '$table'::regclass AND c.reltoastrelid <> 0}),
 		'', $name);
+}
+
+# foreign_server(NODE, NAME, HOST, PORT, OPTION...): a server of postgres_fdw in NODE's database, with more options, and a
+# mapping of the test's user to it.
+sub foreign_server
+{
+	my ($node, $name, $host, $port, @options) = @_;
+	my $options = join(', ', "host '$host', port '$port', dbname 'postgres'", @options);
+
+	$node->safe_psql('postgres', qq{
+		CREATE SERVER $name FOREIGN DATA WRAPPER postgres_fdw OPTIONS ($options);
+		CREATE USER MAPPING FOR CURRENT_USER SERVER $name});
+}
+
+# citus_servers(NAME, SETTING...): a coordinator and two workers with Citus; skips all tests where it is not installed.
+sub citus_servers
+{
+	my ($name, @settings) = @_;
+	my $library = `pg_config --pkglibdir`;
+
+	chomp $library;
+	plan skip_all => 'citus is not installed' unless -e "$library/citus.so";
+	my ($main, @workers) = map { bulk_server("${name}_$_", "shared_preload_libraries = 'citus'", 'max_prepared_transactions = 50',
+			'shared_buffers = 32MB', 'jit = off', 'wal_level = logical', 'citus.shard_count = 8', 'max_connections = 100',
+			'max_worker_processes = 30', @settings) } 'main', 1, 2;
+
+	foreach my $node ($main, @workers)
+	{
+		$node->safe_psql('postgres', 'CREATE EXTENSION citus');
+		# a server reaches itself by its socket
+		$node->safe_psql('postgres', sprintf(q{ALTER SYSTEM SET citus.local_hostname = '%s'}, $node->host));
+		$node->reload;
+	}
+	$main->safe_psql('postgres', sprintf(q{SELECT citus_set_coordinator_host('%s', %d)}, $main->host, $main->port));
+	$main->safe_psql('postgres', sprintf(q{SELECT citus_add_node('%s', %d)}, $_->host, $_->port)) foreach @workers;
+	return ($main, @workers);
+}
+
+# nothing_left(NAME, NODE...): nothing of a load is left on these servers: no session, no prepared transaction.
+sub nothing_left
+{
+	my ($name, @nodes) = @_;
+
+	foreach my $node (@nodes)
+	{
+		wait_for('sessions to end', sub { $node->safe_psql('postgres',
+			q{SELECT count(*) FROM pg_stat_activity WHERE application_name = 'pgbulk'}) eq '0' });
+		is($node->safe_psql('postgres', q{SELECT count(*) FROM pg_prepared_xacts WHERE gid LIKE 'pgbulk%'}), '0',
+			"$name: nothing is prepared on " . $node->name);
+	}
 }
 
 # load_until(NODE, SQL, STEP): the session of a load into other servers that stops at a step of its two-phase commit.

@@ -14,24 +14,8 @@ use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
-my $library = `pg_config --pkglibdir`;
-chomp $library;
-plan skip_all => 'citus is not installed' unless -e "$library/citus.so";
-
-my @settings = ("shared_preload_libraries = 'citus'", 'max_prepared_transactions = 50', 'shared_buffers = 32MB', 'jit = off',
-	'wal_level = logical', 'citus.shard_count = 8', 'max_connections = 100', 'max_worker_processes = 30');
-my ($main, @workers) = map { bulk_server("citus_$_", @settings) } 'main', 1, 2;
+my ($main, @workers) = citus_servers('citus');
 my $folder = data_dir();
-
-foreach my $node ($main, @workers)
-{
-	$node->safe_psql('postgres', 'CREATE EXTENSION citus');
-	# a server reaches itself by its socket
-	$node->safe_psql('postgres', sprintf(q{ALTER SYSTEM SET citus.local_hostname = '%s'}, $node->host));
-	$node->reload;
-}
-$main->safe_psql('postgres', sprintf(q{SELECT citus_set_coordinator_host('%s', %d)}, $main->host, $main->port));
-$main->safe_psql('postgres', sprintf(q{SELECT citus_add_node('%s', %d)}, $_->host, $_->port)) foreach @workers;
 
 sub ask { my ($sql) = @_; return $main->safe_psql('postgres', $sql); }
 
@@ -48,18 +32,6 @@ sub counts_of
 	my ($table) = @_;
 
 	return ask("SELECT shardminvalue, result FROM run_command_on_shards('$table', 'SELECT count(*) FROM %s') JOIN pg_dist_shard USING (shardid) ORDER BY shardminvalue::int");
-}
-
-sub nothing_left
-{
-	my ($name) = @_;
-
-	foreach my $node ($main, @workers)
-	{
-		wait_for('sessions to end', sub { $node->safe_psql('postgres',
-			q{SELECT count(*) FROM pg_stat_activity WHERE application_name = 'pgbulk'}) eq '0' });
-		is($node->safe_psql('postgres', q{SELECT count(*) FROM pg_prepared_xacts WHERE gid LIKE 'pgbulk%'}), '0', "$name: nothing is prepared");
-	}
 }
 
 # ---- the rows are where COPY puts them ----
@@ -212,7 +184,7 @@ foreach my $worker (@workers)
 }
 is(ask('SELECT count(*) FROM days'), '3100', 'all of that is seen');
 is(ask(q{SELECT string_agg(DISTINCT result, ',') FROM run_command_on_placements('towns', 'SELECT count(*) FROM %s')}), '520', 'on all nodes');
-nothing_left('loads');
+nothing_left('loads', $main, @workers);
 
 # ---- all nodes, or none ----
 
@@ -235,7 +207,7 @@ foreach my $stop ('prepare', 'prepared-one', 'prepared', 'committed', 'committed
 		is(ask('SELECT count(*) FROM bulk_load_in_doubt'), '0', "$name: nothing is in doubt");
 		wait_for('the nodes', sub { error_of('SELECT count(*) FROM single_all') eq '' });
 		is(ask('SELECT count(*) FROM single_all'), $rows, "$name: all, or nothing");
-		nothing_left($name);
+		nothing_left($name, $main, @workers);
 		ask('TRUNCATE single_all');
 	}
 }

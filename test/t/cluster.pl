@@ -28,14 +28,7 @@ my $folder = data_dir();
 
 $plain->safe_psql('postgres', 'DROP EXTENSION pgbulk');
 $main->safe_psql('postgres', 'CREATE EXTENSION postgres_fdw');
-foreach my $n (1, 2)
-{
-	my ($host, $port) = ($nodes[$n - 1]->host, $nodes[$n - 1]->port);
-
-	$main->safe_psql('postgres', qq{
-		CREATE SERVER s$n FOREIGN DATA WRAPPER postgres_fdw OPTIONS (host '$host', port '$port', dbname 'postgres', batch_size '100');
-		CREATE USER MAPPING FOR CURRENT_USER SERVER s$n});
-}
+foreign_server($main, "s$_", $nodes[$_ - 1]->host, $nodes[$_ - 1]->port, "batch_size '100'") foreach 1, 2;
 
 # on_node(N, SQL)
 sub on_node { my ($n, $sql) = @_; return $nodes[$n - 1]->safe_psql('postgres', $sql); }
@@ -64,19 +57,6 @@ sub error_of
 }
 
 sub count_of { return $main->safe_psql('postgres', "SELECT count(*) FROM $_[0]"); }
-
-# Nothing of a load is left on the other servers: no session, no prepared transaction.
-sub nothing_left
-{
-	my ($name) = @_;
-
-	foreach my $node (@nodes)
-	{
-		wait_for('sessions to end', sub { $node->safe_psql('postgres',
-			"SELECT count(*) FROM pg_stat_activity WHERE application_name = 'pgbulk'") eq '0' });
-		is($node->safe_psql('postgres', 'SELECT count(*) FROM pg_prepared_xacts'), '0', "$name: nothing is prepared");
-	}
-}
 
 # ---- the rows are COPY's ----
 
@@ -176,7 +156,7 @@ is(count_of('hash'), 2700, 'the rows of a query');
 $main->safe_psql('postgres', 'TRUNCATE hash');
 $main->safe_psql('postgres', "SELECT bulk_load_last(); COPY hash FROM '$csv' WITH (FORMAT csv, HISTORY true)");
 is(count_of('hash'), 3000, 'by COPY');
-nothing_left('after loads');
+nothing_left('after loads', @nodes);
 
 # rows that a trigger there keeps out
 on_node(1, q{CREATE FUNCTION odd() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN IF new.k % 2 = 1 THEN RETURN new; END IF; RETURN NULL; END';
@@ -256,7 +236,7 @@ $main->safe_psql('postgres', 'CREATE FOREIGN TABLE later (k int, s text) SERVER 
 like(error_of(qq{SELECT bulk_load('later', '$short', '{"columns": ["s", "k"]}')}), qr{duplicate key value violates unique constraint "later_pkey".*server "s1"}s,
 	'what is checked only when it is prepared');
 is(on_node(1, 'SELECT count(*) FROM later'), 1, 'and nothing is loaded');
-nothing_left('after errors');
+nothing_left('after errors', @nodes);
 
 # ---- rows that are set aside ----
 
@@ -401,7 +381,7 @@ is(on_node(1, 'SELECT string_agg(p::text, $$ $$ ORDER BY k) FROM printed p'), '(
 empty();
 is($main->safe_psql('postgres', qq{SELECT $counters, writer FROM bulk_load('bad', '$twice', '{$keep, "dry_run": true}')}), '4000|3000|0|1000|none', 'a dry run');
 is(count_of('bad'), 0, 'leaves nothing');
-nothing_left('after a dry run');
+nothing_left('after a dry run', @nodes);
 $main->safe_psql('postgres', qq{SELECT bulk_load('bad', '$twice', '{$keep}')});
 is($main->safe_psql('postgres', qq{SELECT $counters FROM bulk_load('bad', '$folder/few.csv', '{"columns": ["k", "s"], "truncate": true, "analyze": true, "on_error": "ignore"}')}), '3|2|1|0', 'TRUNCATE and ANALYZE')
 	if append_to_file("$folder/few.csv", "1,new\n2,new\noops,new\n") || 1;
@@ -532,7 +512,7 @@ like($session->{error}, qr{(?:connection to server "s1" was lost|terminating con
 like($session->{error}, qr{s1}, 'is named');
 $nodes[0]->start;
 is(count_of('hash'), 0, 'nothing is loaded by any of these');
-nothing_left('after cancels');
+nothing_left('after cancels', @nodes);
 
 # a server that does not answer any more: the cancel is not waited for.  Before 17 libpq cannot be asked not to wait.
 SKIP:
@@ -608,7 +588,7 @@ sub all_or_nothing
 	recover();
 	is($main->safe_psql('postgres', 'SELECT count(*) FROM bulk_load_in_doubt'), '0', "$name: nothing is in doubt");
 	is(count_of('hash'), $rows, "$name: " . ($rows ? 'all' : 'no') . ' rows');
-	nothing_left($name);
+	nothing_left($name, @nodes);
 	$main->safe_psql('postgres', 'TRUNCATE hash');
 }
 
@@ -715,7 +695,7 @@ foreach my $round (1 .. how_many(6, 60))
 	$victim->start;
 	recover();
 	like(count_of('hash'), qr{^(?:0|60000)$}, "round $round: all or nothing, " . $victim->name . ' was killed');
-	nothing_left("round $round");
+	nothing_left("round $round", @nodes);
 	$main->safe_psql('postgres', 'TRUNCATE hash');
 }
 
