@@ -44,7 +44,7 @@ typedef struct CitusPlacement
 	Relation	rel;
 	EState	   *estate;
 	CitusTable	table;
-	bool		has_copies;		/* each row goes to several nodes, or may once do so */
+	List	   *shards;			/* CitusShard, by the ranges of their hashes */
 	FmgrInfo   *hash;			/* of the distribution column */
 	int			nplaces;
 	Place	   *places;
@@ -105,8 +105,9 @@ have_same_ids(const List *a, const List *b)
 	return true;
 }
 
-static void
-find_table(Relation rel, CitusTable *table)
+/* The shards, and what the table says of them. */
+static List *
+list_shards(Relation rel, CitusTable *table)
 {
 	if (!citus_find_table(RelationGetRelid(rel), table) || !citus_is_served(table))
 		ereport(ERROR,
@@ -114,28 +115,26 @@ find_table(Relation rel, CitusTable *table)
 				 errmsg("table \"%s\" was changed while it was waited for",
 						RelationGetRelationName(rel)),
 				 errhint("Load again.")));
+	return citus_list_shards(RelationGetRelid(rel), table->method == CITUS_BY_HASH);
 }
 
 /*
- * The shards, and what the table says of them: both stay as they are from now on.  While the
- * locks are waited for, others may move or split shards, or distribute the table.
+ * The same, and both stay as they are from now on.  While the locks are waited for, others may
+ * move or split shards, or distribute the table.
  */
 static List *
 list_locked_shards(Relation rel, CitusTable *table)
 {
 	List	   *shards;
-	List	   *again;
+	List	   *again = list_shards(rel, table);
 	CitusTable	before;
 
-	find_table(rel, table);
-	again = citus_list_shards(RelationGetRelid(rel));
 	do
 	{
 		before = *table;
 		shards = again;
 		lock_places(&before, shards);
-		find_table(rel, table);
-		again = citus_list_shards(RelationGetRelid(rel));
+		again = list_shards(rel, table);
 	} while (!is_same_table(&before, table) || !have_same_ids(shards, again));
 	return again;
 }
@@ -180,16 +179,18 @@ compare_ids(const ListCell *a, const ListCell *b)
 
 /* The shards of these, by their numbers: pointers to int64. */
 static List *
-list_serialized_shards(Oid relid, const CitusTable *table)
+list_serialized_shards(const CitusPlacement *placement)
 {
+	Oid			relid = RelationGetRelid(placement->rel);
 	List	   *ids = NIL;
 	ListCell   *lc;
 
-	foreach(lc, list_serialized(relid, table))
+	foreach(lc, list_serialized(relid, &placement->table))
 	{
 		ListCell   *shard;
 
-		foreach(shard, citus_list_shards(lfirst_oid(lc)))
+		foreach(shard, lfirst_oid(lc) == relid ? placement->shards :
+				citus_list_shards(lfirst_oid(lc), false))
 			ids = lappend(ids, &((CitusShard *) lfirst(shard))->id);
 	}
 	list_sort(ids, compare_ids);
@@ -234,10 +235,10 @@ static void
 citus_begin(Placement *base, Sessions *sessions)
 {
 	CitusPlacement *placement = (CitusPlacement *) base;
-	List	   *ids = list_serialized_shards(RelationGetRelid(placement->rel), &placement->table);
+	List	   *ids = list_serialized_shards(placement);
 	ListCell   *lc;
 
-	if (placement->has_copies)
+	if (placement->base.has_copies)
 		lock_at_first_worker(sessions, ids);
 	foreach(lc, ids)
 		lock_shard(*(int64 *) lfirst(lc), CITUS_LOCK_ROWS, RowExclusiveLock);
@@ -356,15 +357,18 @@ static Shard *
 open_copies(const CitusPlacement *placement, const CitusShard *found, const char **columns)
 {
 	Shard	   *first = NULL;
+	char	   *schema;
+	char	   *name;
 	ListCell   *lc;
 
+	citus_shard_name(RelationGetRelid(placement->rel), found->id, &schema, &name);
 	foreach(lc, found->groups)
 	{
 		Shard	   *shard = palloc0(sizeof(Shard));
 
 		shard->node.group = lfirst_int(lc);
-		citus_shard_name(RelationGetRelid(placement->rel), found->id, &shard->schema,
-						 &shard->name);
+		shard->schema = schema;
+		shard->name = name;
 		shard->columns = columns;
 		shard->copy = first;
 		shard->is_copied = list_length(found->groups) > 1;
@@ -401,8 +405,9 @@ check_ranges(const CitusPlacement *placement, const List *shards)
 }
 
 static void
-open_places(CitusPlacement *placement, const List *shards)
+open_places(CitusPlacement *placement)
 {
+	const List *shards = placement->shards;
 	const char **columns = column_names(RelationGetDescr(placement->rel));
 	ListCell   *lc;
 
@@ -479,7 +484,7 @@ check_settings(const CitusPlacement *placement)
 	if (has_setting("citus.use_secondary_nodes", "always"))
 		refuse_by_setting(placement, "Setting \"%s\" is \"always\", so that nothing is written.",
 						  "citus.use_secondary_nodes", "Load in a session where it is \"never\".");
-	if (placement->has_copies && citus_local_group() != 0 &&
+	if (placement->base.has_copies && citus_local_group() != 0 &&
 		has_setting("citus.allow_modifications_from_workers_to_replicated_tables", "off"))
 		refuse_by_setting(placement, "Its shards have copies, and setting \"%s\" is off.",
 						  "citus.allow_modifications_from_workers_to_replicated_tables",
@@ -491,25 +496,16 @@ citus_open(ResultRelInfo *root, EState *estate)
 {
 	MemoryContext old = MemoryContextSwitchTo(estate->es_query_cxt);
 	CitusPlacement *placement = palloc0(sizeof(CitusPlacement));
-	List	   *shards;
 
 	placement->base.routine = &citus_routine;
 	placement->rel = root->ri_RelationDesc;
 	placement->estate = estate;
-	shards = list_locked_shards(placement->rel, &placement->table);
-	placement->has_copies = have_copies(&placement->table, shards);
+	placement->shards = list_locked_shards(placement->rel, &placement->table);
+	placement->base.has_copies = have_copies(&placement->table, placement->shards);
 	check_settings(placement);
 	if (placement->table.key != InvalidAttrNumber)
 		open_hash(placement);
-	open_places(placement, shards);
+	open_places(placement);
 	MemoryContextSwitchTo(old);
 	return &placement->base;
-}
-
-bool
-citus_has_copies(Oid relid)
-{
-	CitusTable	table;
-
-	return citus_find_table(relid, &table) && have_copies(&table, citus_list_shards(relid));
 }

@@ -96,14 +96,6 @@ unserved_option(const BulkOptions *options)
 	return NULL;
 }
 
-/* Whether rows may be kept out, each of which would be told of by all servers that got it. */
-static bool
-is_set_aside(const BulkOptions *options)
-{
-	return options->on_error != BULK_ON_ERROR_STOP ||
-		options->on_duplicate != BULK_ON_DUPLICATE_ERROR;
-}
-
 bool
 nodes_serve(Target *target, const BulkOptions *options, bool by_file)
 {
@@ -120,8 +112,6 @@ nodes_serve(Target *target, const BulkOptions *options, bool by_file)
 		*refusal = REFUSAL_NAMING(REFUSAL_NODES_OPTION, option);
 	else if (target->sent && (options->truncate || options->analyze))
 		*refusal = REFUSAL_NAMING(REFUSAL_NODES_OPTION, options->truncate ? "truncate" : "analyze");
-	else if (target->sent && is_set_aside(options) && citus_has_copies(target->relid))
-		*refusal = REFUSAL(REFUSAL_NODES_COPIES);
 	else if (!by_file)
 		*refusal = REFUSAL(REFUSAL_NODES_RETRY);
 	else if (triggers != NULL && triggers->trig_insert_new_table)
@@ -709,6 +699,16 @@ nodes_share_refusal(Writer *writer)
 	return REFUSAL_NODES_WORKERS;
 }
 
+/* Rows that are set aside would be told of by all servers that got them. */
+static void
+check_copies(const NodesWriter *nodes, const Target *target)
+{
+	Refusal		refusal = REFUSAL(REFUSAL_NODES_COPIES);
+
+	if (nodes->placement->has_copies && nodes->aside != NULL)
+		refusal_raise_elsewhere(&refusal, target->name, ELSEWHERE_SHARDS);
+}
+
 static const WriterRoutine nodes_routine = {
 	.name = "nodes",
 	.put = nodes_put,
@@ -744,10 +744,11 @@ nodes_open(Target *target, const BulkOptions *options, Guard *guard, Checks *che
 		foreign_open(root, writer->estate, guard);
 	nodes->whole = options->on_duplicate == BULK_ON_DUPLICATE_KEEP_NEW;
 	nodes->sessions = sessions_open(&listener, relay, nodes->whole);
-	if (nodes->placement->routine->begin != NULL)
-		nodes->placement->routine->begin(nodes->placement, nodes->sessions);
 	if (relay != BULK_RELAY_OFF)
 		nodes->aside = aside_open(writer);
+	check_copies(nodes, target);
+	if (nodes->placement->routine->begin != NULL)
+		nodes->placement->routine->begin(nodes->placement, nodes->sessions);
 	nodes->journal = checks_journal(checks);
 	nodes->buffer_bytes = MOST_BYTES;
 	writer->nodes = nodes;

@@ -54,6 +54,7 @@ struct Placement
 {
 	const PlacementRoutine *routine;
 	Bitmapset  *key;			/* columns that find looks at, offset as those of pull_varattnos */
+	bool		has_copies;		/* each row goes to several nodes, or may once do so */
 };
 
 /* Whether a table is, or has, foreign tables of postgres_fdw. */
@@ -67,8 +68,5 @@ extern Placement *foreign_open(ResultRelInfo *root, EState *estate, Guard *guard
  * Memory: the executor state's.  Error: 55000 for one without shards.
  */
 extern Placement *citus_open(ResultRelInfo *root, EState *estate);
-
-/* Whether rows of such a table may go to several nodes. */
-extern bool citus_has_copies(Oid relid);
 
 #endif							/* PGBULK_PLACEMENT_H */

@@ -45,6 +45,16 @@ find_catalog(const char *name)
 	return find_citus(&citus) ? extension_table(&citus, citus.schema, name) : InvalidOid;
 }
 
+static void
+refuse_version(const char *detail)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+			 errmsg("this version of extension \"citus\" is not supported"),
+			 errdetail("%s", detail),
+			 errhint("Use COPY.")));
+}
+
 /* A catalog, opened for reading.  Error: there is none. */
 static Relation
 open_catalog(const char *name)
@@ -52,11 +62,7 @@ open_catalog(const char *name)
 	Oid			relid = find_catalog(name);
 
 	if (!OidIsValid(relid))
-		ereport(ERROR,
-				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-				 errmsg("this version of extension \"citus\" is not supported"),
-				 errdetail("It has no table \"%s\".", name),
-				 errhint("Use COPY.")));
+		refuse_version(psprintf("It has no table \"%s\".", name));
 	return table_open(relid, AccessShareLock);
 }
 
@@ -69,12 +75,8 @@ find_column(Relation catalog, const char *name, Oid type)
 	if (attnum == InvalidAttrNumber ||
 		(OidIsValid(type) &&
 		 TupleDescAttr(RelationGetDescr(catalog), attnum - 1)->atttypid != type))
-		ereport(ERROR,
-				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-				 errmsg("this version of extension \"citus\" is not supported"),
-				 errdetail("Its table \"%s\" has no column \"%s\" of the type that is known.",
-						   RelationGetRelationName(catalog), name),
-				 errhint("Use COPY.")));
+		refuse_version(psprintf("Its table \"%s\" has no column \"%s\" of the type that is known.",
+								RelationGetRelationName(catalog), name));
 	return attnum;
 }
 
@@ -279,10 +281,8 @@ read_placements(const List *shards)
 }
 
 List *
-citus_list_shards(Oid relid)
+citus_list_shards(Oid relid, bool by_hash)
 {
-	CitusTable	table;
-	bool		by_hash = citus_find_table(relid, &table) && table.method == CITUS_BY_HASH;
 	Relation	catalog = open_catalog("pg_dist_shard");
 	SysScanDesc scan = begin_scan_of_table(catalog, relid);
 	HeapTuple	tuple;
@@ -314,11 +314,7 @@ citus_shard_name(Oid relid, int64 shard, char **schema, char **name)
 		if (find_citus(&citus))
 			function = extension_function(&citus, citus.schema, "shard_name", arguments, n);
 	if (!OidIsValid(function) || get_func_rettype(function) != TEXTOID)
-		ereport(ERROR,
-				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-				 errmsg("this version of extension \"citus\" is not supported"),
-				 errdetail("It has no function \"%s\".", "shard_name"),
-				 errhint("Use COPY.")));
+		refuse_version("It has no function \"shard_name\".");
 	qualified = get_func_nargs(function) == 2 ?
 		OidFunctionCall2(function, ObjectIdGetDatum(relid), Int64GetDatum(shard)) :
 		OidFunctionCall3(function, ObjectIdGetDatum(relid), Int64GetDatum(shard),
