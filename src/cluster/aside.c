@@ -5,7 +5,6 @@
 #include "postgres.h"
 
 #include "cluster/aside.h"
-#include "cluster/told.h"
 #include "miscadmin.h"
 #include "utils/memutils.h"
 
@@ -14,8 +13,7 @@ struct AsideRows
 	Writer	   *writer;
 	BadRows    *rows;
 	MemoryContext row_context;	/* of one of them */
-	int64		nbad;
-	int64		nduplicates;	/* and rows that were replaced */
+	ToldCounts	counts;
 };
 
 AsideRows *
@@ -52,12 +50,13 @@ aside_reject(AsideRows *aside)
 }
 
 bool
-aside_is_enough(const AsideRows *aside, int64 bad, int64 duplicates)
+aside_is_enough(const AsideRows *aside, const ToldCounts *more)
 {
 	const LateDuplicates *late = &aside->writer->late;
+	const ToldCounts *counts = &aside->counts;
 
-	return bad + aside->nbad > late->room(late->arg, REJECT_VALUE) ||
-		duplicates + aside->nduplicates > late->room(late->arg, REJECT_DUPLICATE);
+	return more->bad + counts->bad > late->room(late->arg, REJECT_VALUE) ||
+		more->duplicates + counts->duplicates > late->room(late->arg, REJECT_DUPLICATE);
 }
 
 /* The name here of a column there. */
@@ -81,12 +80,7 @@ aside_take(AsideRows *aside, const Shard *shard, BadRow *row)
 	bad_rows_put(aside->rows, row);
 	MemoryContextSwitchTo(old);
 	MemoryContextReset(aside->row_context);
-	if (row->reason == (RejectReason) TOLD_SET_NULL)
-		return;
-	if (row->reason == REJECT_DUPLICATE || row->reason == REJECT_REPLACED)
-		aside->nduplicates++;
-	else
-		aside->nbad++;
-	if (aside_is_enough(aside, 0, 0))
+	told_count(&aside->counts, row->reason);
+	if (aside_is_enough(aside, &(ToldCounts) {0}))
 		aside_reject(aside);
 }

@@ -9,6 +9,7 @@
 
 #include "check/bad_rows.h"
 #include "cluster/placement.h"
+#include "cluster/told.h"
 #include "write/writer.h"
 
 typedef struct AsideRows AsideRows;
@@ -23,7 +24,7 @@ extern AsideRows *aside_open(Writer *writer);
 extern void aside_take(AsideRows *aside, const Shard *shard, BadRow *row);
 
 /* Whether there are more than the limits allow, with so many more. */
-extern bool aside_is_enough(const AsideRows *aside, int64 bad, int64 duplicates);
+extern bool aside_is_enough(const AsideRows *aside, const ToldCounts *more);
 
 /* No more will come: rejects all. */
 extern void aside_reject(AsideRows *aside);

@@ -19,6 +19,7 @@ ask(RemoteNode *node, const char *sql)
 		pstrdup(PQgetvalue(result, 0, 0)) : NULL;
 
 	PQclear(result);
+	node_check_text(node, value);
 	return value;
 }
 

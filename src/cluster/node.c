@@ -6,6 +6,7 @@
 
 #include "cluster/node.h"
 #include "lib/stringinfo.h"
+#include "mb/pg_wchar.h"
 #include "miscadmin.h"
 #include "nodes/pg_list.h"
 #include "storage/fd.h"
@@ -153,13 +154,40 @@ node_query_until(RemoteNode *node, const char *sql, TimestampTz end)
 	return node_result_until(node, end);
 }
 
+/* ---- texts ---- */
+
+/* How many of its bytes are valid in this database's encoding. */
+static int
+valid_length(const char *text)
+{
+	return pg_encoding_verifymbstr(GetDatabaseEncoding(), text, strlen(text));
+}
+
+/* A text that is only shown, as far as it is valid. */
+static char *
+copy_valid(const char *text)
+{
+	return pnstrdup(text, valid_length(text));
+}
+
+void
+node_check_text(const RemoteNode *node, const char *text)
+{
+	if (text != NULL && text[valid_length(text)] != '\0')
+		ereport(ERROR,
+				(errcode(ERRCODE_FDW_ERROR),
+				 errmsg("server \"%s\" has sent a text that is not valid in encoding %s",
+						node->name, GetDatabaseEncodingName()),
+				 errdetail("The valid part of it is: %s", copy_valid(text))));
+}
+
 /* ---- errors ---- */
 
 /* What libpq says, in one line. */
 static char *
 connection_message(const RemoteNode *node)
 {
-	char	   *message = pstrdup(PQerrorMessage(node->conn));
+	char	   *message = copy_valid(PQerrorMessage(node->conn));
 	int			length = strlen(message);
 
 	while (length > 0 && message[length - 1] == '\n')
@@ -187,7 +215,7 @@ node_failure(RemoteNode *node, const PGresult *result)
 	const char *message = result == NULL ? NULL :
 		PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY);
 
-	return message != NULL ? pstrdup(message) : connection_message(node);
+	return message != NULL ? copy_valid(message) : connection_message(node);
 }
 
 static char *
@@ -195,7 +223,7 @@ copy_field(const PGresult *result, int field)
 {
 	const char *text = result == NULL ? NULL : PQresultErrorField(result, field);
 
-	return text == NULL ? NULL : pstrdup(text);
+	return text == NULL ? NULL : copy_valid(text);
 }
 
 int

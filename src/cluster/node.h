@@ -66,6 +66,12 @@ extern bool node_has_no_prepared(const PGresult *result);
 /* The SQLSTATE of an error or message; otherwise, where it has none. */
 extern int	node_sqlstate(const PGresult *result, int otherwise);
 
+/*
+ * Error (HV000): the text, which the node has sent and which may be NULL, is not valid in this
+ * database's encoding.
+ */
+extern void node_check_text(const RemoteNode *node, const char *text);
+
 /* Raises the node's error; result may be NULL, and is cleared. */
 extern void node_raise(RemoteNode *node, PGresult *result);
 

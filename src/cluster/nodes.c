@@ -179,25 +179,25 @@ count_aside(void *arg, int file, RejectReason reason, int64 rows)
 }
 
 static bool
-is_enough(void *arg, int64 bad, int64 duplicates)
+is_enough(void *arg, const ToldCounts *more)
 {
 	const Writer *writer = arg;
 
-	return writer->nodes->aside != NULL &&
-		aside_is_enough(writer->nodes->aside, bad, duplicates);
+	return writer->nodes->aside != NULL && aside_is_enough(writer->nodes->aside, more);
 }
 
 /* ---- tables ---- */
 
 /* A row would replace one of another COPY as if that had been in the table before. */
 static void
-refuse_other_columns(const Sink *sink)
+refuse_another_copy(const Sink *sink, const char *statement)
 {
 	ereport(ERROR,
 			(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-			 errmsg("files with different columns cannot replace rows of other servers"),
-			 errdetail("Table \"%s\" of server \"%s\" has got rows by: %s", sink->shard->name,
-					   session_node(sink->session)->name, sink->statement),
+			 errmsg("files that are sent in different ways cannot replace rows of other servers"),
+			 errdetail("Table \"%s\" of server \"%s\" has got rows by %s, and would get others by %s.",
+					   sink->shard->name, session_node(sink->session)->name, sink->statement,
+					   statement),
 			 errhint("Load one after the other.")));
 }
 
@@ -218,7 +218,7 @@ prepare_sink(NodesWriter *nodes, Sink *sink)
 	if (sink->statement == NULL || !nodes->whole)
 		sink->statement = statement;
 	else if (strcmp(sink->statement, statement) != 0)
-		refuse_other_columns(sink);
+		refuse_another_copy(sink, statement);
 	sink->ready = true;
 	MemoryContextSwitchTo(old);
 }

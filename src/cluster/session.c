@@ -16,7 +16,6 @@
 #include "cluster/begin.h"
 #include "cluster/session.h"
 #include "cluster/settle.h"
-#include "cluster/told.h"
 #include "cluster/two_phase.h"
 #include "miscadmin.h"
 #include "server/compat.h"
@@ -77,6 +76,7 @@ struct Sessions
 	SessionListener listener;
 	BulkRelay	relay;
 	bool		whole;			/* a table's rows go by one COPY */
+	bool		heard;			/* of rows since limits were checked */
 };
 
 /* ---- places of rows ---- */
@@ -397,7 +397,7 @@ raise_unknown_row(const Session *session, const BadRow *row)
 					   row->message)));
 }
 
-/* The COPY has ended: passes on what the node has told of its rows. */
+/* Passes on what the node has told of rows of its COPY, which has ended or will not go on. */
 static void
 tell_of_rows(Session *session)
 {
@@ -406,16 +406,18 @@ tell_of_rows(Session *session)
 	BadRow		row;
 	bool		has_row;
 
-	sent_begin(&sent, session, false);
+	/* of the first buffer that waits the node may have a part */
+	sent_begin(&sent, session, session->sent > 0);
 	has_row = sent_next(&sent);
 	while (told_next(session->aside, &row))
 	{
 		CHECK_FOR_INTERRUPTS();
 		while (has_row && sent.places.offset < row.place.offset)
 			has_row = sent_next(&sent);
-		if (!has_row || sent.places.offset != row.place.offset)
+		if (!has_row || (sent.places.offset != row.place.offset &&
+						 row.place.offset != TOLD_NO_PLACE))
 			raise_unknown_row(session, &row);
-		row.place = sent.places.place;
+		row.place = row.place.offset == TOLD_NO_PLACE ? (JournalPlace) {0} : sent.places.place;
 		listener->set_aside(listener->arg, sent.places.buffer->sender, &row);
 	}
 	sent_end(&sent);
@@ -535,23 +537,33 @@ receive_message(void *arg, const PGresult *message)
 	Session    *session = arg;
 
 	if (is_about_copy(session, message) && told_take(session->aside, message))
+	{
 		session->heard++;
+		session->sessions->heard = true;
+	}
 	else
 		node_receive_notice(session->node, message);
 }
 
-/* Whether rows that the nodes have told of, and that are not passed on yet, are too many. */
-static bool
-is_enough(const Sessions *sessions)
+/*
+ * Raises the error of a limit if rows that the nodes have told of, and that are not passed on
+ * yet, are too many: no COPY goes on then.
+ */
+static void
+check_limits(Sessions *sessions)
 {
 	const SessionListener *listener = &sessions->listener;
-	int64		bad = 0;
-	int64		duplicates = 0;
+	ToldCounts	counts = {0};
 	ListCell   *lc;
 
+	sessions->heard = false;
 	foreach(lc, sessions->list)
-		told_add(((const Session *) lfirst(lc))->aside, &bad, &duplicates);
-	return listener->is_enough(listener->arg, bad, duplicates);
+		told_add(((const Session *) lfirst(lc))->aside, &counts);
+	if (!listener->is_enough(listener->arg, &counts))
+		return;
+	foreach(lc, sessions->list)
+		tell_of_rows(lfirst(lc));
+	elog(ERROR, "rows that are too many were taken");
 }
 
 /*
@@ -569,7 +581,7 @@ hear(Session *session)
 	if (!PQconsumeInput(session->node->conn))
 		raise_error(session, NULL);
 	(void) PQisBusy(session->node->conn);	/* calls receive_message */
-	if ((session->heard == heard && !session->sessions->whole) || is_enough(session->sessions))
+	if (session->heard == heard && !session->sessions->whole)
 		session->told = true;
 }
 
@@ -599,6 +611,8 @@ progress(Sessions *sessions, bool waits)
 	CHECK_FOR_INTERRUPTS();
 	foreach(lc, sessions->list)
 		advance(lfirst(lc));
+	if (sessions->heard)
+		check_limits(sessions);
 }
 
 void
@@ -683,7 +697,7 @@ open_session(Sessions *sessions, const NodeId *id)
 	session->node = node_connect(id, GetUserId(), NULL);
 	dlist_init(&session->queue);
 	dlist_init(&session->copied);
-	session->aside = told_open(sessions->listener.reasons);
+	session->aside = told_open(session->node, sessions->listener.reasons);
 	PQsetNoticeReceiver(session->node->conn, receive_message, session);
 	settle_node(session->node);
 	session->pgbulk = begin_transaction(session->node, sessions->relay);

@@ -18,6 +18,7 @@
 #include "check/bad_rows.h"
 #include "cluster/node.h"
 #include "cluster/row_buffer.h"
+#include "cluster/told.h"
 
 typedef struct Session Session;
 typedef struct Sessions Sessions;
@@ -33,8 +34,11 @@ typedef struct SessionListener
 	void		(*set_aside) (void *arg, void *sender, BadRow *row);
 	/* Duplicates, and rows that were replaced, of which no more is told. */
 	void		(*count) (void *arg, int file, RejectReason reason, int64 rows);
-	/* Whether so many, beside those that it was told of, are too many. */
-	bool		(*is_enough) (void *arg, int64 bad, int64 duplicates);
+	/*
+	 * Whether so many, beside those that it was told of, are too many; then it raises an error
+	 * when it is told of them.
+	 */
+	bool		(*is_enough) (void *arg, const ToldCounts *more);
 	uint32		reasons;		/* for which nodes are to set rows aside, as TOLD_BIT */
 	void	   *arg;
 } SessionListener;

@@ -4,30 +4,29 @@
  */
 #include "postgres.h"
 
-#include "cluster/node.h"
 #include "cluster/told.h"
-#include "common/string.h"
 #include "reject/relay.h"
 #include "utils/memutils.h"
 
 struct Told
 {
+	const RemoteNode *node;
 	uint32		reasons;		/* that were asked for, as TOLD_BIT */
 	MemoryContext context;		/* of the rows of one COPY */
 	MemoryContext row_context;	/* of one row */
 	BadRows    *rows;			/* NULL: none */
 	bool		sorted;
-	int64		nbad;
-	int64		nduplicates;
+	ToldCounts	counts;
 	int64		aside;
 	int64		counted[REJECT_NREASONS];
 };
 
 Told *
-told_open(uint32 reasons)
+told_open(const RemoteNode *node, uint32 reasons)
 {
 	Told	   *told = palloc0(sizeof(Told));
 
+	told->node = node;
 	told->reasons = reasons;
 	told->context = AllocSetContextCreate(CurrentMemoryContext, "bulk_load told rows",
 										  ALLOCSET_SMALL_SIZES);
@@ -44,8 +43,20 @@ told_forget(Told *told)
 	MemoryContextReset(told->context);
 	told->rows = NULL;
 	told->sorted = false;
-	told->nbad = told->nduplicates = told->aside = 0;
+	told->counts = (ToldCounts) {0};
+	told->aside = 0;
 	memset(told->counted, 0, sizeof(told->counted));
+}
+
+void
+told_count(ToldCounts *counts, RejectReason reason)
+{
+	if (reason == (RejectReason) TOLD_SET_NULL)
+		return;
+	if (reason == REJECT_DUPLICATE || reason == REJECT_REPLACED)
+		counts->duplicates++;
+	else
+		counts->bad++;
 }
 
 /* ---- messages ---- */
@@ -68,20 +79,31 @@ is_asked_for(const Told *told, int reason)
 	return (told->reasons & TOLD_BIT(reason)) != 0;
 }
 
+/* A text of the message, which is stored as one of this database. */
+static char *
+take_text(const Told *told, const PGresult *message, int field)
+{
+	char	   *text = PQresultErrorField(message, field);
+
+	node_check_text(told->node, text);
+	return text;
+}
+
 static void
 take_row(Told *told, const PGresult *message, int reason, int64 offset)
 {
-	char	   *detail = PQresultErrorField(message, PG_DIAG_MESSAGE_DETAIL);
+	const char *what = PQresultErrorField(message, PG_DIAG_DATATYPE_NAME);
+	char	   *detail = take_text(told, message, PG_DIAG_MESSAGE_DETAIL);
 	BadRow		row = {
 		.place.offset = offset,
 		.reason = reason,
 		.sqlstate = node_sqlstate(message, 0),
-		.message = PQresultErrorField(message, PG_DIAG_MESSAGE_PRIMARY),
-		.column = PQresultErrorField(message, PG_DIAG_COLUMN_NAME)
+		.message = take_text(told, message, PG_DIAG_MESSAGE_PRIMARY),
+		.column = take_text(told, message, PG_DIAG_COLUMN_NAME)
 	};
 	MemoryContext old;
 
-	if (reason == REJECT_REPLACED)
+	if (what != NULL && strcmp(what, RELAY_ROW) == 0)
 		row.row = detail;
 	else
 		row.value = detail;
@@ -92,13 +114,8 @@ take_row(Told *told, const PGresult *message, int reason, int64 offset)
 	bad_rows_put(told->rows, &row);
 	MemoryContextSwitchTo(old);
 	MemoryContextReset(told->row_context);
-	if (reason == TOLD_SET_NULL)
-		return;
-	if (reason == REJECT_DUPLICATE || reason == REJECT_REPLACED)
-		told->nduplicates++;
-	else
-		told->nbad++;
-	told->aside += reason != REJECT_REPLACED;
+	told_count(&told->counts, reason);
+	told->aside += reason != REJECT_REPLACED && reason != TOLD_SET_NULL;
 }
 
 static void
@@ -109,14 +126,14 @@ count_more(Told *told, RejectReason reason, int64 rows)
 		told->aside += rows;
 }
 
-/* A number that is not negative, or -1. */
-static int64
-read_number(const char *text)
+/* A number that is not negative, or TOLD_NO_PLACE.  False: it is none. */
+static bool
+read_number(const char *text, int64 *number)
 {
 	char	   *end;
-	int64		number = strtoi64(text, &end, 10);
 
-	return number >= 0 && end != text && *end == '\0' ? number : -1;
+	*number = strtoi64(text, &end, 10);
+	return *number >= TOLD_NO_PLACE && end != text && *end == '\0';
 }
 
 bool
@@ -131,10 +148,9 @@ told_take(Told *told, const PGresult *message)
 	if (mark == NULL || strcmp(mark, RELAY_MARK) != 0 || what == NULL || text == NULL ||
 		PQresultErrorField(message, PG_DIAG_MESSAGE_PRIMARY) == NULL)
 		return false;
-	number = read_number(text);
-	if (number < 0)
-		return false;
 	reason = find_reason(what);
+	if (!read_number(text, &number) || (number < 0 && reason != REJECT_REPLACED))
+		return false;
 	if (reason >= 0 && is_asked_for(told, reason))
 		take_row(told, message, reason, number);
 	else if (strcmp(what, RELAY_AGAIN) == 0)
@@ -151,11 +167,10 @@ told_take(Told *told, const PGresult *message)
 /* ---- rows ---- */
 
 void
-told_add(const Told *told, int64 *bad, int64 *duplicates)
+told_add(const Told *told, ToldCounts *counts)
 {
-	*bad += told->nbad;
-	*duplicates += told->nduplicates + told->counted[REJECT_DUPLICATE] +
-		told->counted[REJECT_REPLACED];
+	counts->bad += told->counts.bad;
+	counts->duplicates += told->counts.duplicates;
 }
 
 int64

@@ -11,7 +11,7 @@
 #include "postgres.h"
 
 #include "check/bad_rows.h"
-#include "libpq-fe.h"
+#include "cluster/node.h"
 
 typedef struct Told Told;
 
@@ -20,23 +20,36 @@ typedef struct Told Told;
 
 #define TOLD_BIT(reason) (UINT32_C(1) << (reason))
 
+/* How many rows a load's limits are about. */
+typedef struct ToldCounts
+{
+	int64		bad;
+	int64		duplicates;		/* and rows that were replaced */
+} ToldCounts;
+
+/* Counts a row of that reason. */
+extern void told_count(ToldCounts *counts, RejectReason reason);
+
 /*
  * reasons: of which the node was asked to tell, as TOLD_BIT; whoever owns a trigger there may
  * send others.  Memory: the current context.
  */
-extern Told *told_open(uint32 reasons);
+extern Told *told_open(const RemoteNode *node, uint32 reasons);
 
-/* Takes a message of a node; false: it is about something else. */
+/* Takes a message of the node; false: it is about something else.  Error: node_check_text's. */
 extern bool told_take(Told *told, const PGresult *message);
 
-/* Adds how many rows are bad, and how many are duplicates or have been replaced. */
-extern void told_add(const Told *told, int64 *bad, int64 *duplicates);
+/* Adds how many rows there are to be told of. */
+extern void told_add(const Told *told, ToldCounts *counts);
 
 /* How many rows of the COPY are in no table, as they are bad, or duplicates. */
 extern int64 told_aside(const Told *told);
 
 /* How many of a reason, REJECT_DUPLICATE or REJECT_REPLACED, are only counted. */
 extern int64 told_counted(const Told *told, RejectReason reason);
+
+/* The offset of a row that has none in the COPY: it was replaced, and a trigger had inserted it. */
+#define TOLD_NO_PLACE (-1)
 
 /*
  * The next row, by its offset in the COPY, which is that of its place; false: that was

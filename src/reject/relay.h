@@ -8,8 +8,10 @@
  *
  * 		the schema is		RELAY_MARK
  * 		the table			what it tells: the reason of a bad row, or one of the words below
- * 		the constraint		the offset of the row's first byte in the COPY's data; or a number
+ * 		the constraint		the offset of the row's first byte in the COPY's data, -1 where it has
+ * 							none; or a number
  * 		DETAIL				the field's value, or the row that was replaced
+ * 		the data type		RELAY_ROW where it is the row
  */
 #ifndef PGBULK_RELAY_H
 #define PGBULK_RELAY_H
@@ -19,6 +21,8 @@
 #include "reject/reject.h"
 
 #define RELAY_MARK "pgbulk"
+
+#define RELAY_ROW "row"
 
 /* A value of a row that is stored was made NULL. */
 #define RELAY_SET_NULL "null"
