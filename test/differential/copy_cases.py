@@ -212,6 +212,12 @@ def table_case(rng, kind, version, database):
 
 def make_load(rng, version, database):
     case, table = table_case(rng, "load", version, database)
+    fill_load(rng, version, case, table)
+    return case
+
+
+def fill_load(rng, version, case, table):
+    """The case's file and options."""
     dialect = copy_files.Dialect(rng, version)
     encoding = choose_encoding(rng, case, dialect)
     count = rng.choice([0, 1, 2, 3, 10, 10, 30, 30, 30, 100]) if rng.random() < 0.97 else rng.randint(900, 2500)
@@ -228,7 +234,6 @@ def make_load(rng, version, database):
         case.options["freeze"] = True
     if rng.random() < 0.12:
         case.spoil_seed = rng.random()
-    return case
 
 
 def make_sift(rng, version, database):
