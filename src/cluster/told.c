@@ -53,7 +53,7 @@ told_count(ToldCounts *counts, RejectReason reason)
 {
 	if (reason == (RejectReason) TOLD_SET_NULL)
 		return;
-	if (reason == REJECT_DUPLICATE || reason == REJECT_REPLACED)
+	if (reject_is_duplicate(reason))
 		counts->duplicates++;
 	else
 		counts->bad++;

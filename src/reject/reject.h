@@ -9,6 +9,13 @@
 
 #include "row/row_error.h"
 
+/* Whether a row does not count as bad in limits and counts. */
+static inline bool
+reject_is_duplicate(RejectReason reason)
+{
+	return reason == REJECT_DUPLICATE || reason == REJECT_REPLACED;
+}
+
 /* A bad row.  What it points to must live only during rejects_add. */
 typedef struct Reject
 {

@@ -263,18 +263,11 @@ count_kind(RejectSummary *summary, int reason, const Reject *reject)
 	keep_sample(summary, kind, reject);
 }
 
-/* Whether a row does not count as bad in limits and counts. */
-static inline bool
-is_duplicate(RejectReason reason)
-{
-	return reason == REJECT_DUPLICATE || reason == REJECT_REPLACED;
-}
-
 void
 reject_summary_add(RejectSummary *summary, const Reject *reject)
 {
 	summary->counts[reject->reason]++;
-	if (is_duplicate(reject->reason) && summary->nfirst_duplicates < FIRST_SHOWN)
+	if (reject_is_duplicate(reject->reason) && summary->nfirst_duplicates < FIRST_SHOWN)
 		keep_example(summary,
 					 &summary->first_duplicates[summary->nfirst_duplicates++],
 					 reject);
@@ -308,7 +301,7 @@ reject_summary_rejected(const RejectSummary *summary)
 	int64		total = 0;
 
 	for (int i = 0; i < REJECT_NREASONS; i++)
-		if (!is_duplicate(i))
+		if (!reject_is_duplicate(i))
 			total += summary->counts[i];
 	return total;
 }
@@ -367,7 +360,7 @@ sorted_kinds(const RejectSummary *summary, bool set_null)
 	hash_seq_init(&scan, summary->kinds);
 	while ((kind = hash_seq_search(&scan)) != NULL)
 	{
-		if (kind->key.reason != SET_NULL && is_duplicate(kind->key.reason))
+		if (kind->key.reason != SET_NULL && reject_is_duplicate(kind->key.reason))
 			continue;
 		if ((kind->key.reason == SET_NULL) == set_null)
 			kinds = lappend(kinds, kind);

@@ -223,9 +223,7 @@ rejects_add(RejectStream *rejects, const Reject *given)
 {
 	Reject		reject = *given;
 
-	Assert(rejects_accepting(rejects) ||
-		   reject.reason == REJECT_DUPLICATE ||
-		   reject.reason == REJECT_REPLACED);
+	Assert(rejects_accepting(rejects) || reject_is_duplicate(reject.reason));
 
 	reject.file = rejects_file_text(rejects, given->file);
 	reject_summary_add(rejects->summary, &reject);
@@ -238,7 +236,7 @@ rejects_add(RejectStream *rejects, const Reject *given)
 	if (rejects->options->log_verbosity == BULK_VERBOSITY_VERBOSE &&
 		!rejects->row_notices_suppressed)
 		notice_reject(&reject);
-	if (reject.reason == REJECT_DUPLICATE || reject.reason == REJECT_REPLACED)
+	if (reject_is_duplicate(reject.reason))
 		check_duplicate_limit(rejects, -1);
 	else
 		check_row_limit(rejects);
@@ -260,7 +258,7 @@ rejects_add(RejectStream *rejects, const Reject *given)
 int64
 rejects_room(const RejectStream *rejects, RejectReason reason)
 {
-	bool		is_duplicate = reason == REJECT_DUPLICATE || reason == REJECT_REPLACED;
+	bool		is_duplicate = reject_is_duplicate(reason);
 	int64		limit = is_duplicate ? rejects->options->duplicate_limit :
 		rejects->options->reject_limit;
 

@@ -1,5 +1,5 @@
 # Loads into tables of Citus beside others who write to the same shards, change the tables, or move shards: each waits
-# for the other where Citus's COPY would, and all copies of a shard have the same rows afterwards.
+# for the other where Citus's own COPY would, and all copies of a shard have the same rows afterwards.
 #
 # Skipped where Citus is not installed.
 
@@ -12,78 +12,263 @@ use PgBulk;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
-use Time::HiRes qw(sleep);
 
 my ($main, @workers) = citus_servers('citus_others');
-my $folder = data_dir();
+my @nodes = ($main, @workers);
 
 sub ask { my ($sql, $node) = @_; return ($node // $main)->safe_psql('postgres', $sql); }
 
-# Waits until a session waits for a lock: its own server knows that, or Citus of a statement that it has on a node.
-sub waits
+sub error_of
 {
-	my ($session, $name) = @_;
-
-	wait_for("$name to wait", sub { $session->done || ask(q{SELECT count(*) FROM citus_locks WHERE NOT granted}) > 0 });
-	ok(!$session->done, "$name waits");
+	my ($sql, $node) = @_;
+	my ($rc, $out, $err) = ($node // $main)->psql('postgres', $sql);
+	return $err;
 }
 
-# The load stands before its end, with all rows in their shards.
-sub begun { my ($load, $node) = @_; return load_until($node // $main, $load, 'prepare'); }
+# Whether the session waits for a lock on some node, as Citus sees it, or is done before.
+sub waits
+{
+	my ($session) = @_;
+	my $waits = sub { ask('SELECT count(*) FROM citus_locks WHERE NOT granted') > 0 };
 
-# It goes on: its step is waited for only where a test cancels it, which before the commit is an error.
-my $goes_on = 'committed';
+	wait_for('a session to wait, or to end', sub { $session->done || $waits->() });
+	return !$session->done;
+}
+
+# A load that stands before its end goes on: it commits behind the step 'committed', and fails before it.
+sub go_on
+{
+	my ($loader) = @_;
+
+	ask("SELECT pg_cancel_backend($loader->{pid})", $loader->{node});
+	$loader->wait;
+	$loader->close;
+}
+
+sub begin
+{
+	my ($sql, $step, $node) = @_;
+	my $loader = load_until($node // $main, $sql, $step);
+
+	$loader->{node} = $node // $main;
+	return $loader;
+}
 
 # ---- tables ----
 
 ask(q{CREATE TABLE t (k int PRIMARY KEY, s text, n int DEFAULT 0); SELECT create_distributed_table('t', 'k');
-	CREATE TABLE r (k int PRIMARY KEY, s text, n int DEFAULT 0); SELECT create_reference_table('r')});
-# a table with two copies of each shard
-ask(q{SET citus.shard_replication_factor = 2; CREATE TABLE c (k int, s text, n int DEFAULT 0); SELECT create_distributed_table('c', 'k')});
-is(ask(q{SELECT repmodel FROM pg_dist_partition WHERE logicalrelid = 'c'::regclass}), 'c', 'a table with copies that statements keep alike');
+	CREATE TABLE r (k int PRIMARY KEY, s text, n int DEFAULT 0); SELECT create_reference_table('r');
+	SET citus.shard_replication_factor = 2; CREATE TABLE c (k int PRIMARY KEY, s text, n int DEFAULT 0); SELECT create_distributed_table('c', 'k', colocate_with => 'none')});
+is(ask(q{SELECT repmodel FROM pg_dist_partition WHERE logicalrelid = 'c'::regclass}), 'c', 'a table of which each shard has copies');
 
-my $rows = data_file('rows.csv', 1, join('', map { "$_,loaded\n" } 1 .. 1000));
-my %load = map { $_ => qq{SELECT rows_loaded FROM bulk_load('$_', '$rows', '{"columns": ["k", "s"]}')} } qw(t r c);
+my $file = data_file('rows.csv', 1, join('', map { "$_,loaded\n" } 1 .. 1000));
+my %load = map { $_ => qq{SELECT rows_loaded FROM bulk_load('$_', '$file', '{"columns": ["k", "s"]}')} } qw(t r c);
 
-# All placements of each shard have the same rows; returns how many rows the table has, and the sum of n.
-sub copies_alike
+# How many rows the table has, and the sum of n; all copies of each shard are the same.
+sub contents
 {
 	my ($table, $name) = @_;
+	my $hash = q{SELECT md5(coalesce(string_agg(x::text, ',' ORDER BY x::text), '')) FROM %s x};
 
-	is(ask(qq{SELECT count(*) FROM (SELECT shardid FROM run_command_on_placements('$table', 'SELECT md5(string_agg(x::text, \$\$,\$\$ ORDER BY x::text)) FROM %s x') GROUP BY shardid HAVING count(DISTINCT coalesce(result, '')) > 1 OR NOT bool_and(success)) q}),
-		'0', "$name: all copies are the same");
-	return ask("SELECT count(*), sum(n) FROM $table");
+	is(ask("SELECT count(*) FROM (SELECT shardid FROM run_command_on_placements('$table', \$\$$hash\$\$) GROUP BY shardid HAVING count(DISTINCT result) > 1 OR NOT bool_and(success)) q"),
+		'0', "$name: all copies are the same") if $table ne 't';
+	return ask("SELECT count(*) || ' ' || coalesce(sum(n), 0) FROM $table");
 }
 
-# ---- a load first: what does not wait for it, and what does ----
+# A statement that has waited has an older snapshot for a copy that is here, whoever it has waited for: it must not take it.
+my $own = 'SET citus.enable_local_execution = off';
 
-# [ the statement, whether it waits, rows and sum of n behind it when the load is committed before it, or not waited for ]
+# As it was: one row.
+sub refill { my ($table) = @_; ask("TRUNCATE $table; INSERT INTO $table (k, s) VALUES (2000, 'old')"); }
+
+# Statements of others: what they do, for which tables they wait behind a load, and a load behind them, and the rows and the
+# sum of n where the load commits first, where it fails, and where it comes second.
 my @statements = (
-	[ 'UPDATE of a row', 'UPDATE %t SET n = n + 1 WHERE k = 2000', 0, '1001|1' ],
-	[ 'UPDATE of a row that is loaded', 'UPDATE %t SET n = n + 1 WHERE k = 5', 0, '1001|0' ],
-	[ 'UPDATE of all shards', 'UPDATE %t SET n = n + 1', 0, '1001|1' ],
-	[ 'DELETE of all shards', 'DELETE FROM %t', 0, '1000|0' ],
-	[ 'INSERT', 'INSERT INTO %t VALUES (3000)', 0, '1002|0' ],
-	[ 'INSERT ... ON CONFLICT', "INSERT INTO %t VALUES (5, 'other') ON CONFLICT (k) DO UPDATE SET n = %t.n + 10", 1, '1001|10' ],
-	[ 'TRUNCATE', 'TRUNCATE %t', 1, '0|' ],
-	[ 'ALTER TABLE', 'ALTER TABLE %t ADD COLUMN z int DEFAULT 1', 1, '1001|0' ],
-	[ 'CREATE INDEX', 'CREATE INDEX other ON %t (s)', 1, '1001|0' ]);
+	[ 'UPDATE of a row', 'UPDATE %t SET n = n + 1 WHERE k = 2000', 'rc', '1001 1', '1 1', '1001 1' ],
+	[ 'UPDATE of all rows', 'UPDATE %t SET n = n + 1', 'rc', { t => '1001 1', r => '1001 1001', c => '1001 1001' }, '1 1', '1001 1' ],
+	[ 'DELETE of all rows', 'DELETE FROM %t', 'rc', { t => '1000 0', r => '0 0', c => '0 0' }, '0 0', '1000 0' ],
+	[ 'INSERT of a row', 'INSERT INTO %t VALUES (3000)', 'none', '1002 0', '2 0', '1002 0' ],
+	[ 'INSERT ... ON CONFLICT', "INSERT INTO %t VALUES (2000, 'other') ON CONFLICT (k) DO UPDATE SET n = %t.n + 10", 'rc', '1001 10', '1 10', '1001 10' ],
+	[ 'COPY', "COPY %t FROM PROGRAM 'echo 3001,text,5' WITH (FORMAT csv)", 'none', '1002 5', '2 5', '1002 5' ],
+	[ 'TRUNCATE', 'TRUNCATE %t', 'trc', '0 0', '0 0', '1000 0' ],
+	[ 'ALTER TABLE', 'ALTER TABLE %t ALTER n SET DEFAULT 7', 'trc', '1001 0', '1 0', '1001 7000' ]);
 
-# The load of a table, with a row of another one in it, before and beside a statement: the load goes on when it waits.
-sub beside
+foreach my $table (qw(t r c))
 {
-	my ($table, $name, $sql, $waits, $found, $node) = @_;
-	my $other = PgBulk::Session->new($node // $main);
-	# the load waits here, with all rows in their shards
-	my $lock = PgBulk::Session->new($main);
-	my $loader = PgBulk::Session->new($main);
+	foreach my $statement (@statements)
+	{
+		my ($what, $pattern, $waiting, $first, $failed, $second) = @$statement;
+		my $name = "$table: $what";
+		my $shall_wait = $waiting =~ /$table/ ? 1 : 0;
 
-	ask("INSERT INTO $table (k, s) VALUES (2000, 'old')");
-	$lock->ask('SELECT pg_advisory_lock(77)');
-	$loader->send("BEGIN; CREATE TEMP TABLE IF NOT EXISTS late (a int); COMMIT; $load{$table}");
+		(my $sql = $pattern) =~ s/%t/$table/g;
+		foreach my $step ('committed', 'prepare')
+		{
+			my $commits = $step eq 'committed';
+
+			refill($table);
+			my $other = PgBulk::Session->new($main);
+			my $loader = begin($load{$table}, $step);
+
+			$other->send("$own; $sql");
+			is(waits($other) ? 1 : 0, $shall_wait, "$name behind a load: whether it waits");
+			go_on($loader);
+			$other->wait;
+			is($other->{error}, '', "$name behind a load: goes on");
+			is(contents($table, $name), $commits ? (ref $first ? $first->{$table} : $first) : $failed, "$name behind a load that " . ($commits ? 'commits' : 'fails'));
+			$other->close;
+			ask("ALTER TABLE $table ALTER n SET DEFAULT 0");
+		}
+
+		refill($table);
+		my ($other, $loader) = map { PgBulk::Session->new($main) } 1, 2;
+
+		$other->ask("BEGIN; $sql");
+		is($other->{error}, '', "$name before a load");
+		$loader->send($load{$table});
+		is(waits($loader) ? 1 : 0, $shall_wait, "a load behind $name: whether it waits");
+		$other->ask('COMMIT');
+		$loader->wait;
+		is($loader->{error}, '', "a load behind $name: goes on");
+		is(contents($table, $name), $second, "a load behind $name: all rows");
+		$_->close foreach $other, $loader;
+		ask("ALTER TABLE $table ALTER n SET DEFAULT 0");
+	}
+}
+nothing_left('statements', @nodes);
+
+# ---- the same row ----
+
+{
+	refill('t');
+	my $other = PgBulk::Session->new($main);
+	my $loader = begin($load{t}, 'committed');
+
+	$other->send(q{INSERT INTO t VALUES (5, 'other') ON CONFLICT (k) DO UPDATE SET n = t.n + 10});
+	ok(waits($other), 'INSERT ... ON CONFLICT of a row that is loaded waits');
+	go_on($loader);
+	$other->wait;
+	is($other->{error}, '', 'and goes on');
+	is(ask('SELECT s, n FROM t WHERE k = 5'), 'loaded|10', 'with the row that was loaded');
+
+	refill('t');
+	$loader = PgBulk::Session->new($main);
+	$other->ask(q{BEGIN; INSERT INTO t VALUES (5, 'other')});
+	$loader->send($load{t});
+	ok(waits($loader), 'a load of a row that is inserted waits');
+	$other->ask('COMMIT');
 	$loader->wait;
-	is($loader->{error}, '', "$name, before");
-	$_->close foreach $lock, $loader, $other;
-	return;
+	like($loader->{error}, qr{23505: duplicate key value violates unique constraint "t_pkey_\d+".*line 5$}sm, 'and fails');
+	refill('t');
+	$other->ask(q{BEGIN; INSERT INTO t VALUES (5, 'other')});
+	$loader->send($load{t});
+	ok(waits($loader), 'a load of a row that is inserted waits');
+	$other->ask('ROLLBACK');
+	$loader->wait;
+	is($loader->{error}, '', 'and goes on');
+
+	# who waits for the load has what the load waits for: neither server sees both
+	refill('t');
+	$other->ask(q{BEGIN; INSERT INTO t VALUES (5, 'other')});
+	$loader->send("SET lock_timeout = '2s'; $load{t}");
+	ok(waits($loader), 'a load waits');
+	$other->send('TRUNCATE t; COMMIT');
+	$loader->wait;
+	like($loader->{error}, qr{lock timeout.*server }s, 'lock_timeout ends a deadlock');
+	$other->wait;
+	is($other->{error}, '', 'so that the other one goes on');
+	$_->close foreach $other, $loader;
+}
+nothing_left('the same row', @nodes);
+
+# ---- by another node: its tables are locked on all ----
+
+foreach my $case ([ $workers[0], $main ], [ $main, $workers[0] ], [ $workers[0], $workers[1] ])
+{
+	my ($of_load, $of_other) = @$case;
+	my $name = 'load at ' . $of_load->name . ', TRUNCATE at ' . $of_other->name;
+
+	foreach my $table (qw(t r))
+	{
+		refill($table);
+		my $other = PgBulk::Session->new($of_other);
+		my $loader = begin($load{$table}, 'committed', $of_load);
+
+		$other->send("TRUNCATE $table");
+		ok(waits($other), "$name, $table: it waits");
+		go_on($loader);
+		$other->wait;
+		is($other->{error}, '', "$name, $table: and goes on");
+		is(contents($table, $name), '0 0', "$name, $table: the rows");
+		$other->close;
+	}
 }
 
+# ---- shards that are moved by a rebalance, and copied to a new node ----
+
+{
+	my $placements = q{SELECT string_agg(shardid || ' ' || nodeport, ',' ORDER BY shardid) FROM pg_dist_shard_placement WHERE shardid IN (SELECT shardid FROM pg_dist_shard WHERE logicalrelid = 't'::regclass)};
+
+	# all on one node, from where half of them go back
+	refill('t');
+	foreach my $shard (split /\n/, ask(sprintf(q{SELECT shardid FROM pg_dist_shard_placement JOIN pg_dist_shard USING (shardid) WHERE logicalrelid = 't'::regclass AND nodeport = %d}, $workers[1]->port)))
+	{
+		ask(sprintf(q{SELECT citus_move_shard_placement(%d, '%s', %d, '%s', %d, 'block_writes')}, $shard, map { ($_->host, $_->port) } @workers[1, 0]));
+	}
+	my $before = ask($placements);
+	foreach my $step ('committed', 'prepare')
+	{
+		my $mover = PgBulk::Session->new($main);
+		my $loader = begin($load{t}, $step);
+
+		$mover->send(q{SELECT rebalance_table_shards('t', shard_transfer_mode => 'block_writes')});
+		ok(waits($mover), 'a rebalance waits for a load');
+		go_on($loader);
+		$mover->wait;
+		unlike($mover->{error}, qr{ERROR}, 'and goes on');
+		is(contents('t', 'rebalance'), $step eq 'committed' ? '1001 0' : '1001 0', 'with all rows') if $step eq 'committed';
+		isnt(ask($placements), $before, 'shards have moved');
+		ask(q{DELETE FROM t WHERE k < 2000});
+		$before = ask($placements);
+		last if $step eq 'committed';
+	}
+	is(ask($load{t}), '1000', 'a load finds them');
+	is(contents('t', 'rebalance'), '1001 0', 'with all rows');
+}
+
+# ---- users, whose passwords Citus keeps ----
+
+{
+	foreach my $node (@nodes)
+	{
+		my $hba = $node->data_dir . '/pg_hba.conf';
+		my $rules = slurp_file($hba);
+
+		open(my $out, '>', $hba) or die;
+		print $out "local all loader scram-sha-256\n$rules";
+		close $out;
+	}
+	ask(q{CREATE ROLE loader LOGIN PASSWORD 'secret'; GRANT pg_read_server_files TO loader; GRANT INSERT, SELECT ON t TO loader; TRUNCATE t});
+	$_->reload foreach @nodes;
+	wait_for('the rules', sub { error_of("SET ROLE loader; $load{t}") =~ /could not connect to server/ });
+	like(error_of("SET ROLE loader; $load{t}"), qr{could not connect to server "[^"]*".*no password supplied}s, 'a user without a password');
+	ask(q{INSERT INTO pg_dist_authinfo VALUES (0, 'loader', 'password=secret')});
+	is(ask("SET ROLE loader; $load{t}"), '1000', 'one whose password is in pg_dist_authinfo');
+	ask(sprintf(q{INSERT INTO pg_dist_authinfo SELECT nodeid, 'loader', 'password=wrong' FROM pg_dist_node WHERE nodeport = %d}, $workers[0]->port));
+	like(error_of("SET ROLE loader; $load{t}"), qr{could not connect to server "[^"]*".*password authentication failed}s, 'one with another for a node, which is wrong');
+	ask(q{DELETE FROM pg_dist_authinfo});
+}
+
+# ---- everything is as Citus wants it ----
+
+nothing_left('in the end', @nodes);
+is(ask('SELECT bool_and(result) FROM citus_check_cluster_node_health()'), 't', 'the nodes are well');
+is(ask('SELECT recover_prepared_transactions()'), '0', 'nothing is left for Citus to recover');
+is(ask('SELECT count(*) FROM pg_dist_transaction'), '0', 'and none of its own is remembered');
+ask('CALL citus_cleanup_orphaned_resources()');
+is(ask('SELECT count(*) FROM pg_dist_cleanup'), '0', 'nothing is left to clean up');
+is(ask('SELECT count(*) FROM citus_locks WHERE NOT granted'), '0', 'nobody waits');
+is(ask(q{SELECT count(*) FROM pg_dist_placement WHERE shardstate <> 1}), '0', 'all placements are active');
+unlike(slurp_file($_->logfile), qr/TRAP|leak/, 'nothing leaks in ' . $_->name) foreach @nodes;
+$_->stop foreach @nodes;
+done_testing();
