@@ -11,57 +11,27 @@
 #include "cluster/placement.h"
 #include "cluster/row_copy.h"
 #include "cluster/session.h"
-#include "cluster/table_there.h"
+#include "cluster/sinks.h"
 #include "cluster/two_phase.h"
 #include "format/convert.h"
 #include "format/reader.h"
 #include "miscadmin.h"
-#include "utils/builtins.h"
 #include "utils/memutils.h"
-
-/* Bytes of rows that wait in the buffers of all tables together, and in that of one. */
-#define ALL_BYTES (8 * 1024 * 1024)
-#define MOST_BYTES (1024 * 1024)
-#define LEAST_BYTES (16 * 1024)
 
 /* Rows to take at a time, so that progress is shown. */
 #define ROWS_AT_A_TIME 4096
 
-/* Who sends to a shard. */
-typedef struct Sink
-{
-	Shard	   *shard;
-	Session    *session;
-	const char *unlike;			/* why rows cannot be sent as they are, as far as it knows */
-	bool		as_is;			/* those of the current file are */
-	bool		filtered;		/* a trigger there may keep rows out */
-	const char *statement;		/* for its columns; NULL: not known yet */
-	bool		ready;			/* these are the current file's */
-	RowBuffer  *buffer;			/* NULL: no rows wait */
-	bool		is_first;		/* of its session's, where each is to have one COPY */
-	BufFile    *waiting;		/* its rows until the others have had theirs; NULL: none */
-	int64		as_is_rows;
-	int64		formed_rows;
-	const char *formed_reason;
-} Sink;
-
 struct NodesWriter
 {
-	bool		whole;			/* a table's rows go by one COPY, which knows them all */
-	bool		all_open;		/* no other table may come then: others' COPYs would end */
 	const WriterRoutine *local; /* for rows that are here */
 	const BulkOptions *options;
 	Guard	   *guard;
 	Placement  *placement;
 	Sessions   *sessions;
-	const Journal *journal;		/* whose reader has the batch */
-	List	   *sinks;
-	Size		buffer_bytes;
+	Sinks	   *sinks;
 
 	/* for one file */
 	Converter  *conv;
-	RowCopy    *copy;
-	const char *formed_reason;	/* NULL: rows may be sent as they are */
 	int			nkeys;
 	int		   *keys;			/* fields of the partition key */
 
@@ -130,7 +100,7 @@ nodes_check(const Target *target)
 		refusal_raise_elsewhere(&target->no_nodes, target->name, ELSEWHERE_FOREIGN_TABLE);
 }
 
-/* ---- shards ---- */
+/* ---- what sessions tell ---- */
 
 static bool
 failed_place(void *arg, const ItemPointerData *tid, JournalPlace *place)
@@ -167,7 +137,7 @@ set_aside(void *arg, void *sender, BadRow *row)
 {
 	const Writer *writer = arg;
 
-	aside_take(writer->nodes->aside, ((const Sink *) sender)->shard, row);
+	aside_take(writer->nodes->aside, sinks_shard(sender), row);
 }
 
 static void
@@ -186,315 +156,7 @@ is_enough(void *arg, const ToldCounts *more)
 	return writer->nodes->aside != NULL && aside_is_enough(writer->nodes->aside, more);
 }
 
-/* ---- tables ---- */
-
-/* A row would replace one of another COPY as if that had been in the table before. */
-static void
-refuse_another_copy(const Sink *sink, const char *statement)
-{
-	ereport(ERROR,
-			(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-			 errmsg("files that are sent in different ways cannot replace rows of other servers"),
-			 errdetail("Table \"%s\" of server \"%s\" has got rows by %s, and would get others by %s.",
-					   sink->shard->name, session_node(sink->session)->name, sink->statement,
-					   statement),
-			 errhint("Load one after the other.")));
-}
-
-/* Its statement for the current file's columns. */
-static void
-prepare_sink(NodesWriter *nodes, Sink *sink)
-{
-	MemoryContext old = MemoryContextSwitchTo(TopTransactionContext);
-	const char *reason = nodes->formed_reason != NULL ? nodes->formed_reason : sink->unlike;
-	char	   *statement;
-
-	if (reason == NULL && !row_copy_covers(nodes->copy, sink->shard))
-		reason = "A column of the file is generated there.";
-	sink->as_is = reason == NULL;
-	if (reason != NULL)
-		sink->formed_reason = reason;
-	statement = row_copy_statement(nodes->copy, sink->shard, sink->as_is);
-	if (sink->statement == NULL || !nodes->whole)
-		sink->statement = statement;
-	else if (strcmp(sink->statement, statement) != 0)
-		refuse_another_copy(sink, statement);
-	sink->ready = true;
-	MemoryContextSwitchTo(old);
-}
-
-/* The shard's first row has come. */
-static Sink *
-open_sink(Writer *writer, Shard *shard)
-{
-	NodesWriter *nodes = writer->nodes;
-	MemoryContext old = MemoryContextSwitchTo(writer->estate->es_query_cxt);
-	Sink	   *sink = palloc0(sizeof(Sink));
-
-	/* routing knows the partitions that there were at its begin */
-	if (nodes->all_open && nodes->whole)
-		elog(ERROR, "foreign table for \"%s\" was not there when the load began", shard->name);
-	sink->shard = shard;
-	guard_close(nodes->guard);
-	sink->session = sessions_get(nodes->sessions, &shard->node);
-	/* it may be in the middle of a COPY into another table */
-	session_await_idle(sink->session);
-	sink->filtered = table_there_learn(session_node(sink->session), shard,
-									   writer->slot->tts_tupleDescriptor, &sink->unlike);
-	if (sink->filtered && shard->is_copied)
-		ereport(ERROR,
-				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-				 errmsg("table \"%s\" of server \"%s\" has triggers that may keep rows out",
-						shard->name, session_node(sink->session)->name),
-				 errdetail("Its rows are on several servers, which may not agree."),
-				 errhint("Use COPY.")));
-	nodes->sinks = lappend(nodes->sinks, sink);
-	nodes->buffer_bytes = Max(LEAST_BYTES,
-							  Min(MOST_BYTES, ALL_BYTES / list_length(nodes->sinks)));
-	shard->sink = sink;
-	MemoryContextSwitchTo(old);
-	return sink;
-}
-
-static Sink *
-sink_of(Writer *writer, Shard *shard)
-{
-	Sink	   *sink = shard->sink;
-
-	if (unlikely(sink == NULL))
-		sink = open_sink(writer, shard);
-	if (unlikely(!sink->ready))
-		prepare_sink(writer->nodes, sink);
-	return sink;
-}
-
-/* ---- what is done with all tables ---- */
-
-/* Also those that will get no rows. */
-static void
-open_all(Writer *writer)
-{
-	NodesWriter *nodes = writer->nodes;
-	ListCell   *lc;
-
-	foreach(lc, nodes->placement->routine->list(nodes->placement))
-		(void) open_sink(writer, lfirst(lc));
-	nodes->all_open = true;
-}
-
-/* Those of a server at once, as some may refer to others. */
-static void
-truncate_all(const NodesWriter *nodes)
-{
-	ListCell   *lc;
-
-	foreach(lc, sessions_list(nodes->sessions))
-	{
-		Session    *session = lfirst(lc);
-		StringInfoData sql;
-		ListCell   *cell;
-
-		initStringInfo(&sql);
-		foreach(cell, nodes->sinks)
-		{
-			const Sink *sink = lfirst(cell);
-
-			if (sink->session == session)
-				appendStringInfo(&sql, "%s%s", sql.len == 0 ? "TRUNCATE " : ", ",
-								 table_there_name(sink->shard));
-		}
-		PQclear(node_query(session_node(session), sql.data));
-	}
-}
-
-static void
-analyze_all(const NodesWriter *nodes)
-{
-	ListCell   *lc;
-
-	foreach(lc, nodes->sinks)
-	{
-		const Sink *sink = lfirst(lc);
-
-		if (sink->as_is_rows + sink->formed_rows > 0)
-			PQclear(node_query(session_node(sink->session),
-							   psprintf("ANALYZE %s", table_there_name(sink->shard))));
-	}
-}
-
-/* What is deferred to the commit is checked, and then all is undone. */
-static void
-undo_all(const NodesWriter *nodes)
-{
-	ListCell   *lc;
-
-	foreach(lc, sessions_list(nodes->sessions))
-		PQclear(node_query(session_node(lfirst(lc)), "SET CONSTRAINTS ALL IMMEDIATE"));
-	two_phase_roll_back();
-}
-
 /* ---- rows ---- */
-
-/* Whether it is the one whose COPY goes on until the end of the input. */
-static bool
-goes_first(const NodesWriter *nodes, Sink *sink)
-{
-	ListCell   *lc;
-
-	foreach(lc, nodes->sinks)
-	{
-		const Sink *other = lfirst(lc);
-
-		if (other->is_first && other->session == sink->session)
-			return other == sink;
-	}
-	sink->is_first = true;
-	return true;
-}
-
-static void
-keep_waiting(NodesWriter *nodes, Sink *sink, RowBuffer *buffer)
-{
-	if (sink->waiting == NULL)
-	{
-		MemoryContext old = MemoryContextSwitchTo(TopTransactionContext);
-
-		sink->waiting = BufFileCreateTemp(false);
-		MemoryContextSwitchTo(old);
-	}
-	row_buffer_write(buffer, sink->waiting);
-}
-
-static void
-send_buffer(NodesWriter *nodes, Sink *sink)
-{
-	RowBuffer  *buffer = sink->buffer;
-
-	sink->buffer = NULL;
-	if (buffer == NULL)
-		return;
-	/* what is wrong with others is not the row's fault */
-	guard_close(nodes->guard);
-	row_buffer_cut(buffer);
-	if (buffer->nrows == 0)
-		row_buffer_free(buffer);
-	else if (nodes->whole && !goes_first(nodes, sink))
-		keep_waiting(nodes, sink, buffer);
-	else
-		session_send(sink->session, buffer);
-}
-
-/* The first table of a session that has rows waiting; NULL: there is none. */
-static Sink *
-find_waiting(const NodesWriter *nodes, const Session *session)
-{
-	ListCell   *lc;
-
-	foreach(lc, nodes->sinks)
-		if (((Sink *) lfirst(lc))->session == session && ((Sink *) lfirst(lc))->waiting != NULL)
-			return lfirst(lc);
-	return NULL;
-}
-
-/* Sends a buffer of a table; false: that was the last. */
-static bool
-send_waiting(NodesWriter *nodes, Sink *sink)
-{
-	RowBuffer  *buffer = session_read_buffer(nodes->sessions, sink->waiting);
-
-	if (buffer == NULL)
-	{
-		BufFileClose(sink->waiting);
-		sink->waiting = NULL;
-		return false;
-	}
-	session_send(sink->session, buffer);
-	return true;
-}
-
-/* The rows that wait, table by table, to all servers at a time. */
-static void
-send_all_waiting(NodesWriter *nodes)
-{
-	ListCell   *lc;
-	bool		any;
-
-	foreach(lc, nodes->sinks)
-	{
-		const Sink *sink = lfirst(lc);
-
-		if (sink->waiting != NULL)
-			row_buffer_rewind(sink->waiting);
-	}
-	do
-	{
-		any = false;
-		foreach(lc, sessions_list(nodes->sessions))
-		{
-			Sink	   *sink = find_waiting(nodes, lfirst(lc));
-
-			while (sink != NULL && !send_waiting(nodes, sink))
-				sink = find_waiting(nodes, lfirst(lc));
-			any |= sink != NULL;
-		}
-	} while (any);
-}
-
-/* The line ends within a row, each of which COPY of csv counts as a line. */
-static int64
-inner_lines(const NodesWriter *nodes, const Reader *reader, const ScanRow *row)
-{
-	int64		lines = 0;
-
-	if (row->multiline && nodes->conv->options->format == BULK_CSV)
-		for (uint32 i = row->start; i < row->end; i++)
-			lines += reader->data[i] == '\n';
-	return lines;
-}
-
-/* Adds a row to a shard's buffer. */
-static void
-add_row(NodesWriter *nodes, Sink *sink, const Reader *reader, uint32 number, TupleTableSlot *slot)
-{
-	const ScanRow *row = &reader->rows[number];
-	RowBuffer  *buffer = sink->buffer;
-	JournalPlace place;
-
-	row_buffer_cut(buffer);
-	if (sink->as_is)
-		row_copy_put_as_is(nodes->copy, reader->data + row->start, row->end - row->start, slot,
-						   &buffer->data);
-	else
-		row_copy_put_formed(nodes->copy, sink->shard, slot, &buffer->data);
-	journal_locate(nodes->journal, number, &place);
-	row_buffer_note(buffer, &place, sink->as_is ? inner_lines(nodes, reader, row) : 0);
-}
-
-/* Sends a row of the batch; the slot has all values that are not sent as they are. */
-static void
-put_row(NodesWriter *nodes, Sink *sink, uint32 number, TupleTableSlot *slot)
-{
-	const Reader *reader = nodes->journal->reader;
-	const ScanRow *row = &reader->rows[number];
-
-	/* a large one does not share its buffer with others */
-	if (row->end - row->start > nodes->buffer_bytes)
-		send_buffer(nodes, sink);
-	if (sink->buffer == NULL)
-	{
-		sink->buffer = session_buffer(nodes->sessions, sink->statement, nodes->buffer_bytes);
-		sink->buffer->filtered = sink->filtered;
-		sink->buffer->sender = sink;
-	}
-	add_row(nodes, sink, reader, number, slot);
-	if (sink->as_is)
-		sink->as_is_rows++;
-	else
-		sink->formed_rows++;
-	/* the space doubles where it does not suffice */
-	if (sink->buffer->data.len >= nodes->buffer_bytes - nodes->buffer_bytes / 16)
-		send_buffer(nodes, sink);
-}
 
 static WriterVerdict
 nodes_put(Writer *writer, uint32 number, RowError *err)
@@ -508,9 +170,9 @@ nodes_put(Writer *writer, uint32 number, RowError *err)
 	if (shard == NULL)
 		return nodes->local->put(writer, number, err);
 	for (Shard *copy = shard; copy != NULL; copy = copy->copy)
-		put_row(nodes, sink_of(writer, copy), number, writer->slot);
+		sinks_put(nodes->sinks, copy, number, writer->slot);
 	/* that a value is NULL which is sent as it is, the node will tell */
-	if (((Sink *) shard->sink)->as_is)
+	if (sinks_send_as_is(nodes->sinks, shard))
 		convert_forget_nulled(nodes->conv);
 	return WRITER_TAKEN;
 }
@@ -558,10 +220,10 @@ convert_key(Writer *writer, const char *data, const ScanRow *row, const ScanFiel
 
 /* Whether all tables that get rows of the shard get them as they are. */
 static bool
-are_as_is(Writer *writer, Shard *shard)
+are_as_is(Sinks *sinks, Shard *shard)
 {
 	for (; shard != NULL; shard = shard->copy)
-		if (!sink_of(writer, shard)->as_is)
+		if (!sinks_send_as_is(sinks, shard))
 			return false;
 	return true;
 }
@@ -579,7 +241,7 @@ put_as_is(Writer *writer, const char *data, const ScanRow *row, const ScanField 
 
 	if (!is_whole(conv, row) || !convert_key(writer, data, row, fields, err) ||
 		!nodes->placement->routine->find(nodes->placement, writer->slot, &shard, err) ||
-		shard == NULL || !are_as_is(writer, shard))
+		shard == NULL || !are_as_is(nodes->sinks, shard))
 		return false;
 	if (conv->ndefaults > 0)
 	{
@@ -589,7 +251,7 @@ put_as_is(Writer *writer, const char *data, const ScanRow *row, const ScanField 
 		MemoryContextSwitchTo(old);
 	}
 	for (; shard != NULL; shard = shard->copy)
-		put_row(nodes, shard->sink, number, writer->slot);
+		sinks_put(nodes->sinks, shard, number, writer->slot);
 	return true;
 }
 
@@ -634,28 +296,13 @@ find_keys(NodesWriter *nodes, Converter *conv)
 	return true;
 }
 
-/* Buffers have rows of one file, with its columns. */
-static void
-end_file(NodesWriter *nodes)
-{
-	ListCell   *lc;
-
-	foreach(lc, nodes->sinks)
-	{
-		send_buffer(nodes, lfirst(lc));
-		((Sink *) lfirst(lc))->ready = false;
-	}
-}
-
 static bool
 nodes_open_columns(Writer *writer, Converter *conv)
 {
 	NodesWriter *nodes = writer->nodes;
 
-	end_file(nodes);
 	nodes->conv = conv;
-	nodes->copy = row_copy_open(conv->target->rel, conv, &nodes->formed_reason);
-	return find_keys(nodes, conv) && nodes->formed_reason == NULL;
+	return sinks_begin_columns(nodes->sinks, conv) && find_keys(nodes, conv);
 }
 
 /* ---- the end ---- */
@@ -672,15 +319,13 @@ nodes_finish(Writer *writer)
 	NodesWriter *nodes = writer->nodes;
 
 	nodes->local->finish(writer);
-	end_file(nodes);
-	send_all_waiting(nodes);
-	sessions_finish(nodes->sessions);
+	sinks_finish(nodes->sinks);
 	if (nodes->aside != NULL)
 		aside_reject(nodes->aside);
 	if (nodes->options->dry_run)
-		undo_all(nodes);
+		sinks_undo(nodes->sinks);
 	else if (nodes->options->analyze)
-		analyze_all(nodes);
+		sinks_analyze(nodes->sinks);
 }
 
 static void
@@ -727,6 +372,7 @@ nodes_open(Target *target, const BulkOptions *options, Guard *guard, Checks *che
 	ResultRelInfo *root = linitial(writer->estate->es_opened_result_relations);
 	NodesWriter *nodes = palloc0(sizeof(NodesWriter));
 	BulkRelay	relay = row_copy_relay(options);
+	bool		whole = options->on_duplicate == BULK_ON_DUPLICATE_KEEP_NEW;
 	SessionListener listener = {
 		.locate = locate,
 		.count_filtered = count_filtered,
@@ -742,55 +388,33 @@ nodes_open(Target *target, const BulkOptions *options, Guard *guard, Checks *che
 	nodes->options = options;
 	nodes->placement = target->sent ? citus_open(root, writer->estate) :
 		foreign_open(root, writer->estate, guard);
-	nodes->whole = options->on_duplicate == BULK_ON_DUPLICATE_KEEP_NEW;
-	nodes->sessions = sessions_open(&listener, relay, nodes->whole);
-	if (relay != BULK_RELAY_OFF)
-		nodes->aside = aside_open(writer);
-	check_copies(nodes, target);
+	nodes->sessions = sessions_open(&listener, relay, whole);
+	nodes->sinks = sinks_open(root->ri_RelationDesc, guard, checks_journal(checks),
+							  nodes->sessions, whole);
 	if (nodes->placement->routine->begin != NULL)
 		nodes->placement->routine->begin(nodes->placement, nodes->sessions);
-	nodes->journal = checks_journal(checks);
-	nodes->buffer_bytes = MOST_BYTES;
+	if (relay != BULK_RELAY_OFF)
+		nodes->aside = aside_open(writer);
 	writer->nodes = nodes;
 	writer->routine = &nodes_routine;
 	writer->plain = false;
 	MyXactFlags |= XACT_FLAGS_NEEDIMMEDIATECOMMIT;
-	if (options->truncate || nodes->whole)
-		open_all(writer);
+	if (options->truncate || whole)
+		sinks_open_all(nodes->sinks, nodes->placement->routine->list(nodes->placement));
 	if (options->truncate)
-		truncate_all(nodes);
+		sinks_truncate(nodes->sinks);
 	return writer;
 }
 
 /* ---- the report ---- */
 
-static void
-push_table(CompatJsonb *state, const Sink *sink)
-{
-	compat_push_jsonb(state, WJB_BEGIN_OBJECT, NULL);
-	jsonb_push_string(state, "server", session_node(sink->session)->name);
-	jsonb_push_string(state, "table", psprintf("%s.%s", sink->shard->schema, sink->shard->name));
-	jsonb_push_int64(state, "rows", sink->as_is_rows + sink->formed_rows);
-	jsonb_push_string(state, "sent", sink->formed_rows == 0 ? "as they are" : "formed anew");
-	if (sink->formed_rows > 0)
-		jsonb_push_string(state, "reason", sink->formed_reason);
-	jsonb_push_string(state, "pgbulk", session_pgbulk(sink->session));
-	compat_push_jsonb(state, WJB_END_OBJECT, NULL);
-}
-
 Jsonb *
 nodes_report(Writer *writer)
 {
 	CompatJsonb state;
-	JsonbValue *array;
-	ListCell   *lc;
 
 	if (writer->nodes == NULL)
 		return NULL;
 	memset(&state, 0, sizeof(state));
-	compat_push_jsonb(&state, WJB_BEGIN_ARRAY, NULL);
-	foreach(lc, writer->nodes->sinks)
-		push_table(&state, lfirst(lc));
-	array = compat_push_jsonb(&state, WJB_END_ARRAY, NULL);
-	return JsonbValueToJsonb(array);
+	return JsonbValueToJsonb(sinks_report(writer->nodes->sinks, &state));
 }

@@ -1,0 +1,446 @@
+/*
+ * sinks.c
+ *		See sinks.h.
+ */
+#include "postgres.h"
+
+#include "cluster/row_copy.h"
+#include "cluster/sinks.h"
+#include "cluster/table_there.h"
+#include "cluster/two_phase.h"
+#include "format/reader.h"
+#include "utils/builtins.h"
+#include "utils/memutils.h"
+
+/* Bytes of rows that wait in the buffers of all tables together, and in that of one. */
+#define ALL_BYTES (8 * 1024 * 1024)
+#define MOST_BYTES (1024 * 1024)
+#define LEAST_BYTES (16 * 1024)
+
+/* Who sends to a shard. */
+typedef struct Sink
+{
+	Shard	   *shard;
+	Session    *session;
+	const char *unlike;			/* why rows cannot be sent as they are, as far as it knows */
+	bool		as_is;			/* those of the current file are */
+	bool		filtered;		/* a trigger there may keep rows out */
+	const char *statement;		/* for its columns; NULL: not known yet */
+	bool		ready;			/* these are the current file's */
+	RowBuffer  *buffer;			/* NULL: no rows wait */
+	bool		is_first;		/* of its session's, where each is to have one COPY */
+	BufFile    *waiting;		/* its rows until the others have had theirs; NULL: none */
+	int64		as_is_rows;
+	int64		formed_rows;
+	const char *formed_reason;
+} Sink;
+
+struct Sinks
+{
+	MemoryContext context;		/* of the sinks */
+	Relation	target;
+	Guard	   *guard;
+	const Journal *journal;		/* whose reader has the batch */
+	Sessions   *sessions;
+	bool		whole;			/* a table's rows go by one COPY, which knows them all */
+	bool		all_open;		/* no other table may come then: others' COPYs would end */
+	List	   *list;
+	Size		buffer_bytes;
+
+	/* for one file */
+	const Converter *conv;
+	RowCopy    *copy;
+	const char *formed_reason;	/* NULL: rows may be sent as they are */
+};
+
+/* ---- tables ---- */
+
+/* A row would replace one of another COPY as if that had been in the table before. */
+static void
+refuse_another_copy(const Sink *sink, const char *statement)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+			 errmsg("files that are sent in different ways cannot replace rows of other servers"),
+			 errdetail("Table \"%s\" of server \"%s\" has got rows by %s, and would get others by %s.",
+					   sink->shard->name, session_node(sink->session)->name, sink->statement,
+					   statement),
+			 errhint("Load one after the other.")));
+}
+
+/* Its statement for the current file's columns. */
+static void
+prepare_sink(Sinks *sinks, Sink *sink)
+{
+	MemoryContext old = MemoryContextSwitchTo(TopTransactionContext);
+	const char *reason = sinks->formed_reason != NULL ? sinks->formed_reason : sink->unlike;
+	char	   *statement;
+
+	if (reason == NULL && !row_copy_covers(sinks->copy, sink->shard))
+		reason = "A column of the file is generated there.";
+	sink->as_is = reason == NULL;
+	if (reason != NULL)
+		sink->formed_reason = reason;
+	statement = row_copy_statement(sinks->copy, sink->shard, sink->as_is);
+	if (sink->statement == NULL || !sinks->whole)
+		sink->statement = statement;
+	else if (strcmp(sink->statement, statement) != 0)
+		refuse_another_copy(sink, statement);
+	sink->ready = true;
+	MemoryContextSwitchTo(old);
+}
+
+/* The shard's first row has come. */
+static Sink *
+open_sink(Sinks *sinks, Shard *shard)
+{
+	MemoryContext old = MemoryContextSwitchTo(sinks->context);
+	Sink	   *sink = palloc0(sizeof(Sink));
+
+	/* routing knows the partitions that there were at its begin */
+	if (sinks->all_open && sinks->whole)
+		elog(ERROR, "foreign table for \"%s\" was not there when the load began", shard->name);
+	sink->shard = shard;
+	guard_close(sinks->guard);
+	sink->session = sessions_get(sinks->sessions, &shard->node);
+	/* it may be in the middle of a COPY into another table */
+	session_await_idle(sink->session);
+	sink->filtered = table_there_learn(session_node(sink->session), shard,
+									   RelationGetDescr(sinks->target), &sink->unlike);
+	if (sink->filtered && shard->is_copied)
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("table \"%s\" of server \"%s\" has triggers that may keep rows out",
+						shard->name, session_node(sink->session)->name),
+				 errdetail("Its rows are on several servers, which may not agree."),
+				 errhint("Use COPY.")));
+	sinks->list = lappend(sinks->list, sink);
+	sinks->buffer_bytes = Max(LEAST_BYTES,
+							  Min(MOST_BYTES, ALL_BYTES / list_length(sinks->list)));
+	shard->sink = sink;
+	MemoryContextSwitchTo(old);
+	return sink;
+}
+
+void
+sinks_open_all(Sinks *sinks, const List *shards)
+{
+	ListCell   *lc;
+
+	foreach(lc, shards)
+		(void) open_sink(sinks, lfirst(lc));
+	sinks->all_open = true;
+}
+
+static Sink *
+sink_of(Sinks *sinks, Shard *shard)
+{
+	Sink	   *sink = shard->sink;
+
+	if (unlikely(sink == NULL))
+		sink = open_sink(sinks, shard);
+	if (unlikely(!sink->ready))
+		prepare_sink(sinks, sink);
+	return sink;
+}
+
+bool
+sinks_send_as_is(Sinks *sinks, Shard *shard)
+{
+	return sink_of(sinks, shard)->as_is;
+}
+
+/* ---- what is done with all tables ---- */
+
+/* Those of a session at once, as some may refer to others. */
+void
+sinks_truncate(const Sinks *sinks)
+{
+	ListCell   *lc;
+
+	foreach(lc, sessions_list(sinks->sessions))
+	{
+		Session    *session = lfirst(lc);
+		StringInfoData sql;
+		ListCell   *cell;
+
+		initStringInfo(&sql);
+		foreach(cell, sinks->list)
+		{
+			const Sink *sink = lfirst(cell);
+
+			if (sink->session == session)
+				appendStringInfo(&sql, "%s%s", sql.len == 0 ? "TRUNCATE " : ", ",
+								 table_there_name(sink->shard));
+		}
+		PQclear(node_query(session_node(session), sql.data));
+	}
+}
+
+void
+sinks_analyze(const Sinks *sinks)
+{
+	ListCell   *lc;
+
+	foreach(lc, sinks->list)
+	{
+		const Sink *sink = lfirst(lc);
+
+		if (sink->as_is_rows + sink->formed_rows > 0)
+			PQclear(node_query(session_node(sink->session),
+							   psprintf("ANALYZE %s", table_there_name(sink->shard))));
+	}
+}
+
+void
+sinks_undo(const Sinks *sinks)
+{
+	ListCell   *lc;
+
+	foreach(lc, sessions_list(sinks->sessions))
+		PQclear(node_query(session_node(lfirst(lc)), "SET CONSTRAINTS ALL IMMEDIATE"));
+	two_phase_roll_back();
+}
+
+/* ---- rows ---- */
+
+/* Whether it is the one whose COPY goes on until the end of the input. */
+static bool
+goes_first(const Sinks *sinks, Sink *sink)
+{
+	ListCell   *lc;
+
+	foreach(lc, sinks->list)
+	{
+		const Sink *other = lfirst(lc);
+
+		if (other->is_first && other->session == sink->session)
+			return other == sink;
+	}
+	sink->is_first = true;
+	return true;
+}
+
+static void
+keep_waiting(Sinks *sinks, Sink *sink, RowBuffer *buffer)
+{
+	if (sink->waiting == NULL)
+	{
+		MemoryContext old = MemoryContextSwitchTo(TopTransactionContext);
+
+		sink->waiting = BufFileCreateTemp(false);
+		MemoryContextSwitchTo(old);
+	}
+	row_buffer_write(buffer, sink->waiting);
+}
+
+static void
+send_buffer(Sinks *sinks, Sink *sink)
+{
+	RowBuffer  *buffer = sink->buffer;
+
+	sink->buffer = NULL;
+	if (buffer == NULL)
+		return;
+	/* what is wrong with others is not the row's fault */
+	guard_close(sinks->guard);
+	row_buffer_cut(buffer);
+	if (buffer->nrows == 0)
+		row_buffer_free(buffer);
+	else if (sinks->whole && !goes_first(sinks, sink))
+		keep_waiting(sinks, sink, buffer);
+	else
+		session_send(sink->session, buffer);
+}
+
+/* The first table of a session that has rows waiting; NULL: there is none. */
+static Sink *
+find_waiting(const Sinks *sinks, const Session *session)
+{
+	ListCell   *lc;
+
+	foreach(lc, sinks->list)
+		if (((Sink *) lfirst(lc))->session == session && ((Sink *) lfirst(lc))->waiting != NULL)
+			return lfirst(lc);
+	return NULL;
+}
+
+/* Sends a buffer of a table; false: that was the last. */
+static bool
+send_waiting(Sinks *sinks, Sink *sink)
+{
+	RowBuffer  *buffer = session_read_buffer(sinks->sessions, sink->waiting);
+
+	if (buffer == NULL)
+	{
+		BufFileClose(sink->waiting);
+		sink->waiting = NULL;
+		return false;
+	}
+	session_send(sink->session, buffer);
+	return true;
+}
+
+/* The rows that wait, table by table, to all servers at a time. */
+static void
+send_all_waiting(Sinks *sinks)
+{
+	ListCell   *lc;
+	bool		any;
+
+	foreach(lc, sinks->list)
+	{
+		const Sink *sink = lfirst(lc);
+
+		if (sink->waiting != NULL)
+			row_buffer_rewind(sink->waiting);
+	}
+	do
+	{
+		any = false;
+		foreach(lc, sessions_list(sinks->sessions))
+		{
+			Sink	   *sink = find_waiting(sinks, lfirst(lc));
+
+			while (sink != NULL && !send_waiting(sinks, sink))
+				sink = find_waiting(sinks, lfirst(lc));
+			any |= sink != NULL;
+		}
+	} while (any);
+}
+
+/* The line ends within a row, each of which COPY of csv counts as a line. */
+static int64
+inner_lines(const Sinks *sinks, const Reader *reader, const ScanRow *row)
+{
+	int64		lines = 0;
+
+	if (row->multiline && sinks->conv->options->format == BULK_CSV)
+		for (uint32 i = row->start; i < row->end; i++)
+			lines += reader->data[i] == '\n';
+	return lines;
+}
+
+/* Adds a row to a shard's buffer. */
+static void
+add_row(Sinks *sinks, Sink *sink, const Reader *reader, uint32 number, TupleTableSlot *slot)
+{
+	const ScanRow *row = &reader->rows[number];
+	RowBuffer  *buffer = sink->buffer;
+	JournalPlace place;
+
+	row_buffer_cut(buffer);
+	if (sink->as_is)
+		row_copy_put_as_is(sinks->copy, reader->data + row->start, row->end - row->start, slot,
+						   &buffer->data);
+	else
+		row_copy_put_formed(sinks->copy, sink->shard, slot, &buffer->data);
+	journal_locate(sinks->journal, number, &place);
+	row_buffer_note(buffer, &place, sink->as_is ? inner_lines(sinks, reader, row) : 0);
+}
+
+void
+sinks_put(Sinks *sinks, Shard *shard, uint32 number, TupleTableSlot *slot)
+{
+	Sink	   *sink = sink_of(sinks, shard);
+	const Reader *reader = sinks->journal->reader;
+	const ScanRow *row = &reader->rows[number];
+
+	/* a large one does not share its buffer with others */
+	if (row->end - row->start > sinks->buffer_bytes)
+		send_buffer(sinks, sink);
+	if (sink->buffer == NULL)
+	{
+		sink->buffer = session_buffer(sinks->sessions, sink->statement, sinks->buffer_bytes);
+		sink->buffer->filtered = sink->filtered;
+		sink->buffer->sender = sink;
+	}
+	add_row(sinks, sink, reader, number, slot);
+	if (sink->as_is)
+		sink->as_is_rows++;
+	else
+		sink->formed_rows++;
+	/* the space doubles where it does not suffice */
+	if (sink->buffer->data.len >= sinks->buffer_bytes - sinks->buffer_bytes / 16)
+		send_buffer(sinks, sink);
+}
+
+/* ---- files ---- */
+
+static void
+end_file(Sinks *sinks)
+{
+	ListCell   *lc;
+
+	foreach(lc, sinks->list)
+	{
+		send_buffer(sinks, lfirst(lc));
+		((Sink *) lfirst(lc))->ready = false;
+	}
+}
+
+bool
+sinks_begin_columns(Sinks *sinks, const Converter *conv)
+{
+	end_file(sinks);
+	sinks->conv = conv;
+	sinks->copy = row_copy_open(sinks->target, conv, &sinks->formed_reason);
+	return sinks->formed_reason == NULL;
+}
+
+void
+sinks_finish(Sinks *sinks)
+{
+	end_file(sinks);
+	send_all_waiting(sinks);
+	sessions_finish(sinks->sessions);
+}
+
+Sinks *
+sinks_open(Relation target, Guard *guard, const Journal *journal, Sessions *sessions, bool whole)
+{
+	Sinks	   *sinks = palloc0(sizeof(Sinks));
+
+	sinks->context = CurrentMemoryContext;
+	sinks->target = target;
+	sinks->guard = guard;
+	sinks->journal = journal;
+	sinks->sessions = sessions;
+	sinks->whole = whole;
+	sinks->buffer_bytes = MOST_BYTES;
+	return sinks;
+}
+
+/* ---- the report ---- */
+
+const Shard *
+sinks_shard(const void *sender)
+{
+	return ((const Sink *) sender)->shard;
+}
+
+static void
+push_table(CompatJsonb *state, const Sink *sink)
+{
+	compat_push_jsonb(state, WJB_BEGIN_OBJECT, NULL);
+	jsonb_push_string(state, "server", session_node(sink->session)->name);
+	jsonb_push_string(state, "table", psprintf("%s.%s", sink->shard->schema, sink->shard->name));
+	jsonb_push_int64(state, "rows", sink->as_is_rows + sink->formed_rows);
+	jsonb_push_string(state, "sent", sink->formed_rows == 0 ? "as they are" : "formed anew");
+	if (sink->formed_rows > 0)
+		jsonb_push_string(state, "reason", sink->formed_reason);
+	jsonb_push_string(state, "pgbulk", session_pgbulk(sink->session));
+	compat_push_jsonb(state, WJB_END_OBJECT, NULL);
+}
+
+
+JsonbValue *
+sinks_report(const Sinks *sinks, CompatJsonb *state)
+{
+	ListCell   *lc;
+
+	compat_push_jsonb(state, WJB_BEGIN_ARRAY, NULL);
+	foreach(lc, sinks->list)
+		push_table(state, lfirst(lc));
+	return compat_push_jsonb(state, WJB_END_ARRAY, NULL);
+}

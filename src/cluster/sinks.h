@@ -1,0 +1,68 @@
+/*
+ * sinks.h
+ *		Rows on their way to the shards of a load.
+ *
+ * Each shard has a sink: its COPY, and a buffer for its rows, which goes to the shard's session
+ * when it is full.  Buffers have rows of one file, with its columns.
+ */
+#ifndef PGBULK_SINKS_H
+#define PGBULK_SINKS_H
+
+#include "postgres.h"
+
+#include "cluster/placement.h"
+#include "cluster/session.h"
+#include "format/converter.h"
+#include "format/journal.h"
+#include "server/jsonb_push.h"
+
+typedef struct Sinks Sinks;
+
+/*
+ * For the target's rows from the journal's reader.  whole: a table's rows go by one COPY, which
+ * knows them all.  Memory: the current context.
+ */
+extern Sinks *sinks_open(Relation target, Guard *guard, const Journal *journal,
+						 Sessions *sessions, bool whole);
+
+/* Opens those of all shards, also of those that will get no rows. */
+extern void sinks_open_all(Sinks *sinks, const List *shards);
+
+/*
+ * The next rows are of a file with these columns, all before it are on their way.  Returns
+ * whether they may be sent as they are.  Memory: the current context.
+ */
+extern bool sinks_begin_columns(Sinks *sinks, const Converter *conv);
+
+/* The shard of a sink that session.h names as a sender. */
+extern const Shard *sinks_shard(const void *sender);
+
+/*
+ * Whether the rows of a shard are sent as they are.  Errors where it is the first time that the
+ * shard is named: those of sessions_get and table_there_learn; 0A000 for one with copies and
+ * triggers that may keep rows out, and for other columns than before where a table has one COPY.
+ */
+extern bool sinks_send_as_is(Sinks *sinks, Shard *shard);
+
+/*
+ * Sends a row of the batch to a shard; the slot has all values that are not sent as they are.
+ * Errors: the same.
+ */
+extern void sinks_put(Sinks *sinks, Shard *shard, uint32 number, TupleTableSlot *slot);
+
+/* All rows are in the tables afterwards. */
+extern void sinks_finish(Sinks *sinks);
+
+/* Empties all tables. */
+extern void sinks_truncate(const Sinks *sinks);
+
+/* Analyzes those that have got rows. */
+extern void sinks_analyze(const Sinks *sinks);
+
+/* Checks what is deferred to the commit, and undoes all. */
+extern void sinks_undo(const Sinks *sinks);
+
+/* What each node has got and how, as an array. */
+extern JsonbValue *sinks_report(const Sinks *sinks, CompatJsonb *state);
+
+#endif							/* PGBULK_SINKS_H */
