@@ -10,6 +10,7 @@
 #include "check/orphans.h"
 #include "commands/trigger.h"
 #include "cluster/settle.h"
+#include "cluster/sinks.h"
 #include "cluster/two_phase.h"
 #include "control/control.h"
 #include "executor/spi.h"
@@ -149,6 +150,12 @@ _PG_init(void)
 							PGC_SUSET,
 							GUC_UNIT_MIN,
 							NULL, NULL, NULL);
+	DefineCustomIntVariable("pgbulk.max_connections_per_node",
+							"Sessions of a load with another server; 0 means what suits the size of its input.",
+							"Each is a prepared transaction there when the load commits.",
+							&sinks_max_connections,
+							0, 0, 1024,
+							PGC_USERSET, 0, NULL, NULL, NULL);
 	DefineCustomEnumVariable("pgbulk.relay",
 							 "Tells the client of bad rows of a COPY with options, one by one.",
 							 "For loads of other servers, which send their rows by such a COPY.",

@@ -50,6 +50,7 @@ check_can_prepare(RemoteNode *node)
 				 errdetail("Its max_prepared_transactions is %d. Each load needs one there, so that all servers commit or none.",
 						   most),
 				 errhint("Set it to at least the number of loads that run at a time, and restart that server.")));
+	node->max_prepared = most;
 }
 
 /* The statement that has a setting of a node be as it is here. */

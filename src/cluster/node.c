@@ -303,8 +303,9 @@ open_connection(RemoteNode *node, const ConnectionOptions *options)
 	return NULL;
 }
 
+/* NULL where this process may open no more files, if failure can tell of it. */
 static RemoteNode *
-new_node(const NodeId *id, const char *name)
+new_node(const NodeId *id, const char *name, char **failure)
 {
 	MemoryContext old = MemoryContextSwitchTo(TopTransactionContext);
 	RemoteNode *node = palloc0(sizeof(RemoteNode));
@@ -316,6 +317,11 @@ new_node(const NodeId *id, const char *name)
 	if (!AcquireExternalFD())
 	{
 		open_nodes = list_delete_ptr(open_nodes, node);
+		if (failure != NULL)
+		{
+			*failure = pstrdup("there are too many open files");
+			return NULL;
+		}
 		ereport(ERROR,
 				(errcode(ERRCODE_SQLCLIENT_UNABLE_TO_ESTABLISH_SQLCONNECTION),
 				 errmsg("could not connect to server \"%s\"", name),
@@ -329,9 +335,12 @@ RemoteNode *
 node_connect(const NodeId *id, Oid userid, char **failure)
 {
 	ConnectionOptions *options = connection_options(id, userid);
-	RemoteNode *node = new_node(id, options->name);
-	char	   *problem = open_connection(node, options);
+	RemoteNode *node = new_node(id, options->name, failure);
+	char	   *problem;
 
+	if (node == NULL)
+		return NULL;
+	problem = open_connection(node, options);
 	if (problem != NULL)
 	{
 		node_close(node);

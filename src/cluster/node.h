@@ -22,6 +22,7 @@ typedef struct RemoteNode
 	char	   *name;			/* of the foreign server, or host:port */
 	PGconn	   *conn;
 	char	   *xid;			/* its number for the transaction; NULL: not begun */
+	int			max_prepared;	/* transactions that it can have prepared; then */
 } RemoteNode;
 
 /*

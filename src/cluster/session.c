@@ -64,6 +64,7 @@ struct Session
 	int64		heard;			/* how many messages of that kind have come */
 	bool		has_filters;	/* of the COPY: a trigger there may keep rows out */
 	int64		rows;			/* of all its COPYs that have ended */
+	bool		is_only;		/* the node has refused another one */
 };
 
 struct Sessions
@@ -689,41 +690,56 @@ sessions_open(const SessionListener *listener, BulkRelay relay, bool whole)
 }
 
 static Session *
-open_session(Sessions *sessions, const NodeId *id)
+open_session(Sessions *sessions, RemoteNode *node)
 {
+	MemoryContext old = MemoryContextSwitchTo(sessions->context);
 	Session    *session = palloc0(sizeof(Session));
 
 	session->sessions = sessions;
-	session->node = node_connect(id, GetUserId(), NULL);
+	session->node = node;
 	dlist_init(&session->queue);
 	dlist_init(&session->copied);
 	session->aside = told_open(session->node, sessions->listener.reasons);
 	PQsetNoticeReceiver(session->node->conn, receive_message, session);
-	settle_node(session->node);
 	session->pgbulk = begin_transaction(session->node, sessions->relay);
 	two_phase_join(session->node);
+	sessions->list = lappend(sessions->list, session);
+	sessions_rest(sessions);
+	MemoryContextSwitchTo(old);
 	return session;
 }
 
 Session *
 sessions_get(Sessions *sessions, const NodeId *id)
 {
-	MemoryContext old;
-	Session    *session;
+	RemoteNode *node;
 	ListCell   *lc;
 
 	foreach(lc, sessions->list)
 	{
-		session = lfirst(lc);
+		Session    *session = lfirst(lc);
+
 		if (connection_is_same(&session->node->id, id))
 			return session;
 	}
-	old = MemoryContextSwitchTo(sessions->context);
-	session = open_session(sessions, id);
-	sessions->list = lappend(sessions->list, session);
-	sessions_rest(sessions);
-	MemoryContextSwitchTo(old);
-	return session;
+	node = node_connect(id, GetUserId(), NULL);
+	settle_node(node);
+	return open_session(sessions, node);
+}
+
+Session *
+sessions_add(Sessions *sessions, Session *first)
+{
+	RemoteNode *node;
+	char	   *failure;
+
+	if (first->is_only)
+		return NULL;
+	node = node_connect(&first->node->id, GetUserId(), &failure);
+	if (node != NULL)
+		return open_session(sessions, node);
+	first->is_only = true;
+	return NULL;
 }
 
 void

@@ -1,12 +1,12 @@
 /*
  * session.h
- *		Streams of rows to other nodes: one session for each, and its COPYs.
+ *		Streams of rows to other nodes: sessions, and their COPYs.
  *
  * Rows for the tables of a node come in buffers.  Each is sent by a COPY into its
- * table; a COPY goes on while buffers for the same table follow.  So a node has
- * one session, whose statements cannot wait for one another, and all nodes work
- * at the same time.  What waits to be sent is bounded: when it is too much, the
- * load waits for the nodes.
+ * table; a COPY goes on while buffers for the same table follow.  A table belongs to one
+ * session, and tables whose statements could wait for one another belong to the same, the node's
+ * first (sinks.c); all sessions work at the same time.  What waits to be sent is bounded: when it
+ * is too much, the load waits for the nodes.
  *
  * A node's error is raised when it is noticed, about the row that it names.
  */
@@ -51,11 +51,17 @@ typedef struct SessionListener
 extern Sessions *sessions_open(const SessionListener *listener, BulkRelay relay, bool whole);
 
 /*
- * The session with a node, opened, in a transaction that will end as the
+ * The first session with a node, opened, in a transaction that will end as the
  * current one does.  Errors: those of node_connect; 55000 where the node cannot
  * prepare transactions, or set rows aside.
  */
 extern Session *sessions_get(Sessions *sessions, const NodeId *id);
+
+/*
+ * One more with the node of another one, in a transaction of its own; NULL: the node lets us have
+ * none.
+ */
+extern Session *sessions_add(Sessions *sessions, Session *first);
 
 extern RemoteNode *session_node(Session *session);
 

@@ -10,6 +10,7 @@
 #include "cluster/two_phase.h"
 #include "format/reader.h"
 #include "utils/builtins.h"
+#include "utils/guc.h"
 #include "utils/memutils.h"
 
 /* Bytes of rows that wait in the buffers of all tables together, and in that of one. */
@@ -17,14 +18,22 @@
 #define MOST_BYTES (1024 * 1024)
 #define LEAST_BYTES (16 * 1024)
 
+/* Sessions of a node that need no setting, and bytes of input for which it may have one more. */
+#define USUAL_SESSIONS 4
+#define SESSION_BYTES (32 * 1024 * 1024)
+
+/* Loads at a time that a node's prepared transactions suffice for then. */
+#define USUAL_LOADS 4
+
+int			sinks_max_connections = 0;
+
 /* Who sends to a shard. */
 typedef struct Sink
 {
 	Shard	   *shard;
 	Session    *session;
-	const char *unlike;			/* why rows cannot be sent as they are, as far as it knows */
-	bool		as_is;			/* those of the current file are */
-	bool		filtered;		/* a trigger there may keep rows out */
+	TableThere	there;
+	bool		as_is;			/* rows of the current file are sent so */
 	const char *statement;		/* for its columns; NULL: not known yet */
 	bool		ready;			/* these are the current file's */
 	RowBuffer  *buffer;			/* NULL: no rows wait */
@@ -53,6 +62,113 @@ struct Sinks
 	const char *formed_reason;	/* NULL: rows may be sent as they are */
 };
 
+/* ---- sessions ---- */
+
+static bool
+is_same_node(Session *a, Session *b)
+{
+	return connection_is_same(&session_node(a)->id, &session_node(b)->id);
+}
+
+static int
+count_nodes(const Sinks *sinks)
+{
+	int			n = 0;
+	ListCell   *lc;
+
+	foreach(lc, sessions_list(sinks->sessions))
+	{
+		Session    *session = lfirst(lc);
+
+		n += sessions_get(sinks->sessions, &session_node(session)->id) == session;
+	}
+	return n;
+}
+
+/*
+ * How many sessions a node may have.  Where that is for us to say there is none that would have
+ * little to do, and room for other loads' transactions there.
+ */
+static int
+most_sessions(const Sinks *sinks, Session *first)
+{
+	const RemoteNode *node = session_node(first);
+	const char *pool = OidIsValid(node->id.serverid) ? NULL :
+		GetConfigOption("citus.max_adaptive_executor_pool_size", true, false);
+	int64		bytes = sinks->journal->reader->source->bytes_total;
+	int			most = sinks_max_connections;
+
+	if (most == 0)
+		most = Min(Min(USUAL_SESSIONS, node->max_prepared / USUAL_LOADS),
+				   1 + bytes / SESSION_BYTES / count_nodes(sinks));
+	if (pool != NULL)
+		most = Min(most, atoi(pool));
+	return Max(Min(most, node->max_prepared), 1);
+}
+
+static int
+count_tables(const Sinks *sinks, const Session *session)
+{
+	int			n = 0;
+	ListCell   *lc;
+
+	foreach(lc, sinks->list)
+		n += ((const Sink *) lfirst(lc))->session == session;
+	return n;
+}
+
+/* The session of a table there that is another shard's, too; NULL: there is none. */
+static Session *
+find_session(const Sinks *sinks, Oid oid, Session *first)
+{
+	ListCell   *lc;
+
+	foreach(lc, sinks->list)
+	{
+		const Sink *sink = lfirst(lc);
+
+		if (sink->there.oid == oid && is_same_node(sink->session, first))
+			return sink->session;
+	}
+	return NULL;
+}
+
+/*
+ * The session for one more table of a node.  A table has one session, so that its rows stay in
+ * their order, and two of ours never wait for one another; those that others have a part in share
+ * the first one.
+ */
+static Session *
+choose_session(const Sinks *sinks, const TableThere *there, Session *first)
+{
+	Session    *least = find_session(sinks, there->oid, first);
+	int			n = 0;
+	ListCell   *lc;
+
+	if (least != NULL)
+		return least;
+	if (!there->is_apart)
+		return first;
+	foreach(lc, sessions_list(sinks->sessions))
+	{
+		Session    *session = lfirst(lc);
+
+		if (!is_same_node(session, first))
+			continue;
+		n++;
+		if (least == NULL || count_tables(sinks, session) < count_tables(sinks, least))
+			least = session;
+	}
+	if (count_tables(sinks, least) > 0 && n < most_sessions(sinks, first))
+	{
+		Session    *another = sessions_add(sinks->sessions, first);
+
+		if (another != NULL)
+			return another;
+	}
+	return least;
+}
+
 /* ---- tables ---- */
 
 /* A row would replace one of another COPY as if that had been in the table before. */
@@ -73,7 +189,8 @@ static void
 prepare_sink(Sinks *sinks, Sink *sink)
 {
 	MemoryContext old = MemoryContextSwitchTo(TopTransactionContext);
-	const char *reason = sinks->formed_reason != NULL ? sinks->formed_reason : sink->unlike;
+	const char *reason = sinks->formed_reason != NULL ? sinks->formed_reason :
+		sink->there.unlike;
 	char	   *statement;
 
 	if (reason == NULL && !row_copy_covers(sinks->copy, sink->shard))
@@ -96,18 +213,19 @@ open_sink(Sinks *sinks, Shard *shard)
 {
 	MemoryContext old = MemoryContextSwitchTo(sinks->context);
 	Sink	   *sink = palloc0(sizeof(Sink));
+	Session    *first;
 
 	/* routing knows the partitions that there were at its begin */
 	if (sinks->all_open && sinks->whole)
 		elog(ERROR, "foreign table for \"%s\" was not there when the load began", shard->name);
 	sink->shard = shard;
 	guard_close(sinks->guard);
-	sink->session = sessions_get(sinks->sessions, &shard->node);
+	first = sessions_get(sinks->sessions, &shard->node);
 	/* it may be in the middle of a COPY into another table */
-	session_await_idle(sink->session);
-	sink->filtered = table_there_learn(session_node(sink->session), shard,
-									   RelationGetDescr(sinks->target), &sink->unlike);
-	if (sink->filtered && shard->is_copied)
+	session_await_idle(first);
+	table_there_learn(session_node(first), shard, RelationGetDescr(sinks->target), &sink->there);
+	sink->session = choose_session(sinks, &sink->there, first);
+	if (sink->there.filters && shard->is_copied)
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 				 errmsg("table \"%s\" of server \"%s\" has triggers that may keep rows out",
@@ -152,7 +270,7 @@ sinks_send_as_is(Sinks *sinks, Shard *shard)
 
 /* ---- what is done with all tables ---- */
 
-/* Those of a session at once, as some may refer to others. */
+/* Those of a session at once, as some may refer to others; a session may have none. */
 void
 sinks_truncate(const Sinks *sinks)
 {
@@ -173,7 +291,8 @@ sinks_truncate(const Sinks *sinks)
 				appendStringInfo(&sql, "%s%s", sql.len == 0 ? "TRUNCATE " : ", ",
 								 table_there_name(sink->shard));
 		}
-		PQclear(node_query(session_node(session), sql.data));
+		if (sql.len > 0)
+			PQclear(node_query(session_node(session), sql.data));
 	}
 }
 
@@ -352,7 +471,7 @@ sinks_put(Sinks *sinks, Shard *shard, uint32 number, TupleTableSlot *slot)
 	if (sink->buffer == NULL)
 	{
 		sink->buffer = session_buffer(sinks->sessions, sink->statement, sinks->buffer_bytes);
-		sink->buffer->filtered = sink->filtered;
+		sink->buffer->filtered = sink->there.filters;
 		sink->buffer->sender = sink;
 	}
 	add_row(sinks, sink, reader, number, slot);

@@ -10,13 +10,20 @@
 #include "cluster/node.h"
 #include "cluster/placement.h"
 
+typedef struct TableThere
+{
+	Oid			oid;			/* InvalidOid: there is none */
+	bool		filters;		/* it may keep rows out */
+	bool		is_apart;		/* storing rows there has no part in other tables */
+	const char *unlike;			/* why its columns take other texts than the target's; or NULL */
+} TableThere;
+
 /*
- * Asks the node, which must be idle.  desc: the target's columns.  Returns whether the
- * table may keep rows out; *unlike is set to why its columns take other texts than the
- * target's, or NULL.  Error: 0A000 for one with rules for INSERT.
+ * Asks the node, whose session must be idle.  desc: the target's columns.  Error: 0A000 for a
+ * table with rules for INSERT.
  */
-extern bool table_there_learn(RemoteNode *node, const Shard *shard, TupleDesc desc,
-							  const char **unlike);
+extern void table_there_learn(RemoteNode *node, const Shard *shard, TupleDesc desc,
+							  TableThere *there);
 
 /* Its name in a statement.  Memory: the current context. */
 extern char *table_there_name(const Shard *shard);
