@@ -16,11 +16,13 @@
 #include "access/sysattr.h"
 #include "access/table.h"
 #include "cluster/placement.h"
+#include "common/hashfn.h"
 #include "miscadmin.h"
 #include "storage/lmgr.h"
 #include "storage/lock.h"
 #include "table/citus_catalog.h"
 #include "utils/builtins.h"
+#include "utils/fmgroids.h"
 #include "utils/guc.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
@@ -287,6 +289,24 @@ refuse_null_key(const CitusPlacement *placement, RowError *err)
 	MemoryContextSwitchTo(old);
 }
 
+static Shard *
+citus_find_by_value(Placement *base, Datum value)
+{
+	const CitusPlacement *placement = (CitusPlacement *) base;
+	Datum		hash = FunctionCall1Coll(placement->hash, placement->table.key_collation, value);
+
+	return find_place(placement, DatumGetInt32(hash))->shard;
+}
+
+/* As hashtext does it. */
+static Shard *
+citus_find_by_bytes(Placement *base, const char *bytes, uint32 length)
+{
+	const CitusPlacement *placement = (CitusPlacement *) base;
+
+	return find_place(placement, (int32) hash_bytes((const unsigned char *) bytes, length))->shard;
+}
+
 static bool
 citus_find(Placement *base, TupleTableSlot *slot, Shard **shard, RowError *err)
 {
@@ -304,9 +324,7 @@ citus_find(Placement *base, TupleTableSlot *slot, Shard **shard, RowError *err)
 		refuse_null_key(placement, err);
 		return false;
 	}
-	*shard = find_place(placement, DatumGetInt32(FunctionCall1Coll(placement->hash,
-																   table->key_collation,
-																   key)))->shard;
+	*shard = citus_find_by_value(base, key);
 	return true;
 }
 
@@ -329,6 +347,8 @@ citus_close(Placement *base)
 
 static const PlacementRoutine citus_routine = {
 	.find = citus_find,
+	.find_by_value = citus_find_by_value,
+	.find_by_bytes = citus_find_by_bytes,
 	.list = citus_list,
 	.begin = citus_begin,
 	.close = citus_close
@@ -443,6 +463,9 @@ open_hash(CitusPlacement *placement)
 		elog(ERROR, "no hash function for type %u", placement->table.key_type);
 	placement->hash = palloc(sizeof(FmgrInfo));
 	fmgr_info_copy(placement->hash, &type->hash_proc_finfo, CurrentMemoryContext);
+	placement->base.by_value = true;
+	placement->base.by_bytes = type->hash_proc == F_HASHTEXT &&
+		get_collation_isdeterministic(placement->table.key_collation);
 	placement->base.key = bms_make_singleton(placement->table.key -
 											 FirstLowInvalidHeapAttributeNumber);
 }

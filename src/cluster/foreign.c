@@ -275,6 +275,16 @@ find_partition(ForeignPlacement *placement, TupleTableSlot *slot)
 	return *pointer;
 }
 
+static Shard *
+foreign_find_by_value(Placement *base, Datum value)
+{
+	void	  **pointer = route_find_by_value(((ForeignPlacement *) base)->router, value);
+	Place	   *place = pointer == NULL ? NULL : *pointer;
+
+	/* one without a relation is here */
+	return place != NULL && place->rel != NULL ? &place->shard : NULL;
+}
+
 static bool
 foreign_find(Placement *base, TupleTableSlot *slot, Shard **shard, RowError *err)
 {
@@ -337,6 +347,7 @@ foreign_close(Placement *base)
 
 static const PlacementRoutine foreign_routine = {
 	.find = foreign_find,
+	.find_by_value = foreign_find_by_value,
 	.list = foreign_list,
 	.close = foreign_close
 };
@@ -392,6 +403,8 @@ foreign_open(ResultRelInfo *root, EState *estate, Guard *guard)
 	{
 		placement->base.key = add_key_columns(placement->base.key, rel, rel);
 		placement->router = route_open(rel, estate, guard);
+		placement->base.by_value = !rel->rd_rel->relispartition &&
+			route_is_by_value(placement->router);
 	}
 	MemoryContextSwitchTo(old);
 	return &placement->base;

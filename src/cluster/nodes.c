@@ -21,6 +21,15 @@
 /* Rows to take at a time, so that progress is shown. */
 #define ROWS_AT_A_TIME 4096
 
+/* What of a key of one field says where a row belongs, so that it may be sent in a quick way. */
+typedef enum QuickKey
+{
+	QUICK_NOTHING,				/* not that alone */
+	QUICK_ONE,					/* there is no key, and one place */
+	QUICK_VALUE,				/* its value */
+	QUICK_BYTES					/* its bytes, as it is a text */
+} QuickKey;
+
 struct NodesWriter
 {
 	const WriterRoutine *local; /* for rows that are here */
@@ -29,11 +38,13 @@ struct NodesWriter
 	Placement  *placement;
 	Sessions   *sessions;
 	Sinks	   *sinks;
+	const Journal *journal;		/* whose reader has the batch */
 
 	/* for one file */
 	Converter  *conv;
 	int			nkeys;
 	int		   *keys;			/* fields of the partition key */
+	QuickKey	quick;
 
 	AsideRows  *aside;			/* NULL: nodes set no rows aside */
 
@@ -188,6 +199,15 @@ is_whole(const Converter *conv, const ScanRow *row)
 		row->end <= conv->valid && !(row->multiline && conv->guard->enabled);
 }
 
+/* A row of nulls to the slot, of which each row then only has to replace the key. */
+static void
+prepare_slot(TupleTableSlot *slot)
+{
+	ExecClearTuple(slot);
+	memset(slot->tts_isnull, true, sizeof(bool) * slot->tts_tupleDescriptor->natts);
+	ExecStoreVirtualTuple(slot);
+}
+
 /* The columns of the key to the slot.  False: one is bad, and err, unless NULL, says why. */
 static bool
 convert_key(Writer *writer, const char *data, const ScanRow *row, const ScanField *fields,
@@ -201,9 +221,7 @@ convert_key(Writer *writer, const char *data, const ScanRow *row, const ScanFiel
 
 	ResetPerTupleExprContext(writer->estate);
 	convert_next(conv);
-	ExecClearTuple(slot);
 	old = MemoryContextSwitchTo(conv->econtext->ecxt_per_tuple_memory);
-	memset(slot->tts_isnull, true, sizeof(bool) * conv->natts);
 	for (int i = 0; i < nodes->nkeys && ok; i++)
 	{
 		int			key = nodes->keys[i];
@@ -213,8 +231,6 @@ convert_key(Writer *writer, const char *data, const ScanRow *row, const ScanFiel
 						   &slot->tts_values[attnum - 1], &slot->tts_isnull[attnum - 1], err);
 	}
 	MemoryContextSwitchTo(old);
-	if (ok)
-		ExecStoreVirtualTuple(slot);
 	return ok;
 }
 
@@ -255,17 +271,73 @@ put_as_is(Writer *writer, const char *data, const ScanRow *row, const ScanField 
 	return true;
 }
 
+/* The shard of a row by the value of its key; NULL: its type's fast converter declines. */
+static Shard *
+find_by_value(NodesWriter *nodes, const char *bytes, uint32 length)
+{
+	Converter  *conv = nodes->conv;
+	const Column *column = &conv->columns[nodes->keys[0]];
+	MemoryContext context = conv->econtext->ecxt_per_tuple_memory;
+	MemoryContext old;
+	Shard	   *shard = NULL;
+	Datum		value;
+
+	arena_reset(&conv->arena);
+	if (unlikely(!context->isReset))
+		MemoryContextReset(context);
+	old = MemoryContextSwitchTo(context);
+	if (column->convert(conv, column, bytes, length, &value) == VALUE_OK)
+		shard = nodes->placement->routine->find_by_value(nodes->placement, value);
+	MemoryContextSwitchTo(old);
+	return shard;
+}
+
+/* The same by its field; NULL: it is not as quick. */
+static inline Shard *
+find_by_field(NodesWriter *nodes, const char *data, const ScanField *field)
+{
+	const char *bytes = data + field->start;
+
+	if (field->escaped || convert_is_null(nodes->conv, data, field))
+		return NULL;
+	return nodes->quick == QUICK_BYTES ?
+		nodes->placement->routine->find_by_bytes(nodes->placement, bytes, field->length) :
+		find_by_value(nodes, bytes, field->length);
+}
+
+/* The same in the quick way.  False: nothing was done. */
+static inline bool
+put_quickly(Writer *writer, const Reader *reader, const ScanRow *row)
+{
+	NodesWriter *nodes = writer->nodes;
+	Placement  *placement = nodes->placement;
+	Shard	   *shard;
+
+	if (!is_whole(nodes->conv, row))
+		return false;
+	if (nodes->quick != QUICK_ONE)
+		shard = find_by_field(nodes, reader->data,
+							  &reader->fields[row->first_field + nodes->keys[0]]);
+	else if (!placement->routine->find(placement, writer->slot, &shard, NULL))
+		return false;
+	return shard != NULL && sinks_put_line(nodes->sinks, shard, reader, row);
+}
+
 static uint32
 nodes_put_rows(Writer *writer, const char *data, const ScanRow *rows,
 			   const ScanField *fields, uint32 first, uint32 n)
 {
+	NodesWriter *nodes = writer->nodes;
+	const Reader *reader = nodes->journal->reader;
 	uint32		taken = 0;
 
 	n = Min(n, ROWS_AT_A_TIME);
+	prepare_slot(writer->slot);
 	for (; taken < n; taken++)
 	{
 		writer->current_row = first + taken;
-		if (!put_as_is(writer, data, &rows[first + taken], fields, first + taken))
+		if (!(nodes->quick != QUICK_NOTHING && put_quickly(writer, reader, &rows[first + taken])) &&
+			!put_as_is(writer, data, &rows[first + taken], fields, first + taken))
 			break;
 	}
 	writer->current_row = -1;
@@ -296,13 +368,36 @@ find_keys(NodesWriter *nodes, Converter *conv)
 	return true;
 }
 
+/* Where rows may be set aside, or have columns that the file has not, there is more to do. */
+static QuickKey
+quick_key(const NodesWriter *nodes)
+{
+	const Converter *conv = nodes->conv;
+	const Column *column;
+
+	if (nodes->aside != NULL || conv->ndefaults > 0 || conv->default_marker != NULL)
+		return QUICK_NOTHING;
+	if (nodes->nkeys == 0)
+		return QUICK_ONE;
+	if (nodes->nkeys > 1 || !nodes->placement->by_value)
+		return QUICK_NOTHING;
+	column = &conv->columns[nodes->keys[0]];
+	if (column->convert == NULL || column->special)
+		return QUICK_NOTHING;
+	return nodes->placement->by_bytes && column->convert == convert_bytes ? QUICK_BYTES :
+		QUICK_VALUE;
+}
+
 static bool
 nodes_open_columns(Writer *writer, Converter *conv)
 {
 	NodesWriter *nodes = writer->nodes;
 
 	nodes->conv = conv;
-	return sinks_begin_columns(nodes->sinks, conv) && find_keys(nodes, conv);
+	if (!sinks_begin_columns(nodes->sinks, conv) || !find_keys(nodes, conv))
+		return false;
+	nodes->quick = quick_key(nodes);
+	return true;
 }
 
 /* ---- the end ---- */
@@ -389,8 +484,9 @@ nodes_open(Target *target, const BulkOptions *options, Guard *guard, Checks *che
 	nodes->placement = target->sent ? citus_open(root, writer->estate) :
 		foreign_open(root, writer->estate, guard);
 	nodes->sessions = sessions_open(&listener, relay, whole);
-	nodes->sinks = sinks_open(root->ri_RelationDesc, guard, checks_journal(checks),
-							  nodes->sessions, whole);
+	nodes->journal = checks_journal(checks);
+	nodes->sinks = sinks_open(root->ri_RelationDesc, guard, nodes->journal, nodes->sessions,
+							  whole);
 	if (nodes->placement->routine->begin != NULL)
 		nodes->placement->routine->begin(nodes->placement, nodes->sessions);
 	if (relay != BULK_RELAY_OFF)

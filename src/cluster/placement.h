@@ -40,6 +40,15 @@ typedef struct PlacementRoutine
 	 */
 	bool		(*find) (Placement *placement, TupleTableSlot *slot, Shard **shard, RowError *err);
 
+	/*
+	 * The same for the value of a key of one column, not NULL, where by_value is set.  NULL: it is
+	 * for find.
+	 */
+	Shard	   *(*find_by_value) (Placement *placement, Datum value);
+
+	/* The same for a text in the database encoding, where by_bytes is set, too. */
+	Shard	   *(*find_by_bytes) (Placement *placement, const char *bytes, uint32 length);
+
 	/* All shards that there are, each a Shard, also those without rows. */
 	List	   *(*list) (Placement *placement);
 
@@ -55,6 +64,8 @@ struct Placement
 	const PlacementRoutine *routine;
 	Bitmapset  *key;			/* columns that find looks at, offset as those of pull_varattnos */
 	bool		has_copies;		/* each row goes to several nodes, or may once do so */
+	bool		by_value;		/* its value alone may say where a row belongs */
+	bool		by_bytes;		/* values of the key that are text are no more than their bytes */
 };
 
 /* Whether a table is, or has, foreign tables of postgres_fdw. */

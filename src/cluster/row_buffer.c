@@ -43,14 +43,10 @@ row_buffer_free(RowBuffer *buffer)
 }
 
 static void
-put_number(StringInfo to, uint64 number)
+append_number(StringInfo to, uint64 number)
 {
-	while (number >= 0x80)
-	{
-		appendStringInfoCharMacro(to, (char) (number | 0x80));
-		number >>= 7;
-	}
-	appendStringInfoCharMacro(to, (char) number);
+	enlargeStringInfo(to, MOST_NUMBER_BYTES);
+	to->len = put_number(to->data + to->len, number) - to->data;
 }
 
 static uint64
@@ -77,16 +73,16 @@ row_buffer_note(RowBuffer *buffer, const JournalPlace *place, int64 inner_lines)
 	if (buffer->nrows++ == 0)
 		buffer->file = place->file;
 	Assert(buffer->file == place->file);
-	put_number(to, (uint64) (place->line - buffer->line) << 1 | (inner_lines > 0));
+	append_number(to, (uint64) (place->line - buffer->line) << 1 | (inner_lines > 0));
 	if (inner_lines > 0)
-		put_number(to, inner_lines);
+		append_number(to, inner_lines);
 	buffer->line = place->line;
 	if (buffer->exact)
 	{
-		put_number(to, place->offset - buffer->end);
-		put_number(to, place->length);
-		put_number(to, place->end_length);
-		put_number(to, buffer->data.len - buffer->data_end);
+		append_number(to, place->offset - buffer->end);
+		append_number(to, place->length);
+		append_number(to, place->end_length);
+		append_number(to, buffer->data.len - buffer->data_end);
 		buffer->end = place->offset + place->length;
 	}
 	buffer->data_end = buffer->data.len;

@@ -14,6 +14,7 @@
 #include "format/journal.h"
 #include "lib/ilist.h"
 #include "lib/stringinfo.h"
+#include "scan/scan.h"
 #include "storage/buffile.h"
 
 /* Rows for one table, as its COPY reads them; all are from one file. */
@@ -25,7 +26,7 @@ typedef struct RowBuffer
 	bool		exact;			/* rows may be set aside */
 	void	   *sender;			/* whoever is told of these */
 	StringInfoData data;
-	int64		nrows;
+	int64		nrows;			/* that were noted */
 
 	/* private to row_buffer.c */
 	int			file;
@@ -47,6 +48,51 @@ row_buffer_file(const RowBuffer *buffer)
 
 /* Notes the row whose data were added last: its place, and the line ends within it. */
 extern void row_buffer_note(RowBuffer *buffer, const JournalPlace *place, int64 inner_lines);
+
+/* Writes a number of the places (row_buffer.c), and returns what is behind it. */
+static inline char *
+put_number(char *to, uint64 number)
+{
+	while (number >= 0x80)
+	{
+		*to++ = (char) (number | 0x80);
+		number >>= 7;
+	}
+	*to++ = (char) number;
+	return to;
+}
+
+#define MOST_NUMBER_BYTES 10
+
+/* Bytes that are copied at a time: most rows of few columns at once. */
+#define ROW_OVERCOPY 32
+
+StaticAssertDecl(ROW_OVERCOPY <= SCAN_PADDING, "as many can be read behind a window");
+
+/*
+ * Adds a row of one line and notes it: the quick way for most rows, where the buffer has others and
+ * is not exact; row_buffer_cut is to be called before the data are used.  ROW_OVERCOPY bytes behind
+ * the row must be readable.  False: nothing was added, as there is no space.
+ */
+static inline bool
+row_buffer_add_line(RowBuffer *buffer, const char *bytes, uint32 length, int64 line)
+{
+	StringInfo	places = &buffer->places;
+	uint64		lines = line - buffer->line;
+	char	   *to = buffer->data.data + buffer->data_end;
+
+	if (unlikely(buffer->data_end + length + ROW_OVERCOPY >= buffer->data.maxlen ||
+				 places->len + MOST_NUMBER_BYTES >= places->maxlen))
+		return false;
+	for (uint32 i = 0; i < length; i += ROW_OVERCOPY)
+		memcpy(to + i, bytes + i, ROW_OVERCOPY);
+	to[length] = '\n';
+	buffer->data_end += length + 1;
+	places->len = put_number(places->data + places->len, lines << 1) - places->data;
+	buffer->nrows++;
+	buffer->line = line;
+	return true;
+}
 
 /* Drops the data of a row that was not noted: an error was in the way. */
 extern void row_buffer_cut(RowBuffer *buffer);

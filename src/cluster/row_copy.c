@@ -195,6 +195,12 @@ row_copy_covers(const RowCopy *copy, const Shard *shard)
 	return true;
 }
 
+bool
+row_copy_adds_nothing(const RowCopy *copy)
+{
+	return copy->nadded == 0;
+}
+
 /* ---- the statement ---- */
 
 static void

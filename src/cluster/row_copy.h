@@ -34,6 +34,9 @@ extern char *row_copy_statement(const RowCopy *copy, const Shard *shard, bool as
 /* Whether rows for a shard can be sent as they are as far as its columns go. */
 extern bool row_copy_covers(const RowCopy *copy, const Shard *shard);
 
+/* Whether the file has all columns, so that its rows are all that is sent. */
+extern bool row_copy_adds_nothing(const RowCopy *copy);
+
 /* Appends the row; the slot has the values of columns that the file does not have. */
 extern void row_copy_put_as_is(RowCopy *copy, const char *bytes, Size length,
 							   TupleTableSlot *slot, StringInfo to);

@@ -8,7 +8,6 @@
 #include "cluster/sinks.h"
 #include "cluster/table_there.h"
 #include "cluster/two_phase.h"
-#include "format/reader.h"
 #include "utils/builtins.h"
 #include "utils/guc.h"
 #include "utils/memutils.h"
@@ -36,7 +35,9 @@ typedef struct Sink
 	bool		as_is;			/* rows of the current file are sent so */
 	const char *statement;		/* for its columns; NULL: not known yet */
 	bool		ready;			/* these are the current file's */
+	bool		adds_nothing;	/* and are all that is sent */
 	RowBuffer  *buffer;			/* NULL: no rows wait */
+	RowBuffer  *lines;			/* the same where lines can be added as they are, or NULL */
 	bool		is_first;		/* of its session's, where each is to have one COPY */
 	BufFile    *waiting;		/* its rows until the others have had theirs; NULL: none */
 	int64		as_is_rows;
@@ -203,6 +204,7 @@ prepare_sink(Sinks *sinks, Sink *sink)
 		sink->statement = statement;
 	else if (strcmp(sink->statement, statement) != 0)
 		refuse_another_copy(sink, statement);
+	sink->adds_nothing = sink->as_is && row_copy_adds_nothing(sinks->copy);
 	sink->ready = true;
 	MemoryContextSwitchTo(old);
 }
@@ -358,12 +360,16 @@ send_buffer(Sinks *sinks, Sink *sink)
 {
 	RowBuffer  *buffer = sink->buffer;
 
-	sink->buffer = NULL;
+	sink->buffer = sink->lines = NULL;
 	if (buffer == NULL)
 		return;
 	/* what is wrong with others is not the row's fault */
 	guard_close(sinks->guard);
 	row_buffer_cut(buffer);
+	if (sink->as_is)
+		sink->as_is_rows += buffer->nrows;
+	else
+		sink->formed_rows += buffer->nrows;
 	if (buffer->nrows == 0)
 		row_buffer_free(buffer);
 	else if (sinks->whole && !goes_first(sinks, sink))
@@ -458,6 +464,13 @@ add_row(Sinks *sinks, Sink *sink, const Reader *reader, uint32 number, TupleTabl
 	row_buffer_note(buffer, &place, sink->as_is ? inner_lines(sinks, reader, row) : 0);
 }
 
+/* The space doubles where it does not suffice. */
+static inline bool
+is_full(const Sinks *sinks, const Sink *sink)
+{
+	return sink->buffer->data_end >= sinks->buffer_bytes - sinks->buffer_bytes / 16;
+}
+
 void
 sinks_put(Sinks *sinks, Shard *shard, uint32 number, TupleTableSlot *slot)
 {
@@ -475,13 +488,27 @@ sinks_put(Sinks *sinks, Shard *shard, uint32 number, TupleTableSlot *slot)
 		sink->buffer->sender = sink;
 	}
 	add_row(sinks, sink, reader, number, slot);
-	if (sink->as_is)
-		sink->as_is_rows++;
-	else
-		sink->formed_rows++;
-	/* the space doubles where it does not suffice */
-	if (sink->buffer->data.len >= sinks->buffer_bytes - sinks->buffer_bytes / 16)
+	if (sink->adds_nothing && !shard->is_copied && !sink->buffer->exact)
+		sink->lines = sink->buffer;
+	if (is_full(sinks, sink))
 		send_buffer(sinks, sink);
+}
+
+/* One that is \., or ends with a backslash, may mean something else to COPY. */
+bool
+sinks_put_line(Sinks *sinks, Shard *shard, const Reader *reader, const ScanRow *row)
+{
+	const char *bytes = reader->data + row->start;
+	uint32		length = row->end - row->start;
+	Sink	   *sink = shard->sink;
+
+	if (unlikely(sink == NULL || sink->lines == NULL || row->multiline || length <= 2 ||
+				 bytes[length - 1] == '\\' ||
+				 !row_buffer_add_line(sink->lines, bytes, length, reader->line + row->line)))
+		return false;
+	if (unlikely(is_full(sinks, sink)))
+		send_buffer(sinks, sink);
+	return true;
 }
 
 /* ---- files ---- */
@@ -493,8 +520,10 @@ end_file(Sinks *sinks)
 
 	foreach(lc, sinks->list)
 	{
-		send_buffer(sinks, lfirst(lc));
-		((Sink *) lfirst(lc))->ready = false;
+		Sink	   *sink = lfirst(lc);
+
+		send_buffer(sinks, sink);
+		sink->ready = sink->adds_nothing = false;
 	}
 }
 

@@ -14,6 +14,7 @@
 #include "cluster/session.h"
 #include "format/converter.h"
 #include "format/journal.h"
+#include "format/reader.h"
 #include "server/jsonb_push.h"
 
 typedef struct Sinks Sinks;
@@ -55,6 +56,12 @@ extern bool sinks_send_as_is(Sinks *sinks, Shard *shard);
  * Errors: the same.
  */
 extern void sinks_put(Sinks *sinks, Shard *shard, uint32 number, TupleTableSlot *slot);
+
+/*
+ * The same for a row that is one line of the file, in the quick way.  False: nothing was done, and
+ * it is for sinks_put.
+ */
+extern bool sinks_put_line(Sinks *sinks, Shard *shard, const Reader *reader, const ScanRow *row);
 
 /* All rows are in the tables afterwards. */
 extern void sinks_finish(Sinks *sinks);

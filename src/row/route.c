@@ -338,6 +338,26 @@ route_find_leaf(Router *router, TupleTableSlot *slot, void ***place, Oid *relid,
 	return true;
 }
 
+bool
+route_is_by_value(const Router *router)
+{
+	const RouteLevel *level = router->root;
+
+	return level->computes && level->key->partnatts == 1 &&
+		level->key->partattrs[0] != InvalidAttrNumber;
+}
+
+void **
+route_find_by_value(Router *router, Datum value)
+{
+	RouteLevel *level = router->root;
+	bool		isnull = false;
+	int			index = find_partition(level, &value, &isnull);
+
+	return index < 0 || index == level->desc->boundinfo->default_index ||
+		!level->desc->is_leaf[index] ? NULL : &level->places[index];
+}
+
 /* ---- many rows that are tuples ---- */
 
 typedef struct TupleRoutes

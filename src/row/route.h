@@ -40,6 +40,15 @@ extern bool route_find(Router *router, TupleTableSlot *slot, void ***place, RowE
 extern bool route_find_leaf(Router *router, TupleTableSlot *slot, void ***place, Oid *relid,
 							bool *by_default);
 
+/* Whether the key is a column alone, and its functions only compute. */
+extern bool route_is_by_value(const Router *router);
+
+/*
+ * The caller's pointer for the leaf of a row with that value of such a key, not NULL.  NULL: there
+ * is none, or it is the default one, or one of a partition that is partitioned again.
+ */
+extern void **route_find_by_value(Router *router, Datum value);
+
 /*
  * As route_find for tuples with the root's columns: *places[i] is NULL, too, where the tuple is for
  * route_find.  Returns for how many there is a place: the next one has no partition, or its key

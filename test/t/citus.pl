@@ -78,6 +78,26 @@ ask("COPY by_int (k, s, n, t) FROM '$files{int}' WITH (FORMAT csv)");
 is(ask('SELECT count(*) FROM by_int'), '3000', "Citus's own COPY goes on");
 ask('TRUNCATE by_int');
 
+# files with all columns, whose rows are mostly one line: the key's bytes or value alone say where
+$keys{'varchar(40)'} = sub { ('k' x ($_[0] % 40)) };
+$keys{'char(40)'} = $keys{'varchar(40)'};
+$keys{'text COLLATE "C"'} = sub { ('k' x ($_[0] % 40)) . $_[0] % 13 . ($_[0] % 3 ? '' : "\xc3\xa9, \"x\"") };
+foreach my $type (sort keys %keys)
+{
+	(my $name = "whole_$type") =~ s/\W//g;
+	my $path = data_file("$name.csv", 1, join('', map {
+		my $key = $keys{$type}->($_);
+		$key =~ s/"/""/g;
+		$key = "\"$key\"" if $_ % 4 == 0 || $key =~ /[",]/ || $key eq '';
+		"$key," . ($_ % 9 ? 'v' x ($_ % 100) : "\"in\nside\"") . "\n" } 1 .. 3000));
+
+	ask("CREATE TABLE $name (k $type, s text); SELECT create_distributed_table('$name', 'k')");
+	ask("COPY $name FROM '$path' (FORMAT csv)");
+	my $found = ask("SELECT md5(string_agg(x, ',' ORDER BY x)) FROM (SELECT (k, s)::text AS x FROM $name) q") . counts_of($name);
+	ask("TRUNCATE $name; SELECT bulk_load('$name', '$path')");
+	is(ask("SELECT md5(string_agg(x, ',' ORDER BY x)) FROM (SELECT (k, s)::text AS x FROM $name) q") . counts_of($name), $found, "$type: whole rows are in the shards in which COPY puts them");
+}
+
 # ---- other kinds of tables ----
 
 ask(q{CREATE TABLE towns (id int PRIMARY KEY, name text); SELECT create_reference_table('towns');

@@ -111,6 +111,25 @@ ask(qq{$three; SELECT bulk_load('t', '$bad', '{"on_error": "ignore", "reject_tab
 is(ask('SELECT string_agg(line_number::text, $$,$$ ORDER BY ctid) FROM rejects'), join(',', map { 1000 * $_ } 1 .. 10), 'bad rows of all sessions are in the order of the file');
 ask('TRUNCATE t');
 
+# rows of all lengths and kinds, the next one many lines further, in the formats whose rows are sent as they are
+ask('CREATE TABLE lengths_here (s text); CREATE FOREIGN TABLE lengths (s text) SERVER s');
+there('CREATE TABLE lengths (s text)');
+my @lines = (map { ('x' x $_, "\"" . ('y' x $_) . "\"", ('z' x $_) . '\\\\') } 1 .. 130);
+my $csv = data_file('lengths.csv', 1, join("\n", @lines, '\\.', '', 'a', "\"in\nside\"", "\"" . "\n" x 70 . "\"", 'after', 'x' x 2000000, 'end', ''));
+my $text = data_file('lengths.txt', 1, join("\n", @lines, '\\N', '', 'a', "in\\\nside", 'x' x 2000000, 'a\\', 'b', 'end', ''));
+foreach my $options ('"format": "csv"', '"format": "text"')
+{
+	my $path = $options =~ /csv/ ? $csv : $text;
+	my @found = map { ask("SELECT bulk_load('$_', '$path', '{$options}')"); ask("SELECT md5(string_agg(coalesce(s, 'none'), ' ' ORDER BY ctid)), count(*) FROM $_") } qw(lengths_here lengths);
+
+	is($found[1], $found[0], "rows of all lengths, $options");
+	there("ALTER TABLE lengths ADD CHECK (s <> 'end') NOT VALID");
+	my ($line) = error_of("ALTER TABLE lengths_here ADD CHECK (s <> 'end') NOT VALID; SELECT bulk_load('lengths_here', '$path', '{$options}')") =~ /line (\d+)/;
+	like(error_of("SELECT bulk_load('lengths', '$path', '{$options}')"), qr{check constraint.*csv", line $line\b|check constraint.*txt", line $line\b}s, "and the line of one, $options");
+	ask('ALTER TABLE lengths_here DROP CONSTRAINT lengths_here_s_check; TRUNCATE lengths_here, lengths');
+	there('ALTER TABLE lengths DROP CONSTRAINT lengths_s_check');
+}
+
 # ---- tables that share a session ----
 
 # one that two foreign tables name, with keys that both send: two sessions would wait for each other
