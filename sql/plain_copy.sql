@@ -190,6 +190,21 @@ COPY plain_referring FROM STDIN;
 DROP SCHEMA plain_schema CASCADE;
 DROP TABLE plain_referring;
 
+-- A line with an escaped line end is one
+ALTER TABLE plain_text ADD CONSTRAINT plain_end CHECK (t <> 'end');
+COPY plain_text FROM STDIN;
+in\
+side
+end
+\.
+SET pgbulk.copy = off;
+COPY plain_text FROM STDIN;
+in\
+side
+end
+\.
+SET pgbulk.copy = on;
+
 -- Counted with those that are taken, and no path of a function
 SET pgbulk.copy = off;
 COPY plain_text FROM STDIN;

@@ -434,13 +434,18 @@ send_all_waiting(Sinks *sinks)
 	} while (any);
 }
 
-/* The line ends within a row, each of which COPY of csv counts as a line. */
+/*
+ * The line ends within a row, each of which COPY of csv counts as a line, and COPY of text where
+ * pgbulk's options have it tell of rows.
+ */
 static int64
-inner_lines(const Sinks *sinks, const Reader *reader, const ScanRow *row)
+inner_lines(const Sinks *sinks, const Sink *sink, const Reader *reader, const ScanRow *row)
 {
 	int64		lines = 0;
 
-	if (row->multiline && sinks->conv->options->format == BULK_CSV)
+	if (!sink->as_is)
+		return 0;
+	if (sinks->conv->options->format == BULK_CSV ? row->multiline : sink->buffer->exact)
 		for (uint32 i = row->start; i < row->end; i++)
 			lines += reader->data[i] == '\n';
 	return lines;
@@ -461,7 +466,7 @@ add_row(Sinks *sinks, Sink *sink, const Reader *reader, uint32 number, TupleTabl
 	else
 		row_copy_put_formed(sinks->copy, sink->shard, slot, &buffer->data);
 	journal_locate(sinks->journal, number, &place);
-	row_buffer_note(buffer, &place, sink->as_is ? inner_lines(sinks, reader, row) : 0);
+	row_buffer_note(buffer, &place, inner_lines(sinks, sink, reader, row));
 }
 
 /* The space doubles where it does not suffice. */

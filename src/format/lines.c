@@ -82,6 +82,26 @@ stop_at_marker(Reader *reader, const char *bytes)
 	}
 }
 
+/* Whether a line of text is one to COPY, although a line end within it is escaped. */
+static bool
+counts_rows(const Reader *reader)
+{
+	return reader->source->options->plain && reader->source->options->format == BULK_TEXT;
+}
+
+/* Numbers rows so. */
+static void
+number_rows(Reader *reader)
+{
+	ScanResult *result = &reader->result;
+	uint32		n = result->nrows;
+
+	if (n > 0 && reader->rows[n - 1].line != n - 1)
+		for (uint32 i = 0; i < n; i++)
+			reader->rows[i].line = i;
+	result->lines = n + (result->status == SCAN_MARKER);
+}
+
 void
 lines_find_rows(Reader *reader, const char *bytes, uint32 length,
 				uint32 max_rows)
@@ -92,6 +112,8 @@ lines_find_rows(Reader *reader, const char *bytes, uint32 length,
 	if (COMPAT_COPY_MARKER && reader->source->options->plain &&
 		reader->source->options->format == BULK_CSV)
 		stop_at_marker(reader, bytes);
+	if (counts_rows(reader))
+		number_rows(reader);
 }
 
 /* Whether the rest of the file, from an offset on, is a row without a line end. */
@@ -111,6 +133,8 @@ lines_find_border(const Reader *reader, ScanEol eol, ScanBorder *border)
 	const Window *window = &reader->source->window;
 
 	scan_border(&reader->dialect, eol, window->data, window->length, border);
+	if (counts_rows(reader))
+		border->lines = border->rows;
 	if (!window->at_eof)
 		return false;
 	border->rows += has_last_row(&reader->dialect, window, border->end);

@@ -117,7 +117,7 @@ there('CREATE TABLE lengths (s text)');
 my @lines = (map { ('x' x $_, "\"" . ('y' x $_) . "\"", ('z' x $_) . '\\\\') } 1 .. 130);
 my $csv = data_file('lengths.csv', 1, join("\n", @lines, '\\.', '', 'a', "\"in\nside\"", "\"" . "\n" x 70 . "\"", 'after', 'x' x 2000000, 'end', ''));
 my $text = data_file('lengths.txt', 1, join("\n", @lines, '\\N', '', 'a', "in\\\nside", 'x' x 2000000, 'a\\', 'b', 'end', ''));
-foreach my $options ('"format": "csv"', '"format": "text"')
+foreach my $options ('"format": "csv"', '"format": "text"', '"format": "text", "on_duplicate": "keep_old"')
 {
 	my $path = $options =~ /csv/ ? $csv : $text;
 	my @found = map { ask("SELECT bulk_load('$_', '$path', '{$options}')"); ask("SELECT md5(string_agg(coalesce(s, 'none'), ' ' ORDER BY ctid)), count(*) FROM $_") } qw(lengths_here lengths);
@@ -198,7 +198,7 @@ foreach my $stop ('prepare', 'prepared-one', 'prepared', 'committed', 'committed
 {
 	my $rows = $stop =~ /^committed/ ? 40000 : 0;
 
-	foreach my $victim ($main, $node)
+	foreach my $victim ($main, $stop =~ /^(?:prepared|committed)$/ ? $node : ())
 	{
 		my $name = "$stop, " . $victim->name . ' is killed';
 		my $loader = load_until($main, "$three; $load", $stop);
