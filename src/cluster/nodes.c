@@ -487,10 +487,11 @@ nodes_open(Target *target, const BulkOptions *options, Guard *guard, Checks *che
 	nodes->journal = checks_journal(checks);
 	nodes->sinks = sinks_open(root->ri_RelationDesc, guard, nodes->journal, nodes->sessions,
 							  whole);
-	if (nodes->placement->routine->begin != NULL)
-		nodes->placement->routine->begin(nodes->placement, nodes->sessions);
 	if (relay != BULK_RELAY_OFF)
 		nodes->aside = aside_open(writer);
+	check_copies(nodes, target);
+	if (nodes->placement->routine->begin != NULL)
+		nodes->placement->routine->begin(nodes->placement, nodes->sessions);
 	writer->nodes = nodes;
 	writer->routine = &nodes_routine;
 	writer->plain = false;
