@@ -119,7 +119,8 @@ find_objects(const Diagnosis *diagnosis, RejectSample *samples, bool *begins)
 	for (uint32 i = 0; i < result.nrows; i++)
 		if (rows[i].fault == SCAN_FAULT_NONE)
 			samples[n++] = (RejectSample) {
-				.raw = pnstrdup(text + rows[i].start, rows[i].end - rows[i].start),
+				.raw = reject_sample_raw(CurrentMemoryContext, text + rows[i].start,
+										 rows[i].end - rows[i].start),
 				.raw_len = rows[i].end - rows[i].start,
 				.line = 1 + rows[i].line
 			};

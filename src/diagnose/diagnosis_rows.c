@@ -150,7 +150,7 @@ find_alike(Diagnosis *diagnosis, RejectKind *kind, RejectSample *samples)
 		kind->nrows++;
 		if (kind->nsamples < MAX_ALIKE)
 			samples[kind->nsamples++] = (RejectSample) {
-				.raw = pnstrdup(row->data, row->length),
+				.raw = reject_sample_raw(CurrentMemoryContext, row->data, row->length),
 				.raw_len = row->length,
 				.line = row->line
 			};
@@ -182,7 +182,7 @@ diagnosis_of_row(Diagnosis *diagnosis, const Reader *reader, uint32 index, Rejec
 		return diagnosis_advise(diagnosis, &kind);
 	}
 	samples[0] = (RejectSample) {
-		.raw = pnstrdup(raw, length),
+		.raw = reject_sample_raw(CurrentMemoryContext, raw, length),
 		.raw_len = length,
 		.line = reader_line(reader, index)
 	};

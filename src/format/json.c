@@ -365,10 +365,11 @@ convert_object(Converter *conv, const char *data, const ScanRow *row,
 static void
 raise_syntax(const char *data, const ScanRow *row)
 {
-	char	   *text = pnstrdup(data + row->start, row->end - row->start);
+	const char *text = data + row->start;
+	int			length = row->end - row->start;
 
-	if (pg_verifymbstr(text, row->end - row->start, true))
-		(void) DirectFunctionCall1(json_in, CStringGetDatum(text));
+	if (pg_verifymbstr(text, length, true))
+		(void) DirectFunctionCall1(json_in, CStringGetDatum(pnstrdup(text, length)));
 }
 
 static bool

@@ -71,7 +71,7 @@ keep_fields(Detector *detector, const char *data, const ScanRow *row, const Scan
 		char	   *text = pnstrdup(value, length);
 
 		detector->first =
-			lappend(detector->first, pg_verifymbstr(text, length, true) ? text : NULL);
+			lappend(detector->first, pg_verifymbstr(value, length, true) ? text : NULL);
 	}
 }
 

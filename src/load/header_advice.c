@@ -88,7 +88,7 @@ find_options(Header *header, const Reading *reading, const char *begun)
 		if (length > DIAGNOSIS_ROW_BYTES)
 			break;
 		samples[kind.nsamples++] = (RejectSample) {
-			.raw = pnstrdup(at, length),
+			.raw = reject_sample_raw(CurrentMemoryContext, at, length),
 			.raw_len = length,
 			.line = kind.nsamples + 2
 		};

@@ -47,6 +47,17 @@ typedef struct RejectSample
 	const char *value;
 } RejectSample;
 
+/* A row's bytes for a sample; NULs may be among them. */
+static inline char *
+reject_sample_raw(MemoryContext context, const char *raw, uint32 length)
+{
+	char	   *copy = MemoryContextAlloc(context, (Size) length + 1);
+
+	memcpy(copy, raw, length);
+	copy[length] = '\0';
+	return copy;
+}
+
 typedef struct RejectKind
 {
 	RejectReason reason;

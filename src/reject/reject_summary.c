@@ -186,7 +186,6 @@ keep_sample(RejectSummary *summary, Kind *kind, const Reject *reject)
 	Size		size = reject->raw_len + (reject->value != NULL ? strlen(reject->value) : 0);
 	int64		place = kind->nsamples;
 	RejectSample *sample;
-	char	   *raw;
 
 	if (reject->raw == NULL || reject->raw_len > REJECT_SAMPLE_BYTES ||
 		size > 2 * REJECT_SAMPLE_BYTES || kind->sample_bytes + size > KIND_SAMPLES_BYTES ||
@@ -211,10 +210,7 @@ keep_sample(RejectSummary *summary, Kind *kind, const Reject *reject)
 	}
 	else
 		kind->nsamples++;
-	raw = MemoryContextAlloc(summary->context, reject->raw_len + 1);
-	memcpy(raw, reject->raw, reject->raw_len);
-	raw[reject->raw_len] = '\0';
-	sample->raw = raw;
+	sample->raw = reject_sample_raw(summary->context, reject->raw, reject->raw_len);
 	sample->raw_len = reject->raw_len;
 	sample->line = reject->line;
 	sample->value = reject->value != NULL ?
