@@ -143,24 +143,37 @@ extern void pages_stamp(const PageStamp *stamp, HeapTupleHeader header);
 extern bool pages_next(PageBatch *batch, Size len);
 
 /*
- * Puts a tuple of len bytes, stamped.  tuple is aligned, and zeroes follow it
- * up to MAXALIGN(len).  False: the batch is full and must be placed first.
+ * The place of a tuple of len bytes, of which MAXALIGN(len) are its.  NULL: the batch is full and
+ * must be placed first.
  */
-static inline bool
-pages_add(PageBatch *batch, const char *tuple, Size len)
+static inline char *
+pages_take_room(PageBatch *batch, Size len)
 {
 	Size		size = MAXALIGN(len);
-	char	   *to;
 
 	if (unlikely(batch->lower + sizeof(ItemIdData) + size + batch->reserve > batch->upper) &&
 		!pages_next(batch, len))
-		return false;
+		return NULL;
 
 	Assert(batch->page != NULL && batch->lower + sizeof(ItemIdData) + size <= batch->upper);
 	batch->upper -= size;
 	ItemIdSetNormal((ItemId) (batch->page + batch->lower), batch->upper, len);
 	batch->lower += sizeof(ItemIdData);
-	to = batch->page + batch->upper;
+	return batch->page + batch->upper;
+}
+
+/*
+ * Puts a tuple of len bytes, stamped.  tuple is aligned, and zeroes follow it
+ * up to MAXALIGN(len).  False: the batch is full.
+ */
+static inline bool
+pages_add(PageBatch *batch, const char *tuple, Size len)
+{
+	Size		size = MAXALIGN(len);
+	char	   *to = pages_take_room(batch, len);
+
+	if (unlikely(to == NULL))
+		return false;
 
 	/*
 	 * Two copies that overlap take the place of a loop.  Of a size that is not a
@@ -190,11 +203,13 @@ static inline bool
 pages_put(PageBatch *batch, HeapTuple tuple)
 {
 	Size		len = tuple->t_len;
+	char	   *to = pages_take_room(batch, len);
 
-	pages_stamp(&batch->stamp, tuple->t_data);
-	if (!pages_add(batch, (char *) tuple->t_data, len))
+	if (to == NULL)
 		return false;
-	memset(batch->page + batch->upper + len, 0, MAXALIGN(len) - len);
+	pages_stamp(&batch->stamp, tuple->t_data);
+	memcpy(to, tuple->t_data, len);
+	memset(to + len, 0, MAXALIGN(len) - len);
 	return true;
 }
 
