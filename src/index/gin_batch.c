@@ -480,9 +480,12 @@ static bool
 is_in_order(const GinBatch *batch, OffsetNumber offset)
 {
 	const GinLeaf *leaf = batch->leaf;
-	const StagedTuple *last = &leaf->staged[leaf->nstaged - 1];
+	const StagedTuple *last;
 
-	return leaf->nstaged == 0 || offset >= last->offset + (last->replaces ? 1 : 0);
+	if (leaf->nstaged == 0)
+		return true;
+	last = &leaf->staged[leaf->nstaged - 1];
+	return offset >= last->offset + (last->replaces ? 1 : 0);
 }
 
 /* The current key goes to the leaf, or to a posting tree; false: the server is to insert it. */

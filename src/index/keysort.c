@@ -115,7 +115,8 @@ compare_numbers(const void *a, const void *b)
 void
 keysort_numbers(uint64_t *numbers, size_t n)
 {
-	qsort(numbers, n, sizeof(uint64_t), compare_numbers);
+	if (n > 1)
+		qsort(numbers, n, sizeof(uint64_t), compare_numbers);
 }
 
 void

@@ -37,6 +37,8 @@ static Size
 read_kept(Stream *stream, char *to, Size size)
 {
 	size = Min(size, kept(stream));
+	if (size == 0)
+		return 0;
 	memcpy(to, stream->kept + stream->kept_done, size);
 	stream->kept_done += size;
 	return size;

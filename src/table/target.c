@@ -698,7 +698,8 @@ target_join(Oid relid, List *where, const AttrNumber *attnums, int nfields)
 	target->where = where;
 	target->nfields = nfields;
 	target->attnums = palloc(sizeof(AttrNumber) * Max(nfields, 1));
-	memcpy(target->attnums, attnums, sizeof(AttrNumber) * nfields);
+	if (nfields > 0)
+		memcpy(target->attnums, attnums, sizeof(AttrNumber) * nfields);
 	return target;
 }
 
