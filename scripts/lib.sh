@@ -161,6 +161,48 @@ server_use() {
 }
 BASE_PATH=$PATH
 
+# ---------------------------------------------------------------- checkers
+
+# How a server is compiled that finds what it does wrong with its memory.
+SANITIZE="-fsanitize=address,undefined -fno-sanitize-recover=all"
+
+# What a server runs by, where that is not its own program alone, and how much longer it takes.
+SERVER_PROGRAM=
+SLOWER=1
+
+# How pgbulk is compiled for it, too.
+CHECKER_COPT=
+
+# checker_use NAME: what programs of a server that was built for it do with what it finds: they
+# write it to files of $WORK/reports, or to their logs.  No leaks, as short-lived programs have
+# many.  Of pgbulk all is told that is undefined, not the first alone.
+checker_use() {
+	local common=print_stacktrace=1:abort_on_error=1:log_path=$WORK/reports/sanitizer
+	mkdir "$WORK/reports"
+	own "$WORK/reports"
+	export PGCTLTIMEOUT=900
+	case $1 in
+		sanitize)
+			SLOWER=4
+			CHECKER_COPT=-fsanitize-recover=undefined
+			export ASAN_OPTIONS=$common:detect_leaks=0:detect_stack_use_after_return=0 UBSAN_OPTIONS=$common
+			;;
+		valgrind) SLOWER=40 ;;
+	esac
+}
+
+# checker_server: has the server in use run under valgrind.
+checker_server() {
+	[ "$1" = valgrind ] || return 0
+	SERVER_PROGRAM=$WORK/postgres
+	cat >"$SERVER_PROGRAM" <<-EOF
+		#!/bin/sh
+		exec valgrind --quiet --leak-check=no --num-callers=30 --error-markers=BEGIN,END --gen-suppressions=all \\
+			--suppressions="$("$PG_CONFIG" --bindir)/../valgrind.supp" --log-file="$WORK/reports/valgrind.%p" "$PGBIN/postgres" "\$@"
+	EOF
+	chmod 755 "$SERVER_PROGRAM"
+}
+
 # ------------------------------------------------------------ places, users
 
 # The server does not run as root.
@@ -276,7 +318,7 @@ tree_copy() {
 pgxs() {
 	local dir=$1
 	shift
-	make -s -C "$dir" PG_CONFIG="$PG_CONFIG" ${CC:+CC="$CC"} "$@"
+	make -s -C "$dir" PG_CONFIG="$PG_CONFIG" ${CC:+CC="$CC"} ${CHECKER_COPT:+COPT="$CHECKER_COPT"} "$@"
 }
 
 # stage_install DIR: installs the build in DIR beside the server rather than in
@@ -357,7 +399,7 @@ server_start() {
 
 # data_start DATA LOG: starts a server that has been stopped.
 data_start() {
-	as_server "$PGBIN/pg_ctl" -D "$1" -l "$2" -w start >"$WORK/pg_ctl.log" 2>&1 ||
+	as_server "$PGBIN/pg_ctl" -D "$1" -l "$2" ${SERVER_PROGRAM:+-p "$SERVER_PROGRAM"} -w start >"$WORK/pg_ctl.log" 2>&1 ||
 		{ tail -n 20 "$2" >&2; die "the server did not start"; }
 }
 
