@@ -264,7 +264,7 @@ static void
 lock_rows(Probe *probe, void (*found) (void *arg, uint32 number), void *arg)
 {
 	Candidates *candidates = &probe->kept.candidates;
-	IndexFetchTableData *fetch = table_index_fetch_begin(probe->referenced);
+	IndexFetchTableData *fetch = compat_table_index_fetch_begin(probe->referenced);
 
 	candidates_sort(candidates);
 	for (uint32 i = 0; i < candidates->n; i++)

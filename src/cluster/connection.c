@@ -22,6 +22,7 @@
 #include "table/citus_catalog.h"
 #include "utils/builtins.h"
 #include "utils/guc.h"
+#include "utils/lsyscache.h"
 
 bool
 connection_serves(Oid serverid)

@@ -10,6 +10,7 @@
 
 #include "access/sysattr.h"
 #include "access/table.h"
+#include "access/tupconvert.h"
 #include "cluster/connection.h"
 #include "cluster/placement.h"
 #include "commands/defrem.h"

@@ -290,7 +290,7 @@ read_elements(ArrayReader *reader, const char *s, const char *last)
 static void
 put_bitmap(const ArrayReader *reader, ArrayType *array)
 {
-	bits8	   *bits = ARR_NULLBITMAP(array);
+	uint8	   *bits = ARR_NULLBITMAP(array);
 	const int  *nulls = (const int *) reader->nulls.data;
 
 	for (int i = 0; i < reader->n; i++)

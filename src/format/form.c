@@ -327,12 +327,12 @@ put_value(RowFormer *former, const FormColumn *form, FormKind kind, char *p,
 		case FORM_CONSTANT:
 			if (form->store.length < 0)
 				return tuple_put_varlena(p, &form->store, form->value);
-			/* FALLTHROUGH */
+			break;
 		default:
-			p = tuple_align(p, form->store.align);
-			return store_value(former, form, kind, p, row, s, len) ?
-				p + form->store.length : NULL;
+			break;
 	}
+	p = tuple_align(p, form->store.align);
+	return store_value(former, form, kind, p, row, s, len) ? p + form->store.length : NULL;
 }
 
 /* The same of a field, which may be escaped. */

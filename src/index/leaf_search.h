@@ -112,12 +112,7 @@ leaf_search_is_equal(Relation index, BTScanInsert key, IndexTuple tuple, Page pa
 static inline Buffer
 leaf_search_descend(Relation heap, Relation index, BTScanInsert key, int access)
 {
-	Buffer		buffer;
-	BTStack		stack = compat_bt_search(index, heap, key, &buffer, access);
-
-	if (stack != NULL)
-		_bt_freestack(stack);
-	return buffer;
+	return compat_bt_search(index, heap, key, access);
 }
 
 #endif							/* PGBULK_LEAF_SEARCH_H */

@@ -753,19 +753,32 @@ compat_reuse_page(xl_btree_reuse_page *record, Relation heap, FullTransactionId 
 #define compat_injection_point(name) ((void) 0)
 #endif
 
-/* The leaf where an insertion begins, locked for it: 16 came to need the heap, 17 no snapshot. */
+/*
+ * The leaf where an insertion begins, locked for it: 16 came to need the heap, 17 no snapshot, and
+ * 19 returns its parents only where they are asked for.
+ */
 #include "access/nbtree.h"
 
-#if PG_VERSION_NUM >= 170000
-#define compat_bt_search(index, heap, key, buffer, access) \
-	_bt_search((index), (heap), (key), (buffer), (access))
-#elif PG_VERSION_NUM >= 160000
-#define compat_bt_search(index, heap, key, buffer, access) \
-	_bt_search((index), (heap), (key), (buffer), (access), NULL)
+static inline Buffer
+compat_bt_search(Relation index, Relation heap, BTScanInsert key, int access)
+{
+	Buffer		buffer;
+#if PG_VERSION_NUM >= 190000
+	(void) _bt_search(index, heap, key, &buffer, access, false);
 #else
-#define compat_bt_search(index, heap, key, buffer, access) \
-	_bt_search((index), (key), (buffer), (access), NULL)
+#if PG_VERSION_NUM >= 170000
+	BTStack		stack = _bt_search(index, heap, key, &buffer, access);
+#elif PG_VERSION_NUM >= 160000
+	BTStack		stack = _bt_search(index, heap, key, &buffer, access, NULL);
+#else
+	BTStack		stack = _bt_search(index, key, &buffer, access, NULL);
 #endif
+
+	if (stack != NULL)
+		_bt_freestack(stack);
+#endif
+	return buffer;
+}
 
 /* Merges equal keys of a locked leaf; 16 needs the heap no more. */
 #if PG_VERSION_NUM >= 160000
@@ -829,9 +842,11 @@ compat_reuse_page(xl_btree_reuse_page *record, Relation heap, FullTransactionId 
 #endif
 
 #if PG_VERSION_NUM >= 190000
+#define compat_table_index_fetch_begin(rel) table_index_fetch_begin((rel), SO_NONE)
 #define compat_table_beginscan_tidrange(rel, snapshot, begin, end) \
 	table_beginscan_tidrange((rel), (snapshot), (begin), (end), SO_NONE)
 #else
+#define compat_table_index_fetch_begin(rel) table_index_fetch_begin(rel)
 #define compat_table_beginscan_tidrange(rel, snapshot, begin, end) \
 	table_beginscan_tidrange((rel), (snapshot), (begin), (end))
 #endif

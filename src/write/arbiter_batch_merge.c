@@ -6,6 +6,7 @@
 
 #include "access/sysattr.h"
 #include "access/tableam.h"
+#include "access/tupconvert.h"
 #include "miscadmin.h"
 #include "optimizer/optimizer.h"
 #include "server/compat.h"

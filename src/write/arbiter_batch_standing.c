@@ -262,7 +262,7 @@ standing_settle(ArbiterBatch *batch)
 	if (batch->candidates.n == 0)
 		return;
 	candidates_sort(&batch->candidates);
-	fetch = table_index_fetch_begin(batch->leaf->rri->ri_RelationDesc);
+	fetch = compat_table_index_fetch_begin(batch->leaf->rri->ri_RelationDesc);
 	for (uint32 i = 0; i < batch->candidates.n; i++)
 	{
 		const Candidate *candidate = &batch->candidates.list[i];

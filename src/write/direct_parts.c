@@ -381,7 +381,8 @@ take_tuple(PartsWriter *writer, Part *part, HeapTuple tuple)
 			if (constraints_have_checks(table->constraints) &&
 				constraints_count_good(table->constraints, guard, &tuple, 1) == 0)
 				return false;
-			/* FALLTHROUGH */
+			add_tuple(writer, part, tuple);
+			return true;
 		case FIT_ALL:
 			add_tuple(writer, part, tuple);
 			return true;

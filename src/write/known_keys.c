@@ -14,6 +14,7 @@
 #include "index/inserter.h"
 #include "index/lookup.h"
 #include "miscadmin.h"
+#include "server/compat.h"
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
 #include "write/known_keys.h"
@@ -179,7 +180,7 @@ fetch_candidates(KnownKeys *known)
 		return;
 	candidates_sort(&known->candidates);
 	slot = table_slot_create(known->rel, NULL);
-	fetch = table_index_fetch_begin(known->rel);
+	fetch = compat_table_index_fetch_begin(known->rel);
 	for (uint32 i = 0; i < known->candidates.n; i++)
 	{
 		bool	   *is_known = &known->rows[known->candidates.list[i].number].known;
