@@ -130,7 +130,7 @@ history_run_row(const History *history, const HistoryTable *table, const History
 	values[i++] = Int64GetDatum(result->rows_read);
 	values[i++] = Int64GetDatum(result->bytes_read);
 	values[i++] = JsonbPGetDatum(options_of(history));
-	values[i++] = CStringGetTextDatum(GetUserNameFromId(GetUserId(), false));
+	values[i++] = CStringGetTextDatum(GetUserNameFromId(result->user, false));
 	values[i++] = TimestampTzGetDatum(result->started);
 	values[i++] = TimestampTzGetDatum(GetCurrentTimestamp());
 	Assert(i == NCOLUMNS);

@@ -11,6 +11,7 @@
 #include "format/extra.h"
 #include "format/transform.h"
 #include "load/load_parts.h"
+#include "miscadmin.h"
 #include "optimizer/optimizer.h"
 #include "rewrite/rewriteHandler.h"
 #include "server/compat.h"
@@ -249,6 +250,7 @@ load_open(Load *load)
 	const BulkOptions *options = load->options;
 
 	load->result->started = GetCurrentTimestamp();
+	load->result->user = GetUserId();
 	if (options->query == NULL)
 		load->source = load->stored != NULL ?
 			source_open_list(stored_rows_paths(load->stored), stored_rows_open, load->stored,

@@ -211,7 +211,6 @@ result_details(const LoadResult *result, const LoadTimes *times, List *paths,
 /* ---- the last one ---- */
 
 static LoadResult *last;
-static Oid	last_user;			/* who loaded */
 
 void
 result_keep(const LoadResult *result)
@@ -236,11 +235,11 @@ result_keep(const LoadResult *result)
 		.bytes_read = result->bytes_read,
 		.writer = result->writer,
 		.workers = result->workers,
+		.user = result->user,
 		.started = result->started,
 		.finished = result->finished,
 		.details = details
 	};
-	last_user = GetUserId();
 	MemoryContextSwitchTo(caller);
 }
 
@@ -258,5 +257,5 @@ result_forget(void)
 const LoadResult *
 result_last(void)
 {
-	return last != NULL && has_privs_of_role(GetUserId(), last_user) ? last : NULL;
+	return last != NULL && has_privs_of_role(GetUserId(), last->user) ? last : NULL;
 }

@@ -41,6 +41,7 @@ typedef struct LoadResult
 	List	   *passed_over;	/* of char *: files that were loaded before */
 	bool		more;			/* of a file that is loaded in parts, some are left */
 	int			attempts;		/* 1, or more if the load had to be repeated */
+	Oid			user;			/* who has called it, whoever triggers have made of it since */
 	TimestampTz started;
 	TimestampTz finished;
 	Jsonb	   *details;
