@@ -18,6 +18,7 @@
 #include "stream/source.h"
 #include "stream/stdin.h"
 #include "stream/utf16.h"
+#include "utils/memdebug.h"
 #include "utils/memutils.h"
 
 int			source_chunk_size = 256 * 1024;
@@ -645,4 +646,6 @@ window_fill(Source *source, uint32 consumed, uint32 lines)
 		if (source->stream->pauses)
 			break;
 	}
+	/* what is there does not matter to those who look at it */
+	VALGRIND_MAKE_MEM_DEFINED(window->data + window->length, SCAN_PADDING);
 }
