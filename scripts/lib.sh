@@ -198,7 +198,7 @@ checker_server() {
 	cat >"$SERVER_PROGRAM" <<-EOF
 		#!/bin/sh
 		exec valgrind --quiet --leak-check=no --num-callers=30 --error-markers=BEGIN,END --gen-suppressions=all \\
-			--suppressions="$("$PG_CONFIG" --bindir)/../valgrind.supp" --log-file="$WORK/reports/valgrind.%p" "$PGBIN/postgres" "\$@"
+			--suppressions="$PGBIN/../valgrind.supp" --log-file="$WORK/reports/valgrind.%p" "$PGBIN/postgres" "\$@"
 	EOF
 	chmod 755 "$SERVER_PROGRAM"
 }
