@@ -208,6 +208,51 @@ foreach my $level ('replica', 'minimal', 'logical')
 }
 $load->ask("SELECT pg_drop_replication_slot('again')");
 $_->close foreach $load, $held, $watch;
+
+# ---- from 19 on it changes while the server runs, with the first slot: a load that has begun by then is decoded as a whole,
+# where the slot need not wait for its end, or not at all
+
+sub slot_beside_load
+{
+	my ($table, $options, $when) = @_;
+	my $name = "a first slot $when, $table, $options";
+
+	wait_for("$name: no decoding yet", sub { $watch->ask('SHOW effective_wal_level') eq 'replica' });
+	$load->ask('TRUNCATE plain, t, parts; INSERT INTO t VALUES (2000, 1); INSERT INTO parts VALUES (2000, 1)');
+	$held->ask('SET pgbulk.chunk_size = 16384');
+	$held->send('BEGIN; ' . bulk_load($table, $pipe, $options));
+	open(my $rest, '>', $pipe) or die $!;
+	$rest->autoflush;
+	my $sent = $when eq 'before its rows' ? 0 : length($text) / 2;
+	print $rest substr $text, 0, $sent;
+	wait_for("$name: to be read", sub { $watch->ask($sent ? "SELECT bytes_processed > 60000 FROM pg_stat_progress_copy WHERE pid = $held->{pid}" :
+		"SELECT wait_event = 'CopyFileRead' FROM pg_stat_activity WHERE pid = $held->{pid}") eq 't' });
+	$load->send("SELECT pg_create_logical_replication_slot('first', 'test_decoding')");
+	wait_for("$name: the slot", sub { $load->done || $watch->ask("SELECT count(*) FROM pg_stat_activity WHERE pid = $load->{pid} AND wait_event_type = 'Lock'") > 0 });
+	my $early = $load->done;
+	print $rest substr $text, $sent;
+	close $rest;
+	my $rows = $held->wait;
+	is($held->{error}, '', "$name: the load");
+	$held->ask('COMMIT');
+	$load->wait;
+	is($load->{error}, '', "$name: is made");
+	is($watch->ask("SELECT count(*) FROM pg_logical_slot_get_changes('first', NULL, NULL) WHERE data ~ '^table public.\\w+: INSERT'"), $early ? $rows : 0, "$name: what is decoded, of $rows");
+	note "$name: " . ($early ? 'at once' : 'after the load');
+	$load->ask("SELECT pg_drop_replication_slot('first')");
+}
+
+if ($node->safe_psql('postgres', 'SHOW server_version_num') >= 190000)
+{
+	$node->append_conf('postgresql.conf', "wal_level = replica\nmax_wal_senders = 5");
+	$node->restart;
+	($load, $held, $watch) = map { PgBulk::Session->new($node) } 1 .. 3;
+	foreach my $to ([ 'plain', direct(0) ], [ 'plain', direct(2) ], [ 'plain', '{"writer": "buffered"}' ], [ 't', qq({"on_duplicate": "keep_old", "header": true, $quiet}) ], [ 'parts', qq({"on_duplicate": "keep_new", $quiet}) ])
+	{
+		slot_beside_load(@$to, $_) foreach 'before its rows', 'among its rows';
+	}
+	$_->close foreach $load, $held, $watch;
+}
 check_log($node, qr/57P01|skipped loading publication|08006 FATAL:  connection to client lost|publication "p" does not exist|terminating/);
 check_tables($node);
 done_testing();
