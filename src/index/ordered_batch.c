@@ -224,6 +224,7 @@ describe_values(Relation index)
 	}
 	for (int i = 0; i < desc->natts; i++)
 		compat_attribute_changed(desc, i);
+	compat_finalize_desc(desc);
 	return desc;
 }
 
