@@ -400,6 +400,21 @@ $main->safe_psql('postgres', q{ALTER SERVER s1 OPTIONS (ADD truncatable 'false')
 like(error_of(qq{SELECT bulk_load('parent', '$folder/few.csv', '{"truncate": true, "on_error": "ignore"}')}), qr{foreign table "parent" does not allow truncates}, 'a server that does not allow TRUNCATE');
 $main->safe_psql('postgres', q{ALTER SERVER s1 OPTIONS (DROP truncatable)});
 
+# a TRUNCATE that comes to nothing, or that is not allowed
+foreach my $how ([ 'a dry run', $twice, qq{$keep, "dry_run": true} ], [ 'a load that fails', $wrong, '"columns": ["k", "s", "n"]' ])
+{
+	my ($name, $file, $options) = @$how;
+
+	$main->psql('postgres', qq{SELECT bulk_load('bad', '$file', '{$options, "truncate": true}')});
+	is($main->safe_psql('postgres', 'SELECT string_agg(tableoid::regclass || s, $$,$$ ORDER BY k) FROM bad'),
+		$main->safe_psql('postgres', q{SELECT string_agg('bad_' || (SELECT min(r) FROM generate_series(0, 3) r WHERE satisfies_hash_partition('bad'::regclass, 4, r, k)) || 'new', ',' ORDER BY k) FROM generate_series(1, 2) k}), "TRUNCATE in $name empties nothing");
+}
+$main->safe_psql('postgres', q{CREATE ROLE inserts; GRANT INSERT ON parent TO inserts; GRANT pg_read_server_files TO inserts});
+like(error_of(qq{SET ROLE inserts; SELECT bulk_load('parent', '$folder/few.csv', '{"truncate": true, "on_error": "ignore"}')}), qr{permission denied for (?:foreign )?table parent}, 'who may not truncate');
+$main->safe_psql('postgres', q{CREATE FUNCTION at_truncate() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END';
+	CREATE TRIGGER at_truncate BEFORE TRUNCATE ON parent FOR EACH STATEMENT EXECUTE FUNCTION at_truncate()});
+like(error_of(qq{SELECT bulk_load('parent', '$folder/few.csv', '{"truncate": true, "on_error": "ignore"}')}), qr{cannot truncate foreign table "parent"}, 'a trigger for TRUNCATE');
+
 # a server without pgbulk
 on_node(2, 'DROP EXTENSION pgbulk');
 like(error_of(qq{SELECT bulk_load('bad', '$bad_file', '{$ignore}')}), qr{server "s2" cannot set rows aside.*pgbulk 1\.\d+ in the database there: not installed}s, 'a server without pgbulk');
