@@ -28,8 +28,9 @@ import tempfile
 import time
 
 from copy_cases import add_settings, applies, fill_load, ident, literal, table_case
-from copy_load import LONG, PERMANENT, Session, difference, is_stricter, psql, split_rows, wait_for_server
+from copy_load import LONG, PERMANENT, Session, is_stricter, psql, split_rows, wait_for_server
 
+FEWEST = 10					# cases, whatever the time
 THERE = 2					# databases that stand for other servers
 # What only tables that are here can have.
 LOCAL_ONLY = re.compile(r", UNIQUE \([^)]*\)| REFERENCES referenced(?: DEFERRABLE INITIALLY DEFERRED)?")
@@ -241,15 +242,15 @@ def main():
         print("postgres_fdw is not there\n0 passed, 0 failed")
         return 0
     databases = ["pgbulk_foreign_%d_%d" % (n, os.getpid()) for n in range(1 + THERE)]
-    until = time.monotonic() + options.seconds
     passed = failed = 0
     try:
         create_databases(databases)
+        until = time.monotonic() + options.seconds
         with tempfile.TemporaryDirectory(prefix="pgbulk-foreign-") as folder:
             os.chmod(folder, 0o777)
             runner = Runner(folder, databases)
             for number in range(options.cases) if options.case is None else [options.case]:
-                if time.monotonic() > until:
+                if time.monotonic() > until and passed + failed >= FEWEST:
                     break
                 case, _ = make_case(options.seed, number, version)
                 if not applies(case, version):
@@ -264,7 +265,11 @@ def main():
         psql("template1", "\n".join("DROP DATABASE IF EXISTS %s (FORCE);" % database for database in databases))
     print("COPY loads %d, of %d there are rejects; %d skipped, %d times another error" % (runner.loaded, runner.rejected, runner.skipped, runner.noted))
     print("%d passed, %d failed" % (passed, failed))
-    return 1 if failed or not runner.loaded or not runner.rejected else 0
+    # now and then a row has several faults
+    if options.case is None and runner.noted > 3 + passed / 10:
+        print("too many of these")
+        failed += 1
+    return 1 if failed or (options.case is None and not (runner.loaded and runner.rejected)) else 0
 
 
 if __name__ == "__main__":
