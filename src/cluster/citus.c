@@ -532,3 +532,12 @@ citus_open(ResultRelInfo *root, EState *estate)
 	MemoryContextSwitchTo(old);
 	return &placement->base;
 }
+
+bool
+citus_has_copies(Oid relid)
+{
+	CitusTable	table;
+
+	return citus_find_table(relid, &table) &&
+		have_copies(&table, citus_list_shards(relid, table.method == CITUS_BY_HASH));
+}

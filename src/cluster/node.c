@@ -170,10 +170,16 @@ copy_valid(const char *text)
 	return pnstrdup(text, valid_length(text));
 }
 
+bool
+node_is_valid_text(const char *text)
+{
+	return text[valid_length(text)] == '\0';
+}
+
 void
 node_check_text(const RemoteNode *node, const char *text)
 {
-	if (text != NULL && text[valid_length(text)] != '\0')
+	if (text != NULL && !node_is_valid_text(text))
 		ereport(ERROR,
 				(errcode(ERRCODE_FDW_ERROR),
 				 errmsg("server \"%s\" has sent a text that is not valid in encoding %s",

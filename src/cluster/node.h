@@ -67,6 +67,9 @@ extern bool node_has_no_prepared(const PGresult *result);
 /* The SQLSTATE of an error or message; otherwise, where it has none. */
 extern int	node_sqlstate(const PGresult *result, int otherwise);
 
+/* Whether a text that a node has sent is valid in this database's encoding. */
+extern bool node_is_valid_text(const char *text);
+
 /*
  * Error (HV000): the text, which the node has sent and which may be NULL, is not valid in this
  * database's encoding.

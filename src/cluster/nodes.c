@@ -93,6 +93,9 @@ nodes_serve(Target *target, const BulkOptions *options, bool by_file)
 		*refusal = REFUSAL_NAMING(REFUSAL_NODES_OPTION, option);
 	else if (target->sent && (options->truncate || options->analyze))
 		*refusal = REFUSAL_NAMING(REFUSAL_NODES_OPTION, options->truncate ? "truncate" : "analyze");
+	else if (target->sent && row_copy_relay(options) != BULK_RELAY_OFF &&
+			 citus_has_copies(target->relid))
+		*refusal = REFUSAL(REFUSAL_NODES_COPIES);
 	else if (!by_file)
 		*refusal = REFUSAL(REFUSAL_NODES_RETRY);
 	else if (triggers != NULL && triggers->trig_insert_new_table)
@@ -439,7 +442,10 @@ nodes_share_refusal(Writer *writer)
 	return REFUSAL_NODES_WORKERS;
 }
 
-/* Rows that are set aside would be told of by all servers that got them. */
+/*
+ * Rows that are set aside would be told of by all servers that got them.  Mostly that is
+ * refused before; here the table is locked, and stays as it is.
+ */
 static void
 check_copies(const NodesWriter *nodes, const Target *target)
 {

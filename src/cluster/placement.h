@@ -80,4 +80,7 @@ extern Placement *foreign_open(ResultRelInfo *root, EState *estate, Guard *guard
  */
 extern Placement *citus_open(ResultRelInfo *root, EState *estate);
 
+/* Whether rows of such a table go to several nodes, as long as nobody changes that. */
+extern bool citus_has_copies(Oid relid);
+
 #endif							/* PGBULK_PLACEMENT_H */

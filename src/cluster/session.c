@@ -77,7 +77,6 @@ struct Sessions
 	SessionListener listener;
 	BulkRelay	relay;
 	bool		whole;			/* a table's rows go by one COPY */
-	bool		heard;			/* of rows since limits were checked */
 };
 
 /* ---- places of rows ---- */
@@ -538,26 +537,22 @@ receive_message(void *arg, const PGresult *message)
 	Session    *session = arg;
 
 	if (is_about_copy(session, message) && told_take(session->aside, message))
-	{
 		session->heard++;
-		session->sessions->heard = true;
-	}
 	else
 		node_receive_notice(session->node, message);
 }
 
 /*
  * Raises the error of a limit if rows that the nodes have told of, and that are not passed on
- * yet, are too many: no COPY goes on then.
+ * yet, are too many, with those that are bad here: no COPY goes on then.
  */
 static void
-check_limits(Sessions *sessions)
+check_limits(const Sessions *sessions)
 {
 	const SessionListener *listener = &sessions->listener;
 	ToldCounts	counts = {0};
 	ListCell   *lc;
 
-	sessions->heard = false;
 	foreach(lc, sessions->list)
 		told_add(((const Session *) lfirst(lc))->aside, &counts);
 	if (!listener->is_enough(listener->arg, &counts))
@@ -612,8 +607,7 @@ progress(Sessions *sessions, bool waits)
 	CHECK_FOR_INTERRUPTS();
 	foreach(lc, sessions->list)
 		advance(lfirst(lc));
-	if (sessions->heard)
-		check_limits(sessions);
+	check_limits(sessions);
 }
 
 void

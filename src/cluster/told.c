@@ -15,6 +15,7 @@ struct Told
 	MemoryContext context;		/* of the rows of one COPY */
 	MemoryContext row_context;	/* of one row */
 	BadRows    *rows;			/* NULL: none */
+	char	   *text;			/* one to be checked; NULL: none */
 	bool		sorted;
 	ToldCounts	counts;
 	int64		aside;
@@ -42,6 +43,7 @@ told_forget(Told *told)
 		bad_rows_close(told->rows);
 	MemoryContextReset(told->context);
 	told->rows = NULL;
+	told->text = NULL;
 	told->sorted = false;
 	told->counts = (ToldCounts) {0};
 	told->aside = 0;
@@ -79,14 +81,17 @@ is_asked_for(const Told *told, int reason)
 	return (told->reasons & TOLD_BIT(reason)) != 0;
 }
 
-/* A text of the message, which is stored as one of this database. */
+/* A text of the message, which is stored as one of this database.  libpq expects no error here. */
 static char *
-take_text(const Told *told, const PGresult *message, int field)
+take_text(Told *told, const PGresult *message, int field)
 {
 	char	   *text = PQresultErrorField(message, field);
 
-	node_check_text(told->node, text);
-	return text;
+	if (text == NULL || node_is_valid_text(text))
+		return text;
+	if (told->text == NULL)
+		told->text = MemoryContextStrdup(told->context, text);
+	return NULL;
 }
 
 static void
@@ -111,7 +116,8 @@ take_row(Told *told, const PGresult *message, int reason, int64 offset)
 	if (told->rows == NULL)
 		told->rows = bad_rows_open();
 	MemoryContextSwitchTo(told->row_context);
-	bad_rows_put(told->rows, &row);
+	if (told->text == NULL)
+		bad_rows_put(told->rows, &row);
 	MemoryContextSwitchTo(old);
 	MemoryContextReset(told->row_context);
 	told_count(&told->counts, reason);
@@ -169,6 +175,7 @@ told_take(Told *told, const PGresult *message)
 void
 told_add(const Told *told, ToldCounts *counts)
 {
+	node_check_text(told->node, told->text);
 	counts->bad += told->counts.bad;
 	counts->duplicates += told->counts.duplicates;
 }
@@ -191,6 +198,7 @@ told_next(Told *told, BadRow *row)
 	MemoryContext old;
 	bool		found;
 
+	node_check_text(told->node, told->text);
 	if (told->rows == NULL)
 		return false;
 	if (!told->sorted)

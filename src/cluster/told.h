@@ -36,10 +36,10 @@ extern void told_count(ToldCounts *counts, RejectReason reason);
  */
 extern Told *told_open(const RemoteNode *node, uint32 reasons);
 
-/* Takes a message of the node; false: it is about something else.  Error: node_check_text's. */
+/* Takes a message of the node; false: it is about something else. */
 extern bool told_take(Told *told, const PGresult *message);
 
-/* Adds how many rows there are to be told of. */
+/* Adds how many rows there are to be told of.  Error, also of told_next: node_check_text's. */
 extern void told_add(const Told *told, ToldCounts *counts);
 
 /* How many rows of the COPY are in no table, as they are bad, or duplicates. */

@@ -184,6 +184,9 @@ fails('a row twice in a reference table', 'towns', "1000,x\n1,town 1\n", qr{dupl
 	$file = data_file('twice.csv', 1, "2,1,old\n" . $many . "3,2,old\n");
 	is(ask(qq{SELECT rows_loaded, rows_duplicate FROM bulk_load('people', '$file', '{"on_duplicate": "keep_old"}')}), '2000|2', 'rows that are there are kept');
 	like(error_of(qq{SELECT bulk_load('towns', '$towns', '{"on_duplicate": "keep_old"}')}), qr{cannot load into table "towns".*several servers}s, 'but not in several places');
+	$file = data_file('kept', 1, "kept\n");
+	like(error_of(qq{SELECT bulk_load('towns', '$towns', '{"on_error": "ignore", "reject_file": "$file"}')}), qr{cannot load into table "towns".*several servers}s, 'which is said');
+	is(slurp_file($file), "kept\n", 'before the reject file is emptied');
 	ask('DELETE FROM people WHERE id > 10000');
 }
 
