@@ -227,6 +227,8 @@ open_sink(Sinks *sinks, Shard *shard)
 	session_await_idle(first);
 	table_there_learn(session_node(first), shard, RelationGetDescr(sinks->target), &sink->there);
 	sink->session = choose_session(sinks, &sink->there, first);
+	session_await_idle(sink->session);
+	table_there_pass_settings(session_node(sink->session), RelationGetDescr(sinks->target));
 	if (sink->there.filters && shard->is_copied)
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),

@@ -130,8 +130,6 @@ table_there_learn(RemoteNode *node, const Shard *shard, TupleDesc desc, TableThe
 	bool		has_rules = false;
 
 	memset(there, 0, sizeof(*there));
-	if (has_money(desc))
-		begin_pass_setting(node, "lc_monetary");
 	rows = describe(node, shard);
 	if (PQntuples(rows) > 0)
 	{
@@ -151,6 +149,13 @@ table_there_learn(RemoteNode *node, const Shard *shard, TupleDesc desc, TableThe
 				 errmsg("table \"%s\" of server \"%s\" has rules, which COPY ignores",
 						shard->name, node->name),
 				 errhint("Use INSERT, or triggers in place of the rules.")));
+}
+
+void
+table_there_pass_settings(RemoteNode *node, TupleDesc desc)
+{
+	if (has_money(desc))
+		begin_pass_setting(node, "lc_monetary");
 }
 
 char *

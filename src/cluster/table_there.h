@@ -25,6 +25,12 @@ typedef struct TableThere
 extern void table_there_learn(RemoteNode *node, const Shard *shard, TupleDesc desc,
 							  TableThere *there);
 
+/*
+ * Has texts for the table mean there what they mean here, as far as its columns say so; for the
+ * session that will copy them, which must be idle.
+ */
+extern void table_there_pass_settings(RemoteNode *node, TupleDesc desc);
+
 /* Its name in a statement.  Memory: the current context. */
 extern char *table_there_name(const Shard *shard);
 

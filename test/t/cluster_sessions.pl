@@ -167,6 +167,20 @@ foreach my $what (sort keys %tied)
 	there($untied{$what});
 }
 
+# amounts of money are read by the setting here in all of them
+ask('CREATE TABLE amounts (k int, m money) PARTITION BY LIST (k)');
+foreach my $n (1 .. 3)
+{
+	there("CREATE TABLE amounts_$n (k int, m money)");
+	ask("CREATE FOREIGN TABLE amounts_$n PARTITION OF amounts FOR VALUES IN ($n) SERVER s");
+}
+there(q{ALTER DATABASE postgres SET log_statement = 'all'});
+my $offset = -s $node->logfile;
+ask("$three; SELECT bulk_load('amounts', '" . data_file('amounts.csv', 1, "1,1.5\n2,2.5\n3,3.5\n") . q{')});
+my %readers = map { $_ => 1 } slurp_file($node->logfile, $offset) =~ /\[(\d+)\] .*SET LOCAL lc_monetary/g;
+is(scalar keys %readers, 3, 'all sessions have the setting for amounts of money');
+there('ALTER DATABASE postgres RESET log_statement');
+
 # ---- cancel, and servers that go away ----
 
 my $lock = PgBulk::Session->new($node);
