@@ -151,10 +151,10 @@ _PG_init(void)
 							GUC_UNIT_MIN,
 							NULL, NULL, NULL);
 	DefineCustomIntVariable("pgbulk.max_connections_per_node",
-							"Sessions of a load with another server; 0 means what suits the size of its input.",
+							"Sessions of a load with another server at most.",
 							"Each is a prepared transaction there when the load commits.",
 							&sinks_max_connections,
-							0, 0, 1024,
+							1, 1, 1024,
 							PGC_USERSET, 0, NULL, NULL, NULL);
 	DefineCustomEnumVariable("pgbulk.relay",
 							 "Tells the client of bad rows of a COPY with options, one by one.",

@@ -47,9 +47,9 @@ check_can_prepare(RemoteNode *node)
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("server \"%s\" cannot prepare transactions", node->name),
-				 errdetail("Its max_prepared_transactions is %d. Each load needs one there, so that all servers commit or none.",
+				 errdetail("Its max_prepared_transactions is %d. Each session of a load needs one there, so that all servers commit or none.",
 						   most),
-				 errhint("Set it to at least the number of loads that run at a time, and restart that server.")));
+				 errhint("Set it to at least the number of sessions that loads have with it at a time, and restart that server.")));
 	node->max_prepared = most;
 }
 

@@ -63,7 +63,6 @@ struct Session
 	Told	   *aside;			/* rows that the node tells of */
 	int64		heard;			/* how many messages of that kind have come */
 	bool		has_filters;	/* of the COPY: a trigger there may keep rows out */
-	int64		rows;			/* of all its COPYs that have ended */
 	bool		is_only;		/* the node has refused another one */
 };
 
@@ -438,7 +437,6 @@ count_rows(Session *session, const PGresult *result)
 						session->node->name, (long long) stored,
 						(long long) session->copy_rows),
 				 errdetail("The statement was: %s", session->statement)));
-	session->rows += session->copy_rows;
 	if (missing > 0)
 		listener->count_filtered(listener->arg, session->copy_file, missing);
 	for (RejectReason reason = REJECT_DUPLICATE; reason <= REJECT_REPLACED; reason++)
@@ -754,12 +752,6 @@ const char *
 session_pgbulk(const Session *session)
 {
 	return session->pgbulk;
-}
-
-int64
-session_rows(const Session *session)
-{
-	return session->rows;
 }
 
 List *

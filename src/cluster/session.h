@@ -86,9 +86,6 @@ extern void session_send(Session *session, RowBuffer *buffer);
 /* Afterwards all that was sent is in the nodes' tables.  May be called again. */
 extern void sessions_finish(Sessions *sessions);
 
-/* Rows that were sent. */
-extern int64 session_rows(const Session *session);
-
 /* Nothing more will be sent; the sessions stay until the transaction ends. */
 extern void sessions_rest(Sessions *sessions);
 

@@ -17,14 +17,7 @@
 #define MOST_BYTES (1024 * 1024)
 #define LEAST_BYTES (16 * 1024)
 
-/* Sessions of a node that need no setting, and bytes of input for which it may have one more. */
-#define USUAL_SESSIONS 4
-#define SESSION_BYTES (32 * 1024 * 1024)
-
-/* Loads at a time that a node's prepared transactions suffice for then. */
-#define USUAL_LOADS 4
-
-int			sinks_max_connections = 0;
+int			sinks_max_connections = 1;
 
 /* Who sends to a shard. */
 typedef struct Sink
@@ -71,40 +64,16 @@ is_same_node(Session *a, Session *b)
 	return connection_is_same(&session_node(a)->id, &session_node(b)->id);
 }
 
+/* As many as the setting says, if the node can have them all prepared. */
 static int
-count_nodes(const Sinks *sinks)
-{
-	int			n = 0;
-	ListCell   *lc;
-
-	foreach(lc, sessions_list(sinks->sessions))
-	{
-		Session    *session = lfirst(lc);
-
-		n += sessions_get(sinks->sessions, &session_node(session)->id) == session;
-	}
-	return n;
-}
-
-/*
- * How many sessions a node may have.  Where that is for us to say there is none that would have
- * little to do, and room for other loads' transactions there.
- */
-static int
-most_sessions(const Sinks *sinks, Session *first)
+most_sessions(Session *first)
 {
 	const RemoteNode *node = session_node(first);
 	const char *pool = OidIsValid(node->id.serverid) ? NULL :
 		GetConfigOption("citus.max_adaptive_executor_pool_size", true, false);
-	int64		bytes = sinks->journal->reader->source->bytes_total;
-	int			most = sinks_max_connections;
+	int			most = Min(sinks_max_connections, node->max_prepared);
 
-	if (most == 0)
-		most = Min(Min(USUAL_SESSIONS, node->max_prepared / USUAL_LOADS),
-				   1 + bytes / SESSION_BYTES / count_nodes(sinks));
-	if (pool != NULL)
-		most = Min(most, atoi(pool));
-	return Max(Min(most, node->max_prepared), 1);
+	return pool == NULL ? most : Min(most, atoi(pool));
 }
 
 static int
@@ -160,7 +129,7 @@ choose_session(const Sinks *sinks, const TableThere *there, Session *first)
 		if (least == NULL || count_tables(sinks, session) < count_tables(sinks, least))
 			least = session;
 	}
-	if (count_tables(sinks, least) > 0 && n < most_sessions(sinks, first))
+	if (count_tables(sinks, least) > 0 && n < most_sessions(first))
 	{
 		Session    *another = sessions_add(sinks->sessions, first);
 
@@ -587,7 +556,6 @@ push_table(CompatJsonb *state, const Sink *sink)
 	jsonb_push_string(state, "pgbulk", session_pgbulk(sink->session));
 	compat_push_jsonb(state, WJB_END_OBJECT, NULL);
 }
-
 
 JsonbValue *
 sinks_report(const Sinks *sinks, CompatJsonb *state)

@@ -26,10 +26,7 @@ typedef struct Sinks Sinks;
 extern Sinks *sinks_open(Relation target, Guard *guard, const Journal *journal,
 						 Sessions *sessions, bool whole);
 
-/*
- * The setting pgbulk.max_connections_per_node: sessions with a node at most; 0: as many as suit
- * the size of the input, and the node.
- */
+/* The setting pgbulk.max_connections_per_node: sessions of a load with a node at most. */
 extern int	sinks_max_connections;
 
 /* Opens those of all shards, also of those that will get no rows. */

@@ -14,7 +14,7 @@
  * What a COPY into the table there has to know: its columns and their types, its
  * kind, whether it has rules for INSERT and triggers that see each row first; and whether
  * others have a part in its rows, by triggers, as of foreign keys in both directions, by
- * inheritance, or by a default that may do anything.
+ * inheritance, or by a CHECK or default whose function may do anything.
  */
 static const char describe_sql[] =
 	"SELECT a.attname, pg_catalog.format_type(a.atttypid, a.atttypmod), c.relkind,"
@@ -26,7 +26,13 @@ static const char describe_sql[] =
 	" c.oid,"
 	" EXISTS (SELECT FROM pg_catalog.pg_trigger t WHERE t.tgrelid OPERATOR(pg_catalog.=) c.oid)"
 	" OR EXISTS (SELECT FROM pg_catalog.pg_inherits i"
-	" WHERE i.inhrelid OPERATOR(pg_catalog.=) c.oid OR i.inhparent OPERATOR(pg_catalog.=) c.oid),"
+	" WHERE i.inhrelid OPERATOR(pg_catalog.=) c.oid OR i.inhparent OPERATOR(pg_catalog.=) c.oid)"
+	" OR EXISTS (SELECT FROM pg_catalog.pg_constraint k JOIN pg_catalog.pg_depend d"
+	" ON d.classid OPERATOR(pg_catalog.=) 'pg_catalog.pg_constraint'::pg_catalog.regclass"
+	" AND d.objid OPERATOR(pg_catalog.=) k.oid"
+	" AND d.refclassid OPERATOR(pg_catalog.=) 'pg_catalog.pg_proc'::pg_catalog.regclass"
+	" WHERE k.conrelid OPERATOR(pg_catalog.=) c.oid"
+	" AND k.contype OPERATOR(pg_catalog.=) 'c'::pg_catalog.\"char\"),"
 	" a.atthasdef AND a.attgenerated OPERATOR(pg_catalog.=) ''"
 	" FROM pg_catalog.pg_class c"
 	" JOIN pg_catalog.pg_namespace n ON n.oid OPERATOR(pg_catalog.=) c.relnamespace"

@@ -68,13 +68,11 @@ parts('t', 5);
 
 # ---- how many ----
 
-is(sessions_of($load), '1 1', 'a small file has one session');
+is(sessions_of($load), '1 1', 'one session by default');
 is(sessions_of("$three; $load"), '3 3', 'as many as the setting says');
 is(sessions_of("SET pgbulk.max_connections_per_node = 100; $load"), '5 5', 'one for each table at most');
-there('ALTER DATABASE postgres CONNECTION LIMIT 0');
 there('CREATE ROLE few LOGIN CONNECTION LIMIT 2; GRANT ALL ON ALL TABLES IN SCHEMA public TO few');
 ask(q{ALTER USER MAPPING FOR CURRENT_USER SERVER s OPTIONS (ADD user 'few')});
-there('ALTER DATABASE postgres CONNECTION LIMIT -1');
 is(sessions_of("$three; $load"), '2 2', 'as many as the other server takes');
 ask('ALTER USER MAPPING FOR CURRENT_USER SERVER s OPTIONS (DROP user)');
 $node->append_conf('postgresql.conf', 'max_prepared_transactions = 2');
@@ -102,6 +100,7 @@ there("CREATE UNIQUE INDEX ON t_$_ (k)") foreach 0 .. 4;
 is(ask(qq{$three; SELECT rows_replaced FROM bulk_load('t', '$file', '{"on_duplicate": "keep_new"}')}), 40000, 'rows are replaced');
 is(ask(qq{$three; SELECT rows_duplicate FROM bulk_load('t', '$file', '{"on_duplicate": "keep_old"}')}), 40000, 'duplicates are set aside');
 is(ask('SELECT count(*), sum(k) FROM t'), '40000|800020000', 'and the rows are those of the file');
+is(sessions_of("$three; SELECT bulk_load('t', '$file', '{$_}')"), '3 3', "three sessions, $_") foreach '"truncate": true', '"on_duplicate": "keep_new"', '"on_duplicate": "keep_old", "on_error": "ignore"';
 
 my $bad = data_file('bad.csv', 1, join('', map { $_ % 1000 ? "$_,row $_\n" : "$_,\n" } 50001 .. 60000));
 there("ALTER TABLE t_$_ ALTER s SET NOT NULL") foreach 0 .. 4;
@@ -125,6 +124,7 @@ foreach my $options ('"format": "csv"', '"format": "text"', '"format": "text", "
 	is($found[1], $found[0], "rows of all lengths, $options");
 	there("ALTER TABLE lengths ADD CHECK (s <> 'end') NOT VALID");
 	my ($line) = error_of("ALTER TABLE lengths_here ADD CHECK (s <> 'end') NOT VALID; SELECT bulk_load('lengths_here', '$path', '{$options}')") =~ /line (\d+)/;
+	ok(defined $line, "a line has a number, $options");
 	like(error_of("SELECT bulk_load('lengths', '$path', '{$options}')"), qr{check constraint.*csv", line $line\b|check constraint.*txt", line $line\b}s, "and the line of one, $options");
 	ask('ALTER TABLE lengths_here DROP CONSTRAINT lengths_here_s_check; TRUNCATE lengths_here, lengths');
 	there('ALTER TABLE lengths DROP CONSTRAINT lengths_s_check');
@@ -146,12 +146,15 @@ my %tied = (
 		CREATE TABLE notes AS SELECT 0 AS n;
 		CREATE TRIGGER note AFTER INSERT ON t_0 FOR EACH STATEMENT EXECUTE FUNCTION note(); CREATE TRIGGER note AFTER INSERT ON t_1 FOR EACH STATEMENT EXECUTE FUNCTION note()},
 	'a foreign key to one another' => 'CREATE UNIQUE INDEX ON t_0 (k, s); ALTER TABLE t_1 ADD up int, ADD FOREIGN KEY (up) REFERENCES t_0 (k)',
+	'CHECKs by functions' => q{CREATE FUNCTION is_new(int) RETURNS bool LANGUAGE sql AS 'SELECT NOT EXISTS (SELECT FROM public.t_2 WHERE k = $1)';
+		ALTER TABLE t_0 ADD CHECK (is_new(k)); ALTER TABLE t_1 ADD CHECK (is_new(k))},
 	'a parent' => 'CREATE TABLE parent (k int, s text NOT NULL); ALTER TABLE t_0 INHERIT parent; ALTER TABLE t_1 INHERIT parent',
 	'defaults of the other server' => q{CREATE TABLE numbers AS SELECT 0 AS n; CREATE FUNCTION next_number() RETURNS int LANGUAGE sql AS 'UPDATE public.numbers SET n = n + 1 RETURNING n';
 		ALTER TABLE t_0 ADD m int; ALTER TABLE t_1 ADD m int; ALTER TABLE t_0 ALTER m SET DEFAULT next_number(); ALTER TABLE t_1 ALTER m SET DEFAULT next_number()});
 my %untied = (
 	'triggers' => 'DROP FUNCTION note() CASCADE',
 	'a foreign key to one another' => 'ALTER TABLE t_1 DROP up',
+	'CHECKs by functions' => 'DROP FUNCTION is_new(int) CASCADE',
 	'a parent' => 'ALTER TABLE t_0 NO INHERIT parent; ALTER TABLE t_1 NO INHERIT parent',
 	'defaults of the other server' => 'ALTER TABLE t_0 DROP m; ALTER TABLE t_1 DROP m');
 
