@@ -28,6 +28,7 @@
 #include "utils/jsonb.h"
 #include "utils/regproc.h"
 #include "utils/rel.h"
+#include "utils/snapmgr.h"
 #include "utils/typcache.h"
 #include "utils/varlena.h"
 
@@ -207,9 +208,15 @@ compat_check_index_constraints(ResultRelInfo *rri, TupleTableSlot *slot,
 {
 #if PG_VERSION_NUM >= 180000
 	ItemPointerData none;
+	Snapshot	snapshot = estate->es_snapshot;
+	bool		result;
 
 	ItemPointerSetInvalid(&none);
-	return ExecCheckIndexConstraints(rri, slot, estate, tid, &none, indexes);
+	/* 19 fetches the conflicting row by the snapshot of a query, and a load has none */
+	estate->es_snapshot = GetActiveSnapshot();
+	result = ExecCheckIndexConstraints(rri, slot, estate, tid, &none, indexes);
+	estate->es_snapshot = snapshot;
+	return result;
 #else
 	return ExecCheckIndexConstraints(rri, slot, estate, tid, indexes);
 #endif
