@@ -187,7 +187,10 @@ checker_use() {
 			CHECKER_COPT=-fsanitize-recover=undefined
 			export ASAN_OPTIONS=$common:detect_leaks=0:detect_stack_use_after_return=0 UBSAN_OPTIONS=$common
 			;;
-		valgrind) SLOWER=40 ;;
+		valgrind)
+			SLOWER=40
+			need 'command -v valgrind' valgrind
+			;;
 	esac
 }
 

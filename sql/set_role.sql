@@ -60,7 +60,7 @@ RESET ROLE;
 TABLE set_role_t;
 ROLLBACK;
 
--- bad rows: to a table with an index they go by INSERT, as whoever it is by then
+-- bad rows, to a table without an index and to one with an index, which the role that follows may not use
 RESET ROLE;
 SELECT rows_read FROM bulk_load('set_role_p', :'good', '{"columns": ["i", null], "limit": 0, "on_error": "ignore", "reject_table": "set_role_plain"}');
 SELECT rows_read FROM bulk_load('set_role_p', :'good', '{"columns": ["i", null], "limit": 0, "on_error": "ignore", "reject_table": "set_role_indexed"}');

@@ -80,6 +80,9 @@ struct RejectTable
 	Oid			conversion;		/* InvalidOid: not needed */
 	bool		unconvertible;
 
+	/* who has called the load: its triggers may have set another role since */
+	Oid			user;
+
 	/* buffered rows */
 	Arena		arena;
 	RejectRow  *first;
@@ -255,6 +258,7 @@ reject_table_open(const BulkOptions *options, Relation target, int64 load_id)
 	Refusal		refusal;
 
 	table->context = CurrentMemoryContext;
+	table->user = GetUserId();
 	name = makeRangeVarFromNameList(compat_qualified_name_list(options->reject_table));
 	relid = RangeVarGetRelidExtended(name, RowExclusiveLock, RVR_MISSING_OK,
 									 check_before_lock, NULL);
@@ -529,6 +533,25 @@ column_array(RejectRow *row, int nrows, int column)
 											  fixed ? TYPALIGN_DOUBLE : TYPALIGN_INT));
 }
 
+/* Runs the INSERT as the caller of the load, whose privileges were checked. */
+static void
+run_insert(RejectTable *table, Oid *argtypes, Datum *args)
+{
+	Oid			user;
+	int			security;
+
+	GetUserIdAndSecContext(&user, &security);
+	if (user != table->user)
+		SetUserIdAndSecContext(table->user, security | SECURITY_LOCAL_USERID_CHANGE);
+	SPI_connect();
+	if (SPI_execute_with_args(table->insert, REJECT_NCOLUMNS, argtypes, args, NULL,
+							  false, 0) != SPI_OK_INSERT)
+		elog(ERROR, "could not insert into reject table");
+	SPI_finish();
+	if (user != table->user)
+		SetUserIdAndSecContext(user, security);
+}
+
 /* The same by one INSERT. */
 static RejectRow *
 insert_batch(RejectTable *table, RejectRow *row)
@@ -561,11 +584,7 @@ insert_batch(RejectTable *table, RejectRow *row)
 		}
 	}
 
-	SPI_connect();
-	if (SPI_execute_with_args(table->insert, REJECT_NCOLUMNS, argtypes, args, NULL,
-							  false, 0) != SPI_OK_INSERT)
-		elog(ERROR, "could not insert into reject table");
-	SPI_finish();
+	run_insert(table, argtypes, args);
 	return next;
 }
 

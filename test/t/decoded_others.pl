@@ -228,7 +228,7 @@ sub slot_beside_load
 	wait_for("$name: to be read", sub { $watch->ask($sent ? "SELECT bytes_processed > 60000 FROM pg_stat_progress_copy WHERE pid = $held->{pid}" :
 		"SELECT wait_event = 'CopyFileRead' FROM pg_stat_activity WHERE pid = $held->{pid}") eq 't' });
 	$load->send("SELECT pg_create_logical_replication_slot('first', 'test_decoding')");
-	wait_for("$name: the slot", sub { $load->done || $watch->ask("SELECT count(*) FROM pg_stat_activity WHERE pid = $load->{pid} AND wait_event_type = 'Lock'") > 0 });
+	wait_for("$name: the slot", sub { $load->done || $watch->ask("SELECT $held->{pid} = ANY (pg_blocking_pids($load->{pid}))") eq 't' });
 	my $early = $load->done;
 	print $rest substr $text, $sent;
 	close $rest;
