@@ -208,15 +208,13 @@ compat_check_index_constraints(ResultRelInfo *rri, TupleTableSlot *slot,
 {
 #if PG_VERSION_NUM >= 180000
 	ItemPointerData none;
-	Snapshot	snapshot = estate->es_snapshot;
-	bool		result;
 
 	ItemPointerSetInvalid(&none);
-	/* 19 fetches the conflicting row by the snapshot of a query, and a load has none */
+#if PG_VERSION_NUM >= 190000
+	/* it fetches the conflicting row by the snapshot of a query, and a load has none */
 	estate->es_snapshot = GetActiveSnapshot();
-	result = ExecCheckIndexConstraints(rri, slot, estate, tid, &none, indexes);
-	estate->es_snapshot = snapshot;
-	return result;
+#endif
+	return ExecCheckIndexConstraints(rri, slot, estate, tid, &none, indexes);
 #else
 	return ExecCheckIndexConstraints(rri, slot, estate, tid, indexes);
 #endif
