@@ -463,7 +463,7 @@ open_hash(CitusPlacement *placement)
 		elog(ERROR, "no hash function for type %u", placement->table.key_type);
 	placement->hash = palloc(sizeof(FmgrInfo));
 	fmgr_info_copy(placement->hash, &type->hash_proc_finfo, CurrentMemoryContext);
-	placement->base.by_value = !placement->has_copies;
+	placement->base.by_value = !placement->base.has_copies;
 	placement->base.by_bytes = type->hash_proc == F_HASHTEXT &&
 		get_collation_isdeterministic(placement->table.key_collation);
 	placement->base.key = bms_make_singleton(placement->table.key -
