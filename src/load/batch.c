@@ -86,6 +86,19 @@ row_length(const char *data, const ScanRow *row)
 	return len;
 }
 
+void
+batch_show_raw(Batch *batch, Size length, Reject *reject)
+{
+	const FormatRoutine *routine = batch->reader->routine;
+
+	if (routine->show_row == NULL)
+		return;
+	resetStringInfo(&batch->shown);
+	reject->raw_len = routine->show_row(batch->target, reject->raw, length, &batch->shown);
+	reject->raw = batch->shown.data;
+	reject->raw_full_len = batch->shown.len;
+}
+
 /* Sends the bad row to the reject stream. */
 static void
 reject_row(Batch *batch)
@@ -110,14 +123,7 @@ reject_row(Batch *batch)
 
 	/* exceeding a limit is not an error of the row */
 	batch->guard->work = GUARD_NOT_ROW;
-	if (reader->routine->show_row != NULL)
-	{
-		resetStringInfo(&batch->shown);
-		reject.raw_len = reader->routine->show_row(batch->target, reject.raw,
-												   row->end - row->start, &batch->shown);
-		reject.raw = batch->shown.data;
-		reject.raw_full_len = batch->shown.len;
-	}
+	batch_show_raw(batch, row->end - row->start, &reject);
 	batch->sink->reject(batch->sink_arg, &reject);
 	batch->guard->work = GUARD_OWN_CODE;
 }

@@ -124,6 +124,9 @@ extern bool batch_finished(const Batch *batch);
 /* Error context callback: shows file, line, column, value. */
 extern void batch_error_context(void *arg);
 
+/* Shows the raw row of a reject, of so many bytes, as people read it, where the format says how. */
+extern void batch_show_raw(Batch *batch, Size length, Reject *reject);
+
 /*
  * Whether batch_show_row is to be called for an error that has ended batch_run,
  * and has to do with the current row.

@@ -20,7 +20,6 @@ static void
 reject_duplicate(void *arg, const JournalPlace *place, const char *raw, const RowError *error)
 {
 	Load	   *load = arg;
-	const FormatRoutine *routine = load->reader->routine;
 	Reject		reject = {
 		.reason = error->reason,
 		.sqlstate = error->sqlstate,
@@ -36,16 +35,8 @@ reject_duplicate(void *arg, const JournalPlace *place, const char *raw, const Ro
 		.raw_full_len = raw == NULL ? 0 : place->length
 	};
 
-	if (raw != NULL && routine->show_row != NULL)
-	{
-		StringInfo	shown = &load->batch.shown;
-
-		resetStringInfo(shown);
-		reject.raw_len = routine->show_row(load->target, raw, place->length, shown);
-		reject.raw = shown->data;
-		reject.raw_full_len = shown->len;
-	}
-
+	if (raw != NULL)
+		batch_show_raw(&load->batch, place->length, &reject);
 	load->batch.rows_loaded--;
 	rejects_add(load->rejects, &reject);
 }
