@@ -5,8 +5,7 @@
  * A row is a number, twice the lines from the row before to it, plus one where it has
  * line ends itself, whose number follows.  Exact places have four more: the bytes
  * between the rows, those of the row and of its line end, and those of its data.
- * Numbers have seven bits to a byte, the lowest first, and the high bit set where
- * more follow.
+ * Numbers are those of varbyte.h.
  */
 #include "postgres.h"
 
@@ -45,23 +44,16 @@ row_buffer_free(RowBuffer *buffer)
 static void
 append_number(StringInfo to, uint64 number)
 {
-	enlargeStringInfo(to, MOST_NUMBER_BYTES);
-	to->len = put_number(to->data + to->len, number) - to->data;
+	enlargeStringInfo(to, VARBYTE_MAX_LENGTH);
+	to->len = varbyte_put((uint8 *) to->data + to->len, number) - (uint8 *) to->data;
 }
 
 static uint64
-get_number(const char **from)
+take_number(RowPlaces *places)
 {
-	uint64		number = 0;
-	int			shift = 0;
-	unsigned char byte;
+	uint64		number;
 
-	do
-	{
-		byte = *(*from)++;
-		number |= (uint64) (byte & 0x7f) << shift;
-		shift += 7;
-	} while (byte & 0x80);
+	places->next = varbyte_take(places->next, &number);
 	return number;
 }
 
@@ -159,7 +151,7 @@ void
 row_places_begin(RowPlaces *places, const RowBuffer *buffer)
 {
 	places->buffer = buffer;
-	places->next = buffer->places.data;
+	places->next = (const uint8 *) buffer->places.data;
 	places->left = buffer->nrows;
 	places->place = (JournalPlace) {.file = buffer->file};
 }
@@ -173,15 +165,15 @@ row_places_next(RowPlaces *places)
 	if (places->left == 0)
 		return false;
 	places->left--;
-	number = get_number(&places->next);
+	number = take_number(places);
 	place->line += number >> 1;
-	places->last_line += 1 + ((number & 1) ? get_number(&places->next) : 0);
+	places->last_line += 1 + ((number & 1) ? take_number(places) : 0);
 	if (!places->buffer->exact)
 		return true;
-	place->offset += place->length + get_number(&places->next);
-	place->length = get_number(&places->next);
-	place->end_length = get_number(&places->next);
+	place->offset += place->length + take_number(places);
+	place->length = take_number(places);
+	place->end_length = take_number(places);
 	places->offset = places->end;
-	places->end += get_number(&places->next);
+	places->end += take_number(places);
 	return true;
 }

@@ -12,6 +12,7 @@
 #include "postgres.h"
 
 #include "format/journal.h"
+#include "format/varbyte.h"
 #include "lib/ilist.h"
 #include "lib/stringinfo.h"
 #include "scan/scan.h"
@@ -49,21 +50,6 @@ row_buffer_file(const RowBuffer *buffer)
 /* Notes the row whose data were added last: its place, and the line ends within it. */
 extern void row_buffer_note(RowBuffer *buffer, const JournalPlace *place, int64 inner_lines);
 
-/* Writes a number of the places (row_buffer.c), and returns what is behind it. */
-static inline char *
-put_number(char *to, uint64 number)
-{
-	while (number >= 0x80)
-	{
-		*to++ = (char) (number | 0x80);
-		number >>= 7;
-	}
-	*to++ = (char) number;
-	return to;
-}
-
-#define MOST_NUMBER_BYTES 10
-
 /* Bytes that are copied at a time: most rows of few columns at once. */
 #define ROW_OVERCOPY 32
 
@@ -82,13 +68,14 @@ row_buffer_add_line(RowBuffer *buffer, const char *bytes, uint32 length, int64 l
 	char	   *to = buffer->data.data + buffer->data_end;
 
 	if (unlikely(buffer->data_end + length + ROW_OVERCOPY >= buffer->data.maxlen ||
-				 places->len + MOST_NUMBER_BYTES >= places->maxlen))
+				 places->len + VARBYTE_MAX_LENGTH >= places->maxlen))
 		return false;
 	for (uint32 i = 0; i < length; i += ROW_OVERCOPY)
 		memcpy(to + i, bytes + i, ROW_OVERCOPY);
 	to[length] = '\n';
 	buffer->data_end += length + 1;
-	places->len = put_number(places->data + places->len, lines << 1) - places->data;
+	places->len = varbyte_put((uint8 *) places->data + places->len, lines << 1) -
+		(uint8 *) places->data;
 	buffer->nrows++;
 	buffer->line = line;
 	return true;
@@ -118,7 +105,7 @@ extern RowBuffer *row_buffer_read(MemoryContext context, BufFile *file);
 typedef struct RowPlaces
 {
 	const RowBuffer *buffer;
-	const char *next;
+	const uint8 *next;
 	int64		left;			/* rows of the buffer */
 
 	/* of the current row: its place in the input, offset and length only where they are exact; */

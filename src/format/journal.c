@@ -4,17 +4,17 @@
  *
  * A row is encoded as a number: twice its length if it begins where the
  * previous one ended, on the next line, and has a line end of the same length;
- * else that plus one, followed by what differs.  Numbers are written with seven
- * bits to a byte, the lowest first, and the high bit set where more follow.
+ * else that plus one, followed by what differs.  Numbers are those of varbyte.h.
  */
 #include "postgres.h"
 
 #include "format/journal.h"
+#include "format/varbyte.h"
 #include "miscadmin.h"
 #include "utils/memutils.h"
 
-/* Bytes that a row may take: five numbers of up to ten bytes. */
-#define MAX_CODE_SIZE 50
+/* Bytes that a row may take: five numbers. */
+#define MAX_CODE_SIZE (5 * VARBYTE_MAX_LENGTH)
 
 /* Memory for sorting the places of records, in kB. */
 #define ORDER_MEMORY 1024
@@ -52,33 +52,6 @@ journal_open(void)
 }
 
 /* ---- codes ---- */
-
-static inline uint8 *
-put_number(uint8 *p, uint64 number)
-{
-	while (number >= 0x80)
-	{
-		*p++ = (uint8) number | 0x80;
-		number >>= 7;
-	}
-	*p++ = (uint8) number;
-	return p;
-}
-
-static inline const uint8 *
-take_number(const uint8 *p, uint64 *number)
-{
-	uint64		value = 0;
-	int			shift = 0;
-
-	while (*p & 0x80)
-	{
-		value |= (uint64) (*p++ & 0x7f) << shift;
-		shift += 7;
-	}
-	*number = value | (uint64) *p++ << shift;
-	return p;
-}
 
 /* Zigzag: small numbers of either sign as small unsigned numbers. */
 static inline uint64
@@ -118,13 +91,13 @@ put_place(uint8 *p, JournalPlace *next, const JournalPlace *place)
 		place->offset == next->offset && place->line == next->line &&
 		place->end_length == next->end_length;
 
-	p = put_number(p, (uint64) place->length << 1 | !expected);
+	p = varbyte_put(p, (uint64) place->length << 1 | !expected);
 	if (!expected)
 	{
-		p = put_number(p, place->file);
-		p = put_number(p, fold_sign(place->offset - next->offset));
-		p = put_number(p, fold_sign(place->line - next->line));
-		p = put_number(p, place->end_length);
+		p = varbyte_put(p, place->file);
+		p = varbyte_put(p, fold_sign(place->offset - next->offset));
+		p = varbyte_put(p, fold_sign(place->line - next->line));
+		p = varbyte_put(p, place->end_length);
 	}
 	expect_next(next, place);
 	return p;
@@ -448,18 +421,18 @@ journal_next_place(JournalReader *reader, JournalPlace *place)
 	uint64		code;
 	uint64		number;
 
-	reader->next = take_number(reader->next, &code);
+	reader->next = varbyte_take(reader->next, &code);
 	*place = reader->expected;
 	place->length = code >> 1;
 	if (code & 1)
 	{
-		reader->next = take_number(reader->next, &number);
+		reader->next = varbyte_take(reader->next, &number);
 		place->file = number;
-		reader->next = take_number(reader->next, &number);
+		reader->next = varbyte_take(reader->next, &number);
 		place->offset += unfold_sign(number);
-		reader->next = take_number(reader->next, &number);
+		reader->next = varbyte_take(reader->next, &number);
 		place->line += unfold_sign(number);
-		reader->next = take_number(reader->next, &number);
+		reader->next = varbyte_take(reader->next, &number);
 		place->end_length = number;
 	}
 	expect_next(&reader->expected, place);
