@@ -53,6 +53,26 @@ is_interrupted(void)
 	return QueryCancelPending || ProcDiePending;
 }
 
+static void
+tell_waited_for(void *node)
+{
+	errcontext("waiting for server \"%s\"", ((const RemoteNode *) node)->name);
+}
+
+void
+node_check_interrupts(void (*tell) (void *arg), void *arg)
+{
+	ErrorContextCallback callback = {
+		.previous = error_context_stack,
+		.callback = tell,
+		.arg = arg
+	};
+
+	error_context_stack = &callback;
+	CHECK_FOR_INTERRUPTS();
+	error_context_stack = callback.previous;
+}
+
 /* Waits until a result can be fetched.  False: there will be none in time. */
 static bool
 wait_for_result(RemoteNode *node, TimestampTz end, bool served)
@@ -62,7 +82,7 @@ wait_for_result(RemoteNode *node, TimestampTz end, bool served)
 		int			unsent;
 
 		if (served)
-			CHECK_FOR_INTERRUPTS();
+			node_check_interrupts(tell_waited_for, node);
 		else if (is_interrupted())
 			return false;
 		unsent = PQflush(node->conn);
@@ -135,9 +155,9 @@ node_query_rows(RemoteNode *node, const char *sql, int ncolumns)
 }
 
 PGresult *
-node_result(RemoteNode *node)
+node_result(RemoteNode *node, TimestampTz end)
 {
-	return last_result(node, DT_NOEND, true);
+	return last_result(node, end, true);
 }
 
 PGresult *
@@ -298,7 +318,7 @@ open_connection(RemoteNode *node, const ConnectionOptions *options)
 		return connection_message(node);
 	while (status != PGRES_POLLING_OK)
 	{
-		CHECK_FOR_INTERRUPTS();
+		node_check_interrupts(tell_waited_for, node);
 		if (!wait_for_socket(PQsocket(node->conn), status == PGRES_POLLING_READING ?
 							 WL_SOCKET_READABLE : WL_SOCKET_WRITEABLE, end))
 			return pstrdup("timeout expired");

@@ -55,8 +55,14 @@ extern PGresult *node_query_until(RemoteNode *node, const char *sql, TimestampTz
 /* The last result of what has been sent, if there is one in time; likewise. */
 extern PGresult *node_result_until(RemoteNode *node, TimestampTz end);
 
-/* The last result of what has been sent, waiting for it; NULL: there is none. */
-extern PGresult *node_result(RemoteNode *node);
+/*
+ * The last result of what has been sent, waiting for it, as node_query does, which names the node
+ * where a cancel ends that.  NULL: there is none, or the connection is open and it is time.
+ */
+extern PGresult *node_result(RemoteNode *node, TimestampTz end);
+
+/* Serves interrupts; tell adds to the CONTEXT of a cancel or a timeout for whom was waited. */
+extern void node_check_interrupts(void (*tell) (void *arg), void *arg);
 
 /* Whether a result, which may be NULL, is an error with that SQLSTATE. */
 extern bool node_is_error(const PGresult *result, const char *sqlstate);

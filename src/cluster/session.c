@@ -579,6 +579,24 @@ hear(Session *session)
 		session->told = true;
 }
 
+static bool
+is_waited_for(Session *session)
+{
+	return session->state == SESSION_STARTING || session->state == SESSION_ENDING ||
+		!dlist_is_empty(&session->queue);
+}
+
+/* In the CONTEXT of a cancel or a timeout. */
+static void
+tell_waited_for(void *arg)
+{
+	ListCell   *lc;
+
+	foreach(lc, ((const Sessions *) arg)->list)
+		if (is_waited_for(lfirst(lc)))
+			errcontext("waiting for server \"%s\"", ((const Session *) lfirst(lc))->node->name);
+}
+
 /* Lets all sessions go on; waits for one that can, if that is wanted. */
 static void
 progress(Sessions *sessions, bool waits)
@@ -587,7 +605,7 @@ progress(Sessions *sessions, bool waits)
 	ListCell   *lc;
 	int			n;
 
-	CHECK_FOR_INTERRUPTS();
+	node_check_interrupts(tell_waited_for, sessions);
 	if (sessions->events == NULL)
 		make_events(sessions);
 	foreach(lc, sessions->list)
@@ -602,7 +620,7 @@ progress(Sessions *sessions, bool waits)
 		else if (found[i].events & WL_SOCKET_READABLE)
 			hear(found[i].user_data);
 	}
-	CHECK_FOR_INTERRUPTS();
+	node_check_interrupts(tell_waited_for, sessions);
 	foreach(lc, sessions->list)
 		advance(lfirst(lc));
 	check_limits(sessions);

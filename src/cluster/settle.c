@@ -140,7 +140,7 @@ settle(RemoteNode *node, const Prepared *prepared)
 	if (!PQsendQuery(node->conn, psprintf("%s PREPARED %s", commits ? "COMMIT" : "ROLLBACK",
 										  quote_literal_cstr(prepared->gid))))
 		node_raise(node, NULL);
-	result = node_result(node);
+	result = node_result(node, DT_NOEND);
 	if (PQresultStatus(result) == PGRES_COMMAND_OK)
 		state = commits ? "committed" : "rolled back";
 	else if (node_has_no_prepared(result))

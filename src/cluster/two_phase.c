@@ -14,6 +14,7 @@
 #include "cluster/two_phase.h"
 #include "miscadmin.h"
 #include "storage/latch.h"
+#include "storage/proc.h"
 #include "utils/builtins.h"
 #include "utils/memutils.h"
 #include "utils/timestamp.h"
@@ -120,12 +121,34 @@ send_prepare(Part *part, int number, XLogRecPtr lsn)
 	part->sent = true;
 }
 
+/*
+ * When statement_timeout ends the statement.  The server has switched that off before it commits
+ * (finish_xact_command in postgres.c), and a node may hang.
+ */
+static TimestampTz
+statement_end(void)
+{
+	return StatementTimeout <= 0 ? DT_NOEND :
+		TimestampTzPlusMilliseconds(GetCurrentStatementStartTimestamp(), StatementTimeout);
+}
+
+static void
+raise_timeout(const RemoteNode *node)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_QUERY_CANCELED),
+			 errmsg("canceling statement due to statement timeout"),
+			 errdetail("Server \"%s\" has not answered PREPARE TRANSACTION.", node->name)));
+}
+
 /* A transaction that has failed answers ROLLBACK, which is no error. */
 static void
 await_prepare(Part *part)
 {
-	PGresult   *result = node_result(part->node);
+	PGresult   *result = node_result(part->node, statement_end());
 
+	if (result == NULL && PQstatus(part->node->conn) == CONNECTION_OK)
+		raise_timeout(part->node);
 	if (PQresultStatus(result) != PGRES_COMMAND_OK)
 		node_raise(part->node, result);
 	if (strcmp(PQcmdStatus(result), "PREPARE TRANSACTION") != 0)

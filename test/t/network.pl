@@ -77,6 +77,42 @@ my $load = "SELECT rows_loaded FROM bulk_load('net', '$few')";
 is($main->safe_psql('postgres', $load), '1000', 'by the proxy');
 $main->safe_psql('postgres', 'TRUNCATE net');
 
+# Triggers of the first server that wait while it prepares.
+sub wait_in_prepare
+{
+	on_node(1, q{CREATE FUNCTION waits() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN PERFORM pg_advisory_xact_lock_shared(1); RETURN NULL; END';
+		CREATE CONSTRAINT TRIGGER waits AFTER INSERT ON net_1 DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION waits()});
+}
+
+# ---- statement_timeout ends what a server does not answer, and says which ----
+
+{
+	my $lock = PgBulk::Session->new($nodes[0]);
+	my $session = PgBulk::Session->new($main);
+
+	$session->ask("SET statement_timeout = '500ms'");
+	$lock->ask('BEGIN; LOCK net_1');
+	$session->ask($load);
+	like($session->{error}, qr{ERROR:  57014: canceling statement due to statement timeout.*waiting for server "s1"}s, 'COPY: statement_timeout ends it, and the server is named');
+	$lock->ask('ROLLBACK');
+	wait_in_prepare();
+	$lock->ask('SELECT pg_advisory_lock(1)');
+	$session->ask($load);
+	like($session->{error}, qr{ERROR:  57014: canceling statement due to statement timeout\nDETAIL:  Server "s1" has not answered PREPARE TRANSACTION}, 'PREPARE: statement_timeout ends it, too');
+	unlike($session->{error}, qr{WARNING}, 'PREPARE: and all servers have rolled back');
+	$session->ask('RESET statement_timeout');
+	$session->send($load);
+	wait_blocked();
+	cancel($session);
+	$session->wait;
+	like($session->{error}, qr{ERROR:  57014: canceling statement due to user request.*waiting for server "s1"}s, 'PREPARE: a cancel names the server');
+	$lock->ask('SELECT pg_advisory_unlock(1)');
+	on_node(1, 'DROP FUNCTION waits() CASCADE');
+	is(count_of(), 0, 'nothing is loaded');
+	nothing_left('timeouts', @nodes);
+	$_->close foreach $lock, $session;
+}
+
 # ---- the network is cut ----
 
 # While rows are sent.
@@ -115,8 +151,7 @@ sub cut_while_waiting
 	is_mended('COPY', 0, '');
 
 	# the server prepares its part all the same
-	on_node(1, q{CREATE FUNCTION waits() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN PERFORM pg_advisory_xact_lock_shared(1); RETURN NULL; END';
-		CREATE CONSTRAINT TRIGGER waits AFTER INSERT ON net_1 DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION waits()});
+	wait_in_prepare();
 	$lock->ask('SELECT pg_advisory_lock(1)');
 	$session->send($load);
 	wait_blocked();
