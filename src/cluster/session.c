@@ -63,7 +63,7 @@ struct Session
 	Told	   *aside;			/* rows that the node tells of */
 	int64		heard;			/* how many messages of that kind have come */
 	bool		has_filters;	/* of the COPY: a trigger there may keep rows out */
-	bool		is_only;		/* the node has refused another one */
+	const char *refusal;		/* why the node has let us have no more of them; or NULL */
 };
 
 struct Sessions
@@ -743,12 +743,12 @@ sessions_add(Sessions *sessions, Session *first)
 	RemoteNode *node;
 	char	   *failure;
 
-	if (first->is_only)
+	if (first->refusal != NULL)
 		return NULL;
 	node = node_connect(&first->node->id, GetUserId(), &failure);
 	if (node != NULL)
 		return open_session(sessions, node);
-	first->is_only = true;
+	first->refusal = MemoryContextStrdup(sessions->context, failure);
 	return NULL;
 }
 
@@ -770,6 +770,12 @@ const char *
 session_pgbulk(const Session *session)
 {
 	return session->pgbulk;
+}
+
+const char *
+session_refusal(const Session *session)
+{
+	return session->refusal;
 }
 
 List *

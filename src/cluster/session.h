@@ -68,6 +68,9 @@ extern RemoteNode *session_node(Session *session);
 /* The version of pgbulk that serves the node's COPYs, or why it does not. */
 extern const char *session_pgbulk(const Session *session);
 
+/* Of a first session, why its node has let us have no more; NULL: it has not refused one. */
+extern const char *session_refusal(const Session *session);
+
 /*
  * Ends its COPY, when all that was sent is in the tables, so that the node can be
  * asked something.

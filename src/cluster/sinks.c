@@ -543,11 +543,35 @@ sinks_shard(const void *sender)
 	return ((const Sink *) sender)->shard;
 }
 
+/* How many there are with the node of one, and why not more. */
 static void
-push_table(CompatJsonb *state, const Sink *sink)
+push_sessions(CompatJsonb *state, const Sinks *sinks, Session *session)
+{
+	const char *refusal = NULL;
+	int			n = 0;
+	ListCell   *lc;
+
+	foreach(lc, sessions_list(sinks->sessions))
+	{
+		Session    *other = lfirst(lc);
+
+		if (!is_same_node(other, session))
+			continue;
+		n++;
+		if (session_refusal(other) != NULL)
+			refusal = session_refusal(other);
+	}
+	jsonb_push_int64(state, "sessions", n);
+	if (refusal != NULL)
+		jsonb_push_string(state, "session_refused", refusal);
+}
+
+static void
+push_table(CompatJsonb *state, const Sinks *sinks, const Sink *sink)
 {
 	compat_push_jsonb(state, WJB_BEGIN_OBJECT, NULL);
 	jsonb_push_string(state, "server", session_node(sink->session)->name);
+	push_sessions(state, sinks, sink->session);
 	jsonb_push_string(state, "table", psprintf("%s.%s", sink->shard->schema, sink->shard->name));
 	jsonb_push_int64(state, "rows", sink->as_is_rows + sink->formed_rows);
 	jsonb_push_string(state, "sent", sink->formed_rows == 0 ? "as they are" : "formed anew");
@@ -564,6 +588,6 @@ sinks_report(const Sinks *sinks, CompatJsonb *state)
 
 	compat_push_jsonb(state, WJB_BEGIN_ARRAY, NULL);
 	foreach(lc, sinks->list)
-		push_table(state, lfirst(lc));
+		push_table(state, sinks, lfirst(lc));
 	return compat_push_jsonb(state, WJB_END_ARRAY, NULL);
 }

@@ -98,6 +98,18 @@ foreach my $type (sort keys %keys)
 	is(ask("SELECT md5(string_agg(x, ',' ORDER BY x)) FROM (SELECT (k, s)::text AS x FROM $name) q") . counts_of($name), $found, "$type: whole rows are in the shards in which COPY puts them");
 }
 
+# by several sessions with each node
+foreach my $case ([ 3, 100, 3 ], [ 3, 2, 2 ], [ 1, 100, 1 ])
+{
+	my ($most, $pool, $found) = @$case;
+	my $rows = ask('SELECT md5(string_agg(x, \',\' ORDER BY x)) FROM (SELECT (k, s)::text AS x FROM whole_int) q') . counts_of('whole_int');
+
+	ask('TRUNCATE whole_int');
+	is(ask(qq{SET pgbulk.max_connections_per_node = $most; SET citus.max_adaptive_executor_pool_size = $pool;
+		SELECT DISTINCT n ->> 'sessions' FROM bulk_load('whole_int', '$folder/whole_int.csv') l, jsonb_array_elements(l.details -> 'nodes') n}), $found, "at most $most sessions, $pool by Citus: how many there are");
+	is(ask('SELECT md5(string_agg(x, \',\' ORDER BY x)) FROM (SELECT (k, s)::text AS x FROM whole_int) q') . counts_of('whole_int'), $rows, "at most $most sessions, $pool by Citus: the rows");
+}
+
 # ---- other kinds of tables ----
 
 ask(q{CREATE TABLE towns (id int PRIMARY KEY, name text); SELECT create_reference_table('towns');

@@ -74,10 +74,15 @@ is(sessions_of("SET pgbulk.max_connections_per_node = 100; $load"), '5 5', 'one 
 there('CREATE ROLE few LOGIN CONNECTION LIMIT 2; GRANT ALL ON ALL TABLES IN SCHEMA public TO few');
 ask(q{ALTER USER MAPPING FOR CURRENT_USER SERVER s OPTIONS (ADD user 'few')});
 is(sessions_of("$three; $load"), '2 2', 'as many as the other server takes');
+my $told = q{SELECT DISTINCT n ->> 'sessions', n ->> 'session_refused' ~ 'too many connections for role "few"' FROM (%s) l, jsonb_array_elements(details -> 'nodes') n};
+my $dry = sprintf($told, qq{SELECT details FROM bulk_load('t', '$file', '{"dry_run": true}')});
+is(ask("$three; $dry"), '2|t', 'the result tells how many, and why not more');
 ask('ALTER USER MAPPING FOR CURRENT_USER SERVER s OPTIONS (DROP user)');
 $node->append_conf('postgresql.conf', 'max_prepared_transactions = 2');
 $node->restart;
 is(sessions_of("$three; $load"), '2 2', 'as many as can be prepared there');
+is(ask("$three; $dry"), '2|', 'where nothing was refused');
+is(ask($dry), '1|', 'the result of one session');
 $node->append_conf('postgresql.conf', 'max_prepared_transactions = 20');
 $node->restart;
 
