@@ -289,8 +289,8 @@ refuse_null_key(const CitusPlacement *placement, RowError *err)
 	MemoryContextSwitchTo(old);
 }
 
-static Shard *
-citus_find_by_value(Placement *base, Datum value)
+static bool
+citus_find_by_value(Placement *base, Datum value, Shard **shard)
 {
 	const CitusPlacement *placement = (CitusPlacement *) base;
 	Datum		hash = FunctionCall1Coll(placement->hash, placement->table.key_collation, value);
@@ -299,12 +299,13 @@ citus_find_by_value(Placement *base, Datum value)
 }
 
 /* As hashtext does it. */
-static Shard *
-citus_find_by_bytes(Placement *base, const char *bytes, uint32 length)
+static bool
+citus_find_by_bytes(Placement *base, const char *bytes, uint32 length, Shard **shard)
 {
 	const CitusPlacement *placement = (CitusPlacement *) base;
 
-	return find_place(placement, (int32) hash_bytes((const unsigned char *) bytes, length))->shard;
+	*shard = find_place(placement, hash_bytes((const unsigned char *) bytes, length))->shard;
+	return true;
 }
 
 static bool
@@ -324,8 +325,7 @@ citus_find(Placement *base, TupleTableSlot *slot, Shard **shard, RowError *err)
 		refuse_null_key(placement, err);
 		return false;
 	}
-	*shard = citus_find_by_value(base, key);
-	return true;
+	return citus_find_by_value(base, key, shard);
 }
 
 static List *
@@ -463,7 +463,7 @@ open_hash(CitusPlacement *placement)
 		elog(ERROR, "no hash function for type %u", placement->table.key_type);
 	placement->hash = palloc(sizeof(FmgrInfo));
 	fmgr_info_copy(placement->hash, &type->hash_proc_finfo, CurrentMemoryContext);
-	placement->base.by_value = !placement->base.has_copies;
+	placement->base.by_value = true;
 	placement->base.by_bytes = type->hash_proc == F_HASHTEXT &&
 		get_collation_isdeterministic(placement->table.key_collation);
 	placement->base.key = bms_make_singleton(placement->table.key -

@@ -276,14 +276,17 @@ find_partition(ForeignPlacement *placement, TupleTableSlot *slot)
 	return *pointer;
 }
 
-static Shard *
-foreign_find_by_value(Placement *base, Datum value)
+static bool
+foreign_find_by_value(Placement *base, Datum value, Shard **shard)
 {
 	void	  **pointer = route_find_by_value(((ForeignPlacement *) base)->router, value);
 	Place	   *place = pointer == NULL ? NULL : *pointer;
 
+	if (place == NULL)
+		return false;
 	/* one without a relation is here */
-	return place != NULL && place->rel != NULL ? &place->shard : NULL;
+	*shard = place->rel != NULL ? &place->shard : NULL;
+	return true;
 }
 
 static bool

@@ -14,7 +14,6 @@
 #include "cluster/sinks.h"
 #include "cluster/two_phase.h"
 #include "format/convert.h"
-#include "format/reader.h"
 #include "miscadmin.h"
 #include "utils/memutils.h"
 
@@ -38,7 +37,6 @@ struct NodesWriter
 	Placement  *placement;
 	Sessions   *sessions;
 	Sinks	   *sinks;
-	const Journal *journal;		/* whose reader has the batch */
 
 	/* for one file */
 	Converter  *conv;
@@ -274,73 +272,79 @@ put_as_is(Writer *writer, const char *data, const ScanRow *row, const ScanField 
 	return true;
 }
 
-/* The shard of a row by the value of its key; NULL: its type's fast converter declines. */
-static Shard *
-find_by_value(NodesWriter *nodes, const char *bytes, uint32 length)
+/* The shard of a row by the value of its key; false: it is for find. */
+static bool
+find_by_value(NodesWriter *nodes, const char *bytes, uint32 length, Shard **shard)
 {
 	Converter  *conv = nodes->conv;
 	const Column *column = &conv->columns[nodes->keys[0]];
 	MemoryContext context = conv->econtext->ecxt_per_tuple_memory;
 	MemoryContext old;
-	Shard	   *shard = NULL;
+	bool		found;
 	Datum		value;
 
 	arena_reset(&conv->arena);
 	if (unlikely(!context->isReset))
 		MemoryContextReset(context);
 	old = MemoryContextSwitchTo(context);
-	if (column->convert(conv, column, bytes, length, &value) == VALUE_OK)
-		shard = nodes->placement->routine->find_by_value(nodes->placement, value);
+	found = column->convert(conv, column, bytes, length, &value) == VALUE_OK &&
+		nodes->placement->routine->find_by_value(nodes->placement, value, shard);
 	MemoryContextSwitchTo(old);
-	return shard;
+	return found;
 }
 
-/* The same by its field; NULL: it is not as quick. */
-static inline Shard *
-find_by_field(NodesWriter *nodes, const char *data, const ScanField *field)
+/* The same by its field. */
+static inline bool
+find_by_field(NodesWriter *nodes, const char *data, const ScanField *field, Shard **shard)
 {
 	const char *bytes = data + field->start;
 
 	if (field->escaped || convert_is_null(nodes->conv, data, field))
-		return NULL;
+		return false;
 	return nodes->quick == QUICK_BYTES ?
-		nodes->placement->routine->find_by_bytes(nodes->placement, bytes, field->length) :
-		find_by_value(nodes, bytes, field->length);
+		nodes->placement->routine->find_by_bytes(nodes->placement, bytes, field->length, shard) :
+		find_by_value(nodes, bytes, field->length, shard);
 }
 
-/* The same in the quick way.  False: nothing was done. */
+/* The shard of a row in a quick way; NULL: it is here.  False: it is for find. */
 static inline bool
-put_quickly(Writer *writer, const Reader *reader, const ScanRow *row)
+find_quickly(Writer *writer, const char *data, const ScanRow *row, const ScanField *fields,
+			 Shard **shard)
 {
 	NodesWriter *nodes = writer->nodes;
 	Placement  *placement = nodes->placement;
-	Shard	   *shard;
 
-	if (!is_whole(nodes->conv, row))
+	if (nodes->quick == QUICK_NOTHING || !is_whole(nodes->conv, row))
 		return false;
-	if (nodes->quick != QUICK_ONE)
-		shard = find_by_field(nodes, reader->data,
-							  &reader->fields[row->first_field + nodes->keys[0]]);
-	else if (!placement->routine->find(placement, writer->slot, &shard, NULL))
-		return false;
-	return shard != NULL && sinks_put_line(nodes->sinks, shard, reader, row);
+	if (nodes->quick == QUICK_ONE)
+		return placement->routine->find(placement, writer->slot, shard, NULL);
+	return find_by_field(nodes, data, &fields[row->first_field + nodes->keys[0]], shard);
 }
 
 static uint32
 nodes_put_rows(Writer *writer, const char *data, const ScanRow *rows,
 			   const ScanField *fields, uint32 first, uint32 n)
 {
-	NodesWriter *nodes = writer->nodes;
-	const Reader *reader = nodes->journal->reader;
+	Sinks	   *sinks = writer->nodes->sinks;
 	uint32		taken = 0;
 
 	n = Min(n, ROWS_AT_A_TIME);
 	prepare_slot(writer->slot);
 	for (; taken < n; taken++)
 	{
-		writer->current_row = first + taken;
-		if (!(nodes->quick != QUICK_NOTHING && put_quickly(writer, reader, &rows[first + taken])) &&
-			!put_as_is(writer, data, &rows[first + taken], fields, first + taken))
+		uint32		number = first + taken;
+		const ScanRow *row = &rows[number];
+		Shard	   *shard;
+
+		writer->current_row = number;
+		if (find_quickly(writer, data, row, fields, &shard))
+		{
+			if (shard == NULL)
+				break;
+			if (sinks_put_line(sinks, shard, number))
+				continue;
+		}
+		if (!put_as_is(writer, data, row, fields, number))
 			break;
 	}
 	writer->current_row = -1;
@@ -371,14 +375,13 @@ find_keys(NodesWriter *nodes, Converter *conv)
 	return true;
 }
 
-/* Where rows may be set aside, or have columns that the file has not, there is more to do. */
 static QuickKey
 quick_key(const NodesWriter *nodes)
 {
 	const Converter *conv = nodes->conv;
 	const Column *column;
 
-	if (nodes->aside != NULL || conv->ndefaults > 0 || conv->default_marker != NULL)
+	if (nodes->placement->has_copies || !sinks_take_lines(nodes->sinks))
 		return QUICK_NOTHING;
 	if (nodes->nkeys == 0)
 		return QUICK_ONE;
@@ -490,9 +493,8 @@ nodes_open(Target *target, const BulkOptions *options, Guard *guard, Checks *che
 	nodes->placement = target->sent ? citus_open(root, writer->estate) :
 		foreign_open(root, writer->estate, guard);
 	nodes->sessions = sessions_open(&listener, relay, whole);
-	nodes->journal = checks_journal(checks);
-	nodes->sinks = sinks_open(root->ri_RelationDesc, guard, nodes->journal, nodes->sessions,
-							  whole);
+	nodes->sinks = sinks_open(root->ri_RelationDesc, guard, checks_journal(checks),
+							  nodes->sessions, whole);
 	if (relay != BULK_RELAY_OFF)
 		nodes->aside = aside_open(writer);
 	check_copies(nodes, target);

@@ -41,13 +41,14 @@ typedef struct PlacementRoutine
 	bool		(*find) (Placement *placement, TupleTableSlot *slot, Shard **shard, RowError *err);
 
 	/*
-	 * The same for the value of a key of one column, not NULL, where by_value is set.  NULL: it is
-	 * for find.
+	 * The same for the value of a key of one column, not NULL, where by_value is set.  False: that
+	 * does not suffice, and it is for find.
 	 */
-	Shard	   *(*find_by_value) (Placement *placement, Datum value);
+	bool		(*find_by_value) (Placement *placement, Datum value, Shard **shard);
 
-	/* The same for a text in the database encoding, where by_bytes is set, too. */
-	Shard	   *(*find_by_bytes) (Placement *placement, const char *bytes, uint32 length);
+	/* The same for a text in the database encoding, where by_bytes is set, too: always true. */
+	bool		(*find_by_bytes) (Placement *placement, const char *bytes, uint32 length,
+								  Shard **shard);
 
 	/* All shards that there are, each a Shard, also those without rows. */
 	List	   *(*list) (Placement *placement);

@@ -28,7 +28,6 @@ typedef struct Sink
 	bool		as_is;			/* rows of the current file are sent so */
 	const char *statement;		/* for its columns; NULL: not known yet */
 	bool		ready;			/* these are the current file's */
-	bool		adds_nothing;	/* and are all that is sent */
 	RowBuffer  *buffer;			/* NULL: no rows wait */
 	RowBuffer  *lines;			/* the same where lines can be added as they are, or NULL */
 	bool		is_first;		/* of its session's, where each is to have one COPY */
@@ -54,6 +53,7 @@ struct Sinks
 	const Converter *conv;
 	RowCopy    *copy;
 	const char *formed_reason;	/* NULL: rows may be sent as they are */
+	bool		takes_lines;	/* which may be all that is sent of them */
 };
 
 /* ---- sessions ---- */
@@ -173,7 +173,6 @@ prepare_sink(Sinks *sinks, Sink *sink)
 		sink->statement = statement;
 	else if (strcmp(sink->statement, statement) != 0)
 		refuse_another_copy(sink, statement);
-	sink->adds_nothing = sink->as_is && row_copy_adds_nothing(sinks->copy);
 	sink->ready = true;
 	MemoryContextSwitchTo(old);
 }
@@ -464,7 +463,7 @@ sinks_put(Sinks *sinks, Shard *shard, uint32 number, TupleTableSlot *slot)
 		sink->buffer->sender = sink;
 	}
 	add_row(sinks, sink, reader, number, slot);
-	if (sink->adds_nothing && !shard->is_copied && !sink->buffer->exact)
+	if (sinks->takes_lines && sink->as_is)
 		sink->lines = sink->buffer;
 	if (is_full(sinks, sink))
 		send_buffer(sinks, sink);
@@ -472,8 +471,10 @@ sinks_put(Sinks *sinks, Shard *shard, uint32 number, TupleTableSlot *slot)
 
 /* One that is \., or ends with a backslash, may mean something else to COPY. */
 bool
-sinks_put_line(Sinks *sinks, Shard *shard, const Reader *reader, const ScanRow *row)
+sinks_put_line(Sinks *sinks, Shard *shard, uint32 number)
 {
+	const Reader *reader = sinks->journal->reader;
+	const ScanRow *row = &reader->rows[number];
 	const char *bytes = reader->data + row->start;
 	uint32		length = row->end - row->start;
 	Sink	   *sink = shard->sink;
@@ -499,7 +500,7 @@ end_file(Sinks *sinks)
 		Sink	   *sink = lfirst(lc);
 
 		send_buffer(sinks, sink);
-		sink->ready = sink->adds_nothing = false;
+		sink->ready = false;
 	}
 }
 
@@ -509,7 +510,15 @@ sinks_begin_columns(Sinks *sinks, const Converter *conv)
 	end_file(sinks);
 	sinks->conv = conv;
 	sinks->copy = row_copy_open(sinks->target, conv, &sinks->formed_reason);
+	sinks->takes_lines = sinks->formed_reason == NULL && row_copy_adds_nothing(sinks->copy) &&
+		row_copy_relay(conv->options) == BULK_RELAY_OFF;
 	return sinks->formed_reason == NULL;
+}
+
+bool
+sinks_take_lines(const Sinks *sinks)
+{
+	return sinks->takes_lines;
 }
 
 void

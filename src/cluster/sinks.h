@@ -55,10 +55,16 @@ extern bool sinks_send_as_is(Sinks *sinks, Shard *shard);
 extern void sinks_put(Sinks *sinks, Shard *shard, uint32 number, TupleTableSlot *slot);
 
 /*
- * The same for a row that is one line of the file, in the quick way.  False: nothing was done, and
- * it is for sinks_put.
+ * Whether lines of the current file may be all that is sent of a row: where rows may be set aside,
+ * or have columns that the file has not, there is more to do.
  */
-extern bool sinks_put_line(Sinks *sinks, Shard *shard, const Reader *reader, const ScanRow *row);
+extern bool sinks_take_lines(const Sinks *sinks);
+
+/*
+ * The same as sinks_put for a row that is one line of the file, for a shard without copies, where
+ * lines are taken, in the quick way.  False: nothing was done, and it is for sinks_put.
+ */
+extern bool sinks_put_line(Sinks *sinks, Shard *shard, uint32 number);
 
 /* All rows are in the tables afterwards. */
 extern void sinks_finish(Sinks *sinks);

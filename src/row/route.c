@@ -338,13 +338,23 @@ route_find_leaf(Router *router, TupleTableSlot *slot, void ***place, Oid *relid,
 	return true;
 }
 
+/* Beside the default one, which has to look at its bounds. */
+static bool
+has_leaf(PartitionDesc desc)
+{
+	for (int i = 0; i < desc->nparts; i++)
+		if (desc->is_leaf[i] && i != desc->boundinfo->default_index)
+			return true;
+	return false;
+}
+
 bool
 route_is_by_value(const Router *router)
 {
 	const RouteLevel *level = router->root;
 
 	return level->computes && level->key->partnatts == 1 &&
-		level->key->partattrs[0] != InvalidAttrNumber;
+		level->key->partattrs[0] != InvalidAttrNumber && has_leaf(level->desc);
 }
 
 void **

@@ -40,7 +40,10 @@ extern bool route_find(Router *router, TupleTableSlot *slot, void ***place, RowE
 extern bool route_find_leaf(Router *router, TupleTableSlot *slot, void ***place, Oid *relid,
 							bool *by_default);
 
-/* Whether the key is a column alone, and its functions only compute. */
+/*
+ * Whether the key is a column alone, its functions only compute, and there are leaves that
+ * route_find_by_value finds.
+ */
 extern bool route_is_by_value(const Router *router);
 
 /*
