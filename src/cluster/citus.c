@@ -138,6 +138,7 @@ list_locked_shards(Relation rel, CitusTable *table)
 		lock_places(&before, shards);
 		again = list_shards(rel, table);
 	} while (!is_same_table(&before, table) || !have_same_ids(shards, again));
+	citus_find_groups(again);
 	return again;
 }
 
@@ -295,7 +296,8 @@ citus_find_by_value(Placement *base, Datum value, Shard **shard)
 	const CitusPlacement *placement = (CitusPlacement *) base;
 	Datum		hash = FunctionCall1Coll(placement->hash, placement->table.key_collation, value);
 
-	return find_place(placement, DatumGetInt32(hash))->shard;
+	*shard = find_place(placement, DatumGetInt32(hash))->shard;
+	return true;
 }
 
 /* As hashtext does it. */
@@ -537,7 +539,11 @@ bool
 citus_has_copies(Oid relid)
 {
 	CitusTable	table;
+	List	   *shards;
 
-	return citus_find_table(relid, &table) &&
-		have_copies(&table, citus_list_shards(relid, table.method == CITUS_BY_HASH));
+	if (!citus_find_table(relid, &table))
+		return false;
+	shards = citus_list_shards(relid, table.method == CITUS_BY_HASH);
+	citus_find_groups(shards);
+	return have_copies(&table, shards);
 }

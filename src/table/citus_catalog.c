@@ -259,17 +259,18 @@ find_shard(const List *shards, int64 id)
 	return NULL;
 }
 
-/* Tells the shards, sorted by id, which nodes have them. */
-static void
-read_placements(const List *shards)
+void
+citus_find_groups(const List *shards)
 {
 	Relation	catalog = open_catalog("pg_dist_placement");
 	SysScanDesc scan = begin_scan(catalog, NULL, InvalidOid, InvalidOid, 0);
+	List	   *by_id = list_copy(shards);
 	HeapTuple	tuple;
 
+	list_sort(by_id, compare_ids);
 	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
 	{
-		CitusShard *shard = find_shard(shards, DatumGetInt64(take_value(catalog, tuple, "shardid",
+		CitusShard *shard = find_shard(by_id, DatumGetInt64(take_value(catalog, tuple, "shardid",
 																		INT8OID)));
 
 		if (shard != NULL &&
@@ -291,8 +292,6 @@ citus_list_shards(Oid relid, bool by_hash)
 	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
 		shards = lappend(shards, read_shard(catalog, tuple, by_hash));
 	end_scan(scan, catalog);
-	list_sort(shards, compare_ids);
-	read_placements(shards);
 	list_sort(shards, compare_ranges);
 	return shards;
 }

@@ -71,8 +71,14 @@ extern bool citus_find_table(Oid relid, CitusTable *table);
 /* Whether it is a shard of one. */
 extern bool citus_is_shard(Oid relid);
 
-/* The shards of a table, CitusShard; by the ranges of their hashes, where it has such. */
+/*
+ * The shards of a table, CitusShard, without their groups; by the ranges of their hashes, where it
+ * has such.
+ */
 extern List *citus_list_shards(Oid relid, bool by_hash);
+
+/* Finds out which groups have them. */
+extern void citus_find_groups(const List *shards);
 
 /* A shard's schema and name on its nodes. */
 extern void citus_shard_name(Oid relid, int64 shard, char **schema, char **name);
