@@ -53,10 +53,15 @@ bool
 aside_is_enough(const AsideRows *aside, const ToldCounts *more)
 {
 	const LateDuplicates *late = &aside->writer->late;
-	const ToldCounts *counts = &aside->counts;
+	ToldCounts	counts = aside->counts;
 
-	return more->bad + counts->bad > late->room(late->arg, REJECT_VALUE) ||
-		more->duplicates + counts->duplicates > late->room(late->arg, REJECT_DUPLICATE);
+	if (more != NULL)
+	{
+		counts.bad += more->bad;
+		counts.duplicates += more->duplicates;
+	}
+	return counts.bad > late->room(late->arg, REJECT_VALUE) ||
+		counts.duplicates > late->room(late->arg, REJECT_DUPLICATE);
 }
 
 /* The name here of a column there. */
@@ -81,6 +86,6 @@ aside_take(AsideRows *aside, const Shard *shard, BadRow *row)
 	MemoryContextSwitchTo(old);
 	MemoryContextReset(aside->row_context);
 	told_count(&aside->counts, row->reason);
-	if (aside_is_enough(aside, &(ToldCounts) {0}))
+	if (aside_is_enough(aside, NULL))
 		aside_reject(aside);
 }

@@ -23,7 +23,7 @@ extern AsideRows *aside_open(Writer *writer);
  */
 extern void aside_take(AsideRows *aside, const Shard *shard, BadRow *row);
 
-/* Whether there are more than the limits allow, with so many more. */
+/* Whether there are more than the limits allow, with so many more; NULL: with none. */
 extern bool aside_is_enough(const AsideRows *aside, const ToldCounts *more);
 
 /* No more will come: rejects all. */
