@@ -106,12 +106,19 @@ static int64
 lines_ahead(const Batch *batch)
 {
 	const Window *window = &batch->reader->source->window;
+	bool		escapes = batch->options->format == BULK_TEXT;
 	int64		lines = 0;
 
 	if (batch->options->format == BULK_BINARY || geterrcode() != ERRCODE_QUERY_CANCELED)
 		return 0;
 	for (uint32 i = batch->reader->done; i < window->length; i++)
-		lines += window->data[i] == '\n';
+	{
+		/* one that is escaped is within a line */
+		if (escapes && window->data[i] == '\\')
+			i++;
+		else
+			lines += window->data[i] == '\n';
+	}
 	return lines;
 }
 
