@@ -40,8 +40,14 @@ sub _may_filter
 	# a network of one's own has no interface that is up: SIOCSIFFLAGS, IFF_UP
 	socket(my $any, PF_INET, SOCK_DGRAM, 0) or die "socket: $!";
 	ioctl($any, 0x8914, my $flags = pack('a16 s x14', 'lo', 1)) or die "lo: $!" if $ENV{PGBULK_OWN_NETWORK};
-	socket(my $socket, PF_INET, SOCK_STREAM, 0) or die "socket: $!";
-	return eval { _filter($socket, 1); 1 } // 0;
+	socket(my $stream, PF_INET, SOCK_STREAM, 0) or die "socket: $!";
+	return 0 unless eval { _filter($stream, 1); 1 };
+	# a kernel may take a filter and not heed it
+	socket(my $filtered, PF_INET, SOCK_DGRAM, 0) or die "socket: $!";
+	bind($filtered, sockaddr_in(0, INADDR_LOOPBACK)) or die "bind: $!";
+	_filter($filtered, 1);
+	send($any, 'x', 0, getsockname $filtered) or die "send: $!";
+	return IO::Select->new($filtered)->can_read(0.1) ? 0 : 1;
 }
 
 # new(NODE): in front of a server that listens on its socket.
@@ -125,7 +131,7 @@ sub _serve
 		{
 			foreach my $way (map { @$_ } @{ $state{links} })
 			{
-				$readers->add($way->{from}) if length $way->{bytes} < MOST_BYTES && (!$way->{paced} || $state{allowed} >= 1);
+				$readers->add($way->{from}) if !$way->{ended} && length $way->{bytes} < MOST_BYTES && (!$way->{paced} || $state{allowed} >= 1);
 				$writers->add($way->{to}) if length $way->{bytes};
 			}
 		}
@@ -201,14 +207,15 @@ sub _forward
 
 	foreach my $way (@$link)
 	{
-		if ($ready->{ $way->{from} } && length $way->{bytes} < MOST_BYTES)
+		if ($ready->{ $way->{from} } && !$way->{ended} && length $way->{bytes} < MOST_BYTES)
 		{
 			my $most = $way->{paced} && $state->{pace} ? int($state->{allowed}) : MOST_BYTES;
 
 			next if $most < 1;
 			my $read = sysread $way->{from}, $way->{bytes}, $most, length $way->{bytes};
 
-			return 0 unless $read || (!defined $read && $!{EAGAIN});
+			return 0 unless defined $read || $!{EAGAIN};
+			$way->{ended} = defined $read && $read == 0;
 			$state->{allowed} -= $read // 0 if $way->{paced};
 		}
 		if (length $way->{bytes})
@@ -218,6 +225,8 @@ sub _forward
 			return 0 unless defined $written || $!{EAGAIN};
 			substr($way->{bytes}, 0, $written // 0, '');
 		}
+		# what was read before the end is written first
+		return 0 if $way->{ended} && !length $way->{bytes};
 	}
 	return 1;
 }
