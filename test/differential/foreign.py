@@ -6,8 +6,8 @@ three tables that are alike: one whose partitions are all here; the same in two 
 other servers; and one whose partitions are foreign tables of postgres_fdw for some of those, or here.
 
 COPY loads the first, bulk_load the last: both must succeed, with the same rows in the same partitions, bit by
-bit; or both fail.  Then the same two by bulk_load with on_error = ignore, and, where there is a unique key,
-with on_duplicate, and the reject tables must be the same.
+bit; or both fail.  Then the same two by bulk_load with on_error = ignore, with and without a limit, and, where
+there is a unique key, with on_duplicate, and the reject tables must be the same.
 
 What may differ is what docs/cluster.md says: of several bad rows that end a load, and of several faults of a row,
 another one may be told; and a row of many lines that another server rejects is rejected as a whole.
@@ -164,8 +164,9 @@ class Runner:
     def run(self, case):
         """What is wrong, or None."""
         path = os.path.join(self.folder, "file")
+        data = case.data()
         with open(path, "wb") as file:
-            file.write(case.data())
+            file.write(data)
         os.chmod(path, 0o644)
         if not self.prepare(case):
             self.skipped += 1
@@ -174,9 +175,9 @@ class Runner:
         ours = self.load(case, "cases", case.bulk_sql(path))
         self.loaded += not copy.failed()
         wrong = self.compare(case, copy, ours)
-        policies = [{}]
+        policies = [{}, {"reject_limit": len(data) % 4}]
         if any("UNIQUE" in sql for sql in case.setup):
-            policies += [{"on_duplicate": "keep_old"}, {"on_duplicate": "keep_new"}]
+            policies += [{"on_duplicate": "keep_old"}, {"on_duplicate": "keep_new"}, {"on_duplicate": "keep_old", "duplicate_limit": len(data) % 3}]
         for policy in policies:
             wrong = wrong or self.compare_rejects(case, path, dict(policy, on_error="ignore", reject_table="rejected"))
         return wrong

@@ -15,7 +15,7 @@ use Time::HiRes qw(sleep time);
 
 our @EXPORT = qw(bulk_server @LOCALE data_file data_dir check_log check_tables
   wait_for ends_soon percent_of @WORKERS direct has_extension is_sound kill_server
-  orphans how_many load_until foreign_server nothing_left citus_servers);
+  orphans how_many load_until foreign_server nothing_left citus_servers within);
 
 # With how many parallel workers a test of the direct writer is done.
 our @WORKERS = (0, 2);
@@ -126,6 +126,18 @@ sub wait_for
 	die "timed out waiting for $what";
 }
 
+# within(SECONDS, TRY): calls TRY, which may block for ever where what is tested does not work.
+sub within
+{
+	my ($seconds, $try) = @_;
+	local $SIG{ALRM} = sub { die "not done within $seconds seconds" };
+
+	alarm $seconds;
+	$try->();
+	alarm 0;
+	return;
+}
+
 # ends_soon(NAME, TRY): TRY ends something and returns how many seconds that
 # took: less than one, as the machine may be busy with something else at least
 # once of a few times.
@@ -220,12 +232,14 @@ sub nothing_left
 	}
 }
 
-# load_until(NODE, SQL, STEP): the session of a load into other servers that stops at a step of its two-phase commit.
+# load_until(NODE, SQL, STEP, SESSION): the session of a load into other servers that stops at a step of its two-phase commit;
+# a new one unless it is given.
 sub load_until
 {
-	my ($node, $load, $stop) = @_;
+	my ($node, $load, $stop, $loader) = @_;
 	my $offset = -s $node->logfile;
-	my $loader = PgBulk::Session->new($node);
+
+	$loader //= PgBulk::Session->new($node);
 
 	$loader->send("SET pgbulk.debug_two_phase = '$stop'; $load");
 	wait_for("the step $stop", sub { slurp_file($node->logfile, $offset) =~ /stops at "$stop"/ });

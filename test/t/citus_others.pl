@@ -16,7 +16,21 @@ use Test::More;
 my ($main, @workers) = citus_servers('citus_others');
 my @nodes = ($main, @workers);
 
-sub ask { my ($sql, $node) = @_; return ($node // $main)->safe_psql('postgres', $sql); }
+# One session on each node for all questions: they are many.
+my %asker;
+
+sub ask
+{
+	my ($sql, $node) = @_;
+	my $name = ($node // $main)->name;
+
+	$asker{$name} //= PgBulk::Session->new($node // $main);
+	my $out = $asker{$name}->ask($sql);
+	die "$sql: $asker{$name}->{error}" if $asker{$name}->{error} =~ /ERROR|FATAL/;
+	return $out;
+}
+
+sub ask_as_loader { my ($sql) = @_; return $main->safe_psql('postgres', "SET ROLE loader; $sql"); }
 
 sub error_of
 {
@@ -25,15 +39,26 @@ sub error_of
 	return $err;
 }
 
-# Whether the session waits for a lock on some node, as Citus sees it, or is done before.
+# How many processes wait for a lock, on all nodes.
+sub waiting
+{
+	my $n = 0;
+
+	$n += ask('SELECT count(*) FROM pg_locks WHERE NOT granted', $_) foreach @nodes;
+	return $n;
+}
+
+# Whether the session waits for a lock on some node, or is done before.  No other one may wait meanwhile.
 sub waits
 {
 	my ($session) = @_;
-	my $waits = sub { ask('SELECT count(*) FROM citus_locks WHERE NOT granted') > 0 };
 
-	wait_for('a session to wait, or to end', sub { $session->done || $waits->() });
+	wait_for('a session to wait, or to end', sub { $session->done || waiting() });
 	return !$session->done;
 }
+
+# Whether it goes on, whatever waits for a moment meanwhile.
+sub goes_on { my ($session) = @_; return eval { wait_for('a session to end', sub { $session->done }); 1 } // 0; }
 
 # A load that stands before its end goes on: it commits behind the step 'committed', and fails before it.
 sub go_on
@@ -42,23 +67,28 @@ sub go_on
 
 	ask("SELECT pg_cancel_backend($loader->{pid})", $loader->{node});
 	$loader->wait;
-	$loader->close;
+	$loader->ask('RESET pgbulk.debug_two_phase');
 }
+
+# A session, one for each node, that loads and stands at that step.
+my %loader;
 
 sub begin
 {
 	my ($sql, $step, $node) = @_;
-	my $loader = load_until($node // $main, $sql, $step);
 
-	$loader->{node} = $node // $main;
-	return $loader;
+	$node //= $main;
+	$loader{ $node->name } //= PgBulk::Session->new($node);
+	$loader{ $node->name }{node} = $node;
+	return load_until($node, $sql, $step, $loader{ $node->name });
 }
 
 # ---- tables ----
 
 ask(q{CREATE TABLE t (k int PRIMARY KEY, s text, n int DEFAULT 0); SELECT create_distributed_table('t', 'k');
 	CREATE TABLE r (k int PRIMARY KEY, s text, n int DEFAULT 0); SELECT create_reference_table('r');
-	SET citus.shard_replication_factor = 2; CREATE TABLE c (k int PRIMARY KEY, s text, n int DEFAULT 0); SELECT create_distributed_table('c', 'k', colocate_with => 'none')});
+	SET citus.shard_replication_factor = 2; CREATE TABLE c (k int PRIMARY KEY, s text, n int DEFAULT 0); SELECT create_distributed_table('c', 'k', colocate_with => 'none');
+	RESET citus.shard_replication_factor});
 is(ask(q{SELECT repmodel FROM pg_dist_partition WHERE logicalrelid = 'c'::regclass}), 'c', 'a table of which each shard has copies');
 
 my $file = data_file('rows.csv', 1, join('', map { "$_,loaded\n" } 1 .. 1000));
@@ -76,10 +106,11 @@ sub contents
 }
 
 # A statement that has waited has an older snapshot for a copy that is here, whoever it has waited for: it must not take it.
-my $own = 'SET citus.enable_local_execution = off';
+my $other = PgBulk::Session->new($main);
+$other->ask('SET citus.enable_local_execution = off');
 
 # As it was: one row.
-sub refill { my ($table) = @_; ask("TRUNCATE $table; INSERT INTO $table (k, s) VALUES (2000, 'old')"); }
+sub refill { my ($table) = @_; ask("DELETE FROM $table; INSERT INTO $table (k, s) VALUES (2000, 'old')"); }
 
 # Statements of others: what they do, for which tables they wait behind a load, and a load behind them, and the rows and the
 # sum of n where the load commits first, where it fails, and where it comes second.
@@ -107,41 +138,52 @@ foreach my $table (qw(t r c))
 			my $commits = $step eq 'committed';
 
 			refill($table);
-			my $other = PgBulk::Session->new($main);
 			my $loader = begin($load{$table}, $step);
 
-			$other->send("$own; $sql");
-			is(waits($other) ? 1 : 0, $shall_wait, "$name behind a load: whether it waits");
+			$other->send($sql);
+			ok($shall_wait ? waits($other) : goes_on($other), "$name behind a load: whether it waits");
 			go_on($loader);
 			$other->wait;
 			is($other->{error}, '', "$name behind a load: goes on");
 			is(contents($table, $name), $commits ? (ref $first ? $first->{$table} : $first) : $failed, "$name behind a load that " . ($commits ? 'commits' : 'fails'));
-			$other->close;
 			ask("ALTER TABLE $table ALTER n SET DEFAULT 0") if $what eq 'ALTER TABLE';
 		}
 
 		refill($table);
-		my ($other, $loader) = map { PgBulk::Session->new($main) } 1, 2;
+		my $loader = $loader{ $main->name };
 
 		$other->ask("BEGIN; $sql");
 		is($other->{error}, '', "$name before a load");
 		$loader->send($load{$table});
-		is(waits($loader) ? 1 : 0, $shall_wait, "a load behind $name: whether it waits");
+		ok($shall_wait ? waits($loader) : goes_on($loader), "a load behind $name: whether it waits");
 		$other->ask('COMMIT');
 		$loader->wait;
 		is($loader->{error}, '', "a load behind $name: goes on");
 		is(contents($table, $name), $second, "a load behind $name: all rows");
-		$_->close foreach $other, $loader;
 		ask("ALTER TABLE $table ALTER n SET DEFAULT 0") if $what eq 'ALTER TABLE';
 	}
 }
 nothing_left('statements', @nodes);
 
+# An UPDATE here that has waited takes the snapshot from before for the copy of a reference table that is here: also behind COPY.
+$other->ask('RESET citus.enable_local_execution');
+foreach my $behind ('COPY', 'a load')
+{
+	refill('r');
+	my $loader = $behind eq 'COPY' ? $loader{ $main->name } : begin($load{r}, 'committed');
+
+	$loader->ask("BEGIN; COPY r (k, s) FROM '$file' WITH (FORMAT csv)") if $behind eq 'COPY';
+	$other->send('UPDATE r SET n = n + 1');
+	ok(waits($other), "UPDATE of a reference table waits for $behind");
+	$behind eq 'COPY' ? $loader->ask('COMMIT') : go_on($loader);
+	$other->wait;
+	is(ask(q{SELECT string_agg(DISTINCT result, ',') FROM run_command_on_placements('r', 'SELECT sum(n) FROM %s')}), '1,1001', "UPDATE behind $behind: copies differ");
+}
+
 # ---- the same row ----
 
 {
 	refill('t');
-	my $other = PgBulk::Session->new($main);
 	my $loader = begin($load{t}, 'committed');
 
 	$other->send(q{INSERT INTO t VALUES (5, 'other') ON CONFLICT (k) DO UPDATE SET n = t.n + 10});
@@ -152,7 +194,6 @@ nothing_left('statements', @nodes);
 	is(ask('SELECT s, n FROM t WHERE k = 5'), 'loaded|10', 'with the row that was loaded');
 
 	refill('t');
-	$loader = PgBulk::Session->new($main);
 	$other->ask(q{BEGIN; INSERT INTO t VALUES (5, 'other')});
 	$loader->send($load{t});
 	ok(waits($loader), 'a load of a row that is inserted waits');
@@ -167,17 +208,23 @@ nothing_left('statements', @nodes);
 	$loader->wait;
 	is($loader->{error}, '', 'and goes on');
 
-	# who waits for the load has what the load waits for: neither server sees both
-	refill('t');
-	$other->ask(q{BEGIN; INSERT INTO t VALUES (5, 'other')});
-	$loader->send("SET lock_timeout = '2s'; $load{t}");
-	ok(waits($loader), 'a load waits');
-	$other->send('TRUNCATE t; COMMIT');
-	$loader->wait;
-	like($loader->{error}, qr{lock timeout.*server }s, 'lock_timeout ends a deadlock');
-	$other->wait;
-	is($other->{error}, '', 'so that the other one goes on');
-	$_->close foreach $other, $loader;
+	# who waits for the load has what the load waits for: neither server sees both; again where the load's time was over before
+	# the other one waited
+	foreach my $seconds (1, 5, 20)
+	{
+		refill('t');
+		$other->ask(q{BEGIN; INSERT INTO t VALUES (5, 'other')});
+		$loader->send("SET lock_timeout = '${seconds}s'; $load{t}");
+		ok(waits($loader), 'a load waits');
+		$other->send('TRUNCATE t; COMMIT');
+		my $both = eval { wait_for('both to wait', sub { die if $loader->done; waiting() > 1 }); };
+		$loader->wait;
+		like($loader->{error}, qr{lock timeout.*server }s, 'lock_timeout ends a deadlock');
+		$other->wait;
+		is($other->{error}, '', 'so that the other one goes on');
+		last if $both;
+	}
+	$loader->ask('RESET lock_timeout');
 }
 nothing_left('the same row', @nodes);
 
@@ -191,16 +238,16 @@ foreach my $case ([ $workers[0], $main ], [ $main, $workers[0] ], [ $workers[0],
 	foreach my $table (qw(t r))
 	{
 		refill($table);
-		my $other = PgBulk::Session->new($of_other);
+		my $truncates = PgBulk::Session->new($of_other);
 		my $loader = begin($load{$table}, 'committed', $of_load);
 
-		$other->send("TRUNCATE $table");
-		ok(waits($other), "$name, $table: it waits");
+		$truncates->send("TRUNCATE $table");
+		ok(waits($truncates), "$name, $table: it waits");
 		go_on($loader);
-		$other->wait;
-		is($other->{error}, '', "$name, $table: and goes on");
+		$truncates->wait;
+		is($truncates->{error}, '', "$name, $table: and goes on");
 		is(contents($table, $name), '0 0', "$name, $table: the rows");
-		$other->close;
+		$truncates->close;
 	}
 }
 
@@ -248,7 +295,7 @@ foreach my $case ([ $workers[0], $main ], [ $main, $workers[0] ], [ $workers[0],
 	wait_for('the rules', sub { error_of("SET ROLE loader; $load{t}") =~ /could not connect to server/ });
 	like(error_of("SET ROLE loader; $load{t}"), qr{could not connect to server "[^"]*".*no password supplied}s, 'a user without a password');
 	ask(q{INSERT INTO pg_dist_authinfo VALUES (0, 'loader', 'password=secret')});
-	is(ask("SET ROLE loader; $load{t}"), '1000', 'one whose password is in pg_dist_authinfo');
+	is(ask_as_loader($load{t}), '1000', 'one whose password is in pg_dist_authinfo');
 	ask(sprintf(q{INSERT INTO pg_dist_authinfo SELECT nodeid, 'loader', 'password=wrong' FROM pg_dist_node WHERE nodeport = %d}, $workers[0]->port));
 	like(error_of("SET ROLE loader; $load{t}"), qr{could not connect to server "[^"]*".*password authentication failed}s, 'one with another for a node, which is wrong');
 	ask(q{DELETE FROM pg_dist_authinfo});

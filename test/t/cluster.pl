@@ -567,9 +567,8 @@ sub error_in_midload
 	$session = PgBulk::Session->new($main);
 	mkfifo("$folder/$table.fifo", 0666) or die "mkfifo: $!";
 	$session->send(qq{SELECT bulk_load('$table', '$folder/$table.fifo', '$options')});
-	open(my $fifo, '>', "$folder/$table.fifo") or die;
-	$fifo->autoflush(1);
-	print $fifo $first x 100000;
+	my $fifo;
+	within(60, sub { open($fifo, '>', "$folder/$table.fifo") or die; $fifo->autoflush(1); print $fifo $first x 100000; });
 	wait_for('the first rows', sub { on_node(1, q{SELECT count(*) FROM pg_stat_activity WHERE application_name = 'pgbulk'}) eq '1' });
 	$main->safe_psql('postgres', $sql);
 	print $fifo $second;

@@ -91,16 +91,19 @@ foreach my $how ([ '' ], [ ', "on_duplicate": "keep_old"' ], [ ', "on_duplicate"
 	unlink "$folder/limited.fifo";
 	mkfifo("$folder/limited.fifo", 0666) or die "mkfifo: $!";
 	$session->send(qq{SELECT bulk_load('limited', '$folder/limited.fifo', '{"on_error": "ignore", "reject_limit": 10$policy}')});
-	open(my $fifo, '>', "$folder/limited.fifo") or die;
-	print $fifo map { (1 + $_ % 2) . ',' . ++$n . ",bad\n" } 1 .. 12 - $here;
-	# rows of one server come to an end, so that it alone does not notice the limit
-	while ($sent < 60 && !$session->done)
-	{
-		# these are bad here
-		print $fifo "bad,0,x\n" x $here if $sent == 20;
-		print $fifo map { ($sent < 12 ? 1 + $_ % 2 : 2) . ',' . ++$n . ',' . 'x' x 60 . "\n" } 1 .. 10000 or last;
-		$sent++;
-	}
+	my $fifo;
+	within(60, sub {
+		open($fifo, '>', "$folder/limited.fifo") or die;
+		print $fifo map { (1 + $_ % 2) . ',' . ++$n . ",bad\n" } 1 .. 12 - $here;
+		# rows of one server come to an end, so that it alone does not notice the limit
+		while ($sent < 60 && !$session->done)
+		{
+			# these are bad here
+			print $fifo "bad,0,x\n" x $here if $sent == 20;
+			print $fifo map { ($sent < 12 ? 1 + $_ % 2 : 2) . ',' . ++$n . ',' . 'x' x 60 . "\n" } 1 .. 10000 or last;
+			$sent++;
+		}
+	});
 	cmp_ok($sent, '<', 60, "a limit$policy: no more is read");
 	close $fifo;
 	$session->wait;

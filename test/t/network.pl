@@ -124,12 +124,12 @@ sub cut_while_sending
 
 	mkfifo("$folder/rows.fifo", 0666) or die "mkfifo: $!";
 	$session->send(qq{SELECT bulk_load('net', '$folder/rows.fifo')});
-	open(my $fifo, '>', "$folder/rows.fifo") or die;
-	foreach my $lump (1 .. 5) { print $fifo $rows or die; }
+	my $fifo;
+	within(60, sub { open($fifo, '>', "$folder/rows.fifo") or die; foreach my $lump (1 .. 5) { print $fifo $rows or die; } });
 	wait_for('the first rows', sub { on_node(1, q{SELECT count(*) FROM pg_stat_activity WHERE application_name = 'pgbulk'}) eq '1' });
 	$proxy->cut;
 	my $sent = 0;
-	while ($sent < 100 && !$session->done) { print $fifo $rows or last; $sent++; }
+	within(60, sub { while ($sent < 100 && !$session->done) { print $fifo $rows or last; $sent++; } });
 	cmp_ok($sent, '<', 100, 'rows are sent: no more are read');
 	is_lost('rows are sent', $session);
 	close $fifo;
