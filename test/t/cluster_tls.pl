@@ -104,7 +104,7 @@ SKIP:
 	};
 
 	$set->('right');
-	$node->safe_psql('postgres', sprintf(q{DROP TABLE t; CREATE EXTENSION citus; SELECT citus_set_coordinator_host('localhost', %d)}, $node->port));
+	$node->safe_psql('postgres', sprintf(q{DROP TABLE t; CREATE EXTENSION citus; SELECT citus_set_coordinator_host('localhost', %1$d), citus_set_node_property('localhost', %1$d, 'shouldhaveshards', true)}, $node->port));
 	$node->safe_psql('postgres', q{CREATE TABLE t (k int, s text); SELECT create_distributed_table('t', 'k')});
 	loads('citus.node_conninfo', $node);
 	is($node->safe_psql('postgres', 'SELECT count(*) FROM t'), '1000', 'citus.node_conninfo: the rows');
