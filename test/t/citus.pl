@@ -137,6 +137,9 @@ is(loads('pets', data_file('pets.csv', 1, join('', map { ($_ % 500 + 1) . ",$_,c
 is(loads('single', $plain), '1000', 'a table with one shard');
 is(loads('here', $plain), '1000', 'a table of the coordinator');
 is(loads('days', $days), '1000', 'a partitioned table');
+ask(q{CREATE EXTENSION IF NOT EXISTS citus_columnar; CREATE TABLE strips (a int, b text) USING columnar; SELECT create_distributed_table('strips', 'a')});
+is(loads('strips', $plain), '1000', 'a table whose shards are columnar');
+is(ask('SELECT count(*), sum(a), count(DISTINCT b) FROM strips'), '1000|500500|1000', 'has all rows');
 is(ask('SELECT count(*) FROM days_1'), '500', 'has them in its partitions');
 is(loads('days_2', data_file('days_2.csv', 1, join('', map { "2026-02-03,$_,text\n" } 1 .. 100))), '100', 'one partition');
 like(error_of(q{SELECT bulk_load('days_2', '} . data_file('days_3.csv', 1, "2026-02-03,1,text\n2026-01-03,2,text\n") . q{')}), qr{violates partition constraint}, 'a row that is not for it');
