@@ -104,8 +104,8 @@ pass_settings(RemoteNode *node)
 }
 
 /*
- * Has pgbulk run the node's COPYs, if it is the same version there.  Its locks are those of COPY,
- * so that others go on writing to the tables, unless the session here wants more.
+ * Has pgbulk run the node's COPYs, if it is the same version there.  Its locks are
+ * those of COPY: others go on writing to the tables.
  */
 static char *
 use_pgbulk(RemoteNode *node)
@@ -123,8 +123,7 @@ use_pgbulk(RemoteNode *node)
 						   " WHERE e.extname OPERATOR(pg_catalog.=) 'pgbulk'");
 	/* loads its library */
 	PQclear(node_query(node, psprintf("SELECT %s.bulk_load_last()", node_identifier(schema))));
-	PQclear(node_query(node, strcmp(GetConfigOption("pgbulk.copy", false, false), "exclusive") == 0 ?
-					   "SET LOCAL pgbulk.copy = exclusive" : "SET LOCAL pgbulk.copy = on"));
+	PQclear(node_query(node, "SET LOCAL pgbulk.copy = on"));
 	return version;
 }
 

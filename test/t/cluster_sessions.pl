@@ -107,22 +107,6 @@ is(ask(qq{$three; SELECT rows_duplicate FROM bulk_load('t', '$file', '{"on_dupli
 is(ask('SELECT count(*), sum(k) FROM t'), '40000|800020000', 'and the rows are those of the file');
 is(sessions_of("$three; SELECT bulk_load('t', '$file', '{$_}')"), '3 3', "three sessions, $_") foreach '"truncate": true', '"on_duplicate": "keep_new"', '"on_duplicate": "keep_old", "on_error": "ignore"';
 
-# whole pages, for which others are kept out, only where the session asks for that
-foreach my $case ([ 'off', 'RowExclusiveLock' ], [ 'exclusive', 'RowExclusiveLock,ShareRowExclusiveLock' ])
-{
-	my ($setting, $locks) = @$case;
-
-	ask('TRUNCATE t');
-	my $loader = load_until($main, "SET pgbulk.copy = $setting; $load", 'prepare');
-
-	is(there(q{SELECT string_agg(DISTINCT mode, ',' ORDER BY mode) FROM pg_locks WHERE relation IN (SELECT oid FROM pg_class WHERE relname ~ '^t_\d$') AND mode <> 'AccessExclusiveLock'}),
-		$locks, "pgbulk.copy = $setting here: the locks there");
-	ask("SELECT pg_cancel_backend($loader->{pid})");
-	$loader->wait;
-	is(ask("SET pgbulk.copy = $setting; $load"), 40000, "pgbulk.copy = $setting here: all rows");
-	is(there($ordered), $one, "pgbulk.copy = $setting here: in their order");
-}
-
 my $bad = data_file('bad.csv', 1, join('', map { $_ % 1000 ? "$_,row $_\n" : "$_,\n" } 50001 .. 60000));
 there("ALTER TABLE t_$_ ALTER s SET NOT NULL") foreach 0 .. 4;
 like(error_of("$three; SELECT bulk_load('t', '$bad')"), qr{null value in column "s" of relation "t_\d".*line \d+000}s, 'an error names the line');
