@@ -14,9 +14,9 @@
 #include "cluster/two_phase.h"
 #include "miscadmin.h"
 #include "storage/latch.h"
-#include "storage/proc.h"
 #include "utils/builtins.h"
 #include "utils/memutils.h"
+#include "utils/timeout.h"
 #include "utils/timestamp.h"
 #include "utils/wait_event.h"
 
@@ -38,6 +38,12 @@ typedef struct Part
 
 /* Those of the current transaction; in TopTransactionContext. */
 static List *parts = NIL;
+
+/*
+ * When statement_timeout ends their statement.  The server switches that off before it commits
+ * (finish_xact_command in postgres.c), and a node may hang.
+ */
+static TimestampTz statement_end = DT_NOEND;
 
 /* ---- identifiers ---- */
 
@@ -121,17 +127,6 @@ send_prepare(Part *part, int number, XLogRecPtr lsn)
 	part->sent = true;
 }
 
-/*
- * When statement_timeout ends the statement.  The server has switched that off before it commits
- * (finish_xact_command in postgres.c), and a node may hang.
- */
-static TimestampTz
-statement_end(void)
-{
-	return StatementTimeout <= 0 ? DT_NOEND :
-		TimestampTzPlusMilliseconds(GetCurrentStatementStartTimestamp(), StatementTimeout);
-}
-
 static void
 raise_timeout(const RemoteNode *node)
 {
@@ -145,7 +140,7 @@ raise_timeout(const RemoteNode *node)
 static void
 await_prepare(Part *part)
 {
-	PGresult   *result = node_result(part->node, statement_end());
+	PGresult   *result = node_result(part->node, statement_end);
 
 	if (result == NULL && PQstatus(part->node->conn) == CONNECTION_OK)
 		raise_timeout(part->node);
@@ -413,6 +408,8 @@ two_phase_join(RemoteNode *node)
 
 	part->node = node;
 	parts = lappend(parts, part);
+	statement_end = get_timeout_active(STATEMENT_TIMEOUT) ?
+		get_timeout_finish_time(STATEMENT_TIMEOUT) : DT_NOEND;
 	MemoryContextSwitchTo(old);
 }
 

@@ -90,14 +90,26 @@ sub wait_in_prepare
 	my $lock = PgBulk::Session->new($nodes[0]);
 	my $session = PgBulk::Session->new($main);
 
-	$session->ask("SET statement_timeout = '500ms'");
+	# once more, with more of it, where it was over before the load came so far
+	my $times_out = sub
+	{
+		my ($where) = @_;
+
+		foreach my $timeout ('500ms', '3s', '15s')
+		{
+			$session->ask("SET statement_timeout = '$timeout'");
+			$session->ask($load);
+			last if $session->{error} =~ $where;
+		}
+	};
+
 	$lock->ask('BEGIN; LOCK net_1');
-	$session->ask($load);
+	$times_out->(qr{waiting for server "s1"});
 	like($session->{error}, qr{ERROR:  57014: canceling statement due to statement timeout.*waiting for server "s1"}s, 'COPY: statement_timeout ends it, and the server is named');
 	$lock->ask('ROLLBACK');
 	wait_in_prepare();
 	$lock->ask('SELECT pg_advisory_lock(1)');
-	$session->ask($load);
+	$times_out->(qr{has not answered PREPARE});
 	like($session->{error}, qr{ERROR:  57014: canceling statement due to statement timeout\nDETAIL:  Server "s1" has not answered PREPARE TRANSACTION}, 'PREPARE: statement_timeout ends it, too');
 	unlike($session->{error}, qr{WARNING}, 'PREPARE: and all servers have rolled back');
 	$session->ask('RESET statement_timeout');
@@ -106,9 +118,15 @@ sub wait_in_prepare
 	cancel($session);
 	$session->wait;
 	like($session->{error}, qr{ERROR:  57014: canceling statement due to user request.*waiting for server "s1"}s, 'PREPARE: a cancel names the server');
-	$lock->ask('SELECT pg_advisory_unlock(1)');
-	on_node(1, 'DROP FUNCTION waits() CASCADE');
 	is(count_of(), 0, 'nothing is loaded');
+	$lock->ask('SELECT pg_advisory_unlock(1)');
+	# it is that of the client's statement, whatever is set within that
+	$main->safe_psql('postgres', qq{CREATE PROCEDURE loads() LANGUAGE plpgsql AS \$\$BEGIN PERFORM pg_sleep(0.2); SET LOCAL statement_timeout = '100ms'; PERFORM bulk_load('net', '$few'); COMMIT; END\$\$});
+	$session->ask('CALL loads()');
+	is($session->{error}, '', 'a timeout that is set within the statement is not its own');
+	is(count_of(), 1000, 'and all is loaded');
+	$main->safe_psql('postgres', 'TRUNCATE net');
+	on_node(1, 'DROP FUNCTION waits() CASCADE');
 	nothing_left('timeouts', @nodes);
 	$_->close foreach $lock, $session;
 }
