@@ -586,15 +586,38 @@ is_waited_for(Session *session)
 		!dlist_is_empty(&session->queue);
 }
 
-/* In the CONTEXT of a cancel or a timeout. */
-static void
-tell_waited_for(void *arg)
+/* Whether a session before this one with the same node is waited for, too. */
+static bool
+is_told(const Sessions *sessions, const Session *session)
 {
 	ListCell   *lc;
 
-	foreach(lc, ((const Sessions *) arg)->list)
-		if (is_waited_for(lfirst(lc)))
-			errcontext("waiting for server \"%s\"", ((const Session *) lfirst(lc))->node->name);
+	foreach(lc, sessions->list)
+	{
+		Session    *other = lfirst(lc);
+
+		if (other == session)
+			return false;
+		if (connection_is_same(&other->node->id, &session->node->id) && is_waited_for(other))
+			return true;
+	}
+	return false;
+}
+
+/* In the CONTEXT of a cancel or a timeout: each node once. */
+static void
+tell_waited_for(void *arg)
+{
+	const Sessions *sessions = arg;
+	ListCell   *lc;
+
+	foreach(lc, sessions->list)
+	{
+		Session    *session = lfirst(lc);
+
+		if (is_waited_for(session) && !is_told(sessions, session))
+			errcontext("waiting for server \"%s\"", session->node->name);
+	}
 }
 
 /* Lets all sessions go on; waits for one that can, if that is wanted. */
@@ -605,7 +628,7 @@ progress(Sessions *sessions, bool waits)
 	ListCell   *lc;
 	int			n;
 
-	node_check_interrupts(tell_waited_for, sessions);
+	CHECK_FOR_INTERRUPTS();
 	if (sessions->events == NULL)
 		make_events(sessions);
 	foreach(lc, sessions->list)
@@ -620,7 +643,8 @@ progress(Sessions *sessions, bool waits)
 		else if (found[i].events & WL_SOCKET_READABLE)
 			hear(found[i].user_data);
 	}
-	node_check_interrupts(tell_waited_for, sessions);
+	if (waits)
+		node_check_interrupts(tell_waited_for, sessions);
 	foreach(lc, sessions->list)
 		advance(lfirst(lc));
 	check_limits(sessions);
