@@ -106,7 +106,9 @@ static int64
 lines_ahead(const Batch *batch)
 {
 	const Window *window = &batch->reader->source->window;
-	bool		escapes = batch->options->format == BULK_TEXT;
+	/* in others a character may have a backslash as its last byte */
+	bool		escapes = batch->options->format == BULK_TEXT &&
+		PG_VALID_BE_ENCODING(batch->options->encoding);
 	int64		lines = 0;
 
 	if (batch->options->format == BULK_BINARY || geterrcode() != ERRCODE_QUERY_CANCELED)
