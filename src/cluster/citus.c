@@ -301,13 +301,12 @@ citus_find_by_value(Placement *base, Datum value, Shard **shard)
 }
 
 /* As hashtext does it. */
-static bool
-citus_find_by_bytes(Placement *base, const char *bytes, uint32 length, Shard **shard)
+static Shard *
+citus_find_by_bytes(Placement *base, const char *bytes, uint32 length)
 {
 	const CitusPlacement *placement = (CitusPlacement *) base;
 
-	*shard = find_place(placement, hash_bytes((const unsigned char *) bytes, length))->shard;
-	return true;
+	return find_place(placement, hash_bytes((const unsigned char *) bytes, length))->shard;
 }
 
 static bool

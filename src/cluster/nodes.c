@@ -301,9 +301,10 @@ find_by_field(NodesWriter *nodes, const char *data, const ScanField *field, Shar
 
 	if (field->escaped || convert_is_null(nodes->conv, data, field))
 		return false;
-	return nodes->quick == QUICK_BYTES ?
-		nodes->placement->routine->find_by_bytes(nodes->placement, bytes, field->length, shard) :
-		find_by_value(nodes, bytes, field->length, shard);
+	if (nodes->quick != QUICK_BYTES)
+		return find_by_value(nodes, bytes, field->length, shard);
+	*shard = nodes->placement->routine->find_by_bytes(nodes->placement, bytes, field->length);
+	return true;
 }
 
 /* The shard of a row in a quick way; NULL: it is here.  False: it is for find. */

@@ -46,9 +46,8 @@ typedef struct PlacementRoutine
 	 */
 	bool		(*find_by_value) (Placement *placement, Datum value, Shard **shard);
 
-	/* The same for a text in the database encoding, where by_bytes is set, too: always true. */
-	bool		(*find_by_bytes) (Placement *placement, const char *bytes, uint32 length,
-								  Shard **shard);
+	/* The shard of a text in the database encoding, where by_bytes is set, too. */
+	Shard	   *(*find_by_bytes) (Placement *placement, const char *bytes, uint32 length);
 
 	/* All shards that there are, each a Shard, also those without rows. */
 	List	   *(*list) (Placement *placement);

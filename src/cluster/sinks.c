@@ -53,7 +53,7 @@ struct Sinks
 	const Converter *conv;
 	RowCopy    *copy;
 	const char *formed_reason;	/* NULL: rows may be sent as they are */
-	bool		takes_lines;	/* which may be all that is sent of them */
+	bool		takes_lines;	/* a line of it may be all that is sent of a row */
 };
 
 /* ---- sessions ---- */

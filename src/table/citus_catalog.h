@@ -77,7 +77,7 @@ extern bool citus_is_shard(Oid relid);
  */
 extern List *citus_list_shards(Oid relid, bool by_hash);
 
-/* Finds out which groups have them. */
+/* Finds out which groups (pg_dist_placement.groupid) have them; once for each list. */
 extern void citus_find_groups(const List *shards);
 
 /* A shard's schema and name on its nodes. */

@@ -133,8 +133,9 @@ sub within
 	local $SIG{ALRM} = sub { die "not done within $seconds seconds" };
 
 	alarm $seconds;
-	$try->();
+	my $done = eval { $try->(); 1 };
 	alarm 0;
+	die $@ unless $done;
 	return;
 }
 
