@@ -25,7 +25,7 @@
 #include "miscadmin.h"
 #include "postmaster/autovacuum.h"
 #include "server/compat.h"
-#include "server/throttle.h"
+#include "server/wal_written.h"
 #include "storage/bufmgr.h"
 #include "storage/predicate.h"
 #include "utils/datum.h"
@@ -474,7 +474,7 @@ brin_batch_insert(Batch *base)
 	for (int i = 0; i < n; i++)
 	{
 		CHECK_FOR_INTERRUPTS();
-		throttle_wait();
+		wal_written();
 		CheckForSerializableConflictIn(index, NULL, InvalidBlockNumber);
 		if (ranges[i]->begun && ranges[i]->first > 0 && BrinGetAutoSummarize(index))
 			request_summary(batch, revmap, ranges[i]->first - 1);

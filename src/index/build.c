@@ -20,7 +20,7 @@
 #include "miscadmin.h"
 #include "server/compat.h"
 #include "server/progress.h"
-#include "server/throttle.h"
+#include "server/wal_written.h"
 #include "storage/smgr.h"
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
@@ -127,7 +127,7 @@ scan_parts(Relation heap, Relation index, IndexInfo *info, RowTaker *taker)
 	{
 		nrows += heap_scan_pages(heap, index, info, begin, Min(part, all - begin),
 								 take_row, taker->page != NULL ? take_page : NULL, taker);
-		throttle_wait();
+		wal_written();
 	}
 	return nrows;
 }

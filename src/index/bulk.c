@@ -44,7 +44,7 @@
 #include "access/xloginsert.h"
 #include "index/bulk.h"
 #include "server/compat.h"
-#include "server/throttle.h"
+#include "server/wal_written.h"
 #include "storage/lmgr.h"
 #include "storage/smgr.h"
 
@@ -264,7 +264,7 @@ bulk_put(BulkPages *bulk, BlockNumber block, Page page)
 		put_own(bulk, block, page);
 	else
 		smgr_bulk_write(bulk->state, block, (BulkWriteBuffer) page, true);
-	throttle_wait();
+	wal_written();
 }
 
 void
@@ -298,7 +298,7 @@ bulk_put(BulkPages *bulk, BlockNumber block, Page page)
 {
 	Assert(BlockNumberIsValid(block) && page_is_standard(page));
 	put_own(bulk, block, page);
-	throttle_wait();
+	wal_written();
 }
 
 void

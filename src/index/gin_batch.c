@@ -30,7 +30,7 @@
 #include "index/presort.h"
 #include "miscadmin.h"
 #include "server/compat.h"
-#include "server/throttle.h"
+#include "server/wal_written.h"
 #include "storage/predicate.h"
 #include "utils/datum.h"
 #include "utils/memutils.h"
@@ -378,7 +378,7 @@ leave_leaf(GinBatch *batch)
 		const TreeRows *later = &leaf->later[i];
 
 		CHECK_FOR_INTERRUPTS();
-		throttle_wait();
+		wal_written();
 		ginInsertItemPointers(batch->base.index, later->root, leaf->later_tids + later->first,
 							  later->n, stats_of(batch));
 	}
@@ -404,7 +404,7 @@ find_leaf(GinBatch *batch)
 		leave_leaf(batch);
 	}
 	CHECK_FOR_INTERRUPTS();
-	throttle_wait();
+	wal_written();
 	ginPrepareEntryScan(btree, batch->attnum, batch->key, batch->category, &batch->state);
 	btree->isBuild = batch->build != NULL;
 	leaf->stack = compat_gin_find_leaf(btree);

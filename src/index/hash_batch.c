@@ -18,7 +18,7 @@
 #include "index/presort.h"
 #include "miscadmin.h"
 #include "server/compat.h"
-#include "server/throttle.h"
+#include "server/wal_written.h"
 #include "utils/fmgroids.h"
 
 typedef struct HashBatch
@@ -109,7 +109,7 @@ take_rows(void *arg, const RowId *rows, uint32 n)
 	for (uint32 i = 0; i < n; i++)
 	{
 		CHECK_FOR_INTERRUPTS();
-		throttle_wait();
+		wal_written();
 		row_tid(rows[i], &batch->tuple->t_tid);
 		compat_hash_doinsert(batch->base.index, batch->tuple, batch->base.heap);
 	}

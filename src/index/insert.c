@@ -15,7 +15,7 @@
 #include "miscadmin.h"
 #include "server/compat.h"
 #include "server/progress.h"
-#include "server/throttle.h"
+#include "server/wal_written.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
@@ -62,7 +62,7 @@ insert_entry(Insertion *insertion, Datum *values, bool *isnull, ItemPointer tid,
 	bool		unique;
 
 	CHECK_FOR_INTERRUPTS();
-	throttle_wait();
+	wal_written();
 	failed_row_begin(&context, insertion->heap, tid);
 	unique = index_insert(insertion->index, values, isnull, tid, insertion->heap,
 						  check, false, insertion->info);

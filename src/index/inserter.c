@@ -14,7 +14,7 @@
 #include "index/leaf_search.h"
 #include "miscadmin.h"
 #include "server/compat.h"
-#include "server/throttle.h"
+#include "server/wal_written.h"
 #include "utils/memutils.h"
 
 /* ---- a row's place ---- */
@@ -139,7 +139,7 @@ ask_server(Inserter *inserter, RowId row, const char *image, IndexUniqueCheck ch
 
 	stage_leave(inserter);
 	CHECK_FOR_INTERRUPTS();
-	throttle_wait();
+	wal_written();
 	inserter_tell(inserter, TOLD_ROWS);
 	old = MemoryContextSwitchTo(inserter->scratch);
 	row_tid(row, &tid);

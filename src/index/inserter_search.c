@@ -12,6 +12,7 @@
 #include "miscadmin.h"
 #include "server/compat.h"
 #include "server/throttle.h"
+#include "server/wal_written.h"
 
 /* How far to the right of the current leaf a key may be before a descent is better. */
 #define MAX_STEPS 2
@@ -126,7 +127,7 @@ find_leaf(Inserter *inserter)
 	if (!BufferIsValid(buffer))
 	{
 		CHECK_FOR_INTERRUPTS();
-		throttle_wait();
+		wal_written();
 		compat_injection_point("pgbulk-insert-no-leaf-locked");
 		inserter_tell(inserter, TOLD_ROWS);
 		if (BlockNumberIsValid(known) && (moves || known == inserter->block))

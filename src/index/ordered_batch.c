@@ -30,7 +30,7 @@
 #include "index/row_id.h"
 #include "miscadmin.h"
 #include "server/compat.h"
-#include "server/throttle.h"
+#include "server/wal_written.h"
 #include "utils/datum.h"
 #include "utils/fmgroids.h"
 #include "utils/geo_decls.h"
@@ -406,7 +406,7 @@ ordered_batch_insert(Batch *base)
 	for (Size i = 0; i < batch->n; i++)
 	{
 		CHECK_FOR_INTERRUPTS();
-		throttle_wait();
+		wal_written();
 		insert_entry(batch, sorted[i]);
 		MemoryContextReset(scratch);
 	}

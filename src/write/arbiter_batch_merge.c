@@ -10,7 +10,7 @@
 #include "miscadmin.h"
 #include "optimizer/optimizer.h"
 #include "server/compat.h"
-#include "server/throttle.h"
+#include "server/wal_written.h"
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
 #include "write/arbiter.h"
@@ -647,7 +647,7 @@ write_standing(ArbiterBatch *batch)
 			CHECK_FOR_INTERRUPTS();
 		if (first->keys != FATE_ASK && !write_row(batch, merge->standing[i]))
 			first->keys = FATE_ASK;
-		throttle_wait();
+		wal_written();
 	}
 	batch->context->writer->current_row = -1;
 	MemoryContextSwitchTo(old);

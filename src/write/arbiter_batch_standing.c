@@ -11,6 +11,7 @@
 #include "optimizer/optimizer.h"
 #include "server/compat.h"
 #include "server/throttle.h"
+#include "server/wal_written.h"
 #include "utils/snapmgr.h"
 #include "write/arbiter.h"
 #include "write/arbiter_batch_merge.h"
@@ -276,12 +277,10 @@ standing_settle(ArbiterBatch *batch)
 		settle_key(batch, candidate, settle_candidate(batch, fetch, candidate));
 		if (batch->merge != NULL && batch_merge_exceeds(batch))
 			break;
+		/* not with a page pinned, for which VACUUM would wait, too */
 		if (throttle_active != NULL)
-		{
-			/* not with a page pinned, for which VACUUM would wait, too */
 			table_index_fetch_reset(fetch);
-			throttle_wait();
-		}
+		wal_written();
 	}
 	table_index_fetch_end(fetch);
 	batch->context->writer->current_row = -1;

@@ -11,7 +11,7 @@
 #include "commands/trigger.h"
 #include "portability/instr_time.h"
 #include "server/compat.h"
-#include "server/throttle.h"
+#include "server/wal_written.h"
 #include "server/workers.h"
 #include "utils/memutils.h"
 #include "write/arbiter.h"
@@ -315,7 +315,7 @@ leaf_follow_up(LeafContext *context, Leaf *leaf, TupleTableSlot *slot, Entries *
 	}
 	if (rri != NULL && rri->ri_NumIndices > 0)
 		recheck = compat_insert_index_tuples(rri, slot, estate);
-	throttle_wait();
+	wal_written();
 	leaf_fire(context, leaf, slot, recheck);
 }
 
@@ -494,7 +494,7 @@ leaf_flush(LeafContext *context, Leaf *leaf)
 		leaf_lend(context, leaf);
 
 	leaf_store(context, leaf);
-	throttle_wait();
+	wal_written();
 	leaf_note_places(context, leaf);
 
 	/* the row that made room for itself still has its values in its context */
@@ -590,7 +590,7 @@ leaf_insert(LeafContext *context, Leaf *leaf, TupleTableSlot *slot)
 		List	   *recheck = NIL;
 
 		stored = arbiter_insert(context, leaf, slot, &recheck);
-		throttle_wait();
+		wal_written();
 		if (stored)
 		{
 			leaf_note_place(context, leaf, slot);

@@ -75,7 +75,7 @@
 #include "miscadmin.h"
 #include "server/compat.h"
 #include "server/extend.h"
-#include "server/throttle.h"
+#include "server/wal_written.h"
 #include "storage/bufmgr.h"
 #include "storage/lmgr.h"
 #include "storage/predicate.h"
@@ -97,9 +97,6 @@
  */
 #define PINNED_MAX PAGES_BATCH
 #define PINNED_PART 16
-
-/* Bytes of WAL after which the WAL writer is to flush it. */
-#define ANNOUNCED_WAL (PAGES_BATCH * BLCKSZ)
 
 /* The current run begins behind that number of pages. */
 static void
@@ -781,19 +778,6 @@ write_run(PageBatch *batch, PageRun *run)
 	CheckForSerializableConflictIn(run->rel, NULL, InvalidBlockNumber);
 }
 
-/*
- * Without this the process would write the WAL itself whenever its buffers are full, and wait for
- * the disk at the end of each segment.
- */
-static void
-announce_wal(PageBatch *batch)
-{
-	if (XactLastRecEnd < batch->announced + ANNOUNCED_WAL)
-		return;
-	XLogSetAsyncXactLSN(XactLastRecEnd);
-	batch->announced = XactLastRecEnd;
-}
-
 void
 pages_write(PageBatch *batch)
 {
@@ -805,8 +789,7 @@ pages_write(PageBatch *batch)
 		write_run(batch, &batch->run);
 	begin_run(batch, 0);
 	Assert(batch->pinned == 0);
-	announce_wal(batch);
-	throttle_wait();
+	wal_written();
 }
 
 void

@@ -91,7 +91,6 @@ typedef struct PageBatch
 	BufferAccessStrategy strategy;
 	int			shares;			/* of the ring of buffers; this batch has one of them */
 	char	   *record;			/* a page's WAL record: BLCKSZ bytes and some */
-	XLogRecPtr	announced;		/* the WAL up to here, to the WAL writer */
 	BrinPass   *pass;			/* is told of each page that is written; or NULL */
 	Buffer		map;			/* of the visibility map, pinned, or invalid */
 	int			pinned;			/* buffers of all runs */

@@ -14,7 +14,7 @@
 #include "commands/trigger.h"
 #include "miscadmin.h"
 #include "server/compat.h"
-#include "server/throttle.h"
+#include "server/wal_written.h"
 #include "utils/snapmgr.h"
 #include "write/arbiter.h"
 #include "write/leaf.h"
@@ -397,7 +397,7 @@ row_merge_put(LeafContext *context, Leaf *leaf, TupleTableSlot *slot, RowError *
 	ExecClearTuple(proposed);
 	ExecClearTuple(leaf->merge->merged);
 	MemoryContextSwitchTo(old);
-	throttle_wait();
+	wal_written();
 	return verdict;
 }
 
@@ -446,6 +446,6 @@ row_merge_delete(LeafContext *context, Leaf *leaf, TupleTableSlot *slot)
 	}
 	ExecClearTuple(proposed);
 	MemoryContextSwitchTo(old);
-	throttle_wait();
+	wal_written();
 	return verdict;
 }

@@ -1,5 +1,5 @@
 # max_rate and max_lag: a load that writes WAL at a limited rate, and waits for
-# standbys.
+# standbys.  The WAL writer, which is woken meanwhile.
 
 use strict;
 use warnings;
@@ -140,6 +140,23 @@ $standby->safe_psql('postgres', 'SELECT pg_wal_replay_resume()');
 $session->close;
 $watch->close;
 $standby->stop;
+
+# the WAL writer, which would sleep for ten seconds, writes while a load goes on
+SKIP:
+{
+	skip 'pg_stat_io has no WAL before 18', 2 if $primary->pg_version < 18;
+	$primary->append_conf('postgresql.conf', "wal_writer_delay = '10s'\nshared_buffers = '64MB'\n");
+	$primary->restart;
+	for my $writer ('direct', 'buffered')
+	{
+		$primary->safe_psql('postgres', "SELECT pg_stat_reset_shared('io')");
+		my $wal = $primary->safe_psql('postgres',
+			qq[SELECT details->'wal_bytes' FROM bulk_load('t', '$file', '{"writer": "$writer", "workers": 0}')]);
+		my $written = $primary->safe_psql('postgres',
+			"SELECT sum(write_bytes) FROM pg_stat_io WHERE backend_type = 'walwriter' AND object = 'wal'");
+		cmp_ok($written, '>', $wal / 4, "$writer: the WAL writer has written $written of $wal bytes");
+	}
+}
 check_log($primary);
 $primary->stop;
 done_testing();
