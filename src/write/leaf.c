@@ -26,6 +26,8 @@
  */
 #ifndef LEAF_ROWS_TO_COLLECT
 #define LEAF_ROWS_TO_COLLECT 1000
+#endif
+#ifndef LEAF_OWN_ROWS_TO_COLLECT
 #define LEAF_OWN_ROWS_TO_COLLECT 50
 #endif
 

@@ -11,7 +11,7 @@ The rows and the counters must be the same, or the error; btrees must pass bt_in
 keys that an index has must be those that the index of the other table has, byte by byte, and so must be what is found by indexes of other kinds.
 
 The server is the one that PGHOST, PGPORT and so on name, on this machine and with pgbulk and amcheck installed.  Where the extension was
-built with -DLEAF_ROWS_TO_COLLECT=0, --few has files of some rows only: entries need not wait for a thousand rows.
+built with -DLEAF_ROWS_TO_COLLECT=0 -DLEAF_OWN_ROWS_TO_COLLECT=0, --few has files of some rows only: entries need not wait for a thousand rows.
 
 usage: index_series.py [--cases N] [--seconds N] [--seed N] [--few yes] [--case N]
 """
