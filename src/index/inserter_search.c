@@ -135,8 +135,7 @@ find_leaf(Inserter *inserter)
 	}
 	if (!BufferIsValid(buffer))
 	{
-		buffer = leaf_search_descend(inserter->heap, inserter->index, inserter->key,
-									 BT_WRITE);
+		buffer = compat_bt_search(inserter->index, inserter->heap, inserter->key, BT_WRITE);
 		inserter->steps = BufferGetBlockNumber(buffer) == right;
 	}
 	stage_begin(inserter, buffer);

@@ -8,7 +8,6 @@
 #include "postgres.h"
 
 #include "access/nbtree.h"
-#include "server/compat.h"
 
 /* A search key for all columns of the index, without values.  Memory: the current context. */
 static inline BTScanInsert
@@ -103,16 +102,6 @@ leaf_search_is_equal(Relation index, BTScanInsert key, IndexTuple tuple, Page pa
 									   PageGetItem(page, PageGetItemId(page, offset)),
 									   key->keysz);
 	return _bt_compare(index, key, page, offset) == 0;
-}
-
-/*
- * The key's leaf from the root, locked; BT_WRITE finishes splits on the way that are not finished.
- * InvalidBuffer, with BT_READ only: the index is empty.
- */
-static inline Buffer
-leaf_search_descend(Relation heap, Relation index, BTScanInsert key, int access)
-{
-	return compat_bt_search(index, heap, key, access);
 }
 
 #endif							/* PGBULK_LEAF_SEARCH_H */

@@ -125,8 +125,7 @@ find_leaf(Lookup *lookup)
 	{
 		CHECK_FOR_INTERRUPTS();
 		compat_injection_point("pgbulk-lookup-no-leaf-locked");
-		buffer = leaf_search_descend(lookup->heap, lookup->index, lookup->key,
-									 BT_READ);
+		buffer = compat_bt_search(lookup->index, lookup->heap, lookup->key, BT_READ);
 		lookup->steps = BufferIsValid(buffer) && BufferGetBlockNumber(buffer) == right;
 	}
 	take_leaf(lookup, buffer);

@@ -766,8 +766,9 @@ compat_reuse_page(xl_btree_reuse_page *record, Relation heap, FullTransactionId 
 #endif
 
 /*
- * The leaf where an insertion begins, locked for it: 16 came to need the heap, 17 no snapshot, and
- * 19 returns its parents only where they are asked for.
+ * The key's leaf from the root, locked; BT_WRITE finishes splits on the way that are not finished.
+ * InvalidBuffer, with BT_READ only: the index is empty.  16 came to need the heap, 17 no snapshot,
+ * and 19 returns its parents only where they are asked for.
  */
 #include "access/nbtree.h"
 
