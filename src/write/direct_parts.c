@@ -360,6 +360,14 @@ parts_put(Writer *base, uint32 number, RowError *err)
 
 /* ---- rows that the fast path has formed ---- */
 
+static bool
+passes_checks(Constraints *constraints, Guard *guard, HeapTuple tuple)
+{
+	return !constraints_forbid_null(constraints, tuple) &&
+		(!constraints_have_checks(constraints) ||
+		 constraints_count_good(constraints, guard, &tuple, 1) == 1);
+}
+
 /*
  * The row's tuple has the target's columns.  False: it is for parts_put, which can tell what is
  * wrong with it.
@@ -375,15 +383,12 @@ take_tuple(PartsWriter *writer, Part *part, HeapTuple tuple)
 
 	switch (part->fit)
 	{
-		case FIT_CHECKS:
-			if (constraints_forbid_null(table->constraints, tuple))
-				return false;
-			if (constraints_have_checks(table->constraints) &&
-				constraints_count_good(table->constraints, guard, &tuple, 1) == 0)
-				return false;
+		case FIT_ALL:
 			add_tuple(writer, part, tuple);
 			return true;
-		case FIT_ALL:
+		case FIT_CHECKS:
+			if (!passes_checks(table->constraints, guard, tuple))
+				return false;
 			add_tuple(writer, part, tuple);
 			return true;
 		case FIT_COLUMNS:
