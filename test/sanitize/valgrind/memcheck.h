@@ -8,7 +8,9 @@
  *		chunk, pages that the process has not pinned.  AddressSanitizer alone sees the
  *		blocks that contexts get by malloc, and nothing within them.
  *
- *		It knows no values that are undefined: what is asked of them is valgrind's.
+ *		It knows no values that are undefined: what is asked of them is valgrind's.  So
+ *		whoever says that bytes are defined opens them, and pgbulk says it of none.  Of the
+ *		bytes between a chunk's end and the next multiple of 8 nobody is told.
  */
 #ifndef PGBULK_MEMCHECK_H
 #define PGBULK_MEMCHECK_H
