@@ -185,7 +185,9 @@ checker_use() {
 		sanitize)
 			SLOWER=4
 			CHECKER_COPT=-fsanitize-recover=undefined
-			export ASAN_OPTIONS=$common:detect_leaks=0:detect_stack_use_after_return=0 UBSAN_OPTIONS=$common
+			# libraries that tests preload come before the sanitizers', and call these
+			export ASAN_OPTIONS=$common:detect_leaks=0:detect_stack_use_after_return=0:verify_asan_link_order=0
+			export UBSAN_OPTIONS=$common PGBULK_TEST_SANITIZE=$SANITIZE
 			;;
 		valgrind)
 			SLOWER=40

@@ -31,9 +31,11 @@ typedef struct Fault
 	int64_t		failed;			/* how many have */
 } Fault;
 
-extern void *__libc_malloc(size_t size);
-extern void *__libc_realloc(void *old, size_t size);
-extern void *__libc_calloc(size_t n, size_t size);
+/* The next one: the C library's, or that of a sanitizer that watches the server. */
+#define REAL(type, name, ...) \
+	static type (*real_##name) (__VA_ARGS__); \
+	if (real_##name == NULL) \
+		real_##name = (type (*) (__VA_ARGS__)) dlsym(RTLD_NEXT, #name)
 
 static Fault *fault;
 
@@ -117,17 +119,23 @@ fails(size_t size)
 void *
 malloc(size_t size)
 {
-	return fails(size) ? NULL : __libc_malloc(size);
+	REAL(void *, malloc, size_t);
+
+	return fails(size) ? NULL : real_malloc(size);
 }
 
 void *
 realloc(void *old, size_t size)
 {
-	return fails(size) ? NULL : __libc_realloc(old, size);
+	REAL(void *, realloc, void *, size_t);
+
+	return fails(size) ? NULL : real_realloc(old, size);
 }
 
 void *
 calloc(size_t n, size_t size)
 {
-	return fails(n * size) ? NULL : __libc_calloc(n, size);
+	REAL(void *, calloc, size_t, size_t);
+
+	return fails(n * size) ? NULL : real_calloc(n, size);
 }

@@ -15,7 +15,8 @@ use Time::HiRes qw(sleep time);
 
 our @EXPORT = qw(bulk_server @LOCALE data_file data_dir check_log check_tables
   wait_for ends_soon percent_of @WORKERS direct has_extension is_sound kill_server
-  orphans how_many load_until foreign_server nothing_left citus_servers within);
+  orphans how_many load_until foreign_server nothing_left citus_servers within
+  libpq_client);
 
 # With how many parallel workers a test of the direct writer is done.
 our @WORKERS = (0, 2);
@@ -92,6 +93,18 @@ sub data_file
 	}
 	close($file) or die "$path: $!";
 	return $path;
+}
+
+# libpq_client(NAME): the program of test/clients, compiled for this server's libpq, and as that is where sanitizers watch it;
+# undef where that cannot be.
+sub libpq_client
+{
+	my ($name) = @_;
+	my $program = data_dir() . "/$name";
+	my ($include, $lib) = map { my $path = `pg_config $_`; chomp $path; $path } '--includedir', '--libdir';
+	my $options = ($ENV{PGBULK_TEST_SANITIZE} // '') . " -I$include -I$include/postgresql -L$lib -Wl,-rpath,$lib";
+
+	return system("cc -o $program $FindBin::RealBin/../clients/$name.c $options -lpq >$program.log 2>&1") == 0 ? $program : undef;
 }
 
 # how_many(FEW, MANY): of what happens at random, as crashes do: as many as

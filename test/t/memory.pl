@@ -11,6 +11,7 @@ use PgBulk;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
+plan skip_all => 'sanitizers need memory themselves' if $ENV{PGBULK_TEST_SANITIZE};
 plan skip_all => 'needs /proc' unless -r '/proc/self/status';
 
 my $MB = 1024 * 1024;

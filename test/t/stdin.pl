@@ -12,11 +12,7 @@ use Test::More;
 use Time::HiRes qw(sleep time);
 
 my $folder = data_dir();
-my $client = "$folder/client";
-my ($include, $lib) = map { my $path = `pg_config $_`; chomp $path; $path } '--includedir', '--libdir';
-
-plan skip_all => 'needs a compiler and libpq'
-  if system("cc -I$include -I$include/postgresql -o $client $FindBin::RealBin/../clients/stdin.c -L$lib -Wl,-rpath,$lib -lpq >$folder/cc.log 2>&1") != 0;
+my $client = libpq_client('stdin') // plan skip_all => 'needs a compiler and libpq';
 
 my $node = bulk_server('stdin', 'shared_buffers = 32MB', 'jit = off');
 my $watch = PgBulk::Session->new($node);

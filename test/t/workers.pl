@@ -402,6 +402,7 @@ $node->clean_node;
 
 SKIP:
 {
+	skip 'sanitizers need memory themselves', 3 if $ENV{PGBULK_TEST_SANITIZE};
 	skip 'needs /proc', 3 unless -r '/proc/self/smaps_rollup';
 
 	# what is seen of the shared buffers counts in a process's peak: keep them few
