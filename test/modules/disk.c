@@ -44,11 +44,18 @@ typedef struct Entry
 	uint64_t	size;			/* of the file, before */
 } Entry;
 
+enum
+{
+	WRITE,						/* and what extends files */
+	READ,
+	SYNC
+};
+
 /* What is to fail: all are 64 bits, as power_loss.pl and disk_faults.pl pack them. */
 typedef struct Fault
 {
 	int64_t		countdown;		/* which call from now on, from 1; 0: none */
-	int64_t		reads;			/* reads, or else writes and what extends files */
+	int64_t		kind;			/* of call, as below */
 	int64_t		error;			/* errno */
 	int64_t		failed;			/* how many have */
 	char		path[256];		/* of files in whose paths that is */
@@ -107,12 +114,12 @@ fault(void)
 
 /* Whether this call is to fail, which sets errno. */
 static bool
-fails(int fd, bool reads)
+fails(int fd, int64_t kind)
 {
 	Fault	   *f = fault();
 	char		path[PATH_MAX];
 
-	if (f == NULL || f->countdown == 0 || (f->reads != 0) != reads || !path_of(fd, path) ||
+	if (f == NULL || f->countdown == 0 || f->kind != kind || !path_of(fd, path) ||
 		strstr(path, f->path) == NULL || __sync_sub_and_fetch(&f->countdown, 1) != 0)
 		return false;
 	__sync_fetch_and_add(&f->failed, 1);
@@ -207,10 +214,14 @@ note_write(int fd, off_t offset, size_t length)
 static int
 synced(int fd, int (*sync) (int))
 {
-	int			journal = lock_journal(fd);
-	int			result = sync(fd);
+	int			journal;
+	int			result;
 	struct stat st;
 
+	if (fails(fd, SYNC))
+		return -1;
+	journal = lock_journal(fd);
+	result = sync(fd);
 	if (journal >= 0 && result == 0 && fstat(fd, &st) == 0)
 	{
 		Entry		entry = {.is_sync = 1, .inode = st.st_ino};
@@ -234,7 +245,7 @@ total(const struct iovec *parts, int n)
 /* ---- the calls ---- */
 
 #define WRITES(fd, offset, length, call) \
-	if (fails(fd, false)) \
+	if (fails(fd, WRITE)) \
 		return -1; \
 	{ \
 		int			journal = note_write(fd, offset, length); \
@@ -278,7 +289,7 @@ posix_fallocate(int fd, off_t offset, off_t length)
 	int			journal;
 	int			result;
 
-	if (fails(fd, false))
+	if (fails(fd, WRITE))
 		return errno;
 	journal = note_write(fd, offset, 0);
 	result = real_posix_fallocate(fd, offset, length);
@@ -291,7 +302,7 @@ pread(int fd, void *bytes, size_t length, off_t offset)
 {
 	REAL(ssize_t, pread, int, void *, size_t, off_t);
 
-	return fails(fd, true) ? -1 : real_pread(fd, bytes, length, offset);
+	return fails(fd, READ) ? -1 : real_pread(fd, bytes, length, offset);
 }
 
 EXPORT ssize_t
@@ -299,7 +310,7 @@ preadv(int fd, const struct iovec *parts, int n, off_t offset)
 {
 	REAL(ssize_t, preadv, int, const struct iovec *, int, off_t);
 
-	return fails(fd, true) ? -1 : real_preadv(fd, parts, n, offset);
+	return fails(fd, READ) ? -1 : real_preadv(fd, parts, n, offset);
 }
 
 EXPORT ssize_t
@@ -307,7 +318,7 @@ read(int fd, void *bytes, size_t length)
 {
 	REAL(ssize_t, read, int, void *, size_t);
 
-	return fails(fd, true) ? -1 : real_read(fd, bytes, length);
+	return fails(fd, READ) ? -1 : real_read(fd, bytes, length);
 }
 
 EXPORT int

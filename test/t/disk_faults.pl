@@ -1,5 +1,6 @@
 # The disk fails: of a load of each kind one write after the other fails, and one read. It
 # ends in an error that tells, or nothing is missing; and then it is undone, and can be done.
+# And one sync, which ends the server: it cannot know then what the disk has.
 #
 # The server's writes and reads go through modules/disk.c, which lets the n-th one to
 # a table's, index's or temporary file fail, and of reads those of the file that is loaded, too.
@@ -24,14 +25,17 @@ my $fault = data_dir() . '/fault';
 my $most = $ENV{PGBULK_TEST_FAULTS} // ($ENV{PGBULK_TEST_LONG} ? 12 : 6);
 is(system("cc -O2 -shared -fPIC -o $library $FindBin::RealBin/../modules/disk.c -ldl"), 0, 'the library is built');
 
-# From now on the n-th write, or read, of a file whose path has that part fails; 0: none does.
+# What of the disk fails, as modules/disk.c has it.
+use constant { WRITE => 0, READ => 1, SYNC => 2 };
+
+# From now on the n-th call of that kind for a file whose path has that part fails; 0: none does.
 sub set_fault
 {
-	my ($n, $reads, $error, $part) = @_;
+	my ($n, $kind, $error, $part) = @_;
 
 	die "a long path: $part" if length($part) >= 256;
 	open(my $file, '+<:raw', $fault) or die "$fault: $!";
-	print $file pack('q4a256', $n, $reads, $error, 0, $part);
+	print $file pack('q4a256', $n, $kind, $error, 0, $part);
 	close($file) or die "$fault: $!";
 }
 
@@ -51,6 +55,9 @@ close $file;
 my $node = bulk_server('faults', 'shared_buffers = 1MB', 'max_wal_size = 1GB', 'checkpoint_timeout = 1h', 'bgwriter_lru_maxpages = 0',
 	'maintenance_work_mem = 1MB', 'work_mem = 64kB');
 $node->stop;
+start();
+
+sub start
 {
 	local $ENV{LD_PRELOAD} = $library;
 	local $ENV{DISK_ROOT} = $node->data_dir;
@@ -149,18 +156,18 @@ foreach my $load (@loads)
 	my $before = contents($table);
 	my $failed = 0;
 
-	foreach my $what ([ 'write', 0, $node->data_dir . '/base/' ], [ 'read', 1, $node->data_dir . '/base/' ], [ 'read', 1, "$files/" ])
+	foreach my $what ([ 'write', WRITE, $node->data_dir . '/base/' ], [ 'read', READ, $node->data_dir . '/base/' ], [ 'read', READ, "$files/" ])
 	{
-		my ($name, $reads, $part) = @$what;
+		my ($name, $kind, $part) = @$what;
 		my $many = 1_000_000;
-		my (undef, undef, $after, $left) = run_faulty($table, $sql, $many, $reads, EIO, $part);
+		my (undef, undef, $after, $left) = run_faulty($table, $sql, $many, $kind, EIO, $part);
 		my $n = $many - $left;
 		my @wrong;
 
 		foreach my $at (some_of($n))
 		{
 			my ($state, $message, $now, undef, $happened) =
-			  run_faulty($table, $sql, $at, $reads, $reads || $at % 2 ? EIO : ENOSPC, $part);
+			  run_faulty($table, $sql, $at, $kind, $kind == READ || $at % 2 ? EIO : ENOSPC, $part);
 
 			$failed += $happened;
 			push @wrong, "$name $at: succeeded, other rows" if $state eq '' && $now ne $after;
@@ -181,6 +188,56 @@ foreach my $load (@loads)
 	my ($state, $message) = run_faulty($load->[0], $load->[1], 0, 0, 0, '');
 	is($state, '', "then it loads: $load->[1]") or diag $message;
 }
-check_log($node, ' 58030 | 53100 ');
+
+# What of the disk the server cannot go on without: the first call or one in the middle fails, and others where PGBULK_TEST_LONG is set.
+my $turn = 0;
+sub fatal
+{
+	my ($name, $kind, $error, $part, $load, $truncate) = @_;
+	my ($table, $sql) = @$load;
+	my $begin = "TRUNCATE $table; INSERT INTO $table VALUES (1, 'before')";
+	my $transaction = "BEGIN; $truncate $sql; COMMIT";
+
+	$node->safe_psql('postgres', $begin);
+	my $before = contents($table);
+	set_fault(1_000_000, $kind, $error, $part);
+	$node->safe_psql('postgres', $transaction);
+	my $n = 1_000_000 - (get_fault())[0];
+	my $after = contents($table);
+	my $fatal = 0;
+
+	cmp_ok($n, '>', 0, "$name: $n calls: $sql");
+	foreach my $at ($ENV{PGBULK_TEST_LONG} ? some_of($n) : $turn++ % 2 ? 1 + int($n / 2) : 1)
+	{
+		$node->safe_psql('postgres', $begin);
+		set_fault($at, $kind, $error, $part);
+		my ($rc) = $node->psql('postgres', $transaction);
+
+		set_fault(0, $kind, $error, $part);
+		# there can be a few calls less than before
+		next if $rc == 0;
+		$fatal++;
+		if ($rc == 2)
+		{
+			wait_for('the end of the server', sub { !-e $node->data_dir . '/postmaster.pid' });
+			$node->_update_pid(0);
+			start();
+		}
+		is(contents($table), $before, "$name, $at of $n: nothing is loaded: $sql");
+		$node->safe_psql('postgres', $transaction);
+		is(contents($table), $after, "$name, $at of $n: then all is");
+	}
+	cmp_ok($fatal, '>', 0, "$name: it fails");
+}
+
+# where there is no WAL of a new file, it is synced before the end of its transaction
+$node->append_conf('postgresql.conf', "wal_level = minimal\nmax_wal_senders = 0\nwal_skip_threshold = 0\nfsync = on\nwal_writer_delay = 10s");
+$node->stop;
+start();
+my $base = $node->data_dir . '/base/';
+my @some = grep { $ENV{PGBULK_TEST_LONG} || $_->[1] =~ /"workers": 2/ } @loads;
+fatal("a sync of $_->[0]", SYNC, EIO, $base, $_, "TRUNCATE $_->[0];") foreach grep { $_->[0] =~ /^(?:wide|indexed|parts)$/ } @some;
+fatal("the WAL's disk is full, $_->[0]", WRITE, ENOSPC, '/pg_wal/', $_, '') foreach grep { $_->[0] =~ /^(?:plain|parts)$/ && $_->[1] !~ /reject/ } @some;
+check_log($node, ' 58030 | 53100 |PANIC:  could not (?:fsync|write to log)|terminated by signal 6');
 check_tables($node);
 done_testing();
