@@ -84,6 +84,10 @@ sub bulk_load
 	return "SELECT rows_loaded FROM bulk_load('t', '$file', '{\"log_verbosity\": \"silent\", $options}')";
 }
 
+# the server's own provider of the tests
+my $labels = -e $node->config_data('--pkglibdir') . '/dummy_seclabel.so';
+note 'no labels are set: the server has no dummy_seclabel' if !$labels;
+
 # What others do.  %leaf: a table with rows; %key: its key; %pid: who loads.
 my @actions = (
 	'DROP TABLE t', 'TRUNCATE t', 'DROP INDEX t_s', 'DROP INDEX CONCURRENTLY t_s', 'VACUUM t', 'VACUUM (FREEZE, INDEX_CLEANUP on) t', 'VACUUM FULL t', 'CLUSTER %leaf USING %key', 'ANALYZE t',
@@ -94,8 +98,7 @@ my @actions = (
 	'CREATE TABLE refers (i int REFERENCES t)', 'CREATE PUBLICATION pub FOR TABLE t; DROP PUBLICATION pub',
 	"INSERT INTO t VALUES (2500, 1, 'theirs')", "INSERT INTO t VALUES (50000, 1, 'theirs')", "UPDATE t SET s = 'updated' WHERE i BETWEEN 900 AND 1100", 'WITH d AS (DELETE FROM t WHERE i BETWEEN 900 AND 1100 RETURNING 1) SELECT count(*) FROM d', 'DELETE FROM p WHERE id = 1',
 	'ALTER TABLE t DETACH PARTITION t_2', 'ALTER TABLE t DETACH PARTITION t_2 CONCURRENTLY', 'CREATE TABLE t_3 PARTITION OF t FOR VALUES FROM (100000) TO (200000)',
-	# where the server's own provider of the tests is at hand
-	(-e $node->config_data('--pkglibdir') . '/dummy_seclabel.so' ? "LOAD 'dummy_seclabel'; SECURITY LABEL FOR dummy ON TABLE t IS 'classified'; SECURITY LABEL FOR dummy ON COLUMN t.s IS 'secret'" : ()),
+	($labels ? "LOAD 'dummy_seclabel'; SECURITY LABEL FOR dummy ON TABLE t IS 'classified'; SECURITY LABEL FOR dummy ON COLUMN t.s IS 'secret'" : ()),
 	'SELECT pg_cancel_backend(%pid)', 'SELECT pg_terminate_backend(%pid)', 'CHECKPOINT', 'BEGIN; LOCK TABLE t; COMMIT', 'BEGIN; LOCK TABLE p; COMMIT');
 
 sub rows { return $watch->ask('SET enable_indexscan = off; SET enable_indexonlyscan = off; SET enable_bitmapscan = off; SET enable_seqscan = on; SELECT count(*) FROM t') }

@@ -24,6 +24,8 @@ my $by_copy = $ENV{PGBULK_TEST_STORM_COPY};
 my $node = bulk_server('storm', 'shared_buffers = 16MB', 'max_wal_size = 1GB', 'wal_level = logical', 'jit = off', 'deadlock_timeout = 50ms', 'lock_timeout = 1s',
 	'statement_timeout = 5s', 'max_worker_processes = 12', 'max_parallel_workers = 8', 'client_min_messages = error', 'checkpoint_timeout = 30s', 'max_connections = 40');
 
+my $version = $node->safe_psql('postgres', 'SHOW server_version_num');
+
 # leaves of parts are tables whether they are attached or not
 my @leaves = map { "leaf_$_" } 0 .. 3;
 my %range = map { $leaves[$_] => 'FROM (' . 5000 * $_ . ') TO (' . 5000 * ($_ + 1) . ')' } 0 .. 3;
@@ -139,6 +141,7 @@ sub alter
 		"CREATE TRIGGER tr BEFORE INSERT ON $t FOR EACH ROW EXECUTE FUNCTION nothing()", "DROP TRIGGER IF EXISTS tr ON $t", "ALTER TABLE $t DISABLE TRIGGER USER", "ALTER TABLE $t ENABLE TRIGGER USER",
 		"CREATE PUBLICATION p FOR TABLE $t", 'DROP PUBLICATION IF EXISTS p',
 		(map { my $leaf = one_of(@leaves); ("ALTER TABLE parts ATTACH PARTITION $leaf FOR VALUES $range{$leaf}") x 3, "ALTER TABLE parts DETACH PARTITION $leaf", "ALTER TABLE parts DETACH PARTITION $leaf CONCURRENTLY", "ALTER TABLE parts DETACH PARTITION $leaf FINALIZE" } 1),
+		($version >= 190000 ? ("REPACK $t", "REPACK (CONCURRENTLY) $t", 'REPACK (CONCURRENTLY) keyed') : ()),
 		'CHECKPOINT');
 }
 
@@ -226,6 +229,6 @@ is(join(' ', orphans($node)), '', 'no file is left');
 is(join(' ', glob($node->data_dir . '/base/pgsql_tmp/*')), '', 'nor a temporary one');
 
 # in the log, what sessions that alter tables may meet in the catalogs; nothing of the kind in loads
-check_log($node, qr/57P01|DETAIL:  Key .* is still referenced|is not a PostgreSQL .*process|WARNING:  (?:cannot reindex invalid|skipping reindex of invalid)| other_\d XX000 ERROR:  (?:tuple concurrently|could not open relation with OID|cache lookup failed)/);
+check_log($node, qr/57P01|terminating background worker "REPACK decoding worker"|DETAIL:  Key .* is still referenced|is not a PostgreSQL .*process|WARNING:  (?:cannot reindex invalid|skipping reindex of invalid)| other_\d XX000 ERROR:  (?:tuple concurrently|could not open relation with OID|cache lookup failed)/);
 check_tables($node);
 done_testing();
