@@ -38,7 +38,7 @@ PG_CPPFLAGS = -I$(srcdir)/src -I$(libpq_srcdir) -DPGBULK_VERSION=\"$(EXTVERSION)
 # not marked by themselves; 15 marks nothing.
 PG_CPPFLAGS += '-DPGDLLEXPORT=__attribute__((visibility("default")))'
 # In C23, which newer compilers take by default, a function declared with () has no arguments; headers of 15 mean any.
-# Those of 19 have what its own compiler was found to know by default.
+# Those of 19 use what its own compiler knew by default, as typeof_unqual, which C23 alone has: there the default stays.
 PG_CFLAGS = $(if $(filter 15 16 17 18,$(MAJORVERSION)),-std=gnu17) -fvisibility=hidden -Wall -Wextra -Wno-unused-parameter -Wno-sign-compare -Wno-missing-field-initializers
 
 # A server's options and headers are made for the compiler that has built it, gcc for most.
