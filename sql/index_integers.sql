@@ -44,6 +44,7 @@ CREATE UNIQUE INDEX ON numbers (a, b);
 DELETE FROM numbers WHERE a IS NOT NULL AND b IS NOT NULL;
 CREATE UNIQUE INDEX numbers_unique ON numbers (a, b);
 SELECT bt_index_parent_check('numbers_unique', true);
+DELETE FROM numbers WHERE a IS DISTINCT FROM 0;
 CREATE UNIQUE INDEX ON numbers (a, b) NULLS NOT DISTINCT;
 
 -- As keys of a load.
