@@ -31,11 +31,30 @@ typedef struct Fault
 	int64_t		failed;			/* how many have */
 } Fault;
 
-/* The next one: the C library's, or that of a sanitizer that watches the server. */
-#define REAL(type, name, ...) \
-	static type (*real_##name) (__VA_ARGS__); \
-	if (real_##name == NULL) \
-		real_##name = (type (*) (__VA_ARGS__)) dlsym(RTLD_NEXT, #name)
+/*
+ * The next ones: the C library's, or those of a sanitizer that watches the server.  dlsym may
+ * allocate: until all are known, for short, the C library's do, which a sanitizer need not know.
+ */
+extern void *__libc_malloc(size_t size);
+extern void *__libc_realloc(void *old, size_t size);
+extern void *__libc_calloc(size_t n, size_t size);
+
+static void *(*next_malloc) (size_t size);
+static void *(*next_realloc) (void *old, size_t size);
+static void *(*next_calloc) (size_t n, size_t size);
+
+static void
+find_next(void)
+{
+	static int	searching;
+
+	if (searching)
+		return;
+	searching = 1;
+	next_malloc = (void *(*) (size_t)) dlsym(RTLD_NEXT, "malloc");
+	next_realloc = (void *(*) (void *, size_t)) dlsym(RTLD_NEXT, "realloc");
+	next_calloc = (void *(*) (size_t, size_t)) dlsym(RTLD_NEXT, "calloc");
+}
 
 static Fault *fault;
 
@@ -119,23 +138,29 @@ fails(size_t size)
 void *
 malloc(size_t size)
 {
-	REAL(void *, malloc, size_t);
-
-	return fails(size) ? NULL : real_malloc(size);
+	if (next_malloc == NULL)
+		find_next();
+	if (next_malloc == NULL)
+		return __libc_malloc(size);
+	return fails(size) ? NULL : next_malloc(size);
 }
 
 void *
 realloc(void *old, size_t size)
 {
-	REAL(void *, realloc, void *, size_t);
-
-	return fails(size) ? NULL : real_realloc(old, size);
+	if (next_realloc == NULL)
+		find_next();
+	if (next_realloc == NULL)
+		return __libc_realloc(old, size);
+	return fails(size) ? NULL : next_realloc(old, size);
 }
 
 void *
 calloc(size_t n, size_t size)
 {
-	REAL(void *, calloc, size_t, size_t);
-
-	return fails(n * size) ? NULL : real_calloc(n, size);
+	if (next_calloc == NULL)
+		find_next();
+	if (next_calloc == NULL)
+		return __libc_calloc(n, size);
+	return fails(n * size) ? NULL : next_calloc(n, size);
 }

@@ -189,11 +189,11 @@ foreach my $load (@loads)
 	is($state, '', "then it loads: $load->[1]") or diag $message;
 }
 
-# What of the disk the server cannot go on without: the first call or one in the middle fails, and others where PGBULK_TEST_LONG is set.
-my $turn = 0;
+# What of the disk the server cannot go on without: the first call fails, or one in the middle, or several where
+# PGBULK_TEST_LONG is set.
 sub fatal
 {
-	my ($name, $kind, $error, $part, $load, $truncate) = @_;
+	my ($name, $kind, $error, $part, $middle, $load, $truncate) = @_;
 	my ($table, $sql) = @$load;
 	my $begin = "TRUNCATE $table; INSERT INTO $table VALUES (1, 'before')";
 	my $transaction = "BEGIN; $truncate $sql; COMMIT";
@@ -207,7 +207,7 @@ sub fatal
 	my $fatal = 0;
 
 	cmp_ok($n, '>', 0, "$name: $n calls: $sql");
-	foreach my $at ($ENV{PGBULK_TEST_LONG} ? some_of($n) : $turn++ % 2 ? 1 + int($n / 2) : 1)
+	foreach my $at ($ENV{PGBULK_TEST_LONG} ? some_of($n) : $middle ? 1 + int($n / 2) : 1)
 	{
 		$node->safe_psql('postgres', $begin);
 		set_fault($at, $kind, $error, $part);
@@ -231,13 +231,18 @@ sub fatal
 }
 
 # where there is no WAL of a new file, it is synced before the end of its transaction
-$node->append_conf('postgresql.conf', "wal_level = minimal\nmax_wal_senders = 0\nwal_skip_threshold = 0\nfsync = on\nwal_writer_delay = 10s");
+$node->append_conf('postgresql.conf', "wal_level = minimal\nmax_wal_senders = 0\nwal_skip_threshold = 0\nfsync = on\nwal_writer_delay = 10s\nwal_writer_flush_after = 1GB");
 $node->stop;
 start();
 my $base = $node->data_dir . '/base/';
 my @some = grep { $ENV{PGBULK_TEST_LONG} || $_->[1] =~ /"workers": 2/ } @loads;
-fatal("a sync of $_->[0]", SYNC, EIO, $base, $_, "TRUNCATE $_->[0];") foreach grep { $_->[0] =~ /^(?:wide|indexed|parts)$/ } @some;
-fatal("the WAL's disk is full, $_->[0]", WRITE, ENOSPC, '/pg_wal/', $_, '') foreach grep { $_->[0] =~ /^(?:plain|parts)$/ && $_->[1] !~ /reject/ } @some;
+foreach my $i (0 .. $#some)
+{
+	my $table = $some[$i][0];
+
+	fatal("a sync of $table", SYNC, EIO, $base, $i % 2, $some[$i], "TRUNCATE $table;") if $table =~ /^(?:wide|indexed|parts)$/;
+	fatal("the WAL's disk is full, $table", WRITE, ENOSPC, '/pg_wal/', $i % 2, $some[$i], '') if $table =~ /^(?:plain|parts)$/ && $some[$i][1] !~ /reject/;
+}
 # a worker may meet one when it begins
 check_log($node, ' 58030 | 53100 |PANIC:  could not (?:fsync|write to log)|terminated by signal 6|FATAL:  could not read file');
 check_tables($node);
