@@ -628,7 +628,10 @@ progress(Sessions *sessions, bool waits)
 	ListCell   *lc;
 	int			n;
 
-	CHECK_FOR_INTERRUPTS();
+	if (waits)
+		node_check_interrupts(tell_waited_for, sessions);
+	else
+		CHECK_FOR_INTERRUPTS();
 	if (sessions->events == NULL)
 		make_events(sessions);
 	foreach(lc, sessions->list)

@@ -200,6 +200,7 @@ wait_for('all sessions to wait', sub { there(q{SELECT count(*) FROM pg_stat_acti
 ask("SELECT pg_cancel_backend($session->{pid})");
 $session->wait;
 like($session->{error}, qr{canceling statement}, 'a cancel');
+is(scalar(() = $session->{error} =~ /waiting for server "s"/g), 1, 'its CONTEXT names the server once');
 wait_for('the other sessions', sub { there(q{SELECT count(*) FROM pg_stat_activity WHERE application_name = 'pgbulk'}) eq '0' });
 $lock->ask('ROLLBACK');
 

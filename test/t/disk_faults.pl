@@ -207,14 +207,14 @@ sub fatal
 	my $fatal = 0;
 
 	cmp_ok($n, '>', 0, "$name: $n calls: $sql");
-	foreach my $at ($ENV{PGBULK_TEST_LONG} ? some_of($n) : $middle ? 1 + int($n / 2) : 1)
+	# what the WAL writer does makes them fewer at times: then the first one
+	foreach my $at ($ENV{PGBULK_TEST_LONG} ? some_of($n) : $middle ? (1 + int($n / 2), 1) : 1)
 	{
 		$node->safe_psql('postgres', $begin);
 		set_fault($at, $kind, $error, $part);
 		my ($rc) = $node->psql('postgres', $transaction);
 
 		set_fault(0, $kind, $error, $part);
-		# there can be a few calls less than before
 		next if $rc == 0;
 		$fatal++;
 		if ($rc == 2)
@@ -226,6 +226,7 @@ sub fatal
 		is(contents($table), $before, "$name, $at of $n: nothing is loaded: $sql");
 		$node->safe_psql('postgres', $transaction);
 		is(contents($table), $after, "$name, $at of $n: then all is");
+		last unless $ENV{PGBULK_TEST_LONG};
 	}
 	cmp_ok($fatal, '>', 0, "$name: it fails");
 }
@@ -236,14 +237,14 @@ $node->stop;
 start();
 my $base = $node->data_dir . '/base/';
 my @some = grep { $ENV{PGBULK_TEST_LONG} || $_->[1] =~ /"workers": 2/ } @loads;
-foreach my $i (0 .. $#some)
+foreach my $load (@some)
 {
-	my $table = $some[$i][0];
+	my $table = $load->[0];
 
-	fatal("a sync of $table", SYNC, EIO, $base, $i % 2, $some[$i], "TRUNCATE $table;") if $table =~ /^(?:wide|indexed|parts)$/;
-	fatal("the WAL's disk is full, $table", WRITE, ENOSPC, '/pg_wal/', $i % 2, $some[$i], '') if $table =~ /^(?:plain|parts)$/ && $some[$i][1] !~ /reject/;
+	fatal("a sync of $table", SYNC, EIO, $base, $table ne 'indexed', $load, "TRUNCATE $table;") if $table =~ /^(?:wide|indexed|parts)$/;
+	fatal("the WAL's disk is full, $table", WRITE, ENOSPC, '/pg_wal/', $table eq 'parts', $load, '') if $table =~ /^(?:plain|parts)$/ && $load->[1] !~ /reject/;
 }
 # a worker may meet one when it begins
-check_log($node, ' 58030 | 53100 |PANIC:  could not (?:fsync|write to log)|terminated by signal 6|FATAL:  could not read file');
+check_log($node, ' 58030 | 53100 |PANIC:  could not (?:fsync|write to)|terminated by signal 6|FATAL:  could not read file');
 check_tables($node);
 done_testing();
