@@ -45,7 +45,7 @@ class Estimate:
         """-> seconds with n servers, and what they wait for most"""
         parts = {HERE: self.here, NETWORK: self.sent / speed, THERE: self.there / n}
         limit = max(parts, key=parts.get)
-        # each server more is connected to, prepares and commits after the others
+        # each server more is connected to after the others
         return self.start + max(n - SERVERS, 0) * self.each + parts[limit], limit
 
     def rate(self, n, speed):
