@@ -127,6 +127,13 @@ send_prepare(Part *part, int number, XLogRecPtr lsn)
 	part->sent = true;
 }
 
+/* Whether there was no answer in time. */
+static bool
+is_late(const Part *part, const PGresult *result)
+{
+	return result == NULL && PQstatus(part->node->conn) == CONNECTION_OK;
+}
+
 static void
 raise_timeout(const RemoteNode *node)
 {
@@ -142,7 +149,7 @@ await_prepare(Part *part)
 {
 	PGresult   *result = node_result(part->node, statement_end);
 
-	if (result == NULL && PQstatus(part->node->conn) == CONNECTION_OK)
+	if (is_late(part, result))
 		raise_timeout(part->node);
 	if (PQresultStatus(result) != PGRES_COMMAND_OK)
 		node_raise(part->node, result);
@@ -240,7 +247,7 @@ end_part(Part *part, bool commits, PGresult *result, TimestampTz end)
 {
 	bool		gone = node_has_no_prepared(result);
 
-	if (result == NULL && PQstatus(part->node->conn) == CONNECTION_OK)
+	if (is_late(part, result))
 		warn_doubt(part, commits, "there was no answer in time.");
 	else if (PQresultStatus(result) != PGRES_COMMAND_OK && !gone)
 		warn_doubt(part, commits, node_failure(part->node, result));
