@@ -56,8 +56,8 @@ extern PGresult *node_query_until(RemoteNode *node, const char *sql, TimestampTz
 extern PGresult *node_result_until(RemoteNode *node, TimestampTz end);
 
 /*
- * The last result of what has been sent.  A cancel is an error, whose CONTEXT names the node.  NULL:
- * it has not come by end, or, where the connection is not open, there is none.
+ * The last result of what has been sent.  A cancel is an error, whose CONTEXT names the node.
+ * NULL: it has not come by end, or, where the connection is not open, there is none.
  */
 extern PGresult *node_result(RemoteNode *node, TimestampTz end);
 
