@@ -55,7 +55,7 @@ enum
 typedef struct Fault
 {
 	int64_t		countdown;		/* which call from now on, from 1; 0: none */
-	int64_t		kind;			/* of call, as below */
+	int64_t		kind;			/* of call, as above */
 	int64_t		error;			/* errno */
 	int64_t		failed;			/* how many have */
 	char		path[256];		/* of files in whose paths that is */
