@@ -52,6 +52,18 @@ typedef struct CitusPlacement
 	Place	   *places;
 } CitusPlacement;
 
+/* What workers know of it. */
+typedef struct CitusShared
+{
+	CitusTable	table;
+	int			nplaces;
+	struct
+	{
+		int32		high;
+		int			number;		/* of the shard */
+	}			places[FLEXIBLE_ARRAY_MEMBER];
+} CitusShared;
+
 /* ---- locks ---- */
 
 static void
@@ -341,6 +353,28 @@ citus_list(Placement *base)
 	return shards;
 }
 
+static Size
+citus_share_size(Placement *base)
+{
+	return offsetof(CitusShared, places) +
+		((CitusPlacement *) base)->nplaces * sizeof(((CitusShared *) NULL)->places[0]);
+}
+
+static void
+citus_share(Placement *base, void *memory)
+{
+	const CitusPlacement *placement = (CitusPlacement *) base;
+	CitusShared *shared = memory;
+
+	shared->table = placement->table;
+	shared->nplaces = placement->nplaces;
+	for (int i = 0; i < shared->nplaces; i++)
+	{
+		shared->places[i].high = placement->places[i].high;
+		shared->places[i].number = placement->places[i].shard->number;
+	}
+}
+
 static void
 citus_close(Placement *base)
 {
@@ -352,6 +386,8 @@ static const PlacementRoutine citus_routine = {
 	.find_by_bytes = citus_find_by_bytes,
 	.list = citus_list,
 	.begin = citus_begin,
+	.share_size = citus_share_size,
+	.share = citus_share,
 	.close = citus_close
 };
 
@@ -530,6 +566,37 @@ citus_open(ResultRelInfo *root, EState *estate)
 	if (placement->table.key != InvalidAttrNumber)
 		open_hash(placement);
 	open_places(placement);
+	MemoryContextSwitchTo(old);
+	return &placement->base;
+}
+
+/* In a worker a shard that has no number is not told from others: NULL, as for a row for none. */
+Placement *
+citus_join(ResultRelInfo *root, EState *estate, const void *memory)
+{
+	MemoryContext old = MemoryContextSwitchTo(estate->es_query_cxt);
+	const CitusShared *shared = memory;
+	CitusPlacement *placement = palloc0(sizeof(CitusPlacement));
+
+	placement->base.routine = &citus_routine;
+	placement->rel = root->ri_RelationDesc;
+	placement->estate = estate;
+	placement->table = shared->table;
+	if (placement->table.key != InvalidAttrNumber)
+		open_hash(placement);
+	placement->nplaces = shared->nplaces;
+	placement->places = palloc(sizeof(Place) * shared->nplaces);
+	for (int i = 0; i < shared->nplaces; i++)
+	{
+		Shard	   *shard = NULL;
+
+		if (shared->places[i].number > 0)
+		{
+			shard = palloc0(sizeof(Shard));
+			shard->number = shared->places[i].number;
+		}
+		placement->places[i] = (Place) {.high = shared->places[i].high,.shard = shard};
+	}
 	MemoryContextSwitchTo(old);
 	return &placement->base;
 }

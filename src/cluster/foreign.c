@@ -29,10 +29,22 @@
 #include "utils/partcache.h"
 #include "utils/rel.h"
 
+/* What workers know of foreign tables. */
+typedef struct ForeignShared
+{
+	int			n;
+	struct
+	{
+		Oid			relid;
+		int			number;
+	}			tables[FLEXIBLE_ARRAY_MEMBER];
+} ForeignShared;
+
 /* A partition, or the target itself. */
 typedef struct Place
 {
-	Relation	rel;			/* open; NULL: it is here */
+	bool		sent;			/* it gets rows of the shard; else it is here, or for others to find */
+	Relation	rel;			/* open, where it is sent; in a worker only for its bounds */
 	ResultRelInfo *bounds;		/* to be checked for each row; NULL: routing has done that */
 	TupleConversionMap *map;	/* for that, from the target's columns; NULL: the same ones */
 	TupleTableSlot *slot;		/* with the map */
@@ -48,6 +60,7 @@ typedef struct ForeignPlacement
 	Router	   *router;			/* NULL: the target is not partitioned */
 	Place	   *only;			/* then; NULL: no row yet */
 	List	   *places;			/* that are open */
+	const ForeignShared *shared;	/* in a worker; else NULL */
 } ForeignPlacement;
 
 bool
@@ -218,6 +231,39 @@ find_place(const ForeignPlacement *placement, Oid relid)
 	return NULL;
 }
 
+/* In a worker: one that is not known to others is for the leader alone. */
+static int
+find_number(const ForeignShared *shared, Oid relid)
+{
+	for (int i = 0; i < shared->n; i++)
+		if (shared->tables[i].relid == relid)
+			return shared->tables[i].number;
+	return 0;
+}
+
+/* Opens a table that is foreign, unless it is known to be here. */
+static void
+open_table(ForeignPlacement *placement, Place *place, Oid relid, bool by_default)
+{
+	if (placement->shared != NULL)
+	{
+		place->shard.number = find_number(placement->shared, relid);
+		place->sent = place->shard.number > 0;
+		if (!place->sent || !by_default)
+			return;
+	}
+	else if (get_rel_relkind(relid) != RELKIND_FOREIGN_TABLE)
+		return;
+	/* the lock keeps its bounds as they are */
+	place->rel = table_open(relid, RowExclusiveLock);
+	placement->places = lappend(placement->places, place);
+	if (placement->shared != NULL)
+		return;
+	check_key(placement, place->rel);
+	open_foreign(placement, place);
+	place->sent = true;
+}
+
 static Place *
 open_place(ForeignPlacement *placement, Oid relid, bool by_default)
 {
@@ -229,14 +275,8 @@ open_place(ForeignPlacement *placement, Oid relid, bool by_default)
 	old = MemoryContextSwitchTo(placement->estate->es_query_cxt);
 	if (place == NULL)
 		place = palloc0(sizeof(Place));
-	if (place->rel == NULL && get_rel_relkind(relid) == RELKIND_FOREIGN_TABLE)
-	{
-		/* the lock keeps its bounds as they are */
-		place->rel = table_open(relid, RowExclusiveLock);
-		placement->places = lappend(placement->places, place);
-		check_key(placement, place->rel);
-		open_foreign(placement, place);
-	}
+	if (place->rel == NULL)
+		open_table(placement, place, relid, by_default);
 	if (place->rel != NULL && by_default)
 		open_bounds(placement, place);
 	MemoryContextSwitchTo(old);
@@ -284,8 +324,7 @@ foreign_find_by_value(Placement *base, Datum value, Shard **shard)
 
 	if (place == NULL)
 		return false;
-	/* one without a relation is here */
-	*shard = place->rel != NULL ? &place->shard : NULL;
+	*shard = place->sent ? &place->shard : NULL;
 	return true;
 }
 
@@ -307,7 +346,7 @@ foreign_find(Placement *base, TupleTableSlot *slot, Shard **shard, RowError *err
 		place = placement->only;
 	}
 	/* a row that is for no node is for others to judge */
-	if (place == NULL || place->rel == NULL)
+	if (place == NULL || !place->sent)
 		return true;
 	*shard = &place->shard;
 	return check_bounds(placement, place, slot, err);
@@ -325,10 +364,33 @@ foreign_list(Placement *base)
 	{
 		Place	   *place = open_place(placement, lfirst_oid(lc), false);
 
-		if (place->rel != NULL)
+		if (place->sent)
 			shards = lappend(shards, &place->shard);
 	}
 	return shards;
+}
+
+static Size
+foreign_share_size(Placement *base)
+{
+	return offsetof(ForeignShared, tables) +
+		list_length(((ForeignPlacement *) base)->places) * sizeof(((ForeignShared *) NULL)->tables[0]);
+}
+
+static void
+foreign_share(Placement *base, void *memory)
+{
+	ForeignShared *shared = memory;
+	ListCell   *lc;
+
+	shared->n = 0;
+	foreach(lc, ((ForeignPlacement *) base)->places)
+	{
+		const Place *place = lfirst(lc);
+
+		shared->tables[shared->n].relid = RelationGetRelid(place->rel);
+		shared->tables[shared->n++].number = place->shard.number;
+	}
 }
 
 static void
@@ -353,6 +415,8 @@ static const PlacementRoutine foreign_routine = {
 	.find = foreign_find,
 	.find_by_value = foreign_find_by_value,
 	.list = foreign_list,
+	.share_size = foreign_share_size,
+	.share = foreign_share,
 	.close = foreign_close
 };
 
@@ -412,4 +476,13 @@ foreign_open(ResultRelInfo *root, EState *estate, Guard *guard)
 	}
 	MemoryContextSwitchTo(old);
 	return &placement->base;
+}
+
+Placement *
+foreign_join(ResultRelInfo *root, EState *estate, Guard *guard, const void *shared)
+{
+	Placement  *placement = foreign_open(root, estate, guard);
+
+	((ForeignPlacement *) placement)->shared = shared;
+	return placement;
 }

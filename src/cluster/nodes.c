@@ -8,10 +8,8 @@
 #include "access/xact.h"
 #include "cluster/aside.h"
 #include "cluster/nodes.h"
-#include "cluster/placement.h"
-#include "cluster/row_copy.h"
-#include "cluster/session.h"
-#include "cluster/sinks.h"
+#include "cluster/nodes_share.h"
+#include "cluster/nodes_state.h"
 #include "cluster/two_phase.h"
 #include "format/convert.h"
 #include "miscadmin.h"
@@ -19,37 +17,6 @@
 
 /* Rows to take at a time, so that progress is shown. */
 #define ROWS_AT_A_TIME 4096
-
-/* What of a key of one field says where a row belongs, so that it may be sent in a quick way. */
-typedef enum QuickKey
-{
-	QUICK_NOTHING,				/* not that alone */
-	QUICK_ONE,					/* there is no key, and one place */
-	QUICK_VALUE,				/* its value */
-	QUICK_BYTES					/* its bytes, as it is a text */
-} QuickKey;
-
-struct NodesWriter
-{
-	const WriterRoutine *local; /* for rows that are here */
-	const BulkOptions *options;
-	Guard	   *guard;
-	Placement  *placement;
-	Sessions   *sessions;
-	Sinks	   *sinks;
-
-	/* for one file */
-	Converter  *conv;
-	int			nkeys;
-	int		   *keys;			/* fields of the partition key */
-	QuickKey	quick;
-
-	AsideRows  *aside;			/* NULL: nodes set no rows aside */
-
-	/* the row that an error of a node is about */
-	JournalPlace failed;
-	bool		failed_known;
-};
 
 /* ---- which loads ---- */
 
@@ -170,7 +137,19 @@ is_enough(void *arg, const ToldCounts *more)
 
 /* ---- rows ---- */
 
+/* Beside other processes, of which none may be the first to send rows to a shard. */
 static WriterVerdict
+collect_row(Writer *writer, const Shard *shard, uint32 number)
+{
+	NodesWriter *nodes = writer->nodes;
+
+	if (shard == NULL || !shard_rows_put(nodes->collected, shard, number, writer->slot))
+		return WRITER_LEFT;
+	convert_forget_nulled(nodes->conv);
+	return WRITER_TAKEN;
+}
+
+WriterVerdict
 nodes_put(Writer *writer, uint32 number, RowError *err)
 {
 	NodesWriter *nodes = writer->nodes;
@@ -179,6 +158,8 @@ nodes_put(Writer *writer, uint32 number, RowError *err)
 	writer->current_row = number;
 	if (!nodes->placement->routine->find(nodes->placement, writer->slot, &shard, err))
 		return WRITER_BAD;
+	if (nodes->collected != NULL)
+		return collect_row(writer, shard, number);
 	if (shard == NULL)
 		return nodes->local->put(writer, number, err);
 	for (Shard *copy = shard; copy != NULL; copy = copy->copy)
@@ -197,7 +178,8 @@ static inline bool
 is_whole(const Converter *conv, const ScanRow *row)
 {
 	return row->fault == SCAN_FAULT_NONE && row->nfields == conv->ncolumns &&
-		row->end <= conv->valid && !(row->multiline && conv->guard->enabled);
+		row->end <= conv->valid &&
+		!(row->multiline && conv->options->on_error != BULK_ON_ERROR_STOP);
 }
 
 /* A row of nulls to the slot, of which each row then only has to replace the key. */
@@ -235,12 +217,14 @@ convert_key(Writer *writer, const char *data, const ScanRow *row, const ScanFiel
 	return ok;
 }
 
-/* Whether all tables that get rows of the shard get them as they are. */
+/* Whether all tables that get rows of the shard get them as they are; numbers are only for such. */
 static bool
-are_as_is(Sinks *sinks, Shard *shard)
+are_as_is(const NodesWriter *nodes, Shard *shard)
 {
+	if (nodes->collected != NULL)
+		return shard->number > 0;
 	for (; shard != NULL; shard = shard->copy)
-		if (!sinks_send_as_is(sinks, shard))
+		if (!sinks_send_as_is(nodes->sinks, shard))
 			return false;
 	return true;
 }
@@ -258,7 +242,7 @@ put_as_is(Writer *writer, const char *data, const ScanRow *row, const ScanField 
 
 	if (!is_whole(conv, row) || !convert_key(writer, data, row, fields, err) ||
 		!nodes->placement->routine->find(nodes->placement, writer->slot, &shard, err) ||
-		shard == NULL || !are_as_is(nodes->sinks, shard))
+		shard == NULL || !are_as_is(nodes, shard))
 		return false;
 	if (conv->ndefaults > 0)
 	{
@@ -267,6 +251,8 @@ put_as_is(Writer *writer, const char *data, const ScanRow *row, const ScanField 
 		convert_defaults(conv, writer->slot->tts_values, writer->slot->tts_isnull);
 		MemoryContextSwitchTo(old);
 	}
+	if (nodes->collected != NULL)
+		return shard_rows_put(nodes->collected, shard, number, writer->slot);
 	for (; shard != NULL; shard = shard->copy)
 		sinks_put(nodes->sinks, shard, number, writer->slot);
 	return true;
@@ -322,11 +308,18 @@ find_quickly(Writer *writer, const char *data, const ScanRow *row, const ScanFie
 	return find_by_field(nodes, data, &fields[row->first_field + nodes->keys[0]], shard);
 }
 
-static uint32
+static inline bool
+put_line(NodesWriter *nodes, Shard *shard, uint32 number)
+{
+	return nodes->collected != NULL ? shard_rows_put_line(nodes->collected, shard, number) :
+		sinks_put_line(nodes->sinks, shard, number);
+}
+
+uint32
 nodes_put_rows(Writer *writer, const char *data, const ScanRow *rows,
 			   const ScanField *fields, uint32 first, uint32 n)
 {
-	Sinks	   *sinks = writer->nodes->sinks;
+	NodesWriter *nodes = writer->nodes;
 	uint32		taken = 0;
 
 	n = Min(n, ROWS_AT_A_TIME);
@@ -342,7 +335,7 @@ nodes_put_rows(Writer *writer, const char *data, const ScanRow *rows,
 		{
 			if (shard == NULL)
 				break;
-			if (sinks_put_line(sinks, shard, number))
+			if (put_line(nodes, shard, number))
 				continue;
 		}
 		if (!put_as_is(writer, data, row, fields, number))
@@ -382,7 +375,7 @@ quick_key(const NodesWriter *nodes)
 	const Converter *conv = nodes->conv;
 	const Column *column;
 
-	if (nodes->placement->has_copies || !sinks_take_lines(nodes->sinks))
+	if (nodes->placement->has_copies || !row_copy_takes_lines(nodes->copy))
 		return QUICK_NOTHING;
 	if (nodes->nkeys == 0)
 		return QUICK_ONE;
@@ -395,16 +388,22 @@ quick_key(const NodesWriter *nodes)
 		QUICK_VALUE;
 }
 
-static bool
-nodes_open_columns(Writer *writer, Converter *conv)
+bool
+nodes_begin_columns(NodesWriter *nodes, Converter *conv, RowCopy *copy)
 {
-	NodesWriter *nodes = writer->nodes;
-
 	nodes->conv = conv;
-	if (!sinks_begin_columns(nodes->sinks, conv) || !find_keys(nodes, conv))
+	nodes->copy = copy;
+	if (!row_copy_is_as_is(copy) || !find_keys(nodes, conv))
 		return false;
 	nodes->quick = quick_key(nodes);
 	return true;
+}
+
+static bool
+nodes_open_columns(Writer *writer, Converter *conv)
+{
+	return nodes_begin_columns(writer->nodes, conv,
+							   sinks_begin_columns(writer->nodes->sinks, conv));
 }
 
 /* ---- the end ---- */
@@ -413,6 +412,14 @@ static void
 nodes_flush(Writer *writer)
 {
 	writer->nodes->local->flush(writer);
+	/* where rows are for this server, too, there are no workers to be timed for */
+	writer->storing = sessions_seconds(writer->nodes->sessions);
+}
+
+static bool
+nodes_others_keep_up(const Writer *writer)
+{
+	return sessions_keep_up(writer->nodes->sessions);
 }
 
 static void
@@ -440,12 +447,6 @@ nodes_close(Writer *writer)
 	nodes->local->close(writer);
 }
 
-static RefusalReason
-nodes_share_refusal(Writer *writer)
-{
-	return REFUSAL_NODES_WORKERS;
-}
-
 /*
  * Rows that are set aside would be told of by all servers that got them.  Mostly that is
  * refused before; here the table is locked, and stays as it is.
@@ -466,8 +467,19 @@ static const WriterRoutine nodes_routine = {
 	.flush = nodes_flush,
 	.finish = nodes_finish,
 	.close = nodes_close,
+	.open_columns = nodes_open_columns,
+	.prepare_share = nodes_prepare_share,
+	.share = nodes_share,
+	.gather = nodes_gather,
 	.share_refusal = nodes_share_refusal,
-	.open_columns = nodes_open_columns
+	.begin_parallel = nodes_begin_parallel,
+	.end_parallel = nodes_end_parallel,
+	.reserve = nodes_reserve,
+	.take_over = nodes_take_over,
+	.write = nodes_write,
+	.writes_in_turn = nodes_writes_in_turn,
+	.others_keep_up = nodes_others_keep_up,
+	.discard = nodes_discard
 };
 
 Writer *
@@ -491,11 +503,13 @@ nodes_open(Target *target, const BulkOptions *options, Guard *guard, Checks *che
 	nodes->local = writer->routine;
 	nodes->guard = guard;
 	nodes->options = options;
+	nodes->target = target;
+	nodes->journal = checks_journal(checks);
 	nodes->placement = target->sent ? citus_open(root, writer->estate) :
 		foreign_open(root, writer->estate, guard);
 	nodes->sessions = sessions_open(&listener, relay, whole);
-	nodes->sinks = sinks_open(root->ri_RelationDesc, guard, checks_journal(checks),
-							  nodes->sessions, whole);
+	nodes->sinks = sinks_open(root->ri_RelationDesc, guard, nodes->journal, nodes->sessions,
+							  whole);
 	if (relay != BULK_RELAY_OFF)
 		nodes->aside = aside_open(writer);
 	check_copies(nodes, target);

@@ -28,6 +28,7 @@ typedef struct Shard
 	void	   *sink;			/* whoever sends to it; NULL at first */
 	struct Shard *copy;			/* another table with the same rows; NULL: none */
 	bool		is_copied;		/* it is one of several such */
+	int			number;			/* that processes beside one another know it by; 0: they do not */
 } Shard;
 
 typedef struct PlacementRoutine
@@ -55,6 +56,13 @@ typedef struct PlacementRoutine
 	/* Before the first row; NULL: there is nothing to do. */
 	void		(*begin) (Placement *placement, Sessions *sessions);
 
+	/*
+	 * For a worker: the bytes of what it has to know of the shards that have numbers, and that,
+	 * for foreign_join or citus_join.
+	 */
+	Size		(*share_size) (Placement *placement);
+	void		(*share) (Placement *placement, void *shared);
+
 	/* Once the estate's slots are no longer needed. */
 	void		(*close) (Placement *placement);
 } PlacementRoutine;
@@ -79,6 +87,14 @@ extern Placement *foreign_open(ResultRelInfo *root, EState *estate, Guard *guard
  * Memory: the executor state's.  Error: 55000 for one without shards.
  */
 extern Placement *citus_open(ResultRelInfo *root, EState *estate);
+
+/*
+ * The same in a worker, which only finds the numbers of shards: *shard is NULL where a row is for
+ * none that has one.  It stays valid as long as shared does.
+ */
+extern Placement *foreign_join(ResultRelInfo *root, EState *estate, Guard *guard,
+							   const void *shared);
+extern Placement *citus_join(ResultRelInfo *root, EState *estate, const void *shared);
 
 /* Whether rows of such a table go to several nodes, as long as nobody changes that. */
 extern bool citus_has_copies(Oid relid);

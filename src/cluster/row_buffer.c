@@ -87,6 +87,76 @@ row_buffer_cut(RowBuffer *buffer)
 	buffer->data.data[buffer->data.len] = '\0';
 }
 
+void
+row_buffer_reset(RowBuffer *buffer)
+{
+	resetStringInfo(&buffer->data);
+	resetStringInfo(&buffer->places);
+	buffer->nrows = 0;
+	buffer->line = buffer->end = buffer->data_end = 0;
+}
+
+/* ---- rows of other processes ---- */
+
+/* The header of a copy has the lengths; the pointers in it mean nothing. */
+Size
+row_buffer_copy_size(const RowBuffer *buffer)
+{
+	return MAXALIGN(sizeof(RowBuffer)) + MAXALIGN(buffer->data_end + buffer->places.len);
+}
+
+void
+row_buffer_copy(RowBuffer *buffer, char *to)
+{
+	row_buffer_cut(buffer);
+	memcpy(to, buffer, sizeof(RowBuffer));
+	to += MAXALIGN(sizeof(RowBuffer));
+	memcpy(to, buffer->data.data, buffer->data.len);
+	memcpy(to + buffer->data.len, buffer->places.data, buffer->places.len);
+}
+
+void
+row_buffer_show(RowBuffer *rows, char *copy)
+{
+	memcpy(rows, copy, sizeof(RowBuffer));
+	rows->data.data = copy + MAXALIGN(sizeof(RowBuffer));
+	rows->places.data = rows->data.data + rows->data.len;
+}
+
+/* The place of its first row is relative to none; here it is to the last one's. */
+void
+row_buffer_append(RowBuffer *buffer, const RowBuffer *rows)
+{
+	StringInfo	to = &buffer->places;
+	const uint8 *from = (const uint8 *) rows->places.data;
+	const uint8 *end = from + rows->places.len;
+	uint64		line;
+	uint64		number;
+
+	row_buffer_cut(buffer);
+	if (buffer->nrows == 0)
+		buffer->file = rows->file;
+	Assert(buffer->file == rows->file && buffer->exact == rows->exact);
+	from = varbyte_take(from, &line);
+	append_number(to, line - ((uint64) buffer->line << 1));
+	if (line & 1)
+	{
+		from = varbyte_take(from, &number);
+		append_number(to, number);
+	}
+	if (buffer->exact)
+	{
+		from = varbyte_take(from, &number);
+		append_number(to, number - buffer->end);
+	}
+	appendBinaryStringInfo(to, (const char *) from, end - from);
+	appendBinaryStringInfo(&buffer->data, rows->data.data, rows->data.len);
+	buffer->nrows += rows->nrows;
+	buffer->line = rows->line;
+	buffer->end = rows->end;
+	buffer->data_end = buffer->data.len;
+}
+
 /* ---- files ---- */
 
 static void

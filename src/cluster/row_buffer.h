@@ -84,6 +84,19 @@ row_buffer_add_line(RowBuffer *buffer, const char *bytes, uint32 length, int64 l
 /* Drops the data of a row that was not noted: an error was in the way. */
 extern void row_buffer_cut(RowBuffer *buffer);
 
+/* Without rows again, for those of any file. */
+extern void row_buffer_reset(RowBuffer *buffer);
+
+/* The bytes of a copy of its rows and places, a multiple of MAXIMUM_ALIGNOF; and makes it there. */
+extern Size row_buffer_copy_size(const RowBuffer *buffer);
+extern void row_buffer_copy(RowBuffer *buffer, char *to);
+
+/* The rows of a copy, whose data and places stay where that is. */
+extern void row_buffer_show(RowBuffer *rows, char *copy);
+
+/* Adds the rows of another one, of the same file and behind those that it has. */
+extern void row_buffer_append(RowBuffer *buffer, const RowBuffer *rows);
+
 /* The data were sent. */
 extern void row_buffer_free_data(RowBuffer *buffer);
 

@@ -37,6 +37,7 @@ struct RowCopy
 	int			nadded;			/* columns that the file does not have */
 	AttrNumber *added;
 	bool		any_named;
+	bool		as_is;			/* rows may be sent so */
 	MemoryContext row_context;	/* output functions' memory */
 };
 
@@ -183,6 +184,7 @@ row_copy_open(Relation target, const Converter *conv, const char **why)
 	if (*why == NULL && copy->nadded > 0 && conv->options->format == BULK_TEXT &&
 		strcmp(linitial(conv->options->nulls), FORMED_NULL) != 0)
 		*why = "Columns are added to the file's, and its null marker is not \\N.";
+	copy->as_is = *why == NULL;
 	return copy;
 }
 
@@ -196,9 +198,27 @@ row_copy_covers(const RowCopy *copy, const Shard *shard)
 }
 
 bool
+row_copy_is_as_is(const RowCopy *copy)
+{
+	return copy->as_is;
+}
+
+bool
+row_copy_is_exact(const RowCopy *copy)
+{
+	return row_copy_relay(copy->conv->options) != BULK_RELAY_OFF;
+}
+
+bool
 row_copy_adds_nothing(const RowCopy *copy)
 {
 	return copy->nadded == 0;
+}
+
+bool
+row_copy_takes_lines(const RowCopy *copy)
+{
+	return copy->as_is && copy->nadded == 0 && !row_copy_is_exact(copy);
 }
 
 /* ---- the statement ---- */
@@ -400,9 +420,9 @@ is_cut_off(const BulkOptions *options, const char *bytes, Size length)
 	return backslashes % 2 == 1;
 }
 
-void
-row_copy_put_as_is(RowCopy *copy, const char *bytes, Size length, TupleTableSlot *slot,
-				   StringInfo to)
+/* The slot has the values of columns that the file does not have. */
+static void
+put_as_is(RowCopy *copy, const char *bytes, Size length, TupleTableSlot *slot, StringInfo to)
 {
 	const BulkOptions *options = copy->conv->options;
 
@@ -424,8 +444,8 @@ row_copy_put_as_is(RowCopy *copy, const char *bytes, Size length, TupleTableSlot
 	appendStringInfoCharMacro(to, '\n');
 }
 
-void
-row_copy_put_formed(RowCopy *copy, const Shard *shard, TupleTableSlot *slot, StringInfo to)
+static void
+put_formed(RowCopy *copy, const Shard *shard, TupleTableSlot *slot, StringInfo to)
 {
 	MemoryContext old = MemoryContextSwitchTo(copy->row_context);
 	int			level = begin_output(copy);
@@ -451,4 +471,37 @@ row_copy_put_formed(RowCopy *copy, const Shard *shard, TupleTableSlot *slot, Str
 	end_output(level);
 	MemoryContextSwitchTo(old);
 	MemoryContextReset(copy->row_context);
+}
+
+/*
+ * The line ends within a row that is sent as it is, each of which COPY of csv counts as a line, and
+ * COPY of text where pgbulk's options have it tell of rows.
+ */
+static int64
+inner_lines(const RowCopy *copy, const RowBuffer *buffer, const Reader *reader,
+			const ScanRow *row)
+{
+	int64		lines = 0;
+
+	if (copy->conv->options->format == BULK_CSV ? row->multiline : buffer->exact)
+		for (uint32 i = row->start; i < row->end; i++)
+			lines += reader->data[i] == '\n';
+	return lines;
+}
+
+void
+row_copy_add(RowCopy *copy, const Shard *shard, bool as_is, const Journal *journal, uint32 number,
+			 TupleTableSlot *slot, RowBuffer *buffer)
+{
+	const Reader *reader = journal->reader;
+	const ScanRow *row = &reader->rows[number];
+	JournalPlace place;
+
+	row_buffer_cut(buffer);
+	if (as_is)
+		put_as_is(copy, reader->data + row->start, row->end - row->start, slot, &buffer->data);
+	else
+		put_formed(copy, shard, slot, &buffer->data);
+	journal_locate(journal, number, &place);
+	row_buffer_note(buffer, &place, as_is ? inner_lines(copy, buffer, reader, row) : 0);
 }

@@ -18,6 +18,7 @@
 #include "cluster/settle.h"
 #include "cluster/two_phase.h"
 #include "miscadmin.h"
+#include "portability/instr_time.h"
 #include "server/compat.h"
 #include "storage/buffile.h"
 #include "storage/latch.h"
@@ -30,6 +31,9 @@
 
 /* Bytes that may wait to be sent, to all nodes together. */
 #define QUEUE_BYTES (8 * 1024 * 1024)
+
+/* Where more than this part (1 / 8) of the time is waited for nodes, these do not keep up. */
+#define MOST_WAITING 8
 
 /* Bytes of places of rows that a COPY may still be wrong about; then it is ended. */
 #define PLACES_BYTES (512 * 1024)
@@ -76,6 +80,12 @@ struct Sessions
 	SessionListener listener;
 	BulkRelay	relay;
 	bool		whole;			/* a table's rows go by one COPY */
+
+	/* how fast the nodes are */
+	instr_time	begun;			/* the first buffer came */
+	int64		bytes;			/* of all buffers */
+	double		sending;		/* seconds, with those */
+	double		waiting;		/* for nodes */
 };
 
 /* ---- places of rows ---- */
@@ -653,17 +663,59 @@ progress(Sessions *sessions, bool waits)
 	check_limits(sessions);
 }
 
+static double
+seconds_since(instr_time start)
+{
+	instr_time	now;
+
+	INSTR_TIME_SET_CURRENT(now);
+	INSTR_TIME_SUBTRACT(now, start);
+	return INSTR_TIME_GET_DOUBLE(now);
+}
+
+static void
+await_space(Sessions *sessions)
+{
+	instr_time	start;
+
+	if (sessions->queued <= QUEUE_BYTES)
+		return;
+	INSTR_TIME_SET_CURRENT(start);
+	while (sessions->queued > QUEUE_BYTES)
+		progress(sessions, true);
+	sessions->waiting += seconds_since(start);
+}
+
 void
 session_send(Session *session, RowBuffer *buffer)
 {
 	Sessions   *sessions = session->sessions;
+	instr_time	start;
 
+	INSTR_TIME_SET_CURRENT(start);
+	if (sessions->bytes == 0)
+		sessions->begun = start;
+	sessions->bytes += buffer->data.len;
 	dlist_push_tail(&session->queue, &buffer->link);
 	sessions->queued += buffer->data.len;
 	advance(session);
 	progress(sessions, false);
-	while (sessions->queued > QUEUE_BYTES)
-		progress(sessions, true);
+	await_space(sessions);
+	sessions->sending += seconds_since(start);
+}
+
+double
+sessions_seconds(const Sessions *sessions)
+{
+	return sessions->sending;
+}
+
+/* The first bytes only fill the queue, and what the system holds. */
+bool
+sessions_keep_up(const Sessions *sessions)
+{
+	return sessions->bytes > 2 * QUEUE_BYTES &&
+		sessions->waiting * MOST_WAITING < seconds_since(sessions->begun);
 }
 
 /* Sends what it can, and then ends its COPY.  Whether it has nothing to send, and no COPY. */

@@ -86,6 +86,15 @@ extern RowBuffer *session_read_buffer(Sessions *sessions, BufFile *file);
 /* Sends it in its turn, and frees it. */
 extern void session_send(Session *session, RowBuffer *buffer);
 
+/* Seconds that this has taken so far, with all waiting. */
+extern double sessions_seconds(const Sessions *sessions);
+
+/*
+ * Whether nodes take rows as fast as they come: as far as is known when more were sent than can
+ * wait.
+ */
+extern bool sessions_keep_up(const Sessions *sessions);
+
 /* Afterwards all that was sent is in the nodes' tables.  May be called again. */
 extern void sessions_finish(Sessions *sessions);
 

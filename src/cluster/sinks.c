@@ -27,6 +27,7 @@ typedef struct Sink
 	TableThere	there;
 	bool		as_is;			/* rows of the current file are sent so */
 	const char *statement;		/* for its columns; NULL: not known yet */
+	int			file;			/* whose rows that is for */
 	bool		ready;			/* these are the current file's */
 	RowBuffer  *buffer;			/* NULL: no rows wait */
 	RowBuffer  *lines;			/* the same where lines can be added as they are, or NULL */
@@ -50,10 +51,8 @@ struct Sinks
 	Size		buffer_bytes;
 
 	/* for one file */
-	const Converter *conv;
 	RowCopy    *copy;
 	const char *formed_reason;	/* NULL: rows may be sent as they are */
-	bool		takes_lines;	/* a line of it may be all that is sent of a row */
 };
 
 /* ---- sessions ---- */
@@ -173,6 +172,7 @@ prepare_sink(Sinks *sinks, Sink *sink)
 		sink->statement = statement;
 	else if (strcmp(sink->statement, statement) != 0)
 		refuse_another_copy(sink, statement);
+	sink->file = sinks->journal->reader->source->current;
 	sink->ready = true;
 	MemoryContextSwitchTo(old);
 }
@@ -404,46 +404,26 @@ send_all_waiting(Sinks *sinks)
 	} while (any);
 }
 
-/*
- * The line ends within a row, each of which COPY of csv counts as a line, and COPY of text where
- * pgbulk's options have it tell of rows.
- */
-static int64
-inner_lines(const Sinks *sinks, const Sink *sink, const Reader *reader, const ScanRow *row)
-{
-	int64		lines = 0;
-
-	if (!sink->as_is)
-		return 0;
-	if (sinks->conv->options->format == BULK_CSV ? row->multiline : sink->buffer->exact)
-		for (uint32 i = row->start; i < row->end; i++)
-			lines += reader->data[i] == '\n';
-	return lines;
-}
-
-/* Adds a row to a shard's buffer. */
-static void
-add_row(Sinks *sinks, Sink *sink, const Reader *reader, uint32 number, TupleTableSlot *slot)
-{
-	const ScanRow *row = &reader->rows[number];
-	RowBuffer  *buffer = sink->buffer;
-	JournalPlace place;
-
-	row_buffer_cut(buffer);
-	if (sink->as_is)
-		row_copy_put_as_is(sinks->copy, reader->data + row->start, row->end - row->start, slot,
-						   &buffer->data);
-	else
-		row_copy_put_formed(sinks->copy, sink->shard, slot, &buffer->data);
-	journal_locate(sinks->journal, number, &place);
-	row_buffer_note(buffer, &place, inner_lines(sinks, sink, reader, row));
-}
-
 /* The space doubles where it does not suffice. */
 static inline bool
 is_full(const Sinks *sinks, const Sink *sink)
 {
 	return sink->buffer->data_end >= sinks->buffer_bytes - sinks->buffer_bytes / 16;
+}
+
+/*
+ * Begins a buffer for rows of a file.  Those of each go by a COPY of their own, unless a table has
+ * one for all, as the rows that triggers keep out are counted by file.
+ */
+static void
+begin_buffer(Sinks *sinks, Sink *sink, int file)
+{
+	if (file != sink->file && !sinks->whole)
+		sink->statement = MemoryContextStrdup(TopTransactionContext, sink->statement);
+	sink->file = file;
+	sink->buffer = session_buffer(sinks->sessions, sink->statement, sinks->buffer_bytes);
+	sink->buffer->filtered = sink->there.filters;
+	sink->buffer->sender = sink;
 }
 
 void
@@ -457,41 +437,79 @@ sinks_put(Sinks *sinks, Shard *shard, uint32 number, TupleTableSlot *slot)
 	if (row->end - row->start > sinks->buffer_bytes)
 		send_buffer(sinks, sink);
 	if (sink->buffer == NULL)
-	{
-		sink->buffer = session_buffer(sinks->sessions, sink->statement, sinks->buffer_bytes);
-		sink->buffer->filtered = sink->there.filters;
-		sink->buffer->sender = sink;
-	}
-	add_row(sinks, sink, reader, number, slot);
-	if (sinks->takes_lines && sink->as_is)
+		begin_buffer(sinks, sink, reader->source->current);
+	row_copy_add(sinks->copy, shard, sink->as_is, sinks->journal, number, slot, sink->buffer);
+	if (sink->as_is && row_copy_takes_lines(sinks->copy))
 		sink->lines = sink->buffer;
 	if (is_full(sinks, sink))
 		send_buffer(sinks, sink);
 }
 
-/* One that is \., or ends with a backslash, may mean something else to COPY. */
 bool
 sinks_put_line(Sinks *sinks, Shard *shard, uint32 number)
 {
-	const Reader *reader = sinks->journal->reader;
-	const ScanRow *row = &reader->rows[number];
-	const char *bytes = reader->data + row->start;
-	uint32		length = row->end - row->start;
 	Sink	   *sink = shard->sink;
 
-	if (unlikely(sink == NULL || sink->lines == NULL || row->multiline || length <= 2 ||
-				 bytes[length - 1] == '\\' ||
-				 !row_buffer_add_line(sink->lines, bytes, length, reader->line + row->line)))
+	if (unlikely(sink == NULL || sink->lines == NULL ||
+				 !row_copy_add_line(sinks->journal->reader, number, sink->lines)))
 		return false;
 	if (unlikely(is_full(sinks, sink)))
 		send_buffer(sinks, sink);
 	return true;
 }
 
+void
+sinks_append(Sinks *sinks, int number, const RowBuffer *rows)
+{
+	Sink	   *sink = list_nth(sinks->list, number - 1);
+
+	if (sink->buffer != NULL &&
+		(row_buffer_file(sink->buffer) != row_buffer_file(rows) ||
+		 sink->buffer->data_end + rows->data.len > sinks->buffer_bytes))
+		send_buffer(sinks, sink);
+	if (sink->buffer == NULL)
+		begin_buffer(sinks, sink, row_buffer_file(rows));
+	row_buffer_append(sink->buffer, rows);
+	if (is_full(sinks, sink))
+		send_buffer(sinks, sink);
+}
+
 /* ---- files ---- */
 
-static void
-end_file(Sinks *sinks)
+void
+sinks_send_all(Sinks *sinks)
+{
+	ListCell   *lc;
+
+	foreach(lc, sinks->list)
+		send_buffer(sinks, lfirst(lc));
+}
+
+RowCopy *
+sinks_begin_columns(Sinks *sinks, const Converter *conv)
+{
+	ListCell   *lc;
+
+	sinks_send_all(sinks);
+	foreach(lc, sinks->list)
+		((Sink *) lfirst(lc))->ready = false;
+	sinks->copy = row_copy_open(sinks->target, conv, &sinks->formed_reason);
+	return sinks->copy;
+}
+
+bool
+sinks_all_as_is(const Sinks *sinks)
+{
+	ListCell   *lc;
+
+	foreach(lc, sinks->list)
+		if (((Sink *) lfirst(lc))->ready && !((Sink *) lfirst(lc))->as_is)
+			return false;
+	return sinks->formed_reason == NULL;
+}
+
+int
+sinks_number(Sinks *sinks)
 {
 	ListCell   *lc;
 
@@ -499,32 +517,15 @@ end_file(Sinks *sinks)
 	{
 		Sink	   *sink = lfirst(lc);
 
-		send_buffer(sinks, sink);
-		sink->ready = false;
+		sink->shard->number = sink->ready ? foreach_current_index(lc) + 1 : 0;
 	}
-}
-
-bool
-sinks_begin_columns(Sinks *sinks, const Converter *conv)
-{
-	end_file(sinks);
-	sinks->conv = conv;
-	sinks->copy = row_copy_open(sinks->target, conv, &sinks->formed_reason);
-	sinks->takes_lines = sinks->formed_reason == NULL && row_copy_adds_nothing(sinks->copy) &&
-		row_copy_relay(conv->options) == BULK_RELAY_OFF;
-	return sinks->formed_reason == NULL;
-}
-
-bool
-sinks_take_lines(const Sinks *sinks)
-{
-	return sinks->takes_lines;
+	return list_length(sinks->list);
 }
 
 void
 sinks_finish(Sinks *sinks)
 {
-	end_file(sinks);
+	sinks_send_all(sinks);
 	send_all_waiting(sinks);
 	sessions_finish(sinks->sessions);
 }

@@ -11,6 +11,7 @@
 #include "postgres.h"
 
 #include "cluster/placement.h"
+#include "cluster/row_copy.h"
 #include "cluster/session.h"
 #include "format/converter.h"
 #include "format/journal.h"
@@ -33,10 +34,10 @@ extern int	sinks_max_connections;
 extern void sinks_open_all(Sinks *sinks, const List *shards);
 
 /*
- * The next rows are of a file with these columns, all before it are on their way.  Returns
- * whether they may be sent as they are.  Memory: the current context.
+ * The next rows are of a file with these columns, all before it are on their way.  Returns what
+ * is sent of them.  Memory: the current context.
  */
-extern bool sinks_begin_columns(Sinks *sinks, const Converter *conv);
+extern RowCopy *sinks_begin_columns(Sinks *sinks, const Converter *conv);
 
 /* The shard of a sink that session.h names as a sender. */
 extern const Shard *sinks_shard(const void *sender);
@@ -55,16 +56,25 @@ extern bool sinks_send_as_is(Sinks *sinks, Shard *shard);
 extern void sinks_put(Sinks *sinks, Shard *shard, uint32 number, TupleTableSlot *slot);
 
 /*
- * Whether lines of the current file may be all that is sent of a row: where rows may be set aside,
- * or have columns that the file has not, there is more to do.
- */
-extern bool sinks_take_lines(const Sinks *sinks);
-
-/*
  * The same as sinks_put for a row that is one line of the file, for a shard without copies, where
  * lines are taken, in the quick way.  False: nothing was done, and it is for sinks_put.
  */
 extern bool sinks_put_line(Sinks *sinks, Shard *shard, uint32 number);
+
+/* Whether all shards that are known get the rows of the current file as they are. */
+extern bool sinks_all_as_is(const Sinks *sinks);
+
+/*
+ * Numbers the shards, from 1 on, that have got rows of the current file, so that other processes
+ * may collect more of them.  Returns the last number.
+ */
+extern int	sinks_number(Sinks *sinks);
+
+/* Sends rows that were collected for the shard of that number, after all before them. */
+extern void sinks_append(Sinks *sinks, int number, const RowBuffer *rows);
+
+/* Sends what waits for more rows. */
+extern void sinks_send_all(Sinks *sinks);
 
 /* All rows are in the tables afterwards. */
 extern void sinks_finish(Sinks *sinks);

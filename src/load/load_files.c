@@ -341,12 +341,16 @@ seconds_for_workers(const Load *load, double bytes)
 	return (pace * row - TAKE_OVER_SECONDS) * Min(rows, bytes / Max(row, 1));
 }
 
-/* Whether that is longer than workers take to start. */
+/* Whether that is longer than workers take to start, and nobody is waited for whom they do not help. */
 static bool
 workers_would_pay(const Load *load, int64 bytes)
 {
+	const Writer *writer = load->writer;
+
 	return load->options->workers >= 0 ||
-		(load->pace.batches > BATCHES_TO_WARM && workers_pay(seconds_for_workers(load, bytes)));
+		(load->pace.batches > BATCHES_TO_WARM &&
+		 (writer->routine->others_keep_up == NULL || writer->routine->others_keep_up(writer)) &&
+		 workers_pay(seconds_for_workers(load, bytes)));
 }
 
 /* Bytes from an offset on that workers could load without interruption. */

@@ -10,6 +10,7 @@
 #include "catalog/partition.h"
 #include "catalog/pg_inherits.h"
 #include "catalog/pg_proc.h"
+#include "cluster/nodes_share.h"
 #include "format/transform.h"
 #include "load/share.h"
 #include "load/share_chunks.h"
@@ -77,6 +78,7 @@ typedef struct Shared
 	bool		plain;
 	int			processes;		/* at most */
 	bool		handing;		/* only the leader can store rows */
+	bool		on_nodes;		/* they are sent to other nodes */
 } Shared;
 
 /* ---- who may have workers ---- */
@@ -628,7 +630,8 @@ share_lead(const ShareLeader *leader, int nworkers)
 		.by_copy = batch->options->by_copy,
 		.plain = batch->options->plain,
 		.processes = nworkers + 1,
-		.handing = batch->writer->routine->take_over != NULL
+		.handing = batch->writer->routine->take_over != NULL,
+		.on_nodes = batch->target->on_nodes
 	};
 	ParallelContext *pcxt;
 	Parallel   *parallel;
@@ -694,6 +697,17 @@ share_lead(const ShareLeader *leader, int nworkers)
 
 /* ---- a worker ---- */
 
+static Writer *
+join_writer(const Shared *shared, Target *target, void *writer_state, const BulkOptions *options,
+			Guard *guard, Checks *checks)
+{
+	if (shared->on_nodes)
+		return nodes_join(target, writer_state, options, guard, checks);
+	if (shared->handing)
+		return handover_join(target, writer_state, options, guard, checks);
+	return direct_join(target, writer_state, guard, checks);
+}
+
 static void
 help(shm_toc *toc)
 {
@@ -748,9 +762,7 @@ help(shm_toc *toc)
 	share.journal = checks_journal(checks);
 	share.journal->reader = batch.reader;
 	writer_state = shm_toc_lookup(toc, KEY_WRITER, false);
-	batch.writer = shared->handing ?
-		handover_join(batch.target, writer_state, options, &guard, checks) :
-		direct_join(batch.target, writer_state, &guard, checks);
+	batch.writer = join_writer(shared, batch.target, writer_state, options, &guard, checks);
 	share_limit_batch(&batch, &share);
 	batch_open_where(&batch);
 	batch_open_columns(&batch);

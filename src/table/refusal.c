@@ -131,8 +131,12 @@ static const RefusalMessage messages[] = {
 	OF_LOAD("The input function of a column's type is called for each row, which workers can do since PostgreSQL 17."),
 	[REFUSAL_KNOWN_KEYS] =
 	OF_LOAD("Rows are looked up before they are stored, as the keys of many exist."),
-	[REFUSAL_NODES_WORKERS] =
-	OF_LOAD("Rows are sent to other servers."),
+	[REFUSAL_NODES_COPIED] =
+	OF_LOAD("Each row goes to several servers."),
+	[REFUSAL_NODES_FORMED] =
+	OF_LOAD("What is sent to other servers is more than the bytes of the file."),
+	[REFUSAL_NODES_HERE] =
+	OF_LOAD("Rows may be for other servers, or for this one."),
 	[REFUSAL_NO_WORKER] =
 	OF_LOAD("No background worker was free."),
 

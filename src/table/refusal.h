@@ -76,7 +76,9 @@ typedef enum RefusalReason
 	REFUSAL_EACH_ROW,
 	REFUSAL_INPUT,
 	REFUSAL_KNOWN_KEYS,
-	REFUSAL_NODES_WORKERS,
+	REFUSAL_NODES_COPIED,
+	REFUSAL_NODES_FORMED,
+	REFUSAL_NODES_HERE,
 	REFUSAL_NO_WORKER,
 
 	/* what keeps rows from being sent to other servers */

@@ -160,6 +160,12 @@ typedef struct WriterRoutine
 	/* How many rows come before that, if they are like those so far; 0: not known.  Or NULL. */
 	double		(*rows_until_alone) (Writer *writer);
 
+	/*
+	 * Whether those that it sends rows to take them as fast as they come, as far as is known by now,
+	 * so that workers make the load faster.  NULL: it sends to nobody.
+	 */
+	bool		(*others_keep_up) (const Writer *writer);
+
 	/* Afterwards, or still in the process's turn: writes them there. */
 	void		(*write) (Writer *writer);
 
