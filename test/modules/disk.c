@@ -14,6 +14,9 @@
  * Failing: DISK_FAULT names a file of struct Fault that all processes map, which says what is to
  * fail, when and how.
  *
+ * Both: the power goes right before a chosen sync.  From then on nobody writes any more to files that
+ * are noted: processes wait until they are killed.
+ *
  * Temporary files are not noted: nobody reads them after a crash.  For systems of 64 bits, where
  * these calls have one name.
  */
@@ -51,12 +54,12 @@ enum
 	SYNC
 };
 
-/* What is to fail: all are 64 bits, as power_loss.pl and disk_faults.pl pack them. */
+/* What is to fail: all are 64 bits, as PgBulk::Disk packs them. */
 typedef struct Fault
 {
 	int64_t		countdown;		/* which call from now on, from 1; 0: none */
 	int64_t		kind;			/* of call, as above */
-	int64_t		error;			/* errno */
+	int64_t		error;			/* errno; of a sync also 0: the power goes */
 	int64_t		failed;			/* how many have */
 	char		path[256];		/* of files in whose paths that is */
 } Fault;
@@ -129,6 +132,14 @@ fails(int fd, int64_t kind)
 
 /* ---- forgetting ---- */
 
+static bool
+power_is_off(void)
+{
+	Fault	   *f = fault();
+
+	return f != NULL && f->kind == SYNC && f->error == 0 && f->failed != 0;
+}
+
 /* The journal, locked for this process; -1: the file is not ours. */
 static int
 lock_journal(int fd)
@@ -147,6 +158,8 @@ lock_journal(int fd)
 	while (fcntl(journal, F_SETLKW, &lock) != 0)
 		if (errno != EINTR)
 			abort();
+	while (power_is_off())
+		pause();
 	return journal;
 }
 
@@ -210,18 +223,25 @@ note_write(int fd, off_t offset, size_t length)
 	return journal;
 }
 
-/* A sync: what follows it in the journal was written after it. */
+/*
+ * A sync: what follows it in the journal was written after it.  One that is noted need not be done,
+ * as the machine stays on.
+ */
 static int
 synced(int fd, int (*sync) (int))
 {
-	int			journal;
+	int			journal = lock_journal(fd);
 	int			result;
 	struct stat st;
 
 	if (fails(fd, SYNC))
+	{
+		while (power_is_off())
+			pause();
+		unlock_journal(journal);
 		return -1;
-	journal = lock_journal(fd);
-	result = sync(fd);
+	}
+	result = journal >= 0 ? 0 : sync(fd);
 	if (journal >= 0 && result == 0 && fstat(fd, &st) == 0)
 	{
 		Entry		entry = {.is_sync = 1, .inode = st.st_ino};

@@ -14,56 +14,18 @@ use FindBin;
 use lib $FindBin::RealBin;
 use Errno qw(EIO ENOSPC);
 use PgBulk;
+use PgBulk::Disk;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
-plan skip_all => 'needs a compiler' if system('cc --version >/dev/null 2>&1') != 0;
-plan skip_all => 'needs Linux with 64 bits' if $^O ne 'linux' || length(pack('L!', 0)) != 8;
-
-my $library = data_dir() . '/disk.so';
-my $fault = data_dir() . '/fault';
 my $most = $ENV{PGBULK_TEST_FAULTS} // ($ENV{PGBULK_TEST_LONG} ? 12 : 6);
-is(system("cc -O2 -shared -fPIC -o $library $FindBin::RealBin/../modules/disk.c -ldl"), 0, 'the library is built');
-
-# What of the disk fails, as modules/disk.c has it.
-use constant { WRITE => 0, READ => 1, SYNC => 2 };
-
-# From now on the n-th call of that kind for a file whose path has that part fails; 0: none does.
-sub set_fault
-{
-	my ($n, $kind, $error, $part) = @_;
-
-	die "a long path: $part" if length($part) >= 256;
-	open(my $file, '+<:raw', $fault) or die "$fault: $!";
-	print $file pack('q4a256', $n, $kind, $error, 0, $part);
-	close($file) or die "$fault: $!";
-}
-
-# How many calls are left until one fails, and how many have failed.
-sub get_fault
-{
-	open(my $file, '<:raw', $fault) or die "$fault: $!";
-	read $file, my $bytes, 32;
-	return (unpack 'q4', $bytes)[ 0, 3 ];
-}
-
-open(my $file, '>:raw', $fault) or die "$fault: $!";
-print $file "\0" x 288;
-close $file;
+disk_build();
 
 # few buffers, so that there is something to read and write; nobody else writes
 my $node = bulk_server('faults', 'shared_buffers = 1MB', 'max_wal_size = 1GB', 'checkpoint_timeout = 1h', 'bgwriter_lru_maxpages = 0',
 	'maintenance_work_mem = 1MB', 'work_mem = 64kB');
 $node->stop;
-start();
-
-sub start
-{
-	local $ENV{LD_PRELOAD} = $library;
-	local $ENV{DISK_ROOT} = $node->data_dir;
-	local $ENV{DISK_FAULT} = $fault;
-	$node->start;
-}
+disk_start($node);
 
 my $rows = data_file('rows.csv', 1, join('', map { "$_,text of the row number $_ which is x\n" } 1 .. 12000));
 my $few = data_file('few.csv', 1, join('', map { ($_ % 3000) . ",other text $_\n" } 1 .. 3500));
@@ -221,7 +183,7 @@ sub fatal
 		{
 			wait_for('the end of the server', sub { !-e $node->data_dir . '/postmaster.pid' });
 			$node->_update_pid(0);
-			start();
+			disk_start($node);
 		}
 		is(contents($table), $before, "$name, $at of $n: nothing is loaded: $sql");
 		$node->safe_psql('postgres', $transaction);
@@ -234,7 +196,7 @@ sub fatal
 # where there is no WAL of a new file, it is synced before the end of its transaction
 $node->append_conf('postgresql.conf', "wal_level = minimal\nmax_wal_senders = 0\nwal_skip_threshold = 0\nfsync = on\nwal_writer_delay = 10s\nwal_writer_flush_after = 1GB");
 $node->stop;
-start();
+disk_start($node);
 my $base = $node->data_dir . '/base/';
 my @some = grep { $ENV{PGBULK_TEST_LONG} || $_->[1] =~ /"workers": 2/ } @loads;
 foreach my $load (@some)

@@ -1,131 +1,33 @@
 # When the power goes, a disk forgets what was not synced: afterwards what was
 # committed is there, and a load that was not done left nothing.
 #
-# A library between the server and the system (modules/disk.c) keeps a journal of
-# all writes and syncs.  After the end of all processes this test takes back, of
-# what was written after a file's last sync, all, or of each page what came after some
-# moment: pages come to the disk in any order.
+# A library between the server and the system keeps a journal of all writes and
+# syncs (PgBulk::Disk).  The power goes at random moments of loads of each kind, and
+# right before each of the syncs that one makes: before the next one the disk's
+# content is that of this moment, or some of what is not synced has come to it, too.
 #
-# PGBULK_TEST_CRASHES=n does that many; else 8, or 14 where PGBULK_TEST_LONG is set.
+# PGBULK_TEST_CRASHES=n has it go n times at random; else 8, or 14 where
+# PGBULK_TEST_LONG is set.  PGBULK_TEST_SYNCS=n: before n of the some 40 syncs of each
+# load; else before one of every other load, or 3 of each.
 
 use strict;
 use warnings;
 
 use FindBin;
 use lib $FindBin::RealBin;
-use File::Find;
 use PgBulk;
+use PgBulk::Disk;
 use PostgreSQL::Test::Utils;
 use Test::More;
 use Time::HiRes qw(sleep time);
 
-plan skip_all => 'needs a compiler' if system('cc --version >/dev/null 2>&1') != 0;
-plan skip_all => 'needs Linux with 64 bits' if $^O ne 'linux' || length(pack('L!', 0)) != 8;
-
 my $MB = 1024 * 1024;
-my $PAGE = 4096;
 my $crashes = how_many(8, 14);
+my $syncs = $ENV{PGBULK_TEST_SYNCS} // ($ENV{PGBULK_TEST_LONG} ? 3 : 0.5);
 my $seed = $ENV{PGBULK_TEST_SEED} // time % 1000000;
 srand $seed;
 note "PGBULK_TEST_SEED=$seed";
-
-my $library = data_dir() . '/disk.so';
-my $journal = data_dir() . '/journal';
-is(system("cc -O2 -shared -fPIC -o $library $FindBin::RealBin/../modules/disk.c -ldl"), 0, 'the library is built');
-
-# Starts a server whose writes are noted from then on.
-sub start
-{
-	my ($node) = @_;
-
-	unlink $journal;
-	local $ENV{LD_PRELOAD} = $library;
-	local $ENV{DISK_ROOT} = $node->data_dir;
-	local $ENV{DISK_JOURNAL} = $journal;
-	$node->start;
-}
-
-# What was written since each file's last sync: by inode.
-sub unsynced
-{
-	my %writes;
-
-	open(my $in, '<:raw', $journal) or die "$journal: $!";
-	while (read($in, my $head, 48) == 48)
-	{
-		my ($is_sync, $inode, $offset, $length, $kept, $size) = unpack 'Q6', $head;
-		my $place = tell $in;
-
-		# a write that never came to pass
-		last if $place + $kept > -s $in;
-		seek $in, $kept, 1;
-		if ($is_sync) { delete $writes{$inode} }
-		else { push @{ $writes{$inode} }, { offset => $offset, length => $length, kept => $kept, size => $size, place => $place } }
-	}
-	return ($in, \%writes);
-}
-
-# Takes back what was written to a file: of each page the writes from one on.
-sub take_back
-{
-	my ($in, $path, $writes, $all) = @_;
-	my (%first, $lost, $end);
-
-	open(my $file, '+<:raw', $path) or die "$path: $!";
-	$end = $writes->[0]{size};
-	foreach my $i (reverse 0 .. $#$writes)
-	{
-		my ($offset, $length, $kept, $place) = @{ $writes->[$i] }{qw(offset length kept place)};
-
-		foreach my $page (int($offset / $PAGE) .. int(($offset + $length - 1) / $PAGE))
-		{
-			# none, all, or any
-			$first{$page} //= $all ? 0 : (0, scalar @$writes, int rand(@$writes + 1))[ int rand 3 ];
-			my $from = $page * $PAGE > $offset ? $page * $PAGE : $offset;
-			my $to = ($page + 1) * $PAGE < $offset + $length ? ($page + 1) * $PAGE : $offset + $length;
-
-			if ($i < $first{$page})
-			{
-				$end = $to if $to > $end;
-				next;
-			}
-			my $n = $from >= $offset + $kept ? 0 : ($to < $offset + $kept ? $to : $offset + $kept) - $from;
-			my $old = '';
-
-			seek $in, $place + $from - $offset, 0;
-			die "journal: $!" if $n > 0 && read($in, $old, $n) != $n;
-			seek $file, $from, 0;
-			print $file $old, "\0" x ($to - $from - $n);
-			$lost++;
-		}
-	}
-	close($file) or die "$path: $!";
-
-	# the file's size may have come to the disk or not
-	truncate $path, $end if $end < -s $path && ($all || rand() < 0.5);
-	return $lost // 0;
-}
-
-# The power goes.  Returns how many pages were lost.
-sub lose_power
-{
-	my ($node, $all) = @_;
-	my $lost = 0;
-
-	kill_server($node);
-	my ($in, $writes) = unsynced();
-	find(
-		{
-			no_chdir => 1,
-			wanted => sub {
-				my $of_file = -f $_ ? $writes->{ (stat _)[1] } : undef;
-
-				$lost += take_back($in, $_, $of_file, $all) if $of_file;
-			}
-		},
-		$node->data_dir);
-	return $lost;
-}
+disk_build();
 
 my $row = 0;
 my $rows = data_file('rows.csv', 6 * $MB, sub {
@@ -188,12 +90,13 @@ sub run_whole
 	$node->safe_psql('postgres', "$load->[2] 'load'") if $load->[2];
 }
 
-sub test
+# A server whose writes are noted, and what a load of each kind leaves there and takes.
+sub begin
 {
-	my ($name, $n, @settings) = @_;
+	my ($name, @settings) = @_;
 	my $node = bulk_server("power_$name", 'fsync = on', 'shared_buffers = 8MB', 'max_wal_size = 128MB',
-		'max_prepared_transactions = 2', 'bgwriter_delay = 10ms', @settings);
-	my (@takes, @after, $before);
+		'max_prepared_transactions = 2', 'bgwriter_delay = 10ms', 'max_wal_senders = 0', @settings);
+	my (@takes, @after);
 
 	$node->safe_psql('postgres', q{
 		CREATE EXTENSION amcheck;
@@ -208,13 +111,13 @@ sub test
 		CREATE TABLE parts_1 PARTITION OF parts FOR VALUES WITH (modulus 2, remainder 1);
 		CREATE INDEX ON parts (i)});
 	$node->stop;
-	start($node);
+	disk_start($node, 1);
 
 	# the library forgets: a commit that does not wait for its sync
 	$node->safe_psql('postgres', 'CREATE TABLE forgotten (i int); CHECKPOINT');
 	$node->safe_psql('postgres', 'SET synchronous_commit = off; INSERT INTO forgotten VALUES (1)');
 	lose_power($node, 1);
-	start($node);
+	disk_start($node, 1);
 	is($node->safe_psql('postgres', 'SELECT count(*) FROM forgotten'), '0', "$name: what was not synced is lost");
 
 	foreach my $load (@loads)
@@ -226,17 +129,67 @@ sub test
 		push @takes, time - $start;
 		push @after, contents($node, $load->[0]);
 	}
+	return ($node, \@takes, \@after);
+}
+
+# The power has gone, and comes again: all of a load is there, as must be if it was DONE, or what was there BEFORE.
+sub judge
+{
+	my ($node, $name, $load, $done, $before, $after) = @_;
+	my ($table, undef, $end) = @$load;
+
+	disk_start($node, 1);
+	my $prepared = $node->safe_psql('postgres', 'SELECT count(*) FROM pg_prepared_xacts');
+
+	$node->safe_psql('postgres', "$end 'load'") if $prepared;
+	ok($prepared, "$name: it is prepared") if $end && $done;
+	my $now = contents($node, $table);
+	my $all = $end && $end =~ /ROLLBACK/ ? $before : $after;
+
+	ok($now eq $all || !$done && $now eq $before, "$name: all or nothing of $table") or diag "$now, not $all or $before";
+	is($now, $all, "$name: what was prepared is there") if $prepared;
+	is_sound($node, $_, "$name: heap of $_") foreach $table eq 'parts' ? qw(parts_0 parts_1) : $now eq 'no table' ? () : $table;
+	is($node->safe_psql('postgres', q{
+		SELECT count(bt_index_check(i.indexrelid, true)::text) FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid
+		WHERE c.relkind = 'i' AND c.relam = (SELECT oid FROM pg_am WHERE amname = 'btree') AND c.relnamespace = 'public'::regnamespace}) > 0, 1,
+		"$name: indexes");
+}
+
+sub end
+{
+	my ($node) = @_;
+
+	# replay makes a file anew that a checkpoint was about to count on
+	check_log($node, 'removing future two-phase state file');
+
+	# those of transactions that did not end, as the server leaves its own; nobody reads them, and they may be torn
+	my $base = $node->data_dir . '/base/' . $node->safe_psql('postgres', q{SELECT oid FROM pg_database WHERE datname = 'postgres'});
+	unlink map { "$base/$_" } orphans($node);
+	check_tables($node);
+}
+
+# Whether the session has done what was sent to it first, without an error.
+sub has_done
+{
+	my ($session) = @_;
+
+	return $session->{out} =~ /^end of 2$/m && $session->{err} =~ /^(.*?)end of 2$/ms && $1 !~ /ERROR|FATAL|closed|lost/ ? 1 : 0;
+}
+
+sub random_moments
+{
+	my ($node, $name, $n, $takes, $after) = @_;
 
 	foreach my $try (0 .. $n - 1)
 	{
 		my $which = ($seed + $try) % @loads;
-		my ($table, $sql, $end) = @{ $loads[$which] };
+		my ($table, $sql) = @{ $loads[$which] };
 
 		fill($node);
-		$before = contents($node, $table);
+		my $before = contents($node, $table);
 		my $session = PgBulk::Session->new($node);
 		my $other = PgBulk::Session->new($node);
-		my $delay = rand($takes[$which]);
+		my $delay = rand($takes->[$which]);
 
 		# what is synced, and what the log begins with, at any moment
 		$other->send('CHECKPOINT; SELECT pg_sleep(' . rand(0.05) . ')') for 1 .. (0, 3, 50)[ int rand 3 ];
@@ -249,34 +202,96 @@ sub test
 
 		$session->close;
 		$other->close;
-		my $done = $session->{out} =~ /end of 2/ && $session->{err} !~ /ERROR|FATAL|closed|lost/;
+		my $done = has_done($session);
 
-		start($node);
-		my $prepared = $node->safe_psql('postgres', 'SELECT count(*) FROM pg_prepared_xacts');
-
-		$node->safe_psql('postgres', "$end 'load'") if $prepared;
-		ok($prepared, "$name $try: it is prepared") if $end && $done;
-		my $now = contents($node, $table);
-		my $all = $end && $end =~ /ROLLBACK/ ? $before : $after[$which];
-
-		note sprintf('%s %d: %d pages lost after %.2f of %.2f s, said to be done: %d: %s', $name, $try, $lost, $delay, $takes[$which], $done, $sql);
-		ok($now eq $all || !$done && $now eq $before, "$name $try: all or nothing of $table") or diag "$now, not $all or $before";
-		is($now, $all, "$name $try: what was prepared is there") if $prepared;
-		is_sound($node, $_, "$name $try: heap of $_") foreach $table eq 'parts' ? qw(parts_0 parts_1) : $now eq 'no table' ? () : $table;
-		is($node->safe_psql('postgres', q{
-			SELECT count(bt_index_check(i.indexrelid, true)::text) FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid
-			WHERE c.relkind = 'i' AND c.relam = (SELECT oid FROM pg_am WHERE amname = 'btree') AND c.relnamespace = 'public'::regnamespace}) > 0, 1,
-			"$name $try: indexes");
+		note sprintf('%s %d: %d pages lost after %.2f of %.2f s, said to be done: %d: %s', $name, $try, $lost, $delay, $takes->[$which], $done, $sql);
+		judge($node, "$name $try", $loads[$which], $done, $before, $after->[$which]);
 	}
-	# replay makes a file anew that a checkpoint was about to count on
-	check_log($node, 'removing future two-phase state file');
-
-	# those of transactions that did not end, as the server leaves its own; nobody reads them, and they may be torn
-	my $base = $node->data_dir . '/base/' . $node->safe_psql('postgres', q{SELECT oid FROM pg_database WHERE datname = 'postgres'});
-	unlink map { "$base/$_" } orphans($node);
-	check_tables($node);
 }
 
-test('replica', $crashes, 'wal_level = replica', 'max_wal_senders = 0');
-test('minimal', $crashes / 2, 'wal_level = minimal', 'max_wal_senders = 0', 'wal_skip_threshold = 64kB');
+# A load's statements, with a checkpoint before the end of its transaction and one after it.
+sub with_checkpoints
+{
+	my ($load) = @_;
+	my $sql = $load->[1];
+
+	$sql = "BEGIN; $sql; COMMIT" unless $sql =~ /BEGIN; /;
+	$sql =~ s/; (?=COMMIT$|PREPARE TRANSACTION)/; CHECKPOINT; / or die $sql;
+	return ($sql, 'CHECKPOINT');
+}
+
+# Runs a load, the power of whose server goes before the n-th sync from its begin on.  Returns how many syncs were left until
+# then, whether its transaction was done, whether the power has gone, and the session.
+sub run_until
+{
+	my ($node, $load, $n) = @_;
+	my $session = PgBulk::Session->new($node);
+
+	set_fault($n, SYNC, 0, $node->data_dir);
+	$session->send($_) foreach with_checkpoints($load);
+	wait_for('the sync', sub { (get_fault())[1] || $session->done });
+	my ($left, $gone) = get_fault();
+	my $done = has_done($session);
+
+	return ($left, $done, $gone, $session);
+}
+
+# The power goes before the n-th sync of a load: whether it did.
+sub before_sync
+{
+	my ($node, $name, $load, $n, $after) = @_;
+
+	fill($node);
+	my $before = contents($node, $load->[0]);
+	my (undef, $done, $gone, $session) = run_until($node, $load, $n);
+	my $lost = lose_power($node, rand() < 0.5);
+
+	set_fault(0, SYNC, 0, '');
+	$session->close;
+	note sprintf('%s: %d pages lost, said to be done: %d: %s', $name, $lost, $done, join('; ', with_checkpoints($load)));
+	judge($node, $name, $load, $done, $before, $after);
+	return $gone;
+}
+
+# The same before n of the syncs of each load, or of as many loads as are n of all of them.
+sub each_sync
+{
+	my ($node, $name, $n, $after) = @_;
+	my $some = $n < 1 ? int($n * @loads) : @loads;
+	my ($all, $tried, $gone) = (0, 0, 0);
+
+	foreach my $i (0 .. $some - 1)
+	{
+		my $which = ($seed + $i) % @loads;
+		my $load = $loads[$which];
+		my $many = 1_000_000;
+
+		fill($node);
+		my ($left, undef, undef, $session) = run_until($node, $load, $many);
+
+		$session->close;
+		$node->safe_psql('postgres', "$load->[2] 'load'") if $load->[2];
+		my $syncs = $many - $left;
+		my $step = $syncs > $n ? $syncs / ($n < 1 ? 1 : $n) : 1;
+
+		for (my $at = 1 + rand $step; $at < $syncs + 1; $at += $step)
+		{
+			$gone += before_sync($node, sprintf('%s, load %d, sync %d of %d', $name, $which, $at, $syncs), $load, int $at, $after->[$which]);
+			$tried++;
+		}
+		$all += $syncs;
+	}
+	note "$name: $all syncs, the power has gone before $gone";
+	cmp_ok($gone, '>', $tried / 2, "$name: the power goes before syncs");
+}
+
+foreach my $kind ([ 'replica', 1, 'wal_level = replica' ], [ 'minimal', 0.5, 'wal_level = minimal', 'wal_skip_threshold = 64kB' ])
+{
+	my ($name, $part, @settings) = @$kind;
+	my ($node, $takes, $after) = begin($name, @settings);
+
+	random_moments($node, $name, $part * $crashes, $takes, $after);
+	each_sync($node, $name, $syncs < 1 ? $part * $syncs : $syncs, $after);
+	end($node);
+}
 done_testing();
