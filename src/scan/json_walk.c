@@ -194,7 +194,7 @@ find_meaning(RowScan *scan, const JsonNode *key)
 {
 	const char *text = scan->marks.text;
 	uint32_t	n = scan->npairs;
-	Remembered *remembered = &scan->remembered[n];
+	Remembered *remembered = &scan->remembered[n < MAX_REMEMBERED ? n : 0];
 	JsonMeaning meaning;
 
 	if (n < scan->nremembered && key->length == remembered->length &&

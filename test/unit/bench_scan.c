@@ -164,9 +164,9 @@ int
 main(void)
 {
 	static const uint32_t windows[] = {65536, 131072, 262144, 524288, 1048576, 4194304};
-	static const ScanDialect csv = {SCAN_CSV, ',', '"', '"'};
-	static const ScanDialect csv_escape = {SCAN_CSV, ',', '"', '\\'};
-	static const ScanDialect text = {SCAN_TEXT, '\t', 0, 0};
+	static const ScanDialect csv = {.format = SCAN_CSV, .delimiter = ',', .quote = '"', .escape = '"'};
+	static const ScanDialect csv_escape = {.format = SCAN_CSV, .delimiter = ',', .quote = '"', .escape = '\\'};
+	static const ScanDialect text = {.format = SCAN_TEXT, .delimiter = '\t'};
 	char	   *data = malloc((size_t) 400 << 20);
 	size_t		len;
 

@@ -9,9 +9,9 @@
 #include "scan/scan.h"
 #include "scan_reference.h"
 
-static const ScanDialect csv = {SCAN_CSV, ',', '"', '"'};
-static const ScanDialect csv_backslash = {SCAN_CSV, ',', '"', '\\'};
-static const ScanDialect text = {SCAN_TEXT, ',', 0, 0};
+static const ScanDialect csv = {.format = SCAN_CSV, .delimiter = ',', .quote = '"', .escape = '"'};
+static const ScanDialect csv_backslash = {.format = SCAN_CSV, .delimiter = ',', .quote = '"', .escape = '\\'};
+static const ScanDialect text = {.format = SCAN_TEXT, .delimiter = ','};
 
 static const Feed whole = {0, ROOMY, ROOMY, SCAN_EOL_UNKNOWN};
 

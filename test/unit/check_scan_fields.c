@@ -9,8 +9,8 @@
 #include "scan/scan.h"
 #include "scan_reference.h"
 
-static const ScanDialect csv = {SCAN_CSV, ',', '"', '"'};
-static const ScanDialect csv_backslash = {SCAN_CSV, ',', '"', '\\'};
+static const ScanDialect csv = {.format = SCAN_CSV, .delimiter = ',', .quote = '"', .escape = '"'};
+static const ScanDialect csv_backslash = {.format = SCAN_CSV, .delimiter = ',', .quote = '"', .escape = '\\'};
 
 /* -- text of fields -- */
 
