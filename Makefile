@@ -58,11 +58,12 @@ include $(PGXS)
 # Servers built without --enable-depend do not follow headers.
 $(OBJS): $(OWN_FILES) build.stamp
 
-# What the objects are made for, so that another server, compiler or other libraries make them anew.
+# What the objects are made for, so that another server, compiler or other options and libraries make them anew.
 # Outside of the sources there are no folders for them yet.
+made_for = $(VERSION) $(pkglibdir) $(CC) $(filter-out -Werror,$(COPT)) $(COMPRESSION)
 build.stamp: always
 	@mkdir -p $(sort $(dir $(OBJS)))
-	@echo '$(VERSION) $(pkglibdir) $(CC) $(COMPRESSION)' | cmp -s - $@ || echo '$(VERSION) $(pkglibdir) $(CC) $(COMPRESSION)' >$@
+	@echo '$(made_for)' | cmp -s - $@ || echo '$(made_for)' >$@
 EXTRA_CLEAN += build.stamp
 
 .PHONY: always unit dist
