@@ -11,6 +11,9 @@
 #define FIRST_BYTES (8 * 1024)
 #define FULL_BYTES (256 * 1024)
 
+/* Bytes of the buffers of all shards that are kept for the next chunk. */
+#define KEPT_BYTES (2 * 1024 * 1024)
+
 /* Bytes of the largest row: in a message it is behind others that have not filled the buffer. */
 #define ROW_MAX (ROW_CHANNEL_MAX - 2 * FULL_BYTES)
 
@@ -90,26 +93,34 @@ shard_rows_put_line(ShardRows *rows, const Shard *shard, uint32 number)
 	return true;
 }
 
+/* The next chunk may want as much memory: a buffer is kept for each shard, but not too many. */
 void
 shard_rows_reset(ShardRows *rows)
 {
+	Size		kept = 0;
+
 	for (int i = 1; i <= rows->nshards; i++)
 	{
-		dlist_head *buffers = &rows->buffers[i];
+		dlist_mutable_iter iter;
 
-		if (dlist_is_empty(buffers))
-			continue;
-		/* the next chunk will want as much memory, but not one row that was large */
-		rows->last[i] = dlist_head_element(RowBuffer, link, buffers);
-		while (dlist_has_next(buffers, &rows->last[i]->link))
+		rows->last[i] = NULL;
+		dlist_foreach_modify(iter, &rows->buffers[i])
 		{
-			RowBuffer  *buffer = dlist_container(RowBuffer, link,
-												 dlist_next_node(buffers, &rows->last[i]->link));
+			RowBuffer  *buffer = dlist_container(RowBuffer, link, iter.cur);
+			Size		bytes = buffer->data.maxlen + buffer->places.maxlen;
 
-			dlist_delete(&buffer->link);
-			row_buffer_free(buffer);
+			if (rows->last[i] == NULL && kept + bytes <= KEPT_BYTES)
+			{
+				row_buffer_reset(buffer);
+				rows->last[i] = buffer;
+				kept += bytes;
+			}
+			else
+			{
+				dlist_delete(iter.cur);
+				row_buffer_free(buffer);
+			}
 		}
-		row_buffer_reset(rows->last[i]);
 	}
 }
 
