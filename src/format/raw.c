@@ -271,7 +271,8 @@ raw_show(Raw *raw, const JournalPlace *place, Size *length)
 	MemoryContext context = CurrentMemoryContext;
 	const char *volatile data = NULL;
 
-	if (raw->stored == NULL && !raw->files[place->file].rereadable)
+	/* of some rows only the line is known */
+	if (place->length == 0 || (raw->stored == NULL && !raw->files[place->file].rereadable))
 		return NULL;
 	PG_TRY();
 	{

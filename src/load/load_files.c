@@ -481,6 +481,8 @@ load_in_parallel(Load *load)
 	if (load->batch.counted)
 		count_of_file(load, -1, 0, 0);
 	result = lead(load, &leader, workers);
+	load->batch.rows_loaded -= load->late.taken_back;
+	load->late.taken_back = 0;
 	count_rows(load, load->batch.rows_loaded);
 	show_progress(load);
 	load->result->workers = Max(load->result->workers, result.workers);

@@ -4,9 +4,20 @@
  */
 #include "postgres.h"
 
+#include "access/xact.h"
 #include "index/failed_row.h"
 #include "load/load_parts.h"
 #include "miscadmin.h"
+
+/* Rows that counted as loaded are not.  Beside workers the batch is that of a chunk. */
+static void
+take_back(Load *load, int64 rows)
+{
+	if (IsInParallelMode())
+		load->late.taken_back += rows;
+	else
+		load->batch.rows_loaded -= rows;
+}
 
 static int64
 unseen_duplicates(void *arg)
@@ -37,7 +48,7 @@ reject_duplicate(void *arg, const JournalPlace *place, const char *raw, const Ro
 
 	if (raw != NULL)
 		batch_show_raw(&load->batch, place->length, &reject);
-	load->batch.rows_loaded--;
+	take_back(load, 1);
 	rejects_add(load->rejects, &reject);
 }
 
@@ -63,7 +74,7 @@ reject_bad(void *arg, const BadRow *bad)
 	load->batch.context_row = &reject;
 	if (bad->reason != REJECT_REPLACED)
 	{
-		load->batch.rows_loaded--;
+		take_back(load, 1);
 		if (rejects_shown(load->rejects))
 			reject.raw = raw_read(load->raw, &bad->place, &reject.raw_len, &reject.raw_full_len);
 		if (reject.raw == NULL)
@@ -106,7 +117,7 @@ count_duplicates(void *arg, int file, RejectReason reason, int64 rows)
 	Load	   *load = arg;
 
 	if (reason == REJECT_DUPLICATE)
-		load->batch.rows_loaded -= rows;
+		take_back(load, rows);
 	rejects_count_duplicates(load->rejects, file, reason, rows);
 }
 
@@ -115,7 +126,7 @@ count_other(void *arg, int file, bool deleted, int64 rows)
 {
 	Load	   *load = arg;
 
-	load->batch.rows_loaded -= rows;
+	take_back(load, rows);
 	if (deleted)
 		load->late.deleted += rows;
 	else

@@ -215,7 +215,7 @@ load_reset_batch(Load *load)
 		.next = PG_UINT32_MAX
 	};
 	initStringInfo(&load->batch.shown);
-	load->late.filtered = load->late.deleted = 0;
+	load->late.filtered = load->late.deleted = load->late.taken_back = 0;
 	if (load->counts != NULL)
 		memset(load->counts, 0, sizeof(FileCounts) * list_length(load->paths));
 }

@@ -55,6 +55,7 @@ typedef struct Load
 	{
 		int64		filtered;	/* rows found to be so after the writer had taken them */
 		int64		deleted;
+		int64		taken_back;	/* of the batch's rows_loaded, beside workers */
 	}			late;
 	struct
 	{

@@ -525,7 +525,8 @@ lead_chunks(const ShareLeader *leader, Parallel *parallel, Ring *ring,
 		.journal = leader->journal,
 		.processes = shared->processes,
 		.eol = shared->eol,
-		.leader = leader
+		.leader = leader,
+		.begun = shared->file
 	};
 
 	initStringInfo(&share.queue);

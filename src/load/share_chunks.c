@@ -46,6 +46,16 @@ wants_alone(const Share *share)
 		writer->routine->wants_alone(writer);
 }
 
+/* The leader tells of files that only others have opened, before there may be a bad row of theirs. */
+static void
+begin_files(Share *share)
+{
+	const ShareLeader *leader = share->leader;
+
+	while (share->begun < share->parallel->cursor.file)
+		leader->began(leader->arg, ++share->begun, share->chunks.files);
+}
+
 /*
  * The leader: stores rows that workers have handed over, up to this offset in
  * all that they hand over.  Unless they must be stored now, not those after
@@ -62,6 +72,7 @@ store_rows(Share *share, uint64 end, bool must)
 		   (message = parallel_rows_next(share->rows)) != NULL)
 	{
 		CHECK_FOR_INTERRUPTS();
+		begin_files(share);
 		writer->routine->take_over(writer, message);
 		parallel_rows_release(share->parallel, share->rows);
 		show_progress(share);
@@ -307,7 +318,10 @@ commit_chunk(Share *share)
 		rows_before = pg_atomic_read_u64(&share->rows->written);
 	parallel_pass(parallel, share->chunk.ticket);
 	if (share->leader != NULL)
+	{
 		store_rows(share, rows_before, true);
+		begin_files(share);
+	}
 	if (!in_turn)
 		writer->routine->write(writer);
 }

@@ -56,6 +56,7 @@ typedef struct Share
 
 	/* the leader's */
 	const ShareLeader *leader;	/* NULL in a worker */
+	int			begun;			/* the last file that it knows of */
 	StringInfoData received;	/* bad rows of earlier chunks */
 } Share;
 

@@ -76,7 +76,7 @@ sub same
 	foreach my $workers (0, 1, 3)
 	{
 		my $bad = data_dir() . '/rejects';
-		my $rejects = $options =~ /on_error|on_duplicate/ ? qq{, "reject_table": "rejects", "reject_file": "$bad"} : '';
+		my $rejects = $options =~ /on_error|on_duplicate/ && $options !~ /silent/ ? qq{, "reject_table": "rejects", "reject_file": "$bad"} : '';
 
 		ask("TRUNCATE $table");
 		my $counts = ask(load($table, $files, qq{$options$rejects, "workers": $workers}));
@@ -137,6 +137,13 @@ on_node(1, 'CREATE TABLE added_0 (k int, s text, n int)');
 like(ask(load('added', "'$csv'", '"workers": 2, "columns": ["k", "s"]')), qr{\|nodes\|f\|What is sent to other servers is more than the bytes of the file\.$}, 'no workers where columns are added');
 is(on_node(1, 'SELECT count(*) = sum(n) / 7 FROM added_0'), 't', 'the added values');
 
+# of which the bytes of the file are not those that are sent: the first is late, and columns that are in another order would take them
+spread('late', 'k int, s text', 'RANGE (k)', '', 'FROM (0) TO (20000)');
+on_node(2, 'CREATE TABLE late_1 (s text, k text)');
+ask('CREATE FOREIGN TABLE late_1 PARTITION OF late FOR VALUES FROM (20000) TO (1000000) SERVER s2');
+same('a late partition of other types', 'late', 2, "'$text'", '"format": "text"');
+like(on_node(2, 'SELECT s, k FROM late_1 WHERE k = $$20001$$'), qr/^text 20001\|20001$/, 'and of another order of columns');
+
 # ---- rows that are set aside, and those that end a load ----
 
 my @faults = ('oops,x', '%k,wrong', '%k', '%k,x,more', '99999999999,x', "%k,\"two\nlines\",more", "%k,caf\xe9");
@@ -146,11 +153,19 @@ like(same('bad rows', 'hash', $PARTS, "'$bad'", '"format": "csv", "on_error": "i
 same('bad rows of two files', 'hash', $PARTS, "ARRAY['$bad', '$csv']", '"format": "csv", "on_error": "ignore"');
 like(error_of(load('hash', "'$bad'", '"format": "csv", "on_error": "ignore", "reject_limit": 100, "workers": 2')), qr{skipped more than reject_limit \(100\) bad rows}, 'a limit');
 
+# of a file that only workers have opened
+my $few = data_file('few.csv', $MB, sub { my ($n) = @_; return join('', map { my $k = $n * 1000 + $_; $k < 30_000 || $k % 100 ? "$k,x\n" : "$k,wrong\n" } 1 .. 1000) });
+my $aside = data_dir() . '/aside';
+like(error_of(load('hash', "ARRAY['$csv', '$few']", qq{"format": "csv", "on_error": "ignore", "reject_limit": 20, "reject_file": "$aside", "workers": 2})),
+	qr{skipped more than reject_limit \(20\) bad rows}, 'a limit in a file that only workers have opened');
+is(scalar(() = slurp_file($aside) =~ /^\d+,wrong$/mg), 21, 'and the rows, as they are in it');
+
 ask('TRUNCATE hash');
 on_node(1 + $_ % 2, "CREATE UNIQUE INDEX ON hash_$_ (k)") foreach 0 .. $PARTS - 1;
 my $twice = data_file('twice.csv', 2 * $MB, sub { my ($n) = @_; return join('', map { my $k = $n * 900 + $_; "$k,text $k\n" } 1 .. 1000) });
 like(same('keep_old', 'hash', $PARTS, "'$twice'", '"format": "csv", "on_duplicate": "keep_old"'), qr{^\d+\|\d+\|0\|[1-9]\d+\|0\|}, 'some are duplicates');
 same('keep_new', 'hash', $PARTS, "'$twice'", '"format": "csv", "on_duplicate": "keep_new"');
+same("$_, only counted", 'hash', $PARTS, "ARRAY['$twice', '$more']", qq{"format": "csv", "on_duplicate": "$_", "log_verbosity": "silent"}) foreach 'keep_old', 'keep_new';
 on_node(1 + $_ % 2, "DROP INDEX hash_${_}_k_idx") foreach 0 .. $PARTS - 1;
 
 # wrong_at(LINE): the file with one wrong row
@@ -160,7 +175,7 @@ foreach my $line (2, 40_000, 77_777)
 	my $file = wrong_at($line);
 
 	ask('TRUNCATE hash');
-	like(error_of(load('hash', "'$file'", '"format": "csv", "workers": 2')), qr{violates check constraint.*server "s\d": COPY hash_\d.*file "$file", line $line\b}s, "an error of a server names line $line");
+	like(error_of(load('hash', "'$file'", '"format": "csv", "workers": 2')), qr{violates check constraint.*server "s\d": COPY hash_\d.*file "$file", line $line$}ms, "an error of a server names line $line");
 	is(ask('SELECT count(*) FROM hash'), '0', 'and nothing is loaded');
 }
 my $wrong = wrong_at(60_000);
@@ -177,6 +192,7 @@ foreach my $workers (0, 2)
 {
 	ask(load('hash', "ARRAY['$csv', '$more']", qq{"format": "csv", "history": true, "workers": $workers}));
 }
+same('rows that a server keeps out', 'hash', $PARTS, "ARRAY['$csv', '$more']", '"format": "csv"');
 my @filtered = split /\n/, ask('SELECT file, rows_read, rows_loaded, rows_filtered FROM bulk_load_history ORDER BY load_id, file');
 is(scalar @filtered, 4, 'the history has all files');
 is("@filtered[2, 3]", "@filtered[0, 1]", 'with what each has of rows that a server keeps out');
