@@ -18,6 +18,9 @@
 /* Rows to take at a time, so that progress is shown. */
 #define ROWS_AT_A_TIME 4096
 
+/* Tables that get rows in a load that has workers by default. */
+#define MOST_TABLES 128
+
 /* ---- which loads ---- */
 
 static const char *
@@ -416,10 +419,12 @@ nodes_flush(Writer *writer)
 	writer->storing = sessions_seconds(writer->nodes->sessions);
 }
 
+/* With many tables a chunk has few rows for each, and each table's are handed over by themselves. */
 static bool
 nodes_others_keep_up(const Writer *writer)
 {
-	return sessions_keep_up(writer->nodes->sessions);
+	return sinks_count(writer->nodes->sinks) <= MOST_TABLES &&
+		sessions_keep_up(writer->nodes->sessions);
 }
 
 static void

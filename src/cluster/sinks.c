@@ -463,6 +463,7 @@ sinks_append(Sinks *sinks, int number, const RowBuffer *rows)
 {
 	Sink	   *sink = list_nth(sinks->list, number - 1);
 
+	Assert(sink->as_is);
 	if (sink->buffer != NULL &&
 		(row_buffer_file(sink->buffer) != row_buffer_file(rows) ||
 		 sink->buffer->data_end + rows->data.len > sinks->buffer_bytes))
@@ -509,6 +510,12 @@ sinks_all_as_is(const Sinks *sinks)
 }
 
 int
+sinks_count(const Sinks *sinks)
+{
+	return list_length(sinks->list);
+}
+
+int
 sinks_number(Sinks *sinks)
 {
 	ListCell   *lc;
@@ -517,7 +524,8 @@ sinks_number(Sinks *sinks)
 	{
 		Sink	   *sink = lfirst(lc);
 
-		sink->shard->number = sink->ready ? foreach_current_index(lc) + 1 : 0;
+		/* the bytes of the file are not what the COPY of another one reads */
+		sink->shard->number = sink->ready && sink->as_is ? foreach_current_index(lc) + 1 : 0;
 	}
 	return list_length(sinks->list);
 }

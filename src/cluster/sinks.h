@@ -65,10 +65,13 @@ extern bool sinks_put_line(Sinks *sinks, Shard *shard, uint32 number);
 extern bool sinks_all_as_is(const Sinks *sinks);
 
 /*
- * Numbers the shards, from 1 on, that have got rows of the current file, so that other processes
- * may collect more of them.  Returns the last number.
+ * Numbers the shards, from 1 on, that have got rows of the current file as they are in it, so that
+ * other processes may collect more of them.  Returns the last number.
  */
 extern int	sinks_number(Sinks *sinks);
+
+/* How many shards have got rows of any file. */
+extern int	sinks_count(const Sinks *sinks);
 
 /* Sends rows that were collected for the shard of that number, after all before them. */
 extern void sinks_append(Sinks *sinks, int number, const RowBuffer *rows);

@@ -120,7 +120,7 @@ typedef struct WriterRoutine
 	 * In the leader, before parallel mode: the size of the shared memory for
 	 * workers.  Then share fills it, for direct_join; and when every process is
 	 * done, gather takes over what they have stored.  Where only the leader can
-	 * store rows (take_over), it is for handover_join, which needs none.
+	 * store rows (take_over), it is for handover_join, which needs none, or nodes_join.
 	 */
 	Size		(*prepare_share) (Writer *writer);
 	void		(*share) (Writer *writer, void *shared);
