@@ -577,3 +577,28 @@ COMMENT ON COLUMN bulk_load_in_doubt.gid IS 'identifier of the transaction there
 COMMENT ON COLUMN bulk_load_in_doubt.prepared IS 'since when it is prepared';
 COMMENT ON COLUMN bulk_load_in_doubt.state IS 'running, to be committed, to be rolled back or unknown; or why the server was not reached';
 GRANT SELECT ON bulk_load_in_doubt TO PUBLIC;
+
+CREATE FUNCTION bulk_load_progress_nodes(
+  OUT pid integer,
+  OUT server text,
+  OUT remote_pid integer,
+  OUT state text,
+  OUT rows_sent bigint,
+  OUT bytes_sent bigint,
+  OUT bytes_waiting bigint)
+RETURNS SETOF record
+AS 'MODULE_PATHNAME', 'bulk_load_progress_nodes'
+LANGUAGE C STRICT VOLATILE PARALLEL RESTRICTED;
+COMMENT ON FUNCTION bulk_load_progress_nodes() IS
+  'the rows of the view bulk_load_progress_nodes';
+
+CREATE VIEW bulk_load_progress_nodes AS SELECT * FROM bulk_load_progress_nodes();
+COMMENT ON VIEW bulk_load_progress_nodes IS 'sessions that loads that are running now have with other servers, and what each has got';
+COMMENT ON COLUMN bulk_load_progress_nodes.pid IS 'process that runs the load';
+COMMENT ON COLUMN bulk_load_progress_nodes.server IS 'foreign server, or host and port of the node of Citus';
+COMMENT ON COLUMN bulk_load_progress_nodes.remote_pid IS 'process that serves the session there';
+COMMENT ON COLUMN bulk_load_progress_nodes.state IS 'idle, starting, copying, ending, preparing, prepared, committing or committed';
+COMMENT ON COLUMN bulk_load_progress_nodes.rows_sent IS 'rows that were sent so far';
+COMMENT ON COLUMN bulk_load_progress_nodes.bytes_sent IS 'their bytes';
+COMMENT ON COLUMN bulk_load_progress_nodes.bytes_waiting IS 'bytes that wait to be sent: the server takes them more slowly than they come';
+GRANT SELECT ON bulk_load_progress_nodes TO PUBLIC;

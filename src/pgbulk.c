@@ -10,6 +10,7 @@
 #include "check/orphans.h"
 #include "commands/trigger.h"
 #include "cluster/settle.h"
+#include "cluster/shown.h"
 #include "cluster/sinks.h"
 #include "cluster/two_phase.h"
 #include "control/control.h"
@@ -65,6 +66,7 @@ SQL_FUNCTION(bulk_load_control);
 SQL_FUNCTION(bulk_inspect);
 SQL_FUNCTION(bulk_load_recover);
 SQL_FUNCTION(bulk_load_in_doubt);
+SQL_FUNCTION(bulk_load_progress_nodes);
 
 static const struct config_enum_entry plain_copy_settings[] = {
 	{"off", PLAIN_COPY_OFF, false},
@@ -415,6 +417,17 @@ Datum
 bulk_load_in_doubt(PG_FUNCTION_ARGS)
 {
 	return prepared_transactions(fcinfo, false);
+}
+
+/* bulk_load_progress_nodes() */
+Datum
+bulk_load_progress_nodes(PG_FUNCTION_ARGS)
+{
+	ReturnSetInfo *result = (ReturnSetInfo *) fcinfo->resultinfo;
+
+	InitMaterializedSRF(fcinfo, 0);
+	shown_list(result->setResult, result->setDesc);
+	return (Datum) 0;
 }
 
 /* bulk_load_each(target regclass, path text, options jsonb, INOUT ...) */

@@ -23,6 +23,7 @@ typedef struct RemoteNode
 	PGconn	   *conn;
 	char	   *xid;			/* its number for the transaction; NULL: not begun */
 	int			max_prepared;	/* transactions that it can have prepared; then */
+	int			shown;			/* its number in shown.h, of a load's session */
 } RemoteNode;
 
 /*

@@ -16,6 +16,7 @@
 #include "cluster/begin.h"
 #include "cluster/session.h"
 #include "cluster/settle.h"
+#include "cluster/shown.h"
 #include "cluster/two_phase.h"
 #include "miscadmin.h"
 #include "portability/instr_time.h"
@@ -62,6 +63,9 @@ struct Session
 	Size		places;			/* bytes of their places */
 	BufFile    *spilled;		/* those before them; NULL: none */
 	int64		copy_rows;		/* its rows */
+	int64		rows;			/* of all COPYs so far, and their bytes */
+	int64		bytes;
+	int64		waiting;		/* bytes of the queue */
 	int			copy_file;		/* their file, or that of the last one */
 	bool		told;			/* the node has sent something while it copies */
 	Told	   *aside;			/* rows that the node tells of */
@@ -270,6 +274,9 @@ keep_places(Session *session, RowBuffer *buffer)
 {
 	dlist_delete(&buffer->link);
 	session->sessions->queued -= buffer->data.len;
+	session->waiting -= buffer->data.len;
+	session->bytes += buffer->data.len;
+	session->rows += buffer->nrows;
 	row_buffer_free_data(buffer);
 	dlist_push_tail(&session->copied, &buffer->link);
 	session->places += buffer->places.len;
@@ -487,9 +494,18 @@ advance(Session *session)
 		[SESSION_COPYING] = copy,
 		[SESSION_ENDING] = await_end
 	};
+	static const ShownState states[] = {
+		[SESSION_IDLE] = SHOWN_IDLE,
+		[SESSION_STARTING] = SHOWN_STARTING,
+		[SESSION_COPYING] = SHOWN_COPYING,
+		[SESSION_ENDING] = SHOWN_ENDING
+	};
 
 	while (steps[session->state] (session))
 		;
+	shown_state(session->node->shown, states[session->state]);
+	shown_rows(session->node->shown, session->rows, session->bytes + session->sent,
+			   session->waiting - session->sent);
 	if (PQflush(session->node->conn) < 0)
 		raise_error(session, NULL);
 }
@@ -698,6 +714,7 @@ session_send(Session *session, RowBuffer *buffer)
 	sessions->bytes += buffer->data.len;
 	dlist_push_tail(&session->queue, &buffer->link);
 	sessions->queued += buffer->data.len;
+	session->waiting += buffer->data.len;
 	advance(session);
 	progress(sessions, false);
 	await_space(sessions);
@@ -792,6 +809,7 @@ open_session(Sessions *sessions, RemoteNode *node)
 	PQsetNoticeReceiver(session->node->conn, receive_message, session);
 	session->pgbulk = begin_transaction(session->node, sessions->relay);
 	two_phase_join(session->node);
+	session->node->shown = shown_add(session->node->name, PQbackendPID(session->node->conn));
 	sessions->list = lappend(sessions->list, session);
 	sessions_rest(sessions);
 	MemoryContextSwitchTo(old);

@@ -11,6 +11,7 @@
 #include "access/xloginsert.h"
 #include "catalog/pg_control.h"
 #include "cluster/node.h"
+#include "cluster/shown.h"
 #include "cluster/two_phase.h"
 #include "miscadmin.h"
 #include "storage/latch.h"
@@ -125,6 +126,7 @@ send_prepare(Part *part, int number, XLogRecPtr lsn)
 					 psprintf("PREPARE TRANSACTION %s", quote_literal_cstr(part->gid))))
 		node_raise(part->node, NULL);
 	part->sent = true;
+	shown_state(part->node->shown, SHOWN_PREPARING);
 }
 
 /* Whether there was no answer in time. */
@@ -162,6 +164,7 @@ await_prepare(Part *part)
 	}
 	PQclear(result);
 	part->sent = false;
+	shown_state(part->node->shown, SHOWN_PREPARED);
 }
 
 /*
@@ -251,6 +254,8 @@ end_part(Part *part, bool commits, PGresult *result, TimestampTz end)
 		warn_doubt(part, commits, "there was no answer in time.");
 	else if (PQresultStatus(result) != PGRES_COMMAND_OK && !gone)
 		warn_doubt(part, commits, node_failure(part->node, result));
+	else if (commits)
+		shown_state(part->node->shown, SHOWN_COMMITTED);
 	PQclear(result);
 	if (commits && gone)
 		check_committed(part, end);
@@ -269,6 +274,7 @@ commit_all(void)
 
 		part->sent = PQsendQuery(part->node->conn,
 								 psprintf("COMMIT PREPARED %s", quote_literal_cstr(part->gid)));
+		shown_state(part->node->shown, SHOWN_COMMITTING);
 		if (lc != list_head(parts) || !stops_at("committed-one"))
 			continue;
 		end_part(part, true, node_result_until(part->node, end), end);
@@ -335,6 +341,7 @@ forget_all(void)
 	/* its memory goes with the transaction */
 	parts = NIL;
 	node_close_all();
+	shown_end();
 }
 
 /*

@@ -24,12 +24,13 @@
 
 /*
  * With a COPY.  The view in pgbulk--*.sql reads these as param8 to 10 and 14 to
- * 20.  The index is 0 unless entries are inserted.  The share is in units of
+ * 20, and progress_nodes_query param11.  The index is 0 unless entries are inserted.  The share is in units of
  * 1/10000 plus one, as 0 means unknown; the end is a timestamp, 0 if unknown.
  */
 #define PROGRESS_BULK_INDEX	7
 #define PROGRESS_BULK_ENTRIES	8
 #define PROGRESS_BULK_INSERTED	9
+#define PROGRESS_BULK_NODES		10
 #define PROGRESS_BULK_REJECTED	13
 #define PROGRESS_BULK_READ_END	14
 #define PROGRESS_BULK_SHARE		15
@@ -153,6 +154,7 @@ progress_publish(Progress *progress)
 		PROGRESS_BULK_INDEX,
 		PROGRESS_BULK_ENTRIES,
 		PROGRESS_BULK_INSERTED,
+		PROGRESS_BULK_NODES,
 		PROGRESS_BULK_REJECTED,
 		PROGRESS_BULK_READ_END,
 		PROGRESS_BULK_SHARE,
@@ -174,6 +176,7 @@ progress_publish(Progress *progress)
 		progress->entries.index,
 		progress->entries.total,
 		progress->entries.done,
+		progress->nodes,
 		progress->rejected,
 		progress->read_end,
 		published_share(progress),
@@ -472,8 +475,33 @@ progress_done(double done)
 void
 progress_end(Progress *progress)
 {
-	pgstat_progress_end_command();
+	if (progress->nodes != 0)
+		progress_phase(progress, BULK_PHASE_FINISHING, 0, 0);
+	else
+		pgstat_progress_end_command();
 	current = NULL;
+}
+
+/* ---- other servers ---- */
+
+const char *const progress_nodes_query =
+	"SELECT pid, param11 FROM pg_catalog.pg_stat_get_progress_info('COPY'::pg_catalog.text)"
+	" WHERE param20 OPERATOR(pg_catalog.=) 123589335805035::pg_catalog.int8"
+	" AND param11 OPERATOR(pg_catalog.<>) 0::pg_catalog.int8";
+
+void
+progress_nodes(uint32 handle)
+{
+	if (current == NULL)
+		return;
+	current->nodes = handle;
+	progress_publish(current);
+}
+
+void
+progress_leave(void)
+{
+	pgstat_progress_end_command();
 }
 
 /* ---- index entries that wait ---- */

@@ -70,6 +70,7 @@ typedef struct Progress
 	double		later;			/* estimated seconds of all later phases */
 	double		read;			/* fraction of the input that is read, or ESTIMATE_UNKNOWN */
 	ProgressEntries entries;
+	uint32		nodes;			/* shared memory that tells of other servers; 0: none */
 
 	/* time of the last NOTICE, or the start */
 	TimestampTz last_notice;
@@ -102,6 +103,18 @@ extern void progress_phase(Progress *progress, BulkPhase phase, double expected,
 extern void progress_update(Progress *progress, double done, int64 bytes, int64 loaded,
 							int64 excluded, int64 rejected);
 extern void progress_end(Progress *progress);
+
+/* ---- other servers (cluster/shown.h) ---- */
+
+/*
+ * Others find shared memory with that handle, until progress_leave: the load is shown until then, as
+ * it has not ended before other servers have.
+ */
+extern void progress_nodes(uint32 handle);
+extern void progress_leave(void);
+
+/* The query by which they find it: the PIDs of loads and the handles. */
+extern const char *const progress_nodes_query;
 
 /* ---- steps of this process's load; no-ops if there is none, as in a worker ---- */
 
