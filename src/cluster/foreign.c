@@ -43,7 +43,7 @@ typedef struct ForeignShared
 /* A partition, or the target itself. */
 typedef struct Place
 {
-	bool		sent;			/* it gets rows of the shard; else it is here, or for others to find */
+	bool		sent;			/* it gets the shard's rows; else it is here, or unknown */
 	Relation	rel;			/* open, where it is sent; in a worker only for its bounds */
 	ResultRelInfo *bounds;		/* to be checked for each row; NULL: routing has done that */
 	TupleConversionMap *map;	/* for that, from the target's columns; NULL: the same ones */
@@ -373,8 +373,10 @@ foreign_list(Placement *base)
 static Size
 foreign_share_size(Placement *base)
 {
+	const ForeignPlacement *placement = (ForeignPlacement *) base;
+
 	return offsetof(ForeignShared, tables) +
-		list_length(((ForeignPlacement *) base)->places) * sizeof(((ForeignShared *) NULL)->tables[0]);
+		list_length(placement->places) * sizeof(((ForeignShared *) NULL)->tables[0]);
 }
 
 static void

@@ -341,7 +341,7 @@ seconds_for_workers(const Load *load, double bytes)
 	return (pace * row - TAKE_OVER_SECONDS) * Min(rows, bytes / Max(row, 1));
 }
 
-/* Whether that is longer than workers take to start, and it is this process that others wait for. */
+/* Whether that is longer than workers take to start, and this process is what others wait for. */
 static bool
 workers_would_pay(const Load *load, int64 bytes)
 {

@@ -24,8 +24,9 @@
 
 /*
  * With a COPY.  The view in pgbulk--*.sql reads these as param8 to 10 and 14 to
- * 20, and progress_nodes_query param11.  The index is 0 unless entries are inserted.  The share is in units of
- * 1/10000 plus one, as 0 means unknown; the end is a timestamp, 0 if unknown.
+ * 20, and progress_nodes_query param11.  The index is 0 unless entries are inserted.
+ * The share is in units of 1/10000 plus one, as 0 means unknown; the end is a
+ * timestamp, 0 if unknown.
  */
 #define PROGRESS_BULK_INDEX	7
 #define PROGRESS_BULK_ENTRIES	8

@@ -107,8 +107,8 @@ extern void progress_end(Progress *progress);
 /* ---- other servers (cluster/shown.h) ---- */
 
 /*
- * Others find shared memory with that handle, until progress_leave: the load is shown until then, as
- * it has not ended before other servers have.
+ * Others find shared memory with that handle, until progress_leave: the load is shown until then,
+ * as it has not ended before other servers have.
  */
 extern void progress_nodes(uint32 handle);
 extern void progress_leave(void);

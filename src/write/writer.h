@@ -161,8 +161,8 @@ typedef struct WriterRoutine
 	double		(*rows_until_alone) (Writer *writer);
 
 	/*
-	 * Whether those that it sends rows to take them as fast as they come, as far as is known by now,
-	 * so that workers make the load faster.  NULL: it sends to nobody.
+	 * Whether those that it sends rows to take them as fast as they come, as far as is known by
+	 * now, so that workers make the load faster.  NULL: it sends to nobody.
 	 */
 	bool		(*others_keep_up) (const Writer *writer);
 
