@@ -159,8 +159,8 @@ sub end
 {
 	my ($node) = @_;
 
-	# replay makes a file anew that a checkpoint was about to count on
-	check_log($node, 'removing future two-phase state file');
+	# replay makes a file anew that a checkpoint was about to count on, or to sync
+	check_log($node, 'removing future two-phase state file|could not recover two-phase state file');
 
 	# those of transactions that did not end, as the server leaves its own; nobody reads them, and they may be torn
 	my $base = $node->data_dir . '/base/' . $node->safe_psql('postgres', q{SELECT oid FROM pg_database WHERE datname = 'postgres'});
