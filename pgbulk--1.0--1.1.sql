@@ -600,5 +600,5 @@ COMMENT ON COLUMN bulk_load_progress_nodes.remote_pid IS 'process that serves th
 COMMENT ON COLUMN bulk_load_progress_nodes.state IS 'idle, starting, copying, ending, preparing, prepared, committing or committed';
 COMMENT ON COLUMN bulk_load_progress_nodes.rows_sent IS 'rows that were sent so far';
 COMMENT ON COLUMN bulk_load_progress_nodes.bytes_sent IS 'their bytes';
-COMMENT ON COLUMN bulk_load_progress_nodes.bytes_waiting IS 'bytes that wait to be sent: the server takes them more slowly than they come';
+COMMENT ON COLUMN bulk_load_progress_nodes.bytes_waiting IS 'bytes that wait to be sent, as of when the load has last sent something';
 GRANT SELECT ON bulk_load_progress_nodes TO PUBLIC;

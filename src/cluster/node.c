@@ -5,6 +5,7 @@
 #include "postgres.h"
 
 #include "cluster/node.h"
+#include "cluster/shown.h"
 #include "lib/stringinfo.h"
 #include "mb/pg_wchar.h"
 #include "miscadmin.h"
@@ -338,6 +339,7 @@ new_node(const NodeId *id, const char *name, char **failure)
 
 	node->id = *id;
 	node->name = pstrdup(name);
+	node->shown = SHOWN_NOT;
 	open_nodes = lappend(open_nodes, node);
 	MemoryContextSwitchTo(old);
 	if (!AcquireExternalFD())

@@ -419,7 +419,7 @@ nodes_flush(Writer *writer)
 	writer->storing = sessions_seconds(writer->nodes->sessions);
 }
 
-/* With many tables a chunk has few rows for each, and each table's are handed over by themselves. */
+/* With many tables a chunk has few rows for each, and each has a message of its own. */
 static bool
 nodes_others_keep_up(const Writer *writer)
 {

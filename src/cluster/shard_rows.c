@@ -109,7 +109,8 @@ shard_rows_reset(ShardRows *rows)
 			RowBuffer  *buffer = dlist_container(RowBuffer, link, iter.cur);
 			Size		bytes = buffer->data.maxlen + buffer->places.maxlen;
 
-			if (rows->last[i] == NULL && kept + bytes <= KEPT_BYTES)
+			/* not one that had a large row: others would have no more room */
+			if (rows->last[i] == NULL && bytes <= 2 * FULL_BYTES && kept + bytes <= KEPT_BYTES)
 			{
 				row_buffer_reset(buffer);
 				rows->last[i] = buffer;

@@ -53,6 +53,7 @@ static const char *const state_words[] = {
 
 /* This session's load; NULL: it has none, or no shared memory for it. */
 static dsm_segment *segment;
+static bool refused;			/* there was none to be had */
 
 /* ---- the load ---- */
 
@@ -62,16 +63,49 @@ shown_of(dsm_segment *of)
 	return dsm_segment_address(of);
 }
 
-/* It outlives the statement, as nodes commit after it. */
+/*
+ * NULL: the system has no memory for it, or no file, which must not end a load.  Without an owner it
+ * outlives the statement, as nodes commit after it.  After an error dsm.c has undone what it did but
+ * for the segment's entry in a list of this process.
+ */
+static dsm_segment *
+try_to_create(void)
+{
+	MemoryContext context = CurrentMemoryContext;
+	ResourceOwner owner = CurrentResourceOwner;
+	dsm_segment *volatile created = NULL;
+
+	CurrentResourceOwner = NULL;
+	PG_TRY();
+	{
+		created = dsm_create(sizeof(Shown), DSM_CREATE_NULL_IF_MAXSEGMENTS);
+	}
+	PG_CATCH();
+	{
+		ErrorData  *error;
+
+		CurrentResourceOwner = owner;
+		MemoryContextSwitchTo(context);
+		error = CopyErrorData();
+		if (ERRCODE_TO_CATEGORY(error->sqlerrcode) != ERRCODE_INSUFFICIENT_RESOURCES)
+			PG_RE_THROW();
+		FlushErrorState();
+		FreeErrorData(error);
+	}
+	PG_END_TRY();
+	CurrentResourceOwner = owner;
+	return created;
+}
+
 static void
 create_segment(void)
 {
 	Shown	   *shown;
 
-	segment = dsm_create(sizeof(Shown), DSM_CREATE_NULL_IF_MAXSEGMENTS);
-	if (segment == NULL)
+	segment = try_to_create();
+	refused = segment == NULL;
+	if (refused)
 		return;
-	dsm_pin_mapping(segment);
 	shown = shown_of(segment);
 	pg_atomic_init_u32(&shown->n, 0);
 	shown->magic = SHOWN_MAGIC;
@@ -85,7 +119,7 @@ shown_add(const char *server, int pid)
 	ShownSession *session;
 	uint32		n;
 
-	if (segment == NULL)
+	if (segment == NULL && !refused)
 		create_segment();
 	if (segment == NULL)
 		return SHOWN_NOT;
@@ -128,8 +162,19 @@ shown_rows(int number, int64 rows, int64 bytes, int64 waiting)
 }
 
 void
+shown_undo(void)
+{
+	if (segment == NULL)
+		return;
+	dsm_detach(segment);
+	segment = NULL;
+	progress_nodes(0);
+}
+
+void
 shown_end(void)
 {
+	refused = false;
 	if (segment == NULL)
 		return;
 	dsm_detach(segment);
@@ -154,6 +199,9 @@ put_session(int pid, ShownSession *session, Tuplestorestate *store, TupleDesc de
 	};
 	bool		nulls[lengthof(values)] = {0};
 
+	/* it may be in the encoding of another database */
+	nulls[1] = !pg_verify_mbstr(GetDatabaseEncoding(), session->server, strlen(session->server),
+								true);
 	tuplestore_putvalues(store, desc, values, nulls);
 }
 

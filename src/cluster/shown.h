@@ -37,6 +37,9 @@ extern void shown_state(int number, ShownState state);
 /* How much it has got so far, and what waits for it. */
 extern void shown_rows(int number, int64 rows, int64 bytes, int64 waiting);
 
+/* The load was rolled back, as it is a dry run: its sessions are not shown any more. */
+extern void shown_undo(void);
+
 /* The transaction has ended: there is nothing to see any more. */
 extern void shown_end(void);
 

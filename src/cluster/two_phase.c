@@ -254,7 +254,7 @@ end_part(Part *part, bool commits, PGresult *result, TimestampTz end)
 		warn_doubt(part, commits, "there was no answer in time.");
 	else if (PQresultStatus(result) != PGRES_COMMAND_OK && !gone)
 		warn_doubt(part, commits, node_failure(part->node, result));
-	else if (commits)
+	else if (commits && !gone)
 		shown_state(part->node->shown, SHOWN_COMMITTED);
 	PQclear(result);
 	if (commits && gone)
@@ -436,6 +436,7 @@ two_phase_roll_back(void)
 		PQclear(node_query(((Part *) lfirst(lc))->node, "ROLLBACK"));
 	/* the sessions stay until the transaction ends */
 	parts = NIL;
+	shown_undo();
 }
 
 void

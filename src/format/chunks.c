@@ -5,6 +5,7 @@
 #include "postgres.h"
 
 #include "format/chunks.h"
+#include "port/atomics.h"
 
 /* Whether the file, by its first bytes in the window, begins as the other files do. */
 static bool
@@ -69,6 +70,8 @@ move_on(ChunkReader *chunks, ChunkCursor *cursor)
 	chunks->files[next] = source->stream->stamp;
 	content_hash_begin(&cursor->hash);
 	hash_window(chunks, cursor);
+	/* the leader looks at files without a lock */
+	pg_write_barrier();
 	cursor->file = next;
 	cursor->offset = mark + chunks->header_length;
 	cursor->line = chunks->first_line;

@@ -46,13 +46,16 @@ wants_alone(const Share *share)
 		writer->routine->wants_alone(writer);
 }
 
-/* The leader tells of files that only others have opened, before there may be a bad row of theirs. */
+/* The leader tells of files that only others have opened, before a bad row of theirs may come. */
 static void
 begin_files(Share *share)
 {
 	const ShareLeader *leader = share->leader;
+	int			file = share->parallel->cursor.file;
 
-	while (share->begun < share->parallel->cursor.file)
+	/* with the one in move_on */
+	pg_read_barrier();
+	while (share->begun < file)
 		leader->began(leader->arg, ++share->begun, share->chunks.files);
 }
 

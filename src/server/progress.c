@@ -77,6 +77,9 @@
 /* This process's most recently published load; NULL: none, as in a worker. */
 static Progress *current;
 
+/* The handle of shared memory that tells of other servers; 0: there is none. */
+static uint32 nodes;
+
 /* Counts of the index that is shown; may dangle after an error until the next load. */
 static ProgressCounts *counts;
 static ProgressCounts own_counts;
@@ -177,7 +180,7 @@ progress_publish(Progress *progress)
 		progress->entries.index,
 		progress->entries.total,
 		progress->entries.done,
-		progress->nodes,
+		nodes,
 		progress->rejected,
 		progress->read_end,
 		published_share(progress),
@@ -476,7 +479,7 @@ progress_done(double done)
 void
 progress_end(Progress *progress)
 {
-	if (progress->nodes != 0)
+	if (nodes != 0)
 		progress_phase(progress, BULK_PHASE_FINISHING, 0, 0);
 	else
 		pgstat_progress_end_command();
@@ -493,15 +496,15 @@ const char *const progress_nodes_query =
 void
 progress_nodes(uint32 handle)
 {
-	if (current == NULL)
-		return;
-	current->nodes = handle;
-	progress_publish(current);
+	nodes = handle;
+	if (current != NULL)
+		progress_publish(current);
 }
 
 void
 progress_leave(void)
 {
+	nodes = 0;
 	pgstat_progress_end_command();
 }
 

@@ -70,7 +70,6 @@ typedef struct Progress
 	double		later;			/* estimated seconds of all later phases */
 	double		read;			/* fraction of the input that is read, or ESTIMATE_UNKNOWN */
 	ProgressEntries entries;
-	uint32		nodes;			/* shared memory that tells of other servers; 0: none */
 
 	/* time of the last NOTICE, or the start */
 	TimestampTz last_notice;
@@ -107,8 +106,8 @@ extern void progress_end(Progress *progress);
 /* ---- other servers (cluster/shown.h) ---- */
 
 /*
- * Others find shared memory with that handle, until progress_leave: the load is shown until then,
- * as it has not ended before other servers have.
+ * Others find shared memory with that handle, until it is 0, or progress_leave: until then the load
+ * is shown, as it has not ended before other servers have.
  */
 extern void progress_nodes(uint32 handle);
 extern void progress_leave(void);
