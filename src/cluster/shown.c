@@ -64,9 +64,9 @@ shown_of(dsm_segment *of)
 }
 
 /*
- * NULL: the system has no memory for it, or no file, which must not end a load.  Without an owner it
- * outlives the statement, as nodes commit after it.  After an error dsm.c has undone what it did but
- * for the segment's entry in a list of this process.
+ * NULL: the system has no memory for it, or no file, which must not end a load.  Without an owner
+ * it outlives the statement, as nodes commit after it.  After an error dsm.c has undone what it
+ * did but for the segment's entry in a list of this process.
  */
 static dsm_segment *
 try_to_create(void)
