@@ -82,15 +82,8 @@ try_to_create(void)
 	}
 	PG_CATCH();
 	{
-		ErrorData  *error;
-
-		CurrentResourceOwner = owner;
 		MemoryContextSwitchTo(context);
-		error = CopyErrorData();
-		if (ERRCODE_TO_CATEGORY(error->sqlerrcode) != ERRCODE_INSUFFICIENT_RESOURCES)
-			PG_RE_THROW();
 		FlushErrorState();
-		FreeErrorData(error);
 	}
 	PG_END_TRY();
 	CurrentResourceOwner = owner;

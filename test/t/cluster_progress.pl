@@ -69,6 +69,22 @@ foreach my $stop ([ 'prepared-one', 'idle|prepared' ], [ 'prepared', 'prepared|p
 	is(shown('count(*)'), '0', "$place: nothing is shown afterwards");
 }
 is($watch->ask('SELECT count(*) FROM pg_stat_progress_copy'), '0', 'and no COPY');
+
+# a dry run, whose sessions stay until the transaction ends, and a load after it
+my $few = data_file('few.csv', 1, "1,x\n2,x\n");
+my $before = -s $main->logfile;
+$session->send(qq{SET pgbulk.debug_two_phase = 'prepared'; SELECT bulk_load('t', '$few', '{"dry_run": true}'), bulk_load('t', '$few')});
+wait_for('a load after a dry run', sub { substr(slurp_file($main->logfile), $before) =~ /stops at "prepared"/ });
+is(shown(q{string_agg(state, '|' ORDER BY state)}), 'prepared|prepared', 'of a dry run nothing is shown when it is over, of the load after it all');
+$watch->ask("SELECT pg_cancel_backend($session->{pid})");
+$session->wait;
+
+# what others might see is no reason for a load to fail
+$main->append_conf('postgresql.conf', 'dynamic_shared_memory_type = mmap');
+$main->restart;
+chmod 0500, $main->data_dir . '/pg_dynshmem';
+is($main->safe_psql('postgres', qq{SELECT rows_loaded FROM bulk_load('t', '$few', '{"workers": 0}')}), '2', 'a load without shared memory for that');
+chmod 0700, $main->data_dir . '/pg_dynshmem';
 nothing_left('at the end', @nodes);
 unlike(slurp_file($_->logfile), qr/TRAP|leak/, 'nothing leaks in ' . $_->name) foreach $main, @nodes;
 $_->stop foreach $main, @nodes;
