@@ -30,6 +30,7 @@ INSERT INTO texts SELECT
 	FROM generate_series(1, 12000) i;
 VACUUM ANALYZE texts;
 SET pgbulk.create_index = on;
+SET pgbulk.debug_create_index = on;	-- as small as they are
 SET min_parallel_table_scan_size = 0;
 
 -- Builds an index in memory, in ranges that exceed it, and by several processes; each must have all rows in their order.
