@@ -79,6 +79,7 @@ is(ask('SELECT count(*) FROM by_int'), '3000', "Citus's own COPY goes on");
 ask('TRUNCATE by_int');
 
 # files with all columns, whose rows are mostly one line: the key's bytes or value alone say where
+my @with_workers;
 $keys{'varchar(40)'} = sub { ('k' x ($_[0] % 40)) };
 $keys{'char(40)'} = $keys{'varchar(40)'};
 $keys{'text COLLATE "C"'} = sub { ('k' x ($_[0] % 40)) . $_[0] % 13 . ($_[0] % 3 ? '' : "\xc3\xa9, \"x\"") };
@@ -96,7 +97,12 @@ foreach my $type (sort keys %keys)
 	my $found = ask("SELECT md5(string_agg(x, ',' ORDER BY x)) FROM (SELECT (k, s)::text AS x FROM $name) q") . counts_of($name);
 	ask("TRUNCATE $name; SELECT bulk_load('$name', '$path')");
 	is(ask("SELECT md5(string_agg(x, ',' ORDER BY x)) FROM (SELECT (k, s)::text AS x FROM $name) q") . counts_of($name), $found, "$type: whole rows are in the shards in which COPY puts them");
+	my $with_workers = ask(qq{SET pgbulk.chunk_size = 8192; TRUNCATE $name; SELECT workers > 0, details ->> 'no_workers' FROM bulk_load('$name', '$path', '{"workers": 2}')});
+	is(ask("SELECT md5(string_agg(x, ',' ORDER BY x)) FROM (SELECT (k, s)::text AS x FROM $name) q") . counts_of($name), $found, "$type: as whichever process finds them");
+	push @with_workers, $type if $with_workers eq 't|';
 }
+
+cmp_ok(scalar @with_workers, '>', keys(%keys) / 2, 'most of them with workers') or diag "@with_workers";
 
 # by several sessions with each node
 foreach my $case ([ 3, 100, 3 ], [ 3, 2, 2 ], [ 1, 100, 1 ])
