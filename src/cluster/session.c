@@ -14,6 +14,7 @@
 #include "postgres.h"
 
 #include "cluster/begin.h"
+#include "cluster/sent_rows.h"
 #include "cluster/session.h"
 #include "cluster/settle.h"
 #include "cluster/shown.h"
@@ -113,89 +114,12 @@ line_of_error(const PGresult *result)
 	return 0;
 }
 
-/* Buffers that the COPY has got, those in the file first; then what it may have in part. */
-typedef struct SentRows
-{
-	const Session *session;
-	BufFile    *file;			/* NULL: at its end */
-	RowBuffer  *read;			/* from it; NULL: none */
-	bool		has_queue;		/* also those that wait, the first of which may be sent in part */
-	const dlist_head *list;
-	const dlist_node *next;
-	RowPlaces	places;
-} SentRows;
-
+/* Rows of the COPY, also those that wait, of which it may have the first ones in part. */
 static void
-sent_begin(SentRows *sent, const Session *session, bool has_queue)
+begin_sent(SentRows *sent, const Session *session, bool with_waiting)
 {
-	memset(sent, 0, sizeof(*sent));
-	sent->session = session;
-	sent->has_queue = has_queue;
-	sent->file = session->spilled;
-	if (sent->file != NULL)
-		row_buffer_rewind(sent->file);
-	sent->list = &session->copied;
-	sent->next = session->copied.head.next;
-}
-
-/* The next buffer in the file; false: there is none. */
-static bool
-sent_next_spilled(SentRows *sent)
-{
-	if (sent->read != NULL)
-		row_buffer_free(sent->read);
-	sent->read = sent->file == NULL ? NULL :
-		row_buffer_read(sent->session->sessions->context, sent->file);
-	if (sent->read == NULL)
-	{
-		sent->file = NULL;
-		return false;
-	}
-	row_places_begin(&sent->places, sent->read);
-	return true;
-}
-
-/* The next buffer of the statement; false: there is none. */
-static bool
-sent_next_buffer(SentRows *sent)
-{
-	if (sent_next_spilled(sent))
-		return true;
-	for (;;)
-	{
-		const RowBuffer *buffer;
-
-		if (sent->next == &sent->list->head)
-		{
-			if (!sent->has_queue || sent->list == &sent->session->queue)
-				return false;
-			sent->list = &sent->session->queue;
-			sent->next = sent->list->head.next;
-			continue;
-		}
-		buffer = dlist_container(RowBuffer, link, unconstify(dlist_node *, sent->next));
-		sent->next = sent->next->next;
-		if (buffer->statement != sent->session->statement)
-			continue;
-		row_places_begin(&sent->places, buffer);
-		return true;
-	}
-}
-
-static bool
-sent_next(SentRows *sent)
-{
-	while (!row_places_next(&sent->places))
-		if (!sent_next_buffer(sent))
-			return false;
-	return true;
-}
-
-static void
-sent_end(SentRows *sent)
-{
-	if (sent->read != NULL)
-		row_buffer_free(sent->read);
+	sent_rows_begin(sent, session->sessions->context, session->spilled, &session->copied,
+					with_waiting ? &session->queue : NULL, session->statement);
 }
 
 /* Tells where in the input the row is that the node complains about. */
@@ -205,8 +129,8 @@ locate(Session *session, int64 wanted)
 	const SessionListener *listener = &session->sessions->listener;
 	SentRows	sent;
 
-	sent_begin(&sent, session, true);
-	while (wanted > 0 && sent_next(&sent))
+	begin_sent(&sent, session, true);
+	while (wanted > 0 && sent_rows_next(&sent))
 		if (wanted <= sent.places.last_line)
 		{
 			listener->locate(listener->arg, sent.places.place.file, sent.places.place.line);
@@ -423,20 +347,20 @@ tell_of_rows(Session *session)
 	bool		has_row;
 
 	/* of the first buffer that waits the node may have a part */
-	sent_begin(&sent, session, session->sent > 0);
-	has_row = sent_next(&sent);
+	begin_sent(&sent, session, session->sent > 0);
+	has_row = sent_rows_next(&sent);
 	while (told_next(session->aside, &row))
 	{
 		CHECK_FOR_INTERRUPTS();
 		while (has_row && sent.places.offset < row.place.offset)
-			has_row = sent_next(&sent);
+			has_row = sent_rows_next(&sent);
 		if (!has_row || (sent.places.offset != row.place.offset &&
 						 row.place.offset != TOLD_NO_PLACE))
 			raise_unknown_row(session, &row);
 		row.place = row.place.offset == TOLD_NO_PLACE ? (JournalPlace) {0} : sent.places.place;
 		listener->set_aside(listener->arg, sent.places.buffer->sender, &row);
 	}
-	sent_end(&sent);
+	sent_rows_end(&sent);
 }
 
 /* The COPY has ended; the node says how many rows are in the table. */
