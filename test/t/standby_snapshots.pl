@@ -90,8 +90,10 @@ sub try_load
 	is(conflicts(), $before, "$name: there is no conflict before the load");
 	bulk_load($indexes, $workers);
 	is(found($old), $expected, "$name: what an old snapshot finds");
-	like(found($young), qr/^(?:10|20|30)$/, "$name: a young one is left alone");
-	is($standby->safe_psql('postgres', 'SET enable_indexscan = off; SELECT count(*) FROM t WHERE i BETWEEN 1 AND 30'), found($young),
+	# once and at once: when the server prunes pages of catalogs after the load's commit, it is no more left alone
+	my $rows = found($young);
+	like($rows, qr/^(?:10|20|30)$/, "$name: a young one is left alone");
+	is($standby->safe_psql('postgres', 'SET enable_indexscan = off; SELECT count(*) FROM t WHERE i BETWEEN 1 AND 30'), $rows,
 		"$name: and finds the rows");
 	$old->close if $expected ne '40001';
 	$young->close;
