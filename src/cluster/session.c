@@ -20,8 +20,8 @@
 #include "cluster/shown.h"
 #include "cluster/two_phase.h"
 #include "miscadmin.h"
-#include "portability/instr_time.h"
 #include "server/compat.h"
+#include "server/usage.h"
 #include "storage/buffile.h"
 #include "storage/latch.h"
 #include "utils/builtins.h"
@@ -601,16 +601,6 @@ progress(Sessions *sessions, bool waits)
 	foreach(lc, sessions->list)
 		advance(lfirst(lc));
 	check_limits(sessions);
-}
-
-static double
-seconds_since(instr_time start)
-{
-	instr_time	now;
-
-	INSTR_TIME_SET_CURRENT(now);
-	INSTR_TIME_SUBTRACT(now, start);
-	return INSTR_TIME_GET_DOUBLE(now);
 }
 
 static void

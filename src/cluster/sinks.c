@@ -506,7 +506,7 @@ sinks_all_as_is(const Sinks *sinks)
 	foreach(lc, sinks->list)
 		if (((Sink *) lfirst(lc))->ready && !((Sink *) lfirst(lc))->as_is)
 			return false;
-	return sinks->formed_reason == NULL;
+	return row_copy_is_as_is(sinks->copy);
 }
 
 int

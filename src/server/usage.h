@@ -10,6 +10,8 @@
 
 #include "postgres.h"
 
+#include "portability/instr_time.h"
+
 /* Microseconds. */
 typedef struct Usage
 {
@@ -30,6 +32,17 @@ usage_between(Usage from, Usage to)
 		.processes = to.processes - from.processes,
 		.cpu = to.cpu - from.cpu
 	};
+}
+
+/* Seconds from a time of this process until now. */
+static inline double
+seconds_since(instr_time start)
+{
+	instr_time	now;
+
+	INSTR_TIME_SET_CURRENT(now);
+	INSTR_TIME_SUBTRACT(now, start);
+	return INSTR_TIME_GET_DOUBLE(now);
 }
 
 /* Adds that of a worker that has ended to this process's. */

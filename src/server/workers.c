@@ -262,16 +262,6 @@ share_throttle(ParallelContext *pcxt)
 	shm_toc_insert(pcxt->toc, KEY_THROTTLE, throttle);
 }
 
-static double
-seconds_since(instr_time start)
-{
-	instr_time	now;
-
-	INSTR_TIME_SET_CURRENT(now);
-	INSTR_TIME_SUBTRACT(now, start);
-	return INSTR_TIME_GET_DOUBLE(now);
-}
-
 void
 workers_launch(ParallelContext *pcxt)
 {
