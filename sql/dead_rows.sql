@@ -4,10 +4,10 @@
 CREATE TABLE dead_rows_t (a int PRIMARY KEY, b int, c text);
 CREATE INDEX dead_rows_b ON dead_rows_t (b);
 CREATE INDEX dead_rows_c ON dead_rows_t (c);
-COPY (SELECT i, i % 100, 'name ' || i FROM generate_series(1, 3000) i) TO '/proc/self/cwd/pgbulk_dead_rows_in' (FORMAT csv);
-COPY (SELECT i::text, i % 100, 'name ' || i FROM generate_series(1, 3000) i UNION ALL SELECT 'x', 1, 'x') TO '/proc/self/cwd/pgbulk_dead_rows_bad' (FORMAT csv);
+COPY (SELECT i, i % 100, 'name ' || i FROM generate_series(1, 20000) i) TO '/proc/self/cwd/pgbulk_dead_rows_in' (FORMAT csv);
+COPY (SELECT i::text, i % 100, 'name ' || i FROM generate_series(1, 20000) i UNION ALL SELECT 'x', 1, 'x') TO '/proc/self/cwd/pgbulk_dead_rows_bad' (FORMAT csv);
 -- an error that only the index phase finds, when all pages are written
-COPY (SELECT i, i % 100, 'name ' || i FROM generate_series(1, 3000) i UNION ALL SELECT 1, 1, 'x') TO '/proc/self/cwd/pgbulk_dead_rows_twice' (FORMAT csv);
+COPY (SELECT i, i % 100, 'name ' || i FROM generate_series(1, 20000) i UNION ALL SELECT 1, 1, 'x') TO '/proc/self/cwd/pgbulk_dead_rows_twice' (FORMAT csv);
 
 CREATE FUNCTION pg_temp.load(options jsonb DEFAULT '{}', path text DEFAULT '/proc/self/cwd/pgbulk_dead_rows_in') RETURNS text LANGUAGE sql AS $$
 	SELECT concat_ws(', ', rows_loaded, writer, details ->> 'not_direct', jsonb_path_query_array(details, '$.indexes[*].method'))
@@ -26,11 +26,11 @@ BEGIN
 	FOR way IN 0..3 LOOP
 		PERFORM set_config('enable_seqscan', CASE way WHEN 0 THEN 'on' ELSE 'off' END, true), set_config('enable_sort', 'off', true);
 		rows[way] := CASE way WHEN 0 THEN (SELECT count(*) FROM dead_rows_t)
-			WHEN 1 THEN (SELECT count(*) FROM generate_series(1, 3000) i JOIN LATERAL (SELECT FROM dead_rows_t WHERE a = i AND b = i % 100 AND c = 'name ' || i OFFSET 0) x ON true)
+			WHEN 1 THEN (SELECT count(*) FROM generate_series(1, 20000) i JOIN LATERAL (SELECT FROM dead_rows_t WHERE a = i AND b = i % 100 AND c = 'name ' || i OFFSET 0) x ON true)
 			WHEN 2 THEN (SELECT count(*) FROM generate_series(0, 99) i JOIN LATERAL (SELECT FROM dead_rows_t WHERE b = i AND a % 100 = i OFFSET 0) x ON true)
-			WHEN 3 THEN (SELECT count(*) FROM generate_series(1, 3000) i JOIN LATERAL (SELECT FROM dead_rows_t WHERE c = 'name ' || i AND a = i OFFSET 0) x ON true) END;
+			WHEN 3 THEN (SELECT count(*) FROM generate_series(1, 20000) i JOIN LATERAL (SELECT FROM dead_rows_t WHERE c = 'name ' || i AND a = i OFFSET 0) x ON true) END;
 	END LOOP;
-	RETURN format('%s rows on %s pages', array_to_string(rows, ' '), CASE WHEN pg_relation_size('dead_rows_t') > 163840 THEN 'more' ELSE 'as many' END);
+	RETURN format('%s rows on %s pages', array_to_string(rows, ' '), CASE WHEN pg_relation_size('dead_rows_t') > 1064960 THEN 'more' ELSE 'as many' END);
 END $$;
 
 -- a load that failed leaves pages without index entries: they are truncated
@@ -96,9 +96,9 @@ SELECT pg_temp.load();
 -- no page is truncated while a file with entries for it may be restored
 CREATE FUNCTION pg_temp.fill() RETURNS text LANGUAGE plpgsql AS $$
 BEGIN
-	INSERT INTO dead_rows_t SELECT 100000 + i, -i, 'other ' || i FROM generate_series(1, 3000) i;
+	INSERT INTO dead_rows_t SELECT 100000 + i, -i, 'other ' || i FROM generate_series(1, 20000) i;
 	SET LOCAL enable_seqscan = off;
-	RETURN (SELECT format('%s of others', count(*)) FROM generate_series(1, 3000) i
+	RETURN (SELECT format('%s of others', count(*)) FROM generate_series(1, 20000) i
 			JOIN LATERAL (SELECT FROM dead_rows_t WHERE a = i OFFSET 0) x ON true);
 END $$;
 TRUNCATE dead_rows_t;
@@ -115,7 +115,7 @@ BEGIN;
 ALTER TABLE dead_rows_t DROP CONSTRAINT dead_rows_t_pkey;
 DROP INDEX dead_rows_b, dead_rows_c;
 SELECT pg_temp.load();
-SELECT pg_relation_size('dead_rows_t') > 163840 AS more;
+SELECT pg_relation_size('dead_rows_t') > 1064960 AS more;
 ROLLBACK;
 SELECT pg_temp.fill(), pg_temp.look();
 TRUNCATE dead_rows_t;
@@ -128,7 +128,7 @@ DROP INDEX dead_rows_c;
 ALTER TABLE dead_rows_t DROP CONSTRAINT dead_rows_t_pkey;
 CREATE UNIQUE INDEX dead_rows_new ON dead_rows_t (a);
 SELECT pg_temp.load();
-SELECT pg_relation_size('dead_rows_t') > 163840 AS more;
+SELECT pg_relation_size('dead_rows_t') > 1064960 AS more;
 ROLLBACK;
 SELECT pg_temp.fill(), pg_temp.look();
 -- nor while a query has the table open

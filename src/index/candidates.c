@@ -4,9 +4,11 @@
  */
 #include "postgres.h"
 
+#include "access/tableam.h"
 #include "index/candidates.h"
 #include "index/keysort.h"
 #include "miscadmin.h"
+#include "server/compat.h"
 #include "storage/bufmgr.h"
 #include "utils/memutils.h"
 
@@ -15,6 +17,9 @@
 /* Pages are read ahead while some had to be read lately, else one of so many is tried. */
 #define MAX_READS 64
 #define TRY_ONE_OF 16
+
+/* Rows between two checks for interrupts. */
+#define ROWS_AT_ONCE 1024
 
 void
 candidates_add(Candidates *candidates, MemoryContext context, const ItemPointerData *tid,
@@ -69,4 +74,35 @@ candidates_read_ahead(Candidates *candidates, Relation heap, uint32 i)
 		else if (candidates->reads > 0)
 			candidates->reads--;
 	}
+}
+
+void
+candidates_ask(Candidates *candidates, Relation heap, Snapshot snapshot,
+			   const CandidatesAsker *asker)
+{
+	IndexFetchTableData *fetch;
+	TupleTableSlot *slot;
+
+	if (candidates->n == 0)
+		return;
+	candidates_sort(candidates);
+	slot = table_slot_create(heap, NULL);
+	fetch = compat_table_index_fetch_begin(heap);
+	for (uint32 i = 0; i < candidates->n; i++)
+	{
+		const Candidate *candidate = &candidates->list[i];
+		bool		again = false;
+		ItemPointerData tid;
+
+		if (i % ROWS_AT_ONCE == 0)
+			CHECK_FOR_INTERRUPTS();
+		candidates_read_ahead(candidates, heap, i);
+		if (asker->is_answered(asker->arg, candidate->number))
+			continue;
+		row_tid(candidate->standing, &tid);
+		if (table_index_fetch_tuple(fetch, &tid, snapshot, slot, &again, NULL))
+			asker->stands(asker->arg, candidate->number, candidate->standing);
+	}
+	table_index_fetch_end(fetch);
+	ExecDropSingleTupleTableSlot(slot);
 }

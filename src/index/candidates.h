@@ -10,6 +10,7 @@
 
 #include "index/row_id.h"
 #include "utils/rel.h"
+#include "utils/snapshot.h"
 
 /* An entry with the key of rows that wait; whether its own row stands is to be asked. */
 typedef struct Candidate
@@ -57,5 +58,19 @@ extern void candidates_sort(Candidates *candidates);
 
 /* Before the i-th is fetched, in that order: has the pages of the next ones read ahead. */
 extern void candidates_read_ahead(Candidates *candidates, Relation heap, uint32 i);
+
+/* Who asks for rows that stand. */
+typedef struct CandidatesAsker
+{
+	/* Whether one that stands is known for a row that waits, so that others need not be fetched. */
+	bool		(*is_answered) (void *arg, uint32 number);
+	/* One stands; it has the TID of its entry. */
+	void		(*stands) (void *arg, uint32 number, RowId standing);
+	void	   *arg;
+} CandidatesAsker;
+
+/* Sorts them, and asks the table in its order which of their rows a snapshot sees. */
+extern void candidates_ask(Candidates *candidates, Relation heap, Snapshot snapshot,
+						   const CandidatesAsker *asker);
 
 #endif							/* PGBULK_CANDIDATES_H */

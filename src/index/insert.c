@@ -5,23 +5,27 @@
 #include "postgres.h"
 
 #include "access/genam.h"
-#include "access/tableam.h"
 #include "catalog/pg_am_d.h"
 #include "index/batch.h"
 #include "index/failed_row.h"
 #include "index/heap_scan.h"
 #include "index/index_sort.h"
 #include "index/insert.h"
+#include "index/sorted_insert.h"
 #include "miscadmin.h"
 #include "server/compat.h"
 #include "server/progress.h"
 #include "server/wal_written.h"
-#include "utils/lsyscache.h"
 #include "utils/memutils.h"
-#include "utils/snapmgr.h"
 
 /* How often it is told how far it is. */
 #define TOLD_ENTRIES 64
+
+/* Of a btree's memory, what is for sorted keys that wait; more than that many bytes do not pay. */
+#define KEYS_SHARE 8
+#ifndef MAX_KEYS_MEMORY
+#define MAX_KEYS_MEMORY ((Size) 16 * 1024 * 1024)
+#endif
 
 typedef struct Insertion
 {
@@ -33,47 +37,9 @@ typedef struct Insertion
 	double		expected;		/* so many there will be, if there is one for each row */
 
 	Batch	   *batch;			/* NULL: it is a btree, or gets one entry after the other */
-	Size		memory;			/* for that */
-
-	/* btrees */
-	KeyShape	   *shape;
-	IndexSort  *sort;
-	Datum		values[INDEX_MAX_KEYS]; /* the current key */
-	bool		isnull[INDEX_MAX_KEYS];
-
-	/* duplicates */
-	const ConflictSink *conflicts;	/* NULL: they are known, or cannot be */
-	BlockNumber first;			/* of the new rows */
-	ScanKeyData scan_keys[INDEX_MAX_KEYS];	/* equality */
-	uint32		ngroups;
-	bool		checked;			/* no two live rows may have the current key */
-	bool		fresh;			/* none of its rows is in the index */
-	RowId		live_row;		/* a live row with it; 0: none */
-	bool		noted;			/* that and another one */
+	IndexSort  *sort;			/* of a btree */
+	Size		memory;			/* for that, or the batch */
 } Insertion;
-
-/* False: another row may have the key; only with UNIQUE_CHECK_PARTIAL. */
-static bool
-insert_entry(Insertion *insertion, Datum *values, bool *isnull, ItemPointer tid,
-			 IndexUniqueCheck check)
-{
-	MemoryContext old = MemoryContextSwitchTo(insertion->scratch);
-	FailedRowContext context;
-	bool		unique;
-
-	CHECK_FOR_INTERRUPTS();
-	wal_written();
-	failed_row_begin(&context, insertion->heap, tid);
-	unique = index_insert(insertion->index, values, isnull, tid, insertion->heap,
-						  check, false, insertion->info);
-	failed_row_end(&context);
-	insertion->nrows++;
-	if ((int64) insertion->nrows % TOLD_ENTRIES == 0)
-		progress_done(insertion->nrows / insertion->expected);
-	MemoryContextSwitchTo(old);
-	MemoryContextReset(insertion->scratch);
-	return unique;
-}
 
 /* ---- in the order of the table ---- */
 
@@ -82,8 +48,20 @@ take_row(Relation index, ItemPointer tid, Datum *values, bool *isnull,
 		 bool alive, void *state)
 {
 	Insertion  *insertion = state;
+	MemoryContext old = MemoryContextSwitchTo(insertion->scratch);
+	FailedRowContext context;
 
-	insert_entry(insertion, values, isnull, tid, UNIQUE_CHECK_NO);
+	CHECK_FOR_INTERRUPTS();
+	wal_written();
+	failed_row_begin(&context, insertion->heap, tid);
+	(void) index_insert(insertion->index, values, isnull, tid, insertion->heap,
+						UNIQUE_CHECK_NO, false, insertion->info);
+	failed_row_end(&context);
+	insertion->nrows++;
+	if ((int64) insertion->nrows % TOLD_ENTRIES == 0)
+		progress_done(insertion->nrows / insertion->expected);
+	MemoryContextSwitchTo(old);
+	MemoryContextReset(insertion->scratch);
 }
 
 /* ---- in the order of the access method ---- */
@@ -122,88 +100,6 @@ batch_page(BlockNumber block, Page page, void *state)
 	return nrows;
 }
 
-/* ---- duplicates ---- */
-
-/* The operator class's equality, for each column. */
-static void
-init_scan_keys(Insertion *insertion)
-{
-	Relation	index = insertion->index;
-
-	for (int i = 0; i < IndexRelationGetNumberOfKeyAttributes(index); i++)
-	{
-		Oid			equality = get_opfamily_member(index->rd_opfamily[i],
-												   index->rd_opcintype[i],
-												   index->rd_opcintype[i],
-												   BTEqualStrategyNumber);
-
-		if (!OidIsValid(equality))
-			elog(ERROR, "missing operator %d(%u,%u) in opfamily %u",
-				 BTEqualStrategyNumber, index->rd_opcintype[i],
-				 index->rd_opcintype[i], index->rd_opfamily[i]);
-		ScanKeyEntryInitialize(&insertion->scan_keys[i], 0, i + 1,
-							   BTEqualStrategyNumber, InvalidOid,
-							   index->rd_indcollation[i], get_opcode(equality), (Datum) 0);
-	}
-}
-
-/* An old row, alive, with the current key; 0: there is none. */
-static RowId
-find_live(Insertion *insertion)
-{
-	int			nkeys = IndexRelationGetNumberOfKeyAttributes(insertion->index);
-	SnapshotData dirty;
-	IndexScanDesc scan;
-	ItemPointer found;
-	RowId		live = 0;
-
-	for (int i = 0; i < nkeys; i++)
-	{
-		insertion->scan_keys[i].sk_argument = insertion->values[i];
-		insertion->scan_keys[i].sk_flags = insertion->isnull[i] ?
-			SK_ISNULL | SK_SEARCHNULL : 0;
-	}
-	InitDirtySnapshot(dirty);
-	scan = compat_index_beginscan(insertion->heap, insertion->index, &dirty, nkeys);
-	index_rescan(scan, insertion->scan_keys, nkeys, NULL, 0);
-	while (live == 0 && (found = index_getnext_tid(scan, ForwardScanDirection)) != NULL)
-	{
-		ItemPointerData entry = *found;
-		ItemPointerData tid = entry;
-
-		if (ItemPointerGetBlockNumber(&entry) < insertion->first &&
-			table_index_fetch_tuple_check(insertion->heap, &tid, &dirty, NULL))
-			live = row_id(&entry, true);
-	}
-	index_endscan(scan);
-	return live;
-}
-
-/* Inserts a row and records whether another live one has its key. */
-static void
-insert_recording(Insertion *insertion, RowId row, ItemPointer tid)
-{
-	const ConflictSink *sink = insertion->conflicts;
-	bool		counts = insertion->checked && row_alive(row);
-	bool		ask = counts && insertion->fresh;
-
-	if (!insert_entry(insertion, insertion->values, insertion->isnull, tid,
-					  ask ? UNIQUE_CHECK_PARTIAL : UNIQUE_CHECK_NO) && ask)
-		insertion->live_row = find_live(insertion);
-	if (!counts)
-		return;
-	insertion->fresh = false;
-	if (insertion->live_row == 0)
-	{
-		insertion->live_row = row;
-		return;
-	}
-	if (!insertion->noted)
-		sink->add(sink->arg, insertion->ngroups++, insertion->live_row);
-	sink->add(sink->arg, insertion->ngroups - 1, row);
-	insertion->noted = true;
-}
-
 /* ---- in the order of the keys ---- */
 
 static void
@@ -215,37 +111,60 @@ put_row(Relation index, ItemPointer tid, Datum *values, bool *isnull,
 	index_sort_put(insertion->sort, tid, values, isnull, alive);
 }
 
-static void
-take_key(void *arg, const char *image, Size size, bool equal)
+/* The rows of nblocks blocks, from first on; returns how many there are. */
+static double
+insert_sorted(Insertion *insertion, BlockNumber first, BlockNumber nblocks,
+			  const ConflictSink *conflicts, BuildResult *result)
 {
-	Insertion  *insertion = arg;
+	SortedInsertion its = {
+		.heap = insertion->heap,
+		.index = insertion->index,
+		.shape = shape_open(insertion->index),
+		.first = first,
+		.rows = insertion->expected,
+		.memory = Min(insertion->memory / KEYS_SHARE, MAX_KEYS_MEMORY),
+		.conflicts = conflicts
+	};
+	SortedInsert *insert = sorted_insert_open(&its);
+	KeySink		sink = sorted_insert_keys(insert);
+	double		rows;
 
-	shape_values(insertion->shape, image, insertion->values, insertion->isnull);
-	if (insertion->conflicts == NULL || equal)
-		return;
-	insertion->checked = insertion->info->ii_NullsNotDistinct ||
-		!shape_has_null(insertion->shape, image);
-	insertion->fresh = true;
-	insertion->live_row = 0;
-	insertion->noted = false;
+	insertion->sort = index_sort_open(its.shape, its.heap, its.index, first, nblocks,
+									  insertion->memory - its.memory);
+	rows = heap_scan_pages(its.heap, its.index, insertion->info, first, nblocks, put_row, NULL,
+						   insertion);
+	heap_scan_check(its.heap, rows, insertion->expected);
+	(void) index_sort_finish(insertion->sort, &sink);
+	insertion->nrows = sorted_insert_close(insert);
+	result->runs = index_sort_parts(insertion->sort);
+	index_sort_close(insertion->sort);
+	return rows;
 }
 
-static void
-take_rows(void *arg, const RowId *rows, uint32 n)
+/* ---- all of it ---- */
+
+/* The same, for other access methods. */
+static double
+insert_unsorted(Insertion *insertion, BlockNumber first, BlockNumber nblocks)
 {
-	Insertion  *insertion = arg;
+	const BatchRoutine *routine = batch_routine(insertion->index);
+	double		rows;
 
-	for (uint32 i = 0; i < n; i++)
+	if (routine != NULL)
 	{
-		ItemPointerData tid;
-
-		row_tid(rows[i], &tid);
-		if (insertion->conflicts != NULL)
-			insert_recording(insertion, rows[i], &tid);
-		else
-			insert_entry(insertion, insertion->values, insertion->isnull, &tid,
-						 UNIQUE_CHECK_NO);
+		insertion->batch = routine->open(insertion->heap, insertion->index, insertion->memory);
+		if (insertion->index->rd_rel->relam == BRIN_AM_OID)
+			brin_batch_complete(insertion->batch, first, first + nblocks);
 	}
+	rows = heap_scan_pages(insertion->heap, insertion->index, insertion->info, first, nblocks,
+						   routine != NULL ? batch_row : take_row,
+						   routine != NULL && insertion->batch->takes_pages ? batch_page : NULL,
+						   insertion);
+	heap_scan_check(insertion->heap, rows, insertion->expected);
+	if (routine != NULL)
+		insert_batch(insertion);
+	compat_index_insert_cleanup(insertion->index, insertion->info);
+	return rows;
 }
 
 BuildResult
@@ -256,47 +175,18 @@ insert_index(Relation heap, Relation index, IndexInfo *info, BlockNumber first,
 		.heap = heap,
 		.index = index,
 		.info = info,
-		.conflicts = conflicts,
-		.first = first,
 		.memory = memory,
 		.expected = rows,
 		.scratch = AllocSetContextCreate(CurrentMemoryContext, "index entry",
 										 ALLOCSET_DEFAULT_SIZES)
 	};
-	KeySink		sink = {.key = take_key,.rows = take_rows,.arg = &insertion};
 	BlockNumber nblocks = RelationGetNumberOfBlocks(heap) - first;
-	bool		btree = index->rd_rel->relam == BTREE_AM_OID;
-	const BatchRoutine *routine = batch_routine(index);
 	BuildResult result = {0};
 
-	if (routine != NULL)
-	{
-		insertion.batch = routine->open(heap, index, memory);
-		if (index->rd_rel->relam == BRIN_AM_OID)
-			brin_batch_complete(insertion.batch, first, first + nblocks);
-	}
-	if (btree)
-	{
-		insertion.shape = shape_open(index);
-		insertion.sort = index_sort_open(insertion.shape, heap, index, first, nblocks, memory);
-		if (conflicts != NULL)
-			init_scan_keys(&insertion);
-	}
-	result.heap_rows = heap_scan_pages(heap, index, info, first, nblocks,
-									   btree ? put_row : routine != NULL ? batch_row : take_row,
-									   routine != NULL && insertion.batch->takes_pages ?
-									   batch_page : NULL,
-									   &insertion);
-	heap_scan_check(heap, result.heap_rows, rows);
-	if (routine != NULL)
-		insert_batch(&insertion);
-	if (btree)
-	{
-		(void) index_sort_finish(insertion.sort, &sink);
-		result.runs = index_sort_parts(insertion.sort);
-		index_sort_close(insertion.sort);
-	}
-	compat_index_insert_cleanup(index, info);
+	if (index->rd_rel->relam == BTREE_AM_OID)
+		result.heap_rows = insert_sorted(&insertion, first, nblocks, conflicts, &result);
+	else
+		result.heap_rows = insert_unsorted(&insertion, first, nblocks);
 	result.index_rows = insertion.nrows;
 	return result;
 }

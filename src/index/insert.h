@@ -1,14 +1,11 @@
 /*
  * insert.h
- *		Insertion of many rows into an index by its access method, in the order of the keys.
+ *		Insertion of many rows into an index that has entries.
  *
- * A btree takes sorted keys (index_sort.h): each page is found warm, split and
- * written once, while rows in the order of the table would come back to it.  Other methods take the
- * rows as the table has them.
- *
- * Where duplicates are noted (conflicts.h), the access method is asked as for a deferrable
- * constraint, and for a key that it finds to be there already, a scan says whose.  Else nobody
- * looks for them.
+ * A btree gets its entries leaf by leaf, in the order of the keys (sorted_insert.h), where rows in
+ * the order of the table would come back to each leaf; duplicates are noted where that is wanted
+ * (conflicts.h).  Other methods take the rows as the table has them, one by one, or many at a time
+ * where there is a way for them (batch.h).
  */
 #ifndef PGBULK_INSERT_H
 #define PGBULK_INSERT_H

@@ -214,9 +214,14 @@ inserter_open(Relation heap, Relation index, IndexInfo *info, KeyShape *shape,
 	return inserter;
 }
 
-/* The last key has come: others may change the leaf from now on. */
-static void
-end_keys(Inserter *inserter)
+KeySink
+inserter_keys(Inserter *inserter)
+{
+	return (KeySink) {.key = take_key,.rows = take_rows,.arg = inserter};
+}
+
+void
+inserter_end(Inserter *inserter)
 {
 	stage_leave(inserter);
 	inserter_tell(inserter, 1);
@@ -227,12 +232,12 @@ end_keys(Inserter *inserter)
 void
 inserter_take_all(Inserter *inserter, Presort **presort)
 {
-	KeySink		sink = {.key = take_key,.rows = take_rows,.arg = inserter};
+	KeySink		sink = inserter_keys(inserter);
 
 	if (*presort == NULL)
 		return;
 	presort_finish(*presort, &sink);
-	end_keys(inserter);
+	inserter_end(inserter);
 	presort_close(*presort);
 	*presort = NULL;
 }
@@ -297,5 +302,5 @@ inserter_take_again(Inserter *inserter, Presort *presort, const InserterRows *ro
 	};
 
 	presort_emit_again(presort, &sink);
-	end_keys(inserter);
+	inserter_end(inserter);
 }

@@ -32,6 +32,7 @@
 
 #include "index/inserter_type.h"
 #include "index/key_shape.h"
+#include "index/key_sink.h"
 #include "index/lookup.h"
 #include "index/presort.h"
 #include "nodes/execnodes.h"
@@ -43,6 +44,13 @@ extern bool inserter_serves(Relation index);
 /* heap and index are open and locked as for INSERT.  Memory: the current context. */
 extern Inserter *inserter_open(Relation heap, Relation index, IndexInfo *info, KeyShape *shape,
 							   InserterDoubt doubt, void *arg);
+
+/*
+ * Where keys go, from the first to the last in order, any number of times; after the last of each
+ * time inserter_end, before which a leaf may be locked.  Errors: as inserter_take_all.
+ */
+extern KeySink inserter_keys(Inserter *inserter);
+extern void inserter_end(Inserter *inserter);
 
 /*
  * Inserts all keys of a presort, and closes it; *presort is NULL then.  Does nothing if it is NULL

@@ -169,33 +169,29 @@ look_up(KnownKeys *known, uint32 first)
 	return i - first;
 }
 
-/* Asks the table about entries whose rows may be dead, in the order of the heap. */
+static bool
+is_answered(void *arg, uint32 number)
+{
+	const KnownKeys *known = arg;
+
+	return known->rows[number].known;
+}
+
+static void
+take_standing(void *arg, uint32 number, RowId standing)
+{
+	KnownKeys  *known = arg;
+
+	known->rows[number].known = true;
+}
+
+/* Asks the table about entries whose rows may be dead. */
 static void
 fetch_candidates(KnownKeys *known)
 {
-	IndexFetchTableData *fetch;
-	TupleTableSlot *slot;
+	CandidatesAsker asker = {.is_answered = is_answered,.stands = take_standing,.arg = known};
 
-	if (known->candidates.n == 0)
-		return;
-	candidates_sort(&known->candidates);
-	slot = table_slot_create(known->rel, NULL);
-	fetch = compat_table_index_fetch_begin(known->rel);
-	for (uint32 i = 0; i < known->candidates.n; i++)
-	{
-		bool	   *is_known = &known->rows[known->candidates.list[i].number].known;
-		bool		again = false;
-		ItemPointerData tid;
-
-		if (i % ROWS_AT_ONCE == 0)
-			CHECK_FOR_INTERRUPTS();
-		candidates_read_ahead(&known->candidates, known->rel, i);
-		row_tid(known->candidates.list[i].standing, &tid);
-		if (!*is_known)
-			*is_known = table_index_fetch_tuple(fetch, &tid, SnapshotSelf, slot, &again, NULL);
-	}
-	table_index_fetch_end(fetch);
-	ExecDropSingleTupleTableSlot(slot);
+	candidates_ask(&known->candidates, known->rel, SnapshotSelf, &asker);
 }
 
 /* ---- the rows ---- */
