@@ -158,6 +158,12 @@ groups_rows(const Groups *groups)
 }
 
 Size
+groups_count(const Groups *groups)
+{
+	return groups->ngroups;
+}
+
+Size
 groups_memory(const Groups *groups, bool sorted)
 {
 	Size		rows = groups->nrows * (2 * sizeof(RowId) + sizeof(uint32));

@@ -36,6 +36,9 @@ extern void groups_put_rows(Groups *groups, const char *image, Size size,
 
 extern uint64 groups_rows(const Groups *groups);
 
+/* How many there are; rows that came last may be in none of them yet. */
+extern Size groups_count(const Groups *groups);
+
 /* Bytes that all takes, and what it will take while it is emitted, sorted or not. */
 extern Size groups_memory(const Groups *groups, bool sorted);
 

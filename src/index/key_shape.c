@@ -11,6 +11,7 @@
 #include "catalog/pg_opfamily_d.h"
 #include "catalog/pg_type_d.h"
 #include "index/key_shape.h"
+#include "port/pg_bswap.h"
 #include "server/compat.h"
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
@@ -535,6 +536,24 @@ shape_has_string_in_image(const KeyShape *shape, const char *image)
 {
 	return !is_null(image, 0) &&
 		(shape->columns[0].length > 0 || VARATT_IS_SHORT(image + shape->bitmap));
+}
+
+bool
+shape_first_bytes(const KeyShape *shape, const char *image, uint64 *first)
+{
+	int			from = shape_string_in_image(shape);
+	uint64		bytes = 0;
+	Size		length;
+
+	if (from == 0 || !shape_has_string_in_image(shape, image))
+		return false;
+	length = shape->columns[0].length > 0 ? shape->columns[0].length :
+		VARSIZE_SHORT(image + shape->bitmap) - VARHDRSZ_SHORT;
+	memcpy(&bytes, image + from, Min(length, sizeof(bytes)));
+	/* behind what tells that it is not null */
+	*first = pg_ntoh64(bytes) >> BITS_PER_BYTE |
+		(uint64) shape->columns[0].nulls_first << (64 - BITS_PER_BYTE);
+	return true;
 }
 
 static uint64

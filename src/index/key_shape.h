@@ -151,6 +151,12 @@ extern int	shape_string_in_image(const KeyShape *shape);
 extern bool shape_has_string_in_image(const KeyShape *shape, const char *image);
 
 /*
+ * The first bytes of a key's sort string as a number that is in order, zeroes behind the string,
+ * where they are known without the string; else false.
+ */
+extern bool shape_first_bytes(const KeyShape *shape, const char *image, uint64 *first);
+
+/*
  * Whether keys may have sort strings of weights (weights.h): shorter and made in less time, but of
  * no use where not all keys that are sorted have one, and not to be trusted at all.
  */

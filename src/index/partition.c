@@ -9,6 +9,7 @@
 #include "server/compat.h"
 
 #define ROWS_AT_ONCE 256
+#define BYTES_AT_ONCE (32 * 1024)
 
 /* Integers that wait until they are written, for each range. */
 #define ITEMS_AT_ONCE 64
@@ -23,12 +24,15 @@ typedef struct IntegerItem
 	uint64		row;			/* and nulls */
 } IntegerItem;
 
-/* and before a group. */
+/*
+ * and before a group, whose image, sort string and rows are behind that, each a multiple of
+ * MAXALIGN.  A group of more rows is written as several.
+ */
 typedef struct GroupHead
 {
 	uint32		size;			/* of the image */
-	uint32		string;			/* size of the sort string; 0: it is not there */
-	uint32		nrows;
+	uint16		string;			/* size of the sort string; 0: it is not there */
+	uint16		nrows;
 } GroupHead;
 
 struct Partition
@@ -44,6 +48,7 @@ struct Partition
 	/* the current group */
 	const char *image;
 	Size		size;
+	StringInfoData group;		/* as it is written */
 
 	/* integers: ITEMS_AT_ONCE for each range */
 	IntegerItem *items;
@@ -80,6 +85,39 @@ put_key(void *arg, const char *image, Size size, bool equal)
 	partition->size = size;
 }
 
+/* What a group takes in a file. */
+static inline Size
+group_size(const GroupHead *head)
+{
+	return sizeof(GroupHead) + head->size + MAXALIGN(head->string) + head->nrows * sizeof(RowId);
+}
+
+/* Some rows of the group, with its sort string, to the file. */
+static void
+write_group(Partition *partition, BufFile *file, const StringInfoData *string, const RowId *rows,
+			uint32 n)
+{
+	StringInfo	group = &partition->group;
+	GroupHead	head = {.size = partition->size,.string = string != NULL ? string->len : 0,.nrows = n};
+	char	   *to;
+
+	resetStringInfo(group);
+	enlargeStringInfo(group, group_size(&head));
+	to = group->data;
+	memcpy(to, &head, sizeof(head));
+	to += sizeof(head);
+	memcpy(to, partition->image, head.size);
+	to += head.size;
+	if (head.string > 0)
+	{
+		memcpy(to, string->data, head.string);
+		memset(to + head.string, 0, MAXALIGN(head.string) - head.string);
+		to += MAXALIGN(head.string);
+	}
+	memcpy(to, rows, n * sizeof(RowId));
+	compat_buffile_write(file, group->data, group_size(&head));
+}
+
 /* All rows of the group. */
 static void
 put_rows(void *arg, const RowId *rows, uint32 n)
@@ -87,55 +125,73 @@ put_rows(void *arg, const RowId *rows, uint32 n)
 	Partition  *partition = arg;
 	Split	   *split = partition->split;
 	BufFile    *file = range_file(partition, split_find(split, partition->image));
-	const StringInfoData *string = &split->scratch;
-	GroupHead	head = {
-		.size = partition->size,
-		/* weights take less time than to write and read them */
-		.string = split->shape->collated && !split->weighed ? string->len : 0,
-		.nrows = n
-	};
+	/* weights take less time than to write and read them */
+	bool		has_string = split->shape->collated && !split->weighed;
 
-	compat_buffile_write(file, &head, sizeof(head));
-	compat_buffile_write(file, partition->image, partition->size);
-	if (head.string > 0)
-		compat_buffile_write(file, string->data, head.string);
-	compat_buffile_write(file, rows, n * sizeof(RowId));
 	partition->nrows += n;
+	while (n > 0)
+	{
+		uint32		some = Min(n, ROWS_AT_ONCE);
+
+		write_group(partition, file, has_string ? &split->scratch : NULL, rows, some);
+		rows += some;
+		n -= some;
+	}
+}
+
+/*
+ * Puts the groups that are whole in some bytes of a file; returns where the others begin.  *more:
+ * how large the first of them is, at least.
+ */
+static Size
+put_groups(Presort *presort, const char *bytes, Size size, Size *more)
+{
+	Size		at = 0;
+
+	for (;;)
+	{
+		const GroupHead *head = (const GroupHead *) (bytes + at);
+		StringInfoData string = {0};
+		const char *image = (const char *) (head + 1);
+
+		*more = size - at < sizeof(GroupHead) ? sizeof(GroupHead) : group_size(head);
+		if (size - at < *more)
+			return at;
+		string.data = unconstify(char *, image) + head->size;
+		string.len = head->string;
+		presort_put_rows(presort, image, head->size, head->string > 0 ? &string : NULL,
+						 (const RowId *) (string.data + MAXALIGN(head->string)), head->nrows);
+		at += *more;
+	}
 }
 
 static void
 read_groups(BufFile *file, Presort *presort)
 {
-	GroupHead	head;
-	StringInfoData image;
-	StringInfoData string;
-	RowId		rows[ROWS_AT_ONCE];
+	Size		capacity = BYTES_AT_ONCE;
+	char	   *bytes = palloc(capacity);
+	Size		size = 0;
+	Size		n;
 
-	initStringInfo(&image);
-	initStringInfo(&string);
-	while (compat_buffile_read_more(file, &head, sizeof(head)))
+	while ((n = BufFileRead(file, bytes + size, capacity - size)) > 0)
 	{
-		CHECK_FOR_INTERRUPTS();
-		enlargeStringInfo(&image, head.size);
-		compat_buffile_read(file, image.data, head.size);
-		if (head.string > 0)
-		{
-			enlargeStringInfo(&string, head.string);
-			compat_buffile_read(file, string.data, head.string);
-		}
-		string.len = head.string;
-		while (head.nrows > 0)
-		{
-			uint32		n = Min(head.nrows, ROWS_AT_ONCE);
+		Size		more;
+		Size		at;
 
-			compat_buffile_read(file, rows, n * sizeof(RowId));
-			presort_put_rows(presort, image.data, head.size,
-							 head.string > 0 ? &string : NULL, rows, n);
-			head.nrows -= n;
+		CHECK_FOR_INTERRUPTS();
+		size += n;
+		at = put_groups(presort, bytes, size, &more);
+		size -= at;
+		memmove(bytes, bytes + at, size);
+		if (more > capacity)
+		{
+			capacity = more;
+			bytes = repalloc_huge(bytes, capacity);
 		}
 	}
-	pfree(image.data);
-	pfree(string.data);
+	if (size > 0)
+		elog(ERROR, "a temporary file of an index ends within a group");
+	pfree(bytes);
 }
 
 /* ---- integers ---- */
@@ -193,6 +249,7 @@ partition_open(Split *split, PartitionCreate create, void *arg)
 	partition->create = create;
 	partition->arg = arg;
 	partition->context = CurrentMemoryContext;
+	initStringInfo(&partition->group);
 	partition->sink = (KeySink) {
 		.key = put_key,.rows = put_rows,.integer = put_integer,.arg = partition
 	};

@@ -10,6 +10,14 @@
 #include "index/runs.h"
 #include "utils/memutils.h"
 
+/*
+ * Keys that nobody sorts are collected so that each of them goes on once for all of its rows.  If
+ * of the first so many rows hardly two have the same key, it takes less time that each row goes on
+ * with its own.
+ */
+#define ROWS_TO_JUDGE (64 * 1024)
+#define TOO_MANY_GROUPS 0.9
+
 struct Presort
 {
 	KeyShape	   *shape;
@@ -22,6 +30,8 @@ struct Presort
 	Integers   *integers;		/* the keys; NULL: they are not */
 	Groups	   *groups;			/* or these */
 	Runs	   *runs;			/* NULL: everything has fit so far */
+	bool		at_once;		/* nothing is collected: each row goes where the options say */
+	StringInfoData image;		/* of its key */
 	BlockNumber block;			/* of the row put last */
 	RowId		last_row;
 };
@@ -54,6 +64,7 @@ presort_open(KeyShape *shape, Size budget, PresortOptions options)
 	presort->order = order_open(shape, options.rows);
 	presort->in_range = true;
 	presort->options = options;
+	initStringInfo(&presort->image);
 	presort->block = InvalidBlockNumber;
 	if (shape->integer)
 		presort->integers = integers_open(shape, presort->memory);
@@ -161,6 +172,15 @@ bound_memory(Presort *presort)
 	}
 }
 
+/* Whether it does not pay to collect keys that nobody sorts. */
+static inline bool
+are_mostly_new(const Presort *presort)
+{
+	return presort->options.unsorted != NULL && presort->groups != NULL &&
+		groups_rows(presort->groups) >= ROWS_TO_JUDGE &&
+		groups_count(presort->groups) > TOO_MANY_GROUPS * groups_rows(presort->groups);
+}
+
 /* What is to be seen to for a row, where they come block by block. */
 static inline void
 begin_row(Presort *presort, RowId row)
@@ -172,6 +192,13 @@ begin_row(Presort *presort, RowId row)
 	{
 		presort->block = block;
 		bound_memory(presort);
+		if (are_mostly_new(presort))
+		{
+			/* rows of a key stay in the order in which they have arrived */
+			emit(presort, presort->options.unsorted);
+			begin_run(presort);
+			presort->at_once = true;
+		}
 	}
 	if (row < presort->last_row)
 	{
@@ -179,6 +206,18 @@ begin_row(Presort *presort, RowId row)
 		presort->order.rows = ROWS_BY_BLOCK;
 	}
 	presort->last_row = row;
+}
+
+static inline void
+put_at_once(Presort *presort, const Datum *values, const bool *isnull, RowId row)
+{
+	const KeySink *unsorted = presort->options.unsorted;
+	Size		size;
+
+	resetStringInfo(&presort->image);
+	size = shape_image(presort->shape, values, isnull, &presort->image);
+	unsorted->key(unsorted->arg, presort->image.data, size, false);
+	unsorted->rows(unsorted->arg, &row, 1);
 }
 
 void
@@ -191,6 +230,11 @@ presort_put(Presort *presort, const ItemPointerData *tid, const Datum *values,
 	uint32		nulls;
 
 	begin_row(presort, row);
+	if (presort->at_once)
+	{
+		put_at_once(presort, values, isnull, row);
+		return;
+	}
 	if (presort->groups != NULL)
 	{
 		groups_put(presort->groups, row, values, isnull);

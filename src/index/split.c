@@ -545,26 +545,63 @@ compare_border(Split *split, const SplitBorder *border, const char *image)
 	return shape_compare(split->shape, image, border->image);
 }
 
+/* How many borders are below a number by their first bytes. */
+static inline int
+count_below(const Split *split, uint64 first)
+{
+	int			below = 0;
+	int			n = split->nborders;
+
+	/* without a branch, which would be guessed wrongly half the time */
+	while (n > 0)
+	{
+		int			half = n / 2;
+		bool		is_below = split->borders[below + half].first < first;
+
+		below += is_below ? half + 1 : 0;
+		n = is_below ? n - half - 1 : half;
+	}
+	return below;
+}
+
+/* Makes the sort string of a key, which is empty where the key has to be compared. */
+static inline void
+make_string(Split *split, const char *image)
+{
+	resetStringInfo(&split->scratch);
+	if (!shape_string(split->shape, image, split->weighed, &split->scratch))
+		resetStringInfo(&split->scratch);
+}
+
 int
 split_find(Split *split, const char *image)
 {
-	StringInfo	string = &split->scratch;
+	uint64		first;
+	bool		made = !shape_first_bytes(split->shape, image, &first);
 	int			low = 0;
 	int			high = split->nborders;
-	uint64		first;
 
-	resetStringInfo(string);
-	if (!shape_string(split->shape, image, split->weighed, string))
-		resetStringInfo(string);
-	first = first_bytes(string->data, string->len);
+	if (made)
+	{
+		make_string(split, image);
+		first = first_bytes(split->scratch.data, split->scratch.len);
+	}
+	/* mostly, they differ there */
+	if (!made || split->scratch.len > 0)
+	{
+		low = count_below(split, first);
+		if (low == high || split->borders[low].first != first)
+			return low;
+		if (first < PG_UINT64_MAX)
+			high = count_below(split, first + 1);
+	}
+	if (!made)
+		make_string(split, image);
 	while (low < high)
 	{
 		int			middle = (low + high) / 2;
-		const SplitBorder *border = &split->borders[middle];
 
-		/* mostly, they differ there */
-		if (first != border->first && string->len > 0 ?
-			first < border->first : compare_border(split, border, image) < 0)
+		if (compare_border(split, &split->borders[middle], image) < 0)
 			high = middle;
 		else
 			low = middle + 1;

@@ -42,7 +42,10 @@ typedef struct Split
 	KeyShape	   *shape;
 	/* borders have strings of weights (shape_has_weights); keys that have none are compared */
 	bool		weighed;
-	/* the string of the key that split_find was asked for last; empty where it was compared */
+	/*
+	 * Where the shape is collated, the string of the key that split_find was asked for last; empty
+	 * where it was compared.
+	 */
 	StringInfoData scratch;
 	int			nborders;		/* one less than ranges */
 	SplitBorder borders[FLEXIBLE_ARRAY_MEMBER];
