@@ -95,6 +95,7 @@ my @indexes = (
 	[ 'uuids', '(u)', 'UNIQUE' ],
 	[ 'a few columns', '(two, part DESC, word) INCLUDE (r)' ],
 	[ 'equal keys that look different', '(two) INCLUDE (r)' ],
+	[ 'texts, some of them much larger than others', q{((CASE WHEN id % 3000 = 7 THEN repeat(long, 1200) ELSE long END) COLLATE "C")} ],
 	[ 'an expression', '(lower(word), (r % 10))' ],
 	[ 'a part of the rows', '(long) WHERE r % 3 > 0' ],
 	($collation ? [ "texts in $collation", qq{(word COLLATE "$collation")} ] : ()));
