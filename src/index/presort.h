@@ -37,7 +37,7 @@ typedef struct PresortOptions
 	/*
 	 * If not NULL: keys are not sorted, but emitted there as they were found, whenever the memory
 	 * is full.  The rows of a key are those that rows_partitioned tells.  Integers
-	 * (shape->integer) go there at once.
+	 * (shape->integer) go there at once, and so do others when most rows have a key of their own.
 	 */
 	const KeySink *unsorted;
 	/* If not NULL: the same from then on that the memory is full, where this says so. */

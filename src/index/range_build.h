@@ -2,8 +2,9 @@
  * range_build.h
  *		One btree, built by several processes.
  *
- * Each process takes a share of the table's blocks, groups the rows of the same key and
- * partitions the groups, unsorted, by the ranges of keys that split.h has chosen (partition.h).
+ * Each process takes a share of the table's blocks, groups the rows of the same key, where many
+ * have one, and partitions the groups, unsorted, by the ranges of keys that split.h has chosen
+ * (partition.h).
  * When that is done with all shares, each process takes one range after the other, sorts it
  * (presort.h) and makes its leaves (btree.h).  One of them makes the levels above.
  *
