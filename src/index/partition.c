@@ -34,6 +34,10 @@ typedef struct GroupHead
 	uint16		string;			/* size of the sort string; 0: it is not there */
 	uint16		nrows;
 } GroupHead;
+StaticAssertDecl(sizeof(GroupHead) == MAXALIGN(sizeof(GroupHead)),
+				 "images in files are not aligned");
+StaticAssertDecl(SHAPE_STRING_MAX <= PG_UINT16_MAX && ROWS_AT_ONCE <= PG_UINT16_MAX,
+				 "a group's head is too small");
 
 struct Partition
 {
@@ -98,7 +102,11 @@ write_group(Partition *partition, BufFile *file, const StringInfoData *string, c
 			uint32 n)
 {
 	StringInfo	group = &partition->group;
-	GroupHead	head = {.size = partition->size,.string = string != NULL ? string->len : 0,.nrows = n};
+	GroupHead	head = {
+		.size = partition->size,
+		.string = string != NULL ? string->len : 0,
+		.nrows = n
+	};
 	char	   *to;
 
 	resetStringInfo(group);

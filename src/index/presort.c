@@ -12,8 +12,8 @@
 
 /*
  * Keys that nobody sorts are collected so that each of them goes on once for all of its rows.  If
- * of the first so many rows hardly two have the same key, it takes less time that each row goes on
- * with its own.
+ * more than such a share of so many rows have a key of their own, it takes less time that each row
+ * goes on with its key at once.
  */
 #define ROWS_TO_JUDGE (64 * 1024)
 #define TOO_MANY_GROUPS 0.9
@@ -147,6 +147,14 @@ write_run(Presort *presort)
 	MemoryContextSwitchTo(old);
 }
 
+/* Gets rid of what is in memory, where nobody sorts it. */
+static void
+emit_unsorted(Presort *presort)
+{
+	emit(presort, presort->options.unsorted);
+	begin_run(presort);
+}
+
 /* Gets rid of what is in memory, if that is too much. */
 static inline void
 bound_memory(Presort *presort)
@@ -166,10 +174,7 @@ bound_memory(Presort *presort)
 	if (options->unsorted == NULL)
 		write_run(presort);
 	else
-	{
-		emit(presort, options->unsorted);
-		begin_run(presort);
-	}
+		emit_unsorted(presort);
 }
 
 /* Whether it does not pay to collect keys that nobody sorts. */
@@ -194,9 +199,8 @@ begin_row(Presort *presort, RowId row)
 		bound_memory(presort);
 		if (are_mostly_new(presort))
 		{
-			/* rows of a key stay in the order in which they have arrived */
-			emit(presort, presort->options.unsorted);
-			begin_run(presort);
+			/* first, so that the rows of a key stay in the order in which they have arrived */
+			emit_unsorted(presort);
 			presort->at_once = true;
 		}
 	}

@@ -36,8 +36,9 @@ StaticAssertDecl(SAMPLE_BLOCKS <= PG_UINT8_MAX + 1, "a block's number is a byte"
 /*
  * A range is to stay in the caches of the CPU while it is sorted.  With four times as many ranges,
  * their files and buffers took more CPU than the smaller ranges saved: a fifth of that for an index
- * of texts.  The last leaf of each is not full: so many leaves make up for that.  Processes take turns with ranges, so that one that is
- * larger than the others does not matter, up to that part of all rows.
+ * of texts.  The last leaf of each is not full: so many leaves make up for that.  Processes take
+ * turns with ranges, so that one that is larger than the others does not matter, up to that part
+ * of all rows.
  */
 #define RANGE_BYTES (8.0 * 1024 * 1024)
 #define RANGE_LEAVES 64
