@@ -215,7 +215,7 @@ find_greatest_id(Relation table, Relation index)
 static void
 prepare_chunk(Toaster *toaster)
 {
-	Chunk		empty;
+	Chunk		empty = {0};
 	Datum		values[3] = {0, 0, PointerGetDatum(&empty.length)};
 	bool		nulls[3] = {false, false, false};
 	HeapTuple	model;

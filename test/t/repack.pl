@@ -139,7 +139,7 @@ sub hold
 		open(my $rest, '>', $pipe) or die $!;
 		$rest->autoflush;
 		print $rest substr $text, 0, length($text) / 2;
-		wait_for("$name: half of the file", sub { $load->done || $watch->ask("SELECT bytes_processed > 60000 FROM pg_stat_progress_copy WHERE pid = $load->{pid}") eq 't' });
+		wait_for("$name: half of the file", sub { $load->done || $watch->ask("SELECT bytes_processed > 16000 FROM pg_stat_progress_copy WHERE pid = $load->{pid}") eq 't' });
 		return sub { print $rest substr $text, length($text) / 2; close $rest };
 	}
 	# a transaction of somebody else, who reads the table or has locked a row to which others refer
