@@ -12,6 +12,7 @@ keys that an index has must be those that the index of the other table has, byte
 
 The server is the one that PGHOST, PGPORT and so on name, on this machine and with pgbulk and amcheck installed.  Where the extension was
 built with -DLEAF_ROWS_TO_COLLECT=0 -DLEAF_OWN_ROWS_TO_COLLECT=0, --few has files of some rows only: entries need not wait for a thousand rows.
+With -DMAX_KEYS_MEMORY=2048 those of a direct load are inserted in parts of some.
 
 usage: index_series.py [--cases N] [--seconds N] [--seed N] [--few yes] [--case N]
 """
