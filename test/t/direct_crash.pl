@@ -34,7 +34,7 @@ $node->safe_psql('postgres', q{
 	CREATE EXTENSION pageinspect;
 	CREATE FUNCTION from_the_future(t regclass) RETURNS bigint LANGUAGE sql AS
 	$$ SELECT count(*) FROM pg_class c, unnest(ARRAY[c.oid, c.reltoastrelid]) part,
-		generate_series(0, pg_relation_size(part) / 8192 - 1) block
+		generate_series(0, pg_relation_size(part) / current_setting('block_size')::int - 1) block
 		WHERE c.oid = t AND (page_header(get_raw_page(part::regclass::text, block::int))).lsn > pg_current_wal_insert_lsn() $$})
   if $inspected;
 
