@@ -10,7 +10,8 @@
  * border's.  So equal keys are in one range.  That ranges follow one another holds as far as sort
  * strings are in order: whoever sorts a range has the presort verify it (PresortOptions.range).
  *
- * Price: each key and row is written and read once, and a buffer for each range's file.
+ * Price: each row is written and read once, with its key unless that goes on for several of
+ * them, and a buffer for each range's file.
  */
 #ifndef PGBULK_PARTITION_H
 #define PGBULK_PARTITION_H

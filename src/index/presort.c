@@ -12,11 +12,12 @@
 
 /*
  * Keys that nobody sorts are collected so that each of them goes on once for all of its rows.  If
- * more than such a share of so many rows have a key of their own, it takes less time that each row
- * goes on with its key at once.
+ * more than such a share of the first rows have a key of their own, so many or all that fit into
+ * the memory, it takes less time that each row goes on with its key at once.  Fewer rows would not
+ * tell: of keys that will come again and again most are new at first.
  */
-#define ROWS_TO_JUDGE (64 * 1024)
-#define TOO_MANY_GROUPS 0.9
+#define ROWS_TO_JUDGE (256 * 1024)
+#define TOO_MANY_GROUPS 0.97
 
 struct Presort
 {
@@ -30,6 +31,7 @@ struct Presort
 	Integers   *integers;		/* the keys; NULL: they are not */
 	Groups	   *groups;			/* or these */
 	Runs	   *runs;			/* NULL: everything has fit so far */
+	bool		judged;			/* whether most rows have a key of their own; if so, */
 	bool		at_once;		/* nothing is collected: each row goes where the options say */
 	StringInfoData image;		/* of its key */
 	BlockNumber block;			/* of the row put last */
@@ -151,6 +153,11 @@ write_run(Presort *presort)
 static void
 emit_unsorted(Presort *presort)
 {
+	/* of a key, rows that go on at once come after those that were collected */
+	if (presort->groups != NULL && !presort->judged)
+		presort->at_once = groups_count(presort->groups) >
+			TOO_MANY_GROUPS * groups_rows(presort->groups);
+	presort->judged = true;
 	emit(presort, presort->options.unsorted);
 	begin_run(presort);
 }
@@ -177,13 +184,12 @@ bound_memory(Presort *presort)
 		emit_unsorted(presort);
 }
 
-/* Whether it does not pay to collect keys that nobody sorts. */
+/* Whether enough rows have come to tell whether it pays to collect keys that nobody sorts. */
 static inline bool
-are_mostly_new(const Presort *presort)
+can_judge(const Presort *presort)
 {
-	return presort->options.unsorted != NULL && presort->groups != NULL &&
-		groups_rows(presort->groups) >= ROWS_TO_JUDGE &&
-		groups_count(presort->groups) > TOO_MANY_GROUPS * groups_rows(presort->groups);
+	return !presort->judged && presort->options.unsorted != NULL && presort->groups != NULL &&
+		groups_rows(presort->groups) >= ROWS_TO_JUDGE;
 }
 
 /* What is to be seen to for a row, where they come block by block. */
@@ -197,12 +203,8 @@ begin_row(Presort *presort, RowId row)
 	{
 		presort->block = block;
 		bound_memory(presort);
-		if (are_mostly_new(presort))
-		{
-			/* first, so that the rows of a key stay in the order in which they have arrived */
+		if (can_judge(presort))
 			emit_unsorted(presort);
-			presort->at_once = true;
-		}
 	}
 	if (row < presort->last_row)
 	{

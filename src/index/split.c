@@ -31,7 +31,7 @@ StaticAssertDecl(SAMPLE_BLOCKS <= PG_UINT8_MAX + 1, "a block's number is a byte"
 #define ESTIMATE_ROWS 256
 
 /* A range takes so much of a process's memory, if it is no larger than most. */
-#define RANGE_SHARE 0.6
+#define RANGE_SHARE 0.45
 
 /*
  * A range is to stay in the caches of the CPU while it is sorted.  With four times as many ranges,
