@@ -43,13 +43,15 @@ SELECT pg_temp.compare('CREATE UNIQUE INDEX ON %I (c)', '{"on_duplicate": "keep_
 SELECT pg_temp.compare('CREATE UNIQUE INDEX ON %I (c) INCLUDE (a)', '{"on_duplicate": "keep_new"}');
 SELECT pg_temp.compare('CREATE UNIQUE INDEX ON %I (b);CREATE UNIQUE INDEX ON %I (c) WHERE a > 22000', '{"on_duplicate": "keep_new"}');
 SELECT pg_temp.compare('CREATE UNIQUE INDEX ON %I (b) WITH (deduplicate_items = off)', '{"on_duplicate": "keep_new"}');
+SELECT pg_temp.compare('CREATE UNIQUE INDEX ON %I (b) NULLS NOT DISTINCT', '{"on_duplicate": "keep_new", "workers": 2}');
+SELECT pg_temp.compare('CREATE UNIQUE INDEX ON %I (c) NULLS NOT DISTINCT', '{"on_duplicate": "keep_old", "workers": 2}');
 -- whom the error is about: the first in the file
 \set SHOW_CONTEXT never
 SELECT pg_temp.load('insert', 'CREATE UNIQUE INDEX ON %I (c)', '{}');
 SELECT pg_temp.load('insert', 'ALTER TABLE %I ADD CONSTRAINT index_insert_c UNIQUE (c) DEFERRABLE', '{}');
 -- a key that no page may hold
 \set VERBOSITY terse
-COPY (SELECT i, CASE i WHEN 700 THEN (SELECT string_agg(md5(i::text), '') FROM generate_series(1, 150) i) ELSE 'name ' || i END, i FROM generate_series(1, 1000) i) TO '/proc/self/cwd/pgbulk_index_insert_new' (FORMAT csv);
+COPY (SELECT i, CASE i WHEN 700 THEN (SELECT string_agg(md5(i::text), '') FROM generate_series(1, 150) i) ELSE 'name ' || i END, -i FROM generate_series(1, 1000) i) TO '/proc/self/cwd/pgbulk_index_insert_new' (FORMAT csv);
 SELECT rows_loaded FROM bulk_load('index_insert_rebuild', '/proc/self/cwd/pgbulk_index_insert_new', '{"columns": ["a", "b", "c"], "writer": "direct", "indexes": "insert", "on_duplicate": "keep_old", "log_verbosity": "silent"}');
 \set VERBOSITY default
 \set SHOW_CONTEXT errors

@@ -24,7 +24,7 @@
 /* Of a btree's memory, what is for sorted keys that wait; more than that many bytes do not pay. */
 #define KEYS_SHARE 8
 #ifndef MAX_KEYS_MEMORY
-#define MAX_KEYS_MEMORY ((Size) 16 * 1024 * 1024)
+#define MAX_KEYS_MEMORY ((Size) 8 * 1024 * 1024)
 #endif
 
 typedef struct Insertion

@@ -204,7 +204,7 @@ stage_make_room(Inserter *inserter)
 	page = leaf_page(inserter);
 	/* items that are dead are to be removed before; in a unique index only versions are equal */
 	if (has_dead_items(page) || (!has_version(inserter) &&
-								 (!inserter->shares || inserter->info->ii_Unique)))
+								 (!inserter->shares || inserter->index->rd_index->indisunique)))
 		return false;
 	stage_flush(inserter);
 	if (!(has_version(inserter) && remove_versions(inserter)) && inserter->shares)

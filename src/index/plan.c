@@ -216,7 +216,8 @@ cost_of_insertion(const IndexState *state, double sort, double compare)
 	return state->rows * (sort + insert + 2 * compare) +
 		Min(state->rows, state->pages) *
 		(COST_DIRTY_PAGE + compare * log2(state->entries + 2)) +
-		state->pages * split * COST_SPLIT_PAGE;
+		state->pages * split * COST_SPLIT_PAGE +
+		(state->new_pages - state->pages) * COST_WRITE_PAGE;
 }
 
 static double
@@ -258,19 +259,24 @@ choose_other(Relation index, const IndexState *state)
 		INDEX_INSERT : INDEX_REBUILD;
 }
 
+/* The cheaper way to a new file. */
+static IndexMethod
+choose_new_file(Relation index, const IndexState *state)
+{
+	return index->rd_rel->relam == BTREE_AM_OID &&
+		cost_of(state, INDEX_MERGE) < cost_of(state, INDEX_REBUILD) &&
+		find_merge_refusal(index) == REFUSAL_NONE ? INDEX_MERGE : INDEX_REBUILD;
+}
+
 static IndexMethod
 choose_cheapest(Relation index, const IndexState *state)
 {
-	IndexMethod best = INDEX_REBUILD;
+	IndexMethod best;
 
 	if (index->rd_rel->relam != BTREE_AM_OID)
 		return choose_other(index, state);
-	if (cost_of(state, INDEX_MERGE) < cost_of(state, best) &&
-		find_merge_refusal(index) == REFUSAL_NONE)
-		best = INDEX_MERGE;
-	if (cost_of(state, INDEX_INSERT) < cost_of(state, best))
-		best = INDEX_INSERT;
-	return best;
+	best = choose_new_file(index, state);
+	return cost_of(state, INDEX_INSERT) < cost_of(state, best) ? INDEX_INSERT : best;
 }
 
 static const char *
@@ -321,7 +327,7 @@ plan_choose(IndexPlan *plan)
 		plan->reason = reason_for(plan->method);
 		if (plan->method == INDEX_INSERT && may_give_back(plan))
 		{
-			plan->method = INDEX_REBUILD;
+			plan->method = choose_new_file(index, &state);
 			plan->reason = "rows may go again as duplicates";
 		}
 	}

@@ -21,7 +21,7 @@
 
 typedef enum IndexMethod
 {
-	INDEX_INSERT,				/* row by row */
+	INDEX_INSERT,				/* into the file that it has */
 	INDEX_MERGE,				/* with the entries that are there, after the rows */
 	INDEX_REBUILD				/* anew, after the rows */
 } IndexMethod;

@@ -21,6 +21,12 @@
 
 #define FIRST_KEYS 1024
 
+/* Entries whose rows the table is asked about at a time, */
+#define ENTRIES_AT_ONCE (256 * 1024)
+
+/* and rows of a key that are copied at a time. */
+#define ROWS_AT_ONCE (16 * 1024)
+
 /* A key that waits. */
 typedef struct SortedKey
 {
@@ -86,27 +92,6 @@ take_entry(void *arg, RowId row, const ItemPointerData *tid, bool visible)
 		candidates_add(&insert->candidates, insert->scratch, tid, number);
 }
 
-static void
-look_up(SortedInsert *insert)
-{
-	KeySink		sink = lookup_keys(insert->lookup);
-
-	for (uint32 i = 0; i < insert->nkeys; i++)
-	{
-		const SortedKey *key = &insert->keys[i];
-		ItemPointerData number;
-		RowId		row;
-
-		if (!key->asks)
-			continue;
-		candidates_number_tid(i, &number);
-		row = row_id(&number, true);
-		sink.key(sink.arg, key->image, key->size, false);
-		sink.rows(sink.arg, &row, 1);
-	}
-	lookup_end(insert->lookup);
-}
-
 static bool
 is_answered(void *arg, uint32 number)
 {
@@ -123,16 +108,41 @@ take_standing(void *arg, uint32 number, RowId standing)
 	insert->keys[number].standing = standing;
 }
 
-/* Which keys rows of the table have that are alive, or may come to be. */
+/* Asks the table about the entries found so far; no leaf is locked. */
 static void
-find_standing(SortedInsert *insert)
+ask_table(SortedInsert *insert)
 {
 	CandidatesAsker asker = {.is_answered = is_answered,.stands = take_standing,.arg = insert};
 	SnapshotData dirty;
 
-	look_up(insert);
+	lookup_end(insert->lookup);
 	InitDirtySnapshot(dirty);
 	candidates_ask(&insert->candidates, insert->its.heap, &dirty, &asker);
+	insert->candidates.n = insert->candidates.ahead = 0;
+}
+
+/* Which keys rows of the table have that are alive, or may come to be. */
+static void
+find_standing(SortedInsert *insert)
+{
+	KeySink		sink = lookup_keys(insert->lookup);
+
+	for (uint32 i = 0; i < insert->nkeys; i++)
+	{
+		const SortedKey *key = &insert->keys[i];
+		ItemPointerData number;
+		RowId		row;
+
+		if (!key->asks)
+			continue;
+		candidates_number_tid(i, &number);
+		row = row_id(&number, true);
+		sink.key(sink.arg, key->image, key->size, false);
+		sink.rows(sink.arg, &row, 1);
+		if (insert->candidates.n >= ENTRIES_AT_ONCE)
+			ask_table(insert);
+	}
+	ask_table(insert);
 }
 
 /* ---- duplicates ---- */
@@ -193,6 +203,8 @@ insert_entries(SortedInsert *insert)
 	{
 		const SortedKey *key = &insert->keys[i];
 
+		/* the entry of a row that stands, and goes if new rows replace those that were there */
+		inserter_expect_versions(insert->inserter, key->standing != 0);
 		sink.key(sink.arg, key->image, key->size, key->equal);
 		sink.rows(sink.arg, key->rows, key->nrows);
 		insert->nrows += key->nrows;
@@ -282,13 +294,20 @@ static void
 take_rows(void *arg, const RowId *rows, uint32 n)
 {
 	SortedInsert *insert = arg;
-	SortedKey  *key;
 
-	if (insert->keys[insert->nkeys - 1].nrows > 0)
-		repeat_key(insert);
-	key = &insert->keys[insert->nkeys - 1];
-	key->rows = copy(insert, rows, n * sizeof(RowId));
-	key->nrows = n;
+	while (n > 0)
+	{
+		uint32		some = Min(n, ROWS_AT_ONCE);
+		SortedKey  *key;
+
+		if (insert->keys[insert->nkeys - 1].nrows > 0)
+			repeat_key(insert);
+		key = &insert->keys[insert->nkeys - 1];
+		key->rows = copy(insert, rows, some * sizeof(RowId));
+		key->nrows = some;
+		rows += some;
+		n -= some;
+	}
 }
 
 KeySink
