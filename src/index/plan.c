@@ -84,6 +84,7 @@ plan_refusal(Relation rel, const BulkOptions *options)
 #define COST_WRITE_PAGE 18.0	/* of the new one, and to the WAL */
 #define COST_DIRTY_PAGE 10.0	/* an old one, whole in the WAL after a checkpoint */
 #define COST_COPY_ITEM 0.04
+#define COST_MERGE_UNIQUE 0.3	/* a key that others are looked for */
 #define COST_INSERT 0.3			/* an entry whose leaf is locked */
 #define COST_INSERT_COLLATED 0.5
 #define COST_SPLIT_PAGE 8.0		/* a page that gets more than it has room for */
@@ -139,6 +140,7 @@ typedef struct IndexState
 	double		rebuilt_entries;	/* and what these pages hold */
 	double		width;			/* of a key */
 	bool		collated;
+	bool		unique;
 } IndexState;
 
 /* A page of a btree has room for so many of its entries, as builds leave it and splits do. */
@@ -185,13 +187,14 @@ look_at(const IndexTable *table, Relation index)
 		.heap_pages = RelationGetNumberOfBlocks(table->heap),
 		.dead_pages = table->vacant ? table->heap_blocks : 0,
 		.width = guess_width(index),
+		.unique = index->rd_index->indisunique,
 		.collated = OidIsValid(index->rd_indcollation[0]) &&
 			index->rd_indcollation[0] != C_COLLATION_OID
 	};
 
 	if (state.entries < 0)
 		state.entries = state.pages * BLCKSZ * 0.7 / entry;
-	state.items = index->rd_index->indisunique ? state.entries :
+	state.items = state.unique ? state.entries :
 		Min(state.entries, state.pages * BLCKSZ / entry);
 	/* a partial index is for as many of the new rows as of the old ones */
 	if (before > state.entries && RelationGetIndexPredicate(index) != NIL)
@@ -234,6 +237,7 @@ cost_of(const IndexState *state, IndexMethod method)
 		case INDEX_MERGE:
 			return COST_NEW_FILE + state->pages * COST_READ_PAGE +
 				state->items * COST_COPY_ITEM + state->rows * (sort + 2 * compare) +
+				(state->unique ? Min(state->rows, state->entries) * COST_MERGE_UNIQUE : 0) +
 				state->new_pages * COST_WRITE_PAGE;
 		case INDEX_REBUILD:
 			return COST_NEW_FILE + state->heap_pages * COST_READ_HEAP +
