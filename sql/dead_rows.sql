@@ -68,7 +68,8 @@ SELECT pg_temp.load();
 SELECT pg_temp.look();
 TRUNCATE dead_rows_t;
 SELECT pg_temp.fails('{"writer": "buffered"}', '/proc/self/cwd/pgbulk_dead_rows_bad');
-SELECT pg_temp.load('{"on_duplicate": "keep_old"}');
+-- how the indexes get their entries depends on how many the failed load has left, which before 16 are fewer
+SELECT split_part(pg_temp.load('{"on_duplicate": "keep_old"}'), ', [', 1) AS load;
 SELECT pg_temp.look();
 DELETE FROM dead_rows_t;
 SELECT pg_temp.load();
