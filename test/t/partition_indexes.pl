@@ -172,7 +172,7 @@ sound('readers of leaves');
 # who reads one and then waits for the load has all of them inserted into
 rows_before();
 $other->ask('BEGIN; SELECT count(*) FROM t1 WHERE n = 5');
-$load->send($methods->('"log_verbosity": "silent"'));
+$load->send($methods->('"log_verbosity": "silent", "indexes": "merge"'));
 waits_for("mode = 'AccessExclusiveLock'");
 $other->send("INSERT INTO t0 VALUES (20000, 1, 'x', 0)");
 my $got = $load->wait;
