@@ -169,10 +169,10 @@ $other->ask('COMMIT');
 is($load->wait, '5000', 'then the load continues');
 sound('readers of leaves');
 
-# who reads one and then waits for the load has all of them inserted into
+# who reads one and then waits for the load has all of them inserted into; where rows may go again, they get new files if they can
 rows_before();
 $other->ask('BEGIN; SELECT count(*) FROM t1 WHERE n = 5');
-$load->send($methods->('"log_verbosity": "silent", "indexes": "merge"'));
+$load->send($methods->('"log_verbosity": "silent", "on_duplicate": "keep_old"'));
 waits_for("mode = 'AccessExclusiveLock'");
 $other->send("INSERT INTO t0 VALUES (20000, 1, 'x', 0)");
 my $got = $load->wait;
