@@ -37,6 +37,8 @@ sub loader
 {
 	my $session = PgBulk::Session->new($node);
 
+	# COPY is a load where the library is loaded, also right after a session was ended
+	$session->ask("LOAD 'pgbulk'");
 	# once, as each call takes one of the few places for what is done at the end of a session
 	$session->ask('SET client_min_messages = error; SELECT injection_points_set_local()');
 	return $session;
