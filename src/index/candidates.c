@@ -105,4 +105,5 @@ candidates_ask(Candidates *candidates, Relation heap, Snapshot snapshot,
 	}
 	table_index_fetch_end(fetch);
 	ExecDropSingleTupleTableSlot(slot);
+	candidates->n = candidates->ahead = 0;
 }

@@ -69,7 +69,7 @@ typedef struct CandidatesAsker
 	void	   *arg;
 } CandidatesAsker;
 
-/* Sorts them, and asks the table in its order which of their rows a snapshot sees. */
+/* Asks the table, in its order, which of their rows a snapshot sees; none is left then. */
 extern void candidates_ask(Candidates *candidates, Relation heap, Snapshot snapshot,
 						   const CandidatesAsker *asker);
 

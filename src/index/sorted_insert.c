@@ -118,7 +118,6 @@ ask_table(SortedInsert *insert)
 	lookup_end(insert->lookup);
 	InitDirtySnapshot(dirty);
 	candidates_ask(&insert->candidates, insert->its.heap, &dirty, &asker);
-	insert->candidates.n = insert->candidates.ahead = 0;
 }
 
 /* Which keys rows of the table have that are alive, or may come to be. */

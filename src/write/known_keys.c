@@ -5,7 +5,6 @@
 #include "postgres.h"
 
 #include "access/genam.h"
-#include "access/tableam.h"
 #include "access/xact.h"
 #include "catalog/index.h"
 #include "check/duplicates.h"
@@ -14,7 +13,6 @@
 #include "index/inserter.h"
 #include "index/lookup.h"
 #include "miscadmin.h"
-#include "server/compat.h"
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
 #include "write/known_keys.h"
