@@ -22,7 +22,6 @@
 #include "load/history.h"
 #include "load/input.h"
 #include "load/load.h"
-#include "load/load_id.h"
 #include "load/retry.h"
 #include "reject/relay.h"
 #include "scan/scan.h"
@@ -245,7 +244,7 @@ run_load(void *arg)
 	FunctionCallInfo fcinfo = call->fcinfo;
 
 	load_run(PG_GETARG_OID(0), call->paths, NULL, call->options,
-			 load_id_next(get_func_namespace(fcinfo->flinfo->fn_oid)), &call->result);
+			 get_func_namespace(fcinfo->flinfo->fn_oid), 0, &call->result);
 	return rows_of(&call->result);
 }
 

@@ -371,7 +371,7 @@ load_close(Load *load)
 
 void
 load_run(Oid relid, List *paths, StoredRows *stored,
-		 const BulkOptions *options, int64 load_id, LoadResult *result)
+		 const BulkOptions *options, Oid schema, int64 load_id, LoadResult *result)
 {
 	MemoryContext caller = CurrentMemoryContext;
 	MemoryContext context;
@@ -385,6 +385,8 @@ load_run(Oid relid, List *paths, StoredRows *stored,
 	load->paths = paths;
 	load->stored = stored;
 	load->options = options;
+	load->schema = schema;
+	load->load_id = load_id;
 	load->result = result;
 	load->file_context = AllocSetContextCreate(context, "bulk_load file",
 											   ALLOCSET_DEFAULT_SIZES);
@@ -392,7 +394,6 @@ load_run(Oid relid, List *paths, StoredRows *stored,
 	result->detected = options->detected;
 	progress_init(&load->progress, get_rel_name(relid), options->progress);
 	throttle_begin(&options->limits);
-	result->load_id = options->dry_run ? -load_id : load_id;
 
 	load->times.wal_before = pgWalUsage.wal_bytes;
 	load->times.start = usage_now();

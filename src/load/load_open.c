@@ -10,6 +10,7 @@
 #include "common/int.h"
 #include "format/extra.h"
 #include "format/transform.h"
+#include "load/load_id.h"
 #include "load/load_parts.h"
 #include "miscadmin.h"
 #include "optimizer/optimizer.h"
@@ -192,11 +193,17 @@ load_prepare_input(Load *load)
 		load->source->client_columns = target->nfields;
 }
 
-/* Of the load, as rows have it, also those of a dry run. */
-static int64
-number_of(const Load *load)
+/*
+ * To be called when the table is locked: each 32nd number is logged, which gives the transaction
+ * an id, and REPACK (CONCURRENTLY) waits with its lock for all that have one, those included that
+ * wait for the lock.
+ */
+static void
+take_number(Load *load)
 {
-	return load->options->dry_run ? -load->result->load_id : load->result->load_id;
+	if (OidIsValid(load->schema))
+		load->load_id = load_id_next(load->schema);
+	load->result->load_id = load->options->dry_run ? -load->load_id : load->load_id;
 }
 
 void
@@ -209,7 +216,7 @@ load_reset_batch(Load *load)
 		.sink = &load_sink,
 		.sink_arg = load,
 		.convert_row = convert_row_function(load->options),
-		.load_id = number_of(load),
+		.load_id = load->load_id,
 		.skip_left = load->options->skip,
 		.limit_left = load->options->limit,
 		.next = PG_UINT32_MAX
@@ -257,6 +264,7 @@ load_open(Load *load)
 							 stored_rows_bytes(load->stored), options, source_chunk_size) :
 			source_open(load->paths, options, source_chunk_size);
 	load->target = target_open(load->relid, options);
+	take_number(load);
 	load->target->on_nodes = nodes_serve(load->target, options, load->stored == NULL);
 	nodes_check(load->target);
 	if (load->stored == NULL)
@@ -274,7 +282,7 @@ load_open(Load *load)
 		source_note_begins(load->source);
 	}
 	if (options->extra != NIL)
-		extra_check(options, load->target, load->source, number_of(load));
+		extra_check(options, load->target, load->source, load->load_id);
 	/* which indexes tables of other servers have is not known here */
 	if (!load->target->on_nodes)
 		duplicates_notice(load->target->rel, options);

@@ -29,6 +29,8 @@ typedef struct Load
 	Oid			relid;
 	List	   *paths;
 	StoredRows *stored;
+	Oid			schema;			/* of the sequence of numbers */
+	int64		load_id;		/* as rows have it, also those of a dry run */
 	const BulkOptions *options;
 	LoadResult *result;
 	LoadTimes	times;

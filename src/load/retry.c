@@ -429,7 +429,7 @@ retry_run(Oid target, Oid reject_table, int64 load_id, Jsonb *json,
 	check_target(&retry);
 	retry.rows = stored_rows_create();
 	take_rows(&retry);
-	load_run(target, stored_rows_files(retry.rows), retry.rows, options, load_id,
+	load_run(target, stored_rows_files(retry.rows), retry.rows, options, InvalidOid, load_id,
 			 result);
 
 	stored_rows_close(retry.rows);

@@ -10,7 +10,6 @@
 #include "catalog/pg_authid.h"
 #include "load/input.h"
 #include "load/load.h"
-#include "load/load_id.h"
 #include "miscadmin.h"
 #include "reject/relay.h"
 #include "server/extension.h"
@@ -96,7 +95,7 @@ copy_run(const PlannedStmt *pstmt, const char *query, QueryCompletion *completio
 	if (stmt->filename == NULL)
 		options->relay = relay_setting;
 	options = input_expand(relid, paths, false, options, &paths);
-	load_run(relid, paths, NULL, options, load_id_next(schema), &result);
+	load_run(relid, paths, NULL, options, schema, 0, &result);
 	if (options->dry_run && options->log_verbosity != BULK_VERBOSITY_SILENT)
 		ereport(NOTICE,
 				(errmsg_plural("%lld row would have been loaded",

@@ -463,8 +463,8 @@ load(ParseState *pstate, const CopyStmt *stmt, Oid relid)
 	LoadResult	result;
 
 	statements_take(STATEMENT_COPY);
-	load_run(relid, list_make1(input_path(stmt)), NULL, make_options(pstate, stmt, relid), 0,
-			 &result);
+	load_run(relid, list_make1(input_path(stmt)), NULL, make_options(pstate, stmt, relid),
+			 InvalidOid, 0, &result);
 	return result.rows_loaded;
 }
 

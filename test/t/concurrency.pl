@@ -85,6 +85,25 @@ $watch->ask('SET lock_timeout = 100; ALTER TABLE held ADD x int');
 is($watch->sqlstate, '55P03', 'nor changes the table');
 $watch->ask('RESET lock_timeout');
 
+# ---- who waits for the table has no transaction id yet, for which REPACK (CONCURRENTLY) would wait in turn
+foreach my $wait (
+	[ 'bulk_load', "SELECT rows_loaded FROM bulk_load('t', '$low')" ],
+	[ 'bulk_load, direct', "SELECT rows_loaded FROM bulk_load('t', '$low', '{\"writer\": \"direct\"}')" ],
+	[ 'COPY, direct', "COPY t FROM '$low' (FORMAT csv, writer 'direct')" ])
+{
+	my ($name, $sql) = @$wait;
+
+	# the next number of a load is logged
+	$watch->ask('CHECKPOINT; BEGIN; LOCK TABLE t IN SHARE MODE');
+	$second->send($sql);
+	wait_for("$name: the load to wait", sub { $watch->ask("SELECT count(*) FROM pg_locks WHERE pid = $second->{pid} AND relation = 't'::regclass AND NOT granted") eq '1' });
+	is($watch->ask("SELECT count(*) FROM pg_locks WHERE pid = $second->{pid} AND locktype = 'transactionid'"), '0', "$name: no transaction id");
+	$watch->ask('COMMIT');
+	$second->wait;
+	is($second->sqlstate, '', "$name: and then loads") or diag $second->{error};
+}
+$watch->ask('TRUNCATE t');
+
 # ---- two loads at once
 start_held($second, $high);
 is($watch->ask("SELECT count(*) FROM pg_locks WHERE relation = 'held'::regclass AND mode = 'RowExclusiveLock' AND granted"), '2',
