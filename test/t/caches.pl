@@ -80,10 +80,9 @@ SKIP:
 	}
 }
 
-# For so many loads; the other session continues meanwhile.  It pauses, as the server begins anew to
-# read a table's catalog entries where they change while it does so, within the first attempt: with
-# changes without a pause it does not come back from there, until its stack is full (47,000 frames
-# of 15, none of pgbulk's among them).
+# For so many loads; the other session continues meanwhile.  It pauses after each change: where a
+# table's entry in the relation cache changes while the server rebuilds it, the server rebuilds it
+# once more from within, and changes without a pause keep it there until its stack is full.
 $other->send('DO $$BEGIN LOOP GRANT SELECT ON t TO PUBLIC; COMMIT; PERFORM pg_sleep(0.0003); REVOKE SELECT ON t FROM PUBLIC; COMMIT; PERFORM pg_sleep(0.0003); END LOOP; END$$');
 foreach my $writer ('direct', 'buffered')
 {
