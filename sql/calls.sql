@@ -273,7 +273,7 @@ COMMIT;
 SELECT nextval('bulk_load_id') AS id \gset
 SELECT rows_loaded FROM bulk_load('calls_t', :'f2');
 SELECT (details ->> 'load_id')::bigint - :id AS later FROM bulk_load('calls_t', :'f1');
-SELECT count(*) FROM pg_stat_progress_copy;
+SELECT count(*) FROM pg_stat_progress_copy WHERE datname = current_database();
 
 DROP TABLE calls_t, calls_temp;
 DROP FUNCTION calls_note;

@@ -4,7 +4,7 @@
 -- Writes a file and returns its path.
 CREATE FUNCTION pg_temp.put(content bytea) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
-	path text := '/proc/self/cwd/pgbulk_diagnosis_json_in';
+	path text := '/proc/self/cwd/pgbulk_json_diagnosis_in';
 	object oid := lo_from_bytea(0, content);
 BEGIN
 	PERFORM lo_export(object, path), lo_unlink(object);

@@ -46,51 +46,51 @@ BEGIN
 END $f$;
 SELECT pg_temp.make('copied'), pg_temp.make('loaded');
 COPY (SELECT i, substr('abcde', 1 + i % 5, 1), (i::bigint * 7919) % 6000, CASE WHEN i % 7 > 0 THEN repeat(chr(97 + i % 26), i % 90) END
-	FROM generate_series(1, 30000) i) TO '/proc/self/cwd/pgbulk_direct_partitions_in' WITH (FORMAT csv);
-COPY copied FROM '/proc/self/cwd/pgbulk_direct_partitions_in' WITH (FORMAT csv);
-SELECT rows_loaded, writer, workers FROM bulk_load('loaded', '/proc/self/cwd/pgbulk_direct_partitions_in', '{"writer": "direct"}');
+	FROM generate_series(1, 30000) i) TO '/proc/self/cwd/pgbulk_leaves_partitions_in' WITH (FORMAT csv);
+COPY copied FROM '/proc/self/cwd/pgbulk_leaves_partitions_in' WITH (FORMAT csv);
+SELECT rows_loaded, writer, workers FROM bulk_load('loaded', '/proc/self/cwd/pgbulk_leaves_partitions_in', '{"writer": "direct"}');
 SELECT tableoid::regclass, count(*), sum(g) FROM loaded GROUP BY 1 ORDER BY 1;
 SELECT pg_temp.differ('copied', 'loaded'), pg_temp.small('loaded', 'copied'), pg_temp.faults('loaded');
 -- each leaf's rows in the order of the file
 SELECT count(*) FROM (SELECT id, lag(id) OVER (PARTITION BY tableoid ORDER BY ctid) AS before FROM loaded) x WHERE before > id;
 -- after the old rows; and not by default
-SELECT rows_loaded FROM bulk_load('loaded', '/proc/self/cwd/pgbulk_direct_partitions_in', '{"writer": "direct", "limit": 500, "skip": 500}');
+SELECT rows_loaded FROM bulk_load('loaded', '/proc/self/cwd/pgbulk_leaves_partitions_in', '{"writer": "direct", "limit": 500, "skip": 500}');
 COPY (SELECT i, substr('abcde', 1 + i % 5, 1), (i::bigint * 7919) % 6000, CASE WHEN i % 7 > 0 THEN repeat(chr(97 + i % 26), i % 90) END
-	FROM generate_series(501, 1000) i) TO '/proc/self/cwd/pgbulk_direct_partitions_more' WITH (FORMAT csv);
-COPY copied FROM '/proc/self/cwd/pgbulk_direct_partitions_more' WITH (FORMAT csv);
+	FROM generate_series(501, 1000) i) TO '/proc/self/cwd/pgbulk_leaves_partitions_more' WITH (FORMAT csv);
+COPY copied FROM '/proc/self/cwd/pgbulk_leaves_partitions_more' WITH (FORMAT csv);
 SELECT pg_temp.differ('copied', 'loaded'), pg_temp.faults('loaded');
-SELECT writer, details ->> 'not_direct' AS why FROM bulk_load('loaded', '/proc/self/cwd/pgbulk_direct_partitions_in', '{"limit": 1}');
-SELECT count(*) FROM pg_locks WHERE mode = 'ShareRowExclusiveLock' AND locktype = 'relation';
+SELECT writer, details ->> 'not_direct' AS why FROM bulk_load('loaded', '/proc/self/cwd/pgbulk_leaves_partitions_in', '{"limit": 1}');
+SELECT count(*) FROM pg_locks WHERE mode = 'ShareRowExclusiveLock' AND locktype = 'relation' AND database = (SELECT oid FROM pg_database WHERE datname = current_database());
 
 -- truncate; savepoints
-SELECT rows_loaded, writer FROM bulk_load('loaded', '/proc/self/cwd/pgbulk_direct_partitions_in', '{"truncate": true}');
+SELECT rows_loaded, writer FROM bulk_load('loaded', '/proc/self/cwd/pgbulk_leaves_partitions_in', '{"truncate": true}');
 TRUNCATE copied;
-COPY copied FROM '/proc/self/cwd/pgbulk_direct_partitions_in' WITH (FORMAT csv);
+COPY copied FROM '/proc/self/cwd/pgbulk_leaves_partitions_in' WITH (FORMAT csv);
 SELECT pg_temp.differ('copied', 'loaded'), pg_temp.faults('loaded');
 BEGIN;
 SAVEPOINT s;
-SELECT rows_loaded FROM bulk_load('loaded', '/proc/self/cwd/pgbulk_direct_partitions_in', '{"writer": "direct"}');
+SELECT rows_loaded FROM bulk_load('loaded', '/proc/self/cwd/pgbulk_leaves_partitions_in', '{"writer": "direct"}');
 SELECT count(*) FROM loaded;
 ROLLBACK TO s;
 SELECT count(*) FROM loaded;
-SELECT rows_loaded FROM bulk_load('loaded', '/proc/self/cwd/pgbulk_direct_partitions_in', '{"writer": "direct", "limit": 100}');
+SELECT rows_loaded FROM bulk_load('loaded', '/proc/self/cwd/pgbulk_leaves_partitions_in', '{"writer": "direct", "limit": 100}');
 -- the whole tree is locked
 SELECT count(*) FROM pg_locks WHERE mode = 'ShareRowExclusiveLock' AND locktype = 'relation' AND relation IN (SELECT relid FROM pg_partition_tree('loaded'));
 COMMIT;
 SELECT count(*) FROM loaded;
 SELECT pg_temp.faults('loaded');
-SELECT bulk_load('loaded', '/proc/self/cwd/pgbulk_direct_partitions_in', '{"writer": "direct", "freeze": true}');
+SELECT bulk_load('loaded', '/proc/self/cwd/pgbulk_leaves_partitions_in', '{"writer": "direct", "freeze": true}');
 
 -- bad rows: no partition, a leaf's CHECK, NULL; raised, or set aside
 DROP TABLE copied_rest, loaded_rest;
 TRUNCATE copied, loaded;
 COPY (VALUES ('1,a,10,x'), ('2,a,9000,x'), ('-3,b,2000,x'), ('4,,10,x'), ('5,b,1000,x'), ('6,c,2000,x'), ('7,f,2000,x'), ('8,e,,x'), ('9,e,1001,y'))
-	TO '/proc/self/cwd/pgbulk_direct_partitions_bad';
+	TO '/proc/self/cwd/pgbulk_leaves_partitions_bad';
 \set VERBOSITY terse
-SELECT bulk_load('loaded', '/proc/self/cwd/pgbulk_direct_partitions_bad', '{"writer": "direct"}');
-SELECT bulk_load('loaded', '/proc/self/cwd/pgbulk_direct_partitions_bad', '{"writer": "direct", "skip": 2}');
+SELECT bulk_load('loaded', '/proc/self/cwd/pgbulk_leaves_partitions_bad', '{"writer": "direct"}');
+SELECT bulk_load('loaded', '/proc/self/cwd/pgbulk_leaves_partitions_bad', '{"writer": "direct", "skip": 2}');
 \set VERBOSITY default
-SELECT rows_loaded, rows_rejected, writer FROM bulk_load('loaded', '/proc/self/cwd/pgbulk_direct_partitions_bad',
+SELECT rows_loaded, rows_rejected, writer FROM bulk_load('loaded', '/proc/self/cwd/pgbulk_leaves_partitions_bad',
 	'{"writer": "direct", "on_error": "ignore", "log_verbosity": "silent", "reject_table": "direct_partitions_rejects"}');
 SELECT line_number, reason, sqlstate, message FROM direct_partitions_rejects ORDER BY line_number;
 SELECT tableoid::regclass, * FROM loaded ORDER BY id;
@@ -105,8 +105,8 @@ BEGIN
 		EXECUTE format('CREATE TABLE direct_partitions_s%s PARTITION OF direct_partitions_s FOR VALUES IN (%s)', i, i);
 	END LOOP;
 END $$;
-COPY (SELECT CASE WHEN i % 1000 = 0 THEN 'bad' ELSE ((i::bigint * 7919) % 101)::text END FROM generate_series(1, 30300) i) TO '/proc/self/cwd/pgbulk_direct_partitions_k';
-SELECT rows_loaded, rows_rejected, writer FROM bulk_load('direct_partitions_s', '/proc/self/cwd/pgbulk_direct_partitions_k',
+COPY (SELECT CASE WHEN i % 1000 = 0 THEN 'bad' ELSE ((i::bigint * 7919) % 101)::text END FROM generate_series(1, 30300) i) TO '/proc/self/cwd/pgbulk_leaves_partitions_k';
+SELECT rows_loaded, rows_rejected, writer FROM bulk_load('direct_partitions_s', '/proc/self/cwd/pgbulk_leaves_partitions_k',
 	'{"columns": ["k"], "on_error": "ignore", "log_verbosity": "silent"}');
 SELECT count(*), count(DISTINCT id), min(id), count(DISTINCT xmin::text) FROM direct_partitions_s;
 SELECT count(*), min(count), max(count) FROM (SELECT count(*) FROM direct_partitions_s GROUP BY tableoid) x;
@@ -130,9 +130,9 @@ BEGIN
 END $f$;
 SELECT pg_temp.make_wide('copied'), pg_temp.make_wide('loaded');
 COPY (SELECT i, repeat(md5(i::text), i % 300), CASE WHEN i % 3 = 0 THEN repeat(md5(i::text), (i * i / 40) % 400) ELSE 'short' END FROM generate_series(1, 3000) i)
-	TO '/proc/self/cwd/pgbulk_direct_partitions_wide' WITH (FORMAT csv);
-COPY copied FROM '/proc/self/cwd/pgbulk_direct_partitions_wide' WITH (FORMAT csv);
-SELECT rows_loaded, writer FROM bulk_load('loaded', '/proc/self/cwd/pgbulk_direct_partitions_wide');
+	TO '/proc/self/cwd/pgbulk_leaves_partitions_wide' WITH (FORMAT csv);
+COPY copied FROM '/proc/self/cwd/pgbulk_leaves_partitions_wide' WITH (FORMAT csv);
+SELECT rows_loaded, writer FROM bulk_load('loaded', '/proc/self/cwd/pgbulk_leaves_partitions_wide');
 SELECT pg_temp.differ('copied', 'loaded'), pg_temp.small('loaded', 'copied'), pg_temp.faults('loaded');
 -- each leaf's rows in the order of the file
 SELECT count(*) FROM (SELECT k, lag(k) OVER (PARTITION BY tableoid ORDER BY ctid) AS before FROM loaded) x WHERE before > k;
@@ -151,8 +151,8 @@ CREATE TABLE direct_partitions_t2 PARTITION OF direct_partitions_t FOR VALUES IN
 CREATE TRIGGER b BEFORE INSERT ON direct_partitions_t EXECUTE FUNCTION direct_partitions_f();
 CREATE TRIGGER a AFTER INSERT ON direct_partitions_t EXECUTE FUNCTION direct_partitions_f();
 CREATE TRIGGER l AFTER INSERT ON direct_partitions_t1 EXECUTE FUNCTION direct_partitions_f();
-COPY (VALUES (1), (2), (3), (2)) TO '/proc/self/cwd/pgbulk_direct_partitions_t';
-SELECT rows_loaded, writer FROM bulk_load('direct_partitions_t', '/proc/self/cwd/pgbulk_direct_partitions_t');
+COPY (VALUES (1), (2), (3), (2)) TO '/proc/self/cwd/pgbulk_leaves_partitions_t';
+SELECT rows_loaded, writer FROM bulk_load('direct_partitions_t', '/proc/self/cwd/pgbulk_leaves_partitions_t');
 TABLE direct_partitions_log;
 -- one that creates an index, which gets its entries; and one that creates what is not allowed
 CREATE FUNCTION direct_partitions_index() RETURNS trigger LANGUAGE plpgsql AS $$
@@ -161,14 +161,14 @@ BEGIN
 	RETURN NEW;
 END $$;
 CREATE TRIGGER i BEFORE INSERT ON direct_partitions_t EXECUTE FUNCTION direct_partitions_index();
-SELECT rows_loaded, jsonb_path_query_array(details, '$.indexes[*].index') AS indexes FROM bulk_load('direct_partitions_t', '/proc/self/cwd/pgbulk_direct_partitions_t', '{"writer": "direct"}');
+SELECT rows_loaded, jsonb_path_query_array(details, '$.indexes[*].index') AS indexes FROM bulk_load('direct_partitions_t', '/proc/self/cwd/pgbulk_leaves_partitions_t', '{"writer": "direct"}');
 DROP INDEX direct_partitions_t2_a_idx;
 CREATE OR REPLACE FUNCTION direct_partitions_index() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
 	CREATE TRIGGER late BEFORE INSERT ON direct_partitions_t2 FOR EACH ROW EXECUTE FUNCTION direct_partitions_f();
 	RETURN NEW;
 END $$;
-SELECT bulk_load('direct_partitions_t', '/proc/self/cwd/pgbulk_direct_partitions_t', '{"writer": "direct"}');
+SELECT bulk_load('direct_partitions_t', '/proc/self/cwd/pgbulk_leaves_partitions_t', '{"writer": "direct"}');
 DROP TRIGGER i ON direct_partitions_t;
 
 -- what it cannot serve, and why; auto uses the other writer
@@ -177,8 +177,8 @@ DECLARE
 	detail text;
 BEGIN
 	TRUNCATE direct_partitions_t;
-	RETURN QUERY SELECT concat_ws(' ', writer, details ->> 'not_direct') FROM bulk_load('direct_partitions_t', '/proc/self/cwd/pgbulk_direct_partitions_t');
-	PERFORM bulk_load('direct_partitions_t', '/proc/self/cwd/pgbulk_direct_partitions_t', '{"writer": "direct"}');
+	RETURN QUERY SELECT concat_ws(' ', writer, details ->> 'not_direct') FROM bulk_load('direct_partitions_t', '/proc/self/cwd/pgbulk_leaves_partitions_t');
+	PERFORM bulk_load('direct_partitions_t', '/proc/self/cwd/pgbulk_leaves_partitions_t', '{"writer": "direct"}');
 EXCEPTION WHEN feature_not_supported THEN
 	GET STACKED DIAGNOSTICS detail = PG_EXCEPTION_DETAIL;
 	RETURN NEXT sqlerrm;
@@ -200,7 +200,7 @@ DROP TRIGGER n ON direct_partitions_t;
 CREATE FOREIGN DATA WRAPPER direct_partitions_w;
 CREATE SERVER direct_partitions_w FOREIGN DATA WRAPPER direct_partitions_w;
 CREATE FOREIGN TABLE direct_partitions_t4 PARTITION OF direct_partitions_t FOR VALUES IN (4) SERVER direct_partitions_w;
-SELECT bulk_load('direct_partitions_t', '/proc/self/cwd/pgbulk_direct_partitions_t', '{"writer": "direct"}');
+SELECT bulk_load('direct_partitions_t', '/proc/self/cwd/pgbulk_leaves_partitions_t', '{"writer": "direct"}');
 DROP FOREIGN DATA WRAPPER direct_partitions_w CASCADE;
 -- the locks need a privilege to change rows; the root's privileges suffice
 CREATE ROLE direct_partitions_role;
@@ -211,20 +211,20 @@ GRANT SELECT ON direct_partitions_t TO direct_partitions_role;
 TRUNCATE direct_partitions_t;
 SET ROLE direct_partitions_role;
 \set VERBOSITY terse
-SELECT bulk_load('direct_partitions_t', '/proc/self/cwd/pgbulk_direct_partitions_t', '{"writer": "direct"}');
+SELECT bulk_load('direct_partitions_t', '/proc/self/cwd/pgbulk_leaves_partitions_t', '{"writer": "direct"}');
 \set VERBOSITY default
-SELECT writer, details ->> 'not_direct' AS why FROM bulk_load('direct_partitions_t', '/proc/self/cwd/pgbulk_direct_partitions_t');
+SELECT writer, details ->> 'not_direct' AS why FROM bulk_load('direct_partitions_t', '/proc/self/cwd/pgbulk_leaves_partitions_t');
 RESET ROLE;
 GRANT DELETE ON direct_partitions_t TO direct_partitions_role;
 SET ROLE direct_partitions_role;
-SELECT rows_loaded, writer FROM bulk_load('direct_partitions_t', '/proc/self/cwd/pgbulk_direct_partitions_t', '{"writer": "direct"}');
+SELECT rows_loaded, writer FROM bulk_load('direct_partitions_t', '/proc/self/cwd/pgbulk_leaves_partitions_t', '{"writer": "direct"}');
 RESET ROLE;
 -- new ones
 SET client_min_messages = warning;
 BEGIN;
 CREATE TABLE direct_partitions_many (a int) PARTITION BY LIST (a);
 SELECT format('CREATE TABLE direct_partitions_many%s PARTITION OF direct_partitions_many FOR VALUES IN (%s)', i, i) FROM generate_series(1, 3) i \gexec
-SELECT rows_loaded, writer FROM bulk_load('direct_partitions_many', '/proc/self/cwd/pgbulk_direct_partitions_t');
+SELECT rows_loaded, writer FROM bulk_load('direct_partitions_many', '/proc/self/cwd/pgbulk_leaves_partitions_t');
 COMMIT;
 SELECT tableoid::regclass, * FROM direct_partitions_many ORDER BY a;
 RESET client_min_messages;
@@ -234,4 +234,4 @@ DROP FUNCTION direct_partitions_f, direct_partitions_index;
 REVOKE pg_read_server_files FROM direct_partitions_role;
 DROP ROLE direct_partitions_role;
 DROP EXTENSION amcheck;
-COPY (SELECT 1) TO PROGRAM 'cat > pgbulk_direct_partitions_gone; rm -f pgbulk_direct_partitions_*';
+COPY (SELECT 1) TO PROGRAM 'cat > pgbulk_leaves_partitions_gone; rm -f pgbulk_leaves_partitions_*';

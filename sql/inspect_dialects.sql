@@ -4,7 +4,7 @@
 SET client_min_messages = warning;
 CREATE FUNCTION pg_temp.put(name text, content text) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
-	path text := '/proc/self/cwd/pgbulk_inspect_dialects_' || name;
+	path text := '/proc/self/cwd/pgbulk_dialects_inspect_' || name;
 	object oid := lo_from_bytea(0, convert_to(content, 'UTF8'));
 BEGIN
 	PERFORM lo_export(object, path), lo_unlink(object);

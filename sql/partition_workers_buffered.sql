@@ -98,9 +98,9 @@ SELECT bulk_load('pb_y', '/proc/self/cwd/pgbulk_partition_sorted', '{"writer": "
 SELECT FROM pg_temp.tables();
 SELECT FROM pg_temp.both('ALTER TABLE pb ADD PRIMARY KEY (a)');
 SELECT FROM pg_temp.both('INSERT INTO pb SELECT i * 3, ''old'', 0 FROM generate_series(1, 6000) i');
-COPY (SELECT i * 7919 % 15013, 'new ' || i, i FROM generate_series(1, 20000) i) TO '/proc/self/cwd/pgbulk_partition_twins' WITH (FORMAT csv);
-SELECT pg_temp.compare('{"on_duplicate": "keep_old"}', '/proc/self/cwd/pgbulk_partition_twins');
-SELECT pg_temp.compare('{"on_duplicate": "keep_new"}', '/proc/self/cwd/pgbulk_partition_twins');
+COPY (SELECT i * 7919 % 15013, 'new ' || i, i FROM generate_series(1, 20000) i) TO '/proc/self/cwd/pgbulk_partition_twins_buffered' WITH (FORMAT csv);
+SELECT pg_temp.compare('{"on_duplicate": "keep_old"}', '/proc/self/cwd/pgbulk_partition_twins_buffered');
+SELECT pg_temp.compare('{"on_duplicate": "keep_new"}', '/proc/self/cwd/pgbulk_partition_twins_buffered');
 SELECT pg_temp.compare('{"on_duplicate": "keep_old", "reject_table": "x"}');
 SELECT pg_temp.compare('{"on_duplicate": "keep_new", "dry_run": true}');
 -- foreign keys

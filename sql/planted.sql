@@ -158,7 +158,7 @@ CALL bulk_load_each('public.planted_parts'::pg_catalog.regclass, :'f'::pg_catalo
 SELECT relation, file, files FROM bulk_loads;
 -- a query of which some columns are cast, from the view that is the script's
 SELECT rows_loaded FROM bulk_load_query('public.planted_t'::pg_catalog.regclass,
-	'SELECT pg_catalog.int8(rows_loaded OPERATOR(pg_catalog.+) 1::pg_catalog.int8), pg_catalog.concat(bar, phase, relation, datname), percent, CAST(NULL AS pg_catalog.timestamptz) FROM planted.bulk_load_progress_wide'::pg_catalog.text,
+	'SELECT pg_catalog.int8(rows_loaded OPERATOR(pg_catalog.+) 1::pg_catalog.int8), pg_catalog.concat(bar, phase, relation), percent, CAST(NULL AS pg_catalog.timestamptz) FROM planted.bulk_load_progress_wide WHERE datname OPERATOR(pg_catalog.=) pg_catalog.current_database()'::pg_catalog.text,
 	'{"columns": ["a", "b", "c", "d"], "truncate": true}'::pg_catalog.jsonb);
 SELECT b, c FROM public.planted_t;
 CREATE FUNCTION public.planted_look() RETURNS pg_catalog.bool VOLATILE LANGUAGE sql AS

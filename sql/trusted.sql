@@ -13,7 +13,8 @@ SET ROLE regress_pgbulk_nobody;
 CREATE EXTENSION pgbulk;
 RESET ROLE;
 
-SELECT format('GRANT CREATE ON DATABASE %I TO regress_pgbulk_owner', current_database()) \gexec
+SELECT current_database() AS database \gset
+GRANT CREATE ON DATABASE :"database" TO regress_pgbulk_owner;
 SET ROLE regress_pgbulk_owner;
 CREATE SCHEMA trusted;
 CREATE EXTENSION pgbulk SCHEMA trusted;
@@ -82,7 +83,7 @@ RESET ROLE;
 RESET search_path;
 DROP SCHEMA trusted CASCADE;
 DROP TABLE trusted_foreign;
-SELECT format('REVOKE CREATE ON DATABASE %I FROM regress_pgbulk_owner', current_database()) \gexec
+REVOKE CREATE ON DATABASE :"database" FROM regress_pgbulk_owner;
 REVOKE ALL ON SCHEMA public FROM regress_pgbulk_nobody;
 DROP ROLE regress_pgbulk_owner, regress_pgbulk_nobody;
 CREATE EXTENSION pgbulk;

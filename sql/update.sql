@@ -53,8 +53,8 @@ FROM bulk_load('update_t', '/proc/self/cwd/pgbulk_update', '{"on_error": "ignore
 SELECT rows_loaded, rows_replaced, rows_filtered FROM bulk_load('update_t', ARRAY['/proc/self/cwd/pgbulk_update'], '{"on_error": "ignore", "on_duplicate": "keep_new", "where": "a < 2"}');
 SELECT (bulk_load_query('update_t', 'SELECT 3, ''three''')).rows_read;
 SELECT rows_loaded, rows_rejected FROM bulk_load_retry('update_t', 'update_rejects', 1);
-SELECT pid, relation, percent FROM bulk_load_progress;
-SELECT pid, bytes_total FROM bulk_load_progress_wide;
+SELECT pid, relation, percent FROM bulk_load_progress WHERE relation IS NOT NULL;
+SELECT pid, bytes_total FROM bulk_load_progress_wide WHERE datname = current_database();
 SELECT format FROM bulk_inspect('/proc/self/cwd/pgbulk_update');
 COPY update_t FROM '/proc/self/cwd/pgbulk_update' WITH (format csv, on_error ignore, on_duplicate keep_old);
 -- what it has not is said in words
