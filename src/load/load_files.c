@@ -464,6 +464,15 @@ load_in_parallel(Load *load)
 	}
 	if (!workers_would_pay(load, wanted))
 		return;
+	if (load->may_share && load->batch.options->on_duplicate != BULK_ON_DUPLICATE_ERROR)
+	{
+		/* a partition that has come since may not let rows of the others wait for their keys */
+		load->result->no_workers =
+			REFUSAL(load->batch.writer->routine->share_refusal(load->batch.writer));
+		load->alone = refusal_is_any(&load->result->no_workers);
+		if (load->alone)
+			return;
+	}
 	if (!load->may_share)
 	{
 		load->result->no_workers =
