@@ -142,7 +142,7 @@ look_up(KnownKeys *known, uint32 first)
 {
 	Size		budget = memory_for_keys(known);
 	MemoryContext old = MemoryContextSwitchTo(known->scratch);
-	Presort    *presort = presort_open(known->shape, 2 * budget, (PresortOptions) {0});
+	Presort    *presort = presort_open(known->shape, budget, (PresortOptions) {.stays = true});
 	KeySink		keys = lookup_keys(known->lookup);
 	uint32		i;
 
