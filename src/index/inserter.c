@@ -301,6 +301,9 @@ inserter_take_again(Inserter *inserter, Presort *presort, const InserterRows *ro
 		.arg = &again
 	};
 
+	inserter->dead = rows->dead;
+	inserter->dead_arg = rows->arg;
 	presort_emit_again(presort, &sink);
 	inserter_end(inserter);
+	inserter->dead = NULL;
 }

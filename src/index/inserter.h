@@ -77,6 +77,7 @@ typedef struct InserterRows
 						 const InserterKey **own);
 	/* As that of a KeySink. */
 	void		(*ahead) (void *arg, RowId sorted);
+	InserterDead dead;
 	void	   *arg;
 } InserterRows;
 

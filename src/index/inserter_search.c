@@ -160,22 +160,43 @@ search_may_be_taken(Inserter *inserter, OffsetNumber offset)
 	return offset > PageGetMaxOffsetNumber(page) && compare_high(inserter, page) == 0;
 }
 
-/* Whether the owner says of all rows of an item that they have gone. */
-static bool
-is_said_gone(const Inserter *inserter, const ItemPointerData *tids, int n)
+/*
+ * What the owner knows of the row of an entry.  A row that was dead may have become another one
+ * since, but not while its entry stayed: the leaf was as it had been when it was locked.
+ */
+static InserterKnown
+known_row(const Inserter *inserter, const ItemPointerData *tid)
 {
+	const LookupPlace *place = inserter->place;
+	InserterKnown known;
+
 	if (inserter->gone == NULL)
-		return false;
-	for (int i = 0; i < n; i++)
-		if (!inserter->gone(inserter->gone_arg, &tids[i]))
-			return false;
-	return true;
+		return INSERTER_UNKNOWN;
+	known = inserter->gone(inserter->gone_arg, tid);
+	if (known == INSERTER_DEAD &&
+		(place == NULL || place->block != inserter->block || place->lsn != inserter->lsn ||
+		 XLogRecPtrIsInvalid(place->lsn)))
+		return INSERTER_UNKNOWN;
+	return known;
+}
+
+/* Whether the row of an entry is dead, as _bt_check_unique finds; *to_all: to everyone. */
+static bool
+row_is_dead(const Inserter *inserter, ItemPointerData tid, bool *to_all)
+{
+	InserterKnown known = known_row(inserter, &tid);
+	SnapshotData dirty;
+
+	*to_all = known == INSERTER_DEAD;
+	if (known != INSERTER_UNKNOWN)
+		return true;
+	InitDirtySnapshot(dirty);
+	return !table_index_fetch_tuple_check(inserter->heap, &tid, &dirty, to_all);
 }
 
 /*
- * Whether all rows of an item are dead, as _bt_check_unique finds.  If they are
- * dead to everyone it is marked, so that the server removes it where the page is
- * full.
+ * Whether all rows of an item are dead.  If they are dead to everyone it is marked, so that it is
+ * removed where the page is full.
  */
 static bool
 item_gone(Inserter *inserter, ItemId id)
@@ -187,16 +208,13 @@ item_gone(Inserter *inserter, ItemId id)
 	int			n = posting ? BTreeTupleGetNPosting(item) : 1;
 	bool		to_all = true;
 
-	if (ItemIdIsDead(id) || is_said_gone(inserter, tids, n))
+	if (ItemIdIsDead(id))
 		return true;
 	for (int i = 0; i < n; i++)
 	{
-		ItemPointerData tid = tids[i];
-		SnapshotData dirty;
-		bool		row_to_all = false;
+		bool		row_to_all;
 
-		InitDirtySnapshot(dirty);
-		if (table_index_fetch_tuple_check(inserter->heap, &tid, &dirty, &row_to_all))
+		if (!row_is_dead(inserter, tids[i], &row_to_all))
 			return false;
 		to_all &= row_to_all;
 	}
@@ -550,8 +568,8 @@ search_key(Inserter *inserter)
 	if (inserter->place != NULL)
 	{
 		find_leaf(inserter);
-		return is_as_looked_up(inserter, inserter->search.buf) ? find_known(inserter) :
-			find_offset(inserter);
+		if (is_as_looked_up(inserter, inserter->search.buf))
+			return find_known(inserter);
 	}
 	offset = find_quickly(inserter);
 	return offset != InvalidOffsetNumber ? offset : find_offset(inserter);

@@ -5,6 +5,7 @@
 #include "postgres.h"
 
 #include "access/nbtxlog.h"
+#include "access/tableam.h"
 #include "access/xlog.h"
 #include "access/xloginsert.h"
 #include "index/inserter_stage.h"
@@ -85,6 +86,8 @@ stage_begin(Inserter *inserter, Buffer buffer)
 	inserter->search.bounds_valid = false;
 	inserter->search.postingoff = 0;
 	inserter->block = BufferGetBlockNumber(buffer);
+	inserter->lsn = PageGetLSN(page);
+	inserter->swept = false;
 	inserter->right = BTPageGetOpaque(page)->btpo_next;
 	inserter->room = PageGetExactFreeSpace(page);
 }
@@ -153,16 +156,73 @@ stage_into_posting(Inserter *inserter, OffsetNumber offset)
 	return true;
 }
 
-/* Whether items are marked dead, of which the page's hint does not know since VACUUM was there. */
-static bool
-has_dead_items(Page page)
+/* The rows of entries that are to be deleted, and those of which it is known that they are dead. */
+typedef struct Sweep
 {
-	OffsetNumber last = PageGetMaxOffsetNumber(page);
+	TM_IndexDeleteOp op;
+	ItemPointerData *dead;		/* in order */
+	int			ndead;
+} Sweep;
 
+static int
+compare_tids(const void *a, const void *b)
+{
+	return ItemPointerCompare(unconstify(ItemPointerData *, (const ItemPointerData *) a),
+							  unconstify(ItemPointerData *, (const ItemPointerData *) b));
+}
+
+/* Adds the rows of an item that are dead. */
+static void
+sweep_item(Sweep *sweep, Page page, OffsetNumber offset)
+{
+	TM_IndexDeleteOp *op = &sweep->op;
+	ItemId		id = PageGetItemId(page, offset);
+	IndexTuple	item = (IndexTuple) PageGetItem(page, id);
+	bool		posting = BTreeTupleIsPosting(item);
+	ItemPointer tids = posting ? BTreeTupleGetPosting(item) : &item->t_tid;
+	int			n = posting ? BTreeTupleGetNPosting(item) : 1;
+
+	for (int i = 0; i < n; i++)
+	{
+		if (!ItemIdIsDead(id) &&
+			(sweep->ndead == 0 || bsearch(&tids[i], sweep->dead, sweep->ndead,
+										  sizeof(ItemPointerData), compare_tids) == NULL))
+			continue;
+		op->deltids[op->ndeltids] = (TM_IndexDelete) {.tid = tids[i],.id = op->ndeltids};
+		op->status[op->ndeltids++] = (TM_IndexStatus)
+		{
+			.idxoffnum = offset,.knowndeletable = true
+		};
+	}
+}
+
+/*
+ * Removes from the leaf what is marked dead, or known to be, as _bt_simpledel_pass does; but not
+ * other entries whose rows may turn out to be dead as well.
+ */
+static void
+sweep_dead(Inserter *inserter)
+{
+	Page		page = leaf_page(inserter);
+	OffsetNumber last = PageGetMaxOffsetNumber(page);
+	Sweep		sweep = {.op = {.irel = inserter->index,.iblknum = inserter->block}};
+
+	sweep.op.deltids = palloc(MaxTIDsPerBTreePage * sizeof(TM_IndexDelete));
+	sweep.op.status = palloc(MaxTIDsPerBTreePage * sizeof(TM_IndexStatus));
+	sweep.dead = palloc(MaxTIDsPerBTreePage * sizeof(ItemPointerData));
+	/* a TID may be another row's by now, but not while its entry has stayed on the leaf */
+	if (inserter->dead != NULL && !inserter->swept && !XLogRecPtrIsInvalid(inserter->lsn))
+		sweep.ndead = inserter->dead(inserter->dead_arg, inserter->block, inserter->lsn,
+									 sweep.dead, MaxTIDsPerBTreePage);
+	inserter->swept = true;
 	for (OffsetNumber i = P_FIRSTDATAKEY(BTPageGetOpaque(page)); i <= last; i++)
-		if (ItemIdIsDead(PageGetItemId(page, i)))
-			return true;
-	return false;
+		sweep_item(&sweep, page, i);
+	if (sweep.op.ndeltids > 0)
+		_bt_delitems_delete_check(inserter->index, inserter->search.buf, inserter->heap,
+								  &sweep.op);
+	pfree(sweep.dead);
+	pfree(sweep.op.deltids);
+	pfree(sweep.op.status);
 }
 
 /* Whether the current key is that of a row that was there, and has gone or has a new version. */
@@ -202,11 +262,13 @@ stage_make_room(Inserter *inserter)
 	if (has_room(inserter) || !BufferIsValid(inserter->search.buf))
 		return false;
 	page = leaf_page(inserter);
-	/* items that are dead are to be removed before; in a unique index only versions are equal */
-	if (has_dead_items(page) || (!has_version(inserter) &&
-								 (!inserter->shares || inserter->index->rd_index->indisunique)))
-		return false;
 	stage_flush(inserter);
+	sweep_dead(inserter);
+	search_from(inserter, P_FIRSTDATAKEY(BTPageGetOpaque(page)));
+	/* in a unique index only versions are equal */
+	if (has_room(inserter) || (!has_version(inserter) &&
+							   (!inserter->shares || inserter->index->rd_index->indisunique)))
+		return has_room(inserter);
 	if (!(has_version(inserter) && remove_versions(inserter)) && inserter->shares)
 		compat_bt_dedup_pass(inserter->index, inserter->heap, inserter->search.buf,
 							 inserter->tuple, IndexTupleSize(inserter->tuple),

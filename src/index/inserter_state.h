@@ -53,6 +53,8 @@ struct Inserter
 	bool		versions;		/* of rows that were there, with their keys, may come */
 	InserterGone gone;			/* NULL: no row has */
 	void	   *gone_arg;
+	InserterDead dead;			/* NULL: nobody knows */
+	void	   *dead_arg;
 	uint32		untold;			/* rows that progress does not know of */
 	bool		guesses;		/* its keys can be guessed */
 	Luck		guess;			/* of guesses that were right */
@@ -73,6 +75,8 @@ struct Inserter
 	/* the leaf; search.buf: locked, or InvalidBuffer */
 	BTInsertStateData search;
 	BlockNumber block;			/* of the latest leaf, or InvalidBlockNumber */
+	XLogRecPtr	lsn;			/* of it, when it was locked */
+	bool		swept;			/* of what was known to be dead then */
 	BlockNumber right;			/* its right sibling */
 	BlockNumber known;			/* the latest leaf where a key was looked for */
 	bool		steps;			/* keys have gone on to the right sibling lately */

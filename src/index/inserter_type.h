@@ -19,7 +19,22 @@ typedef struct Inserter Inserter;
 typedef void (*InserterDoubt) (void *arg, RowId row, const char *image, Size size,
 							   bool entered);
 
-/* Whether the row of an entry has been deleted by this transaction. */
-typedef bool (*InserterGone) (void *arg, const ItemPointerData *tid);
+/* What is known of the row of an entry with the current key. */
+typedef enum InserterKnown
+{
+	INSERTER_UNKNOWN,
+	INSERTER_GONE,				/* this transaction has deleted it */
+	INSERTER_DEAD				/* it was dead to everyone after the key had been looked up */
+} InserterKnown;
+
+typedef InserterKnown (*InserterGone) (void *arg, const ItemPointerData *tid);
+
+/*
+ * Entries of a leaf whose rows were dead to everyone after keys had been looked up on it: their TIDs
+ * in order, at most max.  lsn: only those that were found when the leaf had it.  Returns how many.
+ * The leaf is locked.
+ */
+typedef int (*InserterDead) (void *arg, BlockNumber block, XLogRecPtr lsn, ItemPointerData *tids,
+							 int max);
 
 #endif							/* PGBULK_INSERTER_TYPE_H */

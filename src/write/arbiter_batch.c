@@ -11,6 +11,7 @@
 #include "utils/memutils.h"
 #include "write/arbiter.h"
 #include "write/arbiter_batch.h"
+#include "write/arbiter_batch_dead.h"
 #include "write/arbiter_batch_merge.h"
 #include "write/arbiter_batch_serves.h"
 #include "write/arbiter_batch_standing.h"
@@ -115,7 +116,7 @@ look_up(ArbiterBatch *batch, uint32 first, uint32 end)
 		batch->rows[i].first = batch->rows[i].last = i;
 		batch->rows[i].keys = FATE_NEW;
 		batch->rows[i].nentries = 0;
-		batch->rows[i].gone = NO_ENTRY;
+		batch->rows[i].gone = batch->rows[i].dead = NO_ENTRY;
 		ItemPointerSetInvalid(&batch->rows[i].replaced);
 		batch->rows[i].sorted = false;
 		if (batch->merge != NULL)
@@ -220,6 +221,7 @@ look_at_several(ArbiterBatch *batch, uint32 first)
 		n = look_up(batch, first, first + n);
 		standing_settle(batch);
 		batch->candidates = (Candidates) {0};
+		batch->dead = (DeadEntries) {0};
 		end_lookup(batch);
 		take_fates(batch, fates, i, first, n);
 	}
@@ -297,13 +299,19 @@ compare_rows(const void *a, const void *b)
 	return (row_a > row_b) - (row_a < row_b);
 }
 
-/* For the inserter: whether the row of an entry with the key that it inserts was deleted here. */
-static bool
+/* For the inserter: what was found of the row of an entry with the key that it inserts. */
+static InserterKnown
 has_gone(void *arg, const ItemPointerData *tid)
 {
 	const ArbiterBatch *batch = arg;
+	RowId		entry = row_id(tid, true);
+	const WaitingRow *first;
 
-	return batch->first != NO_ROW && batch->rows[batch->first].gone == row_id(tid, true);
+	if (batch->first == NO_ROW)
+		return INSERTER_UNKNOWN;
+	first = &batch->rows[batch->first];
+	return first->gone == entry ? INSERTER_GONE :
+		first->dead == entry ? INSERTER_DEAD : INSERTER_UNKNOWN;
 }
 
 /* For the entries: whether the key of the row that is stored has been sorted for the lookup. */
@@ -417,7 +425,8 @@ store_new(ArbiterBatch *batch, uint32 first, uint32 n)
 	leaf_flush(batch->context, leaf);
 	if (batch->presort != NULL)
 		entries_sorted(leaf->entries, batch->presort,
-					   &(InserterRows) {.find = find_new,.ahead = fetch_new,.arg = batch});
+					   &(InserterRows) {.find = find_new,.ahead = fetch_new,
+						   .dead = dead_on_leaf,.arg = batch});
 	batch->first = NO_ROW;
 	leaf_flush_entries(batch->context, leaf);
 	end_lookup(batch);
@@ -460,6 +469,7 @@ forget_scratch(ArbiterBatch *batch)
 	ExecClearTuple(batch->slot);
 	MemoryContextReset(batch->scratch);
 	batch->candidates = (Candidates) {0};
+	batch->dead = (DeadEntries) {0};
 	batch->lost = NULL;
 	batch->lost_capacity = 0;
 }

@@ -14,6 +14,7 @@
 #include "server/wal_written.h"
 #include "utils/snapmgr.h"
 #include "write/arbiter.h"
+#include "write/arbiter_batch_dead.h"
 #include "write/arbiter_batch_merge.h"
 #include "write/arbiter_batch_standing.h"
 #include "write/leaf.h"
@@ -158,9 +159,11 @@ update_standing(ArbiterBatch *batch, uint32 first)
 		return false;
 	batch->tids[number] = batch->slot->tts_tid;
 	leaf_note_place(context, batch->leaf, batch->slot);
-	/* others may have taken the room meanwhile */
+	/* of an index that another session has begun to make */
 	if (entries == COMPAT_ENTRIES_SUMMARIZING)
-		elog(ERROR, "columns of summarizing indexes have changed");
+		list_free(compat_update_index_tuples(batch->leaf->rri, batch->slot,
+											 context->writer->estate, true));
+	/* others may have taken the room meanwhile */
 	batch->rows[first].keys = entries == COMPAT_ENTRIES_ALL ? FATE_NEW : FATE_STORED;
 	return true;
 }
@@ -209,18 +212,25 @@ settle_candidate(ArbiterBatch *batch, IndexFetchTableData *fetch, const Candidat
 	SnapshotData dirty;
 	ItemPointerData tid;
 	bool		again = false;
+	bool		to_all = false;
 	bool		found;
 	Standing	standing = STANDING_UNKNOWN;
 
 	InitDirtySnapshot(dirty);
 	row_tid(candidate->standing, &tid);
-	found = table_index_fetch_tuple(fetch, &tid, &dirty, batch->standing, &again, NULL);
+	found = table_index_fetch_tuple(fetch, &tid, &dirty, batch->standing, &again,
+									&to_all);
 	if (!found)
 		standing = STANDING_DEAD;
 	else if (!TransactionIdIsValid(dirty.xmin) && !TransactionIdIsValid(dirty.xmax) &&
 			 arbiter_may_see(rel, batch->standing) && has_key(batch, candidate->number) &&
 			 use_standing(batch, candidate))
 		standing = STANDING_THERE;
+	if (to_all)
+	{
+		batch->rows[candidate->number].dead = candidate->standing;
+		dead_add(batch, candidate->number);
+	}
 	ExecClearTuple(batch->standing);
 	return standing;
 }
@@ -283,6 +293,7 @@ standing_settle(ArbiterBatch *batch)
 		wal_written();
 	}
 	table_index_fetch_end(fetch);
+	dead_sort(batch);
 	batch->context->writer->current_row = -1;
 }
 

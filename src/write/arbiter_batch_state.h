@@ -11,6 +11,7 @@
 #include "executor/executor.h"
 #include "index/candidates.h"
 #include "index/entries.h"
+#include "index/keysort.h"
 #include "index/lookup.h"
 #include "index/presort.h"
 #include "server/fetch_ahead.h"
@@ -59,10 +60,19 @@ typedef struct WaitingRow
 	Fate		keys;			/* what becomes of its rows */
 	uint32		nentries;		/* entries with it whose rows have not gone */
 	RowId		gone;			/* the entry of a row that was there and went, or NO_ENTRY */
+	RowId		dead;			/* that of one that is dead to everyone, or NO_ENTRY */
 	ItemPointerData replaced;	/* that row if it is none of the load, or invalid */
 	bool		sorted;			/* it has a key that was looked up */
 	LookupPlace found;			/* where */
 } WaitingRow;
+
+/* Waiting rows that know of a dead entry, by the block of its leaf (arbiter_batch_dead.h). */
+typedef struct DeadEntries
+{
+	SortItem   *list;
+	uint32		n;
+	uint32		capacity;
+} DeadEntries;
 
 /* The same of a row that is merged. */
 typedef struct MergingRow
@@ -125,6 +135,7 @@ struct ArbiterBatch
 	/* those that are looked at together */
 	MemoryContext scratch;
 	Candidates	candidates;
+	DeadEntries dead;
 	RowId	   *lost;			/* rows that were stored, but others have their keys */
 	uint32		nlost;
 	uint32		lost_capacity;

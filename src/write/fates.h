@@ -6,7 +6,8 @@
  * stored; one that is set aside itself takes no keys.  So rows are decided in the order of
  * the input.  About some keys nobody knows yet: then a row is to be asked about, and with it
  * all later ones that share a key with it.  One that is set aside because of an earlier row
- * depends on that: should others turn out to have been faster, it is to be asked about, too.
+ * depends on that: should others turn out to have been faster, it is to be asked about, too,
+ * though not the rows that were stored as it had no keys: it may meet one of these.
  */
 #ifndef PGBULK_FATES_H
 #define PGBULK_FATES_H

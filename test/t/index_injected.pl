@@ -81,6 +81,41 @@ foreach my $options ('', ', "on_duplicate": "keep_old"', ', "on_duplicate": "kee
 	sound($name);
 }
 
+# Rows that were dead when keys were looked up, whose places other rows have taken before the keys are inserted, with
+# these keys or others; and dead rows that nobody has touched: their entries make room for the new ones.
+foreach my $options ('keep_old', 'keep_new')
+{
+	my $n = 2000;
+	$node->safe_psql('postgres', q{
+		DROP TABLE IF EXISTS d;
+		CREATE TABLE d (k text COLLATE "C" PRIMARY KEY, v int) WITH (autovacuum_enabled = off)});
+	$file = data_file("dead_$options.csv", 1, join('', map { sprintf("key %05d,1\n", $_) } 1 .. $n));
+	my $call = "SELECT rows_loaded, rows_duplicate, rows_replaced FROM bulk_load('d', '$file', '{\"writer\": \"buffered\", \"workers\": 0, \"on_duplicate\": \"$options\", \"log_verbosity\": \"silent\"}')";
+	foreach my $others ('', 'x')
+	{
+		my $name = "dead, $options, keys$others";
+		my $insert = "INSERT INTO d SELECT 'key ' || lpad(i::text, 5, '0') || '%s', 2 FROM generate_series(1, $n) i";
+		$node->safe_psql('postgres', 'TRUNCATE d; ' . sprintf($insert, '') . '; DELETE FROM d');
+		$load->ask("SELECT injection_points_set_local(); SELECT injection_points_attach('$point', 'wait')");
+		$load->send($call);
+		wait_for('the load to wait', sub { $other->ask("SELECT 1 FROM pg_stat_activity WHERE pid = $load->{pid} AND wait_event = '$point'") });
+		$other->ask('VACUUM (INDEX_CLEANUP on, TRUNCATE off) d');
+		$other->ask(sprintf($insert, $others));
+		is($other->ask("SELECT max(ctid) < '(100,0)' FROM d"), 't', "$name: places are taken again");
+		$other->ask("SELECT injection_points_detach('$point'); SELECT injection_points_wakeup('$point')");
+		is($load->wait, $others ? "$n|0|0" : $options eq 'keep_old' ? "0|$n|0" : "$n|0|$n", "$name: counters");
+		is($load->{error}, '', "$name: no error");
+		is($node->safe_psql('postgres', "SELECT count(*), count(DISTINCT k), sum(v) FROM d WHERE length(k) = 9"),
+			"$n|$n|" . ($others || $options eq 'keep_new' ? $n : 2 * $n), "$name: one row with each key");
+		is($node->safe_psql('postgres', "SELECT bt_index_parent_check('d_pkey', true, true)"), '', "$name: the index is sound");
+	}
+	$node->safe_psql('postgres', 'DELETE FROM d');
+	my $size = $node->safe_psql('postgres', "SELECT pg_relation_size('d_pkey')");
+	is($load->ask($call), "$n|0|0", "dead, $options: again");
+	is($node->safe_psql('postgres', "SELECT bt_index_parent_check('d_pkey', true, true), pg_relation_size('d_pkey') = $size, count(*), sum(v) FROM d"),
+		"|t|$n|$n", "dead, $options: the index is sound, and no larger");
+}
+
 # rows that were to be replaced on their page, but others have taken the room; the point is one of 18's
 if ($node->pg_version >= 18)
 {
