@@ -79,6 +79,21 @@ SELECT bulk_load('work_b', '/proc/self/cwd/pgbulk_work_in', '{"writer": "buffere
 -- row by row
 SELECT FROM pg_temp.tables('a text, b int, c text, d int, UNIQUE (a, b), UNIQUE (d)');
 SELECT pg_temp.compare('{"on_duplicate": "keep_new", "on_error": "ignore"}');
+-- a partition whose trigger looks at the table comes late: rows of the others wait no longer from then on
+CREATE TABLE late (p int, k text, PRIMARY KEY (p, k)) PARTITION BY LIST (p);
+CREATE TABLE late_1 PARTITION OF late FOR VALUES IN (1);
+CREATE TABLE late_2 PARTITION OF late FOR VALUES IN (2);
+CREATE TABLE late_seen (n bigint);
+CREATE FUNCTION late_look() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN INSERT INTO late_seen SELECT count(*) FROM late_1; RETURN NEW; END $$;
+CREATE TRIGGER late_look BEFORE INSERT ON late_2 FOR EACH ROW EXECUTE FUNCTION late_look();
+COPY (SELECT CASE WHEN i % 20001 = 0 THEN 2 ELSE 1 END, 'key ' || i FROM generate_series(1, 40002) i) TO '/proc/self/cwd/pgbulk_work_in' WITH (FORMAT csv);
+BEGIN;
+SELECT rows_loaded, rows_duplicate FROM bulk_load('late', '/proc/self/cwd/pgbulk_work_in', '{"writer": "buffered", "workers": 2, "on_duplicate": "keep_old", "log_verbosity": "silent"}');
+SELECT n FROM late_seen ORDER BY n;
+SELECT pg_stat_get_xact_tuples_deleted('late_1'::regclass) AS stored_twice;
+COMMIT;
+DROP TABLE late, late_seen;
+DROP FUNCTION late_look;
 DROP TABLE work_a, work_b;
 RESET pgbulk.chunk_size;
 DROP EXTENSION amcheck;

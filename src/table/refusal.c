@@ -98,7 +98,7 @@ static const RefusalMessage messages[] = {
 	[REFUSAL_PARTITIONED_WORKERS] =
 	OF_LOAD("The writer is \"buffered\", and rows go to too many partitions, or others change a partitioned one."),
 	[REFUSAL_DUPLICATES_WORKERS] =
-	OF_LOAD("The writer is \"buffered\", and duplicates are looked for row by row."),
+	OF_LOAD("The writer is \"buffered\", and only the backend can decide about duplicates."),
 	[REFUSAL_INDEX_METHOD] =
 	OF_LOAD("An index has an access method that is not the server's own."),
 	[REFUSAL_TEMPORARY] =
