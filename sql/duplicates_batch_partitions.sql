@@ -103,7 +103,7 @@ SELECT count(*), count(DISTINCT line_number), min(line_number), max(line_number)
 SELECT md5(string_agg(raw_line || E'\n', '' ORDER BY line_number)) = md5(pg_read_file('/proc/self/cwd/pgbulk_duplicates_batch_parts_in')) AS table_has_them FROM duplicates_parts_rejects;
 SELECT line_number, message FROM duplicates_parts_rejects WHERE line_number IN (1, 38500, 45000) ORDER BY line_number;
 DROP TABLE duplicates_parts_rejects;
-SELECT bulk_load('duplicates_parts', '/proc/self/cwd/pgbulk_duplicates_batch_parts_in', '{"on_duplicate": "keep_old", "duplicate_limit": 12345}');
+SELECT bulk_load('duplicates_parts', '/proc/self/cwd/pgbulk_duplicates_batch_parts_in', '{"on_duplicate": "keep_old", "duplicate_limit": 12345, "workers": 0}');
 -- a dry run, and bad rows among them
 TRUNCATE duplicates_parts;
 ALTER TABLE duplicates_parts_7 ADD CHECK (c % 100 <> 17);
