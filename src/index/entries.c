@@ -201,7 +201,7 @@ entries_try(Entries *entries, Relation index, const EntriesTrial *trial)
 	Assert(entries->tried != NULL && entries->tried->index == index && entries->workers == 0);
 	entries->tried->tried = true;
 	entries->trial = *trial;
-	inserter_try(entries->tried->inserter, trial->gone, trial->arg);
+	inserter_try(entries->tried->inserter, trial->knows, trial->arg);
 }
 
 void

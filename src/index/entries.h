@@ -49,7 +49,7 @@ extern Entries *entries_open(ResultRelInfo *rri, Size budget, int workers);
 typedef struct EntriesTrial
 {
 	void		(*lost) (void *arg, RowId row);
-	InserterGone gone;
+	InserterKnows knows;
 	/* Whether the key of the row that is put now comes by entries_sorted: not with several. */
 	bool		(*is_sorted) (void *arg);
 	/*

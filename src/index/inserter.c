@@ -170,11 +170,11 @@ inserter_judge(Inserter *inserter, RowId row, const char *image, bool entered)
 }
 
 void
-inserter_try(Inserter *inserter, InserterGone gone, void *arg)
+inserter_try(Inserter *inserter, InserterKnows knows, void *arg)
 {
 	inserter->is_trial = true;
-	inserter->gone = gone;
-	inserter->gone_arg = arg;
+	inserter->knows = knows;
+	inserter->knows_arg = arg;
 }
 
 void

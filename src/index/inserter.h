@@ -20,7 +20,8 @@
  * would take an image anyhow.  The server's redo needs no more.
  *
  * Price: a search in the leaf for each key, none for further rows with it;
- * while a leaf is filled, others wait for it.
+ * while a leaf is filled, others wait for it, also while pages of the table are looked at for the
+ * entries of dead rows that are removed.
  *
  * Trap: between keys a leaf may be locked, so keys must come from memory (PresortOptions.stays), by
  * code that takes no buffer lock.
@@ -77,7 +78,7 @@ typedef struct InserterRows
 						 const InserterKey **own);
 	/* As that of a KeySink. */
 	void		(*ahead) (void *arg, RowId sorted);
-	InserterDead dead;
+	InserterDead dead;			/* of the leaves where they were looked for */
 	void	   *arg;
 } InserterRows;
 
@@ -91,9 +92,9 @@ extern void inserter_take_again(Inserter *inserter, Presort *presort, const Inse
 /*
  * From here on a unique key that may be there is a doubt also where the server
  * has found it, and no error; and it is none where all entries with it are of rows
- * that have gone.  gone: NULL for none; a leaf may be locked.
+ * that have gone, or were dead.  knows: what is known of a row; NULL: nothing.  A leaf may be locked.
  */
-extern void inserter_try(Inserter *inserter, InserterGone gone, void *arg);
+extern void inserter_try(Inserter *inserter, InserterKnows knows, void *arg);
 
 /*
  * From here on, whether the keys that come are mostly those of rows that were there, of which the

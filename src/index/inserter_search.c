@@ -160,22 +160,18 @@ search_may_be_taken(Inserter *inserter, OffsetNumber offset)
 	return offset > PageGetMaxOffsetNumber(page) && compare_high(inserter, page) == 0;
 }
 
-/*
- * What the owner knows of the row of an entry.  A row that was dead may have become another one
- * since, but not while its entry stayed: the leaf was as it had been when it was locked.
- */
+/* What the owner knows of the row of an entry, if it still is that row. */
 static InserterKnown
 known_row(const Inserter *inserter, const ItemPointerData *tid)
 {
 	const LookupPlace *place = inserter->place;
 	InserterKnown known;
 
-	if (inserter->gone == NULL)
+	if (inserter->knows == NULL)
 		return INSERTER_UNKNOWN;
-	known = inserter->gone(inserter->gone_arg, tid);
+	known = inserter->knows(inserter->knows_arg, tid);
 	if (known == INSERTER_DEAD &&
-		(place == NULL || place->block != inserter->block || place->lsn != inserter->lsn ||
-		 XLogRecPtrIsInvalid(place->lsn)))
+		(place == NULL || !inserter_found_unchanged(inserter, place->block, place->lsn)))
 		return INSERTER_UNKNOWN;
 	return known;
 }
@@ -291,7 +287,7 @@ rows_before(IndexTuple item, ItemPointer tid)
 static inline bool
 may_find_same(const Inserter *inserter)
 {
-	return inserter->judged ? inserter->gone != NULL : inserter->shares;
+	return inserter->judged ? inserter->knows != NULL : inserter->shares;
 }
 
 /* The first item with the current key, of which one is at offset: others may have other bytes. */

@@ -10,6 +10,7 @@
 #include "access/xloginsert.h"
 #include "index/inserter_stage.h"
 #include "index/leaf_write.h"
+#include "index/row_id.h"
 #include "miscadmin.h"
 #include "server/compat.h"
 #include "storage/predicate.h"
@@ -156,73 +157,101 @@ stage_into_posting(Inserter *inserter, OffsetNumber offset)
 	return true;
 }
 
-/* The rows of entries that are to be deleted, and those of which it is known that they are dead. */
+/* What is known of a leaf's dead entries before some are removed. */
 typedef struct Sweep
 {
-	TM_IndexDeleteOp op;
-	ItemPointerData *dead;		/* in order */
+	Page		page;
+	ItemPointerData *dead;		/* as the owner knows, in order */
 	int			ndead;
+	BlockNumber *blocks;		/* of all rows that are dead, in order */
+	int			nblocks;
+	TM_IndexDeleteOp op;
 } Sweep;
 
-static int
-compare_tids(const void *a, const void *b)
-{
-	return ItemPointerCompare(unconstify(ItemPointerData *, (const ItemPointerData *) a),
-							  unconstify(ItemPointerData *, (const ItemPointerData *) b));
-}
+typedef void (*SweepRow) (Sweep *sweep, OffsetNumber offset, const ItemPointerData *tid, bool dead);
 
-/* Adds the rows of an item that are dead. */
+/* Shows each entry of the leaf, and whether its row is known to be dead. */
 static void
-sweep_item(Sweep *sweep, Page page, OffsetNumber offset)
+sweep_rows(Sweep *sweep, SweepRow show)
 {
-	TM_IndexDeleteOp *op = &sweep->op;
-	ItemId		id = PageGetItemId(page, offset);
-	IndexTuple	item = (IndexTuple) PageGetItem(page, id);
-	bool		posting = BTreeTupleIsPosting(item);
-	ItemPointer tids = posting ? BTreeTupleGetPosting(item) : &item->t_tid;
-	int			n = posting ? BTreeTupleGetNPosting(item) : 1;
+	OffsetNumber last = PageGetMaxOffsetNumber(sweep->page);
 
-	for (int i = 0; i < n; i++)
+	for (OffsetNumber i = P_FIRSTDATAKEY(BTPageGetOpaque(sweep->page)); i <= last; i++)
 	{
-		if (!ItemIdIsDead(id) &&
-			(sweep->ndead == 0 || bsearch(&tids[i], sweep->dead, sweep->ndead,
-										  sizeof(ItemPointerData), compare_tids) == NULL))
-			continue;
-		op->deltids[op->ndeltids] = (TM_IndexDelete) {.tid = tids[i],.id = op->ndeltids};
-		op->status[op->ndeltids++] = (TM_IndexStatus)
-		{
-			.idxoffnum = offset,.knowndeletable = true
-		};
+		ItemId		id = PageGetItemId(sweep->page, i);
+		IndexTuple	item = (IndexTuple) PageGetItem(sweep->page, id);
+		bool		posting = BTreeTupleIsPosting(item);
+		ItemPointer tids = posting ? BTreeTupleGetPosting(item) : &item->t_tid;
+		int			n = posting ? BTreeTupleGetNPosting(item) : 1;
+
+		for (int j = 0; j < n; j++)
+			show(sweep, i, &tids[j], ItemIdIsDead(id) ||
+				 (sweep->ndead > 0 && bsearch(&tids[j], sweep->dead, sweep->ndead,
+											  sizeof(ItemPointerData), row_compare_tids) != NULL));
 	}
 }
 
+static void
+note_block(Sweep *sweep, OffsetNumber offset, const ItemPointerData *tid, bool dead)
+{
+	if (dead)
+		sweep->blocks[sweep->nblocks++] = ItemPointerGetBlockNumber(tid);
+}
+
+static int
+compare_blocks(const void *a, const void *b)
+{
+	BlockNumber block_a = *(const BlockNumber *) a;
+	BlockNumber block_b = *(const BlockNumber *) b;
+
+	return (block_a > block_b) - (block_a < block_b);
+}
+
+/* The row may be dead, as one on its page is: the table tells. */
+static void
+note_row(Sweep *sweep, OffsetNumber offset, const ItemPointerData *tid, bool dead)
+{
+	TM_IndexDeleteOp *op = &sweep->op;
+	BlockNumber block = ItemPointerGetBlockNumber(tid);
+
+	if (bsearch(&block, sweep->blocks, sweep->nblocks, sizeof(BlockNumber), compare_blocks) == NULL)
+		return;
+	op->deltids[op->ndeltids] = (TM_IndexDelete) {.tid = *tid,.id = op->ndeltids};
+	op->status[op->ndeltids++] = (TM_IndexStatus) {.idxoffnum = offset,.knowndeletable = dead};
+}
+
 /*
- * Removes from the leaf what is marked dead, or known to be, as _bt_simpledel_pass does; but not
- * other entries whose rows may turn out to be dead as well.
+ * Removes from the leaf what is marked dead, as _bt_simpledel_pass does, or known to be, and with it
+ * other entries of dead rows on the same pages of the table.
  */
 static void
 sweep_dead(Inserter *inserter)
 {
-	Page		page = leaf_page(inserter);
-	OffsetNumber last = PageGetMaxOffsetNumber(page);
-	Sweep		sweep = {.op = {.irel = inserter->index,.iblknum = inserter->block}};
+	Sweep		sweep = {
+		.page = leaf_page(inserter),
+		.op = {.irel = inserter->index,.iblknum = inserter->block}
+	};
 
-	sweep.op.deltids = palloc(MaxTIDsPerBTreePage * sizeof(TM_IndexDelete));
-	sweep.op.status = palloc(MaxTIDsPerBTreePage * sizeof(TM_IndexStatus));
 	sweep.dead = palloc(MaxTIDsPerBTreePage * sizeof(ItemPointerData));
-	/* a TID may be another row's by now, but not while its entry has stayed on the leaf */
+	sweep.blocks = palloc(MaxTIDsPerBTreePage * sizeof(BlockNumber));
 	if (inserter->dead != NULL && !inserter->swept && !XLogRecPtrIsInvalid(inserter->lsn))
 		sweep.ndead = inserter->dead(inserter->dead_arg, inserter->block, inserter->lsn,
 									 sweep.dead, MaxTIDsPerBTreePage);
 	inserter->swept = true;
-	for (OffsetNumber i = P_FIRSTDATAKEY(BTPageGetOpaque(page)); i <= last; i++)
-		sweep_item(&sweep, page, i);
-	if (sweep.op.ndeltids > 0)
+	sweep_rows(&sweep, note_block);
+	if (sweep.nblocks > 0)
+	{
+		qsort(sweep.blocks, sweep.nblocks, sizeof(BlockNumber), compare_blocks);
+		sweep.op.deltids = palloc(MaxTIDsPerBTreePage * sizeof(TM_IndexDelete));
+		sweep.op.status = palloc(MaxTIDsPerBTreePage * sizeof(TM_IndexStatus));
+		sweep_rows(&sweep, note_row);
 		_bt_delitems_delete_check(inserter->index, inserter->search.buf, inserter->heap,
 								  &sweep.op);
+		pfree(sweep.op.deltids);
+		pfree(sweep.op.status);
+	}
 	pfree(sweep.dead);
-	pfree(sweep.op.deltids);
-	pfree(sweep.op.status);
+	pfree(sweep.blocks);
 }
 
 /* Whether the current key is that of a row that was there, and has gone or has a new version. */

@@ -51,8 +51,8 @@ struct Inserter
 	bool		shares;			/* rows of a key may share an item */
 	bool		is_trial;		/* a key that is there is a doubt, not an error */
 	bool		versions;		/* of rows that were there, with their keys, may come */
-	InserterGone gone;			/* NULL: no row has */
-	void	   *gone_arg;
+	InserterKnows knows;		/* NULL: nothing */
+	void	   *knows_arg;
 	InserterDead dead;			/* NULL: nobody knows */
 	void	   *dead_arg;
 	uint32		untold;			/* rows that progress does not know of */
@@ -92,6 +92,16 @@ struct Inserter
 
 	ItemPointerData tids[MAX_POSTING_ROWS];
 };
+
+/*
+ * Whether the leaf was as it had been at an LSN when it was locked.  Then entries that were there are:
+ * VACUUM has removed none, so that its TID could be another row's.
+ */
+static inline bool
+inserter_found_unchanged(const Inserter *inserter, BlockNumber block, XLogRecPtr lsn)
+{
+	return block == inserter->block && lsn == inserter->lsn && !XLogRecPtrIsInvalid(lsn);
+}
 
 static inline Page
 leaf_page(const Inserter *inserter)

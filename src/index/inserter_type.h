@@ -27,7 +27,7 @@ typedef enum InserterKnown
 	INSERTER_DEAD				/* it was dead to everyone after the key had been looked up */
 } InserterKnown;
 
-typedef InserterKnown (*InserterGone) (void *arg, const ItemPointerData *tid);
+typedef InserterKnown (*InserterKnows) (void *arg, const ItemPointerData *tid);
 
 /*
  * Entries of a leaf whose rows were dead to everyone after keys had been looked up on it: their TIDs

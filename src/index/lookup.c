@@ -217,6 +217,8 @@ tell_from(Lookup *lookup, RowId row, OffsetNumber offset)
 		if (offset <= last || compare_high(lookup, page) != 0)
 			return;
 		lookup->place.equal = true;
+		/* of entries on the next leaf it says nothing */
+		lookup->place.lsn = InvalidXLogRecPtr;
 		buffer = lookup->search.buf;
 		lookup->search.buf = InvalidBuffer;
 		take_leaf(lookup, next_leaf(lookup, buffer));

@@ -43,7 +43,8 @@ extern OffsetNumber lookup_same(Page page, OffsetNumber offset, IndexTuple tuple
 /* Where a key was looked for, so that it need not be searched again to be inserted. */
 typedef struct LookupPlace
 {
-	XLogRecPtr	lsn;			/* of the leaf, which is as it was if that is; or invalid */
+	XLogRecPtr	lsn;			/* of the leaf, which is as it was if that is, with all entries that
+								 * were told; or invalid */
 	BlockNumber block;			/* InvalidBlockNumber: not known */
 	OffsetNumber offset;		/* of the first item above the key or, if equal, one with it */
 	bool		equal;			/* items with the key are there, or on the next leaf */

@@ -40,4 +40,12 @@ row_tid(RowId row, ItemPointer tid)
 	ItemPointerSet(tid, row_block(row), (OffsetNumber) (row >> 1));
 }
 
+/* For qsort and bsearch of TIDs. */
+static inline int
+row_compare_tids(const void *a, const void *b)
+{
+	return ItemPointerCompare(unconstify(ItemPointerData *, (const ItemPointerData *) a),
+							  unconstify(ItemPointerData *, (const ItemPointerData *) b));
+}
+
 #endif							/* PGBULK_ROW_ID_H */

@@ -415,6 +415,20 @@ lead(Load *load, const ShareLeader *leader, int workers)
 	return result;
 }
 
+/* Why workers may not help any more, though they could until now. */
+static RefusalReason
+late_refusal(const Load *load)
+{
+	Writer	   *writer = load->batch.writer;
+	RefusalReason refusal;
+
+	if (load->batch.options->on_duplicate == BULK_ON_DUPLICATE_ERROR)
+		return REFUSAL_NONE;
+	refusal = writer->routine->share_refusal(writer);
+	/* a partition that they cannot serve is left to this process */
+	return refusal == REFUSAL_ROW_TRIGGERS ? refusal : REFUSAL_NONE;
+}
+
 /*
  * Loads with workers from here on, if that pays.  If they soon return because
  * of a row they cannot process, the leader continues alone for a while, twice
@@ -444,6 +458,7 @@ load_in_parallel(Load *load)
 	int64		left;
 	int64		wanted;
 	int			workers;
+	RefusalReason refusal;
 	ShareResult result;
 
 	if (load->alone || load->batch.known_bad != NULL || batch_finished(&load->batch) ||
@@ -464,25 +479,14 @@ load_in_parallel(Load *load)
 	}
 	if (!workers_would_pay(load, wanted))
 		return;
-	if (load->may_share && load->batch.options->on_duplicate != BULK_ON_DUPLICATE_ERROR)
-	{
-		/* a partition that has come since may not let rows of the others wait for their keys */
-		load->result->no_workers =
-			REFUSAL(load->batch.writer->routine->share_refusal(load->batch.writer));
-		load->alone = refusal_is_any(&load->result->no_workers);
-		if (load->alone)
-			return;
-	}
-	if (!load->may_share)
-	{
-		load->result->no_workers =
-			REFUSAL(share_refusal(&load->batch, load->rejects,
-								  source_can_seek(load->source) ? left : UNKNOWN_BYTES));
-		load->alone = refusal_is_any(&load->result->no_workers);
-		if (load->alone)
-			return;
-		load->may_share = true;
-	}
+	refusal = load->may_share ? late_refusal(load) :
+		share_refusal(&load->batch, load->rejects,
+					  source_can_seek(load->source) ? left : UNKNOWN_BYTES);
+	load->result->no_workers = REFUSAL(refusal);
+	load->may_share = refusal == REFUSAL_NONE;
+	load->alone = !load->may_share;
+	if (load->alone)
+		return;
 
 	load->rows_alone.loaded = load->batch.rows_loaded;
 	load->rows_alone.filtered = load->batch.rows_filtered;

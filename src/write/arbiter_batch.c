@@ -221,7 +221,6 @@ look_at_several(ArbiterBatch *batch, uint32 first)
 		n = look_up(batch, first, first + n);
 		standing_settle(batch);
 		batch->candidates = (Candidates) {0};
-		batch->dead = (DeadEntries) {0};
 		end_lookup(batch);
 		take_fates(batch, fates, i, first, n);
 	}
@@ -301,7 +300,7 @@ compare_rows(const void *a, const void *b)
 
 /* For the inserter: what was found of the row of an entry with the key that it inserts. */
 static InserterKnown
-has_gone(void *arg, const ItemPointerData *tid)
+knows_entry(void *arg, const ItemPointerData *tid)
 {
 	const ArbiterBatch *batch = arg;
 	RowId		entry = row_id(tid, true);
@@ -759,7 +758,7 @@ arbiter_batch_open(LeafContext *context, Leaf *leaf)
 	arena_init(&batch->arena, batch->waiting, ARENA_BLOCK);
 	trial = (EntriesTrial) {
 		.lost = take_lost,
-		.gone = has_gone,
+		.knows = knows_entry,
 		.is_sorted = is_sorted,
 		.stays = stays,
 		.arg = batch

@@ -12,7 +12,7 @@
 #define FIRST_CAPACITY 1024
 
 void
-dead_add(ArbiterBatch *batch, uint32 number)
+dead_add(ArbiterBatch *batch, uint32 number, RowId entry)
 {
 	DeadEntries *dead = &batch->dead;
 
@@ -23,7 +23,9 @@ dead_add(ArbiterBatch *batch, uint32 number)
 			MemoryContextAlloc(batch->scratch, dead->capacity * sizeof(SortItem)) :
 			repalloc_huge(dead->list, dead->capacity * sizeof(SortItem));
 	}
-	dead->list[dead->n++] = (SortItem) {batch->rows[number].found.block, number};
+	dead->list[dead->n++] = (SortItem) {
+		(uint64) batch->rows[number].found.block << 32 | number, entry
+	};
 }
 
 static void
@@ -56,19 +58,12 @@ first_of(const DeadEntries *dead, BlockNumber block)
 	{
 		uint32		middle = low + (high - low) / 2;
 
-		if (dead->list[middle].key < block)
+		if (dead->list[middle].key >> 32 < block)
 			low = middle + 1;
 		else
 			high = middle;
 	}
 	return low;
-}
-
-static int
-compare_tids(const void *a, const void *b)
-{
-	return ItemPointerCompare(unconstify(ItemPointerData *, (const ItemPointerData *) a),
-							  unconstify(ItemPointerData *, (const ItemPointerData *) b));
 }
 
 int
@@ -78,13 +73,15 @@ dead_on_leaf(void *arg, BlockNumber block, XLogRecPtr lsn, ItemPointerData *tids
 	const DeadEntries *dead = &batch->dead;
 	int			n = 0;
 
-	for (uint32 i = first_of(dead, block); i < dead->n && dead->list[i].key == block && n < max; i++)
+	for (uint32 i = first_of(dead, block); i < dead->n && n < max; i++)
 	{
-		const WaitingRow *row = &batch->rows[dead->list[i].value];
+		SortItem	item = dead->list[i];
 
-		if (row->found.lsn == lsn)
-			row_tid(row->dead, &tids[n++]);
+		if (item.key >> 32 != block)
+			break;
+		if (batch->rows[(uint32) item.key].found.lsn == lsn)
+			row_tid(item.value, &tids[n++]);
 	}
-	qsort(tids, n, sizeof(ItemPointerData), compare_tids);
+	qsort(tids, n, sizeof(ItemPointerData), row_compare_tids);
 	return n;
 }

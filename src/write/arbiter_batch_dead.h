@@ -13,8 +13,8 @@
 
 #include "write/arbiter_batch_state.h"
 
-/* Adds the entry of which the waiting row knows.  Memory: the batch's scratch. */
-extern void dead_add(ArbiterBatch *batch, uint32 number);
+/* Adds an entry with the key of a waiting row.  Memory: the batch's scratch. */
+extern void dead_add(ArbiterBatch *batch, uint32 number, RowId entry);
 
 /* When all have been added. */
 extern void dead_sort(ArbiterBatch *batch);

@@ -201,6 +201,18 @@ use_standing(ArbiterBatch *batch, const Candidate *candidate)
 	return !batch->replaces || replace_standing(batch, candidate);
 }
 
+/* The row of an entry is dead to everyone: of use to an inserter that comes to its leaf. */
+static void
+note_dead(ArbiterBatch *batch, const Candidate *candidate)
+{
+	WaitingRow *row = &batch->rows[candidate->number];
+
+	if (batch->njudges > 1 || XLogRecPtrIsInvalid(row->found.lsn))
+		return;
+	row->dead = candidate->standing;
+	dead_add(batch, candidate->number, candidate->standing);
+}
+
 /*
  * Whether the row of an entry stands, for certain; where rows are replaced it goes.  That it is
  * dead need not be certain: who enters its key now is met when new rows get their entries.
@@ -227,10 +239,7 @@ settle_candidate(ArbiterBatch *batch, IndexFetchTableData *fetch, const Candidat
 			 use_standing(batch, candidate))
 		standing = STANDING_THERE;
 	if (to_all)
-	{
-		batch->rows[candidate->number].dead = candidate->standing;
-		dead_add(batch, candidate->number);
-	}
+		note_dead(batch, candidate);
 	ExecClearTuple(batch->standing);
 	return standing;
 }

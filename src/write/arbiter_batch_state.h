@@ -60,13 +60,16 @@ typedef struct WaitingRow
 	Fate		keys;			/* what becomes of its rows */
 	uint32		nentries;		/* entries with it whose rows have not gone */
 	RowId		gone;			/* the entry of a row that was there and went, or NO_ENTRY */
-	RowId		dead;			/* that of one that is dead to everyone, or NO_ENTRY */
+	RowId		dead;			/* that of one that is dead to everyone, the last, or NO_ENTRY */
 	ItemPointerData replaced;	/* that row if it is none of the load, or invalid */
 	bool		sorted;			/* it has a key that was looked up */
 	LookupPlace found;			/* where */
 } WaitingRow;
 
-/* Waiting rows that know of a dead entry, by the block of its leaf (arbiter_batch_dead.h). */
+/*
+ * Entries of dead rows (arbiter_batch_dead.h): the block of the leaf and the number of the waiting
+ * row together, and the entry's row.
+ */
 typedef struct DeadEntries
 {
 	SortItem   *list;
