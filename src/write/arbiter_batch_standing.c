@@ -281,6 +281,7 @@ standing_settle(ArbiterBatch *batch)
 
 	if (batch->candidates.n == 0)
 		return;
+	compat_injection_point("pgbulk-keys-looked-up");
 	candidates_sort(&batch->candidates);
 	fetch = compat_table_index_fetch_begin(batch->leaf->rri->ri_RelationDesc);
 	for (uint32 i = 0; i < batch->candidates.n; i++)

@@ -116,6 +116,49 @@ foreach my $options ('keep_old', 'keep_new')
 		"|t|$n|$n", "dead, $options: the index is sound, and no larger");
 }
 
+# A dead row whose entry is on the leaf behind the one where its key was looked for: VACUUM removes that, and a new row of
+# the load takes its place, whose own entry belongs on the first leaf.
+if (has_extension($node, 'pageinspect'))
+{
+	my $old = PgBulk::Session->new($node);
+	$node->safe_psql('postgres', q{
+		CREATE EXTENSION pageinspect;
+		CREATE TABLE b (k text COLLATE "C", v int, filler text) WITH (autovacuum_enabled = off);
+		INSERT INTO b SELECT 'key ' || lpad(i::text, 5, '0'), 1, repeat('x', 100) FROM generate_series(1, 5000) i});
+	# an index with dead versions beside those that others see, so that leaves end between them
+	$old->ask('BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT count(*) FROM b');
+	$node->safe_psql('postgres', 'UPDATE b SET v = 2; CREATE UNIQUE INDEX b_k ON b (k)');
+	$old->ask('COMMIT');
+	$old->close;
+	$node->safe_psql('postgres', 'VACUUM (INDEX_CLEANUP on, TRUNCATE off) b');
+	# then no page has room but the one of the row that is deleted
+	$node->safe_psql('postgres', q{
+		INSERT INTO b SELECT 'other ' || i, 2, repeat('z', 100) FROM generate_series(1, 5000) i;
+		DO $$ BEGIN WHILE (SELECT count(*) FROM b WHERE ctid >= format('(%s,0)', pg_relation_size('b') / 8192 - 1)::tid) < (SELECT count(*) FROM b WHERE ctid < '(1,0)') LOOP
+			INSERT INTO b SELECT 'other ' || count(*), 2, repeat('z', 100) FROM b;
+		END LOOP; END $$});
+	# leaves are in the order of their keys; the first row of one whose left sibling's high key has a TID
+	my ($k, $before) = split /\|/, $node->safe_psql('postgres', q{
+		SELECT b.k, (SELECT max(k) FROM b x WHERE x.k < b.k)
+		FROM generate_series(1, pg_relation_size('b_k') / 8192 - 1) n, bt_page_stats('b_k', n::int) s, bt_page_items('b_k', n::int) high,
+			LATERAL (SELECT htid FROM bt_page_items('b_k', s.btpo_next::int) WHERE itemoffset > CASE WHEN (bt_page_stats('b_k', s.btpo_next::int)).btpo_next = 0 THEN 0 ELSE 1 END ORDER BY itemoffset LIMIT 1) first, b
+		WHERE s.type = 'l' AND s.btpo_next > 0 AND high.itemoffset = 1 AND high.htid IS NOT NULL AND b.ctid = first.htid
+		ORDER BY n LIMIT 1});
+	ok($k, 'behind: a leaf ends within a key');
+	my $place = $node->safe_psql('postgres', "DELETE FROM b WHERE k = '$k' RETURNING ctid");
+	$file = data_file('behind.csv', 1, join('', map { "$before$_,3," . 'y' x 50 . "\n" } 'aaa' .. 'azz') . "$k,3,\n");
+	$load->ask(q{SELECT injection_points_set_local(); SELECT injection_points_attach('pgbulk-keys-looked-up', 'wait')});
+	$load->send("SELECT rows_loaded, rows_duplicate FROM bulk_load('b', '$file', '{\"writer\": \"buffered\", \"workers\": 0, \"on_duplicate\": \"keep_old\", \"log_verbosity\": \"silent\"}')");
+	wait_for('the load to wait', sub { $other->ask("SELECT 1 FROM pg_stat_activity WHERE pid = $load->{pid} AND wait_event = 'pgbulk-keys-looked-up'") });
+	$other->ask('VACUUM (INDEX_CLEANUP on, TRUNCATE off) b');
+	$other->ask(q{SELECT injection_points_detach('pgbulk-keys-looked-up'); SELECT injection_points_wakeup('pgbulk-keys-looked-up')});
+	is($load->wait, '677|0', 'behind: counters');
+	is($load->{error}, '', 'behind: no error');
+	is($node->safe_psql('postgres', "SELECT v FROM b WHERE ctid = '$place'"), 3, 'behind: a new row has the place');
+	my ($rc, $out, $err) = $node->psql('postgres', "SELECT bt_index_parent_check('b_k', true, true)");
+	is("$rc $err", '0 ', 'behind: the index has all rows');
+}
+
 # rows that were to be replaced on their page, but others have taken the room; the point is one of 18's
 if ($node->pg_version >= 18)
 {
