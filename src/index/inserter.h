@@ -92,7 +92,7 @@ extern void inserter_take_again(Inserter *inserter, Presort *presort, const Inse
 /*
  * From here on a unique key that may be there is a doubt also where the server
  * has found it, and no error; and it is none where all entries with it are of rows
- * that have gone, or were dead.  knows: what is known of a row; NULL: nothing.  A leaf may be locked.
+ * that have gone, or were dead.  knows: what is known of a row, or NULL; a leaf may be locked.
  */
 extern void inserter_try(Inserter *inserter, InserterKnows knows, void *arg);
 

@@ -168,7 +168,8 @@ typedef struct Sweep
 	TM_IndexDeleteOp op;
 } Sweep;
 
-typedef void (*SweepRow) (Sweep *sweep, OffsetNumber offset, const ItemPointerData *tid, bool dead);
+typedef void (*SweepRow) (Sweep *sweep, OffsetNumber offset, const ItemPointerData *tid,
+						  bool dead);
 
 /* Shows each entry of the leaf, and whether its row is known to be dead. */
 static void
@@ -214,7 +215,8 @@ note_row(Sweep *sweep, OffsetNumber offset, const ItemPointerData *tid, bool dea
 	TM_IndexDeleteOp *op = &sweep->op;
 	BlockNumber block = ItemPointerGetBlockNumber(tid);
 
-	if (bsearch(&block, sweep->blocks, sweep->nblocks, sizeof(BlockNumber), compare_blocks) == NULL)
+	if (bsearch(&block, sweep->blocks, sweep->nblocks, sizeof(BlockNumber),
+				compare_blocks) == NULL)
 		return;
 	op->deltids[op->ndeltids] = (TM_IndexDelete) {.tid = *tid,.id = op->ndeltids};
 	op->status[op->ndeltids++] = (TM_IndexStatus) {.idxoffnum = offset,.knowndeletable = dead};

@@ -94,8 +94,8 @@ struct Inserter
 };
 
 /*
- * Whether the leaf was as it had been at an LSN when it was locked.  Then entries that were there are:
- * VACUUM has removed none, so that its TID could be another row's.
+ * Whether the leaf was as it had been at an LSN when it was locked.  Then entries that were there
+ * still are: VACUUM has removed none, so that its TID could be another row's.
  */
 static inline bool
 inserter_found_unchanged(const Inserter *inserter, BlockNumber block, XLogRecPtr lsn)

@@ -30,9 +30,9 @@ typedef enum InserterKnown
 typedef InserterKnown (*InserterKnows) (void *arg, const ItemPointerData *tid);
 
 /*
- * Entries of a leaf whose rows were dead to everyone after keys had been looked up on it: their TIDs
- * in order, at most max.  lsn: only those that were found when the leaf had it.  Returns how many.
- * The leaf is locked.
+ * Entries of a leaf whose rows were dead to everyone after keys had been looked up on it: their
+ * TIDs in order, at most max.  lsn: only those that were found when the leaf had it.  Returns how
+ * many.  The leaf is locked.
  */
 typedef int (*InserterDead) (void *arg, BlockNumber block, XLogRecPtr lsn, ItemPointerData *tids,
 							 int max);

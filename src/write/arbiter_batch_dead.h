@@ -20,8 +20,8 @@ extern void dead_add(ArbiterBatch *batch, uint32 number, RowId entry);
 extern void dead_sort(ArbiterBatch *batch);
 
 /*
- * For the inserter: rows of entries of a leaf, as many as max, in the order of TIDs; lsn: of the leaf,
- * which is as it was when they were found if that is.  Returns how many there are.
+ * For the inserter: rows of entries of a leaf, as many as max, in the order of TIDs; lsn: of the
+ * leaf, which is as it was when they were found if that is.  Returns how many there are.
  */
 extern int	dead_on_leaf(void *arg, BlockNumber block, XLogRecPtr lsn, ItemPointerData *tids,
 						 int max);
