@@ -223,8 +223,8 @@ note_row(Sweep *sweep, OffsetNumber offset, const ItemPointerData *tid, bool dea
 }
 
 /*
- * Removes from the leaf what is marked dead, as _bt_simpledel_pass does, or known to be, and with it
- * other entries of dead rows on the same pages of the table.
+ * Removes from the leaf what is marked dead, as _bt_simpledel_pass does, or known to be, and with
+ * it other entries of dead rows on the same pages of the table.
  */
 static void
 sweep_dead(Inserter *inserter)
