@@ -96,7 +96,7 @@ refuse_key(Relation rel, List *names)
 			 errmsg("option \"on_duplicate\" needs \"key\" for table \"%s\"",
 					RelationGetRelationName(rel)),
 			 names != NIL ? 0 :
-			 errdetail("It has no primary key, and not exactly one unique index."),
+			 errdetail("It has no primary key, and not exactly one unique index that is neither partial nor on expressions."),
 			 errhint("Name the columns of a unique index that is neither partial nor on expressions, or the index itself.")));
 }
 
