@@ -4,25 +4,18 @@
  */
 #include "postgres.h"
 
+#include "index/huge_array.h"
 #include "index/keysort.h"
 #include "miscadmin.h"
-#include "utils/memutils.h"
 #include "write/arbiter_batch_dead.h"
-
-#define FIRST_CAPACITY 1024
 
 void
 dead_add(ArbiterBatch *batch, uint32 number, RowId entry)
 {
 	DeadEntries *dead = &batch->dead;
 
-	if (dead->n == dead->capacity)
-	{
-		dead->capacity = Max(2 * dead->capacity, FIRST_CAPACITY);
-		dead->list = dead->list == NULL ?
-			MemoryContextAlloc(batch->scratch, dead->capacity * sizeof(SortItem)) :
-			repalloc_huge(dead->list, dead->capacity * sizeof(SortItem));
-	}
+	dead->list = huge_array_grow(batch->scratch, dead->list, dead->n, &dead->capacity,
+								 sizeof(SortItem));
 	dead->list[dead->n++] = (SortItem) {
 		(uint64) batch->rows[number].found.block << 32 | number, entry
 	};
@@ -42,7 +35,7 @@ dead_sort(ArbiterBatch *batch)
 
 	if (dead->n == 0)
 		return;
-	spare = MemoryContextAllocHuge(batch->scratch, dead->n * sizeof(SortItem));
+	spare = huge_array_alloc(batch->scratch, dead->n * sizeof(SortItem));
 	keysort_integers(dead->list, spare, dead->n, poll_interrupts);
 	pfree(spare);
 }

@@ -74,7 +74,7 @@ typedef struct DeadEntries
 {
 	SortItem   *list;
 	uint32		n;
-	uint32		capacity;
+	Size		capacity;
 } DeadEntries;
 
 /* The same of a row that is merged. */

@@ -69,7 +69,7 @@ buffered_share_refusal(Writer *base)
 	BufferedWriter *writer = (BufferedWriter *) base;
 	ListCell   *lc;
 
-	/* one that has come late looks at the table: no row of the others may wait for its key */
+	/* triggers of a partition that came late look at the table: no row may wait for its key */
 	if (writer->context.options->on_duplicate != BULK_ON_DUPLICATE_ERROR &&
 		writer->context.entries_budget == 0)
 		return REFUSAL_ROW_TRIGGERS;
