@@ -40,7 +40,7 @@ sub rate_holds
 
 	cmp_ok($least, '>', 0.4, "$table, $options: enough WAL to measure");
 	cmp_ok($seconds, '>=', $least, "$table, $options: $wal bytes of WAL in no less than $least s");
-	cmp_ok($waited, '>', 0, "$table, $options: waited $waited s");
+	ok(($waited || 0) > 0 || $seconds > $wal / $rate, "$table, $options: waited, or was slower than that anyway");
 }
 
 rate_holds('t', $file, 8_000_000, '"writer": "direct", "workers": 0');
