@@ -17,6 +17,7 @@
 #include "rewrite/rewriteHandler.h"
 #include "server/compat.h"
 #include "stream/query.h"
+#include "table/target_locks.h"
 #include "write/dry_run.h"
 
 /* Defaults may also come from the column's type. */
@@ -100,12 +101,13 @@ load_open_writer(Load *load)
 			refusal = REFUSAL(REFUSAL_REJECT_TABLE);
 	}
 	if (options->writer == BULK_WRITER_AUTO && !refusal_is_any(&refusal))
-		refusal = REFUSAL(target_try_lock(load->target, options));
+		refusal = REFUSAL(target_locks_take(load->target, options,
+											load->source->bytes_total));
 	if (options->writer != BULK_WRITER_BUFFERED && !refusal_is_any(&refusal))
 	{
 		refusal = direct_partition_refusal(load->target->rel, options);
 		if (refusal_is_any(&refusal))
-			target_release_locks(load->target);
+			target_locks_release(load->target);
 	}
 	load->result->not_direct = refusal;
 	load->result->direct = NULL;

@@ -82,6 +82,8 @@ static const RefusalMessage messages[] = {
 	OF_LOAD("The privilege to lock the table is lacking."),
 	[REFUSAL_IN_USE] =
 	OF_LOAD("Others use the table."),
+	[REFUSAL_FEW_ROWS] =
+	OF_LOAD("The file is small for so many partitions."),
 	[REFUSAL_MANY_PARTITIONS] =
 	OF_LOAD("The table has too many partitions to lock them unasked."),
 	[REFUSAL_VOLATILE_EXPRESSION] =

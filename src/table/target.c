@@ -7,12 +7,8 @@
  */
 #include "postgres.h"
 
-#include <math.h>
-
 #include "access/sysattr.h"
 #include "access/table.h"
-#include "access/tableam.h"
-#include "access/twophase.h"
 #include "access/xact.h"
 #include "catalog/catalog.h"
 #include "catalog/heap.h"
@@ -34,13 +30,9 @@
 #include "parser/parse_expr.h"
 #include "parser/parser.h"
 #include "server/compat.h"
-#include "storage/bufmgr.h"
-#include "storage/lmgr.h"
-#include "storage/lock.h"
 #include "table/cascades.h"
 #include "table/citus_catalog.h"
 #include "table/compact.h"
-#include "table/dead_rows.h"
 #include "table/expression.h"
 #include "table/statement.h"
 #include "table/target.h"
@@ -53,17 +45,6 @@
 #include "utils/rls.h"
 #include "utils/snapmgr.h"
 #include "utils/syscache.h"
-
-/* Any of these privileges permits LOCK TABLE in a mode that blocks writers. */
-#define LOCK_PRIVILEGES (ACL_UPDATE | ACL_DELETE | ACL_TRUNCATE | COMPAT_ACL_MAINTAIN)
-
-/*
- * The part of the server's lock table that writer auto may fill with locks of
- * partitions and their indexes.  COPY locks only partitions that get rows, which
- * of a table that has none will be most of them; the rest is for others, and for
- * another load at the same time.
- */
-#define AUTO_LOCKS (1.0 / 3)
 
 /* Tables, partitioned tables, and views whose trigger takes the rows. */
 static void
@@ -504,7 +485,7 @@ lock_mode(Oid relid, const BulkOptions *options)
 
 	/* the privileges required by TRUNCATE and LOCK TABLE */
 	allowed = pg_class_aclcheck(relid, GetUserId(), options->truncate ? ACL_TRUNCATE :
-								LOCK_PRIVILEGES);
+								TARGET_LOCK_PRIVILEGES);
 	if (allowed == ACLCHECK_NO_PRIV && !options->truncate &&
 		(get_rel_relkind(relid) == RELKIND_RELATION ||
 		 get_rel_relkind(relid) == RELKIND_PARTITIONED_TABLE))
@@ -701,112 +682,6 @@ target_join(Oid relid, List *where, const AttrNumber *attnums, int nfields)
 	if (nfields > 0)
 		memcpy(target->attnums, attnums, sizeof(AttrNumber) * nfields);
 	return target;
-}
-
-/* Whether a table has rows that others may have written, judging by a few pages. */
-static bool
-has_rows(Relation rel)
-{
-	return RELKIND_HAS_STORAGE(rel->rd_rel->relkind) &&
-		!RELATION_IS_LOCAL(rel) &&
-		rel->rd_newRelfilelocatorSubid == InvalidSubTransactionId &&
-		(rel->rd_tableam == GetHeapamTableAmRoutine() ? !dead_rows_only(rel) :
-		 RelationGetNumberOfBlocks(rel) > 0);
-}
-
-/* Locks one table and checks it for rows.  *locks: how many it takes to load it, added. */
-static RefusalReason
-try_lock_one(Target *target, Oid relid, double *locks)
-{
-	Relation	rel;
-	RefusalReason refusal = REFUSAL_NONE;
-
-	if (!ConditionalLockRelationOid(relid, ShareRowExclusiveLock))
-		return REFUSAL_IN_USE;
-	target->locked = lappend_oid(target->locked, relid);
-	rel = try_table_open(relid, NoLock);
-	if (rel == NULL)
-		return REFUSAL_IN_USE;
-	if (has_rows(rel))
-		refusal = REFUSAL_NOT_EMPTY;
-	*locks += 1 + list_length(RelationGetIndexList(rel));
-	table_close(rel, NoLock);
-	return refusal;
-}
-
-/* How many locks that part is. */
-static double
-max_auto_locks(void)
-{
-	/* as lock.c has it */
-	return AUTO_LOCKS * max_locks_per_xact * (MaxBackends + max_prepared_xacts);
-}
-
-/* Locks and checks the partitions of the locked target, at all levels. */
-static RefusalReason
-try_lock_partitions(Target *target, const BulkOptions *options, double locks)
-{
-	Oid			relid = RelationGetRelid(target->rel);
-	List	   *relids = find_all_inheritors(relid, NoLock, NULL);
-	/* a new or truncated table is locked already */
-	double		max_locks = options->truncate || RELATION_IS_LOCAL(target->rel) ?
-		INFINITY : max_auto_locks();
-	ListCell   *lc;
-
-	if (list_length(relids) > max_locks)
-		return REFUSAL_MANY_PARTITIONS;
-	foreach(lc, relids)
-	{
-		RefusalReason refusal = REFUSAL_NONE;
-
-		CHECK_FOR_INTERRUPTS();
-		if (lfirst_oid(lc) != relid)
-			refusal = try_lock_one(target, lfirst_oid(lc), &locks);
-		if (refusal == REFUSAL_NONE && locks > max_locks)
-			refusal = REFUSAL_MANY_PARTITIONS;
-		if (refusal != REFUSAL_NONE)
-			return refusal;
-	}
-	/* a partition may have gained partitions before it was locked */
-	return equal(relids, find_all_inheritors(relid, NoLock, NULL)) ?
-		REFUSAL_NONE : REFUSAL_IN_USE;
-}
-
-void
-target_release_locks(Target *target)
-{
-	ListCell   *lc;
-
-	foreach(lc, target->locked)
-		UnlockRelationOid(lfirst_oid(lc), ShareRowExclusiveLock);
-	list_free(target->locked);
-	target->locked = NIL;
-}
-
-RefusalReason
-target_try_lock(Target *target, const BulkOptions *options)
-{
-	Relation	rel = target->rel;
-	double		locks = 0;
-	RefusalReason refusal;
-
-	/* those of an attempt that was undone have gone with its subtransaction */
-	target->locked = NIL;
-	/* check first, to avoid a needless lock */
-	if (has_rows(rel))
-		return REFUSAL_NOT_EMPTY;
-	if (!RELATION_IS_LOCAL(rel) &&
-		rel->rd_newRelfilelocatorSubid == InvalidSubTransactionId &&
-		pg_class_aclcheck(RelationGetRelid(rel), GetUserId(),
-						  LOCK_PRIVILEGES) != ACLCHECK_OK)
-		return REFUSAL_NO_LOCK_PRIVILEGE;
-
-	refusal = try_lock_one(target, RelationGetRelid(rel), &locks);
-	if (refusal == REFUSAL_NONE && rel->rd_rel->relkind == RELKIND_PARTITIONED_TABLE)
-		refusal = try_lock_partitions(target, options, locks);
-	if (refusal != REFUSAL_NONE)
-		target_release_locks(target);
-	return refusal;
 }
 
 void

@@ -36,9 +36,12 @@ typedef struct Target
 
 	bool		on_nodes;		/* rows of foreign tables are sent to their servers */
 	Refusal		no_nodes;		/* why rows cannot be sent to other servers, if some are there */
-	List	   *locked;			/* by target_try_lock: OIDs */
+	List	   *locked;			/* by target_locks_take: OIDs */
 	struct DryRun *dry;			/* NULL: not a dry run */
 } Target;
+
+/* Any of these privileges permits LOCK TABLE in a mode that blocks writers. */
+#define TARGET_LOCK_PRIVILEGES (ACL_UPDATE | ACL_DELETE | ACL_TRUNCATE | COMPAT_ACL_MAINTAIN)
 
 /*
  * Opens relid with the lock of a COPY (ROW EXCLUSIVE), or with the one that
@@ -87,24 +90,13 @@ extern void target_set_extras(Target *target, const BulkOptions *options);
 extern bool target_is_extra(const Target *target, AttrNumber attnum);
 
 /*
- * For writer auto: locks the table, with its partitions, against other writers
- * if that takes no waiting and there are no rows that they could have written.
- * Returns why not: REFUSAL_NONE, REFUSAL_NOT_EMPTY, REFUSAL_NO_LOCK_PRIVILEGE,
- * REFUSAL_IN_USE or REFUSAL_MANY_PARTITIONS.
- */
-extern RefusalReason target_try_lock(Target *target, const BulkOptions *options);
-
-/*
  * Truncates the table and its partitions, which are locked against writers, if
  * they contain only rows of failed transactions, and no index may have entries
  * for these.
  */
 extern void target_cut_dead(Target *target);
 
-/* Releases these locks, under which nothing was done. */
-extern void target_release_locks(Target *target);
-
-/* The privileges any of which permit such a lock, as text. */
+/* The privileges any of which permit a lock against other writers, as text. */
 extern const char *target_lock_privileges(void);
 
 /* The table's name as shown in messages. */

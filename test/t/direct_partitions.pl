@@ -98,22 +98,45 @@ $third->wait;
 is($node->safe_psql('postgres', 'SELECT (SELECT count(*) FROM t), (SELECT count(*) FROM t1)'), '2|1',
 	'it leaves with its row');
 
-# more partitions than auto may lock: with their indexes no more than a third of the lock table
-my $most = $node->pg_version >= 18 ? 250 : 200;
+# more partitions than auto may lock: with their indexes no more than a third of the lock table,
+# which has 10 entries for each process, or two thirds together with the locks of others
+my $entries = 10 * $node->safe_psql('postgres', q{
+	SELECT sum(setting::int) + 1 FROM pg_settings
+	WHERE name IN ('max_connections', 'max_worker_processes', 'max_wal_senders', 'autovacuum_worker_slots')
+	OR name = 'autovacuum_max_workers' AND current_setting('autovacuum_worker_slots', true) IS NULL});
+my $partitions = int($entries * 0.6);
+my $held = int($entries * 0.2);
 $node->safe_psql('postgres', 'CREATE TABLE most (k int, v int) PARTITION BY LIST (k)');
-$node->safe_psql('postgres', join(';', map { "CREATE TABLE most$_ PARTITION OF most FOR VALUES IN ($_)" } 1 .. $most));
+foreach my $from (map { $_ * 100 } 0 .. 19)
+{
+	$node->safe_psql('postgres', join(';', map { "CREATE TABLE most$_ PARTITION OF most FOR VALUES IN ($_)" } grep { $_ <= $partitions } $from + 1 .. $from + 100));
+}
 my $numbers = data_file('numbers.csv', 1, join('', map { "$_,$_\n" } 1 .. 3));
+my $much = data_file('much.csv', 1, join('', map { $_ % 3 + 1 . ",$_\n" } 1 .. 60_000));
 my $ask_most = sub {
-	my ($options) = @_;
-	return $load->ask("SELECT rows_loaded, writer, details ->> 'not_direct' FROM bulk_load('most', '$numbers', '{\"log_verbosity\": \"silent\"$options}')");
+	my ($path, $options) = @_;
+	return $load->ask("SELECT rows_loaded, writer, details ->> 'not_direct' FROM bulk_load('most', '$path', '{\"log_verbosity\": \"silent\"$options}')");
 };
-is($ask_most->(''), '3|buffered|The table has too many partitions to lock them unasked.', 'auto does not lock too many');
-is($ask_most->(', "truncate": true'), '3|direct|', 'those of a truncated table are locked already');
-$node->safe_psql('postgres', join(';', 'TRUNCATE most1', 'TRUNCATE most2', 'TRUNCATE most3', map { "DROP TABLE most$_" } 66 .. $most));
-is($ask_most->(''), '3|direct|', 'fewer are locked');
-$node->safe_psql('postgres', join(';', 'TRUNCATE most1', 'TRUNCATE most2', 'TRUNCATE most3', map { "CREATE INDEX ON most$_ (k)" } 1 .. 65));
-$node->safe_psql('postgres', join(';', map { "CREATE INDEX ON most$_ (v)" } 1 .. 65));
-is($ask_most->(''), '3|buffered|The table has too many partitions to lock them unasked.', 'indexes count');
+my $empty_most = sub { $node->safe_psql('postgres', join(';', map { "TRUNCATE most$_" } 1 .. 3)) };
+my $too_many = 'buffered|The table has too many partitions to lock them unasked.';
+is($ask_most->($numbers, ''), '3|buffered|The file is small for so many partitions.', 'a few rows are not worth many locks');
+$empty_most->();
+$other->ask("BEGIN; SELECT pg_advisory_xact_lock(n) FROM generate_series(1, $held) n");
+is($ask_most->($much, ''), "60000|$too_many", 'auto does not lock too many beside locks of others');
+$empty_most->();
+$other->ask('COMMIT');
+is($ask_most->($much, ''), '60000|direct|', 'more are locked where others have few');
+$empty_most->();
+is($ask_most->($numbers, ', "truncate": true'), '3|direct|', 'those of a truncated table are locked already');
+$empty_most->();
+$node->safe_psql('postgres', join(';', map { "CREATE INDEX ON most$_ (k)" } 1 .. int($entries * 0.1)));
+is($ask_most->($much, ''), "60000|$too_many", 'indexes count');
+$empty_most->();
+foreach my $from (map { $_ * 100 } 0 .. 19)
+{
+	$node->safe_psql('postgres', join(';', 'SELECT 1', map { "DROP TABLE most$_" } grep { $_ > 65 && $_ <= $partitions } $from + 1 .. $from + 100));
+}
+is($ask_most->($numbers, ''), '3|direct|', 'fewer are locked also for a few rows');
 
 $node->safe_psql('postgres', 'CREATE TABLE many (k int, v text) PARTITION BY LIST (k)');
 $node->safe_psql('postgres', join(';', map { "CREATE TABLE many$_ PARTITION OF many FOR VALUES IN ($_)" } 1 .. 170));
