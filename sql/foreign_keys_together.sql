@@ -103,6 +103,18 @@ SELECT * FROM together_load();
 SELECT together_file(15000, 'line % 4000 = 0');
 SELECT * FROM together_load('{"on_error": "ignore"}');
 
+DROP TABLE together_t;
+-- rows that refer to the same row follow each other, good and bad ones, with nulls between them
+CREATE TABLE together_t (line int, id int REFERENCES together_p, k text REFERENCES together_p (k), a int, b bigint, FOREIGN KEY (a, b) REFERENCES together_p (a, b));
+COPY (SELECT line, CASE WHEN line % 23 <> 0 THEN i END, CASE WHEN line % 29 <> 0 THEN 'key ' || i || repeat('-', i % 30) END, i / 7, CASE WHEN line % 31 <> 0 THEN i % 7 END
+	FROM (SELECT line, 1 + line / 5 AS i FROM generate_series(1, 12000) line) s) TO '/proc/self/cwd/pgbulk_together_in' WITH (FORMAT csv);
+SELECT * FROM together_load();
+COPY (SELECT line, CASE WHEN line % 23 <> 0 THEN CASE WHEN i % 400 = 0 THEN -i ELSE i END END, CASE WHEN i % 900 = 0 THEN 'none' ELSE 'key ' || i || repeat('-', i % 30) END, CASE WHEN i % 1100 = 0 THEN -1 ELSE i / 7 END, CASE WHEN line % 31 <> 0 THEN i % 7 END
+	FROM (SELECT line, 1 + line / 5 AS i FROM generate_series(1, 12000) line) s) TO '/proc/self/cwd/pgbulk_together_in' WITH (FORMAT csv);
+SELECT count(*) FILTER (WHERE i % 400 = 0 AND line % 23 <> 0 OR i % 900 = 0 OR i % 1100 = 0 AND line % 31 <> 0) AS bad FROM (SELECT line, 1 + line / 5 AS i FROM generate_series(1, 12000) line) s;
+SELECT * FROM together_load('{"on_error": "ignore"}');
+SELECT * FROM together_load();
+
 DROP TABLE together_t, together_p, together_i;
 DROP FUNCTION together_file, together_load;
 COPY (SELECT 1) TO PROGRAM 'cat > pgbulk_together_gone; rm -f pgbulk_together_*';

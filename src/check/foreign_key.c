@@ -64,7 +64,6 @@ struct ForeignKey
 	Datum		values[INDEX_MAX_KEYS];
 	char		nulls[INDEX_MAX_KEYS];	/* in SPI's format: no NULLs */
 	StringInfoData bytes;		/* of a key, or of all keys of a page */
-	Size		ends[MaxHeapTuplesPerPage];
 	KeySetItem	items[MaxHeapTuplesPerPage];
 };
 
@@ -394,27 +393,67 @@ are_nulls_good(const ForeignKey *key, int nnulls)
 	return !key->match_full || nnulls == key->natts;
 }
 
-/* Which keys of rows are known to be good, asked: or asked for. */
-static void
-find_known(ForeignKey *key, HeapTuple tuples, int n, bool asked, bool *known)
+/*
+ * Takes the keys of rows, each of which that differs from the one before as an item; returns
+ * their number.  Rows that refer to the same one often follow each other, as those of an order.
+ * An empty byte string marks a key that must be looked up by itself.
+ */
+static int
+take_items(ForeignKey *key, HeapTuple tuples, int n, bool *repeated)
 {
+	int			nitems = 0;
+	Size		before = 0;		/* where the bytes of the item before start */
 	Size		start = 0;
 
-	/* an empty byte string marks a key that must be looked up by itself */
 	resetStringInfo(&key->bytes);
 	for (int i = 0; i < n; i++)
 	{
+		Size		len;
+
 		if (take_key(key, &tuples[i]) == 0)
 			add_key_bytes(key);
-		key->ends[i] = key->bytes.len;
+		len = key->bytes.len - start;
+		repeated[i] = len > 0 && len == start - before &&
+			memcmp(key->bytes.data + before, key->bytes.data + start, len) == 0;
+		if (repeated[i])
+		{
+			key->bytes.len = start;
+			continue;
+		}
+		key->items[nitems++].len = len;
+		before = start;
+		start += len;
 	}
-	for (int i = 0; i < n; i++)
+	/* the bytes may have moved */
+	start = 0;
+	for (int i = 0; i < nitems; i++)
 	{
 		key->items[i].key = key->bytes.data + start;
-		key->items[i].len = key->ends[i] - start;
-		start = key->ends[i];
+		start += key->items[i].len;
 	}
-	key_set_has_many(key->known->good, key->items, n, asked, known);
+	return nitems;
+}
+
+/*
+ * Which keys of rows are known to be good, asked: or asked for, or are about to be as those of
+ * the row before.
+ */
+static void
+find_known(ForeignKey *key, HeapTuple tuples, int n, bool asked, bool *known)
+{
+	bool		repeated[MaxHeapTuplesPerPage];
+	bool		found[MaxHeapTuplesPerPage];
+	int			nitems = take_items(key, tuples, n, repeated);
+	int			item = 0;
+
+	key_set_has_many(key->known->good, key->items, nitems, asked, found);
+	for (int i = 0; i < n; i++)
+	{
+		if (repeated[i])
+			known[i] = asked || known[i - 1];
+		else
+			known[i] = found[item++];
+	}
 }
 
 void

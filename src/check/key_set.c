@@ -88,24 +88,53 @@ hash_key(const char *key, Size len)
 	return hash;
 }
 
+/* Whether the bytes are the same; keys of integers, which are most, without a call. */
+static inline bool
+is_same(const char *a, const char *b, Size len)
+{
+	uint64		x;
+	uint64		y;
+
+	if (len != sizeof(x) && len != 2 * sizeof(x))
+		return memcmp(a, b, len) == 0;
+	memcpy(&x, a, sizeof(x));
+	memcpy(&y, b, sizeof(y));
+	if (x != y || len == sizeof(x))
+		return x == y;
+	memcpy(&x, a + sizeof(x), sizeof(x));
+	memcpy(&y, b + sizeof(y), sizeof(y));
+	return x == y;
+}
+
 static inline bool
 is_key(const KeySet *set, uint32 place, const char *key, Size len, uint32 ignored)
 {
 	uint32		own;
 
 	memcpy(&own, set->bytes + place, sizeof(own));
-	return (own & ~ignored) == len && memcmp(set->bytes + place + sizeof(own), key, len) == 0;
+	return (own & ~ignored) == len && is_same(set->bytes + place + sizeof(own), key, len);
 }
 
+/* The first slot from i on that is empty or has that hash. */
+static inline uint32
+seek_slot(const KeySet *set, uint32 i, uint32 hash)
+{
+	uint32		mask = set->nslots - 1;
+
+	while (set->slots[i].place != 0 && set->slots[i].hash != hash)
+		i = (i + 1) & mask;
+	return i;
+}
+
+/* Whether the key is there; slot: of the first key with its hash. */
 static inline bool
-has_key(const KeySet *set, const char *key, Size len, bool asked, uint32 hash)
+has_key_from(const KeySet *set, const char *key, Size len, bool asked, uint32 hash, uint32 slot)
 {
 	uint32		mask = set->nslots - 1;
 	uint32		ignored = asked ? KEY_ASKED : 0;
 
-	for (uint32 i = hash & mask; set->slots[i].place != 0; i = (i + 1) & mask)
-		if (set->slots[i].hash == hash &&
-			is_key(set, set->slots[i].place - 1, key, len, ignored))
+	for (; set->slots[slot].place != 0; slot = seek_slot(set, (slot + 1) & mask, hash))
+		if (is_key(set, set->slots[slot].place - 1, key, len, ignored))
 			return true;
 	return false;
 }
@@ -114,7 +143,8 @@ bool
 key_set_has(const KeySet *set, const char *key, Size len, bool asked, uint32 *hash)
 {
 	*hash = hash_key(key, len);
-	return has_key(set, key, len, asked, *hash);
+	return has_key_from(set, key, len, asked, *hash,
+						seek_slot(set, *hash & (set->nslots - 1), *hash));
 }
 
 /* Prefetches first the slots, then the keys, before comparing. */
@@ -129,9 +159,13 @@ key_set_has_many(const KeySet *set, KeySetItem *items, int n, bool asked, bool *
 		fetch_ahead(&set->slots[items[i].hash & mask]);
 	}
 	for (int i = 0; i < n; i++)
-		fetch_ahead(set->bytes + set->slots[items[i].hash & mask].place);
+	{
+		items[i].slot = seek_slot(set, items[i].hash & mask, items[i].hash);
+		fetch_ahead(set->bytes + set->slots[items[i].slot].place);
+	}
 	for (int i = 0; i < n; i++)
-		found[i] = has_key(set, items[i].key, items[i].len, asked, items[i].hash);
+		found[i] = has_key_from(set, items[i].key, items[i].len, asked, items[i].hash,
+								items[i].slot);
 }
 
 static void

@@ -23,7 +23,8 @@ typedef struct KeySetItem
 {
 	const char *key;
 	Size		len;
-	uint32		hash;			/* set by key_set_has_many */
+	uint32		hash;			/* this and slot: set by key_set_has_many */
+	uint32		slot;
 } KeySetItem;
 
 /* Which of n keys are in the set, asked: or asked for; faster than one by one. */
