@@ -394,9 +394,9 @@ are_nulls_good(const ForeignKey *key, int nnulls)
 }
 
 /*
- * Takes the keys of rows, each of which that differs from the one before as an item; returns
- * their number.  Rows that refer to the same one often follow each other, as those of an order.
- * An empty byte string marks a key that must be looked up by itself.
+ * Takes the keys of rows as items, one for rows with the same key that follow each other, as those
+ * of an order do; returns how many.  An empty byte string marks a key that must be looked up by
+ * itself.
  */
 static int
 take_items(ForeignKey *key, HeapTuple tuples, int n, bool *repeated)

@@ -102,7 +102,7 @@ load_open_writer(Load *load)
 	}
 	if (options->writer == BULK_WRITER_AUTO && !refusal_is_any(&refusal))
 		refusal = REFUSAL(target_locks_take(load->target, options,
-											load->source->bytes_total));
+											source_plain_bytes(load->source)));
 	if (options->writer != BULK_WRITER_BUFFERED && !refusal_is_any(&refusal))
 	{
 		refusal = direct_partition_refusal(load->target->rel, options);

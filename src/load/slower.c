@@ -109,6 +109,7 @@ hint_for(RefusalReason reason)
 	switch (reason)
 	{
 		case REFUSAL_NOT_EMPTY:
+		case REFUSAL_FEW_ROWS:
 		case REFUSAL_MANY_PARTITIONS:
 			return errhint("Set option \"writer\" to \"direct\" if nobody has to write to the table meanwhile.");
 		case REFUSAL_IN_USE:

@@ -7,6 +7,7 @@
 #include <glob.h>
 #include <unistd.h>
 
+#include "common/string.h"
 #include "mb/pg_wchar.h"
 #include "miscadmin.h"
 #include "scan/magic.h"
@@ -263,6 +264,22 @@ source_open(List *paths, const BulkOptions *options, Size window_size)
 		window_size = Min(window_size, Max(source->bytes_total + 1, MIN_WINDOW));
 	make_window(source, window_size);
 	return source;
+}
+
+int64
+source_plain_bytes(const Source *source)
+{
+	static const char *const names[] = {".gz", ".lz4", ".zst"};
+	BulkCompression compression = source->options->compression;
+	ListCell   *lc;
+
+	if (compression != BULK_COMPRESSION_AUTO)
+		return compression == BULK_COMPRESSION_NONE ? source->bytes_total : 0;
+	foreach(lc, source->paths)
+		for (int i = 0; i < lengthof(names); i++)
+			if (pg_str_endswith(lfirst(lc), names[i]))
+				return 0;
+	return source->bytes_total;
 }
 
 void

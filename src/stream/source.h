@@ -96,6 +96,12 @@ extern int	source_chunk_size;
 extern Source *source_open(List *paths, const BulkOptions *options,
 						   Size window_size);
 
+/*
+ * Bytes of all files together if none is compressed, as far as options and names tell before they
+ * are opened; 0: not known.
+ */
+extern int64 source_plain_bytes(const Source *source);
+
 /* The name that the rows of a query have in messages. */
 #define SOURCE_QUERY "query"
 

@@ -4,8 +4,6 @@
  */
 #include "postgres.h"
 
-#include <math.h>
-
 #include "access/table.h"
 #include "access/tableam.h"
 #include "access/twophase.h"
@@ -18,15 +16,20 @@
 #include "table/dead_rows.h"
 #include "table/target_locks.h"
 #include "utils/acl.h"
+#include "utils/builtins.h"
 
 /*
- * The part of the server's lock table that may be filled with locks of partitions and their
+ * The parts of the server's lock table that may be filled with locks of partitions and their
  * indexes.  COPY locks only partitions that get rows, which of a table that has none will be most
- * of them; the rest is for others, and for another load at the same time.  Where others have few
- * locks at the moment it may be more, theirs included.
+ * of them; the rest is for others, and for another load at the same time.  Up to the first part
+ * others need not be looked at.  Up to the second one they must leave some of the table, as the
+ * last one says, and beyond it all locks together, those of TOAST tables included, which are taken
+ * where values are wide, must stay below the third.
  */
-#define LOCKS_LEAST (1.0 / 3)
+#define LOCKS_UNSEEN (1.0 / 10)
+#define LOCKS_BESIDE (1.0 / 3)
 #define LOCKS_MOST (2.0 / 3)
+#define LOCKS_ALL (9.0 / 10)
 
 /*
  * Below so many bytes of a file for each partition the locks, and files opened to see that the
@@ -35,6 +38,7 @@
  * partitions cost nothing that anybody would notice.
  */
 #define BYTES_PER_PARTITION 400
+#define ROWS_PER_PARTITION 10
 #define FEW_PARTITIONS 100
 
 /* Whether a table has rows that others may have written, judging by a few pages. */
@@ -48,9 +52,79 @@ has_rows(Relation rel)
 		 RelationGetNumberOfBlocks(rel) > 0);
 }
 
-/* Locks one table and checks it for rows.  *locks: how many it takes to load it, added. */
+/* What the locks of a table with its partitions mean to the server's lock table. */
+typedef struct LockNeeds
+{
+	int			ntables;
+	Oid		   *tables;			/* sorted */
+	double		locks;			/* of those that have been taken, with their indexes */
+	double		toast_locks;	/* that may have to be taken besides */
+	double		others;			/* locks that are there already; -1: not counted */
+} LockNeeds;
+
+static LockNeeds
+needs_of(List *relids)
+{
+	LockNeeds	needs = {
+		.ntables = list_length(relids),
+		.tables = palloc(sizeof(Oid) * list_length(relids)),
+		.locks = list_length(relids),
+		.others = -1
+	};
+	ListCell   *lc;
+
+	foreach(lc, relids)
+		needs.tables[foreach_current_index(lc)] = lfirst_oid(lc);
+	qsort(needs.tables, needs.ntables, sizeof(Oid), oid_cmp);
+	return needs;
+}
+
+/* Whether it is a lock of this transaction on one of the tables, which needs no other entry. */
+static bool
+is_own(const LockNeeds *needs, const LockInstanceData *lock)
+{
+	Oid			relid = lock->locktag.locktag_field2;
+
+	return lock->pid == MyProcPid && lock->locktag.locktag_type == LOCKTAG_RELATION &&
+		lock->locktag.locktag_field1 == MyDatabaseId &&
+		bsearch(&relid, needs->tables, needs->ntables, sizeof(Oid), oid_cmp) != NULL;
+}
+
+static double
+count_others(const LockNeeds *needs)
+{
+	LockData   *data = GetLockStatusData();
+	double		locks = 0;
+
+	for (int i = 0; i < data->nelements; i++)
+	{
+		if (!data->locks[i].fastpath && !is_own(needs, &data->locks[i]))
+			locks++;
+	}
+	pfree(data->locks);
+	pfree(data);
+	return locks;
+}
+
+/* Whether the locks may be taken. */
+static bool
+are_allowed(LockNeeds *needs)
+{
+	/* how many it has room for, as lock.c has it */
+	double		size = (double) max_locks_per_xact * (MaxBackends + max_prepared_xacts);
+
+	if (needs->locks <= LOCKS_UNSEEN * size)
+		return true;
+	if (needs->others < 0)
+		needs->others = count_others(needs);
+	if (needs->locks <= LOCKS_BESIDE * size && needs->locks + needs->others <= LOCKS_ALL * size)
+		return true;
+	return needs->locks + needs->toast_locks + needs->others <= LOCKS_MOST * size;
+}
+
+/* Locks one table and checks it for rows.  needs: NULL, or what else it takes is added. */
 static RefusalReason
-take_one(Target *target, Oid relid, double *locks)
+take_one(Target *target, Oid relid, LockNeeds *needs)
 {
 	Relation	rel;
 	RefusalReason refusal = REFUSAL_NONE;
@@ -63,68 +137,39 @@ take_one(Target *target, Oid relid, double *locks)
 		return REFUSAL_IN_USE;
 	if (has_rows(rel))
 		refusal = REFUSAL_NOT_EMPTY;
-	*locks += 1 + list_length(RelationGetIndexList(rel));
+	if (needs != NULL)
+	{
+		needs->locks += list_length(RelationGetIndexList(rel));
+		/* and its index */
+		needs->toast_locks += OidIsValid(rel->rd_rel->reltoastrelid) ? 2 : 0;
+	}
 	table_close(rel, NoLock);
 	return refusal;
 }
 
-/* How many locks the server's lock table has room for, as lock.c has it. */
-static double
-lock_table_size(void)
-{
-	return (double) max_locks_per_xact * (MaxBackends + max_prepared_xacts);
-}
-
-/* How many locks others have, and this transaction besides those of the target. */
-static double
-other_locks(const Target *target)
-{
-	LockData   *data = GetLockStatusData();
-	double		locks = 0;
-
-	for (int i = 0; i < data->nelements; i++)
-	{
-		if (!data->locks[i].fastpath)
-			locks++;
-	}
-	pfree(data->locks);
-	pfree(data);
-	return Max(locks - list_length(target->locked), 0);
-}
-
-/* Whether so many locks may be taken for the target.  *most: known to be allowed, and raised. */
-static bool
-locks_allowed(const Target *target, double locks, double *most)
-{
-	double		size = lock_table_size();
-
-	if (locks > *most && locks <= LOCKS_MOST * size)
-		*most = Max(*most, LOCKS_MOST * size - other_locks(target));
-	return locks <= *most;
-}
-
 /* Whether a file of so many bytes, 0 if not known, has few rows for so many partitions. */
 static bool
-is_small_for(int64 bytes, int npartitions)
+has_few_rows(const BulkOptions *options, int64 bytes, int npartitions)
 {
-	return bytes > 0 && npartitions > FEW_PARTITIONS &&
-		bytes < (int64) npartitions * BYTES_PER_PARTITION;
+	return npartitions > FEW_PARTITIONS &&
+		((bytes > 0 && bytes < (int64) npartitions * BYTES_PER_PARTITION) ||
+		 (options->limit >= 0 && options->limit < (int64) npartitions * ROWS_PER_PARTITION));
 }
 
 /* Locks and checks the partitions of the locked target, at all levels. */
 static RefusalReason
-take_partitions(Target *target, const BulkOptions *options, int64 bytes, double locks)
+take_partitions(Target *target, const BulkOptions *options, int64 bytes)
 {
 	List	   *relids = find_all_inheritors(target->relid, NoLock, NULL);
+	LockNeeds	needs = needs_of(relids);
 	/* a new or truncated table is locked already */
 	bool		unlocked = !options->truncate && !RELATION_IS_LOCAL(target->rel);
-	double		most = unlocked ? LOCKS_LEAST * lock_table_size() : INFINITY;
 	ListCell   *lc;
 
-	if (unlocked && is_small_for(bytes, list_length(relids)))
+	if (unlocked && has_few_rows(options, bytes, list_length(relids)))
 		return REFUSAL_FEW_ROWS;
 	/* before any is taken */
-	if (!locks_allowed(target, list_length(relids), &most))
+	if (unlocked && !are_allowed(&needs))
 		return REFUSAL_MANY_PARTITIONS;
 	foreach(lc, relids)
 	{
@@ -132,12 +177,16 @@ take_partitions(Target *target, const BulkOptions *options, int64 bytes, double 
 
 		CHECK_FOR_INTERRUPTS();
 		if (lfirst_oid(lc) != target->relid)
-			refusal = take_one(target, lfirst_oid(lc), &locks);
-		if (refusal == REFUSAL_NONE && !locks_allowed(target, locks, &most))
+			refusal = take_one(target, lfirst_oid(lc), &needs);
+		if (refusal == REFUSAL_NONE && unlocked && !are_allowed(&needs))
 			refusal = REFUSAL_MANY_PARTITIONS;
 		if (refusal != REFUSAL_NONE)
 			return refusal;
 	}
+	/* others may have begun to take as many at the same time */
+	needs.others = -1;
+	if (unlocked && !are_allowed(&needs))
+		return REFUSAL_MANY_PARTITIONS;
 	/* a partition may have gained partitions before it was locked */
 	return equal(relids, find_all_inheritors(target->relid, NoLock, NULL)) ?
 		REFUSAL_NONE : REFUSAL_IN_USE;
@@ -147,7 +196,6 @@ RefusalReason
 target_locks_take(Target *target, const BulkOptions *options, int64 bytes)
 {
 	Relation	rel = target->rel;
-	double		locks = 0;
 	RefusalReason refusal;
 
 	/* those of an attempt that was undone have gone with its subtransaction */
@@ -161,9 +209,9 @@ target_locks_take(Target *target, const BulkOptions *options, int64 bytes)
 						  TARGET_LOCK_PRIVILEGES) != ACLCHECK_OK)
 		return REFUSAL_NO_LOCK_PRIVILEGE;
 
-	refusal = take_one(target, RelationGetRelid(rel), &locks);
+	refusal = take_one(target, RelationGetRelid(rel), NULL);
 	if (refusal == REFUSAL_NONE && rel->rd_rel->relkind == RELKIND_PARTITIONED_TABLE)
-		refusal = take_partitions(target, options, bytes, locks);
+		refusal = take_partitions(target, options, bytes);
 	if (refusal != REFUSAL_NONE)
 		target_locks_release(target);
 	return refusal;

@@ -125,7 +125,16 @@ $other->ask("BEGIN; SELECT pg_advisory_xact_lock(n) FROM generate_series(1, $hel
 is($ask_most->($much, ''), "60000|$too_many", 'auto does not lock too many beside locks of others');
 $empty_most->();
 $other->ask('COMMIT');
-is($ask_most->($much, ''), '60000|direct|', 'more are locked where others have few');
+is($ask_most->($much, ', "dry_run": true'), '60000|none|', 'more are locked where others have few: a dry run');
+is($ask_most->($much, ''), '60000|direct|', 'and a load');
+$empty_most->();
+$load->ask('BEGIN; LOCK TABLE most IN SHARE ROW EXCLUSIVE MODE');
+is($ask_most->($much, ''), '60000|direct|', 'those that the transaction has already take no more');
+$load->ask('ROLLBACK');
+is($ask_most->($much, ', "limit": 3'), '3|buffered|The file is small for so many partitions.', 'a limit makes a file small');
+$empty_most->();
+is(system("gzip -k $numbers"), 0, 'a compressed file');
+is($ask_most->("$numbers.gz", ''), '3|direct|', 'may have many rows');
 $empty_most->();
 is($ask_most->($numbers, ', "truncate": true'), '3|direct|', 'those of a truncated table are locked already');
 $empty_most->();
@@ -137,6 +146,16 @@ foreach my $from (map { $_ * 100 } 0 .. 19)
 	$node->safe_psql('postgres', join(';', 'SELECT 1', map { "DROP TABLE most$_" } grep { $_ > 65 && $_ <= $partitions } $from + 1 .. $from + 100));
 }
 is($ask_most->($numbers, ''), '3|direct|', 'fewer are locked also for a few rows');
+
+# TOAST tables, whose locks are taken where values are wide
+my $wide = int($entries * 0.4);
+$node->safe_psql('postgres', 'CREATE TABLE wide (k int, v text) PARTITION BY LIST (k)');
+foreach my $from (map { $_ * 50 } 0 .. 39)
+{
+	$node->safe_psql('postgres', join(';', 'SELECT 1', map { "CREATE TABLE wide$_ PARTITION OF wide FOR VALUES IN ($_)" } grep { $_ <= $wide } $from + 1 .. $from + 50));
+}
+is($load->ask("SELECT rows_loaded, writer, details ->> 'not_direct' FROM bulk_load('wide', '$much', '{\"log_verbosity\": \"silent\"}')"),
+	"60000|$too_many", 'TOAST tables count where many are locked');
 
 $node->safe_psql('postgres', 'CREATE TABLE many (k int, v text) PARTITION BY LIST (k)');
 $node->safe_psql('postgres', join(';', map { "CREATE TABLE many$_ PARTITION OF many FOR VALUES IN ($_)" } 1 .. 170));
