@@ -132,13 +132,28 @@ sub begin
 	return ($node, \@takes, \@after);
 }
 
+# The power comes again.  Where a checkpoint had made a file for a prepared transaction, and had not synced it, the server
+# takes the empty file for damage, whoever has prepared what: without it replay makes it anew.
+sub start_again
+{
+	my ($node) = @_;
+	my $told = -s $node->logfile;
+
+	return if disk_start($node, 1, fail_ok => 1);
+	my ($file) = slurp_file($node->logfile, $told) =~ m{FATAL: .*incorrect size of file "(pg_twophase/\w+)": 0 bytes$}m
+	  or die 'the server does not start';
+	note "$file is empty";
+	unlink $node->data_dir . "/$file" or die "$file: $!";
+	disk_start($node, 1);
+}
+
 # The power has gone, and comes again: all of a load is there, as must be if it was DONE, or what was there BEFORE.
 sub judge
 {
 	my ($node, $name, $load, $done, $before, $after) = @_;
 	my ($table, undef, $end) = @$load;
 
-	disk_start($node, 1);
+	start_again($node);
 	my $prepared = $node->safe_psql('postgres', 'SELECT count(*) FROM pg_prepared_xacts');
 
 	$node->safe_psql('postgres', "$end 'load'") if $prepared;
@@ -160,7 +175,7 @@ sub end
 	my ($node) = @_;
 
 	# replay makes a file anew that a checkpoint was about to count on, or to sync
-	check_log($node, 'removing future two-phase state file|could not recover two-phase state file');
+	check_log($node, 'removing future two-phase state file|could not recover two-phase state file|incorrect size of file "pg_twophase/');
 
 	# those of transactions that did not end, as the server leaves its own; nobody reads them, and they may be torn
 	my $base = $node->data_dir . '/base/' . $node->safe_psql('postgres', q{SELECT oid FROM pg_database WHERE datname = 'postgres'});

@@ -35,17 +35,18 @@ sub disk_build
 	close($file) or die "$fault: $!";
 }
 
-# disk_start(NODE, FORGETS): starts a server with the library; FORGETS: its writes are noted from then on.
+# disk_start(NODE, FORGETS, OPTION...): starts a server with the library; FORGETS: its writes are noted from then on.  Returns
+# what the node's start with the options does.
 sub disk_start
 {
-	my ($node, $forgets) = @_;
+	my ($node, $forgets, @options) = @_;
 	local $ENV{LD_PRELOAD} = $library;
 	local $ENV{DISK_ROOT} = $node->data_dir;
 	local $ENV{DISK_FAULT} = $fault;
 	local $ENV{DISK_JOURNAL} = $journal if $forgets;
 
 	unlink $journal;
-	$node->start;
+	return $node->start(@options);
 }
 
 # set_fault(N, KIND, ERROR, PART): from now on the N-th call of that KIND for a file whose path has that PART fails with that
