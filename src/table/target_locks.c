@@ -55,52 +55,40 @@ has_rows(Relation rel)
 /* What the locks of a table with its partitions mean to the server's lock table. */
 typedef struct LockNeeds
 {
-	int			ntables;
-	Oid		   *tables;			/* sorted */
-	double		locks;			/* of those that have been taken, with their indexes */
+	List	   *relids;			/* of all */
+	double		locks;			/* theirs, and of the indexes that are known so far */
 	double		toast_locks;	/* that may have to be taken besides */
 	double		others;			/* locks that are there already; -1: not counted */
 } LockNeeds;
 
-static LockNeeds
-needs_of(List *relids)
-{
-	LockNeeds	needs = {
-		.ntables = list_length(relids),
-		.tables = palloc(sizeof(Oid) * list_length(relids)),
-		.locks = list_length(relids),
-		.others = -1
-	};
-	ListCell   *lc;
-
-	foreach(lc, relids)
-		needs.tables[foreach_current_index(lc)] = lfirst_oid(lc);
-	qsort(needs.tables, needs.ntables, sizeof(Oid), oid_cmp);
-	return needs;
-}
-
-/* Whether it is a lock of this transaction on one of the tables, which needs no other entry. */
+/* Whether it is a lock of this transaction on one of n tables, sorted: it needs no other entry. */
 static bool
-is_own(const LockNeeds *needs, const LockInstanceData *lock)
+is_own(const LockInstanceData *lock, const Oid *tables, int n)
 {
 	Oid			relid = lock->locktag.locktag_field2;
 
 	return lock->pid == MyProcPid && lock->locktag.locktag_type == LOCKTAG_RELATION &&
 		lock->locktag.locktag_field1 == MyDatabaseId &&
-		bsearch(&relid, needs->tables, needs->ntables, sizeof(Oid), oid_cmp) != NULL;
+		bsearch(&relid, tables, n, sizeof(Oid), oid_cmp) != NULL;
 }
 
 static double
-count_others(const LockNeeds *needs)
+count_others(List *relids)
 {
 	LockData   *data = GetLockStatusData();
+	int			n = list_length(relids);
+	Oid		   *tables = palloc(sizeof(Oid) * n);
 	double		locks = 0;
 
+	for (int i = 0; i < n; i++)
+		tables[i] = list_nth_oid(relids, i);
+	qsort(tables, n, sizeof(Oid), oid_cmp);
 	for (int i = 0; i < data->nelements; i++)
 	{
-		if (!data->locks[i].fastpath && !is_own(needs, &data->locks[i]))
+		if (!data->locks[i].fastpath && !is_own(&data->locks[i], tables, n))
 			locks++;
 	}
+	pfree(tables);
 	pfree(data->locks);
 	pfree(data);
 	return locks;
@@ -116,7 +104,7 @@ are_allowed(LockNeeds *needs)
 	if (needs->locks <= LOCKS_UNSEEN * size)
 		return true;
 	if (needs->others < 0)
-		needs->others = count_others(needs);
+		needs->others = count_others(needs->relids);
 	if (needs->locks <= LOCKS_BESIDE * size && needs->locks + needs->others <= LOCKS_ALL * size)
 		return true;
 	return needs->locks + needs->toast_locks + needs->others <= LOCKS_MOST * size;
@@ -161,7 +149,7 @@ static RefusalReason
 take_partitions(Target *target, const BulkOptions *options, int64 bytes)
 {
 	List	   *relids = find_all_inheritors(target->relid, NoLock, NULL);
-	LockNeeds	needs = needs_of(relids);
+	LockNeeds	needs = {.relids = relids,.locks = list_length(relids),.others = -1};
 	/* a new or truncated table is locked already */
 	bool		unlocked = !options->truncate && !RELATION_IS_LOCAL(target->rel);
 	ListCell   *lc;

@@ -98,6 +98,17 @@ $third->wait;
 is($node->safe_psql('postgres', 'SELECT (SELECT count(*) FROM t), (SELECT count(*) FROM t1)'), '2|1',
 	'it leaves with its row');
 
+# for_each(SQL, NUMBER...): a statement for each number, no more at a time than the lock table takes.
+sub for_each
+{
+	my ($sql, @numbers) = @_;
+
+	while (my @some = splice @numbers, 0, 50)
+	{
+		$node->safe_psql('postgres', join(';', map { sprintf $sql, $_ } @some));
+	}
+}
+
 # more partitions than auto may lock: with their indexes no more than a third of the lock table,
 # which has 10 entries for each process, or two thirds together with the locks of others
 my $entries = 10 * $node->safe_psql('postgres', q{
@@ -107,10 +118,7 @@ my $entries = 10 * $node->safe_psql('postgres', q{
 my $partitions = int($entries * 0.6);
 my $held = int($entries * 0.2);
 $node->safe_psql('postgres', 'CREATE TABLE most (k int, v int) PARTITION BY LIST (k)');
-foreach my $from (map { $_ * 100 } 0 .. 19)
-{
-	$node->safe_psql('postgres', join(';', map { "CREATE TABLE most$_ PARTITION OF most FOR VALUES IN ($_)" } grep { $_ <= $partitions } $from + 1 .. $from + 100));
-}
+for_each('CREATE TABLE most%1$d PARTITION OF most FOR VALUES IN (%1$d)', 1 .. $partitions);
 my $numbers = data_file('numbers.csv', 1, join('', map { "$_,$_\n" } 1 .. 3));
 my $much = data_file('much.csv', 1, join('', map { $_ % 3 + 1 . ",$_\n" } 1 .. 60_000));
 my $ask_most = sub {
@@ -141,19 +149,13 @@ $empty_most->();
 $node->safe_psql('postgres', join(';', map { "CREATE INDEX ON most$_ (k)" } 1 .. int($entries * 0.1)));
 is($ask_most->($much, ''), "60000|$too_many", 'indexes count');
 $empty_most->();
-foreach my $from (map { $_ * 100 } 0 .. 19)
-{
-	$node->safe_psql('postgres', join(';', 'SELECT 1', map { "DROP TABLE most$_" } grep { $_ > 65 && $_ <= $partitions } $from + 1 .. $from + 100));
-}
+for_each('DROP TABLE most%d', 66 .. $partitions);
 is($ask_most->($numbers, ''), '3|direct|', 'fewer are locked also for a few rows');
 
 # TOAST tables, whose locks are taken where values are wide
 my $wide = int($entries * 0.4);
 $node->safe_psql('postgres', 'CREATE TABLE wide (k int, v text) PARTITION BY LIST (k)');
-foreach my $from (map { $_ * 50 } 0 .. 39)
-{
-	$node->safe_psql('postgres', join(';', 'SELECT 1', map { "CREATE TABLE wide$_ PARTITION OF wide FOR VALUES IN ($_)" } grep { $_ <= $wide } $from + 1 .. $from + 50));
-}
+for_each('CREATE TABLE wide%1$d PARTITION OF wide FOR VALUES IN (%1$d)', 1 .. $wide);
 is($load->ask("SELECT rows_loaded, writer, details ->> 'not_direct' FROM bulk_load('wide', '$much', '{\"log_verbosity\": \"silent\"}')"),
 	"60000|$too_many", 'TOAST tables count where many are locked');
 
