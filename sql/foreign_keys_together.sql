@@ -115,6 +115,64 @@ SELECT count(*) FILTER (WHERE i % 400 = 0 AND line % 23 <> 0 OR i % 900 = 0 OR i
 SELECT * FROM together_load('{"on_error": "ignore"}');
 SELECT * FROM together_load();
 
+-- One row that is bad among many, at one place after the other, most of them in what workers have formed: keys that these have
+-- collected are looked up, too.  A condition makes all processes slow, so that none is done before others begin.
+CREATE TABLE together_s (line int, id int REFERENCES together_p);
+CREATE FUNCTION together_spread(OUT loads int, OUT with_workers int, OUT loaded bigint, OUT rejected text) LANGUAGE plpgsql AS $$
+DECLARE
+	r record;
+	rejects int[];
+BEGIN
+	loads := 0; with_workers := 0; loaded := 0;
+	FOR place IN 300..5700 BY 600 LOOP
+		EXECUTE format($q$COPY (SELECT line, CASE WHEN line = %s THEN -1 ELSE 1 + line %% 4000 END FROM generate_series(1, 6000) line) TO '/proc/self/cwd/pgbulk_together_in' WITH (FORMAT csv)$q$, place);
+		SELECT * INTO r FROM bulk_load('together_s', '/proc/self/cwd/pgbulk_together_in',
+			'{"writer": "direct", "workers": 2, "on_error": "ignore", "log_verbosity": "silent", "where": "line % 100 > 0 OR md5(repeat(line::text, 100000)) IS NOT NULL"}');
+		loads := loads + 1; with_workers := with_workers + (r.workers > 0)::int; loaded := loaded + r.rows_loaded;
+		rejects := rejects || (SELECT array_agg((f ->> 'line')::int) FROM jsonb_array_elements(r.details -> 'rejects' -> 'first') f);
+	END LOOP;
+	rejected := rejects;
+END $$;
+SET pgbulk.chunk_size = 1024;
+SELECT * FROM together_spread();
+RESET pgbulk.chunk_size;
+DROP TABLE together_s;
+DROP FUNCTION together_spread;
+
+-- keys that are in the TOAST table: the rows are read again for them
+CREATE TABLE together_e (k text COLLATE "C" PRIMARY KEY);
+INSERT INTO together_e SELECT (SELECT string_agg(md5(i || '/' || j), '') FROM generate_series(1, 70) j) FROM generate_series(1, 3) i;
+CREATE TABLE together_w (line int, k text COLLATE "C" REFERENCES together_e);
+ALTER TABLE together_w ALTER k SET STORAGE EXTERNAL;
+COPY (SELECT line, k FROM generate_series(1, 300) line, LATERAL (SELECT k FROM together_e ORDER BY k OFFSET line % 3 LIMIT 1) s) TO '/proc/self/cwd/pgbulk_together_in' WITH (FORMAT csv);
+SELECT rows_loaded, rows_rejected FROM bulk_load('together_w', '/proc/self/cwd/pgbulk_together_in', '{"writer": "direct"}');
+SELECT count(*), count(DISTINCT k), pg_relation_size(reltoastrelid) > 0 AS toasted FROM together_w, pg_class WHERE oid = 'together_w'::regclass GROUP BY reltoastrelid;
+TRUNCATE together_w;
+DELETE FROM together_e WHERE k = (SELECT min(k) FROM together_e);
+SELECT rows_loaded, rows_rejected FROM bulk_load('together_w', '/proc/self/cwd/pgbulk_together_in', '{"writer": "direct", "on_error": "ignore", "log_verbosity": "silent"}');
+
+-- for other keys no page of the load is read again: not many more are fetched than without keys
+CREATE TABLE together_n (line int, id int, filler text);
+CREATE FUNCTION together_pages() RETURNS bigint LANGUAGE plpgsql AS $$
+BEGIN
+	PERFORM pg_stat_reset_single_table_counters('together_n'::regclass);
+	PERFORM pg_stat_force_next_flush();
+	EXECUTE 'TRUNCATE together_n';
+	PERFORM FROM bulk_load('together_n', '/proc/self/cwd/pgbulk_together_in', '{"writer": "direct", "workers": 0}');
+	RETURN pg_relation_size('together_n') / current_setting('block_size')::int;
+END $$;
+COPY (SELECT line, 1 + line % 4000, repeat('x', 700) FROM generate_series(1, 4000) line) TO '/proc/self/cwd/pgbulk_together_in' WITH (FORMAT csv);
+SELECT together_pages() AS pages \gset
+SELECT pg_stat_force_next_flush();
+SELECT heap_blks_read + heap_blks_hit AS without_keys FROM pg_statio_user_tables WHERE relname = 'together_n' \gset
+TRUNCATE together_n;
+ALTER TABLE together_n ADD FOREIGN KEY (id) REFERENCES together_p;
+SELECT together_pages() AS pages \gset
+SELECT pg_stat_force_next_flush();
+SELECT heap_blks_read + heap_blks_hit - :without_keys < :pages / 2 AS not_read_again, :pages > 300 AS many FROM pg_statio_user_tables WHERE relname = 'together_n';
+DROP TABLE together_n, together_w, together_e;
+DROP FUNCTION together_pages;
+
 DROP TABLE together_t, together_p, together_i;
 DROP FUNCTION together_file, together_load;
 COPY (SELECT 1) TO PROGRAM 'cat > pgbulk_together_gone; rm -f pgbulk_together_*';

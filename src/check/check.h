@@ -17,6 +17,7 @@
 #include "postgres.h"
 
 #include "check/bad_rows.h"
+#include "check/key_pass.h"
 #include "format/journal.h"
 #include "format/raw.h"
 #include "index/conflicts.h"
@@ -57,6 +58,15 @@ extern Journal *checks_journal(const Checks *checks);
 #define CHECKS_UNIQUE 32		/* places of rows, for checks_find if they may be duplicates */
 #define CHECKS_NOTHING (-1)
 extern int	checks_add_table(Checks *checks, Relation rel, int what);
+
+/*
+ * For a table all of whose new rows are on pages that are told: who is to be told of these, so
+ * that its foreign keys need not be read from them again; NULL: it has none.
+ */
+extern KeyPass *checks_pass_keys(Checks *checks, int table);
+
+/* The same for the table that it was called for; NULL: there is none. */
+extern KeyPass *checks_key_pass(const Checks *checks);
 
 /* A table that was added with CHECKS_LATER has got rows.  Error: 55000, as above. */
 extern void checks_expect_rows(Checks *checks, int table);

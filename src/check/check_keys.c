@@ -2,7 +2,8 @@
  * check_keys.c
  *		Checks the foreign keys of the rows in the journal (check_state.h).
  *
- * The journal is read once, and keys are looked up many at a time.  If that does
+ * The journal is read once, or where a table's keys were collected as its pages were written
+ * (key_pass.h) only these, and keys are looked up many at a time.  If that does
  * not show that all rows are good, it is read again: for each row, its page is
  * pinned and the keys that were not found are looked up one by one.  Bad rows are
  * deleted as they are found.  Where a table refers to
@@ -334,11 +335,31 @@ ask_rows(Checks *checks, CheckedTable *table, int n)
 											 !checks->doubtful, table->good[i]);
 }
 
+/* Asks for keys that have been collected. */
+static void
+ask_items(void *arg, int key, KeySetItem *items, int n)
+{
+	Checks	   *checks = arg;
+	MemoryContext old = MemoryContextSwitchTo(checks->row_context);
+
+	checks->doubtful |= !foreign_key_ask_items(checks->tables->keys[key], items, n,
+											   !checks->doubtful);
+	MemoryContextSwitchTo(old);
+	MemoryContextReset(checks->row_context);
+}
+
 /* Whether all rows are good; if not, most keys are known that are. */
 static bool
 ask_for_all(Checks *checks)
 {
-	walk_rows(checks, ask_rows);
+	if (checks->pass != NULL && key_pass_is_complete(checks->pass, checks->report->rows))
+	{
+		Assert(checks->ntables == 1);
+		open_keys(checks, checks->tables);
+		key_pass_read(checks->pass, ask_items, checks);
+	}
+	else
+		walk_rows(checks, ask_rows);
 	return settle_keys(checks);
 }
 

@@ -55,6 +55,8 @@ void
 checks_end_rows(Checks *checks)
 {
 	checks->user_code_ran = GetCurrentCommandId(false) != checks->cid;
+	if (checks->pass != NULL)
+		key_pass_end(checks->pass);
 }
 
 Journal *
@@ -174,6 +176,26 @@ checks_add_table(Checks *checks, Relation rel, int what)
 	table->may_replace = may_replace;
 	MemoryContextSwitchTo(old);
 	return checks->ntables++;
+}
+
+KeyPass *
+checks_pass_keys(Checks *checks, int table)
+{
+	MemoryContext old;
+
+	if (table == CHECKS_NOTHING || checks->tables[table].nkeys == 0)
+		return NULL;
+	Assert(checks->pass == NULL && checks->ntables == 1);
+	old = MemoryContextSwitchTo(checks->context);
+	checks->pass = key_pass_open(checks->tables[table].rel, checks->tables[table].triggers);
+	MemoryContextSwitchTo(old);
+	return checks->pass;
+}
+
+KeyPass *
+checks_key_pass(const Checks *checks)
+{
+	return checks->pass;
 }
 
 void
@@ -583,6 +605,8 @@ checks_run(Checks *checks, const CheckReport *report)
 		nrows = reject_all(checks) + checks->nunseen;
 	for (int i = 0; i < checks->ntables; i++)
 		checks_close_keys(&checks->tables[i]);
+	if (checks->pass != NULL)
+		key_pass_close(checks->pass);
 	if (checks->conflicts != NULL)
 		conflicts_close(checks->conflicts);
 	journal_close(checks->journal);

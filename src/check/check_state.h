@@ -12,6 +12,7 @@
 #include "check/check.h"
 #include "check/displaced.h"
 #include "check/foreign_key.h"
+#include "check/key_pass.h"
 #include "check/recheck.h"
 #include "commands/trigger.h"
 
@@ -52,6 +53,7 @@ struct Checks
 	int			ntables;
 	int			capacity;
 	CheckedTable *tables;
+	KeyPass    *pass;			/* of the only one; NULL: none */
 
 	/* state of checks_run */
 	const CheckReport *report;

@@ -14,7 +14,7 @@
 #include "catalog/pg_constraint.h"
 #include "catalog/pg_trigger.h"
 #include "check/foreign_key.h"
-#include "check/key_bytes.h"
+#include "check/key_columns.h"
 #include "check/probe.h"
 #include "executor/spi.h"
 #include "miscadmin.h"
@@ -50,21 +50,14 @@ struct ForeignKey
 	Relation	rel;
 	const Trigger *trigger;
 	Relation	referenced;
-	bool		match_full;
-	int			natts;
-	bool		fixed;			/* values of each column have the same length */
-	AttrNumber	atts[INDEX_MAX_KEYS];	/* of the referencing table */
 	AttrNumber	referenced_atts[INDEX_MAX_KEYS];
 	Oid			operators[INDEX_MAX_KEYS];	/* referenced column = column */
 	SPIPlanPtr	plan;
 	KeyValues  *known;
 	char	   *message;		/* NULL: not needed so far */
 
-	/* key of the current row */
-	Datum		values[INDEX_MAX_KEYS];
-	char		nulls[INDEX_MAX_KEYS];	/* in SPI's format: no NULLs */
-	StringInfoData bytes;		/* of a key, or of all keys of a page */
-	KeySetItem	items[MaxHeapTuplesPerPage];
+	KeyColumns	columns;		/* with the key of the current row */
+	char		nulls[INDEX_MAX_KEYS];	/* of it, in SPI's format: no NULLs */
 };
 
 /* ---- selecting triggers ---- */
@@ -99,17 +92,6 @@ foreign_key_disable_triggers(TriggerDesc *triggers)
 			triggers->triggers[i].tgenabled = TRIGGER_DISABLED;
 }
 
-static HeapTuple
-fetch_constraint(const Trigger *trigger)
-{
-	HeapTuple	tuple = SearchSysCache1(CONSTROID,
-										ObjectIdGetDatum(trigger->tgconstraint));
-
-	if (!HeapTupleIsValid(tuple))
-		elog(ERROR, "cache lookup failed for constraint %u", trigger->tgconstraint);
-	return tuple;
-}
-
 RefusalReason
 foreign_key_refusal(const Trigger *trigger)
 {
@@ -119,7 +101,7 @@ foreign_key_refusal(const Trigger *trigger)
 	/* when such a key is checked depends on SET CONSTRAINTS, whose state cannot be queried */
 	if (trigger->tgdeferrable)
 		return REFUSAL_DEFERRABLE_KEYS;
-	tuple = fetch_constraint(trigger);
+	tuple = key_columns_constraint(trigger);
 	if (COMPAT_HAS_PERIOD((Form_pg_constraint) GETSTRUCT(tuple)))
 		refusal = REFUSAL_PERIOD_KEYS;
 	ReleaseSysCache(tuple);
@@ -202,12 +184,12 @@ prepare_query(ForeignKey *key)
 	appendStringInfoChar(&query, '.');
 	append_name(&query, RelationGetRelationName(referenced));
 	appendStringInfoString(&query, " x");
-	for (int i = 0; i < key->natts; i++)
+	for (int i = 0; i < key->columns.natts; i++)
 	{
 		StringInfoData column;
 		char		parameter[16];
 
-		types[i] = column_type(key->rel, key->atts[i]);
+		types[i] = column_type(key->rel, key->columns.atts[i]);
 		initStringInfo(&column);
 		append_name(&column, NameStr(TupleDescAttr(RelationGetDescr(referenced),
 												   key->referenced_atts[i] - 1)->attname));
@@ -220,7 +202,7 @@ prepare_query(ForeignKey *key)
 	appendStringInfoString(&query, " FOR KEY SHARE OF x");
 
 	become_owner(key, &userid, &context);
-	key->plan = SPI_prepare(query.data, key->natts, types);
+	key->plan = SPI_prepare(query.data, key->columns.natts, types);
 	if (key->plan == NULL)
 		elog(ERROR, "SPI_prepare returned %s for %s",
 			 SPI_result_code_string(SPI_result), query.data);
@@ -251,7 +233,7 @@ find_referenced(ForeignKey *key)
 	}
 
 	become_owner(key, &userid, &context);
-	rc = SPI_execute_snapshot(key->plan, key->values, key->nulls, snapshot,
+	rc = SPI_execute_snapshot(key->plan, key->columns.values, key->nulls, snapshot,
 							  crosscheck, false, false, 1);
 	SetUserIdAndSecContext(userid, context);
 	if (rc != SPI_OK_SELECT)
@@ -292,10 +274,10 @@ open_probe(ForeignKey *key, Oid index)
 {
 	Oid			types[INDEX_MAX_KEYS];
 
-	for (int i = 0; i < key->natts; i++)
-		types[i] = column_type(key->rel, key->atts[i]);
+	for (int i = 0; i < key->columns.natts; i++)
+		types[i] = column_type(key->rel, key->columns.atts[i]);
 	key->known->opened = true;
-	key->known->probe = probe_open(key->referenced, index, key->natts,
+	key->known->probe = probe_open(key->referenced, index, key->columns.natts,
 								   key->referenced_atts, key->operators, types,
 								   key->known->memory);
 }
@@ -304,27 +286,20 @@ ForeignKey *
 foreign_key_open(Relation rel, const Trigger *trigger, KeyValues *values)
 {
 	ForeignKey *key = palloc0(sizeof(ForeignKey));
-	HeapTuple	tuple = fetch_constraint(trigger);
+	HeapTuple	tuple = key_columns_constraint(trigger);
 	Form_pg_constraint constraint = (Form_pg_constraint) GETSTRUCT(tuple);
 
 	key->context = CurrentMemoryContext;
 	key->rel = rel;
 	key->trigger = trigger;
-	key->match_full = constraint->confmatchtype == FKCONSTR_MATCH_FULL;
 	key->referenced = table_open(constraint->confrelid, RowShareLock);
-	DeconstructFkConstraintRow(tuple, &key->natts, key->atts,
-							   key->referenced_atts, key->operators, NULL, NULL,
-							   NULL, NULL);
-	key->fixed = true;
-	for (int i = 0; i < key->natts; i++)
-		key->fixed &= TupleDescAttr(RelationGetDescr(rel), key->atts[i] - 1)->attlen > 0;
+	key_columns_open(&key->columns, rel, tuple, key->referenced_atts, key->operators);
 	key->known = values;
 	if (!values->opened)
 		open_probe(key, constraint->conindid);
 	ReleaseSysCache(tuple);
 
 	memset(key->nulls, ' ', sizeof(key->nulls));
-	initStringInfo(&key->bytes);
 	prepare_query(key);
 	return key;
 }
@@ -348,93 +323,6 @@ foreign_key_referenced(const ForeignKey *key)
 /* ---- rows ---- */
 
 /*
- * Appends the bytes of the current key; with several columns, each value is
- * preceded by its length, unless that is known.
- */
-static inline void
-add_key_bytes(ForeignKey *key)
-{
-	TupleDesc	desc = RelationGetDescr(key->rel);
-
-	for (int i = 0; i < key->natts; i++)
-	{
-		Size		len;
-		const char *bytes = key_value_bytes(TupleDescAttr(desc, key->atts[i] - 1),
-											&key->values[i], &len);
-		uint32		own = len;
-
-		if (key->natts > 1 && !key->fixed)
-			appendBinaryStringInfo(&key->bytes, (char *) &own, sizeof(own));
-		appendBinaryStringInfo(&key->bytes, bytes, len);
-	}
-}
-
-/* Extracts the row's key; returns how many of its values are NULL. */
-static inline int
-take_key(ForeignKey *key, HeapTuple tuple)
-{
-	TupleDesc	desc = RelationGetDescr(key->rel);
-	int			nnulls = 0;
-
-	for (int i = 0; i < key->natts; i++)
-	{
-		bool		isnull;
-
-		key->values[i] = heap_getattr(tuple, key->atts[i], desc, &isnull);
-		nnulls += isnull;
-	}
-	return nnulls;
-}
-
-/* Whether a row with this many NULLs passes without a lookup. */
-static inline bool
-are_nulls_good(const ForeignKey *key, int nnulls)
-{
-	return !key->match_full || nnulls == key->natts;
-}
-
-/*
- * Takes the keys of rows as items, one for rows with the same key that follow each other, as those
- * of an order do; returns how many.  An empty byte string marks a key that must be looked up by
- * itself.
- */
-static int
-take_items(ForeignKey *key, HeapTuple tuples, int n, bool *repeated)
-{
-	int			nitems = 0;
-	Size		before = 0;		/* where the bytes of the item before start */
-	Size		start = 0;
-
-	resetStringInfo(&key->bytes);
-	for (int i = 0; i < n; i++)
-	{
-		Size		len;
-
-		if (take_key(key, &tuples[i]) == 0)
-			add_key_bytes(key);
-		len = key->bytes.len - start;
-		repeated[i] = len > 0 && len == start - before &&
-			memcmp(key->bytes.data + before, key->bytes.data + start, len) == 0;
-		if (repeated[i])
-		{
-			key->bytes.len = start;
-			continue;
-		}
-		key->items[nitems++].len = len;
-		before = start;
-		start += len;
-	}
-	/* the bytes may have moved */
-	start = 0;
-	for (int i = 0; i < nitems; i++)
-	{
-		key->items[i].key = key->bytes.data + start;
-		start += key->items[i].len;
-	}
-	return nitems;
-}
-
-/*
  * Which keys of rows are known to be good, asked: or asked for, or are about to be as those of
  * the row before.
  */
@@ -443,10 +331,10 @@ find_known(ForeignKey *key, HeapTuple tuples, int n, bool asked, bool *known)
 {
 	bool		repeated[MaxHeapTuplesPerPage];
 	bool		found[MaxHeapTuplesPerPage];
-	int			nitems = take_items(key, tuples, n, repeated);
+	int			nitems = key_columns_take_rows(&key->columns, tuples, n, repeated);
 	int			item = 0;
 
-	key_set_has_many(key->known->good, key->items, nitems, asked, found);
+	key_set_has_many(key->known->good, key->columns.items, nitems, asked, found);
 	for (int i = 0; i < n; i++)
 	{
 		if (repeated[i])
@@ -462,22 +350,35 @@ foreign_key_find_known(ForeignKey *key, HeapTuple tuples, int n, bool *good)
 	find_known(key, tuples, n, false, good);
 }
 
+/* Whether the current key is known, asked: or asked for. */
+static inline bool
+is_known(const ForeignKey *key, bool asked, uint32 *hash)
+{
+	return key_set_has(key->known->good, key->columns.bytes.data, key->columns.bytes.len,
+					   asked, hash);
+}
+
+/* The current key, which was not known, is good. */
+static inline void
+add_known(ForeignKey *key, uint32 hash)
+{
+	if (key->columns.bytes.len > 0)
+		key_set_add(key->known->good, key->columns.bytes.data, key->columns.bytes.len, hash);
+}
+
 /* Looks up one row, unless its key has become known. */
 static bool
 probe_row(ForeignKey *key, HeapTuple tuple)
 {
 	uint32		hash;
 
-	if (take_key(key, tuple) > 0)
+	if (key_columns_take(&key->columns, tuple) > 0)
 		return false;
-	resetStringInfo(&key->bytes);
-	add_key_bytes(key);
-	if (key_set_has(key->known->good, key->bytes.data, key->bytes.len, false, &hash))
+	if (is_known(key, false, &hash))
 		return true;
-	if (!probe_lock(key->known->probe, key->values))
+	if (!probe_lock(key->known->probe, key->columns.values))
 		return false;
-	if (key->bytes.len > 0)
-		key_set_add(key->known->good, key->bytes.data, key->bytes.len, hash);
+	add_known(key, hash);
 	return true;
 }
 
@@ -513,58 +414,65 @@ foreign_key_probe(ForeignKey *key, HeapTuple tuples, int n, bool *good)
 	}
 }
 
-bool
-foreign_key_holds(ForeignKey *key, HeapTuple tuple)
+/* Whether the row that the current key refers to exists; locks it. */
+static bool
+holds_key(ForeignKey *key)
 {
-	int			nnulls = take_key(key, tuple);
 	uint32		hash;
 
-	if (nnulls > 0)
-		return are_nulls_good(key, nnulls);
-
-	resetStringInfo(&key->bytes);
-	add_key_bytes(key);
-	if (key_set_has(key->known->good, key->bytes.data, key->bytes.len, false, &hash))
+	if (is_known(key, false, &hash))
 		return true;
 	if (!find_referenced(key))
 		return false;
 	/* what is asked for must not be forgotten */
 	Assert(key->known->nasked == 0);
-	if (key->bytes.len > 0)
-		key_set_add(key->known->good, key->bytes.data, key->bytes.len, hash);
+	add_known(key, hash);
 	return true;
+}
+
+bool
+foreign_key_holds(ForeignKey *key, HeapTuple tuple)
+{
+	int			nnulls = key_columns_take(&key->columns, tuple);
+
+	return nnulls > 0 ? key_columns_are_good(&key->columns, nnulls) : holds_key(key);
 }
 
 /* ---- many rows together ---- */
 
-/* Asks for a row's key, unless it is known; false: there is no room. */
+/* Asks for the current key, unless it is known; false: there is no room. */
 static bool
-ask_row(ForeignKey *key, HeapTuple tuple)
+ask_key(ForeignKey *key)
 {
 	KeyValues  *known = key->known;
-	int			nnulls = take_key(key, tuple);
+	const StringInfoData *bytes = &key->columns.bytes;
 	uint32		hash;
 	uint32		number;
 
-	if (nnulls > 0)
-	{
-		known->doubtful |= !are_nulls_good(key, nnulls);
-		return true;
-	}
-	resetStringInfo(&key->bytes);
-	add_key_bytes(key);
-	if (key_set_has(known->good, key->bytes.data, key->bytes.len, true, &hash))
+	if (is_known(key, true, &hash))
 		return true;
 	/* no bytes stand for nulls; the first query tells whether the owner may read */
-	if (key->bytes.len == 0 || !known->queried)
+	if (bytes->len == 0 || !known->queried)
 	{
-		known->doubtful |= key->bytes.len == 0 || !foreign_key_holds(key, tuple);
+		known->doubtful |= bytes->len == 0 || !holds_key(key);
 		return true;
 	}
-	if (!key_set_ask(known->good, key->bytes.data, key->bytes.len, hash, &number))
+	if (!key_set_ask(known->good, bytes->data, bytes->len, hash, &number))
 		return false;
-	probe_keep(known->probe, key->values, number);
+	probe_keep(known->probe, key->columns.values, number);
 	known->nasked++;
+	return true;
+}
+
+/* Asks for a row's key. */
+static bool
+ask_row(ForeignKey *key, HeapTuple tuple)
+{
+	int			nnulls = key_columns_take(&key->columns, tuple);
+
+	if (nnulls == 0)
+		return ask_key(key);
+	key->known->doubtful |= !key_columns_are_good(&key->columns, nnulls);
 	return true;
 }
 
@@ -590,19 +498,26 @@ give_up(KeyValues *known)
 	known->doubtful = known->given_up = true;
 }
 
-/* The set of good keys is full: begins anew with those of n rows, if that is of use. */
-static void
-ask_anew(ForeignKey *key, HeapTuple tuples, int n, bool certain, bool *scratch)
+/* Whether keys are still asked for, and can be looked up together. */
+static bool
+can_ask(KeyValues *known)
 {
-	KeyValues  *known = key->known;
+	if (known->probe == NULL || !probe_keeps(known->probe))
+		give_up(known);
+	return !known->given_up;
+}
 
+/* The set of good keys is full: empties it, if that is of use. */
+static bool
+make_room(ForeignKey *key, bool certain)
+{
 	if (!foreign_key_settle(key) || !certain)
 	{
-		give_up(known);
-		return;
+		give_up(key->known);
+		return false;
 	}
-	key_set_clear(known->good);
-	known->doubtful |= !ask_rows(key, tuples, n, scratch);
+	key_set_clear(key->known->good);
+	return true;
 }
 
 bool
@@ -610,13 +525,57 @@ foreign_key_ask(ForeignKey *key, HeapTuple tuples, int n, bool certain, bool *sc
 {
 	KeyValues  *known = key->known;
 
-	if (known->given_up)
+	if (!can_ask(known))
 		return false;
-	if (known->probe == NULL || !probe_keeps(known->probe))
-		give_up(known);
-	else if (!ask_rows(key, tuples, n, scratch))
-		ask_anew(key, tuples, n, certain, scratch);
-	else if (probe_is_full(known->probe))
+	if (ask_rows(key, tuples, n, scratch))
+	{
+		if (probe_is_full(known->probe))
+			foreign_key_settle(key);
+	}
+	else if (make_room(key, certain))
+		known->doubtful |= !ask_rows(key, tuples, n, scratch);
+	return !known->doubtful;
+}
+
+/* Asks for keys that are not known; returns how many were done until there was no room. */
+static int
+ask_items(ForeignKey *key, const KeySetItem *items, int n, const bool *known)
+{
+	Oid			userid;
+	int			context;
+	int			done = 0;
+
+	become_owner(key, &userid, &context);
+	for (; done < n; done++)
+	{
+		if (known[done])
+			continue;
+		key_columns_take_bytes(&key->columns, items[done].key, items[done].len);
+		if (!ask_key(key))
+			break;
+	}
+	SetUserIdAndSecContext(userid, context);
+	return done;
+}
+
+bool
+foreign_key_ask_items(ForeignKey *key, KeySetItem *items, int n, bool certain)
+{
+	KeyValues  *known = key->known;
+	bool		found[MaxHeapTuplesPerPage];
+	int			done;
+
+	Assert(n <= MaxHeapTuplesPerPage);
+	if (!can_ask(known))
+		return false;
+	key_set_has_many(known->good, items, n, true, found);
+	done = ask_items(key, items, n, found);
+	if (done < n && make_room(key, certain))
+	{
+		memset(found, 0, sizeof(found));
+		known->doubtful |= ask_items(key, items + done, n - done, found) < n - done;
+	}
+	else if (done == n && probe_is_full(known->probe))
 		foreign_key_settle(key);
 	return !known->doubtful;
 }
@@ -792,9 +751,10 @@ foreign_key_message(const ForeignKey *key)
 const char *
 foreign_key_column(const ForeignKey *key)
 {
-	if (key->natts != 1)
+	if (key->columns.natts != 1)
 		return NULL;
-	return NameStr(TupleDescAttr(RelationGetDescr(key->rel), key->atts[0] - 1)->attname);
+	return NameStr(TupleDescAttr(RelationGetDescr(key->rel),
+								 key->columns.atts[0] - 1)->attname);
 }
 
 /*
@@ -809,21 +769,23 @@ is_readable(const ForeignKey *key)
 
 	return check_enable_rls(relid, InvalidOid, true) != RLS_ENABLED &&
 		(pg_class_aclcheck(relid, GetUserId(), ACL_SELECT) == ACLCHECK_OK ||
-		 pg_attribute_aclcheck(relid, key->atts[0], GetUserId(), ACL_SELECT) == ACLCHECK_OK);
+		 pg_attribute_aclcheck(relid, key->columns.atts[0], GetUserId(),
+							   ACL_SELECT) == ACLCHECK_OK);
 }
 
 char *
 foreign_key_value(const ForeignKey *key, HeapTuple tuple)
 {
-	Form_pg_attribute att = TupleDescAttr(RelationGetDescr(key->rel), key->atts[0] - 1);
+	AttrNumber	attnum = key->columns.atts[0];
+	Form_pg_attribute att = TupleDescAttr(RelationGetDescr(key->rel), attnum - 1);
 	Oid			function;
 	bool		is_varlena;
 	bool		isnull;
 	Datum		value;
 
-	if (key->natts != 1 || !is_readable(key))
+	if (key->columns.natts != 1 || !is_readable(key))
 		return NULL;
-	value = heap_getattr(tuple, key->atts[0], RelationGetDescr(key->rel), &isnull);
+	value = heap_getattr(tuple, attnum, RelationGetDescr(key->rel), &isnull);
 	if (isnull)
 		return NULL;
 	getTypeOutputInfo(att->atttypid, &function, &is_varlena);

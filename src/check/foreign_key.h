@@ -69,6 +69,9 @@ extern ForeignKey *foreign_key_open(Relation rel, const Trigger *trigger,
 extern bool foreign_key_ask(ForeignKey *key, HeapTuple tuples, int n, bool certain,
 							bool *scratch);
 
+/* The same for n keys, as many as a page has at most, of which the bytes are at hand. */
+extern bool foreign_key_ask_items(ForeignKey *key, KeySetItem *items, int n, bool certain);
+
 /*
  * Looks up what has been asked for.  Whether all rows so far are certain to be good,
  * those of constraints with the same root included.

@@ -52,6 +52,13 @@ init_set(KeySet *set)
 	set->size = 0;
 }
 
+/* Offsets are 32 bits wide. */
+static inline Size
+within_offsets(Size memory)
+{
+	return Min(memory, (Size) 2 * 1024 * 1024 * 1024);
+}
+
 KeySet *
 key_set_create(Size memory)
 {
@@ -59,8 +66,7 @@ key_set_create(Size memory)
 
 	set->context = AllocSetContextCreate(CurrentMemoryContext, "pgbulk keys",
 										 ALLOCSET_DEFAULT_SIZES);
-	/* offsets are 32 bits wide */
-	set->memory = Min(memory, (Size) 2 * 1024 * 1024 * 1024);
+	set->memory = within_offsets(memory);
 	init_set(set);
 	return set;
 }
@@ -70,6 +76,14 @@ key_set_clear(KeySet *set)
 {
 	if (set->nkeys > 0)
 		init_set(set);
+}
+
+void
+key_set_limit(KeySet *set, Size memory)
+{
+	set->memory = within_offsets(memory);
+	if (set->capacity + sizeof(Slot) * (Size) set->nslots > set->memory)
+		key_set_clear(set);
 }
 
 static inline uint32

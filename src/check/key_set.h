@@ -52,4 +52,7 @@ extern bool key_set_found(KeySet *set, uint32 number);
 
 extern void key_set_clear(KeySet *set);
 
+/* From here on this is its maximum size in bytes; a set that is larger is emptied. */
+extern void key_set_limit(KeySet *set, Size memory);
+
 #endif							/* PGBULK_KEY_SET_H */

@@ -448,6 +448,7 @@ load_in_parallel(Load *load)
 		.rejects = load->rejects,
 		.counts = load->counts,
 		.journal = checks_journal(load->checks),
+		.keys = checks_key_pass(load->checks),
 		.chunk_size = source_chunk_size,
 		.show = show_shared_progress,
 		.began = begin_shared_file,

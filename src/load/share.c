@@ -46,6 +46,7 @@
 #define KEY_WRITER UINT64CONST(10)
 #define KEY_ROWS UINT64CONST(11)
 #define KEY_PATTERNS UINT64CONST(12)
+#define KEY_FOREIGN_KEYS UINT64CONST(13)
 
 /* A worker starts for no less than this many chunks. */
 #define CHUNKS_PER_WORKER 4
@@ -428,6 +429,8 @@ start_workers(const ShareLeader *leader, int nworkers, Shared *shared,
 		estimate(&pcxt->estimator, offsetof(Ring, data) + ring_bytes);
 	if (rows_bytes > 0)
 		estimate(&pcxt->estimator, offsetof(ParallelRows, data) + rows_bytes);
+	if (leader->keys != NULL)
+		estimate(&pcxt->estimator, key_pass_share_size());
 	InitializeParallelDSM(pcxt);
 	if (pcxt->seg == NULL)
 	{
@@ -470,6 +473,13 @@ start_workers(const ShareLeader *leader, int nworkers, Shared *shared,
 
 		parallel_rows_init(rows, rows_bytes);
 		shm_toc_insert(pcxt->toc, KEY_ROWS, rows);
+	}
+	if (leader->keys != NULL)
+	{
+		KeyPassShared *keys = shm_toc_allocate(pcxt->toc, key_pass_share_size());
+
+		key_pass_share(leader->keys, keys, pcxt->seg, shared->processes);
+		shm_toc_insert(pcxt->toc, KEY_FOREIGN_KEYS, keys);
 	}
 
 	workers_launch(pcxt);
@@ -684,6 +694,9 @@ share_lead(const ShareLeader *leader, int nworkers)
 			source_go(leader->source, file, files);
 		take_hashes(leader->source, &parallel->cursor, shared.file, files);
 		workers_finish(pcxt);
+		if (leader->keys != NULL)
+			key_pass_gather(leader->keys, shm_toc_lookup(pcxt->toc, KEY_FOREIGN_KEYS, false),
+							pcxt->nworkers_launched);
 		DestroyParallelContext(pcxt);
 		/* that the transaction has written is known to the process alone that did */
 		if (result.chunks > 0)
@@ -710,7 +723,7 @@ join_writer(const Shared *shared, Target *target, void *writer_state, const Bulk
 }
 
 static void
-help(shm_toc *toc)
+help(dsm_segment *segment, shm_toc *toc)
 {
 	Shared	   *shared = shm_toc_lookup(toc, KEY_SHARED, false);
 	Parallel   *parallel = shm_toc_lookup(toc, KEY_PARALLEL, false);
@@ -739,6 +752,8 @@ help(shm_toc *toc)
 		.previous = error_context_stack
 	};
 	List	   *paths = split_paths(shm_toc_lookup(toc, KEY_PATHS, false));
+	KeyPassShared *keys = shm_toc_lookup(toc, KEY_FOREIGN_KEYS, true);
+	KeyPass    *pass;
 	void	   *writer_state;
 	Source	   *source;
 	Checks	   *checks;
@@ -764,6 +779,10 @@ help(shm_toc *toc)
 	share.journal->reader = batch.reader;
 	writer_state = shm_toc_lookup(toc, KEY_WRITER, false);
 	batch.writer = join_writer(shared, batch.target, writer_state, options, &guard, checks);
+	/* none if session_replication_role has changed, which will end the load */
+	pass = keys == NULL ? NULL : checks_key_pass(checks);
+	if (pass != NULL)
+		key_pass_join(pass, keys, segment);
 	share_limit_batch(&batch, &share);
 	batch_open_where(&batch);
 	batch_open_columns(&batch);
@@ -772,6 +791,8 @@ help(shm_toc *toc)
 
 	source_close(batch.reader->source);
 	batch.writer->routine->close(batch.writer);
+	if (pass != NULL)
+		key_pass_leave(pass, keys);
 	target_close(batch.target);
 	error_context_stack = callback.previous;
 }
@@ -796,7 +817,7 @@ share_worker_main(dsm_segment *segment, shm_toc *toc)
 	{
 		/* who comes late may find the file gone, or another one in its place */
 		if (!parallel_is_over(parallel))
-			help(toc);
+			help(segment, toc);
 	}
 	PG_CATCH();
 	{

@@ -8,6 +8,7 @@
 
 #include "postgres.h"
 
+#include "check/key_pass.h"
 #include "format/chunks.h"
 #include "format/journal.h"
 #include "lib/stringinfo.h"
@@ -27,6 +28,7 @@ typedef struct ShareLeader
 	RejectStream *rejects;
 	FileCounts *counts;			/* as in rejects_open */
 	Journal    *journal;
+	KeyPass    *keys;			/* collects foreign keys; or NULL */
 	Size		chunk_size;
 	/* for progress: how much has been read, and what has been counted */
 	void		(*show) (void *arg, int64 bytes, int64 loaded, int64 filtered);

@@ -626,6 +626,7 @@ open_writer(Target *target, const PageStamp *stamp, Guard *guard, Checks *checks
 	table->checked = checks_add_table(checks, rel, DIRECT_CHECKS);
 	if (table->checked != CHECKS_NOTHING)
 		direct->journal = checks_journal(checks);
+	direct->batch->keys = checks_pass_keys(checks, table->checked);
 	direct->table = table;
 	direct->toaster = toast_open(rel, *stamp);
 	writer->partition = rel->rd_rel->relispartition;

@@ -662,6 +662,8 @@ write_page(PageBatch *batch, PageRun *run, int index)
 	UnlockReleaseBuffer(buffer);
 	if (batch->pass != NULL)
 		brin_pass_add(batch->pass, block, source);
+	if (batch->keys != NULL)
+		key_pass_add(batch->keys, source);
 }
 
 /* The new pages [first, end) of the run stay pinned, unless that are too many. */

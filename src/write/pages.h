@@ -38,6 +38,7 @@
 
 #include "access/htup_details.h"
 #include "access/xlogdefs.h"
+#include "check/key_pass.h"
 #include "index/brin_pass.h"
 #include "storage/buf.h"
 #include "storage/bufpage.h"
@@ -91,7 +92,8 @@ typedef struct PageBatch
 	BufferAccessStrategy strategy;
 	int			shares;			/* of the ring of buffers; this batch has one of them */
 	char	   *record;			/* a page's WAL record: BLCKSZ bytes and some */
-	BrinPass   *pass;			/* is told of each page that is written; or NULL */
+	BrinPass   *pass;			/* this and keys are told of each page that is written; or NULL */
+	KeyPass    *keys;
 	Buffer		map;			/* of the visibility map, pinned, or invalid */
 	int			pinned;			/* buffers of all runs */
 
