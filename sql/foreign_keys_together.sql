@@ -150,6 +150,9 @@ SELECT count(*), count(DISTINCT k), pg_relation_size(reltoastrelid) > 0 AS toast
 TRUNCATE together_w;
 DELETE FROM together_e WHERE k = (SELECT min(k) FROM together_e);
 SELECT rows_loaded, rows_rejected FROM bulk_load('together_w', '/proc/self/cwd/pgbulk_together_in', '{"writer": "direct", "on_error": "ignore", "log_verbosity": "silent"}');
+SET pgbulk.chunk_size = 4096;
+SELECT rows_loaded, rows_rejected, workers > 0 AS with_workers FROM bulk_load('together_w', '/proc/self/cwd/pgbulk_together_in', '{"writer": "direct", "workers": 2, "truncate": true, "on_error": "ignore", "log_verbosity": "silent"}');
+RESET pgbulk.chunk_size;
 
 -- for other keys no page of the load is read again: not many more are fetched than without keys
 CREATE TABLE together_n (line int, id int, filler text);
@@ -170,7 +173,19 @@ ALTER TABLE together_n ADD FOREIGN KEY (id) REFERENCES together_p;
 SELECT together_pages() AS pages \gset
 SELECT pg_stat_force_next_flush();
 SELECT heap_blks_read + heap_blks_hit - :without_keys < :pages / 2 AS not_read_again, :pages > 300 AS many FROM pg_statio_user_tables WHERE relname = 'together_n';
-DROP TABLE together_n, together_w, together_e;
+-- many different keys take no temporary file where that would exceed its limit
+SELECT together_file(12000);
+CREATE TABLE together_l (line int, id int REFERENCES together_p, k text, a int, b bigint);
+SET temp_file_limit = '64kB';
+SELECT rows_loaded FROM bulk_load('together_l', '/proc/self/cwd/pgbulk_together_in', '{"writer": "direct"}');
+RESET temp_file_limit;
+-- where no row comes no referenced table is opened
+SELECT together_file(0);
+BEGIN;
+SELECT rows_loaded FROM bulk_load('together_n', '/proc/self/cwd/pgbulk_together_in', '{"writer": "direct"}');
+SELECT count(*) FROM pg_locks WHERE relation = 'together_p'::regclass AND pid = pg_backend_pid();
+COMMIT;
+DROP TABLE together_l, together_n, together_w, together_e;
 DROP FUNCTION together_pages;
 
 DROP TABLE together_t, together_p, together_i;

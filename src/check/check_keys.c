@@ -2,9 +2,9 @@
  * check_keys.c
  *		Checks the foreign keys of the rows in the journal (check_state.h).
  *
- * The journal is read once, or where a table's keys were collected as its pages were written
- * (key_pass.h) only these, and keys are looked up many at a time.  If that does
- * not show that all rows are good, it is read again: for each row, its page is
+ * Keys that were collected as pages were written (key_pass.h), or else those of all rows of the
+ * journal, are looked up many at a time.  If that does not show that all rows are good, the journal
+ * is read for it: for each row, its page is
  * pinned and the keys that were not found are looked up one by one.  Bad rows are
  * deleted as they are found.  Where a table refers to
  * one that is being loaded, a deletion may remove a referenced row: then the
@@ -352,9 +352,11 @@ ask_items(void *arg, int key, KeySetItem *items, int n)
 static bool
 ask_for_all(Checks *checks)
 {
-	if (checks->pass != NULL && key_pass_is_complete(checks->pass, checks->report->rows))
+	/* where there is no row, no referenced table is opened */
+	if (checks->pass != NULL && checks->report->rows > 0 &&
+		key_pass_is_complete(checks->pass, checks->report->rows))
 	{
-		Assert(checks->ntables == 1);
+		Assert(checks->ntables == 1 && checks->tables->keys == NULL);
 		open_keys(checks, checks->tables);
 		key_pass_read(checks->pass, ask_items, checks);
 	}

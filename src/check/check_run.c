@@ -21,8 +21,12 @@
 #include "utils/memutils.h"
 #include "utils/relcache.h"
 
-/* Seconds to check one row's foreign key, assuming that most values repeat. */
+/*
+ * Seconds to check one row's foreign key, assuming that most values repeat; and to look one up that
+ * has been collected.
+ */
 #define KEY_SECONDS 0.0000002
+#define PASSED_KEY_SECONDS 0.000001
 
 /* Rows rejected between two flushes of the stream. */
 #define FLUSH_ROWS 1000
@@ -187,7 +191,8 @@ checks_pass_keys(Checks *checks, int table)
 		return NULL;
 	Assert(checks->pass == NULL && checks->ntables == 1);
 	old = MemoryContextSwitchTo(checks->context);
-	checks->pass = key_pass_open(checks->tables[table].rel, checks->tables[table].triggers);
+	checks->pass = key_pass_open(checks->tables[table].rel, checks->tables[table].triggers,
+								 checks->tables[table].nkeys);
 	MemoryContextSwitchTo(old);
 	return checks->pass;
 }
@@ -214,8 +219,11 @@ checks_conflicts(const Checks *checks)
 double
 checks_seconds(const Checks *checks, double rows)
 {
+	double		passed = checks->pass == NULL ? -1 : key_pass_keys(checks->pass);
 	int			nkeys = 0;
 
+	if (passed >= 0)
+		return passed * rows * PASSED_KEY_SECONDS;
 	for (int i = 0; i < checks->ntables; i++)
 		nkeys = Max(nkeys, checks->tables[i].nkeys);
 	return nkeys * rows * KEY_SECONDS;
@@ -607,6 +615,7 @@ checks_run(Checks *checks, const CheckReport *report)
 		checks_close_keys(&checks->tables[i]);
 	if (checks->pass != NULL)
 		key_pass_close(checks->pass);
+	checks->pass = NULL;
 	if (checks->conflicts != NULL)
 		conflicts_close(checks->conflicts);
 	journal_close(checks->journal);

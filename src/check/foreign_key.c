@@ -366,52 +366,64 @@ add_known(ForeignKey *key, uint32 hash)
 		key_set_add(key->known->good, key->columns.bytes.data, key->columns.bytes.len, hash);
 }
 
-/* Looks up one row, unless its key has become known. */
+/* Lookups without a query, as the owner of the referenced table. */
+typedef struct Probing
+{
+	bool		begun;
+	Oid			userid;
+	int			context;
+} Probing;
+
+/*
+ * Whether they are possible.  The query must have run once before: it raises the error if the owner
+ * of the referenced table may not read it.
+ */
+static inline bool
+can_probe(const ForeignKey *key)
+{
+	return key->known->probe != NULL && key->known->queried;
+}
+
+/* Looks up the current key, unless it has become known. */
 static bool
-probe_row(ForeignKey *key, HeapTuple tuple)
+probe_key(ForeignKey *key, Probing *probing)
 {
 	uint32		hash;
 
-	if (key_columns_take(&key->columns, tuple) > 0)
-		return false;
 	if (is_known(key, false, &hash))
 		return true;
+	if (!probing->begun)
+	{
+		become_owner(key, &probing->userid, &probing->context);
+		probe_begin(key->known->probe);
+		probing->begun = true;
+	}
 	if (!probe_lock(key->known->probe, key->columns.values))
 		return false;
 	add_known(key, hash);
 	return true;
 }
 
-/*
- * The query must have run once before: it raises the error if the owner of the
- * referenced table may not read it.
- */
+static void
+end_probing(ForeignKey *key, const Probing *probing)
+{
+	if (!probing->begun)
+		return;
+	probe_end(key->known->probe);
+	SetUserIdAndSecContext(probing->userid, probing->context);
+}
+
 void
 foreign_key_probe(ForeignKey *key, HeapTuple tuples, int n, bool *good)
 {
-	bool		begun = false;
-	Oid			userid;
-	int			context;
+	Probing		probing = {0};
 
-	if (key->known->probe == NULL || !key->known->queried)
+	if (!can_probe(key))
 		return;
 	for (int i = 0; i < n; i++)
-	{
-		if (good[i])
-			continue;
-		if (!begun)
-		{
-			become_owner(key, &userid, &context);
-			probe_begin(key->known->probe);
-			begun = true;
-		}
-		good[i] = probe_row(key, &tuples[i]);
-	}
-	if (begun)
-	{
-		probe_end(key->known->probe);
-		SetUserIdAndSecContext(userid, context);
-	}
+		if (!good[i] && key_columns_take(&key->columns, &tuples[i]) == 0)
+			good[i] = probe_key(key, &probing);
+	end_probing(key, &probing);
 }
 
 /* Whether the row that the current key refers to exists; locks it. */
@@ -498,13 +510,11 @@ give_up(KeyValues *known)
 	known->doubtful = known->given_up = true;
 }
 
-/* Whether keys are still asked for, and can be looked up together. */
-static bool
-can_ask(KeyValues *known)
+/* Whether keys can be looked up together. */
+static inline bool
+can_keep(const KeyValues *known)
 {
-	if (known->probe == NULL || !probe_keeps(known->probe))
-		give_up(known);
-	return !known->given_up;
+	return known->probe != NULL && probe_keeps(known->probe);
 }
 
 /* The set of good keys is full: empties it, if that is of use. */
@@ -525,7 +535,9 @@ foreign_key_ask(ForeignKey *key, HeapTuple tuples, int n, bool certain, bool *sc
 {
 	KeyValues  *known = key->known;
 
-	if (!can_ask(known))
+	if (!can_keep(known))
+		give_up(known);
+	if (known->given_up)
 		return false;
 	if (ask_rows(key, tuples, n, scratch))
 	{
@@ -558,6 +570,30 @@ ask_items(ForeignKey *key, const KeySetItem *items, int n, const bool *known)
 	return done;
 }
 
+/* Looks keys up one by one, until one has no referenced row. */
+static void
+hold_items(ForeignKey *key, const KeySetItem *items, int n, bool *good)
+{
+	KeyValues  *known = key->known;
+	Probing		probing = {0};
+
+	for (int i = 0; i < n && can_probe(key); i++)
+	{
+		if (good[i])
+			continue;
+		key_columns_take_bytes(&key->columns, items[i].key, items[i].len);
+		good[i] = probe_key(key, &probing);
+	}
+	end_probing(key, &probing);
+	for (int i = 0; i < n && !known->doubtful; i++)
+	{
+		if (good[i])
+			continue;
+		key_columns_take_bytes(&key->columns, items[i].key, items[i].len);
+		known->doubtful = !holds_key(key);
+	}
+}
+
 bool
 foreign_key_ask_items(ForeignKey *key, KeySetItem *items, int n, bool certain)
 {
@@ -566,9 +602,15 @@ foreign_key_ask_items(ForeignKey *key, KeySetItem *items, int n, bool certain)
 	int			done;
 
 	Assert(n <= MaxHeapTuplesPerPage);
-	if (!can_ask(known))
+	if (known->given_up)
 		return false;
 	key_set_has_many(known->good, items, n, true, found);
+	if (!can_keep(known))
+	{
+		if (certain)
+			hold_items(key, items, n, found);
+		return certain && !known->doubtful;
+	}
 	done = ask_items(key, items, n, found);
 	if (done < n && make_room(key, certain))
 	{

@@ -69,7 +69,10 @@ extern ForeignKey *foreign_key_open(Relation rel, const Trigger *trigger,
 extern bool foreign_key_ask(ForeignKey *key, HeapTuple tuples, int n, bool certain,
 							bool *scratch);
 
-/* The same for n keys, as many as a page has at most, of which the bytes are at hand. */
+/*
+ * The same for n keys, as many as a page has at most, of which the bytes are at hand.  Those that
+ * cannot be looked up together are looked up one by one.
+ */
 extern bool foreign_key_ask_items(ForeignKey *key, KeySetItem *items, int n, bool certain);
 
 /*

@@ -7,6 +7,7 @@
 
 #include "postgres.h"
 
+#include "access/htup_details.h"
 #include "catalog/pg_attribute.h"
 #include "fmgr.h"
 

@@ -10,7 +10,6 @@
  */
 #include "postgres.h"
 
-#include "access/tableam.h"
 #include "catalog/pg_constraint.h"
 #include "check/key_bytes.h"
 #include "check/key_columns.h"

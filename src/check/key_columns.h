@@ -36,7 +36,8 @@ extern HeapTuple key_columns_constraint(const Trigger *trigger);
 
 /*
  * Those of a constraint of rel; and for each the referenced column, and the operator that compares
- * referenced column = column, arrays of INDEX_MAX_KEYS.  Memory: the current context.
+ * referenced column = column, arrays of INDEX_MAX_KEYS.  rel must stay open.  Memory: the current
+ * context.
  */
 extern void key_columns_open(KeyColumns *columns, Relation rel, HeapTuple constraint,
 							 AttrNumber *referenced_atts, Oid *operators);

@@ -13,6 +13,8 @@
 #include "miscadmin.h"
 #include "port/atomics.h"
 #include "server/compat.h"
+#include "server/progress.h"
+#include "storage/fd.h"
 #include "storage/sharedfileset.h"
 #include "utils/memutils.h"
 #include "utils/resowner.h"
@@ -21,14 +23,30 @@
 /* Keys with as many bytes are written to the file, and are passed on together. */
 #define BATCH_BYTES (64 * 1024)
 
+/* Less for a key is not enough to remember any. */
+#define MIN_MEMORY (64 * 1024)
+
+/*
+ * Beyond so many bytes, keys may take one of so many of the pages' bytes, and of temp_file_limit,
+ * which sorts of indexes need.
+ */
+#define FEW_BYTES (1024 * 1024)
+#define PART_OF_PAGES 4
+#define PART_OF_LIMIT 8
+
 #define FILE_NAME_SIZE 32
 
 struct KeyPassShared
 {
 	SharedFileSet files;		/* one of each worker that has keys */
 	int			processes;
-	pg_atomic_uint64 rows;		/* of the workers */
-	pg_atomic_uint32 unfit;		/* one of them has met a row of which not all keys are there */
+	int			role;			/* session_replication_role, on which the numbers of keys depend */
+	pg_atomic_uint32 unfit;		/* given up by one of the processes */
+
+	/* of the workers that have left */
+	pg_atomic_uint64 rows;
+	pg_atomic_uint64 pages;
+	pg_atomic_uint64 noted;
 };
 
 /* A key that has been noted, followed by its bytes. */
@@ -53,11 +71,15 @@ struct KeyPass
 	ResourceOwner owner;		/* of the file */
 	int			nkeys;
 	PassedKey  *keys;
+	int			role;
+	bool		unfit;			/* given up */
 	int64		rows;
-	bool		unfit;
-	StringInfoData noted;		/* keys that are not in the file yet */
+	int64		pages;
+	int64		noted;			/* keys */
+	int64		bytes;			/* of them, with their headers */
+	StringInfoData waiting;		/* keys that are not in the file yet */
 	BufFile    *file;			/* NULL: there is none yet */
-	SharedFileSet *files;		/* where it is, in a worker */
+	KeyPassShared *shared;		/* beside other processes, or NULL */
 
 	/* of a page */
 	HeapTupleData tuples[MaxHeapTuplesPerPage];
@@ -71,7 +93,7 @@ struct KeyPass
 static Size
 memory_for(const KeyPass *pass, int processes)
 {
-	return (Size) maintenance_work_mem * 1024 / processes / Max(pass->nkeys, 1);
+	return Max((Size) maintenance_work_mem * 1024 / processes / pass->nkeys, MIN_MEMORY);
 }
 
 static void
@@ -93,29 +115,34 @@ open_key(PassedKey *key, Relation rel, const Trigger *trigger)
 }
 
 KeyPass *
-key_pass_open(Relation rel, const TriggerDesc *triggers)
+key_pass_open(Relation rel, const TriggerDesc *triggers, int nkeys)
 {
 	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext,
 												  "pgbulk foreign keys of new rows",
 												  ALLOCSET_DEFAULT_SIZES);
 	MemoryContext old = MemoryContextSwitchTo(context);
 	KeyPass    *pass = palloc0(sizeof(KeyPass));
+	int			number = 0;
 
+	Assert(nkeys > 0);
 	pass->context = context;
 	pass->owner = CurrentResourceOwner;
 	pass->sets_context = AllocSetContextCreate(context, "pgbulk foreign keys seen",
 											   ALLOCSET_DEFAULT_SIZES);
 	pass->page_context = AllocSetContextCreate(context, "pgbulk foreign keys of a page",
 											   ALLOCSET_DEFAULT_SIZES);
-	initStringInfo(&pass->noted);
-	pass->keys = palloc0(sizeof(PassedKey) * triggers->numtriggers);
+	pass->role = SessionReplicationRole;
+	initStringInfo(&pass->waiting);
+	pass->nkeys = nkeys;
+	pass->keys = palloc0(sizeof(PassedKey) * nkeys);
 	for (int i = 0; i < triggers->numtriggers; i++)
 	{
 		const Trigger *trigger = &triggers->triggers[i];
 
 		if (tables_is_key(trigger) && foreign_key_fires(trigger))
-			open_key(&pass->keys[pass->nkeys++], rel, trigger);
+			open_key(&pass->keys[number++], rel, trigger);
 	}
+	Assert(number == nkeys);
 	MemoryContextSwitchTo(pass->sets_context);
 	for (int i = 0; i < pass->nkeys; i++)
 		pass->keys[i].seen = key_set_create(memory_for(pass, 1));
@@ -123,12 +150,29 @@ key_pass_open(Relation rel, const TriggerDesc *triggers)
 	return pass;
 }
 
-void
-key_pass_close(KeyPass *pass)
+static void
+close_file(KeyPass *pass)
 {
 	if (pass->file != NULL)
 		BufFileClose(pass->file);
+	pass->file = NULL;
+}
+
+void
+key_pass_close(KeyPass *pass)
+{
+	close_file(pass);
 	MemoryContextDelete(pass->context);
+}
+
+/* From here on nothing is collected, by no process. */
+static void
+give_up(KeyPass *pass)
+{
+	pass->unfit = true;
+	if (pass->shared != NULL)
+		pg_atomic_write_u32(&pass->shared->unfit, 1);
+	close_file(pass);
 }
 
 /* ---- keys of rows ---- */
@@ -148,29 +192,44 @@ open_file(KeyPass *pass)
 
 	CurrentResourceOwner = pass->owner;
 	name_file(name, ParallelWorkerNumber);
-	pass->file = pass->files != NULL ? BufFileCreateFileSet(&pass->files->fs, name) :
+	pass->file = IsParallelWorker() ? BufFileCreateFileSet(&pass->shared->files.fs, name) :
 		BufFileCreateTemp(false);
 	CurrentResourceOwner = owner;
 	MemoryContextSwitchTo(old);
+}
+
+/* Whether the keys take more space than they are worth. */
+static bool
+are_too_many(const KeyPass *pass)
+{
+	int64		most = Max(pass->pages * BLCKSZ / PART_OF_PAGES, FEW_BYTES);
+
+	if (temp_file_limit >= 0)
+		most = Min(most, (int64) temp_file_limit * 1024 / PART_OF_LIMIT);
+	return pass->bytes > most;
 }
 
 /* Writes to the file, which is made when it is needed. */
 static void
 write_file(KeyPass *pass, const char *bytes, Size len)
 {
+	pass->bytes += len;
+	if (!pass->unfit && are_too_many(pass))
+		give_up(pass);
+	if (pass->unfit)
+		return;
 	if (pass->file == NULL)
 		open_file(pass);
 	compat_buffile_write(pass->file, bytes, len);
 }
 
-/* What has been noted goes to the file. */
+/* What waits goes to the file. */
 static void
-flush_noted(KeyPass *pass)
+flush_waiting(KeyPass *pass)
 {
-	if (pass->noted.len == 0)
-		return;
-	write_file(pass, pass->noted.data, pass->noted.len);
-	resetStringInfo(&pass->noted);
+	if (pass->waiting.len > 0)
+		write_file(pass, pass->waiting.data, pass->waiting.len);
+	resetStringInfo(&pass->waiting);
 }
 
 /* Notes a key, unless it has been seen. */
@@ -184,10 +243,11 @@ note_key(KeyPass *pass, int number, const char *bytes, Size len)
 	if (key_set_has(seen, bytes, len, false, &hash))
 		return;
 	(void) key_set_add(seen, bytes, len, hash);
-	appendBinaryStringInfo(&pass->noted, (char *) &header, sizeof(header));
-	appendBinaryStringInfo(&pass->noted, bytes, len);
-	if (pass->noted.len >= BATCH_BYTES)
-		flush_noted(pass);
+	appendBinaryStringInfo(&pass->waiting, (char *) &header, sizeof(header));
+	appendBinaryStringInfo(&pass->waiting, bytes, len);
+	pass->noted++;
+	if (pass->waiting.len >= BATCH_BYTES)
+		flush_waiting(pass);
 }
 
 /* The rows of a page, as tuples; returns how many. */
@@ -265,13 +325,18 @@ key_pass_add(KeyPass *pass, Page page)
 	MemoryContext old;
 	int			n;
 
+	Assert(pass->sets_context != NULL);
+	if (pass->shared != NULL && pg_atomic_read_u32(&pass->shared->unfit) != 0)
+		pass->unfit = true;
 	if (pass->unfit)
 		return;
 	old = MemoryContextSwitchTo(pass->page_context);
 	n = take_tuples(pass, page);
 	pass->rows += n;
+	pass->pages++;
 	for (int i = 0; i < pass->nkeys && !pass->unfit; i++)
-		pass->unfit = !add_keys(pass, i, n);
+		if (!add_keys(pass, i, n))
+			give_up(pass);
 	MemoryContextSwitchTo(old);
 	MemoryContextReset(pass->page_context);
 }
@@ -289,28 +354,43 @@ key_pass_share(KeyPass *pass, KeyPassShared *shared, dsm_segment *segment, int p
 {
 	SharedFileSetInit(&shared->files, segment);
 	shared->processes = processes;
+	shared->role = pass->role;
+	pg_atomic_init_u32(&shared->unfit, pass->unfit);
 	pg_atomic_init_u64(&shared->rows, 0);
-	pg_atomic_init_u32(&shared->unfit, 0);
+	pg_atomic_init_u64(&shared->pages, 0);
+	pg_atomic_init_u64(&shared->noted, 0);
+	pass->shared = shared;
 	limit_memory(pass, processes);
 }
 
 void
 key_pass_join(KeyPass *pass, KeyPassShared *shared, dsm_segment *segment)
 {
-	SharedFileSetAttach(&shared->files, segment);
-	pass->files = &shared->files;
-	limit_memory(pass, shared->processes);
+	pass->shared = shared;
+	if (shared == NULL)
+		pass->unfit = true;
+	else if (shared->role != pass->role)
+		give_up(pass);
+	else
+	{
+		SharedFileSetAttach(&shared->files, segment);
+		limit_memory(pass, shared->processes);
+	}
 }
 
 void
-key_pass_leave(KeyPass *pass, KeyPassShared *shared)
+key_pass_leave(KeyPass *pass)
 {
-	flush_noted(pass);
-	if (pass->file != NULL)
-		BufFileExportFileSet(pass->file);
-	if (pass->unfit)
-		pg_atomic_write_u32(&shared->unfit, 1);
-	pg_atomic_fetch_add_u64(&shared->rows, pass->rows);
+	if (!pass->unfit)
+		flush_waiting(pass);
+	if (!pass->unfit)
+	{
+		if (pass->file != NULL)
+			BufFileExportFileSet(pass->file);
+		pg_atomic_fetch_add_u64(&pass->shared->rows, pass->rows);
+		pg_atomic_fetch_add_u64(&pass->shared->pages, pass->pages);
+		pg_atomic_fetch_add_u64(&pass->shared->noted, pass->noted);
+	}
 	key_pass_close(pass);
 }
 
@@ -321,7 +401,7 @@ copy_file(KeyPass *pass, BufFile *from)
 	char	   *block = palloc(BLCKSZ);
 	size_t		n;
 
-	while ((n = BufFileRead(from, block, BLCKSZ)) > 0)
+	while (!pass->unfit && (n = BufFileRead(from, block, BLCKSZ)) > 0)
 	{
 		CHECK_FOR_INTERRUPTS();
 		write_file(pass, block, n);
@@ -330,11 +410,17 @@ copy_file(KeyPass *pass, BufFile *from)
 }
 
 void
-key_pass_gather(KeyPass *pass, KeyPassShared *shared, int workers)
+key_pass_gather(KeyPass *pass, int workers)
 {
+	KeyPassShared *shared = pass->shared;
+
+	pass->shared = NULL;
 	limit_memory(pass, 1);
+	if (!pass->unfit && pg_atomic_read_u32(&shared->unfit) != 0)
+		give_up(pass);
 	pass->rows += pg_atomic_read_u64(&shared->rows);
-	pass->unfit |= pg_atomic_read_u32(&shared->unfit) != 0;
+	pass->pages += pg_atomic_read_u64(&shared->pages);
+	pass->noted += pg_atomic_read_u64(&shared->noted);
 	for (int i = 0; i < workers && !pass->unfit; i++)
 	{
 		char		name[FILE_NAME_SIZE];
@@ -351,10 +437,17 @@ key_pass_gather(KeyPass *pass, KeyPassShared *shared, int workers)
 
 /* ---- what has been collected ---- */
 
+double
+key_pass_keys(const KeyPass *pass)
+{
+	return pass->unfit || pass->rows == 0 ? -1 : (double) pass->noted / pass->rows;
+}
+
 void
 key_pass_end(KeyPass *pass)
 {
 	MemoryContextDelete(pass->sets_context);
+	pass->sets_context = NULL;
 }
 
 bool
@@ -425,26 +518,26 @@ take_bytes(KeySource *source, KeyBatch *batch, Size len)
 }
 
 static void
-take_all(KeySource *source, KeyBatch *batches, int nkeys, KeyPassTake take, void *arg)
+take_all(const KeyPass *pass, KeySource *source, KeyBatch *batches, KeyPassTake take, void *arg)
 {
 	KeyHeader	header;
+	int64		done = 0;
 
 	while (next_header(source, &header))
 	{
-		KeyBatch   *batch;
+		KeyBatch   *batch = &batches[header.key];
 
-		/* as of a worker that began under another session_replication_role */
-		if (header.key >= nkeys)
-			elog(ERROR, "unexpected number of a foreign key: %u of %d", header.key, nkeys);
-		batch = &batches[header.key];
+		Assert(header.key < pass->nkeys);
 		take_bytes(source, batch, header.len);
+		done++;
 		if (batch->n == MaxHeapTuplesPerPage || batch->bytes.len > BATCH_BYTES)
 		{
 			CHECK_FOR_INTERRUPTS();
 			pass_on(batch, header.key, take, arg);
+			progress_done((double) done / pass->noted);
 		}
 	}
-	for (int i = 0; i < nkeys; i++)
+	for (int i = 0; i < pass->nkeys; i++)
 		if (batches[i].n > 0)
 			pass_on(&batches[i], i, take, arg);
 }
@@ -453,20 +546,20 @@ void
 key_pass_read(KeyPass *pass, KeyPassTake take, void *arg)
 {
 	MemoryContext old = MemoryContextSwitchTo(pass->context);
-	KeyBatch   *batches = palloc0(sizeof(KeyBatch) * Max(pass->nkeys, 1));
-	KeySource	source = {.next = pass->noted.data,.end = pass->noted.data + pass->noted.len};
+	KeyBatch   *batches = palloc0(sizeof(KeyBatch) * pass->nkeys);
+	KeySource	source = {.next = pass->waiting.data,.end = pass->waiting.data + pass->waiting.len};
 
 	for (int i = 0; i < pass->nkeys; i++)
 		initStringInfo(&batches[i].bytes);
 	MemoryContextSwitchTo(old);
 	if (pass->file != NULL)
 	{
-		flush_noted(pass);
+		compat_buffile_write(pass->file, pass->waiting.data, pass->waiting.len);
 		source.file = pass->file;
 		if (BufFileSeek(pass->file, 0, 0, SEEK_SET) != 0)
 			ereport(ERROR,
 					(errcode_for_file_access(),
 					 errmsg("could not rewind temporary file: %m")));
 	}
-	take_all(&source, batches, pass->nkeys, take, arg);
+	take_all(pass, &source, batches, take, arg);
 }

@@ -1,9 +1,9 @@
 /*
  * key_set.h
- *		A set of keys that have been looked up.
+ *		A set of keys that have been looked up, or seen.
  *
  * It stays within a given amount of memory: when that is full it is emptied and
- * starts over, since forgetting a key only costs another lookup.
+ * starts over, since what has been forgotten is merely looked up, or taken, once more.
  *
  * Keys that are to be looked up together are in it from the moment that they are
  * asked for, but seen only by who wants to see those, too, until they are found.

@@ -487,6 +487,8 @@ start_workers(const ShareLeader *leader, int nworkers, Shared *shared,
 	{
 		WaitForParallelWorkersToFinish(pcxt);
 		batch->writer->routine->gather(batch->writer);
+		if (leader->keys != NULL)
+			key_pass_gather(leader->keys, 0);
 		DestroyParallelContext(pcxt);
 		return NULL;
 	}
@@ -695,8 +697,7 @@ share_lead(const ShareLeader *leader, int nworkers)
 		take_hashes(leader->source, &parallel->cursor, shared.file, files);
 		workers_finish(pcxt);
 		if (leader->keys != NULL)
-			key_pass_gather(leader->keys, shm_toc_lookup(pcxt->toc, KEY_FOREIGN_KEYS, false),
-							pcxt->nworkers_launched);
+			key_pass_gather(leader->keys, pcxt->nworkers_launched);
 		DestroyParallelContext(pcxt);
 		/* that the transaction has written is known to the process alone that did */
 		if (result.chunks > 0)
@@ -752,7 +753,6 @@ help(dsm_segment *segment, shm_toc *toc)
 		.previous = error_context_stack
 	};
 	List	   *paths = split_paths(shm_toc_lookup(toc, KEY_PATHS, false));
-	KeyPassShared *keys = shm_toc_lookup(toc, KEY_FOREIGN_KEYS, true);
 	KeyPass    *pass;
 	void	   *writer_state;
 	Source	   *source;
@@ -779,10 +779,9 @@ help(dsm_segment *segment, shm_toc *toc)
 	share.journal->reader = batch.reader;
 	writer_state = shm_toc_lookup(toc, KEY_WRITER, false);
 	batch.writer = join_writer(shared, batch.target, writer_state, options, &guard, checks);
-	/* none if session_replication_role has changed, which will end the load */
-	pass = keys == NULL ? NULL : checks_key_pass(checks);
+	pass = checks_key_pass(checks);
 	if (pass != NULL)
-		key_pass_join(pass, keys, segment);
+		key_pass_join(pass, shm_toc_lookup(toc, KEY_FOREIGN_KEYS, true), segment);
 	share_limit_batch(&batch, &share);
 	batch_open_where(&batch);
 	batch_open_columns(&batch);
@@ -792,7 +791,7 @@ help(dsm_segment *segment, shm_toc *toc)
 	source_close(batch.reader->source);
 	batch.writer->routine->close(batch.writer);
 	if (pass != NULL)
-		key_pass_leave(pass, keys);
+		key_pass_leave(pass);
 	target_close(batch.target);
 	error_context_stack = callback.previous;
 }

@@ -663,7 +663,10 @@ write_page(PageBatch *batch, PageRun *run, int index)
 	if (batch->pass != NULL)
 		brin_pass_add(batch->pass, block, source);
 	if (batch->keys != NULL)
+	{
+		Assert(!continued);
 		key_pass_add(batch->keys, source);
+	}
 }
 
 /* The new pages [first, end) of the run stay pinned, unless that are too many. */

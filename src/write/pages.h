@@ -92,8 +92,8 @@ typedef struct PageBatch
 	BufferAccessStrategy strategy;
 	int			shares;			/* of the ring of buffers; this batch has one of them */
 	char	   *record;			/* a page's WAL record: BLCKSZ bytes and some */
-	BrinPass   *pass;			/* this and keys are told of each page that is written; or NULL */
-	KeyPass    *keys;
+	BrinPass   *pass;			/* is told of each page that is written; or NULL */
+	KeyPass    *keys;			/* the same, where no page is continued */
 	Buffer		map;			/* of the visibility map, pinned, or invalid */
 	int			pinned;			/* buffers of all runs */
 
