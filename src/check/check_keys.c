@@ -3,12 +3,11 @@
  *		Checks the foreign keys of the rows in the journal (check_state.h).
  *
  * Keys that were collected as pages were written (key_pass.h), or else those of all rows of the
- * journal, are looked up many at a time.  If that does not show that all rows are good, the journal
- * is read for it: for each row, its page is
- * pinned and the keys that were not found are looked up one by one.  Bad rows are
- * deleted as they are found.  Where a table refers to
- * one that is being loaded, a deletion may remove a referenced row: then the
- * pass is repeated until it finds no more bad rows.
+ * journal, are looked up many at a time.  If that does not show that all rows are good, all rows
+ * of the journal are looked at: the page of each is pinned, and its keys that were not found are
+ * looked up one by one.  Bad rows are deleted as they are found.  Where a table refers to one that
+ * is being loaded, a deletion may remove a referenced row: then the pass is repeated until it finds
+ * no more bad rows.
  */
 #include "postgres.h"
 
@@ -25,6 +24,9 @@
 #include "storage/bufmgr.h"
 #include "table/partition_tree.h"
 #include "utils/memutils.h"
+
+/* Less for a key has no room for the values that are looked up at a time. */
+#define MIN_MEMORY (256 * 1024)
 
 /* What is done to the n rows of a run, in checks->tuples and checks->places. */
 typedef void (*TakeRows) (Checks *checks, CheckedTable *table, int n);
@@ -56,7 +58,8 @@ find_values(Checks *checks, const CheckedTable *table, const Trigger *trigger)
 	}
 	good = palloc(sizeof(GoodKeys));
 	good->constraint = root;
-	good->values = key_values_create((Size) maintenance_work_mem * 1024 / table->nkeys);
+	good->values = key_values_create(Max((Size) maintenance_work_mem * 1024 / table->nkeys,
+										 MIN_MEMORY));
 	checks->good = lappend(checks->good, good);
 	return good->values;
 }
@@ -65,6 +68,8 @@ static void
 open_keys(Checks *checks, CheckedTable *table)
 {
 	MemoryContext old = MemoryContextSwitchTo(checks->context);
+	const Trigger *trigger;
+	int			next = 0;
 	int			nkeys = 0;
 
 	checks_check_role(checks);
@@ -72,15 +77,11 @@ open_keys(Checks *checks, CheckedTable *table)
 	table->keys = palloc(sizeof(ForeignKey *) * table->nkeys);
 	table->refers_to_loaded = palloc(sizeof(bool) * table->nkeys);
 	table->good = palloc(sizeof(bool *) * table->nkeys);
-	for (int i = 0; i < table->triggers->numtriggers; i++)
+	while ((trigger = tables_next_key(table->triggers, &next)) != NULL)
 	{
-		const Trigger *trigger = &table->triggers->triggers[i];
-		ForeignKey *key;
+		ForeignKey *key = foreign_key_open(table->rel, trigger,
+										   find_values(checks, table, trigger));
 
-		if (!tables_is_key(trigger) || !foreign_key_fires(trigger))
-			continue;
-		key = foreign_key_open(table->rel, trigger,
-							   find_values(checks, table, trigger));
 		table->keys[nkeys] = key;
 		table->good[nkeys] = palloc(sizeof(bool) * MaxHeapTuplesPerPage);
 		table->refers_to_loaded[nkeys++] = is_loaded(checks, foreign_key_referenced(key));

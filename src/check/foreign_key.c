@@ -570,13 +570,30 @@ ask_items(ForeignKey *key, const KeySetItem *items, int n, const bool *known)
 	return done;
 }
 
-/* Looks keys up one by one, until one has no referenced row. */
-static void
+/* Looks up by the query the keys of [first, end) that are not good; whether all are. */
+static bool
+query_items(ForeignKey *key, const KeySetItem *items, int first, int end, const bool *good)
+{
+	for (int i = first; i < end; i++)
+	{
+		if (good[i])
+			continue;
+		key_columns_take_bytes(&key->columns, items[i].key, items[i].len);
+		if (!holds_key(key))
+			return false;
+	}
+	return true;
+}
+
+/* Looks keys up one by one; whether all are good. */
+static bool
 hold_items(ForeignKey *key, const KeySetItem *items, int n, bool *good)
 {
-	KeyValues  *known = key->known;
 	Probing		probing = {0};
 
+	/* the first query of all tells whether the owner may read */
+	if (!key->known->queried && !query_items(key, items, 0, 1, good))
+		return false;
 	for (int i = 0; i < n && can_probe(key); i++)
 	{
 		if (good[i])
@@ -585,13 +602,7 @@ hold_items(ForeignKey *key, const KeySetItem *items, int n, bool *good)
 		good[i] = probe_key(key, &probing);
 	}
 	end_probing(key, &probing);
-	for (int i = 0; i < n && !known->doubtful; i++)
-	{
-		if (good[i])
-			continue;
-		key_columns_take_bytes(&key->columns, items[i].key, items[i].len);
-		known->doubtful = !holds_key(key);
-	}
+	return query_items(key, items, 0, n, good);
 }
 
 bool
@@ -607,9 +618,8 @@ foreign_key_ask_items(ForeignKey *key, KeySetItem *items, int n, bool certain)
 	key_set_has_many(known->good, items, n, true, found);
 	if (!can_keep(known))
 	{
-		if (certain)
-			hold_items(key, items, n, found);
-		return certain && !known->doubtful;
+		known->doubtful |= !certain || !hold_items(key, items, n, found);
+		return !known->doubtful;
 	}
 	done = ask_items(key, items, n, found);
 	if (done < n && make_room(key, certain))

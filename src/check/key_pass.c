@@ -23,12 +23,12 @@
 /* Keys with as many bytes are written to the file, and are passed on together. */
 #define BATCH_BYTES (64 * 1024)
 
-/* Less for a key is not enough to remember any. */
+/* Less for a key remembers few, or none. */
 #define MIN_MEMORY (64 * 1024)
 
 /*
- * Beyond so many bytes, keys may take one of so many of the pages' bytes, and of temp_file_limit,
- * which sorts of indexes need.
+ * Beyond so many bytes, keys may take one of so many of the pages' bytes; and never more than one
+ * of so many of temp_file_limit, which sorts of indexes need.
  */
 #define FEW_BYTES (1024 * 1024)
 #define PART_OF_PAGES 4
@@ -122,6 +122,8 @@ key_pass_open(Relation rel, const TriggerDesc *triggers, int nkeys)
 												  ALLOCSET_DEFAULT_SIZES);
 	MemoryContext old = MemoryContextSwitchTo(context);
 	KeyPass    *pass = palloc0(sizeof(KeyPass));
+	const Trigger *trigger;
+	int			next = 0;
 	int			number = 0;
 
 	Assert(nkeys > 0);
@@ -135,13 +137,8 @@ key_pass_open(Relation rel, const TriggerDesc *triggers, int nkeys)
 	initStringInfo(&pass->waiting);
 	pass->nkeys = nkeys;
 	pass->keys = palloc0(sizeof(PassedKey) * nkeys);
-	for (int i = 0; i < triggers->numtriggers; i++)
-	{
-		const Trigger *trigger = &triggers->triggers[i];
-
-		if (tables_is_key(trigger) && foreign_key_fires(trigger))
-			open_key(&pass->keys[number++], rel, trigger);
-	}
+	while ((trigger = tables_next_key(triggers, &next)) != NULL)
+		open_key(&pass->keys[number++], rel, trigger);
 	Assert(number == nkeys);
 	MemoryContextSwitchTo(pass->sets_context);
 	for (int i = 0; i < pass->nkeys; i++)
@@ -165,13 +162,15 @@ key_pass_close(KeyPass *pass)
 	MemoryContextDelete(pass->context);
 }
 
-/* From here on nothing is collected, by no process. */
+/* From here on nothing is collected, by any process. */
 static void
 give_up(KeyPass *pass)
 {
 	pass->unfit = true;
 	if (pass->shared != NULL)
 		pg_atomic_write_u32(&pass->shared->unfit, 1);
+	for (int i = 0; i < pass->nkeys; i++)
+		key_set_clear(pass->keys[i].seen);
 	close_file(pass);
 }
 
@@ -213,11 +212,14 @@ are_too_many(const KeyPass *pass)
 static void
 write_file(KeyPass *pass, const char *bytes, Size len)
 {
-	pass->bytes += len;
-	if (!pass->unfit && are_too_many(pass))
-		give_up(pass);
 	if (pass->unfit)
 		return;
+	pass->bytes += len;
+	if (are_too_many(pass))
+	{
+		give_up(pass);
+		return;
+	}
 	if (pass->file == NULL)
 		open_file(pass);
 	compat_buffile_write(pass->file, bytes, len);
@@ -326,10 +328,13 @@ key_pass_add(KeyPass *pass, Page page)
 	int			n;
 
 	Assert(pass->sets_context != NULL);
-	if (pass->shared != NULL && pg_atomic_read_u32(&pass->shared->unfit) != 0)
-		pass->unfit = true;
 	if (pass->unfit)
 		return;
+	if (pass->shared != NULL && pg_atomic_read_u32(&pass->shared->unfit) != 0)
+	{
+		give_up(pass);
+		return;
+	}
 	old = MemoryContextSwitchTo(pass->page_context);
 	n = take_tuples(pass, page);
 	pass->rows += n;
@@ -381,8 +386,7 @@ key_pass_join(KeyPass *pass, KeyPassShared *shared, dsm_segment *segment)
 void
 key_pass_leave(KeyPass *pass)
 {
-	if (!pass->unfit)
-		flush_waiting(pass);
+	flush_waiting(pass);
 	if (!pass->unfit)
 	{
 		if (pass->file != NULL)
@@ -479,7 +483,7 @@ pass_on(KeyBatch *batch, int key, KeyPassTake take, void *arg)
 	resetStringInfo(&batch->bytes);
 }
 
-/* Where keys are: in a file, or if that is NULL in memory. */
+/* Where keys are: in a file, or NULL, and behind these in memory. */
 typedef struct KeySource
 {
 	BufFile    *file;
@@ -490,8 +494,9 @@ typedef struct KeySource
 static bool
 next_header(KeySource *source, KeyHeader *header)
 {
-	if (source->file != NULL)
-		return compat_buffile_read_more(source->file, header, sizeof(*header));
+	if (source->file != NULL && compat_buffile_read_more(source->file, header, sizeof(*header)))
+		return true;
+	source->file = NULL;
 	if (source->next == source->end)
 		return false;
 	memcpy(header, source->next, sizeof(*header));
@@ -554,7 +559,6 @@ key_pass_read(KeyPass *pass, KeyPassTake take, void *arg)
 	MemoryContextSwitchTo(old);
 	if (pass->file != NULL)
 	{
-		compat_buffile_write(pass->file, pass->waiting.data, pass->waiting.len);
 		source.file = pass->file;
 		if (BufFileSeek(pass->file, 0, 0, SEEK_SET) != 0)
 			ereport(ERROR,

@@ -58,7 +58,7 @@ extern void key_pass_gather(KeyPass *pass, int workers);
 /* How many keys have been noted for a row, on average; -1: not known. */
 extern double key_pass_keys(const KeyPass *pass);
 
-/* No page will be added any more: frees the memory. */
+/* No page will be added any more: frees the memory of what has been seen. */
 extern void key_pass_end(KeyPass *pass);
 
 /* Whether it has the keys of that many rows, all that have one. */

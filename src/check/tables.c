@@ -43,6 +43,19 @@ tables_is_key(const Trigger *trigger)
 	return is_after_row_insert(trigger) && foreign_key_is_check(trigger);
 }
 
+const Trigger *
+tables_next_key(const TriggerDesc *triggers, int *next)
+{
+	while (*next < triggers->numtriggers)
+	{
+		const Trigger *trigger = &triggers->triggers[(*next)++];
+
+		if (tables_is_key(trigger) && foreign_key_fires(trigger))
+			return trigger;
+	}
+	return NULL;
+}
+
 RefusalReason
 tables_refusal(Relation rel, const BulkOptions *options)
 {

@@ -17,6 +17,9 @@
 /* Whether a trigger checks a foreign key of rows that are inserted. */
 extern bool tables_is_key(const Trigger *trigger);
 
+/* The next such trigger that fires, from number *next on, which becomes that behind it; or NULL. */
+extern const Trigger *tables_next_key(const TriggerDesc *triggers, int *next);
+
 /* OIDs of the indexes that enforce uniqueness or exclusion, in the current context. */
 extern List *tables_unique_indexes(Relation rel);
 
