@@ -191,6 +191,18 @@ def readings_in_order(rnd, rows):
     return readings(rnd, rows, True)
 
 
+# what sales refer to, and of how many rows each is
+DIMENSIONS = {"shop": 1000, "product": 50_000, "channel": 10, "day": 365}
+
+
+def sales(rnd, rows):
+    """rows of a fact table, each with a number of each dimension, in no order"""
+    for first in range(0, rows, BATCH):
+        yield "".join("%d,%s,%d.%02d\n" % (
+            i, ",".join(str(rnd.randrange(count)) for count in DIMENSIONS.values()), rnd.randrange(1000), rnd.randrange(100))
+            for i in range(first, min(first + BATCH, rows)))
+
+
 def events(rnd, rows):
     """id, time, and a JSON document of 0.5 to 5 kB"""
     words = ["".join(rnd.choices("abcdefghijklmnopqrstuvwxyz", k=rnd.randrange(3, 10))) for _ in range(2000)]
@@ -252,6 +264,7 @@ DAYS = DataSet(days, 7_500_000, VOTES + ", day int")
 NEWEST, LATEST = (DataSet(make, 750_000, VOTES + ", day int") for make in (newest, latest))
 DOCUMENTS = DataSet(documents, 7_500_000, VOTES + ", doc jsonb")
 READINGS, READINGS_IN_ORDER = (DataSet(make, 2_000_000, "place int, n bigint, value float8, at timestamp") for make in (readings, readings_in_order))
+SALES = DataSet(sales, 2_000_000, f"id int, {', '.join(f'{name} int' for name in DIMENSIONS)}, amount numeric(10,2)")
 COMMENTS = DataSet(comments, 2_000_000, "id int, author text, title text, body text")
 WIDE, WIDER = (DataSet(make, 60_000, numbered(kinds), tab=True) for make, kinds in ((wide, WIDE_TYPES), (wider, WIDER_TYPES)))
 HITS = DataSet(hits.clickbench, 250_000, hits.TABLE)

@@ -14,7 +14,7 @@ medians of {rounds} in alternation, CHECKPOINT before each. `scripts/bench --pag
 
 - **times COPY**: COPY's time, as its caller waits, divided by that of `bulk_load`.
 - **in CPU**: the same of the processor time of all processes of the server, workers included. `bulk_load` works in several processes at once, so
-  this is the lower one; it depends less on what else a machine does.
+  this is mostly the lower one; it depends less on what else a machine does.
 - **DuckDB**: its time for making a table of the same file, with two threads. It reads as text what it has no type for, and builds no index.
 """
 TYPES = """
@@ -29,7 +29,7 @@ SHAPES = """
 ## Shapes
 
 Where the table has indexes or keys, *COPY* is COPY into the table without them, and then CREATE INDEX and ALTER TABLE with two parallel workers
-and a `maintenance_work_mem` of 64 MB, which `bulk_load` has, too.
+and a `maintenance_work_mem` of 64 MB, which `bulk_load` has, too; into a table that has them COPY takes much longer.
 
 | table | rows | COPY, s | bulk_load, s | times COPY | in CPU | DuckDB, s |
 |---|--:|--:|--:|--:|--:|--:|

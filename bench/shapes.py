@@ -72,6 +72,17 @@ def ranged(step):
     return f"format('FROM (%s) TO (%s)', n * {step}, (n + 1) * {step})"
 
 
+def facts(title, in_place):
+    """sales and what they refer to; in_place: COPY checks the keys, too, as where nobody drops them for a load"""
+    made = [DROP, *(f"DROP TABLE IF EXISTS {name}" for name in datasets.DIMENSIONS), *(
+        statement for name, count in datasets.DIMENSIONS.items() for statement in (
+            f"CREATE TABLE {name} (id int PRIMARY KEY)", f"INSERT INTO {name} SELECT generate_series(0, {count - 1})", f"ANALYZE {name}")),
+        f"CREATE TABLE target ({datasets.SALES.columns})"]
+    keys = [f"ALTER TABLE target ADD FOREIGN KEY ({name}) REFERENCES {name}" for name in datasets.DIMENSIONS]
+    done = ["DROP TABLE target", *(f"DROP TABLE {name}" for name in datasets.DIMENSIONS)]
+    return shape(title, datasets.SALES, 0.5, made + keys if in_place else made, () if in_place else keys, done)
+
+
 def three_indexes(collation):
     """a serial key and two text indexes"""
     def cases(bench):
@@ -149,6 +160,8 @@ CASES = {f"shapes_{name}": make for name, make in {
     "gin_jsonb": shape("documents, a GIN index of jsonb", datasets.DOCUMENTS, 0.1, later=["CREATE INDEX ON target USING gin (doc jsonb_path_ops)"]),
     **{f"indexes_{name}": three_indexes(collation) for name, collation in {
         "en_us": "en_US", "c": "C", "icu": "en-US-x-icu", "builtin": "pg_c_utf8"}.items()},
+    "facts": facts("a fact table with four foreign keys", False),
+    "facts_in_place": facts("a fact table with four foreign keys, which COPY checks as well", True),
     "tpch_bare": eight_tables("eight tables like TPC-H's, without keys", []),
     "tpch_keys": eight_tables("eight tables like TPC-H's, primary and foreign keys", tpch.keys() + tpch.references()),
     "hits": visits,
