@@ -27,8 +27,16 @@ const RejectColumnDef reject_columns[REJECT_NCOLUMNS] = {
 	[COLUMN_RAW_BYTES] = {"raw_bytes", BYTEAOID, BYTEAARRAYOID, "bytea", "bytea"}
 };
 
-void
-reject_columns_create(RangeVar *name)
+static void
+creation_context(void *arg)
+{
+	const RangeVar *name = arg;
+
+	errcontext("creation of reject table \"%s\"", name->relname);
+}
+
+static void
+create_table(RangeVar *name)
 {
 	StringInfoData sql;
 	Oid			existing;
@@ -49,6 +57,20 @@ reject_columns_create(RangeVar *name)
 
 	statement_run(sql.data);
 	pfree(sql.data);
+}
+
+void
+reject_columns_create(RangeVar *name)
+{
+	ErrorContextCallback callback = {
+		.callback = creation_context,
+		.arg = name,
+		.previous = error_context_stack
+	};
+
+	error_context_stack = &callback;
+	create_table(name);
+	error_context_stack = callback.previous;
 }
 
 /* What the i-th column actually is, if it is not as required; else NULL. */
