@@ -21,7 +21,7 @@ srand $seed;
 note "PGBULK_TEST_SEED=$seed";
 
 my $node = PostgreSQL::Test::Cluster->new('backup');
-$node->init(has_archiving => 1, allows_streaming => 1, extra => [ '--data-checksums', @LOCALE ]);
+server_init($node, has_archiving => 1, allows_streaming => 1);
 my $incremental = $node->pg_version >= 17;
 $node->append_conf('postgresql.conf', join("\n", "log_line_prefix = '%m [%p] %q%a %e '", 'log_statement = none', 'autovacuum = off', 'shared_buffers = 16MB',
 		'max_wal_size = 1GB', 'wal_keep_size = 1GB', 'jit = off', 'max_connections = 30', 'max_prepared_transactions = 5', 'enable_bitmapscan = on', $incremental ? 'summarize_wal = on' : ()));

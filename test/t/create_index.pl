@@ -12,7 +12,7 @@ use PostgreSQL::Test::Utils;
 use Test::More;
 
 my $primary = PostgreSQL::Test::Cluster->new('primary');
-$primary->init(allows_streaming => 1, extra => [ '--data-checksums', @LOCALE ]);
+server_init($primary, allows_streaming => 1);
 $primary->append_conf('postgresql.conf',
 	"session_preload_libraries = pgbulk\npgbulk.create_index = on\nautovacuum = off\nwal_keep_size = 2GB\n"
 	  . "wal_consistency_checking = all\nlock_timeout = 60s\nmin_parallel_table_scan_size = 0\n");

@@ -20,7 +20,7 @@ plan skip_all => 'no test_decoding' unless -e $node->config_data('--pkglibdir') 
 my $parallel = $node->pg_version >= 16;
 
 my $subscriber = PostgreSQL::Test::Cluster->new('applied');
-$subscriber->init(extra => [@LOCALE]);
+server_init($subscriber);
 $subscriber->append_conf('postgresql.conf', join("\n", "log_line_prefix = '%m [%p] %q%a %e '", 'autovacuum = off', 'max_worker_processes = 30', 'max_logical_replication_workers = 20', 'max_prepared_transactions = 20',
 	'logical_decoding_work_mem = 64kB', 'wal_retrieve_retry_interval = 100ms'));
 $subscriber->start;

@@ -12,7 +12,7 @@ use PostgreSQL::Test::Utils;
 use Test::More;
 
 my $primary = PostgreSQL::Test::Cluster->new('primary');
-$primary->init(allows_streaming => 1, extra => [ '--data-checksums', @LOCALE ]);
+server_init($primary, allows_streaming => 1);
 $primary->append_conf('postgresql.conf',
 	"log_line_prefix = '%m [%p] %q%a %e '\nlog_statement = none\nautovacuum = off\nshared_buffers = 16MB\n"
 	  . "max_wal_size = 1GB\nwal_keep_size = 2GB\nwal_consistency_checking = all\ndeadlock_timeout = 1h\nlock_timeout = 60s\nmaintenance_work_mem = 1MB\n");

@@ -22,7 +22,7 @@ note "PGBULK_TEST_SEED=$seed";
 # how many keys the tables may have, of which half are there before; see use_keys
 my ($keys, $left, $file, $merged);
 my $node = PostgreSQL::Test::Cluster->new('primary');
-$node->init(allows_streaming => 1, extra => [ '--data-checksums', @LOCALE ]);
+server_init($node, allows_streaming => 1);
 $node->append_conf('postgresql.conf', "log_line_prefix = '%m [%p] %q%a %e '\nlog_statement = none\nautovacuum = off\n"
 	  . "shared_buffers = 16MB\nmax_wal_size = 1GB\nwal_keep_size = 1GB\ncheckpoint_timeout = 30s\nmaintenance_work_mem = 4MB\n");
 $node->start;

@@ -16,7 +16,7 @@ use PostgreSQL::Test::Utils;
 use Test::More;
 
 my $primary = PostgreSQL::Test::Cluster->new('promoted_old');
-$primary->init(allows_streaming => 'logical', extra => [ '--data-checksums', @LOCALE ]);
+server_init($primary, allows_streaming => 'logical');
 $primary->append_conf('postgresql.conf', join("\n", "log_line_prefix = '%m [%p] %q%a %e '", 'log_statement = none', 'autovacuum = off', 'shared_buffers = 16MB', 'max_wal_size = 1GB',
 		'wal_keep_size = 1GB', 'jit = off', 'max_connections = 30', 'max_worker_processes = 12', 'max_parallel_workers = 8'));
 $primary->start;

@@ -15,7 +15,7 @@ use PostgreSQL::Test::Utils;
 use Test::More;
 
 my $primary = PostgreSQL::Test::Cluster->new('old');
-$primary->init(allows_streaming => 1, extra => [ '--data-checksums', @LOCALE ]);
+server_init($primary, allows_streaming => 1);
 $primary->append_conf('postgresql.conf', join("\n", "log_line_prefix = '%m [%p] %q%a %e '", 'log_statement = none', 'autovacuum = off', 'shared_buffers = 16MB', 'max_wal_size = 1GB',
 		'wal_keep_size = 1GB', 'jit = off', 'wal_consistency_checking = all', 'max_standby_streaming_delay = -1', 'hot_standby_feedback = on', 'wal_receiver_status_interval = 1', 'max_connections = 30'));
 $primary->start;

@@ -13,7 +13,7 @@ use Test::More;
 use Digest::MD5 qw(md5_hex);
 
 my $primary = PostgreSQL::Test::Cluster->new('primary');
-$primary->init(allows_streaming => 'logical', extra => [ '--data-checksums', @LOCALE ]);
+server_init($primary, allows_streaming => 'logical');
 $primary->append_conf('postgresql.conf',
 	"log_line_prefix = '%m [%p] %q%a %e '\nlog_statement = none\nautovacuum = off\nshared_buffers = 16MB\nmax_wal_size = 1GB\nwal_keep_size = 2GB\n");
 $primary->start;
@@ -25,7 +25,7 @@ $standby->init_from_backup($primary, 'base', has_streaming => 1);
 $standby->start;
 
 my $subscriber = PostgreSQL::Test::Cluster->new('subscriber');
-$subscriber->init(extra => [@LOCALE]);
+server_init($subscriber);
 $subscriber->append_conf('postgresql.conf',
 	"log_line_prefix = '%m [%p] %q%a %e '\nlog_statement = none\nautovacuum = off\n"
 	  . "shared_buffers = 16MB\nmax_wal_size = 1GB\nwal_level = replica\n"

@@ -13,7 +13,7 @@ use PostgreSQL::Test::Utils;
 use Test::More;
 
 my $primary = PostgreSQL::Test::Cluster->new('primary');
-$primary->init(allows_streaming => 1, extra => [@LOCALE]);
+server_init($primary, allows_streaming => 1);
 $primary->append_conf('postgresql.conf',
 	"wal_level = logical\nlog_line_prefix = '%m [%p] %q%a %e '\nlog_statement = none\nautovacuum = off\nmax_standby_streaming_delay = 0\n"
 	  . "wal_receiver_status_interval = 1\nenable_seqscan = off\nenable_bitmapscan = off\n");

@@ -12,7 +12,7 @@ use PostgreSQL::Test::Utils;
 use Test::More;
 
 my $primary = PostgreSQL::Test::Cluster->new('primary');
-$primary->init(allows_streaming => 1, extra => [ '--data-checksums', @LOCALE ]);
+server_init($primary, allows_streaming => 1);
 $primary->append_conf('postgresql.conf',
 	"log_line_prefix = '%m [%p] %q%a %e '\nlog_statement = none\nautovacuum = off\nmax_connections = 20\nfsync = off\nwal_keep_size = 2GB\n");
 $primary->start;

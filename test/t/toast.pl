@@ -17,7 +17,7 @@ my $settings = "log_line_prefix = '%m [%p] %q%a %e '\nlog_statement = none\nauto
 
 # The standby compares each page that it changes with the primary's.
 my $primary = PostgreSQL::Test::Cluster->new('primary');
-$primary->init(allows_streaming => 'logical', extra => [ '--data-checksums', @LOCALE ]);
+server_init($primary, allows_streaming => 'logical');
 $primary->append_conf('postgresql.conf',
 	"$settings\nwal_consistency_checking = 'heap, heap2, btree'\nlogical_decoding_work_mem = 64kB\nwal_keep_size = 2GB\n");
 $primary->start;
@@ -29,7 +29,7 @@ $standby->init_from_backup($primary, 'base', has_streaming => 1);
 $standby->start;
 
 my $subscriber = PostgreSQL::Test::Cluster->new('subscriber');
-$subscriber->init(extra => [@LOCALE]);
+server_init($subscriber);
 $subscriber->append_conf('postgresql.conf', $settings);
 $subscriber->append_conf('postgresql.conf', "max_worker_processes = 20\nmax_logical_replication_workers = 16\n");
 $subscriber->start;
