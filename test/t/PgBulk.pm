@@ -59,6 +59,7 @@ sub bulk_server
 			'log_statement = none',
 			'max_connections = 20',
 			'autovacuum = off',
+			'jit = off',
 			@settings));
 	$node->start;
 	$node->safe_psql('postgres', 'CREATE EXTENSION pgbulk');
@@ -228,7 +229,7 @@ sub citus_servers
 	chomp $library;
 	plan skip_all => 'citus is not installed' unless -e "$library/citus.so";
 	my ($main, @workers) = map { bulk_server("${name}_$_", "shared_preload_libraries = 'citus'", 'max_prepared_transactions = 50',
-			'shared_buffers = 32MB', 'jit = off', 'wal_level = logical', 'citus.shard_count = 8', 'max_connections = 100',
+			'shared_buffers = 32MB', 'wal_level = logical', 'citus.shard_count = 8', 'max_connections = 100',
 			'max_worker_processes = 30', @settings) } 'main', 1, 2;
 
 	foreach my $node ($main, @workers)

@@ -19,7 +19,7 @@ use constant MB => 1 << 20;
 plan skip_all => 'takes minutes, and PGBULK_TEST_LONG is not set' unless $ENV{PGBULK_TEST_LONG};
 
 # what is seen of the shared buffers counts in a backend's peak: few
-my $node = bulk_server('billions', 'shared_buffers = 2MB', 'jit = off');
+my $node = bulk_server('billions', 'shared_buffers = 2MB');
 my $pipe = data_dir() . '/pipe';
 
 mkfifo($pipe, 0644) or die "$pipe: $!";

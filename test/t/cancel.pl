@@ -13,7 +13,7 @@ use Time::HiRes qw(time);
 
 my $MB = 1024 * 1024;
 my $folder = data_dir();
-my $node = bulk_server('cancel', 'shared_buffers = 64MB', 'max_wal_size = 2GB', 'jit = off');
+my $node = bulk_server('cancel', 'shared_buffers = 64MB', 'max_wal_size = 2GB');
 my $session = PgBulk::Session->new($node);
 my $pid = $session->{pid};
 my $watch = PgBulk::Session->new($node);

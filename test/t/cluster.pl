@@ -17,7 +17,7 @@ use IO::Handle;
 use POSIX qw(mkfifo);
 use Time::HiRes qw(sleep time);
 
-my @settings = ('max_prepared_transactions = 20', 'shared_buffers = 32MB', 'jit = off');
+my @settings = ('max_prepared_transactions = 20', 'shared_buffers = 32MB');
 my $main = bulk_server('cluster_main', @settings, "timezone = 'Asia/Kolkata'", 'wal_level = replica', 'max_wal_senders = 4');
 
 plan skip_all => 'postgres_fdw is not there' unless has_extension($main, 'postgres_fdw');

@@ -12,7 +12,7 @@ use PostgreSQL::Test::Utils;
 use Test::More;
 use POSIX qw(mkfifo);
 
-my @settings = ('max_prepared_transactions = 10', 'shared_buffers = 64MB', 'jit = off');
+my @settings = ('max_prepared_transactions = 10', 'shared_buffers = 64MB');
 my $main = bulk_server('cluster_aside_main', @settings);
 
 plan skip_all => 'postgres_fdw is not there' unless has_extension($main, 'postgres_fdw');

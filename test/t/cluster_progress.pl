@@ -12,7 +12,7 @@ use Test::More;
 use IO::Handle;
 use POSIX qw(mkfifo);
 
-my @settings = ('max_prepared_transactions = 10', 'shared_buffers = 32MB', 'jit = off');
+my @settings = ('max_prepared_transactions = 10', 'shared_buffers = 32MB');
 my $main = bulk_server('cluster_progress_main', @settings);
 
 plan skip_all => 'postgres_fdw is not there' unless has_extension($main, 'postgres_fdw');

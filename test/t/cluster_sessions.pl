@@ -13,7 +13,7 @@ use PostgreSQL::Test::Utils;
 use Test::More;
 use Time::HiRes qw(time);
 
-my @settings = ('max_prepared_transactions = 20', 'shared_buffers = 32MB', 'jit = off');
+my @settings = ('max_prepared_transactions = 20', 'shared_buffers = 32MB');
 my $main = bulk_server('sessions_main', @settings);
 
 plan skip_all => 'postgres_fdw is not there' unless has_extension($main, 'postgres_fdw');

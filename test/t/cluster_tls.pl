@@ -36,7 +36,7 @@ system_or_bail('sh', '-c', qq{cd $folder && openssl req -newkey rsa:2048 -nodes 
 	echo subjectAltName=DNS:localhost >names && openssl x509 -req -in server.csr -CA right.crt -CAkey right.key -CAcreateserial -days 2 -extfile names -out server.crt 2>>right.log &&
 	chmod 600 server.key});
 
-my @settings = ('max_prepared_transactions = 10', 'shared_buffers = 32MB', 'jit = off');
+my @settings = ('max_prepared_transactions = 10', 'shared_buffers = 32MB');
 my $main = bulk_server('tls_main', @settings);
 plan skip_all => 'postgres_fdw is not there' unless has_extension($main, 'postgres_fdw');
 my $node = bulk_server('tls_node', @settings, "listen_addresses = '127.0.0.1'", 'ssl = on', "ssl_cert_file = '$folder/server.crt'", "ssl_key_file = '$folder/server.key'",

@@ -13,7 +13,7 @@ use Test::More;
 use Time::HiRes qw(sleep time);
 
 my $MB = 1024 * 1024;
-my @settings = ('max_prepared_transactions = 20', 'shared_buffers = 64MB', 'jit = off', 'max_wal_size = 1GB');
+my @settings = ('max_prepared_transactions = 20', 'shared_buffers = 64MB', 'max_wal_size = 1GB');
 my $main = bulk_server('cluster_workers_main', @settings, 'max_worker_processes = 8', 'max_parallel_workers = 8', 'max_logical_replication_workers = 0', 'pgbulk.chunk_size = 16384');
 
 plan skip_all => 'postgres_fdw is not there' unless has_extension($main, 'postgres_fdw');

@@ -14,7 +14,7 @@ use Time::HiRes qw(sleep time);
 my $folder = data_dir();
 my $client = libpq_client('stdin') // plan skip_all => 'needs a compiler and libpq';
 
-my $node = bulk_server('copy', 'max_prepared_transactions = 2', 'shared_buffers = 32MB', 'jit = off', 'max_worker_processes = 16');
+my $node = bulk_server('copy', 'max_prepared_transactions = 2', 'shared_buffers = 32MB', 'max_worker_processes = 16');
 my $watch = PgBulk::Session->new($node);
 
 $node->safe_psql('postgres', q{

@@ -19,7 +19,7 @@ my $client = "$folder/client";
 my ($include, $lib) = map { my $path = `pg_config $_`; chomp $path; $path } '--includedir', '--libdir';
 my $has_client = system("cc -I$include -I$include/postgresql -o $client $FindBin::RealBin/../clients/stdin.c -L$lib -Wl,-rpath,$lib -lpq >$folder/cc.log 2>&1") == 0;
 
-my $node = bulk_server('publisher', 'wal_level = logical', 'max_wal_senders = 5', 'max_replication_slots = 5', 'max_prepared_transactions = 2', 'jit = off', 'shared_buffers = 32MB', 'max_parallel_workers = 8');
+my $node = bulk_server('publisher', 'wal_level = logical', 'max_wal_senders = 5', 'max_replication_slots = 5', 'max_prepared_transactions = 2', 'shared_buffers = 32MB', 'max_parallel_workers = 8');
 plan skip_all => 'no test_decoding' unless has_decoding();
 
 my $subscriber = PostgreSQL::Test::Cluster->new('subscriber');

@@ -14,7 +14,7 @@ use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
-my $node = bulk_server('decoded', 'wal_level = logical', 'max_wal_senders = 12', 'max_replication_slots = 20', 'max_prepared_transactions = 10', 'jit = off', 'shared_buffers = 32MB',
+my $node = bulk_server('decoded', 'wal_level = logical', 'max_wal_senders = 12', 'max_replication_slots = 20', 'max_prepared_transactions = 10', 'shared_buffers = 32MB',
 	'logical_decoding_work_mem = 64kB', 'max_worker_processes = 20', 'max_parallel_workers = 8');
 plan skip_all => 'no test_decoding' unless -e $node->config_data('--pkglibdir') . '/test_decoding.so';
 my $parallel = $node->pg_version >= 16;

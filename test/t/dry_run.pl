@@ -14,7 +14,7 @@ use Time::HiRes qw(sleep time);
 
 my $MB = 1024 * 1024;
 my $crashes = how_many(3, 6);
-my $node = bulk_server('dry_run', 'shared_buffers = 64MB', 'max_wal_size = 2GB', 'maintenance_work_mem = 64MB', 'jit = off');
+my $node = bulk_server('dry_run', 'shared_buffers = 64MB', 'max_wal_size = 2GB', 'maintenance_work_mem = 64MB');
 
 $node->safe_psql('postgres', q{
 	CREATE EXTENSION amcheck;

@@ -13,7 +13,7 @@ use PostgreSQL::Test::Utils;
 use Test::More;
 
 my $node = bulk_server('index_crash', 'shared_buffers = 16MB', 'max_wal_size = 256MB',
-	'enable_seqscan = off', 'jit = off', 'wal_level = replica', 'max_wal_senders = 4');
+	'enable_seqscan = off', 'wal_level = replica', 'max_wal_senders = 4');
 my ($watch, $gate, $load, $other, @held);
 
 # Whoever makes an index entry for row 12500 waits for a lock.

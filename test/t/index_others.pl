@@ -15,7 +15,7 @@ use PostgreSQL::Test::Utils;
 use Test::More;
 
 my $node = bulk_server('index_others', 'shared_buffers = 32MB', 'enable_seqscan = off',
-	'enable_bitmapscan = off', 'jit = off', 'max_connections = 40');
+	'enable_bitmapscan = off', 'max_connections = 40');
 my ($watch, $gate) = map { PgBulk::Session->new($node) } 1 .. 2;
 my $open = data_dir() . '/open';
 

@@ -22,7 +22,7 @@ my $slack = 3 * $MB;
 
 # What is seen of the shared buffers counts in a backend's peak: keep them few.
 my $node = bulk_server('memory', 'shared_buffers = 2MB', 'max_wal_size = 4GB',
-	'checkpoint_timeout = 1h', 'wal_buffers = 1MB', 'jit = off',
+	'checkpoint_timeout = 1h', 'wal_buffers = 1MB',
 	'max_stack_depth = 1MB', 'maintenance_work_mem = 2MB');
 
 my $folder = data_dir();

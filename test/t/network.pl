@@ -18,7 +18,7 @@ use Test::More;
 use POSIX qw(mkfifo);
 use Time::HiRes qw(time);
 
-my @settings = ('max_prepared_transactions = 10', 'shared_buffers = 32MB', 'jit = off', 'max_connections = 12');
+my @settings = ('max_prepared_transactions = 10', 'shared_buffers = 32MB', 'max_connections = 12');
 my $main = bulk_server('network_main', @settings);
 
 plan skip_all => 'postgres_fdw is not there' unless has_extension($main, 'postgres_fdw');

@@ -12,7 +12,7 @@ use PostgreSQL::Test::Utils;
 use Test::More;
 
 my $node = bulk_server('partition_indexes', 'shared_buffers = 16MB', 'max_wal_size = 256MB', 'deadlock_timeout = 100ms',
-	'enable_seqscan = off', 'jit = off', 'wal_level = replica', 'max_wal_senders = 4', 'max_locks_per_transaction = 256');
+	'enable_seqscan = off', 'wal_level = replica', 'max_wal_senders = 4', 'max_locks_per_transaction = 256');
 my ($watch, $gate, $load, $other);
 
 # Whoever makes an index entry for row 12500 waits for a lock.  The fourth leaf gets rows of no load.

@@ -15,7 +15,7 @@ use POSIX qw(mkfifo);
 use PostgreSQL::Test::Utils;
 use Test::More;
 
-my $node = bulk_server('repack', 'wal_level = logical', 'deadlock_timeout = 50ms', 'lock_timeout = 60s', 'shared_buffers = 32MB', 'jit = off', 'max_worker_processes = 16', 'max_parallel_workers = 8',
+my $node = bulk_server('repack', 'wal_level = logical', 'deadlock_timeout = 50ms', 'lock_timeout = 60s', 'shared_buffers = 32MB', 'max_worker_processes = 16', 'max_parallel_workers = 8',
 	'client_min_messages = error');
 if ($node->safe_psql('postgres', 'SHOW server_version_num') < 190000)
 {

@@ -13,7 +13,7 @@ use PostgreSQL::Test::Utils;
 use Test::More;
 use Time::HiRes qw(time);
 
-my $node = bulk_server('savepoints', 'shared_buffers = 32MB', 'max_wal_size = 1GB', 'jit = off', 'max_parallel_workers = 8', 'checkpoint_timeout = 1h');
+my $node = bulk_server('savepoints', 'shared_buffers = 32MB', 'max_wal_size = 1GB', 'max_parallel_workers = 8', 'checkpoint_timeout = 1h');
 my $many = $ENV{PGBULK_TEST_SAVEPOINTS} // ($ENV{PGBULK_TEST_LONG} ? 2000 : 1000);
 my $folder = data_dir();
 my $good = data_file('good.csv', 1, join('', map { "$_,text $_\n" } 1 .. 20));

@@ -44,7 +44,7 @@ print $file "\0" x 24;
 close $file;
 
 my $node = bulk_server('scarce', 'shared_buffers = 4MB', 'max_wal_size = 1GB', 'checkpoint_timeout = 1h',
-	'max_locks_per_transaction = 10', 'max_files_per_process = 64', 'jit = off', 'max_worker_processes = 8');
+	'max_locks_per_transaction = 10', 'max_files_per_process = 64', 'max_worker_processes = 8');
 $node->stop;
 {
 	local $ENV{LD_PRELOAD} = $library;

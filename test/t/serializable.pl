@@ -10,7 +10,7 @@ use PgBulk;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
-my $node = bulk_server('serializable', 'deadlock_timeout = 1h', 'lock_timeout = 60s', 'jit = off');
+my $node = bulk_server('serializable', 'deadlock_timeout = 1h', 'lock_timeout = 60s');
 my ($load, $other, $third) = map { PgBulk::Session->new($node) } 1 .. 3;
 
 # keys 0, 10, ... 39990 on some hundred leaves; the file has those that end in 5 of a part of it

@@ -15,7 +15,7 @@ use Time::HiRes qw(sleep);
 
 my $MB = 1024 * 1024;
 my $folder = data_dir();
-my $node = bulk_server('sources', 'shared_buffers = 32MB', 'jit = off');
+my $node = bulk_server('sources', 'shared_buffers = 32MB');
 my $session = PgBulk::Session->new($node);
 my $pid = $session->{pid};
 my $watch = PgBulk::Session->new($node);

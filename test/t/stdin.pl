@@ -14,7 +14,7 @@ use Time::HiRes qw(sleep time);
 my $folder = data_dir();
 my $client = libpq_client('stdin') // plan skip_all => 'needs a compiler and libpq';
 
-my $node = bulk_server('stdin', 'shared_buffers = 32MB', 'jit = off');
+my $node = bulk_server('stdin', 'shared_buffers = 32MB');
 my $watch = PgBulk::Session->new($node);
 
 $node->safe_psql('postgres', q{

@@ -21,7 +21,7 @@ note "PGBULK_TEST_SEED=$seed";
 my $seconds = $ENV{PGBULK_TEST_STORM} // ($ENV{PGBULK_TEST_LONG} ? 40 : 12);
 my $by_copy = $ENV{PGBULK_TEST_STORM_COPY};
 
-my $node = bulk_server('storm', 'shared_buffers = 16MB', 'max_wal_size = 1GB', 'wal_level = logical', 'jit = off', 'deadlock_timeout = 50ms', 'lock_timeout = 1s',
+my $node = bulk_server('storm', 'shared_buffers = 16MB', 'max_wal_size = 1GB', 'wal_level = logical', 'deadlock_timeout = 50ms', 'lock_timeout = 1s',
 	'statement_timeout = 5s', 'max_worker_processes = 12', 'max_parallel_workers = 8', 'client_min_messages = error', 'checkpoint_timeout = 30s', 'max_connections = 40');
 
 my $version = $node->safe_psql('postgres', 'SHOW server_version_num');

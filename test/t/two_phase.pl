@@ -15,7 +15,7 @@ use PostgreSQL::Test::Utils;
 use Test::More;
 
 my $node = bulk_server('two_phase', 'max_prepared_transactions = 200', 'max_locks_per_transaction = 512', 'shared_buffers = 64MB',
-	'max_wal_size = 1GB', 'wal_level = replica', 'max_wal_senders = 4', 'wal_keep_size = 2GB', 'jit = off', 'max_worker_processes = 16',
+	'max_wal_size = 1GB', 'wal_level = replica', 'max_wal_senders = 4', 'wal_keep_size = 2GB', 'max_worker_processes = 16',
 	'max_parallel_workers = 16', 'max_parallel_maintenance_workers = 2', 'pgbulk.chunk_size = 65536', 'lock_timeout = 10s');
 my $folder = data_dir();
 my $tall = data_file('tall.csv', 1, join('', map { "$_,text of row $_\n" } 1001 .. 21000));

@@ -17,7 +17,7 @@ use Test::More;
 my $rounds = $ENV{PGBULK_TEST_ROUNDS} // 1;
 my $keys = 300;
 my $upserts = 300;
-my $node = bulk_server('upserts', 'deadlock_timeout = 100ms', 'jit = off');
+my $node = bulk_server('upserts', 'deadlock_timeout = 100ms');
 
 # A row's v is how often it has been upserted since it is there.
 $node->safe_psql('postgres', qq{

@@ -16,7 +16,7 @@ use Time::HiRes qw(sleep time);
 
 my $MB = 1024 * 1024;
 my $folder = data_dir();
-my $node = bulk_server('workers', 'shared_buffers = 64MB', 'max_wal_size = 1GB', 'jit = off',
+my $node = bulk_server('workers', 'shared_buffers = 64MB', 'max_wal_size = 1GB',
 	'max_worker_processes = 8', 'max_parallel_workers = 8', 'max_logical_replication_workers = 0',
 	'restart_after_crash = on', 'pgbulk.chunk_size = 16384');
 my $session = PgBulk::Session->new($node);
@@ -406,7 +406,7 @@ SKIP:
 	skip 'needs /proc', 3 unless -r '/proc/self/smaps_rollup';
 
 	# what is seen of the shared buffers counts in a process's peak: keep them few
-	my $lean = bulk_server('lean', 'shared_buffers = 2MB', 'max_wal_size = 1GB', 'wal_buffers = 1MB', 'jit = off');
+	my $lean = bulk_server('lean', 'shared_buffers = 2MB', 'max_wal_size = 1GB', 'wal_buffers = 1MB');
 	my $force = $lean->safe_psql('postgres', 'SHOW server_version_num') >= 160000 ? 'debug_parallel_query' : 'force_parallel_mode';
 	my $load = PgBulk::Session->new($lean);
 	my $look = PgBulk::Session->new($lean);
