@@ -135,8 +135,8 @@ foreach my $collation ('"C"', $collation ? qq("$collation") : '"default"')
 {
 	$node->safe_psql('postgres', qq{
 		CREATE TABLE phones (id int, phone text, n int) WITH (fillfactor = 80);
-		CREATE INDEX phones_phone ON phones (phone COLLATE $collation);
 		INSERT INTO phones SELECT i, CASE WHEN i % 90 > 1 THEN md5(i::text) END, 0 FROM generate_series(1, 700000) i;
+		CREATE INDEX phones_phone ON phones (phone COLLATE $collation);
 		UPDATE phones SET n = 1 WHERE id % 90 % 3 = 0});
 	my $few = data_file('few.csv', 1, "0,0,0\n");
 	foreach ([ 0, '64MB' ], [ 1, '128MB' ])

@@ -225,7 +225,7 @@ $node->safe_psql('postgres', q{
 	CREATE INDEX ON many (lower(v))});
 $node->safe_psql('postgres', join(';', map { "CREATE TABLE many_$_ PARTITION OF many FOR VALUES IN ($_)" } @$_))
   foreach map { [ $_ * 100 .. $_ * 100 + 99 ] } 0 .. 9;
-my $many = data_file('many.csv', 1, join('', map { sprintf "%d,%d,value %d\n", $_, $_ % 997, $_ * 7919 % 100003 } 1 .. 200000));
+my $many = data_file('many.csv', 1, join('', map { sprintf "%d,%d,value %d\n", $_, $_ % 997, $_ * 7919 % 100003 } 1 .. 100000));
 
 # Most memory and open files of a session that does this.
 sub needs
@@ -270,7 +270,7 @@ foreach my $options (direct(0), direct(2), direct(0, '"on_duplicate": "keep_old"
 	# most of it is the relcache of so many tables
 	cmp_ok($memory, '<', $copy_memory * 1.3 + 24 * 1024, "memory for many leaves, $options");
 	cmp_ok($files, '<', 150, "files for many leaves, $options");
-	is($watch->ask('SELECT count(*), count(DISTINCT tableoid) FROM many'), '200000|997', "all rows are there, $options");
+	is($watch->ask('SELECT count(*), count(DISTINCT tableoid) FROM many'), '100000|997', "all rows are there, $options");
 	$watch->ask('TRUNCATE many') if $options !~ /keep_old|workers": 2}/ && $options !~ /merge/;
 }
 is($watch->ask(q{SELECT count(bt_index_parent_check(i.indexrelid, true, true)) FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid AND c.relkind = 'i'
