@@ -189,14 +189,12 @@ feed_index(const SharedEntries *shared, Relation heap, Relation index, const Row
 	MemoryContextDelete(context);
 }
 
-/* In each process: one task after the other that nobody has taken. */
+/* One task after the other that nobody has taken. */
 static void
-feed_indexes(SharedEntries *shared, const RowId *rows, uint8 *judged)
+feed_tasks(SharedEntries *shared, Relation heap, const RowId *rows, uint8 *judged)
 {
-	Relation	heap = table_open(shared->heap, RowExclusiveLock);
 	uint32		task;
 
-	progress_entries_together(&shared->inserted);
 	while ((task = pg_atomic_fetch_add_u32(&shared->next, 1)) < shared->ntasks)
 	{
 		uint32		i = task % shared->n;
@@ -208,7 +206,25 @@ feed_indexes(SharedEntries *shared, const RowId *rows, uint8 *judged)
 				   judged + i * judged_size(shared->nrows) + first / 8);
 		index_close(index, NoLock);
 	}
-	progress_entries_together(NULL);
+}
+
+/* In each process. */
+static void
+feed_indexes(SharedEntries *shared, const RowId *rows, uint8 *judged)
+{
+	Relation	heap = table_open(shared->heap, RowExclusiveLock);
+
+	progress_entries_together(&shared->inserted);
+	PG_TRY();
+	{
+		feed_tasks(shared, heap, rows, judged);
+	}
+	PG_FINALLY();
+	{
+		/* an error takes the shared memory with it */
+		progress_entries_together(NULL);
+	}
+	PG_END_TRY();
 	table_close(heap, NoLock);
 }
 

@@ -80,7 +80,10 @@ static Progress *current;
 /* The handle of shared memory that tells of other servers; 0: there is none. */
 static uint32 nodes;
 
-/* Counts of the index that is shown; may dangle after an error until the next load. */
+/*
+ * Counts of the index that is shown; after an error, which ends that (shown_counts), they may
+ * dangle until the next load.
+ */
 static ProgressCounts *counts;
 static ProgressCounts own_counts;
 static bool shown_otherwise;	/* a statement of the server shows its builds */
@@ -510,7 +513,7 @@ progress_leave(void)
 
 /* ---- index entries that wait ---- */
 
-/* Where those of all processes count; may dangle after an error, until the next batch. */
+/* Where those of all processes count; NULL: this one inserts them alone. */
 static pg_atomic_uint64 *inserted_together;
 
 void
@@ -531,7 +534,7 @@ progress_entries_begin(uint64 n)
 {
 	ProgressEntries *entries;
 
-	inserted_together = NULL;
+	Assert(inserted_together == NULL);
 	if (current == NULL)
 		return;
 	entries = &current->entries;

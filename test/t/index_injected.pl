@@ -116,6 +116,17 @@ foreach my $options ('keep_old', 'keep_new')
 		"|t|$n|$n", "dead, $options: the index is sound, and no larger");
 }
 
+# An error while several processes insert entries: the next load of the session, which inserts its entries alone, does not
+# count them where these had.
+my $many = data_file('many.csv', 1, join('', map { sprintf("many %06d,%d,%d\n", $_ * 7919 % 100003, $_, $_ % 3) } 1 .. 100000));
+my $few = data_file('few.csv', 1, join('', map { "few $_,$_,1\n" } 1 .. 500));
+$load->ask("SELECT injection_points_set_local(); SELECT injection_points_attach('$point', 'error')");
+$load->ask("SELECT FROM bulk_load('t', '$many', '{\"writer\": \"buffered\", \"workers\": 2}')");
+like($load->{error}, qr/error triggered for injection point $point/, 'an error amid entries');
+$load->ask("SELECT injection_points_detach('$point')");
+is($load->ask("SELECT rows_loaded, writer FROM bulk_load('t', '$few', '{\"writer\": \"direct\", \"indexes\": \"insert\", \"workers\": 0}')"), '500|direct', 'the next load');
+sound('after an error amid entries');
+
 # A dead row whose entry is on the leaf behind the one where its key was looked for: VACUUM removes that, and a new row of
 # the load takes its place, whose own entry belongs on the first leaf.
 if (has_extension($node, 'pageinspect'))
@@ -201,6 +212,6 @@ is($node->safe_psql('postgres', 'SET enable_seqscan = off; SELECT count(*) FROM 
 is($node->safe_psql('postgres', q{SELECT gin_index_check('g_a')}), '', 'GIN: the index is sound') if $node->pg_version >= 18;
 
 $_->close foreach $load, $other;
-check_log($node);
+check_log($node, qr{ XX000 (?:ERROR:  error triggered for injection point|CONTEXT: |STATEMENT: )});
 check_tables($node);
 done_testing();
