@@ -229,6 +229,6 @@ is(join(' ', orphans($node)), '', 'no file is left');
 is(join(' ', glob($node->data_dir . '/base/pgsql_tmp/*')), '', 'nor a temporary one');
 
 # in the log, what sessions that alter tables may meet in the catalogs; nothing of the kind in loads
-check_log($node, qr/57P01|terminating background worker "REPACK decoding worker"|DETAIL:  Key .* is still referenced|is not a PostgreSQL .*process|WARNING:  (?:cannot reindex invalid|skipping reindex of invalid)| other_\d XX000 ERROR:  (?:tuple concurrently|could not open relation with OID|cache lookup failed)/);
+check_log($node, qr/57P01|terminating background worker "REPACK decoding worker"|DETAIL:  Key .* is still referenced|is not a PostgreSQL .*process|WARNING:  (?:cannot reindex invalid|skipping reindex of invalid)| other_\d XX000 (?:ERROR:  (?:tuple concurrently|could not open relation with OID|cache lookup failed|could not find tuple for parent of relation)|STATEMENT: |BACKTRACE: )/);
 check_tables($node);
 done_testing();
