@@ -183,7 +183,10 @@ flush(BulkPages *bulk)
 		return;
 	qsort(bulk->pending, bulk->npending, sizeof(PendingPage), compare_blocks);
 	if (bulk->logged)
+	{
 		log_pending(bulk);
+		compat_injection_point("pgbulk-index-pages-logged");
+	}
 	extend(bulk, bulk->pending[bulk->npending - 1].block + 1);
 	for (int i = 0; i < bulk->npending; i++)
 	{
