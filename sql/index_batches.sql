@@ -12,12 +12,12 @@ EXCEPTION WHEN OTHERS THEN
 END $$;
 -- keys for which an index finds other rows than there are, of some
 CREATE FUNCTION pg_temp.wrong(target regclass, keys text, condition text) RETURNS bigint LANGUAGE plpgsql
-SET enable_seqscan = off SET enable_indexscan = off AS $$
+SET enable_seqscan = off SET enable_indexscan = off SET work_mem = '64MB' AS $$
 DECLARE
 	result bigint;
 BEGIN
-	EXECUTE format('WITH k AS MATERIALIZED (SELECT key, count(DISTINCT t.tableoid::text || t.ctid) AS n FROM %1$s t, LATERAL (%2$s) k(key) GROUP BY key)
-		SELECT count(*) FROM (SELECT * FROM k WHERE key IS NOT NULL ORDER BY hashtext(key::text), key::text LIMIT 30) k, LATERAL (SELECT count(*) AS found FROM %1$s t WHERE %3$s) f WHERE n <> found', target, keys, condition) INTO result;
+	EXECUTE format('WITH k AS MATERIALIZED (SELECT key, count(*) AS n FROM (SELECT DISTINCT t.tableoid, t.ctid, key FROM %1$s t, LATERAL (%2$s) k(key)) k GROUP BY key)
+		SELECT count(*) FROM (SELECT * FROM k WHERE key IS NOT NULL ORDER BY hashtext(key::text), key::text LIMIT 20) k, LATERAL (SELECT count(*) AS found FROM %1$s t WHERE %3$s) f WHERE n <> found', target, keys, condition) INTO result;
 	RETURN result;
 END $$;
 CREATE FUNCTION pg_temp.wrong_all(target regclass) RETURNS bigint[] LANGUAGE sql AS $$

@@ -21,7 +21,7 @@ class CaseChecker:
     cases = 300                 # at most, unless the arguments say otherwise
     mode = 0o755                # of the folder with the files; the server reads them
     chunk = None                # size, if the case has one
-    seconds = 60 if LONG else 20    # no case is started after these, unless the arguments say otherwise
+    seconds = 60 if LONG else 12    # no case is started after these, unless the arguments say otherwise
 
     def __init__(self, options):
         self.options = options

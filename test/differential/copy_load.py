@@ -609,7 +609,7 @@ class Run:
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--cases", type=int, default=2000, help="how many at most")
-    parser.add_argument("--seconds", type=int, default=150 if LONG else 50, help="start no case after these")
+    parser.add_argument("--seconds", type=int, default=150 if LONG else 30, help="start no case after these")
     parser.add_argument("--seed", default="1")
     parser.add_argument("--case", type=int, help="this one only")
     parser.add_argument("--jobs", type=int, default=min(4, os.cpu_count() or 1))

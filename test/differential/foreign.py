@@ -233,7 +233,7 @@ def create_databases(databases):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--cases", type=int, default=100000, help="how many at most")
-    parser.add_argument("--seconds", type=int, default=45 if LONG else 15, help="start no case after these")
+    parser.add_argument("--seconds", type=int, default=45 if LONG else 10, help="start no case after these")
     parser.add_argument("--seed", default="1")
     parser.add_argument("--case", type=int, help="this one only")
     options = parser.parse_args()

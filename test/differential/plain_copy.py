@@ -158,7 +158,7 @@ class Runner(copy_load.Runner):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--cases", type=int, default=100000, help="how many at most")
-    parser.add_argument("--seconds", type=int, default=90 if LONG else 40, help="start no case after these")
+    parser.add_argument("--seconds", type=int, default=90 if LONG else 25, help="start no case after these")
     parser.add_argument("--seed", default="1")
     parser.add_argument("--case", type=int, help="this one only")
     parser.add_argument("--keep", help="folder for what failing cases need")
