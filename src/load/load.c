@@ -288,7 +288,10 @@ load_dry(Load *load)
 	target->dry = dry_run_create();
 	target_close(target);
 	rejects_hold(load->rejects);
+	/* the row that an error is about may be gone when this is rolled back */
+	error_context_stack = load->callback.previous;
 	dry_run(target->dry, try_rows, load);
+	error_context_stack = &load->callback;
 	target_reopen(target);
 	rejects_release(load->rejects);
 	load->result->tried = load->result->writer;

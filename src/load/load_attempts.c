@@ -129,7 +129,10 @@ load_in_attempts(Load *load)
 
 		load->kept = load->batch.kept = bad_rows_open();
 		rejects_hold(load->rejects);
+		/* the row that an error is about may be gone when this is rolled back */
+		error_context_stack = load->callback.previous;
 		stays = subtransaction_run(attempt, load);
+		error_context_stack = &load->callback;
 		if (passed != NULL)
 			bad_rows_close(passed);
 		if (stays)

@@ -132,6 +132,16 @@ is_sound($node, 't', 'the table is sound');
 $node->safe_psql('postgres', 'VACUUM ANALYZE t');
 same_state($before, 'VACUUM gives them back');
 
+# the error is about a row that is gone when the NOTICE comes
+$node->safe_psql('postgres', 'CREATE TABLE referenced (i int PRIMARY KEY); CREATE TABLE refers (i int REFERENCES referenced, s text)');
+$reader->ask('BEGIN; SELECT count(*) FROM refers');
+my $orphans = data_file('orphans.csv', 1, join('', map { "$_,row $_\n" } 1 .. 2000));
+$session->ask("\\set SHOW_CONTEXT always\nSELECT bulk_load('refers', '$orphans', '{\"dry_run\": true, \"writer\": \"direct\", \"on_error\": \"ignore\", \"reject_limit\": 1000}')");
+like($session->{error}, qr/NOTICE: .*dry run leaves \d+ empty pages? at the end of "refers"\nDETAIL: .*\nHINT: .*\n(?!CONTEXT).*ERROR: .*1000.*CONTEXT: .*line 1001/s, 'an error, and what others keep');
+$session->ask("\\set SHOW_CONTEXT errors\nSELECT");
+$reader->ask('COMMIT');
+$node->safe_psql('postgres', 'DROP TABLE refers, referenced');
+
 # who waits to write does not use it
 $session->ask('BEGIN; LOCK TABLE t IN SHARE ROW EXCLUSIVE MODE');
 $reader->send('BEGIN; DELETE FROM t WHERE false; COMMIT');
