@@ -159,13 +159,14 @@ open_file(Raw *raw, int number)
 	MemoryContext old = MemoryContextSwitchTo(raw->context);
 
 	raw_rest(raw);
-	raw->current = number;
 	if (file->copy == NULL)
 	{
 		raw->source = source_open(list_make1(file->path), raw->options, RAW_WINDOW);
 		source_next(raw->source);
 		check_same(file, raw->source);
 	}
+	/* not before it is known to be the file that was loaded */
+	raw->current = number;
 	MemoryContextSwitchTo(old);
 }
 
@@ -209,6 +210,7 @@ read_copy(Raw *raw, int64 offset, Size length)
 	{
 		if (raw->data != NULL)
 			pfree(raw->data);
+		raw->data = NULL;
 		raw->capacity = 0;
 		raw->data = MemoryContextAllocHuge(raw->context, length);
 		raw->capacity = length;
@@ -285,8 +287,12 @@ raw_show(Raw *raw, const JournalPlace *place, Size *length)
 	}
 	PG_CATCH();
 	{
+		if (ERRCODE_TO_CATEGORY(geterrcode()) == ERRCODE_OPERATOR_INTERVENTION)
+			PG_RE_THROW();
 		MemoryContextSwitchTo(context);
 		FlushErrorState();
+		/* whoever reads the file next opens it anew, and meets the error */
+		raw_rest(raw);
 	}
 	PG_END_TRY();
 	return data;

@@ -51,7 +51,7 @@ extern const char *raw_read(Raw *raw, const JournalPlace *place, Size *length,
 /*
  * The same for the message of an error: returns NULL also where the bytes
  * cannot be read directly, as those of a compressed file, or no longer.
- * *length: how much of the row there is to show.  No errors.
+ * *length: how much of the row there is to show.  Errors: only that of a cancel.
  */
 extern const char *raw_show(Raw *raw, const JournalPlace *place, Size *length);
 
