@@ -405,6 +405,23 @@ begin_plain_output(void)
 	return level;
 }
 
+static void
+show_values(QueryFields *fields, StringInfo row, int n, StringInfo text)
+{
+	for (int i = 0; i < n; i++)
+	{
+		int32		size = pq_getmsgint(row, sizeof(int32));
+
+		if (i > 0)
+			appendStringInfoChar(text, '\t');
+		if (size < 0)
+			appendStringInfoString(text, "\\N");
+		else
+			append_escaped(text, show_value(&fields->fields[i],
+											pq_getmsgbytes(row, size), size));
+	}
+}
+
 void
 query_show_row(QueryFields *fields, const char *bytes, Size length, StringInfo text)
 {
@@ -414,18 +431,17 @@ query_show_row(QueryFields *fields, const char *bytes, Size length, StringInfo t
 	int			level = begin_plain_output();
 
 	Assert(n == fields->n);
-	for (int i = 0; i < n; i++)
+	PG_TRY();
 	{
-		int32		size = pq_getmsgint(&row, sizeof(int32));
-
-		if (i > 0)
-			appendStringInfoChar(text, '\t');
-		if (size < 0)
-			appendStringInfoString(text, "\\N");
-		else
-			append_escaped(text, show_value(&fields->fields[i],
-											pq_getmsgbytes(&row, size), size));
+		show_values(fields, &row, n, text);
 	}
+	PG_CATCH();
+	{
+		/* the transaction goes on where the text was for a message (raw_show) */
+		AtEOXact_GUC(false, level);
+		PG_RE_THROW();
+	}
+	PG_END_TRY();
 	AtEOXact_GUC(true, level);
 	MemoryContextSwitchTo(context);
 	MemoryContextReset(fields->shown);
