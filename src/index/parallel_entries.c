@@ -213,8 +213,8 @@ static void
 feed_indexes(SharedEntries *shared, const RowId *rows, uint8 *judged)
 {
 	Relation	heap = table_open(shared->heap, RowExclusiveLock);
+	pg_atomic_uint64 *before = progress_entries_together(&shared->inserted);
 
-	progress_entries_together(&shared->inserted);
 	PG_TRY();
 	{
 		feed_tasks(shared, heap, rows, judged);
@@ -222,7 +222,7 @@ feed_indexes(SharedEntries *shared, const RowId *rows, uint8 *judged)
 	PG_FINALLY();
 	{
 		/* an error takes the shared memory with it */
-		progress_entries_together(NULL);
+		(void) progress_entries_together(before);
 	}
 	PG_END_TRY();
 	table_close(heap, NoLock);

@@ -81,8 +81,8 @@ static Progress *current;
 static uint32 nodes;
 
 /*
- * Counts of the index that is shown; after an error, which ends that (shown_counts), they may
- * dangle until the next load.
+ * Counts of the index that is shown.  After an error they may dangle, until the memory of the load
+ * goes, or the statement of the server shows its builds no more: until then none is shown.
  */
 static ProgressCounts *counts;
 static ProgressCounts own_counts;
@@ -201,8 +201,10 @@ progress_publish(Progress *progress)
 static void
 forget(void *arg)
 {
-	if (current == arg)
-		current = NULL;
+	if (current != arg)
+		return;
+	current = NULL;
+	counts = NULL;
 }
 
 void
@@ -523,10 +525,13 @@ progress_entries_wait(uint64 n)
 		current->entries.taken += n;
 }
 
-void
+pg_atomic_uint64 *
 progress_entries_together(pg_atomic_uint64 *inserted)
 {
+	pg_atomic_uint64 *before = inserted_together;
+
 	inserted_together = inserted;
+	return before;
 }
 
 void
@@ -534,7 +539,6 @@ progress_entries_begin(uint64 n)
 {
 	ProgressEntries *entries;
 
-	Assert(inserted_together == NULL);
 	if (current == NULL)
 		return;
 	entries = &current->entries;
@@ -702,6 +706,7 @@ void
 progress_index_shown(bool shown)
 {
 	shown_otherwise = shown;
+	counts = NULL;
 }
 
 bool

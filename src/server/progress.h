@@ -142,10 +142,11 @@ extern void progress_entries_end(void);
 extern void progress_entries_index(Oid index);
 
 /*
- * From here on, or until this is called with NULL, this process inserts them together with others:
- * all of them count there, and the load shows the sum.
+ * From here on this process inserts them together with others: all of them count there, and the
+ * load shows the sum.  Returns what was there before, NULL for none, and must be called with that
+ * before the memory goes, also after an error.
  */
-extern void progress_entries_together(pg_atomic_uint64 *inserted);
+extern pg_atomic_uint64 *progress_entries_together(pg_atomic_uint64 *inserted);
 
 /* So many, of all of the batch, are inserted.  As cheap as progress_update; no lock may be held. */
 extern void progress_entries_done(uint64 n);
