@@ -8,6 +8,7 @@
 use strict;
 use warnings;
 
+use File::Copy qw(copy);
 use FindBin;
 use lib $FindBin::RealBin;
 use PgBulk;
@@ -86,7 +87,7 @@ sub load
 	my $lock = '';
 	push @options, sprintf('"writer": "%s"', one_of('auto', 'direct', 'buffered')), '"workers": ' . int(rand 3), sprintf('"on_duplicate": "%s"', $t eq 'keyed' ? one_of('keep_old', 'keep_new', 'error') : 'error');
 	push @options, sprintf('"indexes": "%s"', one_of(qw(auto insert merge rebuild))) if $options[2] =~ /direct/;
-	push @options, '"on_error": "ignore"', maybe('"reject_table": "rejected"') || '"reject_limit": 100000' if rand() < 0.6;
+	push @options, '"on_error": "ignore"', maybe('"reject_table": "rejected"') || '"reject_limit": ' . one_of(3, 100000) if rand() < 0.6;
 	push @options, '"analyze": true' if rand() < 0.1;
 	push @options, '"dry_run": true' if rand() < 0.1;
 	if (rand() < 0.15 && $t ne 'keyed')
@@ -153,6 +154,22 @@ sub disturb
 	return one_of("SELECT pg_cancel_backend($pid)", "SELECT pg_cancel_backend($pid)", "SELECT pg_terminate_backend($pid)");
 }
 
+# A file with the same rows takes the place of one that may be read just now, at once or after a while.
+sub replace_file
+{
+	my $file = one_of(@files);
+
+	copy($file, "$file.new") or die "$file: $!";
+	chmod 0644, "$file.new";
+	if (rand() < 0.5)
+	{
+		unlink $file;
+		sleep 0.02;
+	}
+	rename "$file.new", $file or die "$file: $!";
+	return;
+}
+
 # ---- the storm
 
 sub session
@@ -191,6 +208,7 @@ while (time < $stop)
 			$session = session($session->{name});
 		}
 	}
+	replace_file() if rand() < 0.05;
 	sleep 0.002;
 }
 $_->close foreach @sessions;
