@@ -129,6 +129,15 @@ SELECT pg_temp.try('tables_domains', E'1,x,1,\n0,x,1,\n');
 SELECT pg_temp.try('tables_domains', E'1,x,1,\n1,,1,\n');
 SELECT pg_temp.try('tables_domains', E'1,x,1,\n1,x,0,\n');
 SELECT pg_temp.try('tables_domains', E'1,x,1,"{1,0}"\n');
+-- elements that are null, which these refuse
+CREATE DOMAIN tables_there AS int CHECK (value IS NOT NULL);
+CREATE TABLE tables_elements (a tables_needed[], b tables_there[], c tables_positive[]);
+SELECT pg_temp.try('tables_elements', E'"{x,y}","{1,2}","{1,NULL}"\n');
+SELECT pg_temp.try('tables_elements', E'"{x,NULL}",,\n');
+SELECT pg_temp.try('tables_elements', E',"{1,NULL}",\n');
+SELECT pg_temp.try('tables_elements', E'"{x,NULL}",,\n,"{1,NULL}",\n,,{null}\n', '{"on_error": "ignore"}');
+DROP TABLE tables_elements;
+DROP DOMAIN tables_there;
 SELECT pg_temp.try('tables_domains', E'1\n', '{"columns": ["a"]}');
 SELECT pg_temp.try('tables_domains', E'1\n', '{"missing_columns": "default"}');
 SELECT pg_temp.try('tables_domains', E'1\n', '{"missing_columns": "null"}');

@@ -229,7 +229,12 @@ put_item(ArrayReader *reader, const char *s, const char *last)
 	if (s == NULL)
 		return NULL;
 	if (unlikely(is_null(&item)))
+	{
+		/* a domain may refuse it */
+		if (!reader->element->input.fn_strict)
+			return NULL;
 		appendBinaryStringInfo(&reader->nulls, (char *) &reader->n, sizeof(int));
+	}
 	else if (!put_element(reader, &item))
 		return NULL;
 	reader->n++;
