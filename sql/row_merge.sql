@@ -265,6 +265,26 @@ CREATE TABLE tree (id int PRIMARY KEY, parent int REFERENCES tree ON DELETE CASC
 SELECT counts('tree', :'path', '{"on_duplicate": {"set": "all", "delete": "new.gone"}}');
 DROP TABLE tree;
 
+-- rows that subscribers could not identify
+CREATE TABLE published (id int NOT NULL, v text);
+CREATE UNIQUE INDEX published_id ON published (id);
+INSERT INTO published VALUES (1, 'old');
+SET client_min_messages = error;
+CREATE PUBLICATION row_merge_updates FOR TABLE published WITH (publish = 'insert, update');
+SET client_min_messages = warning;
+SELECT counts('published', :'path', '{"on_duplicate": {"set": "all"}}');
+SELECT counts('published', :'path', '{"on_duplicate": {"set": {"v": "old.v || new.v"}}}');
+SELECT counts('published', :'path', '{"on_duplicate": {"delete": "true"}}');
+ALTER PUBLICATION row_merge_updates SET (publish = 'insert, delete');
+SELECT write_file(:'path', '1,new');
+SELECT counts('published', :'path', '{"on_duplicate": {"set": "all"}}');
+SELECT counts('published', :'path', '{"on_duplicate": {"set": "all", "delete": "new.v = ''none''"}}');
+ALTER TABLE published REPLICA IDENTITY USING INDEX published_id;
+SELECT counts('published', :'path', '{"on_duplicate": {"set": "all", "delete": "new.v = ''none''"}}');
+TABLE published;
+DROP PUBLICATION row_merge_updates;
+DROP TABLE published;
+
 -- views
 CREATE VIEW merged_view AS TABLE merged;
 SELECT counts('merged_view', :'path', '{"on_duplicate": {"set": "all"}}');

@@ -12,6 +12,7 @@
 #include "access/xact.h"
 #include "check/duplicates.h"
 #include "commands/trigger.h"
+#include "executor/executor.h"
 #include "miscadmin.h"
 #include "server/compat.h"
 #include "server/wal_written.h"
@@ -68,6 +69,11 @@ row_merge_open(const LeafContext *context, Leaf *leaf)
 
 	if (clause == NULL)
 		return NULL;
+	/* as UPDATE and DELETE do for rows that subscribers could not identify */
+	if (clause->all || clause->set != NIL)
+		CheckCmdReplicaIdentity(rel, CMD_UPDATE);
+	if (clause->removes)
+		CheckCmdReplicaIdentity(rel, CMD_DELETE);
 	/* slots pin descriptors */
 	owner = guard_owner_enter(context->guard);
 	old = MemoryContextSwitchTo(estate->es_query_cxt);
