@@ -156,3 +156,11 @@ CREATE TABLE query_child (id text REFERENCES query_named);
 SET client_min_messages = notice;
 SELECT rows_loaded FROM bulk_load_query('query_named', $$SELECT * FROM (VALUES ('id', 'name'), ('a', 'b'), ('a', 'c')) v (x, y) WHERE random() >= 0$$, '{"on_duplicate": "keep_old"}');
 DROP TABLE query_named, query_child;
+-- what ends the statement is no part of it, where it gets casts, too
+CREATE TABLE query_ended (a int);
+SELECT rows_loaded FROM bulk_load_query('query_ended', 'SELECT 1;');
+SELECT rows_loaded FROM bulk_load_query('query_ended', ' -- a comment
+ SELECT 1.5 ; -- another');
+SELECT bulk_load_query('query_ended', 'SELECT 1.5; SELECT 2.5');
+TABLE query_ended;
+DROP TABLE query_ended;

@@ -136,6 +136,17 @@ is_volatile(SPIPlanPtr plan)
 	return false;
 }
 
+/* The text of the one statement, without what ends it. */
+static const char *
+statement_of(const char *query, SPIPlanPtr plan)
+{
+	const CachedPlanSource *source = linitial(SPI_plan_get_plan_sources(plan));
+	const RawStmt *statement = source->raw_parse_tree;
+
+	query += Max(statement->stmt_location, 0);
+	return statement->stmt_len == 0 ? query : pnstrdup(query, statement->stmt_len);
+}
+
 /* The query with casts; NULL where it needs none. */
 static char *
 add_casts(const char *query, TupleDesc result, TupleDesc desc,
@@ -240,7 +251,7 @@ query_open(const char *query, TupleDesc desc, const AttrNumber *attnums, int n,
 							   "query has %d columns, but %d are loaded",
 							   result->natts, result->natts, n)));
 	rows->is_volatile = is_volatile(plan);
-	casting = add_casts(query, result, desc, attnums);
+	casting = add_casts(statement_of(query, plan), result, desc, attnums);
 	if (casting != NULL)
 		plan = prepare(casting);
 	rows->portal = SPI_cursor_open(NULL, plan, NULL, NULL, false);
