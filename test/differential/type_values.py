@@ -216,6 +216,7 @@ COMPARE = """SET TRANSACTION READ ONLY; SET LOCAL enable_nestloop = off;
 class Checker(CaseChecker):
     name = "type_values"
     cases = len(TYPES)
+    seconds = 300               # all of them
 
     def __init__(self, options):
         super().__init__(options)
