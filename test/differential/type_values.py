@@ -169,7 +169,7 @@ TYPES += [Type(name, element_of(base), copy_values.BY_NAME[base].edge) for name,
 TYPES += [Type("brief", strings("a", " ", "\u00e9"), strings("", "b")), Type("cents", lambda rng: "%.*f" % (rng.randint(0, 4), rng.uniform(-9, 10 ** rng.randint(1, 8))), strings("", "x", "NaN"))]
 TYPES += [array_type("int4range", span(whole)), array_type("day", element_of("date"))]
 # which refuse an element that is null
-TYPES += [array_type("nested", element_of("int4")), array_type("filled", element_of("text"))]
+TYPES += [array_type("level", element_of("int2")), array_type("filled", element_of("text"))]
 TYPES += [array_type("interval", interval), array_type("inet", address), array_type("macaddr", hardware(6))]
 
 SCHEMA = copy_values.SCHEMA.replace("('sad', 'ok', 'happy', 'with space', '')", "(%s)" % ", ".join("'%s'" % text for text in LABELS)) + """
