@@ -34,6 +34,7 @@ typedef struct Run
 	bool	   *skipped;		/* by column: its default is not evaluated */
 	bool		good;			/* the row could be converted */
 	RowError	error;
+	TrialOutcome *outcomes;
 } Run;
 
 static void
@@ -369,8 +370,9 @@ examine(Run *run, bool any, TrialOutcome *outcome)
 }
 
 static void
-read_rows(Run *run, TrialOutcome *outcomes)
+read_rows(void *arg)
 {
+	Run		   *run = arg;
 	const Trial *trial = run->trial;
 	Source	   *source = source_open_list(stored_rows_paths(trial->rows), stored_rows_open,
 										   trial->rows, 0, run->options, WINDOW_SIZE);
@@ -380,8 +382,8 @@ read_rows(Run *run, TrialOutcome *outcomes)
 	for (int i = 0; i < trial->nrows && reader_next_file(run->reader); i++)
 	{
 		CHECK_FOR_INTERRUPTS();
-		outcomes[i].line = run->reader->source->window.line;
-		examine(run, reader_rows(run->reader, run->reader->max_rows, true), &outcomes[i]);
+		run->outcomes[i].line = run->reader->source->window.line;
+		examine(run, reader_rows(run->reader, run->reader->max_rows, true), &run->outcomes[i]);
 		convert_next(run->conv);
 		ResetPerTupleExprContext(run->estate);
 	}
@@ -436,7 +438,12 @@ trial_run(const Trial *trial, const char *candidate, TrialOutcome *outcomes)
 	MemoryContext caller = CurrentMemoryContext;
 	MemoryContext context = AllocSetContextCreate(caller, "bulk_load trial",
 												  ALLOCSET_DEFAULT_SIZES);
-	Run			run = {.trial = trial, .candidate = candidate, .texts = caller};
+	Run			run = {
+		.trial = trial,
+		.candidate = candidate,
+		.texts = caller,
+		.outcomes = outcomes
+	};
 	int			level = suppress_messages();
 	bool		possible;
 
@@ -447,7 +454,7 @@ trial_run(const Trial *trial, const char *candidate, TrialOutcome *outcomes)
 	run.nulls = palloc0(sizeof(bool) * Max(natts, 1));
 	possible = guard_run(trial->guard, open_run, &run) == NULL && !trial->guard->refused;
 	if (possible)
-		read_rows(&run, outcomes);
+		guard_protect(trial->guard, read_rows, &run);
 	guard_close(trial->guard);
 	FreeExecutorState(run.estate);
 	AtEOXact_GUC(false, level);

@@ -173,15 +173,16 @@ verify_softly(Verifier *verifier)
 
 		MemoryContextSwitchTo(context);
 		error = CopyErrorData();
+		FlushErrorState();
+		/* also where it is rethrown: who catches it then rolls back a subtransaction of its own */
+		RollbackAndReleaseCurrentSubTransaction();
+		MemoryContextSwitchTo(context);
+		CurrentResourceOwner = owner;
 		if (verifier->current_column < 0 ||
 			(ERRCODE_TO_CATEGORY(error->sqlerrcode) != ERRCODE_DATA_EXCEPTION &&
 			 error->sqlerrcode != ERRCODE_PROGRAM_LIMIT_EXCEEDED &&
 			 error->sqlerrcode != ERRCODE_STATEMENT_TOO_COMPLEX))
-			PG_RE_THROW();
-		FlushErrorState();
-		RollbackAndReleaseCurrentSubTransaction();
-		MemoryContextSwitchTo(context);
-		CurrentResourceOwner = owner;
+			ReThrowError(error);
 		FreeErrorData(error);
 		verifier->refused = true;
 	}

@@ -32,6 +32,20 @@ guard_open_slow(Guard *guard)
 	guard->open = true;
 }
 
+/* Copies the error into the current context, and rolls the subtransaction back. */
+static ErrorData *
+take_error(Guard *guard, MemoryContext context)
+{
+	ErrorData  *error = CopyErrorData();
+
+	FlushErrorState();
+	RollbackAndReleaseCurrentSubTransaction();
+	MemoryContextSwitchTo(context);
+	CurrentResourceOwner = guard->owner;
+	guard->open = false;
+	return error;
+}
+
 void
 guard_close_slow(Guard *guard)
 {
@@ -165,14 +179,8 @@ guard_run(Guard *guard, void (*body) (void *arg), void *arg)
 		/* FreeErrorData would not free all of it */
 		MemoryContextReset(guard->errors);
 		MemoryContextSwitchTo(guard->errors);
-		edata = CopyErrorData();
-		FlushErrorState();
-
 		/* also where the error is rethrown: nothing else ends the subtransaction */
-		RollbackAndReleaseCurrentSubTransaction();
-		MemoryContextSwitchTo(context);
-		CurrentResourceOwner = guard->owner;
-		guard->open = false;
+		edata = take_error(guard, context);
 		work = guard->work;
 		guard->work = GUARD_OWN_CODE;
 		if (!is_about_data(edata->sqlerrcode, work) || have_others_failed(guard))
@@ -181,4 +189,23 @@ guard_run(Guard *guard, void (*body) (void *arg), void *arg)
 	PG_END_TRY();
 
 	return edata;
+}
+
+void
+guard_protect(Guard *guard, void (*body) (void *arg), void *arg)
+{
+	MemoryContext context = CurrentMemoryContext;
+
+	PG_TRY();
+	{
+		body(arg);
+	}
+	PG_CATCH();
+	{
+		if (!guard->open)
+			PG_RE_THROW();
+		MemoryContextSwitchTo(context);
+		ReThrowError(take_error(guard, context));
+	}
+	PG_END_TRY();
 }

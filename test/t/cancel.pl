@@ -133,6 +133,40 @@ cancels('an AFTER trigger', 'held_after', $small, '{}',
 cancels('analyzing', 'analyzed', $small, '{"analyze": true}',
 	"SELECT count(*) > 0 FROM pg_stat_progress_analyze WHERE pid = $pid");
 
+# Whoever catches a cancel rolls back a subtransaction, which is its own, wherever the cancel came: what was before is
+# committed with the statement, and nothing else.
+$node->safe_psql('postgres', 'CREATE TABLE noted (what text)');
+my $typed = data_file('typed.csv', 20 * $MB, join('', map { sprintf "%d,%.2f,2024-01-%02d,%d:00\n", $_, $_ / 7, 1 + $_ % 28, $_ % 24 } 1 .. 50000));
+foreach my $call ("bulk_inspect('$typed')", qq(bulk_load('plain', '$typed', '{"header": "auto", "delimiter": "auto"}')))
+{
+	my $start = time;
+
+	$session->ask("BEGIN; SELECT FROM $call; ROLLBACK");
+	my $took = time - $start;
+	my $caught = 0;
+
+	foreach my $part (1 .. 15)
+	{
+		$session->ask(sprintf(q{SET statement_timeout = '%dms'}, 1 + 1000 * $took * $part / 16));
+		$session->ask(qq{DO \$\$
+			BEGIN
+				INSERT INTO noted VALUES ('before');
+				BEGIN
+					INSERT INTO noted VALUES ('inside');
+					PERFORM FROM $call;
+					RAISE query_canceled;
+				EXCEPTION WHEN query_canceled THEN
+					INSERT INTO noted VALUES ('caught');
+				END;
+			END \$\$});
+		$session->ask('SET statement_timeout = 0');
+		$caught += $session->ask("SELECT count(*) FROM noted WHERE what = 'caught'");
+		is($node->safe_psql('postgres', "SELECT state FROM pg_stat_activity WHERE pid = $pid"), 'idle', "$part of 16 of $call: no transaction is left");
+		is($node->safe_psql('postgres', "SELECT string_agg(what, ' ' ORDER BY what) FROM noted"), 'before caught', "$part of 16 of $call: what was inside is not there");
+		$node->safe_psql('postgres', 'TRUNCATE noted');
+	}
+}
+
 # Waiting for a lock, and for the end of another's transaction on a key.
 my $other = PgBulk::Session->new($node);
 $other->ask('BEGIN; LOCK TABLE plain');
