@@ -34,6 +34,8 @@ SELECT pg_temp.load('rm pgbulk_rows_read_again', '{"on_duplicate": "keep_old", "
 SELECT pg_temp.load('rm pgbulk_rows_read_again', '{"on_duplicate": "keep_old"}');
 SELECT pg_temp.load('rm pgbulk_rows_read_again', '{"on_duplicate": "keep_old", "reject_table": "rows_read_again_rejects"}');
 SELECT pg_temp.load('rm pgbulk_rows_read_again', '{"on_duplicate": "keep_new"}');
+-- an error about one of them
+SELECT pg_temp.load('rm pgbulk_rows_read_again', '{"on_duplicate": "error"}');
 -- others' bytes are not taken for theirs
 SELECT pg_temp.load('sed -i s/row/ROW/ pgbulk_rows_read_again', '{"on_duplicate": "keep_old", "log_verbosity": "silent"}');
 SELECT pg_temp.load('sed -i s/row/ROW/ pgbulk_rows_read_again', '{"on_duplicate": "keep_old"}');

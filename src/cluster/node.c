@@ -10,6 +10,7 @@
 #include "mb/pg_wchar.h"
 #include "miscadmin.h"
 #include "nodes/pg_list.h"
+#include "server/held_interrupts.h"
 #include "storage/fd.h"
 #include "storage/latch.h"
 #include "utils/memutils.h"
@@ -117,6 +118,16 @@ last_result(RemoteNode *node, TimestampTz end, bool served)
 			return last;
 		PQclear(last);
 		last = result;
+		/* no others come after one that begins a COPY, which nobody has asked for */
+		switch (PQresultStatus(last))
+		{
+			case PGRES_COPY_IN:
+			case PGRES_COPY_OUT:
+			case PGRES_COPY_BOTH:
+				return last;
+			default:
+				break;
+		}
 		if (PQstatus(node->conn) == CONNECTION_BAD)
 			return last;
 	}
@@ -287,6 +298,26 @@ node_raise(RemoteNode *node, PGresult *result)
 			 errcontext("%s", context)));
 }
 
+/* What the client's encoding lacks is an error, which must not jump out of libpq: it is dropped. */
+static void
+pass_on(const RemoteNode *node, const char *message)
+{
+	MemoryContext context = CurrentMemoryContext;
+	HeldInterrupts held = held_interrupts();
+
+	PG_TRY();
+	{
+		ereport(WARNING, (errmsg("server \"%s\": %s", node->name, message)));
+	}
+	PG_CATCH();
+	{
+		MemoryContextSwitchTo(context);
+		FlushErrorState();
+		held_interrupts_restore(held);
+	}
+	PG_END_TRY();
+}
+
 /* Warnings of a node are passed on; what it merely notices is not about this load's data. */
 void
 node_receive_notice(void *arg, const PGresult *result)
@@ -299,7 +330,7 @@ node_receive_notice(void *arg, const PGresult *result)
 		return;
 	message = copy_field(result, PG_DIAG_MESSAGE_PRIMARY);
 	if (message != NULL)
-		ereport(WARNING, (errmsg("server \"%s\": %s", node->name, message)));
+		pass_on(node, message);
 }
 
 /* ---- open and close ---- */

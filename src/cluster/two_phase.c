@@ -14,6 +14,7 @@
 #include "cluster/shown.h"
 #include "cluster/two_phase.h"
 #include "miscadmin.h"
+#include "server/held_interrupts.h"
 #include "storage/latch.h"
 #include "utils/builtins.h"
 #include "utils/memutils.h"
@@ -352,6 +353,7 @@ static void
 run_without_error(void (*function) (void))
 {
 	MemoryContext context = CurrentMemoryContext;
+	HeldInterrupts held = held_interrupts();
 
 	PG_TRY();
 	{
@@ -364,6 +366,7 @@ run_without_error(void (*function) (void))
 		MemoryContextSwitchTo(context);
 		error = CopyErrorData();
 		FlushErrorState();
+		held_interrupts_restore(held);
 		ereport(WARNING,
 				(errcode(ERRCODE_TRANSACTION_RESOLUTION_UNKNOWN),
 				 errmsg("other servers may not have ended their parts of the load yet"),

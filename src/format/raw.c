@@ -5,6 +5,7 @@
 #include "postgres.h"
 
 #include "format/raw.h"
+#include "server/held_interrupts.h"
 #include "stream/file.h"
 #include "utils/memutils.h"
 #include "utils/resowner.h"
@@ -271,6 +272,7 @@ const char *
 raw_show(Raw *raw, const JournalPlace *place, Size *length)
 {
 	MemoryContext context = CurrentMemoryContext;
+	HeldInterrupts held = held_interrupts();
 	const char *volatile data = NULL;
 
 	/* of some rows only the line is known */
@@ -291,6 +293,7 @@ raw_show(Raw *raw, const JournalPlace *place, Size *length)
 			PG_RE_THROW();
 		MemoryContextSwitchTo(context);
 		FlushErrorState();
+		held_interrupts_restore(held);
 		/* whoever reads the file next opens it anew, and meets the error */
 		raw_rest(raw);
 	}
