@@ -390,6 +390,34 @@ split_paths(char *joined)
 
 PGDLLEXPORT void share_worker_main(dsm_segment *segment, shm_toc *toc);
 
+/*
+ * Of input that is read once chunks double up to CHUNK_MAX where their rows are long; the ring has
+ * space for so many of that size, and for none that is larger.
+ */
+static Size
+size_of_chunks(const ShareLeader *leader)
+{
+	Size		size = CHUNK_MAX;
+
+	if (source_can_seek(leader->source))
+		return leader->chunk_size;
+	while (size > leader->chunk_size)
+		size /= 2;
+	return size;
+}
+
+/* The workers have ended: what they have left, which has their last pages. */
+static void
+gather_pages(const ShareLeader *leader, int nworkers)
+{
+	Writer	   *writer = leader->batch->writer;
+
+	if (writer->routine->gather_pages != NULL)
+		writer->routine->gather_pages(writer);
+	if (leader->keys != NULL)
+		key_pass_gather(leader->keys, nworkers);
+}
+
 /* Starts workers; NULL where there is none. */
 static ParallelContext *
 start_workers(const ShareLeader *leader, int nworkers, Shared *shared,
@@ -487,8 +515,7 @@ start_workers(const ShareLeader *leader, int nworkers, Shared *shared,
 	{
 		WaitForParallelWorkersToFinish(pcxt);
 		batch->writer->routine->gather(batch->writer);
-		if (leader->keys != NULL)
-			key_pass_gather(leader->keys, 0);
+		gather_pages(leader, 0);
 		DestroyParallelContext(pcxt);
 		return NULL;
 	}
@@ -637,7 +664,7 @@ share_lead(const ShareLeader *leader, int nworkers)
 		.last_file = last_file(leader),
 		.header_length = leader->header_length,
 		.first_line = leader->first_line,
-		.chunk_size = leader->chunk_size,
+		.chunk_size = size_of_chunks(leader),
 		.eol = batch->reader->eol,
 		.encoding = batch->options->encoding,
 		.by_copy = batch->options->by_copy,
@@ -696,8 +723,7 @@ share_lead(const ShareLeader *leader, int nworkers)
 			source_go(leader->source, file, files);
 		take_hashes(leader->source, &parallel->cursor, shared.file, files);
 		workers_finish(pcxt);
-		if (leader->keys != NULL)
-			key_pass_gather(leader->keys, pcxt->nworkers_launched);
+		gather_pages(leader, pcxt->nworkers_launched);
 		DestroyParallelContext(pcxt);
 		/* that the transaction has written is known to the process alone that did */
 		if (result.chunks > 0)

@@ -545,6 +545,11 @@ plain_share(Writer *base, void *shared)
 static void
 plain_gather(Writer *base)
 {
+}
+
+static void
+plain_gather_pages(Writer *base)
+{
 	PlainWriter *writer = (PlainWriter *) base;
 
 	if (writer->shared_pass != NULL)
@@ -604,6 +609,7 @@ static const WriterRoutine plain_routine = {
 	.prepare_share = plain_prepare_share,
 	.share = plain_share,
 	.gather = plain_gather,
+	.gather_pages = plain_gather_pages,
 	.share_refusal = plain_share_refusal,
 	.begin_parallel = direct_begin_parallel,
 	.end_parallel = direct_end_parallel,

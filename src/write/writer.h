@@ -126,6 +126,12 @@ typedef struct WriterRoutine
 	void		(*share) (Writer *writer, void *shared);
 	void		(*gather) (Writer *writer);
 
+	/*
+	 * The same for what they leave in the shared memory with the last of their pages: once the
+	 * workers have ended.  NULL: that is nothing.
+	 */
+	void		(*gather_pages) (Writer *writer);
+
 	/* Why there cannot be workers, or REFUSAL_NONE. */
 	RefusalReason (*share_refusal) (Writer *writer);
 
