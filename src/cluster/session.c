@@ -467,6 +467,14 @@ events_of(Session *session)
 	return WL_SOCKET_READABLE | (unsent > 0 || sends ? WL_SOCKET_WRITEABLE : 0);
 }
 
+/* What libpq has read while it was sending: the socket will not say so any more. */
+static bool
+has_unread_result(const Session *session)
+{
+	return (session->state == SESSION_STARTING || session->state == SESSION_ENDING) &&
+		!PQisBusy(session->node->conn);
+}
+
 /* Whether a message may be about a row: others' triggers and functions there may send any. */
 static bool
 is_about_copy(const Session *session, const PGresult *message)
@@ -576,6 +584,7 @@ progress(Sessions *sessions, bool waits)
 {
 	WaitEvent	found[16];
 	ListCell   *lc;
+	bool		sleeps = waits;
 	int			n;
 
 	if (waits)
@@ -585,9 +594,12 @@ progress(Sessions *sessions, bool waits)
 	if (sessions->events == NULL)
 		make_events(sessions);
 	foreach(lc, sessions->list)
+	{
 		ModifyWaitEvent(sessions->events, FIRST_SOCKET + foreach_current_index(lc),
 						events_of(lfirst(lc)), NULL);
-	n = WaitEventSetWait(sessions->events, waits ? -1 : 0, found, lengthof(found),
+		sleeps &= !has_unread_result(lfirst(lc));
+	}
+	n = WaitEventSetWait(sessions->events, sleeps ? -1 : 0, found, lengthof(found),
 						 PG_WAIT_EXTENSION);
 	for (int i = 0; i < n; i++)
 	{

@@ -50,8 +50,9 @@ is_of_our_past(const TwoPhaseOrigin *origin)
 	TimeLineID	timeline = GetWALInsertionTimeLine();
 	List	   *history;
 
+	/* behind the end of the WAL: it has been put back, and goes on with the same timeline */
 	if (origin->timeline == timeline)
-		return true;
+		return origin->lsn <= GetXLogInsertRecPtr();
 	history = readTimeLineHistory(timeline);
 	return tliInHistory(origin->timeline, history) &&
 		origin->lsn <= tliSwitchPoint(origin->timeline, history, NULL);

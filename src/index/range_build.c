@@ -133,6 +133,8 @@ await_count(RangeBuild *build, pg_atomic_uint32 *count, int wanted)
 		ConditionVariableSleep(&build->changed, PG_WAIT_EXTENSION);
 	}
 	ConditionVariableCancelSleep();
+	/* what they have counted is read after the count */
+	pg_read_barrier();
 	show_progress();
 }
 
