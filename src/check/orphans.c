@@ -14,6 +14,7 @@
 #include "catalog/pg_type.h"
 #include "check/orphan_search.h"
 #include "check/orphans.h"
+#include "index/leaf_search.h"
 #include "miscadmin.h"
 #include "optimizer/plancat.h"
 #include "parser/parse_coerce.h"
@@ -67,12 +68,9 @@ static bool
 is_bytewise(const OrphanKey *key)
 {
 	Relation	index = index_open(key->index, AccessShareLock);
-	bool		bytewise = index->rd_rel->relam == BTREE_AM_OID;
+	bool		bytewise = index->rd_rel->relam == BTREE_AM_OID &&
+		leaf_search_is_bytewise(index, _bt_allequalimage(index, false));
 
-	/* bpchar's operator class says so, and yet blanks at the end don't count */
-	for (int i = 0; i < IndexRelationGetNumberOfKeyAttributes(index); i++)
-		bytewise &= index->rd_opcintype[i] != BPCHAROID;
-	bytewise = bytewise && _bt_allequalimage(index, false);
 	index_close(index, NoLock);
 	return bytewise;
 }

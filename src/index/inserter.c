@@ -205,6 +205,7 @@ inserter_open(Relation heap, Relation index, IndexInfo *info, KeyShape *shape,
 	inserter->scratch = AllocSetContextCreate(CurrentMemoryContext, "index entry",
 											  ALLOCSET_DEFAULT_SIZES);
 	inserter->key = leaf_search_key(index);
+	inserter->bytewise = leaf_search_is_bytewise(index, inserter->key->allequalimage);
 	inserter->shares = inserter->key->allequalimage && BTGetDeduplicateItems(index);
 	inserter->guesses = leaf_guess_serves(shape);
 	inserter->looks = MAX_LOOKS;

@@ -144,8 +144,8 @@ find_leaf(Inserter *inserter)
 static inline bool
 is_equal(const Inserter *inserter, OffsetNumber offset)
 {
-	return leaf_search_is_equal(inserter->index, inserter->key, inserter->tuple,
-								leaf_page(inserter), offset);
+	return leaf_search_is_equal(inserter->index, inserter->key, inserter->bytewise,
+								inserter->tuple, leaf_page(inserter), offset);
 }
 
 bool
@@ -283,11 +283,14 @@ rows_before(IndexTuple item, ItemPointer tid)
 	return low;
 }
 
-/* Whether an item that has the bytes of the current key has all other entries of it beside. */
+/*
+ * Whether an item that has the bytes of the current key has all other entries of it beside, in the
+ * order of their rows.
+ */
 static inline bool
 may_find_same(const Inserter *inserter)
 {
-	return inserter->judged ? inserter->knows != NULL : inserter->shares;
+	return inserter->judged ? inserter->knows != NULL : inserter->shares && inserter->bytewise;
 }
 
 /* The first item with the current key, of which one is at offset: others may have other bytes. */

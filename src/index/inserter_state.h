@@ -48,6 +48,7 @@ struct Inserter
 	void	   *arg;
 	MemoryContext scratch;		/* what the server's insertion leaves behind */
 	BTScanInsert key;			/* of the current key */
+	bool		bytewise;		/* equal keys have equal images */
 	bool		shares;			/* rows of a key may share an item */
 	bool		is_trial;		/* a key that is there is a doubt, not an error */
 	bool		versions;		/* of rows that were there, with their keys, may come */

@@ -8,6 +8,7 @@
 #include "postgres.h"
 
 #include "access/nbtree.h"
+#include "catalog/pg_type_d.h"
 
 /* A search key for all columns of the index, without values.  Memory: the current context. */
 static inline BTScanInsert
@@ -18,6 +19,20 @@ leaf_search_key(Relation index)
 	_bt_metaversion(index, &key->heapkeyspace, &key->allequalimage);
 	key->keysz = IndexRelationGetNumberOfKeyAttributes(index);
 	return key;
+}
+
+/*
+ * Whether keys that are equal have equal images.  What the operator classes say of that
+ * (allequalimage) is the condition for deduplication, and nearly it: bpchar's says so, and yet
+ * blanks at the end do not count.
+ */
+static inline bool
+leaf_search_is_bytewise(Relation index, bool allequalimage)
+{
+	for (int i = 0; i < IndexRelationGetNumberOfKeyAttributes(index); i++)
+		if (index->rd_opcintype[i] == BPCHAROID)
+			return false;
+	return allequalimage;
 }
 
 /* As _bt_mkscankey does for a tuple, which must stay; returns whether a column is null. */
@@ -91,13 +106,13 @@ leaf_search_same_images(Relation index, IndexTuple a, IndexTuple b, int n)
 
 /*
  * Whether an item, a posting list or not, has the search key, which is that of a tuple.  Where
- * equal keys have equal images no collation is asked.
+ * equal keys have equal images (bytewise) no collation is asked.
  */
 static inline bool
-leaf_search_is_equal(Relation index, BTScanInsert key, IndexTuple tuple, Page page,
-					 OffsetNumber offset)
+leaf_search_is_equal(Relation index, BTScanInsert key, bool bytewise, IndexTuple tuple,
+					 Page page, OffsetNumber offset)
 {
-	if (key->allequalimage)
+	if (bytewise)
 		return leaf_search_same_images(index, tuple, (IndexTuple)
 									   PageGetItem(page, PageGetItemId(page, offset)),
 									   key->keysz);

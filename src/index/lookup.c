@@ -24,6 +24,7 @@ struct Lookup
 	KeyShape   *shape;
 	LookupSink	sink;
 	BTScanInsert key;			/* of the current key */
+	bool		bytewise;		/* equal keys have equal images */
 	IndexTuple	tuple;			/* the same, good until the next key */
 	bool		begun;			/* a row of it has come */
 	LookupPlace place;			/* of it, while it is looked up */
@@ -194,8 +195,8 @@ take_place(Lookup *lookup, OffsetNumber offset, bool equal)
 static inline bool
 is_equal(const Lookup *lookup, OffsetNumber offset)
 {
-	return leaf_search_is_equal(lookup->index, lookup->key, lookup->tuple, leaf_page(lookup),
-								offset);
+	return leaf_search_is_equal(lookup->index, lookup->key, lookup->bytewise, lookup->tuple,
+								leaf_page(lookup), offset);
 }
 
 /* Tells the entries of the current key from offset on; equal ones may go on to the right. */
@@ -477,6 +478,7 @@ lookup_open(Relation heap, Relation index, KeyShape *shape, const LookupSink *si
 	lookup->shape = shape;
 	lookup->sink = *sink;
 	lookup->key = leaf_search_key(index);
+	lookup->bytewise = leaf_search_is_bytewise(index, lookup->key->allequalimage);
 	lookup->guesses = leaf_guess_serves(shape);
 	lookup->search.itup_key = lookup->key;
 	lookup->search.buf = InvalidBuffer;

@@ -38,7 +38,7 @@
 
 #include "access/tableam.h"
 #include "access/visibilitymap.h"
-#include "catalog/pg_type_d.h"
+#include "index/leaf_search.h"
 #include "index/merge.h"
 #include "miscadmin.h"
 #include "storage/bufmgr.h"
@@ -192,20 +192,6 @@ is_odd(const Merge *merge, IndexTuple item)
 			return true;
 	}
 	return false;
-}
-
-/*
- * Whether equal keys always have the same bytes, but for odd ones.  What _bt_allequalimage says of
- * the operator classes is the condition for deduplication, and nearly that.
- */
-static bool
-is_bytewise(Relation index, bool deduplicates)
-{
-	/* bpchar's says so, and yet blanks at the end don't count */
-	for (int i = 0; i < IndexRelationGetNumberOfKeyAttributes(index); i++)
-		if (index->rd_opcintype[i] == BPCHAROID)
-			return false;
-	return deduplicates;
 }
 
 /*
@@ -518,7 +504,8 @@ merge_open(Relation heap, Relation index, KeyShape *shape, Btree *btree,
 	merge->map = InvalidBuffer;
 	Assert(BlockNumberIsValid(first_block));
 	merge->deduplicates = btree_deduplicates(btree);
-	merge->bytewise = is_bytewise(index, merge->deduplicates);
+	/* but for odd ones */
+	merge->bytewise = leaf_search_is_bytewise(index, merge->deduplicates);
 	merge->hits = MAX_HITS;
 	merge->scratch = AllocSetContextCreate(CurrentMemoryContext, "merge",
 										   ALLOCSET_DEFAULT_SIZES);

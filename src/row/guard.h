@@ -131,9 +131,9 @@ guard_owner_enter(const Guard *guard)
 extern ErrorData *guard_run(Guard *guard, void (*body) (void *arg), void *arg);
 
 /*
- * Calls body(arg), which may leave the guard open between calls of guard_run.  An error ends it before
- * it goes on: whoever catches it, as PL/pgSQL does, rolls one subtransaction back, which must be its
- * own.
+ * Calls body(arg), which may leave the guard open between calls of guard_run.  An error ends it
+ * before it goes on: whoever catches it, as PL/pgSQL does, rolls one subtransaction back, which
+ * must be its own.
  */
 extern void guard_protect(Guard *guard, void (*body) (void *arg), void *arg);
 
