@@ -164,3 +164,23 @@ SELECT rows_loaded FROM bulk_load_query('query_ended', ' -- a comment
 SELECT bulk_load_query('query_ended', 'SELECT 1.5; SELECT 2.5');
 TABLE query_ended;
 DROP TABLE query_ended;
+-- what the query's own function finds in the table by an index is what it finds without
+CREATE TABLE query_seen (id int PRIMARY KEY, seen text);
+CREATE FUNCTION query_looks(i int) RETURNS text LANGUAGE plpgsql VOLATILE AS $$
+DECLARE
+	a bigint; b bigint;
+BEGIN
+	IF i % 500 > 0 THEN
+		RETURN 'not looked';
+	END IF;
+	SET LOCAL enable_seqscan = off;
+	SELECT count(*) INTO a FROM query_seen WHERE id > 0;
+	SET LOCAL enable_seqscan = on; SET LOCAL enable_indexscan = off; SET LOCAL enable_indexonlyscan = off; SET LOCAL enable_bitmapscan = off;
+	SELECT count(*) INTO b FROM query_seen WHERE id > 0;
+	SET LOCAL enable_indexscan = on; SET LOCAL enable_indexonlyscan = on; SET LOCAL enable_bitmapscan = on;
+	RETURN CASE WHEN a = b THEN 'the same' ELSE format('%s, not %s', a, b) END;
+END $$;
+SELECT rows_loaded, writer FROM bulk_load_query('query_seen', 'SELECT i, query_looks(i) FROM generate_series(1, 20000) i', '{"log_verbosity": "silent"}');
+SELECT seen, count(*) FROM query_seen GROUP BY seen ORDER BY seen;
+DROP TABLE query_seen;
+DROP FUNCTION query_looks;

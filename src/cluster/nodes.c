@@ -490,7 +490,7 @@ static const WriterRoutine nodes_routine = {
 Writer *
 nodes_open(Target *target, const BulkOptions *options, Guard *guard, Checks *checks)
 {
-	Writer	   *writer = buffered_open(target, options, guard, checks);
+	Writer	   *writer = buffered_open(target, options, guard, checks, false);
 	ResultRelInfo *root = linitial(writer->estate->es_opened_result_relations);
 	NodesWriter *nodes = palloc0(sizeof(NodesWriter));
 	BulkRelay	relay = row_copy_relay(options);

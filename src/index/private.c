@@ -30,6 +30,7 @@
 #include "postgres.h"
 
 #include "access/genam.h"
+#include "access/ginblock.h"
 #include "access/xact.h"
 #include "access/xloginsert.h"
 #include "catalog/pg_am_d.h"
@@ -37,6 +38,7 @@
 #include "miscadmin.h"
 #include "server/compat.h"
 #include "storage/bufmgr.h"
+#include "storage/lmgr.h"
 #include "storage/smgr.h"
 
 /*
@@ -147,7 +149,12 @@ private_file(Relation rel)
 	RelationSetNewRelfilenumber(rel, choose_persistence(rel));
 	Assert(rel->rd_newRelfilelocatorSubid == GetCurrentSubTransactionId());
 	private_mark(rel);
+	/* nobody moves pending entries meanwhile from pages that are copied to others */
+	if (rel->rd_rel->relam == GIN_AM_OID)
+		LockPage(rel, GIN_METAPAGE_BLKNO, ExclusiveLock);
 	copy_pages(old, rel);
+	if (rel->rd_rel->relam == GIN_AM_OID)
+		UnlockPage(rel, GIN_METAPAGE_BLKNO, ExclusiveLock);
 	/* RelationSetNewRelfilenumber has set these to those of an empty relation */
 	if (rel->rd_rel->relkind == RELKIND_INDEX)
 		compat_update_relstats(rel, old->class.relpages, old->class.reltuples, 0, 0, false);

@@ -116,7 +116,8 @@ load_open_writer(Load *load)
 
 	if (options->writer == BULK_WRITER_BUFFERED ||
 		(options->writer == BULK_WRITER_AUTO && refusal_is_any(&refusal)))
-		return buffered_open(load->target, options, &load->guard, load->checks);
+		return buffered_open(load->target, options, &load->guard, load->checks,
+							 load->query_looks || rejects_have_effects(load->rejects));
 	if (refusal_is_any(&refusal))
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),

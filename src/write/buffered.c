@@ -467,7 +467,7 @@ take_turns(Relation rel)
 
 Writer *
 buffered_open(Target *target, const BulkOptions *options, Guard *guard,
-			  Checks *checks)
+			  Checks *checks, bool others_look)
 {
 	BufferedWriter *writer = palloc0(sizeof(BufferedWriter));
 	const TriggerDesc *triggers;
@@ -490,7 +490,7 @@ buffered_open(Target *target, const BulkOptions *options, Guard *guard,
 	writer->context.journal = checks_journal(checks);
 	writer->context.cid = GetCurrentCommandId(true);
 	writer->context.insert_options = insert_options(target->rel, options);
-	writer->context.entries_budget = (Size) maintenance_work_mem * 1024;
+	writer->context.entries_budget = others_look ? 0 : (Size) maintenance_work_mem * 1024;
 	open_executor(writer, target);
 	estate = writer->base.estate;
 	triggers = writer->root->ri_TrigDesc;

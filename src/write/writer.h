@@ -242,10 +242,11 @@ writer_locate(const Writer *writer, const Journal *journal, JournalPlace *place)
  *
  * The writer for ordinary use: COPY's own way, table_multi_insert with a
  * bulk-insert state, for every kind of table.  Fires BEFORE STATEMENT
- * triggers.
+ * triggers.  others_look: the input's own functions, or the reject table's triggers, may read the
+ * table; what it finds by an index is then what it finds without, as for those of the table itself.
  */
 extern Writer *buffered_open(Target *target, const BulkOptions *options,
-							 Guard *guard, Checks *checks);
+							 Guard *guard, Checks *checks, bool others_look);
 
 /*
  * The writer for plain heap tables, and partitioned ones whose leaves are such,
