@@ -134,7 +134,20 @@ CALL bulk_load_each('manifest_t', '/proc/self/cwd/pgbulk_manifest/list', '{"mani
 SELECT pg_temp.put('list', '["m.csv"]');
 CALL bulk_load_each('manifest_t', '/proc/self/cwd/pgbulk_manifest/list', '{"manifest": true, "commit_every": 1, "once": true, "columns": ["a", "b"]}');
 
+-- a folder that the files are in already, by another name of it, too, and by a link
+COPY (SELECT 1) TO PROGRAM 'cat > /dev/null; cd pgbulk_manifest && echo 20,twenty > done/stays.csv && ln -s done here';
+CALL bulk_load_each('manifest_t', '/proc/self/cwd/pgbulk_manifest/done/stays.csv', '{"columns": ["a", "b"], "after": {"move_to": "/proc/self/cwd/pgbulk_manifest/done"}}');
+CALL bulk_load_each('manifest_t', '/proc/self/cwd/pgbulk_manifest/done/stays.csv', '{"columns": ["a", "b"], "after": {"move_to": "/proc/self/cwd/pgbulk_manifest/here"}}');
+COPY (SELECT 1) TO PROGRAM 'cat > /dev/null; cd pgbulk_manifest && echo 21,linked > to.csv && ln -s ../to.csv done/to.csv';
+CALL bulk_load_each('manifest_t', '/proc/self/cwd/pgbulk_manifest/to.csv', '{"columns": ["a", "b"], "after": {"move_to": "/proc/self/cwd/pgbulk_manifest/done"}}');
+SELECT pg_read_file('/proc/self/cwd/pgbulk_manifest/done/stays.csv'), pg_read_file('/proc/self/cwd/pgbulk_manifest/to.csv'), (SELECT count(*) FROM manifest_t WHERE a IN (20, 21)) AS loaded;
+-- a part that ends within the header
+SELECT pg_temp.put('headers.csv', E'a,b\nof,both\n30,thirty\n31,more\n'), bulk_load_forget('manifest_t');
+CALL bulk_load_each('manifest_t', '/proc/self/cwd/pgbulk_manifest/headers.csv', '{"columns": ["a", "b"], "header": 2, "commit_every": 1, "log_verbosity": "silent"}');
+SELECT a FROM manifest_t WHERE a >= 30 ORDER BY a;
+
 -- misuse
+CALL bulk_load_each('manifest_t', '/proc/self/cwd/pgbulk_manifest/2.csv', '{"once": false, "limit": 1, "after": "delete"}');
 CALL bulk_load_each('manifest_t', '/proc/self/cwd/pgbulk_manifest/2.csv', '{"after": "burn"}');
 CALL bulk_load_each('manifest_t', '/proc/self/cwd/pgbulk_manifest/2.csv', '{"after": {"move_to": "done"}}');
 CALL bulk_load_each('manifest_t', '/proc/self/cwd/pgbulk_manifest/2.csv', '{"after": {"move_to": "/proc/self/cwd/pgbulk_manifest/2.csv"}}');

@@ -185,6 +185,11 @@ set_options(Each *each, Jsonb *json)
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("option \"after\" requires \"once\" to be true or false"),
 				 errdetail("Else a file would go that may have rows which were not loaded.")));
+	if (each->after != AFTER_KEEP && each->options->limit >= 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("options \"limit\" and \"after\" cannot be used together"),
+				 errdetail("A file would go that has rows which were not loaded.")));
 	if (each->options->dry_run)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
@@ -253,15 +258,30 @@ is_gone(const char *path)
 	return access(path, F_OK) != 0 && errno == ENOENT;
 }
 
-/* Whether two paths lead to one file, as after a crash in the middle of move_file. */
+/*
+ * Whether two names are of one file, as after a crash in the middle of move_file.  One name that is
+ * reached by two paths is not: to remove it would be to remove the file.
+ */
 static bool
-is_one_file(const char *path, const char *place)
+has_both_names(const char *path, const char *place)
 {
-	FileStamp	a;
-	FileStamp	b;
+	struct stat a;
+	struct stat b;
 
-	return access(place, F_OK) == 0 && content_stamp(path, &a) && content_stamp(place, &b) &&
-		a.device == b.device && a.inode == b.inode;
+	return lstat(path, &a) == 0 && lstat(place, &b) == 0 && a.st_dev == b.st_dev &&
+		a.st_ino == b.st_ino && a.st_nlink > 1;
+}
+
+/* Whether a file is in a folder already, by whatever path. */
+static bool
+is_in_folder(const char *path, const char *folder)
+{
+	const char *name = strrchr(path, '/');
+	struct stat a;
+	struct stat b;
+
+	return stat(name == path ? "/" : pnstrdup(path, name - path), &a) == 0 &&
+		stat(folder, &b) == 0 && a.st_dev == b.st_dev && a.st_ino == b.st_ino;
 }
 
 /* Where a file is moved to; raises an error where there is one already. */
@@ -270,7 +290,13 @@ place_in_folder(const Each *each, const char *path)
 {
 	char	   *place = psprintf("%s%s", each->folder, strrchr(path, '/'));
 
-	if (access(place, F_OK) == 0 && !is_gone(path) && !is_one_file(path, place))
+	if (is_in_folder(path, each->folder))
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("file \"%s\" cannot be moved to \"%s\"", path, each->folder),
+				 errdetail("It is in that folder."),
+				 errhint("Name a folder of \"move_to\" that no pattern of the input matches.")));
+	if (access(place, F_OK) == 0 && !is_gone(path) && !has_both_names(path, place))
 		ereport(ERROR,
 				(errcode(ERRCODE_DUPLICATE_FILE),
 				 errmsg("file \"%s\" cannot be moved to \"%s\"", path, each->folder),
@@ -289,10 +315,10 @@ move_file(const char *path, const char *place)
 	if (renameat2(AT_FDCWD, path, AT_FDCWD, place, RENAME_NOREPLACE) == 0)
 		return true;
 	/* what not all file systems can do */
-	if (errno != EINVAL && errno != ENOSYS && !(errno == EEXIST && is_one_file(path, place)))
+	if (errno != EINVAL && errno != ENOSYS && !(errno == EEXIST && has_both_names(path, place)))
 		return false;
 #endif
-	return (link(path, place) == 0 || (errno == EEXIST && is_one_file(path, place))) &&
+	return (link(path, place) == 0 || (errno == EEXIST && has_both_names(path, place))) &&
 		unlink(path) == 0;
 }
 

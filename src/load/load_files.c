@@ -557,12 +557,16 @@ begin_range(Load *load)
 {
 	const Source *source = load->source;
 	const SourceRange *range;
+	int64		offset;
+	int64		line;
 
 	if (source->ranges == NULL)
 		return;
 	range = &source->ranges[source->current];
 	Assert(source_can_seek(source));
-	if (range->begin > 0)
+	/* a part may have ended within lines that are all part of the header */
+	reader_place(load->reader, &offset, &line);
+	if (range->begin > offset)
 		reader_seek(load->reader, range->begin, range->begin_line);
 }
 
