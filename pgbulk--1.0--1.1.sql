@@ -360,7 +360,9 @@ COMMENT ON COLUMN bulk_load_history.options IS 'options of the load, as given';
 COMMENT ON COLUMN bulk_load_history.role IS 'who has loaded it';
 COMMENT ON COLUMN bulk_load_history.started IS 'when the load began';
 COMMENT ON COLUMN bulk_load_history.finished IS 'when all its rows were in';
-SELECT pg_catalog.pg_extension_config_dump('bulk_load_history'::pg_catalog.regclass, ''::pg_catalog.text);
+-- what once has loaded into tables that are gone would be taken for that of others with their names, where it is restored
+SELECT pg_catalog.pg_extension_config_dump('bulk_load_history'::pg_catalog.regclass,
+  'WHERE once_key IS NULL OR EXISTS (SELECT FROM pg_catalog.pg_class c WHERE c.oid OPERATOR(pg_catalog.=) target)'::pg_catalog.text);
 GRANT SELECT ON bulk_load_history TO pg_database_owner;
 -- Whoever owns the extension restores its rows.
 GRANT INSERT ON bulk_load_history TO @extowner@;

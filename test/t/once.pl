@@ -270,7 +270,13 @@ is("@errors", '', 'no load has failed but for the crashes, and for files that we
 
 # -- a dump and restore: tables have other OIDs, and what was loaded is known
 $node->safe_psql('postgres', 'CREATE TABLE other (n int)');
-$node->safe_psql('postgres', "SELECT bulk_load('other', '$folder/f1.csv', '{\"once\": true}'); DROP TABLE other");
+$node->safe_psql('postgres', "SELECT bulk_load('other', '$folder/f1.csv', '{\"history\": true}'); DROP TABLE other");
+# and two that had a file both, of which one has another table's name by now
+foreach my $table ('staging', 'again', 'again')
+{
+	$node->safe_psql('postgres', "DROP TABLE IF EXISTS $table; CREATE TABLE $table (n int); SELECT bulk_load('$table', '$folder/f1.csv', '{\"once\": true}')");
+}
+$node->safe_psql('postgres', 'DROP TABLE staging, again; CREATE TABLE again (n int)');
 $node->run_log([ 'pg_dump', '-Fc', '-f', data_dir() . '/dump', $node->connstr('postgres') ]);
 $node->safe_psql('postgres', 'CREATE DATABASE restored');
 $node->safe_psql('restored', 'CREATE TABLE before (n int)');
@@ -280,6 +286,7 @@ is($node->safe_psql('restored', $tail), 0, 'so is the log');
 is($node->safe_psql('restored', "SELECT count(*) FROM bulk_load_history WHERE target = 0 AND target_name = 'public.other'"), 1,
 	'loads of a table that was dropped are kept');
 is($node->safe_psql('restored', "SELECT count(DISTINCT relation) FROM bulk_loads"), 4, 'and those of others found by their names');
+is($node->safe_psql('restored', "SELECT rows_loaded > 0 FROM bulk_load('again', '$folder/f1.csv', '{\"once\": true}')"), 't', 'what once has loaded into it is not that of another one with its name');
 
 check_log($node, qr/terminated by signal 9|not properly shut down|terminating connection because of crash/);
 check_tables($node);
