@@ -541,7 +541,7 @@ plain_share(Writer *base, void *shared)
 	brin_pass_share(base->pass, writer->shared_pass, writer->table.rri->ri_RelationDesc);
 }
 
-/* What the others have stored, count has been told. */
+/* Of what the others have stored count has been told; their pages may be still to come. */
 static void
 plain_gather(Writer *base)
 {
