@@ -65,6 +65,7 @@ SELECT pg_temp.try('columns_t', E'1,x,,\n', '{"header": 0}');
 SELECT pg_temp.try('columns_t', E'a,b,c,d', '{"header": true}');
 SELECT pg_temp.try('columns_t', E'', '{"header": true}');
 SELECT pg_temp.try('columns_t', E'a\n', '{"header": 5}');
+SELECT pg_temp.try('columns_t', E'a\n', '{"header": 2147483647}');
 SELECT pg_temp.try('columns_t', E'a\tb\n\\N\tx\t\\N\t\\N\n', '{"header": true, "format": "text"}');
 SELECT pg_temp.try('columns_t', E'a,"b\n1,x,,\n', '{"header": true}');
 -- lines are counted from the start of the file
@@ -87,6 +88,7 @@ SELECT pg_temp.try('columns_t', E'a,b,c,d,e\n1,x,,\n', '{"header": "match"}');
 SELECT pg_temp.try('columns_t', E'a,,c,d\n1,x,,\n', '{"header": "match"}');
 SELECT pg_temp.try('columns_t', E'a, b,c,d\n1,x,,\n', '{"header": "match"}');
 SELECT pg_temp.try('columns_t', E'', '{"header": "match"}');
+SELECT pg_temp.try('columns_t', E'', '{"header": "match", "columns": ["b"], "null": []}');
 SELECT pg_temp.try('columns_t', E'b,a,c,d\n1,x,,\n', '{"header": "match", "on_error": "ignore"}');
 
 -- header = map: names in any order, some missing
@@ -205,5 +207,10 @@ SELECT pg_temp.try('columns_t', E'1,x,,\nDEFAULT,y,,\n', '{"default": "DEFAULT"}
 SELECT pg_temp.try('columns_t', E'1,x,,\nDEFAULT,y,,\n', '{"default": "DEFAULT", "on_error": "ignore"}');
 SELECT pg_temp.try('columns_t', E'1,DEFAULT,,\n', '{"default": "DEFAULT", "force_not_null": "*", "columns": ["a", "b", null, null]}');
 
-DROP TABLE columns_t, columns_odd;
+-- a header of many names that differ in case
+DO $$ BEGIN EXECUTE format('CREATE TABLE columns_many (%s)', (SELECT string_agg('c' || i || ' int', ',') FROM generate_series(1, 1000) i)); END $$;
+SELECT rows_loaded FROM bulk_load('columns_many', pg_temp.put('in', (SELECT string_agg('C' || i, ',') || E'\n' || string_agg(i::text, ',') || E'\n' FROM generate_series(1, 1000) i)), '{"header": "map"}');
+SELECT c1, c1000 FROM columns_many;
+
+DROP TABLE columns_t, columns_odd, columns_many;
 COPY (SELECT 1) TO PROGRAM 'cat > pgbulk_columns_gone; rm -f pgbulk_columns_*';

@@ -199,17 +199,15 @@ diagnosis_take_step(Search *search)
 void
 diagnosis_count_names(const Target *target, const List *fields, int *named, int *ordered)
 {
+	AttrNumber *matches = target_match_columns(target, fields);
+
 	*named = *ordered = 0;
 	for (int i = 0; i < list_length(fields); i++)
 	{
-		const char *field = list_nth(fields, i);
-		AttrNumber	attnum = field == NULL ? InvalidAttrNumber :
-			target_match_column(target, field);
-
-		if (attnum == InvalidAttrNumber)
+		if (matches[i] == InvalidAttrNumber)
 			continue;
 		(*named)++;
-		*ordered += i < target->nfields && target->attnums[i] == attnum ? 1 : 0;
+		*ordered += i < target->nfields && target->attnums[i] == matches[i] ? 1 : 0;
 	}
 }
 

@@ -33,9 +33,7 @@ header_name(Header *header, const ScanField *field)
 static char *
 name_of_nothing(const Header *header)
 {
-	const char *null = linitial(header->options->nulls);
-
-	return header->options->plain && null[0] != '\0' ? "" : NULL;
+	return header->options->plain && strcmp(linitial(header->options->nulls), "") != 0 ? "" : NULL;
 }
 
 /* The CONTEXT of that line; the rows are not there that have it otherwise. */
@@ -119,30 +117,27 @@ is_wanted(const Header *header, const char *column)
  * one whose name differs merely in case, if no other header field matches that.
  */
 static const char *
-find_in_table(const Header *header, List *names, int number)
+find_in_table(const Header *header, List *names, const AttrNumber *matches, int number)
 {
-	const Target *target = header->target;
-	const char *name = list_nth(names, number);
-	AttrNumber	attnum;
-	ListCell   *lc;
+	TupleDesc	desc = RelationGetDescr(header->target->rel);
+	const char *column;
 
-	if (name == NULL || target_find_column(target, name) != InvalidAttrNumber)
-		return name;
-	attnum = target_match_column(target, name);
-	if (attnum == InvalidAttrNumber)
+	if (matches[number] == InvalidAttrNumber)
 		return NULL;
-	foreach(lc, names)
-		if (foreach_current_index(lc) != number && lfirst(lc) != NULL &&
-			target_match_column(target, lfirst(lc)) == attnum)
+	column = NameStr(TupleDescAttr(desc, matches[number] - 1)->attname);
+	if (strcmp(column, list_nth(names, number)) == 0)
+		return column;
+	for (int i = 0; i < list_length(names); i++)
+		if (i != number && matches[i] == matches[number])
 			return NULL;
-	return NameStr(TupleDescAttr(RelationGetDescr(target->rel), attnum - 1)->attname);
+	return column;
 }
 
 /* The same of those that may be loaded. */
 static const char *
-find_column(const Header *header, List *names, int number)
+find_column(const Header *header, List *names, const AttrNumber *matches, int number)
 {
-	const char *column = find_in_table(header, names, number);
+	const char *column = find_in_table(header, names, matches, number);
 
 	return column != NULL && is_wanted(header, column) ? column : NULL;
 }
@@ -176,6 +171,7 @@ map_header(Header *header, const ScanRow *row)
 {
 	List	   *names = NIL;
 	List	   *columns = NIL;
+	AttrNumber *matches;
 	bool		any = false;
 	char	   *hint;
 
@@ -187,10 +183,11 @@ map_header(Header *header, const ScanRow *row)
 
 	for (int i = 0; i < row->nfields; i++)
 		names = lappend(names, header_name(header, &header->reader->fields[row->first_field + i]));
+	matches = target_match_columns(header->target, names);
 	for (int i = 0; i < row->nfields; i++)
 	{
 		const char *name = list_nth(names, i);
-		const char *column = find_column(header, names, i);
+		const char *column = find_column(header, names, matches, i);
 		const char *near;
 
 		/* find the HINT before raising the error, as its trials may raise errors themselves */
@@ -202,12 +199,12 @@ map_header(Header *header, const ScanRow *row)
 					(errcode(name == NULL ? ERRCODE_BAD_COPY_FILE_FORMAT :
 							 ERRCODE_UNDEFINED_COLUMN),
 					 name == NULL ? errmsg("header line field %d has no name", i + 1) :
-					 find_in_table(header, names, i) != NULL ?
+					 find_in_table(header, names, matches, i) != NULL ?
 					 errmsg("column \"%s\" of the header line is not among the columns to be loaded",
 							name) :
 					 errmsg("column \"%s\" of the header line does not exist in relation \"%s\"",
 							name, target_name(header->target)),
-					 near != NULL && find_in_table(header, names, i) == NULL ?
+					 near != NULL && find_in_table(header, names, matches, i) == NULL ?
 					 errdetail("A column with a similar name is \"%s\".", near) : 0,
 					 errhint("%s", hint)));
 		}
@@ -425,6 +422,8 @@ header_read(Header *header)
 		else if (i == 0 && row != NULL && reader->source->current == 0)
 			notice_objects(header);
 		header->batch->next = PG_UINT32_MAX;
+		if (row == NULL)
+			break;
 	}
 	keep_header(header, raw->data, raw->len);
 }

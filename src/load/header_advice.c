@@ -27,8 +27,11 @@ static void
 read_by(Header *header, const char *line, uint32 length, const char *delimiter, Reading *reading)
 {
 	const Target *target = header->target;
+	TupleDesc	desc = RelationGetDescr(target->rel);
 	ScanDialect dialect = header->reader->dialect;
 	ScanEol		eol = SCAN_EOL_NL;
+	List	   *names = NIL;
+	AttrNumber *matches;
 	ScanField  *fields = palloc(sizeof(ScanField) * MAX_FIELDS);
 	ScanResult	result;
 	ScanRow		row;
@@ -43,15 +46,16 @@ read_by(Header *header, const char *line, uint32 length, const char *delimiter, 
 	}
 	scan_rows(&dialect, &eol, line, length, true, &row, 1, fields, MAX_FIELDS, &result);
 	for (uint32 i = 0; result.nrows == 1 && row.fault == SCAN_FAULT_NONE && i < row.nfields; i++)
+		names = lappend(names, trial_field_name(header->batch->conv, line,
+												&fields[row.first_field + i]));
+	matches = target_match_columns(target, names);
+	for (int i = 0; i < list_length(names); i++)
 	{
-		const char *name =
-			trial_field_name(header->batch->conv, line, &fields[row.first_field + i]);
-		AttrNumber	attnum = name == NULL ? InvalidAttrNumber : target_match_column(target, name);
 		char	   *column = NULL;
 
-		if (attnum != InvalidAttrNumber &&
-			!TupleDescAttr(RelationGetDescr(target->rel), attnum - 1)->attgenerated)
-			column = NameStr(TupleDescAttr(RelationGetDescr(target->rel), attnum - 1)->attname);
+		if (matches[i] != InvalidAttrNumber && !target_is_extra(target, matches[i]) &&
+			!TupleDescAttr(desc, matches[i] - 1)->attgenerated)
+			column = NameStr(TupleDescAttr(desc, matches[i] - 1)->attname);
 		for (int k = 0; column != NULL && k < list_length(reading->columns); k++)
 			if (list_nth(reading->columns, k) == column)
 				column = NULL;
@@ -87,11 +91,12 @@ find_options(Header *header, const Reading *reading, const char *begun)
 			length--;
 		if (length > DIAGNOSIS_ROW_BYTES)
 			break;
-		samples[kind.nsamples++] = (RejectSample) {
+		samples[kind.nsamples] = (RejectSample) {
 			.raw = reject_sample_raw(CurrentMemoryContext, at, length),
 			.raw_len = length,
 			.line = kind.nsamples + 2
 		};
+		kind.nsamples++;
 		at = next != NULL ? next + 1 : end;
 	}
 	target_set_columns(header->target, reading->columns);

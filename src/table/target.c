@@ -232,27 +232,49 @@ target_find_column(const Target *target, const char *name)
 	return InvalidAttrNumber;
 }
 
-AttrNumber
-target_match_column(const Target *target, const char *name)
+static char *
+lower_case(const char *name)
 {
-	TupleDesc	desc = RelationGetDescr(target->rel);
-	AttrNumber	found = target_find_column(target, name);
-	char	   *lower;
+	return str_tolower(name, strlen(name), DEFAULT_COLLATION_OID);
+}
 
-	if (found != InvalidAttrNumber)
-		return found;
-	lower = str_tolower(name, strlen(name), DEFAULT_COLLATION_OID);
+/* The only column with that name in lower case. */
+static AttrNumber
+match_lower(TupleDesc desc, char *const *columns, const char *name)
+{
+	AttrNumber	found = InvalidAttrNumber;
+
 	for (int i = 0; i < desc->natts; i++)
 	{
-		Form_pg_attribute att = TupleDescAttr(desc, i);
-		const char *column = NameStr(att->attname);
-
-		if (att->attisdropped ||
-			strcmp(str_tolower(column, strlen(column), DEFAULT_COLLATION_OID), lower) != 0)
+		if (columns[i] == NULL || strcmp(columns[i], name) != 0)
 			continue;
 		if (found != InvalidAttrNumber)
 			return InvalidAttrNumber;
-		found = att->attnum;
+		found = TupleDescAttr(desc, i)->attnum;
+	}
+	return found;
+}
+
+AttrNumber *
+target_match_columns(const Target *target, const List *names)
+{
+	TupleDesc	desc = RelationGetDescr(target->rel);
+	char	  **columns = palloc0(sizeof(char *) * Max(desc->natts, 1));
+	AttrNumber *found = palloc0(sizeof(AttrNumber) * Max(list_length(names), 1));
+
+	for (int i = 0; i < desc->natts; i++)
+		if (!TupleDescAttr(desc, i)->attisdropped)
+			columns[i] = lower_case(NameStr(TupleDescAttr(desc, i)->attname));
+	for (int i = 0; i < list_length(names); i++)
+	{
+		const char *name = list_nth(names, i);
+
+		CHECK_FOR_INTERRUPTS();
+		if (name == NULL)
+			continue;
+		found[i] = target_find_column(target, name);
+		if (found[i] == InvalidAttrNumber)
+			found[i] = match_lower(desc, columns, lower_case(name));
 	}
 	return found;
 }

@@ -111,8 +111,11 @@ extern const char *target_near_column(const Target *target, const char *name);
 /* Raises the error for an unknown column name, suggesting a similar one. */
 extern void target_refuse_column(const Target *target, const char *name);
 
-/* The column of that name, or else the only one whose name differs merely in case; or 0. */
-extern AttrNumber target_match_column(const Target *target, const char *name);
+/*
+ * The column of each name, some of which may be NULL: the one with that name, or else the only one
+ * whose name differs merely in case; or 0.
+ */
+extern AttrNumber *target_match_columns(const Target *target, const List *names);
 
 /* The name of a deferrable unique or exclusion constraint of a table, or NULL. */
 extern char *target_find_deferrable(Relation rel);
