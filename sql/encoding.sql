@@ -43,6 +43,10 @@ SELECT rows_loaded FROM bulk_load('encoding_t', pg_temp.put('in', '\x312ce90a'::
 RESET client_encoding;
 SELECT t = E'\u00e9' AS converted FROM encoding_t;
 
+-- what begins like the default marker, but for a byte of zero
+SELECT rows_loaded FROM bulk_load('encoding_t', pg_temp.put('in', '\x312c444546000a'::bytea), '{"encoding": "LATIN1", "default": "DEF"}');
+SELECT rows_loaded FROM bulk_load('encoding_t', pg_temp.put('in', '\x312c444546'::bytea || decode(repeat('00', 2000000), 'hex') || '\x0a'), '{"encoding": "LATIN1", "default": "DEF"}');
+
 -- invalid bytes, in one encoding after the other
 CREATE FUNCTION pg_temp.bad(enc text, VARIADIC bad bytea[]) RETURNS TABLE (bytes bytea, counts text, sqlstate text, message text, raw_line text, raw_bytes bytea) LANGUAGE plpgsql AS $$
 BEGIN

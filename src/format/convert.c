@@ -18,7 +18,7 @@
 static inline bool
 equals(const char *s, uint32 len, const char *text)
 {
-	return strncmp(text, s, len) == 0 && text[len] == '\0';
+	return strlen(text) == len && memcmp(text, s, len) == 0;
 }
 
 /* The text as a C string: in scratch, unless it is there already. */
