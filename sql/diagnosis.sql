@@ -73,6 +73,22 @@ SELECT rows_loaded FROM bulk_load('diagnosis_s', pg_temp.put('in', E'31/12/2024\
 INSERT INTO diagnosis_s (d) VALUES ('2024-02-02');
 SELECT id < 4 AS few FROM diagnosis_s;
 SELECT * FROM pg_temp.try(E'1,a,31/12/2024,1\n', '{"log_verbosity": "silent"}');
+-- nor what a function has written that a domain calls for values that are tried
+CREATE FUNCTION diagnosis_write(t text) RETURNS bool LANGUAGE plpgsql AS $$ BEGIN INSERT INTO diagnosis_s (d) VALUES (t::date); RETURN true; END $$;
+CREATE DOMAIN diagnosis_written AS text CHECK (diagnosis_write(VALUE));
+CREATE TABLE diagnosis_w (a int, b diagnosis_written);
+TRUNCATE diagnosis_s;
+SELECT rows_loaded FROM bulk_load('diagnosis_w', pg_temp.put('in', E'1,2024-02-01\n2,2024-02-02\nx,2024-02-03\n'), '{"on_error": "ignore", "dry_run": true}');
+SELECT count(*) FROM diagnosis_s;
+SELECT rows_loaded FROM bulk_load('diagnosis_w', pg_temp.put('in', E'a,b\n1,2024-02-01\n2,2024-02-02\nx,2024-02-03\n'), '{"on_error": "ignore", "header": "auto"}');
+SELECT d FROM diagnosis_s ORDER BY d;
+DROP TABLE diagnosis_w;
+DROP DOMAIN diagnosis_written;
+DROP FUNCTION diagnosis_write;
+-- options that cannot be tried together with those of the load
+SELECT * FROM pg_temp.try(E'{"a":1,"b":"x"}\n{"a":2,"b":"y"}\n', '{"once": "tail"}');
+-- rows that are set aside have no header line
+SELECT * FROM pg_temp.try(E'a,b,d,n\n1,x,2024-01-01,1\n2,x,2024-01-02,1\n3,x,31.12.2024,1\n4,x,2024-01-04,1\n');
 -- a domain and other types; a partitioned target
 CREATE DOMAIN diagnosis_d AS date CHECK (VALUE > '2024-01-01');
 CREATE TABLE diagnosis_p (x point, d diagnosis_d, n money) PARTITION BY LIST (d);

@@ -19,6 +19,7 @@
 #include "diagnose/diagnosis_search.h"
 #include "format/format.h"
 #include "miscadmin.h"
+#include "server/subtransaction.h"
 #include "utils/builtins.h"
 #include "utils/memutils.h"
 
@@ -436,20 +437,34 @@ diagnosis_is_for(const BulkOptions *options)
 	return routine->rows_alone && !routine->by_place && options->query == NULL;
 }
 
+/* A search that a load can do without. */
+typedef struct Advice
+{
+	const Diagnosis *diagnosis;
+	const RejectKind *kind;
+	char	   *hint;
+} Advice;
+
+static void
+look_for_advice(void *arg)
+{
+	Advice	   *advice = arg;
+
+	advice->hint = diagnosis_other_format(advice->diagnosis, advice->kind);
+	if (advice->hint == NULL && advice->kind->nsamples > 0)
+		advice->hint = diagnosis_run(advice->diagnosis, advice->kind, "{}", advise);
+}
+
 char *
 diagnosis_advise(void *arg, const RejectKind *kind)
 {
-	const Diagnosis *diagnosis = arg;
-	char	   *hint;
+	Advice		advice = {.diagnosis = arg, .kind = kind};
 
-	if (!diagnosis_is_for(diagnosis->options) ||
-		(kind->reason != REJECT_SYNTAX && kind->reason != REJECT_ENCODING &&
-		 kind->reason != REJECT_VALUE))
-		return NULL;
-	hint = diagnosis_other_format(diagnosis, kind);
-	if (hint == NULL && kind->nsamples > 0)
-		hint = diagnosis_run(diagnosis, kind, "{}", advise);
-	return hint;
+	if (diagnosis_is_for(advice.diagnosis->options) &&
+		(kind->reason == REJECT_SYNTAX || kind->reason == REJECT_ENCODING ||
+		 kind->reason == REJECT_VALUE))
+		subtransaction_look(look_for_advice, &advice);
+	return advice.hint;
 }
 
 char *

@@ -9,6 +9,9 @@
 #include "option/options_show.h"
 #include "parser/parse_coerce.h"
 #include "server/text_clip.h"
+#include "utils/builtins.h"
+#include "utils/fmgrprotos.h"
+#include "utils/jsonb.h"
 
 /* ---- remarks ---- */
 
@@ -156,6 +159,17 @@ diagnosis_are_quotes_stray(Search *search)
 		 count_stray(outcomes, trial->nrows, same) > few);
 }
 
+/* Without what bulk_load_retry refuses: stored rows have no header line. */
+static char *
+options_for_retry(const char *candidate)
+{
+	Datum		json = DirectFunctionCall1(jsonb_in, CStringGetDatum(candidate));
+	Jsonb	   *rest = DatumGetJsonbP(DirectFunctionCall2(jsonb_delete, json,
+														  CStringGetTextDatum("header")));
+
+	return JsonbToCString(NULL, &rest->root, VARSIZE(rest));
+}
+
 char *
 diagnosis_form_hint(Search *search)
 {
@@ -199,7 +213,7 @@ diagnosis_form_hint(Search *search)
 	/* right for these rows, but wrong for the rest of the file */
 	if ((lost > 0 || changed > 0) && diagnosis_are_few(search) && !search->diagnosis->is_retry)
 	{
-		options = search->candidate;
+		options = options_for_retry(search->candidate);
 		among = "among the options of bulk_load_retry";
 	}
 	if (lost > 0)

@@ -447,6 +447,7 @@ trial_run(const Trial *trial, const char *candidate, TrialOutcome *outcomes)
 	int			level = suppress_messages();
 	bool		possible;
 
+	trial->guard->discards = true;
 	memset(outcomes, 0, sizeof(TrialOutcome) * trial->nrows);
 	MemoryContextSwitchTo(context);
 	run.estate = CreateExecutorState();

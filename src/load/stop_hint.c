@@ -88,7 +88,7 @@ has_better_hint(const ErrorData *error)
 
 /* ---- the search ---- */
 
-static bool
+static void
 look(void *arg)
 {
 	HintSearch *search = arg;
@@ -103,11 +103,10 @@ look(void *arg)
 									reason, search->error->message);
 	if (search->hint == NULL && search->error->hint == NULL && reason != REJECT_VALUE)
 		search->hint = reject_general_hint(reason, search->error->message);
-	return false;
 }
 
 /* The conflicting key may be in another table that a function or trigger writes to. */
-static bool
+static void
 look_at_table(void *arg)
 {
 	HintSearch *search = arg;
@@ -119,32 +118,6 @@ look_at_table(void *arg)
 
 	if (OidIsValid(table) && partition_tree_is_part_of(table, search->diagnosis->target->relid))
 		search->hint = search->duplicate_hint;
-	return false;
-}
-
-/* Runs body; errors are discarded, except cancellation. */
-static void
-look_safely(bool (*body) (void *arg), HintSearch *search, ErrorData *error)
-{
-	MemoryContext context = CurrentMemoryContext;
-	ErrorContextCallback *callbacks = error_context_stack;
-
-	error_context_stack = NULL;
-	PG_TRY();
-	{
-		(void) subtransaction_run(body, search);
-		if (search->hint != NULL)
-			error->hint = pstrdup(search->hint);
-	}
-	PG_CATCH();
-	{
-		if (ERRCODE_TO_CATEGORY(geterrcode()) == ERRCODE_OPERATOR_INTERVENTION)
-			PG_RE_THROW();
-		MemoryContextSwitchTo(context);
-		FlushErrorState();
-	}
-	PG_END_TRY();
-	error_context_stack = callbacks;
 }
 
 void
@@ -171,5 +144,7 @@ stop_hint_add(const StopHint *stop, Diagnosis *diagnosis, const Batch *batch, Er
 	/* a row that reached the writer could be read */
 	if (duplicate ? stop->duplicate_hint != NULL :
 		batch->writer->current_row < 0 && batch->next < batch->reader->result.nrows)
-		look_safely(duplicate ? look_at_table : look, &search, error);
+		subtransaction_look(duplicate ? look_at_table : look, &search);
+	if (search.hint != NULL)
+		error->hint = pstrdup(search.hint);
 }

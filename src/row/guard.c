@@ -56,7 +56,7 @@ guard_close_slow(Guard *guard)
 	 * has been used (by a wide value of a reject, say), which is not allowed in
 	 * parallel mode.  But what runs there writes nothing that must be kept.
 	 */
-	if (IsInParallelMode())
+	if (guard->discards || IsInParallelMode())
 		RollbackAndReleaseCurrentSubTransaction();
 	else
 		ReleaseCurrentSubTransaction();

@@ -45,6 +45,7 @@ typedef struct Guard
 	bool		enabled;		/* off: errors are not caught */
 	bool		forbidden;		/* no subtransaction is possible now */
 	bool		refused;		/* one was needed all the same */
+	bool		discards;		/* what guarded code writes is rolled back: a trial's */
 	pg_atomic_uint32 *others_failed;	/* if not NULL and not 0: errors are not the row's */
 	bool		open;
 	GuardWork	work;

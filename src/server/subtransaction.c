@@ -56,3 +56,41 @@ subtransaction_run(bool (*body) (void *arg), void *arg)
 	CurrentResourceOwner = owner;
 	return stays;
 }
+
+typedef struct Look
+{
+	void		(*body) (void *arg);
+	void	   *arg;
+} Look;
+
+static bool
+look_and_leave(void *arg)
+{
+	const Look *look = arg;
+
+	look->body(look->arg);
+	return false;
+}
+
+void
+subtransaction_look(void (*body) (void *arg), void *arg)
+{
+	Look		look = {.body = body,.arg = arg};
+	MemoryContext context = CurrentMemoryContext;
+	ErrorContextCallback *callbacks = error_context_stack;
+
+	error_context_stack = NULL;
+	PG_TRY();
+	{
+		(void) subtransaction_run(look_and_leave, &look);
+	}
+	PG_CATCH();
+	{
+		if (ERRCODE_TO_CATEGORY(geterrcode()) == ERRCODE_OPERATOR_INTERVENTION)
+			PG_RE_THROW();
+		MemoryContextSwitchTo(context);
+		FlushErrorState();
+	}
+	PG_END_TRY();
+	error_context_stack = callbacks;
+}

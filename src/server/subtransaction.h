@@ -19,4 +19,10 @@
  */
 extern bool subtransaction_run(bool (*body) (void *arg), void *arg);
 
+/*
+ * Calls body(arg), which looks for what can be done without, in a subtransaction that is rolled
+ * back.  Errors end it and are dropped, but for a cancel and the like (class 57).
+ */
+extern void subtransaction_look(void (*body) (void *arg), void *arg);
+
 #endif							/* PGBULK_SUBTRANSACTION_H */
