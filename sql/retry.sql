@@ -86,6 +86,15 @@ INSERT INTO retry_parent VALUES (2);
 SELECT rows_read, rows_loaded, rows_rejected FROM bulk_load_retry('retry_child', 'retry_fk', :load);
 SELECT * FROM retry_child ORDER BY 1;
 
+-- an empty row that turns out bad late
+CREATE TABLE retry_parent_t (k text PRIMARY KEY);
+CREATE TABLE retry_child_t (k text REFERENCES retry_parent_t);
+SELECT details ->> 'load_id' AS load FROM bulk_load('retry_child_t', pg_temp.put('fk.txt', E'x\n\ny\n'), '{"format": "text", "on_error": "ignore", "reject_table": "retry_fk", "log_verbosity": "silent"}') \gset
+SELECT rows_read, rows_rejected, bytes_read FROM bulk_load_retry('retry_child_t', 'retry_fk', :load, '{"format": "text", "reject_file": "/proc/self/cwd/pgbulk_retry_bad", "log_verbosity": "silent"}');
+SELECT line_number, byte_offset, reason, raw_line FROM retry_fk;
+SELECT to_json(pg_read_file('/proc/self/cwd/pgbulk_retry_bad'));
+DROP TABLE retry_child_t, retry_parent_t;
+
 -- duplicates are not bad rows, and are not tried again; bad ones may turn out to be duplicates
 CREATE UNIQUE INDEX ON retry_t (a);
 TRUNCATE retry_t, retry_r;

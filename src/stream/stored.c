@@ -146,8 +146,9 @@ stored_rows_paths(StoredRows *rows)
 	return paths;
 }
 
-void
-stored_rows_read(StoredRows *rows, int number, StoredRow *row)
+/* Reads a row; false: it is empty, and has got a line end, without which it would be none. */
+static bool
+read_data(StoredRows *rows, int number, StoredRow *row)
 {
 	Record		record;
 
@@ -165,8 +166,15 @@ stored_rows_read(StoredRows *rows, int number, StoredRow *row)
 	row->path = list_nth(rows->files, record.file);
 	row->line = record.line;
 	row->offset = record.offset;
-	row->data = rows->data;
-	row->length = record.length;
+	row->data = record.length > 0 ? rows->data : "\n";
+	row->length = Max(record.length, 1);
+	return record.length > 0;
+}
+
+void
+stored_rows_read(StoredRows *rows, int number, StoredRow *row)
+{
+	read_data(rows, number, row);
 }
 
 static Size
@@ -197,19 +205,15 @@ stored_rows_open(void *arg, int number)
 {
 	StoredRows *rows = arg;
 	StoredRow	row;
+	bool		has_data = read_data(rows, number, &row);
 
-	stored_rows_read(rows, number, &row);
 	stream_init(&rows->stream, &row_routine, NULL);
 	rows->stream.first_offset = row.offset;
 	rows->stream.first_line = row.line;
 	rows->next = row.data;
 	rows->left = row.length;
-	if (row.length == 0)
-	{
-		/* an empty line is a row, too, without its line end */
-		rows->next = "\n";
-		rows->left = 1;
+	/* a line end that was added is not one of the input's bytes */
+	if (!has_data)
 		rows->stream.bytes_read = -1;
-	}
 	return &rows->stream;
 }

@@ -44,7 +44,10 @@ extern List *stored_rows_files(const StoredRows *rows);
 /* The file of each row, as an index in that list. */
 extern List *stored_rows_paths(StoredRows *rows);
 
-/* Row number `number`, from 0; its data are valid until the next call. */
+/*
+ * Row number `number`, from 0, as its stream has it: an empty one is a line end.
+ * Its data are valid until the next call.
+ */
 extern void stored_rows_read(StoredRows *rows, int number, StoredRow *row);
 
 /*
