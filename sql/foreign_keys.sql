@@ -258,6 +258,19 @@ SELECT rows_loaded FROM bulk_load('foreign_keys_t', '/proc/self/cwd/pgbulk_forei
 SELECT rows_loaded FROM bulk_load('foreign_keys_t', '/proc/self/cwd/pgbulk_foreign_keys_in', '{"freeze": true, "truncate": true, "on_error": "ignore"}');
 DROP TABLE foreign_keys_t;
 
+-- an error leaves no plan behind
+CREATE TABLE foreign_keys_t (n int, p int REFERENCES foreign_keys_p);
+SELECT pg_temp.one('foreign_keys_t', '{}');
+SELECT count(*) AS plans FROM pg_backend_memory_contexts WHERE name = 'CachedPlanSource' AND ident LIKE 'SELECT 1 FROM ONLY%FOR KEY SHARE OF x' \gset
+DO $$
+BEGIN
+	FOR i IN 1 .. 20 LOOP
+		PERFORM pg_temp.one('foreign_keys_t', '{}');
+	END LOOP;
+END $$;
+SELECT count(*) - :plans AS more FROM pg_backend_memory_contexts WHERE name = 'CachedPlanSource' AND ident LIKE 'SELECT 1 FROM ONLY%FOR KEY SHARE OF x';
+DROP TABLE foreign_keys_t;
+
 -- temporary and unlogged tables, the binary format
 CREATE TEMP TABLE foreign_keys_tp (LIKE foreign_keys_p INCLUDING ALL);
 INSERT INTO foreign_keys_tp SELECT * FROM foreign_keys_p;

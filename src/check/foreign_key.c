@@ -53,6 +53,7 @@ struct ForeignKey
 	AttrNumber	referenced_atts[INDEX_MAX_KEYS];
 	Oid			operators[INDEX_MAX_KEYS];	/* referenced column = column */
 	SPIPlanPtr	plan;
+	MemoryContextCallback free_plan;
 	KeyValues  *known;
 	char	   *message;		/* NULL: not needed so far */
 
@@ -166,6 +167,29 @@ is_referenced_partitioned(const ForeignKey *key)
 	return key->referenced->rd_rel->relkind == RELKIND_PARTITIONED_TABLE;
 }
 
+static void
+free_plan(void *arg)
+{
+	ForeignKey *key = arg;
+
+	if (key->plan != NULL)
+		SPI_freeplan(key->plan);
+	key->plan = NULL;
+}
+
+/*
+ * Keeps the plan beyond SPI's procedure, and no longer than the key: after an
+ * error nobody closes that.
+ */
+static void
+keep_plan(ForeignKey *key)
+{
+	key->free_plan.func = free_plan;
+	key->free_plan.arg = key;
+	MemoryContextRegisterResetCallback(key->context, &key->free_plan);
+	SPI_keepplan(key->plan);
+}
+
 /* As RI_FKey_check of ri_triggers.c (PostgreSQL 18) has it, since errors show it. */
 static void
 prepare_query(ForeignKey *key)
@@ -207,7 +231,7 @@ prepare_query(ForeignKey *key)
 		elog(ERROR, "SPI_prepare returned %s for %s",
 			 SPI_result_code_string(SPI_result), query.data);
 	SetUserIdAndSecContext(userid, context);
-	SPI_keepplan(key->plan);
+	keep_plan(key);
 	MemoryContextSwitchTo(caller);
 	pfree(query.data);
 }
@@ -307,7 +331,7 @@ foreign_key_open(Relation rel, const Trigger *trigger, KeyValues *values)
 void
 foreign_key_close(ForeignKey *key)
 {
-	SPI_freeplan(key->plan);
+	free_plan(key);
 	if (key->known->probe != NULL)
 		probe_close(key->known->probe);
 	key->known->probe = NULL;
