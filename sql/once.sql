@@ -202,6 +202,19 @@ SELECT * FROM once_parts;
 SELECT pg_temp.put('text', E'1\ta\\\nb\t1\n2\tb\t2\n3\tc\t3\n4\td\t4\n');
 CALL bulk_load_each('once_parts', '/proc/self/cwd/pgbulk_once_text', '{"commit_every": 1, "format": "text"}');
 SELECT * FROM once_parts;
+-- an end-of-copy marker ends the file, and not only a part of it; what a file gets behind it later is a tail
+SELECT pg_temp.put('marked', E'1\ta\t1\n2\tb\t2\n\\.\n3\tc\t3\n4\td\t4\n');
+TRUNCATE once_parts;
+CALL bulk_load_each('once_parts', '/proc/self/cwd/pgbulk_once_marked', '{"commit_every": 2, "format": "text"}');
+SELECT pg_temp.try('once_parts', 'marked', '{"once": {"part": 1}, "format": "text"}');
+SELECT pg_temp.try('once_parts', 'marked', '{"once": "tail", "format": "text"}');
+SELECT pg_temp.put('marked', E'1\ta\t1\n2\tb\t2\n\\.\n');
+CALL bulk_load_each('once_parts', '/proc/self/cwd/pgbulk_once_marked', '{"commit_every": 1, "format": "text"}');
+SELECT bulk_load_forget('once_parts', '/proc/self/cwd/pgbulk_once_marked') > 0;
+SELECT pg_temp.try('once_parts', 'marked', '{"once": "tail", "format": "text"}');
+SELECT pg_temp.put('marked', E'1\ta\t1\n2\tb\t2\n\\.\n5\te\t5\n');
+SELECT pg_temp.try('once_parts', 'marked', '{"once": "tail", "format": "text"}');
+SELECT * FROM once_parts;
 -- misuse
 CALL bulk_load_each('once_parts', '/proc/self/cwd/pgbulk_once_text', '{"commit_every": 0}');
 CALL bulk_load_each('once_parts', '/proc/self/cwd/pgbulk_once_text', '{"commit_every": "many"}');

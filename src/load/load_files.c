@@ -11,6 +11,7 @@
 #include "load/slower.h"
 #include "miscadmin.h"
 #include "server/workers.h"
+#include "stream/content.h"
 #include "utils/memutils.h"
 
 /* Number of chunks after which starting workers has paid off. */
@@ -244,12 +245,39 @@ load_batch(Load *load)
 	load->batch.next = PG_UINT32_MAX;
 }
 
+/* Whether the file has another part behind the current one. */
+static bool
+has_next_part(const Load *load)
+{
+	const Source *source = load->source;
+	FileStamp	stamp;
+
+	return load->options->once == BULK_ONCE_PART && content_stamp(source->path, &stamp) &&
+		stamp.size > source->ranges[source->current].end;
+}
+
+/* What is behind the end-of-data marker is no row to COPY, and would be to the next part. */
+static void
+refuse_part(const Load *load)
+{
+	if (load->reader->trailing <= 0 && !has_next_part(load))
+		return;
+	ereport(ERROR,
+			(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+			 errmsg("file \"%s\" cannot be loaded in parts",
+					encoding_path_text(load->source->path)),
+			 errdetail("It has an end-of-copy marker before its end, behind which nothing is loaded."),
+			 errhint("Remove the marker, or what is behind it.")));
+}
+
 /* Reports that data after the end-of-data marker was not read. */
 static void
 check_trailing(Load *load)
 {
 	Reader	   *reader = load->reader;
 
+	if (reader->ended && load->source->ranges != NULL)
+		refuse_part(load);
 	if (!reader->ended || reader->trailing <= 0)
 		return;
 	if (reader->routine->marker_ends)
