@@ -215,6 +215,11 @@ SELECT line_number, message, raw_line FROM retry_rl ORDER BY line_number;
 SELECT rows_read, rows_loaded, rows_rejected FROM bulk_load_retry('retry_lines', 'retry_rl', :load, '{"missing_columns": "null", "log_verbosity": "silent"}');
 SELECT line_number, message, raw_line FROM retry_rl ORDER BY line_number;
 TABLE retry_lines;
+-- a row that is none by the options is filtered
+TRUNCATE retry_lines, retry_rl;
+SELECT details ->> 'load_id' AS load FROM bulk_load('retry_lines', pg_temp.put('comment.csv', E'1,a\n#7;b\nx,c\n'), '{"on_error": "ignore", "reject_table": "retry_rl", "log_verbosity": "silent"}') \gset
+SELECT rows_read, rows_loaded, rows_rejected, rows_filtered FROM bulk_load_retry('retry_lines', 'retry_rl', :load, '{"comment": "#", "log_verbosity": "silent"}');
+SELECT line_number, raw_line FROM retry_rl;
 DROP TABLE retry_lines, retry_rl;
 
 \set VERBOSITY default

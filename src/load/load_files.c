@@ -657,8 +657,19 @@ load_stored_rows(Load *load)
 	batch_open_columns(&load->batch);
 	while (!batch_finished(&load->batch) && reader_next_file(load->reader))
 	{
+		bool		is_row = false;
+
 		while (reader_rows(load->reader, load->reader->max_rows, load->guard.enabled))
+		{
+			is_row = true;
 			load_batch(load);
+		}
+		/* with these options it is a comment, or nothing: yet it was a row of the input */
+		if (!is_row)
+		{
+			load->batch.rows_read++;
+			load->batch.rows_filtered++;
+		}
 		check_trailing(load);
 		batch_end_file(&load->batch);
 	}
