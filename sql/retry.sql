@@ -70,7 +70,8 @@ TRUNCATE retry_t, retry_r;
 SELECT details ->> 'load_id' AS load FROM bulk_load('retry_t', pg_temp.put('bytes.csv', '\x312c636166e90a322c818d0a332c6f6b0a782cc3a90a'::bytea), '{"columns": ["a", "b"], "on_error": "ignore", "reject_table": "retry_r", "log_verbosity": "silent", "encoding": "UTF8"}') \gset
 SELECT line_number, raw_line, raw_bytes FROM retry_r ORDER BY 1;
 SELECT rows_read, rows_loaded, rows_rejected FROM bulk_load_retry('retry_t', 'retry_r', :load, '{"columns": ["a", "b"], "log_verbosity": "silent"}');
-SELECT rows_read, rows_loaded, rows_rejected FROM bulk_load_retry('retry_t', 'retry_r', :load, '{"columns": ["a", "b"], "encoding": "WIN1252"}');
+SELECT rows_read, rows_loaded, rows_rejected, (details -> 'rejects') - 'first'::text AS rejects FROM bulk_load_retry('retry_t', 'retry_r', :load, '{"columns": ["a", "b"], "encoding": "WIN1252"}');
+SELECT rows_read, rows_loaded, rows_rejected FROM bulk_load_last();
 SELECT line_number, reason, raw_line, raw_bytes FROM retry_r ORDER BY 1;
 SELECT a, b FROM retry_t ORDER BY a;
 

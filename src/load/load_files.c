@@ -645,6 +645,21 @@ load_one_file(Load *load)
 	MemoryContextReset(load->file_context);
 }
 
+StaticAssertDecl(REJECT_NREASONS <= STORED_REASONS, "stored rows can be left for each reason");
+
+/* Counts rows that stay in the reject table untried: they were read and are bad. */
+static void
+count_left(Load *load)
+{
+	for (int reason = 0; reason < REJECT_NREASONS; reason++)
+	{
+		int64		left = stored_rows_left(load->stored, reason);
+
+		load->batch.rows_read += left;
+		rejects_count_left(load->rejects, reason, left);
+	}
+}
+
 /*
  * Loads stored rows.  To the source each is a file, but there are too many to
  * prepare for each anew.
@@ -654,6 +669,7 @@ load_stored_rows(Load *load)
 {
 	MemoryContext context = MemoryContextSwitchTo(load->file_context);
 
+	count_left(load);
 	batch_open_columns(&load->batch);
 	while (!batch_finished(&load->batch) && reader_next_file(load->reader))
 	{

@@ -19,6 +19,7 @@
 #include "mb/pg_wchar.h"
 #include "miscadmin.h"
 #include "reject/reject_columns.h"
+#include "reject/relay.h"
 #include "scan/json_rows.h"
 #include "server/compat.h"
 #include "table/statement.h"
@@ -246,6 +247,27 @@ is_document(const StoredRow *row)
 	return result.nrows == 1 && rows[0].end == row->length;
 }
 
+/* The reason of a row; of one that nobody knows, the first. */
+static RejectReason
+reason_of(HeapTuple tuple, TupleDesc desc)
+{
+	const char *name = SPI_getvalue(tuple, desc, COLUMN_REASON + 1);
+
+	for (int reason = 0; name != NULL && reason < REJECT_NREASONS; reason++)
+		if (strcmp(name, reject_reason_names[reason]) == 0)
+			return reason;
+	return REJECT_SYNTAX;
+}
+
+/* The row is not loaded. */
+static void
+leave_row(Retry *retry, HeapTuple tuple, TupleDesc desc, int64 *counter)
+{
+	(*counter)++;
+	stored_rows_leave(retry->rows, reason_of(tuple, desc));
+	put_back(retry, tuple, desc);
+}
+
 /* Converts the row's bytes to text if necessary; false if they are not valid. */
 static bool
 convert_bytes(Retry *retry, StoredRow *row)
@@ -326,15 +348,9 @@ take_row(Retry *retry, HeapTuple tuple, TupleDesc desc)
 				 errmsg("row of file \"%s\", line %lld, has %lld bytes, more than \"record_length\"",
 						row.path, (long long) row.line, (long long) row.length)));
 	if (null_line && !retry->as_file && !convert_bytes(retry, &row))
-	{
-		retry->invalid++;
-		put_back(retry, tuple, desc);
-	}
+		leave_row(retry, tuple, desc, &retry->invalid);
 	else if (!retry->format_given && is_document(&row))
-	{
-		retry->documents++;
-		put_back(retry, tuple, desc);
-	}
+		leave_row(retry, tuple, desc, &retry->documents);
 	else
 		stored_rows_add(retry->rows, &row);
 }
@@ -391,7 +407,7 @@ take_rows(Retry *retry)
 
 /* Says which rows stay in the reject table untried. */
 static void
-notice_kept(const Retry *retry)
+notice_left(const Retry *retry)
 {
 	if (retry->invalid > 0)
 		ereport(NOTICE,
@@ -429,12 +445,10 @@ retry_run(Oid target, Oid reject_table, int64 load_id, Jsonb *json,
 	check_target(&retry);
 	retry.rows = stored_rows_create();
 	take_rows(&retry);
+	if (options->log_verbosity != BULK_VERBOSITY_SILENT)
+		notice_left(&retry);
 	load_run(target, stored_rows_files(retry.rows), retry.rows, options, InvalidOid, load_id,
 			 result);
 
 	stored_rows_close(retry.rows);
-	result->rows_read += retry.invalid + retry.documents;
-	result->rows_rejected += retry.invalid + retry.documents;
-	if (options->log_verbosity != BULK_VERBOSITY_SILENT)
-		notice_kept(&retry);
 }

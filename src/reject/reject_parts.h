@@ -77,8 +77,8 @@ extern void reject_summary_add(RejectSummary *summary, const Reject *reject);
 
 /* Whether the first ones are all there that are kept; the same without what they look like. */
 extern bool reject_summary_has_first(const RejectSummary *summary);
-extern void reject_summary_count_duplicates(RejectSummary *summary, RejectReason reason,
-											int64 rows);
+extern void reject_summary_count_unseen(RejectSummary *summary, RejectReason reason,
+										int64 rows);
 extern void reject_summary_set_null(RejectSummary *summary, const Reject *value);
 
 /* All but duplicate and replaced rows. */

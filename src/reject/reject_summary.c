@@ -279,7 +279,7 @@ reject_summary_has_first(const RejectSummary *summary)
 }
 
 void
-reject_summary_count_duplicates(RejectSummary *summary, RejectReason reason, int64 rows)
+reject_summary_count_unseen(RejectSummary *summary, RejectReason reason, int64 rows)
 {
 	summary->counts[reason] += rows;
 }
@@ -619,7 +619,7 @@ reject_summary_details(const RejectSummary *summary, bool all, CompatJsonb *stat
 {
 	ListCell   *lc;
 
-	if (summary->nfirst > 0)
+	if (summary->nfirst > 0 || reject_summary_rejected(summary) > 0)
 	{
 		jsonb_push_key(state, "rejects");
 		compat_push_jsonb(state, WJB_BEGIN_OBJECT, NULL);

@@ -118,7 +118,10 @@ rejects_file_text(RejectStream *rejects, const char *file)
 static int
 detail_of_limit(const RejectStream *rejects)
 {
-	errdetail("First rejects:\n%s", reject_summary_first(rejects->summary, false));
+	const char *first = reject_summary_first(rejects->summary, false);
+
+	if (*first != '\0')
+		errdetail("First rejects:\n%s", first);
 	if (rejects->file != NULL)
 		errhint("Those found so far are in \"%s\"; correct the rows, or raise \"reject_limit\".",
 				rejects->options->reject_file);
@@ -284,7 +287,14 @@ rejects_count_duplicates(RejectStream *rejects, int file, RejectReason reason, i
 	if (rejects->counts != NULL)
 		rejects->counts[file].rejects[reason] += rows;
 	rejects->untold[reason] += rows;
-	reject_summary_count_duplicates(rejects->summary, reason, rows);
+	reject_summary_count_unseen(rejects->summary, reason, rows);
+}
+
+void
+rejects_count_left(RejectStream *rejects, RejectReason reason, int64 rows)
+{
+	reject_summary_count_unseen(rejects->summary, reason, rows);
+	check_row_limit(rejects);
 }
 
 void

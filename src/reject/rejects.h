@@ -70,6 +70,12 @@ extern int64 rejects_unseen_duplicates(const RejectStream *rejects);
 extern void rejects_count_duplicates(RejectStream *rejects, int file, RejectReason reason,
 									 int64 rows);
 
+/*
+ * Counts bad rows of an earlier load that stay where they are, untried, as rejected.
+ * Raises the error for an exceeded reject_limit.
+ */
+extern void rejects_count_left(RejectStream *rejects, RejectReason reason, int64 rows);
+
 /* on_error = set_null: this value of a column, of which no more is known, was made NULL. */
 extern void rejects_set_null(RejectStream *rejects, const Reject *value);
 

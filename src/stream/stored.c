@@ -25,6 +25,7 @@ struct StoredRows
 	BufFile    *file;			/* all records; NULL: none yet */
 	int64		end;			/* of the file */
 	int64		bytes;
+	int64		nleft[STORED_REASONS];
 	List	   *files;			/* of char * */
 	int			nrows;
 	int			max_places;
@@ -97,6 +98,18 @@ stored_rows_add(StoredRows *rows, const StoredRow *row)
 	rows->end += sizeof(record) + row->length;
 	rows->bytes += row->length;
 	MemoryContextSwitchTo(caller);
+}
+
+void
+stored_rows_leave(StoredRows *rows, int reason)
+{
+	rows->nleft[reason]++;
+}
+
+int64
+stored_rows_left(const StoredRows *rows, int reason)
+{
+	return rows->nleft[reason];
 }
 
 int64

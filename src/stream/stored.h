@@ -35,6 +35,14 @@ extern void stored_rows_close(StoredRows *rows);
 /* Adds a copy of a row. */
 extern void stored_rows_add(StoredRows *rows, const StoredRow *row);
 
+/*
+ * Counts a row that is not added, as it stays where it is for one of so many
+ * reasons; those that were counted for one.
+ */
+#define STORED_REASONS 8
+extern void stored_rows_leave(StoredRows *rows, int reason);
+extern int64 stored_rows_left(const StoredRows *rows, int reason);
+
 /* Size of all rows, in bytes. */
 extern int64 stored_rows_bytes(const StoredRows *rows);
 
