@@ -18,6 +18,7 @@
 #include "load/retry.h"
 #include "mb/pg_wchar.h"
 #include "miscadmin.h"
+#include "reject/reject.h"
 #include "reject/reject_columns.h"
 #include "reject/relay.h"
 #include "scan/json_rows.h"
@@ -41,10 +42,12 @@ typedef struct Retry
 	bool		as_file;		/* rows are loaded in the file's encoding */
 	bool		encoding_given;
 	bool		format_given;
+	bool		newline_given;
 	int64		record_length;	/* 0: they are lines */
 	StoredRows *rows;
 	int64		invalid;		/* rows that are not loaded, as their bytes are not valid, */
-	int64		documents;		/* or as they are JSON, and the format is not known */
+	int64		documents;		/* or as they are JSON, and the format is not known, */
+	int64		cut;			/* or as they are the first part of a row */
 	char	   *converted;
 	Size		capacity;
 } Retry;
@@ -107,6 +110,7 @@ make_options(Retry *retry, Jsonb *json)
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("bulk_load_retry requires \"format\" to be \"csv\", \"text\", \"fixed\" or \"json\"")));
 	retry->format_given = is_given(json, "format");
+	retry->newline_given = is_given(json, "newline");
 	retry->encoding_given = is_given(json, "encoding");
 	encoding_open(&retry->encoding,
 				  retry->encoding_given ? options->encoding : GetDatabaseEncoding());
@@ -259,6 +263,19 @@ reason_of(HeapTuple tuple, TupleDesc desc)
 	return REJECT_SYNTAX;
 }
 
+/*
+ * Whether a row has been ended by a line end unlike its file's.  That is not part
+ * of it, so that by itself it would be good, without its other part.
+ */
+static bool
+is_cut(HeapTuple tuple, TupleDesc desc)
+{
+	const char *message = SPI_getvalue(tuple, desc, COLUMN_MESSAGE + 1);
+
+	return message != NULL && reject_is_cut(message) &&
+		reason_of(tuple, desc) == REJECT_SYNTAX;
+}
+
 /* The row is not loaded. */
 static void
 leave_row(Retry *retry, HeapTuple tuple, TupleDesc desc, int64 *counter)
@@ -351,6 +368,8 @@ take_row(Retry *retry, HeapTuple tuple, TupleDesc desc)
 		leave_row(retry, tuple, desc, &retry->invalid);
 	else if (!retry->format_given && is_document(&row))
 		leave_row(retry, tuple, desc, &retry->documents);
+	else if (!retry->newline_given && is_cut(tuple, desc))
+		leave_row(retry, tuple, desc, &retry->cut);
 	else
 		stored_rows_add(retry->rows, &row);
 }
@@ -421,6 +440,12 @@ notice_left(const Retry *retry)
 							   "%lld rows stay as they were: they are JSON on several lines, and option \"format\" is not given",
 							   (unsigned long) retry->documents, (long long) retry->documents),
 				 errhint("Set option \"format\" to \"json\".")));
+	if (retry->cut > 0)
+		ereport(NOTICE,
+				(errmsg_plural("%lld row stays as it was: a line end unlike those of its file cut it off",
+							   "%lld rows stay as they were: a line end unlike those of their file cut them off",
+							   (unsigned long) retry->cut, (long long) retry->cut),
+				 errhint("Correct \"raw_line\" and set \"message\" to null; or set option \"newline\" to \"any\", if what is behind such a line end is a row.")));
 }
 
 void

@@ -85,6 +85,9 @@ extern const char *reject_general_hint(RejectReason reason, const char *message)
 /* Whether the message of a REJECT_SYNTAX is about line ends of different kinds. */
 extern bool reject_is_line_end(const char *message);
 
+/* Whether such a line end has ended the row, of which it is not part then. */
+extern bool reject_is_cut(const char *message);
+
 /* Whether a value is one that people write for "no value". */
 extern bool reject_looks_null(const char *value);
 

@@ -366,18 +366,19 @@ sorted_kinds(const RejectSummary *summary, bool set_null)
 }
 
 bool
+reject_is_cut(const char *message)
+{
+	return strcmp(message, "unquoted newline found in data") == 0 ||
+		strcmp(message, "literal newline found in data") == 0;
+}
+
+bool
 reject_is_line_end(const char *message)
 {
-	static const char *const messages[] = {
-		"unquoted carriage return found in data", "unquoted newline found in data",
-		"literal carriage return found in data", "literal newline found in data",
-		"end-of-copy marker does not match previous newline style"
-	};
-
-	for (int i = 0; i < lengthof(messages); i++)
-		if (strcmp(message, messages[i]) == 0)
-			return true;
-	return false;
+	return reject_is_cut(message) ||
+		strcmp(message, "unquoted carriage return found in data") == 0 ||
+		strcmp(message, "literal carriage return found in data") == 0 ||
+		strcmp(message, "end-of-copy marker does not match previous newline style") == 0;
 }
 
 const char *
