@@ -72,6 +72,8 @@ SELECT line_number, raw_line, raw_bytes FROM retry_r ORDER BY 1;
 SELECT rows_read, rows_loaded, rows_rejected FROM bulk_load_retry('retry_t', 'retry_r', :load, '{"columns": ["a", "b"], "log_verbosity": "silent"}');
 SELECT rows_read, rows_loaded, rows_rejected, (details -> 'rejects') - 'first'::text AS rejects FROM bulk_load_retry('retry_t', 'retry_r', :load, '{"columns": ["a", "b"], "encoding": "WIN1252"}');
 SELECT rows_read, rows_loaded, rows_rejected FROM bulk_load_last();
+-- a reject file is not in another encoding than the table
+SELECT rows_read FROM bulk_load_retry('retry_t', 'retry_r', :load, '{"columns": ["a", "b"], "encoding": "WIN1252", "reject_file": "/proc/self/cwd/pgbulk_retry_bad"}');
 SELECT line_number, reason, raw_line, raw_bytes FROM retry_r ORDER BY 1;
 SELECT a, b FROM retry_t ORDER BY a;
 

@@ -119,6 +119,14 @@ make_options(Retry *retry, Jsonb *json)
 	retry->as_file = routine->by_place;
 	if (retry->as_file)
 		encoding = retry->encoding.file;
+	else if (is_given(json, "reject_file") && retry->encoding.transcode)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("option \"reject_file\" cannot be used with option \"encoding\" set to \"%s\" in bulk_load_retry",
+						pg_encoding_to_char(retry->encoding.file)),
+				 errdetail("Its rows would be in the database encoding, \"%s\".",
+						   GetDatabaseEncodingName()),
+				 errhint("Rows that are bad again remain in the reject table.")));
 
 	initStringInfo(&more);
 	appendStringInfoString(&more, "{");
