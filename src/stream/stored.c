@@ -57,14 +57,12 @@ stored_rows_close(StoredRows *rows)
 	MemoryContextDelete(rows->context);
 }
 
-/* The index of a path in the list, where it is added if need be: likely the last. */
+/* The index of a path in the list, where it is added unless it is the last. */
 static int
 file_number(StoredRows *rows, const char *path)
 {
-	for (int i = list_length(rows->files) - 1; i >= 0; i--)
-		if (strcmp(list_nth(rows->files, i), path) == 0)
-			return i;
-	rows->files = lappend(rows->files, pstrdup(path));
+	if (rows->files == NIL || strcmp(llast(rows->files), path) != 0)
+		rows->files = lappend(rows->files, pstrdup(path));
 	return list_length(rows->files) - 1;
 }
 

@@ -32,7 +32,7 @@ extern StoredRows *stored_rows_create(void);
 /* Closes the temporary file; needed only where the transaction continues. */
 extern void stored_rows_close(StoredRows *rows);
 
-/* Adds a copy of a row. */
+/* Adds a copy of a row; those of one file come one after the other. */
 extern void stored_rows_add(StoredRows *rows, const StoredRow *row);
 
 /*
