@@ -16,7 +16,7 @@ CREATE FUNCTION pg_temp.control(content text, OUT statement text, OUT obstacles 
 LANGUAGE sql AS $$ SELECT * FROM bulk_load_control(pg_temp.put('ctl', content)) $$;
 -- Its statement, without what differs each time.
 CREATE FUNCTION pg_temp.statement(content text) RETURNS text
-LANGUAGE sql AS $$ SELECT replace(statement, 'SELECT * FROM bulk', 'SELECT rows_read, rows_loaded, rows_rejected, writer FROM bulk') FROM pg_temp.control(content) $$;
+LANGUAGE sql AS $$ SELECT replace(statement, 'SELECT * FROM public', 'SELECT rows_read, rows_loaded, rows_rejected, writer FROM public') FROM pg_temp.control(content) $$;
 CREATE TABLE control_t (a int, b text, c int CHECK (c < 100));
 SELECT pg_temp.put('in.csv', E'a,b,c\n1,one,1\n2,|two|,NIL\n3,"th""ree",3\n') AS f \gset
 \x

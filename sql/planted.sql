@@ -13,6 +13,7 @@ BEGIN
 END $$;
 SELECT pg_temp.put('csv', E'1,one,1.5,2024-01-01\n2,two,x,2024-01-02\n3,three,3.5,2024-01-03\n1,again,1.5,2024-01-04\n9,orphan,1,2024-01-05\n') AS f \gset
 SELECT pg_temp.put('ctl', E'OUTPUT = public.planted_t\nINPUT = /tmp/none.csv\nTYPE = CSV\n') AS ctl \gset
+SELECT pg_temp.put('numbers', E'OUTPUT = public.planted_numbers\nINPUT = pg_catalog.generate_series(1, 3)\nTYPE = FUNCTION\n') AS numbers \gset
 
 -- what the script's views run, and its functions in SQL
 CREATE TABLE planted_names AS
@@ -169,6 +170,28 @@ SELECT format, encoding, rows_sampled FROM bulk_inspect(:'f'::pg_catalog.text, '
 SELECT obstacles FROM bulk_load_control(:'ctl'::pg_catalog.text);
 SELECT pg_catalog.count(phase) OPERATOR(pg_catalog.>=) 5::pg_catalog.int8 AS timeline FROM bulk_load_timeline();
 SELECT loaded, writer FROM bulk_load_summary();
+
+-- nor do the statements that it returns, with overloads of what they call in the extension's schema and in another one of the path
+CREATE SCHEMA planted_later;
+DO $$
+DECLARE
+	f pg_catalog.record;
+BEGIN
+	FOR f IN SELECT * FROM pg_catalog.unnest('{planted,planted_later}'::pg_catalog.text[]) s (schema), pg_catalog.unnest('{bulk_load,bulk_load_query}'::pg_catalog.text[]) n (name),
+		pg_catalog.unnest('{regclass,text,oid}'::pg_catalog.text[]) a (target), pg_catalog.unnest('{text,varchar,name}'::pg_catalog.text[]) b (source),
+		pg_catalog.unnest('{"", text, json, jsonb}'::pg_catalog.text[]) c (options)
+	LOOP
+		BEGIN
+			EXECUTE pg_catalog.format('CREATE FUNCTION %I.%I(pg_catalog.%s, pg_catalog.%s%s%s, OUT rows_loaded pg_catalog.int8) LANGUAGE plpgsql AS %L', f.schema, f.name, f.target, f.source,
+				CASE WHEN f.options OPERATOR(pg_catalog.=) '' THEN '' ELSE ', pg_catalog.' END, f.options, 'BEGIN PERFORM pg_catalog.nextval(''planted.calls''::pg_catalog.regclass); END');
+		EXCEPTION WHEN duplicate_function THEN NULL;
+		END;
+	END LOOP;
+END $$;
+SET search_path = planted, planted_later, pg_catalog;
+SELECT pg_catalog.replace(create_and_load, 'SELECT *'::pg_catalog.text, 'SELECT rows_loaded'::pg_catalog.text) FROM bulk_inspect(:'f'::pg_catalog.text, '{"table": "public.planted_new"}'::pg_catalog.jsonb) \gexec
+CREATE TABLE public.planted_numbers (n pg_catalog.int4);
+SELECT pg_catalog.replace(statement, 'SELECT * FROM planted'::pg_catalog.text, 'SELECT rows_loaded FROM planted'::pg_catalog.text) FROM bulk_load_control(:'numbers'::pg_catalog.text) \gexec
 SELECT is_called AS planted_called FROM planted.calls;
 
 -- but a condition, and a query, are the caller's own: they see what the caller sees
@@ -179,7 +202,7 @@ SELECT is_called AS planted_called FROM planted.calls;
 RESET search_path;
 DROP EXTENSION pgbulk;
 DROP FUNCTION planted_look;
-DROP TABLE planted_t, planted_parts, planted_p, planted_r, planted_names;
+DROP TABLE planted_t, planted_parts, planted_p, planted_r, planted_names, planted_new, planted_numbers;
 DROP VIEW pg_temp.pg_database;
 -- not all at once: each takes a lock
 DO $$ DECLARE o regoperator; BEGIN
@@ -192,7 +215,7 @@ DO $$ DECLARE f regprocedure; BEGIN
 		EXECUTE format('DROP FUNCTION %s', f);
 	END LOOP;
 END $$;
-DROP SCHEMA planted CASCADE;
+DROP SCHEMA planted, planted_later CASCADE;
 DISCARD TEMP;
 CREATE EXTENSION pgbulk;
 COPY (SELECT 1) TO PROGRAM 'cat > pgbulk_planted_gone; rm -f pgbulk_planted_*';

@@ -518,14 +518,11 @@ text_array(List *texts)
 	return makeArrayResult(state, CurrentMemoryContext);
 }
 
-/* The schema of the extension; NULL where the search path finds it. */
+/* The schema of the extension. */
 static char *
 own_schema(FunctionCallInfo fcinfo)
 {
-	Oid			function = fcinfo->flinfo->fn_oid;
-
-	return FunctionIsVisible(function) ? NULL :
-		get_namespace_name(get_func_namespace(function));
+	return get_namespace_name(get_func_namespace(fcinfo->flinfo->fn_oid));
 }
 
 /* bulk_load_control(path text) */

@@ -22,6 +22,7 @@
 #include "option/fixed_fields.h"
 #include "stream/file.h"
 #include "stream/path.h"
+#include "table/statement.h"
 #include "utils/builtins.h"
 #include "utils/catcache.h"
 #include "utils/json.h"
@@ -607,9 +608,9 @@ translate_how(Control *control)
 
 /* ---- the call ---- */
 
-/* The target as a literal; NULL, with an obstacle, if it is not a valid name. */
+/* The target as an identifier; NULL, with an obstacle, if it is not a valid name. */
 static char *
-target_literal(Control *control)
+target_name(Control *control)
 {
 	const Line *line = line_of(control, KEY_OUTPUT);
 	List	   *names;
@@ -631,7 +632,7 @@ target_literal(Control *control)
 	foreach(lc, names)
 		appendStringInfo(&text, "%s%s", text.len > 0 ? "." : "",
 						 quote_identifier(lfirst(lc)));
-	return quote_literal_cstr(text.data);
+	return text.data;
 }
 
 /*
@@ -690,11 +691,10 @@ make_call(Control *control, const char *schema)
 	const Line *input = line_of(control, KEY_INPUT);
 	int			type = choice_of(control, KEY_TYPE, types, 0);
 	bool		from_client = input != NULL && pg_strcasecmp(input->value, "stdin") == 0;
-	char	   *target = target_literal(control);
+	char	   *target = target_name(control);
 	char	   *source = NULL;
 	const char *function = "bulk_load";
 	bool		limited;
-	StringInfoData text;
 
 	if (input == NULL)
 		obstacle(control, &whole_file,
@@ -723,16 +723,8 @@ make_call(Control *control, const char *schema)
 
 	if (control->obstacles != NIL)
 		return NULL;
-	initStringInfo(&text);
-	appendStringInfoString(&text, "SELECT * FROM ");
-	if (schema != NULL)
-		appendStringInfo(&text, "%s.", quote_identifier(schema));
-	appendStringInfo(&text, "%s(%s, %s", function, target, quote_literal_cstr(source));
-	if (control->options.len > 0)
-		appendStringInfo(&text, ", %s",
-						 quote_literal_cstr(psprintf("{%s}", control->options.data)));
-	appendStringInfoString(&text, ");");
-	return text.data;
+	return psprintf("%s;", statement_call(schema, function, target, source,
+										  psprintf("{%s}", control->options.data)));
 }
 
 ControlCall *

@@ -19,8 +19,7 @@ typedef struct ControlCall
 
 /*
  * Reads the control file and returns the equivalent call.  Relative paths in it
- * are relative to its folder.  schema is that of bulk_load, or NULL if the
- * search path finds it.  Allocates in the current context.
+ * are relative to its folder.  schema is that of bulk_load.  Allocates in the current context.
  *
  * Errors: 42501 without pg_read_server_files; 22023 for a relative path; 54000
  * for a file too long to be a control file; 22021 for one that is not valid

@@ -19,7 +19,7 @@
 typedef struct Inspection
 {
 	const char *path;			/* as given */
-	const char *schema;			/* of bulk_load; NULL: the search path finds it */
+	const char *schema;			/* of bulk_load */
 	char	   *table_schema;	/* NULL: the first of the search path */
 	char	   *table;
 	bool		taken;			/* there is something of that name already */

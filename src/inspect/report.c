@@ -4,10 +4,15 @@
  */
 #include "postgres.h"
 
+#include "catalog/namespace.h"
+#include "catalog/pg_namespace_d.h"
+#include "catalog/pg_type.h"
 #include "inspect/inspect.h"
 #include "inspect/verify.h"
+#include "table/statement.h"
 #include "utils/builtins.h"
 #include "utils/json.h"
+#include "utils/syscache.h"
 
 static void pg_attribute_printf(2, 3)
 note(Inspection *inspection, const char *format,...)
@@ -256,11 +261,23 @@ write_options(Inspection *inspection)
 
 /* ---- statements ---- */
 
+/* With its schema where another type of that name comes first. */
+static const char *
+type_name(ShapeType type)
+{
+	const char *name = shape_type_names[type];
+	Oid			oid = GetSysCacheOid2(TYPENAMENSP, Anum_pg_type_oid, CStringGetDatum(name),
+									  ObjectIdGetDatum(PG_CATALOG_NAMESPACE));
+
+	return !OidIsValid(oid) || TypeIsVisible(oid) ? name : psprintf("pg_catalog.%s", name);
+}
+
 static void
 write_statements(Inspection *inspection)
 {
 	const Columns *columns = &inspection->columns;
 	const char *table = quote_qualified_identifier(inspection->table_schema, inspection->table);
+	char	   *call;
 	StringInfoData text;
 
 	if (columns->wanted > COLUMNS_MAX || columns->count == 0)
@@ -270,26 +287,22 @@ write_statements(Inspection *inspection)
 	for (uint32 i = 0; i < columns->count; i++)
 		appendStringInfo(&text, "%s\n    %s %s", i > 0 ? "," : "",
 						 quote_identifier(column_name(inspection, i)),
-						 shape_type_names[columns->columns[i].type]);
+						 type_name(columns->columns[i].type));
 	appendStringInfoString(&text, "\n)");
 	inspection->create_table = text.data;
 
 	if (inspection->encoding == NULL)
 		return;
-	initStringInfo(&text);
-	appendStringInfoString(&text, "SELECT * FROM ");
-	appendStringInfoString(&text, quote_qualified_identifier(inspection->schema, "bulk_load"));
-	appendStringInfo(&text, "(%s, ", quote_literal_cstr(table));
-	appendStringInfo(&text, "%s, ", quote_literal_cstr(encoding_path_text(inspection->path)));
-	appendStringInfo(&text, "%s)", quote_literal_cstr(inspection->load_options));
+	call = statement_call(inspection->schema, "bulk_load", table,
+						  encoding_path_text(inspection->path), inspection->load_options);
 	/* sent as one it is one transaction, in which nothing is loaded where no table could be made */
-	inspection->create_and_load = psprintf("%s;\n%s", inspection->create_table, text.data);
+	inspection->create_and_load = psprintf("%s;\n%s", inspection->create_table, call);
 	if (inspection->taken)
 		note(inspection,
 			 "relation %s exists already, and nothing is loaded into it unseen; name another one in option \"table\", or call bulk_load with load_options",
 			 table);
 	else
-		inspection->bulk_load = text.data;
+		inspection->bulk_load = call;
 }
 
 static void

@@ -396,3 +396,14 @@ statement_run(const char *command)
 	PopActiveSnapshot();
 	CommandCounterIncrement();
 }
+
+/* ---- calls ---- */
+
+char *
+statement_call(const char *schema, const char *function, const char *target, const char *source,
+			   const char *options)
+{
+	return psprintf("SELECT * FROM %s(%s::pg_catalog.regclass, %s::pg_catalog.text, %s::pg_catalog.jsonb)",
+					quote_qualified_identifier(schema, function), quote_literal_cstr(target),
+					quote_literal_cstr(source), quote_literal_cstr(options));
+}

@@ -73,4 +73,12 @@ extern PlannedStmt *statement_plan(const char *command);
 /* Runs a utility command; it counts as part of the calling statement. */
 extern void statement_run(const char *command);
 
+/*
+ * A call of a function of the extension, which is in that schema, for users to run.  Each
+ * argument is there and has its type: whatever others have created under the function's name,
+ * in that schema or in one of the search path, fits no better.
+ */
+extern char *statement_call(const char *schema, const char *function, const char *target,
+							const char *source, const char *options);
+
 #endif							/* PGBULK_STATEMENT_H */
