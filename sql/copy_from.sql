@@ -194,6 +194,24 @@ a,b,c
 \.
 COPY (SELECT * FROM copy_from WHERE a = 80) TO STDOUT (FORMAT csv, FORCE_QUOTE *);
 SELECT rows_loaded, rows_replaced FROM bulk_load_last();
+-- as are a number of header lines and set_null from 19 on
+CREATE TABLE copy_from_lines (a int);
+COPY copy_from_lines FROM STDIN (HEADER 2);
+x
+y
+1
+2
+3
+\.
+SELECT coalesce(rows_loaded = 3, false) = (current_setting('server_version_num')::int < 190000) AS whose FROM bulk_load_last();
+SET client_min_messages = warning;
+COPY copy_from_lines FROM STDIN (ON_ERROR set_null);
+4
+x
+\.
+RESET client_min_messages;
+SELECT coalesce(rows_loaded = 2, false) = (current_setting('server_version_num')::int < 190000) AS whose FROM bulk_load_last();
+TABLE copy_from_lines;
 -- as for it, a table made in the same transaction can be loaded with frozen rows
 BEGIN;
 CREATE TABLE copy_from_frozen (a int);
@@ -203,6 +221,6 @@ COPY copy_from_frozen FROM STDIN (FREEZE, ANALYZE);
 COMMIT;
 SELECT * FROM copy_from_frozen;
 
-DROP TABLE copy_from, copy_from_rejects, copy_from_frozen;
+DROP TABLE copy_from, copy_from_rejects, copy_from_frozen, copy_from_lines;
 DROP SCHEMA copy_from_other CASCADE;
 DROP ROLE regress_copy_from;

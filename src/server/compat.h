@@ -647,6 +647,10 @@ compat_bulkwrite_strategy(int size_kb)
 	"format", "freeze", "delimiter", "null", "header", "quote", "escape", "encoding", \
 	"force_quote", "force_not_null", "force_null", "convert_selectively"
 
+/* Whether it takes a number of header lines, and set_null for its option on_error. */
+#define COMPAT_COPY_HEADER_LINES (PG_VERSION_NUM >= 190000)
+#define COMPAT_COPY_SET_NULL (PG_VERSION_NUM >= 190000)
+
 #if PG_VERSION_NUM < 160000
 #define deconstruct_array_builtin(array, type, elements, nulls, count) \
 	deconstruct_array((array), (type), -1, false, TYPALIGN_INT, (elements), (nulls), (count))

@@ -38,20 +38,19 @@ value_is_ours(const DefElem *def)
 {
 	static const char *const formats[] = {"json", "fixed", NULL};
 	static const char *const headers[] = {"map", "auto", NULL};
-	static const char *const on_error[] = {"set_null", NULL};
 	const char *text = def->arg != NULL && IsA(def->arg, String) ? strVal(def->arg) : "";
 	int			number = def->arg != NULL && IsA(def->arg, Integer) ? intVal(def->arg) : 0;
 
 	if (strcmp(def->defname, "format") == 0)
 		return is_one_of(text, formats);
 	if (strcmp(def->defname, "header") == 0)
-		return is_one_of(text, headers) || number > 1;
+		return is_one_of(text, headers) || (number > 1 && !COMPAT_COPY_HEADER_LINES);
 	if (strcmp(def->defname, "delimiter") == 0)
 		return strlen(text) > 1;
 	if (strcmp(def->defname, "null") == 0)
 		return def->arg != NULL && IsA(def->arg, List);
 	if (strcmp(def->defname, "on_error") == 0)
-		return is_one_of(text, on_error);
+		return pg_strcasecmp(text, "set_null") == 0 && !COMPAT_COPY_SET_NULL;
 	if (strcmp(def->defname, "reject_limit") == 0)
 		return text[0] != '\0' && text[strlen(text) - 1] == '%';
 	return false;

@@ -93,6 +93,16 @@ file_encoding(const CopyStmt *stmt)
 	return encoding;
 }
 
+/* Whether an option is a number of header lines, in any notation that COPY takes for one. */
+static bool
+is_header_lines(const DefElem *def)
+{
+	if (strcmp(def->defname, "header") != 0 || def->arg == NULL)
+		return false;
+	return IsA(def->arg, Integer) ? intVal(def->arg) > 1 :
+		IsA(def->arg, String) && strpbrk(strVal(def->arg), "0123456789") != NULL;
+}
+
 static const char *
 option_reason(const DefElem *def)
 {
@@ -101,6 +111,8 @@ option_reason(const DefElem *def)
 	for (int i = 0; left[i] != NULL; i++)
 		if (strcmp(def->defname, left[i]) == 0)
 			return IS_LEFT_OPTION;
+	if (is_header_lines(def))
+		return IS_LEFT_OPTION;
 	/* of the server's own, as convert_selectively */
 	return options_find(def->defname) == NULL ? IS_LEFT_OPTION : NULL;
 }
