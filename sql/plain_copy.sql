@@ -205,6 +205,28 @@ end
 \.
 SET pgbulk.copy = on;
 
+-- Left to the server: FREEZE beside events of triggers, and where a query is open on the table
+BEGIN;
+CREATE TABLE plain_keys (a int PRIMARY KEY);
+INSERT INTO plain_keys VALUES (1), (2);
+CREATE TABLE plain_pending (a int REFERENCES plain_keys DEFERRABLE INITIALLY DEFERRED);
+INSERT INTO plain_pending VALUES (1);
+COPY plain_pending FROM STDIN (FREEZE);
+2
+\.
+COMMIT;
+CREATE FUNCTION plain_freeze() RETURNS bigint LANGUAGE plpgsql AS $$
+BEGIN
+	COPY plain_open FROM 'pgbulk_plain_csv' (FREEZE, FORMAT csv);
+	RETURN count(*) FROM plain_open;
+END$$;
+BEGIN;
+CREATE TABLE plain_open AS SELECT 1 AS a, 'b' AS b;
+SELECT plain_freeze() FROM plain_open LIMIT 1;
+COMMIT;
+DROP TABLE plain_pending, plain_keys, plain_open;
+DROP FUNCTION plain_freeze;
+
 -- Counted with those that are taken, and no path of a function
 SET pgbulk.copy = off;
 COPY plain_text FROM STDIN;

@@ -20,6 +20,7 @@
 #include "commands/copy.h"
 #include "commands/defrem.h"
 #include "commands/progress.h"
+#include "commands/trigger.h"
 #include "load/load.h"
 #include "mb/pg_wchar.h"
 #include "miscadmin.h"
@@ -279,7 +280,14 @@ is_new_in_subtransaction(Relation rel)
 	return rel->rd_createSubid == current || rel->rd_newRelfilelocatorSubid == current;
 }
 
-/* Whether freeze is asked for where COPY refuses it. */
+/* Whether something else in this session uses the table, or will look at rows of it. */
+static bool
+is_in_use(Relation rel)
+{
+	return rel->rd_refcnt > 1 || AfterTriggerPendingOnRel(RelationGetRelid(rel));
+}
+
+/* Whether freeze is asked for where COPY refuses it, or a load does. */
 static bool
 freeze_is_refused(Relation rel, const CopyStmt *stmt)
 {
@@ -293,7 +301,7 @@ freeze_is_refused(Relation rel, const CopyStmt *stmt)
 		return false;
 	InvalidateCatalogSnapshot();
 	return rel->rd_rel->relkind != RELKIND_RELATION || !is_new_in_subtransaction(rel) ||
-		!ThereAreNoPriorRegisteredSnapshots() || !ThereAreNoReadyPortals();
+		!ThereAreNoPriorRegisteredSnapshots() || !ThereAreNoReadyPortals() || is_in_use(rel);
 }
 
 static const char *
