@@ -238,3 +238,22 @@ DROP FUNCTION plain_notice;
 DROP DOMAIN plain_positive;
 REVOKE pg_read_server_files FROM regress_pgbulk_plain;
 DROP ROLE regress_pgbulk_plain;
+
+-- Delimiters and quotes that are no ASCII, in another encoding than the database's
+COPY (SELECT 1) TO PROGRAM 'cat > pgbulk_plain_wide; printf "a\302\254\302\253b\302\253\n" > pgbulk_plain_wide';
+CREATE DATABASE regress_pgbulk_plain TEMPLATE template0 ENCODING 'LATIN1' LOCALE 'C';
+\set before :DBNAME
+\c regress_pgbulk_plain
+SET client_min_messages = warning;
+CREATE EXTENSION pgbulk;
+SELECT rows_loaded FROM bulk_load_last();
+SET pgbulk.copy = on;
+SET pgbulk.copy_min_size = 0;
+CREATE TABLE plain (a text, b text);
+COPY plain FROM '/proc/self/cwd/pgbulk_plain_wide' (ENCODING 'UTF8', DELIMITER E'\u00ac');
+COPY plain FROM '/proc/self/cwd/pgbulk_plain_wide' (ENCODING 'UTF8', DELIMITER E'\u00ac', FORMAT csv, QUOTE E'\u00ab');
+COPY plain FROM '/proc/self/cwd/pgbulk_plain_wide' (ENCODING 'LATIN1', DELIMITER E'\u00ac', FORMAT csv, QUOTE E'\u00ab');
+SELECT octet_length(a) AS a, octet_length(b) AS b FROM plain;
+SELECT taken, reason, count FROM bulk_load_statements ORDER BY taken;
+\c :before
+DROP DATABASE regress_pgbulk_plain;

@@ -77,6 +77,25 @@ is_binary(const CopyStmt *stmt)
 	return false;
 }
 
+/* Whether a byte that is found in those of the file is none of ASCII. */
+static bool
+has_wide_byte(const CopyStmt *stmt)
+{
+	static const char *const options[] = {"delimiter", "quote", "escape"};
+	ListCell   *lc;
+
+	foreach(lc, stmt->options)
+	{
+		const DefElem *def = lfirst_node(DefElem, lc);
+
+		for (int i = 0; i < lengthof(options); i++)
+			if (strcmp(def->defname, options[i]) == 0 && def->arg != NULL &&
+				IsA(def->arg, String) && IS_HIGHBIT_SET(strVal(def->arg)[0]))
+				return true;
+	}
+	return false;
+}
+
 /* The encoding of the file, or -1. */
 static int
 file_encoding(const CopyStmt *stmt)
@@ -154,6 +173,8 @@ statement_reason(const CopyStmt *stmt)
 	/* bytes that COPY would let in as they are */
 	if (encoding < 0 || (encoding == PG_SQL_ASCII && GetDatabaseEncoding() != PG_SQL_ASCII))
 		return "The encoding of the input is not known.";
+	if (encoding != GetDatabaseEncoding() && has_wide_byte(stmt))
+		return "A delimiter, quote or escape is not ASCII.";
 	if (XactReadOnly || RecoveryInProgress() || IsInParallelMode())
 		return "The transaction is read-only.";
 	if (stmt->filename == NULL && (whereToSendOutput != DestRemote || MyProcPort == NULL))
