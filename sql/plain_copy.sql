@@ -227,6 +227,10 @@ COMMIT;
 DROP TABLE plain_pending, plain_keys, plain_open;
 DROP FUNCTION plain_freeze;
 
+-- a column that is named twice
+COPY plain_left FROM 'pgbulk_plain_csv' (FORMAT csv, FORCE_NULL (b, b));
+COPY plain_left FROM 'pgbulk_plain_csv' (FORMAT csv, FORCE_NOT_NULL (a, b, a));
+
 -- Counted with those that are taken, and no path of a function
 SET pgbulk.copy = off;
 COPY plain_text FROM STDIN;

@@ -253,7 +253,7 @@ may_insert(Relation rel, const Bitmapset *columns)
 	return true;
 }
 
-/* Whether all columns that options name are among them. */
+/* Whether all columns that options name are among them, each option with a column once. */
 static bool
 options_name_only(Relation rel, const CopyStmt *stmt, const Bitmapset *columns)
 {
@@ -262,15 +262,19 @@ options_name_only(Relation rel, const CopyStmt *stmt, const Bitmapset *columns)
 	foreach(lc, stmt->options)
 	{
 		const DefElem *def = lfirst_node(DefElem, lc);
+		Bitmapset  *named = NULL;
 		ListCell   *name;
 
 		if (def->arg == NULL || !IsA(def->arg, List))
 			continue;
 		foreach(name, (List *) def->arg)
 		{
-			if (!IsA(lfirst(name), String) ||
-				!bms_is_member(find_column(RelationGetDescr(rel), strVal(lfirst(name))), columns))
+			AttrNumber	attnum = !IsA(lfirst(name), String) ? InvalidAttrNumber :
+				find_column(RelationGetDescr(rel), strVal(lfirst(name)));
+
+			if (!bms_is_member(attnum, columns) || bms_is_member(attnum, named))
 				return false;
+			named = bms_add_member(named, attnum);
 		}
 	}
 	return true;
