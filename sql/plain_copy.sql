@@ -231,6 +231,23 @@ DROP FUNCTION plain_freeze;
 COPY plain_left FROM 'pgbulk_plain_csv' (FORMAT csv, FORCE_NULL (b, b));
 COPY plain_left FROM 'pgbulk_plain_csv' (FORMAT csv, FORCE_NOT_NULL (a, b, a));
 
+-- system columns in other notations
+DO $$
+BEGIN
+	COPY plain_left FROM 'pgbulk_plain_csv' (FORMAT csv) WHERE (plain_left).ctid IS NOT NULL;
+EXCEPTION
+	WHEN invalid_column_reference THEN NULL;
+END
+$$;
+DO $$
+BEGIN
+	COPY plain_left FROM 'pgbulk_plain_csv' (FORMAT csv) WHERE ctid(plain_left) IS NOT NULL;
+EXCEPTION
+	WHEN invalid_column_reference THEN NULL;
+END
+$$;
+SELECT count FROM bulk_load_statements WHERE reason = 'The condition has a system column.';
+
 -- Counted with those that are taken, and no path of a function
 SET pgbulk.copy = off;
 COPY plain_text FROM STDIN;

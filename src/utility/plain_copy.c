@@ -137,19 +137,37 @@ option_reason(const DefElem *def)
 	return options_find(def->defname) == NULL ? IS_LEFT_OPTION : NULL;
 }
 
-/* Whether a condition names a system column: COPY evaluates some before 19, a load none. */
+static bool
+has_system_column(List *names)
+{
+	ListCell   *lc;
+
+	foreach(lc, names)
+	{
+		Node	   *name = lfirst(lc);
+
+		if (IsA(name, String) && strcmp(strVal(name), "tableoid") != 0 &&
+			SystemAttributeByName(strVal(name)) != NULL)
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Whether a condition may name a system column, also as (t).ctid or ctid(t): COPY evaluates
+ * some before 19, a load none.
+ */
 static bool
 names_system_column(Node *node, void *context)
 {
 	if (node == NULL)
 		return false;
 	if (IsA(node, ColumnRef))
-	{
-		Node	   *name = llast(((ColumnRef *) node)->fields);
-
-		return IsA(name, String) && strcmp(strVal(name), "tableoid") != 0 &&
-			SystemAttributeByName(strVal(name)) != NULL;
-	}
+		return has_system_column(((ColumnRef *) node)->fields);
+	if (IsA(node, A_Indirection) && has_system_column(((A_Indirection *) node)->indirection))
+		return true;
+	if (IsA(node, FuncCall) && has_system_column(((FuncCall *) node)->funcname))
+		return true;
 	return raw_expression_tree_walker(node, names_system_column, context);
 }
 
