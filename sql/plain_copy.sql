@@ -248,6 +248,13 @@ END
 $$;
 SELECT count FROM bulk_load_statements WHERE reason = 'The condition has a system column.';
 
+-- a wide backslash, which becomes the one of format text
+CREATE TABLE plain_wide (t text);
+COPY (SELECT 1) TO PROGRAM 'cat > pgbulk_plain_wide; printf "x\201\137ty\n" > pgbulk_plain_wide';
+COPY plain_wide FROM 'pgbulk_plain_wide' (ENCODING 'SHIFT_JIS_2004');
+SELECT t = E'x\ty' AS tab FROM plain_wide;
+DROP TABLE plain_wide;
+
 -- Counted with those that are taken, and no path of a function
 SET pgbulk.copy = off;
 COPY plain_text FROM STDIN;

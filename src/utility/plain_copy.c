@@ -193,6 +193,9 @@ statement_reason(const CopyStmt *stmt)
 		return "The encoding of the input is not known.";
 	if (encoding != GetDatabaseEncoding() && has_wide_byte(stmt))
 		return "A delimiter, quote or escape is not ASCII.";
+	/* characters of two bytes that COPY takes for a backslash when they are converted */
+	if (encoding == PG_SHIFT_JIS_2004)
+		return "The encoding of the input is SHIFT_JIS_2004.";
 	if (XactReadOnly || RecoveryInProgress() || IsInParallelMode())
 		return "The transaction is read-only.";
 	if (stmt->filename == NULL && (whereToSendOutput != DestRemote || MyProcPort == NULL))
