@@ -169,10 +169,6 @@ COMMENT ON COLUMN bulk_load_progress.eta IS 'time until the load is done, all ph
 
 GRANT SELECT ON bulk_load_progress, bulk_load_progress_wide TO PUBLIC;
 
--- Whoever dumps has to read it, and the owner of the extension, who need not be a superuser, sets
--- it when the dump is restored.
-ALTER SEQUENCE bulk_load_id OWNER TO @extowner@;
-
 CREATE FUNCTION bulk_load(
   target regclass,
   path text,
@@ -364,8 +360,16 @@ COMMENT ON COLUMN bulk_load_history.finished IS 'when all its rows were in';
 SELECT pg_catalog.pg_extension_config_dump('bulk_load_history'::pg_catalog.regclass,
   'WHERE once_key IS NULL OR EXISTS (SELECT FROM pg_catalog.pg_class c WHERE c.oid OPERATOR(pg_catalog.=) target)'::pg_catalog.text);
 GRANT SELECT ON bulk_load_history TO pg_database_owner;
--- Whoever owns the extension restores its rows.
-GRANT INSERT ON bulk_load_history TO @extowner@;
+-- Whoever owns the extension, who need not be a superuser, restores its rows, and sets the sequence.
+-- The server's own placeholder for that role has whoever runs the update, and not every name.
+DO LANGUAGE plpgsql $$
+DECLARE
+  owner pg_catalog.name := (SELECT pg_catalog.pg_get_userbyid(extowner) FROM pg_catalog.pg_extension
+                            WHERE extname OPERATOR(pg_catalog.=) 'pgbulk'::pg_catalog.name);
+BEGIN
+  EXECUTE pg_catalog.format('ALTER SEQUENCE bulk_load_id OWNER TO %I'::pg_catalog.text, owner);
+  EXECUTE pg_catalog.format('GRANT INSERT ON bulk_load_history TO %I'::pg_catalog.text, owner);
+END $$;
 
 CREATE FUNCTION bulk_load_history_target() RETURNS trigger
 AS 'MODULE_PATHNAME', 'bulk_load_history_target'

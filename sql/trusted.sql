@@ -79,10 +79,29 @@ SELECT statement, trusted_try(statement) FROM unnest(ARRAY[
 
 -- it goes as any object of the owner
 DROP EXTENSION pgbulk;
+
+-- an update by somebody else leaves the owner what is the owner's
+CREATE EXTENSION pgbulk SCHEMA trusted VERSION '1.0';
+RESET ROLE;
+ALTER EXTENSION pgbulk UPDATE;
+SELECT relowner::regrole FROM pg_class WHERE oid = 'trusted.bulk_load_id'::regclass;
+SELECT has_table_privilege('regress_pgbulk_owner', 'trusted.bulk_load_history', 'INSERT') AS may_restore;
+DROP EXTENSION pgbulk;
+
+-- who may have any name
+CREATE ROLE "regress_pgbulk $'\""";
+GRANT CREATE ON DATABASE :"database" TO "regress_pgbulk $'\""";
+GRANT ALL ON SCHEMA trusted TO "regress_pgbulk $'\""";
+SET ROLE "regress_pgbulk $'\""";
+CREATE EXTENSION pgbulk SCHEMA trusted;
+SELECT setval('bulk_load_id', 7);
+DROP EXTENSION pgbulk;
 RESET ROLE;
 RESET search_path;
 DROP SCHEMA trusted CASCADE;
 DROP TABLE trusted_foreign;
+REVOKE CREATE ON DATABASE :"database" FROM "regress_pgbulk $'\""";
+DROP ROLE "regress_pgbulk $'\""";
 REVOKE CREATE ON DATABASE :"database" FROM regress_pgbulk_owner;
 REVOKE ALL ON SCHEMA public FROM regress_pgbulk_nobody;
 DROP ROLE regress_pgbulk_owner, regress_pgbulk_nobody;
