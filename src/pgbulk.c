@@ -109,7 +109,7 @@ _PG_init(void)
 							"Bytes of input below which COPY is left to the server.",
 							NULL,
 							&plain_copy_min_size,
-							64 * 1024, 0, 1024 * 1024 * 1024,
+							64 * 1024, 0, 64 * 1024 * 1024,
 							PGC_USERSET,
 							GUC_UNIT_BYTE,
 							NULL, NULL, NULL);

@@ -51,7 +51,7 @@ typedef struct ClientInput
 	bool		at_line_start;	/* what has been returned ends in a line end */
 	bool		ended;
 	StringInfoData message;		/* the last one; unread data begin at its cursor */
-	int			next_type;		/* of the message after it, the client's last, if read; else 0 */
+	int			next_type;		/* of the message after it, if read; else 0 */
 	StringInfoData next;
 	MemoryContextCallback callback;
 } ClientInput;
@@ -268,6 +268,17 @@ read_message(StringInfo buffer, bool wait)
 	}
 }
 
+/* Makes the message after the last one that one. */
+static void
+step(ClientInput *client)
+{
+	StringInfoData last = client->message;
+
+	client->message = client->next;
+	client->next = last;
+	client->next_type = 0;
+}
+
 /* Returns the type. */
 static int
 take_next(ClientInput *client)
@@ -276,8 +287,7 @@ take_next(ClientInput *client)
 
 	if (type == 0)
 		return read_message(&client->message, true);
-	client->next_type = 0;
-	client->message = client->next;
+	step(client);
 	return type;
 }
 
@@ -305,17 +315,9 @@ next_message(ClientInput *client)
 static void
 read_ahead(ClientInput *client)
 {
-	int			type = read_message(&client->next, false);
-
-	if (type == MESSAGE_COPY_DATA)
-	{
-		StringInfoData last = client->message;
-
-		client->message = client->next;
-		client->next = last;
-	}
-	else
-		client->next_type = type;
+	client->next_type = read_message(&client->next, false);
+	if (client->next_type == MESSAGE_COPY_DATA)
+		step(client);
 }
 
 /* ---- the stream ---- */
@@ -486,14 +488,15 @@ client_hold(bool binary, int columns, Size size)
 	held = client;
 	while (client->next_type == 0 && client->message.len < size)
 	{
-		int			type = read_message(&client->next, true);
-
-		if (type == MESSAGE_COPY_DATA)
+		client->next_type = read_message(&client->next, true);
+		/* one that makes it large may be of any size, and stays where it is */
+		if (client->next_type == MESSAGE_COPY_DATA && client->next.len < size - client->message.len)
+		{
 			appendBinaryStringInfo(&client->message, client->next.data, client->next.len);
-		else
-			client->next_type = type;
+			client->next_type = 0;
+		}
 	}
-	return client->next_type != 0;
+	return client->next_type != 0 && client->next_type != MESSAGE_COPY_DATA;
 }
 
 Stream *

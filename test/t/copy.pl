@@ -93,6 +93,7 @@ foreach my $mode ('simple', 'extended')
 	my @plain = (
 		[ 'rows', $lines, 'COPY t FROM STDIN' ],
 		[ 'many', $lines x 1000, 'COPY t FROM STDIN', piece => 100000 ],
+		[ 'many, of which the second piece is large', $lines x 200, 'COPY t FROM STDIN', piece => 50000 ],
 		[ 'byte by byte', $lines, 'COPY t FROM STDIN', piece => 1 ],
 		[ 'nothing', '', 'COPY t FROM STDIN' ],
 		[ 'text behind the marker', "1\ta\n\\.\n" . $lines x 100, 'COPY t FROM STDIN' ],
