@@ -297,12 +297,35 @@ COMMENT ON COLUMN bulk_load_statements.reason IS 'why it was left to the server'
 COMMENT ON COLUMN bulk_load_statements.count IS 'how many there were';
 GRANT SELECT ON bulk_load_statements TO PUBLIC;
 
+-- A table, as regclass, but for dumps: it is written with the name that it has then, and none that has
+-- that name where it is restored is no error.
+CREATE TYPE bulk_load_target;
+CREATE FUNCTION bulk_load_target_in(cstring) RETURNS bulk_load_target
+AS 'MODULE_PATHNAME', 'bulk_load_target_in'
+LANGUAGE C STABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION bulk_load_target_in(cstring) IS 'I/O';
+CREATE FUNCTION bulk_load_target_out(bulk_load_target) RETURNS cstring
+AS 'MODULE_PATHNAME', 'bulk_load_target_out'
+LANGUAGE C STABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION bulk_load_target_out(bulk_load_target) IS 'I/O';
+CREATE TYPE bulk_load_target (
+  INPUT = bulk_load_target_in,
+  OUTPUT = bulk_load_target_out,
+  LIKE = pg_catalog.oid);
+COMMENT ON TYPE bulk_load_target IS 'OID of a table, shown as its name; 0 for one that is not there';
+CREATE CAST (bulk_load_target AS oid) WITHOUT FUNCTION AS IMPLICIT;
+COMMENT ON CAST (bulk_load_target AS oid) IS 'OID of the table';
+CREATE CAST (bulk_load_target AS regclass) WITHOUT FUNCTION AS IMPLICIT;
+COMMENT ON CAST (bulk_load_target AS regclass) IS 'the table';
+CREATE CAST (oid AS bulk_load_target) WITHOUT FUNCTION AS ASSIGNMENT;
+COMMENT ON CAST (oid AS bulk_load_target) IS 'table of that OID';
+
 -- What has been loaded.  The rows are written by loads, with the rights of the
 -- table's owner; users see those of tables that they may read, in the view.  Who
 -- owns the database may read all of it, as he dumps it.
 CREATE TABLE bulk_load_history (
   load_id bigint NOT NULL,
-  target oid NOT NULL,
+  target bulk_load_target NOT NULL,
   target_name text NOT NULL,
   file integer NOT NULL,
   files integer NOT NULL,
@@ -333,7 +356,7 @@ CREATE INDEX bulk_load_history_tail ON bulk_load_history (target, loaded_to) WHE
 CREATE INDEX bulk_load_history_part ON bulk_load_history (target, part_of) WHERE part_of IS NOT NULL;
 COMMENT ON TABLE bulk_load_history IS 'what has been loaded: a row for each load and file';
 COMMENT ON COLUMN bulk_load_history.load_id IS 'number of the load, as in reject tables';
-COMMENT ON COLUMN bulk_load_history.target IS 'OID of the table; 0 after a restore without it';
+COMMENT ON COLUMN bulk_load_history.target IS 'the table; 0 after a restore without it';
 COMMENT ON COLUMN bulk_load_history.target_name IS 'its name, with its schema, at the last load of it that was remembered';
 COMMENT ON COLUMN bulk_load_history.file IS 'which file of the load it was, from 1';
 COMMENT ON COLUMN bulk_load_history.files IS 'how many files the load had';
@@ -356,9 +379,7 @@ COMMENT ON COLUMN bulk_load_history.options IS 'options of the load, as given';
 COMMENT ON COLUMN bulk_load_history.role IS 'who has loaded it';
 COMMENT ON COLUMN bulk_load_history.started IS 'when the load began';
 COMMENT ON COLUMN bulk_load_history.finished IS 'when all its rows were in';
--- what once has loaded into tables that are gone would be taken for that of others with their names, where it is restored
-SELECT pg_catalog.pg_extension_config_dump('bulk_load_history'::pg_catalog.regclass,
-  'WHERE once_key IS NULL OR EXISTS (SELECT FROM pg_catalog.pg_class c WHERE c.oid OPERATOR(pg_catalog.=) target)'::pg_catalog.text);
+SELECT pg_catalog.pg_extension_config_dump('bulk_load_history'::pg_catalog.regclass, ''::pg_catalog.text);
 GRANT SELECT ON bulk_load_history TO pg_database_owner;
 -- Whoever owns the extension, who need not be a superuser, restores its rows, and sets the sequence.
 -- The server's own placeholder for that role has whoever runs the update, and not every name.
@@ -374,15 +395,15 @@ END $$;
 CREATE FUNCTION bulk_load_history_target() RETURNS trigger
 AS 'MODULE_PATHNAME', 'bulk_load_history_target'
 LANGUAGE C VOLATILE;
-COMMENT ON FUNCTION bulk_load_history_target() IS 'finds the table of a row by its name, for rows that are restored';
+COMMENT ON FUNCTION bulk_load_history_target() IS 'lets files be loaded again into a table that a restore has not found';
 REVOKE ALL ON FUNCTION bulk_load_history_target() FROM PUBLIC;
 CREATE TRIGGER bulk_load_history_target BEFORE INSERT ON bulk_load_history
   FOR EACH ROW EXECUTE FUNCTION bulk_load_history_target();
-COMMENT ON TRIGGER bulk_load_history_target ON bulk_load_history IS 'finds the table of a row by its name, for rows that are restored';
+COMMENT ON TRIGGER bulk_load_history_target ON bulk_load_history IS 'lets files be loaded again into a table that a restore has not found';
 
 CREATE VIEW bulk_loads WITH (security_barrier = true) AS
 SELECT h.load_id,
-       h.target::pg_catalog.regclass::pg_catalog.text AS relation,
+       h.target::pg_catalog.oid::pg_catalog.regclass::pg_catalog.text AS relation,
        h.file,
        h.files,
        h.path,

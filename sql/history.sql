@@ -168,17 +168,28 @@ ALTER TABLE history_t RENAME TO history_new;
 SELECT DISTINCT relation FROM bulk_loads WHERE path = :'f2';
 SELECT rows_loaded FROM bulk_load('history_new', :'f1', '{"history": true, "truncate": true}');
 SELECT DISTINCT target_name FROM bulk_load_history WHERE target = 'history_new'::regclass;
--- a row that is restored finds its table by name; one whose table is not there is kept
+-- a row is dumped with the name that its table has then, and finds it by that; one whose table is not there is kept
 BEGIN;
-CREATE TEMP TABLE dumped AS SELECT * FROM bulk_load_history WHERE target = 'history_new'::regclass;
-UPDATE dumped SET target = 1;
-INSERT INTO dumped SELECT * FROM dumped LIMIT 1;
-UPDATE dumped SET target_name = 'gone."Away"' WHERE ctid = (SELECT max(ctid) FROM dumped);
+TRUNCATE bulk_load_history, history_new;
+SELECT rows_loaded FROM bulk_load('history_other', :'f1', '{"once": true}');
+SELECT rows_loaded FROM bulk_load('history_new', :'f1', '{"once": true}');
+ALTER TABLE history_other RENAME TO "history ""Away""";
+ALTER TABLE history_new RENAME TO history_other;
+COPY bulk_load_history TO '/proc/self/cwd/pgbulk_history_dump';
 TRUNCATE bulk_load_history;
-INSERT INTO bulk_load_history SELECT * FROM dumped;
-SELECT target::regclass, target_name, count(*) FROM bulk_load_history GROUP BY 1, 2 ORDER BY 2;
+COPY bulk_load_history FROM '/proc/self/cwd/pgbulk_history_dump';
+SELECT DISTINCT target, target_name, once_key IS NOT NULL AS once FROM bulk_load_history ORDER BY 2, 3;
+SELECT rows_loaded FROM bulk_load('history_other', :'f1', '{"once": true}');
+ALTER TABLE history_other RENAME TO history_new;
+TRUNCATE bulk_load_history;
+COPY bulk_load_history FROM '/proc/self/cwd/pgbulk_history_dump';
+DROP TABLE "history ""Away""";
+SELECT DISTINCT target::text ~ '^[1-9][0-9]*$' AS gone, target = 0 AS absent, once_key IS NOT NULL AS once FROM bulk_load_history ORDER BY 1, 2, 3;
 SELECT DISTINCT relation FROM bulk_loads;
 ROLLBACK;
+SELECT 'history_t.'::bulk_load_target;
+SELECT 'public.history_new'::bulk_load_target::regclass, 'public.history_new'::bulk_load_target = 'history_new'::regclass AS same;
+SELECT '0'::bulk_load_target, ''::bulk_load_target, 'nowhere.to_be_found'::bulk_load_target;
 
 -- forgetting
 SELECT bulk_load_forget('history_new', :'f2');

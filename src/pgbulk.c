@@ -61,6 +61,8 @@ SQL_FUNCTION(bulk_load_statements);
 SQL_FUNCTION(bulk_load_each);
 SQL_FUNCTION(bulk_load_forget);
 SQL_FUNCTION(bulk_load_history_target);
+SQL_FUNCTION(bulk_load_target_in);
+SQL_FUNCTION(bulk_load_target_out);
 SQL_FUNCTION(bulk_load_control);
 SQL_FUNCTION(bulk_inspect);
 SQL_FUNCTION(bulk_load_recover);
@@ -470,39 +472,61 @@ bulk_load_forget(PG_FUNCTION_ARGS)
 								   PG_ARGISNULL(2) ? DT_NOEND : PG_GETARG_TIMESTAMPTZ(2)));
 }
 
+/* The type of bulk_load_history.target: names for dumps, as tables have other OIDs when restored. */
+Datum
+bulk_load_target_out(PG_FUNCTION_ARGS)
+{
+	Oid			target = PG_GETARG_OID(0);
+	char	   *name = get_rel_name(target);
+
+	PG_RETURN_CSTRING(name == NULL ? psprintf("%u", target) :
+					  quote_qualified_identifier(get_namespace_name(get_rel_namespace(target)), name));
+}
+
+/* An OID was that of a table that was gone; it may be another table's by now. */
+Datum
+bulk_load_target_in(PG_FUNCTION_ARGS)
+{
+	char	   *name = PG_GETARG_CSTRING(0);
+	List	   *names;
+
+	if (name[strspn(name, "0123456789")] == '\0')
+		PG_RETURN_OID(InvalidOid);
+	names = textToQualifiedNameList(cstring_to_text(name));
+	PG_RETURN_OID(RangeVarGetRelid(makeRangeVarFromNameList(names), NoLock, true));
+}
+
 /*
- * The trigger of bulk_load_history: OIDs of tables are others after a dump and
- * restore, which has their names.
+ * The trigger of bulk_load_history: what option once has claimed of tables that are not there when
+ * it is restored would be claimed twice, if two of them had the same file.
  */
 Datum
 bulk_load_history_target(PG_FUNCTION_ARGS)
 {
 	TriggerData *trigger = (TriggerData *) fcinfo->context;
+	HeapTuple	row;
 	TupleDesc	desc;
-	int			columns[2];
-	Datum		name;
-	List	   *names;
-	Datum		target = ObjectIdGetDatum(InvalidOid);
-	bool		isnull;
+	int			target;
+	int			once_key;
+	Datum		none = (Datum) 0;
+	bool		isnull = true;
+	Datum		relid;
 
 	if (!CALLED_AS_TRIGGER(fcinfo) || !TRIGGER_FIRED_BY_INSERT(trigger->tg_event) ||
 		!TRIGGER_FIRED_BEFORE(trigger->tg_event) || !TRIGGER_FIRED_FOR_ROW(trigger->tg_event))
 		elog(ERROR, "bulk_load_history_target is for a trigger before the insertion of a row");
+	row = trigger->tg_trigtuple;
 	desc = RelationGetDescr(trigger->tg_relation);
-	columns[0] = SPI_fnumber(desc, "target");
-	columns[1] = SPI_fnumber(desc, "target_name");
-	if (columns[0] <= 0 || columns[1] <= 0)
+	target = SPI_fnumber(desc, "target");
+	once_key = SPI_fnumber(desc, "once_key");
+	if (target <= 0 || once_key <= 0)
 		elog(ERROR, "bulk_load_history_target is not for table \"%s\"",
 			 RelationGetRelationName(trigger->tg_relation));
-	name = heap_getattr(trigger->tg_trigtuple, columns[1], desc, &isnull);
-	if (!isnull)
-	{
-		names = textToQualifiedNameList(DatumGetTextPP(name));
-		target = ObjectIdGetDatum(RangeVarGetRelid(makeRangeVarFromNameList(names), NoLock, true));
-	}
-	isnull = false;
-	return PointerGetDatum(heap_modify_tuple_by_cols(trigger->tg_trigtuple, desc, 1, columns,
-													 &target, &isnull));
+	relid = heap_getattr(row, target, desc, &isnull);
+	if (isnull || OidIsValid(DatumGetObjectId(relid)))
+		return PointerGetDatum(row);
+	isnull = true;
+	return PointerGetDatum(heap_modify_tuple_by_cols(row, desc, 1, &once_key, &none, &isnull));
 }
 
 /* char * of a List as a text[] */

@@ -277,6 +277,10 @@ foreach my $table ('staging', 'again', 'again')
 	$node->safe_psql('postgres', "DROP TABLE IF EXISTS $table; CREATE TABLE $table (n int); SELECT bulk_load('$table', '$folder/f1.csv', '{\"once\": true}')");
 }
 $node->safe_psql('postgres', 'DROP TABLE staging, again; CREATE TABLE again (n int)');
+# and two that have taken each other's place
+$node->safe_psql('postgres', q{CREATE TABLE "Next" (n int); CREATE TABLE present (n int)});
+$node->safe_psql('postgres', "SELECT bulk_load(t, '$folder/f1.csv', '{\"once\": true}') FROM unnest(ARRAY['present', '\"Next\"']::regclass[]) t; SELECT bulk_load('present', '$folder/f2.csv', '{\"once\": true}')");
+$node->safe_psql('postgres', q{ALTER TABLE present RENAME TO past; ALTER TABLE "Next" RENAME TO present});
 $node->run_log([ 'pg_dump', '-Fc', '-f', data_dir() . '/dump', $node->connstr('postgres') ]);
 $node->safe_psql('postgres', 'CREATE DATABASE restored');
 $node->safe_psql('restored', 'CREATE TABLE before (n int)');
@@ -285,8 +289,11 @@ is($node->safe_psql('restored', $load), 0, 'files that were loaded are known');
 is($node->safe_psql('restored', $tail), 0, 'so is the log');
 is($node->safe_psql('restored', "SELECT count(*) FROM bulk_load_history WHERE target = 0 AND target_name = 'public.other'"), 1,
 	'loads of a table that was dropped are kept');
-is($node->safe_psql('restored', "SELECT count(DISTINCT relation) FROM bulk_loads"), 4, 'and those of others found by their names');
+is($node->safe_psql('restored', "SELECT count(DISTINCT relation) FROM bulk_loads"), 6, 'and those of others found by their names');
 is($node->safe_psql('restored', "SELECT rows_loaded > 0 FROM bulk_load('again', '$folder/f1.csv', '{\"once\": true}')"), 't', 'what once has loaded into it is not that of another one with its name');
+is($node->safe_psql('restored', "SELECT rows_loaded FROM bulk_load('past', '$folder/$_.csv', '{\"once\": true}')"), 0, "one that was renamed keeps $_") foreach ('f1', 'f2');
+is($node->safe_psql('restored', "SELECT rows_loaded FROM bulk_load('present', '$folder/f1.csv', '{\"once\": true}')"), 0, 'the one that has its name now knows its own file');
+is($node->safe_psql('restored', "SELECT rows_loaded > 0 FROM bulk_load('present', '$folder/f2.csv', '{\"once\": true}')"), 't', 'and not that of the other');
 
 check_log($node, qr/terminated by signal 9|not properly shut down|terminating connection because of crash/);
 check_tables($node);
