@@ -140,6 +140,15 @@ SELECT pg_temp.look_at('\x612c620a312c780a322c7900790a332c7a0a');
 
 -- compressed
 SELECT pg_temp.look_at('\x1f8b08000000000002ffcb4cb12ecf48cde332b436323032d13530d53530e4328272cc401c002c9f26fd22000000');
+-- small on disk, and read as far as others
+COPY (SELECT CASE WHEN i < 500000 THEN '1' ELSE 'x' END FROM generate_series(1, 500000) i) TO PROGRAM 'gzip > pgbulk_inspect_ones.gz';
+SELECT compression, bytes_sampled, complete, create_table FROM bulk_inspect('/proc/self/cwd/pgbulk_inspect_ones.gz', '{"table": "ones"}');
+COPY (SELECT '{"a": [' || string_agg('1', ', ') || ']}' FROM generate_series(1, 30000) i) TO PROGRAM 'gzip > pgbulk_inspect_object.gz';
+SELECT complete, create_table FROM bulk_inspect('/proc/self/cwd/pgbulk_inspect_object.gz', '{"table": "object"}');
+COPY (SELECT i % 2 FROM generate_series(1, 1500000) i) TO PROGRAM 'gzip > pgbulk_inspect_long1.gz';
+SELECT bytes_sampled, complete FROM bulk_inspect('/proc/self/cwd/pgbulk_inspect_long1.gz');
+COPY (SELECT CASE WHEN i < 50000 THEN '1' ELSE 'x' END FROM generate_series(1, 50000) i) TO PROGRAM 'gzip > pgbulk_inspect_long2.gz';
+SELECT bytes_sampled, complete, create_table FROM bulk_inspect('/proc/self/cwd/pgbulk_inspect_long?.gz', '{"table": "long"}');
 
 -- empty files
 SELECT pg_temp.look('');

@@ -49,6 +49,22 @@ add_span(Sample *sample, const char *data, uint32 length, bool to_end)
 	sample->longest = Max(sample->longest, length);
 }
 
+/* The beginning of the open file.  The window of a small one has space for what is on disk. */
+static void
+read_head(Sample *sample, Source *source, uint32 size)
+{
+	Window	   *window = &source->window;
+	uint32		length;
+
+	do
+		window_fill(source, 0, 0);
+	while (!window->at_eof && window->length < size);
+	length = Min(window->length, size);
+	sample->bytes += length;
+	add_span(sample, window->data, length, window->at_eof && length == window->length);
+	sample->spans[sample->nspans - 1].begins = true;
+}
+
 static void
 read_piece(Sample *sample, Source *source, int64 offset, uint32 size, int64 end)
 {
@@ -92,18 +108,13 @@ static void
 read_other(Sample *sample, const char *path, const BulkOptions *raw)
 {
 	Source	   *source;
-	const Window *window;
 
 	CHECK_FOR_INTERRUPTS();
 	if (file_look(path, NULL) < 0)
 		return;
 	source = source_open(list_make1(pstrdup(path)), raw, SAMPLE_PIECE);
 	source_next(source);
-	window = &source->window;
-	window_fill(source, 0, 0);
-	sample->bytes += window->length;
-	add_span(sample, window->data, window->length, window->at_eof);
-	sample->spans[sample->nspans - 1].begins = true;
+	read_head(sample, source, SAMPLE_PIECE);
 	source_close(source);
 }
 
@@ -187,7 +198,6 @@ sample_read(List *paths, const BulkOptions *options, bool has_encoding)
 	SheetSpan  *head = &sample->spans[0];
 	BulkOptions *raw = palloc(sizeof(BulkOptions));
 	Source	   *source;
-	Window	   *window;
 
 	file_check_privilege(false);
 	sample->compression = find_compression(path, options);
@@ -198,13 +208,9 @@ sample_read(List *paths, const BulkOptions *options, bool has_encoding)
 	raw->utf16 = BULK_UTF16_NONE;
 	source = source_open(list_make1(pstrdup(path)), raw, SAMPLE_HEAD);
 	source_next(source);
-	window = &source->window;
-	window_fill(source, 0, 0);
-	add_span(sample, window->data, window->length, window->at_eof);
-	head->begins = true;
-	sample->bytes = window->length;
-	if (source_can_seek(source) && source_rest(source, window->length) > 0)
-		read_pieces(sample, source, window->length);
+	read_head(sample, source, SAMPLE_HEAD);
+	if (source_can_seek(source) && source_rest(source, head->length) > 0)
+		read_pieces(sample, source, head->length);
 	else if (source_can_seek(source))
 		head->to_end = true;
 	sample->complete = head->to_end && list_length(paths) == 1;
