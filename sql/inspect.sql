@@ -112,6 +112,10 @@ SELECT pg_temp.look(E'n,t\n1,x\nNA,y\n3,NA\n,""\n');
 SELECT pg_temp.look(E'n,t\n1,none\n2,some\n');
 SELECT pg_temp.look(E'n,t\n"1",\\N\n"",NULL\n"3",x\n');
 SELECT pg_temp.look(E'n|t\n 1|a \n  | b\n3 |c\n');
+-- none that a load refuses beside the comment, the delimiter or the quote
+SELECT pg_temp.look(E'# exported\nid,amount\n1,10\n2,#N/A\n3,30\n');
+SELECT pg_temp.look(E'-- exported\nid,amount\n1,10\n2,-\n3,30\n', '{"comment": "--"}');
+SELECT pg_temp.look(E'id/amount\n1/10\n2/"N/A"\n3/30\n', '{"delimiter": "/"}');
 
 -- rows of different lengths
 SELECT pg_temp.look(E'a,b,c\n1,2,3\n4,5\n6,7,8,9\n');

@@ -468,6 +468,23 @@ columns_find(Columns *columns)
 
 /* ---- decisions ---- */
 
+static bool
+begins_with(const char *s, const char *start)
+{
+	return strncmp(s, start, strlen(start)) == 0;
+}
+
+/* Whether a load takes a null marker beside the other options. */
+static bool
+may_be_null(const Dialect *dialect, const char *marker)
+{
+	const char *comment = dialect->comment;
+
+	return strstr(marker, dialect->separator) == NULL &&
+		(dialect->scan.quote == '\0' || strchr(marker, dialect->scan.quote) == NULL) &&
+		(*comment == '\0' || !(begins_with(marker, comment) || begins_with(comment, marker)));
+}
+
 /* Words that stand for NULL in a column of a type that they do not fit. */
 static void
 decide_nulls(Columns *columns)
@@ -485,7 +502,8 @@ decide_nulls(Columns *columns)
 		bool		typed = names_has_type(stats) && (stats->digits || stats->iso);
 
 		for (int k = 0; k < SHAPE_NULLS; k++)
-			if (stats->markers[k] > 0 && (k < SHAPE_SURE_NULLS || typed))
+			if (stats->markers[k] > 0 && (k < SHAPE_SURE_NULLS || typed) &&
+				may_be_null(columns->dialect, shape_nulls[k]))
 				seen |= 1u << k;
 
 		/* in text format an empty string is one, where nothing else says no */
