@@ -116,6 +116,11 @@ SELECT pg_temp.look(E'n|t\n 1|a \n  | b\n3 |c\n');
 SELECT pg_temp.look(E'# exported\nid,amount\n1,10\n2,#N/A\n3,30\n');
 SELECT pg_temp.look(E'-- exported\nid,amount\n1,10\n2,-\n3,30\n', '{"comment": "--"}');
 SELECT pg_temp.look(E'id/amount\n1/10\n2/"N/A"\n3/30\n', '{"delimiter": "/"}');
+-- an example is cut between letters
+SELECT pg_temp.put('letters', convert_to(E'x,y\na' || repeat('я', 40) || E',b\n', 'UTF8')) IS NULL;
+SELECT columns -> 0 ->> 'example' FROM bulk_inspect('/proc/self/cwd/pgbulk_inspect_letters');
+SELECT pg_temp.put('letters', convert_to(E'x,y\na' || repeat('字', 40) || E',b\n', 'SJIS')) IS NULL;
+SELECT columns -> 0 ->> 'example' FROM bulk_inspect('/proc/self/cwd/pgbulk_inspect_letters', '{"encoding": "SJIS"}');
 
 -- rows of different lengths
 SELECT pg_temp.look(E'a,b,c\n1,2,3\n4,5\n6,7,8,9\n');

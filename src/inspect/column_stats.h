@@ -9,6 +9,7 @@
 #include "inspect/objects.h"
 #include "inspect/value_shape.h"
 
+/* Bytes that are kept of a column's first value. */
 #define COLUMNS_EXAMPLE 64
 
 typedef struct ColumnStats
@@ -39,7 +40,7 @@ typedef struct ColumnStats
 	bool		nested;			/* an object or an array */
 	bool		digits_quoted;	/* none but strings, which are numbers */
 	bool		named;			/* the first row's field is one of the values */
-	char		example[COLUMNS_EXAMPLE];
+	char		example[COLUMNS_EXAMPLE + 1];	/* terminated; may end within a letter */
 	size_t		example_length;
 	/* the field of the row that may be a header */
 	const char *name;

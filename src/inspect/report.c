@@ -9,6 +9,7 @@
 #include "catalog/pg_type.h"
 #include "inspect/inspect.h"
 #include "inspect/verify.h"
+#include "mb/pg_wchar.h"
 #include "table/statement.h"
 #include "utils/builtins.h"
 #include "utils/json.h"
@@ -305,6 +306,17 @@ write_statements(Inspection *inspection)
 		inspection->bulk_load = call;
 }
 
+/* The first value of a column: of a long one its first letters, as the file has them. */
+static char *
+make_example(const Inspection *inspection, const ColumnStats *stats)
+{
+	int			length = stats->example_length;
+
+	if (length == COLUMNS_EXAMPLE && inspection->encoding != NULL)
+		length = pg_encoding_mbcliplen(inspection->encoding->file, stats->example, length, length);
+	return verify_text(inspection->encoding, stats->example, length);
+}
+
 static void
 write_columns(Inspection *inspection)
 {
@@ -324,12 +336,8 @@ write_columns(Inspection *inspection)
 						 columns->rows == 0 ? 0 : (double) stats->nulls / columns->rows);
 		if (stats->values > 0)
 		{
-			char	   *example;
-
-			example = verify_text(inspection->encoding, stats->example,
-								  stats->example_length);
 			appendStringInfoString(&json, ", \"example\": ");
-			escape_json(&json, example);
+			escape_json(&json, make_example(inspection, stats));
 		}
 		if (stats->order != 0)
 		{
