@@ -292,7 +292,9 @@ find_columns(Inspection *inspection, SheetSpace *space)
 			nulls[columns->nnulls++] = lfirst(lc);
 		columns->nulls = nulls;
 	}
-	if (get_option(inspection->given, "decimal_mark") != NULL)
+	/* a comma between thousands is none before decimals */
+	if (get_option(inspection->given, "decimal_mark") != NULL ||
+		(options->thousands_mark != NULL && options->thousands_mark[0] == ','))
 		columns->decimal_mark = options->decimal_mark;
 	columns_find(columns);
 	decide_columns(inspection);
