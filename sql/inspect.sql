@@ -116,6 +116,11 @@ SELECT pg_temp.look(E'n|t\n 1|a \n  | b\n3 |c\n');
 SELECT pg_temp.look(E'# exported\nid,amount\n1,10\n2,#N/A\n3,30\n');
 SELECT pg_temp.look(E'-- exported\nid,amount\n1,10\n2,-\n3,30\n', '{"comment": "--"}');
 SELECT pg_temp.look(E'id/amount\n1/10\n2/"N/A"\n3/30\n', '{"delimiter": "/"}');
+-- all columns lose a type at once
+COPY (SELECT repeat('1.5e1,', 1599) || '1.5e1' FROM generate_series(1, 300) UNION ALL SELECT repeat('9e999,', 1599) || '9e999') TO PROGRAM 'cat > pgbulk_inspect_wide';
+SET statement_timeout = '1min';
+SELECT c ->> 'type', count(*) FROM bulk_inspect('/proc/self/cwd/pgbulk_inspect_wide'), jsonb_array_elements(columns) c GROUP BY 1;
+RESET statement_timeout;
 -- an example is cut between letters
 SELECT pg_temp.put('letters', convert_to(E'x,y\na' || repeat('я', 40) || E',b\n', 'UTF8')) IS NULL;
 SELECT columns -> 0 ->> 'example' FROM bulk_inspect('/proc/self/cwd/pgbulk_inspect_letters');

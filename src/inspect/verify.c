@@ -11,9 +11,9 @@
 #include "miscadmin.h"
 #include "scan/values.h"
 #include "server/compat.h"
+#include "server/subtransaction.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
-#include "utils/resowner.h"
 
 static const Oid type_oids[SHAPE_TYPES] = {
 	[SHAPE_BOOL] = BOOLOID, [SHAPE_INT4] = INT4OID, [SHAPE_INT8] = INT8OID,
@@ -33,9 +33,10 @@ typedef struct Verifier
 	FmgrInfo	input[SHAPE_TYPES];
 	Oid			ioparam[SHAPE_TYPES];
 	text	  **templates;		/* of columns that have one */
+	bool	   *wanted;			/* columns whose values are still to be verified */
+	bool	   *refused;		/* columns that have had a value which their type rejects */
+	uint32		column;			/* the next one of the row */
 	int64		walked;			/* rows in all, for interrupts */
-	int			current_column; /* column of the current value */
-	bool		refused;		/* the value is not valid, though no error was raised */
 } Verifier;
 
 char *
@@ -76,7 +77,7 @@ make_template(const ColumnStats *stats)
 	return cstring_to_text(template);
 }
 
-static void
+static bool
 verify_date(Verifier *verifier, const ColumnStats *stats, text *template)
 {
 	char	   *value = verifier->text.data;
@@ -89,17 +90,16 @@ verify_date(Verifier *verifier, const ColumnStats *stats, text *template)
 	shape_template(&stats->date, stats->order, template_string);
 	compat_parse_datetime(cstring_to_text(value), template, &type, &typmod,
 						  &zone, NULL);
-	if (value_template_mismatch(template_string, value, &mismatch))
-		verifier->refused = true;
+	return !value_template_mismatch(template_string, value, &mismatch);
 }
 
-static void
+/* False, or an error, where the column's type rejects the value. */
+static bool
 verify_value(Verifier *verifier, int column, const char *s, size_t length)
 {
 	const ColumnStats *stats = &verifier->columns->columns[column];
 	StringInfo	value = &verifier->text;
 
-	verifier->current_column = column;
 	resetStringInfo(value);
 	if (stats->type == SHAPE_JSONB)
 		appendStringInfoString(value, verify_text(verifier->encoding, s, length));
@@ -111,11 +111,67 @@ verify_value(Verifier *verifier, int column, const char *s, size_t length)
 			if (*c == verifier->columns->decimal_mark)
 				*c = '.';
 	if (verifier->templates[column] != NULL)
-		verify_date(verifier, stats, verifier->templates[column]);
-	else
-		InputFunctionCall(&verifier->input[stats->type], value->data,
-						  verifier->ioparam[stats->type], -1);
-	verifier->current_column = -1;
+		return verify_date(verifier, stats, verifier->templates[column]);
+	InputFunctionCall(&verifier->input[stats->type], value->data,
+					  verifier->ioparam[stats->type], -1);
+	return true;
+}
+
+static void
+refuse(Verifier *verifier, uint32 column)
+{
+	verifier->refused[column] = true;
+	verifier->wanted[column] = false;
+}
+
+/* Values of a row, from the next column on. */
+static void
+verify_values(Verifier *verifier, uint32 count, const char *data, const ScanField *fields)
+{
+	const Columns *columns = verifier->columns;
+
+	for (; verifier->column < count; verifier->column++)
+	{
+		uint32		i = verifier->column;
+		const char *s = NULL;
+		size_t		length;
+
+		if (verifier->wanted[i])
+			s = columns->routine->text(columns, i, data, &fields[i], &length);
+		if (s != NULL && !verify_value(verifier, i, s, length))
+			refuse(verifier, i);
+	}
+}
+
+/* Whether an error is about a value, and not about the session or its memory. */
+static bool
+is_about_value(const ErrorData *error)
+{
+	return ERRCODE_TO_CATEGORY(error->sqlerrcode) == ERRCODE_DATA_EXCEPTION ||
+		error->sqlerrcode == ERRCODE_PROGRAM_LIMIT_EXCEEDED ||
+		error->sqlerrcode == ERRCODE_STATEMENT_TOO_COMPLEX;
+}
+
+/* The same up to an error about a value; what comes then is in a subtransaction of its own. */
+static void
+verify_softly(Verifier *verifier, uint32 count, const char *data, const ScanField *fields)
+{
+	PG_TRY();
+	{
+		verify_values(verifier, count, data, fields);
+	}
+	PG_CATCH();
+	{
+		MemoryContextSwitchTo(verifier->row_context);
+		if (!is_about_value(CopyErrorData()))
+			PG_RE_THROW();
+		FlushErrorState();
+		RollbackAndReleaseCurrentSubTransaction();
+		BeginInternalSubTransaction(NULL);
+		MemoryContextSwitchTo(verifier->row_context);
+		refuse(verifier, verifier->column++);
+	}
+	PG_END_TRY();
 }
 
 static bool
@@ -123,70 +179,45 @@ verify_row(void *arg, const char *data, const ScanRow *row,
 		   const ScanField *fields)
 {
 	Verifier   *verifier = arg;
-	Columns    *columns = verifier->columns;
+	uint32		count = Min(row->nfields, verifier->columns->count);
 	MemoryContext caller;
 
 	if ((verifier->walked++ & 255) == 0)
 		CHECK_FOR_INTERRUPTS();
 	caller = MemoryContextSwitchTo(verifier->row_context);
-	for (uint32 i = 0; i < row->nfields && i < columns->count; i++)
-	{
-		const char *s;
-		size_t		length;
-
-		if (columns->columns[i].type == SHAPE_TEXT)
-			continue;
-		s = columns->routine->text(columns, i, data, &fields[i], &length);
-		if (s == NULL)
-			continue;
-		verify_value(verifier, i, s, length);
-		if (verifier->refused)
-		{
-			verifier->current_column = i;
-			break;
-		}
-	}
+	verifier->column = 0;
+	while (verifier->column < count)
+		verify_softly(verifier, count, data, fields);
 	MemoryContextSwitchTo(caller);
 	MemoryContextReset(verifier->row_context);
-	return !verifier->refused;
+	return true;
 }
 
-/* All rows; an error about a value is only noted. */
-static void
-verify_softly(Verifier *verifier)
+static bool
+verify_rows(void *arg)
 {
-	MemoryContext context = CurrentMemoryContext;
-	ResourceOwner owner = CurrentResourceOwner;
+	Verifier   *verifier = arg;
 
-	BeginInternalSubTransaction(NULL);
-	MemoryContextSwitchTo(context);
-	PG_TRY();
-	{
-		verifier->columns->routine->walk(verifier->columns, verify_row, verifier);
-		ReleaseCurrentSubTransaction();
-		MemoryContextSwitchTo(context);
-		CurrentResourceOwner = owner;
-	}
-	PG_CATCH();
-	{
-		ErrorData  *error;
+	verifier->columns->routine->walk(verifier->columns, verify_row, verifier);
+	return true;
+}
 
-		MemoryContextSwitchTo(context);
-		error = CopyErrorData();
-		FlushErrorState();
-		/* also where it is rethrown: who catches it then rolls back a subtransaction of its own */
-		RollbackAndReleaseCurrentSubTransaction();
-		MemoryContextSwitchTo(context);
-		CurrentResourceOwner = owner;
-		if (verifier->current_column < 0 ||
-			(ERRCODE_TO_CATEGORY(error->sqlerrcode) != ERRCODE_DATA_EXCEPTION &&
-			 error->sqlerrcode != ERRCODE_PROGRAM_LIMIT_EXCEEDED &&
-			 error->sqlerrcode != ERRCODE_STATEMENT_TOO_COMPLEX))
-			ReThrowError(error);
-		FreeErrorData(error);
-		verifier->refused = true;
+/* Chooses the columns of the next walk: those that were refused.  False: there are none. */
+static bool
+begin_walk(Verifier *verifier)
+{
+	bool		any = false;
+
+	for (uint32 i = 0; i < verifier->columns->count; i++)
+	{
+		const ColumnStats *stats = &verifier->columns->columns[i];
+
+		verifier->wanted[i] = verifier->refused[i] && stats->type != SHAPE_TEXT;
+		verifier->refused[i] = false;
+		verifier->templates[i] = make_template(stats);
+		any |= verifier->wanted[i];
 	}
-	PG_END_TRY();
+	return any;
 }
 
 void
@@ -199,6 +230,9 @@ verify_types(Columns *columns, Encoding *encoding)
 												 ALLOCSET_DEFAULT_SIZES);
 	initStringInfo(&verifier.text);
 	verifier.templates = palloc0(columns->count * sizeof(text *) + 1);
+	verifier.wanted = palloc0(columns->count + 1);
+	verifier.refused = palloc0(columns->count + 1);
+	memset(verifier.refused, true, columns->count);
 	for (int t = 0; t < SHAPE_TYPES; t++)
 	{
 		Oid			function;
@@ -207,16 +241,13 @@ verify_types(Columns *columns, Encoding *encoding)
 		fmgr_info(function, &verifier.input[t]);
 	}
 
-	/* each iteration removes a type of a column */
-	do
+	/* each walk removes a type of those columns whose values the next one verifies */
+	while (begin_walk(&verifier))
 	{
+		subtransaction_run(verify_rows, &verifier);
 		for (uint32 i = 0; i < columns->count; i++)
-			verifier.templates[i] = make_template(&columns->columns[i]);
-		verifier.refused = false;
-		verifier.current_column = -1;
-		verify_softly(&verifier);
-		if (verifier.refused)
-			columns_refuse(columns, verifier.current_column);
-	} while (verifier.refused);
+			if (verifier.refused[i])
+				columns_refuse(columns, i);
+	}
 	MemoryContextDelete(verifier.row_context);
 }

@@ -16,8 +16,10 @@
  * possible type, in the end text.  encoding: NULL if the server cannot convert
  * the file's.
  *
- * Runs in a subtransaction, as input functions of 15 can only throw.  Errors
- * not about a value (cancellation, out of memory) are rethrown.
+ * Runs in a subtransaction, as input functions of 15 can only throw, and each
+ * column that is refused begins another one.  Errors not about a value
+ * (cancellation, out of memory) are rethrown.  Price: a walk over the sample
+ * for each type that columns lose, however many columns.
  */
 extern void verify_types(Columns *columns, Encoding *encoding);
 
