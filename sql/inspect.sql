@@ -186,6 +186,10 @@ SELECT bulk_load FROM bulk_inspect('/proc/self/cwd/pgbulk_inspect_votes*', '{"ta
 -- a mark between thousands is none before decimals
 SELECT pg_temp.look(E'id;amount\n1;1,234\n2;2,345\n', '{"thousands_mark": ","}');
 SELECT pg_temp.look(E'n;amount\n1 234;1,5\n2 345;2,5\n', '{"thousands_mark": " "}');
+-- options that exclude what was found
+SELECT pg_temp.look(E'{"a":1}\n{"a":2}\n', '{"once": "tail"}');
+SELECT pg_temp.look(E'# x\na,b\n1,2\n3,4\n', '{"once": "tail"}');
+SELECT create_table, load_options, bulk_load, create_and_load, notes FROM bulk_inspect('/proc/self/cwd/pgbulk_inspect_in', '{"once": "tail"}');
 -- several files: what only a later one has counts, too
 SELECT count(pg_temp.put(f, convert_to(content, 'UTF8'))) FROM (VALUES ('many_1.csv', E'id,v\n1,5\n2,6\n'), ('many_2.csv', E'id,v\n3,7\n3000000000,N/A\n'),
 	('many_3.csv', ''), ('many_4.csv', E'id,v\n5,1.5\n'), ('many_5.csv', E'id;v\n5;x\n')) AS x (f, content);

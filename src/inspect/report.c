@@ -280,6 +280,7 @@ write_statements(Inspection *inspection)
 	const char *table = quote_qualified_identifier(inspection->table_schema, inspection->table);
 	char	   *call;
 	StringInfoData text;
+	const char *refusal;
 
 	if (columns->wanted > COLUMNS_MAX || columns->count == 0)
 		return;
@@ -294,6 +295,12 @@ write_statements(Inspection *inspection)
 
 	if (inspection->encoding == NULL)
 		return;
+	refusal = verify_options(inspection->load_options);
+	if (refusal != NULL)
+	{
+		note(inspection, "bulk_load refuses these options together: %s", refusal);
+		return;
+	}
 	call = statement_call(inspection->schema, "bulk_load", table,
 						  encoding_path_text(inspection->path), inspection->load_options);
 	/* sent as one it is one transaction, in which nothing is loaded where no table could be made */

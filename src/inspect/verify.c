@@ -9,9 +9,11 @@
 #include "inspect/verify.h"
 #include "lib/stringinfo.h"
 #include "miscadmin.h"
+#include "option/options.h"
 #include "scan/values.h"
 #include "server/compat.h"
 #include "server/subtransaction.h"
+#include "utils/fmgrprotos.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 
@@ -250,4 +252,47 @@ verify_types(Columns *columns, Encoding *encoding)
 				columns_refuse(columns, i);
 	}
 	MemoryContextDelete(verifier.row_context);
+}
+
+/* ---- what the caller has given ---- */
+
+/*
+ * Calls body(arg), which returns false.  Returns an error that is about what is verified; NULL:
+ * there is none.
+ */
+static ErrorData *
+run_softly(bool (*body) (void *arg), void *arg)
+{
+	MemoryContext context = CurrentMemoryContext;
+	ErrorData  *volatile error = NULL;
+
+	PG_TRY();
+	{
+		subtransaction_run(body, arg);
+	}
+	PG_CATCH();
+	{
+		MemoryContextSwitchTo(context);
+		error = CopyErrorData();
+		if (!is_about_value(error))
+			PG_RE_THROW();
+		FlushErrorState();
+	}
+	PG_END_TRY();
+	return error;
+}
+
+static bool
+try_options(void *arg)
+{
+	options_parse(DatumGetJsonbP(DirectFunctionCall1(jsonb_in, CStringGetDatum(arg))));
+	return false;
+}
+
+char *
+verify_options(char *json)
+{
+	ErrorData  *error = run_softly(try_options, json);
+
+	return error == NULL ? NULL : error->message;
 }

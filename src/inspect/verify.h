@@ -23,6 +23,9 @@
  */
 extern void verify_types(Columns *columns, Encoding *encoding);
 
+/* Why bulk_load refuses options, a JSON text; NULL: it does not. */
+extern char *verify_options(char *json);
+
 /*
  * A text of the file in the database encoding; what cannot be converted is
  * '?'.  Memory: the current context.
