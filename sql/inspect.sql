@@ -186,6 +186,12 @@ SELECT bulk_load FROM bulk_inspect('/proc/self/cwd/pgbulk_inspect_votes*', '{"ta
 -- a mark between thousands is none before decimals
 SELECT pg_temp.look(E'id;amount\n1;1,234\n2;2,345\n', '{"thousands_mark": ","}');
 SELECT pg_temp.look(E'n;amount\n1 234;1,5\n2 345;2,5\n', '{"thousands_mark": " "}');
+-- templates that are given are among those that are found, and say what a column is
+SELECT pg_temp.look(E'd,e,t,z\n20240131,31/12/2024,1230,20240131 1200+02\n20240201,01/02/2024,0105,20240201 1300+02\n',
+	'{"date_format": {"d": "YYYYMMDD", "t": "HH24MI", "z": "YYYYMMDD HH24MITZH"}}');
+SELECT pg_temp.look(E'd,e\n01/02/24 10:30,\nNA,\n', '{"date_format": {"d": "DD/MM/YY HH24:MI", "e": "YYYY"}}');
+SELECT pg_temp.look(E'd\n31.12.2024\n', '{"date_format": {"d": "YYYYMMDD"}, "on_error": "ignore", "log_verbosity": "silent"}');
+SELECT pg_temp.look(E'{"d":"20240131","e":"31/12/2024"}\n{"d":"20240201","e":"01/02/2024"}\n', '{"date_format": {"d": "YYYYMMDD"}}');
 -- options that exclude what was found
 SELECT pg_temp.look(E'{"a":1}\n{"a":2}\n', '{"once": "tail"}');
 SELECT pg_temp.look(E'# x\na,b\n1,2\n3,4\n', '{"once": "tail"}');

@@ -45,6 +45,9 @@ typedef struct ColumnStats
 	/* the field of the row that may be a header */
 	const char *name;
 	size_t		name_length;
+	/* what the caller has given */
+	const char *template;		/* of its dates; NULL: to be found */
+	ShapeType	template_type;	/* of what it reads */
 
 	/* decided by columns_decide */
 	ShapeType	type;

@@ -499,7 +499,8 @@ decide_nulls(Columns *columns)
 	for (uint32_t i = 0; i < columns->count; i++)
 	{
 		const ColumnStats *stats = &columns->columns[i];
-		bool		typed = names_has_type(stats) && (stats->digits || stats->iso);
+		bool		typed = stats->template != NULL ||
+			(names_has_type(stats) && (stats->digits || stats->iso));
 
 		for (int k = 0; k < SHAPE_NULLS; k++)
 			if (stats->markers[k] > 0 && (k < SHAPE_SURE_NULLS || typed) &&
@@ -557,6 +558,8 @@ decide_type(Columns *columns, ColumnStats *stats)
 		marked |= stats->markers[k] > 0 && !(columns->null_markers & (1u << k));
 	if (stats->values == 0 || marked)
 		types = SHAPE_BIT(SHAPE_TEXT);
+	if (stats->template != NULL)
+		types = SHAPE_BIT(stats->template_type);
 	if (!stats->digits)
 		types &= ~(SHAPE_BIT(SHAPE_NUMERIC) | SHAPE_BIT(SHAPE_FLOAT8));
 	stats->types = types;
@@ -570,7 +573,7 @@ decide_order(Columns *columns, ColumnStats *stats)
 	int			known = 0;
 
 	if ((stats->type != SHAPE_DATE && stats->type != SHAPE_TIMESTAMP) ||
-		stats->date.orders == 0)
+		stats->date.orders == 0 || stats->template != NULL)
 		return;
 	if (stats->date.orders != (SHAPE_DAY_FIRST | SHAPE_MONTH_FIRST))
 	{

@@ -259,10 +259,32 @@ begin_columns(Inspection *inspection, SheetSpace *space)
 	columns->month_first = DateOrder == DATEORDER_MDY;
 }
 
+/* What the caller knows of dates. */
+static void
+take_date_formats(Inspection *inspection)
+{
+	Columns    *columns = &inspection->columns;
+	ListCell   *lc;
+
+	foreach(lc, inspection->options->date_formats)
+	{
+		const BulkDateFormat *format = lfirst(lc);
+
+		for (uint32 i = 0; i < columns->count; i++)
+			if (strcmp(list_nth(inspection->names, i), format->column) == 0)
+			{
+				columns->columns[i].template = format->template;
+				columns->columns[i].template_type =
+					verify_template(format->template, inspection->encoding, &columns->columns[i]);
+			}
+	}
+}
+
 static void
 decide_columns(Inspection *inspection)
 {
 	CHECK_FOR_INTERRUPTS();
+	take_date_formats(inspection);
 	columns_decide(&inspection->columns);
 	verify_types(&inspection->columns, inspection->encoding);
 }
@@ -297,6 +319,7 @@ find_columns(Inspection *inspection, SheetSpace *space)
 		(options->thousands_mark != NULL && options->thousands_mark[0] == ','))
 		columns->decimal_mark = options->decimal_mark;
 	columns_find(columns);
+	inspection->names = naming_columns(columns, inspection->encoding, inspection->documents);
 	decide_columns(inspection);
 }
 
@@ -342,8 +365,6 @@ find_rows(Inspection *inspection, SheetSpace *space)
 		inspection->documents = false;
 		find_lines(inspection, space);
 	}
-	inspection->names = naming_columns(&inspection->columns, inspection->encoding,
-									   inspection->documents);
 }
 
 /* ---- objects of JSON ---- */

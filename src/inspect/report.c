@@ -43,6 +43,15 @@ column_name(const Inspection *inspection, uint32 column)
 
 /* ---- the options of the load ---- */
 
+static void
+begin_key(StringInfo json, const char *key)
+{
+	if (json->len > 1)
+		appendStringInfoString(json, ", ");
+	escape_json(json, key);
+	appendStringInfoString(json, ": ");
+}
+
 /* Begins an option, unless the caller has given it. */
 static bool
 begin_option(const Inspection *inspection, StringInfo json, const char *key)
@@ -56,10 +65,7 @@ begin_option(const Inspection *inspection, StringInfo json, const char *key)
 		if (value != NULL && value->type != jbvNull)
 			return false;
 	}
-	if (json->len > 1)
-		appendStringInfoString(json, ", ");
-	escape_json(json, key);
-	appendStringInfoString(json, ": ");
+	begin_key(json, key);
 	return true;
 }
 
@@ -144,27 +150,51 @@ wants_force_null(const ColumnStats *stats)
 	return stats->force_null;
 }
 
+/* The template of a column's dates; NULL where they need none. */
+static const char *
+find_template(const ColumnStats *stats, char *buffer)
+{
+	if (stats->template != NULL || stats->order == 0)
+		return stats->template;
+	shape_template(&stats->date, stats->order, buffer);
+	return buffer;
+}
+
+/* Begins the option with the first of them. */
+static void
+put_date_format(StringInfo json, bool *begun, const char *column, const char *template)
+{
+	if (!*begun)
+		begin_key(json, "date_format");
+	appendStringInfoString(json, *begun ? ", " : "{");
+	escape_json(json, column);
+	appendStringInfoString(json, ": ");
+	escape_json(json, template);
+	*begun = true;
+}
+
+/* Those that were found, and those of the caller. */
 static void
 put_date_formats(const Inspection *inspection, StringInfo json)
 {
 	const Columns *columns = &inspection->columns;
 	bool		begun = false;
+	ListCell   *lc;
 
 	for (uint32 i = 0; i < columns->count; i++)
 	{
 		const ColumnStats *stats = &columns->columns[i];
-		char		template[64];
+		char		buffer[64];
+		const char *template = find_template(stats, buffer);
 
-		if (stats->order == 0)
-			continue;
-		if (!begun && !begin_option(inspection, json, "date_format"))
-			return;
-		shape_template(&stats->date, stats->order, template);
-		appendStringInfoString(json, begun ? ", " : "{");
-		escape_json(json, column_name(inspection, i));
-		appendStringInfoString(json, ": ");
-		escape_json(json, template);
-		begun = true;
+		if (template == buffer)
+			put_date_format(json, &begun, column_name(inspection, i), template);
+	}
+	foreach(lc, inspection->options->date_formats)
+	{
+		const BulkDateFormat *format = lfirst(lc);
+
+		put_date_format(json, &begun, format->column, format->template);
 	}
 	if (begun)
 		appendStringInfoChar(json, '}');
@@ -195,7 +225,7 @@ put_dialect(const Inspection *inspection, StringInfo json)
 		put_string(inspection, json, "comment", dialect->comment);
 }
 
-/* What the caller has given, as it is. */
+/* What the caller has given, as it is; templates of dates are among those that were found. */
 static void
 put_given(const Inspection *inspection, StringInfo json)
 {
@@ -211,15 +241,12 @@ put_given(const Inspection *inspection, StringInfo json)
 	{
 		if (token == WJB_KEY)
 			key = pnstrdup(value.val.string.val, value.val.string.len);
-		else if (token == WJB_VALUE && value.type != jbvNull)
+		else if (token == WJB_VALUE && value.type != jbvNull && strcmp(key, "date_format") != 0)
 		{
 			Jsonb	   *one = JsonbValueToJsonb(&value);
 
-			if (json->len > 1)
-				appendStringInfoString(json, ", ");
-			escape_json(json, key);
-			appendStringInfo(json, ": %s",
-							 JsonbToCString(NULL, &one->root, VARSIZE(one)));
+			begin_key(json, key);
+			appendStringInfoString(json, JsonbToCString(NULL, &one->root, VARSIZE(one)));
 		}
 	}
 }
@@ -335,6 +362,8 @@ write_columns(Inspection *inspection)
 	for (uint32 i = 0; i < columns->count; i++)
 	{
 		const ColumnStats *stats = &columns->columns[i];
+		char		buffer[64];
+		const char *template;
 
 		appendStringInfoString(&json, i > 0 ? ", {\"name\": " : "{\"name\": ");
 		escape_json(&json, column_name(inspection, i));
@@ -346,12 +375,10 @@ write_columns(Inspection *inspection)
 			appendStringInfoString(&json, ", \"example\": ");
 			escape_json(&json, make_example(inspection, stats));
 		}
-		if (stats->order != 0)
+		if ((template = find_template(stats, buffer)) != NULL)
 		{
-			char		template[64];
-
-			shape_template(&stats->date, stats->order, template);
-			appendStringInfo(&json, ", \"date_format\": \"%s\"", template);
+			appendStringInfoString(&json, ", \"date_format\": ");
+			escape_json(&json, template);
 		}
 		appendStringInfoChar(&json, '}');
 	}
@@ -455,7 +482,7 @@ note_objects(Inspection *inspection)
 	note_too_many(inspection);
 	initStringInfo(&strings);
 	for (uint32 i = 0; i < columns->count; i++)
-		if (columns->columns[i].digits_quoted)
+		if (columns->columns[i].digits_quoted && columns->columns[i].type == SHAPE_TEXT)
 			appendStringInfo(&strings, "%s%s", strings.len > 0 ? ", " : "",
 							 quote_identifier(column_name(inspection, i)));
 	if (strings.len > 0)

@@ -150,6 +150,7 @@ static bool
 is_about_value(const ErrorData *error)
 {
 	return ERRCODE_TO_CATEGORY(error->sqlerrcode) == ERRCODE_DATA_EXCEPTION ||
+		error->sqlerrcode == ERRCODE_FEATURE_NOT_SUPPORTED ||
 		error->sqlerrcode == ERRCODE_PROGRAM_LIMIT_EXCEEDED ||
 		error->sqlerrcode == ERRCODE_STATEMENT_TOO_COMPLEX;
 }
@@ -214,7 +215,8 @@ begin_walk(Verifier *verifier)
 	{
 		const ColumnStats *stats = &verifier->columns->columns[i];
 
-		verifier->wanted[i] = verifier->refused[i] && stats->type != SHAPE_TEXT;
+		verifier->wanted[i] = verifier->refused[i] && stats->type != SHAPE_TEXT &&
+			stats->template == NULL;
 		verifier->refused[i] = false;
 		verifier->templates[i] = make_template(stats);
 		any |= verifier->wanted[i];
@@ -280,6 +282,38 @@ run_softly(bool (*body) (void *arg), void *arg)
 	}
 	PG_END_TRY();
 	return error;
+}
+
+typedef struct TemplateTrial
+{
+	const char *template;
+	char	   *value;
+	Oid			type;
+} TemplateTrial;
+
+static bool
+try_template(void *arg)
+{
+	TemplateTrial *trial = arg;
+	int32		typmod;
+	int			zone = 0;
+
+	compat_parse_datetime(cstring_to_text(trial->value), cstring_to_text(trial->template),
+						  &trial->type, &typmod, &zone, NULL);
+	return false;
+}
+
+ShapeType
+verify_template(const char *template, Encoding *encoding, const ColumnStats *stats)
+{
+	TemplateTrial trial = {.template = template, .type = InvalidOid};
+
+	trial.value = verify_text(encoding, stats->example, stats->example_length);
+	if (run_softly(try_template, &trial) == NULL)
+		for (ShapeType t = SHAPE_DATE; t <= SHAPE_TIME; t++)
+			if (type_oids[t] == trial.type)
+				return t;
+	return SHAPE_TIMESTAMP;
 }
 
 static bool

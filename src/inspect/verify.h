@@ -23,6 +23,13 @@
  */
 extern void verify_types(Columns *columns, Encoding *encoding);
 
+/*
+ * The type of the dates or times that the caller's template reads: of the column's example, as
+ * the server finds it; else timestamp.
+ */
+extern ShapeType verify_template(const char *template, Encoding *encoding,
+								 const ColumnStats *stats);
+
 /* Why bulk_load refuses options, a JSON text; NULL: it does not. */
 extern char *verify_options(char *json);
 
