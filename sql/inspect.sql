@@ -192,6 +192,8 @@ SELECT pg_temp.look(E'd,e,t,z\n20240131,31/12/2024,1230,20240131 1200+02\n202402
 SELECT pg_temp.look(E'd,e\n01/02/24 10:30,\nNA,\n', '{"date_format": {"d": "DD/MM/YY HH24:MI", "e": "YYYY"}}');
 SELECT pg_temp.look(E'd\n31.12.2024\n', '{"date_format": {"d": "YYYYMMDD"}, "on_error": "ignore", "log_verbosity": "silent"}');
 SELECT pg_temp.look(E'{"d":"20240131","e":"31/12/2024"}\n{"d":"20240201","e":"01/02/2024"}\n', '{"date_format": {"d": "YYYYMMDD"}}');
+-- a file that could be of another format, if that had the option
+SELECT pg_temp.look(E'1\t\\N\n2\tx\n', '{"force_null": ["column_2"]}');
 -- options that exclude what was found
 SELECT pg_temp.look(E'{"a":1}\n{"a":2}\n', '{"once": "tail"}');
 SELECT pg_temp.look(E'# x\na,b\n1,2\n3,4\n', '{"once": "tail"}');

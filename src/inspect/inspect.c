@@ -210,6 +210,30 @@ open_encoding(const Sample *sample)
 	return encoding;
 }
 
+/* An option that was given and is not for files of a format; NULL: there is none. */
+static char *
+find_misfit(const Inspection *inspection, BulkFormat format)
+{
+	BulkOptions options = *inspection->options;
+	JsonbIterator *it;
+	JsonbIteratorToken token;
+	JsonbValue	value;
+	char	   *key = NULL;
+
+	if (inspection->given == NULL)
+		return NULL;
+	options.format = format;
+	it = JsonbIteratorInit(&inspection->given->root);
+	while ((token = JsonbIteratorNext(&it, &value, true)) != WJB_DONE)
+	{
+		if (token == WJB_KEY)
+			key = pnstrdup(value.val.string.val, value.val.string.len);
+		else if (token == WJB_VALUE && value.type != jbvNull && !options_takes(&options, key))
+			return key;
+	}
+	return NULL;
+}
+
 static void
 find_dialect(Inspection *inspection, SheetSpace *space)
 {
@@ -221,6 +245,11 @@ find_dialect(Inspection *inspection, SheetSpace *space)
 	{
 		hints.has_format = true;
 		hints.format = options_dialect(options).format;
+	}
+	else if (find_misfit(inspection, BULK_TEXT) != NULL)
+	{
+		hints.has_format = true;
+		hints.format = SCAN_CSV;
 	}
 	if (get_option(given, "delimiter") != NULL)
 		hints.delimiter = options->delimiter;
@@ -369,30 +398,6 @@ find_rows(Inspection *inspection, SheetSpace *space)
 
 /* ---- objects of JSON ---- */
 
-/* An option that was given and is not for files of format json; NULL: there is none. */
-static char *
-find_misfit(const Inspection *inspection)
-{
-	BulkOptions json = *inspection->options;
-	JsonbIterator *it;
-	JsonbIteratorToken token;
-	JsonbValue	value;
-	char	   *key = NULL;
-
-	if (inspection->given == NULL)
-		return NULL;
-	json.format = BULK_JSON;
-	it = JsonbIteratorInit(&inspection->given->root);
-	while ((token = JsonbIteratorNext(&it, &value, true)) != WJB_DONE)
-	{
-		if (token == WJB_KEY)
-			key = pnstrdup(value.val.string.val, value.val.string.len);
-		else if (token == WJB_VALUE && value.type != jbvNull && !options_takes(&json, key))
-			return key;
-	}
-	return NULL;
-}
-
 /* Whether the rows of the file are objects, whose keys are then known. */
 static bool
 find_objects(Inspection *inspection, SheetSpace *space)
@@ -408,7 +413,7 @@ find_objects(Inspection *inspection, SheetSpace *space)
 				  !sample->utf16 && strcmp(sample->charset.name, "UTF8") != 0);
 	if (!objects_detect(objects, &sample->spans[0]) && !is_json(inspection))
 		return false;
-	inspection->misfit = find_misfit(inspection);
+	inspection->misfit = find_misfit(inspection, BULK_JSON);
 	return inspection->misfit == NULL;
 }
 
