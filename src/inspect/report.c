@@ -251,6 +251,25 @@ put_given(const Inspection *inspection, StringInfo json)
 	}
 }
 
+/* What values need. */
+static void
+put_values(const Inspection *inspection, StringInfo json)
+{
+	const Columns *columns = &inspection->columns;
+
+	if (columns->trim_all && begin_option(inspection, json, "trim"))
+		appendStringInfoString(json, "true");
+	/* fields are a function's arguments, not columns */
+	if (inspection->options->transform != NULL)
+		return;
+	put_columns(inspection, json, "force_null", wants_force_null);
+	if (!columns->trim_all)
+		put_columns(inspection, json, "trim", wants_trim);
+	put_date_formats(inspection, json);
+	if (columns->decimal_mark != '.')
+		put_byte(inspection, json, "decimal_mark", columns->decimal_mark);
+}
+
 static void
 write_options(Inspection *inspection)
 {
@@ -267,14 +286,7 @@ write_options(Inspection *inspection)
 		appendStringInfo(&json, "%u", columns->header_lines);
 	put_string(inspection, &json, "encoding", sample->charset.name);
 	put_nulls(inspection, &json);
-	put_columns(inspection, &json, "force_null", wants_force_null);
-	if (columns->trim_all && begin_option(inspection, &json, "trim"))
-		appendStringInfoString(&json, "true");
-	else if (!columns->trim_all)
-		put_columns(inspection, &json, "trim", wants_trim);
-	put_date_formats(inspection, &json);
-	if (columns->decimal_mark != '.')
-		put_byte(inspection, &json, "decimal_mark", columns->decimal_mark);
+	put_values(inspection, &json);
 	if (columns->short_rows > 0 || columns->blank > 0)
 		put_string(inspection, &json, "missing_columns", "null");
 	if (columns->objects != NULL && columns->objects->unnamed)
