@@ -201,6 +201,9 @@ SELECT create_table, load_options, bulk_load, create_and_load, notes FROM bulk_i
 -- fields that are arguments
 SELECT pg_temp.put('in', convert_to(E'd;n\n31/12/2024;1,5 \n01/02/2024;"2,5"\n01/02/2024;""\n', 'UTF8')) IS NULL;
 SELECT load_options, bulk_load IS NULL, notes FROM bulk_inspect('/proc/self/cwd/pgbulk_inspect_in', '{"transform": "f(text, text)"}');
+-- columns that the file does not have
+SELECT pg_temp.look(E'a,b\n1,2\n3,4\n', '{"extra": {"file": "$file", "line": "$line", "Of May": "x"}}');
+SELECT pg_temp.look(E'{"a":1,"b":2}\n', '{"extra": {"b": "3"}, "extra_columns": "ignore"}');
 -- several files: what only a later one has counts, too
 SELECT count(pg_temp.put(f, convert_to(content, 'UTF8'))) FROM (VALUES ('many_1.csv', E'id,v\n1,5\n2,6\n'), ('many_2.csv', E'id,v\n3,7\n3000000000,N/A\n'),
 	('many_3.csv', ''), ('many_4.csv', E'id,v\n5,1.5\n'), ('many_5.csv', E'id;v\n5;x\n')) AS x (f, content);

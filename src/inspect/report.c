@@ -10,6 +10,7 @@
 #include "inspect/inspect.h"
 #include "inspect/verify.h"
 #include "mb/pg_wchar.h"
+#include "option/extra_options.h"
 #include "table/statement.h"
 #include "utils/builtins.h"
 #include "utils/json.h"
@@ -312,6 +313,35 @@ type_name(ShapeType type)
 	return !OidIsValid(oid) || TypeIsVisible(oid) ? name : psprintf("pg_catalog.%s", name);
 }
 
+static bool
+is_column(const Inspection *inspection, const char *name)
+{
+	ListCell   *lc;
+
+	foreach(lc, inspection->names)
+		if (strcmp(lfirst(lc), name) == 0)
+			return true;
+	return false;
+}
+
+/* Columns that option extra fills, and not the file. */
+static void
+write_extra(const Inspection *inspection, StringInfo text)
+{
+	ListCell   *lc;
+
+	foreach(lc, inspection->options->extra)
+	{
+		const BulkExtra *extra = lfirst(lc);
+		bool		number = extra->kind == BULK_EXTRA_LINE || extra->kind == BULK_EXTRA_LOAD_ID;
+
+		if (is_column(inspection, extra->column))
+			continue;
+		appendStringInfo(text, ",\n    %s %s", quote_identifier(extra->column),
+						 number ? "bigint" : type_name(SHAPE_TEXT));
+	}
+}
+
 static void
 write_statements(Inspection *inspection)
 {
@@ -321,7 +351,8 @@ write_statements(Inspection *inspection)
 	StringInfoData text;
 	const char *refusal;
 
-	if (columns->wanted > COLUMNS_MAX || columns->count == 0)
+	if (columns->wanted + list_length(inspection->options->extra) > COLUMNS_MAX ||
+		columns->count == 0)
 		return;
 	initStringInfo(&text);
 	appendStringInfo(&text, "CREATE TABLE %s (", table);
@@ -329,6 +360,7 @@ write_statements(Inspection *inspection)
 		appendStringInfo(&text, "%s\n    %s %s", i > 0 ? "," : "",
 						 quote_identifier(column_name(inspection, i)),
 						 type_name(columns->columns[i].type));
+	write_extra(inspection, &text);
 	appendStringInfoString(&text, "\n)");
 	inspection->create_table = text.data;
 
