@@ -209,6 +209,10 @@ SELECT count(pg_temp.put(f, convert_to(content, 'UTF8'))) FROM (VALUES ('many_1.
 	('many_3.csv', ''), ('many_4.csv', E'id,v\n5,1.5\n'), ('many_5.csv', E'id;v\n5;x\n')) AS x (f, content);
 SELECT create_table, bulk_load, notes FROM bulk_inspect('/proc/self/cwd/pgbulk_inspect_many_*', '{"table": "many"}');
 
+-- those that a manifest lists
+SELECT pg_temp.put('list', convert_to(E'pgbulk_inspect_many_1.csv\npgbulk_inspect_many_4.csv\n', 'UTF8')) IS NULL;
+SELECT create_table, bulk_load, notes FROM bulk_inspect('/proc/self/cwd/pgbulk_inspect_list', '{"manifest": true, "table": "many"}');
+SELECT * FROM bulk_inspect('/proc/self/cwd/pgbulk_inspect_many_1.csv', '{"manifest": true}');
 -- both in one, or nothing: where there is such a table, nothing is loaded into it
 CREATE SCHEMA inspect_s;
 SELECT pg_temp.put('sales.csv', E'id,name\n1,x\n2,y\n') IS NULL;

@@ -13,6 +13,7 @@
 #include "mb/pg_wchar.h"
 #include "miscadmin.h"
 #include "parser/scansup.h"
+#include "stream/manifest.h"
 #include "stream/source.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
@@ -172,22 +173,28 @@ take_options(Inspection *inspection, Jsonb *options)
 						(int) sizeof(inspection->dialect.comment))));
 }
 
-/* The files of a path or pattern. */
+/* The files of a path or pattern, or those that a manifest lists. */
 static List *
 choose_files(Inspection *inspection, const char *path)
 {
-	List	   *files;
+	bool		manifest = inspection->options->manifest;
+	List	   *files = NIL;
+	ListCell   *lc;
 
 	if (pg_strcasecmp(path, SOURCE_CLIENT) == 0)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("cannot inspect what the client sends"),
 				 errhint("Give the absolute path of a file on the server.")));
-	files = source_expand(path, false);
+	if (manifest)
+		foreach(lc, manifest_read(path))
+			files = lappend(files, ((ListedFile *) lfirst(lc))->path);
+	else
+		files = source_expand(path, false);
 	if (list_length(files) > 1)
 		inspection->notes = lappend(inspection->notes,
-									psprintf("%d files match; \"%s\" was looked at, and the beginning of %d more",
-											 list_length(files),
+									psprintf("%d files %s; \"%s\" was looked at, and the beginning of %d more",
+											 list_length(files), manifest ? "are listed" : "match",
 											 encoding_path_text(linitial(files)),
 											 Min(list_length(files), SAMPLE_FILES) - 1));
 	return files;
