@@ -243,6 +243,16 @@ SELECT pg_temp.look(E'{1,2}\n{3,4}\n', show => 1);
 SELECT pg_temp.look(E'{"a": b}\n{"a": c}\n', show => 1);
 SELECT pg_temp.put('in', E'[\n  [1, "a"],\n  [2, "b"]\n]\n') IS NULL;
 SELECT format, create_table, bulk_load, create_and_load, notes FROM bulk_inspect('/proc/self/cwd/pgbulk_inspect_in');
+-- a statement reads the file that was looked at, if its encoding is the database's
+SELECT pg_temp.put('in2', E'[\n  [1, "a"],\n  [2, "b"]\n]\n') IS NULL;
+SELECT n FROM bulk_inspect('/proc/self/cwd/pgbulk_inspect_in*'), unnest(notes[3:]) n;
+SELECT replace(notes[3], ' reads it', '') FROM bulk_inspect('/proc/self/cwd/pgbulk_inspect_in*') \gexec
+SELECT pg_temp.put('in', '\xfffe5b000a005b0031005d005d00') IS NULL;
+SELECT notes FROM bulk_inspect('/proc/self/cwd/pgbulk_inspect_in');
+SELECT pg_temp.put('in', '\xefbbbf' || convert_to(E'[\n  [1, "a"],\n  [2, "b"]\n]\n', 'UTF8')) IS NULL;
+SELECT notes FROM bulk_inspect('/proc/self/cwd/pgbulk_inspect_in');
+SELECT pg_temp.put('in', convert_to(E'[\n  [1, "é"],\n  [2, "b"]\n]\n', 'LATIN1')) IS NULL;
+SELECT notes FROM bulk_inspect('/proc/self/cwd/pgbulk_inspect_in', '{"encoding": "LATIN1"}');
 
 -- files that are not text are recognized, by a load, too
 CREATE FUNCTION pg_temp.what(content bytea) RETURNS SETOF text LANGUAGE plpgsql AS $$

@@ -456,6 +456,7 @@ inspect_file(const char *path, Jsonb *options, const char *schema)
 	take_options(inspection, options);
 	files = choose_files(inspection, path);
 	inspection->path = path;
+	inspection->file = linitial(files);
 	inspection->schema = schema;
 	if (inspection->table == NULL)
 		inspection->table = table_of_path(path);

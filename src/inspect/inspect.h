@@ -19,6 +19,7 @@
 typedef struct Inspection
 {
 	const char *path;			/* as given */
+	const char *file;			/* the first that it means */
 	const char *schema;			/* of bulk_load */
 	char	   *table_schema;	/* NULL: the first of the search path */
 	char	   *table;

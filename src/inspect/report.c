@@ -622,6 +622,17 @@ note_columns(Inspection *inspection)
 	}
 }
 
+/* Whether pg_read_file reads the file: as it is, in the database's encoding. */
+static bool
+is_readable(const Inspection *inspection)
+{
+	const Sample *sample = inspection->sample;
+
+	return sample->compression == BULK_COMPRESSION_NONE && !sample->utf16 &&
+		sample->charset.mark == 0 && sample->charset.invalid == 0 &&
+		inspection->encoding != NULL && !inspection->encoding->transcode;
+}
+
 /* A document of JSON that is no objects. */
 static void
 note_document(Inspection *inspection)
@@ -634,11 +645,11 @@ note_document(Inspection *inspection)
 		note(inspection, "the file is a JSON document, of which the sample does not have one whole row");
 	else
 		note(inspection, "the file is a JSON document, but not one of objects with keys");
-	if (inspection->sample->compression == BULK_COMPRESSION_NONE)
+	if (is_readable(inspection))
 		note(inspection, "SELECT * FROM %s(pg_read_file(%s)::jsonb) reads it",
 			 objects->eol == SCAN_EOL_JSON_ARRAY ||
 			 objects->eol == SCAN_EOL_JSON_END ? "jsonb_array_elements" : "jsonb_each",
-			 quote_literal_cstr(encoding_path_text(inspection->path)));
+			 quote_literal_cstr(encoding_path_text(inspection->file)));
 }
 
 static void
