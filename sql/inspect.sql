@@ -321,6 +321,17 @@ DROP ROLE regress_pgbulk_inspect;
 BEGIN READ ONLY;
 SELECT rows_sampled FROM bulk_inspect('/proc/self/cwd/pgbulk_inspect_votes.2024.csv');
 COMMIT;
+-- nor is a schema created for temporary tables
+\c -
+SET search_path = pg_temp, public;
+SELECT create_table FROM bulk_inspect('/proc/self/cwd/pgbulk_inspect_votes.2024.csv', '{"table": "votes"}');
+SELECT pg_my_temp_schema();
+RESET search_path;
+CREATE TABLE inspect_taken (a int);
+SELECT notes FROM bulk_inspect('/proc/self/cwd/pgbulk_inspect_votes.2024.csv', '{"table": "inspect_taken"}');
+SET search_path = pg_temp, public;
+SELECT notes FROM bulk_inspect('/proc/self/cwd/pgbulk_inspect_votes.2024.csv', '{"table": "inspect_taken"}');
+DROP TABLE inspect_taken;
 \pset tuples_only
 \pset format aligned
 COPY (SELECT 1) TO PROGRAM 'cat > pgbulk_inspect_gone; rm -f pgbulk_inspect_*';

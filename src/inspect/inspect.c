@@ -5,6 +5,7 @@
 #include "postgres.h"
 
 #include "catalog/namespace.h"
+#include "catalog/pg_namespace.h"
 #include "inspect/document.h"
 #include "inspect/inspect.h"
 #include "inspect/naming.h"
@@ -17,6 +18,7 @@
 #include "stream/source.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
+#include "utils/varlena.h"
 
 /* The option that is not bulk_load's. */
 #define TABLE_KEY "table"
@@ -102,6 +104,32 @@ take_table(Inspection *inspection, char *text)
 }
 
 /*
+ * The schema of a table that names none; InvalidOid where it does not exist yet.
+ * fetch_search_path would create the one for temporary tables.
+ */
+static Oid
+find_schema(void)
+{
+	Oid			temporary;
+	Oid			toast;
+	Oid			path[2] = {InvalidOid, InvalidOid};
+	List	   *names;
+
+	GetTempNamespaceState(&temporary, &toast);
+	if (OidIsValid(temporary))
+	{
+		List	   *schemas = fetch_search_path(false);
+
+		return schemas != NIL ? linitial_oid(schemas) : InvalidOid;
+	}
+	if (SplitIdentifierString(pstrdup(namespace_search_path), ',', &names) && names != NIL &&
+		strcmp(linitial(names), "pg_temp") == 0)
+		return InvalidOid;
+	fetch_search_path_array(path, lengthof(path));
+	return path[0] == PG_CATALOG_NAMESPACE ? path[1] : path[0];
+}
+
+/*
  * Finds out whether a table could have the name.  Where that is found in
  * another schema first, the one that it will be in is named, too, or what is
  * loaded would go to the wrong one.
@@ -109,16 +137,9 @@ take_table(Inspection *inspection, char *text)
 static void
 look_at_table(Inspection *inspection)
 {
-	Oid			namespace = InvalidOid;
-	List	   *path = NIL;
+	Oid			namespace = inspection->table_schema != NULL ?
+		get_namespace_oid(inspection->table_schema, true) : find_schema();
 
-	if (inspection->table_schema != NULL)
-		namespace = get_namespace_oid(inspection->table_schema, true);
-	else
-	{
-		path = fetch_search_path(false);
-		namespace = path != NIL ? linitial_oid(path) : InvalidOid;
-	}
 	inspection->taken = OidIsValid(namespace) &&
 		OidIsValid(get_relname_relid(inspection->table, namespace));
 	if (inspection->table_schema == NULL && !inspection->taken && OidIsValid(namespace) &&
