@@ -55,6 +55,9 @@ SELECT pg_temp.look(E'name:uid:shell\nroot:0:/bin/sh\nann:1000:/bin/bash\n');
 SELECT pg_temp.look(E'a b c\n1 2 x\n3 4 y\n');
 SELECT pg_temp.look(E'id||name||age\n1||ed||36\n2||leigh||7\n');
 SELECT pg_temp.look(E'1\x01x\n2\x01y\n');
+-- beyond ASCII only in the encoding of the database
+SELECT pg_temp.look(E'id|§name|§x\n1|§x|§z\n2|§y|§w\n');
+SELECT pg_temp.look(E'id|§name|§x\n1|§x|§z\n2|§y|§w\n', '{"encoding": "LATIN1"}');
 SELECT pg_temp.look(E'x\n1\n2\n');
 
 -- quotes and escapes

@@ -244,7 +244,7 @@ try_long_delimiters(Guess *guess)
 		while (at + n < length && may_delimit(s[at + n]))
 			n++;
 		if (n >= 2 && n <= 8 && at > 0 &&
-			((unsigned char) s[at] < 0x80 || guess->hints->non_ascii) &&
+			(guess->hints->non_ascii || scan_is_ascii(s + at, n)) &&
 			charset_invalid_utf8(s + at, n, true) == 0)
 		{
 			for (int i = 0; i < nseen; i++)
