@@ -470,7 +470,7 @@ Inspection *
 inspect_file(const char *path, Jsonb *options, const char *schema)
 {
 	Inspection *inspection = palloc0(sizeof(Inspection));
-	SheetSpace *space = palloc(sizeof(SheetSpace));
+	SheetSpace *space = sample_space();
 	DocumentKind documents;
 	List	   *files;
 

@@ -29,6 +29,7 @@ walk_span(const ScanJson *json, ScanEol *eol, const SheetSpan *span,
 
 	do
 	{
+		sheet_pause(space);
 		scan_json_rows(json, eol, s, (uint32_t) (end - s), span->to_end, space->rows,
 					   SHEET_ROWS, space->fields, SHEET_FIELDS, &result);
 		for (uint32_t i = 0; i < result.nrows; i++)

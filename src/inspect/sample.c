@@ -18,6 +18,21 @@
 #define ALIGN_TRIES 200
 #define ALIGN_ROWS 4
 
+static void
+check_interrupts(void)
+{
+	CHECK_FOR_INTERRUPTS();
+}
+
+SheetSpace *
+sample_space(void)
+{
+	SheetSpace *space = palloc(sizeof(SheetSpace));
+
+	space->pause = check_interrupts;
+	return space;
+}
+
 static BulkCompression
 find_compression(const char *path, const BulkOptions *options)
 {

@@ -46,6 +46,9 @@ typedef struct Sample
 extern Sample *sample_read(List *paths, const BulkOptions *options,
 						   bool has_encoding);
 
+/* Space for walks over a sample, which can be cancelled.  Memory: the current context. */
+extern SheetSpace *sample_space(void);
+
 /*
  * The pieces begin anywhere: now that the dialect is known they are made to
  * begin with a row.  Those where that cannot be told are dropped.

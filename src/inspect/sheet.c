@@ -89,6 +89,7 @@ sheet_walk_table(const SheetSpan *span, const ScanDialect *dialect,
 		uint32_t	resume = 0;
 		uint32_t	seen;
 
+		sheet_pause(space);
 		scan_rows(dialect, eol, span->data + at, span->length - at, span->to_end,
 				  space->rows, most, space->fields, SHEET_FIELDS, &result);
 		if (!show_rows(span, dialect, nfields, *eol, at, space, result.nrows,

@@ -32,9 +32,17 @@ typedef struct SheetSpan
 
 typedef struct SheetSpace
 {
+	void		(*pause) (void);	/* called before rows are scanned; may not return; or NULL */
 	ScanRow		rows[SHEET_ROWS];
 	ScanField	fields[SHEET_FIELDS];
 } SheetSpace;
+
+static inline void
+sheet_pause(const SheetSpace *space)
+{
+	if (space->pause != NULL)
+		space->pause();
+}
 
 /* False: no more rows are wanted. */
 typedef bool (*SheetVisit) (void *arg, const char *data, const ScanRow *row,

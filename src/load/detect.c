@@ -578,7 +578,7 @@ detect_options(Oid relid, List *paths, BulkOptions *options)
 	check_paths(paths, options);
 	detector = palloc0(sizeof(Detector));
 	detector->options = options;
-	detector->space = palloc(sizeof(SheetSpace));
+	detector->space = sample_space();
 	guard_enable(&detector->guard);
 	open_columns(detector, relid);
 	found = find_common_options(detector, paths);

@@ -320,6 +320,32 @@ START_TEST(test_hints)
 }
 END_TEST
 
+static uint32_t pauses;
+
+static void
+count_pause(void)
+{
+	pauses++;
+}
+
+/* There is a pause before each trial, and within it. */
+START_TEST(test_pauses)
+{
+	static char text[2 * SHEET_ROWS * 8 + SCAN_PADDING];
+	SheetSpan	span = {.data = text, .length = 2 * SHEET_ROWS * 8, .to_end = true};
+	DialectHints hints = {0};
+	Dialect		dialect;
+
+	for (int i = 0; i < 2 * SHEET_ROWS; i++)
+		memcpy(text + 8 * i, "1,a;b|c\n", 8);
+	space.pause = count_pause;
+	pauses = 0;
+	dialect_guess(&span, &hints, &space, &dialect);
+	space.pause = NULL;
+	ck_assert_uint_ge(pauses, 3 * 2);
+}
+END_TEST
+
 /* In text format the only line end is data, so that no row is whole. */
 START_TEST(test_no_row)
 {
@@ -512,6 +538,7 @@ main(void)
 	tcase_add_test(tcase, test_utf16);
 	tcase_add_loop_test(tcase, test_dialect, 0, COUNT(dialects));
 	tcase_add_test(tcase, test_hints);
+	tcase_add_test(tcase, test_pauses);
 	tcase_add_test(tcase, test_no_row);
 	tcase_add_loop_test(tcase, test_columns, 0, COUNT(tables));
 	tcase_add_test(tcase, test_refuse);
