@@ -5,7 +5,6 @@
 #include "postgres.h"
 
 #include <fcntl.h>
-#include <glob.h>
 #include <stdio.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -24,6 +23,7 @@
 #include "stream/file.h"
 #include "stream/manifest.h"
 #include "stream/path.h"
+#include "stream/path_glob.h"
 #include "stream/path_match.h"
 #include "stream/source.h"
 #include "utils/acl.h"
@@ -454,32 +454,23 @@ load_in_turn(const Each *each, const char *path, const char *pattern, const List
 	dispose(each, path, &stamp, place);
 }
 
-/* Whether there is nothing to do, as after a call that has moved all files away. */
-static bool
-finds_nothing(const char *path)
-{
-	glob_t		found;
-	int			rc;
-
-	if (strpbrk(path, "*?[") == NULL || access(path, F_OK) == 0)
-		return false;
-	rc = glob(path, GLOB_NOSORT, NULL, &found);
-	globfree(&found);
-	return rc == GLOB_NOMATCH;
-}
-
 /* The files that the path means, or what a manifest lists; NIL: there is none. */
 static List *
 find_files(const Each *each, const char *path)
 {
+	List	   *files;
+
 	if (each->options->manifest)
 		return manifest_read(path);
 	path_check(path, false);
 	file_check_privilege(false);
-	if (each->after == AFTER_KEEP || !finds_nothing(path))
+	if (each->after == AFTER_KEEP || !path_is_pattern(path))
 		return source_expand(path, false);
-	ereport(NOTICE, (errmsg("no file matches \"%s\"", path)));
-	return NIL;
+	files = path_glob(path);
+	/* as after a call that has moved all files away */
+	if (files == NIL)
+		ereport(NOTICE, (errmsg("no file matches \"%s\"", path)));
+	return files;
 }
 
 void

@@ -4,9 +4,6 @@
  */
 #include "postgres.h"
 
-#include <glob.h>
-#include <unistd.h>
-
 #include "common/string.h"
 #include "mb/pg_wchar.h"
 #include "miscadmin.h"
@@ -16,6 +13,7 @@
 #include "stream/copy.h"
 #include "stream/decompress.h"
 #include "stream/file.h"
+#include "stream/path_glob.h"
 #include "stream/source.h"
 #include "stream/stdin.h"
 #include "stream/utf16.h"
@@ -34,42 +32,19 @@ static const char byte_order_mark[] = {'\xef', '\xbb', '\xbf'};
 List *
 source_expand(const char *path, bool sent)
 {
-	List	   *volatile paths = NIL;
-	glob_t		found;
-	int			rc;
+	List	   *paths;
 
 	if (sent && strcmp(path, SOURCE_CLIENT) == 0)
 		return list_make1(pstrdup(path));
 	path_check(path, sent);
 	file_check_privilege(sent);
-	if (strpbrk(path, "*?[") == NULL || access(path, F_OK) == 0)
+	if (!path_is_pattern(path))
 		return list_make1(pstrdup(path));
-
-	rc = glob(path, 0, NULL, &found);
-	if (rc != 0)
-	{
-		globfree(&found);
-		if (rc == GLOB_NOSPACE)
-			ereport(ERROR,
-					(errcode(ERRCODE_OUT_OF_MEMORY),
-					 errmsg("out of memory")));
+	paths = path_glob(path);
+	if (paths == NIL)
 		ereport(ERROR,
 				(errcode(ERRCODE_UNDEFINED_FILE),
 				 errmsg("no file matches \"%s\"", path)));
-	}
-
-	/* free what glob has allocated even if a palloc fails */
-	PG_TRY();
-	{
-		for (size_t i = 0; i < found.gl_pathc; i++)
-			paths = lappend(paths, pstrdup(found.gl_pathv[i]));
-	}
-	PG_FINALLY();
-	{
-		globfree(&found);
-	}
-	PG_END_TRY();
-
 	return paths;
 }
 

@@ -290,8 +290,21 @@ foreach my $kind (sort keys %tools)
 	is($session->sqlstate, '57014', "$kind: it says so");
 }
 
+# -- folders that the server may not look into
+mkdir "$folder/$_" or die $! foreach ('open', 'shut');
+data_file("$_/rows.csv", 1, "1,row\n") foreach ('open', 'shut');
+chmod 0, "$folder/shut" or die $!;
+foreach my $pattern ('*/rows.csv', '*/*.csv', 'shut/*.csv', 'open/*.csv')
+{
+	my ($rc, $rows, $messages) = $node->psql('postgres', "TRUNCATE t; SELECT rows_loaded FROM bulk_load('t', '$folder/$pattern')");
+
+	is($rows, $pattern =~ /^shut/ ? '' : 1, "$pattern: the others are loaded");
+	is($messages =~ /WARNING:  could not look for files at ".*shut.*": Permission denied/ ? 1 : 0, $pattern =~ /^open/ ? 0 : 1, "$pattern: what is left out unseen is told");
+}
+chmod 0700, "$folder/shut" or die $!;
+
 $session->close;
 $watch->close;
-check_log($node);
+check_log($node, qr/could not look for files/);
 $node->stop;
 done_testing();
