@@ -138,4 +138,13 @@ SELECT * FROM differ('label[]', ARRAY['{}', '{a,NULL,"b c"}', '{{a},{b}}']);
 CREATE DOMAIN given_label AS label NOT NULL;
 SELECT * FROM differ('given_label', '{a,"",b}');
 
+-- arrays of all sizes, each row in memory that the next one takes
+CREATE TABLE arrays (b name, a text[]);
+CREATE TABLE arrays_by_copy (LIKE arrays);
+COPY (SELECT CASE WHEN i % 3 <> 1 THEN 'name ' || i END, CASE i % 3 WHEN 0 THEN array_fill('y'::text, ARRAY[600000]) WHEN 1 THEN '{a}' ELSE array_fill(E'b\\"c'::text, ARRAY[i * 500]) END FROM generate_series(0, 8) i)
+    TO '/proc/self/cwd/pgbulk_types';
+COPY arrays_by_copy FROM '/proc/self/cwd/pgbulk_types';
+SELECT rows_loaded FROM bulk_load('arrays', current_setting('data_directory') || '/pgbulk_types', '{"format": "text"}');
+SELECT b, cardinality(a) FROM (SELECT * FROM arrays EXCEPT ALL SELECT * FROM arrays_by_copy) x;
+
 DROP SCHEMA types CASCADE;

@@ -69,14 +69,17 @@ reserve(StringInfo buffer, Size size)
 		enlargeStringInfo(buffer, size);
 }
 
+/* The buffer outlives the row, whose context may be the current one. */
 static void
 empty_buffer(StringInfo buffer)
 {
 	if (buffer->maxlen > KEPT_SPACE)
 	{
 		char	   *old = buffer->data;
+		MemoryContext caller = MemoryContextSwitchTo(GetMemoryChunkContext(old));
 
 		initStringInfo(buffer);
+		MemoryContextSwitchTo(caller);
 		pfree(old);
 	}
 	buffer->len = 0;
