@@ -83,8 +83,9 @@ result_of(SPIPlanPtr plan)
 				(errcode(ERRCODE_SYNTAX_ERROR),
 				 errmsg("query must be one statement")));
 	source = linitial(sources);
-	query = linitial_node(Query, source->query_list);
-	if (query->commandType != CMD_SELECT || query->hasModifyingCTE ||
+	/* a rule may have made nothing of it */
+	query = source->query_list == NIL ? NULL : linitial_node(Query, source->query_list);
+	if (query == NULL || query->commandType != CMD_SELECT || query->hasModifyingCTE ||
 		!SPI_is_cursor_plan(plan))
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_CURSOR_DEFINITION),
