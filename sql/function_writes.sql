@@ -149,3 +149,35 @@ SELECT aid FROM function_writes_child ORDER BY aid;
 ROLLBACK;
 DROP TABLE function_writes_child, function_writes_a, function_writes_par CASCADE;
 DROP FUNCTION function_writes_see;
+
+-- functions that close all cursors: a load's own are not for them
+CREATE TABLE function_writes_q (i int);
+CREATE FUNCTION function_writes_close() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN EXECUTE 'CLOSE ALL'; RETURN NEW; END $$;
+CREATE TRIGGER close BEFORE INSERT ON function_writes_q FOR EACH ROW EXECUTE FUNCTION function_writes_close();
+SELECT rows_loaded FROM bulk_load_query('function_writes_q', 'VALUES (1), (2)');
+SET pgbulk.chunk_size = 16;
+SELECT rows_loaded FROM bulk_load_query('function_writes_q', 'SELECT g FROM generate_series(1, 10000) g');
+RESET pgbulk.chunk_size;
+CREATE TABLE function_writes_t (a int);
+COPY (VALUES ('x')) TO '/proc/self/cwd/pgbulk_function_writes_in';
+SELECT rows_rejected FROM bulk_load('function_writes_t', '/proc/self/cwd/pgbulk_function_writes_in', '{"on_error": "ignore", "reject_table": "function_writes_r", "log_verbosity": "silent"}');
+UPDATE function_writes_r SET raw_line = E'{\n"a": 1}';
+CREATE TRIGGER close BEFORE INSERT ON function_writes_r FOR EACH ROW EXECUTE FUNCTION function_writes_close();
+SELECT rows_loaded FROM bulk_load_retry('function_writes_t', 'function_writes_r', (SELECT load_id FROM function_writes_r));
+SELECT count(*) FROM function_writes_r;
+DROP TABLE function_writes_q, function_writes_r;
+-- a load within one that is slowed down fails: the next one is not
+CREATE TABLE function_writes_o (a int);
+CREATE FUNCTION function_writes_nest() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM bulk_load('function_writes_t', '/nowhere'); RETURN NEW; END $$;
+CREATE TRIGGER nest BEFORE INSERT ON function_writes_o FOR EACH ROW EXECUTE FUNCTION function_writes_nest();
+COPY (SELECT generate_series(1, 10000)) TO '/proc/self/cwd/pgbulk_function_writes_in';
+\set VERBOSITY terse
+SELECT bulk_load('function_writes_o', '/proc/self/cwd/pgbulk_function_writes_in', '{"max_rate": "1MB"}');
+COPY function_writes_o FROM '/proc/self/cwd/pgbulk_function_writes_in' (MAX_RATE '2MB');
+\set VERBOSITY default
+SET pgbulk.chunk_size = 64;
+SELECT rows_loaded, details -> 'waited' AS waited FROM bulk_load('function_writes_t', '/proc/self/cwd/pgbulk_function_writes_in', '{"writer": "direct", "workers": 1}');
+RESET pgbulk.chunk_size;
+DROP TABLE function_writes_o, function_writes_t;
+DROP FUNCTION function_writes_nest;
+DROP FUNCTION function_writes_close;

@@ -29,6 +29,7 @@
 #include "utils/json.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
+#include "utils/portal.h"
 
 /* Rows per fetch. */
 #define FETCHED 1000
@@ -407,6 +408,8 @@ take_rows(Retry *retry)
 	if (plan == NULL)
 		elog(ERROR, "could not read the reject table");
 	portal = SPI_cursor_open(NULL, plan, values, NULL, false);
+	/* a trigger of the reject table may say CLOSE ALL */
+	PinPortal(portal);
 	for (;;)
 	{
 		SPITupleTable *fetched;
@@ -428,6 +431,7 @@ take_rows(Retry *retry)
 		MemoryContextReset(context);
 		SPI_freetuptable(fetched);
 	}
+	UnpinPortal(portal);
 	SPI_cursor_close(portal);
 	SPI_finish();
 }

@@ -63,9 +63,35 @@ static ThrottleWaits waited;
 typedef struct Scope
 {
 	MemoryContextCallback callback;
+	struct Scope *enclosing;	/* that of the other one */
+	Throttle   *made;			/* NULL: none, so that the outer one holds */
 	Throttle   *outer;
 	ThrottleWaits waited;		/* by the other one, until then */
 } Scope;
+
+static Scope *innermost;
+
+/*
+ * An error may take the memory of the other load first: what is within it must not go back to
+ * what is gone.
+ */
+static void
+forget_scope(const Scope *scope)
+{
+	Scope	   *inner = innermost;
+
+	if (scope->made != NULL)
+	{
+		for (Scope *s = innermost; s != scope; s = s->enclosing)
+			if (s->outer == scope->made)
+				s->outer = scope->outer;
+		if (own == scope->made)
+			throttle_active = own = scope->outer;
+	}
+	while (inner->enclosing != scope)
+		inner = inner->enclosing;
+	inner->enclosing = scope->enclosing;
+}
 
 /* For which it has waited, the other one has waited, too. */
 static void
@@ -73,6 +99,12 @@ end_scope(void *arg)
 {
 	const Scope *scope = arg;
 
+	if (scope != innermost)
+	{
+		forget_scope(scope);
+		return;
+	}
+	innermost = scope->enclosing;
 	throttle_active = own = scope->outer;
 	waited.rate += scope->waited.rate;
 	waited.lag += scope->waited.lag;
@@ -280,17 +312,19 @@ throttle_begin(const ThrottleLimits *limits)
 	Scope	   *scope;
 
 	scope = palloc0(sizeof(Scope));
+	scope->enclosing = innermost;
 	scope->outer = own;
 	scope->waited = waited;
 	scope->callback.func = end_scope;
 	scope->callback.arg = scope;
 	MemoryContextRegisterResetCallback(CurrentMemoryContext, &scope->callback);
+	innermost = scope;
 	if (own == NULL)
 		scope->waited = (ThrottleWaits) {0};
 	waited = (ThrottleWaits) {0};
 	if (limits->max_rate <= 0 && limits->max_lag <= 0)
 		return;
-	throttle_active = own = make_throttle(limits);
+	throttle_active = own = scope->made = make_throttle(limits);
 	nsamples = 0;
 	pay_from_here();
 	if (limits->max_lag > 0 && XLogRecPtrIsInvalid(replayed_by_all(own)))

@@ -16,6 +16,7 @@
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/plancache.h"
+#include "utils/portal.h"
 
 /* Rows that are fetched at a time: about so many bytes of them. */
 #define FETCH_FIRST 16
@@ -256,6 +257,8 @@ query_open(const char *query, TupleDesc desc, const AttrNumber *attnums, int n,
 	if (casting != NULL)
 		plan = prepare(casting);
 	rows->portal = SPI_cursor_open(NULL, plan, NULL, NULL, false);
+	/* a function that the load calls may say CLOSE ALL */
+	PinPortal(rows->portal);
 	MemoryContextSwitchTo(context);
 
 	rows->next = FETCH_FIRST;
@@ -288,6 +291,7 @@ query_close(QueryRows *rows)
 {
 	MemoryContext context = CurrentMemoryContext;
 
+	UnpinPortal(rows->portal);
 	SPI_cursor_close(rows->portal);
 	SPI_finish();
 	MemoryContextSwitchTo(context);
