@@ -163,6 +163,20 @@ COPY history_other FROM stdin WITH (format csv, history true);
 \.
 RESET ROLE;
 SELECT role FROM bulk_loads WHERE relation = 'history_other' ORDER BY load_id DESC LIMIT 1;
+-- who loads needs no right on the extension's schema
+BEGIN;
+CREATE SCHEMA history_s;
+CREATE TABLE history_s.t (a int);
+GRANT USAGE ON SCHEMA history_s TO regress_history;
+GRANT INSERT ON history_s.t TO regress_history;
+REVOKE ALL ON SCHEMA public FROM PUBLIC;
+SET ROLE regress_history;
+COPY history_s.t FROM stdin WITH (format csv, history true);
+1
+\.
+RESET ROLE;
+SELECT target, rows_loaded, role FROM bulk_load_history WHERE target = 'history_s.t'::regclass;
+ROLLBACK;
 -- a renamed table keeps its history
 ALTER TABLE history_t RENAME TO history_new;
 SELECT DISTINCT relation FROM bulk_loads WHERE path = :'f2';

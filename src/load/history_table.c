@@ -72,7 +72,15 @@ static PlannedStmt *
 plan(const HistoryTable *table, const char *sql, const Oid *types, int n)
 {
 	RawStmt    *parsed = linitial_node(RawStmt, pg_parse_query(sql));
-	List	   *queries = pg_analyze_and_rewrite_fixedparams(parsed, sql, types, n, NULL);
+	List	   *queries;
+	Oid			user;
+	int			security;
+
+	/* who loads may have no USAGE on the extension's schema */
+	GetUserIdAndSecContext(&user, &security);
+	SetUserIdAndSecContext(table->owner, security | SECURITY_LOCAL_USERID_CHANGE);
+	queries = pg_analyze_and_rewrite_fixedparams(parsed, sql, types, n, NULL);
+	SetUserIdAndSecContext(user, security);
 
 	/* a rule makes other queries */
 	if (list_length(queries) != 1 || check_as_owner(linitial(queries), (void *) table))
