@@ -92,6 +92,17 @@ SELECT role FROM bulk_loads WHERE relation = 'set_role_t';
 RESET pgbulk.history;
 SELECT bulk_load_forget('set_role_t');
 
+-- nor does a trigger choose who analyzes
+ALTER TABLE set_role_t OWNER TO regress_set_role_loads;
+ANALYZE set_role_t;
+SET ROLE regress_set_role_loads;
+BEGIN;
+:load('set_role_t', :'good', '{"columns": ["i", "s"], "on_error": "ignore", "log_verbosity": "silent", "analyze": true}');
+SELECT current_user;
+RESET ROLE;
+SELECT reltuples = (SELECT count(*) FROM set_role_t) AS analyzed FROM pg_class WHERE oid = 'set_role_t'::regclass;
+ROLLBACK;
+
 DROP TABLE set_role_t, set_role_p, set_role_plain, set_role_indexed;
 DROP FUNCTION set_role;
 DROP OWNED BY regress_set_role_loads, regress_set_role_other;

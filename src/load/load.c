@@ -323,15 +323,20 @@ count_bytes(Load *load)
 static void
 analyze(const Load *load)
 {
+	List	   *tables = load->target->on_nodes ? partition_tree_stored_here(load->relid) :
+		list_make1_oid(load->relid);
 	ListCell   *lc;
+	Oid			user;
+	int			security;
 
-	if (!load->target->on_nodes)
-	{
-		statement_run(psprintf("ANALYZE %s", statement_table(load->relid)));
-		return;
-	}
-	foreach(lc, partition_tree_stored_here(load->relid))
+	/* who has called the load, whoever triggers have made of it since */
+	GetUserIdAndSecContext(&user, &security);
+	if (user != load->result->user)
+		SetUserIdAndSecContext(load->result->user, security | SECURITY_LOCAL_USERID_CHANGE);
+	foreach(lc, tables)
 		statement_run(psprintf("ANALYZE %s", statement_table(lfirst_oid(lc))));
+	if (user != load->result->user)
+		SetUserIdAndSecContext(user, security);
 }
 
 static void
