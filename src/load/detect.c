@@ -557,6 +557,7 @@ open_columns(Detector *detector, Oid relid)
 	TupleDesc	desc;
 
 	detector->target = target_join(relid, NIL, NULL, 0);
+	detector->target->sent = target_is_sent(detector->target->rel);
 	target_set_extras(detector->target, detector->options);
 	desc = RelationGetDescr(detector->target->rel);
 	for (int i = 0; i < desc->natts && !detector->options->has_columns; i++)

@@ -603,9 +603,8 @@ open_merge(Target *target, const BulkMerge *merge)
 		statement_delete(target->rel);
 }
 
-/* Whether another extension has its rows in tables of which some are on other servers. */
-static bool
-is_sent(Relation rel)
+bool
+target_is_sent(Relation rel)
 {
 	CitusTable	table;
 
@@ -635,7 +634,7 @@ target_open(Oid relid, const BulkOptions *options)
 	target->relid = relid;
 	target->rel = rel;
 	target->name = pstrdup(RelationGetRelationName(rel));
-	target->sent = is_sent(rel);
+	target->sent = target_is_sent(rel);
 	make_range_table(target);
 	if (options->where != NULL || options->where_clause != NULL)
 		target->where = transform_where(target, options);

@@ -67,6 +67,9 @@ extern void target_empty(Target *target, const BulkOptions *options, SubTransact
 /* Reopens a target that was closed, or whose subtransaction was rolled back. */
 extern void target_reopen(Target *target);
 
+/* Whether another extension has the rows in tables of which some are on other servers. */
+extern bool target_is_sent(Relation rel);
+
 /*
  * Opens the target in a parallel worker; the leader has checked everything.
  * where and attnums are the leader's.
