@@ -155,6 +155,9 @@ CREATE DOMAIN fixed_small AS int CHECK (value < 100);
 CREATE TABLE fixed_m (a int2, b float4, c fixed_small, d date);
 SELECT pg_temp.try('fixed_m', pg_temp.swap(int4send(20241231) || int4send(99) || float8send(2.5) || int8send(-5)),
 	'{"record_length": 24, "fields": [{"type": "int8"}, {"type": "float8"}, {"type": "int4"}, {"type": "int4"}], "date_format": {"d": "YYYYMMDD"}}');
+-- integers are rounded once, as by a cast
+SELECT pg_temp.try('fixed_m', (SELECT string_agg(pg_temp.swap(int8send(i)), '') FROM unnest(ARRAY[9007199791611905, -9007199791611905, 16777217, 9223372036854775807]) i), '{"record_length": 8, "fields": [{"type": "int8", "name": "b"}]}');
+SELECT b::float8::bigint, ARRAY[b] <@ ARRAY[9007199791611905::float4, (-9007199791611905)::float4, 16777217::float4] AS as_cast FROM fixed_m WHERE abs(b) < 1e18;
 -- numbers that do not fit
 SELECT pg_temp.try('fixed_m', pg_temp.swap(int4send(70000)), '{"record_length": 4, "fields": [{"type": "int4", "name": "a"}]}');
 SELECT pg_temp.try('fixed_m', pg_temp.swap(float8send(1e300)), '{"record_length": 8, "fields": [{"type": "float8", "name": "b"}]}');

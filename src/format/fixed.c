@@ -190,13 +190,21 @@ integer_to_int8(Converter *conv, const Column *column, const char *s, uint32 len
 	return VALUE_OK;
 }
 
+static ValueResult
+integer_to_float4(Converter *conv, const Column *column, const char *s, uint32 len,
+				  Datum *out)
+{
+	*out = Float4GetDatum((float) read_integer(column->number, s));
+	return VALUE_OK;
+}
+
 /*
  * The server's casts round, too, but reject overflow to infinity and underflow
  * to zero.
  */
 static ValueResult
-number_to_float4(Converter *conv, const Column *column, const char *s, uint32 len,
-				 Datum *out)
+float_to_float4(Converter *conv, const Column *column, const char *s, uint32 len,
+				Datum *out)
 {
 	double		value = read_double(column->number, s);
 	float		rounded = column->number->type == BULK_FIELD_FLOAT4 ?
@@ -237,7 +245,7 @@ choose_converter(const Column *column)
 		case INT8OID:
 			return integer ? integer_to_int8 : number_by_text;
 		case FLOAT4OID:
-			return number_to_float4;
+			return integer ? integer_to_float4 : float_to_float4;
 		case FLOAT8OID:
 			return number_to_float8;
 		default:
