@@ -155,6 +155,20 @@ SELECT rows_loaded FROM bulk_load('extra_many', '/proc/self/cwd/pgbulk_extra/man
 SELECT count(*), bool_and(line::text = line_text) FROM extra_many;
 RESET pgbulk.chunk_size;
 
+-- where patterns match bytes, as the locale has it, and a name ends within a character
+COPY (SELECT '1,one') TO PROGRAM 'mkdir pgbulk_extra/bytes; tee pgbulk_extra/bytes/日-x.csv > pgbulk_extra/bytes/$(printf ''cut-\346'')';
+CREATE DATABASE regress_pgbulk_extra TEMPLATE template0 ENCODING 'UTF8' LOCALE 'C';
+\set before :DBNAME
+\c regress_pgbulk_extra
+CREATE EXTENSION pgbulk;
+CREATE TABLE extra_t (a int, b text, src text);
+SELECT rows_loaded FROM bulk_load('extra_t', '/proc/self/cwd/pgbulk_extra/bytes/???-*.csv', '{"extra": {"src": "$1"}}');
+SELECT rows_loaded FROM bulk_load('extra_t', '/proc/self/cwd/pgbulk_extra/bytes/[^a][^b][^c]-*.csv', '{"extra": {"src": "$1"}}');
+SELECT rows_loaded FROM bulk_load('extra_t', '/proc/self/cwd/pgbulk_extra/bytes/c*-?*', '{"extra": {"src": "$2"}}');
+TABLE extra_t;
+\c :before
+DROP DATABASE regress_pgbulk_extra;
+
 COPY (SELECT 1) TO PROGRAM 'cat > /dev/null; rm -r pgbulk_extra';
 DROP TABLE extra_t, extra_auto, extra_small, extra_domain, extra_parts, extra_rejects_of, extra_bad, extra_generated, extra_many, extra_expected CASCADE;
 DROP DOMAIN extra_odd;

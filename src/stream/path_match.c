@@ -10,7 +10,6 @@
 
 #include <fnmatch.h>
 
-#include "mb/pg_wchar.h"
 #include "miscadmin.h"
 #include "stream/path_match.h"
 
@@ -42,6 +41,19 @@ skip_set(const char *pattern)
 	return *p == ']' ? p + 1 : NULL;
 }
 
+/*
+ * How many bytes of a path a pattern has matched by one character: those that
+ * fnmatch takes for one, in the locale's encoding, which need not be that of the
+ * database; a byte where it takes the path for bytes, as it is not valid.
+ */
+static int
+matched_character(const char *rest, const char *path)
+{
+	int			n = mblen(path, MB_CUR_MAX);
+
+	return n > 1 && fnmatch(rest, path + n, FNM_PATHNAME) == 0 ? n : 1;
+}
+
 char *
 path_wildcard(const char *pattern, const char *path, int number)
 {
@@ -66,7 +78,7 @@ path_wildcard(const char *pattern, const char *path, int number)
 		after = *pattern == '?' ? pattern + 1 : *pattern == '[' ? skip_set(pattern) : NULL;
 		if (after == NULL && *pattern == '\\' && pattern[1] != '\0')
 			pattern++;
-		path += after == NULL ? 1 : pg_mblen(path);
+		path += after == NULL ? 1 : matched_character(after, path);
 		pattern = after == NULL ? pattern + 1 : after;
 	}
 	return NULL;
