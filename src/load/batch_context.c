@@ -86,6 +86,7 @@ plain_text(Batch *batch, const ScanRow *row)
 	Size		length = row->end - row->start;
 	RowError	error;
 	char	   *text;
+	char	   *shown = NULL;
 
 	if (row->fault != SCAN_FAULT_NONE && row->fault != SCAN_FAULT_UNTERMINATED_QUOTE)
 		return NULL;
@@ -96,9 +97,15 @@ plain_text(Batch *batch, const ScanRow *row)
 		return NULL;
 	if (!encoding->transcode)
 		return text_clip(line, length, MAX_CONTEXT_TEXT);
-	text = palloc(length * MAX_CONVERSION_GROWTH + 1);
-	return encoding_convert(encoding, line, length, text, &error) < 0 ? NULL :
-		text_clip_string(text, MAX_CONTEXT_TEXT);
+	/* where there is no memory for it the error matters more */
+	text = palloc_extended(length * MAX_CONVERSION_GROWTH + 1,
+						   MCXT_ALLOC_HUGE | MCXT_ALLOC_NO_OOM);
+	if (text == NULL)
+		return NULL;
+	if (encoding_convert(encoding, line, length, text, &error) >= 0)
+		shown = text_clip_string(text, MAX_CONTEXT_TEXT);
+	pfree(text);
+	return shown;
 }
 
 /* Lines that have been read, and not been looked at when the client gave up; COPY has done so. */
