@@ -114,6 +114,22 @@ SELECT pg_temp.try('json_t', E'{"A":1,"B":"x","C":2}\n{"A":1,"a":2,"b":"x","c":2
 CREATE TABLE json_case ("Name" text, name text, "größe" int);
 SELECT pg_temp.try('json_case', '{"Name":"1","name":"2","größe":3}
 {"NAME":"1","name":"2","gr\u00f6\u00dfe":3}', '{"on_error": "ignore", "extra_columns": "ignore", "missing_columns": "null"}');
+-- in encodings whose characters may contain ASCII bytes, quotes, backslashes and letters among them
+CREATE TABLE json_names (名 text, 한 text, "é" text);
+SELECT encoding, t FROM unnest(ARRAY['SJIS', 'SHIFT_JIS_2004', 'GBK', 'BIG5', 'GB18030', 'UHC']) encoding,
+	pg_temp.try('json_names', convert_to(CASE WHEN encoding = 'UHC' THEN '{"한":"한"}' ELSE '{"名":"名"}' END, encoding), jsonb_build_object('encoding', encoding, 'missing_columns', 'null')) t;
+CREATE TABLE json_kana ("ソ" int, "ム" int, "チ" int, "表a" int);
+SELECT pg_temp.try('json_kana', convert_to('{"ソ":1,"ム":2,"チ":3,"表a":4}
+{"ア":1}
+{"表A":4,"チ":3,"ム":2,"ソ":1}
+{"表\u0061":4,"\u8868a":5,"\u30e0":2,"ア":6}
+{"表A":4,"\u8868A":5,"ム":2}
+{"チ":1,"ア":3,"チ":2,"表":7}', 'SJIS'), '{"encoding": "SJIS", "missing_columns": "null", "extra_columns": "ignore", "on_error": "ignore"}');
+SELECT pg_temp.try('json_kana', convert_to('{"ソ":1,"ム":2,"ア":3,"表a":4}', 'SJIS'), '{"encoding": "SJIS", "missing_columns": "null"}');
+-- escapes for characters beyond ASCII, whatever the encoding
+SELECT encoding, t FROM unnest(ARRAY['UTF8', 'WIN1252', 'LATIN1', 'SQL_ASCII', 'EUC_JIS_2004']) encoding,
+	pg_temp.try('json_case', '{"gr\u00f6\u00dfe":1,"name":"x","\u004eame":"y"}', jsonb_build_object('encoding', encoding)) t;
+SELECT pg_temp.try('json_case', '\x7b226772f65c753030646665223a317d0a7b226772f6df45223a327d0a7b2267725c75643830305c7530306466223a337d'::bytea, '{"encoding": "WIN1252", "missing_columns": "null", "on_error": "ignore"}');
 -- defaults
 CREATE TABLE json_default (id serial, a int DEFAULT 7, b text DEFAULT 'd' || 'e', n json_positive DEFAULT 1, at date DEFAULT '2024-01-01', g int GENERATED ALWAYS AS (a + 1) STORED);
 SELECT pg_temp.try('json_default', E'{"a":1}\n{"b":"x","n":2}\n{"a":null,"b":null}\n{"n":0}', '{"missing_columns": "default", "on_error": "ignore"}');
@@ -203,6 +219,34 @@ SELECT pg_temp.many(:'lines', 0) = pg_temp.many(:'lines', 2) AS same_lines, pg_t
 SELECT split_part(pg_temp.many(:'lines', 0), ', md5', 1) AS lines, split_part(pg_temp.many(:'array', 0), ', md5', 1) AS array;
 
 --
+-- Keys in a database with one byte for each letter, where names are longer in the file
+--
+CREATE DATABASE regress_pgbulk_json TEMPLATE template0 ENCODING 'WIN1251' LOCALE 'C';
+\set before :DBNAME
+\c regress_pgbulk_json
+SET client_encoding = 'UTF8';
+CREATE EXTENSION pgbulk;
+SELECT repeat('ж', 63) AS name \gset
+CREATE TABLE json_t (:"name" int, "цена" int);
+CREATE FUNCTION pg_temp.try(encoding text, content text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+	object oid := lo_from_bytea(0, convert_to(content, encoding));
+BEGIN
+	PERFORM lo_export(object, '/proc/self/cwd/pgbulk_json_in'), lo_unlink(object);
+	RETURN (SELECT rows_loaded FROM bulk_load('json_t', '/proc/self/cwd/pgbulk_json_in', jsonb_build_object('format', 'json', 'encoding', encoding, 'extra_columns', 'ignore')));
+EXCEPTION WHEN OTHERS THEN
+	RETURN sqlerrm;
+END $$;
+SELECT pg_temp.try('UTF8', '{"' || :'name' || '":1,"цена":2}');
+SELECT pg_temp.try('UTF8', '{"' || repeat('\u0436', 63) || '":3,"ц\u0435на":4,"\u65e5":5}');
+SELECT pg_temp.try('KOI8R', '{"' || :'name' || '":6,"\u0446\u0435\u043d\u0430":7}');
+SELECT pg_temp.try('WIN1251', '{"' || :'name' || '":8,"цен\u0430":9}');
+TABLE json_t;
+\c :before
+DROP DATABASE regress_pgbulk_json;
+SET client_min_messages = warning;
+
+--
 -- Options that do not apply
 --
 \set VERBOSITY terse
@@ -221,6 +265,6 @@ SELECT FROM bulk_load('json_t', '/x', '{"format": "json", "fields": []}');
 SELECT FROM bulk_load('json_t', '/x', '{"format": "json", "columns": ["a", null]}');
 \set VERBOSITY default
 
-DROP TABLE json_t, json_types, json_more, json_case, json_default, json_notnull, json_none, json_r, json_bad, json_child, json_parent, json_many;
+DROP TABLE json_t, json_types, json_more, json_case, json_names, json_kana, json_default, json_notnull, json_none, json_r, json_bad, json_child, json_parent, json_many;
 DROP DOMAIN json_positive, json_tags;
 DROP TYPE json_pair;

@@ -114,8 +114,9 @@ find_objects(const Diagnosis *diagnosis, RejectSample *samples, bool *begins)
 		!may_begin_object(text, diagnosis->beginning_length))
 		return 0;
 	open_scan(&json);
-	scan_json_rows(&json, &eol, text, diagnosis->beginning_length, diagnosis->beginning_is_all,
-				   rows, lengthof(rows), fields, lengthof(fields), &result);
+	scan_json_rows(&json, &eol, text, text, diagnosis->beginning_length,
+				   diagnosis->beginning_is_all, rows, lengthof(rows), fields, lengthof(fields),
+				   &result);
 	for (uint32 i = 0; i < result.nrows; i++)
 		if (rows[i].fault == SCAN_FAULT_NONE)
 			samples[n++] = (RejectSample) {
@@ -432,7 +433,8 @@ is_cut_off(const char *text, uint32 length)
 
 	memcpy(padded, text, length);
 	open_scan(&json);
-	scan_json_rows(&json, &eol, padded, length, false, &row, 1, fields, lengthof(fields), &result);
+	scan_json_rows(&json, &eol, padded, padded, length, false, &row, 1, fields, lengthof(fields),
+				   &result);
 	return result.nrows == 0;
 }
 

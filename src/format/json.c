@@ -133,27 +133,107 @@ open_column(Converter *conv, Column *column)
 
 /* ---- keys ---- */
 
-/* A column's name in the file's encoding; NULL if that cannot express it. */
-static const char *
-name_in_file(const char *name, int encoding)
+typedef struct KeyConversion
+{
+	int			from;			/* pg_enc */
+	int			to;
+	Oid			procedure;		/* invalid: none is needed, or there is none */
+} KeyConversion;
+
+/*
+ * From the text of a key to that of names.  One without escapes is converted at
+ * once; escapes are Unicode, so with these it is UTF-8 first.
+ */
+typedef struct KeyText
+{
+	KeyConversion plain;
+	KeyConversion to_unicode;
+	KeyConversion from_unicode;
+} KeyText;
+
+/* Space for the text of a key in any encoding, and what json_unescape reads past it. */
+#define KEY_SPACE (SCAN_JSON_MAX_KEY * MAX_CONVERSION_GROWTH + SCAN_PADDING)
+
+static KeyConversion
+open_conversion(int from, int to)
+{
+	return (KeyConversion) {
+		.from = from, .to = to,
+		.procedure = from == to ? InvalidOid : FindDefaultConversionProc(from, to)
+	};
+}
+
+/* Returns the length in the other encoding, or -1 where that cannot express the text. */
+static int
+convert_key(const KeyConversion *conversion, const char *s, int len, char *dst)
+{
+	if (conversion->from == conversion->to || scan_is_ascii(s, len))
+	{
+		memcpy(dst, s, len);
+		return len;
+	}
+	if (!OidIsValid(conversion->procedure) ||
+		pg_do_encoding_conversion_buf(conversion->procedure, conversion->from, conversion->to,
+									  (unsigned char *) unconstify(char *, s), len,
+									  (unsigned char *) dst, KEY_SPACE, true) != len)
+		return -1;
+	return strlen(dst);
+}
+
+static int
+convert_escaped_key(const KeyText *state, const char *s, int len, char *dst)
+{
+	char		text[KEY_SPACE];
+	size_t		unescaped;
+
+	len = convert_key(&state->to_unicode, s, len, dst);
+	if (len < 0)
+		return -1;
+	unescaped = json_unescape(dst, len, false, text);
+	if (unescaped > SCAN_JSON_MAX_KEY)
+		return -1;
+	return convert_key(&state->from_unicode, text, unescaped, dst);
+}
+
+/* As ScanJson has it. */
+static size_t
+key_text(const void *arg, const char *s, uint32 length, bool escaped, char *to)
+{
+	const KeyText *state = arg;
+	char		text[KEY_SPACE];
+	int			n;
+
+	n = escaped ? convert_escaped_key(state, s, length, text) :
+		convert_key(&state->plain, s, length, text);
+	if (n < 0 || n > SCAN_JSON_MAX_NAME)
+		return JSON_NO_TEXT;
+	memcpy(to, text, n);
+	return n;
+}
+
+/*
+ * Names are compared as the database has them: that is all that identifies them,
+ * as other encodings may have several codes for a character, ASCII letters
+ * within others, or no room for a name.
+ */
+static void
+open_key_text(ScanJson *json, int file)
 {
 	int			database = GetDatabaseEncoding();
-	int			len = strlen(name);
-	unsigned char *raw;
-	Oid			procedure;
+	KeyText    *state;
 
-	if (encoding == database || encoding == PG_SQL_ASCII || database == PG_SQL_ASCII ||
-		scan_is_ascii(name, len))
-		return name;
-	procedure = FindDefaultConversionProc(database, encoding);
-	if (!OidIsValid(procedure))
-		return NULL;
-	raw = palloc(len * MAX_CONVERSION_GROWTH + 1);
-	if (pg_do_encoding_conversion_buf(procedure, database, encoding,
-									  (unsigned char *) unconstify(char *, name), len,
-									  raw, len * MAX_CONVERSION_GROWTH + 1, true) != len)
-		return NULL;
-	return (const char *) raw;
+	if (file == PG_SQL_ASCII)
+		file = database;
+	/* nothing is converted there, nor where all is UTF-8 */
+	json->ascii = file != PG_UTF8;
+	if (database == PG_SQL_ASCII || (file == PG_UTF8 && database == PG_UTF8))
+		return;
+	state = palloc(sizeof(KeyText));
+	state->plain = open_conversion(file, database);
+	state->to_unicode = open_conversion(file, PG_UTF8);
+	state->from_unicode = open_conversion(PG_UTF8, database);
+	json->key_text = key_text;
+	json->key_text_arg = state;
 }
 
 /* The reader's state: the keys that the scanner looks for, the same for all files. */
@@ -174,20 +254,17 @@ begin_columns(Reader *reader, const Target *target)
 	for (int i = 0; i < target->nfields; i++)
 	{
 		Form_pg_attribute att;
-		const char *name;
 
 		att = TupleDescAttr(RelationGetDescr(target->rel), target->attnums[i] - 1);
-		name = name_in_file(NameStr(att->attname), options->encoding);
 		keys[i] = (ScanJsonKey) {
-			/* what the encoding cannot express is never a key */
-			.name = name != NULL ? pstrdup(name) : "\xff",
-			.length = name != NULL ? Min(strlen(name), SCAN_JSON_MAX_NAME) : 1,
+			.name = pstrdup(NameStr(att->attname)),
+			.length = Min(strlen(NameStr(att->attname)), SCAN_JSON_MAX_NAME),
 			.whole = taking_of(att->atttypid) != TAKES_TEXT
 		};
 	}
 	json->nslots = scan_json_nslots(json->nkeys);
 	json->slots = palloc(sizeof(uint32_t) * json->nslots);
-	json->ascii = options->encoding != PG_UTF8;
+	open_key_text(json, options->encoding);
 	json->ignore_extra = options->ignore_extra;
 	json->missing_is_null = options->missing == BULK_MISSING_NULL;
 	scan_json_index(json);
@@ -211,8 +288,8 @@ find_rows(Reader *reader, const char *bytes, uint32 length, uint32 max_rows)
 		!(reader->chunked && reader->eol == SCAN_EOL_JSON_ARRAY);
 
 	Assert(reader->format_state != NULL);
-	scan_json_rows(reader->format_state, &reader->eol, bytes, length, at_eof,
-				   reader->rows, max_rows, reader->fields, reader->max_fields,
+	scan_json_rows(reader->format_state, &reader->eol, bytes, reader->data, length,
+				   at_eof, reader->rows, max_rows, reader->fields, reader->max_fields,
 				   &reader->result);
 }
 

@@ -30,7 +30,7 @@ walk_span(const ScanJson *json, ScanEol *eol, const SheetSpan *span,
 	do
 	{
 		sheet_pause(space);
-		scan_json_rows(json, eol, s, (uint32_t) (end - s), span->to_end, space->rows,
+		scan_json_rows(json, eol, s, s, (uint32_t) (end - s), span->to_end, space->rows,
 					   SHEET_ROWS, space->fields, SHEET_FIELDS, &result);
 		for (uint32_t i = 0; i < result.nrows; i++)
 		{
@@ -136,7 +136,7 @@ take_key(Objects *objects, const char *s, uint32_t length)
 	if (meaning.exact)
 		return meaning.key;
 	if (escaped)
-		size = length > 6 * SCAN_JSON_MAX_NAME ? JSON_NO_TEXT :
+		size = length > SCAN_JSON_MAX_KEY ? JSON_NO_TEXT :
 			json_unescape(s, length, objects->ascii, objects->text);
 	if (size == 0 || size > SCAN_JSON_MAX_NAME)
 	{

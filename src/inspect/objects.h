@@ -35,7 +35,7 @@ typedef struct Objects
 	ScanJsonKey keys[COLUMNS_MAX];
 	uint64_t	last_row[COLUMNS_MAX];	/* that had the key */
 	uint32_t	slots[4 * COLUMNS_MAX];
-	char		text[6 * SCAN_JSON_MAX_NAME];	/* of a key that had escapes */
+	char		text[SCAN_JSON_MAX_KEY];	/* of a key that had escapes */
 	char		names[COLUMNS_MAX * SCAN_JSON_MAX_NAME + SCAN_PADDING];
 } Objects;
 

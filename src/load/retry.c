@@ -254,8 +254,8 @@ is_document(const StoredRow *row)
 	json.nslots = scan_json_nslots(0);
 	json.slots = palloc(sizeof(uint32_t) * json.nslots);
 	scan_json_index(&json);
-	scan_json_rows(&json, &eol, padded, row->length, true, rows, lengthof(rows), fields,
-				   lengthof(fields), &result);
+	scan_json_rows(&json, &eol, padded, padded, row->length, true, rows, lengthof(rows),
+				   fields, lengthof(fields), &result);
 	pfree(padded);
 	return result.nrows == 1 && rows[0].end == row->length;
 }

@@ -7,10 +7,8 @@
 #include <string.h>
 
 #include "scan/json.h"
+#include "scan/scan.h"
 #include "scan/values_swar.h"
-
-/* A longer text of a key, with all its escapes, matches none of the names. */
-#define MAX_ESCAPED (6 * SCAN_JSON_MAX_NAME)
 
 #define EMPTY_SLOT UINT32_MAX
 
@@ -79,28 +77,39 @@ scan_json_index(ScanJson *json)
 	}
 }
 
+/*
+ * The text of a key as names have it, which is s itself or is put to text.
+ * NULL: it is none of the names.
+ */
+static inline const char *
+text_of_key(const ScanJson *json, const char *s, uint32_t *length, bool escaped, char *text)
+{
+	const char *result = text;
+	size_t		n = *length;
+
+	if (n > SCAN_JSON_MAX_KEY)
+		return NULL;
+	if (json->key_text != NULL && (escaped || !scan_is_ascii(s, n)))
+		n = json->key_text(json->key_text_arg, s, *length, escaped, text);
+	else if (escaped)
+		n = json_unescape(s, n, json->ascii, text);
+	else
+		result = s;
+	*length = (uint32_t) n;
+	return n <= SCAN_JSON_MAX_NAME ? result : NULL;
+}
+
 JsonMeaning
 json_find_key(const ScanJson *json, const char *s, uint32_t length, bool escaped)
 {
 	JsonMeaning meaning = {.key = JSON_NO_KEY};
-	char		text[MAX_ESCAPED];
+	char		text[SCAN_JSON_MAX_KEY];
 	bool		ambiguous = false;
 	uint32_t	slot;
 	uint32_t	key;
 
-	if (escaped)
-	{
-		size_t		n;
-
-		if (length > MAX_ESCAPED)
-			return meaning;
-		n = json_unescape(s, length, json->ascii, text);
-		if (n == JSON_NO_TEXT)
-			return meaning;
-		s = text;
-		length = (uint32_t) n;
-	}
-	if (length > SCAN_JSON_MAX_NAME)
+	s = text_of_key(json, s, &length, escaped, text);
+	if (s == NULL)
 		return meaning;
 	for (slot = hash_name(s, length);
 		 (key = json->slots[slot & (json->nslots - 1)]) != EMPTY_SLOT; slot++)

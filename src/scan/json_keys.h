@@ -6,6 +6,7 @@
 #define PGBULK_JSON_KEYS_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 typedef struct ScanJsonKey
@@ -16,6 +17,9 @@ typedef struct ScanJsonKey
 } ScanJsonKey;
 
 #define SCAN_JSON_MAX_NAME 63
+
+/* A longer text of a key, with all its escapes, in any encoding, matches none of the names. */
+#define SCAN_JSON_MAX_KEY (6 * SCAN_JSON_MAX_NAME)
 
 /* Nesting of objects and arrays; deeper ones are a fault. */
 #define SCAN_JSON_MAX_DEPTH 4096
@@ -30,6 +34,16 @@ typedef struct ScanJson
 	bool		ascii;			/* no name matches escapes for characters beyond ASCII */
 	bool		ignore_extra;
 	bool		missing_is_null;
+
+	/*
+	 * The text of a key, of at most SCAN_JSON_MAX_KEY bytes, in the encoding of
+	 * the names, to `to`, which takes SCAN_JSON_MAX_NAME bytes.  Returns its
+	 * length, or JSON_NO_TEXT if no name can be that text.  Called for keys
+	 * with escapes or bytes beyond ASCII; NULL: their bytes are compared.
+	 */
+	size_t		(*key_text) (const void *arg, const char *s, uint32_t length,
+							 bool escaped, char *to);
+	const void *key_text_arg;
 } ScanJson;
 
 extern uint32_t scan_json_nslots(uint32_t nkeys);

@@ -376,8 +376,8 @@ find_rows(RowScan *scan, ScanRow *rows, uint32_t max_rows, ScanField *fields,
 
 void
 scan_json_rows(const ScanJson *json, ScanEol *eol, const char *window,
-			   uint32_t length, bool at_eof, ScanRow *rows, uint32_t max_rows,
-			   ScanField *fields, uint32_t max_fields, ScanResult *result)
+			   const char *bytes, uint32_t length, bool at_eof, ScanRow *rows,
+			   uint32_t max_rows, ScanField *fields, uint32_t max_fields, ScanResult *result)
 {
 	RowScan		scan;
 	uint32_t	begin = 0;
@@ -391,6 +391,7 @@ scan_json_rows(const ScanJson *json, ScanEol *eol, const char *window,
 
 	json_begin_walk(&scan, *eol, window, begin, length, at_eof);
 	scan.json = json;
+	scan.bytes = bytes;
 	scan.lines = scan_count_lines(SCAN_EOL_NL, window, begin);
 	result->consumed = begin;
 	result->lines = scan.lines;

@@ -48,10 +48,11 @@
 
 /*
  * As scan_rows.  *eol begins as SCAN_EOL_UNKNOWN, or as SCAN_EOL_JSON_WHOLE:
- * then the whole file is one row, good or bad.
+ * then the whole file is one row, good or bad.  bytes: the window itself, or
+ * what the window is the shape of (scan_shape); the text of keys is there.
  */
-extern void scan_json_rows(const ScanJson *json, ScanEol *eol,
-						   const char *window, uint32_t length, bool at_eof,
+extern void scan_json_rows(const ScanJson *json, ScanEol *eol, const char *window,
+						   const char *bytes, uint32_t length, bool at_eof,
 						   ScanRow *rows, uint32_t max_rows,
 						   ScanField *fields, uint32_t max_fields,
 						   ScanResult *result);

@@ -192,15 +192,15 @@ equal_texts(const char *a, const char *b, uint32_t length)
 static inline JsonMeaning
 find_meaning(RowScan *scan, const JsonNode *key)
 {
-	const char *text = scan->marks.text;
+	const char *bytes = scan->bytes;
 	uint32_t	n = scan->npairs;
 	Remembered *remembered = &scan->remembered[n < MAX_REMEMBERED ? n : 0];
 	JsonMeaning meaning;
 
 	if (n < scan->nremembered && key->length == remembered->length &&
-		LIKELY(equal_texts(text + key->start, text + remembered->start, key->length)))
+		LIKELY(equal_texts(bytes + key->start, bytes + remembered->start, key->length)))
 		return remembered->meaning;
-	meaning = json_find_key(scan->json, text + key->start, key->length, key->escaped);
+	meaning = json_find_key(scan->json, bytes + key->start, key->length, key->escaped);
 	if (n <= scan->nremembered && n < MAX_REMEMBERED)
 	{
 		*remembered = (Remembered) {
@@ -246,7 +246,7 @@ takes_over(RowScan *scan, uint32_t key, const ScanField *name)
 {
 	ScanField  *earlier = &scan->fields[scan->json->nkeys + 1 + key];
 	ScanField  *field = &scan->fields[key];
-	const char *text = scan->marks.text;
+	const char *bytes = scan->bytes;
 
 	if (name->escaped)
 	{
@@ -256,7 +256,7 @@ takes_over(RowScan *scan, uint32_t key, const ScanField *name)
 		return true;
 	}
 	if (!earlier->escaped && earlier->length == name->length &&
-		memcmp(text + earlier->start, text + name->start, name->length) == 0)
+		memcmp(bytes + earlier->start, bytes + name->start, name->length) == 0)
 		return earlier->quoted;
 	note_extra(scan, name);
 	if (!earlier->escaped && earlier->quoted)

@@ -40,6 +40,7 @@ typedef struct RowScan
 	Walk		outcome;		/* of a walk that has ended */
 
 	const ScanJson *json;		/* NULL: values of keys are not wanted */
+	const char *bytes;			/* of the window, where the text of keys is */
 	ScanField  *fields;			/* of the row */
 	ScanField	extra;			/* its first unwanted key */
 	uint32_t	nfound;			/* keys that were wanted */

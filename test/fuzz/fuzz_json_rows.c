@@ -90,7 +90,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 				scan_kernel_set(*kernel);
 			memset(window, fill[i], size + SCAN_PADDING);
 			memcpy(window, data, size);
-			scan_json_rows(&json, &eol, window, (uint32_t) size, at_eof,
+			scan_json_rows(&json, &eol, window, window, (uint32_t) size, at_eof,
 						   i == 0 && kernel == scan_kernels ? rows : others, MAX_ROWS, fields,
 						   MAX_ROWS * SCAN_JSON_FIELDS(NKEYS), &result);
 			if (i == 0 && kernel == scan_kernels)

@@ -34,6 +34,9 @@ static ScanJsonKey keys[MAX_KEYS];
 static uint32_t slots[64];
 static ScanJson json = {.keys = keys, .slots = slots};
 
+/* Set: windows are shapes of bytes in which a character may contain ASCII. */
+static int	(*shape_mblen) (const unsigned char *);
+
 /* Names with a '!' want their strings as JSON. */
 static void
 set_keys(const char *const *names)
@@ -63,6 +66,17 @@ make_window(const char *s, size_t len)
 	return window;
 }
 
+/* The shape of such a block; the block itself where there is no need for one. */
+static char *
+make_shape(char *bytes, size_t len)
+{
+	char	   *shape = shape_mblen != NULL ? make_window(bytes, len) : bytes;
+
+	if (shape_mblen != NULL)
+		scan_shape(bytes, (uint32_t) len, shape_mblen, shape);
+	return shape;
+}
+
 /* Reads s[0 .. len) as a file from that row on, in windows of about that size. */
 static ScanEol
 read_rows(const char *s, size_t len, ScanEol eol, size_t size, size_t most, Found *to, size_t *n)
@@ -78,10 +92,11 @@ read_rows(const char *s, size_t len, ScanEol eol, size_t size, size_t most, Foun
 	do
 	{
 		size_t		length = len - at < grown ? len - at : grown;
-		char	   *window = make_window(s + at, length);
+		char	   *bytes = make_window(s + at, length);
+		char	   *window = make_shape(bytes, length);
 
-		scan_json_rows(&json, &eol, window, (uint32_t) length, at + length == len, found,
-					   (uint32_t) most, fields, 512, &result);
+		scan_json_rows(&json, &eol, window, bytes, (uint32_t) length, at + length == len,
+					   found, (uint32_t) most, fields, 512, &result);
 		ck_assert_uint_le(result.consumed, length);
 		ck_assert_uint_eq(result.lines, scan_count_lines(SCAN_EOL_NL, window, result.consumed));
 		for (uint32_t i = 0; i < result.nrows; i++)
@@ -106,7 +121,9 @@ read_rows(const char *s, size_t len, ScanEol eol, size_t size, size_t most, Foun
 				f->fields[k].start += at;
 			}
 		}
-		free(window);
+		if (window != bytes)
+			free(window);
+		free(bytes);
 		grown = result.status == SCAN_MORE && result.consumed == 0 ? grown + size : size;
 		at += result.consumed;
 		line += result.lines;
@@ -283,6 +300,58 @@ START_TEST(letters)
 	KEYS("aB", "AB");
 	expect_rows("{\"ab\":1}", "0:-|-|+ab");
 	expect_rows("{\"AB\":1,\"aB\":2,\"\\u0061B\":3}", "0:3|1");
+}
+END_TEST
+
+/* Bytes from 0x80 on begin a character of two. */
+static int
+two_mblen(const unsigned char *s)
+{
+	return *s >= 0x80 ? 2 : 1;
+}
+
+/* As if the database had 0xff before such a character. */
+static size_t
+two_text(const void *arg, const char *s, uint32_t length, bool escaped, char *to)
+{
+	char		text[2 * SCAN_JSON_MAX_KEY];
+	char		shape[SCAN_JSON_MAX_KEY + SCAN_PADDING];
+	size_t		n = 0;
+
+	ck_assert_ptr_eq(arg, two_text);
+	ck_assert_uint_le(length, SCAN_JSON_MAX_KEY);
+	memset(shape, 0, sizeof(shape));
+	scan_shape(s, length, two_mblen, shape);
+	for (uint32_t i = 0; i < length; i++)
+	{
+		if ((unsigned char) s[i] >= 0x80 && s[i] == shape[i])
+			text[n++] = '\xff';
+		text[n++] = s[i];
+	}
+	n = escaped ? json_unescape(text, n, false, to) : n;
+	if (!escaped && n <= SCAN_JSON_MAX_NAME)
+		memcpy(to, text, n);
+	return n;
+}
+
+START_TEST(shapes)
+{
+	shape_mblen = two_mblen;
+	KEYS("\xe1" "A", "b");
+	expect_rows("{\"\xe1" "A\":1,\"b\":2}\n{\"b\":3,\"\xe1" "A\":4}", "0:1|2 1:4|3");
+	expect_rows("{\"\xe1" "B\":1,\"b\":2}\n{\"\xe1" "A\":3,\"b\":4}", "0:-|2|+\xe1" "B 1:3|4");
+	expect_rows("{\"b\":\"\xe1\\\",\"\xe1\\\":1}", "0:-|'\xe1\\'|+\xe1\\");
+	KEYS("\xff\xe1" "A", "\xff\xe1" "B", "\xff\xe1\\x");
+	json.key_text = two_text;
+	json.key_text_arg = two_text;
+	json.ignore_extra = true;
+	expect_rows("{\"\xe1" "A\":1,\"\xe1\\X\":3}\n{\"\xe1" "A\":4,\"\xe1" "B\":5,\"\xe1" "C\":6}", "0:1|-|3|* 1:4|5|-|*");
+	expect_rows("{\"\xe1" "B\":1,\"\xe1" "B\\u0000\":2,\"\\u0041\":3,\"\xe1" "C\":4}", "0:-|1|-|*");
+	KEYS("a\xff\xe1" "A", "b");
+	json.key_text = two_text;
+	json.key_text_arg = two_text;
+	expect_rows("{\"\\u0061\xe1" "A\":1,\"b\":2}\n{\"A\xe1" "A\":3,\"\\u0061\xe1" "A\":4,\"A\xe1" "B\":6,\"B\":5}", "0:1|2 1:4|5|+A\xe1" "A");
+	shape_mblen = NULL;
 }
 END_TEST
 
@@ -507,6 +576,7 @@ main(void)
 	tcase_add_test(tests, values);
 	tcase_add_test(tests, key_sets);
 	tcase_add_test(tests, letters);
+	tcase_add_test(tests, shapes);
 	tcase_add_test(tests, lines);
 	tcase_add_test(tests, arrays);
 	tcase_add_test(tests, series);
