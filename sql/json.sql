@@ -161,6 +161,14 @@ SELECT pg_temp.try('json_t', E'[{"a":1,"b":"x","c":1}');
 -- an unclosed quote costs no more rows than necessary
 SELECT pg_temp.try('json_t', E'[{"a":1,"b":"x,"c":1},\n{"a":2,"b":"x","c":1},\n{"a":3,"b":"x","c":1}]', '{"on_error": "ignore"}');
 SELECT pg_temp.try('json_t', E'[\n  {\n    "a": 1,\n    "b": "x,\n    "c": 1\n  },\n  {\n    "a": 2,\n    "b": "x",\n    "c": 1\n  },\n  {\n    "a": 3,\n    "b": "x",\n    "c": 1\n  }\n]', '{"on_error": "ignore"}');
+-- nor longer than anybody waits, where many objects are not closed
+SELECT pg_temp.put('in', '[{"a":tru' || repeat(E'\n{"a":[', 1400000)) AS f, clock_timestamp() AS began \gset
+SET statement_timeout = '500ms';
+\set VERBOSITY terse
+SELECT FROM bulk_load('json_t', :'f', '{"format": "json", "on_error": "ignore", "log_verbosity": "silent"}');
+\set VERBOSITY default
+RESET statement_timeout;
+SELECT clock_timestamp() - :'began' < '15s' AS soon;
 -- one after the other
 SELECT pg_temp.try('json_t', E'{\n "a": 1,\n "b": "x",\n "c": 1\n}\n{\n "a": 2,\n "b": "x",\n "c": }\n{\n "a": 3,\n "b": "x",\n "c": 1\n}', '{"on_error": "ignore"}');
 SELECT pg_temp.try('json_t', E'{"a":1,"b":"x","c":1}\n{"a":2,"b":"x","c":1}\n{"a":3,"b":"x","c":1}\n{"a":4,"b":"x","c":1}\n', '{"skip": 1, "limit": 2, "where": "a <> 2"}');

@@ -302,12 +302,18 @@ find_border(const Reader *reader, ScanEol eol, ScanBorder *border)
 		window->at_eof;
 }
 
+static void
+check_interrupts(void)
+{
+	CHECK_FOR_INTERRUPTS();
+}
+
 static ScanRecovery
 recover(const Reader *reader, const char *bytes, uint32 length, const ScanRow *row,
 		uint32 nfields, uint32 *resume)
 {
 	return scan_json_recover(reader->eol, bytes, length, reader->source->window.at_eof,
-							 row->start, row->end, resume);
+							 row->start, row->end, check_interrupts, resume);
 }
 
 static const char *

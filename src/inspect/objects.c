@@ -41,7 +41,7 @@ walk_span(const ScanJson *json, ScanEol *eol, const SheetSpan *span,
 				return false;
 			if (row->lax &&
 				scan_json_recover(*eol, s, (uint32_t) (end - s), span->to_end, row->start,
-								  row->end, &resume) == SCAN_RESUME)
+								  row->end, NULL, &resume) == SCAN_RESUME)
 			{
 				again += result.consumed - resume;
 				result.consumed = resume;

@@ -479,27 +479,19 @@ scan_json_border(ScanEol eol, const char *window, uint32_t length, bool at_eof,
 /* ---- recovery ---- */
 
 /*
- * Whether s .. end has only what may precede an object in its line: brackets
- * and commas that end others, and blanks.
- */
-static bool
-is_lead(const char *s, const char *end)
-{
-	while (s < end && (*s == ' ' || *s == '\t' || *s == ',' || *s == '[' || *s == '}'))
-		s++;
-	return s == end;
-}
-
-/*
  * The object that a line begins with, in that column; at its start, if the
- * broken row's line begins the array.
+ * broken row's line begins the array.  Before it there may be brackets and
+ * commas that end others, and blanks.
  */
 static const char *
 find_object(const char *s, const char *end, uint32_t column, bool begins_array)
 {
-	const char *brace = memchr(s, '{', (size_t) (end - s));
+	const char *brace = s;
 
-	if (brace == NULL || !is_lead(s, brace) ||
+	while (brace < end &&
+		   (*brace == ' ' || *brace == '\t' || *brace == ',' || *brace == '[' || *brace == '}'))
+		brace++;
+	if (brace == end || *brace != '{' ||
 		(brace - s != column && !(begins_array && brace == s)))
 		return NULL;
 	return brace;
@@ -507,7 +499,8 @@ find_object(const char *s, const char *end, uint32_t column, bool begins_array)
 
 ScanRecovery
 scan_json_recover(ScanEol eol, const char *window, uint32_t length, bool at_eof,
-				  uint32_t row_start, uint32_t row_end, uint32_t *resume)
+				  uint32_t row_start, uint32_t row_end, void (*poll) (void),
+				  uint32_t *resume)
 {
 	const char *line = window + row_start;
 	const char *stop = window + row_end;
@@ -529,6 +522,8 @@ scan_json_recover(ScanEol eol, const char *window, uint32_t length, bool at_eof,
 
 		if (object == NULL)
 			continue;
+		if (poll != NULL)
+			poll();
 		json_begin_walk(&scan, SCAN_EOL_JSON_SERIES, window, (uint32_t) (object - window),
 				   length, at_eof);
 		switch (json_walk_object(&scan, next_token(&scan)))

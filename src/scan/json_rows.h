@@ -68,11 +68,12 @@ extern bool scan_json_border(ScanEol eol, const char *window, uint32_t length,
 /*
  * As scan_recover, for arrays and series: the first line below in which an object
  * begins in the column of the broken one, with nothing but brackets and commas
- * before it, and is valid.
+ * before it, and is valid.  poll: called before each object that is tried, as
+ * many may be long and broken; it need not return.  NULL: nothing is called.
  */
 extern ScanRecovery scan_json_recover(ScanEol eol, const char *window,
 									  uint32_t length, bool at_eof,
 									  uint32_t row_start, uint32_t row_end,
-									  uint32_t *resume);
+									  void (*poll) (void), uint32_t *resume);
 
 #endif							/* PGBULK_JSON_ROWS_H */

@@ -105,7 +105,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 					uint32_t	resume = 0;
 
 					if (scan_json_recover(SCAN_EOL_JSON_ARRAY, window, (uint32_t) size, at_eof,
-										  rows[r].start, rows[r].end, &resume) == SCAN_RESUME)
+										  rows[r].start, rows[r].end, NULL, &resume) == SCAN_RESUME)
 						REQUIRE(resume > rows[r].start && resume < rows[r].end);
 				}
 			}

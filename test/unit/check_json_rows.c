@@ -436,6 +436,14 @@ START_TEST(depth)
 }
 END_TEST
 
+static int	polls;
+
+static void
+count_poll(void)
+{
+	polls++;
+}
+
 /* The row at `from` is damaged; parsing resumes where the text is `to`, or nowhere. */
 static void
 expect_recovery(const char *s, ScanEol eol, const char *from, const char *to)
@@ -444,7 +452,7 @@ expect_recovery(const char *s, ScanEol eol, const char *from, const char *to)
 	char	   *window = make_window(s, len);
 	uint32_t	start = (uint32_t) (strstr(s, from) - s);
 	uint32_t	resume = 0;
-	ScanRecovery recovery = scan_json_recover(eol, window, (uint32_t) len, true, start, (uint32_t) len, &resume);
+	ScanRecovery recovery = scan_json_recover(eol, window, (uint32_t) len, true, start, (uint32_t) len, count_poll, &resume);
 
 	ck_assert_msg((recovery == SCAN_RESUME) == (to != NULL), "recovery of %s", s);
 	if (to != NULL)
@@ -461,6 +469,24 @@ START_TEST(recovery)
 	expect_recovery("[{\n}, {\n  \"a\":\"x\n}, {\n  \"a\":2\n}]", SCAN_EOL_JSON_ARRAY, "{\n  \"a\":\"x", "{\n  \"a\":2");
 	expect_recovery("{\n\"a\":\"x\n}\n{\n\"a\":2\n}", SCAN_EOL_JSON_SERIES, "{", "{\n\"a\":2");
 	expect_recovery("{\"a\":\"x\n{\"a\":2}", SCAN_EOL_NL, "{", NULL);
+}
+END_TEST
+
+/* Each line is looked at once, and each object in its column tried: the test's time is limited. */
+START_TEST(recovery_of_many)
+{
+	const size_t nlines = 3000000;
+	static char text[3 * 3000000 + 100];
+	char	   *p = text + sprintf(text, "[{\"a\":[1,,");
+
+	for (size_t i = 0; i < nlines; i++)
+		p += sprintf(p, "\n2,");
+	strcpy(p, "\n{\"a\":}]\n{1,");
+	polls = 0;
+	expect_recovery(text, SCAN_EOL_JSON_ARRAY, "{", NULL);
+	ck_assert_int_eq(polls, 2);
+	strcpy(p, "\n{\"a\":}]\n {\"a\":2},{\"a\":3}");
+	expect_recovery(text, SCAN_EOL_JSON_ARRAY, "{", "{\"a\":2}");
 }
 END_TEST
 
@@ -583,6 +609,7 @@ main(void)
 	tcase_add_test(tests, whole);
 	tcase_add_test(tests, depth);
 	tcase_add_test(tests, recovery);
+	tcase_add_test(tests, recovery_of_many);
 	tcase_add_test(tests, made_lines);
 	tcase_add_test(tests, made_arrays);
 	suite_add_tcase(suite, tests);
