@@ -547,9 +547,9 @@ convert_mended(Converter *conv, const char *data, const ScanRow *row,
 		copies[i].start = repaired->len;
 		if (conv->routine->is_number != NULL && conv->routine->is_number(conv, i))
 			appendBinaryStringInfo(repaired, data + fields[i].start, fields[i].length);
-		else
-			encoding_replace(&conv->encoding, data + fields[i].start,
-						 fields[i].length, repaired);
+		else if (!encoding_replace(&conv->encoding, data + fields[i].start,
+								   fields[i].length, repaired, err))
+			return false;
 		copies[i].length = repaired->len - copies[i].start;
 	}
 	appendStringInfoSpaces(repaired, SCAN_PADDING);

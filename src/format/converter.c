@@ -114,7 +114,8 @@ convert_field_text(Converter *conv, const char *data, const ScanField *field,
 				StringInfoData repaired;
 
 				initStringInfo(&repaired);
-				encoding_replace(&check, s, *len, &repaired);
+				if (!encoding_replace(&check, s, *len, &repaired, err))
+					return NULL;
 				*len = repaired.len;
 				convert_reserve_scratch(conv, (Size) *len + 32);
 				s = memcpy(conv->scratch, repaired.data, *len);

@@ -7,8 +7,12 @@
 #include "catalog/namespace.h"
 #include "format/encoding.h"
 #include "scan/scan.h"
+#include "utils/memutils.h"
 
 #define VERIFY_STEP 0x40000000
+
+/* What callers of encoding_replace append besides: numbers of a row, and padding. */
+#define REPLACE_ROOM (64 * 1024)
 
 /*
  * Encodings that only clients use: their characters may contain ASCII bytes.
@@ -259,20 +263,22 @@ encoding_convert_replacing(Encoding *encoding, const char *s, uint32 len,
 	return to - dst < SCAN_MAX_FIELD ? (int) (to - dst) : report_too_long(err);
 }
 
-void
+bool
 encoding_replace(const Encoding *encoding, const char *s, uint32 len,
-				 StringInfo text)
+				 StringInfo text, RowError *err)
 {
 	for (;;)
 	{
 		uint32		valid = encoding_valid_prefix(encoding, s, len);
 		int			n;
 
+		if ((Size) text->len + valid + REPLACE_ROOM > MaxAllocSize)
+			return report_too_long(err) >= 0;
 		appendBinaryStringInfo(text, s, valid);
 		s += valid;
 		len -= valid;
 		if (len == 0)
-			break;
+			return true;
 		appendStringInfoString(text, replacement(encoding->verify));
 		n = invalid_length(encoding->verify, s, len);
 		s += n;

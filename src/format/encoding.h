@@ -54,9 +54,12 @@ extern int encoding_convert(Encoding *encoding, const char *s, uint32 len,
 extern int encoding_convert_replacing(Encoding *encoding, const char *s,
 									  uint32 len, char *dst, RowError *err);
 
-/* Appends text, with a replacement character for each piece that is not valid. */
-extern void encoding_replace(const Encoding *encoding, const char *s,
-							 uint32 len, StringInfo text);
+/*
+ * Appends text, with a replacement character for each piece that is not valid.
+ * False: err says that all of it would be too long; err = NULL: error 54000.
+ */
+extern bool encoding_replace(const Encoding *encoding, const char *s,
+							 uint32 len, StringInfo text, RowError *err);
 
 /* Reports that s is invalid at its first byte: in err, or as the server's error. */
 extern void encoding_report(const Encoding *encoding, const char *s,

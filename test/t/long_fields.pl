@@ -110,6 +110,11 @@ if ($full)
 		sets_aside("a field of $bytes bytes", $path, 2, '');
 	}
 
+	# where replacements for invalid bytes make more than the server has room for
+	$path = data_file('invalid.csv', 400 * $MB, "\xff" x $MB, "1,first,1\n3,last,3\n2,");
+	sets_aside('400 MB of invalid bytes', $path, 2, ', "invalid_bytes": "replace", "missing_columns": "null"');
+	unlink $path;
+
 	# an unclosed quote, and 2.5 GB of lines after it
 	my $lines = join('', map { "$_,some text of a row,$_\n" } 1 .. 30000);
 	$path = data_file('unclosed.csv', 2560 * $MB, $lines, "1,first,1\n2,\"unclosed,2\n");
