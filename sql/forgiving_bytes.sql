@@ -51,6 +51,10 @@ SELECT pg_temp.try('\x782c310a312ce90a'::bytea, '{"on_error": "ignore", "invalid
 -- one replacement for the longest prefix of a character
 SELECT bytes, (SELECT string_agg(said, ', ') FROM pg_temp.try('\x312c78'::bytea || bytes || '\x790a', '{"invalid_bytes": "replace"}') said)
 FROM unnest(ARRAY['\xe9', '\xc3', '\xc0af', '\xe28261', '\xe282e282ac', '\xeda080', '\xf8888080', '\xf09f98', '\xf09f9861', '\xe08080', '\xf4908080', '\x00', '\x8080', '\xff']::bytea[]) bytes;
+-- many of them in one value, in a time that grows with their number alone
+SELECT pg_temp.put('in', '1,'::bytea || decode(repeat('ff', 500000), 'hex')) AS f, clock_timestamp() AS began \gset
+SELECT rows_loaded FROM bulk_load('forgiving', :'f', '{"invalid_bytes": "replace", "truncate": true}');
+SELECT length(t), clock_timestamp() - :'began' < '15s' AS soon FROM forgiving;
 -- other encodings
 SELECT pg_temp.try('\x312c816181407f0a322c82a00a'::bytea, '{"encoding": "SJIS", "invalid_bytes": "replace"}');
 SELECT pg_temp.try('\x312c61816281820a'::bytea, '{"encoding": "WIN1252", "invalid_bytes": "replace"}');

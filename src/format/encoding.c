@@ -9,7 +9,8 @@
 #include "scan/scan.h"
 #include "utils/memutils.h"
 
-#define VERIFY_STEP 0x40000000
+#define MIN_VERIFY_STEP 32
+#define MAX_VERIFY_STEP 0x40000000
 
 /* What callers of encoding_replace append besides: numbers of a row, and padding. */
 #define REPLACE_ROOM (64 * 1024)
@@ -91,17 +92,22 @@ uint32
 encoding_valid_prefix(const Encoding *encoding, const char *s, uint32 len)
 {
 	uint32		done = 0;
+	uint32		most = MIN_VERIFY_STEP;
 
-	/* the server's function counts in ints; a step may cut a character */
+	/*
+	 * The server's function counts in ints, and may look at all bytes before it
+	 * tells that the first one is invalid; a step may cut a character.
+	 */
 	while (done < len)
 	{
-		bool		last = len - done <= VERIFY_STEP;
-		int			step = last ? len - done : VERIFY_STEP;
+		bool		last = len - done <= most;
+		int			step = last ? len - done : most;
 		int			n = pg_encoding_verifymbstr(encoding->verify, s + done, step);
 
 		done += n;
 		if (n < step && (last || step - n >= MAX_MULTIBYTE_CHAR_LEN))
 			break;
+		most = Min(most * 2, MAX_VERIFY_STEP);
 	}
 	return done;
 }
