@@ -70,6 +70,18 @@ SELECT count(*) FROM index_refused_t;
 TRUNCATE index_refused_t;
 DROP INDEX index_refused_s, index_refused_i;
 
+-- one that would be the border between two processes' ranges
+CREATE INDEX index_refused_s ON index_refused_t (s);
+COPY (SELECT i, CASE WHEN i % 2 = 0 THEN 'a' || md5(i::text) || repeat('x', 100) ELSE 'z' || pg_temp.wide(4000) END FROM generate_series(1, 12000) i) TO '/proc/self/cwd/pgbulk_index_refused_border';
+SET min_parallel_table_scan_size = 0;
+SET max_parallel_maintenance_workers = 2;
+\set VERBOSITY terse
+SELECT rows_loaded FROM bulk_load('index_refused_t', '/proc/self/cwd/pgbulk_index_refused_border', '{"format": "text", "columns": ["i", "s"], "writer": "direct", "workers": 3}');
+\set VERBOSITY default
+RESET max_parallel_maintenance_workers;
+RESET min_parallel_table_scan_size;
+DROP INDEX index_refused_s;
+
 -- included columns
 CREATE UNIQUE INDEX index_refused_i ON index_refused_t (i) INCLUDE (s);
 SELECT pg_temp.ways('index_refused_t', '{/proc/self/cwd/pgbulk_index_refused_wide}', '{"header": true, "on_error": "ignore"}');

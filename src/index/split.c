@@ -10,6 +10,7 @@
 #include "miscadmin.h"
 #include "port/pg_bswap.h"
 #include "utils/guc.h"
+#include "utils/memutils.h"
 
 /* Blocks that are looked at, and about how many rows of each. */
 #define SAMPLE_BLOCKS 128
@@ -56,6 +57,9 @@ StaticAssertDecl(SAMPLE_BLOCKS <= PG_UINT8_MAX + 1, "a block's number is a byte"
  * buffers.
  */
 #define BUFFERS_SHARE 4
+
+/* Bytes of a border: less than nbtree's limit for items, which is just below a third of a page. */
+#define MOST_BORDER (BLCKSZ / 4)
 
 /* What a row takes in an index where it shares its key with many, and a key beside its image. */
 #define ROW_SIZE sizeof(ItemPointerData)
@@ -136,7 +140,7 @@ make_sample(Relation index, int nblocks, int of_block, Size memory)
 	Sample	   *sample = palloc0(sizeof(Sample));
 
 	sample->shape = shape_open(index);
-	sample->most = memory / SAMPLE_SHARE;
+	sample->most = Min(memory / SAMPLE_SHARE, MaxAllocSize / 4);
 	sample->of_block = of_block;
 	sample->most_rows = nblocks * 2 * of_block;
 	sample->offsets = palloc((sample->most_rows + 1) * sizeof(uint32));
@@ -301,6 +305,9 @@ may_be_border(Sample *sample, const char *image, const char *before)
 {
 	/* numbers are compared with it */
 	if (sample->shape->integer && shape_has_null(sample->shape, image))
+		return false;
+	/* the range below ends with it as with an item; what fits no page is the error of its row */
+	if (IndexTupleSize(shape_tuple(sample->shape, image)) > MOST_BORDER)
 		return false;
 	/* nothing is below the lowest key, as far as is known */
 	if (before == NULL)
