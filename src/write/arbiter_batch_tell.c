@@ -20,6 +20,7 @@ tell_duplicates(ArbiterBatch *batch, uint32 first, uint32 n)
 	for (uint32 i = first; i < first + n; i++)
 	{
 		WaitingRow *row = &batch->rows[i];
+		MemoryContext caller;
 
 		if (row->fate != FATE_DUPLICATE)
 			continue;
@@ -30,7 +31,9 @@ tell_duplicates(ArbiterBatch *batch, uint32 first, uint32 n)
 			continue;
 		}
 		batch_show_row(batch, i);
+		caller = MemoryContextSwitchTo(GetPerTupleMemoryContext(writer->estate));
 		arbiter_set_aside(batch->context, batch->leaf->arbiter, row->judge, batch->slot);
+		MemoryContextSwitchTo(caller);
 		late->reject(late->arg, &row->place, row->raw, &writer->duplicate);
 		unseen = late->unseen(late->arg);
 	}

@@ -113,6 +113,9 @@ check('duplicates, each third key twice', 'CREATE UNLOGGED TABLE t (id serial, i
 	CREATE UNIQUE INDEX ON t ((id * 2 / 3))',
 	'{"log_verbosity": "silent", "workers": 0, "writer": "direct", "on_duplicate": "keep_old", "columns": ["i"]}',
 	"12345\n" x 20000, size => $large / 3, slack => 6 * $MB);	# the journal's share is not full at first
+check('duplicates found by the buffered writer, reject table', 'CREATE UNLOGGED TABLE t (i int PRIMARY KEY, s text)',
+	qq({$quiet, "writer": "buffered", "on_duplicate": "keep_old", "reject_table": "rejected"}),
+	join('', map { "$_," . ($word x 20) . "\n" } 1 .. 5000), size => $large / 2);
 check('triggers and expressions', 'CREATE TABLE t (i int, s text, g int GENERATED ALWAYS AS (i + 1) STORED,
 	 d text DEFAULT md5(random()::text), CHECK (length(s) > 0));
 	 CREATE OR REPLACE FUNCTION shout() RETURNS trigger LANGUAGE plpgsql AS
