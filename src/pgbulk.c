@@ -472,15 +472,16 @@ bulk_load_forget(PG_FUNCTION_ARGS)
 								   PG_ARGISNULL(2) ? DT_NOEND : PG_GETARG_TIMESTAMPTZ(2)));
 }
 
-/* The type of bulk_load_history.target: names for dumps, as tables have other OIDs when restored. */
+/* The type of bulk_load_history.target: as text for dumps, as restored tables have other OIDs. */
 Datum
 bulk_load_target_out(PG_FUNCTION_ARGS)
 {
 	Oid			target = PG_GETARG_OID(0);
 	char	   *name = get_rel_name(target);
+	char	   *schema = get_namespace_name(get_rel_namespace(target));
 
-	PG_RETURN_CSTRING(name == NULL ? psprintf("%u", target) :
-					  quote_qualified_identifier(get_namespace_name(get_rel_namespace(target)), name));
+	PG_RETURN_CSTRING(name == NULL || schema == NULL ? psprintf("%u", target) :
+					  quote_qualified_identifier(schema, name));
 }
 
 /* An OID was that of a table that was gone; it may be another table's by now. */
