@@ -146,6 +146,30 @@ SELECT pg_temp.try('once_t', 'whole', '{"history": true, "on_error": "ignore", "
 SELECT pg_temp.put('whole', E'1,a\n2,"b\nb"\n3,c\n');
 SELECT pg_temp.try('once_t', 'whole', '{"once": "tail"}');
 
+-- a quote that nothing closes: what waits for that is told, and warned of where it is more than a row is likely to have
+TRUNCATE once_t;
+SELECT pg_temp.put('stray', E'1,a\n2,5" b\n3,c\n4,d\n');
+SELECT rows_loaded, details -> 'incomplete' AS incomplete FROM bulk_load('once_t', '/proc/self/cwd/pgbulk_once_stray', '{"once": "tail", "on_error": "ignore"}');
+SELECT rows_loaded, details -> 'incomplete' AS incomplete FROM bulk_load('once_t', '/proc/self/cwd/pgbulk_once_stray', '{"once": "tail", "on_error": "ignore"}');
+SELECT pg_temp.put('stray', E'1,a\n2,5" b\n3,c\n4,d\n' || repeat(E'5,e\n', 7));
+SELECT pg_temp.try('once_t', 'stray', '{"once": "tail", "log_verbosity": "silent"}');
+SELECT pg_temp.put('stray', E'1,a\n2,b\n3,5" c\n' || repeat(E'5,e\n', 9));
+SELECT pg_temp.try('once_t', 'stray', '{"once": "tail"}');
+SELECT pg_temp.put('stray', E'1,a\n2,b\n3,"5"" c"\n4,d');
+SELECT rows_loaded, details -> 'incomplete' AS incomplete FROM bulk_load('once_t', '/proc/self/cwd/pgbulk_once_stray', '{"once": "tail"}');
+SELECT pg_temp.put('stray', E'1,a\n2,b\n3,"5"" c"\n4,d\n');
+SELECT rows_loaded, details -> 'incomplete' AS incomplete FROM bulk_load('once_t', '/proc/self/cwd/pgbulk_once_stray', '{"once": "tail"}');
+SELECT * FROM once_t;
+-- also in a header, behind a part that was loaded otherwise, and where rows end in no LF
+SELECT pg_temp.put('stray_h', E'a,"b\n' || repeat(E'1,a\n', 10));
+SELECT pg_temp.try('once_t', 'stray_h', '{"once": "tail", "header": true}');
+SELECT pg_temp.put('stray_w', E'1,a\n2,"b\n');
+SELECT pg_temp.try('once_t', 'stray_w', '{"history": true, "on_error": "ignore", "log_verbosity": "silent"}');
+SELECT pg_temp.put('stray_w', E'1,a\n2,"b\n' || repeat(E'3,c\n', 10));
+SELECT pg_temp.try('once_t', 'stray_w', '{"once": "tail"}');
+SELECT pg_temp.put('stray_r', repeat(E'1,a\r', 20000));
+SELECT pg_temp.try('once_t', 'stray_r', '{"once": "tail"}');
+
 SET max_parallel_workers_per_gather = 0;
 -- part by part: rows or bytes; each part is known by the bytes of the whole file
 CREATE TABLE once_parts (at text, what text, line bigint);

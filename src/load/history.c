@@ -25,6 +25,10 @@ int			history_keep = 0;
 
 #define NAMES_SHOWN 3
 
+/* Of a row that is being written there are rarely as many lines, or bytes. */
+#define MANY_LINES 10
+#define MANY_BYTES (64 * 1024)
+
 /* ---- opening ---- */
 
 /* Whether rows are to be written; a dry run looks at them for option once. */
@@ -120,6 +124,16 @@ has_more(const History *history)
 }
 
 static void
+append_name(StringInfo names, const HistoryFile *file)
+{
+	appendStringInfo(names, "%s\"%s\"", names->len == 0 ? "" : ", ",
+					 encoding_path_text(file->path));
+	if (file->incomplete.bytes > 0)
+		appendStringInfo(names, " (the row in line %lld is not complete)",
+						 (long long) file->incomplete.line);
+}
+
+static void
 notice_passed_over(const History *history, LoadResult *result)
 {
 	StringInfoData names;
@@ -127,15 +141,18 @@ notice_passed_over(const History *history, LoadResult *result)
 
 	initStringInfo(&names);
 	for (int i = 0; i < history->nfiles; i++)
-		if (history->files[i].passed_over)
-			result->passed_over = lappend(result->passed_over,
-										  unconstify(char *, history->files[i].path));
+	{
+		const HistoryFile *file = &history->files[i];
+
+		if (!file->passed_over)
+			continue;
+		result->passed_over = lappend(result->passed_over, unconstify(char *, file->path));
+		if (list_length(result->passed_over) <= NAMES_SHOWN)
+			append_name(&names, file);
+	}
 	n = list_length(result->passed_over);
 	if (n == 0 || history->options->log_verbosity == BULK_VERBOSITY_SILENT)
 		return;
-	for (int i = 0; i < Min(n, NAMES_SHOWN); i++)
-		appendStringInfo(&names, "%s\"%s\"", i == 0 ? "" : ", ",
-						 encoding_path_text(list_nth(result->passed_over, i)));
 	ereport(NOTICE,
 			(history->options->once == BULK_ONCE_TAIL ?
 			 errmsg_plural("%d file has no new row that is complete, and is passed over",
@@ -144,6 +161,30 @@ notice_passed_over(const History *history, LoadResult *result)
 						   "%d files were loaded before and are passed over", n, n),
 			 n > NAMES_SHOWN ? errdetail("%s and others.", names.data) :
 			 errdetail("%s.", names.data)));
+}
+
+/* Rows behind one that never ends are not loaded: that must not go unseen. */
+static void
+tell_incomplete(const History *history, LoadResult *result)
+{
+	for (int i = 0; i < history->nfiles; i++)
+	{
+		IncompleteRow *row = &history->files[i].incomplete;
+
+		if (row->bytes == 0)
+			continue;
+		result->incomplete = lappend(result->incomplete, row);
+		if (row->lines < MANY_LINES && row->bytes < MANY_BYTES)
+			continue;
+		ereport(WARNING,
+				(errmsg("row in line %lld of file \"%s\" is not complete, and nothing behind it is loaded",
+						(long long) row->line, history->files[i].path_text),
+				 errdetail("It has %lld line ends and %lld bytes so far.",
+						   (long long) row->lines, (long long) row->bytes),
+				 row->quoted ?
+				 errhint("A quote in it is not closed: if nobody is still writing that row, correct it in the file, or set option \"quote\".") :
+				 errhint("Rows of a file that grows must end in LF.")));
+	}
 }
 
 History *
@@ -174,6 +215,7 @@ history_open(const BulkOptions *options, Relation target, List *paths, LoadResul
 		history_claim_files(history, result);
 		result->more = has_more(history);
 		notice_passed_over(history, result);
+		tell_incomplete(history, result);
 	}
 	number_files(history);
 	return options->history == 1 || options->once != BULK_ONCE_NONE || has_files(history) ?

@@ -113,6 +113,13 @@ claim_tail(const History *history, const HistoryTable *table, HistoryFile *file,
 		if (!file->is_file ||
 			(tail.begin > 0 && (tail.before.high != known.high || tail.before.low != known.low)))
 			refuse_other(file, tail.begin);
+		file->incomplete = (IncompleteRow) {
+			.path = file->path,
+			.line = tail.rest_line,
+			.lines = tail.rest_lines,
+			.bytes = tail.rest_bytes,
+			.quoted = tail.ends.quoted
+		};
 		if (tail.end == tail.begin || tail.end == tail.rows_begin)
 			return false;
 		if (tail.rows_begin < 0)

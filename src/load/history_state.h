@@ -25,6 +25,7 @@ typedef struct HistoryFile
 	FileStamp	stamp;
 	ContentKey	key;			/* of the bytes before range.end */
 	SourceRange range;
+	IncompleteRow incomplete;	/* behind that, with option once set to tail; or no bytes */
 	char	   *once_key;		/* what has been claimed; NULL without option once */
 	bool		is_part;		/* a part is loaded: */
 	ContentKey	part_of;		/* the key of all bytes */

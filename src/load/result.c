@@ -70,6 +70,29 @@ push_files(CompatJsonb *state, const char *key, List *paths)
 	compat_push_jsonb(state, WJB_END_ARRAY, NULL);
 }
 
+/* Rows that files end with before they are complete. */
+static void
+push_incomplete(CompatJsonb *state, List *rows)
+{
+	ListCell   *lc;
+
+	if (rows == NIL)
+		return;
+	jsonb_push_key(state, "incomplete");
+	compat_push_jsonb(state, WJB_BEGIN_ARRAY, NULL);
+	foreach(lc, rows)
+	{
+		const IncompleteRow *row = lfirst(lc);
+
+		compat_push_jsonb(state, WJB_BEGIN_OBJECT, NULL);
+		jsonb_push_string(state, "file", encoding_path_text(row->path));
+		jsonb_push_int64(state, "line", row->line);
+		jsonb_push_int64(state, "bytes", row->bytes);
+		compat_push_jsonb(state, WJB_END_OBJECT, NULL);
+	}
+	compat_push_jsonb(state, WJB_END_ARRAY, NULL);
+}
+
 /* For each index, how it got its entries, why, and how long it took. */
 static void
 push_indexes(CompatJsonb *state, const IndexTable *table, bool by_leaf)
@@ -178,6 +201,7 @@ result_details(const LoadResult *result, const LoadTimes *times, List *paths,
 	push_files(&state, "files", paths);
 	if (result->passed_over != NIL)
 		push_files(&state, "passed_over", result->passed_over);
+	push_incomplete(&state, result->incomplete);
 	if (result->more)
 	{
 		jsonb_push_key(&state, "more");

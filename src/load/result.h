@@ -14,6 +14,16 @@
 #include "utils/jsonb.h"
 #include "utils/timestamp.h"
 
+/* The last row of a file that grows, of which more may be written. */
+typedef struct IncompleteRow
+{
+	const char *path;
+	int64		line;			/* where it begins */
+	int64		lines;			/* line ends in it so far */
+	int64		bytes;
+	bool		quoted;			/* a quote in it is not closed */
+} IncompleteRow;
+
 typedef struct LoadResult
 {
 	int64		load_id;
@@ -39,6 +49,7 @@ typedef struct LoadResult
 	Jsonb	   *nodes;			/* what other servers got; NULL: nothing */
 	Jsonb	   *detected;		/* options detected in the files; or NULL */
 	List	   *passed_over;	/* of char *: files that were loaded before */
+	List	   *incomplete;		/* of IncompleteRow *: left for when there is more of them */
 	bool		more;			/* of a file that is loaded in parts, some are left */
 	int			attempts;		/* 1, or more if the load had to be repeated */
 	Oid			user;			/* who has called it, whoever triggers have made of it since */

@@ -173,6 +173,16 @@ find_rows(int fd, const char *path, const RowEnds *known)
 	return next[0] == '\r' && next[1] == '\n' ? known->bytes + 2 : -1;
 }
 
+/* The row at the end that is not complete, which may have begun in the known part. */
+static void
+find_rest(ContentTail *tail, const FileStamp *stamp, const RowEnds *known)
+{
+	tail->rest_bytes = stamp->size - tail->end;
+	tail->rest_lines = tail->ends.lines - tail->ends.end_lines;
+	tail->rest_line = 1 + (tail->rows_begin < 0 && tail->ends.end == 0 ? known->end_lines :
+						   tail->begin_lines + tail->ends.end_lines);
+}
+
 bool
 content_read_tail(const char *path, FileStamp *stamp, ContentTail *tail)
 {
@@ -228,6 +238,7 @@ content_read_tail(const char *path, FileStamp *stamp, ContentTail *tail)
 	}
 	if (!tail->complete)
 		tail->rows_begin = find_rows(fd, path, &before);
+	find_rest(tail, stamp, &before);
 	pfree(piece);
 	CloseTransientFile(fd);
 	return true;

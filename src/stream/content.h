@@ -36,6 +36,9 @@ typedef struct ContentTail
 	int64		begin_lines;	/* line ends in these */
 	int64		end;			/* of the last complete row behind begin; else begin */
 	ContentKey	key;			/* of the bytes before end */
+	int64		rest_bytes;		/* behind end, of a row that is not complete; 0: there is none */
+	int64		rest_lines;		/* line ends in these */
+	int64		rest_line;		/* where that row begins */
 } ContentTail;
 
 /*
