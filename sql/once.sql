@@ -80,6 +80,16 @@ COPY once_t FROM '/proc/self/cwd/pgbulk_once_1.csv' WITH (format csv, once path)
 COPY once_t FROM '/proc/self/cwd/pgbulk_once_1.csv' WITH (format csv, once '{"import_id": "wednesday"}');
 COPY once_t FROM '/proc/self/cwd/pgbulk_once_1.csv' WITH (format csv, once);
 SELECT * FROM once_t;
+-- a path is the same however it is spelled, but for links and what .. may lead out of
+SELECT bulk_load_forget('once_t') > 0;
+SELECT p, rows_loaded FROM unnest(ARRAY['', '/', './/./']) p, bulk_load('once_t', '/proc/self/cwd/' || p || 'pgbulk_once_1.csv', '{"once": "path", "log_verbosity": "silent"}');
+SELECT bulk_load_forget('once_t', '/proc/self//cwd/./pgbulk_once_1.csv');
+SELECT p, rows_loaded FROM unnest(ARRAY['', '/', './/./']) p, bulk_load('once_t', '/proc/self/cwd/' || p || 'pgbulk_once_1.csv', '{"once": "tail", "log_verbosity": "silent"}');
+SELECT bulk_load_forget('once_t', '/proc/self//cwd/./pgbulk_once_1.csv');
+SELECT p, rows_loaded FROM unnest(ARRAY['', '/', './/./']) p, bulk_load('once_t', '/proc/self/cwd/' || p || 'pgbulk_once_1.csv', '{"once": {"import_id": "x"}, "log_verbosity": "silent"}');
+SELECT bulk_load_forget('once_t', '/proc/self//cwd/./pgbulk_once_1.csv');
+SELECT rows_loaded FROM unnest(ARRAY['self', 'self/../self']) p, bulk_load('once_t', '/proc/' || p || '/cwd/pgbulk_once_1.csv', '{"once": "path", "log_verbosity": "silent"}');
+SELECT bulk_load_forget('once_t', '/proc/self/../self//cwd/pgbulk_once_1.csv');
 -- extra columns go with the files that are left
 SELECT pg_temp.put('x-1.txt', E'x\n'), pg_temp.put('y-2.txt', E'y\n'), pg_temp.put('z-3.txt', E'z\n');
 TRUNCATE once_t;

@@ -205,7 +205,7 @@ history_open(const BulkOptions *options, Relation target, List *paths, LoadResul
 		HistoryFile *file = &history->files[i];
 
 		file->path = list_nth(paths, i);
-		file->path_text = encoding_path_text(file->path);
+		file->path_text = encoding_path_text(path_tidy(file->path));
 		if (options->query == NULL && options->once == BULK_ONCE_NONE &&
 			strcmp(file->path, SOURCE_CLIENT) != 0)
 			history_stamp_file(file);
@@ -384,7 +384,7 @@ history_forget(Oid target, const char *path, TimestampTz before)
 	Oid			types[] = {OIDOID, TIMESTAMPTZOID, TEXTOID};
 	Datum		values[] = {
 		ObjectIdGetDatum(target), TimestampTzGetDatum(before),
-		path == NULL ? (Datum) 0 : CStringGetTextDatum(path)
+		path == NULL ? (Datum) 0 : CStringGetTextDatum(path_tidy(path))
 	};
 
 	check_owner(target, &table);

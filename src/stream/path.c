@@ -153,3 +153,21 @@ path_check(const char *path, bool sent)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE), refuse(path, sent)));
 }
+
+char *
+path_tidy(const char *path)
+{
+	char	   *tidy = palloc(strlen(path) + 1);
+	char	   *to = tidy;
+
+	while (*path != '\0')
+	{
+		*to++ = *path;
+		if (*path++ != '/')
+			continue;
+		while (path[0] == '/' || (path[0] == '.' && path[1] == '/'))
+			path++;
+	}
+	*to = '\0';
+	return tidy;
+}
