@@ -191,6 +191,7 @@ SELECT * FROM once_parts;
 -- the rest is loaded as such, under any name, or else nothing
 SELECT pg_temp.try('once_parts', 'parts', '{"once": true, "header": true, "columns": ["at", "what"]}');
 SELECT pg_temp.try('once_parts', 'parts', '{"once": "path", "header": true, "columns": ["at", "what"]}');
+SELECT pg_temp.try('once_parts', 'parts', '{"once": {"import_id": "x"}, "header": true, "columns": ["at", "what"]}');
 COPY (SELECT 1) TO PROGRAM 'cat > pgbulk_once_gone; mv pgbulk_once_parts pgbulk_once_moved';
 SELECT pg_temp.try('once_parts', 'moved', '{"once": true, "header": true, "columns": ["at", "what"]}');
 SELECT pg_temp.try('once_parts', 'moved', '{"once": {"part": 1}, "header": true, "columns": ["at", "what"], "extra": {"line": "$line"}}');

@@ -311,7 +311,7 @@ claim_file(const History *history, const HistoryTable *table, HistoryFile *file,
 		history_stamp_file(file);
 	if (claimed && !file->is_file)
 		refuse_source(file);
-	if (claimed && history->options->once == BULK_ONCE_PATH)
+	if (claimed)
 		refuse_rest(history, table, file);
 	return claimed;
 }
