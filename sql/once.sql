@@ -250,6 +250,24 @@ SELECT pg_temp.try('once_parts', 'marked', '{"once": "tail", "format": "text"}')
 SELECT pg_temp.put('marked', E'1\ta\t1\n2\tb\t2\n\\.\n5\te\t5\n');
 SELECT pg_temp.try('once_parts', 'marked', '{"once": "tail", "format": "text"}');
 SELECT * FROM once_parts;
+-- the first line end of the file says how its lines end, and not that of the part, or of the tail
+SELECT pg_temp.put('ends', E'1,a,1\n2,b\r3,3\n4,d,4\r\n5,e,5\n');
+TRUNCATE once_parts;
+SELECT rows_loaded, rows_rejected FROM bulk_load('once_parts', '/proc/self/cwd/pgbulk_once_ends', '{"on_error": "ignore", "log_verbosity": "silent"}');
+CALL bulk_load_each('once_parts', '/proc/self/cwd/pgbulk_once_ends', '{"commit_every": 1, "on_error": "ignore", "log_verbosity": "silent"}');
+SELECT pg_temp.put('ends', E'at,what,line\n1,a,1\n2,b\r3,3\n4,d,4\r\n5,e,5\n');
+CALL bulk_load_each('once_parts', '/proc/self/cwd/pgbulk_once_ends', '{"commit_every": 1, "on_error": "ignore", "log_verbosity": "silent", "header": true}');
+SELECT bulk_load_forget('once_parts', '/proc/self/cwd/pgbulk_once_ends') > 0;
+SELECT pg_temp.put('ends', E'1,a,1\n');
+SELECT rows_loaded, rows_rejected FROM bulk_load('once_parts', '/proc/self/cwd/pgbulk_once_ends', '{"once": "tail"}');
+SELECT pg_temp.put('ends', E'1,a,1\n4,d,4\r\n5,e,5\r\n');
+SELECT rows_loaded, rows_rejected FROM bulk_load('once_parts', '/proc/self/cwd/pgbulk_once_ends', '{"once": "tail", "on_error": "ignore", "log_verbosity": "silent"}');
+SELECT bulk_load_forget('once_parts', '/proc/self/cwd/pgbulk_once_ends') > 0;
+SELECT pg_temp.put('ends', E'\\.\n');
+SELECT rows_loaded, rows_rejected FROM bulk_load('once_parts', '/proc/self/cwd/pgbulk_once_ends', '{"once": "tail", "format": "text"}');
+SELECT pg_temp.put('ends', E'\\.\n2\tb\r3\t\\N\t3\n5\te\t5\n');
+SELECT rows_loaded, rows_rejected FROM bulk_load('once_parts', '/proc/self/cwd/pgbulk_once_ends', '{"once": "tail", "format": "text", "on_error": "ignore", "log_verbosity": "silent"}');
+SELECT * FROM once_parts ORDER BY at COLLATE "C", what COLLATE "C";
 -- misuse
 CALL bulk_load_each('once_parts', '/proc/self/cwd/pgbulk_once_text', '{"commit_every": 0}');
 CALL bulk_load_each('once_parts', '/proc/self/cwd/pgbulk_once_text', '{"commit_every": "many"}');

@@ -579,6 +579,16 @@ remember_file(Load *load)
 		raw_remember(load->raw, load->source);
 }
 
+/* Its first line end says how all of its lines end, and not the first one of a part. */
+static void
+find_line_end(Reader *reader)
+{
+	(void) reader_rows(reader, 1, true);
+	/* what a marker there has ended is not the part */
+	reader->ended = false;
+	reader->trailing = 0;
+}
+
 /* Where only a part of the file is wanted, goes on there, behind the header. */
 static void
 begin_range(Load *load)
@@ -594,8 +604,11 @@ begin_range(Load *load)
 	Assert(source_can_seek(source));
 	/* a part may have ended within lines that are all part of the header */
 	reader_place(load->reader, &offset, &line);
-	if (range->begin > offset)
-		reader_seek(load->reader, range->begin, range->begin_line);
+	if (range->begin <= offset)
+		return;
+	if (load->reader->eol == SCAN_EOL_UNKNOWN)
+		find_line_end(load->reader);
+	reader_seek(load->reader, range->begin, range->begin_line);
 }
 
 static void
