@@ -64,6 +64,16 @@ SELECT pg_temp.try('once_t', '1.csv', '{"once": true}');
 -- a dry run passes over, and claims nothing
 SELECT pg_temp.try('once_t', '[23].csv', '{"once": true, "dry_run": true}');
 SELECT pg_temp.try('once_t', '[23].csv', '{"once": true, "dry_run": true}');
+-- also what is in one call twice
+SELECT bulk_load_forget('once_t') > 0;
+SELECT pg_temp.try('once_t', '*.csv', '{"once": true, "dry_run": true}');
+SELECT pg_temp.put('twice', E'1,a\n2,b\n3,c\n') AS twice \gset
+SELECT rows_loaded, jsonb_array_length(details -> 'passed_over') AS passed_over FROM bulk_load('once_t', ARRAY[:'twice', :'twice'], '{"once": "path", "dry_run": true, "log_verbosity": "silent"}');
+SELECT rows_loaded, jsonb_array_length(details -> 'passed_over') AS passed_over FROM bulk_load('once_t', ARRAY[:'twice', :'twice'], '{"once": "tail", "dry_run": true, "log_verbosity": "silent"}');
+SELECT rows_loaded, jsonb_array_length(details -> 'passed_over') AS passed_over FROM bulk_load('once_t', ARRAY[:'twice', :'twice'], '{"once": {"import_id": "x"}, "dry_run": true, "log_verbosity": "silent"}');
+SELECT rows_loaded, bytes_read, jsonb_array_length(details -> 'passed_over') AS passed_over FROM bulk_load('once_t', ARRAY[:'twice', :'twice', :'twice'], '{"once": {"part": 2}, "dry_run": true, "log_verbosity": "silent"}');
+SELECT rows_loaded, bytes_read, jsonb_array_length(details -> 'passed_over') AS passed_over FROM bulk_load('once_t', ARRAY[:'twice', :'twice', :'twice'], '{"once": {"part": 2}, "log_verbosity": "silent"}');
+TRUNCATE once_t;
 
 -- by path: contents do not count
 SELECT bulk_load_forget('once_t');

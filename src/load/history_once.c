@@ -43,8 +43,18 @@ find_known_part(const History *history, const HistoryTable *table, const History
 		ObjectIdGetDatum(history->target), CStringGetTextDatum(file->path_text)
 	};
 	Datum		results[3];
+	ListCell   *lc;
 
 	*complete = true;
+	foreach(lc, history->tried)
+	{
+		const HistoryFile *tried = lfirst(lc);
+
+		if (strcmp(tried->path_text, file->path_text) != 0)
+			continue;
+		*key = tried->key;
+		return tried->range.end;
+	}
 	if (history_table_run(table,
 						  psprintf("SELECT loaded_to, content, once_key OPERATOR(pg_catalog.~~) 'tail:%%'"
 								   " FROM %s WHERE target OPERATOR(pg_catalog.=) $1 AND path OPERATOR(pg_catalog.=) $2"
@@ -173,11 +183,33 @@ find_part(const HistoryTable *table, Oid target, const char *column, Oid type, D
 	return part;
 }
 
+/* The last one that a dry run has claimed. */
+static KnownPart
+find_tried_part(const History *history, const ContentKey *whole)
+{
+	KnownPart	part = {0};
+	ListCell   *lc;
+
+	foreach(lc, history->tried)
+	{
+		const HistoryFile *file = lfirst(lc);
+
+		if (is_same_key(&file->part_of, whole))
+			part = (KnownPart) {
+				.loaded_to = file->range.end,.key = file->key,.part_of = file->part_of
+			};
+	}
+	return part;
+}
+
 /* Of the same bytes, whatever their name was. */
 static KnownPart
 find_part_by_content(const History *history, const HistoryTable *table, const ContentKey *whole)
 {
-	return find_part(table, history->target, "part_of", UUIDOID, history_uuid(whole), "loaded_to");
+	KnownPart	tried = find_tried_part(history, whole);
+
+	return tried.loaded_to > 0 ? tried :
+		find_part(table, history->target, "part_of", UUIDOID, history_uuid(whole), "loaded_to");
 }
 
 /* Of the file that had that name last. */
@@ -213,13 +245,15 @@ is_known(const History *history, const HistoryTable *table, const ContentKey *wh
 {
 	Oid			types[] = {OIDOID, UUIDOID};
 	Datum		values[] = {ObjectIdGetDatum(history->target), history_uuid(whole)};
+	KnownPart	tried = find_tried_part(history, whole);
 
-	return history_table_run(table,
-							 psprintf("SELECT FROM %s WHERE target OPERATOR(pg_catalog.=) $1"
-									  " AND content OPERATOR(pg_catalog.=) $2 AND loaded_to IS NOT NULL"
-									  " AND (part_of IS NULL OR part_of OPERATOR(pg_catalog.=) content) LIMIT 1",
-									  table->name),
-							 2, types, values, NULL, NULL, 0) > 0;
+	return is_same_key(&tried.key, whole) ||
+		history_table_run(table,
+						  psprintf("SELECT FROM %s WHERE target OPERATOR(pg_catalog.=) $1"
+								   " AND content OPERATOR(pg_catalog.=) $2 AND loaded_to IS NOT NULL"
+								   " AND (part_of IS NULL OR part_of OPERATOR(pg_catalog.=) content) LIMIT 1",
+								   table->name),
+						  2, types, values, NULL, NULL, 0) > 0;
 }
 
 /*
@@ -384,5 +418,7 @@ history_claim_files(History *history, const LoadResult *result)
 	{
 		CHECK_FOR_INTERRUPTS();
 		sorted[i]->passed_over = !claim_file(history, &table, sorted[i], result);
+		if (!sorted[i]->passed_over && history->options->dry_run)
+			history->tried = lappend(history->tried, sorted[i]);
 	}
 }

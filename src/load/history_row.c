@@ -169,12 +169,16 @@ history_claim(const History *history, const HistoryTable *table, const HistoryFi
 			  const LoadResult *result, const char *where)
 {
 	StringInfo	sql = history_insert_text(table);
+	ListCell   *lc;
 
 	if (!history->options->dry_run)
 	{
 		appendStringInfo(sql, " WHERE true%s ON CONFLICT (target, once_key) DO NOTHING", where);
 		return history_run_row(history, table, file, result, sql->data) == 1;
 	}
+	foreach(lc, history->tried)
+		if (strcmp(((const HistoryFile *) lfirst(lc))->once_key, file->once_key) == 0)
+			return false;
 	/* all parameters must have a use */
 	resetStringInfo(sql);
 	appendStringInfoString(sql, "SELECT");

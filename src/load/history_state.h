@@ -10,6 +10,7 @@
 #include "lib/stringinfo.h"
 #include "load/history_table.h"
 #include "load/result.h"
+#include "nodes/pg_list.h"
 #include "option/options.h"
 #include "scan/content_hash.h"
 #include "stream/source.h"
@@ -40,6 +41,7 @@ struct History				/* history.h */
 	int			nfiles;
 	int			nchosen;		/* of them, how many are loaded */
 	HistoryFile *files;
+	List	   *tried;			/* of HistoryFile *: claimed by a dry run, and in no table */
 };
 
 /* Numbers of parameters, of a row's columns. */
