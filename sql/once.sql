@@ -260,6 +260,10 @@ SELECT pg_temp.try('once_parts', 'marked', '{"once": "tail", "format": "text"}')
 SELECT pg_temp.put('marked', E'1\ta\t1\n2\tb\t2\n\\.\n5\te\t5\n');
 SELECT pg_temp.try('once_parts', 'marked', '{"once": "tail", "format": "text"}');
 SELECT * FROM once_parts;
+-- an option that is null is not given
+SELECT pg_temp.put('nulls', E'1,a,1\n');
+CALL bulk_load_each('once_parts', '/proc/self/cwd/pgbulk_once_nulls', '{"commit_every": null, "once": null, "after": null}');
+CALL bulk_load_each('once_parts', '/proc/self/cwd/pgbulk_once_nulls', '{"commit_every": 1, "once": null, "log_verbosity": "silent"}');
 -- the first line end of the file says how its lines end, and not that of the part, or of the tail
 SELECT pg_temp.put('ends', E'1,a,1\n2,b\r3,3\n4,d,4\r\n5,e,5\n');
 TRUNCATE once_parts;

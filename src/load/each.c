@@ -155,7 +155,7 @@ set_commit_every(Jsonb *json, JsonbValue *value)
 				 errmsg("option \"commit_every\" requires \"once\" to be true"),
 				 errdetail("Else it would not be known which part comes next.")));
 	amount = JsonbValueToJsonb(value);
-	return options_merge(without(without(json, "commit_every"), "once"),
+	return options_merge(without(json, "once"),
 						 psprintf("{\"once\": {\"part\": %s}}",
 								  JsonbToCString(NULL, &amount->root, VARSIZE(amount))));
 }
@@ -171,6 +171,7 @@ set_options(Each *each, Jsonb *json)
 	set_after(each, find_option(json, "after"));
 	json = without(json, "after");
 	amount = find_option(json, "commit_every");
+	json = without(json, "commit_every");
 	if (amount != NULL)
 		json = set_commit_every(json, amount);
 	else if (find_option(json, "once") == NULL)
