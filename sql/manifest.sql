@@ -128,6 +128,18 @@ SELECT a FROM manifest_t WHERE a > 6;
 CALL bulk_load_each('manifest_t', '/proc/self/cwd/pgbulk_manifest/parts.csv', '{"commit_every": 1, "columns": ["a", "b"], "on_error": "ignore", "log_verbosity": "silent", "after": "delete"}');
 SELECT a FROM manifest_t WHERE a > 6;
 SELECT (pg_stat_file('/proc/self/cwd/pgbulk_manifest/parts.csv', true)).size IS NULL AS gone;
+-- one with rows behind an end-of-copy marker stays, also when it is passed over
+SELECT pg_temp.put('marked', E'40\tforty\n\\.\n41\tmore\n');
+CALL bulk_load_each('manifest_t', '/proc/self/cwd/pgbulk_manifest/marked', '{"format": "text", "columns": ["a", "b"], "after": "delete"}');
+CALL bulk_load_each('manifest_t', '/proc/self/cwd/pgbulk_manifest/marked', '{"format": "text", "columns": ["a", "b"], "after": {"move_to": "/proc/self/cwd/pgbulk_manifest/done"}}');
+SELECT a FROM manifest_t WHERE a >= 40;
+SELECT details -> 'bytes_unread' AS bytes_unread FROM bulk_load('manifest_t', ARRAY['/proc/self/cwd/pgbulk_manifest/marked', '/proc/self/cwd/pgbulk_manifest/marked'], '{"format": "text", "columns": ["a", "b"], "dry_run": true}');
+COPY (SELECT 1) TO PROGRAM 'cat > /dev/null; cd pgbulk_manifest && gzip marked';
+CALL bulk_load_each('manifest_t', '/proc/self/cwd/pgbulk_manifest/marked.gz', '{"format": "text", "columns": ["a", "b"], "after": "delete"}');
+CALL bulk_load_each('manifest_t', '/proc/self/cwd/pgbulk_manifest/marked.gz', '{"format": "text", "columns": ["a", "b"], "after": "delete"}');
+SELECT pg_temp.put('marked', E'42\tthe last\n\\.\n');
+CALL bulk_load_each('manifest_t', '/proc/self/cwd/pgbulk_manifest/marked', '{"format": "text", "columns": ["a", "b"], "after": "delete"}');
+SELECT f FROM pg_ls_dir('/proc/self/cwd/pgbulk_manifest') f WHERE f LIKE 'marked%';
 -- the rows that a manifest says are counted before a commit
 SELECT pg_temp.put('m.csv', E'10,ten\n'), pg_temp.put('list', '[{"path": "m.csv", "rows": 1}]');
 CALL bulk_load_each('manifest_t', '/proc/self/cwd/pgbulk_manifest/list', '{"manifest": true, "commit_every": 1}');

@@ -13,6 +13,7 @@
 #include "catalog/pg_authid.h"
 #include "catalog/pg_type.h"
 #include "executor/spi.h"
+#include "format/reader.h"
 #include "load/each.h"
 #include "miscadmin.h"
 #include "option/extra_options.h"
@@ -252,6 +253,14 @@ options_for(const Each *each, const char *path, const char *pattern)
 
 /* ---- one file ---- */
 
+/* What the load of a file, or of a part of it, has come to. */
+typedef struct Loaded
+{
+	bool		passed_over;
+	bool		more;			/* parts of the file are left */
+	int64		unread;			/* bytes after an end-of-copy marker */
+} Loaded;
+
 /* Another session may have loaded a file meanwhile, and removed or moved it. */
 static bool
 is_gone(const char *path)
@@ -323,13 +332,43 @@ move_file(const char *path, const char *place)
 		unlink(path) == 0;
 }
 
+/* Bytes behind the end-of-copy marker of a file that was passed over: its load has left them. */
+static int64
+find_unread(const Each *each, const char *path)
+{
+	Source	   *source;
+	Reader	   *reader;
+
+	if (each->options->format != BULK_TEXT)
+		return 0;
+	source = source_open(list_make1(unconstify(char *, path)), each->options, source_chunk_size);
+	reader = reader_open(source, each->options);
+	(void) reader_next_file(reader);
+	while (reader_rows(reader, reader->max_rows, true))
+		;
+	source_close(source);
+	return reader->trailing;
+}
+
 static void
-dispose(const Each *each, const char *path, const FileStamp *stamp, const char *place)
+dispose(const Each *each, const char *path, const FileStamp *stamp, const char *place,
+		const Loaded *loaded)
 {
 	FileStamp	now;
+	int64		unread;
 
 	if (each->after == AFTER_KEEP || is_gone(path))
 		return;
+	unread = loaded->passed_over ? find_unread(each, path) : loaded->unread;
+	if (unread > 0)
+	{
+		ereport(WARNING,
+				(errmsg_plural("file \"%s\" is kept, as %lld byte after its end-of-copy marker was not read",
+							   "file \"%s\" is kept, as %lld bytes after its end-of-copy marker were not read",
+							   (unsigned long) unread, path, (long long) unread),
+				 errhint("Load what is after the marker as a file of its own, and remove the file then.")));
+		return;
+	}
 	if (!content_stamp(path, &now) || !file_is_same(stamp, &now))
 	{
 		ereport(WARNING,
@@ -381,13 +420,6 @@ check_listed(const Each *each, const ListedFile *listed)
 						   listed->path)));
 }
 
-/* What the load of a file, or of a part of it, has come to. */
-typedef struct Loaded
-{
-	bool		passed_over;
-	bool		more;			/* parts of the file are left */
-} Loaded;
-
 /* Loads it, and commits. */
 static Loaded
 load_and_commit(const Each *each, const char *path, Jsonb *options, const ListedFile *listed)
@@ -401,7 +433,11 @@ load_and_commit(const Each *each, const char *path, Jsonb *options, const Listed
 	if (SPI_execute_with_args(each->sql, lengthof(types), types, values, NULL, false,
 							  0) != SPI_OK_SELECT || SPI_processed != 1)
 		elog(ERROR, "cannot run \"%s\"", each->sql);
-	loaded = (Loaded) {.passed_over = result_column(4) > 0,.more = result_column(5) > 0};
+	loaded = (Loaded) {
+		.passed_over = result_column(4) > 0,
+		.more = result_column(5) > 0,
+		.unread = result_column(6)
+	};
 	if (listed != NULL)
 		content_check(path, &listed->stamp);
 	if (listed != NULL && !loaded.passed_over)
@@ -452,7 +488,7 @@ load_in_turn(const Each *each, const char *path, const char *pattern, const List
 	} while (loaded.more);
 	result->files_passed_over += passed_over;
 	result->files_loaded += !passed_over;
-	dispose(each, path, &stamp, place);
+	dispose(each, path, &stamp, place, &loaded);
 }
 
 /* The files that the path means, or what a manifest lists; NIL: there is none. */
@@ -488,7 +524,9 @@ each_run(Oid schema, Oid target, const char *path, Jsonb *json, EachResult *resu
 						" CASE WHEN details OPERATOR(pg_catalog.?) 'passed_over'::pg_catalog.text"
 						" THEN 1::pg_catalog.int8 ELSE 0::pg_catalog.int8 END,"
 						" CASE WHEN details OPERATOR(pg_catalog.?) 'more'::pg_catalog.text"
-						" THEN 1::pg_catalog.int8 ELSE 0::pg_catalog.int8 END FROM %s($1, $2, $3)",
+						" THEN 1::pg_catalog.int8 ELSE 0::pg_catalog.int8 END,"
+						" COALESCE((details OPERATOR(pg_catalog.->>) 'bytes_unread'::pg_catalog.text)"
+						"::pg_catalog.int8, 0::pg_catalog.int8) FROM %s($1, $2, $3)",
 						quote_qualified_identifier(get_namespace_name(schema), "bulk_load"));
 	files = find_files(&each, path);
 	context = AllocSetContextCreate(CurrentMemoryContext, "bulk_load_each file",

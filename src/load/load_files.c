@@ -288,6 +288,7 @@ check_trailing(Load *load)
 	/* reported by the first attempt */
 	if (load->attempts > 0 || load->options->plain)
 		return;
+	load->result->bytes_unread += reader->trailing;
 	ereport(NOTICE,
 			(errmsg_plural("file \"%s\" has %lld byte after its end-of-copy marker, which was not read",
 						   "file \"%s\" has %lld bytes after its end-of-copy marker, which were not read",

@@ -208,6 +208,8 @@ result_details(const LoadResult *result, const LoadTimes *times, List *paths,
 		compat_push_jsonb(&state, WJB_VALUE,
 						  &(JsonbValue) {.type = jbvBool,.val.boolean = true});
 	}
+	if (result->bytes_unread > 0)
+		jsonb_push_int64(&state, "bytes_unread", result->bytes_unread);
 	push_part(&state, "detected", result->detected);
 	push_part(&state, "nodes", result->nodes);
 	jsonb_push_numeric(&state, "wal_bytes",

@@ -51,6 +51,7 @@ typedef struct LoadResult
 	List	   *passed_over;	/* of char *: files that were loaded before */
 	List	   *incomplete;		/* of IncompleteRow *: left for when there is more of them */
 	bool		more;			/* of a file that is loaded in parts, some are left */
+	int64		bytes_unread;	/* behind end-of-copy markers */
 	int			attempts;		/* 1, or more if the load had to be repeated */
 	Oid			user;			/* who has called it, whoever triggers have made of it since */
 	TimestampTz started;
