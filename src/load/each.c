@@ -187,6 +187,12 @@ set_options(Each *each, Jsonb *json)
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("option \"after\" requires \"once\" to be true or false"),
 				 errdetail("Else a file would go that may have rows which were not loaded.")));
+	if (each->after != AFTER_KEEP && each->options->manifest &&
+		each->options->once == BULK_ONCE_NONE)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("option \"after\" requires \"once\" to be true with a manifest"),
+				 errdetail("Its files stay until all are loaded: a call after an error would load some again.")));
 	if (each->after != AFTER_KEEP && each->options->limit >= 0)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
@@ -382,6 +388,8 @@ dispose(const Each *each, const char *path, const FileStamp *stamp, const char *
 				 each->after == AFTER_DELETE ? errmsg("could not remove file \"%s\": %m", path) :
 				 errmsg("could not rename file \"%s\" to \"%s\": %m", path, place),
 				 errdetail("Its rows are committed."),
+				 each->options->manifest ?
+				 errhint("So are those of all files of the manifest: remove or move what is left.") :
 				 errhint("The next call passes the file over, and tries this again.")));
 }
 
@@ -455,7 +463,7 @@ load_and_commit(const Each *each, const char *path, Jsonb *options, const Listed
 	return loaded;
 }
 
-static void
+static Loaded
 load_in_turn(const Each *each, const char *path, const char *pattern, const ListedFile *listed)
 {
 	EachResult *result = each->result;
@@ -474,7 +482,7 @@ load_in_turn(const Each *each, const char *path, const char *pattern, const List
 		ereport(NOTICE,
 				(errmsg("file \"%s\" is not there any more, and is passed over", path)));
 		result->files_passed_over++;
-		return;
+		return (Loaded) {.passed_over = true};
 	}
 	if (!content_stamp(path, &stamp))
 		ereport(ERROR,
@@ -488,7 +496,22 @@ load_in_turn(const Each *each, const char *path, const char *pattern, const List
 	} while (loaded.more);
 	result->files_passed_over += passed_over;
 	result->files_loaded += !passed_over;
-	dispose(each, path, &stamp, place, &loaded);
+	if (listed == NULL)
+		dispose(each, path, &stamp, place, &loaded);
+	return loaded;
+}
+
+/*
+ * A manifest is read again by the call that loads what an error has left, and then all of its files
+ * are to be there: they stay until the last of them is loaded.
+ */
+static void
+dispose_listed(const Each *each, const ListedFile *listed, const Loaded *loaded)
+{
+	char	   *place = each->after == AFTER_MOVE ? place_in_folder(each, listed->path) : NULL;
+
+	CHECK_FOR_INTERRUPTS();
+	dispose(each, listed->path, &listed->stamp, place, loaded);
 }
 
 /* The files that the path means, or what a manifest lists; NIL: there is none. */
@@ -517,6 +540,7 @@ each_run(Oid schema, Oid target, const char *path, Jsonb *json, EachResult *resu
 	MemoryContext context;
 	List	   *files;
 	ListCell   *lc;
+	Loaded	   *loaded;
 
 	memset(result, 0, sizeof(*result));
 	set_options(&each, json);
@@ -533,16 +557,21 @@ each_run(Oid schema, Oid target, const char *path, Jsonb *json, EachResult *resu
 									ALLOCSET_DEFAULT_SIZES);
 	content_part_forget();
 	SPI_connect_ext(SPI_OPT_NONATOMIC);
+	loaded = palloc(sizeof(Loaded) * list_length(files));
 	foreach(lc, files)
 	{
 		const ListedFile *entry = each.options->manifest ? lfirst(lc) : NULL;
 		MemoryContext caller = MemoryContextSwitchTo(context);
 
 		CHECK_FOR_INTERRUPTS();
-		load_in_turn(&each, entry != NULL ? entry->path : lfirst(lc), path, entry);
+		loaded[foreach_current_index(lc)] =
+			load_in_turn(&each, entry != NULL ? entry->path : lfirst(lc), path, entry);
 		MemoryContextSwitchTo(caller);
 		MemoryContextReset(context);
 	}
+	if (each.options->manifest && each.after != AFTER_KEEP)
+		foreach(lc, files)
+			dispose_listed(&each, lfirst(lc), &loaded[foreach_current_index(lc)]);
 	SPI_finish();
 	MemoryContextDelete(context);
 }
