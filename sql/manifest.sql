@@ -53,6 +53,16 @@ SELECT pg_temp.try('[{"path": "1.csv", "rows": 2}, {"path": "2.csv", "rows": 2}]
 SELECT pg_temp.try('[{"path": "1.csv", "rows": 2}, {"path": "2.csv", "rows": 2}]', ', "skip": 1');
 SELECT pg_temp.try('[{"path": "1.csv", "rows": 7}, "2.csv"]');
 SELECT count(*) FROM manifest_t;
+-- they are not compared where not all are read
+SELECT pg_temp.put('list', '[{"path": "1.csv", "rows": 2}]');
+CALL bulk_load_each('manifest_t', '/proc/self/cwd/pgbulk_manifest/list', '{"manifest": true, "columns": ["a", "b"], "skip": 1, "once": false}');
+CALL bulk_load_each('manifest_t', '/proc/self/cwd/pgbulk_manifest/list', '{"manifest": true, "columns": ["a", "b"], "limit": 1, "once": false}');
+SELECT pg_temp.put('grown', E'1,one\n2,tw'), pg_temp.put('list', '[{"path": "grown", "rows": 2}]');
+CALL bulk_load_each('manifest_t', '/proc/self/cwd/pgbulk_manifest/list', '{"manifest": true, "columns": ["a", "b"], "once": "tail"}');
+SELECT pg_temp.put('grown', E'1,one\n2,two\n');
+SELECT pg_temp.try('[{"path": "grown", "rows": 2}]', ', "once": "tail"');
+SELECT bulk_load_forget('manifest_t') > 0 AS forgotten;
+TRUNCATE manifest_t;
 -- bad rows count, files that are passed over do not
 SELECT pg_temp.put('bad.csv', E'x,one\n2,two\n');
 SELECT pg_temp.try('[{"path": "bad.csv", "rows": 2}]', ', "on_error": "ignore", "log_verbosity": "silent"');

@@ -448,7 +448,7 @@ load_and_commit(const Each *each, const char *path, Jsonb *options, const Listed
 	};
 	if (listed != NULL)
 		content_check(path, &listed->stamp);
-	if (listed != NULL && !loaded.passed_over)
+	if (listed != NULL && !loaded.passed_over && manifest_counts_rows(each->options))
 		check_rows(listed, result_column(3));
 	each->result->rows_loaded += result_column(1);
 	each->result->rows_rejected += result_column(2);

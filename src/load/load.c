@@ -370,8 +370,7 @@ load_close(Load *load)
 	CommandCounterIncrement();
 	if (load->options->listed != NIL)
 		manifest_check(load->options->listed,
-					   load->options->skip > 0 || load->options->limit >= 0 ? -1 :
-					   result->rows_read);
+					   manifest_counts_rows(load->options) ? result->rows_read : -1);
 	if (load->history != NULL)
 		history_write(load->history, load->source, result, load->counts);
 	source_complete(load->source, result->rows_loaded);

@@ -345,6 +345,12 @@ manifest_read(const char *path)
 	return files;
 }
 
+bool
+manifest_counts_rows(const BulkOptions *options)
+{
+	return options->skip == 0 && options->limit < 0 && options->once != BULK_ONCE_TAIL;
+}
+
 void
 manifest_check(List *listed, int64 rows)
 {

@@ -14,6 +14,7 @@
 #include "postgres.h"
 
 #include "nodes/pg_list.h"
+#include "option/options.h"
 #include "stream/stream.h"
 
 /* What a manifest says of a file, which was true when it was read. */
@@ -35,6 +36,9 @@ typedef struct ListedFile
  * for a file that is not as it says; those of files.
  */
 extern List *manifest_read(const char *path);
+
+/* Whether all rows of a file are read, so that their number can be what the manifest says. */
+extern bool manifest_counts_rows(const BulkOptions *options);
 
 /*
  * When all rows are in: raises an error where a file has changed since, or where
