@@ -59,6 +59,11 @@ SELECT pg_temp.load(E'a,b\nw,bad\n', '{"writer": "direct", "reject_table": "pg_t
 -- one without bad rows writes only the header
 SELECT pg_temp.load(E'a,b\n1,good\n');
 SELECT pg_temp.load(E'', '{"header": false}');
+-- lines keep their ends: those of files with different ones are rows again with newline any
+SELECT rows_rejected FROM bulk_load('reject_file_t', ARRAY[pg_temp.put('lf', E'x,one\n1,two\n'), pg_temp.put('crlf', E'2,three\r\ny,four\r\n')],
+	'{"on_error": "ignore", "log_verbosity": "silent", "reject_file": "/proc/self/cwd/pgbulk_reject_file_bad"}');
+SELECT rows_loaded, rows_rejected FROM bulk_load('reject_file_t', pg_temp.put('in', translate(pg_read_file('/proc/self/cwd/pgbulk_reject_file_bad'), 'xy', '34')), '{"on_error": "ignore", "log_verbosity": "silent"}');
+SELECT rows_loaded, rows_rejected FROM bulk_load('reject_file_t', '/proc/self/cwd/pgbulk_reject_file_in', '{"newline": "any"}');
 -- bulk_load_retry: it reads the table, so the file may be the same
 SELECT pg_temp.load(E'a,b\nv,bad\n', '{"reject_table": "pg_temp.reject_file_r"}');
 SELECT rows_read, rows_loaded, rows_rejected FROM bulk_load_retry('reject_file_t', 'pg_temp.reject_file_r', (SELECT max(load_id) FROM reject_file_r),
