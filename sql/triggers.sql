@@ -174,6 +174,10 @@ SELECT * FROM triggers_t ORDER BY a;
 -- options that need a table are refused
 SELECT rows_loaded FROM bulk_load('triggers_view', '/proc/self/cwd/pgbulk_triggers_in', '{"truncate": true}');
 SELECT rows_loaded FROM bulk_load('triggers_view', '/proc/self/cwd/pgbulk_triggers_in', '{"freeze": true}');
+SELECT rows_loaded FROM bulk_load('triggers_view', '/proc/self/cwd/pgbulk_triggers_in', '{"on_duplicate": "keep_old"}');
+SELECT rows_loaded FROM bulk_load('triggers_view', '/proc/self/cwd/pgbulk_triggers_in', '{"on_duplicate": "keep_new"}');
+SELECT rows_loaded FROM bulk_load('triggers_view', '/proc/self/cwd/pgbulk_triggers_in', '{"on_duplicate": {"set": "all"}}');
+COPY triggers_view FROM '/proc/self/cwd/pgbulk_triggers_in' (FORMAT csv, ON_DUPLICATE keep_old);
 -- a view that PostgreSQL could update by itself is refused, as by COPY
 CREATE VIEW triggers_simple AS SELECT a FROM triggers_t;
 SELECT rows_loaded FROM bulk_load('triggers_simple', '/proc/self/cwd/pgbulk_triggers_in');

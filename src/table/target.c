@@ -574,6 +574,21 @@ target_find_deferrable(Relation rel)
 	return NULL;
 }
 
+/* Which key a row has is not known where a trigger stores it. */
+static void
+refuse_view(Relation rel, const BulkOptions *options)
+{
+	if (options->on_duplicate == BULK_ON_DUPLICATE_ERROR ||
+		rel->rd_rel->relkind != RELKIND_VIEW)
+		return;
+	ereport(ERROR,
+			(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+			 options->on_duplicate == BULK_ON_DUPLICATE_KEEP_NEW ?
+			 errmsg("rows of \"%s\" cannot be replaced", RelationGetRelationName(rel)) :
+			 errmsg("duplicates of \"%s\" cannot be set aside", RelationGetRelationName(rel)),
+			 errdetail("It is not a table.")));
+}
+
 /* As INSERT ... ON CONFLICT: a deferred check has no row to resolve the conflict with. */
 static void
 check_immediate(Relation rel, const BulkOptions *options)
@@ -647,9 +662,9 @@ target_open(Oid relid, const BulkOptions *options)
 	else
 		set_all_columns(target, options->header == BULK_HEADER_MAP);
 
-	/* the rows replaced reveal what is in the table, too; a view has none to replace */
-	if (options->on_duplicate == BULK_ON_DUPLICATE_KEEP_NEW &&
-		rel->rd_rel->relkind != RELKIND_VIEW)
+	refuse_view(rel, options);
+	/* the rows replaced reveal what is in the table, too */
+	if (options->on_duplicate == BULK_ON_DUPLICATE_KEEP_NEW)
 	{
 		if (target->sent)
 			statement_check_delete(rel);
