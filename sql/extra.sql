@@ -154,6 +154,15 @@ TRUNCATE extra_many;
 SELECT rows_loaded FROM bulk_load('extra_many', '/proc/self/cwd/pgbulk_extra/many-*.csv', '{"columns": ["a", "b"], "workers": 2, "extra": {"src": "$file", "line": "$line", "part": "$1", "line_text": "$line"}, "on_error": "ignore"}');
 SELECT count(*), bool_and(line::text = line_text) FROM extra_many;
 RESET pgbulk.chunk_size;
+-- merged rows get them with "all", and keep those that are not named
+CREATE TABLE extra_merged (a int PRIMARY KEY, b text, src text);
+COPY (SELECT n, 'old' FROM generate_series(1, 100) n) TO '/proc/self/cwd/pgbulk_extra/merge-old.csv' (FORMAT csv);
+COPY (SELECT n, 'new' FROM generate_series(61, 160) n) TO '/proc/self/cwd/pgbulk_extra/merge-new.csv' (FORMAT csv);
+COPY (SELECT n, 'late' FROM generate_series(1, 160) n WHERE n % 10 = 0) TO '/proc/self/cwd/pgbulk_extra/merge-late.csv' (FORMAT csv);
+SELECT rows_loaded FROM bulk_load('extra_merged', '/proc/self/cwd/pgbulk_extra/merge-old.csv', '{"columns": ["a", "b"], "extra": {"src": "old"}, "log_verbosity": "silent"}');
+SELECT rows_loaded, details -> 'merged_in_batches' AS in_batches FROM bulk_load('extra_merged', '/proc/self/cwd/pgbulk_extra/merge-new.csv', '{"columns": ["a", "b"], "extra": {"src": "new"}, "on_duplicate": {"set": "all"}, "log_verbosity": "silent"}');
+SELECT rows_loaded FROM bulk_load('extra_merged', '/proc/self/cwd/pgbulk_extra/merge-late.csv', '{"columns": ["a", "b"], "extra": {"src": "late"}, "on_duplicate": {"set": ["b"]}, "log_verbosity": "silent"}');
+SELECT b, src, count(*) FROM extra_merged GROUP BY 1, 2 ORDER BY 1, 2;
 
 -- where patterns match bytes, as the locale has it, and a name ends within a character
 COPY (SELECT '1,one') TO PROGRAM 'mkdir pgbulk_extra/bytes; tee pgbulk_extra/bytes/日-x.csv > pgbulk_extra/bytes/$(printf ''cut-\346'')';
@@ -170,7 +179,7 @@ TABLE extra_t;
 DROP DATABASE regress_pgbulk_extra;
 
 COPY (SELECT 1) TO PROGRAM 'cat > /dev/null; rm -r pgbulk_extra';
-DROP TABLE extra_t, extra_auto, extra_small, extra_domain, extra_parts, extra_rejects_of, extra_bad, extra_generated, extra_many, extra_expected CASCADE;
+DROP TABLE extra_t, extra_auto, extra_small, extra_domain, extra_parts, extra_rejects_of, extra_bad, extra_generated, extra_many, extra_expected, extra_merged CASCADE;
 DROP DOMAIN extra_odd;
 REVOKE pg_read_server_files FROM regress_extra;
 DROP ROLE regress_extra;
