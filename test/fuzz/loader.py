@@ -142,18 +142,21 @@ class Fuzzer:
                 read, loaded, rejected, duplicate, _, filtered = map(int, outcome.counts)
                 if read != loaded + rejected + duplicate + filtered and options.get("limit_counts") is None:
                     return "counts: %s" % outcome, None
-        wrong = self.compare(options, first, second)
+        wrong = self.compare(case, first, second)
         if not wrong and set(options) <= loader_mutations.COPYS and first.code != "22023":
             wrong = self.compare_copy(case, first)
         return wrong, first.signature()
 
     @staticmethod
-    def compare(options, first, second):
+    def compare(case, first, second):
         # one that cannot serve the table says so
         if first.code in ("0A000", "55000", "22023", "55006") and second.code == "00000" or first.code == second.code != "00000":
             return None
         # what stops a load is found in another order
         if first.code != "00000" and second.code != "00000":
+            return None
+        # the buffered writer meets the key of a row that violates a foreign key before it knows of that
+        if first.code == "00000" and second.code == "23505" and "on_duplicate" not in case["options"] and "REFERENCES" in str(case["columns"]):
             return None
         if (first.code, first.state, first.rows) != (second.code, second.state, second.rows) or first.counts != second.counts:
             return "as the options say: %s %s\n    buffered: %s %s" % (first, first.state, second, second.state)
