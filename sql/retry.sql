@@ -230,6 +230,7 @@ DELETE FROM retry_rl WHERE line_number IN (3, 5);
 UPDATE retry_rl SET raw_line = '7,foobar', message = NULL WHERE line_number = 2;
 SELECT rows_read, rows_loaded, rows_rejected FROM bulk_load_retry('retry_lines', 'retry_rl', :load);
 SELECT rows_read, rows_rejected, details -> 'rejects' AS rejects FROM bulk_load_retry('retry_lines', 'retry_rl', :load, '{"log_verbosity": "silent"}');
+SELECT rows_read, rows_loaded, rows_rejected FROM bulk_load_retry('retry_lines', 'retry_rl', :load, '{"newline": "auto", "log_verbosity": "silent"}');
 SELECT rows_read, rows_loaded, rows_rejected FROM bulk_load_retry('retry_lines', 'retry_rl', :load, '{"newline": "any"}');
 TABLE retry_lines;
 -- a row that is none by the options is filtered

@@ -43,7 +43,7 @@ typedef struct Retry
 	bool		as_file;		/* rows are loaded in the file's encoding */
 	bool		encoding_given;
 	bool		format_given;
-	bool		newline_given;
+	bool		newline_any;
 	int64		record_length;	/* 0: they are lines */
 	StoredRows *rows;
 	int64		invalid;		/* rows that are not loaded, as their bytes are not valid, */
@@ -111,7 +111,7 @@ make_options(Retry *retry, Jsonb *json)
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("bulk_load_retry requires \"format\" to be \"csv\", \"text\", \"fixed\" or \"json\"")));
 	retry->format_given = is_given(json, "format");
-	retry->newline_given = is_given(json, "newline");
+	retry->newline_any = options->newline == BULK_NEWLINE_ANY;
 	retry->encoding_given = is_given(json, "encoding");
 	encoding_open(&retry->encoding,
 				  retry->encoding_given ? options->encoding : GetDatabaseEncoding());
@@ -377,7 +377,7 @@ take_row(Retry *retry, HeapTuple tuple, TupleDesc desc)
 		leave_row(retry, tuple, desc, &retry->invalid);
 	else if (!retry->format_given && is_document(&row))
 		leave_row(retry, tuple, desc, &retry->documents);
-	else if (!retry->newline_given && is_cut(tuple, desc))
+	else if (!retry->newline_any && is_cut(tuple, desc))
 		leave_row(retry, tuple, desc, &retry->cut);
 	else
 		stored_rows_add(retry->rows, &row);
