@@ -158,6 +158,14 @@ SELECT pg_temp.put('second.csv', E'51,second\n');
 CALL bulk_load_each('manifest_t', '/proc/self/cwd/pgbulk_manifest/list', '{"manifest": true, "columns": ["a", "b"], "after": "delete", "log_verbosity": "silent"}');
 SELECT a FROM manifest_t WHERE a >= 50;
 SELECT f FROM pg_ls_dir('/proc/self/cwd/pgbulk_manifest') f WHERE f IN ('first.csv', 'second.csv');
+-- nor are two of them moved to one place
+COPY (SELECT 1) TO PROGRAM 'cat > /dev/null; cd pgbulk_manifest && mkdir -p one other moved && echo 60,one > one/rows.csv && echo 61,other > other/rows.csv && echo 62,third > other/third.csv';
+SELECT pg_temp.put('list', '["other/third.csv", "one/rows.csv", "other/rows.csv"]');
+CALL bulk_load_each('manifest_t', '/proc/self/cwd/pgbulk_manifest/list', '{"manifest": true, "columns": ["a", "b"], "after": {"move_to": "/proc/self/cwd/pgbulk_manifest/moved"}}');
+SELECT pg_temp.put('list', '["other/third.csv", "one/rows.csv", "other/third.csv"]');
+CALL bulk_load_each('manifest_t', '/proc/self/cwd/pgbulk_manifest/list', '{"manifest": true, "columns": ["a", "b"], "log_verbosity": "silent", "after": {"move_to": "/proc/self/cwd/pgbulk_manifest/moved"}}');
+SELECT a FROM manifest_t WHERE a >= 60;
+SELECT f FROM pg_ls_dir('/proc/self/cwd/pgbulk_manifest/moved') f ORDER BY f;
 -- the rows that a manifest says are counted before a commit
 SELECT pg_temp.put('m.csv', E'10,ten\n'), pg_temp.put('list', '[{"path": "m.csv", "rows": 1}]');
 CALL bulk_load_each('manifest_t', '/proc/self/cwd/pgbulk_manifest/list', '{"manifest": true, "commit_every": 1}');

@@ -13,6 +13,7 @@
 #include "catalog/pg_authid.h"
 #include "catalog/pg_type.h"
 #include "executor/spi.h"
+#include "format/encoding.h"
 #include "format/reader.h"
 #include "load/each.h"
 #include "miscadmin.h"
@@ -20,6 +21,7 @@
 #include "option/option_value.h"
 #include "option/options.h"
 #include "server/jsonb_push.h"
+#include "server/subtransaction.h"
 #include "stream/content.h"
 #include "stream/file.h"
 #include "stream/manifest.h"
@@ -300,24 +302,66 @@ is_in_folder(const char *path, const char *folder)
 		stat(folder, &b) == 0 && a.st_dev == b.st_dev && a.st_ino == b.st_ino;
 }
 
-/* Where a file is moved to; raises an error where there is one already. */
 static char *
 place_in_folder(const Each *each, const char *path)
 {
-	char	   *place = psprintf("%s%s", each->folder, strrchr(path, '/'));
+	return psprintf("%s%s", each->folder, strrchr(path, '/'));
+}
 
+/* Whether there is another file where one is to be moved to. */
+static bool
+is_taken(const char *place, const char *path)
+{
+	return access(place, F_OK) == 0 && !is_gone(path) && !has_both_names(path, place);
+}
+
+/* Whether a file can be moved, as is known before it is loaded. */
+static void
+check_place(const Each *each, const char *path)
+{
 	if (is_in_folder(path, each->folder))
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("file \"%s\" cannot be moved to \"%s\"", path, each->folder),
+				 errmsg("file \"%s\" cannot be moved to \"%s\"", encoding_path_text(path),
+						each->folder),
 				 errdetail("It is in that folder."),
 				 errhint("Name a folder of \"move_to\" that no pattern of the input matches.")));
-	if (access(place, F_OK) == 0 && !is_gone(path) && !has_both_names(path, place))
+	if (is_taken(place_in_folder(each, path), path))
 		ereport(ERROR,
 				(errcode(ERRCODE_DUPLICATE_FILE),
-				 errmsg("file \"%s\" cannot be moved to \"%s\"", path, each->folder),
+				 errmsg("file \"%s\" cannot be moved to \"%s\"", encoding_path_text(path),
+						each->folder),
 				 errdetail("There is a file of that name already.")));
-	return place;
+}
+
+static int
+compare_names(const void *a, const void *b)
+{
+	const ListedFile *const *left = a;
+	const ListedFile *const *right = b;
+
+	return strcmp(strrchr((*left)->path, '/'), strrchr((*right)->path, '/'));
+}
+
+/* Files of a manifest are moved when all are loaded: no two of them to one place. */
+static void
+check_places(const Each *each, const List *files)
+{
+	int			n = list_length(files);
+	const ListedFile **sorted = palloc(sizeof(ListedFile *) * Max(n, 1));
+
+	for (int i = 0; i < n; i++)
+		sorted[i] = list_nth(files, i);
+	qsort(sorted, n, sizeof(ListedFile *), compare_names);
+	for (int i = 1; i < n; i++)
+		if (compare_names(&sorted[i - 1], &sorted[i]) == 0 &&
+			strcmp(sorted[i - 1]->path, sorted[i]->path) != 0)
+			ereport(ERROR,
+					(errcode(ERRCODE_DUPLICATE_FILE),
+					 errmsg("file \"%s\" cannot be moved to \"%s\"",
+							encoding_path_text(sorted[i]->path), each->folder),
+					 errdetail("The manifest has another file of that name, \"%s\".",
+							   encoding_path_text(sorted[i - 1]->path))));
 }
 
 /*
@@ -338,55 +382,94 @@ move_file(const char *path, const char *place)
 		unlink(path) == 0;
 }
 
-/* Bytes behind the end-of-copy marker of a file that was passed over: its load has left them. */
-static int64
-find_unread(const Each *each, const char *path)
+/* What a file has behind its end-of-copy marker. */
+typedef struct Unread
 {
-	Source	   *source;
-	Reader	   *reader;
+	const Each *each;
+	const char *path;
+	int64		bytes;
+} Unread;
 
-	if (each->options->format != BULK_TEXT)
-		return 0;
-	source = source_open(list_make1(unconstify(char *, path)), each->options, source_chunk_size);
-	reader = reader_open(source, each->options);
+static void
+read_to_marker(void *arg)
+{
+	Unread	   *unread = arg;
+	const BulkOptions *options = unread->each->options;
+	Source	   *source = source_open(list_make1(unconstify(char *, unread->path)), options,
+									 source_chunk_size);
+	Reader	   *reader = reader_open(source, options);
+
 	(void) reader_next_file(reader);
 	while (reader_rows(reader, reader->max_rows, true))
 		;
 	source_close(source);
-	return reader->trailing;
+	unread->bytes = reader->trailing;
+}
+
+/*
+ * Bytes behind the end-of-copy marker of a file that was passed over: its load has left them.  -1:
+ * it cannot be read, as where another session has removed it meanwhile.
+ */
+static int64
+find_unread(const Each *each, const char *path)
+{
+	Unread		unread = {.each = each,.path = path,.bytes = -1};
+
+	if (each->options->format != BULK_TEXT)
+		return 0;
+	subtransaction_look(read_to_marker, &unread);
+	return unread.bytes;
 }
 
 static void
-dispose(const Each *each, const char *path, const FileStamp *stamp, const char *place,
-		const Loaded *loaded)
+dispose(const Each *each, const char *path, const FileStamp *stamp, const Loaded *loaded)
 {
+	const char *name = encoding_path_text(path);
+	char	   *place = each->after == AFTER_MOVE ? place_in_folder(each, path) : NULL;
 	FileStamp	now;
 	int64		unread;
 
 	if (each->after == AFTER_KEEP || is_gone(path))
 		return;
 	unread = loaded->passed_over ? find_unread(each, path) : loaded->unread;
+	if (unread < 0 && is_gone(path))
+		return;
+	if (unread < 0)
+	{
+		ereport(WARNING,
+				(errmsg("file \"%s\" is kept, as it could not be read once more", name)));
+		return;
+	}
 	if (unread > 0)
 	{
 		ereport(WARNING,
 				(errmsg_plural("file \"%s\" is kept, as %lld byte after its end-of-copy marker was not read",
 							   "file \"%s\" is kept, as %lld bytes after its end-of-copy marker were not read",
-							   (unsigned long) unread, path, (long long) unread),
+							   (unsigned long) unread, name, (long long) unread),
 				 errhint("Load what is after the marker as a file of its own, and remove the file then.")));
 		return;
 	}
 	if (!content_stamp(path, &now) || !file_is_same(stamp, &now))
 	{
 		ereport(WARNING,
-				(errmsg("file \"%s\" is kept, as it has changed since it was loaded", path)));
+				(errmsg("file \"%s\" is kept, as it has changed since it was loaded", name)));
+		return;
+	}
+	if (place != NULL && each->options->manifest && is_taken(place, path))
+	{
+		ereport(WARNING,
+				(errmsg("file \"%s\" is kept, as \"%s\" has a file of that name by now", name,
+						each->folder),
+				 errdetail("Its rows are committed.")));
 		return;
 	}
 	if (!(each->after == AFTER_DELETE ? unlink(path) == 0 : move_file(path, place)) &&
 		errno != ENOENT)
 		ereport(ERROR,
 				(errcode_for_file_access(),
-				 each->after == AFTER_DELETE ? errmsg("could not remove file \"%s\": %m", path) :
-				 errmsg("could not rename file \"%s\" to \"%s\": %m", path, place),
+				 each->after == AFTER_DELETE ? errmsg("could not remove file \"%s\": %m", name) :
+				 errmsg("could not rename file \"%s\" to \"%s\": %m", name,
+						encoding_path_text(place)),
 				 errdetail("Its rows are committed."),
 				 each->options->manifest ?
 				 errhint("So are those of all files of the manifest: remove or move what is left.") :
@@ -469,25 +552,25 @@ load_in_turn(const Each *each, const char *path, const char *pattern, const List
 	EachResult *result = each->result;
 	Jsonb	   *options = options_for(each, path, pattern);
 	FileStamp	stamp;
-	char	   *place = NULL;
 	bool		passed_over = true;
 	Loaded		loaded;
 
 	if (listed != NULL)
 		check_listed(each, listed);
 	if (each->after == AFTER_MOVE)
-		place = place_in_folder(each, path);
+		check_place(each, path);
 	if (listed == NULL && each->after != AFTER_KEEP && is_gone(path))
 	{
 		ereport(NOTICE,
-				(errmsg("file \"%s\" is not there any more, and is passed over", path)));
+				(errmsg("file \"%s\" is not there any more, and is passed over",
+						encoding_path_text(path))));
 		result->files_passed_over++;
 		return (Loaded) {.passed_over = true};
 	}
 	if (!content_stamp(path, &stamp))
 		ereport(ERROR,
 				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
-				 errmsg("\"%s\" is not a regular file", path)));
+				 errmsg("\"%s\" is not a regular file", encoding_path_text(path))));
 	do
 	{
 		CHECK_FOR_INTERRUPTS();
@@ -497,21 +580,8 @@ load_in_turn(const Each *each, const char *path, const char *pattern, const List
 	result->files_passed_over += passed_over;
 	result->files_loaded += !passed_over;
 	if (listed == NULL)
-		dispose(each, path, &stamp, place, &loaded);
+		dispose(each, path, &stamp, &loaded);
 	return loaded;
-}
-
-/*
- * A manifest is read again by the call that loads what an error has left, and then all of its files
- * are to be there: they stay until the last of them is loaded.
- */
-static void
-dispose_listed(const Each *each, const ListedFile *listed, const Loaded *loaded)
-{
-	char	   *place = each->after == AFTER_MOVE ? place_in_folder(each, listed->path) : NULL;
-
-	CHECK_FOR_INTERRUPTS();
-	dispose(each, listed->path, &listed->stamp, place, loaded);
 }
 
 /* The files that the path means, or what a manifest lists; NIL: there is none. */
@@ -553,6 +623,8 @@ each_run(Oid schema, Oid target, const char *path, Jsonb *json, EachResult *resu
 						"::pg_catalog.int8, 0::pg_catalog.int8) FROM %s($1, $2, $3)",
 						quote_qualified_identifier(get_namespace_name(schema), "bulk_load"));
 	files = find_files(&each, path);
+	if (each.options->manifest && each.after == AFTER_MOVE)
+		check_places(&each, files);
 	context = AllocSetContextCreate(CurrentMemoryContext, "bulk_load_each file",
 									ALLOCSET_DEFAULT_SIZES);
 	content_part_forget();
@@ -569,9 +641,19 @@ each_run(Oid schema, Oid target, const char *path, Jsonb *json, EachResult *resu
 		MemoryContextSwitchTo(caller);
 		MemoryContextReset(context);
 	}
-	if (each.options->manifest && each.after != AFTER_KEEP)
-		foreach(lc, files)
-			dispose_listed(&each, lfirst(lc), &loaded[foreach_current_index(lc)]);
+	/*
+	 * A manifest is read again by the call that loads what an error has left, and then all of its
+	 * files are to be there: they stay until the last of them is loaded.
+	 */
+	foreach(lc, each.options->manifest && each.after != AFTER_KEEP ? files : NIL)
+	{
+		const ListedFile *entry = lfirst(lc);
+		MemoryContext caller = MemoryContextSwitchTo(context);
+
+		dispose(&each, entry->path, &entry->stamp, &loaded[foreach_current_index(lc)]);
+		MemoryContextSwitchTo(caller);
+		MemoryContextReset(context);
+	}
 	SPI_finish();
 	MemoryContextDelete(context);
 }
