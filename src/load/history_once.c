@@ -43,15 +43,15 @@ find_known_part(const History *history, const HistoryTable *table, const History
 		ObjectIdGetDatum(history->target), CStringGetTextDatum(file->path_text)
 	};
 	Datum		results[3];
+	const HistoryFile *tried = NULL;
 	ListCell   *lc;
 
 	*complete = true;
 	foreach(lc, history->tried)
+		if (strcmp(((const HistoryFile *) lfirst(lc))->path_text, file->path_text) == 0)
+			tried = lfirst(lc);
+	if (tried != NULL)
 	{
-		const HistoryFile *tried = lfirst(lc);
-
-		if (strcmp(tried->path_text, file->path_text) != 0)
-			continue;
 		*key = tried->key;
 		return tried->range.end;
 	}

@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "common/string.h"
+#include "mb/pg_wchar.h"
 #include "stream/path_glob.h"
 
 /* What glob(3) could not look at, and why: it has no argument for its callbacks. */
@@ -122,7 +122,8 @@ path_glob(const char *pattern)
 		errno = unseen_errno;
 		ereport(WARNING,
 				(errcode_for_file_access(),
-				 errmsg("could not look for files at \"%s\": %m", unseen),
+				 errmsg("could not look for files at \"%s\": %m",
+						pg_verifymbstr(unseen, strlen(unseen), true) ? unseen : pattern),
 				 errdetail("There may be files there that match \"%s\"; they are left out.", pattern)));
 	}
 	return paths;
