@@ -70,6 +70,23 @@ SELECT pg_temp.try(E'1\ta\\\\351b\n2\tb\n'::text::bytea, '{"format": "text", "on
 -- quoted, escaped, trimmed, null
 SELECT pg_temp.try('\x312c2020ff2020200a322c22612222ff22200a332cff0a'::bytea, '{"invalid_bytes": "replace", "trim": true}');
 SELECT pg_temp.try('\x312cff0aff2c320a2c330a'::bytea, '{"invalid_bytes": "replace", "on_error": "set_null"}');
+-- in rows that are converted twice, as another value has raised an error
+CREATE FUNCTION forgiving_check(text) RETURNS bool LANGUAGE plpgsql AS $$
+BEGIN
+	IF $1 = 'bad' THEN
+		RAISE EXCEPTION 'bad value';
+	END IF;
+	RETURN true;
+END $$;
+CREATE DOMAIN forgiving_domain AS text CHECK (forgiving_check(VALUE));
+CREATE TABLE forgiving_again (a forgiving_domain, b int[], t text);
+SELECT rows_loaded FROM bulk_load('forgiving_again', pg_temp.put('in', '\x6261642c2c61ff620a6261642c2c61620a676f6f642c2c61ff620a'), '{"on_error": "set_null", "invalid_bytes": "replace", "log_verbosity": "silent"}');
+SELECT rows_loaded FROM bulk_load('forgiving_again', pg_temp.put('in', '{"b":[[1],2],"t":"a\377b"}\012{"b":[1],"t":"a\377b"}'::bytea),
+	'{"format": "json", "missing_columns": "null", "on_error": "set_null", "invalid_bytes": "replace", "log_verbosity": "silent"}');
+SELECT a, b, t::bytea FROM forgiving_again;
+DROP TABLE forgiving_again;
+DROP DOMAIN forgiving_domain;
+DROP FUNCTION forgiving_check;
 -- with workers, and the rows after them
 SET pgbulk.chunk_size = 4096;
 SELECT lo_from_bytea(0, string_agg((i || ',a')::bytea || CASE WHEN i % 500 = 0 THEN '\xe9' ELSE '\x62' END::bytea || '\x0a', '' ORDER BY i)) AS object FROM generate_series(1, 20000) i \gset

@@ -307,6 +307,7 @@ convert_window(Converter *conv, const char *data, uint32 len)
 {
 	conv->window_length = len;
 	conv->valid = len;
+	conv->invalid_end = 0;
 	if (!conv->encoding.transcode)
 		conv->valid = encoding_valid_prefix(&conv->encoding, data, len);
 }
@@ -397,6 +398,8 @@ check_encoding(Converter *conv, const char *data, const ScanRow *row,
 	if (valid == len)
 		return true;
 
+	/* it may be converted again, with NULL for a value */
+	conv->invalid_end = row->end;
 	/* find how far the rows after this one are valid */
 	if (row->next > conv->valid)
 		conv->valid = row->next +
@@ -573,8 +576,8 @@ convert_by(ConvertRow fields_to_values, Converter *conv, const char *data,
 	else if (row->fault == SCAN_FAULT_ENCODING ?
 			 conv->options->invalid_bytes == BULK_INVALID_REPLACE ||
 			 !conv->routine->report_encoding(conv, data, row, fields, err) :
-			 row->end > conv->valid && !conv->encoding.transcode &&
-			 !check_encoding(conv, data, row, err))
+			 (row->end > conv->valid || row->end == conv->invalid_end) &&
+			 !conv->encoding.transcode && !check_encoding(conv, data, row, err))
 		ok = conv->options->invalid_bytes == BULK_INVALID_REPLACE &&
 			convert_mended(conv, data, row, fields + row->first_field,
 						   values, nulls, err, fields_to_values);

@@ -108,7 +108,8 @@ struct Converter
 
 	/* for one window */
 	uint32		window_length;
-	uint32		valid;			/* bytes known to be valid text */
+	uint32		valid;			/* bytes known to be valid text, but for ... */
+	uint32		invalid_end;	/* ... the row that ends here; 0: none */
 
 	/* for one row */
 	bool		suppressed;		/* transform has returned NULL */
