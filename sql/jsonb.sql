@@ -10,6 +10,7 @@ INSERT INTO jsonb_texts (SELECT 100 + n, (SELECT format('[%s]', string_agg(CASE 
 	FROM generate_series(1, n) i) FROM unnest(ARRAY[31, 32, 33, 64, 65, 1000]) n);
 INSERT INTO jsonb_texts (SELECT 2000 + n, (SELECT format('{%s}', string_agg(format('"key %s": "%s"', i * 7919 % n, repeat('v', i % 20)), ',')) FROM generate_series(1, n) i)
 	FROM unnest(ARRAY[15, 16, 17, 18, 32, 33, 300]) n);
+INSERT INTO jsonb_texts (SELECT n, format('{"b%s":1,"a%s":2,"c%s":3,"c%1$s":4}', repeat('x', 70000), repeat('x', n), repeat('x', 65533)) FROM unnest(ARRAY[65534, 69999, 70000, 70001]) n);
 INSERT INTO jsonb_texts (SELECT 4000 + n, repeat('[', n) || repeat(']', n) FROM unnest(ARRAY[63, 64, 65, 300]) n);
 INSERT INTO jsonb_texts (SELECT 5000 + n, repeat('{"a":', n) || '"x"' || repeat('}', n) FROM unnest(ARRAY[63, 64, 65, 300]) n);
 

@@ -204,12 +204,15 @@ key_order(const char *key, uint32 length)
 {
 	uint64		bytes;
 
+	/* the length of a longer key may be another, and that comes before its bytes */
+	if (unlikely(length >= PG_UINT16_MAX))
+		return (uint64) PG_UINT16_MAX << 48;
 	/* more bytes may be readable than the key has */
 	memcpy(&bytes, key, sizeof(bytes));
 	bytes = pg_ntoh64(bytes);
 	if (length < sizeof(bytes))
 		bytes &= length == 0 ? 0 : PG_UINT64_MAX << (64 - 8 * length);
-	return (uint64) Min(length, PG_UINT16_MAX) << 48 | bytes >> 16;
+	return (uint64) length << 48 | bytes >> 16;
 }
 
 static inline int
