@@ -157,7 +157,8 @@ read_unit(Reader *reader)
 	return -1;
 }
 
-static inline void
+/* False: for the server the product is out of range, whatever is added to it. */
+static inline bool
 add_units(Reader *reader, Unit unit, int64_t number)
 {
 	switch (unit)
@@ -170,7 +171,7 @@ add_units(Reader *reader, Unit unit, int64_t number)
 			break;
 		case UNIT_WEEK:
 			reader->days += number * 7;
-			break;
+			return number * 7 == (int32_t) (number * 7);
 		case UNIT_DAY:
 			reader->days += number;
 			break;
@@ -184,6 +185,7 @@ add_units(Reader *reader, Unit unit, int64_t number)
 			reader->usec += number * USECS_PER_SEC;
 			break;
 	}
+	return true;
 }
 
 /* A number with its unit, or a time. */
@@ -204,8 +206,7 @@ read_field(Reader *reader)
 	if (unit < 0 || (reader->seen & 1u << unit) != 0)
 		return false;
 	reader->seen |= 1u << unit;
-	add_units(reader, (Unit) unit, minus ? -number : number);
-	return true;
+	return add_units(reader, (Unit) unit, minus ? -number : number);
 }
 
 ValueResult

@@ -23,7 +23,8 @@ START_TEST(intervals)
 		"", " ", "1", "-", "1 ", "1 day ", " 1 day", "1 day  2 hours", "1  day", "1 s", "1 dayss", "1 fortnight", "1 Day",
 		"1 day 2 days", "1 hour 02:03", "1 sec 2 mins 00:00", "02:03 1 day", "1 day ago", "1.5 days", "P1D", "@ 1 day",
 		"-1 day 2 hours", "-1 year 00:00", "1:2", "1:02:3", "01:60", "01:02:60", "01:02:03.", "01:02:03.1234567", "01:02.5",
-		"0123456789 days", "999999999 years", "999999999 weeks", "+-1 day", "1 day\t2 hours", "infinity", NULL
+		"0123456789 days", "999999999 years", "999999999 weeks",
+		"306783379 weeks -10 days", "-306783379 weeks +10 days", "400000000 weeks -900000000 days", "+-1 day", "1 day\t2 hours", "infinity", NULL
 	};
 
 	expect_text(run_interval, "1 day", "0 1 0");
@@ -34,6 +35,8 @@ START_TEST(intervals)
 	expect_text(run_interval, "100000:00", "0 0 360000000000000");
 	expect_text(run_interval, "999999999:59:59.999999", "0 0 3599999999999999999");
 	expect_text(run_interval, "2 hours 1 min 3 seconds 1 week", "0 7 7263000000");
+	expect_text(run_interval, "306783378 weeks 1 day", "0 2147483647 0");
+	expect_text(run_interval, "-306783378 weeks -2 days", "0 -2147483648 0");
 	expect_text(run_interval, "1 month 1 minute 1 second", "1 0 61000000");
 	expect_all(run_interval, ask, VALUE_ASK);
 }
