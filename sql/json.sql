@@ -130,6 +130,11 @@ SELECT pg_temp.try('json_kana', convert_to('{"ソ":1,"ム":2,"ア":3,"表a":4}',
 SELECT encoding, t FROM unnest(ARRAY['UTF8', 'WIN1252', 'LATIN1', 'SQL_ASCII', 'EUC_JIS_2004']) encoding,
 	pg_temp.try('json_case', '{"gr\u00f6\u00dfe":1,"name":"x","\u004eame":"y"}', jsonb_build_object('encoding', encoding)) t;
 SELECT pg_temp.try('json_case', '\x7b226772f65c753030646665223a317d0a7b226772f6df45223a327d0a7b2267725c75643830305c7530306466223a337d'::bytea, '{"encoding": "WIN1252", "missing_columns": "null", "on_error": "ignore"}');
+-- invalid characters whose second byte would be a backslash
+CREATE TABLE json_text (b text, j json);
+SELECT encoding, t FROM unnest(ARRAY['SJIS', 'GBK', 'BIG5', 'GB18030', 'UHC', 'SHIFT_JIS_2004']) encoding,
+	pg_temp.try('json_text', '{"b":"a\377\134u00\134n"}\012{"b":"a\377\134pb\134n"}\012{"b":"a\377b\134n"}\012{"j":{"a":"\377\134n"}}'::bytea,
+		jsonb_build_object('encoding', encoding, 'missing_columns', 'null', 'invalid_bytes', 'replace')) t;
 -- defaults
 CREATE TABLE json_default (id serial, a int DEFAULT 7, b text DEFAULT 'd' || 'e', n json_positive DEFAULT 1, at date DEFAULT '2024-01-01', g int GENERATED ALWAYS AS (a + 1) STORED);
 SELECT pg_temp.try('json_default', E'{"a":1}\n{"b":"x","n":2}\n{"a":null,"b":null}\n{"n":0}', '{"missing_columns": "default", "on_error": "ignore"}');
@@ -273,6 +278,6 @@ SELECT FROM bulk_load('json_t', '/x', '{"format": "json", "fields": []}');
 SELECT FROM bulk_load('json_t', '/x', '{"format": "json", "columns": ["a", null]}');
 \set VERBOSITY default
 
-DROP TABLE json_t, json_types, json_more, json_case, json_names, json_kana, json_default, json_notnull, json_none, json_r, json_bad, json_child, json_parent, json_many;
+DROP TABLE json_t, json_text, json_types, json_more, json_case, json_names, json_kana, json_default, json_notnull, json_none, json_r, json_bad, json_child, json_parent, json_many;
 DROP DOMAIN json_positive, json_tags;
 DROP TYPE json_pair;

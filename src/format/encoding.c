@@ -4,6 +4,8 @@
  */
 #include "postgres.h"
 
+#include <ctype.h>
+
 #include "catalog/namespace.h"
 #include "format/encoding.h"
 #include "scan/scan.h"
@@ -226,6 +228,29 @@ invalid_length(int encoding, const char *s, uint32 len)
 	return n;
 }
 
+/*
+ * How many bytes at s, which cannot be converted, become one replacement
+ * character.  Of what was scanned as one character no byte may be left that
+ * could be an escape or a quote, nor one that begins a character.
+ */
+static int
+replaced_length(const Encoding *encoding, const char *s, uint32 len)
+{
+	int			n;
+
+	if (encoding->shape_mblen != NULL)
+		len = scan_character(s, len, encoding->shape_mblen);
+	n = *s == '\0' ? 1 : pg_encoding_verifymbchar(encoding->file, s, len);
+	if (n > 0)
+		return n;
+	if (encoding->shape_mblen == NULL)
+		return invalid_length(encoding->file, s, len);
+	for (uint32 i = 1; i < len; i++)
+		if (IS_HIGHBIT_SET(s[i]) || !isalnum((unsigned char) s[i]))
+			return len;
+	return 1;
+}
+
 /* The replacement for what cannot be converted. */
 static const char *
 replacement(int encoding)
@@ -258,9 +283,7 @@ encoding_convert_replacing(Encoding *encoding, const char *s, uint32 len,
 		len -= done;
 		if (len == 0)
 			break;
-		n = *s == '\0' ? 1 : pg_encoding_verifymbchar(encoding->file, s, len);
-		if (n <= 0)
-			n = invalid_length(encoding->file, s, len);
+		n = replaced_length(encoding, s, len);
 		strcpy(to, replacement(encoding->database));
 		to += strlen(to);
 		s += n;

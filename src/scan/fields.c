@@ -418,6 +418,17 @@ scan_unescape(const char *src, size_t len, char *dst, bool *high)
 	return (size_t) (to - dst);
 }
 
+uint32_t
+scan_character(const char *s, uint32_t left, int (*mblen) (const unsigned char *))
+{
+	int			len = mblen((const unsigned char *) s);
+	uint32_t	i = 1;
+
+	while (--len > 0 && i < left && (unsigned char) s[i] >= 0x30)
+		i++;
+	return i;
+}
+
 void
 scan_shape(const char *window, uint32_t length,
 		   int (*mblen) (const unsigned char *), char *shape)
@@ -426,7 +437,7 @@ scan_shape(const char *window, uint32_t length,
 
 	while (i < length)
 	{
-		int			len;
+		uint32_t	n;
 
 		while (length - i >= sizeof(uint64_t))
 		{
@@ -445,11 +456,10 @@ scan_shape(const char *window, uint32_t length,
 		if (i == length)
 			break;
 
-		len = mblen((const unsigned char *) window + i);
+		n = scan_character(window + i, length - i, mblen);
 		shape[i] = window[i];
-		i++;
-		while (--len > 0 && i < length && (unsigned char) window[i] >= 0x30)
-			shape[i++] = (char) 0x80;
+		memset(shape + i + 1, 0x80, n - 1);
+		i += n;
 	}
 }
 

@@ -72,6 +72,8 @@ json_unescape(const char *s, size_t length, bool ascii, char *to)
 		s += plain;
 		if (escape == NULL)
 			break;
+		if (UNLIKELY(!is_escape(s, (uint32_t) (end - s) - 1)))
+			return JSON_NO_TEXT;
 		if (s[1] == 'u')
 		{
 			uint32_t	c = unescape_character(&s, end);

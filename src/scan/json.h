@@ -60,7 +60,8 @@ extern uint32_t json_scan(const char *s, uint32_t length, JsonNode *nodes);
  * The text of an escaped string, s[0 .. length) as its node has it.  `to` has
  * space for length bytes.  ascii: characters beyond ASCII cannot be written.
  * Returns the text's length, or JSON_NO_TEXT for an escape without a character
- * that can be written: a zero byte, half of a surrogate pair.
+ * that can be written: a zero byte, half of a surrogate pair.  The same for a
+ * backslash that begins no escape, as there may be one after a conversion.
  */
 #define JSON_NO_TEXT SIZE_MAX
 extern size_t json_unescape(const char *s, size_t length, bool ascii, char *to);

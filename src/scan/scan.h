@@ -285,6 +285,10 @@ extern ScanRecovery scan_recover(const ScanDialect *dialect, ScanEol eol,
 extern void scan_shape(const char *window, uint32_t length,
 					   int (*mblen) (const unsigned char *), char *shape);
 
+/* How many of the bytes left at s are one character there, or one piece that is invalid. */
+extern uint32_t scan_character(const char *s, uint32_t left,
+							   int (*mblen) (const unsigned char *));
+
 /*
  * UTF-16 in s[0 .. len) to UTF-8 in `to`, as far as input and space go:
  * converts *used bytes, returns how many were written.  last: nothing follows;

@@ -223,6 +223,10 @@ START_TEST(escapes)
 	expect_unescaped("\\ud83d\\ud83d", false, NULL);
 	expect_unescaped("\\ud83dxu1234", false, NULL);
 	expect_unescaped("\\ude00", false, NULL);
+	expect_unescaped("a\\p", false, NULL);
+	expect_unescaped("\\ub \\n", false, NULL);
+	expect_unescaped("\\u123", false, NULL);
+	expect_unescaped("a\\", false, NULL);
 }
 END_TEST
 

@@ -221,6 +221,12 @@ START_TEST(test_shape)
 	assert_shape("\x81\x30\n,x", "\x81\x80\n,x");
 	assert_shape("long enough for a word \x90|\x90\\ and another word of it \x90",
 				 "long enough for a word \x90\x80\x90\x80 and another word of it \x90");
+
+	ck_assert_int_eq(scan_character("x\\", 2, gb_mblen), 1);
+	ck_assert_int_eq(scan_character("\x81\\\\", 3, gb_mblen), 2);
+	ck_assert_int_eq(scan_character("\x81\\\\", 1, gb_mblen), 1);
+	ck_assert_int_eq(scan_character("\x81\"", 2, gb_mblen), 1);
+	ck_assert_int_eq(scan_character("\x81\x30\x81\n", 4, gb_mblen), 3);
 }
 END_TEST
 
