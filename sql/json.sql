@@ -135,6 +135,9 @@ CREATE TABLE json_text (b text, j json);
 SELECT encoding, t FROM unnest(ARRAY['SJIS', 'GBK', 'BIG5', 'GB18030', 'UHC', 'SHIFT_JIS_2004']) encoding,
 	pg_temp.try('json_text', '{"b":"a\377\134u00\134n"}\012{"b":"a\377\134pb\134n"}\012{"b":"a\377b\134n"}\012{"j":{"a":"\377\134n"}}'::bytea,
 		jsonb_build_object('encoding', encoding, 'missing_columns', 'null', 'invalid_bytes', 'replace')) t;
+-- SHIFT_JIS_2004 has a wide backslash, which is no escape
+SELECT pg_temp.try('json_text', '{"b":"\201_n\201_"}\012{"b":"\134t\201_n\201_"}\012{"j":{"\201_n":["\201_","\134n\201_"]}}\012{"j":"\201_"}\012{"b":["\201_u"]}\012{"b":"\377\201_\134t"}'::bytea,
+	'{"encoding": "SHIFT_JIS_2004", "missing_columns": "null", "invalid_bytes": "replace"}');
 -- defaults
 CREATE TABLE json_default (id serial, a int DEFAULT 7, b text DEFAULT 'd' || 'e', n json_positive DEFAULT 1, at date DEFAULT '2024-01-01', g int GENERATED ALWAYS AS (a + 1) STORED);
 SELECT pg_temp.try('json_default', E'{"a":1}\n{"b":"x","n":2}\n{"a":null,"b":null}\n{"n":0}', '{"missing_columns": "default", "on_error": "ignore"}');

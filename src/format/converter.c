@@ -58,6 +58,14 @@ is_plain_ascii(const char *s, uint32 len)
 	return scan_is_ascii(s, len) && memchr(s, 0, len) == NULL;
 }
 
+/* Whether backslashes in it begin escapes of JSON: it is a string with some, or a document. */
+static bool
+may_have_escapes(const Converter *conv, const char *s, const ScanField *field)
+{
+	return conv->routine->escapes == FORMAT_OWN_ESCAPES &&
+		(field->escaped || !field->quoted || *s == '"');
+}
+
 const char *
 convert_field_text(Converter *conv, const char *data, const ScanField *field,
 				   uint32 *len, RowError *err)
@@ -69,6 +77,8 @@ convert_field_text(Converter *conv, const char *data, const ScanField *field,
 	{
 		int			n;
 
+		if (conv->encoding.wide_backslash && may_have_escapes(conv, s, field))
+			s = encoding_double_backslashes(&conv->encoding, s, len);
 		convert_reserve_scratch(conv, (Size) *len * MAX_CONVERSION_GROWTH + 32);
 		if (conv->options->invalid_bytes == BULK_INVALID_REPLACE)
 			n = encoding_convert_replacing(&conv->encoding, s, *len,

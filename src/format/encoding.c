@@ -88,6 +88,7 @@ encoding_open(Encoding *encoding, int file)
 	encoding->transcode = true;
 	encoding->verify = file;
 	encoding->shape_mblen = shape_mblen(file);
+	encoding->wide_backslash = file == PG_SHIFT_JIS_2004 && encoding->database == PG_UTF8;
 }
 
 uint32
@@ -290,6 +291,33 @@ encoding_convert_replacing(Encoding *encoding, const char *s, uint32 len,
 		len -= n;
 	}
 	return to - dst < SCAN_MAX_FIELD ? (int) (to - dst) : report_too_long(err);
+}
+
+const char *
+encoding_double_backslashes(const Encoding *encoding, const char *s, uint32 *len)
+{
+	static const char wide[] = "\x81\x5f";
+	const char *end = s + *len;
+	char	   *doubled;
+	char	   *to;
+
+	/* refused as too long */
+	if (*len > ENCODING_MAX_LENGTH)
+		return s;
+	doubled = to = MemoryContextAllocHuge(CurrentMemoryContext, (Size) *len * 2);
+	while (s < end)
+	{
+		uint32		n = scan_character(s, end - s, encoding->shape_mblen);
+
+		for (int i = n == 2 && memcmp(s, wide, n) == 0; i >= 0; i--)
+		{
+			memcpy(to, s, n);
+			to += n;
+		}
+		s += n;
+	}
+	*len = to - doubled;
+	return doubled;
 }
 
 bool

@@ -26,6 +26,7 @@ typedef struct Encoding
 	bool		transcode;
 	FmgrInfo	procedure;		/* conversion function */
 	int			(*shape_mblen) (const unsigned char *); /* NULL: no shape needed */
+	bool		wide_backslash; /* there is one that becomes that of ASCII */
 } Encoding;
 
 /* Errors: 42883 where the server has no such conversion. */
@@ -53,6 +54,13 @@ extern int encoding_convert(Encoding *encoding, const char *s, uint32 len,
  */
 extern int encoding_convert_replacing(Encoding *encoding, const char *s,
 									  uint32 len, char *dst, RowError *err);
+
+/*
+ * The text with each wide backslash twice, for what reads backslashes as escapes
+ * after the conversion.  Memory: the current context.
+ */
+extern const char *encoding_double_backslashes(const Encoding *encoding,
+											   const char *s, uint32 *len);
 
 /*
  * Appends text, with a replacement character for each piece that is not valid.
