@@ -8,6 +8,7 @@
 
 #include "catalog/namespace.h"
 #include "format/encoding.h"
+#include "miscadmin.h"
 #include "scan/scan.h"
 #include "utils/memutils.h"
 
@@ -272,6 +273,7 @@ encoding_convert_replacing(Encoding *encoding, const char *s, uint32 len,
 		int			done;
 		int			n;
 
+		CHECK_FOR_INTERRUPTS();
 		done = DatumGetInt32(FunctionCall6(&encoding->procedure,
 										   Int32GetDatum(encoding->file),
 										   Int32GetDatum(encoding->database),
@@ -329,6 +331,7 @@ encoding_replace(const Encoding *encoding, const char *s, uint32 len,
 		uint32		valid = encoding_valid_prefix(encoding, s, len);
 		int			n;
 
+		CHECK_FOR_INTERRUPTS();
 		if ((Size) text->len + valid + REPLACE_ROOM > MaxAllocSize)
 			return report_too_long(err) >= 0;
 		appendBinaryStringInfo(text, s, valid);

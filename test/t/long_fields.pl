@@ -66,6 +66,25 @@ sub same
 same('20 MB without quotes', long_file('plain.csv', 20 * $MB, ''));
 same('250 MB in quotes, with line ends', long_file('quoted.csv', 250 * $MB, '"'));
 
+# Bytes that are replaced, one by one: a quarter of that time is enough for it to be canceled.
+my $invalid = data_file('invalid.csv', 20 * $MB, "\xff" x $MB, '1,');
+foreach my $encoding ('UTF8', 'EUC_JP')
+{
+	my $load = "SELECT rows_filtered FROM bulk_load('t', '$invalid',
+		'{\"encoding\": \"$encoding\", \"invalid_bytes\": \"replace\", \"missing_columns\": \"null\", \"where\": \"i = 0\"}')";
+	my $start = time;
+	is($session->ask($load), 1, "20 MB of invalid bytes in $encoding are replaced");
+	my $whole = time - $start;
+
+	$session->ask(sprintf('SET statement_timeout = %d', 250 * $whole + 1));
+	$start = time;
+	$session->ask($load);
+	is($session->sqlstate, '57014', 'and that can be canceled');
+	cmp_ok(time - $start, '<', $whole / 2, 'soon');
+	$session->ask('RESET statement_timeout');
+}
+unlink $invalid;
+
 # What a statement that fails says, and that the server and the session live.
 sub fails
 {
