@@ -72,6 +72,9 @@ SELECT pg_temp.look('{"a": 1}' || chr(10) || '{"a": 2}', '{"format": "json"}');
 SELECT pg_temp.look_at('\xfffe7b002200e90022003a0031007d00');
 SELECT pg_temp.look_at(convert_to('{"größe": "\"é"}', 'LATIN1'), '{"encoding": "LATIN1"}');
 SELECT pg_temp.look_at(convert_to('{"a": "caf\u00e9, é", "gr\u00f6\u00dfe": 1}', 'LATIN1'), '{"encoding": "LATIN1"}');
+-- whose characters may end in a byte that is a backslash
+SELECT pg_temp.look_at(convert_to(string_agg(format('{"日本語の表": "%s ソ", "ソ": [%s, "表"]}' || E'\n', repeat('表', i), i), ''), 'SJIS'), NULL, 2) FROM generate_series(1, 9) i;
+SELECT pg_temp.look_at(convert_to('[{"a": "功", "b": "許\"功\\"}, {"a": "許", "b": null}]', 'BIG5'), '{"encoding": "BIG5"}');
 -- compressed
 SELECT pg_temp.look_at('\x1f8b0800000000000203ab564a54b25230ace5aa06338c6ab900ce32dec112000000');
 

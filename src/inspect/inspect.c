@@ -221,7 +221,7 @@ choose_files(Inspection *inspection, const char *path)
 	return files;
 }
 
-/* The encoding's conversion; NULL where there is none. */
+/* The conversion of what was read; NULL where there is none. */
 static Encoding *
 open_encoding(const Sample *sample)
 {
@@ -231,6 +231,8 @@ open_encoding(const Sample *sample)
 
 	if (sample->utf16)
 		file = PG_UTF8;
+	else if (sample->converted)
+		file = database;
 	if (file < 0 || (file != database && file != PG_SQL_ASCII && database != PG_SQL_ASCII &&
 					 !OidIsValid(FindDefaultConversionProc(file, database))))
 		return NULL;
@@ -295,7 +297,7 @@ find_dialect(Inspection *inspection, SheetSpace *space)
 	}
 	hints.comment = options->comment;
 	hints.any_newline = options->newline == BULK_NEWLINE_ANY;
-	hints.non_ascii = inspection->encoding != NULL &&
+	hints.non_ascii = inspection->encoding != NULL && !inspection->sample->converted &&
 		!inspection->encoding->transcode && GetDatabaseEncoding() == PG_UTF8;
 	dialect_guess(&inspection->sample->spans[0], &hints, space, &inspection->dialect);
 }
@@ -438,7 +440,7 @@ find_objects(Inspection *inspection, SheetSpace *space)
 	CHECK_FOR_INTERRUPTS();
 	objects = inspection->objects = palloc(sizeof(Objects));
 	objects_begin(objects, space,
-				  !sample->utf16 && strcmp(sample->charset.name, "UTF8") != 0);
+				  inspection->encoding == NULL || inspection->encoding->file != PG_UTF8);
 	if (!objects_detect(objects, &sample->spans[0]) && !is_json(inspection))
 		return false;
 	inspection->misfit = find_misfit(inspection, BULK_JSON);

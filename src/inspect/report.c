@@ -629,7 +629,7 @@ is_readable(const Inspection *inspection)
 	const Sample *sample = inspection->sample;
 
 	return sample->compression == BULK_COMPRESSION_NONE && !sample->utf16 &&
-		sample->charset.mark == 0 && sample->charset.invalid == 0 &&
+		!sample->converted && sample->charset.mark == 0 && sample->charset.invalid == 0 &&
 		inspection->encoding != NULL && !inspection->encoding->transcode;
 }
 

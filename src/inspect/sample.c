@@ -4,6 +4,8 @@
  */
 #include "postgres.h"
 
+#include "catalog/namespace.h"
+#include "format/encoding.h"
 #include "inspect/sample.h"
 #include "mb/pg_wchar.h"
 #include "miscadmin.h"
@@ -56,8 +58,9 @@ find_compression(const char *path, const BulkOptions *options)
 static void
 add_span(Sample *sample, const char *data, uint32 length, bool to_end)
 {
-	SheetSpan  *span = &sample->spans[sample->nspans++];
+	SheetSpan  *span = &sample->spans[sample->nspans];
 
+	sample->sizes[sample->nspans++] = length;
 	span->data = data;
 	span->length = length;
 	span->to_end = to_end;
@@ -205,6 +208,32 @@ from_utf16(Sample *sample)
 	sample->longest = head->length;
 }
 
+/* Where characters may contain ASCII bytes, which are no quotes or backslashes. */
+static void
+convert_spans(Sample *sample)
+{
+	int			file = pg_char_to_encoding(sample->charset.name);
+	Encoding	encoding;
+
+	if (file < 0 || PG_VALID_BE_ENCODING(file) ||
+		!OidIsValid(FindDefaultConversionProc(file, GetDatabaseEncoding())))
+		return;
+	encoding_open(&encoding, file);
+	if (encoding.shape_mblen == NULL)
+		return;
+	for (int i = 0; i < sample->nspans; i++)
+	{
+		SheetSpan  *span = &sample->spans[i];
+		char	   *text = palloc0((Size) span->length * MAX_CONVERSION_GROWTH + SCAN_PADDING);
+
+		span->length = encoding_convert_replacing(&encoding, span->data, span->length, text,
+												  NULL);
+		span->data = text;
+		sample->longest = Max(sample->longest, span->length);
+	}
+	sample->converted = true;
+}
+
 Sample *
 sample_read(List *paths, const BulkOptions *options, bool has_encoding)
 {
@@ -243,6 +272,8 @@ sample_read(List *paths, const BulkOptions *options, bool has_encoding)
 	head->length -= sample->charset.mark;
 	if (is_utf16(&sample->charset))
 		from_utf16(sample);
+	else
+		convert_spans(sample);
 	return sample;
 }
 
@@ -304,9 +335,12 @@ align_pieces(Sample *sample, const Dialect *dialect, const Objects *objects, She
 
 		CHECK_FOR_INTERRUPTS();
 		if (dialect != NULL ? align_lines(span, dialect, space) : objects_align(objects, span))
+		{
+			sample->sizes[kept] = sample->sizes[i];
 			sample->spans[kept++] = *span;
+		}
 		else
-			sample->bytes -= span->length;
+			sample->bytes -= sample->sizes[i];
 	}
 	sample->nspans = kept;
 }

@@ -23,6 +23,7 @@ typedef struct Sample
 {
 	/* the beginning; pieces further in; beginnings of other files */
 	SheetSpan	spans[SAMPLE_PIECES + SAMPLE_FILES];
+	uint32		sizes[SAMPLE_PIECES + SAMPLE_FILES];	/* of the spans, in the file */
 	int			nspans;
 	uint32		longest;		/* of them */
 	int64		bytes;			/* in all of them */
@@ -31,12 +32,14 @@ typedef struct Sample
 	Charset		charset;
 	const ScanMagic *magic;		/* what the file is instead of text; NULL: nothing known */
 	bool		utf16;			/* it is UTF-16; the spans are UTF-8 all the same */
+	bool		converted;		/* the spans are in the database's encoding, not in that */
 } Sample;
 
 /*
  * Reads the beginning of the first file, decompressed, pieces of the rest where
  * the file can be read from any place, and a piece of the beginnings of the
- * next files.  Drops the byte order mark and turns UTF-16 into UTF-8.
+ * next files.  Drops the byte order mark, turns UTF-16 into UTF-8, and converts
+ * what a load scans through a shape (format/encoding.h).
  * has_encoding: the caller has given the encoding that options has. Memory: the
  * current context, about 4 MB.
  *
