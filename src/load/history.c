@@ -246,7 +246,10 @@ history_ranges(const History *history)
 
 /* ---- writing ---- */
 
-/* Rows of before: the table's name is what is left of one that is dropped; old ones are not kept for ever. */
+/*
+ * Rows of before: the table's name is what is left of one that is dropped; old ones are not kept
+ * for ever.
+ */
 static void
 tidy_rows(const History *history, const HistoryTable *table)
 {
