@@ -220,6 +220,15 @@ SELECT count(*) FROM bulk_load_history;
 SET pgbulk.history_keep = '1d';
 SELECT rows_loaded FROM bulk_load('history_other', :'f1', '{"history": true}');
 SELECT count(*) FROM bulk_load_history;
+-- what once needs is kept
+SELECT count(bulk_load_forget(target)) > 0 AS forgotten FROM (SELECT DISTINCT target FROM bulk_load_history) h;
+SELECT (bulk_load('history_other', f, o)).rows_loaded FROM (VALUES (:'f1', '{"once": true}'::jsonb), (:'f2', '{"once": "tail", "on_error": "ignore", "log_verbosity": "silent"}'), (:'f3', '{"once": {"import_id": "x"}}')) v (f, o);
+SELECT pg_temp.put('p.csv', E'5,five\n6,six\n') AS p \gset
+SELECT rows_loaded FROM bulk_load('history_other', :'p', '{"once": {"part": 1}}');
+UPDATE bulk_load_history SET finished = finished - '2 days'::interval;
+SELECT rows_loaded FROM bulk_load('history_other', :'f1', '{"history": true}');
+SELECT (bulk_load('history_other', f, o || '{"log_verbosity": "silent"}')).rows_loaded FROM (VALUES (:'f1', '{"once": true}'::jsonb), (:'f2', '{"once": "tail"}'), (:'f3', '{"once": {"import_id": "x"}}'), (:'p', '{"once": {"part": 1}}')) v (f, o);
+SELECT once_key IS NOT NULL AS once, count(*) FROM bulk_load_history GROUP BY 1 ORDER BY 1;
 SET ROLE regress_history;
 SET pgbulk.history_keep = '1min';
 RESET ROLE;

@@ -248,7 +248,7 @@ history_ranges(const History *history)
 
 /*
  * Rows of before: the table's name is what is left of one that is dropped; old ones are not kept
- * for ever.
+ * for ever, but for those without which option once would load their files again.
  */
 static void
 tidy_rows(const History *history, const HistoryTable *table)
@@ -270,7 +270,8 @@ tidy_rows(const History *history, const HistoryTable *table)
 		(void) history_table_run(table,
 								 psprintf("DELETE FROM %s"
 										  " WHERE target OPERATOR(pg_catalog.=) $1"
-										  " AND finished OPERATOR(pg_catalog.<) $3", table->name),
+										  " AND finished OPERATOR(pg_catalog.<) $3"
+										  " AND once_key IS NULL AND part_of IS NULL", table->name),
 								 3, types, values, NULL, NULL, 0);
 }
 
