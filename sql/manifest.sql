@@ -126,6 +126,9 @@ SELECT pg_temp.put('late.csv', E'6,six\n');
 CALL bulk_load_each('manifest_t', '/proc/self/cwd/pgbulk_manifest/late.csv', '{"columns": ["a", "b"], "after": {"move_to": "/proc/self/cwd/pgbulk_manifest/done"}}');
 SELECT pg_read_file('/proc/self/cwd/pgbulk_manifest/done/late.csv'), pg_read_file('/proc/self/cwd/pgbulk_manifest/late.csv');
 SELECT count(*) FROM manifest_t WHERE a = 6;
+-- without once it would be loaded again
+COPY (SELECT 1) TO PROGRAM 'cat > /dev/null; rm pgbulk_manifest/done/late.csv';
+CALL bulk_load_each('manifest_t', '/proc/self/cwd/pgbulk_manifest/late.csv', '{"columns": ["a", "b"], "once": false, "after": {"move_to": "/proc/self/cwd/pgbulk_manifest/done"}}');
 DROP TRIGGER manifest_put ON manifest_t;
 -- one that is there by two names, as after a crash between link and unlink, moves
 COPY (SELECT 1) TO PROGRAM 'cat > /dev/null; cd pgbulk_manifest && ln -f late.csv done/late.csv';

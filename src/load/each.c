@@ -473,6 +473,8 @@ dispose(const Each *each, const char *path, const FileStamp *stamp, const Loaded
 				 errdetail("Its rows are committed."),
 				 each->options->manifest ?
 				 errhint("So are those of all files of the manifest: remove or move what is left.") :
+				 each->options->once == BULK_ONCE_NONE ?
+				 errhint("The next call would load them again: remove or move the file before it.") :
 				 errhint("The next call passes the file over, and tries this again.")));
 }
 
