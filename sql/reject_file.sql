@@ -50,6 +50,8 @@ CREATE TRIGGER late AFTER INSERT ON reject_file_t EXECUTE FUNCTION reject_file_l
 SELECT pg_temp.load(E'a,b\n1,one\n', '{"analyze": true}');
 DROP TRIGGER late ON reject_file_t;
 DROP INDEX reject_file_i;
+SELECT pg_temp.put('rows', E'a,b\n1,one\n');
+SELECT pg_temp.load('[{"path": "pgbulk_reject_file_rows", "rows": 2}]', '{"manifest": true}');
 -- one that has found some writes them, and nothing else, also if it fails then
 SELECT pg_temp.load(E'a,b\ny,bad\n1,fail\n');
 SELECT pg_temp.load(E'a,b\n1,good\nz,bad\nz,too\n', '{"reject_limit": 1}');

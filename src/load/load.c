@@ -363,7 +363,6 @@ load_close(Load *load)
 		progress_phase(&load->progress, BULK_PHASE_ANALYZING, ANALYZE_SECONDS, 0);
 		analyze(load);
 	}
-	rejects_end(load->rejects);
 	progress_end(&load->progress);
 	error_context_stack = load->callback.previous;
 	target_close(load->target);
@@ -373,6 +372,7 @@ load_close(Load *load)
 					   manifest_counts_rows(load->options) ? result->rows_read : -1);
 	if (load->history != NULL)
 		history_write(load->history, load->source, result, load->counts);
+	rejects_end(load->rejects);
 	source_complete(load->source, result->rows_loaded);
 }
 
