@@ -61,6 +61,10 @@ SELECT pg_temp.load(E'a,b\nw,bad\n', '{"writer": "direct", "reject_table": "pg_t
 -- one without bad rows writes only the header
 SELECT pg_temp.load(E'a,b\n1,good\n');
 SELECT pg_temp.load(E'', '{"header": false}');
+-- one that passes all files over has none to write: those of the load before stay
+SELECT pg_temp.load(E'a,b\n1,one\nt,once\n', '{"once": true}');
+SELECT pg_temp.load(E'a,b\n1,one\nt,once\n', '{"once": true}');
+SELECT bulk_load_forget('reject_file_t');
 -- lines keep their ends: those of files with different ones are rows again with newline any
 SELECT rows_rejected FROM bulk_load('reject_file_t', ARRAY[pg_temp.put('lf', E'x,one\n1,two\n'), pg_temp.put('crlf', E'2,three\r\ny,four\r\n')],
 	'{"on_error": "ignore", "log_verbosity": "silent", "reject_file": "/proc/self/cwd/pgbulk_reject_file_bad"}');

@@ -248,6 +248,9 @@ pass_over(Load *load)
 	options->listed = history_select(load->history, options->listed);
 	load->options = options;
 	load->paths = history_select(load->history, load->paths);
+	/* those that are in it may be of the files that were passed over */
+	if (load->paths == NIL)
+		options->reject_file = NULL;
 	source_close(load->source);
 	load->source = source_open(load->paths, options, source_chunk_size);
 	if (options->once == BULK_ONCE_TAIL || options->once == BULK_ONCE_PART)
