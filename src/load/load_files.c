@@ -68,7 +68,7 @@ bytes_taken(const Load *load)
 
 	if (!source_can_seek(load->source) && window->offset + window->length > read)
 		ahead *= (double) read / (window->offset + window->length);
-	return Max(load->progress.bytes, read - (int64) ahead);
+	return read - (int64) ahead;
 }
 
 /* The fraction of all rows that has been read, by bytes or by option limit. */
@@ -109,6 +109,7 @@ show_rows(Load *load, int64 bytes, int64 loaded, int64 filtered)
 	int64		rejected = rejects_total(load->rejects);
 	double		part;
 
+	bytes = Max(bytes - source_passed(load->source), load->progress.bytes);
 	filtered += load->late.filtered;
 	part = part_read(load, bytes, loaded + filtered + rejected);
 	look_ahead(load, part, loaded);

@@ -265,7 +265,7 @@ source_set_ranges(Source *source, const SourceRange *ranges)
 	for (int i = 0; i < list_length(source->paths); i++)
 	{
 		source->sizes[i] = ranges[i].end;
-		source->bytes_total += ranges[i].end;
+		source->bytes_total += ranges[i].end - ranges[i].begin;
 	}
 }
 
@@ -499,6 +499,17 @@ source_bytes(const Source *source)
 {
 	return source->bytes_before +
 		(source->stream != NULL ? stream_bytes(source->stream) : 0);
+}
+
+int64
+source_passed(const Source *source)
+{
+	int			opened = Min(source->current + 1, list_length(source->paths));
+	int64		passed = 0;
+
+	for (int i = 0; i < opened && source->ranges != NULL; i++)
+		passed += source->ranges[i].begin;
+	return passed;
 }
 
 void

@@ -54,7 +54,7 @@ typedef struct Source
 	bool		client_marker;	/* these two: see client_open; for the caller to set */
 	int			client_columns;
 	int64	   *sizes;			/* of the files, as found at the start; -1: not known */
-	int64		bytes_total;	/* of all; 0: not known */
+	int64		bytes_total;	/* of all, or of their ranges; 0: not known */
 	const SourceRange *ranges;	/* of the files, by number; NULL: all that they have */
 	int			kept;			/* the only file, open since it was looked at; or -1 */
 	BufFile   **copies;			/* by number, of what cannot be read again; or NULL */
@@ -134,6 +134,9 @@ extern uint32 source_mark(const Source *source);
 
 /* Bytes read so far, as they lie in the files. */
 extern int64 source_bytes(const Source *source);
+
+/* Those of them that are before the ranges of files. */
+extern int64 source_passed(const Source *source);
 
 /*
  * Has files hashed while they are read, before the first one is opened: source->hashed is

@@ -105,6 +105,21 @@ foreach my $table ('t', 'indexed')
 	is($watch->ask('SELECT count(*) FROM pg_stat_progress_copy'), '0', "$table: and so is the server's");
 }
 
+# What was loaded before is no part of a load of a file's tail.
+my $old = join('', map { sprintf("%08d,%s\n", $_, 'x' x 90) } grep { $_ != 7 } 1 .. 9000);
+my $new = join('', map { sprintf("%08d,%s\n", $_, 'x' x 90) } grep { $_ != 10007 } 9001 .. 15000);
+my $grown = data_file('grown.csv', 1, $old);
+my $tail = "SELECT rows_loaded FROM bulk_load('t', '$grown', '{\"once\": \"tail\"}')";
+is($session->ask($tail), 8999, 'a file');
+append_to_file($grown, $new);
+hold(10000);
+$session->send($tail);
+stop_at(10000);
+is(view("bytes_total, bytes_processed BETWEEN 50000 AND 150000, percent BETWEEN 8 AND 25"),
+	length($new) . '|t|t', 'its tail');
+unlock(10000);
+is($session->wait, 5999, 'is all that is loaded then');
+
 # What people look at fits a terminal.
 hold(20000);
 $session->send("SELECT rows_loaded FROM bulk_load('t', '$path')");
