@@ -233,6 +233,11 @@ BEGIN
 END $$;
 SELECT pg_temp.many(:'lines', 0) = pg_temp.many(:'lines', 2) AS same_lines, pg_temp.many(:'array', 0) = pg_temp.many(:'array', 2) AS same_array;
 SELECT split_part(pg_temp.many(:'lines', 0), ', md5', 1) AS lines, split_part(pg_temp.many(:'array', 0), ', md5', 1) AS array;
+-- an array that is cut off behind a comma does not go on in the next file
+SELECT pg_temp.put('cut_1', '[' || repeat('{"id":1,"b":null,"j":null},', 20000)), pg_temp.put('cut_2', '[{"id":2,"b":"","j":2},{"id":3,"b":"","j":3}]');
+SELECT pg_temp.many('/proc/self/cwd/pgbulk_json_cut_*', 0) = pg_temp.many('/proc/self/cwd/pgbulk_json_cut_*', 2) AS same_cut;
+SELECT split_part(pg_temp.many('/proc/self/cwd/pgbulk_json_cut_*', 2), ', md5', 1) AS cut;
+SELECT file ~ 'cut_1$' AS first, message FROM json_bad;
 
 --
 -- Keys in a database with one byte for each letter, where names are longer in the file

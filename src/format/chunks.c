@@ -54,7 +54,8 @@ move_on(ChunkReader *chunks, ChunkCursor *cursor)
 	int			next = cursor->file + 1;
 	uint32		mark;
 
-	if (next > chunks->last)
+	/* the end of an array is left to the leader: this file is cut off within one */
+	if (next > chunks->last || cursor->eol == SCAN_EOL_JSON_ARRAY)
 		return false;
 	/* reaching its end checks that it has not changed since it was opened */
 	source_go(source, cursor->file, chunks->files);
