@@ -98,7 +98,7 @@ find_utf16(Source *source)
  * takes them for text, which corrupts a compressed file.
  */
 static Stream *
-open_client(const Source *source)
+open_client(Source *source)
 {
 	const BulkOptions *options = source->options;
 	bool		binary = options_is_raw(options) ||
@@ -106,6 +106,7 @@ open_client(const Source *source)
 		(options->compression != BULK_COMPRESSION_NONE &&
 		 options->compression != BULK_COMPRESSION_AUTO);
 
+	source->asked = true;
 	return client_open(binary, source->client_columns, source->client_marker);
 }
 
@@ -433,11 +434,25 @@ source_close(Source *source)
 	MemoryContextReset(source->context);
 }
 
+/* It sends its data, whether or not a row of them was wanted. */
+static void
+drop_client(Source *source)
+{
+	MemoryContext caller = MemoryContextSwitchTo(source->context);
+
+	stream_close(open_client(source));
+	MemoryContextSwitchTo(caller);
+	MemoryContextReset(source->context);
+}
+
 void
 source_complete(Source *source, int64 rows)
 {
-	if (source->from_client)
-		client_complete(source->portal, rows);
+	if (!source->from_client)
+		return;
+	if (!source->asked)
+		drop_client(source);
+	client_complete(source->portal, rows);
 }
 
 /* ---- once more ---- */

@@ -50,6 +50,7 @@ typedef struct Source
 	void	   *open_arg;
 	bool		bare;			/* rows alone, lines ending in LF: no byte order mark, no header */
 	bool		from_client;	/* "stdin" is one of the paths */
+	bool		asked;			/* the client has been, for its data */
 	Portal		portal;			/* of the client's statement; see client_check */
 	bool		client_marker;	/* these two: see client_open; for the caller to set */
 	int			client_columns;
@@ -232,7 +233,11 @@ extern void source_rewind(Source *source, BufFile **copies);
 
 extern void source_close(Source *source);
 
-/* Called last, when the load has succeeded: completes the client's COPY. */
+/*
+ * Called last, when the load has succeeded: completes the client's COPY.  A client that has not
+ * been asked for data, as other files had enough rows, is asked then, and what it sends is dropped.
+ * Errors: those of client_open.
+ */
 extern void source_complete(Source *source, int64 rows);
 
 #endif							/* PGBULK_SOURCE_H */

@@ -57,6 +57,7 @@ foreach my $mode ('simple', 'extended')
 	is(count(), '1000000|' . $sum * 1000, "$mode: all are there");
 	is(client($mode, "1\ta\n2\tb\n", $copy, piece => 1), "${asked}PGRES_COMMAND_OK COPY 2\n", "$mode: byte by byte");
 	is(client($mode, '', $copy), "${asked}PGRES_COMMAND_OK COPY 0\n", "$mode: nothing");
+	is(client($mode, $lines x 100, 'COPY t FROM STDIN (LIMIT 0)'), "${asked}PGRES_COMMAND_OK COPY 0\n", "$mode: no row is wanted");
 	is(client($mode, $lines, 'COPY t FROM STDIN (DRY_RUN)'), "${asked}PGRES_COMMAND_OK COPY 0\n", "$mode: a dry run");
 	is(count(), '0|', "$mode: of which nothing stays");
 

@@ -112,6 +112,10 @@ foreach my $mode ('simple', 'extended')
 		$copied->(3) . "PGRES_TUPLES_OK SELECT 1 rows_loaded=3\n", "$mode: among files");
 	is($watch->ask("SELECT string_agg(s, ' ' ORDER BY ctid) FROM t"), 'first middle last', "$mode: in their order");
 
+	is(client($mode, "2,unwanted\n" x 100000, "SELECT rows_loaded FROM bulk_load('t', ARRAY['$first', 'stdin'], '{\"truncate\": true, \"limit\": 1}')"),
+		$copied->(1) . "PGRES_TUPLES_OK SELECT 1 rows_loaded=1\n", "$mode: behind a file that has enough rows");
+	is($watch->ask('SELECT s FROM t'), 'first', "$mode: no row of it");
+
 	# a last line that psql before 18 sends; it is data where it can be
 	is(client($mode, "1,one\n\\.\n", $call, piece => $_), $copied->(1) . "PGRES_TUPLES_OK SELECT 1 rows_loaded=1 bytes_read=6\n", "$mode: psql's end marker, in pieces of $_") foreach (3, 6, 9, 100);
 	is(client($mode, "\\.\r\n", $call), $copied->(0) . "PGRES_TUPLES_OK SELECT 1 rows_loaded=0 bytes_read=0\n", "$mode: psql's end marker alone");
