@@ -4,8 +4,8 @@
  *
  * After an error the client continues to send, until it receives the error; the
  * server's main loop drops that, as it does for COPY.  Where a function catches
- * the error, what is left must not be taken for the data of another load: that
- * one drops it before it asks.
+ * the error, what is left must not be taken for the data of another load or COPY:
+ * it is dropped before that one asks.
  */
 #include "postgres.h"
 
@@ -439,6 +439,19 @@ static const StreamRoutine client_routine = {
 	.close = close_client
 };
 
+void
+client_drop_rest(void)
+{
+	StringInfoData message;
+
+	if (!sending || sending_since != GetCurrentStatementStartTimestamp())
+		return;
+	initStringInfo(&message);
+	while (sending)
+		(void) read_message(&message, true);
+	pfree(message.data);
+}
+
 /*
  * Asks for data.  What the client sent before it knew is read at once: a Sync that
  * an error left to the main loop, to which the client adds one when it learns of the
@@ -456,11 +469,7 @@ ask_client(bool binary, int columns)
 	initStringInfo(&client->message);
 	initStringInfo(&client->next);
 
-	/* of a load in the same statement whose error was caught */
-	if (sending && sending_since == GetCurrentStatementStartTimestamp())
-		while (sending)
-			(void) read_message(&client->message, true);
-	resetStringInfo(&client->message);
+	client_drop_rest();
 
 	client->callback.func = forget;
 	client->callback.arg = client;

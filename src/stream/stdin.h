@@ -51,6 +51,12 @@ extern Stream *client_open(bool binary, int columns, bool marker);
 extern bool client_hold(bool binary, int columns, Size size);
 
 /*
+ * Drops what the client still sends for a load in the same statement whose error was caught, before
+ * others ask it for data.  Errors: as client_open.
+ */
+extern void client_drop_rest(void);
+
+/*
  * When the load has succeeded: sends the client what it needs before the
  * statement's rows.  portal is what client_check returned.
  */

@@ -6,6 +6,7 @@
 
 #include "load/result.h"
 #include "option/options.h"
+#include "stream/stdin.h"
 #include "table/statement.h"
 #include "tcop/utility.h"
 #include "utility/copy_from.h"
@@ -34,9 +35,20 @@ static LoadCall *load_call = NULL;
 	ProcessUtilityContext context, ParamListInfo params, QueryEnvironment *environment, \
 	DestReceiver *dest, QueryCompletion *completion
 
+static bool
+asks_client(const Node *statement)
+{
+	const CopyStmt *copy = (const CopyStmt *) statement;
+
+	return IsA(statement, CopyStmt) && copy->is_from && copy->filename == NULL &&
+		!copy->is_program;
+}
+
 static void
 pass_on(ARGUMENTS)
 {
+	if (asks_client(pstmt->utilityStmt))
+		client_drop_rest();
 	(next_hook != NULL ? next_hook : standard_ProcessUtility)
 		(pstmt, query, read_only_tree, context, params, environment, dest, completion);
 }

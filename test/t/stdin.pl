@@ -139,6 +139,9 @@ foreach my $mode ('simple', 'extended')
 	# an error that is caught: what the client sends on is no one's data
 	is(client($mode, "x,bad\n" . $lines x 100, 'CALL tries_twice()'), "$asked${asked}PGRES_COMMAND_OK CALL\n", "$mode: a second load after an error") if $mode eq 'simple';
 	is(count(), '0|', "$mode: it has got data of its own: none") if $mode eq 'simple';
+	is(client($mode, "x,bad\n" . $lines x 100, q{DO $$BEGIN PERFORM bulk_load('t', 'stdin'); EXCEPTION WHEN data_exception THEN NULL; END$$; COPY t FROM STDIN (FORMAT csv)}),
+		"${asked}PGRES_COMMAND_OK DO\n${asked}PGRES_COMMAND_OK COPY 0\n", "$mode: COPY after an error") if $mode eq 'simple';
+	is(count(), '0|', "$mode: it has got data of its own: none") if $mode eq 'simple';
 	is(client($mode, "1,one\n", 'SELECT tries()'), "PGRES_FATAL_ERROR  0A000: cannot load from the client here\n", "$mode: rows after an error that is caught");
 
 	# where the client is busy
