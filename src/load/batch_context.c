@@ -116,6 +116,7 @@ lines_ahead(const Batch *batch)
 	/* in others a character may have a backslash as its last byte */
 	bool		escapes = batch->options->format == BULK_TEXT &&
 		PG_VALID_BE_ENCODING(batch->options->encoding);
+	char		line_end = batch->reader->eol == SCAN_EOL_CR ? '\r' : '\n';
 	int64		lines = 0;
 
 	if (batch->options->format == BULK_BINARY || geterrcode() != ERRCODE_QUERY_CANCELED)
@@ -126,7 +127,7 @@ lines_ahead(const Batch *batch)
 		if (escapes && window->data[i] == '\\')
 			i++;
 		else
-			lines += window->data[i] == '\n';
+			lines += window->data[i] == line_end;
 	}
 	return lines;
 }

@@ -85,6 +85,10 @@ foreach my $settings ({ copy => 'off' }, { copy => 'on' }, { copy => 'on', chunk
 	like(PostgreSQL::Test::Utils::slurp_file($node->logfile, $start), qr/COPY t, line 300001$/m, join(' ', %$settings) . ': the line');
 	client('simple', "1\ta\\\nb\\\\\n" x 20000, 'COPY t FROM STDIN', end => 'fail', settings => $settings);
 	like(PostgreSQL::Test::Utils::slurp_file($node->logfile, $start), qr/COPY t, line 20001$/m, join(' ', %$settings) . ': the line behind escaped line ends');
+
+	$start = -s $node->logfile;
+	client('simple', $lines =~ tr/\n/\r/r x 300, 'COPY t FROM STDIN', end => 'fail', settings => $settings);
+	like(PostgreSQL::Test::Utils::slurp_file($node->logfile, $start), qr/COPY t, line 300001$/m, join(' ', %$settings) . ': the line, where lines end in CR');
 }
 
 # The same without an option of pgbulk: as the server runs it, in all that the client sees.
