@@ -179,6 +179,23 @@ TRUNCATE seq_serial RESTART IDENTITY;
 SELECT rows_loaded, rows_filtered FROM bulk_load('seq_serial', '/proc/self/cwd/pgbulk_sequences_in',
 	'{"columns": ["v"], "limit": 1000, "where": "currval(''seq_serial_id_seq'') % 2 = 0"}');
 SELECT count(*) FILTER (WHERE id = v AND id % 2 = 0) FROM seq_serial;
+-- so do triggers of a partition, and CHECKs
+COPY (SELECT 1 + i % 2 FROM generate_series(1, 1000) i) TO '/proc/self/cwd/pgbulk_sequences_parts';
+CREATE TABLE seq_watched (id serial, v int, code text) PARTITION BY LIST (v);
+CREATE TABLE seq_watched_1 PARTITION OF seq_watched FOR VALUES IN (1);
+CREATE TABLE seq_watched_2 PARTITION OF seq_watched FOR VALUES IN (2) PARTITION BY LIST (v);
+CREATE TABLE seq_watched_2_2 PARTITION OF seq_watched_2 FOR VALUES IN (2);
+CREATE TRIGGER code BEFORE INSERT ON seq_watched_2_2 FOR EACH ROW EXECUTE FUNCTION seq_code();
+SELECT rows_loaded FROM bulk_load('seq_watched', '/proc/self/cwd/pgbulk_sequences_parts', '{"columns": ["v"]}');
+SELECT count(*) FILTER (WHERE code = id::text) FROM seq_watched;
+DROP TRIGGER code ON seq_watched_2_2;
+TRUNCATE seq_watched;
+ALTER TABLE seq_watched_1 ADD CHECK (id = currval('seq_watched_id_seq'));
+SELECT w.writer, rows_loaded FROM (VALUES ('buffered'), ('direct')) w (writer),
+	bulk_load('seq_watched', '/proc/self/cwd/pgbulk_sequences_parts', jsonb_build_object('columns', ARRAY['v'], 'writer', w.writer));
+CREATE TABLE seq_checked (id serial, v int, CHECK (id = currval('seq_checked_id_seq')));
+SELECT w.writer, rows_loaded FROM (VALUES ('buffered'), ('direct')) w (writer),
+	bulk_load('seq_checked', '/proc/self/cwd/pgbulk_sequences_parts', jsonb_build_object('columns', ARRAY['v'], 'writer', w.writer));
 
 -- privileges: a default's sequence needs USAGE or UPDATE, an identity column's none
 CREATE ROLE pgbulk_seq_user IN ROLE pg_read_server_files;
@@ -200,7 +217,8 @@ SELECT seq_error($$COPY seq_none (v) FROM '/proc/self/cwd/pgbulk_sequences_few'$
 	seq_error($$SELECT bulk_load('seq_none', '/proc/self/cwd/pgbulk_sequences_few', '{"columns": ["v"]}')$$) AS same;
 
 DROP TABLE seq_serial, seq_bigserial, seq_small, seq_always, seq_default, seq_smallid, seq_unlogged, seq_parts, seq_max, seq_min, seq_end, seq_begin, seq_leap,
-	seq_cast, seq_cycle, seq_down, seq_lonely, seq_cache, seq_set, seq_two, seq_marker, seq_asked, seq_trigger, seq_none;
+	seq_cast, seq_cycle, seq_down, seq_lonely, seq_cache, seq_set, seq_two, seq_marker, seq_asked, seq_trigger, seq_none,
+	seq_watched, seq_checked;
 DROP SEQUENCE seq_shared;
 DROP FUNCTION seq_error, seq_errors, seq_code;
 REVOKE CREATE, USAGE ON SCHEMA public FROM pgbulk_seq_user;

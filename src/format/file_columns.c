@@ -7,7 +7,10 @@
  */
 #include "postgres.h"
 
+#include "access/parallel.h"
+#include "access/relation.h"
 #include "catalog/namespace.h"
+#include "catalog/pg_inherits.h"
 #include "catalog/pg_type.h"
 #include "commands/trigger.h"
 #include "format/convert.h"
@@ -18,8 +21,11 @@
 #include "optimizer/optimizer.h"
 #include "parser/parse_coerce.h"
 #include "rewrite/rewriteHandler.h"
+#include "row/constraints.h"
 #include "server/compat.h"
+#include "storage/lmgr.h"
 #include "utils/lsyscache.h"
+#include "utils/syscache.h"
 #include "utils/typcache.h"
 
 #define ROW_ARENA_BLOCK (64 * 1024)
@@ -193,6 +199,68 @@ open_defaults(Converter *conv)
 	pfree(given);
 }
 
+/* Whether code that may call currval runs for each row of a table before it is stored. */
+static bool
+is_watched_by(Relation rel)
+{
+	TriggerDesc *triggers = rel->trigdesc;
+	ListCell   *lc;
+
+	if (triggers != NULL && (triggers->trig_insert_before_row ||
+							 triggers->trig_insert_instead_row))
+		return true;
+	/* planned, since the default values of functions' arguments count, too */
+	foreach(lc, constraints_expressions(rel))
+		if (sequence_is_watched((Node *) expression_planner(lfirst(lc))))
+			return true;
+	return false;
+}
+
+/* Whether a partition may have triggers, or CHECKs that the table at the top does not have. */
+static bool
+has_own_code(Oid relid, Relation root)
+{
+	HeapTuple	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(relid));
+	Form_pg_class form;
+	bool		has;
+
+	if (!HeapTupleIsValid(tuple))
+		return false;
+	form = (Form_pg_class) GETSTRUCT(tuple);
+	has = form->relhastriggers || form->relchecks > root->rd_rel->relchecks;
+	ReleaseSysCache(tuple);
+	return has;
+}
+
+/* The same below a partitioned table.  Of a partition that somebody is changing nobody knows. */
+static bool
+is_watched_below(Relation root)
+{
+	ListCell   *lc;
+
+	foreach(lc, find_all_inheritors(RelationGetRelid(root), NoLock, NULL))
+	{
+		Relation	part;
+		bool		watched;
+
+		if (!has_own_code(lfirst_oid(lc), root))
+			continue;
+		if (!ConditionalLockRelationOid(lfirst_oid(lc), AccessShareLock))
+			return true;
+		part = try_relation_open(lfirst_oid(lc), NoLock);
+		if (part == NULL)
+		{
+			UnlockRelationOid(lfirst_oid(lc), AccessShareLock);
+			continue;
+		}
+		watched = is_watched_by(part);
+		relation_close(part, AccessShareLock);
+		if (watched)
+			return true;
+	}
+	return false;
+}
+
 /*
  * Where code that may call currval runs between rows, every row's value must
  * come from nextval, as in COPY.
@@ -201,12 +269,15 @@ static void
 open_sequences(Converter *conv)
 {
 	const Target *target = conv->target;
-	TriggerDesc *triggers = target->rel->trigdesc;
+	Relation	rel = target->rel;
 
-	if (triggers != NULL && (triggers->trig_insert_before_row ||
-							 triggers->trig_insert_instead_row))
-		conv->watched = true;
-	if (conv->watched || sequence_is_watched((Node *) target->where))
+	if (conv->sequences == NIL)
+		return;
+	conv->watched |= sequence_is_watched((Node *) target->where) || is_watched_by(rel);
+	/* a worker exists only where nothing is watched */
+	if (!conv->watched && rel->rd_rel->relkind == RELKIND_PARTITIONED_TABLE && !IsParallelWorker())
+		conv->watched = is_watched_below(rel);
+	if (conv->watched)
 	{
 		for (int i = 0; i < conv->ncolumns; i++)
 			conv->columns[i].sequence.range = NULL;
