@@ -152,6 +152,26 @@ TRUNCATE index_entries_looks;
 COPY (SELECT i, 'text', i, format('(%s,{%s})', i, i) FROM generate_series(1, 6000) i) TO '/proc/self/cwd/pgbulk_index_entries_in' WITH (FORMAT csv, DELIMITER ';');
 SELECT rows_loaded FROM bulk_load('index_entries_looks', '/proc/self/cwd/pgbulk_index_entries_in', '{"writer": "buffered", "delimiter": ";"}');
 COPY (SELECT i, 'text', i FROM generate_series(1, 6000) i) TO '/proc/self/cwd/pgbulk_index_entries_in' WITH (FORMAT csv);
+-- one that the condition of a trigger calls
+CREATE TABLE index_entries_again (a int, b text, c int);
+CREATE INDEX ON index_entries_again (a);
+CREATE FUNCTION index_entries_known(n int) RETURNS boolean LANGUAGE plpgsql SET enable_seqscan = off AS $$
+BEGIN
+	RETURN (SELECT count(*) FROM index_entries_again WHERE a = n) > 1;
+END $$;
+CREATE FUNCTION pg_temp.note() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+	INSERT INTO index_entries_seen VALUES (NEW.a);
+	RETURN NULL;
+END $$;
+CREATE TRIGGER note AFTER INSERT ON index_entries_again FOR EACH ROW WHEN (index_entries_known(NEW.a)) EXECUTE FUNCTION pg_temp.note();
+TRUNCATE index_entries_seen;
+COPY (SELECT 1 + i % 2500, 'text', i FROM generate_series(0, 4999) i) TO '/proc/self/cwd/pgbulk_index_entries_in' WITH (FORMAT csv);
+SELECT pg_temp.load('index_entries_again');
+SELECT count(*) FROM index_entries_seen;
+DROP TABLE index_entries_again;
+DROP FUNCTION index_entries_known(int);
+COPY (SELECT i, 'text', i FROM generate_series(1, 6000) i) TO '/proc/self/cwd/pgbulk_index_entries_in' WITH (FORMAT csv);
 
 -- nothing of a dry run remains
 SELECT pg_temp.load('index_entries_big', '{"dry_run": true, "on_error": "ignore"}'), pg_temp.check_all('index_entries_big');

@@ -6,9 +6,11 @@
 
 #include "access/transam.h"
 #include "access/xact.h"
+#include "catalog/pg_trigger.h"
 #include "check/foreign_key.h"
 #include "check/tables.h"
 #include "commands/trigger.h"
+#include "optimizer/optimizer.h"
 #include "portability/instr_time.h"
 #include "server/compat.h"
 #include "server/wal_written.h"
@@ -74,6 +76,27 @@ prepare_triggers(ResultRelInfo *rri, MemoryContext context)
 	}
 }
 
+/* Whether a WHEN condition, evaluated as soon as a row is stored, may look at the table. */
+static bool
+conditions_volatile(const TriggerDesc *triggers)
+{
+	for (int i = 0; triggers != NULL && i < triggers->numtriggers; i++)
+	{
+		const Trigger *trigger = &triggers->triggers[i];
+		Expr	   *condition;
+
+		if (trigger->tgqual == NULL || trigger->tgenabled == TRIGGER_DISABLED ||
+			!TRIGGER_TYPE_MATCHES(trigger->tgtype, TRIGGER_TYPE_ROW, TRIGGER_TYPE_AFTER,
+								  TRIGGER_TYPE_INSERT))
+			continue;
+		/* planned, since the default values of functions' arguments count, too */
+		condition = expression_planner(stringToNode(trigger->tgqual));
+		if (contain_volatile_functions((Node *) condition))
+			return true;
+	}
+	return false;
+}
+
 Leaf *
 leaf_open(LeafContext *context, ResultRelInfo *rri, bool batches)
 {
@@ -110,7 +133,7 @@ leaf_open(LeafContext *context, ResultRelInfo *rri, bool batches)
 		leaf->former = tuple_former(RelationGetDescr(rel));
 	/* who looks at the table finds by its indexes what a scan finds */
 	leaf->looks = !leaf->batches || constraints_volatile(leaf->constraints) ||
-		constraints_types_volatile(RelationGetDescr(rel));
+		constraints_types_volatile(RelationGetDescr(rel)) || conditions_volatile(triggers);
 	leaf->collects = leaf->former != NULL && context->entries_budget > 0 && !leaf->looks;
 	leaf->checked = context->target->merge != NULL ? CHECKS_NOTHING :
 		checks_add_table(context->checks, rel, find_checks(context, leaf));
