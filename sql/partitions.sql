@@ -107,6 +107,8 @@ CREATE TABLE partitions_expr (a int, b int) PARTITION BY RANGE ((100 / a));
 CREATE TABLE partitions_expr1 PARTITION OF partitions_expr FOR VALUES FROM (1) TO (50);
 SELECT pg_temp.try('partitions_expr', E'10,1\n0,2\n');
 SELECT pg_temp.try('partitions_expr', E'10,1\n0,2\n1,3\n5,4\n,5\n', '{"on_error": "ignore"}');
+SELECT pg_temp.try('partitions_expr1', E'10,1\n0,2\n1,3\n5,4\n,5\n', '{"on_error": "ignore"}');
+SELECT pg_temp.try('partitions_expr1', E'10,1\n0,2\n1,3\n5,4\n,5\n', '{"on_error": "ignore", "writer": "direct"}');
 DROP TABLE partitions_expr;
 
 -- many partitions, rows alternating, so that batches are small and often released

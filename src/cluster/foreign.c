@@ -292,14 +292,15 @@ check_bounds(ForeignPlacement *placement, Place *place, TupleTableSlot *slot, Ro
 	ResultRelInfo *root = placement->root;
 
 	if (root->ri_RelationDesc->rd_rel->relispartition &&
-		!constraints_check_bounds(root, slot, placement->estate, err))
+		!constraints_check_bounds(root, slot, placement->estate, placement->guard, err))
 		return false;
 	if (place->bounds == NULL)
 		return true;
 	/* its columns may be in another order */
 	if (place->map != NULL)
 		slot = execute_attr_map_slot(place->map->attrMap, slot, place->slot);
-	return constraints_check_bounds(place->bounds, slot, placement->estate, err);
+	return constraints_check_bounds(place->bounds, slot, placement->estate, placement->guard,
+									err);
 }
 
 static Place *

@@ -9,6 +9,7 @@
 #include "access/xact.h"
 #include "catalog/partition.h"
 #include "catalog/pg_inherits.h"
+#include "catalog/pg_partitioned_table.h"
 #include "catalog/pg_proc.h"
 #include "cluster/nodes_share.h"
 #include "format/transform.h"
@@ -136,6 +137,27 @@ partition_expressions(const Batch *batch, List **expressions)
 		relation_close(part, NoLock);
 	}
 	return refusal;
+}
+
+/* Whether an expression is evaluated to see that a row belongs into a partition. */
+static bool
+has_key_expressions(Oid partition)
+{
+	ListCell   *lc;
+
+	foreach(lc, get_partition_ancestors(partition))
+	{
+		HeapTuple	tuple = SearchSysCache1(PARTRELID, ObjectIdGetDatum(lfirst_oid(lc)));
+		bool		has;
+
+		if (!HeapTupleIsValid(tuple))
+			continue;
+		has = !heap_attisnull(tuple, Anum_pg_partitioned_table_partexprs, NULL);
+		ReleaseSysCache(tuple);
+		if (has)
+			return true;
+	}
+	return false;
 }
 
 /* All that may have to be evaluated for a row. */
@@ -290,7 +312,8 @@ share_refusal(const Batch *batch, const RejectStream *rejects, int64 bytes)
 	/* not only for one that lacks a value */
 	if (!GUARD_IN_PARALLEL_MODE &&
 		(batch->target->where != NIL || batch->conv->transform != NULL ||
-		 !computation_are_all(of_tables)))
+		 !computation_are_all(of_tables) ||
+		 (rel->rd_rel->relispartition && has_key_expressions(RelationGetRelid(rel)))))
 		return REFUSAL_EACH_ROW;
 	if (!GUARD_IN_PARALLEL_MODE && asks_for_each_value(batch->conv))
 		return REFUSAL_INPUT;

@@ -481,11 +481,17 @@ constraints_check(Constraints *constraints, TupleTableSlot *slot, Guard *guard,
 
 bool
 constraints_check_bounds(ResultRelInfo *rri, TupleTableSlot *slot,
-						 EState *estate, RowError *err)
+						 EState *estate, Guard *guard, RowError *err)
 {
 	MemoryContext context;
+	bool		within;
 
-	if (ExecPartitionCheck(rri, slot, estate, err == NULL))
+	/* workers without guards have keys of columns alone */
+	if (!guard->forbidden)
+		guard_enter(guard);
+	within = ExecPartitionCheck(rri, slot, estate, err == NULL);
+	guard_leave(guard, false);
+	if (within)
 		return true;
 
 	context = enter_row_memory(estate);
@@ -538,5 +544,5 @@ constraints_complete(ResultRelInfo *rri, Constraints *constraints, bool bounds,
 		if (!constraints_check(constraints, slot, guard, err))
 			return false;
 	}
-	return !bounds || constraints_check_bounds(rri, slot, estate, err);
+	return !bounds || constraints_check_bounds(rri, slot, estate, guard, err);
 }

@@ -69,7 +69,7 @@ extern bool constraints_check(Constraints *constraints, TupleTableSlot *slot,
 
 /* The same for the table's partition bounds, for a row that was not routed there. */
 extern bool constraints_check_bounds(ResultRelInfo *rri, TupleTableSlot *slot,
-									 EState *estate, RowError *err);
+									 EState *estate, Guard *guard, RowError *err);
 
 /*
  * What every writer does with a row before it is stored: computes stored

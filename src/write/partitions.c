@@ -64,7 +64,7 @@ has_partition(Partitions *partitions, TupleTableSlot *slot, void ***place, RowEr
 		partitions->router = route_open(root->ri_RelationDesc, partitions->estate,
 										partitions->guard);
 	if (root->ri_RelationDesc->rd_rel->relispartition &&
-		!constraints_check_bounds(root, slot, partitions->estate, err))
+		!constraints_check_bounds(root, slot, partitions->estate, partitions->guard, err))
 		return false;
 	return route_find(partitions->router, slot, place, err);
 }
