@@ -238,6 +238,18 @@ DROP VIEW triggers_shown;
 DROP TABLE triggers_kept, triggers_parts;
 DROP FUNCTION triggers_definer, triggers_see;
 
+-- functions of triggers that a load does not fire need not exist
+CREATE FUNCTION triggers_gone() RETURNS trigger LANGUAGE internal AS 'suppress_redundant_updates_trigger';
+UPDATE pg_proc SET prosrc = 'triggers_gone' WHERE oid = 'triggers_gone()'::regprocedure;
+CREATE TABLE triggers_idle (a int);
+CREATE TRIGGER update BEFORE UPDATE ON triggers_idle FOR EACH ROW EXECUTE FUNCTION triggers_gone();
+CREATE TRIGGER delete AFTER DELETE ON triggers_idle FOR EACH ROW EXECUTE FUNCTION triggers_gone();
+CREATE TRIGGER replica AFTER INSERT ON triggers_idle FOR EACH ROW EXECUTE FUNCTION triggers_gone();
+ALTER TABLE triggers_idle ENABLE REPLICA TRIGGER replica;
+SELECT pg_temp.try('triggers_idle', E'1\n');
+DROP TABLE triggers_idle;
+DROP FUNCTION triggers_gone;
+
 DROP VIEW triggers_view, triggers_simple;
 DROP TABLE triggers_t, triggers_log, triggers_outer;
 DROP FUNCTION triggers_note, triggers_change, triggers_throw, triggers_null, triggers_transition, triggers_instead, triggers_nested, triggers_truncate;

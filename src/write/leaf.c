@@ -63,16 +63,24 @@ find_checks(const LeafContext *context, Leaf *leaf)
 	return what;
 }
 
-/* What functions of triggers keep for the next row stays as long as the load. */
+/*
+ * What functions of triggers keep for the next row stays as long as the load.  Those that it never
+ * fires need not even exist.
+ */
 static void
-prepare_triggers(ResultRelInfo *rri, MemoryContext context)
+prepare_triggers(const LeafContext *context, ResultRelInfo *rri)
 {
+	int16		events = TRIGGER_TYPE_INSERT;
+
+	if (context->options->on_duplicate != BULK_ON_DUPLICATE_ERROR)
+		events |= TRIGGER_TYPE_UPDATE | TRIGGER_TYPE_DELETE;
 	for (int i = 0; rri->ri_TrigDesc != NULL && i < rri->ri_TrigDesc->numtriggers; i++)
 	{
 		const Trigger *trigger = &rri->ri_TrigDesc->triggers[i];
 
-		if (trigger->tgenabled != TRIGGER_DISABLED)
-			fmgr_info_cxt(trigger->tgfoid, &rri->ri_TrigFunctions[i], context);
+		if ((trigger->tgtype & events) != 0 && foreign_key_fires(trigger))
+			fmgr_info_cxt(trigger->tgfoid, &rri->ri_TrigFunctions[i],
+						  context->writer->estate->es_query_cxt);
 	}
 }
 
@@ -110,7 +118,7 @@ leaf_open(LeafContext *context, ResultRelInfo *rri, bool batches)
 	leaf->rri = rri;
 	leaf->shared = -1;
 	toast_forget_indexes(rel);
-	prepare_triggers(rri, estate->es_query_cxt);
+	prepare_triggers(context, rri);
 	leaf->constraints = constraints_open(rri, estate);
 	leaf->map = compat_root_to_child_map(rri, estate);
 	if (triggers != NULL)
