@@ -102,6 +102,7 @@ SELECT current_user;
 RESET ROLE;
 SELECT reltuples = (SELECT count(*) FROM set_role_t) AS analyzed FROM pg_class WHERE oid = 'set_role_t'::regclass;
 ROLLBACK;
+RESET ROLE;
 
 DROP TABLE set_role_t, set_role_p, set_role_plain, set_role_indexed;
 DROP FUNCTION set_role;
