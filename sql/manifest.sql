@@ -142,6 +142,7 @@ CALL bulk_load_each('manifest_t', '/proc/self/cwd/pgbulk_manifest/parts.csv', '{
 SELECT a FROM manifest_t WHERE a > 6;
 SELECT (pg_stat_file('/proc/self/cwd/pgbulk_manifest/parts.csv', true)).size IS NULL AS gone;
 -- one with rows behind an end-of-copy marker stays, also when it is passed over
+SET log_min_messages = error;
 SELECT pg_temp.put('marked', E'40\tforty\n\\.\n41\tmore\n');
 CALL bulk_load_each('manifest_t', '/proc/self/cwd/pgbulk_manifest/marked', '{"format": "text", "columns": ["a", "b"], "after": "delete"}');
 CALL bulk_load_each('manifest_t', '/proc/self/cwd/pgbulk_manifest/marked', '{"format": "text", "columns": ["a", "b"], "after": {"move_to": "/proc/self/cwd/pgbulk_manifest/done"}}');
@@ -150,6 +151,7 @@ SELECT details -> 'bytes_unread' AS bytes_unread FROM bulk_load('manifest_t', AR
 COPY (SELECT 1) TO PROGRAM 'cat > /dev/null; cd pgbulk_manifest && gzip marked';
 CALL bulk_load_each('manifest_t', '/proc/self/cwd/pgbulk_manifest/marked.gz', '{"format": "text", "columns": ["a", "b"], "after": "delete"}');
 CALL bulk_load_each('manifest_t', '/proc/self/cwd/pgbulk_manifest/marked.gz', '{"format": "text", "columns": ["a", "b"], "after": "delete"}');
+RESET log_min_messages;
 SELECT pg_temp.put('marked', E'42\tthe last\n\\.\n');
 CALL bulk_load_each('manifest_t', '/proc/self/cwd/pgbulk_manifest/marked', '{"format": "text", "columns": ["a", "b"], "after": "delete"}');
 SELECT f FROM pg_ls_dir('/proc/self/cwd/pgbulk_manifest') f WHERE f LIKE 'marked%';

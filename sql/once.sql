@@ -168,6 +168,7 @@ SELECT pg_temp.try('once_t', 'whole', '{"once": "tail"}');
 
 -- a quote that nothing closes: what waits for that is told, and warned of where it is more than a row is likely to have
 TRUNCATE once_t;
+SET log_min_messages = error;
 SELECT pg_temp.put('stray', E'1,a\n2,5" b\n3,c\n4,d\n');
 SELECT rows_loaded, details -> 'incomplete' AS incomplete FROM bulk_load('once_t', '/proc/self/cwd/pgbulk_once_stray', '{"once": "tail", "on_error": "ignore"}');
 SELECT rows_loaded, details -> 'incomplete' AS incomplete FROM bulk_load('once_t', '/proc/self/cwd/pgbulk_once_stray', '{"once": "tail", "on_error": "ignore"}');
@@ -189,6 +190,7 @@ SELECT pg_temp.put('stray_w', E'1,a\n2,"b\n' || repeat(E'3,c\n', 10));
 SELECT pg_temp.try('once_t', 'stray_w', '{"once": "tail"}');
 SELECT pg_temp.put('stray_r', repeat(E'1,a\r', 20000));
 SELECT pg_temp.try('once_t', 'stray_r', '{"once": "tail"}');
+RESET log_min_messages;
 
 SET max_parallel_workers_per_gather = 0;
 -- part by part: rows or bytes; each part is known by the bytes of the whole file
