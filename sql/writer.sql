@@ -39,6 +39,25 @@ SELECT pg_temp.load('writer_t', '{"columns": ["a", "b"]}');
 TRUNCATE writer_t;
 ALTER TABLE writer_t ALTER c DROP DEFAULT;
 SELECT pg_temp.load('writer_t', '{"columns": ["a", "b"], "where": "random() >= 0"}');
+-- CHECKs, those of domains and partitions included
+TRUNCATE writer_t;
+ALTER TABLE writer_t ADD CHECK (random() >= 0);
+SELECT pg_temp.load('writer_t', '{"columns": ["a", "b"]}');
+TRUNCATE writer_t;
+SELECT pg_temp.load('writer_t', '{"columns": ["a", "b"], "writer": "direct"}');
+ALTER TABLE writer_t DROP CONSTRAINT writer_t_check;
+CREATE DOMAIN writer_domain AS int CHECK (random() >= 0);
+CREATE TABLE writer_of_domain (a int, b writer_domain);
+SELECT pg_temp.load('writer_of_domain');
+DROP TABLE writer_of_domain;
+DROP DOMAIN writer_domain;
+CREATE TABLE writer_parts (a int CHECK (a > 0), b int) PARTITION BY RANGE (a);
+CREATE TABLE writer_part PARTITION OF writer_parts FOR VALUES FROM (1) TO (10);
+SELECT pg_temp.load('writer_parts');
+TRUNCATE writer_parts;
+ALTER TABLE writer_part ADD CHECK (random() >= 0);
+SELECT pg_temp.load('writer_parts');
+DROP TABLE writer_parts;
 -- the privilege to lock it
 TRUNCATE writer_t;
 CREATE ROLE writer_role;

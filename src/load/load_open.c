@@ -4,6 +4,8 @@
  */
 #include "postgres.h"
 
+#include "access/table.h"
+#include "catalog/pg_inherits.h"
 #include "check/duplicates.h"
 #include "check/tables.h"
 #include "cluster/nodes.h"
@@ -15,6 +17,7 @@
 #include "miscadmin.h"
 #include "optimizer/optimizer.h"
 #include "rewrite/rewriteHandler.h"
+#include "row/constraints.h"
 #include "server/compat.h"
 #include "stream/query.h"
 #include "table/target_locks.h"
@@ -56,6 +59,41 @@ has_volatile_expression(Load *load)
 		if (!att->attisdropped && !att->attgenerated &&
 			(any || !batch_gives(&load->batch, i + 1)) &&
 			has_volatile_default(rel, i + 1))
+			return true;
+	}
+	return false;
+}
+
+/* Whether a CHECK may read the table. */
+static bool
+has_volatile_check(Relation rel)
+{
+	ListCell   *lc;
+
+	foreach(lc, constraints_expressions(rel))
+		if (contain_volatile_functions((Node *) expression_planner(lfirst(lc))))
+			return true;
+	return false;
+}
+
+/* The same for domains' CHECKs, and those that only partitions have. */
+static bool
+have_volatile_checks(Relation root)
+{
+	ListCell   *lc;
+
+	if (has_volatile_check(root) || constraints_types_volatile(RelationGetDescr(root)))
+		return true;
+	if (root->rd_rel->relkind != RELKIND_PARTITIONED_TABLE)
+		return false;
+	foreach(lc, find_all_inheritors(RelationGetRelid(root), NoLock, NULL))
+	{
+		Relation	part = table_open(lfirst_oid(lc), NoLock);
+		bool		found = part->rd_rel->relchecks > root->rd_rel->relchecks &&
+			has_volatile_check(part);
+
+		table_close(part, NoLock);
+		if (found)
 			return true;
 	}
 	return false;
@@ -106,6 +144,10 @@ load_open_writer(Load *load)
 	if (options->writer != BULK_WRITER_BUFFERED && !refusal_is_any(&refusal))
 	{
 		refusal = direct_partition_refusal(load->target->rel, options);
+		/* the user may know that they do not look at the table, and choose the direct writer */
+		if (options->writer == BULK_WRITER_AUTO && !refusal_is_any(&refusal) &&
+			have_volatile_checks(load->target->rel))
+			refusal = REFUSAL(REFUSAL_VOLATILE_EXPRESSION);
 		if (refusal_is_any(&refusal))
 			target_locks_release(load->target);
 	}
