@@ -200,10 +200,12 @@ checker_use() {
 checker_server() {
 	[ "$1" = valgrind ] || return 0
 	SERVER_PROGRAM=$WORK/postgres
+	install -m 644 "$ROOT/test/valgrind.supp" "$WORK"
 	cat >"$SERVER_PROGRAM" <<-EOF
 		#!/bin/sh
 		exec valgrind --quiet --leak-check=no --num-callers=30 --error-markers=BEGIN,END --gen-suppressions=all \\
-			--suppressions="$PGBIN/../valgrind.supp" --log-file="$WORK/reports/valgrind.%p" "$PGBIN/postgres" "\$@"
+			--suppressions="$PGBIN/../valgrind.supp" --suppressions="$WORK/valgrind.supp" \\
+			--log-file="$WORK/reports/valgrind.%p" "$PGBIN/postgres" "\$@"
 	EOF
 	chmod 755 "$SERVER_PROGRAM"
 }
