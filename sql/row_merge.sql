@@ -160,6 +160,23 @@ SELECT counts('watched', :'path', '{"on_duplicate": {"set": ["a"], "delete": "ne
 SET client_min_messages = warning;
 TABLE watched ORDER BY id;
 
+-- a key of which several rows can be in the way is none (before 18, an exclusion constraint does as one WITHOUT OVERLAPS)
+SELECT CASE WHEN current_setting('server_version_num')::int >= 180000 THEN 'PRIMARY KEY (id, valid WITHOUT OVERLAPS)' ELSE 'EXCLUDE USING gist (id WITH =, valid WITH &&)' END AS key \gset
+CREATE TABLE periods (id int4range, valid daterange, price int, CONSTRAINT periods_key :key);
+INSERT INTO periods VALUES ('[1,1]', '[2024-01-01,2024-07-01)', 10), ('[1,1]', '[2024-07-01,2025-01-01)', 20);
+COPY (VALUES ('[1,1]', '[2024-03-01,2024-10-01)', 99)) TO :'path' (FORMAT csv);
+SELECT counts('periods', :'path', '{"on_duplicate": {"set": ["price"]}}');
+SELECT counts('periods', :'path', '{"on_duplicate": {"set": "all", "key": ["id", "valid"]}}');
+SELECT counts('periods', :'path', '{"on_duplicate": {"delete": "true", "key": "periods_key"}}');
+-- with another key, such a conflict ends the load
+ALTER TABLE periods ADD n int GENERATED ALWAYS AS IDENTITY UNIQUE;
+SELECT counts('periods', :'path', '{"columns": ["id", "valid", "price"], "on_duplicate": {"set": ["price"]}}');
+SELECT counts('periods', :'path', '{"columns": ["id", "valid", "price"], "on_duplicate": "keep_old"}');
+TABLE periods;
+SELECT counts('periods', :'path', '{"columns": ["id", "valid", "price"], "on_duplicate": "keep_new"}');
+TABLE periods;
+DROP TABLE periods;
+
 -- foreign keys
 CREATE TABLE parent (id int PRIMARY KEY, code int UNIQUE);
 CREATE TABLE child (id int PRIMARY KEY, code int REFERENCES parent (code) ON UPDATE CASCADE ON DELETE SET NULL);

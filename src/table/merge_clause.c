@@ -32,14 +32,22 @@
 
 /* ---- the key ---- */
 
+/* Whether one row at most can be in the way: not so with UNIQUE (... WITHOUT OVERLAPS) of 18. */
+static bool
+is_key(Relation index)
+{
+	return index->rd_index->indisunique && !index->rd_index->indisexclusion &&
+		index->rd_index->indisvalid;
+}
+
 /* The columns of a unique index that holds all rows, or NULL: it is no such index. */
 static Bitmapset *
 key_columns(Relation index)
 {
 	Bitmapset  *columns = NULL;
 
-	if (!index->rd_index->indisunique || !index->rd_index->indisvalid ||
-		RelationGetIndexExpressions(index) != NIL || RelationGetIndexPredicate(index) != NIL)
+	if (!is_key(index) || RelationGetIndexExpressions(index) != NIL ||
+		RelationGetIndexPredicate(index) != NIL)
 		return NULL;
 	for (int i = 0; i < IndexRelationGetNumberOfKeyAttributes(index); i++)
 		columns = bms_add_member(columns, index->rd_index->indkey.values[i]);
@@ -96,8 +104,8 @@ refuse_key(Relation rel, List *names)
 			 errmsg("option \"on_duplicate\" needs \"key\" for table \"%s\"",
 					RelationGetRelationName(rel)),
 			 names != NIL ? 0 :
-			 errdetail("It has no primary key, and not exactly one unique index that is neither partial nor on expressions."),
-			 errhint("Name the columns of a unique index that is neither partial nor on expressions, or the index itself.")));
+			 errdetail("It has no primary key, and not exactly one unique index that is neither partial, on expressions nor WITHOUT OVERLAPS."),
+			 errhint("Name the columns of a unique index that is neither partial, on expressions nor WITHOUT OVERLAPS, or the index itself.")));
 }
 
 /* The index of that name or on those columns; by default the primary key or the only one. */
@@ -121,7 +129,7 @@ choose_index(Relation rel, List *names, List *indexes)
 			found = index;
 			nfound++;
 		}
-		if (names == NIL && index->rd_index->indisprimary)
+		if (names == NIL && own != NULL && index->rd_index->indisprimary)
 			return index;
 	}
 	return names == NIL && nfound > 1 ? NULL : found;
@@ -138,7 +146,7 @@ find_key(Relation rel, List *names)
 	foreach(lc, RelationGetIndexList(rel))
 		indexes = lappend(indexes, index_open(lfirst_oid(lc), RowExclusiveLock));
 	index = choose_index(rel, names, indexes);
-	if (index == NULL || !index->rd_index->indisunique || !index->rd_index->indisvalid)
+	if (index == NULL || !is_key(index))
 		refuse_key(rel, names);
 	if (!index->rd_index->indimmediate)
 		ereport(ERROR,
