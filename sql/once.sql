@@ -166,6 +166,26 @@ SELECT pg_temp.try('once_t', 'whole', '{"history": true, "on_error": "ignore", "
 SELECT pg_temp.put('whole', E'1,a\n2,"b\nb"\n3,c\n');
 SELECT pg_temp.try('once_t', 'whole', '{"once": "tail"}');
 
+-- what was loaded of a file that grows is not loaded again with the rest, under that name
+SELECT bulk_load_forget('once_t', '/proc/self/cwd/pgbulk_once_whole') > 0;
+SELECT pg_temp.put('whole', E'1,a\n2,b\n3,c');
+TRUNCATE once_t;
+SELECT pg_temp.try('once_t', 'whole', '{"once": "tail"}');
+SELECT pg_temp.try('once_t', 'whole', '{"once": true}');
+CALL bulk_load_each('once_t', '/proc/self/cwd/pgbulk_once_whole', '{"after": "delete"}');
+SELECT pg_temp.try('once_t', 'whole', '{"once": {"import_id": "x"}}');
+SELECT pg_temp.try('once_t', 'whole', '{"once": {"part": 1}, "dry_run": true}');
+CALL bulk_load_each('once_t', '/proc/self/cwd/pgbulk_once_whole', '{"commit_every": 1}');
+SELECT pg_temp.try('once_t', 'whole', '{"once": true}');
+SELECT * FROM once_t;
+-- but a file that has taken its place is new
+SELECT bulk_load_forget('once_t', '/proc/self/cwd/pgbulk_once_whole') > 0;
+SELECT pg_temp.put('whole', E'1,a\n2,b\n');
+SELECT pg_temp.try('once_t', 'whole', '{"once": "tail"}');
+SELECT pg_temp.put('whole', E'4,d\n5,e\n6,f\n');
+SELECT pg_temp.try('once_t', 'whole', '{"once": true, "dry_run": true}');
+SELECT pg_temp.try('once_t', 'whole', '{"once": {"part": 3}}');
+
 -- a quote that nothing closes: what waits for that is told, and warned of where it is more than a row is likely to have
 TRUNCATE once_t;
 SET log_min_messages = error;

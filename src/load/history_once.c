@@ -33,14 +33,18 @@ unless_known(const HistoryTable *table, const char *column, int parameter)
 					table->name, HISTORY_TARGET, column, parameter);
 }
 
-/* How much of a file has been loaded, the hash of that, and whether it ends with a row. */
+/*
+ * How much of a file has been loaded, the hash of that, and whether it ends with a row.  claim: a
+ * once_key that does not count, or "".
+ */
 static int64
 find_known_part(const History *history, const HistoryTable *table, const HistoryFile *file,
-				ContentKey *key, bool *complete)
+				const char *claim, ContentKey *key, bool *complete)
 {
-	Oid			types[] = {OIDOID, TEXTOID};
+	Oid			types[] = {OIDOID, TEXTOID, TEXTOID};
 	Datum		values[] = {
-		ObjectIdGetDatum(history->target), CStringGetTextDatum(file->path_text)
+		ObjectIdGetDatum(history->target), CStringGetTextDatum(file->path_text),
+		CStringGetTextDatum(claim)
 	};
 	Datum		results[3];
 	const HistoryFile *tried = NULL;
@@ -58,9 +62,11 @@ find_known_part(const History *history, const HistoryTable *table, const History
 	if (history_table_run(table,
 						  psprintf("SELECT loaded_to, content, once_key OPERATOR(pg_catalog.~~) 'tail:%%'"
 								   " FROM %s WHERE target OPERATOR(pg_catalog.=) $1 AND path OPERATOR(pg_catalog.=) $2"
-								   " AND loaded_to IS NOT NULL ORDER BY loaded_to DESC, load_id DESC LIMIT 1",
+								   " AND loaded_to IS NOT NULL"
+								   " AND (once_key IS NULL OR once_key OPERATOR(pg_catalog.<>) $3)"
+								   " ORDER BY loaded_to DESC, load_id DESC LIMIT 1",
 								   table->name),
-						  2, types, values, NULL, results, lengthof(results)) == 0)
+						  3, types, values, NULL, results, lengthof(results)) == 0)
 		return 0;
 	*key = history_key(results[1]);
 	*complete = DatumGetBool(results[2]);
@@ -116,7 +122,7 @@ claim_tail(const History *history, const HistoryTable *table, HistoryFile *file,
 		ContentTail tail = {.ends = row_ends_of(history->options)};
 
 		CHECK_FOR_INTERRUPTS();
-		tail.begin = find_known_part(history, table, file, &known, &tail.complete);
+		tail.begin = find_known_part(history, table, file, "", &known, &tail.complete);
 		file->is_file = content_read_tail(file->path, &file->stamp, &tail);
 		if (!file->is_file && tail.end >= 0)
 			refuse_source(file);
@@ -222,20 +228,44 @@ find_part_by_path(const History *history, const HistoryTable *table, const Histo
 	return part.loaded_to == 0 ? part : find_part_by_content(history, table, &part.part_of);
 }
 
+/* What was loaded by its tail of a file that has more by now. */
+static KnownPart
+find_tail(const History *history, const HistoryTable *table, const HistoryFile *file,
+		  const char *claim)
+{
+	KnownPart	tail = {0};
+	bool		is_tail;
+	ContentKey	start;
+
+	tail.loaded_to = find_known_part(history, table, file, claim, &tail.key, &is_tail);
+	/* else it is another file that has the name now */
+	if (!is_tail || tail.loaded_to == 0 || tail.loaded_to >= file->stamp.size ||
+		!content_read_start(file->path, tail.loaded_to, &start) ||
+		!is_same_key(&start, &tail.key))
+		tail.loaded_to = 0;
+	return tail;
+}
+
 /* Where only a part is in the table, a load of the whole file would load that once more. */
 static void
 refuse_rest(const History *history, const HistoryTable *table, const HistoryFile *file)
 {
 	KnownPart	part = find_part_by_path(history, table, file);
+	bool		by_tail;
 
 	if (part.loaded_to == 0 && history->options->once == BULK_ONCE_CONTENT && !file->unread)
 		part = find_part_by_content(history, table, &file->key);
-	if (part.loaded_to == 0 || is_same_key(&part.key, &part.part_of))
+	by_tail = part.loaded_to == 0 || is_same_key(&part.key, &part.part_of);
+	if (by_tail)
+		part = find_tail(history, table, file, file->once_key == NULL ? "" : file->once_key);
+	if (part.loaded_to == 0)
 		return;
 	ereport(ERROR,
 			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 			 errmsg("file \"%s\" has been loaded in part", file->path_text),
 			 errdetail("Its first %lld bytes were loaded.", (long long) part.loaded_to),
+			 by_tail ?
+			 errhint("Load the rest with \"once\" set to \"tail\" or by bulk_load_each with option \"commit_every\", or forget the file with bulk_load_forget.") :
 			 errhint("Load the rest by bulk_load_each with option \"commit_every\", or forget the file with bulk_load_forget.")));
 }
 
@@ -258,7 +288,7 @@ is_known(const History *history, const HistoryTable *table, const ContentKey *wh
 
 /*
  * Where the next part begins.  What has been loaded is known by the bytes of the
- * whole file; or by its path, where the rest has been mended since.
+ * whole file; or by its path, where the rest has been mended or added since.
  */
 static int64
 find_begin(const History *history, const HistoryTable *table, const HistoryFile *file,
@@ -269,8 +299,8 @@ find_begin(const History *history, const HistoryTable *table, const HistoryFile 
 
 	if (known.loaded_to == 0)
 		known = find_part_by_path(history, table, file);
-	if (is_same_key(&known.key, &known.part_of))
-		known.loaded_to = 0;
+	if (known.loaded_to == 0 || is_same_key(&known.key, &known.part_of))
+		known = find_tail(history, table, file, "");
 	if (known.loaded_to > part->stamp.size)
 		refuse_other(file, known.loaded_to);
 	before = content_part_seek(part, file->path, known.loaded_to);
@@ -294,10 +324,10 @@ claim_part(const History *history, const HistoryTable *table, HistoryFile *file,
 			refuse_source(file);
 		if (is_known(history, table, &part->whole))
 			return false;
+		file->stamp = part->stamp;
 		begin = find_begin(history, table, file, part);
 		content_part_find(part, file->path, row_ends_of(history->options));
 		file->is_file = file->is_part = true;
-		file->stamp = part->stamp;
 		file->key = part->key;
 		file->part_of = part->whole;
 		file->range = (SourceRange) {

@@ -106,6 +106,23 @@ content_read(const char *path, FileStamp *stamp, ContentKey *key)
 	return true;
 }
 
+bool
+content_read_start(const char *path, int64 length, ContentKey *key)
+{
+	int			fd = open_file(path);
+	char	   *piece = palloc(PIECE);
+	ContentHash hash;
+	Size		n;
+
+	content_hash_begin(&hash);
+	while (hash.length < (uint64) length && (n = read_piece(fd, path, piece)) > 0)
+		content_hash_add(&hash, piece, Min((uint64) n, (uint64) length - hash.length));
+	*key = content_hash_key(&hash);
+	pfree(piece);
+	CloseTransientFile(fd);
+	return hash.length == (uint64) length;
+}
+
 /* Bytes before tail->begin: their lines are counted. */
 static int64
 count_lines(const char *piece, Size length)

@@ -24,6 +24,9 @@
  */
 extern bool content_read(const char *path, FileStamp *stamp, ContentKey *key);
 
+/* The key of its first bytes; false: it has not so many.  It may change meanwhile. */
+extern bool content_read_start(const char *path, int64 length, ContentKey *key);
+
 /* A file that others write to, at its end. */
 typedef struct ContentTail
 {
