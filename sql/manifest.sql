@@ -151,6 +151,13 @@ SELECT details -> 'bytes_unread' AS bytes_unread FROM bulk_load('manifest_t', AR
 COPY (SELECT 1) TO PROGRAM 'cat > /dev/null; cd pgbulk_manifest && gzip marked';
 CALL bulk_load_each('manifest_t', '/proc/self/cwd/pgbulk_manifest/marked.gz', '{"format": "text", "columns": ["a", "b"], "after": "delete"}');
 CALL bulk_load_each('manifest_t', '/proc/self/cwd/pgbulk_manifest/marked.gz', '{"format": "text", "columns": ["a", "b"], "after": "delete"}');
+-- by the format that it was loaded with, and not by that of the call
+SELECT pg_temp.put('marked', E'43\tx\n\\.\n44\ty\n'), pg_temp.put('plain', E'45,"\n\\.\n"\n');
+COPY manifest_t (a, b) FROM '/proc/self/cwd/pgbulk_manifest/marked' WITH (once, null 'none');
+SELECT rows_loaded FROM bulk_load('manifest_t', '/proc/self/cwd/pgbulk_manifest/plain', '{"columns": ["a", "b"], "once": true}');
+CALL bulk_load_each('manifest_t', '/proc/self/cwd/pgbulk_manifest/marked', '{"columns": ["a", "b"], "after": "delete"}');
+CALL bulk_load_each('manifest_t', '/proc/self/cwd/pgbulk_manifest/plain', '{"format": "text", "columns": ["a", "b"], "after": "delete"}');
+SELECT f FROM pg_ls_dir('/proc/self/cwd/pgbulk_manifest') f WHERE f IN ('marked', 'plain');
 RESET log_min_messages;
 SELECT pg_temp.put('marked', E'42\tthe last\n\\.\n');
 CALL bulk_load_each('manifest_t', '/proc/self/cwd/pgbulk_manifest/marked', '{"format": "text", "columns": ["a", "b"], "after": "delete"}');

@@ -16,6 +16,7 @@
 #include "format/encoding.h"
 #include "format/reader.h"
 #include "load/each.h"
+#include "load/history.h"
 #include "miscadmin.h"
 #include "option/extra_options.h"
 #include "option/option_value.h"
@@ -394,11 +395,21 @@ static void
 read_to_marker(void *arg)
 {
 	Unread	   *unread = arg;
-	const BulkOptions *options = unread->each->options;
-	Source	   *source = source_open(list_make1(unconstify(char *, unread->path)), options,
-									 source_chunk_size);
-	Reader	   *reader = reader_open(source, options);
+	const BulkOptions *options = history_options(unread->each->target, unread->path);
+	Source	   *source;
+	Reader	   *reader;
 
+	/* where it has been forgotten by now, by those of this call */
+	if (options == NULL)
+		options = unread->each->options;
+	if (options->format != BULK_TEXT)
+	{
+		unread->bytes = 0;
+		return;
+	}
+	source = source_open(list_make1(unconstify(char *, unread->path)), options,
+						 source_chunk_size);
+	reader = reader_open(source, options);
 	(void) reader_next_file(reader);
 	while (reader_rows(reader, reader->max_rows, true))
 		;
@@ -415,8 +426,6 @@ find_unread(const Each *each, const char *path)
 {
 	Unread		unread = {.each = each,.path = path,.bytes = -1};
 
-	if (each->options->format != BULK_TEXT)
-		return 0;
 	subtransaction_look(read_to_marker, &unread);
 	return unread.bytes;
 }

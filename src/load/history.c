@@ -365,6 +365,31 @@ history_write(History *history, const Source *source, const LoadResult *result,
 	tidy_rows(history, &table);
 }
 
+/* ---- looking back ---- */
+
+const BulkOptions *
+history_options(Oid target, const char *path)
+{
+	HistoryTable table = history_table_find();
+	Oid			types[] = {OIDOID, UUIDOID};
+	FileStamp	stamp;
+	ContentKey	key;
+	Datum		values[2];
+	Datum		options;
+
+	if (!content_read(path, &stamp, &key))
+		return NULL;
+	values[0] = ObjectIdGetDatum(target);
+	values[1] = history_uuid(&key);
+	if (history_table_run(&table,
+						  psprintf("SELECT options FROM %s WHERE target OPERATOR(pg_catalog.=) $1"
+								   " AND content OPERATOR(pg_catalog.=) $2 AND loaded_to IS NOT NULL"
+								   " ORDER BY load_id DESC LIMIT 1", table.name),
+						  2, types, values, NULL, &options, 1) == 0)
+		return NULL;
+	return options_parse(DatumGetJsonbP(options));
+}
+
 /* ---- forgetting ---- */
 
 static void

@@ -57,6 +57,12 @@ extern void history_write(History *history, const Source *source, const LoadResu
 						  const FileCounts *counts);
 
 /*
+ * With what options a file was loaded last, by its content, whatever its path was; NULL: it has
+ * not been.  Errors: those of content_read.
+ */
+extern const BulkOptions *history_options(Oid target, const char *path);
+
+/*
  * bulk_load_forget: deletes rows about a table, of a path if that is not NULL,
  * and of loads that ended before a time unless that is DT_NOEND.  Returns how
  * many.  Error: 42501 for who does not own the table.
