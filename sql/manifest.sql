@@ -103,8 +103,10 @@ SELECT bulk_load_forget('manifest_t');
 TRUNCATE manifest_t;
 CALL bulk_load_each('manifest_t', '/proc/self/cwd/pgbulk_manifest/list', '{"manifest": true, "columns": ["a", "b"]}');
 SELECT * FROM manifest_t;
--- files go when their rows are committed, also those that are passed over
+SET log_min_messages = error;
+-- files go when their rows are committed, also those that are passed over, but for one whose bad row is nowhere else
 CALL bulk_load_each('manifest_t', '/proc/self/cwd/pgbulk_manifest/[1b]*.csv', '{"columns": ["a", "b"], "after": "delete", "on_error": "ignore", "log_verbosity": "silent"}');
+RESET log_min_messages;
 CALL bulk_load_each('manifest_t', '/proc/self/cwd/pgbulk_manifest/2.csv', '{"columns": ["a", "b"], "after": {"move_to": "/proc/self/cwd/pgbulk_manifest/done"}}');
 SELECT pg_temp.put('2.csv', E'5,five\n');
 CALL bulk_load_each('manifest_t', '/proc/self/cwd/pgbulk_manifest/2.csv', '{"columns": ["a", "b"], "after": {"move_to": "/proc/self/cwd/pgbulk_manifest/done"}}');
@@ -138,9 +140,23 @@ SELECT pg_read_file('/proc/self/cwd/pgbulk_manifest/done/late.csv'), (pg_stat_fi
 SELECT pg_temp.put('parts.csv', E'7,a\n8,b\nx,c\n9,d');
 CALL bulk_load_each('manifest_t', '/proc/self/cwd/pgbulk_manifest/parts.csv', '{"commit_every": 1, "columns": ["a", "b"], "after": {"move_to": "/proc/self/cwd/pgbulk_manifest/done"}}');
 SELECT a FROM manifest_t WHERE a > 6;
-CALL bulk_load_each('manifest_t', '/proc/self/cwd/pgbulk_manifest/parts.csv', '{"commit_every": 1, "columns": ["a", "b"], "on_error": "ignore", "log_verbosity": "silent", "after": "delete"}');
+CALL bulk_load_each('manifest_t', '/proc/self/cwd/pgbulk_manifest/parts.csv', '{"commit_every": 1, "columns": ["a", "b"], "on_error": "ignore", "reject_table": "manifest_bad", "log_verbosity": "silent", "after": "delete"}');
 SELECT a FROM manifest_t WHERE a > 6;
 SELECT (pg_stat_file('/proc/self/cwd/pgbulk_manifest/parts.csv', true)).size IS NULL AS gone;
+-- one with bad rows stays unless a reject table has them, which earlier loads may have filled; to move it loses none
+SET log_min_messages = error;
+SELECT pg_temp.put('bad1', E'10,a\nx,b\n'), pg_temp.put('bad2', E'11,a\nx,b\n12,c\n13,d\ny,e\n'), pg_temp.put('bad3', E'14,a\nx,b\n');
+CALL bulk_load_each('manifest_t', '/proc/self/cwd/pgbulk_manifest/bad1', '{"columns": ["a", "b"], "on_error": "ignore", "once": false, "log_verbosity": "silent", "after": "delete"}');
+CALL bulk_load_each('manifest_t', '/proc/self/cwd/pgbulk_manifest/bad1', '{"columns": ["a", "b"], "on_error": "ignore", "reject_table": "manifest_bad", "log_verbosity": "silent", "after": "delete"}');
+SELECT rows_loaded FROM bulk_load('manifest_t', '/proc/self/cwd/pgbulk_manifest/bad2', '{"columns": ["a", "b"], "on_error": "ignore", "once": {"part": 3}, "log_verbosity": "silent"}');
+CALL bulk_load_each('manifest_t', '/proc/self/cwd/pgbulk_manifest/bad2', '{"columns": ["a", "b"], "on_error": "ignore", "reject_table": "manifest_bad", "commit_every": 3, "log_verbosity": "silent", "after": "delete"}');
+CALL bulk_load_each('manifest_t', '/proc/self/cwd/pgbulk_manifest/bad2', '{"columns": ["a", "b"], "log_verbosity": "silent", "after": "delete"}');
+SELECT rows_loaded FROM bulk_load('manifest_t', '/proc/self/cwd/pgbulk_manifest/bad3', '{"columns": ["a", "b"], "on_error": "ignore", "once": true, "reject_table": "manifest_bad", "log_verbosity": "silent"}');
+CALL bulk_load_each('manifest_t', '/proc/self/cwd/pgbulk_manifest/bad[23]', '{"columns": ["a", "b"], "log_verbosity": "silent", "after": "delete"}');
+CALL bulk_load_each('manifest_t', '/proc/self/cwd/pgbulk_manifest/bad[23]', '{"columns": ["a", "b"], "log_verbosity": "silent", "after": {"move_to": "/proc/self/cwd/pgbulk_manifest/done"}}');
+SELECT f FROM unnest(ARRAY['.', 'done']) d, pg_ls_dir('/proc/self/cwd/pgbulk_manifest/' || d) f WHERE f LIKE 'bad_';
+SELECT count(*) FROM manifest_bad;
+RESET log_min_messages;
 -- one with rows behind an end-of-copy marker stays, also when it is passed over
 SET log_min_messages = error;
 SELECT pg_temp.put('marked', E'40\tforty\n\\.\n41\tmore\n');
@@ -228,6 +244,6 @@ RESET ROLE;
 
 COPY (SELECT 1) TO PROGRAM 'cat > /dev/null; rm -r pgbulk_manifest';
 SELECT bulk_load_forget('manifest_t') > 0;
-DROP TABLE manifest_t;
+DROP TABLE manifest_t, manifest_bad;
 DROP FUNCTION manifest_put;
 DROP ROLE regress_manifest;

@@ -268,6 +268,7 @@ typedef struct Loaded
 	bool		passed_over;
 	bool		more;			/* parts of the file are left */
 	int64		unread;			/* bytes after an end-of-copy marker */
+	int64		unkept;			/* bad rows that are in no reject table */
 } Loaded;
 
 /* Another session may have loaded a file meanwhile, and removed or moved it. */
@@ -383,51 +384,78 @@ move_file(const char *path, const char *place)
 		unlink(path) == 0;
 }
 
-/* What a file has behind its end-of-copy marker. */
-typedef struct Unread
+/* Bytes behind the end-of-copy marker of a file. */
+static int64
+read_to_marker(const char *path, const BulkOptions *options)
 {
-	const Each *each;
-	const char *path;
-	int64		bytes;
-} Unread;
+	Source	   *source = source_open(list_make1(unconstify(char *, path)), options,
+									 source_chunk_size);
+	Reader	   *reader = reader_open(source, options);
 
-static void
-read_to_marker(void *arg)
-{
-	Unread	   *unread = arg;
-	const BulkOptions *options = history_options(unread->each->target, unread->path);
-	Source	   *source;
-	Reader	   *reader;
-
-	/* where it has been forgotten by now, by those of this call */
-	if (options == NULL)
-		options = unread->each->options;
-	if (options->format != BULK_TEXT)
-	{
-		unread->bytes = 0;
-		return;
-	}
-	source = source_open(list_make1(unconstify(char *, unread->path)), options,
-						 source_chunk_size);
-	reader = reader_open(source, options);
 	(void) reader_next_file(reader);
 	while (reader_rows(reader, reader->max_rows, true))
 		;
 	source_close(source);
-	unread->bytes = reader->trailing;
+	return reader->trailing;
 }
 
-/*
- * Bytes behind the end-of-copy marker of a file that was passed over: its load has left them.  -1:
- * it cannot be read, as where another session has removed it meanwhile.
- */
-static int64
-find_unread(const Each *each, const char *path)
+/* What loads before this call have left of a file. */
+typedef struct Past
 {
-	Unread		unread = {.each = each,.path = path,.bytes = -1};
+	const Each *each;
+	const char *path;
+	Loaded	   *loaded;
+	bool		known;			/* else it could not be read */
+} Past;
 
-	subtransaction_look(read_to_marker, &unread);
-	return unread.bytes;
+static void
+look_back(void *arg)
+{
+	Past	   *past = arg;
+	Loaded	   *loaded = past->loaded;
+	const BulkOptions *options = history_options(past->each->target, past->path,
+												 &loaded->unkept);
+
+	/* where it has been forgotten by now, by those of this call */
+	if (options == NULL)
+		options = past->each->options;
+	if (loaded->passed_over && options->format == BULK_TEXT)
+		loaded->unread = read_to_marker(past->path, options);
+	past->known = true;
+}
+
+/* Whether all of a file is in the table, or in a reject table; else a WARNING says why it stays. */
+static bool
+may_go(const Each *each, const char *path, Loaded loaded)
+{
+	const char *name = encoding_path_text(path);
+	Past		past = {.each = each,.path = path,.loaded = &loaded};
+
+	if (loaded.passed_over || each->options->once == BULK_ONCE_PART)
+		subtransaction_look(look_back, &past);
+	else
+		past.known = true;
+	/* as where another session has removed it meanwhile */
+	if (!past.known && is_gone(path))
+		return false;
+	if (!past.known)
+		ereport(WARNING,
+				(errmsg("file \"%s\" is kept, as it could not be read once more", name)));
+	else if (loaded.unread > 0)
+		ereport(WARNING,
+				(errmsg_plural("file \"%s\" is kept, as %lld byte after its end-of-copy marker was not read",
+							   "file \"%s\" is kept, as %lld bytes after its end-of-copy marker were not read",
+							   (unsigned long) loaded.unread, name, (long long) loaded.unread),
+				 errhint("Load what is after the marker as a file of its own, and remove the file then.")));
+	else if (each->after == AFTER_DELETE && loaded.unkept > 0)
+		ereport(WARNING,
+				(errmsg_plural("file \"%s\" is kept, as %lld bad row of it is in no reject table",
+							   "file \"%s\" is kept, as %lld bad rows of it are in no reject table",
+							   (unsigned long) loaded.unkept, name, (long long) loaded.unkept),
+				 errhint("Remove the file when its bad rows are not needed any more, or set option \"reject_table\" before such files are loaded.")));
+	else
+		return true;
+	return false;
 }
 
 static void
@@ -436,28 +464,9 @@ dispose(const Each *each, const char *path, const FileStamp *stamp, const Loaded
 	const char *name = encoding_path_text(path);
 	char	   *place = each->after == AFTER_MOVE ? place_in_folder(each, path) : NULL;
 	FileStamp	now;
-	int64		unread;
 
-	if (each->after == AFTER_KEEP || is_gone(path))
+	if (each->after == AFTER_KEEP || is_gone(path) || !may_go(each, path, *loaded))
 		return;
-	unread = loaded->passed_over ? find_unread(each, path) : loaded->unread;
-	if (unread < 0 && is_gone(path))
-		return;
-	if (unread < 0)
-	{
-		ereport(WARNING,
-				(errmsg("file \"%s\" is kept, as it could not be read once more", name)));
-		return;
-	}
-	if (unread > 0)
-	{
-		ereport(WARNING,
-				(errmsg_plural("file \"%s\" is kept, as %lld byte after its end-of-copy marker was not read",
-							   "file \"%s\" is kept, as %lld bytes after its end-of-copy marker were not read",
-							   (unsigned long) unread, name, (long long) unread),
-				 errhint("Load what is after the marker as a file of its own, and remove the file then.")));
-		return;
-	}
 	if (!content_stamp(path, &now) || !file_is_same(stamp, &now))
 	{
 		ereport(WARNING,
@@ -538,7 +547,8 @@ load_and_commit(const Each *each, const char *path, Jsonb *options, const Listed
 	loaded = (Loaded) {
 		.passed_over = result_column(4) > 0,
 		.more = result_column(5) > 0,
-		.unread = result_column(6)
+		.unread = result_column(6),
+		.unkept = each->options->reject_table == NULL ? result_column(2) : 0
 	};
 	if (listed != NULL)
 		content_check(path, &listed->stamp);

@@ -368,26 +368,35 @@ history_write(History *history, const Source *source, const LoadResult *result,
 /* ---- looking back ---- */
 
 const BulkOptions *
-history_options(Oid target, const char *path)
+history_options(Oid target, const char *path, int64 *unkept)
 {
 	HistoryTable table = history_table_find();
-	Oid			types[] = {OIDOID, UUIDOID};
-	FileStamp	stamp;
-	ContentKey	key;
-	Datum		values[2];
-	Datum		options;
+	Oid			types[] = {OIDOID, UUIDOID, TEXTOID};
+	ContentPart *file = content_part_open(path);
+	Datum		values[3];
+	Datum		results[2];
 
-	if (!content_read(path, &stamp, &key))
+	*unkept = 0;
+	if (file == NULL)
 		return NULL;
 	values[0] = ObjectIdGetDatum(target);
-	values[1] = history_uuid(&key);
+	values[1] = history_uuid(&file->whole);
+	values[2] = CStringGetTextDatum(encoding_path_text(path_tidy(path)));
+	/* with its parts, and what was loaded while it grew */
 	if (history_table_run(&table,
-						  psprintf("SELECT options FROM %s WHERE target OPERATOR(pg_catalog.=) $1"
+						  psprintf("SELECT options, (SELECT COALESCE(pg_catalog.sum(rows_rejected), 0)::pg_catalog.int8"
+								   " FROM %s WHERE target OPERATOR(pg_catalog.=) $1"
+								   " AND (content OPERATOR(pg_catalog.=) $2 OR part_of OPERATOR(pg_catalog.=) $2"
+								   " OR (path OPERATOR(pg_catalog.=) $3 AND once_key OPERATOR(pg_catalog.~~) 'tail:%%'))"
+								   " AND options OPERATOR(pg_catalog.->>) 'reject_table'::pg_catalog.text IS NULL"
+								   " AND options OPERATOR(pg_catalog.->>) 'reject_file'::pg_catalog.text IS NULL)"
+								   " FROM %s WHERE target OPERATOR(pg_catalog.=) $1"
 								   " AND content OPERATOR(pg_catalog.=) $2 AND loaded_to IS NOT NULL"
-								   " ORDER BY load_id DESC LIMIT 1", table.name),
-						  2, types, values, NULL, &options, 1) == 0)
+								   " ORDER BY load_id DESC LIMIT 1", table.name, table.name),
+						  3, types, values, NULL, results, lengthof(results)) == 0)
 		return NULL;
-	return options_parse(DatumGetJsonbP(options));
+	*unkept = DatumGetInt64(results[1]);
+	return options_parse(DatumGetJsonbP(results[0]));
 }
 
 /* ---- forgetting ---- */

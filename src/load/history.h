@@ -58,9 +58,10 @@ extern void history_write(History *history, const Source *source, const LoadResu
 
 /*
  * With what options a file was loaded last, by its content, whatever its path was; NULL: it has
- * not been.  Errors: those of content_read.
+ * not been.  unkept: how many of its rows were rejected, and are in no reject table or file.
+ * Errors: those of content_read.
  */
-extern const BulkOptions *history_options(Oid target, const char *path);
+extern const BulkOptions *history_options(Oid target, const char *path, int64 *unkept);
 
 /*
  * bulk_load_forget: deletes rows about a table, of a path if that is not NULL,
