@@ -212,6 +212,18 @@ SELECT pg_temp.put('stray_r', repeat(E'1,a\r', 20000));
 SELECT pg_temp.try('once_t', 'stray_r', '{"once": "tail"}');
 RESET log_min_messages;
 
+-- lines are counted by the line ends that count
+SELECT bulk_load_forget('once_log') > 0;
+TRUNCATE once_log;
+SELECT pg_temp.put('mixed', E'1,a\r2,b\n"3\r\n",c\r');
+SELECT pg_temp.try('once_log', 'mixed', '{"once": "tail", "newline": "any", "columns": ["at", "what"], "extra": {"n": "$line"}}');
+SELECT pg_temp.put('mixed', E'1,a\r2,b\n"3\r\n",c\r\n5,d\r6,e\n7,"f');
+SELECT rows_loaded, details -> 'incomplete' -> 0 ->> 'line' AS incomplete FROM bulk_load('once_log', '/proc/self/cwd/pgbulk_once_mixed', '{"once": "tail", "newline": "any", "columns": ["at", "what"], "extra": {"n": "$line"}}');
+SELECT pg_temp.put('mixed', E'7,"f"\r8,g\n9,h\n10,i\n\r12,j\n');
+SELECT bulk_load_forget('once_log') > 0;
+CALL bulk_load_each('once_log', '/proc/self/cwd/pgbulk_once_mixed', '{"commit_every": 2, "on_error": "ignore", "log_verbosity": "silent", "newline": "any", "columns": ["at", "what"], "extra": {"n": "$line"}}');
+SELECT * FROM once_log;
+
 SET max_parallel_workers_per_gather = 0;
 -- part by part: rows or bytes; each part is known by the bytes of the whole file
 CREATE TABLE once_parts (at text, what text, line bigint);

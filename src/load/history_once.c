@@ -108,6 +108,13 @@ row_ends_of(const BulkOptions *options)
 	};
 }
 
+/* What ends lines, as readers count them, of files in which LF ends rows. */
+static ScanEol
+eol_of(const BulkOptions *options)
+{
+	return options->newline == BULK_NEWLINE_ANY ? SCAN_EOL_ANY : SCAN_EOL_NL;
+}
+
 /*
  * Claims what is behind the known part of a file.  Where another session has
  * done so, that part has become longer when it is done.
@@ -119,7 +126,9 @@ claim_tail(const History *history, const HistoryTable *table, HistoryFile *file,
 	for (;;)
 	{
 		ContentKey	known = {0};
-		ContentTail tail = {.ends = row_ends_of(history->options)};
+		ContentTail tail = {
+			.ends = row_ends_of(history->options),.lines = {.eol = eol_of(history->options)}
+		};
 
 		CHECK_FOR_INTERRUPTS();
 		tail.begin = find_known_part(history, table, file, "", &known, &tail.complete);
@@ -303,7 +312,8 @@ find_begin(const History *history, const HistoryTable *table, const HistoryFile 
 		known = find_tail(history, table, file, "");
 	if (known.loaded_to > part->stamp.size)
 		refuse_other(file, known.loaded_to);
-	before = content_part_seek(part, file->path, known.loaded_to);
+	before = content_part_seek(part, file->path, known.loaded_to,
+							   eol_of(history->options));
 	if (known.loaded_to > 0 && !is_same_key(&before, &known.key))
 		refuse_other(file, known.loaded_to);
 	return known.loaded_to;
@@ -331,7 +341,7 @@ claim_part(const History *history, const HistoryTable *table, HistoryFile *file,
 		file->key = part->key;
 		file->part_of = part->whole;
 		file->range = (SourceRange) {
-			.begin = begin,.begin_line = part->begin_lines + 1,.end = part->end
+			.begin = begin,.begin_line = part->begin_lines.lines + 1,.end = part->end
 		};
 		file->once_key = psprintf("part:%016llx%016llx:" INT64_FORMAT,
 								  (unsigned long long) part->whole.high,

@@ -123,19 +123,19 @@ content_read_start(const char *path, int64 length, ContentKey *key)
 	return hash.length == (uint64) length;
 }
 
-/* Bytes before tail->begin: their lines are counted. */
-static int64
-count_lines(const char *piece, Size length)
+static void
+count_lines(LineCount *count, const char *piece, Size length)
 {
-	const char *end = piece + length;
-	int64		lines = 0;
-
-	while ((piece = memchr(piece, '\n', end - piece)) != NULL)
-	{
-		lines++;
-		piece++;
-	}
-	return lines;
+	if (length == 0)
+		return;
+	count->lines += scan_count_lines(count->eol, piece, length);
+	if (count->eol != SCAN_EOL_ANY)
+		return;
+	if (count->returned && piece[0] != '\n')
+		count->lines++;
+	count->returned = piece[length - 1] == '\r';
+	if (count->returned)
+		count->lines--;
 }
 
 /* Bytes behind it; hash is of all before. */
@@ -149,6 +149,7 @@ add_tail(ContentTail *tail, ContentHash *hash, const char *piece, Size length)
 	if (tail->begin + tail->ends.end <= start)
 	{
 		content_hash_add(hash, piece, length);
+		count_lines(&tail->lines, piece, length);
 		return;
 	}
 	tail->end = tail->begin + tail->ends.end;
@@ -156,6 +157,9 @@ add_tail(ContentTail *tail, ContentHash *hash, const char *piece, Size length)
 	content_hash_add(hash, piece, complete);
 	tail->key = content_hash_key(hash);
 	content_hash_add(hash, piece + complete, length - complete);
+	count_lines(&tail->lines, piece, complete);
+	tail->end_lines = tail->lines.lines;
+	count_lines(&tail->lines, piece + complete, length - complete);
 }
 
 /* Rows end where bytes say so only in a file that is read as it is. */
@@ -197,7 +201,7 @@ find_rest(ContentTail *tail, const FileStamp *stamp, const RowEnds *known)
 	tail->rest_bytes = stamp->size - tail->end;
 	tail->rest_lines = tail->ends.lines - tail->ends.end_lines;
 	tail->rest_line = 1 + (tail->rows_begin < 0 && tail->ends.end == 0 ? known->end_lines :
-						   tail->begin_lines + tail->ends.end_lines);
+						   tail->end_lines);
 }
 
 bool
@@ -222,7 +226,7 @@ content_read_tail(const char *path, FileStamp *stamp, ContentTail *tail)
 	}
 	piece = palloc(PIECE);
 	content_hash_begin(&hash);
-	tail->begin_lines = 0;
+	tail->begin_lines = tail->end_lines = 0;
 	tail->end = tail->rows_begin = tail->begin;
 	if (tail->begin == 0)
 		tail->before = tail->key = content_hash_key(&hash);
@@ -240,7 +244,8 @@ content_read_tail(const char *path, FileStamp *stamp, ContentTail *tail)
 		if (known > 0)
 		{
 			content_hash_add(&hash, piece, known);
-			tail->begin_lines += count_lines(piece, known);
+			count_lines(&tail->lines, piece, known);
+			tail->begin_lines = tail->end_lines = tail->lines.lines;
 			if (!tail->complete)
 				row_ends_add(&before, piece, known);
 			if (hash.length == (uint64) tail->begin)
@@ -280,9 +285,10 @@ open_part(const ContentPart *part, const char *path, int64 offset)
 }
 
 static void
-begin_at_start(ContentPart *part)
+begin_at_start(ContentPart *part, ScanEol eol)
 {
-	part->begin = part->begin_lines = 0;
+	part->begin = 0;
+	part->begin_lines = (LineCount) {.eol = eol};
 	content_hash_begin(&part->begin_hash);
 }
 
@@ -308,25 +314,27 @@ content_part_open(const char *path)
 	if (!content_read(path, &now, &last_part.whole))
 		return NULL;
 	last_part.end = 0;
-	begin_at_start(&last_part);
+	begin_at_start(&last_part, SCAN_EOL_NL);
 	last_part.stamp = now;
 	return &last_part;
 }
 
 ContentKey
-content_part_seek(ContentPart *part, const char *path, int64 begin)
+content_part_seek(ContentPart *part, const char *path, int64 begin, ScanEol eol)
 {
 	char	   *piece;
 	int			fd;
 
-	if (begin == part->end && begin > 0)
+	if (part->begin_lines.eol != eol)
+		begin_at_start(part, eol);
+	else if (begin == part->end && begin > 0)
 	{
 		part->begin = begin;
 		part->begin_lines = part->end_lines;
 		part->begin_hash = part->end_hash;
 	}
 	else if (begin < part->begin)
-		begin_at_start(part);
+		begin_at_start(part, eol);
 	/* what is known of an end is of another part */
 	part->end = 0;
 	if (begin == part->begin)
@@ -342,7 +350,7 @@ content_part_seek(ContentPart *part, const char *path, int64 begin)
 		if (n == 0)
 			content_refuse_changed(path);
 		content_hash_add(&part->begin_hash, piece, n);
-		part->begin_lines += count_lines(piece, n);
+		count_lines(&part->begin_lines, piece, n);
 		part->begin += n;
 	}
 	pfree(piece);
@@ -370,26 +378,28 @@ content_part_find(ContentPart *part, const char *path, RowEnds ends)
 	Size		n;
 
 	part->end_hash = part->begin_hash;
+	part->end_lines = part->begin_lines;
 	while (!ends.stopped && (n = read_piece(fd, path, piece)) > 0)
 	{
 		int64		start = ends.bytes;
+		Size		complete;
 
 		if (part->begin == 0 && start == 0)
 			check_plain(path, piece, n);
 		has_cr = has_cr || memchr(piece, '\r', n) != NULL;
 		row_ends_add(&ends, piece, n);
-		content_hash_add(&part->end_hash, piece, ends.stopped ? ends.end - start : n);
+		complete = ends.stopped ? ends.end - start : n;
+		content_hash_add(&part->end_hash, piece, complete);
+		count_lines(&part->end_lines, piece, complete);
 	}
 	if (!ends.stopped)
 	{
 		check_line_ends(path, &ends, has_cr);
 		ends.end = ends.bytes;
-		ends.end_lines = ends.lines;
 		if (part->begin + ends.end != part->stamp.size)
 			content_refuse_changed(path);
 	}
 	part->end = part->begin + ends.end;
-	part->end_lines = part->begin_lines + ends.end_lines;
 	part->key = content_hash_key(&part->end_hash);
 	if (part->end == part->stamp.size &&
 		(part->key.high != part->whole.high || part->key.low != part->whole.low))

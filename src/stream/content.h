@@ -16,6 +16,7 @@
 
 #include "scan/content_hash.h"
 #include "scan/row_ends.h"
+#include "scan/scan.h"
 #include "stream/stream.h"
 
 /*
@@ -27,17 +28,27 @@ extern bool content_read(const char *path, FileStamp *stamp, ContentKey *key);
 /* The key of its first bytes; false: it has not so many.  It may change meanwhile. */
 extern bool content_read_start(const char *path, int64 length, ContentKey *key);
 
+/* Line ends in the bytes so far. */
+typedef struct LineCount
+{
+	ScanEol		eol;			/* set by the caller: SCAN_EOL_NL or SCAN_EOL_ANY */
+	bool		returned;		/* the last byte is a CR: what follows says whether that is one */
+	int64		lines;
+} LineCount;
+
 /* A file that others write to, at its end. */
 typedef struct ContentTail
 {
 	int64		begin;			/* set by the caller: how much of it is known, */
 	bool		complete;		/* whether that ends with a row, */
-	RowEnds		ends;			/* and with its quotes; what follows is set here, */
+	RowEnds		ends;			/* with its quotes, */
+	LineCount	lines;			/* and its line ends; what follows is set here, */
 	ContentKey	before;			/* of the bytes before begin */
 	int64		rows_begin;		/* begin, or behind a line end that the last row lacked; -1: it
 								 * ended within a row */
 	int64		begin_lines;	/* line ends in these */
 	int64		end;			/* of the last complete row behind begin; else begin */
+	int64		end_lines;		/* line ends before it */
 	ContentKey	key;			/* of the bytes before end */
 	int64		rest_bytes;		/* behind end, of a row that is not complete; 0: there is none */
 	int64		rest_lines;		/* line ends in these */
@@ -57,9 +68,9 @@ typedef struct ContentPart
 	FileStamp	stamp;
 	ContentKey	whole;			/* of all its bytes */
 	int64		begin;			/* what follows is of the part */
-	int64		begin_lines;	/* line ends before it */
+	LineCount	begin_lines;	/* before it */
 	int64		end;			/* of its last row; of the file's last part, the end of the file */
-	int64		end_lines;
+	LineCount	end_lines;
 	ContentKey	key;			/* of the bytes before end */
 	ContentHash begin_hash;		/* these two: to go on from */
 	ContentHash end_hash;
@@ -76,8 +87,8 @@ extern ContentPart *content_part_open(const char *path);
 /* The same file has to be read again. */
 extern void content_part_forget(void);
 
-/* Goes to where a row begins.  Returns the key of the bytes before it. */
-extern ContentKey content_part_seek(ContentPart *part, const char *path, int64 begin);
+/* Goes to where a row begins, and counts lines by eol.  Returns the key of the bytes before it. */
+extern ContentKey content_part_seek(ContentPart *part, const char *path, int64 begin, ScanEol eol);
 
 /*
  * Finds the end of the part that begins there: ends has the quotes, and where to
