@@ -336,6 +336,7 @@ CREATE TABLE bulk_load_history (
   loaded_to bigint,
   once_key text,
   part_of uuid,
+  unlogged uuid,
   rows_loaded bigint NOT NULL,
   rows_rejected bigint NOT NULL,
   rows_duplicate bigint NOT NULL,
@@ -354,6 +355,7 @@ CREATE INDEX bulk_load_history_path ON bulk_load_history (target, path);
 CREATE INDEX bulk_load_history_size ON bulk_load_history (target, size);
 CREATE INDEX bulk_load_history_tail ON bulk_load_history (target, loaded_to) WHERE loaded_to <> size;
 CREATE INDEX bulk_load_history_part ON bulk_load_history (target, part_of) WHERE part_of IS NOT NULL;
+CREATE INDEX bulk_load_history_unlogged ON bulk_load_history (target) WHERE unlogged IS NOT NULL;
 COMMENT ON TABLE bulk_load_history IS 'what has been loaded: a row for each load and file';
 COMMENT ON COLUMN bulk_load_history.load_id IS 'number of the load, as in reject tables';
 COMMENT ON COLUMN bulk_load_history.target IS 'the table; 0 after a restore without it';
@@ -367,6 +369,7 @@ COMMENT ON COLUMN bulk_load_history.content IS 'hash of its bytes as they lie on
 COMMENT ON COLUMN bulk_load_history.loaded_to IS 'how many of its bytes have been loaded, with those of earlier loads; null where a limit was set';
 COMMENT ON COLUMN bulk_load_history.once_key IS 'what no other load may load again; null without option once';
 COMMENT ON COLUMN bulk_load_history.part_of IS 'hash of all bytes of a file that is loaded in parts; it is complete where that is content';
+COMMENT ON COLUMN bulk_load_history.unlogged IS 'of an unlogged table: its rows are there for as long as this is in bulk_load_unlogged';
 COMMENT ON COLUMN bulk_load_history.rows_loaded IS 'rows of the file that are in the table';
 COMMENT ON COLUMN bulk_load_history.rows_rejected IS 'bad rows of the file, set aside';
 COMMENT ON COLUMN bulk_load_history.rows_duplicate IS 'rows of the file set aside for their keys';
@@ -381,6 +384,13 @@ COMMENT ON COLUMN bulk_load_history.started IS 'when the load began';
 COMMENT ON COLUMN bulk_load_history.finished IS 'when all its rows were in';
 SELECT pg_catalog.pg_extension_config_dump('bulk_load_history'::pg_catalog.regclass, ''::pg_catalog.text);
 GRANT SELECT ON bulk_load_history TO pg_database_owner;
+-- It is emptied when, and only when, other unlogged tables are: by a crash, by the promotion of a standby,
+-- and in dumps without the rows of these.
+CREATE UNLOGGED TABLE bulk_load_unlogged (id uuid NOT NULL);
+COMMENT ON TABLE bulk_load_unlogged IS 'what tells whether unlogged tables have been emptied since they were loaded';
+COMMENT ON COLUMN bulk_load_unlogged.id IS 'made by a load that has found no other';
+SELECT pg_catalog.pg_extension_config_dump('bulk_load_unlogged'::pg_catalog.regclass, ''::pg_catalog.text);
+GRANT SELECT ON bulk_load_unlogged TO pg_database_owner;
 -- Whoever owns the extension, who need not be a superuser, restores its rows, and sets the sequence.
 -- The server's own placeholder for that role has whoever runs the update, and not every name.
 DO LANGUAGE plpgsql $$
@@ -389,7 +399,7 @@ DECLARE
                             WHERE extname OPERATOR(pg_catalog.=) 'pgbulk'::pg_catalog.name);
 BEGIN
   EXECUTE pg_catalog.format('ALTER SEQUENCE bulk_load_id OWNER TO %I'::pg_catalog.text, owner);
-  EXECUTE pg_catalog.format('GRANT INSERT ON bulk_load_history TO %I'::pg_catalog.text, owner);
+  EXECUTE pg_catalog.format('GRANT INSERT ON bulk_load_history, bulk_load_unlogged TO %I'::pg_catalog.text, owner);
 END $$;
 
 CREATE FUNCTION bulk_load_history_target() RETURNS trigger

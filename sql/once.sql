@@ -340,6 +340,42 @@ SELECT pg_temp.try('once_log', 'many', '{"once": "tail", "workers": 2, "columns"
 RESET pgbulk.chunk_size;
 SELECT count(*), count(DISTINCT n), bool_and(n::text = at) FROM once_log;
 
+-- what goes with the rows of unlogged tables, as in a crash; a table keeps its files when it becomes logged, or unlogged
+CREATE UNLOGGED TABLE once_x (a int, b text);
+CREATE TABLE once_p (a int, b text) PARTITION BY LIST (a);
+CREATE UNLOGGED TABLE once_p1 PARTITION OF once_p FOR VALUES IN (1);
+CREATE UNLOGGED TABLE once_p2 PARTITION OF once_p DEFAULT;
+SELECT pg_temp.put('x', E'1,a\n2,b\n'), pg_temp.put('y', E'3,c\n4,d\n');
+SET client_min_messages = warning;
+CREATE ROLE regress_once;
+GRANT INSERT, SELECT ON once_x, once_p TO regress_once;
+GRANT pg_read_server_files TO regress_once;
+SET ROLE regress_once;
+SELECT t, pg_temp.try(t, f, '{"once": true}') FROM unnest(ARRAY['once_x', 'once_p']) t, unnest(ARRAY['x', 'x']) f;
+SELECT pg_temp.try('once_x', 'y', o::jsonb) FROM unnest(ARRAY['{"once": {"part": 1}}', '{"once": "tail"}', '{"once": "path"}', '{"history": true}']) o;
+RESET ROLE;
+TRUNCATE once_x, once_p, bulk_load_unlogged;
+SELECT pg_temp.try('once_x', 'x', '{"once": true, "dry_run": true}');
+SET ROLE regress_once;
+SELECT t, pg_temp.try(t, f, '{"once": true}') FROM unnest(ARRAY['once_x', 'once_p']) t, unnest(ARRAY['x', 'x']) f;
+SELECT pg_temp.try('once_x', 'y', o::jsonb) FROM unnest(ARRAY['{"once": {"part": 1}}', '{"once": "tail"}', '{"once": "path"}']) o;
+RESET ROLE;
+SELECT path ~ 'x$' AS x, loaded_to, rows_loaded FROM bulk_loads WHERE relation = 'once_x' ORDER BY load_id;
+ALTER TABLE once_x SET LOGGED;
+ALTER TABLE once_t SET UNLOGGED;
+SELECT pg_temp.try('once_x', 'x', '{"once": true}');
+SELECT pg_temp.try('once_t', 'x', '{"once": true}');
+TRUNCATE once_t, bulk_load_unlogged;
+SELECT pg_temp.try('once_x', 'x', '{"once": true}');
+SELECT pg_temp.try('once_t', 'x', '{"once": true}');
+ALTER TABLE once_p2 SET LOGGED;
+SELECT pg_temp.try('once_p', 'x', '{"once": true}');
+SELECT pg_temp.try('once_p', 'x', '{"history": true}');
+RESET client_min_messages;
+REVOKE pg_read_server_files FROM regress_once;
+DROP TABLE once_x, once_p;
+DROP ROLE regress_once;
+
 -- misuse
 SELECT pg_temp.try('once_t', '1.csv', '{"once": "always"}');
 SELECT pg_temp.try('once_t', '1.csv', '{"once": {"import": "x"}}');

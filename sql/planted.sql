@@ -112,7 +112,7 @@ WHERE d.refclassid IN ('pg_proc'::pg_catalog.regclass, 'pg_operator'::pg_catalog
 		SELECT e.classid, e.objid FROM pg_catalog.pg_depend e
 		WHERE e.refclassid = 'pg_extension'::pg_catalog.regclass AND e.deptype = 'e' AND e.refobjid = (SELECT oid FROM pg_catalog.pg_extension WHERE extname = 'pgbulk')
 		UNION ALL SELECT 'pg_rewrite'::pg_catalog.regclass, r.oid FROM pg_catalog.pg_rewrite r WHERE r.ev_class IN ('planted.bulk_load_progress_wide'::pg_catalog.regclass, 'planted.bulk_load_progress'::pg_catalog.regclass, 'planted.bulk_loads'::pg_catalog.regclass))
-	AND pg_catalog.pg_describe_object(d.refclassid, d.refobjid, 0) !~ '^(type|view|table) planted.bulk_load(_progress|_statements|_history|_in_doubt|s$)'
+	AND pg_catalog.pg_describe_object(d.refclassid, d.refobjid, 0) !~ '^(type|view|table) planted.bulk_load(_progress|_statements|_history|_unlogged|_in_doubt|s$)'
 	AND pg_catalog.pg_describe_object(d.refclassid, d.refobjid, 0) !~ '^(type|function) planted.bulk_load_target(_in|_out|$)'
 	AND NOT (d.refclassid = 'pg_proc'::pg_catalog.regclass AND d.refobjid = 'planted.bulk_load_last()'::pg_catalog.regprocedure)
 	AND NOT (d.refclassid = 'pg_class'::pg_catalog.regclass AND d.refobjid IN ('planted.bulk_load_progress_wide'::pg_catalog.regclass, 'planted.bulk_load_id'::pg_catalog.regclass))

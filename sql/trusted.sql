@@ -85,7 +85,7 @@ CREATE EXTENSION pgbulk SCHEMA trusted VERSION '1.0';
 RESET ROLE;
 ALTER EXTENSION pgbulk UPDATE;
 SELECT relowner::regrole FROM pg_class WHERE oid = 'trusted.bulk_load_id'::regclass;
-SELECT has_table_privilege('regress_pgbulk_owner', 'trusted.bulk_load_history', 'INSERT') AS may_restore;
+SELECT has_table_privilege('regress_pgbulk_owner', t, 'INSERT') AS may_restore FROM unnest(ARRAY['trusted.bulk_load_history', 'trusted.bulk_load_unlogged']) t;
 DROP EXTENSION pgbulk;
 
 -- who may have any name

@@ -210,6 +210,10 @@ history_open(const BulkOptions *options, Relation target, List *paths, LoadResul
 			strcmp(file->path, SOURCE_CLIENT) != 0)
 			history_stamp_file(file);
 	}
+	/* without files there may be nothing to remember */
+	if (options->once == BULK_ONCE_NONE && options->history != 1 && !has_files(history))
+		return NULL;
+	history_check_crash(history, target);
 	if (options->once != BULK_ONCE_NONE)
 	{
 		history_claim_files(history, result);
@@ -218,8 +222,7 @@ history_open(const BulkOptions *options, Relation target, List *paths, LoadResul
 		tell_incomplete(history, result);
 	}
 	number_files(history);
-	return options->history == 1 || options->once != BULK_ONCE_NONE || has_files(history) ?
-		history : NULL;
+	return history;
 }
 
 List *
@@ -247,32 +250,37 @@ history_ranges(const History *history)
 /* ---- writing ---- */
 
 /*
- * Rows of before: the table's name is what is left of one that is dropped; old ones are not kept
- * for ever, but for those without which option once would load their files again.
+ * Rows of before: the table's name is what is left of one that is dropped, and it may have become
+ * unlogged, or logged; old ones are not kept for ever, but for those without which option once
+ * would load their files again.
  */
 static void
 tidy_rows(const History *history, const HistoryTable *table)
 {
-	Oid			types[] = {OIDOID, TEXTOID, TIMESTAMPTZOID};
+	Oid			types[] = {OIDOID, TEXTOID, UUIDOID, TIMESTAMPTZOID};
+	const char *nulls = history->unlogged == (Datum) 0 ? "  n " : NULL;
 	Datum		values[] = {
 		ObjectIdGetDatum(history->target),
 		CStringGetTextDatum(history->target_name),
+		history->unlogged,
 		TimestampTzGetDatum(GetCurrentTimestamp() -
 							(TimestampTz) history_keep * SECS_PER_MINUTE * USECS_PER_SEC)
 	};
 
 	(void) history_table_run(table,
-							 psprintf("UPDATE %s SET target_name = $2"
+							 psprintf("UPDATE %s SET target_name = $2, unlogged = $3"
 									  " WHERE target OPERATOR(pg_catalog.=) $1"
-									  " AND target_name OPERATOR(pg_catalog.<>) $2", table->name),
-							 2, types, values, NULL, NULL, 0);
+									  " AND (target_name OPERATOR(pg_catalog.<>) $2"
+									  " OR (unlogged IS NULL) OPERATOR(pg_catalog.<>) ($3 IS NULL))",
+									  table->name),
+							 3, types, values, nulls, NULL, 0);
 	if (history_keep > 0)
 		(void) history_table_run(table,
 								 psprintf("DELETE FROM %s"
 										  " WHERE target OPERATOR(pg_catalog.=) $1"
-										  " AND finished OPERATOR(pg_catalog.<) $3"
+										  " AND finished OPERATOR(pg_catalog.<) $4"
 										  " AND once_key IS NULL AND part_of IS NULL", table->name),
-								 3, types, values, NULL, NULL, 0);
+								 4, types, values, nulls, NULL, 0);
 }
 
 /* That of one of several files. */

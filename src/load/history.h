@@ -29,11 +29,13 @@ extern int	history_keep;
  * Before a load: looks at files that are to be remembered.  NULL: none is.
  * With option once, finds those that have been loaded before, and claims the
  * others: whoever wants to load one at the same time waits here for the end of
- * this transaction.  Sets passed_over and more of the result.
+ * this transaction.  Sets passed_over and more of the result.  Files whose rows
+ * a crash has taken are new.
  * Memory: the current context.
  *
- * Errors: those of content_read; with option once 0A000 for what is no file and
- * for temporary tables, 55000 for a file whose known part has changed.
+ * Errors: those of content_read; with option once 0A000 for what is no file, for
+ * temporary tables, and for partitioned ones of which only some partitions are
+ * unlogged; 55000 for a file whose known part has changed.
  */
 extern History *history_open(const BulkOptions *options, Relation target, List *paths,
 							 LoadResult *result);

@@ -31,6 +31,7 @@ static const struct
 	{"loaded_to", INT8OID},
 	{"once_key", TEXTOID},
 	{"part_of", UUIDOID},
+	{"unlogged", UUIDOID},
 	{"rows_loaded", INT8OID},
 	{"rows_rejected", INT8OID},
 	{"rows_duplicate", INT8OID},
@@ -121,6 +122,9 @@ history_run_row(const History *history, const HistoryTable *table, const History
 	if (!file->is_part)
 		nulls[i] = 'n';
 	values[i++] = history_uuid(&file->part_of);
+	if (history->unlogged == (Datum) 0)
+		nulls[i] = 'n';
+	values[i++] = history->unlogged;
 	values[i++] = Int64GetDatum(result->rows_loaded);
 	values[i++] = Int64GetDatum(result->rows_rejected);
 	values[i++] = Int64GetDatum(result->rows_duplicate);

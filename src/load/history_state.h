@@ -14,6 +14,7 @@
 #include "option/options.h"
 #include "scan/content_hash.h"
 #include "stream/source.h"
+#include "utils/rel.h"
 
 /* What is known of a file, or of another source. */
 typedef struct HistoryFile
@@ -41,6 +42,7 @@ struct History				/* history.h */
 	int			nfiles;
 	int			nchosen;		/* of them, how many are loaded */
 	HistoryFile *files;
+	Datum		unlogged;		/* of an unlogged table: its column of that name; else 0 */
 	List	   *tried;			/* of HistoryFile *: claimed by a dry run, and in no table */
 };
 
@@ -88,6 +90,13 @@ extern void history_lock_sizes(struct History *history, const HistoryTable *tabl
 
 /* That a file which has been read since then has that size still, if it matters.  Error: 55000. */
 extern void history_check_size(const HistoryFile *file, int64 locked);
+
+/*
+ * Of what a crash has taken, no file counts as loaded; sets unlogged, where it takes what is loaded
+ * (history_unlogged.c).  Error: with option once 0A000 for a partitioned table of which it would
+ * take a part.
+ */
+extern void history_check_crash(struct History *history, Relation target);
 
 /* Claims the files, or sets passed_over. */
 extern void history_claim_files(struct History *history, const LoadResult *result);

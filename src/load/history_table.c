@@ -21,29 +21,41 @@
 #include "utils/snapmgr.h"
 #include "utils/syscache.h"
 
+/* A table of the extension, and its owner. */
+static Oid
+find_table(const Extension *extension, const char *name, Oid *owner)
+{
+	Oid			relid = OidIsValid(extension->oid) ?
+		get_relname_relid(name, extension->schema) : InvalidOid;
+	HeapTuple	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(relid));
+
+	if (!HeapTupleIsValid(tuple) ||
+		getExtensionOfObject(RelationRelationId, relid) != extension->oid)
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_TABLE),
+				 errmsg("table \"%s\" of extension \"pgbulk\" does not exist", name),
+				 errhint("Version 1.0 has none: run ALTER EXTENSION pgbulk UPDATE.")));
+	*owner = ((Form_pg_class) GETSTRUCT(tuple))->relowner;
+	ReleaseSysCache(tuple);
+	return relid;
+}
+
 HistoryTable
 history_table_find(void)
 {
 	HistoryTable table = {0};
-	Extension	extension;
-	HeapTuple	tuple;
+	Extension	extension = {0};
+	Oid			owner;
 
-	if (extension_find("pgbulk", &extension))
-		table.relid = get_relname_relid(HISTORY_TABLE, extension.schema);
-	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(table.relid));
-	if (!HeapTupleIsValid(tuple) ||
-		getExtensionOfObject(RelationRelationId, table.relid) != extension.oid)
-		ereport(ERROR,
-				(errcode(ERRCODE_UNDEFINED_TABLE),
-				 errmsg("table \"%s\" of extension \"pgbulk\" does not exist", HISTORY_TABLE),
-				 errhint("Version 1.0 has none: run ALTER EXTENSION pgbulk UPDATE.")));
-	table.owner = ((Form_pg_class) GETSTRUCT(tuple))->relowner;
-	ReleaseSysCache(tuple);
+	(void) extension_find("pgbulk", &extension);
+	table.relid = find_table(&extension, HISTORY_TABLE, &table.owner);
+	table.unlogged_relid = find_table(&extension, UNLOGGED_TABLE, &owner);
 	table.name = statement_table(table.relid);
+	table.unlogged_name = statement_table(table.unlogged_relid);
 	return table;
 }
 
-/* Privileges are checked as the table's owner, in queries within, too; true: another is meant. */
+/* Privileges are checked as the tables' owner, in queries within, too; true: another is meant. */
 static bool
 check_as_owner(Node *node, void *arg)
 {
@@ -56,7 +68,8 @@ check_as_owner(Node *node, void *arg)
 		RangeTblEntry *entry = castNode(RangeTblEntry, node);
 
 		compat_entry_check_as(entry, table->owner);
-		return entry->rtekind == RTE_RELATION && entry->relid != table->relid;
+		return entry->rtekind == RTE_RELATION && entry->relid != table->relid &&
+			entry->relid != table->unlogged_relid;
 	}
 	if (IsA(node, Query))
 	{

@@ -1,11 +1,11 @@
 /*
  * history_table.h
- *		Statements about the table bulk_load_history.
+ *		Statements about the tables bulk_load_history and bulk_load_unlogged.
  *
- * Privileges on it are checked as its owner, as for a view, since users have none; but all runs as
- * whoever loads: nobody's rights are taken.  So a table, a trigger or a rule that somebody puts in
- * its place while a statement waits gets nothing that its author has not.  A statement that has
- * come to another table than the extension's, or to more than that one, is an error.
+ * Privileges on them are checked as their owner, as for a view, since users have none; but all
+ * runs as whoever loads: nobody's rights are taken.  So a table, a trigger or a rule that somebody
+ * puts in their place while a statement waits gets nothing that its author has not.  A statement
+ * that has come to other tables than these is an error.
  */
 #ifndef PGBULK_HISTORY_TABLE_H
 #define PGBULK_HISTORY_TABLE_H
@@ -13,15 +13,18 @@
 #include "postgres.h"
 
 #define HISTORY_TABLE "bulk_load_history"
+#define UNLOGGED_TABLE "bulk_load_unlogged"
 
 typedef struct HistoryTable
 {
 	Oid			relid;
 	Oid			owner;
 	char	   *name;			/* with its schema */
+	Oid			unlogged_relid;	/* these two: the same of UNLOGGED_TABLE */
+	char	   *unlogged_name;
 } HistoryTable;
 
-/* Error: 42P01 where the extension does not have it.  Memory: the current context. */
+/* Error: 42P01 where the extension does not have them.  Memory: the current context. */
 extern HistoryTable history_table_find(void);
 
 /*

@@ -268,6 +268,20 @@ is("@errors", '', 'no load has failed but for the crashes, and for files that we
 	$_->close foreach ($load, $other);
 }
 
+# -- what a crash has taken of unlogged tables is loaded again; a clean restart, and dumps with their rows, keep it
+my $unlogged = qq(SELECT rows_loaded FROM bulk_load('unlogged', '$folder/f*.csv', '{"once": true, "columns": ["n"], "log_verbosity": "silent"}'));
+$node->safe_psql('postgres', 'CREATE UNLOGGED TABLE unlogged (n int)');
+my $present = $node->safe_psql('postgres', $unlogged);
+cmp_ok($present, '>', 0, 'files are loaded into an unlogged table');
+$node->safe_psql('postgres', 'CHECKPOINT');
+$node->restart;
+is($node->safe_psql('postgres', $unlogged), 0, 'which are known after a clean restart');
+kill_server($node);
+$node->start;
+is($node->safe_psql('postgres', $unlogged), $present, 'and are loaded again after a crash');
+is($node->safe_psql('postgres', $unlogged), 0, 'once');
+is($node->safe_psql('postgres', $load), 0, 'those of other tables are not');
+
 # -- a dump and restore: tables have other OIDs, and what was loaded is known
 $node->safe_psql('postgres', 'CREATE TABLE other (n int)');
 $node->safe_psql('postgres', "SELECT bulk_load('other', '$folder/f1.csv', '{\"history\": true}'); DROP TABLE other");
@@ -287,13 +301,20 @@ $node->safe_psql('restored', 'CREATE TABLE before (n int)');
 $node->command_ok([ 'pg_restore', '-d', $node->connstr('restored'), data_dir() . '/dump' ], 'a dump is restored');
 is($node->safe_psql('restored', $load), 0, 'files that were loaded are known');
 is($node->safe_psql('restored', $tail), 0, 'so is the log');
+is($node->safe_psql('restored', $unlogged), 0, 'so are those of unlogged tables');
 is($node->safe_psql('restored', "SELECT count(*) FROM bulk_load_history WHERE target = 0 AND target_name = 'public.other'"), 1,
 	'loads of a table that was dropped are kept');
-is($node->safe_psql('restored', "SELECT count(DISTINCT relation) FROM bulk_loads"), 6, 'and those of others found by their names');
+is($node->safe_psql('restored', "SELECT count(DISTINCT relation) FROM bulk_loads"), 7, 'and those of others found by their names');
 is($node->safe_psql('restored', "SELECT rows_loaded > 0 FROM bulk_load('again', '$folder/f1.csv', '{\"once\": true}')"), 't', 'what once has loaded into it is not that of another one with its name');
 is($node->safe_psql('restored', "SELECT rows_loaded FROM bulk_load('past', '$folder/$_.csv', '{\"once\": true}')"), 0, "one that was renamed keeps $_") foreach ('f1', 'f2');
 is($node->safe_psql('restored', "SELECT rows_loaded FROM bulk_load('present', '$folder/f1.csv', '{\"once\": true}')"), 0, 'the one that has its name now knows its own file');
 is($node->safe_psql('restored', "SELECT rows_loaded > 0 FROM bulk_load('present', '$folder/f2.csv', '{\"once\": true}')"), 't', 'and not that of the other');
+
+$node->run_log([ 'pg_dump', '-Fc', '--no-unlogged-table-data', '-f', data_dir() . '/dump', $node->connstr('postgres') ]);
+$node->safe_psql('postgres', 'CREATE DATABASE without');
+$node->command_ok([ 'pg_restore', '-d', $node->connstr('without'), data_dir() . '/dump' ], 'a dump without the rows of unlogged tables is restored');
+is($node->safe_psql('without', $load), 0, 'files that were loaded are known');
+is($node->safe_psql('without', $unlogged), $present, 'but for those of unlogged tables');
 
 check_log($node, qr/terminated by signal 9|not properly shut down|terminating connection because of crash/);
 check_tables($node);
