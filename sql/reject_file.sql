@@ -61,6 +61,10 @@ SELECT pg_temp.load(E'a,b\nw,bad\n', '{"writer": "direct", "reject_table": "pg_t
 -- one without bad rows writes only the header
 SELECT pg_temp.load(E'a,b\n1,good\n');
 SELECT pg_temp.load(E'', '{"header": false}');
+-- that of a file with all header lines, or rows would be lost where it is loaded with the same options
+SELECT rows_rejected FROM bulk_load('reject_file_t', ARRAY[pg_temp.put('short', E'a,b\n'), pg_temp.put('long', E'a,b\nmade by\nhand\ns,bad\n1,good\n')],
+	'{"header": 3, "on_error": "ignore", "log_verbosity": "silent", "reject_file": "/proc/self/cwd/pgbulk_reject_file_bad"}');
+SELECT pg_read_file('/proc/self/cwd/pgbulk_reject_file_bad');
 -- one that passes all files over has none to write: those of the load before stay
 SELECT pg_temp.load(E'a,b\n1,one\nt,once\n', '{"once": true}');
 SELECT pg_temp.load(E'a,b\n1,one\nt,once\n', '{"once": true}');

@@ -401,8 +401,9 @@ header_read(Header *header)
 	int			lines = options->header == BULK_HEADER_SKIP ?
 		options->header_lines : 1;
 	StringInfo	raw = &header->raw;
+	bool		complete = true;
 
-	for (int i = 0; i < lines; i++)
+	for (int i = 0; i < lines && complete; i++)
 	{
 		const ScanRow *row = NULL;
 
@@ -422,8 +423,9 @@ header_read(Header *header)
 		else if (i == 0 && row != NULL && reader->source->current == 0)
 			notice_objects(header);
 		header->batch->next = PG_UINT32_MAX;
-		if (row == NULL)
-			break;
+		complete = row != NULL;
 	}
-	keep_header(header, raw->data, raw->len);
+	/* a file that ends within its header has no rows that could be rejected */
+	if (complete)
+		keep_header(header, raw->data, raw->len);
 }
