@@ -69,6 +69,11 @@ SELECT pg_temp.try(E'1,2,2024-01-01,4\n', '{"transform": "transform_sql", "extra
 SELECT pg_temp.try(E'#\nid,t\n1 || one \n 2 || - \n3||x\n4||x\n', '{"transform": "transform_plpgsql", "delimiter": "||", "trim": true, "null": "-", "header": true, "comment": "#", "where": "id > 1", "limit": 3}');
 SELECT pg_temp.try(E'1,caf\u00e9\n', '{"transform": "transform_plpgsql", "encoding": "UTF8"}');
 SELECT pg_temp.try(E'1,"a\nb"\n2,"c\n3,d\n4,e"f\n', '{"transform": "transform_plpgsql", "on_error": "ignore"}');
+-- a delimiter that is found: by the arguments, of which the table has more columns or fewer
+SELECT pg_temp.try(E'1;one\n2;two\n', '{"transform": "transform_plpgsql", "delimiter": "auto"}');
+SELECT pg_temp.try(E'1;Doe, John, Dr\n2;Roe, Jane, Dr\n', '{"transform": "transform_plpgsql", "delimiter": "auto", "extra_columns": "ignore"}');
+SELECT pg_temp.try(E'1;a;b;c\n2;d;e;f\n', '{"transform": "transform_plpgsql", "delimiter": "auto"}');
+SELECT pg_temp.try(E'1,a;b\n2,c;d\n', '{"transform": "transform_plpgsql", "delimiter": "auto"}');
 -- indexes, keys and checks see the rows that are made
 ALTER TABLE transform_t ADD PRIMARY KEY (id), ADD CHECK (t <> '<no>');
 SELECT pg_temp.try(E'1,one\n1,two\n', '{"transform": "transform_plpgsql"}');

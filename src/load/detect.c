@@ -9,6 +9,7 @@
 #include "diagnose/diagnosis.h"
 #include "diagnose/trial.h"
 #include "format/encoding.h"
+#include "format/transform.h"
 #include "inspect/sample.h"
 #include "load/detect.h"
 #include "mb/pg_wchar.h"
@@ -208,6 +209,7 @@ refuse_delimiter(const Detector *detector, const char *detail)
 					encoding_path_text(detector->path)),
 			 errdetail_internal("%s", detail),
 			 hint != NULL ? errhint("%s", hint) :
+			 detector->options->transform != NULL ? errhint("Set option \"delimiter\".") :
 			 errhint("Set option \"delimiter\"; if the file lacks columns of the table, list those that it has %s.",
 					 options_columns(detector->options))));
 }
@@ -251,7 +253,9 @@ find_fitting(Detector *detector)
 	}
 	if (found == NULL)
 		refuse_delimiter(detector,
-						 psprintf("No delimiter splits the lines into as many fields as there are columns, %d.",
+						 psprintf("No delimiter splits the lines into as many fields as %s, %d.",
+								  detector->options->transform != NULL ?
+								  "the function has arguments" : "there are columns",
 								  detector->target->nfields));
 	return found;
 }
@@ -547,12 +551,13 @@ check_paths(List *paths, const BulkOptions *options)
 }
 
 /*
- * Reads the target's columns in file order; releases the lock, as the load may
- * need a stronger one.
+ * Reads the target's columns, or the function's arguments, in file order; the lock is released
+ * later, as the load may need a stronger one.
  */
 static void
 open_columns(Detector *detector, Oid relid)
 {
+	const char *transform = detector->options->transform;
 	List	   *names = detector->options->columns;
 	TupleDesc	desc;
 
@@ -565,6 +570,10 @@ open_columns(Detector *detector, Oid relid)
 			!target_is_extra(detector->target, i + 1))
 			names = lappend(names, NameStr(TupleDescAttr(desc, i)->attname));
 	target_set_columns(detector->target, names);
+	if (transform != NULL)
+		target_set_arguments(detector->target,
+							 transform_arguments(transform_open(transform,
+																detector->target->rel)));
 }
 
 BulkOptions *
