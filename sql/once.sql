@@ -375,6 +375,17 @@ RESET client_min_messages;
 REVOKE pg_read_server_files FROM regress_once;
 DROP TABLE once_x, once_p;
 DROP ROLE regress_once;
+-- it grows while rows that were found bad late are read again
+CREATE TABLE once_parents (a int PRIMARY KEY);
+CREATE TABLE once_children (a int REFERENCES once_parents, b text);
+SELECT rows_loaded FROM bulk_load('once_children', pg_temp.put('grows', E'x,x\n'), '{"on_error": "ignore", "reject_table": "once_late", "log_verbosity": "silent"}');
+TRUNCATE once_late;
+CREATE FUNCTION once_grow() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN COPY (SELECT 3, 'late') TO PROGRAM 'cat >> pgbulk_once_grows' WITH (FORMAT csv); RETURN new; END $$;
+CREATE TRIGGER grow BEFORE INSERT ON once_late FOR EACH ROW WHEN (new.line_number = 1) EXECUTE FUNCTION once_grow();
+SELECT pg_temp.put('grows', (SELECT string_agg(n || ',' || repeat('x', 10000), E'\n') || E'\n' FROM generate_series(1, 1000) n)) IS NULL AS put;
+SELECT rows_read, rows_rejected FROM bulk_load('once_children', '/proc/self/cwd/pgbulk_once_grows', '{"once": "tail", "on_error": "ignore", "reject_table": "once_late", "log_verbosity": "silent"}');
+SELECT rows_read, rows_rejected FROM bulk_load('once_children', '/proc/self/cwd/pgbulk_once_grows', '{"once": "tail", "on_error": "ignore", "reject_table": "once_late", "log_verbosity": "silent"}');
+SELECT count(*), count(DISTINCT line_number), max(line_number), right(max(raw_line) FILTER (WHERE line_number = 1001), 6) AS last FROM once_late;
 
 -- misuse
 SELECT pg_temp.try('once_t', '1.csv', '{"once": "always"}');
@@ -399,4 +410,5 @@ SELECT rows_loaded FROM bulk_load_query('once_t', 'SELECT 1', '{"once": true}');
 
 COPY (SELECT 1) TO PROGRAM 'cat > pgbulk_once_gone; rm -f pgbulk_once_*';
 SELECT count(bulk_load_forget(target)) > 0 FROM (SELECT DISTINCT target FROM bulk_load_history) h;
-DROP TABLE once_t, once_u, once_log, once_parts, once_whole, once_rejects;
+DROP TABLE once_t, once_u, once_log, once_parts, once_whole, once_rejects, once_parents, once_children, once_late;
+DROP FUNCTION once_grow;

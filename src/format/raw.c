@@ -165,6 +165,8 @@ open_file(Raw *raw, int number)
 		raw->source = source_open(list_make1(file->path), raw->options, RAW_WINDOW);
 		source_next(raw->source);
 		check_same(file, raw->source);
+		if (file->stamp.growing)
+			file_set_end(raw->source->stream, file->stamp.size);
 	}
 	/* not before it is known to be the file that was loaded */
 	raw->current = number;
