@@ -85,6 +85,35 @@ SELECT rows_read, rows_loaded, rows_rejected, details -> 'attempts' AS attempts
 	FROM bulk_load('limit_keys', :'keys', '{"columns": ["a", "b"], "limit": 3, "limit_counts": "loaded", "on_error": "ignore", "log_verbosity": "silent", "skip": 1}');
 SELECT * FROM limit_keys ORDER BY a;
 
+-- skip goes on where limit has ended, also where a broken quote makes one row of several lines that are rows
+CREATE TABLE limit_quotes (a int, b text, c int);
+CREATE FUNCTION limit_quotes(a text, b text, c text) RETURNS limit_quotes LANGUAGE sql IMMUTABLE AS $$ SELECT a::int, b, c::int $$;
+CREATE FUNCTION pg_temp.halves(path text, options jsonb) RETURNS SETOF text LANGUAGE plpgsql AS $$
+DECLARE
+	way jsonb;
+BEGIN
+	FOR n IN 0..9 LOOP
+		TRUNCATE limit_quotes;
+		FOREACH way IN ARRAY ARRAY[jsonb_build_object('limit', n), jsonb_build_object('skip', n)] LOOP
+			PERFORM bulk_load('limit_quotes', path, '{"on_error": "ignore", "log_verbosity": "silent"}' || options || way);
+		END LOOP;
+		RETURN QUERY SELECT string_agg(q::text, ' ' ORDER BY q) FROM limit_quotes q;
+	END LOOP;
+END $$;
+SELECT pg_temp.put('quotes', E'1,a,1\n2,b "x,2\n3,c,3\n4,d,4"\n"5\n6",e,5\n6,f,6\n7,"g\nh",7\n8,i" x,8\n9,"j" y,9\n') AS quotes \gset
+SELECT DISTINCT pg_temp.halves(:'quotes', '{}');
+SELECT DISTINCT pg_temp.halves(:'quotes', '{"on_error": "set_null"}');
+SELECT DISTINCT pg_temp.halves(:'quotes', '{"transform": "limit_quotes"}');
+SELECT DISTINCT pg_temp.halves(pg_temp.put('objects', E'{"a":1,\n"b":"x"}\n{"a":2,"b":"\n{"a":3,"b":"y"}\n{"a":"4",\n"c":5}\n{"a":6}\n'), '{"format": "json", "missing_columns": "null"}');
+-- what is skipped has no effects: no defaults, no calls of a volatile function
+CREATE FUNCTION limit_default() RETURNS int LANGUAGE plpgsql AS $$ BEGIN RAISE WARNING 'default'; RETURN 0; END $$;
+CREATE OR REPLACE FUNCTION limit_quotes(a text, b text, c text) RETURNS limit_quotes LANGUAGE plpgsql VOLATILE AS $$ BEGIN RAISE WARNING '%', a; RETURN (a::int, b, c::int, 0); END $$;
+TRUNCATE limit_quotes;
+ALTER TABLE limit_quotes ADD d int DEFAULT limit_default();
+SELECT pg_temp.put('quotes', E'1,"a\nb",1\n2,"c" "\n",2\n3,d,3\n') AS quotes \gset
+SELECT rows_read FROM bulk_load('limit_quotes', :'quotes', '{"skip": 2, "columns": ["a", "b", "c"], "on_error": "ignore"}');
+SELECT rows_read FROM bulk_load('limit_quotes', :'quotes', '{"skip": 2, "transform": "limit_quotes", "on_error": "ignore"}');
+
 -- rows of a query: no more are computed than needed
 CREATE SEQUENCE limit_made;
 CREATE FUNCTION limit_make(n int) RETURNS SETOF int LANGUAGE sql VOLATILE AS $$ SELECT CASE WHEN nextval('limit_made') % 3 = 0 THEN -i ELSE i END FROM (SELECT generate_series(1, n) AS i) x $$;
@@ -108,7 +137,7 @@ SELECT bulk_load('limit_t', :'few', '{"limit_counts": "loaded"}');
 SELECT bulk_load('limit_t', :'few', '{"limit_counts": "good", "limit": 1}');
 SELECT rows_loaded FROM bulk_load('limit_t', :'few', '{"limit_counts": "read", "limit": 1}');
 
-DROP TABLE limit_t, limit_source, limit_rejects, limit_seen, limit_keys, limit_parents CASCADE;
-DROP FUNCTION limit_see, limit_make;
+DROP TABLE limit_t, limit_source, limit_rejects, limit_seen, limit_keys, limit_parents, limit_quotes CASCADE;
+DROP FUNCTION limit_see, limit_make, limit_default;
 DROP SEQUENCE limit_made;
 COPY (SELECT 1) TO PROGRAM 'cat > pgbulk_limit_gone; rm -f pgbulk_limit_*';

@@ -167,7 +167,7 @@ use_default(Converter *conv, Column *column, const char *missing_message,
 		conv->input_column = -1;
 		return false;
 	}
-	if (column->default_expr == NULL)
+	if (column->default_expr == NULL || conv->skipped)
 		return true;			/* without a default it is null */
 
 	if (column->sequence.range != NULL)
@@ -468,7 +468,7 @@ convert_missing(Converter *conv, int first, int end, Datum *values, bool *nulls,
 void
 convert_defaults(Converter *conv, Datum *values, bool *nulls)
 {
-	for (int i = 0; i < conv->ndefaults; i++)
+	for (int i = 0; i < conv->ndefaults && !conv->skipped; i++)
 	{
 		Default    *def = &conv->defaults[i];
 		int			m = def->attnum - 1;

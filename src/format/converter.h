@@ -113,6 +113,7 @@ struct Converter
 
 	/* for one row */
 	bool		suppressed;		/* transform has returned NULL */
+	bool		skipped;		/* it is only judged: without defaults, without effects */
 	Arena		arena;
 	char	   *scratch;		/* unescaped or terminated text of one field */
 	Size		scratch_size;

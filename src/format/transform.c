@@ -202,6 +202,13 @@ set_fields(Converter *conv, const char *data, const ScanField *fields,
 	return true;
 }
 
+/* A row that is only judged must not have effects. */
+static bool
+may_call(const Converter *conv)
+{
+	return !conv->skipped || !conv->transform->is_volatile;
+}
+
 /* Arguments for which the row has no fields. */
 static bool
 set_missing(Converter *conv, int nfields, RowError *err)
@@ -209,8 +216,9 @@ set_missing(Converter *conv, int nfields, RowError *err)
 	const Transform *transform = conv->transform;
 	ParamExternData *args = transform->arguments->params;
 	int			required = transform_required(transform);
+	int			wanted = may_call(conv) ? transform->narguments : required;
 
-	for (int i = nfields; i < transform->narguments; i++)
+	for (int i = nfields; i < wanted; i++)
 	{
 		args[i].isnull = true;
 		if (i >= required)
@@ -265,6 +273,8 @@ transform_row(Converter *conv, const char *data, const ScanRow *row,
 	if (!set_fields(conv, data, fields, nfields, err) ||
 		!set_missing(conv, nfields, err))
 		return false;
+	if (!may_call(conv))
+		return true;
 
 	guard_enter(conv->guard);
 	conv->econtext->ecxt_param_list_info = transform->arguments;

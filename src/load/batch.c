@@ -138,6 +138,15 @@ is_swallowing(const Batch *batch)
 	return batch->error.swallowed && batch->conv->ncolumns > 1;
 }
 
+/* Leaves out a row, bad or good, that is among those to skip at the start of the input. */
+static void
+pass_row(Batch *batch)
+{
+	batch->conv->skipped = false;
+	batch->skip_left--;
+	batch->next++;
+}
+
 /* Leaves this row and all that follow to the leader. */
 static void
 yield_row(Batch *batch)
@@ -153,7 +162,7 @@ yield_row(Batch *batch)
 static bool
 ends_load(const Batch *batch)
 {
-	return batch->error.reason == REJECT_ENCODING &&
+	return batch->error.reason == REJECT_ENCODING && !batch->conv->skipped &&
 		batch->options->invalid_bytes == BULK_INVALID_ERROR;
 }
 
@@ -187,6 +196,11 @@ bad_row(Batch *batch)
 	if (spoiled && reader_recover(reader, batch->next,
 								  batch->conv->nexpected) == READER_AGAIN)
 		return;
+	if (batch->conv->skipped)
+	{
+		pass_row(batch);
+		return;
+	}
 	reject_row(batch);
 	batch->next++;
 	batch->counted = false;
@@ -311,27 +325,32 @@ batch_finished(const Batch *batch)
 }
 
 /*
- * Whether the row is among those to skip at the start of the file.  If a broken
- * quote has swallowed the rest of the file, only the first line is skipped.
+ * Skips one row.  Where it has several lines and is bad, these may be rows of their own, and they
+ * are to be as many as they are for option limit: the next load goes on where that one has ended.
  */
-static bool
+static void
 skip_row(Batch *batch)
 {
-	const ScanRow *row = &batch->reader->rows[batch->next];
+	Converter  *conv = batch->conv;
+	Reader	   *reader = batch->reader;
+	const ScanRow *row = &reader->rows[batch->next];
+	TupleTableSlot *slot = batch->writer->slot;
 
-	if (batch->skip_left == 0)
-		return false;
-	if (row->fault == SCAN_FAULT_UNTERMINATED_QUOTE)
+	if (row->fault == SCAN_FAULT_UNTERMINATED_QUOTE || (row->multiline && batch->err != NULL))
 	{
-		if (batch->err == NULL)
-			convert_fault(batch->conv, row, NULL);
-		if (reader_recover(batch->reader, batch->next,
-						   batch->conv->nexpected) == READER_AGAIN)
-			return true;
+		if (!conv->skipped)
+			convert_next(conv);
+		conv->skipped = true;
+		ResetPerTupleExprContext(batch->writer->estate);
+		ExecClearTuple(slot);
+		if (!batch->convert_row(conv, reader->data, row, reader->fields, slot->tts_values,
+								slot->tts_isnull, batch->err))
+		{
+			bad_row(batch);
+			return;
+		}
 	}
-	batch->skip_left--;
-	batch->next++;
-	return true;
+	pass_row(batch);
 }
 
 /* ---- rows known to be bad ---- */
@@ -461,8 +480,6 @@ take_row(Batch *batch)
 
 	if (!batch->counted)
 	{
-		if (unlikely(skip_row(batch)))
-			return;
 		batch->rows_read++;
 		count_for_limit(batch, false, 1);
 		batch->counted = true;
@@ -556,7 +573,7 @@ take_fast_path(Batch *batch)
 	Writer	   *writer = batch->writer;
 	int64		n = reader->result.nrows - batch->next;
 
-	if ((writer->former == NULL && !writer->takes_fields) || batch->counted || batch->skip_left > 0)
+	if ((writer->former == NULL && !writer->takes_fields) || batch->counted)
 		return false;
 	if (batch->limit_left >= 0)
 		n = Min(n, batch->limit_left);
@@ -605,7 +622,9 @@ run_rows(void *arg)
 	while (batch->next < batch->reader->result.nrows && !batch_finished(batch))
 	{
 		CHECK_FOR_INTERRUPTS();
-		if (!take_fast_path(batch))
+		if (unlikely(batch->skip_left > 0))
+			skip_row(batch);
+		else if (!take_fast_path(batch))
 			take_row(batch);
 		report_working(batch);
 	}
