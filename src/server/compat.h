@@ -206,25 +206,22 @@ static inline bool
 compat_check_index_constraints(ResultRelInfo *rri, TupleTableSlot *slot,
 							   EState *estate, ItemPointer tid, List *indexes)
 {
-#if PG_VERSION_NUM >= 190000
-	ItemPointerData none;
 	Snapshot	snapshot = estate->es_snapshot;
 	bool		result;
-
-	ItemPointerSetInvalid(&none);
-	/* it fetches the conflicting row by the snapshot of a query, and a load has none */
-	estate->es_snapshot = GetActiveSnapshot();
-	result = ExecCheckIndexConstraints(rri, slot, estate, tid, &none, indexes);
-	estate->es_snapshot = snapshot;
-	return result;
-#elif PG_VERSION_NUM >= 180000
+#if PG_VERSION_NUM >= 180000
 	ItemPointerData none;
 
 	ItemPointerSetInvalid(&none);
-	return ExecCheckIndexConstraints(rri, slot, estate, tid, &none, indexes);
-#else
-	return ExecCheckIndexConstraints(rri, slot, estate, tid, indexes);
 #endif
+	/* newer ones fetch the conflicting row by the snapshot of a query, and a load has none */
+	estate->es_snapshot = GetActiveSnapshot();
+#if PG_VERSION_NUM >= 180000
+	result = ExecCheckIndexConstraints(rri, slot, estate, tid, &none, indexes);
+#else
+	result = ExecCheckIndexConstraints(rri, slot, estate, tid, indexes);
+#endif
+	estate->es_snapshot = snapshot;
+	return result;
 }
 
 /* False if a trigger suppresses the deletion. */

@@ -16,6 +16,7 @@
 #include "miscadmin.h"
 #include "server/compat.h"
 #include "storage/lmgr.h"
+#include "storage/predicate.h"
 #include "utils/builtins.h"
 #include "utils/snapmgr.h"
 #include "write/arbiter.h"
@@ -140,6 +141,16 @@ arbiter_may_see(Relation rel, TupleTableSlot *standing)
 	return TransactionIdIsCurrentTransactionId(DatumGetTransactionId(xmin));
 }
 
+void
+arbiter_note_read(Relation rel, const ItemPointerData *tid)
+{
+	ItemPointerData row = *tid;
+
+	/* of the transaction's own rows it is told needlessly */
+	if (IsolationIsSerializable())
+		PredicateLockTID(rel, &row, GetTransactionSnapshot(), InvalidTransactionId);
+}
+
 static void
 check_seen(const Arbiter *arbiter, Relation rel)
 {
@@ -147,6 +158,7 @@ check_seen(const Arbiter *arbiter, Relation rel)
 		ereport(ERROR,
 				(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
 				 errmsg("could not serialize access due to concurrent update")));
+	arbiter_note_read(rel, &arbiter->standing->tts_tid);
 }
 
 static void

@@ -83,7 +83,10 @@ take_entry(void *arg, RowId row, const ItemPointerData *tid, bool visible)
 	WaitingRow *waiting = &batch->rows[number];
 
 	if (visible && !batch->replaces)
+	{
+		arbiter_note_read(batch->leaf->rri->ri_RelationDesc, tid);
 		waiting->keys = FATE_DUPLICATE;
+	}
 	if (waiting->keys == FATE_DUPLICATE)
 		return;
 	waiting->keys = FATE_ASK;

@@ -237,7 +237,10 @@ settle_candidate(ArbiterBatch *batch, IndexFetchTableData *fetch, const Candidat
 	else if (!TransactionIdIsValid(dirty.xmin) && !TransactionIdIsValid(dirty.xmax) &&
 			 arbiter_may_see(rel, batch->standing) && has_key(batch, candidate->number) &&
 			 use_standing(batch, candidate))
+	{
+		arbiter_note_read(rel, &tid);
 		standing = STANDING_THERE;
+	}
 	if (to_all)
 		note_dead(batch, candidate);
 	ExecClearTuple(batch->standing);

@@ -79,6 +79,38 @@ foreach my $way ([ 'append', 'rows' ], [ 'keep_old', 'rows' ], [ 'keep_new', 'kn
 	push @schedules, [ 'rolled back', @$way, 't', [ $load, $begin ], [ $other, 'BEGIN; SELECT count(s) FROM t WHERE k BETWEEN 7000 AND 7005' ], [ $load, '%l' ], [ $load, 'ROLLBACK' ], [ $other, $spoil ], [ $other, 'COMMIT' ] ];
 }
 
+# A row that stays as others are in its way depends on these, in SQL from 19 and some minor releases on,
+# and in each load: whoever changes them, and has read what the load's transaction changes, or the load, fails.
+my $one = data_file('one.csv', 1, "25000,500,new\n");
+my $free = "SELECT count(s) FROM t WHERE k = 100";
+
+foreach my $path ($one, $known)
+{
+	foreach my $writer ('buffered', 'direct')
+	{
+		foreach my $policy ('"keep_old"', '{"set": ["s"], "where": "new.few < 0"}')
+		{
+			my $sql = "SELECT rows_loaded, rows_duplicate FROM bulk_load('t', '$path', '{\"writer\": \"$writer\", \"workers\": 0, \"on_duplicate\": $policy, \"log_verbosity\": \"silent\"}')";
+
+			next if $writer eq 'direct' && $policy =~ /set/;
+			foreach my $change ("UPDATE t SET s = 'theirs' WHERE k = 25000", 'DELETE FROM t WHERE k = 25000')
+			{
+				my @fates;
+				# others wait for the end of a load that locks the table, or the rows
+				my @end = $writer eq 'direct' || $policy =~ /set/ ? ([ $load, 'COMMIT' ], [ $other, $change ], [ $other, 'COMMIT' ]) : ([ $other, $change ], [ $other, 'COMMIT' ], [ $load, 'COMMIT' ]);
+
+				reset_tables();
+				foreach my $step ([ $other, "BEGIN; $free" ], [ $load, 'BEGIN' ], [ $load, $sql ], [ $load, $spoil ], @end)
+				{
+					$step->[0]->ask($step->[1]);
+					push @fates, $step->[0]->sqlstate || 'good';
+				}
+				like("@fates", qr/^good good good good.* 40001/, "$sql, while others say $change");
+			}
+		}
+	}
+}
+
 # Which steps fail, and what is in the table then.
 sub play
 {
