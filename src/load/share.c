@@ -441,6 +441,13 @@ gather_pages(const ShareLeader *leader, int nworkers)
 		key_pass_gather(leader->keys, nworkers);
 }
 
+/* An error of a worker, which may not have begun, is not that of the row that is worked on here. */
+static void
+note_error(void *parallel)
+{
+	parallel_fail(parallel);
+}
+
 /* Starts workers; NULL where there is none. */
 static ParallelContext *
 start_workers(const ShareLeader *leader, int nworkers, Shared *shared,
@@ -533,6 +540,7 @@ start_workers(const ShareLeader *leader, int nworkers, Shared *shared,
 		shm_toc_insert(pcxt->toc, KEY_FOREIGN_KEYS, keys);
 	}
 
+	workers_on_error(pcxt, note_error, *parallel);
 	workers_launch(pcxt);
 	if (pcxt->nworkers_launched == 0)
 	{

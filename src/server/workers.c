@@ -248,6 +248,51 @@ unshare_throttle(dsm_segment *segment, Datum arg)
 	throttle_unshare();
 }
 
+/* What is called for errors of workers. */
+typedef struct OnError
+{
+	ErrorContextCallback context;
+	void		(*callback) (void *arg);
+	void	   *arg;
+} OnError;
+
+/* A message of a worker, which is thrown here, may be a notice of any SQLSTATE. */
+static bool
+is_error(void)
+{
+	MemoryContext old = MemoryContextSwitchTo(TopTransactionContext);
+	ErrorData  *message = CopyErrorData();
+	bool		error = message->elevel >= ERROR;
+
+	FreeErrorData(message);
+	MemoryContextSwitchTo(old);
+	return error;
+}
+
+static void
+hear(void *arg)
+{
+	OnError    *on_error = arg;
+
+	if (is_error())
+		on_error->callback(on_error->arg);
+}
+
+/* The server throws messages of workers with the CONTEXT of when the context was created. */
+void
+workers_on_error(ParallelContext *pcxt, void (*callback) (void *arg), void *arg)
+{
+	/* lives as long as the context */
+	OnError    *on_error = MemoryContextAlloc(TopTransactionContext, sizeof(OnError));
+
+	on_error->context.callback = hear;
+	on_error->context.arg = on_error;
+	on_error->context.previous = pcxt->error_context_stack;
+	on_error->callback = callback;
+	on_error->arg = arg;
+	pcxt->error_context_stack = &on_error->context;
+}
+
 /* All processes are slowed down together, if this one is. */
 static void
 share_throttle(ParallelContext *pcxt)

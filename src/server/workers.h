@@ -46,6 +46,12 @@ extern bool workers_pay(double seconds);
 /* Estimates the shared memory for what follows, before it is created. */
 extern void workers_estimate(ParallelContext *pcxt);
 
+/*
+ * Calls callback(arg) for each error of a worker that comes to this process, also of one that has
+ * not begun, before anything here can catch it.
+ */
+extern void workers_on_error(ParallelContext *pcxt, void (*callback) (void *arg), void *arg);
+
 /* Starts them; everything they need in shared memory must be there. */
 extern void workers_launch(ParallelContext *pcxt);
 

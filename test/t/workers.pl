@@ -276,6 +276,19 @@ if ($guards)
 	append_to_file("$folder/go_on", '');
 	is($session->wait, '120001|3', 'all processes have the same expression as option where');
 	$session->ask('TRUNCATE plain; DROP FUNCTION passes(int), passes(bigint)');
+
+	# a worker fails before it begins: no row is to blame, and nobody waits for it
+	my $gone = 'CREATE TEXT SEARCH CONFIGURATION gone (COPY = simple); SET default_text_search_config = gone; DROP TEXT SEARCH CONFIGURATION gone';
+	foreach my $case ([ 'napping', '22023' ], [ 'stubborn', '(?:22023|55000)' ])
+	{
+		my ($table, $state) = @$case;
+
+		$session->ask("TRUNCATE $table; $gone; SET statement_timeout = '30s'");
+		$session->ask('SELECT ' . load($table, $small, 1, $ignore));
+		like($session->sqlstate, qr/^$state$/, "a worker cannot begin: $table: that ends the load") or diag $session->{error};
+		is($session->ask("RESET statement_timeout; RESET default_text_search_config; SELECT count(*) FROM $table"), '0', "a worker cannot begin: $table: nothing is loaded");
+		no_worker_left("a worker cannot begin: $table");
+	}
 }
 
 # ---- in all kinds of transactions ----
