@@ -5,6 +5,7 @@
 #include "postgres.h"
 
 #include "index/failed_row.h"
+#include "server/workers.h"
 
 /* Of this process; an error has no field for it. */
 static FailedRow failed_row;
@@ -111,10 +112,7 @@ failed_row_init(SharedFailedRow *shared)
 }
 
 void
-failed_row_receive(ErrorContextCallback *callback, SharedFailedRow *shared)
+failed_row_receive(ParallelContext *pcxt, SharedFailedRow *shared)
 {
-	callback->callback = take_row;
-	callback->arg = shared;
-	callback->previous = error_context_stack;
-	error_context_stack = callback;
+	workers_on_error(pcxt, take_row, shared);
 }

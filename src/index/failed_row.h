@@ -14,6 +14,7 @@
 
 #include "postgres.h"
 
+#include "access/parallel.h"
 #include "storage/itemptr.h"
 #include "storage/spin.h"
 #include "utils/rel.h"
@@ -62,10 +63,7 @@ extern void failed_row_init(SharedFailedRow *shared);
 /* In a worker that has caught an error and throws it again: its row goes there. */
 extern void failed_row_send(SharedFailedRow *shared);
 
-/*
- * From here on an error that comes without a row, as those of workers do, gets it from
- * there.  The callback is left by whoever ends the work.
- */
-extern void failed_row_receive(ErrorContextCallback *callback, SharedFailedRow *shared);
+/* An error of a worker, which comes without a row, gets it from there. */
+extern void failed_row_receive(ParallelContext *pcxt, SharedFailedRow *shared);
 
 #endif							/* PGBULK_FAILED_ROW_H */

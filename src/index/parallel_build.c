@@ -60,7 +60,6 @@ typedef struct ParallelLeader
 	int			nrange_builds;
 	ParallelRangeBuild *range_builds;
 	ParallelContext *pcxt;		/* NULL: there are no workers */
-	ErrorContextCallback callback; /* for errors of workers */
 } ParallelLeader;
 
 PGDLLEXPORT void parallel_build_worker_main(dsm_segment *segment, shm_toc *toc);
@@ -284,7 +283,7 @@ start_workers(ParallelLeader *leader, Size build_size)
 	leader->build = build;
 	leader->pcxt = pcxt;
 	SharedFileSetInit(&build->files, pcxt->seg);
-	leader->callback.arg = &build->failed_row;
+	failed_row_receive(pcxt, &build->failed_row);
 	for (int i = 0; i < leader->nrange_builds; i++)
 		begin_range_build(leader, &leader->range_builds[i], pcxt->toc, i);
 	workers_launch(pcxt);
@@ -328,6 +327,24 @@ expect_workers(const ParallelLeader *leader)
 	/* half of it is done, for all that is known */
 	if (longest > 0)
 		progress_step(longest / 2, after);
+}
+
+/* The same, and the workers' part. */
+static void
+build_with_workers(ParallelLeader *leader)
+{
+	PG_TRY();
+	{
+		build_all(leader);
+		expect_workers(leader);
+		workers_finish(leader->pcxt);
+	}
+	PG_CATCH();
+	{
+		workers_abandon(leader->pcxt);
+		PG_RE_THROW();
+	}
+	PG_END_TRY();
 }
 
 /* After the workers: what they have noted, and what could not be done together. */
@@ -376,19 +393,14 @@ parallel_build_all(ParallelIndex *indexes, int n, int workers, Conflicts *confli
 	if (leader.workers > 0)
 	{
 		EnterParallelMode();
-		failed_row_receive(&leader.callback, &build->failed_row);
 		start_workers(&leader, size);
 	}
-	build_all(&leader);
 	if (leader.pcxt != NULL)
-	{
-		expect_workers(&leader);
-		workers_finish(leader.pcxt);
-	}
+		build_with_workers(&leader);
+	else
+		build_all(&leader);
 	finish(&leader);
 	memcpy(indexes, leader.build->indexes, n * sizeof(ParallelIndex));
-	if (leader.workers > 0)
-		error_context_stack = leader.callback.previous;
 	if (leader.pcxt != NULL)
 		DestroyParallelContext(leader.pcxt);
 	if (leader.workers > 0)

@@ -295,13 +295,9 @@ insert_with_workers(SharedEntries *local, Size size, const RowId *rows, uint8 *j
 	SharedEntries *shared;
 	RowId	   *shared_rows;
 	uint8	   *shared_judged;
-	ErrorContextCallback callback;
 	int			launched;
 
 	EnterParallelMode();
-	/* errors of workers come with the callbacks of now */
-	failed_row_init(&local->failed_row);
-	failed_row_receive(&callback, &local->failed_row);
 	pcxt = CreateParallelContext(workers_library(), "parallel_entries_worker_main", workers);
 	shm_toc_estimate_chunk(&pcxt->estimator, size);
 	shm_toc_estimate_chunk(&pcxt->estimator, all_rows);
@@ -318,13 +314,21 @@ insert_with_workers(SharedEntries *local, Size size, const RowId *rows, uint8 *j
 	failed_row_init(&shared->failed_row);
 	memcpy(shared_rows, rows, all_rows);
 	memset(shared_judged, 0, all_judged);
-	callback.arg = &shared->failed_row;
+	failed_row_receive(pcxt, &shared->failed_row);
 	workers_launch(pcxt);
-	feed_indexes(shared, shared_rows, shared_judged);
-	workers_finish(pcxt);
+	PG_TRY();
+	{
+		feed_indexes(shared, shared_rows, shared_judged);
+		workers_finish(pcxt);
+	}
+	PG_CATCH();
+	{
+		workers_abandon(pcxt);
+		PG_RE_THROW();
+	}
+	PG_END_TRY();
 	launched = pcxt->nworkers_launched;
 	memcpy(judged, shared_judged, all_judged);
-	error_context_stack = callback.previous;
 	DestroyParallelContext(pcxt);
 	ExitParallelMode();
 	return launched;

@@ -18,6 +18,7 @@
 #include "optimizer/paths.h"
 #include "port/atomics.h"
 #include "portability/instr_time.h"
+#include "postmaster/bgworker.h"
 #include "server/compat.h"
 #include "server/throttle.h"
 #include "server/usage.h"
@@ -25,6 +26,7 @@
 #include "storage/dsm.h"
 #include "storage/proc.h"
 #include "storage/procarray.h"
+#include "storage/shm_mq.h"
 #include "storage/shm_toc.h"
 #include "utils/backend_status.h"
 #include "utils/varlena.h"
@@ -352,6 +354,22 @@ workers_finish(ParallelContext *pcxt)
 	throttle_unshare();
 	if (slowest > 0)
 		note_start(slowest);
+}
+
+/* Not DestroyParallelContext: workers may wait for what this process has locked. */
+void
+workers_abandon(ParallelContext *pcxt)
+{
+	for (int i = 0; i < pcxt->nworkers_launched; i++)
+	{
+		ParallelWorkerInfo *worker = &pcxt->worker[i];
+
+		if (worker->error_mqh == NULL)
+			continue;
+		TerminateBackgroundWorker(worker->bgwhandle);
+		shm_mq_detach(worker->error_mqh);
+		worker->error_mqh = NULL;
+	}
 }
 
 /* In a worker: when it began. */

@@ -61,6 +61,13 @@ extern void workers_launch(ParallelContext *pcxt);
  */
 extern void workers_finish(ParallelContext *pcxt);
 
+/*
+ * To be called where an error that ends the work is caught, before it goes up: ends the workers, of
+ * whose errors nothing is heard any more.  What gives these their CONTEXT is on the stack.  The
+ * abort waits for the workers.
+ */
+extern void workers_abandon(ParallelContext *pcxt);
+
 /* In a worker, first of all; false: the work is done, return at once. */
 extern bool workers_begin(shm_toc *toc);
 

@@ -190,6 +190,39 @@ $session->ask("SELECT bt_index_parent_check(c.oid, true, true) FROM pg_partition
 is($session->{error}, '', 'partitions: the indexes are sound');
 $ddl->close;
 
+# ---- several processes fail at an index, one of them while the first error is still worked on
+
+$session->ask(q{
+	SELECT set_config('test.leader', pg_backend_pid()::text, false);
+	CREATE FUNCTION throws(i int) RETURNS int LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE AS
+	$$BEGIN
+	IF i > 22000 THEN
+		PERFORM pg_sleep(CASE WHEN pg_backend_pid() = current_setting('test.leader')::int THEN 0.1 ELSE 0.3 END);
+		RETURN i / 0;
+	END IF;
+	RETURN i;
+	END$$;
+	-- slow in parallel mode
+	CREATE FUNCTION slow(s text) RETURNS bool LANGUAGE plpgsql STABLE AS
+	$$BEGIN PERFORM set_config('test.mode', '', true); RETURN true; EXCEPTION WHEN invalid_transaction_state THEN PERFORM pg_sleep(0.02); RETURN true; END$$;
+	CREATE DOMAIN slow AS text CHECK (slow(value));
+	CREATE TABLE throwing (i int, k int, s slow);
+	CREATE INDEX ON throwing (throws(i));
+	CREATE INDEX ON throwing (throws(i + 1))});
+my $helped;
+# again if workers took so long to start before that none seems worth it
+foreach my $try (1 .. 5)
+{
+	$session->send("SET maintenance_work_mem = '10MB'; SET pgbulk.chunk_size = '1MB'; " . load($large, 2) =~ s/'t'/'throwing'/r);
+	wait_for('workers', sub { $session->done || ($helped = $watch->ask($workers_of) > 0) });
+	$session->wait;
+	last if $helped;
+}
+ok($helped, 'several processes fail: it had workers');
+is($session->sqlstate, '22012', 'several processes fail: the error is that of the first') or diag $session->{error};
+is($watch->ask($workers_of), '0', 'several processes fail: no worker is left');
+is($session->ask('RESET maintenance_work_mem; RESET pgbulk.chunk_size; SELECT count(*) FROM throwing'), '0', 'several processes fail: nothing is loaded');
+
 # ---- after a crash
 
 $node->stop('immediate');
