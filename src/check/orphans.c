@@ -240,12 +240,8 @@ start_workers(int workers, SharedSearch **shared)
 	shm_toc_estimate_chunk(&pcxt->estimator, sizeof(SharedSearch));
 	shm_toc_estimate_keys(&pcxt->estimator, 1);
 	workers_estimate(pcxt);
-	InitializeParallelDSM(pcxt);
-	if (pcxt->seg == NULL)
-	{
-		DestroyParallelContext(pcxt);
+	if (!workers_initialize(pcxt))
 		return NULL;
-	}
 	copy = shm_toc_allocate(pcxt->toc, sizeof(SharedSearch));
 	memcpy(copy, *shared, sizeof(SharedSearch));
 	shm_toc_insert(pcxt->toc, KEY_SEARCH, copy);

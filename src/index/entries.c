@@ -21,7 +21,7 @@
  * Rows that may wait for workers: what part of the memory they may take, as
  * much as their copy in shared memory; and how many at least and at most: that
  * memory may be scarce where there is plenty of the other (64 MB in a container),
- * and what it lacks is an error.
+ * and there are no workers without it.
  */
 #define ROWS_SHARE 4
 #define MIN_ROWS 10000

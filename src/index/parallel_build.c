@@ -272,12 +272,8 @@ start_workers(ParallelLeader *leader, Size build_size)
 	for (int i = 0; i < leader->nrange_builds; i++)
 		shm_toc_estimate_chunk(&pcxt->estimator, range_build_size(leader->range_builds[i].keys));
 	shm_toc_estimate_keys(&pcxt->estimator, 1 + leader->nrange_builds);
-	InitializeParallelDSM(pcxt);
-	if (pcxt->seg == NULL)
-	{
-		DestroyParallelContext(pcxt);
+	if (!workers_initialize(pcxt))
 		return;
-	}
 	build = reserve(pcxt->toc, KEY_PARALLEL_BUILD, build_size);
 	memcpy(build, leader->build, build_size);
 	leader->build = build;

@@ -304,7 +304,12 @@ insert_with_workers(SharedEntries *local, Size size, const RowId *rows, uint8 *j
 	shm_toc_estimate_chunk(&pcxt->estimator, all_judged);
 	shm_toc_estimate_keys(&pcxt->estimator, 3);
 	workers_estimate(pcxt);
-	InitializeParallelDSM(pcxt);
+	if (!workers_initialize(pcxt))
+	{
+		ExitParallelMode();
+		feed_indexes(local, rows, judged);
+		return 0;
+	}
 	shared = reserve(pcxt->toc, KEY_ENTRIES, size);
 	shared_rows = reserve(pcxt->toc, KEY_ROWS, all_rows);
 	shared_judged = reserve(pcxt->toc, KEY_JUDGED, all_judged);

@@ -538,7 +538,7 @@ load_in_parallel(Load *load)
 	if (result.workers == 0)
 	{
 		load->alone = true;
-		load->result->no_workers = REFUSAL(REFUSAL_NO_WORKER);
+		load->result->no_workers = REFUSAL(result.refusal);
 	}
 }
 

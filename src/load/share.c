@@ -448,10 +448,10 @@ note_error(void *parallel)
 	parallel_fail(parallel);
 }
 
-/* Starts workers; NULL where there is none. */
+/* Starts workers; NULL where there is none, and why. */
 static ParallelContext *
-start_workers(const ShareLeader *leader, int nworkers, Shared *shared,
-			  const ChunkCursor *cursor, Parallel **parallel, Ring **ring)
+start_workers(const ShareLeader *leader, int nworkers, Shared *shared, const ChunkCursor *cursor,
+			  Parallel **parallel, Ring **ring, RefusalReason *refusal)
 {
 	Batch	   *batch = leader->batch;
 	const Jsonb *json = batch->options->json;
@@ -489,10 +489,9 @@ start_workers(const ShareLeader *leader, int nworkers, Shared *shared,
 		estimate(&pcxt->estimator, offsetof(ParallelRows, data) + rows_bytes);
 	if (leader->keys != NULL)
 		estimate(&pcxt->estimator, key_pass_share_size());
-	InitializeParallelDSM(pcxt);
-	if (pcxt->seg == NULL)
+	if (!workers_initialize(pcxt))
 	{
-		DestroyParallelContext(pcxt);
+		*refusal = REFUSAL_SHARED_MEMORY;
 		return NULL;
 	}
 
@@ -548,6 +547,7 @@ start_workers(const ShareLeader *leader, int nworkers, Shared *shared,
 		batch->writer->routine->gather(batch->writer);
 		gather_pages(leader, 0);
 		DestroyParallelContext(pcxt);
+		*refusal = REFUSAL_NO_WORKER;
 		return NULL;
 	}
 	return pcxt;
@@ -721,7 +721,7 @@ share_lead(const ShareLeader *leader, int nworkers)
 	cursor.passed = leader->source->bytes_before + cursor.offset;
 	begin_hash(leader->source, &cursor);
 	EnterParallelMode();
-	pcxt = start_workers(leader, nworkers, &shared, &cursor, &parallel, &ring);
+	pcxt = start_workers(leader, nworkers, &shared, &cursor, &parallel, &ring, &result.refusal);
 	if (pcxt != NULL)
 	{
 		FileStamp  *files = shm_toc_lookup(pcxt->toc, KEY_FILES, false);

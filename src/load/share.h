@@ -20,6 +20,7 @@
 typedef struct ShareResult
 {
 	int			workers;		/* that took part */
+	RefusalReason refusal;		/* why none did */
 	uint64		chunks;
 	bool		declined;		/* the file after that which is open now is another kind */
 } ShareResult;

@@ -29,6 +29,8 @@
 #include "storage/shm_mq.h"
 #include "storage/shm_toc.h"
 #include "utils/backend_status.h"
+#include "utils/memutils.h"
+#include "utils/resowner.h"
 #include "utils/varlena.h"
 #include "utils/wait_event.h"
 
@@ -248,6 +250,74 @@ static void
 unshare_throttle(dsm_segment *segment, Datum arg)
 {
 	throttle_unshare();
+}
+
+/* What a file system without space or memory says, or one that cannot be written to. */
+static bool
+is_lack(int sqlerrcode)
+{
+	return ERRCODE_TO_CATEGORY(sqlerrcode) == ERRCODE_INSUFFICIENT_RESOURCES ||
+		ERRCODE_TO_CATEGORY(sqlerrcode) == ERRCODE_SYSTEM_ERROR ||
+		sqlerrcode == ERRCODE_INSUFFICIENT_PRIVILEGE;
+}
+
+static bool
+try_to_initialize(ParallelContext *pcxt)
+{
+	MemoryContext context = CurrentMemoryContext;
+	volatile bool done = false;
+
+	PG_TRY();
+	{
+		InitializeParallelDSM(pcxt);
+		done = pcxt->seg != NULL;
+	}
+	PG_CATCH();
+	{
+		if (!is_lack(geterrcode()))
+			PG_RE_THROW();
+		MemoryContextSwitchTo(context);
+		FlushErrorState();
+	}
+	PG_END_TRY();
+	return done;
+}
+
+static void
+release(ResourceOwner owner)
+{
+	ResourceOwnerRelease(owner, RESOURCE_RELEASE_BEFORE_LOCKS, false, false);
+	ResourceOwnerRelease(owner, RESOURCE_RELEASE_LOCKS, false, false);
+	ResourceOwnerRelease(owner, RESOURCE_RELEASE_AFTER_LOCKS, false, false);
+	ResourceOwnerDelete(owner);
+}
+
+/*
+ * What an error leaves behind is a part of the context or of an owner of its own, which undoes it
+ * as an abort does.
+ */
+bool
+workers_initialize(ParallelContext *pcxt)
+{
+	ResourceOwner owner = CurrentResourceOwner;
+	ResourceOwner own = ResourceOwnerCreate(owner, "workers");
+	bool		done;
+
+	CurrentResourceOwner = own;
+	done = try_to_initialize(pcxt);
+	CurrentResourceOwner = owner;
+	if (done)
+	{
+		/* from the one owner to the other */
+		dsm_pin_mapping(pcxt->seg);
+		dsm_unpin_mapping(pcxt->seg);
+	}
+	else
+		DestroyParallelContext(pcxt);
+	release(own);
+	/* the system may have given up because of one */
+	CHECK_FOR_INTERRUPTS();
+	return done;
 }
 
 /* What is called for errors of workers. */

@@ -47,6 +47,12 @@ extern bool workers_pay(double seconds);
 extern void workers_estimate(ParallelContext *pcxt);
 
 /*
+ * InitializeParallelDSM.  False: the system has no room for what they share, and there is no
+ * context any more.
+ */
+extern bool workers_initialize(ParallelContext *pcxt);
+
+/*
  * Calls callback(arg) for each error of a worker that comes to this process, also of one that has
  * not begun, before anything here can catch it.
  */

@@ -141,6 +141,8 @@ static const RefusalMessage messages[] = {
 	OF_LOAD("Rows may be for other servers, or for this one."),
 	[REFUSAL_NO_WORKER] =
 	OF_LOAD("No background worker was free."),
+	[REFUSAL_SHARED_MEMORY] =
+	OF_LOAD("The system has too little shared memory."),
 
 	[REFUSAL_NODES_TRANSACTION] =
 	OF_LOAD("Rows are sent to other servers only by a transaction of its own, with one load, so that it can be prepared there."),

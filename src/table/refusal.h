@@ -81,6 +81,7 @@ typedef enum RefusalReason
 	REFUSAL_NODES_FORMED,
 	REFUSAL_NODES_HERE,
 	REFUSAL_NO_WORKER,
+	REFUSAL_SHARED_MEMORY,
 
 	/* what keeps rows from being sent to other servers */
 	REFUSAL_NODES_TRANSACTION,

@@ -247,6 +247,28 @@ foreach my $policy (qw(keep_old keep_new))
 }
 is(outcome("SELECT rows_loaded + rows_rejected FROM bulk_load('child', '$few', '{\"on_error\": \"ignore\"}')", $least), ' 3500', 'the least memory, foreign keys');
 
+# no shared memory for workers: none is started
+$node->append_conf('postgresql.conf', 'dynamic_shared_memory_type = mmap');
+$node->restart;
+foreach my $mode (0500, 0700)
+{
+	my $lacks = $mode == 0500;
+	my $none = $lacks ? '|0|The system has too little shared memory.' : '|2|';
+
+	chmod $mode, $node->data_dir . '/pg_dynshmem';
+	foreach my $writer (qw(direct buffered))
+	{
+		is(outcome("SELECT rows_loaded, workers, details ->> 'no_workers' FROM bulk_load('sorted', '$much', '{\"writer\": \"$writer\", \"workers\": 2}')", "SET pgbulk.chunk_size = '16kB'"),
+			" 60000$none", "shared memory that is " . ($lacks ? 'not ' : '') . "there, $writer");
+		$node->safe_psql('postgres', 'TRUNCATE sorted');
+	}
+	$node->safe_psql('postgres', 'CREATE TABLE refers AS SELECT i % 100 AS i FROM generate_series(1, 10000) i; CREATE TABLE referred AS SELECT DISTINCT i FROM refers; ANALYZE refers, referred');
+	is(outcome('ALTER TABLE referred ADD PRIMARY KEY (i); ALTER TABLE refers ADD FOREIGN KEY (i) REFERENCES referred; SELECT count(*) FROM bulk_load_statements WHERE reason IS NULL',
+		"LOAD 'pgbulk'; SET pgbulk.create_index = on; SET pgbulk.debug_create_index = on; SET pgbulk.foreign_keys = on; SET pgbulk.debug_foreign_keys = on"),
+		' 2', 'nor do an index and foreign keys need any');
+	$node->safe_psql('postgres', 'DROP TABLE refers, referred');
+}
+
 # as many columns as a table can have
 foreach my $type (qw(int text))
 {
