@@ -187,6 +187,8 @@ parallel_try_take(Parallel *parallel, ChunkReader *chunks,
 void
 parallel_linger(Parallel *parallel)
 {
+	/* or it would only prepare, and not sleep */
+	ConditionVariablePrepareToSleep(&parallel->changed);
 	if (pg_atomic_read_u32(&parallel->failed) != 0)
 		wait_for_change(parallel);
 	else
