@@ -55,7 +55,8 @@ raise_failure(void)
 
 /*
  * A worker's error reaches the leader by itself, unless something there has
- * taken it for its own (a function that catches all errors, say).
+ * taken it for its own (a function that catches all errors, say).  Workers wait until the
+ * leader ends them: it might hear of this error of theirs before that one.
  */
 static void
 wait_for_change(Parallel *parallel)
@@ -63,7 +64,7 @@ wait_for_change(Parallel *parallel)
 	bool		failed = pg_atomic_read_u32(&parallel->failed) != 0;
 
 	if (ConditionVariableTimedSleep(&parallel->changed, PATIENCE_MS,
-									PG_WAIT_EXTENSION) && failed)
+									PG_WAIT_EXTENSION) && failed && !IsParallelWorker())
 		raise_failure();
 }
 
@@ -80,7 +81,8 @@ check_failure(Parallel *parallel)
 	if (pg_atomic_read_u32(&parallel->failed) == 0)
 		return;
 	start = GetCurrentTimestamp();
-	while (!TimestampDifferenceExceeds(start, GetCurrentTimestamp(), PATIENCE_MS))
+	while (IsParallelWorker() ||
+		   !TimestampDifferenceExceeds(start, GetCurrentTimestamp(), PATIENCE_MS))
 	{
 		(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH, LINGER_MS,
 						 PG_WAIT_EXTENSION);

@@ -50,11 +50,25 @@ $node->safe_psql('postgres', q{
 	$$BEGIN FOR k IN 1 .. 40 LOOP i = (i + k) % 1000; END LOOP; RETURN i >= 0; EXCEPTION WHEN OTHERS THEN RETURN true; END$$;
 	CREATE TABLE stubborn (i int CHECK (stubborn(i)), s text);
 
-
 	-- the same, and workers never come to their first chunk
 	CREATE FUNCTION late() RETURNS text LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE AS
 	$$BEGIN IF (SELECT backend_type = 'parallel worker' FROM pg_stat_activity WHERE pid = pg_backend_pid()) THEN PERFORM pg_sleep(600); END IF; RETURN 'late'; END$$;
 	CREATE TABLE late (i int CHECK (stubborn(i)), s text DEFAULT late());
+
+	-- of two workers the later one fails, when the other has a chunk and waits for its turn
+	CREATE FUNCTION fails(i int) RETURNS bool LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE AS
+	$$BEGIN
+	IF i = 0 THEN
+		PERFORM pg_sleep(0.2);
+		PERFORM FROM pg_stat_activity WHERE pid = pg_backend_pid() AND pid = (SELECT max(pid) FROM pg_stat_activity WHERE backend_type = 'parallel worker');
+		IF FOUND THEN
+			PERFORM pg_sleep(1);
+			RAISE 'it fails' USING ERRCODE = '53000';
+		END IF;
+	END IF;
+	RETURN true;
+	END$$;
+	CREATE TABLE fails (i int CHECK (fails(i)));
 	CREATE TABLE busy AS SELECT i FROM generate_series(1, 200000) i;
 	ANALYZE busy});
 
@@ -72,6 +86,7 @@ my $wide = data_file('wide.csv', 30 * $MB, sub { join('', map { "$_," . sprintf(
 my $tiny = data_file('tiny.csv', 9 * $MB, "x\n" x 50000);
 my $jsons = data_file('jsons.csv', 15 * $MB, rows(qq(%d,"{""a"": [1, 2, {""b"": ""c""}]}"\n), 20000) . qq(0,"{"\n));
 my $numbers = data_file('numbers.csv', 15 * $MB, rows("%d\n", 50000));
+my $zeros = data_file('zeros.csv', 1 * $MB, "0\n" . "1\n" x 1500);
 my $broken = "'" . data_file('broken.csv', 1, rows("%d,some text\n", 30000) . "x,y\n" . rows("%d,some text\n", 30000)) . "'";
 my $halt = "'" . data_file('halt.csv', 1, rows("%d,some text\n", 30000) . "0,stop here\n" . rows("%d,some text\n", 90000)) . "'";
 
@@ -205,6 +220,19 @@ for my $try ($guards ? (1 .. 4) : ())
 	like($session->sqlstate, qr/^(?:57P01|55000)$/, "$name: the load ends");
 	no_worker_left($name);
 	is_undone($name, $case[0]);
+}
+
+# of the errors of workers that of the one that has failed is shown, also where the backend hears of it late
+foreach my $try ($guards ? (1 .. 2) : ())
+{
+	$session->send('SELECT ' . load('fails', "'$zeros'", 2));
+	wait_for('two workers that nap', sub { $session->done || $watch->ask("$workers_of AND wait_event = 'PgSleep'") == 2 });
+	kill 'STOP', $session->{pid};
+	sleep 4;
+	kill 'CONT', $session->{pid};
+	$session->wait;
+	is($session->sqlstate, '53000', "a worker fails while the backend is busy, $try: its error") or diag $session->{error};
+	is_undone("a worker fails while the backend is busy, $try", 'fails');
 }
 
 $session->ask('INSERT INTO other VALUES (0, \'mine\')');
